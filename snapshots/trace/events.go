@@ -1,0 +1,83 @@
+package trace
+
+const (
+	chunkShift = 14
+	chunkSize  = 1 << chunkShift
+	chunkMask  = chunkSize - 1
+)
+
+// Events is an immutable run of events, numbered from 0. It is a small value:
+// copy it freely. Events appended to the [EventLog] it came from do not show.
+type Events struct {
+	chunks [][]Event
+	first  int // number in the log of event 0
+	n      int
+}
+
+// Len returns how many events there are.
+func (e Events) Len() int { return e.n }
+
+// At returns event i. The event must not be changed.
+func (e Events) At(i int) *Event {
+	if uint(i) >= uint(e.n) {
+		panic("trace: event index out of range")
+	}
+	i += e.first
+	return &e.chunks[i>>chunkShift][i&chunkMask]
+}
+
+// Span returns the events from i up to the end of the memory they lie in, at
+// least one and at most all. Hot loops walk a run span by span:
+//
+//	for i := 0; i < e.Len(); {
+//		span := e.Span(i)
+//		for j := range span { … }
+//		i += len(span)
+//	}
+func (e Events) Span(i int) []Event {
+	if uint(i) >= uint(e.n) {
+		panic("trace: event index out of range")
+	}
+	at := e.first + i
+	span := e.chunks[at>>chunkShift][at&chunkMask:]
+	return span[:min(len(span), e.n-i)]
+}
+
+// Slice returns the events in [from, to).
+func (e Events) Slice(from, to int) Events {
+	if from < 0 || to < from || to > e.n {
+		panic("trace: event slice out of range")
+	}
+	return Events{chunks: e.chunks, first: e.first + from, n: to - from}
+}
+
+// EventLog is an append-only list of events. It is owned by one goroutine;
+// the [Events] it hands out may be read by any.
+type EventLog struct {
+	chunks [][]Event
+	n      int
+}
+
+// Append adds e at the end and returns its number.
+func (l *EventLog) Append(e Event) int {
+	at := l.n
+	if at>>chunkShift == len(l.chunks) {
+		l.chunks = append(l.chunks, make([]Event, chunkSize))
+	}
+	l.chunks[at>>chunkShift][at&chunkMask] = e
+	l.n++
+	return at
+}
+
+// Len returns how many events have been appended.
+func (l *EventLog) Len() int { return l.n }
+
+// At returns event i. Only the owner may call it, and may change an event
+// that it has not yet handed out.
+func (l *EventLog) At(i int) *Event { return &l.chunks[i>>chunkShift][i&chunkMask] }
+
+// Events returns what has been appended so far. Each chunk but the last is
+// never written again, and of the last only the part past Len.
+func (l *EventLog) Events() Events {
+	return Events{chunks: l.chunks[:len(l.chunks):len(l.chunks)], n: l.n}
+}

@@ -1,0 +1,277 @@
+package trace
+
+import "math"
+
+// AllocationID names an allocation: 0 and up is the index of the event that
+// made it, -1 and down ([HeldID]) one that was held before recording began.
+type AllocationID int32
+
+// HeldID returns the id of entry k of [Lifetimes.Held].
+func HeldID(k int) AllocationID { return AllocationID(^k) }
+
+// Held returns the entry of [Lifetimes.Held], and whether it is one.
+func (id AllocationID) Held() (int, bool) { return int(^id), id < 0 }
+
+// Never is the closing event of an allocation that is still open.
+const Never = math.MaxInt32
+
+// Held is an allocation from before the first event.
+type Held struct {
+	Addr   uint64
+	Size   int64 // requested bytes
+	Stack  StackID
+	Note   NoteID
+	Stream StreamID
+	Close  int32 // the event that ended it, or Never
+	// FreeStack says that Stack is where it was freed: nobody recorded where
+	// it was made.
+	FreeStack bool
+}
+
+// Lifetimes replays a device's events forward and knows of every allocation
+// when it began and ended. It reads each event once; hand it the longer run
+// after more have come. It is owned by one goroutine; once it is no longer
+// advanced, any may read it.
+//
+// The rules are those of a replay by address: an alloc opens its address; a
+// free_completed or free closes it; one that closes nothing was held before
+// recording began. An alloc over an open address ends the older allocation.
+type Lifetimes struct {
+	Held   []Held
+	events Events
+	peer   [][]int32 // per event: an alloc's end, a closing event's allocation
+	open   addressTable
+	marks  []mark
+	since  int // events since the last mark
+	// asked holds, by address, the free_requested events whose free_completed
+	// did not follow at once and has not come yet; pending holds, by
+	// allocation, those whose free_completed came later.
+	asked   map[uint64]int32
+	pending map[AllocationID]int32
+	request int32 // the last event if it was a free_requested, else -1
+	reused  int
+}
+
+// mark is a checkpoint: what was open before event at.
+type mark struct {
+	at    int
+	alive []AllocationID
+}
+
+// NewLifetimes returns the lifetimes of no events yet.
+func NewLifetimes() *Lifetimes {
+	return &Lifetimes{asked: make(map[uint64]int32), pending: make(map[AllocationID]int32), request: -1}
+}
+
+// Events returns the events replayed so far.
+func (l *Lifetimes) Events() Events { return l.events }
+
+// Reused returns how many allocs opened an address that was still open, which
+// in a whole, untouched trace never happens.
+func (l *Lifetimes) Reused() int { return l.reused }
+
+// Advance replays the events that are new since the last call.
+func (l *Lifetimes) Advance(events Events) {
+	from := l.events.Len()
+	l.events = events
+	for i := from; i < events.Len(); {
+		span := events.Span(i)
+		for j := range span {
+			l.step(int32(i+j), &span[j])
+		}
+		i += len(span)
+	}
+}
+
+func (l *Lifetimes) step(i int32, e *Event) {
+	if i&chunkMask == 0 {
+		l.peer = append(l.peer, make([]int32, chunkSize))
+	}
+	l.mark(int(i))
+	switch {
+	case e.Kind == Alloc:
+		l.openAt(i, e)
+	case e.Kind.Closes():
+		l.closeAt(i, e)
+	case e.Kind == FreeRequested:
+		l.setPeer(i, 0)
+		l.flushRequest()
+		l.request = i
+		return
+	}
+	l.flushRequest()
+}
+
+// mark takes a checkpoint when the events since the last outnumber twice what
+// is alive, so that checkpoints never outgrow the events.
+func (l *Lifetimes) mark(i int) {
+	l.since++
+	if l.since < chunkSize || l.since < 2*l.open.count {
+		return
+	}
+	l.since = 0
+	l.marks = append(l.marks, mark{at: i, alive: l.open.values()})
+}
+
+func (l *Lifetimes) openAt(i int32, e *Event) {
+	l.setPeer(i, Never)
+	if old, ok := l.open.put(e.Addr, AllocationID(i)); ok {
+		l.reused++
+		l.end(old, i)
+	}
+}
+
+func (l *Lifetimes) closeAt(i int32, e *Event) {
+	id, ok := l.open.remove(e.Addr)
+	if !ok {
+		id = HeldID(len(l.Held))
+		l.Held = append(l.Held, Held{
+			Addr: e.Addr, Size: e.Size, Stack: e.Stack, Note: e.Note, Stream: e.Stream,
+			FreeStack: true,
+		})
+	}
+	l.setPeer(i, int32(id))
+	l.end(id, i)
+}
+
+// end notes that event i ended the allocation, and keeps the request that came
+// earlier than right before it.
+func (l *Lifetimes) end(id AllocationID, i int32) {
+	if k, held := id.Held(); held {
+		l.Held[k].Close = i
+	} else {
+		l.setPeer(int32(id), i)
+	}
+	addr := l.events.At(int(i)).Addr
+	if l.request >= 0 && l.events.At(int(l.request)).Addr == addr {
+		l.request = -1 // the usual pair: requested and completed at once
+		return
+	}
+	if len(l.asked) > 0 {
+		if request, ok := l.asked[addr]; ok {
+			l.pending[id] = request
+			delete(l.asked, addr)
+		}
+	}
+}
+
+// flushRequest files a free_requested that was not completed at once.
+func (l *Lifetimes) flushRequest() {
+	if l.request < 0 {
+		return
+	}
+	l.asked[l.events.At(int(l.request)).Addr] = l.request
+	l.request = -1
+}
+
+// Finish adds the live blocks of the final state that no event mentioned: they
+// too were held from before. Call it once, after the last Advance, for a trace
+// whose final state is known.
+func (l *Lifetimes) Finish(final *State) {
+	l.flushRequest()
+	for s := range final.Segments {
+		segment := &final.Segments[s]
+		for b := range segment.Blocks {
+			block := &segment.Blocks[b]
+			if !block.State.Live() || l.open.has(block.Addr) {
+				continue
+			}
+			l.open.put(block.Addr, HeldID(len(l.Held)))
+			l.Held = append(l.Held, Held{
+				Addr: block.Addr, Size: block.LiveRequested(), Stack: block.LiveStack(),
+				Note: block.Note, Stream: segment.Stream, Close: Never,
+			})
+		}
+	}
+}
+
+func (l *Lifetimes) setPeer(i, value int32) { l.peer[i>>chunkShift][i&chunkMask] = value }
+
+// Closed returns the event that ended the alloc at event i, or Never.
+func (l *Lifetimes) Closed(i int) int { return int(l.peer[i>>chunkShift][i&chunkMask]) }
+
+// Ended returns the allocation that the closing event i ended.
+func (l *Lifetimes) Ended(i int) AllocationID {
+	return AllocationID(l.peer[i>>chunkShift][i&chunkMask])
+}
+
+// Allocation is one lifetime.
+type Allocation struct {
+	ID        AllocationID
+	Addr      uint64
+	Size      int64 // requested bytes
+	Stack     StackID
+	Note      NoteID
+	Stream    StreamID
+	Open      int  // the event that made it, -1 when held from before
+	Close     int  // the event that ended it, or Never
+	FreeStack bool // Stack is where it was freed
+}
+
+// Allocation returns the allocation with that id.
+func (l *Lifetimes) Allocation(id AllocationID) Allocation {
+	if k, held := id.Held(); held {
+		h := &l.Held[k]
+		return Allocation{id, h.Addr, h.Size, h.Stack, h.Note, h.Stream, -1, int(h.Close), h.FreeStack}
+	}
+	e := l.events.At(int(id))
+	return Allocation{id, e.Addr, e.Size, e.Stack, e.Note, e.Stream, int(id), l.Closed(int(id)), false}
+}
+
+// FreeRequested returns the event that asked for the allocation to be freed,
+// or its closing event when the two came together, or Never. Between the two
+// the allocation is pending free.
+func (l *Lifetimes) FreeRequested(id AllocationID) int {
+	if i, ok := l.pending[id]; ok {
+		return int(i)
+	}
+	a := l.Allocation(id)
+	if a.Close == Never {
+		if i, ok := l.asked[a.Addr]; ok && int(i) > a.Open {
+			return int(i)
+		}
+	}
+	return a.Close
+}
+
+// Alive calls yield for every allocation that is alive right after event at;
+// −1 is before the first event. Held ones come first. It stops when yield
+// returns false. The cost is that of replaying from the nearest checkpoint.
+func (l *Lifetimes) Alive(at int, yield func(AllocationID) bool) {
+	for k := range l.Held {
+		if int(l.Held[k].Close) > at && !yield(HeldID(k)) {
+			return
+		}
+	}
+	from := 0
+	if m := l.nearest(at); m != nil {
+		from = m.at
+		for _, id := range m.alive {
+			if id >= 0 && l.Closed(int(id)) > at && !yield(id) {
+				return
+			}
+		}
+	}
+	for i := from; i <= at && i < l.events.Len(); i++ {
+		if l.events.At(i).Kind == Alloc && l.Closed(i) > at && !yield(AllocationID(i)) {
+			return
+		}
+	}
+}
+
+// nearest returns the last checkpoint not after event at.
+func (l *Lifetimes) nearest(at int) *mark {
+	low, high := 0, len(l.marks)
+	for low < high {
+		middle := (low + high) / 2
+		if l.marks[middle].at <= at {
+			low = middle + 1
+		} else {
+			high = middle
+		}
+	}
+	if low == 0 {
+		return nil
+	}
+	return &l.marks[low-1]
+}

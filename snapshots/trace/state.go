@@ -1,0 +1,112 @@
+package trace
+
+// BlockState is what a block is being used for.
+type BlockState uint8
+
+// The states of a block. Pending free means freed by the program while
+// another stream may still use it.
+const (
+	Inactive BlockState = iota
+	Allocated
+	PendingFree
+	UnknownState
+)
+
+var stateNames = [...]string{"inactive", "active_allocated", "active_pending_free", "unknown"}
+
+// String returns the state as PyTorch writes it.
+func (s BlockState) String() string {
+	if int(s) < len(stateNames) {
+		return stateNames[s]
+	}
+	return "unknown"
+}
+
+// Live reports whether the block holds memory that cannot be handed out.
+func (s BlockState) Live() bool { return s == Allocated || s == PendingFree }
+
+// Given says which optional fields of a segment or block its writer gave.
+type Given uint16
+
+// The optional fields of segments and blocks.
+const (
+	GaveAddr Given = 1 << iota
+	GaveRequested
+	GaveAllocated
+	GaveActive
+	GaveStream
+	GaveType
+	GavePool
+	GaveExpandable
+	GaveHistory
+	GaveDevice
+	GaveState
+)
+
+// Block is a piece of a segment.
+type Block struct {
+	Addr      uint64
+	Size      int64 // bytes it occupies, rounded
+	Requested int64 // bytes the program asked for; stale on inactive blocks
+	Stack     StackID
+	Note      NoteID
+	State     BlockState
+	Given     Given
+	History   []Tenant // PyTorch 1.13 and 2.0 only; the first is the latest
+}
+
+// LiveRequested returns the requested bytes of a live block: the writer's
+// word, or the history's, or else its size; 0 for one that is not live.
+func (b *Block) LiveRequested() int64 {
+	switch {
+	case !b.State.Live():
+		return 0
+	case len(b.History) > 0:
+		return b.History[0].Requested
+	case b.Given&GaveRequested != 0:
+		return b.Requested
+	default:
+		return b.Size
+	}
+}
+
+// LiveStack returns the allocation's stack.
+func (b *Block) LiveStack() StackID {
+	if len(b.History) > 0 {
+		return b.History[0].Stack
+	}
+	return b.Stack
+}
+
+// Tenant is one entry of an old block's history: who had this address.
+type Tenant struct {
+	Addr      uint64
+	Requested int64
+	Stack     StackID
+}
+
+// Segment is one range of memory obtained from the driver.
+type Segment struct {
+	Addr       uint64
+	Size       int64 // bytes, the sum of its blocks'
+	Allocated  int64 // as its writer counted
+	Active     int64 // as its writer counted
+	Requested  int64 // as its writer counted
+	Blocks     []Block
+	Stack      StackID
+	Stream     StreamID
+	Pool       PoolID
+	Type       StringID // "small" or "large"
+	Device     int32
+	Given      Given
+	Expandable bool
+}
+
+// End returns the address after the segment's last byte.
+func (s *Segment) End() uint64 { return s.Addr + uint64(s.Size) }
+
+// State is the allocator's memory at one moment: its segments in ascending
+// order of address.
+type State struct {
+	Segments []Segment
+}

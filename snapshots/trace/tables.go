@@ -1,0 +1,294 @@
+package trace
+
+import (
+	"hash/maphash"
+	"strconv"
+	"strings"
+)
+
+// The numbers by which events refer to the tables. 0 is "absent" in each.
+type (
+	StringID uint32 // 0 absent, 1 ""
+	FrameID  uint32
+	StackID  uint32 // 0 absent, 1 the known-empty stack
+	NoteID   uint32 // 0 nothing noted
+	StreamID uint32 // index into Tables.Streams; 0 is the default stream
+	PoolID   uint32 // 0 absent, else a memory pool
+	ListID   uint32 // 0 absent, else a list of strings
+	FXID     uint32 // 0 absent, else what torch.fx says of a frame
+)
+
+// Numbers that every table starts with.
+const (
+	EmptyString   StringID = 1
+	EmptyStack    StackID  = 1
+	DefaultStream StreamID = 0
+)
+
+// Frame is one line of a stack.
+type Frame struct {
+	File, Name StringID
+	Line       int32
+}
+
+// FX is what torch.fx recorded about a frame of generated code.
+type FX struct {
+	Op, NodeName, Target, OriginalTrace, Info StringID
+}
+
+// Pool identifies a memory pool as PyTorch does: (0,0) is the default, (0,n) a
+// user's MemPool, (n,0) a CUDA graph's.
+type Pool [2]int64
+
+// Note is what some events know beyond the common fields. Equal notes have the
+// same number. Category, Layer, Role, Shape and DType are exact and come from
+// our own engine (Category also from torch.profiler).
+type Note struct {
+	Action         StringID // the action's name, for kind Other
+	CompileContext StringID
+	UserMetadata   StringID
+	Category       StringID
+	Layer          StringID
+	Role           StringID
+	Shape          StringID
+	DType          StringID
+	Pool           PoolID
+	Forward        ListID // forward-pass stack of a backward allocation, formatted lines
+}
+
+// Tables holds everything that is interned. It only grows: a number stays
+// valid, and a copy of the struct is an immutable view of what it held then.
+type Tables struct {
+	Strings []string
+	Frames  []Frame
+	FX      []FX
+	FrameFX map[FrameID]FXID // sparse; nil when no frame has any
+	Notes   []Note
+	Streams []uint64
+	Pools   []Pool
+	Lists   [][]StringID
+	stacks  []stackSpan
+	arena   [][]FrameID
+}
+
+type stackSpan struct {
+	chunk, start, end uint32
+}
+
+// String returns string id, "" when absent.
+func (t *Tables) String(id StringID) string { return t.Strings[id] }
+
+// StackCount returns how many stack numbers are in use, 0 and 1 included.
+func (t *Tables) StackCount() int { return len(t.stacks) }
+
+// Stack returns the frames of stack id, innermost first. It must not be changed.
+func (t *Tables) Stack(id StackID) []FrameID {
+	s := t.stacks[id]
+	if s.start == s.end {
+		return nil
+	}
+	return t.arena[s.chunk][s.start:s.end]
+}
+
+// Stream returns the stream's handle as its writer knew it.
+func (t *Tables) Stream(id StreamID) uint64 { return t.Streams[id] }
+
+// FrameText returns "file:line function", the form used in reports.
+func (t *Tables) FrameText(id FrameID) string {
+	f := t.Frames[id]
+	var b strings.Builder
+	b.WriteString(t.Strings[f.File])
+	b.WriteByte(':')
+	b.WriteString(strconv.Itoa(int(f.Line)))
+	b.WriteByte(' ')
+	b.WriteString(t.Strings[f.Name])
+	return b.String()
+}
+
+// Interner fills a Tables. It is owned by one goroutine.
+type Interner struct {
+	Tables
+	strings map[string]StringID
+	frames  map[Frame]FrameID
+	notes   map[Note]NoteID
+	streams map[uint64]StreamID
+	pools   map[Pool]PoolID
+	stacks  map[uint64][]StackID
+	lists   map[uint64][]ListID
+	seed    maphash.Seed
+	scratch []byte
+}
+
+// NewInterner returns an interner whose tables hold only the fixed numbers.
+func NewInterner() *Interner {
+	in := &Interner{
+		strings: make(map[string]StringID),
+		frames:  make(map[Frame]FrameID),
+		notes:   make(map[Note]NoteID),
+		streams: map[uint64]StreamID{0: 0},
+		pools:   make(map[Pool]PoolID),
+		stacks:  make(map[uint64][]StackID),
+		lists:   make(map[uint64][]ListID),
+		seed:    maphash.MakeSeed(),
+	}
+	in.Strings = []string{"", ""}
+	in.strings[""] = EmptyString
+	in.Frames = make([]Frame, 1)
+	in.FX = make([]FX, 1)
+	in.Notes = make([]Note, 1)
+	in.notes[Note{}] = 0
+	in.Streams = []uint64{0}
+	in.Pools = make([]Pool, 1)
+	in.Lists = make([][]StringID, 1)
+	in.Tables.stacks = make([]stackSpan, 2)
+	return in
+}
+
+// View returns the tables as they are now. The view never changes.
+func (in *Interner) View() Tables { return in.Tables }
+
+// String interns s.
+func (in *Interner) String(s string) StringID {
+	if id, ok := in.strings[s]; ok {
+		return id
+	}
+	return in.addString(strings.Clone(s))
+}
+
+// Bytes interns the text b, which is copied only when it is new.
+func (in *Interner) Bytes(b []byte) StringID {
+	if id, ok := in.strings[string(b)]; ok {
+		return id
+	}
+	return in.addString(string(b))
+}
+
+func (in *Interner) addString(s string) StringID {
+	id := StringID(len(in.Strings))
+	in.Strings = append(in.Strings, s)
+	in.strings[s] = id
+	return id
+}
+
+// Frame interns f.
+func (in *Interner) Frame(f Frame) FrameID {
+	if id, ok := in.frames[f]; ok {
+		return id
+	}
+	id := FrameID(len(in.Frames))
+	in.Frames = append(in.Frames, f)
+	in.frames[f] = id
+	return id
+}
+
+// SetFX notes what torch.fx said of a frame. The first word stays: one line of
+// generated code has one node. It must not be called once a view is shared
+// between goroutines.
+func (in *Interner) SetFX(id FrameID, fx FX) {
+	if _, ok := in.FrameFX[id]; ok {
+		return
+	}
+	if in.FrameFX == nil {
+		in.FrameFX = make(map[FrameID]FXID)
+	}
+	in.FrameFX[id] = FXID(len(in.FX))
+	in.FX = append(in.FX, fx)
+}
+
+// Note interns n.
+func (in *Interner) Note(n Note) NoteID {
+	if id, ok := in.notes[n]; ok {
+		return id
+	}
+	id := NoteID(len(in.Notes))
+	in.Notes = append(in.Notes, n)
+	in.notes[n] = id
+	return id
+}
+
+// Stream interns a stream handle.
+func (in *Interner) Stream(handle uint64) StreamID {
+	if id, ok := in.streams[handle]; ok {
+		return id
+	}
+	id := StreamID(len(in.Streams))
+	in.Streams = append(in.Streams, handle)
+	in.streams[handle] = id
+	return id
+}
+
+// Pool interns a memory pool.
+func (in *Interner) Pool(p Pool) PoolID {
+	if id, ok := in.pools[p]; ok {
+		return id
+	}
+	id := PoolID(len(in.Pools))
+	in.Pools = append(in.Pools, p)
+	in.pools[p] = id
+	return id
+}
+
+// Stack interns a stack, innermost frame first. The frames are copied.
+func (in *Interner) Stack(frames []FrameID) StackID {
+	if len(frames) == 0 {
+		return EmptyStack
+	}
+	key := hashIDs(in, frames)
+	for _, id := range in.stacks[key] {
+		if equalIDs(in.Tables.Stack(id), frames) {
+			return id
+		}
+	}
+	id := StackID(len(in.Tables.stacks))
+	in.Tables.stacks = append(in.Tables.stacks, in.store(frames))
+	in.stacks[key] = append(in.stacks[key], id)
+	return id
+}
+
+// store copies frames to the arena, whose chunks are never moved so that views
+// stay valid.
+func (in *Interner) store(frames []FrameID) stackSpan {
+	const chunk = 1 << 14
+	last := len(in.arena) - 1
+	if last < 0 || cap(in.arena[last])-len(in.arena[last]) < len(frames) {
+		in.arena = append(in.arena, make([]FrameID, 0, max(chunk, len(frames))))
+		last++
+	}
+	start := len(in.arena[last])
+	in.arena[last] = append(in.arena[last], frames...)
+	return stackSpan{uint32(last), uint32(start), uint32(start + len(frames))}
+}
+
+// List interns a list of strings.
+func (in *Interner) List(items []StringID) ListID {
+	key := hashIDs(in, items)
+	for _, id := range in.lists[key] {
+		if equalIDs(in.Lists[id], items) {
+			return id
+		}
+	}
+	id := ListID(len(in.Lists))
+	in.Lists = append(in.Lists, append([]StringID{}, items...))
+	in.lists[key] = append(in.lists[key], id)
+	return id
+}
+
+func hashIDs[T ~uint32](in *Interner, ids []T) uint64 {
+	in.scratch = in.scratch[:0]
+	for _, id := range ids {
+		in.scratch = append(in.scratch, byte(id), byte(id>>8), byte(id>>16), byte(id>>24))
+	}
+	return maphash.Bytes(in.seed, in.scratch)
+}
+
+func equalIDs[T comparable](a, b []T) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i] != b[i] {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,88 @@
+package trace
+
+import "time"
+
+// Trace is everything known about one process's memory. It is an immutable
+// value and safe for concurrent use; a growing source hands out a new one.
+type Trace struct {
+	Info        Info
+	Tables      *Tables
+	Devices     []Device // ascending; those with a segment or an event
+	Annotations []Annotation
+	Settings    []Setting // the allocator's, in file order
+	Notices     []string  // what a reader should know before trusting the rest
+}
+
+// Device is the history of one device's allocator.
+type Device struct {
+	ID     int
+	Events Events
+	// Final is the state after the last event, as its writer gave it.
+	Final State
+	// Overflowed says that the writer's ring buffer lost earlier events.
+	Overflowed bool
+	// MaxEvents is the capacity of that ring buffer, 0 when not known.
+	MaxEvents int64
+}
+
+// Info says what a trace was read from.
+type Info struct {
+	Path           string
+	Kind           string // "snapshot", "recording" or "live"
+	Container      string // "pickle", "gzip", "zstd", "html", "json", "mtr"
+	PickleProtocol int    // -1 when there is no pickle
+	Bytes          int64  // size of the file as stored
+	Writer         string // what wrote it, for example "PyTorch 2.10–2.11"
+	List           bool   // the file is a bare list of segments
+	NoTraces       bool   // the file has no list of device traces at all
+	TraceLists     int    // how many device traces the file has, empty ones included
+	Growing        bool   // more may come
+	Control        bool   // the process accepts settings
+	Truncated      bool   // the file ends early; what was readable is here
+}
+
+// Annotation is one end of a named range that the program marked.
+type Annotation struct {
+	Name   StringID
+	Stage  StringID // "START" or "END"
+	Device int32
+	Time   int64 // microseconds since the epoch
+}
+
+// Setting is one entry of the allocator's settings. Value is nil, a bool, an
+// int64, a float64, a string, a []any of these or a []Setting.
+type Setting struct {
+	Key   string
+	Value any
+}
+
+// Source is something that a trace can be read from, a file or a process.
+type Source interface {
+	// Trace returns what is known now.
+	Trace() *Trace
+	// Close releases what the source holds. Traces already handed out stay valid.
+	Close() error
+}
+
+// Progress is told how far a load has come: bytes read of bytes in all, which
+// is 0 when not known. It is called from the loading goroutine, often, and
+// must return at once.
+type Progress func(read, total int64)
+
+// Device returns the device with that id, or nil.
+func (t *Trace) Device(id int) *Device {
+	for i := range t.Devices {
+		if t.Devices[i].ID == id {
+			return &t.Devices[i]
+		}
+	}
+	return nil
+}
+
+// Time returns the moment of an event, or the zero time when it has none.
+func (e *Event) When() time.Time {
+	if e.Absent&NoTime != 0 {
+		return time.Time{}
+	}
+	return time.UnixMicro(e.Time)
+}
