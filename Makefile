@@ -1,0 +1,49 @@
+# The commands of this project. `make check` is what to run before pushing.
+
+GO       ?= go
+GOFUMPT  ?= $(GO) run mvdan.cc/gofumpt@v0.9.2
+FUZZTIME ?= 10m
+BENCHTIME ?= 1s
+COPIES   ?= 64,256
+RUNS     ?= 5
+
+.PHONY: build test lint vet fmt race golden bench bench-open fuzz check
+
+build: ## bin/memtop, one static file
+	CGO_ENABLED=0 $(GO) build -o bin/memtop ./cmd/memtop
+
+test:
+	$(GO) test ./...
+
+lint:
+	golangci-lint run
+	$(GO) fix -diff ./...
+
+vet:
+	$(GO) vet ./...
+
+fmt:
+	$(GOFUMPT) -w .
+
+race:
+	$(GO) test -race ./...
+
+golden: ## rewrite the golden files; review the diff like code
+	$(GO) test ./tui/... ./snapshots/... -run 'Golden' -update
+
+bench:
+	$(GO) test -run '^$$' -bench . -benchtime $(BENCHTIME) ./...
+
+bench-open: build ## side by side with CPython's pickle.load, in one run
+	$(GO) run ./cmd/memtop/benchopen -memtop bin/memtop -copies $(COPIES) -runs $(RUNS)
+
+fuzz: ## every fuzz target in turn, $(FUZZTIME) each
+	@for package in $$($(GO) list ./...); do \
+		for target in $$($(GO) test -list '^Fuzz' $$package | grep '^Fuzz'); do \
+			echo "== $$package $$target"; \
+			GOMEMLIMIT=256MiB $(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$package || exit 1; \
+		done; \
+	done
+
+check: build vet lint test race
+	$(GO) build ./...

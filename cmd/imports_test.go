@@ -1,0 +1,133 @@
+// Package cmd_test checks the rules that hold for the whole module.
+package cmd_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// picture is docs/architecture.md's drawing of who may import whom: for every
+// package of the module, what it may import of the module and of others. A
+// name that ends in /... stands for the packages below it too. The standard
+// library is open to all.
+var picture = map[string][]string{
+	"snapshots/trace":    {},
+	"snapshots/analysis": {"snapshots/trace"},
+	"snapshots/pytorch":  {"snapshots/trace"},
+	"snapshots":          {"snapshots/pytorch", "snapshots/trace", "github.com/klauspost/compress/..."},
+	"tui/...": {
+		"tui/...", "snapshots/analysis", "snapshots/trace",
+		"charm.land/...", "github.com/charmbracelet/...",
+	},
+	"cmd": {},
+	"cmd/memtop": {
+		"tui", "snapshots", "snapshots/analysis", "snapshots/pytorch", "snapshots/trace",
+		"charm.land/bubbletea/v2", "github.com/spf13/cobra", "github.com/spf13/pflag",
+		"github.com/charmbracelet/x/term",
+	},
+	"cmd/memtop/benchopen": {"github.com/creack/pty", "github.com/hinshun/vt10x"},
+}
+
+type goPackage struct {
+	ImportPath string
+	Imports    []string
+}
+
+func TestImportsFollowThePicture(t *testing.T) {
+	for _, p := range listPackages(t) {
+		name := strings.TrimPrefix(p.ImportPath, "memtop/")
+		allowed, ok := picture[entryFor(name)]
+		if !ok {
+			t.Errorf("package %s is not in the picture: say in docs/architecture.md and here what it is for", name)
+			continue
+		}
+		for _, imported := range p.Imports {
+			if !standard(imported) && !mayImport(allowed, strings.TrimPrefix(imported, "memtop/")) {
+				t.Errorf("package %s imports %s, which the picture does not allow", name, imported)
+			}
+		}
+	}
+}
+
+func TestImportsTableRefusesWhatIsNotInIt(t *testing.T) {
+	tests := map[string]struct {
+		from, to string
+		want     bool
+	}{
+		"a page draws a trace":                  {"tui/page", "snapshots/trace", true},
+		"a page knows no file format":           {"tui/page", "snapshots/pytorch", false},
+		"a page knows no probe":                 {"tui", "probe", false},
+		"a page opens no file":                  {"tui", "snapshots", false},
+		"the vocabulary knows nothing":          {"snapshots/trace", "snapshots", false},
+		"a sister of an allowed package":        {"snapshots/analysis", "snapshots/tracer", false},
+		"the command joins what is below it":    {"cmd/memtop", "tui", true},
+		"the command stays out of the pages":    {"cmd/memtop", "tui/page", false},
+		"a package that nobody has drawn fails": {"snapshots/unheard", "snapshots/trace", false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			allowed, known := picture[entryFor(test.from)]
+			if got := known && mayImport(allowed, test.to); got != test.want {
+				t.Errorf("may %s import %s: got %v, want %v", test.from, test.to, got, test.want)
+			}
+		})
+	}
+}
+
+// entryFor returns the key of the picture that a package falls under.
+func entryFor(name string) string {
+	if _, ok := picture[name]; ok {
+		return name
+	}
+	for key := range picture {
+		if strings.HasSuffix(key, "/...") && matches(key, name) {
+			return key
+		}
+	}
+	return name
+}
+
+func mayImport(allowed []string, name string) bool {
+	return slices.ContainsFunc(allowed, func(pattern string) bool { return matches(pattern, name) })
+}
+
+func matches(pattern, name string) bool {
+	prefix, below := strings.CutSuffix(pattern, "/...")
+	return name == prefix || below && strings.HasPrefix(name, prefix+"/")
+}
+
+// standard tells the standard library from other modules by the dot that a
+// module's first path element has; our own module is the exception.
+func standard(path string) bool {
+	first, _, _ := strings.Cut(path, "/")
+	return first != "memtop" && !strings.Contains(first, ".")
+}
+
+func listPackages(t *testing.T) []goPackage {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Imports", "memtop/...")
+	out, err := command.Output()
+	if err != nil {
+		var exit *exec.ExitError
+		if errors.As(err, &exit) {
+			t.Fatalf("go list: %v\n%s", err, exit.Stderr)
+		}
+		t.Fatalf("go list: %v", err)
+	}
+	var packages []goPackage
+	for decoder := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p goPackage
+		if err := decoder.Decode(&p); errors.Is(err, io.EOF) {
+			return packages
+		} else if err != nil {
+			t.Fatalf("go list: %v", err)
+		}
+		packages = append(packages, p)
+	}
+}
