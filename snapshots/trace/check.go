@@ -1,0 +1,180 @@
+package trace
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Check restates what must hold in every whole trace of a caching allocator
+// and lists what does not: the sums and the layout of the final state, the
+// order of time, and a replay of the events in both directions. It shares no
+// code with [Lifetimes] and [Rewind], which it is there to judge, and is made
+// to be plain rather than fast.
+//
+// A trace that began in the middle is whole; one from which events were taken
+// out, or whose writer was told to skip some, is not.
+func Check(t *Trace) Problems {
+	c := &checker{trace: t}
+	for i := range t.Devices {
+		c.device = &t.Devices[i]
+		c.end = c.device.Events.Len()
+		c.checkSegments()
+		c.checkTimes()
+		c.checkForward()
+		c.checkBackward()
+	}
+	return c.problems
+}
+
+type checker struct {
+	trace    *Trace
+	device   *Device
+	end      int // the event number that stands for the final state
+	problems Problems
+}
+
+func (c *checker) report(event int, format string, values ...any) {
+	c.problems.add(c.device.ID, event, format, values...)
+}
+
+func (c *checker) checkSegments() {
+	var end uint64
+	for i := range c.device.Final.Segments {
+		s := &c.device.Final.Segments[i]
+		if s.Addr < end {
+			c.report(c.end, "segment %#x begins before the one before it ends", s.Addr)
+		}
+		end = s.Addr + uint64(s.Size)
+		small := s.Given&GaveType != 0 && c.trace.Tables.Strings[s.Type] == "small"
+		if small && !s.Expandable && s.Size != 2<<20 {
+			c.report(c.end, "small segment %#x has %d bytes instead of 2 MiB", s.Addr, s.Size)
+		}
+		c.checkBlocks(s)
+		c.checkSums(s)
+	}
+}
+
+func (c *checker) checkBlocks(s *Segment) {
+	at := s.Addr
+	for _, b := range s.Blocks {
+		if b.Addr != at {
+			c.report(c.end, "block %#x follows one that ends at %#x", b.Addr, at)
+		}
+		at = b.Addr + uint64(b.Size)
+		if b.State != Allocated && b.State != PendingFree {
+			continue
+		}
+		if b.Size <= 0 || b.Size%512 != 0 {
+			c.report(c.end, "live block %#x has %d bytes, not a multiple of 512", b.Addr, b.Size)
+		}
+		if asked := wanted(&b); asked > b.Size {
+			c.report(c.end, "block %#x has %d bytes, less than the %d asked for", b.Addr, b.Size, asked)
+		}
+	}
+	if at != s.Addr+uint64(s.Size) {
+		c.report(c.end, "blocks of segment %#x end at %#x instead of %#x", s.Addr, at, s.Addr+uint64(s.Size))
+	}
+}
+
+// wanted returns what the program asked for when it got the live block b.
+func wanted(b *Block) int64 {
+	if len(b.History) > 0 {
+		return b.History[0].Requested
+	}
+	if b.Given&GaveRequested == 0 {
+		return b.Size
+	}
+	return b.Requested
+}
+
+func (c *checker) checkSums(s *Segment) {
+	var total, allocated, active, requested int64
+	for _, b := range s.Blocks {
+		total += b.Size
+		switch b.State {
+		case Allocated:
+			allocated += b.Size
+			active += b.Size
+			requested += wanted(&b)
+		case PendingFree:
+			active += b.Size
+			requested += wanted(&b)
+		}
+	}
+	for _, sum := range []struct {
+		name        string
+		given       bool
+		said, found int64
+	}{
+		{"total", true, s.Size, total},
+		{"allocated", s.Given&GaveAllocated != 0, s.Allocated, allocated},
+		{"active", s.Given&GaveActive != 0, s.Active, active},
+		{"requested", s.Given&GaveRequested != 0, s.Requested, requested},
+	} {
+		if sum.given && sum.said != sum.found {
+			c.report(c.end, "segment %#x says %d %s bytes, its blocks have %d", s.Addr, sum.said, sum.name, sum.found)
+		}
+	}
+}
+
+func (c *checker) checkTimes() {
+	var last int64
+	for i := range c.end {
+		e := c.device.Events.At(i)
+		if e.Absent&NoTime != 0 {
+			continue
+		}
+		if e.Time < last {
+			c.report(i, "the clock goes back by %d µs", last-e.Time)
+		}
+		last = e.Time
+	}
+}
+
+// checkForward plays the events by address.
+func (c *checker) checkForward() {
+	live := make(map[uint64]int64)
+	for i := range c.end {
+		e := c.device.Events.At(i)
+		size, open := live[e.Addr]
+		switch e.Kind {
+		case Alloc:
+			if open {
+				c.report(i, "alloc at %#x, which is live", e.Addr)
+			}
+			live[e.Addr] = e.Size
+		case FreeRequested, FreeCompleted, Free:
+			if open && size != e.Size {
+				c.report(i, "%s of %d bytes at %#x, which was made with %d", e.Kind, e.Size, e.Addr, size)
+			}
+			if e.Kind != FreeRequested {
+				delete(live, e.Addr)
+			}
+		}
+	}
+	c.checkLeft(live)
+}
+
+// checkLeft compares what the events left live with the final state.
+func (c *checker) checkLeft(live map[uint64]int64) {
+	final := make(map[uint64]int64)
+	for _, s := range c.device.Final.Segments {
+		for _, b := range s.Blocks {
+			if b.State == Allocated || b.State == PendingFree {
+				final[b.Addr] = wanted(&b)
+			}
+		}
+	}
+	addrs := make([]uint64, 0, len(live))
+	for addr := range live {
+		addrs = append(addrs, addr)
+	}
+	slices.SortFunc(addrs, cmp.Compare[uint64])
+	for _, addr := range addrs {
+		if size, ok := final[addr]; !ok {
+			c.report(c.end, "the allocation at %#x is live after the events and not in the final state", addr)
+		} else if size != live[addr] {
+			c.report(c.end, "the allocation at %#x has %d bytes, in the final state %d", addr, live[addr], size)
+		}
+	}
+}

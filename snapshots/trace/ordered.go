@@ -1,0 +1,145 @@
+package trace
+
+// orderedIDs is a set of addresses in ascending order, each with a number: a
+// list of short sorted runs. Every operation costs a binary search and the
+// moving of at most one run, so that no file, however strange, makes a replay
+// quadratic.
+type orderedIDs struct {
+	first []uint64 // the first address of each run
+	runs  []orderedRun
+	count int
+}
+
+type orderedRun struct {
+	addrs []uint64
+	ids   []int32
+}
+
+const orderedRunLimit = 128
+
+// place is where an address is, or would be.
+type place struct{ run, at int }
+
+// search returns where addr is or belongs, and whether it is there.
+func (o *orderedIDs) search(addr uint64) (place, bool) {
+	if len(o.runs) == 0 {
+		return place{}, false
+	}
+	low, high := 0, len(o.first)
+	for low < high {
+		middle := int(uint(low+high) >> 1)
+		if o.first[middle] <= addr {
+			low = middle + 1
+		} else {
+			high = middle
+		}
+	}
+	run := max(low-1, 0)
+	addrs := o.runs[run].addrs
+	low, high = 0, len(addrs)
+	for low < high {
+		middle := int(uint(low+high) >> 1)
+		if addrs[middle] < addr {
+			low = middle + 1
+		} else {
+			high = middle
+		}
+	}
+	return place{run, low}, low < len(addrs) && addrs[low] == addr
+}
+
+func (o *orderedIDs) get(addr uint64) (int32, bool) {
+	p, ok := o.search(addr)
+	if !ok {
+		return 0, false
+	}
+	return o.runs[p.run].ids[p.at], true
+}
+
+// put adds addr, or changes its number.
+func (o *orderedIDs) put(addr uint64, id int32) {
+	p, ok := o.search(addr)
+	if ok {
+		o.runs[p.run].ids[p.at] = id
+		return
+	}
+	if len(o.runs) == 0 {
+		o.runs, o.first = make([]orderedRun, 1), make([]uint64, 1)
+	}
+	if len(o.runs[p.run].addrs) == orderedRunLimit {
+		o.split(p.run)
+		p, _ = o.search(addr)
+	}
+	run := &o.runs[p.run]
+	run.addrs = insertAt(run.addrs, p.at, addr)
+	run.ids = insertAt(run.ids, p.at, id)
+	o.first[p.run] = run.addrs[0]
+	o.count++
+}
+
+// remove takes addr out and returns its number.
+func (o *orderedIDs) remove(addr uint64) (int32, bool) {
+	p, ok := o.search(addr)
+	if !ok {
+		return 0, false
+	}
+	run := &o.runs[p.run]
+	id := run.ids[p.at]
+	run.addrs = append(run.addrs[:p.at], run.addrs[p.at+1:]...)
+	run.ids = append(run.ids[:p.at], run.ids[p.at+1:]...)
+	o.count--
+	if len(run.addrs) == 0 {
+		o.runs = append(o.runs[:p.run], o.runs[p.run+1:]...)
+		o.first = append(o.first[:p.run], o.first[p.run+1:]...)
+	} else {
+		o.first[p.run] = run.addrs[0]
+	}
+	return id, true
+}
+
+// split cuts a full run in two.
+func (o *orderedIDs) split(i int) {
+	run := &o.runs[i]
+	half := len(run.addrs) / 2
+	second := orderedRun{
+		addrs: append(make([]uint64, 0, orderedRunLimit), run.addrs[half:]...),
+		ids:   append(make([]int32, 0, orderedRunLimit), run.ids[half:]...),
+	}
+	run.addrs, run.ids = run.addrs[:half], run.ids[:half]
+	o.runs = insertAt(o.runs, i+1, second)
+	o.first = insertAt(o.first, i+1, second.addrs[0])
+}
+
+// floor returns the number of the last address not above addr.
+func (o *orderedIDs) floor(addr uint64) (int32, bool) {
+	p, ok := o.search(addr)
+	if ok {
+		return o.runs[p.run].ids[p.at], true
+	}
+	if p.at == 0 {
+		return 0, false
+	}
+	return o.runs[p.run].ids[p.at-1], true
+}
+
+// from calls yield in ascending order for the addresses not below addr, until
+// it returns false. The set must not change meanwhile.
+func (o *orderedIDs) from(addr uint64, yield func(uint64, int32) bool) {
+	p, _ := o.search(addr)
+	for at := p.at; p.run < len(o.runs); p.run, at = p.run+1, 0 {
+		run := &o.runs[p.run]
+		for ; at < len(run.addrs); at++ {
+			if !yield(run.addrs[at], run.ids[at]) {
+				return
+			}
+		}
+	}
+}
+
+func insertAt[T any](list []T, at int, item T) []T {
+	var zero T
+	list = append(list, zero)
+	copy(list[at+1:], list[at:])
+	list[at] = item
+	return list
+}

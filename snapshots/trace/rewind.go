@@ -1,0 +1,153 @@
+package trace
+
+// Rewind undoes all events of device d of t and returns the state before the
+// first one. Problems are listed newest event first. A whole file that nobody
+// has edited has none; on others the state is the best that can be known.
+func Rewind(t *Trace, d *Device) (State, Problems) {
+	r := NewRewinder(t, d)
+	r.To(-1)
+	return r.State(), r.Problems()
+}
+
+// Rewinder walks a device's events backwards from its final state, undoing
+// each: an alloc takes its block away, a free_completed brings the block back
+// as pending free, a free_requested makes that allocated, and likewise for
+// segments. It is owned by one goroutine.
+//
+// A block that was freed comes back with the stack and the note of the event
+// that freed it, because that is all that is recorded at this point; who
+// needs those of its making looks them up in [Lifetimes]. Its real size is
+// worked out from the allocator's rules, see "Sizes of blocks" in
+// rewind_state.go.
+type Rewinder struct {
+	trace    *Trace
+	device   *Device
+	at       int
+	live     orderedIDs // by address: index into blocks
+	mapped   orderedIDs // by address: index into segments
+	blocks   []Block
+	segments []Segment
+	unused   []int32 // entries of blocks that may be used again
+	problems Problems
+	last     int32 // the block that came back last, or -1: usually the one asked for next
+	names    typeNames
+}
+
+// NewRewinder returns a rewinder that stands at the end of the device's trace.
+func NewRewinder(t *Trace, d *Device) *Rewinder {
+	r := &Rewinder{trace: t, device: d, at: d.Events.Len() - 1, last: -1, names: findTypeNames(t)}
+	for i := range d.Final.Segments {
+		s := &d.Final.Segments[i]
+		if s.Size <= 0 || !r.addSegment(*s) {
+			r.problem(r.at+1, "segment %#x of %d bytes overlaps another or is empty", s.Addr, s.Size)
+			continue
+		}
+		for _, b := range s.Blocks {
+			if b.State.Live() {
+				r.addBlock(b)
+			}
+		}
+	}
+	return r
+}
+
+// At returns the event that has just happened, −1 before the first.
+func (r *Rewinder) At() int { return r.at }
+
+// Problems returns what has been met so far.
+func (r *Rewinder) Problems() Problems { return r.problems }
+
+// To undoes events until the state is the one right after event at. It cannot
+// go forward.
+func (r *Rewinder) To(at int) {
+	for ; r.at > at && r.at >= 0; r.at-- {
+		r.undo(r.device.Events.At(r.at))
+	}
+}
+
+func (r *Rewinder) undo(e *Event) {
+	switch e.Kind {
+	case Alloc:
+		r.undoAlloc(e)
+	case FreeCompleted:
+		r.undoFree(e, PendingFree)
+	case Free:
+		r.undoFree(e, Allocated)
+	case FreeRequested:
+		r.undoRequest(e)
+	case SegmentAlloc:
+		r.undoSegmentAlloc(e)
+	case SegmentFree:
+		r.undoSegmentFree(e)
+	case SegmentMap:
+		r.undoMap(e)
+	case SegmentUnmap:
+		r.undoUnmap(e)
+	}
+}
+
+func (r *Rewinder) problem(event int, format string, values ...any) {
+	r.problems.add(r.device.ID, event, format, values...)
+}
+
+// addBlock makes b live and reports whether its address was free.
+func (r *Rewinder) addBlock(b Block) bool {
+	if _, taken := r.live.get(b.Addr); taken {
+		return false
+	}
+	id := int32(len(r.blocks))
+	if n := len(r.unused); n > 0 {
+		id, r.unused = r.unused[n-1], r.unused[:n-1]
+		r.blocks[id] = b
+	} else {
+		r.blocks = append(r.blocks, b)
+	}
+	r.live.put(b.Addr, id)
+	r.last = id
+	return true
+}
+
+func (r *Rewinder) undoAlloc(e *Event) {
+	id, ok := r.live.remove(e.Addr)
+	if !ok {
+		r.problem(r.at, "alloc of %d bytes at %#x, which is not live afterwards", e.Size, e.Addr)
+		return
+	}
+	if b := &r.blocks[id]; b.LiveRequested() != e.Size && b.Given&GaveRequested != 0 {
+		r.problem(r.at, "alloc of %d bytes at %#x, which later has %d", e.Size, e.Addr, b.LiveRequested())
+	}
+	r.unused = append(r.unused, id)
+	if id == r.last {
+		r.last = -1
+	}
+}
+
+func (r *Rewinder) undoFree(e *Event, state BlockState) {
+	s := r.segmentAt(e.Addr)
+	if s == nil {
+		r.problem(r.at, "%s at %#x, where there is no segment", e.Kind, e.Addr)
+		return
+	}
+	b := Block{
+		Addr: e.Addr, Size: roundUp(e.Size), Requested: e.Size, Stack: e.Stack, Note: e.Note,
+		State: state, Given: GaveRequested,
+	}
+	if !r.addBlock(b) {
+		r.problem(r.at, "%s at %#x, which is live afterwards", e.Kind, e.Addr)
+	}
+}
+
+func (r *Rewinder) undoRequest(e *Event) {
+	id := r.last
+	if id < 0 || r.blocks[id].Addr != e.Addr {
+		var ok bool
+		if id, ok = r.live.get(e.Addr); !ok {
+			r.problem(r.at, "free_requested at %#x, which is not live afterwards", e.Addr)
+			return
+		}
+	}
+	if r.blocks[id].State != PendingFree {
+		r.problem(r.at, "free_requested at %#x, which is still allocated afterwards", e.Addr)
+	}
+	r.blocks[id].State = Allocated
+}
