@@ -1,0 +1,196 @@
+package trace
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// ParseText reads a trace in the text form. What is wrong with the text is a
+// *[TextError]; a failing reader is returned as it is. Memory is a small
+// multiple of the text.
+func ParseText(r io.Reader) (*Trace, error) {
+	p := &textReader{
+		in: NewInterner(), frames: map[string]FrameID{}, stacks: map[string]StackID{}, notes: map[string]NoteID{},
+	}
+	p.t.Info.PickleProtocol = -1
+	lines := bufio.NewScanner(r)
+	lines.Buffer(make([]byte, 0, 1<<16), textLineLimit)
+	number := 0
+	for lines.Scan() {
+		number++
+		if err := p.line(number, lines.Text()); err != nil {
+			return nil, &TextError{number, err.Error()}
+		}
+	}
+	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
+		return nil, &TextError{number + 1, fmt.Sprintf("longer than %d bytes", textLineLimit)}
+	} else if err != nil {
+		return nil, err
+	}
+	if number == 0 {
+		return nil, &TextError{1, "the text is empty"}
+	}
+	p.closeDevice()
+	tables := p.in.View()
+	p.t.Tables = &tables
+	return &p.t, nil
+}
+
+// textReader is what has been read so far.
+type textReader struct {
+	t      Trace
+	in     *Interner
+	frames map[string]FrameID
+	stacks map[string]StackID
+	notes  map[string]NoteID
+	device *Device
+	log    *EventLog
+}
+
+func (p *textReader) line(number int, text string) error {
+	if number == 1 {
+		if strings.TrimSpace(text) != textHeader {
+			return fmt.Errorf("the first line is not %q", textHeader)
+		}
+		return nil
+	}
+	text = strings.TrimSpace(text)
+	if text == "" || text[0] == '#' {
+		return nil
+	}
+	word, rest, _ := strings.Cut(text, " ")
+	f := &textFields{p: p, rest: rest}
+	read, known := textLines[word]
+	if !known {
+		kind := KindOf(word)
+		if kind == Other && word != "other" {
+			return fmt.Errorf("%.20q is no kind of line", word)
+		}
+		return p.event(kind, f)
+	}
+	if err := read(p, f); err != nil {
+		return err
+	}
+	if left := f.next(); left != "" {
+		f.unknown(left)
+	}
+	return f.err
+}
+
+// textLines has the reader of every kind of line but events. Each leaves its
+// error in the fields or returns it.
+var textLines = map[string]func(*textReader, *textFields) error{
+	"info":        (*textReader).info,
+	"notice":      (*textReader).notice,
+	"settings":    (*textReader).settings,
+	"setting":     (*textReader).setting,
+	"annotations": (*textReader).annotations,
+	"annotation":  (*textReader).annotation,
+	"frame":       (*textReader).frame,
+	"stack":       (*textReader).stack,
+	"note":        (*textReader).note,
+	"device":      (*textReader).startDevice,
+	"segment":     (*textReader).segment,
+	"block":       (*textReader).block,
+	"tenant":      (*textReader).tenant,
+}
+
+func (p *textReader) info(f *textFields) error {
+	i := &p.t.Info
+	for key, value := range f.attributes() {
+		switch key {
+		case "kind":
+			i.Kind = f.text(value)
+		case "container":
+			i.Container = f.text(value)
+		case "path":
+			i.Path = f.text(value)
+		case "writer":
+			i.Writer = f.text(value)
+		case "protocol":
+			i.PickleProtocol = int(f.integer32(value))
+		case "bytes":
+			i.Bytes = f.integer(value)
+		case "lists":
+			i.TraceLists = int(f.integer32(value))
+		default:
+			p.infoFlag(f, key)
+		}
+	}
+	return nil
+}
+
+func (p *textReader) infoFlag(f *textFields, key string) {
+	i := &p.t.Info
+	switch key {
+	case "list":
+		i.List = true
+	case "notraces":
+		i.NoTraces = true
+	case "growing":
+		i.Growing = true
+	case "control":
+		i.Control = true
+	case "truncated":
+		i.Truncated = true
+	default:
+		f.unknown(key)
+	}
+}
+
+func (p *textReader) notice(f *textFields) error {
+	p.t.Notices = append(p.t.Notices, f.text(f.next()))
+	return nil
+}
+
+func (p *textReader) settings(*textFields) error {
+	if p.t.Settings == nil {
+		p.t.Settings = []Setting{}
+	}
+	return nil
+}
+
+func (p *textReader) setting(f *textFields) error {
+	v := textValue{rest: f.rest}
+	v.space()
+	key, err := v.quoted()
+	if err != nil {
+		return err
+	}
+	value, err := v.read(0)
+	if err != nil {
+		return err
+	}
+	if v.space() != 0 {
+		return fmt.Errorf("%.20q follows the value", v.rest)
+	}
+	f.rest = ""
+	p.t.Settings = append(p.t.Settings, Setting{key, value})
+	return nil
+}
+
+func (p *textReader) annotations(*textFields) error {
+	if p.t.Annotations == nil {
+		p.t.Annotations = []Annotation{}
+	}
+	return nil
+}
+
+func (p *textReader) annotation(f *textFields) error {
+	a := Annotation{Name: f.name(f.next()), Stage: f.name(f.next())}
+	for key, value := range f.attributes() {
+		switch key {
+		case "device":
+			a.Device = f.integer32(value)
+		case "@":
+			a.Time = f.integer(value)
+		default:
+			f.unknown(key)
+		}
+	}
+	p.t.Annotations = append(p.t.Annotations, a)
+	return nil
+}
