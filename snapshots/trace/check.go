@@ -45,7 +45,7 @@ func (c *checker) checkSegments() {
 			c.report(c.end, "segment %#x begins before the one before it ends", s.Addr)
 		}
 		end = s.Addr + uint64(s.Size)
-		small := s.Given&GaveType != 0 && c.trace.Tables.Strings[s.Type] == "small"
+		small := c.trace.Tables.Strings[s.Type] == "small"
 		if small && !s.Expandable && s.Size != 2<<20 {
 			c.report(c.end, "small segment %#x has %d bytes instead of 2 MiB", s.Addr, s.Size)
 		}

@@ -62,14 +62,10 @@ func (r *Rewinder) restored(e *Event, expandable bool) Segment {
 	s := Segment{
 		Addr: e.Addr, Size: e.Size, Stream: e.Stream, Stack: e.Stack, Device: int32(r.device.ID),
 		Pool: r.trace.Tables.Notes[e.Note].Pool, Expandable: expandable,
-		Given: GaveAddr | GaveStream | GaveExpandable | GaveDevice,
-	}
-	if s.Pool != 0 {
-		s.Given |= GavePool
+		Given: GaveAddr | GaveSize | GaveStream | GaveExpandable | GaveDevice,
 	}
 	if !expandable {
 		s.Type = r.names.of(e.Size)
-		s.Given |= GaveType
 	}
 	return s
 }

@@ -96,7 +96,7 @@ func (r *Rewinder) cutIntoBlocks(s *Segment) []Block {
 			b.Size = room
 		}
 		b.Size = max(0, min(b.Size, room))
-		b.Given |= GaveAddr | GaveState
+		b.Given |= GaveAddr | GaveSize | GaveState
 		at = b.Addr + uint64(b.Size)
 		blocks = append(blocks, b)
 	}
@@ -109,7 +109,7 @@ func appendGap(blocks []Block, from, to uint64) []Block {
 	}
 	return append(blocks, Block{
 		Addr: from, Size: int64(to - from), Stack: EmptyStack, State: Inactive,
-		Given: GaveAddr | GaveRequested | GaveState,
+		Given: GaveAddr | GaveSize | GaveRequested | GaveState,
 	})
 }
 

@@ -41,6 +41,7 @@ const (
 	GaveHistory
 	GaveDevice
 	GaveState
+	GaveSize
 )
 
 // Block is a piece of a segment.
@@ -50,6 +51,7 @@ type Block struct {
 	Requested int64 // bytes the program asked for; stale on inactive blocks
 	Stack     StackID
 	Note      NoteID
+	StateText StringID // as written, where State does not say it
 	State     BlockState
 	Given     Given
 	History   []Tenant // PyTorch 1.13 and 2.0 only; the first is the latest

@@ -93,15 +93,15 @@ func (t *Tables) Stack(id StackID) []FrameID {
 // Stream returns the stream's handle as its writer knew it.
 func (t *Tables) Stream(id StreamID) uint64 { return t.Streams[id] }
 
-// FrameText returns "file:line function", the form used in reports.
+// FrameText returns "file:line function", the form used in reports, printable.
 func (t *Tables) FrameText(id FrameID) string {
 	f := t.Frames[id]
 	var b strings.Builder
-	b.WriteString(t.Strings[f.File])
+	b.WriteString(Printable(t.Strings[f.File]))
 	b.WriteByte(':')
 	b.WriteString(strconv.Itoa(int(f.Line)))
 	b.WriteByte(' ')
-	b.WriteString(t.Strings[f.Name])
+	b.WriteString(Printable(t.Strings[f.Name]))
 	return b.String()
 }
 

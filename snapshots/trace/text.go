@@ -27,9 +27,9 @@ import "fmt"
 //	device N [overflowed] [max=N]     what follows belongs to it
 //	KIND ADDR SIZE [@N] [stream=N] [stack=LABEL] [note=LABEL]
 //	segment ADDR SIZE [device=N] [allocated=N] [active=N] [requested=N]
-//	     [stream=N] [type=T] [pool=N,N] [expandable=BOOL] [stack=LABEL] [unaddressed]
-//	block ADDR SIZE [STATE] [requested=N] [stack=LABEL] [note=LABEL]
-//	     [history] [unaddressed]      of the last segment
+//	     [stream=N] [type=T] [pool=N,N] [expandable=BOOL] [stack=LABEL] [unaddressed] [unsized]
+//	block ADDR SIZE [STATE] [as=T] [requested=N] [stack=LABEL] [note=LABEL]
+//	     [history] [unaddressed] [unsized]   of the last segment
 //	tenant ADDR N [stack=LABEL]       in the history of the last block
 //
 // KIND is a name of [Kind], STATE one of [BlockState]. T is text in double
@@ -38,8 +38,9 @@ import "fmt"
 // choice; the stack - is the known-empty one. ADDR and SIZE of an event may be
 // - when it has none, and an event of the default stream has no stream=, one
 // without a stream has stream=-. For an oom, ADDR is the device's free bytes.
-// "unaddressed" says that the address was worked out and not given. What a
-// line does not mention, its writer did not know.
+// "unaddressed" and "unsized" say that the address or size was worked out and
+// not given; as= is a state's name as written, when STATE does not say it. What
+// a line does not mention, its writer did not know.
 //
 // VALUE is null, true, false, an integer, a float (which has a point, an
 // exponent, or is nan, +inf or -inf), T, [VALUE, ...] or {T: VALUE, ...}.

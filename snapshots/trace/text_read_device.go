@@ -80,7 +80,7 @@ func (p *textReader) segment(f *textFields) error {
 	if p.device == nil {
 		return errNoDevice
 	}
-	s := Segment{Addr: f.address(f.next()), Size: f.integer(f.next()), Given: GaveAddr}
+	s := Segment{Addr: f.address(f.next()), Size: f.integer(f.next()), Given: GaveAddr | GaveSize}
 	for key, value := range f.attributes() {
 		p.segmentField(&s, f, key, value)
 	}
@@ -107,10 +107,8 @@ func (p *textReader) segmentField(s *Segment, f *textFields, key, value string) 
 		s.Given |= GaveStream
 	case "type":
 		s.Type = f.name(value)
-		s.Given |= GaveType
 	case "pool":
 		s.Pool = f.pool(value)
-		s.Given |= GavePool
 	case "expandable":
 		s.Expandable = f.boolean(value)
 		s.Given |= GaveExpandable
@@ -118,6 +116,8 @@ func (p *textReader) segmentField(s *Segment, f *textFields, key, value string) 
 		s.Stack = f.stack(value)
 	case "unaddressed":
 		s.Given &^= GaveAddr
+	case "unsized":
+		s.Given &^= GaveSize
 	default:
 		f.unknown(key)
 	}
@@ -127,7 +127,7 @@ func (p *textReader) block(f *textFields) error {
 	if p.device == nil || len(p.device.Final.Segments) == 0 {
 		return errors.New("no segment line comes before this one")
 	}
-	b := Block{Addr: f.address(f.next()), Size: f.integer(f.next()), Given: GaveAddr}
+	b := Block{Addr: f.address(f.next()), Size: f.integer(f.next()), Given: GaveAddr | GaveSize}
 	for key, value := range f.attributes() {
 		p.blockField(&b, f, key, value)
 	}
@@ -149,6 +149,10 @@ func (p *textReader) blockField(b *Block, f *textFields, key, value string) {
 		b.Given |= GaveHistory
 	case "unaddressed":
 		b.Given &^= GaveAddr
+	case "unsized":
+		b.Given &^= GaveSize
+	case "as":
+		b.StateText = f.name(value)
 	default:
 		state, ok := stateOf(key)
 		if !ok {

@@ -69,10 +69,8 @@ func (p *textWriter) segment(s *Segment) {
 	if s.Given&GaveStream != 0 {
 		p.stream(s.Stream)
 	}
-	if s.Given&GaveType != 0 {
-		p.text("type", s.Type)
-	}
-	if s.Given&GavePool != 0 {
+	p.text("type", s.Type)
+	if s.Pool != 0 {
 		p.pool(s.Pool)
 	}
 	if s.Given&GaveExpandable != 0 {
@@ -80,6 +78,7 @@ func (p *textWriter) segment(s *Segment) {
 	}
 	p.stack(s.Stack)
 	p.flag("unaddressed", s.Given&GaveAddr == 0)
+	p.flag("unsized", s.Given&GaveSize == 0)
 	p.end()
 	for i := range s.Blocks {
 		p.block(&s.Blocks[i])
@@ -91,6 +90,7 @@ func (p *textWriter) block(b *Block) {
 	p.address(b.Addr)
 	p.integer(b.Size)
 	p.flag(b.State.String(), b.Given&GaveState != 0)
+	p.text("as", b.StateText)
 	if b.Given&GaveRequested != 0 {
 		p.key("requested", b.Requested)
 	}
@@ -98,6 +98,7 @@ func (p *textWriter) block(b *Block) {
 	p.note(b.Note)
 	p.flag("history", b.Given&GaveHistory != 0)
 	p.flag("unaddressed", b.Given&GaveAddr == 0)
+	p.flag("unsized", b.Given&GaveSize == 0)
 	p.end()
 	for _, h := range b.History {
 		p.word("    tenant")

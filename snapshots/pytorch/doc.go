@@ -1,0 +1,20 @@
+// Package pytorch turns PyTorch's CUDA memory snapshots into traces and back.
+//
+// [Decode] reads the pickle that torch.cuda.memory._dump_snapshot and its kin
+// write, of every protocol and of every PyTorch from 1.13 on. It is a machine
+// of its own for the opcodes of plain data and works on a stream: records go
+// straight into a trace and no Python object is ever modelled. An opcode that
+// names or builds an object is refused, never executed.
+//
+// The path of a byte:
+//
+//	window   a sliding view of the input            (window.go)
+//	opcodes  bytes to operations                    (opcodes.go)
+//	machine  value stack, memo, lists and dicts     (machine.go, memo.go)
+//	records  a dict's keys and values to a record   (record.go, event.go, segment.go)
+//	snapshot the finished lists to a trace          (snapshot.go)
+//
+// [DecodeJSON] drives the same machine from JSON. [Write] is the way back.
+//
+// The package does not know files, compression or HTML: that is snapshots.
+package pytorch

@@ -1,0 +1,121 @@
+package pytorch
+
+import "memtop/snapshots/trace"
+
+// noteFields are the keys of an entry that go into its note.
+const noteFields = 1<<nameCompileContext | 1<<nameUserMetadata | 1<<namePoolID |
+	1<<nameForwardFrames | 1<<nameCategory | 1<<nameLayer | 1<<nameRole | 1<<nameShape | 1<<nameDType
+
+// noteCache and streamCache remember the last answer: entries that follow each
+// other mostly have the same.
+type noteCache struct {
+	note trace.Note
+	id   trace.NoteID
+}
+
+type streamCache struct {
+	handle uint64
+	id     trace.StreamID
+}
+
+// event makes an entry of a device's trace.
+func (m *machine) event(f *fields) (value, error) {
+	if m.log.Len()%1024 == 0 {
+		if err := m.charge(1024 * eventBytes); err != nil {
+			return value{}, err
+		}
+		if m.log.Len() >= trace.MaxEvents {
+			return value{}, m.corrupt("more than %d trace entries", trace.MaxEvents)
+		}
+	}
+	m.snapshot.entryKeys |= f.have
+	action := m.string(f, nameAction)
+	e := trace.Event{Kind: kindOf(action)}
+	m.kinds |= 1 << e.Kind
+	where := nameAddr
+	if e.Kind == trace.OOM {
+		where = nameDeviceFree
+	}
+	var ok bool
+	if e.Addr, ok = m.address(f, where); !ok {
+		e.Absent |= trace.NoAddr
+	}
+	if e.Size, ok = m.number(f, nameSize); !ok {
+		e.Absent |= trace.NoSize
+	}
+	if e.Time, ok = m.number(f, nameTime); !ok {
+		e.Absent |= trace.NoTime
+	}
+	if e.Stream, ok = m.stream(f); !ok {
+		e.Absent |= trace.NoStream
+	}
+	e.Stack = m.stackField(f, nameFrames)
+	if f.have&noteFields != 0 || e.Kind == trace.Other {
+		e.Note = m.note(f, e.Kind, action)
+	}
+	return value{tag: tagEvent, id: uint32(m.log.Append(e))}, nil
+}
+
+// stream returns the stream field.
+func (m *machine) stream(f *fields) (trace.StreamID, bool) {
+	handle, ok := m.address(f, nameStream)
+	if !ok {
+		return 0, false
+	}
+	if handle != m.lastStream.handle {
+		m.lastStream = streamCache{handle, m.in.Stream(handle)}
+	}
+	return m.lastStream.id, true
+}
+
+// note gathers what else an entry or block says.
+func (m *machine) note(f *fields, kind trace.Kind, action trace.StringID) trace.NoteID {
+	var n trace.Note
+	if kind == trace.Other {
+		n.Action = action
+	}
+	if f.have&noteFields != 0 {
+		n.CompileContext = m.string(f, nameCompileContext)
+		n.UserMetadata = m.string(f, nameUserMetadata)
+		n.Category = m.string(f, nameCategory)
+		n.Layer = m.string(f, nameLayer)
+		n.Role = m.string(f, nameRole)
+		n.Shape = m.string(f, nameShape)
+		n.DType = m.string(f, nameDType)
+		n.Pool = m.pool(f, namePoolID)
+		n.Forward = m.textList(f, nameForwardFrames)
+	}
+	if n != m.lastNote.note {
+		m.lastNote = noteCache{n, m.in.Note(n)}
+	}
+	return m.lastNote.id
+}
+
+// textList returns a field as a list of strings, 0 when absent.
+func (m *machine) textList(f *fields, k name) trace.ListID {
+	if f.have&(1<<k) == 0 {
+		return 0
+	}
+	v := m.resolve(f.value[k])
+	if v.tag != tagList {
+		if v.tag != tagNone {
+			m.odd++
+		}
+		return 0
+	}
+	l := &m.lists[v.id]
+	if l.interned != 0 {
+		return trace.ListID(l.interned)
+	}
+	ids := make([]trace.StringID, 0, l.len())
+	for i := range l.len() {
+		if id, ok := l.at(i).text(); ok {
+			ids = append(ids, id)
+		}
+	}
+	list := m.in.List(ids)
+	if v.id != 0 {
+		l.interned = uint32(list)
+	}
+	return list
+}

@@ -1,0 +1,306 @@
+package pytorch
+
+import (
+	"encoding/binary"
+
+	"memtop/snapshots/trace"
+)
+
+// The opcodes of pickle, protocols 0 to 5 (Python's Lib/pickletools.py).
+const (
+	opMark           = '('
+	opStop           = '.'
+	opPop            = '0'
+	opPopMark        = '1'
+	opDup            = '2'
+	opFloat          = 'F'
+	opInt            = 'I'
+	opBinInt         = 'J'
+	opBinInt1        = 'K'
+	opLong           = 'L'
+	opBinInt2        = 'M'
+	opNone           = 'N'
+	opPersID         = 'P'
+	opBinPersID      = 'Q'
+	opReduce         = 'R'
+	opString         = 'S'
+	opBinString      = 'T'
+	opShortBinString = 'U'
+	opUnicode        = 'V'
+	opBinUnicode     = 'X'
+	opAppend         = 'a'
+	opBuild          = 'b'
+	opGlobal         = 'c'
+	opDict           = 'd'
+	opEmptyDict      = '}'
+	opAppends        = 'e'
+	opGet            = 'g'
+	opBinGet         = 'h'
+	opInst           = 'i'
+	opLongBinGet     = 'j'
+	opList           = 'l'
+	opEmptyList      = ']'
+	opObj            = 'o'
+	opPut            = 'p'
+	opBinPut         = 'q'
+	opLongBinPut     = 'r'
+	opSetItem        = 's'
+	opTuple          = 't'
+	opEmptyTuple     = ')'
+	opSetItems       = 'u'
+	opBinFloat       = 'G'
+	opProto          = 0x80
+	opNewObj         = 0x81
+	opExt1           = 0x82
+	opExt2           = 0x83
+	opExt4           = 0x84
+	opTuple1         = 0x85
+	opTuple2         = 0x86
+	opTuple3         = 0x87
+	opNewTrue        = 0x88
+	opNewFalse       = 0x89
+	opLong1          = 0x8a
+	opLong4          = 0x8b
+	opBinBytes       = 'B'
+	opShortBinBytes  = 'C'
+	opShortBinUni    = 0x8c
+	opBinUnicode8    = 0x8d
+	opBinBytes8      = 0x8e
+	opEmptySet       = 0x8f
+	opAddItems       = 0x90
+	opFrozenSet      = 0x91
+	opNewObjEx       = 0x92
+	opStackGlobal    = 0x93
+	opMemoize        = 0x94
+	opFrame          = 0x95
+	opByteArray8     = 0x96
+	opNextBuffer     = 0x97
+	opReadOnlyBuffer = 0x98
+)
+
+// run executes opcodes up to and with STOP. The cases are in order of how
+// often a snapshot has them; the rest is in other.
+func (m *machine) run() error {
+	for {
+		if m.pos >= m.low {
+			m.fill()
+			if m.pos >= m.end {
+				return m.inputEnded()
+			}
+		}
+		op := m.buf[m.pos]
+		m.pos++
+		var err error
+		switch op {
+		case opBinGet:
+			if m.pos >= m.end {
+				return m.inputEnded()
+			}
+			m.pos++
+			err = m.recall(uint32(m.buf[m.pos-1]))
+		case opLongBinGet:
+			if m.pos+4 > m.end {
+				return m.inputEnded()
+			}
+			m.pos += 4
+			err = m.recall(binary.LittleEndian.Uint32(m.buf[m.pos-4:]))
+		case opMemoize:
+			err = m.memoizeNext()
+		case opBinInt1:
+			if m.pos >= m.end {
+				return m.inputEnded()
+			}
+			m.pos++
+			err = m.push(intValue(int64(m.buf[m.pos-1])))
+		case opEmptyDict:
+			err = m.push(value{tag: tagDict})
+		case opEmptyList:
+			err = m.emptyList()
+		case opMark:
+			err = m.mark()
+		case opSetItems:
+			err = m.setItems()
+		case opAppends:
+			err = m.appends()
+		case opStop:
+			return nil
+		default:
+			err = m.scalar(op)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// inputEnded is what ended the input before its STOP.
+func (m *machine) inputEnded() error {
+	if m.err != nil {
+		return m.err
+	}
+	return errTruncated
+}
+
+// operand returns the next n ≤ lookahead bytes, or nil at the input's end.
+func (m *machine) operand(n int) []byte {
+	if m.pos+n > m.end && !m.have(n) {
+		return nil
+	}
+	m.pos += n
+	return m.buf[m.pos-n : m.pos]
+}
+
+// scalar executes the opcodes of numbers and strings.
+func (m *machine) scalar(op byte) error {
+	switch op {
+	case opBinInt, opBinInt2, opLong1, opBinFloat, opFrame, opProto:
+		return m.fixed(op)
+	case opShortBinUni, opShortBinString, opShortBinBytes:
+		return m.counted(op, 1)
+	case opBinUnicode, opBinString, opBinBytes:
+		return m.counted(op, 4)
+	case opBinUnicode8, opBinBytes8, opByteArray8:
+		return m.counted(op, 8)
+	case opNewFalse, opNewTrue:
+		return m.push(value{tag: tagBool, n: uint64(opNewFalse-op) & 1})
+	case opNone:
+		return m.push(value{})
+	case opTuple2:
+		return m.tuple(2)
+	default:
+		return m.other(op)
+	}
+}
+
+// fixed executes the opcodes whose operand has a fixed or a one-byte length.
+func (m *machine) fixed(op byte) error {
+	switch op {
+	case opBinInt:
+		if b := m.operand(4); b != nil {
+			return m.push(intValue(int64(int32(binary.LittleEndian.Uint32(b)))))
+		}
+	case opBinInt2:
+		if b := m.operand(2); b != nil {
+			return m.push(intValue(int64(binary.LittleEndian.Uint16(b))))
+		}
+	case opLong1:
+		if n := m.operand(1); n != nil {
+			if b := m.operand(int(n[0])); b != nil {
+				return m.push(longValue(b))
+			}
+		}
+	case opBinFloat:
+		if b := m.operand(8); b != nil {
+			return m.push(value{tag: tagFloat, n: binary.BigEndian.Uint64(b)})
+		}
+	case opFrame:
+		if b := m.operand(8); b != nil {
+			return nil // the length is only for buffering; frames may lie
+		}
+	case opProto:
+		if b := m.operand(1); b != nil {
+			return m.proto(int(b[0]))
+		}
+	}
+	return m.inputEnded()
+}
+
+func (m *machine) proto(version int) error {
+	if version > 5 {
+		return m.corrupt("pickle protocol %d is not known; 0 to 5 are", version)
+	}
+	m.protocol = version
+	return nil
+}
+
+// longValue reads a little-endian two's complement integer of any length. What
+// does not fit in 64 bits is data that no field has.
+func longValue(b []byte) value {
+	for len(b) > 8 && (b[len(b)-1] == 0 && b[len(b)-2] < 0x80 || b[len(b)-1] == 0xFF && b[len(b)-2] >= 0x80) {
+		b = b[:len(b)-1] // no more than a sign
+	}
+	if len(b) > 9 || len(b) == 9 && b[8] != 0 {
+		return value{tag: tagOpaque}
+	}
+	var n uint64
+	for i := min(len(b), 8) - 1; i >= 0; i-- {
+		n = n<<8 | uint64(b[i])
+	}
+	if len(b) == 9 {
+		return value{tag: tagUint, n: n}
+	}
+	unused := 64 - 8*len(b)
+	return intValue(int64(n<<unused) >> unused)
+}
+
+// counted executes the opcodes of text and bytes, whose length comes first in
+// so many bytes.
+func (m *machine) counted(op byte, width int) error {
+	b := m.operand(width)
+	if b == nil {
+		return m.inputEnded()
+	}
+	var n uint64
+	for i := width - 1; i >= 0; i-- {
+		n = n<<8 | uint64(b[i])
+	}
+	if n > uint64(m.remaining()) {
+		if n > 1<<31 || m.total > 0 {
+			return m.tooLong(n)
+		}
+		return m.inputEnded()
+	}
+	if op == opShortBinBytes || op == opBinBytes || op == opBinBytes8 || op == opByteArray8 {
+		if !m.skip(int64(n)) {
+			return m.inputEnded()
+		}
+		return m.push(value{tag: tagOpaque})
+	}
+	if m.used+int64(n) > m.limit {
+		return m.charge(int64(n))
+	}
+	text, ok := m.take(int64(n))
+	if !ok {
+		return m.inputEnded()
+	}
+	return m.text(text)
+}
+
+// tooLong refuses a declared length beyond the input, unless the input is one
+// that was cut off, where a string's end may well be missing.
+func (m *machine) tooLong(n uint64) error {
+	const plausible = 1 << 16
+	if n < plausible {
+		return m.inputEnded()
+	}
+	return m.corrupt("a text of %d bytes is declared where at most %d remain", n, m.remaining())
+}
+
+// tuple makes the n values on top of the stack one.
+func (m *machine) tuple(n int) error {
+	if err := m.need(n); err != nil {
+		return err
+	}
+	at := len(m.stack) - n
+	items := m.stack[at:]
+	m.stack = m.stack[:at]
+	return m.tupleOf(items)
+}
+
+// tupleOf pushes a tuple. A pair of integers is a pool; no other tuple means
+// anything in a snapshot.
+func (m *machine) tupleOf(items []value) error {
+	if len(items) == 2 {
+		a, aok := items[0].integer()
+		b, bok := items[1].integer()
+		if aok && bok {
+			return m.push(value{tag: tagPool, id: uint32(m.in.Pool(trace.Pool{a, b}))})
+		}
+	}
+	m.lists = append(m.lists, list{})
+	grown := m.lists[len(m.lists)-1].add(items)
+	if err := m.charge(grown + listBytes); err != nil {
+		return err
+	}
+	return m.push(value{tag: tagTuple, id: uint32(len(m.lists) - 1)})
+}

@@ -1,0 +1,290 @@
+package pytorch
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math"
+	"strconv"
+	"unicode/utf8"
+)
+
+// other executes the opcodes that only old protocols and unusual writers use,
+// and refuses those that would name or build an object.
+func (m *machine) other(op byte) error {
+	switch op {
+	case opAppend:
+		return m.appendOne()
+	case opSetItem:
+		return m.setItem()
+	case opTuple1:
+		return m.tuple(1)
+	case opTuple3:
+		return m.tuple(3)
+	case opEmptyTuple:
+		return m.tupleOf(nil)
+	case opTuple, opList, opDict:
+		return m.fromMark(op)
+	case opBinPut, opLongBinPut, opPut, opGet:
+		return m.memoOp(op)
+	case opInt, opLong, opFloat, opString, opUnicode:
+		return m.lineOp(op)
+	case opLong4:
+		return m.long4()
+	case opPop, opPopMark, opDup:
+		return m.stackOp(op)
+	case opGlobal:
+		return m.global()
+	case opReduce:
+		return m.reduce()
+	default:
+		return m.refuse(op)
+	}
+}
+
+// fromMark makes what is above the mark one container.
+func (m *machine) fromMark(op byte) error {
+	items, err := m.popMark()
+	if err != nil {
+		return err
+	}
+	if op == opTuple {
+		return m.tupleOf(items)
+	}
+	held := bytesOf(items)
+	at := len(m.stack)
+	if op == opList {
+		err = m.push(value{tag: tagList})
+	} else {
+		err = m.push(value{tag: tagDict})
+	}
+	if err != nil || len(held) == 0 {
+		return err
+	}
+	if op == opList {
+		return m.extend(&m.stack[at], held)
+	}
+	if len(held)%2 != 0 {
+		return m.corrupt("a dict's key has no value")
+	}
+	return m.put(&m.stack[at], held)
+}
+
+// bytesOf copies items off the stack, whose memory the next push reuses.
+func bytesOf(items []value) []value { return append([]value(nil), items...) }
+
+// memoOp executes the memo's opcodes that carry an index.
+func (m *machine) memoOp(op byte) error {
+	at, err := m.memoIndex(op)
+	if err != nil {
+		return err
+	}
+	if op == opGet {
+		return m.recall(at)
+	}
+	return m.memoize(at)
+}
+
+func (m *machine) memoIndex(op byte) (uint32, error) {
+	switch op {
+	case opBinPut:
+		if b := m.operand(1); b != nil {
+			return uint32(b[0]), nil
+		}
+	case opLongBinPut:
+		if b := m.operand(4); b != nil {
+			return binary.LittleEndian.Uint32(b), nil
+		}
+	default:
+		line, ok := m.line()
+		if !ok {
+			break
+		}
+		at, err := strconv.ParseUint(string(line), 10, 32)
+		if err != nil {
+			return 0, m.corrupt("a memo index is not a number")
+		}
+		return uint32(at), nil
+	}
+	return 0, m.inputEnded()
+}
+
+// lineOp executes the opcodes of protocol 0, whose operand is a line of text.
+func (m *machine) lineOp(op byte) error {
+	line, ok := m.line()
+	if !ok {
+		return m.inputEnded()
+	}
+	switch op {
+	case opInt, opLong:
+		return m.decimal(string(bytes.TrimSuffix(line, []byte("L"))))
+	case opFloat:
+		f, err := strconv.ParseFloat(string(line), 64)
+		if err != nil {
+			return m.corrupt("a floating-point number is not one")
+		}
+		return m.push(value{tag: tagFloat, n: math.Float64bits(f)})
+	case opString:
+		return m.quoted(line)
+	default:
+		return m.text(unescape(line))
+	}
+}
+
+func (m *machine) decimal(s string) error {
+	switch s {
+	case "00":
+		return m.push(value{tag: tagBool})
+	case "01":
+		return m.push(value{tag: tagBool, n: 1})
+	}
+	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
+		return m.push(intValue(n))
+	}
+	if n, err := strconv.ParseUint(s, 10, 64); err == nil {
+		return m.push(value{tag: tagUint, n: n})
+	}
+	for i := range len(s) {
+		if (s[i] < '0' || s[i] > '9') && (i > 0 || s[i] != '-') {
+			return m.corrupt("an integer is not one")
+		}
+	}
+	return m.push(value{tag: tagOpaque})
+}
+
+// quoted pushes a protocol 0 string of Python 2: a literal in quotes.
+func (m *machine) quoted(line []byte) error {
+	n := len(line)
+	if n < 2 || line[0] != line[n-1] || line[0] != '\'' && line[0] != '"' {
+		return m.corrupt("a string has no quotes")
+	}
+	text := string(line[1 : n-1])
+	if s, err := strconv.Unquote(`"` + string(bytes.ReplaceAll([]byte(text), []byte(`"`), []byte(`\"`))) + `"`); err == nil {
+		text = s
+	}
+	return m.text([]byte(text))
+}
+
+// unescape reads Python's raw-unicode-escape: \uXXXX and \UXXXXXXXX stand for
+// code points, every other byte for the Latin-1 character that it is.
+func unescape(line []byte) []byte {
+	var out []byte
+	for i := 0; i < len(line); {
+		if width := escapeWidth(line[i:]); width > 0 {
+			if r, err := strconv.ParseUint(string(line[i+2:i+2+width]), 16, 32); err == nil {
+				out = utf8.AppendRune(out, rune(r))
+				i += 2 + width
+				continue
+			}
+		}
+		out = utf8.AppendRune(out, rune(line[i]))
+		i++
+	}
+	return out
+}
+
+func escapeWidth(b []byte) int {
+	switch {
+	case len(b) >= 6 && b[0] == '\\' && b[1] == 'u':
+		return 4
+	case len(b) >= 10 && b[0] == '\\' && b[1] == 'U':
+		return 8
+	default:
+		return 0
+	}
+}
+
+// long4 reads an integer whose length takes four bytes; no snapshot needs one
+// so long, but a pickler may choose it.
+func (m *machine) long4() error {
+	b := m.operand(4)
+	if b == nil {
+		return m.inputEnded()
+	}
+	n := int32(binary.LittleEndian.Uint32(b))
+	if n < 0 || int64(n) > m.remaining() {
+		return m.corrupt("an integer of %d bytes is declared where at most %d remain", n, m.remaining())
+	}
+	if n > lookahead {
+		if !m.skip(int64(n)) {
+			return m.inputEnded()
+		}
+		return m.push(value{tag: tagOpaque})
+	}
+	if b = m.operand(int(n)); b == nil {
+		return m.inputEnded()
+	}
+	return m.push(longValue(b))
+}
+
+func (m *machine) stackOp(op byte) error {
+	if op == opPopMark {
+		_, err := m.popMark()
+		return err
+	}
+	if op == opPop && len(m.marks) > 0 && m.floor() == len(m.stack) {
+		_, err := m.popMark() // as Python does: with nothing above it, the mark goes
+		return err
+	}
+	if err := m.need(1); err != nil {
+		return err
+	}
+	top := m.stack[len(m.stack)-1]
+	if op == opPop {
+		m.stack = m.stack[:len(m.stack)-1]
+		return nil
+	}
+	if top.unbound() && top.n == 0 {
+		return m.corrupt("an empty container is duplicated")
+	}
+	return m.push(top)
+}
+
+// global accepts one name, which torch_npu's pickler wraps lists and dicts in:
+// a function that returns its first argument. It is recognised, not called.
+// Every other name is refused.
+func (m *machine) global() error {
+	module, ok := m.line()
+	if !ok {
+		return m.inputEnded()
+	}
+	module = bytes.Clone(module)
+	function, ok := m.line()
+	if !ok {
+		return m.inputEnded()
+	}
+	if string(module) == "torch.jit._pickle" && string(function) == "restore_type_tag" {
+		return m.push(value{tag: tagTyper})
+	}
+	const longest = 60
+	return m.corrupt("the file names the Python object %.*q, which loading it would import; a snapshot names none", longest, string(module)+"."+string(function))
+}
+
+// reduce applies that function, and no other.
+func (m *machine) reduce() error {
+	if err := m.need(2); err != nil {
+		return err
+	}
+	top := len(m.stack) - 1
+	function, arguments := m.stack[top-1], m.stack[top]
+	if function.tag != tagTyper || arguments.tag != tagTuple || m.lists[arguments.id].len() == 0 {
+		return m.refuse(opReduce)
+	}
+	m.stack = m.stack[:top-1]
+	return m.push(m.lists[arguments.id].at(0))
+}
+
+var refused = map[byte]string{
+	opReduce: "REDUCE", opBuild: "BUILD", opInst: "INST", opObj: "OBJ", opNewObj: "NEWOBJ",
+	opNewObjEx: "NEWOBJ_EX", opStackGlobal: "STACK_GLOBAL", opExt1: "EXT1", opExt2: "EXT2",
+	opExt4: "EXT4", opPersID: "PERSID", opBinPersID: "BINPERSID", opNextBuffer: "NEXT_BUFFER",
+	opReadOnlyBuffer: "READONLY_BUFFER", opEmptySet: "EMPTY_SET", opAddItems: "ADDITEMS",
+	opFrozenSet: "FROZENSET",
+}
+
+func (m *machine) refuse(op byte) error {
+	m.pos-- // name the opcode's own place
+	if name, ok := refused[op]; ok {
+		return m.corrupt("the opcode %s builds Python objects, which a snapshot never needs; it was not executed", name)
+	}
+	return m.corrupt("byte 0x%02x is not a pickle opcode", op)
+}

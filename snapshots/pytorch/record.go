@@ -1,0 +1,237 @@
+package pytorch
+
+import "memtop/snapshots/trace"
+
+// fields is a dict's known keys and their values, taken apart.
+type fields struct {
+	have  uint64 // bit k: key k has a value
+	value [keyCount]value
+}
+
+func (f *fields) has(keys ...name) bool {
+	for _, k := range keys {
+		if f.have&(1<<k) == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// dict is one that came in pieces, or that is no record.
+type dict struct {
+	items  []value // keys and values in turn
+	closed bool
+	record value // what it became, once closed
+}
+
+// close turns an open dict into its record. It is called when the dict is
+// used, since it cannot be known before that no more will come.
+func (m *machine) close(v value) (value, error) {
+	v = m.resolve(v)
+	if v.tag != tagDict || v.id == 0 {
+		return v, nil
+	}
+	d := &m.dicts[v.id]
+	if d.closed {
+		return d.record, nil
+	}
+	d.closed, d.record = true, v
+	record, err := m.record(d.items)
+	if err != nil || record.tag == tagDict {
+		return v, err
+	}
+	d = &m.dicts[v.id]
+	d.record, d.items = record, nil
+	return record, nil
+}
+
+// record makes a dict's keys and values a record. What it is shows in its keys,
+// not in where it stands, so the order in which a writer builds things does
+// not matter. For a dict that is no record the answer is an unbound dict.
+func (m *machine) record(items []value) (value, error) {
+	f := &m.fields
+	f.have = 0
+	unknown := 0
+	for i := 0; i+1 < len(items); i += 2 {
+		key := items[i]
+		if k := nameOf(trace.StringID(key.id)); key.tag == tagString && k < keyCount {
+			f.have |= 1 << k
+			f.value[k] = items[i+1]
+		} else {
+			unknown++
+		}
+	}
+	v, known, err := m.recordOf(f)
+	if err != nil {
+		return value{}, err
+	}
+	if !known {
+		return value{tag: tagDict}, nil
+	}
+	if unknown > 0 {
+		m.noteUnknown(items)
+	}
+	return v, nil
+}
+
+// recordOf makes the record that the keys call for.
+func (m *machine) recordOf(f *fields) (v value, known bool, err error) {
+	switch {
+	case f.has(nameAction):
+		v, err = m.event(f)
+	case f.has(nameFilename), f.has(nameName, nameLine):
+		v = m.frame(f)
+	case f.has(nameBlocks), f.has(nameTotalSize):
+		v, err = m.segment(f)
+	case f.has(nameSize) && (f.has(nameState) || f.has(nameHistory)):
+		v, err = m.block(f)
+	case f.has(nameStage, nameName):
+		v, err = m.annotation(f)
+	case f.has(nameRealSize):
+		v, err = m.tenant(f)
+	case f.has(nameSegments), f.has(nameDeviceTraces):
+		v = m.contents(f)
+	default:
+		return value{}, false, nil
+	}
+	return v, true, err
+}
+
+// noteUnknown counts the keys of a record that this program does not know.
+func (m *machine) noteUnknown(items []value) {
+	for i := 0; i < len(items); i += 2 {
+		id, ok := items[i].text()
+		if ok && nameOf(id) < keyCount {
+			continue
+		}
+		if _, seen := m.unknownKeys[id]; seen || len(m.unknownKeys) < 64 {
+			m.unknownKeys[id]++
+		}
+	}
+}
+
+// number returns a field as a signed integer, 0 and false when absent. A value
+// of another type counts as odd and as absent, as None does without counting.
+func (m *machine) number(f *fields, k name) (int64, bool) {
+	if f.have&(1<<k) == 0 {
+		return 0, false
+	}
+	n, ok := f.value[k].integer()
+	if !ok && f.value[k].tag != tagNone {
+		m.odd++
+	}
+	return n, ok
+}
+
+// address returns a field as an address.
+func (m *machine) address(f *fields, k name) (uint64, bool) {
+	if f.have&(1<<k) == 0 {
+		return 0, false
+	}
+	n, ok := f.value[k].bits()
+	if !ok && f.value[k].tag != tagNone {
+		m.odd++
+	}
+	return n, ok
+}
+
+// string returns a field as a string, 0 when absent.
+func (m *machine) string(f *fields, k name) trace.StringID {
+	if f.have&(1<<k) == 0 {
+		return 0
+	}
+	id, ok := f.value[k].text()
+	if !ok {
+		if f.value[k].tag != tagNone {
+			m.odd++
+		}
+		return 0
+	}
+	return id
+}
+
+// pool returns a field as a pool, 0 when absent.
+func (m *machine) pool(f *fields, k name) trace.PoolID {
+	if f.have&(1<<k) == 0 {
+		return 0
+	}
+	v := f.value[k]
+	if v.tag == tagList && v.id != 0 && m.lists[v.id].len() == 2 { // JSON has no tuples
+		a, aok := m.lists[v.id].at(0).integer()
+		b, bok := m.lists[v.id].at(1).integer()
+		if aok && bok {
+			return m.in.Pool(trace.Pool{a, b})
+		}
+	}
+	if v.tag != tagPool {
+		if v.tag != tagNone {
+			m.odd++
+		}
+		return 0
+	}
+	return trace.PoolID(v.id)
+}
+
+// frame makes a line of a stack.
+func (m *machine) frame(f *fields) value {
+	line, _ := m.number(f, nameLine)
+	id := m.in.Frame(trace.Frame{
+		File: m.string(f, nameFilename), Name: m.string(f, nameName), Line: int32(line),
+	})
+	if f.have&(1<<nameFXOp|1<<nameFXNode|1<<nameFXTarget|1<<nameFXTrace|1<<nameFXInfo) != 0 {
+		m.in.SetFX(id, trace.FX{
+			Op: m.string(f, nameFXOp), NodeName: m.string(f, nameFXNode),
+			Target: m.string(f, nameFXTarget), OriginalTrace: m.string(f, nameFXTrace),
+			Info: m.string(f, nameFXInfo),
+		})
+	}
+	return value{tag: tagFrame, id: uint32(id)}
+}
+
+// stackOf returns the stack that items are, if all are frames.
+func (m *machine) stackOf(items []value) (trace.StackID, bool) {
+	m.frames = m.frames[:0]
+	for i := range items {
+		if items[i].tag != tagFrame {
+			return 0, false
+		}
+		m.frames = append(m.frames, trace.FrameID(items[i].id))
+	}
+	return m.in.Stack(m.frames), true
+}
+
+// stack returns a field as a stack, 0 when absent.
+func (m *machine) stackField(f *fields, k name) trace.StackID {
+	if f.have&(1<<k) == 0 {
+		return 0
+	}
+	v := m.resolve(f.value[k])
+	switch {
+	case v.tag == tagStack:
+		return trace.StackID(v.id)
+	case v.tag == tagList && v.id == 0:
+		return trace.EmptyStack
+	case v.tag == tagList:
+		return m.stackOfList(&m.lists[v.id])
+	case v.tag != tagNone:
+		m.odd++
+	}
+	return 0
+}
+
+// stackOfList returns the stack that a list of frames is. It is worked out once
+// per list, since many entries may refer to one.
+func (m *machine) stackOfList(l *list) trace.StackID {
+	if l.interned != 0 {
+		return trace.StackID(l.interned)
+	}
+	m.frames = m.frames[:0]
+	for i := range l.len() {
+		if item := l.at(i); item.tag == tagFrame {
+			m.frames = append(m.frames, trace.FrameID(item.id))
+		}
+	}
+	id := m.in.Stack(m.frames)
+	l.interned = uint32(id)
+	return id
+}

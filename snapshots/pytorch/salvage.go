@@ -1,0 +1,66 @@
+package pytorch
+
+// salvage makes of a file that ended early what its end would have made of the
+// containers that are still open: lists keep the items they have, the dict
+// being read is dropped, and so are dicts around it except the outermost,
+// which is the snapshot itself.
+func (m *machine) salvage() error {
+	m.snapshot.truncatedAt = m.base + int64(m.end)
+	for len(m.marks) > 0 {
+		if err := m.salvageMark(); err != nil {
+			return err
+		}
+	}
+	for len(m.stack) > 1 {
+		if err := m.salvageTop(); err != nil {
+			return err
+		}
+	}
+	if len(m.stack) == 0 {
+		return m.corrupt("the file ends before anything could be read")
+	}
+	return nil
+}
+
+// salvageMark closes the container below the last mark.
+func (m *machine) salvageMark() error {
+	at := m.floor()
+	if at == 0 {
+		m.marks = m.marks[:len(m.marks)-1]
+		return nil
+	}
+	container := m.resolve(m.stack[at-1])
+	switch {
+	case container.tag == tagList || container.tag == tagStack:
+		return m.appends()
+	case container.tag == tagDict && m.outermost(at-1):
+		if (len(m.stack)-at)%2 != 0 {
+			m.stack = m.stack[:len(m.stack)-1]
+		}
+		return m.setItems()
+	default:
+		m.stack = m.stack[:at-1]
+		m.marks = m.marks[:len(m.marks)-1]
+		return nil
+	}
+}
+
+func (m *machine) outermost(slot int) bool {
+	return slot == 0
+}
+
+// salvageTop folds the top of the stack into what is below it, for protocol 0,
+// which puts items into containers one by one and needs no marks.
+func (m *machine) salvageTop() error {
+	top := len(m.stack) - 1
+	below := m.resolve(m.stack[top-1])
+	switch {
+	case m.stack[top].tag != tagDict && (below.tag == tagList || below.tag == tagStack):
+		return m.appendOne()
+	case below.tag == tagString && top == 2 && m.stack[0].tag == tagDict:
+		return m.setItem()
+	default:
+		m.stack = m.stack[:top]
+		return nil
+	}
+}

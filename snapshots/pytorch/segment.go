@@ -1,0 +1,195 @@
+package pytorch
+
+import "memtop/snapshots/trace"
+
+// block makes a piece of a segment. An address that the writer left out (2.0
+// and before) is filled in when the segment is known.
+func (m *machine) block(f *fields) (value, error) {
+	err := m.charge(blockBytes)
+	if err != nil {
+		return value{}, err
+	}
+	var b trace.Block
+	var ok bool
+	if b.Addr, ok = m.address(f, nameAddress); ok {
+		b.Given |= trace.GaveAddr
+	}
+	if b.Size, ok = m.number(f, nameSize); ok {
+		b.Given |= trace.GaveSize
+	}
+	if b.Requested, ok = m.number(f, nameRequestedSize); ok {
+		b.Given |= trace.GaveRequested
+	}
+	if f.has(nameState) {
+		b.Given |= trace.GaveState
+	}
+	b.State, b.StateText = m.state(f)
+	b.Stack = m.stackField(f, nameFrames)
+	if f.have&noteFields != 0 {
+		b.Note = m.note(f, trace.Alloc, 0)
+	}
+	if f.has(nameHistory) {
+		b.Given |= trace.GaveHistory
+		if b.History, err = m.history(f); err != nil {
+			return value{}, err
+		}
+	}
+	m.snapshot.blockKeys |= f.have
+	m.blocks = append(m.blocks, b)
+	return value{tag: tagBlock, id: uint32(len(m.blocks) - 1)}, nil
+}
+
+// state returns a block's state, and its text when the state does not say it.
+func (m *machine) state(f *fields) (trace.BlockState, trace.StringID) {
+	id := m.string(f, nameState)
+	switch nameOf(id) {
+	case nameActiveAllocated:
+		return trace.Allocated, 0
+	case nameActivePending:
+		return trace.PendingFree, 0
+	case nameActiveAwaiting:
+		return trace.PendingFree, id
+	case nameInactive:
+		return trace.Inactive, 0
+	default:
+		return trace.UnknownState, id
+	}
+}
+
+// tenant makes an entry of an old block's history.
+func (m *machine) tenant(f *fields) (value, error) {
+	if err := m.charge(tenantBytes); err != nil {
+		return value{}, err
+	}
+	addr, _ := m.address(f, nameAddr)
+	size, _ := m.number(f, nameRealSize)
+	m.tenants = append(m.tenants, trace.Tenant{
+		Addr: addr, Requested: size, Stack: m.stackField(f, nameFrames),
+	})
+	return value{tag: tagTenant, id: uint32(len(m.tenants) - 1)}, nil
+}
+
+// history returns a block's earlier tenants.
+func (m *machine) history(f *fields) ([]trace.Tenant, error) {
+	n := m.listLen(f, nameHistory)
+	if err := m.charge(int64(n) * tenantBytes); err != nil {
+		return nil, err
+	}
+	tenants := make([]trace.Tenant, 0, n)
+	m.each(f, nameHistory, tagTenant, func(id uint32) {
+		tenants = append(tenants, m.tenants[id])
+	})
+	return tenants, nil
+}
+
+// listLen returns how many items a list field has. Who copies the items of a
+// list must count their memory first: many records may refer to one long list.
+func (m *machine) listLen(f *fields, k name) int {
+	if f.have&(1<<k) == 0 {
+		return 0
+	}
+	if v := m.resolve(f.value[k]); v.tag == tagList {
+		return m.lists[v.id].len()
+	}
+	return 0
+}
+
+// each calls visit with the number of every record in a list field.
+func (m *machine) each(f *fields, k name, of tag, visit func(id uint32)) {
+	if f.have&(1<<k) == 0 {
+		return
+	}
+	v := m.resolve(f.value[k])
+	if v.tag != tagList {
+		if v.tag != tagNone {
+			m.odd++
+		}
+		return
+	}
+	if v.id == 0 {
+		return
+	}
+	for i := range m.lists[v.id].len() {
+		if item := m.lists[v.id].at(i); item.tag == of {
+			visit(item.id)
+		} else {
+			m.odd++
+		}
+	}
+}
+
+// segment makes a segment with its blocks.
+func (m *machine) segment(f *fields) (value, error) {
+	err := m.charge(segmentBytes)
+	if err != nil {
+		return value{}, err
+	}
+	m.snapshot.segmentKeys |= f.have
+	var s trace.Segment
+	give := func(bit trace.Given, ok bool) {
+		if ok {
+			s.Given |= bit
+		}
+	}
+	var ok bool
+	s.Addr, ok = m.address(f, nameAddress)
+	give(trace.GaveAddr, ok)
+	s.Size, ok = m.number(f, nameTotalSize)
+	give(trace.GaveSize, ok)
+	s.Allocated, ok = m.number(f, nameAllocatedSize)
+	give(trace.GaveAllocated, ok)
+	s.Active, ok = m.number(f, nameActiveSize)
+	give(trace.GaveActive, ok)
+	s.Requested, ok = m.number(f, nameRequestedSize)
+	give(trace.GaveRequested, ok)
+	s.Stream, ok = m.stream(f)
+	give(trace.GaveStream, ok)
+	device, ok := m.number(f, nameDevice)
+	s.Device = int32(device)
+	give(trace.GaveDevice, ok)
+	s.Type = m.string(f, nameSegmentType)
+	s.Pool = m.pool(f, nameSegmentPoolID)
+	if f.has(nameIsExpandable) {
+		s.Given |= trace.GaveExpandable
+		s.Expandable = f.value[nameIsExpandable].n != 0
+	}
+	s.Stack = m.stackField(f, nameFrames)
+	s.Blocks, err = m.blocksOf(f, s.Addr)
+	if err != nil {
+		return value{}, err
+	}
+	m.segments = append(m.segments, s)
+	return value{tag: tagSegment, id: uint32(len(m.segments) - 1)}, nil
+}
+
+// blocksOf copies a segment's blocks into memory of their own and gives those
+// without an address the one that follows from their order.
+func (m *machine) blocksOf(f *fields, addr uint64) ([]trace.Block, error) {
+	n := m.listLen(f, nameBlocks)
+	if err := m.charge(int64(n) * blockBytes); err != nil {
+		return nil, err
+	}
+	blocks := make([]trace.Block, 0, n)
+	m.each(f, nameBlocks, tagBlock, func(id uint32) {
+		b := m.blocks[id]
+		if b.Given&trace.GaveAddr == 0 {
+			b.Addr = addr
+		}
+		addr = b.Addr + uint64(b.Size)
+		blocks = append(blocks, b)
+	})
+	return blocks, nil
+}
+
+// annotation makes one end of a range that the program marked.
+func (m *machine) annotation(f *fields) (value, error) {
+	if err := m.charge(annotationBytes); err != nil {
+		return value{}, err
+	}
+	device, _ := m.number(f, nameDevice)
+	time, _ := m.number(f, nameTime)
+	m.annotations = append(m.annotations, trace.Annotation{
+		Name: m.string(f, nameName), Stage: m.string(f, nameStage), Device: int32(device), Time: time,
+	})
+	return value{tag: tagAnnotation, id: uint32(len(m.annotations) - 1)}, nil
+}

@@ -1,0 +1,220 @@
+package pytorch
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+
+	"memtop/snapshots/trace"
+)
+
+// contents is what the top level of a snapshot holds, and which keys its
+// records were seen to have.
+type contents struct {
+	segments, traces, settings, annotations value
+	overflowed, maxEntries                  value
+	found                                   uint64 // top-level keys
+	entryKeys, blockKeys, segmentKeys       uint64
+	list                                    bool // a bare list of segments
+	truncatedAt                             int64
+}
+
+// maxDevices bounds how many devices a snapshot may list.
+const maxDevices = 1024
+
+// contents makes the top-level dict.
+func (m *machine) contents(f *fields) value {
+	c := &m.snapshot
+	c.found = f.have
+	get := func(k name) value {
+		if !f.has(k) {
+			return value{}
+		}
+		return m.resolve(f.value[k])
+	}
+	c.segments = get(nameSegments)
+	c.traces = get(nameDeviceTraces)
+	c.settings = get(nameAllocatorSettings)
+	c.annotations = get(nameExternalAnnotations)
+	c.overflowed = get(nameOverflowed)
+	c.maxEntries = get(nameMaxEntries)
+	return value{tag: tagSnapshot}
+}
+
+// finish makes a trace of what the machine has read. The top of the stack is
+// the pickle's value.
+func (m *machine) finish() (*trace.Trace, error) {
+	if err := m.top(); err != nil {
+		return nil, err
+	}
+	c := &m.snapshot
+	t := &trace.Trace{}
+	segments := m.listed(c.segments, tagSegment)
+	devices, err := m.devices(segments)
+	if err != nil {
+		return nil, err
+	}
+	t.Devices = devices
+	t.Settings = m.settings(c.settings)
+	if c.found&(1<<nameExternalAnnotations) != 0 {
+		t.Annotations = make([]trace.Annotation, 0, len(m.annotations))
+		for _, id := range m.listed(c.annotations, tagAnnotation) {
+			t.Annotations = append(t.Annotations, m.annotations[id])
+		}
+	}
+	tables := m.in.View()
+	t.Tables = &tables
+	m.markOverflow(t)
+	t.Info = trace.Info{
+		Kind: "snapshot", PickleProtocol: m.protocol, Bytes: m.offset(), List: c.list,
+		NoTraces: c.found&(1<<nameDeviceTraces) == 0, TraceLists: m.lists[c.traces.listID()].len(),
+		Truncated: c.truncatedAt > 0, Writer: m.writer(),
+	}
+	t.Notices = m.notices()
+	return t, nil
+}
+
+// listID returns the number of a list, 0 (an empty one) for anything else.
+func (v value) listID() uint32 {
+	if v.tag == tagList {
+		return v.id
+	}
+	return 0
+}
+
+// top checks that the pickle's value is a snapshot.
+func (m *machine) top() error {
+	if len(m.stack) == 0 {
+		return m.corrupt("the pickle holds nothing")
+	}
+	v, err := m.close(m.stack[len(m.stack)-1])
+	if err != nil {
+		return err
+	}
+	switch {
+	case v.tag == tagSnapshot:
+		return nil
+	case v.tag == tagList && (v.id == 0 || m.lists[v.id].at(0).tag == tagSegment):
+		m.snapshot.list = true
+		m.snapshot.segments = v
+		return nil
+	default:
+		return m.corrupt("this is not a memory snapshot: its top level has neither segments nor device_traces")
+	}
+}
+
+// listed returns the numbers of the records in a list, in order.
+func (m *machine) listed(v value, of tag) []uint32 {
+	l := &m.lists[v.listID()]
+	ids := make([]uint32, 0, l.len())
+	for i := range l.len() {
+		if item := l.at(i); item.tag == of {
+			ids = append(ids, item.id)
+		} else {
+			m.odd++
+		}
+	}
+	return ids
+}
+
+// devices joins each device's segments with its events.
+func (m *machine) devices(segments []uint32) ([]trace.Device, error) {
+	byID := make(map[int]*trace.Device)
+	device := func(id int) *trace.Device {
+		if byID[id] == nil {
+			byID[id] = &trace.Device{ID: id}
+		}
+		return byID[id]
+	}
+	for _, id := range segments {
+		d := device(int(m.segments[id].Device))
+		d.Final.Segments = append(d.Final.Segments, m.segments[id])
+	}
+	traces := &m.lists[m.snapshot.traces.listID()]
+	claimed := 0
+	for i := range traces.len() {
+		events, err := m.events(m.resolve(traces.at(i)))
+		if err != nil {
+			return nil, err
+		}
+		if claimed += events.Len(); claimed > m.log.Len() {
+			return nil, m.corrupt("two devices' traces share entries")
+		}
+		if events.Len() > 0 {
+			device(i).Events = events
+		}
+	}
+	if len(byID) > maxDevices {
+		return nil, m.corrupt("the snapshot lists %d devices, more than %d", len(byID), maxDevices)
+	}
+	devices := make([]trace.Device, 0, len(byID))
+	for _, d := range byID {
+		sortSegments(d.Final.Segments)
+		devices = append(devices, *d)
+	}
+	sort.Slice(devices, func(i, j int) bool { return devices[i].ID < devices[j].ID })
+	return devices, nil
+}
+
+func sortSegments(segments []trace.Segment) {
+	slices.SortStableFunc(segments, func(a, b trace.Segment) int {
+		switch {
+		case a.Addr < b.Addr:
+			return -1
+		case a.Addr > b.Addr:
+			return 1
+		default:
+			return 0
+		}
+	})
+}
+
+// events returns a device's trace. Entries lie in the log as they were read;
+// only a list that shuffles them is copied.
+func (m *machine) events(v value) (trace.Events, error) {
+	l := &m.lists[v.listID()]
+	all := m.log.Events()
+	if l.items == nil && (l.of == tagEvent || l.count == 0) {
+		return all.Slice(int(l.first), int(l.first+l.count)), nil
+	}
+	if err := m.charge(int64(l.len()) * eventBytes); err != nil {
+		return trace.Events{}, err
+	}
+	var log trace.EventLog
+	for i := range l.len() {
+		if item := l.at(i); item.tag == tagEvent {
+			log.Append(*all.At(int(item.id)))
+		} else {
+			m.odd++
+		}
+	}
+	return log.Events(), nil
+}
+
+// notices says what a reader should know before trusting the rest.
+func (m *machine) notices() []string {
+	var notices []string
+	if at := m.snapshot.truncatedAt; at > 0 {
+		notices = append(notices, fmt.Sprintf(
+			"the file ends early, at byte %d: %d trace entries and %d segments were readable", at, m.log.Len(), len(m.segments)))
+	}
+	if len(m.unknownKeys) > 0 {
+		notices = append(notices, "keys this version does not know were ignored: "+m.unknownText())
+	}
+	if m.odd > 0 {
+		notices = append(notices, fmt.Sprintf("%d fields or items had a type that they cannot have and were ignored", m.odd))
+	}
+	return notices
+}
+
+func (m *machine) unknownText() string {
+	var keys []string
+	for id := range m.unknownKeys {
+		keys = append(keys, trace.Printable(m.in.Strings[id]))
+	}
+	slices.Sort(keys)
+	if len(keys) > 5 {
+		return fmt.Sprintf("%q and %d more", keys[:5], len(keys)-5)
+	}
+	return fmt.Sprintf("%q", keys)
+}

@@ -1,0 +1,128 @@
+package pytorch
+
+import "memtop/snapshots/trace"
+
+// tag says what a value on the machine's stack is.
+type tag uint8
+
+const (
+	tagNone tag = iota
+	tagBool
+	tagInt    // n holds an int64
+	tagUint   // n holds a value of 2^63 and up
+	tagFloat  // n holds the bits
+	tagOpaque // data of a type that no record has: bytes, integers beyond 64 bits
+	tagString // id is a trace.StringID
+	tagPool   // id is a trace.PoolID: a pair of integers
+	tagTuple  // id indexes machine.lists; any other tuple
+	tagTyper  // torch_npu's restore_type_tag, which changes nothing
+
+	// Containers and what has become of them. An unbound one is still empty:
+	// id is 0 and n its memo index plus one, if it has one.
+	tagList // id indexes machine.lists
+	tagDict // id indexes machine.dicts, open for more items
+	tagFrame
+	tagStack
+	tagEvent
+	tagBlock
+	tagSegment
+	tagTenant
+	tagAnnotation
+	tagSnapshot
+)
+
+// value is one slot of the machine's stack.
+type value struct {
+	tag tag
+	id  uint32
+	n   uint64
+}
+
+func intValue(n int64) value { return value{tag: tagInt, n: uint64(n)} }
+
+func stringValue(id trace.StringID) value { return value{tag: tagString, id: uint32(id)} }
+
+// integer returns the value as a signed integer.
+func (v value) integer() (int64, bool) {
+	return int64(v.n), v.tag == tagInt
+}
+
+// bits returns the value as an address: negative numbers are what PyTorch's
+// C++ pickler makes of addresses from 2^63 up.
+func (v value) bits() (uint64, bool) {
+	return v.n, v.tag == tagInt || v.tag == tagUint
+}
+
+// text returns the value as a string.
+func (v value) text() (trace.StringID, bool) {
+	return trace.StringID(v.id), v.tag == tagString
+}
+
+// unbound reports whether v is a container that nothing was put into yet.
+func (v value) unbound() bool { return v.id == 0 && (v.tag == tagList || v.tag == tagDict) }
+
+// list is a finished or growing list. A run of records that lie one after the
+// other in their table is kept as its first number and count; anything else
+// item by item.
+type list struct {
+	of    tag
+	first uint32
+	count uint32
+	items []value
+	// interned is the stack or list of strings that the items are, once asked.
+	interned uint32
+}
+
+func (l *list) len() int { return max(int(l.count), len(l.items)) }
+
+// at returns item i.
+func (l *list) at(i int) value {
+	if l.items != nil {
+		return l.items[i]
+	}
+	return value{tag: l.of, id: l.first + uint32(i)}
+}
+
+// add appends items and returns how many bytes it took.
+func (l *list) add(items []value) int64 {
+	l.interned = 0
+	if l.items == nil && l.extendsRun(items) {
+		if l.count == 0 {
+			l.of, l.first = items[0].tag, items[0].id
+		}
+		l.count += uint32(len(items))
+		return 0
+	}
+	var grown int64
+	if l.items == nil {
+		l.items = make([]value, l.count, int(l.count)+len(items))
+		for i := range l.items {
+			l.items[i] = value{tag: l.of, id: l.first + uint32(i)}
+		}
+		l.count = 0
+		grown = int64(cap(l.items)) * valueBytes
+	}
+	before := cap(l.items)
+	l.items = append(l.items, items...)
+	return grown + int64(cap(l.items)-before)*valueBytes
+}
+
+// extendsRun reports whether items continue the list's run of records.
+func (l *list) extendsRun(items []value) bool {
+	if len(items) == 0 {
+		return true
+	}
+	of, next := items[0].tag, items[0].id
+	if l.count > 0 {
+		of, next = l.of, l.first+l.count
+	}
+	if of < tagFrame {
+		return false
+	}
+	for i := range items {
+		if items[i].tag != of || items[i].id != next+uint32(i) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,70 @@
+package pytorch
+
+import "memtop/snapshots/trace"
+
+// writer says which PyTorch wrote the file, by the newest thing in it. The
+// steps are those of PyTorch's releases: 2.0 brought traces, 2.1 addresses and
+// stacks of blocks, 2.2 times, 2.3 settings, 2.5 annotations, 2.8 compile
+// contexts, 2.9 one more setting, 2.10 user metadata, 2.12 pools of entries,
+// 2.14 annotate. Without entries the newest things cannot show.
+func (m *machine) writer() string {
+	c := &m.snapshot
+	switch {
+	case m.hasKind(trace.Annotate):
+		return "PyTorch 2.14 or later"
+	case c.entryKeys&(1<<namePoolID|1<<nameForwardFrames) != 0,
+		c.overflowed.tag != tagNone, c.maxEntries.tag != tagNone, m.hasSetting(nameOverflowed), m.hasSetting(nameMaxEntries):
+		return "PyTorch 2.12–2.13"
+	case c.entryKeys&(1<<nameUserMetadata) != 0:
+		return "PyTorch 2.10–2.11"
+	}
+	return m.earlierWriter() + m.orLater()
+}
+
+func (m *machine) earlierWriter() string {
+	c := &m.snapshot
+	switch {
+	case m.hasSettingText("graph_capture_record_stream_reuse"):
+		return "PyTorch 2.9"
+	case c.entryKeys&(1<<nameCompileContext) != 0:
+		return "PyTorch 2.8"
+	case c.found&(1<<nameExternalAnnotations) != 0:
+		return "PyTorch 2.5–2.7"
+	case c.found&(1<<nameAllocatorSettings) != 0:
+		return "PyTorch 2.3–2.4"
+	case c.entryKeys&(1<<nameTime) != 0:
+		return "PyTorch 2.2"
+	case c.segmentKeys&(1<<nameSegmentPoolID|1<<nameIsExpandable) != 0, c.blockKeys&(1<<nameFrames) != 0:
+		return "PyTorch 2.1"
+	case c.segmentKeys&(1<<nameRequestedSize) != 0:
+		return "PyTorch 2.0"
+	default:
+		return "PyTorch 1.13"
+	}
+}
+
+// orLater hedges where the file has no entries that could show more.
+func (m *machine) orLater() string {
+	if m.snapshot.entryKeys != 0 || m.snapshot.segmentKeys&(1<<nameSegmentPoolID) == 0 {
+		return ""
+	}
+	return " or later"
+}
+
+func (m *machine) hasKind(k trace.Kind) bool { return m.kinds&(1<<k) != 0 }
+
+func (m *machine) hasSetting(k name) bool { return m.hasSettingText(names[k]) }
+
+func (m *machine) hasSettingText(key string) bool {
+	v := m.snapshot.settings
+	if v.tag != tagDict {
+		return false
+	}
+	items := m.dicts[v.id].items
+	for i := 0; i+1 < len(items); i += 2 {
+		if id, ok := items[i].text(); ok && m.in.Strings[id] == key {
+			return true
+		}
+	}
+	return false
+}

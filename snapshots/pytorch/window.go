@@ -1,0 +1,156 @@
+package pytorch
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math"
+
+	"memtop/snapshots/trace"
+)
+
+const (
+	windowSize = 1 << 20
+	// lookahead is how much of the input an opcode may rely on having in the
+	// window, unless the input ends before: more than any stack of frames.
+	lookahead = 1 << 14
+)
+
+// window is a sliding view of the input. Operands that fit in lookahead are
+// read in place, longer ones in pieces.
+type window struct {
+	ctx      context.Context
+	reader   io.Reader
+	progress trace.Progress
+	total    int64 // length of the input, 0 when not known
+	buf      []byte
+	pos      int   // next byte to read
+	end      int   // end of what was read
+	low      int   // at pos ≥ low the window wants more
+	base     int64 // offset in the input of buf[0]
+	ended    bool
+	err      error // what ended the input, when not its end
+}
+
+func newWindow(ctx context.Context, r io.Reader, o Options) *window {
+	return &window{
+		ctx: ctx, reader: r, progress: o.Progress, total: o.Total,
+		buf: make([]byte, windowSize),
+	}
+}
+
+// offset returns the input offset of the next byte.
+func (w *window) offset() int64 { return w.base + int64(w.pos) }
+
+// remaining returns how many bytes may still come, for checking the lengths
+// that a file declares: an upper bound, exact when the total is known.
+func (w *window) remaining() int64 {
+	switch {
+	case w.ended:
+		return int64(w.end - w.pos)
+	case w.total > 0:
+		return max(w.total-w.offset(), int64(w.end-w.pos))
+	default:
+		return math.MaxInt64
+	}
+}
+
+// fill moves what is unread to the front and reads until the window is full
+// or the input ends.
+func (w *window) fill() {
+	copy(w.buf, w.buf[w.pos:w.end])
+	w.base += int64(w.pos)
+	w.end -= w.pos
+	w.pos = 0
+	for w.end < len(w.buf) && !w.ended {
+		n, err := w.reader.Read(w.buf[w.end:])
+		w.end += n
+		if err == nil {
+			err = w.ctx.Err()
+		}
+		if err != nil {
+			w.ended = true
+			if !errors.Is(err, io.EOF) {
+				w.err = err
+			}
+		}
+	}
+	w.low = w.end - lookahead
+	if w.ended {
+		w.low = w.end
+	}
+	if w.progress != nil {
+		w.progress(w.base+int64(w.end), w.total)
+	}
+}
+
+// have makes n ≤ lookahead bytes readable at pos and reports whether the input
+// has them.
+func (w *window) have(n int) bool {
+	if w.end-w.pos < n && !w.ended {
+		w.fill()
+	}
+	return w.end-w.pos >= n
+}
+
+// take returns the next n bytes, valid until the next call. Long ones are
+// gathered in a buffer that grows only as bytes really come.
+func (w *window) take(n int64) ([]byte, bool) {
+	if n > w.remaining() {
+		return nil, false
+	}
+	if n <= lookahead {
+		if !w.have(int(n)) {
+			return nil, false
+		}
+		b := w.buf[w.pos : w.pos+int(n)]
+		w.pos += int(n)
+		return b, true
+	}
+	return w.gather(n)
+}
+
+func (w *window) gather(n int64) ([]byte, bool) {
+	var b []byte
+	for int64(len(b)) < n {
+		if !w.have(1) {
+			return nil, false
+		}
+		piece := w.buf[w.pos:min(int64(w.end), int64(w.pos)+n-int64(len(b)))]
+		b = append(b, piece...)
+		w.pos += len(piece)
+	}
+	return b, true
+}
+
+// skip passes over n bytes.
+func (w *window) skip(n int64) bool {
+	if n > w.remaining() {
+		return false
+	}
+	for n > 0 {
+		if !w.have(1) {
+			return false
+		}
+		step := min(n, int64(w.end-w.pos))
+		w.pos += int(step)
+		n -= step
+	}
+	return true
+}
+
+// line returns the bytes up to the next newline, without it.
+func (w *window) line() ([]byte, bool) {
+	const longest = windowSize / 2
+	for n := 0; n < longest; n++ {
+		if !w.have(n + 1) {
+			return nil, false
+		}
+		if w.buf[w.pos+n] == '\n' {
+			b := w.buf[w.pos : w.pos+n]
+			w.pos += n + 1
+			return b, true
+		}
+	}
+	return nil, false
+}
