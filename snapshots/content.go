@@ -1,0 +1,90 @@
+package snapshots
+
+import (
+	"bytes"
+	"regexp"
+)
+
+// content is what the first bytes of a stream say that it is.
+type content uint8
+
+const (
+	unknownContent content = iota
+	emptyContent
+	pickleContent
+	gzipContent
+	zstdContent
+	jsonContent
+	htmlContent
+	refusedContent // known, and not for us; see refusals
+)
+
+var containerNames = map[content]string{
+	pickleContent: "pickle", gzipContent: "gzip", zstdContent: "zstd", jsonContent: "json", htmlContent: "html",
+}
+
+// headBytes is how much of a stream is looked at.
+const headBytes = 4096
+
+// refusal is a kind of file that people open by mistake.
+type refusal struct {
+	start, reason, remedy string
+}
+
+var refusals = []refusal{
+	{
+		"version https://git-lfs",
+		"this is a git-lfs pointer; the snapshot itself was not downloaded",
+		"run `git lfs pull` in the repository",
+	},
+	{
+		"PK\x03\x04",
+		"this is a zip archive, as torch.save writes, not a memory snapshot",
+		"dump with torch.cuda.memory._dump_snapshot, or unzip it and open the data.pkl inside",
+	},
+	{"SQLite format 3\x00", "this is an SQLite database, not a memory snapshot", dumpAgain},
+	{"\xfd7zXZ\x00", "this is xz-compressed", "unpack it with `xz -d` first"},
+	{"BZh", "this is bzip2-compressed", "unpack it with `bzip2 -d` first"},
+	{"\x7fELF", "this is a program, not a memory snapshot", dumpAgain},
+}
+
+// globalPickle matches the beginning of a protocol 0 pickle that names code.
+var globalPickle = regexp.MustCompile(`^[ci][\w.]+\n[\w.]+\n`)
+
+// recognise tells what a stream is by its first bytes.
+func recognise(head []byte) (content, *refusal) {
+	if len(head) == 0 {
+		return emptyContent, nil
+	}
+	for i := range refusals {
+		if bytes.HasPrefix(head, []byte(refusals[i].start)) {
+			return refusedContent, &refusals[i]
+		}
+	}
+	switch {
+	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
+		return gzipContent, nil
+	case zstdMagic(head):
+		return zstdContent, nil
+	case head[0] == 0x80, bytes.IndexByte([]byte("(}])"), head[0]) >= 0, globalPickle.Match(head):
+		// Protocols 2 and up begin with 0x80; 0 and 1 with a mark or an empty
+		// container, none of which can begin JSON.
+		return pickleContent, nil
+	}
+	switch text := bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n"); {
+	case len(text) == 0:
+		return unknownContent, nil
+	case text[0] == '{', text[0] == '[':
+		return jsonContent, nil
+	case text[0] == '<':
+		return htmlContent, nil
+	}
+	return unknownContent, nil
+}
+
+// zstdMagic reports whether a zstd frame begins here, or a skippable one, which
+// parallel compressors put first.
+func zstdMagic(head []byte) bool {
+	return bytes.HasPrefix(head, []byte{0x28, 0xb5, 0x2f, 0xfd}) ||
+		len(head) >= 4 && head[0]&0xf0 == 0x50 && bytes.Equal(head[1:4], []byte{0x2a, 0x4d, 0x18})
+}

@@ -1,0 +1,74 @@
+package snapshots
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/klauspost/compress/zstd"
+
+	"memtop/snapshots/pytorch"
+)
+
+// CorruptError says that a file is damaged, unsafe, or no memory snapshot.
+type CorruptError struct {
+	Path   string
+	Within string // what the offset counts in, "" for the file itself
+	Offset int64  // of the offending byte, -1 when it is the file as a whole
+	Reason string
+	Remedy string // what the reader of the message can do
+}
+
+func (e *CorruptError) Error() string {
+	switch {
+	case e.Offset < 0:
+		return fmt.Sprintf("%s: %s", e.Path, e.Reason)
+	case e.Within == "":
+		return fmt.Sprintf("%s: byte %d: %s", e.Path, e.Offset, e.Reason)
+	default:
+		return fmt.Sprintf("%s: byte %d of %s: %s", e.Path, e.Offset, e.Within, e.Reason)
+	}
+}
+
+const dumpAgain = "dump the snapshot again with torch.cuda.memory._dump_snapshot"
+
+// corrupt returns an error about the file as a whole.
+func (o *opening) corrupt(reason, remedy string) error {
+	return &CorruptError{Path: o.path, Offset: -1, Reason: reason, Remedy: remedy}
+}
+
+// explain turns a decoder's error into one that names the file. What a layer
+// below the decoder met comes first: the decoder only saw its consequence.
+func (o *opening) explain(err error) error {
+	for _, l := range o.layers {
+		if l.err == nil {
+			continue
+		}
+		if l.name == "" {
+			return fmt.Errorf("reading %s: %w", o.path, l.err)
+		}
+		damaged := &CorruptError{
+			Path: o.path, Within: "its " + l.name + " contents", Offset: l.read,
+			Reason: l.err.Error(), Remedy: "copy the file again; this one was damaged on its way",
+		}
+		if errors.Is(l.err, zstd.ErrWindowSizeExceeded) {
+			damaged.Remedy = "unpack it with `zstd -d --long=31` first"
+		}
+		return damaged
+	}
+	var corrupt *pytorch.CorruptError
+	if !errors.As(err, &corrupt) {
+		return err
+	}
+	return &CorruptError{
+		Path: o.path, Within: o.within(), Offset: corrupt.Offset, Reason: corrupt.Reason, Remedy: dumpAgain,
+	}
+}
+
+// within names the innermost layer.
+func (o *opening) within() string {
+	last := o.layers[len(o.layers)-1]
+	if last.name == "" {
+		return ""
+	}
+	return "its " + last.name + " contents"
+}

@@ -1,0 +1,84 @@
+package snapshots
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"memtop/snapshots/trace"
+)
+
+// layer is one stream on the way from the file to the decoder: the file itself,
+// or what a container in it unpacks to. It remembers what went wrong in it, and
+// lets its first bytes be looked at before they are read.
+type layer struct {
+	name string // "" for the file itself
+	r    io.Reader
+	head []byte // looked at, and not yet read
+	read int64  // bytes handed out or looked at
+	err  error  // what ended it, when not its end
+	cut  bool   // it ends before it should
+}
+
+// Read hands out the stream. One that was cut short simply ends: what a decoder
+// can make of a beginning is the decoder's business.
+func (l *layer) Read(p []byte) (int, error) {
+	if len(l.head) > 0 {
+		n := copy(p, l.head)
+		l.head = l.head[n:]
+		return n, nil
+	}
+	return l.next(p)
+}
+
+func (l *layer) next(p []byte) (int, error) {
+	n, err := l.r.Read(p)
+	l.read += int64(n)
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		l.cut = true
+		return n, io.EOF
+	case err != nil && !errors.Is(err, io.EOF):
+		l.err = err
+	}
+	return n, err
+}
+
+// peek returns the first bytes of the stream, at most headBytes.
+func (l *layer) peek() ([]byte, error) {
+	head := make([]byte, headBytes)
+	n := 0
+	for n < len(head) {
+		m, err := l.next(head[n:])
+		n += m
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	l.head = head[:n]
+	return l.head, nil
+}
+
+// meter reads the file, counts, and stops when the context ends.
+type meter struct {
+	ctx      context.Context
+	r        io.Reader
+	progress trace.Progress
+	read     int64
+	total    int64
+}
+
+func (m *meter) Read(p []byte) (int, error) {
+	if err := m.ctx.Err(); err != nil {
+		return 0, err
+	}
+	n, err := m.r.Read(p)
+	m.read += int64(n)
+	if m.progress != nil {
+		m.progress(m.read, m.total)
+	}
+	return n, err
+}

@@ -1,0 +1,52 @@
+package snapshots
+
+import (
+	"bytes"
+	"math"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// fallbackMemory is assumed where the system does not say how much it has.
+const fallbackMemory = 8 << 30
+
+// memoryLimit returns how many bytes of memory this process may hope for: the
+// machine's, or its container's if that is less.
+func memoryLimit() int64 {
+	limit := int64(fallbackMemory)
+	if meminfo, err := os.ReadFile("/proc/meminfo"); err == nil {
+		if total, ok := memTotal(meminfo); ok {
+			limit = total
+		}
+	}
+	for _, name := range []string{
+		"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+	} {
+		if text, err := os.ReadFile(name); err == nil {
+			limit = min(limit, cgroupLimit(text))
+		}
+	}
+	return limit
+}
+
+// memTotal finds the machine's memory in the text of /proc/meminfo.
+func memTotal(meminfo []byte) (int64, bool) {
+	for line := range bytes.Lines(meminfo) {
+		fields := strings.Fields(string(line))
+		if len(fields) == 3 && fields[0] == "MemTotal:" && fields[2] == "kB" {
+			kib, err := strconv.ParseInt(fields[1], 10, 64)
+			return kib << 10, err == nil
+		}
+	}
+	return 0, false
+}
+
+// cgroupLimit reads a control group's limit; "max" is none.
+func cgroupLimit(text []byte) int64 {
+	n, err := strconv.ParseInt(string(bytes.TrimSpace(text)), 10, 64)
+	if err != nil || n <= 0 {
+		return math.MaxInt64
+	}
+	return n
+}

@@ -1,0 +1,184 @@
+package snapshots
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"syscall"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+
+	"memtop/snapshots/pytorch"
+	"memtop/snapshots/trace"
+)
+
+// Options bounds and watches an opening. The zero value is useful.
+type Options struct {
+	// MaxMemory bounds the memory of the result in bytes; 0 means half of the
+	// memory that this process may use.
+	MaxMemory int64
+	// Progress is told of bytes of the stored file; nil for none.
+	Progress trace.Progress
+}
+
+// StandardInput is the path that stands for standard input.
+const StandardInput = "-"
+
+// maxLayers bounds how often containers may be nested: gzip around an HTML page
+// around a compressed pickle is three.
+const maxLayers = 3
+
+// Open reads the file at path, all of it, and returns what it holds. It blocks;
+// cancelling ctx makes it return soon, with the context's error.
+//
+// Damaged and unsafe files give a *[CorruptError], files that cannot be opened
+// the operating system's error. A snapshot that ends early is no error:
+// Info.Truncated is set and a notice says how much is there.
+func Open(ctx context.Context, path string, o Options) (trace.Source, error) {
+	f, size, err := openFile(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() // only read from, so there is nothing to lose
+	if o.MaxMemory <= 0 {
+		o.MaxMemory = memoryLimit() / 2
+	}
+	opening := &opening{path: path, options: o, meter: meter{ctx: ctx, r: f, progress: o.Progress, total: size}}
+	t, err := opening.decode(ctx, "", &opening.meter)
+	if err != nil {
+		return nil, opening.explain(err)
+	}
+	opening.describe(t)
+	return file{t}, nil
+}
+
+// file is a trace that is complete.
+type file struct{ trace *trace.Trace }
+
+func (f file) Trace() *trace.Trace { return f.trace }
+
+func (f file) Close() error { return nil }
+
+// openFile opens path and returns its size, 0 when it has none, as a pipe.
+func openFile(path string) (*os.File, int64, error) {
+	f := os.Stdin
+	if path != StandardInput {
+		var err error
+		if f, err = os.Open(path); err != nil {
+			return nil, 0, err
+		}
+	}
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		return nil, 0, errors.Join(err, f.Close())
+	case info.IsDir():
+		return nil, 0, errors.Join(&fs.PathError{Op: "open", Path: path, Err: syscall.EISDIR}, f.Close())
+	case info.Mode().IsRegular():
+		return f, info.Size(), nil
+	default:
+		return f, 0, nil
+	}
+}
+
+// opening is one call of Open.
+type opening struct {
+	path    string
+	options Options
+	meter   meter
+	layers  []*layer
+	notices []string
+	// container is what the file itself is, whatever is inside.
+	container string
+}
+
+// decode recognises the stream r, which a layer of that name is made of, and
+// unpacks or decodes it.
+func (o *opening) decode(ctx context.Context, name string, r io.Reader) (*trace.Trace, error) {
+	if len(o.layers) > maxLayers {
+		return nil, o.corrupt(fmt.Sprintf("it is packed more than %d times over", maxLayers), "unpack it first")
+	}
+	l := &layer{name: name, r: r}
+	o.layers = append(o.layers, l)
+	head, err := l.peek()
+	if err != nil {
+		return nil, err
+	}
+	what, refused := recognise(head)
+	if len(o.layers) == 1 {
+		o.container = containerNames[what]
+	}
+	switch what {
+	case pickleContent:
+		return pytorch.Decode(ctx, l, o.decoding())
+	case jsonContent:
+		return pytorch.DecodeJSON(ctx, skipBOM(l), o.decoding())
+	case gzipContent:
+		return o.gunzip(ctx, l)
+	case zstdContent:
+		return o.unzstd(ctx, l)
+	case htmlContent:
+		return o.page(ctx, l)
+	case refusedContent:
+		return nil, o.corrupt(refused.reason, refused.remedy)
+	case emptyContent:
+		return nil, o.corrupt("the file is empty: the process died while it was dumping, or the disk was full", dumpAgain)
+	default:
+		return nil, o.corrupt(fmt.Sprintf("this is no memory snapshot: it begins with %.16q", head), dumpAgain)
+	}
+}
+
+// decoding returns the decoder's options. Progress is counted at the file, so
+// the decoder reports none; it knows the total if it reads the file itself.
+func (o *opening) decoding() pytorch.Options {
+	options := pytorch.Options{MaxMemory: o.options.MaxMemory}
+	if len(o.layers) == 1 {
+		options.Total = o.meter.total
+	}
+	return options
+}
+
+func (o *opening) gunzip(ctx context.Context, l *layer) (*trace.Trace, error) {
+	r, err := gzip.NewReader(bufio.NewReaderSize(l, unpackBuffer))
+	if err != nil {
+		return nil, o.corrupt("the gzip header is damaged", "copy the file again")
+	}
+	return o.decode(ctx, "gzip", r)
+}
+
+// unpackBuffer is how much of a packed file is read at once.
+const unpackBuffer = 256 << 10
+
+// maxZstdWindow is what the zstd program accepts unasked.
+const maxZstdWindow = 128 << 20
+
+func (o *opening) unzstd(ctx context.Context, l *layer) (*trace.Trace, error) {
+	r, err := zstd.NewReader(l,
+		zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxZstdWindow))
+	if err != nil {
+		return nil, o.corrupt("the zstd header is damaged", "copy the file again")
+	}
+	defer r.Close()
+	return o.decode(ctx, "zstd", r)
+}
+
+// describe fills in what only the container knows.
+func (o *opening) describe(t *trace.Trace) {
+	t.Info.Path = o.path
+	t.Info.Bytes = max(o.meter.total, o.meter.read)
+	t.Info.Container = o.container
+	t.Notices = append(o.notices, t.Notices...)
+}
+
+// skipBOM passes over a byte order mark, which JSON decoders do not expect.
+func skipBOM(l *layer) io.Reader {
+	if len(l.head) >= 3 && string(l.head[:3]) == "\xef\xbb\xbf" {
+		l.head = l.head[3:]
+	}
+	return l
+}
