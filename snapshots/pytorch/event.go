@@ -6,8 +6,8 @@ import "memtop/snapshots/trace"
 const noteFields = 1<<nameCompileContext | 1<<nameUserMetadata | 1<<namePoolID |
 	1<<nameForwardFrames | 1<<nameCategory | 1<<nameLayer | 1<<nameRole | 1<<nameShape | 1<<nameDType
 
-// noteCache and streamCache remember the last answer: entries that follow each
-// other mostly have the same.
+// noteCache and streamCache remember the last answer: entries of a kind that
+// follow each other mostly have the same.
 type noteCache struct {
 	note trace.Note
 	id   trace.NoteID
@@ -85,10 +85,11 @@ func (m *machine) note(f *fields, kind trace.Kind, action trace.StringID) trace.
 		n.Pool = m.pool(f, namePoolID)
 		n.Forward = m.textList(f, nameForwardFrames)
 	}
-	if n != m.lastNote.note {
-		m.lastNote = noteCache{n, m.in.Note(n)}
+	last := &m.lastNote[kind]
+	if n != last.note {
+		*last = noteCache{n, m.in.Note(n)}
 	}
-	return m.lastNote.id
+	return last.id
 }
 
 // textList returns a field as a list of strings, 0 when absent.

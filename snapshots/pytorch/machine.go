@@ -47,7 +47,7 @@ type machine struct {
 	raw         rawStacks
 	pendingRun  int64           // where the run of references now being read began, or -1
 	frames      []trace.FrameID // scratch
-	lastNote    noteCache
+	lastNote    [trace.KindCount]noteCache
 	lastStream  streamCache
 	unknownKeys map[trace.StringID]int
 	odd         int // fields whose value had a type that the field cannot have
@@ -172,6 +172,12 @@ func (m *machine) memoizeNext() error {
 
 // recall pushes memo entry at.
 func (m *machine) recall(at uint32) error {
+	if len(m.stack) < cap(m.stack) {
+		if v, ok := m.memo.plain(at); ok { // nearly always: a key
+			m.stack = append(m.stack, v)
+			return nil
+		}
+	}
 	v, ok := m.memo.get(at)
 	if !ok {
 		return m.corrupt("memo entry %d is used before it is set", at)

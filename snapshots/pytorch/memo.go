@@ -71,3 +71,13 @@ func (m *memo) get(at uint32) (value, bool) {
 		return value{tag: tag(entry >> 32), id: uint32(entry)}, true
 	}
 }
+
+// plain is get for the entries that are just a tag and a number.
+func (m *memo) plain(at uint32) (value, bool) {
+	page := int(at >> memoShift)
+	if page >= len(m.pages) || len(m.pages[page]) != memoPage {
+		return value{}, false
+	}
+	entry := m.pages[page][at&(memoPage-1)]
+	return value{tag: tag(entry >> 32), id: uint32(entry)}, entry-1 < memoAside-1
+}

@@ -58,7 +58,7 @@ const (
 	nameMaxEntries
 	keyCount // the names above are keys of records
 
-	nameActiveAllocated = keyCount + iota - 1
+	nameActiveAllocated name = iota - 1
 	nameActivePending
 	nameActiveAwaiting
 	nameInactive

@@ -174,9 +174,9 @@ func (m *machine) pool(f *fields, k name) trace.PoolID {
 
 // frame makes a line of a stack.
 func (m *machine) frame(f *fields) value {
-	line, _ := m.number(f, nameLine)
+	line, _ := m.address(f, nameLine) // a writer was seen to give 2^64-1 for -1
 	id := m.in.Frame(trace.Frame{
-		File: m.string(f, nameFilename), Name: m.string(f, nameName), Line: int32(line),
+		File: m.string(f, nameFilename), Name: m.string(f, nameName), Line: int32(int64(line)),
 	})
 	if f.have&(1<<nameFXOp|1<<nameFXNode|1<<nameFXTarget|1<<nameFXTrace|1<<nameFXInfo) != 0 {
 		m.in.SetFX(id, trace.FX{

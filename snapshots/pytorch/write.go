@@ -1,0 +1,154 @@
+package pytorch
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+
+	"memtop/snapshots/trace"
+)
+
+// writeDevices bounds how many lists of events Write makes: PyTorch has one
+// for every device up to the last, and a trace may number its devices freely.
+const writeDevices = 1 << 16
+
+// Write writes t as PyTorch writes a snapshot: a pickle of protocol 4 that
+// pickle.load and memory_viz read. Keys stand in PyTorch's order, and only
+// those that t was given are written, so a snapshot that was read gives the
+// same Python value again. Of a trace that PyTorch cannot express, its own
+// keys hold the rest: category, layer, role, shape and dtype.
+//
+// It streams; beside t it needs a few bytes for every string, frame and stack.
+func Write(w io.Writer, t *trace.Trace) error {
+	p := &pickler{
+		w: bufio.NewWriterSize(w, 1<<16), t: t,
+		strings: make([]uint32, len(t.Tables.Strings)),
+		frames:  make([]uint32, len(t.Tables.Frames)),
+		stacks:  make([]uint32, t.Tables.StackCount()),
+		pools:   make([]uint32, len(t.Tables.Pools)),
+		lists:   make([]uint32, len(t.Tables.Lists)),
+		values:  make(map[string]uint32),
+	}
+	p.op(opProto, 4)
+	if err := p.top(); err != nil {
+		return fmt.Errorf("writing a snapshot: %w", err)
+	}
+	p.op(opStop)
+	if err := p.w.Flush(); err != nil {
+		return fmt.Errorf("writing a snapshot: %w", err)
+	}
+	return nil
+}
+
+// top writes the top level: a dict, or for what was one a bare list.
+func (p *pickler) top() error {
+	if p.t.Info.List && p.eventCount() == 0 {
+		p.segments()
+		return nil
+	}
+	lists := p.t.Info.TraceLists
+	for i := range p.t.Devices {
+		if d := &p.t.Devices[i]; d.Events.Len() > 0 || !p.t.Info.NoTraces && p.t.Info.TraceLists == 0 {
+			lists = max(lists, d.ID+1)
+		}
+	}
+	if lists > writeDevices || len(p.t.Devices) > 0 && p.t.Devices[0].ID < 0 && p.t.Devices[0].Events.Len() > 0 {
+		return errors.New("a device's number is out of range")
+	}
+	p.op(opEmptyDict, opMark)
+	p.key(nameSegments)
+	p.segments()
+	if !p.t.Info.NoTraces || lists > 0 {
+		p.key(nameDeviceTraces)
+		p.list(lists, p.deviceTrace)
+	}
+	if p.t.Settings != nil {
+		p.key(nameAllocatorSettings)
+		if err := p.settings(p.t.Settings, 0); err != nil {
+			return err
+		}
+	}
+	if p.t.Annotations != nil {
+		p.key(nameExternalAnnotations)
+		p.list(len(p.t.Annotations), func(i int) { p.annotation(&p.t.Annotations[i]) })
+	}
+	p.op(opSetItems)
+	return nil
+}
+
+func (p *pickler) eventCount() int {
+	n := 0
+	for i := range p.t.Devices {
+		n += p.t.Devices[i].Events.Len()
+	}
+	return n
+}
+
+// segments writes the segments of all devices, one device after the other.
+func (p *pickler) segments() {
+	var all []*trace.Segment
+	for i := range p.t.Devices {
+		d := &p.t.Devices[i]
+		for s := range d.Final.Segments {
+			all = append(all, &d.Final.Segments[s])
+		}
+	}
+	p.list(len(all), func(i int) { p.segment(all[i]) })
+}
+
+// deviceTrace writes the events of one device, none if the trace has no such
+// device.
+func (p *pickler) deviceTrace(id int) {
+	var events trace.Events
+	if d := p.t.Device(id); d != nil {
+		events = d.Events
+	}
+	p.list(events.Len(), func(i int) { p.event(events.At(i)) })
+}
+
+// settings writes a dict. The memo has no part in it: settings are few.
+func (p *pickler) settings(settings []trace.Setting, depth int) error {
+	p.op(opEmptyDict, opMark)
+	for _, s := range settings {
+		p.text(s.Key)
+		if err := p.value(s.Value, depth+1); err != nil {
+			return fmt.Errorf("setting %q: %w", s.Key, err)
+		}
+	}
+	p.op(opSetItems)
+	return nil
+}
+
+func (p *pickler) value(v any, depth int) error {
+	if depth > 100 {
+		return errors.New("nested more than 100 deep")
+	}
+	switch v := v.(type) {
+	case nil:
+		p.op(opNone)
+	case bool:
+		p.boolean(v)
+	case int64:
+		p.integer(v)
+	case uint64:
+		p.unsigned(v)
+	case float64:
+		p.float(v)
+	case string:
+		p.text(v)
+	case []trace.Setting:
+		return p.settings(v, depth)
+	case []any:
+		p.op(opEmptyList, opMark)
+		for _, item := range v {
+			if err := p.value(item, depth+1); err != nil {
+				return err
+			}
+		}
+		p.op(opAppends)
+	default:
+		return fmt.Errorf("no pickle for a %T", v)
+	}
+	return nil
+}

@@ -1,0 +1,159 @@
+package pytorch
+
+import (
+	"bufio"
+	"encoding/binary"
+	"math"
+	"math/bits"
+
+	"memtop/snapshots/trace"
+)
+
+// pickler writes opcodes. What is referred to again is in the memo; its tables
+// hold memo indices plus one, 0 for what has not been written yet. A writing
+// error stays in w until it is flushed.
+type pickler struct {
+	w       *bufio.Writer
+	t       *trace.Trace
+	memos   uint32 // memo entries made
+	strings []uint32
+	frames  []uint32
+	stacks  []uint32
+	pools   []uint32
+	lists   []uint32
+	values  map[string]uint32 // strings that are not in the tables
+	scratch [9]byte
+}
+
+func (p *pickler) op(code ...byte) {
+	for _, c := range code {
+		p.w.WriteByte(c) //nolint:errcheck // bufio keeps the error for Flush
+	}
+}
+
+// memoize puts what was written last into the memo and returns its entry.
+func (p *pickler) memoize() uint32 {
+	p.op(opMemoize)
+	p.memos++
+	return p.memos
+}
+
+// recall writes a reference to a memo entry and reports whether there is one.
+func (p *pickler) recall(entry uint32) bool {
+	if entry == 0 {
+		return false
+	}
+	if at := entry - 1; at < 256 {
+		p.op(opBinGet, byte(at))
+	} else {
+		p.op(opLongBinGet)
+		p.little(uint64(at), 4)
+	}
+	return true
+}
+
+// little writes the lowest n bytes of v, least first.
+func (p *pickler) little(v uint64, n int) {
+	binary.LittleEndian.PutUint64(p.scratch[:8], v)
+	p.w.Write(p.scratch[:n]) //nolint:errcheck // bufio keeps the error for Flush
+}
+
+func (p *pickler) key(k name) { p.text(names[k]) }
+
+// text writes a string that is not in the tables.
+func (p *pickler) text(s string) {
+	if p.recall(p.values[s]) {
+		return
+	}
+	p.unicode(s)
+	p.values[s] = p.memoize()
+}
+
+// string writes a string of the tables.
+func (p *pickler) string(id trace.StringID) {
+	if p.recall(p.strings[id]) {
+		return
+	}
+	p.unicode(p.t.Tables.Strings[id])
+	p.strings[id] = p.memoize()
+}
+
+func (p *pickler) unicode(s string) {
+	switch n := uint64(len(s)); {
+	case n < 1<<8:
+		p.op(opShortBinUni, byte(n))
+	case n < 1<<32:
+		p.op(opBinUnicode)
+		p.little(n, 4)
+	default:
+		p.op(opBinUnicode8)
+		p.little(n, 8)
+	}
+	p.w.WriteString(s) //nolint:errcheck // bufio keeps the error for Flush
+}
+
+func (p *pickler) integer(n int64) {
+	switch {
+	case n >= 0 && n < 1<<8:
+		p.op(opBinInt1, byte(n))
+	case n >= 0 && n < 1<<16:
+		p.op(opBinInt2)
+		p.little(uint64(n), 2)
+	case n == int64(int32(n)):
+		p.op(opBinInt)
+		p.little(uint64(n), 4)
+	default:
+		width := 8
+		for width > 1 && n == n<<(72-8*width)>>(72-8*width) {
+			width--
+		}
+		p.op(opLong1, byte(width))
+		p.little(uint64(n), width)
+	}
+}
+
+// unsigned writes an address, which from 2^63 up takes nine bytes.
+func (p *pickler) unsigned(n uint64) {
+	if n <= math.MaxInt64 {
+		p.integer(int64(n))
+		return
+	}
+	p.op(opLong1, 9)
+	p.little(n, 8)
+	p.op(0)
+}
+
+func (p *pickler) float(f float64) {
+	p.op(opBinFloat)
+	p.little(bits.ReverseBytes64(math.Float64bits(f)), 8)
+}
+
+func (p *pickler) boolean(b bool) {
+	if b {
+		p.op(opNewTrue)
+	} else {
+		p.op(opNewFalse)
+	}
+}
+
+// batches writes items in runs of at most 1000, as Python does: one APPENDS
+// must not need a whole trace on the reader's stack.
+func (p *pickler) batches(n int, item func(i int)) {
+	for from := 0; from < n; from += batch {
+		if from == n-1 {
+			item(from)
+			p.op(opAppend)
+			return
+		}
+		p.op(opMark)
+		for i := from; i < min(n, from+batch); i++ {
+			item(i)
+		}
+		p.op(opAppends)
+	}
+}
+
+func (p *pickler) list(n int, item func(i int)) {
+	p.op(opEmptyList)
+	p.batches(n, item)
+}

@@ -1,0 +1,212 @@
+package pytorch
+
+import "memtop/snapshots/trace"
+
+func (p *pickler) segment(s *trace.Segment) {
+	p.op(opEmptyDict, opMark)
+	p.number(nameDevice, s.Given&trace.GaveDevice != 0, int64(s.Device))
+	if s.Given&trace.GaveAddr != 0 {
+		p.key(nameAddress)
+		p.unsigned(s.Addr)
+	}
+	p.number(nameTotalSize, s.Given&trace.GaveSize != 0, s.Size)
+	p.number(nameAllocatedSize, s.Given&trace.GaveAllocated != 0, s.Allocated)
+	p.number(nameActiveSize, s.Given&trace.GaveActive != 0, s.Active)
+	p.number(nameRequestedSize, s.Given&trace.GaveRequested != 0, s.Requested)
+	if s.Given&trace.GaveStream != 0 {
+		p.key(nameStream)
+		p.unsigned(p.t.Tables.Streams[s.Stream])
+	}
+	p.stringField(nameSegmentType, s.Type)
+	p.poolField(nameSegmentPoolID, s.Pool)
+	if s.Given&trace.GaveExpandable != 0 {
+		p.key(nameIsExpandable)
+		p.boolean(s.Expandable)
+	}
+	p.stackField(s.Stack)
+	p.key(nameBlocks)
+	p.list(len(s.Blocks), func(i int) { p.block(&s.Blocks[i]) })
+	p.op(opSetItems)
+}
+
+func (p *pickler) block(b *trace.Block) {
+	p.op(opEmptyDict, opMark)
+	if b.Given&trace.GaveAddr != 0 {
+		p.key(nameAddress)
+		p.unsigned(b.Addr)
+	}
+	p.number(nameSize, b.Given&trace.GaveSize != 0, b.Size)
+	p.number(nameRequestedSize, b.Given&trace.GaveRequested != 0, b.Requested)
+	if b.Given&trace.GaveState != 0 {
+		p.key(nameState)
+		if b.StateText != 0 {
+			p.string(b.StateText)
+		} else {
+			p.text(b.State.String())
+		}
+	}
+	p.stackField(b.Stack)
+	if b.Given&trace.GaveHistory != 0 {
+		p.key(nameHistory)
+		p.list(len(b.History), func(i int) { p.tenant(&b.History[i]) })
+	}
+	p.note(b.Note)
+	p.forward(b.Note)
+	p.op(opSetItems)
+}
+
+func (p *pickler) tenant(h *trace.Tenant) {
+	p.op(opEmptyDict, opMark)
+	p.key(nameAddr)
+	p.unsigned(h.Addr)
+	p.number(nameRealSize, true, h.Requested)
+	p.stackField(h.Stack)
+	p.op(opSetItems)
+}
+
+func (p *pickler) event(e *trace.Event) {
+	p.op(opEmptyDict, opMark)
+	p.key(nameAction)
+	if action := p.t.Tables.Notes[e.Note].Action; e.Kind == trace.Other && action != 0 {
+		p.string(action)
+	} else {
+		p.text(e.Kind.String())
+	}
+	if e.Absent&trace.NoAddr == 0 {
+		if e.Kind == trace.OOM {
+			p.key(nameDeviceFree)
+		} else {
+			p.key(nameAddr)
+		}
+		p.unsigned(e.Addr)
+	}
+	p.number(nameSize, e.Absent&trace.NoSize == 0, e.Size)
+	if e.Absent&trace.NoStream == 0 {
+		p.key(nameStream)
+		p.unsigned(p.t.Tables.Streams[e.Stream])
+	}
+	p.number(nameTime, e.Absent&trace.NoTime == 0, e.Time)
+	p.note(e.Note)
+	p.stackField(e.Stack)
+	p.forward(e.Note)
+	p.op(opSetItems)
+}
+
+// note writes what an entry or block says beyond the common fields, but the
+// forward stack.
+func (p *pickler) note(id trace.NoteID) {
+	if id == 0 {
+		return
+	}
+	n := &p.t.Tables.Notes[id]
+	p.stringField(nameCompileContext, n.CompileContext)
+	p.stringField(nameUserMetadata, n.UserMetadata)
+	p.poolField(namePoolID, n.Pool)
+	p.stringField(nameCategory, n.Category)
+	p.stringField(nameLayer, n.Layer)
+	p.stringField(nameRole, n.Role)
+	p.stringField(nameShape, n.Shape)
+	p.stringField(nameDType, n.DType)
+}
+
+// forward writes the stack of the forward pass that a note has.
+func (p *pickler) forward(id trace.NoteID) {
+	list := p.t.Tables.Notes[id].Forward
+	if list == 0 {
+		return
+	}
+	p.key(nameForwardFrames)
+	if p.recall(p.lists[list]) {
+		return
+	}
+	lines := p.t.Tables.Lists[list]
+	p.op(opEmptyList)
+	p.lists[list] = p.memoize()
+	p.batches(len(lines), func(i int) { p.string(lines[i]) })
+}
+
+func (p *pickler) annotation(a *trace.Annotation) {
+	p.op(opEmptyDict, opMark)
+	p.stringField(nameName, a.Name)
+	p.stringField(nameStage, a.Stage)
+	p.number(nameDevice, true, int64(a.Device))
+	p.number(nameTime, true, a.Time)
+	p.op(opSetItems)
+}
+
+// stackField writes a stack under its key unless it is absent. An empty one is
+// a list of its own, since a reader may not expect to meet it again.
+func (p *pickler) stackField(id trace.StackID) {
+	if id == 0 {
+		return
+	}
+	p.key(nameFrames)
+	if p.recall(p.stacks[id]) {
+		return
+	}
+	frames := p.t.Tables.Stack(id)
+	p.op(opEmptyList)
+	if len(frames) == 0 {
+		return
+	}
+	p.stacks[id] = p.memoize()
+	p.batches(len(frames), func(i int) { p.frame(frames[i]) })
+}
+
+func (p *pickler) frame(id trace.FrameID) {
+	if p.recall(p.frames[id]) {
+		return
+	}
+	f := &p.t.Tables.Frames[id]
+	p.op(opEmptyDict)
+	p.frames[id] = p.memoize()
+	p.op(opMark)
+	p.stringField(nameName, f.Name)
+	p.stringField(nameFilename, f.File)
+	p.line(f.Line)
+	if fx, ok := p.t.Tables.FrameFX[id]; ok {
+		x := &p.t.Tables.FX[fx]
+		p.stringField(nameFXOp, x.Op)
+		p.stringField(nameFXNode, x.NodeName)
+		p.stringField(nameFXTarget, x.Target)
+		p.stringField(nameFXTrace, x.OriginalTrace)
+		p.stringField(nameFXInfo, x.Info)
+	}
+	p.op(opSetItems)
+}
+
+// line writes a frame's line. PyTorch has it unsigned, in 64 bits, and writes
+// −1, which means unknown, as 2^64 − 1.
+func (p *pickler) line(line int32) {
+	p.key(nameLine)
+	p.unsigned(uint64(int64(line)))
+}
+
+func (p *pickler) number(k name, given bool, n int64) {
+	if given {
+		p.key(k)
+		p.integer(n)
+	}
+}
+
+func (p *pickler) stringField(k name, id trace.StringID) {
+	if id != 0 {
+		p.key(k)
+		p.string(id)
+	}
+}
+
+func (p *pickler) poolField(k name, id trace.PoolID) {
+	if id == 0 {
+		return
+	}
+	p.key(k)
+	if p.recall(p.pools[id]) {
+		return
+	}
+	pool := p.t.Tables.Pools[id]
+	p.integer(pool[0])
+	p.integer(pool[1])
+	p.op(opTuple2)
+	p.pools[id] = p.memoize()
+}
