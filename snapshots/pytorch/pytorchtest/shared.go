@@ -1,0 +1,44 @@
+package pytorchtest
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// SharedFolder returns the folder of real PyTorch snapshots that stands beside
+// the project: $MEMTOP_SNAPSHOTS, or shared/snapshots next to the project's
+// root. Where there is none, the test is skipped.
+func SharedFolder(t testing.TB) string {
+	t.Helper()
+	if folder := os.Getenv("MEMTOP_SNAPSHOTS"); folder != "" {
+		return folder
+	}
+	at, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for parent := filepath.Dir(at); parent != at; at, parent = parent, filepath.Dir(parent) {
+		if _, err := os.Stat(filepath.Join(at, "go.mod")); err != nil {
+			continue
+		}
+		folder := filepath.Join(parent, "shared", "snapshots")
+		if _, err := os.Stat(folder); err == nil {
+			return folder
+		}
+		break
+	}
+	t.Skip("the real snapshots are not here: set MEMTOP_SNAPSHOTS to their folder")
+	return ""
+}
+
+// SharedPickles returns the paths of the real snapshot pickles, or skips the
+// test.
+func SharedPickles(t testing.TB) []string {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(SharedFolder(t), "*.pickle"))
+	if err != nil || len(paths) == 0 {
+		t.Skipf("no snapshots in %s", SharedFolder(t))
+	}
+	return paths
+}
