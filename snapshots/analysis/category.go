@@ -1,0 +1,142 @@
+package analysis
+
+import "memtop/snapshots/trace"
+
+// Category says what memory is used for.
+type Category uint8
+
+// The categories, in the order in which they are stacked.
+const (
+	Parameter Category = iota
+	Gradient
+	Optimizer
+	Activation
+	Input
+	Workspace
+	OtherCategory
+	CategoryCount = int(iota)
+)
+
+var categoryNames = [CategoryCount]string{
+	"parameter", "gradient", "optimizer", "activation", "input", "workspace", "other",
+}
+
+// String returns the category's name as reports write it.
+func (c Category) String() string {
+	if int(c) < len(categoryNames) {
+		return categoryNames[c]
+	}
+	return categoryNames[OtherCategory]
+}
+
+// exactCategory reads the category that a writer noted. The names are our
+// engine's and torch.profiler's.
+func exactCategory(name string) (Category, bool) {
+	switch name {
+	case "optimizer_state":
+		return Optimizer, true
+	case "temporary":
+		return Workspace, true
+	case "autograd_detail":
+		return Gradient, true
+	case "unknown":
+		return OtherCategory, true
+	}
+	for c, n := range categoryNames {
+		if n == name {
+			return Category(c), true
+		}
+	}
+	return OtherCategory, false
+}
+
+// Rule says why an allocation has its category.
+type Rule struct {
+	Name  string
+	Exact bool          // the writer noted the category; otherwise it is a guess
+	Frame trace.FrameID // the frame that decided, 0 when none did
+}
+
+// verdict is a category and the rule behind it.
+type verdict struct {
+	category Category
+	rule     uint8 // index into guessRules, or one of the special ones
+	frame    trace.FrameID
+}
+
+// classifier holds a verdict for every stack and every note.
+type classifier struct {
+	stacks []verdict
+	notes  []verdict
+	noted  []bool // the note has an exact category
+}
+
+// of returns the verdict on an allocation.
+func (c *classifier) of(stack trace.StackID, note trace.NoteID) verdict {
+	if c.noted[note] {
+		return c.notes[note]
+	}
+	return c.stacks[stack]
+}
+
+func (x *Index) classifier() *classifier {
+	x.lazy.rules.Do(func() { x.lazy.categories = x.classify() })
+	return x.lazy.categories
+}
+
+func (x *Index) classify() *classifier {
+	c := &classifier{notes: make([]verdict, len(x.tables.Notes)), noted: make([]bool, len(x.tables.Notes))}
+	for i := range x.tables.Notes {
+		if name := x.tables.Notes[i].Category; name != 0 {
+			category, ok := exactCategory(x.tables.String(name))
+			c.notes[i], c.noted[i] = verdict{category: category, rule: ruleExact}, ok
+		}
+	}
+	stays := make([]bool, x.tables.StackCount())
+	x.life.Alive(x.End(), func(id trace.AllocationID) bool {
+		stays[x.life.Allocation(id).Stack] = true
+		return true
+	})
+	c.stacks = guessStacks(x.tables, stays)
+	return c
+}
+
+// Category returns what the allocation is used for and why memtop thinks so.
+// Rule.Exact tells a writer's word from a guess.
+func (x *Index) Category(a trace.Allocation) (Category, Rule) {
+	v := x.verdict(a.Stack, a.Note, a.FreeStack)
+	return v.category, Rule{Name: ruleName(v.rule), Exact: v.rule == ruleExact, Frame: v.frame}
+}
+
+// verdict judges one allocation. The stack of a free says nothing of what the
+// memory was for.
+func (x *Index) verdict(stack trace.StackID, note trace.NoteID, freeStack bool) verdict {
+	c := x.classifier()
+	if freeStack && !c.noted[note] {
+		return verdict{category: OtherCategory, rule: ruleHeld}
+	}
+	return c.of(stack, note)
+}
+
+// Guessed reports whether some category of this device is a guess: whether
+// any stack, or memory without a stack, has no exact note. Our own engine notes
+// every allocation; PyTorch notes none.
+func (x *Index) Guessed() bool {
+	c := x.classifier()
+	for note := range c.noted {
+		if c.noted[note] {
+			return false
+		}
+	}
+	return true
+}
+
+// CategoriesAt returns the requested bytes of each category right after an
+// event. They sum to RequestedAt.
+func (x *Index) CategoriesAt(event int) [CategoryCount]int64 {
+	var sums [CategoryCount]int64
+	for band, bytes := range x.categorySeries().at(x, x.clamp(event)) {
+		sums[min(band, int(OtherCategory))] += bytes
+	}
+	return sums
+}

@@ -1,0 +1,192 @@
+package analysis
+
+import (
+	"strconv"
+	"strings"
+
+	"memtop/snapshots/trace"
+)
+
+// NoStack is the name of memory whose allocation stack is not known.
+const NoStack = "no stack recorded"
+
+// folding says, per frame, whether it helps a reader.
+type folding struct {
+	runtime []bool // interpreter, dispatcher, allocator and unwinder glue
+	user    []bool // Python code that is not a library's
+}
+
+func (x *Index) folding() *folding {
+	x.lazy.fold.Do(func() { x.lazy.folded = newFolding(x.tables) })
+	return x.lazy.folded
+}
+
+func newFolding(t *trace.Tables) *folding {
+	f := &folding{runtime: make([]bool, len(t.Frames)), user: make([]bool, len(t.Frames))}
+	for id := 1; id < len(t.Frames); id++ {
+		frame := t.Frames[id]
+		file, name := slashed(t.String(frame.File)), t.String(frame.Name)
+		f.runtime[id] = isRuntime(file, name)
+		f.user[id] = !f.runtime[id] && isUser(file, frame.Line)
+	}
+	return f
+}
+
+// isRuntime knows frames that are on every stack and tell nothing. PyTorch's
+// viewer drops much the same; unlike it we ask for whole names where a part
+// would also match a user's function.
+func isRuntime(file, name string) bool {
+	switch name {
+	case "_start", "__clone", "clone", "__clone3", "start_thread", "__libc_init_first", "execute_native_thread_routine",
+		"_call_impl", "_wrapped_call_impl", "pthread_condattr_setpshared",
+		"std::error_code::default_error_condition() const":
+		return true
+	}
+	if containsAny(name, "unwind::unwind", "CapturedTraceback::gather", "gather_with_cpp", "__libc_start_",
+		"PyEval_", "PyObject_", "PyFunction_", "PyRun_", "Py_RunMain", "Py_BytesMain", "CUDACachingAllocator::",
+		"wrap_kernel_functor_unboxed_", "::redispatch(", "make_boxed_from_unboxed_functor", "KernelFunction::") {
+		return true
+	}
+	if strings.HasPrefix(name, "Py") || strings.HasPrefix(name, "_Py") {
+		return !strings.HasSuffix(file, ".py")
+	}
+	return containsAny(file, "core/boxing", "/Register", "/Redispatch", "pythonrun.c", "Modules/main.c",
+		"Objects/call.c", "Objects/methodobject.c", "pycore_ceval.h", "ceval.c", "cpython/abstract.h") ||
+		strings.HasPrefix(file, "Register")
+}
+
+// isUser knows Python code of the program itself.
+func isUser(file string, line int32) bool {
+	return line > 0 && isPython(file) && !containsAny(file, "site-packages/", "dist-packages/", "/lib/python3",
+		"/torch/", "<frozen", "/cpython-", "torchinductor")
+}
+
+func isPython(file string) bool {
+	return strings.HasSuffix(file, ".py") || strings.HasPrefix(file, "<") || strings.HasPrefix(file, "/tmp/ipykernel")
+}
+
+// FrameLabel returns a frame as "file:line function", or only the function
+// when the file is not known, as is usual in C++.
+func (x *Index) FrameLabel(id trace.FrameID) string {
+	frame := x.tables.Frames[id]
+	file := x.tables.String(frame.File)
+	if frame.Line == 0 || file == "" || file == "??" {
+		if name := x.tables.String(frame.Name); name != "" {
+			return name
+		}
+	}
+	return x.tables.FrameText(id)
+}
+
+// ShortLabel is FrameLabel without the folders and without a C++ function's
+// parameters.
+func (x *Index) ShortLabel(id trace.FrameID) string {
+	frame := x.tables.Frames[id]
+	file, name := slashed(x.tables.String(frame.File)), shortFunction(x.tables.String(frame.Name))
+	if frame.Line == 0 || file == "" || file == "??" {
+		return name
+	}
+	return file[strings.LastIndexByte(file, '/')+1:] + ":" + strconv.Itoa(int(frame.Line)) + " " + name
+}
+
+// shortFunction cuts a demangled C++ name down to its last two parts.
+func shortFunction(name string) string {
+	name = strings.ReplaceAll(name, "(anonymous namespace)::", "")
+	if at := strings.IndexByte(name, '('); at > 0 && strings.Contains(name, "::") {
+		name = name[:at]
+	}
+	if at := strings.IndexByte(name, '<'); at > 0 && strings.Contains(name, "::") {
+		name = name[:at]
+	}
+	parts := strings.Split(name, "::")
+	if len(parts) > 2 {
+		parts = parts[len(parts)-2:]
+	}
+	return strings.Join(parts, "::")
+}
+
+// Telling returns up to n frames of a stack that tell a reader the most,
+// innermost first: what was called, and the program's own lines that led there.
+func (x *Index) Telling(stack trace.StackID, n int) []trace.FrameID {
+	f := x.folding()
+	var told []trace.FrameID
+	operation, own := x.operation(stack), false
+	for _, frame := range x.tables.Stack(stack) {
+		if f.user[frame] {
+			own = true
+			if frame != operation {
+				told = append(told, frame)
+			}
+		}
+	}
+	if !own {
+		for _, frame := range x.tables.Stack(stack) {
+			if !f.runtime[frame] && frame != operation {
+				told = append(told, frame)
+			}
+		}
+	}
+	if operation != 0 {
+		told = append([]trace.FrameID{operation}, told...)
+	}
+	return told[:min(n, len(told))]
+}
+
+// operation finds the frame that names what allocated: the innermost line of
+// Python, else the backward node, else the operator.
+func (x *Index) operation(stack trace.StackID) trace.FrameID {
+	f := x.folding()
+	var node, operator, first trace.FrameID
+	for _, id := range x.tables.Stack(stack) {
+		if f.runtime[id] {
+			continue
+		}
+		name := x.tables.String(x.tables.Frames[id].Name)
+		switch {
+		case isPython(x.tables.String(x.tables.Frames[id].File)):
+			return id
+		case node == 0 && strings.Contains(name, "Backward") && strings.Contains(name, "::apply"):
+			node = id
+		case operator == 0 && strings.Contains(name, "at::_ops::"):
+			operator = id
+		case first == 0:
+			first = id
+		}
+	}
+	switch {
+	case node != 0:
+		return node
+	case operator != 0:
+		return operator
+	default:
+		return first
+	}
+}
+
+// StackName names a stack in one short line: the program's innermost own line,
+// or the operation when the program is not on the stack.
+func (x *Index) StackName(stack trace.StackID) string {
+	f := x.folding()
+	for _, frame := range x.tables.Stack(stack) {
+		if f.user[frame] {
+			return x.ShortLabel(frame)
+		}
+	}
+	if operation := x.operation(stack); operation != 0 {
+		return x.ShortLabel(operation)
+	}
+	if frames := x.tables.Stack(stack); len(frames) > 0 {
+		return x.ShortLabel(frames[0])
+	}
+	return NoStack
+}
+
+// Frames returns a stack as lines of "file:line function", innermost first.
+func (x *Index) Frames(stack trace.StackID) []string {
+	frames := x.tables.Stack(stack)
+	lines := make([]string, len(frames))
+	for i, id := range frames {
+		lines[i] = x.tables.FrameText(id)
+	}
+	return lines
+}

@@ -1,0 +1,191 @@
+package analysis
+
+import (
+	"cmp"
+	"slices"
+
+	"memtop/snapshots/trace"
+)
+
+// aliveByAddress returns what is held right after an event, by address.
+func (x *Index) aliveByAddress(at int) []trace.Allocation {
+	var alive []trace.Allocation
+	x.life.Alive(at, func(id trace.AllocationID) bool {
+		alive = append(alive, x.life.Allocation(id))
+		return true
+	})
+	slices.SortFunc(alive, func(a, b trace.Allocation) int { return cmp.Compare(a.Addr, b.Addr) })
+	return alive
+}
+
+// finalMap is the writer's own state, with the allocation of each block.
+func (x *Index) finalMap() *Map {
+	alive := x.aliveByAddress(x.End())
+	m := &Map{At: x.End(), Exact: true, Segments: make([]Segment, len(x.device.Final.Segments))}
+	for i := range x.device.Final.Segments {
+		from := &x.device.Final.Segments[i]
+		s := &m.Segments[i]
+		*s = Segment{
+			Addr: from.Addr, Size: from.Size, Stream: from.Stream, Pool: from.Pool,
+			Type: x.tables.String(from.Type), Expandable: from.Expandable, Stack: from.Stack,
+			Blocks: make([]Block, len(from.Blocks)),
+		}
+		for b := range from.Blocks {
+			alive = s.Blocks[b].fill(&from.Blocks[b], alive)
+		}
+	}
+	m.measure()
+	return m
+}
+
+// fill copies a final block and finds its allocation in alive, of which it
+// returns the part at higher addresses.
+func (b *Block) fill(from *trace.Block, alive []trace.Allocation) []trace.Allocation {
+	*b = Block{Addr: from.Addr, Size: from.Size, State: from.State, Requested: from.LiveRequested()}
+	if !from.State.Live() {
+		return alive
+	}
+	b.Stack = from.LiveStack()
+	for len(alive) > 0 && alive[0].Addr < b.Addr {
+		alive = alive[1:]
+	}
+	if len(alive) > 0 && alive[0].Addr == b.Addr {
+		b.Allocation, b.Known = alive[0].ID, true
+		if b.Stack == 0 && !alive[0].FreeStack {
+			b.Stack = alive[0].Stack
+		}
+	}
+	return alive
+}
+
+// inferrer places allocations into segments.
+type inferrer struct {
+	index *Index
+	round rounder
+	at    int
+	alive []trace.Allocation // by address, those not yet placed
+	final []trace.Block      // live blocks of the final state, by address, not yet passed
+	out   *Map
+}
+
+func (x *Index) inferMap(at int) *Map {
+	extents := x.ranges().at(x, at)
+	f := &inferrer{
+		index: x, round: newRounder(x.trace.Settings), at: at, alive: x.aliveByAddress(at),
+		final: liveBlocks(&x.device.Final), out: &Map{At: at, Segments: make([]Segment, 0, len(extents))},
+	}
+	for i := range extents {
+		f.place(&extents[i])
+	}
+	f.skipTo(^uint64(0))
+	f.out.measure()
+	return f.out
+}
+
+func liveBlocks(state *trace.State) []trace.Block {
+	var live []trace.Block
+	for i := range state.Segments {
+		for _, b := range state.Segments[i].Blocks {
+			if b.State.Live() {
+				live = append(live, b)
+			}
+		}
+	}
+	return live
+}
+
+// skipTo counts the allocations below addr as lying outside every segment.
+func (f *inferrer) skipTo(addr uint64) {
+	for len(f.alive) > 0 && f.alive[0].Addr < addr {
+		f.out.Outside += f.alive[0].Size
+		f.out.OutsideCount++
+		f.alive = f.alive[1:]
+	}
+}
+
+// place makes a segment of an extent and of the allocations that lie in it.
+func (f *inferrer) place(e *extent) {
+	f.skipTo(e.addr)
+	n := 0
+	for n < len(f.alive) && f.alive[n].Addr < e.end() {
+		n++
+	}
+	s := Segment{
+		Addr: e.addr, Size: e.size, Stream: e.stream, Pool: e.pool, Type: e.kind,
+		Expandable: e.expandable, Stack: e.stack, Blocks: make([]Block, 0, 2*n+1),
+	}
+	if s.Type == "" {
+		s.Type = inferType(e, f.alive[:n])
+	}
+	from := e.addr
+	for i := range n {
+		next := e.end()
+		if i+1 < n {
+			next = f.alive[i+1].Addr
+		}
+		s.addFree(from, f.alive[i].Addr)
+		s.Blocks = append(s.Blocks, f.block(&s, &f.alive[i], next))
+		from = f.alive[i].Addr + uint64(s.Blocks[len(s.Blocks)-1].Size)
+	}
+	s.addFree(from, e.end())
+	f.alive = f.alive[n:]
+	f.out.Segments = append(f.out.Segments, s)
+}
+
+func (s *Segment) addFree(from, to uint64) {
+	if from < to {
+		s.Blocks = append(s.Blocks, Block{Addr: from, Size: int64(to - from), State: trace.Inactive})
+	}
+}
+
+// inferType tells a segment's size class where no one noted it.
+func inferType(e *extent, blocks []trace.Allocation) string {
+	small := e.size == smallSize
+	if e.expandable && len(blocks) > 0 {
+		small = blocks[0].Size <= smallLimit
+	}
+	if small {
+		return "small"
+	}
+	return "large"
+}
+
+// block makes the block of a live allocation that may reach up to limit.
+func (f *inferrer) block(s *Segment, a *trace.Allocation, limit uint64) Block {
+	b := Block{
+		Addr: a.Addr, Requested: a.Size, Stack: a.Stack, Allocation: a.ID, Known: true,
+		State: trace.Allocated, Size: f.size(s, a, int64(limit-a.Addr)),
+	}
+	if a.FreeStack {
+		b.Stack = 0
+	}
+	if f.index.life.FreeRequested(a.ID) <= f.at {
+		b.State = trace.PendingFree
+	}
+	b.Requested = min(b.Requested, b.Size)
+	return b
+}
+
+// size returns how many of room bytes the allocation's block takes. See
+// "Rounding".
+func (f *inferrer) size(s *Segment, a *trace.Allocation, room int64) int64 {
+	if a.Close == trace.Never {
+		for len(f.final) > 0 && f.final[0].Addr < a.Addr {
+			f.final = f.final[1:]
+		}
+		if len(f.final) > 0 && f.final[0].Addr == a.Addr {
+			return min(f.final[0].Size, room)
+		}
+	}
+	size := f.round.round(a.Size)
+	rest := room - size
+	switch {
+	case rest <= 0:
+		return room
+	case s.Expandable || s.Type == "small":
+		return size
+	case rest <= smallLimit, f.round.maxSplit > 0 && size >= f.round.maxSplit:
+		return room
+	}
+	return size
+}

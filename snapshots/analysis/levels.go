@@ -1,0 +1,227 @@
+package analysis
+
+import "memtop/snapshots/trace"
+
+// Levels
+//
+// The level of requested memory is a running sum over events, and its start is
+// known only at the end: a free that closes nothing raises what must have been
+// held before the first event. So sums are kept relative to the start, and the
+// start is added when somebody asks. They are kept for every 64th event only;
+// the events in between are replayed, which takes about a tenth of a
+// microsecond. The highest and lowest level and the largest allocation of
+// every 64 events go into pyramids.
+const (
+	bucketShift = 6
+	bucketSize  = 1 << bucketShift
+)
+
+type levels struct {
+	n         int     // events read
+	requested []int64 // relative level before event k·64
+	reserved  []int64
+	high      pyramid // highest relative level right after an event of bucket k
+	low       pyramid // minus the lowest
+	biggest   pyramid // largest alloc in bucket k
+
+	nowRequested, nowReserved   int64 // after the last event read
+	peakRequested, peakReserved int64 // relative; at least 0, the start
+	peakEvent                   int   // −1 when the start is the highest
+	initial, initialReserved    int64
+}
+
+// settle finds the starts, now that all that was held is known.
+func (l *levels) settle(life *trace.Lifetimes, final *trace.State) {
+	l.initial = 0
+	for k := range life.Held {
+		l.initial += life.Held[k].Size
+	}
+	l.initialReserved = -l.nowReserved
+	for i := range final.Segments {
+		l.initialReserved += final.Segments[i].Size
+	}
+}
+
+// bucket gathers one bucket's extremes.
+type bucket struct{ high, low, biggest int64 }
+
+// readEvents adds the events that came since the last call. A bucket that was
+// read in part is read again from its start.
+func (x *Index) readEvents() {
+	l := &x.levels
+	if l.n == 0 {
+		l.peakEvent = -1
+	}
+	first := l.n >> bucketShift
+	x.countEvents(l.n)
+	if l.n&(bucketSize-1) != 0 {
+		l.nowRequested, l.nowReserved = l.requested[first], l.reserved[first]
+	}
+	for i := first << bucketShift; i < x.events.Len(); {
+		span := x.events.Span(i)
+		for len(span) > 0 {
+			part := span[:min(len(span), bucketSize-i&(bucketSize-1))]
+			x.readBucket(i, part)
+			i += len(part)
+			span = span[len(part):]
+		}
+	}
+	l.n = x.events.Len()
+	l.high.build(first)
+	l.low.build(first)
+	l.biggest.build(first)
+}
+
+// readBucket sums the events of one bucket, which start at number i. A span of
+// events is cut at multiples of 64, and chunks are multiples of 64, so a bucket
+// comes whole unless the slice's start lies inside a chunk.
+func (x *Index) readBucket(i int, events []trace.Event) {
+	l := &x.levels
+	k := i >> bucketShift
+	b := bucket{high: -1 << 62, low: 1 << 62}
+	if i&(bucketSize-1) == 0 {
+		l.startBucket(k)
+	} else {
+		b = bucket{l.high.levels[0][k], -l.low.levels[0][k], l.biggest.levels[0][k]}
+	}
+	now, reserved := l.nowRequested, l.nowReserved
+	for j := range events {
+		e := &events[j]
+		switch {
+		case e.Kind == trace.Alloc:
+			now += e.Size
+			b.biggest = max(b.biggest, e.Size)
+			if x.displaced != nil {
+				now -= x.displacedSize(int32(i + j))
+			}
+			if now > l.peakRequested {
+				l.peakRequested, l.peakEvent = now, i+j
+			}
+		case e.Kind.Closes():
+			now -= x.sizeOf(x.life.Ended(i + j))
+		case e.Kind.Segment():
+			reserved += e.ReservedDelta()
+			l.peakReserved = max(l.peakReserved, reserved)
+		}
+		b.high, b.low = max(b.high, now), min(b.low, now)
+	}
+	l.nowRequested, l.nowReserved = now, reserved
+	l.high.set(k, b.high)
+	l.low.set(k, -b.low)
+	l.biggest.set(k, b.biggest)
+}
+
+func (l *levels) startBucket(k int) {
+	if k == len(l.requested) {
+		l.requested = append(l.requested, l.nowRequested)
+		l.reserved = append(l.reserved, l.nowReserved)
+	}
+}
+
+func (x *Index) sizeOf(id trace.AllocationID) int64 {
+	if k, held := id.Held(); held {
+		return x.life.Held[k].Size
+	}
+	return x.events.At(int(id)).Size
+}
+
+func (x *Index) displacedSize(i int32) int64 {
+	if id, ok := x.displaced[i]; ok {
+		return x.sizeOf(id)
+	}
+	return 0
+}
+
+// delta returns by how much event i changes the requested level.
+func (x *Index) delta(i int) int64 {
+	e := x.events.At(i)
+	switch {
+	case e.Kind == trace.Alloc:
+		return e.Size - x.displacedSize(int32(i))
+	case e.Kind.Closes():
+		return -x.sizeOf(x.life.Ended(i))
+	default:
+		return 0
+	}
+}
+
+// RequestedAt returns the requested bytes right after an event; −1 is before
+// the first.
+func (x *Index) RequestedAt(event int) int64 {
+	return x.levels.initial + x.relativeAt(x.clamp(event))
+}
+
+func (x *Index) relativeAt(event int) int64 {
+	if event == x.End() {
+		return x.levels.nowRequested
+	}
+	k := (event + 1) >> bucketShift
+	level := x.levels.requested[k]
+	for i := k << bucketShift; i <= event; i++ {
+		level += x.delta(i)
+	}
+	return level
+}
+
+// ReservedAt returns the bytes obtained from the driver right after an event;
+// −1 is before the first.
+func (x *Index) ReservedAt(event int) int64 {
+	event = x.clamp(event)
+	if event == x.End() {
+		return x.levels.initialReserved + x.levels.nowReserved
+	}
+	k := (event + 1) >> bucketShift
+	level := x.levels.initialReserved + x.levels.reserved[k]
+	for i := k << bucketShift; i <= event; i++ {
+		level += x.events.At(i).ReservedDelta()
+	}
+	return level
+}
+
+// Highest returns the first event in [from, to) with the highest requested
+// level right after it, and that level. The range must not be empty.
+func (x *Index) Highest(from, to int) (int, int64) {
+	at, level := x.extreme(&x.levels.high, 1, from, to)
+	return at, x.levels.initial + level
+}
+
+// Lowest is like Highest for the lowest level.
+func (x *Index) Lowest(from, to int) (int, int64) {
+	at, level := x.extreme(&x.levels.low, -1, from, to)
+	return at, x.levels.initial + level
+}
+
+// extreme finds the first event in [from, to) where sign·level is largest. Whole
+// buckets are looked up, the ends replayed.
+func (x *Index) extreme(p *pyramid, sign int64, from, to int) (int, int64) {
+	at, best := -1, int64(0)
+	consider := func(i int, level int64) {
+		if at < 0 || sign*level > sign*best {
+			at, best = i, level
+		}
+	}
+	first, last := (from+bucketSize-1)>>bucketShift, to>>bucketShift
+	if first >= last {
+		x.scan(from, to, consider)
+		return at, best
+	}
+	x.scan(from, first<<bucketShift, consider)
+	if k, value := p.max(first, last); at < 0 || value > sign*best {
+		at = -1
+		x.scan(k<<bucketShift, (k+1)<<bucketShift, consider)
+	}
+	x.scan(last<<bucketShift, to, consider)
+	return at, best
+}
+
+// scan calls visit with the relative level after each event in [from, to).
+func (x *Index) scan(from, to int, visit func(i int, level int64)) {
+	if from >= to {
+		return
+	}
+	level := x.relativeAt(from - 1)
+	for i := from; i < to; i++ {
+		level += x.delta(i)
+		visit(i, level)
+	}
+}

@@ -1,0 +1,151 @@
+package analysis
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"memtop/snapshots/trace"
+)
+
+// Mark is a range that the program named.
+type Mark struct {
+	Name       string
+	Device     int
+	Start, End int64 // microseconds since the epoch
+	From, To   int   // the events [From, To) that happened within
+	Depth      int   // how many marks of this device are around it
+	// OpenStart and OpenEnd say that the range began before the first, or ended
+	// after the last annotation that was kept.
+	OpenStart, OpenEnd bool
+}
+
+// Marks returns the ranges annotated on this device, by start. A START is
+// matched with the next END of the same name and device, the latest START
+// first.
+func (x *Index) Marks() []Mark {
+	x.lazy.marksOnce.Do(func() { x.lazy.marks = x.findMarks() })
+	return x.lazy.marks
+}
+
+func (x *Index) findMarks() []Mark {
+	var marks []Mark
+	open := make(map[trace.StringID][]int)
+	for _, a := range x.trace.Annotations {
+		if int(a.Device) != x.device.ID && a.Device >= 0 {
+			continue
+		}
+		waiting := open[a.Name]
+		switch x.tables.String(a.Stage) {
+		case "START":
+			open[a.Name] = append(waiting, len(marks))
+			marks = append(marks, Mark{Name: x.tables.String(a.Name), Device: int(a.Device), Start: a.Time, OpenEnd: true})
+		case "END":
+			if len(waiting) == 0 {
+				marks = append(marks, Mark{Name: x.tables.String(a.Name), Device: int(a.Device), End: a.Time, OpenStart: true})
+				continue
+			}
+			m := &marks[waiting[len(waiting)-1]]
+			m.End, m.OpenEnd = a.Time, false
+			open[a.Name] = waiting[:len(waiting)-1]
+		}
+	}
+	for i := range marks {
+		x.locate(&marks[i])
+	}
+	slices.SortStableFunc(marks, func(a, b Mark) int {
+		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.Start, b.Start), cmp.Compare(b.To, a.To))
+	})
+	nest(marks)
+	return marks
+}
+
+// locate finds the events within a mark.
+func (x *Index) locate(m *Mark) {
+	m.To = x.events.Len()
+	if !m.OpenStart {
+		m.From = x.EventAtTime(m.Start)
+	}
+	if !m.OpenEnd {
+		m.To = max(m.From, x.EventAtTime(m.End+1))
+	}
+}
+
+// nest counts for each mark those around it.
+func nest(marks []Mark) {
+	var around []*Mark
+	for i := range marks {
+		m := &marks[i]
+		for len(around) > 0 && around[len(around)-1].To <= m.From && around[len(around)-1].From < m.From {
+			around = around[:len(around)-1]
+		}
+		m.Depth = len(around)
+		around = append(around, m)
+	}
+}
+
+// Step is one iteration of the program, as far as it can be told.
+type Step struct {
+	Name     string
+	From, To int // events [From, To)
+}
+
+// Steps returns the program's iterations: those that our engine or
+// torch.profiler numbered, else the stretches between the ends of the most
+// frequent optimizer step.
+func (x *Index) Steps() []Step {
+	x.lazy.stepsOnce.Do(func() { x.lazy.steps = x.findSteps() })
+	return x.lazy.steps
+}
+
+func (x *Index) findSteps() []Step {
+	if x.kinds[trace.StepBegin] > 0 {
+		return x.engineSteps()
+	}
+	var numbered []Step
+	ends := make(map[string][]int)
+	for _, m := range x.Marks() {
+		switch {
+		case strings.HasPrefix(m.Name, "ProfilerStep#"):
+			numbered = append(numbered, Step{m.Name, m.From, m.To})
+		case strings.HasPrefix(m.Name, "Optimizer.step#") && !m.OpenEnd:
+			ends[m.Name] = append(ends[m.Name], m.To)
+		}
+	}
+	if len(numbered) > 0 {
+		return numbered
+	}
+	return between(ends)
+}
+
+// between makes steps of the stretches that end with the most frequent mark.
+func between(ends map[string][]int) []Step {
+	var best string
+	for name, at := range ends {
+		if len(at) > len(ends[best]) || len(at) == len(ends[best]) && name < best {
+			best = name
+		}
+	}
+	var steps []Step
+	from := 0
+	for _, to := range ends[best] {
+		steps = append(steps, Step{best, from, to})
+		from = to
+	}
+	return steps
+}
+
+func (x *Index) engineSteps() []Step {
+	var steps []Step
+	for i := range x.events.Len() {
+		switch x.events.At(i).Kind {
+		case trace.StepBegin:
+			steps = append(steps, Step{"step", i, x.events.Len()})
+		case trace.StepEnd:
+			if len(steps) > 0 {
+				steps[len(steps)-1].To = i + 1
+			}
+		}
+	}
+	return steps
+}

@@ -1,0 +1,116 @@
+package analysis
+
+import (
+	"cmp"
+	"slices"
+
+	"memtop/snapshots/trace"
+)
+
+// measure fills in a map's sums once its segments and blocks are set.
+func (m *Map) measure() {
+	for i := range m.Segments {
+		s := &m.Segments[i]
+		s.measure()
+		m.Reserved += s.Size
+		m.Active += s.Live
+		m.Free += s.Free
+		m.Rounding += s.Rounding
+		m.Blocks += s.LiveCount
+		if s.LiveCount == 0 {
+			m.Releasable += s.Free
+		}
+		for b := range s.Blocks {
+			m.measureBlock(&s.Blocks[b])
+		}
+	}
+	m.Requested = m.Active - m.Rounding
+	m.groupFits()
+	m.groupPools()
+}
+
+func (m *Map) measureBlock(b *Block) {
+	switch {
+	case b.State == trace.Allocated:
+		m.Allocated += b.Size
+	case b.State == trace.PendingFree:
+		m.Pending += b.Size
+	}
+}
+
+func (s *Segment) measure() {
+	var smallest *Block
+	for i := range s.Blocks {
+		b := &s.Blocks[i]
+		switch {
+		case b.State.Live():
+			s.Live += b.Size
+			s.Rounding += b.Size - b.Requested
+			s.LiveCount++
+			if smallest == nil || b.Size < smallest.Size {
+				smallest = b
+			}
+		case b.State == trace.Inactive:
+			s.Free += b.Size
+		}
+	}
+	// Memory of an expandable segment goes back page by page, so no single
+	// block keeps the rest of it.
+	if s.Free > s.Live && !s.Expandable {
+		s.Pin = smallest
+	}
+}
+
+func (m *Map) groupFits() {
+	type group struct {
+		pool   trace.PoolID
+		stream trace.StreamID
+		kind   string
+	}
+	at := make(map[group]int)
+	for i := range m.Segments {
+		s := &m.Segments[i]
+		g := group{s.Pool, s.Stream, s.Type}
+		k, ok := at[g]
+		if !ok {
+			k = len(m.Fits)
+			at[g] = k
+			m.Fits = append(m.Fits, Fit{Pool: s.Pool, Stream: s.Stream, Type: s.Type})
+		}
+		m.Fits[k].add(s)
+	}
+	slices.SortFunc(m.Fits, func(a, b Fit) int {
+		return cmp.Or(cmp.Compare(a.Pool, b.Pool), cmp.Compare(a.Stream, b.Stream), cmp.Compare(a.Type, b.Type))
+	})
+}
+
+func (f *Fit) add(s *Segment) {
+	for i := range s.Blocks {
+		if b := &s.Blocks[i]; b.State == trace.Inactive {
+			f.Free += b.Size
+			f.Largest = max(f.Largest, b.Size)
+			f.Blocks++
+		}
+	}
+	if s.Type == "small" {
+		f.Largest = min(f.Largest, smallLimit) // larger requests go to the other class
+	}
+}
+
+func (m *Map) groupPools() {
+	at := make(map[trace.PoolID]int)
+	for i := range m.Segments {
+		s := &m.Segments[i]
+		k, ok := at[s.Pool]
+		if !ok {
+			k = len(m.Pools)
+			at[s.Pool] = k
+			m.Pools = append(m.Pools, PoolUse{Pool: s.Pool})
+		}
+		m.Pools[k].Segments++
+		m.Pools[k].Reserved += s.Size
+		m.Pools[k].Active += s.Live
+		m.Pools[k].Free += s.Free
+	}
+	slices.SortFunc(m.Pools, func(a, b PoolUse) int { return cmp.Compare(a.Pool, b.Pool) })
+}

@@ -1,0 +1,105 @@
+package analysis
+
+import "memtop/snapshots/trace"
+
+// Verdict says why memory ran out.
+type Verdict uint8
+
+// The causes of an out-of-memory event.
+const (
+	// Full: even with every cached byte back there was not enough.
+	Full Verdict = iota
+	// Fragmented: the free memory would have sufficed in one piece.
+	Fragmented
+	// Elsewhere: enough was free, in another pool, stream or size class.
+	Elsewhere
+	// PendingFrees: enough was freed, but other streams still held on to it.
+	PendingFrees
+	// Unexplained: the driver had enough, yet it refused.
+	Unexplained
+)
+
+// String returns the cause in a few words.
+func (v Verdict) String() string {
+	return [...]string{
+		"memory was really in use", "fragmentation", "free memory in another pool or stream",
+		"frees that waited for another stream", "not explained by the trace",
+	}[v]
+}
+
+// OOM is one failed request and the state it failed in.
+type OOM struct {
+	Event      int
+	Requested  int64 // rounded, as the allocator asked for it
+	DeviceFree int64 // what the driver said was free; −1 when not known
+	Live       int64 // requested bytes held
+	Reserved   int64
+	Free       int64 // cached by the allocator and in no block
+	Largest    int64 // largest cached block of the request's stream
+	Verdict    Verdict
+	Reason     string // one sentence with the numbers
+	Holders    []Holder
+	Stack      trace.StackID
+}
+
+// OOMs returns the out-of-memory events, each judged by the state right after
+// it: what follows it in a trace is already the unwinding.
+func (x *Index) OOMs() []OOM {
+	x.lazy.oomOnce.Do(func() {
+		if x.kinds[trace.OOM] == 0 {
+			return
+		}
+		for i := range x.events.Len() {
+			if x.events.At(i).Kind == trace.OOM {
+				x.lazy.ooms = append(x.lazy.ooms, x.judgeOOM(i))
+			}
+		}
+	})
+	return x.lazy.ooms
+}
+
+func (x *Index) judgeOOM(i int) OOM {
+	e := x.events.At(i)
+	m := x.inferMap(i)
+	holders := x.HoldersAt(i)
+	o := OOM{
+		Event: i, Requested: e.Size, DeviceFree: int64(e.Addr), Live: x.RequestedAt(i), Reserved: x.ReservedAt(i),
+		Free: m.Free, Stack: e.Stack, Holders: holders[:min(len(holders), 10)],
+	}
+	if e.Absent&trace.NoAddr != 0 {
+		o.DeviceFree = -1
+	}
+	o.Verdict, o.Reason = x.oomCause(&o, e, m)
+	return o
+}
+
+// oomCause compares the request with each kind of memory that might have
+// served it.
+func (x *Index) oomCause(o *OOM, e *trace.Event, m *Map) (Verdict, string) {
+	driver := max(o.DeviceFree, 0)
+	own := int64(0) // free in the request's stream, in its size class or in the default pool
+	for i := range m.Fits {
+		f := &m.Fits[i]
+		if f.Stream == e.Stream && (f.Type != "small") == (o.Requested > smallLimit) {
+			own += f.Free
+			o.Largest = max(o.Largest, f.Largest)
+		}
+	}
+	ask := Bytes(o.Requested)
+	switch {
+	case driver >= o.Requested && o.DeviceFree >= 0:
+		return Unexplained, "asked for " + ask + " while the driver had " + Bytes(driver) +
+			" free: a limit on this process's share, or a larger segment was needed"
+	case own+driver >= o.Requested && o.Largest < o.Requested:
+		return Fragmented, "asked for " + ask + "; " + Bytes(own) + " was cached for this stream, but in pieces of at most " +
+			Bytes(o.Largest) + ", and the driver had " + Bytes(driver)
+	case m.Free+driver >= o.Requested:
+		return Elsewhere, "asked for " + ask + "; " + Bytes(m.Free) + " was cached, but only " + Bytes(own) +
+			" of it for this stream and size class"
+	case m.Free+m.Pending+driver >= o.Requested:
+		return PendingFrees, "asked for " + ask + "; " + Bytes(m.Pending) + " was freed but still in use by another stream"
+	default:
+		return Full, "asked for " + ask + "; only " + Bytes(m.Free) + " was cached and the driver had " + Bytes(driver) +
+			", while " + Bytes(o.Live) + " was held"
+	}
+}

@@ -1,0 +1,238 @@
+package analysis
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strconv"
+
+	"memtop/snapshots/trace"
+)
+
+// ReportSchema names the version of the report's JSON form. It changes when a
+// key changes its meaning or goes; keys may come.
+const ReportSchema = "memtop.report/1"
+
+// Report is what `memtop report --json` prints: a trace in numbers. All sizes
+// are bytes.
+type Report struct {
+	Schema      string         `json:"schema"`
+	Source      SourceReport   `json:"source"`
+	Annotations int            `json:"annotations"`
+	Devices     []DeviceReport `json:"devices"`
+
+	notices []string
+	indexes []*Index
+}
+
+// SourceReport says what the trace was read from.
+type SourceReport struct {
+	Path           string `json:"path"`
+	Kind           string `json:"kind"`
+	Container      string `json:"container"`
+	PickleProtocol *int   `json:"pickle_protocol"` // null when there is no pickle
+	Bytes          int64  `json:"bytes"`
+	Writer         string `json:"writer"`
+}
+
+// DeviceReport is one device in numbers.
+type DeviceReport struct {
+	Device                int              `json:"device"`
+	Segments              int              `json:"segments"`
+	Blocks                int              `json:"blocks"`
+	ReservedBytes         int64            `json:"reserved_bytes"`
+	AllocatedBytes        int64            `json:"allocated_bytes"`
+	ActiveBytes           int64            `json:"active_bytes"`
+	RequestedBytes        int64            `json:"requested_bytes"`
+	FreeBytes             int64            `json:"free_bytes"`
+	LargestFreeBlockBytes int64            `json:"largest_free_block_bytes"`
+	Events                int              `json:"events"`
+	Actions               map[string]int   `json:"actions"`
+	InitialRequestedBytes int64            `json:"initial_requested_bytes"`
+	FinalRequestedBytes   int64            `json:"final_requested_bytes"`
+	PeakRequestedBytes    int64            `json:"peak_requested_bytes"`
+	PeakEvent             int              `json:"peak_event"`
+	InitialReservedBytes  int64            `json:"initial_reserved_bytes"`
+	PeakReservedBytes     int64            `json:"peak_reserved_bytes"`
+	PeakStacks            int              `json:"peak_stacks"`
+	PeakLargestStackBytes int64            `json:"peak_largest_stack_bytes"`
+	DistinctStacks        int              `json:"distinct_stacks"`
+	OOM                   []OOMReport      `json:"oom"`
+	Pools                 []PoolReport     `json:"pools"`
+	CategoriesAtPeak      CategoriesReport `json:"categories_at_peak"`
+	TopStacksAtPeak       []StackReport    `json:"top_stacks_at_peak"`
+}
+
+// OOMReport is one out-of-memory event.
+type OOMReport struct {
+	Event              int   `json:"event"`
+	RequestedBytes     int64 `json:"requested_bytes"`
+	DeviceFreeBytes    int64 `json:"device_free_bytes"`
+	LiveRequestedBytes int64 `json:"live_requested_bytes"`
+	ReservedBytes      int64 `json:"reserved_bytes"`
+}
+
+// PoolReport is what a memory pool holds at the end.
+type PoolReport struct {
+	ID            [2]int64 `json:"id"`
+	Segments      int      `json:"segments"`
+	ReservedBytes int64    `json:"reserved_bytes"`
+	ActiveBytes   int64    `json:"active_bytes"`
+}
+
+// StackReport is what one stack holds.
+type StackReport struct {
+	Bytes  int64    `json:"bytes"`
+	Count  int      `json:"count"`
+	Frames []string `json:"frames"`
+}
+
+// CategoriesReport is requested memory by category. Its JSON form is an object
+// with a key for each, and "guessed": true when the categories are guesses.
+type CategoriesReport struct {
+	Bytes   [CategoryCount]int64
+	Guessed bool
+}
+
+// MarshalJSON keeps the categories in their order.
+func (c CategoriesReport) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	b.WriteByte('{')
+	for category, n := range c.Bytes {
+		if category > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(strconv.Quote(Category(category).String()) + ":" + strconv.FormatInt(n, 10))
+	}
+	if c.Guessed {
+		b.WriteString(`,"guessed":true`)
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (c *CategoriesReport) UnmarshalJSON(text []byte) error {
+	var values map[string]any
+	if err := json.Unmarshal(text, &values); err != nil {
+		return err
+	}
+	*c = CategoriesReport{}
+	c.Guessed, _ = values["guessed"].(bool)
+	for category := range c.Bytes {
+		n, _ := values[Category(category).String()].(float64)
+		c.Bytes[category] = int64(n)
+	}
+	return nil
+}
+
+// reportedStacks is how many stacks a report lists.
+const reportedStacks = 10
+
+// NewReport reads the whole trace and reports on it.
+func NewReport(t *trace.Trace) *Report {
+	indexes := make([]*Index, len(t.Devices))
+	for i := range t.Devices {
+		indexes[i] = NewIndex(t, &t.Devices[i])
+	}
+	return ReportOf(t, indexes)
+}
+
+// ReportOf is NewReport for a caller that already has the indexes of all of
+// the trace's devices.
+func ReportOf(t *trace.Trace, indexes []*Index) *Report {
+	r := &Report{
+		Schema: ReportSchema, Source: sourceReport(&t.Info), Annotations: len(t.Annotations),
+		Devices: make([]DeviceReport, len(indexes)), notices: t.Notices, indexes: indexes,
+	}
+	for i, x := range indexes {
+		r.Devices[i] = x.report()
+	}
+	return r
+}
+
+func sourceReport(i *trace.Info) SourceReport {
+	s := SourceReport{Path: i.Path, Kind: i.Kind, Container: i.Container, Bytes: i.Bytes, Writer: i.Writer}
+	if i.PickleProtocol >= 0 {
+		s.PickleProtocol = &i.PickleProtocol
+	}
+	return s
+}
+
+func (x *Index) report() DeviceReport {
+	s := x.Summary()
+	d := DeviceReport{
+		Device: x.device.ID, Segments: s.Segments, Blocks: s.Blocks,
+		ReservedBytes: s.Reserved, AllocatedBytes: s.Allocated, ActiveBytes: s.Active,
+		RequestedBytes: s.Requested, FreeBytes: s.Free, LargestFreeBlockBytes: s.LargestFreeBlock,
+		Events: s.Events, Actions: s.Actions,
+		InitialRequestedBytes: s.InitialRequested, FinalRequestedBytes: s.FinalRequested,
+		PeakRequestedBytes: s.PeakRequested, PeakEvent: s.PeakEvent,
+		InitialReservedBytes: s.InitialReserved, PeakReservedBytes: s.PeakReserved,
+		DistinctStacks: s.DistinctStacks,
+		OOM:            make([]OOMReport, 0), Pools: x.poolReports(),
+		CategoriesAtPeak: CategoriesReport{x.countCategories(s.PeakEvent), x.Guessed()},
+	}
+	for _, o := range x.OOMs() {
+		d.OOM = append(d.OOM, OOMReport{o.Event, o.Requested, o.DeviceFree, o.Live, o.Reserved})
+	}
+	d.addPeak(x, x.holdingsAt(s.PeakEvent))
+	return d
+}
+
+// addPeak counts the stacks that hold memory at the peak. The counts are of
+// what was allocated within the trace; the list has every stack that is known
+// to have allocated what it holds, from before recording too.
+func (d *DeviceReport) addPeak(x *Index, holdings []holding) {
+	for i := range holdings {
+		if bytes, count := holdings[i].inTrace(); count > 0 {
+			d.PeakStacks++
+			d.PeakLargestStackBytes = max(d.PeakLargestStackBytes, bytes)
+		}
+	}
+	d.TopStacksAtPeak = make([]StackReport, 0, reportedStacks)
+	for _, h := range largestKnown(holdings, reportedStacks) {
+		d.TopStacksAtPeak = append(d.TopStacksAtPeak, StackReport{h.Bytes, h.Count, x.Frames(h.Stack)})
+	}
+}
+
+// largestKnown returns the stacks that are known to have allocated what they
+// hold, the largest first. Memory from before recording without a stack is not
+// among them: there is nothing to say of it but its size.
+func largestKnown(holdings []holding, n int) []Holder {
+	var known []Holder
+	for i := range holdings {
+		h := &holdings[i]
+		bytes, count := h.known()
+		if h.stack <= trace.EmptyStack {
+			bytes, count = h.inTrace()
+		}
+		if count > 0 {
+			known = append(known, Holder{h.stack, bytes, count, h.heldBytes - h.unknown})
+		}
+	}
+	slices.SortStableFunc(known, func(a, b Holder) int { return cmp.Compare(b.Bytes, a.Bytes) })
+	return known[:min(n, len(known))]
+}
+
+// countCategories is CategoriesAt for one moment, without the series that makes
+// many moments cheap.
+func (x *Index) countCategories(at int) [CategoryCount]int64 {
+	var sums [CategoryCount]int64
+	x.life.Alive(x.clamp(at), func(id trace.AllocationID) bool {
+		a := x.life.Allocation(id)
+		sums[x.verdict(a.Stack, a.Note, a.FreeStack).category] += a.Size
+		return true
+	})
+	return sums
+}
+
+func (x *Index) poolReports() []PoolReport {
+	reports := make([]PoolReport, 0)
+	for _, p := range x.finalMap().Pools {
+		reports = append(reports, PoolReport{x.tables.Pools[p.Pool], p.Segments, p.Reserved, p.Active})
+	}
+	slices.SortFunc(reports, func(a, b PoolReport) int { return slices.Compare(a.ID[:], b.ID[:]) })
+	return reports
+}

@@ -1,0 +1,185 @@
+package analysis
+
+import (
+	"strings"
+
+	"memtop/snapshots/trace"
+)
+
+// Guessing categories from stacks
+//
+// PyTorch does not say what an allocation is for, so memtop guesses from its
+// stack. Every frame is held against the rules below. The innermost frame that
+// a rule knows decides: a checkpointed layer that runs again inside backward
+// makes activations, a backward pass inside an optimizer's closure makes
+// gradients. When no frame decides, the fallback rules look again in order.
+// Memory that optimizer code allocates and always gives back is workspace, not
+// state. Wherever a guess is shown, it is marked as one.
+
+// guessRule knows frames of one kind.
+type guessRule struct {
+	name     string
+	category Category
+	fallback bool
+	match    func(file, name string) bool
+}
+
+var guessRules = []guessRule{
+	{"library workspace", Workspace, false, isWorkspace},
+	{"optimizer code", Optimizer, false, isOptimizer},
+	{"autograd engine", Gradient, false, isBackward},
+	{"data loading", Input, false, isDataLoading},
+	{"module construction", Parameter, false, isConstruction},
+	{"module call", Activation, false, isModuleCall},
+	{"copy to the device outside any module", Input, true, isCopy},
+	{"functional operation outside any module", Activation, true, isFunctional},
+}
+
+// The verdicts that no single frame gives.
+const (
+	ruleExact uint8 = 200 + iota
+	ruleTransient
+	ruleHeld
+	ruleNoStack
+	ruleNone
+)
+
+func ruleName(rule uint8) string {
+	switch rule {
+	case ruleExact:
+		return "noted by the writer"
+	case ruleTransient:
+		return "optimizer code, always freed again"
+	case ruleHeld:
+		return "held from before recording"
+	case ruleNoStack:
+		return "no stack recorded"
+	case ruleNone:
+		return "no rule matched"
+	default:
+		return guessRules[rule].name
+	}
+}
+
+// guessStacks judges every stack. stays says which stacks still hold memory at
+// the end.
+func guessStacks(t *trace.Tables, stays []bool) []verdict {
+	masks := make([]uint16, len(t.Frames))
+	for id := 1; id < len(t.Frames); id++ {
+		f := t.Frames[id]
+		masks[id] = frameMask(slashed(t.String(f.File)), t.String(f.Name))
+	}
+	verdicts := make([]verdict, t.StackCount())
+	for id := range verdicts {
+		v := guess(t.Stack(trace.StackID(id)), masks)
+		if v.category == Optimizer && !stays[id] {
+			v.category, v.rule = Workspace, ruleTransient
+		}
+		verdicts[id] = v
+	}
+	return verdicts
+}
+
+func frameMask(file, name string) uint16 {
+	var mask uint16
+	for r := range guessRules {
+		if guessRules[r].match(file, name) {
+			mask |= 1 << r
+		}
+	}
+	return mask
+}
+
+func guess(stack []trace.FrameID, masks []uint16) verdict {
+	if len(stack) == 0 {
+		return verdict{category: OtherCategory, rule: ruleNoStack}
+	}
+	for _, fallback := range []bool{false, true} {
+		for _, frame := range stack {
+			for r := range guessRules {
+				if masks[frame]&(1<<r) != 0 && guessRules[r].fallback == fallback {
+					return verdict{guessRules[r].category, uint8(r), frame}
+				}
+			}
+		}
+	}
+	return verdict{category: OtherCategory, rule: ruleNone}
+}
+
+// slashed turns Windows paths into the form the rules are written in.
+func slashed(path string) string { return strings.ReplaceAll(path, `\`, "/") }
+
+func isWorkspace(_, name string) bool {
+	return containsAny(name, "CUDABlasHandle", "getNewWorkspace", "allocate_workspace", "_workspace", "Workspace")
+}
+
+func isOptimizer(file, name string) bool {
+	if containsAny(name, "_init_group", "exp_avg") {
+		return true
+	}
+	if strings.Contains(file, "/optim/") {
+		// The wrapper around every step is also around its closure.
+		return !strings.HasSuffix(file, "/optim/optimizer.py") && !strings.HasSuffix(file, "/optim/lr_scheduler.py")
+	}
+	base := file[strings.LastIndexByte(file, '/')+1:]
+	return base == "optimizer.py" || base == "optimizers.py" || base == "optim.py" || strings.Contains(file, "/optimizers/")
+}
+
+func isBackward(file, name string) bool {
+	if name == "backward" || strings.HasPrefix(name, "backward_") {
+		return true
+	}
+	if containsAny(name, "autograd::Engine", "AccumulateGrad", "CompiledFunctionBackward", "c10d::Reducer") {
+		return true
+	}
+	if at := strings.Index(name, "Backward"); at >= 0 && strings.Contains(name[at:], "::apply") {
+		return true
+	}
+	return strings.HasSuffix(file, "/torch/autograd/graph.py") && name == "_engine_run_backward"
+}
+
+func isDataLoading(file, name string) bool {
+	return containsAny(file, "/torch/utils/data/", "/dataloader", "/data_loader") ||
+		containsAny(name, "collate", "pin_memory")
+}
+
+func isConstruction(file, name string) bool {
+	switch name {
+	case "from_pretrained", "load_state_dict", "_load_pretrained_model", "_load_state_dict_into_meta_model":
+		return true
+	case "__init__", "reset_parameters", "_apply", "cuda", "to", "half", "bfloat16", "to_empty", "register_buffer":
+		return strings.Contains(file, "/nn/modules/")
+	}
+	return strings.HasSuffix(file, "/torch/nn/init.py") || strings.HasSuffix(file, "/torch/nn/parameter.py") ||
+		strings.Contains(file, "/fsdp/_flat_param")
+}
+
+func isModuleCall(file, name string) bool {
+	switch name {
+	case "_call_impl", "_wrapped_call_impl", "_slow_forward":
+		return true
+	case "forward", "recompute_fn":
+		return true
+	case "call":
+		return strings.Contains(file, "torchinductor")
+	}
+	return strings.Contains(file, "/nn/modules/") && !isConstruction(file, name)
+}
+
+func isCopy(_, name string) bool {
+	return strings.HasPrefix(name, "at::native::_to_copy") || strings.HasPrefix(name, "at::native::to(") ||
+		containsAny(name, "THPVariable_to(", "THPVariable_cuda(")
+}
+
+func isFunctional(file, _ string) bool {
+	return strings.HasSuffix(file, "/torch/nn/functional.py") || strings.HasSuffix(file, "/torch/functional.py")
+}
+
+func containsAny(s string, parts ...string) bool {
+	for _, part := range parts {
+		if strings.Contains(s, part) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,116 @@
+package analysis
+
+import "memtop/snapshots/trace"
+
+// Map is the allocator's memory at one moment.
+type Map struct {
+	At       int
+	Exact    bool // as the writer gave it; otherwise sizes of blocks are inferred
+	Segments []Segment
+
+	Reserved   int64 // all segments
+	Allocated  int64 // blocks in use
+	Active     int64 // blocks in use or pending free
+	Requested  int64 // what the program asked for of the active ones
+	Free       int64 // cached, in no block
+	Pending    int64 // of Active: freed by the program, another stream may still use it
+	Rounding   int64 // Active − Requested: lost inside blocks
+	Releasable int64 // of Free: in segments without any live block
+	Blocks     int   // live ones
+	Fits       []Fit
+	Pools      []PoolUse
+
+	// Outside counts live memory that lies in no segment, which happens only in
+	// files that were cut by hand.
+	Outside      int64
+	OutsideCount int
+}
+
+// Segment is a range of memory obtained from the driver.
+type Segment struct {
+	Addr       uint64
+	Size       int64
+	Stream     trace.StreamID
+	Pool       trace.PoolID // 0 when not known
+	Type       string       // "small" or "large", "" when not known
+	Expandable bool
+	Stack      trace.StackID // where it was obtained
+	Blocks     []Block       // by address, without gaps
+	Live       int64         // bytes in live blocks
+	Free       int64
+	Rounding   int64 // of Live, not asked for
+	LiveCount  int
+	// Pin is the smallest live block of a segment that is mostly free: while
+	// it lives the driver cannot have the segment back. Nil otherwise.
+	Pin *Block
+}
+
+// Block is a piece of a segment.
+type Block struct {
+	Addr       uint64
+	Size       int64
+	Requested  int64 // 0 when free
+	State      trace.BlockState
+	Stack      trace.StackID
+	Allocation trace.AllocationID // of a live block that has one
+	Known      bool               // Allocation is set
+}
+
+// Fit is what one group of segments can still serve: the allocator reuses
+// free memory only within a pool, a stream and a size class.
+type Fit struct {
+	Pool    trace.PoolID
+	Stream  trace.StreamID
+	Type    string
+	Free    int64
+	Largest int64 // the largest request that needs no new segment
+	Blocks  int   // free ones
+}
+
+// PoolUse is what one memory pool holds.
+type PoolUse struct {
+	Pool     trace.PoolID
+	Segments int
+	Reserved int64
+	Active   int64
+	Free     int64
+}
+
+// SegmentsAt returns the map right after an event. At the end it is the
+// writer's own; before, segments come from undoing the trace's segment events,
+// and the sizes of blocks that did not live to the end are inferred from the
+// allocator's rounding rules.
+func (x *Index) SegmentsAt(at int) *Map {
+	at = x.clamp(at)
+	if at == x.End() {
+		return x.finalMap()
+	}
+	return x.inferMap(at)
+}
+
+// LargestFit returns the largest request that some group can serve without a
+// new segment.
+func (m *Map) LargestFit() int64 {
+	var best int64
+	for i := range m.Fits {
+		best = max(best, m.Fits[i].Largest)
+	}
+	return best
+}
+
+// External returns how badly the free memory is cut up: 0 when all of it is
+// one block, near 1 when it is dust.
+func (m *Map) External() float64 {
+	if m.Free == 0 {
+		return 0
+	}
+	return 1 - float64(m.LargestFit())/float64(m.Free)
+}
+
+// Internal returns the part of active memory that is rounding.
+func (m *Map) Internal() float64 {
+	if m.Active == 0 {
+		return 0
+	}
+	return float64(m.Rounding) / float64(m.Active)
+}

@@ -1,0 +1,235 @@
+package analysis
+
+import (
+	"cmp"
+	"slices"
+	"sort"
+
+	"memtop/snapshots/trace"
+)
+
+// Banding says by what a timeline's bands are told apart.
+type Banding uint8
+
+// The ways to split the level of memory.
+const (
+	ByCategory Banding = iota
+	ByStack
+	ByAllocation
+)
+
+// Band is one stripe of a timeline.
+type Band struct {
+	Name       string
+	Category   Category           // ByCategory, unless Held or Rest
+	Stack      trace.StackID      // ByStack and ByAllocation
+	Allocation trace.AllocationID // ByAllocation
+	Segment    uint64             // of a segment timeline: address of the segment or region
+	Held       bool               // memory from before recording, of unknown use
+	Rest       bool               // everything that has no band of its own
+}
+
+// Column is one step of a timeline.
+type Column struct {
+	From, To int     // events [From, To); empty when nothing happened in the column's time
+	At       int     // the event in the column with the highest level, −1 before the first
+	Total    int64   // the level right after At
+	Reserved int64   // reserved memory right after At
+	Bands    []int64 // of Total, in the order of Timeline.Bands; they sum to Total
+}
+
+// Timeline is memory over a range of events, split into bands, the lowest
+// first.
+type Timeline struct {
+	Bands       []Band
+	Columns     []Column
+	Max         int64 // highest Total
+	MaxReserved int64 // highest Reserved
+}
+
+// bandCount is how many stacks, allocations or segments get a band of their own.
+const bandCount = 10
+
+// Timeline splits events [from, to) into columns of equal numbers of events.
+// With fewer events than columns, neighbouring columns show the same event.
+func (x *Index) Timeline(by Banding, from, to, columns int) Timeline {
+	return x.fill(by, from, to, x.byEvents(from, to, columns))
+}
+
+// TimelineByTime is like Timeline with columns equal in time. The level that a
+// column starts with counts as its own. It falls back to events when they have
+// no times.
+func (x *Index) TimelineByTime(by Banding, from, to, columns int) Timeline {
+	return x.fill(by, from, to, x.byTime(from, to, columns))
+}
+
+// byEvents cuts [from, to) into columns of equally many events.
+func (x *Index) byEvents(from, to, columns int) []Column {
+	from, to = max(from, 0), min(to, x.events.Len())
+	if columns <= 0 {
+		return nil
+	}
+	cut := make([]Column, columns)
+	if from >= to {
+		for c := range cut {
+			cut[c] = Column{From: from, To: from, At: x.clamp(from - 1)}
+		}
+		return cut
+	}
+	for c := range cut {
+		start := from + int(int64(to-from)*int64(c)/int64(columns))
+		end := from + int(int64(to-from)*int64(c+1)/int64(columns))
+		cut[c] = Column{From: start, To: max(end, start+1)}
+		cut[c].At, _ = x.Highest(cut[c].From, cut[c].To)
+	}
+	return cut
+}
+
+// Timed reports whether the events carry times.
+func (x *Index) Timed() bool {
+	n := x.events.Len()
+	return n > 0 && x.events.At(0).Absent&trace.NoTime == 0 && x.events.At(n-1).Absent&trace.NoTime == 0 &&
+		x.events.At(n-1).Time > x.events.At(0).Time
+}
+
+// EventAtTime returns the number of the first event at or after a time in
+// microseconds since the epoch.
+func (x *Index) EventAtTime(time int64) int {
+	return sort.Search(x.events.Len(), func(i int) bool { return x.events.At(i).Time >= time })
+}
+
+// byTime cuts [from, to) into columns of equal time.
+func (x *Index) byTime(from, to, columns int) []Column {
+	from, to = max(from, 0), min(to, x.events.Len())
+	if !x.Timed() || from >= to || columns <= 0 || x.events.At(to-1).Time <= x.events.At(from).Time {
+		return x.byEvents(from, to, columns)
+	}
+	cut := make([]Column, columns)
+	start, length := x.events.At(from).Time, x.events.At(to-1).Time-x.events.At(from).Time
+	next := from
+	for c := range cut {
+		first := next
+		next = to
+		if c+1 < columns {
+			edge := start + int64(float64(length)*float64(c+1)/float64(columns))
+			next = max(first, min(to, x.EventAtTime(edge)))
+		}
+		cut[c] = x.timeColumn(first, next)
+	}
+	return cut
+}
+
+// timeColumn finds the highest level among that carried in and the events'.
+func (x *Index) timeColumn(from, to int) Column {
+	column := Column{From: from, To: to, At: from - 1}
+	if from < to {
+		if at, level := x.Highest(from, to); level > x.RequestedAt(from-1) {
+			column.At = at
+		}
+	}
+	return column
+}
+
+// fill computes the columns' levels and bands.
+func (x *Index) fill(by Banding, from, to int, columns []Column) Timeline {
+	var t Timeline
+	t.Columns = columns
+	switch by {
+	case ByStack:
+		t.Bands = x.fillStacks(columns)
+	case ByAllocation:
+		t.Bands = x.fillAllocations(from, to, columns)
+	case ByCategory:
+		t.Bands = x.fillCategories(columns)
+	}
+	for c := range columns {
+		column := &columns[c]
+		column.Reserved = x.ReservedAt(column.At)
+		t.Max, t.MaxReserved = max(t.Max, column.Total), max(t.MaxReserved, column.Reserved)
+	}
+	return t
+}
+
+// fillSeries takes the bands of each column from a series.
+func (x *Index) fillSeries(s *series, columns []Column) {
+	for c := range columns {
+		columns[c].Bands = s.at(x, columns[c].At)
+		for _, bytes := range columns[c].Bands {
+			columns[c].Total += bytes
+		}
+	}
+}
+
+func (x *Index) fillCategories(columns []Column) []Band {
+	x.fillSeries(x.categorySeries(), columns)
+	bands := make([]Band, CategoryCount+1)
+	for c := range CategoryCount {
+		bands[c] = Band{Name: Category(c).String(), Category: Category(c)}
+	}
+	bands[heldBand] = Band{Name: "held before recording", Category: OtherCategory, Held: true}
+	return bands
+}
+
+// fillAllocations gives the bands to the allocations that fill the most of the
+// picture: bytes times events in view, among the largest.
+func (x *Index) fillAllocations(from, to int, columns []Column) []Band {
+	chosen := x.largestIn(max(from, 0), min(to, x.events.Len()))
+	bands := make([]Band, 0, len(chosen)+1)
+	for _, a := range chosen {
+		bands = append(bands, Band{Name: x.StackName(a.Stack), Stack: a.Stack, Allocation: a.ID, Held: a.Open < 0})
+	}
+	bands = append(bands, Band{Name: "rest", Category: OtherCategory, Rest: true})
+	for c := range columns {
+		column := &columns[c]
+		column.Total = x.RequestedAt(column.At)
+		column.Bands = make([]int64, len(bands))
+		rest := column.Total
+		for b, a := range chosen {
+			if a.Open <= column.At && column.At < a.Close {
+				column.Bands[b] = a.Size
+				rest -= a.Size
+			}
+		}
+		column.Bands[len(chosen)] = rest
+	}
+	return bands
+}
+
+// largestIn returns the allocations worth a band in events [from, to).
+func (x *Index) largestIn(from, to int) []trace.Allocation {
+	const candidates = 128
+	alive := x.AliveAt(from - 1)
+	found := alive[:min(len(alive), candidates)]
+	x.largestMade(from, to, candidates, func(i int) {
+		found = append(found, x.life.Allocation(trace.AllocationID(i)))
+	})
+	area := func(a trace.Allocation) int64 {
+		return a.Size * int64(min(a.Close, to)-max(a.Open, from))
+	}
+	slices.SortStableFunc(found, func(a, b trace.Allocation) int { return cmp.Compare(area(b), area(a)) })
+	found = found[:min(len(found), bandCount)]
+	slices.SortStableFunc(found, func(a, b trace.Allocation) int { return cmp.Compare(a.Open, b.Open) })
+	return found
+}
+
+// largestMade calls yield with the n largest alloc events in [from, to), in
+// no order. Buckets are opened largest first; one with several large ones
+// yields each that beats what is left.
+func (x *Index) largestMade(from, to, n int, yield func(i int)) {
+	if from >= to {
+		return
+	}
+	var best maxHeap[int]
+	first, last := from>>bucketShift, (to+bucketSize-1)>>bucketShift
+	x.levels.biggest.top(first, last, n, func(k int, _ int64) {
+		for i := max(from, k<<bucketShift); i < min(to, (k+1)<<bucketShift); i++ {
+			if e := x.events.At(i); e.Kind == trace.Alloc {
+				best.push(e.Size, i)
+			}
+		}
+	})
+	for ; n > 0 && best.len() > 0; n-- {
+		_, i := best.pop()
+		yield(i)
+	}
+}
