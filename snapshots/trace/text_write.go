@@ -7,13 +7,19 @@ import (
 	"strconv"
 )
 
-// WriteText writes t in the text form. [ParseText] of it gives an equal trace,
-// though its tables may be numbered otherwise.
+// WriteText writes t in the text form. Frames, stacks and notes stand before
+// their first use and are numbered in that order, so two traces that mean the
+// same have the same text, however their tables are numbered.
 func WriteText(w io.Writer, t *Trace) error {
-	p := &textWriter{w: bufio.NewWriterSize(w, 1<<16), t: t}
+	p := &textWriter{
+		w: bufio.NewWriterSize(w, 1<<16), t: t,
+		frames: newLabels(len(t.Tables.Frames)),
+		stacks: newLabels(t.Tables.StackCount()),
+		notes:  newLabels(len(t.Tables.Notes)),
+	}
 	p.line(textHeader)
 	p.info()
-	p.tables()
+	p.annotations()
 	for i := range t.Devices {
 		p.device(&t.Devices[i])
 	}
@@ -33,6 +39,8 @@ type textWriter struct {
 	t   *Trace
 	buf []byte
 	err error
+
+	frames, stacks, notes labels
 }
 
 func (p *textWriter) line(word string) {
@@ -88,12 +96,6 @@ func (p *textWriter) key(key string, n int64) {
 	p.buf = strconv.AppendInt(append(p.buf, '='), n, 10)
 }
 
-// label writes key=label, the label being a letter and the number of id.
-func (p *textWriter) label(key string, letter byte, id uint32) {
-	p.word(key)
-	p.buf = strconv.AppendUint(append(p.buf, letter), uint64(id), 10)
-}
-
 func (p *textWriter) flag(word string, on bool) {
 	if on {
 		p.word(word)
@@ -112,22 +114,6 @@ func (p *textWriter) plain(key, s string) {
 	if s != "" {
 		p.word(key)
 		p.buf = strconv.AppendQuote(append(p.buf, '='), s)
-	}
-}
-
-func (p *textWriter) stack(id StackID) {
-	switch id {
-	case 0:
-	case EmptyStack:
-		p.word("stack=-")
-	default:
-		p.label("stack=", 's', uint32(id))
-	}
-}
-
-func (p *textWriter) note(id NoteID) {
-	if id != 0 {
-		p.label("note=", 'n', uint32(id))
 	}
 }
 
@@ -172,74 +158,5 @@ func (p *textWriter) info() {
 		p.word("")
 		p.value(s.Value, 0)
 		p.end()
-	}
-}
-
-func (p *textWriter) tables() {
-	t := p.t.Tables
-	for id := 1; id < len(t.Frames); id++ {
-		p.frame(FrameID(id))
-	}
-	for id := 2; id < t.StackCount(); id++ {
-		p.label("stack ", 's', uint32(id))
-		for _, f := range t.Stack(StackID(id)) {
-			p.label("", 'f', uint32(f))
-		}
-		p.end()
-	}
-	for id := 1; id < len(t.Notes); id++ {
-		p.label("note ", 'n', uint32(id))
-		p.noteFields(&t.Notes[id])
-		p.end()
-	}
-	if p.t.Annotations != nil {
-		p.line("annotations")
-	}
-	for _, a := range p.t.Annotations {
-		p.word("annotation")
-		p.name(a.Name)
-		p.name(a.Stage)
-		p.key("device", int64(a.Device))
-		p.word("@")
-		p.buf = strconv.AppendInt(p.buf, a.Time, 10)
-		p.end()
-	}
-}
-
-func (p *textWriter) frame(id FrameID) {
-	f := p.t.Tables.Frames[id]
-	p.label("frame ", 'f', uint32(id))
-	p.name(f.File)
-	p.integer(int64(f.Line))
-	p.name(f.Name)
-	if fx, ok := p.t.Tables.FrameFX[id]; ok {
-		x := &p.t.Tables.FX[fx]
-		p.text("op", x.Op)
-		p.text("node", x.NodeName)
-		p.text("target", x.Target)
-		p.text("original", x.OriginalTrace)
-		p.text("info", x.Info)
-	}
-	p.end()
-}
-
-func (p *textWriter) noteFields(n *Note) {
-	p.text("action", n.Action)
-	p.text("compile", n.CompileContext)
-	p.text("metadata", n.UserMetadata)
-	p.text("category", n.Category)
-	p.text("layer", n.Layer)
-	p.text("role", n.Role)
-	p.text("shape", n.Shape)
-	p.text("dtype", n.DType)
-	if n.Pool != 0 {
-		p.pool(n.Pool)
-	}
-	if n.Forward == 0 {
-		return
-	}
-	p.flag("forward=-", len(p.t.Tables.Lists[n.Forward]) == 0)
-	for _, line := range p.t.Tables.Lists[n.Forward] {
-		p.text("forward", line)
 	}
 }

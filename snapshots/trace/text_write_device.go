@@ -19,6 +19,7 @@ func (p *textWriter) device(d *Device) {
 }
 
 func (p *textWriter) event(e *Event) {
+	p.define(e.Stack, e.Note)
 	p.word(e.Kind.String())
 	switch {
 	case e.Absent&NoAddr != 0:
@@ -49,6 +50,7 @@ func (p *textWriter) event(e *Event) {
 }
 
 func (p *textWriter) segment(s *Segment) {
+	p.define(s.Stack, 0)
 	p.word("segment")
 	p.address(s.Addr)
 	p.integer(s.Size)
@@ -86,6 +88,7 @@ func (p *textWriter) segment(s *Segment) {
 }
 
 func (p *textWriter) block(b *Block) {
+	p.define(b.Stack, b.Note)
 	p.word("  block")
 	p.address(b.Addr)
 	p.integer(b.Size)
@@ -101,6 +104,7 @@ func (p *textWriter) block(b *Block) {
 	p.flag("unsized", b.Given&GaveSize == 0)
 	p.end()
 	for _, h := range b.History {
+		p.define(h.Stack, 0)
 		p.word("    tenant")
 		p.address(h.Addr)
 		p.integer(h.Requested)
