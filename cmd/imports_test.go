@@ -17,10 +17,11 @@ import (
 // name that ends in /... stands for the packages below it too. The standard
 // library is open to all.
 var picture = map[string][]string{
-	"snapshots/trace":    {},
-	"snapshots/analysis": {"snapshots/trace"},
-	"snapshots/pytorch":  {"snapshots/trace"},
-	"snapshots":          {"snapshots/pytorch", "snapshots/trace", "github.com/klauspost/compress/..."},
+	"snapshots/trace":               {},
+	"snapshots/analysis":            {"snapshots/trace"},
+	"snapshots/pytorch":             {"snapshots/trace"},
+	"snapshots/pytorch/pytorchtest": {"snapshots/pytorch", "snapshots/trace"},
+	"snapshots":                     {"snapshots/pytorch", "snapshots/trace", "github.com/klauspost/compress/..."},
 	"tui/...": {
 		"tui/...", "snapshots/analysis", "snapshots/trace",
 		"charm.land/...", "github.com/charmbracelet/...",
@@ -29,7 +30,7 @@ var picture = map[string][]string{
 	"cmd/memtop": {
 		"tui", "snapshots", "snapshots/analysis", "snapshots/pytorch", "snapshots/trace",
 		"charm.land/bubbletea/v2", "github.com/spf13/cobra", "github.com/spf13/pflag",
-		"github.com/charmbracelet/x/term",
+		"github.com/charmbracelet/colorprofile", "github.com/charmbracelet/x/term",
 	},
 	"cmd/memtop/benchopen": {"github.com/creack/pty", "github.com/hinshun/vt10x"},
 }

@@ -11,6 +11,9 @@ import (
 // fallbackMemory is assumed where the system does not say how much it has.
 const fallbackMemory = 8 << 30
 
+// DefaultMaxMemory returns the bound that Open uses when it is given none.
+func DefaultMaxMemory() int64 { return memoryLimit() / 2 }
+
 // memoryLimit returns how many bytes of memory this process may hope for: the
 // machine's, or its container's if that is less.
 func memoryLimit() int64 {

@@ -46,7 +46,7 @@ func Open(ctx context.Context, path string, o Options) (trace.Source, error) {
 	}
 	defer f.Close() // only read from, so there is nothing to lose
 	if o.MaxMemory <= 0 {
-		o.MaxMemory = memoryLimit() / 2
+		o.MaxMemory = DefaultMaxMemory()
 	}
 	opening := &opening{path: path, options: o, meter: meter{ctx: ctx, r: f, progress: o.Progress, total: size}}
 	t, err := opening.decode(ctx, "", &opening.meter)

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+
+	"github.com/spf13/cobra"
+)
+
+// app is what the commands share. It is owned by the goroutine that executes
+// the command.
+type app struct {
+	stdout, stderr io.Writer
+	settings       settings
+	log            *slog.Logger
+	logFile        *os.File
+}
+
+func discardLog() *slog.Logger { return slog.New(slog.DiscardHandler) }
+
+// openLog begins the log that --log asks for.
+func (a *app) openLog() error {
+	if a.settings.log == "" {
+		return nil
+	}
+	f, err := os.OpenFile(a.settings.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return fmt.Errorf("opening the log: %w", err)
+	}
+	a.logFile = f
+	a.log = slog.New(slog.NewTextHandler(f, nil))
+	return nil
+}
+
+func (a *app) close() {
+	if a.logFile != nil {
+		_ = a.logFile.Close() // there is nobody left to tell
+	}
+}
+
+// root returns the command line.
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "memtop",
+		Short: "What is holding my GPU memory, and what would make it less?",
+		Long: `memtop shows what holds GPU memory, in the terminal of the machine you are on.
+
+It reads the memory snapshots that PyTorch writes with
+torch.cuda.memory._dump_snapshot(): pickles of any protocol, gzip, zstd, JSON,
+and the HTML pages of trace_plot. No code in a file is ever run.`,
+		Example: `  memtop open snapshot.pickle
+  memtop report snapshot.pickle
+  memtop diff before.pickle after.pickle`,
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		DisableAutoGenTag: true,
+		Args:              cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return unknownCommand(cmd, args[0])
+			}
+			return cmd.Help()
+		},
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return a.prepare(cmd) },
+	}
+	root.SetOut(a.stdout)
+	root.SetErr(a.stderr)
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usage(cmd, err.Error()) })
+	root.AddCommand(
+		a.openCommand(), a.reportCommand(), a.diffCommand(), a.exportCommand(),
+		a.infoCommand(), a.versionCommand(),
+	)
+	return root
+}
+
+// prepare fills the settings that no flag gave, and checks all of them.
+func (a *app) prepare(cmd *cobra.Command) error {
+	if err := a.fill(cmd); err != nil {
+		return err
+	}
+	if err := a.settings.check(cmd); err != nil {
+		return err
+	}
+	if err := a.openLog(); err != nil {
+		return err
+	}
+	a.log.Info("start", "command", cmd.CommandPath(), "version", version())
+	return nil
+}
+
+// unknownCommand says what the user may have meant.
+func unknownCommand(root *cobra.Command, name string) error {
+	if info, err := os.Stat(name); err == nil && !info.IsDir() {
+		return usageError{fmt.Sprintf("%q is a file, not a command", name), "memtop open " + name}
+	}
+	err := usageError{fmt.Sprintf("there is no command %q", name), "memtop help"}
+	root.SuggestionsMinimumDistance = 2
+	if near := root.SuggestionsFor(name); len(near) > 0 {
+		err.remedy = "memtop " + near[0]
+	}
+	return err
+}

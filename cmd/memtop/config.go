@@ -1,0 +1,73 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// configPath returns where the configuration file is looked for, "" where the
+// system does not say.
+func configPath() string {
+	folder := os.Getenv("XDG_CONFIG_HOME")
+	if folder == "" {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return ""
+		}
+		folder = filepath.Join(home, ".config")
+	}
+	return filepath.Join(folder, "memtop", "config.toml")
+}
+
+// readConfig reads the part of TOML that a list of settings needs: one key =
+// value a line, the value a string in quotes, a number, true or false, with
+// comments. A file that does not exist has no settings.
+func readConfig(path string) (map[string]string, error) {
+	f, err := os.Open(path)
+	if path == "" || errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() // only read from
+	config := make(map[string]string)
+	lines := bufio.NewScanner(f)
+	for n := 1; lines.Scan(); n++ {
+		key, value, err := configLine(lines.Text())
+		if err != nil {
+			return nil, usageError{fmt.Sprintf("%s: line %d: %v", path, n, err), "page = \"timeline\""}
+		}
+		if key != "" {
+			config[strings.ReplaceAll(key, "_", "-")] = value
+		}
+	}
+	return config, lines.Err()
+}
+
+// configLine reads one line; an empty one has no key.
+func configLine(line string) (key, value string, err error) {
+	line = strings.TrimSpace(line)
+	if line == "" || line[0] == '#' {
+		return "", "", nil
+	}
+	key, value, ok := strings.Cut(line, "=")
+	key, value = strings.TrimSpace(key), strings.TrimSpace(value)
+	if !ok || key == "" || value == "" {
+		return "", "", errors.New("not of the form key = value")
+	}
+	if quote := value[0]; quote == '"' || quote == '\'' {
+		inner, rest, closed := strings.Cut(value[1:], string(quote))
+		if rest = strings.TrimSpace(rest); !closed || rest != "" && rest[0] != '#' {
+			return "", "", errors.New("a string that does not end in a quote")
+		}
+		return key, inner, nil
+	}
+	value, _, _ = strings.Cut(value, "#")
+	return key, strings.TrimSpace(value), nil
+}

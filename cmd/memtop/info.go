@@ -1,0 +1,94 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/charmbracelet/x/term"
+	"github.com/spf13/cobra"
+
+	"memtop/snapshots"
+)
+
+func (a *app) infoCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "info",
+		Short: "Print the paths and the environment in force",
+		Args:  files(0, 0),
+		RunE:  func(*cobra.Command, []string) error { return a.info() },
+	}
+}
+
+func (a *app) info() error {
+	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	row := func(name, format string, values ...any) {
+		fmt.Fprintf(w, "%s\t%s\n", name, fmt.Sprintf(format, values...))
+	}
+	row("version", "%s", version())
+	row("built with", "%s for %s/%s", runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	row("configuration", "%s", present(configPath()))
+	row("cache", "%s", present(cachePath()))
+	limit := size(snapshots.DefaultMaxMemory())
+	row("memory bound", "%d MiB (--max-memory)", limit>>20)
+	row("processors", "%d", runtime.GOMAXPROCS(0))
+	row("reads", "pickle, JSON, trace_plot HTML; each also under gzip or zstd")
+	row("writes", "%s", formats())
+	row("terminal", "%s", terminalText(a.stdout))
+	for _, variable := range environment() {
+		name, value, _ := strings.Cut(variable, "=")
+		row(name, "%s", value)
+	}
+	return w.Flush()
+}
+
+// present marks a path that does not exist.
+func present(path string) string {
+	if path == "" {
+		return "none: the home folder is not known"
+	}
+	if _, err := os.Stat(path); err != nil {
+		return path + " (not there)"
+	}
+	return path
+}
+
+// cachePath returns the folder for what can be made again.
+func cachePath() string {
+	folder, err := os.UserCacheDir()
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(folder, "memtop")
+}
+
+func terminalText(out any) string {
+	f, ok := out.(*os.File)
+	if !ok || !term.IsTerminal(f.Fd()) {
+		return "standard output is not a terminal"
+	}
+	w, h, err := term.GetSize(f.Fd())
+	if err != nil {
+		return "of unknown size"
+	}
+	return fmt.Sprintf("%d×%d, TERM=%s", w, h, os.Getenv("TERM"))
+}
+
+// environment returns the variables that memtop heeds.
+func environment() []string {
+	var heeded []string
+	for _, variable := range os.Environ() {
+		name, _, _ := strings.Cut(variable, "=")
+		switch {
+		case strings.HasPrefix(name, "MEMTOP_"), strings.HasPrefix(name, "XDG_"),
+			name == "NO_COLOR", name == "CLICOLOR_FORCE", name == "COLORTERM", name == "GOMEMLIMIT":
+			heeded = append(heeded, variable)
+		}
+	}
+	slices.Sort(heeded)
+	return heeded
+}

@@ -1,0 +1,34 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"memtop/snapshots"
+	"memtop/snapshots/trace"
+)
+
+// load opens a file with the settings in force.
+func (a *app) load(ctx context.Context, path string, progress trace.Progress) (trace.Source, error) {
+	start := time.Now()
+	source, err := snapshots.Open(ctx, path, snapshots.Options{
+		MaxMemory: int64(a.settings.maxMemory), Progress: progress,
+	})
+	if err != nil {
+		a.log.Info("open", "path", path, "error", err)
+		return nil, err
+	}
+	info := source.Trace().Info
+	a.log.Info("open", "path", path, "took", time.Since(start),
+		"container", info.Container, "bytes", info.Bytes, "writer", info.Writer)
+	return source, nil
+}
+
+// trace opens a file for a command that needs all of it at once.
+func (a *app) trace(ctx context.Context, path string) (*trace.Trace, error) {
+	source, err := a.load(ctx, path, nil)
+	if err != nil {
+		return nil, err
+	}
+	return source.Trace(), source.Close()
+}

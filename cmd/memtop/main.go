@@ -1,0 +1,68 @@
+// Command memtop shows what holds GPU memory, in a terminal.
+//
+// It joins the packages of this module: a command reads its flags, opens files
+// with package snapshots, asks package analysis, and prints the answer or hands
+// it to the screens of package tui. It has no logic of its own.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+	"time"
+)
+
+func main() {
+	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// grace is how long an interrupted command may take to end by itself. A read
+// from standard input cannot be called off, so it is not waited for longer.
+const grace = time.Second
+
+// run is the whole program. It returns the exit code; every failure has been
+// told in one line on stderr.
+func run(args []string, stdout, stderr io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	a := &app{stdout: stdout, stderr: stderr}
+	defer a.close()
+	done := make(chan error, 1) // written once, by the goroutine below
+	go func() { done <- a.execute(ctx, args) }()
+	var err error
+	select {
+	case err = <-done:
+	case <-ctx.Done():
+		select {
+		case err = <-done:
+		case <-time.After(grace):
+			err = ctx.Err()
+		}
+	}
+	if err == nil {
+		return exitOK
+	}
+	code, line := describe(err)
+	a.log.Info("failed", "error", err, "code", code)
+	fmt.Fprintln(stderr, "memtop: "+line)
+	return code
+}
+
+// execute runs a command. A panic is a bug of memtop's; it becomes an error, so
+// that nobody is shown a stack unless they asked for a log.
+func (a *app) execute(ctx context.Context, args []string) (err error) {
+	a.log = discardLog()
+	defer func() {
+		if r := recover(); r != nil {
+			a.log.Error("panic", "value", r, "stack", string(debug.Stack()))
+			err = bugError{r}
+		}
+	}()
+	root := a.root()
+	root.SetArgs(args)
+	return root.ExecuteContext(ctx)
+}

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/colorprofile"
+	"github.com/charmbracelet/x/term"
+	"github.com/spf13/cobra"
+
+	"memtop/snapshots"
+	"memtop/snapshots/trace"
+	"memtop/tui"
+)
+
+func (a *app) openCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "open FILE...",
+		Short: "Look at snapshots",
+		Long: `Look at one or more snapshots; [ and ] switch between them, ? shows all keys.
+FILE may be - for standard input. When standard output is not a terminal, the
+report is printed instead.`,
+		Args: files(1, -1),
+		RunE: func(cmd *cobra.Command, paths []string) error {
+			if a.settings.once || !terminal(a.stdout) {
+				return a.reports(cmd.Context(), paths)
+			}
+			return a.screen(cmd.Context(), paths)
+		},
+	}
+	a.readFlags(cmd.Flags())
+	a.deviceFlag(cmd.Flags())
+	a.screenFlags(cmd.Flags())
+	return cmd
+}
+
+// files returns a check for between low and high paths, -1 being any number.
+// Standard input can be read once.
+func files(low, high int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, paths []string) error {
+		switch {
+		case len(paths) < low && low == 1:
+			return usage(cmd, "it needs a file")
+		case len(paths) < low:
+			return usage(cmd, fmt.Sprintf("it needs %d files, not %d", low, len(paths)))
+		case high >= 0 && len(paths) > high:
+			return usage(cmd, fmt.Sprintf("%q is one argument too many", paths[high]))
+		}
+		standardInputs := 0
+		for _, path := range paths {
+			if path == snapshots.StandardInput {
+				standardInputs++
+			}
+		}
+		if standardInputs > 1 {
+			return usage(cmd, "standard input can be read only once")
+		}
+		return nil
+	}
+}
+
+func terminal(w any) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(f.Fd())
+}
+
+// screen shows files until the user quits. A file that is not there is told at
+// once; if the only file turns out to be damaged, the exit code says so too.
+func (a *app) screen(ctx context.Context, paths []string) error {
+	var files []tui.File
+	var failed error // of the last load; written by one command at a time
+	for _, path := range paths {
+		if err := readable(path); err != nil {
+			return err
+		}
+		load := func(ctx context.Context, progress trace.Progress) (trace.Source, error) {
+			source, err := a.load(ctx, path, progress)
+			if len(paths) == 1 {
+				failed = err
+			}
+			return source, err
+		}
+		files = append(files, tui.File{Name: path, Load: load})
+	}
+	model := tui.New(files, tui.Options{
+		Page: a.settings.page, Device: a.settings.device, Color: a.settings.color,
+		ASCII: a.settings.ascii, NoMouse: a.settings.noMouse,
+	})
+	if err := a.show(ctx, model); err != nil {
+		return err
+	}
+	if failed != nil && !errors.Is(failed, context.Canceled) {
+		return failed
+	}
+	return nil
+}
+
+// show runs the screen. Should it panic, the terminal is put right again, and
+// the stack goes to the log instead of the user's screen.
+func (a *app) show(ctx context.Context, model tea.Model) error {
+	stderr := os.Stderr
+	defer func() { os.Stderr = stderr }()
+	os.Stderr = a.logFile
+	if os.Stderr == nil {
+		null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+		if err != nil {
+			return err
+		}
+		defer null.Close()
+		os.Stderr = null
+	}
+	_, err := tea.NewProgram(model, a.programOptions(ctx)...).Run()
+	return err
+}
+
+// readable returns why a file cannot be opened.
+func readable(path string) error {
+	if path == snapshots.StandardInput {
+		return nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+func (a *app) programOptions(ctx context.Context) []tea.ProgramOption {
+	options := []tea.ProgramOption{tea.WithContext(ctx)}
+	switch a.settings.color {
+	case "always":
+		options = append(options, tea.WithColorProfile(colorprofile.TrueColor))
+	case "never":
+		options = append(options, tea.WithColorProfile(colorprofile.ASCII))
+	}
+	if a.logFile != nil {
+		options = append(options, tea.WithFilter(func(_ tea.Model, msg tea.Msg) tea.Msg {
+			a.log.Info("message", "type", fmt.Sprintf("%T", msg), "value", fmt.Sprint(msg))
+			return msg
+		}))
+	}
+	return options
+}

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// settings are the flags that mean the same wherever they make sense. Each can
+// also be set by the environment and by the configuration file: a flag wins
+// over MEMTOP_NAME, that over config.toml, that over the default.
+type settings struct {
+	json      bool
+	once      bool
+	page      string
+	device    int
+	color     string
+	ascii     bool
+	noMouse   bool
+	maxMemory size
+	log       string
+}
+
+// pages are the names that --page takes.
+var pages = []string{"overview", "timeline", "segments", "stacks", "events"}
+
+var colors = []string{"auto", "always", "never"}
+
+// noEnvironment are the flags that only make sense on one command line.
+var noEnvironment = []string{"help", "output", "to", "max-growth"}
+
+// readFlags adds the flags of commands that read a file.
+func (a *app) readFlags(f *pflag.FlagSet) {
+	f.Var(&a.settings.maxMemory, "max-memory", "bound on memory for a file's contents, such as 4GiB (default half of the RAM)")
+	f.StringVar(&a.settings.log, "log", "", "append what memtop does to this `FILE`")
+}
+
+func (a *app) jsonFlag(f *pflag.FlagSet) {
+	f.BoolVar(&a.settings.json, "json", false, "print JSON, with sizes in bytes")
+}
+
+func (a *app) deviceFlag(f *pflag.FlagSet) {
+	f.IntVar(&a.settings.device, "device", -1, "device `N` only (default the one with most events)")
+}
+
+// screenFlags adds the flags of commands that draw.
+func (a *app) screenFlags(f *pflag.FlagSet) {
+	f.BoolVarP(&a.settings.once, "once", "1", false, "print the report and leave")
+	f.StringVar(&a.settings.page, "page", "overview", "first page: "+strings.Join(pages, ", "))
+	f.StringVar(&a.settings.color, "color", "auto", strings.Join(colors, ", "))
+	f.BoolVar(&a.settings.ascii, "ascii", false, "draw with ASCII characters only")
+	f.BoolVar(&a.settings.noMouse, "no-mouse", false, "leave the mouse to the terminal")
+}
+
+// fill sets the flags that the command line did not set from the environment,
+// or else from the configuration file.
+func (a *app) fill(cmd *cobra.Command) error {
+	config, err := readConfig(configPath())
+	if err != nil {
+		return err
+	}
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if err != nil || f.Changed || slices.Contains(noEnvironment, f.Name) {
+			return
+		}
+		if value, ok := os.LookupEnv(environmentName(f.Name)); ok {
+			err = set(cmd, f, value, environmentName(f.Name))
+		} else if value, ok := config[f.Name]; ok {
+			err = set(cmd, f, value, configPath())
+		}
+	})
+	return err
+}
+
+func environmentName(flag string) string {
+	return "MEMTOP_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+func set(cmd *cobra.Command, f *pflag.Flag, value, from string) error {
+	if err := cmd.Flags().Set(f.Name, value); err != nil {
+		return usageError{
+			fmt.Sprintf("%s: %q is no value for %s", from, value, f.Name), cmd.CommandPath() + " --help",
+		}
+	}
+	return nil
+}
+
+// check refuses values that the flags' types let through.
+func (s *settings) check(cmd *cobra.Command) error {
+	if s.page != "" && !slices.Contains(pages, s.page) {
+		return usage(cmd, fmt.Sprintf("there is no page %q for a file, only %s", s.page, strings.Join(pages, ", ")))
+	}
+	if s.color != "" && !slices.Contains(colors, s.color) {
+		return usage(cmd, fmt.Sprintf("--color is %s, not %q", strings.Join(colors, ", "), s.color))
+	}
+	return nil
+}
