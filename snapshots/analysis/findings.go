@@ -1,12 +1,17 @@
 package analysis
 
-import "memtop/snapshots/trace"
+import (
+	"fmt"
+	"slices"
+
+	"memtop/snapshots/trace"
+)
 
 // Severity ranks a finding.
 type Severity uint8
 
-// The severities: Info is worth knowing, Warning is worth acting on, Problem is
-// why somebody opened the file.
+// The severities. A problem is why somebody opened the file, a warning is
+// worth acting on.
 const (
 	Info Severity = iota
 	Warning
@@ -20,7 +25,7 @@ func (s Severity) String() string { return [...]string{"info", "warning", "probl
 type Finding struct {
 	Severity Severity
 	Text     string
-	Event    int           // where to look, −1 before the first event, NoEvent when nowhere
+	Event    int           // where to look; −1 is before the first event, NoEvent nowhere
 	Stack    trace.StackID // whose doing it is, 0 when nobody's
 }
 
@@ -29,14 +34,131 @@ const NoEvent = -2
 
 // Findings returns what a hurried reader should know, the most severe first.
 func (x *Index) Findings() []Finding {
-	x.lazy.findOnce.Do(func() { x.lazy.findings = x.find() })
+	x.lazy.findOnce.Do(func() {
+		f := &finder{index: x, summary: x.Summary()}
+		f.ooms()
+		f.peak()
+		f.grown()
+		f.fragmented()
+		f.lost()
+		f.heldBefore()
+		f.unrecorded()
+		f.inconsistent()
+		f.waiting()
+		f.pools()
+		slices.SortStableFunc(f.found, func(a, b Finding) int { return int(b.Severity) - int(a.Severity) })
+		x.lazy.findings = f.found
+	})
 	return x.lazy.findings
 }
 
-func (x *Index) find() []Finding { return nil }
+// finder gathers findings. Each of its methods looks for one kind.
+type finder struct {
+	index   *Index
+	summary Summary
+	found   []Finding
+}
 
-// Growth is memory that a stack holds more of after every step.
-type Growth struct {
-	Stack trace.StackID
-	Bytes int64 // per step
+func (f *finder) add(severity Severity, event int, stack trace.StackID, format string, args ...any) {
+	f.found = append(f.found, Finding{severity, fmt.Sprintf(format, args...), event, stack})
+}
+
+// percent returns a part of a whole in whole percent.
+func percent(part, whole int64) int64 {
+	if whole == 0 {
+		return 0
+	}
+	return (part*100 + whole/2) / whole
+}
+
+func (f *finder) ooms() {
+	const shown = 3
+	all := f.index.OOMs()
+	for _, o := range all[:min(len(all), shown)] {
+		text, stack := "", o.Stack
+		if len(o.Holders) > 0 {
+			text = fmt.Sprintf(" The largest holder is %s with %s.", f.holderName(&o.Holders[0]), Bytes(o.Holders[0].Bytes))
+			stack = o.Holders[0].Stack
+		}
+		f.add(Problem, o.Event, stack, "Out of memory at event %d, because of %s: %s.%s", o.Event, o.Verdict, o.Reason, text)
+	}
+	if len(all) > shown {
+		f.add(Problem, all[shown].Event, 0, "%d more requests ran out of memory.", len(all)-shown)
+	}
+}
+
+func (f *finder) holderName(h *Holder) string {
+	if h.Stack <= trace.EmptyStack && h.Held > h.Bytes/2 {
+		return "memory held before recording began"
+	}
+	return f.index.StackName(h.Stack)
+}
+
+func (f *finder) peak() {
+	s := &f.summary
+	if s.PeakRequested == 0 {
+		return
+	}
+	where := fmt.Sprintf("at event %d of %d", s.PeakEvent, s.Events)
+	switch {
+	case !f.index.History():
+		where = "when the file was written"
+	case s.PeakEvent < 0:
+		where = "before the first event"
+	}
+	known := largestKnown(f.index.holdingsAt(s.PeakEvent), 1)
+	if len(known) == 0 || known[0].Stack <= trace.EmptyStack {
+		f.add(Info, s.PeakEvent, 0, "The peak is %s, %s.", Bytes(s.PeakRequested), where)
+		return
+	}
+	top := &known[0]
+	f.add(Info, s.PeakEvent, top.Stack, "The peak is %s, %s; the largest part, %s (%d%%), is from %s.",
+		Bytes(s.PeakRequested), where, Bytes(top.Bytes), percent(top.Bytes, s.PeakRequested), f.index.StackName(top.Stack))
+}
+
+func (f *finder) grown() {
+	for _, g := range f.index.Growth()[:min(len(f.index.Growth()), 3)] {
+		severity, why := Warning, fmt.Sprintf("in each of %d steps", g.Steps)
+		if !g.Marked {
+			severity, why = Info, "from one eighth of the trace to the next; no steps are marked, so this may be intended"
+		}
+		f.add(severity, f.index.End(), g.Stack, "Memory from %s grows by %s per step, %s; it now holds %s.",
+			f.index.StackName(g.Stack), Bytes(g.PerStep), why, Bytes(g.Bytes))
+	}
+}
+
+func (f *finder) fragmented() {
+	m := f.index.finalMap()
+	if m.Free > m.Reserved/5 && m.Free > 64<<20 {
+		pinned, keeps := 0, int64(0)
+		for i := range m.Segments {
+			if s := &m.Segments[i]; s.Pin != nil {
+				pinned++
+				keeps += s.Free
+			}
+		}
+		text := fmt.Sprintf("At the end %s (%d%%) of %s reserved is cached but unused, the largest piece %s; %s could be given back",
+			Bytes(m.Free), percent(m.Free, m.Reserved), Bytes(m.Reserved), Bytes(m.LargestFit()), Bytes(m.Releasable))
+		if pinned > 0 {
+			text += fmt.Sprintf("; small blocks pin %d segments with %s free", pinned, Bytes(keeps))
+		}
+		severity := Info
+		if m.Releasable < m.Free/2 {
+			severity = Warning
+		}
+		f.add(severity, f.index.End(), 0, "%s.", text)
+	}
+	if m.Rounding > m.Active/10 && m.Rounding > 64<<20 {
+		f.add(Warning, f.index.End(), 0, "Rounding wastes %s (%d%%) of the memory in use.", Bytes(m.Rounding), percent(m.Rounding, m.Active))
+	}
+}
+
+func (f *finder) lost() {
+	o := f.index.Overflow()
+	switch {
+	case o.Sure:
+		f.add(Warning, -1, 0, "The start of the history is lost: %s. Record with a larger max_entries.", o.Reason)
+	case o.Lost:
+		f.add(Warning, -1, 0, "The start of the history is probably lost: %s. A larger max_entries keeps more.", o.Reason)
+	}
 }

@@ -45,6 +45,10 @@ type lazy struct {
 	growth     []Growth
 	findOnce   sync.Once
 	findings   []Finding
+	barsOnce   sync.Once
+	bars       *bars
+	finalOnce  sync.Once
+	final      *Map
 	fold       sync.Once
 	folded     *folding
 }

@@ -20,6 +20,11 @@ func (x *Index) aliveByAddress(at int) []trace.Allocation {
 
 // finalMap is the writer's own state, with the allocation of each block.
 func (x *Index) finalMap() *Map {
+	x.lazy.finalOnce.Do(func() { x.lazy.final = x.readFinal() })
+	return x.lazy.final
+}
+
+func (x *Index) readFinal() *Map {
 	alive := x.aliveByAddress(x.End())
 	m := &Map{At: x.End(), Exact: true, Segments: make([]Segment, len(x.device.Final.Segments))}
 	for i := range x.device.Final.Segments {
@@ -32,6 +37,9 @@ func (x *Index) finalMap() *Map {
 		}
 		for b := range from.Blocks {
 			alive = s.Blocks[b].fill(&from.Blocks[b], alive)
+		}
+		if s.Type == "" {
+			s.Type = typeBySize(s.Size)
 		}
 	}
 	m.measure()
@@ -140,11 +148,17 @@ func (s *Segment) addFree(from, to uint64) {
 
 // inferType tells a segment's size class where no one noted it.
 func inferType(e *extent, blocks []trace.Allocation) string {
-	small := e.size == smallSize
 	if e.expandable && len(blocks) > 0 {
-		small = blocks[0].Size <= smallLimit
+		if blocks[0].Size <= smallLimit {
+			return "small"
+		}
+		return "large"
 	}
-	if small {
+	return typeBySize(e.size)
+}
+
+func typeBySize(size int64) string {
+	if size == smallSize {
 		return "small"
 	}
 	return "large"

@@ -231,7 +231,15 @@ func (x *Index) countCategories(at int) [CategoryCount]int64 {
 func (x *Index) poolReports() []PoolReport {
 	reports := make([]PoolReport, 0)
 	for _, p := range x.finalMap().Pools {
-		reports = append(reports, PoolReport{x.tables.Pools[p.Pool], p.Segments, p.Reserved, p.Active})
+		id := x.tables.Pools[p.Pool]
+		at := slices.IndexFunc(reports, func(r PoolReport) bool { return r.ID == id })
+		if at < 0 {
+			at = len(reports)
+			reports = append(reports, PoolReport{ID: id})
+		}
+		reports[at].Segments += p.Segments
+		reports[at].ReservedBytes += p.Reserved
+		reports[at].ActiveBytes += p.Active
 	}
 	slices.SortFunc(reports, func(a, b PoolReport) int { return slices.Compare(a.ID[:], b.ID[:]) })
 	return reports

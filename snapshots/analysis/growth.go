@@ -1,0 +1,103 @@
+package analysis
+
+import (
+	"cmp"
+	"slices"
+
+	"memtop/snapshots/trace"
+)
+
+// Growth is memory of which a stack holds more after every step: what a leak
+// looks like from outside.
+type Growth struct {
+	Stack   trace.StackID
+	PerStep int64 // bytes
+	Bytes   int64 // held at the last moment compared
+	Steps   int   // steps in which it grew, without a break
+	// Marked says that the steps are the program's own. Otherwise the trace was
+	// cut into equal parts and compared where each is lowest, which a program
+	// that only ever builds up memory fools.
+	Marked bool
+}
+
+// Growth returns the stacks that hold more after every step, the fastest
+// first.
+func (x *Index) Growth() []Growth {
+	x.lazy.growthOnce.Do(func() { x.lazy.growth = x.findGrowth() })
+	return x.lazy.growth
+}
+
+const (
+	growthMoments = 8       // how many steps are compared
+	growthFew     = 4       // fewer say nothing
+	growthFloor   = 1 << 16 // less per step is noise
+)
+
+func (x *Index) findGrowth() []Growth {
+	moments, marked := x.moments()
+	if len(moments) < growthFew {
+		return nil
+	}
+	before := make([]holding, x.tables.StackCount())
+	first := make([]holding, x.tables.StackCount())
+	grew := make([]int, x.tables.StackCount())
+	for m, at := range moments {
+		now := make([]holding, x.tables.StackCount())
+		for _, h := range x.holdingsAt(at) {
+			now[h.stack] = h
+		}
+		if m == 0 {
+			copy(first, now)
+		}
+		for id := range now {
+			if m > 0 && now[id].bytes > before[id].bytes && now[id].count > before[id].count {
+				grew[id]++
+			}
+		}
+		before = now
+	}
+	var found []Growth
+	for id, n := range grew {
+		stack := trace.StackID(id)
+		perStep := (before[id].bytes - first[id].bytes) / int64(len(moments)-1)
+		if n == len(moments)-1 && perStep >= growthFloor && (marked || x.mayLeak(stack)) {
+			found = append(found, Growth{stack, perStep, before[id].bytes, n, marked})
+		}
+	}
+	slices.SortFunc(found, func(a, b Growth) int { return cmp.Compare(b.PerStep, a.PerStep) })
+	return found
+}
+
+// mayLeak leaves out what is expected to be built up.
+func (x *Index) mayLeak(stack trace.StackID) bool {
+	switch x.classifier().of(stack, 0).category {
+	case Parameter, Optimizer:
+		return false
+	case Gradient, Activation, Input, Workspace, OtherCategory:
+	}
+	return true
+}
+
+// moments returns the events after which memory should be the same again:
+// the ends of the last steps, but not of the first, which fills caches.
+func (x *Index) moments() ([]int, bool) {
+	steps := x.Steps()
+	if len(steps) > growthFew {
+		var at []int
+		for _, s := range steps[max(1, len(steps)-growthMoments):] {
+			if s.To > s.From {
+				at = append(at, s.To-1)
+			}
+		}
+		return at, true
+	}
+	n := x.events.Len()
+	if len(steps) > 0 || n < 100*growthMoments {
+		return nil, false
+	}
+	at := make([]int, growthMoments)
+	for m := range at {
+		at[m], _ = x.Lowest(n*m/growthMoments, n*(m+1)/growthMoments)
+	}
+	return at, false
+}

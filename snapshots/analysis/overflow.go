@@ -1,0 +1,126 @@
+package analysis
+
+import (
+	"fmt"
+
+	"memtop/snapshots/trace"
+)
+
+// Overflow says whether the beginning of the trace was lost: PyTorch keeps the
+// last so many events and drops the older ones without a word.
+type Overflow struct {
+	Lost   bool
+	Sure   bool   // the writer said so
+	Reason string // how memtop knows, one clause
+}
+
+// Overflow judges whether earlier events were lost. New writers say so. For
+// old ones there are two signs: the number of events is one that people set as
+// the limit, and memory that has a stack, so was allocated while recording was
+// on, has no alloc event.
+func (x *Index) Overflow() Overflow {
+	n := x.events.Len()
+	limit, flagged := x.ringSettings()
+	switch {
+	case !x.History():
+		return Overflow{}
+	case flagged:
+		return Overflow{true, true, "the file says that its buffer of events overflowed"}
+	case limit > 0 && int64(n) >= limit:
+		return Overflow{true, true, fmt.Sprintf("the trace is as long as the buffer, %d events", limit)}
+	case limit > 0:
+		return Overflow{}
+	}
+	orphans, bytes := x.orphans()
+	switch {
+	case orphans > 0 && isRound(n):
+		return Overflow{true, false, fmt.Sprintf("the trace has exactly %d events, and %d blocks (%s) have a stack but no alloc event",
+			n, orphans, Bytes(bytes))}
+	case orphans > 0:
+		return Overflow{true, false, fmt.Sprintf("%d blocks (%s) were allocated while recording was on, but their alloc events are missing; "+
+			"recording may also have been restarted", orphans, Bytes(bytes))}
+	case isRound(n) && len(x.life.Held) > 0:
+		return Overflow{true, false, fmt.Sprintf("the trace has exactly %d events, which looks like a limit", n)}
+	}
+	return Overflow{}
+}
+
+// orphans counts the live blocks that were allocated while stacks were being
+// recorded, but before the trace begins.
+func (x *Index) orphans() (int, int64) {
+	var n int
+	var bytes int64
+	for k := range x.life.Held {
+		if h := &x.life.Held[k]; !h.FreeStack && h.Stack > trace.EmptyStack {
+			n++
+			bytes += h.Size
+		}
+	}
+	return n, bytes
+}
+
+// isRound knows the numbers that people set as a limit: a digit and zeros, or
+// a power of two.
+func isRound(n int) bool {
+	if n < 1000 {
+		return false
+	}
+	if n&(n-1) == 0 {
+		return true
+	}
+	for n%10 == 0 {
+		n /= 10
+	}
+	return n < 10 || n == 15 || n == 25
+}
+
+// ringSettings returns the buffer's limit, 0 when not known, and whether the
+// file says that it overflowed. The settings have been written as one value for
+// all devices, as a list by device, and as a dictionary by device.
+func (x *Index) ringSettings() (limit int64, flagged bool) {
+	limit, flagged = x.device.MaxEvents, x.device.Overflowed
+	for _, s := range x.trace.Settings {
+		switch s.Key {
+		case "trace_alloc_max_entries":
+			if v := integer(x.ofDevice(s.Value)); limit == 0 && v > 0 {
+				limit = v
+			}
+		case "trace_alloc_overflowed":
+			flagged = flagged || integer(x.ofDevice(s.Value)) > 0
+		}
+	}
+	return limit, flagged
+}
+
+// ofDevice picks the device's part of a setting.
+func (x *Index) ofDevice(value any) any {
+	switch v := value.(type) {
+	case []any:
+		if x.device.ID < len(v) {
+			return v[x.device.ID]
+		}
+		return nil
+	case []trace.Setting:
+		for _, s := range v {
+			if s.Key == fmt.Sprint(x.device.ID) {
+				return s.Value
+			}
+		}
+		return nil
+	}
+	return value
+}
+
+func integer(value any) int64 {
+	switch v := value.(type) {
+	case bool:
+		if v {
+			return 1
+		}
+	case int64:
+		return v
+	case float64:
+		return int64(v)
+	}
+	return 0
+}

@@ -1,0 +1,123 @@
+package analysis
+
+import (
+	"cmp"
+	"slices"
+
+	"memtop/snapshots/trace"
+)
+
+// region is reserved memory that a reader would call one thing: a segment from
+// segment_alloc to segment_free, or all that was ever mapped of one expandable
+// segment.
+type region struct {
+	addr       uint64
+	stack      trace.StackID
+	expandable bool
+	initial    int64 // bytes before the first event
+	bytes      int64
+	area       int64 // bytes times segment events, to rank by
+	since      int   // when bytes last changed
+}
+
+// regionWalk assigns every segment event to a region.
+type regionWalk struct {
+	regions []region
+	of      []int32          // by segment event, −1 for none
+	open    map[uint64]int32 // not expandable, by address
+	spans   []mappedSpan     // expandable, by address
+}
+
+// mappedSpan is a stretch of addresses that was mapped at some time.
+type mappedSpan struct {
+	from, to uint64
+	region   int32
+}
+
+func (x *Index) walkRegions() *regionWalk {
+	r := x.ranges()
+	w := &regionWalk{of: make([]int32, len(r.events)), open: make(map[uint64]int32)}
+	w.findSpans(x, r)
+	for _, e := range r.marks[0].extents {
+		id := w.regionFor(&e)
+		w.regions[id].initial += e.size
+		w.regions[id].bytes += e.size
+	}
+	for k, i := range r.events {
+		e := x.extentOf(int(i))
+		w.of[k] = w.step(k, &e, x.events.At(int(i)))
+	}
+	for id := range w.regions {
+		w.change(int32(id), len(r.events), 0)
+	}
+	return w
+}
+
+// step applies a segment event and returns its region.
+func (w *regionWalk) step(k int, e *extent, event *trace.Event) int32 {
+	if event.Kind == trace.SegmentFree {
+		id, ok := w.open[e.addr]
+		if !ok {
+			return -1
+		}
+		delete(w.open, e.addr)
+		w.change(id, k, -w.regions[id].bytes)
+		return id
+	}
+	id := w.regionFor(e)
+	w.change(id, k, event.ReservedDelta())
+	return id
+}
+
+func (w *regionWalk) change(id int32, k int, delta int64) {
+	g := &w.regions[id]
+	g.area += g.bytes * int64(k-g.since)
+	g.bytes += delta
+	g.since = k
+}
+
+// regionFor returns the region of an extent that is being obtained.
+func (w *regionWalk) regionFor(e *extent) int32 {
+	if !e.expandable {
+		id := w.add(region{addr: e.addr, stack: e.stack})
+		w.open[e.addr] = id
+		return id
+	}
+	at, ok := slices.BinarySearchFunc(w.spans, e.addr, func(s mappedSpan, addr uint64) int { return cmp.Compare(s.from, addr) })
+	if !ok {
+		at--
+	}
+	s := &w.spans[at]
+	if s.region < 0 {
+		s.region = w.add(region{addr: s.from, stack: e.stack, expandable: true})
+	}
+	return s.region
+}
+
+func (w *regionWalk) add(g region) int32 {
+	w.regions = append(w.regions, g)
+	return int32(len(w.regions) - 1)
+}
+
+// findSpans joins all that was ever mapped, where it touches.
+func (w *regionWalk) findSpans(x *Index, r *ranges) {
+	var spans []mappedSpan
+	for _, e := range r.marks[0].extents {
+		if e.expandable {
+			spans = append(spans, mappedSpan{e.addr, e.end(), -1})
+		}
+	}
+	for _, i := range r.events {
+		if e := x.extentOf(int(i)); e.expandable {
+			spans = append(spans, mappedSpan{e.addr, e.end(), -1})
+		}
+	}
+	slices.SortFunc(spans, func(a, b mappedSpan) int { return cmp.Compare(a.from, b.from) })
+	for _, s := range spans {
+		if n := len(w.spans); n > 0 && s.from <= w.spans[n-1].to {
+			w.spans[n-1].to = max(w.spans[n-1].to, s.to)
+			continue
+		}
+		w.spans = append(w.spans, s)
+	}
+}
