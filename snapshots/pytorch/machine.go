@@ -153,15 +153,11 @@ func (m *machine) memoize(at uint32) error {
 		}
 		top.n = uint64(at) + 1
 	}
-	before := len(m.memo.pages)
-	used, grew := m.memo.set(at, m.memo.pack(*top))
-	if used {
+	before := m.memo.bytes()
+	if used := m.memo.set(at, m.memo.pack(*top)); used {
 		m.raw.forget() // runs of references may now mean something else
 	}
-	if grew {
-		return m.charge(memoPage*8 + int64(len(m.memo.pages)-before)*24)
-	}
-	return nil
+	return m.charge(m.memo.bytes() - before)
 }
 
 // memoizeNext stores the top of the stack at the next memo index.
@@ -238,6 +234,9 @@ func (m *machine) extend(slot *value, items []value) error {
 	if slot.tag != tagList {
 		return m.corrupt("items are added to something that is not a list")
 	}
+	if len(items) == 0 { // PyTorch's C++ pickler adds nothing to empty lists
+		return nil
+	}
 	for i := range items {
 		if items[i].tag != tagDict && items[i].tag != tagList {
 			continue
@@ -248,7 +247,7 @@ func (m *machine) extend(slot *value, items []value) error {
 		}
 		items[i] = v
 	}
-	if slot.id == 0 && len(items) > 0 && len(items) < batch {
+	if slot.id == 0 && len(items) < batch {
 		if id, ok := m.stackOf(items); ok {
 			m.bind(slot, value{tag: tagStack, id: uint32(id)})
 			m.learnRun(id)

@@ -12,6 +12,12 @@ type memo struct {
 	pages [][]uint64
 	aside []value
 	next  uint32 // index that MEMOIZE gives
+	inUse int64  // pages that are there
+}
+
+// bytes returns the memory that the memo takes.
+func (m *memo) bytes() int64 {
+	return m.inUse*memoPage*8 + int64(len(m.pages))*24 + int64(len(m.aside))*valueBytes
 }
 
 const (
@@ -35,21 +41,20 @@ func (m *memo) pack(v value) uint64 {
 	}
 }
 
-// set stores an entry and reports whether the index was in use, and whether a
-// page was added.
-func (m *memo) set(at uint32, entry uint64) (used, grew bool) {
+// set stores an entry and reports whether the index was in use.
+func (m *memo) set(at uint32, entry uint64) (used bool) {
 	page := int(at >> memoShift)
 	for page >= len(m.pages) {
 		m.pages = append(m.pages, nil)
 	}
 	if m.pages[page] == nil {
 		m.pages[page] = make([]uint64, memoPage)
-		grew = true
+		m.inUse++
 	}
 	slot := &m.pages[page][at&(memoPage-1)]
 	used = *slot != memoUnset
 	*slot = entry
-	return used, grew
+	return used
 }
 
 // get returns the value at an index. An unbound container comes with its

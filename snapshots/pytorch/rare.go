@@ -95,9 +95,9 @@ func (m *machine) memoIndex(op byte) (uint32, error) {
 			return binary.LittleEndian.Uint32(b), nil
 		}
 	default:
-		line, ok := m.line()
-		if !ok {
-			break
+		line, err := m.textLine()
+		if err != nil {
+			return 0, err
 		}
 		at, err := strconv.ParseUint(string(line), 10, 32)
 		if err != nil {
@@ -108,11 +108,23 @@ func (m *machine) memoIndex(op byte) (uint32, error) {
 	return 0, m.inputEnded()
 }
 
+// textLine returns the operand of a protocol 0 opcode.
+func (m *machine) textLine() ([]byte, error) {
+	line, ok := m.line()
+	if ok {
+		return line, nil
+	}
+	if !m.ended {
+		return nil, m.corrupt("a line of text goes on for more than %d bytes", longestLine)
+	}
+	return nil, m.inputEnded()
+}
+
 // lineOp executes the opcodes of protocol 0, whose operand is a line of text.
 func (m *machine) lineOp(op byte) error {
-	line, ok := m.line()
-	if !ok {
-		return m.inputEnded()
+	line, err := m.textLine()
+	if err != nil {
+		return err
 	}
 	switch op {
 	case opInt, opLong:
@@ -243,14 +255,14 @@ func (m *machine) stackOp(op byte) error {
 // a function that returns its first argument. It is recognised, not called.
 // Every other name is refused.
 func (m *machine) global() error {
-	module, ok := m.line()
-	if !ok {
-		return m.inputEnded()
+	line, err := m.textLine()
+	if err != nil {
+		return err
 	}
-	module = bytes.Clone(module)
-	function, ok := m.line()
-	if !ok {
-		return m.inputEnded()
+	module := bytes.Clone(line)
+	function, err := m.textLine()
+	if err != nil {
+		return err
 	}
 	if string(module) == "torch.jit._pickle" && string(function) == "restore_type_tag" {
 		return m.push(value{tag: tagTyper})

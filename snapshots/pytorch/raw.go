@@ -25,8 +25,11 @@ import (
 type rawRun struct {
 	bytes []byte
 	stack trace.StackID
-	next  int32 // the run that followed last time
+	next  [guesses]int32 // runs that followed it, the latest first
 }
+
+// guesses is how many successors are compared before the run is hashed.
+const guesses = 4
 
 type rawStacks struct {
 	seed  maphash.Seed
@@ -55,9 +58,11 @@ func (r *rawStacks) forget() {
 
 // find returns the run that b starts with and that ends a list, or 0.
 func (r *rawStacks) find(b []byte) int32 {
-	if next := r.runs[r.last].next; next != 0 && r.runs[next].begins(b) {
-		r.last = next
-		return next
+	for i, next := range r.runs[r.last].next {
+		if next != 0 && r.runs[next].begins(b) {
+			r.follow(i, next)
+			return next
+		}
 	}
 	n := runLength(b)
 	if n == 0 {
@@ -67,9 +72,17 @@ func (r *rawStacks) find(b []byte) int32 {
 	if at == 0 || !bytes.Equal(r.runs[at].bytes, b[:n]) {
 		return 0
 	}
-	r.runs[r.last].next = at
-	r.last = at
+	r.follow(guesses-1, at)
 	return at
+}
+
+// follow notes that run at came after the last one, and where among the last
+// one's guesses it was.
+func (r *rawStacks) follow(i int, at int32) {
+	next := &r.runs[r.last].next
+	copy(next[1:i+1], next[:i])
+	next[0] = at
+	r.last = at
 }
 
 // begins reports whether b is the run followed by the end of the list.

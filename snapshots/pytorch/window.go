@@ -14,6 +14,8 @@ const (
 	// lookahead is how much of the input an opcode may rely on having in the
 	// window, unless the input ends before: more than any stack of frames.
 	lookahead = 1 << 14
+	// longestLine bounds the operands of protocol 0.
+	longestLine = windowSize / 2
 )
 
 // window is a sliding view of the input. Operands that fit in lookahead are
@@ -139,10 +141,10 @@ func (w *window) skip(n int64) bool {
 	return true
 }
 
-// line returns the bytes up to the next newline, without it.
+// line returns the bytes up to the next newline, without it. It fails when the
+// input ends before, or when the line is longer than longestLine.
 func (w *window) line() ([]byte, bool) {
-	const longest = windowSize / 2
-	for n := 0; n < longest; n++ {
+	for n := range longestLine {
 		if !w.have(n + 1) {
 			return nil, false
 		}

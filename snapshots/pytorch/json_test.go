@@ -1,0 +1,216 @@
+package pytorch_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/big"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/nlpodyssey/gopickle/pickle"
+	"github.com/nlpodyssey/gopickle/types"
+
+	"memtop/snapshots/pytorch"
+	"memtop/snapshots/pytorch/pytorchtest"
+	"memtop/snapshots/trace"
+)
+
+// contents returns a trace as text, without what is said of its file.
+func contents(t testing.TB, tr *trace.Trace) string {
+	t.Helper()
+	bare := *tr
+	bare.Info, bare.Notices = trace.Info{}, nil
+	var b bytes.Buffer
+	if err := trace.WriteText(&b, &bare); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// asJSON turns a pickle that our own decoder has read into the JSON that
+// Python's json.dump makes of the same data.
+func asJSON(t testing.TB, pickled []byte) []byte {
+	t.Helper()
+	unpickler := pickle.NewUnpickler(bytes.NewReader(pickled))
+	value, err := unpickler.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	writeJSON(t, &b, value)
+	return b.Bytes()
+}
+
+// writeJSON writes a value of gopickle's, keys in the order of the pickle.
+func writeJSON(t testing.TB, b *bytes.Buffer, value any) {
+	t.Helper()
+	switch v := value.(type) {
+	case *types.Dict:
+		b.WriteByte('{')
+		for i, entry := range *v {
+			if i > 0 {
+				b.WriteString(", ")
+			}
+			writeJSON(t, b, entry.Key)
+			b.WriteString(": ")
+			writeJSON(t, b, entry.Value)
+		}
+		b.WriteByte('}')
+	case *types.List:
+		writeJSONList(t, b, *v)
+	case *types.Tuple:
+		writeJSONList(t, b, *v)
+	case *big.Int:
+		b.WriteString(v.String())
+	case float64:
+		if text := strconv.FormatFloat(v, 'g', -1, 64); strings.Trim(text, "-0123456789") == "" {
+			b.WriteString(text + ".0")
+		} else {
+			b.WriteString(text)
+		}
+	default:
+		text, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Write(text)
+	}
+}
+
+func writeJSONList(t testing.TB, b *bytes.Buffer, items []any) {
+	t.Helper()
+	b.WriteByte('[')
+	for i, item := range items {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		writeJSON(t, b, item)
+	}
+	b.WriteByte(']')
+}
+
+func TestJSONGivesTheRecordsOfThePickle(t *testing.T) {
+	for seed := range uint64(8) {
+		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
+			var b bytes.Buffer
+			options := pytorchtest.Options{Seed: seed, Devices: int(seed%3) + 1, Operations: 800, Expandable: seed%2 == 0}
+			if err := pytorch.Write(&b, pytorchtest.Random(options)); err != nil {
+				t.Fatal(err)
+			}
+			compareWithJSON(t, b.Bytes())
+		})
+	}
+}
+
+func TestJSONGivesTheRecordsOfRealPickles(t *testing.T) {
+	for _, path := range pytorchtest.SharedPickles(t) {
+		pickled, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(pickled) < 500_000 { // the large ones take seconds and show no more
+			t.Run(path, func(t *testing.T) { compareWithJSON(t, pickled) })
+		}
+	}
+}
+
+func compareWithJSON(t *testing.T, pickled []byte) {
+	t.Helper()
+	want, err := pytorch.Decode(t.Context(), bytes.NewReader(pickled), pytorch.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := pytorch.DecodeJSON(t.Context(), bytes.NewReader(asJSON(t, pickled)), pytorch.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(contents(t, want), contents(t, got)); diff != "" {
+		t.Errorf("JSON and pickle differ (-pickle +json):\n%.4000s", diff)
+	}
+}
+
+const smallJSON = ` {"segments": [{"device": 0, "address": 18446744073709551104, "total_size": 512, "stream": 0,
+  "segment_type": "small", "segment_pool_id": [0, 1], "is_expandable": false, "frames": [],
+  "blocks": [{"address": 1099511627776, "size": 512, "requested_size": 4, "state": "active_allocated",
+    "frames": [{"filename": "caf\u00e9 \ud83d\ude00\/\"x\".py", "line": 7, "name": "f"}]}]}],
+ "device_traces": [[{"action": "alloc", "addr": 1, "size": 2.0, "stream": 0, "unheard_of": [1, {"a": null}]}]],
+ "allocator_settings": {"max_split_size": -1, "garbage_collection_threshold": 0.5, "inf": Infinity, "nan": NaN, "on": true}}`
+
+func TestJSONReadsWhatPythonWrites(t *testing.T) {
+	got, err := pytorch.DecodeJSON(t.Context(), strings.NewReader(smallJSON+" \x00trailing"), pytorch.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	segment := got.Devices[0].Final.Segments[0]
+	if want := uint64(1<<64 - 512); segment.Addr != want {
+		t.Errorf("address is %#x, want %#x", segment.Addr, want)
+	}
+	if got, want := got.Tables.Pools[segment.Pool], (trace.Pool{0, 1}); got != want {
+		t.Errorf("pool is %v, want %v", got, want)
+	}
+	frame := got.Tables.Stack(segment.Blocks[0].Stack)[0]
+	if got, want := got.Tables.FrameText(frame), "caf\u00e9 \U0001f600/\"x\".py:7 f"; got != want {
+		t.Errorf("frame is %q, want %q", got, want)
+	}
+}
+
+func TestJSONIsRefusedWhereItIsDamaged(t *testing.T) {
+	tests := map[string]struct {
+		text string
+		want string
+	}{
+		"a missing comma":          {`{"segments": [] "device_traces": []}`, "comma"},
+		"a missing colon":          {`{"segments" []}`, "colon"},
+		"a key that is no string":  {`{1: 2}`, "key"},
+		"a comma at the end":       {`{"segments": [1,]}`, "value"},
+		"a bracket of another":     {`{"segments": [}`, "value"},
+		"a misspelt word":          {`{"segments": nule}`, "misspelt"},
+		"two points in a number":   {`{"segments": 1.2.3}`, "no number"},
+		"a minus alone":            {`{"segments": -}`, "no number"},
+		"an endless number":        {`{"segments": ` + strings.Repeat("1", 500), "digits"},
+		"an unknown escape":        {`{"a\q": 1}`, "escape"},
+		"a bad unicode escape":     {`{"a\u12g4": 1}`, "escape"},
+		"lists ten thousand deep":  {strings.Repeat("[", 10_000), "nested"},
+		"objects that nest deeper": {strings.Repeat(`{"a":`, 10_000), "nested"},
+		"a number for a snapshot":  {`17`, "not a memory snapshot"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, err := pytorch.DecodeJSON(t.Context(), strings.NewReader(test.text), pytorch.Options{})
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, want an error that says %q", err, test.want)
+			}
+		})
+	}
+}
+
+func TestJSONCutAnywhereGivesItsBeginning(t *testing.T) {
+	for n := range len(smallJSON) {
+		got, err := pytorch.DecodeJSON(t.Context(), strings.NewReader(smallJSON[:n]), pytorch.Options{})
+		if err == nil && !got.Info.Truncated {
+			t.Errorf("the first %d bytes pass for the whole", n)
+		}
+	}
+}
+
+func TestAnEmptyListMayBeFilledWithNothing(t *testing.T) {
+	pickled := "\x80\x02}(X\x08\x00\x00\x00segments](eX\x0d\x00\x00\x00device_traces](](eeu."
+	if _, err := pytorch.Decode(t.Context(), strings.NewReader(pickled), pytorch.Options{}); err != nil {
+		t.Error(err)
+	}
+}
+
+func FuzzDecodeJSON(f *testing.F) {
+	f.Add([]byte(smallJSON))
+	f.Add([]byte(`[{"blocks": [{"size": 1, "state": "inactive"}]}]`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		got, err := pytorch.DecodeJSON(t.Context(), bytes.NewReader(text), pytorch.Options{MaxMemory: 64 << 20})
+		if err == nil {
+			trace.Check(got)
+		}
+	})
+}
