@@ -3,6 +3,7 @@ package snapshots
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -59,9 +60,14 @@ func (o *opening) explain(err error) error {
 	if !errors.As(err, &corrupt) {
 		return err
 	}
-	return &CorruptError{
-		Path: o.path, Within: o.within(), Offset: corrupt.Offset, Reason: corrupt.Reason, Remedy: dumpAgain,
+	e := &CorruptError{
+		Path: o.path, Within: o.within(), Offset: corrupt.Offset, Reason: corrupt.Reason,
+		Remedy: "get it again from where it was dumped; nothing in it was executed",
 	}
+	if strings.Contains(e.Reason, "--max-memory") {
+		e.Remedy = "" // the reason names it
+	}
+	return e
 }
 
 // within names the innermost layer.
