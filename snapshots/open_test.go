@@ -152,6 +152,36 @@ func TestOpenSeesThroughEveryContainer(t *testing.T) {
 	}
 }
 
+func TestOpenReadsWhatIsNotPickled(t *testing.T) {
+	const snapshot = `{"segments": [], "device_traces": [[{"action": "alloc", "addr": 1, "size": 2, "stream": 0}]]}`
+	const plot = `import {schemeTableau10} from "x"
+let alloc_data = {"actions": [0], "elements": [{"size": 1, "info": null}], "initially_allocated": [],
+"suffix_table": [], "string_table": []}
+
+function process_alloc_data(fraction) { return alloc_data.elements }`
+	tests := map[string]struct{ content, container string }{
+		"JSON":                       {snapshot, "json"},
+		"JSON after a mark":          {"\xef\xbb\xbf\n " + snapshot, "json"},
+		"JSON with an end of file":   {snapshot + "\n", "json"},
+		"the page of an old version": {"<!DOCTYPE html>\n<script>" + plot + "</script>", "html"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, err := open(t, []byte(test.content))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := got.Devices[0].Events.Len(); n != 1 {
+				t.Errorf("%d events, want 1", n)
+			}
+			if got.Info.Container != test.container || got.Info.PickleProtocol != -1 {
+				t.Errorf("container is %q with protocol %d, want %q with -1",
+					got.Info.Container, got.Info.PickleProtocol, test.container)
+			}
+		})
+	}
+}
+
 func TestOpenSaysWhatAFileIsWhenItIsNoSnapshot(t *testing.T) {
 	pickle := samplePickle(t)
 	damaged := gzipped(t, pickle)

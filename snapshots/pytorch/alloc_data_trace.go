@@ -189,6 +189,8 @@ func (p *plot) frame(line string) trace.Frame {
 	}
 }
 
+const plotGiven = trace.GaveAddr | trace.GaveSize
+
 // final returns the state after the last action: one made-up segment for
 // allocations, or the segments that the plot was of.
 func (p *plot) final() trace.State {
@@ -200,19 +202,16 @@ func (p *plot) final() trace.State {
 	if p.top == plotBase {
 		return trace.State{}
 	}
-	s := trace.Segment{Addr: plotBase, Size: int64(p.top - plotBase), Given: trace.GaveAddr | trace.GaveDevice}
+	s := trace.Segment{Addr: plotBase, Size: int64(p.top - plotBase), Given: plotGiven}
 	at := s.Addr
 	for _, e := range live {
 		s.Blocks = appendGap(s.Blocks, at, e.addr)
 		s.Blocks = append(s.Blocks, trace.Block{
 			Addr: e.addr, Size: roundUp(e.size), Requested: e.size, Stack: e.stack, Note: e.note,
-			State: trace.Allocated, Given: trace.GaveAddr | trace.GaveRequested | trace.GaveState,
+			State: trace.Allocated, Given: plotGiven | trace.GaveRequested | trace.GaveState,
 		})
-		s.Allocated += roundUp(e.size)
-		s.Requested += e.size
 		at = e.addr + uint64(roundUp(e.size))
 	}
-	s.Active = s.Allocated
 	s.Blocks = appendGap(s.Blocks, at, s.End())
 	return trace.State{Segments: []trace.Segment{s}}
 }
@@ -223,7 +222,7 @@ func appendGap(blocks []trace.Block, from, to uint64) []trace.Block {
 		return blocks
 	}
 	return append(blocks, trace.Block{
-		Addr: from, Size: int64(to - from), State: trace.Inactive, Given: trace.GaveAddr | trace.GaveState,
+		Addr: from, Size: int64(to - from), State: trace.Inactive, Given: plotGiven | trace.GaveState,
 	})
 }
 
@@ -231,10 +230,10 @@ func appendGap(blocks []trace.Block, from, to uint64) []trace.Block {
 func plotSegments(live []plotElement) []trace.Segment {
 	segments := make([]trace.Segment, 0, len(live))
 	for _, e := range live {
-		block := trace.Block{Addr: e.addr, Size: e.size, State: trace.UnknownState, Given: trace.GaveAddr}
+		block := trace.Block{Addr: e.addr, Size: e.size, State: trace.UnknownState, Given: plotGiven}
 		segments = append(segments, trace.Segment{
 			Addr: e.addr, Size: e.size, Blocks: []trace.Block{block}, Stack: e.stack,
-			Given: trace.GaveAddr | trace.GaveDevice,
+			Given: plotGiven,
 		})
 	}
 	return segments
