@@ -10,16 +10,13 @@ import (
 // AliveAt returns what is held right after an event, the largest first and
 // among equals the oldest. Allocations from before recording are among them.
 func (x *Index) AliveAt(at int) []trace.Allocation {
-	at = x.clamp(at)
-	var alive []trace.Allocation
-	x.life.Alive(at, func(id trace.AllocationID) bool {
-		alive = append(alive, x.life.Allocation(id))
-		return true
-	})
-	slices.SortFunc(alive, func(a, b trace.Allocation) int {
-		return cmp.Or(cmp.Compare(b.Size, a.Size), cmp.Compare(a.Open, b.Open), cmp.Compare(a.ID, b.ID))
-	})
-	return alive
+	return x.allocations(x.aliveBySize(x.clamp(at)))
+}
+
+// LargestAt returns the first n of AliveAt, and how many there are in all.
+func (x *Index) LargestAt(at, n int) ([]trace.Allocation, int) {
+	all := x.aliveBySize(x.clamp(at))
+	return x.allocations(all[:min(n, len(all))]), len(all)
 }
 
 // holding is what one stack holds at some moment.
@@ -29,7 +26,7 @@ type holding struct {
 	count       int
 	heldBytes   int64 // of bytes, from before recording
 	heldCount   int
-	unknown     int64 // of heldBytes, where the stack is not the allocation's
+	unknown     int64 // of heldBytes, where nobody knows the allocation's stack
 	unknownMany int
 }
 
@@ -51,7 +48,7 @@ func (x *Index) holdingsAt(at int) []holding {
 		if a.Open < 0 {
 			h.heldBytes += a.Size
 			h.heldCount++
-			if a.FreeStack {
+			if a.FreeStack || a.Stack <= trace.EmptyStack {
 				h.unknown += a.Size
 				h.unknownMany++
 			}
@@ -70,19 +67,41 @@ func (x *Index) holdingsAt(at int) []holding {
 
 // Holder is one stack and what it holds.
 type Holder struct {
-	Stack trace.StackID
+	Stack trace.StackID // 0 for memory from before recording of unknown origin
 	Bytes int64
 	Count int
 	Held  int64 // of Bytes, allocated before recording began
 }
 
 // HoldersAt returns who holds memory right after an event, the largest first.
+// All memory whose allocation nobody recorded is one holder without a stack.
 func (x *Index) HoldersAt(at int) []Holder {
-	holdings := x.holdingsAt(at)
-	holders := make([]Holder, len(holdings))
-	for i, h := range holdings {
-		holders[i] = Holder{h.stack, h.bytes, h.count, h.heldBytes}
+	return holdersOf(x.holdingsAt(at))
+}
+
+func holdersOf(holdings []holding) []Holder {
+	var unknown Holder
+	holders := make([]Holder, 0, len(holdings)+1)
+	for i := range holdings {
+		h := &holdings[i]
+		if bytes, count := h.known(); count > 0 {
+			holders = append(holders, Holder{h.stack, bytes, count, h.heldBytes - h.unknown})
+		}
+		unknown.Bytes += h.unknown
+		unknown.Count += h.unknownMany
+	}
+	if unknown.Count > 0 {
+		unknown.Held = unknown.Bytes
+		holders = append(holders, unknown)
 	}
 	slices.SortStableFunc(holders, func(a, b Holder) int { return cmp.Compare(b.Bytes, a.Bytes) })
 	return holders
+}
+
+// HolderName names a holder in one short line.
+func (x *Index) HolderName(h Holder) string {
+	if h.Stack == 0 {
+		return HeldBefore
+	}
+	return x.StackName(h.Stack)
 }

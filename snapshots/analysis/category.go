@@ -1,6 +1,10 @@
 package analysis
 
-import "memtop/snapshots/trace"
+import (
+	"slices"
+
+	"memtop/snapshots/trace"
+)
 
 // Category says what memory is used for.
 type Category uint8
@@ -92,12 +96,10 @@ func (x *Index) classify() *classifier {
 			c.notes[i], c.noted[i] = verdict{category: category, rule: ruleExact}, ok
 		}
 	}
-	stays := make([]bool, x.tables.StackCount())
-	x.life.Alive(x.End(), func(id trace.AllocationID) bool {
-		stays[x.life.Allocation(id).Stack] = true
-		return true
-	})
-	c.stacks = guessStacks(x.tables, stays)
+	c.stacks = guessStacks(x.tables)
+	if slices.ContainsFunc(c.stacks, func(v verdict) bool { return v.category == Optimizer }) {
+		c.findTransient(x)
+	}
 	return c
 }
 

@@ -75,9 +75,9 @@ func (f *finder) ooms() {
 	const shown = 3
 	all := f.index.OOMs()
 	for _, o := range all[:min(len(all), shown)] {
-		text, stack := "", o.Stack
+		text, stack := "", trace.StackID(0)
 		if len(o.Holders) > 0 {
-			text = fmt.Sprintf(" The largest holder is %s with %s.", f.holderName(&o.Holders[0]), Bytes(o.Holders[0].Bytes))
+			text = fmt.Sprintf(" The largest holder is %s with %s.", f.index.HolderName(o.Holders[0]), Bytes(o.Holders[0].Bytes))
 			stack = o.Holders[0].Stack
 		}
 		f.add(Problem, o.Event, stack, "Out of memory at event %d, because of %s: %s.%s", o.Event, o.Verdict, o.Reason, text)
@@ -85,13 +85,6 @@ func (f *finder) ooms() {
 	if len(all) > shown {
 		f.add(Problem, all[shown].Event, 0, "%d more requests ran out of memory.", len(all)-shown)
 	}
-}
-
-func (f *finder) holderName(h *Holder) string {
-	if h.Stack <= trace.EmptyStack && h.Held > h.Bytes/2 {
-		return "memory held before recording began"
-	}
-	return f.index.StackName(h.Stack)
 }
 
 func (f *finder) peak() {

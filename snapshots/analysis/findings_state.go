@@ -10,6 +10,7 @@ import (
 func (f *finder) heldBefore() {
 	s := &f.summary
 	if !f.index.History() {
+		f.heldWithoutStack()
 		return
 	}
 	var bytes int64
@@ -21,6 +22,16 @@ func (f *finder) heldBefore() {
 	if share := percent(bytes, s.PeakRequested); share >= 10 {
 		f.add(Info, -1, 0, "%s (%d%%) of the peak was held before recording began; start recording earlier to see where it came from.",
 			Bytes(bytes), share)
+	}
+}
+
+// heldWithoutStack says how much of a file without a history has no stack.
+func (f *finder) heldWithoutStack() {
+	s := &f.summary
+	for _, h := range f.index.HoldersAt(f.index.End()) {
+		if share := percent(h.Bytes, s.FinalRequested); h.Stack == 0 && share >= 10 && share < 100 {
+			f.add(Info, NoEvent, 0, "%s (%d%%) has no stack: it was allocated while recording was off.", Bytes(h.Bytes), share)
+		}
 	}
 }
 

@@ -7,8 +7,11 @@ import (
 	"memtop/snapshots/trace"
 )
 
-// NoStack is the name of memory whose allocation stack is not known.
-const NoStack = "no stack recorded"
+// The names of memory whose allocation stack is not known.
+const (
+	NoStack    = "no stack recorded"     // allocated within the trace
+	HeldBefore = "held before recording" // from before
+)
 
 // folding says, per frame, whether it helps a reader.
 type folding struct {
@@ -44,7 +47,8 @@ func isRuntime(file, name string) bool {
 	}
 	if containsAny(name, "unwind::unwind", "CapturedTraceback::gather", "gather_with_cpp", "__libc_start_",
 		"PyEval_", "PyObject_", "PyFunction_", "PyRun_", "Py_RunMain", "Py_BytesMain", "CUDACachingAllocator::",
-		"wrap_kernel_functor_unboxed_", "::redispatch(", "make_boxed_from_unboxed_functor", "KernelFunction::") {
+		"wrap_kernel_functor_unboxed_", "::redispatch(", "make_boxed_from_unboxed_functor", "KernelFunction::",
+		"at::detail::empty_", "at::detail::_empty_", "at::native::empty_", "TensorIteratorBase::", "::set_output_raw_") {
 		return true
 	}
 	if strings.HasPrefix(name, "Py") || strings.HasPrefix(name, "_Py") {
@@ -133,44 +137,51 @@ func (x *Index) Telling(stack trace.StackID, n int) []trace.FrameID {
 }
 
 // operation finds the frame that names what allocated: the innermost line of
-// Python, else the backward node, else the operator.
+// Python, else the backward node, else the outermost operator, whose inner ones
+// are how it is made.
 func (x *Index) operation(stack trace.StackID) trace.FrameID {
 	f := x.folding()
-	var node, operator, first trace.FrameID
+	var operator, first trace.FrameID
 	for _, id := range x.tables.Stack(stack) {
 		if f.runtime[id] {
 			continue
 		}
 		name := x.tables.String(x.tables.Frames[id].Name)
 		switch {
-		case isPython(x.tables.String(x.tables.Frames[id].File)):
+		case isPython(x.tables.String(x.tables.Frames[id].File)), isNode(name):
 			return id
-		case node == 0 && strings.Contains(name, "Backward") && strings.Contains(name, "::apply"):
-			node = id
-		case operator == 0 && strings.Contains(name, "at::_ops::"):
+		case strings.Contains(name, "at::_ops::"):
 			operator = id
 		case first == 0:
 			first = id
 		}
 	}
-	switch {
-	case node != 0:
-		return node
-	case operator != 0:
+	if operator != 0 {
 		return operator
-	default:
-		return first
 	}
+	return first
+}
+
+// isNode knows the frame that runs a node of the backward graph.
+func isNode(name string) bool {
+	return strings.Contains(name, "::apply(") && containsAny(name, "Backward", "AccumulateGrad::")
 }
 
 // StackName names a stack in one short line: the program's innermost own line,
 // or the operation when the program is not on the stack.
-func (x *Index) StackName(stack trace.StackID) string {
+func (x *Index) StackName(stack trace.StackID) string { return x.stackName(stack, 1) }
+
+// stackName names a stack by up to n of the program's own lines.
+func (x *Index) stackName(stack trace.StackID, n int) string {
 	f := x.folding()
+	var own []string
 	for _, frame := range x.tables.Stack(stack) {
-		if f.user[frame] {
-			return x.ShortLabel(frame)
+		if f.user[frame] && len(own) < n {
+			own = append(own, x.ShortLabel(frame))
 		}
+	}
+	if len(own) > 0 {
+		return strings.Join(own, " < ")
 	}
 	if operation := x.operation(stack); operation != 0 {
 		return x.ShortLabel(operation)
@@ -179,6 +190,30 @@ func (x *Index) StackName(stack trace.StackID) string {
 		return x.ShortLabel(frames[0])
 	}
 	return NoStack
+}
+
+// distinctNames names stacks so that different ones have different names: by
+// the caller where it tells them apart, else by a number, as when they differ
+// only in frames of C++.
+func (x *Index) distinctNames(stacks []trace.StackID) []string {
+	names := make([]string, len(stacks))
+	count := make(map[string]int)
+	for i, id := range stacks {
+		names[i] = x.StackName(id)
+		count[names[i]]++
+	}
+	for i, id := range stacks {
+		if count[names[i]] > 1 {
+			names[i] = x.stackName(id, 2)
+		}
+	}
+	clear(count)
+	for i, name := range names {
+		if count[name]++; count[name] > 1 {
+			names[i] = name + " #" + strconv.Itoa(count[name])
+		}
+	}
+	return names
 }
 
 // Frames returns a stack as lines of "file:line function", innermost first.

@@ -1,22 +1,6 @@
 package analysis
 
-import (
-	"cmp"
-	"slices"
-
-	"memtop/snapshots/trace"
-)
-
-// aliveByAddress returns what is held right after an event, by address.
-func (x *Index) aliveByAddress(at int) []trace.Allocation {
-	var alive []trace.Allocation
-	x.life.Alive(at, func(id trace.AllocationID) bool {
-		alive = append(alive, x.life.Allocation(id))
-		return true
-	})
-	slices.SortFunc(alive, func(a, b trace.Allocation) int { return cmp.Compare(a.Addr, b.Addr) })
-	return alive
-}
+import "memtop/snapshots/trace"
 
 // finalMap is the writer's own state, with the allocation of each block.
 func (x *Index) finalMap() *Map {

@@ -2,7 +2,6 @@ package analysis
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -201,18 +200,7 @@ func (d *DeviceReport) addPeak(x *Index, holdings []holding) {
 // hold, the largest first. Memory from before recording without a stack is not
 // among them: there is nothing to say of it but its size.
 func largestKnown(holdings []holding, n int) []Holder {
-	var known []Holder
-	for i := range holdings {
-		h := &holdings[i]
-		bytes, count := h.known()
-		if h.stack <= trace.EmptyStack {
-			bytes, count = h.inTrace()
-		}
-		if count > 0 {
-			known = append(known, Holder{h.stack, bytes, count, h.heldBytes - h.unknown})
-		}
-	}
-	slices.SortStableFunc(known, func(a, b Holder) int { return cmp.Compare(b.Bytes, a.Bytes) })
+	known := slices.DeleteFunc(holdersOf(holdings), func(h Holder) bool { return h.Stack == 0 })
 	return known[:min(n, len(known))]
 }
 

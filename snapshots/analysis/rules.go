@@ -13,8 +13,8 @@ import (
 // a rule knows decides: a checkpointed layer that runs again inside backward
 // makes activations, a backward pass inside an optimizer's closure makes
 // gradients. When no frame decides, the fallback rules look again in order.
-// Memory that optimizer code allocates and always gives back is workspace, not
-// state. Wherever a guess is shown, it is marked as one.
+// Memory that optimizer code gives back before anything else allocates is
+// workspace, not state. Wherever a guess is shown, it is marked as one.
 
 // guessRule knows frames of one kind.
 type guessRule struct {
@@ -39,6 +39,7 @@ var guessRules = []guessRule{
 const (
 	ruleExact uint8 = 200 + iota
 	ruleTransient
+	ruleConstructor
 	ruleHeld
 	ruleNoStack
 	ruleNone
@@ -49,7 +50,9 @@ func ruleName(rule uint8) string {
 	case ruleExact:
 		return "noted by the writer"
 	case ruleTransient:
-		return "optimizer code, always freed again"
+		return "optimizer code, freed before anything else allocates"
+	case ruleConstructor:
+		return "allocated by a constructor"
 	case ruleHeld:
 		return "held from before recording"
 	case ruleNoStack:
@@ -61,9 +64,8 @@ func ruleName(rule uint8) string {
 	}
 }
 
-// guessStacks judges every stack. stays says which stacks still hold memory at
-// the end.
-func guessStacks(t *trace.Tables, stays []bool) []verdict {
+// guessStacks judges every stack.
+func guessStacks(t *trace.Tables) []verdict {
 	masks := make([]uint16, len(t.Frames))
 	for id := 1; id < len(t.Frames); id++ {
 		f := t.Frames[id]
@@ -71,13 +73,55 @@ func guessStacks(t *trace.Tables, stays []bool) []verdict {
 	}
 	verdicts := make([]verdict, t.StackCount())
 	for id := range verdicts {
-		v := guess(t.Stack(trace.StackID(id)), masks)
-		if v.category == Optimizer && !stays[id] {
-			v.category, v.rule = Workspace, ruleTransient
+		verdicts[id] = guess(t.Stack(trace.StackID(id)), masks)
+		if verdicts[id].rule == ruleNone {
+			verdicts[id] = guessConstructor(t, trace.StackID(id))
 		}
-		verdicts[id] = v
 	}
 	return verdicts
+}
+
+// guessConstructor takes what a constructor allocates itself, and not in
+// something that it calls, for a parameter: layers of the program's own look
+// like that.
+func guessConstructor(t *trace.Tables, stack trace.StackID) verdict {
+	for _, frame := range t.Stack(stack) {
+		f := t.Frames[frame]
+		if !isPython(t.String(f.File)) {
+			continue
+		}
+		if t.String(f.Name) == "__init__" {
+			return verdict{Parameter, ruleConstructor, frame}
+		}
+		break
+	}
+	return verdict{category: OtherCategory, rule: ruleNone}
+}
+
+// findTransient turns optimizer code that leaves nothing behind into workspace.
+// It walks back, so that it knows of each allocation the next one by anything
+// but an optimizer.
+func (c *classifier) findTransient(x *Index) {
+	stays := make([]bool, len(c.stacks))
+	for k := range x.life.Held {
+		stays[x.life.Held[k].Stack] = true
+	}
+	next := x.events.Len()
+	for i := x.events.Len() - 1; i >= 0; i-- {
+		e := x.events.At(i)
+		switch {
+		case e.Kind != trace.Alloc:
+		case c.stacks[e.Stack].category != Optimizer:
+			next = i
+		case x.life.Closed(i) > next:
+			stays[e.Stack] = true
+		}
+	}
+	for id := range c.stacks {
+		if v := &c.stacks[id]; v.category == Optimizer && !stays[id] {
+			v.category, v.rule = Workspace, ruleTransient
+		}
+	}
 }
 
 func frameMask(file, name string) uint16 {
@@ -147,8 +191,11 @@ func isConstruction(file, name string) bool {
 	switch name {
 	case "from_pretrained", "load_state_dict", "_load_pretrained_model", "_load_state_dict_into_meta_model":
 		return true
-	case "__init__", "reset_parameters", "_apply", "cuda", "to", "half", "bfloat16", "to_empty", "register_buffer":
+	case "__init__", "reset_parameters":
 		return strings.Contains(file, "/nn/modules/")
+	}
+	if strings.HasSuffix(file, "/nn/modules/module.py") {
+		return !isModuleCall(file, name) // to, cuda, half, _apply, convert, …
 	}
 	return strings.HasSuffix(file, "/torch/nn/init.py") || strings.HasSuffix(file, "/torch/nn/parameter.py") ||
 		strings.Contains(file, "/fsdp/_flat_param")
@@ -156,14 +203,14 @@ func isConstruction(file, name string) bool {
 
 func isModuleCall(file, name string) bool {
 	switch name {
-	case "_call_impl", "_wrapped_call_impl", "_slow_forward":
-		return true
+	case "_call_impl", "_wrapped_call_impl", "_slow_forward", "__call__":
+		return strings.HasSuffix(file, "/nn/modules/module.py")
 	case "forward", "recompute_fn":
 		return true
 	case "call":
 		return strings.Contains(file, "torchinductor")
 	}
-	return strings.Contains(file, "/nn/modules/") && !isConstruction(file, name)
+	return strings.HasPrefix(name, "inner") && strings.HasSuffix(file, "/nn/modules/module.py")
 }
 
 func isCopy(_, name string) bool {

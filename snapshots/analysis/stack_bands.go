@@ -94,10 +94,11 @@ func (x *Index) fillStacks(columns []Column) []Band {
 	s := x.stackSeries()
 	x.fillSeries(s, columns)
 	bands := make([]Band, 0, s.bands)
-	for _, id := range x.lazy.topStacks {
-		bands = append(bands, Band{Name: x.StackName(id), Stack: id})
+	names := x.distinctNames(x.lazy.topStacks)
+	for i, id := range x.lazy.topStacks {
+		bands = append(bands, Band{Name: names[i], Stack: id})
 	}
 	return append(bands,
 		Band{Name: "rest", Category: OtherCategory, Rest: true},
-		Band{Name: "held before recording", Category: OtherCategory, Held: true})
+		Band{Name: HeldBefore, Category: OtherCategory, Held: true})
 }

@@ -66,7 +66,7 @@ func (b *treeBuilder) add(h holding) {
 		}
 	}
 	if h.unknownMany > 0 {
-		b.addNamed("held before recording", h.stack, h.unknown, h.unknownMany)
+		b.addNamed(HeldBefore, 0, h.unknown, h.unknownMany)
 	}
 }
 
@@ -145,7 +145,9 @@ func (n *Node) grow(bytes int64, count int) {
 
 func (n *Node) end(stack trace.StackID, bytes int64) {
 	n.Self += bytes
-	n.Stacks = append(n.Stacks, stack)
+	if len(n.Stacks) == 0 || n.Stacks[len(n.Stacks)-1] != stack {
+		n.Stacks = append(n.Stacks, stack)
+	}
 }
 
 func (n *Node) sort() {

@@ -166,7 +166,7 @@ func (x *Index) fillCategories(columns []Column) []Band {
 	for c := range CategoryCount {
 		bands[c] = Band{Name: Category(c).String(), Category: Category(c)}
 	}
-	bands[heldBand] = Band{Name: "held before recording", Category: OtherCategory, Held: true}
+	bands[heldBand] = Band{Name: HeldBefore, Category: OtherCategory, Held: true}
 	return bands
 }
 
@@ -176,7 +176,11 @@ func (x *Index) fillAllocations(from, to int, columns []Column) []Band {
 	chosen := x.largestIn(max(from, 0), min(to, x.events.Len()))
 	bands := make([]Band, 0, len(chosen)+1)
 	for _, a := range chosen {
-		bands = append(bands, Band{Name: x.StackName(a.Stack), Stack: a.Stack, Allocation: a.ID, Held: a.Open < 0})
+		band := Band{Name: HeldBefore, Allocation: a.ID, Held: a.Open < 0}
+		if !a.FreeStack && (a.Open >= 0 || a.Stack > trace.EmptyStack) {
+			band.Name, band.Stack = x.StackName(a.Stack), a.Stack
+		}
+		bands = append(bands, band)
 	}
 	bands = append(bands, Band{Name: "rest", Category: OtherCategory, Rest: true})
 	for c := range columns {
@@ -198,8 +202,7 @@ func (x *Index) fillAllocations(from, to int, columns []Column) []Band {
 // largestIn returns the allocations worth a band in events [from, to).
 func (x *Index) largestIn(from, to int) []trace.Allocation {
 	const candidates = 128
-	alive := x.AliveAt(from - 1)
-	found := alive[:min(len(alive), candidates)]
+	found, _ := x.LargestAt(from-1, candidates)
 	x.largestMade(from, to, candidates, func(i int) {
 		found = append(found, x.life.Allocation(trace.AllocationID(i)))
 	})

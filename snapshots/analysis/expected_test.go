@@ -1,0 +1,98 @@
+package analysis_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"memtop/snapshots"
+	"memtop/snapshots/analysis"
+	"memtop/snapshots/trace"
+)
+
+// realFiles returns the folder of real PyTorch files, or skips the test.
+func realFiles(tb testing.TB) string {
+	tb.Helper()
+	dir := os.Getenv("MEMTOP_SNAPSHOTS")
+	if dir == "" {
+		dir = filepath.Join("..", "..", "..", "shared", "snapshots")
+	}
+	if _, err := os.Stat(filepath.Join(dir, "expected.jsonl")); err != nil {
+		tb.Skip("real snapshots are not here; set MEMTOP_SNAPSHOTS to their folder")
+	}
+	return dir
+}
+
+func open(tb testing.TB, path string) *trace.Trace {
+	tb.Helper()
+	source, err := snapshots.Open(tb.Context(), path, snapshots.Options{})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer source.Close()
+	return source.Trace()
+}
+
+// expectedFile is a line of expected.jsonl.
+type expectedFile struct {
+	File        string           `json:"file"`
+	Annotations int              `json:"annotations"`
+	Devices     []map[string]any `json:"devices"`
+}
+
+func expectedFiles(tb testing.TB, dir string) []expectedFile {
+	tb.Helper()
+	f, err := os.Open(filepath.Join(dir, "expected.jsonl"))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer f.Close()
+	var files []expectedFile
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var e expectedFile
+		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
+			tb.Fatal(err)
+		}
+		files = append(files, e)
+	}
+	return files
+}
+
+func TestReportEqualsTheExpectedNumbersOfRealFiles(t *testing.T) {
+	dir := realFiles(t)
+	for _, want := range expectedFiles(t, dir) {
+		t.Run(want.File, func(t *testing.T) {
+			report := analysis.NewReport(open(t, filepath.Join(dir, want.File)))
+			text, err := json.Marshal(report)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got expectedFile
+			if err := json.Unmarshal(text, &got); err != nil {
+				t.Fatal(err)
+			}
+			if got.Annotations != want.Annotations {
+				t.Errorf("annotations: got %d, want %d", got.Annotations, want.Annotations)
+			}
+			if len(got.Devices) != len(want.Devices) {
+				t.Fatalf("got %d devices, want %d", len(got.Devices), len(want.Devices))
+			}
+			for i := range want.Devices {
+				for key := range got.Devices[i] {
+					if _, ok := want.Devices[i][key]; !ok {
+						delete(got.Devices[i], key)
+					}
+				}
+				if diff := cmp.Diff(want.Devices[i], got.Devices[i]); diff != "" {
+					t.Errorf("device %d (-want +got):\n%s", i, diff)
+				}
+			}
+		})
+	}
+}
