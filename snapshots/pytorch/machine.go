@@ -186,6 +186,7 @@ func (m *machine) recall(at uint32) error {
 func (m *machine) bind(slot *value, v value) {
 	if slot.n != 0 {
 		m.memo.set(uint32(slot.n-1), m.memo.pack(v))
+		v.n = slot.n
 	}
 	*slot = v
 }
@@ -272,7 +273,7 @@ func (m *machine) newList() value {
 // it had filled: the stack's frames, as items.
 func (m *machine) reopen(slot *value) {
 	frames := m.in.Tables.Stack(trace.StackID(slot.id))
-	*slot = m.newList()
+	m.bind(slot, m.newList())
 	items := make([]value, len(frames))
 	for i, f := range frames {
 		items[i] = value{tag: tagFrame, id: uint32(f)}

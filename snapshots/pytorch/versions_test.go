@@ -1,0 +1,143 @@
+package pytorch_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"memtop/snapshots/pytorch"
+	"memtop/snapshots/pytorch/pytorchtest"
+	"memtop/snapshots/trace"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// sameMeaning compares what a snapshot says, not the container it came in.
+func sameMeaning(t *testing.T, want, got *trace.Trace) {
+	t.Helper()
+	wanted, have := *want, *got
+	wanted.Info, have.Info = trace.Info{}, trace.Info{}
+	wanted.Notices, have.Notices = nil, nil
+	if diff := cmp.Diff(text(t, &wanted), text(t, &have)); diff != "" {
+		t.Errorf("the trace differs (-want +got):\n%s", diff)
+	}
+	if want.Info.List != got.Info.List || want.Info.TraceLists != got.Info.TraceLists {
+		t.Errorf("list %v with %d traces, want list %v with %d",
+			got.Info.List, got.Info.TraceLists, want.Info.List, want.Info.TraceLists)
+	}
+}
+
+func decode(t *testing.T, data []byte) *trace.Trace {
+	t.Helper()
+	tr, err := pytorch.Decode(t.Context(), bytes.NewReader(data), pytorch.Options{Total: int64(len(data))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tr
+}
+
+// encodings are all the ways in which writers of snapshots pickle them.
+func encodings() map[string]func(v any) []byte {
+	all := map[string]func(v any) []byte{
+		"C++":           func(v any) []byte { return pytorchtest.CPPPickle(v, false) },
+		"C++ with tags": func(v any) []byte { return pytorchtest.CPPPickle(v, true) },
+	}
+	for protocol := range 6 {
+		all[fmt.Sprintf("protocol %d", protocol)] = func(v any) []byte {
+			return pytorchtest.PythonPickle(v, protocol)
+		}
+	}
+	return all
+}
+
+func TestEveryVersionInEveryEncoding(t *testing.T) {
+	for _, layout := range pytorchtest.Layouts {
+		for seed := range uint64(6) {
+			options := pytorchtest.Options{
+				Seed: seed, Devices: 1 + int(seed%2), Operations: 400, Expandable: seed%3 == 2 && layout.Version > 200,
+			}
+			want := layout.Strip(pytorchtest.Random(options))
+			value := pytorchtest.Value(want)
+			for name, encode := range encodings() {
+				t.Run(fmt.Sprintf("%s/seed %d/%s", layout.Name, seed, name), func(t *testing.T) {
+					sameMeaning(t, want, decode(t, encode(value)))
+				})
+			}
+		}
+	}
+}
+
+func TestWhatIsWrittenReadsTheSame(t *testing.T) {
+	for _, layout := range pytorchtest.Layouts {
+		t.Run(layout.Name, func(t *testing.T) {
+			want := layout.Strip(pytorchtest.Random(pytorchtest.Options{Seed: 3, Devices: 2, Operations: 2000}))
+			sameMeaning(t, want, decode(t, write(t, want)))
+		})
+	}
+}
+
+func TestAnEmptyDeviceBetweenOthersStays(t *testing.T) {
+	in := trace.NewInterner()
+	var log trace.EventLog
+	log.Append(trace.Event{Kind: trace.Snapshot, Stack: trace.EmptyStack})
+	tables := in.View()
+	want := &trace.Trace{
+		Info: trace.Info{TraceLists: 5}, Tables: &tables,
+		Devices: []trace.Device{{ID: 2, Events: log.Events()}},
+	}
+	sameMeaning(t, want, decode(t, write(t, want)))
+}
+
+// TestTheEncoderWritesAsPythonDoes proves the test encoder: Python loads its
+// pickle and writes the same bytes again.
+func TestTheEncoderWritesAsPythonDoes(t *testing.T) {
+	needPython(t)
+	const script = `
+import pickle, sys
+protocol, path = int(sys.argv[1]), sys.argv[2]
+if protocol > pickle.HIGHEST_PROTOCOL:
+    sys.exit(0)
+with open(path, 'rb') as f:
+    data = f.read()
+again = pickle.dumps(pickle.loads(data), protocol)
+if again != data:
+    at = next((i for i, (a, b) in enumerate(zip(data, again)) if a != b), min(len(data), len(again)))
+    sys.exit('differs at byte %d: have %r, Python writes %r' % (at, data[at-30:at+30], again[at-30:at+30]))
+`
+	value := pytorchtest.Value(pytorchtest.Random(pytorchtest.Options{Seed: 11, Operations: 3000}))
+	for protocol := range 6 {
+		t.Run(fmt.Sprint("protocol ", protocol), func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "snapshot.pickle")
+			if err := os.WriteFile(path, pytorchtest.PythonPickle(value, protocol), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			out, err := exec.CommandContext(t.Context(), "python3", "-c", script, fmt.Sprint(protocol), path).CombinedOutput()
+			if err != nil {
+				t.Errorf("%v: %s", err, out)
+			}
+		})
+	}
+}
+
+// TestPythonLoadsGeneratedTraces compares the writer with the test encoder,
+// which were written apart, as Python values.
+func TestPythonLoadsGeneratedTraces(t *testing.T) {
+	needPython(t)
+	for _, layout := range pytorchtest.Layouts {
+		t.Run(layout.Name, func(t *testing.T) {
+			tr := layout.Strip(pytorchtest.Random(pytorchtest.Options{Seed: 5, Devices: 2, Operations: 1500}))
+			folder := t.TempDir()
+			original, rewritten := filepath.Join(folder, "original"), filepath.Join(folder, "rewritten")
+			if err := os.WriteFile(original, pytorchtest.PythonPickle(pytorchtest.Value(tr), 4), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(rewritten, write(t, tr), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			python(t, original, rewritten)
+		})
+	}
+}
