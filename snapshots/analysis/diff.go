@@ -22,6 +22,12 @@ const (
 // String returns the change's name.
 func (c Change) String() string { return [...]string{"grew", "shrank", "appeared", "vanished"}[c] }
 
+// MarshalText writes the change's name.
+func (c Change) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+
+// DiffSchema names the version of a diff's JSON form.
+const DiffSchema = "memtop.diff/1"
+
 // changeOf names the change between two sizes, and whether there is one.
 func changeOf(before, after int64) (Change, bool) {
 	switch {
@@ -39,32 +45,34 @@ func changeOf(before, after int64) (Change, bool) {
 }
 
 // Diff is what changed from one trace to another. Only what differs is listed.
+// Sizes are bytes.
 type Diff struct {
-	Devices     []DeviceDiff
-	Annotations bool // the annotations differ
-	Settings    bool // the allocator's settings differ
+	Schema      string       `json:"schema"`
+	Devices     []DeviceDiff `json:"devices"`
+	Annotations bool         `json:"annotations_differ"`
+	Settings    bool         `json:"settings_differ"`
 }
 
 // DeviceDiff is what changed on one device, between the ends of two traces or
-// two moments.
+// between two moments.
 type DeviceDiff struct {
-	Device     int
-	Missing    Change // Appeared or Vanished when Only
-	Only       bool   // only one of the traces has the device
-	Numbers    []NumberDiff
-	Categories []NumberDiff
-	Stacks     []StackDiff
-	Segments   []RangeDiff
-	Blocks     []RangeDiff
+	Device     int          `json:"device"`
+	Only       *Change      `json:"only,omitempty"` // Appeared or Vanished when one trace lacks the device, else nil
+	Numbers    []NumberDiff `json:"numbers"`
+	Categories []NumberDiff `json:"categories"`
+	Stacks     []StackDiff  `json:"stacks"`
+	Segments   []RangeDiff  `json:"segments"`
+	Blocks     []RangeDiff  `json:"blocks"`
 	// FirstEvent is the first event in which the histories differ, −1 when they
 	// are the same or moments were compared.
-	FirstEvent int
+	FirstEvent int `json:"first_different_event"`
 }
 
-// NumberDiff is a number before and after.
+// NumberDiff is a number of bytes before and after.
 type NumberDiff struct {
-	Name          string
-	Before, After int64
+	Name   string `json:"name"`
+	Before int64  `json:"before"`
+	After  int64  `json:"after"`
 }
 
 // Delta returns the difference.
@@ -72,23 +80,25 @@ func (n NumberDiff) Delta() int64 { return n.After - n.Before }
 
 // StackDiff is what a stack holds before and after.
 type StackDiff struct {
-	Change                  Change
-	Name                    string
-	Frames                  []string // "file:line function", innermost first
-	Before, After           int64    // bytes
-	CountBefore, CountAfter int
+	Change      Change   `json:"change"`
+	Name        string   `json:"name"`
+	Frames      []string `json:"frames"` // "file:line function", innermost first
+	Before      int64    `json:"before"`
+	After       int64    `json:"after"`
+	CountBefore int      `json:"count_before"`
+	CountAfter  int      `json:"count_after"`
 }
 
 // Delta returns the difference in bytes.
 func (s StackDiff) Delta() int64 { return s.After - s.Before }
 
-// RangeDiff is a segment or a block that only one side has, or that both have
-// with different contents.
+// RangeDiff is a segment or a block that only one side has, or a segment that
+// changed its size.
 type RangeDiff struct {
-	Change Change
-	Addr   uint64
-	Size   int64
-	State  string // of a block
+	Change Change `json:"change"`
+	Addr   uint64 `json:"address"`
+	Size   int64  `json:"size"`            // of a segment that changed: by how much
+	State  string `json:"state,omitempty"` // of a block
 }
 
 // Empty reports whether the traces say the same.
@@ -103,18 +113,18 @@ func (d *Diff) Empty() bool {
 
 // Empty reports whether nothing changed on the device.
 func (d *DeviceDiff) Empty() bool {
-	return !d.Only && len(d.Numbers)+len(d.Categories)+len(d.Stacks)+len(d.Segments)+len(d.Blocks) == 0 && d.FirstEvent < 0
+	return d.Only == nil && len(d.Numbers)+len(d.Categories)+len(d.Stacks)+len(d.Segments)+len(d.Blocks) == 0 && d.FirstEvent < 0
 }
 
 // NewDiff compares the ends of two traces, and their histories.
 func NewDiff(a, b *trace.Trace) *Diff {
-	d := &Diff{Annotations: !sameAnnotations(a, b), Settings: !sameSettings(a.Settings, b.Settings)}
+	d := &Diff{Schema: DiffSchema, Devices: []DeviceDiff{}, Annotations: !sameAnnotations(a, b), Settings: !sameSettings(a.Settings, b.Settings)}
 	merged := newMerger(a.Tables, b.Tables)
 	for i := range a.Devices {
 		before := &a.Devices[i]
 		after := b.Device(before.ID)
 		if after == nil {
-			d.Devices = append(d.Devices, DeviceDiff{Device: before.ID, Only: true, Missing: Vanished, FirstEvent: -1})
+			d.Devices = append(d.Devices, DeviceDiff{Device: before.ID, Only: only(Vanished), FirstEvent: -1})
 			continue
 		}
 		x, y := NewIndex(a, before), NewIndex(b, after)
@@ -125,12 +135,14 @@ func NewDiff(a, b *trace.Trace) *Diff {
 	}
 	for i := range b.Devices {
 		if a.Device(b.Devices[i].ID) == nil {
-			d.Devices = append(d.Devices, DeviceDiff{Device: b.Devices[i].ID, Only: true, Missing: Appeared, FirstEvent: -1})
+			d.Devices = append(d.Devices, DeviceDiff{Device: b.Devices[i].ID, Only: only(Appeared), FirstEvent: -1})
 		}
 	}
 	slices.SortStableFunc(d.Devices, func(a, b DeviceDiff) int { return cmp.Compare(a.Device, b.Device) })
 	return d
 }
+
+func only(c Change) *Change { return &c }
 
 // DiffMoments compares what was held right after event from of x with what was
 // held right after event to of y. The indexes may be the same one.

@@ -1,10 +1,136 @@
 package analysis
 
-import "io"
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"memtop/snapshots/trace"
+)
 
 // Text writes the report for people, in lines of at most width cells: what is
-// wrong, the numbers, who holds the memory at the peak.
+// wrong first, then the numbers, then who holds the memory at the peak.
 func (r *Report) Text(w io.Writer, width int) error {
-	_, err := io.WriteString(w, "")
-	return err
+	p := newPage(w, width)
+	r.header(p)
+	for _, notice := range r.notices {
+		p.wrap("  note: ", notice)
+	}
+	for i, x := range r.indexes {
+		p.line("")
+		r.Devices[i].text(p, x)
+	}
+	if len(r.indexes) == 0 {
+		p.line("")
+		p.line("No device has a segment or an event.")
+	}
+	return p.w.Flush()
+}
+
+func (r *Report) header(p *page) {
+	s := &r.Source
+	parts := []string{filepath.Base(s.Path)}
+	if s.Bytes > 0 {
+		parts = append(parts, Bytes(s.Bytes))
+	}
+	for _, part := range []string{s.Container, s.Writer} {
+		if part != "" {
+			parts = append(parts, part)
+		}
+	}
+	if r.Annotations > 0 {
+		parts = append(parts, plural(r.Annotations, "annotation"))
+	}
+	p.line("%s", strings.Join(parts, ", "))
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+func (d *DeviceReport) text(p *page, x *Index) {
+	p.line("Device %d: %s, %s, %s", d.Device, plural(d.Events, "event"), plural(d.Segments, "segment"), plural(d.Blocks, "block"))
+	p.line("")
+	for _, f := range x.Findings() {
+		p.wrap([...]string{"  - ", "  ! ", "  X "}[f.Severity], f.Text)
+	}
+	d.numbers(p)
+	d.categories(p)
+	d.poolLines(p)
+	d.stackLines(p, x)
+}
+
+func (d *DeviceReport) numbers(p *page) {
+	p.line("")
+	p.line("  %-12s%12s%12s%12s", "", "at start", "peak", "at end")
+	p.line("  %-12s%12s%12s%12s", "requested", Bytes(d.InitialRequestedBytes), Bytes(d.PeakRequestedBytes), Bytes(d.FinalRequestedBytes))
+	p.line("  %-12s%12s%12s%12s", "reserved", Bytes(d.InitialReservedBytes), Bytes(d.PeakReservedBytes), Bytes(d.ReservedBytes))
+	p.line("  %-12s%12s%12s%12s", "rounding", "", "", Bytes(d.ActiveBytes-d.RequestedBytes))
+	p.line("  %-12s%12s%12s%12s", "cached free", "", "", Bytes(d.FreeBytes))
+}
+
+func (d *DeviceReport) categories(p *page) {
+	c := &d.CategoriesAtPeak
+	whole := sum(c.Bytes[:])
+	if whole == 0 {
+		return
+	}
+	title := "At the peak, by category"
+	if c.Guessed {
+		title += " (guessed from stacks)"
+	}
+	p.line("")
+	p.line("  %s", title)
+	for category, bytes := range c.Bytes {
+		if bytes > 0 {
+			p.line("  %-12s%12s %3d%%  %s", Category(category), Bytes(bytes), percent(bytes, whole), bar(bytes, whole, 30))
+		}
+	}
+}
+
+// poolLines lists the pools when there are others than the default.
+func (d *DeviceReport) poolLines(p *page) {
+	if len(d.Pools) < 2 {
+		return
+	}
+	p.line("")
+	p.line("  %-12s%12s%12s%12s", "pool", "segments", "reserved", "active")
+	for _, pool := range d.Pools {
+		p.line("  %-12s%12d%12s%12s", fmt.Sprintf("(%d, %d)", pool.ID[0], pool.ID[1]), pool.Segments,
+			Bytes(pool.ReservedBytes), Bytes(pool.ActiveBytes))
+	}
+}
+
+func (d *DeviceReport) stackLines(p *page, x *Index) {
+	const shown, frames = 5, 3
+	holders := x.HoldersAt(d.PeakEvent)
+	if len(holders) == 0 {
+		return
+	}
+	p.line("")
+	p.line("  At the peak, by stack (the %d largest of %d)", min(shown, len(holders)), len(holders))
+	for _, h := range holders[:min(shown, len(holders))] {
+		lead := fmt.Sprintf("  %9s %3d%% %6dx ", Bytes(h.Bytes), percent(h.Bytes, d.PeakRequestedBytes), h.Count)
+		if h.Stack <= trace.EmptyStack {
+			p.line("%s%s", lead, x.HolderName(h))
+			continue
+		}
+		for _, frame := range x.Telling(h.Stack, frames) {
+			p.line("%s%s", lead, tail(x, frame, p.width-cells(lead)))
+			lead = strings.Repeat(" ", cells(lead))
+		}
+	}
+}
+
+// tail writes a frame in so many cells; what has to go is the start of its path.
+func tail(x *Index, frame trace.FrameID, width int) string {
+	text := x.FrameLabel(frame)
+	if cells(text) <= width {
+		return text
+	}
+	return x.ShortLabel(frame)
 }

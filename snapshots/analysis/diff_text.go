@@ -1,0 +1,106 @@
+package analysis
+
+import (
+	"fmt"
+	"io"
+	"strings"
+)
+
+// Text writes the difference for people, in lines of at most width cells.
+func (d *Diff) Text(w io.Writer, width int) error {
+	p := newPage(w, width)
+	if d.Empty() {
+		p.line("No difference.")
+		return p.w.Flush()
+	}
+	for i := range d.Devices {
+		if i > 0 {
+			p.line("")
+		}
+		d.Devices[i].text(p)
+	}
+	if d.Annotations {
+		p.line("The annotations differ.")
+	}
+	if d.Settings {
+		p.line("The allocator's settings differ.")
+	}
+	return p.w.Flush()
+}
+
+func (d *DeviceDiff) text(p *page) {
+	switch {
+	case d.Only != nil:
+		p.line("Device %d: %s", d.Device, *d.Only)
+		return
+	case d.Empty():
+		p.line("Device %d: no difference", d.Device)
+		return
+	}
+	p.line("Device %d", d.Device)
+	d.numberLines(p, "", d.Numbers)
+	d.numberLines(p, "by category, guessed unless the writer noted it", d.Categories)
+	d.stackLines(p)
+	p.line("")
+	p.line("  segments: %s", rangeCounts(d.Segments))
+	p.line("  blocks:   %s", rangeCounts(d.Blocks))
+	if d.FirstEvent >= 0 {
+		p.line("  the histories differ from event %d on", d.FirstEvent)
+	}
+}
+
+func (d *DeviceDiff) numberLines(p *page, title string, numbers []NumberDiff) {
+	if len(numbers) == 0 {
+		return
+	}
+	p.line("")
+	if title != "" {
+		p.line("  %s", title)
+	}
+	p.line("  %-20s%12s%12s%12s", "", "before", "after", "change")
+	for _, n := range numbers {
+		p.line("  %-20s%12s%12s%12s", n.Name, Bytes(n.Before), Bytes(n.After), signed(n.Delta()))
+	}
+}
+
+func signed(n int64) string {
+	if n > 0 {
+		return "+" + Bytes(n)
+	}
+	return Bytes(n)
+}
+
+func (d *DeviceDiff) stackLines(p *page) {
+	const shown = 20
+	if len(d.Stacks) == 0 {
+		return
+	}
+	p.line("")
+	p.line("  by stack")
+	for _, s := range d.Stacks[:min(shown, len(d.Stacks))] {
+		p.line("  %-9s%12s  %5d -> %-5d %s", s.Change, signed(s.Delta()), s.CountBefore, s.CountAfter, s.Name)
+	}
+	if more := len(d.Stacks) - shown; more > 0 {
+		p.line("  and %s more", plural(more, "stack"))
+	}
+}
+
+// rangeCounts sums ranges up by what became of them.
+func rangeCounts(ranges []RangeDiff) string {
+	var count [Vanished + 1]int
+	var bytes [Vanished + 1]int64
+	for _, r := range ranges {
+		count[r.Change]++
+		bytes[r.Change] += magnitude(r.Size)
+	}
+	var parts []string
+	for change, n := range count {
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s (%s)", n, Change(change), Bytes(bytes[change])))
+		}
+	}
+	if len(parts) == 0 {
+		return "the same"
+	}
+	return strings.Join(parts, ", ")
+}

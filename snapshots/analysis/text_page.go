@@ -1,0 +1,100 @@
+package analysis
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"memtop/snapshots/trace"
+)
+
+// page writes plain text in lines of limited width. Names come from files, so
+// nothing that could steer a terminal gets through.
+type page struct {
+	w     *bufio.Writer
+	width int
+}
+
+// narrowest is the width below which text is no longer cut, for want of room.
+const narrowest = 40
+
+func newPage(w io.Writer, width int) *page {
+	if width <= 0 {
+		width = 80
+	}
+	return &page{w: bufio.NewWriter(w), width: max(width, narrowest)}
+}
+
+// line writes one line, cut to the width.
+func (p *page) line(format string, args ...any) {
+	text := strings.TrimRight(fit(trace.Printable(fmt.Sprintf(format, args...)), p.width), " ")
+	p.w.WriteString(text)
+	p.w.WriteByte('\n')
+}
+
+// wrap writes text in as many lines as it needs, after a mark on the first and
+// under it on the others.
+func (p *page) wrap(mark, text string) {
+	indent := strings.Repeat(" ", cells(mark))
+	line := mark
+	for _, word := range strings.Fields(trace.Printable(text)) {
+		if cells(line)+1+cells(word) > p.width && strings.TrimSpace(line) != strings.TrimSpace(mark) {
+			p.line("%s", line)
+			line = indent
+		}
+		if line != mark && line != indent {
+			line += " "
+		}
+		line += word
+	}
+	p.line("%s", line)
+}
+
+// cells estimates how many terminal cells a text takes: two for the wide
+// characters of East Asia.
+func cells(text string) int {
+	n := 0
+	for _, r := range text {
+		n += runeCells(r)
+	}
+	return n
+}
+
+func runeCells(r rune) int {
+	switch {
+	case r >= 0x1100 && r <= 0x115f, r >= 0x2e80 && r <= 0xa4cf, r >= 0xac00 && r <= 0xd7a3,
+		r >= 0xf900 && r <= 0xfaff, r >= 0xfe30 && r <= 0xfe6f, r >= 0xff00 && r <= 0xff60, r >= 0x1f300 && r <= 0x1faff,
+		r >= 0x20000 && r <= 0x3fffd:
+		return 2
+	}
+	return 1
+}
+
+// cut stands where text was cut off.
+const cut = "..."
+
+// fit cuts text to a number of cells and marks the cut.
+func fit(text string, width int) string {
+	if cells(text) <= width {
+		return text
+	}
+	n := 0
+	for at := 0; at < len(text); {
+		r, size := utf8.DecodeRuneInString(text[at:])
+		if n += runeCells(r); n > width-len(cut) {
+			return text[:at] + cut
+		}
+		at += size
+	}
+	return text
+}
+
+// bar draws a part of a whole in up to width cells.
+func bar(part, whole int64, width int) string {
+	if whole <= 0 || part <= 0 {
+		return ""
+	}
+	return strings.Repeat("#", int((part*int64(width)+whole-1)/whole))
+}
