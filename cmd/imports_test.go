@@ -32,7 +32,9 @@ var picture = map[string][]string{
 		"charm.land/bubbletea/v2", "github.com/spf13/cobra", "github.com/spf13/pflag",
 		"github.com/charmbracelet/colorprofile", "github.com/charmbracelet/x/term",
 	},
-	"cmd/memtop/benchopen": {"github.com/creack/pty", "github.com/hinshun/vt10x"},
+	// What only the end-to-end test and the benchmark use.
+	"cmd/memtop/benchopen": {"cmd/memtop/terminal"},
+	"cmd/memtop/terminal":  {"github.com/creack/pty", "github.com/hinshun/vt10x"},
 }
 
 type goPackage struct {

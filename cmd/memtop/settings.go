@@ -67,7 +67,7 @@ func (a *app) fill(cmd *cobra.Command) error {
 		if err != nil || f.Changed || slices.Contains(noEnvironment, f.Name) {
 			return
 		}
-		if value, ok := os.LookupEnv(environmentName(f.Name)); ok {
+		if value := os.Getenv(environmentName(f.Name)); value != "" {
 			err = set(cmd, f, value, environmentName(f.Name))
 		} else if value, ok := config[f.Name]; ok {
 			err = set(cmd, f, value, configPath())

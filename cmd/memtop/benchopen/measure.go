@@ -1,0 +1,180 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"memtop/cmd/memtop/terminal"
+)
+
+// sample is what one turn measured.
+type sample struct {
+	load       time.Duration // CPython's pickle.load
+	loadPeak   int64
+	report     time.Duration // memtop report --json, start to end
+	reportPeak int64
+	firstFrame time.Duration // memtop open, start to the first frame
+	usable     time.Duration // start to the overview
+	openPeak   int64
+}
+
+func measure(ctx context.Context, o options, path string, copies int) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if err := warm(path); err != nil {
+		return err
+	}
+	var samples []sample
+	for i := range o.runs {
+		s, err := turn(ctx, o.memtop, path)
+		if err != nil {
+			return err
+		}
+		fmt.Printf("turn %d: pickle.load %.2f s, report %.2f s, first frame %.0f ms, usable %.2f s\n",
+			i+1, s.load.Seconds(), s.report.Seconds(), 1000*s.firstFrame.Seconds(), s.usable.Seconds())
+		samples = append(samples, s)
+	}
+	return table(os.Stdout, samples, copies, info.Size())
+}
+
+// warm reads the file once, so that no turn waits for the disk.
+func warm(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close() // only read from
+	_, err = io.Copy(io.Discard, f)
+	return err
+}
+
+func turn(ctx context.Context, memtop, path string) (sample, error) {
+	var s sample
+	for _, part := range []func(context.Context, string, string) error{s.python, s.runReport, s.runOpen} {
+		if err := part(ctx, memtop, path); err != nil {
+			return s, err
+		}
+	}
+	return s, nil
+}
+
+// loadScript prints how long pickle.load takes, without starting Python.
+const loadScript = `import pickle, sys, time
+with open(sys.argv[1], "rb") as f:
+    start = time.perf_counter()
+    snapshot = pickle.load(f)
+    print(time.perf_counter() - start, flush=True)
+import os
+os._exit(0)`
+
+func (s *sample) python(ctx context.Context, _, path string) error {
+	command := exec.CommandContext(ctx, "python3", "-c", loadScript, path)
+	out, err := command.Output()
+	if err != nil {
+		return fmt.Errorf("pickle.load: %w", err)
+	}
+	seconds, err := strconv.ParseFloat(strings.TrimSpace(string(out)), 64)
+	if err != nil {
+		return fmt.Errorf("pickle.load: %w", err)
+	}
+	s.load = time.Duration(seconds * float64(time.Second))
+	s.loadPeak = terminal.PeakMemory(command.ProcessState)
+	return nil
+}
+
+func (s *sample) runReport(ctx context.Context, memtop, path string) error {
+	command := exec.CommandContext(ctx, memtop, "report", "--json", path)
+	var told bytes.Buffer
+	command.Stderr = &told
+	start := time.Now()
+	if err := command.Run(); err != nil {
+		return fmt.Errorf("memtop report: %w: %s", err, told.Bytes())
+	}
+	s.report = time.Since(start)
+	s.reportPeak = terminal.PeakMemory(command.ProcessState)
+	return nil
+}
+
+func (s *sample) runOpen(ctx context.Context, memtop, path string) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
+	defer cancel()
+	start := time.Now()
+	t, err := terminal.Start(exec.CommandContext(ctx, memtop, "open", path), 120, 40)
+	if err != nil {
+		return err
+	}
+	drawn := func(text string) bool { return strings.TrimSpace(text) != "" }
+	if err := t.Until(ctx, drawn); err != nil {
+		return err
+	}
+	s.firstFrame = time.Since(start)
+	if err := t.Until(ctx, func(text string) bool { return strings.Contains(text, overviewMark) }); err != nil {
+		return err
+	}
+	s.usable = time.Since(start)
+	if err := t.Press("q"); err != nil {
+		return err
+	}
+	_, s.openPeak, err = t.Wait(ctx)
+	return err
+}
+
+// overviewMark stands on every page once a file is loaded, and not before.
+const overviewMark = "device 0"
+
+// table prints medians and what they are compared with.
+func table(out io.Writer, samples []sample, copies int, fileBytes int64) error {
+	load := median(samples, func(s sample) time.Duration { return s.load })
+	report := median(samples, func(s sample) time.Duration { return s.report })
+	frame := median(samples, func(s sample) time.Duration { return s.firstFrame })
+	usable := median(samples, func(s sample) time.Duration { return s.usable })
+	reportPeak := worst(samples, func(s sample) int64 { return s.reportPeak })
+	openPeak := worst(samples, func(s sample) int64 { return s.openPeak })
+	loadPeak := worst(samples, func(s sample) int64 { return s.loadPeak })
+
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	row := func(name, value, promise string) { fmt.Fprintf(w, "%s\t%s\t%s\n", name, value, promise) }
+	row(fmt.Sprintf("%d copies", copies), mebibytes(fileBytes), fmt.Sprintf("medians of %d", len(samples)))
+	row("pickle.load", seconds(load), "peak "+mebibytes(loadPeak))
+	row("memtop report --json", seconds(report), fmt.Sprintf("%.0f MB/s", float64(fileBytes)/1e6/report.Seconds()))
+	row("  times faster", fmt.Sprintf("%.1f", load.Seconds()/report.Seconds()), "promised 8, aim 15")
+	row("  peak memory", mebibytes(reportPeak), "")
+	row("  of the file's size", fmt.Sprintf("%.2f", float64(reportPeak)/float64(fileBytes)), "promised 0.75, aim 0.5")
+	row("memtop open, first frame", fmt.Sprintf("%.0f ms", 1000*frame.Seconds()), "promised 150 ms")
+	row("  usable", seconds(usable), "")
+	row("  after the report's time", seconds(usable-report), "promised 0.2 s")
+	row("  peak memory", mebibytes(openPeak), fmt.Sprintf("%.2f of the file's size", float64(openPeak)/float64(fileBytes)))
+	return w.Flush()
+}
+
+func seconds(d time.Duration) string { return fmt.Sprintf("%.3f s", d.Seconds()) }
+
+func mebibytes(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }
+
+func median(samples []sample, of func(sample) time.Duration) time.Duration {
+	values := make([]time.Duration, len(samples))
+	for i, s := range samples {
+		values[i] = of(s)
+	}
+	slices.Sort(values)
+	return values[len(values)/2]
+}
+
+func worst(samples []sample, of func(sample) int64) int64 {
+	var most int64
+	for _, s := range samples {
+		most = max(most, of(s))
+	}
+	return most
+}

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"memtop/snapshots/pytorch"
+	"memtop/snapshots/pytorch/pytorchtest"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"memtop": main})
+}
+
+// TestScripts runs testdata/script, where memtop is the real program.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script",
+		Condition: func(name string) (bool, error) {
+			if name == "root" {
+				return os.Geteuid() == 0, nil
+			}
+			return false, errors.New("unknown condition " + name)
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"fails":    fails,
+			"snapshot": snapshot,
+			"cut":      cut,
+		},
+	})
+}
+
+// fails runs a command that must leave with an exit code and say one line that
+// matches a pattern:
+//
+//	fails CODE PATTERN COMMAND...
+func fails(ts *testscript.TestScript, _ bool, args []string) {
+	err := ts.Exec(args[2], args[3:]...)
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) {
+		ts.Fatalf("it did not fail: %v", err)
+	}
+	if got := strconv.Itoa(exit.ExitCode()); got != args[0] {
+		ts.Fatalf("exit code %s, want %s", got, args[0])
+	}
+	told := ts.ReadFile("stderr")
+	if strings.Count(told, "\n") != 1 || !strings.HasPrefix(told, "memtop: ") {
+		ts.Fatalf("standard error is not one line of memtop's: %q", told)
+	}
+	if !regexp.MustCompile(args[1]).MatchString(told) {
+		ts.Fatalf("standard error is %q, want it to match %q", told, args[1])
+	}
+}
+
+// snapshot writes a small random snapshot:
+//
+//	snapshot FILE SEED
+func snapshot(ts *testscript.TestScript, _ bool, args []string) {
+	seed, err := strconv.ParseUint(args[1], 10, 64)
+	ts.Check(err)
+	f, err := os.Create(ts.MkAbs(args[0]))
+	ts.Check(err)
+	t := pytorchtest.Random(pytorchtest.Options{Seed: seed, Operations: 300})
+	ts.Check(errors.Join(pytorch.Write(f, t), f.Close()))
+}
+
+// cut leaves the first bytes of a file:
+//
+//	cut FILE BYTES
+func cut(ts *testscript.TestScript, _ bool, args []string) {
+	n, err := strconv.ParseInt(args[1], 10, 64)
+	ts.Check(err)
+	ts.Check(os.Truncate(ts.MkAbs(args[0]), n))
+}

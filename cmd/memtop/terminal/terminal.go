@@ -1,0 +1,140 @@
+// Package terminal runs a program in a pseudo-terminal and reads its screen, as
+// a person would. The end-to-end test and the benchmark of memtop use it; the
+// program itself does not.
+package terminal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+
+	"github.com/creack/pty"
+	"github.com/hinshun/vt10x"
+)
+
+// Terminal is a program on a screen. Its methods may be called by one goroutine
+// at a time.
+type Terminal struct {
+	cmd    *exec.Cmd
+	pty    *os.File
+	screen vt10x.Terminal
+	done   chan struct{} // closed by follow when the program's output ends
+
+	mu      sync.Mutex
+	changed chan struct{} // closed and replaced by follow when output came
+}
+
+// Start runs cmd on a screen of w×h cells. The caller must call Wait or Kill.
+func Start(cmd *exec.Cmd, w, h int) (*Terminal, error) {
+	if cmd.Env == nil {
+		cmd.Env = append(os.Environ(), "TERM=xterm-256color", "COLORTERM=truecolor")
+	}
+	f, err := pty.StartWithSize(cmd, &pty.Winsize{Cols: uint16(w), Rows: uint16(h)})
+	if err != nil {
+		return nil, fmt.Errorf("starting %s in a pseudo-terminal: %w", cmd.Path, err)
+	}
+	t := &Terminal{
+		cmd: cmd, pty: f, done: make(chan struct{}), changed: make(chan struct{}),
+		screen: vt10x.New(vt10x.WithWriter(f), vt10x.WithSize(w, h)),
+	}
+	go t.follow()
+	return t, nil
+}
+
+// follow draws the program's output until it ends. It is waited for by Wait and
+// Kill.
+func (t *Terminal) follow() {
+	defer close(t.done)
+	filter := sequenceFilter{out: t.screen}
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := t.pty.Read(buf)
+		if n > 0 {
+			filter.write(buf[:n])
+			t.mu.Lock()
+			close(t.changed)
+			t.changed = make(chan struct{})
+			t.mu.Unlock()
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// Text returns the screen's rows, without colours, trailing blanks cut.
+func (t *Terminal) Text() string {
+	rows := strings.Split(t.screen.String(), "\n")
+	for i := range rows {
+		rows[i] = strings.TrimRight(rows[i], " ")
+	}
+	return strings.Join(rows, "\n")
+}
+
+// Until waits until the screen's text satisfies ok.
+func (t *Terminal) Until(ctx context.Context, ok func(text string) bool) error {
+	for {
+		t.mu.Lock()
+		changed := t.changed
+		t.mu.Unlock()
+		if ok(t.Text()) {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-t.done:
+			if ok(t.Text()) {
+				return nil
+			}
+			return errors.New("the program ended before its screen showed what was awaited")
+		case <-ctx.Done():
+			return fmt.Errorf("the screen never showed what was awaited: %w", ctx.Err())
+		}
+	}
+}
+
+// Press types keys, given as the bytes that a terminal sends for them.
+func (t *Terminal) Press(keys string) error {
+	_, err := io.WriteString(t.pty, keys)
+	return err
+}
+
+// Resize changes the size of the screen and tells the program.
+func (t *Terminal) Resize(w, h int) error {
+	t.screen.Resize(w, h)
+	return pty.Setsize(t.pty, &pty.Winsize{Cols: uint16(w), Rows: uint16(h)})
+}
+
+// Wait waits for the program to end and returns its exit code and the most
+// memory it had, in bytes.
+func (t *Terminal) Wait(ctx context.Context) (code int, peak int64, err error) {
+	stop := context.AfterFunc(ctx, func() { _ = t.cmd.Process.Kill() }) // it may have ended
+	defer stop()
+	err = t.cmd.Wait()
+	<-t.done
+	err = errors.Join(err, t.pty.Close())
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		err = nil
+	}
+	if ctx.Err() != nil {
+		err = fmt.Errorf("the program did not end: %w", ctx.Err())
+	}
+	return t.cmd.ProcessState.ExitCode(), PeakMemory(t.cmd.ProcessState), err
+}
+
+// PeakMemory returns the most memory that an ended process had resident, in
+// bytes, mapped files included.
+func PeakMemory(state *os.ProcessState) int64 {
+	usage, ok := state.SysUsage().(*syscall.Rusage)
+	if !ok {
+		return 0
+	}
+	return usage.Maxrss << 10
+}
