@@ -1,0 +1,82 @@
+package device
+
+import "fmt"
+
+// AttentionKind names an implementation. All give the same result but for
+// rounding; they differ in the memory they keep.
+type AttentionKind uint8
+
+// The implementations, and what each keeps for its backward operation.
+const (
+	// Naive keeps the probabilities, [Batch, Heads, Queries, Keys].
+	Naive AttentionKind = iota
+	// Chunked computes the scores of Chunk queries at a time, keeps one number
+	// per query, and computes the scores again in the backward operation.
+	Chunked
+	// Flash works in tiles that stay in the processor, never holds a row of
+	// scores, and keeps one number per query.
+	Flash
+	attentionCount
+)
+
+// String returns "naive", "chunked" or "flash".
+func (k AttentionKind) String() string {
+	if k >= attentionCount {
+		return fmt.Sprintf("AttentionKind(%d)", uint8(k))
+	}
+	return [attentionCount]string{"naive", "chunked", "flash"}[k]
+}
+
+// Heads is an operand of attention: the element (batch, head, row, d) is
+// Array[batch·BatchStride + head·HeadStride + row·RowStride + d]. So queries,
+// keys and values may lie side by side in the output of one projection.
+type Heads struct {
+	Array
+	BatchStride, HeadStride, RowStride int
+}
+
+// Attention describes O = softmax(scale·Q·Kᵀ)·V for every batch and head. Q and
+// O have Queries rows of Dim elements, K and V have Keys. With Causal, query i
+// sees keys j ≤ i + Keys − Queries.
+type Attention struct {
+	Kind                             AttentionKind
+	Batch, Heads, Queries, Keys, Dim int
+	Causal                           bool
+	Scale                            float64 // 0 means 1/√Dim
+	Q, K, V, O                       Heads
+	// Probs is what Naive keeps: contiguous [Batch, Heads, Queries, Keys],
+	// floating-point of any type.
+	Probs Array
+	// LSE is what the others keep, log Σ e^score: contiguous
+	// [Batch, Heads, Queries], float32 (float64 when Q is).
+	LSE Array
+	// Chunk is the number of queries that Chunked takes at once; 0 means 64.
+	Chunk int
+	// Work is scratch of at least AttentionWorkspace bytes.
+	Work Buffer
+}
+
+// AttentionBackward describes the gradients of A. DQ, DK and DV are overwritten.
+type AttentionBackward struct {
+	A              Attention
+	DO, DQ, DK, DV Heads
+	// Work is scratch of at least AttentionBackwardWorkspace bytes; A.Work is
+	// not used.
+	Work Buffer
+}
+
+// Attentions mixes rows by their likeness.
+type Attentions interface {
+	// Attention computes a. It writes O, and Probs or LSE.
+	Attention(a Attention)
+	// AttentionBackward computes, with P the probabilities,
+	// dV = Pᵀ·dO, dP = dO·Vᵀ, dS = P·(dP − rowsum(dO·O)), dQ = scale·dS·K,
+	// dK = scale·dSᵀ·Q. Flash and Chunked read O, and Naive Probs.
+	AttentionBackward(a AttentionBackward)
+	// AttentionWorkspace returns the bytes of scratch that Attention needs for
+	// a, whose arrays may be absent but for their types.
+	AttentionWorkspace(a Attention) int64
+	// AttentionBackwardWorkspace returns the bytes of scratch that
+	// AttentionBackward needs for a.
+	AttentionBackwardWorkspace(a Attention) int64
+}

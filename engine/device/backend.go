@@ -1,0 +1,69 @@
+package device
+
+// Backend is everything a device computes. See the package documentation for
+// the rules that hold for all of it. A Backend belongs to one goroutine at a
+// time.
+type Backend interface {
+	Transfers
+	Elementwise
+	Shapes
+	Reductions
+	MatMuls
+	Normalizations
+	Losses
+	Lookups
+	Random
+	Attentions
+	Convolutions
+	Optimizers
+	Scaling
+}
+
+// Transfers moves bytes between the host and the device and within the device.
+type Transfers interface {
+	// Upload copies len(src) bytes to the start of dst. src may be reused when
+	// the call returns.
+	Upload(dst Buffer, src []byte)
+	// Download waits for every operation before it, then copies len(dst) bytes
+	// from the start of src. It returns the first failure of the queue. It is
+	// the only way by which a value reaches the host.
+	Download(dst []byte, src Buffer) error
+	// Copy copies src.Bytes bytes; the ranges may overlap.
+	Copy(dst, src Buffer)
+	// Synchronize waits for every operation before it and returns the first
+	// failure of the queue.
+	Synchronize() error
+}
+
+// Shapes rearranges elements.
+type Shapes interface {
+	// CopyStrided copies the elements of src to dst for every index of shape
+	// (at most eight dimensions). Both have the same type. It makes views
+	// contiguous (permute, transpose, slice, expand), and with a strided dst
+	// writes into a slice. Two indexes must not meet in one element of dst.
+	CopyStrided(dst, src Strided, shape []int)
+}
+
+// Reduction names what Reduce does to the elements of one group.
+type Reduction uint8
+
+// The reductions.
+const (
+	Sum Reduction = iota
+	Mean
+	Max // NaN when there is one
+)
+
+// Reductions makes fewer numbers of many, in an order that is fixed by the
+// sizes alone.
+type Reductions interface {
+	// Reduce treats src as [outer, n, inner] and reduces the middle:
+	// dst[o,i] = r(src[o,0,i] … src[o,n-1,i]). outer·inner = dst.Len. With
+	// outer 1 it is the gradient of an operand that was broadcast over leading
+	// dimensions; with outer and inner 1 it reduces everything.
+	Reduce(r Reduction, dst, src Array, outer, n, inner int)
+	// Norm2 sets dst (one element, float32 or float64) to the square root of
+	// the sum of the squares of all elements of all of list; squares are added
+	// in float64. No arrays: 0.
+	Norm2(dst Array, list []Array)
+}

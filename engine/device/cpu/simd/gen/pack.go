@@ -1,0 +1,109 @@
+package main
+
+import "fmt"
+
+// transpose writes func name(dst, src *float32, blocks, dstStride, srcStride
+// int) for strips of four or eight rows: strip rows of src, blocks·strip numbers
+// each, become blocks·strip rows of strip numbers in dst.
+func transpose(w *writer, name string, strip int) {
+	w.function(fmt.Sprintf("%s turns %d rows into columns.", name, strip), name, 40)
+	for i, register := range []string{"DI", "SI", "CX", "R8", "R9"} {
+		w.op("MOVQ %s+%d(FP), %s", []string{"dst", "src", "blocks", "dstStride", "srcStride"}[i], 8*i, register)
+	}
+	w.op("SHLQ $2, R8")
+	w.op("SHLQ $2, R9")
+	w.op("LEAQ (R9)(R9*2), R10")
+	top := w.label("loop")
+	w.mark(top)
+	w.op("LEAQ (SI)(R9*4), R11")
+	register := map[int]string{4: "X", 8: "Y"}[strip]
+	for row := range strip {
+		base := []string{"SI", "R11"}[row/4]
+		w.op("VMOVUPS (%s)%s, %s%d", base, []string{"", "(R9*1)", "(R9*2)", "(R10*1)"}[row%4], register, row)
+	}
+	exchange(w, register, strip)
+	w.op("ADDQ $%d, SI", 4*strip)
+	w.op("DECQ CX")
+	w.op("JNE %s", top)
+	w.finish()
+}
+
+// exchange transposes registers 0…strip−1 through 8…15 and stores the columns.
+func exchange(w *writer, r string, strip int) {
+	for pair := range strip / 2 { // 8+2p and 9+2p: rows 2p and 2p+1 interleaved
+		w.op("VUNPCKLPS %s%d, %s%d, %s%d", r, 2*pair+1, r, 2*pair, r, 8+2*pair)
+		w.op("VUNPCKHPS %s%d, %s%d, %s%d", r, 2*pair+1, r, 2*pair, r, 9+2*pair)
+	}
+	for half := range strip / 4 { // 0…3: four rows of every column; 4…7: the other four
+		for i := range 2 {
+			from := 8 + 4*half + i
+			w.op("VSHUFPS $0x44, %s%d, %s%d, %s%d", r, from+2, r, from, r, 4*half+2*i)
+			w.op("VSHUFPS $0xee, %s%d, %s%d, %s%d", r, from+2, r, from, r, 4*half+2*i+1)
+		}
+	}
+	for column := range strip {
+		result := fmt.Sprintf("%s%d", r, column)
+		if strip == 8 { // columns 0…3 are in the lower halves, 4…7 in the upper
+			result = "Y8"
+			w.op("VPERM2F128 %s, Y%d, Y%d, Y8", []string{"$0x20", "$0x31"}[column/4], 4+column%4, column%4)
+		}
+		w.op("VMOVUPS %s, (DI)", result)
+		w.op("ADDQ R8, DI")
+	}
+}
+
+// conversions writes the casts between float32 and the halves: func(dst, src,
+// n), n a multiple of eight.
+func conversions(w *writer) {
+	cast(w, "widenBFloat16AVX", 16, 32, func() {
+		w.op("VPMOVZXWD (SI), Y0")
+		w.op("VPSLLD $16, Y0, Y0")
+		w.op("VMOVUPS Y0, (DI)")
+	})
+	cast(w, "widenFloat16AVX", 16, 32, func() {
+		w.op("VCVTPH2PS (SI), Y0")
+		w.op("VMOVUPS Y0, (DI)")
+	})
+	cast(w, "narrowFloat16AVX", 32, 16, func() {
+		w.op("VMOVUPS (SI), Y0")
+		w.op("VCVTPS2PH $0, Y0, (DI)")
+	})
+	cast(w, "narrowBFloat16AVX", 32, 16, func() { narrowBFloat16(w) })
+}
+
+// narrowBFloat16 rounds to nearest even by adding 0x7fff plus the lowest kept
+// bit; a NaN instead keeps its upper half and becomes quiet.
+func narrowBFloat16(w *writer) {
+	w.op("VMOVUPS (SI), Y0")
+	w.op("VPSRLD $16, Y0, Y1")
+	w.op("VPAND Y15, Y1, Y2")
+	w.op("VPADDD Y14, Y2, Y2")
+	w.op("VPADDD Y0, Y2, Y2")
+	w.op("VPSRLD $16, Y2, Y2")
+	w.op("VPOR Y13, Y1, Y1")
+	w.op("VCMPPS $3, Y0, Y0, Y3")
+	w.op("VBLENDVPS Y3, Y1, Y2, Y2")
+	w.op("VEXTRACTI128 $1, Y2, X3")
+	w.op("VPACKUSDW X3, X2, X2")
+	w.op("VMOVUPS X2, (DI)")
+}
+
+func cast(w *writer, name string, from, to int, body func()) {
+	w.function(name+" converts n numbers, eight at a time.", name, 24)
+	w.op("MOVQ dst+0(FP), DI")
+	w.op("MOVQ src+8(FP), SI")
+	w.op("MOVQ n+16(FP), CX")
+	for i, constant := range []int{1, 0x7fff, 0x40} {
+		w.op("MOVL $%#x, AX", constant)
+		w.op("VMOVD AX, X%d", 15-i)
+		w.op("VPBROADCASTD X%d, Y%d", 15-i, 15-i)
+	}
+	top := w.label("loop")
+	w.mark(top)
+	body()
+	w.op("ADDQ $%d, SI", from)
+	w.op("ADDQ $%d, DI", to)
+	w.op("SUBQ $8, CX")
+	w.op("JGT %s", top)
+	w.finish()
+}

@@ -1,0 +1,38 @@
+// Package simd holds the few loops of the embedded device that are worth
+// assembly: the inner kernels of the matrix product, packing, and conversions
+// to and from the 16-bit types. Every one has a plain Go form that gives the
+// same result (the product's differs in rounding, for it lacks a fused
+// multiply-add) and runs where the processor has no AVX2.
+//
+// It knows nothing of devices, types or threads. All functions are safe for
+// concurrent use on disjoint outputs, and never allocate.
+package simd
+
+//go:generate go run ./gen simd_amd64.s
+
+// Product is a micro-kernel of the matrix product on a tile of Rows × Cols
+// numbers.
+//
+// Run sets c[i·stride+j] to Σ a[p·Rows+i]·b[p·Cols+j] over p from 0 to k−1, plus
+// what c held when add is set. a and b are packed panels. Sums run in the order
+// of p, by fused multiply-add in the assembly kernels, so these agree to the bit.
+type Product struct {
+	Name       string
+	Rows, Cols int
+	Run        func(k int, a, b, c *float32, stride int, add bool)
+	// Peak runs n rounds of PeakFlops floating-point operations each without
+	// touching memory; nil where there is no assembly.
+	Peak      func(n int)
+	PeakFlops int
+}
+
+// Best returns the fastest kernel of this processor.
+func Best() Product {
+	return Products()[0]
+}
+
+// Widest is the largest number of rows that any kernel packs, and of columns.
+const (
+	MaxRows = 12
+	MaxCols = 32
+)

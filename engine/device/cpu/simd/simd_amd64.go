@@ -1,0 +1,48 @@
+package simd
+
+import "golang.org/x/sys/cpu"
+
+//go:noescape
+func productAVX2(k int, a, b, c *float32, stride int, add bool)
+
+//go:noescape
+func productAVX512(k int, a, b, c *float32, stride int, add bool)
+
+func peakAVX2(n int)
+
+func peakAVX512(n int)
+
+//go:noescape
+func transpose4(dst, src *float32, blocks, dstStride, srcStride int)
+
+//go:noescape
+func transpose8(dst, src *float32, blocks, dstStride, srcStride int)
+
+//go:noescape
+func widenBFloat16AVX(dst *float32, src *uint16, n int)
+
+//go:noescape
+func widenFloat16AVX(dst *float32, src *uint16, n int)
+
+//go:noescape
+func narrowBFloat16AVX(dst *uint16, src *float32, n int)
+
+//go:noescape
+func narrowFloat16AVX(dst *uint16, src *float32, n int)
+
+// wide says that the processor has AVX2 and FMA. All such processors also
+// convert binary16 (F16C).
+var wide = cpu.X86.HasAVX2 && cpu.X86.HasFMA
+
+// Products returns the kernels that run on this processor, fastest first. The
+// last is plain Go.
+func Products() []Product {
+	var found []Product
+	if cpu.X86.HasAVX512F {
+		found = append(found, Product{"AVX-512 12×32", 12, 32, productAVX512, peakAVX512, 24 * 32})
+	}
+	if wide {
+		found = append(found, Product{"AVX2 6×16", 6, 16, productAVX2, peakAVX2, 12 * 16})
+	}
+	return append(found, plain)
+}

@@ -1,0 +1,148 @@
+package simd
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"memtop/engine/device"
+)
+
+func random(r *rand.Rand, n int) []float32 {
+	x := make([]float32, n)
+	for i := range x {
+		x[i] = float32(r.NormFloat64())
+	}
+	return x
+}
+
+func TestProductKernelsAgreeWithFloat64Sums(t *testing.T) {
+	for _, kernel := range Products() {
+		for _, k := range []int{0, 1, 2, 3, 4, 5, 7, 64, 257} {
+			for _, add := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s k=%d add=%v", kernel.Name, k, add), func(t *testing.T) {
+					checkProduct(t, kernel, k, add)
+				})
+			}
+		}
+	}
+}
+
+func checkProduct(t *testing.T, kernel Product, k int, add bool) {
+	t.Helper()
+	r := rand.New(rand.NewPCG(1, uint64(k)))
+	stride := kernel.Cols + 3
+	a, b := random(r, kernel.Rows*k+1), random(r, kernel.Cols*k+1)
+	c := random(r, kernel.Rows*stride)
+	before := append([]float32(nil), c...)
+	kernel.Run(k, &a[0], &b[0], &c[0], stride, add)
+	for i := range kernel.Rows {
+		for j := range stride {
+			want := float64(before[i*stride+j])
+			if j < kernel.Cols {
+				if !add {
+					want = 0
+				}
+				for p := range k {
+					want += float64(a[p*kernel.Rows+i]) * float64(b[p*kernel.Cols+j])
+				}
+			}
+			if got := float64(c[i*stride+j]); math.Abs(got-want) > 1e-5*float64(k+1) {
+				t.Fatalf("row %d column %d: got %v, want %v", i, j, got, want)
+			}
+		}
+	}
+}
+
+func TestInterleaveTransposesEveryShape(t *testing.T) {
+	r := rand.New(rand.NewPCG(2, 2))
+	for rows := 1; rows <= MaxCols; rows++ {
+		for _, k := range []int{0, 1, 3, 4, 7, 8, 9, 16, 23} {
+			dstStride, srcStride := rows+rows%3, k+2
+			src, dst := random(r, rows*srcStride+1), make([]float32, k*dstStride+1)
+			Interleave(dst, src, rows, k, dstStride, srcStride)
+			for i := range rows {
+				for p := range k {
+					if got, want := dst[p*dstStride+i], src[i*srcStride+p]; got != want {
+						t.Fatalf("%d rows, k %d: row %d column %d: got %v, want %v", rows, k, i, p, got, want)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestConversionsAgreeWithTheScalarOnesOnEveryPattern(t *testing.T) {
+	patterns := make([]uint16, 1<<16)
+	for i := range patterns {
+		patterns[i] = uint16(i)
+	}
+	values := make([]float32, len(patterns))
+	back := make([]uint16, len(patterns))
+	tests := map[string]struct {
+		widen  func([]float32, []uint16)
+		narrow func([]uint16, []float32)
+		one    func(uint16) float32
+		round  func(float32) uint16
+	}{
+		"bfloat16": {WidenBFloat16, NarrowBFloat16, device.BFloat16ToFloat32, device.Float32ToBFloat16},
+		"float16":  {WidenFloat16, NarrowFloat16, device.Float16ToFloat32, device.Float32ToFloat16},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			test.widen(values, patterns)
+			for i, got := range values {
+				if want := test.one(uint16(i)); math.Float32bits(got) != math.Float32bits(want) {
+					t.Fatalf("widen %#04x: got %#08x, want %#08x", i, math.Float32bits(got), math.Float32bits(want))
+				}
+			}
+			// Every upper half with lower halves around the rounding points.
+			for _, low := range []uint32{0, 1, 0xfff, 0x1000, 0x1001, 0x7fff, 0x8000, 0x8001, 0xffff} {
+				for i := range values {
+					values[i] = math.Float32frombits(uint32(i)<<16 | low)
+				}
+				test.narrow(back, values)
+				for i, got := range back {
+					if want := test.round(values[i]); got != want {
+						t.Fatalf("narrow %#08x: got %#04x, want %#04x", math.Float32bits(values[i]), got, want)
+					}
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkPeak measures what the processor could do: multiply-adds on
+// registers alone, one thread. Compare BenchmarkMatMul with it.
+func BenchmarkPeak(b *testing.B) {
+	for _, kernel := range Products() {
+		if kernel.Peak == nil {
+			continue
+		}
+		b.Run(kernel.Name, func(b *testing.B) {
+			const rounds = 10000
+			for b.Loop() {
+				kernel.Peak(rounds)
+			}
+			b.ReportMetric(float64(b.N)*rounds*float64(kernel.PeakFlops)/1e9/b.Elapsed().Seconds(), "GFLOP/s")
+		})
+	}
+}
+
+// BenchmarkProduct measures a kernel on panels that stay in the first cache.
+func BenchmarkProduct(b *testing.B) {
+	for _, kernel := range Products() {
+		b.Run(kernel.Name, func(b *testing.B) {
+			const k = 256
+			r := rand.New(rand.NewPCG(1, 1))
+			x, y := random(r, kernel.Rows*k), random(r, kernel.Cols*k)
+			c := make([]float32, kernel.Rows*kernel.Cols)
+			for b.Loop() {
+				kernel.Run(k, &x[0], &y[0], &c[0], kernel.Cols, true)
+			}
+			flops := 2 * k * float64(kernel.Rows*kernel.Cols)
+			b.ReportMetric(float64(b.N)*flops/1e9/b.Elapsed().Seconds(), "GFLOP/s")
+		})
+	}
+}

@@ -1,0 +1,41 @@
+package device
+
+// CrossEntropy describes the loss of Rows predictions among Classes classes.
+//
+// Logits are [Rows, Classes]; Targets [Rows], Int32 or Int64, each a class or
+// IgnoreIndex (PyTorch's default is −100; rows so marked count for nothing).
+// LSE is [Rows] and Loss and Count one element each, float32 (float64 when
+// Logits are). The forward operation writes LSE, Loss and Count; the backward
+// one reads LSE and Count.
+type CrossEntropy struct {
+	Rows, Classes int
+	IgnoreIndex   int64
+	Logits        Array
+	Targets       Array
+	LSE           Array // log Σ e^logit of every row
+	Loss          Array
+	Count         Array // rows that are not ignored
+}
+
+// Losses turns predictions into one number.
+type Losses interface {
+	// CrossEntropy sets Loss to the mean over counted rows of lse − logit of
+	// the target: 0/0 = NaN when every row is ignored, as PyTorch's is. A
+	// target that is no class and not IgnoreIndex is a failure of the queue.
+	CrossEntropy(c CrossEntropy)
+	// CrossEntropyBackward sets dlogits, [Rows, Classes], to
+	// (e^(logit−lse) − [class is the target]) · dloss / Count, and 0 in ignored
+	// rows. dloss is one element. dlogits may be Logits.
+	CrossEntropyBackward(dlogits Array, c CrossEntropy, dloss Array)
+}
+
+// Lookups reads and writes rows by number.
+type Lookups interface {
+	// Gather sets row i of dst to row ids[i] of table: dst is [ids.Len, cols],
+	// table [rows, cols], ids Int32 or Int64. dst and table are of one type. An
+	// id outside of [0, rows) is a failure of the queue.
+	Gather(dst, table, ids Array, rows, cols int)
+	// ScatterAdd adds row i of src to row ids[i] of table, in the order of i:
+	// the gradient of Gather. Types may differ.
+	ScatterAdd(table, src, ids Array, rows, cols int)
+}

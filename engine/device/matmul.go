@@ -1,0 +1,39 @@
+package device
+
+// MatMul describes C = act(alpha·op(A)·op(B) + beta·C + bias) for a batch of
+// matrices. Storage is row-major; op is the transpose where asked for. A, B and
+// C are floating-point of any types; products are summed in float32 (float64
+// when all three are float64), in an order fixed by K alone.
+type MatMul struct {
+	C, A, B Array
+	// op(A) is M×K, op(B) is K×N, C is M×N.
+	M, N, K int
+	// TransA says that A is stored K×M, TransB that B is stored N×K, as the
+	// weight of a linear layer is.
+	TransA, TransB bool
+	// Elements from one stored row to the next; 0 means contiguous rows.
+	LDA, LDB, LDC int
+	// Batch is the number of matrices, 0 meaning 1. StrideA and StrideB are the
+	// elements from one to the next, where 0 uses the same matrix every time;
+	// StrideC 0 means M rows.
+	Batch                     int
+	StrideA, StrideB, StrideC int
+	// Alpha scales the product; 0 means 1. Beta scales what C held, which is
+	// not read when Beta is 0.
+	Alpha, Beta float64
+	// Bias, when given, has N elements, added to every row.
+	Bias Array
+	// Activation, applied last when Activate is set, is GELU, GELUTanh, ReLU or
+	// SiLU. Pre, when given, gets the value before it, laid out as C is, for
+	// UnaryBackward.
+	Activate   bool
+	Activation UnaryOp
+	Pre        Array
+}
+
+// MatMuls multiplies matrices.
+type MatMuls interface {
+	// MatMul computes m. Gradients are MatMul again: dA = dC·Bᵀ, dB = Aᵀ·dC,
+	// and the bias's by Reduce over rows.
+	MatMul(m MatMul)
+}
