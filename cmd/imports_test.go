@@ -26,6 +26,14 @@ var picture = map[string][]string{
 		"tui/...", "snapshots/analysis", "snapshots/trace",
 		"charm.land/...", "github.com/charmbracelet/...",
 	},
+	// The engine: each package on those before it, and none on the probe.
+	"engine/alloc": {"snapshots/trace"},
+	"engine/device/...": {
+		"engine/device/...", "engine/alloc", "snapshots/trace", "github.com/ebitengine/purego", "golang.org/x/sys/cpu",
+	},
+	"engine/tensor":   {"engine/device/...", "engine/alloc", "snapshots/trace"},
+	"engine/autograd": {"engine/tensor", "engine/device", "snapshots/trace"},
+
 	"cmd": {},
 	"cmd/memtop": {
 		"tui", "snapshots", "snapshots/analysis", "snapshots/pytorch", "snapshots/trace",
@@ -71,6 +79,8 @@ func TestImportsTableRefusesWhatIsNotInIt(t *testing.T) {
 		"a sister of an allowed package":        {"snapshots/analysis", "snapshots/tracer", false},
 		"the command joins what is below it":    {"cmd/memtop", "tui", true},
 		"the command stays out of the pages":    {"cmd/memtop", "tui/page", false},
+		"the engine reports to a recorder":      {"engine/alloc", "snapshots/trace", true},
+		"the engine knows no probe":             {"engine/alloc", "probe", false},
 		"a package that nobody has drawn fails": {"snapshots/unheard", "snapshots/trace", false},
 	}
 	for name, test := range tests {
