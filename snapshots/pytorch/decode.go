@@ -42,6 +42,7 @@ var errTruncated = errors.New("the file ends early")
 // Decode run code, crash, or use much more than MaxMemory.
 func Decode(ctx context.Context, r io.Reader, o Options) (*trace.Trace, error) {
 	m := newMachine(ctx, r, o)
+	defer m.release()
 	err := m.run()
 	if errors.Is(err, errTruncated) {
 		err = m.salvage()

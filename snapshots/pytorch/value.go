@@ -85,6 +85,9 @@ func (l *list) at(i int) value {
 
 // add appends items and returns how many bytes it took.
 func (l *list) add(items []value) int64 {
+	if len(items) == 0 {
+		return 0
+	}
 	l.interned = 0
 	if l.items == nil && l.extendsRun(items) {
 		if l.count == 0 {
@@ -107,11 +110,8 @@ func (l *list) add(items []value) int64 {
 	return grown + int64(cap(l.items)-before)*valueBytes
 }
 
-// extendsRun reports whether items continue the list's run of records.
+// extendsRun reports whether items, of which there is one at least, continue the list's run of records.
 func (l *list) extendsRun(items []value) bool {
-	if len(items) == 0 {
-		return true
-	}
 	of, next := items[0].tag, items[0].id
 	if l.count > 0 {
 		of, next = l.of, l.first+l.count

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"math"
+	"sync"
 
 	"memtop/snapshots/trace"
 )
@@ -37,8 +38,22 @@ type window struct {
 func newWindow(ctx context.Context, r io.Reader, o Options) *window {
 	return &window{
 		ctx: ctx, reader: r, progress: o.Progress, total: o.Total,
-		buf: make([]byte, windowSize),
+		buf: *buffers.Get().(*[]byte),
 	}
+}
+
+// buffers are the windows' memory: many small files are read one after the
+// other, and clearing a new megabyte would cost more than reading them.
+var buffers = sync.Pool{New: func() any {
+	b := make([]byte, windowSize)
+	return &b
+}}
+
+// release gives the window's memory back. Nothing may be read after it.
+func (w *window) release() {
+	buf := w.buf
+	w.buf = nil
+	buffers.Put(&buf)
 }
 
 // offset returns the input offset of the next byte.

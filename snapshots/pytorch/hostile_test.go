@@ -1,0 +1,131 @@
+package pytorch_test
+
+import (
+	"bytes"
+	"errors"
+	"runtime"
+	"testing"
+	"time"
+
+	"memtop/snapshots/pytorch"
+	"memtop/snapshots/pytorch/pytorchtest"
+	"memtop/snapshots/trace"
+)
+
+// hostileMemory and hostileTime bound what a pickle of a few kilobytes may
+// cost. They are generous, since the machine may be busy.
+const (
+	hostileMemory = 64 << 20
+	hostileTime   = 5 * time.Second
+)
+
+func TestHostilePicklesAreRefused(t *testing.T) {
+	for name, data := range pytorchtest.Hostile() {
+		t.Run(name, func(t *testing.T) {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			began := time.Now()
+			tr, err := pytorch.Decode(t.Context(), bytes.NewReader(data), pytorch.Options{Total: int64(len(data))})
+			took := time.Since(began)
+			runtime.ReadMemStats(&after)
+			var corrupt *pytorch.CorruptError
+			switch {
+			case err == nil && !tr.Info.Truncated:
+				t.Error("it was accepted")
+			case err != nil && !errors.As(err, &corrupt):
+				t.Errorf("error %v (%T), want a *CorruptError", err, err)
+			case corrupt != nil && (corrupt.Offset < 0 || corrupt.Offset > int64(len(data)) || corrupt.Reason == ""):
+				t.Errorf("offset %d and reason %q say nothing", corrupt.Offset, corrupt.Reason)
+			}
+			if grown := after.TotalAlloc - before.TotalAlloc; grown > hostileMemory {
+				t.Errorf("it took %d MiB", grown>>20)
+			}
+			if took > hostileTime {
+				t.Errorf("it took %v", took)
+			}
+		})
+	}
+}
+
+// TestUnknownLengthsAreRefusedWithoutATotal is the same where the size of the
+// input is not known beforehand, as from a pipe or a gzip stream.
+func TestUnknownLengthsAreRefusedWithoutATotal(t *testing.T) {
+	for name, data := range pytorchtest.Hostile() {
+		t.Run(name, func(t *testing.T) {
+			tr, err := pytorch.Decode(t.Context(), bytes.NewReader(data), pytorch.Options{})
+			if err == nil && !tr.Info.Truncated {
+				t.Error("it was accepted")
+			}
+		})
+	}
+}
+
+func TestASnapshotInItsOwnSegmentsIsLeftOut(t *testing.T) {
+	tr := decode(t, []byte("\x80\x04}\x94\x8c\x08segments]\x94h\x00as."))
+	if len(tr.Devices) != 0 || len(tr.Notices) == 0 {
+		t.Errorf("%d devices and notices %q, want none and one that says so", len(tr.Devices), tr.Notices)
+	}
+}
+
+func TestMemoryStaysBelowTheLimit(t *testing.T) {
+	data := pytorchtest.PythonPickle(pytorchtest.Value(pytorchtest.Random(pytorchtest.Options{Operations: 20_000})), 4)
+	_, err := pytorch.Decode(t.Context(), bytes.NewReader(data), pytorch.Options{MaxMemory: 1 << 20})
+	var corrupt *pytorch.CorruptError
+	if !errors.As(err, &corrupt) {
+		t.Errorf("with 1 MiB allowed: error %v, want a *CorruptError", err)
+	}
+}
+
+// TestASnapshotCutAnywhereIsReadUpToThere cuts a small snapshot at every byte.
+func TestASnapshotCutAnywhereIsReadUpToThere(t *testing.T) {
+	whole := pytorchtest.Random(pytorchtest.Options{Seed: 2, Operations: 12})
+	for name, encode := range encodings() {
+		t.Run(name, func(t *testing.T) {
+			data := encode(pytorchtest.Value(whole))
+			most := 0
+			for n := range len(data) {
+				tr, err := pytorch.Decode(t.Context(), bytes.NewReader(data[:n]), pytorch.Options{Total: int64(n)})
+				var corrupt *pytorch.CorruptError
+				if err != nil {
+					if !errors.As(err, &corrupt) {
+						t.Fatalf("cut at %d: error %v (%T)", n, err, err)
+					}
+					continue
+				}
+				if !tr.Info.Truncated || len(tr.Notices) == 0 {
+					t.Fatalf("cut at %d of %d: not said to be cut", n, len(data))
+				}
+				most = max(most, events(tr))
+				samePrefix(t, n, whole, tr)
+			}
+			if want := events(whole); most != want {
+				t.Errorf("at most %d events were saved from a cut file, want all %d", most, want)
+			}
+		})
+	}
+}
+
+func events(tr *trace.Trace) int {
+	n := 0
+	for _, d := range tr.Devices {
+		n += d.Events.Len()
+	}
+	return n
+}
+
+// samePrefix checks that what was saved of a cut file is its true beginning.
+func samePrefix(t *testing.T, cut int, whole, saved *trace.Trace) {
+	t.Helper()
+	for _, d := range saved.Devices {
+		full := whole.Device(d.ID)
+		if full == nil || d.Events.Len() > full.Events.Len() || len(d.Final.Segments) > len(full.Final.Segments) {
+			t.Fatalf("cut at %d: device %d has more than the whole file", cut, d.ID)
+		}
+		for i := range d.Events.Len() {
+			got, want := d.Events.At(i), full.Events.At(i)
+			if got.Kind != want.Kind || got.Addr != want.Addr || got.Size != want.Size || got.Time != want.Time {
+				t.Fatalf("cut at %d: event %d is %+v, want %+v", cut, i, *got, *want)
+			}
+		}
+	}
+}
