@@ -1,0 +1,107 @@
+// Package ask runs a page's computations away from the screen, one at a time
+// for each place that shows an answer, and keeps only the newest question.
+package ask
+
+import (
+	"context"
+
+	tea "charm.land/bubbletea/v2"
+)
+
+// One asks one kind of question. While an answer is being computed a newer
+// question waits, replacing any that waited before it; the running computation
+// is told through its context that nobody wants it any more.
+//
+// It is owned by the goroutine that updates the screen. The function runs in a
+// command, so it must touch only values that never change.
+type One[Q comparable, A any] struct {
+	run      func(context.Context, Q) A
+	wanted   Q
+	hasWant  bool
+	answered Q
+	answer   A
+	has      bool
+	running  Q
+	busy     bool
+	cancel   context.CancelFunc
+}
+
+// New returns a One that answers with run. A run that sees its context
+// cancelled may return anything: its answer is dropped.
+func New[Q comparable, A any](run func(context.Context, Q) A) *One[Q, A] {
+	return &One[Q, A]{run: run}
+}
+
+// Ask wants q answered. It returns a command when a computation starts, nil
+// when q is answered already, being computed, or waiting for its turn. Call it
+// as often as is convenient.
+func (o *One[Q, A]) Ask(q Q) tea.Cmd {
+	o.wanted, o.hasWant = q, true
+	switch {
+	case o.busy && o.running == q:
+		return nil
+	case o.busy:
+		o.cancel()
+		return nil
+	case o.has && o.answered == q:
+		return nil
+	}
+	return o.start(q)
+}
+
+func (o *One[Q, A]) start(q Q) tea.Cmd {
+	ctx, cancel := context.WithCancel(context.Background())
+	o.running, o.busy, o.cancel = q, true, cancel
+	run := o.run
+	return func() tea.Msg {
+		a := run(ctx, q)
+		dropped := ctx.Err() != nil
+		cancel()
+		return reply[Q, A]{o, q, a, dropped}
+	}
+}
+
+// Answer returns the newest answer, whichever question it was to, and whether
+// there is one. A page shows it until the next is there.
+func (o *One[Q, A]) Answer() (A, bool) { return o.answer, o.has }
+
+// Answered returns the question that Answer answers.
+func (o *One[Q, A]) Answered() Q { return o.answered }
+
+// Fresh reports whether the answer is to the newest question.
+func (o *One[Q, A]) Fresh() bool { return o.has && o.hasWant && o.answered == o.wanted }
+
+// Busy reports whether a computation is running.
+func (o *One[Q, A]) Busy() bool { return o.busy }
+
+// Stop cancels the running computation and forgets what was wanted.
+func (o *One[Q, A]) Stop() {
+	o.hasWant = false
+	if o.busy {
+		o.cancel()
+	}
+}
+
+// Reply is a message that brings an answer home.
+type Reply interface {
+	// Deliver gives the answer to the One that asked. It must be called on the
+	// goroutine that updates the screen.
+	Deliver()
+}
+
+type reply[Q comparable, A any] struct {
+	to      *One[Q, A]
+	q       Q
+	a       A
+	dropped bool
+}
+
+// Deliver stores the answer unless the computation was cancelled.
+func (r reply[Q, A]) Deliver() {
+	o := r.to
+	o.busy = false
+	if r.dropped {
+		return
+	}
+	o.answered, o.answer, o.has = r.q, r.a, true
+}

@@ -1,0 +1,272 @@
+// Package events is the page of all allocator events: a list of any length, of
+// which only what is visible is ever formatted, search over everything in it,
+// and the detail of one event. Moving through it moves the cursor that the
+// other pages show.
+package events
+
+import (
+	"charm.land/bubbles/v2/key"
+	tea "charm.land/bubbletea/v2"
+
+	"memtop/tui/find"
+	"memtop/tui/page"
+	"memtop/tui/screen"
+)
+
+// Page is the events page.
+type Page struct {
+	scene  *page.Scene
+	keys   keyMap
+	list   page.List
+	rows   rows
+	follow int // the cursor that the list shows
+	search *find.Scan
+	filter *find.Scan
+	jump   bool // go to the first match when one is found
+	from   int  // where the search began
+	prompt *page.Prompt
+	detail page.Reader
+	short  bool // leave out the runtime's frames
+	alone  bool // the list is maximised
+	shape  shape
+}
+
+// New returns the page of a scene.
+func New(s *page.Scene) *Page {
+	p := &Page{scene: s, keys: newKeyMap(), follow: -2, short: true}
+	p.search, p.filter = find.NewScan(s.Events()), find.NewScan(s.Events())
+	p.rows = rows{events: s.Events().Len(), marks: s.Marks}
+	return p
+}
+
+// Prompting returns the open prompt.
+func (p *Page) Prompting() *page.Prompt { return p.prompt }
+
+// EndPrompt closes the prompt.
+func (p *Page) EndPrompt() { p.prompt = nil }
+
+// Maximise shows the list alone, or with the detail again.
+func (p *Page) Maximise() { p.alone = !p.alone }
+
+// Back clears the filter, then the search.
+func (p *Page) Back() bool {
+	switch {
+	case p.filter.Query() != "":
+		p.setFilter("")
+	case p.search.Query() != "":
+		p.search.Look(p.scene.Tables(), "")
+	default:
+		return false
+	}
+	return true
+}
+
+// Refresh lays the page out, follows the shared cursor, and goes on searching.
+func (p *Page) Refresh(w, h int) tea.Cmd {
+	p.shape = newShape(w, h, p.alone)
+	cmd := tea.Batch(p.search.Refresh(), p.filter.Refresh())
+	p.rows.hits = p.filter.Hits()
+	p.rows.filtered = p.filter.Query() != ""
+	p.list.Resize(p.rows.count(), p.shape.list.H-2)
+	p.jumpToMatch()
+	if p.follow != p.scene.Cursor() {
+		p.follow = p.scene.Cursor()
+		p.list.Center(p.rows.of(p.follow))
+		p.detail.Offset = 0
+	}
+	p.detail.Resize(len(p.detailLines()), p.shape.detail.H-1)
+	return cmd
+}
+
+// jumpToMatch moves to the first match after where the search began, as soon as
+// it is known to be the first; around the end when there is none.
+func (p *Page) jumpToMatch() {
+	if !p.jump {
+		return
+	}
+	hit, ok := p.search.After(p.from - 1)
+	if !ok && p.search.Done() {
+		hit, ok = p.search.After(-1)
+	}
+	if ok {
+		p.scene.Move(hit)
+	}
+	p.jump = !ok && !p.search.Done()
+}
+
+// Update takes keys and the mouse.
+func (p *Page) Update(msg tea.Msg) tea.Cmd {
+	switch msg := msg.(type) {
+	case tea.KeyPressMsg:
+		return p.key(msg)
+	case tea.MouseWheelMsg:
+		if p.shape.detail.Contains(msg.X, msg.Y) {
+			p.wheelDetail(msg)
+			return nil
+		}
+		p.list.Wheel(msg)
+		p.moved()
+	case tea.MouseClickMsg:
+		p.click(msg)
+	}
+	return nil
+}
+
+func (p *Page) wheelDetail(msg tea.MouseWheelMsg) {
+	if msg.Button == tea.MouseWheelUp {
+		p.detail.Scroll(-3)
+	} else {
+		p.detail.Scroll(3)
+	}
+}
+
+func (p *Page) click(msg tea.MouseClickMsg) {
+	r := p.shape.list
+	if r.Contains(msg.X, msg.Y) && p.list.Click(msg.Y-r.Y-2) {
+		p.moved()
+	}
+}
+
+// moved takes the shared cursor to the row that the list's is on.
+func (p *Page) moved() {
+	p.scene.Move(p.rows.at(p.list.Cursor).event)
+	p.follow = p.scene.Cursor()
+	p.detail.Offset = 0
+}
+
+func (p *Page) key(msg tea.KeyPressMsg) tea.Cmd {
+	k := &p.keys
+	switch {
+	case key.Matches(msg, k.motion.Left):
+		p.detail.Scroll(-1)
+	case key.Matches(msg, k.motion.Right):
+		p.detail.Scroll(1)
+	case p.list.Key(msg, k.motion):
+		p.moved()
+	case key.Matches(msg, k.pane.Search):
+		p.prompt = page.NewPrompt("search", "", "action, address, size, frame, metadata; >1MiB", nil, p.startSearch)
+	case key.Matches(msg, k.pane.Filter):
+		p.prompt = page.NewPrompt("filter", p.filter.Query(), "show only matching events; empty shows all", nil, p.startFilter)
+	case key.Matches(msg, k.pane.Next):
+		return p.next(1)
+	case key.Matches(msg, k.pane.Previous):
+		return p.next(-1)
+	case key.Matches(msg, k.pane.Open):
+		return p.otherEnd()
+	case key.Matches(msg, k.pane.Expand):
+		p.short = !p.short
+	case key.Matches(msg, k.pane.Copy):
+		return page.Copied(page.CopyLines(page.EventLines(p.scene, p.scene.Cursor(), true)), "the event")
+	case key.Matches(msg, k.mine.NextSame):
+		return p.sameStack(1)
+	case key.Matches(msg, k.mine.PreviousSame):
+		return p.sameStack(-1)
+	}
+	return nil
+}
+
+func (p *Page) startSearch(query string) tea.Cmd {
+	p.search.Look(p.scene.Tables(), query)
+	p.jump, p.from = query != "", p.scene.Cursor()
+	return nil
+}
+
+func (p *Page) startFilter(query string) tea.Cmd {
+	p.setFilter(query)
+	return nil
+}
+
+func (p *Page) setFilter(query string) {
+	p.filter.Look(p.scene.Tables(), query)
+	p.follow = -2 // find the cursor again among other rows
+}
+
+// next goes to the next match in a direction, around the ends.
+func (p *Page) next(direction int) tea.Cmd {
+	if p.search.Query() == "" {
+		return page.Say("nothing searched for yet: / searches")
+	}
+	at := p.scene.Cursor()
+	hit, ok := p.search.After(at)
+	if direction < 0 {
+		hit, ok = p.search.Before(at)
+	}
+	if !ok && direction > 0 {
+		hit, ok = p.search.After(-1)
+	} else if !ok {
+		hit, ok = p.search.Before(p.scene.Last() + 1)
+	}
+	if !ok {
+		return page.Say("no match for " + p.search.Query())
+	}
+	p.scene.Move(hit)
+	return nil
+}
+
+// otherEnd goes from an alloc to its free and back.
+func (p *Page) otherEnd() tea.Cmd {
+	at := p.scene.Cursor()
+	a, ok := page.AllocationOf(p.scene, at)
+	switch {
+	case !ok:
+		return page.Say("this event neither makes nor ends an allocation")
+	case at != a.Open && a.Open >= 0:
+		p.scene.Move(a.Open)
+	case at == a.Open && a.Close <= p.scene.Last():
+		p.scene.Move(a.Close)
+	case at == a.Open:
+		return page.Say("never freed: alive at the end of the trace")
+	default:
+		return page.Say("held from before recording: nobody saw it being made")
+	}
+	if p.rows.filtered && p.rows.at(p.rows.of(p.scene.Cursor())).event != p.scene.Cursor() {
+		p.setFilter("")
+		return page.Say("the filter was cleared: the other end does not match it")
+	}
+	return nil
+}
+
+// sameStackReach bounds how far one key looks for an event of the same stack.
+const sameStackReach = 1 << 20
+
+// sameStack goes to the nearest event in a direction with the stack of the
+// one under the cursor.
+func (p *Page) sameStack(direction int) tea.Cmd {
+	events, at := p.scene.Events(), p.scene.Cursor()
+	if at < 0 {
+		return nil
+	}
+	stack := events.At(at).Stack
+	for i, n := at+direction, 0; i >= 0 && i < events.Len() && n < sameStackReach; i, n = i+direction, n+1 {
+		if events.At(i).Stack == stack {
+			p.scene.Move(i)
+			return nil
+		}
+	}
+	return page.Say("no other event of this stack that way")
+}
+
+// detailLines returns what the detail pane shows.
+func (p *Page) detailLines() []page.Line {
+	if p.shape.detail.H == 0 {
+		return nil
+	}
+	return page.EventLines(p.scene, p.scene.Cursor(), !p.short)
+}
+
+// shape is where the panes are.
+type shape struct{ list, detail screen.Rect }
+
+func newShape(w, h int, alone bool) shape {
+	all := screen.Rect{W: w, H: h}
+	switch {
+	case alone:
+		return shape{list: all}
+	case w >= 140:
+		list, detail := all.Left(w * 3 / 5)
+		return shape{list, detail}
+	default:
+		list, detail := all.Top(h - max(h*2/5, 5))
+		return shape{list, detail}
+	}
+}

@@ -1,0 +1,175 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"memtop/snapshots/analysis"
+	"memtop/snapshots/trace"
+	"memtop/tui/page"
+	"memtop/tui/screen"
+)
+
+type fileState uint8
+
+const (
+	idle fileState = iota
+	loading
+	indexing
+	ready
+	failed
+	cancelled
+)
+
+// file is one thing to show and how far it has come. Only progress is touched
+// by another goroutine.
+type file struct {
+	name    string
+	load    Load
+	state   fileState
+	err     error
+	source  trace.Source
+	trace   *trace.Trace
+	attempt int
+	began   time.Time
+	cancel  context.CancelFunc
+	read    *atomic.Int64
+	total   *atomic.Int64
+	device  int // index into trace.Devices
+	views   map[int]*view
+}
+
+// view is one device of a file with its pages, which keep their cursors,
+// filters and zooms while another is shown.
+type view struct {
+	scene *page.Scene
+	pages map[string]page.Page
+}
+
+type loadedMsg struct {
+	file    *file
+	attempt int
+	source  trace.Source
+	err     error
+}
+
+type indexedMsg struct {
+	file    *file
+	attempt int
+	device  int
+	scene   *page.Scene
+}
+
+type tickMsg struct {
+	file    *file
+	attempt int
+}
+
+// start begins the load in a command.
+func (f *file) start(now time.Time) tea.Cmd {
+	ctx, cancel := context.WithCancel(context.Background())
+	f.attempt++
+	f.state, f.err, f.cancel, f.began = loading, nil, cancel, now
+	read, total := new(atomic.Int64), new(atomic.Int64)
+	f.read, f.total = read, total
+	load, attempt := f.load, f.attempt
+	return func() tea.Msg {
+		source, err := load(ctx, func(r, t int64) {
+			read.Store(r)
+			total.Store(t)
+		})
+		return loadedMsg{f, attempt, source, err}
+	}
+}
+
+// stop cancels a running load.
+func (f *file) stop() {
+	f.cancel()
+	f.attempt++ // whatever the load still sends is not wanted
+	f.state = cancelled
+}
+
+// loaded takes a load's end and returns the command that indexes the device to
+// be shown first.
+func (f *file) loaded(msg loadedMsg, device int, theme *screen.Theme) tea.Cmd {
+	if msg.attempt != f.attempt {
+		if msg.source != nil {
+			return closing(msg.source)
+		}
+		return nil
+	}
+	if msg.err == nil && len(msg.source.Trace().Devices) == 0 {
+		msg.err = errors.New("the file has no segments and no events on any device")
+	}
+	if msg.err != nil {
+		f.state, f.err = failed, msg.err
+		return nil
+	}
+	f.source, f.trace, f.views = msg.source, msg.source.Trace(), make(map[int]*view)
+	f.device = firstDevice(f.trace, device)
+	return f.index(theme)
+}
+
+// closing closes a source that came too late for anybody to want it.
+func closing(s trace.Source) tea.Cmd {
+	return func() tea.Msg {
+		if err := s.Close(); err != nil {
+			return page.Note{Text: "closing: " + err.Error()}
+		}
+		return nil
+	}
+}
+
+// firstDevice returns the index of the device asked for, or else of the one
+// with the most events, or else with the most memory.
+func firstDevice(t *trace.Trace, id int) int {
+	best, bestEvents, bestSegments := 0, -1, -1
+	for i := range t.Devices {
+		d := &t.Devices[i]
+		if d.ID == id {
+			return i
+		}
+		events, segments := d.Events.Len(), len(d.Final.Segments)
+		if events > bestEvents || events == bestEvents && segments > bestSegments {
+			best, bestEvents, bestSegments = i, events, segments
+		}
+	}
+	return best
+}
+
+// index makes the index of the current device in a command, unless it is there.
+func (f *file) index(theme *screen.Theme) tea.Cmd {
+	t, at, attempt := f.trace, f.device, f.attempt
+	if f.views[at] != nil {
+		f.state = ready
+		return nil
+	}
+	f.state = indexing
+	return func() tea.Msg {
+		x := analysis.NewIndex(t, &t.Devices[at])
+		return indexedMsg{f, attempt, at, page.NewScene(theme, x)}
+	}
+}
+
+// indexed stores a finished view.
+func (f *file) indexed(msg indexedMsg) {
+	if msg.attempt != f.attempt {
+		return
+	}
+	f.views[msg.device] = &view{scene: msg.scene, pages: makePages(msg.scene)}
+	if msg.device == f.device {
+		f.state = ready
+	}
+}
+
+// current returns the view to show, nil while there is none.
+func (f *file) current() *view {
+	if f.state != ready {
+		return nil
+	}
+	return f.views[f.device]
+}

@@ -1,0 +1,197 @@
+// Package find looks for text in all events of a device: actions, addresses,
+// sizes, frames and metadata. What is written once and used by many events,
+// frames above all, is compared once.
+package find
+
+import (
+	"strconv"
+	"strings"
+	"sync"
+
+	"memtop/snapshots/trace"
+	"memtop/tui/screen"
+)
+
+// Matcher decides whether an event matches a query. It is safe for concurrent
+// use once made.
+type Matcher struct {
+	query  string
+	tables *trace.Tables
+	once   sync.Once
+	terms  []term
+}
+
+// New returns a matcher for a query: words that must all match, each as part
+// of an action, a hexadecimal address, a size, a frame or metadata, ignoring
+// case; or ">1MiB" and "<1MiB" for sizes.
+func New(t *trace.Tables, query string) *Matcher { return &Matcher{query: query, tables: t} }
+
+// Query returns the text that is looked for.
+func (m *Matcher) Query() string { return m.query }
+
+// term is one word of a query, compared with everything that is interned.
+type term struct {
+	kinds  [trace.KindCount]bool
+	stacks []bool
+	notes  []bool
+	hex    string
+	digits string
+	sized  string
+	least  int64
+	most   int64
+	bound  bool
+}
+
+func (m *Matcher) prepare() {
+	for word := range strings.FieldsSeq(strings.ToLower(m.query)) {
+		m.terms = append(m.terms, newTerm(m.tables, word))
+	}
+}
+
+func newTerm(t *trace.Tables, word string) term {
+	if least, most, ok := parseBound(word); ok {
+		return term{bound: true, least: least, most: most}
+	}
+	tm := term{stacks: make([]bool, t.StackCount()), notes: make([]bool, len(t.Notes))}
+	for k := range trace.KindCount {
+		tm.kinds[k] = strings.Contains(trace.Kind(k).String(), word)
+	}
+	frames := matchFrames(t, word)
+	for id := range tm.stacks {
+		for _, f := range t.Stack(trace.StackID(id)) {
+			if frames[f] {
+				tm.stacks[id] = true
+				break
+			}
+		}
+	}
+	for id := range t.Notes {
+		tm.notes[id] = noteHas(t, &t.Notes[id], word)
+	}
+	tm.numbers(word)
+	return tm
+}
+
+// numbers prepares the word for addresses and sizes, if it can be part of one.
+func (tm *term) numbers(word string) {
+	hex := strings.TrimPrefix(word, "0x")
+	if len(hex) >= 3 && strings.Trim(hex, "0123456789abcdef") == "" {
+		tm.hex = hex
+	}
+	if word[0] < '0' || word[0] > '9' {
+		return
+	}
+	if strings.Trim(word, "0123456789") == "" {
+		tm.digits = word
+	} else if strings.HasSuffix(word, "b") {
+		tm.sized = word
+	}
+}
+
+// matchFrames compares the word with every frame's "file:line function", each
+// string of the table once.
+func matchFrames(t *trace.Tables, word string) []bool {
+	has := make([]bool, len(t.Strings))
+	for id, s := range t.Strings {
+		has[id] = containsFold(s, word)
+	}
+	line := strings.Contains(word, ":")
+	frames := make([]bool, len(t.Frames))
+	for id, f := range t.Frames {
+		if id == 0 {
+			continue // no frame at all
+		}
+		frames[id] = has[f.File] || has[f.Name] || line && containsFold(t.FrameText(trace.FrameID(id)), word)
+	}
+	return frames
+}
+
+func noteHas(t *trace.Tables, n *trace.Note, word string) bool {
+	for _, id := range [...]trace.StringID{
+		n.Action, n.CompileContext, n.UserMetadata, n.Category, n.Layer, n.Role, n.Shape, n.DType,
+	} {
+		if id != 0 && containsFold(t.String(id), word) {
+			return true
+		}
+	}
+	for _, id := range t.Lists[n.Forward] {
+		if containsFold(t.String(id), word) {
+			return true
+		}
+	}
+	return false
+}
+
+// containsFold reports whether s contains the lower-case word, ignoring case.
+func containsFold(s, word string) bool {
+	return strings.Contains(s, word) || strings.Contains(strings.ToLower(s), word)
+}
+
+// parseBound reads ">1MiB" or "<1MiB".
+func parseBound(word string) (least, most int64, ok bool) {
+	if len(word) < 2 || word[0] != '<' && word[0] != '>' {
+		return 0, 0, false
+	}
+	n, ok := parseSize(word[1:])
+	if word[0] == '>' {
+		return n + 1, 1<<63 - 1, ok
+	}
+	return -1 << 63, n - 1, ok
+}
+
+func parseSize(s string) (int64, bool) {
+	number := strings.TrimRight(s, "kmgtib")
+	scale := map[string]float64{
+		"": 1, "b": 1, "k": 1 << 10, "kb": 1 << 10, "kib": 1 << 10, "m": 1 << 20, "mb": 1 << 20, "mib": 1 << 20,
+		"g": 1 << 30, "gb": 1 << 30, "gib": 1 << 30, "t": 1 << 40, "tb": 1 << 40, "tib": 1 << 40,
+	}[s[len(number):]]
+	value, err := strconv.ParseFloat(number, 64)
+	return int64(value * scale), err == nil && scale > 0
+}
+
+// Event reports whether the event matches.
+func (m *Matcher) Event(e *trace.Event) bool {
+	m.once.Do(m.prepare)
+	for i := range m.terms {
+		if !m.terms[i].event(e) {
+			return false
+		}
+	}
+	return true
+}
+
+func (tm *term) event(e *trace.Event) bool {
+	if tm.bound {
+		return e.Absent&trace.NoSize == 0 && e.Size >= tm.least && e.Size <= tm.most
+	}
+	if tm.kinds[e.Kind] || tm.stacks[e.Stack] || tm.notes[e.Note] {
+		return true
+	}
+	var buffer [24]byte
+	if tm.hex != "" && e.Absent&trace.NoAddr == 0 {
+		if strings.Contains(string(strconv.AppendUint(buffer[:0], e.Addr, 16)), tm.hex) {
+			return true
+		}
+	}
+	if tm.digits != "" && strings.Contains(string(strconv.AppendInt(buffer[:0], e.Size, 10)), tm.digits) {
+		return true
+	}
+	return tm.sized != "" && sizeText(e.Size) == tm.sized
+}
+
+// sizeText is a size as it is typed: "1.5gib".
+func sizeText(n int64) string {
+	return strings.ToLower(strings.ReplaceAll(screen.Bytes(n), " ", ""))
+}
+
+// Text reports whether a text that is shown matches a query: every word of it
+// is part of the text, ignoring case.
+func Text(text, query string) bool {
+	text = strings.ToLower(text)
+	for word := range strings.FieldsSeq(strings.ToLower(query)) {
+		if !strings.Contains(text, word) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,121 @@
+package find
+
+import (
+	"context"
+	"sort"
+
+	tea "charm.land/bubbletea/v2"
+
+	"memtop/snapshots/trace"
+	"memtop/tui/ask"
+)
+
+// slice is how many events one command looks through: some tens of
+// milliseconds, so that progress shows and a newer query need not wait.
+const slice = 1 << 19
+
+// Scan collects the events that match a query, a slice at a time. It is owned
+// by the goroutine that updates the screen.
+type Scan struct {
+	events  trace.Events
+	matcher *Matcher
+	hits    []int32
+	next    int
+	asked   *ask.One[part, []int32]
+}
+
+type part struct {
+	matcher *Matcher
+	from    int
+}
+
+// NewScan returns a scan of events that looks for nothing yet.
+func NewScan(events trace.Events) *Scan {
+	s := &Scan{events: events}
+	s.asked = ask.New(func(ctx context.Context, p part) []int32 { return scan(ctx, events, p) })
+	return s
+}
+
+func scan(ctx context.Context, events trace.Events, p part) []int32 {
+	var hits []int32
+	end := min(p.from+slice, events.Len())
+	for i := p.from; i < end; {
+		if ctx.Err() != nil {
+			return nil
+		}
+		span := events.Span(i)
+		span = span[:min(len(span), end-i)]
+		for j := range span {
+			if p.matcher.Event(&span[j]) {
+				hits = append(hits, int32(i+j))
+			}
+		}
+		i += len(span)
+	}
+	return hits
+}
+
+// Look starts looking for a query; an empty one finds nothing.
+func (s *Scan) Look(t *trace.Tables, query string) {
+	s.matcher, s.hits, s.next = nil, nil, 0
+	s.asked.Stop()
+	if query != "" {
+		s.matcher = New(t, query)
+	}
+}
+
+// Query returns what is looked for, "" for nothing.
+func (s *Scan) Query() string {
+	if s.matcher == nil {
+		return ""
+	}
+	return s.matcher.Query()
+}
+
+// Refresh takes what a slice has found and returns the command for the next.
+func (s *Scan) Refresh() tea.Cmd {
+	if s.matcher == nil {
+		return nil
+	}
+	if hits, ok := s.asked.Answer(); ok && s.asked.Answered() == (part{s.matcher, s.next}) {
+		s.hits = append(s.hits, hits...)
+		s.next = min(s.next+slice, s.events.Len())
+	}
+	if s.Done() {
+		return nil
+	}
+	return s.asked.Ask(part{s.matcher, s.next})
+}
+
+// Done reports whether all events have been looked at.
+func (s *Scan) Done() bool { return s.matcher == nil || s.next >= s.events.Len() }
+
+// Share returns how much has been looked at, 0 to 1.
+func (s *Scan) Share() float64 { return float64(s.next) / float64(max(s.events.Len(), 1)) }
+
+// Hits returns the matching events found so far, ascending.
+func (s *Scan) Hits() []int32 { return s.hits }
+
+// After returns the first hit after event at.
+func (s *Scan) After(at int) (int, bool) {
+	k := sort.Search(len(s.hits), func(i int) bool { return int(s.hits[i]) > at })
+	if k == len(s.hits) {
+		return 0, false
+	}
+	return int(s.hits[k]), true
+}
+
+// Before returns the last hit before event at.
+func (s *Scan) Before(at int) (int, bool) {
+	k := sort.Search(len(s.hits), func(i int) bool { return int(s.hits[i]) >= at })
+	if k == 0 {
+		return 0, false
+	}
+	return int(s.hits[k-1]), true
+}
+
+// Has reports whether event at is a hit.
+func (s *Scan) Has(at int) bool {
+	k := sort.Search(len(s.hits), func(i int) bool { return int(s.hits[i]) >= at })
+	return k < len(s.hits) && int(s.hits[k]) == at
+}

@@ -1,0 +1,166 @@
+package tui
+
+import (
+	tea "charm.land/bubbletea/v2"
+
+	"memtop/tui/page"
+)
+
+// globalKey answers the keys that every page shares.
+func (m *Model) globalKey(msg tea.KeyPressMsg) (tea.Cmd, bool) {
+	g := &m.global
+	switch {
+	case matches(msg, g.Quit):
+		return m.quit(tea.Quit), true
+	case matches(msg, g.Interrupt):
+		return m.quit(tea.Interrupt), true
+	case matches(msg, g.Suspend):
+		return tea.Suspend, true
+	case matches(msg, g.Redraw):
+		return tea.ClearScreen, true
+	case matches(msg, g.Help):
+		m.help = m.newHelp()
+		return nil, true
+	case matches(msg, g.Back):
+		return m.back(), true
+	case matches(msg, g.NextFile):
+		return m.show(m.at + 1), true
+	case matches(msg, g.PreviousFile):
+		return m.show(m.at - 1), true
+	case matches(msg, g.Device):
+		return m.nextDevice(), true
+	}
+	if name, ok := m.pageKey(msg); ok {
+		m.turn(name)
+		return nil, true
+	}
+	return m.sceneKey(msg)
+}
+
+// pageKey returns the page that a key goes to.
+func (m *Model) pageKey(msg tea.KeyPressMsg) (string, bool) {
+	g := &m.global
+	switch {
+	case matches(msg, g.Next):
+		return m.neighbour(1), true
+	case matches(msg, g.Previous):
+		return m.neighbour(-1), true
+	case matches(msg, g.Overview):
+		return page.Overview, true
+	case matches(msg, g.Timeline):
+		return page.Timeline, true
+	case matches(msg, g.Segments):
+		return page.Segments, true
+	case matches(msg, g.Stacks):
+		return page.Stacks, true
+	case matches(msg, g.Events):
+		return page.Events, true
+	}
+	return "", false
+}
+
+// sceneKey moves the shared cursor.
+func (m *Model) sceneKey(msg tea.KeyPressMsg) (tea.Cmd, bool) {
+	v := m.file().current()
+	if v == nil {
+		return m.waitingKey(msg), false
+	}
+	g := &m.global
+	switch {
+	case matches(msg, g.Peak):
+		v.scene.Move(v.scene.Summary.PeakEvent)
+	case matches(msg, g.Start):
+		v.scene.Move(-1)
+	case matches(msg, g.End):
+		v.scene.Move(v.scene.Last())
+	case matches(msg, g.OOM):
+		return nextOOM(v.scene), true
+	case matches(msg, g.Freeze):
+		m.note = "a file does not move: there is nothing to freeze"
+	case matches(msg, g.Maximise):
+		if p, ok := m.visible().(page.Maximiser); ok {
+			p.Maximise()
+		}
+	default:
+		return nil, false
+	}
+	return nil, true
+}
+
+// waitingKey answers Enter on the loading page after a load that failed.
+func (m *Model) waitingKey(msg tea.KeyPressMsg) tea.Cmd {
+	f := m.file()
+	if msg.String() == "enter" && (f.state == failed || f.state == cancelled) {
+		return m.load(f)
+	}
+	return nil
+}
+
+// nextOOM moves the cursor to the next out-of-memory event, around the end.
+func nextOOM(s *page.Scene) tea.Cmd {
+	if len(s.OOMs) == 0 {
+		return page.Say("no out-of-memory event in this trace")
+	}
+	for i := range s.OOMs {
+		if s.OOMs[i].Event > s.Cursor() {
+			s.Move(s.OOMs[i].Event)
+			return nil
+		}
+	}
+	s.Move(s.OOMs[0].Event)
+	return nil
+}
+
+// quit stops what runs before the program ends.
+func (m *Model) quit(how tea.Cmd) tea.Cmd {
+	for _, f := range m.files {
+		if f.state == loading {
+			f.stop()
+		}
+	}
+	return how
+}
+
+// back leaves, in this order: a running load, what the page has open, the page
+// that another page led to.
+func (m *Model) back() tea.Cmd {
+	f := m.file()
+	if f.state == loading {
+		f.stop()
+		return nil
+	}
+	if p, ok := m.visible().(page.Backer); ok && p.Back() {
+		return nil
+	}
+	if n := len(m.trail); n > 0 {
+		m.page, m.trail = m.trail[n-1], m.trail[:n-1]
+	}
+	return nil
+}
+
+// turn goes to a page by its key; Esc does not come back from there.
+func (m *Model) turn(name string) { m.page, m.trail = name, nil }
+
+// neighbour returns the page that many tabs away.
+func (m *Model) neighbour(step int) string {
+	for i, t := range tabs {
+		if t.name == m.page {
+			return tabs[(i+step+len(tabs))%len(tabs)].name
+		}
+	}
+	return page.Overview
+}
+
+// nextDevice goes to the next device of the file.
+func (m *Model) nextDevice() tea.Cmd {
+	f := m.file()
+	if f.state != ready {
+		return nil
+	}
+	if len(f.trace.Devices) < 2 {
+		m.note = "this file has one device only"
+		return nil
+	}
+	f.device = (f.device + 1) % len(f.trace.Devices)
+	return f.index(m.theme)
+}

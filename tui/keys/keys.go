@@ -1,0 +1,105 @@
+// Package keys holds the key bindings that every page shares and the rule that
+// help is made from bindings: a key that is not in a [Group] does not exist.
+package keys
+
+import "charm.land/bubbles/v2/key"
+
+// Group is a titled list of bindings, as help shows them.
+type Group struct {
+	Title    string
+	Bindings []key.Binding
+}
+
+// New returns a binding for the given keys. Shown is how help writes them.
+func New(shown, does string, names ...string) key.Binding {
+	return key.NewBinding(key.WithKeys(names...), key.WithHelp(shown, does))
+}
+
+// Global are the keys that the whole program answers to before any page does.
+type Global struct {
+	Help, Quit, Interrupt, Suspend                        key.Binding
+	Next, Previous                                        key.Binding
+	Overview, Timeline, Segments, Stacks, Events          key.Binding
+	NextFile, PreviousFile, Device                        key.Binding
+	Peak, OOM, Start, End, Freeze, Maximise, Back, Redraw key.Binding
+}
+
+// NewGlobal returns the global keys.
+func NewGlobal() Global {
+	return Global{
+		Help: New("?", "help", "?"), Quit: New("q", "quit", "q"), Interrupt: New("ctrl-c", "interrupt", "ctrl+c"),
+		Suspend: New("ctrl-z", "suspend", "ctrl+z"),
+		Next:    New("tab", "next page", "tab"), Previous: New("shift-tab", "previous page", "shift+tab"),
+		Overview: New("1", "Overview", "1"), Timeline: New("4", "Timeline", "4"), Segments: New("5", "Segments", "5"),
+		Stacks: New("6", "Stacks", "6"), Events: New("7", "Events", "7"),
+		NextFile: New("]", "next file", "]"), PreviousFile: New("[", "previous file", "["), Device: New("d", "next device", "d"),
+		Peak: New("p", "cursor to the peak", "p"), OOM: New("o", "cursor to the next out-of-memory", "o"),
+		Start: New("^", "cursor before the first event", "^"), End: New("$", "cursor to the end", "$"),
+		Freeze: New("space", "freeze the display (live only)", "space"), Maximise: New("z", "maximise the pane", "z"),
+		Back: New("esc", "back; cancel", "esc"), Redraw: New("ctrl-l", "redraw", "ctrl+l"),
+	}
+}
+
+// Bindings returns all of them in the order of help.
+func (g Global) Bindings() []key.Binding {
+	return []key.Binding{
+		g.Help, g.Quit, g.Back, g.Next, g.Previous, g.Overview, g.Timeline, g.Segments, g.Stacks, g.Events,
+		g.NextFile, g.PreviousFile, g.Device, g.Peak, g.OOM, g.Start, g.End, g.Maximise, g.Freeze,
+		g.Suspend, g.Redraw, g.Interrupt,
+	}
+}
+
+// Motion are the keys that move a cursor through rows.
+type Motion struct {
+	Up, Down, Left, Right, Top, Bottom, PageUp, PageDown key.Binding
+}
+
+// NewMotion returns the motion keys.
+func NewMotion() Motion {
+	return Motion{
+		Up: New("↑ k", "up", "up", "k"), Down: New("↓ j", "down", "down", "j"),
+		Left: New("← h", "left", "left", "h"), Right: New("→ l", "right", "right", "l"),
+		Top: New("g", "first", "g", "home"), Bottom: New("G", "last", "G", "end"),
+		PageUp: New("pgup", "page up", "pgup", "ctrl+b"), PageDown: New("pgdn", "page down", "pgdown", "ctrl+f"),
+	}
+}
+
+// Bindings returns all of them in the order of help.
+func (m Motion) Bindings() []key.Binding {
+	return []key.Binding{m.Up, m.Down, m.Left, m.Right, m.Top, m.Bottom, m.PageUp, m.PageDown}
+}
+
+// Pane are the keys that mean the same on every page that has something to
+// search, sort, open or copy.
+type Pane struct {
+	Search, Next, Previous, Filter             key.Binding
+	SortLeft, SortRight, Invert                key.Binding
+	Open, Expand, ZoomIn, ZoomOut, Copy, Other key.Binding
+}
+
+// NewPane returns the pane keys.
+func NewPane() Pane {
+	return Pane{
+		Search: New("/", "search", "/"), Next: New("n", "next match", "n"), Previous: New("N", "previous match", "N"),
+		Filter:   New("\\", "filter", "\\"),
+		SortLeft: New("<", "sort by the column to the left", "<"), SortRight: New(">", "sort by the column to the right", ">"),
+		Invert: New("I", "invert the order", "I"),
+		Open:   New("enter", "open", "enter"), Expand: New("e", "expand or collapse", "e"),
+		ZoomIn: New("+", "zoom in", "+", "="), ZoomOut: New("-", "zoom out", "-", "_"),
+		Copy: New("y", "copy the row or stack", "y"), Other: New("w", "other pane", "w"),
+	}
+}
+
+// Bindings returns all of them in the order of help.
+func (p Pane) Bindings() []key.Binding {
+	return []key.Binding{
+		p.Open, p.Expand, p.Search, p.Next, p.Previous, p.Filter, p.SortLeft, p.SortRight, p.Invert,
+		p.ZoomIn, p.ZoomOut, p.Copy, p.Other,
+	}
+}
+
+// Short returns the binding with a shorter description, for the bottom line.
+func Short(b key.Binding, does string) key.Binding {
+	b.SetHelp(b.Help().Key, does)
+	return b
+}

@@ -1,0 +1,210 @@
+package tui
+
+import (
+	"time"
+
+	"charm.land/bubbles/v2/key"
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/colorprofile"
+
+	"memtop/tui/ask"
+	"memtop/tui/keys"
+	"memtop/tui/page"
+	"memtop/tui/screen"
+)
+
+// The smallest screen that can be worked with, and the rows that the frame
+// takes: tabs and place above, keys below.
+const (
+	minWidth   = 60
+	minHeight  = 16
+	headerRows = 2
+	frameRows  = headerRows + 1
+)
+
+// Model is the whole screen. It is owned by the program that runs it.
+type Model struct {
+	options Options
+	files   []*file
+	at      int // the file that is shown
+	w, h    int
+	global  keys.Global
+	theme   *screen.Theme
+	page    string
+	trail   []string // pages that Esc goes back to
+	help    *help    // nil when closed
+	note    string
+	now     func() time.Time
+	tick    func(*file) tea.Cmd
+}
+
+// New returns the screen for files. It is run with tea.NewProgram.
+func New(files []File, o Options) *Model {
+	m := &Model{
+		options: o, global: keys.NewGlobal(), page: page.Overview,
+		theme: screen.NewTheme(o.colour(), o.ASCII), now: time.Now, tick: tick,
+	}
+	if _, ok := pageNumbers[o.Page]; ok {
+		m.page = o.Page
+	}
+	for _, f := range files {
+		m.files = append(m.files, &file{name: f.Name, load: f.Load})
+	}
+	if len(files) < 2 {
+		m.global.NextFile.SetEnabled(false)
+		m.global.PreviousFile.SetEnabled(false)
+	}
+	return m
+}
+
+// tick asks for the next look at the progress of a load.
+func tick(f *file) tea.Cmd {
+	attempt := f.attempt
+	return tea.Tick(50*time.Millisecond, func(time.Time) tea.Msg { return tickMsg{f, attempt} })
+}
+
+// Init starts loading the first file.
+func (m *Model) Init() tea.Cmd {
+	if len(m.files) == 0 {
+		return tea.Quit
+	}
+	return m.show(0)
+}
+
+// show goes to file i and loads it if nobody has.
+func (m *Model) show(i int) tea.Cmd {
+	m.at = (i + len(m.files)) % len(m.files)
+	m.trail = nil
+	f := m.files[m.at]
+	if f.state != idle {
+		return nil
+	}
+	return m.load(f)
+}
+
+func (m *Model) load(f *file) tea.Cmd { return tea.Batch(f.start(m.now()), m.tick(f)) }
+
+// file returns the file that is shown.
+func (m *Model) file() *file { return m.files[m.at] }
+
+// visible returns the page that is shown, nil while there is none.
+func (m *Model) visible() page.Page {
+	if v := m.file().current(); v != nil {
+		return v.pages[m.page]
+	}
+	return nil
+}
+
+// Update routes a message in a fixed order: size, modal, global keys, focused
+// page, data. Afterwards the visible page asks for what it lacks.
+func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	return m, tea.Batch(m.route(msg), m.refresh())
+}
+
+func (m *Model) route(msg tea.Msg) tea.Cmd {
+	switch msg := msg.(type) {
+	case tea.WindowSizeMsg:
+		m.w, m.h = msg.Width, msg.Height
+		if m.help != nil {
+			m.help.resize(m.w, m.h-frameRows)
+		}
+		return nil
+	case tea.ColorProfileMsg:
+		m.profile(msg.Profile)
+		return nil
+	case tea.KeyPressMsg:
+		m.note = ""
+		return m.press(msg)
+	case tea.PasteMsg:
+		return m.paste(msg)
+	case tea.MouseMsg:
+		return m.mouse(msg)
+	}
+	return m.data(msg)
+}
+
+// profile gives up colour on a terminal that has none.
+func (m *Model) profile(p colorprofile.Profile) {
+	if p > colorprofile.ASCII || m.options.Color == "always" || !m.theme.Colour {
+		return
+	}
+	*m.theme = *screen.NewTheme(false, m.options.ASCII)
+}
+
+// press gives a key to the open modal, the global keys or the page.
+func (m *Model) press(msg tea.KeyPressMsg) tea.Cmd {
+	if m.help != nil {
+		if m.help.key(msg) {
+			m.help = nil
+		}
+		return nil
+	}
+	if p := m.prompt(); p != nil {
+		cmd, done := p.Key(msg)
+		if done {
+			m.visible().(page.Prompter).EndPrompt()
+		}
+		return cmd
+	}
+	if cmd, ok := m.globalKey(msg); ok {
+		return cmd
+	}
+	if p := m.visible(); p != nil {
+		return p.Update(msg)
+	}
+	return nil
+}
+
+// prompt returns the open prompt of the visible page.
+func (m *Model) prompt() *page.Prompt {
+	if p, ok := m.visible().(page.Prompter); ok {
+		return p.Prompting()
+	}
+	return nil
+}
+
+func (m *Model) paste(msg tea.PasteMsg) tea.Cmd {
+	if p := m.prompt(); p != nil {
+		return p.Paste(msg.Content)
+	}
+	return nil
+}
+
+// data takes what commands bring back.
+func (m *Model) data(msg tea.Msg) tea.Cmd {
+	switch msg := msg.(type) {
+	case ask.Reply:
+		msg.Deliver()
+	case loadedMsg:
+		return msg.file.loaded(msg, m.options.Device, m.theme)
+	case indexedMsg:
+		msg.file.indexed(msg)
+	case tickMsg:
+		if msg.file.state == loading && msg.file.attempt == msg.attempt {
+			return m.tick(msg.file)
+		}
+	case page.Note:
+		m.note = msg.Text
+	case page.Go:
+		m.trail = append(m.trail, m.page)
+		m.page = msg.Page
+	default:
+		if p := m.visible(); p != nil {
+			return p.Update(msg)
+		}
+	}
+	return nil
+}
+
+// refresh lets the visible page ask for what it lacks.
+func (m *Model) refresh() tea.Cmd {
+	if p := m.visible(); p != nil && !m.tooSmall() {
+		return p.Refresh(m.w, m.h-frameRows)
+	}
+	return nil
+}
+
+func (m *Model) tooSmall() bool { return m.w < minWidth || m.h < minHeight }
+
+// matches is key.Matches, short for the long switches.
+func matches(msg tea.KeyPressMsg, b ...key.Binding) bool { return key.Matches(msg, b...) }

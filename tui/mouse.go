@@ -1,0 +1,59 @@
+package tui
+
+import (
+	tea "charm.land/bubbletea/v2"
+)
+
+// mouse gives a mouse message to what lies under it. Tabs are clicked, the
+// wheel scrolls help, and the page gets the rest in its own coordinates.
+func (m *Model) mouse(msg tea.MouseMsg) tea.Cmd {
+	at := msg.Mouse()
+	if m.help != nil {
+		m.helpMouse(msg)
+		return nil
+	}
+	if at.Y < headerRows {
+		if _, ok := msg.(tea.MouseClickMsg); ok && at.Y == 0 {
+			m.clickTab(at.X)
+		}
+		return nil
+	}
+	p := m.visible()
+	if p == nil || m.prompt() != nil {
+		return nil
+	}
+	at.Y -= headerRows
+	switch msg.(type) {
+	case tea.MouseClickMsg:
+		m.note = ""
+		return p.Update(tea.MouseClickMsg(at))
+	case tea.MouseWheelMsg:
+		return p.Update(tea.MouseWheelMsg(at))
+	case tea.MouseMotionMsg:
+		return p.Update(tea.MouseMotionMsg(at))
+	case tea.MouseReleaseMsg:
+		return p.Update(tea.MouseReleaseMsg(at))
+	}
+	return nil
+}
+
+func (m *Model) helpMouse(msg tea.MouseMsg) {
+	switch msg := msg.(type) {
+	case tea.MouseWheelMsg:
+		if msg.Button == tea.MouseWheelUp {
+			m.help.scroll(-3)
+		} else {
+			m.help.scroll(3)
+		}
+	case tea.MouseClickMsg:
+		m.help = nil
+	}
+}
+
+func (m *Model) clickTab(x int) {
+	for _, t := range m.tabRow() {
+		if x >= t.from && x < t.to {
+			m.turn(t.name)
+		}
+	}
+}

@@ -1,0 +1,30 @@
+package tui
+
+import (
+	"context"
+
+	"memtop/snapshots/trace"
+)
+
+// Load reads a trace. It is called on a goroutine of its own, reports its
+// progress, and ends early when ctx is cancelled.
+type Load func(ctx context.Context, progress trace.Progress) (trace.Source, error)
+
+// File is something to show.
+type File struct {
+	Name string // as the reader knows it; a path
+	Load Load
+}
+
+// Options say how to start. The zero value is usable.
+type Options struct {
+	Page    string // name of the first page; "" is the overview
+	Device  int    // device to show first; below 0, or when the file lacks it, the one with the most events
+	Color   string // "auto" or "", "always", "never"
+	ASCII   bool   // draw with the characters from space to tilde only
+	NoMouse bool   // leave the mouse to the terminal
+}
+
+// colour says whether to use colour; what "auto" means for a terminal that has
+// none is decided by the program's colour profile, later, by its message.
+func (o Options) colour() bool { return o.Color != "never" }

@@ -1,0 +1,55 @@
+package overview
+
+import (
+	"charm.land/bubbles/v2/key"
+
+	"memtop/tui/keys"
+)
+
+type keyMap struct {
+	motion keys.Motion
+	mine   pageKeys
+}
+
+// pageKeys are the keys of this page.
+type pageKeys struct {
+	Moment, Next, Previous, Open, Copy key.Binding
+}
+
+func newKeyMap() keyMap {
+	k := keyMap{motion: keys.NewMotion()}
+	k.mine = pageKeys{
+		Moment:   keys.New("c", "at the peak, at the end, at the cursor", "c"),
+		Next:     keys.New("n", "next finding", "n"),
+		Previous: keys.New("N", "previous finding", "N"),
+		Open:     keys.New("enter", "show the finding's moment on the timeline", "enter"),
+		Copy:     keys.New("y", "copy the findings", "y"),
+	}
+	k.motion.Up.SetHelp("↑ k", "scroll up")
+	k.motion.Down.SetHelp("↓ j", "scroll down")
+	k.motion.Left.SetEnabled(false)
+	k.motion.Right.SetEnabled(false)
+	return k
+}
+
+// Bindings returns the page's own keys.
+func (k pageKeys) Bindings() []key.Binding {
+	return []key.Binding{k.Moment, k.Next, k.Previous, k.Open, k.Copy}
+}
+
+// Help returns the page's keys.
+func (p *Page) Help() []keys.Group {
+	return []keys.Group{
+		{Title: "Overview", Bindings: p.keys.mine.Bindings()},
+		{Title: "Moving", Bindings: p.keys.motion.Bindings()},
+	}
+}
+
+// Short returns the keys for the bottom line.
+func (p *Page) Short() []key.Binding {
+	k := &p.keys
+	return []key.Binding{
+		keys.Short(k.mine.Moment, "moment"), keys.Short(k.mine.Next, "finding"), keys.Short(k.mine.Open, "show it"),
+		keys.Short(k.motion.Down, "scroll"), keys.Short(k.mine.Copy, "copy"),
+	}
+}

@@ -1,0 +1,190 @@
+// Package overview is the first page: how much, of what, who holds it, and
+// what is wrong, in a few sentences and bars.
+package overview
+
+import (
+	"context"
+	"strings"
+
+	"charm.land/bubbles/v2/key"
+	tea "charm.land/bubbletea/v2"
+
+	"memtop/snapshots/analysis"
+	"memtop/tui/ask"
+	"memtop/tui/page"
+	"memtop/tui/screen"
+)
+
+type moment uint8
+
+const (
+	atPeak moment = iota
+	atEnd
+	atCursor
+	moments
+)
+
+// question is what decides what the page shows beyond the summary.
+type question struct {
+	index   *analysis.Index
+	at      int
+	columns int
+}
+
+// facts is the answer.
+type facts struct {
+	at         int
+	categories [analysis.CategoryCount]int64
+	state      *analysis.Map
+	holders    []analysis.Holder
+	history    analysis.Timeline
+}
+
+// holderCount is how many of the largest holders are shown at most.
+const holderCount = 12
+
+// Page is the overview.
+type Page struct {
+	scene   *page.Scene
+	keys    keyMap
+	asked   *ask.One[question, facts]
+	moment  moment
+	finding int
+	scroll  page.Reader
+	w, h    int
+}
+
+// New returns the page of a scene.
+func New(s *page.Scene) *Page {
+	p := &Page{scene: s, keys: newKeyMap()}
+	if !s.Index.History() {
+		p.moment = atEnd
+	}
+	p.asked = ask.New(func(ctx context.Context, q question) facts { return answer(ctx, q) })
+	return p
+}
+
+func answer(ctx context.Context, q question) facts {
+	x := q.index
+	f := facts{at: q.at, categories: x.CategoriesAt(q.at)}
+	if ctx.Err() != nil {
+		return f
+	}
+	f.state = x.SegmentsAt(q.at)
+	f.holders = x.HoldersAt(q.at)
+	f.holders = f.holders[:min(len(f.holders), holderCount)]
+	if x.History() && ctx.Err() == nil {
+		f.history = x.Timeline(analysis.ByCategory, 0, x.End()+1, q.columns)
+	}
+	return f
+}
+
+func (p *Page) at() int {
+	switch p.moment {
+	case atPeak:
+		return p.scene.Summary.PeakEvent
+	case atCursor:
+		return p.scene.Cursor()
+	default:
+		return p.scene.Last()
+	}
+}
+
+// Refresh asks for the moment's facts and lays the page out.
+func (p *Page) Refresh(w, h int) tea.Cmd {
+	p.w, p.h = w, h
+	left, _ := split(w)
+	p.scroll.Resize(p.height(left), h)
+	return p.asked.Ask(question{p.scene.Index, p.at(), max(historyWidth(w), 1)})
+}
+
+// Update takes keys and the mouse.
+func (p *Page) Update(msg tea.Msg) tea.Cmd {
+	switch msg := msg.(type) {
+	case tea.KeyPressMsg:
+		return p.key(msg)
+	case tea.MouseWheelMsg:
+		if msg.Button == tea.MouseWheelUp {
+			p.scroll.Scroll(-3)
+		} else {
+			p.scroll.Scroll(3)
+		}
+	case tea.MouseClickMsg:
+		return p.click(msg)
+	}
+	return nil
+}
+
+func (p *Page) key(msg tea.KeyPressMsg) tea.Cmd {
+	k := &p.keys
+	switch {
+	case key.Matches(msg, k.mine.Moment):
+		p.moment = (p.moment + 1) % moments
+	case key.Matches(msg, k.mine.Next):
+		p.choose(p.finding + 1)
+	case key.Matches(msg, k.mine.Previous):
+		p.choose(p.finding - 1)
+	case key.Matches(msg, k.mine.Open):
+		return p.open()
+	case key.Matches(msg, k.mine.Copy):
+		return page.Copied(p.text(), "the findings")
+	default:
+		p.scroll.Key(msg, k.motion)
+	}
+	return nil
+}
+
+func (p *Page) choose(i int) {
+	if n := len(p.scene.Findings); n > 0 {
+		p.finding = (i + n) % n
+		p.scroll.Offset = 0
+	}
+}
+
+// open goes to the moment of the chosen finding.
+func (p *Page) open() tea.Cmd {
+	if p.finding >= len(p.scene.Findings) {
+		return nil
+	}
+	f := &p.scene.Findings[p.finding]
+	if f.Event == analysis.NoEvent {
+		return page.Say("this finding is about no moment in particular")
+	}
+	p.scene.Move(f.Event)
+	return page.Open(page.Timeline)
+}
+
+// click chooses a finding; a click on the chosen one opens it.
+func (p *Page) click(msg tea.MouseClickMsg) tea.Cmd {
+	left, _ := split(p.w)
+	if msg.X >= left {
+		return nil
+	}
+	row := msg.Y + p.scroll.Offset - 1
+	for i := range p.scene.Findings {
+		n := len(p.findingLines(i, left))
+		if row >= 0 && row < n {
+			if i == p.finding {
+				return p.open()
+			}
+			p.finding = i
+			return nil
+		}
+		row -= n
+	}
+	return nil
+}
+
+func (p *Page) text() string {
+	var b strings.Builder
+	for i := range p.scene.Findings {
+		b.WriteString(p.scene.Findings[i].Text)
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// findingLines wraps a finding.
+func (p *Page) findingLines(i, w int) []string {
+	return screen.Wrap(p.scene.Findings[i].Text, w-6)
+}

@@ -1,0 +1,154 @@
+package page
+
+import (
+	"strconv"
+	"time"
+
+	"memtop/snapshots/trace"
+	"memtop/tui/screen"
+)
+
+// EventLines returns everything that is known of an event. Unless all of its
+// frames are wanted the telling ones stand for its stack.
+func EventLines(s *Scene, i int, all bool) []Line {
+	if i < 0 || i > s.Last() {
+		return startLines(s)
+	}
+	e, t := s.Events().At(i), s.Tables()
+	lines := []Line{Heading("event " + screen.Count(i) + "  " + ActionText(t, e))}
+	lines = append(lines, sizeLines(e)...)
+	if e.Absent&trace.NoStream == 0 {
+		lines = append(lines, Pair("stream", StreamText(e.Stream)+"  (handle "+strconv.FormatUint(t.Stream(e.Stream), 10)+")"))
+	}
+	if when := e.When(); !when.IsZero() {
+		us, _ := s.Since(i)
+		lines = append(lines, Pair("time", when.UTC().Format("2006-01-02 15:04:05.000000 UTC")+"  +"+screen.Micros(us)))
+	}
+	lines = append(lines, Pair("after it", screen.Bytes(s.Index.RequestedAt(i))+" live, "+screen.Bytes(s.Index.ReservedAt(i))+" reserved"))
+	lines = append(lines, lifeLines(s, i)...)
+	lines = append(lines, NoteLines(t, e.Note)...)
+	return append(lines, stackPart(s, e.Stack, all)...)
+}
+
+// stackPart is the part of a detail that shows a stack under its heading.
+func stackPart(s *Scene, id trace.StackID, all bool) []Line {
+	return append([]Line{Heading("stack, innermost first")}, StackPart(s, id, all)...)
+}
+
+// StackPart returns a stack's frames: all, or those that tell the most.
+func StackPart(s *Scene, id trace.StackID, all bool) []Line {
+	if all {
+		return StackLines(s.Tables(), id)
+	}
+	return TellingLines(s, id)
+}
+
+// AllocationLines returns everything that is known of an allocation.
+func AllocationLines(s *Scene, a trace.Allocation, all bool) []Line {
+	category, rule := s.Index.Category(a)
+	word := category.String()
+	if !rule.Exact {
+		word += "  (guessed: " + rule.Name + ")"
+	}
+	lines := []Line{
+		Heading("allocation of " + screen.Bytes(a.Size)),
+		Pair("size", exactBytes(a.Size)), Pair("address", screen.Address(a.Addr)), Pair("stream", StreamText(a.Stream)),
+		Pair("lives", LifeText(s, a)), Pair("used for", word),
+	}
+	lines = append(lines, NoteLines(s.Tables(), a.Note)...)
+	if a.FreeStack {
+		lines = append(lines, Line{Text: "made before recording; the stack is where it was freed", Style: screen.Dim})
+	}
+	return append(lines, stackPart(s, a.Stack, all)...)
+}
+
+func startLines(s *Scene) []Line {
+	return []Line{
+		Heading("before the first event"),
+		Pair("held", screen.Bytes(s.Summary.InitialRequested)+" in "+screen.Count(s.Summary.Held)+" allocations from before recording"),
+		Pair("reserved", screen.Bytes(s.Summary.InitialReserved)),
+	}
+}
+
+func sizeLines(e *trace.Event) []Line {
+	var lines []Line
+	if e.Kind == trace.OOM {
+		return append(lines, Pair("asked for", exactBytes(e.Size)), Pair("free", exactBytes(int64(e.Addr))+" on the device"))
+	}
+	if e.Absent&trace.NoSize == 0 {
+		lines = append(lines, Pair("size", exactBytes(e.Size)))
+	}
+	if e.Absent&trace.NoAddr == 0 {
+		lines = append(lines, Pair("address", screen.Address(e.Addr)))
+	}
+	return lines
+}
+
+func exactBytes(n int64) string { return screen.Bytes(n) + "  (" + screen.Count(int(n)) + " bytes)" }
+
+// lifeLines says where the other end of the event's allocation is.
+func lifeLines(s *Scene, i int) []Line {
+	a, ok := AllocationOf(s, i)
+	if !ok {
+		return nil
+	}
+	category, rule := s.Index.Category(a)
+	word := category.String()
+	if !rule.Exact {
+		word += "  (guessed: " + rule.Name + ")"
+	}
+	return []Line{Pair("lives", LifeText(s, a)), Pair("used for", word)}
+}
+
+// LifeText says from where to where an allocation lives.
+func LifeText(s *Scene, a trace.Allocation) string {
+	from, to := "before recording", "the end: never freed"
+	if a.Open >= 0 {
+		from = "event " + screen.Count(a.Open)
+	}
+	if a.Close != trace.Never {
+		to = "event " + screen.Count(a.Close)
+	}
+	text := from + " to " + to
+	if a.Open < 0 || a.Close == trace.Never {
+		return text
+	}
+	text += ", " + screen.Count(a.Close-a.Open) + " events"
+	if us := s.Events().At(a.Close).Time - s.Events().At(a.Open).Time; us > 0 {
+		text += ", " + screen.Micros(us)
+	}
+	return text
+}
+
+// AllocationOf returns the allocation that event i made or ended.
+func AllocationOf(s *Scene, i int) (trace.Allocation, bool) {
+	if i < 0 || i > s.Last() {
+		return trace.Allocation{}, false
+	}
+	life := s.Index.Lifetimes()
+	switch e := s.Events().At(i); {
+	case e.Kind == trace.Alloc:
+		return life.Allocation(trace.AllocationID(i)), true
+	case e.Kind.Closes():
+		return life.Allocation(life.Ended(i)), true
+	case e.Kind == trace.FreeRequested && i < s.Last():
+		next := s.Events().At(i + 1)
+		if next.Kind.Closes() && next.Addr == e.Addr {
+			return life.Allocation(life.Ended(i + 1)), true
+		}
+	}
+	return trace.Allocation{}, false
+}
+
+// ActionText returns an event's action as written.
+func ActionText(t *trace.Tables, e *trace.Event) string {
+	if e.Kind == trace.Other && e.Note != 0 {
+		if s := t.String(t.Notes[e.Note].Action); s != "" {
+			return s
+		}
+	}
+	return e.Kind.String()
+}
+
+// Clock writes a moment in microseconds since the epoch as a time of day.
+func Clock(us int64) string { return time.UnixMicro(us).UTC().Format("15:04:05.000") }

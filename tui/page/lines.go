@@ -1,0 +1,123 @@
+package page
+
+import (
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"memtop/tui/keys"
+	"memtop/tui/screen"
+)
+
+// Line is one line of a detail pane: a label with a value, or a frame.
+type Line struct {
+	Label string // left column of a pair
+	Text  string // the value, or the function of a frame
+	Where string // file and line of a frame
+	Style screen.Style
+}
+
+// Pair returns a line with a label and a value.
+func Pair(label, text string) Line { return Line{Label: label, Text: text} }
+
+// Heading returns a line that stands above others.
+func Heading(text string) Line { return Line{Text: text, Style: screen.Strong} }
+
+// Copy returns the line as it goes to the clipboard.
+func (l Line) Copy() string {
+	switch {
+	case l.Where != "":
+		return l.Where + " " + l.Text
+	case l.Label != "":
+		return l.Label + ": " + l.Text
+	default:
+		return l.Text
+	}
+}
+
+// CopyLines joins lines for the clipboard.
+func CopyLines(lines []Line) string {
+	var b strings.Builder
+	for _, l := range lines {
+		b.WriteString(l.Copy())
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// labelWidth is the width of the left column of pairs.
+const labelWidth = 11
+
+// Reader is a pane of lines that scrolls.
+type Reader struct {
+	Offset int
+	count  int
+	height int
+}
+
+// Resize sets how many lines there are and how many fit.
+func (r *Reader) Resize(count, height int) {
+	r.count, r.height = count, max(height, 1)
+	r.Offset = min(max(r.Offset, 0), max(r.count-r.height, 0))
+}
+
+// Scroll moves by so many lines.
+func (r *Reader) Scroll(by int) {
+	r.Offset += by
+	r.Resize(r.count, r.height)
+}
+
+// More reports whether there are lines below the h that show.
+func (r *Reader) More(h int) bool { return r.Offset+h < r.count }
+
+// Key scrolls and reports whether msg was a key for that.
+func (r *Reader) Key(msg tea.KeyPressMsg, m keys.Motion) bool {
+	l := List{Cursor: r.Offset, Count: max(r.count-r.height+1, 1), Height: 1}
+	if !l.Key(msg, m) {
+		return false
+	}
+	r.Offset = l.Cursor
+	return true
+}
+
+// Draw draws the lines that fit from row y on.
+func (r *Reader) Draw(c screen.Canvas, y int, lines []Line) {
+	for i := r.Offset; i < len(lines) && y < c.Height(); i++ {
+		lines[i].draw(c, y)
+		y++
+	}
+	if r.Offset+r.height < len(lines) && c.Height() > 0 {
+		c.Right(0, c.Height()-1, c.Width(), " … ", screen.Dim)
+	}
+}
+
+func (l Line) draw(c screen.Canvas, y int) {
+	w := c.Width() - 2
+	switch {
+	case l.Where != "":
+		drawFrame(c, 2, y, w-1, l.Text, l.Where, l.Style)
+	case l.Label != "":
+		c.Fit(1, y, labelWidth-1, l.Label, screen.Dim)
+		c.Fit(1+labelWidth, y, w-labelWidth, l.Text, l.Style)
+	default:
+		c.Fit(1, y, w, l.Text, l.Style)
+	}
+}
+
+// drawFrame draws a function and, after it, as much of the end of where it
+// stands as fits.
+func drawFrame(c screen.Canvas, x, y, w int, name, where string, style screen.Style) {
+	if where == noSource {
+		c.Fit(x, y, w, name, style)
+		return
+	}
+	nameWidth, whereWidth := screen.Width(name), screen.Width(where)
+	if nameWidth+2+whereWidth > w {
+		nameWidth = min(nameWidth, max(w-2-whereWidth, w*3/5))
+	}
+	c.Fit(x, y, nameWidth, name, style)
+	c.Text(x+nameWidth+2, y, screen.TruncateLeft(where, w-nameWidth-2), screen.Dim)
+}
+
+// DrawAt draws a frame into w cells.
+func (l Line) DrawAt(c screen.Canvas, x, y, w int) { drawFrame(c, x, y, w, l.Text, l.Where, l.Style) }

@@ -1,0 +1,74 @@
+package page
+
+import (
+	"charm.land/bubbles/v2/key"
+	tea "charm.land/bubbletea/v2"
+
+	"memtop/tui/keys"
+)
+
+// Page is one page of the screen. Pages are pointers, owned by the goroutine
+// that updates the screen.
+type Page interface {
+	// Update takes a key, a mouse message with coordinates within the page, or
+	// a message that the page sent itself.
+	Update(msg tea.Msg) tea.Cmd
+	// Refresh asks for whatever the page shows at its size and has not been
+	// computed. It is called after every message while the page is visible,
+	// and never while it is not.
+	Refresh(w, h int) tea.Cmd
+	// View draws the page into exactly w×h cells. It changes nothing and
+	// computes nothing over events.
+	View(w, h int) string
+	// Help returns the page's keys.
+	Help() []keys.Group
+	// Short returns the few keys that the bottom line shows.
+	Short() []key.Binding
+}
+
+// Backer is a page with something that Esc leaves before the page is left.
+type Backer interface {
+	// Back goes one step back and reports whether there was one.
+	Back() bool
+}
+
+// Maximiser is a page with panes that can be shown alone.
+type Maximiser interface {
+	// Maximise shows the focused pane alone, or all panes again.
+	Maximise()
+}
+
+// Prompter is a page that at times takes text.
+type Prompter interface {
+	// Prompting returns the open prompt, nil when there is none.
+	Prompting() *Prompt
+	// EndPrompt closes it.
+	EndPrompt()
+}
+
+// Go is the message that asks for another page.
+type Go struct{ Page string }
+
+// Note is the message that shows a line at the bottom until the next key.
+type Note struct{ Text string }
+
+// Copied returns a command that puts text on the clipboard of the terminal
+// (OSC 52) and says so.
+func Copied(text, what string) tea.Cmd {
+	return tea.Batch(tea.SetClipboard(text), Say("copied "+what))
+}
+
+// Say returns a command that shows a note.
+func Say(text string) tea.Cmd { return func() tea.Msg { return Note{text} } }
+
+// Open returns a command that goes to a page.
+func Open(name string) tea.Cmd { return func() tea.Msg { return Go{name} } }
+
+// The names of the pages.
+const (
+	Overview = "overview"
+	Timeline = "timeline"
+	Segments = "segments"
+	Stacks   = "stacks"
+	Events   = "events"
+)

@@ -1,0 +1,87 @@
+package page
+
+import (
+	tea "charm.land/bubbletea/v2"
+
+	"memtop/tui/screen"
+)
+
+// Prompt is one line of text being typed, at the bottom of the screen.
+type Prompt struct {
+	Label string
+	Hint  string
+	text  []rune
+	done  func(string) tea.Cmd
+	typed func(string) tea.Cmd
+}
+
+// NewPrompt returns a prompt that begins with text and calls done with what
+// stands there at Enter. Typed, which may be nil, is called at every change.
+func NewPrompt(label, text, hint string, typed, done func(string) tea.Cmd) *Prompt {
+	return &Prompt{Label: label, Hint: hint, text: []rune(text), done: done, typed: typed}
+}
+
+// Text returns what has been typed.
+func (p *Prompt) Text() string { return string(p.text) }
+
+// Paste adds text as if it had been typed.
+func (p *Prompt) Paste(text string) tea.Cmd {
+	for _, r := range text {
+		if r >= ' ' && r != 0x7f {
+			p.text = append(p.text, r)
+		}
+	}
+	return p.changed()
+}
+
+// Key takes a key and reports whether the prompt is finished.
+func (p *Prompt) Key(msg tea.KeyPressMsg) (tea.Cmd, bool) {
+	switch msg.String() {
+	case "enter":
+		return p.done(p.Text()), true
+	case "esc", "ctrl+c":
+		return nil, true
+	case "backspace", "ctrl+h":
+		if len(p.text) == 0 {
+			return nil, true
+		}
+		p.text = p.text[:len(p.text)-1]
+	case "ctrl+u":
+		p.text = nil
+	case "ctrl+w":
+		p.dropWord()
+	default:
+		return p.Paste(msg.Text), false
+	}
+	return p.changed(), false
+}
+
+func (p *Prompt) dropWord() {
+	n := len(p.text)
+	for n > 0 && p.text[n-1] == ' ' {
+		n--
+	}
+	for n > 0 && p.text[n-1] != ' ' {
+		n--
+	}
+	p.text = p.text[:n]
+}
+
+func (p *Prompt) changed() tea.Cmd {
+	if p.typed == nil {
+		return nil
+	}
+	return p.typed(p.Text())
+}
+
+// Draw draws the prompt on row y.
+func (p *Prompt) Draw(c screen.Canvas, y int) {
+	x := c.Text(0, y, " "+p.Label+" ", screen.Title)
+	room := c.Width() - x - 2
+	text := screen.TruncateLeft(string(p.text), room)
+	x = c.Text(x, y, text, screen.Strong)
+	c.Set(x, y, ' ', screen.Selected)
+	if hint := "  " + p.Hint; screen.Width(hint) < c.Width()-x-2 {
+		c.Text(x+1, y, hint, screen.Dim)
+	}
+}

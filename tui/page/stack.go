@@ -1,0 +1,132 @@
+package page
+
+import (
+	"strconv"
+	"strings"
+
+	"memtop/snapshots/trace"
+	"memtop/tui/screen"
+)
+
+// noSource stands where a frame's file would, so that a line is still known as
+// a frame's. It is not drawn.
+const noSource = "??"
+
+// FrameLine returns a frame as a line of a detail pane.
+func FrameLine(t *trace.Tables, id trace.FrameID) Line {
+	f := t.Frames[id]
+	where := t.String(f.File) + ":" + strconv.Itoa(int(f.Line))
+	if where == "??:0" || where == ":0" {
+		where = noSource
+	}
+	return Line{Text: t.String(f.Name), Where: where}
+}
+
+// StackLines returns a stack's frames, innermost first, and what torch.fx said
+// of them. Frames that repeat are shown once with their number.
+func StackLines(t *trace.Tables, id trace.StackID) []Line {
+	frames := t.Stack(id)
+	if len(frames) == 0 {
+		return []Line{{Text: "no frames were recorded (history off, context off, or the allocation is older)", Style: screen.Dim}}
+	}
+	lines := make([]Line, 0, len(frames))
+	for i := 0; i < len(frames); {
+		n := 1
+		for i+n < len(frames) && frames[i+n] == frames[i] {
+			n++
+		}
+		line := FrameLine(t, frames[i])
+		if n > 1 {
+			line.Text += " ×" + strconv.Itoa(n)
+		}
+		lines = append(lines, line)
+		lines = append(lines, fxLines(t, frames[i])...)
+		i += n
+	}
+	return lines
+}
+
+func fxLines(t *trace.Tables, id trace.FrameID) []Line {
+	at, ok := t.FrameFX[id]
+	if !ok {
+		return nil
+	}
+	fx := t.FX[at]
+	lines := []Line{{
+		Text: "  fx node=" + t.String(fx.NodeName) + " op=" + t.String(fx.Op) + " target=" + t.String(fx.Target), Style: screen.Dim,
+	}}
+	for line := range strings.Lines(t.String(fx.OriginalTrace)) {
+		lines = append(lines, Line{Text: "  " + strings.TrimSpace(line), Style: screen.Dim})
+	}
+	return lines
+}
+
+// NoteLines returns what else an event or block knows of itself.
+func NoteLines(t *trace.Tables, id trace.NoteID) []Line {
+	if id == 0 {
+		return nil
+	}
+	n := t.Notes[id]
+	var lines []Line
+	for _, p := range [...]struct {
+		label string
+		id    trace.StringID
+	}{
+		{"category", n.Category}, {"layer", n.Layer}, {"role", n.Role}, {"shape", n.Shape}, {"dtype", n.DType},
+		{"compile", n.CompileContext}, {"metadata", n.UserMetadata},
+	} {
+		if s := t.String(p.id); s != "" {
+			lines = append(lines, Pair(p.label, s))
+		}
+	}
+	if n.Pool != 0 {
+		lines = append(lines, Pair("pool", PoolText(t, n.Pool)))
+	}
+	for i, s := range t.Lists[n.Forward] {
+		if i == 0 {
+			lines = append(lines, Heading("forward pass that this belongs to"))
+		}
+		lines = append(lines, Line{Text: " " + t.String(s)})
+	}
+	return lines
+}
+
+// PoolText names a memory pool.
+func PoolText(t *trace.Tables, id trace.PoolID) string {
+	if id == 0 {
+		return "unknown"
+	}
+	p := t.Pools[id]
+	name := "(" + strconv.FormatInt(p[0], 10) + "," + strconv.FormatInt(p[1], 10) + ")"
+	switch {
+	case p == trace.Pool{}:
+		return "default"
+	case p[0] == 0:
+		return "private " + name
+	default:
+		return "graph " + name
+	}
+}
+
+// StreamText names a stream by its number; the handle is for the detail.
+func StreamText(id trace.StreamID) string { return strconv.Itoa(int(id)) }
+
+// TellingLines returns the frames of a stack that tell the most, and how many
+// there are in all.
+func TellingLines(s *Scene, id trace.StackID) []Line {
+	t := s.Tables()
+	frames := t.Stack(id)
+	telling := s.Index.Telling(id, 64)
+	if len(telling) == 0 {
+		return StackLines(t, id)
+	}
+	lines := make([]Line, 0, len(telling)+1)
+	for _, f := range telling {
+		lines = append(lines, FrameLine(t, f))
+		lines = append(lines, fxLines(t, f)...)
+	}
+	if left := len(frames) - len(telling); left > 0 {
+		lines = append(lines, Line{Text: "e shows all " + strconv.Itoa(len(frames)) + " frames", Style: screen.Dim})
+	}
+	return lines
+}

@@ -1,0 +1,139 @@
+package screen
+
+import (
+	"image/color"
+	"strings"
+
+	"charm.land/lipgloss/v2"
+)
+
+// Role is what a colour means. Pages name roles, never colours.
+type Role uint8
+
+// The roles. Band0 and the eleven after it are the colours of chart bands;
+// categories use them in the order of analysis.Category.
+const (
+	Default   Role = iota
+	Muted          // present, but not what the reader came for
+	Accent         // titles and the cursor
+	Good           // memory that can be used
+	Warning        // memory that is lost or looks wrong
+	Alarm          // out of memory
+	OnBand         // text on top of a band
+	Held           // memory from before recording began
+	Pending        // freed, but another stream may still use it
+	Rest           // what was too small for a band of its own
+	Selection      // background of the row under the cursor
+	Band0
+	bandCount = 12
+	roleCount = Band0 + bandCount
+)
+
+// Band returns the role of chart band i; after the last the first comes again.
+func Band(i int) Role { return Band0 + Role(((i%bandCount)+bandCount)%bandCount) }
+
+// Attr is a set of text attributes, which monochrome terminals have too.
+type Attr uint8
+
+// The attributes.
+const (
+	Bold Attr = 1 << iota
+	Faint
+	Reverse
+	Underline
+	attrCount = 1 << 4
+)
+
+// Style is how a cell looks.
+type Style struct {
+	Fg, Bg Role
+	Attr   Attr
+}
+
+// The styles that pages use for text. Each differs from plain text by more
+// than colour, or stands beside a word or glyph that says the same.
+var (
+	Plain    = Style{}
+	Dim      = Style{Fg: Muted}
+	Strong   = Style{Attr: Bold}
+	Title    = Style{Fg: Accent, Attr: Bold}
+	Selected = Style{Attr: Reverse}
+	Warn     = Style{Fg: Warning, Attr: Bold}
+	Bad      = Style{Fg: Alarm, Attr: Bold}
+	Fine     = Style{Fg: Good}
+)
+
+// palette is the one place where colours are. The bands are far apart in hue
+// for people who see red and green alike, and of one brightness so that dark
+// text is readable on each.
+var palette = [roleCount]color.Color{
+	Muted:      lipgloss.Color("#8a8f98"),
+	Accent:     lipgloss.Color("#5fafd7"),
+	Good:       lipgloss.Color("#6fbf73"),
+	Warning:    lipgloss.Color("#e0a030"),
+	Alarm:      lipgloss.Color("#f0524f"),
+	OnBand:     lipgloss.Color("#16181c"),
+	Held:       lipgloss.Color("#6b7280"),
+	Pending:    lipgloss.Color("#d98e8b"),
+	Rest:       lipgloss.Color("#9aa0a6"),
+	Selection:  lipgloss.Color("#2f4a68"),
+	Band0:      lipgloss.Color("#5b8fd0"),
+	Band0 + 1:  lipgloss.Color("#f2a14a"),
+	Band0 + 2:  lipgloss.Color("#b583c9"),
+	Band0 + 3:  lipgloss.Color("#63b8a5"),
+	Band0 + 4:  lipgloss.Color("#e7cf58"),
+	Band0 + 5:  lipgloss.Color("#e2736f"),
+	Band0 + 6:  lipgloss.Color("#a9b0ba"),
+	Band0 + 7:  lipgloss.Color("#8cc265"),
+	Band0 + 8:  lipgloss.Color("#f3a6b5"),
+	Band0 + 9:  lipgloss.Color("#a98467"),
+	Band0 + 10: lipgloss.Color("#6fc7de"),
+	Band0 + 11: lipgloss.Color("#c5c15a"),
+}
+
+// Theme says what the terminal can show. It is immutable and safe for
+// concurrent use.
+type Theme struct {
+	Colour bool
+	ASCII  bool
+	open   [roleCount][roleCount][attrCount]string
+}
+
+// NewTheme returns a theme. Without colour only bold, faint, reverse and
+// underline are used; with ascii only characters from space to tilde.
+func NewTheme(colour, ascii bool) *Theme {
+	t := &Theme{Colour: colour, ASCII: ascii}
+	for fg := range roleCount {
+		for bg := range roleCount {
+			for attr := range Attr(attrCount) {
+				t.open[fg][bg][attr] = t.sequence(Style{fg, bg, attr})
+			}
+		}
+	}
+	return t
+}
+
+// sequence returns what switches the terminal from no style to s.
+func (t *Theme) sequence(s Style) string {
+	style := lipgloss.NewStyle().Bold(s.Attr&Bold != 0).Faint(s.Attr&Faint != 0).
+		Reverse(s.Attr&Reverse != 0).Underline(s.Attr&Underline != 0)
+	switch {
+	case t.Colour:
+		if c := palette[s.Fg]; c != nil {
+			style = style.Foreground(c)
+		}
+		if c := palette[s.Bg]; c != nil {
+			style = style.Background(c)
+		}
+	case s.Bg != Default:
+		style = style.Reverse(true)
+	case s.Fg == Muted:
+		style = style.Faint(true)
+	}
+	before, _, _ := strings.Cut(style.Render("x"), "x")
+	return before
+}
+
+// Letters reports whether chart areas must be told apart by what is printed in
+// them, because colour or block characters cannot be relied on.
+func (t *Theme) Letters() bool { return !t.Colour || t.ASCII }

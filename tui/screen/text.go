@@ -1,0 +1,184 @@
+package screen
+
+import (
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// Width returns how many cells s takes on a canvas.
+func Width(s string) int {
+	n := 0
+	for _, r := range s {
+		_, w := printable(r)
+		n += w
+	}
+	return n
+}
+
+// Truncate cuts plain text to w cells; a cut shows as an ellipsis.
+func Truncate(s string, w int) string {
+	if w <= 0 {
+		return ""
+	}
+	if len(s) <= w || Width(s) <= w {
+		return s
+	}
+	n := 0
+	for i, r := range s {
+		_, rw := printable(r)
+		if n+rw > w-1 {
+			return s[:i] + "…"
+		}
+		n += rw
+	}
+	return s
+}
+
+// TruncateLeft cuts plain text to w cells from the left, for paths, whose end
+// tells more than their beginning.
+func TruncateLeft(s string, w int) string {
+	if w <= 0 {
+		return ""
+	}
+	if len(s) <= w || Width(s) <= w {
+		return s
+	}
+	n, i := 0, len(s)
+	for i > 0 {
+		r, size := utf8.DecodeLastRuneInString(s[:i])
+		_, rw := printable(r)
+		if n+rw > w-1 {
+			break
+		}
+		n, i = n+rw, i-size
+	}
+	return "…" + s[i:]
+}
+
+// asciiFor gives the characters that stand for those a plain terminal lacks.
+var asciiFor = map[rune]byte{
+	'─': '-', '│': '|', '┄': '-', '┊': ':', '═': '=', '└': '`', '├': '|', '┬': '+', '┴': '+', '┼': '+', '╌': '-',
+	'┌': '+', '┐': '+', '┘': '+', '…': '~', '▸': '>', '▾': 'v', '▲': '^', '▼': 'v', '◆': '*', '●': '*', '•': '*', '○': 'o', '·': '.', '–': '-', '—': '-',
+	'→': '>', '←': '<', '↑': '^', '↓': 'v', '×': 'x', '≥': '>', '≤': '<', '█': '#', '▓': '%', '▒': ':', '░': '.', '▌': '#', '▐': '#',
+	'▁': '_', '▂': '.', '▃': ':', '▄': '-', '▅': '=', '▆': '+', '▇': '*', '▏': '|', '▎': '|', '▍': '|', '▋': '#', '▊': '#', '▉': '#',
+	'▪': 'o', '▀': '"', '√': '/', '∑': 'S', 'Δ': 'd', '⚠': '!', '’': '\'', '“': '"', '”': '"', '⏎': '>', '✗': 'X', 'µ': 'u',
+}
+
+func writeASCII(b *strings.Builder, r rune) {
+	c, ok := asciiFor[r]
+	if !ok {
+		c = '?'
+	}
+	b.WriteByte(c)
+	if _, w := printable(r); w == 2 {
+		b.WriteByte(' ')
+	}
+}
+
+// BytesWidth is how many cells the longest size takes.
+const BytesWidth = 10
+
+var units = [...]string{"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
+
+// Bytes writes a size as B, KiB, MiB, GiB … with one decimal, like "1.5 GiB".
+func Bytes(n int64) string {
+	sign := ""
+	u := uint64(n)
+	if n < 0 {
+		sign, u = "-", -u
+	}
+	if u < 1024 {
+		return sign + strconv.FormatUint(u, 10) + " B"
+	}
+	value, unit := float64(u)/1024, 0
+	for value >= 1023.95 && unit < len(units)-1 {
+		value, unit = value/1024, unit+1
+	}
+	return sign + strconv.FormatFloat(value, 'f', 1, 64) + " " + units[unit]
+}
+
+// Delta writes a change of size with its sign, like "+1.5 GiB".
+func Delta(n int64) string {
+	if n > 0 {
+		return "+" + Bytes(n)
+	}
+	return Bytes(n)
+}
+
+// Count writes n with a comma between thousands.
+func Count(n int) string {
+	digits := strconv.Itoa(n)
+	start := 0
+	if n < 0 {
+		start = 1
+	}
+	if len(digits)-start <= 3 {
+		return digits
+	}
+	var b strings.Builder
+	for i := range len(digits) {
+		if i > start && (len(digits)-i)%3 == 0 {
+			b.WriteByte(',')
+		}
+		b.WriteByte(digits[i])
+	}
+	return b.String()
+}
+
+// Percent writes part of whole as a percentage, at most six cells wide.
+func Percent(part, whole int64) string {
+	if whole == 0 {
+		return "-"
+	}
+	share := 100 * float64(part) / float64(whole)
+	return strconv.FormatFloat(share, 'f', 1, 64) + "%"
+}
+
+// Micros writes a duration of so many microseconds with a fitting unit.
+func Micros(us int64) string {
+	abs := us
+	if abs < 0 {
+		abs = -abs
+	}
+	switch {
+	case abs < 1000:
+		return strconv.FormatInt(us, 10) + " µs"
+	case abs < 1_000_000:
+		return strconv.FormatFloat(float64(us)/1e3, 'f', 1, 64) + " ms"
+	case abs < 600_000_000:
+		return strconv.FormatFloat(float64(us)/1e6, 'f', 3, 64) + " s"
+	default:
+		return strconv.FormatFloat(float64(us)/60e6, 'f', 1, 64) + " min"
+	}
+}
+
+// Address writes an address in hexadecimal.
+func Address(a uint64) string { return "0x" + strconv.FormatUint(a, 16) }
+
+// Wrap breaks text at spaces into lines of at most w cells.
+func Wrap(text string, w int) []string {
+	var lines []string
+	line := ""
+	for _, word := range strings.Fields(text) {
+		for Width(word) > w {
+			head := []rune(word)[:w]
+			if line != "" {
+				lines, line = append(lines, line), ""
+			}
+			lines, word = append(lines, string(head)), word[len(string(head)):]
+		}
+		switch {
+		case line == "":
+			line = word
+		case Width(line)+1+Width(word) <= w:
+			line += " " + word
+		default:
+			lines, line = append(lines, line), word
+		}
+	}
+	if line != "" {
+		lines = append(lines, line)
+	}
+	return lines
+}

@@ -1,0 +1,95 @@
+package segments
+
+import (
+	"memtop/snapshots/analysis"
+	"memtop/snapshots/trace"
+	"memtop/tui/screen"
+)
+
+// mix is what one cell of a bar covers, in bytes.
+type mix struct {
+	live, pending, free int64
+	largest             int64 // of the live blocks in the cell
+	block               *analysis.Block
+}
+
+// drawBar draws a segment's blocks into w cells. A cell with anything live in
+// it never looks free: what pins a segment is often smaller than a cell.
+func (p *Page) drawBar(c screen.Canvas, x, y, w int, s *analysis.Segment) {
+	if w <= 0 || s.Size <= 0 {
+		return
+	}
+	for i, m := range mixes(s, w) {
+		r, style := p.look(&m)
+		c.Set(x+i, y, r, style)
+	}
+}
+
+// mixes splits the segment's blocks over w cells.
+func mixes(s *analysis.Segment, w int) []mix {
+	cells := make([]mix, w)
+	scale := float64(w) / float64(s.Size)
+	at := int64(0)
+	for b := range s.Blocks {
+		block := &s.Blocks[b]
+		from, to := at, at+block.Size
+		at = to
+		first := min(int(float64(from)*scale), w-1)
+		last := min(int(float64(to)*scale), w-1)
+		for i := first; i <= last; i++ {
+			low, high := max(from, int64(float64(i)/scale)), min(to, int64(float64(i+1)/scale))
+			if high > low || first == last {
+				cells[i].add(block, max(high-low, 1))
+			}
+		}
+	}
+	return cells
+}
+
+func (m *mix) add(b *analysis.Block, bytes int64) {
+	switch b.State {
+	case trace.Allocated:
+		m.live += bytes
+		if bytes > m.largest {
+			m.largest, m.block = bytes, b
+		}
+	case trace.PendingFree:
+		m.pending += bytes
+	default:
+		m.free += bytes
+	}
+}
+
+// look returns how a cell is drawn. Shading says how much of it is live, a
+// letter that something waits to be freed, colour what the memory is used for.
+func (p *Page) look(m *mix) (rune, screen.Style) {
+	total := m.live + m.pending + m.free
+	switch {
+	case m.pending > 0 && m.pending >= m.live:
+		return 'p', screen.Style{Fg: screen.Pending, Attr: screen.Bold}
+	case m.live == 0:
+		return '·', screen.Dim
+	}
+	style := screen.Style{Fg: p.blockRole(m.block)}
+	switch {
+	case m.live*20 >= total*19:
+		return '█', style
+	case m.live*2 >= total:
+		return '▓', style
+	default:
+		return '▒', style
+	}
+}
+
+// blockRole is the colour of what a block is used for.
+func (p *Page) blockRole(b *analysis.Block) screen.Role {
+	if !b.Known {
+		return screen.Held
+	}
+	a := p.scene.Index.Lifetimes().Allocation(b.Allocation)
+	category, _ := p.scene.Index.Category(a)
+	if a.Open < 0 && a.FreeStack {
+		return screen.Held
+	}
+	return screen.Band(int(category))
+}

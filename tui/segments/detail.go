@@ -1,0 +1,79 @@
+package segments
+
+import (
+	"memtop/snapshots/analysis"
+	"memtop/tui/page"
+	"memtop/tui/screen"
+)
+
+func (p *Page) drawDetail(c screen.Canvas, beside bool) {
+	if c.Height() == 0 {
+		return
+	}
+	if beside {
+		for y := range c.Height() {
+			c.Set(0, y, '│', screen.Dim)
+		}
+		c = c.Sub(screen.Rect{X: 1, W: c.Width() - 1, H: c.Height()})
+	}
+	c.Rule(0, "Detail", "", false)
+	reader := p.detail
+	reader.Draw(c, 1, p.detailLines())
+}
+
+// detailLines describes what is selected.
+func (p *Page) detailLines() []page.Line {
+	if b := p.block(); b != nil {
+		return p.blockLines(b)
+	}
+	if s := p.current(); s != nil {
+		return p.segmentLines(s)
+	}
+	return nil
+}
+
+func (p *Page) segmentLines(s *analysis.Segment) []page.Line {
+	t := p.scene.Tables()
+	kind := s.Type
+	if s.Expandable {
+		kind += " expandable"
+	}
+	lines := []page.Line{
+		page.Heading("segment " + screen.Address(s.Addr) + "  " + screen.Bytes(s.Size) + "  " + kind),
+		page.Pair("live", screen.Bytes(s.Live)+" in "+screen.Count(s.LiveCount)+" blocks, of it rounding "+screen.Bytes(s.Rounding)),
+		page.Pair("free", screen.Bytes(s.Free)),
+		page.Pair("pool", page.PoolText(t, s.Pool)+", stream "+page.StreamText(s.Stream)),
+	}
+	if s.Pin != nil {
+		lines = append(lines, p.pinLines(s)...)
+	}
+	lines = append(lines, page.Heading("obtained from the driver at"))
+	return append(lines, page.StackPart(p.scene, s.Stack, p.all)...)
+}
+
+// pinLines says which small block keeps the segment.
+func (p *Page) pinLines(s *analysis.Segment) []page.Line {
+	lines := []page.Line{
+		{Label: "pinned by", Text: screen.Bytes(s.Pin.Requested) + " at " + screen.Address(s.Pin.Addr) +
+			": while it lives the driver cannot have the segment back", Style: screen.Warn},
+		page.Heading("the pin was allocated at"),
+	}
+	return append(lines, page.StackPart(p.scene, s.Pin.Stack, p.all)...)
+}
+
+func (p *Page) blockLines(b *analysis.Block) []page.Line {
+	if b.Known && b.State.Live() {
+		lines := page.AllocationLines(p.scene, p.scene.Index.Lifetimes().Allocation(b.Allocation), p.all)
+		rounding := page.Pair("block", screen.Bytes(b.Size)+", "+stateText(b.State)+", lost to rounding "+screen.Bytes(b.Size-b.Requested))
+		return append(lines[:1:1], append([]page.Line{rounding}, lines[1:]...)...)
+	}
+	lines := []page.Line{
+		page.Heading(stateText(b.State) + " block of " + screen.Bytes(b.Size)),
+		page.Pair("address", screen.Address(b.Addr)),
+	}
+	if b.Stack > 0 {
+		lines = append(lines, page.Heading("last used at"))
+		lines = append(lines, page.StackPart(p.scene, b.Stack, p.all)...)
+	}
+	return lines
+}

@@ -1,0 +1,60 @@
+package segments
+
+import (
+	"charm.land/bubbles/v2/key"
+
+	"memtop/tui/keys"
+)
+
+type keyMap struct {
+	motion keys.Motion
+	pane   keys.Pane
+	mine   pageKeys
+}
+
+// pageKeys are the keys of this page alone.
+type pageKeys struct {
+	Pool, Scale key.Binding
+}
+
+func newKeyMap() keyMap {
+	k := keyMap{motion: keys.NewMotion(), pane: keys.NewPane()}
+	k.mine = pageKeys{
+		Pool:  keys.New("c", "all pools, then each pool alone", "c"),
+		Scale: keys.New("b", "bars of equal length, or as long as the segment", "b"),
+	}
+	k.pane.Open.SetHelp("enter", "segment: its blocks; block: its allocation in Events")
+	k.pane.Search.SetHelp("/", "search address, pool, stream, type, stack")
+	k.pane.Filter.SetHelp("\\", "only segments that match")
+	k.pane.Expand.SetHelp("e", "all frames, or the telling ones")
+	for _, b := range []*key.Binding{&k.pane.ZoomIn, &k.pane.ZoomOut, &k.pane.Other} {
+		b.SetEnabled(false)
+	}
+	k.motion.Left.SetHelp("← h", "scroll the detail up")
+	k.motion.Right.SetHelp("→ l", "scroll the detail down")
+	return k
+}
+
+// Bindings returns the page's own keys.
+func (k pageKeys) Bindings() []key.Binding { return []key.Binding{k.Pool, k.Scale} }
+
+// Help returns the page's keys.
+func (p *Page) Help() []keys.Group {
+	return []keys.Group{
+		{Title: "Segments", Bindings: append(p.keys.mine.Bindings(), p.keys.pane.Bindings()...)},
+		{Title: "Moving", Bindings: p.keys.motion.Bindings()},
+	}
+}
+
+// Short returns the keys for the bottom line.
+func (p *Page) Short() []key.Binding {
+	k := &p.keys
+	open := "blocks"
+	if p.inside {
+		open = "allocation"
+	}
+	return []key.Binding{
+		keys.Short(k.pane.Open, open), keys.Short(k.pane.SortRight, "sort"), keys.Short(k.pane.Invert, "invert"),
+		keys.Short(k.pane.Filter, "filter"), keys.Short(k.mine.Pool, "pool"), keys.Short(k.mine.Scale, "scale"), keys.Short(k.pane.Copy, "copy"),
+	}
+}

@@ -1,0 +1,181 @@
+package segments
+
+import (
+	"strconv"
+
+	"memtop/snapshots/analysis"
+	"memtop/tui/page"
+	"memtop/tui/screen"
+)
+
+// shape is where the panes are.
+type shape struct{ totals, list, detail screen.Rect }
+
+func (p *Page) newShape(w, h int) shape {
+	all := screen.Rect{W: w, H: h}
+	if p.alone {
+		return shape{list: all}
+	}
+	var s shape
+	pools := 0
+	if p.state != nil && len(p.state.Pools) > 1 && h >= 20 {
+		pools = min(len(p.state.Pools), 4)
+	}
+	s.totals, s.list = all.Top(4 + pools)
+	if w >= 140 {
+		s.list, s.detail = s.list.Left(w * 3 / 5)
+		return s
+	}
+	s.list, s.detail = s.list.Top(s.list.H - max(h*3/10, 4))
+	return s
+}
+
+// View draws the page.
+func (p *Page) View(w, h int) string {
+	c := screen.New(p.scene.Theme, w, h)
+	if p.state == nil {
+		c.Rule(0, "Segments", "", true)
+		c.Middle(0, h/2, w, "building the allocator's map …", screen.Dim)
+		return c.String()
+	}
+	s := p.newShape(w, h)
+	p.drawTotals(c.Sub(s.totals))
+	if segment := p.opened(); segment != nil {
+		p.drawBlocks(c.Sub(s.list), segment)
+	} else {
+		p.drawList(c.Sub(s.list))
+	}
+	p.drawDetail(c.Sub(s.detail), s.detail.X > 0)
+	return c.String()
+}
+
+func (p *Page) drawTotals(c screen.Canvas) {
+	if c.Height() == 0 {
+		return
+	}
+	m := p.state
+	c.Rule(0, p.title(), p.doubt(), false)
+	drawShares(c, 1, m)
+	c.Fit(1, 2, c.Width()-2, "live "+screen.Bytes(m.Requested)+" + rounding "+screen.Bytes(m.Rounding)+
+		" + free "+screen.Bytes(m.Free)+" = reserved "+screen.Bytes(m.Reserved)+p.pendingText(), screen.Plain)
+	c.Fit(1, 3, c.Width()-2, "largest request that fits "+screen.Bytes(m.LargestFit())+
+		" · free in pieces "+share(m.External())+" · lost to rounding "+share(m.Internal())+
+		" · in empty segments "+screen.Bytes(m.Releasable), screen.Plain)
+	for i := range m.Pools {
+		p.drawPool(c, 4+i, &m.Pools[i], i+1 == p.pool)
+	}
+}
+
+func share(f float64) string { return strconv.FormatFloat(100*f, 'f', 1, 64) + "%" }
+
+func (p *Page) pendingText() string {
+	text := ""
+	if p.state.Pending > 0 {
+		text = " · of live, pending free " + screen.Bytes(p.state.Pending)
+	}
+	if p.state.OutsideCount > 0 {
+		text += " · outside any segment " + screen.Bytes(p.state.Outside)
+	}
+	return text
+}
+
+func (p *Page) title() string {
+	if p.state.At < 0 {
+		return "Allocator's map before the first event"
+	}
+	if p.state.At == p.scene.Last() {
+		return "Allocator's map at the end"
+	}
+	return "Allocator's map after event " + screen.Count(p.state.At)
+}
+
+// doubt says what of the map is inferred.
+func (p *Page) doubt() string {
+	switch {
+	case !p.asked.Fresh():
+		return "…"
+	case p.state.Exact:
+		return "as recorded"
+	default:
+		return "block sizes inferred"
+	}
+}
+
+// drawShares draws reserved memory as one bar.
+func drawShares(c screen.Canvas, y int, m *analysis.Map) {
+	w := c.Width() - 2
+	if m.Reserved <= 0 || w <= 0 {
+		return
+	}
+	parts := []struct {
+		bytes int64
+		r     rune
+		style screen.Style
+	}{
+		{m.Requested - m.Pending, '█', screen.Style{Fg: screen.Band0}},
+		{m.Pending, 'p', screen.Style{Fg: screen.Pending}},
+		{m.Rounding, '▒', screen.Style{Fg: screen.Warning}},
+		{m.Free, '·', screen.Dim},
+	}
+	x, sum := 0, int64(0)
+	for _, part := range parts {
+		sum += part.bytes
+		end := int(float64(w)*float64(sum)/float64(m.Reserved) + 0.5)
+		for ; x < min(end, w); x++ {
+			c.Set(1+x, y, part.r, part.style)
+		}
+	}
+}
+
+func (p *Page) drawPool(c screen.Canvas, y int, u *analysis.PoolUse, only bool) {
+	style := screen.Dim
+	if only {
+		style = screen.Strong
+		c.Set(0, y, '▸', screen.Title)
+	}
+	c.Fit(1, y, 22, "pool "+page.PoolText(p.scene.Tables(), u.Pool), style)
+	c.Right(23, y, 13, screen.Count(u.Segments)+" segments", style)
+	c.Right(37, y, 20, screen.Bytes(u.Reserved)+" reserved", style)
+	c.Right(58, y, 18, screen.Bytes(u.Active)+" active", style)
+}
+
+func (p *Page) drawList(c screen.Canvas) {
+	c.Rule(0, p.listTitle(), p.listState(), true)
+	columns := p.columns(c.Width() - 1)
+	p.drawHeads(c, columns)
+	from, to := p.list.Visible()
+	for i := from; i < to && i-from < c.Height()-2; i++ {
+		y := 2 + i - from
+		p.drawRow(c, y, &p.state.Segments[p.rows[i]], columns)
+		if i == p.list.Cursor {
+			selectRow(c, y, columns)
+		}
+	}
+	if len(p.rows) == 0 {
+		c.Middle(0, c.Height()/2, c.Width(), "no segments", screen.Dim)
+	}
+	list := p.list
+	list.Scrollbar(c, c.Width()-1, 2)
+}
+
+func (p *Page) listTitle() string {
+	n := screen.Count(len(p.rows))
+	if len(p.rows) != len(p.state.Segments) {
+		n += " of " + screen.Count(len(p.state.Segments))
+	}
+	return n + " segments"
+}
+
+func (p *Page) listState() string {
+	text := ""
+	if p.pool > 0 {
+		text = "pool " + page.PoolText(p.scene.Tables(), p.poolID())
+	}
+	if p.filter != "" {
+		text += " filter “" + p.filter + "”"
+	}
+	if text == "" {
+		text = "█ live  · free  ▒ partly  p pending"
+	}
+	return text
+}

@@ -1,0 +1,250 @@
+package stacks
+
+import (
+	"charm.land/bubbles/v2/key"
+	tea "charm.land/bubbletea/v2"
+
+	"memtop/snapshots/analysis"
+)
+
+// box is a frame as it lies in the graph.
+type box struct {
+	node  *analysis.Node
+	x, w  int
+	depth int
+}
+
+// graph is the flame graph: what is zoomed into, what is selected, and the
+// boxes that this gives at a width.
+type graph struct {
+	root     *analysis.Node
+	zoomed   *analysis.Node
+	selected *analysis.Node
+	parents  map[*analysis.Node]*analysis.Node
+	boxes    []box
+	width    int
+	height   int
+	deepest  int
+	offset   int // depth of the first visible row
+}
+
+// show takes a new tree. Where it has the frames that were zoomed into and
+// selected, they still are.
+func (g *graph) show(root *analysis.Node) {
+	zoom, selection := labels(g, g.zoomed), labels(g, g.selected)
+	*g = graph{root: root, width: -1, height: g.height, offset: g.offset, parents: make(map[*analysis.Node]*analysis.Node)}
+	g.adopt(root)
+	g.zoomed, g.selected = descend(root, zoom), descend(root, selection)
+}
+
+func (g *graph) adopt(n *analysis.Node) {
+	for _, child := range n.Children {
+		g.parents[child] = n
+		g.adopt(child)
+	}
+}
+
+// labels returns the path to a node from the root down.
+func labels(g *graph, n *analysis.Node) []string {
+	var path []string
+	for n != nil && n != g.root {
+		path = append([]string{n.Label}, path...)
+		n = g.parents[n]
+	}
+	return path
+}
+
+// descend follows a path as far as it goes.
+func descend(n *analysis.Node, path []string) *analysis.Node {
+	for _, label := range path {
+		next := n
+		for _, child := range n.Children {
+			if child.Label == label {
+				next = child
+				break
+			}
+		}
+		if next == n {
+			return n
+		}
+		n = next
+	}
+	return n
+}
+
+// layout places the boxes. Frames that would be narrower than a cell are left
+// out; their callers show the gap.
+func (g *graph) layout(w, h int) {
+	g.height = max(h, 1)
+	if g.width != w && g.root != nil {
+		g.width, g.boxes, g.deepest = w, g.boxes[:0], 0
+		g.place(g.zoomed, 0, w, 0)
+	}
+	g.keepInView()
+}
+
+func (g *graph) place(n *analysis.Node, x, w, depth int) {
+	g.boxes = append(g.boxes, box{n, x, w, depth})
+	g.deepest = max(g.deepest, depth)
+	if n.Bytes == 0 {
+		return
+	}
+	var before int64
+	for _, child := range n.Children {
+		from := x + int(float64(w)*float64(before)/float64(n.Bytes)+0.5)
+		before += child.Bytes
+		to := x + int(float64(w)*float64(before)/float64(n.Bytes)+0.5)
+		if to > from {
+			g.place(child, from, to-from, depth+1)
+		}
+	}
+}
+
+// depthOf returns how deep a node lies under the zoomed one, -1 outside.
+func (g *graph) depthOf(n *analysis.Node) int {
+	for depth := 0; n != nil; depth++ {
+		if n == g.zoomed {
+			return depth
+		}
+		n = g.parents[n]
+	}
+	return -1
+}
+
+func (g *graph) keepInView() {
+	depth := max(g.depthOf(g.selected), 0)
+	if depth < g.offset {
+		g.offset = depth
+	}
+	if depth >= g.offset+g.height {
+		g.offset = depth - g.height + 1
+	}
+	g.offset = min(max(g.offset, 0), max(g.deepest+1-g.height, 0))
+}
+
+// zoom makes a node fill the width.
+func (g *graph) zoom(n *analysis.Node) {
+	g.zoomed, g.selected, g.offset, g.width = n, n, 0, -1
+}
+
+// out zooms out one step and reports whether there was one.
+func (g *graph) out() bool {
+	if g.root == nil || g.zoomed == g.root {
+		return false
+	}
+	was := g.zoomed
+	n := g.parents[was]
+	for n != g.root && len(n.Children) == 1 {
+		n = g.parents[n] // frames that look the same as the one below
+	}
+	g.zoom(n)
+	g.selected = was
+	return true
+}
+
+// reveal selects a node, zooming out until it can be seen.
+func (g *graph) reveal(n *analysis.Node) {
+	if g.depthOf(n) < 0 {
+		g.zoom(g.root)
+	}
+	g.selected, g.width = n, -1
+}
+
+func (g *graph) key(msg tea.KeyPressMsg, k *keyMap) {
+	if g.root == nil {
+		return
+	}
+	switch {
+	case key.Matches(msg, k.pane.Open, k.pane.ZoomIn, k.pane.Expand):
+		g.zoom(g.selected)
+	case key.Matches(msg, k.pane.ZoomOut):
+		g.out()
+	case key.Matches(msg, k.motion.Up):
+		if g.selected != g.zoomed {
+			g.selected = g.parents[g.selected]
+		}
+	case key.Matches(msg, k.motion.Down):
+		if len(g.selected.Children) > 0 {
+			g.selected = g.selected.Children[0]
+		}
+	case key.Matches(msg, k.motion.Left):
+		g.sideways(-1)
+	case key.Matches(msg, k.motion.Right):
+		g.sideways(1)
+	case key.Matches(msg, k.motion.Top):
+		g.selected = g.zoomed
+	case key.Matches(msg, k.motion.Bottom):
+		for len(g.selected.Children) > 0 {
+			g.selected = g.selected.Children[0]
+		}
+	case key.Matches(msg, k.motion.PageUp):
+		g.offset -= g.height
+		g.selectVisible()
+	case key.Matches(msg, k.motion.PageDown):
+		g.offset += g.height
+		g.selectVisible()
+	}
+}
+
+// sideways selects the visible box of the same depth beside the selected one.
+func (g *graph) sideways(direction int) {
+	depth := g.depthOf(g.selected)
+	var row []*analysis.Node
+	at := -1
+	for _, b := range g.boxes {
+		if b.depth == depth {
+			if b.node == g.selected {
+				at = len(row)
+			}
+			row = append(row, b.node)
+		}
+	}
+	if next := at + direction; at >= 0 && next >= 0 && next < len(row) {
+		g.selected = row[next]
+	}
+}
+
+// selectVisible moves the selection along its own column into view.
+func (g *graph) selectVisible() {
+	g.offset = min(max(g.offset, 0), max(g.deepest+1-g.height, 0))
+	for g.depthOf(g.selected) >= g.offset+g.height {
+		g.selected = g.parents[g.selected]
+	}
+	for g.depthOf(g.selected) < g.offset && len(g.selected.Children) > 0 {
+		g.selected = g.selected.Children[0]
+	}
+}
+
+func (g *graph) wheel(msg tea.MouseWheelMsg) {
+	if g.root == nil {
+		return
+	}
+	if msg.Button == tea.MouseWheelUp {
+		g.offset--
+	} else {
+		g.offset++
+	}
+	g.selectVisible()
+}
+
+// click selects the box at a cell; a click on the selected one zooms into it.
+func (g *graph) click(x, y int) {
+	for _, b := range g.boxes {
+		if b.depth == y+g.offset && x >= b.x && x < b.x+b.w {
+			if b.node == g.selected {
+				g.zoom(b.node)
+				return
+			}
+			g.selected = b.node
+		}
+	}
+}
+
+// path returns the selected frame and its callers, without the root.
+func (g *graph) path() []*analysis.Node {
+	var nodes []*analysis.Node
+	for n := g.selected; n != nil && n != g.root; n = g.parents[n] {
+		nodes = append(nodes, n)
+	}
+	return nodes
+}

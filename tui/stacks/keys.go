@@ -1,0 +1,65 @@
+package stacks
+
+import (
+	"charm.land/bubbles/v2/key"
+
+	"memtop/tui/keys"
+)
+
+type keyMap struct {
+	motion keys.Motion
+	pane   keys.Pane
+	mine   pageKeys
+}
+
+// pageKeys are the keys of this page alone.
+type pageKeys struct {
+	Toggle, Moment, Order, Runtime, ExpandAll key.Binding
+}
+
+func newKeyMap() keyMap {
+	k := keyMap{motion: keys.NewMotion(), pane: keys.NewPane()}
+	k.mine = pageKeys{
+		Toggle:    keys.New("t", "tree or flame graph", "t"),
+		Moment:    keys.New("c", "at the cursor, at the peak, at the end", "c"),
+		Order:     keys.New("i", "outermost or innermost frame first", "i"),
+		Runtime:   keys.New("r", "hide or show the runtime's frames", "r"),
+		ExpandAll: keys.New("E", "expand or collapse everything", "E"),
+	}
+	k.pane.Open.SetHelp("enter", "tree: expand; flame graph: zoom into the frame")
+	k.pane.Search.SetHelp("/", "search for a frame")
+	k.pane.Filter.SetHelp("\\", "only stacks with a matching frame")
+	k.pane.ZoomIn.SetHelp("+", "flame graph: zoom into the frame")
+	k.pane.ZoomOut.SetHelp("-", "flame graph: zoom out")
+	k.pane.Other.SetEnabled(false)
+	k.motion.Left.SetHelp("← h", "collapse, to the caller; flame: to the left")
+	k.motion.Right.SetHelp("→ l", "expand; flame: to the right")
+	return k
+}
+
+// Bindings returns the page's own keys.
+func (k pageKeys) Bindings() []key.Binding {
+	return []key.Binding{k.Toggle, k.Moment, k.Order, k.Runtime, k.ExpandAll}
+}
+
+// Help returns the page's keys.
+func (p *Page) Help() []keys.Group {
+	return []keys.Group{
+		{Title: "Stacks", Bindings: append(p.keys.mine.Bindings(), p.keys.pane.Bindings()...)},
+		{Title: "Moving", Bindings: p.keys.motion.Bindings()},
+	}
+}
+
+// Short returns the keys for the bottom line.
+func (p *Page) Short() []key.Binding {
+	k := &p.keys
+	toggle := "flame graph"
+	if p.flame {
+		toggle = "tree"
+	}
+	return []key.Binding{
+		keys.Short(k.mine.Toggle, toggle), keys.Short(k.mine.Moment, "moment"), keys.Short(k.mine.Order, "order"),
+		keys.Short(k.pane.Filter, "filter"), keys.Short(k.pane.Search, "search"), keys.Short(k.pane.Expand, "expand"),
+		keys.Short(k.pane.Copy, "copy"),
+	}
+}

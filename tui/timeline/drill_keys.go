@@ -1,0 +1,205 @@
+package timeline
+
+import (
+	"charm.land/bubbles/v2/key"
+	tea "charm.land/bubbletea/v2"
+
+	"memtop/snapshots/trace"
+	"memtop/tui/find"
+	"memtop/tui/page"
+)
+
+// list returns the list that the keys move.
+func (d *drill) list() *page.List {
+	if d.onRight && d.step != inStack {
+		return &d.right
+	}
+	return &d.left
+}
+
+func (d *drill) key(msg tea.KeyPressMsg, p *Page) tea.Cmd {
+	k := &p.keys
+	switch {
+	case key.Matches(msg, k.pane.Other):
+		d.onRight = !d.onRight
+	case key.Matches(msg, k.pane.Open):
+		return d.open(p)
+	case key.Matches(msg, k.pane.Expand):
+		d.frames = !d.frames
+	case key.Matches(msg, k.pane.SortLeft, k.pane.SortRight):
+		d.byAge = !d.byAge
+	case key.Matches(msg, k.pane.Invert):
+		d.inverse = !d.inverse
+	case key.Matches(msg, k.pane.Next):
+		return d.next(1)
+	case key.Matches(msg, k.pane.Previous):
+		return d.next(-1)
+	case key.Matches(msg, k.pane.Copy):
+		return d.copy()
+	case d.onRight && d.step == inStack:
+		d.detail.Key(msg, k.motion)
+	default:
+		d.list().Key(msg, k.motion)
+	}
+	return nil
+}
+
+// open goes one step down: from a band to its stacks, from a stack to its
+// allocations, from an allocation to its event.
+func (d *drill) open(p *Page) tea.Cmd {
+	if d.onRight && d.step != inStack {
+		if d.right.Cursor < len(d.alive) {
+			return d.toEvent(d.alive[d.right.Cursor].Allocation)
+		}
+		return nil
+	}
+	g := d.selected()
+	switch {
+	case g == nil:
+		return nil
+	case p.charted.segments:
+		return page.Open(page.Segments)
+	case d.step == inAll:
+		d.enterBand(g)
+	case d.step == inBand && g.all:
+		return page.Say("choose one of the stacks")
+	case d.step == inBand:
+		d.step, d.stack = inStack, g.stack
+		d.left = page.List{Cursor: 1}
+	case g.all:
+		return page.Say("choose one of the allocations")
+	default:
+		return d.toEvent(d.scene.Index.Lifetimes().Allocation(g.id))
+	}
+	d.detail.Offset = 0
+	return nil
+}
+
+func (d *drill) enterBand(g *group) {
+	d.step, d.band, d.bandName = inBand, g.band, g.name
+	if g.all {
+		d.band = allBands
+	}
+	d.left = page.List{Cursor: 1}
+}
+
+// toEvent goes to the event that made an allocation, or else ended it.
+func (d *drill) toEvent(a trace.Allocation) tea.Cmd {
+	switch {
+	case a.Open >= 0:
+		d.scene.Move(a.Open)
+	case a.Close != trace.Never:
+		d.scene.Move(a.Close)
+	default:
+		return page.Say("held from before recording and never freed: no event tells of it")
+	}
+	return page.Open(page.Events)
+}
+
+func (d *drill) setFilter(text string) tea.Cmd {
+	d.filter = text
+	return nil
+}
+
+func (d *drill) startSearch(text string) tea.Cmd {
+	d.search = text
+	if text == "" {
+		return nil
+	}
+	return d.next(1)
+}
+
+// next moves to the next row of the current list that matches the search.
+func (d *drill) next(direction int) tea.Cmd {
+	if d.search == "" {
+		return page.Say("nothing searched for yet: / searches")
+	}
+	l := d.list()
+	for step := 1; step <= l.Count; step++ {
+		i := ((l.Cursor+direction*step)%l.Count + l.Count) % l.Count
+		if find.Text(d.rowText(i), d.search) {
+			l.Center(i)
+			return nil
+		}
+	}
+	return page.Say("no row matches " + d.search)
+}
+
+func (d *drill) rowText(i int) string {
+	if d.list() == &d.right {
+		return d.text(&d.alive[i])
+	}
+	return d.groups[i].name
+}
+
+// detailLines describes the selected allocation at the lowest step.
+func (d *drill) detailLines() []page.Line {
+	g := d.selected()
+	switch {
+	case g == nil || d.step != inStack:
+		return nil
+	case g.all:
+		return page.StackPart(d.scene, d.stack, d.frames)
+	default:
+		return page.AllocationLines(d.scene, d.scene.Index.Lifetimes().Allocation(g.id), d.frames)
+	}
+}
+
+// copy copies the selected allocation with its stack, or the row.
+func (d *drill) copy() tea.Cmd {
+	if d.list() == &d.right && d.right.Cursor < len(d.alive) {
+		a := d.alive[d.right.Cursor].Allocation
+		return page.Copied(page.CopyLines(page.AllocationLines(d.scene, a, true)), "the allocation")
+	}
+	g := d.selected()
+	switch {
+	case g == nil:
+		return nil
+	case d.step == inStack && !g.all:
+		a := d.scene.Index.Lifetimes().Allocation(g.id)
+		return page.Copied(page.CopyLines(page.AllocationLines(d.scene, a, true)), "the allocation")
+	case d.step >= inBand && !g.all:
+		return page.Copied(page.CopyLines(page.StackLines(d.scene.Tables(), g.stack)), "the stack")
+	default:
+		return page.Copied(rowCopy(g), "the row")
+	}
+}
+
+func (d *drill) click(msg tea.MouseClickMsg, p *Page) tea.Cmd {
+	for _, side := range []struct {
+		right bool
+		x, y  int
+		list  *page.List
+		hit   bool
+	}{
+		{false, 0, p.shape.left.Y, &d.left, p.shape.left.Contains(msg.X, msg.Y)},
+		{true, 0, p.shape.right.Y, &d.right, p.shape.right.Contains(msg.X, msg.Y)},
+	} {
+		if !side.hit {
+			continue
+		}
+		was := side.list.Cursor
+		same := d.onRight == side.right
+		d.onRight = side.right
+		if side.list.Click(msg.Y-side.y-1) && was == side.list.Cursor && same {
+			return d.open(p)
+		}
+		return nil
+	}
+	return nil
+}
+
+func (d *drill) wheel(msg tea.MouseWheelMsg, p *Page) {
+	switch {
+	case p.shape.right.Contains(msg.X, msg.Y) && d.step == inStack:
+		if msg.Button == tea.MouseWheelUp {
+			d.detail.Scroll(-3)
+		} else {
+			d.detail.Scroll(3)
+		}
+	case p.shape.right.Contains(msg.X, msg.Y):
+		d.right.Wheel(msg)
+	default:
+		d.left.Wheel(msg)
+	}
+}

@@ -1,0 +1,246 @@
+// Package timeline is the page of memory over time: bands stacked by category,
+// stack or allocation, what was alive at the cursor, and the way from a band to
+// its stacks, its allocations and their events.
+package timeline
+
+import (
+	"context"
+
+	"charm.land/bubbles/v2/key"
+	tea "charm.land/bubbletea/v2"
+
+	"memtop/snapshots/analysis"
+	"memtop/tui/ask"
+	"memtop/tui/page"
+)
+
+// chartQuestion is what decides how the chart looks.
+type chartQuestion struct {
+	index    *analysis.Index
+	by       analysis.Banding
+	segments bool
+	time     bool
+	window   window
+	columns  int
+}
+
+// Page is the timeline page.
+type Page struct {
+	scene    *page.Scene
+	keys     keyMap
+	charts   *ask.One[chartQuestion, analysis.Timeline]
+	chart    analysis.Timeline
+	charted  chartQuestion
+	hasChart bool
+	by       analysis.Banding
+	segments bool
+	time     bool
+	reserved bool
+	window   window
+	follow   int // the cursor that the window was moved for
+	drill    drill
+	prompt   *page.Prompt
+	shape    shape
+	layout   layout
+	dragging bool
+}
+
+// New returns the page of a scene.
+func New(s *page.Scene) *Page {
+	p := &Page{scene: s, keys: newKeyMap(), reserved: true, follow: -2}
+	p.window = window{0, s.Events().Len()}
+	p.charts = ask.New(func(_ context.Context, q chartQuestion) analysis.Timeline { return draw(q) })
+	p.drill = newDrill(s)
+	return p
+}
+
+func draw(q chartQuestion) analysis.Timeline {
+	switch {
+	case q.segments && q.time:
+		return q.index.SegmentTimelineByTime(q.window.from, q.window.to, q.columns)
+	case q.segments:
+		return q.index.SegmentTimeline(q.window.from, q.window.to, q.columns)
+	case q.time:
+		return q.index.TimelineByTime(q.by, q.window.from, q.window.to, q.columns)
+	default:
+		return q.index.Timeline(q.by, q.window.from, q.window.to, q.columns)
+	}
+}
+
+func (p *Page) axis() axis {
+	return axis{index: p.scene.Index, time: p.time && p.scene.Index.Timed(), n: p.scene.Events().Len()}
+}
+
+// Prompting returns the open prompt.
+func (p *Page) Prompting() *page.Prompt { return p.prompt }
+
+// EndPrompt closes the prompt.
+func (p *Page) EndPrompt() { p.prompt = nil }
+
+// Maximise shows the chart alone, then the lists alone, then both.
+func (p *Page) Maximise() { p.layout = (p.layout + 1) % layouts }
+
+// Back goes one step up towards all bands.
+func (p *Page) Back() bool { return p.drill.back() }
+
+// Refresh follows the shared cursor and asks for the chart and for what is
+// alive.
+func (p *Page) Refresh(w, h int) tea.Cmd {
+	p.shape = p.newShape(w, h)
+	if p.follow != p.scene.Cursor() {
+		p.follow = p.scene.Cursor()
+		p.window = p.axis().include(p.window, p.follow)
+	}
+	var cmds []tea.Cmd
+	if p.shape.plot.W > 0 && p.scene.Index.History() {
+		q := chartQuestion{p.scene.Index, p.by, p.segments, p.axis().time, p.window, p.shape.plot.W}
+		cmds = append(cmds, p.charts.Ask(q))
+		if chart, ok := p.charts.Answer(); ok && p.charts.Answered() != p.charted {
+			p.chart, p.charted, p.hasChart = chart, p.charts.Answered(), true
+		}
+	}
+	cmds = append(cmds, p.drill.ask(p.scene.Cursor()))
+	p.drill.update(p)
+	return tea.Batch(cmds...)
+}
+
+// Update takes keys and the mouse.
+func (p *Page) Update(msg tea.Msg) tea.Cmd {
+	switch msg := msg.(type) {
+	case tea.KeyPressMsg:
+		return p.key(msg)
+	case tea.MouseWheelMsg:
+		p.wheel(msg)
+	case tea.MouseClickMsg:
+		return p.click(msg)
+	case tea.MouseMotionMsg:
+		if p.dragging {
+			p.pointAt(msg.X)
+		}
+	case tea.MouseReleaseMsg:
+		p.dragging = false
+	}
+	return nil
+}
+
+func (p *Page) key(msg tea.KeyPressMsg) tea.Cmd {
+	k := &p.keys
+	a := p.axis()
+	switch {
+	case key.Matches(msg, k.motion.Left):
+		p.step(-1)
+	case key.Matches(msg, k.motion.Right):
+		p.step(1)
+	case key.Matches(msg, k.mine.StepBack):
+		p.scene.Move(p.scene.Cursor() - 1)
+	case key.Matches(msg, k.mine.Step):
+		p.scene.Move(p.scene.Cursor() + 1)
+	case key.Matches(msg, k.pane.ZoomIn):
+		p.window = a.zoom(p.window, p.scene.Cursor(), 0.5)
+	case key.Matches(msg, k.pane.ZoomOut):
+		p.window = a.zoom(p.window, p.scene.Cursor(), 2)
+	case key.Matches(msg, k.mine.PanLeft):
+		p.pan(-0.5)
+	case key.Matches(msg, k.mine.PanRight):
+		p.pan(0.5)
+	case key.Matches(msg, k.mine.Whole):
+		p.window = a.whole()
+	case key.Matches(msg, k.mine.NextMark):
+		return p.toMark(1)
+	case key.Matches(msg, k.mine.PreviousMark):
+		return p.toMark(-1)
+	default:
+		return p.switchKey(msg)
+	}
+	return nil
+}
+
+// switchKey answers the keys that change what is drawn, and leaves the rest to
+// the lists.
+func (p *Page) switchKey(msg tea.KeyPressMsg) tea.Cmd {
+	k := &p.keys
+	switch {
+	case key.Matches(msg, k.mine.Bands):
+		p.segments = false
+		p.by = (p.by + 1) % (analysis.ByAllocation + 1)
+		p.drill.reset()
+	case key.Matches(msg, k.mine.Mode):
+		p.segments = !p.segments
+		p.drill.reset()
+	case key.Matches(msg, k.mine.Axis):
+		return p.toggleTime()
+	case key.Matches(msg, k.mine.Reserved):
+		p.reserved = !p.reserved
+	case key.Matches(msg, k.pane.Filter):
+		p.prompt = page.NewPrompt("filter", p.drill.filter, "stack, address or category; empty shows all", nil, p.drill.setFilter)
+	case key.Matches(msg, k.pane.Search):
+		p.prompt = page.NewPrompt("search", "", "stack, address or category", nil, p.drill.startSearch)
+	default:
+		return p.drill.key(msg, p)
+	}
+	return nil
+}
+
+func (p *Page) toggleTime() tea.Cmd {
+	if !p.scene.Index.Timed() {
+		return page.Say("the events of this file carry no times")
+	}
+	p.time = !p.time
+	return nil
+}
+
+// pan moves the window; a cursor that falls out of it comes along.
+func (p *Page) pan(share float64) {
+	p.window = p.axis().pan(p.window, share)
+	at := p.scene.Cursor()
+	p.scene.Move(min(max(at, p.window.from), p.window.to-1))
+	p.follow = p.scene.Cursor()
+}
+
+// step moves the cursor by one column, or by one event where a column shows
+// no more than that.
+func (p *Page) step(direction int) {
+	at := p.scene.Cursor()
+	if !p.hasChart || len(p.chart.Columns) == 0 {
+		p.scene.Move(at + direction)
+		return
+	}
+	columns := p.chart.Columns
+	if at < p.charted.window.from || at >= p.charted.window.to || p.window.to-p.window.from <= len(columns) {
+		p.scene.Move(at + direction)
+		return
+	}
+	next := at
+	for c := columnOf(columns, at) + direction; c >= 0 && c < len(columns); c += direction {
+		if next = columns[c].At; (next-at)*direction > 0 {
+			break
+		}
+	}
+	if (next-at)*direction <= 0 {
+		next = at + direction
+	}
+	p.scene.Move(next)
+}
+
+// toMark goes to the nearest end of an annotation in a direction.
+func (p *Page) toMark(direction int) tea.Cmd {
+	marks, at := p.scene.Marks, p.scene.Cursor()
+	if len(marks) == 0 {
+		return page.Say("no annotations in this trace")
+	}
+	found := -1
+	for i := range marks {
+		event := min(marks[i].Event, p.scene.Last())
+		if direction > 0 && event > at {
+			found = event
+			break
+		}
+		if direction < 0 && event < at {
+			found = event
+		}
+	}
+	if found >= 0 {
+		p.scene.Move(found)
+	}
+	return nil
+}

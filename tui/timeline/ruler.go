@@ -1,0 +1,172 @@
+package timeline
+
+import (
+	"memtop/tui/page"
+	"memtop/tui/screen"
+)
+
+// rulerRows is how many rows of annotations stand under the plot.
+func (p *Page) rulerRows(chart int) int {
+	deepest := 0
+	for i := range p.scene.Ranges {
+		deepest = max(deepest, p.scene.Ranges[i].Depth+1)
+	}
+	if len(p.scene.Steps) > 0 && deepest == 0 {
+		deepest = 1
+	}
+	return min(deepest, max((chart-6)/4, 0), 3)
+}
+
+// drawRuler draws the ranges that the program named, one row per depth.
+func (p *Page) drawRuler(c screen.Canvas, s *shape) {
+	ruler := c.Sub(s.ruler)
+	if ruler.Height() == 0 {
+		return
+	}
+	if len(p.scene.Ranges) == 0 {
+		for i := range p.scene.Steps {
+			st := &p.scene.Steps[i]
+			p.drawRange(ruler, 0, st.From, st.To, st.Name)
+		}
+		return
+	}
+	for i := range p.scene.Ranges {
+		if r := &p.scene.Ranges[i]; r.Depth < ruler.Height() {
+			p.drawRange(ruler, r.Depth, r.From, r.To, r.Name)
+		}
+	}
+}
+
+// drawRange draws one range with as much of its name as fits.
+func (p *Page) drawRange(c screen.Canvas, y, from, to int, name string) {
+	w := p.charted.window
+	if to <= w.from || from >= w.to || len(p.chart.Columns) == 0 {
+		return
+	}
+	first, last := columnOf(p.chart.Columns, max(from, w.from)), columnOf(p.chart.Columns, min(to, w.to)-1)
+	for x := first; x <= last; x++ {
+		c.Set(x, y, '─', screen.Dim)
+	}
+	if from >= w.from {
+		c.Set(first, y, '├', screen.Dim)
+	}
+	if to <= w.to && last > first {
+		c.Set(last, y, '┤', screen.Dim)
+	}
+	if room := last - first - 3; room >= 3 {
+		c.Middle(first+2, y, room, screen.Truncate(name, room-1), screen.Style{Fg: screen.Accent})
+	}
+}
+
+// drawAxis writes where the window begins and ends.
+func (p *Page) drawAxis(c screen.Canvas, s *shape) {
+	w := p.charted.window
+	if w.to <= w.from {
+		return
+	}
+	left, right := p.moment(w.from), p.moment(w.to-1)
+	c.Text(s.axis.X, s.axis.Y, left, screen.Dim)
+	c.Right(s.axis.X, s.axis.Y, s.axis.W, right, screen.Dim)
+	at := p.scene.Cursor()
+	label := "▲ " + p.moment(at)
+	if at < 0 {
+		label = "▲ before the first event"
+	}
+	x := s.axis.X + p.cursorColumn()
+	if x+screen.Width(label) > s.axis.X+s.axis.W {
+		label = p.moment(at) + " ▲"
+		x -= screen.Width(label) - 1
+	}
+	p.clear(c, x-1, s.axis.Y, screen.Width(label)+2)
+	c.Text(x, s.axis.Y, label, screen.Title)
+}
+
+func (p *Page) clear(c screen.Canvas, x, y, n int) {
+	for i := range n {
+		c.Set(x+i, y, ' ', screen.Plain)
+	}
+}
+
+// moment writes an event as the axis counts: its number or its time.
+func (p *Page) moment(event int) string {
+	if us, ok := p.scene.Since(event); ok && p.charted.time {
+		return "+" + screen.Micros(us)
+	}
+	return screen.Count(max(event, 0))
+}
+
+// cursorColumn returns the cursor's column of the plot.
+func (p *Page) cursorColumn() int {
+	at := p.scene.Cursor()
+	if at < p.charted.window.from || len(p.chart.Columns) == 0 {
+		return 0
+	}
+	return columnOf(p.chart.Columns, at)
+}
+
+// drawMarkers points at the peak and at what ran out of memory, above the plot.
+func (p *Page) drawMarkers(c screen.Canvas, s *shape) {
+	y := s.plot.Y - 1
+	if peak := p.scene.Summary.PeakEvent; p.inWindow(peak) {
+		p.marker(c, s, y, peak, '▼', "peak "+screen.Bytes(p.scene.Summary.PeakRequested), screen.Style{Fg: screen.Accent})
+	}
+	for i := range p.scene.OOMs {
+		if at := p.scene.OOMs[i].Event; p.inWindow(at) {
+			p.marker(c, s, y, at, '✗', "out of memory", screen.Bad)
+		}
+	}
+}
+
+func (p *Page) inWindow(event int) bool {
+	return event >= p.charted.window.from && event < p.charted.window.to && len(p.chart.Columns) > 0
+}
+
+// marker draws a pointer with a label on whichever side there is room.
+func (p *Page) marker(c screen.Canvas, s *shape, y, event int, r rune, label string, style screen.Style) {
+	x := s.plot.X + columnOf(p.chart.Columns, event)
+	from := x + 2
+	if from+screen.Width(label) > s.plot.X+s.plot.W {
+		from = x - 1 - screen.Width(label)
+	}
+	free := from >= s.plot.X
+	for i := range screen.Width(label) {
+		free = free && c.Rune(from+i, y) == ' '
+	}
+	if free {
+		c.Text(from, y, label, style)
+	}
+	c.Set(x, y, r, style)
+}
+
+// drawCursor draws the line at the cursor through the plot.
+func (p *Page) drawCursor(c screen.Canvas, s *shape, part *plot) {
+	at := p.scene.Cursor()
+	if at >= p.charted.window.to || at < p.charted.window.from && at >= 0 || len(p.chart.Columns) == 0 {
+		return
+	}
+	x := s.plot.X + p.cursorColumn()
+	for y := s.plot.Y; y < s.plot.Y+s.plot.H; y++ {
+		if part.canvas.Theme().Letters() && c.Rune(x, y) != ' ' && c.Rune(x, y) != '─' {
+			c.Restyle(x, y, 1, func(st screen.Style) screen.Style { return screen.Style{Fg: st.Fg, Attr: st.Attr | screen.Reverse} })
+			continue
+		}
+		if c.Rune(x, y) == '█' {
+			c.Restyle(x, y, 1, func(st screen.Style) screen.Style { return screen.Style{Fg: screen.OnBand, Bg: st.Fg} })
+		}
+		c.Set(x, y, '│', p.lineStyle(c, x, y))
+	}
+}
+
+// lineStyle keeps a band's colour behind the cursor's line.
+func (p *Page) lineStyle(c screen.Canvas, x, y int) screen.Style {
+	style := screen.Title
+	c.Restyle(x, y, 1, func(st screen.Style) screen.Style {
+		if st.Bg != screen.Default {
+			style = screen.Style{Fg: screen.OnBand, Bg: st.Bg, Attr: screen.Bold}
+		}
+		return st
+	})
+	return style
+}
+
+var _ page.Maximiser = (*Page)(nil)

@@ -1,0 +1,327 @@
+package timeline
+
+import (
+	"memtop/snapshots/analysis"
+	"memtop/tui/page"
+	"memtop/tui/screen"
+)
+
+// layout says which parts are shown.
+type layout uint8
+
+const (
+	chartAndLists layout = iota
+	chartAlone
+	listsAlone
+	layouts
+)
+
+// shape is where the parts are. Chart is everything that belongs to the chart,
+// plot the bands themselves.
+type shape struct {
+	chart, plot, ruler, axis screen.Rect
+	left, right              screen.Rect
+}
+
+// labels is the width of the sizes beside the plot.
+const labels = screen.BytesWidth + 1
+
+func (p *Page) newShape(w, h int) shape {
+	var s shape
+	all := screen.Rect{W: w, H: h}
+	lists := all
+	switch p.layout {
+	case chartAndLists:
+		s.chart, lists = all.Top(h - listRows(h))
+	case chartAlone:
+		s.chart, lists = all, screen.Rect{}
+	case listsAlone, layouts:
+	}
+	if s.chart.H > 0 {
+		inner := screen.Rect{X: labels, Y: s.chart.Y + 2, W: w - labels - 1, H: s.chart.H - 2}
+		inner, s.axis = inner.Bottom(1)
+		s.plot, s.ruler = inner.Bottom(p.rulerRows(s.chart.H))
+	}
+	switch {
+	case w >= 100:
+		s.left, s.right = lists.Left(max(w*2/5, 48))
+	case p.drill.onRight:
+		s.right = lists
+	default:
+		s.left = lists
+	}
+	return s
+}
+
+// listRows is how many rows the lists under the chart take.
+func listRows(h int) int {
+	switch {
+	case h < 20:
+		return max(h/3, 4)
+	case h < 30:
+		return 9
+	default:
+		return min(h*2/5, 20)
+	}
+}
+
+// View draws the page.
+func (p *Page) View(w, h int) string {
+	c := screen.New(p.scene.Theme, w, h)
+	if !p.scene.Index.History() {
+		noHistory(c)
+		return c.String()
+	}
+	s := p.newShape(w, h)
+	if s.chart.H > 0 {
+		p.drawChart(c, &s)
+	}
+	p.drawLeft(c.Sub(s.left))
+	if s.right.W > 0 {
+		p.drawRight(c.Sub(s.right))
+	}
+	return c.String()
+}
+
+func noHistory(c screen.Canvas) {
+	c.Rule(0, "Timeline", "", true)
+	y := max(c.Height()/2-1, 1)
+	c.Middle(0, y, c.Width(), "This file holds one state and no history.", screen.Plain)
+	c.Middle(0, y+1, c.Width(), "5 shows the segments, 6 the stacks of what is live.", screen.Dim)
+}
+
+func (p *Page) drawChart(c screen.Canvas, s *shape) {
+	c.Rule(s.chart.Y, p.title(), p.titleRight(), false)
+	if !p.hasChart {
+		c.Middle(0, s.plot.Y+s.plot.H/2, c.Width(), "drawing …", screen.Dim)
+		return
+	}
+	part := p.newPlot(c.Sub(s.plot))
+	part.draw()
+	part.label()
+	p.drawReserved(c, s, &part)
+	p.drawScale(c, s, &part)
+	p.drawRuler(c, s)
+	p.drawAxis(c, s)
+	p.drawMarkers(c, s)
+	p.drawCursor(c, s, &part)
+}
+
+func (p *Page) newPlot(c screen.Canvas) plot {
+	by := p.charted.by
+	if p.charted.segments {
+		by = analysis.ByStack
+	}
+	part := plot{canvas: c, chart: &p.chart, dim: noBand, top: p.top()}
+	for i := range p.chart.Bands {
+		b := &p.chart.Bands[i]
+		part.roles = append(part.roles, bandRole(b, i, by))
+		part.letters = append(part.letters, bandLetter(b, i, by))
+	}
+	if g := p.drill.selected(); g != nil && !g.all && p.drill.step == inAll {
+		part.dim = g.band
+	}
+	return part
+}
+
+// top is what the upper edge of the plot stands for.
+func (p *Page) top() int64 {
+	if p.reserved && !p.charted.segments {
+		return max(p.chart.Max, p.chart.MaxReserved, 1)
+	}
+	return max(p.chart.Max, 1)
+}
+
+func (p *Page) title() string {
+	what := [...]string{
+		analysis.ByCategory: "Live memory by category", analysis.ByStack: "Live memory by stack", analysis.ByAllocation: "Live memory by allocation",
+	}[p.charted.by]
+	if p.charted.segments {
+		what = "Cached segments"
+	}
+	if p.charted.by == analysis.ByCategory && !p.charted.segments && p.scene.Index.Guessed() {
+		what += " (guessed)"
+	}
+	return what
+}
+
+// titleRight says which part of the trace is shown.
+func (p *Page) titleRight() string {
+	w, n := p.window, p.scene.Last()+1
+	text := "all " + screen.Count(n) + " events"
+	if w.from > 0 || w.to < n {
+		text = "events " + screen.Count(w.from) + "–" + screen.Count(max(w.to-1, 0)) + " of " + screen.Count(n)
+	}
+	if p.axis().time {
+		text += " by time"
+	}
+	if !p.charts.Fresh() {
+		text = "… " + text
+	}
+	return text
+}
+
+// drawReserved draws the reserved level where it is above the bands.
+func (p *Page) drawReserved(c screen.Canvas, s *shape, part *plot) {
+	if !p.reserved || p.charted.segments {
+		return
+	}
+	for x := range p.chart.Columns {
+		row := s.plot.H - 1 - max(part.level(p.chart.Columns[x].Reserved)-1, 0)/8
+		if row >= 0 && c.Rune(s.plot.X+x, s.plot.Y+row) == ' ' {
+			c.Set(s.plot.X+x, s.plot.Y+row, '─', screen.Style{Fg: screen.Warning})
+		}
+	}
+}
+
+// drawScale writes what the rows of the plot stand for.
+func (p *Page) drawScale(c screen.Canvas, s *shape, part *plot) {
+	steps := max(s.plot.H/5, 1)
+	for i := range steps + 1 {
+		row := i * (s.plot.H - 1) / steps
+		bytes := int64(float64(part.top) * float64(s.plot.H-row) / float64(s.plot.H))
+		if i == steps {
+			bytes = 0
+		}
+		c.Right(0, s.plot.Y+row, labels-1, screen.Bytes(bytes), screen.Dim)
+	}
+}
+
+func (p *Page) drawLeft(c screen.Canvas) {
+	if c.Height() == 0 {
+		return
+	}
+	d := &p.drill
+	focused := !d.onRight
+	c.Rule(0, d.leftTitle(), "", focused)
+	from, to := d.left.Visible()
+	for i := from; i < to && i-from < c.Height()-1; i++ {
+		p.drawGroup(c, 1+i-from, &d.groups[i])
+		if i == d.left.Cursor {
+			selectGroup(c, 1+i-from, focused)
+		}
+	}
+	list := d.left
+	list.Scrollbar(c, c.Width()-1, 1)
+}
+
+// selectGroup marks a row but leaves the band's swatch readable.
+func selectGroup(c screen.Canvas, y int, focused bool) {
+	c.Set(0, y, '▸', screen.Title)
+	if focused {
+		c.Highlight(4, y, c.Width()-5)
+	}
+}
+
+func (d *drill) leftTitle() string {
+	switch d.step {
+	case inBand:
+		return d.bandName + " at the cursor, by stack"
+	case inStack:
+		return d.scene.Index.StackName(d.stack)
+	default:
+		return "At the cursor"
+	}
+}
+
+func (p *Page) drawGroup(c screen.Canvas, y int, g *group) {
+	if !g.all {
+		swatch(c, 1, y, g)
+	}
+	style := screen.Plain
+	if g.bytes == 0 {
+		style = screen.Dim
+	}
+	whole := int64(0)
+	if len(p.drill.groups) > 0 {
+		whole = p.drill.groups[0].bytes
+	}
+	c.Right(4, y, screen.BytesWidth, screen.Bytes(g.bytes), style)
+	c.Right(5+screen.BytesWidth, y, 6, screen.Percent(g.bytes, whole), screen.Dim)
+	x := 13 + screen.BytesWidth
+	if g.count > 0 {
+		c.Right(12+screen.BytesWidth, y, 7, "×"+screen.Count(g.count), screen.Dim)
+	}
+	x += 8
+	c.Fit(x, y, c.Width()-x-2, g.name, style)
+}
+
+// swatch shows how a band looks on the chart.
+func swatch(c screen.Canvas, x, y int, g *group) {
+	if c.Theme().Letters() {
+		c.Set(x, y, g.letter, screen.Style{Fg: g.role})
+		return
+	}
+	c.Set(x, y, '█', screen.Style{Fg: g.role})
+	if g.letter != ' ' {
+		c.Set(x+1, y, g.letter, screen.Style{Fg: screen.OnBand, Bg: g.role, Attr: screen.Bold})
+	}
+}
+
+func rowCopy(g *group) string {
+	return screen.Bytes(g.bytes) + " in " + screen.Count(g.count) + ": " + g.name
+}
+
+func (p *Page) drawRight(c screen.Canvas) {
+	d := &p.drill
+	if d.step == inStack {
+		c.Rule(0, "Allocation", "", d.onRight)
+		reader := d.detail
+		reader.Draw(c, 1, d.detailLines())
+		return
+	}
+	c.Rule(0, "Alive at the cursor: "+screen.Count(len(d.alive)), d.order(), d.onRight)
+	from, to := d.right.Visible()
+	for i := from; i < to && i-from < c.Height()-1; i++ {
+		p.drawItem(c, 1+i-from, &d.alive[i])
+		if i == d.right.Cursor && d.onRight {
+			c.Select(1 + i - from)
+		}
+	}
+	if len(d.alive) == 0 {
+		c.Text(2, 1, "nothing", screen.Dim)
+	}
+	list := d.right
+	list.Scrollbar(c, c.Width()-1, 1)
+}
+
+func (d *drill) order() string {
+	text := "largest first"
+	switch {
+	case d.byAge && d.inverse:
+		text = "newest first"
+	case d.byAge:
+		text = "oldest first"
+	case d.inverse:
+		text = "smallest first"
+	}
+	if d.filter != "" {
+		text = "filter “" + d.filter + "” · " + text
+	}
+	return text
+}
+
+func (p *Page) drawItem(c screen.Canvas, y int, it *item) {
+	c.Right(1, y, screen.BytesWidth, screen.Bytes(it.Size), screen.Plain)
+	word := it.category.String()
+	if it.held {
+		word = "held"
+	}
+	c.Fit(2+screen.BytesWidth, y, 10, word, screen.Style{Fg: itemRole(it)})
+	since := "before"
+	if it.Open >= 0 {
+		since = "#" + screen.Count(it.Open)
+	}
+	c.Right(13+screen.BytesWidth, y, 10, since, screen.Dim)
+	x := 25 + screen.BytesWidth
+	c.Fit(x, y, c.Width()-x-2, p.scene.Index.StackName(it.Stack), screen.Plain)
+}
+
+func itemRole(it *item) screen.Role {
+	if it.held {
+		return screen.Held
+	}
+	return screen.Band(int(it.category))
+}
+
+var _ page.Page = (*Page)(nil)

@@ -1,0 +1,116 @@
+package timeline
+
+import "memtop/snapshots/analysis"
+
+// window is the part of the trace that the chart shows: events [from, to).
+type window struct{ from, to int }
+
+// narrowest is how few events a window shows.
+const narrowest = 8
+
+// axis turns events into positions, which are event numbers or microseconds,
+// and back. Zooming and panning work on positions.
+type axis struct {
+	index *analysis.Index
+	time  bool
+	n     int
+}
+
+func (a axis) position(event int) float64 {
+	event = min(max(event, 0), a.n-1)
+	if a.time && event >= 0 {
+		return float64(a.index.Device().Events.At(event).Time)
+	}
+	return float64(event)
+}
+
+func (a axis) event(position float64) int {
+	if a.time {
+		return a.index.EventAtTime(int64(position))
+	}
+	return int(position)
+}
+
+// whole is the window of everything.
+func (a axis) whole() window { return window{0, a.n} }
+
+// clamp keeps a window inside the trace and not too narrow.
+func (a axis) clamp(w window) window {
+	span := max(w.to-w.from, min(narrowest, a.n))
+	w.from = min(max(w.from, 0), max(a.n-span, 0))
+	w.to = min(max(w.from+span, w.from), a.n)
+	return w
+}
+
+// zoom scales the window by factor around an event, which stays where it is.
+func (a axis) zoom(w window, around int, factor float64) window {
+	if a.n == 0 {
+		return w
+	}
+	around = min(max(around, w.from), max(w.to-1, 0))
+	from, to, at := a.position(w.from), a.position(w.to-1), a.position(around)
+	zoomed := window{a.event(at - (at-from)*factor), a.event(at+(to-at)*factor) + 1}
+	if factor < 1 && zoomed.to-zoomed.from < narrowest {
+		zoomed = window{around - narrowest/2, around + narrowest/2}
+	}
+	if factor > 1 && zoomed.to-zoomed.from <= w.to-w.from {
+		zoomed = window{w.from - 1, w.to + 1} // rounding must not stop it
+	}
+	zoomed.from, zoomed.to = max(zoomed.from, 0), min(zoomed.to, a.n)
+	return a.clamp(zoomed)
+}
+
+// pan moves the window by a share of its width.
+func (a axis) pan(w window, share float64) window {
+	if a.n == 0 {
+		return w
+	}
+	from, to := a.position(w.from), a.position(w.to-1)
+	moved := a.event(from + (to-from)*share)
+	if moved == w.from && share > 0 {
+		moved++
+	} else if moved == w.from {
+		moved--
+	}
+	if !a.time {
+		return a.clamp(window{moved, moved + w.to - w.from})
+	}
+	end := a.event(to+(to-from)*share) + 1
+	if moved < 0 || end > a.n {
+		return w
+	}
+	return a.clamp(window{moved, end})
+}
+
+// include moves the window as little as is needed to show an event, keeping
+// its width; one that is far away comes to the middle.
+func (a axis) include(w window, event int) window {
+	if event < 0 {
+		event = 0
+	}
+	span := w.to - w.from
+	switch {
+	case event >= w.from && event < w.to:
+		return w
+	case event < w.from && w.from-event <= span/8:
+		return a.clamp(window{event, event + span})
+	case event >= w.to && event-w.to <= span/8:
+		return a.clamp(window{event + 1 - span, event + 1})
+	default:
+		return a.clamp(window{event - span/2, event - span/2 + span})
+	}
+}
+
+// columnOf returns the column that an event lies in.
+func columnOf(columns []analysis.Column, event int) int {
+	low, high := 0, len(columns)
+	for low < high {
+		middle := (low + high) / 2
+		if columns[middle].To > event {
+			high = middle
+		} else {
+			low = middle + 1
+		}
+	}
+	return min(low, len(columns)-1)
+}

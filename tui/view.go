@@ -1,0 +1,146 @@
+package tui
+
+import (
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"memtop/tui/screen"
+)
+
+// View draws the screen. It changes nothing.
+func (m *Model) View() tea.View {
+	v := tea.NewView(m.text())
+	v.AltScreen = true
+	v.WindowTitle = "memtop"
+	if len(m.files) > 0 {
+		v.WindowTitle = "memtop " + m.file().name
+	}
+	if !m.options.NoMouse {
+		v.MouseMode = tea.MouseModeCellMotion
+	}
+	return v
+}
+
+// text returns the screen's lines, at most h of at most w cells.
+func (m *Model) text() string {
+	if m.w <= 0 || m.h <= 0 || len(m.files) == 0 {
+		return ""
+	}
+	if m.tooSmall() {
+		return m.small()
+	}
+	parts := []string{m.header(), m.body(m.w, m.h-frameRows), m.footer()}
+	return strings.Join(parts, "\n")
+}
+
+// small says that the screen is too small, and how large it must be.
+func (m *Model) small() string {
+	c := screen.New(m.theme, m.w, m.h)
+	y := max(m.h/2-1, 0)
+	c.Middle(0, y, m.w, "too small", screen.Warn)
+	c.Middle(0, y+1, m.w, "memtop needs 60×16", screen.Dim)
+	return c.String()
+}
+
+// body returns what fills the screen between header and footer.
+func (m *Model) body(w, h int) string {
+	if m.help != nil {
+		return m.help.view(m.theme, w, h)
+	}
+	if p := m.visible(); p != nil {
+		return p.View(w, h)
+	}
+	return m.waiting(w, h)
+}
+
+// header draws the tabs, the file's name, and below them where the cursor is.
+func (m *Model) header() string {
+	c := screen.New(m.theme, m.w, headerRows)
+	x := 0
+	for _, t := range m.tabRow() {
+		style := screen.Dim
+		if t.active {
+			style = screen.Style{Fg: screen.Accent, Attr: screen.Bold | screen.Reverse}
+		}
+		c.Text(t.from, 0, t.text, style)
+		x = t.to
+	}
+	name := m.fileLabel(m.w - x - 2)
+	c.Right(x+1, 0, m.w-x-2, name, screen.Strong)
+	m.place(c)
+	return c.String()
+}
+
+// fileLabel returns the file's name with its number among several.
+func (m *Model) fileLabel(room int) string {
+	number := ""
+	if len(m.files) > 1 {
+		number = " [" + screen.Count(m.at+1) + "/" + screen.Count(len(m.files)) + "]"
+	}
+	return screen.TruncateLeft(baseName(m.file().name), room-screen.Width(number)) + number
+}
+
+func baseName(path string) string {
+	if path == "-" {
+		return "standard input"
+	}
+	return path[strings.LastIndexByte(path, '/')+1:]
+}
+
+// tabCells is one tab as it stands on the first row.
+type tabCells struct {
+	tab
+	from, to int
+	text     string
+	active   bool
+}
+
+// tabRow returns the tabs; where they take too much room only the current one
+// has its name.
+func (m *Model) tabRow() []tabCells {
+	row, x := make([]tabCells, 0, len(tabs)), 0
+	for _, t := range tabs {
+		cells := tabCells{tab: t, from: x, active: t.name == m.page}
+		cells.text = " " + t.number + " "
+		if cells.active || m.w >= 80 {
+			cells.text += t.title + " "
+		}
+		x += screen.Width(cells.text)
+		cells.to = x
+		row = append(row, cells)
+	}
+	return row
+}
+
+// footer draws the open prompt, a note, or the keys that are worth knowing.
+func (m *Model) footer() string {
+	c := screen.New(m.theme, m.w, 1)
+	if p := m.prompt(); p != nil && m.help == nil {
+		p.Draw(c, 0)
+		return c.String()
+	}
+	if m.note != "" {
+		c.Fit(1, 0, m.w-2, m.note, screen.Warn)
+		return c.String()
+	}
+	m.hints(c)
+	return c.String()
+}
+
+// hints draws short help from the bindings, as many as fit.
+func (m *Model) hints(c screen.Canvas) {
+	shown := append(m.shortKeys(), m.global.Help, m.global.Quit)
+	x := 1
+	for _, b := range shown {
+		h := b.Help()
+		if !b.Enabled() {
+			continue
+		}
+		if x+screen.Width(h.Key)+screen.Width(h.Desc)+1 > m.w-1 {
+			return
+		}
+		x = c.Text(x, 0, h.Key, screen.Strong)
+		x = c.Text(x+1, 0, h.Desc, screen.Dim) + 2
+	}
+}
