@@ -290,6 +290,9 @@ func (m *machine) tuple(n int) error {
 // tupleOf pushes a tuple. A pair of integers is a pool; no other tuple means
 // anything in a snapshot.
 func (m *machine) tupleOf(items []value) error {
+	if len(items) == 0 {
+		return m.push(value{tag: tagTuple})
+	}
 	if len(items) == 2 {
 		a, aok := items[0].integer()
 		b, bok := items[1].integer()

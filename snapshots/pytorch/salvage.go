@@ -22,31 +22,31 @@ func (m *machine) salvage() error {
 	return nil
 }
 
-// salvageMark closes the container below the last mark.
+// salvageMark closes the container below the last mark. A mark without one
+// began a tuple, which goes with what it has.
 func (m *machine) salvageMark() error {
 	at := m.floor()
-	if at == 0 {
-		m.marks = m.marks[:len(m.marks)-1]
-		return nil
+	below := 0
+	if n := len(m.marks); n > 1 {
+		below = m.marks[n-2]
 	}
-	container := m.resolve(m.stack[at-1])
+	var container value
+	if at > below {
+		container = m.resolve(m.stack[at-1])
+	}
 	switch {
 	case container.tag == tagList || container.tag == tagStack:
 		return m.appends()
-	case container.tag == tagDict && m.outermost(at-1):
+	case container.tag == tagDict && at == 1:
 		if (len(m.stack)-at)%2 != 0 {
 			m.stack = m.stack[:len(m.stack)-1]
 		}
 		return m.setItems()
 	default:
-		m.stack = m.stack[:at-1]
+		m.stack = m.stack[:max(at-1, below)]
 		m.marks = m.marks[:len(m.marks)-1]
 		return nil
 	}
-}
-
-func (m *machine) outermost(slot int) bool {
-	return slot == 0
 }
 
 // salvageTop folds the top of the stack into what is below it, for protocol 0,

@@ -1,0 +1,120 @@
+package pytorch_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"runtime"
+	"testing"
+
+	"memtop/snapshots/pytorch"
+	"memtop/snapshots/pytorch/pytorchtest"
+	"memtop/snapshots/trace"
+)
+
+// fuzzMemory is what a decode of any input may keep.
+const fuzzMemory = 64 << 20
+
+// fuzzSeeds returns pickles of every protocol and of PyTorch's C++ pickler, of
+// every layout, and hostile ones.
+func fuzzSeeds(t testing.TB) [][]byte {
+	t.Helper()
+	var seeds [][]byte
+	for i, layout := range pytorchtest.Layouts {
+		small := layout.Strip(pytorchtest.Random(pytorchtest.Options{Seed: uint64(i), Operations: 12}))
+		v := pytorchtest.Value(small)
+		seeds = append(seeds, pytorchtest.PythonPickle(v, i%6), pytorchtest.CPPPickle(v, i%2 == 0))
+	}
+	for _, hostile := range pytorchtest.Hostile() {
+		if len(hostile) < 1<<16 {
+			seeds = append(seeds, hostile)
+		}
+	}
+	return seeds
+}
+
+// FuzzDecode feeds the decoder any bytes. What it makes of them must be an
+// error that says where, or a trace that can be read through and written back
+// to a pickle that decodes to as many events.
+func FuzzDecode(f *testing.F) {
+	for _, seed := range fuzzSeeds(f) {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		tr, err := pytorch.Decode(context.Background(), bytes.NewReader(data), pytorch.Options{MaxMemory: fuzzMemory, Total: int64(len(data))})
+		if err != nil {
+			checkError(t, err, int64(len(data)))
+			return
+		}
+		checkReadable(tr)
+		checkRewritten(t, tr)
+	})
+}
+
+func checkError(t *testing.T, err error, length int64) {
+	t.Helper()
+	var corrupt *pytorch.CorruptError
+	if !errors.As(err, &corrupt) {
+		t.Fatalf("error %v is not a CorruptError", err)
+	}
+	if corrupt.Offset < 0 || corrupt.Offset > length || corrupt.Reason == "" {
+		t.Fatalf("error %+v names no place in the %d bytes", corrupt, length)
+	}
+}
+
+// checkReadable follows every number of a trace into its table.
+func checkReadable(tr *trace.Trace) {
+	tables := tr.Tables
+	for _, d := range tr.Devices {
+		for i := range d.Events.Len() {
+			e := d.Events.At(i)
+			for _, frame := range tables.Stack(e.Stack) {
+				_ = tables.FrameText(frame)
+			}
+			_ = tables.Notes[e.Note]
+			_ = tables.Stream(e.Stream)
+		}
+		l := trace.NewLifetimes()
+		l.Advance(d.Events)
+		l.Finish(&d.Final)
+		l.Alive(d.Events.Len()-1, func(id trace.AllocationID) bool {
+			_ = l.Allocation(id)
+			return true
+		})
+	}
+}
+
+func checkRewritten(t *testing.T, tr *trace.Trace) {
+	t.Helper()
+	var out bytes.Buffer
+	if err := pytorch.Write(&out, tr); err != nil {
+		t.Fatalf("write: %v", err)
+	}
+	again, err := pytorch.Decode(context.Background(), bytes.NewReader(out.Bytes()), pytorch.Options{MaxMemory: 4 * fuzzMemory, Total: int64(out.Len())})
+	if err != nil {
+		t.Fatalf("what was written does not decode: %v", err)
+	}
+	if len(again.Devices) != len(tr.Devices) {
+		t.Fatalf("%d devices became %d", len(tr.Devices), len(again.Devices))
+	}
+	for i := range tr.Devices {
+		if got, want := again.Devices[i].Events.Len(), tr.Devices[i].Events.Len(); got != want {
+			t.Errorf("device %d: %d events became %d", i, want, got)
+		}
+	}
+}
+
+// TestDecodeKeepsToItsMemory decodes every seed and compares what the heap grew
+// by with the bound.
+func TestDecodeKeepsToItsMemory(t *testing.T) {
+	for i, seed := range fuzzSeeds(t) {
+		var before, after runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		_, _ = pytorch.Decode(context.Background(), bytes.NewReader(seed), pytorch.Options{MaxMemory: fuzzMemory, Total: int64(len(seed))})
+		runtime.ReadMemStats(&after)
+		if grown := after.TotalAlloc - before.TotalAlloc; grown > 2*fuzzMemory {
+			t.Errorf("seed %d: %d bytes were allocated for %d bytes of input", i, grown, len(seed))
+		}
+	}
+}
