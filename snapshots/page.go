@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -40,7 +39,7 @@ func (o *opening) page(ctx context.Context, l *layer) (*trace.Trace, error) {
 		o.layers = append(o.layers, plot)
 		return pytorch.DecodeAllocData(ctx, plot, o.decoding())
 	case foundSnapshot:
-		t, err := o.decode(ctx, "html", base64.NewDecoder(base64.StdEncoding, p.text()))
+		t, err := o.decode(ctx, "html", &embedded{in: p.in})
 		if err == nil {
 			o.countOthers(p)
 		}
@@ -143,36 +142,4 @@ func firstMark(window []byte) (at int, found finding, used int) {
 		used-- // the brace belongs to the data
 	}
 	return at, found, used
-}
-
-// text returns the bytes up to the next quote.
-func (p *pageReader) text() io.Reader { return &quoted{in: p.in} }
-
-// quoted reads up to a quote, which it swallows.
-type quoted struct {
-	in    *bufio.Reader
-	ended bool
-}
-
-func (q *quoted) Read(b []byte) (int, error) {
-	if q.ended {
-		return 0, io.EOF
-	}
-	window, err := q.in.Peek(max(1, q.in.Buffered()))
-	if len(window) == 0 {
-		return 0, err
-	}
-	n := min(len(window), len(b))
-	if i := bytes.IndexByte(window[:n], '"'); i >= 0 {
-		q.ended = true
-		copy(b, window[:i])
-		_, err := q.in.Discard(i + 1)
-		if i == 0 && err == nil {
-			err = io.EOF
-		}
-		return i, err
-	}
-	copy(b, window[:n])
-	_, err = q.in.Discard(n)
-	return n, err
 }
