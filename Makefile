@@ -41,7 +41,7 @@ fuzz: ## every fuzz target in turn, $(FUZZTIME) each
 	@for package in $$($(GO) list ./...); do \
 		for target in $$($(GO) test -list '^Fuzz' $$package | grep '^Fuzz'); do \
 			echo "== $$package $$target"; \
-			GOMEMLIMIT=256MiB $(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$package || exit 1; \
+			GOMEMLIMIT=256MiB $(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x $$package || exit 1; \
 		done; \
 	done
 
