@@ -47,6 +47,8 @@ type lazy struct {
 	findings   []Finding
 	barsOnce   sync.Once
 	bars       *bars
+	restsOnce  sync.Once
+	rests      *rests
 	finalOnce  sync.Once
 	final      *Map
 	fold       sync.Once

@@ -54,7 +54,9 @@ func (b *Block) fill(from *trace.Block, alive []trace.Allocation) []trace.Alloca
 type inferrer struct {
 	index *Index
 	round rounder
+	rests *rests
 	at    int
+	asked uint64             // address of the block that event at asked to free
 	alive []trace.Allocation // by address, those not yet placed
 	final []trace.Block      // live blocks of the final state, by address, not yet passed
 	out   *Map
@@ -63,8 +65,11 @@ type inferrer struct {
 func (x *Index) inferMap(at int) *Map {
 	extents := x.ranges().at(x, at)
 	f := &inferrer{
-		index: x, round: newRounder(x.trace.Settings), at: at, alive: x.aliveByAddress(at),
+		index: x, round: newRounder(x.trace.Settings), rests: x.rests(), at: at, alive: x.aliveByAddress(at),
 		final: liveBlocks(&x.device.Final), out: &Map{At: at, Segments: make([]Segment, 0, len(extents))},
+	}
+	if e := x.eventAt(at); e != nil && e.Kind == trace.FreeRequested {
+		f.asked = e.Addr
 	}
 	for i := range extents {
 		f.place(&extents[i])
@@ -72,6 +77,14 @@ func (x *Index) inferMap(at int) *Map {
 	f.skipTo(^uint64(0))
 	f.out.measure()
 	return f.out
+}
+
+// eventAt returns event at, or nil when it is before the first.
+func (x *Index) eventAt(at int) *trace.Event {
+	if at < 0 {
+		return nil
+	}
+	return x.events.At(at)
 }
 
 func liveBlocks(state *trace.State) []trace.Block {
@@ -116,7 +129,7 @@ func (f *inferrer) place(e *extent) {
 			next = f.alive[i+1].Addr
 		}
 		s.addFree(from, f.alive[i].Addr)
-		s.Blocks = append(s.Blocks, f.block(&s, &f.alive[i], next))
+		s.Blocks = append(s.Blocks, f.block(&f.alive[i], next))
 		from = f.alive[i].Addr + uint64(s.Blocks[len(s.Blocks)-1].Size)
 	}
 	s.addFree(from, e.end())
@@ -149,24 +162,43 @@ func typeBySize(size int64) string {
 }
 
 // block makes the block of a live allocation that may reach up to limit.
-func (f *inferrer) block(s *Segment, a *trace.Allocation, limit uint64) Block {
+func (f *inferrer) block(a *trace.Allocation, limit uint64) Block {
 	b := Block{
 		Addr: a.Addr, Requested: a.Size, Stack: a.Stack, Allocation: a.ID, Known: true,
-		State: trace.Allocated, Size: f.size(s, a, int64(limit-a.Addr)),
+		State: trace.Allocated, Size: f.size(a, int64(limit-a.Addr)),
 	}
 	if a.FreeStack {
 		b.Stack = 0
 	}
-	if f.index.life.FreeRequested(a.ID) <= f.at {
+	if f.index.life.FreeRequested(a.ID) <= f.at || a.Addr == f.asked || f.waiting(a) {
 		b.State = trace.PendingFree
 	}
 	b.Requested = min(b.Requested, b.Size)
 	return b
 }
 
+// waiting reports whether the allocation was pending free from before the first
+// event: it is so at the end, or is completed, without ever being requested.
+func (f *inferrer) waiting(a *trace.Allocation) bool {
+	events := f.index.events
+	switch {
+	case a.Open >= 0:
+		return false
+	case a.Close == trace.Never:
+		return len(f.final) > 0 && f.final[0].Addr == a.Addr && f.final[0].State == trace.PendingFree &&
+			f.index.life.FreeRequested(a.ID) == trace.Never
+	case events.At(a.Close).Kind != trace.FreeCompleted || f.index.life.FreeRequested(a.ID) != a.Close:
+		return false
+	case a.Close == 0:
+		return true
+	}
+	last := events.At(a.Close - 1)
+	return last.Kind != trace.FreeRequested || last.Addr != a.Addr
+}
+
 // size returns how many of room bytes the allocation's block takes. See
-// "Rounding".
-func (f *inferrer) size(s *Segment, a *trace.Allocation, room int64) int64 {
+// "Rounding" and "Rests".
+func (f *inferrer) size(a *trace.Allocation, room int64) int64 {
 	if a.Close == trace.Never {
 		for len(f.final) > 0 && f.final[0].Addr < a.Addr {
 			f.final = f.final[1:]
@@ -175,15 +207,5 @@ func (f *inferrer) size(s *Segment, a *trace.Allocation, room int64) int64 {
 			return min(f.final[0].Size, room)
 		}
 	}
-	size := f.round.round(a.Size)
-	rest := room - size
-	switch {
-	case rest <= 0:
-		return room
-	case s.Expandable || s.Type == "small":
-		return size
-	case rest <= smallLimit, f.round.maxSplit > 0 && size >= f.round.maxSplit:
-		return room
-	}
-	return size
+	return min(f.round.round(a.Size)+f.rests.of(a.ID), room)
 }

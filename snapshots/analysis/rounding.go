@@ -12,8 +12,7 @@ import (
 // A trace says what was asked for, not what was handed out. PyTorch rounds a
 // request up to 512 bytes, or to the next of some divisions of a power of two
 // when its settings say so. A block of the large class may be up to 1 MiB
-// larger, because the allocator does not cut off so small a rest; it follows
-// that in such a segment a gap of at most 1 MiB belongs to the block before it.
+// larger still; see "Rests".
 const (
 	minBlock   = 512
 	smallLimit = 1 << 20 // the largest block of the small class, and the largest rest left uncut

@@ -1,0 +1,121 @@
+package analysis
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"memtop/snapshots/pytorch/pytorchtest"
+	"memtop/snapshots/trace"
+)
+
+// truth is what the simulated allocator really held after some event.
+type truth struct {
+	event int
+	state trace.State
+}
+
+func watched(o pytorchtest.Options) (*trace.Trace, []truth) {
+	var states []truth
+	o.Watch = func(_, event int, s trace.State) {
+		if n := len(states); n > 0 && states[n-1].event == event {
+			states = states[:n-1]
+		}
+		states = append(states, truth{event, s})
+	}
+	return pytorchtest.Random(o), states
+}
+
+// outline writes the segments and live blocks of a map in a comparable form.
+func outline(m *Map, sizes bool) []string {
+	var lines []string
+	for i := range m.Segments {
+		s := &m.Segments[i]
+		lines = append(lines, fmt.Sprintf("segment %x %d stream %d expandable %v", s.Addr, s.Size, s.Stream, s.Expandable))
+		for _, b := range s.Blocks {
+			if b.State.Live() {
+				line := fmt.Sprintf("  block %x requested %d %s", b.Addr, b.Requested, b.State)
+				if sizes {
+					line += fmt.Sprintf(" size %d", b.Size)
+				}
+				lines = append(lines, line)
+			}
+		}
+	}
+	return lines
+}
+
+func outlineState(state *trace.State, sizes bool) []string {
+	m := &Map{Segments: make([]Segment, len(state.Segments))}
+	for i := range state.Segments {
+		from := &state.Segments[i]
+		m.Segments[i] = Segment{Addr: from.Addr, Size: from.Size, Stream: from.Stream, Expandable: from.Expandable, Blocks: make([]Block, len(from.Blocks))}
+		for b := range from.Blocks {
+			m.Segments[i].Blocks[b].fill(&from.Blocks[b], nil)
+		}
+	}
+	return outline(m, sizes)
+}
+
+func TestMapEqualsTheAllocatorsAtEveryEvent(t *testing.T) {
+	for seed := range uint64(16) {
+		for _, expandable := range []bool{false, true} {
+			t.Run(fmt.Sprintf("seed %d expandable %v", seed, expandable), func(t *testing.T) {
+				tr, states := watched(pytorchtest.Options{Seed: seed, Operations: 400, Expandable: expandable})
+				x := NewIndex(tr, &tr.Devices[0])
+				for _, want := range states {
+					if diff := cmp.Diff(outlineState(&want.state, true), outline(x.inferMap(want.event), true)); diff != "" {
+						t.Fatalf("after event %d (-want +got):\n%s", want.event, diff)
+					}
+				}
+			})
+		}
+	}
+}
+
+func TestMapIsConsistentAtEveryEvent(t *testing.T) {
+	forRandom(t, func(t *testing.T, x *Index, _ naive) {
+		for at := -1; at <= x.End(); at++ {
+			m := x.SegmentsAt(at)
+			checkMap(t, x, m)
+			if m.Outside != 0 {
+				t.Fatalf("after event %d: %d bytes lie in no segment", at, m.Outside)
+			}
+		}
+	})
+}
+
+// checkMap checks that blocks fill their segments and sums add up.
+func checkMap(t *testing.T, x *Index, m *Map) {
+	t.Helper()
+	if m.Reserved != x.ReservedAt(m.At) || m.Requested != x.RequestedAt(m.At) {
+		t.Fatalf("map after event %d: reserved %d and requested %d, want %d and %d",
+			m.At, m.Reserved, m.Requested, x.ReservedAt(m.At), x.RequestedAt(m.At))
+	}
+	if m.Active+m.Free != m.Reserved || m.Allocated+m.Pending != m.Active {
+		t.Fatalf("map after event %d does not add up: %d active + %d free of %d; %d allocated + %d pending",
+			m.At, m.Active, m.Free, m.Reserved, m.Allocated, m.Pending)
+	}
+	for i := range m.Segments {
+		s := &m.Segments[i]
+		at := s.Addr
+		for _, b := range s.Blocks {
+			if b.Addr != at {
+				t.Fatalf("map after event %d: block at %x, want %x", m.At, b.Addr, at)
+			}
+			at += uint64(b.Size)
+		}
+		if at != s.Addr+uint64(s.Size) {
+			t.Fatalf("map after event %d: blocks of segment %x end at %x", m.At, s.Addr, at)
+		}
+	}
+}
+
+func TestInferredMapAtTheEndEqualsTheWritersOwn(t *testing.T) {
+	forRandom(t, func(t *testing.T, x *Index, _ naive) {
+		if diff := cmp.Diff(outline(x.finalMap(), true), outline(x.inferMap(x.End()), true)); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
+		}
+	})
+}

@@ -1,0 +1,137 @@
+package analysis
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+func TestTimelineBandsSumToTheLevel(t *testing.T) {
+	forRandom(t, func(t *testing.T, x *Index, want naive) {
+		r := rand.New(rand.NewPCG(uint64(x.End()), 7))
+		for range 20 {
+			from := r.IntN(x.End() + 1)
+			to := from + 1 + r.IntN(x.End()+1-from)
+			columns := 1 + r.IntN(60)
+			for _, by := range []Banding{ByCategory, ByStack, ByAllocation} {
+				checkTimeline(t, x.Timeline(by, from, to, columns), want.requested, want.reserved)
+				checkTimeline(t, x.TimelineByTime(by, from, to, columns), want.requested, want.reserved)
+			}
+			checkTimeline(t, x.SegmentTimeline(from, to, columns), want.reserved, want.reserved)
+			checkTimeline(t, x.SegmentTimelineByTime(from, to, columns), want.reserved, want.reserved)
+		}
+	})
+}
+
+// checkTimeline checks each column against levels of which entry i+1 is right
+// after event i.
+func checkTimeline(t *testing.T, line Timeline, levels, reserved []int64) {
+	t.Helper()
+	var highest int64
+	for c, column := range line.Columns {
+		if len(column.Bands) != len(line.Bands) {
+			t.Fatalf("column %d has %d bands of %d", c, len(column.Bands), len(line.Bands))
+		}
+		if got := sum(column.Bands); got != column.Total || got != levels[column.At+1] {
+			t.Fatalf("column %d at event %d: bands sum to %d, total is %d, want %d", c, column.At, got, column.Total, levels[column.At+1])
+		}
+		if column.Reserved != reserved[column.At+1] {
+			t.Fatalf("column %d at event %d: reserved %d, want %d", c, column.At, column.Reserved, reserved[column.At+1])
+		}
+		for i := column.From; i < column.To; i++ {
+			if levels[i+1] > column.Total {
+				t.Fatalf("column %d [%d, %d): total %d, but %d after event %d", c, column.From, column.To, column.Total, levels[i+1], i)
+			}
+		}
+		for b, bytes := range column.Bands {
+			if bytes < 0 {
+				t.Fatalf("column %d at event %d: band %q is %d", c, column.At, line.Bands[b].Name, bytes)
+			}
+		}
+		highest = max(highest, column.Total)
+	}
+	if highest != line.Max {
+		t.Fatalf("highest column is %d, Max says %d", highest, line.Max)
+	}
+}
+
+func TestTimelineColumnsCoverTheWindowWithoutGaps(t *testing.T) {
+	forRandom(t, func(t *testing.T, x *Index, _ naive) {
+		n := x.End() + 1
+		for _, columns := range []int{1, 7, 50} {
+			for _, line := range []Timeline{x.Timeline(ByCategory, 0, n, columns), x.TimelineByTime(ByStack, 0, n, columns)} {
+				next := 0
+				for c, column := range line.Columns {
+					if column.From > next {
+						t.Fatalf("column %d starts at %d, want %d at most", c, column.From, next)
+					}
+					next = max(next, column.To)
+				}
+				if next != n || len(line.Columns) != columns {
+					t.Fatalf("%d columns end at %d, want %d columns and %d", len(line.Columns), next, columns, n)
+				}
+			}
+		}
+	})
+}
+
+func TestTimelineOfAWindowWithoutEventsShowsTheLevel(t *testing.T) {
+	forRandom(t, func(t *testing.T, x *Index, want naive) {
+		line := x.Timeline(ByCategory, 3, 3, 4)
+		for _, column := range line.Columns {
+			if column.At != 2 || column.Total != want.requested[3] {
+				t.Fatalf("got %+v, want the level after event 2, %d", column, want.requested[3])
+			}
+		}
+	})
+}
+
+func TestCategoriesSumToTheLevel(t *testing.T) {
+	forRandom(t, func(t *testing.T, x *Index, want naive) {
+		for at := -1; at <= x.End(); at++ {
+			series, counted := x.CategoriesAt(at), x.countCategories(at)
+			if series != counted {
+				t.Fatalf("after event %d: the series says %v, a count %v", at, series, counted)
+			}
+			if got := sum(series[:]); got != want.requested[at+1] {
+				t.Fatalf("after event %d: categories sum to %d, want %d", at, got, want.requested[at+1])
+			}
+		}
+	})
+}
+
+func TestLevelsOfStacksSumToTheLevel(t *testing.T) {
+	forRandom(t, func(t *testing.T, x *Index, want naive) {
+		for at := -1; at <= x.End(); at += 5 {
+			for _, o := range []StackOptions{{}, {InnermostFirst: true}, {HideRuntime: true}} {
+				tree := x.Stacks(at, o)
+				if tree.Bytes != want.requested[at+1] || tree.Count != len(want.alive[at+1]) {
+					t.Fatalf("after event %d: tree of %d bytes in %d, want %d in %d", at, tree.Bytes, tree.Count, want.requested[at+1], len(want.alive[at+1]))
+				}
+				checkNode(t, tree.Root)
+			}
+			var held int64
+			for _, h := range x.HoldersAt(at) {
+				held += h.Bytes
+			}
+			if held != want.requested[at+1] {
+				t.Fatalf("after event %d: holders sum to %d, want %d", at, held, want.requested[at+1])
+			}
+		}
+	})
+}
+
+func checkNode(t *testing.T, n *Node) {
+	t.Helper()
+	below, last := n.Self, int64(1)<<62
+	for _, child := range n.Children {
+		if child.Bytes > last {
+			t.Fatalf("children of %q are out of order", n.Label)
+		}
+		last = child.Bytes
+		below += child.Bytes
+		checkNode(t, child)
+	}
+	if below != n.Bytes {
+		t.Fatalf("%q holds %d, its parts %d", n.Label, n.Bytes, below)
+	}
+}
