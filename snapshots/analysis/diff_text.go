@@ -1,8 +1,10 @@
 package analysis
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -72,17 +74,43 @@ func signed(n int64) string {
 
 func (d *DeviceDiff) stackLines(p *page) {
 	const shown = 20
-	if len(d.Stacks) == 0 {
+	named := mergeNamed(d.Stacks)
+	if len(named) == 0 {
 		return
 	}
 	p.line("")
-	p.line("  by stack")
-	for _, s := range d.Stacks[:min(shown, len(d.Stacks))] {
+	p.line("  by where it was allocated")
+	for _, s := range named[:min(shown, len(named))] {
 		p.line("  %-9s%12s  %5d -> %-5d %s", s.Change, signed(s.Delta()), s.CountBefore, s.CountAfter, s.Name)
 	}
-	if more := len(d.Stacks) - shown; more > 0 {
-		p.line("  and %s more", plural(more, "stack"))
+	if more := len(named) - shown; more > 0 {
+		p.line("  and %d more", more)
 	}
+}
+
+// mergeNamed adds up the stacks of one name, the largest change first: two
+// versions of a program call the same line by different ways. Names that come
+// to the same on both sides are left out.
+func mergeNamed(stacks []StackDiff) []StackDiff {
+	at := make(map[string]int)
+	var merged []StackDiff
+	for _, s := range stacks {
+		k, ok := at[s.Name]
+		if !ok {
+			k = len(merged)
+			at[s.Name] = k
+			merged = append(merged, StackDiff{Name: s.Name})
+		}
+		m := &merged[k]
+		m.Before, m.After = m.Before+s.Before, m.After+s.After
+		m.CountBefore, m.CountAfter = m.CountBefore+s.CountBefore, m.CountAfter+s.CountAfter
+	}
+	merged = slices.DeleteFunc(merged, func(s StackDiff) bool { return s.Before == s.After && s.CountBefore == s.CountAfter })
+	for i := range merged {
+		merged[i].Change, _ = changeOf(merged[i].Before, merged[i].After)
+	}
+	slices.SortStableFunc(merged, func(a, b StackDiff) int { return cmp.Compare(magnitude(b.Delta()), magnitude(a.Delta())) })
+	return merged
 }
 
 // rangeCounts sums ranges up by what became of them.

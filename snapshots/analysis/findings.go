@@ -92,21 +92,23 @@ func (f *finder) peak() {
 	if s.PeakRequested == 0 {
 		return
 	}
-	where := fmt.Sprintf("at event %d of %d", s.PeakEvent, s.Events)
+	var what string
 	switch {
 	case !f.index.History():
-		where = "when the file was written"
+		what = Bytes(s.PeakRequested) + " is in use"
 	case s.PeakEvent < 0:
-		where = "before the first event"
+		what = "The peak is " + Bytes(s.PeakRequested) + ", before the first event"
+	default:
+		what = fmt.Sprintf("The peak is %s, at event %d of %d", Bytes(s.PeakRequested), s.PeakEvent, s.Events)
 	}
 	known := largestKnown(f.index.holdingsAt(s.PeakEvent), 1)
 	if len(known) == 0 || known[0].Stack <= trace.EmptyStack {
-		f.add(Info, s.PeakEvent, 0, "The peak is %s, %s.", Bytes(s.PeakRequested), where)
+		f.add(Info, s.PeakEvent, 0, "%s.", what)
 		return
 	}
 	top := &known[0]
-	f.add(Info, s.PeakEvent, top.Stack, "The peak is %s, %s; the largest part, %s (%d%%), is from %s.",
-		Bytes(s.PeakRequested), where, Bytes(top.Bytes), percent(top.Bytes, s.PeakRequested), f.index.StackName(top.Stack))
+	f.add(Info, s.PeakEvent, top.Stack, "%s; the largest part, %s (%d%%), is from %s.",
+		what, Bytes(top.Bytes), percent(top.Bytes, s.PeakRequested), f.index.StackName(top.Stack))
 }
 
 func (f *finder) grown() {

@@ -49,6 +49,8 @@ type lazy struct {
 	bars       *bars
 	restsOnce  sync.Once
 	rests      *rests
+	liveOnce   sync.Once
+	live       []finalBlock
 	finalOnce  sync.Once
 	final      *Map
 	fold       sync.Once

@@ -58,7 +58,8 @@ type inferrer struct {
 	at    int
 	asked uint64             // address of the block that event at asked to free
 	alive []trace.Allocation // by address, those not yet placed
-	final []trace.Block      // live blocks of the final state, by address, not yet passed
+	final []finalBlock       // live blocks of the final state, by address, not yet passed
+	arena []Block            // all blocks, with room for the rest: pointers into it stay good
 	out   *Map
 }
 
@@ -66,8 +67,9 @@ func (x *Index) inferMap(at int) *Map {
 	extents := x.ranges().at(x, at)
 	f := &inferrer{
 		index: x, round: newRounder(x.trace.Settings), rests: x.rests(), at: at, alive: x.aliveByAddress(at),
-		final: liveBlocks(&x.device.Final), out: &Map{At: at, Segments: make([]Segment, 0, len(extents))},
+		final: x.finalBlocks(), out: &Map{At: at, Segments: make([]Segment, 0, len(extents))},
 	}
+	f.arena = make([]Block, 0, 2*len(f.alive)+len(extents))
 	if e := x.eventAt(at); e != nil && e.Kind == trace.FreeRequested {
 		f.asked = e.Addr
 	}
@@ -87,16 +89,25 @@ func (x *Index) eventAt(at int) *trace.Event {
 	return x.events.At(at)
 }
 
-func liveBlocks(state *trace.State) []trace.Block {
-	var live []trace.Block
-	for i := range state.Segments {
-		for _, b := range state.Segments[i].Blocks {
-			if b.State.Live() {
-				live = append(live, b)
+// finalBlock is a live block of the final state.
+type finalBlock struct {
+	addr  uint64
+	size  int64
+	state trace.BlockState
+}
+
+// finalBlocks returns the live blocks of the final state, by address.
+func (x *Index) finalBlocks() []finalBlock {
+	x.lazy.liveOnce.Do(func() {
+		for i := range x.device.Final.Segments {
+			for b := range x.device.Final.Segments[i].Blocks {
+				if b := &x.device.Final.Segments[i].Blocks[b]; b.State.Live() {
+					x.lazy.live = append(x.lazy.live, finalBlock{b.Addr, b.Size, b.State})
+				}
 			}
 		}
-	}
-	return live
+	})
+	return x.lazy.live
 }
 
 // skipTo counts the allocations below addr as lying outside every segment.
@@ -117,29 +128,30 @@ func (f *inferrer) place(e *extent) {
 	}
 	s := Segment{
 		Addr: e.addr, Size: e.size, Stream: e.stream, Pool: e.pool, Type: e.kind,
-		Expandable: e.expandable, Stack: e.stack, Blocks: make([]Block, 0, 2*n+1),
+		Expandable: e.expandable, Stack: e.stack,
 	}
 	if s.Type == "" {
 		s.Type = inferType(e, f.alive[:n])
 	}
-	from := e.addr
+	from, first := e.addr, len(f.arena)
 	for i := range n {
 		next := e.end()
 		if i+1 < n {
 			next = f.alive[i+1].Addr
 		}
-		s.addFree(from, f.alive[i].Addr)
-		s.Blocks = append(s.Blocks, f.block(&f.alive[i], next))
-		from = f.alive[i].Addr + uint64(s.Blocks[len(s.Blocks)-1].Size)
+		f.addFree(from, f.alive[i].Addr)
+		f.arena = append(f.arena, f.block(&f.alive[i], next))
+		from = f.alive[i].Addr + uint64(f.arena[len(f.arena)-1].Size)
 	}
-	s.addFree(from, e.end())
+	f.addFree(from, e.end())
+	s.Blocks = f.arena[first:len(f.arena):len(f.arena)]
 	f.alive = f.alive[n:]
 	f.out.Segments = append(f.out.Segments, s)
 }
 
-func (s *Segment) addFree(from, to uint64) {
+func (f *inferrer) addFree(from, to uint64) {
 	if from < to {
-		s.Blocks = append(s.Blocks, Block{Addr: from, Size: int64(to - from), State: trace.Inactive})
+		f.arena = append(f.arena, Block{Addr: from, Size: int64(to - from), State: trace.Inactive})
 	}
 }
 
@@ -170,7 +182,7 @@ func (f *inferrer) block(a *trace.Allocation, limit uint64) Block {
 	if a.FreeStack {
 		b.Stack = 0
 	}
-	if f.index.life.FreeRequested(a.ID) <= f.at || a.Addr == f.asked || f.waiting(a) {
+	if asked := f.index.life.FreeRequested(a.ID); asked <= f.at || a.Addr == f.asked || f.waiting(a, asked) {
 		b.State = trace.PendingFree
 	}
 	b.Requested = min(b.Requested, b.Size)
@@ -179,15 +191,16 @@ func (f *inferrer) block(a *trace.Allocation, limit uint64) Block {
 
 // waiting reports whether the allocation was pending free from before the first
 // event: it is so at the end, or is completed, without ever being requested.
-func (f *inferrer) waiting(a *trace.Allocation) bool {
+// asked is the event that requested it.
+func (f *inferrer) waiting(a *trace.Allocation, asked int) bool {
 	events := f.index.events
 	switch {
 	case a.Open >= 0:
 		return false
 	case a.Close == trace.Never:
-		return len(f.final) > 0 && f.final[0].Addr == a.Addr && f.final[0].State == trace.PendingFree &&
-			f.index.life.FreeRequested(a.ID) == trace.Never
-	case events.At(a.Close).Kind != trace.FreeCompleted || f.index.life.FreeRequested(a.ID) != a.Close:
+		return len(f.final) > 0 && f.final[0].addr == a.Addr && f.final[0].state == trace.PendingFree &&
+			asked == trace.Never
+	case events.At(a.Close).Kind != trace.FreeCompleted || asked != a.Close:
 		return false
 	case a.Close == 0:
 		return true
@@ -200,11 +213,11 @@ func (f *inferrer) waiting(a *trace.Allocation) bool {
 // "Rounding" and "Rests".
 func (f *inferrer) size(a *trace.Allocation, room int64) int64 {
 	if a.Close == trace.Never {
-		for len(f.final) > 0 && f.final[0].Addr < a.Addr {
+		for len(f.final) > 0 && f.final[0].addr < a.Addr {
 			f.final = f.final[1:]
 		}
-		if len(f.final) > 0 && f.final[0].Addr == a.Addr {
-			return min(f.final[0].Size, room)
+		if len(f.final) > 0 && f.final[0].addr == a.Addr {
+			return min(f.final[0].size, room)
 		}
 	}
 	return min(f.round.round(a.Size)+f.rests.of(a.ID), room)

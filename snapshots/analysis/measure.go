@@ -68,14 +68,18 @@ func (m *Map) groupFits() {
 		kind   string
 	}
 	at := make(map[group]int)
+	var last group // neighbours are often of one group
+	k := -1
 	for i := range m.Segments {
 		s := &m.Segments[i]
-		g := group{s.Pool, s.Stream, s.Type}
-		k, ok := at[g]
-		if !ok {
-			k = len(m.Fits)
-			at[g] = k
-			m.Fits = append(m.Fits, Fit{Pool: s.Pool, Stream: s.Stream, Type: s.Type})
+		if g := (group{s.Pool, s.Stream, s.Type}); k < 0 || g != last {
+			var ok bool
+			if k, ok = at[g]; !ok {
+				k = len(m.Fits)
+				at[g] = k
+				m.Fits = append(m.Fits, Fit{Pool: s.Pool, Stream: s.Stream, Type: s.Type})
+			}
+			last = g
 		}
 		m.Fits[k].add(s)
 	}
@@ -98,13 +102,14 @@ func (f *Fit) add(s *Segment) {
 }
 
 func (m *Map) groupPools() {
-	at := make(map[trace.PoolID]int)
+	k := -1
 	for i := range m.Segments {
 		s := &m.Segments[i]
-		k, ok := at[s.Pool]
-		if !ok {
+		if k < 0 || m.Pools[k].Pool != s.Pool {
+			k = slices.IndexFunc(m.Pools, func(p PoolUse) bool { return p.Pool == s.Pool })
+		}
+		if k < 0 {
 			k = len(m.Pools)
-			at[s.Pool] = k
 			m.Pools = append(m.Pools, PoolUse{Pool: s.Pool})
 		}
 		m.Pools[k].Segments++

@@ -42,7 +42,7 @@ func (r *Report) header(p *page) {
 	if r.Annotations > 0 {
 		parts = append(parts, plural(r.Annotations, "annotation"))
 	}
-	p.line("%s", strings.Join(parts, ", "))
+	p.wrap("", strings.Join(parts, ", "))
 }
 
 func plural(n int, noun string) string {
@@ -126,11 +126,23 @@ func (d *DeviceReport) stackLines(p *page, x *Index) {
 	}
 }
 
-// tail writes a frame in so many cells; what has to go is the start of its path.
+// tail writes a frame in so many cells. What has to go is the start of its
+// path, folder by folder: the end is what tells files apart.
 func tail(x *Index, frame trace.FrameID, width int) string {
-	text := x.FrameLabel(frame)
-	if cells(text) <= width {
-		return text
+	short := x.ShortLabel(frame)
+	text := slashed(x.FrameLabel(frame))
+	at := len(text) - len(short)
+	if at <= 0 || text[at:] != short {
+		return short
 	}
-	return x.ShortLabel(frame)
+	for from := 0; from < at; from += strings.IndexByte(text[from:], '/') + 1 {
+		candidate := text[from:]
+		if from > 0 {
+			candidate = ".../" + candidate
+		}
+		if cells(candidate) <= width {
+			return candidate
+		}
+	}
+	return short
 }
