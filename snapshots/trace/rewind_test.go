@@ -1,0 +1,298 @@
+package trace_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"memtop/snapshots/trace"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// parse reads a trace that a test has as text, without its first line.
+func parse(t testing.TB, text string) *trace.Trace {
+	t.Helper()
+	tr, err := trace.ParseText(strings.NewReader("memtop-trace 1\n" + text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tr
+}
+
+// stateText returns a state's lines of the text form.
+func stateText(t testing.TB, tr *trace.Trace, state trace.State) string {
+	t.Helper()
+	only := trace.Trace{Tables: tr.Tables, Devices: []trace.Device{{Final: state}}}
+	var b bytes.Buffer
+	if err := trace.WriteText(&b, &only); err != nil {
+		t.Fatal(err)
+	}
+	_, lines, _ := strings.Cut(b.String(), "device 0\n")
+	return lines
+}
+
+func reasons(p trace.Problems) []string {
+	var all []string
+	for _, problem := range p.First {
+		all = append(all, problem.String())
+	}
+	return all
+}
+
+func TestRewind(t *testing.T) {
+	for name, test := range map[string]struct {
+		trace    string
+		base     string
+		problems []string
+	}{
+		"an allocation goes away": {
+			trace: `
+device 0
+segment_alloc 0x1000000 2097152
+alloc 0x1000000 1000
+segment 0x1000000 2097152 type="small"
+  block 0x1000000 1024 active_allocated requested=1000
+  block 0x1000400 2096128 inactive`,
+		},
+		"a freed block comes back as allocated, its size rounded": {
+			trace: `
+device 0
+free_requested 0x1000000 1000
+free_completed 0x1000000 1000
+segment 0x1000000 2097152 type="small"
+  block 0x1000000 2097152 inactive`,
+			base: `
+segment 0x1000000 2097152 allocated=1024 active=1024 requested=1000 type="small"
+  block 0x1000000 1024 active_allocated requested=1000
+  block 0x1000400 2096128 inactive requested=0 stack=-
+`,
+		},
+		"a block whose free was requested before comes back pending": {
+			trace: `
+device 0
+free_completed 0x1000000 512
+segment 0x1000000 2097152 type="small"
+  block 0x1000000 2097152 inactive`,
+			base: `
+segment 0x1000000 2097152 allocated=0 active=512 requested=512 type="small"
+  block 0x1000000 512 active_pending_free requested=512
+  block 0x1000200 2096640 inactive requested=0 stack=-
+`,
+		},
+		"a block pending at the end was allocated": {
+			trace: `
+device 0
+free_requested 0x1000000 512
+segment 0x1000000 2097152 type="small"
+  block 0x1000000 512 active_pending_free requested=512
+  block 0x1000200 2096640 inactive`,
+			base: `
+segment 0x1000000 2097152 allocated=512 active=512 requested=512 type="small"
+  block 0x1000000 512 active_allocated requested=512
+  block 0x1000200 2096640 inactive requested=0 stack=-
+`,
+		},
+		"a freed segment comes back with its type, and the gap behind a large block belongs to it": {
+			trace: `
+device 0
+free 0x1000000 12000000
+segment_free 0x1000000 12582912
+segment 0x9000000 2097152 type="small"
+  block 0x9000000 2097152 inactive
+segment 0xa000000 20971520 type="large"
+  block 0xa000000 20971520 inactive`,
+			base: `
+segment 0x1000000 12582912 device=0 allocated=12582912 active=12582912 requested=12000000 stream=0x0 type="large" expandable=false
+  block 0x1000000 12582912 active_allocated requested=12000000
+segment 0x9000000 2097152 allocated=0 active=0 requested=0 type="small"
+  block 0x9000000 2097152 inactive requested=0 stack=-
+segment 0xa000000 20971520 allocated=0 active=0 requested=0 type="large"
+  block 0xa000000 20971520 inactive requested=0 stack=-
+`,
+		},
+		"unmapping is undone by joining the neighbours of the stream": {
+			trace: `
+device 0
+segment_unmap 0x1200000 2097152 stream=0x7
+segment 0x1000000 2097152 stream=0x7 type="small" expandable=true
+  block 0x1000000 2097152 inactive
+segment 0x1400000 2097152 stream=0x7 type="small" expandable=true
+  block 0x1400000 2097152 inactive
+segment 0x1600000 2097152 stream=0x8 type="small" expandable=true
+  block 0x1600000 2097152 inactive`,
+			base: `
+segment 0x1000000 6291456 allocated=0 active=0 requested=0 stream=0x7 type="small" expandable=true
+  block 0x1000000 6291456 inactive requested=0 stack=-
+segment 0x1600000 2097152 allocated=0 active=0 requested=0 stream=0x8 type="small" expandable=true
+  block 0x1600000 2097152 inactive requested=0 stack=-
+`,
+		},
+		"mapping in the middle is undone by cutting": {
+			trace: `
+device 0
+segment_map 0x1200000 2097152
+segment 0x1000000 6291456 expandable=true
+  block 0x1000000 512 active_allocated requested=8
+  block 0x1000200 6291968 inactive`,
+			base: `
+segment 0x1000000 2097152 allocated=512 active=512 requested=8 expandable=true
+  block 0x1000000 512 active_allocated requested=8
+  block 0x1000200 2096640 inactive requested=0 stack=-
+segment 0x1400000 2097152 allocated=0 active=0 requested=0 expandable=true
+  block 0x1400000 2097152 inactive requested=0 stack=-
+`,
+		},
+		"what cannot be undone is listed, newest first": {
+			trace: `
+device 3
+alloc 0x2000000 512
+free_requested 0x3000000 512
+free_completed 0x4000000 512
+segment_alloc 0x5000000 2097152
+segment_map 0x5000000 2097152
+segment_free 0x1000000 2097152
+segment_unmap 0x1000000 2097152
+free_completed 0x1000000 512
+segment 0x1000000 2097152
+  block 0x1000000 512 active_allocated requested=512
+  block 0x1000200 2096640 inactive`,
+			base: `
+segment 0x1000000 2097152 allocated=512 active=512 requested=512
+  block 0x1000000 512 active_allocated requested=512
+  block 0x1000200 2096640 inactive requested=0 stack=-
+`,
+			problems: []string{
+				"device 3, event 7: free_completed at 0x1000000, which is live afterwards",
+				"device 3, event 6: segment_unmap of 2097152 bytes at 0x1000000, where there is a segment afterwards",
+				"device 3, event 5: segment_free of 2097152 bytes at 0x1000000, where there is a segment afterwards",
+				"device 3, event 4: segment_map of 2097152 bytes at 0x5000000, which are not all mapped afterwards",
+				"device 3, event 3: segment_alloc at 0x5000000, where there is no segment afterwards",
+				"device 3, event 2: free_completed at 0x4000000, where there is no segment",
+				"device 3, event 1: free_requested at 0x3000000, which is not live afterwards",
+				"device 3, event 0: alloc of 512 bytes at 0x2000000, which is not live afterwards",
+			},
+		},
+		"what contradicts the events is listed, and undone all the same": {
+			trace: `
+device 0
+segment_alloc 0x1000000 4194304
+alloc 0x1000000 512
+free_requested 0x1000400 512
+segment 0x1000000 2097152
+  block 0x1000000 1024 active_allocated requested=900
+  block 0x1000400 512 active_allocated requested=512
+  block 0x1000600 2095616 inactive`,
+			problems: []string{
+				"device 0, event 2: free_requested at 0x1000400, which is still allocated afterwards",
+				"device 0, event 1: alloc of 512 bytes at 0x1000000, which later has 900",
+				"device 0, event 0: segment_alloc of 4194304 bytes at 0x1000000, which has 2097152 afterwards",
+				"device 0, event 0: segment_alloc at 0x1000000, which already holds live blocks",
+			},
+		},
+		"sizes and addresses at the ends of their range do no harm": {
+			trace: `
+device 0
+segment_free 0xffffffffffffff00 4096
+segment_unmap 0x0 9223372036854775807
+segment_map 0x0 -1
+free_completed 0x1000000 9223372036854775807
+free 0x1000200 -5
+segment_alloc 0xffffffffffffffff 1
+segment 0x1000000 2097152
+  block 0x1000000 2097152 inactive
+segment 0xfffffffffffffff0 4096`,
+			base: `
+segment 0x1000000 2097152 allocated=0 active=512 requested=9223372036854775802
+  block 0x1000000 512 active_pending_free requested=9223372036854775807
+  block 0x1000200 0 active_allocated requested=-5
+  block 0x1000200 2096640 inactive requested=0 stack=-
+`,
+			problems: []string{
+				"device 0, event 6: segment 0xfffffffffffffff0 of 4096 bytes overlaps another or is empty",
+				"device 0, event 5: segment_alloc at 0xffffffffffffffff, where there is no segment afterwards",
+				"device 0, event 2: segment_map of -1 bytes at 0x0, which are not all mapped afterwards",
+				"device 0, event 1: segment_unmap of 9223372036854775807 bytes at 0x0, where there is a segment afterwards",
+				"device 0, event 0: segment_free of 4096 bytes at 0xffffffffffffff00, where there is a segment afterwards",
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tr := parse(t, test.trace)
+			base, problems := trace.Rewind(tr, &tr.Devices[0])
+			if diff := cmp.Diff(strings.TrimPrefix(test.base, "\n"), stateText(t, tr, base)); diff != "" {
+				t.Errorf("base state (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(test.problems, reasons(problems)); diff != "" {
+				t.Errorf("problems (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestARewinderStopsWhereItIsTold(t *testing.T) {
+	tr := parse(t, `
+device 0
+alloc 0x1000000 512
+alloc 0x1000200 512
+segment 0x1000000 2097152
+  block 0x1000000 512 active_allocated requested=512
+  block 0x1000200 512 active_allocated requested=512
+  block 0x1000400 2096128 inactive`)
+	r := trace.NewRewinder(tr, &tr.Devices[0])
+	for at, want := range []int64{512 * 2, 512, 0} {
+		event := 1 - at
+		r.To(event)
+		if got := r.State().Segments[0].Allocated; r.At() != event || got != want {
+			t.Errorf("at event %d: %d bytes allocated, want %d at event %d", r.At(), got, want, event)
+		}
+	}
+}
+
+func TestProblemsStayFew(t *testing.T) {
+	var log trace.EventLog
+	for range 10_000 {
+		log.Append(trace.Event{Kind: trace.Alloc, Addr: 1})
+	}
+	tables := trace.NewInterner().View()
+	tr := &trace.Trace{Tables: &tables, Devices: []trace.Device{{Events: log.Events()}}}
+	_, problems := trace.Rewind(tr, &tr.Devices[0])
+	if problems.Count != 10_000 || len(problems.First) != trace.ProblemsKept {
+		t.Errorf("%d problems counted and %d kept, want 10000 and %d", problems.Count, len(problems.First), trace.ProblemsKept)
+	}
+}
+
+// busy is a device with 2,000 live blocks, each of which is freed and made anew
+// in turn.
+func busy(events int) *trace.Trace {
+	const segments, blocks, size = 40, 50, 32 << 10
+	var log trace.EventLog
+	var final trace.State
+	for s := range uint64(segments) {
+		segment := trace.Segment{Addr: 1<<40 + s*blocks*size, Size: blocks * size}
+		for b := range uint64(blocks) {
+			segment.Blocks = append(segment.Blocks, trace.Block{
+				Addr: segment.Addr + b*size, Size: size, Requested: size, State: trace.Allocated,
+				Given: trace.GaveRequested | trace.GaveState,
+			})
+		}
+		final.Segments = append(final.Segments, segment)
+	}
+	for i := 0; log.Len() < events; i++ {
+		addr := 1<<40 + uint64(i*7%(segments*blocks)*size)
+		for _, kind := range []trace.Kind{trace.FreeRequested, trace.FreeCompleted, trace.Alloc} {
+			log.Append(trace.Event{Kind: kind, Addr: addr, Size: size})
+		}
+	}
+	tables := trace.NewInterner().View()
+	return &trace.Trace{Tables: &tables, Devices: []trace.Device{{Final: final, Events: log.Events()}}}
+}
+
+func BenchmarkRewind(b *testing.B) {
+	tr := busy(1_400_000)
+	for b.Loop() {
+		if _, problems := trace.Rewind(tr, &tr.Devices[0]); problems.Count > 0 {
+			b.Fatal(problems.First[0])
+		}
+	}
+}
