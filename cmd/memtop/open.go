@@ -25,7 +25,7 @@ FILE may be - for standard input. When standard output is not a terminal, the
 report is printed instead.`,
 		Args: files(1, -1),
 		RunE: func(cmd *cobra.Command, paths []string) error {
-			if a.settings.once || !terminal(a.stdout) {
+			if a.settings.once || !isTerminal(a.stdout) {
 				return a.reports(cmd.Context(), paths)
 			}
 			return a.screen(cmd.Context(), paths)
@@ -62,7 +62,7 @@ func files(low, high int) cobra.PositionalArgs {
 	}
 }
 
-func terminal(w any) bool {
+func isTerminal(w any) bool {
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(f.Fd())
 }

@@ -78,7 +78,7 @@ func (a *app) printJSON(value any) error {
 const pipeWidth = 100
 
 func (a *app) width() int {
-	if f, ok := a.stdout.(interface{ Fd() uintptr }); ok && terminal(a.stdout) {
+	if f, ok := a.stdout.(interface{ Fd() uintptr }); ok && isTerminal(a.stdout) {
 		if w, _, err := term.GetSize(f.Fd()); err == nil && w > 0 {
 			return w
 		}

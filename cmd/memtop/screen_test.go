@@ -1,0 +1,168 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"memtop/cmd/memtop/terminal"
+	"memtop/snapshots/pytorch"
+	"memtop/snapshots/pytorch/pytorchtest"
+)
+
+// deadline is how long anything on the screen may take before a test fails. It
+// is generous: the race detector and a busy machine are slow.
+const deadline = time.Minute
+
+// session is memtop in a pseudo-terminal.
+type session struct {
+	t *testing.T
+	*terminal.Terminal
+}
+
+// openScreen starts the test binary as memtop; see TestMain.
+func openScreen(t *testing.T, w, h int, args ...string) session {
+	t.Helper()
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := exec.CommandContext(t.Context(), program, args...)
+	command.Args[0] = "memtop"
+	command.Env = append(os.Environ(), "TERM=xterm-256color", "XDG_CONFIG_HOME="+t.TempDir())
+	screen, err := terminal.Start(command, w, h)
+	if err != nil {
+		t.Skipf("no pseudo-terminal to be had: %v", err)
+	}
+	return session{t, screen}
+}
+
+// see waits until the screen shows all of the texts.
+func (s session) see(texts ...string) {
+	s.t.Helper()
+	s.await(true, texts)
+}
+
+// miss waits until the screen shows none of the texts.
+func (s session) miss(texts ...string) {
+	s.t.Helper()
+	s.await(false, texts)
+}
+
+func (s session) await(shown bool, texts []string) {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), deadline)
+	defer cancel()
+	err := s.Until(ctx, func(screen string) bool {
+		for _, text := range texts {
+			if strings.Contains(screen, text) != shown {
+				return false
+			}
+		}
+		return true
+	})
+	if err != nil {
+		s.t.Fatalf("waiting for %q to be shown (%v): %v; the screen is\n%s", texts, shown, err, s.Text())
+	}
+}
+
+func (s session) press(keys string) {
+	s.t.Helper()
+	if err := s.Press(keys); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// leave waits for the program to end with an exit code.
+func (s session) leave(code int) {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), deadline)
+	defer cancel()
+	got, _, err := s.Wait(ctx)
+	if err != nil {
+		s.t.Fatalf("%v; the screen is\n%s", err, s.Text())
+	}
+	if got != code {
+		s.t.Errorf("exit code %d, want %d", got, code)
+	}
+}
+
+// sampleFile writes a small snapshot and returns its path.
+func sampleFile(t *testing.T, name string, seed uint64) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := pytorch.Write(f, pytorchtest.Random(pytorchtest.Options{Seed: seed, Operations: 300})); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestAUserWalksThroughTheProgram(t *testing.T) {
+	s := openScreen(t, 100, 30, "open", sampleFile(t, "walk.pickle", 1))
+	s.see("Overview", "walk.pickle", "device 0")
+	for _, step := range []struct{ key, sees string }{
+		{"4", "Live memory by category"},
+		{"5", "Allocator's map"},
+		{"6", "outermost first"},
+		{"7", "live after"},
+		{"1", "What stands out"},
+	} {
+		s.press(step.key)
+		s.see(step.sees, "device 0")
+	}
+	s.press("?")
+	s.see("esc closes", "next finding")
+	s.press("\x1b")
+	s.miss("esc closes", "next finding")
+	if err := s.Resize(20, 6); err != nil {
+		t.Fatal(err)
+	}
+	s.see("too small")
+	if err := s.Resize(80, 24); err != nil {
+		t.Fatal(err)
+	}
+	s.see("Overview", "device 0")
+	s.press("q")
+	s.leave(exitOK)
+}
+
+func TestEveryPageCanBeTheFirst(t *testing.T) {
+	path := sampleFile(t, "first.pickle", 2)
+	for _, page := range pages {
+		t.Run(page, func(t *testing.T) {
+			s := openScreen(t, 80, 24, "open", "--page", page, "--ascii", "--color", "never", path)
+			s.see("device 0")
+			s.press("q")
+			s.leave(exitOK)
+		})
+	}
+}
+
+func TestADamagedFileIsToldOnTheScreenAndByTheExitCode(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "unsafe.pickle")
+	if err := os.WriteFile(path, []byte("cos\nsystem\n(S'true'\ntR."), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := openScreen(t, 80, 24, "open", path)
+	s.see("os.system")
+	s.press("q")
+	s.leave(exitCorrupt)
+}
+
+func TestCtrlCInterrupts(t *testing.T) {
+	s := openScreen(t, 80, 24, "open", sampleFile(t, "interrupt.pickle", 3))
+	s.see("device 0")
+	s.press("\x03")
+	s.leave(exitInterrupted)
+}
