@@ -1,0 +1,91 @@
+package tensor
+
+import (
+	"fmt"
+	"strings"
+
+	"memtop/engine/alloc"
+	"memtop/engine/device"
+)
+
+// Options change how a [Device] behaves. The zero value is what training uses.
+type Options struct {
+	// Stream is the queue that memory is allocated for.
+	Stream alloc.Stream
+	// Poison fills memory with NaN before it is freed, so that a use after the
+	// release shows in the result. It costs one pass over every block.
+	Poison bool
+	// OnLeak, when given, is called with a description of every storage that
+	// the garbage collector found while handles on it were still out: its
+	// memory is lost. It is called on a goroutine of the runtime's.
+	OnLeak func(lost string)
+}
+
+// Device joins what tensors need of a device: memory and operations.
+type Device struct {
+	name    string
+	memory  *alloc.Allocator
+	backend device.Backend
+	options Options
+	scope   scope
+}
+
+// NewDevice returns the device with the given name, such as "cpu:0". The
+// allocator hands out memory that the backend can reach. The caller keeps both
+// and closes them after everything on the device was released.
+func NewDevice(name string, memory *alloc.Allocator, backend device.Backend, o Options) *Device {
+	return &Device{name: name, memory: memory, backend: backend, options: o}
+}
+
+// Name returns the name the device was made with.
+func (d *Device) Name() string { return d.name }
+
+// Memory returns the allocator.
+func (d *Device) Memory() *alloc.Allocator { return d.memory }
+
+// Backend returns the operations.
+func (d *Device) Backend() device.Backend { return d.backend }
+
+// Scratch is memory without a shape, for one operation. Its owner calls Release.
+type Scratch struct {
+	device.Buffer
+	storage *Storage
+}
+
+// Scratch allocates n bytes of workspace for one operation of a layer. With n
+// 0 it is no memory.
+func (d *Device) Scratch(n int64, layer, role string) Scratch {
+	if n == 0 {
+		return Scratch{}
+	}
+	s := d.allocate(n, alloc.Label{Category: alloc.Workspace, Layer: layer, Role: role})
+	return Scratch{Buffer: device.Buffer{Addr: s.block.Addr(), Bytes: n}, storage: s}
+}
+
+// Release frees the scratch memory.
+func (s Scratch) Release() {
+	if s.storage != nil {
+		s.storage.release()
+	}
+}
+
+// allocate returns a storage of n bytes with one handle. It fails with the
+// allocator's *alloc.OOMError.
+func (d *Device) allocate(n int64, label alloc.Label) *Storage {
+	block, err := d.memory.Alloc(n, d.options.Stream, d.memory.Tag(label))
+	if err != nil {
+		fail(err, "allocate %s", describe(n, label))
+	}
+	s := &Storage{device: d, block: block, bytes: n, refs: 1, label: label}
+	s.leak = d.watch(s)
+	d.scope.grow(n)
+	return s
+}
+
+func describe(n int64, label alloc.Label) string {
+	what := fmt.Sprintf("%d bytes", n)
+	if label.Shape != "" {
+		what = label.DType + " " + label.Shape
+	}
+	return strings.TrimSpace(label.Layer+" "+label.Role) + ", " + what
+}

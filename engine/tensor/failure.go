@@ -1,0 +1,44 @@
+package tensor
+
+import "fmt"
+
+// Failure is what an operation panics with when the machine, not the caller, is
+// at fault: Err is an *alloc.OOMError when there was no memory, or what the
+// device reported. Only [Try] should recover it.
+type Failure struct {
+	Doing string // such as "allocate float32 [8, 128]"
+	Err   error
+}
+
+// Error says what was being done and what went wrong.
+func (f *Failure) Error() string {
+	return fmt.Sprintf("%s: %v", f.Doing, f.Err)
+}
+
+// Unwrap returns Err.
+func (f *Failure) Unwrap() error {
+	return f.Err
+}
+
+// Try runs f and returns the [Failure] that ended it, or nil. Other panics go
+// on: they are bugs. What f had allocated stays allocated; whoever calls Try
+// also has to reset what owns it, such as the tape.
+func Try(f func()) (err error) {
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case *Failure:
+			err = r
+		default:
+			panic(r)
+		}
+	}()
+	f()
+	return nil
+}
+
+func fail(err error, doing string, values ...any) {
+	if err != nil {
+		panic(&Failure{Doing: fmt.Sprintf(doing, values...), Err: err})
+	}
+}
