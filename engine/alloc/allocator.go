@@ -1,0 +1,158 @@
+package alloc
+
+import (
+	"sync"
+	"time"
+
+	"memtop/snapshots/trace"
+)
+
+// Allocator hands out the memory of one device. It is safe for concurrent use:
+// one lock is held for the length of a call, also while the driver works.
+type Allocator struct {
+	mu     sync.Mutex
+	driver Driver
+	syncer Syncer // nil when the driver is none
+	mapper Mapper // nil when the driver is none
+	device int
+	name   string
+
+	config  config
+	limited bool
+	limit   int64 // of reserved bytes, when limited
+
+	pools    poolPair
+	private  []*privatePool
+	diverted []diversion // requests that go to private pools now
+	deferred []*block    // freed with uses while requests were diverted
+	segments []*segment  // ascending addresses
+	streams  []*stream   // by first use
+	unused   []*block
+	serial   uint64 // of the block handed out last
+	stats    Stats
+	pending  int // events outstanding on all streams
+
+	names    *Names
+	stacks   Stacks
+	history  history
+	recorder trace.Recorder
+	onOOM    []func(*OOMError)
+
+	started       time.Time
+	startedMicros int64 // since the epoch
+	now           int64 // microseconds since the epoch, of the call under way
+}
+
+// Options are what may be said of a new [Allocator]. The zero value is an
+// allocator with PyTorch's defaults and no history.
+type Options struct {
+	// Device is the device's number in traces and statistics.
+	Device int
+	// Name is the device in messages, "device 0" when empty.
+	Name string
+	// Config is given to [Allocator.Configure].
+	Config string
+	// Limit is given to [Allocator.SetLimit] when it is not 0.
+	Limit int64
+	// History is how many events are kept, see [Allocator.SetHistory].
+	History int
+	// Stacks says which events get the Go stack that caused them.
+	Stacks Stacks
+	// Names are the tables that tags and stacks are interned in. Allocators of
+	// one program share theirs, so that their devices fit in one trace. nil
+	// makes new ones.
+	Names *Names
+	// Recorder is told of every event; nil is nobody.
+	Recorder trace.Recorder
+}
+
+// New returns an allocator for the driver's device, which it has to itself. The
+// only error is a [ConfigError].
+func New(d Driver, o Options) (*Allocator, error) {
+	a := &Allocator{
+		driver: d, device: o.Device, name: o.Name, config: defaultConfig(),
+		pools: newPoolPair(nil), names: o.Names, stacks: o.Stacks, recorder: o.Recorder,
+		started: time.Now(),
+	}
+	a.startedMicros = a.started.UnixMicro()
+	a.syncer, _ = d.(Syncer)
+	a.mapper, _ = d.(Mapper)
+	if a.name == "" {
+		a.name = deviceName(o.Device)
+	}
+	if a.names == nil {
+		a.names = NewNames()
+	}
+	if err := a.Configure(o.Config); err != nil {
+		return nil, err
+	}
+	if o.Limit != 0 {
+		a.SetLimit(o.Limit)
+	}
+	a.SetHistory(o.History)
+	return a, nil
+}
+
+// Device returns the device's number.
+func (a *Allocator) Device() int { return a.device }
+
+// Names returns the tables that the allocator's events refer to.
+func (a *Allocator) Names() *Names { return a.names }
+
+// SetLimit lets the allocator reserve at most so many bytes. A request that
+// would need more fails without asking the driver. It does not give back what
+// is reserved already.
+func (a *Allocator) SetLimit(bytes int64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.limited, a.limit = true, max(0, bytes)
+}
+
+// SetFraction limits the allocator to a part of the device's total memory,
+// between 0 and 1; what is outside of that is brought inside.
+func (a *Allocator) SetFraction(f float64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.setFraction(f)
+}
+
+func (a *Allocator) setFraction(f float64) {
+	_, total := a.driver.MemInfo()
+	a.limited, a.limit = true, int64(min(max(f, 0), 1)*float64(total))
+}
+
+// Limit returns how many bytes may be reserved, and whether that is limited.
+func (a *Allocator) Limit() (bytes int64, limited bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.limit, a.limited
+}
+
+// NotifyOOM has f called after every request that failed for want of memory,
+// before the request returns its error. f runs on the goroutine that asked, may
+// use the allocator, and must not keep the error's holders. It is how a
+// snapshot is saved at the moment that matters.
+func (a *Allocator) NotifyOOM(f func(*OOMError)) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.onOOM = append(a.onOOM, f)
+}
+
+// stream is what is known of one of the device's streams.
+type stream struct {
+	handle  Stream
+	id      trace.StreamID
+	waiting []waiting // oldest first
+}
+
+// streamOf returns the stream with that handle. Programs have few.
+func (a *Allocator) streamOf(h Stream) *stream {
+	for _, s := range a.streams {
+		if s.handle == h {
+			return s
+		}
+	}
+	s := &stream{handle: h, id: a.names.stream(h)}
+	a.streams = append(a.streams, s)
+	return s
+}

@@ -1,0 +1,133 @@
+package alloc
+
+import "memtop/snapshots/trace"
+
+// Block is memory that an [Allocator] handed out: a small value that may be
+// copied freely. It is good until it is freed; the allocator recognises and
+// refuses one that was freed before, even when its memory has been handed out
+// again. The zero Block is no memory: what a request of 0 bytes gets.
+type Block struct {
+	b      *block
+	serial uint64
+}
+
+// IsZero reports whether the block is no memory.
+func (b Block) IsZero() bool { return b.b == nil }
+
+// Addr returns the address of the first byte, 0 for the zero Block.
+func (b Block) Addr() uint64 {
+	if b.b == nil {
+		return 0
+	}
+	return b.b.addr
+}
+
+// Size returns how many bytes the block occupies, at least what was requested.
+func (b Block) Size() int64 {
+	if b.b == nil {
+		return 0
+	}
+	return b.b.size
+}
+
+// Requested returns how many bytes were asked for.
+func (b Block) Requested() int64 {
+	if b.b == nil {
+		return 0
+	}
+	return b.b.requested
+}
+
+// Stream returns the stream that the block was allocated for.
+func (b Block) Stream() Stream {
+	if b.b == nil {
+		return 0
+	}
+	return b.b.stream.handle
+}
+
+// block is a piece of a segment, or of the reserved addresses of an expandable
+// one. The pieces of a segment are linked in order of address and have no gaps
+// between them.
+//
+// A block's address, size, stream and requested bytes do not change while it is
+// allocated, so that its owner may read them without the lock.
+type block struct {
+	addr       uint64
+	size       int64
+	requested  int64 // stale when the block is free, as in PyTorch
+	serial     uint64
+	pool       *pool
+	segment    *segment
+	stream     *stream
+	prev, next *block
+	tag        Tag
+	stack      trace.StackID // where it was allocated
+	age        int64         // the pool's count of searches when it became free
+	events     int           // of other streams, not yet seen to have happened
+	uses       []*stream     // other streams that used it since it was allocated
+	allocated  bool
+	mapped     bool // has memory; false only in expandable segments
+}
+
+// segment is memory obtained from the driver at once, or the reserved addresses
+// of an expandable segment.
+type segment struct {
+	addr       uint64
+	size       int64
+	page       int64 // unit of mapping; 0 when not expandable
+	first      *block
+	stack      trace.StackID
+	expandable bool
+}
+
+func (b *block) split() bool { return b.prev != nil || b.next != nil }
+
+func (b *block) end() uint64 { return b.addr + uint64(b.size) }
+
+// idle reports whether nobody has or may still be using the block.
+func (b *block) idle() bool { return !b.allocated && b.events == 0 && len(b.uses) == 0 }
+
+// pending reports whether the block was freed but may still be in use by
+// another stream.
+func (b *block) pending() bool { return !b.allocated && (b.events > 0 || len(b.uses) > 0) }
+
+// link puts b between two neighbours, either of which may be nil.
+func (b *block) link(prev, next *block) {
+	b.prev, b.next = prev, next
+	if prev != nil {
+		prev.next = b
+	} else {
+		b.segment.first = b
+	}
+	if next != nil {
+		next.prev = b
+	}
+}
+
+// newBlock returns an unlinked, free block, one that was in use before if there
+// is any: a split and the merge that undoes it cost no garbage.
+func (a *Allocator) newBlock(s *segment, p *pool, st *stream, addr uint64, size int64) *block {
+	var b *block
+	if n := len(a.unused); n > 0 {
+		b, a.unused = a.unused[n-1], a.unused[:n-1]
+		*b = block{uses: b.uses[:0]}
+	} else {
+		b = &block{}
+	}
+	b.addr, b.size, b.segment, b.pool, b.stream, b.mapped = addr, size, s, p, st, true
+	return b
+}
+
+// recycle keeps a block that is in no list any more for newBlock. Its serial is
+// 0 already, so that handles of its former owners are refused.
+func (a *Allocator) recycle(b *block) { a.unused = append(a.unused, b) }
+
+// live returns the block behind a handle. A handle of a freed block is a bug of
+// the caller's.
+func (b Block) live(doing string) *block {
+	if b.serial != b.b.serial {
+		panic("alloc: " + doing + " a block that was freed")
+	}
+	return b.b
+}

@@ -1,0 +1,78 @@
+package alloc
+
+// roundupBuckets is for how many powers of two, from 1 MiB to 32 GiB, the
+// divisions are set apart.
+const roundupBuckets = 16
+
+// config is what PYTORCH_CUDA_ALLOC_CONF sets. Sizes are in bytes.
+type config struct {
+	text            string // as last given
+	maxSplit        int64  // blocks from here on are not split, and kept for requests from here on
+	maxNonSplit     int64  // how much larger than the request such a block may be
+	gcThreshold     float64
+	roundup         [roundupBuckets]int64
+	expandable      bool
+	releaseLock     bool // unlock while the driver allocates
+	largeSegment    int64
+	fraction        float64 // of the device's memory, 0 when not set
+	captureReuse    bool    // graph_capture_record_stream_reuse, which needs graphs
+	pinnedThreads   int64   // the pinned ones are about host memory
+	pinnedRegister  bool
+	pinnedBackgound bool
+	pinnedReserve   int64
+}
+
+func defaultConfig() config {
+	return config{
+		maxSplit: unlimited, maxNonSplit: largeSize, largeSegment: largeSize, pinnedThreads: 1,
+	}
+}
+
+// Configure changes the settings, in the syntax of PYTORCH_CUDA_ALLOC_CONF:
+// "key:value,key:value". As in PyTorch, max_split_size_mb,
+// garbage_collection_threshold and roundup_power2_divisions go back to their
+// defaults when they are not mentioned, the others stay as they are.
+//
+//	max_split_size_mb:N             larger blocks are never split; N > 20
+//	max_non_split_rounding_mb:N     by how much such a block may exceed a request; N > 20
+//	garbage_collection_threshold:F  part of the limit above which old segments go back; 0 < F < 1
+//	roundup_power2_divisions:N      or [256:N,512:N,>:N]: N is a power of two, per size in MiB
+//	expandable_segments:True|False  one growing segment per stream and pool; needs a [Mapper]
+//	large_segment_size_mb:N         instead of 20; N ≥ 10
+//	per_process_memory_fraction:F   as [Allocator.SetFraction]; 0 ≤ F ≤ 1
+//	release_lock_on_cudamalloc:True|False
+//	backend:native
+//	pinned_use_cuda_host_register, pinned_num_register_threads,
+//	pinned_use_background_threads, pinned_reserve_segment_size_mb,
+//	graph_capture_record_stream_reuse: accepted, they are about other memory
+//
+// It takes effect with the next request. An error is one line, and then
+// nothing has changed. Safe for concurrent use.
+func (a *Allocator) Configure(text string) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	c, err := parseConfig(a.config, text)
+	if err != nil {
+		return err
+	}
+	if c.expandable && a.mapper == nil {
+		return &ConfigError{Key: "expandable_segments", Reason: "this device cannot map memory"}
+	}
+	a.config = c
+	a.stats.MaxSplitSize = c.maxSplit
+	if c.maxSplit == unlimited {
+		a.stats.MaxSplitSize = -1
+	}
+	if c.fraction > 0 {
+		a.setFraction(c.fraction)
+	}
+	return nil
+}
+
+// Config returns the settings as they were last given to Configure. Safe for
+// concurrent use.
+func (a *Allocator) Config() string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.config.text
+}

@@ -1,0 +1,213 @@
+package alloc
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+	"strconv"
+	"strings"
+)
+
+// ConfigError says what is wrong with the allocator's settings.
+type ConfigError struct {
+	Key    string // the setting, "" when it is not known which
+	Reason string
+}
+
+// Error is one line.
+func (e *ConfigError) Error() string {
+	if e.Key == "" {
+		return "allocator settings: " + e.Reason
+	}
+	return "allocator settings: " + e.Key + ": " + e.Reason
+}
+
+// parser walks the tokens of a settings text: words and the marks , : [ ].
+type parser struct {
+	tokens []string
+	at     int
+	key    string
+	c      config
+}
+
+// parseConfig returns c changed by text.
+func parseConfig(c config, text string) (config, error) {
+	d := defaultConfig()
+	c.text, c.maxSplit, c.gcThreshold, c.roundup = text, d.maxSplit, d.gcThreshold, d.roundup
+	p := &parser{tokens: tokens(text), c: c}
+	for p.at < len(p.tokens) {
+		if err := p.setting(); err != nil {
+			return config{}, err
+		}
+		if p.at == len(p.tokens) {
+			break
+		}
+		if err := p.mark(","); err != nil {
+			return config{}, err
+		}
+	}
+	return p.c, nil
+}
+
+// tokens splits a text. Blanks mean nothing, even inside of words.
+func tokens(text string) []string {
+	var list []string
+	word := ""
+	for _, r := range text + "," {
+		switch {
+		case strings.ContainsRune(",:[]", r):
+			if word != "" {
+				list = append(list, word)
+			}
+			word = ""
+			list = append(list, string(r))
+		case r != ' ':
+			word += string(r)
+		}
+	}
+	return list[:len(list)-1]
+}
+
+func (p *parser) fail(format string, values ...any) error {
+	return &ConfigError{Key: p.key, Reason: fmt.Sprintf(format, values...)}
+}
+
+// next returns the next token, "" at the end.
+func (p *parser) next() string {
+	if p.at == len(p.tokens) {
+		return ""
+	}
+	p.at++
+	return p.tokens[p.at-1]
+}
+
+func (p *parser) mark(want string) error {
+	if got := p.next(); got != want {
+		if got == "" {
+			return p.fail("expected %q, found the end", want)
+		}
+		return p.fail("expected %q, found %q", want, got)
+	}
+	return nil
+}
+
+// setting reads one key with its value.
+func (p *parser) setting() error {
+	p.key = ""
+	key := p.next()
+	read, ok := readers[key]
+	if !ok {
+		return p.fail("unknown setting %q", key)
+	}
+	p.key = key
+	if err := p.mark(":"); err != nil {
+		return err
+	}
+	return read(p)
+}
+
+// readers has one entry per setting.
+var readers = map[string]func(p *parser) error{
+	"backend":                      (*parser).backend,
+	"max_split_size_mb":            func(p *parser) error { return p.megabytes(&p.c.maxSplit, 21) },
+	"max_non_split_rounding_mb":    func(p *parser) error { return p.megabytes(&p.c.maxNonSplit, 21) },
+	"large_segment_size_mb":        func(p *parser) error { return p.megabytes(&p.c.largeSegment, 10) },
+	"garbage_collection_threshold": (*parser).threshold,
+	"per_process_memory_fraction":  (*parser).fraction,
+	"roundup_power2_divisions":     (*parser).roundup,
+	"expandable_segments":          func(p *parser) error { return p.truth(&p.c.expandable) },
+	"release_lock_on_cudamalloc":   func(p *parser) error { return p.truth(&p.c.releaseLock) },
+	"release_lock_on_hipmalloc":    func(p *parser) error { return p.truth(&p.c.releaseLock) },
+
+	"graph_capture_record_stream_reuse": func(p *parser) error { return p.truth(&p.c.captureReuse) },
+	"pinned_use_cuda_host_register":     func(p *parser) error { return p.truth(&p.c.pinnedRegister) },
+	"pinned_use_hip_host_register":      func(p *parser) error { return p.truth(&p.c.pinnedRegister) },
+	"pinned_use_background_threads":     func(p *parser) error { return p.truth(&p.c.pinnedBackgound) },
+	"pinned_num_register_threads":       (*parser).threads,
+	"pinned_reserve_segment_size_mb":    func(p *parser) error { return p.megabytes(&p.c.pinnedReserve, 1) },
+}
+
+func (p *parser) backend() error {
+	if got := p.next(); got != "native" {
+		return p.fail("this allocator is native, not %q", got)
+	}
+	return nil
+}
+
+func (p *parser) truth(to *bool) error {
+	switch got := p.next(); got {
+	case "True":
+		*to = true
+	case "False":
+		*to = false
+	default:
+		return p.fail("expected True or False, found %q", got)
+	}
+	return nil
+}
+
+func (p *parser) number() (int64, error) {
+	got := p.next()
+	n, err := strconv.ParseInt(got, 10, 64)
+	if err != nil || n < 0 {
+		return 0, p.fail("expected a whole number, found %q", got)
+	}
+	return n, nil
+}
+
+func (p *parser) megabytes(to *int64, least int64) error {
+	n, err := p.number()
+	if err != nil {
+		return err
+	}
+	if n < least {
+		return p.fail("%d is too small, at least %d is needed", n, least)
+	}
+	*to = min(n, math.MaxInt64>>20) << 20
+	return nil
+}
+
+func (p *parser) decimal() (float64, error) {
+	got := p.next()
+	f, err := strconv.ParseFloat(got, 64)
+	if err != nil || math.IsNaN(f) {
+		return 0, p.fail("expected a number, found %q", got)
+	}
+	return f, nil
+}
+
+func (p *parser) threshold() error {
+	f, err := p.decimal()
+	if err != nil {
+		return err
+	}
+	if f <= 0 || f >= 1 {
+		return p.fail("%g is not between 0 and 1", f)
+	}
+	p.c.gcThreshold = f
+	return nil
+}
+
+func (p *parser) fraction() error {
+	f, err := p.decimal()
+	if err != nil {
+		return err
+	}
+	if f < 0 || f > 1 {
+		return p.fail("%g is not within 0 and 1", f)
+	}
+	p.c.fraction = f
+	return nil
+}
+
+func (p *parser) threads() error {
+	n, err := p.number()
+	if err != nil {
+		return err
+	}
+	if bits.OnesCount64(uint64(n)) != 1 || n > 128 {
+		return p.fail("%d is not a power of two up to 128", n)
+	}
+	p.c.pinnedThreads = n
+	return nil
+}

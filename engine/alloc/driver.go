@@ -1,0 +1,55 @@
+package alloc
+
+import "errors"
+
+// Stream is the handle of a queue of work on the device, as the driver knows
+// it. 0 is the default stream.
+type Stream uint64
+
+// Event is the driver's name for a point in a stream's queue.
+type Event uint64
+
+// ErrNoMemory is what a driver answers, wrapped or not, when the device has no
+// memory left. It is the only failure that the allocator recovers from; every
+// [OOMError] is one.
+var ErrNoMemory = errors.New("the device has no memory left")
+
+// Driver gives and takes a device's memory. All calls are made by one
+// goroutine at a time, with the allocator locked: a driver must not call back.
+//
+// A driver whose work runs on several streams is also a [Syncer], one that can
+// reserve addresses and map memory to them is also a [Mapper].
+type Driver interface {
+	// Malloc returns the address of size new bytes, never 0, aligned to 512.
+	Malloc(size int64) (addr uint64, err error)
+	// Free takes back what Malloc returned. The device may still be using it:
+	// the driver waits, as cudaFree does.
+	Free(addr uint64)
+	// MemInfo returns the device's free and total bytes.
+	MemInfo() (free, total int64)
+}
+
+// Syncer is a driver with streams that run beside each other. Without it,
+// every use of a block has ended by the time the block is freed.
+type Syncer interface {
+	// RecordEvent marks the present end of a stream's queue.
+	RecordEvent(s Stream) Event
+	// EventReady reports, without waiting, whether the device has passed e.
+	// After a true answer e is not used again.
+	EventReady(e Event) bool
+	// SyncEvent waits until the device has passed e, which is not used again.
+	SyncEvent(e Event)
+}
+
+// Mapper is a driver that can map memory to reserved addresses, which the
+// setting expandable_segments needs. Sizes are multiples of 2 MiB.
+type Mapper interface {
+	// Reserve returns a range of size addresses without memory.
+	Reserve(size int64) (addr uint64, err error)
+	// Unreserve gives a range back, of which nothing is mapped.
+	Unreserve(addr uint64, size int64)
+	// Map puts memory behind all of a part of a range, or behind none of it.
+	Map(addr uint64, size int64) error
+	// Unmap takes the memory away from a part of a range.
+	Unmap(addr uint64, size int64)
+}

@@ -1,0 +1,189 @@
+package alloc
+
+import (
+	"errors"
+	"fmt"
+
+	"memtop/snapshots/trace"
+)
+
+// # Expandable segments
+//
+// One segment for each stream and pool reserves more addresses than the device
+// has memory, 9/8 of it, and gets memory page by page from the front: 2 MiB in
+// the small pool, 20 MiB in the large. Its blocks are allocated, free, or
+// unmapped; neighbours join when both are free or both are unmapped. A request
+// that fits no free block takes the lowest address where enough free and
+// unmapped addresses follow each other. Pages that lie whole inside free
+// blocks are unmapped when the cache is emptied.
+
+// preferExpandable goes from the first fitting block, which is expandable, to
+// the one to use. An expandable block counts with the unmapped addresses that
+// follow it, so that the shortest tail is used up first. While the setting is
+// off, expandable blocks are passed over.
+func (a *Allocator) preferExpandable(at freeAt) freeAt {
+	if !a.config.expandable {
+		for b := at.block(); b != nil && b.segment.expandable; b = at.block() {
+			at = at.next()
+		}
+		return at
+	}
+	for at.block().segment.expandable {
+		next := at.next()
+		if b := next.block(); b == nil || b.reach() >= at.block().reach() {
+			break
+		}
+		at = next
+	}
+	return at
+}
+
+// reach is the block's size with the unmapped addresses right after it.
+func (b *block) reach() int64 {
+	if b.next != nil && !b.next.mapped {
+		return b.size + b.next.size
+	}
+	return b.size
+}
+
+// growExpandable maps memory for the request and returns the free block that
+// it became part of, out of its pool.
+func (a *Allocator) growExpandable(q *request) (*block, error) {
+	b, err := a.expandableSpace(q)
+	if err != nil {
+		return nil, err
+	}
+	if !b.mapped {
+		if ok, err := a.mapFront(b, min(b.size, q.rounded), q); !ok {
+			return nil, err
+		}
+	}
+	for b.size < q.rounded {
+		next := b.next
+		if ok, err := a.mapFront(next, min(q.rounded-b.size, next.size), q); !ok {
+			return nil, err
+		}
+		b = next // it has taken in the block before it
+	}
+	b.pool.free.remove(b)
+	return b, nil
+}
+
+// expandableSpace returns the first of a row of free and unmapped blocks with
+// room for the request, at the lowest address there is.
+func (a *Allocator) expandableSpace(q *request) (*block, error) {
+	for _, b := range q.pool.unmapped {
+		if b.stream != q.stream {
+			continue
+		}
+		if b.prev != nil && b.prev.idle() {
+			b = b.prev
+		}
+		room := int64(0)
+		for c := b; c != nil && room < q.rounded && c.idle(); c = c.next {
+			room += c.size
+		}
+		if room >= q.rounded {
+			return b, nil
+		}
+	}
+	return a.reserve(q)
+}
+
+// reserve makes a new expandable segment, all of it unmapped.
+func (a *Allocator) reserve(q *request) (*block, error) {
+	page := int64(smallSize)
+	if q.pool.kind == largePool {
+		page = a.config.largeSegment
+	}
+	_, total := a.driver.MemInfo()
+	size := (total + total/8 + page - 1) / page * page
+	addr, err := a.mapper.Reserve(size)
+	if err != nil {
+		return nil, fmt.Errorf("reserving %d bytes of addresses on %s: %w", size, a.name, err)
+	}
+	s := &segment{addr: addr, size: size, page: page, stack: q.stack, expandable: true}
+	a.addSegment(s)
+	b := a.newBlock(s, q.pool, q.stream, addr, size)
+	b.mapped = false
+	s.first = b
+	q.pool.addUnmapped(b)
+	return b, nil
+}
+
+// mapFront puts memory behind at least the first size bytes of an unmapped
+// block, which begins at a page, and joins it with its free neighbours. It
+// reports false when the device has none left.
+func (a *Allocator) mapFront(b *block, size int64, q *request) (bool, error) {
+	s := b.segment
+	size = (size + s.page - 1) / s.page * s.page
+	addr := b.addr
+	if err := a.mapper.Map(addr, size); errors.Is(err, ErrNoMemory) {
+		return false, nil
+	} else if err != nil {
+		return false, fmt.Errorf("mapping %d bytes on %s: %w", size, a.name, err)
+	}
+	b.pool.removeUnmapped(b)
+	b.mapped = true
+	if size < b.size {
+		rest := a.newBlock(s, b.pool, b.stream, addr+uint64(size), b.size-size)
+		rest.mapped = false
+		rest.link(b, b.next)
+		b.size = size
+		b.pool.addUnmapped(rest)
+	}
+	a.merge(b, b.prev)
+	a.merge(b, b.next)
+	b.pool.add(b)
+	a.stats.ReservedBytes.add(b.pool.kind, size)
+	a.stats.DeviceAllocs++
+	if b.pool.owner != nil {
+		b.pool.owner.segments++
+	}
+	a.record(trace.SegmentMap, addr, size, b.stream, q.stack, Tag{})
+	return true, nil
+}
+
+// unmap takes the memory from the whole pages inside a free block.
+func (a *Allocator) unmap(b *block) {
+	s, page := b.segment, uint64(b.segment.page)
+	from := s.addr + (b.addr-s.addr+page-1)/page*page
+	to := s.addr + (b.end()-s.addr)/page*page
+	if from >= to {
+		return
+	}
+	size := int64(to - from)
+	a.mapper.Unmap(from, size)
+	b.pool.free.remove(b)
+	if b.addr < from {
+		a.addPiece(b, b.addr, int64(from-b.addr)).link(b.prev, b)
+	}
+	if to < b.end() {
+		a.addPiece(b, to, int64(b.end()-to)).link(b, b.next)
+	}
+	b.addr, b.size, b.mapped = from, size, false
+	a.merge(b, b.prev)
+	a.merge(b, b.next)
+	b.pool.addUnmapped(b)
+	a.stats.ReservedBytes.sub(b.pool.kind, size)
+	a.stats.DeviceFrees++
+	if b.pool.owner != nil {
+		b.pool.owner.segments--
+	}
+	a.record(trace.SegmentUnmap, from, size, b.stream, s.stack, Tag{})
+}
+
+// addPiece returns a free block for a part of b that stays mapped.
+func (a *Allocator) addPiece(b *block, addr uint64, size int64) *block {
+	piece := a.newBlock(b.segment, b.pool, b.stream, addr, size)
+	b.pool.add(piece)
+	return piece
+}
+
+// unreserve gives back the addresses of a segment of which nothing is mapped.
+func (a *Allocator) unreserve(b *block) {
+	b.pool.removeUnmapped(b)
+	a.mapper.Unreserve(b.segment.addr, b.segment.size)
+	a.removeSegment(b.segment)
+	a.recycle(b)
+}

@@ -1,0 +1,70 @@
+package alloc
+
+import (
+	"time"
+
+	"memtop/snapshots/trace"
+)
+
+// history keeps the last events, up to a limit.
+type history struct {
+	limit  int // 0 keeps none
+	events []trace.Event
+	next   int   // where the next event goes once the limit is reached
+	lost   int64 // events that were overwritten
+}
+
+func (h *history) add(e *trace.Event) {
+	if len(h.events) < h.limit {
+		h.events = append(h.events, *e)
+		return
+	}
+	h.events[h.next] = *e
+	h.lost++
+	if h.next++; h.next == h.limit {
+		h.next = 0
+	}
+}
+
+// all returns the events, oldest first.
+func (h *history) all() trace.Events {
+	var log trace.EventLog
+	for i := range h.events {
+		log.Append(h.events[(h.next+i)%len(h.events)])
+	}
+	return log.Events()
+}
+
+// SetHistory keeps the last n events from now on; those kept so far are
+// forgotten. 0 keeps none. An event takes 40 bytes. Safe for concurrent use.
+func (a *Allocator) SetHistory(n int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.history = history{limit: max(0, n)}
+}
+
+// tick reads the clock, once for all events of a call. Only differences of the
+// monotonic clock are used: time in a trace never goes back.
+func (a *Allocator) tick() {
+	if a.recorder != nil || a.history.limit > 0 {
+		a.now = a.startedMicros + time.Since(a.started).Microseconds()
+	}
+}
+
+// record tells of an event whoever wants to know: nobody costs two checks.
+func (a *Allocator) record(k trace.Kind, addr uint64, size int64, s *stream, stack trace.StackID, t Tag) {
+	if a.recorder == nil && a.history.limit == 0 {
+		return
+	}
+	note := t.event
+	if note == 0 {
+		note = a.names.plain
+	}
+	e := trace.Event{Addr: addr, Size: size, Time: a.now, Stack: stack, Note: note, Stream: s.id, Kind: k}
+	if a.history.limit > 0 {
+		a.history.add(&e)
+	}
+	if a.recorder != nil {
+		a.recorder.Record(a.device, e)
+	}
+}

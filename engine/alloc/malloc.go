@@ -1,0 +1,222 @@
+package alloc
+
+import (
+	"errors"
+	"fmt"
+
+	"memtop/snapshots/trace"
+)
+
+// request is one call of Alloc on its way.
+type request struct {
+	bytes   int64 // as asked for
+	rounded int64
+	segment int64 // what a new segment would have
+	stream  *stream
+	pool    *pool
+	tag     Tag
+	stack   trace.StackID
+}
+
+// Alloc returns n bytes for use on stream s. Zero bytes are the zero Block and
+// no event. The error is an [*OOMError], which is an [ErrNoMemory], or else what
+// the driver said. Safe for concurrent use.
+//
+// The memory holds what it held before. It may have been freed on this stream
+// only just now: work that was queued on s earlier comes first.
+func (a *Allocator) Alloc(n int64, s Stream, t Tag) (Block, error) {
+	if n == 0 {
+		return Block{}, nil
+	}
+	if n < 0 {
+		panic(fmt.Sprintf("alloc: a request of %d bytes", n))
+	}
+	stack := a.callers(StacksAlloc)
+	b, err := a.lockedMalloc(n, s, t, stack)
+	if err == nil {
+		return b, nil
+	}
+	var oom *OOMError
+	if errors.As(err, &oom) {
+		a.tellOOM(oom)
+	}
+	return Block{}, err
+}
+
+func (a *Allocator) lockedMalloc(n int64, s Stream, t Tag, stack trace.StackID) (Block, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	b, err := a.malloc(n, s, t, stack)
+	if err != nil {
+		return Block{}, err
+	}
+	return Block{b, b.serial}, nil
+}
+
+func (a *Allocator) malloc(n int64, s Stream, t Tag, stack trace.StackID) (*block, error) {
+	a.tick()
+	if len(a.diverted) == 0 {
+		a.processEvents()
+	}
+	q := request{bytes: n, stream: a.streamOf(s), tag: t, stack: stack}
+	if n >= maxRequest {
+		return nil, a.tooLarge(&q)
+	}
+	q.rounded = a.config.round(n)
+	q.pool = a.poolFor(q.rounded, q.stream)
+	q.segment = a.config.segmentSize(q.rounded)
+	b, err := a.find(&q)
+	if err != nil {
+		return nil, err
+	}
+	return a.handOut(b, &q), nil
+}
+
+// find returns a free block that is large enough, out of its pool. It tries, in
+// this order: the pool; a new segment; a new segment after oversize blocks were
+// given back; a new segment after the whole cache was.
+func (a *Allocator) find(q *request) (*block, error) {
+	if b := a.takeFree(q); b != nil {
+		return b, nil
+	}
+	if a.collecting() {
+		a.collectGarbage()
+	}
+	b, err := a.grow(q)
+	if b == nil && err == nil && a.releaseOversize(q) {
+		b, err = a.grow(q)
+	}
+	if b == nil && err == nil && len(a.diverted) == 0 {
+		a.releaseCached()
+		a.stats.AllocRetries++
+		b, err = a.grow(q)
+	}
+	if b == nil && err == nil {
+		err = a.outOfMemory(q)
+	}
+	return b, err
+}
+
+// takeFree takes the best free block out of the pool, or returns nil.
+func (a *Allocator) takeFree(q *request) *block {
+	if a.collecting() {
+		q.pool.searches++
+	}
+	at := q.pool.free.first(q.stream.handle, q.rounded)
+	b := at.block()
+	if b == nil {
+		return nil
+	}
+	if b.segment.expandable {
+		if at = a.preferExpandable(at); at.block() == nil {
+			return nil
+		}
+		b = at.block()
+	}
+	c := &a.config
+	if q.rounded < c.maxSplit && b.size >= c.maxSplit {
+		return nil
+	}
+	if q.rounded >= c.maxSplit && b.size-q.rounded >= c.maxNonSplit {
+		return nil
+	}
+	q.pool.free.removeAt(at)
+	return b
+}
+
+// grow asks the driver for memory. It returns nil and no error when there is
+// none, or the limit forbids it.
+func (a *Allocator) grow(q *request) (*block, error) {
+	if a.limited && a.stats.Reserved()+q.segment > a.limit {
+		return nil, nil
+	}
+	if a.config.expandable {
+		return a.growExpandable(q)
+	}
+	addr, err := a.driverMalloc(q)
+	if errors.Is(err, ErrNoMemory) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("asking %s for %d bytes: %w", a.name, q.segment, err)
+	}
+	return a.newSegment(addr, q), nil
+}
+
+// driverMalloc asks the driver, unlocked if the settings want it. The caller
+// then relies on nothing that it read before.
+func (a *Allocator) driverMalloc(q *request) (uint64, error) {
+	if a.config.releaseLock && q.pool.owner == nil {
+		a.mu.Unlock()
+		defer func() {
+			a.mu.Lock()
+			a.tick()
+		}()
+	}
+	return a.driver.Malloc(q.segment)
+}
+
+// newSegment makes one block of memory that the driver gave.
+func (a *Allocator) newSegment(addr uint64, q *request) *block {
+	s := &segment{addr: addr, size: q.segment, stack: q.stack}
+	a.addSegment(s)
+	b := a.newBlock(s, q.pool, q.stream, addr, q.segment)
+	s.first = b
+	a.stats.Segment.add(q.pool.kind, 1)
+	a.stats.ReservedBytes.add(q.pool.kind, q.segment)
+	if q.segment >= a.config.maxSplit {
+		a.stats.OversizeSegments.add(1)
+	}
+	if q.pool.owner != nil {
+		q.pool.owner.segments++
+	}
+	a.stats.DeviceAllocs++
+	a.record(trace.SegmentAlloc, addr, q.segment, q.stream, q.stack, Tag{})
+	return b
+}
+
+// handOut gives the front of a free block to the request and puts back the
+// rest, if it is worth keeping.
+func (a *Allocator) handOut(b *block, q *request) *block {
+	wasSplit, k := b.split(), q.pool.kind
+	if a.config.splits(b, q.rounded) {
+		b = a.splitFront(b, q, wasSplit)
+	} else if wasSplit && !b.segment.expandable {
+		a.stats.InactiveSplit.sub(k, 1)
+		a.stats.InactiveSplitBytes.sub(k, b.size)
+	}
+	a.serial++
+	b.allocated, b.serial = true, a.serial
+	b.requested, b.tag, b.stack = q.bytes, q.tag, q.stack
+	a.record(trace.Alloc, b.addr, q.bytes, q.stream, q.stack, q.tag)
+	a.stats.Allocation.add(k, 1)
+	a.stats.AllocatedBytes.add(k, b.size)
+	a.stats.Active.add(k, 1)
+	a.stats.ActiveBytes.add(k, b.size)
+	a.stats.RequestedBytes.add(k, q.bytes)
+	a.stats.Category[b.tag.category].add(q.bytes)
+	if b.size >= a.config.maxSplit {
+		a.stats.OversizeAllocations.add(1)
+	}
+	return b
+}
+
+// splitFront cuts the request off the front of a free block and returns it. The
+// rest stays, in the same struct, and goes back to the pool.
+func (a *Allocator) splitFront(rest *block, q *request, wasSplit bool) *block {
+	k := q.pool.kind
+	front := a.newBlock(rest.segment, q.pool, q.stream, rest.addr, q.rounded)
+	front.link(rest.prev, rest)
+	rest.addr += uint64(q.rounded)
+	rest.size -= q.rounded
+	q.pool.add(rest)
+	switch {
+	case rest.segment.expandable:
+	case wasSplit:
+		a.stats.InactiveSplitBytes.sub(k, q.rounded)
+	default:
+		a.stats.InactiveSplit.add(k, 1)
+		a.stats.InactiveSplitBytes.add(k, rest.size)
+	}
+	return front
+}

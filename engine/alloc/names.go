@@ -1,0 +1,130 @@
+package alloc
+
+import (
+	"sync"
+
+	"memtop/snapshots/trace"
+)
+
+// Names holds the tables that the events of one or several allocators refer to:
+// labels, stacks and streams. Tags made by it are good for all of those
+// allocators. It is safe for concurrent use.
+type Names struct {
+	mu     sync.Mutex
+	in     *trace.Interner
+	tags   map[Label]Tag
+	marks  map[string]trace.NoteID
+	stacks map[stackKey]trace.StackID
+	plain  trace.NoteID // of an event about a block without a label
+}
+
+// NewNames returns tables with nothing in them.
+func NewNames() *Names {
+	n := &Names{
+		in:     trace.NewInterner(),
+		tags:   make(map[Label]Tag),
+		marks:  make(map[string]trace.NoteID),
+		stacks: make(map[stackKey]trace.StackID),
+	}
+	n.plain = n.in.Note(n.eventNote())
+	return n
+}
+
+// Tables returns the tables as they are now. They never change: what is
+// interned later is not in them.
+func (n *Names) Tables() trace.Tables {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.in.View()
+}
+
+// Tag interns a label.
+func (n *Names) Tag(l Label) Tag {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if t, ok := n.tags[l]; ok {
+		return t
+	}
+	t := Tag{event: n.plain, category: l.Category}
+	if l != (Label{}) {
+		t.event = n.in.Note(n.labelled(n.eventNote(), l))
+		t.block = n.in.Note(n.labelled(trace.Note{}, l))
+	}
+	n.tags[l] = t
+	return t
+}
+
+// Label returns what a tag says.
+func (n *Names) Label(t Tag) Label {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	note := &n.in.Notes[t.block]
+	return Label{
+		Category: t.category,
+		Layer:    n.in.Strings[note.Layer], Role: n.in.Strings[note.Role],
+		Shape: n.in.Strings[note.Shape], DType: n.in.Strings[note.DType],
+	}
+}
+
+// eventNote is what PyTorch 2.10 says of every event.
+func (n *Names) eventNote() trace.Note {
+	return trace.Note{CompileContext: n.in.String("N/A"), UserMetadata: trace.EmptyString}
+}
+
+func (n *Names) labelled(note trace.Note, l Label) trace.Note {
+	note.Category = n.in.String(l.Category.String())
+	note.Layer, note.Role = n.optional(l.Layer), n.optional(l.Role)
+	note.Shape, note.DType = n.optional(l.Shape), n.optional(l.DType)
+	return note
+}
+
+// optional interns a text, an empty one as absent.
+func (n *Names) optional(text string) trace.StringID {
+	if text == "" {
+		return 0
+	}
+	return n.in.String(text)
+}
+
+// mark returns the note of an event with a text of the program's.
+func (n *Names) mark(text string) trace.NoteID {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	id, ok := n.marks[text]
+	if !ok {
+		note := n.eventNote()
+		note.UserMetadata = n.in.String(text)
+		id = n.in.Note(note)
+		n.marks[text] = id
+	}
+	return id
+}
+
+func (n *Names) stream(h Stream) trace.StreamID {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.in.Stream(uint64(h))
+}
+
+func (n *Names) pool(p trace.Pool) trace.PoolID {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.in.Pool(p)
+}
+
+func (n *Names) text(s string) trace.StringID {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.in.String(s)
+}
+
+// where returns the innermost frame of a stack, "" when it has none.
+func (n *Names) where(id trace.StackID) string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	frames := n.in.Tables.Stack(id)
+	if len(frames) == 0 {
+		return ""
+	}
+	return n.in.FrameText(frames[0])
+}

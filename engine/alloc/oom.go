@@ -1,0 +1,165 @@
+package alloc
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"memtop/snapshots/trace"
+)
+
+// OOMError says that a request could not be met, what it was, and who holds the
+// memory. It is an [ErrNoMemory].
+type OOMError struct {
+	Device    string
+	Requested int64  // bytes, as asked for
+	Rounded   int64  // what a block for it has
+	Segment   int64  // what was asked of the driver
+	Stream    Stream // that it was for
+	For       Label  // what it was for
+
+	Free     int64 // bytes that the device had left
+	Total    int64 // bytes that the device has
+	Limit    int64 // bytes that the allocator may reserve, −1 when not limited
+	Memory   Breakdown
+	Holders  []Holder // those with the most bytes, the largest first
+	TooLarge bool     // refused unseen: more than any device has
+}
+
+// Holder is memory that is in use for one purpose, allocated at one place.
+type Holder struct {
+	Label  Label
+	Stack  trace.StackID // in the allocator's [Names]; 0 when not recorded
+	Where  string        // the stack's innermost frame, "" when not recorded
+	Bytes  int64         // as requested
+	Blocks int
+}
+
+// holderCount is how many holders an error names.
+const holderCount = 5
+
+// Is makes every OOMError an ErrNoMemory.
+func (e *OOMError) Is(target error) bool { return target == ErrNoMemory }
+
+// Error is one line.
+func (e *OOMError) Error() string {
+	if e.TooLarge {
+		return fmt.Sprintf("%s: out of memory: %d bytes requested, more than 1 EiB", e.Device, e.Requested)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: out of memory: %d bytes requested", e.Device, e.Requested)
+	if name := e.For.String(); name != "" {
+		fmt.Fprintf(&b, " for %s", name)
+	}
+	fmt.Fprintf(&b, " (%d rounded, in a segment of %s); the device has %s free of %s", e.Rounded,
+		sizeText(e.Segment), sizeText(e.Free), sizeText(e.Total))
+	if e.Limit >= 0 {
+		fmt.Fprintf(&b, ", %s allowed", sizeText(e.Limit))
+	}
+	fmt.Fprintf(&b, "; reserved %s, of it in use %s", sizeText(e.Memory.Reserved), sizeText(e.Memory.Requested()))
+	for i, h := range e.Holders {
+		fmt.Fprintf(&b, "%s %s", [2]string{"; most by", ","}[min(i, 1)], &h)
+	}
+	return b.String()
+}
+
+// String returns "activation blocks.3.attn softmax probs: 1.50 GiB in 24 blocks
+// (at attention.go:120 nn.attend)".
+func (h *Holder) String() string {
+	name := h.Label.String()
+	if name == "" {
+		name = h.Label.Category.String()
+	}
+	text := fmt.Sprintf("%s: %s in %d blocks", name, sizeText(h.Bytes), h.Blocks)
+	if h.Where != "" {
+		text += " (at " + h.Where + ")"
+	}
+	return text
+}
+
+// String returns the label's words, "" when it says nothing.
+func (l Label) String() string {
+	if l == (Label{}) {
+		return ""
+	}
+	words := []string{l.Category.String(), l.Layer, l.Role, l.Shape, l.DType}
+	return strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), " ")
+}
+
+// sizeText returns bytes as PyTorch's message has them, "1.50 GiB".
+func sizeText(n int64) string {
+	f := float64(n)
+	switch {
+	case n <= 1<<10:
+		return fmt.Sprintf("%d bytes", n)
+	case n <= 1<<20:
+		return fmt.Sprintf("%.2f KiB", f/(1<<10))
+	case n <= 1<<30:
+		return fmt.Sprintf("%.2f MiB", f/(1<<20))
+	default:
+		return fmt.Sprintf("%.2f GiB", f/(1<<30))
+	}
+}
+
+func deviceName(device int) string { return fmt.Sprintf("device %d", device) }
+
+// outOfMemory counts and records the failure of a request.
+func (a *Allocator) outOfMemory(q *request) *OOMError {
+	e := &OOMError{
+		Device: a.name, Requested: q.bytes, Rounded: q.rounded, Segment: q.segment, Stream: q.stream.handle,
+		For: a.names.Label(q.tag), Limit: -1, Memory: a.stats.Breakdown(), Holders: a.holders(),
+	}
+	e.Free, e.Total = a.driver.MemInfo()
+	if a.limited {
+		e.Limit = a.limit
+	}
+	a.record(trace.OOM, uint64(e.Free), q.rounded, q.stream, q.stack, q.tag)
+	a.stats.OOMs++
+	return e
+}
+
+func (a *Allocator) tooLarge(q *request) *OOMError {
+	return &OOMError{Device: a.name, Requested: q.bytes, For: a.names.Label(q.tag), Limit: -1, TooLarge: true}
+}
+
+// holders returns who holds the most of the blocks handed out.
+func (a *Allocator) holders() []Holder {
+	type purpose struct {
+		tag   Tag
+		stack trace.StackID
+	}
+	sums := make(map[purpose]*Holder)
+	var list []*Holder
+	for _, s := range a.segments {
+		for b := s.first; b != nil; b = b.next {
+			if !b.allocated {
+				continue
+			}
+			p := purpose{b.tag, b.stack}
+			if sums[p] == nil {
+				sums[p] = &Holder{Label: a.names.Label(b.tag), Stack: b.stack}
+				list = append(list, sums[p])
+			}
+			sums[p].Bytes += b.requested
+			sums[p].Blocks++
+		}
+	}
+	slices.SortStableFunc(list, func(x, y *Holder) int { return cmp.Compare(y.Bytes, x.Bytes) })
+	var largest []Holder
+	for _, h := range list[:min(len(list), holderCount)] {
+		h.Where = a.names.where(h.Stack)
+		largest = append(largest, *h)
+	}
+	return largest
+}
+
+// tellOOM calls the observers, unlocked.
+func (a *Allocator) tellOOM(e *OOMError) {
+	a.mu.Lock()
+	observers := slices.Clone(a.onOOM)
+	a.mu.Unlock()
+	for _, f := range observers {
+		f(e)
+	}
+}

@@ -1,0 +1,80 @@
+package alloc
+
+// waiting is a freed block and an event that must happen before it is free.
+type waiting struct {
+	event Event
+	block *block
+}
+
+// recordEvents marks the present end of every stream that used b, which from
+// now on is pending.
+func (a *Allocator) recordEvents(b *block) {
+	for _, s := range b.uses {
+		b.events++
+		a.pending++
+		s.waiting = append(s.waiting, waiting{a.syncer.RecordEvent(s.handle), b})
+	}
+	b.uses = b.uses[:0]
+}
+
+// recordDeferred does so for blocks that were freed while requests were
+// diverted.
+func (a *Allocator) recordDeferred() {
+	for i, b := range a.deferred {
+		a.recordEvents(b)
+		a.deferred[i] = nil
+	}
+	a.deferred = a.deferred[:0]
+}
+
+// processEvents frees the pending blocks whose events have happened. Each
+// stream's are looked at in order up to the first that has not; the streams, in
+// the order of their first use. (PyTorch's order of streams is that of a hash
+// table.)
+func (a *Allocator) processEvents() {
+	if len(a.deferred) > 0 {
+		a.recordDeferred()
+	}
+	if a.pending == 0 {
+		return
+	}
+	for _, s := range a.streams {
+		done := 0
+		for done < len(s.waiting) && a.syncer.EventReady(s.waiting[done].event) {
+			a.passed(s.waiting[done].block)
+			done++
+		}
+		s.drop(done)
+	}
+}
+
+// synchronize waits for all outstanding events and frees their blocks.
+func (a *Allocator) synchronize() {
+	a.stats.SyncAllStreams++
+	a.recordDeferred()
+	for _, s := range a.streams {
+		for _, w := range s.waiting {
+			a.syncer.SyncEvent(w.event)
+			a.passed(w.block)
+		}
+		s.drop(len(s.waiting))
+	}
+}
+
+// passed notes that one of the block's events has happened.
+func (a *Allocator) passed(b *block) {
+	a.pending--
+	if b.events--; b.events == 0 {
+		a.complete(b, b.stack)
+	}
+}
+
+// drop forgets the first n waiting blocks.
+func (s *stream) drop(n int) {
+	if n == 0 {
+		return
+	}
+	left := copy(s.waiting, s.waiting[n:])
+	clear(s.waiting[left:])
+	s.waiting = s.waiting[:left]
+}

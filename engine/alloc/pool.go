@@ -1,0 +1,85 @@
+package alloc
+
+import (
+	"cmp"
+	"slices"
+
+	"memtop/snapshots/trace"
+)
+
+// poolKind is which requests a pool serves, and where its statistics go.
+type poolKind uint8
+
+const (
+	allPools poolKind = iota // the sum, in statistics
+	smallPool
+	largePool
+	poolKinds = int(iota)
+)
+
+// pool keeps the free blocks of one kind.
+type pool struct {
+	kind     poolKind
+	owner    *privatePool // nil for the default pools
+	free     freeSet
+	unmapped []*block // of expandable segments, by stream and address
+	searches int64    // how often a free block was looked for, while garbage is collected
+}
+
+// id returns the pool's number as PyTorch gives it.
+func (p *pool) id() trace.Pool {
+	if p.owner == nil {
+		return trace.Pool{}
+	}
+	return p.owner.id
+}
+
+// add puts a free block into the pool, at age 0.
+func (p *pool) add(b *block) {
+	b.age = p.searches
+	p.free.add(b)
+}
+
+// ageOf returns for how many searches a block has been free.
+func (p *pool) ageOf(b *block) int64 { return p.searches - b.age }
+
+func (p *pool) addUnmapped(b *block) {
+	at, _ := slices.BinarySearchFunc(p.unmapped, b, unmappedOrder)
+	p.unmapped = slices.Insert(p.unmapped, at, b)
+}
+
+func (p *pool) removeUnmapped(b *block) {
+	at, ok := slices.BinarySearchFunc(p.unmapped, b, unmappedOrder)
+	if !ok {
+		panic("alloc: an unmapped block is not in its pool")
+	}
+	p.unmapped = slices.Delete(p.unmapped, at, at+1)
+}
+
+func unmappedOrder(a, b *block) int {
+	if c := cmp.Compare(a.stream.handle, b.stream.handle); c != 0 {
+		return c
+	}
+	return cmp.Compare(a.addr, b.addr)
+}
+
+// poolFor returns the pool that serves a rounded request on a stream.
+func (a *Allocator) poolFor(rounded int64, s *stream) *pool {
+	pools := &a.pools
+	if len(a.diverted) > 0 {
+		if private := a.divertedTo(s.handle); private != nil {
+			pools = &private.pools
+		}
+	}
+	if rounded <= smallLimit {
+		return &pools.small
+	}
+	return &pools.large
+}
+
+// poolPair is the small and the large pool of one owner.
+type poolPair struct{ small, large pool }
+
+func newPoolPair(owner *privatePool) poolPair {
+	return poolPair{small: pool{kind: smallPool, owner: owner}, large: pool{kind: largePool, owner: owner}}
+}

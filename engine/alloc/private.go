@@ -1,0 +1,135 @@
+package alloc
+
+import (
+	"fmt"
+	"slices"
+
+	"memtop/snapshots/trace"
+)
+
+// # Private pools
+//
+// Requests on some streams can be diverted for a while to a pool of their own,
+// as CUDA graphs and MemPool do. Its segments serve nobody else, are listed
+// under its number, and stay until the pool is released and empty. While any
+// requests are diverted, no events are looked at and the cache is not emptied.
+
+// privatePool is a pair of pools with a number.
+type privatePool struct {
+	id       trace.Pool
+	pools    poolPair
+	users    int // calls of BeginPool less those of ReleasePool
+	segments int // pieces of memory it has from the driver
+}
+
+// diversion sends requests to a private pool.
+type diversion struct {
+	to    *privatePool
+	takes func(Stream) bool
+}
+
+// BeginPool sends the requests that follow to the private pool with that
+// number, until EndPool: those on streams for which takes is true, or all if it
+// is nil. The pool is made when there is none yet, and counts one more user.
+// takes is called with the allocator locked. Safe for concurrent use.
+func (a *Allocator) BeginPool(id trace.Pool, takes func(Stream) bool) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if id == (trace.Pool{}) {
+		return fmt.Errorf("pool %v is the default one", id)
+	}
+	if a.diversionTo(id) >= 0 {
+		return fmt.Errorf("requests already go to pool %v", id)
+	}
+	if takes == nil {
+		takes = func(Stream) bool { return true }
+	}
+	p := a.privatePool(id)
+	if p == nil {
+		p = &privatePool{id: id}
+		p.pools = newPoolPair(p)
+		a.private = append(a.private, p)
+	}
+	p.users++
+	a.diverted = append(a.diverted, diversion{p, takes})
+	return nil
+}
+
+// EndPool ends what BeginPool began. Blocks of the pool stay valid. Safe for
+// concurrent use.
+func (a *Allocator) EndPool(id trace.Pool) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	i := a.diversionTo(id)
+	if i < 0 {
+		return fmt.Errorf("no requests go to pool %v", id)
+	}
+	a.diverted = slices.Delete(a.diverted, i, i+1)
+	return nil
+}
+
+// ReleasePool takes back one use of the pool. After the last, what is free of
+// its memory goes back to the driver with the rest of the cache. Safe for
+// concurrent use.
+func (a *Allocator) ReleasePool(id trace.Pool) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	p := a.privatePool(id)
+	if p == nil || p.users == 0 {
+		return fmt.Errorf("nobody uses pool %v", id)
+	}
+	p.users--
+	return nil
+}
+
+// PoolBlocks returns the addresses of the blocks handed out of a private pool,
+// ascending. Safe for concurrent use.
+func (a *Allocator) PoolBlocks(id trace.Pool) []uint64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var addrs []uint64
+	for _, s := range a.segments {
+		for b := s.first; b != nil; b = b.next {
+			if b.allocated && b.pool.id() == id {
+				addrs = append(addrs, b.addr)
+			}
+		}
+	}
+	return addrs
+}
+
+func (a *Allocator) privatePool(id trace.Pool) *privatePool {
+	for _, p := range a.private {
+		if p.id == id {
+			return p
+		}
+	}
+	return nil
+}
+
+func (a *Allocator) diversionTo(id trace.Pool) int {
+	return slices.IndexFunc(a.diverted, func(d diversion) bool { return d.to.id == id })
+}
+
+// divertedTo returns the private pool for requests on a stream, or nil.
+func (a *Allocator) divertedTo(s Stream) *privatePool {
+	for _, d := range a.diverted {
+		if d.takes(s) {
+			return d.to
+		}
+	}
+	return nil
+}
+
+// releasePrivate empties the private pools that have no users, and forgets
+// those that then have no memory.
+func (a *Allocator) releasePrivate() {
+	a.private = slices.DeleteFunc(a.private, func(p *privatePool) bool {
+		if p.users > 0 {
+			return false
+		}
+		a.releasePool(&p.pools.small)
+		a.releasePool(&p.pools.large)
+		return p.segments == 0
+	})
+}

@@ -1,0 +1,146 @@
+package alloc
+
+import (
+	"slices"
+
+	"memtop/snapshots/trace"
+)
+
+// EmptyCache gives all memory that nobody uses back to the driver: segments
+// without a live block, and of expandable ones whole free pages. It first waits
+// for the pending blocks. Safe for concurrent use.
+func (a *Allocator) EmptyCache() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.tick()
+	if len(a.diverted) == 0 {
+		a.releaseCached()
+	}
+}
+
+// releaseCached empties the cache: the large pool, the small one, then private
+// pools that were released, each in the order of its free blocks.
+func (a *Allocator) releaseCached() {
+	a.synchronize()
+	a.releasePool(&a.pools.large)
+	a.releasePool(&a.pools.small)
+	a.releasePrivate()
+}
+
+// releasePool gives back the pool's whole segments, then unmaps what is free
+// of its expandable ones.
+func (a *Allocator) releasePool(p *pool) {
+	var expandable []*block
+	for _, b := range p.free.all() {
+		switch {
+		case b.segment.expandable:
+			expandable = append(expandable, b)
+		case !b.split():
+			a.releaseBlock(b)
+		}
+	}
+	for _, b := range expandable {
+		a.unmap(b)
+		if !b.mapped && !b.split() {
+			a.unreserve(b)
+		}
+	}
+}
+
+// releaseBlock gives a free block that is a whole segment back to the driver.
+func (a *Allocator) releaseBlock(b *block) {
+	k := b.pool.kind
+	a.stats.DeviceFrees++
+	a.record(trace.SegmentFree, b.addr, b.size, b.stream, b.segment.stack, Tag{})
+	a.driver.Free(b.addr)
+	a.stats.Segment.sub(k, 1)
+	a.stats.ReservedBytes.sub(k, b.size)
+	if b.size >= a.config.maxSplit {
+		a.stats.OversizeSegments.sub(1)
+	}
+	if b.pool.owner != nil {
+		b.pool.owner.segments--
+	}
+	b.pool.free.remove(b)
+	a.removeSegment(b.segment)
+	a.recycle(b)
+}
+
+// releaseOversize gives back just enough blocks of max_split_size and more for
+// a new segment to have room: one that is large enough alone, or else several,
+// the largest first. It reports whether that was enough.
+func (a *Allocator) releaseOversize(q *request) bool {
+	least := a.config.maxSplit
+	if least == unlimited {
+		return false
+	}
+	want := max(q.rounded, least)
+	if b := q.pool.free.first(q.stream.handle, want).block(); b != nil && !b.segment.expandable {
+		a.releaseBlock(b)
+		return true
+	}
+	released := int64(0)
+	for _, b := range q.pool.free.largestBelow(q.stream.handle, want) {
+		if released >= want || b.size < least {
+			break
+		}
+		if !b.segment.expandable {
+			released += b.size
+			a.releaseBlock(b)
+		}
+	}
+	return released >= want
+}
+
+// collecting reports whether garbage is collected: only under a limit.
+func (a *Allocator) collecting() bool { return a.limited && a.config.gcThreshold > 0 }
+
+// collectGarbage gives back whole large segments that have been free for at
+// least the average time, until the reserved bytes are a part of the limit.
+func (a *Allocator) collectGarbage() {
+	target := a.stats.Reserved() - int64(a.config.gcThreshold*float64(a.limit))
+	p := &a.pools.large
+	blocks := slices.DeleteFunc(p.free.all(), func(b *block) bool { return b.segment.expandable || b.split() })
+	total := int64(0)
+	for _, b := range blocks {
+		total += p.ageOf(b)
+	}
+	for reclaimed, freed := int64(0), true; freed && reclaimed < target && len(blocks) > 0; {
+		oldest := float64(total) / float64(len(blocks))
+		freed = false
+		blocks = slices.DeleteFunc(blocks, func(b *block) bool {
+			if float64(p.ageOf(b)) < oldest {
+				return false
+			}
+			freed = true
+			reclaimed += b.size
+			total -= p.ageOf(b)
+			a.releaseBlock(b)
+			return true
+		})
+	}
+}
+
+func (a *Allocator) addSegment(s *segment) {
+	at, _ := slices.BinarySearchFunc(a.segments, s.addr, segmentOrder)
+	a.segments = slices.Insert(a.segments, at, s)
+}
+
+func (a *Allocator) removeSegment(s *segment) {
+	at, ok := slices.BinarySearchFunc(a.segments, s.addr, segmentOrder)
+	if !ok {
+		panic("alloc: a segment is not among the segments")
+	}
+	a.segments = slices.Delete(a.segments, at, at+1)
+}
+
+func segmentOrder(s *segment, addr uint64) int {
+	switch {
+	case s.addr < addr:
+		return -1
+	case s.addr > addr:
+		return 1
+	default:
+		return 0
+	}
+}

@@ -1,0 +1,69 @@
+package alloc
+
+import "math/bits"
+
+// The sizes of PyTorch's allocator, in bytes.
+const (
+	minBlock   = 512      // blocks are multiples of it
+	smallLimit = 1 << 20  // the largest request of the small pool, and the largest rest a large block keeps
+	smallSize  = 2 << 20  // a segment of the small pool
+	largeSize  = 20 << 20 // a segment for requests between the small pool's and ownLimit
+	ownLimit   = 10 << 20 // from here on a request gets a segment of its own
+	ownUnit    = 2 << 20  // such segments are multiples of it
+	maxRequest = 1 << 60  // requests from here on are refused unseen
+	unlimited  = 1<<63 - 1
+)
+
+// round returns how many bytes a request of n occupies at least: a multiple of
+// 512 or, where the settings divide the powers of two, the next of those
+// divisions.
+func (c *config) round(n int64) int64 {
+	if n < minBlock {
+		return minBlock
+	}
+	if d := c.divisions(n); d > 1 && n > minBlock*d {
+		return roundToDivision(n, d)
+	}
+	return (n + minBlock - 1) / minBlock * minBlock
+}
+
+// divisions returns into how many parts the power of two below n is divided.
+func (c *config) divisions(n int64) int64 {
+	return c.roundup[min(max(bits.Len64(uint64(n))-1-20, 0), len(c.roundup)-1)]
+}
+
+// roundToDivision rounds n up to a d-th part of the power of two below it.
+func roundToDivision(n, d int64) int64 {
+	if n&(n-1) == 0 {
+		return n
+	}
+	floor := int64(1) << (bits.Len64(uint64(n)) - 1)
+	step := floor >> (bits.Len64(uint64(d)) - 1)
+	if step == 0 {
+		return floor << 1
+	}
+	return (n + step - 1) &^ (step - 1)
+}
+
+// segmentSize returns how many bytes are asked of the driver for a rounded
+// request.
+func (c *config) segmentSize(rounded int64) int64 {
+	switch {
+	case rounded <= smallLimit:
+		return smallSize
+	case rounded < ownLimit:
+		return c.largeSegment
+	default:
+		return (rounded + ownUnit - 1) / ownUnit * ownUnit
+	}
+}
+
+// splits reports whether a block gives back its rest when it serves a rounded
+// request.
+func (c *config) splits(b *block, rounded int64) bool {
+	rest := b.size - rounded
+	if b.pool.kind == smallPool || c.expandable {
+		return rest >= minBlock
+	}
+	return rounded < c.maxSplit && rest > smallLimit
+}

@@ -1,0 +1,59 @@
+package alloc
+
+import (
+	"runtime"
+
+	"memtop/snapshots/trace"
+)
+
+// Stacks says which events get the Go stack of the call that caused them. A
+// stack costs about a microsecond.
+type Stacks uint8
+
+// The choices. With StacksAlloc, the events of a free have the stack of the
+// allocation.
+const (
+	StacksNone  Stacks = iota
+	StacksAlloc        // allocations, and the segments made for them
+	StacksAll          // and frees, retags
+)
+
+// maxFrames is how much of a stack is kept, innermost frames first.
+const maxFrames = 48
+
+type stackKey [maxFrames]uintptr
+
+// callers returns the stack of the call into this package, 0 when stacks are
+// not wanted at that level.
+func (a *Allocator) callers(level Stacks) trace.StackID {
+	if a.stacks < level {
+		return 0
+	}
+	var pcs stackKey
+	runtime.Callers(3, pcs[:])
+	return a.names.stack(&pcs)
+}
+
+// stack interns a stack. Its frames are looked up when it is seen first.
+func (n *Names) stack(pcs *stackKey) trace.StackID {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if id, ok := n.stacks[*pcs]; ok {
+		return id
+	}
+	used := 0
+	for used < maxFrames && pcs[used] != 0 {
+		used++
+	}
+	var ids []trace.FrameID
+	for frames, more := runtime.CallersFrames(pcs[:used]), used > 0; more; {
+		var f runtime.Frame
+		f, more = frames.Next()
+		ids = append(ids, n.in.Frame(trace.Frame{
+			File: n.in.String(f.File), Name: n.in.String(f.Function), Line: int32(f.Line),
+		}))
+	}
+	id := n.in.Stack(ids)
+	n.stacks[*pcs] = id
+	return id
+}

@@ -1,0 +1,124 @@
+package alloc
+
+// Counter follows one quantity. Allocated and Freed add up its increases and
+// decreases.
+type Counter struct {
+	Current, Peak, Allocated, Freed int64
+}
+
+func (c *Counter) add(n int64) {
+	c.Current += n
+	c.Peak = max(c.Peak, c.Current)
+	c.Allocated += n
+}
+
+func (c *Counter) sub(n int64) {
+	c.Current -= n
+	c.Freed += n
+}
+
+// PoolCounter follows a quantity in all pools, and in the small and the large
+// ones. A block counts where it lives, whatever its size.
+type PoolCounter struct{ All, Small, Large Counter }
+
+func (c *PoolCounter) of(k poolKind) *Counter {
+	if k == smallPool {
+		return &c.Small
+	}
+	return &c.Large
+}
+
+func (c *PoolCounter) add(k poolKind, n int64) {
+	c.All.add(n)
+	c.of(k).add(n)
+}
+
+func (c *PoolCounter) sub(k poolKind, n int64) {
+	c.All.sub(n)
+	c.of(k).sub(n)
+}
+
+// change adds a difference of either sign; nothing is counted when it is 0.
+func (c *PoolCounter) change(k poolKind, n int64) {
+	if n > 0 {
+		c.add(k, n)
+	} else if n < 0 {
+		c.sub(k, -n)
+	}
+}
+
+// Stats is what torch.cuda.memory_stats() tells, with its exact meaning, and
+// the bytes by category. Bytes of blocks are rounded bytes but for
+// RequestedBytes and Category.
+type Stats struct {
+	Allocation         PoolCounter // blocks handed out and not yet freed
+	Segment            PoolCounter // pieces of memory from the driver, expandable ones excluded
+	Active             PoolCounter // blocks handed out or pending free
+	InactiveSplit      PoolCounter // free blocks that share their segment, expandable ones excluded
+	AllocatedBytes     PoolCounter
+	ReservedBytes      PoolCounter
+	ActiveBytes        PoolCounter
+	InactiveSplitBytes PoolCounter
+	RequestedBytes     PoolCounter // of active blocks
+
+	OversizeAllocations Counter // blocks of at least max_split_size
+	OversizeSegments    Counter
+
+	AllocRetries   int64 // requests that were tried again after the cache was emptied
+	OOMs           int64
+	SyncAllStreams int64 // waits for all outstanding events
+	DeviceAllocs   int64 // calls that got memory from the driver
+	DeviceFrees    int64
+	MaxSplitSize   int64 // the setting in bytes, −1 when not set
+
+	// Category holds, by [Category], the requested bytes of the blocks handed
+	// out and not yet freed. It is ours: PyTorch does not know.
+	Category [CategoryCount]Counter
+}
+
+// Stats returns the present values. Safe for concurrent use.
+func (a *Allocator) Stats() Stats {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.stats
+}
+
+// ResetPeak makes the present values the peaks. Safe for concurrent use.
+func (a *Allocator) ResetPeak() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.stats.each(func(c *Counter) { c.Peak = c.Current })
+}
+
+// ResetAccumulated sets the sums of increases and decreases, and the counts of
+// calls, to 0. Safe for concurrent use.
+func (a *Allocator) ResetAccumulated() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	s := &a.stats
+	s.each(func(c *Counter) { c.Allocated, c.Freed = 0, 0 })
+	s.AllocRetries, s.OOMs, s.SyncAllStreams, s.DeviceAllocs, s.DeviceFrees = 0, 0, 0, 0, 0
+}
+
+func (s *Stats) each(do func(*Counter)) {
+	for i := range pooled {
+		c := pooled[i].of(s)
+		do(&c.All)
+		do(&c.Small)
+		do(&c.Large)
+	}
+	for i := range oversize {
+		do(oversize[i].of(s))
+	}
+	for i := range s.Category {
+		do(&s.Category[i])
+	}
+}
+
+// Allocated returns torch.cuda.memory_allocated(): the bytes of the blocks
+// handed out.
+func (s *Stats) Allocated() int64 { return s.AllocatedBytes.All.Current }
+
+// Reserved returns torch.cuda.memory_reserved(): the bytes obtained from the
+// driver.
+func (s *Stats) Reserved() int64 { return s.ReservedBytes.All.Current }
