@@ -1,0 +1,12 @@
+package trace
+
+// Recorder is told of every event of an allocator at the moment it happens:
+// a probe, or a test.
+type Recorder interface {
+	// Record is called with the allocator locked, events in the order of their
+	// happening. It must return at once, must never block, and must not call
+	// the allocator. Its stack, note and stream refer to the allocator's tables,
+	// which may be asked for during the call. Several devices may call at the
+	// same time.
+	Record(device int, e Event)
+}
