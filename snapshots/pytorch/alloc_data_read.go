@@ -110,6 +110,7 @@ func (p *plotReader) skip() error {
 			depth--
 		case jsonKey:
 			continue
+		default:
 		}
 		if depth == 0 {
 			return nil

@@ -49,7 +49,7 @@ func parse() (options, error) {
 	flag.StringVar(&o.shared, "shared", "../shared", "folder of the real snapshots and of grow_snapshot.py")
 	flag.StringVar(&o.keep, "keep", "", "folder to keep the grown files in, and to find them again")
 	flag.Parse()
-	for _, text := range strings.Split(copies, ",") {
+	for text := range strings.SplitSeq(copies, ",") {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 {
 			return o, fmt.Errorf("%q is no number of copies", text)
