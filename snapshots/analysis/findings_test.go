@@ -1,0 +1,207 @@
+package analysis
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"memtop/snapshots/trace"
+)
+
+// said joins all findings.
+func said(x *Index) string {
+	var lines []string
+	for _, f := range x.Findings() {
+		lines = append(lines, f.Severity.String()+": "+f.Text)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// steps writes a trace of training steps. body returns the events of one step.
+func steps(n int, body func(step int) string) string {
+	var b strings.Builder
+	b.WriteString(names)
+	for s := range n {
+		fmt.Fprintf(&b, "annotation \"Optimizer.step#Adam.step\" \"START\" device=0 @%d\n", s*1000+900)
+		fmt.Fprintf(&b, "annotation \"Optimizer.step#Adam.step\" \"END\" device=0 @%d\n", s*1000+950)
+	}
+	b.WriteString("device 0\n")
+	for s := range n {
+		b.WriteString(body(s))
+	}
+	return b.String()
+}
+
+func TestMemoryThatGrowsEveryStepIsFound(t *testing.T) {
+	leaking := indexOf(t, steps(8, func(s int) string {
+		return fmt.Sprintf(`
+alloc 0x%x 1048576 @%d stack=main
+alloc 0x100 4096 @%d stack=act
+free_requested 0x100 4096 @%d
+free_completed 0x100 4096 @%d
+`, (s+1)<<24, s*1000+100, s*1000+200, s*1000+300, s*1000+300)
+	}))
+	growth := leaking.Growth()
+	if len(growth) != 1 || growth[0].PerStep != mib || !growth[0].Marked || leaking.StackName(growth[0].Stack) != "train.py:10 main" {
+		t.Fatalf("got %+v, want 1 MiB per step from train.py", growth)
+	}
+	if got := said(leaking); !strings.Contains(got, "warning: Memory from train.py:10 main grows by 1.00 MiB per step, in each of 6 steps") {
+		t.Errorf("findings:\n%s", got)
+	}
+	steady := indexOf(t, steps(8, func(s int) string {
+		return fmt.Sprintf(`
+alloc 0x1000000 1048576 @%d stack=main
+free_requested 0x1000000 1048576 @%d
+free_completed 0x1000000 1048576 @%d
+`, s*1000+100, s*1000+300, s*1000+300)
+	}))
+	if growth := steady.Growth(); len(growth) != 0 {
+		t.Errorf("memory that is freed in each step: got %+v, want no growth", growth)
+	}
+}
+
+func TestStepsAreTheStretchesBetweenOptimizerSteps(t *testing.T) {
+	x := indexOf(t, steps(3, func(s int) string {
+		return fmt.Sprintf("alloc 0x%x 512 @%d stack=act\nalloc 0x%x 512 @%d stack=opt\n", s*8192+4096, s*1000+100, s*8192+8192, s*1000+920)
+	}))
+	want := "[{Optimizer.step#Adam.step 0 2} {Optimizer.step#Adam.step 2 4} {Optimizer.step#Adam.step 4 6}]"
+	if got := fmt.Sprint(x.Steps()); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	marks := x.Marks()
+	if len(marks) != 3 || marks[1].From != 3 || marks[1].To != 4 || marks[1].OpenStart || marks[1].OpenEnd {
+		t.Errorf("marks: got %+v", marks)
+	}
+}
+
+func TestMarksWithoutTheirOtherEndStayOpen(t *testing.T) {
+	x := indexOf(t, names+`
+annotation "load" "END" device=0 @100
+annotation "step" "START" device=0 @150
+annotation "inner" "START" device=0 @160
+annotation "inner" "END" device=0 @260
+annotation "other device" "START" device=1 @160
+device 0
+alloc 0x1000 512 @90 stack=act
+alloc 0x2000 512 @155 stack=act
+alloc 0x3000 512 @200 stack=act
+alloc 0x4000 512 @300 stack=act
+`)
+	var got []string
+	for _, m := range x.Marks() {
+		got = append(got, fmt.Sprintf("%s [%d,%d) depth %d open %v %v", m.Name, m.From, m.To, m.Depth, m.OpenStart, m.OpenEnd))
+	}
+	want := []string{
+		"load [0,1) depth 0 open true false",
+		"step [1,4) depth 0 open false true",
+		"inner [2,3) depth 1 open false false",
+	}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+func TestOverflowIsRecognised(t *testing.T) {
+	const events = `
+alloc 0x1000 512 stack=act
+alloc 0x2000 512 stack=act
+`
+	tests := map[string]struct {
+		text       string
+		lost, sure bool
+	}{
+		"nothing was lost":                 {"device 0" + events, false, false},
+		"the device says so":               {"device 0 overflowed" + events, true, true},
+		"the trace is as long as its ring": {"device 0 max=2" + events, true, true},
+		"the ring is not full":             {"device 0 max=100" + events, false, false},
+		"one flag for all devices":         {"settings\nsetting \"trace_alloc_overflowed\" true\ndevice 0" + events, true, true},
+		"a number for all devices":         {"settings\nsetting \"trace_alloc_overflowed\" 0\ndevice 0" + events, false, false},
+		"a list by device":                 {"settings\nsetting \"trace_alloc_overflowed\" [true, false]\ndevice 0" + events, true, true},
+		"a list that clears this device":   {"settings\nsetting \"trace_alloc_overflowed\" [false, true]\ndevice 0" + events, false, false},
+		"a dictionary by device":           {"settings\nsetting \"trace_alloc_overflowed\" {\"0\": true}\ndevice 0" + events, true, true},
+		"a limit in the settings":          {"settings\nsetting \"trace_alloc_max_entries\" 2\ndevice 0" + events, true, true},
+		"a block with a stack that no event allocated": {"device 0" + events + `
+segment 0x100000 2097152 type="small"
+block 0x100000 512 active_allocated requested=512 stack=act
+block 0x100200 2096640 inactive
+`, true, false},
+		"a block without a stack is only older": {"device 0" + events + `
+segment 0x100000 2097152 type="small"
+block 0x100000 512 active_allocated requested=512
+block 0x100200 2096640 inactive
+`, false, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			x := indexOf(t, names+test.text)
+			o := x.Overflow()
+			if o.Lost != test.lost || o.Sure != test.sure {
+				t.Errorf("got %+v, want lost %v, sure %v", o, test.lost, test.sure)
+			}
+			if got := strings.Contains(said(x), "start of the history is"); got != test.lost {
+				t.Errorf("the findings say %q", said(x))
+			}
+		})
+	}
+}
+
+func TestARoundNumberOfEventsLooksLikeALimit(t *testing.T) {
+	for n, want := range map[int]bool{100_000: true, 1_000_000: true, 65_536: true, 250_000: true, 22_332: false, 999: false, 123_000: false} {
+		if got := isRound(n); got != want {
+			t.Errorf("%d: got %v, want %v", n, got, want)
+		}
+	}
+}
+
+func TestFindingsSayWhatAFileIsNot(t *testing.T) {
+	const block = `
+segment 0x100000 2097152 type="small"
+block 0x100000 1048576 active_allocated requested=1048576 %s
+block 0x200000 1048576 inactive
+`
+	tests := map[string]struct{ text, want string }{
+		"no events":            {"device 0" + fmt.Sprintf(block, "stack=act"), "The file has no history"},
+		"one event":            {"device 0\nfree_completed 0x1000 512\n" + fmt.Sprintf(block, "stack=act"), "a single entry, which is not a history"},
+		"no stacks":            {"device 0" + fmt.Sprintf(block, ""), "No stacks were recorded"},
+		"held before":          {"device 0\nalloc 0x180000 512 stack=act\nfree_completed 0x180000 512\n" + fmt.Sprintf(block, ""), "held before recording began"},
+		"state without events": {"device 0\nalloc 0x1000 1024 stack=act\nalloc 0x2000 512 stack=act\n", "do not fit together"},
+		"a pending free": {
+			"device 0" + strings.Replace(fmt.Sprintf(block, "stack=act"), "active_allocated", "active_pending_free", 1),
+			"freed by the program but is still in use by another stream",
+		},
+		"a private pool": {
+			"device 0" + strings.Replace(fmt.Sprintf(block, "stack=act"), `type="small"`, `type="small" pool=0,1`, 1),
+			"reserved by 1 private pools",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := said(indexOf(t, names+test.text)); !strings.Contains(got, test.want) {
+				t.Errorf("findings:\n%s\nwant one with %q", got, test.want)
+			}
+		})
+	}
+}
+
+func TestHistoryIsMoreThanOneEntry(t *testing.T) {
+	tests := map[string]struct {
+		events string
+		want   bool
+	}{
+		"no event":                        {"", false},
+		"one entry":                       {"alloc 0x1000 512\n", false},
+		"only snapshots":                  {"snapshot 0x0 0\nsnapshot 0x0 0\n", false},
+		"two entries":                     {"alloc 0x1000 512\nfree_completed 0x1000 512\n", true},
+		"segments only (skipped actions)": {"segment_alloc 0x1000 2097152\nsegment_free 0x1000 2097152\n", true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			tr := parse(t, "device 0\n"+test.events)
+			if got := NewIndex(tr, &tr.Devices[0]).History(); got != test.want {
+				t.Errorf("got %v, want %v", got, test.want)
+			}
+		})
+	}
+}
+
+var _ = trace.Never

@@ -1,0 +1,105 @@
+package analysis
+
+import (
+	"strings"
+	"testing"
+)
+
+const mib = 1 << 20
+
+func TestOOMIsJudgedByTheStateItHappenedIn(t *testing.T) {
+	tests := map[string]struct {
+		text    string
+		verdict Verdict
+		reason  string
+	}{
+		"everything is in use": {`
+device 0
+segment_alloc 0x10000000 33554432
+alloc 0x10000000 33554432 stack=act
+oom 1048576 20971520 stack=act
+free_requested 0x10000000 33554432
+free_completed 0x10000000 33554432
+segment 0x10000000 33554432 stream=0 type="large"
+block 0x10000000 33554432 inactive
+`, Full, "only 0 B was cached"},
+		"the free memory is in pieces": {`
+device 0
+segment_alloc 0x10000000 33554432
+alloc 0x10000000 8388608 stack=act
+alloc 0x10800000 8388608 stack=main
+alloc 0x11000000 8388608 stack=act
+alloc 0x11800000 8388608 stack=main
+free_requested 0x10000000 8388608
+free_completed 0x10000000 8388608
+free_requested 0x11000000 8388608
+free_completed 0x11000000 8388608
+oom 0 16777216 stack=act
+segment 0x10000000 33554432 stream=0 type="large"
+block 0x10000000 8388608 inactive
+block 0x10800000 8388608 active_allocated requested=8388608 stack=main
+block 0x11000000 8388608 inactive
+block 0x11800000 8388608 active_allocated requested=8388608 stack=main
+`, Fragmented, "in pieces of at most 8.00 MiB"},
+		"the free memory belongs to another stream": {`
+device 0
+segment_alloc 0x10000000 33554432 stream=7
+oom 0 16777216 stack=act
+segment 0x10000000 33554432 stream=7 type="large"
+block 0x10000000 33554432 inactive
+`, Elsewhere, "only 0 B of it for this stream"},
+		"another stream still uses what was freed": {`
+device 0
+segment_alloc 0x10000000 33554432
+alloc 0x10000000 33554432 stack=act
+free_requested 0x10000000 33554432
+snapshot 0x0 0
+oom 0 16777216 stack=act
+free_completed 0x10000000 33554432
+segment 0x10000000 33554432 stream=0 type="large"
+block 0x10000000 33554432 inactive
+`, PendingFrees, "32.0 MiB was freed but still in use"},
+		"the driver had enough": {`
+device 0
+oom 1073741824 16777216 stack=act
+segment_alloc 0x10000000 33554432
+segment 0x10000000 33554432 stream=0 type="large"
+block 0x10000000 33554432 inactive
+`, Unexplained, "1.00 GiB free"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			x := indexOf(t, names+test.text)
+			ooms := x.OOMs()
+			if len(ooms) != 1 {
+				t.Fatalf("got %d out-of-memory events, want 1", len(ooms))
+			}
+			if o := &ooms[0]; o.Verdict != test.verdict || !strings.Contains(o.Reason, test.reason) {
+				t.Errorf("got %q: %s; want %q: …%s…", o.Verdict, o.Reason, test.verdict, test.reason)
+			}
+			if first := x.Findings()[0]; first.Severity != Problem || first.Event != ooms[0].Event {
+				t.Errorf("the first finding is %+v, want the out-of-memory event", first)
+			}
+		})
+	}
+}
+
+func TestOOMSaysWhoHeldTheRest(t *testing.T) {
+	x := indexOf(t, names+`
+device 0
+segment_alloc 0x10000000 33554432
+alloc 0x10000000 25165824 stack=act
+alloc 0x11800000 8388608 stack=main
+oom - 20971520 stack=act
+segment 0x10000000 33554432 stream=0 type="large"
+block 0x10000000 25165824 active_allocated requested=25165824 stack=act
+block 0x11800000 8388608 active_allocated requested=8388608 stack=main
+`)
+	o := x.OOMs()[0]
+	if o.Event != 3 || o.Requested != 20*mib || o.DeviceFree != -1 || o.Live != 32*mib || o.Reserved != 32*mib {
+		t.Errorf("got %+v", o)
+	}
+	if len(o.Holders) != 2 || o.Holders[0].Bytes != 24*mib || x.HolderName(o.Holders[0]) != "model.py:20 forward" {
+		t.Errorf("holders: got %+v, want the layer first", o.Holders)
+	}
+}

@@ -1,0 +1,168 @@
+package analysis
+
+import (
+	"strings"
+	"testing"
+
+	"memtop/snapshots/trace"
+)
+
+// parse reads a trace in the text form, without its first line.
+func parse(tb testing.TB, text string) *trace.Trace {
+	tb.Helper()
+	t, err := trace.ParseText(strings.NewReader("memtop-trace 1\n" + text))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return t
+}
+
+// indexOf reads a trace in the text form and indexes its first device.
+func indexOf(tb testing.TB, text string) *Index {
+	tb.Helper()
+	t := parse(tb, text)
+	return NewIndex(t, &t.Devices[0])
+}
+
+// names are frames and stacks for traces in tests.
+const names = `
+frame user "/home/me/train.py" 10 "main"
+frame layer "/home/me/model.py" 20 "forward"
+frame call "/env/site-packages/torch/nn/modules/module.py" 1700 "_call_impl"
+frame adam "/env/site-packages/torch/optim/adam.py" 150 "_init_group"
+frame wrap "/env/site-packages/torch/optim/optimizer.py" 500 "wrapper"
+frame engine "??" 0 "torch::autograd::Engine::evaluate_function(std::shared_ptr<int>)"
+frame node "??" 0 "torch::autograd::generated::MulBackward0::apply(int)"
+frame malloc "??" 0 "c10::cuda::CUDACachingAllocator::Native::malloc(int)"
+frame load "/env/site-packages/torch/utils/data/dataloader.py" 700 "__next__"
+frame linear "/env/site-packages/torch/nn/modules/linear.py" 90 "__init__"
+frame blas "??" 0 "at::cuda::getCurrentCUDABlasHandle()"
+frame copy "??" 0 "at::native::_to_copy(at::Tensor const&)"
+frame own "/home/me/layers.py" 30 "__init__"
+frame check "/env/site-packages/torch/utils/checkpoint.py" 1000 "unpack_hook"
+frame loss "/env/site-packages/torch/nn/functional.py" 3000 "cross_entropy"
+stack act malloc layer call user
+stack opt malloc adam wrap user
+stack grad malloc node engine
+stack data malloc load user
+stack param malloc linear user
+stack main malloc user
+`
+
+func TestCategoryIsThatOfTheInnermostFrameThatARuleKnows(t *testing.T) {
+	tests := map[string]struct {
+		frames   string
+		category Category
+		rule     string
+	}{
+		"a layer's call makes activations":                           {"malloc layer call user", Activation, "module call"},
+		"the autograd engine makes gradients":                        {"malloc node engine", Gradient, "autograd engine"},
+		"a layer run again in backward makes activations":            {"malloc layer call check engine", Activation, "module call"},
+		"optimizer code makes state":                                 {"malloc adam wrap user", Optimizer, "optimizer code"},
+		"the wrapper around a step is not the optimizer":             {"malloc layer call wrap user", Activation, "module call"},
+		"the data loader makes inputs":                               {"malloc load user", Input, "data loading"},
+		"a module's constructor makes parameters":                    {"malloc linear own user", Parameter, "module construction"},
+		"a constructor of the program's own makes parameters":        {"malloc own user", Parameter, "allocated by a constructor"},
+		"a library's workspace is one even inside a layer":           {"malloc blas layer call user", Workspace, "library workspace"},
+		"a copy outside of everything is an input":                   {"malloc copy user", Input, "copy to the device outside any module"},
+		"a copy inside a layer is not":                               {"malloc copy layer call user", Activation, "module call"},
+		"a loss outside of modules makes activations":                {"malloc loss user", Activation, "functional operation outside any module"},
+		"what no rule knows is other":                                {"malloc user", OtherCategory, "no rule matched"},
+		"a stack of nothing but the allocator's frames says nothing": {"malloc", OtherCategory, "no rule matched"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			x := indexOf(t, names+"stack s "+test.frames+`
+device 0
+alloc 0x1000 512 stack=s
+alloc 0x2000 512 stack=main
+`)
+			category, rule := x.Category(x.Lifetimes().Allocation(0))
+			if category != test.category || rule.Name != test.rule || rule.Exact {
+				t.Errorf("got %s by %+v, want %s by %q", category, rule, test.category, test.rule)
+			}
+			if !x.Guessed() {
+				t.Error("the categories are guesses, but are not marked as such")
+			}
+		})
+	}
+}
+
+func TestOptimizerMemoryGivenBackAtOnceIsWorkspace(t *testing.T) {
+	x := indexOf(t, names+`
+device 0
+alloc 0x1000 512 stack=opt
+alloc 0x2000 512 stack=opt
+free_requested 0x2000 512
+free_completed 0x2000 512
+free_requested 0x1000 512
+free_completed 0x1000 512
+alloc 0x3000 512 stack=act
+`)
+	if category, rule := x.Category(x.Lifetimes().Allocation(0)); category != Workspace {
+		t.Errorf("freed before anything else allocates: got %s by %q, want workspace", category, rule.Name)
+	}
+	x = indexOf(t, names+`
+device 0
+alloc 0x1000 512 stack=opt
+alloc 0x3000 512 stack=act
+free_requested 0x1000 512
+free_completed 0x1000 512
+alloc 0x1000 512 stack=opt
+`)
+	if category, rule := x.Category(x.Lifetimes().Allocation(0)); category != Optimizer {
+		t.Errorf("replaced in the next step: got %s by %q, want optimizer", category, rule.Name)
+	}
+}
+
+func TestCategoryThatTheWriterNotedIsExact(t *testing.T) {
+	x := indexOf(t, names+`
+note weights category="parameter"
+device 0
+alloc 0x1000 512 stack=act note=weights
+`)
+	category, rule := x.Category(x.Lifetimes().Allocation(0))
+	if category != Parameter || !rule.Exact || x.Guessed() {
+		t.Errorf("got %s, rule %+v, guessed %v; want parameter, exact", category, rule, x.Guessed())
+	}
+}
+
+func TestMemoryFreedButNeverAllocatedHasNoKnownStack(t *testing.T) {
+	x := indexOf(t, names+`
+device 0
+free_requested 0x1000 4096 stack=act
+free_completed 0x1000 4096 stack=act
+alloc 0x1000 512 stack=act
+`)
+	holders := x.HoldersAt(-1)
+	if len(holders) != 1 || holders[0].Stack != 0 || holders[0].Bytes != 4096 || x.HolderName(holders[0]) != HeldBefore {
+		t.Errorf("before the first event: got %+v, want 4096 bytes held by nobody known", holders)
+	}
+	line := x.Timeline(ByCategory, 0, 3, 3)
+	if held := line.Bands[heldBand]; !held.Held || line.Columns[0].Bands[heldBand] != 4096 {
+		t.Errorf("band %+v holds %d, want 4096 held from before", held, line.Columns[0].Bands[heldBand])
+	}
+}
+
+func TestStacksAreNamedByTheProgramsOwnLine(t *testing.T) {
+	x := indexOf(t, names+`
+frame sdpa "/env/site-packages/torch/nn/functional.py" 5 "scaled_dot_product_attention"
+stack deep malloc sdpa layer call user
+device 0
+alloc 0x1000 512 stack=deep
+alloc 0x2000 512 stack=grad
+alloc 0x3000 512
+`)
+	for i, want := range []string{"model.py:20 forward", "MulBackward0::apply", NoStack} {
+		if got := x.StackName(x.Lifetimes().Allocation(trace.AllocationID(i)).Stack); got != want {
+			t.Errorf("event %d: got %q, want %q", i, got, want)
+		}
+	}
+	var told []string
+	for _, frame := range x.Telling(x.Lifetimes().Allocation(0).Stack, 2) {
+		told = append(told, x.ShortLabel(frame))
+	}
+	if got := strings.Join(told, " | "); got != "functional.py:5 scaled_dot_product_attention | model.py:20 forward" {
+		t.Errorf("telling frames: got %q", got)
+	}
+}
