@@ -33,12 +33,22 @@ var picture = map[string][]string{
 	},
 	"engine/tensor":   {"engine/device/...", "engine/alloc", "snapshots/trace"},
 	"engine/autograd": {"engine/tensor", "engine/device", "snapshots/trace"},
+	"engine/data":     {"engine/device"},
+	"engine/optim":    {"engine/autograd", "engine/tensor", "engine/device", "engine/alloc"},
+	"engine/train": {
+		"engine/amp", "engine/optim", "engine/nn/...", "engine/data", "engine/autograd", "engine/tensor", "engine/device", "engine/alloc",
+		"snapshots/trace",
+	},
 
 	"cmd": {},
 	"cmd/memtop": {
 		"tui", "snapshots", "snapshots/analysis", "snapshots/pytorch", "snapshots/trace",
 		"charm.land/bubbletea/v2", "github.com/spf13/cobra", "github.com/spf13/pflag",
 		"github.com/charmbracelet/colorprofile", "github.com/charmbracelet/x/term",
+	},
+	"cmd/memtrain": {
+		"engine/...", "snapshots/pytorch", "snapshots/trace", "github.com/spf13/cobra", "github.com/spf13/pflag",
+		"github.com/nlpodyssey/gopickle/...",
 	},
 	// What only the end-to-end test and the benchmark use.
 	"cmd/memtop/benchopen": {"cmd/memtop/terminal"},

@@ -1,0 +1,132 @@
+package data
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+)
+
+// # Token files
+//
+// A token file is a header of 32 bytes and the tokens, all little-endian:
+//
+//	 0  8 bytes  "memtoptk"
+//	 8  uint32   version, 1
+//	12  uint32   bytes of one token: 1, 2 or 4
+//	16  uint64   vocabulary: every token is below it
+//	24  uint64   number of tokens
+//	32           the tokens
+//
+// Any other file is a text, whose bytes are its tokens as they stand. There is
+// nothing to convert, so the text itself is mapped: it can be larger than the
+// memory, and its first use costs no more than the next.
+
+const (
+	magic      = "memtoptk"
+	version    = 1
+	headerSize = 32
+	// maxVocabulary keeps tokens in 31 bits, which is what devices take.
+	maxVocabulary = 1 << 31
+)
+
+// Open maps a token file or a text. The caller closes the tokens.
+func Open(path string) (*Tokens, error) {
+	raw, unmap, err := mapFile(path)
+	if err != nil {
+		return nil, err
+	}
+	t, err := interpret(path, raw)
+	if err != nil {
+		return nil, errors.Join(err, unmap())
+	}
+	t.unmap = unmap
+	return t, nil
+}
+
+// interpret finds out what a file holds.
+func interpret(name string, raw []byte) (*Tokens, error) {
+	if !bytes.HasPrefix(raw, []byte(magic)) {
+		return interpretText(name, raw)
+	}
+	if len(raw) < headerSize {
+		return nil, &FormatError{name, "the header of the token file ends early"}
+	}
+	order := binary.LittleEndian
+	v, width, vocabulary, count := order.Uint32(raw[8:]), order.Uint32(raw[12:]), order.Uint64(raw[16:]), order.Uint64(raw[24:])
+	body := raw[headerSize:]
+	switch {
+	case v != version:
+		return nil, &FormatError{name, fmt.Sprintf("version %d of token files is not known", v)}
+	case width != 1 && width != 2 && width != 4:
+		return nil, &FormatError{name, fmt.Sprintf("tokens of %d bytes", width)}
+	case vocabulary == 0 || vocabulary > maxVocabulary:
+		return nil, &FormatError{name, fmt.Sprintf("a vocabulary of %d", vocabulary)}
+	case count != uint64(len(body))/uint64(width) || uint64(len(body))%uint64(width) != 0:
+		return nil, &FormatError{name, fmt.Sprintf("it should hold %d tokens of %d bytes, and has %d bytes", count, width, len(body))}
+	}
+	return &Tokens{name: name, raw: body, width: int(width), vocabulary: int(vocabulary)}, nil
+}
+
+// interpretText refuses what is certainly no text, to spare its owner a model
+// of a picture's bytes. Only the beginning is looked at.
+func interpretText(name string, raw []byte) (*Tokens, error) {
+	if len(raw) == 0 {
+		return nil, &FormatError{name, "the file is empty"}
+	}
+	if i := bytes.IndexByte(raw[:min(len(raw), 1<<12)], 0); i >= 0 {
+		return nil, &FormatError{name, fmt.Sprintf("neither a token file nor a text: byte %d is 0", i)}
+	}
+	return Bytes(name, raw), nil
+}
+
+// FormatError says that a file cannot be used as training data.
+type FormatError struct {
+	Path, Reason string
+}
+
+// Error returns the path and the reason.
+func (e *FormatError) Error() string { return e.Path + ": " + e.Reason }
+
+// WriteTokens writes a token file with the narrowest tokens that the vocabulary
+// allows.
+func WriteTokens(w io.Writer, vocabulary int, tokens []uint32) error {
+	width := 4
+	switch {
+	case vocabulary <= 1<<8:
+		width = 1
+	case vocabulary <= 1<<16:
+		width = 2
+	}
+	order := binary.LittleEndian
+	header := order.AppendUint32([]byte(magic), version)
+	header = order.AppendUint32(header, uint32(width))
+	header = order.AppendUint64(header, uint64(vocabulary))
+	header = order.AppendUint64(header, uint64(len(tokens)))
+	b := bufio.NewWriter(w)
+	b.Write(header) //nolint:errcheck // Flush returns the first error
+	var number [4]byte
+	for i, token := range tokens {
+		if uint64(token) >= uint64(vocabulary) {
+			return fmt.Errorf("token %d is %d, beyond a vocabulary of %d", i, token, vocabulary)
+		}
+		order.PutUint32(number[:], token)
+		b.Write(number[:width]) //nolint:errcheck // Flush returns the first error
+	}
+	return b.Flush()
+}
+
+// readable says why a file cannot be mapped, in words for its user.
+func readable(f *os.File) (size int64, err error) {
+	info, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	if !info.Mode().IsRegular() {
+		return 0, &FormatError{f.Name(), "not an ordinary file"}
+	}
+	return info.Size(), nil
+}

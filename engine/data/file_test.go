@@ -1,0 +1,122 @@
+package data
+
+import (
+	"bytes"
+	"encoding/binary"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestTokenFilesSurvive(t *testing.T) {
+	tests := map[string]struct {
+		vocabulary int
+		tokens     []uint32
+		size       int // of the file
+	}{
+		"bytes":             {256, []uint32{0, 255, 7}, headerSize + 3},
+		"two bytes a token": {50_257, []uint32{50_256, 0, 1}, headerSize + 6},
+		"four":              {100_000, []uint32{99_999, 1}, headerSize + 8},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			var b bytes.Buffer
+			if err := WriteTokens(&b, test.vocabulary, test.tokens); err != nil {
+				t.Fatal(err)
+			}
+			if b.Len() != test.size {
+				t.Errorf("%d bytes, want %d", b.Len(), test.size)
+			}
+			tokens, err := Open(save(t, b.Bytes()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer tokens.Close()
+			if tokens.Len() != len(test.tokens) || tokens.Vocabulary() != test.vocabulary {
+				t.Fatalf("%d tokens of %d, want %d of %d", tokens.Len(), tokens.Vocabulary(), len(test.tokens), test.vocabulary)
+			}
+			got := make([]byte, 4*len(test.tokens))
+			if err := tokens.Read(0, got); err != nil {
+				t.Fatal(err)
+			}
+			for i, want := range test.tokens {
+				if token := binary.LittleEndian.Uint32(got[4*i:]); token != want {
+					t.Errorf("token %d is %d, want %d", i, token, want)
+				}
+			}
+		})
+	}
+}
+
+func TestUnusableFilesSayWhy(t *testing.T) {
+	var good bytes.Buffer
+	if err := WriteTokens(&good, 1000, []uint32{1, 2, 3}); err != nil {
+		t.Fatal(err)
+	}
+	change := func(at int, to byte) []byte {
+		b := bytes.Clone(good.Bytes())
+		b[at] = to
+		return b
+	}
+	tests := map[string]struct {
+		content []byte
+		want    string
+	}{
+		"nothing":                {nil, "empty"},
+		"a picture":              {[]byte("\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"), "neither a token file nor a text"},
+		"half a header":          {good.Bytes()[:20], "ends early"},
+		"a later version":        {change(8, 2), "version 2"},
+		"tokens of three bytes":  {change(12, 3), "tokens of 3 bytes"},
+		"no vocabulary":          {bytes.Clone(append(good.Bytes()[:16:16], make([]byte, 16)...)), "vocabulary of 0"},
+		"a missing token":        {good.Bytes()[:good.Len()-2], "3 tokens of 2 bytes"},
+		"half of a token":        {good.Bytes()[:good.Len()-1], "3 tokens of 2 bytes"},
+		"more than it says":      {append(bytes.Clone(good.Bytes()), 1, 2), "3 tokens of 2 bytes"},
+		"an impossible number":   {change(31, 0xff), "tokens of 2 bytes"},
+		"an enormous vocabulary": {change(23, 0x7f), "vocabulary of"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			path := save(t, test.content)
+			_, err := Open(path)
+			if err == nil || !strings.Contains(err.Error(), test.want) || !strings.HasPrefix(err.Error(), path) {
+				t.Errorf("got error %v, want one of %s that says %q", err, path, test.want)
+			}
+		})
+	}
+}
+
+func TestTokensBeyondTheVocabularyAreRefused(t *testing.T) {
+	var b bytes.Buffer
+	if err := WriteTokens(&b, 1000, []uint32{1, 2, 3}); err != nil {
+		t.Fatal(err)
+	}
+	raw := b.Bytes()
+	raw[len(raw)-1] = 0xff
+	tokens, err := Open(save(t, raw))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tokens.Close()
+	if err := tokens.Read(0, make([]byte, 12)); err == nil || !strings.Contains(err.Error(), "vocabulary ends at 1000") {
+		t.Errorf("got error %v, want one about the vocabulary", err)
+	}
+	if err := WriteTokens(&bytes.Buffer{}, 10, []uint32{10}); err == nil {
+		t.Error("a token beyond the vocabulary was written")
+	}
+}
+
+func TestTooShortTextsAreRefused(t *testing.T) {
+	if _, err := NewWindows(Bytes("text", []byte("four")), 4); err == nil || !strings.Contains(err.Error(), "too few") {
+		t.Errorf("got error %v, want one that says it is too short", err)
+	}
+}
+
+func save(t *testing.T, content []byte) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "data")
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}

@@ -1,0 +1,31 @@
+//go:build unix
+
+package data
+
+import (
+	"fmt"
+	"os"
+	"syscall"
+)
+
+// mapFile returns a file's bytes as memory that the system fills page by page
+// when it is read, and a function that ends that.
+func mapFile(path string) (raw []byte, unmap func() error, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer f.Close() //nolint:errcheck // only read; the mapping outlives it
+	size, err := readable(f)
+	if err != nil || size == 0 {
+		return nil, func() error { return nil }, err
+	}
+	if size != int64(int(size)) {
+		return nil, nil, &FormatError{path, "larger than the address space"}
+	}
+	raw, err = syscall.Mmap(int(f.Fd()), 0, int(size), syscall.PROT_READ, syscall.MAP_SHARED)
+	if err != nil {
+		return nil, nil, fmt.Errorf("mapping %s: %w", path, err)
+	}
+	return raw, func() error { return syscall.Munmap(raw) }, nil
+}
