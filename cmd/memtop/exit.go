@@ -70,7 +70,7 @@ func classify(err error) (code int, cause, remedy string) {
 	case errors.As(err, &corrupt):
 		return exitCorrupt, corrupt.Error(), corrupt.Remedy
 	case errors.As(err, &threshold):
-		return exitThreshold, threshold.cause, ""
+		return exitThreshold, threshold.cause, "find the stacks that grew in the diff"
 	case errors.As(err, &bug), errors.Is(err, tea.ErrProgramPanic):
 		return exitError, err.Error(), "run it again with --log FILE and report what the log says"
 	case errors.Is(err, context.Canceled), errors.Is(err, tea.ErrInterrupted):

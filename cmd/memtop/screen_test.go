@@ -27,6 +27,12 @@ type session struct {
 // openScreen starts the test binary as memtop; see TestMain.
 func openScreen(t *testing.T, w, h int, args ...string) session {
 	t.Helper()
+	return startScreen(t, w, h, nil, args...)
+}
+
+// startScreen does so with standard input from a file, nil for the terminal.
+func startScreen(t *testing.T, w, h int, stdin *os.File, args ...string) session {
+	t.Helper()
 	program, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -34,6 +40,9 @@ func openScreen(t *testing.T, w, h int, args ...string) session {
 	command := exec.CommandContext(t.Context(), program, args...)
 	command.Args[0] = "memtop"
 	command.Env = append(os.Environ(), "TERM=xterm-256color", "XDG_CONFIG_HOME="+t.TempDir())
+	if stdin != nil {
+		command.Stdin = stdin
+	}
 	screen, err := terminal.Start(command, w, h)
 	if err != nil {
 		t.Skipf("no pseudo-terminal to be had: %v", err)
@@ -158,6 +167,32 @@ func TestADamagedFileIsToldOnTheScreenAndByTheExitCode(t *testing.T) {
 	s.see("os.system")
 	s.press("q")
 	s.leave(exitCorrupt)
+}
+
+func TestAPipedFileIsShownAndKeysComeFromTheTerminal(t *testing.T) {
+	f, err := os.Open(sampleFile(t, "piped.pickle", 4))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	s := startScreen(t, 80, 24, f, "open", "-")
+	s.see("device 0")
+	s.press("7")
+	s.see("live after")
+	s.press("q")
+	s.leave(exitOK)
+}
+
+func TestSeveralFilesAreSwitchedBetween(t *testing.T) {
+	first, second := sampleFile(t, "first.pickle", 1), sampleFile(t, "second.pickle", 2)
+	s := openScreen(t, 100, 24, "open", first, second)
+	s.see("first.pickle", "device 0")
+	s.press("]")
+	s.see("second.pickle", "device 0")
+	s.press("[")
+	s.see("first.pickle", "device 0")
+	s.press("q")
+	s.leave(exitOK)
 }
 
 func TestCtrlCInterrupts(t *testing.T) {

@@ -30,10 +30,15 @@ type Terminal struct {
 	changed chan struct{} // closed and replaced by follow when output came
 }
 
-// Start runs cmd on a screen of w×h cells. The caller must call Wait or Kill.
+// Start runs cmd on a screen of w×h cells. Its standard input is the terminal
+// unless cmd says otherwise; either way the terminal is its controlling one. The
+// caller must call Wait.
 func Start(cmd *exec.Cmd, w, h int) (*Terminal, error) {
 	if cmd.Env == nil {
 		cmd.Env = append(os.Environ(), "TERM=xterm-256color", "COLORTERM=truecolor")
+	}
+	if cmd.Stdin != nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Ctty: 1} // standard output is the terminal
 	}
 	f, err := pty.StartWithSize(cmd, &pty.Winsize{Cols: uint16(w), Rows: uint16(h)})
 	if err != nil {
@@ -47,8 +52,7 @@ func Start(cmd *exec.Cmd, w, h int) (*Terminal, error) {
 	return t, nil
 }
 
-// follow draws the program's output until it ends. It is waited for by Wait and
-// Kill.
+// follow draws the program's output until it ends. It is waited for by Wait.
 func (t *Terminal) follow() {
 	defer close(t.done)
 	filter := sequenceFilter{out: t.screen}
