@@ -216,19 +216,29 @@ func (x *Index) countCategories(at int) [CategoryCount]int64 {
 	return sums
 }
 
+// poolReports sums the final state up by pool, in ascending order of id.
 func (x *Index) poolReports() []PoolReport {
 	reports := make([]PoolReport, 0)
-	for _, p := range x.finalMap().Pools {
-		id := x.tables.Pools[p.Pool]
+	for i := range x.device.Final.Segments {
+		s := &x.device.Final.Segments[i]
+		id := x.tables.Pools[s.Pool]
 		at := slices.IndexFunc(reports, func(r PoolReport) bool { return r.ID == id })
 		if at < 0 {
 			at = len(reports)
 			reports = append(reports, PoolReport{ID: id})
 		}
-		reports[at].Segments += p.Segments
-		reports[at].ReservedBytes += p.Reserved
-		reports[at].ActiveBytes += p.Active
+		reports[at].add(s)
 	}
 	slices.SortFunc(reports, func(a, b PoolReport) int { return slices.Compare(a.ID[:], b.ID[:]) })
 	return reports
+}
+
+func (r *PoolReport) add(s *trace.Segment) {
+	r.Segments++
+	r.ReservedBytes += s.Size
+	for b := range s.Blocks {
+		if s.Blocks[b].State.Live() {
+			r.ActiveBytes += s.Blocks[b].Size
+		}
+	}
 }

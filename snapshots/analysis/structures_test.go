@@ -1,0 +1,166 @@
+package analysis
+
+import (
+	"cmp"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"memtop/snapshots/trace"
+)
+
+func TestPyramidFindsTheFirstLargest(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	var p pyramid
+	var values []int64
+	for range 3000 {
+		from := len(values)
+		if from > 0 && r.IntN(2) == 0 {
+			from-- // the last value may be set again, as that of a bucket read in part
+		}
+		values = append(values[:from], r.Int64N(50))
+		p.set(from, values[from])
+		for r.IntN(3) > 0 {
+			values = append(values, r.Int64N(50)-10)
+			p.set(len(values)-1, values[len(values)-1])
+		}
+		p.build(from)
+	}
+	for range 3000 {
+		from := r.IntN(len(values))
+		to := from + 1 + r.IntN(len(values)-from)
+		at, best := p.max(from, to)
+		want := slices.Max(values[from:to])
+		if best != want || at != from+slices.Index(values[from:to], want) {
+			t.Fatalf("[%d, %d): got %d at %d, want %d at %d", from, to, best, at, want, from+slices.Index(values[from:to], want))
+		}
+	}
+}
+
+func TestPyramidYieldsTheTopInOrder(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	var p pyramid
+	values := make([]int64, 1000)
+	for k := range values {
+		values[k] = r.Int64N(10_000)
+		p.set(k, values[k])
+	}
+	p.build(0)
+	from, to := 137, 901
+	want := slices.Clone(values[from:to])
+	slices.SortFunc(want, func(a, b int64) int { return cmp.Compare(b, a) })
+	var got []int64
+	p.top(from, to, 40, func(k int, value int64) {
+		if k < from || k >= to || values[k] != value {
+			t.Errorf("yielded %d at %d", value, k)
+		}
+		got = append(got, value)
+	})
+	if !slices.Equal(got, want[:40]) {
+		t.Errorf("got %v, want %v", got, want[:40])
+	}
+}
+
+func TestSortByKeyIsStable(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	for _, n := range []int{0, 1, 2, 1000} {
+		items := make([]keyed, n)
+		for i := range items {
+			items[i] = keyed{r.Uint64() >> (8 * r.IntN(8)), trace.AllocationID(i)}
+			if r.IntN(3) == 0 {
+				items[i].key = 42
+			}
+		}
+		want := slices.Clone(items)
+		slices.SortStableFunc(want, func(a, b keyed) int { return cmp.Compare(a.key, b.key) })
+		if got := sortByKey(items); !slices.Equal(got, want) {
+			t.Errorf("%d items are not in order", n)
+		}
+	}
+}
+
+func TestFencesKnowTheirNeighbours(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	var f fences
+	blocks, ends := map[uint64]bool{}, map[uint64]bool{}
+	for range 20_000 {
+		addr, block := 1+r.Uint64N(3000), r.IntN(4) > 0
+		set := blocks
+		if !block {
+			set = ends
+		}
+		if r.IntN(2) == 0 {
+			set[addr] = true
+			f.add(addr, block)
+		} else {
+			delete(set, addr)
+			f.remove(addr, block)
+		}
+		if r.IntN(10) > 0 {
+			continue
+		}
+		at := 1 + r.Uint64N(3000)
+		before, after := f.around(at)
+		if wantBefore, wantAfter := neighbours(blocks, ends, at); before != wantBefore || after != wantAfter {
+			t.Fatalf("around %d: got %d and %d, want %d and %d", at, before, after, wantBefore, wantAfter)
+		}
+	}
+}
+
+func neighbours(blocks, ends map[uint64]bool, at uint64) (before, after uint64) {
+	for addr := at - 1; addr > 0; addr-- {
+		if blocks[addr] {
+			before = addr
+		}
+		if blocks[addr] || ends[addr] {
+			break
+		}
+	}
+	for addr := at + 1; addr <= 3000; addr++ {
+		if blocks[addr] || ends[addr] {
+			return before, addr
+		}
+	}
+	return before, 0
+}
+
+func TestRequestsAreRoundedAsTheSettingsSay(t *testing.T) {
+	divisions := func(mebibytes string, n int64) []trace.Setting {
+		return []trace.Setting{{Key: "roundup_power2_divisions", Value: []trace.Setting{{Key: mebibytes, Value: n}}}}
+	}
+	tests := map[string]struct {
+		settings []trace.Setting
+		request  int64
+		want     int64
+	}{
+		"one byte takes the smallest block":         {nil, 1, 512},
+		"a multiple stays":                          {nil, 4096, 4096},
+		"one more byte takes another unit":          {nil, 4097, 4608},
+		"zero divisions are none":                   {divisions("1", 0), 1200 << 10, 1200 << 10},
+		"four divisions of a power of two":          {divisions("1", 4), 1100 << 10, 1280 << 10},
+		"a power of two stays":                      {divisions("1", 4), 1 << 20, 1 << 20},
+		"another bucket's divisions do not apply":   {divisions("4", 4), 1100 << 10, 1100 << 10},
+		"small requests belong to the first bucket": {divisions("1", 4), 5000, 5120},
+		"few units are rounded plainly":             {divisions("1", 4), 1500, 1536},
+		"the last bucket takes all above":           {divisions("32768", 2), 70 << 30, 96 << 30},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			r := newRounder(test.settings)
+			if got := r.round(test.request); got != test.want {
+				t.Errorf("round(%d) = %d, want %d", test.request, got, test.want)
+			}
+		})
+	}
+}
+
+func TestBytesAreWrittenForPeople(t *testing.T) {
+	for n, want := range map[int64]string{
+		0: "0 B", 1023: "1023 B", 1024: "1.00 KiB", 1536: "1.50 KiB", 10240: "10.0 KiB", 1048575: "1.00 MiB",
+		100 << 20: "100 MiB", -5 << 30: "-5.00 GiB", 1 << 50: "1.00 PiB", 5000 << 50: "5000 PiB",
+	} {
+		if got := Bytes(n); got != want {
+			t.Errorf("Bytes(%d) = %q, want %q", n, got, want)
+		}
+	}
+}
