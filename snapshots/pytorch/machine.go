@@ -45,7 +45,9 @@ type machine struct {
 	snapshot    contents
 	kinds       uint32 // bit k: an event of kind k was met
 	raw         rawStacks
-	pendingRun  int64           // where the run of references now being read began, or -1
+	pendingRun  int64 // where the run of references now being read began, or -1
+	shape       shape
+	dictStart   int64           // where the dict begun last began, or -1
 	frames      []trace.FrameID // scratch
 	lastNote    [trace.KindCount]noteCache
 	lastStream  streamCache
@@ -59,7 +61,7 @@ func newMachine(ctx context.Context, r io.Reader, o Options) *machine {
 		limit = 4 << 30
 	}
 	m := &machine{
-		window: newWindow(ctx, r, o), limit: limit, protocol: -1, pendingRun: -1,
+		window: newWindow(ctx, r, o), limit: limit, protocol: -1, pendingRun: -1, dictStart: -1,
 		lists: make([]list, 1), dicts: make([]dict, 1),
 		in: trace.NewInterner(), unknownKeys: make(map[trace.StringID]int),
 	}
@@ -298,6 +300,9 @@ func (m *machine) setItems() error {
 		v, err := m.record(items)
 		if err != nil {
 			return err
+		}
+		if v.tag == tagEvent {
+			m.learn()
 		}
 		if v.tag != tagDict {
 			m.bind(slot, v)

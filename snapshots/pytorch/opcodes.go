@@ -113,6 +113,10 @@ func (m *machine) run() error {
 			m.pos++
 			err = m.push(intValue(int64(m.buf[m.pos-1])))
 		case opEmptyDict:
+			if m.shaped() {
+				continue
+			}
+			m.dictStart = m.offset()
 			err = m.push(value{tag: tagDict})
 		case opEmptyList:
 			err = m.emptyList()

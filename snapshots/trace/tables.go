@@ -163,6 +163,12 @@ func (in *Interner) Bytes(b []byte) StringID {
 	return in.addString(string(b))
 }
 
+// Known returns the number of the text b if it has one.
+func (in *Interner) Known(b []byte) (StringID, bool) {
+	id, ok := in.strings[string(b)]
+	return id, ok
+}
+
 func (in *Interner) addString(s string) StringID {
 	id := StringID(len(in.Strings))
 	in.Strings = append(in.Strings, s)

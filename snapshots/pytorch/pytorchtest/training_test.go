@@ -13,9 +13,9 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the files that tests compare with")
 
-// TestTheTrainingFileIsUpToDate compares the snapshot that the command's tests
+// TestGoldenTrainingFile compares the snapshot that the command's tests
 // read with a new one.
-func TestTheTrainingFileIsUpToDate(t *testing.T) {
+func TestGoldenTrainingFile(t *testing.T) {
 	path := filepath.Join("..", "..", "..", "cmd", "memtop", "testdata", "tiny_training.pickle")
 	want := pytorchtest.PythonPickle(pytorchtest.Value(pytorchtest.TinyTraining()), 4)
 	if *update {

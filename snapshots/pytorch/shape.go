@@ -1,0 +1,330 @@
+package pytorch
+
+import (
+	"encoding/binary"
+
+	"memtop/snapshots/trace"
+)
+
+// # Shapes of entries
+//
+// The entries of a trace have the same keys in the same order, each key a
+// reference to the same memo entry. The shape is learned from an entry that
+// took the ordinary way; the next is then read by comparing its keys with the
+// shape's and taking the values between them, with no value stack and no dict.
+// Anything unexpected, a key, an opcode, a run of references not seen before,
+// the end of the window, puts everything back and leaves the entry to the
+// ordinary way, so a shape can make reading faster and nothing else.
+
+// shapeKey is a key as the shape expects it: the opcode of a reference, its
+// memo index, and what it is called.
+type shapeKey struct {
+	op  byte
+	at  uint32
+	key name
+}
+
+type shape struct {
+	keys []shapeKey
+	mask uint64
+	// hits and misses decide whether trying is worth it.
+	hits, misses int
+}
+
+// hopeless reports whether trying has cost more than it gained. The first
+// entries of a file all miss: their stacks are new.
+func (s *shape) hopeless() bool { return s.misses > 10_000+s.hits }
+
+// longestEntry is how much of the window an entry may take to be tried.
+const longestEntry = lookahead
+
+// entry is the state of reading one entry by its shape.
+type entry struct {
+	m    *machine
+	b    []byte // the window
+	pos  int
+	next uint32 // memo index that MEMOIZE gives
+	dry  bool   // only look: the entry has been read
+}
+
+// shaped reads the entry whose dict has just begun, and reports whether it did.
+func (m *machine) shaped() bool {
+	s := &m.shape
+	if len(s.keys) == 0 || m.end-m.pos < longestEntry || s.hopeless() {
+		return false
+	}
+	e := entry{m: m, b: m.buf[:m.end], pos: m.pos, next: m.memo.next}
+	last := m.raw.last
+	own, ok := e.begin()
+	if ok && e.fields(s) {
+		m.fields.have = s.mask
+		if v, err := m.event(&m.fields); err == nil && m.push(v) == nil {
+			if own {
+				m.memo.set(m.memo.next, m.memo.pack(v))
+			}
+			m.memo.next, m.pos = e.next, e.pos
+			s.hits++
+			return true
+		}
+	}
+	for at := m.memo.next; at < e.next; at++ {
+		m.memo.set(at, memoUnset)
+	}
+	m.raw.last = last
+	s.misses++
+	return false
+}
+
+// begin reads past the dict's own memo entry, if it has one, and the mark.
+func (e *entry) begin() (own, ok bool) {
+	if e.b[e.pos] == opMemoize {
+		own = true
+		e.pos++
+		if !e.free() {
+			return own, false
+		}
+		e.next++
+	}
+	ok = e.b[e.pos] == opMark
+	e.pos++
+	return own, ok
+}
+
+// free reports whether the next memo entry is unused. Its page must be there,
+// so that memory is counted in one place.
+func (e *entry) free() bool {
+	page := int(e.next >> memoShift)
+	pages := e.m.memo.pages
+	return page < len(pages) && pages[page] != nil && pages[page][e.next&(memoPage-1)] == memoUnset
+}
+
+// fields reads keys and values up to the dict's end.
+func (e *entry) fields(s *shape) bool {
+	for i := range s.keys {
+		if e.pos+64 > len(e.b) {
+			return false
+		}
+		k := &s.keys[i]
+		if e.b[e.pos] != k.op {
+			return false
+		}
+		at := uint32(e.b[e.pos+1])
+		e.pos += 2
+		if k.op == opLongBinGet {
+			at = binary.LittleEndian.Uint32(e.b[e.pos-1:])
+			e.pos += 3
+		}
+		if at != k.at || !e.value(&e.m.fields.value[k.key]) {
+			return false
+		}
+	}
+	if e.pos+2 > len(e.b) || e.b[e.pos] != opSetItems || e.b[e.pos+1] == opMark {
+		return false
+	}
+	e.pos++
+	return true
+}
+
+// value reads one value.
+func (e *entry) value(v *value) bool {
+	op := e.b[e.pos]
+	switch op {
+	case opBinGet:
+		e.pos += 2
+		return e.recall(v, uint32(e.b[e.pos-1]))
+	case opLongBinGet:
+		e.pos += 5
+		return e.recall(v, binary.LittleEndian.Uint32(e.b[e.pos-4:]))
+	case opEmptyList:
+		return e.stack(v)
+	case opShortBinUni:
+		return e.text(v)
+	}
+	n, ok := e.integer()
+	if !ok {
+		return false
+	}
+	*v = intValue(n)
+	if e.b[e.pos] == opBinGet || e.b[e.pos] == opLongBinGet || e.b[e.pos] == opSetItems {
+		return true
+	}
+	return e.pair(v, n)
+}
+
+// recall takes a string, a stack or an empty list from the memo.
+func (e *entry) recall(v *value, at uint32) bool {
+	var ok bool
+	if *v, ok = e.m.memo.plain(at); ok {
+		return v.tag <= tagStack && v.tag != tagDict
+	}
+	*v, ok = e.m.memo.get(at)
+	return ok && v.tag == tagList
+}
+
+// integer reads a number of up to 64 bits.
+func (e *entry) integer() (int64, bool) {
+	b := e.b[e.pos : e.pos+10]
+	switch b[0] {
+	case opBinInt1:
+		e.pos += 2
+		return int64(b[1]), true
+	case opBinInt2:
+		e.pos += 3
+		return int64(binary.LittleEndian.Uint16(b[1:])), true
+	case opBinInt:
+		e.pos += 5
+		return int64(int32(binary.LittleEndian.Uint32(b[1:]))), true
+	case opLong1:
+		n := int(b[1])
+		if n > 8 {
+			return 0, false
+		}
+		e.pos += 2 + n
+		unused := 64 - 8*n
+		return int64(binary.LittleEndian.Uint64(b[2:])<<unused) >> unused, true
+	}
+	return 0, false
+}
+
+// pair reads the second half of a pair of numbers, a pool.
+func (e *entry) pair(v *value, first int64) bool {
+	second, ok := e.integer()
+	if !ok || e.b[e.pos] != opTuple2 {
+		return false
+	}
+	e.pos++
+	*v = value{tag: tagPool, id: uint32(e.m.in.Pool(trace.Pool{first, second}))}
+	return e.memoize(*v)
+}
+
+// memoize stores v if the writer does so here.
+func (e *entry) memoize(v value) bool {
+	if e.b[e.pos] != opMemoize {
+		return true
+	}
+	if e.dry {
+		e.pos++
+		return true
+	}
+	if !e.free() {
+		return false
+	}
+	e.m.memo.set(e.next, e.m.memo.pack(v))
+	e.pos++
+	e.next++
+	return true
+}
+
+// text reads a short string that has been seen before.
+func (e *entry) text(v *value) bool {
+	n := int(e.b[e.pos+1])
+	if e.pos+n+64 > len(e.b) {
+		return false
+	}
+	id, ok := e.m.in.Known(e.b[e.pos+2 : e.pos+2+n])
+	if !ok {
+		return false
+	}
+	e.pos += 2 + n
+	*v = stringValue(id)
+	return e.memoize(*v)
+}
+
+// stack reads a list of frames.
+func (e *entry) stack(v *value) bool {
+	e.pos++
+	at := e.pos
+	if e.b[at] == opMemoize {
+		at++
+	}
+	*v = value{tag: tagList}
+	switch e.b[at] {
+	case opMark:
+		return e.run(v, at)
+	case opBinGet, opLongBinGet:
+		return e.single(v, at)
+	default:
+		return e.memoize(*v)
+	}
+}
+
+// single reads a list of one frame, which is appended without a mark.
+func (e *entry) single(v *value, at int) bool {
+	var frame [1]value
+	after := at + 2
+	index := uint32(e.b[at+1])
+	if e.b[at] == opLongBinGet {
+		after = at + 5
+		index = binary.LittleEndian.Uint32(e.b[at+1:])
+	}
+	if e.b[after] != opAppend || !e.recall(&frame[0], index) {
+		return false
+	}
+	id, ok := e.m.stackOf(frame[:])
+	*v = value{tag: tagStack, id: uint32(id)}
+	ok = ok && e.memoize(*v)
+	e.pos = after + 1
+	return ok
+}
+
+// run reads a list of frames that is a run of references seen before.
+func (e *entry) run(v *value, at int) bool {
+	if e.dry {
+		n := runLength(e.b[at+1:])
+		e.pos = at + 1 + n + 1
+		return n > 0
+	}
+	found := e.m.raw.find(e.b[at+1:])
+	if found == 0 {
+		return false
+	}
+	run := &e.m.raw.runs[found]
+	*v = value{tag: tagStack, id: uint32(run.stack)}
+	ok := e.memoize(*v)
+	e.pos = at + 1 + len(run.bytes) + 1
+	return ok && e.pos+64 <= len(e.b)
+}
+
+// learn takes the shape of the entry that the ordinary way has just read, if
+// its dict is the one begun last and still in the window.
+func (m *machine) learn() {
+	s := &m.shape
+	start := int(m.dictStart - m.base)
+	if m.dictStart < 0 || start < 0 || s.hopeless() {
+		return
+	}
+	e := entry{m: m, b: m.buf[:m.end], pos: start, dry: true}
+	e.pos += putLength(e.b[start:]) + 1
+	var keys []shapeKey
+	var mask uint64
+	for e.pos+64 < len(e.b) && e.b[e.pos] != opSetItems {
+		k, ok := e.key()
+		var skipped value
+		if !ok || !e.value(&skipped) {
+			return
+		}
+		keys = append(keys, k)
+		mask |= 1 << k.key
+	}
+	if len(keys) > 0 && e.pos == m.pos-1 {
+		s.keys, s.mask = keys, mask
+	}
+}
+
+// key reads a key that is a reference to a name.
+func (e *entry) key() (shapeKey, bool) {
+	k := shapeKey{op: e.b[e.pos]}
+	switch k.op {
+	case opBinGet:
+		k.at = uint32(e.b[e.pos+1])
+		e.pos += 2
+	case opLongBinGet:
+		k.at = binary.LittleEndian.Uint32(e.b[e.pos+1:])
+		e.pos += 5
+	default:
+		return k, false
+	}
+	v, ok := e.m.memo.plain(k.at)
+	k.key = nameOf(trace.StringID(v.id))
+	return k, ok && v.tag == tagString && k.key < keyCount
+}
