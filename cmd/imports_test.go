@@ -29,10 +29,10 @@ var picture = map[string][]string{
 	// The engine: each package on those before it, and none on the probe.
 	"engine/alloc": {"snapshots/trace"},
 	"engine/device/...": {
-		"engine/device/...", "engine/alloc", "snapshots/trace", "github.com/ebitengine/purego", "golang.org/x/sys/cpu",
+		"engine/device/...", "engine/alloc", "snapshots/trace", "github.com/ebitengine/purego", "golang.org/x/sys/...",
 	},
 	"engine/tensor":   {"engine/device/...", "engine/alloc", "snapshots/trace"},
-	"engine/autograd": {"engine/tensor", "engine/device", "snapshots/trace"},
+	"engine/autograd": {"engine/tensor", "engine/device", "engine/alloc", "snapshots/trace"},
 	"engine/data":     {"engine/device"},
 	"engine/optim":    {"engine/autograd", "engine/tensor", "engine/device", "engine/alloc"},
 	"engine/train": {
