@@ -1,7 +1,6 @@
 package pytorch
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -22,7 +21,7 @@ const writeDevices = 1 << 16
 // It streams; beside t it needs a few bytes for every string, frame and stack.
 func Write(w io.Writer, t *trace.Trace) error {
 	p := &pickler{
-		w: bufio.NewWriterSize(w, 1<<16), t: t,
+		w: w, t: t, buf: make([]byte, 0, flushAt+flushAt/4),
 		strings: make([]uint32, len(t.Tables.Strings)),
 		frames:  make([]uint32, len(t.Tables.Frames)),
 		stacks:  make([]uint32, t.Tables.StackCount()),
@@ -35,8 +34,9 @@ func Write(w io.Writer, t *trace.Trace) error {
 		return fmt.Errorf("writing a snapshot: %w", err)
 	}
 	p.op(opStop)
-	if err := p.w.Flush(); err != nil {
-		return fmt.Errorf("writing a snapshot: %w", err)
+	p.flush()
+	if p.err != nil {
+		return fmt.Errorf("writing a snapshot: %w", p.err)
 	}
 	return nil
 }

@@ -1,8 +1,8 @@
 package pytorch
 
 import (
-	"bufio"
 	"encoding/binary"
+	"io"
 	"math"
 	"math/bits"
 
@@ -10,26 +10,35 @@ import (
 )
 
 // pickler writes opcodes. What is referred to again is in the memo; its tables
-// hold memo indices plus one, 0 for what has not been written yet. A writing
-// error stays in w until it is flushed.
+// hold memo indices plus one, 0 for what has not been written yet. The first
+// error stays, and nothing is written after it.
 type pickler struct {
-	w       *bufio.Writer
+	w       io.Writer
+	buf     []byte
+	err     error
 	t       *trace.Trace
 	memos   uint32 // memo entries made
+	keys    [len(names)]uint32
+	kinds   [trace.KindCount]uint32
 	strings []uint32
 	frames  []uint32
 	stacks  []uint32
 	pools   []uint32
 	lists   []uint32
 	values  map[string]uint32 // strings that are not in the tables
-	scratch [9]byte
 }
 
-func (p *pickler) op(code ...byte) {
-	for _, c := range code {
-		p.w.WriteByte(c) //nolint:errcheck // bufio keeps the error for Flush
+// flushAt is how many bytes are gathered before they are written.
+const flushAt = 1 << 16
+
+func (p *pickler) flush() {
+	if p.err == nil && len(p.buf) > 0 {
+		_, p.err = p.w.Write(p.buf)
 	}
+	p.buf = p.buf[:0]
 }
+
+func (p *pickler) op(code ...byte) { p.buf = append(p.buf, code...) }
 
 // memoize puts what was written last into the memo and returns its entry.
 func (p *pickler) memoize() uint32 {
@@ -54,28 +63,32 @@ func (p *pickler) recall(entry uint32) bool {
 
 // little writes the lowest n bytes of v, least first.
 func (p *pickler) little(v uint64, n int) {
-	binary.LittleEndian.PutUint64(p.scratch[:8], v)
-	p.w.Write(p.scratch[:n]) //nolint:errcheck // bufio keeps the error for Flush
+	p.buf = binary.LittleEndian.AppendUint64(p.buf, v)
+	p.buf = p.buf[:len(p.buf)-8+n]
 }
 
-func (p *pickler) key(k name) { p.text(names[k]) }
+// key writes a key, or a value that is a name.
+func (p *pickler) key(k name) { p.known(&p.keys[k], names[k]) }
 
-// text writes a string that is not in the tables.
-func (p *pickler) text(s string) {
-	if p.recall(p.values[s]) {
-		return
+// known writes one of a few strings, whose memo entry stands in entry.
+func (p *pickler) known(entry *uint32, s string) {
+	if !p.recall(*entry) {
+		p.unicode(s)
+		*entry = p.memoize()
 	}
-	p.unicode(s)
-	p.values[s] = p.memoize()
+}
+
+// text writes a string that is neither a name nor in the tables.
+func (p *pickler) text(s string) {
+	if !p.recall(p.values[s]) {
+		p.unicode(s)
+		p.values[s] = p.memoize()
+	}
 }
 
 // string writes a string of the tables.
 func (p *pickler) string(id trace.StringID) {
-	if p.recall(p.strings[id]) {
-		return
-	}
-	p.unicode(p.t.Tables.Strings[id])
-	p.strings[id] = p.memoize()
+	p.known(&p.strings[id], p.t.Tables.Strings[id])
 }
 
 func (p *pickler) unicode(s string) {
@@ -89,7 +102,7 @@ func (p *pickler) unicode(s string) {
 		p.op(opBinUnicode8)
 		p.little(n, 8)
 	}
-	p.w.WriteString(s) //nolint:errcheck // bufio keeps the error for Flush
+	p.buf = append(p.buf, s...)
 }
 
 func (p *pickler) integer(n int64) {
@@ -143,11 +156,14 @@ func (p *pickler) batches(n int, item func(i int)) {
 		if from == n-1 {
 			item(from)
 			p.op(opAppend)
-			return
+			break
 		}
 		p.op(opMark)
 		for i := from; i < min(n, from+batch); i++ {
 			item(i)
+			if len(p.buf) >= flushAt {
+				p.flush()
+			}
 		}
 		p.op(opAppends)
 	}

@@ -42,7 +42,7 @@ func (p *pickler) block(b *trace.Block) {
 		if b.StateText != 0 {
 			p.string(b.StateText)
 		} else {
-			p.text(b.State.String())
+			p.state(b.State)
 		}
 	}
 	p.stackField(b.Stack)
@@ -53,6 +53,19 @@ func (p *pickler) block(b *trace.Block) {
 	p.note(b.Note)
 	p.forward(b.Note)
 	p.op(opSetItems)
+}
+
+func (p *pickler) state(s trace.BlockState) {
+	switch s {
+	case trace.Allocated:
+		p.key(nameActiveAllocated)
+	case trace.PendingFree:
+		p.key(nameActivePending)
+	case trace.Inactive:
+		p.key(nameInactive)
+	default:
+		p.text(s.String())
+	}
 }
 
 func (p *pickler) tenant(h *trace.Tenant) {
@@ -70,7 +83,7 @@ func (p *pickler) event(e *trace.Event) {
 	if action := p.t.Tables.Notes[e.Note].Action; e.Kind == trace.Other && action != 0 {
 		p.string(action)
 	} else {
-		p.text(e.Kind.String())
+		p.known(&p.kinds[e.Kind], e.Kind.String())
 	}
 	if e.Absent&trace.NoAddr == 0 {
 		if e.Kind == trace.OOM {
