@@ -70,8 +70,8 @@ func (h *help) lines() []helpLine {
 	return lines
 }
 
-// helpColumn is the width of one column of keys.
-const helpColumn = 46
+// helpColumn is the least width of one column of keys.
+const helpColumn = 64
 
 func (h *help) columns(w int) int { return max((w-2)/helpColumn, 1) }
 
@@ -87,9 +87,10 @@ func (h *help) view(t *screen.Theme, w, height int) string {
 	c := screen.New(t, w, height)
 	c.Rule(0, "Keys", "? or esc closes", true)
 	lines := h.lines()
+	column := (w - 2) / h.columns(w)
 	rows := (len(lines) + h.columns(w) - 1) / h.columns(w)
 	for i, line := range lines {
-		x, y := 2+i/rows*helpColumn, 2+i%rows-h.list.Offset
+		x, y := 2+i/rows*column, 2+i%rows-h.list.Offset
 		if y < 2 {
 			continue
 		}
@@ -98,7 +99,7 @@ func (h *help) view(t *screen.Theme, w, height int) string {
 			continue
 		}
 		c.Fit(x, y, 10, line.key.Key, screen.Strong)
-		c.Fit(x+11, y, helpColumn-13, line.key.Desc, screen.Plain)
+		c.Fit(x+11, y, column-13, line.key.Desc, screen.Plain)
 	}
 	return c.String()
 }

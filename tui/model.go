@@ -89,6 +89,9 @@ func (m *Model) file() *file { return m.files[m.at] }
 
 // visible returns the page that is shown, nil while there is none.
 func (m *Model) visible() page.Page {
+	if len(m.files) == 0 {
+		return nil
+	}
 	if v := m.file().current(); v != nil {
 		return v.pages[m.page]
 	}

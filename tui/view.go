@@ -3,6 +3,7 @@ package tui
 import (
 	"strings"
 
+	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
 
 	"memtop/tui/screen"
@@ -130,17 +131,25 @@ func (m *Model) footer() string {
 
 // hints draws short help from the bindings, as many as fit.
 func (m *Model) hints(c screen.Canvas) {
-	shown := append(m.shortKeys(), m.global.Help, m.global.Quit)
+	always := m.w - 14
+	hint(c, always, m.global.Help)
+	hint(c, always+8, m.global.Quit)
 	x := 1
-	for _, b := range shown {
+	for _, b := range m.shortKeys() {
 		h := b.Help()
 		if !b.Enabled() {
 			continue
 		}
-		if x+screen.Width(h.Key)+screen.Width(h.Desc)+1 > m.w-1 {
+		if x+screen.Width(h.Key)+screen.Width(h.Desc)+1 > always-2 {
 			return
 		}
-		x = c.Text(x, 0, h.Key, screen.Strong)
-		x = c.Text(x+1, 0, h.Desc, screen.Dim) + 2
+		x = hint(c, x, b)
 	}
+}
+
+// hint draws a key with what it does and returns the column after it.
+func hint(c screen.Canvas, x int, b key.Binding) int {
+	h := b.Help()
+	x = c.Text(x, 0, h.Key, screen.Strong)
+	return c.Text(x+1, 0, h.Desc, screen.Dim) + 2
 }

@@ -91,8 +91,8 @@ func (p *Page) columns(w int) []column {
 	for _, col := range all {
 		used += col.width + 2
 	}
-	return append(all, column{"where", max(w-used, 4), false, func(p *Page, _ int, e *trace.Event) string {
-		return p.where(e)
+	return append(all, column{"where", max(w-used, 4), false, func(p *Page, i int, e *trace.Event) string {
+		return p.where(i, e)
 	}})
 }
 
@@ -125,9 +125,19 @@ func (p *Page) timeColumn(i int) string {
 	return "+" + screen.Micros(us)
 }
 
-func (p *Page) where(e *trace.Event) string {
+// where names an event's stack in one line. Of a free it names what is freed,
+// which tells more than who dropped the last reference.
+func (p *Page) where(i int, e *trace.Event) string {
 	if e.Kind == trace.OOM {
 		return "out of memory: the device had " + screen.Bytes(int64(e.Addr)) + " free"
+	}
+	if e.Kind != trace.Alloc {
+		if a, ok := page.AllocationOf(p.scene, i); ok {
+			if a.Open < 0 {
+				return "← from before recording"
+			}
+			return "← #" + screen.Count(a.Open) + " " + p.scene.Index.StackName(a.Stack)
+		}
 	}
 	if e.Stack <= trace.EmptyStack {
 		return ""

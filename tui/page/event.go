@@ -1,7 +1,6 @@
 package page
 
 import (
-	"strconv"
 	"time"
 
 	"memtop/snapshots/trace"
@@ -15,24 +14,65 @@ func EventLines(s *Scene, i int, all bool) []Line {
 		return startLines(s)
 	}
 	e, t := s.Events().At(i), s.Tables()
-	lines := []Line{Heading("event " + screen.Count(i) + "  " + ActionText(t, e))}
-	lines = append(lines, sizeLines(e)...)
-	if e.Absent&trace.NoStream == 0 {
-		lines = append(lines, Pair("stream", StreamText(e.Stream)+"  (handle "+strconv.FormatUint(t.Stream(e.Stream), 10)+")"))
+	lines := []Line{{Text: "event " + screen.Count(i) + "  " + ActionText(t, e) + sizeText(e), Style: screen.Strong}}
+	if e.Kind == trace.OOM {
+		lines = append(lines, Pair("asked for", exactBytes(e.Size)), Pair("free", exactBytes(int64(e.Addr))+" on the device"))
 	}
+	lines = append(lines, Pair("at", placeText(t, e)))
 	if when := e.When(); !when.IsZero() {
 		us, _ := s.Since(i)
 		lines = append(lines, Pair("time", when.UTC().Format("2006-01-02 15:04:05.000000 UTC")+"  +"+screen.Micros(us)))
 	}
-	lines = append(lines, Pair("after it", screen.Bytes(s.Index.RequestedAt(i))+" live, "+screen.Bytes(s.Index.ReservedAt(i))+" reserved"))
 	lines = append(lines, lifeLines(s, i)...)
 	lines = append(lines, NoteLines(t, e.Note)...)
-	return append(lines, stackPart(s, e.Stack, all)...)
+	return append(lines, StackPart(s, e.Stack, all)...)
 }
 
-// stackPart is the part of a detail that shows a stack under its heading.
-func stackPart(s *Scene, id trace.StackID, all bool) []Line {
-	return append([]Line{Heading("stack, innermost first")}, StackPart(s, id, all)...)
+// sizeText is the size of an event for its heading.
+func sizeText(e *trace.Event) string {
+	if e.Absent&trace.NoSize != 0 || e.Kind == trace.OOM {
+		return ""
+	}
+	return "  " + exactBytes(e.Size)
+}
+
+// placeText is the address and the stream of an event.
+func placeText(t *trace.Tables, e *trace.Event) string {
+	text := ""
+	if e.Absent&trace.NoAddr == 0 && e.Kind != trace.OOM {
+		text = screen.Address(e.Addr) + ", "
+	}
+	if e.Absent&trace.NoStream != 0 {
+		return text + "stream not recorded"
+	}
+	text += "stream " + StreamText(e.Stream)
+	if handle := t.Stream(e.Stream); handle != 0 {
+		text += " (handle " + screen.Address(handle) + ")"
+	}
+	return text
+}
+
+// AllocationLines returns everything that is known of an allocation.
+func AllocationLines(s *Scene, a trace.Allocation, all bool) []Line {
+	lines := []Line{
+		{Text: "allocation  " + exactBytes(a.Size), Style: screen.Strong},
+		Pair("at", screen.Address(a.Addr)+", stream "+StreamText(a.Stream)),
+		Pair("lives", LifeText(s, a)), Pair("used for", useText(s, a)),
+	}
+	lines = append(lines, NoteLines(s.Tables(), a.Note)...)
+	if a.FreeStack {
+		lines = append(lines, Line{Text: "made before recording; the stack is where it was freed", Style: screen.Dim})
+	}
+	return append(lines, StackPart(s, a.Stack, all)...)
+}
+
+// useText says what an allocation is used for, and whether that is a guess.
+func useText(s *Scene, a trace.Allocation) string {
+	category, rule := s.Index.Category(a)
+	if rule.Exact {
+		return category.String()
+	}
+	return category.String() + "  (guessed: " + rule.Name + ")"
 }
 
 // StackPart returns a stack's frames: all, or those that tell the most.
@@ -43,45 +83,12 @@ func StackPart(s *Scene, id trace.StackID, all bool) []Line {
 	return TellingLines(s, id)
 }
 
-// AllocationLines returns everything that is known of an allocation.
-func AllocationLines(s *Scene, a trace.Allocation, all bool) []Line {
-	category, rule := s.Index.Category(a)
-	word := category.String()
-	if !rule.Exact {
-		word += "  (guessed: " + rule.Name + ")"
-	}
-	lines := []Line{
-		Heading("allocation of " + screen.Bytes(a.Size)),
-		Pair("size", exactBytes(a.Size)), Pair("address", screen.Address(a.Addr)), Pair("stream", StreamText(a.Stream)),
-		Pair("lives", LifeText(s, a)), Pair("used for", word),
-	}
-	lines = append(lines, NoteLines(s.Tables(), a.Note)...)
-	if a.FreeStack {
-		lines = append(lines, Line{Text: "made before recording; the stack is where it was freed", Style: screen.Dim})
-	}
-	return append(lines, stackPart(s, a.Stack, all)...)
-}
-
 func startLines(s *Scene) []Line {
 	return []Line{
 		Heading("before the first event"),
 		Pair("held", screen.Bytes(s.Summary.InitialRequested)+" in "+screen.Count(s.Summary.Held)+" allocations from before recording"),
-		Pair("reserved", screen.Bytes(s.Summary.InitialReserved)),
+		Pair("reserved", exactBytes(s.Summary.InitialReserved)),
 	}
-}
-
-func sizeLines(e *trace.Event) []Line {
-	var lines []Line
-	if e.Kind == trace.OOM {
-		return append(lines, Pair("asked for", exactBytes(e.Size)), Pair("free", exactBytes(int64(e.Addr))+" on the device"))
-	}
-	if e.Absent&trace.NoSize == 0 {
-		lines = append(lines, Pair("size", exactBytes(e.Size)))
-	}
-	if e.Absent&trace.NoAddr == 0 {
-		lines = append(lines, Pair("address", screen.Address(e.Addr)))
-	}
-	return lines
 }
 
 func exactBytes(n int64) string { return screen.Bytes(n) + "  (" + screen.Count(int(n)) + " bytes)" }
@@ -92,12 +99,7 @@ func lifeLines(s *Scene, i int) []Line {
 	if !ok {
 		return nil
 	}
-	category, rule := s.Index.Category(a)
-	word := category.String()
-	if !rule.Exact {
-		word += "  (guessed: " + rule.Name + ")"
-	}
-	return []Line{Pair("lives", LifeText(s, a)), Pair("used for", word)}
+	return []Line{Pair("lives", LifeText(s, a)), Pair("used for", useText(s, a))}
 }
 
 // LifeText says from where to where an allocation lives.

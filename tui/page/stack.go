@@ -75,7 +75,7 @@ func NoteLines(t *trace.Tables, id trace.NoteID) []Line {
 		{"category", n.Category}, {"layer", n.Layer}, {"role", n.Role}, {"shape", n.Shape}, {"dtype", n.DType},
 		{"compile", n.CompileContext}, {"metadata", n.UserMetadata},
 	} {
-		if s := t.String(p.id); s != "" {
+		if s := t.String(p.id); s != "" && s != "N/A" {
 			lines = append(lines, Pair(p.label, s))
 		}
 	}

@@ -123,9 +123,12 @@ func (p *Page) head(name string, c column) string {
 }
 
 func (p *Page) drawRow(c screen.Canvas, y int, r *row, wide bool) {
-	n := r.node
-	c.Right(1, y, screen.BytesWidth, screen.Bytes(n.Bytes), screen.Plain)
-	c.Right(12, y, 7, screen.Percent(n.Bytes, p.tree.Bytes), screen.Plain)
+	n, style := r.node, screen.Plain
+	if r.parent >= 0 && p.rows[r.parent].node.Bytes == n.Bytes {
+		style = screen.Dim // the same as its caller's
+	}
+	c.Right(1, y, screen.BytesWidth, screen.Bytes(n.Bytes), style)
+	c.Right(12, y, 7, screen.Percent(n.Bytes, p.tree.Bytes), style)
 	x := 19
 	if wide {
 		if n.Self > 0 {

@@ -1,68 +1,28 @@
 package timeline
 
 import (
-	"cmp"
-	"context"
-	"slices"
-
 	tea "charm.land/bubbletea/v2"
 
-	"memtop/snapshots/analysis"
 	"memtop/snapshots/trace"
 	"memtop/tui/ask"
-	"memtop/tui/find"
 	"memtop/tui/page"
-	"memtop/tui/screen"
 )
-
-// item is an allocation that is alive at the cursor.
-type item struct {
-	trace.Allocation
-	category analysis.Category
-	held     bool // from before recording, of unknown use
-}
-
-type aliveQuestion struct {
-	index *analysis.Index
-	at    int
-}
-
-// step is how far the reader has gone down from a band.
-type step uint8
-
-const (
-	inAll   step = iota // the bands are listed
-	inBand              // the stacks of a band
-	inStack             // the allocations of a stack
-)
-
-// group is a row of the left list: a band, a stack or an allocation, or on the
-// first row all of them.
-type group struct {
-	name   string
-	letter rune
-	role   screen.Role
-	bytes  int64
-	count  int
-	all    bool
-	band   int
-	stack  trace.StackID
-	id     trace.AllocationID
-}
 
 // drill is the part under the chart: on the left the way from a band to its
 // stacks and their allocations, on the right what is alive in the selected
 // row.
 type drill struct {
 	scene    *page.Scene
-	asked    *ask.One[aliveQuestion, []item]
+	asked    *ask.One[aliveQuestion, *aliveList]
+	made     *ask.One[listQuestion, *lists]
+	items    []item
+	groups   []group
+	alive    []int32 // of items, what the selected row holds
 	step     step
 	band     int // entered at inBand and below, allBands for all
 	bandName string
 	stack    trace.StackID // entered at inStack
-	groups   []group
-	scope    []item // what is in what was entered
-	alive    []item // of scope, what the selected row holds
+	seek     trace.StackID // to be selected once its row is there
 	left     page.List
 	right    page.List
 	detail   page.Reader
@@ -72,40 +32,11 @@ type drill struct {
 	byAge    bool
 	inverse  bool
 	frames   bool // show all frames
-	made     made
 }
-
-// made is what the lists were last made from.
-type made struct {
-	q               aliveQuestion
-	chart           chartQuestion
-	step            step
-	band            int
-	stack           trace.StackID
-	cursor          int
-	filter          string
-	byAge, inverted bool
-}
-
-const allBands = -1
 
 func newDrill(s *page.Scene) drill {
-	d := drill{scene: s, band: allBands, made: made{cursor: -1}}
-	d.asked = ask.New(func(_ context.Context, q aliveQuestion) []item { return aliveAt(q) })
-	return d
+	return drill{scene: s, band: allBands, asked: ask.New(aliveAt), made: ask.New(makeLists)}
 }
-
-func aliveAt(q aliveQuestion) []item {
-	alive := q.index.AliveAt(q.at)
-	items := make([]item, len(alive))
-	for i, a := range alive {
-		category, rule := q.index.Category(a)
-		items[i] = item{a, category, a.Open < 0 && a.FreeStack && !rule.Exact}
-	}
-	return items
-}
-
-func (d *drill) ask(at int) tea.Cmd { return d.asked.Ask(aliveQuestion{d.scene.Index, at}) }
 
 // reset goes back to all bands, for a chart with other ones.
 func (d *drill) reset() { d.step, d.band, d.left.Cursor = inAll, allBands, 0 }
@@ -114,10 +45,14 @@ func (d *drill) reset() { d.step, d.band, d.left.Cursor = inAll, allBands, 0 }
 func (d *drill) back() bool {
 	switch {
 	case d.step == inStack:
-		d.step = inBand
-		d.left.Cursor = d.rowOfStack()
+		d.step, d.seek = inBand, d.stack
 	case d.step == inBand:
 		d.step, d.left.Cursor = inAll, 0
+		for i := range d.groups {
+			if d.band != allBands && d.groups[i].band == d.band {
+				d.left.Cursor = i
+			}
+		}
 	case d.filter != "":
 		d.filter = ""
 	case d.onRight:
@@ -128,169 +63,47 @@ func (d *drill) back() bool {
 	return true
 }
 
-// rowOfStack makes the stacks again and finds the one that was left.
-func (d *drill) rowOfStack() int {
-	d.made.cursor = -1
-	for i, g := range d.stackGroups() {
-		if g.stack == d.stack {
-			return i + 1
-		}
+// refresh asks for what is alive and for the lists of it, and takes what has
+// come.
+func (d *drill) refresh(p *Page) tea.Cmd {
+	cmd := d.asked.Ask(aliveQuestion{d.scene.Index, d.scene.Cursor()})
+	alive, ok := d.asked.Answer()
+	if ok && p.chart != nil {
+		cmd = tea.Batch(cmd, d.made.Ask(d.question(p, alive)))
 	}
-	return 0
-}
-
-// update makes the lists if anything they are made from has changed.
-func (d *drill) update(p *Page) {
-	items, ok := d.asked.Answer()
-	if !ok {
-		return
-	}
-	now := made{
-		d.asked.Answered(), p.charted, d.step, d.band, d.stack, d.left.Cursor, d.filter, d.byAge, d.inverse,
-	}
-	if now != d.made {
-		d.scope = d.within(items, p)
-		d.groups = d.makeGroups(p)
-		d.left.Resize(len(d.groups), max(d.left.Height, 1))
-		d.alive = d.selection(p)
-		now.cursor = d.left.Cursor
-		d.made = now
+	if made, ok := d.made.Answer(); ok && made != nil {
+		d.items, d.groups, d.alive = d.made.Answered().alive.items, made.groups, made.alive
 	}
 	d.left.Resize(len(d.groups), p.shape.left.H-1)
+	d.seekStack()
 	d.right.Resize(len(d.alive), p.shape.right.H-1)
 	d.detail.Resize(len(d.detailLines()), p.shape.right.H-1)
+	return cmd
 }
 
-// within returns the items of what was entered that pass the filter.
-func (d *drill) within(items []item, p *Page) []item {
-	var in []item
-	for i := range items {
-		it := &items[i]
-		switch {
-		case d.step >= inBand && d.band != allBands && p.bandOf(it) != d.band,
-			d.step == inStack && it.Stack != d.stack,
-			d.filter != "" && !find.Text(d.text(it), d.filter):
-			continue
-		}
-		in = append(in, *it)
+func (d *drill) question(p *Page, alive *aliveList) listQuestion {
+	return listQuestion{
+		index: d.scene.Index, alive: alive, chart: p.chart, by: p.charted.by, segments: p.charted.segments,
+		step: d.step, band: d.band, bandName: d.bandName, stack: d.stack, row: d.left.Cursor,
+		filter: d.filter, byAge: d.byAge, inverse: d.inverse,
 	}
-	return in
 }
 
-// bandOf returns the band of the chart that an allocation is in.
-func (p *Page) bandOf(it *item) int {
-	for i := range p.chart.Bands {
-		b := &p.chart.Bands[i]
-		switch {
-		case b.Rest:
-			return i
-		case p.charted.by == analysis.ByCategory && b.Held == it.held && (b.Held || b.Category == it.category),
-			p.charted.by == analysis.ByStack && b.Stack == max(it.Stack, trace.EmptyStack),
-			p.charted.by == analysis.ByAllocation && b.Allocation == it.ID:
-			return i
+// seekStack selects the stack that was left, once the stacks are listed again.
+func (d *drill) seekStack() {
+	if d.seek == 0 || d.made.Answered().step != inBand {
+		return
+	}
+	for i := range d.groups {
+		if d.groups[i].stack == d.seek && !d.groups[i].all {
+			d.left.Center(i)
 		}
 	}
-	return len(p.chart.Bands) - 1
+	d.seek = 0
 }
 
-func (d *drill) text(it *item) string {
-	return d.scene.Index.StackName(it.Stack) + " " + screen.Address(it.Addr) + " " + it.category.String() + " " + screen.Bytes(it.Size)
-}
-
-// makeGroups makes the rows of the left list.
-func (d *drill) makeGroups(p *Page) []group {
-	total := group{name: "all", all: true, role: screen.Default, letter: ' ', count: len(d.scope)}
-	for i := range d.scope {
-		total.bytes += d.scope[i].Size
-	}
-	var groups []group
-	switch {
-	case d.step == inStack:
-		groups, total.name = d.allocationGroups(), "all of this stack"
-	case d.step == inBand:
-		groups, total.name = d.stackGroups(), "all of "+d.bandName
-	case p.charted.segments:
-		return p.segmentGroups()
-	default:
-		groups, total.name = p.bandGroups(d.scope), "everything alive"
-	}
-	return append([]group{total}, groups...)
-}
-
-// bandGroups adds up the bands, in the order in which they lie on the chart
-// from top to bottom.
-func (p *Page) bandGroups(items []item) []group {
-	groups := make([]group, len(p.chart.Bands))
-	for i := range p.chart.Bands {
-		b := &p.chart.Bands[i]
-		groups[i] = group{name: b.Name, letter: bandLetter(b, i, p.charted.by), role: bandRole(b, i, p.charted.by), band: i, stack: b.Stack, id: b.Allocation}
-	}
-	for i := range items {
-		if b := p.bandOf(&items[i]); b >= 0 {
-			groups[b].bytes += items[i].Size
-			groups[b].count++
-		}
-	}
-	slices.Reverse(groups)
-	return groups
-}
-
-// segmentGroups takes the bands of a segment chart from the cursor's column.
-func (p *Page) segmentGroups() []group {
-	total := group{name: "all segments", all: true, letter: ' '}
-	groups := []group{}
-	if len(p.chart.Columns) == 0 {
-		return []group{total}
-	}
-	column := &p.chart.Columns[max(columnOf(p.chart.Columns, p.scene.Cursor()), 0)]
-	for i := len(p.chart.Bands) - 1; i >= 0; i-- {
-		b := &p.chart.Bands[i]
-		bytes := int64(0)
-		if i < len(column.Bands) {
-			bytes = column.Bands[i]
-		}
-		groups = append(groups, group{name: b.Name, letter: bandLetter(b, i, analysis.ByStack), role: bandRole(b, i, analysis.ByStack), bytes: bytes, band: i})
-		total.bytes += bytes
-	}
-	return append([]group{total}, groups...)
-}
-
-// stackGroups adds up the stacks of the scope, the largest first.
-func (d *drill) stackGroups() []group {
-	at := make(map[trace.StackID]int)
-	var groups []group
-	for i := range d.scope {
-		it := &d.scope[i]
-		k, ok := at[it.Stack]
-		if !ok {
-			k = len(groups)
-			at[it.Stack] = k
-			groups = append(groups, group{
-				name: d.scene.Index.StackName(it.Stack), stack: it.Stack, letter: ' ', role: screen.Band(int(it.category)),
-			})
-		}
-		groups[k].bytes += it.Size
-		groups[k].count++
-	}
-	slices.SortStableFunc(groups, func(a, b group) int { return cmp.Compare(b.bytes, a.bytes) })
-	return groups
-}
-
-func (d *drill) allocationGroups() []group {
-	groups := make([]group, len(d.scope))
-	for i := range d.scope {
-		it := &d.scope[i]
-		groups[i] = group{name: madeText(it), bytes: it.Size, count: 1, letter: ' ', stack: it.Stack, id: it.ID, role: screen.Band(int(it.category))}
-	}
-	return groups
-}
-
-func madeText(it *item) string {
-	if it.Open < 0 {
-		return screen.Address(it.Addr) + " from before recording"
-	}
-	return screen.Address(it.Addr) + " made by event " + screen.Count(it.Open)
-}
+// shownStep is the step that the lists on the screen are of.
+func (d *drill) shownStep() step { return d.made.Answered().step }
 
 // selected returns the selected row of the left list.
 func (d *drill) selected() *group {
@@ -300,32 +113,5 @@ func (d *drill) selected() *group {
 	return nil
 }
 
-// selection returns what is alive in the selected row, sorted.
-func (d *drill) selection(p *Page) []item {
-	g := d.selected()
-	if g == nil {
-		return nil
-	}
-	var some []item
-	for i := range d.scope {
-		it := &d.scope[i]
-		switch {
-		case g.all, p.charted.segments && d.step == inAll:
-		case d.step == inAll && p.bandOf(it) != g.band, d.step == inBand && it.Stack != g.stack, d.step == inStack && it.ID != g.id:
-			continue
-		}
-		some = append(some, *it)
-	}
-	d.sort(some)
-	return some
-}
-
-// sort orders what is alive; it comes sorted by size, the largest first.
-func (d *drill) sort(items []item) {
-	if d.byAge {
-		slices.SortStableFunc(items, func(a, b item) int { return cmp.Compare(a.Open, b.Open) })
-	}
-	if d.inverse {
-		slices.Reverse(items)
-	}
-}
+// item returns row i of the right list.
+func (d *drill) item(i int) *item { return &d.items[d.alive[i]] }

@@ -49,14 +49,14 @@ func (d *drill) key(msg tea.KeyPressMsg, p *Page) tea.Cmd {
 func (d *drill) open(p *Page) tea.Cmd {
 	if d.onRight && d.step != inStack {
 		if d.right.Cursor < len(d.alive) {
-			return d.toEvent(d.alive[d.right.Cursor].Allocation)
+			return d.toEvent(d.item(d.right.Cursor).Allocation)
 		}
 		return nil
 	}
 	g := d.selected()
 	switch {
-	case g == nil:
-		return nil
+	case g == nil || d.shownStep() != d.step:
+		return nil // the rows of this step are still being made
 	case p.charted.segments:
 		return page.Open(page.Segments)
 	case d.step == inAll:
@@ -127,7 +127,7 @@ func (d *drill) next(direction int) tea.Cmd {
 
 func (d *drill) rowText(i int) string {
 	if d.list() == &d.right {
-		return d.text(&d.alive[i])
+		return itemText(d.scene.Index, d.item(i))
 	}
 	return d.groups[i].name
 }
@@ -136,7 +136,7 @@ func (d *drill) rowText(i int) string {
 func (d *drill) detailLines() []page.Line {
 	g := d.selected()
 	switch {
-	case g == nil || d.step != inStack:
+	case g == nil || d.step != inStack || d.shownStep() != inStack:
 		return nil
 	case g.all:
 		return page.StackPart(d.scene, d.stack, d.frames)
@@ -148,7 +148,7 @@ func (d *drill) detailLines() []page.Line {
 // copy copies the selected allocation with its stack, or the row.
 func (d *drill) copy() tea.Cmd {
 	if d.list() == &d.right && d.right.Cursor < len(d.alive) {
-		a := d.alive[d.right.Cursor].Allocation
+		a := d.item(d.right.Cursor).Allocation
 		return page.Copied(page.CopyLines(page.AllocationLines(d.scene, a, true)), "the allocation")
 	}
 	g := d.selected()

@@ -6,10 +6,10 @@ import (
 
 // pointAt moves the cursor to the event that a column of the screen shows.
 func (p *Page) pointAt(x int) {
-	columns := p.chart.Columns
-	if !p.hasChart || len(columns) == 0 {
+	if p.chart == nil || len(p.chart.Columns) == 0 {
 		return
 	}
+	columns := p.chart.Columns
 	c := min(max(x-p.shape.plot.X, 0), len(columns)-1)
 	p.scene.Move(columns[c].At)
 }
@@ -31,7 +31,7 @@ func (p *Page) wheel(msg tea.MouseWheelMsg) {
 		return
 	}
 	around := p.scene.Cursor()
-	if c := msg.X - p.shape.plot.X; p.hasChart && c >= 0 && c < len(p.chart.Columns) {
+	if c := msg.X - p.shape.plot.X; p.chart != nil && c >= 0 && c < len(p.chart.Columns) {
 		around = p.chart.Columns[c].At
 	}
 	switch {

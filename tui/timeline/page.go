@@ -28,10 +28,9 @@ type chartQuestion struct {
 type Page struct {
 	scene    *page.Scene
 	keys     keyMap
-	charts   *ask.One[chartQuestion, analysis.Timeline]
-	chart    analysis.Timeline
+	charts   *ask.One[chartQuestion, *analysis.Timeline]
+	chart    *analysis.Timeline // the newest answer, nil before the first
 	charted  chartQuestion
-	hasChart bool
 	by       analysis.Banding
 	segments bool
 	time     bool
@@ -49,7 +48,10 @@ type Page struct {
 func New(s *page.Scene) *Page {
 	p := &Page{scene: s, keys: newKeyMap(), reserved: true, follow: -2}
 	p.window = window{0, s.Events().Len()}
-	p.charts = ask.New(func(_ context.Context, q chartQuestion) analysis.Timeline { return draw(q) })
+	p.charts = ask.New(func(_ context.Context, q chartQuestion) *analysis.Timeline {
+		t := draw(q)
+		return &t
+	})
 	p.drill = newDrill(s)
 	return p
 }
@@ -95,13 +97,11 @@ func (p *Page) Refresh(w, h int) tea.Cmd {
 	if p.shape.plot.W > 0 && p.scene.Index.History() {
 		q := chartQuestion{p.scene.Index, p.by, p.segments, p.axis().time, p.window, p.shape.plot.W}
 		cmds = append(cmds, p.charts.Ask(q))
-		if chart, ok := p.charts.Answer(); ok && p.charts.Answered() != p.charted {
-			p.chart, p.charted, p.hasChart = chart, p.charts.Answered(), true
+		if chart, ok := p.charts.Answer(); ok {
+			p.chart, p.charted = chart, p.charts.Answered()
 		}
 	}
-	cmds = append(cmds, p.drill.ask(p.scene.Cursor()))
-	p.drill.update(p)
-	return tea.Batch(cmds...)
+	return tea.Batch(append(cmds, p.drill.refresh(p))...)
 }
 
 // Update takes keys and the mouse.
@@ -201,7 +201,7 @@ func (p *Page) pan(share float64) {
 // no more than that.
 func (p *Page) step(direction int) {
 	at := p.scene.Cursor()
-	if !p.hasChart || len(p.chart.Columns) == 0 {
+	if p.chart == nil || len(p.chart.Columns) == 0 {
 		p.scene.Move(at + direction)
 		return
 	}

@@ -145,7 +145,7 @@ func bandRole(b *analysis.Band, i int, by analysis.Banding) screen.Role {
 	switch {
 	case b.Rest:
 		return screen.Rest
-	case b.Held && by == analysis.ByCategory:
+	case b.Held && by != analysis.ByAllocation:
 		return screen.Held
 	case by == analysis.ByCategory:
 		return screen.Band(int(b.Category))
@@ -159,7 +159,7 @@ func bandLetter(b *analysis.Band, i int, by analysis.Banding) rune {
 	switch {
 	case b.Rest:
 		return '.'
-	case b.Held && by == analysis.ByCategory:
+	case b.Held && by != analysis.ByAllocation:
 		return 'H'
 	case by != analysis.ByCategory:
 		return rune('a' + i%26)

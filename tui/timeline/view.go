@@ -44,7 +44,7 @@ func (p *Page) newShape(w, h int) shape {
 	}
 	switch {
 	case w >= 100:
-		s.left, s.right = lists.Left(max(w*2/5, 48))
+		s.left, s.right = lists.Left(max(w*2/5, 54))
 	case p.drill.onRight:
 		s.right = lists
 	default:
@@ -92,7 +92,7 @@ func noHistory(c screen.Canvas) {
 
 func (p *Page) drawChart(c screen.Canvas, s *shape) {
 	c.Rule(s.chart.Y, p.title(), p.titleRight(), false)
-	if !p.hasChart {
+	if p.chart == nil {
 		c.Middle(0, s.plot.Y+s.plot.H/2, c.Width(), "drawing …", screen.Dim)
 		return
 	}
@@ -110,9 +110,9 @@ func (p *Page) drawChart(c screen.Canvas, s *shape) {
 func (p *Page) newPlot(c screen.Canvas) plot {
 	by := p.charted.by
 	if p.charted.segments {
-		by = analysis.ByStack
+		by = analysis.ByAllocation // each band is one thing, told apart by its place
 	}
-	part := plot{canvas: c, chart: &p.chart, dim: noBand, top: p.top()}
+	part := plot{canvas: c, chart: p.chart, dim: noBand, top: p.top()}
 	for i := range p.chart.Bands {
 		b := &p.chart.Bands[i]
 		part.roles = append(part.roles, bandRole(b, i, by))
@@ -176,7 +176,7 @@ func (p *Page) drawReserved(c screen.Canvas, s *shape, part *plot) {
 
 // drawScale writes what the rows of the plot stand for.
 func (p *Page) drawScale(c screen.Canvas, s *shape, part *plot) {
-	steps := max(s.plot.H/5, 1)
+	steps := max(s.plot.H/4, 1)
 	for i := range steps + 1 {
 		row := i * (s.plot.H - 1) / steps
 		bytes := int64(float64(part.top) * float64(s.plot.H-row) / float64(s.plot.H))
@@ -273,7 +273,7 @@ func (p *Page) drawRight(c screen.Canvas) {
 	c.Rule(0, "Alive at the cursor: "+screen.Count(len(d.alive)), d.order(), d.onRight)
 	from, to := d.right.Visible()
 	for i := from; i < to && i-from < c.Height()-1; i++ {
-		p.drawItem(c, 1+i-from, &d.alive[i])
+		p.drawItem(c, 1+i-from, d.item(i))
 		if i == d.right.Cursor && d.onRight {
 			c.Select(1 + i - from)
 		}
@@ -315,13 +315,6 @@ func (p *Page) drawItem(c screen.Canvas, y int, it *item) {
 	c.Right(13+screen.BytesWidth, y, 10, since, screen.Dim)
 	x := 25 + screen.BytesWidth
 	c.Fit(x, y, c.Width()-x-2, p.scene.Index.StackName(it.Stack), screen.Plain)
-}
-
-func itemRole(it *item) screen.Role {
-	if it.held {
-		return screen.Held
-	}
-	return screen.Band(int(it.category))
 }
 
 var _ page.Page = (*Page)(nil)

@@ -1,0 +1,164 @@
+package tui
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+	"github.com/google/go-cmp/cmp"
+
+	"memtop/snapshots/trace"
+	"memtop/tui/tuitest"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden screens")
+
+func plain(s string) string { return ansi.Strip(s) }
+
+// clipboard returns the text of Bubble Tea's message for the clipboard, a type
+// of its own whose kind is string.
+func clipboard(msg tea.Msg) (string, bool) {
+	v := reflect.ValueOf(msg)
+	if v.Kind() == reflect.String && strings.Contains(v.Type().String(), "setClipboard") {
+		return v.String(), true
+	}
+	return "", false
+}
+
+// golden compares a screen with the stored one of that name.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", strings.SplitN(t.Name(), "/", 2)[0], name+".golden")
+	if *update {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(got+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("%v; run the tests with -update to write it", err)
+	}
+	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got+"\n", "\n")); diff != "" {
+		t.Errorf("screen differs from %s (-want +got):\n%s", path, diff)
+	}
+}
+
+type mode struct {
+	name string
+	Options
+}
+
+var modes = []mode{
+	{"colour", Options{Color: "always"}},
+	{"monochrome", Options{Color: "never"}},
+	{"ascii", Options{Color: "never", ASCII: true}},
+}
+
+var goldenSizes = [][2]int{{60, 16}, {80, 24}, {120, 40}, {200, 60}}
+
+// views are the pages, with the keys that lead to each.
+var views = map[string][]string{
+	"overview": {"1"}, "timeline": {"4"}, "segments": {"5"}, "stacks": {"6"}, "flame": {"6", "t"}, "events": {"7"},
+}
+
+func TestScreens(t *testing.T) {
+	small := tuitest.Small()
+	for _, mode := range modes {
+		for _, size := range goldenSizes {
+			for name, keys := range views {
+				golden := fmt.Sprintf("%s-%dx%d-%s", name, size[0], size[1], mode.name)
+				t.Run(golden, func(t *testing.T) { goldenView(t, golden, mode, size, small, keys) })
+			}
+		}
+	}
+}
+
+func goldenView(t *testing.T, name string, mode mode, size [2]int, tr *trace.Trace, keys []string) {
+	t.Helper()
+	d := start(t, size[0], size[1], mode.Options, fileOf("run.pickle", tr))
+	d.press(keys...)
+	golden(t, name, d.screen())
+}
+
+func TestOtherScreens(t *testing.T) {
+	small := fileOf("run.pickle", tuitest.Small())
+	tests := map[string]struct {
+		w, h  int
+		files []File
+		keys  []string
+	}{
+		"help":                     {80, 24, []File{small}, []string{"4", "?"}},
+		"help-wide":                {200, 60, []File{small}, []string{"4", "?"}},
+		"too-small":                {40, 10, []File{small}, nil},
+		"broken":                   {80, 24, []File{brokenFile("bad.pickle", "bad.pickle: damaged at byte 1234: opcode 0x7f is not one of a pickle")}, nil},
+		"several-files":            {80, 24, []File{small, small, small}, []string{"]"}},
+		"two-devices":              {80, 24, []File{fileOf("two.pickle", tuitest.TwoDevices())}, []string{"d", "d", "5"}},
+		"state-only-overview":      {80, 24, []File{fileOf("state.pickle", tuitest.StateOnly())}, nil},
+		"state-only-timeline":      {80, 24, []File{fileOf("state.pickle", tuitest.StateOnly())}, []string{"4"}},
+		"state-only-events":        {80, 24, []File{fileOf("state.pickle", tuitest.StateOnly())}, []string{"7"}},
+		"timeline-by-stack":        {120, 40, []File{small}, []string{"4", "c"}},
+		"timeline-by-allocation":   {120, 40, []File{small}, []string{"4", "c", "c"}},
+		"timeline-segments":        {120, 40, []File{small}, []string{"4", "m"}},
+		"timeline-time-zoomed":     {120, 40, []File{small}, []string{"4", "t", "+", "+"}},
+		"timeline-band-stacks":     {120, 40, []File{small}, []string{"4", "p", "down", "down", "down", "down", "down", "down", "enter"}},
+		"timeline-band-allocation": {120, 40, []File{small}, []string{"4", "p", "enter", "enter"}},
+		"segments-blocks":          {80, 24, []File{small}, []string{"5", "enter", "down"}},
+		"stacks-innermost":         {120, 40, []File{small}, []string{"6", "i", "E"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			d := start(t, test.w, test.h, Options{Color: "never", Device: -1}, test.files...)
+			d.press(test.keys...)
+			golden(t, name, d.screen())
+		})
+	}
+}
+
+func TestLoadingScreen(t *testing.T) {
+	hang := make(chan struct{})
+	load := func(ctx context.Context, progress trace.Progress) (trace.Source, error) {
+		progress(300<<20, 1<<30)
+		close(hang)
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	d := &driver{t: t, m: New([]File{{Name: "big.pickle", Load: load}}, Options{Color: "never"})}
+	began := time.Unix(1_752_000_000, 0)
+	d.m.now, d.m.tick = func() time.Time { return began }, func(*file) tea.Cmd { return nil }
+	cmd := d.m.Init()
+	finished := make(chan tea.Msg, 1) // closed by nobody: one message comes
+	go func() { finished <- runAll(cmd) }()
+	<-hang
+	d.m.now = func() time.Time { return began.Add(2 * time.Second) }
+	d.send(tea.WindowSizeMsg{Width: 80, Height: 24})
+	golden(t, "loading", d.screen())
+	d.press("esc")
+	d.wants("The load was cancelled.")
+	d.send(<-finished)
+	golden(t, "cancelled", d.screen())
+}
+
+// runAll runs a command, or the first of a batch that is not nil.
+func runAll(cmd tea.Cmd) tea.Msg {
+	msg := cmd()
+	if batch, ok := msg.(tea.BatchMsg); ok {
+		for _, c := range batch {
+			if c != nil {
+				return runAll(c)
+			}
+		}
+	}
+	return msg
+}

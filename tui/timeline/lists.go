@@ -1,0 +1,280 @@
+package timeline
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"memtop/snapshots/analysis"
+	"memtop/snapshots/trace"
+	"memtop/tui/find"
+	"memtop/tui/screen"
+)
+
+// item is an allocation that is alive at the cursor.
+type item struct {
+	trace.Allocation
+	category analysis.Category
+	held     bool // from before recording, of unknown use
+}
+
+type aliveQuestion struct {
+	index *analysis.Index
+	at    int
+}
+
+// aliveList is what is alive at an event, the largest first.
+type aliveList struct {
+	at    int
+	items []item
+}
+
+func aliveAt(_ context.Context, q aliveQuestion) *aliveList {
+	alive := q.index.AliveAt(q.at)
+	list := &aliveList{q.at, make([]item, len(alive))}
+	for i, a := range alive {
+		category, rule := q.index.Category(a)
+		unknown := a.FreeStack || a.Stack <= trace.EmptyStack
+		list.items[i] = item{a, category, a.Open < 0 && unknown && !rule.Exact}
+	}
+	return list
+}
+
+// step is how far the reader has gone down from a band.
+type step uint8
+
+const (
+	inAll   step = iota // the bands are listed
+	inBand              // the stacks of a band
+	inStack             // the allocations of a stack
+)
+
+// allBands stands for a band where all of them are meant.
+const allBands = -1
+
+// group is a row of the left list: a band, a stack or an allocation, or on the
+// first row all of them.
+type group struct {
+	name   string
+	letter rune
+	role   screen.Role
+	bytes  int64
+	count  int
+	all    bool
+	band   int
+	stack  trace.StackID
+	id     trace.AllocationID
+}
+
+// listQuestion is what the lists under the chart are made from.
+type listQuestion struct {
+	index    *analysis.Index
+	alive    *aliveList
+	chart    *analysis.Timeline
+	by       analysis.Banding
+	segments bool
+	step     step
+	band     int
+	bandName string
+	stack    trace.StackID
+	row      int
+	filter   string
+	byAge    bool
+	inverse  bool
+}
+
+// lists is what stands under the chart.
+type lists struct {
+	groups []group
+	alive  []int32 // items of the selected group, in order
+}
+
+// makeLists runs in a command: there may be a hundred thousand items.
+func makeLists(ctx context.Context, q listQuestion) *lists {
+	scope := q.scope()
+	if ctx.Err() != nil {
+		return nil
+	}
+	l := &lists{groups: q.groups(scope)}
+	row := min(q.row, len(l.groups)-1)
+	for _, i := range scope {
+		if q.inGroup(&l.groups[row], &q.alive.items[i]) {
+			l.alive = append(l.alive, i)
+		}
+	}
+	q.sort(l.alive)
+	return l
+}
+
+// scope returns the items of what was entered that pass the filter.
+func (q *listQuestion) scope() []int32 {
+	in := make([]int32, 0, len(q.alive.items))
+	for i := range q.alive.items {
+		it := &q.alive.items[i]
+		switch {
+		case q.step >= inBand && q.band != allBands && q.bandOf(it) != q.band,
+			q.step == inStack && it.Stack != q.stack,
+			q.filter != "" && !find.Text(itemText(q.index, it), q.filter):
+			continue
+		}
+		in = append(in, int32(i))
+	}
+	return in
+}
+
+// itemText is what search and filter look at in an allocation.
+func itemText(x *analysis.Index, it *item) string {
+	return x.StackName(it.Stack) + " " + screen.Address(it.Addr) + " " + it.category.String() + " " + screen.Bytes(it.Size)
+}
+
+// bandOf returns the band of the chart that an allocation is in.
+func (q *listQuestion) bandOf(it *item) int {
+	rest := len(q.chart.Bands) - 1
+	for i := range q.chart.Bands {
+		b := &q.chart.Bands[i]
+		switch {
+		case b.Rest:
+			rest = i
+		case q.by == analysis.ByAllocation:
+			if b.Allocation == it.ID {
+				return i
+			}
+		case b.Held || it.held:
+			if b.Held && it.held {
+				return i
+			}
+		case q.by == analysis.ByCategory && b.Category == it.category,
+			q.by == analysis.ByStack && b.Stack == max(it.Stack, trace.EmptyStack):
+			return i
+		}
+	}
+	return rest
+}
+
+// inGroup reports whether an item of the scope belongs to a row.
+func (q *listQuestion) inGroup(g *group, it *item) bool {
+	switch {
+	case g.all, q.segments && q.step == inAll:
+		return true
+	case q.step == inAll:
+		return q.bandOf(it) == g.band
+	case q.step == inBand:
+		return it.Stack == g.stack
+	default:
+		return it.ID == g.id
+	}
+}
+
+// sort orders what is alive; it comes sorted by size, the largest first.
+func (q *listQuestion) sort(alive []int32) {
+	if q.byAge {
+		slices.SortStableFunc(alive, func(a, b int32) int { return cmp.Compare(q.alive.items[a].Open, q.alive.items[b].Open) })
+	}
+	if q.inverse {
+		slices.Reverse(alive)
+	}
+}
+
+// groups makes the rows of the left list.
+func (q *listQuestion) groups(scope []int32) []group {
+	if q.segments && q.step == inAll {
+		return q.segmentGroups()
+	}
+	total := group{name: "everything alive", all: true, letter: ' ', count: len(scope), band: allBands}
+	for _, i := range scope {
+		total.bytes += q.alive.items[i].Size
+	}
+	var groups []group
+	switch q.step {
+	case inStack:
+		groups, total.name = q.allocationGroups(scope), "all of this stack"
+	case inBand:
+		groups, total.name = q.stackGroups(scope), "all of "+q.bandName
+	case inAll:
+		groups = q.bandGroups(scope)
+	}
+	return append([]group{total}, groups...)
+}
+
+// bandGroups adds up the bands, in the order in which they lie on the chart
+// from top to bottom.
+func (q *listQuestion) bandGroups(scope []int32) []group {
+	groups := make([]group, len(q.chart.Bands))
+	for i := range q.chart.Bands {
+		b := &q.chart.Bands[i]
+		groups[i] = group{name: b.Name, letter: bandLetter(b, i, q.by), role: bandRole(b, i, q.by), band: i, stack: b.Stack, id: b.Allocation}
+	}
+	for _, i := range scope {
+		it := &q.alive.items[i]
+		if b := q.bandOf(it); b >= 0 {
+			groups[b].bytes += it.Size
+			groups[b].count++
+		}
+	}
+	slices.Reverse(groups)
+	return groups
+}
+
+// segmentGroups takes the bands of a segment chart from the cursor's column.
+func (q *listQuestion) segmentGroups() []group {
+	total := group{name: "all segments", all: true, letter: ' ', band: allBands}
+	if len(q.chart.Columns) == 0 {
+		return []group{total}
+	}
+	column := &q.chart.Columns[columnOf(q.chart.Columns, q.alive.at)]
+	groups := make([]group, 1, len(q.chart.Bands)+1)
+	for i := min(len(q.chart.Bands), len(column.Bands)) - 1; i >= 0; i-- {
+		b := &q.chart.Bands[i]
+		groups = append(groups, group{
+			name: b.Name, bytes: column.Bands[i], band: i,
+			letter: bandLetter(b, i, analysis.ByAllocation), role: bandRole(b, i, analysis.ByAllocation),
+		})
+		total.bytes += column.Bands[i]
+	}
+	groups[0] = total
+	return groups
+}
+
+// stackGroups adds up the stacks of the scope, the largest first.
+func (q *listQuestion) stackGroups(scope []int32) []group {
+	at := make(map[trace.StackID]int)
+	var groups []group
+	for _, i := range scope {
+		it := &q.alive.items[i]
+		k, ok := at[it.Stack]
+		if !ok {
+			k = len(groups)
+			at[it.Stack] = k
+			groups = append(groups, group{
+				name: q.index.StackName(it.Stack), stack: it.Stack, letter: ' ', role: itemRole(it),
+			})
+		}
+		groups[k].bytes += it.Size
+		groups[k].count++
+	}
+	slices.SortStableFunc(groups, func(a, b group) int { return cmp.Compare(b.bytes, a.bytes) })
+	return groups
+}
+
+func (q *listQuestion) allocationGroups(scope []int32) []group {
+	groups := make([]group, len(scope))
+	for k, i := range scope {
+		it := &q.alive.items[i]
+		groups[k] = group{name: madeText(it), bytes: it.Size, letter: ' ', stack: it.Stack, id: it.ID, role: itemRole(it)}
+	}
+	return groups
+}
+
+func madeText(it *item) string {
+	if it.Open < 0 {
+		return screen.Address(it.Addr) + " from before recording"
+	}
+	return screen.Address(it.Addr) + " made by event " + screen.Count(it.Open)
+}
+
+func itemRole(it *item) screen.Role {
+	if it.held {
+		return screen.Held
+	}
+	return screen.Band(int(it.category))
+}
