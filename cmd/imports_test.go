@@ -52,6 +52,7 @@ var picture = map[string][]string{
 	},
 	// What only the end-to-end test and the benchmark use.
 	"cmd/memtop/benchopen": {"cmd/memtop/terminal"},
+	"cmd/memtop/picture":   {"cmd/memtop/terminal"},
 	"cmd/memtop/terminal":  {"github.com/creack/pty", "github.com/hinshun/vt10x"},
 }
 

@@ -1,0 +1,102 @@
+package terminal
+
+import (
+	"bufio"
+	"encoding/xml"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/hinshun/vt10x"
+)
+
+// The measures of a drawn cell, in pixels, and the colours of the default
+// foreground and background.
+const (
+	cellWidth, cellHeight = 8.4, 16.3
+	fontSize              = 14
+	margin                = 12.0
+	defaultForeground     = "#d4d4d4"
+	defaultBackground     = "#16181d"
+)
+
+// SVG draws the screen as a picture that any browser shows.
+func (t *Terminal) SVG(w io.Writer) error {
+	out := bufio.NewWriter(w)
+	columns, rows := t.screen.Size()
+	width, height := float64(columns)*cellWidth+2*margin, float64(rows)*cellHeight+2*margin
+	fmt.Fprintf(out, `<svg xmlns="http://www.w3.org/2000/svg" width="%.0f" height="%.0f" viewBox="0 0 %[1]g %[2]g">`+"\n", width, height)
+	fmt.Fprintf(out, `<rect width="100%%" height="100%%" rx="8" fill="%s"/>`+"\n", defaultBackground)
+	fmt.Fprintf(out, `<g font-family="ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace" font-size="%d" xml:space="preserve">`+"\n", fontSize)
+	for y := range rows {
+		for x := 0; x < columns; {
+			x += t.drawRun(out, x, y, columns)
+		}
+	}
+	fmt.Fprint(out, "</g>\n</svg>\n")
+	return out.Flush()
+}
+
+// drawRun draws the cells from x on that look alike and returns how many.
+func (t *Terminal) drawRun(out io.Writer, x, y, columns int) int {
+	first := t.screen.Cell(x, y)
+	var text strings.Builder
+	n := 0
+	for ; x+n < columns; n++ {
+		cell := t.screen.Cell(x+n, y)
+		if cell.FG != first.FG || cell.BG != first.BG || cell.Mode != first.Mode {
+			break
+		}
+		text.WriteRune(max(cell.Char, ' '))
+	}
+	left, top := margin+float64(x)*cellWidth, margin+float64(y)*cellHeight
+	length := float64(n) * cellWidth
+	if background := colour(first.BG, defaultBackground); background != defaultBackground {
+		fmt.Fprintf(out, `<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" fill="%s"/>`+"\n", left, top, length, cellHeight, background)
+	}
+	if strings.TrimSpace(text.String()) == "" {
+		return n
+	}
+	weight := ""
+	if first.Mode&boldMode != 0 {
+		weight = ` font-weight="bold"`
+	}
+	fmt.Fprintf(out, `<text x="%.1f" y="%.1f" textLength="%.1f" fill="%s"%s>`, left, top+fontSize-1, length, colour(first.FG, defaultForeground), weight)
+	_ = xml.EscapeText(out, []byte(text.String())) // a bufio.Writer keeps its error for Flush
+	fmt.Fprint(out, "</text>\n")
+	return n
+}
+
+// boldMode is the emulator's bit for bold, which it does not export.
+const boldMode = 1 << 2
+
+// colour returns a palette entry of xterm as CSS. What is beyond the palette is
+// a true colour.
+func colour(c vt10x.Color, otherwise string) string {
+	switch {
+	case c >= vt10x.DefaultFG:
+		return otherwise
+	case c < 16:
+		return ansiColours[c]
+	case c < 232:
+		c -= 16
+		return fmt.Sprintf("#%02x%02x%02x", cube(c/36), cube(c/6%6), cube(c%6))
+	case c < 256:
+		grey := 8 + 10*(c-232)
+		return fmt.Sprintf("#%02x%02x%02x", grey, grey, grey)
+	default:
+		return fmt.Sprintf("#%06x", uint32(c))
+	}
+}
+
+func cube(step vt10x.Color) vt10x.Color {
+	if step == 0 {
+		return 0
+	}
+	return 55 + 40*step
+}
+
+var ansiColours = [16]string{
+	"#1e2127", "#e06c75", "#98c379", "#d19a66", "#61afef", "#c678dd", "#56b6c2", "#abb2bf",
+	"#5c6370", "#e88388", "#b5d99c", "#e5c07b", "#8cc8f7", "#d898e8", "#7fd1dc", "#ffffff",
+}
