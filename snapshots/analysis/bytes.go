@@ -4,13 +4,13 @@ import "strconv"
 
 // Bytes writes a size for people: 1024-based, three digits.
 func Bytes(n int64) string {
-	if n < 0 {
-		return "-" + Bytes(-n)
-	}
-	if n < 1024 {
+	if n > -1024 && n < 1024 {
 		return strconv.FormatInt(n, 10) + " B"
 	}
-	value, unit := float64(n), 0
+	sign, value, unit := "", float64(n), 0
+	if n < 0 {
+		sign, value = "-", -value
+	}
 	for value >= 1023.95 && unit < 5 {
 		value /= 1024
 		unit++
@@ -22,5 +22,5 @@ func Bytes(n int64) string {
 	case value >= 9.995:
 		digits = 1
 	}
-	return strconv.FormatFloat(value, 'f', digits, 64) + " " + "KMGTP"[unit-1:unit] + "iB"
+	return sign + strconv.FormatFloat(value, 'f', digits, 64) + " " + "KMGTP"[unit-1:unit] + "iB"
 }

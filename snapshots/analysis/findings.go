@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"memtop/snapshots/trace"
@@ -68,7 +69,7 @@ func percent(part, whole int64) int64 {
 	if whole == 0 {
 		return 0
 	}
-	return (part*100 + whole/2) / whole
+	return int64(math.Round(float64(part) / float64(whole) * 100))
 }
 
 func (f *finder) ooms() {

@@ -23,11 +23,14 @@ type Index struct {
 	stacks    seenStacks
 	// segmentEvents lists the events that change reserved memory.
 	segmentEvents []int32
+	oomEvents     []int32
 	lazy          *lazy
 }
 
 // lazy holds what is computed when first asked for.
 type lazy struct {
+	sumOnce    sync.Once
+	summary    Summary
 	rules      sync.Once
 	categories *classifier
 	byCategory onceSeries

@@ -17,6 +17,8 @@ const (
 	PendingFrees
 	// Unexplained: the driver had enough, yet it refused.
 	Unexplained
+	// NotJudged: so many requests failed that only the first were looked into.
+	NotJudged
 )
 
 // String returns the cause in a few words.
@@ -24,6 +26,7 @@ func (v Verdict) String() string {
 	return [...]string{
 		"memory was really in use", "fragmentation", "free memory in another pool or stream",
 		"frees that waited for another stream", "not explained by the trace",
+		"not looked into",
 	}[v]
 }
 
@@ -42,35 +45,44 @@ type OOM struct {
 	Stack      trace.StackID
 }
 
+// judgedOOMs is how many out-of-memory events are looked into: a program that
+// keeps trying leaves thousands of the same.
+const judgedOOMs = 64
+
 // OOMs returns the out-of-memory events, each judged by the state right after
 // it: what follows it in a trace is already the unwinding.
 func (x *Index) OOMs() []OOM {
 	x.lazy.oomOnce.Do(func() {
-		if x.kinds[trace.OOM] == 0 {
-			return
-		}
-		for i := range x.events.Len() {
-			if x.events.At(i).Kind == trace.OOM {
-				x.lazy.ooms = append(x.lazy.ooms, x.judgeOOM(i))
+		for k, i := range x.oomEvents {
+			o := x.oomAt(int(i))
+			if k < judgedOOMs {
+				x.judge(&o)
 			}
+			x.lazy.ooms = append(x.lazy.ooms, o)
 		}
 	})
 	return x.lazy.ooms
 }
 
-func (x *Index) judgeOOM(i int) OOM {
+// oomAt reads an out-of-memory event.
+func (x *Index) oomAt(i int) OOM {
 	e := x.events.At(i)
-	m := x.inferMap(i)
-	holders := x.HoldersAt(i)
 	o := OOM{
 		Event: i, Requested: e.Size, DeviceFree: int64(e.Addr), Live: x.RequestedAt(i), Reserved: x.ReservedAt(i),
-		Free: m.Free, Stack: e.Stack, Holders: holders[:min(len(holders), 10)],
+		Stack: e.Stack, Verdict: NotJudged,
 	}
 	if e.Absent&trace.NoAddr != 0 {
 		o.DeviceFree = -1
 	}
-	o.Verdict, o.Reason = x.oomCause(&o, e, m)
 	return o
+}
+
+// judge finds out what the request died of.
+func (x *Index) judge(o *OOM) {
+	m := x.inferMap(o.Event)
+	holders := x.HoldersAt(o.Event)
+	o.Free, o.Holders = m.Free, holders[:min(len(holders), 10)]
+	o.Verdict, o.Reason = x.oomCause(o, x.events.At(o.Event), m)
 }
 
 // oomCause compares the request with each kind of memory that might have

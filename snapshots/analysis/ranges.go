@@ -18,6 +18,8 @@ type extent struct {
 	expandable bool
 }
 
+func (e extent) address() uint64 { return e.addr }
+
 func (e *extent) end() uint64 { return e.addr + uint64(e.size) }
 
 // ranges is the history of a device's segments. Events do not say a segment's
@@ -43,17 +45,17 @@ func (x *Index) ranges() *ranges {
 
 func (x *Index) replayRanges() *ranges {
 	r := &ranges{events: x.segmentEvents, made: make([]extent, len(x.segmentEvents))}
-	now := x.finalExtents()
+	now := runsOf(x.finalExtents())
 	for k := len(r.events) - 1; k >= 0; k-- {
-		now = r.undo(now, k, x.extentOf(int(r.events[k])), x.events.At(int(r.events[k])).Kind)
+		r.undo(now, k, x.extentOf(int(r.events[k])), x.events.At(int(r.events[k])).Kind)
 	}
-	since := 0
-	r.marks = append(r.marks, rangeMark{0, slices.Clone(now)})
+	last := rangeMark{0, now.flat()}
+	r.marks = append(r.marks, last)
 	for k := range r.events {
-		now = r.redo(now, k, x.extentOf(int(r.events[k])), x.events.At(int(r.events[k])).Kind)
-		if since++; since >= max(64, len(now)) {
-			since = 0
-			r.marks = append(r.marks, rangeMark{k + 1, slices.Clone(now)})
+		r.redo(now, k, x.extentOf(int(r.events[k])), x.events.At(int(r.events[k])).Kind)
+		if k+1-last.k >= max(64, len(last.extents)) {
+			last = rangeMark{k + 1, now.flat()}
+			r.marks = append(r.marks, last)
 		}
 	}
 	return r
@@ -82,80 +84,72 @@ func (r *ranges) at(x *Index, event int) []extent {
 	done, _ := slices.BinarySearch(r.events, int32(event)+1) // segment events up to and with event
 	m, _ := slices.BinarySearchFunc(r.marks, done+1, func(m rangeMark, k int) int { return cmp.Compare(m.k, k) })
 	mark := &r.marks[m-1]
-	now := slices.Clone(mark.extents)
-	scratch := ranges{made: r.made}
+	now := runsOf(mark.extents)
+	scratch := ranges{made: r.made} // counts its own faults: others may be reading r
 	for k := mark.k; k < done; k++ {
 		i := int(r.events[k])
-		now = scratch.redo(now, k, x.extentOf(i), x.events.At(i).Kind)
+		scratch.redo(now, k, x.extentOf(i), x.events.At(i).Kind)
 	}
-	return now
+	return now.flat()
 }
 
 // undo takes segment event k back and keeps in made what the range was.
-func (r *ranges) undo(now []extent, k int, e extent, kind trace.Kind) []extent {
+func (r *ranges) undo(now *runs[extent], k int, e extent, kind trace.Kind) {
+	r.made[k] = e
 	switch kind {
 	case trace.SegmentAlloc:
-		at, ok := find(now, e.addr)
+		p, ok := now.find(e.addr)
 		if !ok {
 			r.faults++
-			r.made[k] = e
-			return now
+			return
 		}
-		r.made[k] = now[at]
-		return slices.Delete(now, at, at+1)
+		r.made[k] = *now.at(p)
+		now.delete(p)
 	case trace.SegmentMap:
-		now, r.made[k] = r.cut(now, e)
-		return now
+		r.made[k] = r.cut(now, e)
 	default:
-		r.made[k] = e
-		return join(now, e)
+		join(now, e)
 	}
 }
 
 // redo applies segment event k.
-func (r *ranges) redo(now []extent, k int, e extent, kind trace.Kind) []extent {
+func (r *ranges) redo(now *runs[extent], k int, e extent, kind trace.Kind) {
 	switch kind {
 	case trace.SegmentAlloc, trace.SegmentMap:
 		known := r.made[k]
 		known.addr, known.size = e.addr, e.size
-		return join(now, known)
+		join(now, known)
 	case trace.SegmentFree:
-		at, ok := find(now, e.addr)
+		p, ok := now.find(e.addr)
 		if !ok {
 			r.faults++
-			return now
+			return
 		}
-		return slices.Delete(now, at, at+1)
+		now.delete(p)
 	default:
-		now, _ = r.cut(now, e)
-		return now
+		r.cut(now, e)
 	}
-}
-
-// find returns the place of the extent that starts at addr, or where it would be.
-func find(now []extent, addr uint64) (int, bool) {
-	return slices.BinarySearchFunc(now, addr, func(e extent, addr uint64) int { return cmp.Compare(e.addr, addr) })
 }
 
 // join adds an extent. An expandable one grows together with its neighbours of
 // the same stream and pool.
-func join(now []extent, e extent) []extent {
-	at, _ := find(now, e.addr)
-	now = slices.Insert(now, at, e)
-	if !e.expandable {
-		return now
-	}
-	if at+1 < len(now) && now[at].continues(&now[at+1]) {
-		next := now[at+1]
+func join(now *runs[extent], e extent) {
+	p, _ := now.find(e.addr)
+	next := now.at(p)
+	previous, _ := now.before(p)
+	switch {
+	case next != nil && e.continues(next):
 		next.addr, next.size = e.addr, e.size+next.size
-		now[at] = next
-		now = slices.Delete(now, at+1, at+2)
+		if previous != nil && previous.continues(next) {
+			previous.size += next.size
+			p, _ = now.find(e.addr)
+			now.delete(p)
+		}
+	case previous != nil && previous.continues(&e):
+		previous.size += e.size
+	default:
+		now.insert(p, e)
 	}
-	if at > 0 && now[at-1].continues(&now[at]) {
-		now[at-1].size += now[at].size
-		now = slices.Delete(now, at, at+1)
-	}
-	return now
 }
 
 // continues reports whether b is the rest of the same expandable segment.
@@ -166,25 +160,28 @@ func (e *extent) continues(b *extent) bool {
 
 // cut takes a range out of the extent that holds it, which may leave two.
 // It returns what that extent was.
-func (r *ranges) cut(now []extent, hole extent) ([]extent, extent) {
-	at, ok := find(now, hole.addr)
+func (r *ranges) cut(now *runs[extent], hole extent) extent {
+	p, ok := now.find(hole.addr)
+	around := now.at(p)
 	if !ok {
-		at--
+		around, p = now.before(p)
 	}
-	if at < 0 || now[at].end() < hole.end() {
+	if around == nil || around.end() < hole.end() || around.addr > hole.addr {
 		r.faults++
-		return now, hole
+		return hole
 	}
-	whole := now[at]
+	whole := *around
 	tail := whole
 	tail.addr, tail.size = hole.end(), int64(whole.end()-hole.end())
-	head := whole
-	head.size = int64(hole.addr - whole.addr)
-	var left []extent
-	for _, part := range []extent{head, tail} {
-		if part.size > 0 {
-			left = append(left, part)
-		}
+	around.size = int64(hole.addr - whole.addr)
+	switch {
+	case around.size > 0 && tail.size > 0:
+		at, _ := now.find(tail.addr)
+		now.insert(at, tail)
+	case around.size == 0 && tail.size > 0:
+		*around = tail
+	case around.size == 0:
+		now.delete(p)
 	}
-	return slices.Replace(now, at, at+1, left...), whole
+	return whole
 }

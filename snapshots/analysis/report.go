@@ -173,7 +173,8 @@ func (x *Index) report() DeviceReport {
 		OOM:            make([]OOMReport, 0), Pools: x.poolReports(),
 		CategoriesAtPeak: CategoriesReport{x.countCategories(s.PeakEvent), x.Guessed()},
 	}
-	for _, o := range x.OOMs() {
+	for _, i := range x.oomEvents {
+		o := x.oomAt(int(i))
 		d.OOM = append(d.OOM, OOMReport{o.Event, o.Requested, o.DeviceFree, o.Live, o.Reserved})
 	}
 	d.addPeak(x, x.holdingsAt(s.PeakEvent))

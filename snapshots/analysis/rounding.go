@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"math"
 	"math/bits"
 	"strconv"
 
@@ -65,8 +66,11 @@ func (r *rounder) setDivisions(value any) {
 
 // round returns the size of the block that serves a request of n bytes.
 func (r *rounder) round(n int64) int64 {
-	if n < minBlock {
+	switch {
+	case n < minBlock:
 		return minBlock
+	case n > math.MaxInt64/4:
+		return n // nonsense, which must not overflow
 	}
 	exponent := bits.Len64(uint64(n)) - 1
 	d := r.divisions[max(0, min(exponent-20, len(r.divisions)-1))]

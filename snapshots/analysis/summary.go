@@ -24,11 +24,16 @@ type Summary struct {
 	DistinctStacks int
 	Held           int   // allocations from before recording
 	HeldBytes      int64 // their requested bytes, the same as InitialRequested
-	ByCategory     [CategoryCount]int64
 }
 
-// Summary counts the device's final state and its history.
+// Summary counts the device's final state and its history. Its maps must not
+// be changed.
 func (x *Index) Summary() Summary {
+	x.lazy.sumOnce.Do(func() { x.lazy.summary = x.summarise() })
+	return x.lazy.summary
+}
+
+func (x *Index) summarise() Summary {
 	l := &x.levels
 	s := Summary{
 		InitialRequested: l.initial, FinalRequested: l.initial + l.nowRequested,
@@ -80,6 +85,8 @@ func (x *Index) countEvents(from int) {
 			switch {
 			case e.Kind == trace.Other:
 				x.others[e.Note]++
+			case e.Kind == trace.OOM:
+				x.oomEvents = append(x.oomEvents, int32(i+j))
 			case e.Kind.Segment():
 				x.segmentEvents = append(x.segmentEvents, int32(i+j))
 			}

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 	"unicode/utf8"
 
@@ -96,5 +97,6 @@ func bar(part, whole int64, width int) string {
 	if whole <= 0 || part <= 0 {
 		return ""
 	}
-	return strings.Repeat("#", int((part*int64(width)+whole-1)/whole))
+	n := int(math.Ceil(float64(part) / float64(whole) * float64(width)))
+	return strings.Repeat("#", min(n, width))
 }

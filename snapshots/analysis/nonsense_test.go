@@ -1,0 +1,105 @@
+package analysis
+
+import (
+	"io"
+	"math"
+	"math/rand/v2"
+	"sync"
+	"testing"
+
+	"memtop/snapshots/pytorch/pytorchtest"
+	"memtop/snapshots/trace"
+)
+
+// nonsense returns a trace that no allocator writes.
+func nonsense(r *rand.Rand) *trace.Trace {
+	addrs := []uint64{0, 1, 512, 4096, 1 << 21, 1<<21 + 4096, 1 << 40, math.MaxUint64, math.MaxUint64 - 511}
+	sizes := []int64{0, 1, 512, 4096, 1 << 20, 1 << 21, 20 << 20, math.MaxInt64, math.MinInt64, -512}
+	in := trace.NewInterner()
+	stacks := []trace.StackID{
+		0, trace.EmptyStack,
+		in.Stack([]trace.FrameID{in.Frame(trace.Frame{File: in.String("a.py"), Name: in.String("step"), Line: 1})}),
+		in.Stack([]trace.FrameID{in.Frame(trace.Frame{Name: in.String("Backward::apply")}), in.Frame(trace.Frame{})}),
+	}
+	note := in.Note(trace.Note{Action: in.String("odd"), Category: in.String("nothing known"), Pool: in.Pool(trace.Pool{3, 4})})
+	var log trace.EventLog
+	for range r.IntN(400) {
+		log.Append(trace.Event{
+			Kind: trace.Kind(r.IntN(trace.KindCount)), Addr: addrs[r.IntN(len(addrs))], Size: sizes[r.IntN(len(sizes))],
+			Stack: stacks[r.IntN(len(stacks))], Note: trace.NoteID(r.IntN(2)) * note, Time: r.Int64N(1000), Absent: trace.Absent(r.IntN(16)),
+		})
+	}
+	d := trace.Device{Events: log.Events()}
+	for range r.IntN(5) {
+		s := trace.Segment{Addr: addrs[r.IntN(len(addrs))], Size: sizes[r.IntN(len(sizes))], Expandable: r.IntN(2) == 0}
+		for range r.IntN(4) {
+			s.Blocks = append(s.Blocks, trace.Block{
+				Addr: addrs[r.IntN(len(addrs))], Size: sizes[r.IntN(len(sizes))], State: trace.BlockState(r.IntN(5)), Stack: stacks[r.IntN(len(stacks))],
+			})
+		}
+		d.Final.Segments = append(d.Final.Segments, s)
+	}
+	tables := in.View()
+	t := &trace.Trace{Tables: &tables, Devices: []trace.Device{d}}
+	for range r.IntN(6) {
+		t.Annotations = append(t.Annotations, trace.Annotation{
+			Name: in.String("ProfilerStep#1"), Stage: in.String([]string{"START", "END", "?"}[r.IntN(3)]), Time: r.Int64N(1000),
+		})
+	}
+	tables = in.View()
+	return t
+}
+
+// askEverything asks every question at every kind of moment.
+func askEverything(x *Index, r *rand.Rand) {
+	n := x.End() + 1
+	for _, at := range []int{-5, -1, 0, n / 2, n - 1, n + 5} {
+		x.RequestedAt(at)
+		x.ReservedAt(at)
+		x.AliveAt(at)
+		x.HoldersAt(at)
+		x.CategoriesAt(at)
+		x.SegmentsAt(at).LargestFit()
+		x.Stacks(at, StackOptions{HideRuntime: true, Match: func(string) bool { return r.IntN(2) == 0 }})
+		for _, columns := range []int{-1, 0, 1, 33} {
+			for _, by := range []Banding{ByCategory, ByStack, ByAllocation} {
+				x.Timeline(by, at, at+n/3, columns)
+				x.TimelineByTime(by, at, n, columns)
+			}
+			x.SegmentTimeline(at, n, columns)
+			x.SegmentTimelineByTime(0, at, columns)
+		}
+	}
+	x.Summary()
+	x.OOMs()
+	x.Marks()
+	x.Steps()
+	x.Growth()
+	x.Findings()
+	DiffMoments(x, 0, x, n)
+}
+
+func TestNonsenseIsSurvived(t *testing.T) {
+	for seed := range uint64(300) {
+		r := rand.New(rand.NewPCG(seed, 9))
+		tr := nonsense(r)
+		report := NewReport(tr)
+		if err := report.Text(io.Discard, 80); err != nil {
+			t.Fatal(err)
+		}
+		askEverything(report.indexes[0], r)
+		if err := NewDiff(tr, nonsense(r)).Text(io.Discard, 80); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestManyMayReadAnIndexAtOnce(t *testing.T) {
+	tr := pytorchtest.Random(pytorchtest.Options{Seed: 2, Operations: 300})
+	x := NewIndex(tr, &tr.Devices[0])
+	var group sync.WaitGroup
+	for seed := range uint64(4) {
+		group.Go(func() { askEverything(x, rand.New(rand.NewPCG(seed, 1))) })
+	}
+	group.Wait()
+}
