@@ -46,29 +46,6 @@ func (d *Device) Memory() *alloc.Allocator { return d.memory }
 // Backend returns the operations.
 func (d *Device) Backend() device.Backend { return d.backend }
 
-// Scratch is memory without a shape, for one operation. Its owner calls Release.
-type Scratch struct {
-	device.Buffer
-	storage *Storage
-}
-
-// Scratch allocates n bytes of workspace for one operation of a layer. With n
-// 0 it is no memory.
-func (d *Device) Scratch(n int64, layer, role string) Scratch {
-	if n == 0 {
-		return Scratch{}
-	}
-	s := d.allocate(n, alloc.Label{Category: alloc.Workspace, Layer: layer, Role: role})
-	return Scratch{Buffer: device.Buffer{Addr: s.block.Addr(), Bytes: n}, storage: s}
-}
-
-// Release frees the scratch memory.
-func (s Scratch) Release() {
-	if s.storage != nil {
-		s.storage.release()
-	}
-}
-
 // allocate returns a storage of n bytes with one handle. It fails with the
 // allocator's *alloc.OOMError.
 func (d *Device) allocate(n int64, label alloc.Label) *Storage {

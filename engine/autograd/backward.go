@@ -1,0 +1,152 @@
+package autograd
+
+import (
+	"fmt"
+
+	"memtop/engine/alloc"
+	"memtop/engine/tensor"
+)
+
+// back is a rule under way: what it reads and where its results go.
+type back struct {
+	*Tape
+	node *node
+	dy   *tensor.Tensor
+}
+
+// saved returns what the operation saved. It panics when that was written to
+// since, because the gradient would be wrong.
+func (b *back) saved(i int) *tensor.Tensor {
+	s := b.node.saved[i]
+	if now := s.data.Storage().Version(); now != s.version {
+		panic(fmt.Sprintf("autograd: %v of layer %q, which the gradient of %s needs, was changed in place "+
+			"after it was saved (version %d, now %d)", s.data, b.node.layer, b.node.op, s.version, now))
+	}
+	return s.data
+}
+
+// wants says whether a gradient flows into an operand.
+func (b *back) wants(i int) bool { return b.node.in[i] != nil }
+
+// grad returns memory for the gradient of an operand.
+func (b *back) grad(i int) *tensor.Tensor {
+	like := b.node.in[i].like
+	return b.temporary(like.Shape(), like.DType(), "grad of "+b.node.op)
+}
+
+// gradLike returns memory for a gradient, shaped as x is.
+func (b *back) gradLike(x *tensor.Tensor) *tensor.Tensor {
+	return b.temporary(x.Shape(), x.DType(), "grad of "+b.node.op)
+}
+
+// give adds the gradient of an operand to what others gave. It has the
+// operand's shape and type.
+func (b *back) give(i int, g *tensor.Tensor) {
+	if s := b.node.in[i]; s != nil {
+		s.add(b.Tape, g)
+	}
+}
+
+// each calls f with memory for the gradient of an operand, if one is wanted,
+// and passes the gradient on.
+func (b *back) each(i int, f func(dx *tensor.Tensor)) {
+	if b.wants(i) {
+		dx := b.grad(i)
+		f(dx)
+		b.give(i, dx)
+	}
+}
+
+// Backward adds d v / d x to the gradient of every variable x that v was
+// computed from. v is one number. What the graph of v had saved is released on
+// the way, and the graph cannot be used again.
+func (t *Tape) Backward(v *Value) {
+	if v.Size() != 1 {
+		panic(fmt.Sprintf("autograd: backward from %v, which is not one number; see BackwardFrom", v))
+	}
+	mark := len(t.temps)
+	defer t.sweep(mark)
+	seed := t.hold(tensor.Full(t.device, v.Shape(), v.DType(), 1,
+		tensor.Tag{Category: alloc.Gradient, Layer: t.layer, Role: "grad seed"}))
+	t.BackwardFrom(v, seed)
+}
+
+// BackwardFrom is Backward with dv, the gradient of what is wanted with respect
+// to v, of v's shape and type. dv stays the caller's.
+func (t *Tape) BackwardFrom(v *Value, dv *tensor.Tensor) {
+	switch {
+	case t.record == nil:
+		panic("autograd: backward while nothing is recorded")
+	case v.slot == nil:
+		panic(fmt.Sprintf("autograd: backward from %v, which depends on no variable", v))
+	case v.slot.done:
+		panic(fmt.Sprintf("autograd: backward from %v for the second time", v))
+	}
+	seed := tensor.Contiguous(dv, tensor.Tag{Category: alloc.Gradient, Layer: t.layer, Role: "grad seed"})
+	defer seed.Release()
+	v.slot.add(t, seed)
+	t.differentiate(t.record)
+}
+
+// differentiate runs the rules of r from the last to the first.
+func (t *Tape) differentiate(r *record) {
+	phase, layer := t.phase, t.layer
+	t.phase, t.record = Backward, nil
+	defer func() { t.phase, t.layer, t.record = phase, layer, r }()
+	for len(r.nodes) > 0 {
+		last := len(r.nodes) - 1
+		n := r.nodes[last]
+		t.step(n)
+		r.nodes[last], r.nodes = nil, r.nodes[:last]
+	}
+}
+
+// step runs one rule and releases what it needed.
+func (t *Tape) step(n *node) {
+	if n.marker != nil {
+		n.marker()
+		return
+	}
+	n.out.done = true
+	t.layer = n.layer
+	if n.out.grad != nil {
+		mark := len(t.temps)
+		n.rule(&back{Tape: t, node: n, dy: n.out.grad})
+		t.sweep(mark)
+	}
+	n.release()
+	for _, s := range n.in {
+		t.used(s)
+	}
+}
+
+// used counts a use of a leaf as done, and after the last one hands its
+// gradient over.
+func (t *Tape) used(s *slot) {
+	if s == nil || s.variable == nil {
+		return
+	}
+	s.uses--
+	if s.uses == 0 && s.grad != nil {
+		s.variable.accumulate(t, s.grad)
+		s.release()
+	}
+}
+
+// Mark has f called when the backward pass comes to this point: everything
+// recorded later has been differentiated, nothing recorded earlier has. Outside
+// of recording it does nothing.
+func (t *Tape) Mark(f func()) {
+	if t.record != nil {
+		t.record.nodes = append(t.record.nodes, &node{marker: f})
+	}
+}
+
+// GradOf returns the gradient that has reached v in the backward pass under way,
+// or nil. It is for functions given to Mark, and valid until they return.
+func (t *Tape) GradOf(v *Value) *tensor.Tensor {
+	if v.slot == nil {
+		return nil
+	}
+	return v.slot.grad
+}

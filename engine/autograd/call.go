@@ -1,0 +1,100 @@
+package autograd
+
+import (
+	"slices"
+
+	"memtop/engine/device"
+	"memtop/engine/tensor"
+)
+
+// call is one operation under way. Every operation goes through the same steps:
+//
+//	c := t.begin("name", x, y)   // autocast; c.in is what to compute with
+//	defer c.end()                // releases what was temporary
+//	out := c.out(shape, dtype)   // one or more results
+//	c.run(func() { … })          // the device's work
+//	return c.value(out, saved, rule)
+//
+// In a selective checkpoint, out may return what an earlier run of the same
+// operation kept, and run then does nothing.
+type call struct {
+	*Tape
+	op     string
+	in     []*Value
+	mark   int
+	replay bool
+}
+
+func (t *Tape) begin(op string, in ...*Value) *call {
+	c := &call{Tape: t, op: op, in: slices.Clone(in)}
+	t.autocast(op, c.in)
+	for _, v := range c.in {
+		v.data.Shape() // a nil operand is noticed here
+	}
+	c.mark = len(t.temps)
+	c.replay = t.keeper.replays(op, t.layer)
+	return c
+}
+
+func (c *call) end() {
+	c.sweep(c.mark)
+}
+
+// contiguous replaces an operand by one whose elements lie one after the other.
+func (c *call) contiguous(operands ...int) {
+	for _, i := range operands {
+		c.in[i] = c.Contiguous(c.in[i])
+	}
+}
+
+// out returns memory for a result.
+func (c *call) out(shape tensor.Shape, dtype device.DType) *tensor.Tensor {
+	return c.result(shape, dtype, c.op+" output")
+}
+
+// result returns memory for a result or for what only the rule needs.
+func (c *call) result(shape tensor.Shape, dtype device.DType, role string) *tensor.Tensor {
+	if c.replay {
+		return c.hold(c.keeper.next())
+	}
+	x := c.temporary(shape, dtype, role)
+	c.keep(c.op, x)
+	return x
+}
+
+// run does the device's work, unless its results were kept.
+func (c *call) run(work func()) {
+	if !c.replay {
+		work()
+	}
+}
+
+// wants says whether a gradient flows into an operand.
+func (c *call) wants(i int) bool {
+	return c.record != nil && c.record.slotOf(c.in[i]) != nil
+}
+
+// value returns the result as a value, and records the rule if a gradient flows
+// into any operand. The rule reads what is in list through [back.saved].
+func (c *call) value(x *tensor.Tensor, list []*tensor.Tensor, rule func(b *back)) *Value {
+	v := c.own(x)
+	c.differentiate(v, list, rule)
+	return v
+}
+
+func (c *call) differentiate(v *Value, list []*tensor.Tensor, rule func(b *back)) {
+	if c.record == nil {
+		return
+	}
+	in := make([]*slot, len(c.in))
+	wanted := false
+	for i, operand := range c.in {
+		in[i] = c.record.slotOf(operand)
+		wanted = wanted || in[i] != nil
+	}
+	if !wanted {
+		return
+	}
+	v.slot = &slot{like: v.data}
+	c.record.add(&node{op: c.op, layer: c.layer, in: in, out: v.slot, saved: c.save(list), rule: rule})
+}

@@ -1,0 +1,133 @@
+package autograd
+
+import (
+	"memtop/engine/alloc"
+	"memtop/engine/device"
+	"memtop/engine/tensor"
+)
+
+// Caster decides in which type operations compute: automatic mixed precision.
+type Caster interface {
+	// Cast returns the type that the floating-point operands of op are
+	// converted to, given the types they have, or false to leave them alone.
+	Cast(op string, operands []device.DType) (device.DType, bool)
+}
+
+// castRole is the role of weights in another type. They are workspace even when
+// they are saved: keeping them is the cache's choice, not the graph's.
+const castRole = "autocast weight"
+
+type castKey struct {
+	variable *Variable
+	dtype    device.DType
+}
+
+// cast is a variable's tensor in another type, good while the variable's own is
+// not written to.
+type cast struct {
+	data    *tensor.Tensor
+	source  *tensor.Storage
+	version int
+}
+
+// SetCaster changes who decides about types, nil being nobody, and returns the
+// one before. Checkpoints recompute with the caster of their forward run.
+func (t *Tape) SetCaster(c Caster) (before Caster) {
+	before, t.caster = t.caster, c
+	return before
+}
+
+// Caster returns who decides about types, or nil.
+func (t *Tape) Caster() Caster { return t.caster }
+
+// DropCasts releases the converted weights that were kept for further use. They
+// are dropped at the end of a run in any case; dropping them between the forward
+// and the backward pass leaves only those that are saved.
+func (t *Tape) DropCasts() {
+	for key, c := range t.casts {
+		c.data.Release()
+		delete(t.casts, key)
+	}
+}
+
+// autocast replaces the floating-point operands of an operation as the caster
+// wants it.
+func (t *Tape) autocast(op string, in []*Value) {
+	if t.caster == nil || op == opCast {
+		return
+	}
+	var types []device.DType
+	for _, v := range in {
+		if v.DType().IsFloat() {
+			types = append(types, v.DType())
+		}
+	}
+	dtype, ok := t.caster.Cast(op, types)
+	if !ok {
+		return
+	}
+	for i, v := range in {
+		if v.DType().IsFloat() && v.DType() != dtype {
+			in[i] = t.Cast(v, dtype)
+		}
+	}
+}
+
+const opCast = "cast"
+
+// Cast returns v in another floating-point type. The converted tensors of
+// variables are kept and used again within the run, until the variable changes.
+func (t *Tape) Cast(v *Value, dtype device.DType) *Value {
+	if v.DType() == dtype {
+		return v
+	}
+	if v.variable != nil {
+		return t.castVariable(v, dtype)
+	}
+	c := t.begin(opCast, v)
+	defer c.end()
+	c.contiguous(0)
+	v = c.in[0]
+	y := c.out(v.Shape(), dtype)
+	c.run(func() { t.backend().Cast(y.Array(), v.data.Array()) })
+	return c.value(y, nil, castBack)
+}
+
+func castBack(b *back) {
+	b.each(0, func(dx *tensor.Tensor) { b.backend().Cast(dx.Array(), b.dy.Array()) })
+}
+
+// castVariable converts a variable's tensor once, and records the conversion
+// once in every record, so that the gradients of all uses add up before they
+// are converted back.
+func (t *Tape) castVariable(v *Value, dtype device.DType) *Value {
+	key := castKey{v.variable, dtype}
+	out := t.own(t.castOf(key))
+	if t.record == nil || v.variable.frozen {
+		return out
+	}
+	s := t.record.casts[key]
+	if s == nil {
+		s = &slot{like: out.data}
+		t.record.casts[key] = s
+		t.record.add(&node{op: opCast, layer: t.layer, in: []*slot{t.record.slotOf(v)}, out: s, rule: castBack})
+	}
+	out.slot = s
+	return out
+}
+
+func (t *Tape) castOf(key castKey) *tensor.Tensor {
+	source := key.variable.Data().Storage()
+	if c := t.casts[key]; c != nil {
+		if c.source == source && c.version == source.Version() {
+			return c.data
+		}
+		c.data.Release()
+		delete(t.casts, key)
+	}
+	data := tensor.New(t.device, key.variable.Data().Shape(), key.dtype,
+		tensor.Tag{Category: alloc.Workspace, Layer: source.Label().Layer, Role: castRole})
+	t.casts[key] = &cast{data: data, source: source, version: source.Version()}
+	t.backend().Cast(data.Array(), key.variable.Data().Array())
+	return data
+}

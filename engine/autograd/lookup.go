@@ -1,0 +1,73 @@
+package autograd
+
+import (
+	"fmt"
+	"slices"
+
+	"memtop/engine/device"
+	"memtop/engine/tensor"
+)
+
+// Embedding returns the rows of table, [Rows, Cols], that ids names: the shape
+// of ids, Int32 or Int64, with Cols appended. An id outside of the table is a
+// failure of the device, which its next download reports.
+func (t *Tape) Embedding(table, ids *Value) *Value {
+	if len(table.Shape()) != 2 || ids.DType().IsFloat() {
+		panic(fmt.Sprintf("autograd: embedding of %v by %v", table, ids))
+	}
+	c := t.begin("embedding", table, ids)
+	defer c.end()
+	c.contiguous(0, 1)
+	table, ids = c.in[0], c.in[1]
+	rows, cols := table.Shape()[0], table.Shape()[1]
+	y := c.out(slices.Concat(ids.Shape(), tensor.Shape{cols}), table.DType())
+	c.run(func() { t.backend().Gather(y.Array(), table.data.Array(), ids.data.Array(), rows, cols) })
+	return c.value(y, []*tensor.Tensor{ids.data}, func(b *back) {
+		b.each(0, func(d *tensor.Tensor) {
+			d.Fill(0)
+			b.backend().ScatterAdd(d.Array(), b.dy.Array(), b.saved(0).Array(), rows, cols)
+		})
+	})
+}
+
+// IgnoreIndex is the target that counts for nothing, as in PyTorch.
+const IgnoreIndex = -100
+
+// CrossEntropy returns the mean of −ln softmax(logits)[target] over the rows
+// whose target is not IgnoreIndex: logits are [..., Classes], targets, Int32 or
+// Int64, have the leading dimensions. It is float32 (float64 when the logits
+// are) and saves the logits and one number per row.
+func (t *Tape) CrossEntropy(logits, targets *Value) *Value {
+	atLeast("cross_entropy", logits, 1)
+	lead := logits.Shape()[:len(logits.Shape())-1]
+	if !targets.Shape().Equal(lead) || targets.DType().IsFloat() {
+		panic(fmt.Sprintf("autograd: cross_entropy of %v with targets %v", logits, targets))
+	}
+	c := t.begin("cross_entropy", logits, targets)
+	defer c.end()
+	c.contiguous(0, 1)
+	logits, targets = c.in[0], c.in[1]
+	wide := statistics(logits.DType())
+	loss := c.out(nil, wide)
+	lse := c.result(tensor.Shape{lead.Size()}, wide, "log sum exp")
+	count := c.result(nil, wide, "targets counted")
+	shape := device.CrossEntropy{Rows: lead.Size(), Classes: logits.Shape().Last(), IgnoreIndex: IgnoreIndex}
+	list := []*tensor.Tensor{logits.data, targets.data, lse, count}
+	c.run(func() {
+		e := lossOn(shape, list)
+		e.Loss = loss.Array()
+		t.backend().CrossEntropy(e)
+	})
+	return c.value(loss, list, func(b *back) {
+		b.each(0, func(dx *tensor.Tensor) {
+			e := lossOn(shape, []*tensor.Tensor{b.saved(0), b.saved(1), b.saved(2), b.saved(3)})
+			b.backend().CrossEntropyBackward(dx.Array(), e, b.dy.Array())
+		})
+	})
+}
+
+func lossOn(e device.CrossEntropy, list []*tensor.Tensor) device.CrossEntropy {
+	e.Logits, e.Targets = list[0].Array(), list[1].Array()
+	e.LSE, e.Count = list[2].Array(), list[3].Array()
+	return e
+}

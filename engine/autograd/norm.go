@@ -1,0 +1,103 @@
+package autograd
+
+import (
+	"fmt"
+
+	"memtop/engine/device"
+	"memtop/engine/tensor"
+)
+
+// LayerNorm normalises the last dimension to mean 0 and variance 1, then
+// multiplies by w and adds b, both of that dimension's extent; b may be nil. The
+// formula is [device.Normalizations]'s. It saves x and two numbers per row.
+func (t *Tape) LayerNorm(x, w, b *Value, eps float64) *Value {
+	return t.norm("layer_norm", x, w, b, eps)
+}
+
+// RMSNorm divides the last dimension by its root mean square and multiplies by
+// w. It saves x and one number per row.
+func (t *Tape) RMSNorm(x, w *Value, eps float64) *Value {
+	return t.norm("rms_norm", x, w, nil, eps)
+}
+
+func (t *Tape) norm(op string, x, w, bias *Value, eps float64) *Value {
+	in := []*Value{x, w}
+	if bias != nil {
+		in = append(in, bias)
+	}
+	c := t.begin(op, in...)
+	defer c.end()
+	c.contiguous(0)
+	x, w = c.in[0], c.in[1]
+	n := normOf(op, c.in, eps)
+	list := []*tensor.Tensor{x.data, w.data}
+	y := c.out(x.Shape(), x.DType())
+	rstd := c.result(tensor.Shape{n.Rows}, statistics(x.DType()), "rstd")
+	list = append(list, rstd)
+	var mean *tensor.Tensor
+	if op == "layer_norm" {
+		mean = c.result(tensor.Shape{n.Rows}, statistics(x.DType()), "mean")
+		list = append(list, mean)
+	}
+	c.run(func() {
+		n := n
+		n.X, n.Y, n.Weight, n.RStd = x.data.Array(), y.Array(), w.data.Array(), rstd.Array()
+		if bias != nil {
+			n.Bias = c.in[2].data.Array()
+		}
+		if mean == nil {
+			t.backend().RMSNorm(n)
+			return
+		}
+		n.Mean = mean.Array()
+		t.backend().LayerNorm(n)
+	})
+	return c.value(y, list, func(b *back) { b.norm(n) })
+}
+
+func normOf(op string, in []*Value, eps float64) device.Norm {
+	x := in[0].Shape()
+	for _, v := range in[1:] {
+		if len(x) == 0 || !v.Shape().Equal(x[len(x)-1:]) {
+			panic(fmt.Sprintf("autograd: %s of shapes %v and %v", op, x, v.Shape()))
+		}
+	}
+	return device.Norm{Rows: rowsOf(x), Cols: x.Last(), Eps: eps}
+}
+
+// statistics is the type of numbers that are kept per row.
+func statistics(d device.DType) device.DType {
+	if d == device.Float64 {
+		return d
+	}
+	return device.Float32
+}
+
+func (b *back) norm(n device.Norm) {
+	n.X, n.Weight, n.RStd = b.saved(0).Array(), b.saved(1).Array(), b.saved(2).Array()
+	r := device.NormBackward{N: n, DY: b.dy.Array()}
+	outputs := []*device.Array{&r.DX, &r.DWeight, &r.DBias}
+	grads := make([]*tensor.Tensor, len(b.node.in))
+	for i := range b.node.in {
+		if b.wants(i) {
+			grads[i] = b.grad(i)
+			*outputs[i] = grads[i].Array()
+		}
+	}
+	if len(b.node.saved) == 4 {
+		r.N.Mean = b.saved(3).Array()
+		b.backend().LayerNormBackward(r)
+	} else {
+		b.backend().RMSNormBackward(r)
+	}
+	b.giveAll(grads)
+}
+
+// giveAll passes on the gradients of all operands that have one.
+func (b *back) giveAll(grads []*tensor.Tensor) {
+	for i, g := range grads {
+		if g != nil {
+			b.give(i, g)
+		}
+	}
+}

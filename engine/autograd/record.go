@@ -1,0 +1,147 @@
+package autograd
+
+import (
+	"fmt"
+
+	"memtop/engine/alloc"
+	"memtop/engine/tensor"
+)
+
+// record is what one backward pass goes through: operations in the order in
+// which they ran.
+type record struct {
+	nodes  []*node
+	leaves map[*Variable]*slot
+	casts  map[castKey]*slot
+}
+
+// node is one recorded operation.
+type node struct {
+	op     string
+	layer  string
+	in     []*slot // nil where no gradient is wanted
+	out    *slot
+	saved  []saved
+	rule   func(b *back)
+	marker func() // instead of all the above
+}
+
+// saved is a tensor that a rule will read, as it was when it was saved.
+type saved struct {
+	data    *tensor.Tensor
+	version int
+}
+
+// slot is where the gradient of one value adds up.
+type slot struct {
+	like     *tensor.Tensor // shape and type, never read: it may have been released
+	grad     *tensor.Tensor
+	variable *Variable // for leaves
+	uses     int       // of a leaf, by operations whose rules have not run
+	done     bool      // the operation that made the value was differentiated
+}
+
+func newRecord() *record {
+	return &record{leaves: make(map[*Variable]*slot), casts: make(map[castKey]*slot)}
+}
+
+// slotOf returns where the gradient of v goes, nil when nobody wants it.
+func (r *record) slotOf(v *Value) *slot {
+	if v.variable == nil {
+		return v.slot
+	}
+	if v.variable.frozen {
+		return nil
+	}
+	s := r.leaves[v.variable]
+	if s == nil {
+		s = &slot{like: v.data, variable: v.variable}
+		r.leaves[v.variable] = s
+	}
+	return s
+}
+
+// add records an operation.
+func (r *record) add(n *node) {
+	for _, s := range n.in {
+		if s != nil && s.variable != nil {
+			s.uses++
+		}
+	}
+	r.nodes = append(r.nodes, n)
+}
+
+// release gives up everything that was not consumed.
+func (r *record) release() {
+	for _, n := range r.nodes {
+		n.release()
+	}
+	for _, s := range r.leaves {
+		s.release()
+	}
+	for _, s := range r.casts {
+		s.release()
+	}
+	r.nodes = nil
+}
+
+func (n *node) release() {
+	for i := range n.saved {
+		n.saved[i].data.Release()
+	}
+	n.saved = nil
+	n.out.release()
+}
+
+func (s *slot) release() {
+	if s == nil {
+		return
+	}
+	s.grad.Release()
+	s.grad = nil
+}
+
+// add takes part of a gradient in. The first part is kept as it is; a further
+// one is added in place when nobody else has a handle on the sum.
+func (s *slot) add(t *Tape, g *tensor.Tensor) {
+	if !g.Shape().Equal(s.like.Shape()) || g.DType() != s.like.DType() {
+		panic(fmt.Sprintf("autograd: gradient %v for %v", g, s.like))
+	}
+	if s.grad == nil {
+		s.grad = g.Retain()
+		return
+	}
+	sum := s.grad
+	if sum.Storage().Handles() > 1 {
+		sum = tensor.New(t.device, s.like.Shape(), s.like.DType(),
+			tensor.Tag{Category: alloc.Gradient, Layer: t.layer, Role: "grad sum"})
+	}
+	t.backend().AddScaled(sum.Array(), s.grad.Array(), g.Array(), 1)
+	if sum != s.grad {
+		s.grad.Release()
+		s.grad = sum
+	}
+}
+
+// save takes handles on what a rule will read, and says in the tags of what was
+// temporary that it is an activation from now on.
+func (t *Tape) save(list []*tensor.Tensor) []saved {
+	out := make([]saved, len(list))
+	for i, x := range list {
+		out[i] = saved{data: x.Retain(), version: x.Storage().Version()}
+		t.retag(x)
+	}
+	return out
+}
+
+func (t *Tape) retag(x *tensor.Tensor) {
+	storage := x.Storage()
+	label := storage.Label()
+	if label.Category != alloc.Workspace || label.Role == castRole {
+		return
+	}
+	storage.Retag(alloc.Activation, t.layer, label.Role)
+	if t.onSave != nil && t.phase == Forward {
+		t.onSave(t.layer, storage.Bytes())
+	}
+}

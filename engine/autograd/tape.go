@@ -1,0 +1,143 @@
+package autograd
+
+import (
+	"memtop/engine/alloc"
+	"memtop/engine/device"
+	"memtop/engine/tensor"
+)
+
+// Phase is the part of a step that runs.
+type Phase uint8
+
+// The phases.
+const (
+	Forward Phase = iota
+	Backward
+	Recompute // a checkpoint's forward, again, within a backward pass
+)
+
+// String returns "forward", "backward" or "recompute".
+func (p Phase) String() string {
+	return [...]string{"forward", "backward", "recompute"}[p]
+}
+
+// Tape runs operations on one device and records them for [Tape.Backward].
+type Tape struct {
+	device *tensor.Device
+	random device.Seed
+	frames []*frame
+	temps  []*tensor.Tensor // handles of operations under way
+	record *record          // nil while nothing is recorded
+	caster Caster
+	casts  map[castKey]*cast
+	keeper *keeper // of the selective checkpoint that runs
+	layer  string
+	phase  Phase
+	onSave func(layer string, bytes int64)
+}
+
+// NewTape returns a tape whose random numbers come from the given seed.
+func NewTape(d *tensor.Device, seed uint64) *Tape {
+	return &Tape{device: d, random: device.Seed{Seed: seed}, casts: make(map[castKey]*cast)}
+}
+
+// Device returns where the tape computes.
+func (t *Tape) Device() *tensor.Device { return t.device }
+
+func (t *Tape) backend() device.Backend { return t.device.Backend() }
+
+// Phase returns the part of the step that runs.
+func (t *Tape) Phase() Phase { return t.phase }
+
+// Random returns the place in the sequence of random numbers that the next
+// random operation starts from. With SetRandom, a run can be continued.
+func (t *Tape) Random() device.Seed { return t.random }
+
+// SetRandom moves to a place in the sequence of random numbers.
+func (t *Tape) SetRandom(s device.Seed) { t.random = s }
+
+// Layer returns the module path that allocations are tagged with now.
+func (t *Tape) Layer() string { return t.layer }
+
+// SetLayer changes the module path that allocations are tagged with, and
+// returns the one before.
+func (t *Tape) SetLayer(layer string) (before string) {
+	before, t.layer = t.layer, layer
+	return before
+}
+
+// OnSave has f called in the forward phase each time the tape becomes the
+// keeper of memory that would otherwise have been temporary, with the layer
+// that saved it and its requested bytes. A nil f ends that.
+func (t *Tape) OnSave(f func(layer string, bytes int64)) { t.onSave = f }
+
+// Recording says whether operations are recorded for a backward pass.
+func (t *Tape) Recording() bool { return t.record != nil }
+
+// NoGrad runs f without recording.
+func (t *Tape) NoGrad(f func()) {
+	before := t.record
+	t.record = nil
+	defer func() { t.record = before }()
+	f()
+}
+
+// Run opens the outermost frame, runs f with recording on, and then releases
+// everything that f made: values, saved tensors, gradients on their way, casts.
+// It does so when f panics, too, and the panic goes on.
+func (t *Tape) Run(f func()) {
+	if len(t.frames) > 0 {
+		panic("autograd: Run within Run")
+	}
+	t.frames = append(t.frames, &frame{})
+	t.record = newRecord()
+	defer t.reset()
+	f()
+}
+
+// reset releases all that is left of a run.
+func (t *Tape) reset() {
+	t.sweep(0)
+	for len(t.frames) > 0 {
+		t.closeFrame(nil)
+	}
+	if t.record != nil {
+		t.record.release()
+	}
+	t.record, t.keeper, t.phase, t.layer = nil, nil, Forward, ""
+	t.DropCasts()
+}
+
+// temporary allocates memory that lives until the operation under way ends,
+// unless someone takes a handle.
+func (t *Tape) temporary(shape tensor.Shape, dtype device.DType, role string) *tensor.Tensor {
+	category := alloc.Workspace
+	if t.phase == Backward {
+		category = alloc.Gradient
+	}
+	return t.hold(tensor.New(t.device, shape, dtype, tensor.Tag{Category: category, Layer: t.layer, Role: role}))
+}
+
+// scratch allocates memory without a shape until the operation under way ends.
+func (t *Tape) scratch(bytes int64) device.Buffer {
+	if bytes == 0 {
+		return device.Buffer{}
+	}
+	tag := tensor.Tag{Category: alloc.Workspace, Layer: t.layer, Role: "workspace"}
+	return t.hold(tensor.New(t.device, tensor.Shape{int(bytes)}, device.UInt8, tag)).Array().Buffer()
+}
+
+// hold releases a handle when the operation under way ends.
+func (t *Tape) hold(x *tensor.Tensor) *tensor.Tensor {
+	t.temps = append(t.temps, x)
+	return x
+}
+
+// sweep releases the handles held since there were mark of them.
+func (t *Tape) sweep(mark int) {
+	for i := len(t.temps) - 1; i >= mark; i-- {
+		t.temps[i].Release()
+		t.temps[i] = nil
+	}
+	t.temps = t.temps[:mark]
+}

@@ -1,0 +1,68 @@
+package autograd
+
+import (
+	"fmt"
+
+	"memtop/engine/device"
+	"memtop/engine/tensor"
+)
+
+// Value is a tensor in a computation: what operations take and return. It is
+// owned by a frame of its tape, or by a [Variable]; see the package
+// documentation for how long it lives.
+type Value struct {
+	data     *tensor.Tensor
+	slot     *slot     // where its gradient goes; nil when nobody wants it
+	variable *Variable // the leaf that this is the value of
+	base     *Value    // what this is a view of
+	views    int       // views that were made of this, or of what it is a view of
+}
+
+// Data returns the tensor. It is not a new handle: it is released with the
+// value.
+func (v *Value) Data() *tensor.Tensor { return v.data }
+
+// Shape returns the extents, which must not be changed.
+func (v *Value) Shape() tensor.Shape { return v.data.Shape() }
+
+// DType returns the type of the elements.
+func (v *Value) DType() device.DType { return v.data.DType() }
+
+// Size returns the number of elements.
+func (v *Value) Size() int { return v.data.Size() }
+
+// Variable returns the leaf whose value this is, or nil.
+func (v *Value) Variable() *Variable { return v.variable }
+
+// NeedsGrad says whether a gradient flows into the value: it is a variable that
+// is not frozen, or was computed from one while the tape recorded.
+func (v *Value) NeedsGrad() bool {
+	if v.variable != nil {
+		return !v.variable.frozen
+	}
+	return v.slot != nil
+}
+
+// String shows type and shape, such as "float32 [2, 3]".
+func (v *Value) String() string { return v.data.String() }
+
+// root is the value whose memory a view looks at.
+func (v *Value) root() *Value {
+	if v.base != nil {
+		return v.base
+	}
+	return v
+}
+
+func sameShape(op string, a, b *Value) {
+	if !a.Shape().Equal(b.Shape()) {
+		panic(fmt.Sprintf("autograd: %s of shapes %v and %v", op, a.Shape(), b.Shape()))
+	}
+}
+
+// atLeast panics unless v has n dimensions or more.
+func atLeast(op string, v *Value, n int) {
+	if len(v.Shape()) < n {
+		panic(fmt.Sprintf("autograd: %s of shape %v, which has fewer than %d dimensions", op, v.Shape(), n))
+	}
+}

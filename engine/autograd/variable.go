@@ -1,0 +1,100 @@
+package autograd
+
+import (
+	"fmt"
+
+	"memtop/engine/alloc"
+	"memtop/engine/tensor"
+)
+
+// Variable is a leaf of computations: a tensor that outlives steps, such as a
+// parameter, with its gradient. Whoever made it closes it.
+type Variable struct {
+	name   string
+	value  Value
+	grad   *tensor.Tensor
+	frozen bool
+	hooks  []func(*Variable)
+}
+
+// NewVariable makes a leaf of a contiguous tensor, whose handle it takes over.
+// The name is a path such as "h.0.mlp.fc.weight".
+func NewVariable(name string, data *tensor.Tensor) *Variable {
+	if !data.Contiguous() {
+		panic(fmt.Sprintf("autograd: variable %s of %v is not contiguous", name, data))
+	}
+	v := &Variable{name: name, value: Value{data: data}}
+	v.value.variable = v
+	return v
+}
+
+// Name returns the name the variable was made with.
+func (v *Variable) Name() string { return v.name }
+
+// Value returns the variable for use in operations. It is valid until Close.
+func (v *Variable) Value() *Value { return &v.value }
+
+// Data returns the tensor, which the variable owns.
+func (v *Variable) Data() *tensor.Tensor { return v.value.data }
+
+// Grad returns the gradient that was accumulated since ZeroGrad, or nil. The
+// variable owns it. It has the variable's shape and type.
+func (v *Variable) Grad() *tensor.Tensor { return v.grad }
+
+// ZeroGrad releases the gradient.
+func (v *Variable) ZeroGrad() {
+	v.grad.Release()
+	v.grad = nil
+}
+
+// SetFrozen says whether backward passes leave the variable alone. It holds for
+// operations recorded from now on.
+func (v *Variable) SetFrozen(frozen bool) { v.frozen = frozen }
+
+// Frozen says whether the variable gets no gradient.
+func (v *Variable) Frozen() bool { return v.frozen }
+
+// OnGrad has f called each time after a backward pass has added to the
+// gradient: once per pass, when the last use of the variable was accounted for.
+// f may read, change or release the gradient. Hooks run in the order in which
+// they were added, and cannot be taken back.
+func (v *Variable) OnGrad(f func(*Variable)) {
+	v.hooks = append(v.hooks, f)
+}
+
+// SetData replaces the tensor by another one, whose handle it takes over, and
+// releases the old one and the gradient. It is how a whole model changes its
+// element type.
+func (v *Variable) SetData(data *tensor.Tensor) {
+	if !data.Contiguous() || !data.Shape().Equal(v.value.data.Shape()) {
+		panic(fmt.Sprintf("autograd: variable %s of %v cannot become %v", v.name, v.value.data, data))
+	}
+	v.ZeroGrad()
+	v.value.data.Release()
+	v.value.data = data
+}
+
+// Close releases the tensor and the gradient.
+func (v *Variable) Close() {
+	v.ZeroGrad()
+	v.value.data.Release()
+}
+
+// accumulate adds a gradient to what there is. The first one is kept as it is
+// when nobody else has a handle on it.
+func (v *Variable) accumulate(t *Tape, g *tensor.Tensor) {
+	layer := v.Data().Storage().Label().Layer
+	switch {
+	case v.grad != nil:
+		v.grad.Storage().Wrote()
+		t.backend().AddScaled(v.grad.Array(), v.grad.Array(), g.Array(), 1)
+	case g.Storage().Handles() == 1:
+		v.grad = g.Retain()
+		g.Storage().Retag(alloc.Gradient, layer, "grad")
+	default:
+		v.grad = tensor.Clone(g, tensor.Tag{Category: alloc.Gradient, Layer: layer, Role: "grad"})
+	}
+	for _, hook := range v.hooks {
+		hook(v)
+	}
+}
