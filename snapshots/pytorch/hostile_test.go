@@ -76,12 +76,13 @@ func TestMemoryStaysBelowTheLimit(t *testing.T) {
 	}
 }
 
-// TestASnapshotCutAnywhereIsReadUpToThere cuts a small snapshot at every byte.
+// TestASnapshotCutAnywhereIsReadUpToThere cuts a small snapshot at every byte,
+// in the encodings that differ in how containers are begun and ended.
 func TestASnapshotCutAnywhereIsReadUpToThere(t *testing.T) {
-	whole := pytorchtest.Random(pytorchtest.Options{Seed: 2, Operations: 12})
-	for name, encode := range encodings() {
+	whole := pytorchtest.Random(pytorchtest.Options{Seed: 2, Operations: 8})
+	for _, name := range []string{"protocol 0", "protocol 2", "protocol 4", "C++", "C++ with tags"} {
 		t.Run(name, func(t *testing.T) {
-			data := encode(pytorchtest.Value(whole))
+			data := encodings()[name](pytorchtest.Value(whole))
 			most := 0
 			for n := range len(data) {
 				tr, err := pytorch.Decode(t.Context(), bytes.NewReader(data[:n]), pytorch.Options{Total: int64(n)})

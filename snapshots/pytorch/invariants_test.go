@@ -1,12 +1,15 @@
 package pytorch_test
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"memtop/snapshots/pytorch/pytorchtest"
 	"memtop/snapshots/trace"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // trimmed reports whether somebody took events or segments out of a file, so
@@ -66,5 +69,50 @@ func TestRealFilesKeepTheirMeaningAsText(t *testing.T) {
 				t.Error("reading the text and writing it gives another text")
 			}
 		})
+	}
+}
+
+// TestBothReplaysAgreeOnTheBeginning compares what was live before the first
+// event as the two directions see it.
+func TestBothReplaysAgreeOnTheBeginning(t *testing.T) {
+	traces := map[string]*trace.Trace{}
+	for seed := range uint64(10) {
+		traces[fmt.Sprint("seed ", seed)] = pytorchtest.Random(pytorchtest.Options{
+			Seed: seed, Operations: 500, Ring: 300, Expandable: seed%2 == 0,
+		})
+	}
+	for name, tr := range traces {
+		t.Run(name, func(t *testing.T) { sameBeginning(t, tr) })
+	}
+	for _, path := range pytorchtest.SharedPickles(t) {
+		if !trimmed(path) {
+			t.Run(filepath.Base(path), func(t *testing.T) { sameBeginning(t, decodeFile(t, path)) })
+		}
+	}
+}
+
+func sameBeginning(t *testing.T, tr *trace.Trace) {
+	t.Helper()
+	for i := range tr.Devices {
+		d := &tr.Devices[i]
+		forward := trace.NewLifetimes()
+		forward.Advance(d.Events)
+		forward.Finish(&d.Final)
+		held := map[uint64]int64{}
+		for _, h := range forward.Held {
+			held[h.Addr] = h.Size
+		}
+		base, _ := trace.Rewind(tr, d)
+		live := map[uint64]int64{}
+		for _, s := range base.Segments {
+			for _, b := range s.Blocks {
+				if b.State.Live() {
+					live[b.Addr] = b.LiveRequested()
+				}
+			}
+		}
+		if diff := cmp.Diff(held, live); diff != "" {
+			t.Errorf("device %d: live at the beginning (-forward +backward):\n%s", d.ID, diff)
+		}
 	}
 }

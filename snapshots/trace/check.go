@@ -99,6 +99,7 @@ func (c *checker) checkSums(s *Segment) {
 		case PendingFree:
 			active += b.Size
 			requested += wanted(&b)
+		default:
 		}
 	}
 	for _, sum := range []struct {
@@ -150,6 +151,7 @@ func (c *checker) checkForward() {
 			if e.Kind != FreeRequested {
 				delete(live, e.Addr)
 			}
+		default:
 		}
 	}
 	c.checkLeft(live)

@@ -73,6 +73,7 @@ func (w *backward) undo(e *Event) string {
 		return w.unmap(span{e.Addr, e.Addr + uint64(e.Size), e.Kind == SegmentMap})
 	case SegmentFree, SegmentUnmap:
 		return w.remap(span{e.Addr, e.Addr + uint64(e.Size), e.Kind == SegmentUnmap})
+	default:
 	}
 	return ""
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // lives returns every allocation of a device as a line, held ones first.
-func lives(tr *trace.Trace, d *trace.Device) []string {
+func lives(d *trace.Device) []string {
 	l := trace.NewLifetimes()
 	l.Advance(d.Events)
 	l.Finish(&d.Final)
@@ -95,7 +95,7 @@ func TestLifetimes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tr := parse(t, "device 0\n"+test.trace)
-			if diff := cmp.Diff(test.want, lives(tr, &tr.Devices[0])); diff != "" {
+			if diff := cmp.Diff(test.want, lives(&tr.Devices[0])); diff != "" {
 				t.Errorf("lifetimes (-want +got):\n%s", diff)
 			}
 		})

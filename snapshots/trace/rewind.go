@@ -83,6 +83,7 @@ func (r *Rewinder) undo(e *Event) {
 		r.undoMap(e)
 	case SegmentUnmap:
 		r.undoUnmap(e)
+	default: // the rest changes no memory
 	}
 }
 
