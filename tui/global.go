@@ -63,7 +63,7 @@ func (m *Model) pageKey(msg tea.KeyPressMsg) (string, bool) {
 func (m *Model) sceneKey(msg tea.KeyPressMsg) (tea.Cmd, bool) {
 	v := m.file().current()
 	if v == nil {
-		return m.waitingKey(msg), false
+		return m.waitingKey(msg), true
 	}
 	g := &m.global
 	switch {

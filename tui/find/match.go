@@ -22,8 +22,9 @@ type Matcher struct {
 }
 
 // New returns a matcher for a query: words that must all match, each as part
-// of an action, a hexadecimal address, a size, a frame or metadata, ignoring
-// case; or ">1MiB" and "<1MiB" for sizes.
+// of an action, of an address (0x…, or long enough to be nothing else), of a
+// frame or of metadata, or as a size, in bytes or as shown; or ">1MiB" and
+// "<1MiB" for sizes. Case is ignored.
 func New(t *trace.Tables, query string) *Matcher { return &Matcher{query: query, tables: t} }
 
 // Query returns the text that is looked for.
@@ -74,8 +75,9 @@ func newTerm(t *trace.Tables, word string) term {
 
 // numbers prepares the word for addresses and sizes, if it can be part of one.
 func (tm *term) numbers(word string) {
-	hex := strings.TrimPrefix(word, "0x")
-	if len(hex) >= 3 && strings.Trim(hex, "0123456789abcdef") == "" {
+	hex, prefixed := strings.CutPrefix(word, "0x")
+	long := len(hex) >= 6 && (strings.ContainsAny(hex, "abcdef") || len(hex) >= 9)
+	if hex != "" && (prefixed || long) && strings.Trim(hex, "0123456789abcdef") == "" {
 		tm.hex = hex
 	}
 	if word[0] < '0' || word[0] > '9' {
@@ -173,7 +175,7 @@ func (tm *term) event(e *trace.Event) bool {
 			return true
 		}
 	}
-	if tm.digits != "" && strings.Contains(string(strconv.AppendInt(buffer[:0], e.Size, 10)), tm.digits) {
+	if tm.digits != "" && string(strconv.AppendInt(buffer[:0], e.Size, 10)) == tm.digits {
 		return true
 	}
 	return tm.sized != "" && sizeText(e.Size) == tm.sized

@@ -1,0 +1,412 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	tea "charm.land/bubbletea/v2"
+
+	"memtop/snapshots/trace"
+	"memtop/tui/page"
+	"memtop/tui/tuitest"
+)
+
+func startSmall(t *testing.T, w, h int) *driver {
+	t.Helper()
+	return start(t, w, h, Options{Color: "never"}, fileOf("run.pickle", tuitest.Small()))
+}
+
+// scene returns what is being looked at.
+func (d *driver) scene() *page.Scene { return d.m.file().current().scene }
+
+func TestTheFirstFrameDoesNotWaitForTheLoad(t *testing.T) {
+	loaded := false
+	f := File{Name: "slow.pickle", Load: func(context.Context, trace.Progress) (trace.Source, error) {
+		loaded = true
+		return given{tuitest.Small()}, nil
+	}}
+	d := &driver{t: t, m: New([]File{f}, Options{}), hold: true}
+	d.m.tick = func(*file) tea.Cmd { return nil }
+	d.run(d.m.Init())
+	d.send(tea.WindowSizeMsg{Width: 80, Height: 24})
+	d.wants("slow.pickle", "loading", "esc cancels")
+	if loaded {
+		t.Error("the file was loaded before the first frame")
+	}
+	d.hold = false
+	for _, cmd := range d.waiting {
+		d.run(cmd)
+	}
+	d.wants("What stands out")
+}
+
+func TestAFailedLoadSaysWhyAndCanBeTriedAgain(t *testing.T) {
+	tries := 0
+	f := File{Name: "bad.pickle", Load: func(context.Context, trace.Progress) (trace.Source, error) {
+		if tries++; tries == 1 {
+			return nil, errors.New("damaged at byte 99: no such opcode")
+		}
+		return given{tuitest.Small()}, nil
+	}}
+	d := start(t, 80, 24, Options{}, f)
+	d.wants("This file could not be opened.", "damaged at byte 99: no such opcode")
+	d.press("enter")
+	d.wants("What stands out")
+}
+
+func TestAFileWithoutDevicesSaysSo(t *testing.T) {
+	empty := tuitest.Small()
+	empty.Devices = nil
+	d := start(t, 80, 24, Options{}, fileOf("empty.pickle", empty))
+	d.wants("no segments and no events")
+}
+
+func TestPagesAreReachedByNumberAndTab(t *testing.T) {
+	d := startSmall(t, 80, 24)
+	for number, text := range map[string]string{
+		"1": "What stands out", "4": "Live memory by category", "5": "Allocator's map", "6": "Stacks at the cursor", "7": "247 events",
+	} {
+		d.press(number)
+		d.wants(text)
+	}
+	d.press("1", "tab")
+	d.wants("Live memory by category")
+	d.press("shift+tab", "shift+tab")
+	d.wants("247 events")
+}
+
+func TestPagesThatNeedALiveProcessAreNotShown(t *testing.T) {
+	d := startSmall(t, 200, 60)
+	for _, absent := range []string{"2 Layers", "3 Tensors", "8 Experiments"} {
+		d.lacks(absent)
+	}
+	d.press("2", "3", "8")
+	d.wants("What stands out")
+}
+
+func TestTheCursorBeginsAtTheOutOfMemoryEvent(t *testing.T) {
+	d := startSmall(t, 80, 24)
+	if got, want := d.scene().Cursor(), 246; got != want {
+		t.Errorf("cursor at %d, want the oom at %d", got, want)
+	}
+	d.wants("(out of memory)")
+	d.press("p")
+	d.wants("(peak)")
+	d.press("o")
+	d.wants("(out of memory)")
+	d.press("^")
+	d.wants("at the start")
+}
+
+func TestMovingThroughEventsMovesEveryPage(t *testing.T) {
+	d := startSmall(t, 80, 24)
+	d.press("7", "g", "j", "j", "j", "j")
+	at := d.scene().Cursor()
+	d.press("5")
+	if at < 0 {
+		d.wants("before the first event")
+		return
+	}
+	d.wants("Allocator's map after event")
+}
+
+func TestSearchFindsFramesActionsSizesAndAddresses(t *testing.T) {
+	tests := map[string]struct{ query, want string }{
+		"a function":                 {"attend", "attention.py:31 attend"},
+		"a file":                     {"adamw.py", "adamw"},
+		"an action":                  {"segment_alloc", "segment_alloc"},
+		"a size as shown":            {"58.6kib", "58.6 KiB"},
+		"a size in bytes":            {"60000", "58.6 KiB"},
+		"an address":                 {"0x7f00", "0x7f00"},
+		"sizes above":                {">7MiB", "8.0 MiB"},
+		"several words must match":   {"alloc log_loss", "log_loss"},
+		"upper case is lower case":   {"ATTEND", "attend"},
+		"an event that ran out":      {"oom", "out of memory"},
+		"a line of a file":           {"model.py:41", "model.py"},
+		"names of the C++ operators": {"_ops::linear", "forward"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			d := startSmall(t, 140, 40)
+			d.press("7", "g", "/")
+			d.typed(test.query)
+			d.press("enter")
+			d.wants("“" + test.query + "”")
+			d.lacks("” 0 matches")
+			d.wants(test.want)
+		})
+	}
+}
+
+func TestNextAndPreviousMatchGoAroundTheEnds(t *testing.T) {
+	d := startSmall(t, 80, 24)
+	d.press("7", "^", "/")
+	d.typed("log_loss")
+	d.press("enter")
+	first := d.scene().Cursor()
+	d.press("n")
+	second := d.scene().Cursor()
+	d.press("N")
+	if d.scene().Cursor() != first || second <= first {
+		t.Errorf("matches at %d and %d; back at %d", first, second, d.scene().Cursor())
+	}
+	d.press("N")
+	if d.scene().Cursor() <= second {
+		t.Errorf("before the first match comes %d, want the last", d.scene().Cursor())
+	}
+	d.press("n")
+	if d.scene().Cursor() != first {
+		t.Errorf("after the last match comes %d, want %d", d.scene().Cursor(), first)
+	}
+}
+
+func TestAFilterLeavesOnlyMatchingEvents(t *testing.T) {
+	d := startSmall(t, 80, 24)
+	d.press("7", "\\")
+	d.typed("segment_")
+	d.press("enter")
+	d.wants("Events matching “segment_”", "segment_alloc")
+	d.lacks("free_completed")
+	d.press("esc")
+	d.wants("▌ 247 events")
+}
+
+func TestEnterGoesToTheOtherEndOfAnAllocation(t *testing.T) {
+	d := startSmall(t, 80, 24)
+	d.press("7", "^", "/")
+	d.typed("free_completed")
+	d.press("enter")
+	freed := d.scene().Cursor()
+	d.press("enter")
+	made := d.scene().Cursor()
+	if made >= freed {
+		t.Fatalf("the free at %d led to %d", freed, made)
+	}
+	d.press("enter")
+	if d.scene().Cursor() != freed {
+		t.Errorf("back at %d, want %d", d.scene().Cursor(), freed)
+	}
+}
+
+func TestDrillingFromABandToAnEventAndBack(t *testing.T) {
+	d := startSmall(t, 120, 40)
+	d.press("4", "down", "down", "down", "down", "down")
+	d.wants("At the cursor")
+	d.press("enter")
+	d.wants("activation at the cursor, by stack", "all of activation")
+	d.press("enter")
+	d.wants("all of this stack")
+	d.press("enter")
+	d.wants("247 events")
+	if e := d.scene().Events().At(d.scene().Cursor()); e.Kind != trace.Alloc {
+		t.Errorf("led to a %s, want the alloc", e.Kind)
+	}
+	d.press("esc")
+	d.wants("all of this stack")
+	d.press("esc")
+	d.wants("all of activation")
+	d.press("esc")
+	d.wants("At the cursor")
+}
+
+func TestZoomingKeepsTheCursorInViewAndGoesBackToAll(t *testing.T) {
+	d := startSmall(t, 120, 40)
+	d.press("4", "p")
+	d.wants("all 247 events")
+	d.press("+", "+")
+	d.lacks("all 247 events")
+	d.wants("of 247", "▲ 198")
+	d.press("0")
+	d.wants("all 247 events")
+	for range 12 {
+		d.press("+")
+	}
+	d.press("p", "right", "right")
+	if got, want := d.scene().Cursor(), d.scene().Summary.PeakEvent+2; got != want {
+		t.Errorf("two steps right of the peak is %d, want %d", got, want)
+	}
+	for range 20 {
+		d.press("-")
+	}
+	d.wants("all 247 events")
+}
+
+func TestTheMouseMovesTheTimelinesCursorAndZooms(t *testing.T) {
+	d := startSmall(t, 120, 40)
+	d.press("4")
+	d.send(tea.MouseClickMsg{X: 30, Y: 12, Button: tea.MouseLeft})
+	at := d.scene().Cursor()
+	if at <= 0 || at > 100 {
+		t.Errorf("a click on the left moved the cursor to %d", at)
+	}
+	d.send(tea.MouseMotionMsg{X: 60, Y: 12, Button: tea.MouseLeft})
+	if d.scene().Cursor() <= at {
+		t.Errorf("dragging right moved the cursor from %d to %d", at, d.scene().Cursor())
+	}
+	d.send(tea.MouseReleaseMsg{X: 60, Y: 12})
+	d.send(tea.MouseMotionMsg{X: 20, Y: 12})
+	if d.scene().Cursor() <= at {
+		t.Error("the cursor followed the mouse after its button was released")
+	}
+	d.send(tea.MouseWheelMsg{X: 60, Y: 12, Button: tea.MouseWheelUp})
+	d.lacks("all 247 events")
+}
+
+func TestClickingATabOpensItsPage(t *testing.T) {
+	d := startSmall(t, 80, 24)
+	at := strings.Index(strings.Split(plain(d.screen()), "\n")[0], "6 Stacks")
+	d.send(tea.MouseClickMsg{X: at, Y: 0, Button: tea.MouseLeft})
+	d.wants("Stacks at the cursor")
+}
+
+func TestTheFlameGraphZoomsIntoAFrameAndBack(t *testing.T) {
+	d := startSmall(t, 120, 40)
+	d.press("6", "t", "down", "down", "enter")
+	d.lacks("▏all")
+	d.press("esc")
+	d.wants("▏all")
+}
+
+func TestTheTreeExpandsCollapsesAndFilters(t *testing.T) {
+	d := startSmall(t, 120, 40)
+	d.press("6")
+	before := strings.Count(plain(d.screen()), "▾")
+	d.press("g", "e")
+	if after := strings.Count(plain(d.screen()), "▾"); after >= before {
+		t.Errorf("%d open frames after collapsing, %d before", after, before)
+	}
+	d.press("e", "\\")
+	d.typed("attend")
+	d.press("enter")
+	d.wants("filter “attend”", "attend")
+	d.lacks("_init_group")
+	d.press("esc")
+	d.wants("_init_group")
+}
+
+func TestStacksAtCursorPeakAndEnd(t *testing.T) {
+	d := startSmall(t, 80, 24)
+	d.press("6", "c")
+	d.wants("Stacks at the peak")
+	d.press("c")
+	d.wants("Stacks live at the end")
+	d.press("c", "i")
+	d.wants("Stacks at the cursor", "innermost first")
+}
+
+func TestSegmentsOpenToBlocksAndSortAndFilter(t *testing.T) {
+	d := startSmall(t, 80, 24)
+	d.press("5", "enter")
+	d.wants("blocks", "requested", "state")
+	d.press("esc", "\\")
+	d.typed("graph")
+	d.press("enter")
+	d.wants("1 of 14 segments")
+	d.press("esc", ">")
+	d.wants("used▼")
+	d.press("I")
+	d.wants("used▲")
+	d.press("c")
+	d.wants("pool default")
+}
+
+func TestCopyingUsesTheTerminalsClipboard(t *testing.T) {
+	d := startSmall(t, 120, 40)
+	d.press("7", "^", "/")
+	d.typed("attend")
+	d.press("enter", "y")
+	if !strings.Contains(d.copied, "/home/ada/project/attention.py:31 attend") {
+		t.Errorf("copied %q", d.copied)
+	}
+	d.wants("copied the event")
+	d.press("j")
+	d.lacks("copied the event")
+}
+
+func TestSeveralFilesAndDevicesKeepTheirPlaces(t *testing.T) {
+	d := start(t, 80, 24, Options{Device: -1}, fileOf("a.pickle", tuitest.Small()), fileOf("b.pickle", tuitest.TwoDevices()))
+	d.press("7", "^")
+	d.press("]")
+	d.wants("b.pickle", "[2/2]", "device 1 of 2")
+	d.press("d")
+	d.wants("device 0 of 2", "state only")
+	d.press("d", "[")
+	d.wants("a.pickle", "at the start")
+	d.press("[")
+	d.wants("b.pickle")
+}
+
+func TestMaximisingAPaneAndBack(t *testing.T) {
+	d := startSmall(t, 80, 24)
+	d.press("4", "z")
+	d.lacks("At the cursor")
+	d.press("z")
+	d.lacks("Live memory")
+	d.press("z")
+	d.wants("Live memory", "At the cursor")
+	d.press("7", "z")
+	d.lacks("Detail")
+}
+
+func TestQuitSuspendAndInterrupt(t *testing.T) {
+	d := startSmall(t, 80, 24)
+	d.press("q")
+	if !d.quit {
+		t.Error("q did not quit")
+	}
+	for name, want := range map[string]tea.Msg{"ctrl+z": tea.SuspendMsg{}, "ctrl+c": tea.InterruptMsg{}} {
+		_, cmd := d.m.Update(keyPress(name))
+		if got := runAll(cmd); got != want {
+			t.Errorf("%s gave %T, want %T", name, got, want)
+		}
+	}
+}
+
+func TestAHiddenPageComputesNothing(t *testing.T) {
+	d := startSmall(t, 80, 24)
+	d.hold = true
+	d.waiting = nil
+	d.press("4", "5", "1")
+	d.hold = false
+	for _, cmd := range d.waiting {
+		d.run(cmd)
+	}
+	d.waiting, d.hold = nil, true
+	d.send(tea.WindowSizeMsg{Width: 90, Height: 30})
+	if len(d.waiting) > 1 {
+		t.Errorf("a resize on the overview started %d commands", len(d.waiting))
+	}
+}
+
+func TestAPromptTakesKeysThatMeanSomethingElsewhere(t *testing.T) {
+	d := startSmall(t, 80, 24)
+	d.press("7", "/")
+	d.typed("q1?")
+	d.wants("search q1?", "247 events")
+	if d.quit {
+		t.Error("a q in the prompt quit the program")
+	}
+	d.press("backspace", "backspace", "esc")
+	d.lacks("search q")
+}
+
+func TestControlCharactersNeverReachTheTerminal(t *testing.T) {
+	evil := tuitest.Small()
+	tables := *evil.Tables
+	tables.Strings = append([]string{}, tables.Strings...)
+	for i, s := range tables.Strings {
+		if strings.HasSuffix(s, "train.py") {
+			tables.Strings[i] = "/tmp/\x1b]0;owned\x07\x1b[2Jtrain\u202e\u0301.py"
+		}
+	}
+	evil.Tables = &tables
+	d := start(t, 120, 40, Options{Color: "never"}, fileOf("run\x1b[31m.pickle", evil))
+	for _, keys := range views {
+		d.press(keys...)
+		if shown := d.screen(); strings.Contains(shown, "\x1b]") || strings.Contains(shown, "\x1b[2J") || strings.ContainsAny(shown, "\x07\u202e") {
+			t.Errorf("a control character got through:\n%q", shown)
+		}
+	}
+}

@@ -1,0 +1,101 @@
+package tui
+
+import (
+	"reflect"
+	"testing"
+
+	"charm.land/bubbles/v2/key"
+
+	"memtop/tui/keys"
+	"memtop/tui/page"
+	"memtop/tui/tuitest"
+)
+
+// TestEveryBindingIsInHelp walks each page's fields for bindings, so that a key
+// that somebody adds and forgets to list fails here.
+func TestEveryBindingIsInHelp(t *testing.T) {
+	d := start(t, 200, 60, Options{}, fileOf("run.pickle", tuitest.Small()))
+	d.press("?")
+	for _, b := range bindingsIn(reflect.ValueOf(d.m.global)) {
+		wantsInHelp(t, "the program", b, d.m.help.groups)
+	}
+	for name, p := range d.m.file().current().pages {
+		bindings := bindingsIn(reflect.ValueOf(p).Elem().FieldByName("keys"))
+		if len(bindings) < 5 {
+			t.Errorf("%s: only %d bindings found", name, len(bindings))
+		}
+		for _, b := range bindings {
+			wantsInHelp(t, name, b, p.Help())
+		}
+	}
+}
+
+func wantsInHelp(t *testing.T, where string, want []string, groups []keys.Group) {
+	t.Helper()
+	for _, g := range groups {
+		for _, b := range g.Bindings {
+			if reflect.DeepEqual(b.Keys(), want) {
+				if h := b.Help(); b.Enabled() && (h.Key == "" || h.Desc == "") {
+					t.Errorf("%s: the binding of %q has no help text", where, want)
+				}
+				return
+			}
+		}
+	}
+	t.Errorf("%s: the binding of %q is not in the help", where, want)
+}
+
+// bindingsIn returns the keys of all bindings in a struct and in the structs
+// in it. The fields are read by reflection and may be unexported.
+func bindingsIn(v reflect.Value) [][]string {
+	if v.Type() == reflect.TypeFor[key.Binding]() {
+		var names []string
+		list := v.FieldByName("keys")
+		for i := range list.Len() {
+			names = append(names, list.Index(i).String())
+		}
+		return [][]string{names}
+	}
+	if v.Kind() != reflect.Struct {
+		return nil
+	}
+	var all [][]string
+	for i := range v.NumField() {
+		all = append(all, bindingsIn(v.Field(i))...)
+	}
+	return all
+}
+
+// TestNoKeyMeansTwoThings compares every page's keys with each other and with
+// the global ones.
+func TestNoKeyMeansTwoThings(t *testing.T) {
+	d := start(t, 80, 24, Options{}, fileOf("run.pickle", tuitest.Small()))
+	for name, p := range d.m.file().current().pages {
+		seen := make(map[string]string)
+		groups := append(p.Help(), keys.Group{Title: "Everywhere", Bindings: d.m.global.Bindings()})
+		for _, g := range groups {
+			for _, b := range g.Bindings {
+				for _, k := range b.Keys() {
+					if other, ok := seen[k]; ok && b.Enabled() {
+						t.Errorf("%s: %q means both %q and %q", name, k, other, b.Help().Desc)
+					}
+					if b.Enabled() {
+						seen[k] = b.Help().Desc
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestHelpShowsThePagesKeys(t *testing.T) {
+	d := start(t, 200, 60, Options{}, fileOf("run.pickle", tuitest.Small()))
+	for name, text := range map[string]string{
+		page.Timeline: "bands by category", page.Stacks: "tree or flame graph", page.Events: "search action",
+	} {
+		d.press(pageNumbers[name], "?")
+		d.wants(text, "suspend", "quit")
+		d.press("esc")
+		d.lacks("suspend")
+	}
+}
