@@ -3,9 +3,7 @@ package pytorch_test
 import (
 	"bytes"
 	"fmt"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"testing"
 
 	"memtop/snapshots/pytorch"
@@ -97,28 +95,24 @@ func TestTheEncoderWritesAsPythonDoes(t *testing.T) {
 	needPython(t)
 	const script = `
 import pickle, sys
-protocol, path = int(sys.argv[1]), sys.argv[2]
-if protocol > pickle.HIGHEST_PROTOCOL:
-    sys.exit(0)
-with open(path, 'rb') as f:
-    data = f.read()
-again = pickle.dumps(pickle.loads(data), protocol)
-if again != data:
-    at = next((i for i, (a, b) in enumerate(zip(data, again)) if a != b), min(len(data), len(again)))
-    sys.exit('differs at byte %d: have %r, Python writes %r' % (at, data[at-30:at+30], again[at-30:at+30]))
+for protocol, path in enumerate(sys.argv[1:]):
+    if protocol > pickle.HIGHEST_PROTOCOL:
+        continue
+    with open(path, 'rb') as f:
+        data = f.read()
+    again = pickle.dumps(pickle.loads(data), protocol)
+    if again != data:
+        at = next((i for i, (a, b) in enumerate(zip(data, again)) if a != b), min(len(data), len(again)))
+        print('protocol %d differs at byte %d: have %r, Python writes %r' %
+              (protocol, at, data[at-30:at+30], again[at-30:at+30]))
 `
 	value := pytorchtest.Value(pytorchtest.Random(pytorchtest.Options{Seed: 11, Operations: 3000}))
+	arguments := []string{"-c", script}
 	for protocol := range 6 {
-		t.Run(fmt.Sprint("protocol ", protocol), func(t *testing.T) {
-			path := filepath.Join(t.TempDir(), "snapshot.pickle")
-			if err := os.WriteFile(path, pytorchtest.PythonPickle(value, protocol), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			out, err := exec.CommandContext(t.Context(), "python3", "-c", script, fmt.Sprint(protocol), path).CombinedOutput()
-			if err != nil {
-				t.Errorf("%v: %s", err, out)
-			}
-		})
+		arguments = append(arguments, save(t, fmt.Sprint("protocol", protocol), pytorchtest.PythonPickle(value, protocol)))
+	}
+	if out, err := exec.CommandContext(t.Context(), "python3", arguments...).CombinedOutput(); err != nil || len(out) > 0 {
+		t.Errorf("%v: %s", err, out)
 	}
 }
 
@@ -126,18 +120,12 @@ if again != data:
 // which were written apart, as Python values.
 func TestPythonLoadsGeneratedTraces(t *testing.T) {
 	needPython(t)
+	var pairs []string
 	for _, layout := range pytorchtest.Layouts {
-		t.Run(layout.Name, func(t *testing.T) {
-			tr := layout.Strip(pytorchtest.Random(pytorchtest.Options{Seed: 5, Devices: 2, Operations: 1500}))
-			folder := t.TempDir()
-			original, rewritten := filepath.Join(folder, "original"), filepath.Join(folder, "rewritten")
-			if err := os.WriteFile(original, pytorchtest.PythonPickle(pytorchtest.Value(tr), 4), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(rewritten, write(t, tr), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			python(t, original, rewritten)
-		})
+		tr := layout.Strip(pytorchtest.Random(pytorchtest.Options{Seed: 5, Devices: 2, Operations: 1500}))
+		pairs = append(pairs,
+			save(t, layout.Name+".original", pytorchtest.PythonPickle(pytorchtest.Value(tr), 4)),
+			save(t, layout.Name+".written", write(t, tr)))
 	}
+	python(t, pairs...)
 }

@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// ParseText reads a trace in the text form. What is wrong with the text is a
+// ParseText reads a trace in the text form, for which see "The text form" in
+// text.go. What is wrong with the text is a
 // *[TextError]; a failing reader is returned as it is. Memory is a small
 // multiple of the text.
 func ParseText(r io.Reader) (*Trace, error) {

@@ -7,7 +7,8 @@ import (
 	"strconv"
 )
 
-// WriteText writes t in the text form. Frames, stacks and notes stand before
+// WriteText writes t in the text form, for which see "The text form" in
+// text.go. Frames, stacks and notes stand before
 // their first use and are numbered in that order, so two traces that mean the
 // same have the same text, however their tables are numbered.
 func WriteText(w io.Writer, t *Trace) error {
