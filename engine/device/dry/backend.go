@@ -1,0 +1,78 @@
+package dry
+
+import "memtop/engine/device"
+
+// Backend is a [device.Backend] whose operations do nothing. Questions about
+// scratch memory are answered by the device it stands for.
+type Backend struct {
+	like device.Backend
+}
+
+var _ device.Backend = Backend{}
+
+// NewBackend returns a backend that asks for the same scratch memory as like,
+// on which it calls nothing else.
+func NewBackend(like device.Backend) Backend { return Backend{like} }
+
+// Upload does nothing.
+func (Backend) Upload(device.Buffer, []byte) {}
+
+// Download reads zeros.
+func (Backend) Download(dst []byte, _ device.Buffer) error {
+	clear(dst)
+	return nil
+}
+
+// Copy does nothing.
+func (Backend) Copy(_, _ device.Buffer) {}
+
+// Synchronize does nothing.
+func (Backend) Synchronize() error { return nil }
+
+// Fill does nothing.
+func (Backend) Fill(device.Array, float64) {}
+
+// Cast does nothing.
+func (Backend) Cast(_, _ device.Array) {}
+
+// Unary does nothing.
+func (Backend) Unary(device.UnaryOp, device.Array, device.Array) {}
+
+// UnaryBackward does nothing.
+func (Backend) UnaryBackward(_ device.UnaryOp, _, _, _ device.Array) {}
+
+// Binary does nothing.
+func (Backend) Binary(_ device.BinaryOp, _, _, _ device.Array) {}
+
+// AddScaled does nothing.
+func (Backend) AddScaled(_, _, _ device.Array, _ float64) {}
+
+// Scale does nothing.
+func (Backend) Scale(_, _ device.Array, _ float64) {}
+
+// ScaleBy does nothing.
+func (Backend) ScaleBy(_, _, _ device.Array) {}
+
+// CopyStrided does nothing.
+func (Backend) CopyStrided(_, _ device.Strided, _ []int) {}
+
+// Reduce does nothing.
+func (Backend) Reduce(_ device.Reduction, _, _ device.Array, _, _, _ int) {}
+
+// Norm2 does nothing.
+func (Backend) Norm2(device.Array, []device.Array) {}
+
+// MatMul does nothing.
+func (Backend) MatMul(device.MatMul) {}
+
+// Dropout does nothing.
+func (Backend) Dropout(_, _, _ device.Array, _ float64, _ device.Seed) {}
+
+// DropoutBackward does nothing.
+func (Backend) DropoutBackward(_, _, _ device.Array, _ float64) {}
+
+// Uniform does nothing.
+func (Backend) Uniform(device.Array, float64, float64, device.Seed) {}
+
+// Normal does nothing.
+func (Backend) Normal(device.Array, float64, float64, device.Seed) {}

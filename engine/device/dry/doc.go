@@ -1,0 +1,9 @@
+// Package dry is a device that computes nothing: its memory is addresses only,
+// and its operations return at once. A training step on it takes the very same
+// path through the engine as on a real device, and asks the allocator for the
+// same bytes in the same order, so it says what the step will need before
+// anything is paid for it.
+//
+// Everything that is read back is 0, which stands for: the loss is a number,
+// and no gradient was infinite.
+package dry
