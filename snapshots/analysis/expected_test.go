@@ -33,8 +33,11 @@ func open(tb testing.TB, path string) *trace.Trace {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	defer source.Close()
-	return source.Trace()
+	tr := source.Trace()
+	if err := source.Close(); err != nil {
+		tb.Fatal(err)
+	}
+	return tr
 }
 
 // expectedFile is a line of expected.jsonl.

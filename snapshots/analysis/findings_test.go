@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-
-	"memtop/snapshots/trace"
 )
 
 // said joins all findings.
@@ -203,5 +201,3 @@ func TestHistoryIsMoreThanOneEntry(t *testing.T) {
 		})
 	}
 }
-
-var _ = trace.Never

@@ -76,6 +76,7 @@ func TestMapEqualsTheAllocatorsAtEveryEvent(t *testing.T) {
 
 func TestMapIsConsistentAtEveryEvent(t *testing.T) {
 	forRandom(t, func(t *testing.T, x *Index, _ naive) {
+		t.Helper()
 		for at := -1; at <= x.End(); at++ {
 			m := x.SegmentsAt(at)
 			checkMap(t, x, m)
@@ -114,6 +115,7 @@ func checkMap(t *testing.T, x *Index, m *Map) {
 
 func TestInferredMapAtTheEndEqualsTheWritersOwn(t *testing.T) {
 	forRandom(t, func(t *testing.T, x *Index, _ naive) {
+		t.Helper()
 		if diff := cmp.Diff(outline(x.finalMap(), true), outline(x.inferMap(x.End()), true)); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
 		}

@@ -138,13 +138,12 @@ func between(ends map[string][]int) []Step {
 func (x *Index) engineSteps() []Step {
 	var steps []Step
 	for i := range x.events.Len() {
-		switch x.events.At(i).Kind {
-		case trace.StepBegin:
+		kind := x.events.At(i).Kind
+		if kind == trace.StepBegin {
 			steps = append(steps, Step{"step", i, x.events.Len()})
-		case trace.StepEnd:
-			if len(steps) > 0 {
-				steps[len(steps)-1].To = i + 1
-			}
+		}
+		if kind == trace.StepEnd && len(steps) > 0 {
+			steps[len(steps)-1].To = i + 1
 		}
 	}
 	return steps

@@ -30,10 +30,10 @@ func (m *Map) measure() {
 }
 
 func (m *Map) measureBlock(b *Block) {
-	switch {
-	case b.State == trace.Allocated:
+	if b.State == trace.Allocated {
 		m.Allocated += b.Size
-	case b.State == trace.PendingFree:
+	}
+	if b.State == trace.PendingFree {
 		m.Pending += b.Size
 	}
 }

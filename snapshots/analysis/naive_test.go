@@ -110,6 +110,7 @@ func forRandom(t *testing.T, test func(t *testing.T, x *Index, want naive)) {
 
 func TestLevelsEqualANaiveReplay(t *testing.T) {
 	forRandom(t, func(t *testing.T, x *Index, want naive) {
+		t.Helper()
 		peak, peakEvent, peakReserved := want.requested[0], -1, want.reserved[0]
 		for at := -1; at <= x.End(); at++ {
 			if got := x.RequestedAt(at); got != want.requested[at+1] {
@@ -136,6 +137,7 @@ func TestLevelsEqualANaiveReplay(t *testing.T) {
 
 func TestAliveEqualsANaiveReplay(t *testing.T) {
 	forRandom(t, func(t *testing.T, x *Index, want naive) {
+		t.Helper()
 		for at := -1; at <= x.End(); at++ {
 			alive := x.AliveAt(at)
 			if len(alive) != len(want.alive[at+1]) {

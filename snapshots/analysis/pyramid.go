@@ -26,13 +26,6 @@ func (p *pyramid) set(k int, value int64) {
 	p.levels[0][k] = value
 }
 
-func (p *pyramid) len() int {
-	if len(p.levels) == 0 {
-		return 0
-	}
-	return len(p.levels[0])
-}
-
 // build renews the upper levels after values from k on were set.
 func (p *pyramid) build(k int) {
 	for level := 0; level < len(p.levels) && len(p.levels[level]) > pyramidFan; level++ {
@@ -60,9 +53,9 @@ func largest(values []int64) int64 {
 // max returns the first index in [from, to) with the largest value, and that
 // value. The range must not be empty.
 func (p *pyramid) max(from, to int) (int, int64) {
-	at, best, level := -1, int64(math.MinInt64), 0
+	at, best := -1, int64(math.MinInt64)
 	for k := from; k < to; {
-		level = 0
+		level := 0
 		for level+1 < len(p.levels) && k&(1<<((level+1)*pyramidShift)-1) == 0 && k+1<<((level+1)*pyramidShift) <= to {
 			level++
 		}

@@ -31,8 +31,7 @@ func newPage(w io.Writer, width int) *page {
 // line writes one line, cut to the width.
 func (p *page) line(format string, args ...any) {
 	text := strings.TrimRight(fit(trace.Printable(fmt.Sprintf(format, args...)), p.width), " ")
-	p.w.WriteString(text)
-	p.w.WriteByte('\n')
+	fmt.Fprintln(p.w, text) // the writer keeps its first error for Flush
 }
 
 // wrap writes text in as many lines as it needs, after a mark on the first and

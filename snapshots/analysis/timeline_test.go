@@ -7,6 +7,7 @@ import (
 
 func TestTimelineBandsSumToTheLevel(t *testing.T) {
 	forRandom(t, func(t *testing.T, x *Index, want naive) {
+		t.Helper()
 		r := rand.New(rand.NewPCG(uint64(x.End()), 7))
 		for range 20 {
 			from := r.IntN(x.End() + 1)
@@ -56,6 +57,7 @@ func checkTimeline(t *testing.T, line Timeline, levels, reserved []int64) {
 
 func TestTimelineColumnsCoverTheWindowWithoutGaps(t *testing.T) {
 	forRandom(t, func(t *testing.T, x *Index, _ naive) {
+		t.Helper()
 		n := x.End() + 1
 		for _, columns := range []int{1, 7, 50} {
 			for _, line := range []Timeline{x.Timeline(ByCategory, 0, n, columns), x.TimelineByTime(ByStack, 0, n, columns)} {
@@ -76,6 +78,7 @@ func TestTimelineColumnsCoverTheWindowWithoutGaps(t *testing.T) {
 
 func TestTimelineOfAWindowWithoutEventsShowsTheLevel(t *testing.T) {
 	forRandom(t, func(t *testing.T, x *Index, want naive) {
+		t.Helper()
 		line := x.Timeline(ByCategory, 3, 3, 4)
 		for _, column := range line.Columns {
 			if column.At != 2 || column.Total != want.requested[3] {
@@ -87,6 +90,7 @@ func TestTimelineOfAWindowWithoutEventsShowsTheLevel(t *testing.T) {
 
 func TestCategoriesSumToTheLevel(t *testing.T) {
 	forRandom(t, func(t *testing.T, x *Index, want naive) {
+		t.Helper()
 		for at := -1; at <= x.End(); at++ {
 			series, counted := x.CategoriesAt(at), x.countCategories(at)
 			if series != counted {
@@ -101,6 +105,7 @@ func TestCategoriesSumToTheLevel(t *testing.T) {
 
 func TestLevelsOfStacksSumToTheLevel(t *testing.T) {
 	forRandom(t, func(t *testing.T, x *Index, want naive) {
+		t.Helper()
 		for at := -1; at <= x.End(); at += 5 {
 			for _, o := range []StackOptions{{}, {InnermostFirst: true}, {HideRuntime: true}} {
 				tree := x.Stacks(at, o)

@@ -1,0 +1,72 @@
+package analysis
+
+import (
+	"path/filepath"
+	"testing"
+
+	"memtop/snapshots"
+	"memtop/snapshots/pytorch/pytorchtest"
+	"memtop/snapshots/trace"
+)
+
+// checkRests compares the sizes inferred for blocks that were allocated in the
+// trace and are live at its end with the writer's.
+func checkRests(t *testing.T, x *Index) {
+	t.Helper()
+	round := newRounder(x.trace.Settings)
+	for i := range x.finalMap().Segments {
+		for _, b := range x.finalMap().Segments[i].Blocks {
+			if b.Known && b.Allocation >= 0 {
+				a := x.life.Allocation(b.Allocation)
+				if got := round.round(a.Size) + x.rests().of(a.ID); got != b.Size {
+					t.Errorf("event %d asked for %d bytes: inferred %d, the block has %d", a.Open, a.Size, got, b.Size)
+				}
+			}
+		}
+	}
+}
+
+func TestSizesOfBlocksAreInferredExactly(t *testing.T) {
+	forRandom(t, func(t *testing.T, x *Index, _ naive) {
+		t.Helper()
+		checkRests(t, x)
+	})
+}
+
+func TestSizesOfBlocksInRealFilesAreInferredExactly(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(pytorchtest.SharedFolder(t), "*.pickle"))
+	if err != nil || len(files) == 0 {
+		t.Fatal("no files", err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			source, err := snapshots.Open(t.Context(), file, snapshots.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			tr := source.Trace()
+			checkRests(t, NewIndex(tr, &tr.Devices[0]))
+		})
+	}
+}
+
+func TestHeldBlocksShowTheirRestWhenTheNextBlockBegins(t *testing.T) {
+	// A block of 3 MiB and 256 KiB from before, with a free block behind it from
+	// whose front event 0 allocates.
+	x := indexOf(t, names+`
+device 0
+alloc 0x10340000 2097152 stack=act
+free_requested 0x10000000 3145728
+free_completed 0x10000000 3145728
+segment 0x10000000 20971520 stream=0 type="large"
+block 0x10000000 3407872 inactive
+block 0x10340000 2097152 active_allocated requested=2097152 stack=act
+block 0x10540000 15466496 inactive
+`)
+	if got := x.SegmentsAt(-1).Segments[0].Blocks[0].Size; got != 3407872 {
+		t.Errorf("before the first event the block has %d bytes, want 3407872", got)
+	}
+	if got := x.rests().of(trace.HeldID(0)); got != 256<<10 {
+		t.Errorf("its rest is %d, want 256 KiB", got)
+	}
+}
