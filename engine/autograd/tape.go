@@ -123,8 +123,7 @@ func (t *Tape) scratch(bytes int64) device.Buffer {
 	if bytes == 0 {
 		return device.Buffer{}
 	}
-	tag := tensor.Tag{Category: alloc.Workspace, Layer: t.layer, Role: "workspace"}
-	return t.hold(tensor.New(t.device, tensor.Shape{int(bytes)}, device.UInt8, tag)).Array().Buffer()
+	return t.hold(tensor.New(t.device, tensor.Shape{int(bytes)}, device.UInt8, t.Workspace("workspace"))).Array().Buffer()
 }
 
 // hold releases a handle when the operation under way ends.
@@ -140,4 +139,9 @@ func (t *Tape) sweep(mark int) {
 		t.temps[i] = nil
 	}
 	t.temps = t.temps[:mark]
+}
+
+// Workspace is the tag of memory that a layer makes for itself.
+func (t *Tape) Workspace(role string) tensor.Tag {
+	return tensor.Tag{Category: alloc.Workspace, Layer: t.layer, Role: role}
 }

@@ -1,0 +1,117 @@
+package nn
+
+import (
+	"fmt"
+	"math"
+
+	"memtop/engine/autograd"
+	"memtop/engine/device"
+	"memtop/engine/tensor"
+)
+
+// Attention says which implementation attention layers use. All compute the
+// same but for rounding, and keep different amounts of memory; see
+// [device.AttentionKind].
+type Attention uint8
+
+// The implementations.
+const (
+	AutoAttention Attention = iota
+	NaiveAttention
+	ChunkedAttention
+	FlashAttention
+)
+
+var attentionNames = []string{"auto", "naive", "chunked", "flash"}
+
+// String returns "auto", "naive", "chunked" or "flash".
+func (a Attention) String() string { return attentionNames[a] }
+
+// ParseAttention is the inverse of Attention.String.
+func ParseAttention(name string) (Attention, error) {
+	for i, n := range attentionNames {
+		if n == name {
+			return Attention(i), nil
+		}
+	}
+	return 0, fmt.Errorf("attention %q: want auto, naive, chunked or flash", name)
+}
+
+// pick resolves auto: naive while the probabilities of a head are no more than
+// its queries, and flash beyond, where they would soon be most of the memory.
+func (a Attention) pick(rows, width int) device.AttentionKind {
+	switch {
+	case a == NaiveAttention, a == AutoAttention && rows <= width:
+		return device.Naive
+	case a == ChunkedAttention:
+		return device.Chunked
+	}
+	return device.Flash
+}
+
+// MultiHeadAttention is self-attention: queries, keys and values by one
+// projection, attention in every head, and a projection of the result.
+type MultiHeadAttention struct {
+	QKV, Proj *Linear
+	Heads     int
+	Causal    bool
+	// Dropout is the probability with which attention probabilities are zeroed
+	// in training. Only the naive implementation has probabilities, so it is
+	// used then, whatever the options say.
+	Dropout float64
+}
+
+// Params returns nothing: the parameters are the projections'.
+func (m *MultiHeadAttention) Params() []*Param { return nil }
+
+// Children returns the two projections.
+func (m *MultiHeadAttention) Children() []Child {
+	return []Child{{"qkv", m.QKV}, {"proj", m.Proj}}
+}
+
+// Forward takes and returns [Batch, Rows, Width].
+func (m *MultiHeadAttention) Forward(c *Ctx, in ...*autograd.Value) *autograd.Value {
+	x := one(m, in)
+	qkv := c.Call(m.QKV, x)
+	y := m.mix(c, qkv)
+	c.Done(qkv)
+	return c.Call(m.Proj, y)
+}
+
+func (m *MultiHeadAttention) mix(c *Ctx, qkv *autograd.Value) *autograd.Value {
+	s := qkv.Shape()
+	if c.Training && m.Dropout > 0 {
+		return c.Frame(func() *autograd.Value { return m.dropped(c, qkv) })
+	}
+	kind := c.Options.Attention.pick(s[1], s[2]/3/m.Heads)
+	return c.AttentionPacked(qkv, autograd.AttentionOptions{Kind: kind, Heads: m.Heads, Causal: m.Causal})
+}
+
+// dropped is naive attention of single operations, with dropout on the
+// probabilities.
+func (m *MultiHeadAttention) dropped(c *Ctx, qkv *autograd.Value) *autograd.Value {
+	s := qkv.Shape()
+	batch, rows, width := s[0], s[1], s[2]/3
+	part := func(i int) *autograd.Value { // [Batch, Heads, Rows, Dim]
+		return c.Permute(c.View(c.Narrow(qkv, 2, i*width, width), batch, rows, m.Heads, width/m.Heads), 0, 2, 1, 3)
+	}
+	scale := 1 / math.Sqrt(float64(width/m.Heads))
+	scores := c.Scale(c.MatMul(part(0), c.Transpose(part(1), 2, 3)), scale)
+	if m.Causal {
+		scores = c.Add(scores, causalMask(c, rows, scores.DType()))
+	}
+	probs := c.Dropout(c.Softmax(scores), m.Dropout)
+	y := c.MatMul(probs, part(2))
+	return c.View(c.Permute(y, 0, 2, 1, 3), batch, rows, width)
+}
+
+// causalMask is −∞ where a key comes after the query, and 0 elsewhere.
+func causalMask(c *Ctx, rows int, dtype device.DType) *autograd.Value {
+	mask := make([]float32, rows*rows)
+	for i := range rows {
+		for j := i + 1; j < rows; j++ {
+			mask[i*rows+j] = float32(math.Inf(-1))
+		}
+	}
+	return c.Take(tensor.From(c.Device(), mask, tensor.Shape{rows, rows}, dtype, c.Workspace("causal mask")))
+}

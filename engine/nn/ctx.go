@@ -1,0 +1,170 @@
+package nn
+
+import (
+	"slices"
+	"time"
+
+	"memtop/engine/autograd"
+	"memtop/engine/tensor"
+)
+
+// Options are what a forward pass can be told. The zero value evaluates without
+// dropout and without checkpoints.
+type Options struct {
+	Training   bool      // dropout is on
+	Checkpoint Policy    // which blocks are computed again instead of saved
+	Attention  Attention // which implementation; the zero value picks
+}
+
+// Ctx is what modules compute with: a tape, options, hooks, and the table of
+// layers. It belongs to one goroutine, and may be used for many steps.
+type Ctx struct {
+	*autograd.Tape
+	Options
+
+	layers  map[Module]*Layer
+	order   []*Layer // by first call since Reset
+	hooks   []*Hooks
+	current *Layer
+	within  int // checkpoints that are open
+}
+
+// NewCtx returns a context on a tape, with no hooks. It takes the tape's OnSave.
+func NewCtx(t *autograd.Tape, o Options) *Ctx {
+	c := &Ctx{Tape: t, Options: o, layers: make(map[Module]*Layer)}
+	t.OnSave(c.saved)
+	return c
+}
+
+// Call runs a module: hooks, a frame of its own, and the module's Forward. All
+// that the module made is released but its result and what the tape saved.
+func (c *Ctx) Call(m Module, in ...*autograd.Value) *autograd.Value {
+	l := c.layerOf(m)
+	defer c.enter(l)()
+	for _, h := range c.of(l) {
+		if h.Pre != nil {
+			h.Pre(c, l, in)
+		}
+	}
+	b := &backwardPass{c: c, layer: l}
+	c.Mark(b.end)
+	out := c.measured(l, func() *autograd.Value { return m.Forward(c, in...) })
+	b.out = out
+	c.Mark(b.begin)
+	for _, h := range c.of(l) {
+		if h.Post != nil {
+			h.Post(c, l, in, out)
+		}
+	}
+	return out
+}
+
+// enter makes l the current layer and returns what undoes that.
+func (c *Ctx) enter(l *Layer) func() {
+	before, path := c.current, c.SetLayer(l.Name)
+	c.current, l.parent = l, before
+	return func() {
+		c.current = before
+		c.SetLayer(path)
+	}
+}
+
+// measured runs a module's Forward in a frame and notes what it cost.
+func (c *Ctx) measured(l *Layer, forward func() *autograd.Value) *autograd.Value {
+	d := c.Device()
+	d.Enter()
+	left := false
+	defer func() {
+		if !left {
+			d.Leave()
+		}
+	}()
+	start := time.Now()
+	out := c.Frame(forward)
+	took := time.Since(start).Nanoseconds()
+	left = true
+	transient := d.Leave() - d.Live()
+	if c.Phase() == autograd.Recompute {
+		l.RecomputeNS += took
+		return out
+	}
+	l.ran(out, took, transient)
+	l.Checkpointed = l.Checkpointed || c.within > 0
+	return out
+}
+
+// Checkpoint runs f on the inputs, keeping only them for the backward pass,
+// which runs f again. f uses no values but its inputs. When the options say
+// selective, what their rule names is kept as well.
+func (c *Ctx) Checkpoint(f func(in []*autograd.Value) *autograd.Value, in ...*autograd.Value) *autograd.Value {
+	if !c.Recording() {
+		return f(in)
+	}
+	again := func(in []*autograd.Value) *autograd.Value {
+		c.within++
+		defer func() { c.within-- }()
+		return f(in)
+	}
+	if !c.Options.Checkpoint.Selective() {
+		return c.Tape.Checkpoint(again, in...)
+	}
+	return c.SelectiveCheckpoint(c.Options.Checkpoint.Keep, again, in...)
+}
+
+// Hooks are functions that run around a module. Any may be nil. They must not
+// release the values, and see them only while they run.
+type Hooks struct {
+	// Pre runs before the module, with its inputs.
+	Pre func(c *Ctx, l *Layer, in []*autograd.Value)
+	// Post runs after the module.
+	Post func(c *Ctx, l *Layer, in []*autograd.Value, out *autograd.Value)
+	// Backward runs when the backward pass comes to the module, with the
+	// complete gradient of its result: nil when none arrived.
+	Backward func(c *Ctx, l *Layer, grad *tensor.Tensor)
+}
+
+// AddHooks adds hooks to every module, and returns a function that takes them
+// away again. Hooks run in the order in which they were added, those for every
+// module before those for one. A recomputation runs them again.
+func (c *Ctx) AddHooks(h Hooks) (remove func()) {
+	return addTo(&c.hooks, h)
+}
+
+// AddHooksTo adds hooks to one module.
+func (c *Ctx) AddHooksTo(m Module, h Hooks) (remove func()) {
+	return addTo(&c.layerOf(m).hooks, h)
+}
+
+func addTo(list *[]*Hooks, h Hooks) (remove func()) {
+	*list = append(slices.Clone(*list), &h)
+	return func() {
+		*list = slices.DeleteFunc(slices.Clone(*list), func(other *Hooks) bool { return other == &h })
+	}
+}
+
+func (c *Ctx) of(l *Layer) []*Hooks {
+	return slices.Concat(c.hooks, l.hooks)
+}
+
+// backwardPass follows one run of a module through the backward pass.
+type backwardPass struct {
+	c     *Ctx
+	layer *Layer
+	out   *autograd.Value
+	start time.Time
+}
+
+// begin runs when everything after the module has been differentiated.
+func (b *backwardPass) begin() {
+	for _, h := range b.c.of(b.layer) {
+		if h.Backward != nil {
+			h.Backward(b.c, b.layer, b.c.GradOf(b.out))
+		}
+	}
+	b.start = time.Now()
+}
+
+// end runs when the module has been differentiated.
+func (b *backwardPass) end() {
+	b.layer.BackwardNS += time.Since(b.start).Nanoseconds()
+}

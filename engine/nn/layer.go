@@ -1,0 +1,101 @@
+package nn
+
+import (
+	"memtop/engine/autograd"
+	"memtop/engine/device"
+	"memtop/engine/tensor"
+)
+
+// Layer is a module in its model, and what it did since the last
+// [Ctx.Reset]. Bytes are requested bytes, and times are the host's: on a device
+// that queues its work they are the time to queue it.
+type Layer struct {
+	Name           string // path from the model; "" is the model itself
+	Class          string // such as "Linear"
+	Module         Module
+	ParameterBytes int64 // the module's own
+
+	Calls       int // forward runs
+	OutputShape tensor.Shape
+	DType       device.DType
+	OutputBytes int64 // of the last run; a view shares them with its input
+
+	// SavedBytes are what the tape became the keeper of while the module's own
+	// operations ran, its children's not counted: the sum over all layers is
+	// every activation, each once, for the first layer that saved it.
+	SavedBytes int64
+	// TotalSavedBytes counts the children as well.
+	TotalSavedBytes int64
+	// TransientPeakBytes is how far memory rose, in the worst run, above what
+	// was left when the module was done.
+	TransientPeakBytes int64
+
+	// Times of all runs, children included.
+	ForwardNS, BackwardNS, RecomputeNS int64
+	// Checkpointed says that the module ran inside a checkpoint.
+	Checkpointed bool
+
+	hooks  []*Hooks
+	parent *Layer // of the call, not of the model
+	called bool
+}
+
+// Layers returns the layers that ran since Reset in the order of their first
+// run. They are live: the next run changes them.
+func (c *Ctx) Layers() []*Layer { return c.order }
+
+// Reset forgets what layers did; hooks stay. It is called between steps.
+func (c *Ctx) Reset() {
+	for _, l := range c.order {
+		*l = Layer{Name: l.Name, Class: l.Class, Module: l.Module, ParameterBytes: l.ParameterBytes, hooks: l.hooks}
+	}
+	c.order = nil
+}
+
+// layerOf finds the layer of a module. A module that is met for the first time
+// is taken for a model of its own unless it is below one that is known.
+func (c *Ctx) layerOf(m Module) *Layer {
+	l := c.layers[m]
+	if l == nil {
+		c.adopt(m)
+		l = c.layers[m]
+	}
+	if !l.called {
+		l.called = true
+		c.order = append(c.order, l)
+	}
+	return l
+}
+
+func (c *Ctx) adopt(model Module) {
+	Walk(model, func(path string, m Module) {
+		if c.layers[m] != nil {
+			return
+		}
+		l := &Layer{Name: path, Class: class(m), Module: m}
+		for _, p := range m.Params() {
+			l.ParameterBytes += p.Data().Bytes()
+		}
+		c.layers[m] = l
+	})
+}
+
+// ran notes one forward run.
+func (l *Layer) ran(out *autograd.Value, took, transient int64) {
+	l.Calls++
+	l.OutputShape, l.DType, l.OutputBytes = out.Shape(), out.DType(), out.Data().Bytes()
+	l.ForwardNS += took
+	l.TransientPeakBytes = max(l.TransientPeakBytes, transient)
+}
+
+// saved counts memory that the tape became the keeper of.
+func (c *Ctx) saved(_ string, bytes int64) {
+	l := c.current
+	if l == nil {
+		return
+	}
+	l.SavedBytes += bytes
+	for ; l != nil; l = l.parent {
+		l.TotalSavedBytes += bytes
+	}
+}
