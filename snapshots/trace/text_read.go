@@ -9,9 +9,8 @@ import (
 )
 
 // ParseText reads a trace in the text form, for which see "The text form" in
-// text.go. What is wrong with the text is a
-// *[TextError]; a failing reader is returned as it is. Memory is a small
-// multiple of the text.
+// text.go. What is wrong with the text is a *[TextError]; a failing reader is
+// returned as it is. Memory is a small multiple of the text.
 func ParseText(r io.Reader) (*Trace, error) {
 	p := &textReader{
 		in: NewInterner(), frames: map[string]FrameID{}, stacks: map[string]StackID{}, notes: map[string]NoteID{},

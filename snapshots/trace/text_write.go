@@ -8,9 +8,9 @@ import (
 )
 
 // WriteText writes t in the text form, for which see "The text form" in
-// text.go. Frames, stacks and notes stand before
-// their first use and are numbered in that order, so two traces that mean the
-// same have the same text, however their tables are numbered.
+// text.go. Frames, stacks and notes stand before their first use and are
+// numbered in that order, so two traces that mean the same have the same text,
+// however their tables are numbered.
 func WriteText(w io.Writer, t *Trace) error {
 	p := &textWriter{
 		w: bufio.NewWriterSize(w, 1<<16), t: t,
