@@ -1,0 +1,87 @@
+package amp
+
+import (
+	"fmt"
+
+	"memtop/engine/autograd"
+	"memtop/engine/device"
+)
+
+// Mode is what precision operations run in.
+type Mode uint8
+
+// The modes.
+const (
+	Off  Mode = iota
+	BF16      // autocast to bfloat16
+	FP16      // autocast to float16, with a loss scale
+)
+
+var modes = []string{"off", "bf16", "fp16"}
+
+// String returns "off", "bf16" or "fp16".
+func (m Mode) String() string { return modes[m] }
+
+// ParseMode is the inverse of Mode.String.
+func ParseMode(name string) (Mode, error) {
+	for i, n := range modes {
+		if n == name {
+			return Mode(i), nil
+		}
+	}
+	return 0, fmt.Errorf("precision %q: want off, bf16 or fp16", name)
+}
+
+// Caster returns what a tape needs for the mode: nil when it is off.
+func (m Mode) Caster() autograd.Caster {
+	switch m {
+	case BF16:
+		return Autocast{device.BFloat16}
+	case FP16:
+		return Autocast{device.Float16}
+	case Off:
+	}
+	return nil
+}
+
+// class is what happens to the operands of an operation.
+type class uint8
+
+const (
+	asGiven class = iota // computed in the types it gets; several are promoted to the widest
+	lower                // converted to the lower type
+	full                 // converted to float32
+)
+
+// policy has the operations that are in one of PyTorch's lists
+// (torch.amp, "Op-Specific Behavior" for CUDA). Gradients run in the types of
+// the forward operation.
+var policy = map[string]class{
+	"linear": lower, "matmul": lower, "conv2d": lower, "attention": lower,
+
+	"layer_norm": full, "rms_norm": full, "softmax": full, "cross_entropy": full,
+	"exp": full, "log": full, "rsqrt": full, "square": full, "sum": full,
+}
+
+// Autocast converts the operands of operations by the policy's table. It is an
+// [autograd.Caster].
+type Autocast struct {
+	Lower device.DType // BFloat16 or Float16
+}
+
+// Cast looks the operation up. float64 is left alone, for gradient checks.
+func (a Autocast) Cast(op string, operands []device.DType) (device.DType, bool) {
+	for _, d := range operands {
+		if d == device.Float64 {
+			return 0, false
+		}
+	}
+	switch policy[op] {
+	case lower:
+		return a.Lower, true
+	case full:
+		return device.Float32, true
+	case asGiven:
+	}
+	return 0, false
+}

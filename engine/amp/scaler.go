@@ -1,0 +1,125 @@
+package amp
+
+import (
+	"memtop/engine/alloc"
+	"memtop/engine/autograd"
+	"memtop/engine/device"
+	"memtop/engine/tensor"
+)
+
+// ScalerOptions are how a loss scale moves. Zero values mean PyTorch's: 65,536
+// at first, twice as much after 2,000 good steps in a row, half as much after a
+// bad one.
+type ScalerOptions struct {
+	Initial, Growth, Backoff float64
+	Interval                 int
+}
+
+func (o ScalerOptions) withDefaults() ScalerOptions {
+	set := func(p *float64, value float64) {
+		if *p == 0 {
+			*p = value
+		}
+	}
+	set(&o.Initial, 65536)
+	set(&o.Growth, 2)
+	set(&o.Backoff, 0.5)
+	if o.Interval == 0 {
+		o.Interval = 2000
+	}
+	return o
+}
+
+// Scaler multiplies the loss so that small gradients survive float16, and
+// divides the gradients again before they are used. A step whose gradients
+// overflowed is skipped. After torch.amp.GradScaler.
+//
+// The scale, its counter and the overflow mark live on the device, and nothing
+// of a step waits for them. One step is:
+//
+//	scaled := s.Scale(tape, loss)
+//	tape.Backward(scaled)
+//	s.Unscale(params)            // before clipping
+//	optimizer.Step(s.FoundInf()) // does nothing after an overflow
+//	s.Update()
+type Scaler struct {
+	options  ScalerOptions
+	backend  device.Backend
+	scale    *tensor.Tensor
+	tracker  *tensor.Tensor
+	foundInf *tensor.Tensor
+}
+
+// NewScaler makes a scaler with 12 bytes of state on the device. It fails (see
+// [tensor.Try]) when there is no memory. Close releases it.
+func NewScaler(d *tensor.Device, o ScalerOptions) *Scaler {
+	o = o.withDefaults()
+	number := func(role string, value float64) *tensor.Tensor {
+		tag := tensor.Tag{Category: alloc.Optimizer, Layer: "scaler", Role: role}
+		return tensor.Full(d, nil, device.Float32, value, tag)
+	}
+	return &Scaler{
+		options: o, backend: d.Backend(),
+		scale: number("scale", o.Initial), tracker: number("growth tracker", 0), foundInf: number("found inf", 0),
+	}
+}
+
+// Scale returns the loss times the scale, for the backward pass.
+func (s *Scaler) Scale(t *autograd.Tape, loss *autograd.Value) *autograd.Value {
+	return t.ScaleBy(loss, s.scale)
+}
+
+// Unscale divides the gradients of all parameters by the scale, in place, and
+// marks the step when one is infinite or no number. It is called once a step.
+func (s *Scaler) Unscale(params []*autograd.Variable) {
+	var grads []device.Array
+	for _, p := range params {
+		if g := p.Grad(); g != nil {
+			g.Storage().Wrote()
+			grads = append(grads, g.Array())
+		}
+	}
+	s.backend.Unscale(grads, s.scale.Array(), s.foundInf.Array())
+}
+
+// FoundInf is the mark of the present step, one float32 element in device
+// memory: not 0 after an overflow. Optimizers take it to skip the step.
+func (s *Scaler) FoundInf() device.Array { return s.foundInf.Array() }
+
+// Skips waits for the device and says whether the present step overflowed.
+func (s *Scaler) Skips() bool { return s.foundInf.Item() != 0 }
+
+// Update moves the scale after a step and clears the mark.
+func (s *Scaler) Update() {
+	for _, x := range []*tensor.Tensor{s.scale, s.tracker} {
+		x.Storage().Wrote()
+	}
+	o := s.options
+	s.backend.UpdateScale(s.scale.Array(), s.tracker.Array(), s.foundInf.Array(), o.Growth, o.Backoff, o.Interval)
+	s.foundInf.Fill(0)
+}
+
+// ScalerState is what has to be kept to continue a run.
+type ScalerState struct {
+	Scale     float64 `json:"scale"`
+	GoodSteps int     `json:"good_steps"` // since the scale last moved
+}
+
+// State waits for the device and returns the state.
+func (s *Scaler) State() ScalerState {
+	return ScalerState{Scale: s.scale.Item(), GoodSteps: int(s.tracker.Item())}
+}
+
+// SetState continues from a state.
+func (s *Scaler) SetState(state ScalerState) {
+	s.scale.Fill(state.Scale)
+	s.tracker.Fill(float64(state.GoodSteps))
+	s.foundInf.Fill(0)
+}
+
+// Close releases the state.
+func (s *Scaler) Close() {
+	s.scale.Release()
+	s.tracker.Release()
+	s.foundInf.Release()
+}
