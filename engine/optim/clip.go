@@ -1,0 +1,36 @@
+package optim
+
+import (
+	"memtop/engine/alloc"
+	"memtop/engine/autograd"
+	"memtop/engine/device"
+	"memtop/engine/tensor"
+)
+
+// Clip makes all gradients together no longer than limit, as a vector, and
+// returns how long they were: what PyTorch's clip_grad_norm_ does. It waits for
+// the device.
+func Clip(d *tensor.Device, parameters []*autograd.Variable, limit float64) (norm float64) {
+	list := Gradients(parameters)
+	length := tensor.New(d, tensor.Shape{1}, device.Float32, tensor.Tag{Category: alloc.Workspace, Role: "gradient norm"})
+	defer length.Release()
+	d.Backend().Norm2(length.Array(), list)
+	d.Backend().ClipByNorm(list, length.Array(), limit)
+	for _, v := range parameters {
+		if g := v.Grad(); g != nil {
+			g.Storage().Wrote()
+		}
+	}
+	return length.Item()
+}
+
+// Gradients returns the gradients that there are.
+func Gradients(parameters []*autograd.Variable) []device.Array {
+	var list []device.Array
+	for _, v := range parameters {
+		if g := v.Grad(); g != nil {
+			list = append(list, g.Array())
+		}
+	}
+	return list
+}

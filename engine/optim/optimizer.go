@@ -1,0 +1,160 @@
+package optim
+
+import (
+	"memtop/engine/alloc"
+	"memtop/engine/autograd"
+	"memtop/engine/device"
+	"memtop/engine/tensor"
+)
+
+// Optimizer updates the parameters of a model. It belongs to the goroutine of
+// the device. Whoever made it closes it.
+type Optimizer struct {
+	device   *tensor.Device
+	settings Settings
+	slots    []*slot
+	steps    int64
+}
+
+// New returns an optimizer for the parameters, with its state allocated. It
+// fails, as tensors do, when there is no memory; what it had allocated is
+// released before that.
+func New(d *tensor.Device, parameters []*autograd.Variable, s Settings) *Optimizer {
+	o := &Optimizer{device: d, settings: s}
+	done := false
+	defer func() {
+		if !done {
+			o.Close()
+		}
+	}()
+	for _, v := range parameters {
+		p := &slot{variable: v}
+		o.slots = append(o.slots, p)
+		p.follow()
+		p.allocate(&o.settings)
+	}
+	done = true
+	return o
+}
+
+// Close releases the state.
+func (o *Optimizer) Close() {
+	for _, p := range o.slots {
+		p.release()
+		p.master.Release()
+		p.master = nil
+	}
+	o.slots = nil
+}
+
+// Settings returns the present settings.
+func (o *Optimizer) Settings() Settings { return o.settings }
+
+// Steps returns the number of steps that changed parameters since the state was
+// new.
+func (o *Optimizer) Steps() int64 { return o.steps }
+
+// Change makes it another optimizer from the next step on. State that means the
+// same in both is kept (Adam and AdamW differ only in what they do with it);
+// otherwise the old state is released first and new state begins at zero. When
+// there is no memory for that it fails, and is the old optimizer with new state.
+func (o *Optimizer) Change(s Settings) {
+	before := o.settings
+	o.settings = s
+	if sameState(&before, &s) {
+		return
+	}
+	done := false
+	defer func() {
+		if !done {
+			o.settings = before
+			o.renew()
+		}
+	}()
+	o.renew()
+	done = true
+}
+
+// renew replaces the state by that of an optimizer that has taken no step.
+func (o *Optimizer) renew() {
+	o.steps = 0
+	for _, p := range o.slots {
+		p.release()
+	}
+	for _, p := range o.slots {
+		p.allocate(&o.settings)
+	}
+}
+
+func sameState(a, b *Settings) bool {
+	full := func(k Kind) bool { return k == Adam || k == AdamW }
+	if a.Kind == SGD && b.Kind == SGD {
+		return (a.Momentum == 0) == (b.Momentum == 0)
+	}
+	return a.Kind == b.Kind || full(a.Kind) && full(b.Kind)
+}
+
+// Follow takes note that parameters have changed their element type: master
+// copies are made or dropped.
+func (o *Optimizer) Follow() {
+	for _, p := range o.slots {
+		p.follow()
+	}
+}
+
+// State returns what the optimizer keeps, in an order that depends only on the
+// parameters and the settings.
+func (o *Optimizer) State() []State {
+	var list []State
+	for _, p := range o.slots {
+		list = append(list, p.state()...)
+	}
+	return list
+}
+
+// Restore says that the tensors of State have been filled with those of an
+// optimizer that had taken so many steps.
+func (o *Optimizer) Restore(steps int64) {
+	o.steps = steps
+	for _, p := range o.slots {
+		p.used = steps > 0
+	}
+}
+
+// StateBytes returns the bytes of all state.
+func (o *Optimizer) StateBytes() int64 {
+	sum := int64(0)
+	for _, s := range o.State() {
+		sum += s.Data.Bytes()
+	}
+	return sum
+}
+
+// Step changes every parameter that has a gradient. foundInf, a float32 element
+// or nil, is looked at on the device: when it is not 0, nothing changes and
+// Step returns false. Gradients are only read.
+func (o *Optimizer) Step(lr float64, foundInf *tensor.Tensor) (applied bool) {
+	d, b := o.device, o.device.Backend()
+	// The count is kept on the host, and goes to the device for the length of
+	// the call: state is then exactly what is kept per element.
+	step := tensor.Full(d, tensor.Shape{1}, device.Float32, float64(o.steps), tensor.Tag{Category: alloc.Workspace, Role: "step"})
+	defer step.Release()
+	u := device.Update{LR: lr, WeightDecay: o.settings.WeightDecay, Step: step.Array()}
+	if foundInf != nil {
+		u.FoundInf = foundInf.Array()
+	}
+	b.AdvanceStep(u.Step, u.FoundInf)
+	for _, p := range o.slots {
+		if p.variable.Grad() != nil {
+			p.update(b, &o.settings, u)
+		}
+	}
+	if foundInf != nil && foundInf.Item() != 0 {
+		return false
+	}
+	o.steps++
+	for _, p := range o.slots {
+		p.used = p.used || p.variable.Grad() != nil
+	}
+	return true
+}
