@@ -39,6 +39,7 @@ func (x *Index) Findings() []Finding {
 		f := &finder{index: x, summary: x.Summary()}
 		f.ooms()
 		f.peak()
+		f.advice()
 		f.grown()
 		f.fragmented()
 		f.lost()
@@ -81,7 +82,10 @@ func (f *finder) ooms() {
 			text = fmt.Sprintf(" The largest holder is %s with %s.", f.index.HolderName(o.Holders[0]), Bytes(o.Holders[0].Bytes))
 			stack = o.Holders[0].Stack
 		}
-		f.add(Problem, o.Event, stack, "Out of memory at event %d, because of %s: %s.%s", o.Event, o.Verdict, o.Reason, text)
+		if o.Verdict == Fragmented {
+			text += f.index.remedy()
+		}
+		f.add(Problem, o.Event, stack, "Out of memory at event %d: %s (%s).%s", o.Event, o.Reason, o.Verdict, text)
 	}
 	if len(all) > shown {
 		f.add(Problem, all[shown].Event, 0, "%d more requests ran out of memory.", len(all)-shown)
@@ -139,10 +143,12 @@ func (f *finder) fragmented() {
 			text += fmt.Sprintf("; small blocks pin %d segments with %s free", pinned, Bytes(keeps))
 		}
 		severity := Info
+		text += "."
 		if m.Releasable < m.Free/2 {
 			severity = Warning
+			text += f.index.remedy()
 		}
-		f.add(severity, f.index.End(), 0, "%s.", text)
+		f.add(severity, f.index.End(), 0, "%s", text)
 	}
 	if m.Rounding > m.Active/10 && m.Rounding > 64<<20 {
 		f.add(Warning, f.index.End(), 0, "Rounding wastes %s (%d%%) of the memory in use.", Bytes(m.Rounding), percent(m.Rounding, m.Active))

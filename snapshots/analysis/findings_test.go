@@ -181,6 +181,17 @@ block 0x200000 1048576 inactive
 	}
 }
 
+func TestWhatWouldMakeTheLargestPartSmallerIsSaid(t *testing.T) {
+	x := indexOf(t, names+`
+device 0
+alloc 0x1000 8192 stack=act
+alloc 0x9000 4096 stack=main
+`)
+	if got := said(x); !strings.Contains(got, "Activations are 8.00 KiB (67%) of the peak, as guessed from stacks: checkpointing") {
+		t.Errorf("got %s", got)
+	}
+}
+
 func TestHistoryIsMoreThanOneEntry(t *testing.T) {
 	tests := map[string]struct {
 		events string

@@ -84,6 +84,26 @@ block 0x10000000 33554432 inactive
 	}
 }
 
+func TestAFragmentedRequestIsToldTheRemedyOnce(t *testing.T) {
+	const text = `
+device 0
+oom 0 16777216 stack=act
+alloc 0x10000000 1048576 stack=act
+segment 0x10000000 20971520 stream=0 type="large"
+block 0x10000000 10485760 inactive
+block 0x10a00000 2097152 active_allocated requested=2097152 stack=act
+block 0x10c00000 8388608 inactive
+`
+	const remedy = "expandable_segments:True helps"
+	if got := said(indexOf(t, names+text)); !strings.Contains(got, remedy) {
+		t.Errorf("got %s", got)
+	}
+	set := "settings\nsetting \"expandable_segments\" true\n"
+	if got := said(indexOf(t, names+set+text)); strings.Contains(got, remedy) {
+		t.Errorf("although it is on already: got %s", got)
+	}
+}
+
 func TestOOMSaysWhoHeldTheRest(t *testing.T) {
 	x := indexOf(t, names+`
 device 0

@@ -1,0 +1,41 @@
+package analysis
+
+import "memtop/snapshots/trace"
+
+// advices say what makes a category smaller, when it is at least so many
+// percent of the peak.
+var advices = [CategoryCount]struct {
+	share int64
+	noun  string
+	how   string
+}{
+	Gradient:   {40, "Gradients are", "zero_grad(set_to_none=True) before the forward pass, sharding, or lower precision reduce them"},
+	Optimizer:  {35, "Optimizer state is", "an 8-bit or factored optimizer, or sharding it, reduces it"},
+	Activation: {50, "Activations are", "checkpointing, a smaller micro-batch or mixed precision reduce them"},
+}
+
+// advice says what would make the largest part of the peak smaller.
+func (f *finder) advice() {
+	s := &f.summary
+	if !f.index.History() || s.PeakRequested == 0 {
+		return
+	}
+	guess := ""
+	if f.index.Guessed() {
+		guess = ", as guessed from stacks"
+	}
+	for c, bytes := range f.index.countCategories(s.PeakEvent) {
+		a := &advices[c]
+		if share := percent(bytes, s.PeakRequested); a.how != "" && share >= a.share {
+			f.add(Info, s.PeakEvent, 0, "%s %s (%d%%) of the peak%s: %s.", a.noun, Bytes(bytes), share, guess, a.how)
+		}
+	}
+}
+
+// remedy says what helps against fragmentation, unless it is on already.
+func (x *Index) remedy() string {
+	if x.cutsEverything() || x.kinds[trace.SegmentMap] > 0 {
+		return ""
+	}
+	return " PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True helps against this."
+}
