@@ -1,0 +1,14 @@
+// Package cpu is the embedded device cpu:0: a region of ordinary memory with a
+// set capacity that behaves as a GPU's memory does, and kernels on all cores.
+//
+// The memory ([Memory]) is a driver for engine/alloc. Segments have the same
+// addresses in every run, a request beyond the capacity is refused though the
+// host may have more, and a freed segment goes back to the system, so that an
+// operation on it is caught instead of reading what happens to be there.
+//
+// The kernels ([Backend]) implement device.Backend. Storage has its real size in
+// every type; arithmetic is in float32, or float64 where everything is. Work is
+// cut into parts by sizes alone, and sums that cross parts are added in the
+// order of parts, so results do not depend on the number of threads. An
+// operation allocates nothing once its scratch has grown to the sizes in use.
+package cpu

@@ -1,0 +1,83 @@
+package cpu
+
+import "math"
+
+// # Flash attention
+//
+// A tile of queries goes along the tiles of keys that it sees. For every query
+// it carries the largest score so far, the sum of e^(score − largest), and the
+// output weighted so; when a larger score comes, sum and output are multiplied
+// by e^(old − new). After Dao et al., "FlashAttention" (NeurIPS 2022). Scores
+// exist in tiles of attendTile × attendTile only.
+
+// flashPart computes one tile of queries.
+func flashPart[T float](w *worker, j *attentionJob, part int) {
+	tiles := j.queryTiles()
+	bh, query := part/tiles, part%tiles*attendTile
+	batch, head := bh/j.Heads, bh%j.Heads
+	rows := min(attendTile, j.Queries-query)
+	f := newFlash[T](w, j, rows)
+	seen := j.visible(query + rows - 1)
+	for key := 0; key < seen; key += attendTile {
+		cols := min(attendTile, seen-key)
+		j.score(w, viewOf(f.scores), cols, batch, head, query, rows, key, cols, j.Scale)
+		for r := range rows {
+			f.absorb(r, cols, max(0, min(cols, j.visible(query+r)-key)))
+		}
+		j.multiply(w, product{
+			c: viewOf(f.output), a: viewOf(f.scores), b: j.v.at(batch, head, key), m: rows, n: j.Dim, k: cols,
+			ldc: j.Dim, lda: cols, ldb: j.v.row, beta: 1,
+		})
+	}
+	for r := range rows {
+		out := f.output[r*j.Dim : (r+1)*j.Dim]
+		scaleRow(out, T(1/max(f.total[r], math.SmallestNonzeroFloat32)))
+		narrow(j.o.at(batch, head, query+r), 0, out)
+		j.lse.setNumber(bh*j.Queries+query+r, float64(f.top[r])+math.Log(f.total[r]))
+	}
+}
+
+// flash is the state of one tile of queries.
+type flash[T float] struct {
+	scores, output []T
+	top            []T
+	total          []float64
+	dim            int
+}
+
+func newFlash[T float](w *worker, j *attentionJob, rows int) flash[T] {
+	f := flash[T]{
+		scores: scratch[T](w, slotA, rows*attendTile), output: scratch[T](w, slotB, rows*j.Dim),
+		top: scratch[T](w, slotC, rows), total: scratch[float64](w, slotD, rows), dim: j.Dim,
+	}
+	clear(f.output)
+	clear(f.total)
+	for r := range f.top {
+		f.top[r] = T(math.Inf(-1))
+	}
+	return f
+}
+
+// absorb turns the scores of query r into weights, of which it sees the first
+// seen, and brings what was carried up to date.
+func (f *flash[T]) absorb(r, cols, seen int) {
+	x := f.scores[r*cols : (r+1)*cols]
+	clear(x[seen:])
+	if seen == 0 {
+		return
+	}
+	x = x[:seen]
+	if top := maximum(x); top > f.top[r] || top != top {
+		shrink := exp(f.top[r] - top)
+		f.total[r] *= float64(shrink)
+		scaleRow(f.output[r*f.dim:(r+1)*f.dim], shrink)
+		f.top[r] = top
+	}
+	f.total[r] += exponentials(x, x, 1, f.top[r])
+}
+
+func scaleRow[T float](x []T, factor T) {
+	for i := range x {
+		x[i] *= factor
+	}
+}

@@ -1,0 +1,94 @@
+package cpu
+
+import (
+	"fmt"
+
+	"memtop/engine/device"
+)
+
+type gatherJob struct {
+	dst, table, ids view
+	rows, cols      int
+	fail            func(format string, arguments ...any)
+}
+
+// Gather implements device.Lookups.
+func (b *Backend) Gather(dst, table, ids device.Array, rows, cols int) {
+	requireIndex("gather", ids.DType)
+	if dst.DType != table.DType {
+		panic(fmt.Sprintf("cpu: gather: from %v to %v", table.DType, dst.DType))
+	}
+	fail := b.jobs.gather.fail
+	if fail == nil {
+		fail = b.fail
+	}
+	b.jobs.gather = gatherJob{
+		b.view("gather", "dst", dst, ids.Len*cols), b.view("gather", "table", table, rows*cols),
+		b.view("gather", "ids", ids, ids.Len), rows, cols, fail,
+	}
+	b.pool.run(&b.jobs.gather, rowParts(ids.Len, cols))
+}
+
+func (j *gatherJob) run(_ *worker, part int) {
+	bytes := j.cols * int(j.dst.kind.Size())
+	eachRow(part, j.ids.n, j.cols, func(i int) {
+		dst := slice[byte](j.dst, i*bytes, bytes)
+		id := j.ids.index(i)
+		if id < 0 || id >= int64(j.rows) {
+			j.fail("gather: id %d at position %d is outside of a table of %d rows", id, i, j.rows)
+			clear(dst)
+			return
+		}
+		copy(dst, slice[byte](j.table, int(id)*bytes, bytes))
+	})
+}
+
+// scatterJob adds rows. A part is a block of columns and goes through all ids,
+// so that rows with the same id are added in order.
+type scatterJob struct {
+	table, src, ids view
+	rows, cols      int
+	block           int
+	wide            bool
+}
+
+const scatterCols = 64
+
+// ScatterAdd implements device.Lookups.
+func (b *Backend) ScatterAdd(table, src, ids device.Array, rows, cols int) {
+	requireIndex("scatter add", ids.DType)
+	requireFloat("scatter add", table.DType, src.DType)
+	j := &b.jobs.scatter
+	*j = scatterJob{
+		table: b.view("scatter add", "table", table, rows*cols), src: b.view("scatter add", "src", src, ids.Len*cols),
+		ids: b.view("scatter add", "ids", ids, ids.Len), rows: rows, cols: cols, wide: inFloat64(table.DType, src.DType),
+	}
+	for i := range ids.Len {
+		if id := j.ids.index(i); id < 0 || id >= int64(rows) {
+			b.fail("scatter add: id %d at position %d is outside of a table of %d rows", id, i, rows)
+			return
+		}
+	}
+	b.pool.run(j, (cols+scatterCols-1)/scatterCols)
+}
+
+func (j *scatterJob) run(w *worker, part int) {
+	if j.wide {
+		scatterPart[float64](w, j, part)
+	} else {
+		scatterPart[float32](w, j, part)
+	}
+}
+
+func scatterPart[T float](w *worker, j *scatterJob, part int) {
+	col := part * scatterCols
+	n := min(scatterCols, j.cols-col)
+	for i := range j.ids.n {
+		at := int(j.ids.index(i))*j.cols + col
+		x, sum := load[T](w, slotA, j.src, i*j.cols+col, n), load[T](w, slotB, j.table, at, n)
+		for k := range sum {
+			sum[k] += x[k]
+		}
+		store(j.table, at, sum)
+	}
+}

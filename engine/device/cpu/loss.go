@@ -1,0 +1,104 @@
+package cpu
+
+import (
+	"fmt"
+
+	"memtop/engine/device"
+)
+
+type entropyJob struct {
+	rows, classes        int
+	ignore               int64
+	logits, targets, lse view
+	dlogits              view // the gradient is wanted when present
+	factor               float64
+	wide                 bool
+}
+
+// CrossEntropy implements device.Losses.
+func (b *Backend) CrossEntropy(c device.CrossEntropy) {
+	j := &b.jobs.entropy
+	*j = b.entropyViews("cross entropy", c)
+	b.pool.run(j, rowParts(c.Rows, c.Classes))
+	total, counted := 0.0, 0.0
+	for row := range c.Rows {
+		target := j.targets.index(row)
+		switch {
+		case target == c.IgnoreIndex:
+			continue
+		case target < 0 || target >= int64(c.Classes):
+			b.fail("cross entropy: target %d of row %d is none of %d classes", target, row, c.Classes)
+			continue
+		}
+		counted++
+		total += j.lse.number(row) - j.logits.number(row*c.Classes+int(target))
+	}
+	b.view("cross entropy", "loss", c.Loss, 1).setNumber(0, total/counted)
+	b.view("cross entropy", "count", c.Count, 1).setNumber(0, counted)
+}
+
+// CrossEntropyBackward implements device.Losses.
+func (b *Backend) CrossEntropyBackward(dlogits device.Array, c device.CrossEntropy, dloss device.Array) {
+	const name = "cross entropy backward"
+	j := &b.jobs.entropy
+	*j = b.entropyViews(name, c)
+	requireFloat(name, dlogits.DType)
+	j.dlogits = b.view(name, "dlogits", dlogits, c.Rows*c.Classes)
+	count := b.view(name, "count", c.Count, 1).number(0)
+	j.factor = b.view(name, "dloss", dloss, 1).number(0) / count
+	b.pool.run(j, rowParts(c.Rows, c.Classes))
+}
+
+func (b *Backend) entropyViews(name string, c device.CrossEntropy) entropyJob {
+	requireFloat(name, c.Logits.DType)
+	requireIndex(name, c.Targets.DType)
+	wide := c.Logits.DType == device.Float64
+	for _, kind := range []device.DType{c.LSE.DType, c.Loss.DType, c.Count.DType} {
+		if kind != computeType(wide) {
+			panic(fmt.Sprintf("cpu: %s: loss, lse or count of %v for logits of %v", name, kind, c.Logits.DType))
+		}
+	}
+	return entropyJob{
+		rows: c.Rows, classes: c.Classes, ignore: c.IgnoreIndex,
+		logits: b.view(name, "logits", c.Logits, c.Rows*c.Classes), targets: b.view(name, "targets", c.Targets, c.Rows),
+		lse: b.view(name, "lse", c.LSE, c.Rows), wide: wide,
+	}
+}
+
+func (j *entropyJob) run(w *worker, part int) {
+	if j.wide {
+		entropyPart[float64](w, j, part)
+	} else {
+		entropyPart[float32](w, j, part)
+	}
+}
+
+func entropyPart[T float](w *worker, j *entropyJob, part int) {
+	eachRow(part, j.rows, j.classes, func(row int) {
+		at := row * j.classes
+		x := load[T](w, slotA, j.logits, at, j.classes)
+		if j.dlogits.absent() {
+			top := maximum(x)
+			total := exponentials(scratch[T](w, slotB, j.classes), x, 1, top)
+			slice[T](j.lse, row, 1)[0] = top + logarithm[T](total)
+			return
+		}
+		dx := room[T](w, slotB, j.dlogits, at, j.classes)
+		entropyGradRow(dx, x, slice[T](j.lse, row, 1)[0], j.targets.index(row), j.ignore, T(j.factor))
+		store(j.dlogits, at, dx)
+	})
+}
+
+// entropyGradRow sets dx = (e^(x−lse) − [target])·factor, or 0 for a row that
+// does not count.
+func entropyGradRow[T float](dx, x []T, lse T, target, ignore int64, factor T) {
+	if target == ignore || target < 0 || target >= int64(len(x)) {
+		clear(dx)
+		return
+	}
+	exponentials(dx, x, 1, lse)
+	dx[target]--
+	for i := range dx {
+		dx[i] *= factor
+	}
+}

@@ -1,0 +1,167 @@
+package cpu
+
+import (
+	"fmt"
+
+	"memtop/engine/device"
+)
+
+// # How a product is cut
+//
+// For every block of blockN columns and blockK of K, the operands are packed
+// into panels, in which a micro-kernel finds what it needs one after the other,
+// padded with zeros to whole tiles: A in panels of Rows rows, B in panels of
+// Cols columns. Then tiles of C are computed, and added up in C from one block
+// of K to the next. A C that is not float32 is kept in scratch until it is
+// complete. Every element thus sums its products in one order, that of K, in
+// blocks of blockK: the cut of the rest, and the number of threads, do not
+// matter. Bias, activation and conversion are done to a block of C right after
+// its last product, while it is in the cache.
+const (
+	blockK = 256
+	blockN = 4096
+	blockM = 3072 // rows packed at a time
+	// A task is up to taskM × taskN of C: its A stays in the second cache.
+	taskM = 192
+	taskN = 512
+	// maxHeld bounds the scratch for a C that is not float32, in elements.
+	maxHeld = 4 << 20
+)
+
+// product is one product of matrices, resolved.
+type product struct {
+	c, a, b, bias, pre view
+	m, n, k            int
+	lda, ldb, ldc      int
+	transA, transB     bool
+	alpha, beta        float64
+	activate           bool
+	activation         device.UnaryOp
+}
+
+// MatMul implements device.MatMuls.
+func (b *Backend) MatMul(m device.MatMul) {
+	requireFloat("matmul", m.C.DType, m.A.DType, m.B.DType, m.Bias.DType, m.Pre.DType)
+	m = completeMatMul(m)
+	g := b.resolveMatMul(m)
+	if m.M == 0 || m.N == 0 || m.Batch == 0 {
+		return
+	}
+	wide := inFloat64(m.C.DType, m.A.DType, m.B.DType)
+	switch {
+	case wide:
+		b.jobs.wide = wideJob{g: g, m: m}
+		b.pool.run(&b.jobs.wide, m.Batch*b.jobs.wide.rowParts())
+	case m.Batch >= len(b.pool.workers) && m.Batch > 1:
+		b.jobs.matrices = matricesJob{g: g, m: m, kernel: b.product}
+		b.pool.run(&b.jobs.matrices, m.Batch)
+	default:
+		for i := range m.Batch {
+			b.multiply(g.batch(m, i))
+		}
+	}
+}
+
+// completeMatMul fills in what zero stands for.
+func completeMatMul(m device.MatMul) device.MatMul {
+	rows := func(stride *int, transposed bool, rows, cols int) {
+		if *stride == 0 {
+			*stride = cols
+			if transposed {
+				*stride = rows
+			}
+		}
+	}
+	rows(&m.LDA, m.TransA, m.M, m.K)
+	rows(&m.LDB, m.TransB, m.K, m.N)
+	rows(&m.LDC, false, m.M, m.N)
+	if m.Batch == 0 {
+		m.Batch = 1
+	}
+	if m.StrideC == 0 {
+		m.StrideC = m.M * m.LDC
+	}
+	if m.Alpha == 0 {
+		m.Alpha = 1
+	}
+	return m
+}
+
+// resolveMatMul checks that every operand holds what the product reaches.
+func (b *Backend) resolveMatMul(m device.MatMul) product {
+	if m.M < 0 || m.N < 0 || m.K < 0 || m.Batch < 0 {
+		panic(fmt.Sprintf("cpu: matmul: %d×%d×%d, batch %d", m.M, m.N, m.K, m.Batch))
+	}
+	reach := func(name string, a device.Array, transposed bool, rows, cols, stride, step int) view {
+		if transposed {
+			rows, cols = cols, rows
+		}
+		if stride < cols {
+			panic(fmt.Sprintf("cpu: matmul: rows of %s have %d elements, %d apart", name, cols, stride))
+		}
+		if rows == 0 || cols == 0 || m.Batch == 0 {
+			return view{kind: a.DType}
+		}
+		last := (m.Batch-1)*step + (rows-1)*stride + cols
+		return b.prefix(fmt.Sprintf("matmul %d×%d×%d", m.M, m.N, m.K), name, a, last)
+	}
+	g := product{
+		a: reach("A", m.A, m.TransA, m.M, m.K, m.LDA, m.StrideA),
+		b: reach("B", m.B, m.TransB, m.K, m.N, m.LDB, m.StrideB),
+		c: reach("C", m.C, false, m.M, m.N, m.LDC, m.StrideC),
+		m: m.M, n: m.N, k: m.K, lda: m.LDA, ldb: m.LDB, ldc: m.LDC,
+		transA: m.TransA, transB: m.TransB, alpha: m.Alpha, beta: m.Beta,
+		activate: m.Activate, activation: m.Activation,
+		bias: b.optional("matmul", "bias", m.Bias, m.N),
+	}
+	if !m.Pre.Absent() {
+		g.pre = reach("Pre", m.Pre, false, m.M, m.N, m.LDC, m.StrideC)
+	}
+	return g
+}
+
+// batch returns the i-th product of a batch.
+func (g product) batch(m device.MatMul, i int) product {
+	if i == 0 {
+		return g
+	}
+	step := func(v *view, elements int) {
+		if !v.absent() {
+			*v = v.at(i * elements)
+		}
+	}
+	step(&g.a, m.StrideA)
+	step(&g.b, m.StrideB)
+	step(&g.c, m.StrideC)
+	step(&g.pre, m.StrideC)
+	return g
+}
+
+// finish adds the bias, applies the activation and stores rows from i on of the
+// columns from j to j+n, which are complete in held.
+func (g *product) finish(w *worker, held []float32, stride, i, rows, j, n int) {
+	inPlace := g.c.kind == device.Float32
+	if inPlace && g.bias.absent() && !g.activate && g.pre.absent() {
+		return
+	}
+	var bias []float32
+	if !g.bias.absent() {
+		bias = load[float32](w, slotWiden, g.bias, j, n)
+	}
+	for r := range rows {
+		x := held[r*stride : r*stride+n]
+		for k, v := range bias {
+			x[k] += v
+		}
+		at := (i+r)*g.ldc + j
+		if !g.pre.absent() {
+			narrow(g.pre, at, x)
+		}
+		if g.activate {
+			apply(g.activation, x, x)
+		}
+		if !inPlace {
+			narrow(g.c, at, x)
+		}
+	}
+}

@@ -1,0 +1,206 @@
+package cpu
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"testing"
+
+	"memtop/engine/device"
+	"memtop/engine/device/cpu/simd"
+)
+
+// referenceProduct is the definition, in float64.
+func referenceProduct(m device.MatMul, a, b, c, bias []float64) (result, pre []float64) {
+	m = completeMatMul(m)
+	result = append([]float64(nil), c...)
+	pre = append([]float64(nil), c...)
+	for batch := range m.Batch {
+		for i := range m.M {
+			for j := range m.N {
+				s := 0.0
+				for p := range m.K {
+					at, bt := i*m.LDA+p, p*m.LDB+j
+					if m.TransA {
+						at = p*m.LDA + i
+					}
+					if m.TransB {
+						bt = j*m.LDB + p
+					}
+					s += a[batch*m.StrideA+at] * b[batch*m.StrideB+bt]
+				}
+				k := batch*m.StrideC + i*m.LDC + j
+				s *= m.Alpha
+				if m.Beta != 0 {
+					s += m.Beta * c[k]
+				}
+				if bias != nil {
+					s += bias[j]
+				}
+				pre[k], result[k] = s, s
+				if m.Activate {
+					result[k] = referenceUnary(m.Activation, s)
+				}
+			}
+		}
+	}
+	return result, pre
+}
+
+func TestMatMulAgreesWithTheDefinition(t *testing.T) {
+	tests := map[string]device.MatMul{
+		"one number":                          {M: 1, N: 1, K: 1},
+		"a row by a column":                   {M: 1, N: 1, K: 300},
+		"a column by a row":                   {M: 37, N: 41, K: 1},
+		"whole tiles":                         {M: 24, N: 64, K: 256},
+		"odd sizes":                           {M: 13, N: 33, K: 257},
+		"more than one block of K":            {M: 17, N: 35, K: 600},
+		"more than one task":                  {M: 400, N: 530, K: 20},
+		"no K":                                {M: 3, N: 5, K: 0},
+		"A transposed":                        {M: 29, N: 31, K: 37, TransA: true},
+		"B transposed":                        {M: 29, N: 31, K: 37, TransB: true},
+		"both transposed":                     {M: 29, N: 31, K: 37, TransA: true, TransB: true},
+		"alpha and beta":                      {M: 14, N: 50, K: 300, Alpha: 0.5, Beta: -2},
+		"added to what was there":             {M: 14, N: 50, K: 300, Beta: 1},
+		"rows with gaps":                      {M: 7, N: 18, K: 9, LDA: 12, LDB: 25, LDC: 21},
+		"a batch of many":                     {M: 10, N: 12, K: 14, Batch: 5, StrideA: 140, StrideB: 168},
+		"a batch with one B":                  {M: 10, N: 12, K: 14, Batch: 3, StrideA: 150, TransB: true},
+		"with bias":                           {M: 20, N: 70, K: 30, Bias: device.Array{Len: 1}},
+		"with bias and GELU, keeping the sum": {M: 20, N: 70, K: 300, Bias: device.Array{Len: 1}, Activate: true, Activation: device.GELUTanh, Pre: device.Array{Len: 1}},
+	}
+	for name, m := range tests {
+		for _, kind := range floats {
+			t.Run(fmt.Sprintf("%s, %v", name, kind), func(t *testing.T) {
+				r := newRig(t, 2)
+				for _, kernel := range simd.Products() {
+					r.product = kernel
+					checkMatMul(t, r, m, kind)
+				}
+			})
+		}
+	}
+}
+
+func checkMatMul(t *testing.T, r *rig, m device.MatMul, kind device.DType) {
+	t.Helper()
+	full := completeMatMul(m)
+	rows := func(transposed bool, a, b int) int {
+		if transposed {
+			return b
+		}
+		return a
+	}
+	m.A = r.normals(kind, (full.Batch-1)*m.StrideA+rows(m.TransA, m.M, m.K)*full.LDA)
+	m.B = r.normals(kind, (full.Batch-1)*m.StrideB+rows(m.TransB, m.K, m.N)*full.LDB)
+	m.C = r.normals(kind, (full.Batch-1)*full.StrideC+m.M*full.LDC)
+	var bias []float64
+	if m.Bias.Len > 0 {
+		m.Bias = r.normals(kind, m.N)
+		bias = r.get(m.Bias)
+	}
+	if m.Pre.Len > 0 {
+		m.Pre = r.put(kind, r.get(m.C)...)
+	}
+	want, pre := referenceProduct(m, r.get(m.A), r.get(m.B), r.get(m.C), bias)
+	r.MatMul(m)
+	allowed := tolerance(kind) * math.Sqrt(float64(m.K+1))
+	near(t, r.product.Name, r.get(m.C), want, allowed)
+	if !m.Pre.Absent() {
+		near(t, r.product.Name+", before the activation", r.get(m.Pre), pre, allowed)
+	}
+}
+
+func TestMatMulGivesTheSameBitsWithAnyKernelInAssemblyAndAnyThreads(t *testing.T) {
+	var first []byte
+	for _, threads := range []int{1, 2, 3} {
+		for _, kernel := range simd.Products() {
+			if kernel.Peak == nil {
+				continue
+			}
+			for _, alone := range []bool{false, true} {
+				r := newRig(t, threads)
+				r.product = kernel
+				m := device.MatMul{M: 210, N: 550, K: 700, TransB: true, Alpha: 0.3}
+				m.A, m.B, m.C = r.normals(device.Float32, 210*700), r.normals(device.BFloat16, 550*700), r.array(device.Float32, 210*550)
+				if alone {
+					g := r.resolveMatMul(completeMatMul(m))
+					multiplyAlone(r.pool.workers[0], g, kernel)
+				} else {
+					r.MatMul(m)
+				}
+				got := r.bytes(m.C)
+				if first == nil {
+					first = got
+				}
+				if !bytes.Equal(got, first) {
+					t.Errorf("%s with %d threads, alone %v: other bits", kernel.Name, threads, alone)
+				}
+			}
+		}
+	}
+}
+
+func TestMatMulMixesTypes(t *testing.T) {
+	r := newRig(t, 2)
+	m := device.MatMul{
+		M: 20, N: 24, K: 31, A: r.normals(device.BFloat16, 620), B: r.normals(device.Float16, 744),
+		C: r.array(device.Float32, 480), Bias: r.normals(device.Float64, 24),
+	}
+	want, _ := referenceProduct(m, r.get(m.A), r.get(m.B), make([]float64, 480), r.get(m.Bias))
+	r.MatMul(m)
+	near(t, "bfloat16 by float16 to float32", r.get(m.C), want, 1e-5)
+}
+
+// BenchmarkMatMul is the product of square matrices. Compare with
+// BenchmarkPeak of package simd: `go test -bench 'Peak|MatMul' ./engine/device/cpu/...`.
+func BenchmarkMatMul(b *testing.B) {
+	for _, threads := range []int{1, 2} {
+		for _, kernel := range simd.Products() {
+			for _, n := range []int{256, 1024} {
+				b.Run(fmt.Sprintf("%s/%d threads/%d³", kernel.Name, threads, n), func(b *testing.B) {
+					r := newRig(b, threads)
+					r.product = kernel
+					m := device.MatMul{M: n, N: n, K: n, A: r.normals(device.Float32, n*n), B: r.normals(device.Float32, n*n), C: r.array(device.Float32, n*n)}
+					benchMatMul(b, r, m)
+				})
+			}
+		}
+	}
+}
+
+// BenchmarkMatMulGPT2 has the shapes of GPT-2 124M at batch 4, sequence 64.
+func BenchmarkMatMulGPT2(b *testing.B) {
+	shapes := map[string]device.MatMul{
+		"forward 256×3072×768":      {M: 256, N: 3072, K: 768, TransB: true},
+		"input grad 256×768×3072":   {M: 256, N: 768, K: 3072},
+		"weight grad 3072×768×256":  {M: 3072, N: 768, K: 256, TransA: true},
+		"logits 256×50257×768":      {M: 256, N: 50257, K: 768, TransB: true},
+		"logits grad 256×768×50257": {M: 256, N: 768, K: 50257},
+		"heads 48×64×64×64":         {M: 64, N: 64, K: 64, TransB: true, Batch: 48, StrideA: 4096, StrideB: 4096},
+	}
+	for name, m := range shapes {
+		for _, kind := range []device.DType{device.Float32, device.BFloat16} {
+			b.Run(fmt.Sprintf("%s/%v", name, kind), func(b *testing.B) {
+				r := newRig(b, 2)
+				batch := max(1, m.Batch)
+				m.A = r.array(kind, batch*m.M*m.K)
+				m.B = r.array(kind, batch*m.K*m.N)
+				m.C = r.array(kind, batch*m.M*m.N)
+				r.Normal(m.A, 0, 1, device.Seed{})
+				r.Normal(m.B, 0, 1, device.Seed{})
+				benchMatMul(b, r, m)
+			})
+		}
+	}
+}
+
+func benchMatMul(b *testing.B, r *rig, m device.MatMul) {
+	b.Helper()
+	r.MatMul(m)
+	b.ReportAllocs()
+	for b.Loop() {
+		r.MatMul(m)
+	}
+	flops := 2 * float64(max(1, m.Batch)) * float64(m.M) * float64(m.N) * float64(m.K)
+	b.ReportMetric(float64(b.N)*flops/1e9/b.Elapsed().Seconds(), "GFLOP/s")
+}

@@ -1,0 +1,168 @@
+package cpu
+
+import (
+	"fmt"
+	"math"
+
+	"memtop/engine/device"
+)
+
+// # How Reduce is cut
+//
+// A part is a block of columns (of inner) of one outer index over a block of
+// rows (of n). It leaves one partial result per column. A second pass puts the
+// blocks of rows together in order. All sizes follow from the operation's.
+const (
+	reduceCols  = 128
+	reduceBlock = 64 << 10 // elements of a part, about
+)
+
+type reduceJob struct {
+	kind            device.Reduction
+	dst, src        view
+	outer, n, inner int
+	cols, rows      int // of a block
+	colBlocks       int
+	rowBlocks       int
+	partials        []float64 // [rowBlocks][outer·inner]
+	combine         bool
+}
+
+// Reduce implements device.Reductions.
+func (b *Backend) Reduce(kind device.Reduction, dst, src device.Array, outer, n, inner int) {
+	requireFloat("reduce", dst.DType, src.DType)
+	if kind > device.Max {
+		panic(fmt.Sprintf("cpu: reduce: kind %d", kind))
+	}
+	if n <= 0 {
+		panic(fmt.Sprintf("cpu: reduce: groups of %d elements", n))
+	}
+	j := &b.jobs.reduce
+	*j = reduceJob{
+		kind: kind, dst: b.view("reduce", "dst", dst, outer*inner), src: b.view("reduce", "src", src, outer*n*inner),
+		outer: outer, n: n, inner: inner, partials: j.partials,
+	}
+	if outer*inner == 0 {
+		return
+	}
+	j.cols = min(inner, reduceCols)
+	j.rows = max(1, reduceBlock/j.cols)
+	j.colBlocks = (inner + j.cols - 1) / j.cols
+	j.rowBlocks = (n + j.rows - 1) / j.rows
+	if need := j.rowBlocks * outer * inner; cap(j.partials) < need {
+		j.partials = make([]float64, need)
+	}
+	b.pool.run(j, outer*j.colBlocks*j.rowBlocks)
+	j.combine = true
+	b.pool.run(j, parts(outer*inner))
+}
+
+func (j *reduceJob) run(w *worker, part int) {
+	if j.combine {
+		runs(part, j.outer*j.inner, func(i, n int) { j.join(w, i, n) })
+		return
+	}
+	rowBlock, part := part%j.rowBlocks, part/j.rowBlocks
+	o, col := part/j.colBlocks, part%j.colBlocks*j.cols
+	cols := min(j.cols, j.inner-col)
+	from := rowBlock * j.rows
+	to := min(j.n, from+j.rows)
+	at := (rowBlock*j.outer+o)*j.inner + col
+	partial := j.partials[:j.rowBlocks*j.outer*j.inner][at : at+cols]
+	if j.src.kind == device.Float64 {
+		reduceBlockOf[float64](w, j, partial, o, col, from, to)
+	} else {
+		reduceBlockOf[float32](w, j, partial, o, col, from, to)
+	}
+}
+
+func reduceBlockOf[T float](w *worker, j *reduceJob, partial []float64, o, col, from, to int) {
+	if j.inner == 1 {
+		x := load[T](w, slotA, j.src, o*j.n+from, to-from)
+		if j.kind == device.Max {
+			partial[0] = float64(maximum(x))
+		} else {
+			partial[0] = sum(x)
+		}
+		return
+	}
+	for i := range partial {
+		partial[i] = 0
+		if j.kind == device.Max {
+			partial[i] = math.Inf(-1)
+		}
+	}
+	for row := from; row < to; row++ {
+		x := load[T](w, slotA, j.src, (o*j.n+row)*j.inner+col, len(partial))
+		if j.kind == device.Max {
+			for i, v := range x {
+				partial[i] = math.Max(partial[i], float64(v))
+			}
+			continue
+		}
+		for i, v := range x {
+			partial[i] += float64(v)
+		}
+	}
+}
+
+// join puts the blocks of rows of n results from i on together.
+func (j *reduceJob) join(w *worker, i, n int) {
+	results := scratch[float64](w, slotA, n)
+	total := j.outer * j.inner
+	for k := range results {
+		r := j.partials[i+k]
+		for block := 1; block < j.rowBlocks; block++ {
+			p := j.partials[block*total+i+k]
+			if j.kind == device.Max {
+				r = math.Max(r, p)
+			} else {
+				r += p
+			}
+		}
+		if j.kind == device.Mean {
+			r /= float64(j.n)
+		}
+		results[k] = r
+	}
+	narrow(j.dst, i, results)
+}
+
+type squaresJob struct {
+	x        view
+	partials []float64
+}
+
+// Norm2 implements device.Reductions.
+func (b *Backend) Norm2(dst device.Array, list []device.Array) {
+	requireFloat("norm2", dst.DType)
+	j := &b.jobs.squares
+	total := 0.0
+	for _, a := range list {
+		requireFloat("norm2", a.DType)
+		n := parts(a.Len)
+		if cap(j.partials) < n {
+			j.partials = make([]float64, n)
+		}
+		j.x, j.partials = b.view("norm2", "operand", a, a.Len), j.partials[:n]
+		b.pool.run(j, n)
+		for _, p := range j.partials {
+			total += p
+		}
+	}
+	b.view("norm2", "dst", dst, 1).setNumber(0, math.Sqrt(total))
+}
+
+func (j *squaresJob) run(w *worker, part int) {
+	total := 0.0
+	runs(part, j.x.n, func(i, n int) {
+		if j.x.kind == device.Float64 {
+			x := load[float64](w, slotA, j.x, i, n)
+			total += dot(x, x)
+			return
+		}
+		x := load[float32](w, slotA, j.x, i, n)
+		total += dot(x, x)
+	})
+	j.partials[part] = total
+}

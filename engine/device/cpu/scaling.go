@@ -1,0 +1,85 @@
+package cpu
+
+import (
+	"math"
+	"sync/atomic"
+
+	"memtop/engine/device"
+)
+
+// finiteJob multiplies a gradient and looks for infinities and NaNs.
+type finiteJob struct {
+	x      view
+	factor float64
+	bad    atomic.Bool
+}
+
+// Unscale implements device.Scaling.
+func (b *Backend) Unscale(gradients []device.Array, scale, foundInf device.Array) {
+	found := b.scalar("unscale", "found inf", foundInf)
+	j := &b.jobs.finite
+	j.factor = 1 / b.scalar("unscale", "scale", scale).number(0)
+	j.bad.Store(false)
+	for _, g := range gradients {
+		requireFloat("unscale", g.DType)
+		j.x = b.view("unscale", "gradient", g, g.Len)
+		b.pool.run(j, parts(g.Len))
+	}
+	if j.bad.Load() {
+		found.setNumber(0, 1)
+	}
+}
+
+func (j *finiteJob) run(w *worker, part int) {
+	if j.x.kind == device.Float64 {
+		unscalePart[float64](w, j, part)
+	} else {
+		unscalePart[float32](w, j, part)
+	}
+}
+
+// unscalePart uses that x−x is 0 for finite numbers only.
+func unscalePart[T float](w *worker, j *finiteJob, part int) {
+	factor := T(j.factor)
+	runs(part, j.x.n, func(i, n int) {
+		x := load[T](w, slotA, j.x, i, n)
+		var difference T
+		for k, v := range x {
+			difference += v - v
+			x[k] = v * factor
+		}
+		if difference != 0 {
+			j.bad.Store(true)
+		}
+		store(j.x, i, x)
+	})
+}
+
+// UpdateScale implements device.Scaling.
+func (b *Backend) UpdateScale(scale, tracker, foundInf device.Array, growth, backoff float64, interval int) {
+	s, t := b.scalar("update scale", "scale", scale), b.scalar("update scale", "tracker", tracker)
+	if b.isSet("update scale", foundInf) {
+		s.setNumber(0, s.number(0)*backoff)
+		t.setNumber(0, 0)
+		return
+	}
+	good := t.number(0) + 1
+	if good >= float64(interval) {
+		good = 0
+		if grown := float32(s.number(0) * growth); !math.IsInf(float64(grown), 0) {
+			s.setNumber(0, float64(grown))
+		}
+	}
+	t.setNumber(0, good)
+}
+
+// ClipByNorm implements device.Scaling.
+func (b *Backend) ClipByNorm(gradients []device.Array, norm device.Array, limit float64) {
+	factor := limit / (b.view("clip by norm", "norm", norm, 1).number(0) + 1e-6)
+	if factor >= 1 {
+		return
+	}
+	for _, g := range gradients {
+		b.Scale(g, g, factor)
+	}
+}

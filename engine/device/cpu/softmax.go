@@ -1,0 +1,87 @@
+package cpu
+
+import "memtop/engine/device"
+
+type softmaxJob struct {
+	rows, cols int
+	y, x       view
+	dy         view // the gradient is wanted when present, and then x is dx
+	wide       bool
+}
+
+// Softmax implements device.Normalizations.
+func (b *Backend) Softmax(y, x device.Array, rows, cols int) {
+	requireFloat("softmax", y.DType, x.DType)
+	b.jobs.softmax = softmaxJob{
+		rows: rows, cols: cols, y: b.view("softmax", "y", y, rows*cols), x: b.view("softmax", "x", x, rows*cols),
+		wide: inFloat64(y.DType, x.DType),
+	}
+	b.pool.run(&b.jobs.softmax, rowParts(rows, cols))
+}
+
+// SoftmaxBackward implements device.Normalizations.
+func (b *Backend) SoftmaxBackward(dx, y, dy device.Array, rows, cols int) {
+	const name = "softmax backward"
+	requireFloat(name, dx.DType, y.DType, dy.DType)
+	b.jobs.softmax = softmaxJob{
+		rows: rows, cols: cols, x: b.view(name, "dx", dx, rows*cols), y: b.view(name, "y", y, rows*cols),
+		dy: b.view(name, "dy", dy, rows*cols), wide: inFloat64(dx.DType, y.DType, dy.DType),
+	}
+	b.pool.run(&b.jobs.softmax, rowParts(rows, cols))
+}
+
+func (j *softmaxJob) run(w *worker, part int) {
+	if j.wide {
+		softmaxPart[float64](w, j, part)
+	} else {
+		softmaxPart[float32](w, j, part)
+	}
+}
+
+func softmaxPart[T float](w *worker, j *softmaxJob, part int) {
+	if j.cols == 0 {
+		return
+	}
+	eachRow(part, j.rows, j.cols, func(row int) {
+		at := row * j.cols
+		if j.dy.absent() {
+			y := room[T](w, slotB, j.y, at, j.cols)
+			softmaxRow(y, load[T](w, slotA, j.x, at, j.cols), 1)
+			store(j.y, at, y)
+			return
+		}
+		y, dy := load[T](w, slotA, j.y, at, j.cols), load[T](w, slotB, j.dy, at, j.cols)
+		dx := room[T](w, slotC, j.x, at, j.cols)
+		softmaxGradRow(dx, y, dy)
+		store(j.x, at, dx)
+	})
+}
+
+// softmaxRow sets y to the softmax of scale·x and returns log Σ e^(scale·x).
+func softmaxRow[T float](y, x []T, scale T) T {
+	top := maximum(x) * scale
+	total := exponentials(y, x, scale, top)
+	inverse := T(1 / total)
+	for i := range y {
+		y[i] *= inverse
+	}
+	return top + logarithm[T](total)
+}
+
+// exponentials sets y = e^(scale·x−shift) and returns the sum.
+func exponentials[T float](y, x []T, scale, shift T) float64 {
+	x = x[:len(y)]
+	for i := range y {
+		y[i] = exp(T(x[i]*scale) - shift)
+	}
+	return sum(y)
+}
+
+// softmaxGradRow sets dx = y·(dy − Σ y·dy).
+func softmaxGradRow[T float](dx, y, dy []T) {
+	d := T(dot(y, dy))
+	y, dy = y[:len(dx)], dy[:len(dx)]
+	for i := range dx {
+		dx[i] = y[i] * (dy[i] - d)
+	}
+}

@@ -1,0 +1,120 @@
+package cpu
+
+import (
+	"fmt"
+
+	"memtop/engine/device"
+)
+
+const maxDims = 8
+
+// stridedJob copies rows: runs along the last dimension. Dimensions of size 1
+// are gone, and neighbours that lie together in both views are joined.
+type stridedJob struct {
+	dst, src         view
+	dims             int // without the last
+	shape            [maxDims]int
+	dstStep, srcStep [maxDims]int
+	rows, perPart    int
+	row              int // elements
+	rowDst, rowSrc   int // strides along a row
+}
+
+// CopyStrided implements device.Shapes.
+func (b *Backend) CopyStrided(dst, src device.Strided, shape []int) {
+	if dst.Base.DType != src.Base.DType {
+		panic(fmt.Sprintf("cpu: copy strided: from %v to %v", src.Base.DType, dst.Base.DType))
+	}
+	if len(shape) > maxDims || len(dst.Strides) != len(shape) || len(src.Strides) != len(shape) {
+		panic(fmt.Sprintf("cpu: copy strided: shape %v with strides %v and %v", shape, dst.Strides, src.Strides))
+	}
+	j := &b.jobs.strided
+	*j = stridedJob{rows: 1, row: 1}
+	if !j.simplify(dst.Strides, src.Strides, shape) {
+		return
+	}
+	j.dst = b.prefix("copy strided", "dst", dst.Base, extentOf(dst.Strides, shape))
+	j.src = b.prefix("copy strided", "src", src.Base, extentOf(src.Strides, shape))
+	j.perPart = max(1, partSize/j.row)
+	b.pool.run(j, (j.rows+j.perPart-1)/j.perPart)
+}
+
+// extentOf returns the elements from the first to the last that a view reaches.
+func extentOf(strides, shape []int) int {
+	last := 0
+	for i, n := range shape {
+		if strides[i] < 0 {
+			panic(fmt.Sprintf("cpu: copy strided: negative stride in %v", strides))
+		}
+		last += (n - 1) * strides[i]
+	}
+	return last + 1
+}
+
+// simplify fills in the dimensions. It returns false when there is nothing to
+// copy.
+func (j *stridedJob) simplify(dst, src, shape []int) bool {
+	n := 0
+	for i, size := range shape {
+		switch {
+		case size == 0:
+			return false
+		case size == 1:
+			continue
+		case n > 0 && j.dstStep[n-1] == size*dst[i] && j.srcStep[n-1] == size*src[i]:
+			j.shape[n-1] *= size
+			j.dstStep[n-1], j.srcStep[n-1] = dst[i], src[i]
+			continue
+		}
+		j.shape[n], j.dstStep[n], j.srcStep[n] = size, dst[i], src[i]
+		n++
+	}
+	if n > 0 {
+		n--
+		j.row, j.rowDst, j.rowSrc = j.shape[n], j.dstStep[n], j.srcStep[n]
+	}
+	j.dims = n
+	for _, size := range j.shape[:n] {
+		j.rows *= size
+	}
+	return true
+}
+
+func (j *stridedJob) run(_ *worker, part int) {
+	for row := part * j.perPart; row < min(j.rows, (part+1)*j.perPart); row++ {
+		dst, src := j.place(row)
+		switch j.dst.kind.Size() {
+		case 1:
+			copyRow[uint8](j, dst, src)
+		case 2:
+			copyRow[uint16](j, dst, src)
+		case 4:
+			copyRow[uint32](j, dst, src)
+		default:
+			copyRow[uint64](j, dst, src)
+		}
+	}
+}
+
+// place returns the offsets of a row's first element.
+func (j *stridedJob) place(row int) (dst, src int) {
+	for d := j.dims - 1; d >= 0; d-- {
+		i := row % j.shape[d]
+		row /= j.shape[d]
+		dst += i * j.dstStep[d]
+		src += i * j.srcStep[d]
+	}
+	return dst, src
+}
+
+func copyRow[T any](j *stridedJob, dst, src int) {
+	to := slice[T](j.dst, dst, (j.row-1)*j.rowDst+1)
+	from := slice[T](j.src, src, (j.row-1)*j.rowSrc+1)
+	if j.rowDst == 1 && j.rowSrc == 1 {
+		copy(to, from)
+		return
+	}
+	for i := range j.row {
+		to[i*j.rowDst] = from[i*j.rowSrc]
+	}
+}

@@ -1,0 +1,202 @@
+package cpu
+
+import (
+	"fmt"
+	"math"
+
+	"memtop/engine/device"
+)
+
+type unaryJob struct {
+	op     device.UnaryOp
+	dst, x view
+	dy     view // the gradient is wanted when present
+	wide   bool
+}
+
+// Unary implements device.Elementwise.
+func (b *Backend) Unary(op device.UnaryOp, dst, x device.Array) {
+	requireFloat("unary", dst.DType, x.DType)
+	b.jobs.unary = unaryJob{
+		op: op, dst: b.view(op.String(), "dst", dst, x.Len), x: b.view(op.String(), "x", x, x.Len),
+		wide: inFloat64(dst.DType, x.DType),
+	}
+	b.pool.run(&b.jobs.unary, parts(x.Len))
+}
+
+// UnaryBackward implements device.Elementwise.
+func (b *Backend) UnaryBackward(op device.UnaryOp, dx, x, dy device.Array) {
+	requireFloat("unary backward", dx.DType, x.DType, dy.DType)
+	b.jobs.unary = unaryJob{
+		op: op, dst: b.view(op.String(), "dx", dx, x.Len), x: b.view(op.String(), "x", x, x.Len),
+		dy: b.view(op.String(), "dy", dy, x.Len), wide: inFloat64(dx.DType, x.DType, dy.DType),
+	}
+	b.pool.run(&b.jobs.unary, parts(x.Len))
+}
+
+func (j *unaryJob) run(w *worker, part int) {
+	if j.wide {
+		unaryPart[float64](w, j, part)
+	} else {
+		unaryPart[float32](w, j, part)
+	}
+}
+
+func unaryPart[T float](w *worker, j *unaryJob, part int) {
+	runs(part, j.x.n, func(i, n int) {
+		x, dst := load[T](w, slotA, j.x, i, n), room[T](w, slotB, j.dst, i, n)
+		if j.dy.absent() {
+			apply(j.op, dst, x)
+		} else {
+			derive(j.op, dst, x, load[T](w, slotC, j.dy, i, n))
+		}
+		store(j.dst, i, dst)
+	})
+}
+
+// apply sets dst = f(x).
+func apply[T float](op device.UnaryOp, dst, x []T) {
+	x = x[:len(dst)]
+	switch op {
+	case device.ReLU:
+		for i, v := range x {
+			if v < 0 {
+				v = 0
+			}
+			dst[i] = v
+		}
+	case device.GELU:
+		for i, v := range x {
+			dst[i] = gelu(v)
+		}
+	case device.GELUTanh:
+		for i, v := range x {
+			dst[i] = geluTanh(v)
+		}
+	case device.SiLU:
+		for i, v := range x {
+			dst[i] = v * sigmoid(v)
+		}
+	default:
+		f := function[T](op)
+		for i, v := range x {
+			dst[i] = f(v)
+		}
+	}
+}
+
+// function returns the functions that no large layer uses.
+func function[T float](op device.UnaryOp) func(T) T {
+	switch op {
+	case device.Neg:
+		return func(x T) T { return -x }
+	case device.Exp:
+		return exp[T]
+	case device.Log:
+		return func(x T) T { return T(math.Log(float64(x))) }
+	case device.Sqrt:
+		return sqrt[T]
+	case device.Rsqrt:
+		return func(x T) T { return 1 / sqrt(x) }
+	case device.Square:
+		return func(x T) T { return x * x }
+	case device.Abs:
+		return func(x T) T { return T(math.Abs(float64(x))) }
+	case device.Sigmoid:
+		return sigmoid[T]
+	case device.Tanh:
+		return tanh[T]
+	}
+	panic(fmt.Sprintf("cpu: unary: operation %v", op))
+}
+
+// derive sets dx = dy·f'(x).
+func derive[T float](op device.UnaryOp, dx, x, dy []T) {
+	x, dy = x[:len(dx)], dy[:len(dx)]
+	switch op {
+	case device.ReLU:
+		for i, v := range x {
+			d := dy[i]
+			if v <= 0 {
+				d = 0
+			}
+			dx[i] = d
+		}
+	case device.GELU:
+		for i, v := range x {
+			dx[i] = dy[i] * geluSlope(v)
+		}
+	case device.GELUTanh:
+		for i, v := range x {
+			dx[i] = dy[i] * geluTanhSlope(v)
+		}
+	case device.SiLU:
+		for i, v := range x {
+			s := sigmoid(v)
+			dx[i] = dy[i] * (s * (1 + v*(1-s)))
+		}
+	default:
+		slope := slope[T](op)
+		for i, v := range x {
+			dx[i] = dy[i] * slope(v)
+		}
+	}
+}
+
+func slope[T float](op device.UnaryOp) func(T) T {
+	switch op {
+	case device.Neg:
+		return func(T) T { return -1 }
+	case device.Exp:
+		return exp[T]
+	case device.Log:
+		return func(x T) T { return 1 / x }
+	case device.Sqrt:
+		return func(x T) T { return 0.5 / sqrt(x) }
+	case device.Rsqrt:
+		return func(x T) T { return -0.5 / (x * sqrt(x)) }
+	case device.Square:
+		return func(x T) T { return 2 * x }
+	case device.Abs:
+		return sign[T]
+	case device.Sigmoid:
+		return func(x T) T { s := sigmoid(x); return s * (1 - s) }
+	case device.Tanh:
+		return func(x T) T { t := tanh(x); return 1 - t*t }
+	}
+	panic(fmt.Sprintf("cpu: unary backward: operation %v", op))
+}
+
+func sign[T float](x T) T {
+	switch {
+	case x > 0:
+		return 1
+	case x < 0:
+		return -1
+	}
+	return x // 0, or NaN
+}
+
+func gelu[T float](x T) T {
+	return x * (0.5 + 0.5*erf(x*(1/math.Sqrt2)))
+}
+
+func geluSlope[T float](x T) T {
+	const density = 0.39894228040143267794 // 1/√(2π)
+	return 0.5 + 0.5*erf(x*(1/math.Sqrt2)) + x*density*exp(-0.5*x*x)
+}
+
+const (
+	geluScale = 0.79788456080286535588 // √(2/π)
+	geluCubic = 0.044715
+)
+
+// geluTanh uses x/2·(1+tanh z) = x/(1+e^-2z).
+func geluTanh[T float](x T) T {
+	return x * sigmoid(2*geluScale*(x+geluCubic*x*x*x))
+}
+
+func geluTanhSlope[T float](x T) T {
+	s := sigmoid(2 * geluScale * (x + geluCubic*x*x*x))
+	return s + x*s*(1-s)*(2*geluScale*(1+3*geluCubic*x*x))
+}
