@@ -35,6 +35,7 @@ type Allocator struct {
 	names    *Names
 	stacks   Stacks
 	history  history
+	latest   trace.Event // where an event is made when none are kept
 	recorder trace.Recorder
 	onOOM    []func(*OOMError)
 

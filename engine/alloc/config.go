@@ -6,20 +6,20 @@ const roundupBuckets = 16
 
 // config is what PYTORCH_CUDA_ALLOC_CONF sets. Sizes are in bytes.
 type config struct {
-	text            string // as last given
-	maxSplit        int64  // blocks from here on are not split, and kept for requests from here on
-	maxNonSplit     int64  // how much larger than the request such a block may be
-	gcThreshold     float64
-	roundup         [roundupBuckets]int64
-	expandable      bool
-	releaseLock     bool // unlock while the driver allocates
-	largeSegment    int64
-	fraction        float64 // of the device's memory, 0 when not set
-	captureReuse    bool    // graph_capture_record_stream_reuse, which needs graphs
-	pinnedThreads   int64   // the pinned ones are about host memory
-	pinnedRegister  bool
-	pinnedBackgound bool
-	pinnedReserve   int64
+	text             string // as last given
+	maxSplit         int64  // blocks from here on are not split, and kept for requests from here on
+	maxNonSplit      int64  // how much larger than the request such a block may be
+	gcThreshold      float64
+	roundup          [roundupBuckets]int64
+	expandable       bool
+	releaseLock      bool // unlock while the driver allocates
+	largeSegment     int64
+	fraction         float64 // of the device's memory, 0 when not set
+	captureReuse     bool    // graph_capture_record_stream_reuse, which needs graphs
+	pinnedThreads    int64   // the pinned ones are about host memory
+	pinnedRegister   bool
+	pinnedBackground bool
+	pinnedReserve    int64
 }
 
 func defaultConfig() config {

@@ -122,7 +122,7 @@ var readers = map[string]func(p *parser) error{
 	"graph_capture_record_stream_reuse": func(p *parser) error { return p.truth(&p.c.captureReuse) },
 	"pinned_use_cuda_host_register":     func(p *parser) error { return p.truth(&p.c.pinnedRegister) },
 	"pinned_use_hip_host_register":      func(p *parser) error { return p.truth(&p.c.pinnedRegister) },
-	"pinned_use_background_threads":     func(p *parser) error { return p.truth(&p.c.pinnedBackgound) },
+	"pinned_use_background_threads":     func(p *parser) error { return p.truth(&p.c.pinnedBackground) },
 	"pinned_num_register_threads":       (*parser).threads,
 	"pinned_reserve_segment_size_mb":    func(p *parser) error { return p.megabytes(&p.c.pinnedReserve, 1) },
 }

@@ -132,8 +132,7 @@ func (a *Allocator) mapFront(b *block, size int64, q *request) (bool, error) {
 		b.size = size
 		b.pool.addUnmapped(rest)
 	}
-	a.merge(b, b.prev)
-	a.merge(b, b.next)
+	a.joinAlike(b)
 	b.pool.add(b)
 	a.stats.ReservedBytes.add(b.pool.kind, size)
 	a.stats.DeviceAllocs++
@@ -162,8 +161,7 @@ func (a *Allocator) unmap(b *block) {
 		a.addPiece(b, to, int64(b.end()-to)).link(b, b.next)
 	}
 	b.addr, b.size, b.mapped = from, size, false
-	a.merge(b, b.prev)
-	a.merge(b, b.next)
+	a.joinAlike(b)
 	b.pool.addUnmapped(b)
 	a.stats.ReservedBytes.sub(b.pool.kind, size)
 	a.stats.DeviceFrees++
@@ -186,4 +184,20 @@ func (a *Allocator) unreserve(b *block) {
 	a.mapper.Unreserve(b.segment.addr, b.segment.size)
 	a.removeSegment(b.segment)
 	a.recycle(b)
+}
+
+// joinAlike joins a block that was just mapped or unmapped, and is in no list,
+// with its neighbours that are as it is. They leave their lists.
+func (a *Allocator) joinAlike(b *block) {
+	for _, n := range [2]*block{b.joinable(b.prev), b.joinable(b.next)} {
+		switch {
+		case n == nil:
+			continue
+		case n.mapped:
+			b.pool.free.remove(n)
+		default:
+			b.pool.removeUnmapped(n)
+		}
+		a.join(b, n)
+	}
 }

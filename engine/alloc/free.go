@@ -68,15 +68,8 @@ func (a *Allocator) free(b *block, site trace.StackID) {
 func (a *Allocator) complete(b *block, stack trace.StackID) {
 	a.record(trace.FreeCompleted, b.addr, b.requested, b.stream, stack, b.tag)
 	size, k := b.size, b.pool.kind
-	blocks, bytes := int64(0), int64(0)
-	for _, neighbour := range [2]*block{b.prev, b.next} {
-		if n := a.merge(b, neighbour); n > 0 {
-			blocks--
-			bytes -= n
-		}
-	}
+	blocks, bytes := a.joinFree(b)
 	b.tag, b.stack = Tag{}, 0
-	b.pool.add(b)
 	if b.split() {
 		blocks++
 		bytes += b.size
@@ -90,25 +83,53 @@ func (a *Allocator) complete(b *block, stack trace.StackID) {
 	a.stats.RequestedBytes.sub(k, b.requested)
 }
 
-// merge joins a neighbour to b, if there is one and it is free as b is, and
-// returns how many bytes that added. The neighbour leaves its pool.
-func (a *Allocator) merge(b, neighbour *block) int64 {
-	if neighbour == nil || !neighbour.idle() || neighbour.mapped != b.mapped {
-		return 0
+// joinFree puts a block into its pool, together with those of its neighbours
+// that are free, and returns how that changes the number and the bytes of the
+// pool's other blocks.
+func (a *Allocator) joinFree(b *block) (blocks, bytes int64) {
+	free := &b.pool.free
+	prev, next := b.joinable(b.prev), b.joinable(b.next)
+	var place freeAt
+	if prev != nil {
+		place = free.find(prev)
+		blocks--
+		bytes -= a.join(b, prev)
 	}
-	if neighbour.mapped {
-		neighbour.pool.free.remove(neighbour)
+	if next != nil {
+		if prev != nil {
+			free.removeAt(place)
+		}
+		place = free.find(next)
+		blocks--
+		bytes -= a.join(b, next)
+	}
+	if place.set != nil {
+		b.pool.replace(place, b)
 	} else {
-		neighbour.pool.removeUnmapped(neighbour)
+		b.pool.add(b)
 	}
+	return blocks, bytes
+}
+
+// joinable returns the neighbour of b if it is free as b is, or else nil.
+func (b *block) joinable(neighbour *block) *block {
+	if neighbour == nil || !neighbour.idle() || neighbour.mapped != b.mapped {
+		return nil
+	}
+	return neighbour
+}
+
+// join makes a neighbour part of b and returns its size. Its place in the pool
+// is the caller's business.
+func (a *Allocator) join(b, neighbour *block) int64 {
 	if b.prev == neighbour {
 		b.addr = neighbour.addr
 		b.link(neighbour.prev, b.next)
 	} else {
 		b.link(b.prev, neighbour.next)
 	}
-	b.size += neighbour.size
 	size := neighbour.size
+	b.size += size
 	a.recycle(neighbour)
 	return size
 }

@@ -62,7 +62,11 @@ func (s *streamSet) search(size int64, addr uint64) freeAt {
 	if low == len(s.runs) {
 		return freeAt{s, low, 0}
 	}
-	run := s.runs[low]
+	return freeAt{s, low, searchRun(s.runs[low], size, addr)}
+}
+
+// searchRun returns the first entry of a run not before the key, or its length.
+func searchRun(run []freeEntry, size int64, addr uint64) int {
 	from, to := 0, len(run)
 	for from < to {
 		middle := int(uint(from+to) >> 1)
@@ -72,7 +76,7 @@ func (s *streamSet) search(size int64, addr uint64) freeAt {
 			to = middle
 		}
 	}
-	return freeAt{s, low, from}
+	return from
 }
 
 // first returns the smallest block of the stream with at least size bytes, past
@@ -146,13 +150,37 @@ func (s *streamSet) insert(p freeAt, e freeEntry) {
 	s.runs[p.run] = run
 }
 
-// remove takes a block out of the set.
-func (f *freeSet) remove(b *block) {
+// find returns where a block of the set is.
+func (f *freeSet) find(b *block) freeAt {
 	p := f.ofStream(b.stream.handle).search(b.size, b.addr)
 	if p.block() != b {
 		panic("alloc: a free block is not in its pool")
 	}
-	f.removeAt(p)
+	return p
+}
+
+// remove takes a block out of the set.
+func (f *freeSet) remove(b *block) { f.removeAt(f.find(b)) }
+
+// replace puts a block, of the same stream, where another has its place. Mostly
+// its key belongs to the same run, and only the entries between the two places
+// are moved: this is how a block shrinks and grows at half the cost of taking
+// it out and putting it back.
+func (f *freeSet) replace(p freeAt, b *block) {
+	run := p.set.runs[p.run]
+	at := searchRun(run, b.size, b.addr)
+	switch {
+	case at == 0 && p.run > 0, at == len(run) && p.run+1 < len(p.set.runs):
+		f.removeAt(p)
+		f.add(b)
+		return
+	case at > p.at:
+		at--
+		copy(run[p.at:at], run[p.at+1:at+1])
+	default:
+		copy(run[at+1:p.at+1], run[at:p.at])
+	}
+	run[at] = freeEntry{b.size, b.addr, b}
 }
 
 func (f *freeSet) removeAt(p freeAt) {

@@ -14,16 +14,18 @@ type history struct {
 	lost   int64 // events that were overwritten
 }
 
-func (h *history) add(e *trace.Event) {
+// slot returns where the next event is to be written.
+func (h *history) slot() *trace.Event {
 	if len(h.events) < h.limit {
-		h.events = append(h.events, *e)
-		return
+		h.events = append(h.events, trace.Event{})
+		return &h.events[len(h.events)-1]
 	}
-	h.events[h.next] = *e
+	e := &h.events[h.next]
 	h.lost++
 	if h.next++; h.next == h.limit {
 		h.next = 0
 	}
+	return e
 }
 
 // all returns the events, oldest first.
@@ -60,11 +62,12 @@ func (a *Allocator) record(k trace.Kind, addr uint64, size int64, s *stream, sta
 	if note == 0 {
 		note = a.names.plain
 	}
-	e := trace.Event{Addr: addr, Size: size, Time: a.now, Stack: stack, Note: note, Stream: s.id, Kind: k}
+	e := &a.latest
 	if a.history.limit > 0 {
-		a.history.add(&e)
+		e = a.history.slot()
 	}
+	*e = trace.Event{Addr: addr, Size: size, Time: a.now, Stack: stack, Note: note, Stream: s.id, Kind: k}
 	if a.recorder != nil {
-		a.recorder.Record(a.device, e)
+		a.recorder.Record(a.device, *e)
 	}
 }

@@ -16,6 +16,7 @@ type request struct {
 	pool    *pool
 	tag     Tag
 	stack   trace.StackID
+	at      freeAt // where the block that was found is in the pool, if it is
 }
 
 // Alloc returns n bytes for use on stream s. Zero bytes are the zero Block and
@@ -72,11 +73,11 @@ func (a *Allocator) malloc(n int64, s Stream, t Tag, stack trace.StackID) (*bloc
 	return a.handOut(b, &q), nil
 }
 
-// find returns a free block that is large enough, out of its pool. It tries, in
-// this order: the pool; a new segment; a new segment after oversize blocks were
+// find returns a free block that is large enough. It is still in the pool at
+// q.at, if that is a place, and in none otherwise. It tries, in this order: the pool; a new segment; a new segment after oversize blocks were
 // given back; a new segment after the whole cache was.
 func (a *Allocator) find(q *request) (*block, error) {
-	if b := a.takeFree(q); b != nil {
+	if b := a.bestFree(q); b != nil {
 		return b, nil
 	}
 	if a.collecting() {
@@ -97,8 +98,8 @@ func (a *Allocator) find(q *request) (*block, error) {
 	return b, err
 }
 
-// takeFree takes the best free block out of the pool, or returns nil.
-func (a *Allocator) takeFree(q *request) *block {
+// bestFree returns the pool's best block for the request, or nil.
+func (a *Allocator) bestFree(q *request) *block {
 	if a.collecting() {
 		q.pool.searches++
 	}
@@ -120,7 +121,7 @@ func (a *Allocator) takeFree(q *request) *block {
 	if q.rounded >= c.maxSplit && b.size-q.rounded >= c.maxNonSplit {
 		return nil
 	}
-	q.pool.free.removeAt(at)
+	q.at = at
 	return b
 }
 
@@ -181,9 +182,8 @@ func (a *Allocator) handOut(b *block, q *request) *block {
 	wasSplit, k := b.split(), q.pool.kind
 	if a.config.splits(b, q.rounded) {
 		b = a.splitFront(b, q, wasSplit)
-	} else if wasSplit && !b.segment.expandable {
-		a.stats.InactiveSplit.sub(k, 1)
-		a.stats.InactiveSplitBytes.sub(k, b.size)
+	} else {
+		a.takeWhole(b, q, wasSplit)
 	}
 	a.serial++
 	b.allocated, b.serial = true, a.serial
@@ -209,7 +209,11 @@ func (a *Allocator) splitFront(rest *block, q *request, wasSplit bool) *block {
 	front.link(rest.prev, rest)
 	rest.addr += uint64(q.rounded)
 	rest.size -= q.rounded
-	q.pool.add(rest)
+	if q.at.set != nil {
+		q.pool.replace(q.at, rest)
+	} else {
+		q.pool.add(rest)
+	}
 	switch {
 	case rest.segment.expandable:
 	case wasSplit:
@@ -219,4 +223,15 @@ func (a *Allocator) splitFront(rest *block, q *request, wasSplit bool) *block {
 		a.stats.InactiveSplitBytes.add(k, rest.size)
 	}
 	return front
+}
+
+// takeWhole takes a block out of its pool.
+func (a *Allocator) takeWhole(b *block, q *request, wasSplit bool) {
+	if q.at.set != nil {
+		q.pool.free.removeAt(q.at)
+	}
+	if wasSplit && !b.segment.expandable {
+		a.stats.InactiveSplit.sub(q.pool.kind, 1)
+		a.stats.InactiveSplitBytes.sub(q.pool.kind, b.size)
+	}
 }

@@ -40,6 +40,12 @@ func (p *pool) add(b *block) {
 	p.free.add(b)
 }
 
+// replace puts a free block into the pool, at age 0, where another was.
+func (p *pool) replace(at freeAt, b *block) {
+	b.age = p.searches
+	p.free.replace(at, b)
+}
+
 // ageOf returns for how many searches a block has been free.
 func (p *pool) ageOf(b *block) int64 { return p.searches - b.age }
 

@@ -1,7 +1,9 @@
 package alloc
 
 import (
+	"fmt"
 	"math/rand/v2"
+	"testing"
 
 	"memtop/snapshots/trace"
 )
@@ -25,5 +27,191 @@ func randomSize(rnd *rand.Rand) int64 {
 		return 1 + rnd.Int64N(24<<20)
 	default:
 		return 1 + rnd.Int64N(1<<(8+rnd.IntN(13)))
+	}
+}
+
+// program makes random calls and keeps what it was given.
+type program struct {
+	t      *testing.T
+	rnd    *rand.Rand
+	driver *memory
+	a      *Allocator
+	held   []Block
+	tags   []Tag
+	ooms   int
+	pool   trace.Pool // that requests go to, if any
+}
+
+func newProgram(t *testing.T, seed uint64, o Options) *program {
+	p := &program{t: t, rnd: rand.New(rand.NewPCG(seed, 1)), driver: newMemory(t, 700<<20)}
+	p.a = newAllocator(t, p.driver, o)
+	for i := range CategoryCount {
+		p.tags = append(p.tags, p.a.Tag(Label{Category: Category(i), Layer: fmt.Sprintf("blocks.%d", i)}))
+	}
+	return p
+}
+
+// take removes one of the held blocks and returns it.
+func (p *program) take() Block {
+	i := p.rnd.IntN(len(p.held))
+	b := p.held[i]
+	p.held[i] = p.held[len(p.held)-1]
+	p.held = p.held[:len(p.held)-1]
+	return b
+}
+
+func (p *program) step() {
+	switch n := p.rnd.IntN(100); {
+	case n < 48 || len(p.held) == 0:
+		p.alloc()
+	case n < 88:
+		p.a.Free(p.take())
+	case n < 92:
+		p.a.RecordStream(p.held[p.rnd.IntN(len(p.held))], Stream(p.rnd.IntN(3)))
+	case n < 95:
+		p.driver.finish(Stream(p.rnd.IntN(3)))
+	case n < 98:
+		p.a.Retag(p.held[p.rnd.IntN(len(p.held))], p.tags[p.rnd.IntN(len(p.tags))])
+	case n < 99:
+		p.a.EmptyCache()
+	default:
+		p.switchPool()
+	}
+}
+
+func (p *program) alloc() {
+	b, err := p.a.Alloc(randomSize(p.rnd), Stream(p.rnd.IntN(3)), p.tags[p.rnd.IntN(len(p.tags))])
+	if err == nil {
+		p.held = append(p.held, b)
+		return
+	}
+	p.ooms++
+	for len(p.held) > 10 {
+		p.a.Free(p.take())
+	}
+}
+
+// switchPool begins or ends a stretch of requests to a private pool.
+func (p *program) switchPool() {
+	if p.pool == (trace.Pool{}) {
+		p.pool = trace.Pool{0, int64(1 + p.rnd.IntN(3))}
+		if err := p.a.BeginPool(p.pool, func(s Stream) bool { return s != 1 }); err != nil {
+			p.t.Fatal(err)
+		}
+		return
+	}
+	if err := p.a.EndPool(p.pool); err != nil {
+		p.t.Fatal(err)
+	}
+	if err := p.a.ReleasePool(p.pool); err != nil {
+		p.t.Fatal(err)
+	}
+	p.pool = trace.Pool{}
+}
+
+// end frees everything and empties the cache: the driver has all memory back.
+func (p *program) end() {
+	if p.pool != (trace.Pool{}) {
+		p.switchPool()
+	}
+	for len(p.held) > 0 {
+		p.a.Free(p.take())
+	}
+	p.a.EmptyCache()
+	checkRecount(p.t, p.a)
+	stats := p.a.Stats()
+	if free, total := p.driver.MemInfo(); stats.Reserved() != total-free {
+		p.t.Errorf("%d bytes reserved, the driver gave %d", stats.Reserved(), total-free)
+	}
+	if left := stats.Active.All.Current; left != 0 {
+		p.t.Errorf("%d blocks are active after all were freed", left)
+	}
+	if left := stats.Reserved(); left != 0 {
+		p.t.Errorf("%d bytes are reserved after the cache was emptied", left)
+	}
+}
+
+func TestRandomProgramsKeepTheRules(t *testing.T) {
+	configs := map[string]string{
+		"the defaults":               "",
+		"oversize blocks":            "max_split_size_mb:21",
+		"divided powers of two":      "roundup_power2_divisions:[1:2,2:4,4:8,>:1]",
+		"collected garbage":          "garbage_collection_threshold:0.4",
+		"expandable segments":        "expandable_segments:True",
+		"large segments of 64 MiB":   "large_segment_size_mb:64",
+		"the lock released":          "release_lock_on_cudamalloc:True",
+		"several of them":            "max_split_size_mb:30,garbage_collection_threshold:0.7,roundup_power2_divisions:4",
+		"expandable and an oversize": "expandable_segments:True,max_split_size_mb:25",
+	}
+	for name, config := range configs {
+		t.Run(name, func(t *testing.T) {
+			ooms, pending := 0, int64(0)
+			for seed := range uint64(6) {
+				p := newProgram(t, seed, Options{Config: config, Limit: 600 << 20, History: 1 << 20})
+				for i := range 1500 {
+					p.step()
+					if i%50 == 0 {
+						checkRecount(t, p.a)
+					}
+					stats := p.a.Stats()
+					pending += stats.Breakdown().PendingFree
+				}
+				p.end()
+				ooms += p.ooms
+			}
+			if ooms == 0 || pending == 0 {
+				t.Errorf("%d requests failed and %d bytes were pending: the programs are too tame", ooms, pending)
+			}
+		})
+	}
+}
+
+// TestSettingsMayChangeAtAnyTime changes between settings that treat the same
+// memory differently.
+func TestSettingsMayChangeAtAnyTime(t *testing.T) {
+	configs := []string{
+		"", "expandable_segments:True", "expandable_segments:False,max_split_size_mb:40",
+		"max_split_size_mb:25", "expandable_segments:True,roundup_power2_divisions:8",
+		"garbage_collection_threshold:0.5,expandable_segments:False",
+	}
+	for seed := range uint64(10) {
+		p := newProgram(t, seed, Options{Limit: 600 << 20, History: 1 << 20})
+		for i := range 1200 {
+			if i%37 == 0 {
+				configure(t, p.a, configs[p.rnd.IntN(len(configs))])
+			}
+			p.step()
+			if i%60 == 0 {
+				checkRecount(t, p.a)
+			}
+		}
+		p.end()
+	}
+}
+
+// TestOwnTracesReplayEventByEvent replays what the allocator itself recorded,
+// from the middle on, which the conformance test relies on for expandable
+// segments and pending frees: no public trace has both.
+func TestOwnTracesReplayEventByEvent(t *testing.T) {
+	for name, config := range map[string]string{
+		"the defaults": "", "expandable segments": "expandable_segments:True",
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newProgram(t, 7, Options{Config: config, History: 4000})
+			for range 4000 {
+				switch n := p.rnd.IntN(100); {
+				case n < 52 || len(p.held) == 0:
+					b := mustOn(t, p.a, 1+p.rnd.Int64N(1<<20), Stream(p.rnd.IntN(2)))
+					p.held = append(p.held, b)
+				default:
+					p.a.Free(p.take())
+				}
+			}
+			tr := p.a.Snapshot()
+			if !tr.Devices[0].Overflowed {
+				t.Error("the recording does not begin in the middle")
+			}
+			replay(t, tr, &tr.Devices[0], true)
+		})
 	}
 }
