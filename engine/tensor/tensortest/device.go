@@ -1,0 +1,46 @@
+// Package tensortest opens devices for tests of what computes with tensors.
+package tensortest
+
+import (
+	"testing"
+
+	"memtop/engine/alloc"
+	"memtop/engine/device/cpu"
+	"memtop/engine/tensor"
+)
+
+// Device opens cpu:0 with 256 MiB in poison mode, and after the test fails it
+// when memory was left allocated.
+func Device(t testing.TB) *tensor.Device {
+	t.Helper()
+	return DeviceOf(t, 256<<20)
+}
+
+// DeviceOf is Device with a capacity in bytes.
+func DeviceOf(t testing.TB, capacity int64) *tensor.Device {
+	t.Helper()
+	machine, err := cpu.Open(cpu.Options{Capacity: capacity, Threads: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	memory, err := alloc.New(machine.Memory, alloc.Options{Name: "cpu:0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := tensor.NewDevice("cpu:0", memory, machine.Backend, tensor.Options{Poison: true})
+	t.Cleanup(func() { finish(t, d, machine) })
+	return d
+}
+
+func finish(t testing.TB, d *tensor.Device, machine *cpu.Device) {
+	stats := d.Memory().Stats()
+	if live := stats.RequestedBytes.All.Current; !t.Failed() && (d.Live() != 0 || live != 0) {
+		t.Errorf("at the end of the test %d bytes are live (the allocator says %d), want 0", d.Live(), live)
+	}
+	if err := d.Backend().Synchronize(); err != nil && !t.Failed() {
+		t.Errorf("the device failed: %v", err)
+	}
+	if err := machine.Close(); err != nil {
+		t.Errorf("closing the device: %v", err)
+	}
+}
