@@ -31,6 +31,9 @@ func (p *Page) drawList(c screen.Canvas) {
 	if p.rows.filtered && p.rows.count() == 0 && p.filter.Done() {
 		c.Middle(0, c.Height()/2, c.Width(), "no event matches the filter", screen.Dim)
 	}
+	if p.scene.Last() < 0 {
+		c.Middle(0, 4, c.Width(), "The file has no events: recording was off.", screen.Dim)
+	}
 	list := p.list
 	list.Scrollbar(c, c.Width()-1, 2)
 }

@@ -30,44 +30,73 @@ func historyWidth(w int) int {
 	return left - 2
 }
 
+// frame is the room that the page has and how it uses it.
+type frame struct {
+	left, right int // widths of the columns, right 0 when there is only one
+	h           int
+	compact     bool // no empty rows between parts, and only what is not zero
+}
+
+func newFrame(w, h int) frame {
+	left, right := split(w)
+	return frame{left, right, h, right == 0 && h < 30}
+}
+
+// gap is how many empty rows stand between parts.
+func (f frame) gap() int {
+	if f.compact {
+		return 0
+	}
+	return 1
+}
+
+// findingRows is how many rows the findings may take.
+func (f frame) findingRows() int {
+	if f.right == 0 {
+		return max(f.h/4, 4)
+	}
+	return f.h / 2
+}
+
 // sections returns the page's parts for the left and the right column. With
 // one column both stand in the left.
-func (p *Page) sections(left, right int) (l, r []section) {
-	l = []section{p.findings(left), p.gauges(), p.waterfall()}
-	if right == 0 {
-		return append(l, p.holders(), p.history(4), p.ooms(), p.pools(), p.source()), nil
+func (p *Page) sections(f frame) (l, r []section) {
+	if f.right == 0 {
+		return []section{
+			p.findings(f.left, f.findingRows()), p.gauges(), p.waterfall(f.compact), p.holders(6), p.history(4),
+			p.ooms(), p.pools(), p.source(),
+		}, nil
 	}
-	return l, []section{p.history(7), p.holders(), p.ooms(), p.pools(), p.source()}
+	l = []section{p.findings(f.left, f.findingRows()), p.gauges(), p.waterfall(false)}
+	r = []section{p.holders(min(max(f.h/3, 6), holderCount)), p.ooms(), p.pools(), p.source()}
+	left := f.h - f.total(r) - 3 - f.gap()
+	return l, append([]section{p.history(min(max(left, 5), 24))}, r...)
 }
 
 // height returns the rows that the longest column takes.
-func (p *Page) height(left int) int {
-	right := 0
-	if p.w >= wide {
-		_, right = split(p.w)
-	}
-	l, r := p.sections(left, right)
-	return max(total(l), total(r))
+func (p *Page) height(f frame) int {
+	l, r := p.sections(f)
+	return max(f.total(l), f.total(r))
 }
 
-func total(sections []section) int {
+func (f frame) total(sections []section) int {
 	n := 0
 	for _, s := range sections {
 		if s.rows > 0 {
-			n += s.rows + 1
+			n += s.rows + f.gap()
 		}
 	}
-	return n - 1
+	return n - f.gap()
 }
 
 // View draws the page.
 func (p *Page) View(w, h int) string {
 	c := screen.New(p.scene.Theme, w, h)
-	left, right := split(w)
-	l, r := p.sections(left, right)
-	p.column(c.Sub(screen.Rect{W: left, H: h}), l)
-	if right > 0 {
-		p.column(c.Sub(screen.Rect{X: left + 1, W: right, H: h}), r)
+	f := newFrame(w, h)
+	l, r := p.sections(f)
+	p.column(c.Sub(screen.Rect{W: f.left, H: h}), l, f)
+	if f.right > 0 {
+		p.column(c.Sub(screen.Rect{X: f.left + 1, W: f.right, H: h}), r, f)
 	}
 	if scroll := p.scroll; scroll.More(h) {
 		c.Right(0, h-1, w, " ↓ more ", screen.Dim)
@@ -76,7 +105,7 @@ func (p *Page) View(w, h int) string {
 }
 
 // column draws sections one below the other, scrolled.
-func (p *Page) column(c screen.Canvas, sections []section) {
+func (p *Page) column(c screen.Canvas, sections []section, f frame) {
 	y := -p.scroll.Offset
 	for _, s := range sections {
 		if s.rows == 0 {
@@ -87,6 +116,6 @@ func (p *Page) column(c screen.Canvas, sections []section) {
 			s.draw(part)
 			c.Paste(0, y, part)
 		}
-		y += s.rows + 1
+		y += s.rows + f.gap()
 	}
 }

@@ -41,7 +41,7 @@ type facts struct {
 }
 
 // holderCount is how many of the largest holders are shown at most.
-const holderCount = 12
+const holderCount = 20
 
 // Page is the overview.
 type Page struct {
@@ -93,8 +93,7 @@ func (p *Page) at() int {
 // Refresh asks for the moment's facts and lays the page out.
 func (p *Page) Refresh(w, h int) tea.Cmd {
 	p.w, p.h = w, h
-	left, _ := split(w)
-	p.scroll.Resize(p.height(left), h)
+	p.scroll.Resize(p.height(newFrame(w, h)), h)
 	return p.asked.Ask(question{p.scene.Index, p.at(), max(historyWidth(w), 1)})
 }
 
@@ -156,13 +155,13 @@ func (p *Page) open() tea.Cmd {
 
 // click chooses a finding; a click on the chosen one opens it.
 func (p *Page) click(msg tea.MouseClickMsg) tea.Cmd {
-	left, _ := split(p.w)
-	if msg.X >= left {
+	f := newFrame(p.w, p.h)
+	if msg.X >= f.left {
 		return nil
 	}
 	row := msg.Y + p.scroll.Offset - 1
-	for i := range p.scene.Findings {
-		n := len(p.findingLines(i, left))
+	for _, i := range p.shownFindings(f.left, f.findingRows()) {
+		n := len(p.findingLines(i, f.left))
 		if row >= 0 && row < n {
 			if i == p.finding {
 				return p.open()

@@ -1,6 +1,7 @@
 package overview
 
 import (
+	"slices"
 	"strconv"
 
 	"memtop/snapshots/analysis"
@@ -12,21 +13,51 @@ var severityMark = [...]rune{analysis.Info: '·', analysis.Warning: '!', analysi
 
 var severityStyle = [...]screen.Style{analysis.Info: screen.Plain, analysis.Warning: screen.Warn, analysis.Problem: screen.Bad}
 
-func (p *Page) findings(w int) section {
-	rows := 1
-	for i := range p.scene.Findings {
-		rows += len(p.findingLines(i, w))
+// shownFindings returns the findings that fit into so many rows, from the first
+// on, or from the chosen one on when that would not be among them.
+func (p *Page) shownFindings(w, rows int) []int {
+	shown := p.findingsFrom(0, w, rows)
+	if p.finding >= len(shown) {
+		shown = p.findingsFrom(p.finding, w, rows)
 	}
-	return section{max(rows, 2), func(c screen.Canvas) {
-		c.Rule(0, "What stands out", "", true)
+	return shown
+}
+
+func (p *Page) findingsFrom(first, w, rows int) []int {
+	var shown []int
+	for i := first; i < len(p.scene.Findings); i++ {
+		if rows -= len(p.findingLines(i, w)); rows < 0 && len(shown) > 0 {
+			break
+		}
+		shown = append(shown, i)
+	}
+	return shown
+}
+
+func (p *Page) findings(w, rows int) section {
+	shown := p.shownFindings(w, rows)
+	lines := 1
+	for _, i := range shown {
+		lines += len(p.findingLines(i, w))
+	}
+	return section{max(lines, 2), func(c screen.Canvas) {
+		c.Rule(0, "What stands out", p.moreFindings(len(shown)), true)
 		y := 1
-		for i := range p.scene.Findings {
+		for _, i := range shown {
 			y = p.drawFinding(c, y, i)
 		}
 		if y == 1 {
 			c.Text(3, 1, "nothing looks wrong", screen.Fine)
 		}
 	}}
+}
+
+// moreFindings says that some findings are not shown.
+func (p *Page) moreFindings(shown int) string {
+	if n := len(p.scene.Findings); shown < n {
+		return screen.Count(p.finding+1) + " of " + screen.Count(n) + " · n next"
+	}
+	return ""
 }
 
 func (p *Page) drawFinding(c screen.Canvas, y, i int) int {
@@ -120,9 +151,18 @@ func (p *Page) falls(f *facts) []fall {
 	return rows
 }
 
-func (p *Page) waterfall() section {
+// waterfall shows what reserved memory is made of. The compact one leaves out
+// categories of which there is nothing.
+func (p *Page) waterfall(compact bool) section {
 	f, ok := p.asked.Answer()
-	return section{2 + analysis.CategoryCount + 3, func(c screen.Canvas) {
+	var rows []fall
+	if ok {
+		rows = p.falls(&f)
+	}
+	if compact {
+		rows = slices.DeleteFunc(rows, func(r fall) bool { return r.bytes == 0 })
+	}
+	return section{max(len(rows), 1) + 2, func(c screen.Canvas) {
 		guessed := "categories exact"
 		if p.scene.Index.Guessed() {
 			guessed = "categories guessed from stacks"
@@ -132,7 +172,7 @@ func (p *Page) waterfall() section {
 			c.Text(3, 2, "adding up …", screen.Dim)
 			return
 		}
-		p.drawFalls(c, &f)
+		p.drawFalls(c, rows, f.state.Reserved)
 	}}
 }
 
@@ -140,13 +180,13 @@ func (p *Page) when() string {
 	return [...]string{atPeak: "at the peak", atEnd: "at the end", atCursor: "at the cursor"}[p.moment]
 }
 
-func (p *Page) drawFalls(c screen.Canvas, f *facts) {
+func (p *Page) drawFalls(c screen.Canvas, rows []fall, reserved int64) {
 	x := gaugeName + screen.BytesWidth + 10
 	w := c.Width() - x - 2
-	top, sum := float64(max(f.state.Reserved, 1)), int64(0)
+	top, sum := float64(max(reserved, 1)), int64(0)
 	y := 1
-	for _, row := range p.falls(f) {
-		p.drawFall(c, y, row, f.state.Reserved)
+	for _, row := range rows {
+		p.drawFall(c, y, row, reserved)
 		from := int(float64(w) * float64(sum) / top)
 		sum += row.bytes
 		to := int(float64(w)*float64(sum)/top + 0.999)
@@ -158,7 +198,7 @@ func (p *Page) drawFalls(c screen.Canvas, f *facts) {
 		y++
 	}
 	c.Fit(1, y, gaugeName, "= reserved", screen.Strong)
-	c.Right(1+gaugeName, y, screen.BytesWidth, screen.Bytes(f.state.Reserved), screen.Strong)
+	c.Right(1+gaugeName, y, screen.BytesWidth, screen.Bytes(reserved), screen.Strong)
 	for i := range w {
 		c.Set(x+i, y, '─', screen.Dim)
 	}
@@ -174,12 +214,12 @@ func (p *Page) drawFall(c screen.Canvas, y int, row fall, of int64) {
 	c.Right(2+gaugeName+screen.BytesWidth, y, 6, screen.Percent(row.bytes, of), screen.Dim)
 }
 
-func (p *Page) holders() section {
+func (p *Page) holders(most int) section {
 	f, ok := p.asked.Answer()
 	if !ok || len(f.holders) == 0 {
 		return section{}
 	}
-	n := min(len(f.holders), map[bool]int{true: holderCount, false: 6}[p.w >= wide])
+	n := min(len(f.holders), most)
 	return section{1 + n, func(c screen.Canvas) {
 		c.Rule(0, "Who holds most, "+p.when(), "by stack", false)
 		for i := range n {
@@ -187,7 +227,7 @@ func (p *Page) holders() section {
 			c.Right(1, 1+i, screen.BytesWidth, screen.Bytes(h.Bytes), screen.Plain)
 			c.Right(12, 1+i, 8, "×"+screen.Count(h.Count), screen.Dim)
 			name := p.scene.Index.StackName(h.Stack)
-			if h.Held == h.Bytes {
+			if h.Held == h.Bytes && p.scene.Index.History() {
 				name += " (held before recording)"
 			}
 			c.Fit(22, 1+i, c.Width()-23, name, screen.Plain)

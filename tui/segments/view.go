@@ -56,11 +56,7 @@ func (p *Page) drawTotals(c screen.Canvas) {
 	m := p.state
 	c.Rule(0, p.title(), p.doubt(), false)
 	drawShares(c, 1, m)
-	c.Fit(1, 2, c.Width()-2, "live "+screen.Bytes(m.Requested)+" + rounding "+screen.Bytes(m.Rounding)+
-		" + free "+screen.Bytes(m.Free)+" = reserved "+screen.Bytes(m.Reserved)+p.pendingText(), screen.Plain)
-	c.Fit(1, 3, c.Width()-2, "largest request that fits "+screen.Bytes(m.LargestFit())+
-		" · free in pieces "+share(m.External())+" · lost to rounding "+share(m.Internal())+
-		" · in empty segments "+screen.Bytes(m.Releasable), screen.Plain)
+	drawFacts(c, 2, p.facts())
 	for i := range m.Pools {
 		p.drawPool(c, 4+i, &m.Pools[i], i+1 == p.pool)
 	}
@@ -68,23 +64,50 @@ func (p *Page) drawTotals(c screen.Canvas) {
 
 func share(f float64) string { return strconv.FormatFloat(100*f, 'f', 1, 64) + "%" }
 
-func (p *Page) pendingText() string {
-	text := ""
-	if p.state.Pending > 0 {
-		text = " · of live, pending free " + screen.Bytes(p.state.Pending)
+// facts are the totals, the most important first.
+func (p *Page) facts() []string {
+	m := p.state
+	facts := []string{
+		"live " + screen.Bytes(m.Requested) + " + rounding " + screen.Bytes(m.Rounding) + " + free " + screen.Bytes(m.Free) +
+			" = reserved " + screen.Bytes(m.Reserved),
 	}
-	if p.state.OutsideCount > 0 {
-		text += " · outside any segment " + screen.Bytes(p.state.Outside)
+	if m.Pending > 0 {
+		facts = append(facts, "pending free "+screen.Bytes(m.Pending))
 	}
-	return text
+	facts = append(facts,
+		"largest fit "+screen.Bytes(m.LargestFit()), "external fragmentation "+share(m.External()), "internal "+share(m.Internal()),
+		"in empty segments "+screen.Bytes(m.Releasable))
+	if m.OutsideCount > 0 {
+		facts = append(facts, "outside any segment "+screen.Bytes(m.Outside))
+	}
+	return facts
+}
+
+// drawFacts draws as many as fit on two rows.
+func drawFacts(c screen.Canvas, y int, facts []string) {
+	x, rows := 1, 2
+	for _, fact := range facts {
+		w := screen.Width(fact)
+		if x > 1 && x+3+w > c.Width()-1 {
+			x, y, rows = 1, y+1, rows-1
+		}
+		if rows == 0 {
+			return
+		}
+		if x > 1 {
+			x = c.Text(x, y, " · ", screen.Dim)
+		}
+		c.Fit(x, y, c.Width()-1-x, fact, screen.Plain)
+		x += w
+	}
 }
 
 func (p *Page) title() string {
-	if p.state.At < 0 {
-		return "Allocator's map before the first event"
-	}
 	if p.state.At == p.scene.Last() {
 		return "Allocator's map at the end"
+	}
+	if p.state.At < 0 {
+		return "Allocator's map before the first event"
 	}
 	return "Allocator's map after event " + screen.Count(p.state.At)
 }

@@ -57,6 +57,9 @@ type Page struct {
 // New returns the page of a scene.
 func New(s *page.Scene) *Page {
 	p := &Page{scene: s, keys: newKeyMap(), opened: make(map[uint64]bool)}
+	if !s.Index.History() {
+		p.moment = atEnd
+	}
 	p.asked = ask.New(func(_ context.Context, q question) *analysis.Tree {
 		o := analysis.StackOptions{InnermostFirst: q.innermost, HideRuntime: !q.runtime}
 		if q.filter != "" {
@@ -81,6 +84,7 @@ func (p *Page) Back() bool {
 		p.filter = ""
 	case p.search != "":
 		p.search = ""
+		p.flatten()
 	default:
 		return false
 	}
@@ -173,6 +177,7 @@ func (p *Page) setFilter(text string) tea.Cmd {
 
 func (p *Page) startSearch(text string) tea.Cmd {
 	p.search = text
+	p.flatten() // what matches is not folded
 	if text == "" {
 		return nil
 	}

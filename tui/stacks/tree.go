@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"hash/maphash"
 	"slices"
+	"strings"
 
 	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
@@ -20,6 +21,7 @@ type row struct {
 	depth  int
 	key    uint64 // names the path to the frame, in this tree and in others
 	open   bool
+	folded int // this row stands for so many frames that only pass memory on
 }
 
 // order is how children are sorted.
@@ -54,9 +56,14 @@ func (p *Page) flatten() {
 // a stack of sixty frames that nobody shares stays readable.
 func (p *Page) addChildren(n *analysis.Node, parent, depth int, path uint64) {
 	for _, child := range p.sorted(n.Children) {
-		at := len(p.rows)
 		k := pathKey(path, child.Label)
-		p.rows = append(p.rows, row{child, parent, depth, k, p.expanded(child, k)})
+		if end, last, frames := p.chain(child, k); frames >= foldedFrames && !p.opened[k^foldKey] {
+			p.rows = append(p.rows, row{node: child, parent: parent, depth: depth, key: k ^ foldKey, folded: frames})
+			p.addChildren(end, len(p.rows)-1, depth, last)
+			continue
+		}
+		at := len(p.rows)
+		p.rows = append(p.rows, row{node: child, parent: parent, depth: depth, key: k, open: p.expanded(child, k)})
 		if p.rows[at].open {
 			inner := depth
 			if len(child.Children) > 1 {
@@ -65,6 +72,35 @@ func (p *Page) addChildren(n *analysis.Node, parent, depth int, path uint64) {
 			p.addChildren(child, at, inner, k)
 		}
 	}
+}
+
+// Frames outside of Python that have one callee and pass all of their memory on
+// to it say little; foldedFrames and more in a row are folded into one row.
+const foldedFrames = 3
+
+// foldKey tells the key of a folded row from that of its first frame.
+const foldKey = 0x5bd1e995
+
+// chain returns the last of the frames that can be folded from n on, its key,
+// and how many they are.
+func (p *Page) chain(n *analysis.Node, k uint64) (*analysis.Node, uint64, int) {
+	var last *analysis.Node
+	lastKey, count := k, 0
+	for p.passesOn(n) && p.expanded(n, k) {
+		last, lastKey = n, k
+		count++
+		n = n.Children[0]
+		k = pathKey(k, n.Label)
+	}
+	return last, lastKey, count
+}
+
+func (p *Page) passesOn(n *analysis.Node) bool {
+	if n.Frame == 0 || len(n.Children) != 1 || n.Children[0].Bytes != n.Bytes {
+		return false
+	}
+	t := p.scene.Tables()
+	return !strings.HasSuffix(t.String(t.Frames[n.Frame].File), ".py") && (p.search == "" || !find.Text(n.Label, p.search))
 }
 
 func pathKey(parent uint64, label string) uint64 {
@@ -148,7 +184,7 @@ func (p *Page) selected() *row {
 
 func (p *Page) toggle() {
 	if r := p.selected(); r != nil && len(r.node.Children) > 0 {
-		p.opened[r.key] = !r.open
+		p.opened[r.key] = r.folded > 0 || !r.open
 		p.flatten()
 	}
 }

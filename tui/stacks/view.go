@@ -140,6 +140,9 @@ func (p *Page) drawRow(c screen.Canvas, y int, r *row, wide bool) {
 	x = columnsEnd(wide) + 1 + min(2*r.depth, c.Width()/3)
 	marker := '·'
 	switch {
+	case r.folded > 0:
+		c.Fit(x, y, c.Width()-x-2, "⋮ "+screen.Count(r.folded)+" frames outside of Python", screen.Dim)
+		return
 	case r.open:
 		marker = '▾'
 	case len(n.Children) > 0:

@@ -35,6 +35,30 @@ func (p *Page) drawRuler(c screen.Canvas, s *shape) {
 			p.drawRange(ruler, r.Depth, r.From, r.To, r.Name)
 		}
 	}
+	for i := range p.scene.Ranges {
+		if r := &p.scene.Ranges[i]; r.Depth < ruler.Height() {
+			p.nameBeside(ruler, r.Depth, r.From, r.To, r.Name)
+		}
+	}
+}
+
+// nameBeside writes the name of a range that is too narrow for it after the
+// range, if nothing is there.
+func (p *Page) nameBeside(c screen.Canvas, y, from, to int, name string) {
+	w := p.charted.window
+	if from < w.from || to > w.to || len(p.chart.Columns) == 0 {
+		return
+	}
+	first, last := columnOf(p.chart.Columns, from), columnOf(p.chart.Columns, max(to-1, from))
+	if last-first-3 >= 3 {
+		return
+	}
+	for n := screen.Width(name) + 2; n > 0; n-- {
+		if c.Rune(last+n, y) != ' ' {
+			return
+		}
+	}
+	c.Text(last+2, y, name, screen.Style{Fg: screen.Accent})
 }
 
 // drawRange draws one range with as much of its name as fits.
@@ -64,27 +88,32 @@ func (p *Page) drawAxis(c screen.Canvas, s *shape) {
 	if w.to <= w.from {
 		return
 	}
-	left, right := p.moment(w.from), p.moment(w.to-1)
-	c.Text(s.axis.X, s.axis.Y, left, screen.Dim)
-	c.Right(s.axis.X, s.axis.Y, s.axis.W, right, screen.Dim)
-	at := p.scene.Cursor()
-	label := "▲ " + p.moment(at)
-	if at < 0 {
-		label = "▲ before the first event"
+	x0, room := s.axis.X, s.axis.W
+	x, label := p.cursorLabel(x0, room)
+	end := x + screen.Width(label)
+	if left := p.moment(w.from); x0+screen.Width(left) < x {
+		c.Text(x0, s.axis.Y, left, screen.Dim)
 	}
-	x := s.axis.X + p.cursorColumn()
-	if x+screen.Width(label) > s.axis.X+s.axis.W {
-		label = p.moment(at) + " ▲"
-		x -= screen.Width(label) - 1
+	if right := p.moment(w.to - 1); end < x0+room-screen.Width(right) {
+		c.Right(x0, s.axis.Y, room, right, screen.Dim)
 	}
-	p.clear(c, x-1, s.axis.Y, screen.Width(label)+2)
 	c.Text(x, s.axis.Y, label, screen.Title)
 }
 
-func (p *Page) clear(c screen.Canvas, x, y, n int) {
-	for i := range n {
-		c.Set(x+i, y, ' ', screen.Plain)
+// cursorLabel returns the pointer to the cursor with its moment, on the side
+// where there is room, and where it begins.
+func (p *Page) cursorLabel(x0, room int) (int, string) {
+	at := p.scene.Cursor()
+	moment := p.moment(at)
+	if at < 0 {
+		moment = "before the first event"
 	}
+	x := x0 + p.cursorColumn()
+	if label := "▲ " + moment; x+screen.Width(label) <= x0+room {
+		return x, label
+	}
+	label := moment + " ▲"
+	return x - screen.Width(label) + 1, label
 }
 
 // moment writes an event as the axis counts: its number or its time.
