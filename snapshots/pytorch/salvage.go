@@ -38,8 +38,8 @@ func (m *machine) salvageMark() error {
 	case container.tag == tagList || container.tag == tagStack:
 		return m.appends()
 	case container.tag == tagDict && at == 1:
-		if (len(m.stack)-at)%2 != 0 {
-			m.stack = m.stack[:len(m.stack)-1]
+		if err := m.foldValue(at); err != nil {
+			return err
 		}
 		return m.setItems()
 	default:
@@ -47,6 +47,25 @@ func (m *machine) salvageMark() error {
 		m.marks = m.marks[:len(m.marks)-1]
 		return nil
 	}
+}
+
+// foldValue brings the outermost dict's items above slot at back to keys and
+// values. A list of one item is filled without a mark, so above the last key
+// there may be a list, an item for it, an item for that.
+func (m *machine) foldValue(at int) error {
+	last := len(m.stack) - 1
+	for last >= at && m.stack[last].tag != tagString {
+		last--
+	}
+	for len(m.stack) > last+2 && last >= at {
+		if err := m.salvageTop(); err != nil {
+			return err
+		}
+	}
+	if last < at || len(m.stack) == last+1 {
+		m.stack = m.stack[:max(last, at)] // no key, or a key without a value
+	}
+	return nil
 }
 
 // salvageTop folds the top of the stack into what is below it, for protocol 0,
