@@ -49,7 +49,7 @@ func (m *machine) event(f *fields) (value, error) {
 	if e.Stream, ok = m.stream(f); !ok {
 		e.Absent |= trace.NoStream
 	}
-	e.Stack = m.stackField(f, nameFrames)
+	e.Stack = m.frameStack(f)
 	if f.have&noteFields != 0 || e.Kind == trace.Other {
 		e.Note = m.note(f, e.Kind, action)
 	}

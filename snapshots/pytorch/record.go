@@ -200,12 +200,12 @@ func (m *machine) stackOf(items []value) (trace.StackID, bool) {
 	return m.in.Stack(m.frames), true
 }
 
-// stack returns a field as a stack, 0 when absent.
-func (m *machine) stackField(f *fields, k name) trace.StackID {
-	if f.have&(1<<k) == 0 {
+// frameStack returns the frames of a record as a stack, 0 when absent.
+func (m *machine) frameStack(f *fields) trace.StackID {
+	if !f.has(nameFrames) {
 		return 0
 	}
-	v := m.resolve(f.value[k])
+	v := m.resolve(f.value[nameFrames])
 	switch {
 	case v.tag == tagStack:
 		return trace.StackID(v.id)

@@ -24,7 +24,7 @@ func (m *machine) block(f *fields) (value, error) {
 		b.Given |= trace.GaveState
 	}
 	b.State, b.StateText = m.state(f)
-	b.Stack = m.stackField(f, nameFrames)
+	b.Stack = m.frameStack(f)
 	if f.have&noteFields != 0 {
 		b.Note = m.note(f, trace.Alloc, 0)
 	}
@@ -64,7 +64,7 @@ func (m *machine) tenant(f *fields) (value, error) {
 	addr, _ := m.address(f, nameAddr)
 	size, _ := m.number(f, nameRealSize)
 	m.tenants = append(m.tenants, trace.Tenant{
-		Addr: addr, Requested: size, Stack: m.stackField(f, nameFrames),
+		Addr: addr, Requested: size, Stack: m.frameStack(f),
 	})
 	return value{tag: tagTenant, id: uint32(len(m.tenants) - 1)}, nil
 }
@@ -153,7 +153,7 @@ func (m *machine) segment(f *fields) (value, error) {
 		s.Given |= trace.GaveExpandable
 		s.Expandable = f.value[nameIsExpandable].n != 0
 	}
-	s.Stack = m.stackField(f, nameFrames)
+	s.Stack = m.frameStack(f)
 	s.Blocks, err = m.blocksOf(f, s.Addr)
 	if err != nil {
 		return value{}, err

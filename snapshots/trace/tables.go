@@ -6,17 +6,29 @@ import (
 	"strings"
 )
 
-// The numbers by which events refer to the tables. 0 is "absent" in each.
-type (
-	StringID uint32 // 0 absent, 1 ""
-	FrameID  uint32
-	StackID  uint32 // 0 absent, 1 the known-empty stack
-	NoteID   uint32 // 0 nothing noted
-	StreamID uint32 // index into Tables.Streams; 0 is the default stream
-	PoolID   uint32 // 0 absent, else a memory pool
-	ListID   uint32 // 0 absent, else a list of strings
-	FXID     uint32 // 0 absent, else what torch.fx says of a frame
-)
+// StringID numbers a string; 0 is absent, 1 the empty string.
+type StringID uint32
+
+// FrameID numbers a frame; 0 is absent.
+type FrameID uint32
+
+// StackID numbers a stack; 0 is absent, 1 the stack known to be empty.
+type StackID uint32
+
+// NoteID numbers a note; 0 notes nothing.
+type NoteID uint32
+
+// StreamID numbers a stream; 0 is the default stream.
+type StreamID uint32
+
+// PoolID numbers a memory pool; 0 is absent.
+type PoolID uint32
+
+// ListID numbers a list of strings; 0 is absent.
+type ListID uint32
+
+// FXID numbers what torch.fx said of a frame; 0 is absent.
+type FXID uint32
 
 // Numbers that every table starts with.
 const (

@@ -79,7 +79,7 @@ func (t *Trace) Device(id int) *Device {
 	return nil
 }
 
-// Time returns the moment of an event, or the zero time when it has none.
+// When returns the moment of an event, or the zero time when it has none.
 func (e *Event) When() time.Time {
 	if e.Absent&NoTime != 0 {
 		return time.Time{}
