@@ -85,16 +85,11 @@ func (c *call) attend(a device.Attention, shape tensor.Shape, find operands) *Va
 }
 
 // attentionOn completes a by its tensors: the operands, then what the kind
-// keeps, in list, and the result, which the naive kind's rule does without.
+// keeps, in list, and the result.
 func attentionOn(a device.Attention, list []*tensor.Tensor, o *tensor.Tensor, find operands) device.Attention {
 	a.Q, a.K, a.V = find(list)
-	if o != nil {
-		a.O = plain(o, a)
-	}
-	stats := list[1].Array()
-	if len(list) > 3 {
-		stats = list[3].Array()
-	}
+	a.O = plain(o, a)
+	stats := list[len(list)-1].Array()
 	if a.Kind == device.Naive {
 		a.Probs = stats
 	} else {
@@ -108,7 +103,7 @@ func (b *back) attend(a device.Attention, inputs int, find operands) {
 	for i := range list {
 		list[i] = b.saved(i)
 	}
-	var o *tensor.Tensor
+	o := b.dy // the naive kind does not read the result, but a device wants to know its layout
 	if a.Kind != device.Naive {
 		o = list[inputs+1]
 	}

@@ -68,6 +68,7 @@ func convOn(c device.Conv2D, x, w *tensor.Tensor) device.Conv2D {
 
 func (b *back) conv(s device.Conv2D) {
 	r := device.Conv2DBackward{C: convOn(s, b.saved(0), b.saved(1)), DY: b.dy.Array()}
+	r.C.Y = b.dy.Array() // not read, but its type says how precise to be
 	outputs := []*device.Array{&r.DX, &r.DWeight, &r.DBias}
 	grads := make([]*tensor.Tensor, len(b.node.in))
 	for i := range b.node.in {

@@ -61,6 +61,7 @@ func (t *Tape) CrossEntropy(logits, targets *Value) *Value {
 	return c.value(loss, list, func(b *back) {
 		b.each(0, func(dx *tensor.Tensor) {
 			e := lossOn(shape, []*tensor.Tensor{b.saved(0), b.saved(1), b.saved(2), b.saved(3)})
+			e.Loss = b.dy.Array() // not read, but a device looks at its type
 			b.backend().CrossEntropyBackward(dx.Array(), e, b.dy.Array())
 		})
 	})
