@@ -195,6 +195,7 @@ func (a *Allocator) handOut(b *block, q *request) *block {
 	a.stats.ActiveBytes.add(k, b.size)
 	a.stats.RequestedBytes.add(k, q.bytes)
 	a.stats.Category[b.tag.category].add(q.bytes)
+	a.stats.notePeak()
 	if b.size >= a.config.maxSplit {
 		a.stats.OversizeAllocations.add(1)
 	}

@@ -74,6 +74,9 @@ type Stats struct {
 	// Category holds, by [Category], the requested bytes of the blocks handed
 	// out and not yet freed. It is ours: PyTorch does not know.
 	Category [CategoryCount]Counter
+	// CategoryAtPeak holds the same at the moment when AllocatedBytes was last as
+	// high as its peak, so that the peak can be explained.
+	CategoryAtPeak [CategoryCount]int64
 }
 
 // Stats returns the present values. Safe for concurrent use.
@@ -88,6 +91,17 @@ func (a *Allocator) ResetPeak() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.stats.each(func(c *Counter) { c.Peak = c.Current })
+	a.stats.notePeak()
+}
+
+// notePeak is called when blocks were handed out or their categories changed.
+func (s *Stats) notePeak() {
+	if s.AllocatedBytes.All.Current < s.AllocatedBytes.All.Peak {
+		return
+	}
+	for i := range s.Category {
+		s.CategoryAtPeak[i] = s.Category[i].Current
+	}
 }
 
 // ResetAccumulated sets the sums of increases and decreases, and the counts of

@@ -53,6 +53,7 @@ func (a *Allocator) Retag(b Block, t Tag) {
 	a.tick()
 	a.stats.Category[bl.tag.category].sub(bl.requested)
 	a.stats.Category[t.category].add(bl.requested)
+	a.stats.notePeak()
 	bl.tag = t
 	if site == 0 {
 		site = bl.stack
