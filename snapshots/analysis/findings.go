@@ -118,12 +118,12 @@ func (f *finder) peak() {
 
 func (f *finder) grown() {
 	for _, g := range f.index.Growth()[:min(len(f.index.Growth()), 3)] {
-		severity, why := Warning, fmt.Sprintf("in each of %d steps", g.Steps)
+		severity, how := Warning, fmt.Sprintf("per step, in each of %d", g.Steps)
 		if !g.Marked {
-			severity, why = Info, "from one eighth of the trace to the next; no steps are marked, so this may be intended"
+			severity, how = Info, "from each eighth of the trace to the next; no steps are marked, so this may be intended"
 		}
-		f.add(severity, f.index.End(), g.Stack, "Memory from %s grows by %s per step, %s; it now holds %s.",
-			f.index.StackName(g.Stack), Bytes(g.PerStep), why, Bytes(g.Bytes))
+		f.add(severity, f.index.End(), g.Stack, "Memory from %s grows by %s %s; it now holds %s.",
+			f.index.StackName(g.Stack), Bytes(g.PerStep), how, Bytes(g.Bytes))
 	}
 }
 
@@ -157,10 +157,13 @@ func (f *finder) fragmented() {
 
 func (f *finder) lost() {
 	o := f.index.Overflow()
-	switch {
-	case o.Sure:
+	switch o.Lost {
+	case Certain:
 		f.add(Warning, -1, 0, "The start of the history is lost: %s. Record with a larger max_entries.", o.Reason)
-	case o.Lost:
+	case Probable:
 		f.add(Warning, -1, 0, "The start of the history is probably lost: %s. A larger max_entries keeps more.", o.Reason)
+	case Possible:
+		f.add(Info, -1, 0, "Earlier history may be missing: %s. Recording was restarted, or its buffer overflowed.", o.Reason)
+	case No:
 	}
 }

@@ -111,27 +111,24 @@ func shortFunction(name string) string {
 
 // Telling returns up to n frames of a stack that tell a reader the most,
 // innermost first: what was called, and the program's own lines that led there.
+// Where the program is not on the stack, lines of its libraries stand in.
 func (x *Index) Telling(stack trace.StackID, n int) []trace.FrameID {
 	f := x.folding()
-	var told []trace.FrameID
-	operation, own := x.operation(stack), false
-	for _, frame := range x.tables.Stack(stack) {
-		if f.user[frame] {
-			own = true
-			if frame != operation {
-				told = append(told, frame)
-			}
-		}
-	}
-	if !own {
-		for _, frame := range x.tables.Stack(stack) {
-			if !f.runtime[frame] && frame != operation {
-				told = append(told, frame)
-			}
-		}
-	}
+	operation := x.operation(stack)
+	told := make([]trace.FrameID, 0, n+1)
 	if operation != 0 {
-		told = append([]trace.FrameID{operation}, told...)
+		told = append(told, operation)
+	}
+	add := func(tells func(trace.FrameID) bool) {
+		for _, frame := range x.tables.Stack(stack) {
+			if len(told) < n && frame != operation && !f.runtime[frame] && tells(frame) {
+				told = append(told, frame)
+			}
+		}
+	}
+	add(func(frame trace.FrameID) bool { return f.user[frame] })
+	if len(told) <= 1 {
+		add(func(frame trace.FrameID) bool { return isPython(x.tables.String(x.tables.Frames[frame].File)) })
 	}
 	return told[:min(n, len(told))]
 }

@@ -15,8 +15,7 @@ type Growth struct {
 	Bytes   int64 // held at the last moment compared
 	Steps   int   // steps in which it grew, without a break
 	// Marked says that the steps are the program's own. Otherwise the trace was
-	// cut into equal parts and compared where each is lowest, which a program
-	// that only ever builds up memory fools.
+	// cut into equal parts, which are compared where each is lowest.
 	Marked bool
 }
 
@@ -95,9 +94,25 @@ func (x *Index) moments() ([]int, bool) {
 	if len(steps) > 0 || n < 100*growthMoments {
 		return nil, false
 	}
-	at := make([]int, growthMoments)
+	return x.troughs(growthMoments), false
+}
+
+// troughs cuts the trace into n parts and returns where each is lowest. It
+// returns none when the level does not go up and down by far more than it
+// rises from part to part: then memory is being built up, and no part is like
+// another.
+func (x *Index) troughs(n int) []int {
+	const swings = 4
+	at := make([]int, n)
+	var before, swing int64
 	for m := range at {
-		at[m], _ = x.Lowest(n*m/growthMoments, n*(m+1)/growthMoments)
+		from, to := x.End()*m/n, x.End()*(m+1)/n
+		low, level := x.Lowest(from, to)
+		if m > 0 && swings*(level-before) > swing {
+			return nil
+		}
+		_, high := x.Highest(from, to)
+		at[m], before, swing = low, level, high-level
 	}
-	return at, false
+	return at
 }

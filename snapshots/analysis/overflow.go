@@ -6,18 +6,29 @@ import (
 	"memtop/snapshots/trace"
 )
 
+// Certainty says how sure a judgement is.
+type Certainty uint8
+
+// The degrees of certainty.
+const (
+	No Certainty = iota
+	Possible
+	Probable
+	Certain
+)
+
 // Overflow says whether the beginning of the trace was lost: PyTorch keeps the
 // last so many events and drops the older ones without a word.
 type Overflow struct {
-	Lost   bool
-	Sure   bool   // the writer said so
+	Lost   Certainty
 	Reason string // how memtop knows, one clause
 }
 
 // Overflow judges whether earlier events were lost. New writers say so. For
 // old ones there are two signs: the number of events is one that people set as
 // the limit, and memory that has a stack, so was allocated while recording was
-// on, has no alloc event.
+// on, has no alloc event. The second alone also comes from a recording that was
+// restarted.
 func (x *Index) Overflow() Overflow {
 	n := x.events.Len()
 	limit, flagged := x.ringSettings()
@@ -25,22 +36,19 @@ func (x *Index) Overflow() Overflow {
 	case !x.History():
 		return Overflow{}
 	case flagged:
-		return Overflow{true, true, "the file says that its buffer of events overflowed"}
+		return Overflow{Certain, "the file says that its buffer of events overflowed"}
 	case limit > 0 && int64(n) >= limit:
-		return Overflow{true, true, fmt.Sprintf("the trace is as long as the buffer, %d events", limit)}
-	case limit > 0:
-		return Overflow{}
+		return Overflow{Certain, fmt.Sprintf("the trace is as long as the buffer, %d events", limit)}
 	}
 	orphans, bytes := x.orphans()
+	missing := fmt.Sprintf("%s (%s) allocated while recording was on without an alloc event", plural(orphans, "block"), Bytes(bytes))
 	switch {
-	case orphans > 0 && isRound(n):
-		return Overflow{true, false, fmt.Sprintf("the trace has exactly %d events, and %d blocks (%s) have a stack but no alloc event",
-			n, orphans, Bytes(bytes))}
+	case orphans > 0 && limit == 0 && isRound(n):
+		return Overflow{Probable, fmt.Sprintf("the trace has exactly %d events, and there is memory in %s", n, missing)}
+	case limit == 0 && isRound(n) && len(x.life.Held) > 0:
+		return Overflow{Possible, fmt.Sprintf("the trace has exactly %d events, which looks like a limit", n)}
 	case orphans > 0:
-		return Overflow{true, false, fmt.Sprintf("%d blocks (%s) were allocated while recording was on, but their alloc events are missing; "+
-			"recording may also have been restarted", orphans, Bytes(bytes))}
-	case isRound(n) && len(x.life.Held) > 0:
-		return Overflow{true, false, fmt.Sprintf("the trace has exactly %d events, which looks like a limit", n)}
+		return Overflow{Possible, "there is memory in " + missing}
 	}
 	return Overflow{}
 }
