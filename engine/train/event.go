@@ -1,0 +1,53 @@
+package train
+
+import (
+	"time"
+
+	"memtop/engine/tensor"
+)
+
+// Event says what one step did.
+type Event struct {
+	Step     int64   // counted from 1
+	Loss     float64 // mean over the batch, before the step
+	LR       float64
+	GradNorm float64 // before clipping; 0 when nobody asked for clipping
+	Tokens   int64   // targets of the batch
+	Duration time.Duration
+	// Skipped says that gradients overflowed, and nothing was changed.
+	Skipped  bool
+	Settings Settings // of this step, with MicroBatch and Accumulate both filled in
+	Memory   Memory   // right after the step
+	Phases   []Phase
+}
+
+// Phase is a stretch of a step.
+type Phase struct {
+	Name     string
+	Duration time.Duration
+	// Usage is in requested bytes, as the tensors know them.
+	tensor.Usage
+}
+
+// Measure runs f and returns what it did to the device's memory: how many bytes
+// were allocated before it, after it, and at its highest moment. Stretches that
+// are measured within a step are also listed in its event, the later ones of
+// one name added to the first.
+func (t *Trainer) Measure(name string, f func()) Phase {
+	start := time.Now()
+	p := Phase{Name: name, Usage: t.config.Device.Measure(f)}
+	p.Duration = time.Since(start)
+	t.note(p)
+	return p
+}
+
+func (t *Trainer) note(p Phase) {
+	for i := range t.phases {
+		if q := &t.phases[i]; q.Name == p.Name {
+			q.Duration += p.Duration
+			q.After, q.Peak = p.After, max(q.Peak, p.Peak)
+			return
+		}
+	}
+	t.phases = append(t.phases, p)
+}

@@ -1,0 +1,55 @@
+package train
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+
+	"memtop/engine/alloc"
+)
+
+// OutOfMemoryError says that the device had no memory for what was asked.
+type OutOfMemoryError struct {
+	Doing string // "setting up", or the step, as "step 12"
+	// Snapshot is the file with the state of memory at that moment, "" when
+	// nobody wanted one.
+	Snapshot string
+	// SnapshotErr says why it could not be saved.
+	SnapshotErr error
+	Err         *alloc.OOMError
+}
+
+// Error is one line.
+func (e *OutOfMemoryError) Error() string {
+	text := fmt.Sprintf("%s: %v", e.Doing, e.Err)
+	switch {
+	case e.SnapshotErr != nil:
+		text += fmt.Sprintf("; the snapshot could not be saved: %v", e.SnapshotErr)
+	case e.Snapshot != "":
+		text += "; the state of memory is in " + e.Snapshot
+	}
+	return text
+}
+
+// Unwrap returns the allocator's error.
+func (e *OutOfMemoryError) Unwrap() error { return e.Err }
+
+// outOfMemory is told by the allocator, while everything is still in place.
+func (t *Trainer) outOfMemory(e *alloc.OOMError) {
+	if t.config.SaveOOM != nil {
+		t.saved, t.savedErr = t.config.SaveOOM(e)
+	}
+}
+
+// failed turns what an operation failed with into what a caller can use.
+func (t *Trainer) failed(err error, doing string) error {
+	var oom *alloc.OOMError
+	if !errors.As(err, &oom) {
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	e := &OutOfMemoryError{Doing: doing, Snapshot: t.saved, SnapshotErr: t.savedErr, Err: oom}
+	t.saved, t.savedErr = "", nil
+	return e
+}
+
+func count(n int64) string { return strconv.FormatInt(n, 10) }

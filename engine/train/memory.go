@@ -1,0 +1,45 @@
+package train
+
+import "memtop/engine/alloc"
+
+// Memory is where the device's memory is at one moment, and at the highest
+// moment of the last step. All numbers are bytes.
+type Memory struct {
+	Allocated, Reserved         int64
+	PeakAllocated, PeakReserved int64
+	// Now adds up to Reserved, see [alloc.Breakdown].
+	Now alloc.Breakdown
+	// AtPeak is what was requested, by category, when Allocated was highest.
+	AtPeak [alloc.CategoryCount]int64
+}
+
+// ReadMemory asks an allocator. It may be called by any goroutine.
+func ReadMemory(a *alloc.Allocator) Memory {
+	s := a.Stats()
+	return Memory{
+		Allocated: s.Allocated(), Reserved: s.Reserved(),
+		PeakAllocated: s.AllocatedBytes.All.Peak, PeakReserved: s.ReservedBytes.All.Peak,
+		Now: s.Breakdown(), AtPeak: s.CategoryAtPeak,
+	}
+}
+
+// Source is one of the things that take a device's memory.
+type Source struct {
+	Name  string
+	Bytes int64
+}
+
+// Sources returns the parts of reserved memory: parameters, gradients, optimizer
+// state, activations, inputs, workspace, what nobody tagged, and fragmentation.
+// They add up to Reserved.
+func (m *Memory) Sources() []Source {
+	b := &m.Now
+	order := []alloc.Category{
+		alloc.Parameter, alloc.Gradient, alloc.Optimizer, alloc.Activation, alloc.Input, alloc.Workspace, alloc.Other,
+	}
+	var list []Source
+	for _, c := range order {
+		list = append(list, Source{c.String(), b.Category[c]})
+	}
+	return append(list, Source{"fragmentation", b.Rounding + b.PendingFree + b.InactiveSplit + b.Releasable})
+}

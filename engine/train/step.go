@@ -1,0 +1,150 @@
+package train
+
+import (
+	"context"
+	"time"
+
+	"memtop/engine/alloc"
+	"memtop/engine/amp"
+	"memtop/engine/autograd"
+	"memtop/engine/data"
+	"memtop/engine/device"
+	"memtop/engine/optim"
+	"memtop/engine/tensor"
+	"memtop/snapshots/trace"
+)
+
+// Step trains on the next batch. After an error the trainer is as it was before
+// the step, but that the batch is gone; when the device has no memory, the error
+// is an [OutOfMemoryError].
+func (t *Trainer) Step(ctx context.Context) (Event, error) {
+	start, d := time.Now(), t.config.Device
+	s := *t.settings.Load()
+	parts, err := s.Parts(t.config.Batch)
+	if err != nil {
+		return Event{}, err
+	}
+	batch, err := t.config.Batches.Next(ctx)
+	if err != nil {
+		return Event{}, err
+	}
+	defer batch.Release()
+	t.ctx.Reset()
+	t.phases = nil
+	d.Memory().ResetPeak()
+	e := Event{Step: t.step + 1, Tokens: int64(batch.Size * batch.Spec.Target.Size())}
+	err = tensor.Try(func() {
+		t.apply(&s)
+		d.Memory().Mark(trace.StepBegin, e.Step, "")
+		t.run(batch, parts, &e)
+	})
+	if err != nil {
+		t.dropGradients()
+		return Event{}, t.failed(err, "step "+count(e.Step))
+	}
+	t.step++
+	d.Memory().Mark(trace.StepEnd, e.Step, "")
+	e.Duration = time.Since(start)
+	e.Phases, e.Memory = t.phases, ReadMemory(d.Memory())
+	e.Settings = s
+	e.Settings.MicroBatch, e.Settings.Accumulate = parts[0], len(parts)
+	return e, nil
+}
+
+// run is the step proper.
+func (t *Trainer) run(batch *data.Batch, parts []int, e *Event) {
+	t.input.Upload(batch.Input)
+	t.target.Upload(batch.Target)
+	from := 0
+	for _, n := range parts {
+		e.Loss += t.part(from, n) * float64(n) / float64(batch.Size)
+		from += n
+	}
+	e.LR = t.current.LR * t.current.Schedule.Factor(int(t.step))
+	t.Measure("optimizer", func() {
+		e.GradNorm, e.Skipped = t.update(e.LR)
+		t.dropGradients()
+	})
+}
+
+// part runs n samples from number from on, forward and backward, and returns
+// their loss.
+func (t *Trainer) part(from, n int) (loss float64) {
+	c := t.ctx
+	c.Run(func() {
+		var weighted *autograd.Value
+		t.Measure("forward", func() {
+			value := t.forward(from, n)
+			loss = value.Data().Item()
+			weighted = t.weigh(value, n)
+		})
+		t.Measure("backward", func() { c.Backward(weighted) })
+	})
+	return loss
+}
+
+func (t *Trainer) forward(from, n int) *autograd.Value {
+	c := t.ctx
+	x := c.Take(t.input.Narrow(0, from, n))
+	target := c.Take(t.target.Narrow(0, from, n))
+	if half := t.half(); half != device.Float32 && x.DType().IsFloat() {
+		x = c.Cast(x, half)
+	}
+	logits := c.Call(t.config.Model, x)
+	loss := c.Call(t.lossLayer, logits, target)
+	c.Done(logits)
+	return loss
+}
+
+// weigh scales the loss of n samples to their part of the batch's, and by the
+// loss scale.
+func (t *Trainer) weigh(loss *autograd.Value, n int) *autograd.Value {
+	if n != t.config.Batch {
+		loss = t.ctx.Scale(loss, float64(n)/float64(t.config.Batch))
+	}
+	if t.current.AMP == amp.FP16 {
+		loss = t.scaler.Scale(t.ctx.Tape, loss)
+	}
+	return loss
+}
+
+// update uses the gradients.
+func (t *Trainer) update(lr float64) (norm float64, skipped bool) {
+	var over optim.Overflow
+	if t.current.AMP == amp.FP16 {
+		t.scaler.Unscale(t.parameters)
+		over = t.scaler
+	}
+	if t.current.Clip > 0 {
+		norm = optim.Clip(t.config.Device, t.parameters, t.current.Clip)
+	}
+	applied := t.optimizer.Step(lr, over)
+	if t.current.AMP == amp.FP16 {
+		t.scaler.Update()
+	}
+	return norm, !applied
+}
+
+func (t *Trainer) dropGradients() {
+	for _, p := range t.parameters {
+		p.ZeroGrad()
+	}
+}
+
+// Live returns what is allocated between steps, by what it is for: parameters,
+// optimizer state and inputs. It is computed from the tensors themselves, for
+// comparing with what the allocator counts.
+func (t *Trainer) Live() (bytes [alloc.CategoryCount]int64) {
+	for _, p := range t.parameters {
+		bytes[alloc.Parameter] += p.Data().Bytes()
+		if g := p.Grad(); g != nil {
+			bytes[alloc.Gradient] += g.Bytes()
+		}
+	}
+	bytes[alloc.Optimizer] = t.optimizer.StateBytes()
+	if t.scaler != nil {
+		bytes[alloc.Optimizer] += scalerBytes
+	}
+	bytes[alloc.Input] = t.input.Bytes() + t.target.Bytes()
+	return bytes
+}

@@ -1,0 +1,228 @@
+package train
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"memtop/engine/alloc"
+	"memtop/engine/amp"
+	"memtop/engine/nn"
+	"memtop/engine/optim"
+)
+
+// run50 is the losses of 50 steps with settings, from a fresh model. Dropout is
+// on where it may be, so that checkpoints have random numbers to repeat.
+func run50(t *testing.T, dropout float64, change func(*Settings)) []float64 {
+	t.Helper()
+	g := tiny()
+	g.Dropout = dropout
+	b := newBench(t, 64<<20, g)
+	s := DefaultSettings()
+	change(&s)
+	return losses(steps(t, b.trainer(t, s, nil), 50))
+}
+
+func TestLossIsTheSameBitsUnderEveryCheckpointPolicy(t *testing.T) {
+	for _, mode := range []amp.Mode{amp.Off, amp.BF16, amp.FP16} {
+		want := run50(t, 0.1, func(s *Settings) { s.AMP = mode })
+		if !(want[49] < want[0]-0.5) {
+			t.Errorf("%v: the loss went from %v to %v: nothing was learned", mode, want[0], want[49])
+		}
+		for _, policy := range []string{"block", "every=3", "sqrt", "ratio=0.5", "selective", "selective=attention"} {
+			t.Run(mode.String()+" "+policy, func(t *testing.T) {
+				got := run50(t, 0.1, func(s *Settings) {
+					s.AMP = mode
+					s.Checkpoint, _ = nn.ParsePolicy(policy)
+				})
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Errorf("losses (-none +%s):\n%s", policy, diff)
+				}
+			})
+		}
+	}
+}
+
+func TestLossDoesNotDependOnHowABatchIsRun(t *testing.T) {
+	tests := map[string]func(*Settings){
+		"two parts":             func(s *Settings) { s.Accumulate = 2 },
+		"eight parts":           func(s *Settings) { s.Accumulate = 8 },
+		"parts of unequal size": func(s *Settings) { s.MicroBatch = 3 },
+		"naive attention":       func(s *Settings) { s.Attention = nn.NaiveAttention },
+		"chunked attention":     func(s *Settings) { s.Attention = nn.ChunkedAttention },
+		"flash attention":       func(s *Settings) { s.Attention = nn.FlashAttention },
+		"all of it, two by two": func(s *Settings) { s.MicroBatch, s.Attention, s.Checkpoint = 2, nn.FlashAttention, nn.SqrtN() },
+	}
+	want := run50(t, 0, func(*Settings) {})
+	for name, change := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, worst := run50(t, 0, change), 0.0
+			for i := range want {
+				worst = max(worst, math.Abs(got[i]-want[i]))
+			}
+			if !(worst <= 1e-4) {
+				t.Errorf("losses differ by up to %.2g, more than 1e-4", worst)
+			}
+		})
+	}
+}
+
+func TestOverflowSkipsExactlyThoseSteps(t *testing.T) {
+	b := newBench(t, 64<<20, tiny())
+	s := DefaultSettings()
+	s.AMP = amp.FP16
+	trainer := b.trainer(t, s, func(c *Config) { c.Scaler = amp.ScalerOptions{Initial: 1 << 30, Interval: 6} })
+	before := parameters(b.model)
+	skipped := 0
+	for i := range 40 {
+		scale := 0.0
+		if trainer.scaler != nil {
+			scale = trainer.scaler.State().Scale
+		}
+		e := steps(t, trainer, 1)[0]
+		after := parameters(b.model)
+		if changed := !cmp.Equal(before, after); changed == e.Skipped {
+			t.Fatalf("step %d: skipped %v, parameters changed %v", e.Step, e.Skipped, changed)
+		}
+		if math.IsNaN(e.Loss) || math.IsInf(e.Loss, 0) {
+			t.Fatalf("step %d: loss %v", e.Step, e.Loss)
+		}
+		if now := trainer.scaler.State().Scale; i > 0 && e.Skipped != (now == scale/2) {
+			t.Errorf("step %d: skipped %v, and the scale went from %v to %v", e.Step, e.Skipped, scale, now)
+		}
+		if e.Skipped {
+			skipped++
+		}
+		before = after
+	}
+	if skipped < 5 || skipped > 30 {
+		t.Errorf("%d of 40 steps were skipped: the scale should have been too large for some, not for all", skipped)
+	}
+	if got := int64(40 - skipped); trainer.Optimizer().Steps() != got {
+		t.Errorf("the optimizer counts %d steps, want %d", trainer.Optimizer().Steps(), got)
+	}
+}
+
+func parameters(m nn.Module) [][]byte {
+	var list [][]byte
+	for _, p := range nn.Params(m) {
+		list = append(list, p.Data().Download())
+	}
+	return list
+}
+
+func TestLiveBytesAreExactlyWhatTheyShouldBe(t *testing.T) {
+	for _, kind := range optim.Kinds() {
+		for _, mode := range []amp.Mode{amp.Off, amp.FP16} {
+			t.Run(kind.String()+" "+mode.String(), func(t *testing.T) {
+				b := newBench(t, 64<<20, tiny())
+				s := DefaultSettings()
+				s.Optimizer, s.AMP = optim.Defaults(kind), mode
+				trainer := b.trainer(t, s, nil)
+				for _, e := range steps(t, trainer, 3) {
+					if diff := cmp.Diff(trainer.Live(), e.Memory.Now.Category); diff != "" {
+						t.Errorf("step %d (-tensors +allocator):\n%s", e.Step, diff)
+					}
+					addsUp(t, &e)
+				}
+			})
+		}
+	}
+}
+
+// addsUp checks that memory is the sum of its parts.
+func addsUp(t *testing.T, e *Event) {
+	t.Helper()
+	sum := int64(0)
+	for _, s := range e.Memory.Sources() {
+		if s.Bytes < 0 {
+			t.Errorf("step %d: %d bytes of %s", e.Step, s.Bytes, s.Name)
+		}
+		sum += s.Bytes
+	}
+	if sum != e.Memory.Reserved {
+		t.Errorf("step %d: the sources add up to %d bytes, %d are reserved", e.Step, sum, e.Memory.Reserved)
+	}
+	atPeak := int64(0)
+	for _, n := range e.Memory.AtPeak {
+		atPeak += n
+	}
+	if atPeak > e.Memory.PeakAllocated || atPeak < e.Memory.PeakAllocated*8/10 {
+		t.Errorf("step %d: categories of %d bytes at a peak of %d", e.Step, atPeak, e.Memory.PeakAllocated)
+	}
+}
+
+func TestAThousandStepsLeaveNothingBehind(t *testing.T) {
+	b := newBench(t, 64<<20, nn.GPTConfig{Layers: 1, Dim: 8, Heads: 1, Context: 4, Vocab: 256})
+	trainer := b.trainer(t, DefaultSettings(), nil)
+	first := steps(t, trainer, 1)[0].Memory
+	for _, e := range steps(t, trainer, 999) {
+		if e.Memory.Allocated != first.Allocated {
+			t.Fatalf("step %d: %d bytes allocated, %d after the first step", e.Step, e.Memory.Allocated, first.Allocated)
+		}
+	}
+}
+
+func TestSettingsHoldForWholeSteps(t *testing.T) {
+	b := newBench(t, 64<<20, tiny())
+	trainer := b.trainer(t, DefaultSettings(), nil)
+	for i, change := range []string{"", "checkpoint=block", "amp=bf16", "optimizer=lion", "amp=fp16", "optimizer=adamw8bit", "accumulate=4", "attention=flash", "optimizer=sgd", "amp=off"} {
+		if change != "" {
+			set(t, trainer, change)
+		}
+		want := trainer.Settings().Values()
+		e := steps(t, trainer, 1)[0]
+		got := e.Settings.Values()
+		want["accumulate"], want["micro_batch"] = got["accumulate"], got["micro_batch"]
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("step %d (-set +used):\n%s", i+1, diff)
+		}
+		if diff := cmp.Diff(trainer.Live(), e.Memory.Now.Category); diff != "" {
+			t.Errorf("after %s (-tensors +allocator):\n%s", change, diff)
+		}
+	}
+}
+
+func set(t *testing.T, trainer *Trainer, change string) {
+	t.Helper()
+	key, value, _ := strings.Cut(change, "=")
+	s, err := trainer.Settings().With(key, value)
+	if err == nil {
+		err = trainer.Set(s)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestMeasuredPhases(t *testing.T) {
+	b := newBench(t, 64<<20, tiny())
+	trainer := b.trainer(t, DefaultSettings(), nil)
+	e := steps(t, trainer, 2)[1]
+	at := map[string]Phase{}
+	var names []string
+	for _, p := range e.Phases {
+		names, at[p.Name] = append(names, p.Name), p
+	}
+	if diff := cmp.Diff([]string{"forward", "backward", "optimizer"}, names); diff != "" {
+		t.Fatalf("phases (-want +got):\n%s", diff)
+	}
+	live := trainer.Live()
+	fixed := live[alloc.Parameter] + live[alloc.Optimizer] + live[alloc.Input]
+	if got := at["forward"].Before; got != fixed {
+		t.Errorf("before the forward pass: %d bytes, want %d", got, fixed)
+	}
+	if got := at["optimizer"].Before; got != fixed+live[alloc.Parameter] {
+		t.Errorf("before the optimizer: %d bytes, want those and as much again in gradients: %d", got, fixed+live[alloc.Parameter])
+	}
+	if got := at["optimizer"].After; got != fixed {
+		t.Errorf("after the optimizer: %d bytes, want %d", got, fixed)
+	}
+	for name, p := range at {
+		if p.Peak < max(p.Before, p.After) {
+			t.Errorf("%s: peak of %d bytes between %d and %d", name, p.Peak, p.Before, p.After)
+		}
+	}
+}

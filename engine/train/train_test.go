@@ -1,0 +1,104 @@
+package train
+
+import (
+	"testing"
+
+	"memtop/engine/alloc"
+	"memtop/engine/data"
+	"memtop/engine/device"
+	"memtop/engine/device/cpu"
+	"memtop/engine/nn"
+	"memtop/engine/tensor"
+)
+
+// bench is a device with a model and data for one test.
+type bench struct {
+	device *tensor.Device
+	model  nn.Module
+	set    data.Dataset
+	close  func()
+}
+
+// newBench opens a device with a small GPT on the built-in text.
+func newBench(t testing.TB, capacity int64, g nn.GPTConfig) *bench {
+	t.Helper()
+	c, err := cpu.Open(cpu.Options{Capacity: capacity})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := alloc.New(c, alloc.Options{Name: "cpu:0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := tensor.NewDevice("cpu:0", a, c, tensor.Options{})
+	model, err := nn.Build(d, device.Float32, 1, func(b nn.Builder) *nn.GPT { return nn.NewGPT(b, g) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, err := data.NewWindows(data.Corpus(), g.Context)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &bench{device: d, model: model, set: set}
+	b.close = func() {
+		nn.Close(model)
+		if live := d.Live(); live != 0 {
+			t.Errorf("%d bytes are still allocated at the end", live)
+		}
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	t.Cleanup(func() { b.close() })
+	return b
+}
+
+// tiny is the smallest GPT with every kind of layer.
+func tiny() nn.GPTConfig {
+	return nn.GPTConfig{Layers: 4, Dim: 16, Heads: 2, Context: 8, Vocab: 256, Bias: true}
+}
+
+// trainer returns a trainer of the bench's model, 8 samples a step.
+func (b *bench) trainer(t testing.TB, s Settings, change func(*Config)) *Trainer {
+	t.Helper()
+	c := Config{Device: b.device, Model: b.model, Spec: b.set.Spec(), Batch: 8, Seed: 1, Settings: s}
+	if change != nil {
+		change(&c)
+	}
+	if c.Batches == nil {
+		l, err := data.NewLoader(b.set, data.LoaderOptions{Batch: c.Batch, Seed: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(l.Close)
+		c.Batches = l
+	}
+	trainer, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { trainer.Close() })
+	return trainer
+}
+
+// steps takes n steps and returns their events.
+func steps(t testing.TB, trainer *Trainer, n int) []Event {
+	t.Helper()
+	var list []Event
+	for range n {
+		e, err := trainer.Step(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, e)
+	}
+	return list
+}
+
+func losses(events []Event) []float64 {
+	var list []float64
+	for _, e := range events {
+		list = append(list, e.Loss)
+	}
+	return list
+}

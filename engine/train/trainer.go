@@ -1,0 +1,164 @@
+package train
+
+import (
+	"context"
+	"sync/atomic"
+
+	"memtop/engine/alloc"
+	"memtop/engine/amp"
+	"memtop/engine/autograd"
+	"memtop/engine/data"
+	"memtop/engine/device"
+	"memtop/engine/nn"
+	"memtop/engine/optim"
+	"memtop/engine/tensor"
+	"memtop/snapshots/trace"
+)
+
+// Batches is where the samples come from: a [data.Loader], or a test's.
+type Batches interface {
+	// Next returns the next batch, which the trainer releases.
+	Next(ctx context.Context) (*data.Batch, error)
+	// Position is the number of the batch that Next returns next.
+	Position() int64
+}
+
+// Config is what a [Trainer] is made of.
+type Config struct {
+	Device *tensor.Device
+	// Model takes a batch of inputs and returns logits. It stays the caller's.
+	Model   nn.Module
+	Batches Batches
+	Spec    data.Spec
+	Batch   int    // samples of one step
+	Seed    uint64 // of dropout
+	// Settings are those of the first step.
+	Settings Settings
+	// Scaler is how the loss scale of fp16 moves; the zero value is PyTorch's.
+	Scaler amp.ScalerOptions
+	// SaveOOM, when given, is called when memory is not there, before anything
+	// is released, and returns the file that it saved the state of memory to.
+	SaveOOM func(*alloc.OOMError) (path string, err error)
+}
+
+// Trainer trains a model.
+type Trainer struct {
+	config     Config
+	settings   atomic.Pointer[Settings] // those of the next step
+	current    Settings                 // those of the step under way, or the last one
+	ctx        *nn.Ctx
+	parameters []*autograd.Variable
+	optimizer  *optim.Optimizer
+	scaler     *amp.Scaler // nil until a step runs in fp16
+	lossLayer  *nn.CrossEntropy
+	input      *tensor.Tensor
+	target     *tensor.Tensor
+	step       int64 // steps taken, skipped ones included
+	phases     []Phase
+	saved      string // snapshot of the last OOM
+	savedErr   error
+}
+
+// New returns a trainer with the memory that training needs between steps:
+// optimizer state and inputs. It fails with an [OutOfMemoryError] when there is
+// not enough, and with an ordinary error when the settings do not fit the batch.
+// The caller closes it.
+func New(c Config) (*Trainer, error) {
+	if _, err := c.Settings.Parts(c.Batch); err != nil {
+		return nil, err
+	}
+	t := &Trainer{
+		config: c, current: c.Settings, parameters: nn.Params(c.Model), lossLayer: &nn.CrossEntropy{},
+		ctx: nn.NewCtx(autograd.NewTape(c.Device, c.Seed), nn.Options{Training: true}),
+	}
+	t.settings.Store(&c.Settings)
+	c.Device.Memory().NotifyOOM(t.outOfMemory)
+	err := tensor.Try(func() {
+		t.input = t.field(c.Spec.Input, "input")
+		t.target = t.field(c.Spec.Target, "target")
+		t.optimizer = optim.New(c.Device, t.parameters, c.Settings.Optimizer)
+	})
+	if err != nil {
+		err = t.failed(err, "setting up")
+		t.Close()
+		return nil, err
+	}
+	return t, nil
+}
+
+// field makes room on the device for one part of a batch.
+func (t *Trainer) field(f data.Field, role string) *tensor.Tensor {
+	shape := append(tensor.Shape{t.config.Batch}, f.Shape...)
+	return tensor.New(t.config.Device, shape, f.DType, tensor.Tag{Category: alloc.Input, Layer: "data", Role: role})
+}
+
+// Close releases what the trainer has on the device. The model stays.
+func (t *Trainer) Close() {
+	for _, p := range t.parameters {
+		p.ZeroGrad()
+	}
+	t.input.Release()
+	t.target.Release()
+	if t.optimizer != nil {
+		t.optimizer.Close()
+	}
+	if t.scaler != nil {
+		t.scaler.Close()
+	}
+}
+
+// Settings returns the settings of the next step. Safe for concurrent use.
+func (t *Trainer) Settings() Settings { return *t.settings.Load() }
+
+// Set has the next step use other settings, and the ones after it. It fails,
+// and changes nothing, when they do not fit the batch. Safe for concurrent use.
+func (t *Trainer) Set(s Settings) error {
+	if _, err := s.Parts(t.config.Batch); err != nil {
+		return err
+	}
+	t.settings.Store(&s)
+	return nil
+}
+
+// Steps returns the number of steps taken, skipped ones included.
+func (t *Trainer) Steps() int64 { return t.step }
+
+// Ctx returns what the model computes with: for hooks.
+func (t *Trainer) Ctx() *nn.Ctx { return t.ctx }
+
+// Optimizer returns the optimizer, to look at.
+func (t *Trainer) Optimizer() *optim.Optimizer { return t.optimizer }
+
+// Layers returns what every layer did in the last step, in the order in which
+// they ran. The next step changes it.
+func (t *Trainer) Layers() []*nn.Layer { return t.ctx.Layers() }
+
+// apply makes s the settings of the step that begins, and tells of what changed.
+func (t *Trainer) apply(s *Settings) {
+	memory := t.config.Device.Memory()
+	for _, k := range settingKeys {
+		if before, now := k.get(&t.current), k.get(s); before != now && t.step > 0 {
+			memory.Mark(trace.SettingChanged, t.step, k.key+"="+now)
+		}
+	}
+	if s.Optimizer != t.optimizer.Settings() {
+		t.optimizer.Change(s.Optimizer)
+	}
+	if s.AMP == amp.FP16 && t.scaler == nil {
+		t.scaler = amp.NewScaler(t.config.Device, t.config.Scaler)
+	}
+	t.current = *s
+	t.ctx.Options = nn.Options{Training: true, Checkpoint: s.Checkpoint, Attention: s.Attention}
+	t.ctx.SetCaster(s.AMP.Caster())
+}
+
+// half says which type a model in half precision has: float32 for others.
+func (t *Trainer) half() device.DType {
+	if len(t.parameters) == 0 {
+		return device.Float32
+	}
+	return t.parameters[0].Data().DType()
+}
+
+// scalerBytes is the state of a loss scaler: three numbers.
+const scalerBytes = 3 * 4
