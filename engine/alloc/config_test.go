@@ -31,7 +31,7 @@ func TestSettingsAreUnderstood(t *testing.T) {
 			}
 		}},
 		"a list of divisions": {"roundup_power2_divisions:[256:1,512:2,1024:4,>:8]", func(c *config) {
-			c.roundup = [16]int64{1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 8, 8, 8, 8, 8, 8}
+			c.roundup = [16]int64{1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 4, 8, 8, 8, 8, 8}
 		}},
 		"an empty list": {"roundup_power2_divisions:[]", func(*config) {}},
 		"what is for other memory": {

@@ -1,0 +1,364 @@
+package alloc
+
+import (
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+
+	"memtop/snapshots/trace"
+)
+
+// The tests of this file are what PyTorch's own tests (test/test_cuda.py) check
+// of its allocator, by their names there.
+
+// kinds returns the kinds of the last n events of the history.
+func kinds(a *Allocator, n int) []trace.Kind {
+	events := a.history.all()
+	var list []trace.Kind
+	for i := max(0, events.Len()-n); i < events.Len(); i++ {
+		list = append(list, events.At(i).Kind)
+	}
+	return list
+}
+
+// mustFail asks for memory that there is not.
+func mustFail(t *testing.T, a *Allocator, n int64) *OOMError {
+	t.Helper()
+	_, err := a.Alloc(n, 0, Tag{})
+	var oom *OOMError
+	if !errors.As(err, &oom) || !errors.Is(err, ErrNoMemory) {
+		t.Fatalf("%d bytes: got %v, want an OOMError", n, err)
+	}
+	return oom
+}
+
+// test_memory_allocation.
+func TestMemoryAllocation(t *testing.T) {
+	a := newAllocator(t, newMemory(t, gib), Options{})
+	b := must(t, a, 1)
+	stats := a.Stats()
+	if got := stats.Allocated(); got != 512 {
+		t.Errorf("one byte takes %d bytes, want 512", got)
+	}
+	a.Free(b)
+	stats = a.Stats()
+	if got := stats.Allocated(); got != 0 {
+		t.Errorf("after the free %d bytes are allocated", got)
+	}
+}
+
+// test_memory_stats.
+func TestMemoryStats(t *testing.T) {
+	a := newAllocator(t, newMemory(t, gib), Options{})
+	kept := must(t, a, 100)
+	defer a.Free(kept)
+	a.ResetPeak()
+	a.ResetAccumulated()
+	before := a.Stats()
+	if before.Allocated() != before.AllocatedBytes.All.Peak || before.Reserved() != before.ReservedBytes.All.Peak {
+		t.Errorf("after the reset: %+v", before)
+	}
+	b := must(t, a, 1024)
+	now := a.Stats()
+	if now.ActiveBytes.All.Current != before.ActiveBytes.All.Current+1024 || now.ActiveBytes.All.Freed != 0 {
+		t.Errorf("with 1 kB more: %+v", now.ActiveBytes.All)
+	}
+	a.Free(b)
+	a.EmptyCache()
+	now = a.Stats()
+	if now.ActiveBytes.All.Current != before.ActiveBytes.All.Current || now.ActiveBytes.All.Freed != 1024 {
+		t.Errorf("after the free: %+v", now.ActiveBytes.All)
+	}
+	a.ResetPeak()
+	now = a.Stats()
+	if now.AllocatedBytes.All.Peak != before.AllocatedBytes.All.Peak || now.ReservedBytes.All.Peak != before.ReservedBytes.All.Peak {
+		t.Errorf("peaks after the reset: %+v", now)
+	}
+}
+
+// test_out_of_memory and test_raises_oom: the failure changes nothing.
+func TestOutOfMemory(t *testing.T) {
+	a := newAllocator(t, newMemory(t, gib), Options{})
+	b := must(t, a, 4096)
+	if oom := mustFail(t, a, 800000000*gib); oom.TooLarge {
+		t.Error("800,000,000 GiB are refused unseen")
+	}
+	if oom := mustFail(t, a, 8000000000*gib); !oom.TooLarge {
+		t.Error("8,000,000,000 GiB are not refused unseen")
+	}
+	stats := a.Stats()
+	if stats.OOMs != 1 || stats.AllocRetries != 1 || stats.SyncAllStreams != 1 {
+		t.Errorf("got %d failures, %d retries, %d waits; want one of each", stats.OOMs, stats.AllocRetries, stats.SyncAllStreams)
+	}
+	a.Free(b)
+	checkRecount(t, a)
+}
+
+// test_out_of_memory_retry.
+func TestOutOfMemoryRetry(t *testing.T) {
+	d := newMemory(t, gib)
+	d.used = 3 * mib // somebody else's
+	a := newAllocator(t, d, Options{})
+	half := must(t, a, gib/2)
+	mustFail(t, a, gib/2)
+	a.Free(half)
+	again := must(t, a, gib/2)
+	if d.asked != 3 {
+		t.Errorf("the driver was asked %d times, want 3: the free block serves the last request", d.asked)
+	}
+	a.Free(again)
+	larger := must(t, a, gib/2+2*mib)
+	a.Free(larger)
+	stats := a.Stats()
+	if stats.AllocRetries != 2 || stats.OOMs != 1 || stats.DeviceFrees != 1 {
+		t.Errorf("got %d retries, %d failures, %d segments back; want 2, 1, 1", stats.AllocRetries, stats.OOMs, stats.DeviceFrees)
+	}
+}
+
+// test_set_per_process_memory_fraction.
+func TestSetPerProcessMemoryFraction(t *testing.T) {
+	d := newMemory(t, gib)
+	a := newAllocator(t, d, Options{})
+	kept := must(t, a, 4096)
+	a.SetFraction(0.5)
+	if limit, limited := a.Limit(); limit != gib/2 || !limited {
+		t.Errorf("limit %d, limited %v", limit, limited)
+	}
+	b := must(t, a, gib/2*998/1000-2*mib)
+	a.Free(b)
+	a.EmptyCache()
+	asked := d.asked
+	oom := mustFail(t, a, gib/2)
+	if oom.Limit != gib/2 {
+		t.Errorf("the error has the limit %d", oom.Limit)
+	}
+	if d.asked != asked {
+		t.Error("the driver was asked for what the limit forbids")
+	}
+	a.Free(kept)
+}
+
+// test_caching_allocator_record_stream_oom.
+func TestRecordStreamOOM(t *testing.T) {
+	a := newAllocator(t, newMemory(t, 500*mib), Options{History: 1000})
+	side := Stream(7)
+	y := mustOn(t, a, 40*mib, side)
+	for range 100 {
+		x := must(t, a, 40*mib)
+		a.RecordStream(x, side)
+		a.Free(x)
+	}
+	stats := a.Stats()
+	if stats.AllocRetries == 0 || stats.OOMs != 0 {
+		t.Errorf("%d retries and %d failures: pending blocks are freed when memory runs out", stats.AllocRetries, stats.OOMs)
+	}
+	a.Free(y)
+	a.EmptyCache()
+	stats = a.Stats()
+	if stats.Reserved() != 0 || stats.Active.All.Current != 0 {
+		t.Errorf("%d bytes are reserved and %d blocks active at the end", stats.Reserved(), stats.Active.All.Current)
+	}
+}
+
+// test_memory_snapshot: blocks and their history, and what the last event is.
+func TestMemorySnapshot(t *testing.T) {
+	a := newAllocator(t, newMemory(t, gib), Options{History: 1 << 16})
+	first := must(t, a, 2*311*411*4)
+	unused := must(t, a, 310*410*4)
+	x := must(t, a, 311*411*4)
+	tensors := make([]Block, 0, 1000)
+	for range 1000 {
+		tensors = append(tensors, must(t, a, 512))
+	}
+	rnd := rand.New(rand.NewPCG(1, 1))
+	rnd.Shuffle(len(tensors), func(i, k int) { tensors[i], tensors[k] = tensors[k], tensors[i] })
+	for _, b := range tensors {
+		a.Free(b)
+	}
+	a.Free(first)
+	tr := a.Snapshot()
+	found := false
+	for _, s := range tr.Devices[0].Final.Segments {
+		for _, b := range s.Blocks {
+			found = found || b.Requested == 311*411*4 && b.Addr == x.Addr() && b.State == trace.Allocated
+		}
+	}
+	if !found {
+		t.Errorf("the block at %#x is not in the snapshot", x.Addr())
+	}
+	a.Free(unused)
+	a.Free(x)
+	a.EmptyCache()
+	if got := kinds(a, 1); !slices.Equal(got, []trace.Kind{trace.SegmentFree}) {
+		t.Errorf("the last event is %v, want segment_free", got)
+	}
+}
+
+// test_allocator_settings.
+func TestAllocatorSettings(t *testing.T) {
+	a := newAllocator(t, newMemory(t, 16*gib), Options{})
+	grows := func(config string, n int64) (active, requested int64) {
+		t.Helper()
+		configure(t, a, config)
+		before := a.Stats()
+		must(t, a, n)
+		after := a.Stats()
+		return after.ActiveBytes.All.Allocated - before.ActiveBytes.All.Allocated,
+			after.RequestedBytes.All.Allocated - before.RequestedBytes.All.Allocated
+	}
+	const n, big = 84 * mib, 400 * mib
+	for _, test := range []struct {
+		config string
+		n      int64
+		want   int64
+	}{
+		{"", n, n},
+		{"roundup_power2_divisions:4", n, 96 * mib},
+		{"garbage_collection_threshold:0.5", n, n},
+		{"garbage_collection_threshold:0.5,roundup_power2_divisions:8", n, 88 * mib},
+		{"roundup_power2_divisions:[64:8,128:2,256:2,512:2,1024:1,>:1]", n, 88 * mib},
+		{"roundup_power2_divisions:[64:8,128:2,256:2,512:2,1024:1,>:1]", big, 512 * mib},
+		{"roundup_power2_divisions:[64:8,128:2,256:0,512:2,1024:1,>:1]", big, big},
+	} {
+		active, requested := grows(test.config, test.n)
+		if active != test.want || requested != test.n {
+			t.Errorf("%q: %d bytes become %d, counted as %d; want %d", test.config, test.n, active, requested, test.want)
+		}
+	}
+	for _, wrong := range []string{
+		"foo:1,bar:2", "garbage_collection_threshold:1.2", "max_split_size_mb:2",
+		"release_lock_on_cudamalloc:none", "pinned_use_cuda_host_register:none", "pinned_num_register_threads:none",
+		"pinned_num_register_threads:1024",
+	} {
+		if err := a.Configure(wrong); err == nil {
+			t.Errorf("%q is accepted", wrong)
+		}
+	}
+}
+
+// test_max_split_expandable.
+func TestMaxSplitExpandable(t *testing.T) {
+	a := newAllocator(t, newMemory(t, gib), Options{Limit: 120 * mib})
+	configure(t, a, "expandable_segments:False,max_split_size_mb:40")
+	x := must(t, a, 40*mib)
+	configure(t, a, "expandable_segments:True,max_split_size_mb:40")
+	y := must(t, a, 40*mib)
+	configure(t, a, "expandable_segments:False,max_split_size_mb:40")
+	z := must(t, a, 40*mib)
+	mustFail(t, a, 40*mib)
+	for _, b := range []Block{x, y, z} {
+		a.Free(b)
+	}
+	all := must(t, a, 120*mib) // gives back oversize blocks with expandable ones in the list
+	checkRecount(t, a)
+	a.Free(all)
+}
+
+// test_garbage_collect_expandable.
+func TestGarbageCollectExpandable(t *testing.T) {
+	a := newAllocator(t, newMemory(t, gib), Options{Limit: 120 * mib})
+	configure(t, a, "expandable_segments:False,garbage_collection_threshold:0.5")
+	x := must(t, a, 40*mib)
+	configure(t, a, "expandable_segments:True,garbage_collection_threshold:0.5")
+	y := must(t, a, 40*mib)
+	a.Free(x)
+	a.Free(y)
+	configure(t, a, "expandable_segments:False,garbage_collection_threshold:0.5")
+	must(t, a, 80*mib) // collects garbage with an expandable block in the list
+	checkRecount(t, a)
+	stats := a.Stats()
+	if stats.AllocRetries != 0 || stats.Reserved() != 120*mib {
+		t.Errorf("%d retries, %d bytes reserved: the collection should have made room", stats.AllocRetries, stats.Reserved())
+	}
+}
+
+// test_allocator_fuzz: no two blocks that are in use at once share a byte.
+func TestAllocatorFuzz(t *testing.T) {
+	for name, config := range map[string]string{
+		"segments": "", "expandable segments": "expandable_segments:True",
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := newAllocator(t, newMemory(t, 64*gib), Options{Config: config})
+			rnd := rand.New(rand.NewPCG(3, 4))
+			var held []Block
+			for range 4000 {
+				if len(held) > 0 && rnd.IntN(2) == 0 {
+					i := rnd.IntN(len(held))
+					a.Free(held[i])
+					held = slices.Delete(held, i, i+1)
+					continue
+				}
+				b := must(t, a, randomSize(rnd))
+				for _, other := range held {
+					if b.Addr() < other.Addr()+uint64(other.Size()) && other.Addr() < b.Addr()+uint64(b.Size()) {
+						t.Fatalf("the blocks at %#x and %#x share bytes", b.Addr(), other.Addr())
+					}
+				}
+				held = append(held, b)
+			}
+		})
+	}
+}
+
+// TestBlockStateAbsorption is the part of it that is about private pools;
+// restoring checkpoints of a pool belongs to CUDA graphs.
+func TestBlockStateAbsorption(t *testing.T) {
+	pool := trace.Pool{1, 0}
+	inPool := func(t *testing.T, a *Allocator, do func()) {
+		t.Helper()
+		if err := a.BeginPool(pool, nil); err != nil {
+			t.Fatal(err)
+		}
+		do()
+		if err := a.EndPool(pool); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Run("check_pool_live_allocations", func(t *testing.T) {
+		a := newAllocator(t, newMemory(t, gib), Options{})
+		var b Block
+		inPool(t, a, func() { b = must(t, a, 16) })
+		if got := a.PoolBlocks(pool); !slices.Equal(got, []uint64{b.Addr()}) {
+			t.Errorf("live in the pool: %#x, want %#x", got, b.Addr())
+		}
+		a.Free(b)
+		if got := a.PoolBlocks(pool); len(got) != 0 {
+			t.Errorf("live in the pool after the free: %#x", got)
+		}
+	})
+	t.Run("allocate_in_thread_to_pool", func(t *testing.T) {
+		a := newAllocator(t, newMemory(t, gib), Options{})
+		var b Block
+		inPool(t, a, func() {
+			var wait sync.WaitGroup
+			wait.Go(func() { b = must(t, a, 5*mib) })
+			wait.Wait()
+		})
+		if got := a.PoolBlocks(pool); !slices.Equal(got, []uint64{b.Addr()}) {
+			t.Errorf("live in the pool: %#x, want %#x", got, b.Addr())
+		}
+	})
+	t.Run("allocated_in_middle_of_segment", func(t *testing.T) {
+		a := newAllocator(t, newMemory(t, gib), Options{})
+		var blocks []Block
+		inPool(t, a, func() {
+			for range 3 {
+				blocks = append(blocks, must(t, a, 512))
+			}
+			a.Free(blocks[0])
+			a.Free(blocks[2])
+		})
+		outside := must(t, a, 512)
+		if outside.Addr() == blocks[0].Addr() || outside.b.segment == blocks[1].b.segment {
+			t.Error("a request outside of the pool is served from it")
+		}
+		inPool(t, a, func() {
+			if again := must(t, a, 512); again.Addr() != blocks[0].Addr() {
+				t.Errorf("the pool gives %#x, want the hole at %#x", again.Addr(), blocks[0].Addr())
+			}
+		})
+		checkRecount(t, a)
+	})
+}
