@@ -1,0 +1,338 @@
+package autograd_test
+
+import (
+	"errors"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"memtop/engine/alloc"
+	"memtop/engine/autograd"
+	"memtop/engine/device"
+	"memtop/engine/tensor"
+	"memtop/engine/tensor/tensortest"
+)
+
+const kilobyte = 1024 // the bytes of every float32 [16, 16] below
+
+func square(t *testing.T, d *tensor.Device, name string) *autograd.Variable {
+	t.Helper()
+	values := make([]float32, 256)
+	for i := range values {
+		values[i] = float32(i%7) / 7
+	}
+	v := autograd.NewVariable(name, tensor.From(d, values, tensor.Shape{16, 16}, device.Float32,
+		tensor.Tag{Category: alloc.Parameter, Layer: "l", Role: name}))
+	t.Cleanup(v.Close)
+	return v
+}
+
+func categories(d *tensor.Device) (parameter, gradient, activation, workspace int64) {
+	c := d.Memory().Stats().Category
+	return c[alloc.Parameter].Current, c[alloc.Gradient].Current, c[alloc.Activation].Current, c[alloc.Workspace].Current
+}
+
+func TestAFrameReleasesWhatItDoesNotReturn(t *testing.T) {
+	d := tensortest.Device(t)
+	w := square(t, d, "w")
+	tape := autograd.NewTape(d, 0)
+	tape.Run(func() {
+		tape.NoGrad(func() {
+			out := tape.Frame(func() *autograd.Value {
+				x := tape.Scale(w.Value(), 2)
+				tape.Scale(x, 3)
+				return tape.Scale(x, 4)
+			})
+			if got := d.Live(); got != 2*kilobyte {
+				t.Errorf("after the frame %d bytes live, want the variable and one result, %d", got, 2*kilobyte)
+			}
+			tape.Done(out)
+			if got := d.Live(); got != kilobyte {
+				t.Errorf("after Done %d bytes live, want %d", got, kilobyte)
+			}
+			tape.Done(w.Value())
+		})
+	})
+	if got := d.Live(); got != kilobyte {
+		t.Errorf("after the run %d bytes live, want %d", got, kilobyte)
+	}
+}
+
+func TestWhatIsSavedIsAnActivationUntilItsRuleHasRun(t *testing.T) {
+	d := tensortest.Device(t)
+	w := square(t, d, "w")
+	tape := autograd.NewTape(d, 0)
+	var saved int64
+	tape.OnSave(func(layer string, bytes int64) {
+		if layer != "h.0" {
+			t.Errorf("saved by layer %q, want h.0", layer)
+		}
+		saved += bytes
+	})
+	tape.Run(func() {
+		tape.SetLayer("h.0")
+		loss := tape.Frame(func() *autograd.Value {
+			x := tape.Scale(w.Value(), 2)      // saves nothing
+			y := tape.GELU(x)                  // saves x
+			return tape.SumAll(tape.Mul(y, y)) // saves y, once
+		})
+		p, g, a, k := categories(d)
+		if p != kilobyte || g != 0 || a != 2*kilobyte || k != 4 {
+			t.Errorf("after the forward pass: parameters %d, gradients %d, activations %d, workspace %d; want %d, 0, %d, 4",
+				p, g, a, k, kilobyte, 2*kilobyte)
+		}
+		if saved != 2*kilobyte {
+			t.Errorf("told of %d bytes saved, want %d", saved, 2*kilobyte)
+		}
+		tape.Backward(loss)
+		p, g, a, _ = categories(d)
+		if p != kilobyte || g != kilobyte || a != 0 {
+			t.Errorf("after the backward pass: parameters %d, gradients %d, activations %d; want %d, %d, 0",
+				p, g, a, kilobyte, kilobyte)
+		}
+	})
+	if got := d.Live(); got != 2*kilobyte {
+		t.Errorf("after the run %d bytes live, want variable and gradient, %d", got, 2*kilobyte)
+	}
+}
+
+func TestMemoryFallsWithEveryRuleThatHasRun(t *testing.T) {
+	d := tensortest.Device(t)
+	w := square(t, d, "w")
+	tape := autograd.NewTape(d, 0)
+	var levels []int64
+	tape.Run(func() {
+		loss := tape.Frame(func() *autograd.Value {
+			x := w.Value()
+			for range 3 {
+				tape.Mark(func() {
+					_, _, a, _ := categories(d)
+					levels = append(levels, a/kilobyte)
+				})
+				x = tape.GELU(tape.Scale(x, 1))
+			}
+			return tape.SumAll(x)
+		})
+		tape.Backward(loss)
+	})
+	if len(levels) != 3 || levels[0] != 2 || levels[1] != 1 || levels[2] != 0 {
+		t.Errorf("activations before each of three layers: %v kilobytes, want [2 1 0]", levels)
+	}
+}
+
+func TestAnUnusedGraphIsReleasedByTheRun(t *testing.T) {
+	d := tensortest.Device(t)
+	w := square(t, d, "w")
+	tape := autograd.NewTape(d, 0)
+	tape.Run(func() { tape.GELU(tape.GELU(w.Value())) })
+	if got := d.Live(); got != kilobyte {
+		t.Errorf("%d bytes live, want %d", got, kilobyte)
+	}
+}
+
+func TestAFailureLeavesNothingBehind(t *testing.T) {
+	const capacity = 64 << 20
+	tests := map[string]func(tape *autograd.Tape, x *autograd.Value){
+		"in the forward pass": func(tape *autograd.Tape, x *autograd.Value) {
+			for range 100 {
+				x = tape.GELU(x)
+			}
+		},
+		"in a frame": func(tape *autograd.Tape, x *autograd.Value) {
+			tape.Frame(func() *autograd.Value {
+				for range 100 {
+					x = tape.GELU(x)
+				}
+				return x
+			})
+		},
+		"in the backward pass": func(tape *autograd.Tape, x *autograd.Value) {
+			loss := tape.Frame(func() *autograd.Value {
+				for range 6 {
+					x = tape.GELU(x)
+				}
+				return tape.SumAll(x)
+			})
+			tape.Backward(loss)
+		},
+		"in a recomputation": func(tape *autograd.Tape, x *autograd.Value) {
+			loss := tape.Frame(func() *autograd.Value {
+				return tape.SumAll(tape.Checkpoint(func(in []*autograd.Value) *autograd.Value {
+					y := in[0]
+					for range 100 {
+						z := tape.GELU(y)
+						if y != in[0] {
+							tape.Done(y)
+						}
+						y = z
+					}
+					return y
+				}, x))
+			})
+			tape.Backward(loss)
+		},
+	}
+	for name, compute := range tests {
+		t.Run(name, func(t *testing.T) {
+			d := tensortest.DeviceOf(t, capacity)
+			w := autograd.NewVariable("w", tensor.Full(d, tensor.Shape{2 << 20}, device.Float32, 1, tensor.Tag{}))
+			defer w.Close()
+			tape := autograd.NewTape(d, 0)
+			for range 2 { // a second time: the tape is usable again
+				err := tensor.Try(func() { tape.Run(func() { compute(tape, w.Value()) }) })
+				var oom *alloc.OOMError
+				if !errors.As(err, &oom) {
+					t.Fatalf("got %v, want an *alloc.OOMError", err)
+				}
+				if got, want := d.Live(), w.Data().Bytes(); got != want {
+					t.Fatalf("%d bytes live after the failure, want the variable's %d", got, want)
+				}
+			}
+		})
+	}
+}
+
+func TestGradientsAccumulateUntilTheyAreReleased(t *testing.T) {
+	d := tensortest.Device(t)
+	w := square(t, d, "w")
+	tape := autograd.NewTape(d, 0)
+	for i := range 3 {
+		tape.Run(func() { tape.Backward(tape.SumAll(tape.Scale(w.Value(), 2))) })
+		if got, want := w.Grad().Floats()[0], float64(2*(i+1)); got != want {
+			t.Errorf("after %d passes the gradient is %v, want %v", i+1, got, want)
+		}
+	}
+	label := w.Grad().Storage().Label()
+	if label.Category != alloc.Gradient || label.Layer != "l" {
+		t.Errorf("the gradient is labelled %+v, want a gradient of layer l", label)
+	}
+	w.ZeroGrad()
+	if got := d.Live(); got != kilobyte {
+		t.Errorf("after ZeroGrad %d bytes live, want %d", got, kilobyte)
+	}
+}
+
+func TestGradientHooksRunOnceAPassAfterTheLastUse(t *testing.T) {
+	d := tensortest.Device(t)
+	w, u := square(t, d, "w"), square(t, d, "u")
+	var order []string
+	hook := func(v *autograd.Variable) { order = append(order, v.Name()) }
+	w.OnGrad(hook)
+	u.OnGrad(hook)
+	u.OnGrad(func(v *autograd.Variable) {
+		order = append(order, "u again")
+		v.ZeroGrad() // a hook may use the gradient up
+	})
+	tape := autograd.NewTape(d, 0)
+	tape.Run(func() {
+		x := tape.Mul(w.Value(), w.Value())
+		x = tape.Mul(tape.Mul(x, u.Value()), w.Value())
+		tape.Backward(tape.SumAll(x))
+	})
+	if got, want := strings.Join(order, ", "), "u, u again, w"; got != want {
+		t.Errorf("hooks ran %s; want %s", got, want)
+	}
+	if u.Grad() != nil {
+		t.Error("the gradient that its hook released is there")
+	}
+}
+
+func TestFrozenVariablesAndNoGradRecordNothing(t *testing.T) {
+	d := tensortest.Device(t)
+	w, u := square(t, d, "w"), square(t, d, "u")
+	u.SetFrozen(true)
+	tape := autograd.NewTape(d, 0)
+	tape.Run(func() {
+		if y := tape.GELU(u.Value()); y.NeedsGrad() {
+			t.Error("a gradient flows into a frozen variable")
+		}
+		tape.NoGrad(func() {
+			if y := tape.GELU(w.Value()); y.NeedsGrad() {
+				t.Error("an operation was recorded without gradients")
+			}
+		})
+		if y := tape.Detach(tape.GELU(w.Value())); y.NeedsGrad() {
+			t.Error("a gradient flows through Detach")
+		}
+		tape.Backward(tape.SumAll(tape.Mul(w.Value(), u.Value())))
+	})
+	if w.Grad() == nil || u.Grad() != nil {
+		t.Errorf("gradients of w and the frozen u: %v, %v; want one and none", w.Grad(), u.Grad())
+	}
+}
+
+func TestDropoutRepeatsAtTheSamePlaceOfTheSequence(t *testing.T) {
+	d := tensortest.Device(t)
+	w := square(t, d, "w")
+	tape := autograd.NewTape(d, 3)
+	draw := func() (values []float64) {
+		tape.Run(func() { values = tape.Dropout(w.Value(), 0.5).Data().Floats() })
+		return values
+	}
+	start := tape.Random()
+	first, second := draw(), draw()
+	tape.SetRandom(start)
+	again := draw()
+	if !equal(first, again) || equal(first, second) {
+		t.Errorf("same place gives the same: %v, another place the same: %v; want true, false",
+			equal(first, again), equal(first, second))
+	}
+}
+
+func equal(a, b []float64) bool {
+	for i := range a {
+		if a[i] != b[i] {
+			return false
+		}
+	}
+	return len(a) == len(b)
+}
+
+func TestMistakesOfTheCallerPanic(t *testing.T) {
+	d := tensortest.Device(t)
+	w := square(t, d, "w")
+	small := variable(d, rand.New(rand.NewPCG(1, 1)), tensor.Shape{3, 5}, 0, 1)
+	defer small.Close()
+	tests := map[string]struct {
+		do   func(tape *autograd.Tape)
+		want []string
+	}{
+		"shapes that do not add": {func(tape *autograd.Tape) { tape.Add(w.Value(), small.Value()) }, []string{"[16, 16]", "[3, 5]"}},
+		"matrices that do not multiply": {func(tape *autograd.Tape) { tape.MatMul(w.Value(), small.Value()) },
+			[]string{"matmul", "[16, 16]", "[3, 5]"}},
+		"a weight of another width": {func(tape *autograd.Tape) { tape.Linear(w.Value(), small.Value(), nil) },
+			[]string{"linear", "[16, 16]", "[3, 5]"}},
+		"a backward pass from many numbers": {func(tape *autograd.Tape) { tape.Backward(tape.GELU(w.Value())) }, []string{"[16, 16]"}},
+		"a second backward pass": {func(tape *autograd.Tape) {
+			y := tape.SumAll(w.Value())
+			tape.Backward(y)
+			tape.Backward(y)
+		}, []string{"second time"}},
+		"a value that its frame released": {func(tape *autograd.Tape) {
+			var inner *autograd.Value
+			tape.Frame(func() *autograd.Value {
+				inner = tape.Scale(w.Value(), 2)
+				return tape.Scale(inner, 2)
+			})
+			tape.Scale(inner, 2)
+		}, []string{"released before"}},
+		"heads that do not divide the width": {func(tape *autograd.Tape) {
+			tape.AttentionPacked(tape.View(w.Value(), 1, 16, 16), autograd.AttentionOptions{Heads: 3})
+		}, []string{"[1, 16, 16]", "3 heads"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			defer func() {
+				text, _ := recover().(string)
+				for _, want := range test.want {
+					if !strings.Contains(text, want) {
+						t.Errorf("panic says %q, want it to mention %q", text, want)
+					}
+				}
+			}()
+			tape := autograd.NewTape(d, 0)
+			tape.Run(func() { test.do(tape) })
+		})
+	}
+	w.ZeroGrad()
+}
