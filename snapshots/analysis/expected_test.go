@@ -11,21 +11,9 @@ import (
 
 	"memtop/snapshots"
 	"memtop/snapshots/analysis"
+	"memtop/snapshots/pytorch/pytorchtest"
 	"memtop/snapshots/trace"
 )
-
-// realFiles returns the folder of real PyTorch files, or skips the test.
-func realFiles(tb testing.TB) string {
-	tb.Helper()
-	dir := os.Getenv("MEMTOP_SNAPSHOTS")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "shared", "snapshots")
-	}
-	if _, err := os.Stat(filepath.Join(dir, "expected.jsonl")); err != nil {
-		tb.Skip("real snapshots are not here; set MEMTOP_SNAPSHOTS to their folder")
-	}
-	return dir
-}
 
 func open(tb testing.TB, path string) *trace.Trace {
 	tb.Helper()
@@ -68,7 +56,7 @@ func expectedFiles(tb testing.TB, dir string) []expectedFile {
 }
 
 func TestReportEqualsTheExpectedNumbersOfRealFiles(t *testing.T) {
-	dir := realFiles(t)
+	dir := pytorchtest.SharedFolder(t)
 	for _, want := range expectedFiles(t, dir) {
 		t.Run(want.File, func(t *testing.T) {
 			report := analysis.NewReport(open(t, filepath.Join(dir, want.File)))

@@ -7,10 +7,11 @@ import (
 
 	"memtop/snapshots/analysis"
 	"memtop/snapshots/pytorch"
+	"memtop/snapshots/pytorch/pytorchtest"
 )
 
 func TestMapsOfRealFilesAddUpAtEveryMoment(t *testing.T) {
-	dir := realFiles(t)
+	dir := pytorchtest.SharedFolder(t)
 	for _, file := range expectedFiles(t, dir) {
 		if file.File == "trimmed_by_hand.torch2.10.pickle" {
 			continue // its final segments are not those of its events
@@ -30,7 +31,7 @@ func TestMapsOfRealFilesAddUpAtEveryMoment(t *testing.T) {
 }
 
 func TestRealFilesWrittenAgainDoNotDiffer(t *testing.T) {
-	dir := realFiles(t)
+	dir := pytorchtest.SharedFolder(t)
 	for _, file := range expectedFiles(t, dir) {
 		t.Run(file.File, func(t *testing.T) {
 			tr := open(t, filepath.Join(dir, file.File))
