@@ -54,10 +54,10 @@ func (b *Backend) resolveAttention(name string, a device.Attention) attentionJob
 	}
 	a = completeAttention(a)
 	j := attentionJob{Attention: a, kernel: b.product, wide: attendsWide(a)}
-	j.q = b.resolveHeads(name+": Q", a, a.Q, a.Queries)
-	j.k = b.resolveHeads(name+": K", a, a.K, a.Keys)
-	j.v = b.resolveHeads(name+": V", a, a.V, a.Keys)
-	j.o = b.resolveHeads(name+": O", a, a.O, a.Queries)
+	j.q = b.resolveHeads(name, "Q", a, a.Q, a.Queries)
+	j.k = b.resolveHeads(name, "K", a, a.K, a.Keys)
+	j.v = b.resolveHeads(name, "V", a, a.V, a.Keys)
+	j.o = b.resolveHeads(name, "O", a, a.O, a.Queries)
 	if a.Kind == device.Naive {
 		requireFloat(name, a.Probs.DType)
 		j.probs = b.view(name, "probs", a.Probs, a.Batch*a.Heads*a.Queries*a.Keys)
@@ -85,13 +85,13 @@ func attendsWide(a device.Attention) bool {
 	return inFloat64(a.Q.DType, a.K.DType, a.V.DType, a.O.DType)
 }
 
-func (b *Backend) resolveHeads(name string, a device.Attention, h device.Heads, rows int) heads {
+func (b *Backend) resolveHeads(name, operand string, a device.Attention, h device.Heads, rows int) heads {
 	requireFloat(name, h.DType)
 	last := (a.Batch-1)*h.BatchStride + (a.Heads-1)*h.HeadStride + (rows-1)*h.RowStride + a.Dim
 	if a.Batch*a.Heads*rows == 0 {
 		last = 0
 	}
-	return heads{b.prefix(name, "operand", h.Array, last), h.BatchStride, h.HeadStride, h.RowStride}
+	return heads{b.prefix(name, operand, h.Array, last), h.BatchStride, h.HeadStride, h.RowStride}
 }
 
 // AttentionWorkspace implements device.Attentions.

@@ -15,10 +15,10 @@ func (b *Backend) AttentionBackward(g device.AttentionBackward) {
 	j := &b.jobs.attendGrad
 	*j = attentionGradJob{attentionJob: b.resolveAttention(name, g.A)}
 	a := j.Attention
-	j.do = b.resolveHeads(name+": dO", a, g.DO, a.Queries)
-	j.dq = b.resolveHeads(name+": dQ", a, g.DQ, a.Queries)
-	j.dk = b.resolveHeads(name+": dK", a, g.DK, a.Keys)
-	j.dv = b.resolveHeads(name+": dV", a, g.DV, a.Keys)
+	j.do = b.resolveHeads(name, "dO", a, g.DO, a.Queries)
+	j.dq = b.resolveHeads(name, "dQ", a, g.DQ, a.Queries)
+	j.dk = b.resolveHeads(name, "dK", a, g.DK, a.Keys)
+	j.dv = b.resolveHeads(name, "dV", a, g.DV, a.Keys)
 	if j.wide != inFloat64(g.DO.DType, g.DQ.DType, g.DK.DType, g.DV.DType) {
 		panic("cpu: attention backward: float64 goes with float64 only")
 	}

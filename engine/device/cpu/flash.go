@@ -31,7 +31,9 @@ func flashPart[T float](w *worker, j *attentionJob, part int) {
 	}
 	for r := range rows {
 		out := f.output[r*j.Dim : (r+1)*j.Dim]
-		scaleRow(out, T(1/max(f.total[r], math.SmallestNonzeroFloat32)))
+		if f.total[r] != 0 { // a query that sees no key gets zeros
+			scaleRow(out, T(1/f.total[r]))
+		}
 		narrow(j.o.at(batch, head, query+r), 0, out)
 		j.lse.setNumber(bh*j.Queries+query+r, float64(f.top[r])+math.Log(f.total[r]))
 	}

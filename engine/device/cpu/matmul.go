@@ -103,7 +103,7 @@ func (b *Backend) resolveMatMul(m device.MatMul) product {
 			return view{kind: a.DType}
 		}
 		last := (m.Batch-1)*step + (rows-1)*stride + cols
-		return b.prefix(fmt.Sprintf("matmul %d×%d×%d", m.M, m.N, m.K), name, a, last)
+		return b.prefix("matmul", name, a, last)
 	}
 	g := product{
 		a: reach("A", m.A, m.TransA, m.M, m.K, m.LDA, m.StrideA),

@@ -1,0 +1,286 @@
+package cpu
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"memtop/engine/device"
+)
+
+// trial is a parameter with a gradient for every step.
+type trial struct {
+	r         *rig
+	update    device.Update
+	p         []float64 // the reference's parameters
+	gradients [][]float64
+}
+
+const trialSteps = 5
+
+func newTrial(r *rig, kind, gradient device.DType, n int) *trial {
+	x := &trial{r: r, update: device.Update{
+		P: r.normals(kind, n), G: r.array(gradient, n), LR: 0.01, WeightDecay: 0.1,
+		Step: r.put(device.Float32, 0), FoundInf: r.put(device.Float32, 0), Low: r.array(device.BFloat16, n),
+	}}
+	x.p = r.get(x.update.P)
+	for range trialSteps {
+		x.gradients = append(x.gradients, r.get(r.normals(gradient, n)))
+	}
+	return x
+}
+
+// run takes all steps on the device, and compares the end with the reference,
+// which is called for every element and step.
+func (x *trial) run(t *testing.T, tolerance float64, step func(i int), reference func(step, i int, p, g float64) float64) {
+	t.Helper()
+	for s, g := range x.gradients {
+		x.r.set(x.update.G, g)
+		x.r.AdvanceStep(x.update.Step, x.update.FoundInf)
+		step(s)
+		for i := range x.p {
+			x.p[i] = reference(s, i, x.p[i], g[i])
+		}
+	}
+	near(t, "parameters", x.r.get(x.update.P), x.p, tolerance)
+	near(t, "low precision copy", x.r.get(x.update.Low), x.p, 0x1p-8)
+}
+
+var trialTypes = map[string][2]device.DType{
+	"float32":                      {device.Float32, device.Float32},
+	"float32, gradients in bf16":   {device.Float32, device.BFloat16},
+	"float64, for gradient checks": {device.Float64, device.Float64},
+}
+
+func eachTrial(t *testing.T, test func(t *testing.T, x *trial, tolerance float64)) {
+	t.Helper()
+	for name, types := range trialTypes {
+		for _, n := range []int{1, 3, 257, 70001} {
+			t.Run(fmt.Sprintf("%s, %d parameters", name, n), func(t *testing.T) {
+				test(t, newTrial(newRig(t, 2), types[0], types[1], n), map[bool]float64{true: 1e-12, false: 2e-5}[types[0] == device.Float64])
+			})
+		}
+	}
+}
+
+func (x *trial) state() device.Array {
+	a := x.r.array(x.update.P.DType, x.update.P.Len)
+	x.r.Fill(a, 0)
+	return a
+}
+
+func TestSGD(t *testing.T) {
+	tests := map[string]device.SGD{
+		"plain":    {},
+		"momentum": {Momentum: 0.9, Dampening: 0.2},
+		"nesterov": {Momentum: 0.9, Nesterov: true},
+	}
+	for name, u := range tests {
+		t.Run(name, func(t *testing.T) {
+			eachTrial(t, func(t *testing.T, x *trial, tolerance float64) {
+				if u.Update = x.update; u.Momentum != 0 {
+					u.M = x.state()
+				}
+				m := make([]float64, len(x.p))
+				x.run(t, tolerance, func(s int) { u.First = s == 0; x.r.SGD(u) }, func(s, i int, p, g float64) float64 {
+					g += 0.1 * p
+					if u.Momentum != 0 {
+						m[i] = u.Momentum*m[i] + (1-u.Dampening)*g
+						if s == 0 {
+							m[i] = g
+						}
+						if u.Nesterov {
+							g += u.Momentum * m[i]
+						} else {
+							g = m[i]
+						}
+					}
+					return p - 0.01*g
+				})
+			})
+		})
+	}
+}
+
+func TestAdamAndAdamW(t *testing.T) {
+	for _, decoupled := range []bool{false, true} {
+		t.Run(fmt.Sprintf("decoupled decay %v", decoupled), func(t *testing.T) {
+			eachTrial(t, func(t *testing.T, x *trial, tolerance float64) {
+				u := device.Adam{Update: x.update, M: x.state(), V: x.state(), Beta1: 0.9, Beta2: 0.95, Eps: 1e-8}
+				m, v := make([]float64, len(x.p)), make([]float64, len(x.p))
+				x.run(t, tolerance, func(int) {
+					if decoupled {
+						x.r.AdamW(u)
+					} else {
+						x.r.Adam(u)
+					}
+				}, func(s, i int, p, g float64) float64 {
+					if decoupled {
+						p -= 0.01 * 0.1 * p
+					} else {
+						g += 0.1 * p
+					}
+					return p - adamStep(s, &m[i], &v[i], g)
+				})
+			})
+		})
+	}
+}
+
+// adamStep is the definition, with the numbers of these tests.
+func adamStep(s int, m, v *float64, g float64) float64 {
+	*m = 0.9**m + 0.1*g
+	*v = 0.95**v + 0.05*g*g
+	t := float64(s + 1)
+	return 0.01 * (*m / (1 - math.Pow(0.9, t))) / (math.Sqrt(*v/(1-math.Pow(0.95, t))) + 1e-8)
+}
+
+func TestLion(t *testing.T) {
+	eachTrial(t, func(t *testing.T, x *trial, tolerance float64) {
+		u := device.Lion{Update: x.update, M: x.state(), Beta1: 0.9, Beta2: 0.99}
+		m := make([]float64, len(x.p))
+		x.run(t, tolerance, func(int) { x.r.Lion(u) }, func(_, i int, p, g float64) float64 {
+			d := math.Copysign(1, 0.9*m[i]+0.1*g)
+			m[i] = 0.99*m[i] + 0.01*g
+			return p - 0.01*(d+0.1*p)
+		})
+	})
+}
+
+func TestAdamW8FollowsAdamWWithRoundedMoments(t *testing.T) {
+	for _, n := range []int{1, 256, 300, 70001} {
+		t.Run(fmt.Sprintf("%d parameters", n), func(t *testing.T) {
+			r := newRig(t, 2)
+			x := newTrial(r, device.Float32, device.Float32, n)
+			blocks := (n + device.QuantBlock - 1) / device.QuantBlock
+			u := device.Adam8{
+				Update: x.update, M: r.array(device.UInt8, n), V: r.array(device.UInt8, n),
+				ScaleM: r.array(device.Float32, blocks), ScaleV: r.array(device.Float32, blocks), Beta1: 0.9, Beta2: 0.95, Eps: 1e-8,
+			}
+			r.Fill(u.M, device.ZeroM)
+			r.Fill(u.V, device.ZeroV)
+			r.Fill(u.ScaleM, 0)
+			r.Fill(u.ScaleV, 0)
+			m, v := make([]float64, n), make([]float64, n)
+			x.run(t, 2e-2, func(int) { r.AdamW8(u) }, func(s, i int, p, g float64) float64 {
+				p -= 0.01*0.1*p + adamStep(s, &m[i], &v[i], g)
+				if i == n-1 {
+					roundBlocks(m, true)
+					roundBlocks(v, false)
+				}
+				return p
+			})
+			// float32 puts a number that lies between two codes now and then
+			// into the other one.
+			other := 0
+			for i, got := range r.get(u.P) {
+				if math.Abs(got-x.p[i]) > 1e-5 {
+					other++
+				}
+			}
+			if other*1000 > n {
+				t.Errorf("%d of %d parameters are somewhere else", other, n)
+			}
+		})
+	}
+}
+
+// roundBlocks replaces every number by the nearest of its block's map, found by
+// looking at all of them.
+func roundBlocks(x []float64, signed bool) {
+	values := device.QuantMap(signed)
+	for from := 0; from < len(x); from += device.QuantBlock {
+		block := x[from:min(len(x), from+device.QuantBlock)]
+		scale := 0.0
+		for _, v := range block {
+			scale = math.Max(scale, math.Abs(v))
+		}
+		for i, v := range block {
+			best := values[0]
+			for _, candidate := range values {
+				if math.Abs(v/scale-float64(candidate)) < math.Abs(v/scale-float64(best)) {
+					best = candidate
+				}
+			}
+			block[i] = float64(best) * scale
+		}
+	}
+}
+
+func TestQuantizerFindsTheNearestValue(t *testing.T) {
+	for _, signed := range []bool{true, false} {
+		q := newQuantizer(signed)
+		for x := float32(-1); x <= 1; x += 0.00013 {
+			got := q.values[q.nearest(x)]
+			for _, v := range q.values {
+				if math.Abs(float64(x-v)) < math.Abs(float64(x-got)) {
+					t.Fatalf("signed %v: %v became %v, but %v is nearer", signed, x, got, v)
+				}
+			}
+		}
+		for code, v := range q.values {
+			if got := q.nearest(v); int(got) != code {
+				t.Errorf("signed %v: value %d became code %d", signed, code, got)
+			}
+		}
+	}
+}
+
+func TestAFoundInfinitySkipsTheWholeStep(t *testing.T) {
+	r := newRig(t, 2)
+	x := newTrial(r, device.Float32, device.Float32, 1000)
+	r.set(x.update.G, x.gradients[0])
+	r.set(x.update.FoundInf, []float64{1})
+	m, v := x.state(), x.state()
+	r.AdvanceStep(x.update.Step, x.update.FoundInf)
+	r.AdamW(device.Adam{Update: x.update, M: m, V: v, Beta1: 0.9, Beta2: 0.99, Eps: 1e-8})
+	r.SGD(device.SGD{Update: x.update})
+	r.Lion(device.Lion{Update: x.update, M: m, Beta1: 0.9, Beta2: 0.99})
+	near(t, "parameters", r.get(x.update.P), x.p, 0)
+	near(t, "moment", r.get(m), make([]float64, 1000), 0)
+	near(t, "step", r.get(x.update.Step), []float64{0}, 0)
+}
+
+func TestUnscaleDividesAndFindsWhatIsNotFinite(t *testing.T) {
+	tests := map[string]struct {
+		bad  float64
+		want float64
+	}{
+		"all finite":        {1, 0},
+		"an infinity":       {math.Inf(1), 1},
+		"a negative one":    {math.Inf(-1), 1},
+		"something no more": {math.NaN(), 1},
+	}
+	for name, test := range tests {
+		for _, kind := range floats {
+			t.Run(fmt.Sprintf("%s, %v", name, kind), func(t *testing.T) {
+				r := newRig(t, 2)
+				a, b := r.normals(kind, 40001), r.normals(kind, 3)
+				x := r.get(a)
+				r.set(b.Slice(2, 1), []float64{test.bad})
+				found := r.put(device.Float32, 0)
+				r.Unscale([]device.Array{a, b}, r.put(device.Float32, 4), found)
+				near(t, "found inf", r.get(found), []float64{test.want}, 0)
+				for i := range x {
+					x[i] /= 4
+				}
+				near(t, "gradient", r.get(a), x, tolerance(kind))
+			})
+		}
+	}
+}
+
+func TestLossScaleGrowsAndBacksOff(t *testing.T) {
+	r := newRig(t, 1)
+	scale, tracker, found := r.put(device.Float32, 1024), r.put(device.Float32, 0), r.put(device.Float32, 0)
+	steps := []struct{ found, scale, tracker float64 }{
+		{0, 1024, 1}, {0, 2048, 0}, {0, 2048, 1}, {1, 1024, 0}, {1, 512, 0}, {0, 512, 1}, {0, 1024, 0},
+	}
+	for i, s := range steps {
+		r.set(found, []float64{s.found})
+		r.UpdateScale(scale, tracker, found, 2, 0.5, 2)
+		if got := [2]float64{r.get(scale)[0], r.get(tracker)[0]}; got != [2]float64{s.scale, s.tracker} {
+			t.Fatalf("after step %d: scale and tracker %v, want %v and %v", i, got, s.scale, s.tracker)
+		}
+	}
+}
