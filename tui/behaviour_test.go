@@ -410,3 +410,25 @@ func TestControlCharactersNeverReachTheTerminal(t *testing.T) {
 		}
 	}
 }
+
+func TestEventsSortBySizeAndByLife(t *testing.T) {
+	d := startSmall(t, 80, 24)
+	d.press("7", "\\")
+	d.typed("alloc")
+	d.press("enter", ">")
+	d.wants("largest first")
+	size := func() int64 { return d.scene().Events().At(d.scene().Cursor()).Size }
+	first := size()
+	d.press("G")
+	if last := size(); last >= first {
+		t.Errorf("the first has %d bytes and the last %d", first, last)
+	}
+	d.press("I", "g")
+	if got := size(); got >= first {
+		t.Errorf("inverted, the first has %d bytes", got)
+	}
+	d.press("I", ">")
+	d.wants("longest lived first")
+	d.press("esc", "esc")
+	d.wants("▌ 247 events")
+}

@@ -68,7 +68,10 @@ func (m *Model) Init() tea.Cmd {
 	if len(m.files) == 0 {
 		return tea.Quit
 	}
-	return m.show(0)
+	if !m.theme.Colour {
+		return m.show(0)
+	}
+	return tea.Batch(m.show(0), tea.RequestBackgroundColor)
 }
 
 // show goes to file i and loads it if nobody has.
@@ -115,6 +118,9 @@ func (m *Model) route(msg tea.Msg) tea.Cmd {
 	case tea.ColorProfileMsg:
 		m.profile(msg.Profile)
 		return nil
+	case tea.BackgroundColorMsg:
+		m.theme.SetLight(!msg.IsDark())
+		return nil
 	case tea.KeyPressMsg:
 		m.note = ""
 		return m.press(msg)
@@ -131,7 +137,7 @@ func (m *Model) profile(p colorprofile.Profile) {
 	if p > colorprofile.ASCII || m.options.Color == "always" || !m.theme.Colour {
 		return
 	}
-	*m.theme = *screen.NewTheme(false, m.options.ASCII)
+	m.theme.SetColour(false)
 }
 
 // press gives a key to the open modal, the global keys or the page.

@@ -23,9 +23,11 @@ func newKeyMap() keyMap {
 	k.pane.Expand.SetHelp("e", "all frames, or without the runtime's")
 	k.pane.Search.SetHelp("/", "search action, address, size, frames, metadata; >1MiB <1MiB")
 	k.pane.Filter.SetHelp("\\", "show only matching events")
+	k.pane.SortLeft.SetHelp("<", "sort by event, size, or how long it lives")
+	k.pane.SortRight.SetHelp(">", "sort by event, size, or how long it lives")
 	k.mine.NextSame = keys.New("}", "next event of this stack", "}")
 	k.mine.PreviousSame = keys.New("{", "previous event of this stack", "{")
-	for _, b := range []*key.Binding{&k.pane.SortLeft, &k.pane.SortRight, &k.pane.Invert, &k.pane.ZoomIn, &k.pane.ZoomOut} {
+	for _, b := range []*key.Binding{&k.pane.ZoomIn, &k.pane.ZoomOut, &k.pane.Other} {
 		b.SetEnabled(false)
 	}
 	k.motion.Left.SetHelp("← h", "scroll the detail up")
@@ -48,6 +50,6 @@ func (p *Page) Help() []keys.Group {
 func (p *Page) Short() []key.Binding {
 	k := &p.keys
 	return []key.Binding{
-		keys.Short(k.pane.Search, "search"), keys.Short(k.pane.Filter, "filter"), keys.Short(k.pane.Open, "other end"), keys.Short(k.pane.Copy, "copy"), k.pane.Next,
+		keys.Short(k.pane.Search, "search"), keys.Short(k.pane.Filter, "filter"), keys.Short(k.pane.Open, "other end"), keys.Short(k.pane.SortRight, "sort"), keys.Short(k.pane.Copy, "copy"), k.pane.Next,
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
 
+	"memtop/tui/ask"
 	"memtop/tui/find"
 	"memtop/tui/page"
 	"memtop/tui/screen"
@@ -22,12 +23,16 @@ type Page struct {
 	follow int // the cursor that the list shows
 	search *find.Scan
 	filter *find.Scan
+	sort   sorting
+	hits   *hitList // what the filter left, nil without one
+	order  *ask.One[sortQuestion, []int32]
 	jump   bool // go to the first match when one is found
 	from   int  // where the search began
 	prompt *page.Prompt
 	detail page.Reader
 	short  bool // leave out the runtime's frames
 	alone  bool // the list is maximised
+	top    bool // show the first row of a new order
 	shape  shape
 }
 
@@ -35,6 +40,7 @@ type Page struct {
 func New(s *page.Scene) *Page {
 	p := &Page{scene: s, keys: newKeyMap(), follow: -2, short: true}
 	p.search, p.filter = find.NewScan(s.Events()), find.NewScan(s.Events())
+	p.order = ask.New(sortEvents)
 	p.rows = rows{events: s.Events().Len(), marks: s.Marks}
 	return p
 }
@@ -51,6 +57,8 @@ func (p *Page) Maximise() { p.alone = !p.alone }
 // Back clears the filter, then the search.
 func (p *Page) Back() bool {
 	switch {
+	case p.sort != sorting{}:
+		p.sort, p.follow = sorting{}, -2
 	case p.filter.Query() != "":
 		p.setFilter("")
 	case p.search.Query() != "":
@@ -64,11 +72,18 @@ func (p *Page) Back() bool {
 // Refresh lays the page out, follows the shared cursor, and goes on searching.
 func (p *Page) Refresh(w, h int) tea.Cmd {
 	p.shape = newShape(w, h, p.alone)
-	cmd := tea.Batch(p.search.Refresh(), p.filter.Refresh())
-	p.rows.hits = p.filter.Hits()
-	p.rows.filtered = p.filter.Query() != ""
+	cmd := tea.Batch(p.search.Refresh(), p.filter.Refresh(), p.listed())
 	p.list.Resize(p.rows.count(), p.shape.list.H-2)
 	p.jumpToMatch()
+	if p.top && (p.sort == sorting{} || p.order.Fresh()) {
+		p.top = false
+		if p.rows.sorted {
+			p.list.To(0)
+			p.moved()
+		} else {
+			p.follow = -2
+		}
+	}
 	if p.follow != p.scene.Cursor() {
 		p.follow = p.scene.Cursor()
 		p.list.Center(p.rows.of(p.follow))
@@ -76,6 +91,43 @@ func (p *Page) Refresh(w, h int) tea.Cmd {
 	}
 	p.detail.Resize(len(p.detailLines()), p.shape.detail.H-1)
 	return cmd
+}
+
+// listed puts what the filter left into the rows, and what is sorted into its
+// order once that is known.
+func (p *Page) listed() tea.Cmd {
+	found := p.filter.Hits()
+	p.rows.hits, p.rows.filtered, p.rows.sorted = found, p.filter.Query() != "", false
+	switch {
+	case !p.rows.filtered:
+		p.hits = nil
+	case p.hits == nil || len(p.hits.events) != len(found) || len(found) > 0 && &p.hits.events[0] != &found[0]:
+		p.hits = &hitList{found[:len(found):len(found)]}
+	}
+	if p.sort == (sorting{}) || !p.filter.Done() {
+		return nil
+	}
+	cmd := p.order.Ask(sortQuestion{p.scene.Index, p.sort, p.hits})
+	if sorted, ok := p.order.Answer(); ok && p.order.Fresh() {
+		p.rows.hits, p.rows.filtered, p.rows.sorted = sorted, true, true
+	}
+	return cmd
+}
+
+// arrange answers the keys that change the order.
+func (p *Page) arrange(msg tea.KeyPressMsg) {
+	k := &p.keys
+	switch {
+	case key.Matches(msg, k.pane.SortLeft):
+		p.sort.by = (p.sort.by + sortColumns - 1) % sortColumns
+	case key.Matches(msg, k.pane.SortRight):
+		p.sort.by = (p.sort.by + 1) % sortColumns
+	case key.Matches(msg, k.pane.Invert):
+		p.sort.inverse = !p.sort.inverse
+	default:
+		return
+	}
+	p.top = true
 }
 
 // jumpToMatch moves to the first match after where the search began, as soon as
@@ -161,6 +213,8 @@ func (p *Page) key(msg tea.KeyPressMsg) tea.Cmd {
 		return p.sameStack(1)
 	case key.Matches(msg, k.mine.PreviousSame):
 		return p.sameStack(-1)
+	default:
+		p.arrange(msg)
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ type rows struct {
 	marks    []page.Mark
 	filtered bool
 	hits     []int32
+	sorted   bool // hits are in an order of their own, not that of events
 }
 
 // row is one row: an event, a mark, or the start, which is event −1.
@@ -47,6 +48,14 @@ func (r *rows) at(i int) row {
 
 // of returns the row of an event, or of the last one before it that is shown.
 func (r *rows) of(event int) int {
+	if r.sorted {
+		for k, hit := range r.hits {
+			if int(hit) == event {
+				return k
+			}
+		}
+		return 0
+	}
 	if r.filtered {
 		k := sort.Search(len(r.hits), func(k int) bool { return int(r.hits[k]) > event })
 		return max(k-1, 0)

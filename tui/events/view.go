@@ -40,7 +40,7 @@ func (p *Page) drawList(c screen.Canvas) {
 
 func (p *Page) title() string {
 	n := screen.Count(p.scene.Last()+1) + " events"
-	if p.rows.filtered {
+	if p.filter.Query() != "" {
 		return "Events matching “" + p.filter.Query() + "”: " + screen.Count(len(p.filter.Hits())) + " of " + n
 	}
 	return n
@@ -54,6 +54,18 @@ func (p *Page) searching() string {
 		if !p.search.Done() {
 			text += " so far, " + screen.Percent(int64(p.search.Share()*1000), 1000)
 		}
+	}
+	switch {
+	case p.sort.by == byLife && text == "":
+		text = "longest lived first"
+	case p.sort.by == bySize && text == "":
+		text = "largest first"
+	}
+	if p.sort.inverse && p.search.Query() == "" {
+		text = "inverted · " + text
+	}
+	if p.sort != (sorting{}) && !p.order.Fresh() {
+		text = "sorting …"
 	}
 	if !p.filter.Done() {
 		text = "filtering " + screen.Percent(int64(p.filter.Share()*1000), 1000)

@@ -16,7 +16,7 @@ func EventLines(s *Scene, i int, all bool) []Line {
 	e, t := s.Events().At(i), s.Tables()
 	lines := []Line{{Text: "event " + screen.Count(i) + "  " + ActionText(t, e) + sizeText(e), Style: screen.Strong}}
 	if e.Kind == trace.OOM {
-		lines = append(lines, Pair("asked for", exactBytes(e.Size)), Pair("free", exactBytes(int64(e.Addr))+" on the device"))
+		lines = append(lines, oomLines(s, i, e)...)
 	}
 	lines = append(lines, Pair("at", placeText(t, e)))
 	if when := e.When(); !when.IsZero() {
@@ -26,6 +26,22 @@ func EventLines(s *Scene, i int, all bool) []Line {
 	lines = append(lines, lifeLines(s, i)...)
 	lines = append(lines, NoteLines(t, e.Note)...)
 	return append(lines, StackPart(s, e.Stack, all)...)
+}
+
+// oomLines says why memory ran out and who held it.
+func oomLines(s *Scene, i int, e *trace.Event) []Line {
+	lines := []Line{Pair("asked for", exactBytes(e.Size)), Pair("free", exactBytes(int64(e.Addr))+" on the device")}
+	for k := range s.OOMs {
+		o := &s.OOMs[k]
+		if o.Event != i {
+			continue
+		}
+		lines = append(lines, Line{Label: "cause", Text: o.Verdict.String(), Style: screen.Bad}, Pair("because", o.Reason))
+		for _, h := range o.Holders[:min(len(o.Holders), 5)] {
+			lines = append(lines, Pair("holds", screen.Bytes(h.Bytes)+" ×"+screen.Count(h.Count)+"  "+s.Index.StackName(h.Stack)))
+		}
+	}
+	return lines
 }
 
 // sizeText is the size of an event for its heading.

@@ -32,6 +32,16 @@ const (
 // Band returns the role of chart band i; after the last the first comes again.
 func Band(i int) Role { return Band0 + Role(((i%bandCount)+bandCount)%bandCount) }
 
+// Series returns the role of the i-th of many things that have no order of
+// their own. It leaves out the grey band, which would look like the rest.
+func Series(i int) Role {
+	const grey = 6
+	if i %= bandCount - 1; i >= grey {
+		i++
+	}
+	return Band(i)
+}
+
 // Attr is a set of text attributes, which monochrome terminals have too.
 type Attr uint8
 
@@ -91,11 +101,22 @@ var palette = [roleCount]color.Color{
 	Band0 + 11: lipgloss.Color("#c5c15a"),
 }
 
-// Theme says what the terminal can show. It is immutable and safe for
-// concurrent use.
+// onLight replaces what could not be read on a light background.
+var onLight = map[Role]color.Color{
+	Muted:     lipgloss.Color("#6b7078"),
+	Accent:    lipgloss.Color("#1f6fa8"),
+	Good:      lipgloss.Color("#2e7d32"),
+	Warning:   lipgloss.Color("#a86400"),
+	Alarm:     lipgloss.Color("#c62828"),
+	Selection: lipgloss.Color("#cfe3f7"),
+}
+
+// Theme says what the terminal can show. The model owns it and changes it when
+// the terminal answers; everybody else only draws with it.
 type Theme struct {
 	Colour bool
 	ASCII  bool
+	Light  bool // dark text on a light background
 	open   [roleCount][roleCount][attrCount]string
 }
 
@@ -103,6 +124,23 @@ type Theme struct {
 // underline are used; with ascii only characters from space to tilde.
 func NewTheme(colour, ascii bool) *Theme {
 	t := &Theme{Colour: colour, ASCII: ascii}
+	t.fill()
+	return t
+}
+
+// SetLight says that the terminal's background is light, or is not.
+func (t *Theme) SetLight(light bool) {
+	t.Light = light
+	t.fill()
+}
+
+// SetColour gives up colour, or takes it up.
+func (t *Theme) SetColour(colour bool) {
+	t.Colour = colour
+	t.fill()
+}
+
+func (t *Theme) fill() {
 	for fg := range roleCount {
 		for bg := range roleCount {
 			for attr := range Attr(attrCount) {
@@ -110,7 +148,13 @@ func NewTheme(colour, ascii bool) *Theme {
 			}
 		}
 	}
-	return t
+}
+
+func (t *Theme) colour(r Role) color.Color {
+	if c, ok := onLight[r]; ok && t.Light {
+		return c
+	}
+	return palette[r]
 }
 
 // sequence returns what switches the terminal from no style to s.
@@ -119,10 +163,10 @@ func (t *Theme) sequence(s Style) string {
 		Reverse(s.Attr&Reverse != 0).Underline(s.Attr&Underline != 0)
 	switch {
 	case t.Colour:
-		if c := palette[s.Fg]; c != nil {
+		if c := t.colour(s.Fg); c != nil {
 			style = style.Foreground(c)
 		}
-		if c := palette[s.Bg]; c != nil {
+		if c := t.colour(s.Bg); c != nil {
 			style = style.Background(c)
 		}
 	case s.Bg != Default:

@@ -1,7 +1,7 @@
 package stacks
 
 import (
-	"hash/fnv"
+	"strings"
 
 	"memtop/snapshots/analysis"
 	"memtop/tui/find"
@@ -178,7 +178,7 @@ func (p *Page) drawFlame(c screen.Canvas) {
 }
 
 func (p *Page) drawBox(c screen.Canvas, b box, y int) {
-	style := screen.Style{Fg: screen.OnBand, Bg: boxRole(b.node.Label)}
+	style := screen.Style{Fg: screen.OnBand, Bg: kindRoles[p.kindOf(b.node)][b.depth%2]}
 	selected := b.node == p.graph.selected
 	if !c.Theme().Colour {
 		style = screen.Plain
@@ -214,11 +214,44 @@ func (p *Page) boxLabel(n *analysis.Node, room int) string {
 	return label
 }
 
-// boxRole gives equal frames equal colours, wherever they are.
-func boxRole(label string) screen.Role {
-	h := fnv.New32a()
-	h.Write([]byte(label))
-	return screen.Band(int(h.Sum32() % 12))
+// kind is whose code a frame is.
+type kind uint8
+
+const (
+	program kind = iota // the program's own Python
+	library             // Python of a library
+	native              // not Python
+	unknown             // no frame at all
+)
+
+// kindRoles has two colours for each kind, which rows of the graph take in
+// turn so that callers and callees can be told apart.
+var kindRoles = [...][2]screen.Role{
+	program: {screen.Band0, screen.Band0 + 10}, library: {screen.Band0 + 3, screen.Band0 + 7},
+	native: {screen.Rest, screen.Band0 + 6}, unknown: {screen.Held, screen.Held},
+}
+
+func (p *Page) kindOf(n *analysis.Node) kind {
+	if n.Frame == 0 {
+		return unknown
+	}
+	t := p.scene.Tables()
+	switch file := t.String(t.Frames[n.Frame].File); {
+	case !strings.HasSuffix(file, ".py"):
+		return native
+	case strings.Contains(file, "-packages/"), strings.Contains(file, "/lib/python"):
+		return library
+	default:
+		return program
+	}
+}
+
+// drawKinds says what the colours of the graph mean.
+func drawKinds(c screen.Canvas, y int) {
+	x := c.Width() - 26
+	for k, word := range []string{"program", "library", "native"} {
+		x = c.Text(x, y, word, screen.Style{Fg: kindRoles[k][0]}) + 2
+	}
 }
 
 // drawDetail draws the selected frame in full.
@@ -232,11 +265,16 @@ func (p *Page) drawDetail(c screen.Canvas) {
 		right += " · " + screen.Bytes(n.Self) + " in the frame itself"
 	}
 	c.Rule(0, "Frame", right, false)
+	room := c.Width() - 2
+	if p.flame {
+		drawKinds(c, 1)
+		room -= 27
+	}
 	if n.Frame == 0 {
-		c.Fit(1, 1, c.Width()-2, n.Label, screen.Plain)
+		c.Fit(1, 1, room, n.Label, screen.Plain)
 		return
 	}
 	line := page.FrameLine(p.scene.Tables(), n.Frame)
-	c.Fit(1, 1, c.Width()-2, line.Text, screen.Strong)
+	c.Fit(1, 1, room, line.Text, screen.Strong)
 	c.Text(1, 2, screen.TruncateLeft(line.Where, c.Width()-2), screen.Dim)
 }

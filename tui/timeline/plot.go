@@ -150,7 +150,7 @@ func bandRole(b *analysis.Band, i int, by analysis.Banding) screen.Role {
 	case by == analysis.ByCategory:
 		return screen.Band(int(b.Category))
 	default:
-		return screen.Band(i)
+		return screen.Series(i)
 	}
 }
 
