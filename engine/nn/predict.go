@@ -1,0 +1,66 @@
+package nn
+
+import (
+	"memtop/engine/alloc"
+	"memtop/engine/autograd"
+	"memtop/engine/device"
+	"memtop/engine/tensor"
+)
+
+// Prediction is what one step of a model will take, in requested bytes but for
+// the reserved ones.
+type Prediction struct {
+	Layers []*Layer // as Ctx.Layers will tell; times mean nothing
+
+	ParameterBytes  int64
+	GradientBytes   int64 // kept after the backward pass
+	ActivationBytes int64 // saved at the end of the forward pass
+	InputBytes      int64
+	PeakBytes       int64 // the highest level of the step
+	ReservedBytes   int64 // the allocator's, after the step, starting with an empty cache
+}
+
+// Plan is a step to be predicted.
+type Plan[M Module] struct {
+	Build   func(b Builder) M
+	DType   device.DType    // of parameters
+	Caster  autograd.Caster // nil without mixed precision
+	Options Options
+	// Loss makes inputs, with any values, and runs the forward pass.
+	Loss func(c *Ctx, m M) *autograd.Value
+}
+
+// Predict rehearses one forward and backward pass on a device that computes
+// nothing: the same modules, operations and allocator rules, so that the bytes
+// are those that d will be asked for. It allocates nothing on d. The error is
+// about the allocator's settings.
+func Predict[M Module](d *tensor.Device, p Plan[M]) (Prediction, error) {
+	stage, err := tensor.NewRehearsal(d)
+	if err != nil {
+		return Prediction{}, err
+	}
+	m, err := Build(stage, p.DType, 0, p.Build)
+	if err != nil {
+		return Prediction{}, err
+	}
+	tape := autograd.NewTape(stage, 0)
+	tape.SetCaster(p.Caster)
+	c := NewCtx(tape, p.Options)
+	r := Prediction{}
+	usage := stage.Measure(func() {
+		tape.Run(func() {
+			loss := p.Loss(c, m)
+			r.ActivationBytes, r.InputBytes = held(stage, alloc.Activation), held(stage, alloc.Input)
+			tape.Backward(loss)
+		})
+	})
+	r.Layers, r.PeakBytes = c.Layers(), usage.Peak
+	r.ParameterBytes, r.GradientBytes = held(stage, alloc.Parameter), held(stage, alloc.Gradient)
+	stats := stage.Memory().Stats()
+	r.ReservedBytes = stats.Reserved()
+	return r, nil
+}
+
+func held(d *tensor.Device, c alloc.Category) int64 {
+	return d.Memory().Stats().Category[c].Current
+}

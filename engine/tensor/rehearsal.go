@@ -1,0 +1,19 @@
+package tensor
+
+import (
+	"fmt"
+
+	"memtop/engine/alloc"
+	"memtop/engine/device/null"
+)
+
+// NewRehearsal returns a device in the place of d that computes nothing and
+// only counts memory, with an allocator of d's settings that starts empty. What
+// a program allocates on it, it will allocate on d. It needs no closing.
+func NewRehearsal(d *Device) (*Device, error) {
+	memory, err := alloc.New(&null.Memory{}, alloc.Options{Name: d.name, Config: d.memory.Config()})
+	if err != nil {
+		return nil, fmt.Errorf("rehearsal of %s: %w", d.name, err)
+	}
+	return NewDevice(d.name, memory, null.New(d.backend), Options{Stream: d.options.Stream}), nil
+}
