@@ -31,10 +31,13 @@ var picture = map[string][]string{
 	"engine/device/...": {
 		"engine/device/...", "engine/alloc", "snapshots/trace", "github.com/ebitengine/purego", "golang.org/x/sys/...",
 	},
-	"engine/tensor":   {"engine/device/...", "engine/alloc", "snapshots/trace"},
-	"engine/autograd": {"engine/tensor", "engine/device", "engine/alloc", "snapshots/trace"},
-	"engine/data":     {"engine/device"},
-	"engine/optim":    {"engine/autograd", "engine/tensor", "engine/device", "engine/alloc"},
+	"engine/tensor":            {"engine/device/...", "engine/alloc", "snapshots/trace"},
+	"engine/tensor/tensortest": {"engine/tensor", "engine/device/cpu", "engine/alloc"},
+	"engine/autograd":          {"engine/tensor", "engine/device", "engine/alloc", "snapshots/trace"},
+	"engine/nn":                {"engine/autograd", "engine/tensor", "engine/device", "engine/alloc"},
+	"engine/amp":               {"engine/autograd", "engine/tensor", "engine/device", "engine/alloc"},
+	"engine/data":              {"engine/device"},
+	"engine/optim":             {"engine/autograd", "engine/tensor", "engine/device", "engine/alloc"},
 	"engine/train": {
 		"engine/amp", "engine/optim", "engine/nn/...", "engine/data", "engine/autograd", "engine/tensor", "engine/device", "engine/alloc",
 		"snapshots/trace",
