@@ -79,6 +79,17 @@ func (x *Index) HoldersAt(at int) []Holder {
 	return holdersOf(x.holdingsAt(at))
 }
 
+// UnknownAt returns the bytes alive right after an event whose allocation nobody
+// recorded: held from before recording began, without a stack.
+func (x *Index) UnknownAt(at int) int64 {
+	for _, h := range x.HoldersAt(at) {
+		if h.Stack == 0 {
+			return h.Bytes
+		}
+	}
+	return 0
+}
+
 func holdersOf(holdings []holding) []Holder {
 	var unknown Holder
 	holders := make([]Holder, 0, len(holdings)+1)

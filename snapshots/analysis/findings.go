@@ -42,6 +42,7 @@ func (x *Index) Findings() []Finding {
 		f.advice()
 		f.grown()
 		f.fragmented()
+		f.cut()
 		f.lost()
 		f.heldBefore()
 		f.unrecorded()
@@ -155,7 +156,18 @@ func (f *finder) fragmented() {
 	}
 }
 
+// cut says what a file that ends early still means. Its segments were written
+// first and are those of the end, which its entries do not reach.
+func (f *finder) cut() {
+	if f.index.trace.Info.Truncated && f.summary.Events > 0 {
+		f.add(Warning, f.index.End(), 0, "The file is cut off after event %d: the segments are those of the end that is missing, so levels over time are approximate.", f.index.End())
+	}
+}
+
 func (f *finder) lost() {
+	if f.index.trace.Info.Truncated {
+		return
+	}
 	o := f.index.Overflow()
 	switch o.Lost {
 	case Certain:

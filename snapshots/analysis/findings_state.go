@@ -76,7 +76,7 @@ func (f *finder) inconsistent() {
 	x := f.index
 	stray := x.strayBytes()
 	faults := x.ranges().faults + x.life.Reused()
-	if faults == 0 && stray == 0 {
+	if faults == 0 && stray == 0 || x.trace.Info.Truncated {
 		return
 	}
 	f.add(Warning, NoEvent, 0, "The events and the final segments do not fit together (%s live after the last event have no block, %d events contradict the state): "+

@@ -59,7 +59,7 @@ func (d *DeviceReport) text(p *page, x *Index) {
 		p.wrap([...]string{"  - ", "  ! ", "  X "}[f.Severity], f.Text)
 	}
 	d.numbers(p)
-	d.categories(p)
+	d.categories(p, x)
 	d.poolLines(p)
 	d.stackLines(p, x)
 }
@@ -73,7 +73,7 @@ func (d *DeviceReport) numbers(p *page) {
 	p.line("  %-12s%12s%12s%12s", "cached free", "", "", Bytes(d.FreeBytes))
 }
 
-func (d *DeviceReport) categories(p *page) {
+func (d *DeviceReport) categories(p *page, x *Index) {
 	c := &d.CategoriesAtPeak
 	whole := sum(c.Bytes[:])
 	if whole == 0 {
@@ -85,11 +85,19 @@ func (d *DeviceReport) categories(p *page) {
 	}
 	p.line("")
 	p.line("  %s", title)
-	for category, bytes := range c.Bytes {
+	line := func(name string, bytes int64) {
 		if bytes > 0 {
-			p.line("  %-12s%12s %3d%%  %s", Category(category), Bytes(bytes), percent(bytes, whole), bar(bytes, whole, 30))
+			p.line("  %-12s%12s %3d%%  %s", name, Bytes(bytes), percent(bytes, whole), bar(bytes, whole, 30))
 		}
 	}
+	held := min(x.UnknownAt(d.PeakEvent), c.Bytes[OtherCategory])
+	for category, bytes := range c.Bytes {
+		if Category(category) == OtherCategory {
+			bytes -= held
+		}
+		line(Category(category).String(), bytes)
+	}
+	line("held before", held)
 }
 
 // poolLines lists the pools when there are others than the default.
