@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 
 	tea "charm.land/bubbletea/v2"
@@ -33,7 +34,7 @@ report is printed instead.`,
 	}
 	a.readFlags(cmd.Flags())
 	a.deviceFlag(cmd.Flags())
-	a.screenFlags(cmd.Flags())
+	a.screenFlags(cmd)
 	return cmd
 }
 
@@ -55,8 +56,11 @@ func files(low, high int) cobra.PositionalArgs {
 				standardInputs++
 			}
 		}
-		if standardInputs > 1 {
+		switch {
+		case standardInputs > 1:
 			return usage(cmd, "standard input can be read only once")
+		case standardInputs == 1 && isTerminal(os.Stdin):
+			return usageError{"standard input is the terminal", cmd.CommandPath() + " - < snapshot.pickle"}
 		}
 		return nil
 	}
@@ -138,9 +142,21 @@ func (a *app) programOptions(ctx context.Context) []tea.ProgramOption {
 	}
 	if a.logFile != nil {
 		options = append(options, tea.WithFilter(func(_ tea.Model, msg tea.Msg) tea.Msg {
-			a.log.Info("message", "type", fmt.Sprintf("%T", msg), "value", fmt.Sprint(msg))
+			a.logMessage(msg)
 			return msg
 		}))
 	}
 	return options
+}
+
+// logMessage logs a message to the screen: of what the user did all of it, of
+// answers and the like only that they came.
+func (a *app) logMessage(msg tea.Msg) {
+	kind := slog.String("type", fmt.Sprintf("%T", msg))
+	switch msg := msg.(type) {
+	case tea.KeyMsg, tea.MouseMsg, tea.WindowSizeMsg:
+		a.log.Info("message", kind, "value", fmt.Sprint(msg))
+	default:
+		a.log.Info("message", kind)
+	}
 }

@@ -183,6 +183,12 @@ func TestAPipedFileIsShownAndKeysComeFromTheTerminal(t *testing.T) {
 	s.leave(exitOK)
 }
 
+func TestTheTerminalIsNotReadAsAFile(t *testing.T) {
+	s := openScreen(t, 80, 24, "report", "-")
+	s.see("memtop: standard input is the terminal")
+	s.leave(exitUsage)
+}
+
 func TestSeveralFilesAreSwitchedBetween(t *testing.T) {
 	first, second := sampleFile(t, "first.pickle", 1), sampleFile(t, "second.pickle", 2)
 	s := openScreen(t, 100, 24, "open", first, second)

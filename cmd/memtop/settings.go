@@ -48,12 +48,23 @@ func (a *app) deviceFlag(f *pflag.FlagSet) {
 }
 
 // screenFlags adds the flags of commands that draw.
-func (a *app) screenFlags(f *pflag.FlagSet) {
+func (a *app) screenFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
 	f.BoolVarP(&a.settings.once, "once", "1", false, "print the report and leave")
 	f.StringVar(&a.settings.page, "page", "overview", "first page: "+strings.Join(pages, ", "))
 	f.StringVar(&a.settings.color, "color", "auto", strings.Join(colors, ", "))
 	f.BoolVar(&a.settings.ascii, "ascii", false, "draw with ASCII characters only")
 	f.BoolVar(&a.settings.noMouse, "no-mouse", false, "leave the mouse to the terminal")
+	complete(cmd, "page", pages)
+	complete(cmd, "color", colors)
+}
+
+// complete lets the shell complete a flag's values.
+func complete(cmd *cobra.Command, flag string, values []string) {
+	err := cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+	if err != nil {
+		panic("memtop: " + err.Error())
+	}
 }
 
 // fill sets the flags that the command line did not set from the environment,

@@ -1,35 +1,56 @@
 package terminal
 
-import "io"
+import (
+	"io"
+	"unicode/utf8"
+)
 
 // sequenceFilter leaves out the control sequences of newer terminals that the
 // emulator takes for others: those that begin ESC [ and then <, = or >, and the
 // private ones that end in u, p or q. The keyboard protocol's ESC [ = 1 u, for
-// one, would put its cursor elsewhere.
+// one, would put its cursor elsewhere. It also keeps characters whole: output
+// comes in pieces that end anywhere, and the emulator would take each part of a
+// character for one.
 type sequenceFilter struct {
 	out     io.Writer
 	pending []byte // a sequence that has begun
+	kept    []byte // what goes to out, and of a character that has begun its first bytes
 }
 
 // longestSequence bounds what is held back.
 const longestSequence = 64
 
 func (f *sequenceFilter) write(b []byte) {
-	kept := make([]byte, 0, len(b)+len(f.pending))
 	for _, c := range b {
 		if len(f.pending) == 0 && c != 0x1b {
-			kept = append(kept, c)
+			f.kept = append(f.kept, c)
 			continue
 		}
 		f.pending = append(f.pending, c)
 		if f.complete() {
 			if !f.unknown() {
-				kept = append(kept, f.pending...)
+				f.kept = append(f.kept, f.pending...)
 			}
 			f.pending = f.pending[:0]
 		}
 	}
-	_, _ = f.out.Write(kept) // the emulator cannot fail
+	whole := wholeCharacters(f.kept)
+	_, _ = f.out.Write(f.kept[:whole]) // the emulator cannot fail
+	f.kept = append(f.kept[:0], f.kept[whole:]...)
+}
+
+// wholeCharacters returns how many bytes of b are not the beginning of a
+// character that is still to come.
+func wholeCharacters(b []byte) int {
+	for at := len(b) - 1; at >= 0 && at >= len(b)-utf8.UTFMax; at-- {
+		if utf8.RuneStart(b[at]) {
+			if utf8.FullRune(b[at:]) {
+				break
+			}
+			return at
+		}
+	}
+	return len(b)
 }
 
 // complete reports whether pending is a whole control sequence, or none.

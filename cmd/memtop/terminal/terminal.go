@@ -112,7 +112,20 @@ func (t *Terminal) Press(keys string) error {
 // Resize changes the size of the screen and tells the program.
 func (t *Terminal) Resize(w, h int) error {
 	t.screen.Resize(w, h)
+	if _, err := t.screen.Write(tabStops(w)); err != nil {
+		return err
+	}
 	return pty.Setsize(t.pty, &pty.Winsize{Cols: uint16(w), Rows: uint16(h)})
+}
+
+// tabStops returns what sets a tab stop at every eighth column. The emulator
+// loses those to the right when its screen grows.
+func tabStops(w int) []byte {
+	stops := []byte("\x1b7")
+	for x := 8; x < w; x += 8 {
+		stops = fmt.Appendf(stops, "\x1b[1;%dH\x1bH", x+1)
+	}
+	return append(stops, "\x1b8"...)
 }
 
 // Wait waits for the program to end and returns its exit code and the most
