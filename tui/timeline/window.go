@@ -31,6 +31,16 @@ func (a axis) event(position float64) int {
 	return int(position)
 }
 
+// after returns the first event past a position. In a long pause that is not
+// the event at or after it plus one: a window that ends in a pause ends with
+// the last event before it.
+func (a axis) after(position float64) int {
+	if a.time {
+		return a.index.EventAtTime(int64(position) + 1)
+	}
+	return int(position) + 1
+}
+
 // whole is the window of everything.
 func (a axis) whole() window { return window{0, a.n} }
 
@@ -42,21 +52,24 @@ func (a axis) clamp(w window) window {
 	return w
 }
 
-// zoom scales the window by factor around an event, which stays where it is.
+// zoom scales the window by factor around an event, which stays where it is
+// unless an end of the trace is in the way.
 func (a axis) zoom(w window, around int, factor float64) window {
 	if a.n == 0 {
 		return w
 	}
 	around = min(max(around, w.from), max(w.to-1, 0))
 	from, to, at := a.position(w.from), a.position(w.to-1), a.position(around)
-	zoomed := window{a.event(at - (at-from)*factor), a.event(at+(to-at)*factor) + 1}
-	if factor < 1 && zoomed.to-zoomed.from < narrowest {
+	zoomed := a.between(at-(at-from)*factor, at+(to-at)*factor)
+	switch {
+	case factor < 1 && zoomed.to-zoomed.from < narrowest:
 		zoomed = window{around - narrowest/2, around + narrowest/2}
-	}
-	if factor > 1 && zoomed.to-zoomed.from <= w.to-w.from {
+	case factor > 1 && zoomed.to-zoomed.from <= w.to-w.from:
 		zoomed = window{w.from - 1, w.to + 1} // rounding must not stop it
+		if zoomed.from < 0 || zoomed.to > a.n {
+			zoomed = window{min(w.from, w.from-1+a.n-w.to), w.to + 1}
+		}
 	}
-	zoomed.from, zoomed.to = max(zoomed.from, 0), min(zoomed.to, a.n)
 	return a.clamp(zoomed)
 }
 
@@ -66,20 +79,31 @@ func (a axis) pan(w window, share float64) window {
 		return w
 	}
 	from, to := a.position(w.from), a.position(w.to-1)
-	moved := a.event(from + (to-from)*share)
-	if moved == w.from && share > 0 {
-		moved++
-	} else if moved == w.from {
-		moved--
-	}
+	moved := a.between(from+(to-from)*share, to+(to-from)*share)
 	if !a.time {
-		return a.clamp(window{moved, moved + w.to - w.from})
+		moved.to = moved.from + w.to - w.from
 	}
-	end := a.event(to+(to-from)*share) + 1
-	if moved < 0 || end > a.n {
-		return w
+	switch {
+	case moved.from != w.from || moved.to != w.to:
+	case share > 0:
+		moved = window{w.from + 1, w.to + 1}
+	default:
+		moved = window{w.from - 1, w.to - 1}
 	}
-	return a.clamp(window{moved, end})
+	return a.clamp(moved)
+}
+
+// between returns the window from one position to another. One that reaches
+// over an end of the trace is moved back inside as it is.
+func (a axis) between(from, to float64) window {
+	low, high := a.position(0), a.position(a.n-1)
+	if over := to - high; over > 0 {
+		from, to = from-over, high
+	}
+	if under := low - from; under > 0 {
+		from, to = low, min(to+under, high)
+	}
+	return window{a.event(from), a.after(to)}
 }
 
 // include moves the window as little as is needed to show an event, keeping
