@@ -3,9 +3,9 @@ package alloc
 import "memtop/snapshots/trace"
 
 // Block is memory that an [Allocator] handed out: a small value that may be
-// copied freely. It is good until it is freed; the allocator recognises and
-// refuses one that was freed before, even when its memory has been handed out
-// again. The zero Block is no memory: what a request of 0 bytes gets.
+// copied freely. It is good until it is freed. Using one that was freed panics,
+// even when its memory has been handed out again: whoever does would write into
+// another's memory. The zero Block is no memory: what a request of 0 bytes gets.
 type Block struct {
 	b      *block
 	serial uint64
@@ -19,7 +19,7 @@ func (b Block) Addr() uint64 {
 	if b.b == nil {
 		return 0
 	}
-	return b.b.addr
+	return b.live("Addr of").addr
 }
 
 // Size returns how many bytes the block occupies, at least what was requested.
@@ -27,7 +27,7 @@ func (b Block) Size() int64 {
 	if b.b == nil {
 		return 0
 	}
-	return b.b.size
+	return b.live("Size of").size
 }
 
 // Requested returns how many bytes were asked for.
@@ -35,7 +35,7 @@ func (b Block) Requested() int64 {
 	if b.b == nil {
 		return 0
 	}
-	return b.b.requested
+	return b.live("Requested of").requested
 }
 
 // Stream returns the stream that the block was allocated for.
@@ -43,15 +43,15 @@ func (b Block) Stream() Stream {
 	if b.b == nil {
 		return 0
 	}
-	return b.b.stream.handle
+	return b.live("Stream of").stream.handle
 }
 
 // block is a piece of a segment, or of the reserved addresses of an expandable
 // one. The pieces of a segment are linked in order of address and have no gaps
 // between them.
 //
-// A block's address, size, stream and requested bytes do not change while it is
-// allocated, so that its owner may read them without the lock.
+// A block's address, size, stream, requested bytes and serial do not change while
+// it is allocated, so that its owner may read them without the lock.
 type block struct {
 	addr       uint64
 	size       int64

@@ -1,0 +1,110 @@
+package alloc
+
+import (
+	"strings"
+	"testing"
+
+	"memtop/snapshots/trace"
+)
+
+func TestTheHistoryKeepsTheLastEvents(t *testing.T) {
+	r := &tape{}
+	a := newAllocator(t, newMemory(t, gib), Options{Recorder: r, History: 10})
+	for range 20 {
+		a.Free(must(t, a, 512))
+	}
+	d := a.Snapshot().Devices[0]
+	if !d.Overflowed || d.MaxEvents != 10 || d.Events.Len() != 10 {
+		t.Errorf("overflowed %v, at most %d, kept %d", d.Overflowed, d.MaxEvents, d.Events.Len())
+	}
+	all := r.events[:len(r.events)-1] // but the snapshot that was just taken
+	for i := range 10 {
+		if got, want := *d.Events.At(i), all[len(all)-10+i]; got != want {
+			t.Errorf("event %d: got %+v, want %+v", i, got, want)
+		}
+	}
+	if got := r.events[len(r.events)-1]; got.Kind != trace.Snapshot {
+		t.Errorf("the last event told of is %s, want the snapshot", got.Kind)
+	}
+}
+
+func TestAHistoryThatWasNotFilledLostNothing(t *testing.T) {
+	a := newAllocator(t, newMemory(t, gib), Options{History: 4})
+	a.Free(must(t, a, 512))
+	if d := a.Snapshot().Devices[0]; d.Overflowed || d.Events.Len() != 4 {
+		t.Errorf("overflowed %v with %d events", d.Overflowed, d.Events.Len())
+	}
+	a.SetHistory(0)
+	a.Free(must(t, a, 512))
+	if d := a.Snapshot().Devices[0]; d.Overflowed || d.Events.Len() != 0 {
+		t.Errorf("switched off: overflowed %v with %d events", d.Overflowed, d.Events.Len())
+	}
+}
+
+func TestTheRecorderAndTheHistoryAgree(t *testing.T) {
+	r := &tape{}
+	p := newProgram(t, 3, Options{Recorder: r, History: 1 << 20, Limit: 600 * mib})
+	for range 3000 {
+		p.step()
+	}
+	events := p.a.Snapshot().Devices[0].Events
+	for i := range events.Len() {
+		if *events.At(i) != r.events[i] {
+			t.Fatalf("event %d: kept %+v, told %+v", i, *events.At(i), r.events[i])
+		}
+		if i > 0 && events.At(i).Time < events.At(i-1).Time {
+			t.Fatalf("event %d: the clock goes back", i)
+		}
+	}
+}
+
+// stackOf returns the text of an event's stack, innermost frame first.
+func stackOf(tr *trace.Trace, e *trace.Event) string {
+	var lines []string
+	for _, f := range tr.Tables.Stack(e.Stack) {
+		lines = append(lines, tr.Tables.FrameText(f))
+	}
+	return strings.Join(lines, "\n")
+}
+
+func allocateHere(t *testing.T, a *Allocator) Block {
+	t.Helper()
+	b, err := a.Alloc(512, 0, Tag{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func freeThere(a *Allocator, b Block) { a.Free(b) }
+
+func TestStacksSayWhoAsked(t *testing.T) {
+	tests := map[string]struct {
+		stacks      Stacks
+		alloc, free string
+	}{
+		"none":             {StacksNone, "", ""},
+		"of allocations":   {StacksAlloc, "allocateHere", "allocateHere"},
+		"of frees as well": {StacksAll, "allocateHere", "freeThere"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			a := newAllocator(t, newMemory(t, gib), Options{History: 100, Stacks: test.stacks})
+			for range 2 { // the second finds the stack known
+				freeThere(a, allocateHere(t, a))
+			}
+			tr := a.Snapshot()
+			events := tr.Devices[0].Events
+			for i := range events.Len() {
+				e, want := events.At(i), test.alloc
+				if e.Kind == trace.FreeRequested || e.Kind == trace.FreeCompleted {
+					want = test.free
+				}
+				first, _, _ := strings.Cut(stackOf(tr, e), "\n")
+				if !strings.HasSuffix(first, want) || want == "" && first != "" {
+					t.Errorf("%s: the innermost frame is %q, want %q", e.Kind, first, want)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,79 @@
+package alloc
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestTheErrorNamesTheRequestAndTheHolders(t *testing.T) {
+	a := newAllocator(t, newMemory(t, gib), Options{Name: "cpu:0", Stacks: StacksAlloc, Limit: 900 * mib})
+	weights := a.Tag(Label{Category: Parameter, Layer: "blocks.0", Role: "weight"})
+	probs := a.Tag(Label{Activation, "blocks.0.attn", "softmax probs", "[4, 12, 64, 64]", "bf16"})
+	for range 3 {
+		if _, err := a.Alloc(200*mib, 0, probs); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := a.Alloc(100*mib, 0, weights); err != nil {
+		t.Fatal(err)
+	}
+	must(t, a, 1000)
+	_, err := a.Alloc(250*mib+3, 0, a.Tag(Label{Category: Gradient, Layer: "head"}))
+	if err == nil {
+		t.Fatal("no error")
+	}
+	got := err.Error()
+	for _, want := range []string{
+		"cpu:0: out of memory: 262144003 bytes requested for gradient head (262144512 rounded, in a segment of 252.00 MiB)",
+		"the device has 322.00 MiB free of 1024.00 MiB, 900.00 MiB allowed",
+		"reserved 702.00 MiB, of it in use 700.00 MiB",
+		"most by activation blocks.0.attn softmax probs [4, 12, 64, 64] bf16: 600.00 MiB in 3 blocks (at ",
+		"oom_test.go:", "TestTheErrorNamesTheRequestAndTheHolders), parameter blocks.0 weight: 100.00 MiB in 1 blocks",
+		"other: 1000 bytes in 1 blocks",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the message lacks %q:\n%s", want, got)
+		}
+	}
+	if strings.Contains(got, "\n") {
+		t.Errorf("more than one line: %s", got)
+	}
+	checkRecount(t, a)
+}
+
+func TestObserversMayLookAtTheFailure(t *testing.T) {
+	a := newAllocator(t, newMemory(t, 10*mib), Options{History: 10})
+	told := 0
+	a.NotifyOOM(func(e *OOMError) {
+		told++
+		tr := a.Snapshot()
+		events := tr.Devices[0].Events
+		if last := events.At(events.Len() - 1); last.Size != e.Rounded || last.Addr != uint64(e.Free) {
+			t.Errorf("the last event is %s of %d bytes with %d free", last.Kind, last.Size, last.Addr)
+		}
+	})
+	mustFail(t, a, 20*mib)
+	if told != 1 {
+		t.Errorf("told %d times", told)
+	}
+}
+
+func TestSizesInMessagesAreThoseOfPyTorch(t *testing.T) {
+	tests := map[string]struct {
+		n    int64
+		want string
+	}{
+		"bytes up to a KiB": {1024, "1024 bytes"},
+		"then KiB":          {1536, "1.50 KiB"},
+		"then MiB":          {3 * mib / 2, "1.50 MiB"},
+		"a GiB is in MiB":   {gib, "1024.00 MiB"},
+		"then GiB":          {3 * gib / 2, "1.50 GiB"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := sizeText(test.n); got != test.want {
+				t.Errorf("%d: got %q, want %q", test.n, got, test.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,109 @@
+package alloc
+
+import (
+	"math/rand/v2"
+	"sync"
+	"testing"
+
+	"memtop/snapshots/trace"
+)
+
+// TestManyGoroutinesShareAnAllocator is for the race detector; afterwards the
+// books still balance.
+func TestManyGoroutinesShareAnAllocator(t *testing.T) {
+	for name, config := range map[string]string{
+		"the defaults":      "",
+		"the lock released": "release_lock_on_cudamalloc:True",
+		"expandable":        "expandable_segments:True",
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := &guarded{memory: newMemory(t, 300*mib)}
+			a := newAllocator(t, d, Options{Config: config, History: 1000, Stacks: StacksAlloc, Recorder: &sink{}})
+			var wait sync.WaitGroup
+			for seed := range uint64(4) {
+				wait.Go(func() { churn(a, seed) })
+			}
+			wait.Go(func() { watch(a) })
+			wait.Wait()
+			checkRecount(t, a)
+			a.EmptyCache()
+			if free, total := d.MemInfo(); free != total {
+				t.Errorf("%d bytes are left at the end", total-free)
+			}
+		})
+	}
+}
+
+// guarded is a driver that may be called while the allocator is unlocked.
+type guarded struct {
+	mu sync.Mutex
+	*memory
+}
+
+func (g *guarded) Malloc(size int64) (uint64, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.memory.Malloc(size)
+}
+
+func (g *guarded) Free(addr uint64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.memory.Free(addr)
+}
+
+func (g *guarded) MemInfo() (free, total int64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.memory.MemInfo()
+}
+
+// churn allocates and frees, and reads what it was given without a lock.
+func churn(a *Allocator, seed uint64) {
+	rnd := rand.New(rand.NewPCG(seed, 9))
+	tag := a.Tag(Label{Category: Category(seed % uint64(CategoryCount)), Layer: "layer"})
+	var held []Block
+	for range 400 {
+		if len(held) > 20 || len(held) > 0 && rnd.IntN(3) == 0 {
+			i := rnd.IntN(len(held))
+			if held[i].Addr()%minBlock != 0 || held[i].Size() < held[i].Requested() || held[i].Stream() > 2 {
+				panic("a block changed under its owner")
+			}
+			a.RecordStream(held[i], Stream(rnd.IntN(3)))
+			a.Retag(held[i], tag)
+			a.Free(held[i])
+			held[i] = held[len(held)-1]
+			held = held[:len(held)-1]
+			continue
+		}
+		if b, err := a.Alloc(randomSize(rnd), Stream(rnd.IntN(3)), tag); err == nil {
+			held = append(held, b)
+		}
+	}
+	for _, b := range held {
+		a.Free(b)
+	}
+}
+
+// watch looks at everything that can be looked at, and changes what may be
+// changed at any time.
+func watch(a *Allocator) {
+	for i := range 50 {
+		tr := a.Snapshot()
+		for k := range tr.Devices[0].Events.Len() {
+			e := tr.Devices[0].Events.At(k)
+			for _, f := range tr.Tables.Stack(e.Stack) {
+				_ = tr.Tables.FrameText(f)
+			}
+		}
+		stats := a.Stats()
+		_ = stats.Summary(0, true)
+		_ = a.Settings()
+		a.SetLimit(200*mib + int64(i)*mib)
+		a.Mark(trace.StepBegin, int64(i), "")
+		if i%10 == 0 {
+			a.EmptyCache()
+			a.ResetPeak()
+		}
+	}
+}

@@ -1,0 +1,166 @@
+package alloc
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"memtop/snapshots/pytorch"
+	"memtop/snapshots/trace"
+)
+
+// training returns a trace with everything in it that there is.
+func training(t *testing.T, o Options) *trace.Trace {
+	t.Helper()
+	o.Limit, o.History = 600*mib, 1<<20
+	p := newProgram(t, 11, o)
+	for range 4000 {
+		p.step()
+	}
+	kept := p.a.Tag(Label{Activation, "blocks.2.attn", "softmax probs", "[4, 12, 64, 64]", "bf16"})
+	b, err := p.a.Alloc(4*12*64*64*2, 0, kept)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.a.Free(b)
+	return p.a.Snapshot()
+}
+
+func asText(t *testing.T, tr *trace.Trace) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := trace.WriteText(&b, tr); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func pickled(t *testing.T, tr *trace.Trace) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := pytorch.Write(&b, tr); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func TestSnapshotsKeepTheInvariants(t *testing.T) {
+	for name, o := range map[string]Options{
+		"segments":            {},
+		"expandable segments": {Config: "expandable_segments:True"},
+		"with stacks":         {Stacks: StacksAll},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tr := training(t, o)
+			for _, p := range trace.Check(tr).First {
+				t.Error(p)
+			}
+			base, problems := trace.Rewind(tr, &tr.Devices[0])
+			for _, p := range problems.First {
+				t.Error(p)
+			}
+			if len(base.Segments) != 0 {
+				t.Errorf("before the first event there were %d segments", len(base.Segments))
+			}
+		})
+	}
+}
+
+// TestSnapshotsSurviveThePickle writes a snapshot as PyTorch does and reads it
+// back: nothing is lost, tags included.
+func TestSnapshotsSurviveThePickle(t *testing.T) {
+	tr := training(t, Options{Stacks: StacksAlloc, Config: "roundup_power2_divisions:[4:2,>:4]"})
+	back, err := pytorch.Decode(t.Context(), bytes.NewReader(pickled(t, tr)), pytorch.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if back.Info.Writer != "PyTorch 2.10–2.11" {
+		t.Errorf("the layout is that of %s", back.Info.Writer)
+	}
+	// What a file of that version cannot say, and what only a file has.
+	want := *tr
+	want.Info = back.Info
+	want.Devices = []trace.Device{tr.Devices[0]}
+	want.Devices[0].MaxEvents, want.Devices[0].Overflowed = 0, false
+	if diff := cmp.Diff(asText(t, &want), asText(t, back)); diff != "" {
+		t.Errorf("after the trip (-before +after):\n%.2000s", diff)
+	}
+	if got := labelled(back, "blocks.2.attn"); got != "activation softmax probs [4, 12, 64, 64] bf16" {
+		t.Errorf("the label of the layer's block: %q", got)
+	}
+}
+
+// labelled returns what the note of a layer's live block says.
+func labelled(tr *trace.Trace, layer string) string {
+	s := tr.Tables.Strings
+	for _, segment := range tr.Devices[0].Final.Segments {
+		for _, b := range segment.Blocks {
+			if n := tr.Tables.Notes[b.Note]; b.State.Live() && s[n.Layer] == layer {
+				return s[n.Category] + " " + s[n.Role] + " " + s[n.Shape] + " " + s[n.DType]
+			}
+		}
+	}
+	return ""
+}
+
+const checkInPython = `
+import pickle, sys
+s = pickle.load(open(sys.argv[1], 'rb'))
+assert set(s) == {'segments', 'device_traces', 'allocator_settings', 'external_annotations'}, set(s)
+for g in s['segments']:
+    assert sum(b['size'] for b in g['blocks']) == g['total_size']
+    assert sum(b['size'] for b in g['blocks'] if b['state'] == 'active_allocated') == g['allocated_size']
+    assert all(b['frames'] == [] for b in g['blocks'] if b['state'] == 'inactive')
+assert {e['action'] for e in s['device_traces'][0]} >= {'alloc', 'free_requested', 'free_completed', 'segment_alloc'}
+assert any(b.get('category') == 'activation' for g in s['segments'] for b in g['blocks'])
+assert all(e['compile_context'] == 'N/A' for e in s['device_traces'][0])
+assert list(s['allocator_settings']) == ['PYTORCH_CUDA_ALLOC_CONF', 'max_split_size', 'garbage_collection_threshold',
+    'expandable_segments', 'pinned_num_register_threads', 'release_lock_on_cudamalloc',
+    'pinned_use_cuda_host_register', 'graph_capture_record_stream_reuse', 'roundup_power2_divisions']
+`
+
+func TestPythonLoadsOurSnapshots(t *testing.T) {
+	if _, err := exec.LookPath("python3"); err != nil {
+		t.Skip("there is no python3 to load the pickle with")
+	}
+	path := filepath.Join(t.TempDir(), "snapshot.pickle")
+	if err := os.WriteFile(path, pickled(t, training(t, Options{Stacks: StacksAlloc})), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.CommandContext(t.Context(), "python3", "-c", checkInPython, path).CombinedOutput()
+	if err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+func TestDevicesThatShareNamesFitInOneTrace(t *testing.T) {
+	names := NewNames()
+	second := newAllocator(t, newMemory(t, gib), Options{Device: 1, Names: names, History: 10})
+	first := newAllocator(t, newMemory(t, gib), Options{Device: 0, Names: names, History: 10})
+	tag := first.Tag(Label{Category: Input, Layer: "data"})
+	for _, a := range []*Allocator{first, second} {
+		if _, err := a.Alloc(512, 3, tag); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tr := Snapshot(second, first)
+	if len(tr.Devices) != 2 || tr.Devices[0].ID != 0 || tr.Devices[1].ID != 1 || tr.Info.TraceLists != 2 {
+		t.Errorf("devices: %+v", tr.Devices)
+	}
+	for _, p := range trace.Check(tr).First {
+		t.Error(p)
+	}
+	if got := Snapshot(); len(got.Devices) != 0 || got.Tables == nil {
+		t.Errorf("of no device: %+v", got)
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("devices with different names: no panic")
+		}
+	}()
+	Snapshot(first, newAllocator(t, newMemory(t, gib), Options{}))
+}

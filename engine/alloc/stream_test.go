@@ -1,0 +1,159 @@
+package alloc
+
+import (
+	"slices"
+	"testing"
+
+	"memtop/snapshots/trace"
+)
+
+func TestAFreedBlockWaitsForTheStreamsThatUsedIt(t *testing.T) {
+	d := newMemory(t, gib)
+	a := newAllocator(t, d, Options{History: 100})
+	b := must(t, a, mib)
+	addr := b.Addr()
+	a.RecordStream(b, 1)
+	a.RecordStream(b, 2)
+	a.RecordStream(b, 2)
+	a.Free(b)
+	stats := a.Stats()
+	if got := stats.Breakdown(); got.PendingFree != mib || got.Requested() != 0 {
+		t.Errorf("after the free: %+v", got)
+	}
+	d.finish(1)
+	if got := must(t, a, mib); got.Addr() == addr {
+		t.Error("handed out while stream 2 may still use it")
+	}
+	d.finish(2)
+	if got := must(t, a, mib); got.Addr() != addr {
+		t.Errorf("got %#x, want %#x, which is free now", got.Addr(), addr)
+	}
+	want := []trace.Kind{
+		trace.SegmentAlloc, trace.Alloc, trace.FreeRequested, trace.Alloc, trace.FreeCompleted, trace.Alloc,
+	}
+	if got := kinds(a, 100); !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+func TestTheOwnStreamNeedsNoNote(t *testing.T) {
+	a := newAllocator(t, newMemory(t, gib), Options{})
+	b := mustOn(t, a, mib, 3)
+	a.RecordStream(b, 3)
+	a.Free(b)
+	stats := a.Stats()
+	if got := stats.Breakdown().PendingFree; got != 0 {
+		t.Errorf("%d bytes are pending", got)
+	}
+}
+
+func TestWithoutStreamsEveryUseHasEnded(t *testing.T) {
+	a := newAllocator(t, plain{newMemory(t, gib)}, Options{})
+	b := must(t, a, mib)
+	a.RecordStream(b, 3)
+	a.Free(b)
+	a.EmptyCache()
+	stats := a.Stats()
+	if got := stats.Reserved(); got != 0 {
+		t.Errorf("%d bytes are reserved", got)
+	}
+}
+
+func TestAStreamsEventsAreLookedAtInOrder(t *testing.T) {
+	d := newMemory(t, gib)
+	a := newAllocator(t, d, Options{})
+	first, second := must(t, a, mib), must(t, a, mib)
+	a.RecordStream(first, 1)
+	a.RecordStream(second, 1)
+	a.Free(first)
+	a.Free(second)
+	d.passed[1] = 0
+	d.recorded[1], d.recorded[2] = 9, 1 // the first event is of a stream that does not move
+	d.finish(1)
+	must(t, a, 512)
+	stats := a.Stats()
+	if got := stats.Breakdown().PendingFree; got != 2*mib {
+		t.Errorf("%d bytes are pending, want both: nobody looks behind an event that has not happened", got)
+	}
+}
+
+func TestMemoryBelongsToOneStream(t *testing.T) {
+	a := newAllocator(t, newMemory(t, gib), Options{})
+	b := mustOn(t, a, mib, 1)
+	addr := b.Addr()
+	a.Free(b)
+	other := mustOn(t, a, mib, 2)
+	if other.Addr() == addr {
+		t.Error("memory of stream 1 serves stream 2")
+	}
+	if again := mustOn(t, a, mib, 1); again.Addr() != addr {
+		t.Error("memory of stream 1 does not serve stream 1 again")
+	}
+}
+
+// TestTheSmallestFitAtTheLowestAddressIsTaken makes holes of several sizes.
+func TestTheSmallestFitAtTheLowestAddressIsTaken(t *testing.T) {
+	a := newAllocator(t, newMemory(t, gib), Options{})
+	var blocks []Block
+	var holes []uint64
+	for _, size := range []int64{4096, 2048, 1024, 2048} {
+		blocks = append(blocks, must(t, a, size))
+		holes = append(holes, blocks[len(blocks)-1].Addr())
+		must(t, a, 512) // keeps the holes apart
+	}
+	for _, b := range blocks {
+		a.Free(b)
+	}
+	for _, want := range []struct {
+		n    int64
+		hole int
+	}{{1500, 1}, {1500, 3}, {1500, 0}, {1024, 2}} {
+		if got := must(t, a, want.n); got.Addr() != holes[want.hole] {
+			t.Errorf("%d bytes: got %#x, want hole %d at %#x", want.n, got.Addr(), want.hole, holes[want.hole])
+		}
+	}
+}
+
+func TestABlockThatWasFreedIsRefused(t *testing.T) {
+	a := newAllocator(t, newMemory(t, gib), Options{})
+	for name, use := range map[string]func(Block){
+		"free":          a.Free,
+		"record stream": func(b Block) { a.RecordStream(b, 1) },
+		"retag":         func(b Block) { a.Retag(b, Tag{}) },
+		"tag":           func(b Block) { a.TagOf(b) },
+		"address":       func(b Block) { b.Addr() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := must(t, a, 512)
+			a.Free(b)
+			again := must(t, a, 512) // the same memory, and the same struct in time
+			defer a.Free(again)
+			defer func() {
+				if recover() == nil {
+					t.Error("no panic")
+				}
+			}()
+			use(b)
+		})
+	}
+}
+
+func TestNoBytesAreNoBlock(t *testing.T) {
+	a := newAllocator(t, newMemory(t, gib), Options{History: 10})
+	b, err := a.Alloc(0, 0, Tag{})
+	if err != nil || !b.IsZero() || b.Addr() != 0 || b.Size() != 0 || b.Requested() != 0 || b.Stream() != 0 {
+		t.Errorf("got %v, %v", b, err)
+	}
+	a.RecordStream(b, 1)
+	a.Retag(b, Tag{})
+	a.Free(b)
+	if got := kinds(a, 10); len(got) != 0 {
+		t.Errorf("events: %v", got)
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("a negative request does not panic")
+		}
+	}()
+	must(t, a, -1)
+}
