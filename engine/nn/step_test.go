@@ -1,0 +1,266 @@
+package nn_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"memtop/engine/alloc"
+	"memtop/engine/autograd"
+	"memtop/engine/device"
+	"memtop/engine/nn"
+	"memtop/engine/tensor"
+	"memtop/engine/tensor/tensortest"
+)
+
+var small = nn.GPTConfig{Layers: 5, Dim: 32, Heads: 4, Context: 24, Vocab: 61, Bias: true, Dropout: 0}
+
+// trainer is a model with what a step needs.
+type trainer struct {
+	model   *nn.GPT
+	c       *nn.Ctx
+	loss    nn.CrossEntropy
+	device  *tensor.Device
+	tokens  *tensor.Tensor
+	targets *tensor.Tensor
+}
+
+const batch, rows = 3, 24
+
+func newTrainer(t *testing.T, g nn.GPTConfig, o nn.Options) *trainer {
+	t.Helper()
+	d := tensortest.Device(t)
+	model, err := nn.Build(d, device.Float32, 1, func(b nn.Builder) *nn.GPT { return nn.NewGPT(b, g) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Training = true
+	r := &trainer{model: model, c: nn.NewCtx(autograd.NewTape(d, 2), o), device: d}
+	r.tokens, r.targets = tokens(d, g.Vocab, 0), tokens(d, g.Vocab, 1)
+	t.Cleanup(func() {
+		nn.Close(model)
+		r.tokens.Release()
+		r.targets.Release()
+	})
+	return r
+}
+
+func tokens(d *tensor.Device, vocab, from int) *tensor.Tensor {
+	ids := make([]int32, batch*rows)
+	for i := range ids {
+		ids[i] = int32((i + from) * (i + from) % vocab)
+	}
+	return tensor.From(d, ids, tensor.Shape{batch, rows}, device.Int32, tensor.Tag{Category: alloc.Input, Role: "tokens"})
+}
+
+// forward returns the loss; it runs within the tape's Run.
+func (r *trainer) forward(c *nn.Ctx) *autograd.Value {
+	x, y := c.Take(r.tokens.Retain()), c.Take(r.targets.Retain())
+	logits := c.Call(r.model, x)
+	loss := c.Call(&r.loss, logits, y)
+	c.Done(logits)
+	return loss
+}
+
+// step trains once by plain gradient descent and returns the loss.
+func (r *trainer) step() (loss float64) {
+	r.c.Reset()
+	r.c.Run(func() {
+		out := r.forward(r.c)
+		loss = out.Data().Item()
+		r.c.Backward(out)
+	})
+	for _, p := range nn.Params(r.model) {
+		r.device.Backend().AddScaled(p.Data().Array(), p.Data().Array(), p.Grad().Array(), -0.5)
+		p.Data().Storage().Wrote()
+		p.ZeroGrad()
+	}
+	return loss
+}
+
+func (r *trainer) bytes(c alloc.Category) int64 {
+	return r.device.Memory().Stats().Category[c].Current
+}
+
+func policies(t *testing.T) map[string]nn.Policy {
+	t.Helper()
+	all := make(map[string]nn.Policy)
+	for _, text := range []string{"none", "block", "every=2", "sqrt", "ratio=0.5", "selective", "selective=attention"} {
+		p, err := nn.ParsePolicy(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[text] = p
+	}
+	all["a rule"] = nn.SelectiveBy(func(op, layer string) bool { return op == "linear" && strings.HasSuffix(layer, "fc") })
+	return all
+}
+
+func TestTheLossIsBitEqualAcrossCheckpointPolicies(t *testing.T) {
+	g := small
+	g.Dropout = 0.1
+	losses := make(map[string][]float64)
+	for name, p := range policies(t) {
+		r := newTrainer(t, g, nn.Options{Checkpoint: p, Attention: nn.FlashAttention})
+		for range 6 {
+			losses[name] = append(losses[name], r.step())
+		}
+	}
+	if first, last := losses["none"][0], losses["none"][5]; last >= first {
+		t.Errorf("the loss went from %v to %v, want it to fall", first, last)
+	}
+	for name, got := range losses {
+		if diff := cmp.Diff(losses["none"], got); diff != "" {
+			t.Errorf("losses of %s (-none +%s):\n%s", name, name, diff)
+		}
+	}
+}
+
+func TestTheLossIsTheSameAcrossAttentionImplementations(t *testing.T) {
+	losses := make(map[nn.Attention][]float64)
+	for _, a := range []nn.Attention{nn.AutoAttention, nn.NaiveAttention, nn.ChunkedAttention, nn.FlashAttention} {
+		r := newTrainer(t, small, nn.Options{Attention: a})
+		for range 6 {
+			losses[a] = append(losses[a], r.step())
+		}
+	}
+	for a, got := range losses {
+		for i, want := range losses[nn.NaiveAttention] {
+			if diff := got[i] - want; diff > 1e-4 || diff < -1e-4 {
+				t.Errorf("%v, step %d: loss %v, naive has %v", a, i, got[i], want)
+			}
+		}
+	}
+}
+
+func TestCheckpointsSaveActivations(t *testing.T) {
+	saved := make(map[string]int64)
+	for name, p := range policies(t) {
+		r := newTrainer(t, small, nn.Options{Checkpoint: p, Attention: nn.FlashAttention})
+		r.c.Run(func() {
+			r.forward(r.c)
+			saved[name] = r.bytes(alloc.Activation)
+		})
+	}
+	for _, order := range [][2]string{
+		{"block", "selective=attention"}, {"sqrt", "block"}, {"selective=attention", "selective"}, {"selective", "none"},
+		{"block", "ratio=0.5"}, {"ratio=0.5", "none"}, {"every=2", "block"}, {"block", "a rule"},
+	} {
+		if saved[order[0]] >= saved[order[1]] {
+			t.Errorf("%s keeps %d bytes and %s %d, want less", order[0], saved[order[0]], order[1], saved[order[1]])
+		}
+	}
+	if saved["block"]*5 > saved["none"]*2 {
+		t.Errorf("per block %d of %d bytes are kept, want at most 40 %%", saved["block"], saved["none"])
+	}
+}
+
+func TestAStepLeavesParametersGradientsAndInputs(t *testing.T) {
+	for name, p := range policies(t) {
+		t.Run(name, func(t *testing.T) {
+			r := newTrainer(t, small, nn.Options{Checkpoint: p})
+			var parameters int64
+			for _, p := range nn.Params(r.model) {
+				parameters += p.Data().Bytes()
+			}
+			inputs := r.tokens.Bytes() + r.targets.Bytes()
+			for range 3 {
+				r.c.Run(func() { r.c.Backward(r.forward(r.c)) })
+				if got, want := r.device.Live(), 2*parameters+inputs; got != want {
+					t.Fatalf("%d bytes live after a step, want parameters, gradients and inputs, %d", got, want)
+				}
+				if p, g, i := r.bytes(alloc.Parameter), r.bytes(alloc.Gradient), r.bytes(alloc.Input); p != parameters || g != parameters || i != inputs {
+					t.Fatalf("parameters %d, gradients %d, inputs %d bytes; want %d, %d, %d", p, g, i, parameters, parameters, inputs)
+				}
+			}
+		})
+	}
+}
+
+func TestAThousandStepsDoNotMoveMemoryByAByte(t *testing.T) {
+	g := nn.GPTConfig{Layers: 1, Dim: 8, Heads: 2, Context: rows, Vocab: 7, Bias: true, Dropout: 0.1}
+	r := newTrainer(t, g, nn.Options{Checkpoint: nn.PerBlock()})
+	r.step()
+	before := r.device.Memory().Stats()
+	for range 1000 {
+		r.step()
+	}
+	after := r.device.Memory().Stats()
+	if before.AllocatedBytes.All.Current != after.AllocatedBytes.All.Current || before.Reserved() != after.Reserved() {
+		t.Errorf("allocated went from %d to %d bytes, reserved from %d to %d", before.AllocatedBytes.All.Current,
+			after.AllocatedBytes.All.Current, before.Reserved(), after.Reserved())
+	}
+}
+
+func TestPredictedBytesOfEveryLayerEqualMeasured(t *testing.T) {
+	for name, p := range policies(t) {
+		for _, a := range []nn.Attention{nn.NaiveAttention, nn.ChunkedAttention, nn.FlashAttention} {
+			t.Run(name+" "+a.String(), func(t *testing.T) {
+				g := small
+				g.Dropout = 0.1
+				r := newTrainer(t, g, nn.Options{Checkpoint: p, Attention: a})
+				predicted := predict(t, r, g)
+				measured := nn.Prediction{}
+				usage := r.device.Measure(func() {
+					r.c.Run(func() {
+						loss := r.forward(r.c)
+						measured.ActivationBytes, measured.InputBytes = r.bytes(alloc.Activation), r.bytes(alloc.Input)
+						r.c.Backward(loss)
+					})
+				})
+				measured.PeakBytes = usage.Peak
+				measured.ParameterBytes, measured.GradientBytes = r.bytes(alloc.Parameter), r.bytes(alloc.Gradient)
+				if diff := cmp.Diff(table(r.c.Layers()), table(predicted.Layers)); diff != "" {
+					t.Errorf("layers (-measured +predicted):\n%s", diff)
+				}
+				stats := r.device.Memory().Stats()
+				measured.ReservedBytes = stats.Reserved()
+				predicted.Layers = nil
+				if diff := cmp.Diff(measured, predicted); diff != "" {
+					t.Errorf("totals (-measured +predicted):\n%s", diff)
+				}
+			})
+		}
+	}
+}
+
+func predict(t *testing.T, r *trainer, g nn.GPTConfig) nn.Prediction {
+	t.Helper()
+	held := r.device.Live()
+	p, err := nn.Predict(r.device, nn.Plan[*nn.GPT]{
+		Build:   func(b nn.Builder) *nn.GPT { return nn.NewGPT(b, g) },
+		Options: r.c.Options,
+		Loss: func(c *nn.Ctx, m *nn.GPT) *autograd.Value {
+			stage := trainer{model: m, tokens: tokens(c.Device(), g.Vocab, 0), targets: tokens(c.Device(), g.Vocab, 1)}
+			return stage.forward(c)
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := r.device.Live(); got != held {
+		t.Errorf("predicting moved the device from %d to %d bytes", held, got)
+	}
+	return p
+}
+
+// row is what of a layer does not depend on time.
+type row struct {
+	Name, Class                                  string
+	Calls                                        int
+	Shape                                        string
+	Parameters, Output, Saved, TotalSaved, Trans int64
+	Checkpointed                                 bool
+}
+
+func table(layers []*nn.Layer) []row {
+	var list []row
+	for _, l := range layers {
+		list = append(list, row{
+			l.Name, l.Class, l.Calls, l.OutputShape.String(), l.ParameterBytes, l.OutputBytes, l.SavedBytes,
+			l.TotalSavedBytes, l.TransientPeakBytes, l.Checkpointed,
+		})
+	}
+	return list
+}
