@@ -2,6 +2,7 @@ package trace
 
 import (
 	"hash/maphash"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -157,7 +158,14 @@ func NewInterner() *Interner {
 }
 
 // View returns the tables as they are now. The view never changes.
-func (in *Interner) View() Tables { return in.Tables }
+//
+// The last chunk of the arena still grows, and with it its slice header, so a
+// view has headers of its own.
+func (in *Interner) View() Tables {
+	view := in.Tables
+	view.arena = slices.Clone(in.arena)
+	return view
+}
 
 // String interns s.
 func (in *Interner) String(s string) StringID {
