@@ -76,13 +76,21 @@ func churn(a *Allocator, seed uint64) {
 			held = held[:len(held)-1]
 			continue
 		}
-		if b, err := a.Alloc(randomSize(rnd), Stream(rnd.IntN(3)), tag); err == nil {
+		if b, err := deep(a, rnd.IntN(30), randomSize(rnd), Stream(rnd.IntN(3)), tag); err == nil {
 			held = append(held, b)
 		}
 	}
 	for _, b := range held {
 		a.Free(b)
 	}
+}
+
+// deep allocates under a stack of its own, so that new ones keep coming.
+func deep(a *Allocator, depth int, n int64, s Stream, tag Tag) (Block, error) {
+	if depth > 0 {
+		return deep(a, depth-1, n, s, tag)
+	}
+	return a.Alloc(n, s, tag)
 }
 
 // watch looks at everything that can be looked at, and changes what may be
