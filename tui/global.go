@@ -22,7 +22,8 @@ func (m *Model) globalKey(msg tea.KeyPressMsg) (tea.Cmd, bool) {
 		m.help = m.newHelp()
 		return nil, true
 	case matches(msg, g.Back):
-		return m.back(), true
+		m.back()
+		return nil, true
 	case matches(msg, g.NextFile):
 		return m.show(m.at + 1), true
 	case matches(msg, g.PreviousFile):
@@ -123,19 +124,18 @@ func (m *Model) quit(how tea.Cmd) tea.Cmd {
 
 // back leaves, in this order: a running load, what the page has open, the page
 // that another page led to.
-func (m *Model) back() tea.Cmd {
+func (m *Model) back() {
 	f := m.file()
 	if f.state == loading {
 		f.stop()
-		return nil
+		return
 	}
 	if p, ok := m.visible().(page.Backer); ok && p.Back() {
-		return nil
+		return
 	}
 	if n := len(m.trail); n > 0 {
 		m.page, m.trail = m.trail[n-1], m.trail[:n-1]
 	}
-	return nil
 }
 
 // turn goes to a page by its key; Esc does not come back from there.

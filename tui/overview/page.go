@@ -48,6 +48,8 @@ type Page struct {
 	scene   *page.Scene
 	keys    keyMap
 	asked   *ask.One[question, facts]
+	looked  *ask.One[*analysis.Index, []analysis.Finding]
+	found   []analysis.Finding // nil until they are known
 	moment  moment
 	finding int
 	scroll  page.Reader
@@ -61,6 +63,7 @@ func New(s *page.Scene) *Page {
 		p.moment = atEnd
 	}
 	p.asked = ask.New(func(ctx context.Context, q question) facts { return answer(ctx, q) })
+	p.looked = ask.New(func(_ context.Context, x *analysis.Index) []analysis.Finding { return x.Findings() })
 	return p
 }
 
@@ -93,8 +96,10 @@ func (p *Page) at() int {
 // Refresh asks for the moment's facts and lays the page out.
 func (p *Page) Refresh(w, h int) tea.Cmd {
 	p.w, p.h = w, h
+	looking := p.looked.Ask(p.scene.Index)
+	p.found, _ = p.looked.Answer()
 	p.scroll.Resize(p.height(newFrame(w, h)), h)
-	return p.asked.Ask(question{p.scene.Index, p.at(), max(historyWidth(w), 1)})
+	return tea.Batch(p.asked.Ask(question{p.scene.Index, p.at(), max(historyWidth(w), 1)}), looking)
 }
 
 // Update takes keys and the mouse.
@@ -134,7 +139,7 @@ func (p *Page) key(msg tea.KeyPressMsg) tea.Cmd {
 }
 
 func (p *Page) choose(i int) {
-	if n := len(p.scene.Findings); n > 0 {
+	if n := len(p.found); n > 0 {
 		p.finding = (i + n) % n
 		p.scroll.Offset = 0
 	}
@@ -142,10 +147,10 @@ func (p *Page) choose(i int) {
 
 // open goes to the moment of the chosen finding.
 func (p *Page) open() tea.Cmd {
-	if p.finding >= len(p.scene.Findings) {
+	if p.finding >= len(p.found) {
 		return nil
 	}
-	f := &p.scene.Findings[p.finding]
+	f := &p.found[p.finding]
 	if f.Event == analysis.NoEvent {
 		return page.Say("this finding is about no moment in particular")
 	}
@@ -176,8 +181,8 @@ func (p *Page) click(msg tea.MouseClickMsg) tea.Cmd {
 
 func (p *Page) text() string {
 	var b strings.Builder
-	for i := range p.scene.Findings {
-		b.WriteString(p.scene.Findings[i].Text)
+	for i := range p.found {
+		b.WriteString(p.found[i].Text)
 		b.WriteByte('\n')
 	}
 	return b.String()
@@ -185,5 +190,5 @@ func (p *Page) text() string {
 
 // findingLines wraps a finding.
 func (p *Page) findingLines(i, w int) []string {
-	return screen.Wrap(p.scene.Findings[i].Text, w-6)
+	return screen.Wrap(p.found[i].Text, w-6)
 }

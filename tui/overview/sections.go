@@ -25,7 +25,7 @@ func (p *Page) shownFindings(w, rows int) []int {
 
 func (p *Page) findingsFrom(first, w, rows int) []int {
 	var shown []int
-	for i := first; i < len(p.scene.Findings); i++ {
+	for i := first; i < len(p.found); i++ {
 		if rows -= len(p.findingLines(i, w)); rows < 0 && len(shown) > 0 {
 			break
 		}
@@ -46,7 +46,10 @@ func (p *Page) findings(w, rows int) section {
 		for _, i := range shown {
 			y = p.drawFinding(c, y, i)
 		}
-		if y == 1 {
+		switch _, ok := p.looked.Answer(); {
+		case !ok:
+			c.Text(3, 1, "looking …", screen.Dim)
+		case y == 1:
 			c.Text(3, 1, "nothing looks wrong", screen.Fine)
 		}
 	}}
@@ -54,15 +57,15 @@ func (p *Page) findings(w, rows int) section {
 
 // moreFindings says that some findings are not shown.
 func (p *Page) moreFindings(shown int) string {
-	if n := len(p.scene.Findings); shown < n {
+	if n := len(p.found); shown < n {
 		return screen.Count(p.finding+1) + " of " + screen.Count(n) + " · n next"
 	}
 	return ""
 }
 
 func (p *Page) drawFinding(c screen.Canvas, y, i int) int {
-	f := &p.scene.Findings[i]
-	if i == p.finding && len(p.scene.Findings) > 1 {
+	f := &p.found[i]
+	if i == p.finding && len(p.found) > 1 {
 		c.Set(0, y, '▸', screen.Title)
 	}
 	c.Set(1, y, severityMark[f.Severity], severityStyle[f.Severity])

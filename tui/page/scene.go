@@ -13,21 +13,20 @@ import (
 // that all pages share. It is owned by the goroutine that updates the screen;
 // commands take the index out of it, which never changes.
 type Scene struct {
-	Theme    *screen.Theme
-	Index    *analysis.Index
-	Summary  analysis.Summary
-	OOMs     []analysis.OOM
-	Marks    []Mark // the ends of Ranges, in the order of events
-	Ranges   []analysis.Mark
-	Steps    []analysis.Step
-	Findings []analysis.Finding
-	cursor   int
+	Theme   *screen.Theme
+	Index   *analysis.Index
+	Summary analysis.Summary
+	OOMs    []analysis.OOM
+	Marks   []Mark // the ends of Ranges, in the order of events
+	Ranges  []analysis.Mark
+	Steps   []analysis.Step
+	cursor  int
 }
 
 // NewScene returns a scene with the cursor where a reader in a hurry wants it:
 // at the first event that ran out of memory, else at the peak.
 func NewScene(t *screen.Theme, x *analysis.Index) *Scene {
-	s := &Scene{Theme: t, Index: x, Summary: x.Summary(), OOMs: x.OOMs(), Marks: marksOf(x), Ranges: x.Marks(), Steps: x.Steps(), Findings: x.Findings()}
+	s := &Scene{Theme: t, Index: x, Summary: x.Summary(), OOMs: x.OOMs(), Marks: marksOf(x), Ranges: x.Marks(), Steps: x.Steps()}
 	switch {
 	case !x.History():
 		s.cursor = s.Last()

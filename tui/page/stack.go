@@ -72,8 +72,13 @@ func NoteLines(t *trace.Tables, id trace.NoteID) []Line {
 		label string
 		id    trace.StringID
 	}{
-		{"category", n.Category}, {"layer", n.Layer}, {"role", n.Role}, {"shape", n.Shape}, {"dtype", n.DType},
-		{"compile", n.CompileContext}, {"metadata", n.UserMetadata},
+		{"category", n.Category},
+		{"layer", n.Layer},
+		{"role", n.Role},
+		{"shape", n.Shape},
+		{"dtype", n.DType},
+		{"compile", n.CompileContext},
+		{"metadata", n.UserMetadata},
 	} {
 		if s := t.String(p.id); s != "" && s != "N/A" {
 			lines = append(lines, Pair(p.label, s))

@@ -102,7 +102,7 @@ func TestACanvasIsExactlyItsSize(t *testing.T) {
 				if got := lipgloss.Width(line); got != 9 {
 					t.Errorf("%s: a line of %d cells: %q", name, got, line)
 				}
-				if rest := ansi.Strip(line); strings.ContainsAny(rest, "\x1b\x00\x9b\u202e") {
+				if rest := ansi.Strip(line); strings.ContainsAny(rest, "\x1b\x00\u009b\u202e") {
 					t.Errorf("%s: control characters in %q", name, rest)
 				}
 			}

@@ -137,13 +137,22 @@ func (p *Page) cursorColumn() int {
 func (p *Page) drawMarkers(c screen.Canvas, s *shape) {
 	y := s.plot.Y - 1
 	if peak := p.scene.Summary.PeakEvent; p.inWindow(peak) {
-		p.marker(c, s, y, peak, '▼', "peak "+screen.Bytes(p.scene.Summary.PeakRequested), screen.Style{Fg: screen.Accent})
+		p.marker(c, s, y, peak, '▼', p.peakLabel(), screen.Style{Fg: screen.Accent})
 	}
 	for i := range p.scene.OOMs {
 		if at := p.scene.OOMs[i].Event; p.inWindow(at) {
 			p.marker(c, s, y, at, '✗', "out of memory", screen.Bad)
 		}
 	}
+}
+
+// peakLabel names the peak, which is one of live memory even where segments are
+// drawn.
+func (p *Page) peakLabel() string {
+	if p.charted.segments {
+		return "peak of live memory"
+	}
+	return "peak " + screen.Bytes(p.scene.Summary.PeakRequested)
 }
 
 func (p *Page) inWindow(event int) bool {
