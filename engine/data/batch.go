@@ -17,9 +17,16 @@ func newBatch(s Spec, size int, home chan<- *Batch) *Batch {
 	}
 }
 
+// Empty returns a batch of zeros that belongs to no loader.
+func Empty(s Spec, size int) *Batch { return newBatch(s, size, nil) }
+
 // Release gives the buffer back to be filled again. The batch must not be used
 // after it.
-func (b *Batch) Release() { b.home <- b }
+func (b *Batch) Release() {
+	if b.home != nil {
+		b.home <- b
+	}
+}
 
 // Part returns the bytes of n samples from number start on.
 func (b *Batch) Part(start, n int) (input, target []byte) {

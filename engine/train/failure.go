@@ -34,8 +34,8 @@ func (e *OutOfMemoryError) Error() string {
 // Unwrap returns the allocator's error.
 func (e *OutOfMemoryError) Unwrap() error { return e.Err }
 
-// outOfMemory is told by the allocator, while everything is still in place.
-func (t *Trainer) outOfMemory(e *alloc.OOMError) {
+// toldOOM is told by the allocator, while everything is still in place.
+func (t *Trainer) toldOOM(e *alloc.OOMError) {
 	if t.config.SaveOOM != nil {
 		t.saved, t.savedErr = t.config.SaveOOM(e)
 	}
@@ -43,13 +43,22 @@ func (t *Trainer) outOfMemory(e *alloc.OOMError) {
 
 // failed turns what an operation failed with into what a caller can use.
 func (t *Trainer) failed(err error, doing string) error {
-	var oom *alloc.OOMError
-	if !errors.As(err, &oom) {
-		return fmt.Errorf("%s: %w", doing, err)
+	err = outOfMemory(err, doing)
+	var oom *OutOfMemoryError
+	if errors.As(err, &oom) {
+		oom.Snapshot, oom.SnapshotErr = t.saved, t.savedErr
+		t.saved, t.savedErr = "", nil
 	}
-	e := &OutOfMemoryError{Doing: doing, Snapshot: t.saved, SnapshotErr: t.savedErr, Err: oom}
-	t.saved, t.savedErr = "", nil
-	return e
+	return err
+}
+
+// outOfMemory says what was being done, and finds the allocator's error.
+func outOfMemory(err error, doing string) error {
+	var oom *alloc.OOMError
+	if errors.As(err, &oom) {
+		return &OutOfMemoryError{Doing: doing, Err: oom}
+	}
+	return fmt.Errorf("%s: %w", doing, err)
 }
 
 func count(n int64) string { return strconv.FormatInt(n, 10) }

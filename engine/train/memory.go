@@ -11,16 +11,23 @@ type Memory struct {
 	Now alloc.Breakdown
 	// AtPeak is what was requested, by category, when Allocated was highest.
 	AtPeak [alloc.CategoryCount]int64
+	// Highest is the most that was requested of each category by itself, whose
+	// highest moments differ.
+	Highest [alloc.CategoryCount]int64
 }
 
 // ReadMemory asks an allocator. It may be called by any goroutine.
 func ReadMemory(a *alloc.Allocator) Memory {
 	s := a.Stats()
-	return Memory{
+	m := Memory{
 		Allocated: s.Allocated(), Reserved: s.Reserved(),
 		PeakAllocated: s.AllocatedBytes.All.Peak, PeakReserved: s.ReservedBytes.All.Peak,
 		Now: s.Breakdown(), AtPeak: s.CategoryAtPeak,
 	}
+	for i := range s.Category {
+		m.Highest[i] = s.Category[i].Peak
+	}
+	return m
 }
 
 // Source is one of the things that take a device's memory.

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"crypto/sha256"
 	"math"
 	"strings"
 	"testing"
@@ -83,7 +84,7 @@ func TestOverflowSkipsExactlyThoseSteps(t *testing.T) {
 		}
 		e := steps(t, trainer, 1)[0]
 		after := parameters(b.model)
-		if changed := !cmp.Equal(before, after); changed == e.Skipped {
+		if changed := before != after; changed == e.Skipped {
 			t.Fatalf("step %d: skipped %v, parameters changed %v", e.Step, e.Skipped, changed)
 		}
 		if math.IsNaN(e.Loss) || math.IsInf(e.Loss, 0) {
@@ -105,12 +106,13 @@ func TestOverflowSkipsExactlyThoseSteps(t *testing.T) {
 	}
 }
 
-func parameters(m nn.Module) [][]byte {
-	var list [][]byte
+// parameters is a digest of all parameters.
+func parameters(m nn.Module) string {
+	digest := sha256.New()
 	for _, p := range nn.Params(m) {
-		list = append(list, p.Data().Download())
+		digest.Write(p.Data().Download())
 	}
-	return list
+	return string(digest.Sum(nil))
 }
 
 func TestLiveBytesAreExactlyWhatTheyShouldBe(t *testing.T) {

@@ -72,7 +72,7 @@ func New(c Config) (*Trainer, error) {
 		ctx: nn.NewCtx(autograd.NewTape(c.Device, c.Seed), nn.Options{Training: true}),
 	}
 	t.settings.Store(&c.Settings)
-	c.Device.Memory().NotifyOOM(t.outOfMemory)
+	c.Device.Memory().NotifyOOM(t.toldOOM)
 	err := tensor.Try(func() {
 		t.input = t.field(c.Spec.Input, "input")
 		t.target = t.field(c.Spec.Target, "target")

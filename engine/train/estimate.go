@@ -1,0 +1,82 @@
+package train
+
+import (
+	"context"
+
+	"memtop/engine/alloc"
+	"memtop/engine/data"
+	"memtop/engine/device"
+	"memtop/engine/device/dry"
+	"memtop/engine/nn"
+	"memtop/engine/tensor"
+)
+
+// Plan is a run that has not begun.
+type Plan struct {
+	// Build makes the model on a device, see [nn.Build].
+	Build    func(d *tensor.Device) (nn.Module, error)
+	Spec     data.Spec
+	Batch    int
+	Settings Settings
+	// Like is the device that the run is planned for. Nothing runs on it.
+	Like device.Backend
+	// Allocator is how its allocator is set up.
+	Allocator alloc.Options
+	// Capacity is its memory in bytes; 0 is without end.
+	Capacity int64
+}
+
+// Estimate is what a step will need.
+type Estimate struct {
+	Memory Memory
+	// Layers are what each layer will do; the times mean nothing.
+	Layers []nn.Layer
+}
+
+// estimatedSteps is how many steps are run: the second finds the memory that the
+// first has left, as all later ones do.
+const estimatedSteps = 2
+
+// Estimate runs the plan's steps on a device that computes nothing: the same
+// code asks an allocator of the same kind for the same bytes. It fails as the
+// steps would fail, with an [OutOfMemoryError] when the capacity is too small.
+func (p Plan) Estimate(ctx context.Context) (Estimate, error) {
+	o := p.Allocator
+	o.Names, o.Recorder, o.History, o.Stacks = nil, nil, 0, alloc.StacksNone
+	a, err := alloc.New(dry.NewMemory(p.Capacity), o)
+	if err != nil {
+		return Estimate{}, err
+	}
+	d := tensor.NewDevice("dry", a, dry.NewBackend(p.Like), tensor.Options{})
+	model, err := p.Build(d)
+	if err != nil {
+		return Estimate{}, outOfMemory(err, "making the model")
+	}
+	defer nn.Close(model)
+	t, err := New(Config{
+		Device: d, Model: model, Spec: p.Spec, Batch: p.Batch, Settings: p.Settings,
+		Batches: empty{data.Empty(p.Spec, p.Batch)},
+	})
+	if err != nil {
+		return Estimate{}, err
+	}
+	defer t.Close()
+	var e Event
+	for range estimatedSteps {
+		if e, err = t.Step(ctx); err != nil {
+			return Estimate{}, err
+		}
+	}
+	estimate := Estimate{Memory: e.Memory}
+	for _, l := range t.Layers() {
+		estimate.Layers = append(estimate.Layers, *l)
+	}
+	return estimate, nil
+}
+
+// empty are batches of zeros.
+type empty struct{ batch *data.Batch }
+
+func (e empty) Next(ctx context.Context) (*data.Batch, error) { return e.batch, ctx.Err() }
+
+func (empty) Position() int64 { return 0 }

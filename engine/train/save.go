@@ -1,0 +1,211 @@
+package train
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"memtop/engine/amp"
+	"memtop/engine/device"
+	"memtop/engine/nn"
+	"memtop/engine/optim"
+	"memtop/engine/tensor"
+)
+
+// Saved is a saved run: a checked file, and what it says before its tensors.
+type Saved struct {
+	path    string
+	file    *os.File
+	content content
+}
+
+// content is the description of a saved run.
+type content struct {
+	// Program is the caller's own: how to make the model and the data again.
+	Program        json.RawMessage   `json:"program"`
+	Step           int64             `json:"step"`
+	Position       int64             `json:"position"` // batches taken
+	Random         device.Seed       `json:"random"`
+	Settings       map[string]string `json:"settings"`
+	Optimizer      optim.Settings    `json:"optimizer"`
+	OptimizerSteps int64             `json:"optimizer_steps"`
+	Scaler         *amp.ScalerState  `json:"scaler,omitempty"`
+	Tensors        []described       `json:"tensors"`
+}
+
+// part is a tensor that is saved.
+type part struct {
+	parameter, role string
+	data            *tensor.Tensor
+}
+
+func (p part) describe() described {
+	return described{
+		Parameter: p.parameter, Role: p.role, DType: p.data.DType().String(), Shape: p.data.Shape(), Bytes: p.data.Bytes(),
+	}
+}
+
+// parts are all tensors of a run, in an order that is always the same.
+func (t *Trainer) parts() []part {
+	var list []part
+	for _, p := range t.parameters {
+		list = append(list, part{p.Name(), "", p.Data()})
+	}
+	for _, s := range t.optimizer.State() {
+		list = append(list, part{s.Parameter, s.Role, s.Data})
+	}
+	return list
+}
+
+// Save writes the run to a file, whole or not at all. program, which must be
+// possible to write as JSON, is given back by [Saved.Program]. It waits for the
+// device.
+func (t *Trainer) Save(path string, program any) error {
+	own, err := json.Marshal(program)
+	if err != nil {
+		return fmt.Errorf("saving the run: %w", err)
+	}
+	c := content{
+		Program: own, Step: t.step, Position: t.config.Batches.Position(), Random: t.ctx.Random(),
+		Settings: t.Settings().Values(), Optimizer: t.optimizer.Settings(), OptimizerSteps: t.optimizer.Steps(),
+	}
+	if t.scaler != nil {
+		state := t.scaler.State()
+		c.Scaler = &state
+	}
+	parts := t.parts()
+	for _, p := range parts {
+		c.Tensors = append(c.Tensors, p.describe())
+	}
+	err = writeWhole(path, func(w io.Writer) error {
+		if err := writeDescription(w, &c); err != nil {
+			return err
+		}
+		return writeParts(w, parts)
+	})
+	if err != nil {
+		return fmt.Errorf("saving the run: %w", err)
+	}
+	return nil
+}
+
+func writeParts(w io.Writer, parts []part) error {
+	for _, p := range parts {
+		var raw []byte
+		if err := tensor.Try(func() { raw = p.data.Download() }); err != nil {
+			return err
+		}
+		if _, err := w.Write(raw); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Open checks the file of a saved run from its first byte to its last. A file
+// that is not whole is a [DamagedError]. The caller closes it.
+func Open(path string) (*Saved, error) {
+	s := &Saved{path: path}
+	f, tensors, err := readWhole(path, &s.content)
+	if err != nil {
+		return nil, err
+	}
+	s.file = f
+	for _, d := range s.content.Tensors {
+		tensors -= d.Bytes
+	}
+	if tensors != 0 {
+		s.Close()
+		return nil, &DamagedError{path, "its tensors are not those that it lists"}
+	}
+	return s, nil
+}
+
+// Close closes the file.
+func (s *Saved) Close() { _ = s.file.Close() } // it was only read
+
+// Step returns the number of steps that the run had taken.
+func (s *Saved) Step() int64 { return s.content.Step }
+
+// Position returns the number of batches that the run had taken.
+func (s *Saved) Position() int64 { return s.content.Position }
+
+// Program reads what was given to Save into v.
+func (s *Saved) Program(v any) error {
+	if err := json.Unmarshal(s.content.Program, v); err != nil {
+		return &DamagedError{s.path, "it was not saved by this program: " + err.Error()}
+	}
+	return nil
+}
+
+// Settings returns the settings of the step after the last one. total is the
+// length of the schedule in steps.
+func (s *Saved) Settings(total int) (Settings, error) {
+	// The optimizer's constants are no settings of their own; its kind comes
+	// first, because it brings defaults with it.
+	settings := Settings{Optimizer: s.content.Optimizer, Schedule: optim.Schedule{Total: total}}
+	for _, key := range Keys() {
+		value, ok := s.content.Settings[key]
+		if !ok {
+			continue
+		}
+		if (key == "accumulate" || key == "micro_batch") && value == "0" {
+			continue // would undo the other one
+		}
+		var err error
+		if settings, err = settings.With(key, value); err != nil {
+			return settings, &DamagedError{s.path, err.Error()}
+		}
+	}
+	return settings, nil
+}
+
+// Resume makes the trainer go on where the run had stopped. It must have been
+// made with a model of the same shape, with the run's optimizer, and with
+// batches that begin at [Saved.Position]. It fails, and the parameters are then
+// not to be used, when the shapes differ.
+func (t *Trainer) Resume(s *Saved) error {
+	if s.content.Optimizer != t.optimizer.Settings() {
+		return fmt.Errorf("%s: it was saved with the optimizer %v, not with %v", s.path, s.content.Optimizer.Kind, t.optimizer.Settings().Kind)
+	}
+	parts := t.parts()
+	if len(parts) != len(s.content.Tensors) {
+		return fmt.Errorf("%s: it has %d tensors, this model and optimizer have %d", s.path, len(s.content.Tensors), len(parts))
+	}
+	r := bufio.NewReaderSize(s.file, 1<<20)
+	for i, p := range parts {
+		if err := p.read(r, s.content.Tensors[i]); err != nil {
+			return fmt.Errorf("%s: %w", s.path, err)
+		}
+	}
+	t.step = s.content.Step
+	t.ctx.SetRandom(s.content.Random)
+	t.optimizer.Restore(s.content.OptimizerSteps)
+	if s.content.Scaler != nil {
+		return tensor.Try(func() {
+			t.scaler = amp.NewScaler(t.config.Device, t.config.Scaler)
+			t.scaler.SetState(*s.content.Scaler)
+		})
+	}
+	return nil
+}
+
+// read fills a tensor from a file.
+func (p part) read(r io.Reader, d described) error {
+	have := p.describe()
+	if have.Parameter != d.Parameter || have.Role != d.Role || have.DType != d.DType || !slices.Equal(have.Shape, d.Shape) {
+		return fmt.Errorf("it has %s %s of %s %v where this model has %s %s of %s %v",
+			d.Parameter, d.Role, d.DType, d.Shape, have.Parameter, have.Role, have.DType, have.Shape)
+	}
+	raw := make([]byte, have.Bytes)
+	if _, err := io.ReadFull(r, raw); err != nil {
+		return err
+	}
+	return tensor.Try(func() { p.data.Upload(raw) })
+}
+
+// Parameters returns the model's parameters, which the model owns.
+func (t *Trainer) Parameters() []*nn.Param { return t.parameters }
