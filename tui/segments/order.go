@@ -2,6 +2,7 @@ package segments
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"strings"
 
@@ -29,32 +30,38 @@ const (
 	sortColumns
 )
 
-// order lists the segments that pool and filter leave, sorted, and keeps the
-// selected one under the cursor.
-func (p *Page) order() {
-	p.rows = p.rows[:0]
-	if p.state == nil {
-		return
-	}
-	p.pool = min(p.pool, len(p.state.Pools))
-	for i := range p.state.Segments {
-		if p.shown(&p.state.Segments[i]) {
-			p.rows = append(p.rows, i)
+// listQuestion is what the list is made from.
+type listQuestion struct {
+	index  *analysis.Index
+	state  *analysis.Map
+	sort   sorting
+	pool   int // 0: all, else one of state.Pools
+	filter string
+}
+
+// list returns the segments that pool and filter leave, sorted. It runs in a
+// command: a large trace has tens of thousands.
+func list(_ context.Context, q listQuestion) []int32 {
+	rows := make([]int32, 0, len(q.state.Segments))
+	for i := range q.state.Segments {
+		if q.has(&q.state.Segments[i]) {
+			rows = append(rows, int32(i))
 		}
 	}
-	segments := p.state.Segments
-	slices.SortStableFunc(p.rows, func(a, b int) int {
-		if p.sort.inverse {
+	slices.SortStableFunc(rows, func(a, b int32) int {
+		if q.sort.inverse {
 			a, b = b, a
 		}
-		return p.sort.column.compare(&segments[a], &segments[b])
+		return q.sort.column.compare(&q.state.Segments[a], &q.state.Segments[b])
 	})
-	p.list.Resize(len(p.rows), max(p.list.Height, 1))
-	for row, i := range p.rows {
-		if segments[i].Addr == p.selected {
-			p.list.Center(row)
-		}
+	return rows
+}
+
+func (q *listQuestion) has(s *analysis.Segment) bool {
+	if q.pool > 0 && s.Pool != q.state.Pools[q.pool-1].Pool {
+		return false
 	}
+	return q.filter == "" || find.Text(segmentText(q.index, s), q.filter)
 }
 
 // compare puts what is large first, and addresses in their own order.
@@ -73,21 +80,11 @@ func (c sortColumn) compare(a, b *analysis.Segment) int {
 	}
 }
 
-func (p *Page) shown(s *analysis.Segment) bool {
-	if p.pool > 0 && s.Pool != p.poolID() {
-		return false
-	}
-	return p.filter == "" || find.Text(p.text(s), p.filter)
-}
-
-func (p *Page) poolID() trace.PoolID { return p.state.Pools[p.pool-1].Pool }
-
-// text is what search and filter look at in a segment.
-func (p *Page) text(s *analysis.Segment) string {
-	x := p.scene.Index
+// segmentText is what search and filter look at in a segment.
+func segmentText(x *analysis.Index, s *analysis.Segment) string {
 	words := []string{
 		screen.Address(s.Addr), screen.Bytes(s.Size), s.Type, "stream " + page.StreamText(s.Stream),
-		"pool " + page.PoolText(p.scene.Tables(), s.Pool), x.StackName(s.Stack),
+		"pool " + page.PoolText(x.Trace().Tables, s.Pool), x.StackName(s.Stack),
 	}
 	if s.Expandable {
 		words = append(words, "expandable")

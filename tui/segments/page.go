@@ -26,8 +26,10 @@ type Page struct {
 	scene    *page.Scene
 	keys     keyMap
 	asked    *ask.One[question, *analysis.Map]
-	state    *analysis.Map // the newest answer, listed
-	rows     []int         // segments of state that are shown, in order
+	listed   *ask.One[listQuestion, []int32]
+	shown    listQuestion  // what rows answers
+	state    *analysis.Map // that rows are of, nil before the first
+	rows     []int32       // segments of state that are shown, in order
 	list     page.List
 	inside   bool   // the blocks of one segment are listed
 	segment  uint64 // address of the segment whose blocks are listed
@@ -49,6 +51,7 @@ type Page struct {
 func New(s *page.Scene) *Page {
 	p := &Page{scene: s, keys: newKeyMap(), sort: sorting{column: bySize}}
 	p.asked = ask.New(func(_ context.Context, q question) *analysis.Map { return q.index.SegmentsAt(q.at) })
+	p.listed = ask.New(list)
 	return p
 }
 
@@ -68,10 +71,8 @@ func (p *Page) Back() bool {
 		p.inside = false
 	case p.filter != "":
 		p.filter = ""
-		p.order()
 	case p.pool != 0:
 		p.pool = 0
-		p.order()
 	default:
 		return false
 	}
@@ -82,9 +83,12 @@ func (p *Page) Back() bool {
 // Refresh asks for the map at the cursor and lists it.
 func (p *Page) Refresh(w, h int) tea.Cmd {
 	cmd := p.asked.Ask(question{p.scene.Index, p.scene.Cursor()})
-	if state, ok := p.asked.Answer(); ok && state != p.state {
-		p.state = state
-		p.order()
+	if state, ok := p.asked.Answer(); ok {
+		p.pool = min(p.pool, len(state.Pools))
+		cmd = tea.Batch(cmd, p.listed.Ask(listQuestion{p.scene.Index, state, p.sort, p.pool, p.filter}))
+	}
+	if rows, ok := p.listed.Answer(); ok && p.listed.Answered() != p.shown {
+		p.take(p.listed.Answered(), rows)
 	}
 	p.shape = p.newShape(w, h)
 	p.list.Resize(len(p.rows), p.shape.list.H-2)
@@ -95,6 +99,17 @@ func (p *Page) Refresh(w, h int) tea.Cmd {
 	}
 	p.detail.Resize(len(p.detailLines()), p.shape.detail.H-1)
 	return cmd
+}
+
+// take shows a new list and keeps the selected segment under the cursor.
+func (p *Page) take(q listQuestion, rows []int32) {
+	p.shown, p.state, p.rows = q, q.state, rows
+	p.list.Resize(len(p.rows), max(p.list.Height, 1))
+	for row, i := range p.rows {
+		if p.state.Segments[i].Addr == p.selected {
+			p.list.Center(row)
+		}
+	}
 }
 
 // current returns the selected segment, nil when none is shown.
@@ -211,11 +226,7 @@ func (p *Page) arrange(msg tea.KeyPressMsg) {
 		}
 	case key.Matches(msg, k.mine.Scale):
 		p.scaled = !p.scaled
-		return
-	default:
-		return
 	}
-	p.order()
 }
 
 // open goes into a segment, or from a block to the event that made it.
@@ -250,7 +261,6 @@ func (p *Page) open() tea.Cmd {
 
 func (p *Page) setFilter(text string) tea.Cmd {
 	p.filter = text
-	p.order()
 	return nil
 }
 
@@ -270,7 +280,7 @@ func (p *Page) next(direction int) tea.Cmd {
 	n := len(p.rows)
 	for step := 1; step <= n; step++ {
 		i := ((p.list.Cursor+direction*step)%n + n) % n
-		if find.Text(p.text(&p.state.Segments[p.rows[i]]), p.search) {
+		if find.Text(segmentText(p.scene.Index, &p.state.Segments[p.rows[i]]), p.search) {
 			p.inside = false
 			p.list.Center(i)
 			p.moved()

@@ -73,8 +73,8 @@ func (p *Page) drawHeads(c screen.Canvas, columns []column) {
 		if col.text == nil {
 			c.Fit(x, 1, col.width, "blocks by address", screen.Dim)
 		}
-		if col.sort == p.sort.column && col.sort != noSort {
-			head += map[bool]string{false: "▼", true: "▲"}[p.sort.inverse]
+		if col.sort == p.shown.sort.column && col.sort != noSort {
+			head += map[bool]string{false: "▼", true: "▲"}[p.shown.sort.inverse]
 		}
 		c.Right(x, 1, col.width, head, screen.Dim)
 		x += col.width + 1

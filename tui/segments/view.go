@@ -58,7 +58,7 @@ func (p *Page) drawTotals(c screen.Canvas) {
 	drawShares(c, 1, m)
 	drawFacts(c, 2, p.facts())
 	for i := range m.Pools {
-		p.drawPool(c, 4+i, &m.Pools[i], i+1 == p.pool)
+		p.drawPool(c, 4+i, &m.Pools[i], i+1 == p.shown.pool)
 	}
 }
 
@@ -191,11 +191,11 @@ func (p *Page) listTitle() string {
 
 func (p *Page) listState() string {
 	text := ""
-	if p.pool > 0 {
-		text = "pool " + page.PoolText(p.scene.Tables(), p.poolID())
+	if p.shown.pool > 0 {
+		text = "pool " + page.PoolText(p.scene.Tables(), p.state.Pools[p.shown.pool-1].Pool)
 	}
-	if p.filter != "" {
-		text += " filter “" + p.filter + "”"
+	if p.shown.filter != "" {
+		text += " filter “" + p.shown.filter + "”"
 	}
 	if text == "" {
 		text = "█ live  · free  ▒ partly  p pending"
