@@ -44,13 +44,19 @@ func stringValue(id trace.StringID) value { return value{tag: tagString, id: uin
 
 // integer returns the value as a signed integer.
 func (v value) integer() (int64, bool) {
-	return int64(v.n), v.tag == tagInt
+	if v.tag != tagInt {
+		return 0, false
+	}
+	return int64(v.n), true
 }
 
 // bits returns the value as an address: negative numbers are what PyTorch's
 // C++ pickler makes of addresses from 2^63 up.
 func (v value) bits() (uint64, bool) {
-	return v.n, v.tag == tagInt || v.tag == tagUint
+	if v.tag != tagInt && v.tag != tagUint {
+		return 0, false
+	}
+	return v.n, true
 }
 
 // text returns the value as a string.
