@@ -41,6 +41,13 @@ type thresholdError struct{ cause string }
 
 func (e thresholdError) Error() string { return e.cause }
 
+// cutError says that a command did what it could with a file that ends early.
+type cutError struct{ path string }
+
+func (e cutError) Error() string {
+	return e.path + ": the file ends early; what was readable was used"
+}
+
 // bugError is a panic of memtop's own.
 type bugError struct{ value any }
 
@@ -63,12 +70,15 @@ func classify(err error) (code int, cause, remedy string) {
 		corrupt   *snapshots.CorruptError
 		threshold thresholdError
 		bug       bugError
+		cut       cutError
 	)
 	switch {
 	case errors.As(err, &use):
 		return exitUsage, use.cause, "try: " + use.remedy
 	case errors.As(err, &corrupt):
 		return exitCorrupt, corrupt.Error(), corrupt.Remedy
+	case errors.As(err, &cut):
+		return exitCorrupt, cut.Error(), "copy it again from where it was dumped"
 	case errors.As(err, &threshold):
 		return exitThreshold, threshold.cause, "find the stacks that grew in the diff"
 	case errors.As(err, &bug), errors.Is(err, tea.ErrProgramPanic):

@@ -24,11 +24,17 @@ func (a *app) load(ctx context.Context, path string, progress trace.Progress) (t
 	return source, nil
 }
 
-// trace opens a file for a command that needs all of it at once.
+// trace opens a file for a command that needs all of it at once. What is there
+// of a file that ends early is used, and the command then fails all the same:
+// a script must not take it for the whole.
 func (a *app) trace(ctx context.Context, path string) (*trace.Trace, error) {
 	source, err := a.load(ctx, path, nil)
 	if err != nil {
 		return nil, err
 	}
-	return source.Trace(), source.Close()
+	t := source.Trace()
+	if t.Info.Truncated {
+		a.cut = path
+	}
+	return t, source.Close()
 }

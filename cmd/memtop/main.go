@@ -64,5 +64,11 @@ func (a *app) execute(ctx context.Context, args []string) (err error) {
 	}()
 	root := a.root()
 	root.SetArgs(args)
-	return root.ExecuteContext(ctx)
+	if err := root.ExecuteContext(ctx); err != nil {
+		return err
+	}
+	if a.cut != "" {
+		return cutError{a.cut}
+	}
+	return nil
 }
