@@ -254,6 +254,31 @@ func TestTheMouseMovesTheTimelinesCursorAndZooms(t *testing.T) {
 	d.lacks("all 247 events")
 }
 
+func TestClickingAHeadSorts(t *testing.T) {
+	d := startSmall(t, 100, 30)
+	click := func(beside, head string) {
+		t.Helper()
+		for y, line := range strings.Split(plain(d.screen()), "\n") {
+			if at := strings.Index(line, head); at >= 0 && strings.Contains(line, beside) {
+				d.send(tea.MouseClickMsg{X: len([]rune(line[:at])), Y: y, Button: tea.MouseLeft})
+				return
+			}
+		}
+		t.Fatalf("no head %q", head)
+	}
+	d.press("5")
+	click("blocks by address", "free")
+	d.wants("free▼")
+	click("blocks by address", "free▼")
+	d.wants("free▲")
+	d.press("6")
+	click("share", "count")
+	d.wants("count▼")
+	d.press("7")
+	click("action", "size")
+	d.wants("largest first")
+}
+
 func TestClickingATabOpensItsPage(t *testing.T) {
 	d := startSmall(t, 80, 24)
 	at := strings.Index(strings.Split(plain(d.screen()), "\n")[0], "6 Stacks")

@@ -174,6 +174,10 @@ func (p *Page) wheelDetail(msg tea.MouseWheelMsg) {
 
 func (p *Page) click(msg tea.MouseClickMsg) {
 	r := p.shape.list
+	if r.Contains(msg.X, msg.Y) && msg.Y == r.Y+1 {
+		p.clickHead(msg.X-r.X, r.W)
+		return
+	}
 	if r.Contains(msg.X, msg.Y) && p.list.Click(msg.Y-r.Y-2) {
 		p.moved()
 	}

@@ -172,6 +172,27 @@ func drawHeads(c screen.Canvas, columns []column) {
 	}
 }
 
+// clickHead sorts by the column at x, if one can; once more inverts the order.
+func (p *Page) clickHead(x, w int) {
+	from := 1
+	for _, col := range p.columns(w - 1) {
+		if x >= from && x < from+col.width {
+			switch col.head {
+			case "event":
+				p.setSort(byEvent)
+			case "size":
+				p.setSort(bySize)
+			}
+		}
+		from += col.width + 2
+	}
+}
+
+func (p *Page) setSort(by sortColumn) {
+	p.sort = sorting{by, p.sort.by == by && !p.sort.inverse}
+	p.top = true
+}
+
 func (p *Page) drawRow(c screen.Canvas, y int, r row, columns []column) {
 	switch {
 	case r.mark != nil:

@@ -164,6 +164,10 @@ func (p *Page) Update(msg tea.Msg) tea.Cmd {
 
 func (p *Page) click(msg tea.MouseClickMsg) tea.Cmd {
 	r, was := p.shape.list, p.active().Cursor
+	if r.Contains(msg.X, msg.Y) && msg.Y == r.Y+1 && !p.inside {
+		p.clickHead(msg.X-r.X, r.W)
+		return nil
+	}
 	if !r.Contains(msg.X, msg.Y) || !p.active().Click(msg.Y-r.Y-2) {
 		return nil
 	}

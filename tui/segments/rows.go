@@ -81,6 +81,17 @@ func (p *Page) drawHeads(c screen.Canvas, columns []column) {
 	}
 }
 
+// clickHead sorts by the column at x; once more inverts the order.
+func (p *Page) clickHead(x, w int) {
+	from := 1
+	for _, col := range p.columns(w - 1) {
+		if x >= from && x < from+col.width && col.sort != noSort {
+			p.sort = sorting{column: col.sort, inverse: p.sort.column == col.sort && !p.sort.inverse}
+		}
+		from += col.width + 1
+	}
+}
+
 func (p *Page) drawRow(c screen.Canvas, y int, s *analysis.Segment, columns []column) {
 	x := 1
 	for _, col := range columns {

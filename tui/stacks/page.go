@@ -52,6 +52,7 @@ type Page struct {
 	opened    map[uint64]bool // what the reader expanded or collapsed himself
 	openAll   int             // 1: everything, -1: nothing, 0: what is large
 	graph     graph
+	wide      bool // there is room for the bytes of the frame itself
 }
 
 // New returns the page of a scene.
@@ -115,6 +116,7 @@ func (p *Page) Refresh(w, h int) tea.Cmd {
 		p.graph.show(tree.Root)
 		p.flatten()
 	}
+	p.wide = isWide(w)
 	p.list.Resize(len(p.rows), h-treeTop-detailRows)
 	p.graph.layout(w, h-flameTop-detailRows)
 	return cmd
@@ -134,6 +136,8 @@ func (p *Page) Update(msg tea.Msg) tea.Cmd {
 	case tea.MouseClickMsg:
 		if p.flame {
 			p.graph.click(msg.X, msg.Y-flameTop)
+		} else if msg.Y == 1 {
+			p.clickHead(msg.X)
 		} else if was := p.list.Cursor; p.list.Click(msg.Y-treeTop) && was == p.list.Cursor {
 			p.toggle()
 		}

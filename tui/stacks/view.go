@@ -77,7 +77,7 @@ func (p *Page) state() string {
 }
 
 func (p *Page) drawTree(c screen.Canvas) {
-	wide := c.Width() >= 100
+	wide := isWide(c.Width())
 	p.drawHeads(c, wide)
 	from, to := p.list.Visible()
 	for i := from; i < to && i-from < c.Height()-1; i++ {
@@ -90,6 +90,8 @@ func (p *Page) drawTree(c screen.Canvas) {
 	list := p.list
 	list.Scrollbar(c, c.Width()-1, 1)
 }
+
+func isWide(w int) bool { return w >= 100 }
 
 // columnsEnd is where the numbers end and the frames begin.
 func columnsEnd(wide bool) int {
@@ -109,6 +111,21 @@ func (p *Page) drawHeads(c screen.Canvas, wide bool) {
 	}
 	c.Right(x, 0, columnsEnd(wide)-x-1, p.head("count", byCount), screen.Dim)
 	c.Text(columnsEnd(wide)+1, 0, p.head("frame", byName), screen.Dim)
+}
+
+// clickHead sorts by the column at x; once more inverts the order.
+func (p *Page) clickHead(x int) {
+	by := byName
+	switch {
+	case x < 19:
+		by = byBytes
+	case x < 31 && p.wide:
+		by = bySelf
+	case x < columnsEnd(p.wide):
+		by = byCount
+	}
+	p.order = order{by, p.order.column == by && !p.order.inverse}
+	p.flatten()
 }
 
 // head marks the column that the tree is sorted by.
