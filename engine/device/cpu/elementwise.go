@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"memtop/engine/device"
+	"memtop/engine/device/cpu/simd"
 )
 
 // Element-by-element operations are cut into parts of partSize elements, and
@@ -152,7 +153,8 @@ func binaryPart[T float](w *worker, j *binaryJob, part int) {
 
 func addScaled[T float](dst, a, b []T, alpha T) {
 	a, b = a[:len(dst)], b[:len(dst)]
-	for i := range dst {
+	done := simd.AddScaled(single(dst), single(a), single(b), float32(alpha))
+	for i := done; i < len(dst); i++ {
 		dst[i] = a[i] + T(alpha*b[i])
 	}
 }
@@ -161,7 +163,7 @@ func combine[T float](op device.BinaryOp, dst, a, b []T) {
 	a, b = a[:len(dst)], b[:len(dst)]
 	switch op {
 	case device.Add:
-		for i := range dst {
+		for i := simd.Add(single(dst), single(a), single(b)); i < len(dst); i++ {
 			dst[i] = a[i] + b[i]
 		}
 	case device.Sub:
@@ -169,7 +171,7 @@ func combine[T float](op device.BinaryOp, dst, a, b []T) {
 			dst[i] = a[i] - b[i]
 		}
 	case device.Mul:
-		for i := range dst {
+		for i := simd.Mul(single(dst), single(a), single(b)); i < len(dst); i++ {
 			dst[i] = a[i] * b[i]
 		}
 	case device.Div:
@@ -214,9 +216,15 @@ func scalePart[T float](w *worker, j *scaleJob, part int) {
 	factor := T(j.factor)
 	runs(part, j.x.n, func(i, n int) {
 		x, dst := load[T](w, slotA, j.x, i, n), room[T](w, slotB, j.dst, i, n)
-		for k := range dst {
-			dst[k] = factor * x[k]
-		}
+		multiplyRow(dst, x, factor)
 		store(j.dst, i, dst)
 	})
+}
+
+// multiplyRow sets dst = factor·x.
+func multiplyRow[T float](dst, x []T, factor T) {
+	x = x[:len(dst)]
+	for i := simd.Scale(single(dst), single(x), float32(factor)); i < len(dst); i++ {
+		dst[i] = factor * x[i]
+	}
 }

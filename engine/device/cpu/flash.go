@@ -32,7 +32,7 @@ func flashPart[T float](w *worker, j *attentionJob, part int) {
 	for r := range rows {
 		out := f.output[r*j.Dim : (r+1)*j.Dim]
 		if f.total[r] != 0 { // a query that sees no key gets zeros
-			scaleRow(out, T(1/f.total[r]))
+			multiplyRow(out, out, T(1/f.total[r]))
 		}
 		narrow(j.o.at(batch, head, query+r), 0, out)
 		j.lse.setNumber(bh*j.Queries+query+r, float64(f.top[r])+math.Log(f.total[r]))
@@ -72,14 +72,9 @@ func (f *flash[T]) absorb(r, cols, seen int) {
 	if top := maximum(x); top > f.top[r] || top != top {
 		shrink := exp(f.top[r] - top)
 		f.total[r] *= float64(shrink)
-		scaleRow(f.output[r*f.dim:(r+1)*f.dim], shrink)
+		out := f.output[r*f.dim : (r+1)*f.dim]
+		multiplyRow(out, out, shrink)
 		f.top[r] = top
 	}
 	f.total[r] += exponentials(x, x, 1, f.top[r])
-}
-
-func scaleRow[T float](x []T, factor T) {
-	for i := range x {
-		x[i] *= factor
-	}
 }

@@ -98,7 +98,5 @@ func entropyGradRow[T float](dx, x []T, lse T, target, ignore int64, factor T) {
 	}
 	exponentials(dx, x, 1, lse)
 	dx[target]--
-	for i := range dx {
-		dx[i] *= factor
-	}
+	multiplyRow(dx, dx, factor)
 }

@@ -12,6 +12,15 @@ func narrowFloat[T float]() bool {
 	return unsafe.Sizeof(x) == 4
 }
 
+// single returns x as float32 numbers when that is what T is, and else nothing:
+// what the loops in assembly take.
+func single[T float](x []T) []float32 {
+	if !narrowFloat[T]() || len(x) == 0 {
+		return nil
+	}
+	return unsafe.Slice((*float32)(unsafe.Pointer(&x[0])), len(x))
+}
+
 // exp returns e^x: for float64 the library's, for float32 one that is faster
 // and within two units in the last place.
 func exp[T float](x T) T {

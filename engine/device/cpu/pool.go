@@ -33,9 +33,10 @@ func newPool(threads int) *pool {
 	p := &pool{wake: make(chan struct{}, threads)}
 	p.idle = sync.NewCond(&p.mu)
 	for i := range threads {
-		p.workers = append(p.workers, &worker{})
+		w := &worker{}
+		p.workers = append(p.workers, w)
 		if i > 0 {
-			p.helpers.Go(func() { p.help(p.workers[i]) })
+			p.helpers.Go(func() { p.help(w) })
 		}
 	}
 	return p

@@ -1,6 +1,9 @@
 package cpu
 
-import "memtop/engine/device"
+import (
+	"memtop/engine/device"
+	"memtop/engine/device/cpu/simd"
+)
 
 type softmaxJob struct {
 	rows, cols int
@@ -61,17 +64,15 @@ func softmaxPart[T float](w *worker, j *softmaxJob, part int) {
 func softmaxRow[T float](y, x []T, scale T) T {
 	top := maximum(x) * scale
 	total := exponentials(y, x, scale, top)
-	inverse := T(1 / total)
-	for i := range y {
-		y[i] *= inverse
-	}
+	multiplyRow(y, y, T(1/total))
 	return top + logarithm[T](total)
 }
 
 // exponentials sets y = e^(scale·x−shift) and returns the sum.
 func exponentials[T float](y, x []T, scale, shift T) float64 {
 	x = x[:len(y)]
-	for i := range y {
+	done := simd.Exp(single(y), single(x), float32(scale), float32(shift))
+	for i := done; i < len(y); i++ {
 		y[i] = exp(T(x[i]*scale) - shift)
 	}
 	return sum(y)

@@ -1,63 +1,65 @@
 package cpu
 
-// Sums are carried in float64 and in four strands, which are added at the end:
-// always in the same order for the same length.
+import (
+	"math"
+
+	"memtop/engine/device/cpu/simd"
+)
+
+// Sums are carried in float64 and in eight strands, element i in strand i mod
+// 8, which are added at the end: always in the same order for the same length,
+// in assembly or not.
+
+// strands are the partial sums of a row.
+type strands [8]float64
+
+func (s *strands) total() float64 {
+	return ((s[0] + s[4]) + (s[1] + s[5])) + ((s[2] + s[6]) + (s[3] + s[7]))
+}
 
 func sum[T float](x []T) float64 {
-	var s0, s1, s2, s3 float64
-	for len(x) >= 4 {
-		s0 += float64(x[0])
-		s1 += float64(x[1])
-		s2 += float64(x[2])
-		s3 += float64(x[3])
-		x = x[4:]
+	var s strands
+	done := simd.Sum((*[8]float64)(&s), single(x))
+	for i, v := range x[done:] {
+		s[i%8] += float64(v)
 	}
-	for _, v := range x {
-		s0 += float64(v)
-	}
-	return (s0 + s1) + (s2 + s3)
+	return s.total()
 }
 
 func dot[T float](x, y []T) float64 {
-	var s0, s1, s2, s3 float64
+	var s strands
 	y = y[:len(x)]
-	for len(x) >= 4 && len(y) >= 4 {
-		s0 += float64(x[0]) * float64(y[0])
-		s1 += float64(x[1]) * float64(y[1])
-		s2 += float64(x[2]) * float64(y[2])
-		s3 += float64(x[3]) * float64(y[3])
-		x, y = x[4:], y[4:]
-	}
+	done := simd.Dot((*[8]float64)(&s), single(x), single(y))
+	x, y = x[done:], y[done:]
 	for i, v := range x {
-		s0 += float64(v) * float64(y[i])
+		s[i%8] += float64(v) * float64(y[i])
 	}
-	return (s0 + s1) + (s2 + s3)
+	return s.total()
 }
 
 // deviation returns Σ (x−mean)².
 func deviation[T float](x []T, mean float64) float64 {
-	var s0, s1 float64
-	for len(x) >= 2 {
-		d0, d1 := float64(x[0])-mean, float64(x[1])-mean
-		s0 += d0 * d0
-		s1 += d1 * d1
-		x = x[2:]
+	var s strands
+	done := simd.Deviation((*[8]float64)(&s), single(x), mean)
+	for i, v := range x[done:] {
+		s[i%8] += (float64(v) - mean) * (float64(v) - mean)
 	}
-	for _, v := range x {
-		s0 += (float64(v) - mean) * (float64(v) - mean)
-	}
-	return s0 + s1
+	return s.total()
 }
 
 // maximum returns the largest of x, and NaN when there is one.
 func maximum[T float](x []T) T {
-	m := x[0]
-	for _, v := range x {
+	largest, done := simd.Max(single(x))
+	m := T(largest)
+	if done == 0 {
+		m = T(math.Inf(-1))
+	}
+	for _, v := range x[done:] {
 		if v > m || v != v {
 			m = v
-			if v != v {
-				break
-			}
+		}
+		if m != m {
+			break
 		}
 	}
 	return m

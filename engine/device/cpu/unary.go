@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"memtop/engine/device"
+	"memtop/engine/device/cpu/simd"
 )
 
 type unaryJob struct {
@@ -70,8 +71,8 @@ func apply[T float](op device.UnaryOp, dst, x []T) {
 			dst[i] = gelu(v)
 		}
 	case device.GELUTanh:
-		for i, v := range x {
-			dst[i] = geluTanh(v)
+		for i := simd.GELUTanh(single(dst), single(x)); i < len(x); i++ {
+			dst[i] = geluTanh(x[i])
 		}
 	case device.SiLU:
 		for i, v := range x {
@@ -127,8 +128,8 @@ func derive[T float](op device.UnaryOp, dx, x, dy []T) {
 			dx[i] = dy[i] * geluSlope(v)
 		}
 	case device.GELUTanh:
-		for i, v := range x {
-			dx[i] = dy[i] * geluTanhSlope(v)
+		for i := simd.GELUTanhSlope(single(dx), single(x), single(dy)); i < len(x); i++ {
+			dx[i] = dy[i] * geluTanhSlope(x[i])
 		}
 	case device.SiLU:
 		for i, v := range x {

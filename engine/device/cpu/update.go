@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"memtop/engine/device"
+	"memtop/engine/device/cpu/simd"
 )
 
 // rule names the arithmetic of an optimizer.
@@ -169,19 +170,24 @@ func momentumSGD[T float](j *updateJob, p, g, m []T) {
 }
 
 func adamRun[T float](j *updateJob, p, g, m, v []T) {
-	beta1, beta2, eps, size, root := T(j.beta1), T(j.beta2), T(j.eps), T(j.size), T(j.root)
-	coupled, shrink := T(j.decay), T(1)
+	coupled, shrink := j.decay, 1.0
 	if j.rule == ruleAdamW {
-		coupled, shrink = 0, T(1-j.lr*j.decay)
+		coupled, shrink = 0, 1-j.lr*j.decay
 	}
-	rest1, rest2 := T(1-j.beta1), T(1-j.beta2)
 	g, m, v = g[:len(p)], m[:len(p)], v[:len(p)]
-	for i := range p {
-		d := g[i] + coupled*p[i]
+	vector := simd.Adam{
+		Coupled: float32(coupled), Beta1: float32(j.beta1), Rest1: float32(1 - j.beta1), Beta2: float32(j.beta2),
+		Rest2: float32(1 - j.beta2), Root: float32(j.root), Eps: float32(j.eps), Size: float32(j.size), Shrink: float32(shrink),
+	}
+	done := vector.Step(single(p), single(g), single(m), single(v))
+	beta1, beta2, eps, size, root := T(j.beta1), T(j.beta2), T(j.eps), T(j.size), T(j.root)
+	rest1, rest2 := T(1-j.beta1), T(1-j.beta2)
+	for i := done; i < len(p); i++ {
+		d := g[i] + T(coupled)*p[i]
 		a := beta1*m[i] + rest1*d
 		s := beta2*v[i] + rest2*d*d
 		m[i], v[i] = a, s
-		p[i] = p[i]*shrink - size*a/(sqrt(s)*root+eps)
+		p[i] = p[i]*T(shrink) - size*a/(sqrt(s)*root+eps)
 	}
 }
 

@@ -30,6 +30,45 @@ func narrowBFloat16AVX(dst *uint16, src *float32, n int)
 //go:noescape
 func narrowFloat16AVX(dst *uint16, src *float32, n int)
 
+//go:noescape
+func addAVX(dst, a, b *float32, alpha, beta float32, n int)
+
+//go:noescape
+func mulAVX(dst, a, b *float32, alpha, beta float32, n int)
+
+//go:noescape
+func scaleAVX(dst, a, b *float32, alpha, beta float32, n int)
+
+//go:noescape
+func addScaledAVX(dst, a, b *float32, alpha, beta float32, n int)
+
+//go:noescape
+func affineAVX(dst, a, b *float32, alpha, beta float32, n int)
+
+//go:noescape
+func expAVX(dst, a, b *float32, alpha, beta float32, n int)
+
+//go:noescape
+func geluAVX(dst, a, b *float32, alpha, beta float32, n int)
+
+//go:noescape
+func geluSlopeAVX(dst, a, b *float32, alpha, beta float32, n int)
+
+//go:noescape
+func sumAVX(strands *[8]float64, x *float32, n int)
+
+//go:noescape
+func dotAVX(strands *[8]float64, x, y *float32, n int)
+
+//go:noescape
+func deviationAVX(strands *[8]float64, x *float32, n int, mean float64)
+
+//go:noescape
+func maxAVX(lanes *[16]float32, x *float32, n int)
+
+//go:noescape
+func adamAVX(p, gradient, m, v *float32, c *Adam, n int)
+
 // wide says that the processor has AVX2 and FMA. All such processors also
 // convert binary16 (F16C).
 var wide = cpu.X86.HasAVX2 && cpu.X86.HasFMA

@@ -10,8 +10,22 @@ func Products() []Product {
 	return []Product{plain}
 }
 
-func transposeAVX(_, _ *float32, _, _, _ int)        {}
-func widenBFloat16AVX(_ *float32, _ *uint16, _ int)  {}
-func widenFloat16AVX(_ *float32, _ *uint16, _ int)   {}
-func narrowBFloat16AVX(_ *uint16, _ *float32, _ int) {}
-func narrowFloat16AVX(_ *uint16, _ *float32, _ int)  {}
+func transpose4(_, _ *float32, _, _, _ int)                    {}
+func transpose8(_, _ *float32, _, _, _ int)                    {}
+func widenBFloat16AVX(_ *float32, _ *uint16, _ int)            {}
+func widenFloat16AVX(_ *float32, _ *uint16, _ int)             {}
+func narrowBFloat16AVX(_ *uint16, _ *float32, _ int)           {}
+func narrowFloat16AVX(_ *uint16, _ *float32, _ int)            {}
+func addAVX(_, _, _ *float32, _, _ float32, _ int)             {}
+func mulAVX(_, _, _ *float32, _, _ float32, _ int)             {}
+func scaleAVX(_, _, _ *float32, _, _ float32, _ int)           {}
+func addScaledAVX(_, _, _ *float32, _, _ float32, _ int)       {}
+func affineAVX(_, _, _ *float32, _, _ float32, _ int)          {}
+func expAVX(_, _, _ *float32, _, _ float32, _ int)             {}
+func geluAVX(_, _, _ *float32, _, _ float32, _ int)            {}
+func geluSlopeAVX(_, _, _ *float32, _, _ float32, _ int)       {}
+func sumAVX(_ *[8]float64, _ *float32, _ int)                  {}
+func dotAVX(_ *[8]float64, _, _ *float32, _ int)               {}
+func deviationAVX(_ *[8]float64, _ *float32, _ int, _ float64) {}
+func maxAVX(_ *[16]float32, _ *float32, _ int)                 {}
+func adamAVX(_, _, _, _ *float32, _ *Adam, _ int)              {}

@@ -1,0 +1,98 @@
+package cpu
+
+import (
+	"testing"
+
+	"memtop/engine/device"
+)
+
+// BenchmarkStep has the operations of a training step of GPT-2 124M at batch 4,
+// sequence 64, that are not products of matrices. The metric is nanoseconds per
+// element; a step has, per operation, what the name says.
+func BenchmarkStep(b *testing.B) {
+	r := newRig(b, 2)
+	const hidden, wide, classes, params = 256 * 768, 256 * 3072, 256 * 50257, 8 << 20
+	draw := func(n int) device.Array {
+		a := device.Array{Addr: r.next, Len: n}
+		r.next += uint64(n)*4 + 512
+		r.Normal(a, 0, 1, device.Seed{Seed: uint64(n)})
+		return a
+	}
+	x, y, dy, bias := draw(wide), draw(wide), draw(wide), draw(3072)
+	logits := draw(classes)
+	p, g, m, v := draw(params), draw(params), draw(params), draw(params)
+	r.Fill(v, 1)
+	bench := func(name string, elements int, do func()) {
+		b.Run(name, func(b *testing.B) {
+			do()
+			for b.Loop() {
+				do()
+			}
+			b.ReportMetric(b.Elapsed().Seconds()*1e9/float64(b.N)/float64(elements), "ns/element")
+		})
+	}
+	bench("GELU, 12 times", wide, func() { r.Unary(device.GELUTanh, y, x) })
+	bench("GELU backward, 12 times", wide, func() { r.UnaryBackward(device.GELUTanh, y, x, dy) })
+	bench("add bias, 48 times", wide, func() { r.Binary(device.Add, y, x, bias) })
+	bench("bias gradient, 48 times", wide, func() { r.Reduce(device.Sum, bias, x, 1, 256, 3072) })
+	h := x.Slice(0, hidden)
+	norm := device.Norm{
+		Rows: 256, Cols: 768, Eps: 1e-5, X: h, Y: y.Slice(0, hidden), Weight: bias.Slice(0, 768), Bias: bias.Slice(768, 768),
+		Mean: draw(256), RStd: draw(256),
+	}
+	bench("layer norm, 25 times", hidden, func() { r.LayerNorm(norm) })
+	back := device.NormBackward{N: norm, DY: dy.Slice(0, hidden), DX: y.Slice(0, hidden), DWeight: draw(768), DBias: draw(768)}
+	bench("layer norm backward, 25 times", hidden, func() { r.LayerNormBackward(back) })
+	bench("dropout, 36 times", hidden, func() { r.Dropout(y.Slice(0, hidden), h, device.Array{}, 0.1, device.Seed{}) })
+	entropy := newEntropy(r, device.Float32, device.Int64, make([]int, 256), 1)
+	entropy.Classes, entropy.Logits = 50257, logits
+	bench("cross entropy, once", classes, func() { r.CrossEntropy(entropy) })
+	bench("cross entropy backward, once", classes, func() { r.CrossEntropyBackward(logits, entropy, bias.Slice(0, 1)) })
+	one := draw(1)
+	r.Fill(one, 1)
+	adam := device.Adam{Update: device.Update{P: p, G: g, LR: 1e-3, WeightDecay: 0.1, Step: one}, M: m, V: v, Beta1: 0.9, Beta2: 0.95, Eps: 1e-8}
+	bench("AdamW, 15 times", params, func() { r.AdamW(adam) })
+	bench("accumulate, 15 times", params, func() { r.AddScaled(p, p, g, 1e-9) })
+	bench("norm2, 15 times", params, func() { r.Norm2(one, []device.Array{g}) })
+	bench("scale, 15 times", params, func() { r.Scale(p, p, 1) })
+	bench("fill, 15 times", params, func() { r.Fill(g, 0) })
+	for _, kind := range attentionKinds {
+		a := newAttentionCase(r, device.Float32, device.Attention{Kind: kind, Batch: 4, Heads: 12, Queries: 64, Keys: 64, Dim: 64, Causal: true})
+		bench("attention "+kind.String()+", 12 times", hidden, func() { r.Attention(a.a) })
+		bench("attention "+kind.String()+" backward, 12 times", hidden, func() { r.AttentionBackward(a.g) })
+	}
+}
+
+// BenchmarkLongAttention is one head of 2,048 rows.
+func BenchmarkLongAttention(b *testing.B) {
+	for _, kind := range attentionKinds {
+		b.Run(kind.String(), func(b *testing.B) {
+			r := newRig(b, 2)
+			a := newAttentionCase(r, device.Float32, device.Attention{Kind: kind, Batch: 1, Heads: 4, Queries: 2048, Keys: 2048, Dim: 64, Causal: true})
+			for b.Loop() {
+				r.Attention(a.a)
+				r.AttentionBackward(a.g)
+			}
+		})
+	}
+}
+
+func BenchmarkConvolution(b *testing.B) {
+	r := newRig(b, 2)
+	c, g := newConv(r, device.Float32, device.Conv2D{
+		Batch: 8, InChannels: 32, OutChannels: 64, InHeight: 32, InWidth: 32, KernelHeight: 3, KernelWidth: 3, PadHeight: 1, PadWidth: 1,
+	})
+	flops := 2 * float64(c.Y.Len) * 32 * 9
+	b.Run("forward", func(b *testing.B) {
+		for b.Loop() {
+			r.Conv2D(c)
+		}
+		b.ReportMetric(float64(b.N)*flops/1e9/b.Elapsed().Seconds(), "GFLOP/s")
+	})
+	b.Run("backward", func(b *testing.B) {
+		for b.Loop() {
+			r.Conv2DBackward(g)
+		}
+		b.ReportMetric(2*float64(b.N)*flops/1e9/b.Elapsed().Seconds(), "GFLOP/s")
+	})
+}

@@ -1,0 +1,164 @@
+package main
+
+import (
+	"fmt"
+	"math"
+)
+
+// constants is the table of numbers that the loops use, by place.
+var constants []float32
+
+// constant returns an operand that is x, wherever it stands in the table.
+func constant(x float32) string {
+	for i, c := range constants {
+		if math.Float32bits(c) == math.Float32bits(x) {
+			return fmt.Sprintf("constants<>+%d(SB)", 4*i)
+		}
+	}
+	constants = append(constants, x)
+	return fmt.Sprintf("constants<>+%d(SB)", 4*(len(constants)-1))
+}
+
+func (w *writer) table() {
+	w.WriteString("\n")
+	for i, c := range constants {
+		fmt.Fprintf(w, "DATA constants<>+%d(SB)/4, $%#08x // %v\n", 4*i, math.Float32bits(c), c)
+	}
+	fmt.Fprintf(w, "GLOBL constants<>(SB), RODATA|NOPTR, $%d\n", 4*len(constants))
+}
+
+// with writes an operation of Yto = Yfrom op x, through Y7.
+func (w *writer) with(operation string, x float32, from, to int) {
+	w.op("VBROADCASTSS %s, Y7", constant(x))
+	w.op("%s Y7, Y%d, Y%d", operation, from, to)
+}
+
+// vectors writes the loops over single numbers:
+// func name(dst, a, b *float32, alpha, beta float32, n int), n a multiple of
+// eight. Y0 is a, Y1 is b, Y14 alpha and Y15 beta; the result is in Y0. The
+// arithmetic is that of the plain Go loops, operation by operation, so that the
+// rest of a run, which those do, fits.
+func vectors(w *writer) {
+	loop(w, "addAVX", true, func() { w.op("VADDPS Y1, Y0, Y0") })
+	loop(w, "mulAVX", true, func() { w.op("VMULPS Y1, Y0, Y0") })
+	loop(w, "scaleAVX", false, func() { w.op("VMULPS Y14, Y0, Y0") })
+	loop(w, "addScaledAVX", true, func() {
+		w.op("VMULPS Y14, Y1, Y1")
+		w.op("VADDPS Y1, Y0, Y0")
+	})
+	loop(w, "affineAVX", false, func() { // (a−alpha)·beta
+		w.op("VSUBPS Y14, Y0, Y0")
+		w.op("VMULPS Y15, Y0, Y0")
+	})
+	loop(w, "expAVX", false, func() { // e^(alpha·a−beta)
+		w.op("VMULPS Y14, Y0, Y0")
+		w.op("VSUBPS Y15, Y0, Y0")
+		exponential(w)
+	})
+	loop(w, "geluAVX", false, func() { gelu(w) })
+	loop(w, "geluSlopeAVX", true, func() { geluSlope(w) })
+}
+
+func loop(w *writer, name string, two bool, body func()) {
+	w.function(name+" is one of the loops over n numbers.", name, 40)
+	for i, register := range []string{"DI", "SI", "DX"} {
+		w.op("MOVQ %s+%d(FP), %s", []string{"dst", "a", "b"}[i], 8*i, register)
+	}
+	w.op("VBROADCASTSS alpha+24(FP), Y14")
+	w.op("VBROADCASTSS beta+28(FP), Y15")
+	w.op("MOVQ n+32(FP), CX")
+	top := w.label("loop")
+	w.mark(top)
+	w.op("VMOVUPS (SI), Y0")
+	if two {
+		w.op("VMOVUPS (DX), Y1")
+		w.op("ADDQ $32, DX")
+	}
+	body()
+	w.op("VMOVUPS Y0, (DI)")
+	w.op("ADDQ $32, SI")
+	w.op("ADDQ $32, DI")
+	w.op("SUBQ $8, CX")
+	w.op("JGT %s", top)
+	w.finish()
+}
+
+// exponential sets Y0 to e^Y0 as exp32 of package cpu does, which explains it.
+// It uses Y2 to Y7.
+func exponential(w *writer) {
+	w.with("VMULPS", 1.44269504, 0, 2)
+	w.with("VADDPS", 3<<22, 2, 2)
+	w.op("VSUBPS Y7, Y2, Y2") // n
+	w.with("VMULPS", 0.693359375, 2, 3)
+	w.op("VSUBPS Y3, Y0, Y3")
+	w.with("VMULPS", -2.12194440e-4, 2, 4)
+	w.op("VSUBPS Y4, Y3, Y3") // r
+	w.op("VBROADCASTSS %s, Y4", constant(1.0/5040))
+	for _, c := range []float32{1.0 / 720, 1.0 / 120, 1.0 / 24, 1.0 / 6, 0.5} {
+		w.op("VMULPS Y3, Y4, Y4")
+		w.with("VADDPS", c, 4, 4)
+	}
+	w.op("VMULPS Y3, Y4, Y4")
+	w.op("VMULPS Y3, Y4, Y4")
+	w.op("VADDPS Y3, Y4, Y4")
+	w.with("VADDPS", 1, 4, 4)
+	power(w)
+	w.with("VCMPPS $1,", -87.33654, 0, 2) // below: 0
+	w.op("VANDNPS Y4, Y2, Y4")
+	w.with("VCMPPS $13,", 88.72283, 0, 2) // above: infinite
+	w.op("VBROADCASTSS %s, Y7", constant(float32(math.Inf(1))))
+	w.op("VBLENDVPS Y2, Y7, Y4, Y0")
+}
+
+// power multiplies Y4 by 2^Y2 in two steps.
+func power(w *writer) {
+	w.op("VCVTPS2DQ Y2, Y2")
+	w.op("VPSRAD $1, Y2, Y5")
+	w.op("VPSUBD Y5, Y2, Y6")
+	for _, half := range []int{5, 6} {
+		w.with("VPADDD", math.Float32frombits(127), half, half)
+		w.op("VPSLLD $23, Y%d, Y%d", half, half)
+		w.op("VMULPS Y%d, Y4, Y4", half)
+	}
+}
+
+const (
+	geluScale = 2 * 0.79788456080286535588
+	geluCubic = 0.044715
+)
+
+// sigmoid sets Y0 to 1/(1+e^−z), z = geluScale·(x + geluCubic·x³), and leaves x
+// in Y8.
+func sigmoid(w *writer) {
+	w.op("VMOVAPS Y0, Y8")
+	w.with("VMULPS", geluCubic, 0, 0)
+	for range 2 {
+		w.op("VMULPS Y8, Y0, Y0")
+	}
+	w.op("VADDPS Y0, Y8, Y0")
+	w.with("VMULPS", geluScale, 0, 0)
+	w.with("VXORPS", float32(math.Copysign(0, -1)), 0, 0)
+	exponential(w)
+	w.with("VADDPS", 1, 0, 0)
+	w.op("VDIVPS Y0, Y7, Y0")
+}
+
+func gelu(w *writer) {
+	sigmoid(w)
+	w.op("VMULPS Y0, Y8, Y0")
+}
+
+// geluSlope sets Y0 to b·(s + x·s·(1−s)·geluScale·(1 + 3·geluCubic·x²)).
+func geluSlope(w *writer) {
+	sigmoid(w)
+	w.op("VSUBPS Y0, Y7, Y2") // Y7 is 1
+	w.op("VMULPS Y0, Y8, Y3")
+	w.op("VMULPS Y2, Y3, Y3")
+	w.with("VMULPS", 3*geluCubic, 8, 4)
+	w.op("VMULPS Y8, Y4, Y4")
+	w.with("VADDPS", 1, 4, 4)
+	w.with("VMULPS", geluScale, 4, 4)
+	w.op("VMULPS Y4, Y3, Y3")
+	w.op("VADDPS Y3, Y0, Y0")
+	w.op("VMULPS Y0, Y1, Y0")
+}

@@ -1,0 +1,152 @@
+package simd
+
+import "math"
+
+// The functions of this file do the first elements of a run, a multiple of
+// eight and possibly none, and return how many: the caller's loop does the
+// rest, with the same operations in the same order. Operands are as long as
+// dst.
+
+// whole returns the elements of n that whole registers cover.
+func whole(n int) int {
+	if !wide {
+		return 0
+	}
+	return n &^ 7
+}
+
+// Add sets dst = a + b.
+func Add(dst, a, b []float32) int {
+	n := whole(len(dst))
+	if n > 0 {
+		addAVX(&dst[0], &a[:n][0], &b[:n][0], 0, 0, n)
+	}
+	return n
+}
+
+// Mul sets dst = a · b.
+func Mul(dst, a, b []float32) int {
+	n := whole(len(dst))
+	if n > 0 {
+		mulAVX(&dst[0], &a[:n][0], &b[:n][0], 0, 0, n)
+	}
+	return n
+}
+
+// Scale sets dst = factor · a.
+func Scale(dst, a []float32, factor float32) int {
+	n := whole(len(dst))
+	if n > 0 {
+		scaleAVX(&dst[0], &a[:n][0], nil, factor, 0, n)
+	}
+	return n
+}
+
+// AddScaled sets dst = a + alpha · b.
+func AddScaled(dst, a, b []float32, alpha float32) int {
+	n := whole(len(dst))
+	if n > 0 {
+		addScaledAVX(&dst[0], &a[:n][0], &b[:n][0], alpha, 0, n)
+	}
+	return n
+}
+
+// Normalize sets dst = (a − mean) · factor.
+func Normalize(dst, a []float32, mean, factor float32) int {
+	n := whole(len(dst))
+	if n > 0 {
+		affineAVX(&dst[0], &a[:n][0], nil, mean, factor, n)
+	}
+	return n
+}
+
+// Exp sets dst = e^(scale·a − shift), within two units in the last place;
+// results below 2^-126 are 0.
+func Exp(dst, a []float32, scale, shift float32) int {
+	n := whole(len(dst))
+	if n > 0 {
+		expAVX(&dst[0], &a[:n][0], nil, scale, shift, n)
+	}
+	return n
+}
+
+// GELUTanh sets dst to GELU of a by its approximation with tanh.
+func GELUTanh(dst, a []float32) int {
+	n := whole(len(dst))
+	if n > 0 {
+		geluAVX(&dst[0], &a[:n][0], nil, 0, 0, n)
+	}
+	return n
+}
+
+// GELUTanhSlope sets dst to b times the derivative of GELUTanh at a.
+func GELUTanhSlope(dst, a, b []float32) int {
+	n := whole(len(dst))
+	if n > 0 {
+		geluSlopeAVX(&dst[0], &a[:n][0], &b[:n][0], 0, 0, n)
+	}
+	return n
+}
+
+// Adam holds the numbers of a step of Adam:
+//
+//	d = g + Coupled·p; m = Beta1·m + Rest1·d; v = Beta2·v + Rest2·d·d
+//	p = p·Shrink − Size·m/(√v·Root + Eps)
+type Adam struct {
+	Coupled, Beta1, Rest1, Beta2, Rest2, Root, Eps, Size, Shrink float32
+}
+
+// Step does the step on p, m and v.
+func (c *Adam) Step(p, g, m, v []float32) int {
+	n := whole(len(p))
+	if n > 0 {
+		adamAVX(&p[0], &g[:n][0], &m[:n][0], &v[:n][0], c, n)
+	}
+	return n
+}
+
+// Sum sets strands to sums of the elements: element i goes to strand i mod 8.
+func Sum(strands *[8]float64, x []float32) int {
+	n := whole(len(x))
+	if n > 0 {
+		sumAVX(strands, &x[0], n)
+	}
+	return n
+}
+
+// Dot sets strands to the sums of the products x·y, as Sum does.
+func Dot(strands *[8]float64, x, y []float32) int {
+	n := whole(len(x))
+	if n > 0 {
+		dotAVX(strands, &x[0], &y[:n][0], n)
+	}
+	return n
+}
+
+// Deviation sets strands to the sums of (x−mean)², as Sum does.
+func Deviation(strands *[8]float64, x []float32, mean float64) int {
+	n := whole(len(x))
+	if n > 0 {
+		deviationAVX(strands, &x[0], n, mean)
+	}
+	return n
+}
+
+// Max returns the largest of the elements that it looked at, NaN when there is
+// one among them, and −Inf when it looked at none.
+func Max(x []float32) (largest float32, done int) {
+	n := whole(len(x))
+	largest = float32(math.Inf(-1))
+	if n == 0 {
+		return largest, 0
+	}
+	var lanes [16]float32
+	maxAVX(&lanes, &x[0], n)
+	for i := range 8 {
+		if math.Float32bits(lanes[8+i]) != 0 {
+			return float32(math.NaN()), n
+		}
+		largest = max(largest, lanes[i])
+	}
+	return largest, n
+}
