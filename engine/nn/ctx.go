@@ -132,7 +132,7 @@ func (c *Ctx) AddHooks(h Hooks) (remove func()) {
 
 // AddHooksTo adds hooks to one module.
 func (c *Ctx) AddHooksTo(m Module, h Hooks) (remove func()) {
-	return addTo(&c.layerOf(m).hooks, h)
+	return addTo(&c.find(m).hooks, h)
 }
 
 func addTo(list *[]*Hooks, h Hooks) (remove func()) {

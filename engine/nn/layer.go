@@ -47,19 +47,16 @@ func (c *Ctx) Layers() []*Layer { return c.order }
 // Reset forgets what layers did; hooks stay. It is called between steps.
 func (c *Ctx) Reset() {
 	for _, l := range c.order {
-		*l = Layer{Name: l.Name, Class: l.Class, Module: l.Module, ParameterBytes: l.ParameterBytes, hooks: l.hooks}
+		fresh := newLayer(l.Module) // parameters may have changed their type
+		fresh.Name, fresh.hooks = l.Name, l.hooks
+		*l = *fresh
 	}
 	c.order = nil
 }
 
-// layerOf finds the layer of a module. A module that is met for the first time
-// is taken for a model of its own unless it is below one that is known.
+// layerOf finds the layer of a module that runs now.
 func (c *Ctx) layerOf(m Module) *Layer {
-	l := c.layers[m]
-	if l == nil {
-		c.adopt(m)
-		l = c.layers[m]
-	}
+	l := c.find(m)
 	if !l.called {
 		l.called = true
 		c.order = append(c.order, l)
@@ -67,17 +64,34 @@ func (c *Ctx) layerOf(m Module) *Layer {
 	return l
 }
 
+// find finds the layer of a module. One that is met for the first time is taken
+// for a model of its own, until a module above it is met.
+func (c *Ctx) find(m Module) *Layer {
+	if c.layers[m] == nil {
+		c.adopt(m)
+	}
+	return c.layers[m]
+}
+
 func (c *Ctx) adopt(model Module) {
 	Walk(model, func(path string, m Module) {
-		if c.layers[m] != nil {
-			return
+		l := c.layers[m]
+		if l == nil {
+			l = newLayer(m)
+			c.layers[m] = l
 		}
-		l := &Layer{Name: path, Class: class(m), Module: m}
-		for _, p := range m.Params() {
-			l.ParameterBytes += p.Data().Bytes()
+		if l.Name == "" {
+			l.Name = path
 		}
-		c.layers[m] = l
 	})
+}
+
+func newLayer(m Module) *Layer {
+	l := &Layer{Class: class(m), Module: m}
+	for _, p := range m.Params() {
+		l.ParameterBytes += p.Data().Bytes()
+	}
+	return l
 }
 
 // ran notes one forward run.

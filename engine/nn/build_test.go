@@ -1,0 +1,150 @@
+package nn_test
+
+import (
+	"errors"
+	"math"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"memtop/engine/alloc"
+	"memtop/engine/autograd"
+	"memtop/engine/device"
+	"memtop/engine/nn"
+	"memtop/engine/tensor/tensortest"
+)
+
+func TestParametersStartAsTheReferencesDo(t *testing.T) {
+	d := tensortest.Device(t)
+	tests := map[string]struct {
+		build     func(b nn.Builder) nn.Module
+		parameter int
+		// Uniform values lie within ±bound; normal ones have the deviation.
+		bound, deviation float64
+		constant         bool
+		value            float64
+	}{
+		"a linear weight, ±1/√in": {func(b nn.Builder) nn.Module { return nn.NewLinear(b, 64, 128, true) }, 0, 1.0 / 8, 0, false, 0},
+		"a linear bias, ±1/√in":   {func(b nn.Builder) nn.Module { return nn.NewLinear(b, 64, 2048, true) }, 1, 1.0 / 8, 0, false, 0},
+		"a kernel, ±1/√(in·size)": {func(b nn.Builder) nn.Module {
+			return nn.NewConv2d(b, 16, 32, 3, autograd.Conv2DOptions{})
+		}, 0, 1.0 / 12, 0, false, 0},
+		"GPT's tokens":            {gpt, 0, 0, 0.02, false, 0},
+		"GPT's positions":         {gpt, 1, 0, 0.02, false, 0},
+		"a normalisation's scale": {gpt, 2, 0, 0, true, 1},
+		"a normalisation's shift": {gpt, 3, 0, 0, true, 0},
+		"queries, keys, values":   {gpt, 4, 0, 0.02, false, 0},
+		"their bias":              {gpt, 5, 0, 0, true, 0},
+		"into the residual":       {gpt, 6, 0, 0.02 / math.Sqrt(8), false, 0},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			m, err := nn.Build(d, device.Float32, 3, test.build)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer nn.Close(m)
+			p := nn.Params(m)[test.parameter]
+			low, high, deviation := moments(p.Data().Floats())
+			n := math.Sqrt(float64(p.Data().Size()))
+			switch {
+			case test.constant:
+				if low != test.value || high != test.value {
+					t.Errorf("%s lies in [%v, %v], want %v", p.Name(), low, high, test.value)
+				}
+			case test.bound > 0:
+				if low < -test.bound || high > test.bound || low > -0.98*test.bound || high < 0.98*test.bound {
+					t.Errorf("%s lies in [%v, %v], want to fill ±%v", p.Name(), low, high, test.bound)
+				}
+			default:
+				if math.Abs(deviation/test.deviation-1) > 3/n {
+					t.Errorf("%s has deviation %v, want %v", p.Name(), deviation, test.deviation)
+				}
+			}
+		})
+	}
+}
+
+func gpt(b nn.Builder) nn.Module {
+	return nn.NewGPT(b, nn.GPTConfig{Layers: 4, Dim: 64, Heads: 4, Context: 64, Vocab: 128, Bias: true})
+}
+
+// moments returns the extremes and the root mean square.
+func moments(values []float64) (low, high, deviation float64) {
+	low, high = math.Inf(1), math.Inf(-1)
+	for _, v := range values {
+		low, high, deviation = min(low, v), max(high, v), deviation+v*v
+	}
+	return low, high, math.Sqrt(deviation / float64(len(values)))
+}
+
+func TestEqualSeedsGiveEqualParametersInAnyOrder(t *testing.T) {
+	d := tensortest.Device(t)
+	build := func(seed uint64, backwards bool) (a, b []float64) {
+		var first, second *nn.Linear
+		_, err := nn.Build(d, device.Float32, seed, func(b nn.Builder) *nn.Sequential {
+			makers := []func(){
+				func() { first = nn.NewLinear(b.In("first"), 3, 3, true) },
+				func() { second = nn.NewLinear(b.In("second"), 3, 3, true) },
+			}
+			if backwards {
+				makers[0], makers[1] = makers[1], makers[0]
+			}
+			makers[0]()
+			makers[1]()
+			return nn.NewSequential(first, second)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer nn.Close(first)
+		defer nn.Close(second)
+		return first.Weight.Data().Floats(), second.Weight.Data().Floats()
+	}
+	a, b := build(1, false)
+	a2, b2 := build(1, true)
+	c, _ := build(2, false)
+	if !cmp.Equal(a, a2) || !cmp.Equal(b, b2) {
+		t.Error("the order in which layers are made changes their values")
+	}
+	if cmp.Equal(a, b) || cmp.Equal(a, c) {
+		t.Error("other names or seeds give the same values")
+	}
+}
+
+func TestParametersAreNamedOnceByTheirPath(t *testing.T) {
+	d := tensortest.Device(t)
+	m, err := nn.Build(d, device.Float32, 1, func(b nn.Builder) nn.Module {
+		return nn.NewGPT(b, nn.GPTConfig{Layers: 1, Dim: 4, Heads: 2, Context: 4, Vocab: 5, Bias: true})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nn.Close(m)
+	var names []string
+	for _, p := range nn.Params(m) {
+		names = append(names, p.Name())
+	}
+	want := []string{
+		"wte.weight", "wpe.weight", "h.0.ln_1.weight", "h.0.ln_1.bias", "h.0.attn.qkv.weight", "h.0.attn.qkv.bias",
+		"h.0.attn.proj.weight", "h.0.attn.proj.bias", "h.0.ln_2.weight", "h.0.ln_2.bias", "h.0.mlp.fc.weight",
+		"h.0.mlp.fc.bias", "h.0.mlp.proj.weight", "h.0.mlp.proj.bias", "ln_f.weight", "ln_f.bias",
+	}
+	if diff := cmp.Diff(want, names); diff != "" {
+		t.Errorf("names (-want +got):\n%s", diff)
+	}
+}
+
+func TestAModelThatDoesNotFitIsAnErrorAndLeavesNothing(t *testing.T) {
+	d := tensortest.DeviceOf(t, 32<<20)
+	_, err := nn.Build(d, device.Float32, 1, func(b nn.Builder) nn.Module {
+		return nn.NewMLP(b, nn.MLPConfig{In: 1024, Hidden: 1024, Out: 1024, Layers: 20})
+	})
+	var oom *alloc.OOMError
+	if !errors.As(err, &oom) {
+		t.Fatalf("got %v, want an *alloc.OOMError", err)
+	}
+	if d.Live() != 0 {
+		t.Errorf("%d bytes are live, want 0", d.Live())
+	}
+}

@@ -1,0 +1,108 @@
+package nn_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"memtop/engine/nn"
+)
+
+func TestPoliciesDivideBlocks(t *testing.T) {
+	// Every block is a letter: those of a checkpoint in capitals, segments apart.
+	tests := map[string]struct {
+		policy nn.Policy
+		blocks int
+		want   string
+	}{
+		"none is one run":             {nn.Policy{}, 5, "abcde"},
+		"per block":                   {nn.PerBlock(), 3, "A B C"},
+		"every two, and what is left": {nn.Every(2), 5, "AB CD E"},
+		"every zero is every one":     {nn.Every(0), 2, "A B"},
+		"segments of √9":              {nn.SqrtN(), 9, "ABC DEF GHI"},
+		"segments of √10, rounded up": {nn.SqrtN(), 10, "ABCD EFGH IJ"},
+		"a ratio of nothing":          {nn.Ratio(0), 3, "a b c"},
+		"half, spread":                {nn.Ratio(0.5), 4, "a B c D"},
+		"a third, spread":             {nn.Ratio(1.0 / 3), 6, "a b C d e F"},
+		"all":                         {nn.Ratio(1), 3, "A B C"},
+		"more than all":               {nn.Ratio(7), 2, "A B"},
+		"selective is per block":      {nn.Selective(), 2, "A B"},
+		"no blocks at all":            {nn.SqrtN(), 0, ""},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			var parts []string
+			for _, s := range test.policy.Segments(test.blocks) {
+				letters := "abcdefghijklmnop"[s.From:s.To]
+				if s.Checkpoint {
+					letters = strings.ToUpper(letters)
+				}
+				parts = append(parts, letters)
+			}
+			if got := strings.Join(parts, " "); got != test.want {
+				t.Errorf("%d blocks are divided %q, want %q", test.blocks, got, test.want)
+			}
+		})
+	}
+}
+
+func TestPoliciesAreReadAsTheyAreWritten(t *testing.T) {
+	for _, text := range []string{
+		"none", "block", "every=3", "sqrt", "ratio=0.25", "selective", "selective=attention+linear",
+	} {
+		p, err := nn.ParsePolicy(text)
+		if err != nil || p.String() != text {
+			t.Errorf("%q is read as %q, error %v", text, p, err)
+		}
+	}
+	for _, text := range []string{
+		"", "all", "every", "every=", "every=0", "every=x", "ratio=1.5", "ratio=-1", "ratio=NaN", "block=2", "none=", "selective=",
+	} {
+		p, err := nn.ParsePolicy(text)
+		if err == nil {
+			t.Errorf("%q is read as %v, want an error", text, p)
+			continue
+		}
+		if strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), "every=K") {
+			t.Errorf("error for %q is %q, want one line that says what there is", text, err)
+		}
+	}
+}
+
+func TestAttentionNamesAreReadAsTheyAreWritten(t *testing.T) {
+	for _, text := range []string{"auto", "naive", "chunked", "flash"} {
+		a, err := nn.ParseAttention(text)
+		if err != nil || a.String() != text {
+			t.Errorf("%q is read as %v, error %v", text, a, err)
+		}
+	}
+	if _, err := nn.ParseAttention("fast"); err == nil {
+		t.Error("\"fast\" is an attention")
+	}
+}
+
+func TestSelectivePoliciesKeepWhatTheyName(t *testing.T) {
+	tests := map[string]struct {
+		policy nn.Policy
+		want   []string
+	}{
+		"by default products":   {nn.Selective(), []string{"linear", "matmul", "attention"}},
+		"what is named":         {nn.Selective("gelu_tanh"), []string{"gelu_tanh"}},
+		"what a rule says":      {nn.SelectiveBy(func(op, layer string) bool { return op == "linear" && layer == "h.0" }), []string{"linear"}},
+		"nothing in the others": {nn.PerBlock(), nil},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, op := range []string{"linear", "matmul", "attention", "gelu_tanh", "layer_norm"} {
+				if test.policy.Keep(op, "h.0") {
+					got = append(got, op)
+				}
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("kept (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
