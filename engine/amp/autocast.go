@@ -56,10 +56,15 @@ const (
 // policy has the operations that are in one of PyTorch's lists
 // (torch.amp, "Op-Specific Behavior" for CUDA). Gradients run in the types of
 // the forward operation.
+//
+// The cross-entropy is in the list of float32, and is not in the table: our
+// operation computes in float32 whatever it reads, and its result is float32, so
+// that converting the logits first would give the same bits and cost a copy of
+// the largest tensor of a language model.
 var policy = map[string]class{
 	"linear": lower, "matmul": lower, "conv2d": lower, "attention": lower,
 
-	"layer_norm": full, "rms_norm": full, "softmax": full, "cross_entropy": full,
+	"layer_norm": full, "rms_norm": full, "softmax": full,
 	"exp": full, "log": full, "rsqrt": full, "square": full, "sum": full,
 }
 

@@ -1,0 +1,281 @@
+package amp_test
+
+import (
+	"testing"
+
+	"memtop/engine/alloc"
+	"memtop/engine/amp"
+	"memtop/engine/autograd"
+	"memtop/engine/device"
+	"memtop/engine/nn"
+	"memtop/engine/tensor"
+	"memtop/engine/tensor/tensortest"
+)
+
+var config = nn.GPTConfig{Layers: 4, Dim: 64, Heads: 4, Context: 32, Vocab: 64, Bias: true}
+
+const batch, rows = 4, 32
+
+// run is a GPT with what its passes need.
+type run struct {
+	device *tensor.Device
+	model  *nn.GPT
+	c      *nn.Ctx
+	loss   nn.CrossEntropy
+}
+
+func newRun(t *testing.T, o nn.Options) *run {
+	t.Helper()
+	d := tensortest.Device(t)
+	model, err := nn.Build(d, device.Float32, 1, func(b nn.Builder) *nn.GPT { return nn.NewGPT(b, config) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { nn.Close(model) })
+	o.Training = true
+	return &run{device: d, model: model, c: nn.NewCtx(autograd.NewTape(d, 1), o)}
+}
+
+func (r *run) forward() *autograd.Value {
+	ids := make([]int32, batch*rows)
+	for i := range ids {
+		ids[i] = int32(i * i % config.Vocab)
+	}
+	tag := tensor.Tag{Category: alloc.Input}
+	x := r.c.Take(tensor.From(r.device, ids, tensor.Shape{batch, rows}, device.Int32, tag))
+	logits := r.c.Call(r.model, x)
+	out := r.c.Call(&r.loss, logits, x)
+	r.c.Done(logits)
+	return out
+}
+
+// step runs both passes and returns the loss.
+func (r *run) step(scale func(*autograd.Value) *autograd.Value) (loss float64) {
+	r.c.Run(func() {
+		out := r.forward()
+		loss = out.Data().Item()
+		if scale != nil {
+			out = scale(out)
+		}
+		r.c.Backward(out)
+	})
+	return loss
+}
+
+func (r *run) category(c alloc.Category) int64 {
+	return r.device.Memory().Stats().Category[c].Current
+}
+
+func (r *run) zero() {
+	for _, p := range nn.Params(r.model) {
+		p.ZeroGrad()
+	}
+}
+
+// descend is a plain gradient step.
+func (r *run) descend(rate float64) {
+	for _, p := range nn.Params(r.model) {
+		r.device.Backend().AddScaled(p.Data().Array(), p.Data().Array(), p.Grad().Array(), -rate)
+		p.Data().Storage().Wrote()
+	}
+	r.zero()
+}
+
+func TestOperationsRunInTheTypesOfPyTorchsLists(t *testing.T) {
+	d := tensortest.Device(t)
+	constant := func(shape ...int) *autograd.Variable {
+		v := autograd.NewVariable("w", tensor.Full(d, shape, device.Float32, 0.5, tensor.Tag{}))
+		t.Cleanup(v.Close)
+		return v
+	}
+	x, w, row := constant(4, 4), constant(4, 4), constant(4)
+	image, kernel := constant(1, 1, 4, 4), constant(1, 1, 3, 3)
+	low := device.BFloat16
+	type compute = func(tape *autograd.Tape, h *autograd.Value) *autograd.Value // h is of the lower type
+	tests := map[string]struct {
+		do   compute
+		want device.DType
+	}{
+		"linear lowers": {func(tape *autograd.Tape, _ *autograd.Value) *autograd.Value {
+			return tape.Linear(x.Value(), w.Value(), row.Value())
+		}, low},
+		"matmul lowers": {func(tape *autograd.Tape, _ *autograd.Value) *autograd.Value {
+			return tape.MatMul(x.Value(), w.Value())
+		}, low},
+		"convolution lowers": {func(tape *autograd.Tape, _ *autograd.Value) *autograd.Value {
+			return tape.Conv2D(image.Value(), kernel.Value(), nil, autograd.Conv2DOptions{})
+		}, low},
+		"attention lowers": {func(tape *autograd.Tape, _ *autograd.Value) *autograd.Value {
+			y := tape.View(x.Value(), 1, 4, 4)
+			return tape.Attention(y, y, y, autograd.AttentionOptions{Heads: 2, Kind: device.Flash})
+		}, low},
+		"layer norm raises": {func(tape *autograd.Tape, h *autograd.Value) *autograd.Value {
+			return tape.LayerNorm(h, row.Value(), nil, 1e-5)
+		}, device.Float32},
+		"rms norm raises": {func(tape *autograd.Tape, h *autograd.Value) *autograd.Value {
+			return tape.RMSNorm(h, row.Value(), 1e-5)
+		}, device.Float32},
+		"softmax raises": {func(tape *autograd.Tape, h *autograd.Value) *autograd.Value { return tape.Softmax(h) }, device.Float32},
+		"cross-entropy raises": {func(tape *autograd.Tape, h *autograd.Value) *autograd.Value {
+			targets := tape.Take(tensor.From(d, []int32{0, 1, 2, 3}, tensor.Shape{4}, device.Int32, tensor.Tag{}))
+			return tape.CrossEntropy(h, targets)
+		}, device.Float32},
+		"exp raises": {func(tape *autograd.Tape, h *autograd.Value) *autograd.Value {
+			return tape.Unary(device.Exp, h)
+		}, device.Float32},
+		"sum raises":        {func(tape *autograd.Tape, h *autograd.Value) *autograd.Value { return tape.SumAll(h) }, device.Float32},
+		"gelu keeps":        {func(tape *autograd.Tape, h *autograd.Value) *autograd.Value { return tape.GELU(h) }, low},
+		"dropout keeps":     {func(tape *autograd.Tape, h *autograd.Value) *autograd.Value { return tape.Dropout(h, 0.5) }, low},
+		"adding two halves": {func(tape *autograd.Tape, h *autograd.Value) *autograd.Value { return tape.Add(h, h) }, low},
+		"adding promotes": {func(tape *autograd.Tape, h *autograd.Value) *autograd.Value {
+			return tape.Add(h, x.Value())
+		}, device.Float32},
+		"embedding is left": {func(tape *autograd.Tape, _ *autograd.Value) *autograd.Value {
+			ids := tape.Take(tensor.From(d, []int32{1, 2}, tensor.Shape{2}, device.Int32, tensor.Tag{}))
+			return tape.Embedding(w.Value(), ids)
+		}, device.Float32},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			tape := autograd.NewTape(d, 0)
+			tape.SetCaster(amp.BF16.Caster())
+			tape.Run(func() {
+				out := test.do(tape, tape.Cast(tape.Scale(x.Value(), 1), low))
+				if out.DType() != test.want {
+					t.Errorf("the result is %v, want %v", out.DType(), test.want)
+				}
+				tape.Backward(tape.SumAll(out))
+			})
+			for _, v := range []*autograd.Variable{x, w, row, image, kernel} {
+				if g := v.Grad(); g != nil && g.DType() != device.Float32 {
+					t.Errorf("a gradient of a float32 variable is %v", g.DType())
+				}
+				v.ZeroGrad()
+			}
+		})
+	}
+}
+
+func TestHalfPrecisionHalvesActivations(t *testing.T) {
+	measure := func(mode amp.Mode, whole bool) int64 {
+		r := newRun(t, nn.Options{Attention: nn.FlashAttention})
+		r.c.SetCaster(mode.Caster())
+		if whole {
+			amp.Convert(nn.Params(r.model), device.BFloat16)
+		}
+		var bytes int64
+		r.c.Run(func() {
+			r.forward()
+			bytes = r.category(alloc.Activation)
+		})
+		return bytes
+	}
+	full := measure(amp.Off, false)
+	tests := map[string]struct {
+		bytes     int64
+		low, high float64
+	}{
+		// Statistics of rows stay float32 in both, and with autocast so does the
+		// residual stream that the normalisations read, as in PyTorch.
+		"the whole model in bfloat16": {measure(amp.Off, true), 0.5, 0.52},
+		"autocast to bfloat16":        {measure(amp.BF16, false), 0.5, 0.6},
+		"autocast to float16":         {measure(amp.FP16, false), 0.5, 0.6},
+	}
+	for name, test := range tests {
+		ratio := float64(test.bytes) / float64(full)
+		t.Logf("%s: %d of %d bytes, %.3f", name, test.bytes, full, ratio)
+		if ratio < test.low || ratio > test.high {
+			t.Errorf("%s: %d of %d bytes, %.3f; want %v to %v", name, test.bytes, full, ratio, test.low, test.high)
+		}
+	}
+}
+
+func TestAutocastKeepsMastersAndReleasesItsCopies(t *testing.T) {
+	r := newRun(t, nn.Options{})
+	r.c.SetCaster(amp.BF16.Caster())
+	for _, p := range nn.Params(r.model) {
+		if p.Data().DType() != device.Float32 {
+			t.Errorf("%s is %v, want float32", p.Name(), p.Data().DType())
+		}
+	}
+	held := r.device.Live()
+	r.c.Run(func() {
+		out := r.forward()
+		// Weights and biases of the linear layers of all blocks, and the head.
+		d := int64(config.Dim)
+		want := 2 * (int64(config.Layers)*(12*d*d+9*d) + int64(config.Vocab)*d)
+		if got := r.category(alloc.Workspace) - out.Data().Bytes(); got != want {
+			t.Errorf("workspace after the forward pass is %d bytes, want the weights' copies, %d", got, want)
+		}
+		r.c.Backward(out)
+	})
+	r.zero()
+	if got := r.device.Live(); got != held {
+		t.Errorf("%d bytes live after the step, %d before it", got, held)
+	}
+}
+
+func TestAWeightIsConvertedOnceAStepAndAgainWhenItChanges(t *testing.T) {
+	d := tensortest.Device(t)
+	w := autograd.NewVariable("w", tensor.Full(d, tensor.Shape{2, 2}, device.Float32, 1, tensor.Tag{}))
+	defer w.Close()
+	tape := autograd.NewTape(d, 0)
+	tape.SetCaster(amp.BF16.Caster())
+	tape.Run(func() {
+		x := tape.Take(tensor.Full(d, tensor.Shape{1, 2}, device.BFloat16, 1, tensor.Tag{}))
+		before := d.Memory().Stats().Allocation.All.Allocated
+		first := tape.Linear(x, w.Value(), nil)
+		tape.Linear(x, w.Value(), nil)
+		tape.NoGrad(func() { tape.Linear(x, w.Value(), nil) })
+		if got := d.Memory().Stats().Allocation.All.Allocated - before; got != 4 {
+			t.Errorf("three products made %d allocations, want three results and one copy", got)
+		}
+		w.Data().Fill(3)
+		if got := tape.Linear(x, w.Value(), nil).Data().Floats()[0]; got != 6 {
+			t.Errorf("after the weight became 3 the product is %v, want 6", got)
+		}
+		if got := first.Data().Floats()[0]; got != 2 {
+			t.Errorf("the first product is %v, want 2", got)
+		}
+	})
+}
+
+func TestTheLossIsBitEqualAcrossCheckpointPoliciesUnderAutocast(t *testing.T) {
+	for _, mode := range []amp.Mode{amp.BF16, amp.FP16} {
+		t.Run(mode.String(), func(t *testing.T) {
+			var want []float64
+			for _, p := range []nn.Policy{{}, nn.PerBlock(), nn.SqrtN(), nn.Selective(), nn.Selective("cast", "gelu_tanh")} {
+				r := newRun(t, nn.Options{Checkpoint: p})
+				r.c.SetCaster(mode.Caster())
+				var losses []float64
+				for range 4 {
+					losses = append(losses, r.step(nil))
+					r.descend(0.1)
+				}
+				if want == nil {
+					want = losses
+				}
+				for i := range want {
+					if losses[i] != want[i] {
+						t.Errorf("%v, step %d: loss %v, without checkpoints %v", p, i, losses[i], want[i])
+					}
+				}
+				if losses[3] >= losses[0] {
+					t.Errorf("%v: losses %v do not fall", p, losses)
+				}
+			}
+		})
+	}
+}
+
+func TestModesAreReadAsTheyAreWritten(t *testing.T) {
+	for _, text := range []string{"off", "bf16", "fp16"} {
+		m, err := amp.ParseMode(text)
+		if err != nil || m.String() != text {
+			t.Errorf("%q is read as %v, error %v", text, m, err)
+		}
+	}
+	if m, err := amp.ParseMode("fp8"); err == nil {
+		t.Errorf("\"fp8\" is read as %v, want an error", m)
+	}
+}
