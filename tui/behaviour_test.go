@@ -77,6 +77,14 @@ func TestPagesAreReachedByNumberAndTab(t *testing.T) {
 	d.wants("247 events")
 }
 
+func TestTheFirstPageCanBeChosen(t *testing.T) {
+	for _, chosen := range []string{"stacks", "Stacks", "6"} {
+		d := start(t, 80, 24, Options{Page: chosen}, fileOf("run.pickle", tuitest.Small()))
+		d.wants("Stacks at the cursor")
+	}
+	start(t, 80, 24, Options{Page: "nonsense"}, fileOf("run.pickle", tuitest.Small())).wants("What stands out")
+}
+
 func TestPagesThatNeedALiveProcessAreNotShown(t *testing.T) {
 	d := startSmall(t, 200, 60)
 	for _, absent := range []string{"2 Layers", "3 Tensors", "8 Experiments"} {
@@ -433,6 +441,9 @@ func TestControlCharactersNeverReachTheTerminal(t *testing.T) {
 		if shown := d.screen(); strings.Contains(shown, "\x1b]") || strings.Contains(shown, "\x1b[2J") || strings.ContainsAny(shown, "\x07\u202e") {
 			t.Errorf("a control character got through:\n%q", shown)
 		}
+	}
+	if title := d.m.View().WindowTitle; strings.ContainsRune(title, 0x1b) {
+		t.Errorf("window title %q", title)
 	}
 }
 

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"strings"
 	"time"
 
 	"charm.land/bubbles/v2/key"
@@ -44,8 +45,10 @@ func New(files []File, o Options) *Model {
 		options: o, global: keys.NewGlobal(), page: page.Overview,
 		theme: screen.NewTheme(o.colour(), o.ASCII), now: time.Now, tick: tick,
 	}
-	if _, ok := pageNumbers[o.Page]; ok {
-		m.page = o.Page
+	for _, t := range tabs {
+		if o.Page == t.number || strings.EqualFold(o.Page, t.name) {
+			m.page = t.name
+		}
 	}
 	for _, f := range files {
 		m.files = append(m.files, &file{name: f.Name, load: f.Load})

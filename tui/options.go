@@ -18,7 +18,7 @@ type File struct {
 
 // Options say how to start. The zero value is usable.
 type Options struct {
-	Page    string // name of the first page; "" is the overview
+	Page    string // name or number of the first page; "" is the overview
 	Device  int    // device to show first; below 0, or when the file lacks it, the one with the most events
 	Color   string // "auto" or "", "always", "never"
 	ASCII   bool   // draw with the characters from space to tilde only

@@ -23,14 +23,6 @@ var tabs = []tab{
 	{page.Events, "Events", "7"},
 }
 
-var pageNumbers = func() map[string]string {
-	numbers := make(map[string]string)
-	for _, t := range tabs {
-		numbers[t.name] = t.number
-	}
-	return numbers
-}()
-
 // makePages makes the pages of a scene.
 func makePages(s *page.Scene) map[string]page.Page {
 	return map[string]page.Page{

@@ -19,11 +19,15 @@ func (m *Model) place(c screen.Canvas) {
 		return
 	}
 	x := c.Text(1, 1, deviceLabel(f), screen.Strong)
-	for _, part := range placeParts(v.scene) {
-		if x+3+screen.Width(part) > m.w-1 {
+	for i, part := range placeParts(v.scene) {
+		between := " · "
+		if i > 0 && strings.HasPrefix(part, "of ") {
+			between = " " // goes on where the last part ended
+		}
+		if x+screen.Width(between)+screen.Width(part) > m.w-1 {
 			return
 		}
-		x = c.Text(x, 1, " · ", screen.Dim)
+		x = c.Text(x, 1, between, screen.Dim)
 		x = c.Text(x, 1, part, screen.Plain)
 	}
 }
@@ -45,7 +49,7 @@ func placeParts(s *page.Scene) []string {
 	at := s.Cursor()
 	parts := []string{
 		"at " + eventLabel(s, at),
-		screen.Bytes(s.Index.RequestedAt(at)) + " live of " + screen.Bytes(s.Index.ReservedAt(at)) + " reserved",
+		screen.Bytes(s.Index.RequestedAt(at)) + " live", "of " + screen.Bytes(s.Index.ReservedAt(at)) + " reserved",
 	}
 	if us, ok := s.Since(at); ok {
 		parts = append(parts, "+"+screen.Micros(us))

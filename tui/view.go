@@ -15,7 +15,7 @@ func (m *Model) View() tea.View {
 	v.AltScreen = true
 	v.WindowTitle = "memtop"
 	if len(m.files) > 0 {
-		v.WindowTitle = "memtop " + m.file().name
+		v.WindowTitle = "memtop " + screen.Clean(m.file().name)
 	}
 	if !m.options.NoMouse {
 		v.MouseMode = tea.MouseModeCellMotion

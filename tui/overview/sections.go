@@ -169,6 +169,9 @@ func (p *Page) waterfall(compact bool) section {
 		guessed := "categories exact"
 		if p.scene.Index.Guessed() {
 			guessed = "categories guessed from stacks"
+			if c.Width() < 75 {
+				guessed = "guessed"
+			}
 		}
 		c.Rule(0, "What reserved memory is, "+p.when(), guessed, false)
 		if !ok {

@@ -16,6 +16,18 @@ func Width(s string) int {
 	return n
 }
 
+// Clean returns s without anything that a terminal might obey, for text that
+// does not go through a canvas.
+func Clean(s string) string {
+	return strings.Map(func(r rune) rune {
+		r, w := printable(r)
+		if w == 0 {
+			return -1
+		}
+		return r
+	}, s)
+}
+
 // Truncate cuts plain text to w cells; a cut shows as an ellipsis.
 func Truncate(s string, w int) string {
 	if w <= 0 {
