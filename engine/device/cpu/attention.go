@@ -138,7 +138,8 @@ func attendPart[T float](w *worker, j *attentionJob, part int) {
 		} else {
 			scores = slice[T](j.work, part*j.Chunk*j.Keys, rows*j.Keys)
 		}
-		j.score(w, viewOf(scores), j.Keys, batch, head, query, rows, 0, j.Keys, 1)
+		seen := j.visible(query + rows - 1)
+		j.score(w, viewOf(scores), j.Keys, batch, head, query, rows, 0, seen, 1)
 		for r := range rows {
 			lse := j.softmaxVisible(viewOf(scores[r*j.Keys:(r+1)*j.Keys]), query+r)
 			if j.Kind == device.Chunked {
@@ -151,7 +152,7 @@ func attendPart[T float](w *worker, j *attentionJob, part int) {
 			probs = j.probs.at(at)
 		}
 		j.multiply(w, product{
-			c: j.o.at(batch, head, query), a: probs, b: j.v.at(batch, head, 0), m: rows, n: j.Dim, k: j.Keys,
+			c: j.o.at(batch, head, query), a: probs, b: j.v.at(batch, head, 0), m: rows, n: j.Dim, k: seen,
 			ldc: j.o.row, lda: j.Keys, ldb: j.v.row,
 		})
 	}

@@ -63,12 +63,13 @@ func chunkedGrad[T float](w *worker, j *attentionGradJob, batch, head int, work 
 	delta, work := work[:j.Queries], work[j.Queries:]
 	outputDots(w, j, batch, head, delta)
 	size, keys := j.Chunk*j.Keys, j.Keys*j.Dim
-	t := gradTile[T]{batch: batch, head: head, cols: j.Keys, p: work[:size], ds: work[size : 2*size]}
+	t := gradTile[T]{batch: batch, head: head, p: work[:size], ds: work[size : 2*size]}
 	dk, dv := work[2*size:2*size+keys], work[2*size+keys:]
 	clear(dk)
 	clear(dv)
 	for t.query = 0; t.query < j.Queries; t.query += j.Chunk {
 		t.rows = min(j.Chunk, j.Queries-t.query)
+		t.cols = j.visible(t.query + t.rows - 1)
 		t.compute(w, j, delta)
 		t.addKeys(w, j, dk, dv)
 		t.queries(w, j, j.dq.at(batch, head, t.query), j.dq.row, 0)

@@ -5,50 +5,75 @@ import (
 	"memtop/engine/device/cpu/simd"
 )
 
-// packPanel packs width rows of A, or columns of B, starting with first, for k
-// from from to from+depth: dst[p·width+i]. Those beyond limit are zero.
-// alongK says that the operand is stored with k contiguous.
-func packPanel(w *worker, dst []float32, v view, stride int, alongK bool, first, limit, width, from, depth int) {
-	count := min(width, limit-first)
-	if count < width {
-		clear(dst[:width*depth])
-	}
-	switch {
-	case alongK && v.kind == device.Float32:
-		simd.Interleave(dst, slice[float32](v, first*stride+from, (count-1)*stride+depth), count, depth, width, stride)
-	case alongK:
-		rows := scratch[float32](w, slotWiden, count*depth)
-		for i := range count {
-			widen(rows[i*depth:(i+1)*depth], v, (first+i)*stride+from)
-		}
-		simd.Interleave(dst, rows, count, depth, width, depth)
-	case v.kind == device.Float32:
-		src := slice[float32](v, from*stride+first, (depth-1)*stride+count)
-		for p := range depth {
-			copy(dst[p*width:p*width+count], src[p*stride:])
-		}
-	default:
-		for p := range depth {
-			widen(dst[p*width:p*width+count], v, (from+p)*stride+first)
-		}
-	}
+// packing says how an operand becomes panels: width rows of A, or columns of B,
+// side by side, dst[p·width+i] for k from from to from+depth. What is beyond
+// limit is zero.
+type packing struct {
+	v           view
+	stride      int
+	alongK      bool // the operand is stored with k contiguous
+	limit       int
+	width       int
+	from, depth int
 }
 
-// packA packs panel number i of the rows from row on.
-func (b *block) packA(w *worker, i int) {
+// packA packs n panels from number i on, of the rows from row on.
+func (b *block) packA(w *worker, i, n int) {
 	g, width := &b.g, b.kernel.Rows
-	dst := b.packedA[i*width*b.depth : (i+1)*width*b.depth]
-	packPanel(w, dst, g.a, g.lda, !g.transA, b.row+i*width, g.m, width, b.from, b.depth)
+	p := packing{g.a, g.lda, !g.transA, g.m, width, b.from, b.depth}
+	dst := b.packedA[i*width*b.depth : (i+n)*width*b.depth]
+	p.panels(w, dst, b.row+i*width)
 	if alpha := float32(g.alpha); alpha != 1 {
-		for k := range dst {
-			dst[k] *= alpha
-		}
+		multiplyRow(dst, dst, alpha)
 	}
 }
 
-// packB packs panel number i of the columns from col on.
-func (b *block) packB(w *worker, i int) {
+// packB packs n panels from number i on, of the columns from col on.
+func (b *block) packB(w *worker, i, n int) {
 	g, width := &b.g, b.kernel.Cols
-	dst := b.packedB[i*width*b.depth : (i+1)*width*b.depth]
-	packPanel(w, dst, g.b, g.ldb, g.transB, b.col+i*width, g.n, width, b.from, b.depth)
+	p := packing{g.b, g.ldb, g.transB, g.n, width, b.from, b.depth}
+	p.panels(w, b.packedB[i*width*b.depth:(i+n)*width*b.depth], b.col+i*width)
+}
+
+// panels fills dst with whole panels, of which the first begins at first.
+func (p *packing) panels(w *worker, dst []float32, first int) {
+	size := p.width * p.depth
+	if beyond := first + len(dst)/p.depth - p.limit; beyond > 0 {
+		clear(dst[len(dst)-size:])
+	}
+	if !p.alongK {
+		p.across(w, dst, first)
+		return
+	}
+	for ; len(dst) > 0; dst, first = dst[size:], first+p.width {
+		p.along(w, dst[:size], first)
+	}
+}
+
+// along packs one panel by turning rows into columns.
+func (p *packing) along(w *worker, dst []float32, first int) {
+	count := min(p.width, p.limit-first)
+	if p.v.kind == device.Float32 {
+		rows := slice[float32](p.v, first*p.stride+p.from, (count-1)*p.stride+p.depth)
+		simd.Interleave(dst, rows, count, p.depth, p.width, p.stride)
+		return
+	}
+	rows := scratch[float32](w, slotWiden, count*p.depth)
+	for i := range count {
+		widen(rows[i*p.depth:(i+1)*p.depth], p.v, (first+i)*p.stride+p.from)
+	}
+	simd.Interleave(dst, rows, count, p.depth, p.width, p.depth)
+}
+
+// across packs all panels at once, going along rows of the operand, which cross
+// them.
+func (p *packing) across(w *worker, dst []float32, first int) {
+	size := p.width * p.depth
+	count := min(len(dst)/p.depth, p.limit-first)
+	for k := range p.depth {
+		row := load[float32](w, slotWiden, p.v, (p.from+k)*p.stride+first, count)
+		for at := k * p.width; len(row) > 0; at += size {
+			row = row[copy(dst[at:at+p.width], row):]
+		}
+	}
 }

@@ -3,7 +3,6 @@ package cpu
 import (
 	"fmt"
 	"math"
-	"math/bits"
 
 	"memtop/engine/device"
 )
@@ -13,16 +12,15 @@ import (
 // (SC 2011). A counter's words depend on nothing else, so any thread can make
 // any part of the sequence.
 func philox(seed, counter uint64) [4]uint32 {
-	c := [4]uint32{uint32(counter), uint32(counter >> 32), 0, 0}
+	c0, c1, c2, c3 := uint32(counter), uint32(counter>>32), uint32(0), uint32(0)
 	k0, k1 := uint32(seed), uint32(seed>>32)
 	for range 10 {
-		high0, low0 := bits.Mul32(0xd2511f53, c[0])
-		high1, low1 := bits.Mul32(0xcd9e8d57, c[2])
-		c = [4]uint32{high1 ^ c[1] ^ k0, low1, high0 ^ c[3] ^ k1, low0}
+		p0, p1 := 0xd2511f53*uint64(c0), 0xcd9e8d57*uint64(c2)
+		c0, c1, c2, c3 = uint32(p1>>32)^c1^k0, uint32(p1), uint32(p0>>32)^c3^k1, uint32(p0)
 		k0 += 0x9e3779b9
 		k1 += 0xbb67ae85
 	}
-	return c
+	return [4]uint32{c0, c1, c2, c3}
 }
 
 // unit makes a number in [0, 1) of 24 random bits.
@@ -134,16 +132,13 @@ func dropRun[T float](w *worker, j *randomJob, dst []T, i int) {
 	if !j.mask.absent() {
 		mask = slice[uint8](j.mask, i, len(dst))
 	}
+	least := uint32(math.Ceil(j.p * 0x1p24)) // u ≥ p in whole numbers
 	for k := 0; k < len(dst); k += 4 {
 		words := philox(j.seed.Seed, j.seed.Offset+uint64(i+k)/4)
 		for lane := range min(4, len(dst)-k) {
-			mask[k+lane] = 0
-			kept := T(0)
-			if unit(words[lane]) >= j.p {
-				mask[k+lane] = 1
-				kept = x[k+lane] * scale
-			}
-			dst[k+lane] = kept // last, for dst may be x
+			kept := uint8((least - 1 - words[lane]>>8) >> 31) // without a branch
+			mask[k+lane] = kept
+			dst[k+lane] = x[k+lane] * scale * T(kept)
 		}
 	}
 }

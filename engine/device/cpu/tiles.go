@@ -59,10 +59,7 @@ const packRun = 8
 type packJob struct{ b *block }
 
 func (j *packJob) run(w *worker, part int) {
-	panelsA, panelsB := j.b.panels()
-	for i := part * packRun; i < min(panelsA+panelsB, (part+1)*packRun); i++ {
-		j.b.pack(w, i)
-	}
+	j.b.pack(w, part*packRun, packRun)
 }
 
 type tilesJob struct{ b *block }
@@ -83,9 +80,7 @@ func (j *matricesJob) run(w *worker, part int) {
 // multiplyAlone computes g on one worker, with the same result.
 func multiplyAlone(w *worker, g product, kernel simd.Product) {
 	multiply(w, g, kernel, func(blk *block, panels int) {
-		for i := range panels {
-			blk.pack(w, i)
-		}
+		blk.pack(w, 0, panels)
 	}, func(blk *block, tasks int) {
 		for i := range tasks {
 			blk.task(w, i)
@@ -127,15 +122,19 @@ func (b *block) panels() (a, bs int) {
 	return a, bs
 }
 
-func (b *block) pack(w *worker, i int) {
+// pack does up to n of the panels from number i on, of which A's come first.
+func (b *block) pack(w *worker, i, n int) {
 	if b.depth == 0 {
 		return
 	}
-	panelsA, _ := b.panels()
+	panelsA, panelsB := b.panels()
 	if i < panelsA {
-		b.packA(w, i)
-	} else {
-		b.packB(w, i-panelsA)
+		some := min(n, panelsA-i)
+		b.packA(w, i, some)
+		i, n = i+some, n-some
+	}
+	if n = min(n, panelsA+panelsB-i); n > 0 {
+		b.packB(w, i-panelsA, n)
 	}
 }
 
