@@ -203,5 +203,12 @@ func (r *run) trace(device int) *trace.Trace {
 		Tables:      &tables,
 		Devices:     []trace.Device{{ID: device, Events: r.log.Events(), Final: final}},
 		Annotations: r.annotations,
+		Settings: []trace.Setting{
+			{Key: "PYTORCH_ALLOC_CONF", Value: "max_split_size_mb:256"},
+			{Key: "max_split_size", Value: int64(268435456)},
+			{Key: "garbage_collection_threshold", Value: 0.8},
+			{Key: "expandable_segments", Value: false},
+			{Key: "roundup_power2_divisions", Value: []trace.Setting{{Key: "256", Value: int64(1)}, {Key: "1024", Value: int64(4)}}},
+		},
 	}
 }
