@@ -38,6 +38,7 @@ var picture = map[string][]string{
 	"engine/amp":               {"engine/autograd", "engine/tensor", "engine/device", "engine/alloc"},
 	"engine/data":              {"engine/device"},
 	"engine/optim":             {"engine/autograd", "engine/tensor", "engine/device", "engine/alloc"},
+	"engine/weights":  {"engine/autograd", "engine/tensor", "github.com/nlpodyssey/gopickle/..."},
 	"engine/train": {
 		"engine/amp", "engine/optim", "engine/nn/...", "engine/data", "engine/autograd", "engine/tensor", "engine/device", "engine/alloc",
 		"snapshots/trace",
@@ -51,7 +52,6 @@ var picture = map[string][]string{
 	},
 	"cmd/memtrain": {
 		"engine/...", "snapshots/pytorch", "snapshots/trace", "github.com/spf13/cobra", "github.com/spf13/pflag",
-		"github.com/nlpodyssey/gopickle/...",
 	},
 	// What only the end-to-end test and the benchmark use.
 	"cmd/memtop/benchopen": {"cmd/memtop/terminal"},

@@ -1,0 +1,102 @@
+package weights
+
+import (
+	"archive/zip"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"strings"
+)
+
+// FormatError says that a file is damaged, or holds what plain weights do not
+// hold.
+type FormatError struct {
+	Path, Reason string
+}
+
+// Error returns the path and the reason.
+func (e *FormatError) Error() string { return e.Path + ": " + e.Reason }
+
+// maxPickle bounds the pickle, which holds names and shapes: the numbers are in
+// files of their own.
+const maxPickle = 64 << 20
+
+// check looks at an archive without building anything from it.
+func check(file string) error {
+	z, err := zip.OpenReader(file)
+	switch {
+	case errors.Is(err, zip.ErrFormat), errors.Is(err, zip.ErrChecksum), errors.Is(err, zip.ErrAlgorithm), errors.Is(err, io.ErrUnexpectedEOF):
+		return &FormatError{file, "not a .pt archive; PyTorch 1.6 and later write them"}
+	case err != nil:
+		return err
+	}
+	defer z.Close() //nolint:errcheck // only read
+	if err := checkArchive(&z.Reader); err != nil {
+		return &FormatError{file, err.Error()}
+	}
+	return nil
+}
+
+func checkArchive(z *zip.Reader) error {
+	files, err := entries(z)
+	if err != nil {
+		return err
+	}
+	if files["constants.pkl"] != nil {
+		return errors.New("a TorchScript program, not weights; save model.state_dict()")
+	}
+	if f := files["byteorder"]; f != nil {
+		if order, err := content(f, 16); err != nil || string(order) != "little" {
+			return fmt.Errorf("its numbers are %q-endian", order)
+		}
+	}
+	f := files["data.pkl"]
+	if f == nil {
+		return errors.New("there is no data.pkl in the archive")
+	}
+	pickle, err := content(f, maxPickle)
+	if err != nil {
+		return err
+	}
+	sizes := make(map[string]int64)
+	for name, f := range files {
+		if path.Base(path.Dir(f.Name)) == "data" {
+			sizes[name] = int64(f.UncompressedSize64)
+		}
+	}
+	return scan(pickle, sizes)
+}
+
+// entries lists the files of the archive by the last part of their names, which
+// is how they are found later, and refuses what could be mistaken or grow.
+func entries(z *zip.Reader) (map[string]*zip.File, error) {
+	files := make(map[string]*zip.File, len(z.File))
+	for _, f := range z.File {
+		name := f.Name[strings.LastIndexByte(f.Name, '/')+1:]
+		switch {
+		case files[name] != nil:
+			return nil, fmt.Errorf("two files of the archive are called %q", name)
+		case f.Method != zip.Store || f.CompressedSize64 != f.UncompressedSize64:
+			return nil, fmt.Errorf("%q is compressed, which PyTorch never does", f.Name)
+		}
+		files[name] = f
+	}
+	return files, nil
+}
+
+func content(f *zip.File, limit uint64) ([]byte, error) {
+	if f.UncompressedSize64 > limit {
+		return nil, fmt.Errorf("%q is larger than %d bytes", f.Name, limit)
+	}
+	r, err := f.Open()
+	if err != nil {
+		return nil, fmt.Errorf("%q: %w", f.Name, err)
+	}
+	defer r.Close() //nolint:errcheck // only read
+	b, err := io.ReadAll(r)
+	if err != nil {
+		return nil, fmt.Errorf("%q: %w", f.Name, err)
+	}
+	return b, nil
+}
