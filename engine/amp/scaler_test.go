@@ -21,12 +21,20 @@ func TestTheScaleMovesAsPyTorchs(t *testing.T) {
 		skipped   []bool
 	}{
 		"it starts at 65,536 and stays": {amp.ScalerOptions{}, []float64{1, 1}, []float64{65536, 65536}, []bool{false, false}},
-		"it doubles after enough good steps": {amp.ScalerOptions{Interval: 2}, []float64{1, 1, 1, 1},
-			[]float64{65536, 131072, 131072, 262144}, []bool{false, false, false, false}},
+		"it doubles after enough good steps": {
+			amp.ScalerOptions{Interval: 2},
+			[]float64{1, 1, 1, 1},
+			[]float64{65536, 131072, 131072, 262144},
+			[]bool{false, false, false, false},
+		},
 		"it halves on an infinite gradient": {amp.ScalerOptions{}, []float64{1, inf, 1}, []float64{65536, 32768, 32768}, []bool{false, true, false}},
 		"it halves on NaN":                  {amp.ScalerOptions{}, []float64{math.NaN()}, []float64{32768}, []bool{true}},
-		"a bad step starts the count again": {amp.ScalerOptions{Interval: 2}, []float64{1, inf, 1, 1},
-			[]float64{65536, 32768, 32768, 65536}, []bool{false, true, false, false}},
+		"a bad step starts the count again": {
+			amp.ScalerOptions{Interval: 2},
+			[]float64{1, inf, 1, 1},
+			[]float64{65536, 32768, 32768, 65536},
+			[]bool{false, true, false, false},
+		},
 		"other numbers": {amp.ScalerOptions{Initial: 8, Growth: 4, Backoff: 0.25, Interval: 1}, []float64{1, inf}, []float64{32, 8}, []bool{false, true}},
 	}
 	for name, test := range tests {

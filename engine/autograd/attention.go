@@ -34,7 +34,6 @@ func (t *Tape) AttentionPacked(qkv *Value, o AttentionOptions) *Value {
 	c := t.begin("attention", qkv)
 	defer c.end()
 	c.contiguous(0)
-	qkv = c.in[0]
 	return c.attend(a, tensor.Shape{s[0], s[1], width}, func(list []*tensor.Tensor) (q, k, v device.Heads) {
 		return packed(list[0], a, 0), packed(list[0], a, 1), packed(list[0], a, 2)
 	})

@@ -69,11 +69,6 @@ func (c *call) run(work func()) {
 	}
 }
 
-// wants says whether a gradient flows into an operand.
-func (c *call) wants(i int) bool {
-	return c.record != nil && c.record.slotOf(c.in[i]) != nil
-}
-
 // value returns the result as a value, and records the rule if a gradient flows
 // into any operand. The rule reads what is in list through [back.saved].
 func (c *call) value(x *tensor.Tensor, list []*tensor.Tensor, rule func(b *back)) *Value {

@@ -51,7 +51,7 @@ var checkpointers = map[string]checkpointer{
 }
 
 func TestCheckpointsGiveTheSameBits(t *testing.T) {
-	var loss, gradient, saved = map[string]float64{}, map[string][]float64{}, map[string]int64{}
+	loss, gradient, saved := map[string]float64{}, map[string][]float64{}, map[string]int64{}
 	for name, c := range checkpointers {
 		d := tensortest.Device(t)
 		w := square(t, d, "w")
@@ -71,10 +71,10 @@ func TestCheckpointsGiveTheSameBits(t *testing.T) {
 		if loss[name] != loss["without"] {
 			t.Errorf("%s: loss %v, without a checkpoint %v", name, loss[name], loss["without"])
 		}
-		close := slices.EqualFunc(gradient[name], gradient["without"], func(a, b float64) bool {
+		alike := slices.EqualFunc(gradient[name], gradient["without"], func(a, b float64) bool {
 			return a-b < 1e-5*(1+max(a, -a)) && b-a < 1e-5*(1+max(a, -a))
 		})
-		if !close {
+		if !alike {
 			t.Errorf("%s: the gradient differs", name)
 		}
 	}
@@ -130,8 +130,10 @@ func TestACheckpointRetagsItsInput(t *testing.T) {
 		tape.SetLayer("h.1")
 		tape.Checkpoint(func(in []*autograd.Value) *autograd.Value { return tape.GELU(in[0]) }, x)
 		got := x.Data().Storage().Label()
-		want := alloc.Label{Category: alloc.Activation, Layer: "h.1", Role: "scale output",
-			Shape: tensor.Shape{16, 16}.String(), DType: "float32"}
+		want := alloc.Label{
+			Category: alloc.Activation, Layer: "h.1", Role: "scale output",
+			Shape: tensor.Shape{16, 16}.String(), DType: "float32",
+		}
 		if got != want {
 			t.Errorf("the input is labelled %+v, want %+v", got, want)
 		}

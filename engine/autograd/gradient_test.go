@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"memtop/engine/alloc"
@@ -35,9 +36,9 @@ var operations = map[string]operation{
 	"multiply a row":           two(s(2, 3), s(1, 3), (*autograd.Tape).Mul),
 	"multiply by a row":        two(s(1, 3), s(2, 3), (*autograd.Tape).Mul),
 	"multiply both stretched":  two(s(2, 1, 3), s(2, 4, 1), (*autograd.Tape).Mul),
-	"divide":                   ranged(0.5, 2, two(s(2, 3), s(2, 3), (*autograd.Tape).Div)),
-	"divide by a column":       ranged(0.5, 2, two(s(2, 3), s(2, 1), (*autograd.Tape).Div)),
-	"divide a row":             ranged(0.5, 2, two(s(3), s(2, 3), (*autograd.Tape).Div)),
+	"divide":                   positive(two(s(2, 3), s(2, 3), (*autograd.Tape).Div)),
+	"divide by a column":       positive(two(s(2, 3), s(2, 1), (*autograd.Tape).Div)),
+	"divide a row":             positive(two(s(3), s(2, 3), (*autograd.Tape).Div)),
 	"matmul":                   two(s(2, 3), s(3, 4), (*autograd.Tape).MatMul),
 	"matmul of a batch by one": two(s(2, 2, 3), s(3, 4), (*autograd.Tape).MatMul),
 	"matmul of batches":        two(s(2, 2, 2, 3), s(2, 2, 3, 4), (*autograd.Tape).MatMul),
@@ -156,9 +157,8 @@ func TestGradientsAreFiniteDifferences(t *testing.T) {
 	}
 	for _, f := range device.UnaryOps() {
 		o := single(s(2, 3), func(t *autograd.Tape, x *autograd.Value) *autograd.Value { return t.Unary(f, x) })
-		switch f {
-		case device.Log, device.Sqrt, device.Rsqrt:
-			o = ranged(0.5, 2, o)
+		if slices.Contains([]device.UnaryOp{device.Log, device.Sqrt, device.Rsqrt}, f) {
+			o = positive(o)
 		}
 		all[f.String()] = o
 	}
@@ -169,10 +169,12 @@ func TestGradientsAreFiniteDifferences(t *testing.T) {
 			all[name+", packed"] = single(s(2, 3, 12), func(t *autograd.Tape, x *autograd.Value) *autograd.Value {
 				return t.AttentionPacked(x, options)
 			})
-			all[name] = operation{shapes: []tensor.Shape{s(2, 3, 4), s(2, 5, 4), s(2, 5, 4)},
+			all[name] = operation{
+				shapes: []tensor.Shape{s(2, 3, 4), s(2, 5, 4), s(2, 5, 4)},
 				compute: func(t *autograd.Tape, v []*autograd.Value) *autograd.Value {
 					return t.Attention(v[0], v[1], v[2], options)
-				}}
+				},
+			}
 		}
 	}
 	for name, o := range all {
@@ -273,7 +275,8 @@ func two(x, y tensor.Shape, f func(t *autograd.Tape, x, y *autograd.Value) *auto
 	}}
 }
 
-func ranged(low, high float64, o operation) operation {
-	o.low, o.high = low, high
+// positive keeps the variables away from where a function has a pole.
+func positive(o operation) operation {
+	o.low, o.high = 0.5, 2
 	return o
 }

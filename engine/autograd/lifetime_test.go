@@ -298,10 +298,14 @@ func TestMistakesOfTheCallerPanic(t *testing.T) {
 		want []string
 	}{
 		"shapes that do not add": {func(tape *autograd.Tape) { tape.Add(w.Value(), small.Value()) }, []string{"[16, 16]", "[3, 5]"}},
-		"matrices that do not multiply": {func(tape *autograd.Tape) { tape.MatMul(w.Value(), small.Value()) },
-			[]string{"matmul", "[16, 16]", "[3, 5]"}},
-		"a weight of another width": {func(tape *autograd.Tape) { tape.Linear(w.Value(), small.Value(), nil) },
-			[]string{"linear", "[16, 16]", "[3, 5]"}},
+		"matrices that do not multiply": {
+			func(tape *autograd.Tape) { tape.MatMul(w.Value(), small.Value()) },
+			[]string{"matmul", "[16, 16]", "[3, 5]"},
+		},
+		"a weight of another width": {
+			func(tape *autograd.Tape) { tape.Linear(w.Value(), small.Value(), nil) },
+			[]string{"linear", "[16, 16]", "[3, 5]"},
+		},
 		"a backward pass from many numbers": {func(tape *autograd.Tape) { tape.Backward(tape.GELU(w.Value())) }, []string{"[16, 16]"}},
 		"a second backward pass": {func(tape *autograd.Tape) {
 			y := tape.SumAll(w.Value())

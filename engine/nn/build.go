@@ -20,15 +20,15 @@ type Builder struct {
 	made   *[]*Param
 }
 
-// Build runs make with a builder and returns the model. When there is not
+// Build runs construct with a builder and returns the model. When there is not
 // enough memory for it, what was made is released and the error is a
 // *tensor.Failure. dtype is the type of parameters: float32, or float64 for
 // gradient checks.
-func Build[M Module](d *tensor.Device, dtype device.DType, seed uint64, make func(b Builder) M) (M, error) {
+func Build[M Module](d *tensor.Device, dtype device.DType, seed uint64, construct func(b Builder) M) (M, error) {
 	var model M
 	var made []*Param
 	err := tensor.Try(func() {
-		model = make(Builder{device: d, dtype: dtype, seed: seed, made: &made})
+		model = construct(Builder{device: d, dtype: dtype, seed: seed, made: &made})
 	})
 	if err != nil {
 		for _, p := range made {

@@ -62,8 +62,12 @@ func (m *GPT) Params() []*Param { return nil }
 // names.
 func (m *GPT) Children() []Child {
 	return []Child{
-		{"wte", m.Tokens}, {"wpe", m.Positions}, {"drop", m.Drop},
-		{"h", m.Blocks}, {"ln_f", m.Norm}, {"lm_head", m.Head},
+		{"wte", m.Tokens},
+		{"wpe", m.Positions},
+		{"drop", m.Drop},
+		{"h", m.Blocks},
+		{"ln_f", m.Norm},
+		{"lm_head", m.Head},
 	}
 }
 

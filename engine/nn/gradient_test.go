@@ -30,10 +30,16 @@ var modules = map[string]struct {
 			&nn.Softmax{}, &nn.Dropout{P: 0.3}, &nn.ReLU{})
 	}, tensor.Shape{2, 3}, false},
 	"attention": {func(b nn.Builder) nn.Module { return attention(b, 0) }, tensor.Shape{2, 5, 4}, false},
-	"attention with dropout on probabilities": {func(b nn.Builder) nn.Module { return attention(b, 0.3) },
-		tensor.Shape{2, 5, 4}, false},
-	"MLP": {func(b nn.Builder) nn.Module { return nn.NewMLP(b, nn.MLPConfig{In: 3, Hidden: 5, Out: 2, Layers: 2}) },
-		tensor.Shape{2, 3}, false},
+	"attention with dropout on probabilities": {
+		func(b nn.Builder) nn.Module { return attention(b, 0.3) },
+		tensor.Shape{2, 5, 4},
+		false,
+	},
+	"MLP": {
+		func(b nn.Builder) nn.Module { return nn.NewMLP(b, nn.MLPConfig{In: 3, Hidden: 5, Out: 2, Layers: 2}) },
+		tensor.Shape{2, 3},
+		false,
+	},
 	"ConvNet": {func(b nn.Builder) nn.Module {
 		return nn.NewConvNet(b, nn.ConvNetConfig{Channels: 1, Width: 2, Layers: 2, Classes: 3})
 	}, tensor.Shape{2, 1, 6, 6}, false},

@@ -144,8 +144,14 @@ func TestCheckpointsSaveActivations(t *testing.T) {
 		})
 	}
 	for _, order := range [][2]string{
-		{"block", "selective=attention"}, {"sqrt", "block"}, {"selective=attention", "selective"}, {"selective", "none"},
-		{"block", "ratio=0.5"}, {"ratio=0.5", "none"}, {"every=2", "block"}, {"block", "a rule"},
+		{"block", "selective=attention"},
+		{"sqrt", "block"},
+		{"selective=attention", "selective"},
+		{"selective", "none"},
+		{"block", "ratio=0.5"},
+		{"ratio=0.5", "none"},
+		{"every=2", "block"},
+		{"block", "a rule"},
 	} {
 		if saved[order[0]] >= saved[order[1]] {
 			t.Errorf("%s keeps %d bytes and %s %d, want less", order[0], saved[order[0]], order[1], saved[order[1]])

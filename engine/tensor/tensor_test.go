@@ -32,18 +32,36 @@ func TestViewsShowTheRightElements(t *testing.T) {
 		view  func(x *tensor.Tensor) *tensor.Tensor
 		want  []float64
 	}{
-		"a transposed matrix": {[]int{2, 3}, func(x *tensor.Tensor) *tensor.Tensor { return x.Transpose(0, 1) },
-			[]float64{0, 3, 1, 4, 2, 5}},
-		"two columns of a matrix": {[]int{2, 3}, func(x *tensor.Tensor) *tensor.Tensor { return x.Narrow(1, 1, 2) },
-			[]float64{1, 2, 4, 5}},
-		"a column repeated": {[]int{2, 1}, func(x *tensor.Tensor) *tensor.Tensor { return x.Expand(tensor.Shape{2, 3}) },
-			[]float64{0, 0, 0, 1, 1, 1}},
-		"a row repeated under a new dimension": {[]int{3}, func(x *tensor.Tensor) *tensor.Tensor { return x.Expand(tensor.Shape{2, 3}) },
-			[]float64{0, 1, 2, 0, 1, 2}},
-		"another shape with one extent left out": {[]int{2, 3}, func(x *tensor.Tensor) *tensor.Tensor { return x.View(-1, 2) },
-			[]float64{0, 1, 2, 3, 4, 5}},
-		"three dimensions turned": {[]int{1, 2, 3}, func(x *tensor.Tensor) *tensor.Tensor { return x.Permute(2, 0, 1) },
-			[]float64{0, 3, 1, 4, 2, 5}},
+		"a transposed matrix": {
+			[]int{2, 3},
+			func(x *tensor.Tensor) *tensor.Tensor { return x.Transpose(0, 1) },
+			[]float64{0, 3, 1, 4, 2, 5},
+		},
+		"two columns of a matrix": {
+			[]int{2, 3},
+			func(x *tensor.Tensor) *tensor.Tensor { return x.Narrow(1, 1, 2) },
+			[]float64{1, 2, 4, 5},
+		},
+		"a column repeated": {
+			[]int{2, 1},
+			func(x *tensor.Tensor) *tensor.Tensor { return x.Expand(tensor.Shape{2, 3}) },
+			[]float64{0, 0, 0, 1, 1, 1},
+		},
+		"a row repeated under a new dimension": {
+			[]int{3},
+			func(x *tensor.Tensor) *tensor.Tensor { return x.Expand(tensor.Shape{2, 3}) },
+			[]float64{0, 1, 2, 0, 1, 2},
+		},
+		"another shape with one extent left out": {
+			[]int{2, 3},
+			func(x *tensor.Tensor) *tensor.Tensor { return x.View(-1, 2) },
+			[]float64{0, 1, 2, 3, 4, 5},
+		},
+		"three dimensions turned": {
+			[]int{1, 2, 3},
+			func(x *tensor.Tensor) *tensor.Tensor { return x.Permute(2, 0, 1) },
+			[]float64{0, 3, 1, 4, 2, 5},
+		},
 		"a view of a view": {[]int{2, 4}, func(x *tensor.Tensor) *tensor.Tensor {
 			half := x.Narrow(1, 2, 2)
 			defer half.Release()
@@ -242,7 +260,11 @@ func TestALostStorageIsReported(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer machine.Close()
+	t.Cleanup(func() {
+		if err := machine.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 	memory, err := alloc.New(machine.Memory, alloc.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -9,8 +9,8 @@ import (
 	"memtop/engine/tensor"
 )
 
-// Device opens cpu:0 with 256 MiB in poison mode, and after the test fails it
-// when memory was left allocated.
+// Device opens cpu:0 with 256 MiB, in poison mode unless it is for a benchmark,
+// and after the test fails it when memory was left allocated.
 func Device(t testing.TB) *tensor.Device {
 	t.Helper()
 	return DeviceOf(t, 256<<20)
@@ -27,12 +27,14 @@ func DeviceOf(t testing.TB, capacity int64) *tensor.Device {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := tensor.NewDevice("cpu:0", memory, machine.Backend, tensor.Options{Poison: true})
+	_, benchmark := t.(*testing.B)
+	d := tensor.NewDevice("cpu:0", memory, machine.Backend, tensor.Options{Poison: !benchmark})
 	t.Cleanup(func() { finish(t, d, machine) })
 	return d
 }
 
 func finish(t testing.TB, d *tensor.Device, machine *cpu.Device) {
+	t.Helper()
 	stats := d.Memory().Stats()
 	if live := stats.RequestedBytes.All.Current; !t.Failed() && (d.Live() != 0 || live != 0) {
 		t.Errorf("at the end of the test %d bytes are live (the allocator says %d), want 0", d.Live(), live)
