@@ -130,22 +130,6 @@ func (p *Page) arrange(msg tea.KeyPressMsg) {
 	p.top = true
 }
 
-// jumpToMatch moves to the first match after where the search began, as soon as
-// it is known to be the first; around the end when there is none.
-func (p *Page) jumpToMatch() {
-	if !p.jump {
-		return
-	}
-	hit, ok := p.search.After(p.from - 1)
-	if !ok && p.search.Done() {
-		hit, ok = p.search.After(-1)
-	}
-	if ok {
-		p.scene.Move(hit)
-	}
-	p.jump = !ok && !p.search.Done()
-}
-
 // Update takes keys and the mouse.
 func (p *Page) Update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
@@ -221,87 +205,6 @@ func (p *Page) key(msg tea.KeyPressMsg) tea.Cmd {
 		p.arrange(msg)
 	}
 	return nil
-}
-
-func (p *Page) startSearch(query string) tea.Cmd {
-	p.search.Look(p.scene.Tables(), query)
-	p.jump, p.from = query != "", p.scene.Cursor()
-	return nil
-}
-
-func (p *Page) startFilter(query string) tea.Cmd {
-	p.setFilter(query)
-	return nil
-}
-
-func (p *Page) setFilter(query string) {
-	p.filter.Look(p.scene.Tables(), query)
-	p.follow = -2 // find the cursor again among other rows
-}
-
-// next goes to the next match in a direction, around the ends.
-func (p *Page) next(direction int) tea.Cmd {
-	if p.search.Query() == "" {
-		return page.Say("nothing searched for yet: / searches")
-	}
-	at := p.scene.Cursor()
-	hit, ok := p.search.After(at)
-	if direction < 0 {
-		hit, ok = p.search.Before(at)
-	}
-	if !ok && direction > 0 {
-		hit, ok = p.search.After(-1)
-	} else if !ok {
-		hit, ok = p.search.Before(p.scene.Last() + 1)
-	}
-	if !ok {
-		return page.Say("no match for " + p.search.Query())
-	}
-	p.scene.Move(hit)
-	return nil
-}
-
-// otherEnd goes from an alloc to its free and back.
-func (p *Page) otherEnd() tea.Cmd {
-	at := p.scene.Cursor()
-	a, ok := page.AllocationOf(p.scene, at)
-	switch {
-	case !ok:
-		return page.Say("this event neither makes nor ends an allocation")
-	case at != a.Open && a.Open >= 0:
-		p.scene.Move(a.Open)
-	case at == a.Open && a.Close <= p.scene.Last():
-		p.scene.Move(a.Close)
-	case at == a.Open:
-		return page.Say("never freed: alive at the end of the trace")
-	default:
-		return page.Say("held from before recording: nobody saw it being made")
-	}
-	if p.rows.filtered && p.rows.at(p.rows.of(p.scene.Cursor())).event != p.scene.Cursor() {
-		p.setFilter("")
-		return page.Say("the filter was cleared: the other end does not match it")
-	}
-	return nil
-}
-
-// sameStackReach bounds how far one key looks for an event of the same stack.
-const sameStackReach = 1 << 20
-
-// sameStack goes to the nearest event in a direction with the stack of the
-// one under the cursor.
-func (p *Page) sameStack(direction int) tea.Cmd {
-	events, at := p.scene.Events(), p.scene.Cursor()
-	if at < 0 {
-		return nil
-	}
-	stack := events.At(at).Stack
-	for i, n := at+direction, 0; i >= 0 && i < events.Len() && n < sameStackReach; i, n = i+direction, n+1 {
-		if events.At(i).Stack == stack {
-			p.scene.Move(i)
-			return nil
-		}
-	}
-	return page.Say("no other event of this stack that way")
 }
 
 // detailLines returns what the detail pane shows.

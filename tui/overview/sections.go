@@ -1,80 +1,11 @@
 package overview
 
 import (
-	"slices"
 	"strconv"
 
-	"memtop/snapshots/analysis"
 	"memtop/tui/page"
 	"memtop/tui/screen"
 )
-
-var severityMark = [...]rune{analysis.Info: '·', analysis.Warning: '!', analysis.Problem: '✗'}
-
-var severityStyle = [...]screen.Style{analysis.Info: screen.Plain, analysis.Warning: screen.Warn, analysis.Problem: screen.Bad}
-
-// shownFindings returns the findings that fit into so many rows, from the first
-// on, or from the chosen one on when that would not be among them.
-func (p *Page) shownFindings(w, rows int) []int {
-	shown := p.findingsFrom(0, w, rows)
-	if p.finding >= len(shown) {
-		shown = p.findingsFrom(p.finding, w, rows)
-	}
-	return shown
-}
-
-func (p *Page) findingsFrom(first, w, rows int) []int {
-	var shown []int
-	for i := first; i < len(p.found); i++ {
-		if rows -= len(p.findingLines(i, w)); rows < 0 && len(shown) > 0 {
-			break
-		}
-		shown = append(shown, i)
-	}
-	return shown
-}
-
-func (p *Page) findings(w, rows int) section {
-	shown := p.shownFindings(w, rows)
-	lines := 1
-	for _, i := range shown {
-		lines += len(p.findingLines(i, w))
-	}
-	return section{max(lines, 2), func(c screen.Canvas) {
-		c.Rule(0, "What stands out", p.moreFindings(len(shown)), true)
-		y := 1
-		for _, i := range shown {
-			y = p.drawFinding(c, y, i)
-		}
-		switch _, ok := p.looked.Answer(); {
-		case !ok:
-			c.Text(3, 1, "looking …", screen.Dim)
-		case y == 1:
-			c.Text(3, 1, "nothing looks wrong", screen.Fine)
-		}
-	}}
-}
-
-// moreFindings says that some findings are not shown.
-func (p *Page) moreFindings(shown int) string {
-	if n := len(p.found); shown < n {
-		return screen.Count(p.finding+1) + " of " + screen.Count(n) + " · n next"
-	}
-	return ""
-}
-
-func (p *Page) drawFinding(c screen.Canvas, y, i int) int {
-	f := &p.found[i]
-	if i == p.finding && len(p.found) > 1 {
-		c.Set(0, y, '▸', screen.Title)
-	}
-	c.Set(1, y, severityMark[f.Severity], severityStyle[f.Severity])
-	for _, line := range p.findingLines(i, c.Width()) {
-		c.Text(3, y, line, screen.Plain)
-		y++
-	}
-	return y
-}
 
 // gauge is one bar against the highest reserved level.
 type gauge struct {
@@ -128,96 +59,8 @@ func drawGauge(c screen.Canvas, y int, g gauge, top int64) {
 	c.Fit(x+w+2, y, note, g.note, screen.Dim)
 }
 
-// fall is one row of the waterfall.
-type fall struct {
-	name  string
-	bytes int64
-	style screen.Style
-}
-
-// falls returns the rows that sum to reserved memory.
-func (p *Page) falls(f *facts) []fall {
-	rows := make([]fall, 0, analysis.CategoryCount+4)
-	rest := f.state.Reserved
-	add := func(name string, bytes int64, style screen.Style) {
-		rows = append(rows, fall{name, bytes, style})
-		rest -= bytes
-	}
-	for c, bytes := range f.categories {
-		add(analysis.Category(c).String(), bytes, screen.Style{Fg: screen.Band(c)})
-	}
-	add("rounding", f.state.Rounding, screen.Style{Fg: screen.Warning})
-	add("cached free", f.state.Free, screen.Style{Fg: screen.Muted})
-	if rest != 0 {
-		add("unexplained", rest, screen.Bad)
-	}
-	return rows
-}
-
-// waterfall shows what reserved memory is made of. The compact one leaves out
-// categories of which there is nothing.
-func (p *Page) waterfall(compact bool) section {
-	f, ok := p.asked.Answer()
-	var rows []fall
-	if ok {
-		rows = p.falls(&f)
-	}
-	if compact {
-		rows = slices.DeleteFunc(rows, func(r fall) bool { return r.bytes == 0 })
-	}
-	return section{max(len(rows), 1) + 2, func(c screen.Canvas) {
-		guessed := "categories exact"
-		if p.scene.Index.Guessed() {
-			guessed = "categories guessed from stacks"
-			if c.Width() < 75 {
-				guessed = "guessed"
-			}
-		}
-		c.Rule(0, "What reserved memory is, "+p.when(), guessed, false)
-		if !ok {
-			c.Text(3, 2, "adding up …", screen.Dim)
-			return
-		}
-		p.drawFalls(c, rows, f.state.Reserved)
-	}}
-}
-
 func (p *Page) when() string {
 	return [...]string{atPeak: "at the peak", atEnd: "at the end", atCursor: "at the cursor"}[p.moment]
-}
-
-func (p *Page) drawFalls(c screen.Canvas, rows []fall, reserved int64) {
-	x := gaugeName + screen.BytesWidth + 10
-	w := c.Width() - x - 2
-	top, sum := float64(max(reserved, 1)), int64(0)
-	y := 1
-	for _, row := range rows {
-		p.drawFall(c, y, row, reserved)
-		from := int(float64(w) * float64(sum) / top)
-		sum += row.bytes
-		to := int(float64(w)*float64(sum)/top + 0.999)
-		if row.bytes > 0 {
-			for i := max(from, 0); i < min(max(to, from+1), w); i++ {
-				c.Set(x+i, y, '█', row.style)
-			}
-		}
-		y++
-	}
-	c.Fit(1, y, gaugeName, "= reserved", screen.Strong)
-	c.Right(1+gaugeName, y, screen.BytesWidth, screen.Bytes(reserved), screen.Strong)
-	for i := range w {
-		c.Set(x+i, y, '─', screen.Dim)
-	}
-}
-
-func (p *Page) drawFall(c screen.Canvas, y int, row fall, of int64) {
-	style := screen.Plain
-	if row.bytes == 0 {
-		style = screen.Dim
-	}
-	c.Fit(1, y, gaugeName, row.name, style)
-	c.Right(1+gaugeName, y, screen.BytesWidth, screen.Bytes(row.bytes), style)
-	c.Right(2+gaugeName+screen.BytesWidth, y, 6, screen.Percent(row.bytes, of), screen.Dim)
 }
 
 func (p *Page) holders(most int) section {

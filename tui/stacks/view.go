@@ -1,8 +1,6 @@
 package stacks
 
 import (
-	"strings"
-
 	"memtop/snapshots/analysis"
 	"memtop/tui/find"
 	"memtop/tui/page"
@@ -181,94 +179,6 @@ func (p *Page) drawLabel(c screen.Canvas, x, y, w int, n *analysis.Node) {
 	line := page.FrameLine(p.scene.Tables(), n.Frame)
 	line.Style = style
 	line.DrawAt(c, x, y, w)
-}
-
-func (p *Page) drawFlame(c screen.Canvas) {
-	g := &p.graph
-	for _, b := range g.boxes {
-		y := b.depth - g.offset
-		if y < 0 || y >= c.Height() {
-			continue
-		}
-		p.drawBox(c, b, y)
-	}
-}
-
-func (p *Page) drawBox(c screen.Canvas, b box, y int) {
-	style := screen.Style{Fg: screen.OnBand, Bg: kindRoles[p.kindOf(b.node)][b.depth%2]}
-	selected := b.node == p.graph.selected
-	if !c.Theme().Colour {
-		style = screen.Plain
-	}
-	if p.search != "" && find.Text(b.node.Label, p.search) {
-		style.Attr |= screen.Underline | screen.Bold
-	}
-	if selected {
-		style = screen.Style{Attr: screen.Reverse | screen.Bold}
-	}
-	for x := b.x; x < b.x+b.w; x++ {
-		c.Set(x, y, ' ', style)
-	}
-	room := b.w - 1
-	edge := '▏'
-	if room > 0 {
-		c.Fit(b.x+1, y, room, p.boxLabel(b.node, room), style)
-	}
-	c.Set(b.x, y, edge, style)
-}
-
-func (p *Page) boxLabel(n *analysis.Node, room int) string {
-	if room < 2 {
-		return ""
-	}
-	label := n.Label
-	if n.Frame != 0 {
-		label = p.scene.Index.ShortLabel(n.Frame)
-	}
-	if size := screen.Bytes(n.Bytes); room > screen.Width(label)+len(size)+3 {
-		label += "  " + size
-	}
-	return label
-}
-
-// kind is whose code a frame is.
-type kind uint8
-
-const (
-	program kind = iota // the program's own Python
-	library             // Python of a library
-	native              // not Python
-	unknown             // no frame at all
-)
-
-// kindRoles has two colours for each kind, which rows of the graph take in
-// turn so that callers and callees can be told apart.
-var kindRoles = [...][2]screen.Role{
-	program: {screen.Band0, screen.Band0 + 10}, library: {screen.Band0 + 3, screen.Band0 + 7},
-	native: {screen.Rest, screen.Band0 + 6}, unknown: {screen.Held, screen.Held},
-}
-
-func (p *Page) kindOf(n *analysis.Node) kind {
-	if n.Frame == 0 {
-		return unknown
-	}
-	t := p.scene.Tables()
-	switch file := t.String(t.Frames[n.Frame].File); {
-	case !strings.HasSuffix(file, ".py"):
-		return native
-	case strings.Contains(file, "-packages/"), strings.Contains(file, "/lib/python"):
-		return library
-	default:
-		return program
-	}
-}
-
-// drawKinds says what the colours of the graph mean.
-func drawKinds(c screen.Canvas, y int) {
-	x := c.Width() - 26
-	for k, word := range []string{"program", "library", "native"} {
-		x = c.Text(x, y, word, screen.Style{Fg: kindRoles[k][0]}) + 2
-	}
 }
 
 // drawDetail draws the selected frame in full.

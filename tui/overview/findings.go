@@ -1,0 +1,73 @@
+package overview
+
+import (
+	"memtop/snapshots/analysis"
+	"memtop/tui/screen"
+)
+
+var severityMark = [...]rune{analysis.Info: '·', analysis.Warning: '!', analysis.Problem: '✗'}
+
+var severityStyle = [...]screen.Style{analysis.Info: screen.Plain, analysis.Warning: screen.Warn, analysis.Problem: screen.Bad}
+
+// shownFindings returns the findings that fit into so many rows, from the first
+// on, or from the chosen one on when that would not be among them.
+func (p *Page) shownFindings(w, rows int) []int {
+	shown := p.findingsFrom(0, w, rows)
+	if p.finding >= len(shown) {
+		shown = p.findingsFrom(p.finding, w, rows)
+	}
+	return shown
+}
+
+func (p *Page) findingsFrom(first, w, rows int) []int {
+	var shown []int
+	for i := first; i < len(p.found); i++ {
+		if rows -= len(p.findingLines(i, w)); rows < 0 && len(shown) > 0 {
+			break
+		}
+		shown = append(shown, i)
+	}
+	return shown
+}
+
+func (p *Page) findings(w, rows int) section {
+	shown := p.shownFindings(w, rows)
+	lines := 1
+	for _, i := range shown {
+		lines += len(p.findingLines(i, w))
+	}
+	return section{max(lines, 2), func(c screen.Canvas) {
+		c.Rule(0, "What stands out", p.moreFindings(len(shown)), true)
+		y := 1
+		for _, i := range shown {
+			y = p.drawFinding(c, y, i)
+		}
+		switch _, ok := p.looked.Answer(); {
+		case !ok:
+			c.Text(3, 1, "looking …", screen.Dim)
+		case y == 1:
+			c.Text(3, 1, "nothing looks wrong", screen.Fine)
+		}
+	}}
+}
+
+// moreFindings says that some findings are not shown.
+func (p *Page) moreFindings(shown int) string {
+	if n := len(p.found); shown < n {
+		return screen.Count(p.finding+1) + " of " + screen.Count(n) + " · n next"
+	}
+	return ""
+}
+
+func (p *Page) drawFinding(c screen.Canvas, y, i int) int {
+	f := &p.found[i]
+	if i == p.finding && len(p.found) > 1 {
+		c.Set(0, y, '▸', screen.Title)
+	}
+	c.Set(1, y, severityMark[f.Severity], severityStyle[f.Severity])
+	for _, line := range p.findingLines(i, c.Width()) {
+		c.Text(3, y, line, screen.Plain)
+		y++
+	}
+	return y
+}

@@ -1,0 +1,96 @@
+package overview
+
+import (
+	"slices"
+
+	"memtop/snapshots/analysis"
+	"memtop/tui/screen"
+)
+
+// fall is one row of the waterfall.
+type fall struct {
+	name  string
+	bytes int64
+	style screen.Style
+}
+
+// falls returns the rows that sum to reserved memory.
+func (p *Page) falls(f *facts) []fall {
+	rows := make([]fall, 0, analysis.CategoryCount+4)
+	rest := f.state.Reserved
+	add := func(name string, bytes int64, style screen.Style) {
+		rows = append(rows, fall{name, bytes, style})
+		rest -= bytes
+	}
+	for c, bytes := range f.categories {
+		add(analysis.Category(c).String(), bytes, screen.Style{Fg: screen.Band(c)})
+	}
+	add("rounding", f.state.Rounding, screen.Style{Fg: screen.Warning})
+	add("cached free", f.state.Free, screen.Style{Fg: screen.Muted})
+	if rest != 0 {
+		add("unexplained", rest, screen.Bad)
+	}
+	return rows
+}
+
+// waterfall shows what reserved memory is made of. The compact one leaves out
+// categories of which there is nothing.
+func (p *Page) waterfall(compact bool) section {
+	f, ok := p.asked.Answer()
+	var rows []fall
+	if ok {
+		rows = p.falls(&f)
+	}
+	if compact {
+		rows = slices.DeleteFunc(rows, func(r fall) bool { return r.bytes == 0 })
+	}
+	return section{max(len(rows), 1) + 2, func(c screen.Canvas) {
+		guessed := "categories exact"
+		if p.scene.Index.Guessed() {
+			guessed = "categories guessed from stacks"
+			if c.Width() < 75 {
+				guessed = "guessed"
+			}
+		}
+		c.Rule(0, "What reserved memory is, "+p.when(), guessed, false)
+		if !ok {
+			c.Text(3, 2, "adding up …", screen.Dim)
+			return
+		}
+		p.drawFalls(c, rows, f.state.Reserved)
+	}}
+}
+
+func (p *Page) drawFalls(c screen.Canvas, rows []fall, reserved int64) {
+	x := gaugeName + screen.BytesWidth + 10
+	w := c.Width() - x - 2
+	top, sum := float64(max(reserved, 1)), int64(0)
+	y := 1
+	for _, row := range rows {
+		p.drawFall(c, y, row, reserved)
+		from := int(float64(w) * float64(sum) / top)
+		sum += row.bytes
+		to := int(float64(w)*float64(sum)/top + 0.999)
+		if row.bytes > 0 {
+			for i := max(from, 0); i < min(max(to, from+1), w); i++ {
+				c.Set(x+i, y, '█', row.style)
+			}
+		}
+		y++
+	}
+	c.Fit(1, y, gaugeName, "= reserved", screen.Strong)
+	c.Right(1+gaugeName, y, screen.BytesWidth, screen.Bytes(reserved), screen.Strong)
+	for i := range w {
+		c.Set(x+i, y, '─', screen.Dim)
+	}
+}
+
+func (p *Page) drawFall(c screen.Canvas, y int, row fall, of int64) {
+	style := screen.Plain
+	if row.bytes == 0 {
+		style = screen.Dim
+	}
+	c.Fit(1, y, gaugeName, row.name, style)
+	c.Right(1+gaugeName, y, screen.BytesWidth, screen.Bytes(row.bytes), style)
+	c.Right(2+gaugeName+screen.BytesWidth, y, 6, screen.Percent(row.bytes, of), screen.Dim)
+}

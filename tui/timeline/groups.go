@@ -1,0 +1,128 @@
+package timeline
+
+import (
+	"cmp"
+	"slices"
+
+	"memtop/snapshots/analysis"
+	"memtop/snapshots/trace"
+	"memtop/tui/screen"
+)
+
+// group is a row of the left list: a band, a stack or an allocation, or on the
+// first row all of them.
+type group struct {
+	name   string
+	letter rune
+	role   screen.Role
+	bytes  int64
+	count  int
+	all    bool
+	band   int
+	stack  trace.StackID
+	id     trace.AllocationID
+}
+
+// groups makes the rows of the left list.
+func (q *listQuestion) groups(scope []int32) []group {
+	if q.segments && q.step == inAll {
+		return q.segmentGroups()
+	}
+	total := group{name: "everything alive", all: true, letter: ' ', count: len(scope), band: allBands}
+	for _, i := range scope {
+		total.bytes += q.alive.items[i].Size
+	}
+	var groups []group
+	switch q.step {
+	case inStack:
+		groups, total.name = q.allocationGroups(scope), "all of this stack"
+	case inBand:
+		groups, total.name = q.stackGroups(scope), "all of "+q.bandName
+	case inAll:
+		groups = q.bandGroups(scope)
+	}
+	return append([]group{total}, groups...)
+}
+
+// bandGroups adds up the bands, in the order in which they lie on the chart
+// from top to bottom.
+func (q *listQuestion) bandGroups(scope []int32) []group {
+	groups := make([]group, len(q.chart.Bands))
+	for i := range q.chart.Bands {
+		b := &q.chart.Bands[i]
+		groups[i] = group{name: b.Name, letter: bandLetter(b, i, q.by), role: bandRole(b, i, q.by), band: i, stack: b.Stack, id: b.Allocation}
+	}
+	for _, i := range scope {
+		it := &q.alive.items[i]
+		if b := q.bandOf(it); b >= 0 {
+			groups[b].bytes += it.Size
+			groups[b].count++
+		}
+	}
+	slices.Reverse(groups)
+	return groups
+}
+
+// segmentGroups takes the bands of a segment chart from the cursor's column.
+func (q *listQuestion) segmentGroups() []group {
+	total := group{name: "all segments", all: true, letter: ' ', band: allBands}
+	if len(q.chart.Columns) == 0 {
+		return []group{total}
+	}
+	column := &q.chart.Columns[columnOf(q.chart.Columns, q.alive.at)]
+	groups := make([]group, 1, len(q.chart.Bands)+1)
+	for i := min(len(q.chart.Bands), len(column.Bands)) - 1; i >= 0; i-- {
+		b := &q.chart.Bands[i]
+		groups = append(groups, group{
+			name: b.Name, bytes: column.Bands[i], band: i,
+			letter: bandLetter(b, i, analysis.ByAllocation), role: bandRole(b, i, analysis.ByAllocation),
+		})
+		total.bytes += column.Bands[i]
+	}
+	groups[0] = total
+	return groups
+}
+
+// stackGroups adds up the stacks of the scope, the largest first.
+func (q *listQuestion) stackGroups(scope []int32) []group {
+	at := make(map[trace.StackID]int)
+	var groups []group
+	for _, i := range scope {
+		it := &q.alive.items[i]
+		k, ok := at[it.Stack]
+		if !ok {
+			k = len(groups)
+			at[it.Stack] = k
+			groups = append(groups, group{
+				name: q.index.StackName(it.Stack), stack: it.Stack, letter: ' ', role: itemRole(it),
+			})
+		}
+		groups[k].bytes += it.Size
+		groups[k].count++
+	}
+	slices.SortStableFunc(groups, func(a, b group) int { return cmp.Compare(b.bytes, a.bytes) })
+	return groups
+}
+
+func (q *listQuestion) allocationGroups(scope []int32) []group {
+	groups := make([]group, len(scope))
+	for k, i := range scope {
+		it := &q.alive.items[i]
+		groups[k] = group{name: madeText(it), bytes: it.Size, letter: ' ', stack: it.Stack, id: it.ID, role: itemRole(it)}
+	}
+	return groups
+}
+
+func madeText(it *item) string {
+	if it.Open < 0 {
+		return screen.Address(it.Addr) + " from before recording"
+	}
+	return screen.Address(it.Addr) + " made by event " + screen.Count(it.Open)
+}
+
+func itemRole(it *item) screen.Role {
+	if it.held {
+		return screen.Held
+	}
+	return screen.Band(int(it.category))
+}
