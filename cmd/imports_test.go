@@ -38,7 +38,7 @@ var picture = map[string][]string{
 	"engine/amp":               {"engine/autograd", "engine/tensor", "engine/device", "engine/alloc"},
 	"engine/data":              {"engine/device"},
 	"engine/optim":             {"engine/autograd", "engine/tensor", "engine/device", "engine/alloc"},
-	"engine/weights":  {"engine/autograd", "engine/tensor", "github.com/nlpodyssey/gopickle/..."},
+	"engine/weights":           {"engine/autograd", "engine/tensor", "github.com/nlpodyssey/gopickle/..."},
 	"engine/train": {
 		"engine/amp", "engine/optim", "engine/nn/...", "engine/data", "engine/autograd", "engine/tensor", "engine/device", "engine/alloc",
 		"snapshots/trace",

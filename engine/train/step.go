@@ -55,6 +55,9 @@ func (t *Trainer) Step(ctx context.Context) (Event, error) {
 func (t *Trainer) run(batch *data.Batch, parts []int, e *Event) {
 	t.input.Upload(batch.Input)
 	t.target.Upload(batch.Target)
+	if t.onStep != nil {
+		t.onStep()
+	}
 	from := 0
 	for _, n := range parts {
 		e.Loss += t.part(from, n) * float64(n) / float64(batch.Size)

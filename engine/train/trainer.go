@@ -57,6 +57,8 @@ type Trainer struct {
 	phases     []Phase
 	saved      string // snapshot of the last OOM
 	savedErr   error
+	onStep     func() // of a planted leak; may be nil
+	leaks      leaks
 }
 
 // New returns a trainer with the memory that training needs between steps:
@@ -97,6 +99,7 @@ func (t *Trainer) Close() {
 	for _, p := range t.parameters {
 		p.ZeroGrad()
 	}
+	t.leaks.release()
 	t.input.Release()
 	t.target.Release()
 	if t.optimizer != nil {
