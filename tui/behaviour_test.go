@@ -241,6 +241,17 @@ func TestZoomingKeepsTheCursorInViewAndGoesBackToAll(t *testing.T) {
 	d.wants("all 247 events")
 }
 
+func TestFittingTheYAxisSaysWhereItBegins(t *testing.T) {
+	d := startSmall(t, 120, 40)
+	d.press("4", "+", "+")
+	d.wants("   0 B ")
+	d.press("f")
+	d.wants("y from ")
+	d.press("f")
+	d.wants("   0 B ")
+	d.lacks("y from ")
+}
+
 func TestTheMouseMovesTheTimelinesCursorAndZooms(t *testing.T) {
 	d := startSmall(t, 120, 40)
 	d.press("4")

@@ -14,7 +14,7 @@ type keyMap struct {
 
 // pageKeys are the keys of this page alone.
 type pageKeys struct {
-	Bands, Mode, Axis, Reserved, PanLeft, PanRight, Whole, StepBack, Step, NextMark, PreviousMark key.Binding
+	Bands, Mode, Axis, Reserved, Fit, PanLeft, PanRight, Whole, StepBack, Step, NextMark, PreviousMark key.Binding
 }
 
 func newKeyMap() keyMap {
@@ -24,6 +24,7 @@ func newKeyMap() keyMap {
 		Mode:     keys.New("m", "live memory, or cached segments", "m"),
 		Axis:     keys.New("t", "x axis in events or in time", "t"),
 		Reserved: keys.New("r", "show or hide the reserved line", "r"),
+		Fit:      keys.New("f", "y axis from zero, or only what changes in the window", "f"),
 		PanLeft:  keys.New("H", "move the window left", "H", "shift+left"),
 		PanRight: keys.New("L", "move the window right", "L", "shift+right"),
 		Whole:    keys.New("0", "show the whole trace", "0"),
@@ -48,7 +49,7 @@ func newKeyMap() keyMap {
 // Bindings returns the page's own keys.
 func (k pageKeys) Bindings() []key.Binding {
 	return []key.Binding{
-		k.Bands, k.Mode, k.Axis, k.Reserved, k.PanLeft, k.PanRight, k.Whole, k.StepBack, k.Step, k.PreviousMark, k.NextMark,
+		k.Bands, k.Mode, k.Axis, k.Reserved, k.Fit, k.PanLeft, k.PanRight, k.Whole, k.StepBack, k.Step, k.PreviousMark, k.NextMark,
 	}
 }
 
@@ -66,6 +67,6 @@ func (p *Page) Short() []key.Binding {
 	return []key.Binding{
 		keys.Short(k.pane.ZoomIn, "zoom"), keys.Short(k.mine.Bands, "bands"), keys.Short(k.pane.Open, "into"),
 		keys.Short(k.pane.Other, "alive"), keys.Short(k.mine.Axis, "time"), keys.Short(k.mine.Mode, "segments"),
-		keys.Short(k.mine.Whole, "whole"),
+		keys.Short(k.mine.Fit, "fit y"), keys.Short(k.mine.Whole, "whole"),
 	}
 }

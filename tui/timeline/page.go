@@ -35,6 +35,7 @@ type Page struct {
 	segments bool
 	time     bool
 	reserved bool
+	fit      bool // the y axis begins at the lowest level in the window
 	window   window
 	follow   int // the cursor that the window was moved for
 	drill    drill
@@ -171,6 +172,8 @@ func (p *Page) switchKey(msg tea.KeyPressMsg) tea.Cmd {
 		return p.toggleTime()
 	case key.Matches(msg, k.mine.Reserved):
 		p.reserved = !p.reserved
+	case key.Matches(msg, k.mine.Fit):
+		p.fit = !p.fit
 	case key.Matches(msg, k.pane.Filter):
 		p.prompt = page.NewPrompt("filter", p.drill.filter, "stack, address or category; empty shows all", nil, p.drill.setFilter)
 	case key.Matches(msg, k.pane.Search):

@@ -21,6 +21,7 @@ type plot struct {
 	chart   *analysis.Timeline
 	roles   []screen.Role
 	letters []rune
+	base    int64 // bytes at the lower edge
 	top     int64 // bytes at the upper edge
 	dim     int   // band that stands out, noBand for none: the others fade
 	edges   []int
@@ -28,7 +29,8 @@ type plot struct {
 
 // level returns how many eighths high so many bytes are.
 func (p *plot) level(bytes int64) int {
-	return int(float64(bytes)/float64(max(p.top, 1))*float64(8*p.canvas.Height()) + 0.5)
+	share := float64(bytes-p.base) / float64(max(p.top-p.base, 1))
+	return int(max(share, 0)*float64(8*p.canvas.Height()) + 0.5)
 }
 
 func (p *plot) draw() {

@@ -112,7 +112,7 @@ func (p *Page) newPlot(c screen.Canvas) plot {
 	if p.charted.segments {
 		by = analysis.ByAllocation // each band is one thing, told apart by its place
 	}
-	part := plot{canvas: c, chart: p.chart, dim: noBand, top: p.top()}
+	part := plot{canvas: c, chart: p.chart, dim: noBand, base: p.base(), top: p.top()}
 	for i := range p.chart.Bands {
 		b := &p.chart.Bands[i]
 		part.roles = append(part.roles, bandRole(b, i, by))
@@ -126,10 +126,23 @@ func (p *Page) newPlot(c screen.Canvas) plot {
 
 // top is what the upper edge of the plot stands for.
 func (p *Page) top() int64 {
-	if p.reserved && !p.charted.segments {
+	if p.reserved && !p.charted.segments && !p.fit {
 		return max(p.chart.Max, p.chart.MaxReserved, 1)
 	}
 	return max(p.chart.Max, 1)
+}
+
+// base is what the lower edge of the plot stands for: zero, or when fitted a
+// little below the lowest column, so that what changes fills the plot.
+func (p *Page) base() int64 {
+	if !p.fit || p.chart == nil || len(p.chart.Columns) == 0 {
+		return 0
+	}
+	lowest := p.chart.Max
+	for i := range p.chart.Columns {
+		lowest = min(lowest, p.chart.Columns[i].Total)
+	}
+	return max(lowest-(p.chart.Max-lowest)/8-1, 0)
 }
 
 func (p *Page) title() string {
@@ -155,6 +168,9 @@ func (p *Page) titleRight() string {
 	if p.axis().time {
 		text += " by time"
 	}
+	if p.fit {
+		text = "y from " + screen.Bytes(p.base()) + " · " + text
+	}
 	if !p.charts.Fresh() {
 		text = "… " + text
 	}
@@ -163,7 +179,7 @@ func (p *Page) titleRight() string {
 
 // drawReserved draws the reserved level where it is above the bands.
 func (p *Page) drawReserved(c screen.Canvas, s *shape, part *plot) {
-	if !p.reserved || p.charted.segments {
+	if !p.reserved || p.charted.segments || p.fit {
 		return
 	}
 	for x := range p.chart.Columns {
@@ -179,9 +195,9 @@ func (p *Page) drawScale(c screen.Canvas, s *shape, part *plot) {
 	steps := max(s.plot.H/4, 1)
 	for i := range steps + 1 {
 		row := i * (s.plot.H - 1) / steps
-		bytes := int64(float64(part.top) * float64(s.plot.H-row) / float64(s.plot.H))
+		bytes := part.base + int64(float64(part.top-part.base)*float64(s.plot.H-row)/float64(s.plot.H))
 		if i == steps {
-			bytes = 0
+			bytes = part.base
 		}
 		c.Right(0, s.plot.Y+row, labels-1, screen.Bytes(bytes), screen.Dim)
 	}
