@@ -26,6 +26,7 @@ func BenchmarkPair(b *testing.B) {
 }
 
 func benchmarkPair(b *testing.B, live int, o Options) {
+	b.Helper()
 	a := newAllocator(b, newMemory(b, 1<<44), o)
 	rnd := rand.New(rand.NewPCG(1, 2))
 	sizes := make([]int64, 4096)

@@ -52,22 +52,28 @@ func (b Block) Stream() Stream {
 //
 // A block's address, size, stream, requested bytes and serial do not change while
 // it is allocated, so that its owner may read them without the lock.
+//
+// The first eight words, one line of the processor's cache, are all that is
+// looked at in a neighbour.
 type block struct {
 	addr       uint64
 	size       int64
-	requested  int64 // stale when the block is free, as in PyTorch
-	serial     uint64
-	pool       *pool
-	segment    *segment
-	stream     *stream
 	prev, next *block
-	tag        Tag
-	stack      trace.StackID // where it was allocated
-	age        int64         // the pool's count of searches when it became free
-	events     int           // of other streams, not yet seen to have happened
-	uses       []*stream     // other streams that used it since it was allocated
+	segment    *segment
+	pool       *pool
+	serial     uint64
+	events     int32 // of other streams, not yet seen to have happened
+	inUse      bool  // allocated, or pending: freed while other streams may use it
 	allocated  bool
 	mapped     bool // has memory; false only in expandable segments
+	expandable bool // its segment is
+
+	requested int64 // stale when the block is free, as in PyTorch
+	stream    *stream
+	tag       Tag
+	stack     trace.StackID // where it was allocated
+	age       int64         // the pool's count of searches when it became free
+	uses      []*stream     // other streams that used it since it was allocated
 }
 
 // segment is memory obtained from the driver at once, or the reserved addresses
@@ -85,12 +91,9 @@ func (b *block) split() bool { return b.prev != nil || b.next != nil }
 
 func (b *block) end() uint64 { return b.addr + uint64(b.size) }
 
-// idle reports whether nobody has or may still be using the block.
-func (b *block) idle() bool { return !b.allocated && b.events == 0 && len(b.uses) == 0 }
-
 // pending reports whether the block was freed but may still be in use by
 // another stream.
-func (b *block) pending() bool { return !b.allocated && (b.events > 0 || len(b.uses) > 0) }
+func (b *block) pending() bool { return b.inUse && !b.allocated }
 
 // link puts b between two neighbours, either of which may be nil.
 func (b *block) link(prev, next *block) {
@@ -115,7 +118,8 @@ func (a *Allocator) newBlock(s *segment, p *pool, st *stream, addr uint64, size 
 	} else {
 		b = &block{}
 	}
-	b.addr, b.size, b.segment, b.pool, b.stream, b.mapped = addr, size, s, p, st, true
+	b.addr, b.size, b.segment, b.pool, b.stream = addr, size, s, p, st
+	b.mapped, b.expandable = true, s.expandable
 	return b
 }
 

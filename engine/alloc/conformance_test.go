@@ -54,6 +54,7 @@ func TestRealTracesReplayEventByEvent(t *testing.T) {
 // replay returns how many events came out right. The final state of a file
 // whose author took segments out of it cannot be compared.
 func replay(t *testing.T, tr *trace.Trace, d *trace.Device, whole bool) int {
+	t.Helper()
 	r := newReplayer(t, tr, d)
 	r.run()
 	if r.wrong != "" {

@@ -23,6 +23,7 @@ type memory struct {
 }
 
 func newMemory(t testing.TB, total int64) *memory {
+	t.Helper()
 	return &memory{
 		t: t, total: total, sizes: make(map[uint64]int64), ranges: make(map[uint64]int64),
 		mapped: make(map[uint64]bool), recorded: make(map[Event]Stream), passed: make(map[Stream]Event),

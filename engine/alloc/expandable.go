@@ -23,12 +23,12 @@ import (
 // off, expandable blocks are passed over.
 func (a *Allocator) preferExpandable(at freeAt) freeAt {
 	if !a.config.expandable {
-		for b := at.block(); b != nil && b.segment.expandable; b = at.block() {
+		for b := at.block(); b != nil && b.expandable; b = at.block() {
 			at = at.next()
 		}
 		return at
 	}
-	for at.block().segment.expandable {
+	for at.block().expandable {
 		next := at.next()
 		if b := next.block(); b == nil || b.reach() >= at.block().reach() {
 			break
@@ -76,11 +76,11 @@ func (a *Allocator) expandableSpace(q *request) (*block, error) {
 		if b.stream != q.stream {
 			continue
 		}
-		if b.prev != nil && b.prev.idle() {
+		if b.prev != nil && !b.prev.inUse {
 			b = b.prev
 		}
 		room := int64(0)
-		for c := b; c != nil && room < q.rounded && c.idle(); c = c.next {
+		for c := b; c != nil && room < q.rounded && !c.inUse; c = c.next {
 			room += c.size
 		}
 		if room >= q.rounded {

@@ -7,15 +7,14 @@ import (
 	"memtop/snapshots/trace"
 )
 
-func expandable(t *testing.T, o Options) (*memory, *Allocator) {
+func expandable(t *testing.T) (*memory, *Allocator) {
 	t.Helper()
 	d := newMemory(t, gib)
-	o.Config, o.History = "expandable_segments:True", 1000
-	return d, newAllocator(t, d, o)
+	return d, newAllocator(t, d, Options{Config: "expandable_segments:True", History: 1000})
 }
 
 func TestAnExpandableSegmentGrowsByPages(t *testing.T) {
-	d, a := expandable(t, Options{})
+	d, a := expandable(t)
 	first := must(t, a, 5*mib)
 	second := must(t, a, 30*mib)
 	if second.Addr() != first.Addr()+uint64(5*mib) {
@@ -38,7 +37,7 @@ func TestAnExpandableSegmentGrowsByPages(t *testing.T) {
 }
 
 func TestOnlyWholeFreePagesAreUnmapped(t *testing.T) {
-	d, a := expandable(t, Options{})
+	d, a := expandable(t)
 	low, high := must(t, a, 50*mib), must(t, a, 25*mib)
 	base := low.Addr()
 	a.Free(low)
@@ -64,7 +63,7 @@ func TestOnlyWholeFreePagesAreUnmapped(t *testing.T) {
 }
 
 func TestAnExpandableSegmentIsFullWhenTheDeviceIs(t *testing.T) {
-	d, a := expandable(t, Options{})
+	d, a := expandable(t)
 	d.used = gib - 70*mib
 	b := must(t, a, 50*mib)
 	addr := b.Addr()
@@ -78,7 +77,7 @@ func TestAnExpandableSegmentIsFullWhenTheDeviceIs(t *testing.T) {
 }
 
 func TestAHoleIsUsedBeforeTheTailThatCanGrow(t *testing.T) {
-	_, a := expandable(t, Options{})
+	_, a := expandable(t)
 	first := must(t, a, 20*mib)
 	hole := first.Addr()
 	for range 4 {
@@ -92,7 +91,7 @@ func TestAHoleIsUsedBeforeTheTailThatCanGrow(t *testing.T) {
 }
 
 func TestExpandableBlocksArePassedOverWhenTheSettingIsOff(t *testing.T) {
-	_, a := expandable(t, Options{})
+	_, a := expandable(t)
 	b := must(t, a, 30*mib)
 	addr := b.Addr()
 	a.Free(b)

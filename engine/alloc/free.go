@@ -69,12 +69,12 @@ func (a *Allocator) complete(b *block, stack trace.StackID) {
 	a.record(trace.FreeCompleted, b.addr, b.requested, b.stream, stack, b.tag)
 	size, k := b.size, b.pool.kind
 	blocks, bytes := a.joinFree(b)
-	b.tag, b.stack = Tag{}, 0
+	b.inUse, b.tag, b.stack = false, Tag{}, 0
 	if b.split() {
 		blocks++
 		bytes += b.size
 	}
-	if !b.segment.expandable {
+	if !b.expandable {
 		a.stats.InactiveSplit.change(k, blocks)
 		a.stats.InactiveSplitBytes.change(k, bytes)
 	}
@@ -113,7 +113,7 @@ func (a *Allocator) joinFree(b *block) (blocks, bytes int64) {
 
 // joinable returns the neighbour of b if it is free as b is, or else nil.
 func (b *block) joinable(neighbour *block) *block {
-	if neighbour == nil || !neighbour.idle() || neighbour.mapped != b.mapped {
+	if neighbour == nil || neighbour.inUse || neighbour.mapped != b.mapped {
 		return nil
 	}
 	return neighbour

@@ -108,7 +108,7 @@ func (a *Allocator) bestFree(q *request) *block {
 	if b == nil {
 		return nil
 	}
-	if b.segment.expandable {
+	if b.expandable {
 		if at = a.preferExpandable(at); at.block() == nil {
 			return nil
 		}
@@ -186,7 +186,7 @@ func (a *Allocator) handOut(b *block, q *request) *block {
 		a.takeWhole(b, q, wasSplit)
 	}
 	a.serial++
-	b.allocated, b.serial = true, a.serial
+	b.allocated, b.inUse, b.serial = true, true, a.serial
 	b.requested, b.tag, b.stack = q.bytes, q.tag, q.stack
 	a.record(trace.Alloc, b.addr, q.bytes, q.stream, q.stack, q.tag)
 	a.stats.Allocation.add(k, 1)
@@ -216,7 +216,7 @@ func (a *Allocator) splitFront(rest *block, q *request, wasSplit bool) *block {
 		q.pool.add(rest)
 	}
 	switch {
-	case rest.segment.expandable:
+	case rest.expandable:
 	case wasSplit:
 		a.stats.InactiveSplitBytes.sub(k, q.rounded)
 	default:
@@ -231,7 +231,7 @@ func (a *Allocator) takeWhole(b *block, q *request, wasSplit bool) {
 	if q.at.set != nil {
 		q.pool.free.removeAt(q.at)
 	}
-	if wasSplit && !b.segment.expandable {
+	if wasSplit && !b.expandable {
 		a.stats.InactiveSplit.sub(q.pool.kind, 1)
 		a.stats.InactiveSplitBytes.sub(q.pool.kind, b.size)
 	}

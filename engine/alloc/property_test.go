@@ -43,6 +43,7 @@ type program struct {
 }
 
 func newProgram(t *testing.T, seed uint64, o Options) *program {
+	t.Helper()
 	p := &program{t: t, rnd: rand.New(rand.NewPCG(seed, 1)), driver: newMemory(t, 700<<20)}
 	p.a = newAllocator(t, p.driver, o)
 	for i := range CategoryCount {

@@ -38,6 +38,7 @@ func checkRecount(t testing.TB, a *Allocator) {
 }
 
 func (c *recount) addSegment(t testing.TB, tables *trace.Tables, s *trace.Segment) {
+	t.Helper()
 	k := largePool
 	if tables.Strings[s.Type] == "small" {
 		k = smallPool

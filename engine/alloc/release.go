@@ -33,7 +33,7 @@ func (a *Allocator) releasePool(p *pool) {
 	var expandable []*block
 	for _, b := range p.free.all() {
 		switch {
-		case b.segment.expandable:
+		case b.expandable:
 			expandable = append(expandable, b)
 		case !b.split():
 			a.releaseBlock(b)
@@ -75,7 +75,7 @@ func (a *Allocator) releaseOversize(q *request) bool {
 		return false
 	}
 	want := max(q.rounded, least)
-	if b := q.pool.free.first(q.stream.handle, want).block(); b != nil && !b.segment.expandable {
+	if b := q.pool.free.first(q.stream.handle, want).block(); b != nil && !b.expandable {
 		a.releaseBlock(b)
 		return true
 	}
@@ -84,7 +84,7 @@ func (a *Allocator) releaseOversize(q *request) bool {
 		if released >= want || b.size < least {
 			break
 		}
-		if !b.segment.expandable {
+		if !b.expandable {
 			released += b.size
 			a.releaseBlock(b)
 		}
@@ -100,7 +100,7 @@ func (a *Allocator) collecting() bool { return a.limited && a.config.gcThreshold
 func (a *Allocator) collectGarbage() {
 	target := a.stats.Reserved() - int64(a.config.gcThreshold*float64(a.limit))
 	p := &a.pools.large
-	blocks := slices.DeleteFunc(p.free.all(), func(b *block) bool { return b.segment.expandable || b.split() })
+	blocks := slices.DeleteFunc(p.free.all(), func(b *block) bool { return b.expandable || b.split() })
 	total := int64(0)
 	for _, b := range blocks {
 		total += p.ageOf(b)

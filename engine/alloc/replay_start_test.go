@@ -163,7 +163,7 @@ func (r *replayer) adoptBlocks(s *trace.Segment, to *segment, last *block, p *po
 		r.adoptState(b, tb.State)
 	}
 	for b := last; b != nil; b = b.prev {
-		if !b.allocated && b.events == 0 && b.mapped && b.addr >= s.Addr {
+		if !b.inUse && b.mapped && b.addr >= s.Addr {
 			p.add(b)
 			if b.split() && !to.expandable {
 				a.stats.InactiveSplit.add(p.kind, 1)
@@ -178,6 +178,7 @@ func (r *replayer) adoptState(b *block, state trace.BlockState) {
 	if !state.Live() {
 		return
 	}
+	b.inUse = true
 	a.stats.Active.add(k, 1)
 	a.stats.ActiveBytes.add(k, b.size)
 	a.stats.RequestedBytes.add(k, b.requested)
@@ -189,7 +190,7 @@ func (r *replayer) adoptState(b *block, state trace.BlockState) {
 		return
 	}
 	a.serial++
-	b.allocated, b.serial = true, a.serial
+	b.allocated, b.inUse, b.serial = true, true, a.serial
 	r.blocks[b.addr] = Block{b, b.serial}
 	a.stats.Allocation.add(k, 1)
 	a.stats.AllocatedBytes.add(k, b.size)

@@ -129,20 +129,11 @@ func (r *replayer) free(e *trace.Event) {
 // request replays one call: the frees that complete first, the segments that go
 // back, the segments that come, and the alloc or the failure.
 func (r *replayer) request() {
-	releases := false
-	at := r.done
-	for ; at < len(r.want); at++ {
-		switch e := &r.want[at]; e.Kind {
-		case trace.FreeCompleted:
-			r.ready[r.waits[e.Addr]] = true
-			continue
-		case trace.SegmentFree, trace.SegmentUnmap:
-			releases = true
-			continue
-		case trace.SegmentAlloc, trace.SegmentMap:
-			continue
-		}
-		break
+	releases, at := false, r.done
+	for at < len(r.want) && r.leadsUp(&r.want[at]) {
+		kind := r.want[at].Kind
+		releases = releases || kind == trace.SegmentFree || kind == trace.SegmentUnmap
+		at++
 	}
 	if releases {
 		r.a.EmptyCache()
@@ -154,6 +145,16 @@ func (r *replayer) request() {
 		return
 	}
 	r.alloc(&r.want[at])
+}
+
+// leadsUp reports whether an event is of those that come before an alloc in one
+// call. The event that a completed free waited for has now happened.
+func (r *replayer) leadsUp(e *trace.Event) bool {
+	if e.Kind == trace.FreeCompleted {
+		r.ready[r.waits[e.Addr]] = true
+		return true
+	}
+	return e.Kind.Segment()
 }
 
 func (r *replayer) alloc(e *trace.Event) {

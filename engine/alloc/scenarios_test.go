@@ -23,8 +23,8 @@ func kinds(a *Allocator, n int) []trace.Kind {
 	return list
 }
 
-// mustFail asks for memory that there is not.
-func mustFail(t *testing.T, a *Allocator, n int64) *OOMError {
+// failure asks for memory that there is not, and returns what is said of it.
+func failure(t *testing.T, a *Allocator, n int64) *OOMError {
 	t.Helper()
 	_, err := a.Alloc(n, 0, Tag{})
 	var oom *OOMError
@@ -32,6 +32,13 @@ func mustFail(t *testing.T, a *Allocator, n int64) *OOMError {
 		t.Fatalf("%d bytes: got %v, want an OOMError", n, err)
 	}
 	return oom
+}
+
+func mustFail(t *testing.T, a *Allocator, n int64) {
+	t.Helper()
+	if oom := failure(t, a, n); oom.Requested != n {
+		t.Errorf("the error is about %d bytes, want %d", oom.Requested, n)
+	}
 }
 
 // test_memory_allocation.
@@ -82,10 +89,10 @@ func TestMemoryStats(t *testing.T) {
 func TestOutOfMemory(t *testing.T) {
 	a := newAllocator(t, newMemory(t, gib), Options{})
 	b := must(t, a, 4096)
-	if oom := mustFail(t, a, 800000000*gib); oom.TooLarge {
+	if oom := failure(t, a, 800000000*gib); oom.TooLarge {
 		t.Error("800,000,000 GiB are refused unseen")
 	}
-	if oom := mustFail(t, a, 8000000000*gib); !oom.TooLarge {
+	if oom := failure(t, a, 8000000000*gib); !oom.TooLarge {
 		t.Error("8,000,000,000 GiB are not refused unseen")
 	}
 	stats := a.Stats()
@@ -130,7 +137,7 @@ func TestSetPerProcessMemoryFraction(t *testing.T) {
 	a.Free(b)
 	a.EmptyCache()
 	asked := d.asked
-	oom := mustFail(t, a, gib/2)
+	oom := failure(t, a, gib/2)
 	if oom.Limit != gib/2 {
 		t.Errorf("the error has the limit %d", oom.Limit)
 	}

@@ -84,7 +84,7 @@ const (
 func (v *viewer) segment(b *block) *block {
 	s := trace.Segment{
 		Addr: b.addr, Stream: b.stream.id, Pool: v.a.names.pool(b.pool.id()), Type: v.large,
-		Device: int32(v.a.device), Given: gaveSegment, Expandable: b.segment.expandable,
+		Device: int32(v.a.device), Given: gaveSegment, Expandable: b.expandable,
 		Stack: max(b.segment.stack, trace.EmptyStack),
 	}
 	if b.pool.kind == smallPool {
