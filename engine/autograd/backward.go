@@ -47,6 +47,17 @@ func (b *back) give(i int, g *tensor.Tensor) {
 	}
 }
 
+// sum returns what others gave to the gradient of an operand, to be added to in
+// place, or fresh memory to be given when there is nothing or when others have
+// a handle on it.
+func (b *back) sum(i int) (g *tensor.Tensor, fresh bool) {
+	s := b.node.in[i]
+	if s.grad != nil && s.grad.Storage().Handles() == 1 {
+		return s.grad, false
+	}
+	return b.grad(i), true
+}
+
 // each calls f with memory for the gradient of an operand, if one is wanted,
 // and passes the gradient on.
 func (b *back) each(i int, f func(dx *tensor.Tensor)) {
@@ -58,8 +69,9 @@ func (b *back) each(i int, f func(dx *tensor.Tensor)) {
 }
 
 // Backward adds d v / d x to the gradient of every variable x that v was
-// computed from. v is one number. What the graph of v had saved is released on
-// the way, and the graph cannot be used again.
+// computed from. v is one number. Everything that was recorded so far is
+// consumed: what it had saved is released on the way, and no other value of it
+// can be differentiated any more.
 func (t *Tape) Backward(v *Value) {
 	if v.Size() != 1 {
 		panic(fmt.Sprintf("autograd: backward from %v, which is not one number; see BackwardFrom", v))
@@ -80,7 +92,7 @@ func (t *Tape) BackwardFrom(v *Value, dv *tensor.Tensor) {
 	case v.slot == nil:
 		panic(fmt.Sprintf("autograd: backward from %v, which depends on no variable", v))
 	case v.slot.done:
-		panic(fmt.Sprintf("autograd: backward from %v for the second time", v))
+		panic(fmt.Sprintf("autograd: backward from %v, whose graph an earlier backward pass has used", v))
 	}
 	seed := tensor.Contiguous(dv, tensor.Tag{Category: alloc.Gradient, Layer: t.layer, Role: "grad seed"})
 	defer seed.Release()

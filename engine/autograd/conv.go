@@ -15,8 +15,9 @@ type Conv2DOptions struct {
 }
 
 // Conv2D slides kernels over images: x is [Batch, In, Height, Width], w
-// [Out, In/Groups, KernelHeight, KernelWidth], bias [Out] or nil. It saves x and
-// uses workspace of the device's choice.
+// [Out, In/Groups, KernelHeight, KernelWidth], bias [Out] or nil. The
+// result has the weight's type. It saves x and uses workspace of the device's
+// choice.
 func (t *Tape) Conv2D(x, w, bias *Value, o Conv2DOptions) *Value {
 	in := []*Value{x, w}
 	if bias != nil {
@@ -27,7 +28,7 @@ func (t *Tape) Conv2D(x, w, bias *Value, o Conv2DOptions) *Value {
 	c.contiguous(0, 1)
 	x, w = c.in[0], c.in[1]
 	s := convOf(c.in, o)
-	y := c.out(tensor.Shape{s.Batch, s.OutChannels, s.OutHeight(), s.OutWidth()}, Wider(x.DType(), w.DType()))
+	y := c.out(tensor.Shape{s.Batch, s.OutChannels, s.OutHeight(), s.OutWidth()}, w.DType())
 	c.run(func() {
 		s := convOn(s, x.data, w.data)
 		s.Y = y.Array()

@@ -93,6 +93,10 @@ var operations = map[string]operation{
 	"embedding": single(s(5, 3), func(t *autograd.Tape, x *autograd.Value) *autograd.Value {
 		return t.Embedding(x, whole(t, s(2, 2), 4, 0, 4, 2))
 	}),
+	"embedding of a table that is used again": single(s(5, 3), func(t *autograd.Tape, x *autograd.Value) *autograd.Value {
+		y := t.Embedding(x, whole(t, s(2, 2), 4, 0, 4, 2))
+		return t.Linear(y, x, nil)
+	}),
 	"cross entropy": single(s(2, 2, 5), func(t *autograd.Tape, x *autograd.Value) *autograd.Value {
 		return t.CrossEntropy(x, whole(t, s(2, 2), 4, 0, autograd.IgnoreIndex, 2))
 	}),

@@ -314,7 +314,7 @@ func TestMistakesOfTheCallerPanic(t *testing.T) {
 			y := tape.SumAll(w.Value())
 			tape.Backward(y)
 			tape.Backward(y)
-		}, []string{"second time"}},
+		}, []string{"an earlier backward pass"}},
 		"a value that its frame released": {func(tape *autograd.Tape) {
 			var inner *autograd.Value
 			tape.Frame(func() *autograd.Value {

@@ -9,7 +9,9 @@ import (
 )
 
 // Embedding returns the rows of table, [Rows, Cols], that ids names: the shape
-// of ids, Int32 or Int64, with Cols appended. An id outside of the table is a
+// of ids, Int32 or Int64, with Cols appended. Its gradient is added to what other
+// uses of the table gave, such as a head that shares it, without a second one of
+// the table's size. An id outside of the table is a
 // failure of the device, which its next download reports.
 func (t *Tape) Embedding(table, ids *Value) *Value {
 	if len(table.Shape()) != 2 || ids.DType().IsFloat() {
@@ -23,10 +25,14 @@ func (t *Tape) Embedding(table, ids *Value) *Value {
 	y := c.out(slices.Concat(ids.Shape(), tensor.Shape{cols}), table.DType())
 	c.run(func() { t.backend().Gather(y.Array(), table.data.Array(), ids.data.Array(), rows, cols) })
 	return c.value(y, []*tensor.Tensor{ids.data}, func(b *back) {
-		b.each(0, func(d *tensor.Tensor) {
+		d, fresh := b.sum(0)
+		if fresh {
 			d.Fill(0)
-			b.backend().ScatterAdd(d.Array(), b.dy.Array(), b.saved(0).Array(), rows, cols)
-		})
+		}
+		b.backend().ScatterAdd(d.Array(), b.dy.Array(), b.saved(0).Array(), rows, cols)
+		if fresh {
+			b.give(0, d)
+		}
 	})
 }
 

@@ -70,7 +70,9 @@ func (p product) forB() product {
 	}
 }
 
-// Linear returns x·wᵀ + b: x is [..., In], w [Out, In], b [Out] or nil.
+// Linear returns x·wᵀ + b: x is [..., In], w [Out, In], b [Out] or nil. The
+// result has the weight's type, so that a model computes in its own precision
+// whatever it is fed.
 func (t *Tape) Linear(x, w, bias *Value) *Value {
 	in := []*Value{x, w}
 	if bias != nil {
@@ -81,7 +83,7 @@ func (t *Tape) Linear(x, w, bias *Value) *Value {
 	c.contiguous(0, 1)
 	x, w = c.in[0], c.in[1]
 	p := linearOf(x.Shape(), c.in)
-	y := c.out(slices.Concat(x.Shape()[:len(x.Shape())-1], tensor.Shape{p.N}), Wider(x.DType(), w.DType()))
+	y := c.out(slices.Concat(x.Shape()[:len(x.Shape())-1], tensor.Shape{p.N}), w.DType())
 	c.run(func() {
 		m := p.with(y, x.data, w.data)
 		if bias != nil {

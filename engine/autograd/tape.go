@@ -34,6 +34,7 @@ type Tape struct {
 	layer  string
 	phase  Phase
 	onSave func(layer string, bytes int64)
+	runs   int
 }
 
 // NewTape returns a tape whose random numbers come from the given seed.
@@ -89,11 +90,15 @@ func (t *Tape) Run(f func()) {
 	if len(t.frames) > 0 {
 		panic("autograd: Run within Run")
 	}
+	t.runs++
 	t.frames = append(t.frames, &frame{})
 	t.record = newRecord()
 	defer t.reset()
 	f()
 }
+
+// Runs returns how many times Run was called.
+func (t *Tape) Runs() int { return t.runs }
 
 // reset releases all that is left of a run.
 func (t *Tape) reset() {

@@ -22,7 +22,8 @@ type Layer struct {
 
 	// SavedBytes are what the tape became the keeper of while the module's own
 	// operations ran, its children's not counted: the sum over all layers is
-	// every activation, each once, for the first layer that saved it.
+	// every activation, each once, for the first layer that saved it. Of several
+	// runs of the tape, such as micro-batches, it is the largest.
 	SavedBytes int64
 	// TotalSavedBytes counts the children as well.
 	TotalSavedBytes int64
@@ -38,6 +39,9 @@ type Layer struct {
 	hooks  []*Hooks
 	parent *Layer // of the call, not of the model
 	called bool
+
+	run               int // of the tape, that the following are about
+	saved, totalSaved int64
 }
 
 // Layers returns the layers that ran since Reset in the order of their first
@@ -108,8 +112,18 @@ func (c *Ctx) saved(_ string, bytes int64) {
 	if l == nil {
 		return
 	}
-	l.SavedBytes += bytes
-	for ; l != nil; l = l.parent {
-		l.TotalSavedBytes += bytes
+	l.count(c.Runs(), bytes, bytes)
+	for l = l.parent; l != nil; l = l.parent {
+		l.count(c.Runs(), 0, bytes)
 	}
+}
+
+// count adds bytes that were saved in a run of the tape.
+func (l *Layer) count(run int, own, all int64) {
+	if l.run != run {
+		l.run, l.saved, l.totalSaved = run, 0, 0
+	}
+	l.saved += own
+	l.totalSaved += all
+	l.SavedBytes, l.TotalSavedBytes = max(l.SavedBytes, l.saved), max(l.TotalSavedBytes, l.totalSaved)
 }

@@ -184,6 +184,20 @@ func TestAStepLeavesParametersGradientsAndInputs(t *testing.T) {
 	}
 }
 
+func TestMicroBatchesDoNotAddUpInTheLayerTable(t *testing.T) {
+	r := newTrainer(t, small, nn.Options{})
+	saved := func(runs int) int64 {
+		r.c.Reset()
+		for range runs {
+			r.c.Run(func() { r.c.Backward(r.forward(r.c)) })
+		}
+		return layers(r.c)["GPT "].TotalSavedBytes
+	}
+	if one, three := saved(1), saved(3); one != three || one == 0 {
+		t.Errorf("one run saves %d bytes, three in a step %d, want the same", one, three)
+	}
+}
+
 func TestAThousandStepsDoNotMoveMemoryByAByte(t *testing.T) {
 	g := nn.GPTConfig{Layers: 1, Dim: 8, Heads: 2, Context: rows, Vocab: 7, Bias: true, Dropout: 0.1}
 	r := newTrainer(t, g, nn.Options{Checkpoint: nn.PerBlock()})
