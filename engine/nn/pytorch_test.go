@@ -1,0 +1,165 @@
+package nn_test
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"memtop/engine/alloc"
+	"memtop/engine/autograd"
+	"memtop/engine/device"
+	"memtop/engine/nn"
+	"memtop/engine/tensor"
+	"memtop/engine/tensor/tensortest"
+)
+
+// reference is testdata/pytorch.json, which testdata/pytorch.py makes.
+type reference struct {
+	Cases        map[string]referenceCase `json:"cases"`
+	SavedByBlock []int64                  `json:"saved_by_block"`
+}
+
+type referenceCase struct {
+	Inputs []referenceTensor          `json:"inputs"`
+	Params map[string]referenceTensor `json:"params"`
+	Output referenceTensor            `json:"output"`
+	Grads  map[string]referenceTensor `json:"grads"`
+}
+
+type referenceTensor struct {
+	Shape  tensor.Shape `json:"shape"`
+	Values []float64    `json:"values"`
+}
+
+func readReference(t *testing.T) reference {
+	t.Helper()
+	raw, err := os.ReadFile("testdata/pytorch.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r reference
+	if err := json.Unmarshal(raw, &r); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+var pytorchLayers = map[string]func(b nn.Builder) nn.Module{
+	"Linear":    func(b nn.Builder) nn.Module { return nn.NewLinear(b, 3, 4, true) },
+	"LayerNorm": func(b nn.Builder) nn.Module { return nn.NewLayerNorm(b, 5) },
+	"RMSNorm":   func(b nn.Builder) nn.Module { return nn.NewRMSNorm(b, 5) },
+	"Embedding": func(b nn.Builder) nn.Module { return nn.NewEmbedding(b, 5, 3, 1) },
+	"Conv2d": func(b nn.Builder) nn.Module {
+		return nn.NewConv2d(b, 2, 3, 3, autograd.Conv2DOptions{Stride: [2]int{2, 2}, Pad: [2]int{1, 1}})
+	},
+	"Conv2d in groups": func(b nn.Builder) nn.Module {
+		return nn.NewConv2d(b, 4, 6, 3, autograd.Conv2DOptions{Groups: 2, Dilate: [2]int{2, 2}})
+	},
+	"GELU":             func(nn.Builder) nn.Module { return &nn.GELU{} },
+	"GELU by tanh":     func(nn.Builder) nn.Module { return &nn.GELU{Tanh: true} },
+	"SiLU":             func(nn.Builder) nn.Module { return &nn.SiLU{} },
+	"ReLU":             func(nn.Builder) nn.Module { return &nn.ReLU{} },
+	"Softmax":          func(nn.Builder) nn.Module { return &nn.Softmax{} },
+	"CrossEntropy":     func(nn.Builder) nn.Module { return &nn.CrossEntropy{} },
+	"attention":        func(b nn.Builder) nn.Module { return pytorchAttention(b, false) },
+	"causal attention": func(b nn.Builder) nn.Module { return pytorchAttention(b, true) },
+}
+
+func pytorchAttention(b nn.Builder, causal bool) nn.Module {
+	return &nn.MultiHeadAttention{
+		QKV: nn.NewLinear(b.In("qkv"), 6, 18, true), Proj: nn.NewLinear(b.In("proj"), 6, 6, true),
+		Heads: 2, Causal: causal,
+	}
+}
+
+func TestLayersComputeWhatPyTorchs(t *testing.T) {
+	for name, want := range readReference(t).Cases {
+		for _, a := range []nn.Attention{nn.NaiveAttention, nn.ChunkedAttention, nn.FlashAttention} {
+			t.Run(name+" "+a.String(), func(t *testing.T) {
+				d := tensortest.Device(t)
+				m, err := nn.Build(d, device.Float64, 1, pytorchLayers[name])
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer nn.Close(m)
+				params := make(map[string]*nn.Param)
+				for _, p := range nn.Params(m) {
+					params[p.Name()] = p
+					tensor.Write(p.Data(), want.Params[p.Name()].Values)
+				}
+				if len(params) != len(want.Params) {
+					t.Fatalf("the layer has parameters %v, PyTorch's %d", params, len(want.Params))
+				}
+				c := nn.NewCtx(autograd.NewTape(d, 1), nn.Options{Training: true, Attention: a})
+				c.Run(func() {
+					y := c.Call(m, inputsOf(c, want)...)
+					near(t, "output", y.Data(), want.Output)
+					if y.NeedsGrad() {
+						c.Backward(c.SumAll(c.Mul(y, cosines(c, y.Shape()))))
+					}
+				})
+				for name, p := range params {
+					near(t, "gradient of "+name, p.Grad(), want.Grads[name])
+				}
+			})
+		}
+	}
+}
+
+func inputsOf(c *nn.Ctx, r referenceCase) []*autograd.Value {
+	var in []*autograd.Value
+	for _, x := range r.Inputs {
+		dtype := device.Float64
+		if !slices.ContainsFunc(x.Values, func(v float64) bool { return v != math.Trunc(v) }) {
+			dtype = device.Int64
+		}
+		in = append(in, c.Take(tensor.From(c.Device(), x.Values, x.Shape, dtype, tensor.Tag{})))
+	}
+	return in
+}
+
+func cosines(c *nn.Ctx, shape tensor.Shape) *autograd.Value {
+	values := make([]float64, shape.Size())
+	for i := range values {
+		values[i] = math.Cos(float64(i))
+	}
+	return c.Take(tensor.From(c.Device(), values, shape, device.Float64, tensor.Tag{}))
+}
+
+func near(t *testing.T, what string, got *tensor.Tensor, want referenceTensor) {
+	t.Helper()
+	if got == nil || !got.Shape().Equal(want.Shape) {
+		t.Fatalf("%s is %v, want shape %v", what, got, want.Shape)
+	}
+	for i, v := range got.Floats() {
+		if math.Abs(v-want.Values[i]) > 1e-12*(1+math.Abs(want.Values[i])) {
+			t.Errorf("%s, element %d: got %v, PyTorch has %v", what, i, v, want.Values[i])
+		}
+	}
+}
+
+func TestABlockSavesTheBytesThatPyTorchSaves(t *testing.T) {
+	d := tensortest.Device(t)
+	m, err := nn.Build(d, device.Float32, 1, func(b nn.Builder) *nn.GPT {
+		return nn.NewGPT(b, nn.GPTConfig{Layers: 1, Dim: 32, Heads: 4, Context: 16, Vocab: 8, Bias: true})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nn.Close(m)
+	c := nn.NewCtx(autograd.NewTape(d, 1), nn.Options{Training: true, Attention: nn.FlashAttention})
+	var got []int64
+	c.OnSave(func(_ string, bytes int64) { got = append(got, bytes) })
+	c.Run(func() {
+		x := c.Take(tensor.Full(d, tensor.Shape{2, 16, 32}, device.Float32, 1, tensor.Tag{Category: alloc.Workspace}))
+		c.Call(m.Blocks.Children()[0].Module, x)
+	})
+	slices.Sort(got)
+	if diff := cmp.Diff(readReference(t).SavedByBlock, got); diff != "" {
+		t.Errorf("bytes of what is saved (-PyTorch +ours):\n%s", diff)
+	}
+}
