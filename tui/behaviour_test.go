@@ -170,6 +170,16 @@ func TestNextAndPreviousMatchGoAroundTheEnds(t *testing.T) {
 	}
 }
 
+func TestTheStateAfterAnEventStandsBesideIt(t *testing.T) {
+	d := startSmall(t, 200, 60)
+	d.press("7", "^", "/")
+	d.typed("attend")
+	d.press("enter")
+	d.wants("Allocator after it", "= reserved", "segment 0x7f", "▲")
+	d.press("o")
+	d.lacks("is in no segment")
+}
+
 func TestAFilterLeavesOnlyMatchingEvents(t *testing.T) {
 	d := startSmall(t, 80, 24)
 	d.press("7", "\\")

@@ -105,3 +105,27 @@ func cells(line string) int {
 	}
 	return n
 }
+
+// TestOtherStatesFit is the same for what pages show after some keys.
+func TestOtherStatesFit(t *testing.T) {
+	small := tuitest.Small()
+	states := map[string][]string{
+		"help": {"4", "?"}, "prompt": {"7", "/", "x", "y", "z"}, "stacks of a band": {"4", "enter"},
+		"allocations of a stack": {"4", "enter", "enter"}, "all that is alive": {"4", "w"}, "chart alone": {"4", "z"},
+		"lists alone": {"4", "z", "z"}, "segments over time": {"4", "m", "f"}, "blocks": {"5", "enter"}, "one pool": {"5", "c"},
+		"everything expanded": {"6", "E", "i"}, "zoomed flame": {"6", "t", "down", "enter"}, "sorted events": {"7", ">"},
+	}
+	for name, keys := range states {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := start(t, 100, 30, Options{Color: "never", ASCII: true}, fileOf("run.pickle", small))
+			d.press(keys...)
+			for w := 60; w <= 250; w += 9 {
+				for h := 16; h <= 80; h += 7 {
+					d.send(tea.WindowSizeMsg{Width: w, Height: h})
+					exact(t, d.screen(), w, h)
+				}
+			}
+		})
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
 
+	"memtop/snapshots/analysis"
 	"memtop/tui/ask"
 	"memtop/tui/find"
 	"memtop/tui/page"
@@ -26,6 +27,7 @@ type Page struct {
 	sort   sorting
 	hits   *hitList // what the filter left, nil without one
 	order  *ask.One[sortQuestion, []int32]
+	states *ask.One[stateQuestion, *analysis.Map]
 	jump   bool // go to the first match when one is found
 	from   int  // where the search began
 	prompt *page.Prompt
@@ -40,7 +42,7 @@ type Page struct {
 func New(s *page.Scene) *Page {
 	p := &Page{scene: s, keys: newKeyMap(), follow: -2, short: true}
 	p.search, p.filter = find.NewScan(s.Events()), find.NewScan(s.Events())
-	p.order = ask.New(sortEvents)
+	p.order, p.states = ask.New(sortEvents), ask.New(stateAt)
 	p.rows = rows{events: s.Events().Len(), marks: s.Marks}
 	return p
 }
@@ -90,6 +92,9 @@ func (p *Page) Refresh(w, h int) tea.Cmd {
 		p.detail.Offset = 0
 	}
 	p.detail.Resize(len(p.detailLines()), p.shape.detail.H-1)
+	if p.shape.state.H > 0 {
+		cmd = tea.Batch(cmd, p.states.Ask(stateQuestion{p.scene.Index, p.scene.Cursor()}))
+	}
 	return cmd
 }
 
@@ -216,7 +221,7 @@ func (p *Page) detailLines() []page.Line {
 }
 
 // shape is where the panes are.
-type shape struct{ list, detail screen.Rect }
+type shape struct{ list, detail, state screen.Rect }
 
 func newShape(w, h int, alone bool) shape {
 	all := screen.Rect{W: w, H: h}
@@ -225,9 +230,13 @@ func newShape(w, h int, alone bool) shape {
 		return shape{list: all}
 	case w >= 140:
 		list, detail := all.Left(w * 3 / 5)
-		return shape{list, detail}
+		if h < 30 {
+			return shape{list: list, detail: detail}
+		}
+		detail, state := detail.Bottom(stateRows)
+		return shape{list, detail, state}
 	default:
 		list, detail := all.Top(h - max(h*2/5, 5))
-		return shape{list, detail}
+		return shape{list: list, detail: detail}
 	}
 }

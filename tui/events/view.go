@@ -14,6 +14,13 @@ func (p *Page) View(w, h int) string {
 	if s.detail.H > 0 {
 		p.drawDetail(c.Sub(s.detail), s.detail.X > 0)
 	}
+	if s.state.H > 0 {
+		part := c.Sub(s.state)
+		for y := range part.Height() {
+			part.Set(0, y, '│', screen.Dim)
+		}
+		p.drawState(part.Sub(screen.Rect{X: 1, W: part.Width() - 1, H: part.Height()}))
+	}
 	return c.String()
 }
 

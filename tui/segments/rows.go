@@ -100,7 +100,7 @@ func (p *Page) drawRow(c screen.Canvas, y int, s *analysis.Segment, columns []co
 			if p.scaled {
 				w = max(int(float64(w)*float64(s.Size)/float64(p.largest())+0.5), 1)
 			}
-			p.drawBar(c, x, y, w, s)
+			page.DrawBar(p.scene, c, x, y, w, s)
 		} else {
 			c.Right(x, y, col.width, col.text(p, s), screen.Plain)
 		}

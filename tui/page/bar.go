@@ -1,4 +1,4 @@
-package segments
+package page
 
 import (
 	"memtop/snapshots/analysis"
@@ -13,14 +13,14 @@ type mix struct {
 	block               *analysis.Block
 }
 
-// drawBar draws a segment's blocks into w cells. A cell with anything live in
+// DrawBar draws a segment's blocks into w cells. A cell with anything live in
 // it never looks free: what pins a segment is often smaller than a cell.
-func (p *Page) drawBar(c screen.Canvas, x, y, w int, s *analysis.Segment) {
+func DrawBar(scene *Scene, c screen.Canvas, x, y, w int, s *analysis.Segment) {
 	if w <= 0 || s.Size <= 0 {
 		return
 	}
 	for i, m := range mixes(s, w) {
-		r, style := p.look(&m)
+		r, style := m.look(scene)
 		c.Set(x+i, y, r, style)
 	}
 }
@@ -62,7 +62,7 @@ func (m *mix) add(b *analysis.Block, bytes int64) {
 
 // look returns how a cell is drawn. Shading says how much of it is live, a
 // letter that something waits to be freed, colour what the memory is used for.
-func (p *Page) look(m *mix) (rune, screen.Style) {
+func (m *mix) look(scene *Scene) (rune, screen.Style) {
 	total := m.live + m.pending + m.free
 	switch {
 	case m.pending > 0 && m.pending >= m.live:
@@ -70,7 +70,7 @@ func (p *Page) look(m *mix) (rune, screen.Style) {
 	case m.live == 0:
 		return '·', screen.Dim
 	}
-	style := screen.Style{Fg: p.blockRole(m.block)}
+	style := screen.Style{Fg: blockRole(scene, m.block)}
 	switch {
 	case m.live*20 >= total*19:
 		return '█', style
@@ -82,12 +82,12 @@ func (p *Page) look(m *mix) (rune, screen.Style) {
 }
 
 // blockRole is the colour of what a block is used for.
-func (p *Page) blockRole(b *analysis.Block) screen.Role {
+func blockRole(scene *Scene, b *analysis.Block) screen.Role {
 	if !b.Known {
 		return screen.Held
 	}
-	a := p.scene.Index.Lifetimes().Allocation(b.Allocation)
-	category, _ := p.scene.Index.Category(a)
+	a := scene.Index.Lifetimes().Allocation(b.Allocation)
+	category, _ := scene.Index.Category(a)
 	if a.Open < 0 && a.FreeStack {
 		return screen.Held
 	}

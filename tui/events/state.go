@@ -1,0 +1,73 @@
+package events
+
+import (
+	"context"
+	"sort"
+
+	"memtop/snapshots/analysis"
+	"memtop/snapshots/trace"
+	"memtop/tui/page"
+	"memtop/tui/screen"
+)
+
+// stateRows is how many rows the allocator's state takes under the detail.
+const stateRows = 7
+
+// stateQuestion asks for the allocator's map right after an event.
+type stateQuestion struct {
+	index *analysis.Index
+	at    int
+}
+
+func stateAt(_ context.Context, q stateQuestion) *analysis.Map { return q.index.SegmentsAt(q.at) }
+
+// drawState draws what the allocator looked like after the selected event: the
+// totals, and the segment that the event is about with a pointer to its place.
+// All segments are on their own page.
+func (p *Page) drawState(c screen.Canvas) {
+	m, ok := p.states.Answer()
+	right := "5 shows all segments"
+	if !p.states.Fresh() {
+		right = "…"
+	}
+	c.Rule(0, "Allocator after it", right, false)
+	if !ok {
+		return
+	}
+	c.Fit(1, 1, c.Width()-2, "live "+screen.Bytes(m.Requested)+" + rounding "+screen.Bytes(m.Rounding)+" + free "+
+		screen.Bytes(m.Free)+" = reserved "+screen.Bytes(m.Reserved), screen.Plain)
+	c.Fit(1, 2, c.Width()-2, screen.Count(len(m.Segments))+" segments, largest request that fits "+screen.Bytes(m.LargestFit()), screen.Plain)
+	addr, ok := p.address()
+	if !ok {
+		return
+	}
+	s := segmentOf(m, addr)
+	if s == nil {
+		c.Fit(1, 4, c.Width()-2, screen.Address(addr)+" is in no segment now", screen.Dim)
+		return
+	}
+	c.Fit(1, 4, c.Width()-2, "segment "+screen.Address(s.Addr)+"  "+screen.Bytes(s.Size)+"  "+s.Type+", pool "+
+		page.PoolText(p.scene.Tables(), s.Pool)+", "+screen.Percent(s.Live, s.Size)+" used", screen.Plain)
+	w := c.Width() - 2
+	page.DrawBar(p.scene, c, 1, 5, w, s)
+	c.Set(1+min(int(float64(addr-s.Addr)/float64(max(s.Size, 1))*float64(w)), w-1), 6, '▲', screen.Title)
+}
+
+// address returns the address that the selected event is about.
+func (p *Page) address() (uint64, bool) {
+	at := p.scene.Cursor()
+	if at < 0 || at > p.scene.Last() {
+		return 0, false
+	}
+	e := p.scene.Events().At(at)
+	return e.Addr, e.Absent&trace.NoAddr == 0 && e.Kind != trace.OOM
+}
+
+// segmentOf returns the segment that an address lies in, nil when none does.
+func segmentOf(m *analysis.Map, addr uint64) *analysis.Segment {
+	i := sort.Search(len(m.Segments), func(i int) bool { return m.Segments[i].Addr > addr }) - 1
+	if i < 0 || addr-m.Segments[i].Addr >= uint64(m.Segments[i].Size) {
+		return nil
+	}
+	return &m.Segments[i]
+}
