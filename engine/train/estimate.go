@@ -50,7 +50,7 @@ func (p Plan) Estimate(ctx context.Context) (Estimate, error) {
 	d := tensor.NewDevice("dry", a, dry.NewBackend(p.Like), tensor.Options{})
 	model, err := p.Build(d)
 	if err != nil {
-		return Estimate{}, outOfMemory(err, "making the model")
+		return Estimate{}, OutOfMemory(err, "making the model")
 	}
 	defer nn.Close(model)
 	t, err := New(Config{

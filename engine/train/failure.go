@@ -43,7 +43,7 @@ func (t *Trainer) toldOOM(e *alloc.OOMError) {
 
 // failed turns what an operation failed with into what a caller can use.
 func (t *Trainer) failed(err error, doing string) error {
-	err = outOfMemory(err, doing)
+	err = OutOfMemory(err, doing)
 	var oom *OutOfMemoryError
 	if errors.As(err, &oom) {
 		oom.Snapshot, oom.SnapshotErr = t.saved, t.savedErr
@@ -52,8 +52,9 @@ func (t *Trainer) failed(err error, doing string) error {
 	return err
 }
 
-// outOfMemory says what was being done, and finds the allocator's error.
-func outOfMemory(err error, doing string) error {
+// OutOfMemory returns an [OutOfMemoryError] if that is what err is about, and
+// else err with what was being done.
+func OutOfMemory(err error, doing string) error {
 	var oom *alloc.OOMError
 	if errors.As(err, &oom) {
 		return &OutOfMemoryError{Doing: doing, Err: oom}

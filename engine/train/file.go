@@ -54,8 +54,13 @@ type described struct {
 	Bytes     int64  `json:"bytes"`
 }
 
-// writeWhole writes a file by a function, whole or not at all.
-func writeWhole(path string, write func(w io.Writer) error) (err error) {
+// WriteFile writes a file by a function, whole or not at all: under its name
+// there is the old file until the new one is complete and on the disk. What is
+// no ordinary file, such as a terminal, is written to as it stands.
+func WriteFile(path string, write func(w io.Writer) error) (err error) {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return writeStream(path, write)
+	}
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp")
 	if err != nil {
 		return err
@@ -65,18 +70,34 @@ func writeWhole(path string, write func(w io.Writer) error) (err error) {
 			err = errors.Join(err, f.Close(), os.Remove(f.Name()))
 		}
 	}()
-	digest := sha256.New()
-	w := bufio.NewWriterSize(io.MultiWriter(f, digest), 1<<20)
+	w := bufio.NewWriterSize(f, 1<<20)
 	if err := write(w); err != nil {
 		return err
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	if _, err := f.Write(digest.Sum(nil)); err != nil {
+	return publish(f, path)
+}
+
+func writeStream(path string, write func(w io.Writer) error) error {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
 		return err
 	}
-	return publish(f, path)
+	return errors.Join(write(f), f.Close())
+}
+
+// writeWhole writes a file that ends with the digest of what is before.
+func writeWhole(path string, write func(w io.Writer) error) error {
+	return WriteFile(path, func(w io.Writer) error {
+		digest := sha256.New()
+		if err := write(io.MultiWriter(w, digest)); err != nil {
+			return err
+		}
+		_, err := w.Write(digest.Sum(nil))
+		return err
+	})
 }
 
 // publish gives a complete file its name.
