@@ -1,8 +1,6 @@
 package page
 
 import (
-	"time"
-
 	"memtop/snapshots/trace"
 	"memtop/tui/screen"
 )
@@ -167,6 +165,3 @@ func ActionText(t *trace.Tables, e *trace.Event) string {
 	}
 	return e.Kind.String()
 }
-
-// Clock writes a moment in microseconds since the epoch as a time of day.
-func Clock(us int64) string { return time.UnixMicro(us).UTC().Format("15:04:05.000") }

@@ -110,14 +110,6 @@ func Bytes(n int64) string {
 	return sign + strconv.FormatFloat(value, 'f', 1, 64) + " " + units[unit]
 }
 
-// Delta writes a change of size with its sign, like "+1.5 GiB".
-func Delta(n int64) string {
-	if n > 0 {
-		return "+" + Bytes(n)
-	}
-	return Bytes(n)
-}
-
 // Count writes n with a comma between thousands.
 func Count(n int) string {
 	digits := strconv.Itoa(n)
