@@ -240,6 +240,54 @@ func TestAWeightIsConvertedOnceAStepAndAgainWhenItChanges(t *testing.T) {
 	})
 }
 
+func TestMicroBatchesShareConvertedWeights(t *testing.T) {
+	r := newRun(t, nn.Options{})
+	r.c.SetCaster(amp.BF16.Caster())
+	held := r.device.Live()
+	count := func(f func()) int64 {
+		before := r.device.Memory().Stats().Allocation.All.Allocated
+		f()
+		r.zero()
+		return r.device.Memory().Stats().Allocation.All.Allocated - before
+	}
+	two := func() {
+		r.step(nil)
+		r.step(nil)
+	}
+	apart := count(two)
+	together := count(func() { r.c.KeepCasts(two) })
+	// Weight and bias of four linear layers in every block, and the head.
+	if got, want := apart-together, int64(8*config.Layers+1); got != want {
+		t.Errorf("two runs of one step save %d conversions, want %d", got, want)
+	}
+	if got := r.device.Live(); got != held {
+		t.Errorf("%d bytes live after the step, %d before it", got, held)
+	}
+}
+
+func TestARecomputationCastsAsItsForwardRunDid(t *testing.T) {
+	gradient := func(p nn.Policy, during amp.Mode) []float64 {
+		r := newRun(t, nn.Options{Checkpoint: p})
+		defer r.zero()
+		r.c.Run(func() {
+			r.c.SetCaster(amp.BF16.Caster())
+			out := r.forward()
+			r.c.SetCaster(during.Caster())
+			r.c.Backward(out)
+			if got := r.c.Caster(); got != during.Caster() {
+				t.Errorf("after the backward pass the caster is %v, want %v", got, during.Caster())
+			}
+		})
+		return nn.Params(r.model)[4].Grad().Floats()
+	}
+	want := gradient(nn.Policy{}, amp.BF16)
+	for _, during := range []amp.Mode{amp.Off, amp.BF16, amp.FP16} {
+		if !same(want, gradient(nn.PerBlock(), during)) {
+			t.Errorf("with %v during the backward pass the gradient is another", during)
+		}
+	}
+}
+
 func TestTheLossIsBitEqualAcrossCheckpointPoliciesUnderAutocast(t *testing.T) {
 	for _, mode := range []amp.Mode{amp.BF16, amp.FP16} {
 		t.Run(mode.String(), func(t *testing.T) {

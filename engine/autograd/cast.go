@@ -41,13 +41,26 @@ func (t *Tape) SetCaster(c Caster) (before Caster) {
 func (t *Tape) Caster() Caster { return t.caster }
 
 // DropCasts releases the converted weights that were kept for further use. They
-// are dropped at the end of a run in any case; dropping them between the forward
-// and the backward pass leaves only those that are saved.
+// are dropped at the end of a run in any case, see KeepCasts; dropping them
+// between the forward and the backward pass leaves only those that are saved.
 func (t *Tape) DropCasts() {
 	for key, c := range t.casts {
 		c.data.Release()
 		delete(t.casts, key)
 	}
+}
+
+// KeepCasts runs f, and keeps converted weights from one run of the tape within
+// it to the next: the micro-batches of a step convert each weight once. They
+// are dropped at the end, also when f panics.
+func (t *Tape) KeepCasts(f func()) {
+	t.keepCasts++
+	defer func() {
+		if t.keepCasts--; t.keepCasts == 0 {
+			t.DropCasts()
+		}
+	}()
+	f()
 }
 
 // autocast replaces the floating-point operands of an operation as the caster

@@ -309,6 +309,24 @@ func TestMistakesOfTheCallerPanic(t *testing.T) {
 			func(tape *autograd.Tape) { tape.Linear(w.Value(), small.Value(), nil) },
 			[]string{"linear", "[16, 16]", "[3, 5]"},
 		},
+		"an image of too few channels": {func(tape *autograd.Tape) {
+			tape.Conv2D(tape.View(w.Value(), 1, 1, 16, 16), tape.View(w.Value(), 16, 4, 2, 2), nil, autograd.Conv2DOptions{})
+		}, []string{"conv2d", "[1, 1, 16, 16]", "[16, 4, 2, 2]"}},
+		"a kernel larger than the image": {func(tape *autograd.Tape) {
+			tape.Conv2D(tape.View(w.Value(), 16, 1, 4, 4), tape.View(w.Value(), 1, 1, 16, 16), nil, autograd.Conv2DOptions{})
+		}, []string{"conv2d", "leaves nothing"}},
+		"a scale of another width": {
+			func(tape *autograd.Tape) { tape.LayerNorm(small.Value(), w.Value(), nil, 1e-5) },
+			[]string{"layer_norm", "[3, 5]", "[16, 16]"},
+		},
+		"fractions as row numbers": {
+			func(tape *autograd.Tape) { tape.Embedding(w.Value(), small.Value()) },
+			[]string{"embedding", "float64 [3, 5]"},
+		},
+		"targets for other rows": {
+			func(tape *autograd.Tape) { tape.CrossEntropy(w.Value(), whole(tape, s(3), 1, 2, 3)) },
+			[]string{"cross_entropy", "[16, 16]", "int32 [3]"},
+		},
 		"a backward pass from many numbers": {func(tape *autograd.Tape) { tape.Backward(tape.GELU(w.Value())) }, []string{"[16, 16]"}},
 		"a second backward pass": {func(tape *autograd.Tape) {
 			y := tape.SumAll(w.Value())

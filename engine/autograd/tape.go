@@ -30,11 +30,13 @@ type Tape struct {
 	record *record          // nil while nothing is recorded
 	caster Caster
 	casts  map[castKey]*cast
-	keeper *keeper // of the selective checkpoint that runs
-	layer  string
-	phase  Phase
-	onSave func(layer string, bytes int64)
-	runs   int
+	// keepCasts counts the calls of KeepCasts that are under way.
+	keepCasts int
+	keeper    *keeper // of the selective checkpoint that runs
+	layer     string
+	phase     Phase
+	onSave    func(layer string, bytes int64)
+	runs      int
 }
 
 // NewTape returns a tape whose random numbers come from the given seed.
@@ -110,7 +112,9 @@ func (t *Tape) reset() {
 		t.record.release()
 	}
 	t.record, t.keeper, t.phase, t.layer = nil, nil, Forward, ""
-	t.DropCasts()
+	if t.keepCasts == 0 {
+		t.DropCasts()
+	}
 }
 
 // temporary allocates memory that lives until the operation under way ends,

@@ -7,14 +7,17 @@ import (
 	"memtop/engine/autograd"
 )
 
-// GPTConfig is the size of a GPT. Zero values of Vocab and Context are not
-// allowed.
+// GPTConfig is the size of a GPT. Sizes are at least 1.
 type GPTConfig struct {
 	Layers, Dim, Heads int
 	Context            int // most tokens in a row
 	Vocab              int
-	Dropout            float64
-	Bias               bool // biases in linear layers, as GPT-2 has
+	// Dropout is the probability after the embeddings and on every branch.
+	Dropout float64
+	// AttentionDropout is the one on attention probabilities, which only the
+	// naive implementation has: see MultiHeadAttention.
+	AttentionDropout float64
+	Bias             bool // biases in linear layers, as GPT-2 has
 }
 
 // GPT is a decoder as GPT-2: token and position embeddings, blocks that
@@ -113,7 +116,7 @@ func newBlock(b Builder, g GPTConfig) *Block {
 		Attention: &MultiHeadAttention{
 			QKV:   NewLinearNormal(b.In("attn.qkv"), g.Dim, 3*g.Dim, g.Bias, 0.02),
 			Proj:  NewLinearNormal(b.In("attn.proj"), g.Dim, g.Dim, g.Bias, residual),
-			Heads: g.Heads, Causal: true, Dropout: g.Dropout,
+			Heads: g.Heads, Causal: true, Dropout: g.AttentionDropout,
 		},
 		MLP: &Sequential{modules: []Child{
 			{"fc", NewLinearNormal(b.In("mlp.fc"), g.Dim, 4*g.Dim, g.Bias, 0.02)},

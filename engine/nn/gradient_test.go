@@ -44,7 +44,7 @@ var modules = map[string]struct {
 		return nn.NewConvNet(b, nn.ConvNetConfig{Channels: 1, Width: 2, Layers: 2, Classes: 3})
 	}, tensor.Shape{2, 1, 6, 6}, false},
 	"GPT": {func(b nn.Builder) nn.Module {
-		return nn.NewGPT(b, nn.GPTConfig{Layers: 2, Dim: 4, Heads: 2, Context: 4, Vocab: 5, Bias: true, Dropout: 0.2})
+		return nn.NewGPT(b, nn.GPTConfig{Layers: 2, Dim: 4, Heads: 2, Context: 4, Vocab: 5, Bias: true, Dropout: 0.2, AttentionDropout: 0.1})
 	}, tensor.Shape{2, 3}, true},
 }
 
