@@ -102,7 +102,7 @@ func (a *Allocator) Names() *Names { return a.names }
 
 // SetLimit lets the allocator reserve at most so many bytes. A request that
 // would need more fails without asking the driver. It does not give back what
-// is reserved already.
+// is reserved already. Safe for concurrent use.
 func (a *Allocator) SetLimit(bytes int64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -110,7 +110,8 @@ func (a *Allocator) SetLimit(bytes int64) {
 }
 
 // SetFraction limits the allocator to a part of the device's total memory,
-// between 0 and 1; what is outside of that is brought inside.
+// between 0 and 1; what is outside of that is brought inside. Safe for
+// concurrent use.
 func (a *Allocator) SetFraction(f float64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -123,6 +124,7 @@ func (a *Allocator) setFraction(f float64) {
 }
 
 // Limit returns how many bytes may be reserved, and whether that is limited.
+// Safe for concurrent use.
 func (a *Allocator) Limit() (bytes int64, limited bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -130,9 +132,9 @@ func (a *Allocator) Limit() (bytes int64, limited bool) {
 }
 
 // NotifyOOM has f called after every request that failed for want of memory,
-// before the request returns its error. f runs on the goroutine that asked, may
-// use the allocator, and must not keep the error's holders. It is how a
-// snapshot is saved at the moment that matters.
+// before the request returns its error. f runs on the goroutine that asked and
+// may use the allocator: it is how a snapshot is saved at the moment that
+// matters. Safe for concurrent use.
 func (a *Allocator) NotifyOOM(f func(*OOMError)) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

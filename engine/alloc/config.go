@@ -24,7 +24,7 @@ type config struct {
 
 func defaultConfig() config {
 	return config{
-		maxSplit: unlimited, maxNonSplit: largeSize, largeSegment: largeSize, pinnedThreads: 1,
+		maxSplit: unlimited, maxNonSplit: largeSize, largeSegment: largeSize, fraction: -1, pinnedThreads: 1,
 	}
 }
 
@@ -39,7 +39,7 @@ func defaultConfig() config {
 //	roundup_power2_divisions:N      or [256:N,512:N,>:N]: N is a power of two, per size in MiB
 //	expandable_segments:True|False  one growing segment per stream and pool; needs a [Mapper]
 //	large_segment_size_mb:N         instead of 20; N ≥ 10
-//	per_process_memory_fraction:F   as [Allocator.SetFraction]; 0 ≤ F ≤ 1
+//	per_process_memory_fraction:F   as [Allocator.SetFraction], at once; 0 ≤ F ≤ 1
 //	release_lock_on_cudamalloc:True|False
 //	backend:native
 //	pinned_use_cuda_host_register, pinned_num_register_threads,
@@ -63,7 +63,7 @@ func (a *Allocator) Configure(text string) error {
 	if c.maxSplit == unlimited {
 		a.stats.MaxSplitSize = -1
 	}
-	if c.fraction > 0 {
+	if c.fraction >= 0 {
 		a.setFraction(c.fraction)
 	}
 	return nil

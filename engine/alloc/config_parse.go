@@ -33,7 +33,7 @@ type parser struct {
 // parseConfig returns c changed by text.
 func parseConfig(c config, text string) (config, error) {
 	d := defaultConfig()
-	c.text, c.maxSplit, c.gcThreshold, c.roundup = text, d.maxSplit, d.gcThreshold, d.roundup
+	c.text, c.maxSplit, c.gcThreshold, c.roundup, c.fraction = text, d.maxSplit, d.gcThreshold, d.roundup, d.fraction
 	p := &parser{tokens: tokens(text), c: c}
 	for p.at < len(p.tokens) {
 		if err := p.setting(); err != nil {

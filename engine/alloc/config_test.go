@@ -119,6 +119,18 @@ func TestSettingsThatAreNotMentionedGoBackAsInPyTorch(t *testing.T) {
 	}
 }
 
+func TestAFractionIsAppliedOnce(t *testing.T) {
+	a := newAllocator(t, newMemory(t, gib), Options{Config: "per_process_memory_fraction:0.5"})
+	if limit, limited := a.Limit(); limit != gib/2 || !limited {
+		t.Errorf("limit %d, limited %v", limit, limited)
+	}
+	a.SetLimit(100 * mib)
+	configure(t, a, "max_split_size_mb:40")
+	if limit, _ := a.Limit(); limit != 100*mib {
+		t.Errorf("settings without a fraction changed the limit to %d", limit)
+	}
+}
+
 func TestNewRefusesWrongSettings(t *testing.T) {
 	if _, err := New(newMemory(t, gib), Options{Config: "?"}); err == nil {
 		t.Error("no error")

@@ -8,7 +8,8 @@ import (
 
 // EmptyCache gives all memory that nobody uses back to the driver: segments
 // without a live block, and of expandable ones whole free pages. It first waits
-// for the pending blocks. Safe for concurrent use.
+// for the pending blocks. While requests are diverted to a private pool it does
+// nothing. Safe for concurrent use.
 func (a *Allocator) EmptyCache() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
