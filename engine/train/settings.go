@@ -143,8 +143,10 @@ func (s Settings) With(key, value string) (Settings, error) {
 func (s Settings) Parts(batch int) ([]int, error) {
 	micro, parts := s.MicroBatch, s.Accumulate
 	switch {
-	case parts > batch || micro > batch:
-		return nil, fmt.Errorf("a batch of %d samples has no %d parts and none of %d samples", batch, max(parts, 1), max(micro, 1))
+	case micro > batch:
+		return nil, fmt.Errorf("%d samples at a time are more than a batch of %d", micro, batch)
+	case parts > batch:
+		return nil, fmt.Errorf("a batch of %d samples cannot be divided into %d parts", batch, parts)
 	case micro == 0 && parts == 0:
 		return []int{batch}, nil
 	case micro == 0 && batch%parts != 0:

@@ -33,7 +33,7 @@ func Assign(parameters []*autograd.Variable, arrays []Array) (unused []string, e
 			a = a.transpose()
 		}
 		if !slices.Equal(a.Shape, []int(p.Data().Shape())) {
-			return nil, fmt.Errorf("%s is of shape %v in it, and of %v in this model", a.Name, a.Shape, p.Data().Shape())
+			return nil, fmt.Errorf("%s is of shape %v in it, and of %v in this model", a.Name, tensor.Shape(a.Shape), p.Data().Shape())
 		}
 		if err := tensor.Try(func() { tensor.Write(p.Data(), a.Values) }); err != nil {
 			return nil, err

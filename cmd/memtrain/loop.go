@@ -1,0 +1,68 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"memtop/engine/alloc"
+	"memtop/engine/train"
+)
+
+// loop trains until the last step, an interrupt or a failure.
+func (s *session) loop(ctx context.Context, r *reporter) error {
+	asked, stop := snapshotSignal()
+	defer stop()
+	for s.steps == 0 || s.trainer.Steps() < s.steps {
+		if ctx.Err() != nil {
+			break
+		}
+		e, err := s.trainer.Step(ctx)
+		if err != nil {
+			return errors.Join(err, r.end())
+		}
+		if err := r.step(&e); err != nil {
+			return fmt.Errorf("writing the progress: %w", err)
+		}
+		select {
+		case <-asked:
+			if err := s.writeSnapshot(); err != nil {
+				return err
+			}
+		default:
+		}
+	}
+	return errors.Join(r.end(), ctx.Err())
+}
+
+// finish writes what is wanted of a run that ended with err: nil, an interrupt,
+// or a failure, of which the snapshot of the moment it happened is kept.
+func (s *session) finish(err error) error {
+	if err != nil && !errors.Is(err, context.Canceled) {
+		return nil
+	}
+	var failures []error
+	if s.save != "" {
+		failures = append(failures, s.trainer.Save(s.save, s.program()))
+	}
+	if s.snapshot != "" {
+		failures = append(failures, s.writeSnapshot())
+	}
+	return errors.Join(failures...)
+}
+
+// writeSnapshot writes the state of memory to the file of --snapshot.
+func (s *session) writeSnapshot() error {
+	if s.snapshot == "" {
+		return nil
+	}
+	if err := train.WriteFile(s.snapshot, writerOf(s.memory.Snapshot())); err != nil {
+		return fmt.Errorf("writing the snapshot: %w", err)
+	}
+	return nil
+}
+
+// saveOOM is called when memory has run out.
+func (s *session) saveOOM(*alloc.OOMError) (path string, err error) {
+	return s.snapshot, s.writeSnapshot()
+}

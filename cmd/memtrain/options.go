@@ -1,0 +1,182 @@
+package main
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"memtop/engine/device/cpu"
+	"memtop/engine/train"
+)
+
+// options are the flags.
+type options struct {
+	device       string
+	deviceMemory size
+	model        string
+	layers, dim  int
+	heads, seq   int
+	batch, vocab int
+	half         bool
+	data         string
+	steps        int64
+	seed         uint64
+	save         string
+	resume       string
+	init         string
+	snapshot     string
+	leak         string
+	json         bool
+	// settings are the flags that may change from step to step, by the key of
+	// the setting; "" was not given.
+	settings map[string]*string
+
+	flags *pflag.FlagSet
+}
+
+// settingFlags are the flags of settings and what they say of themselves.
+var settingFlags = []struct{ flag, key, value, usage string }{
+	{"optimizer", "optimizer", "NAME", "`NAME` is sgd, adam, adamw, adamw8bit or lion (default adamw)"},
+	{"lr", "lr", "RATE", "learning `RATE` (default one that suits the optimizer)"},
+	{"schedule", "schedule", "HOW", "`HOW` the rate moves: constant or cosine, then ,warmup=STEPS and ,floor=PART if wanted (default constant)"},
+	{"clip", "clip", "NORM", "greatest `NORM` of all gradients together, 0 for no limit (default 1)"},
+	{"amp", "amp", "MODE", "mixed precision `MODE`: off, bf16 or fp16 (default off)"},
+	{"checkpoint", "checkpoint", "POLICY", "what to compute again instead of keeping, `POLICY`: none, block, every=K, sqrt, ratio=R or selective (default none)"},
+	{"attention", "attention", "KIND", "`KIND` of attention: auto, naive, chunked or flash (default auto)"},
+	{"accumulate", "accumulate", "N", "run a batch in `N` equal parts"},
+	{"micro-batch", "micro_batch", "M", "run a batch `M` samples at a time"},
+}
+
+// command returns the command line.
+func command(stdout interface{ Write([]byte) (int, error) }) *cobra.Command {
+	o := &options{settings: make(map[string]*string)}
+	c := &cobra.Command{
+		Use:   "memtrain",
+		Short: "Train a small model, and say where its memory goes",
+		Long: `memtrain trains a small model on memtop's engine, by default a GPT on a text
+that comes with the program, on this machine's processor: cpu:0 is a device with
+a memory of its own, which can run out.
+
+Each step ends with its loss and the memory it took. Ctrl-C ends training after
+the step under way; what --save and --snapshot name is still written.`,
+		Example: `  memtrain
+  memtrain --layers 6 --dim 256 --seq 256 --checkpoint block --amp bf16
+  memtrain --data book.txt --steps 1000 --save run.mem
+  memtrain --resume run.mem --steps 2000
+  memtrain --device-memory 64MiB --snapshot oom.pickle
+  memtrain --leak cache --json`,
+		Args:              cobra.NoArgs,
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		DisableAutoGenTag: true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return o.train(cmd.Context(), stdout)
+		},
+	}
+	o.register(c.Flags())
+	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usagef("%v", err) })
+	c.Args = func(_ *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return usagef("memtrain takes flags only, not %q", args[0])
+		}
+		return nil
+	}
+	return c
+}
+
+func (o *options) register(f *pflag.FlagSet) {
+	o.flags = f
+	f.SortFlags = false
+	f.StringVar(&o.device, "device", "auto", "`DEVICE` to train on: auto, cpu:0 or cuda:N")
+	o.deviceMemory = cpu.DefaultCapacity
+	f.Var(&o.deviceMemory, "device-memory", "memory of cpu:0")
+	f.StringVar(&o.model, "model", "gpt", "`MODEL`: gpt, mlp or conv")
+	f.IntVar(&o.layers, "layers", 0, "layers of the model (default 4; 3 of conv)")
+	f.IntVar(&o.dim, "dim", 0, "width of a layer (default 128; 16 of conv's first)")
+	f.IntVar(&o.heads, "heads", 0, "attention heads of gpt (default 4)")
+	f.IntVar(&o.seq, "seq", 0, "tokens in a sample of gpt (default 128)")
+	f.IntVar(&o.batch, "batch", 0, "samples of one step (default 8; 32 of mlp and conv)")
+	f.IntVar(&o.vocab, "vocab", 0, "tokens that gpt knows (default as many as the data has)")
+	for _, s := range settingFlags {
+		o.settings[s.key] = f.String(s.flag, "", s.usage)
+	}
+	f.BoolVar(&o.half, "half", false, "the whole model in bfloat16, with a float32 copy in the optimizer")
+	f.StringVar(&o.data, "data", "", "text or token `FILE` to train gpt on (default a text that comes with memtrain)")
+	f.Int64Var(&o.steps, "steps", 200, "steps of the whole run, 0 for no end")
+	f.Uint64Var(&o.seed, "seed", 1, "seed of the weights, of dropout and of the order of samples")
+	f.StringVar(&o.save, "save", "", "save the run to `FILE` when it ends")
+	f.StringVar(&o.resume, "resume", "", "go on with the run that was saved to `FILE`")
+	f.StringVar(&o.init, "init", "", "begin with the `WEIGHTS` that PyTorch saved, a .pt file")
+	f.StringVar(&o.snapshot, "snapshot", "", "write the state of memory to `FILE`, as PyTorch does, at the end, on SIGUSR1 and when memory runs out")
+	f.StringVar(&o.leak, "leak", "", "make a mistake in every step, `KIND`: activations, cache, gradients or handle")
+	f.BoolVar(&o.json, "json", false, "print one JSON object a step")
+}
+
+// given reports whether a flag was on the command line.
+func (o *options) given(flag string) bool { return o.flags.Changed(flag) }
+
+// change applies the flags of settings to s.
+func (o *options) change(s train.Settings) (train.Settings, error) {
+	for _, f := range settingFlags {
+		if !o.given(f.flag) {
+			continue
+		}
+		var err error
+		if s, err = s.With(f.key, *o.settings[f.key]); err != nil {
+			return s, usagef("--%s: %v", f.flag, err)
+		}
+	}
+	if o.given("accumulate") && o.given("micro-batch") {
+		// Each has undone the other; the trainer checks that they agree.
+		both, err := s.With("accumulate", *o.settings["accumulate"])
+		if err != nil {
+			return s, usagef("%v", err)
+		}
+		s.Accumulate = both.Accumulate
+	}
+	if _, err := s.Parts(o.batch); err != nil {
+		return s, usagef("%v", err)
+	}
+	return s, nil
+}
+
+// programFlags are the flags that a saved run remembers, and those of them that
+// must stay what they were.
+var (
+	programFlags = []string{"model", "layers", "dim", "heads", "seq", "batch", "vocab", "half", "data", "seed", "steps", "device-memory"}
+	fixedFlags   = []string{"model", "layers", "dim", "heads", "seq", "batch", "vocab", "half", "seed"}
+)
+
+// program returns the flags that a saved run remembers.
+func (o *options) program() map[string]string {
+	m := make(map[string]string, len(programFlags))
+	for _, name := range programFlags {
+		m[name] = o.flags.Lookup(name).Value.String()
+	}
+	return m
+}
+
+// restore sets the flags that were not given to those of a saved run.
+func (o *options) restore(program map[string]string) error {
+	for _, name := range programFlags {
+		value, known := program[name]
+		switch {
+		case !known:
+		case !o.given(name):
+			if err := o.flags.Lookup(name).Value.Set(value); err != nil {
+				return usagef("the saved run has --%s %s: %v", name, value, err)
+			}
+		case slices.Contains(fixedFlags, name) && o.flags.Lookup(name).Value.String() != value:
+			return usageError{
+				"--" + name + " cannot change in the middle of a run; it was " + value,
+				"leave it out, or begin anew without --resume",
+			}
+		}
+	}
+	return nil
+}
+
+// lower returns a name as it is compared.
+func lower(s string) string { return strings.ToLower(strings.TrimSpace(s)) }

@@ -1,0 +1,168 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"os"
+
+	"memtop/engine/alloc"
+	"memtop/engine/train"
+)
+
+// reporter tells of steps, in text or in JSON.
+type reporter struct {
+	out      io.Writer
+	json     *json.Encoder // nil for text
+	terminal bool          // a line can be overwritten
+	last     *train.Event
+	steps    int64
+}
+
+func newReporter(s *session, stdout io.Writer) *reporter {
+	r := &reporter{out: stdout, steps: s.steps}
+	if s.options.json {
+		r.json = json.NewEncoder(stdout)
+	}
+	if f, ok := stdout.(*os.File); ok {
+		info, err := f.Stat()
+		r.terminal = err == nil && info.Mode()&os.ModeCharDevice != 0
+	}
+	return r
+}
+
+// step tells of a step.
+func (r *reporter) step(e *train.Event) error {
+	r.last = e
+	if r.json != nil {
+		return r.json.Encode(objectOf(e))
+	}
+	before, after := "", "\n"
+	if r.terminal {
+		before, after = "\r", "\x1b[K"
+	}
+	_, err := fmt.Fprint(r.out, before, progress(e, r.steps), after)
+	return err
+}
+
+// progress is the line about a step.
+func progress(e *train.Event, steps int64) string {
+	of := ""
+	if steps > 0 {
+		of = fmt.Sprintf("/%d", steps)
+	}
+	skipped := ""
+	if e.Skipped {
+		skipped = "  skipped"
+	}
+	return fmt.Sprintf("step %d%s  loss %.4f  %.0f tokens/s  %s allocated  %s reserved  %s peak%s",
+		e.Step, of, e.Loss, float64(e.Tokens)/e.Duration.Seconds(),
+		sizeText(e.Memory.Allocated), sizeText(e.Memory.Reserved), sizeText(e.Memory.PeakAllocated), skipped)
+}
+
+// end closes the report: in text, with what the last step's memory was for.
+func (r *reporter) end() error {
+	if r.json != nil || r.last == nil {
+		return nil
+	}
+	if r.terminal {
+		fmt.Fprintln(r.out) //nolint:errcheck // the next one tells
+	}
+	m := &r.last.Memory
+	_, err := fmt.Fprintf(r.out, "measured   %s\n", needs(m))
+	return err
+}
+
+// needs says how much memory a step takes, and for what.
+func needs(m *train.Memory) string {
+	h := &m.Highest
+	return fmt.Sprintf("%s parameters  %s gradients  %s optimizer  %s activations  %s inputs  %s peak  %s reserved",
+		sizeText(h[alloc.Parameter]), sizeText(h[alloc.Gradient]), sizeText(h[alloc.Optimizer]),
+		sizeText(h[alloc.Activation]), sizeText(h[alloc.Input]), sizeText(m.PeakAllocated), sizeText(m.PeakReserved))
+}
+
+// announce says what is going to be trained and, by a step that computes
+// nothing, what it will need.
+func (s *session) announce(ctx context.Context, out io.Writer) error {
+	if s.options.json {
+		return nil
+	}
+	plan := train.Plan{
+		Build: s.build, Spec: s.set.Spec(), Batch: s.batch, Settings: s.settings,
+		Like: s.machine, Allocator: s.allocator(),
+	}
+	e, err := plan.Estimate(ctx)
+	if err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(out, "%s on %s of %s: %s, %s\n", s.options.model, s.machine.Name(),
+		sizeText(int64(s.deviceMemory)), s.shape(), s.plan()); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(out, "estimate   %s\n", needs(&e.Memory))
+	if err == nil && e.Memory.PeakReserved > int64(s.deviceMemory) {
+		_, err = fmt.Fprintf(out, "this will not fit: it takes %s more than the device has\n",
+			sizeText(e.Memory.PeakReserved-int64(s.deviceMemory)))
+	}
+	return err
+}
+
+// shape describes the model's size.
+func (s *session) shape() string {
+	text := fmt.Sprintf("%d layers of width %d", s.layers, s.dim)
+	if s.options.model == "gpt" {
+		text += fmt.Sprintf(", %d heads, %d tokens of %d", s.heads, s.seq, s.vocab)
+	}
+	return text
+}
+
+// plan describes how it is trained.
+func (s *session) plan() string {
+	text := fmt.Sprintf("batch %d, %s", s.batch, s.settings.Optimizer.Kind)
+	for _, key := range []string{"checkpoint", "amp"} {
+		if v := s.settings.Values()[key]; v != "none" && v != "off" {
+			text += ", " + key + " " + v
+		}
+	}
+	return text
+}
+
+// object is what --json prints of a step.
+type object struct {
+	Step              int64             `json:"step"`
+	Loss              *float64          `json:"loss"` // null when it is no number
+	Tokens            int64             `json:"tokens"`
+	StepTimeNS        int64             `json:"step_time_ns"`
+	Skipped           bool              `json:"skipped"`
+	AllocatedBytes    int64             `json:"allocated_bytes"`
+	ReservedBytes     int64             `json:"reserved_bytes"`
+	PeakAllocated     int64             `json:"peak_allocated_bytes"`
+	PeakReservedBytes int64             `json:"peak_reserved_bytes"`
+	Categories        map[string]int64  `json:"categories"`
+	CategoriesAtPeak  map[string]int64  `json:"categories_at_peak"`
+	Settings          map[string]string `json:"settings"`
+}
+
+func objectOf(e *train.Event) object {
+	m := &e.Memory
+	o := object{
+		Step: e.Step, Loss: &e.Loss, Tokens: e.Tokens, StepTimeNS: e.Duration.Nanoseconds(), Skipped: e.Skipped,
+		AllocatedBytes: m.Allocated, ReservedBytes: m.Reserved,
+		PeakAllocated: m.PeakAllocated, PeakReservedBytes: m.PeakReserved,
+		Categories: byName(m.Now.Category), CategoriesAtPeak: byName(m.AtPeak), Settings: e.Settings.Values(),
+	}
+	if math.IsNaN(e.Loss) || math.IsInf(e.Loss, 0) {
+		o.Loss = nil
+	}
+	return o
+}
+
+func byName(bytes [alloc.CategoryCount]int64) map[string]int64 {
+	m := make(map[string]int64, len(bytes))
+	for c, n := range bytes {
+		m[alloc.Category(c).String()] = n
+	}
+	return m
+}

@@ -1,0 +1,203 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"memtop/engine/alloc"
+	"memtop/engine/data"
+	"memtop/engine/device/cpu"
+	"memtop/engine/nn"
+	"memtop/engine/optim"
+	"memtop/engine/tensor"
+	"memtop/engine/train"
+	"memtop/engine/weights"
+)
+
+// session is a run: everything that is open while it trains. It is owned by the
+// goroutine that trains.
+type session struct {
+	*options
+	machine  *cpu.Device
+	memory   *alloc.Allocator
+	device   *tensor.Device
+	set      data.Dataset
+	model    nn.Module
+	loader   *data.Loader
+	trainer  *train.Trainer
+	saved    *train.Saved    // nil when the run begins here
+	weights  []weights.Array // that the run begins with, if any were given
+	settings train.Settings
+	closers  []func()
+}
+
+// train is the program.
+func (o *options) train(ctx context.Context, stdout io.Writer) error {
+	s := &session{options: o}
+	defer s.close()
+	if err := s.open(ctx, stdout); err != nil {
+		return err
+	}
+	r := newReporter(s, stdout)
+	err := s.loop(ctx, r)
+	return errors.Join(err, s.finish(err))
+}
+
+// open makes everything that the run needs.
+func (s *session) open(ctx context.Context, stdout io.Writer) error {
+	leak, err := train.ParseLeak(s.leak)
+	if err != nil {
+		return usagef("--%v", err)
+	}
+	for _, step := range []func() error{
+		s.openSaved, s.complete, s.openDevice, s.openData, s.openWeights, s.readSettings,
+		func() error { return s.announce(ctx, stdout) },
+		s.openModel, s.openTrainer,
+	} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	s.trainer.Plant(leak)
+	return nil
+}
+
+func (s *session) close() {
+	for i := len(s.closers) - 1; i >= 0; i-- {
+		s.closers[i]()
+	}
+}
+
+func (s *session) onClose(f func()) { s.closers = append(s.closers, f) }
+
+func (s *session) openSaved() (err error) {
+	switch {
+	case s.resume == "":
+		return nil
+	case s.init != "":
+		return usagef("--resume and --init: a resumed run has its weights already")
+	}
+	if s.saved, err = train.Open(s.resume); err != nil {
+		return err
+	}
+	s.onClose(s.saved.Close)
+	var program map[string]string
+	if err := s.saved.Program(&program); err != nil {
+		return err
+	}
+	if err := s.restore(program); err != nil {
+		return err
+	}
+	if s.steps != 0 && s.saved.Step() >= s.steps {
+		return usageError{"the saved run has taken all of its steps", "give more than that with --steps"}
+	}
+	return nil
+}
+
+// history is how many events of the allocator a snapshot can tell of.
+const history = 1 << 18
+
+func (s *session) openDevice() (err error) {
+	switch s.options.device {
+	case "auto", "cpu", "cpu:0":
+	default:
+		return machineError{s.options.device + ": there is no such device", "train on cpu:0, which every machine has"}
+	}
+	if s.machine, err = cpu.Open(cpu.Options{Capacity: int64(s.deviceMemory)}); err != nil {
+		return machineError{err.Error(), "give less with --device-memory"}
+	}
+	s.onClose(func() { _ = s.machine.Close() }) // the process ends anyway
+	if s.memory, err = alloc.New(s.machine, s.allocator()); err != nil {
+		return err
+	}
+	s.device = tensor.NewDevice(s.machine.Name(), s.memory, s.machine, tensor.Options{})
+	return nil
+}
+
+func (s *session) allocator() alloc.Options {
+	o := alloc.Options{Name: s.machine.Name()}
+	if s.snapshot != "" {
+		o.History, o.Stacks = history, alloc.StacksAlloc
+	}
+	return o
+}
+
+func (s *session) openData() (err error) {
+	set, closeData, err := s.dataset()
+	if err != nil {
+		return err
+	}
+	s.set = set
+	s.onClose(closeData)
+	return nil
+}
+
+// readSettings finds the settings of the first step.
+func (s *session) readSettings() (err error) {
+	settings := train.DefaultSettings()
+	settings.Schedule = optim.Schedule{Total: int(s.steps)}
+	if s.saved != nil {
+		if settings, err = s.saved.Settings(int(s.steps)); err != nil {
+			return err
+		}
+	}
+	s.settings, err = s.change(settings)
+	return err
+}
+
+func (s *session) openWeights() (err error) {
+	if s.init != "" {
+		s.weights, err = weights.Read(s.init)
+	}
+	return err
+}
+
+func (s *session) openModel() (err error) {
+	if s.model, err = s.build(s.device); err != nil {
+		return train.OutOfMemory(err, "making the model")
+	}
+	s.onClose(func() { nn.Close(s.model) })
+	if s.init == "" {
+		return nil
+	}
+	if _, err := weights.Assign(nn.Params(s.model), s.weights); err != nil {
+		return usageError{s.init + ": " + err.Error(), "give the sizes of that model with --layers, --dim, --heads, --seq and --vocab"}
+	}
+	return nil
+}
+
+// loaders is how many goroutines prepare batches.
+const loaders = 2
+
+func (s *session) openTrainer() (err error) {
+	start := int64(0)
+	settings := s.settings
+	if s.saved != nil {
+		start = s.saved.Position()
+		// The optimizer is filled with what was saved before it may change.
+		if settings, err = s.saved.Settings(int(s.steps)); err != nil {
+			return err
+		}
+	}
+	s.loader, err = data.NewLoader(s.set, data.LoaderOptions{Batch: s.batch, Seed: s.seed, Start: start, Workers: loaders})
+	if err != nil {
+		return err
+	}
+	s.onClose(s.loader.Close)
+	s.trainer, err = train.New(train.Config{
+		Device: s.device, Model: s.model, Batches: s.loader, Spec: s.set.Spec(), Batch: s.batch, Seed: s.seed,
+		Settings: settings, SaveOOM: s.saveOOM,
+	})
+	if err != nil {
+		return err
+	}
+	s.onClose(s.trainer.Close)
+	if s.saved == nil {
+		return nil
+	}
+	if err := s.trainer.Resume(s.saved); err != nil {
+		return err
+	}
+	return s.trainer.Set(s.settings)
+}

@@ -1,0 +1,10 @@
+//go:build !unix
+
+package main
+
+import "os"
+
+// snapshotSignal never has a value: this system has no such signal.
+func snapshotSignal() (asked <-chan os.Signal, stop func()) {
+	return nil, func() {}
+}

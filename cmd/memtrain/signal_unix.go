@@ -1,0 +1,17 @@
+//go:build unix
+
+package main
+
+import (
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// snapshotSignal has a value whenever somebody asks for a snapshot with SIGUSR1.
+// stop ends that.
+func snapshotSignal() (asked <-chan os.Signal, stop func()) {
+	c := make(chan os.Signal, 1) // never closed; one request waits at most
+	signal.Notify(c, syscall.SIGUSR1)
+	return c, func() { signal.Stop(c) }
+}
