@@ -80,8 +80,10 @@ func (p *program) step() {
 	}
 }
 
-func (p *program) alloc() {
-	b, err := p.a.Alloc(randomSize(p.rnd), Stream(p.rnd.IntN(3)), p.tags[p.rnd.IntN(len(p.tags))])
+func (p *program) alloc() { p.allocOn(randomSize(p.rnd), Stream(p.rnd.IntN(3))) }
+
+func (p *program) allocOn(n int64, s Stream) {
+	b, err := p.a.Alloc(n, s, p.tags[p.rnd.IntN(len(p.tags))])
 	if err == nil {
 		p.held = append(p.held, b)
 		return
@@ -191,28 +193,48 @@ func TestSettingsMayChangeAtAnyTime(t *testing.T) {
 }
 
 // TestOwnTracesReplayEventByEvent replays what the allocator itself recorded,
-// from the middle on, which the conformance test relies on for expandable
-// segments and pending frees: no public trace has both.
+// from the middle on: it shows that the replay of the conformance test does
+// what it should with pending frees, emptied caches, failures and expandable
+// segments, which the public traces hardly have.
 func TestOwnTracesReplayEventByEvent(t *testing.T) {
 	for name, config := range map[string]string{
 		"the defaults": "", "expandable segments": "expandable_segments:True",
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newProgram(t, 7, Options{Config: config, History: 4000})
+			p.driver.total = 150 * mib
 			for range 4000 {
-				switch n := p.rnd.IntN(100); {
-				case n < 52 || len(p.held) == 0:
-					b := mustOn(t, p.a, 1+p.rnd.Int64N(1<<20), Stream(p.rnd.IntN(2)))
-					p.held = append(p.held, b)
-				default:
-					p.a.Free(p.take())
-				}
+				p.simpleStep()
 			}
 			tr := p.a.Snapshot()
 			if !tr.Devices[0].Overflowed {
 				t.Error("the recording does not begin in the middle")
 			}
+			stats := p.a.Stats()
+			if p.ooms == 0 || stats.DeviceFrees == 0 || stats.SyncAllStreams == 0 {
+				t.Errorf("%d failures, %d segments back, %d waits: the program is too tame",
+					p.ooms, stats.DeviceFrees, stats.SyncAllStreams)
+			}
 			replay(t, tr, &tr.Devices[0], true)
 		})
+	}
+}
+
+// simpleStep makes a call that a replay can tell from the events: there is one
+// side stream and no private pool.
+func (p *program) simpleStep() {
+	switch n := p.rnd.IntN(1000); {
+	case n < 520 || len(p.held) == 0:
+		p.allocOn(1+p.rnd.Int64N(2<<20), Stream(p.rnd.IntN(2)))
+	case n < 900:
+		p.a.Free(p.take())
+	case n < 950:
+		b := p.take()
+		p.a.RecordStream(b, 5)
+		p.a.Free(b)
+	case n < 995:
+		p.driver.finish(5)
+	default:
+		p.a.EmptyCache()
 	}
 }
