@@ -34,13 +34,19 @@ func (a *Allocator) callers(level Stacks) trace.StackID {
 	return a.names.stack(&pcs)
 }
 
-// stack interns a stack. Its frames are looked up when it is seen first.
+// stack interns a stack. Known ones, which is nearly all, cost no garbage.
 func (n *Names) stack(pcs *stackKey) trace.StackID {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if id, ok := n.stacks[*pcs]; ok {
-		return id
+	id, ok := n.stacks[*pcs]
+	if !ok {
+		id = n.newStack(*pcs)
 	}
+	return id
+}
+
+// newStack looks up the frames of a stack that was not seen before.
+func (n *Names) newStack(pcs stackKey) trace.StackID {
 	used := 0
 	for used < maxFrames && pcs[used] != 0 {
 		used++
@@ -54,6 +60,6 @@ func (n *Names) stack(pcs *stackKey) trace.StackID {
 		}))
 	}
 	id := n.in.Stack(ids)
-	n.stacks[*pcs] = id
+	n.stacks[pcs] = id
 	return id
 }
