@@ -104,7 +104,7 @@ type binaryJob struct {
 // Binary implements device.Elementwise.
 func (b *Backend) Binary(op device.BinaryOp, dst, x, y device.Array) {
 	requireFloat("binary", dst.DType, x.DType, y.DType)
-	if y.Len == 0 || x.Len%y.Len != 0 {
+	if x.Len != 0 && (y.Len == 0 || x.Len%y.Len != 0) {
 		panic(fmt.Sprintf("cpu: binary: b of %d elements does not repeat into a of %d", y.Len, x.Len))
 	}
 	b.jobs.binary = binaryJob{

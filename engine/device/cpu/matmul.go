@@ -21,9 +21,10 @@ const (
 	blockK = 256
 	blockN = 4096
 	blockM = 3072 // rows packed at a time
-	// A task is up to taskM × taskN of C: its A stays in the second cache.
+	// A task is up to taskM × taskN of C: its A and B stay in the second cache,
+	// and a panel of A in the first while it meets the panels of B.
 	taskM = 192
-	taskN = 512
+	taskN = 256
 	// maxHeld bounds the scratch for a C that is not float32, in elements.
 	maxHeld = 4 << 20
 )

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"memtop/engine/device"
+	"memtop/engine/device/cpu/simd"
 )
 
 // finiteJob multiplies a gradient and looks for infinities and NaNs.
@@ -44,11 +45,12 @@ func unscalePart[T float](w *worker, j *finiteJob, part int) {
 	runs(part, j.x.n, func(i, n int) {
 		x := load[T](w, slotA, j.x, i, n)
 		var difference T
-		for k, v := range x {
-			difference += v - v
-			x[k] = v * factor
+		finite, done := simd.Unscale(single(x), float32(factor))
+		for k := done; k < n; k++ {
+			difference += x[k] - x[k]
+			x[k] *= factor
 		}
-		if difference != 0 {
+		if !finite || difference != 0 {
 			j.bad.Store(true)
 		}
 		store(j.x, i, x)

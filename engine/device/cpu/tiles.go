@@ -159,8 +159,8 @@ func (b *block) task(w *worker, task int) {
 	if b.from == 0 && b.g.beta != 0 {
 		b.begin(c, stride, i, j, rows, cols)
 	}
-	for jj := 0; jj < cols; jj += b.kernel.Cols {
-		for ii := 0; ii < rows; ii += b.kernel.Rows {
+	for ii := 0; ii < rows; ii += b.kernel.Rows {
+		for jj := 0; jj < cols; jj += b.kernel.Cols {
 			b.tile(w, c[ii*stride+jj:], stride, i+ii, j+jj, min(b.kernel.Rows, rows-ii), min(b.kernel.Cols, cols-jj))
 		}
 	}

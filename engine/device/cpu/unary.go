@@ -67,16 +67,16 @@ func apply[T float](op device.UnaryOp, dst, x []T) {
 			dst[i] = v
 		}
 	case device.GELU:
-		for i, v := range x {
-			dst[i] = gelu(v)
+		for i := simd.GELU(single(dst), single(x)); i < len(x); i++ {
+			dst[i] = gelu(x[i])
 		}
 	case device.GELUTanh:
 		for i := simd.GELUTanh(single(dst), single(x)); i < len(x); i++ {
 			dst[i] = geluTanh(x[i])
 		}
 	case device.SiLU:
-		for i, v := range x {
-			dst[i] = v * sigmoid(v)
+		for i := simd.SiLU(single(dst), single(x)); i < len(x); i++ {
+			dst[i] = x[i] * sigmoid(x[i])
 		}
 	default:
 		f := function[T](op)
@@ -124,17 +124,17 @@ func derive[T float](op device.UnaryOp, dx, x, dy []T) {
 			dx[i] = d
 		}
 	case device.GELU:
-		for i, v := range x {
-			dx[i] = dy[i] * geluSlope(v)
+		for i := simd.GELUSlope(single(dx), single(x), single(dy)); i < len(x); i++ {
+			dx[i] = dy[i] * geluSlope(x[i])
 		}
 	case device.GELUTanh:
 		for i := simd.GELUTanhSlope(single(dx), single(x), single(dy)); i < len(x); i++ {
 			dx[i] = dy[i] * geluTanhSlope(x[i])
 		}
 	case device.SiLU:
-		for i, v := range x {
-			s := sigmoid(v)
-			dx[i] = dy[i] * (s * (1 + v*(1-s)))
+		for i := simd.SiLUSlope(single(dx), single(x), single(dy)); i < len(x); i++ {
+			s := sigmoid(x[i])
+			dx[i] = dy[i] * (s * (1 + x[i]*(1-s)))
 		}
 	default:
 		slope := slope[T](op)
@@ -179,12 +179,14 @@ func sign[T float](x T) T {
 }
 
 func gelu[T float](x T) T {
-	return x * (0.5 + 0.5*erf(x*(1/math.Sqrt2)))
+	phi, _ := normalOf(x)
+	return x * phi
 }
 
 func geluSlope[T float](x T) T {
 	const density = 0.39894228040143267794 // 1/√(2π)
-	return 0.5 + 0.5*erf(x*(1/math.Sqrt2)) + x*density*exp(-0.5*x*x)
+	phi, bell := normalOf(x)
+	return phi + x*density*bell
 }
 
 const (

@@ -14,13 +14,17 @@ func TestVectorLoopsGiveTheBitsOfThePlainOnes(t *testing.T) {
 	const n = 1003
 	x, y := vectorOperands(n)
 	loops := map[string]func(dst, x, y []float32){
-		"add":        func(dst, x, y []float32) { combine(device.Add, dst, x, y) },
-		"mul":        func(dst, x, y []float32) { combine(device.Mul, dst, x, y) },
-		"scale":      func(dst, x, _ []float32) { multiplyRow(dst, x, 1.7) },
-		"add scaled": func(dst, x, y []float32) { addScaled(dst, x, y, 0.3) },
-		"exp":        func(dst, x, _ []float32) { exponentials(dst, x, 0.9, 0.2) },
-		"GELU":       func(dst, x, _ []float32) { apply(device.GELUTanh, dst, x) },
-		"GELU slope": func(dst, x, y []float32) { derive(device.GELUTanh, dst, x, y) },
+		"add":                func(dst, x, y []float32) { combine(device.Add, dst, x, y) },
+		"mul":                func(dst, x, y []float32) { combine(device.Mul, dst, x, y) },
+		"scale":              func(dst, x, _ []float32) { multiplyRow(dst, x, 1.7) },
+		"add scaled":         func(dst, x, y []float32) { addScaled(dst, x, y, 0.3) },
+		"exp":                func(dst, x, _ []float32) { exponentials(dst, x, 0.9, 0.2) },
+		"GELU by tanh":       func(dst, x, _ []float32) { apply(device.GELUTanh, dst, x) },
+		"GELU by tanh slope": func(dst, x, y []float32) { derive(device.GELUTanh, dst, x, y) },
+		"GELU":               func(dst, x, _ []float32) { apply(device.GELU, dst, x) },
+		"GELU slope":         func(dst, x, y []float32) { derive(device.GELU, dst, x, y) },
+		"SiLU":               func(dst, x, _ []float32) { apply(device.SiLU, dst, x) },
+		"SiLU slope":         func(dst, x, y []float32) { derive(device.SiLU, dst, x, y) },
 		"adam": func(dst, x, y []float32) {
 			j := &updateJob{rule: ruleAdamW, lr: 0.1, decay: 0.2, beta1: 0.9, beta2: 0.99, eps: 1e-8, size: 0.3, root: 1.2}
 			m, v := append([]float32(nil), y...), make([]float32, len(x))

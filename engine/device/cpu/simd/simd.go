@@ -4,6 +4,8 @@
 // same result (the product's differs in rounding, for it lacks a fused
 // multiply-add) and runs where the processor has no AVX2.
 //
+// The build tag noasm leaves the plain forms alone, to test them.
+//
 // It knows nothing of devices, types or threads. All functions are safe for
 // concurrent use on disjoint outputs, and never allocate.
 package simd

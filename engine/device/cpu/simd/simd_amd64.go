@@ -1,3 +1,5 @@
+//go:build !noasm
+
 package simd
 
 import "golang.org/x/sys/cpu"
@@ -55,6 +57,18 @@ func geluAVX(dst, a, b *float32, alpha, beta float32, n int)
 func geluSlopeAVX(dst, a, b *float32, alpha, beta float32, n int)
 
 //go:noescape
+func geluTanhAVX(dst, a, b *float32, alpha, beta float32, n int)
+
+//go:noescape
+func geluTanhSlopeAVX(dst, a, b *float32, alpha, beta float32, n int)
+
+//go:noescape
+func siluAVX(dst, a, b *float32, alpha, beta float32, n int)
+
+//go:noescape
+func siluSlopeAVX(dst, a, b *float32, alpha, beta float32, n int)
+
+//go:noescape
 func sumAVX(strands *[8]float64, x *float32, n int)
 
 //go:noescape
@@ -65,6 +79,9 @@ func deviationAVX(strands *[8]float64, x *float32, n int, mean float64)
 
 //go:noescape
 func maxAVX(lanes *[16]float32, x *float32, n int)
+
+//go:noescape
+func unscaleAVX(bad *[8]float32, x *float32, n int, factor float32)
 
 //go:noescape
 func adamAVX(p, gradient, m, v *float32, c *Adam, n int)

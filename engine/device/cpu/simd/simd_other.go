@@ -1,4 +1,4 @@
-//go:build !amd64
+//go:build !amd64 || noasm
 
 package simd
 
@@ -29,3 +29,8 @@ func dotAVX(_ *[8]float64, _, _ *float32, _ int)               {}
 func deviationAVX(_ *[8]float64, _ *float32, _ int, _ float64) {}
 func maxAVX(_ *[16]float32, _ *float32, _ int)                 {}
 func adamAVX(_, _, _, _ *float32, _ *Adam, _ int)              {}
+func geluTanhAVX(_, _, _ *float32, _, _ float32, _ int)        {}
+func geluTanhSlopeAVX(_, _, _ *float32, _, _ float32, _ int)   {}
+func siluAVX(_, _, _ *float32, _, _ float32, _ int)            {}
+func siluSlopeAVX(_, _, _ *float32, _, _ float32, _ int)       {}
+func unscaleAVX(_ *[8]float32, _ *float32, _ int, _ float32)   {}

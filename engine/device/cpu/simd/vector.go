@@ -74,7 +74,7 @@ func Exp(dst, a []float32, scale, shift float32) int {
 func GELUTanh(dst, a []float32) int {
 	n := whole(len(dst))
 	if n > 0 {
-		geluAVX(&dst[0], &a[:n][0], nil, 0, 0, n)
+		geluTanhAVX(&dst[0], &a[:n][0], nil, 0, 0, n)
 	}
 	return n
 }
@@ -83,7 +83,43 @@ func GELUTanh(dst, a []float32) int {
 func GELUTanhSlope(dst, a, b []float32) int {
 	n := whole(len(dst))
 	if n > 0 {
+		geluTanhSlopeAVX(&dst[0], &a[:n][0], &b[:n][0], 0, 0, n)
+	}
+	return n
+}
+
+// GELU sets dst to GELU of a.
+func GELU(dst, a []float32) int {
+	n := whole(len(dst))
+	if n > 0 {
+		geluAVX(&dst[0], &a[:n][0], nil, 0, 0, n)
+	}
+	return n
+}
+
+// GELUSlope sets dst to b times the derivative of GELU at a.
+func GELUSlope(dst, a, b []float32) int {
+	n := whole(len(dst))
+	if n > 0 {
 		geluSlopeAVX(&dst[0], &a[:n][0], &b[:n][0], 0, 0, n)
+	}
+	return n
+}
+
+// SiLU sets dst to a/(1+e^-a).
+func SiLU(dst, a []float32) int {
+	n := whole(len(dst))
+	if n > 0 {
+		siluAVX(&dst[0], &a[:n][0], nil, 0, 0, n)
+	}
+	return n
+}
+
+// SiLUSlope sets dst to b times the derivative of SiLU at a.
+func SiLUSlope(dst, a, b []float32) int {
+	n := whole(len(dst))
+	if n > 0 {
+		siluSlopeAVX(&dst[0], &a[:n][0], &b[:n][0], 0, 0, n)
 	}
 	return n
 }
@@ -149,4 +185,16 @@ func Max(x []float32) (largest float32, done int) {
 		largest = max(largest, lanes[i])
 	}
 	return largest, n
+}
+
+// Unscale multiplies x by factor, and says whether what it looked at was
+// finite.
+func Unscale(x []float32, factor float32) (finite bool, done int) {
+	n := whole(len(x))
+	if n == 0 {
+		return true, 0
+	}
+	var bad [8]float32
+	unscaleAVX(&bad, &x[0], n, factor)
+	return bad == [8]float32{}, n
 }

@@ -23,6 +23,7 @@ func sums(w *writer) {
 		}
 	})
 	largest(w)
+	unscale(w)
 }
 
 // strands writes a loop that widens x to Y0 and Y1, lets body change these, and
@@ -73,6 +74,30 @@ func largest(w *writer) {
 	w.op("JGT %s", top)
 	w.op("VMOVUPS Y0, (DI)")
 	w.op("VMOVUPS Y1, 32(DI)")
+	w.finish()
+}
+
+// unscale writes func unscaleAVX(bad *[8]float32, x *float32, n int, factor
+// float32): x is multiplied, and bad is not 0 where something was not finite,
+// because x−x is 0 for finite numbers only.
+func unscale(w *writer) {
+	w.function("unscaleAVX multiplies and finds what is not finite.", "unscaleAVX", 28)
+	w.op("MOVQ bad+0(FP), DI")
+	w.op("MOVQ x+8(FP), SI")
+	w.op("MOVQ n+16(FP), CX")
+	w.op("VBROADCASTSS factor+24(FP), Y4")
+	w.op("VXORPS Y0, Y0, Y0")
+	top := w.label("loop")
+	w.mark(top)
+	w.op("VMOVUPS (SI), Y1")
+	w.op("VSUBPS Y1, Y1, Y2")
+	w.op("VADDPS Y2, Y0, Y0")
+	w.op("VMULPS Y4, Y1, Y1")
+	w.op("VMOVUPS Y1, (SI)")
+	w.op("ADDQ $32, SI")
+	w.op("SUBQ $8, CX")
+	w.op("JGT %s", top)
+	w.op("VMOVUPS Y0, (DI)")
 	w.finish()
 }
 

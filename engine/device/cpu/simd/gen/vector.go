@@ -55,8 +55,12 @@ func vectors(w *writer) {
 		w.op("VSUBPS Y15, Y0, Y0")
 		exponential(w)
 	})
+	loop(w, "geluTanhAVX", false, func() { geluTanh(w) })
+	loop(w, "geluTanhSlopeAVX", true, func() { geluTanhSlope(w) })
 	loop(w, "geluAVX", false, func() { gelu(w) })
 	loop(w, "geluSlopeAVX", true, func() { geluSlope(w) })
+	loop(w, "siluAVX", false, func() { silu(w) })
+	loop(w, "siluSlopeAVX", true, func() { siluSlope(w) })
 }
 
 func loop(w *writer, name string, two bool, body func()) {
@@ -127,9 +131,17 @@ const (
 	geluCubic = 0.044715
 )
 
-// sigmoid sets Y0 to 1/(1+e^−z), z = geluScale·(x + geluCubic·x³), and leaves x
-// in Y8.
+// sigmoid sets Y0 to 1/(1+e^−Y0) and Y7 to 1. It keeps Y1 and Y8.
 func sigmoid(w *writer) {
+	w.with("VXORPS", float32(math.Copysign(0, -1)), 0, 0)
+	exponential(w)
+	w.with("VADDPS", 1, 0, 0)
+	w.op("VDIVPS Y0, Y7, Y0")
+}
+
+// geluSigmoid sets Y0 to sigmoid(geluScale·(x + geluCubic·x³)) and leaves x in
+// Y8.
+func geluSigmoid(w *writer) {
 	w.op("VMOVAPS Y0, Y8")
 	w.with("VMULPS", geluCubic, 0, 0)
 	for range 2 {
@@ -137,20 +149,17 @@ func sigmoid(w *writer) {
 	}
 	w.op("VADDPS Y0, Y8, Y0")
 	w.with("VMULPS", geluScale, 0, 0)
-	w.with("VXORPS", float32(math.Copysign(0, -1)), 0, 0)
-	exponential(w)
-	w.with("VADDPS", 1, 0, 0)
-	w.op("VDIVPS Y0, Y7, Y0")
+	sigmoid(w)
 }
 
-func gelu(w *writer) {
-	sigmoid(w)
+func geluTanh(w *writer) {
+	geluSigmoid(w)
 	w.op("VMULPS Y0, Y8, Y0")
 }
 
-// geluSlope sets Y0 to b·(s + x·s·(1−s)·geluScale·(1 + 3·geluCubic·x²)).
-func geluSlope(w *writer) {
-	sigmoid(w)
+// geluTanhSlope sets Y0 to b·(s + x·s·(1−s)·geluScale·(1 + 3·geluCubic·x²)).
+func geluTanhSlope(w *writer) {
+	geluSigmoid(w)
 	w.op("VSUBPS Y0, Y7, Y2") // Y7 is 1
 	w.op("VMULPS Y0, Y8, Y3")
 	w.op("VMULPS Y2, Y3, Y3")
@@ -160,5 +169,60 @@ func geluSlope(w *writer) {
 	w.with("VMULPS", geluScale, 4, 4)
 	w.op("VMULPS Y4, Y3, Y3")
 	w.op("VADDPS Y3, Y0, Y0")
+	w.op("VMULPS Y0, Y1, Y0")
+}
+
+// normal sets Y0 to Φ(x) and Y9 to e^(−x²/2), and leaves x in Y8, as normal32
+// of package cpu does, which explains it.
+func normal(w *writer) {
+	w.op("VMOVAPS Y0, Y8")
+	w.with("VMULPS", -0.5, 8, 0)
+	w.op("VMULPS Y8, Y0, Y0")
+	exponential(w)
+	w.op("VMOVAPS Y0, Y9")
+	w.with("VANDPS", math.Float32frombits(0x7fffffff), 8, 2)
+	w.with("VMULPS", 0.3275911*math.Sqrt2/2, 2, 2)
+	w.with("VADDPS", 1, 2, 2)
+	w.op("VDIVPS Y2, Y7, Y2") // t
+	w.op("VBROADCASTSS %s, Y3", constant(1.061405429/2))
+	for _, c := range []float32{-1.453152027 / 2, 1.421413741 / 2, -0.284496736 / 2, 0.254829592 / 2} {
+		w.op("VMULPS Y2, Y3, Y3")
+		w.with("VADDPS", c, 3, 3)
+	}
+	w.op("VMULPS Y2, Y3, Y3")
+	w.op("VMULPS Y9, Y3, Y3") // the tail
+	w.op("VBROADCASTSS %s, Y7", constant(1))
+	w.op("VSUBPS Y3, Y7, Y4")
+	w.op("VBLENDVPS Y8, Y3, Y4, Y0")
+}
+
+func gelu(w *writer) {
+	normal(w)
+	w.op("VMULPS Y0, Y8, Y0")
+}
+
+// geluSlope sets Y0 to b·(Φ(x) + x·e^(−x²/2)/√(2π)).
+func geluSlope(w *writer) {
+	normal(w)
+	w.with("VMULPS", 0.39894228040143267794, 8, 2)
+	w.op("VMULPS Y9, Y2, Y2")
+	w.op("VADDPS Y2, Y0, Y0")
+	w.op("VMULPS Y0, Y1, Y0")
+}
+
+func silu(w *writer) {
+	w.op("VMOVAPS Y0, Y8")
+	sigmoid(w)
+	w.op("VMULPS Y0, Y8, Y0")
+}
+
+// siluSlope sets Y0 to b·(s·(1 + x·(1−s))).
+func siluSlope(w *writer) {
+	w.op("VMOVAPS Y0, Y8")
+	sigmoid(w)
+	w.op("VSUBPS Y0, Y7, Y2")
+	w.op("VMULPS Y2, Y8, Y2")
+	w.op("VADDPS Y2, Y7, Y2")
+	w.op("VMULPS Y2, Y0, Y0")
 	w.op("VMULPS Y0, Y1, Y0")
 }
