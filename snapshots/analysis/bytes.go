@@ -1,26 +1,45 @@
 package analysis
 
-import "strconv"
+import (
+	"strconv"
+	"strings"
+)
 
-// Bytes writes a size for people: 1024-based, three digits.
+var units = [...]string{"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
+
+// Bytes writes a size as B, KiB, MiB, GiB … with one decimal, like "1.5 GiB".
 func Bytes(n int64) string {
-	if n > -1024 && n < 1024 {
-		return strconv.FormatInt(n, 10) + " B"
-	}
-	sign, value, unit := "", float64(n), 0
+	sign := ""
+	u := uint64(n)
 	if n < 0 {
-		sign, value = "-", -value
+		sign, u = "-", -u
 	}
-	for value >= 1023.95 && unit < 5 {
-		value /= 1024
-		unit++
+	if u < 1024 {
+		return sign + strconv.FormatUint(u, 10) + " B"
 	}
-	digits := 2
-	switch {
-	case value >= 99.95:
-		digits = 0
-	case value >= 9.995:
-		digits = 1
+	value, unit := float64(u)/1024, 0
+	for value >= 1023.95 && unit < len(units)-1 {
+		value, unit = value/1024, unit+1
 	}
-	return sign + strconv.FormatFloat(value, 'f', digits, 64) + " " + "KMGTP"[unit-1:unit] + "iB"
+	return sign + strconv.FormatFloat(value, 'f', 1, 64) + " " + units[unit]
+}
+
+// Count writes n with a comma between thousands.
+func Count(n int) string {
+	digits := strconv.Itoa(n)
+	start := 0
+	if n < 0 {
+		start = 1
+	}
+	if len(digits)-start <= 3 {
+		return digits
+	}
+	var b strings.Builder
+	for i := range len(digits) {
+		if i > start && (len(digits)-i)%3 == 0 {
+			b.WriteByte(',')
+		}
+		b.WriteByte(digits[i])
+	}
+	return b.String()
 }

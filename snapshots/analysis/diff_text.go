@@ -47,7 +47,7 @@ func (d *DeviceDiff) text(p *page) {
 	p.line("  segments: %s", rangeCounts(d.Segments))
 	p.line("  blocks:   %s", rangeCounts(d.Blocks))
 	if d.FirstEvent >= 0 {
-		p.line("  the histories differ from event %d on", d.FirstEvent)
+		p.line("  the histories differ from event %s on", Count(d.FirstEvent))
 	}
 }
 

@@ -86,7 +86,7 @@ func (f *finder) ooms() {
 		if o.Verdict == Fragmented {
 			text += f.index.remedy()
 		}
-		f.add(Problem, o.Event, stack, "Out of memory at event %d: %s (%s).%s", o.Event, o.Reason, o.Verdict, text)
+		f.add(Problem, o.Event, stack, "Out of memory at event %s: %s (%s).%s", Count(o.Event), o.Reason, o.Verdict, text)
 	}
 	if len(all) > shown {
 		f.add(Problem, all[shown].Event, 0, "%d more requests ran out of memory.", len(all)-shown)
@@ -105,7 +105,7 @@ func (f *finder) peak() {
 	case s.PeakEvent < 0:
 		what = "The peak is " + Bytes(s.PeakRequested) + ", before the first event"
 	default:
-		what = fmt.Sprintf("The peak is %s, at event %d of %d", Bytes(s.PeakRequested), s.PeakEvent, s.Events)
+		what = fmt.Sprintf("The peak is %s, at event %s of %s", Bytes(s.PeakRequested), Count(s.PeakEvent), Count(s.Events))
 	}
 	known := largestKnown(f.index.holdingsAt(s.PeakEvent), 1)
 	if len(known) == 0 || known[0].Stack <= trace.EmptyStack {
@@ -141,7 +141,7 @@ func (f *finder) fragmented() {
 		text := fmt.Sprintf("At the end %s (%d%%) of %s reserved is cached but unused, the largest piece %s; %s could be given back",
 			Bytes(m.Free), percent(m.Free, m.Reserved), Bytes(m.Reserved), Bytes(m.LargestFit()), Bytes(m.Releasable))
 		if pinned > 0 {
-			text += fmt.Sprintf("; small blocks pin %d segments with %s free", pinned, Bytes(keeps))
+			text += fmt.Sprintf("; small blocks pin %s segments with %s free", Count(pinned), Bytes(keeps))
 		}
 		severity := Info
 		text += "."
@@ -160,7 +160,7 @@ func (f *finder) fragmented() {
 // first and are those of the end, which its entries do not reach.
 func (f *finder) cut() {
 	if f.index.trace.Info.Truncated && f.summary.Events > 0 {
-		f.add(Warning, f.index.End(), 0, "The file is cut off after event %d: the segments are those of the end that is missing, so levels over time are approximate.", f.index.End())
+		f.add(Warning, f.index.End(), 0, "The file is cut off after event %s: the segments are those of the end that is missing, so levels over time are approximate.", Count(f.index.End()))
 	}
 }
 

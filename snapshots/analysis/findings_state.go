@@ -1,8 +1,6 @@
 package analysis
 
 import (
-	"fmt"
-
 	"memtop/snapshots/trace"
 )
 
@@ -55,7 +53,7 @@ func entries(n int) string {
 	if n == 1 {
 		return "a single entry"
 	}
-	return fmt.Sprintf("%d entries", n)
+	return Count(n) + " entries"
 }
 
 // hasStacks reports whether anything at all has a stack.

@@ -43,7 +43,7 @@ free_completed 0x100 4096 @%d
 	if len(growth) != 1 || growth[0].PerStep != mib || !growth[0].Marked || leaking.StackName(growth[0].Stack) != "train.py:10 main" {
 		t.Fatalf("got %+v, want 1 MiB per step from train.py", growth)
 	}
-	if got := said(leaking); !strings.Contains(got, "warning: Memory from train.py:10 main grows by 1.00 MiB per step, in each of 6; it now holds 8.00 MiB.") {
+	if got := said(leaking); !strings.Contains(got, "warning: Memory from train.py:10 main grows by 1.0 MiB per step, in each of 6; it now holds 8.0 MiB.") {
 		t.Errorf("findings:\n%s", got)
 	}
 	steady := indexOf(t, steps(8, func(s int) string {
@@ -222,7 +222,7 @@ device 0
 alloc 0x1000 8192 stack=act
 alloc 0x9000 4096 stack=main
 `)
-	if got := said(x); !strings.Contains(got, "Activations are 8.00 KiB (67%) of the peak, as guessed from stacks: checkpointing") {
+	if got := said(x); !strings.Contains(got, "Activations are 8.0 KiB (67%) of the peak, as guessed from stacks: checkpointing") {
 		t.Errorf("got %s", got)
 	}
 }

@@ -40,7 +40,7 @@ block 0x10000000 8388608 inactive
 block 0x10800000 8388608 active_allocated requested=8388608 stack=main
 block 0x11000000 8388608 inactive
 block 0x11800000 8388608 active_allocated requested=8388608 stack=main
-`, Fragmented, "in pieces of at most 8.00 MiB"},
+`, Fragmented, "in pieces of at most 8.0 MiB"},
 		"the free memory belongs to another stream": {`
 device 0
 segment_alloc 0x10000000 33554432 stream=7
@@ -65,7 +65,7 @@ oom 1073741824 16777216 stack=act
 segment_alloc 0x10000000 33554432
 segment 0x10000000 33554432 stream=0 type="large"
 block 0x10000000 33554432 inactive
-`, Unexplained, "1.00 GiB free"},
+`, Unexplained, "1.0 GiB free"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

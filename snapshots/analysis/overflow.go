@@ -38,15 +38,15 @@ func (x *Index) Overflow() Overflow {
 	case flagged:
 		return Overflow{Certain, "the file says that its buffer of events overflowed"}
 	case limit > 0 && int64(n) >= limit:
-		return Overflow{Certain, fmt.Sprintf("the trace is as long as the buffer, %d events", limit)}
+		return Overflow{Certain, fmt.Sprintf("the trace is as long as the buffer, %s events", Count(int(limit)))}
 	}
 	orphans, bytes := x.orphans()
 	missing := fmt.Sprintf("%s (%s) allocated while recording was on without an alloc event", plural(orphans, "block"), Bytes(bytes))
 	switch {
 	case orphans > 0 && limit == 0 && isRound(n):
-		return Overflow{Probable, fmt.Sprintf("the trace has exactly %d events, and there is memory in %s", n, missing)}
+		return Overflow{Probable, fmt.Sprintf("the trace has exactly %s events, and there is memory in %s", Count(n), missing)}
 	case limit == 0 && isRound(n) && len(x.life.Held) > 0:
-		return Overflow{Possible, fmt.Sprintf("the trace has exactly %d events, which looks like a limit", n)}
+		return Overflow{Possible, fmt.Sprintf("the trace has exactly %s events, which looks like a limit", Count(n))}
 	case orphans > 0:
 		return Overflow{Possible, "there is memory in " + missing}
 	}

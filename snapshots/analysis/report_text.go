@@ -49,7 +49,7 @@ func plural(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
-	return fmt.Sprintf("%d %ss", n, noun)
+	return Count(n) + " " + noun + "s"
 }
 
 func (d *DeviceReport) text(p *page, x *Index) {

@@ -35,6 +35,7 @@ type question struct {
 type facts struct {
 	at         int
 	categories [analysis.CategoryCount]int64
+	unknown    int64 // of other, held before recording by nobody knows whom
 	state      *analysis.Map
 	holders    []analysis.Holder
 	history    analysis.Timeline
@@ -74,6 +75,7 @@ func answer(ctx context.Context, q question) facts {
 		return f
 	}
 	f.state = x.SegmentsAt(q.at)
+	f.unknown = min(x.UnknownAt(q.at), f.categories[analysis.OtherCategory])
 	f.holders = x.HoldersAt(q.at)
 	f.holders = f.holders[:min(len(f.holders), holderCount)]
 	if x.History() && ctx.Err() == nil {

@@ -16,15 +16,19 @@ type fall struct {
 
 // falls returns the rows that sum to reserved memory.
 func (p *Page) falls(f *facts) []fall {
-	rows := make([]fall, 0, analysis.CategoryCount+4)
+	rows := make([]fall, 0, analysis.CategoryCount+5)
 	rest := f.state.Reserved
 	add := func(name string, bytes int64, style screen.Style) {
 		rows = append(rows, fall{name, bytes, style})
 		rest -= bytes
 	}
 	for c, bytes := range f.categories {
+		if analysis.Category(c) == analysis.OtherCategory {
+			bytes -= f.unknown
+		}
 		add(analysis.Category(c).String(), bytes, screen.Style{Fg: screen.Band(c)})
 	}
+	add("held before", f.unknown, screen.Style{Fg: screen.Held})
 	add("rounding", f.state.Rounding, screen.Style{Fg: screen.Warning})
 	add("cached free", f.state.Free, screen.Style{Fg: screen.Muted})
 	if rest != 0 {

@@ -1,0 +1,35 @@
+package analysis
+
+import "memtop/snapshots/trace"
+
+// Walk calls yield with the requested and the reserved bytes right after each
+// event, in order, until yield returns false. It costs one look at each event,
+// where asking RequestedAt for all of them would replay many over and over.
+func (x *Index) Walk(yield func(event int, requested, reserved int64) bool) {
+	requested, reserved := x.RequestedAt(-1), x.ReservedAt(-1)
+	for i := range x.events.Len() {
+		requested += x.delta(i)
+		reserved += x.events.At(i).ReservedDelta()
+		if !yield(i, requested, reserved) {
+			return
+		}
+	}
+}
+
+// Told returns the frames of a stack that tell something, innermost first: all
+// but those that [StackOptions].HideRuntime hides. A stack of nothing but such
+// frames keeps its innermost one.
+func (x *Index) Told(stack trace.StackID) []trace.FrameID {
+	hidden := x.folding().runtime
+	frames := x.tables.Stack(stack)
+	told := make([]trace.FrameID, 0, len(frames))
+	for _, frame := range frames {
+		if !hidden[frame] {
+			told = append(told, frame)
+		}
+	}
+	if len(told) == 0 && len(frames) > 0 {
+		told = append(told, frames[0])
+	}
+	return told
+}

@@ -1,0 +1,64 @@
+package analysis_test
+
+import (
+	"slices"
+	"testing"
+
+	"memtop/snapshots/analysis"
+	"memtop/snapshots/pytorch/pytorchtest"
+)
+
+func TestWalkGivesTheLevelsThatAreAskedForOneByOne(t *testing.T) {
+	for seed := range uint64(4) {
+		tr := pytorchtest.Random(pytorchtest.Options{Seed: seed, Operations: 400})
+		for i := range tr.Devices {
+			x := analysis.NewIndex(tr, &tr.Devices[i])
+			next := 0
+			x.Walk(func(event int, requested, reserved int64) bool {
+				if event != next || requested != x.RequestedAt(event) || reserved != x.ReservedAt(event) {
+					t.Fatalf("seed %d: event %d (want %d): walked to %d and %d, asked %d and %d", seed, event, next,
+						requested, reserved, x.RequestedAt(event), x.ReservedAt(event))
+				}
+				next++
+				return true
+			})
+			if next != x.End()+1 {
+				t.Errorf("seed %d: walked %d events of %d", seed, next, x.End()+1)
+			}
+		}
+	}
+}
+
+func TestWalkStopsWhenToldTo(t *testing.T) {
+	tr := pytorchtest.TinyTraining()
+	x := analysis.NewIndex(tr, &tr.Devices[0])
+	calls := 0
+	x.Walk(func(int, int64, int64) bool { calls++; return calls < 3 })
+	if calls != 3 {
+		t.Errorf("called %d times, want 3", calls)
+	}
+}
+
+// TestToldFramesAreThoseOfTheTree compares with the tree that hides the same
+// frames.
+func TestToldFramesAreThoseOfTheTree(t *testing.T) {
+	tr := pytorchtest.TinyTraining()
+	x := analysis.NewIndex(tr, &tr.Devices[0])
+	tree := x.Stacks(x.Summary().PeakEvent, analysis.StackOptions{HideRuntime: true, InnermostFirst: true})
+	var walk func(n *analysis.Node, path []string)
+	walk = func(n *analysis.Node, path []string) {
+		for _, stack := range n.Stacks {
+			var labels []string
+			for _, frame := range x.Told(stack) {
+				labels = append(labels, x.FrameLabel(frame))
+			}
+			if stack > 1 && !slices.Equal(labels, path) {
+				t.Errorf("stack %d: told %q, the tree has %q", stack, labels, path)
+			}
+		}
+		for _, child := range n.Children {
+			walk(child, append(slices.Clip(path), child.Label))
+		}
+	}
+	walk(tree.Root, nil)
+}
