@@ -195,6 +195,34 @@ func TestAFailureLeavesNothingBehind(t *testing.T) {
 	}
 }
 
+func TestWhatTheDeviceRefusesIsAnErrorWhenAValueIsRead(t *testing.T) {
+	tests := map[string]struct {
+		do   func(tape *autograd.Tape, w *autograd.Value) *autograd.Value
+		want string
+	}{
+		"a token that is not in the table": {func(tape *autograd.Tape, w *autograd.Value) *autograd.Value {
+			return tape.SumAll(tape.Embedding(w, whole(tape, s(2), 3, 99)))
+		}, "99"},
+		"a target that is no class": {func(tape *autograd.Tape, w *autograd.Value) *autograd.Value {
+			return tape.CrossEntropy(tape.Narrow(w, 0, 0, 2), whole(tape, s(2), 3, 77))
+		}, "77"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			d := tensortest.FailingDevice(t)
+			w := square(t, d, "w")
+			tape := autograd.NewTape(d, 0)
+			err := tensor.Try(func() { tape.Run(func() { test.do(tape, w.Value()).Data().Item() }) })
+			if err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("got %v, want one line that names %s", err, test.want)
+			}
+			if got := d.Live(); got != kilobyte {
+				t.Errorf("%d bytes live, want %d", got, kilobyte)
+			}
+		})
+	}
+}
+
 func TestGradientsAccumulateUntilTheyAreReleased(t *testing.T) {
 	d := tensortest.Device(t)
 	w := square(t, d, "w")

@@ -3,7 +3,7 @@ package tensor
 import (
 	"fmt"
 	"slices"
-	"strings"
+	"strconv"
 )
 
 // Shape is the extent of every dimension, outermost first. The empty shape is
@@ -58,11 +58,15 @@ func (s Shape) Last() int {
 
 // String shows the shape as "[2, 3]".
 func (s Shape) String() string {
-	parts := make([]string, len(s))
+	text := make([]byte, 0, 24)
+	text = append(text, '[')
 	for i, extent := range s {
-		parts[i] = fmt.Sprint(extent)
+		if i > 0 {
+			text = append(text, ", "...)
+		}
+		text = strconv.AppendInt(text, int64(extent), 10)
 	}
-	return "[" + strings.Join(parts, ", ") + "]"
+	return string(append(text, ']'))
 }
 
 // Broadcast returns the shape of an operation on a and b by the rule that NumPy

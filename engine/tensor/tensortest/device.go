@@ -19,6 +19,34 @@ func Device(t testing.TB) *tensor.Device {
 // DeviceOf is Device with a capacity in bytes.
 func DeviceOf(t testing.TB, capacity int64) *tensor.Device {
 	t.Helper()
+	d, machine := open(t, capacity)
+	t.Cleanup(func() {
+		finish(t, d, machine)
+		if err := machine.Close(); err != nil {
+			t.Errorf("closing the device: %v", err)
+		}
+	})
+	return d
+}
+
+// FailingDevice is Device for a test that makes the device itself fail, after
+// which it reports its failure for ever.
+func FailingDevice(t testing.TB) *tensor.Device {
+	t.Helper()
+	d, machine := open(t, 256<<20)
+	t.Cleanup(func() {
+		if err := machine.Synchronize(); err == nil && !t.Failed() {
+			t.Error("the device did not fail")
+		}
+		if err := machine.Close(); err != nil {
+			t.Errorf("closing the device: %v", err)
+		}
+	})
+	return d
+}
+
+func open(t testing.TB, capacity int64) (*tensor.Device, *cpu.Device) {
+	t.Helper()
 	machine, err := cpu.Open(cpu.Options{Capacity: capacity, Threads: 2})
 	if err != nil {
 		t.Fatal(err)
@@ -28,21 +56,19 @@ func DeviceOf(t testing.TB, capacity int64) *tensor.Device {
 		t.Fatal(err)
 	}
 	_, benchmark := t.(*testing.B)
-	d := tensor.NewDevice("cpu:0", memory, machine.Backend, tensor.Options{Poison: !benchmark})
-	t.Cleanup(func() { finish(t, d, machine) })
-	return d
+	return tensor.NewDevice("cpu:0", memory, machine.Backend, tensor.Options{Poison: !benchmark}), machine
 }
 
 func finish(t testing.TB, d *tensor.Device, machine *cpu.Device) {
 	t.Helper()
+	if t.Failed() {
+		return
+	}
 	stats := d.Memory().Stats()
-	if live := stats.RequestedBytes.All.Current; !t.Failed() && (d.Live() != 0 || live != 0) {
+	if live := stats.RequestedBytes.All.Current; d.Live() != 0 || live != 0 {
 		t.Errorf("at the end of the test %d bytes are live (the allocator says %d), want 0", d.Live(), live)
 	}
-	if err := d.Backend().Synchronize(); err != nil && !t.Failed() {
+	if err := machine.Synchronize(); err != nil {
 		t.Errorf("the device failed: %v", err)
-	}
-	if err := machine.Close(); err != nil {
-		t.Errorf("closing the device: %v", err)
 	}
 }
