@@ -7,7 +7,7 @@ BENCHTIME ?= 1s
 COPIES   ?= 64,256
 RUNS     ?= 5
 
-.PHONY: build test lint vet fmt race golden bench bench-open fuzz check
+.PHONY: build test lint vet fmt race golden bench bench-open bench-engine fuzz check
 
 build: ## bin/memtop, one static file
 	CGO_ENABLED=0 $(GO) build -o bin/memtop ./cmd/memtop
@@ -36,6 +36,9 @@ bench:
 
 bench-open: build ## side by side with CPython's pickle.load, in one run
 	$(GO) run ./cmd/memtop/benchopen -memtop bin/memtop -copies $(COPIES) -runs $(RUNS)
+
+bench-engine: ## training steps in the shape of GPT-2 124M, beside the matrix product's own rate
+	$(GO) run ./cmd/memtrain/benchengine
 
 fuzz: ## every fuzz target in turn, $(FUZZTIME) each
 	@for package in $$($(GO) list ./...); do \

@@ -40,7 +40,8 @@ var picture = map[string][]string{
 	"engine/optim":             {"engine/autograd", "engine/tensor", "engine/device", "engine/alloc"},
 	"engine/weights":           {"engine/autograd", "engine/tensor", "github.com/nlpodyssey/gopickle/..."},
 	"engine/train": {
-		"engine/amp", "engine/optim", "engine/nn/...", "engine/data", "engine/autograd", "engine/tensor", "engine/device", "engine/alloc",
+		"engine/amp", "engine/optim", "engine/nn/...", "engine/data", "engine/autograd", "engine/tensor", "engine/device",
+		"engine/device/dry", "engine/alloc",
 		"snapshots/trace",
 	},
 
@@ -53,6 +54,7 @@ var picture = map[string][]string{
 	"cmd/memtrain": {
 		"engine/...", "snapshots/pytorch", "snapshots/trace", "github.com/spf13/cobra", "github.com/spf13/pflag",
 	},
+	"cmd/memtrain/benchengine": {"engine/..."},
 	// What only the end-to-end test and the benchmark use.
 	"cmd/memtop/benchopen": {"cmd/memtop/terminal"},
 	"cmd/memtop/picture":   {"cmd/memtop/terminal"},

@@ -235,8 +235,10 @@ func signalled(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(c.Start())
 	lines := bufio.NewScanner(out)
 	for _, name := range strings.Split(args[1], ",") {
-		if !lines.Scan() || !lines.Scan() {
-			ts.Fatalf("it ended by itself: %s", stderr.String())
+		for range 2 {
+			if !lines.Scan() {
+				ts.Fatalf("it ended by itself: %s", stderr.String())
+			}
 		}
 		ts.Check(c.Process.Signal(signals[name]))
 	}

@@ -28,7 +28,7 @@ type options struct {
 	init         string
 	snapshot     string
 	leak         string
-	json         bool
+	asJSON       bool
 	// settings are the flags that may change from step to step, by the key of
 	// the setting; "" was not given.
 	settings map[string]*string
@@ -111,7 +111,7 @@ func (o *options) register(f *pflag.FlagSet) {
 	f.StringVar(&o.init, "init", "", "begin with the `WEIGHTS` that PyTorch saved, a .pt file")
 	f.StringVar(&o.snapshot, "snapshot", "", "write the state of memory to `FILE`, as PyTorch does, at the end, on SIGUSR1 and when memory runs out")
 	f.StringVar(&o.leak, "leak", "", "make a mistake in every step, `KIND`: activations, cache, gradients or handle")
-	f.BoolVar(&o.json, "json", false, "print one JSON object a step")
+	f.BoolVar(&o.asJSON, "json", false, "print one JSON object a step")
 }
 
 // given reports whether a flag was on the command line.

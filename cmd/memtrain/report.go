@@ -23,7 +23,7 @@ type reporter struct {
 
 func newReporter(s *session, stdout io.Writer) *reporter {
 	r := &reporter{out: stdout, steps: s.steps}
-	if s.options.json {
+	if s.asJSON {
 		r.json = json.NewEncoder(stdout)
 	}
 	if f, ok := stdout.(*os.File); ok {
@@ -68,7 +68,7 @@ func (r *reporter) end() error {
 		return nil
 	}
 	if r.terminal {
-		fmt.Fprintln(r.out) //nolint:errcheck // the next one tells
+		fmt.Fprintln(r.out)
 	}
 	m := &r.last.Memory
 	_, err := fmt.Fprintf(r.out, "measured   %s\n", needs(m))
@@ -86,7 +86,7 @@ func needs(m *train.Memory) string {
 // announce says what is going to be trained and, by a step that computes
 // nothing, what it will need.
 func (s *session) announce(ctx context.Context, out io.Writer) error {
-	if s.options.json {
+	if s.asJSON {
 		return nil
 	}
 	plan := train.Plan{

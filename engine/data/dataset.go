@@ -49,8 +49,8 @@ type Sample struct {
 	Input, Target []byte // little-endian elements
 }
 
-func putInt(b []byte, i int, value int32) {
-	binary.LittleEndian.PutUint32(b[4*i:], uint32(value))
+func putInt(b []byte, value int32) {
+	binary.LittleEndian.PutUint32(b, uint32(value))
 }
 
 func putFloat(b []byte, i int, value float32) {

@@ -32,7 +32,7 @@ func TestTokenFilesSurvive(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer tokens.Close()
+			defer closeTokens(t, tokens)
 			if tokens.Len() != len(test.tokens) || tokens.Vocabulary() != test.vocabulary {
 				t.Fatalf("%d tokens of %d, want %d of %d", tokens.Len(), tokens.Vocabulary(), len(test.tokens), test.vocabulary)
 			}
@@ -97,7 +97,7 @@ func TestTokensBeyondTheVocabularyAreRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer tokens.Close()
+	defer closeTokens(t, tokens)
 	if err := tokens.Read(0, make([]byte, 12)); err == nil || !strings.Contains(err.Error(), "vocabulary ends at 1000") {
 		t.Errorf("got error %v, want one about the vocabulary", err)
 	}
@@ -119,4 +119,11 @@ func save(t *testing.T, content []byte) string {
 		t.Fatal(err)
 	}
 	return path
+}
+
+func closeTokens(t *testing.T, tokens *Tokens) {
+	t.Helper()
+	if err := tokens.Close(); err != nil {
+		t.Error(err)
+	}
 }

@@ -81,8 +81,8 @@ func (f few) Len() int { return f.n }
 func (f few) Spec() Spec { return Spec{Input: Field{}, Target: Field{}, Classes: f.n} }
 
 func (f few) Read(i int, into Sample) error {
-	putInt(into.Input, 0, int32(i))
-	putInt(into.Target, 0, int32(i))
+	putInt(into.Input, int32(i))
+	putInt(into.Target, int32(i))
 	return nil
 }
 
@@ -154,7 +154,7 @@ func TestAFailureIsToldWhereItHappens(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer tokens.Close()
+	defer closeTokens(t, tokens)
 	if err := os.Truncate(path, 10); err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ func mapFile(path string) (raw []byte, unmap func() error, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	defer f.Close() //nolint:errcheck // only read; the mapping outlives it
+	defer f.Close()
 	size, err := readable(f)
 	if err != nil || size == 0 {
 		return nil, func() error { return nil }, err

@@ -47,7 +47,7 @@ func (s Spirals) Read(i int, into Sample) error {
 		}
 		putFloat(into.Input, f, float32(v))
 	}
-	putInt(into.Target, 0, int32(class))
+	putInt(into.Target, int32(class))
 	return nil
 }
 
@@ -90,7 +90,7 @@ func (f Figures) Read(i int, into Sample) error {
 		}
 		putFloat(into.Input, p, float32(v))
 	}
-	putInt(into.Target, 0, int32(class))
+	putInt(into.Target, int32(class))
 	return nil
 }
 

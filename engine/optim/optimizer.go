@@ -130,18 +130,27 @@ func (o *Optimizer) StateBytes() int64 {
 	return sum
 }
 
-// Step changes every parameter that has a gradient. foundInf, a float32 element
-// or nil, is looked at on the device: when it is not 0, nothing changes and
-// Step returns false. Gradients are only read.
-func (o *Optimizer) Step(lr float64, foundInf *tensor.Tensor) (applied bool) {
+// Overflow is who knows whether the gradients of a step can be used: a loss
+// scaler.
+type Overflow interface {
+	// FoundInf is one float32 element in device memory, not 0 when they cannot.
+	FoundInf() device.Array
+	// Skips waits for the device and says the same.
+	Skips() bool
+}
+
+// Step changes every parameter that has a gradient. Gradients are only read.
+// over may be nil; else it is looked at on the device, and when the gradients
+// have overflowed nothing changes and Step returns false.
+func (o *Optimizer) Step(lr float64, over Overflow) (applied bool) {
 	d, b := o.device, o.device.Backend()
 	// The count is kept on the host, and goes to the device for the length of
 	// the call: state is then exactly what is kept per element.
 	step := tensor.Full(d, tensor.Shape{1}, device.Float32, float64(o.steps), tensor.Tag{Category: alloc.Workspace, Role: "step"})
 	defer step.Release()
 	u := device.Update{LR: lr, WeightDecay: o.settings.WeightDecay, Step: step.Array()}
-	if foundInf != nil {
-		u.FoundInf = foundInf.Array()
+	if over != nil {
+		u.FoundInf = over.FoundInf()
 	}
 	b.AdvanceStep(u.Step, u.FoundInf)
 	for _, p := range o.slots {
@@ -149,7 +158,7 @@ func (o *Optimizer) Step(lr float64, foundInf *tensor.Tensor) (applied bool) {
 			p.update(b, &o.settings, u)
 		}
 	}
-	if foundInf != nil && foundInf.Item() != 0 {
+	if over != nil && over.Skips() {
 		return false
 	}
 	o.steps++

@@ -64,6 +64,8 @@ func Defaults(k Kind) Settings {
 		s.Beta1, s.Beta2, s.Eps, s.WeightDecay = 0.9, 0.999, 1e-8, 0.01
 	case Lion:
 		s.Beta1, s.Beta2 = 0.9, 0.99
+	default:
+		panic(fmt.Sprintf("optim: no optimizer %v", k))
 	}
 	return s
 }

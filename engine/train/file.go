@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"io/fs"
 	"os"
@@ -191,7 +190,7 @@ func readInto(f *os.File, v any) (tensors int64, err error) {
 
 // checkDigest compares the last bytes of a file with the digest of the others.
 func checkDigest(f *os.File, size int64) error {
-	var digest hash.Hash = sha256.New()
+	digest := sha256.New()
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
