@@ -53,6 +53,6 @@ func (d *Device) Name() string {
 // Close ends the threads and gives the memory back. Nothing of the device may
 // be used after it.
 func (d *Device) Close() error {
-	d.Backend.pool.close()
-	return d.Memory.close()
+	d.pool.close()
+	return d.close()
 }

@@ -155,7 +155,7 @@ func addScaled[T float](dst, a, b []T, alpha T) {
 	a, b = a[:len(dst)], b[:len(dst)]
 	done := simd.AddScaled(single(dst), single(a), single(b), float32(alpha))
 	for i := done; i < len(dst); i++ {
-		dst[i] = a[i] + T(alpha*b[i])
+		dst[i] = a[i] + alpha*b[i]
 	}
 }
 

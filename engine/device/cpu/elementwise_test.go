@@ -49,6 +49,7 @@ func domain(op device.UnaryOp, values []float64) []float64 {
 			values[i] = math.Abs(v) + 0.1
 		case device.ReLU, device.Abs: // away from the corner
 			values[i] = v + math.Copysign(0.1, v)
+		default:
 		}
 	}
 	return values

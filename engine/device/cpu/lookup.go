@@ -48,7 +48,6 @@ func (j *gatherJob) run(_ *worker, part int) {
 type scatterJob struct {
 	table, src, ids view
 	rows, cols      int
-	block           int
 	wide            bool
 }
 

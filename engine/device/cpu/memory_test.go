@@ -56,10 +56,12 @@ func TestTheSameRequestsGetTheSameAddressesAgain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer d.Close()
 		a, _ := d.Malloc(3 * mib)
 		b, _ := d.Malloc(2 * mib)
 		c, _ := d.Reserve(9 * mib)
+		if err := d.Close(); err != nil {
+			t.Fatal(err)
+		}
 		return [3]uint64{a, b, c}
 	}
 	if first, second := addresses(), addresses(); first != second {

@@ -73,7 +73,7 @@ func exponentials[T float](y, x []T, scale, shift T) float64 {
 	x = x[:len(y)]
 	done := simd.Exp(single(y), single(x), float32(scale), float32(shift))
 	for i := done; i < len(y); i++ {
-		y[i] = exp(T(x[i]*scale) - shift)
+		y[i] = exp(x[i]*scale - shift)
 	}
 	return sum(y)
 }

@@ -107,8 +107,9 @@ func function[T float](op device.UnaryOp) func(T) T {
 		return sigmoid[T]
 	case device.Tanh:
 		return tanh[T]
+	default:
+		panic(fmt.Sprintf("cpu: unary: operation %v", op))
 	}
-	panic(fmt.Sprintf("cpu: unary: operation %v", op))
 }
 
 // derive sets dx = dy·f'(x).
@@ -164,8 +165,9 @@ func slope[T float](op device.UnaryOp) func(T) T {
 		return func(x T) T { s := sigmoid(x); return s * (1 - s) }
 	case device.Tanh:
 		return func(x T) T { t := tanh(x); return 1 - t*t }
+	default:
+		panic(fmt.Sprintf("cpu: unary backward: operation %v", op))
 	}
-	panic(fmt.Sprintf("cpu: unary backward: operation %v", op))
 }
 
 func sign[T float](x T) T {

@@ -78,6 +78,7 @@ func TestSGD(t *testing.T) {
 	for name, u := range tests {
 		t.Run(name, func(t *testing.T) {
 			eachTrial(t, func(t *testing.T, x *trial, tolerance float64) {
+				t.Helper()
 				if u.Update = x.update; u.Momentum != 0 {
 					u.M = x.state()
 				}
@@ -106,6 +107,7 @@ func TestAdamAndAdamW(t *testing.T) {
 	for _, decoupled := range []bool{false, true} {
 		t.Run(fmt.Sprintf("decoupled decay %v", decoupled), func(t *testing.T) {
 			eachTrial(t, func(t *testing.T, x *trial, tolerance float64) {
+				t.Helper()
 				u := device.Adam{Update: x.update, M: x.state(), V: x.state(), Beta1: 0.9, Beta2: 0.95, Eps: 1e-8}
 				m, v := make([]float64, len(x.p)), make([]float64, len(x.p))
 				x.run(t, tolerance, func(int) {
@@ -137,6 +139,7 @@ func adamStep(s int, m, v *float64, g float64) float64 {
 
 func TestLion(t *testing.T) {
 	eachTrial(t, func(t *testing.T, x *trial, tolerance float64) {
+		t.Helper()
 		u := device.Lion{Update: x.update, M: x.state(), Beta1: 0.9, Beta2: 0.99}
 		m := make([]float64, len(x.p))
 		x.run(t, tolerance, func(int) { x.r.Lion(u) }, func(_, i int, p, g float64) float64 {

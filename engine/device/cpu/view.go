@@ -70,31 +70,28 @@ func store[T float](v view, i int, results []T) {
 // widen converts elements of v from element i on to T.
 func widen[T float](dst []T, v view, i int) {
 	n := len(dst)
-	var x T
 	if n == 0 {
 		return
 	}
-	if unsafe.Sizeof(x) == 4 {
-		f := unsafe.Slice((*float32)(unsafe.Pointer(&dst[0])), n)
-		switch v.kind {
-		case device.BFloat16:
-			simd.WidenBFloat16(f, slice[uint16](v, i, n))
-			return
-		case device.Float16:
-			simd.WidenFloat16(f, slice[uint16](v, i, n))
-			return
-		}
-	}
+	f := single(dst)
 	switch v.kind {
 	case device.Float32:
 		convert(dst, slice[float32](v, i, n))
 	case device.Float64:
 		convert(dst, slice[float64](v, i, n))
 	case device.BFloat16:
+		if f != nil {
+			simd.WidenBFloat16(f, slice[uint16](v, i, n))
+			return
+		}
 		for j, bits := range slice[uint16](v, i, n) {
 			dst[j] = T(device.BFloat16ToFloat32(bits))
 		}
 	case device.Float16:
+		if f != nil {
+			simd.WidenFloat16(f, slice[uint16](v, i, n))
+			return
+		}
 		for j, bits := range slice[uint16](v, i, n) {
 			dst[j] = T(device.Float16ToFloat32(bits))
 		}
@@ -118,33 +115,30 @@ func convert[D float, S float32 | float64 | int8 | uint8 | int32 | int64](dst []
 // narrow converts T to v's type and stores it from element i on.
 func narrow[T float](v view, i int, src []T) {
 	n := len(src)
-	var x T
 	if n == 0 {
 		return
 	}
-	if unsafe.Sizeof(x) == 4 {
-		f := unsafe.Slice((*float32)(unsafe.Pointer(&src[0])), n)
-		switch v.kind {
-		case device.BFloat16:
-			simd.NarrowBFloat16(slice[uint16](v, i, n), f)
-			return
-		case device.Float16:
-			simd.NarrowFloat16(slice[uint16](v, i, n), f)
-			return
-		}
-	}
+	f := single(src)
 	switch v.kind {
 	case device.Float32:
 		convert(slice[float32](v, i, n), src)
 	case device.Float64:
 		convert(slice[float64](v, i, n), src)
 	case device.BFloat16:
-		for j := range slice[uint16](v, i, n) {
-			slice[uint16](v, i, n)[j] = device.Float32ToBFloat16(oddRound(float64(src[j])))
+		if f != nil {
+			simd.NarrowBFloat16(slice[uint16](v, i, n), f)
+			return
+		}
+		for j, x := range src {
+			slice[uint16](v, i, n)[j] = device.Float32ToBFloat16(oddRound(float64(x)))
 		}
 	case device.Float16:
-		for j := range slice[uint16](v, i, n) {
-			slice[uint16](v, i, n)[j] = device.Float32ToFloat16(oddRound(float64(src[j])))
+		if f != nil {
+			simd.NarrowFloat16(slice[uint16](v, i, n), f)
+			return
+		}
+		for j, x := range src {
+			slice[uint16](v, i, n)[j] = device.Float32ToFloat16(oddRound(float64(x)))
 		}
 	case device.Int8:
 		clamp(slice[int8](v, i, n), src, math.MinInt8, math.MaxInt8)

@@ -1,6 +1,6 @@
-// Command gen writes the assembly of package simd to standard output, or to
-// the file named by its argument. It is run by go generate; a test runs it
-// again and compares.
+// Command gen writes the assembly of package simd to the file named by its
+// argument. It is run by go generate; a test compares what it writes with what
+// is committed.
 package main
 
 import (
@@ -11,9 +11,9 @@ import (
 
 func main() {
 	source := generate()
-	if len(os.Args) < 2 {
-		os.Stdout.Write(source)
-		return
+	if len(os.Args) != 2 {
+		fmt.Fprintln(os.Stderr, "usage: gen FILE")
+		os.Exit(2)
 	}
 	if err := os.WriteFile(os.Args[1], source, 0o644); err != nil {
 		fmt.Fprintln(os.Stderr, err)
