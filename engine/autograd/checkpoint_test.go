@@ -126,12 +126,13 @@ func TestACheckpointRetagsItsInput(t *testing.T) {
 	w := square(t, d, "w")
 	tape := autograd.NewTape(d, 0)
 	tape.Run(func() {
+		tape.SetLayer("h.0")
 		x := tape.Scale(w.Value(), 2)
 		tape.SetLayer("h.1")
 		tape.Checkpoint(func(in []*autograd.Value) *autograd.Value { return tape.GELU(in[0]) }, x)
 		got := x.Data().Storage().Label()
 		want := alloc.Label{
-			Category: alloc.Activation, Layer: "h.1", Role: "scale output",
+			Category: alloc.Activation, Layer: "h.1", Role: "scale output of h.0",
 			Shape: tensor.Shape{16, 16}.String(), DType: "float32",
 		}
 		if got != want {

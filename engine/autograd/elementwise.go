@@ -1,6 +1,8 @@
 package autograd
 
 import (
+	"fmt"
+
 	"memtop/engine/device"
 	"memtop/engine/tensor"
 )
@@ -90,9 +92,12 @@ func rowsOf(s tensor.Shape) int {
 	return s[:len(s)-1].Size()
 }
 
-// Dropout zeroes every element with probability p and scales the rest by
-// 1/(1−p). It saves nothing: the backward pass draws the same numbers again.
+// Dropout zeroes every element with probability p, from 0 to below 1, and scales
+// the rest by 1/(1−p). It saves nothing: the backward pass draws the same numbers again.
 func (t *Tape) Dropout(x *Value, p float64) *Value {
+	if p < 0 || p >= 1 {
+		panic(fmt.Sprintf("autograd: dropout with probability %v", p))
+	}
 	if p == 0 {
 		return x
 	}

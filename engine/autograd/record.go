@@ -134,13 +134,19 @@ func (t *Tape) save(list []*tensor.Tensor) []saved {
 	return out
 }
 
+// retag makes an activation of what was temporary. It belongs to the layer that
+// saves it; the role says which one made it when that is another.
 func (t *Tape) retag(x *tensor.Tensor) {
 	storage := x.Storage()
 	label := storage.Label()
 	if label.Category != alloc.Workspace || label.Role == castRole {
 		return
 	}
-	storage.Retag(alloc.Activation, t.layer, label.Role)
+	role := label.Role
+	if label.Layer != "" && label.Layer != t.layer {
+		role += " of " + label.Layer
+	}
+	storage.Retag(alloc.Activation, t.layer, role)
 	if t.onSave != nil && t.phase == Forward {
 		t.onSave(t.layer, storage.Bytes())
 	}
