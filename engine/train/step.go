@@ -8,7 +8,6 @@ import (
 	"memtop/engine/amp"
 	"memtop/engine/autograd"
 	"memtop/engine/data"
-	"memtop/engine/device"
 	"memtop/engine/optim"
 	"memtop/engine/tensor"
 	"memtop/snapshots/trace"
@@ -59,10 +58,12 @@ func (t *Trainer) run(batch *data.Batch, parts []int, e *Event) {
 		t.onStep()
 	}
 	from := 0
-	for _, n := range parts {
-		e.Loss += t.part(from, n) * float64(n) / float64(batch.Size)
-		from += n
-	}
+	t.ctx.KeepCasts(func() {
+		for _, n := range parts {
+			e.Loss += t.part(from, n) * float64(n) / float64(batch.Size)
+			from += n
+		}
+	})
 	e.LR = t.current.LR * t.current.Schedule.Factor(int(t.step))
 	t.Measure("optimizer", func() {
 		e.GradNorm, e.Skipped = t.update(e.LR)
@@ -90,9 +91,6 @@ func (t *Trainer) forward(from, n int) *autograd.Value {
 	c := t.ctx
 	x := c.Take(t.input.Narrow(0, from, n))
 	target := c.Take(t.target.Narrow(0, from, n))
-	if half := t.half(); half != device.Float32 && x.DType().IsFloat() {
-		x = c.Cast(x, half)
-	}
 	logits := c.Call(t.config.Model, x)
 	loss := c.Call(t.lossLayer, logits, target)
 	c.Done(logits)

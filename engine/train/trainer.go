@@ -8,7 +8,6 @@ import (
 	"memtop/engine/amp"
 	"memtop/engine/autograd"
 	"memtop/engine/data"
-	"memtop/engine/device"
 	"memtop/engine/nn"
 	"memtop/engine/optim"
 	"memtop/engine/tensor"
@@ -153,14 +152,6 @@ func (t *Trainer) apply(s *Settings) {
 	t.current = *s
 	t.ctx.Options = nn.Options{Training: true, Checkpoint: s.Checkpoint, Attention: s.Attention}
 	t.ctx.SetCaster(s.AMP.Caster())
-}
-
-// half says which type a model in half precision has: float32 for others.
-func (t *Trainer) half() device.DType {
-	if len(t.parameters) == 0 {
-		return device.Float32
-	}
-	return t.parameters[0].Data().DType()
 }
 
 // scalerBytes is the state of a loss scaler: three numbers.
