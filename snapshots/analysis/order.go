@@ -52,11 +52,11 @@ func (x *Index) aliveKeyed(at int, key func(id trace.AllocationID) uint64) []key
 	return items
 }
 
-// allocations looks the sorted ones up.
-func (x *Index) allocations(items []keyed) []trace.Allocation {
+// allocations looks the sorted ones up, as they were right after an event.
+func (x *Index) allocations(items []keyed, at int) []trace.Allocation {
 	all := make([]trace.Allocation, len(items))
 	for i := range items {
-		all[i] = x.life.Allocation(items[i].id)
+		all[i] = x.life.AllocationAt(items[i].id, at)
 	}
 	return all
 }
@@ -68,7 +68,7 @@ func (x *Index) aliveByAddress(at int) []trace.Allocation {
 			return x.life.Held[k].Addr
 		}
 		return x.events.At(int(id)).Addr
-	})))
+	})), at)
 }
 
 // aliveBySize returns the ids of what is held right after an event, the

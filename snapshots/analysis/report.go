@@ -209,8 +209,9 @@ func largestKnown(holdings []holding, n int) []Holder {
 // many moments cheap.
 func (x *Index) countCategories(at int) [CategoryCount]int64 {
 	var sums [CategoryCount]int64
-	x.life.Alive(x.clamp(at), func(id trace.AllocationID) bool {
-		a := x.life.Allocation(id)
+	at = x.clamp(at)
+	x.life.Alive(at, func(id trace.AllocationID) bool {
+		a := x.life.AllocationAt(id, at)
 		sums[x.verdict(a.Stack, a.Note, a.FreeStack).category] += a.Size
 		return true
 	})

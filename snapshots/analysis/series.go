@@ -52,21 +52,29 @@ func (s *series) step(x *Index, now []int64, i int, e *trace.Event) {
 		now[s.alloc(e)] += e.Size
 		if x.displaced != nil {
 			if id, ok := x.displaced[int32(i)]; ok {
-				s.end(x, now, id)
+				s.move(x, now, id, i-1, -1)
 			}
 		}
 	case e.Kind.Closes():
-		s.end(x, now, x.life.Ended(i))
+		s.move(x, now, x.life.Ended(i), i-1, -1)
+	case e.Kind == trace.Retag:
+		if id, ok := x.life.Retagged(i); ok {
+			s.move(x, now, id, i-1, -1)
+			s.move(x, now, id, i, 1)
+		}
 	}
 }
 
-func (s *series) end(x *Index, now []int64, id trace.AllocationID) {
+// move adds an allocation's bytes, times sign, to the band that it was in right
+// after an event.
+func (s *series) move(x *Index, now []int64, id trace.AllocationID, at int, sign int64) {
 	if k, held := id.Held(); held {
-		now[s.held(k)] -= x.life.Held[k].Size
+		now[s.held(k)] += sign * x.life.Held[k].Size
 		return
 	}
-	e := x.events.At(int(id))
-	now[s.alloc(e)] -= e.Size
+	e := *x.events.At(int(id))
+	e.Note = x.life.NoteAt(id, at)
+	now[s.alloc(&e)] += sign * e.Size
 }
 
 // at returns the bands right after an event.

@@ -48,7 +48,8 @@ type Lifetimes struct {
 	// allocation, those whose free_completed came later.
 	asked   map[uint64]int32
 	pending map[AllocationID]int32
-	request int32 // the last event if it was a free_requested, else -1
+	retags  map[AllocationID][]int32 // what each allocation was retagged by, ascending; nil for none
+	request int32                    // the last event if it was a free_requested, else -1
 	reused  int
 }
 
@@ -93,6 +94,8 @@ func (l *Lifetimes) step(i int32, e *Event) {
 		l.openAt(i, e)
 	case e.Kind.Closes():
 		l.closeAt(i, e)
+	case e.Kind == Retag:
+		l.retagAt(i, e)
 	case e.Kind == FreeRequested:
 		l.setPeer(i, 0)
 		l.flushRequest()

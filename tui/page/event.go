@@ -146,11 +146,17 @@ func AllocationOf(s *Scene, i int) (trace.Allocation, bool) {
 	case e.Kind == trace.Alloc:
 		return life.Allocation(trace.AllocationID(i)), true
 	case e.Kind.Closes():
-		return life.Allocation(life.Ended(i)), true
+		return life.AllocationAt(life.Ended(i), i), true
+	case e.Kind == trace.Retag:
+		id, ok := life.Retagged(i)
+		if !ok {
+			return trace.Allocation{}, false
+		}
+		return life.AllocationAt(id, i), true
 	case e.Kind == trace.FreeRequested && i < s.Last():
 		next := s.Events().At(i + 1)
 		if next.Kind.Closes() && next.Addr == e.Addr {
-			return life.Allocation(life.Ended(i + 1)), true
+			return life.AllocationAt(life.Ended(i+1), i), true
 		}
 	}
 	return trace.Allocation{}, false
