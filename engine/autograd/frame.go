@@ -1,7 +1,6 @@
 package autograd
 
 import (
-	"fmt"
 	"slices"
 
 	"memtop/engine/tensor"
@@ -88,13 +87,4 @@ func (t *Tape) Take(x *tensor.Tensor) *Value {
 // either changes both, and is noticed when v was saved.
 func (t *Tape) Detach(v *Value) *Value {
 	return t.own(v.data)
-}
-
-// String shows how deep the tape is in frames and how much it has recorded.
-func (t *Tape) String() string {
-	nodes := 0
-	if t.record != nil {
-		nodes = len(t.record.nodes)
-	}
-	return fmt.Sprintf("tape: %d frames, %d operations recorded", len(t.frames), nodes)
 }

@@ -31,9 +31,6 @@ func (v *Value) DType() device.DType { return v.data.DType() }
 // Size returns the number of elements.
 func (v *Value) Size() int { return v.data.Size() }
 
-// Variable returns the leaf whose value this is, or nil.
-func (v *Value) Variable() *Variable { return v.variable }
-
 // NeedsGrad says whether a gradient flows into the value: it is a variable that
 // is not frozen, or was computed from one while the tape recorded.
 func (v *Value) NeedsGrad() bool {

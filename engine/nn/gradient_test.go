@@ -29,6 +29,10 @@ var modules = map[string]struct {
 		return nn.NewSequential(nn.NewLinear(b.In("0"), 3, 4, false), &nn.GELU{}, &nn.SiLU{}, &nn.GELU{Tanh: true},
 			&nn.Softmax{}, &nn.Dropout{P: 0.3}, &nn.ReLU{})
 	}, tensor.Shape{2, 3}, false},
+	"a convolution, flattened": {func(b nn.Builder) nn.Module {
+		return nn.NewSequential(nn.NewConv2d(b.In("0"), 1, 2, 3, autograd.Conv2DOptions{}), &nn.Flatten{},
+			nn.NewLinear(b.In("2"), 8, 2, true))
+	}, tensor.Shape{2, 1, 4, 4}, false},
 	"attention": {func(b nn.Builder) nn.Module { return attention(b, 0) }, tensor.Shape{2, 5, 4}, false},
 	"attention with dropout on probabilities": {
 		func(b nn.Builder) nn.Module { return attention(b, 0.3) },
