@@ -19,8 +19,8 @@
 //
 // Types. Arithmetic is done in float64 when every floating-point operand of the
 // operation is float64, and in float32 otherwise, whatever the storage types;
-// results are rounded once, to nearest even, when stored. An operation that is
-// pickier says so.
+// sums over many elements may be carried in more. Results are rounded once, to
+// nearest even, when stored. An operation that is pickier says so.
 //
 // Aliasing. An output may be the same Array as an input where the operation is
 // element by element; any other overlap is the caller's bug.

@@ -12,14 +12,6 @@ import (
 // Granularity is what the device hands out memory in, as a GPU does: 2 MiB.
 const Granularity = 2 << 20
 
-// The address space of a device is its capacity, where Malloc finds place, and
-// behind it room for reservations. Reservations need addresses only, of which
-// there are plenty.
-const (
-	reservable    = 64      // times the capacity
-	maxReservable = 1 << 39 // bytes
-)
-
 // Memory is the device's memory: a driver for engine/alloc, with expandable
 // segments. Safe for concurrent use.
 type Memory struct {
@@ -39,6 +31,7 @@ var (
 
 func openMemory(capacity int64) (*Memory, error) {
 	capacity = roundUp(capacity)
+	// Behind the capacity, where Malloc finds place, is room for reservations.
 	r, err := reserveRegion(capacity + min(reservable*capacity, maxReservable))
 	if err != nil {
 		return nil, err
@@ -131,6 +124,9 @@ func (m *Memory) Map(addr uint64, size int64) error {
 // of them.
 func (m *Memory) takePieces(at, size int64) error {
 	for done := int64(0); done < size; done += Granularity {
+		if _, mapped := m.segments.find(at + done); mapped {
+			panic(fmt.Sprintf("cpu: map of %#x, which is mapped", m.address(at+done)))
+		}
 		if err := m.take(at+done, Granularity); err != nil {
 			m.dropRange(at, done)
 			return err

@@ -15,6 +15,12 @@ const (
 	baseTries = 16
 )
 
+// Reservations take addresses only, of which there are plenty.
+const (
+	reservable    = 64      // times the capacity
+	maxReservable = 1 << 39 // bytes
+)
+
 // region is a range of addresses. Parts of it get memory by commit and lose it
 // by release; touching any other part is a fault.
 type region struct {

@@ -16,8 +16,11 @@ type region struct {
 	memory []byte // holds the memory
 }
 
-// maxRegion keeps the reservation area small where reserving costs memory.
-const maxRegion = 1 << 36
+// Reservations may cost memory here, so there is room for few.
+const (
+	reservable    = 2       // times the capacity
+	maxReservable = 1 << 36 // bytes
+)
 
 func reserveRegion(size int64) (r region, err error) {
 	defer func() {
@@ -25,7 +28,6 @@ func reserveRegion(size int64) (r region, err error) {
 			err = errors.New("no address range of that size")
 		}
 	}()
-	size = min(size, maxRegion)
 	memory := make([]byte, size+Granularity)
 	base := unsafe.Pointer(&memory[0])
 	skip := -int64(uintptr(base)) & (Granularity - 1)
