@@ -2,7 +2,6 @@ package nn_test
 
 import (
 	"fmt"
-	"log"
 
 	"memtop/engine/alloc"
 	"memtop/engine/autograd"
@@ -15,14 +14,32 @@ import (
 // A step of training, from the device to the gradients, and what every layer of
 // the model took.
 func Example() {
+	if err := step(); err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// "" Sequential: [10, 4], 0 bytes saved, checkpointed false
+	// "h" Blocks: [10, 16], 640 bytes saved, checkpointed false
+	// "h.0" Sequential: [10, 16], 0 bytes saved, checkpointed false
+	// "h.0.0" Linear: [10, 16], 0 bytes saved, checkpointed false
+	// "h.0.1" GELU: [10, 16], 640 bytes saved, checkpointed false
+	// "h.1" Sequential: [10, 16], 0 bytes saved, checkpointed true
+	// "h.1.0" Linear: [10, 16], 0 bytes saved, checkpointed true
+	// "h.1.1" GELU: [10, 16], 0 bytes saved, checkpointed true
+	// "head" Linear: [10, 4], 640 bytes saved, checkpointed false
+	// "" CrossEntropy: [], 204 bytes saved, checkpointed false
+	// gradients: 1936 bytes
+}
+
+func step() error {
 	machine, err := cpu.Open(cpu.Options{Capacity: 64 << 20})
 	if err != nil {
-		log.Fatal(err)
+		return err
 	}
 	defer func() { _ = machine.Close() }()
 	memory, err := alloc.New(machine.Memory, alloc.Options{})
 	if err != nil {
-		log.Fatal(err)
+		return err
 	}
 	d := tensor.NewDevice("cpu:0", memory, machine.Backend, tensor.Options{})
 
@@ -30,7 +47,7 @@ func Example() {
 		return nn.NewMLP(b, nn.MLPConfig{In: 8, Hidden: 16, Out: 4, Layers: 2})
 	})
 	if err != nil {
-		log.Fatal(err)
+		return err
 	}
 	defer nn.Close(model)
 
@@ -45,7 +62,7 @@ func Example() {
 		})
 	})
 	if err != nil {
-		log.Fatal(err) // such as an *alloc.OOMError; nothing of the step is left
+		return err // such as an *alloc.OOMError; nothing of the step is left
 	}
 
 	for _, l := range c.Layers() {
@@ -53,16 +70,5 @@ func Example() {
 			l.Name, l.Class, l.OutputShape, l.SavedBytes, l.Checkpointed)
 	}
 	fmt.Println("gradients:", memory.Stats().Category[alloc.Gradient].Current, "bytes")
-	// Output:
-	// "" Sequential: [10, 4], 0 bytes saved, checkpointed false
-	// "h" Blocks: [10, 16], 640 bytes saved, checkpointed false
-	// "h.0" Sequential: [10, 16], 0 bytes saved, checkpointed false
-	// "h.0.0" Linear: [10, 16], 0 bytes saved, checkpointed false
-	// "h.0.1" GELU: [10, 16], 640 bytes saved, checkpointed false
-	// "h.1" Sequential: [10, 16], 0 bytes saved, checkpointed true
-	// "h.1.0" Linear: [10, 16], 0 bytes saved, checkpointed true
-	// "h.1.1" GELU: [10, 16], 0 bytes saved, checkpointed true
-	// "head" Linear: [10, 4], 640 bytes saved, checkpointed false
-	// "" CrossEntropy: [], 204 bytes saved, checkpointed false
-	// gradients: 1936 bytes
+	return nil
 }
