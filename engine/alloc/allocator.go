@@ -59,6 +59,10 @@ type Options struct {
 	History int
 	// Stacks says which events get the Go stack that caused them.
 	Stacks Stacks
+	// Hide are import paths of packages that allocate for others: their frames
+	// are left out at the inner end of stacks, so that a stack begins with who
+	// wanted the memory.
+	Hide []string
 	// Names are the tables that tags and stacks are interned in. Allocators of
 	// one program share theirs, so that their devices fit in one trace. nil
 	// makes new ones.
@@ -84,6 +88,7 @@ func New(d Driver, o Options) (*Allocator, error) {
 	if a.names == nil {
 		a.names = NewNames()
 	}
+	a.names.hide(o.Hide)
 	if err := a.Configure(o.Config); err != nil {
 		return nil, err
 	}

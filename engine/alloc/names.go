@@ -15,6 +15,7 @@ type Names struct {
 	tags   map[Label]Tag
 	marks  map[string]trace.NoteID
 	stacks map[stackKey]trace.StackID
+	hidden []string     // beginnings of functions' names, see Options.Hide
 	plain  trace.NoteID // of an event about a block without a label
 }
 

@@ -2,6 +2,8 @@ package alloc
 
 import (
 	"runtime"
+	"slices"
+	"strings"
 
 	"memtop/snapshots/trace"
 )
@@ -55,6 +57,9 @@ func (n *Names) newStack(pcs stackKey) trace.StackID {
 	for frames, more := runtime.CallersFrames(pcs[:used]), used > 0; more; {
 		var f runtime.Frame
 		f, more = frames.Next()
+		if len(ids) == 0 && more && n.hides(f.Function) {
+			continue
+		}
 		ids = append(ids, n.in.Frame(trace.Frame{
 			File: n.in.String(f.File), Name: n.in.String(f.Function), Line: int32(f.Line),
 		}))
@@ -62,4 +67,17 @@ func (n *Names) newStack(pcs stackKey) trace.StackID {
 	id := n.in.Stack(ids)
 	n.stacks[pcs] = id
 	return id
+}
+
+// hide leaves out the frames of packages at the inner end of new stacks.
+func (n *Names) hide(packages []string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, p := range packages {
+		n.hidden = append(n.hidden, p+".")
+	}
+}
+
+func (n *Names) hides(function string) bool {
+	return slices.ContainsFunc(n.hidden, func(p string) bool { return strings.HasPrefix(function, p) })
 }

@@ -1,0 +1,59 @@
+package alloc_test
+
+import (
+	"strings"
+	"testing"
+
+	"memtop/engine/alloc"
+	"memtop/snapshots/trace"
+)
+
+// roomy is a driver with memory for a small test.
+type roomy struct{ next uint64 }
+
+func (r *roomy) Malloc(size int64) (uint64, error) {
+	r.next += 1 << 30
+	return r.next, nil
+}
+func (r *roomy) Free(uint64)                  {}
+func (r *roomy) MemInfo() (free, total int64) { return 1 << 40, 1 << 40 }
+
+func TestStacksBeginWithWhoWantedTheMemory(t *testing.T) {
+	tests := map[string]struct {
+		hide []string
+		want string // part of the innermost function
+	}{
+		"nothing hidden":                {nil, "alloc_test.TestStacksBeginWithWhoWantedTheMemory"},
+		"the package that allocates":    {[]string{"memtop/engine/alloc_test"}, "testing.tRunner"},
+		"a package with a like name":    {[]string{"memtop/engine/alloc_te"}, "alloc_test.TestStacks"},
+		"everything but the last frame": {[]string{"memtop/engine/alloc_test", "testing", "runtime"}, "runtime.goexit"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			a, err := alloc.New(&roomy{}, alloc.Options{History: 10, Stacks: alloc.StacksAlloc, Hide: test.hide})
+			if err != nil {
+				t.Fatal(err)
+			}
+			b, err := a.Alloc(512, 0, alloc.Tag{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer a.Free(b)
+			if got := innermost(t, a.Snapshot()); !strings.Contains(got, test.want) {
+				t.Errorf("the stack begins with %s, want %s", got, test.want)
+			}
+		})
+	}
+}
+
+func innermost(t *testing.T, tr *trace.Trace) string {
+	t.Helper()
+	events := tr.Devices[0].Events
+	for i := range events.Len() {
+		if e := events.At(i); e.Kind == trace.Alloc {
+			return tr.Tables.String(tr.Tables.Frames[tr.Tables.Stack(e.Stack)[0]].Name)
+		}
+	}
+	t.Fatal("no allocation in the history")
+	return ""
+}
