@@ -46,11 +46,19 @@ func fill(n *int, value int) {
 }
 
 func (o *options) check() error {
-	for name, n := range map[string]int{
-		"layers": o.layers, "dim": o.dim, "heads": o.heads, "seq": o.seq, "batch": o.batch, "vocab": o.vocab,
+	for _, f := range []struct {
+		name        string
+		value, most int
+	}{
+		{"layers", o.layers, 1 << 12},
+		{"dim", o.dim, 1 << 20},
+		{"heads", o.heads, 1 << 12},
+		{"seq", o.seq, 1 << 20},
+		{"batch", o.batch, 1 << 20},
+		{"vocab", o.vocab, 1 << 24},
 	} {
-		if n < 0 || n > 1<<24 {
-			return usagef("--%s %d: want a number from 1 to %d", name, n, 1<<24)
+		if f.value < 0 || f.value > f.most {
+			return usagef("--%s %d: want a number from 1 to %d", f.name, f.value, f.most)
 		}
 	}
 	switch {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 
 	"memtop/engine/alloc"
@@ -51,7 +52,7 @@ func (s *session) open(ctx context.Context, stdout io.Writer) error {
 		return usagef("--%v", err)
 	}
 	for _, step := range []func() error{
-		s.openSaved, s.complete, s.openDevice, s.openData, s.openWeights, s.readSettings,
+		s.checkOutputs, s.openSaved, s.complete, s.openDevice, s.openData, s.openWeights, s.readSettings,
 		func() error { return s.announce(ctx, stdout) },
 		s.openModel, s.openTrainer,
 	} {
@@ -70,6 +71,20 @@ func (s *session) close() {
 }
 
 func (s *session) onClose(f func()) { s.closers = append(s.closers, f) }
+
+// checkOutputs finds out before training whether what is wanted of it can be
+// written afterwards.
+func (s *session) checkOutputs() error {
+	for _, path := range []string{s.save, s.snapshot} {
+		if path == "" {
+			continue
+		}
+		if err := train.CheckFile(path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 func (s *session) openSaved() (err error) {
 	switch {
@@ -130,6 +145,14 @@ func (s *session) openData() (err error) {
 	}
 	s.set = set
 	s.onClose(closeData)
+	// Before the host's memory is asked for as much.
+	spec := set.Spec()
+	if n := int64(s.batch) * int64(spec.Input.Bytes()+spec.Target.Bytes()); n > int64(s.deviceMemory) {
+		return machineError{
+			fmt.Sprintf("a batch of %d samples is %s, more than the device has", s.batch, sizeText(n)),
+			"make --batch smaller",
+		}
+	}
 	return nil
 }
 

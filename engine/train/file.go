@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 )
 
 // # The file of a saved run
@@ -77,6 +78,22 @@ func WriteFile(path string, write func(w io.Writer) error) (err error) {
 		return err
 	}
 	return publish(f, path)
+}
+
+// CheckFile says why [WriteFile] could not write a file of that name, or nil.
+func CheckFile(path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case err == nil && info.IsDir():
+		return &fs.PathError{Op: "write", Path: path, Err: syscall.EISDIR}
+	case err == nil && !info.Mode().IsRegular():
+		return nil
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp")
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
 func writeStream(path string, write func(w io.Writer) error) error {
@@ -160,7 +177,7 @@ func readInto(f *os.File, v any) (tensors int64, err error) {
 		return 0, err
 	}
 	if info.IsDir() {
-		return 0, &fs.PathError{Op: "open", Path: f.Name(), Err: errors.New("is a directory")}
+		return 0, &fs.PathError{Op: "read", Path: f.Name(), Err: syscall.EISDIR}
 	}
 	var header [fileHeader]byte
 	if _, err := io.ReadFull(f, header[:]); err != nil || string(header[:8]) != fileMagic {

@@ -1,0 +1,94 @@
+package train
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"memtop/engine/nn"
+	"memtop/snapshots/trace"
+)
+
+func TestStepsAndChangesAreEvents(t *testing.T) {
+	b := newBench(t, 64<<20, tiny())
+	b.device.Memory().SetHistory(1 << 16)
+	trainer := b.trainer(t, DefaultSettings(), nil)
+	steps(t, trainer, 2)
+	set(t, trainer, "checkpoint=block")
+	set(t, trainer, "optimizer=lion")
+	steps(t, trainer, 1)
+	var got []string
+	snapshot := b.device.Memory().Snapshot()
+	events := snapshot.Devices[0].Events
+	for i := range events.Len() {
+		switch e := events.At(i); e.Kind {
+		case trace.StepBegin, trace.StepEnd, trace.SettingChanged:
+			text := snapshot.Tables.Strings[snapshot.Tables.Notes[e.Note].UserMetadata]
+			got = append(got, fmt.Sprint(e.Kind, " ", e.Size, " ", text))
+		default:
+		}
+	}
+	want := []string{
+		"step_begin 1 ", "step_end 1 ", "step_begin 2 ", "step_end 2 ",
+		"setting_changed 2 checkpoint=block", "setting_changed 2 optimizer=lion", "setting_changed 2 lr=0.0001",
+		"step_begin 3 ", "step_end 3 ",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if problems := trace.Check(snapshot); problems.Count > 0 {
+		t.Errorf("%d problems: %v", problems.Count, problems.First)
+	}
+}
+
+func TestSettingsMayBeChangedFromAnywhere(t *testing.T) {
+	b := newBench(t, 64<<20, tiny())
+	trainer := b.trainer(t, DefaultSettings(), nil)
+	done := make(chan struct{}) // closed by this test when the steps are taken
+	var wait sync.WaitGroup
+	wait.Go(func() {
+		for i := 0; ; i++ {
+			select {
+			case <-done:
+				return
+			default:
+			}
+			s := trainer.Settings()
+			s.Checkpoint = nn.Every(1 + i%4)
+			if err := trainer.Set(s); err != nil {
+				t.Error(err)
+			}
+			ReadMemory(b.device.Memory())
+		}
+	})
+	steps(t, trainer, 20)
+	close(done)
+	wait.Wait()
+}
+
+func TestSettingsThatDoNotFitAreRefused(t *testing.T) {
+	b := newBench(t, 64<<20, tiny())
+	trainer := b.trainer(t, DefaultSettings(), nil)
+	tests := map[string]struct{ micro, parts int }{
+		"parts of no equal size":          {0, 3},
+		"more parts than samples":         {0, 9},
+		"more samples than there are":     {9, 0},
+		"samples and parts that disagree": {2, 3},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := trainer.Settings()
+			s.MicroBatch, s.Accumulate = test.micro, test.parts
+			if err := trainer.Set(s); err == nil {
+				t.Error("they were accepted")
+			}
+		})
+	}
+	for _, setting := range [][2]string{{"checkpoint", "most"}, {"amp", "tf32"}, {"optimizer", ""}, {"lr", "-1"}, {"lr", "NaN"}, {"clip", "x"}, {"accumulate", "-1"}, {"volume", "11"}} {
+		if _, err := trainer.Settings().With(setting[0], setting[1]); err == nil {
+			t.Errorf("%s=%s was accepted", setting[0], setting[1])
+		}
+	}
+}
