@@ -131,7 +131,11 @@ func (s *session) openDevice() (err error) {
 }
 
 func (s *session) allocator() alloc.Options {
-	o := alloc.Options{Name: s.machine.Name()}
+	o := alloc.Options{
+		Name: s.machine.Name(),
+		// Stacks begin at the layer, not at what every layer goes through.
+		Hide: []string{"memtop/engine/tensor", "memtop/engine/autograd"},
+	}
 	if s.snapshot != "" {
 		o.History, o.Stacks = history, alloc.StacksAlloc
 	}
