@@ -29,7 +29,7 @@ race:
 	$(GO) test -race ./...
 
 golden: ## rewrite the golden files; review the diff like code
-	$(GO) test ./tui ./snapshots/pytorch/pytorchtest -update
+	$(GO) test ./tui ./snapshots/export ./snapshots/pytorch/pytorchtest -update
 
 bench:
 	$(GO) test -run '^$$' -bench . -benchtime $(BENCHTIME) ./...

@@ -22,6 +22,9 @@ var picture = map[string][]string{
 	"snapshots/pytorch":             {"snapshots/trace"},
 	"snapshots/pytorch/pytorchtest": {"snapshots/pytorch", "snapshots/trace"},
 	"snapshots":                     {"snapshots/pytorch", "snapshots/trace", "github.com/klauspost/compress/..."},
+	"snapshots/export": {
+		"snapshots/analysis", "snapshots/trace", "github.com/google/pprof/profile",
+	},
 	"tui/...": {
 		"tui/...", "snapshots/analysis", "snapshots/trace",
 		"charm.land/...", "github.com/charmbracelet/...",
@@ -47,7 +50,7 @@ var picture = map[string][]string{
 
 	"cmd": {},
 	"cmd/memtop": {
-		"tui", "snapshots", "snapshots/analysis", "snapshots/pytorch", "snapshots/trace",
+		"tui", "snapshots", "snapshots/analysis", "snapshots/export", "snapshots/pytorch", "snapshots/trace",
 		"charm.land/bubbletea/v2", "github.com/spf13/cobra", "github.com/spf13/pflag",
 		"github.com/charmbracelet/colorprofile", "github.com/charmbracelet/x/term",
 	},

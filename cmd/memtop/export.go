@@ -1,91 +1,124 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"memtop/snapshots/export"
 	"memtop/snapshots/pytorch"
 	"memtop/snapshots/trace"
 )
 
-// exports are the formats that a trace can be written in.
-var exports = map[string]func(io.Writer, *trace.Trace) error{
-	"pickle": pytorch.Write,
+// exports returns the formats that a trace can be written in, by name.
+func exports() []export.Format {
+	all := append(export.Formats(), export.Format{
+		Name: "pickle", Extensions: []string{".pickle", ".pkl"},
+		Write: func(w io.Writer, t *trace.Trace, _ export.Options) error { return pytorch.Write(w, t) },
+	})
+	slices.SortFunc(all, func(a, b export.Format) int { return strings.Compare(a.Name, b.Name) })
+	return all
 }
 
 func formats() string {
-	names := make([]string, 0, len(exports))
-	for name := range exports {
-		names = append(names, name)
+	var names []string
+	for _, f := range exports() {
+		names = append(names, f.Name)
 	}
-	slices.Sort(names)
 	return strings.Join(names, ", ")
 }
 
 func (a *app) exportCommand() *cobra.Command {
 	var format, output string
+	var options export.Options
 	cmd := &cobra.Command{
-		Use:     "export FILE --to FORMAT -o OUT",
-		Short:   "Write a snapshot in another format",
-		Example: "  memtop export trace_plot.html --to pickle -o snapshot.pickle",
-		Args:    files(1, 1),
+		Use:   "export FILE --to FORMAT -o OUT",
+		Short: "Write a snapshot in another format",
+		Long: `Write a snapshot in another format. Without --to, OUT's extension says which:
+
+  csv         every event, one row each                    .csv
+  folded      stacks for flame graph tools                 .folded
+  html        findings, timeline and stacks on one page    .html
+  json        the report                                   .json
+  perfetto    levels over time, for ui.perfetto.dev        .perfetto.json
+  pickle      PyTorch's own snapshot format                .pickle
+  pprof       a profile for go tool pprof                  .pb.gz
+  speedscope  stacks for speedscope.app                    .speedscope.json
+
+Stacks are those of the memory live at one moment, the peak or what --at says.`,
+		Example: `  memtop export snapshot.pickle -o report.html
+  memtop export snapshot.pickle --to folded --at end -o - | flamegraph.pl > memory.svg
+  memtop export snapshot.pickle -o peak.pb.gz && go tool pprof -top peak.pb.gz`,
+		Args: files(1, 1),
 		RunE: func(cmd *cobra.Command, paths []string) error {
-			write, ok := exports[format]
-			switch {
-			case format == "":
-				return usage(cmd, "--to must say the format: "+formats())
-			case !ok:
-				return usage(cmd, fmt.Sprintf("there is no format %q, only %s", format, formats()))
-			case output == "":
-				return usage(cmd, "-o must name the file to write, - for standard output")
+			f, err := chosenFormat(cmd, format, output)
+			if err != nil {
+				return err
 			}
-			return a.export(cmd.Context(), paths[0], output, write)
+			return a.export(cmd.Context(), paths[0], output, f, options)
 		},
 	}
 	a.readFlags(cmd.Flags())
+	a.deviceFlag(cmd.Flags())
+	cmd.Flags().Lookup("device").Usage = "device `N` only (default all)"
 	cmd.Flags().StringVar(&format, "to", "", "`FORMAT` to write: "+formats())
 	cmd.Flags().StringVarP(&output, "output", "o", "", "`FILE` to write, - for standard output")
+	cmd.Flags().Var(&options.At, "at", "show what is live at the peak, at the end, or after an event: peak, end or its number")
+	cmd.Flags().BoolVar(&options.AllFrames, "all-frames", false, "keep the frames of the interpreter and the dispatcher in stacks")
+	complete(cmd, "to", strings.Split(formats(), ", "))
+	complete(cmd, "at", []string{"peak", "end"})
 	return cmd
 }
 
-func (a *app) export(ctx context.Context, path, output string, write func(io.Writer, *trace.Trace) error) error {
+// chosenFormat returns the format that --to names, or else the output's
+// extension.
+func chosenFormat(cmd *cobra.Command, name, output string) (export.Format, error) {
+	if output == "" {
+		return export.Format{}, usage(cmd, "-o must name the file to write, - for standard output")
+	}
+	all := exports()
+	at := slices.IndexFunc(all, func(f export.Format) bool { return f.Name == name })
+	var found export.Format
+	switch byExtension, ok := export.ForPath(output, all); {
+	case at >= 0:
+		found = all[at]
+	case name != "":
+		return found, usage(cmd, fmt.Sprintf("there is no format %q, only %s", name, formats()))
+	case !ok:
+		return found, usage(cmd, fmt.Sprintf("the name %s does not say the format, so --to must: %s", output, formats()))
+	default:
+		found = byExtension
+	}
+	for _, flag := range []string{"at", "all-frames"} {
+		if !found.Moment && cmd.Flags().Changed(flag) {
+			return found, usage(cmd, fmt.Sprintf("--%s is for formats with stacks, and %s has none", flag, found.Name))
+		}
+	}
+	return found, nil
+}
+
+func (a *app) export(ctx context.Context, path, output string, f export.Format, o export.Options) error {
 	t, err := a.trace(ctx, path)
 	if err != nil {
 		return err
 	}
+	if t, err = a.chosen(t); err != nil {
+		return err
+	}
+	write := func(w io.Writer) error { return f.Write(while(ctx, w), t, o) }
 	if output == "-" {
-		return write(a.stdout, t)
+		err = write(a.stdout)
+	} else {
+		err = replace(output, write)
 	}
-	return replace(output, func(w io.Writer) error { return write(w, t) })
-}
-
-// replace writes a file beside path and then puts it in its place, so that
-// nobody ever sees half of it.
-func replace(path string, write func(io.Writer) error) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), ".memtop-*")
-	if err != nil {
-		return err
+	var moment *export.MomentError
+	if errors.As(err, &moment) {
+		return usageError{moment.Cause, moment.Remedy}
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, f.Close(), os.Remove(f.Name()))
-		}
-	}()
-	w := bufio.NewWriterSize(f, 1<<20)
-	if err := errors.Join(write(w), w.Flush(), f.Chmod(0o644)); err != nil {
-		return err
-	}
-	if err := f.Close(); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
+	return err
 }

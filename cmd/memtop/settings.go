@@ -31,7 +31,7 @@ var pages = []string{"overview", "timeline", "segments", "stacks", "events"}
 var colors = []string{"auto", "always", "never"}
 
 // noEnvironment are the flags that only make sense on one command line.
-var noEnvironment = []string{"help", "output", "to", "max-growth"}
+var noEnvironment = []string{"help", "output", "to", "at", "all-frames", "max-growth", "max-peak"}
 
 // readFlags adds the flags of commands that read a file.
 func (a *app) readFlags(f *pflag.FlagSet) {

@@ -1,0 +1,149 @@
+package export
+
+import (
+	"strconv"
+
+	"memtop/snapshots/analysis"
+)
+
+// The chart's size in its own units, which the browser scales.
+const (
+	chartWidth   = 1000
+	chartHeight  = 260
+	chartColumns = 500
+)
+
+// chart is the timeline as shapes of SVG. Its y axis points down.
+type chart struct {
+	Width, Height int
+	Bands         []chartBand
+	Reserved      string // the path of the line
+	Grid          []chartLine
+	Marks         []chartLine
+	Last          string // the number of the last event
+}
+
+type chartBand struct{ Name, Class, Path string }
+
+// chartLine is a line across the chart with its text: at a height for the grid,
+// at an event for marks.
+type chartLine struct {
+	At          string
+	Text, Class string
+}
+
+// bandClass is the style of a category's band; the one after the categories is
+// memory from before recording.
+func bandClass(band int) string { return "c" + strconv.Itoa(band) }
+
+func (s snapshot) chart() *chart {
+	n := s.index.End() + 1
+	t := s.index.Timeline(analysis.ByCategory, 0, n, min(n, chartColumns))
+	c := &chart{Width: chartWidth, Height: chartHeight, Last: analysis.Count(n - 1)}
+	scale := chartScale{columns: len(t.Columns), events: n, top: max(t.Max, t.MaxReserved, 1)}
+	c.draw(&t, &scale)
+	for part := range 4 {
+		level := scale.top / 4 * int64(part+1)
+		c.Grid = append(c.Grid, chartLine{At: scale.y(level), Text: analysis.Bytes(level)})
+	}
+	c.marks(s, &scale)
+	return c
+}
+
+// draw stacks the bands and lays the reserved line over them.
+func (c *chart) draw(t *analysis.Timeline, scale *chartScale) {
+	floor := make([]int64, len(t.Columns))
+	ceiling := make([]int64, len(t.Columns))
+	for b := range t.Bands {
+		var most int64
+		for i := range t.Columns {
+			bytes := t.Columns[i].Bands[b]
+			most, ceiling[i] = max(most, bytes), floor[i]+bytes
+		}
+		if most > 0 {
+			c.Bands = append(c.Bands, chartBand{t.Bands[b].Name, bandClass(b), scale.area(floor, ceiling)})
+		}
+		copy(floor, ceiling)
+	}
+	for i := range t.Columns {
+		floor[i] = t.Columns[i].Reserved
+	}
+	c.Reserved = string(scale.steps(nil, floor, false))
+}
+
+// marks shows the moment that the page is about, the peak, and where memory ran
+// out.
+func (c *chart) marks(s snapshot, scale *chartScale) {
+	const mostOOMs = 50
+	for i, o := range s.index.OOMs() {
+		if i < mostOOMs {
+			c.Marks = append(c.Marks, chartLine{scale.x(o.Event), "out of memory at event " + analysis.Count(o.Event), "oom"})
+		}
+	}
+	peak := s.index.Summary().PeakEvent
+	c.Marks = append(c.Marks, chartLine{scale.x(peak), "peak at event " + analysis.Count(peak), "peak"})
+	if s.event != peak {
+		c.Marks = append(c.Marks, chartLine{scale.x(s.event), "shown: event " + analysis.Count(s.event), "at"})
+	}
+}
+
+// chartScale turns events and bytes into places.
+type chartScale struct {
+	columns, events int
+	top             int64
+}
+
+func (s *chartScale) x(event int) string {
+	return short(float64(max(event, 0)) / float64(max(s.events, 1)) * chartWidth)
+}
+
+func (s *chartScale) edge(column int) string {
+	return short(float64(column) / float64(max(s.columns, 1)) * chartWidth)
+}
+
+func (s *chartScale) y(bytes int64) string {
+	return short(chartHeight * (1 - float64(bytes)/float64(s.top)))
+}
+
+// area is the path around a band.
+func (s *chartScale) area(floor, ceiling []int64) string {
+	path := s.steps(nil, ceiling, false)
+	return string(append(s.steps(path, floor, true), 'Z'))
+}
+
+// steps appends a line along levels, a step for every column, backwards for the
+// lower edge of an area.
+func (s *chartScale) steps(path []byte, levels []int64, backwards bool) []byte {
+	command, last := byte('M'), ""
+	if backwards {
+		command = 'L'
+	}
+	for k := range levels {
+		i, from, to := k, k, k+1
+		if backwards {
+			i = len(levels) - 1 - k
+			from, to = i+1, i
+		}
+		y := s.y(levels[i])
+		switch {
+		case k == 0:
+			path = append(append(append(append(append(path, command), s.edge(from)...), ' '), y...), 'H')
+		case y != last:
+			path = append(append(append(append(path, s.edge(from)...), 'V'), y...), 'H')
+		}
+		if k == len(levels)-1 {
+			path = append(path, s.edge(to)...)
+		}
+		last = y
+	}
+	return path
+}
+
+// short writes a coordinate with one decimal at most.
+func short(v float64) string {
+	text := strconv.FormatFloat(v, 'f', 1, 64)
+	if len(text) > 2 && text[len(text)-2:] == ".0" {
+		return text[:len(text)-2]
+	}
+	return text
+}

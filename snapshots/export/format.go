@@ -1,0 +1,74 @@
+package export
+
+import (
+	"io"
+	"strings"
+
+	"memtop/snapshots/analysis"
+	"memtop/snapshots/trace"
+)
+
+// Format is one way to write a trace.
+type Format struct {
+	Name string
+	// Extensions are how names of such files end, the usual one first, each with
+	// its dot.
+	Extensions []string
+	// Moment says that it shows one moment, the one that Options.At chooses.
+	Moment bool
+	// Write writes the trace. It streams where the format allows it, and w should
+	// be buffered.
+	Write func(w io.Writer, t *trace.Trace, o Options) error
+}
+
+// Options say what of a trace to write. The zero value is the peak.
+type Options struct {
+	At Moment
+	// AllFrames keeps the frames of the interpreter, the dispatcher and the
+	// allocator, which are otherwise left out of stacks.
+	AllFrames bool
+	// Indexes are those of the trace's devices, in their order. They are made
+	// when nil.
+	Indexes []*analysis.Index
+}
+
+// Formats returns the formats of this package, by name.
+func Formats() []Format {
+	return []Format{
+		{Name: "csv", Extensions: []string{".csv"}, Write: writeCSV},
+		{Name: "folded", Extensions: []string{".folded", ".collapsed"}, Moment: true, Write: writeFolded},
+		{Name: "html", Extensions: []string{".html", ".htm"}, Moment: true, Write: writeHTML},
+		{Name: "json", Extensions: []string{".json"}, Write: writeJSON},
+		{Name: "perfetto", Extensions: []string{".perfetto.json", ".trace.json", ".perfetto"}, Write: writePerfetto},
+		{Name: "pprof", Extensions: []string{".pb.gz", ".pprof"}, Moment: true, Write: writePprof},
+		{Name: "speedscope", Extensions: []string{".speedscope.json", ".speedscope"}, Moment: true, Write: writeSpeedscope},
+	}
+}
+
+// ForPath returns the format that the path's extension names. Of extensions that
+// end alike the longest counts.
+func ForPath(path string, formats []Format) (Format, bool) {
+	var found Format
+	longest := 0
+	lower := strings.ToLower(path)
+	for _, f := range formats {
+		for _, extension := range f.Extensions {
+			if len(extension) > longest && strings.HasSuffix(lower, extension) {
+				found, longest = f, len(extension)
+			}
+		}
+	}
+	return found, longest > 0
+}
+
+// indexes returns the index of every device.
+func (o *Options) indexes(t *trace.Trace) []*analysis.Index {
+	if o.Indexes != nil {
+		return o.Indexes
+	}
+	made := make([]*analysis.Index, len(t.Devices))
+	for i := range t.Devices {
+		made[i] = analysis.NewIndex(t, &t.Devices[i])
+	}
+	return made
+}

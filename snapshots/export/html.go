@@ -1,0 +1,165 @@
+package export
+
+import (
+	_ "embed"
+	"fmt"
+	"html/template"
+	"io"
+	"sync"
+
+	"memtop/snapshots/analysis"
+	"memtop/snapshots/trace"
+)
+
+// HTML
+//
+// One page that needs nothing else, no network and no script: what stands out,
+// the timeline as SVG, and who holds the memory at a moment. Package
+// html/template escapes what comes from the file; a policy in the page's head
+// forbids the browser to load anything should that ever fail.
+
+//go:embed page.html
+var pageText string
+
+// pageTemplate is parsed when the first page is written: most commands write
+// none.
+var pageTemplate = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("page").Parse(pageText))
+})
+
+type htmlPage struct {
+	Name    string
+	Source  []string
+	Notices []string
+	Devices []htmlDevice
+}
+
+type htmlDevice struct {
+	Name, Title string
+	Guessed     bool
+	Findings    []htmlFinding
+	Numbers     []htmlNumbers
+	Chart       *chart // nil without a history
+	Categories  []htmlShare
+	Stacks      []htmlStack
+	Shown, All  int // stacks
+}
+
+type htmlFinding struct{ Severity, Text string }
+
+type htmlNumbers struct{ Name, Start, Peak, End string }
+
+// htmlShare is a part of what is live.
+type htmlShare struct {
+	Name, Class, Size string
+	Percent           string
+}
+
+type htmlStack struct {
+	htmlShare
+	Count  string
+	Frames []string // innermost first
+}
+
+// htmlStacks is how many stacks a page lists.
+const htmlStacks = 25
+
+func writeHTML(w io.Writer, t *trace.Trace, o Options) error {
+	snapshots, err := o.snapshots(o.indexes(t))
+	if err != nil {
+		return err
+	}
+	page := htmlPage{Name: sourceName(t), Source: sourceFacts(t)}
+	for _, notice := range t.Notices {
+		page.Notices = append(page.Notices, label(notice))
+	}
+	for _, s := range snapshots {
+		page.Devices = append(page.Devices, s.html(o.AllFrames))
+	}
+	return pageTemplate().Execute(w, page)
+}
+
+func sourceFacts(t *trace.Trace) []string {
+	var facts []string
+	if t.Info.Bytes > 0 {
+		facts = append(facts, analysis.Bytes(t.Info.Bytes))
+	}
+	for _, fact := range []string{t.Info.Container, t.Info.Writer} {
+		if fact != "" {
+			facts = append(facts, label(fact))
+		}
+	}
+	return facts
+}
+
+func (s snapshot) html(allFrames bool) htmlDevice {
+	x := s.index
+	d := htmlDevice{
+		Name: deviceName(x), Title: s.title(), Guessed: x.Guessed(),
+		Numbers: s.htmlNumbers(), Categories: s.htmlCategories(),
+	}
+	for _, f := range x.Findings() {
+		d.Findings = append(d.Findings, htmlFinding{f.Severity.String(), trace.Printable(f.Text)})
+	}
+	if x.History() {
+		d.Chart = s.chart()
+	}
+	holders := x.HoldersAt(s.event)
+	d.All, d.Shown = len(holders), min(len(holders), htmlStacks)
+	for _, h := range holders[:d.Shown] {
+		d.Stacks = append(d.Stacks, s.htmlStack(h, allFrames))
+	}
+	return d
+}
+
+func (s snapshot) htmlNumbers() []htmlNumbers {
+	n := s.index.Summary()
+	return []htmlNumbers{
+		{"requested", analysis.Bytes(n.InitialRequested), analysis.Bytes(n.PeakRequested), analysis.Bytes(n.FinalRequested)},
+		{"reserved", analysis.Bytes(n.InitialReserved), analysis.Bytes(n.PeakReserved), analysis.Bytes(n.FinalReserved)},
+		{"cached, not in use", "", "", analysis.Bytes(n.Free)},
+		{"rounding", "", "", analysis.Bytes(n.Active - n.Requested)},
+	}
+}
+
+// htmlCategories lists what is live by category, with memory of unknown use
+// from before recording apart, as the chart has it.
+func (s snapshot) htmlCategories() []htmlShare {
+	sums := s.index.CategoriesAt(s.event)
+	held := min(s.index.UnknownAt(s.event), sums[analysis.OtherCategory])
+	sums[analysis.OtherCategory] -= held
+	var shares []htmlShare
+	for category, bytes := range sums {
+		if bytes > 0 {
+			shares = append(shares, s.share(analysis.Category(category).String(), bandClass(category), bytes))
+		}
+	}
+	if held > 0 {
+		shares = append(shares, s.share(analysis.HeldBefore, bandClass(analysis.CategoryCount), held))
+	}
+	return shares
+}
+
+func (s snapshot) share(name, class string, bytes int64) htmlShare {
+	percent := "0"
+	if whole := s.index.RequestedAt(s.event); whole > 0 {
+		percent = fmt.Sprintf("%.1f", float64(bytes)/float64(whole)*100)
+	}
+	return htmlShare{Name: name, Class: class, Size: analysis.Bytes(bytes), Percent: percent}
+}
+
+func (s snapshot) htmlStack(h analysis.Holder, allFrames bool) htmlStack {
+	stack := htmlStack{
+		htmlShare: s.share(label(s.index.HolderName(h)), "", h.Bytes), Count: analysis.Count(h.Count),
+	}
+	if h.Stack > trace.EmptyStack {
+		frames := s.index.Told(h.Stack)
+		if allFrames {
+			frames = s.index.Trace().Tables.Stack(h.Stack)
+		}
+		for _, frame := range frames {
+			stack.Frames = append(stack.Frames, label(s.index.FrameLabel(frame)))
+		}
+	}
+	return stack
+}

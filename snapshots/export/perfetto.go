@@ -1,0 +1,147 @@
+package export
+
+import (
+	"bufio"
+	"encoding/json"
+	"io"
+	"strconv"
+
+	"memtop/snapshots/analysis"
+	"memtop/snapshots/trace"
+)
+
+// Perfetto
+//
+// Chrome's trace events as JSON, which ui.perfetto.dev and chrome://tracing
+// read: a process for every device, its levels as counters, what the program
+// annotated as slices, failed requests as instants. Times count in microseconds
+// from the earliest; the epoch's time of that is in otherData. A device whose
+// events have no times has its events in their place, one a microsecond.
+//
+// A viewer holds all of a file in memory and draws no more points than it has
+// pixels, so levels are thinned out: of each run of events the lowest and the
+// highest level stay, and with them every spike.
+
+// What is written at most, of all devices together.
+const (
+	counterRuns  = 40_000 // runs of events
+	categoryRuns = 4_000
+	sliceLimit   = 20_000 // the longest
+	instantLimit = 5_000
+)
+
+func writePerfetto(w io.Writer, t *trace.Trace, o Options) error {
+	indexes := o.indexes(t)
+	p := &perfetto{w: bufio.NewWriterSize(w, 1<<16), base: earliest(t, indexes), devices: max(len(indexes), 1)}
+	p.text(`{"displayTimeUnit":"ms","otherData":`)
+	p.value(map[string]any{"source": sourceName(t), "writer": label(t.Info.Writer), "start_us": p.base, "exporter": "memtop"})
+	p.text(",\n\"traceEvents\":[")
+	for _, x := range indexes {
+		p.device(x)
+	}
+	p.text("\n]}\n")
+	return p.w.Flush() // it keeps the first error of all writes
+}
+
+// perfetto writes events, with commas between.
+type perfetto struct {
+	w       *bufio.Writer
+	buf     []byte
+	base    int64 // time that counts as 0, microseconds since the epoch
+	devices int
+	some    bool // an event has been written
+
+	index *analysis.Index // of the device being written
+	timed bool
+}
+
+// earliest returns the first time that anything has.
+func earliest(t *trace.Trace, indexes []*analysis.Index) int64 {
+	var first int64
+	consider := func(time int64) {
+		if time > 0 && (first == 0 || time < first) {
+			first = time
+		}
+	}
+	for _, x := range indexes {
+		if x.Timed() {
+			consider(x.Device().Events.At(0).Time)
+		}
+	}
+	for i := range t.Annotations {
+		consider(t.Annotations[i].Time)
+	}
+	return first
+}
+
+func (p *perfetto) device(x *analysis.Index) {
+	p.index, p.timed = x, x.Timed()
+	p.begin("M", "process_name", 0)
+	p.args(map[string]any{"name": deviceName(x)})
+	if x.End() >= 0 {
+		p.levels()
+		p.categories()
+	}
+	p.marks()
+	p.ooms()
+}
+
+// when returns the time of an event; −1 is the first event's.
+func (p *perfetto) when(event int) int64 {
+	event = max(event, 0)
+	if !p.timed {
+		return int64(event)
+	}
+	for ; event > 0 && p.index.Device().Events.At(event).Absent&trace.NoTime != 0; event-- {
+	}
+	return p.index.Device().Events.At(event).Time - p.base
+}
+
+// begin writes the fields that every event has.
+func (p *perfetto) begin(phase, name string, ts int64) {
+	p.buf = p.buf[:0]
+	if p.some {
+		p.buf = append(p.buf, ',')
+	}
+	p.some = true
+	p.buf = append(p.buf, "\n{\"ph\":\""...)
+	p.buf = append(p.buf, phase...)
+	p.buf = append(p.buf, `","pid":`...)
+	p.buf = strconv.AppendInt(p.buf, int64(p.index.Device().ID), 10)
+	p.buf = append(p.buf, `,"ts":`...)
+	p.buf = strconv.AppendInt(p.buf, ts, 10)
+	p.buf = append(p.buf, `,"name":`...)
+	p.buf = append(p.buf, quoteJSON(name)...)
+}
+
+func (p *perfetto) number(key string, n int64) {
+	p.buf = append(append(append(p.buf, `,"`...), key...), `":`...)
+	p.buf = strconv.AppendInt(p.buf, n, 10)
+}
+
+// args ends an event with what belongs to it.
+func (p *perfetto) args(args map[string]any) {
+	_, _ = p.w.Write(p.buf) // Flush returns the error
+	p.text(`,"args":`)
+	p.value(args)
+	p.text("}")
+}
+
+func (p *perfetto) text(s string) { _, _ = p.w.WriteString(s) }
+
+func (p *perfetto) value(v any) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic("export: " + err.Error()) // maps of numbers and strings always have a JSON form
+	}
+	_, _ = p.w.Write(text)
+}
+
+// quoteJSON returns s as JSON writes it.
+func quoteJSON(s string) []byte {
+	text, err := json.Marshal(s)
+	if err != nil {
+		panic("export: " + err.Error())
+	}
+	return text
+}
