@@ -18,7 +18,6 @@ const (
 
 // complete fills in what depends on the model, and refuses what does not fit.
 func (o *options) complete() error {
-	o.model = lower(o.model)
 	layers, dim, batch := 4, 128, 8
 	switch o.model {
 	case "gpt":

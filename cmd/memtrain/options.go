@@ -2,7 +2,6 @@ package main
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -37,16 +36,16 @@ type options struct {
 }
 
 // settingFlags are the flags of settings and what they say of themselves.
-var settingFlags = []struct{ flag, key, value, usage string }{
-	{"optimizer", "optimizer", "NAME", "`NAME` is sgd, adam, adamw, adamw8bit or lion (default adamw)"},
-	{"lr", "lr", "RATE", "learning `RATE` (default one that suits the optimizer)"},
-	{"schedule", "schedule", "HOW", "`HOW` the rate moves: constant or cosine, then ,warmup=STEPS and ,floor=PART if wanted (default constant)"},
-	{"clip", "clip", "NORM", "greatest `NORM` of all gradients together, 0 for no limit (default 1)"},
-	{"amp", "amp", "MODE", "mixed precision `MODE`: off, bf16 or fp16 (default off)"},
-	{"checkpoint", "checkpoint", "POLICY", "what to compute again instead of keeping, `POLICY`: none, block, every=K, sqrt, ratio=R or selective (default none)"},
-	{"attention", "attention", "KIND", "`KIND` of attention: auto, naive, chunked or flash (default auto)"},
-	{"accumulate", "accumulate", "N", "run a batch in `N` equal parts"},
-	{"micro-batch", "micro_batch", "M", "run a batch `M` samples at a time"},
+var settingFlags = []struct{ flag, key, usage string }{
+	{"optimizer", "optimizer", "`NAME` is sgd, adam, adamw, adamw8bit or lion (default adamw)"},
+	{"lr", "lr", "learning `RATE` (default one that suits the optimizer)"},
+	{"schedule", "schedule", "`HOW` the rate moves: constant or cosine, then ,warmup=STEPS and ,floor=PART if wanted (default constant)"},
+	{"clip", "clip", "greatest `NORM` of all gradients together, 0 for no limit (default 1)"},
+	{"amp", "amp", "mixed precision `MODE`: off, bf16 or fp16 (default off)"},
+	{"checkpoint", "checkpoint", "what to compute again instead of keeping, `POLICY`: none, block, every=K, sqrt, ratio=R or selective (default none)"},
+	{"attention", "attention", "`KIND` of attention: auto, naive, chunked or flash (default auto)"},
+	{"accumulate", "accumulate", "run a batch in `N` equal parts"},
+	{"micro-batch", "micro_batch", "run a batch `M` samples at a time"},
 }
 
 // command returns the command line.
@@ -177,6 +176,3 @@ func (o *options) restore(program map[string]string) error {
 	}
 	return nil
 }
-
-// lower returns a name as it is compared.
-func lower(s string) string { return strings.ToLower(strings.TrimSpace(s)) }

@@ -11,7 +11,7 @@ import (
 // returns how long they were: what PyTorch's clip_grad_norm_ does. It waits for
 // the device.
 func Clip(d *tensor.Device, parameters []*autograd.Variable, limit float64) (norm float64) {
-	list := Gradients(parameters)
+	list := gradients(parameters)
 	length := tensor.New(d, tensor.Shape{1}, device.Float32, tensor.Tag{Category: alloc.Workspace, Role: "gradient norm"})
 	defer length.Release()
 	d.Backend().Norm2(length.Array(), list)
@@ -24,8 +24,8 @@ func Clip(d *tensor.Device, parameters []*autograd.Variable, limit float64) (nor
 	return length.Item()
 }
 
-// Gradients returns the gradients that there are.
-func Gradients(parameters []*autograd.Variable) []device.Array {
+// gradients returns the gradients that there are.
+func gradients(parameters []*autograd.Variable) []device.Array {
 	var list []device.Array
 	for _, v := range parameters {
 		if g := v.Grad(); g != nil {

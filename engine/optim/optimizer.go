@@ -30,7 +30,7 @@ func New(d *tensor.Device, parameters []*autograd.Variable, s Settings) *Optimiz
 	for _, v := range parameters {
 		p := &slot{variable: v}
 		o.slots = append(o.slots, p)
-		p.follow()
+		p.copyMaster()
 		p.allocate(&o.settings)
 	}
 	done = true
@@ -92,14 +92,6 @@ func sameState(a, b *Settings) bool {
 		return (a.Momentum == 0) == (b.Momentum == 0)
 	}
 	return a.Kind == b.Kind || full(a.Kind) && full(b.Kind)
-}
-
-// Follow takes note that parameters have changed their element type: master
-// copies are made or dropped.
-func (o *Optimizer) Follow() {
-	for _, p := range o.slots {
-		p.follow()
-	}
 }
 
 // State returns what the optimizer keeps, in an order that depends only on the

@@ -99,17 +99,11 @@ func (p *slot) allocate(s *Settings) {
 	p.used = false
 }
 
-// follow makes the master copy that a half precision parameter needs, from the
-// parameter's present value, or releases the one that is not needed any more.
-func (p *slot) follow() {
+// copyMaster makes the master copy that a half precision parameter needs.
+func (p *slot) copyMaster() {
 	data := p.variable.Data()
-	half := data.DType() == device.BFloat16 || data.DType() == device.Float16
-	switch {
-	case half && p.master == nil:
+	if data.DType() == device.BFloat16 || data.DType() == device.Float16 {
 		p.master = tensor.Convert(data, device.Float32, p.tag(roleMaster))
-	case !half && p.master != nil:
-		p.master.Release()
-		p.master = nil
 	}
 }
 

@@ -61,7 +61,8 @@ func (t *Trainer) parts() []part {
 }
 
 // Save writes the run to a file, whole or not at all. program, which must be
-// possible to write as JSON, is given back by [Saved.Program]. It waits for the
+// possible to write as JSON, is given back by [Saved.Program]. A change of
+// settings that no step has used yet is not part of the run. It waits for the
 // device.
 func (t *Trainer) Save(path string, program any) error {
 	own, err := json.Marshal(program)
@@ -70,7 +71,7 @@ func (t *Trainer) Save(path string, program any) error {
 	}
 	c := content{
 		Program: own, Step: t.step, Position: t.config.Batches.Position(), Random: t.ctx.Random(),
-		Settings: t.Settings().Values(), Optimizer: t.optimizer.Settings(), OptimizerSteps: t.optimizer.Steps(),
+		Settings: t.current.Values(), Optimizer: t.optimizer.Settings(), OptimizerSteps: t.optimizer.Steps(),
 	}
 	if t.scaler != nil {
 		state := t.scaler.State()
@@ -141,7 +142,7 @@ func (s *Saved) Program(v any) error {
 	return nil
 }
 
-// Settings returns the settings of the step after the last one. total is the
+// Settings returns the settings of the last step. total is the
 // length of the schedule in steps.
 func (s *Saved) Settings(total int) (Settings, error) {
 	// The optimizer's constants are no settings of their own; its kind comes

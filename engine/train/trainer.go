@@ -98,6 +98,7 @@ func (t *Trainer) Close() {
 	for _, p := range t.parameters {
 		p.ZeroGrad()
 	}
+	t.config.SaveOOM = nil // the allocator may go on without the trainer
 	t.leaks.release()
 	t.input.Release()
 	t.target.Release()
