@@ -52,6 +52,11 @@ func BenchmarkStep(b *testing.B) {
 	r.Fill(one, 1)
 	adam := device.Adam{Update: device.Update{P: p, G: g, LR: 1e-3, WeightDecay: 0.1, Step: one}, M: m, V: v, Beta1: 0.9, Beta2: 0.95, Eps: 1e-8}
 	bench("AdamW, 15 times", params, func() { r.AdamW(adam) })
+	adam8 := device.Adam8{
+		Update: adam.Update, M: device.ArrayOf(m.Buffer(), device.UInt8, params), V: device.ArrayOf(v.Buffer(), device.UInt8, params),
+		ScaleM: draw(params / 256), ScaleV: draw(params / 256), Beta1: 0.9, Beta2: 0.95, Eps: 1e-8,
+	}
+	bench("AdamW 8-bit, 15 times", params, func() { r.AdamW8(adam8) })
 	bench("accumulate, 15 times", params, func() { r.AddScaled(p, p, g, 1e-9) })
 	bench("norm2, 15 times", params, func() { r.Norm2(one, []device.Array{g}) })
 	bench("scale, 15 times", params, func() { r.Scale(p, p, 1) })

@@ -2,7 +2,6 @@ package cpu
 
 import (
 	"fmt"
-	"sync"
 
 	"memtop/engine/device"
 )
@@ -61,74 +60,3 @@ func (j *update8Job) block(w *worker, i, n int) {
 		narrow(j.low, i, p)
 	}
 }
-
-// quantizer turns numbers into codes of one of the maps and back.
-type quantizer struct {
-	values [256]float32
-	// first is, for every one of a number of equal intervals of [-1, 1], the
-	// lowest code that a number in it may get: where to start the search.
-	first [quantIntervals + 1]uint8
-}
-
-const quantIntervals = 4096
-
-var quantizers = sync.OnceValues(func() (signed, unsigned *quantizer) {
-	return newQuantizer(true), newQuantizer(false)
-})
-
-func newQuantizer(signed bool) *quantizer {
-	q := &quantizer{values: device.QuantMap(signed)}
-	for i := range q.first {
-		low := float32(i)*(2.0/quantIntervals) - 1
-		code := uint8(0)
-		for code < 255 && q.nextIsNearer(code, low) {
-			code++
-		}
-		q.first[i] = code
-	}
-	return q
-}
-
-// nextIsNearer says whether the value after code is nearer to x. Of two equally
-// near values the lower is taken.
-func (q *quantizer) nextIsNearer(code uint8, x float32) bool {
-	return x-q.values[code] > q.values[code+1]-x
-}
-
-func (q *quantizer) nearest(x float32) uint8 {
-	code := q.first[int((x+1)*(quantIntervals/2))]
-	for code < 255 && q.nextIsNearer(code, x) {
-		code++
-	}
-	return code
-}
-
-func (q *quantizer) decode(x []float32, codes []uint8, scale float32) {
-	for i, code := range codes {
-		x[i] = q.values[code] * scale
-	}
-}
-
-// encode writes the codes of x and returns their scale, the largest magnitude.
-// With a scale of 0, infinity or NaN there is nothing to divide by: all codes
-// are those of 0.
-func (q *quantizer) encode(codes []uint8, x []float32) float32 {
-	scale := float32(0)
-	for _, v := range x {
-		scale = max(scale, v, -v)
-	}
-	inverse := 1 / scale
-	if !(inverse > 0 && inverse < maxFloat32) {
-		zero := q.nearest(0)
-		for i := range codes {
-			codes[i] = zero
-		}
-		return scale
-	}
-	for i, v := range x {
-		codes[i] = q.nearest(min(1, max(-1, v*inverse)))
-	}
-	return scale
-}
-
-const maxFloat32 = 0x1p127 * (1 + (1 - 0x1p-23))
