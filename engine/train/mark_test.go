@@ -60,7 +60,13 @@ func TestSettingsMayBeChangedFromAnywhere(t *testing.T) {
 			if err := trainer.Set(s); err != nil {
 				t.Error(err)
 			}
-			ReadMemory(b.device.Memory())
+			m, sum := ReadMemory(b.device.Memory()), int64(0)
+			for _, source := range m.Sources() {
+				sum += source.Bytes
+			}
+			if sum != m.Reserved {
+				t.Errorf("in the middle of a step the sources add up to %d bytes, %d are reserved", sum, m.Reserved)
+			}
 		}
 	})
 	steps(t, trainer, 20)
