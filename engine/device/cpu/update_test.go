@@ -43,7 +43,21 @@ func (x *trial) run(t *testing.T, tolerance float64, step func(i int), reference
 		}
 	}
 	near(t, "parameters", x.r.get(x.update.P), x.p, tolerance)
-	near(t, "low precision copy", x.r.get(x.update.Low), x.p, 0x1p-8)
+	near(t, "low precision copy", x.r.get(x.update.Low), x.r.get(x.update.P), 0x1p-8)
+}
+
+// fewOff allows one parameter in a thousand to be off by more than tolerance.
+func (x *trial) fewOff(t *testing.T, tolerance float64) {
+	t.Helper()
+	off := 0
+	for i, got := range x.r.get(x.update.P) {
+		if math.Abs(got-x.p[i]) > tolerance*(1+math.Abs(x.p[i])) {
+			off++
+		}
+	}
+	if off*1000 > len(x.p) {
+		t.Errorf("%d of %d parameters are off", off, len(x.p))
+	}
 }
 
 var trialTypes = map[string][2]device.DType{
@@ -142,11 +156,12 @@ func TestLion(t *testing.T) {
 		t.Helper()
 		u := device.Lion{Update: x.update, M: x.state(), Beta1: 0.9, Beta2: 0.99}
 		m := make([]float64, len(x.p))
-		x.run(t, tolerance, func(int) { x.r.Lion(u) }, func(_, i int, p, g float64) float64 {
+		x.run(t, 5e-2, func(int) { x.r.Lion(u) }, func(_, i int, p, g float64) float64 {
 			d := math.Copysign(1, 0.9*m[i]+0.1*g)
 			m[i] = 0.99*m[i] + 0.01*g
 			return p - 0.01*(d+0.1*p)
 		})
+		x.fewOff(t, tolerance) // where the sign is that of a rounding error
 	})
 }
 
@@ -175,15 +190,7 @@ func TestAdamW8FollowsAdamWWithRoundedMoments(t *testing.T) {
 			})
 			// float32 puts a number that lies between two codes now and then
 			// into the other one.
-			other := 0
-			for i, got := range r.get(u.P) {
-				if math.Abs(got-x.p[i]) > 1e-5 {
-					other++
-				}
-			}
-			if other*1000 > n {
-				t.Errorf("%d of %d parameters are somewhere else", other, n)
-			}
+			x.fewOff(t, 1e-5)
 		})
 	}
 }
