@@ -34,6 +34,12 @@ const (
 
 func (x *Index) findGrowth() []Growth {
 	moments, marked := x.moments()
+	return x.growthBetween(moments, marked, growthFloor)
+}
+
+// growthBetween returns the stacks that hold more at every moment than at the
+// one before, by at least so many bytes on average.
+func (x *Index) growthBetween(moments []int, marked bool, least int64) []Growth {
 	if len(moments) < growthFew {
 		return nil
 	}
@@ -59,7 +65,7 @@ func (x *Index) findGrowth() []Growth {
 	for id, n := range grew {
 		stack := trace.StackID(id)
 		perStep := (before[id].bytes - first[id].bytes) / int64(len(moments)-1)
-		if n == len(moments)-1 && perStep >= growthFloor && (marked || x.mayLeak(stack)) {
+		if n == len(moments)-1 && perStep >= least && (marked || x.mayLeak(stack)) {
 			found = append(found, Growth{stack, perStep, before[id].bytes, n, marked})
 		}
 	}

@@ -1,0 +1,172 @@
+package analysis
+
+import (
+	"fmt"
+
+	"memtop/snapshots/trace"
+)
+
+// GateSchema names the version of a gate's JSON form.
+const GateSchema = "memtop.check/1"
+
+// NoLimit is a limit that nothing exceeds.
+const NoLimit = -1
+
+// Limits are what a gate holds a trace to, in bytes; NoLimit where there is none.
+type Limits struct {
+	Peak    int64 // highest level of requested memory
+	PerStep int64 // by which memory may grow from step to step
+}
+
+// Gate is a trace held to limits: what `memtop check` prints. All sizes are bytes.
+type Gate struct {
+	Schema  string       `json:"schema"`
+	OK      bool         `json:"ok"`
+	Devices []GateDevice `json:"devices"`
+}
+
+// GateDevice is one device held to the limits. Of a limit that was not set, and
+// of growth on a device without steps, there is nothing.
+type GateDevice struct {
+	Device int         `json:"device"`
+	Peak   *GatePeak   `json:"peak"`
+	Growth *GateGrowth `json:"growth"`
+	index  *Index
+}
+
+// GatePeak holds the highest level to its limit.
+type GatePeak struct {
+	RequestedBytes int64      `json:"requested_bytes"`
+	Event          int        `json:"event"`
+	LimitBytes     int64      `json:"limit_bytes"`
+	Exceeded       bool       `json:"exceeded"`
+	Sites          []GateSite `json:"sites"` // what was live then, the largest first; none when within the limit
+}
+
+// GateGrowth holds the growth per step to its limit. It is what the growing sites
+// add up to, or by how much the level itself rose in every step if that is more.
+type GateGrowth struct {
+	BytesPerStep      int64      `json:"bytes_per_step"`
+	Steps             int        `json:"steps"` // over which it was measured
+	LimitBytesPerStep int64      `json:"limit_bytes_per_step"`
+	Exceeded          bool       `json:"exceeded"`
+	Sites             []GateSite `json:"sites"` // the fastest first; none when within the limit
+}
+
+// GateSite is one call stack's part in a broken limit.
+type GateSite struct {
+	Bytes        int64    `json:"bytes"`
+	Count        int      `json:"count"`
+	BytesPerStep int64    `json:"bytes_per_step"`
+	Frames       []string `json:"frames"` // innermost first
+	holder       Holder
+}
+
+// gateSites is how many sites a broken limit lists.
+const gateSites = 5
+
+// StepsError says that a trace marks too few steps to measure growth by.
+type StepsError struct{ Steps int }
+
+// Error says how many there are and how many it takes.
+func (e *StepsError) Error() string {
+	switch {
+	case e.Steps == 0:
+		return "no steps are marked, so there is no growth per step"
+	case e.Steps <= growthFew:
+		return fmt.Sprintf("only %s marked, and growth takes %d", plural(e.Steps, "step"), growthFew+1)
+	default:
+		return "too few of the marked steps have events"
+	}
+}
+
+// NewGate holds every device of a trace to the limits. With a limit on growth it
+// returns a [*StepsError] when no device marks enough steps: a gate that cannot
+// measure must not let pass.
+func NewGate(t *trace.Trace, limits Limits) (*Gate, error) {
+	g := &Gate{Schema: GateSchema, OK: true, Devices: make([]GateDevice, len(t.Devices))}
+	steps, measured := 0, false
+	for i := range t.Devices {
+		x := NewIndex(t, &t.Devices[i])
+		d := &g.Devices[i]
+		d.Device, d.index = x.device.ID, x
+		if limits.Peak >= 0 {
+			d.Peak = x.gatePeak(limits.Peak)
+			g.OK = g.OK && !d.Peak.Exceeded
+		}
+		if limits.PerStep >= 0 {
+			steps = max(steps, len(x.Steps()))
+			if d.Growth = x.gateGrowth(limits.PerStep); d.Growth != nil {
+				measured = true
+				g.OK = g.OK && !d.Growth.Exceeded
+			}
+		}
+	}
+	if limits.PerStep >= 0 && !measured {
+		return nil, &StepsError{steps}
+	}
+	return g, nil
+}
+
+func (x *Index) gatePeak(limit int64) *GatePeak {
+	s := x.Summary()
+	p := &GatePeak{
+		RequestedBytes: s.PeakRequested, Event: s.PeakEvent, LimitBytes: limit,
+		Exceeded: s.PeakRequested > limit, Sites: make([]GateSite, 0),
+	}
+	if p.Exceeded {
+		holders := x.HoldersAt(s.PeakEvent)
+		for _, h := range holders[:min(len(holders), gateSites)] {
+			p.Sites = append(p.Sites, x.gateSite(h, 0))
+		}
+	}
+	return p
+}
+
+// gateGrowth returns nil when the device marks too few steps.
+func (x *Index) gateGrowth(limit int64) *GateGrowth {
+	moments, marked := x.moments()
+	if !marked || len(moments) < growthFew {
+		return nil
+	}
+	g := &GateGrowth{Steps: len(moments) - 1, LimitBytesPerStep: limit, Sites: make([]GateSite, 0)}
+	grown := x.growthBetween(moments, marked, 1)
+	for _, growth := range grown {
+		g.BytesPerStep += growth.PerStep
+	}
+	g.BytesPerStep = max(g.BytesPerStep, x.rise(moments))
+	g.Exceeded = g.BytesPerStep > limit
+	if g.Exceeded {
+		counts := x.countsAt(moments[len(moments)-1])
+		for _, growth := range grown[:min(len(grown), gateSites)] {
+			h := Holder{Stack: growth.Stack, Bytes: growth.Bytes, Count: counts[growth.Stack]}
+			g.Sites = append(g.Sites, x.gateSite(h, growth.PerStep))
+		}
+	}
+	return g
+}
+
+// rise returns by how much the level rises from moment to moment, 0 when it does
+// not rise every time.
+func (x *Index) rise(moments []int) int64 {
+	for m := range len(moments) - 1 {
+		if x.RequestedAt(moments[m+1]) <= x.RequestedAt(moments[m]) {
+			return 0
+		}
+	}
+	last := len(moments) - 1
+	return (x.RequestedAt(moments[last]) - x.RequestedAt(moments[0])) / int64(last)
+}
+
+// countsAt returns how many allocations each stack holds.
+func (x *Index) countsAt(at int) map[trace.StackID]int {
+	counts := make(map[trace.StackID]int)
+	for _, h := range x.holdingsAt(at) {
+		counts[h.stack] = h.count
+	}
+	return counts
+}
+
+func (x *Index) gateSite(h Holder, perStep int64) GateSite {
+	return GateSite{Bytes: h.Bytes, Count: h.Count, BytesPerStep: perStep, Frames: x.Frames(h.Stack), holder: h}
+}

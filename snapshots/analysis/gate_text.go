@@ -1,0 +1,104 @@
+package analysis
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"memtop/snapshots/trace"
+)
+
+// Text writes for people how each limit was kept, and the sites that broke one,
+// in lines of at most width cells.
+func (g *Gate) Text(w io.Writer, width int) error {
+	p := newPage(w, width)
+	if len(g.Devices) == 0 {
+		p.line("No device has a segment or an event.")
+	}
+	for i := range g.Devices {
+		d := &g.Devices[i]
+		if d.Peak != nil {
+			d.Peak.text(p, d)
+		}
+		if d.Growth != nil {
+			d.Growth.text(p, d)
+		}
+	}
+	return p.w.Flush()
+}
+
+// Broken says in one sentence which limits are exceeded, "" when none is.
+func (g *Gate) Broken() string {
+	var broken []string
+	for i := range g.Devices {
+		d := &g.Devices[i]
+		if d.Peak != nil && d.Peak.Exceeded {
+			is, limit := d.Peak.RequestedBytes, d.Peak.LimitBytes
+			broken = append(broken, fmt.Sprintf("the peak of device %d, %s, is more than %s",
+				d.Device, apart(is, limit), apart(limit, is)))
+		}
+		if d.Growth != nil && d.Growth.Exceeded {
+			is, limit := d.Growth.BytesPerStep, d.Growth.LimitBytesPerStep
+			broken = append(broken, fmt.Sprintf("device %d grows by %s per step, more than %s",
+				d.Device, apart(is, limit), apart(limit, is)))
+		}
+	}
+	return strings.Join(broken, "; ")
+}
+
+// apart writes a size so that it is told apart from another: in bytes where the
+// short forms are the same.
+func apart(n, other int64) string {
+	if n != other && Bytes(n) == Bytes(other) {
+		return strconv.FormatInt(n, 10) + " B"
+	}
+	return Bytes(n)
+}
+
+// kept is the word that a line of a gate begins with.
+func kept(exceeded bool) string {
+	if exceeded {
+		return "FAIL "
+	}
+	return "ok   "
+}
+
+func (l *GatePeak) text(p *page, d *GateDevice) {
+	when := "at event " + Count(l.Event)
+	if l.Event < 0 {
+		when = "before the first event"
+	}
+	p.wrap(kept(l.Exceeded), fmt.Sprintf("device %d: the peak is %s %s, the limit %s", d.Device,
+		apart(l.RequestedBytes, l.LimitBytes), when, apart(l.LimitBytes, l.RequestedBytes)))
+	for i := range l.Sites {
+		s := &l.Sites[i]
+		lead := fmt.Sprintf("  %9s %3d%% %6dx ", Bytes(s.Bytes), percent(s.Bytes, l.RequestedBytes), s.Count)
+		s.text(p, d.index, lead)
+	}
+}
+
+func (l *GateGrowth) text(p *page, d *GateDevice) {
+	p.wrap(kept(l.Exceeded), fmt.Sprintf("device %d: memory grows by %s per step over %d steps, the limit %s", d.Device,
+		apart(l.BytesPerStep, l.LimitBytesPerStep), l.Steps, apart(l.LimitBytesPerStep, l.BytesPerStep)))
+	if l.Exceeded && len(l.Sites) == 0 {
+		p.line("  no single stack grows in every step")
+	}
+	for i := range l.Sites {
+		s := &l.Sites[i]
+		s.text(p, d.index, fmt.Sprintf("  %9s per step, now %9s %6dx ", Bytes(s.BytesPerStep), Bytes(s.Bytes), s.Count))
+	}
+}
+
+// text writes a site as the report does: its telling frames below each other.
+func (s *GateSite) text(p *page, x *Index, lead string) {
+	const frames = 3
+	if s.holder.Stack <= trace.EmptyStack {
+		p.line("%s%s", lead, x.HolderName(s.holder))
+		return
+	}
+	for _, frame := range x.Telling(s.holder.Stack, frames) {
+		p.line("%s%s", lead, tail(x, frame, p.width-cells(lead)))
+		lead = strings.Repeat(" ", cells(lead))
+	}
+}
