@@ -70,7 +70,7 @@ and the HTML pages of trace_plot. No code in a file is ever run.`,
 	root.SetErr(a.stderr)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usage(cmd, err.Error()) })
 	root.AddCommand(
-		a.openCommand(), a.reportCommand(), a.diffCommand(), a.exportCommand(),
+		a.openCommand(), a.reportCommand(), a.diffCommand(), a.checkCommand(), a.exportCommand(),
 		a.infoCommand(), a.versionCommand(),
 	)
 	return root

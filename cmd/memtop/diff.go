@@ -56,8 +56,11 @@ func growth(diff *analysis.Diff, limit size) error {
 		device := &diff.Devices[i]
 		for _, n := range device.Numbers {
 			if n.Name == "peak requested" && n.Delta() > int64(limit) {
-				return thresholdError{fmt.Sprintf(
-					"the peak of device %d grew by %d bytes, more than the %s of --max-growth", device.Device, n.Delta(), &limit)}
+				return thresholdError{
+					fmt.Sprintf(
+						"the peak of device %d grew by %d bytes, more than the %s of --max-growth", device.Device, n.Delta(), &limit),
+					"find the stacks that grew in the diff",
+				}
 			}
 		}
 	}

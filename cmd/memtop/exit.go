@@ -37,7 +37,7 @@ func usage(cmd *cobra.Command, cause string) error {
 }
 
 // thresholdError says that a limit the user set is exceeded.
-type thresholdError struct{ cause string }
+type thresholdError struct{ cause, remedy string }
 
 func (e thresholdError) Error() string { return e.cause }
 
@@ -80,7 +80,7 @@ func classify(err error) (code int, cause, remedy string) {
 	case errors.As(err, &cut):
 		return exitCorrupt, cut.Error(), "copy it again from where it was dumped"
 	case errors.As(err, &threshold):
-		return exitThreshold, threshold.cause, "find the stacks that grew in the diff"
+		return exitThreshold, threshold.cause, threshold.remedy
 	case errors.As(err, &bug), errors.Is(err, tea.ErrProgramPanic):
 		return exitError, err.Error(), "run it again with --log FILE and report what the log says"
 	case errors.Is(err, context.Canceled), errors.Is(err, tea.ErrInterrupted):

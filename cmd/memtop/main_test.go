@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"regexp"
@@ -13,6 +14,7 @@ import (
 
 	"memtop/snapshots/pytorch"
 	"memtop/snapshots/pytorch/pytorchtest"
+	"memtop/snapshots/trace"
 )
 
 func TestMain(m *testing.M) {
@@ -32,6 +34,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"fails":    fails,
 			"snapshot": snapshot,
+			"steps":    steps,
 			"cut":      cut,
 		},
 	})
@@ -68,6 +71,35 @@ func snapshot(ts *testscript.TestScript, _ bool, args []string) {
 	f, err := os.Create(ts.MkAbs(args[0]))
 	ts.Check(err)
 	t := pytorchtest.Random(pytorchtest.Options{Seed: seed, Operations: 300})
+	ts.Check(errors.Join(pytorch.Write(f, t), f.Close()))
+}
+
+// steps writes a snapshot of a run that keeps so many bytes of each step:
+//
+//	steps FILE STEPS BYTES
+func steps(ts *testscript.TestScript, _ bool, args []string) {
+	n, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	var marks, events strings.Builder
+	for s := range n {
+		for i, stage := range []string{"START", "END"} {
+			fmt.Fprintf(&marks, "annotation \"ProfilerStep#%d\" %q device=0 @%d\n", s, stage, s*1000+i*900)
+		}
+		fmt.Fprintf(&events, "alloc 0x100 4096 @%d stack=forward\n", s*1000+100)
+		if args[2] != "0" {
+			fmt.Fprintf(&events, "alloc 0x%x %s @%d stack=leak\n", (s+1)<<24, args[2], s*1000+200)
+		}
+		fmt.Fprintf(&events, "free_completed 0x100 4096 @%d\n", s*1000+300)
+	}
+	t, err := trace.ParseText(strings.NewReader(`memtop-trace 1
+frame model "model.py" 20 "forward"
+frame log "train.py" 71 "log_loss"
+stack forward model
+stack leak log
+` + marks.String() + "device 0\n" + events.String()))
+	ts.Check(err)
+	f, err := os.Create(ts.MkAbs(args[0]))
+	ts.Check(err)
 	ts.Check(errors.Join(pytorch.Write(f, t), f.Close()))
 }
 

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"memtop/snapshots/analysis"
+)
+
+func (a *app) checkCommand() *cobra.Command {
+	var peak size
+	var growth rate
+	cmd := &cobra.Command{
+		Use:   "check FILE --max-peak SIZE --max-growth SIZE/step",
+		Short: "Leave with exit code 10 if memory exceeds a limit: a gate for CI",
+		Long: `Hold a snapshot to limits, and leave with exit code 10 and the call stacks that
+broke them when one is exceeded.
+
+The peak is the highest level of requested memory. Growth is measured over the
+last eight steps that the program marks: by torch.profiler (ProfilerStep#n), or
+by the calls of an optimizer's step that PyTorch 2.5 and later annotate.`,
+		Example: `  memtop check snapshot.pickle --max-peak 30GiB
+  memtop check snapshot.pickle --max-growth 1MiB/step --json`,
+		Args: files(1, 1),
+		RunE: func(cmd *cobra.Command, paths []string) error {
+			limits := analysis.Limits{Peak: analysis.NoLimit, PerStep: analysis.NoLimit}
+			if cmd.Flags().Changed("max-peak") {
+				limits.Peak = int64(peak)
+			}
+			if cmd.Flags().Changed("max-growth") {
+				limits.PerStep = int64(growth)
+			}
+			if limits.Peak < 0 && limits.PerStep < 0 {
+				return usage(cmd, "it needs a limit, --max-peak or --max-growth")
+			}
+			return a.check(cmd.Context(), paths[0], limits)
+		},
+	}
+	a.readFlags(cmd.Flags())
+	a.deviceFlag(cmd.Flags())
+	cmd.Flags().Lookup("device").Usage = "device `N` only (default all)"
+	a.jsonFlag(cmd.Flags())
+	cmd.Flags().Var(&peak, "max-peak", "most memory that may be live at once, such as 30GiB")
+	cmd.Flags().Var(&growth, "max-growth", "most that memory may grow by from step to step, such as 1MiB/step")
+	cmd.Flags().Lookup("max-growth").DefValue = ""
+	return cmd
+}
+
+// check prints how the limits were kept, and returns an error if one was not.
+func (a *app) check(ctx context.Context, path string, limits analysis.Limits) error {
+	t, err := a.trace(ctx, path)
+	if err != nil {
+		return err
+	}
+	if t, err = a.chosen(t); err != nil {
+		return err
+	}
+	gate, err := analysis.NewGate(t, limits)
+	var steps *analysis.StepsError
+	switch {
+	case errors.As(err, &steps):
+		return usageError{path + ": " + steps.Error(), "--max-peak, or record more steps with annotations"}
+	case err != nil:
+		return err
+	case a.settings.json:
+		err = a.printJSON(gate)
+	default:
+		err = gate.Text(a.stdout, a.width())
+	}
+	if err == nil && !gate.OK {
+		err = thresholdError{gate.Broken(), "the sites are on standard output"}
+	}
+	return err
+}
+
+// rate is a flag's number of bytes per step: a size, and "/step" if one likes.
+type rate size
+
+// String returns the rate as it can be given again.
+func (r *rate) String() string { return (*size)(r).String() + "/step" }
+
+// Set reads a rate.
+func (r *rate) Set(text string) error {
+	number, per, given := strings.Cut(text, "/")
+	if given && per != "step" {
+		return fmt.Errorf("%q is no growth per step; write it like 1MiB/step", text)
+	}
+	return (*size)(r).Set(number)
+}
+
+// Type names the flag's type in help.
+func (r *rate) Type() string { return "SIZE/step" }
