@@ -10,8 +10,8 @@ RUNS     ?= 5
 .PHONY: build test lint vet fmt race golden bench bench-open bench-engine fuzz check
 
 build: ## bin/memtop and bin/memtrain, static files
-	CGO_ENABLED=0 $(GO) build -o bin/memtop ./cmd/memtop
-	CGO_ENABLED=0 $(GO) build -o bin/memtrain ./cmd/memtrain
+	CGO_ENABLED=0 $(GO) build -trimpath -o bin/memtop ./cmd/memtop
+	CGO_ENABLED=0 $(GO) build -trimpath -o bin/memtrain ./cmd/memtrain
 
 test:
 	$(GO) test ./...

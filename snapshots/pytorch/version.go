@@ -2,7 +2,8 @@ package pytorch
 
 import "memtop/snapshots/trace"
 
-// writer says which PyTorch wrote the file, by the newest thing in it. The
+// writer says which PyTorch wrote the file, by the newest thing in it. Layers
+// are what only our own engine notes. The
 // steps are those of PyTorch's releases: 2.0 brought traces, 2.1 addresses and
 // stacks of blocks, 2.2 times, 2.3 settings, 2.5 annotations, 2.8 compile
 // contexts, 2.9 one more setting, 2.10 user metadata, 2.12 pools of entries,
@@ -10,6 +11,8 @@ import "memtop/snapshots/trace"
 func (m *machine) writer() string {
 	c := &m.snapshot
 	switch {
+	case c.entryKeys&(1<<nameLayer) != 0:
+		return "memtop"
 	case m.hasKind(trace.Annotate):
 		return "PyTorch 2.14 or later"
 	case c.entryKeys&(1<<namePoolID|1<<nameForwardFrames) != 0,
