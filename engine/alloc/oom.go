@@ -36,8 +36,12 @@ type Holder struct {
 	Blocks int
 }
 
-// holderCount is how many holders an error names.
-const holderCount = 5
+// holderCount is how many holders an error keeps, holdersTold how many its one
+// line names.
+const (
+	holderCount = 5
+	holdersTold = 2
+)
 
 // Is makes every OOMError an ErrNoMemory.
 func (e *OOMError) Is(target error) bool { return target == ErrNoMemory }
@@ -58,21 +62,43 @@ func (e *OOMError) Error() string {
 		fmt.Fprintf(&b, ", %s allowed", sizeText(e.Limit))
 	}
 	fmt.Fprintf(&b, "; reserved %s, of it in use %s", sizeText(e.Memory.Reserved), sizeText(e.Memory.Requested()))
-	for i, h := range e.Holders {
+	b.WriteString(e.inUse())
+	for i, h := range e.Holders[:min(len(e.Holders), holdersTold)] {
 		fmt.Fprintf(&b, "%s %s", [2]string{"; most by", ","}[min(i, 1)], &h)
 	}
 	return b.String()
 }
 
-// String returns "activation blocks.3.attn softmax probs: 1.50 GiB in 24 blocks
-// (at attention.go:120 nn.attend)".
+// inUse returns what the memory in use is for, the largest first: " (optimizer
+// 25.11 MiB, parameter 12.55 MiB)".
+func (e *OOMError) inUse() string {
+	var used []Category
+	for c, bytes := range e.Memory.Category {
+		if bytes > 0 {
+			used = append(used, Category(c))
+		}
+	}
+	if len(used) == 0 {
+		return ""
+	}
+	slices.SortStableFunc(used, func(x, y Category) int { return cmp.Compare(e.Memory.Category[y], e.Memory.Category[x]) })
+	words := make([]string, len(used))
+	for i, c := range used {
+		words[i] = c.String() + " " + sizeText(e.Memory.Category[c])
+	}
+	return " (" + strings.Join(words, ", ") + ")"
+}
+
+// String returns "activation blocks.3.attn softmax probs: 1.50 GiB in 24 blocks",
+// with the place for what has no layer: "other: 1.50 GiB in 2 blocks (at
+// cache.go:12 main.grow)".
 func (h *Holder) String() string {
 	name := h.Label.String()
 	if name == "" {
 		name = h.Label.Category.String()
 	}
 	text := fmt.Sprintf("%s: %s in %d blocks", name, sizeText(h.Bytes), h.Blocks)
-	if h.Where != "" {
+	if h.Where != "" && h.Label.Layer == "" {
 		text += " (at " + h.Where + ")"
 	}
 	return text

@@ -1,6 +1,7 @@
 package alloc
 
 import (
+	"errors"
 	"strings"
 	"testing"
 )
@@ -26,10 +27,8 @@ func TestTheErrorNamesTheRequestAndTheHolders(t *testing.T) {
 	for _, want := range []string{
 		"cpu:0: out of memory: 262144003 bytes requested for gradient head (262144512 rounded, in a segment of 252.00 MiB)",
 		"the device has 322.00 MiB free of 1024.00 MiB, 900.00 MiB allowed",
-		"reserved 702.00 MiB, of it in use 700.00 MiB",
-		"most by activation blocks.0.attn softmax probs [4, 12, 64, 64] bf16: 600.00 MiB in 3 blocks (at ",
-		"oom_test.go:", "TestTheErrorNamesTheRequestAndTheHolders), parameter blocks.0 weight: 100.00 MiB in 1 blocks",
-		"other: 1000 bytes in 1 blocks",
+		"reserved 702.00 MiB, of it in use 700.00 MiB (activation 600.00 MiB, parameter 100.00 MiB, other 1000 bytes)",
+		"most by activation blocks.0.attn softmax probs [4, 12, 64, 64] bf16: 600.00 MiB in 3 blocks, parameter blocks.0 weight: 100.00 MiB in 1 blocks",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("the message lacks %q:\n%s", want, got)
@@ -37,6 +36,14 @@ func TestTheErrorNamesTheRequestAndTheHolders(t *testing.T) {
 	}
 	if strings.Contains(got, "\n") {
 		t.Errorf("more than one line: %s", got)
+	}
+	var e *OOMError
+	if !errors.As(err, &e) || len(e.Holders) != 3 {
+		t.Fatalf("holders are not kept: %#v", err)
+	}
+	if other := e.Holders[2].String(); !strings.Contains(other, "other: 1000 bytes in 1 blocks (at ") ||
+		!strings.Contains(other, "oom_test.go:") && !strings.Contains(other, "_test.go:") {
+		t.Errorf("a holder without a layer is told as %q", other)
 	}
 	checkRecount(t, a)
 }
