@@ -30,6 +30,12 @@ func (m *Model) globalKey(msg tea.KeyPressMsg) (tea.Cmd, bool) {
 		return m.show(m.at - 1), true
 	case matches(msg, g.Device):
 		return m.nextDevice(), true
+	case matches(msg, g.Export):
+		m.askWhere("Export to", ".html", "enter writes; the ending says the format", m.options.Export)
+		return nil, true
+	case matches(msg, g.Save):
+		m.askWhere("Save snapshot to", "-saved.pickle", "enter writes", m.options.Save)
+		return nil, true
 	}
 	if name, ok := m.pageKey(msg); ok {
 		m.turn(name)

@@ -32,8 +32,9 @@ type Model struct {
 	global  keys.Global
 	theme   *screen.Theme
 	page    string
-	trail   []string // pages that Esc goes back to
-	help    *help    // nil when closed
+	trail   []string     // pages that Esc goes back to
+	help    *help        // nil when closed
+	asking  *page.Prompt // the program's own question, nil when there is none
 	note    string
 	now     func() time.Time
 	tick    func(*file) tea.Cmd
@@ -53,6 +54,8 @@ func New(files []File, o Options) *Model {
 	for _, f := range files {
 		m.files = append(m.files, &file{name: f.Name, load: f.Load})
 	}
+	m.global.Export.SetEnabled(o.Export != nil)
+	m.global.Save.SetEnabled(o.Save != nil)
 	if len(files) < 2 {
 		m.global.NextFile.SetEnabled(false)
 		m.global.PreviousFile.SetEnabled(false)
@@ -154,7 +157,7 @@ func (m *Model) press(msg tea.KeyPressMsg) tea.Cmd {
 	if p := m.prompt(); p != nil {
 		cmd, done := p.Key(msg)
 		if done {
-			m.visible().(page.Prompter).EndPrompt()
+			m.endPrompt()
 		}
 		return cmd
 	}
@@ -167,8 +170,11 @@ func (m *Model) press(msg tea.KeyPressMsg) tea.Cmd {
 	return nil
 }
 
-// prompt returns the open prompt of the visible page.
+// prompt returns the open prompt, the program's own or the visible page's.
 func (m *Model) prompt() *page.Prompt {
+	if m.asking != nil {
+		return m.asking
+	}
 	if p, ok := m.visible().(page.Prompter); ok {
 		return p.Prompting()
 	}
@@ -195,6 +201,8 @@ func (m *Model) data(msg tea.Msg) tea.Cmd {
 		if msg.file.state == loading && msg.file.attempt == msg.attempt {
 			return m.tick(msg.file)
 		}
+	case existsMsg:
+		m.askOverwrite(msg)
 	case page.Note:
 		m.note = msg.Text
 	case page.Go:

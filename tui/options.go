@@ -3,6 +3,7 @@ package tui
 import (
 	"context"
 
+	"memtop/snapshots/analysis"
 	"memtop/snapshots/trace"
 )
 
@@ -16,6 +17,12 @@ type File struct {
 	Load Load
 }
 
+// Write writes what is shown to a file: the index's trace, as it is right after
+// an event where that matters. Unless overwrite is set it leaves a file that is
+// there alone and returns an error that wraps fs.ErrExist. It is called on a
+// goroutine of its own.
+type Write func(x *analysis.Index, event int, path string, overwrite bool) error
+
 // Options say how to start. The zero value is usable.
 type Options struct {
 	Page    string // name or number of the first page; "" is the overview
@@ -23,6 +30,8 @@ type Options struct {
 	Color   string // "auto" or "", "always", "never"
 	ASCII   bool   // draw with the characters from space to tilde only
 	NoMouse bool   // leave the mouse to the terminal
+	Export  Write  // what x does, in the format that the path's ending names; nil without that key
+	Save    Write  // what s does, as a PyTorch snapshot; nil without that key
 }
 
 // colour says whether to use colour; what "auto" means for a terminal that has

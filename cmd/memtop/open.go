@@ -89,9 +89,12 @@ func (a *app) screen(ctx context.Context, paths []string) error {
 		}
 		files = append(files, tui.File{Name: path, Load: load})
 	}
+	w, stop := newWriters(ctx)
+	defer stop()
 	model := tui.New(files, tui.Options{
 		Page: a.settings.page, Device: a.settings.device, Color: a.settings.color,
 		ASCII: a.settings.ascii, NoMouse: a.settings.noMouse,
+		Export: w.export, Save: w.save,
 	})
 	if err := a.show(ctx, model); err != nil {
 		return err

@@ -43,7 +43,7 @@ func overwrite(path string, write func(io.Writer) error) error {
 func putInPlace(path string, mode fs.FileMode, write func(io.Writer) error) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), ".memtop-*")
 	if err != nil {
-		return err
+		return &fs.PathError{Op: "create", Path: path, Err: reason(err)} // nobody knows the other name
 	}
 	defer func() {
 		if err != nil {
@@ -55,6 +55,15 @@ func putInPlace(path string, mode fs.FileMode, write func(io.Writer) error) (err
 		return err
 	}
 	return os.Rename(f.Name(), path)
+}
+
+// reason returns what the operating system said, without the path.
+func reason(err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return path.Err
+	}
+	return err
 }
 
 func buffered(f *os.File, write func(io.Writer) error) error {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"os"
 	"os/exec"
@@ -144,6 +145,40 @@ func TestAUserWalksThroughTheProgram(t *testing.T) {
 	s.see("Overview", "device 0")
 	s.press("q")
 	s.leave(exitOK)
+}
+
+func TestTheScreenIsExportedAndSaved(t *testing.T) {
+	path := sampleFile(t, "run.pickle", 1)
+	folder := filepath.Dir(path)
+	s := openScreen(t, 150, 24, "open", path)
+	s.see("device 0")
+	for _, step := range []struct{ key, path, sees string }{
+		{"x", filepath.Join(folder, "out.csv"), "wrote "},
+		{"x", filepath.Join(folder, "out.svg"), "the ending of out.svg is none of .csv"},
+		{"s", filepath.Join(folder, "copy.pickle"), "wrote "},
+		{"s", filepath.Join(folder, "nowhere", "copy.pickle"), "no such file or directory"},
+		{"s", path, "exists; overwrite it?"},
+	} {
+		s.press(step.key)
+		s.see("enter writes")
+		s.press("\x15" + step.path + "\r")
+		s.see(step.sees)
+	}
+	s.press("\x1b")
+	s.miss("overwrite")
+	s.press("q")
+	s.leave(exitOK)
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(filepath.Join(folder, "copy.pickle")); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("the saved snapshot is not the one that was opened (%v)", err)
+	}
+	left, err := filepath.Glob(filepath.Join(folder, "*"))
+	if err != nil || len(left) != 3 {
+		t.Errorf("the folder has %q (%v), want three files", left, err)
+	}
 }
 
 func TestEveryPageCanBeTheFirst(t *testing.T) {

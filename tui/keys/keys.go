@@ -21,6 +21,7 @@ type Global struct {
 	Next, Previous                                        key.Binding
 	Overview, Timeline, Segments, Stacks, Events          key.Binding
 	NextFile, PreviousFile, Device                        key.Binding
+	Export, Save                                          key.Binding
 	Peak, OOM, Start, End, Freeze, Maximise, Back, Redraw key.Binding
 }
 
@@ -33,6 +34,7 @@ func NewGlobal() Global {
 		Overview: New("1", "Overview", "1"), Timeline: New("4", "Timeline", "4"), Segments: New("5", "Segments", "5"),
 		Stacks: New("6", "Stacks", "6"), Events: New("7", "Events", "7"),
 		NextFile: New("]", "next file", "]"), PreviousFile: New("[", "previous file", "["), Device: New("d", "next device", "d"),
+		Export: New("x", "export to another format", "x"), Save: New("s", "save as a PyTorch snapshot", "s"),
 		Peak: New("p", "cursor to the peak", "p"), OOM: New("o", "cursor to the next out-of-memory", "o"),
 		Start: New("^", "cursor before the first event", "^"), End: New("$", "cursor to the end", "$"),
 		Freeze: New("space", "freeze the display (live only)", "space"), Maximise: New("z", "maximise the pane", "z"),
@@ -45,6 +47,7 @@ func (g Global) Bindings() []key.Binding {
 	return []key.Binding{
 		g.Help, g.Quit, g.Back, g.Next, g.Previous, g.Overview, g.Timeline, g.Segments, g.Stacks, g.Events,
 		g.NextFile, g.PreviousFile, g.Device, g.Peak, g.OOM, g.Start, g.End, g.Maximise, g.Freeze,
+		g.Export, g.Save,
 		g.Suspend, g.Redraw, g.Interrupt,
 	}
 }

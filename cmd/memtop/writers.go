@@ -1,0 +1,86 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"memtop/snapshots/analysis"
+	"memtop/snapshots/export"
+	"memtop/snapshots/pytorch"
+	"memtop/snapshots/trace"
+)
+
+// writers are what the screen's keys for writing files do. They are safe for
+// concurrent use; one file is written at a time.
+type writers struct {
+	ctx     context.Context
+	writing sync.Mutex
+}
+
+// newWriters returns writers, and a function that calls off what is being
+// written and waits until it has cleaned up after itself.
+func newWriters(ctx context.Context) (*writers, func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	w := &writers{ctx: ctx}
+	return w, func() {
+		cancel()
+		w.writing.Lock()
+		defer w.writing.Unlock()
+	}
+}
+
+// export writes the device that the index is about, as it is right after an
+// event, in the format that the path's extension names. It is a [tui.Write].
+func (w *writers) export(x *analysis.Index, event int, path string, overwrite bool) error {
+	f, ok := export.ForPath(path, exports())
+	if !ok {
+		return fmt.Errorf("the ending of %s is none of %s", filepath.Base(path), extensions())
+	}
+	t := *x.Trace()
+	t.Devices = []trace.Device{*x.Device()}
+	o := export.Options{At: export.At(event), Indexes: []*analysis.Index{x}}
+	return w.write(path, overwrite, func(out io.Writer) error { return f.Write(out, &t, o) })
+}
+
+// save writes all devices as a snapshot of PyTorch. It is a [tui.Write].
+func (w *writers) save(x *analysis.Index, _ int, path string, overwrite bool) error {
+	return w.write(path, overwrite, func(out io.Writer) error { return pytorch.Write(out, x.Trace()) })
+}
+
+func (w *writers) write(path string, overwrite bool, write func(io.Writer) error) error {
+	w.writing.Lock()
+	defer w.writing.Unlock()
+	if err := w.ctx.Err(); err != nil {
+		return err
+	}
+	path = fromHome(path)
+	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && !overwrite {
+		return &fs.PathError{Op: "write", Path: path, Err: fs.ErrExist}
+	}
+	return replace(path, func(out io.Writer) error { return write(while(w.ctx, out)) })
+}
+
+// fromHome puts the home folder in the place of ~, as a shell would.
+func fromHome(path string) string {
+	rest, ok := strings.CutPrefix(path, "~/")
+	home, err := os.UserHomeDir()
+	if !ok || err != nil {
+		return path
+	}
+	return filepath.Join(home, rest)
+}
+
+// extensions lists the usual extension of each format.
+func extensions() string {
+	var all []string
+	for _, f := range exports() {
+		all = append(all, f.Extensions[0])
+	}
+	return strings.Join(all, " ")
+}
