@@ -14,7 +14,7 @@ import (
 //
 // A row for every event. Size is what the event says, live_after the requested
 // bytes alive right after it. Category and stack are those of the allocation that
-// the event begins or ends; stack is the frame of it that tells the most. A cell
+// the event begins, ends or tags anew; stack is the frame of it that tells the most. A cell
 // of what the trace does not say is empty.
 
 const csvHeader = "device,index,action,addr,size,stream,time_us,category,live_after,stack\n"
@@ -89,14 +89,19 @@ func (c *csvWriter) allocation(i int, e *trace.Event, live int64) {
 	c.buf = append(c.buf, c.stack(stack)...)
 }
 
-// allocationOf returns what an event begins or ends.
+// allocationOf returns what an event begins, ends or is about.
 func (c *csvWriter) allocationOf(i int, e *trace.Event) (trace.Allocation, bool) {
 	life := c.index.Lifetimes()
 	switch {
 	case e.Kind == trace.Alloc:
 		return life.Allocation(trace.AllocationID(i)), true
 	case e.Kind.Closes():
-		return life.Allocation(life.Ended(i)), true
+		return life.AllocationAt(life.Ended(i), i), true
+	case e.Kind == trace.Retag:
+		id, ok := life.Retagged(i)
+		if ok {
+			return life.AllocationAt(id, i), true
+		}
 	}
 	return trace.Allocation{}, false
 }

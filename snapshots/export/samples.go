@@ -30,7 +30,7 @@ func (s snapshot) samples() []sample {
 	var all []sample
 	life := s.index.Lifetimes()
 	life.Alive(s.event, func(id trace.AllocationID) bool {
-		a := life.Allocation(id)
+		a := life.AllocationAt(id, s.event)
 		k := key{stack: max(a.Stack, trace.EmptyStack)}
 		k.category, _ = s.index.Category(a)
 		if a.FreeStack || a.Open < 0 && k.stack == trace.EmptyStack {
