@@ -1,0 +1,195 @@
+package export_test
+
+import (
+	"encoding/json"
+	"io"
+	"testing"
+	"time"
+
+	"memtop/snapshots/analysis"
+	"memtop/snapshots/export"
+	"memtop/snapshots/trace"
+)
+
+// traceEvent is an event as a viewer reads it.
+type traceEvent struct {
+	Phase string         `json:"ph"`
+	Name  string         `json:"name"`
+	Pid   *int           `json:"pid"`
+	Tid   int            `json:"tid"`
+	Ts    *int64         `json:"ts"`
+	Dur   int64          `json:"dur"`
+	Args  map[string]any `json:"args"`
+}
+
+func traceEvents(t *testing.T, out []byte) []traceEvent {
+	t.Helper()
+	var file struct{ TraceEvents []traceEvent }
+	if err := json.Unmarshal(out, &file); err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range file.TraceEvents {
+		if e.Phase == "" || e.Name == "" || e.Pid == nil || e.Ts == nil || e.Dur < 0 {
+			t.Fatalf("an event is not whole: %+v", e)
+		}
+		noControls(t, e.Name)
+	}
+	return file.TraceEvents
+}
+
+func TestPerfettoKeepsThePeakAndTheEnd(t *testing.T) {
+	forAll(t, "perfetto", func(t *testing.T, tr *trace.Trace, out []byte) {
+		t.Helper()
+		events := traceEvents(t, out)
+		for i := range tr.Devices {
+			x := analysis.NewIndex(tr, &tr.Devices[i])
+			s := x.Summary()
+			for name, want := range map[string][2]int64{
+				"requested": {s.PeakRequested, s.FinalRequested}, "reserved": {s.PeakReserved, s.FinalReserved},
+			} {
+				high, last, some := extremes(events, x.Device().ID, name)
+				if some && ([2]int64{high, last} != want) || some != (x.End() >= 0) {
+					t.Errorf("device %d: %s peaks at %d and ends at %d (%v), want %v", x.Device().ID, name, high, last, some, want)
+				}
+			}
+		}
+		checkNesting(t, events)
+	})
+}
+
+// extremes returns the highest and the last value of a counter.
+func extremes(events []traceEvent, device int, name string) (high, last int64, some bool) {
+	for _, e := range events {
+		if e.Phase == "C" && *e.Pid == device && e.Name == name {
+			last = int64(e.Args["bytes"].(float64))
+			high, some = max(high, last), true
+		}
+	}
+	return high, last, some
+}
+
+// checkNesting fails if two slices of a thread overlap without one being within
+// the other.
+func checkNesting(t *testing.T, events []traceEvent) {
+	t.Helper()
+	for i, a := range events {
+		for _, b := range events[:i] {
+			if a.Phase != "X" || b.Phase != "X" || *a.Pid != *b.Pid || a.Tid != b.Tid {
+				continue
+			}
+			apart := *a.Ts >= *b.Ts+b.Dur || *b.Ts >= *a.Ts+a.Dur
+			within := *a.Ts >= *b.Ts && *a.Ts+a.Dur <= *b.Ts+b.Dur
+			if !apart && !within {
+				t.Errorf("%q at %d for %d and %q at %d for %d overlap on thread %d", a.Name, *a.Ts, a.Dur, b.Name, *b.Ts, b.Dur, a.Tid)
+			}
+		}
+	}
+}
+
+func TestSlicesThatOverlapGoToDifferentThreads(t *testing.T) {
+	in := trace.NewInterner()
+	var log trace.EventLog
+	for i := range 100 {
+		log.Append(trace.Event{Kind: trace.Alloc, Addr: uint64(i) << 12, Size: 4096, Time: 1000 + int64(i)})
+	}
+	mark := func(name, stage string, time int64) trace.Annotation {
+		return trace.Annotation{Name: in.String(name), Stage: in.String(stage), Time: time}
+	}
+	tr := &trace.Trace{Devices: []trace.Device{{Events: log.Events()}}, Annotations: []trace.Annotation{
+		mark("before", "END", 1010), mark("a", "START", 1005), mark("b", "START", 1020), mark("a", "END", 1030),
+		mark("inner", "START", 1032), mark("inner", "END", 1035), mark("b", "END", 1040), mark("after", "START", 1038),
+	}}
+	tables := in.View()
+	tr.Tables = &tables
+	events := traceEvents(t, written(t, tr, "perfetto", export.Options{}))
+	checkNesting(t, events)
+	threads := make(map[string]int)
+	for _, e := range events {
+		if e.Phase == "X" {
+			threads[e.Name] = e.Tid
+		}
+	}
+	if len(threads) != 5 || threads["a"] == threads["b"] || threads["before"] == threads["a"] {
+		t.Errorf("threads: %v", threads)
+	}
+}
+
+// large is a trace of n events and many annotations, with a spike that thinning
+// out must not lose.
+func large(n int) *trace.Trace {
+	in := trace.NewInterner()
+	frame := in.Frame(trace.Frame{File: in.String("train.py"), Line: 1, Name: in.String("step")})
+	stack := in.Stack([]trace.FrameID{frame})
+	var log trace.EventLog
+	tr := &trace.Trace{}
+	for i := range n / 2 {
+		size := int64(1<<20 + i%997*512)
+		if i == n/3 {
+			size = 1 << 40
+		}
+		addr := uint64(i%1000+1) << 32
+		log.Append(trace.Event{Kind: trace.Alloc, Addr: addr, Size: size, Stack: stack, Time: int64(1_700_000_000_000_000 + 2*i)})
+		if i%1000 > 10 {
+			log.Append(trace.Event{Kind: trace.FreeCompleted, Addr: addr, Size: size, Stack: stack, Time: int64(1_700_000_000_000_001 + 2*i)})
+		} else {
+			log.Append(trace.Event{Kind: trace.SegmentAlloc, Addr: addr, Size: 2 << 20, Stack: stack, Time: int64(1_700_000_000_000_001 + 2*i)})
+		}
+		if i%10 == 0 {
+			for s, stage := range []string{"START", "END"} {
+				tr.Annotations = append(tr.Annotations, trace.Annotation{
+					Name: in.String("a range with a name of usual length"), Stage: in.String(stage), Time: int64(1_700_000_000_000_000 + 2*i + 9*s),
+				})
+			}
+		}
+	}
+	tables := in.View()
+	tr.Tables, tr.Devices = &tables, []trace.Device{{Events: log.Events()}}
+	return tr
+}
+
+// counted counts what is written.
+type counted struct{ n int64 }
+
+func (c *counted) Write(p []byte) (int, error) {
+	c.n += int64(len(p))
+	return len(p), nil
+}
+
+// TestLargeTracesStayLoadable bounds the file that a viewer has to hold, and the
+// time to write it.
+func TestLargeTracesStayLoadable(t *testing.T) {
+	const most, slowest = 20 << 20, 2 * time.Second
+	tr := large(1_400_000)
+	var out counted
+	start := time.Now()
+	if err := formatNamed(t, "perfetto").Write(&out, tr, export.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	took := time.Since(start)
+	t.Logf("%d bytes in %v", out.n, took)
+	if out.n > most {
+		t.Errorf("%d bytes, want at most %d", out.n, most)
+	}
+	if took > slowest && !raceEnabled {
+		t.Errorf("it took %v, want at most %v", took, slowest)
+	}
+	events := traceEvents(t, written(t, tr, "perfetto", export.Options{}))
+	x := analysis.NewIndex(tr, &tr.Devices[0])
+	if high, _, _ := extremes(events, 0, "requested"); high != x.Summary().PeakRequested || high < 1<<40 {
+		t.Errorf("the highest point is %d, want the peak, %d", high, x.Summary().PeakRequested)
+	}
+}
+
+func BenchmarkFormats(b *testing.B) {
+	tr := large(200_000)
+	indexes := []*analysis.Index{analysis.NewIndex(tr, &tr.Devices[0])}
+	for _, f := range export.Formats() {
+		b.Run(f.Name, func(b *testing.B) {
+			for b.Loop() {
+				if err := f.Write(io.Discard, tr, export.Options{Indexes: indexes}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
