@@ -48,14 +48,15 @@ var picture = map[string][]string{
 		"snapshots/trace",
 	},
 
-	"cmd": {},
+	"cmd":         {},
+	"cmd/command": {},
 	"cmd/memtop": {
-		"tui", "snapshots", "snapshots/analysis", "snapshots/export", "snapshots/pytorch", "snapshots/trace",
+		"cmd/command", "tui", "snapshots", "snapshots/analysis", "snapshots/export", "snapshots/pytorch", "snapshots/trace",
 		"charm.land/bubbletea/v2", "github.com/spf13/cobra", "github.com/spf13/pflag",
 		"github.com/charmbracelet/colorprofile", "github.com/charmbracelet/x/term",
 	},
 	"cmd/memtrain": {
-		"engine/...", "snapshots/pytorch", "snapshots/trace", "github.com/spf13/cobra", "github.com/spf13/pflag",
+		"cmd/command", "engine/...", "snapshots/pytorch", "snapshots/trace", "github.com/spf13/cobra", "github.com/spf13/pflag",
 	},
 	"cmd/memtrain/benchengine": {"engine/..."},
 	// What only the end-to-end test and the benchmark use.

@@ -7,6 +7,8 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
+
+	"memtop/cmd/command"
 )
 
 // app is what the commands share. It is owned by the goroutine that executes
@@ -94,12 +96,12 @@ func (a *app) prepare(cmd *cobra.Command) error {
 // unknownCommand says what the user may have meant.
 func unknownCommand(root *cobra.Command, name string) error {
 	if info, err := os.Stat(name); err == nil && !info.IsDir() {
-		return usageError{fmt.Sprintf("%q is a file, not a command", name), "memtop open " + name}
+		return command.Usage(fmt.Sprintf("%q is a file, not a command", name), "memtop open "+name)
 	}
-	err := usageError{fmt.Sprintf("there is no command %q", name), "memtop help"}
+	remedy := "memtop help"
 	root.SuggestionsMinimumDistance = 2
 	if near := root.SuggestionsFor(name); len(near) > 0 {
-		err.remedy = "memtop " + near[0]
+		remedy = "memtop " + near[0]
 	}
-	return err
+	return command.Usage(fmt.Sprintf("there is no command %q", name), remedy)
 }

@@ -8,11 +8,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"memtop/cmd/command"
 	"memtop/snapshots/analysis"
 )
 
 func (a *app) checkCommand() *cobra.Command {
-	var peak size
+	var peak command.Size
 	var growth rate
 	cmd := &cobra.Command{
 		Use:   "check FILE --max-peak SIZE --max-growth SIZE/step",
@@ -63,7 +64,7 @@ func (a *app) check(ctx context.Context, path string, limits analysis.Limits) er
 	var steps *analysis.StepsError
 	switch {
 	case errors.As(err, &steps):
-		return usageError{path + ": " + steps.Error(), "--max-peak, or record more steps with annotations"}
+		return command.Usage(path+": "+steps.Error(), "--max-peak, or record more steps with annotations")
 	case err != nil:
 		return err
 	case a.settings.json:
@@ -78,10 +79,10 @@ func (a *app) check(ctx context.Context, path string, limits analysis.Limits) er
 }
 
 // rate is a flag's number of bytes per step: a size, and "/step" if one likes.
-type rate size
+type rate command.Size
 
 // String returns the rate as it can be given again.
-func (r *rate) String() string { return (*size)(r).String() + "/step" }
+func (r *rate) String() string { return (*command.Size)(r).String() + "/step" }
 
 // Set reads a rate.
 func (r *rate) Set(text string) error {
@@ -89,7 +90,7 @@ func (r *rate) Set(text string) error {
 	if given && per != "step" {
 		return fmt.Errorf("%q is no growth per step; write it like 1MiB/step", text)
 	}
-	return (*size)(r).Set(number)
+	return (*command.Size)(r).Set(number)
 }
 
 // Type names the flag's type in help.

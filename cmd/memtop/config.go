@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"memtop/cmd/command"
 )
 
 // configPath returns where the configuration file is looked for, "" where the
@@ -41,7 +43,7 @@ func readConfig(path string) (map[string]string, error) {
 	for n := 1; lines.Scan(); n++ {
 		key, value, err := configLine(lines.Text())
 		if err != nil {
-			return nil, usageError{fmt.Sprintf("%s: line %d: %v", path, n, err), "page = \"timeline\""}
+			return nil, command.Usage(fmt.Sprintf("%s: line %d: %v", path, n, err), "page = \"timeline\"")
 		}
 		if key != "" {
 			config[strings.ReplaceAll(key, "_", "-")] = value

@@ -6,12 +6,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"memtop/cmd/command"
 	"memtop/snapshots/analysis"
 	"memtop/snapshots/trace"
 )
 
 func (a *app) diffCommand() *cobra.Command {
-	var limit size
+	var limit command.Size
 	cmd := &cobra.Command{
 		Use:   "diff BEFORE AFTER",
 		Short: "Print what grew, shrank, appeared and vanished between two snapshots",
@@ -51,7 +52,7 @@ func (a *app) diff(ctx context.Context, before, after string) (*analysis.Diff, e
 }
 
 // growth returns an error if the peak of a device grew by more than limit.
-func growth(diff *analysis.Diff, limit size) error {
+func growth(diff *analysis.Diff, limit command.Size) error {
 	for i := range diff.Devices {
 		device := &diff.Devices[i]
 		for _, n := range device.Numbers {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"memtop/cmd/command"
 	"memtop/snapshots/export"
 	"memtop/snapshots/pytorch"
 	"memtop/snapshots/trace"
@@ -118,7 +119,7 @@ func (a *app) export(ctx context.Context, path, output string, f export.Format, 
 	}
 	var moment *export.MomentError
 	if errors.As(err, &moment) {
-		return usageError{moment.Cause, moment.Remedy}
+		return command.Usage(moment.Cause, moment.Remedy)
 	}
 	return err
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/charmbracelet/x/term"
 	"github.com/spf13/cobra"
 
+	"memtop/cmd/command"
 	"memtop/snapshots"
 )
 
@@ -33,7 +34,7 @@ func (a *app) info() error {
 	row("built with", "%s for %s/%s", runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	row("configuration", "%s", present(configPath()))
 	row("cache", "%s", present(cachePath()))
-	limit := size(snapshots.DefaultMaxMemory())
+	limit := command.Size(snapshots.DefaultMaxMemory())
 	row("memory bound", "%d MiB (--max-memory)", limit>>20)
 	row("processors", "%d", runtime.GOMAXPROCS(0))
 	row("reads", "pickle, JSON, trace_plot HTML; each also under gzip or zstd")

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"memtop/cmd/command"
 )
 
 // TestAnInterruptEndsAReadThatNeverEnds lets memtop wait on a pipe that nobody
@@ -17,15 +19,15 @@ func TestAnInterruptEndsAReadThatNeverEnds(t *testing.T) {
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 		t.Skipf("no named pipe to be had: %v", err)
 	}
-	program, err := os.Executable()
+	path, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	command := exec.CommandContext(t.Context(), program, "report", pipe)
-	command.Args[0] = "memtop"
+	program := exec.CommandContext(t.Context(), path, "report", pipe)
+	program.Args[0] = "memtop"
 	var stderr bytes.Buffer
-	command.Stderr = &stderr
-	if err := command.Start(); err != nil {
+	program.Stderr = &stderr
+	if err := program.Start(); err != nil {
 		t.Fatal(err)
 	}
 	writer, err := os.OpenFile(pipe, os.O_WRONLY, 0)
@@ -33,12 +35,12 @@ func TestAnInterruptEndsAReadThatNeverEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer writer.Close()
-	if err := command.Process.Signal(os.Interrupt); err != nil {
+	if err := program.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
-	_ = command.Wait() // its exit code is looked at next
-	if got := command.ProcessState.ExitCode(); got != exitInterrupted {
-		t.Errorf("exit code %d, want %d", got, exitInterrupted)
+	_ = program.Wait() // its exit code is looked at next
+	if got := program.ProcessState.ExitCode(); got != command.ExitInterrupted {
+		t.Errorf("exit code %d, want %d", got, command.ExitInterrupted)
 	}
 	if got, want := stderr.String(), "memtop: interrupted; nothing was changed\n"; got != want {
 		t.Errorf("standard error is %q, want %q", got, want)

@@ -14,6 +14,8 @@ import (
 	"runtime/debug"
 	"syscall"
 	"time"
+
+	"memtop/cmd/command"
 )
 
 func main() {
@@ -44,7 +46,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		}
 	}
 	if err == nil {
-		return exitOK
+		return command.ExitOK
 	}
 	code, line := describe(err)
 	a.log.Info("failed", "error", err, "code", code)
@@ -59,7 +61,7 @@ func (a *app) execute(ctx context.Context, args []string) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			a.log.Error("panic", "value", r, "stack", string(debug.Stack()))
-			err = bugError{r}
+			err = command.BugError{Program: "memtop", Value: r}
 		}
 	}()
 	root := a.root()

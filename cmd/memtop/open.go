@@ -12,6 +12,7 @@ import (
 	"github.com/charmbracelet/x/term"
 	"github.com/spf13/cobra"
 
+	"memtop/cmd/command"
 	"memtop/snapshots"
 	"memtop/snapshots/trace"
 	"memtop/tui"
@@ -60,7 +61,7 @@ func files(low, high int) cobra.PositionalArgs {
 		case standardInputs > 1:
 			return usage(cmd, "standard input can be read only once")
 		case standardInputs == 1 && isTerminal(os.Stdin):
-			return usageError{"standard input is the terminal", cmd.CommandPath() + " - < snapshot.pickle"}
+			return command.Usage("standard input is the terminal", cmd.CommandPath()+" - < snapshot.pickle")
 		}
 		return nil
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/charmbracelet/x/term"
 	"github.com/spf13/cobra"
 
+	"memtop/cmd/command"
 	"memtop/snapshots/analysis"
 	"memtop/snapshots/trace"
 )
@@ -58,9 +59,9 @@ func (a *app) chosen(t *trace.Trace) (*trace.Trace, error) {
 	}
 	device := t.Device(a.settings.device)
 	if device == nil {
-		return nil, usageError{
+		return nil, command.Usage(
 			fmt.Sprintf("%s has no device %d", t.Info.Path, a.settings.device), "leave --device out to see all",
-		}
+		)
 	}
 	narrowed := *t
 	narrowed.Devices = []trace.Device{*device}

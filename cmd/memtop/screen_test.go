@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"memtop/cmd/command"
 	"memtop/cmd/memtop/terminal"
 	"memtop/snapshots/pytorch"
 	"memtop/snapshots/pytorch/pytorchtest"
@@ -144,7 +145,7 @@ func TestAUserWalksThroughTheProgram(t *testing.T) {
 	}
 	s.see("Overview", "device 0")
 	s.press("q")
-	s.leave(exitOK)
+	s.leave(command.ExitOK)
 }
 
 func TestTheScreenIsExportedAndSaved(t *testing.T) {
@@ -167,7 +168,7 @@ func TestTheScreenIsExportedAndSaved(t *testing.T) {
 	s.press("\x1b")
 	s.miss("overwrite")
 	s.press("q")
-	s.leave(exitOK)
+	s.leave(command.ExitOK)
 	want, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -188,7 +189,7 @@ func TestEveryPageCanBeTheFirst(t *testing.T) {
 			s := openScreen(t, 80, 24, "open", "--page", page, "--ascii", "--color", "never", path)
 			s.see("device 0")
 			s.press("q")
-			s.leave(exitOK)
+			s.leave(command.ExitOK)
 		})
 	}
 }
@@ -201,7 +202,7 @@ func TestADamagedFileIsToldOnTheScreenAndByTheExitCode(t *testing.T) {
 	s := openScreen(t, 80, 24, "open", path)
 	s.see("os.system")
 	s.press("q")
-	s.leave(exitCorrupt)
+	s.leave(command.ExitCorrupt)
 }
 
 func TestAPipedFileIsShownAndKeysComeFromTheTerminal(t *testing.T) {
@@ -215,13 +216,13 @@ func TestAPipedFileIsShownAndKeysComeFromTheTerminal(t *testing.T) {
 	s.press("7")
 	s.see("live after")
 	s.press("q")
-	s.leave(exitOK)
+	s.leave(command.ExitOK)
 }
 
 func TestTheTerminalIsNotReadAsAFile(t *testing.T) {
 	s := openScreen(t, 80, 24, "report", "-")
 	s.see("memtop: standard input is the terminal")
-	s.leave(exitUsage)
+	s.leave(command.ExitUsage)
 }
 
 func TestSeveralFilesAreSwitchedBetween(t *testing.T) {
@@ -233,12 +234,12 @@ func TestSeveralFilesAreSwitchedBetween(t *testing.T) {
 	s.press("[")
 	s.see("first.pickle", "device 0")
 	s.press("q")
-	s.leave(exitOK)
+	s.leave(command.ExitOK)
 }
 
 func TestCtrlCInterrupts(t *testing.T) {
 	s := openScreen(t, 80, 24, "open", sampleFile(t, "interrupt.pickle", 3))
 	s.see("device 0")
 	s.press("\x03")
-	s.leave(exitInterrupted)
+	s.leave(command.ExitInterrupted)
 }

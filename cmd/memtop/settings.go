@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"memtop/cmd/command"
 )
 
 // settings are the flags that mean the same wherever they make sense. Each can
@@ -21,7 +23,7 @@ type settings struct {
 	color     string
 	ascii     bool
 	noMouse   bool
-	maxMemory size
+	maxMemory command.Size
 	log       string
 }
 
@@ -93,9 +95,9 @@ func environmentName(flag string) string {
 
 func set(cmd *cobra.Command, f *pflag.Flag, value, from string) error {
 	if err := cmd.Flags().Set(f.Name, value); err != nil {
-		return usageError{
-			fmt.Sprintf("%s: %q is no value for %s", from, value, f.Name), cmd.CommandPath() + " --help",
-		}
+		return command.Usage(
+			fmt.Sprintf("%s: %q is no value for %s", from, value, f.Name), cmd.CommandPath()+" --help",
+		)
 	}
 	return nil
 }

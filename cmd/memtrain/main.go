@@ -13,6 +13,8 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"memtop/cmd/command"
 )
 
 func main() {
@@ -28,7 +30,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	context.AfterFunc(ctx, stop)
 	err := execute(ctx, args, stdout, stderr)
 	if err == nil {
-		return exitOK
+		return command.ExitOK
 	}
 	code, line := describe(err)
 	fmt.Fprintln(stderr, "memtrain: "+line)
@@ -40,10 +42,10 @@ func run(args []string, stdout, stderr io.Writer) int {
 func execute(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = bugError{r}
+			err = command.BugError{Program: "memtrain", Value: r}
 		}
 	}()
-	c := command(stdout)
+	c := root(stdout)
 	c.SetArgs(args)
 	c.SetOut(stdout)
 	c.SetErr(stderr)

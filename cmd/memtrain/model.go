@@ -1,6 +1,7 @@
 package main
 
 import (
+	"memtop/cmd/command"
 	"memtop/engine/amp"
 	"memtop/engine/data"
 	"memtop/engine/device"
@@ -98,7 +99,7 @@ func (o *options) dataset() (set data.Dataset, closeData func(), err error) {
 	}
 	if set, err = data.NewWindows(tokens, o.seq); err != nil {
 		closeData()
-		return nil, nil, usageError{err.Error(), "give a longer text, or a smaller --seq"}
+		return nil, nil, command.Usage(err.Error(), "give a longer text, or a smaller --seq")
 	}
 	return set, closeData, nil
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"memtop/cmd/command"
 	"memtop/engine/device/cpu"
 	"memtop/engine/train"
 )
@@ -13,7 +14,7 @@ import (
 // options are the flags.
 type options struct {
 	device       string
-	deviceMemory size
+	deviceMemory command.Size
 	model        string
 	layers, dim  int
 	heads, seq   int
@@ -48,8 +49,8 @@ var settingFlags = []struct{ flag, key, usage string }{
 	{"micro-batch", "micro_batch", "run a batch `M` samples at a time"},
 }
 
-// command returns the command line.
-func command(stdout interface{ Write([]byte) (int, error) }) *cobra.Command {
+// root returns the command line.
+func root(stdout interface{ Write([]byte) (int, error) }) *cobra.Command {
 	o := &options{settings: make(map[string]*string)}
 	c := &cobra.Command{
 		Use:   "memtrain",
@@ -168,10 +169,10 @@ func (o *options) restore(program map[string]string) error {
 				return usagef("the saved run has --%s %s: %v", name, value, err)
 			}
 		case slices.Contains(fixedFlags, name) && o.flags.Lookup(name).Value.String() != value:
-			return usageError{
-				"--" + name + " cannot change in the middle of a run; it was " + value,
+			return command.Usage(
+				"--"+name+" cannot change in the middle of a run; it was "+value,
 				"leave it out, or begin anew without --resume",
-			}
+			)
 		}
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"memtop/cmd/command"
 	"memtop/engine/alloc"
 	"memtop/engine/data"
 	"memtop/engine/device/cpu"
@@ -105,7 +106,7 @@ func (s *session) openSaved() (err error) {
 		return err
 	}
 	if s.steps != 0 && s.saved.Step() >= s.steps {
-		return usageError{"the saved run has taken all of its steps", "give more than that with --steps"}
+		return command.Usage("the saved run has taken all of its steps", "give more than that with --steps")
 	}
 	return nil
 }
@@ -189,7 +190,7 @@ func (s *session) openModel() (err error) {
 		return nil
 	}
 	if _, err := weights.Assign(nn.Params(s.model), s.weights); err != nil {
-		return usageError{s.init + ": " + err.Error(), "give the sizes of that model with --layers, --dim, --heads, --seq and --vocab"}
+		return command.Usage(s.init+": "+err.Error(), "give the sizes of that model with --layers, --dim, --heads, --seq and --vocab")
 	}
 	return nil
 }

@@ -1,0 +1,69 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"syscall"
+)
+
+// The exit codes that scripts may rely on. 5 and 6 are for live processes.
+const (
+	ExitOK          = 0
+	ExitError       = 1
+	ExitUsage       = 2
+	ExitMissing     = 3
+	ExitPermission  = 4
+	ExitCorrupt     = 7
+	ExitThreshold   = 10
+	ExitInterrupted = 130
+)
+
+// UsageError is a command line that makes no sense.
+type UsageError struct{ Cause, Remedy string }
+
+// Error returns the cause.
+func (e UsageError) Error() string { return e.Cause }
+
+// Usage returns a [UsageError].
+func Usage(cause, remedy string) error { return UsageError{cause, remedy} }
+
+// BugError is a panic of the program's own.
+type BugError struct {
+	Program string
+	Value   any
+}
+
+// Error says whose bug it is.
+func (e BugError) Error() string { return fmt.Sprintf("a bug in %s: %v", e.Program, e.Value) }
+
+// Line returns a failure as one line: its cause and, if there is one, a remedy.
+func Line(cause, remedy string) string {
+	if remedy != "" {
+		cause += "; " + remedy
+	}
+	return strings.Join(strings.Fields(cause), " ")
+}
+
+// System returns the exit code, the cause and the remedy for what the operating
+// system refused. For any other error the remedy is otherwise.
+func System(err error, otherwise string) (code int, cause, remedy string) {
+	cause = err.Error()
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		cause = fmt.Sprintf("%s: %v", path.Path, path.Err)
+	}
+	switch {
+	case errors.Is(err, syscall.EISDIR):
+		return ExitMissing, cause, "name a file in it"
+	case errors.Is(err, fs.ErrNotExist):
+		return ExitMissing, cause, "check the path"
+	case errors.Is(err, fs.ErrPermission):
+		return ExitPermission, cause, "ask its owner for access, or work on a copy"
+	case errors.Is(err, syscall.ENOSPC):
+		return ExitError, cause, "make room, or write elsewhere"
+	default:
+		return ExitError, cause, otherwise
+	}
+}
