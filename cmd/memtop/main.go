@@ -31,33 +31,40 @@ const grace = time.Second
 func run(args []string, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	a := &app{stdout: stdout, stderr: stderr}
-	defer a.close()
+	a := &app{stdout: stdout, stderr: stderr, log: discardLog()}
 	done := make(chan error, 1) // written once, by the goroutine below
 	go func() { done <- a.execute(ctx, args) }()
-	var err error
 	select {
-	case err = <-done:
+	case err := <-done:
+		return a.end(err)
 	case <-ctx.Done():
-		select {
-		case err = <-done:
-		case <-time.After(grace):
-			err = ctx.Err()
-		}
 	}
+	select {
+	case err := <-done:
+		return a.end(err)
+	case <-time.After(grace):
+		// A read that cannot be called off still owns the app; leave it alone.
+		code, line := describe(ctx.Err())
+		fmt.Fprintln(stderr, "memtop: "+line)
+		return code
+	}
+}
+
+// end tells how the command ended and returns the exit code.
+func (a *app) end(err error) int {
+	defer a.close()
 	if err == nil {
 		return command.ExitOK
 	}
 	code, line := describe(err)
 	a.log.Info("failed", "error", err, "code", code)
-	fmt.Fprintln(stderr, "memtop: "+line)
+	fmt.Fprintln(a.stderr, "memtop: "+line)
 	return code
 }
 
 // execute runs a command. A panic is a bug of memtop's; it becomes an error, so
 // that nobody is shown a stack unless they asked for a log.
 func (a *app) execute(ctx context.Context, args []string) (err error) {
-	a.log = discardLog()
 	defer func() {
 		if r := recover(); r != nil {
 			a.log.Error("panic", "value", r, "stack", string(debug.Stack()))

@@ -78,7 +78,7 @@ func TestSnapshotsSurviveThePickle(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if back.Info.Writer != "PyTorch 2.10–2.11" {
+	if back.Info.Writer != "memtop, as PyTorch 2.10–2.11" {
 		t.Errorf("the layout is that of %s", back.Info.Writer)
 	}
 	// What a file of that version cannot say, and what only a file has.

@@ -2,17 +2,24 @@ package pytorch
 
 import "memtop/snapshots/trace"
 
-// writer says which PyTorch wrote the file, by the newest thing in it. Layers
-// are what only our own engine notes. The
-// steps are those of PyTorch's releases: 2.0 brought traces, 2.1 addresses and
-// stacks of blocks, 2.2 times, 2.3 settings, 2.5 annotations, 2.8 compile
-// contexts, 2.9 one more setting, 2.10 user metadata, 2.12 pools of entries,
-// 2.14 annotate. Without entries the newest things cannot show.
+// writer says who wrote the file. Layers are what only our own engine notes; it
+// writes as a PyTorch of a certain version does.
 func (m *machine) writer() string {
 	c := &m.snapshot
+	if c.entryKeys&(1<<nameLayer) != 0 {
+		return "memtop, as " + m.versions()
+	}
+	return m.versions()
+}
+
+// versions says which PyTorch writes such files, by the newest thing in them.
+// The steps are those of PyTorch's releases: 2.0 brought traces, 2.1 addresses
+// and stacks of blocks, 2.2 times, 2.3 settings, 2.5 annotations, 2.8 compile
+// contexts, 2.9 one more setting, 2.10 user metadata, 2.12 pools of entries,
+// 2.14 annotate. Without entries the newest things cannot show.
+func (m *machine) versions() string {
+	c := &m.snapshot
 	switch {
-	case c.entryKeys&(1<<nameLayer) != 0:
-		return "memtop"
 	case m.hasKind(trace.Annotate):
 		return "PyTorch 2.14 or later"
 	case c.entryKeys&(1<<namePoolID|1<<nameForwardFrames) != 0,

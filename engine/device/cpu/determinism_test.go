@@ -98,14 +98,26 @@ func TestOperationsAllocateNothingOnceWarm(t *testing.T) {
 			t.Run(fmt.Sprintf("%v, %d threads", kind, threads), func(t *testing.T) {
 				r := newRig(t, threads)
 				for name, do := range operations(r, kind) {
-					do()
-					if got := testing.AllocsPerRun(5, do); got >= 1 {
+					if got := allocationsWarm(do); got >= 1 {
 						t.Errorf("%s: %v allocations", name, got)
 					}
 				}
 			})
 		}
 	}
+}
+
+// allocationsWarm returns how often do allocates once every worker has taken
+// part in it: on a busy machine a worker may wake too late for the first calls,
+// and makes its scratch when it first helps.
+func allocationsWarm(do func()) float64 {
+	const patience = 20
+	do()
+	got := testing.AllocsPerRun(5, do)
+	for i := 0; i < patience && got >= 1; i++ {
+		got = testing.AllocsPerRun(5, do)
+	}
+	return got
 }
 
 // operations returns calls that can be made again and again.
