@@ -38,7 +38,7 @@ type machine struct {
 	in          *trace.Interner
 	fields      fields
 	log         trace.EventLog
-	blocks      []trace.Block
+	blocks      blockTable
 	segments    []trace.Segment
 	tenants     []trace.Tenant
 	annotations []trace.Annotation

@@ -5,11 +5,12 @@ const (
 	memoPage  = 1 << memoShift
 )
 
-// memo is the pickle's table of values to be used again. A value takes eight
-// bytes: its tag above its id. Values that need more, numbers, live aside.
-// Pages come as they are used, so a lone entry at a huge index costs one page.
+// memo is the pickle's table of values to be used again. A value takes four
+// bytes, its tag above its id: there is an entry for every dict, and most are
+// never asked for. Values that need more live aside. Pages come as they are
+// used, so a lone entry at a huge index costs one page.
 type memo struct {
-	pages [][]uint64
+	pages [][]uint32
 	aside []value
 	next  uint32 // index that MEMOIZE gives
 	inUse int64  // pages that are there
@@ -17,38 +18,43 @@ type memo struct {
 
 // bytes returns the memory that the memo takes.
 func (m *memo) bytes() int64 {
-	return m.inUse*memoPage*8 + int64(len(m.pages))*24 + int64(len(m.aside))*valueBytes
+	return m.inUse*memoPage*4 + int64(len(m.pages))*24 + int64(len(m.aside))*valueBytes
 }
 
+// An entry is a tag above idBits of id, or one of these.
 const (
+	idBits      = 27
+	idMask      = 1<<idBits - 1
 	memoUnset   = 0
-	memoAside   = uint64(0xFE) << 32
-	memoUnbound = uint64(0xFF) << 32
+	memoAside   = 30 << idBits // the id indexes aside
+	memoUnbound = 31 << idBits // plus 1 for a dict
 )
 
-// pack returns v as a memo entry for index at.
-func (m *memo) pack(v value) uint64 {
+// pack returns v as a memo entry.
+func (m *memo) pack(v value) uint32 {
 	switch {
 	case v.tag == tagList && v.id == 0:
 		return memoUnbound
 	case v.tag == tagDict && v.id == 0:
 		return memoUnbound | 1
-	case v.tag >= tagString:
-		return uint64(v.tag)<<32 | uint64(v.id)
-	default:
+	case v.tag >= tagString && v.id <= idMask:
+		return uint32(v.tag)<<idBits | v.id
+	case len(m.aside) <= idMask:
 		m.aside = append(m.aside, v)
-		return memoAside | uint64(len(m.aside)-1)
+		return memoAside | uint32(len(m.aside)-1)
+	default:
+		return memoUnset // asking for it will fail
 	}
 }
 
 // set stores an entry and reports whether the index was in use.
-func (m *memo) set(at uint32, entry uint64) (used bool) {
+func (m *memo) set(at, entry uint32) (used bool) {
 	page := int(at >> memoShift)
 	for page >= len(m.pages) {
 		m.pages = append(m.pages, nil)
 	}
 	if m.pages[page] == nil {
-		m.pages[page] = make([]uint64, memoPage)
+		m.pages[page] = make([]uint32, memoPage)
 		m.inUse++
 	}
 	slot := &m.pages[page][at&(memoPage-1)]
@@ -65,15 +71,15 @@ func (m *memo) get(at uint32) (value, bool) {
 		return value{}, false
 	}
 	entry := m.pages[page][at&(memoPage-1)]
-	switch entry &^ 0xFFFFFFFF {
-	case memoUnset:
+	switch {
+	case entry == memoUnset:
 		return value{}, false
-	case memoAside:
-		return m.aside[uint32(entry)], true
-	case memoUnbound:
+	case entry >= memoUnbound:
 		return value{tag: tagList + tag(entry&1), n: uint64(at) + 1}, true
+	case entry >= memoAside:
+		return m.aside[entry&idMask], true
 	default:
-		return value{tag: tag(entry >> 32), id: uint32(entry)}, true
+		return value{tag: tag(entry >> idBits), id: entry & idMask}, true
 	}
 }
 
@@ -84,5 +90,5 @@ func (m *memo) plain(at uint32) (value, bool) {
 		return value{}, false
 	}
 	entry := m.pages[page][at&(memoPage-1)]
-	return value{tag: tag(entry >> 32), id: uint32(entry)}, entry-1 < memoAside-1
+	return value{tag: tag(entry >> idBits), id: entry & idMask}, entry-1 < memoAside-1
 }

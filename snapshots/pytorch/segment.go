@@ -35,8 +35,7 @@ func (m *machine) block(f *fields) (value, error) {
 		}
 	}
 	m.snapshot.blockKeys |= f.have
-	m.blocks = append(m.blocks, b)
-	return value{tag: tagBlock, id: uint32(len(m.blocks) - 1)}, nil
+	return value{tag: tagBlock, id: m.blocks.add(b)}, nil
 }
 
 // state returns a block's state, and its text when the state does not say it.
@@ -162,23 +161,75 @@ func (m *machine) segment(f *fields) (value, error) {
 	return value{tag: tagSegment, id: uint32(len(m.segments) - 1)}, nil
 }
 
-// blocksOf copies a segment's blocks into memory of their own and gives those
-// without an address the one that follows from their order.
+// blocksOf returns a segment's blocks and gives those without an address the one
+// that follows from their order. They lie where they were read, one after the
+// other, unless the list was made in some unusual way.
 func (m *machine) blocksOf(f *fields, addr uint64) ([]trace.Block, error) {
-	n := m.listLen(f, nameBlocks)
-	if err := m.charge(int64(n) * blockBytes); err != nil {
-		return nil, err
-	}
-	blocks := make([]trace.Block, 0, n)
-	m.each(f, nameBlocks, tagBlock, func(id uint32) {
-		b := m.blocks[id]
+	blocks, err := m.listedBlocks(f)
+	for i := range blocks {
+		b := &blocks[i]
 		if b.Given&trace.GaveAddr == 0 {
 			b.Addr = addr
 		}
 		addr = b.Addr + uint64(b.Size)
-		blocks = append(blocks, b)
-	})
+	}
+	return blocks, err
+}
+
+func (m *machine) listedBlocks(f *fields) ([]trace.Block, error) {
+	n := m.listLen(f, nameBlocks)
+	if l := m.listOf(f, nameBlocks); l.items == nil && l.of == tagBlock {
+		if run := m.blocks.run(l.first, n); run != nil {
+			return run, nil
+		}
+	}
+	if err := m.charge(int64(n) * blockBytes); err != nil {
+		return nil, err
+	}
+	blocks := make([]trace.Block, 0, n)
+	m.each(f, nameBlocks, tagBlock, func(id uint32) { blocks = append(blocks, *m.blocks.at(id)) })
 	return blocks, nil
+}
+
+// listOf returns the list in a field, an empty one when there is none.
+func (m *machine) listOf(f *fields, k name) *list {
+	if f.have&(1<<k) == 0 {
+		return &m.lists[0]
+	}
+	return &m.lists[m.resolve(f.value[k]).listID()]
+}
+
+// blockTable holds blocks in chunks that are never moved.
+type blockTable struct {
+	chunks [][]trace.Block
+	claims []int // per chunk, where the next segment's blocks may begin
+}
+
+const blockChunk = 1 << 10
+
+// add stores b and returns its number.
+func (t *blockTable) add(b trace.Block) uint32 {
+	last := len(t.chunks) - 1
+	if last < 0 || len(t.chunks[last]) == blockChunk {
+		t.chunks = append(t.chunks, make([]trace.Block, 0, blockChunk))
+		t.claims = append(t.claims, 0)
+		last++
+	}
+	t.chunks[last] = append(t.chunks[last], b)
+	return uint32(last*blockChunk + len(t.chunks[last]) - 1)
+}
+
+func (t *blockTable) at(id uint32) *trace.Block { return &t.chunks[id/blockChunk][id%blockChunk] }
+
+// run returns n blocks from number first on as they lie, for one segment only;
+// nil when they are not in one chunk or another segment has them.
+func (t *blockTable) run(first uint32, n int) []trace.Block {
+	chunk, from := int(first/blockChunk), int(first%blockChunk)
+	if chunk >= len(t.chunks) || from+n > len(t.chunks[chunk]) || from < t.claims[chunk] {
+		return nil
+	}
+	t.claims[chunk] = from + n
+	return t.chunks[chunk][from : from+n : from+n]
 }
 
 // annotation makes one end of a range that the program marked.

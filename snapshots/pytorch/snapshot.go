@@ -126,9 +126,8 @@ func (m *machine) devices(segments []uint32) ([]trace.Device, error) {
 		}
 		return byID[id]
 	}
-	for _, id := range segments {
-		d := device(int(m.segments[id].Device))
-		d.Final.Segments = append(d.Final.Segments, m.segments[id])
+	for id, own := range m.byDevice(segments) {
+		device(id).Final.Segments = own
 	}
 	traces := &m.lists[m.snapshot.traces.listID()]
 	claimed := 0
@@ -154,6 +153,24 @@ func (m *machine) devices(segments []uint32) ([]trace.Device, error) {
 	}
 	sort.Slice(devices, func(i, j int) bool { return devices[i].ID < devices[j].ID })
 	return devices, nil
+}
+
+// byDevice parts segments by device, without growing anything.
+func (m *machine) byDevice(segments []uint32) map[int][]trace.Segment {
+	counts := make(map[int]int)
+	for _, id := range segments {
+		counts[int(m.segments[id].Device)]++
+	}
+	parts := make(map[int][]trace.Segment, len(counts))
+	for _, id := range segments {
+		s := &m.segments[id]
+		device := int(s.Device)
+		if parts[device] == nil {
+			parts[device] = make([]trace.Segment, 0, counts[device])
+		}
+		parts[device] = append(parts[device], *s)
+	}
+	return parts
 }
 
 func sortSegments(segments []trace.Segment) {
