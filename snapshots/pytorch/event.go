@@ -53,7 +53,7 @@ func (m *machine) event(f *fields) (value, error) {
 	if f.have&noteFields != 0 || e.Kind == trace.Other {
 		e.Note = m.note(f, e.Kind, action)
 	}
-	return value{tag: tagEvent, id: uint32(m.log.Append(e))}, nil
+	return value{tag: tagEvent, id: uint32(m.log.Append(e))}, m.charge(0)
 }
 
 // stream returns the stream field.
@@ -63,7 +63,11 @@ func (m *machine) stream(f *fields) (trace.StreamID, bool) {
 		return 0, false
 	}
 	if handle != m.lastStream.handle {
+		before := len(m.in.Streams)
 		m.lastStream = streamCache{handle, m.in.Stream(handle)}
+		if len(m.in.Streams) != before {
+			m.owe(numberBytes)
+		}
 	}
 	return m.lastStream.id, true
 }
@@ -87,7 +91,11 @@ func (m *machine) note(f *fields, kind trace.Kind, action trace.StringID) trace.
 	}
 	last := &m.lastNote[kind]
 	if n != last.note {
+		before := len(m.in.Notes)
 		*last = noteCache{n, m.in.Note(n)}
+		if len(m.in.Notes) != before {
+			m.owe(noteBytes)
+		}
 	}
 	return last.id
 }
@@ -105,8 +113,8 @@ func (m *machine) textList(f *fields, k name) trace.ListID {
 		return 0
 	}
 	l := &m.lists[v.id]
-	if l.interned != 0 {
-		return trace.ListID(l.interned)
+	if l.texts != 0 {
+		return l.texts
 	}
 	ids := make([]trace.StringID, 0, l.len())
 	for i := range l.len() {
@@ -114,9 +122,13 @@ func (m *machine) textList(f *fields, k name) trace.ListID {
 			ids = append(ids, id)
 		}
 	}
+	before := len(m.in.Lists)
 	list := m.in.List(ids)
+	if len(m.in.Lists) != before {
+		m.owe(int64(len(ids))*idBytes + stackBytes)
+	}
 	if v.id != 0 {
-		l.interned = uint32(list)
+		l.texts = list
 	}
 	return list
 }

@@ -19,6 +19,11 @@ const (
 	listBytes       = 64
 	dictBytes       = 48
 	stringBytes     = 80 // beside its text, with its place in the intern table
+	stackBytes      = 64 // beside its frames, the same
+	frameBytes      = 48
+	noteBytes       = 120
+	numberBytes     = 64 // a stream or a pool, the same
+	idBytes         = 4
 )
 
 // machine is the state of a decode: a stack of values, the memo, and the
@@ -78,9 +83,16 @@ func (m *machine) corrupt(format string, args ...any) error {
 func (m *machine) charge(bytes int64) error {
 	m.used += bytes
 	if m.used > m.limit {
-		return m.corrupt("the contents need more than the allowed %d MiB (see --max-memory)", m.limit>>20)
+		return m.tooMuch()
 	}
 	return nil
+}
+
+// owe counts memory where no error can be returned; the next charge returns it.
+func (m *machine) owe(bytes int64) { m.used += bytes }
+
+func (m *machine) tooMuch() error {
+	return m.corrupt("the contents need more than the allowed %d MiB (see --max-memory)", m.limit>>20)
 }
 
 func (m *machine) push(v value) error {
@@ -232,7 +244,9 @@ func (m *machine) appendOne() error {
 func (m *machine) extend(slot *value, items []value) error {
 	*slot = m.resolve(*slot)
 	if slot.tag == tagStack {
-		m.reopen(slot)
+		if err := m.reopen(slot); err != nil {
+			return err
+		}
 	}
 	if slot.tag != tagList {
 		return m.corrupt("items are added to something that is not a list")
@@ -254,7 +268,7 @@ func (m *machine) extend(slot *value, items []value) error {
 		if id, ok := m.stackOf(items); ok {
 			m.bind(slot, value{tag: tagStack, id: uint32(id)})
 			m.learnRun(id)
-			return nil
+			return m.charge(0)
 		}
 	}
 	if slot.id == 0 {
@@ -273,14 +287,17 @@ func (m *machine) newList() value {
 
 // reopen makes a stack a list again, for the writer that adds frames to a list
 // it had filled: the stack's frames, as items.
-func (m *machine) reopen(slot *value) {
+func (m *machine) reopen(slot *value) error {
 	frames := m.in.Tables.Stack(trace.StackID(slot.id))
+	if err := m.charge(int64(len(frames)) * valueBytes); err != nil {
+		return err
+	}
 	m.bind(slot, m.newList())
 	items := make([]value, len(frames))
 	for i, f := range frames {
 		items[i] = value{tag: tagFrame, id: uint32(f)}
 	}
-	m.lists[slot.id].add(items)
+	return m.charge(m.lists[slot.id].add(items) + listBytes)
 }
 
 // setItems puts the keys and values above the mark into the dict below it.

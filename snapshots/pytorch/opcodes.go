@@ -260,8 +260,8 @@ func (m *machine) counted(op byte, width int) error {
 		}
 		return m.push(value{tag: tagOpaque})
 	}
-	if m.used+int64(n) > m.limit {
-		return m.charge(int64(n))
+	if int64(n) > m.limit-m.used { // a sum could overflow
+		return m.tooMuch()
 	}
 	text, ok := m.take(int64(n))
 	if !ok {
@@ -301,7 +301,11 @@ func (m *machine) tupleOf(items []value) error {
 		a, aok := items[0].integer()
 		b, bok := items[1].integer()
 		if aok && bok {
-			return m.push(value{tag: tagPool, id: uint32(m.in.Pool(trace.Pool{a, b}))})
+			pool := m.internPool(trace.Pool{a, b})
+			if err := m.charge(0); err != nil {
+				return err
+			}
+			return m.push(value{tag: tagPool, id: uint32(pool)})
 		}
 	}
 	m.lists = append(m.lists, list{})

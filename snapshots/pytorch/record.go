@@ -71,7 +71,7 @@ func (m *machine) record(items []value) (value, error) {
 	if unknown > 0 {
 		m.noteUnknown(items)
 	}
-	return v, nil
+	return v, m.charge(0)
 }
 
 // recordOf makes the record that the keys call for.
@@ -160,7 +160,7 @@ func (m *machine) pool(f *fields, k name) trace.PoolID {
 		a, aok := m.lists[v.id].at(0).integer()
 		b, bok := m.lists[v.id].at(1).integer()
 		if aok && bok {
-			return m.in.Pool(trace.Pool{a, b})
+			return m.internPool(trace.Pool{a, b})
 		}
 	}
 	if v.tag != tagPool {
@@ -175,9 +175,13 @@ func (m *machine) pool(f *fields, k name) trace.PoolID {
 // frame makes a line of a stack.
 func (m *machine) frame(f *fields) value {
 	line, _ := m.address(f, nameLine) // a writer was seen to give 2^64-1 for -1
+	before := len(m.in.Frames)
 	id := m.in.Frame(trace.Frame{
 		File: m.string(f, nameFilename), Name: m.string(f, nameName), Line: int32(int64(line)),
 	})
+	if len(m.in.Frames) != before {
+		m.owe(frameBytes)
+	}
 	if f.have&(1<<nameFXOp|1<<nameFXNode|1<<nameFXTarget|1<<nameFXTrace|1<<nameFXInfo) != 0 {
 		m.in.SetFX(id, trace.FX{
 			Op: m.string(f, nameFXOp), NodeName: m.string(f, nameFXNode),
@@ -197,7 +201,27 @@ func (m *machine) stackOf(items []value) (trace.StackID, bool) {
 		}
 		m.frames = append(m.frames, trace.FrameID(items[i].id))
 	}
-	return m.in.Stack(m.frames), true
+	return m.internStack(), true
+}
+
+// internStack returns the stack of the frames in m.frames.
+func (m *machine) internStack() trace.StackID {
+	before := m.in.StackCount()
+	id := m.in.Stack(m.frames)
+	if m.in.StackCount() != before {
+		m.owe(int64(len(m.frames))*idBytes + stackBytes)
+	}
+	return id
+}
+
+// internPool returns the pool of that number.
+func (m *machine) internPool(p trace.Pool) trace.PoolID {
+	before := len(m.in.Pools)
+	id := m.in.Pool(p)
+	if len(m.in.Pools) != before {
+		m.owe(numberBytes)
+	}
+	return id
 }
 
 // frameStack returns the frames of a record as a stack, 0 when absent.
@@ -222,8 +246,8 @@ func (m *machine) frameStack(f *fields) trace.StackID {
 // stackOfList returns the stack that a list of frames is. It is worked out once
 // per list, since many entries may refer to one.
 func (m *machine) stackOfList(l *list) trace.StackID {
-	if l.interned != 0 {
-		return trace.StackID(l.interned)
+	if l.stack != 0 {
+		return l.stack
 	}
 	m.frames = m.frames[:0]
 	for i := range l.len() {
@@ -231,7 +255,6 @@ func (m *machine) stackOfList(l *list) trace.StackID {
 			m.frames = append(m.frames, trace.FrameID(item.id))
 		}
 	}
-	id := m.in.Stack(m.frames)
-	l.interned = uint32(id)
-	return id
+	l.stack = m.internStack()
+	return l.stack
 }

@@ -126,18 +126,24 @@ func (m *machine) devices(segments []uint32) ([]trace.Device, error) {
 		}
 		return byID[id]
 	}
-	for id, own := range m.byDevice(segments) {
+	parts, err := m.byDevice(segments)
+	if err != nil {
+		return nil, err
+	}
+	for id, own := range parts {
 		device(id).Final.Segments = own
 	}
 	traces := &m.lists[m.snapshot.traces.listID()]
 	claimed := 0
 	for i := range traces.len() {
-		events, err := m.events(m.resolve(traces.at(i)))
+		events, copied, err := m.events(m.resolve(traces.at(i)))
 		if err != nil {
 			return nil, err
 		}
-		if claimed += events.Len(); claimed > m.log.Len() {
-			return nil, m.corrupt("two devices' traces share entries")
+		if !copied {
+			if claimed += events.Len(); claimed > m.log.Len() {
+				return nil, m.corrupt("two devices' traces share entries")
+			}
 		}
 		if events.Len() > 0 {
 			device(i).Events = events
@@ -155,11 +161,20 @@ func (m *machine) devices(segments []uint32) ([]trace.Device, error) {
 	return devices, nil
 }
 
-// byDevice parts segments by device, without growing anything.
-func (m *machine) byDevice(segments []uint32) map[int][]trace.Segment {
+// byDevice parts segments by device, without growing anything. A segment that is
+// listed again and again is counted each time, blocks and all: who reads the
+// result walks through them as often.
+func (m *machine) byDevice(segments []uint32) (map[int][]trace.Segment, error) {
 	counts := make(map[int]int)
 	for _, id := range segments {
 		counts[int(m.segments[id].Device)]++
+	}
+	for at, id := range segments {
+		if at >= len(m.segments) || id != uint32(at) {
+			if err := m.charge(segmentBytes + int64(len(m.segments[id].Blocks))*blockBytes); err != nil {
+				return nil, err
+			}
+		}
 	}
 	parts := make(map[int][]trace.Segment, len(counts))
 	for _, id := range segments {
@@ -170,7 +185,7 @@ func (m *machine) byDevice(segments []uint32) map[int][]trace.Segment {
 		}
 		parts[device] = append(parts[device], *s)
 	}
-	return parts
+	return parts, nil
 }
 
 func sortSegments(segments []trace.Segment) {
@@ -187,15 +202,18 @@ func sortSegments(segments []trace.Segment) {
 }
 
 // events returns a device's trace. Entries lie in the log as they were read;
-// only a list that shuffles them is copied.
-func (m *machine) events(v value) (trace.Events, error) {
+// only a list that shuffles or repeats them is copied.
+func (m *machine) events(v value) (events trace.Events, copied bool, err error) {
 	l := &m.lists[v.listID()]
 	all := m.log.Events()
 	if l.items == nil && (l.of == tagEvent || l.count == 0) {
-		return all.Slice(int(l.first), int(l.first+l.count)), nil
+		return all.Slice(int(l.first), int(l.first+l.count)), false, nil
 	}
 	if err := m.charge(int64(l.len()) * eventBytes); err != nil {
-		return trace.Events{}, err
+		return trace.Events{}, true, err
+	}
+	if l.len() > trace.MaxEvents {
+		return trace.Events{}, true, m.corrupt("more than %d trace entries", trace.MaxEvents)
 	}
 	var log trace.EventLog
 	for i := range l.len() {
@@ -205,7 +223,7 @@ func (m *machine) events(v value) (trace.Events, error) {
 			m.odd++
 		}
 	}
-	return log.Events(), nil
+	return log.Events(), true, nil
 }
 
 // notices says what a reader should know before trusting the rest.

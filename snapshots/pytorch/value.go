@@ -75,8 +75,9 @@ type list struct {
 	first uint32
 	count uint32
 	items []value
-	// interned is the stack or list of strings that the items are, once asked.
-	interned uint32
+	// What the items are as a stack and as a list of strings, once asked.
+	stack trace.StackID
+	texts trace.ListID
 }
 
 func (l *list) len() int { return max(int(l.count), len(l.items)) }
@@ -94,7 +95,7 @@ func (l *list) add(items []value) int64 {
 	if len(items) == 0 {
 		return 0
 	}
-	l.interned = 0
+	l.stack, l.texts = 0, 0
 	if l.items == nil && l.extendsRun(items) {
 		if l.count == 0 {
 			l.of, l.first = items[0].tag, items[0].id
