@@ -80,7 +80,7 @@ func (m *machine) note(f *fields, kind trace.Kind, action trace.StringID) trace.
 	}
 	if f.have&noteFields != 0 {
 		n.CompileContext = m.string(f, nameCompileContext)
-		n.UserMetadata = m.string(f, nameUserMetadata)
+		n.UserMetadata = m.metadata(f)
 		n.Category = m.string(f, nameCategory)
 		n.Layer = m.string(f, nameLayer)
 		n.Role = m.string(f, nameRole)

@@ -123,6 +123,16 @@ func (m *machine) number(f *fields, k name) (int64, bool) {
 	return n, ok
 }
 
+// device returns the device field. A number that no device has is odd.
+func (m *machine) device(f *fields) (int32, bool) {
+	n, ok := m.number(f, nameDevice)
+	if n != int64(int32(n)) {
+		m.odd++
+		return 0, false
+	}
+	return int32(n), ok
+}
+
 // address returns a field as an address.
 func (m *machine) address(f *fields, k name) (uint64, bool) {
 	if f.have&(1<<k) == 0 {

@@ -143,8 +143,7 @@ func (m *machine) segment(f *fields) (value, error) {
 	give(trace.GaveRequested, ok)
 	s.Stream, ok = m.stream(f)
 	give(trace.GaveStream, ok)
-	device, ok := m.number(f, nameDevice)
-	s.Device = int32(device)
+	s.Device, ok = m.device(f)
 	give(trace.GaveDevice, ok)
 	s.Type = m.string(f, nameSegmentType)
 	s.Pool = m.pool(f, nameSegmentPoolID)
@@ -237,10 +236,10 @@ func (m *machine) annotation(f *fields) (value, error) {
 	if err := m.charge(annotationBytes); err != nil {
 		return value{}, err
 	}
-	device, _ := m.number(f, nameDevice)
+	device, _ := m.device(f)
 	time, _ := m.number(f, nameTime)
 	m.annotations = append(m.annotations, trace.Annotation{
-		Name: m.string(f, nameName), Stage: m.string(f, nameStage), Device: int32(device), Time: time,
+		Name: m.string(f, nameName), Stage: m.string(f, nameStage), Device: device, Time: time,
 	})
 	return value{tag: tagAnnotation, id: uint32(len(m.annotations) - 1)}, nil
 }

@@ -1,6 +1,10 @@
 package pytorch
 
-import "memtop/snapshots/trace"
+import (
+	"math"
+
+	"memtop/snapshots/trace"
+)
 
 // tag says what a value on the machine's stack is.
 type tag uint8
@@ -42,21 +46,31 @@ func intValue(n int64) value { return value{tag: tagInt, n: uint64(n)} }
 
 func stringValue(id trace.StringID) value { return value{tag: tagString, id: uint32(id)} }
 
-// integer returns the value as a signed integer.
+// integer returns the value as a signed integer. Truths and whole floats count,
+// as they are equal to integers in Python and what some JSON writers make of
+// them.
 func (v value) integer() (int64, bool) {
-	if v.tag != tagInt {
-		return 0, false
+	switch v.tag {
+	case tagInt, tagBool:
+		return int64(v.n), true
+	case tagFloat:
+		const exact = 1 << 53
+		f := math.Float64frombits(v.n)
+		if f == math.Trunc(f) && math.Abs(f) <= exact {
+			return int64(f), true
+		}
 	}
-	return int64(v.n), true
+	return 0, false
 }
 
 // bits returns the value as an address: negative numbers are what PyTorch's
 // C++ pickler makes of addresses from 2^63 up.
 func (v value) bits() (uint64, bool) {
-	if v.tag != tagInt && v.tag != tagUint {
-		return 0, false
+	if v.tag == tagUint {
+		return v.n, true
 	}
-	return v.n, true
+	n, ok := v.integer()
+	return uint64(n), ok
 }
 
 // text returns the value as a string.

@@ -1,0 +1,86 @@
+package pytorch
+
+import (
+	"fmt"
+	"unicode/utf8"
+
+	"memtop/snapshots/trace"
+)
+
+// metadataValues and metadataLength bound the text that is made of metadata
+// which is no text: many entries may refer to one big dict.
+const (
+	metadataValues = 64
+	metadataLength = 4 << 10
+)
+
+// metadata returns what the program said of an entry, as text. PyTorch writes a
+// string, and its viewer also shows dicts; those become "key: value, …".
+func (m *machine) metadata(f *fields) trace.StringID {
+	if f.have&(1<<nameUserMetadata) == 0 {
+		return 0
+	}
+	v := m.resolve(f.value[nameUserMetadata])
+	if v.tag != tagDict && v.tag != tagList {
+		return m.string(f, nameUserMetadata)
+	}
+	budget := metadataValues
+	text := appendPlain(nil, m.plain(v, settingsDepth, &budget))
+	before := len(m.in.Strings)
+	id := m.in.Bytes(text)
+	if len(m.in.Strings) != before {
+		m.owe(int64(len(text)) + stringBytes)
+	}
+	return id
+}
+
+// appendPlain appends the text of a value that plain made. Containers within
+// containers stand in brackets.
+func appendPlain(b []byte, v any) []byte {
+	between := func(i int) {
+		if i > 0 {
+			b = append(b, ", "...)
+		}
+	}
+	switch v := v.(type) {
+	case []trace.Setting:
+		for i, s := range v {
+			between(i)
+			b = appendInner(append(appendText(b, s.Key), ": "...), s.Value)
+		}
+	case []any:
+		for i, item := range v {
+			between(i)
+			b = appendInner(b, item)
+		}
+	case string:
+		return appendText(b, v)
+	case nil:
+		return append(b, "None"...)
+	default: // a number or a truth
+		return fmt.Append(b, v)
+	}
+	return b
+}
+
+func appendInner(b []byte, v any) []byte {
+	switch v.(type) {
+	case []trace.Setting:
+		return append(appendPlain(append(b, '{'), v), '}')
+	case []any:
+		return append(appendPlain(append(b, '['), v), ']')
+	default:
+		return appendPlain(b, v)
+	}
+}
+
+// appendText appends s, cut at a character where it gets too long.
+func appendText(b []byte, s string) []byte {
+	if room := max(metadataLength-len(b), 0); len(s) > room {
+		for room > 0 && !utf8.RuneStart(s[room]) {
+			room--
+		}
+		return append(append(b, s[:room]...), "…"...)
+	}
+	return append(b, s...)
+}
