@@ -89,13 +89,3 @@ func (t *addressTable) grow() {
 		}
 	}
 }
-
-func (t *addressTable) values() []AllocationID {
-	ids := make([]AllocationID, 0, t.count)
-	for i := range t.slots {
-		if t.slots[i].used {
-			ids = append(ids, t.slots[i].id)
-		}
-	}
-	return ids
-}

@@ -53,7 +53,8 @@ type Lifetimes struct {
 	reused  int
 }
 
-// mark is a checkpoint: what was open before event at.
+// mark is a checkpoint: what was open before event at, the oldest first. What
+// is alive is looked at in this order, because then memory is read forward.
 type mark struct {
 	at    int
 	alive []AllocationID
@@ -113,7 +114,18 @@ func (l *Lifetimes) mark(i int) {
 		return
 	}
 	l.since = 0
-	l.marks = append(l.marks, mark{at: i, alive: l.open.values()})
+	l.marks = append(l.marks, mark{at: i, alive: l.openBefore(i)})
+}
+
+// openBefore returns what was made within the trace and is open before event
+// i, the next to be replayed.
+func (l *Lifetimes) openBefore(i int) []AllocationID {
+	open := make([]AllocationID, 0, l.open.count)
+	l.aliveMade(i-1, func(id AllocationID) bool {
+		open = append(open, id)
+		return true
+	})
+	return open
 }
 
 func (l *Lifetimes) openAt(i int32, e *Event) {
@@ -225,10 +237,15 @@ func (l *Lifetimes) Allocation(id AllocationID) Allocation {
 // or its closing event when the two came together, or Never. Between the two
 // the allocation is pending free.
 func (l *Lifetimes) FreeRequested(id AllocationID) int {
-	if i, ok := l.pending[id]; ok {
+	a := l.Allocation(id)
+	return l.RequestedFree(&a)
+}
+
+// RequestedFree is FreeRequested for an allocation that was looked up already.
+func (l *Lifetimes) RequestedFree(a *Allocation) int {
+	if i, ok := l.pending[a.ID]; ok {
 		return int(i)
 	}
-	a := l.Allocation(id)
 	if a.Close == Never {
 		if i, ok := l.asked[a.Addr]; ok && int(i) > a.Open {
 			return int(i)
@@ -238,25 +255,32 @@ func (l *Lifetimes) FreeRequested(id AllocationID) int {
 }
 
 // Alive calls yield for every allocation that is alive right after event at;
-// −1 is before the first event. Held ones come first. It stops when yield
-// returns false. The cost is that of replaying from the nearest checkpoint.
+// −1 is before the first event. Held ones come first, then the others in the
+// order in which they were made. It stops when yield returns false. The cost is
+// that of replaying from the nearest checkpoint.
 func (l *Lifetimes) Alive(at int, yield func(AllocationID) bool) {
 	for k := range l.Held {
 		if int(l.Held[k].Close) > at && !yield(HeldID(k)) {
 			return
 		}
 	}
+	l.aliveMade(at, yield)
+}
+
+// aliveMade is Alive without the held ones.
+func (l *Lifetimes) aliveMade(at int, yield func(AllocationID) bool) {
 	from := 0
 	if m := l.nearest(at); m != nil {
 		from = m.at
 		for _, id := range m.alive {
-			if id >= 0 && l.Closed(int(id)) > at && !yield(id) {
+			if l.Closed(int(id)) > at && !yield(id) {
 				return
 			}
 		}
 	}
 	for i := from; i <= at && i < l.events.Len(); i++ {
-		if l.events.At(i).Kind == Alloc && l.Closed(i) > at && !yield(AllocationID(i)) {
+		// The end is asked for first: it lies in fewer bytes than the kind.
+		if l.Closed(i) > at && l.events.At(i).Kind == Alloc && !yield(AllocationID(i)) {
 			return
 		}
 	}

@@ -2,6 +2,7 @@ package trace_test
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -187,8 +188,15 @@ func TestAliveAtAnyEvent(t *testing.T) {
 	for name, l := range map[string]*trace.Lifetimes{"at once": whole, "in pieces": pieces} {
 		for at := range asked {
 			var got []string
+			oldest, last := true, math.MinInt
 			l.Alive(at, func(id trace.AllocationID) bool {
-				if _, held := id.Held(); held {
+				rank := int(id)
+				k, held := id.Held()
+				if held {
+					rank = k + math.MinInt32
+				}
+				oldest, last = oldest && rank > last, rank
+				if held {
 					a := l.Allocation(id)
 					got = append(got, fmt.Sprintf("held %#x until %d", a.Addr, a.Close))
 				} else {
@@ -196,6 +204,9 @@ func TestAliveAtAnyEvent(t *testing.T) {
 				}
 				return true
 			})
+			if !oldest {
+				t.Fatalf("%s: alive after event %d: not the oldest first", name, at)
+			}
 			slices.Sort(got)
 			if diff := cmp.Diff(want[at], got); diff != "" {
 				t.Fatalf("%s: alive after event %d (-want +got):\n%s", name, at, diff)
