@@ -10,14 +10,13 @@ import (
 // AliveAt returns what is held right after an event, the largest first and
 // among equals the oldest. Allocations from before recording are among them.
 func (x *Index) AliveAt(at int) []trace.Allocation {
-	at = x.clamp(at)
-	return x.allocations(x.aliveBySize(at), at)
+	return sorted(x.alive(x.clamp(at)), bySize)
 }
 
 // LargestAt returns the first n of AliveAt, and how many there are in all.
 func (x *Index) LargestAt(at, n int) ([]trace.Allocation, int) {
-	all := x.aliveBySize(x.clamp(at))
-	return x.allocations(all[:min(n, len(all))], at), len(all)
+	all := x.AliveAt(at)
+	return all[:min(n, len(all))], len(all)
 }
 
 // holding is what one stack holds at some moment.

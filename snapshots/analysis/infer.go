@@ -9,7 +9,7 @@ func (x *Index) finalMap() *Map {
 }
 
 func (x *Index) readFinal() *Map {
-	alive := x.aliveByAddress(x.End())
+	alive := sorted(x.alive(x.End()), byAddress)
 	m := &Map{At: x.End(), Exact: true, Segments: make([]Segment, len(x.device.Final.Segments))}
 	for i := range x.device.Final.Segments {
 		from := &x.device.Final.Segments[i]
@@ -65,20 +65,27 @@ type inferrer struct {
 
 func (x *Index) inferMap(at int) *Map {
 	extents := x.ranges().at(x, at)
-	f := &inferrer{
-		index: x, round: newRounder(x.trace.Settings), rests: x.rests(), at: at, alive: x.aliveByAddress(at),
-		final: x.finalBlocks(), out: &Map{At: at, Segments: make([]Segment, 0, len(extents))},
-	}
-	f.arena = make([]Block, 0, 2*len(f.alive)+len(extents))
-	if e := x.eventAt(at); e != nil && e.Kind == trace.FreeRequested {
-		f.asked = e.Addr
-	}
+	out := &Map{At: at, extents: extents, Segments: make([]Segment, len(extents))}
+	f := x.newInferrer(out, sorted(x.alive(at), byAddress), len(extents))
 	for i := range extents {
-		f.place(&extents[i])
+		out.Segments[i] = f.place(&extents[i])
 	}
 	f.skipTo(^uint64(0))
-	f.out.measure()
-	return f.out
+	out.measure()
+	return out
+}
+
+// newInferrer returns one that places alive, which is in order of addresses,
+// into some segments of out.
+func (x *Index) newInferrer(out *Map, alive []trace.Allocation, segments int) *inferrer {
+	f := &inferrer{
+		index: x, round: newRounder(x.trace.Settings), rests: x.rests(), at: out.At, alive: alive,
+		final: x.finalBlocks(), arena: make([]Block, 0, 2*len(alive)+segments), out: out,
+	}
+	if e := x.eventAt(out.At); e != nil && e.Kind == trace.FreeRequested {
+		f.asked = e.Addr
+	}
+	return f
 }
 
 // eventAt returns event at, or nil when it is before the first.
@@ -120,7 +127,7 @@ func (f *inferrer) skipTo(addr uint64) {
 }
 
 // place makes a segment of an extent and of the allocations that lie in it.
-func (f *inferrer) place(e *extent) {
+func (f *inferrer) place(e *extent) Segment {
 	f.skipTo(e.addr)
 	n := 0
 	for n < len(f.alive) && f.alive[n].Addr < e.end() {
@@ -146,7 +153,7 @@ func (f *inferrer) place(e *extent) {
 	f.addFree(from, e.end())
 	s.Blocks = f.arena[first:len(f.arena):len(f.arena)]
 	f.alive = f.alive[n:]
-	f.out.Segments = append(f.out.Segments, s)
+	return s
 }
 
 func (f *inferrer) addFree(from, to uint64) {
@@ -182,7 +189,7 @@ func (f *inferrer) block(a *trace.Allocation, limit uint64) Block {
 	if a.FreeStack {
 		b.Stack = 0
 	}
-	if asked := f.index.life.FreeRequested(a.ID); asked <= f.at || a.Addr == f.asked || f.waiting(a, asked) {
+	if asked := f.index.life.RequestedFree(a); asked <= f.at || a.Addr == f.asked || f.waiting(a, asked) {
 		b.State = trace.PendingFree
 	}
 	b.Requested = min(b.Requested, b.Size)

@@ -10,32 +10,29 @@ import (
 // measure fills in a map's sums once its segments and blocks are set.
 func (m *Map) measure() {
 	for i := range m.Segments {
+		m.Segments[i].measure()
+	}
+	m.addUp()
+}
+
+// addUp fills in a map's sums once its segments have theirs.
+func (m *Map) addUp() {
+	for i := range m.Segments {
 		s := &m.Segments[i]
-		s.measure()
 		m.Reserved += s.Size
 		m.Active += s.Live
+		m.Pending += s.Pending
 		m.Free += s.Free
 		m.Rounding += s.Rounding
 		m.Blocks += s.LiveCount
 		if s.LiveCount == 0 {
 			m.Releasable += s.Free
 		}
-		for b := range s.Blocks {
-			m.measureBlock(&s.Blocks[b])
-		}
 	}
+	m.Allocated = m.Active - m.Pending
 	m.Requested = m.Active - m.Rounding
 	m.groupFits()
 	m.groupPools()
-}
-
-func (m *Map) measureBlock(b *Block) {
-	if b.State == trace.Allocated {
-		m.Allocated += b.Size
-	}
-	if b.State == trace.PendingFree {
-		m.Pending += b.Size
-	}
 }
 
 func (s *Segment) measure() {
@@ -45,6 +42,9 @@ func (s *Segment) measure() {
 		switch {
 		case b.State.Live():
 			s.Live += b.Size
+			if b.State == trace.PendingFree {
+				s.Pending += b.Size
+			}
 			s.Rounding += b.Size - b.Requested
 			s.LiveCount++
 			if smallest == nil || b.Size < smallest.Size {
@@ -52,6 +52,8 @@ func (s *Segment) measure() {
 			}
 		case b.State == trace.Inactive:
 			s.Free += b.Size
+			s.FreeCount++
+			s.LargestFree = max(s.LargestFree, b.Size)
 		}
 	}
 	// Memory of an expandable segment goes back page by page, so no single
@@ -89,13 +91,9 @@ func (m *Map) groupFits() {
 }
 
 func (f *Fit) add(s *Segment) {
-	for i := range s.Blocks {
-		if b := &s.Blocks[i]; b.State == trace.Inactive {
-			f.Free += b.Size
-			f.Largest = max(f.Largest, b.Size)
-			f.Blocks++
-		}
-	}
+	f.Free += s.Free
+	f.Largest = max(f.Largest, s.LargestFree)
+	f.Blocks += s.FreeCount
 	if s.Type == "small" {
 		f.Largest = min(f.Largest, smallLimit) // larger requests go to the other class
 	}

@@ -2,10 +2,10 @@ package analysis
 
 import "memtop/snapshots/trace"
 
-// keyed is an allocation and what it is sorted by.
+// keyed is a position in a list and what it is sorted by.
 type keyed struct {
 	key uint64
-	id  trace.AllocationID
+	at  int32
 }
 
 // sortByKey sorts by key, the smallest first, and keeps the order of equal
@@ -41,47 +41,36 @@ func sortByKey(items []keyed) []keyed {
 	return items
 }
 
-// aliveKeyed returns what is held right after an event with the keys that key
-// gives.
-func (x *Index) aliveKeyed(at int, key func(id trace.AllocationID) uint64) []keyed {
-	items := make([]keyed, 0, 1024)
+// alive returns what is held right after an event, the oldest first: what is
+// from before recording, then in the order in which it was made.
+func (x *Index) alive(at int) []trace.Allocation {
+	ids := make([]trace.AllocationID, 0, 1024)
 	x.life.Alive(at, func(id trace.AllocationID) bool {
-		items = append(items, keyed{key(id), id})
+		ids = append(ids, id)
 		return true
 	})
-	return items
-}
-
-// allocations looks the sorted ones up, as they were right after an event.
-func (x *Index) allocations(items []keyed, at int) []trace.Allocation {
-	all := make([]trace.Allocation, len(items))
-	for i := range items {
-		all[i] = x.life.AllocationAt(items[i].id, at)
+	all := make([]trace.Allocation, len(ids))
+	for i, id := range ids {
+		all[i] = x.life.AllocationAt(id, at)
 	}
 	return all
 }
 
-// aliveByAddress returns what is held right after an event, by address.
-func (x *Index) aliveByAddress(at int) []trace.Allocation {
-	return x.allocations(sortByKey(x.aliveKeyed(at, func(id trace.AllocationID) uint64 {
-		if k, held := id.Held(); held {
-			return x.life.Held[k].Addr
-		}
-		return x.events.At(int(id)).Addr
-	})), at)
+// sorted returns allocations by key, the smallest first, and keeps the order
+// of equal ones.
+func sorted(all []trace.Allocation, key func(a *trace.Allocation) uint64) []trace.Allocation {
+	items := make([]keyed, len(all))
+	for i := range all {
+		items[i] = keyed{key(&all[i]), int32(i)}
+	}
+	out := make([]trace.Allocation, len(all))
+	for i, item := range sortByKey(items) {
+		out[i] = all[item.at]
+	}
+	return out
 }
 
-// aliveBySize returns the ids of what is held right after an event, the
-// largest first and among equals the oldest.
-func (x *Index) aliveBySize(at int) []keyed {
-	items := sortByKey(x.aliveKeyed(at, func(id trace.AllocationID) uint64 {
-		if k, held := id.Held(); held {
-			return uint64(k)
-		}
-		return uint64(len(x.life.Held)) + uint64(id)
-	}))
-	for i := range items {
-		items[i].key = ^uint64(x.sizeOf(items[i].id))
-	}
-	return sortByKey(items)
-}
+func byAddress(a *trace.Allocation) uint64 { return a.Addr }
+
+// bySize puts the largest first.
+func bySize(a *trace.Allocation) uint64 { return ^uint64(a.Size) }

@@ -24,22 +24,27 @@ type Map struct {
 	// files that were cut by hand.
 	Outside      int64
 	OutsideCount int
+
+	extents []extent // what the segments were made from, nil for the writer's own map
 }
 
 // Segment is a range of memory obtained from the driver.
 type Segment struct {
-	Addr       uint64
-	Size       int64
-	Stream     trace.StreamID
-	Pool       trace.PoolID // 0 when not known
-	Type       string       // "small" or "large", "" when not known
-	Expandable bool
-	Stack      trace.StackID // where it was obtained
-	Blocks     []Block       // by address, without gaps
-	Live       int64         // bytes in live blocks
-	Free       int64
-	Rounding   int64 // of Live, not asked for
-	LiveCount  int
+	Addr        uint64
+	Size        int64
+	Stream      trace.StreamID
+	Pool        trace.PoolID // 0 when not known
+	Type        string       // "small" or "large", "" when not known
+	Expandable  bool
+	Stack       trace.StackID // where it was obtained
+	Blocks      []Block       // by address, without gaps
+	Live        int64         // bytes in live blocks
+	Pending     int64         // of Live, pending free
+	Free        int64
+	Rounding    int64 // of Live, not asked for
+	LiveCount   int
+	FreeCount   int
+	LargestFree int64 // the largest free block
 	// Pin is the smallest live block of a segment that is mostly free: while
 	// it lives the driver cannot have the segment back. Nil otherwise.
 	Pin *Block
@@ -86,6 +91,17 @@ func (x *Index) SegmentsAt(at int) *Map {
 		return x.finalMap()
 	}
 	return x.inferMap(at)
+}
+
+// MapAt is SegmentsAt for a reader who moves step by step: what no event between
+// the moment of from and at has touched is shared with from. The answer is the
+// same. From must be a map of this index, or nil.
+func (x *Index) MapAt(at int, from *Map) *Map {
+	at = x.clamp(at)
+	if m := x.moveMap(from, at); m != nil {
+		return m
+	}
+	return x.SegmentsAt(at)
 }
 
 // LargestFit returns the largest request that some group can serve without a

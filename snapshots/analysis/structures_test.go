@@ -66,7 +66,7 @@ func TestSortByKeyIsStable(t *testing.T) {
 	for _, n := range []int{0, 1, 2, 1000} {
 		items := make([]keyed, n)
 		for i := range items {
-			items[i] = keyed{r.Uint64() >> (8 * r.IntN(8)), trace.AllocationID(i)}
+			items[i] = keyed{r.Uint64() >> (8 * r.IntN(8)), int32(i)}
 			if r.IntN(3) == 0 {
 				items[i].key = 42
 			}
