@@ -28,6 +28,7 @@ type Page struct {
 	hits   *hitList // what the filter left, nil without one
 	order  *ask.One[sortQuestion, []int32]
 	states *ask.One[stateQuestion, *analysis.Map]
+	asked  stateQuestion // of states, the newest
 	jump   bool // go to the first match when one is found
 	from   int  // where the search began
 	prompt *page.Prompt
@@ -93,7 +94,7 @@ func (p *Page) Refresh(w, h int) tea.Cmd {
 	}
 	p.detail.Resize(len(p.detailLines()), p.shape.detail.H-1)
 	if p.shape.state.H > 0 {
-		cmd = tea.Batch(cmd, p.states.Ask(stateQuestion{p.scene.Index, p.scene.Cursor()}))
+		cmd = tea.Batch(cmd, p.askState())
 	}
 	return cmd
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sort"
 
+	tea "charm.land/bubbletea/v2"
+
 	"memtop/snapshots/analysis"
 	"memtop/snapshots/trace"
 	"memtop/tui/page"
@@ -13,13 +15,27 @@ import (
 // stateRows is how many rows the allocator's state takes under the detail.
 const stateRows = 7
 
-// stateQuestion asks for the allocator's map right after an event.
+// stateQuestion asks for the allocator's map right after an event. From is the
+// map that was on the screen when it was asked, from which the way is short
+// when the reader goes through the list; it does not change the answer.
 type stateQuestion struct {
 	index *analysis.Index
 	at    int
+	from  *analysis.Map
 }
 
-func stateAt(_ context.Context, q stateQuestion) *analysis.Map { return q.index.SegmentsAt(q.at) }
+func stateAt(_ context.Context, q stateQuestion) *analysis.Map { return q.index.MapAt(q.at, q.from) }
+
+// askState asks for the map at the cursor, once for each moment.
+func (p *Page) askState() tea.Cmd {
+	if at := p.scene.Cursor(); p.asked.index != p.scene.Index || p.asked.at != at {
+		p.asked = stateQuestion{index: p.scene.Index, at: at}
+		if from, ok := p.states.Answer(); ok && p.states.Answered().index == p.scene.Index {
+			p.asked.from = from
+		}
+	}
+	return p.states.Ask(p.asked)
+}
 
 // drawState draws what the allocator looked like after the selected event: the
 // totals, and the segment that the event is about with a pointer to its place.
