@@ -74,6 +74,14 @@ func percent(part, whole int64) int64 {
 	return int64(math.Round(float64(part) / float64(whole) * 100))
 }
 
+// share writes a part of a whole in whole percent, and never as nothing.
+func share(part, whole int64) string {
+	if p := percent(part, whole); p > 0 || part == 0 {
+		return fmt.Sprintf("%d%%", p)
+	}
+	return "under 1%"
+}
+
 func (f *finder) ooms() {
 	const shown = 3
 	all := f.index.OOMs()
@@ -107,14 +115,18 @@ func (f *finder) peak() {
 	default:
 		what = fmt.Sprintf("The peak is %s, at event %s of %s", Bytes(s.PeakRequested), Count(s.PeakEvent), Count(s.Events))
 	}
-	known := largestKnown(f.index.holdingsAt(s.PeakEvent), 1)
+	holdings := f.index.holdingsAt(s.PeakEvent)
+	known := largestKnown(holdings, 1)
 	if len(known) == 0 || known[0].Stack <= trace.EmptyStack {
 		f.add(Info, s.PeakEvent, 0, "%s.", what)
 		return
 	}
-	top := &known[0]
-	f.add(Info, s.PeakEvent, top.Stack, "%s; the largest part, %s (%d%%), is from %s.",
-		what, Bytes(top.Bytes), percent(top.Bytes, s.PeakRequested), f.index.StackName(top.Stack))
+	top, largest := &known[0], "largest part"
+	if holdersOf(holdings)[0].Bytes > top.Bytes {
+		largest += " of known origin"
+	}
+	f.add(Info, s.PeakEvent, top.Stack, "%s; the %s, %s (%s), is from %s.",
+		what, largest, Bytes(top.Bytes), share(top.Bytes, s.PeakRequested), f.index.StackName(top.Stack))
 }
 
 func (f *finder) grown() {

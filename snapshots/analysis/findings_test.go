@@ -46,6 +46,12 @@ free_completed 0x100 4096 @%d
 	if got := said(leaking); !strings.Contains(got, "warning: Memory from train.py:10 main grows by 1.0 MiB per step, in each of 6; it now holds 8.0 MiB.") {
 		t.Errorf("findings:\n%s", got)
 	}
+	slow := indexOf(t, steps(8, func(s int) string {
+		return fmt.Sprintf("alloc 0x%x 8192 @%d stack=main\n", (s+1)<<24, s*1000+100)
+	}))
+	if growth := slow.Growth(); len(growth) != 1 || growth[0].PerStep != 8192 {
+		t.Errorf("got %+v, want 8 KiB per step", growth)
+	}
 	steady := indexOf(t, steps(8, func(s int) string {
 		return fmt.Sprintf(`
 alloc 0x1000000 1048576 @%d stack=main

@@ -29,12 +29,17 @@ func (x *Index) Growth() []Growth {
 const (
 	growthMoments = 8       // how many steps are compared
 	growthFew     = 4       // fewer say nothing
-	growthFloor   = 1 << 16 // less per step is noise
+	growthFloor   = 1 << 16 // less per part of a trace without steps is noise
+	markedFloor   = 1 << 12 // less per step is
 )
 
 func (x *Index) findGrowth() []Growth {
 	moments, marked := x.moments()
-	return x.growthBetween(moments, marked, growthFloor)
+	least := int64(growthFloor)
+	if marked {
+		least = markedFloor
+	}
+	return x.growthBetween(moments, marked, least)
 }
 
 // growthBetween returns the stacks that hold more at every moment than at the

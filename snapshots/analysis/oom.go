@@ -97,21 +97,39 @@ func (x *Index) oomCause(o *OOM, e *trace.Event, m *Map) (Verdict, string) {
 			o.Largest = max(o.Largest, f.Largest)
 		}
 	}
-	ask := Bytes(o.Requested)
+	ask, need := Bytes(o.Requested), segmentFor(o.Requested)
+	enough := func(cached int64) bool { return cached >= o.Requested || cached+driver >= need }
+	if driver >= o.Requested && driver < need {
+		ask += ", which takes a new segment of " + Bytes(need)
+	}
 	switch {
-	case driver >= o.Requested && o.DeviceFree >= 0:
+	case driver >= need && o.DeviceFree >= 0:
 		return Unexplained, "asked for " + ask + " while the driver had " + Bytes(driver) +
-			" free: a limit on this process's share, or a larger segment was needed"
-	case own+driver >= o.Requested && o.Largest < o.Requested:
+			" free: a limit on this process's share, or more was needed at once"
+	case enough(own) && o.Largest < o.Requested:
 		return Fragmented, "asked for " + ask + "; " + Bytes(own) + " was cached for this stream, but in pieces of at most " +
 			Bytes(o.Largest) + ", and the driver had " + Bytes(driver)
-	case m.Free+driver >= o.Requested:
+	case enough(m.Free):
 		return Elsewhere, "asked for " + ask + "; " + Bytes(m.Free) + " was cached, but only " + Bytes(own) +
 			" of it for this stream and size class"
-	case m.Free+m.Pending+driver >= o.Requested:
+	case enough(m.Free + m.Pending):
 		return PendingFrees, "asked for " + ask + "; " + Bytes(m.Pending) + " was freed but still in use by another stream"
 	default:
 		return Full, "asked for " + ask + "; only " + Bytes(m.Free) + " was cached and the driver had " + Bytes(driver) +
 			", while " + Bytes(o.Live) + " was held"
+	}
+}
+
+// segmentFor returns the size of the segment that the allocator asks the driver
+// for when no cached block serves a request: small requests share segments.
+func segmentFor(size int64) int64 {
+	const small, shared, least, step = 2 << 20, 20 << 20, 10 << 20, 2 << 20
+	switch {
+	case size <= smallLimit:
+		return small
+	case size < least:
+		return shared
+	default:
+		return (size + step - 1) / step * step
 	}
 }

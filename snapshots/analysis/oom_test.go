@@ -59,6 +59,14 @@ free_completed 0x10000000 33554432
 segment 0x10000000 33554432 stream=0 type="large"
 block 0x10000000 33554432 inactive
 `, PendingFrees, "32.0 MiB was freed but still in use"},
+		"the driver had enough for the request but not for its segment": {`
+device 0
+segment_alloc 0x10000000 33554432
+alloc 0x10000000 33554432 stack=act
+oom 10485760 8388608 stack=act
+segment 0x10000000 33554432 stream=0 type="large"
+block 0x10000000 33554432 active_allocated requested=33554432 stack=act
+`, Full, "asked for 8.0 MiB, which takes a new segment of 20.0 MiB; only 0 B was cached"},
 		"the driver had enough": {`
 device 0
 oom 1073741824 16777216 stack=act
