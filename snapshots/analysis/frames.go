@@ -54,6 +54,9 @@ func isRuntime(file, name string) bool {
 	if strings.HasPrefix(name, "Py") || strings.HasPrefix(name, "_Py") {
 		return !strings.HasSuffix(file, ".py")
 	}
+	if isGo(file) {
+		return strings.HasPrefix(name, "runtime.") || isEngineGlue(name)
+	}
 	return containsAny(file, "core/boxing", "/Register", "/Redispatch", "pythonrun.c", "Modules/main.c",
 		"Objects/call.c", "Objects/methodobject.c", "pycore_ceval.h", "ceval.c", "cpython/abstract.h") ||
 		strings.HasPrefix(file, "Register")
@@ -69,6 +72,14 @@ func isPython(file string) bool {
 	return strings.HasSuffix(file, ".py") || strings.HasPrefix(file, "<") || strings.HasPrefix(file, "/tmp/ipykernel")
 }
 
+// isEngineGlue knows what our own engine calls around every layer and step, and
+// what its program calls around everything.
+func isEngineGlue(name string) bool {
+	return containsAny(name, "engine/nn.(*Ctx).", "engine/autograd.(*Tape).", "engine/tensor.Try", ").Measure", "spf13/cobra.")
+}
+
+func isGo(file string) bool { return strings.HasSuffix(file, ".go") }
+
 // FrameLabel returns a frame as "file:line function", or only the function
 // when the file is not known, as is usual in C++.
 func (x *Index) FrameLabel(id trace.FrameID) string {
@@ -82,11 +93,16 @@ func (x *Index) FrameLabel(id trace.FrameID) string {
 	return x.tables.FrameText(id)
 }
 
-// ShortLabel is FrameLabel without the folders and without a C++ function's
-// parameters.
+// ShortLabel is FrameLabel without the folders, without a C++ function's
+// parameters and without the path of a Go function's package.
 func (x *Index) ShortLabel(id trace.FrameID) string {
 	frame := x.tables.Frames[id]
-	file, name := slashed(x.tables.String(frame.File)), shortFunction(x.tables.String(frame.Name))
+	file, name := slashed(x.tables.String(frame.File)), x.tables.String(frame.Name)
+	if isGo(file) {
+		name = name[strings.LastIndexByte(name, '/')+1:]
+	} else {
+		name = shortFunction(name)
+	}
 	if frame.Line == 0 || file == "" || file == "??" {
 		return name
 	}
@@ -130,6 +146,9 @@ func (x *Index) Telling(stack trace.StackID, n int) []trace.FrameID {
 	if len(told) <= 1 {
 		add(func(frame trace.FrameID) bool { return isPython(x.tables.String(x.tables.Frames[frame].File)) })
 	}
+	if len(told) <= 1 {
+		add(func(frame trace.FrameID) bool { return isGo(x.tables.String(x.tables.Frames[frame].File)) })
+	}
 	return told[:min(n, len(told))]
 }
 
@@ -166,19 +185,9 @@ func isNode(name string) bool {
 
 // StackName names a stack in one short line: the program's innermost own line,
 // or the operation when the program is not on the stack.
-func (x *Index) StackName(stack trace.StackID) string { return x.stackName(stack, 1) }
-
-// stackName names a stack by up to n of the program's own lines.
-func (x *Index) stackName(stack trace.StackID, n int) string {
-	f := x.folding()
-	var own []string
-	for _, frame := range x.tables.Stack(stack) {
-		if f.user[frame] && len(own) < n {
-			own = append(own, x.ShortLabel(frame))
-		}
-	}
-	if len(own) > 0 {
-		return strings.Join(own, " < ")
+func (x *Index) StackName(stack trace.StackID) string {
+	if own := x.ownFrames(stack, 1); len(own) > 0 {
+		return x.ShortLabel(own[0])
 	}
 	if operation := x.operation(stack); operation != 0 {
 		return x.ShortLabel(operation)
@@ -189,28 +198,16 @@ func (x *Index) stackName(stack trace.StackID, n int) string {
 	return NoStack
 }
 
-// distinctNames names stacks so that different ones have different names: by
-// the caller where it tells them apart, else by a number, as when they differ
-// only in frames of C++.
-func (x *Index) distinctNames(stacks []trace.StackID) []string {
-	names := make([]string, len(stacks))
-	count := make(map[string]int)
-	for i, id := range stacks {
-		names[i] = x.StackName(id)
-		count[names[i]]++
-	}
-	for i, id := range stacks {
-		if count[names[i]] > 1 {
-			names[i] = x.stackName(id, 2)
+// ownFrames returns up to n of the program's own lines, innermost first.
+func (x *Index) ownFrames(stack trace.StackID, n int) []trace.FrameID {
+	f := x.folding()
+	var own []trace.FrameID
+	for _, frame := range x.tables.Stack(stack) {
+		if f.user[frame] && len(own) < n {
+			own = append(own, frame)
 		}
 	}
-	clear(count)
-	for i, name := range names {
-		if count[name]++; count[name] > 1 {
-			names[i] = name + " #" + strconv.Itoa(count[name])
-		}
-	}
-	return names
+	return own
 }
 
 // Frames returns a stack as lines of "file:line function", innermost first.

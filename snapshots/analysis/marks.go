@@ -140,11 +140,19 @@ func (x *Index) engineSteps() []Step {
 	for i := range x.events.Len() {
 		kind := x.events.At(i).Kind
 		if kind == trace.StepBegin {
-			steps = append(steps, Step{"step", i, x.events.Len()})
+			steps = append(steps, Step{stepName(x.events.At(i).Size), i, x.events.Len()})
 		}
 		if kind == trace.StepEnd && len(steps) > 0 {
 			steps[len(steps)-1].To = i + 1
 		}
 	}
 	return steps
+}
+
+// stepName names a step of our engine, which numbers them from one.
+func stepName(number int64) string {
+	if number <= 0 {
+		return "step"
+	}
+	return "step " + Count(int(number))
 }

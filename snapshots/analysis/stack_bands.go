@@ -94,7 +94,7 @@ func (x *Index) fillStacks(columns []Column) []Band {
 	s := x.stackSeries()
 	x.fillSeries(s, columns)
 	bands := make([]Band, 0, s.bands)
-	names := x.distinctNames(x.lazy.topStacks)
+	names := x.StackNames(x.lazy.topStacks)
 	for i, id := range x.lazy.topStacks {
 		bands = append(bands, Band{Name: names[i], Stack: id})
 	}

@@ -1,0 +1,112 @@
+package analysis
+
+import (
+	"strconv"
+
+	"memtop/snapshots/trace"
+)
+
+// namedCallers is how many callers are looked at to tell stacks apart.
+const namedCallers = 16
+
+// StackNames names stacks that stand together in a list so that different ones
+// have different names. Those that StackName would call the same are told apart
+// by the nearest caller in which they differ, else by what was called there,
+// else by a number, as when they differ only in frames of C++.
+func (x *Index) StackNames(stacks []trace.StackID) []string {
+	names := make([]string, len(stacks))
+	for i, id := range stacks {
+		names[i] = x.StackName(id)
+	}
+	for _, group := range alike(names) {
+		x.addCallers(names, stacks, group)
+	}
+	for _, group := range alike(names) {
+		x.addOperations(names, stacks, group)
+	}
+	count := make(map[string]int)
+	for i, name := range names {
+		if count[name]++; count[name] > 1 {
+			names[i] = name + " #" + strconv.Itoa(count[name])
+		}
+	}
+	return names
+}
+
+// alike groups the places of equal names, where there are several.
+func alike(names []string) [][]int {
+	same := make(map[string][]int)
+	for i, name := range names {
+		same[name] = append(same[name], i)
+	}
+	var groups [][]int
+	for _, group := range same {
+		if len(group) > 1 {
+			groups = append(groups, group)
+		}
+	}
+	return groups
+}
+
+// addOperations adds to the names of a group what allocated.
+func (x *Index) addOperations(names []string, stacks []trace.StackID, group []int) {
+	for _, i := range group {
+		operation := x.operation(stacks[i])
+		if own := x.ownFrames(stacks[i], 1); len(own) > 0 && operation != 0 && operation != own[0] {
+			names[i] += " > " + x.ShortLabel(operation)
+		}
+	}
+}
+
+// addCallers adds to the names of a group the callers at the depth that tells
+// most of them apart, the innermost such depth.
+func (x *Index) addCallers(names []string, stacks []trace.StackID, group []int) {
+	callers := make([][]trace.FrameID, len(group))
+	for k, i := range group {
+		callers[k] = x.callers(stacks[i])
+	}
+	depth, most := 0, 1
+	for d := range namedCallers {
+		different := make(map[trace.FrameID]struct{})
+		for k := range group {
+			if d < len(callers[k]) {
+				different[callers[k][d]] = struct{}{}
+			} else {
+				different[0] = struct{}{}
+			}
+		}
+		if len(different) > most {
+			depth, most = d, len(different)
+		}
+	}
+	if most == 1 {
+		return
+	}
+	between := " < "
+	if depth > 0 {
+		between = " < … < "
+	}
+	for k, i := range group {
+		if depth < len(callers[k]) {
+			names[i] += between + x.ShortLabel(callers[k][depth])
+		}
+	}
+}
+
+// callers returns the lines that led to the one that names the stack: the
+// program's own, or where those are not known all that tell anything.
+func (x *Index) callers(stack trace.StackID) []trace.FrameID {
+	if own := x.ownFrames(stack, namedCallers+1); len(own) > 0 {
+		return own[1:]
+	}
+	f, after := x.folding(), false
+	operation := x.operation(stack)
+	var told []trace.FrameID
+	for _, frame := range x.tables.Stack(stack) {
+		if after && !f.runtime[frame] && len(told) < namedCallers {
+			told = append(told, frame)
+		}
+		after = after || frame == operation
+	}
+	return told
+}
