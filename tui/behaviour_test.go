@@ -210,7 +210,7 @@ func TestEnterGoesToTheOtherEndOfAnAllocation(t *testing.T) {
 
 func TestDrillingFromABandToAnEventAndBack(t *testing.T) {
 	d := startSmall(t, 120, 40)
-	d.press("4", "down", "down", "down", "down", "down")
+	d.press("4", "down", "down")
 	d.wants("At the cursor")
 	d.press("enter")
 	d.wants("activation at the cursor, by stack", "all of activation")

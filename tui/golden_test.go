@@ -112,7 +112,7 @@ func TestOtherScreens(t *testing.T) {
 		"timeline-by-allocation":   {120, 40, []File{small}, []string{"4", "c", "c"}},
 		"timeline-segments":        {120, 40, []File{small}, []string{"4", "m"}},
 		"timeline-time-zoomed":     {120, 40, []File{small}, []string{"4", "t", "+", "+"}},
-		"timeline-band-stacks":     {120, 40, []File{small}, []string{"4", "p", "down", "down", "down", "down", "down", "enter"}},
+		"timeline-band-stacks":     {120, 40, []File{small}, []string{"4", "p", "down", "down", "enter"}},
 		"timeline-band-allocation": {120, 40, []File{small}, []string{"4", "p", "enter", "enter"}},
 		"segments-blocks":          {80, 24, []File{small}, []string{"5", "enter", "down"}},
 		"stacks-innermost":         {120, 40, []File{small}, []string{"6", "i", "E"}},

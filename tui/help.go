@@ -38,6 +38,10 @@ func (h *help) key(msg tea.KeyPressMsg) bool {
 		h.scroll(h.list.Height)
 	case key.Matches(msg, h.motion.PageUp):
 		h.scroll(-h.list.Height)
+	case key.Matches(msg, h.motion.Top):
+		h.scroll(-h.list.Count)
+	case key.Matches(msg, h.motion.Bottom):
+		h.scroll(h.list.Count)
 	default:
 		return key.Matches(msg, h.close...)
 	}
@@ -100,6 +104,9 @@ func (h *help) view(t *screen.Theme, w, height int) string {
 		}
 		c.Fit(x, y, 10, line.key.Key, screen.Strong)
 		c.Fit(x+11, y, column-13, line.key.Desc, screen.Plain)
+	}
+	if h.list.Offset+h.list.Height < h.list.Count {
+		c.Right(0, height-1, w, " ↓ more ", screen.Dim)
 	}
 	return c.String()
 }

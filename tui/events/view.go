@@ -46,7 +46,7 @@ func (p *Page) drawList(c screen.Canvas) {
 }
 
 func (p *Page) title() string {
-	n := screen.Count(p.scene.Last()+1) + " events"
+	n := screen.Plural(p.scene.Last()+1, "event")
 	if p.filter.Query() != "" {
 		return "Events matching “" + p.filter.Query() + "”: " + screen.Count(len(p.filter.Hits())) + " of " + n
 	}
@@ -119,8 +119,11 @@ func (p *Page) columns(w int) []column {
 }
 
 func sizeColumn(_ *Page, _ int, e *trace.Event) string {
-	if e.Absent&trace.NoSize != 0 {
+	switch {
+	case e.Absent&trace.NoSize != 0:
 		return ""
+	case page.IsStep(e):
+		return screen.Count(int(e.Size))
 	}
 	return screen.Bytes(e.Size)
 }
@@ -158,13 +161,13 @@ func (p *Page) where(i int, e *trace.Event) string {
 			if a.Open < 0 {
 				return "← from before recording"
 			}
-			return "← #" + screen.Count(a.Open) + " " + p.scene.Index.StackName(a.Stack)
+			return "← #" + screen.Count(a.Open) + " " + page.AllocationName(p.scene, a.Stack, a.Note)
 		}
 	}
 	if e.Stack <= trace.EmptyStack {
 		return ""
 	}
-	return p.scene.Index.StackName(e.Stack)
+	return page.AllocationName(p.scene, e.Stack, e.Note)
 }
 
 func drawHeads(c screen.Canvas, columns []column) {
@@ -207,7 +210,7 @@ func (p *Page) drawRow(c screen.Canvas, y int, r row, columns []column) {
 		return
 	case r.event < 0:
 		text := "before the first event: " + screen.Bytes(p.scene.Summary.InitialRequested) + " held in " +
-			screen.Count(p.scene.Summary.Held) + " allocations"
+			screen.Plural(p.scene.Summary.Held, "allocation")
 		c.Fit(1, y, c.Width()-2, text, screen.Dim)
 		return
 	}

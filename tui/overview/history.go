@@ -49,7 +49,7 @@ func (p *Page) drawAxis(c screen.Canvas, y int) {
 	w, n := c.Width()-2, p.scene.Last()+1
 	at := func(event int) int { return 1 + min(max(event, 0)*w/max(n, 1), w-1) }
 	c.Text(1, y, "0", screen.Dim)
-	c.Right(1, y, w, screen.Count(n)+" events", screen.Dim)
+	c.Right(1, y, w, screen.Plural(n, "event"), screen.Dim)
 	peak := at(p.scene.Summary.PeakEvent)
 	label := "▲ peak " + screen.Bytes(p.scene.Summary.PeakRequested)
 	if room := w - screen.Width(screen.Count(n)) - 10; peak+screen.Width(label) > room {

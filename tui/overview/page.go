@@ -10,6 +10,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"memtop/snapshots/analysis"
+	"memtop/snapshots/trace"
 	"memtop/tui/ask"
 	"memtop/tui/page"
 	"memtop/tui/screen"
@@ -38,6 +39,7 @@ type facts struct {
 	unknown    int64 // of other, held before recording by nobody knows whom
 	state      *analysis.Map
 	holders    []analysis.Holder
+	names      []string // of the holders
 	history    analysis.Timeline
 }
 
@@ -78,6 +80,11 @@ func answer(ctx context.Context, q question) facts {
 	f.unknown = min(x.UnknownAt(q.at), f.categories[analysis.OtherCategory])
 	f.holders = x.HoldersAt(q.at)
 	f.holders = f.holders[:min(len(f.holders), holderCount)]
+	stacks := make([]trace.StackID, len(f.holders))
+	for i := range f.holders {
+		stacks[i] = f.holders[i].Stack
+	}
+	f.names = x.StackNames(stacks)
 	if x.History() && ctx.Err() == nil {
 		f.history = x.Timeline(analysis.ByCategory, 0, x.End()+1, q.columns)
 	}

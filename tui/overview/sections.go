@@ -19,8 +19,8 @@ func (p *Page) gauges() section {
 	s := &p.scene.Summary
 	live := screen.Style{Fg: screen.Band0}
 	all := []gauge{
-		{"live", s.Active, "of it asked for " + screen.Bytes(s.Requested), live},
-		{"reserved", s.Reserved, screen.Count(s.Segments) + " segments", screen.Style{Fg: screen.Muted}},
+		{"live", s.Active, "asked for " + screen.Bytes(s.Requested), live},
+		{"reserved", s.Reserved, screen.Plural(s.Segments, "segment"), screen.Style{Fg: screen.Muted}},
 	}
 	if p.scene.Index.History() {
 		all = append(all,
@@ -75,7 +75,7 @@ func (p *Page) holders(most int) section {
 			h := &f.holders[i]
 			c.Right(1, 1+i, screen.BytesWidth, screen.Bytes(h.Bytes), screen.Plain)
 			c.Right(12, 1+i, 8, "×"+screen.Count(h.Count), screen.Dim)
-			name := p.scene.Index.StackName(h.Stack)
+			name := f.names[i]
 			if h.Held == h.Bytes && p.scene.Index.History() {
 				name += " (held before recording)"
 			}
@@ -110,7 +110,7 @@ func (p *Page) pools() section {
 		for i := range pools {
 			u := &pools[i]
 			c.Fit(1, 1+i, 18, page.PoolText(p.scene.Tables(), u.Pool), screen.Plain)
-			c.Right(19, 1+i, 14, screen.Count(u.Segments)+" segments", screen.Dim)
+			c.Right(19, 1+i, 14, screen.Plural(u.Segments, "segment"), screen.Dim)
 			c.Right(34, 1+i, 20, screen.Bytes(u.Reserved)+" reserved", screen.Plain)
 			c.Right(55, 1+i, 18, screen.Bytes(u.Active)+" active", screen.Plain)
 		}
@@ -129,11 +129,11 @@ func (p *Page) source() section {
 		page.Pair("file", info.Path),
 		page.Pair("written by", info.Writer),
 		page.Pair("as", container+", "+screen.Bytes(info.Bytes)),
-		page.Pair("has", screen.Count(s.Events)+" events, "+screen.Count(s.DistinctStacks)+" stacks, "+
-			screen.Count(s.Segments)+" segments, "+screen.Count(s.Blocks)+" blocks, "+screen.Count(len(t.Annotations))+" annotations"),
+		page.Pair("has", screen.Plural(s.Events, "event")+", "+screen.Plural(s.DistinctStacks, "stack")+", "+
+			screen.Plural(s.Segments, "segment")+", "+screen.Plural(s.Blocks, "block")+", "+screen.Plural(len(t.Annotations), "annotation")),
 	}
 	if s.Held > 0 {
-		lines = append(lines, page.Pair("before", screen.Bytes(s.HeldBytes)+" in "+screen.Count(s.Held)+" allocations from before recording"))
+		lines = append(lines, page.Pair("before", screen.Bytes(s.HeldBytes)+" in "+screen.Plural(s.Held, "allocation")+" from before recording"))
 	}
 	if d.Overflowed {
 		lines = append(lines, page.Line{Label: "beware", Text: "the recording's ring buffer overflowed: older events are lost", Style: screen.Warn})

@@ -1,6 +1,8 @@
 package page
 
 import (
+	"sort"
+
 	"memtop/snapshots/trace"
 	"memtop/tui/screen"
 )
@@ -16,25 +18,49 @@ func EventLines(s *Scene, i int, all bool) []Line {
 	if e.Kind == trace.OOM {
 		lines = append(lines, oomLines(s, i, e)...)
 	}
-	lines = append(lines, Pair("at", placeText(t, e)))
+	if !IsStep(e) {
+		lines = append(lines, Pair("at", placeText(t, e)))
+	}
 	if when := e.When(); !when.IsZero() {
 		us, _ := s.Since(i)
-		lines = append(lines, Pair("time", when.UTC().Format("2006-01-02 15:04:05.000000 UTC")+"  +"+screen.Micros(us)))
+		lines = append(lines, Pair("time", when.UTC().Format("2006-01-02 15:04:05.000000 UTC")+"  +"+screen.Micros(us)+stepText(s, i)))
 	}
-	lines = append(lines, lifeLines(s, i)...)
+	if a, ok := AllocationOf(s, i); ok {
+		lines = append(lines, Pair("lives", LifeText(s, a)))
+		lines = append(lines, useLines(s, a)...)
+	} else {
+		lines = append(lines, tensorLines(t, e.Note)...)
+	}
 	lines = append(lines, NoteLines(t, e.Note)...)
+	if IsStep(e) {
+		return lines
+	}
 	return append(lines, StackPart(s, e.Stack, all)...)
+}
+
+// IsStep reports whether an event only says where a step begins or ends. Its
+// size is the number of the step then.
+func IsStep(e *trace.Event) bool { return e.Kind == trace.StepBegin || e.Kind == trace.StepEnd }
+
+// stepText names the program's step that event i lies in.
+func stepText(s *Scene, i int) string {
+	k := sort.Search(len(s.Steps), func(k int) bool { return s.Steps[k].From > i }) - 1
+	if k < 0 || i >= s.Steps[k].To {
+		return ""
+	}
+	return ", in " + s.Steps[k].Name
 }
 
 // oomLines says why memory ran out and who held it.
 func oomLines(s *Scene, i int, e *trace.Event) []Line {
-	lines := []Line{Pair("asked for", exactBytes(e.Size)), Pair("free", exactBytes(int64(e.Addr))+" on the device")}
+	lines := []Line{Pair("asked for", exactBytes(e.Size)+"; "+screen.Bytes(int64(e.Addr))+" free on the device")}
 	for k := range s.OOMs {
 		o := &s.OOMs[k]
 		if o.Event != i {
 			continue
 		}
-		lines = append(lines, Line{Label: "cause", Text: o.Verdict.String(), Style: screen.Bad}, Pair("because", o.Reason))
+		lines = append(lines, Line{Label: "cause", Text: o.Verdict.String(), Style: screen.Bad})
+		lines = append(lines, Sentence("because", o.Reason)...)
 		for _, h := range o.Holders[:min(len(o.Holders), 5)] {
 			lines = append(lines, Pair("holds", screen.Bytes(h.Bytes)+" ×"+screen.Count(h.Count)+"  "+s.Index.StackName(h.Stack)))
 		}
@@ -44,7 +70,10 @@ func oomLines(s *Scene, i int, e *trace.Event) []Line {
 
 // sizeText is the size of an event for its heading.
 func sizeText(e *trace.Event) string {
-	if e.Absent&trace.NoSize != 0 || e.Kind == trace.OOM {
+	switch {
+	case IsStep(e):
+		return "  number " + screen.Count(int(e.Size))
+	case e.Absent&trace.NoSize != 0, e.Kind == trace.OOM:
 		return ""
 	}
 	return "  " + exactBytes(e.Size)
@@ -71,8 +100,9 @@ func AllocationLines(s *Scene, a trace.Allocation, all bool) []Line {
 	lines := []Line{
 		{Text: "allocation  " + exactBytes(a.Size), Style: screen.Strong},
 		Pair("at", screen.Address(a.Addr)+", stream "+StreamText(a.Stream)),
-		Pair("lives", LifeText(s, a)), Pair("used for", useText(s, a)),
+		Pair("lives", LifeText(s, a)),
 	}
+	lines = append(lines, useLines(s, a)...)
 	lines = append(lines, NoteLines(s.Tables(), a.Note)...)
 	if a.FreeStack {
 		lines = append(lines, Line{Text: "made before recording; the stack is where it was freed", Style: screen.Dim})
@@ -80,13 +110,20 @@ func AllocationLines(s *Scene, a trace.Allocation, all bool) []Line {
 	return append(lines, StackPart(s, a.Stack, all)...)
 }
 
-// useText says what an allocation is used for, and whether that is a guess.
-func useText(s *Scene, a trace.Allocation) string {
+// useLines says what an allocation is used for, whether that is a guess, and
+// what tensor it is if the file knows.
+func useLines(s *Scene, a trace.Allocation) []Line {
+	t := s.Tables()
 	category, rule := s.Index.Category(a)
-	if rule.Exact {
-		return category.String()
+	text := category.String()
+	if !rule.Exact {
+		text += "  (guessed: " + rule.Name + ")"
 	}
-	return category.String() + "  (guessed: " + rule.Name + ")"
+	n := t.Notes[a.Note]
+	if role := t.String(n.Role); known(role) {
+		text += ": " + role
+	}
+	return append([]Line{Pair("used for", text)}, tensorLines(t, a.Note)...)
 }
 
 // StackPart returns a stack's frames: all, or those that tell the most.
@@ -100,21 +137,12 @@ func StackPart(s *Scene, id trace.StackID, all bool) []Line {
 func startLines(s *Scene) []Line {
 	return []Line{
 		Heading("before the first event"),
-		Pair("held", screen.Bytes(s.Summary.InitialRequested)+" in "+screen.Count(s.Summary.Held)+" allocations from before recording"),
+		Pair("held", screen.Bytes(s.Summary.InitialRequested)+" in "+screen.Plural(s.Summary.Held, "allocation")+" from before recording"),
 		Pair("reserved", exactBytes(s.Summary.InitialReserved)),
 	}
 }
 
 func exactBytes(n int64) string { return screen.Bytes(n) + "  (" + screen.Count(int(n)) + " bytes)" }
-
-// lifeLines says where the other end of the event's allocation is.
-func lifeLines(s *Scene, i int) []Line {
-	a, ok := AllocationOf(s, i)
-	if !ok {
-		return nil
-	}
-	return []Line{Pair("lives", LifeText(s, a)), Pair("used for", useText(s, a))}
-}
 
 // LifeText says from where to where an allocation lives.
 func LifeText(s *Scene, a trace.Allocation) string {
@@ -129,7 +157,7 @@ func LifeText(s *Scene, a trace.Allocation) string {
 	if a.Open < 0 || a.Close == trace.Never {
 		return text
 	}
-	text += ", " + screen.Count(a.Close-a.Open) + " events"
+	text += ", " + screen.Plural(a.Close-a.Open, "event")
 	if us := s.Events().At(a.Close).Time - s.Events().At(a.Open).Time; us > 0 {
 		text += ", " + screen.Micros(us)
 	}

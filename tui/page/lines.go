@@ -20,6 +20,23 @@ type Line struct {
 // Pair returns a line with a label and a value.
 func Pair(label, text string) Line { return Line{Label: label, Text: text} }
 
+// sentenceWidth is where sentences break: what a detail has in a terminal of 80
+// columns.
+const sentenceWidth = 64
+
+// continued is the label of the further lines of a sentence.
+const continued = " "
+
+// Sentence returns a label with a value that is too long for a line.
+func Sentence(label, text string) []Line {
+	var lines []Line
+	for _, part := range screen.Wrap(text, sentenceWidth) {
+		lines = append(lines, Pair(label, part))
+		label = continued
+	}
+	return lines
+}
+
 // Heading returns a line that stands above others.
 func Heading(text string) Line { return Line{Text: text, Style: screen.Strong} }
 
@@ -28,6 +45,8 @@ func (l Line) Copy() string {
 	switch {
 	case l.Where != "":
 		return l.Where + " " + l.Text
+	case l.Label == continued:
+		return "  " + l.Text
 	case l.Label != "":
 		return l.Label + ": " + l.Text
 	default:

@@ -72,15 +72,10 @@ func NoteLines(t *trace.Tables, id trace.NoteID) []Line {
 		label string
 		id    trace.StringID
 	}{
-		{"category", n.Category},
-		{"layer", n.Layer},
-		{"role", n.Role},
-		{"shape", n.Shape},
-		{"dtype", n.DType},
 		{"compile", n.CompileContext},
 		{"metadata", n.UserMetadata},
 	} {
-		if s := t.String(p.id); s != "" && s != "N/A" {
+		if s := t.String(p.id); known(s) {
 			lines = append(lines, Pair(p.label, s))
 		}
 	}
@@ -92,6 +87,43 @@ func NoteLines(t *trace.Tables, id trace.NoteID) []Line {
 			lines = append(lines, Heading("forward pass that this belongs to"))
 		}
 		lines = append(lines, Line{Text: " " + t.String(s)})
+	}
+	return lines
+}
+
+// known tells a word of the file from a placeholder.
+func known(s string) bool { return s != "" && s != "N/A" }
+
+// AllocationName names an allocation in one line: what it is, if the file knows
+// that, and where it was made.
+func AllocationName(s *Scene, stack trace.StackID, note trace.NoteID) string {
+	t := s.Tables()
+	n, name := t.Notes[note], s.Index.StackName(stack)
+	for _, id := range [...]trace.StringID{n.Role, n.Layer} {
+		if word := t.String(id); known(word) {
+			return word + "  " + name
+		}
+	}
+	return name
+}
+
+// tensorLines returns the tensor that a note describes, in as few lines as it
+// can be read in: a detail is short on a small terminal.
+func tensorLines(t *trace.Tables, id trace.NoteID) []Line {
+	n := t.Notes[id]
+	var lines []Line
+	if s := t.String(n.Layer); known(s) {
+		lines = append(lines, Pair("layer", s))
+	}
+	shape, dtype := t.String(n.Shape), t.String(n.DType)
+	if !known(shape) {
+		shape = ""
+	}
+	if !known(dtype) {
+		dtype = ""
+	}
+	if text := strings.TrimSpace(shape + " " + dtype); text != "" {
+		lines = append(lines, Pair("tensor", text))
 	}
 	return lines
 }

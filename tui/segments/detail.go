@@ -40,9 +40,9 @@ func (p *Page) segmentLines(s *analysis.Segment) []page.Line {
 	}
 	lines := []page.Line{
 		page.Heading("segment " + screen.Address(s.Addr) + "  " + screen.Bytes(s.Size) + "  " + kind),
-		page.Pair("live", screen.Bytes(s.Live)+" in "+screen.Count(s.LiveCount)+" blocks, of it rounding "+screen.Bytes(s.Rounding)),
-		page.Pair("free", screen.Bytes(s.Free)),
-		page.Pair("pool", page.PoolText(t, s.Pool)+", stream "+page.StreamText(s.Stream)),
+		page.Pair("in", "pool "+page.PoolText(t, s.Pool)+", stream "+page.StreamText(s.Stream)),
+		page.Pair("holds", screen.Bytes(s.Live)+" live in "+screen.Plural(s.LiveCount, "block")+", of it rounding "+
+			screen.Bytes(s.Rounding)+"; "+screen.Bytes(s.Free)+" free"),
 	}
 	if s.Pin != nil {
 		lines = append(lines, p.pinLines(s)...)
@@ -63,9 +63,9 @@ func (p *Page) pinLines(s *analysis.Segment) []page.Line {
 
 func (p *Page) blockLines(b *analysis.Block) []page.Line {
 	if b.Known && b.State.Live() {
-		lines := page.AllocationLines(p.scene, p.scene.Index.Lifetimes().Allocation(b.Allocation), p.all)
-		rounding := page.Pair("block", screen.Bytes(b.Size)+", "+stateText(b.State)+", lost to rounding "+screen.Bytes(b.Size-b.Requested))
-		return append(lines[:1:1], append([]page.Line{rounding}, lines[1:]...)...)
+		lines := page.AllocationLines(p.scene, p.scene.Index.Lifetimes().AllocationAt(b.Allocation, p.state.At), p.all)
+		lines[0].Text += ", " + stateText(b.State) + ", rounding " + screen.Bytes(b.Size-b.Requested)
+		return lines
 	}
 	lines := []page.Line{
 		page.Heading(stateText(b.State) + " block of " + screen.Bytes(b.Size)),

@@ -130,7 +130,7 @@ func selectRow(c screen.Canvas, y int, columns []column) {
 
 // drawBlocks lists the blocks of one segment.
 func (p *Page) drawBlocks(c screen.Canvas, s *analysis.Segment) {
-	c.Rule(0, "Segment "+screen.Address(s.Addr)+" "+screen.Bytes(s.Size)+": "+screen.Count(len(s.Blocks))+" blocks", "esc back", true)
+	c.Rule(0, "Segment "+screen.Address(s.Addr)+" "+screen.Bytes(s.Size)+": "+screen.Plural(len(s.Blocks), "block"), "esc back", true)
 	wide := c.Width() >= 100
 	x := c.Width() - 1
 	c.Right(1, 1, screen.BytesWidth, "size", screen.Dim)
@@ -177,10 +177,18 @@ func (p *Page) drawBlock(c screen.Canvas, y int, b *analysis.Block, wide, pin bo
 		if pin {
 			x = c.Text(x, y, "pins: ", screen.Warn)
 		}
-		c.Fit(x, y, c.Width()-x-2, p.scene.Index.StackName(b.Stack), style)
+		c.Fit(x, y, c.Width()-x-2, p.blockName(b), style)
 	}
 }
 
 func stateText(s trace.BlockState) string {
 	return [...]string{trace.Inactive: "free", trace.Allocated: "live", trace.PendingFree: "pending", trace.UnknownState: "unknown"}[min(s, trace.UnknownState)]
+}
+
+// blockName says what a live block holds.
+func (p *Page) blockName(b *analysis.Block) string {
+	if !b.Known {
+		return p.scene.Index.StackName(b.Stack)
+	}
+	return page.AllocationName(p.scene, b.Stack, p.scene.Index.Lifetimes().AllocationAt(b.Allocation, p.state.At).Note)
 }

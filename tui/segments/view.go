@@ -157,7 +157,7 @@ func (p *Page) drawPool(c screen.Canvas, y int, u *analysis.PoolUse, only bool) 
 		c.Set(0, y, '▸', screen.Title)
 	}
 	c.Fit(1, y, 22, "pool "+page.PoolText(p.scene.Tables(), u.Pool), style)
-	c.Right(23, y, 13, screen.Count(u.Segments)+" segments", style)
+	c.Right(23, y, 13, screen.Plural(u.Segments, "segment"), style)
 	c.Right(37, y, 20, screen.Bytes(u.Reserved)+" reserved", style)
 	c.Right(58, y, 18, screen.Bytes(u.Active)+" active", style)
 }

@@ -156,7 +156,7 @@ func (p *Page) drawRow(c screen.Canvas, y int, r *row, wide bool) {
 	marker := '·'
 	switch {
 	case r.folded > 0:
-		c.Fit(x, y, c.Width()-x-2, "⋮ "+screen.Count(r.folded)+" frames outside of Python", screen.Dim)
+		c.Fit(x, y, c.Width()-x-2, "⋮ "+screen.Count(r.folded)+" frames of libraries and runtimes", screen.Dim)
 		return
 	case r.open:
 		marker = '▾'
@@ -187,7 +187,7 @@ func (p *Page) drawDetail(c screen.Canvas) {
 	if n == nil {
 		return
 	}
-	right := screen.Bytes(n.Bytes) + " · " + screen.Percent(n.Bytes, p.tree.Bytes) + " · " + screen.Count(n.Count) + " allocations"
+	right := screen.Bytes(n.Bytes) + " · " + screen.Percent(n.Bytes, p.tree.Bytes) + " · " + screen.Plural(n.Count, "allocation")
 	if n.Self > 0 {
 		right += " · " + screen.Bytes(n.Self) + " in the frame itself"
 	}

@@ -45,7 +45,8 @@ func (q *listQuestion) groups(scope []int32) []group {
 }
 
 // bandGroups adds up the bands, in the order in which they lie on the chart
-// from top to bottom.
+// from top to bottom. A band that is nowhere on the chart has no row: on a small
+// screen it would stand where one with memory could.
 func (q *listQuestion) bandGroups(scope []int32) []group {
 	groups := make([]group, len(q.chart.Bands))
 	for i := range q.chart.Bands {
@@ -60,7 +61,12 @@ func (q *listQuestion) bandGroups(scope []int32) []group {
 		}
 	}
 	slices.Reverse(groups)
-	return groups
+	return slices.DeleteFunc(groups, func(g group) bool { return g.count == 0 && !q.charts(g.band) })
+}
+
+// charts reports whether a band has any height in the chart.
+func (q *listQuestion) charts(band int) bool {
+	return slices.ContainsFunc(q.chart.Columns, func(c analysis.Column) bool { return band < len(c.Bands) && c.Bands[band] > 0 })
 }
 
 // segmentGroups takes the bands of a segment chart from the cursor's column.

@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"memtop/tui/page"
 	"memtop/tui/screen"
 )
 
@@ -131,5 +132,5 @@ func (p *Page) drawItem(c screen.Canvas, y int, it *item) {
 	}
 	c.Right(13+screen.BytesWidth, y, 10, since, screen.Dim)
 	x := 25 + screen.BytesWidth
-	c.Fit(x, y, c.Width()-x-2, p.scene.Index.StackName(it.Stack), screen.Plain)
+	c.Fit(x, y, c.Width()-x-2, page.AllocationName(p.scene, it.Stack, it.Note), screen.Plain)
 }

@@ -161,7 +161,7 @@ func (p *Page) title() string {
 // titleRight says which part of the trace is shown.
 func (p *Page) titleRight() string {
 	w, n := p.window, p.scene.Last()+1
-	text := "all " + screen.Count(n) + " events"
+	text := "all " + screen.Plural(n, "event")
 	if w.from > 0 || w.to < n {
 		text = "events " + screen.Count(w.from) + "–" + screen.Count(max(w.to-1, 0)) + " of " + screen.Count(n)
 	}
