@@ -81,8 +81,11 @@ func (x *Index) HoldersAt(at int) []Holder {
 
 // UnknownAt returns the bytes alive right after an event whose allocation nobody
 // recorded: held from before recording began, without a stack.
-func (x *Index) UnknownAt(at int) int64 {
-	for _, h := range x.HoldersAt(at) {
+func (x *Index) UnknownAt(at int) int64 { return UnknownOf(x.HoldersAt(at)) }
+
+// UnknownOf is UnknownAt for holders that were asked for already.
+func UnknownOf(holders []Holder) int64 {
+	for _, h := range holders {
 		if h.Stack == 0 {
 			return h.Bytes
 		}
