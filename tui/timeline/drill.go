@@ -14,6 +14,7 @@ import (
 type drill struct {
 	scene    *page.Scene
 	asked    *ask.One[aliveQuestion, *aliveList]
+	want     aliveQuestion // of asked, the newest
 	made     *ask.One[listQuestion, *lists]
 	items    []item
 	groups   []group
@@ -66,7 +67,7 @@ func (d *drill) back() bool {
 // refresh asks for what is alive and for the lists of it, and takes what has
 // come.
 func (d *drill) refresh(p *Page) tea.Cmd {
-	cmd := d.asked.Ask(aliveQuestion{d.scene.Index, d.scene.Cursor()})
+	cmd := d.askAlive()
 	alive, ok := d.asked.Answer()
 	if ok && p.chart != nil {
 		cmd = tea.Batch(cmd, d.made.Ask(d.question(p, alive)))
@@ -79,6 +80,17 @@ func (d *drill) refresh(p *Page) tea.Cmd {
 	d.right.Resize(len(d.alive), p.shape.right.H-1)
 	d.detail.Resize(len(d.detailLines()), p.shape.right.H-1)
 	return cmd
+}
+
+// askAlive asks for what is alive at the cursor, once for each moment.
+func (d *drill) askAlive() tea.Cmd {
+	if at := d.scene.Cursor(); d.want.index != d.scene.Index || d.want.at != at {
+		d.want = aliveQuestion{index: d.scene.Index, at: at}
+		if from, ok := d.asked.Answer(); ok && d.asked.Answered().index == d.scene.Index {
+			d.want.from = from
+		}
+	}
+	return d.asked.Ask(d.want)
 }
 
 func (d *drill) question(p *Page, alive *aliveList) listQuestion {

@@ -18,26 +18,73 @@ type item struct {
 	held     bool // from before recording, of unknown use
 }
 
+// aliveQuestion asks for what is alive right after an event. From is a list of
+// another moment, from which the way may be short; it does not change the
+// answer.
 type aliveQuestion struct {
 	index *analysis.Index
 	at    int
+	from  *aliveList
 }
 
-// aliveList is what is alive at an event, the largest first.
+// aliveList is what is alive at an event, the largest first and among equals
+// the oldest.
 type aliveList struct {
 	at    int
 	items []item
 }
 
 func aliveAt(_ context.Context, q aliveQuestion) *aliveList {
+	if q.from != nil {
+		if came, ok := q.index.Arrivals(q.from.at, q.at); ok {
+			return q.from.moved(q.index, q.at, came)
+		}
+	}
 	alive := q.index.AliveAt(q.at)
 	list := &aliveList{q.at, make([]item, len(alive))}
-	for i, a := range alive {
-		category, rule := q.index.Category(a)
-		unknown := a.FreeStack || a.Stack <= trace.EmptyStack
-		list.items[i] = item{a, category, a.Open < 0 && unknown && !rule.Exact}
+	for i := range alive {
+		list.items[i] = itemOf(q.index, alive[i])
 	}
 	return list
+}
+
+func itemOf(x *analysis.Index, a trace.Allocation) item {
+	category, rule := x.Category(a)
+	unknown := a.FreeStack || a.Stack <= trace.EmptyStack
+	return item{a, category, a.Open < 0 && unknown && !rule.Exact}
+}
+
+// moved returns the list at another moment: what stays, and what came. Both are
+// in order.
+func (l *aliveList) moved(x *analysis.Index, at int, came []trace.Allocation) *aliveList {
+	list := &aliveList{at, make([]item, 0, len(l.items)+len(came))}
+	for i := range l.items {
+		it := &l.items[i]
+		if it.Open > at || at >= it.Close {
+			continue
+		}
+		for len(came) > 0 && before(&came[0], &it.Allocation) {
+			list.items = append(list.items, itemOf(x, came[0]))
+			came = came[1:]
+		}
+		list.items = append(list.items, *it)
+	}
+	for _, a := range came {
+		list.items = append(list.items, itemOf(x, a))
+	}
+	return list
+}
+
+// before is the order of [analysis.Index.AliveAt].
+func before(a, b *trace.Allocation) bool {
+	switch {
+	case a.Size != b.Size:
+		return uint64(a.Size) > uint64(b.Size)
+	case a.Open != b.Open:
+		return a.Open < b.Open
+	default:
+		return a.ID > b.ID // from before recording: numbered downwards
+	}
 }
 
 // step is how far the reader has gone down from a band.
