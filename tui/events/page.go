@@ -29,8 +29,8 @@ type Page struct {
 	order  *ask.One[sortQuestion, []int32]
 	states *ask.One[stateQuestion, *analysis.Map]
 	asked  stateQuestion // of states, the newest
-	jump   bool // go to the first match when one is found
-	from   int  // where the search began
+	jump   bool          // go to the first match when one is found
+	from   int           // where the search began
 	prompt *page.Prompt
 	detail page.Reader
 	short  bool // leave out the runtime's frames

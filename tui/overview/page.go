@@ -77,8 +77,8 @@ func answer(ctx context.Context, q question) facts {
 		return f
 	}
 	f.state = x.SegmentsAt(q.at)
-	f.unknown = min(x.UnknownAt(q.at), f.categories[analysis.OtherCategory])
 	f.holders = x.HoldersAt(q.at)
+	f.unknown = min(analysis.UnknownOf(f.holders), f.categories[analysis.OtherCategory])
 	f.holders = f.holders[:min(len(f.holders), holderCount)]
 	stacks := make([]trace.StackID, len(f.holders))
 	for i := range f.holders {
