@@ -119,14 +119,16 @@ func WriteTokens(w io.Writer, vocabulary int, tokens []uint32) error {
 	return b.Flush()
 }
 
-// readable says why a file cannot be mapped, in words for its user.
-func readable(f *os.File) (size int64, err error) {
-	info, err := f.Stat()
+// openOrdinary opens a file that can be mapped, and returns its size. It looks
+// before it opens, because opening a pipe waits for somebody to write.
+func openOrdinary(path string) (f *os.File, size int64, err error) {
+	info, err := os.Stat(path)
 	if err != nil {
-		return 0, err
+		return nil, 0, err
 	}
 	if !info.Mode().IsRegular() {
-		return 0, &FormatError{f.Name(), "not an ordinary file"}
+		return nil, 0, &FormatError{path, "not an ordinary file"}
 	}
-	return info.Size(), nil
+	f, err = os.Open(path)
+	return f, info.Size(), err
 }

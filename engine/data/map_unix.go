@@ -4,21 +4,19 @@ package data
 
 import (
 	"fmt"
-	"os"
 	"syscall"
 )
 
 // mapFile returns a file's bytes as memory that the system fills page by page
 // when it is read, and a function that ends that.
 func mapFile(path string) (raw []byte, unmap func() error, err error) {
-	f, err := os.Open(path)
+	f, size, err := openOrdinary(path)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer f.Close()
-	size, err := readable(f)
-	if err != nil || size == 0 {
-		return nil, func() error { return nil }, err
+	if size == 0 {
+		return nil, func() error { return nil }, nil
 	}
 	if size != int64(int(size)) {
 		return nil, nil, &FormatError{path, "larger than the address space"}

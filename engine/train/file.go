@@ -61,7 +61,7 @@ func WriteFile(path string, write func(w io.Writer) error) (err error) {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return writeStream(path, write)
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp")
+	f, err := createBeside(path)
 	if err != nil {
 		return err
 	}
@@ -89,11 +89,22 @@ func CheckFile(path string) error {
 	case err == nil && !info.Mode().IsRegular():
 		return nil
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp")
+	f, err := createBeside(path)
 	if err != nil {
 		return err
 	}
 	return errors.Join(f.Close(), os.Remove(f.Name()))
+}
+
+// createBeside makes a file for what will get the name path once it is complete.
+// A failure names path, which is the name that the user knows.
+func createBeside(path string) (*os.File, error) {
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp")
+	var refused *fs.PathError
+	if errors.As(err, &refused) {
+		return nil, &fs.PathError{Op: "write", Path: path, Err: refused.Err}
+	}
+	return f, err
 }
 
 func writeStream(path string, write func(w io.Writer) error) error {
@@ -160,6 +171,9 @@ func writeDescription(w io.Writer, v any) error {
 // description into v, and returns the file at the first tensor, with the bytes
 // of all tensors.
 func readWhole(path string, v any) (f *os.File, tensors int64, err error) {
+	if err := checkOrdinary(path); err != nil {
+		return nil, 0, err
+	}
 	f, err = os.Open(path)
 	if err != nil {
 		return nil, 0, err
@@ -170,14 +184,26 @@ func readWhole(path string, v any) (f *os.File, tensors int64, err error) {
 	return f, tensors, nil
 }
 
+// checkOrdinary refuses what is no file with a beginning and an end. It looks
+// before the file is opened, because opening a pipe waits for somebody to write.
+func checkOrdinary(path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return err
+	case info.IsDir():
+		return &fs.PathError{Op: "read", Path: path, Err: syscall.EISDIR}
+	case !info.Mode().IsRegular():
+		return &DamagedError{path, "not an ordinary file"}
+	}
+	return nil
+}
+
 func readInto(f *os.File, v any) (tensors int64, err error) {
 	damaged := func(reason string) error { return &DamagedError{f.Name(), reason} }
 	info, err := f.Stat()
 	if err != nil {
 		return 0, err
-	}
-	if info.IsDir() {
-		return 0, &fs.PathError{Op: "read", Path: f.Name(), Err: syscall.EISDIR}
 	}
 	var header [fileHeader]byte
 	if _, err := io.ReadFull(f, header[:]); err != nil || string(header[:8]) != fileMagic {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path"
 	"strings"
 )
@@ -24,6 +25,10 @@ const maxPickle = 64 << 20
 
 // check looks at an archive without building anything from it.
 func check(file string) error {
+	// Opening a pipe would wait for somebody to write.
+	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		return &FormatError{file, "not an ordinary file"}
+	}
 	z, err := zip.OpenReader(file)
 	switch {
 	case errors.Is(err, zip.ErrFormat), errors.Is(err, zip.ErrChecksum), errors.Is(err, zip.ErrAlgorithm), errors.Is(err, io.ErrUnexpectedEOF):
