@@ -29,18 +29,19 @@ func (o *options) complete() error {
 	default:
 		return usagef("there is no model %q: gpt, mlp and conv are known", o.model)
 	}
-	fill(&o.layers, layers)
-	fill(&o.dim, dim)
-	fill(&o.batch, batch)
+	o.fill("layers", &o.layers, layers)
+	o.fill("dim", &o.dim, dim)
+	o.fill("batch", &o.batch, batch)
 	if o.model == "gpt" {
-		fill(&o.heads, 4)
-		fill(&o.seq, 128)
+		o.fill("heads", &o.heads, 4)
+		o.fill("seq", &o.seq, 128)
 	}
 	return o.check()
 }
 
-func fill(n *int, value int) {
-	if *n == 0 {
+// fill sets a flag that was not given. A 0 that was given stays, to be refused.
+func (o *options) fill(flag string, n *int, value int) {
+	if *n == 0 && !o.given(flag) {
 		*n = value
 	}
 }
@@ -57,7 +58,8 @@ func (o *options) check() error {
 		{"batch", o.batch, 1 << 20},
 		{"vocab", o.vocab, 1 << 24},
 	} {
-		if f.value < 0 || f.value > f.most {
+		// 0 is only what a flag is that was not given.
+		if f.value < 0 || f.value > f.most || f.value == 0 && o.given(f.name) {
 			return usagef("--%s %d: want a number from 1 to %d", f.name, f.value, f.most)
 		}
 	}

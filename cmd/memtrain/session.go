@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"memtop/cmd/command"
 	"memtop/engine/alloc"
@@ -115,8 +116,10 @@ func (s *session) openSaved() (err error) {
 const history = 1 << 18
 
 func (s *session) openDevice() (err error) {
-	switch s.options.device {
-	case "auto", "cpu", "cpu:0":
+	switch name := s.options.device; {
+	case name == "auto", name == "cpu", name == "cpu:0":
+	case name != "cuda" && !strings.HasPrefix(name, "cuda:") && !strings.HasPrefix(name, "cpu:"):
+		return usagef("there is no device %q: auto, cpu:0 and cuda:N are known", name)
 	default:
 		return machineError{s.options.device + ": there is no such device", "train on cpu:0, which every machine has"}
 	}
@@ -155,7 +158,7 @@ func (s *session) openData() (err error) {
 	if n := int64(s.batch) * int64(spec.Input.Bytes()+spec.Target.Bytes()); n > int64(s.deviceMemory) {
 		return machineError{
 			fmt.Sprintf("a batch of %d samples is %s, more than the device has", s.batch, sizeText(n)),
-			"make --batch smaller",
+			"give more with --device-memory, or make --batch smaller",
 		}
 	}
 	return nil
