@@ -37,6 +37,7 @@ type allocData struct {
 // none, and a notice says so. Bytes after the JSON are left alone.
 func DecodeAllocData(ctx context.Context, r io.Reader, o Options) (*trace.Trace, error) {
 	p := plotReader{jsonScanner: jsonScanner{window: newWindow(ctx, r, o)}, left: o.MaxMemory}
+	defer p.release()
 	if p.left == 0 {
 		p.left = 4 << 30
 	}

@@ -14,6 +14,7 @@ import (
 // after the JSON are left alone.
 func DecodeJSON(ctx context.Context, r io.Reader, o Options) (*trace.Trace, error) {
 	m := newMachine(ctx, r, o)
+	defer m.release()
 	d := jsonDriver{machine: m, scan: jsonScanner{window: m.window}}
 	err := d.run()
 	if errors.Is(err, errTruncated) {

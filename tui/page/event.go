@@ -3,6 +3,8 @@ package page
 import (
 	"sort"
 
+	tea "charm.land/bubbletea/v2"
+
 	"memtop/snapshots/trace"
 	"memtop/tui/screen"
 )
@@ -188,6 +190,19 @@ func AllocationOf(s *Scene, i int) (trace.Allocation, bool) {
 		}
 	}
 	return trace.Allocation{}, false
+}
+
+// ToEvent goes to the event that made an allocation, or else ended it.
+func ToEvent(s *Scene, a trace.Allocation) tea.Cmd {
+	switch {
+	case a.Open >= 0:
+		s.Move(a.Open)
+	case a.Close != trace.Never:
+		s.Move(a.Close)
+	default:
+		return Say("held from before recording and never freed: no event tells of it")
+	}
+	return Open(Events)
 }
 
 // ActionText returns an event's action as written.

@@ -4,7 +4,6 @@ import (
 	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
 
-	"memtop/snapshots/trace"
 	"memtop/tui/find"
 	"memtop/tui/page"
 )
@@ -98,16 +97,7 @@ func (p *Page) open() tea.Cmd {
 	case !b.Known:
 		return page.Say("no event tells of this block")
 	}
-	a := p.scene.Index.Lifetimes().Allocation(b.Allocation)
-	switch {
-	case a.Open >= 0:
-		p.scene.Move(a.Open)
-	case a.Close != trace.Never:
-		p.scene.Move(a.Close)
-	default:
-		return page.Say("held from before recording and never freed: no event tells of this block")
-	}
-	return page.Open(page.Events)
+	return page.ToEvent(p.scene, p.scene.Index.Lifetimes().Allocation(b.Allocation))
 }
 
 func (p *Page) setFilter(text string) tea.Cmd {

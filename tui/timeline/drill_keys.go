@@ -4,7 +4,6 @@ import (
 	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
 
-	"memtop/snapshots/trace"
 	"memtop/tui/find"
 	"memtop/tui/page"
 )
@@ -49,7 +48,7 @@ func (d *drill) key(msg tea.KeyPressMsg, p *Page) tea.Cmd {
 func (d *drill) open(p *Page) tea.Cmd {
 	if d.onRight && d.step != inStack {
 		if d.right.Cursor < len(d.alive) {
-			return d.toEvent(d.item(d.right.Cursor).Allocation)
+			return page.ToEvent(d.scene, d.item(d.right.Cursor).Allocation)
 		}
 		return nil
 	}
@@ -69,7 +68,7 @@ func (d *drill) open(p *Page) tea.Cmd {
 	case g.all:
 		return page.Say("choose one of the allocations")
 	default:
-		return d.toEvent(d.scene.Index.Lifetimes().Allocation(g.id))
+		return page.ToEvent(d.scene, d.scene.Index.Lifetimes().Allocation(g.id))
 	}
 	d.detail.Offset = 0
 	return nil
@@ -81,19 +80,6 @@ func (d *drill) enterBand(g *group) {
 		d.band = allBands
 	}
 	d.left = page.List{Cursor: 1}
-}
-
-// toEvent goes to the event that made an allocation, or else ended it.
-func (d *drill) toEvent(a trace.Allocation) tea.Cmd {
-	switch {
-	case a.Open >= 0:
-		d.scene.Move(a.Open)
-	case a.Close != trace.Never:
-		d.scene.Move(a.Close)
-	default:
-		return page.Say("held from before recording and never freed: no event tells of it")
-	}
-	return page.Open(page.Events)
 }
 
 func (d *drill) setFilter(text string) tea.Cmd {
