@@ -59,6 +59,7 @@ func (v value) integer() (int64, bool) {
 		if f == math.Trunc(f) && math.Abs(f) <= exact {
 			return int64(f), true
 		}
+	default:
 	}
 	return 0, false
 }
