@@ -24,13 +24,14 @@ const (
 	StepBegin
 	StepEnd
 	SettingChanged
+	Lost      // nobody in the program can reach the allocation any more, and it was not freed
 	KindCount = int(iota)
 )
 
 var kindNames = [KindCount]string{
 	"other", "alloc", "free_requested", "free_completed", "free",
 	"segment_alloc", "segment_free", "segment_map", "segment_unmap", "oom", "snapshot",
-	"annotate", "retag", "step_begin", "step_end", "setting_changed",
+	"annotate", "retag", "step_begin", "step_end", "setting_changed", "lost",
 }
 
 // String returns the action's name as PyTorch writes it.

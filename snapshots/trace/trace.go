@@ -1,6 +1,9 @@
 package trace
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 // Trace is everything known about one process's memory. It is an immutable
 // value and safe for concurrent use; a growing source hands out a new one.
@@ -11,12 +14,17 @@ type Trace struct {
 	Annotations []Annotation
 	Settings    []Setting // the allocator's, in file order
 	Notices     []string  // what a reader should know before trusting the rest
+	Steps       []Step    // ascending; what the program said of its steps
+	Live        *Live     // of a running program and of recordings of one; nil for snapshots
 }
 
 // Device is the history of one device's allocator.
 type Device struct {
 	ID     int
 	Events Events
+	// First is the number of the first event here in the program's own count:
+	// how many came before that are not kept. 0 in snapshots, which do not say.
+	First int64
 	// Final is the state after the last event, as its writer gave it.
 	Final State
 	// Overflowed says that the writer's ring buffer lost earlier events.
@@ -62,6 +70,23 @@ type Source interface {
 	Trace() *Trace
 	// Close releases what the source holds. Traces already handed out stay valid.
 	Close() error
+}
+
+// Growing is a source of which more may come.
+type Growing interface {
+	Source
+	// Changed returns a channel with room for one that receives when Trace
+	// returns something newer than it did, and is closed when nothing more will
+	// come. All calls return the same channel.
+	Changed() <-chan struct{}
+}
+
+// Controller is a source whose program takes settings for its next step.
+type Controller interface {
+	// Set asks for another value and returns the change as the program noted it,
+	// usually pending; what becomes of it shows in Trace.Live.Changes. An error
+	// says in one line why nothing was changed.
+	Set(ctx context.Context, key, value string) (Change, error)
 }
 
 // Progress is told how far a load has come: bytes read of bytes in all, which

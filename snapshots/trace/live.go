@@ -1,0 +1,96 @@
+package trace
+
+// Live is what is known of a running program beside its memory. Like a Trace it
+// never changes; its lists only grow from one to the next.
+type Live struct {
+	PID       int
+	Command   string
+	User      string
+	Started   int64 // when the program began, microseconds since the epoch
+	Connected bool  // more is coming; otherwise Note says why not
+	Note      string
+	Options   []Option // what may be changed
+	Changes   []Change // by ID, ascending; an entry is replaced as it moves on
+	Gauges    []Gauge  // by time, ascending
+	Gaps      []Gap    // by event, ascending
+	// Dropped is how many events the program could not tell of, DroppedSteps
+	// likewise of steps.
+	Dropped, DroppedSteps int64
+	// ProbeNS is what reporting has cost the program so far, in nanoseconds.
+	ProbeNS int64
+}
+
+// Option is a setting that may be changed while the program runs.
+type Option struct {
+	Key     string
+	Value   string // of the next step
+	About   string // one line
+	Choices []string
+	// Free says that other values than Choices may do.
+	Free bool
+}
+
+// ChangeState is what has become of a change.
+type ChangeState uint8
+
+// A change waits for the next step, holds since one, or was refused.
+const (
+	Pending ChangeState = iota
+	Applied
+	Refused
+)
+
+var changeNames = [...]string{"pending", "applied", "refused"}
+
+// String returns the state's name.
+func (s ChangeState) String() string {
+	if int(s) < len(changeNames) {
+		return changeNames[s]
+	}
+	return "unknown"
+}
+
+// Change is a setting that somebody wanted otherwise.
+type Change struct {
+	ID       int64 // counted from 1
+	Time     int64 // when it was asked for, microseconds since the epoch
+	Key      string
+	From, To string
+	State    ChangeState
+	Step     int64  // the first step that used it, when applied
+	Reason   string // why it was refused
+	// Predicted is what was expected of it when it was asked for; nil when
+	// nobody could say.
+	Predicted *Prediction
+}
+
+// Prediction is by how much a change should move what a step needs.
+type Prediction struct {
+	PeakAllocated int64 // bytes
+	Activation    int64 // bytes of activations at the peak
+	StepTime      int64 // nanoseconds
+	StepTimeKnown bool
+}
+
+// Gauge is one look at a device from outside of the program. What is not known
+// is -1.
+type Gauge struct {
+	Device int
+	Time   int64 // microseconds since the epoch
+	// Bytes of the device: all there is, used by anybody, used by the program,
+	// and used by other programs.
+	Total, Used, Process, Others int64
+	Utilisation                  int64 // percent of time that kernels ran
+	Temperature                  int64 // degrees Celsius
+	Power                        int64 // milliwatts
+}
+
+// Gap is a place in the events where some are missing. The events [From, To)
+// were made up to lead from the state before to the one after: they say what is
+// different, not how or when it came to be.
+type Gap struct {
+	Device   int
+	From, To int
+	Missed   int64 // how many events are missing, -1 when nobody knows
+	Reason   string
+}
