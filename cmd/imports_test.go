@@ -51,12 +51,15 @@ var picture = map[string][]string{
 	"cmd":         {},
 	"cmd/command": {},
 	"cmd/memtop": {
-		"cmd/command", "tui", "snapshots", "snapshots/analysis", "snapshots/export", "snapshots/pytorch", "snapshots/trace",
+		"cmd/command", "cmd/memtrain/program", "tui", "probe", "probe/gauge", "snapshots", "snapshots/analysis",
+		"snapshots/export", "snapshots/pytorch", "snapshots/trace", "snapshots/wire",
 		"charm.land/bubbletea/v2", "github.com/spf13/cobra", "github.com/spf13/pflag",
 		"github.com/charmbracelet/colorprofile", "github.com/charmbracelet/x/term",
 	},
-	"cmd/memtrain": {
-		"cmd/command", "engine/...", "snapshots/pytorch", "snapshots/trace", "github.com/spf13/cobra", "github.com/spf13/pflag",
+	"cmd/memtrain": {"cmd/memtrain/program"},
+	"cmd/memtrain/program": {
+		"cmd/command", "engine/...", "probe", "snapshots/pytorch", "snapshots/trace",
+		"github.com/spf13/cobra", "github.com/spf13/pflag",
 	},
 	"cmd/memtrain/benchengine": {"engine/..."},
 	// What only the end-to-end test and the benchmark use.

@@ -1,4 +1,4 @@
-package main
+package program
 
 import (
 	"bufio"
@@ -24,12 +24,12 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"memtrain": main})
+	testscript.Main(m, map[string]func(){"memtrain": func() { os.Exit(Run(os.Args[1:], os.Stdout, os.Stderr)) }})
 }
 
 // TestScripts runs testdata/script, where memtrain is the real program.
 func TestScripts(t *testing.T) {
-	fixtures, err := filepath.Abs("../../engine")
+	fixtures, err := filepath.Abs("../../../engine")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,50 @@
+// Package program is memtrain: the reference training run of the project, and
+// the process that memtop attaches to. It is a package so that memtop can be
+// that process too; see docs/decisions/0006.
+//
+// It joins the packages of the engine: flags become a model, data, settings and
+// a trainer; what a step has cost becomes a line of text or of JSON. It has no
+// logic of its own.
+package program
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"memtop/cmd/command"
+)
+
+// Run is the whole program. It returns the exit code; every failure has been
+// told in one line on stderr. The first interrupt ends training after the step
+// under way, the second one ends the program.
+func Run(args []string, stdout, stderr io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop)
+	err := execute(ctx, args, stdout, stderr)
+	if err == nil {
+		return command.ExitOK
+	}
+	code, line := describe(err)
+	fmt.Fprintln(stderr, "memtrain: "+line)
+	return code
+}
+
+// execute runs the command line. A panic is a bug; it becomes an error, so that
+// nobody is shown a stack.
+func execute(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = command.BugError{Program: "memtrain", Value: r}
+		}
+	}()
+	c := root(stdout)
+	c.SetArgs(args)
+	c.SetOut(stdout)
+	c.SetErr(stderr)
+	return c.ExecuteContext(ctx)
+}
