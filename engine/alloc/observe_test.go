@@ -1,0 +1,97 @@
+package alloc
+
+import (
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"memtop/snapshots/trace"
+)
+
+// TestEventsLeadOnFromTheStateOfTheirFirst takes the state in the middle of a
+// program, undoes all events that a recorder was told of since, and must come
+// back to what was live then.
+func TestEventsLeadOnFromTheStateOfTheirFirst(t *testing.T) {
+	p := newProgram(t, 7, Options{Limit: 600 * mib})
+	for range 500 {
+		p.step()
+	}
+	r := &tape{}
+	p.a.Observe(r)
+	for range 500 {
+		p.step()
+	}
+	from := -1
+	base := p.a.State(func() { from = len(r.events) })
+	if from != len(r.events) {
+		t.Fatalf("%d events at the moment of the state, %d after it: looking was an event", from, len(r.events))
+	}
+	for range 500 {
+		p.step()
+	}
+	var log trace.EventLog
+	for _, e := range r.events[from:] {
+		log.Append(e)
+	}
+	tables := p.a.Names().Tables()
+	end := &trace.Trace{Tables: &tables, Devices: []trace.Device{{Events: log.Events(), Final: p.a.State(nil)}}}
+	got, problems := trace.Rewind(end, &end.Devices[0])
+	if problems.Count > 0 {
+		t.Errorf("%d problems: %v", problems.Count, problems.First)
+	}
+	if diff := cmp.Diff(liveBytes(base), liveBytes(got)); diff != "" {
+		t.Errorf("live blocks (-state +events undone):\n%s", diff)
+	}
+}
+
+// liveBytes returns the requested bytes of a state's live blocks by address.
+func liveBytes(s trace.State) map[uint64]int64 {
+	m := make(map[uint64]int64)
+	for i := range s.Segments {
+		for j := range s.Segments[i].Blocks {
+			if b := &s.Segments[i].Blocks[j]; b.State.Live() {
+				m[b.Addr] = b.LiveRequested()
+			}
+		}
+	}
+	return m
+}
+
+func TestNobodyIsToldOnceObservationHasEnded(t *testing.T) {
+	first, second := &tape{}, &tape{}
+	a := newAllocator(t, newMemory(t, gib), Options{Recorder: first})
+	a.Free(must(t, a, 512))
+	told := len(first.events)
+	a.Observe(second)
+	a.Free(must(t, a, 512))
+	a.Observe(nil)
+	a.Free(must(t, a, 512))
+	if len(first.events) != told || len(second.events) != 3 {
+		t.Errorf("the first was told of %d events, then %d; the second of %d, want 3", told, len(first.events), len(second.events))
+	}
+	for _, e := range second.events {
+		if e.Time == 0 {
+			t.Errorf("%s has no time", e.Kind)
+		}
+	}
+}
+
+// TestObserversComeAndGoWhileMemoryIsInUse is for the race detector.
+func TestObserversComeAndGoWhileMemoryIsInUse(t *testing.T) {
+	a := newAllocator(t, &guarded{memory: newMemory(t, 300*mib)}, Options{Stacks: StacksAlloc})
+	var wait sync.WaitGroup
+	for seed := range uint64(2) {
+		wait.Go(func() { churn(a, seed) })
+	}
+	wait.Go(func() {
+		for range 100 {
+			r := &tape{}
+			a.Observe(r)
+			a.State(func() { r.events = r.events[:0] })
+			a.Observe(nil)
+		}
+	})
+	wait.Wait()
+	checkRecount(t, a)
+}
