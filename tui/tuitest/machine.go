@@ -22,6 +22,7 @@ type machine struct {
 	free      map[class][]uint64
 	live      map[uint64]tenant
 	owner     map[uint64]*slab
+	note      trace.NoteID // of what is allocated next
 }
 
 // class is what a slab's blocks have in common.
@@ -42,6 +43,7 @@ type slab struct {
 type tenant struct {
 	size    int64
 	stack   trace.StackID
+	note    trace.NoteID
 	pending bool
 }
 
@@ -60,7 +62,11 @@ func (m *machine) write(kind trace.Kind, addr uint64, size int64, stack trace.St
 	if !m.recording {
 		return -1
 	}
-	return m.log.Append(trace.Event{Kind: kind, Addr: addr, Size: size, Stack: stack, Stream: stream, Time: m.now})
+	note := trace.NoteID(0)
+	if kind == trace.Alloc {
+		note = m.note
+	}
+	return m.log.Append(trace.Event{Kind: kind, Addr: addr, Size: size, Stack: stack, Stream: stream, Note: note, Time: m.now})
 }
 
 // alloc hands out size bytes of the class that they fit in.
@@ -72,7 +78,7 @@ func (m *machine) alloc(size int64, stack trace.StackID, stream trace.StreamID, 
 	list := m.free[c]
 	addr := list[len(list)-1]
 	m.free[c] = list[:len(list)-1]
-	m.live[addr] = tenant{size: size, stack: stack}
+	m.live[addr] = tenant{size: size, stack: stack, note: m.note}
 	m.write(trace.Alloc, addr, size, stack, stream)
 	return addr
 }
@@ -143,7 +149,7 @@ func (m *machine) addBlock(segment *trace.Segment, s *slab, addr uint64) {
 	}
 	b := trace.Block{Addr: addr, Size: s.block, Given: trace.GaveAddr | trace.GaveRequested | trace.GaveState}
 	if live {
-		b.State, b.Requested, b.Stack = trace.Allocated, t.size, t.stack
+		b.State, b.Requested, b.Stack, b.Note = trace.Allocated, t.size, t.stack, t.note
 		segment.Active += s.block
 		segment.Requested += t.size
 		if t.pending {

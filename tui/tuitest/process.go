@@ -1,0 +1,215 @@
+package tuitest
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+
+	"memtop/snapshots/trace"
+)
+
+// Process is a running program: a source that grows when a test says so, and
+// that takes settings. It is safe for concurrent use.
+type Process struct {
+	mu      sync.Mutex
+	run     *liveRun
+	now     *trace.Trace
+	note    string        // why nothing more comes, "" while something may
+	changed chan struct{} // closed by Lose
+	asked   []string
+	err     error
+	refuse  map[string]string
+}
+
+// NewProcess returns a program that has trained so many steps.
+func NewProcess(steps int) *Process {
+	p := &Process{run: newLiveRun(), changed: make(chan struct{}, 1), refuse: make(map[string]string)}
+	for range steps {
+		p.run.train()
+	}
+	p.publish()
+	return p
+}
+
+// Live returns what is known of a running program after so many steps. The
+// events of Live(n) are the beginning of those of Live(n+1).
+func Live(steps int) *trace.Trace { return NewProcess(steps).Trace() }
+
+// Recording returns a recording of a run in which settings were changed: one
+// change has been measured, one is settling, one was refused, one waits.
+func Recording() *trace.Trace {
+	p := NewProcess(24)
+	p.change("checkpoint", "block", 20)
+	p.Refuse("optimizer", "the state of adamw is not that of sgd")
+	p.change("optimizer", "sgd", 4)
+	p.change("amp", "bf16", 3)
+	p.change("lr", "0.0001", 0)
+	t := *p.Trace()
+	live := *t.Live
+	live.Connected, live.Note = false, ""
+	t.Live = &live
+	t.Info.Kind, t.Info.Growing, t.Info.Control, t.Info.Path, t.Info.Bytes = "recording", false, false, "run.mtr", 1<<20
+	return &t
+}
+
+func (p *Process) change(key, value string, steps int) {
+	if _, err := p.Set(context.Background(), key, value); err != nil {
+		panic("tuitest: " + err.Error())
+	}
+	p.Train(steps)
+}
+
+// Trace returns what is known now.
+func (p *Process) Trace() *trace.Trace {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.now
+}
+
+// Close does nothing.
+func (p *Process) Close() error { return nil }
+
+// Changed returns the channel that receives when there is something newer.
+func (p *Process) Changed() <-chan struct{} { return p.changed }
+
+// Train trains so many more steps and tells of them at once; with none it only
+// tells.
+func (p *Process) Train(steps int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for range steps {
+		p.run.train()
+	}
+	p.publish()
+}
+
+// Lose ends the connection for a reason; what is known stays.
+func (p *Process) Lose(why string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.note = why
+	p.publish()
+	close(p.changed)
+}
+
+// Fail lets every Set fail from now on; nil ends that.
+func (p *Process) Fail(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.err = err
+}
+
+// Refuse lets the program refuse every value of a setting, for a reason.
+func (p *Process) Refuse(key, why string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.refuse[key] = why
+}
+
+// Asked returns what was asked for so far, each "key=value".
+func (p *Process) Asked() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.asked)
+}
+
+// Set notes a change, which the next step makes.
+func (p *Process) Set(ctx context.Context, key, value string) (trace.Change, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.asked = append(p.asked, key+"="+value)
+	if err := errors.Join(ctx.Err(), p.err); err != nil {
+		return trace.Change{}, err
+	}
+	c := p.run.want(key, value, p.refuse[key])
+	p.publish()
+	return c, nil
+}
+
+// publish makes the trace of now and tells who waits for it.
+func (p *Process) publish() {
+	p.now = p.run.snapshot(p.note)
+	if p.note != "" {
+		return
+	}
+	select {
+	case p.changed <- struct{}{}:
+	default:
+	}
+}
+
+// want notes a change and what is expected of it.
+func (r *liveRun) want(key, value, refused string) trace.Change {
+	c := trace.Change{ID: int64(len(r.changes)) + 1, Time: r.now, Key: key, From: r.setting(key), To: value}
+	switch {
+	case refused != "":
+		c.State, c.Reason = trace.Refused, refused
+	default:
+		for i := range r.options {
+			if r.options[i].Key == key {
+				c.From, r.options[i].Value = r.options[i].Value, value
+			}
+		}
+		if key == "checkpoint" || key == "amp" {
+			c.Predicted = r.predict(value)
+		}
+	}
+	r.changes = append(r.changes, c)
+	return c
+}
+
+// predict is near to what happens, as an estimate is.
+func (r *liveRun) predict(value string) *trace.Prediction {
+	sign := int64(-1)
+	if value == "none" || value == "off" {
+		sign = 1
+	}
+	return &trace.Prediction{
+		PeakAllocated: sign * 6_000_000, Activation: sign * 6_200_000, StepTime: -sign * 11_000_000, StepTimeKnown: true,
+	}
+}
+
+// apply makes what was asked for hold from this step on.
+func (r *liveRun) apply(number int64) {
+	for i := range r.changes {
+		c := &r.changes[i]
+		if c.State != trace.Pending {
+			continue
+		}
+		c.State, c.Step = trace.Applied, number
+		for k := range r.settings {
+			if r.settings[k].Key == c.Key {
+				r.settings[k].Value = c.To
+			}
+		}
+		r.now++
+		at := r.log.Append(trace.Event{Kind: trace.SettingChanged, Size: number, Time: r.now})
+		r.log.At(at).Note = r.in.Note(trace.Note{UserMetadata: r.in.String(c.Key + "=" + c.To)})
+	}
+}
+
+// snapshot returns everything that is known now. It shares nothing that the run
+// will change.
+func (r *liveRun) snapshot(lost string) *trace.Trace {
+	final, tables := r.state(), r.in.View()
+	live := &trace.Live{
+		PID: 4711, Command: "memtrain --steps 0", User: "ada", Started: began, Connected: lost == "", Note: lost,
+		Options: slices.Clone(r.options), Changes: slices.Clone(r.changes), ProbeNS: int64(len(r.steps)) * 21_000,
+	}
+	for i := range r.steps {
+		s := &r.steps[i]
+		live.Gauges = append(live.Gauges, trace.Gauge{
+			Time: s.Time, Total: 2 << 30, Used: s.Reserved + 96<<20, Process: s.Reserved + 32<<20, Others: 64 << 20,
+			Utilisation: 87, Temperature: 61, Power: 240_000,
+		})
+	}
+	return &trace.Trace{
+		Info: trace.Info{
+			Path: "pid 4711", Kind: "live", Container: "mtr", PickleProtocol: -1, Writer: "memtop engine", TraceLists: 1,
+			Growing: lost == "", Control: true,
+		},
+		Tables: &tables, Devices: []trace.Device{{Events: r.log.Events(), Final: final}},
+		Steps: slices.Clone(r.steps), Live: live,
+	}
+}
