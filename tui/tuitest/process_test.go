@@ -27,9 +27,6 @@ func TestALaterTraceBeginsLikeAnEarlierOne(t *testing.T) {
 
 func TestTheProgramsWordIsTheAllocators(t *testing.T) {
 	made := Recording()
-	if problems := trace.Check(made); problems != (trace.Problems{}) {
-		t.Errorf("problems: %+v", problems)
-	}
 	x := analysis.NewIndex(made, &made.Devices[0])
 	last := made.Steps[len(made.Steps)-1]
 	if got := x.Summary().FinalRequested; got != last.Allocated {
