@@ -48,6 +48,9 @@ var picture = map[string][]string{
 		"snapshots/trace",
 	},
 
+	// What the driver knows of the devices; its types stop in one file.
+	"probe/gauge": {"snapshots/trace", "github.com/NVIDIA/go-nvml/..."},
+
 	"cmd":         {},
 	"cmd/command": {},
 	"cmd/memtop": {

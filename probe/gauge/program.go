@@ -1,0 +1,112 @@
+package gauge
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Program is whose devices are read.
+type Program struct {
+	PID     int   // as the driver counts, which is as the machine does
+	Devices []int // as the program numbers them
+	// Environment returns variables of the program's; nil knows none.
+	Environment func(name string) (value string, set bool)
+}
+
+// # Which card is a device
+//
+// A program numbers the devices that CUDA shows it; the driver numbers all
+// cards, by their place on the bus. CUDA_VISIBLE_DEVICES chooses and orders
+// them by UUID or by number, and those numbers count in the order of the bus
+// only when CUDA_DEVICE_ORDER says so or all cards are of one kind: otherwise
+// the fastest comes first, and which that is only CUDA knows. A guess that is
+// wrong would show another user's card, so a card counts only when the driver
+// finds the program on it.
+
+// card returns the card that a device of the program is, or the reason why that
+// is not known.
+func (p Program) card(cards []card, device int) (*card, string) {
+	onBus := make([]*card, len(cards))
+	for i := range cards {
+		onBus[i] = &cards[i]
+	}
+	slices.SortStableFunc(onBus, func(a, b *card) int { return cmp.Compare(a.bus, b.bus) })
+	var used []*card
+	for _, c := range onBus {
+		if c.uses(p.PID) {
+			used = append(used, c)
+		}
+	}
+	switch {
+	case len(used) == 0:
+		return nil, fmt.Sprintf("the driver finds process %d on no card", p.PID)
+	case len(used) == 1 && len(p.Devices) == 1:
+		return used[0], ""
+	}
+	c, reason := p.visible(onBus, device)
+	if reason == "" && !c.uses(p.PID) {
+		return nil, fmt.Sprintf("the driver does not find process %d on the card %s", p.PID, c.uuid)
+	}
+	return c, reason
+}
+
+// visible follows CUDA_VISIBLE_DEVICES from a device to a card.
+func (p Program) visible(onBus []*card, device int) (*card, string) {
+	list, limited := p.variable("CUDA_VISIBLE_DEVICES")
+	name := strconv.Itoa(device)
+	if limited {
+		names := strings.Split(list, ",")
+		if device < 0 || device >= len(names) {
+			return nil, "CUDA_VISIBLE_DEVICES names fewer devices"
+		}
+		name = strings.TrimSpace(names[device])
+	}
+	if number, err := strconv.Atoi(name); err == nil {
+		return p.numbered(onBus, number)
+	}
+	if !strings.HasPrefix(name, "GPU-") {
+		return nil, "it is a part of a card, which is not read"
+	}
+	return byUUID(onBus, name)
+}
+
+// numbered returns the card with a number of CUDA's, if that is certain.
+func (p Program) numbered(onBus []*card, number int) (*card, string) {
+	order, _ := p.variable("CUDA_DEVICE_ORDER")
+	alike := !slices.ContainsFunc(onBus, func(c *card) bool { return c.name != onBus[0].name })
+	switch {
+	case order != "PCI_BUS_ID" && !alike:
+		return nil, "the cards differ, and CUDA_DEVICE_ORDER is not PCI_BUS_ID"
+	case number < 0 || number >= len(onBus):
+		return nil, "the driver knows no such card"
+	}
+	return onBus[number], ""
+}
+
+// byUUID returns the one card whose UUID begins so, as CUDA allows.
+func byUUID(onBus []*card, prefix string) (*card, string) {
+	var found *card
+	for _, c := range onBus {
+		if !strings.HasPrefix(c.uuid, prefix) {
+			continue
+		}
+		if found != nil {
+			return nil, "CUDA_VISIBLE_DEVICES is true of several cards"
+		}
+		found = c
+	}
+	if found == nil {
+		return nil, "the driver knows no such card"
+	}
+	return found, ""
+}
+
+func (p Program) variable(name string) (value string, set bool) {
+	if p.Environment == nil {
+		return "", false
+	}
+	return p.Environment(name)
+}

@@ -1,0 +1,100 @@
+package gauge
+
+import (
+	"fmt"
+	"time"
+
+	"memtop/snapshots/trace"
+)
+
+// unknown is what a gauge shows that nobody could read.
+const unknown = -1
+
+// card is a device as the driver sees it.
+type card struct {
+	uuid, name, bus                          string
+	total, used                              int64 // bytes
+	utilisation, temperature, powerMilliwatt int64 // unknown where the device does not say
+	users                                    []user
+}
+
+// user is a process on a card. Its bytes are unknown where the driver does not
+// account for them.
+type user struct {
+	pid   int
+	bytes int64
+}
+
+// library is where cards are read from: the driver's, or a test's.
+type library interface {
+	cards() ([]card, error)
+	close() error
+}
+
+// Reader reads devices. It is owned by one goroutine.
+type Reader struct{ library library }
+
+// Open loads the driver's management library. The error says in one line why
+// there is nothing to be read.
+func Open() (*Reader, error) {
+	l, err := open()
+	if err != nil {
+		return nil, err
+	}
+	return &Reader{l}, nil
+}
+
+// Close unloads the library.
+func (r *Reader) Close() error { return r.library.close() }
+
+// Read looks at the devices of a program once. Where it cannot be told which
+// card a device is, that device has no gauge and the error says why; the gauges
+// of the others are good.
+func (r *Reader) Read(p Program) ([]trace.Gauge, error) {
+	cards, err := r.library.cards()
+	if err != nil {
+		return nil, err
+	}
+	var gauges []trace.Gauge
+	now := time.Now().UnixMicro()
+	for _, device := range p.Devices {
+		c, reason := p.card(cards, device)
+		if reason != "" {
+			err = fmt.Errorf("device %d: %s", device, reason)
+			continue
+		}
+		g := c.gauge(p.PID)
+		g.Device, g.Time = device, now
+		gauges = append(gauges, g)
+	}
+	return gauges, err
+}
+
+// gauge returns what c says, from the view of a process.
+func (c *card) gauge(pid int) trace.Gauge {
+	g := trace.Gauge{
+		Total: c.total, Used: c.used, Process: unknown,
+		Utilisation: c.utilisation, Temperature: c.temperature, Power: c.powerMilliwatt,
+	}
+	for _, u := range c.users {
+		switch {
+		case u.pid == pid:
+			g.Process = u.bytes
+		case u.bytes == unknown || g.Others == unknown:
+			g.Others = unknown
+		default:
+			g.Others += u.bytes
+		}
+	}
+	return g
+}
+
+// uses reports whether the driver knows of the process on this card.
+func (c *card) uses(pid int) bool {
+	for _, u := range c.users {
+		if u.pid == pid {
+			return true
+		}
+	}
+	return false
+}
