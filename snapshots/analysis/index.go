@@ -24,11 +24,16 @@ type Index struct {
 	// segmentEvents lists the events that change reserved memory.
 	segmentEvents []int32
 	oomEvents     []int32
+	// programEvents lists those of steps and settings, and what was lost.
+	programEvents []int32
+	version       int
+	numbered      *sites // nil until asked for
 	lazy          *lazy
 }
 
 // lazy holds what is computed when first asked for.
 type lazy struct {
+	sitesOnce  sync.Once
 	sumOnce    sync.Once
 	summary    Summary
 	rules      sync.Once
@@ -67,9 +72,19 @@ func NewIndex(t *trace.Trace, device *trace.Device) *Index {
 	return x
 }
 
+// Version grows with every Advance: answers of one version fit together.
+func (x *Index) Version() int { return x.version }
+
+// Continues reports whether a device has all of the index's events and maybe
+// more, so that Advance may take it. A device that dropped old events has not.
+func (x *Index) Continues(device *trace.Device) bool {
+	return device.ID == x.device.ID && device.First == x.device.First && device.Events.Len() >= x.events.Len()
+}
+
 // Advance takes a longer trace of the same device and reads its new events.
 // Nobody may read the index meanwhile.
 func (x *Index) Advance(t *trace.Trace, device *trace.Device) {
+	x.version++
 	x.trace, x.device, x.tables, x.events = t, device, t.Tables, device.Events
 	x.lazy = new(lazy)
 	x.life.Advance(device.Events)

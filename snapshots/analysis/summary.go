@@ -89,6 +89,8 @@ func (x *Index) countEvents(from int) {
 				x.oomEvents = append(x.oomEvents, int32(i+j))
 			case e.Kind.Segment():
 				x.segmentEvents = append(x.segmentEvents, int32(i+j))
+			case e.Kind >= trace.StepBegin:
+				x.programEvents = append(x.programEvents, int32(i+j))
 			}
 		}
 		i += len(span)

@@ -1,0 +1,155 @@
+package analysis
+
+import (
+	"memtop/snapshots/trace"
+)
+
+// LiveSchema names the version of a live report's JSON form.
+const LiveSchema = "memtop.live/1"
+
+// LiveReport is the state of a running program: what `memtop attach --once`
+// prints. All sizes are bytes.
+type LiveReport struct {
+	Schema             string            `json:"schema"`
+	PID                int               `json:"pid"`
+	Step               int64             `json:"step"`
+	Settings           map[string]string `json:"settings"`
+	AllocatedBytes     int64             `json:"allocated_bytes"`
+	ReservedBytes      int64             `json:"reserved_bytes"`
+	PeakAllocatedBytes int64             `json:"peak_allocated_bytes"` // in the last step
+	PeakReservedBytes  int64             `json:"peak_reserved_bytes"`
+	Categories         LiveCategories    `json:"categories"`
+	CategoriesAtPeak   LiveCategories    `json:"categories_at_peak"`
+	Waterfall          []LiveRow         `json:"waterfall"` // sums to the device's used memory
+	Layers             []LiveLayer       `json:"layers"`
+	Tensors            []LiveTensor      `json:"tensors"` // the largest first
+	Leaks              []LiveLeak        `json:"leaks"`   // sites that are not steady, the most alarming first
+	Gauges             *LiveGauges       `json:"gauges"`  // null when nobody asked the driver
+	Probe              LiveProbe         `json:"probe"`
+	index              *Index
+}
+
+// LiveCategories are requested bytes by category.
+type LiveCategories struct {
+	Parameter  int64 `json:"parameter"`
+	Gradient   int64 `json:"gradient"`
+	Optimizer  int64 `json:"optimizer"`
+	Activation int64 `json:"activation"`
+	Input      int64 `json:"input"`
+	Workspace  int64 `json:"workspace"`
+	Other      int64 `json:"other"`
+}
+
+// LiveRow is a row of the waterfall.
+type LiveRow struct {
+	Name  string `json:"name"`
+	Bytes int64  `json:"bytes"`
+}
+
+// LiveLayer is what a layer did in the last step.
+type LiveLayer struct {
+	Name               string `json:"name"`
+	Class              string `json:"class"`
+	OutputShape        string `json:"output_shape"`
+	DType              string `json:"dtype"`
+	ParameterBytes     int64  `json:"parameter_bytes"`
+	OutputBytes        int64  `json:"output_bytes"`
+	SavedBytes         int64  `json:"saved_bytes"`
+	TransientPeakBytes int64  `json:"transient_peak_bytes"`
+	ForwardNS          int64  `json:"forward_ns"`
+	BackwardNS         int64  `json:"backward_ns"`
+	RecomputeNS        int64  `json:"recompute_ns"`
+	Checkpointed       bool   `json:"checkpointed"`
+}
+
+// LiveTensor is a live allocation. Its age is −1 where no steps are known.
+type LiveTensor struct {
+	Name     string   `json:"name"`
+	Category string   `json:"category"`
+	Shape    string   `json:"shape"`
+	DType    string   `json:"dtype"`
+	Bytes    int64    `json:"bytes"`
+	AgeSteps int64    `json:"age_steps"`
+	Layer    string   `json:"layer"`
+	Site     string   `json:"site"`
+	Stack    []string `json:"stack"` // innermost first
+}
+
+// LiveLeak is the verdict on a site.
+type LiveLeak struct {
+	Site          string `json:"site"`
+	Verdict       string `json:"verdict"`
+	Bytes         int64  `json:"bytes"`
+	Count         int    `json:"count"`
+	GrowthPerStep int64  `json:"growth_bytes_per_step"`
+	StepsObserved int    `json:"steps_observed"`
+	Reason        string `json:"reason"`
+}
+
+// LiveGauges is what the driver says of the device. What it does not say is null.
+type LiveGauges struct {
+	DeviceTotalBytes    *int64 `json:"device_total_bytes"`
+	DeviceUsedBytes     *int64 `json:"device_used_bytes"`
+	ProcessBytes        *int64 `json:"process_bytes"`
+	OtherProcessesBytes *int64 `json:"other_processes_bytes"`
+	UtilisationPercent  *int64 `json:"utilisation_percent"`
+	TemperatureCelsius  *int64 `json:"temperature_celsius"`
+	PowerMilliwatts     *int64 `json:"power_milliwatts"`
+}
+
+// LiveProbe is what watching costs.
+type LiveProbe struct {
+	CostNSPerStep int64 `json:"cost_ns_per_step"`
+	DroppedEvents int64 `json:"dropped_events"`
+}
+
+// NewLive reports the state at the end of a trace, of the device that its last
+// step was about, else of the first.
+func NewLive(t *trace.Trace) *LiveReport {
+	device := trace.Device{}
+	if len(t.Devices) > 0 {
+		device = t.Devices[0]
+	}
+	if len(t.Steps) > 0 {
+		if d := t.Device(t.Steps[len(t.Steps)-1].Device); d != nil {
+			device = *d
+		}
+	}
+	return LiveOf(NewIndex(t, &device))
+}
+
+// LiveOf is NewLive for an index that was made already.
+func LiveOf(x *Index) *LiveReport {
+	t, at := x.trace, x.End()
+	m := x.finalMap()
+	r := &LiveReport{
+		Schema: LiveSchema, Settings: make(map[string]string), AllocatedBytes: m.Allocated, ReservedBytes: m.Reserved,
+		Categories: liveCategories(x.CategoriesAt(at)), Waterfall: make([]LiveRow, 0), Layers: make([]LiveLayer, 0),
+		Gauges: liveGauges(GaugeOf(t, x.device.ID)), index: x,
+	}
+	if t.Live != nil {
+		r.PID, r.Probe.DroppedEvents = t.Live.PID, t.Live.Dropped
+	}
+	r.addStep(LastStep(t, x.device.ID))
+	for _, row := range x.Waterfall(at, GaugeOf(t, x.device.ID)) {
+		r.Waterfall = append(r.Waterfall, LiveRow{row.Name, row.Bytes})
+	}
+	for _, l := range Layers(t, 0).Rows {
+		r.Layers = append(r.Layers, liveLayer(&l.Layer))
+	}
+	r.Tensors, r.Leaks = x.liveTensors(at), x.liveLeaks(at)
+	return r
+}
+
+// Index returns the index that the report was made from.
+func (r *LiveReport) Index() *Index { return r.index }
+
+// LastStep returns the last step of a device, nil when there is none.
+func LastStep(t *trace.Trace, device int) *trace.Step {
+	for i := len(t.Steps) - 1; i >= 0; i-- {
+		if t.Steps[i].Device == device {
+			return &t.Steps[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,106 @@
+package analysis
+
+import (
+	"cmp"
+	"slices"
+
+	"memtop/snapshots/trace"
+)
+
+// addStep adds what the program said of its last step. Where it said nothing the
+// peaks are those since the first event.
+func (r *LiveReport) addStep(s *trace.Step) {
+	if s == nil {
+		x := r.index
+		peak := x.Summary().PeakEvent
+		r.PeakAllocatedBytes, r.PeakReservedBytes = x.SegmentsAt(peak).Allocated, x.Summary().PeakReserved
+		r.CategoriesAtPeak = liveCategories(x.CategoriesAt(peak))
+		r.Step = x.StepAt(x.End())
+		return
+	}
+	r.Step = s.Number
+	r.PeakAllocatedBytes, r.PeakReservedBytes = s.PeakAllocated, s.PeakReserved
+	r.Probe.CostNSPerStep = s.ProbeNS
+	for _, v := range s.Settings {
+		r.Settings[v.Key] = v.Value
+	}
+	var sums [CategoryCount]int64
+	for _, a := range s.AtPeak {
+		c, _ := exactCategory(a.Name)
+		sums[c] += a.Bytes
+	}
+	r.CategoriesAtPeak = liveCategories(sums)
+}
+
+func liveCategories(sums [CategoryCount]int64) LiveCategories {
+	return LiveCategories{
+		Parameter: sums[Parameter], Gradient: sums[Gradient], Optimizer: sums[Optimizer], Activation: sums[Activation],
+		Input: sums[Input], Workspace: sums[Workspace], Other: sums[OtherCategory],
+	}
+}
+
+func liveLayer(l *trace.Layer) LiveLayer {
+	return LiveLayer{
+		Name: l.Name, Class: l.Class, OutputShape: l.OutputShape, DType: l.DType,
+		ParameterBytes: l.ParameterBytes, OutputBytes: l.OutputBytes, SavedBytes: l.SavedBytes,
+		TransientPeakBytes: l.TransientPeakBytes, ForwardNS: l.ForwardNS, BackwardNS: l.BackwardNS, RecomputeNS: l.RecomputeNS,
+		Checkpointed: l.Checkpointed,
+	}
+}
+
+func (x *Index) liveTensors(at int) []LiveTensor {
+	tensors := x.Tensors(at)
+	all := make([]LiveTensor, len(tensors))
+	names := make(map[SiteID]string)
+	for i := range tensors {
+		t := &tensors[i]
+		site, ok := names[t.Site]
+		if !ok {
+			site = x.siteName(t.Site)
+			names[t.Site] = site
+		}
+		all[i] = LiveTensor{
+			Name: t.Name, Category: t.Category.String(), Shape: t.Shape, DType: t.DType, Bytes: t.Size, AgeSteps: t.Age,
+			Layer: t.Layer, Site: site, Stack: make([]string, 0),
+		}
+		if !t.FreeStack {
+			all[i].Stack = x.Frames(t.Stack)
+		}
+	}
+	return all
+}
+
+func (x *Index) liveLeaks(at int) []LiveLeak {
+	sites := x.Sites(at)
+	slices.SortStableFunc(sites, func(a, b Site) int { return cmp.Compare(b.Trend, a.Trend) })
+	leaks := make([]LiveLeak, 0)
+	for i := range sites {
+		s := &sites[i]
+		if s.Trend <= Steady {
+			continue
+		}
+		leaks = append(leaks, LiveLeak{
+			Site: s.Name, Verdict: s.Trend.String(), Bytes: s.Bytes, Count: s.Count,
+			GrowthPerStep: s.GrowthPerStep, StepsObserved: s.Steps, Reason: s.Reason,
+		})
+	}
+	return leaks
+}
+
+// liveGauges writes a gauge, whose unknown values are −1.
+func liveGauges(g *trace.Gauge) *LiveGauges {
+	if g == nil {
+		return nil
+	}
+	known := func(v int64) *int64 {
+		if v < 0 {
+			return nil
+		}
+		return &v
+	}
+	return &LiveGauges{
+		DeviceTotalBytes: known(g.Total), DeviceUsedBytes: known(g.Used), ProcessBytes: known(g.Process),
+		OtherProcessesBytes: known(g.Others), UtilisationPercent: known(g.Utilisation),
+		TemperatureCelsius: known(g.Temperature), PowerMilliwatts: known(g.Power),
+	}
+}

@@ -1,0 +1,106 @@
+package analysis
+
+import (
+	"cmp"
+	"slices"
+
+	"memtop/snapshots/trace"
+)
+
+// SiteID numbers a creation site within an index; numbers stay when it advances.
+type SiteID int32
+
+// Trend says what becomes of the memory of a site from step to step.
+type Trend uint8
+
+// The trends, the more worrying the later.
+const (
+	Undecided     Trend = iota // too few steps were seen
+	Steady                     // no more after a step than before it
+	Warming                    // it grew, and has stopped or is slowing down, as a cache does
+	ShapeDriven                // as many tensors as before, of other sizes
+	Growing                    // it grows, and might still turn out to be a cache
+	SuspectedLeak              // it grows in a way that caches do not
+	Unreachable                // the program lost the only way to it, and never released it
+)
+
+// String returns the trend in the words of reports.
+func (t Trend) String() string {
+	return [...]string{
+		"undecided", "steady", "cache warming up", "shape-driven", "growing", "suspected leak", "unreachable but never released",
+	}[t]
+}
+
+// Alarming reports whether the trend is something to act on.
+func (t Trend) Alarming() bool { return t >= Growing }
+
+// Site is where memory is created, and what is held of it: the allocations of
+// one stack, or where no stacks are known those of one tag.
+type Site struct {
+	ID       SiteID
+	Name     string        // printable
+	Stack    trace.StackID // 0 when the site is known by tag only
+	Category Category      // of most of its bytes
+	Guessed  bool          // the category is
+	Bytes    int64         // requested bytes held right now
+	Count    int
+	History  []Level // right after the last steps, the oldest first, HistorySteps at most
+	Oldest   int64   // age in steps of its oldest allocation, −1 where no steps are known
+	AtLeast  bool    // nobody saw that one made
+
+	Trend Trend
+	// Reason says in a sentence how the trend is known; Steps is the number of
+	// steps that it rests on.
+	Reason string
+	Steps  int
+	// GrowthPerStep is by how many bytes the site grows in a step, on average
+	// over those steps; 0 when it is not growing.
+	GrowthPerStep int64
+	// StepsToOOM is after how many more steps growth at this rate, and nothing
+	// else, fills the device; −1 when it never does or nobody knows the device's size.
+	StepsToOOM int64
+	// LostBytes and LostCount are what nobody in the program can reach any more.
+	LostBytes int64
+	LostCount int
+}
+
+// HistorySteps is over how many steps the history of a site reaches back.
+const HistorySteps = 64
+
+// Level is what a site holds right after a step.
+type Level struct {
+	Step  int64 // its number
+	Event int   // its last
+	Count int
+	Bytes int64
+	// Bridged says that since the level before some events were missing and made
+	// up; Changed that a setting changed.
+	Bridged, Changed bool
+}
+
+// Sites groups what is held right after an event by where it was created, the
+// largest first. History and trends are those of the steps up to that event.
+func (x *Index) Sites(at int) []Site {
+	at = x.clamp(at)
+	known, describe := x.sites(), x.describer(at)
+	all := make([]Site, len(known.keys))
+	for _, a := range x.alive(at) {
+		s := &all[known.of(&a)]
+		s.Bytes += a.Size
+		s.Count++
+		if s.Count == 1 {
+			s.Category = describe.tensor(&a).Category
+			s.Oldest, s.AtLeast = describe.age(&a)
+		}
+	}
+	some := all[:0]
+	for id := range all {
+		if s := all[id]; s.Count > 0 {
+			s.ID, s.Stack, s.Name = SiteID(id), known.keys[id].stack, x.siteName(SiteID(id))
+			s.StepsToOOM = -1
+			some = append(some, s)
+		}
+	}
+	slices.SortStableFunc(some, func(a, b Site) int { return cmp.Compare(b.Bytes, a.Bytes) })
+	return some
+}

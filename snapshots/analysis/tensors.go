@@ -1,0 +1,114 @@
+package analysis
+
+import (
+	"strings"
+
+	"memtop/snapshots/trace"
+)
+
+// Tensor is a live allocation in the words of the program.
+type Tensor struct {
+	trace.Allocation // as it was known at that moment
+	// Name is the layer and what it is in it, or where it was made when nobody
+	// said; printable.
+	Name     string
+	Category Category
+	Guessed  bool // the category is
+	// Layer, Role, Shape and DType are as the program said, "" where it did not.
+	Layer, Role, Shape, DType string
+	// Age is how many steps began since it was made, −1 where no steps are known.
+	// AtLeast says that nobody saw it made, and it may be older.
+	Age     int64
+	AtLeast bool
+	Site    SiteID
+}
+
+// Tensors returns what is held right after an event, the largest first and
+// among equals the oldest.
+func (x *Index) Tensors(at int) []Tensor {
+	at = x.clamp(at)
+	alive := x.AliveAt(at)
+	tensors := make([]Tensor, len(alive))
+	describe := x.describer(at)
+	for i := range alive {
+		tensors[i] = describe.tensor(&alive[i])
+	}
+	return tensors
+}
+
+// describer names allocations at one moment. Many have the same note or stack.
+type describer struct {
+	index  *Index
+	begins []begun
+	now    int64
+	sites  *sites
+	notes  map[trace.NoteID]string
+	stacks map[trace.StackID]string
+}
+
+func (x *Index) describer(at int) *describer {
+	d := &describer{
+		index: x, begins: x.begins(), sites: x.sites(),
+		notes: make(map[trace.NoteID]string), stacks: make(map[trace.StackID]string),
+	}
+	d.now = stepAt(d.begins, at)
+	return d
+}
+
+func (d *describer) tensor(a *trace.Allocation) Tensor {
+	x := d.index
+	note := &x.tables.Notes[a.Note]
+	v := x.verdict(a.Stack, a.Note, a.FreeStack)
+	t := Tensor{
+		Allocation: *a, Name: d.name(a), Category: v.category, Guessed: v.rule != ruleExact,
+		Layer: trace.Printable(x.tables.String(note.Layer)), Role: trace.Printable(x.tables.String(note.Role)),
+		Shape: trace.Printable(x.tables.String(note.Shape)), DType: trace.Printable(x.tables.String(note.DType)),
+		Site: d.sites.of(a),
+	}
+	t.Age, t.AtLeast = d.age(a)
+	return t
+}
+
+// age returns how many steps began since an allocation was made.
+func (d *describer) age(a *trace.Allocation) (int64, bool) {
+	if len(d.begins) == 0 {
+		return -1, false
+	}
+	if a.Open < 0 {
+		return max(0, d.now-d.begins[0].number), true
+	}
+	if a.Open < int(d.begins[0].event) {
+		return max(0, d.now-d.begins[0].number+1), true
+	}
+	return max(0, d.now-stepAt(d.begins, a.Open)), false
+}
+
+func (d *describer) name(a *trace.Allocation) string {
+	if name := d.noted(a.Note); name != "" {
+		return name
+	}
+	if a.FreeStack {
+		return HeldBefore
+	}
+	name, ok := d.stacks[a.Stack]
+	if !ok {
+		name = d.index.StackName(a.Stack)
+		d.stacks[a.Stack] = name
+	}
+	return name
+}
+
+// noted names a note by its layer and role, "" when it has neither.
+func (d *describer) noted(id trace.NoteID) string {
+	name, ok := d.notes[id]
+	if !ok {
+		name = tagName(d.index.tables, d.index.tables.Notes[id].Layer, d.index.tables.Notes[id].Role)
+		d.notes[id] = name
+	}
+	return name
+}
+
+// tagName joins a layer and a role.
+func tagName(t *trace.Tables, layer, role trace.StringID) string {
+	return trace.Printable(strings.TrimSpace(t.String(layer) + " " + t.String(role)))
+}

@@ -1,0 +1,78 @@
+package analysis
+
+import "memtop/snapshots/trace"
+
+// # The waterfall
+//
+// What the device's memory is used for, from what the program asked for down to
+// what belongs to others. The rows always add up to what the driver says is used,
+// or where nobody asked the driver to what the allocator has reserved. What they
+// cannot explain is a row of its own: a gauge is read at another moment than the
+// events, so it is rarely nothing, and may be less than nothing.
+
+// RowKind says what a row of the waterfall is about.
+type RowKind uint8
+
+// The kinds of rows, in their order. Purpose rows are categories.
+const (
+	PurposeRow     RowKind = iota
+	RoundingRow            // lost inside blocks
+	CachedRow              // reserved by the allocator and in no block
+	OutsideRow             // the program's, outside of the allocator: the context, libraries
+	OthersRow              // other programs'
+	UnexplainedRow         // the rest
+)
+
+// Row is one part of the memory of a device.
+type Row struct {
+	Kind     RowKind
+	Name     string
+	Category Category // of a PurposeRow
+	Bytes    int64
+}
+
+var purposeNames = [CategoryCount]string{
+	"parameters", "gradients", "optimizer state", "activations", "inputs", "workspace", "other",
+}
+
+// Waterfall says what the memory is used for right after an event. The rows,
+// always the same, sum to the gauge's used memory, or without one to what is
+// reserved.
+func (x *Index) Waterfall(at int, gauge *trace.Gauge) []Row {
+	at = x.clamp(at)
+	rows := make([]Row, 0, CategoryCount+5)
+	for c, bytes := range x.CategoriesAt(at) {
+		rows = append(rows, Row{PurposeRow, purposeNames[c], Category(c), bytes})
+	}
+	m := x.SegmentsAt(at)
+	rows = append(rows, Row{Kind: RoundingRow, Name: "rounding", Bytes: m.Rounding}, Row{Kind: CachedRow, Name: "cached free", Bytes: m.Free})
+	used, outside, others := m.Reserved, int64(0), int64(0)
+	if gauge != nil && gauge.Used >= 0 {
+		used = gauge.Used
+		others = max(0, gauge.Others)
+		if gauge.Process >= 0 {
+			outside = max(0, gauge.Process-m.Reserved)
+		} else {
+			outside = max(0, used-others-m.Reserved)
+		}
+	}
+	rows = append(rows, Row{Kind: OutsideRow, Name: "outside the allocator", Bytes: outside}, Row{Kind: OthersRow, Name: "other processes", Bytes: others})
+	unexplained := used
+	for i := range rows {
+		unexplained -= rows[i].Bytes
+	}
+	return append(rows, Row{Kind: UnexplainedRow, Name: "unexplained", Bytes: unexplained})
+}
+
+// GaugeOf returns the last look at a device that is known, nil when there is none.
+func GaugeOf(t *trace.Trace, device int) *trace.Gauge {
+	if t.Live == nil {
+		return nil
+	}
+	for i := len(t.Live.Gauges) - 1; i >= 0; i-- {
+		if t.Live.Gauges[i].Device == device {
+			return &t.Live.Gauges[i]
+		}
+	}
+	return nil
+}
