@@ -1,0 +1,186 @@
+// Package cudatest is a GPU's driver for tests: the entry points that package
+// cuda calls, answered in this process, over host memory.
+//
+// It keeps the driver's contract where a caller could get it wrong. What is
+// queued on a stream does not happen before somebody waits for it, so a result
+// that is read too early, or a buffer that is used again too early, shows as a
+// wrong value. Memory is counted and has an end; a range that is not mapped
+// cannot be used. Any call can be told to fail.
+//
+// It is not fast, and draws no conclusions: what it is handed and must not be is
+// a panic.
+package cudatest
+
+import (
+	"fmt"
+	"sync"
+	"unsafe"
+
+	"memtop/engine/device/cuda"
+)
+
+// Launch is a kernel as it was queued.
+type Launch struct {
+	Name        string
+	Grid, Block [3]uint32
+	Shared      uint32
+	Args        []byte // one structure, as the kernel declares it
+}
+
+// Options describe the device. The zero value has 1 GiB of memory and no
+// kernels.
+type Options struct {
+	Devices  int   // how many there are; 0 means 1
+	Capacity int64 // bytes of each
+	Major    int   // of the compute capability; 0 means 8
+	// Run computes a kernel, when its turn has come. Nil runs none, and then a
+	// launch is a failure.
+	Run func(Launch) error
+	// NoMapping is a device that cannot map memory to reserved addresses.
+	NoMapping bool
+}
+
+// Driver is a driver. Safe for concurrent use.
+type Driver struct {
+	options Options
+	mu      sync.Mutex
+	started bool
+	context int // how many times the primary context was retained
+	used    int64
+	memory  ranges            // from cuMemAlloc
+	host    map[uint64][]byte // from cuMemHostAlloc
+	mapping mapping
+	streams map[uint64]*stream
+	events  map[uint64]*event
+	modules map[uint64]bool
+	kernels map[uint64]string
+	next    uint64 // the next handle
+	fails   map[string]failing
+	calls   map[string]int
+	texts   map[string][]byte // what error names point to
+	dead    cuda.Result       // the failure that ended the context
+}
+
+// failing says which of the calls to come is to fail, and how.
+type failing struct {
+	after  int
+	result cuda.Result
+}
+
+// New returns a driver.
+func New(o Options) *Driver {
+	if o.Devices == 0 {
+		o.Devices = 1
+	}
+	if o.Capacity == 0 {
+		o.Capacity = 1 << 30
+	}
+	if o.Major == 0 {
+		o.Major = 8
+	}
+	return &Driver{
+		options: o, memory: make(ranges), host: make(map[uint64][]byte),
+		mapping: newMapping(), streams: make(map[uint64]*stream), events: make(map[uint64]*event),
+		modules: make(map[uint64]bool), kernels: make(map[uint64]string), next: 1 << 20,
+		fails: make(map[string]failing), calls: make(map[string]int), texts: make(map[string][]byte),
+	}
+}
+
+// Fail makes a call fail: the one of that entry point after so many more that
+// do what they should. A result of 700 and on ends the context.
+func (d *Driver) Fail(entry string, after int, r cuda.Result) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.fails[entry] = failing{after, r}
+}
+
+// Calls returns how often an entry point was called.
+func (d *Driver) Calls(entry string) int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.calls[entry]
+}
+
+// Used returns how many bytes of the device are in use, by cuMemAlloc and
+// cuMemCreate.
+func (d *Driver) Used() int64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.used
+}
+
+// Left returns what nobody has given back, one line each: memory, streams,
+// events, modules, contexts.
+func (d *Driver) Left() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var left []string
+	for name, n := range map[string]int{
+		"device memory": len(d.memory), "host memory": len(d.host), "streams": len(d.streams), "events": len(d.events),
+		"modules": len(d.modules), "contexts": d.context, "reserved ranges": len(d.mapping.reserved), "mapped pieces": len(d.mapping.pieces),
+	} {
+		if n > 0 {
+			left = append(left, fmt.Sprintf("%d %s", n, name))
+		}
+	}
+	return left
+}
+
+// Call implements cuda.Driver.
+func (d *Driver) Call(s cuda.Symbol, args ...uintptr) cuda.Result {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	name := s.String()
+	d.calls[name]++
+	if d.dead != 0 && !d.always(name) {
+		return d.dead
+	}
+	if f, ok := d.fails[name]; ok {
+		if f.after == 0 {
+			delete(d.fails, name)
+			if f.result >= 700 {
+				d.dead = f.result
+			}
+			return f.result
+		}
+		d.fails[name] = failing{f.after - 1, f.result}
+	}
+	answer, ok := entries[name]
+	if !ok {
+		panic("cudatest: no entry point " + name)
+	}
+	if !d.started && name != "cuInit" && !d.always(name) {
+		return notInitialized
+	}
+	return answer(d, args)
+}
+
+// always reports whether a call works whatever the state of the driver.
+func (*Driver) always(name string) bool {
+	return name == "cuGetErrorName" || name == "cuGetErrorString" || name == "cuDriverGetVersion"
+}
+
+// handle returns a new handle, which is no address of anything.
+func (d *Driver) handle() uint64 {
+	d.next += 16
+	return d.next
+}
+
+// at returns where a word is that a call was given the address of.
+func at(p uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&p)) }
+
+func put64(p uintptr, v uint64) { *(*uint64)(at(p)) = v }
+
+func put32(p uintptr, v uint32) { *(*uint32)(at(p)) = v }
+
+func get32(p uintptr, i int) uint32 { return *(*uint32)(unsafe.Add(at(p), 4*i)) }
+
+func bytesAt(p uintptr, n int) []byte { return unsafe.Slice((*byte)(at(p)), n) }
+
+func textAt(p uintptr) string {
+	for n := 0; ; n++ {
+		if *(*byte)(unsafe.Add(at(p), n)) == 0 {
+			return string(bytesAt(p, n))
+		}
+	}
+}

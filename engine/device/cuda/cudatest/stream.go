@@ -1,0 +1,189 @@
+package cudatest
+
+import (
+	"fmt"
+
+	"memtop/engine/device/cuda"
+)
+
+// stream is a queue of work that has not happened yet.
+type stream struct {
+	driver *Driver
+	work   []func() cuda.Result
+	done   int // pieces of work that have happened, since the beginning
+}
+
+// mostQueued is how much work waits before the oldest happens by itself, as it
+// would on a device.
+const mostQueued = 256
+
+func (s *stream) push(work func() cuda.Result) cuda.Result {
+	s.work = append(s.work, work)
+	if len(s.work) > mostQueued {
+		return s.run(s.done + len(s.work)/2)
+	}
+	return success
+}
+
+// run lets the work happen up to a number of pieces in all, -1 being all of it.
+// A failure ends the context.
+func (s *stream) run(until int) cuda.Result {
+	for len(s.work) > 0 && (until < 0 || s.done < until) {
+		work := s.work[0]
+		s.work = s.work[1:]
+		s.done++
+		if r := work(); r != success {
+			s.driver.dead = r
+			return r
+		}
+	}
+	return success
+}
+
+// event is a point in a stream's queue.
+type event struct {
+	stream *stream // nil before it is recorded
+	at     int
+}
+
+func (e *event) passed() bool { return e.stream == nil || e.stream.done >= e.at }
+
+func (e *event) wait() cuda.Result {
+	if e.passed() {
+		return success
+	}
+	return e.stream.run(e.at)
+}
+
+func (d *Driver) stream(handle uintptr) *stream {
+	s, ok := d.streams[uint64(handle)]
+	if !ok {
+		panic(fmt.Sprintf("cudatest: %#x is no stream", handle))
+	}
+	return s
+}
+
+func (d *Driver) event(handle uintptr) *event {
+	e, ok := d.events[uint64(handle)]
+	if !ok {
+		panic(fmt.Sprintf("cudatest: %#x is no event", handle))
+	}
+	return e
+}
+
+// runAll lets everything happen that was queued on any stream. They do not
+// depend on each other but through events, which run what they wait for.
+func (d *Driver) runAll() cuda.Result {
+	for _, s := range d.streams {
+		if r := s.run(-1); r != success {
+			return r
+		}
+	}
+	return success
+}
+
+func (d *Driver) streamCreate(a []uintptr) cuda.Result {
+	h := d.handle()
+	d.streams[h] = &stream{driver: d}
+	put64(a[0], h)
+	return success
+}
+
+func (d *Driver) streamDestroy(a []uintptr) cuda.Result {
+	r := d.stream(a[0]).run(-1)
+	delete(d.streams, uint64(a[0]))
+	return r
+}
+
+func (d *Driver) streamWait(a []uintptr) cuda.Result {
+	e := *d.event(a[1]) // as it was recorded last
+	return d.stream(a[0]).push(e.wait)
+}
+
+func (d *Driver) eventCreate(a []uintptr) cuda.Result {
+	h := d.handle()
+	d.events[h] = new(event)
+	put64(a[0], h)
+	return success
+}
+
+func (d *Driver) eventRecord(a []uintptr) cuda.Result {
+	e, s := d.event(a[0]), d.stream(a[1])
+	e.stream, e.at = s, s.done+len(s.work)+1
+	return s.push(func() cuda.Result { return success })
+}
+
+// eventQuery lets one piece of work happen, so that whoever asks again and again
+// gets there.
+func (d *Driver) eventQuery(a []uintptr) cuda.Result {
+	e := d.event(a[0])
+	if e.passed() {
+		return success
+	}
+	if r := e.stream.run(e.stream.done + 1); r != success {
+		return r
+	}
+	return notReady
+}
+
+func (d *Driver) moduleLoad(a []uintptr) cuda.Result {
+	if textAt(a[1]) == "" {
+		return invalidValue
+	}
+	h := d.handle()
+	d.modules[h] = true
+	put64(a[0], h)
+	return success
+}
+
+// function gives every name a handle: whether there is such a kernel shows when
+// it runs.
+func (d *Driver) function(a []uintptr) cuda.Result {
+	if !d.modules[uint64(a[1])] {
+		return invalidValue
+	}
+	h := d.handle()
+	d.kernels[h] = textAt(a[2])
+	put64(a[0], h)
+	return success
+}
+
+func (d *Driver) launch(a []uintptr) cuda.Result {
+	name, ok := d.kernels[uint64(a[0])]
+	if !ok || a[9] != 0 {
+		return invalidValue
+	}
+	l := Launch{Name: name, Shared: uint32(a[7])}
+	for i := range 3 {
+		l.Grid[i], l.Block[i] = uint32(a[1+i]), uint32(a[4+i])
+	}
+	l.Args = arguments(a[10])
+	if l.Block[0]*l.Block[1]*l.Block[2] > 1024 {
+		return invalidValue
+	}
+	return d.stream(a[8]).push(func() cuda.Result {
+		if d.options.Run == nil || d.options.Run(l) != nil {
+			return launchFailed
+		}
+		return success
+	})
+}
+
+// arguments reads the list of keys and values that a launch ends with, and
+// copies the buffer it names.
+func arguments(list uintptr) []byte {
+	word := func(i uintptr) uintptr { return *(*uintptr)(at(list + 8*i)) }
+	var buffer uintptr
+	var size int
+	for i := uintptr(0); word(i) != 0; i += 2 {
+		switch word(i) {
+		case 1:
+			buffer = word(i + 1)
+		case 2:
+			size = int(*(*uintptr)(at(word(i + 1))))
+		default:
+			panic(fmt.Sprintf("cudatest: launch with the unknown key %d", word(i)))
+		}
+	}
+	return append([]byte(nil), bytesAt(buffer, size)...)
+}

@@ -1,0 +1,250 @@
+package cuda
+
+import (
+	"fmt"
+	"runtime"
+	"sync/atomic"
+	"unsafe"
+)
+
+// Info describes a device.
+type Info struct {
+	Ordinal int
+	Name    string // as the driver has it, such as "NVIDIA H100 80GB HBM3"
+	UUID    [16]byte
+	Memory  int64 // bytes in all
+	// Major and Minor are the compute capability, Processors the number of
+	// streaming multiprocessors.
+	Major, Minor, Processors int
+	// SharedMemory is the most that one block may ask for, in bytes.
+	SharedMemory int
+	// VirtualMemory says that memory can be mapped to reserved addresses.
+	VirtualMemory bool
+	Version       int // of the driver's interface, 12040 for 12.4
+}
+
+// The attributes of a device that are asked for.
+const (
+	attributeProcessors    = 16
+	attributeMajor         = 75
+	attributeMinor         = 76
+	attributeSharedOptIn   = 97
+	attributeVirtualMemory = 102
+)
+
+// Options say which device to open. The zero value is the first device of the
+// driver that is installed.
+type Options struct {
+	Ordinal int
+	// Driver answers the calls; nil is the library of the system.
+	Driver Driver
+}
+
+// Device is an open GPU: its memory and its queues. Close it after everything on
+// it was released.
+type Device struct {
+	calls
+	info    Info
+	handle  uintptr // the driver's number of the device
+	context uintptr
+	*Memory
+	*Backend
+	// failed is the first failure that ended the context; nil while it lives.
+	failed atomic.Pointer[Error]
+}
+
+// connect returns a driver that is ready for use.
+func connect(d Driver) (calls, error) {
+	var err error
+	if d == nil {
+		if d, err = openLibrary(); err != nil {
+			return calls{}, err
+		}
+	}
+	c := calls{d}
+	if err := c.do(cuInit, 0); err != nil {
+		return calls{}, &UnavailableError{"the NVIDIA driver does not start", err}
+	}
+	return c, nil
+}
+
+// Devices lists the devices of a driver, nil being the system's. Without any the
+// error is an [UnavailableError].
+func Devices(d Driver) ([]Info, error) {
+	c, err := connect(d)
+	if err != nil {
+		return nil, err
+	}
+	n, err := c.word(cuDeviceGetCount)
+	if err != nil {
+		return nil, &UnavailableError{"the NVIDIA driver does not count its devices", err}
+	}
+	if n == 0 {
+		return nil, &UnavailableError{Reason: "the NVIDIA driver has no device"}
+	}
+	list := make([]Info, int32(n))
+	for i := range list {
+		if list[i], _, err = c.describe(i); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// describe asks for everything about a device, and for the driver's number of
+// it.
+func (c calls) describe(ordinal int) (Info, uintptr, error) {
+	info := Info{Ordinal: ordinal}
+	handle, err := c.word(cuDeviceGet, uintptr(ordinal))
+	if err != nil {
+		return info, 0, &UnavailableError{fmt.Sprintf("there is no device cuda:%d", ordinal), err}
+	}
+	h := uintptr(int32(handle))
+	var attributes [5]int
+	for i, a := range []uintptr{
+		attributeMajor, attributeMinor, attributeProcessors, attributeSharedOptIn, attributeVirtualMemory,
+	} {
+		v, err := c.word(cuDeviceGetAttribute, a, h)
+		if err != nil {
+			return info, 0, err
+		}
+		attributes[i] = int(int32(v))
+	}
+	info.Major, info.Minor, info.Processors = attributes[0], attributes[1], attributes[2]
+	info.SharedMemory, info.VirtualMemory = attributes[3], attributes[4] != 0
+	total, err := c.word(cuDeviceTotalMem, h)
+	if err != nil {
+		return info, 0, err
+	}
+	version, err := c.word(cuDriverGetVersion)
+	if err != nil {
+		return info, 0, err
+	}
+	info.Memory, info.Version = int64(total), int(int32(version))
+	return info, h, c.names(&info, h)
+}
+
+// names reads what a device is called.
+func (c calls) names(info *Info, handle uintptr) error {
+	f := newFrame()
+	defer f.release()
+	at := f.at(0) + unsafe.Offsetof(f.bytes)
+	if err := c.do(cuDeviceGetName, at, uintptr(len(f.bytes)), handle); err != nil {
+		return err
+	}
+	info.Name = f.text()
+	f.bytes = [256]byte{}
+	err := c.do(cuDeviceGetUUID, at, handle)
+	copy(info.UUID[:], f.bytes[:])
+	runtime.KeepAlive(f)
+	return err
+}
+
+// The oldest GPUs that the kernels run on: Ampere.
+const leastMajor = 8
+
+// Open opens a device. An [UnavailableError] says that there is none to open.
+func Open(o Options) (*Device, error) {
+	c, err := connect(o.Driver)
+	if err != nil {
+		return nil, err
+	}
+	info, handle, err := c.describe(o.Ordinal)
+	if err != nil {
+		return nil, err
+	}
+	if info.Major < leastMajor {
+		return nil, &UnavailableError{Reason: fmt.Sprintf("cuda:%d, %s, has compute capability %d.%d, and the kernels need %d.0",
+			o.Ordinal, info.Name, info.Major, info.Minor, leastMajor)}
+	}
+	d := &Device{calls: c, info: info, handle: handle}
+	if err := d.start(); err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+// start makes what an open device has. Whatever was made before a failure is
+// given back.
+func (d *Device) start() error {
+	context, err := d.word(cuDevicePrimaryCtxRetain, d.handle)
+	if err != nil {
+		return &UnavailableError{fmt.Sprintf("cuda:%d does not start", d.info.Ordinal), err}
+	}
+	d.context = uintptr(context)
+	d.Memory = &Memory{device: d}
+	q, err := newQueue(d)
+	d.Backend = &Backend{q}
+	if err != nil {
+		_ = d.Close() // the failure to tell of is the first
+	}
+	return err
+}
+
+// Info describes the device.
+func (d *Device) Info() Info { return d.info }
+
+// Name returns the device's name in the engine, "cuda:0" for the first.
+func (d *Device) Name() string { return fmt.Sprintf("cuda:%d", d.info.Ordinal) }
+
+// Close waits for the device and gives everything back but memory that was not
+// freed, which goes with the process.
+func (d *Device) Close() error {
+	err := d.queue.close()
+	d.Memory.close()
+	d.release()
+	return err
+}
+
+func (d *Device) release() {
+	_ = d.do(cuDevicePrimaryCtxRelease, d.handle) // nothing can be done about it
+}
+
+// enter makes the device's context the calling thread's; leave ends that.
+func (d *Device) enter() error {
+	runtime.LockOSThread()
+	if failed := d.failed.Load(); failed != nil {
+		return failed
+	}
+	return d.do(cuCtxSetCurrent, d.context)
+}
+
+func (d *Device) leave() { runtime.UnlockOSThread() }
+
+// in calls a function with the device's context, and keeps a failure that ended
+// it.
+func (d *Device) in(s Symbol, args ...uintptr) error {
+	defer d.leave()
+	if err := d.enter(); err != nil {
+		return err
+	}
+	return d.note(d.do(s, args...))
+}
+
+// note keeps the first failure that ended the context.
+func (d *Device) note(err error) error {
+	if e, ok := err.(*Error); ok && e.Result.sticky() { //nolint:errorlint // do returns it bare
+		d.failed.CompareAndSwap(nil, e)
+	}
+	return err
+}
+
+// words calls a function whose first argument is where it writes one word, with
+// the device's context.
+func (d *Device) words(s Symbol, args ...uintptr) (uint64, error) {
+	defer d.leave()
+	if err := d.enter(); err != nil {
+		return 0, err
+	}
+	w, err := d.word(s, args...)
+	return w, d.note(err)
+}
+
+// Failed returns the failure that ended the device's context, nil while it
+// lives. Safe for concurrent use.
+func (d *Device) Failed() error {
+	if e := d.failed.Load(); e != nil {
+		return e
+	}
+	return nil
+}

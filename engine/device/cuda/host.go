@@ -1,0 +1,106 @@
+package cuda
+
+import (
+	"errors"
+	"unsafe"
+)
+
+// pinned is host memory that the device can reach by itself, so that a copy need
+// not wait for the host. Go's collector does not know of it.
+type pinned struct {
+	addr  uintptr
+	bytes []byte
+}
+
+// hostPortable makes pinned memory good for every context of the process.
+const hostPortable = 1
+
+func (d *Device) pin(n int) (pinned, error) {
+	addr, err := d.words(cuMemHostAlloc, uintptr(n), hostPortable)
+	if err != nil {
+		return pinned{}, err
+	}
+	at := uintptr(addr)
+	p := *(*unsafe.Pointer)(unsafe.Pointer(&at))
+	return pinned{addr: at, bytes: unsafe.Slice((*byte)(p), n)}, nil
+}
+
+func (d *Device) unpin(p pinned) error {
+	if p.addr == 0 {
+		return nil
+	}
+	return d.in(cuMemFreeHost, p.addr)
+}
+
+// staging is a ring of pinned memory through which bytes go to the device: they
+// are copied into it, and the caller may go on while the device fetches them.
+// It is cut into parts; a part is used again when the device has passed the
+// event behind its last copy. Owned by one goroutine.
+type staging struct {
+	device *Device
+	memory pinned
+	events [stagingParts]uintptr
+	used   [stagingParts]bool // something was copied since the part was waited for
+	part   int
+	at     int // bytes used of the part
+}
+
+const (
+	stagingParts = 4
+	stagingPart  = 1 << 20
+)
+
+// open takes the ring's memory and events. What it has after a failure, close
+// gives back.
+func (s *staging) open() error {
+	var err error
+	if s.memory, err = s.device.pin(stagingParts * stagingPart); err != nil {
+		return err
+	}
+	for i := range s.events {
+		e, err := s.device.words(cuEventCreate, eventDisableTiming)
+		if err != nil {
+			return err
+		}
+		s.events[i] = uintptr(e)
+	}
+	return nil
+}
+
+// room returns up to n bytes of the ring that nobody reads. When the part that
+// comes next is still being read, it waits.
+func (s *staging) room(n int, stream uintptr) (pinned, error) {
+	if s.at == stagingPart {
+		if err := s.turn(stream); err != nil {
+			return pinned{}, err
+		}
+	}
+	from := s.part*stagingPart + s.at
+	n = min(n, stagingPart-s.at)
+	s.at += (n + 15) &^ 15
+	return pinned{s.memory.addr + uintptr(from), s.memory.bytes[from : from+n]}, nil
+}
+
+// turn goes on to the next part.
+func (s *staging) turn(stream uintptr) error {
+	if err := s.device.in(cuEventRecord, s.events[s.part], stream); err != nil {
+		return err
+	}
+	s.used[s.part] = true
+	s.part, s.at = (s.part+1)%stagingParts, 0
+	if !s.used[s.part] {
+		return nil
+	}
+	s.used[s.part] = false
+	return s.device.in(cuEventSynchronize, s.events[s.part])
+}
+
+func (s *staging) close() error {
+	var errs []error
+	for _, e := range s.events {
+		if e != 0 {
+			errs = append(errs, s.device.in(cuEventDestroy, e))
+		}
+	}
+	return errors.Join(append(errs, s.device.unpin(s.memory))...)
+}

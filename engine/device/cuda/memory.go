@@ -1,0 +1,123 @@
+package cuda
+
+import (
+	"fmt"
+	"sync"
+
+	"memtop/engine/alloc"
+)
+
+// Memory is the device's memory: a driver for engine/alloc, with streams and
+// expandable segments. Safe for concurrent use.
+type Memory struct {
+	device *Device
+	// mu guards what follows.
+	mu     sync.Mutex
+	events []alloc.Event // made, and free to use
+	// pieces holds the driver's handle for each mapped piece of a reserved
+	// range, by address.
+	pieces map[uint64]uintptr
+}
+
+var (
+	_ alloc.Driver = (*Memory)(nil)
+	_ alloc.Syncer = (*Memory)(nil)
+	_ alloc.Mapper = (*Memory)(nil)
+)
+
+// Malloc returns memory of the driver's, aligned to at least 512 bytes.
+func (m *Memory) Malloc(size int64) (uint64, error) {
+	return m.device.words(cuMemAlloc, uintptr(size))
+}
+
+// Free gives memory back. The driver waits for the device first. After the
+// context has ended there is nothing to give back to.
+func (m *Memory) Free(addr uint64) { m.must(m.device.in(cuMemFree, uintptr(addr))) }
+
+// must panics when the driver refuses what only a bug can make it refuse. A
+// context that has ended refuses everything, and keeps the reason.
+func (m *Memory) must(err error) {
+	if err != nil && m.device.Failed() == nil {
+		panic(fmt.Sprintf("cuda: %v", err))
+	}
+}
+
+// MemInfo returns the device's free and total bytes: those of all programs.
+// Once the context has ended nothing is free.
+func (m *Memory) MemInfo() (free, total int64) {
+	d := m.device
+	f := newFrame()
+	defer f.release()
+	if err := d.in(cuMemGetInfo, f.at(0), f.at(1)); err != nil {
+		return 0, d.info.Memory
+	}
+	return int64(f.words[0]), int64(f.words[1])
+}
+
+// eventDisableTiming makes an event that only says whether it was passed, which
+// is cheaper.
+const eventDisableTiming = 2
+
+// RecordEvent marks the present end of a stream's queue.
+func (m *Memory) RecordEvent(s alloc.Stream) alloc.Event {
+	e, err := m.event()
+	if err == nil {
+		err = m.device.in(cuEventRecord, uintptr(e), m.device.queue.stream(s))
+	}
+	m.must(err)
+	return e
+}
+
+// event returns an event that is free to use.
+func (m *Memory) event() (alloc.Event, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if n := len(m.events); n > 0 {
+		e := m.events[n-1]
+		m.events = m.events[:n-1]
+		return e, nil
+	}
+	e, err := m.device.words(cuEventCreate, eventDisableTiming)
+	return alloc.Event(e), err
+}
+
+// EventReady reports, without waiting, whether the device has passed e. When
+// the context has ended, it has: nothing runs any more.
+func (m *Memory) EventReady(e alloc.Event) bool {
+	d := m.device
+	defer d.leave()
+	if d.enter() != nil {
+		return true
+	}
+	r := d.Call(cuEventQuery, uintptr(e))
+	if r == notReady {
+		return false
+	}
+	if r != success {
+		m.must(d.note(d.failure(cuEventQuery, r)))
+	}
+	m.recycle(e)
+	return true
+}
+
+// SyncEvent waits until the device has passed e.
+func (m *Memory) SyncEvent(e alloc.Event) {
+	m.must(m.device.in(cuEventSynchronize, uintptr(e)))
+	m.recycle(e)
+}
+
+func (m *Memory) recycle(e alloc.Event) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.events = append(m.events, e)
+}
+
+// close gives back the events that nobody waits for.
+func (m *Memory) close() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, e := range m.events {
+		_ = m.device.in(cuEventDestroy, uintptr(e)) // the context goes next
+	}
+	m.events = nil
+}

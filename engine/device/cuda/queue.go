@@ -1,0 +1,168 @@
+package cuda
+
+import (
+	"errors"
+	"fmt"
+
+	"memtop/engine/alloc"
+	"memtop/engine/device"
+)
+
+// queue is the order in which the device works: the stream that computes, and
+// one beside it for copies that need not wait their turn. It belongs to one
+// goroutine at a time. The first failure is kept until somebody waits for the
+// queue; later operations do nothing.
+type queue struct {
+	device   *Device
+	compute  uintptr
+	copies   uintptr
+	joined   uintptr // an event by which one stream waits for the other
+	up       *staging
+	down     pinned
+	modules  modules
+	launcher *launcher
+	err      error
+}
+
+// downBytes is how much is fetched from the device at a time.
+const downBytes = 1 << 20
+
+// streamNonBlocking keeps a stream from waiting for the driver's default one.
+const streamNonBlocking = 1
+
+// newQueue returns a queue, with an error one that has what could be made and
+// must be closed all the same.
+func newQueue(d *Device) (*queue, error) {
+	q := &queue{device: d, launcher: new(launcher), up: &staging{device: d}}
+	q.modules = modules{device: d, functions: make(map[string]function)}
+	for _, part := range []struct {
+		handle *uintptr
+		make   Symbol
+		flags  uintptr
+	}{
+		{&q.compute, cuStreamCreate, streamNonBlocking},
+		{&q.copies, cuStreamCreate, streamNonBlocking},
+		{&q.joined, cuEventCreate, eventDisableTiming},
+	} {
+		handle, err := d.words(part.make, part.flags)
+		if err != nil {
+			return q, err
+		}
+		*part.handle = uintptr(handle)
+	}
+	if err := q.up.open(); err != nil {
+		return q, err
+	}
+	var err error
+	q.down, err = d.pin(downBytes)
+	return q, err
+}
+
+// The streams as the allocator and its snapshots number them.
+const (
+	ComputeStream alloc.Stream = 0
+	CopyStream    alloc.Stream = 1
+)
+
+// stream returns the driver's handle of a stream.
+func (q *queue) stream(s alloc.Stream) uintptr {
+	switch s {
+	case ComputeStream:
+		return q.compute
+	case CopyStream:
+		return q.copies
+	default:
+		panic(fmt.Sprintf("cuda: there is no stream %d", s))
+	}
+}
+
+// keep keeps the first failure and reports whether there is one.
+func (q *queue) keep(err error) bool {
+	if q.err == nil {
+		q.err = err
+	}
+	return q.err != nil
+}
+
+// take returns the failure that was kept, and forgets it: what follows begins
+// anew, unless the context has ended.
+func (q *queue) take() error {
+	err := q.err
+	q.err = nil
+	return err
+}
+
+// Upload implements device.Transfers. The bytes go through pinned memory: when
+// the call returns they are there or on their way.
+func (q *queue) Upload(dst device.Buffer, src []byte) {
+	if int64(len(src)) > dst.Bytes {
+		panic(fmt.Sprintf("cuda: upload of %d bytes into %d", len(src), dst.Bytes))
+	}
+	for done := 0; done < len(src); {
+		room, err := q.up.room(len(src)-done, q.compute)
+		if q.keep(err) {
+			return
+		}
+		n := copy(room.bytes, src[done:])
+		if q.keep(q.device.in(cuMemcpyHtoDAsync, uintptr(dst.Addr)+uintptr(done), room.addr, uintptr(n), q.compute)) {
+			return
+		}
+		done += n
+	}
+}
+
+// Download implements device.Transfers.
+func (q *queue) Download(dst []byte, src device.Buffer) error {
+	if int64(len(dst)) > src.Bytes {
+		panic(fmt.Sprintf("cuda: download of %d bytes out of %d", len(dst), src.Bytes))
+	}
+	for done := 0; done < len(dst) && q.err == nil; {
+		n := min(len(dst)-done, len(q.down.bytes))
+		if q.keep(q.device.in(cuMemcpyDtoHAsync, q.down.addr, uintptr(src.Addr)+uintptr(done), uintptr(n), q.compute)) {
+			break
+		}
+		if q.keep(q.device.in(cuStreamSynchronize, q.compute)) {
+			break
+		}
+		done += copy(dst[done:], q.down.bytes[:n])
+	}
+	return q.Synchronize()
+}
+
+// Copy implements device.Transfers. Ranges that overlap are the caller's, who
+// copies them through room of his own: the driver does not promise an order.
+func (q *queue) Copy(dst, src device.Buffer) {
+	if src.Bytes > dst.Bytes {
+		panic(fmt.Sprintf("cuda: copy of %d bytes into %d", src.Bytes, dst.Bytes))
+	}
+	if src.Bytes == 0 || q.err != nil {
+		return
+	}
+	q.keep(q.device.in(cuMemcpyDtoDAsync, uintptr(dst.Addr), uintptr(src.Addr), uintptr(src.Bytes), q.compute))
+}
+
+// Synchronize implements device.Transfers.
+func (q *queue) Synchronize() error {
+	q.keep(q.device.in(cuStreamSynchronize, q.compute))
+	return q.take()
+}
+
+// close waits for the device and gives the queue's parts back.
+func (q *queue) close() error {
+	d := q.device
+	var errs []error
+	if q.compute != 0 {
+		errs = append(errs, q.Synchronize())
+	}
+	q.modules.close()
+	errs = append(errs, q.up.close(), d.unpin(q.down))
+	for _, part := range []struct {
+		destroy Symbol
+		handle  uintptr
+	}{{cuEventDestroy, q.joined}, {cuStreamDestroy, q.compute}, {cuStreamDestroy, q.copies}} {
+		if part.handle != 0 {
+			errs = append(errs, d.in(part.destroy, part.handle))
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,116 @@
+package cuda_test
+
+import (
+	"bytes"
+	"errors"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"memtop/engine/alloc"
+	"memtop/engine/device"
+	"memtop/engine/device/cuda"
+	"memtop/engine/device/cuda/cudatest"
+)
+
+func deviceBuffer(b alloc.Block) device.Buffer {
+	return device.Buffer{Addr: b.Addr(), Bytes: b.Requested()}
+}
+
+// buffer returns n bytes of the device, given back when the test ends.
+func buffer(t *testing.T, d *cuda.Device, n int64) device.Buffer {
+	t.Helper()
+	addr, err := d.Malloc(n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { d.Free(addr) })
+	return device.Buffer{Addr: addr, Bytes: n}
+}
+
+func noise(n int) []byte {
+	r := rand.New(rand.NewPCG(1, uint64(n)))
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = byte(r.Uint32())
+	}
+	return b
+}
+
+func TestBytesComeBackAsTheyWent(t *testing.T) {
+	d, _ := open(t, cudatest.Options{})
+	for _, n := range []int{0, 1, 15, 4096, mib - 1, mib + 1, 9*mib + 3} {
+		dst, want := buffer(t, d, int64(max(n, 1))), noise(n)
+		src := bytes.Clone(want)
+		d.Upload(dst, src)
+		clear(src) // may be used again when the call returns
+		got := make([]byte, n)
+		if err := d.Download(got, dst); err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(got, want) {
+			t.Errorf("%d bytes came back changed", n)
+		}
+	}
+}
+
+func TestStagingIsNotUsedAgainBeforeItWasRead(t *testing.T) {
+	d, _ := open(t, cudatest.Options{})
+	const each, n = 700_000, 40 // ten times the ring
+	var places []device.Buffer
+	for i := range n {
+		b := buffer(t, d, each)
+		d.Upload(b, bytes.Repeat([]byte{byte(i)}, each))
+		places = append(places, b)
+	}
+	for i, b := range places {
+		got := make([]byte, each)
+		if err := d.Download(got, b); err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(got, bytes.Repeat([]byte{byte(i)}, each)) {
+			t.Fatalf("upload %d was overwritten by a later one", i)
+		}
+	}
+}
+
+func TestTheFirstFailureIsKeptUntilSomebodyWaits(t *testing.T) {
+	d, driver := open(t, cudatest.Options{})
+	b := buffer(t, d, 1024)
+	driver.Fail("cuMemcpyHtoDAsync_v2", 0, 1)
+	d.Upload(b, make([]byte, 1024))
+	before := driver.Calls("cuMemcpyHtoDAsync_v2")
+	d.Upload(b, make([]byte, 1024))
+	if driver.Calls("cuMemcpyHtoDAsync_v2") != before {
+		t.Error("something was queued behind a failure")
+	}
+	err := d.Synchronize()
+	if err == nil || !strings.Contains(err.Error(), "cuMemcpyHtoDAsync_v2: CUDA_ERROR_INVALID_VALUE (1): invalid argument") {
+		t.Errorf("%v, want the driver's own words", err)
+	}
+	if err := d.Synchronize(); err != nil {
+		t.Errorf("the failure is told twice: %v", err)
+	}
+}
+
+func TestAFailureThatEndsTheContextIsToldByEverythingAfterIt(t *testing.T) {
+	d, driver := open(t, cudatest.Options{})
+	b, err := d.Malloc(1024)
+	if err != nil {
+		t.Fatal(err)
+	}
+	driver.Fail("cuStreamSynchronize", 0, 700)
+	var e *cuda.Error
+	for range 2 {
+		if err := d.Synchronize(); !errors.As(err, &e) || e.Name != "CUDA_ERROR_ILLEGAL_ADDRESS" {
+			t.Errorf("%v, want the failure that ended the context", err)
+		}
+	}
+	if _, err := d.Malloc(1024); !errors.As(err, &e) || e.Name != "CUDA_ERROR_ILLEGAL_ADDRESS" {
+		t.Errorf("memory afterwards: %v", err)
+	}
+	d.Free(b) // gone with the context; must not panic
+	if free, total := d.MemInfo(); free != 0 || total != 1<<30 {
+		t.Errorf("%d free of %d", free, total)
+	}
+}
