@@ -58,6 +58,10 @@ func (c *Ctx) Reset() {
 	c.order = nil
 }
 
+// Name gives a module that is part of no model, such as a loss, a name in the
+// table of layers, and in the tags of what it allocates.
+func (c *Ctx) Name(m Module, name string) { c.find(m).Name = name }
+
 // layerOf finds the layer of a module that runs now.
 func (c *Ctx) layerOf(m Module) *Layer {
 	l := c.find(m)

@@ -41,28 +41,55 @@ const estimatedSteps = 2
 // code asks an allocator of the same kind for the same bytes. It fails as the
 // steps would fail, with an [OutOfMemoryError] when the capacity is too small.
 func (p Plan) Estimate(ctx context.Context) (Estimate, error) {
+	list, err := p.rehearse(ctx, p.Settings)
+	if err != nil {
+		return Estimate{}, err
+	}
+	return list[0], nil
+}
+
+// rehearse runs steps with one group of settings after the other, as one run
+// whose settings are changed, and returns what the last step of each needed.
+func (p Plan) rehearse(ctx context.Context, groups ...Settings) ([]Estimate, error) {
 	o := p.Allocator
 	o.Names, o.Recorder, o.History, o.Stacks = nil, nil, 0, alloc.StacksNone
 	a, err := alloc.New(dry.NewMemory(p.Capacity), o)
 	if err != nil {
-		return Estimate{}, err
+		return nil, err
 	}
 	d := tensor.NewDevice("dry", a, dry.NewBackend(p.Like), tensor.Options{})
 	model, err := p.Build(d)
 	if err != nil {
-		return Estimate{}, OutOfMemory(err, "making the model")
+		return nil, OutOfMemory(err, "making the model")
 	}
 	defer nn.Close(model)
 	t, err := New(Config{
-		Device: d, Model: model, Spec: p.Spec, Batch: p.Batch, Settings: p.Settings,
+		Device: d, Model: model, Spec: p.Spec, Batch: p.Batch, Settings: groups[0],
 		Batches: empty{data.Empty(p.Spec, p.Batch)},
 	})
 	if err != nil {
-		return Estimate{}, err
+		return nil, err
 	}
 	defer t.Close()
+	var list []Estimate
+	for _, s := range groups {
+		e, err := t.estimate(ctx, s)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, e)
+	}
+	return list, nil
+}
+
+// estimate runs steps with the given settings.
+func (t *Trainer) estimate(ctx context.Context, s Settings) (Estimate, error) {
+	if err := t.Set(s); err != nil {
+		return Estimate{}, err
+	}
 	var e Event
 	for range estimatedSteps {
+		var err error
 		if e, err = t.Step(ctx); err != nil {
 			return Estimate{}, err
 		}

@@ -32,8 +32,9 @@ func TestStepsAndChangesAreEvents(t *testing.T) {
 	}
 	want := []string{
 		"step_begin 1 ", "step_end 1 ", "step_begin 2 ", "step_end 2 ",
-		"setting_changed 2 checkpoint=block", "setting_changed 2 optimizer=lion", "setting_changed 2 lr=0.0001",
-		"step_begin 3 ", "step_end 3 ",
+		"step_begin 3 ",
+		"setting_changed 3 checkpoint=block", "setting_changed 3 optimizer=lion", "setting_changed 3 lr=0.0001",
+		"step_end 3 ",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

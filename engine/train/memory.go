@@ -36,16 +36,18 @@ type Source struct {
 	Bytes int64
 }
 
+// shownCategories are all categories in the order in which they are shown.
+var shownCategories = [alloc.CategoryCount]alloc.Category{
+	alloc.Parameter, alloc.Gradient, alloc.Optimizer, alloc.Activation, alloc.Input, alloc.Workspace, alloc.Other,
+}
+
 // Sources returns the parts of reserved memory: parameters, gradients, optimizer
 // state, activations, inputs, workspace, what nobody tagged, and fragmentation.
 // They add up to Reserved.
 func (m *Memory) Sources() []Source {
 	b := &m.Now
-	order := []alloc.Category{
-		alloc.Parameter, alloc.Gradient, alloc.Optimizer, alloc.Activation, alloc.Input, alloc.Workspace, alloc.Other,
-	}
 	var list []Source
-	for _, c := range order {
+	for _, c := range shownCategories {
 		list = append(list, Source{c.String(), b.Category[c]})
 	}
 	return append(list, Source{"fragmentation", b.Rounding + b.PendingFree + b.InactiveSplit + b.Releasable})

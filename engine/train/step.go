@@ -33,8 +33,9 @@ func (t *Trainer) Step(ctx context.Context) (Event, error) {
 	d.Memory().ResetPeak()
 	e := Event{Step: t.step + 1, Tokens: int64(batch.Size * batch.Spec.Target.Size())}
 	err = tensor.Try(func() {
-		t.apply(&s)
 		d.Memory().Mark(trace.StepBegin, e.Step, "")
+		t.apply(&s, e.Step)
+		t.fit(batch.Spec)
 		t.run(batch, parts, &e)
 	})
 	if err != nil {
@@ -45,8 +46,7 @@ func (t *Trainer) Step(ctx context.Context) (Event, error) {
 	d.Memory().Mark(trace.StepEnd, e.Step, "")
 	e.Duration = time.Since(start)
 	e.Phases, e.Memory = t.phases, ReadMemory(d.Memory())
-	e.Settings = s
-	e.Settings.MicroBatch, e.Settings.Accumulate = parts[0], len(parts)
+	e.Settings = t.filled(s)
 	return e, nil
 }
 

@@ -16,7 +16,8 @@ import (
 
 // Batches is where the samples come from: a [data.Loader], or a test's.
 type Batches interface {
-	// Next returns the next batch, which the trainer releases.
+	// Next returns the next batch, which the trainer releases. It has
+	// Config.Batch samples; their shape may be another from step to step.
 	Next(ctx context.Context) (*data.Batch, error)
 	// Position is the number of the batch that Next returns next.
 	Position() int64
@@ -28,13 +29,16 @@ type Config struct {
 	// Model takes a batch of inputs and returns logits. It stays the caller's.
 	Model   nn.Module
 	Batches Batches
-	Spec    data.Spec
-	Batch   int    // samples of one step
-	Seed    uint64 // of dropout
+	Spec    data.Spec // of the first batch
+	Batch   int       // samples of one step
+	Seed    uint64    // of dropout
 	// Settings are those of the first step.
 	Settings Settings
 	// Scaler is how the loss scale of fp16 moves; the zero value is PyTorch's.
 	Scaler amp.ScalerOptions
+	// Build, when given, is how Model was made: it lets a trainer rehearse what a
+	// change would do. It may be called at any time, on another device.
+	Build func(d *tensor.Device) (nn.Module, error)
 	// SaveOOM, when given, is called when memory is not there, before anything
 	// is released, and returns the file that it saved the state of memory to.
 	SaveOOM func(*alloc.OOMError) (path string, err error)
@@ -52,8 +56,11 @@ type Trainer struct {
 	lossLayer  *nn.CrossEntropy
 	input      *tensor.Tensor
 	target     *tensor.Tensor
-	step       int64 // steps taken, skipped ones included
+	spec       atomic.Pointer[data.Spec] // of the last batch
+	step       int64                     // steps taken, skipped ones included
 	phases     []Phase
+	report     report
+	forecasts  forecasts
 	saved      string // snapshot of the last OOM
 	savedErr   error
 	onStep     func() // of a planted leak; may be nil
@@ -73,10 +80,10 @@ func New(c Config) (*Trainer, error) {
 		ctx: nn.NewCtx(autograd.NewTape(c.Device, c.Seed), nn.Options{Training: true}),
 	}
 	t.settings.Store(&c.Settings)
+	t.ctx.Name(t.lossLayer, "loss")
 	c.Device.Memory().NotifyOOM(t.toldOOM)
 	err := tensor.Try(func() {
-		t.input = t.field(c.Spec.Input, "input")
-		t.target = t.field(c.Spec.Target, "target")
+		t.fit(c.Spec)
 		t.optimizer = optim.New(c.Device, t.parameters, c.Settings.Optimizer)
 	})
 	if err != nil {
@@ -85,12 +92,6 @@ func New(c Config) (*Trainer, error) {
 		return nil, err
 	}
 	return t, nil
-}
-
-// field makes room on the device for one part of a batch.
-func (t *Trainer) field(f data.Field, role string) *tensor.Tensor {
-	shape := append(tensor.Shape{t.config.Batch}, f.Shape...)
-	return tensor.New(t.config.Device, shape, f.DType, tensor.Tag{Category: alloc.Input, Layer: "data", Role: role})
 }
 
 // Close releases what the trainer has on the device. The model stays.
@@ -110,19 +111,6 @@ func (t *Trainer) Close() {
 	}
 }
 
-// Settings returns the settings of the next step. Safe for concurrent use.
-func (t *Trainer) Settings() Settings { return *t.settings.Load() }
-
-// Set has the next step use other settings, and the ones after it. It fails,
-// and changes nothing, when they do not fit the batch. Safe for concurrent use.
-func (t *Trainer) Set(s Settings) error {
-	if _, err := s.Parts(t.config.Batch); err != nil {
-		return err
-	}
-	t.settings.Store(&s)
-	return nil
-}
-
 // Steps returns the number of steps taken, skipped ones included.
 func (t *Trainer) Steps() int64 { return t.step }
 
@@ -136,12 +124,13 @@ func (t *Trainer) Optimizer() *optim.Optimizer { return t.optimizer }
 // they ran. The next step changes it.
 func (t *Trainer) Layers() []*nn.Layer { return t.ctx.Layers() }
 
-// apply makes s the settings of the step that begins, and tells of what changed.
-func (t *Trainer) apply(s *Settings) {
+// apply makes s the settings of the step that begins, and tells of what changed,
+// right at the step's begin: what a change does to memory belongs to the step.
+func (t *Trainer) apply(s *Settings, step int64) {
 	memory := t.config.Device.Memory()
 	for _, k := range settingKeys {
 		if before, now := k.get(&t.current), k.get(s); before != now && t.step > 0 {
-			memory.Mark(trace.SettingChanged, t.step, k.key+"="+now)
+			memory.Mark(trace.SettingChanged, step, k.key+"="+now)
 		}
 	}
 	if s.Optimizer != t.optimizer.Settings() {

@@ -1,0 +1,61 @@
+package train
+
+import "memtop/snapshots/trace"
+
+// Settings returns the settings of the next step. Safe for concurrent use.
+func (t *Trainer) Settings() Settings { return *t.settings.Load() }
+
+// Set has the next step use other settings, and the ones after it. It fails,
+// and changes nothing, when they do not fit the batch. Safe for concurrent use.
+func (t *Trainer) Set(s Settings) error {
+	if _, err := s.Parts(t.config.Batch); err != nil {
+		return err
+	}
+	t.settings.Store(&s)
+	return nil
+}
+
+// Change has the next step use another value of one setting, and leaves what
+// others change at the same time as they want it. The error says what may be
+// given. Safe for concurrent use.
+func (t *Trainer) Change(key, value string) error {
+	for {
+		old := t.settings.Load()
+		s, err := t.with(old, key, value)
+		if err != nil {
+			return err
+		}
+		if t.settings.CompareAndSwap(old, &s) {
+			return nil
+		}
+	}
+}
+
+// with returns settings with one of them changed, if they fit the batch.
+func (t *Trainer) with(s *Settings, key, value string) (Settings, error) {
+	changed, err := s.With(key, value)
+	if err == nil {
+		_, err = changed.Parts(t.config.Batch)
+	}
+	return changed, err
+}
+
+// filled returns settings that fit the batch with both ways to say in what parts
+// it runs.
+func (t *Trainer) filled(s Settings) Settings {
+	if parts, err := s.Parts(t.config.Batch); err == nil {
+		s.MicroBatch, s.Accumulate = parts[0], len(parts)
+	}
+	return s
+}
+
+// Options returns what may be changed, and the values of the next step. Safe for
+// concurrent use.
+func (t *Trainer) Options() []trace.Option {
+	s := t.filled(t.Settings())
+	list := make([]trace.Option, len(settingKeys))
+	for i, k := range settingKeys {
+		list[i] = trace.Option{Key: k.key, Value: k.get(&s), About: k.about, Choices: k.choices, Free: k.free}
+	}
+	return list
+}

@@ -1,0 +1,132 @@
+package train
+
+import (
+	"strings"
+	"testing"
+
+	"memtop/engine/alloc"
+	"memtop/engine/nn"
+	"memtop/engine/tensor"
+	"memtop/snapshots/trace"
+)
+
+// TestAChangeHoldsFromTheNextStepOn makes a change in the middle of step 3,
+// looks where the trace has it, and compares with two separate runs.
+func TestAChangeHoldsFromTheNextStepOn(t *testing.T) {
+	for name, change := range map[string]string{
+		"checkpoints":     "checkpoint=block",
+		"mixed precision": "amp=bf16",
+		"the optimizer":   "optimizer=adamw8bit",
+		"no moments":      "optimizer=sgd",
+		"parts":           "accumulate=4",
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, 256<<20, visible())
+			b.device.Memory().SetHistory(1 << 16)
+			trainer := b.trainer(t, DefaultSettings(), nil)
+			before := steps(t, trainer, 2)[1]
+			inTheMiddle(t, trainer, change)
+			during := steps(t, trainer, 1)[0]
+			if during.Memory != before.Memory {
+				t.Errorf("step 3 was under way already, and changed: before %+v, then %+v", before.Memory, during.Memory)
+			}
+			after := steps(t, trainer, 3)[2]
+			checkPlace(t, b.device.Memory().Snapshot(), 4, change)
+
+			alone := separately(t, change)
+			reference := separately(t, "checkpoint=none")
+			for what, of := range map[string]func(*Memory) int64{
+				"peak allocated":          func(m *Memory) int64 { return m.PeakAllocated },
+				"allocated":               func(m *Memory) int64 { return m.Allocated },
+				"activations at the peak": func(m *Memory) int64 { return m.AtPeak[alloc.Activation] },
+				"optimizer state":         func(m *Memory) int64 { return m.Now.Category[alloc.Optimizer] },
+			} {
+				got, want := of(&after.Memory)-of(&during.Memory), of(&alone)-of(&reference)
+				if !near(got, want) {
+					t.Errorf("%s: the change moved %+d bytes, separate runs differ by %+d", what, got, want)
+				}
+			}
+		})
+	}
+}
+
+// inTheMiddle changes a setting while the next step is under way.
+func inTheMiddle(t *testing.T, trainer *Trainer, change string) {
+	t.Helper()
+	var remove func()
+	remove = trainer.Ctx().AddHooks(nn.Hooks{Backward: func(*nn.Ctx, *nn.Layer, *tensor.Tensor) {
+		if remove != nil {
+			key, value, _ := strings.Cut(change, "=")
+			if err := trainer.Change(key, value); err != nil {
+				t.Error(err)
+			}
+			remove()
+			remove = nil
+		}
+	}})
+}
+
+// separately returns the memory of a run that has a setting from the beginning.
+func separately(t *testing.T, setting string) Memory {
+	t.Helper()
+	trainer := newBench(t, 256<<20, visible()).trainer(t, DefaultSettings(), nil)
+	set(t, trainer, setting)
+	return steps(t, trainer, 3)[2].Memory
+}
+
+// checkPlace wants the change to be the first thing that happens in a step.
+func checkPlace(t *testing.T, snapshot *trace.Trace, step int64, change string) {
+	t.Helper()
+	events, found := snapshot.Devices[0].Events, false
+	for i := range events.Len() {
+		e := events.At(i)
+		if e.Kind != trace.SettingChanged || text(snapshot, e) != change {
+			continue
+		}
+		found = true
+		if e.Size != step {
+			t.Errorf("the change is of step %d, want %d", e.Size, step)
+		}
+		if begin := events.At(i - 1); begin.Kind != trace.StepBegin || begin.Size != step {
+			t.Errorf("before the change is %s %d, want the begin of step %d", begin.Kind, begin.Size, step)
+		}
+	}
+	if !found {
+		t.Errorf("the trace has no %s", change)
+	}
+}
+
+func text(snapshot *trace.Trace, e *trace.Event) string {
+	return snapshot.Tables.Strings[snapshot.Tables.Notes[e.Note].UserMetadata]
+}
+
+func TestChangesOfOneSettingLeaveTheOthers(t *testing.T) {
+	trainer := newBench(t, 64<<20, tiny()).trainer(t, DefaultSettings(), nil)
+	for _, change := range [][2]string{{"amp", "bf16"}, {"micro_batch", "4"}, {"checkpoint", "every=2"}} {
+		if err := trainer.Change(change[0], change[1]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, wrong := range [][2]string{{"amp", "tf32"}, {"accumulate", "3"}, {"depth", "1"}} {
+		if err := trainer.Change(wrong[0], wrong[1]); err == nil {
+			t.Errorf("%v was accepted", wrong)
+		}
+	}
+	got := map[string]string{}
+	for _, o := range trainer.Options() {
+		got[o.Key] = o.Value
+		if o.About == "" || len(o.Choices) == 0 && !o.Free {
+			t.Errorf("%+v does not say what it is or what it takes", o)
+		}
+		for _, choice := range o.Choices {
+			if err := trainer.Change(o.Key, choice); err != nil {
+				t.Errorf("%s=%s is a choice, but: %v", o.Key, choice, err)
+			}
+		}
+	}
+	for key, want := range map[string]string{"amp": "bf16", "micro_batch": "4", "accumulate": "2", "checkpoint": "every=2", "optimizer": "adamw"} {
+		if got[key] != want {
+			t.Errorf("%s is %s, want %s", key, got[key], want)
+		}
+	}
+}

@@ -1,0 +1,131 @@
+package train
+
+import (
+	"fmt"
+	"strconv"
+
+	"memtop/engine/amp"
+	"memtop/engine/nn"
+	"memtop/engine/optim"
+)
+
+// setting is one part of Settings as text.
+type setting struct {
+	key     string
+	about   string   // one line
+	choices []string // in the order in which a key goes through them
+	free    bool     // other values may do
+	get     func(*Settings) string
+	set     func(*Settings, string) error
+}
+
+// settingKeys are all parts, in the order in which they are shown. The last
+// word on what a key is called and what it takes.
+var settingKeys = []setting{
+	{
+		"checkpoint", "what is computed again instead of kept; also every=K, ratio=R, selective=OPERATION+…",
+		[]string{"none", "block", "sqrt", "selective"},
+		true,
+		func(s *Settings) string { return s.Checkpoint.String() },
+		func(s *Settings, v string) (err error) {
+			s.Checkpoint, err = nn.ParsePolicy(v)
+			return err
+		},
+	},
+	{
+		"amp", "mixed precision: in what type operations run",
+		[]string{"off", "bf16", "fp16"},
+		false,
+		func(s *Settings) string { return s.AMP.String() },
+		func(s *Settings, v string) (err error) {
+			s.AMP, err = amp.ParseMode(v)
+			return err
+		},
+	},
+	{
+		"optimizer", "a change begins with fresh state",
+		[]string{"sgd", "adam", "adamw", "adamw8bit", "lion"},
+		false,
+		func(s *Settings) string { return s.Optimizer.Kind.String() }, setOptimizer,
+	},
+	{
+		"attention", "which implementation",
+		[]string{"auto", "naive", "chunked", "flash"},
+		false,
+		func(s *Settings) string { return s.Attention.String() },
+		func(s *Settings, v string) (err error) {
+			s.Attention, err = nn.ParseAttention(v)
+			return err
+		},
+	},
+	{
+		"accumulate", "in how many equal parts a batch runs", nil, true,
+		func(s *Settings) string { return strconv.Itoa(s.Accumulate) },
+		func(s *Settings, v string) error {
+			s.MicroBatch = 0
+			return setCount(&s.Accumulate, "accumulate", v)
+		},
+	},
+	{
+		"micro_batch", "how many samples run at a time", nil, true,
+		func(s *Settings) string { return strconv.Itoa(s.MicroBatch) },
+		func(s *Settings, v string) error {
+			s.Accumulate = 0
+			return setCount(&s.MicroBatch, "micro_batch", v)
+		},
+	},
+	{
+		"lr", "learning rate, before the schedule", nil, true,
+		func(s *Settings) string { return number(s.LR) },
+		func(s *Settings, v string) error { return setNumber(&s.LR, "lr", v) },
+	},
+	{
+		"schedule", "how the rate moves; also ,warmup=STEPS and ,floor=PART",
+		[]string{"constant", "cosine"},
+		true,
+		func(s *Settings) string { return s.Schedule.String() },
+		func(s *Settings, v string) (err error) {
+			s.Schedule, err = optim.ParseSchedule(v, s.Schedule.Total)
+			return err
+		},
+	},
+	{
+		"clip", "greatest norm of all gradients together, 0 for no limit", nil, true,
+		func(s *Settings) string { return number(s.Clip) },
+		func(s *Settings, v string) error { return setNumber(&s.Clip, "clip", v) },
+	},
+}
+
+// setOptimizer changes the optimizer, and the learning rate with it when that is
+// still the old optimizer's default.
+func setOptimizer(s *Settings, v string) error {
+	kind, err := optim.ParseKind(v)
+	if err != nil || kind == s.Optimizer.Kind {
+		return err
+	}
+	if s.LR == optim.DefaultLR(s.Optimizer.Kind) {
+		s.LR = optim.DefaultLR(kind)
+	}
+	s.Optimizer = optim.Defaults(kind)
+	return nil
+}
+
+func setCount(to *int, key, v string) error {
+	n, err := strconv.Atoi(v)
+	if err != nil || n < 0 {
+		return fmt.Errorf("%s %q: want a whole number, 0 or more", key, v)
+	}
+	*to = n
+	return nil
+}
+
+func setNumber(to *float64, key, v string) error {
+	f, err := strconv.ParseFloat(v, 64)
+	if err != nil || !(f >= 0 && f < 1e30) {
+		return fmt.Errorf("%s %q: want a number, 0 or more", key, v)
+	}
+	*to = f
+	return nil
+}
+
+func number(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }

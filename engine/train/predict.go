@@ -1,0 +1,159 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"memtop/engine/alloc"
+	"memtop/snapshots/trace"
+)
+
+// predictionTime is how long a rehearsal may take.
+const predictionTime = 10 * time.Second
+
+// ErrNoRehearsal says that a trainer does not know how its model is made.
+var ErrNoRehearsal = errors.New("this run cannot say what a change will do")
+
+// Predict says by how much another value of a setting would move what a step
+// needs. The change is rehearsed on a device that computes nothing: steps as
+// they are now, then steps as they would be, and the difference. How much longer
+// a step takes is known where it follows from times that were measured: those of
+// the layers that are computed again. It fails when the value is none, or when
+// Config.Build is not given. Safe for concurrent use; it does not wait for a
+// step, and no step waits for it.
+func (t *Trainer) Predict(ctx context.Context, key, value string) (*trace.Prediction, error) {
+	now := t.Settings()
+	then, err := t.with(&now, key, value)
+	if err != nil {
+		return nil, err
+	}
+	if t.config.Build == nil {
+		return nil, ErrNoRehearsal
+	}
+	ctx, cancel := context.WithTimeout(ctx, predictionTime)
+	defer cancel()
+	f, err := t.forecasts.of(ctx, t.plan(), now, then)
+	if err != nil {
+		return nil, err
+	}
+	p := &trace.Prediction{PeakAllocated: f.peak, Activation: f.activation}
+	if last := t.report.last.Load(); last != nil && t.timesFollow(&now, &then, last) {
+		before := recomputed(last.Layers, checkpointed(last.Layers), func(l *trace.Layer) int64 { return l.RecomputeNS })
+		after := recomputed(last.Layers, f.checkpointed, func(l *trace.Layer) int64 { return l.ForwardNS })
+		p.StepTime, p.StepTimeKnown = after-before, true
+	}
+	return p, nil
+}
+
+// plan is the run as one that has not begun. Its memory has no end: a change
+// that needs more than there is should say how much.
+func (t *Trainer) plan() Plan {
+	d := t.config.Device
+	return Plan{
+		Build: t.config.Build, Spec: *t.spec.Load(), Batch: t.config.Batch, Like: d.Backend(),
+		Allocator: alloc.Options{Name: d.Name(), Config: d.Memory().Config()},
+	}
+}
+
+// forecast is what a change does to memory.
+type forecast struct {
+	peak, activation int64
+	checkpointed     map[string]bool // the names of layers that will be computed again
+}
+
+// forecasts remembers what was rehearsed. Everybody who looks at a run asks for
+// the same few changes, and a rehearsal takes the processor from the run.
+type forecasts struct {
+	mu    sync.Mutex // held while one is made: one at a time is enough
+	known map[string]forecast
+}
+
+// forecastsKept is how many are remembered before all are forgotten.
+const forecastsKept = 256
+
+func (p *forecasts) of(ctx context.Context, plan Plan, now, then Settings) (forecast, error) {
+	key := fmt.Sprint(plan.Spec, now.list(), then.list())
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if f, ok := p.known[key]; ok {
+		return f, nil
+	}
+	list, err := plan.rehearse(ctx, now, then)
+	if err != nil {
+		return forecast{}, err
+	}
+	a, b := &list[0].Memory, &list[1].Memory
+	f := forecast{
+		peak:         b.PeakAllocated - a.PeakAllocated,
+		activation:   b.AtPeak[alloc.Activation] - a.AtPeak[alloc.Activation],
+		checkpointed: make(map[string]bool),
+	}
+	for i := range list[1].Layers {
+		if l := &list[1].Layers[i]; l.Checkpointed {
+			f.checkpointed[l.Name] = true
+		}
+	}
+	if p.known == nil || len(p.known) >= forecastsKept {
+		p.known = make(map[string]forecast)
+	}
+	p.known[key] = f
+	return f, nil
+}
+
+// timesFollow says whether the time of a step with other settings follows from
+// the layers' times in the last step. It does when only what is computed again
+// changes, and as a whole: within selective checkpoints, nobody has measured how
+// much of a layer is kept.
+func (t *Trainer) timesFollow(now, then *Settings, last *trace.Step) bool {
+	if now.Checkpoint.Selective() || then.Checkpoint.Selective() {
+		return false
+	}
+	if !slices.Equal(t.filled(*now).list(), last.Settings) {
+		return false // the last step was yet another one
+	}
+	for _, k := range settingKeys {
+		if k.get(now) != k.get(then) && k.key != "checkpoint" && k.key != "lr" && k.key != "schedule" {
+			return false
+		}
+	}
+	return true
+}
+
+func checkpointed(layers []trace.Layer) map[string]bool {
+	m := make(map[string]bool)
+	for i := range layers {
+		if layers[i].Checkpointed {
+			m[layers[i].Name] = true
+		}
+	}
+	return m
+}
+
+// recomputed adds up the times of layers that are computed again. A layer's time
+// has its children's in it.
+func recomputed(layers []trace.Layer, again map[string]bool, nanoseconds func(*trace.Layer) int64) (sum int64) {
+	for i := range layers {
+		if l := &layers[i]; again[l.Name] && !within(again, l.Name) {
+			sum += nanoseconds(l)
+		}
+	}
+	return sum
+}
+
+// within says whether a layer above the named one is in the set.
+func within(set map[string]bool, name string) bool {
+	for {
+		i := strings.LastIndexByte(name, '.')
+		if i < 0 {
+			return false
+		}
+		if name = name[:i]; set[name] {
+			return true
+		}
+	}
+}

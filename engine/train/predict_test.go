@@ -1,0 +1,199 @@
+package train
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"sync"
+	"testing"
+
+	"memtop/engine/alloc"
+	"memtop/engine/nn"
+	"memtop/snapshots/trace"
+)
+
+// visible is a GPT whose activations weigh enough for a change to show.
+func visible() nn.GPTConfig {
+	return nn.GPTConfig{Layers: 4, Dim: 64, Heads: 4, Context: 64, Vocab: 256, Bias: true}
+}
+
+// rehearsing returns a trainer that can predict.
+func rehearsing(t *testing.T, g nn.GPTConfig) *Trainer {
+	t.Helper()
+	return newBench(t, 256<<20, g).trainer(t, DefaultSettings(), func(c *Config) { c.Build = gpt(g) })
+}
+
+// near says whether got is within 2 % of want, or within a block's rounding.
+func near(got, want int64) bool {
+	return math.Abs(float64(got-want)) <= max(0.02*math.Abs(float64(want)), 1024)
+}
+
+func TestPredictionsComeTrue(t *testing.T) {
+	tests := map[string]struct {
+		before []string // settings to begin with
+		change string
+		peak   bool // the change moves the peak
+	}{
+		"blocks are computed again":        {nil, "checkpoint=block", true},
+		"segments are computed again":      {nil, "checkpoint=sqrt", true},
+		"and kept again":                   {[]string{"checkpoint=block"}, "checkpoint=none", true},
+		"some results are kept":            {nil, "checkpoint=selective", true},
+		"half precision":                   {nil, "amp=bf16", true},
+		"half precision of a loss scaled":  {nil, "amp=fp16", true},
+		"full precision again":             {[]string{"amp=bf16"}, "amp=off", true},
+		"moments in eight bits":            {nil, "optimizer=adamw8bit", true},
+		"no moments":                       {nil, "optimizer=sgd", true},
+		"moments where there were none":    {[]string{"optimizer=sgd"}, "optimizer=adamw", true},
+		"attention in pieces":              {[]string{"attention=naive"}, "attention=chunked", true},
+		"attention that keeps nothing":     {[]string{"attention=naive"}, "attention=flash", true},
+		"attention that keeps all":         {[]string{"attention=flash"}, "attention=naive", true},
+		"a batch in parts":                 {nil, "accumulate=4", true},
+		"samples two at a time":            {nil, "micro_batch=2", true},
+		"another rate moves nothing":       {nil, "lr=0.1", false},
+		"a schedule moves nothing":         {nil, "schedule=cosine", false},
+		"in parts with blocks computed":    {[]string{"checkpoint=block", "accumulate=2"}, "accumulate=8", true},
+		"half precision with checkpoints":  {[]string{"checkpoint=block"}, "amp=bf16", true},
+		"checkpoints with half precision":  {[]string{"amp=bf16"}, "checkpoint=block", true},
+		"few moments with half precision":  {[]string{"amp=bf16", "optimizer=adamw"}, "optimizer=adamw8bit", true},
+		"one block after the other, of 4s": {nil, "checkpoint=ratio=0.5", true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			trainer := rehearsing(t, visible())
+			for _, s := range test.before {
+				set(t, trainer, s)
+			}
+			if moved := comesTrue(t, trainer, test.change, 0) != 0; moved != test.peak {
+				t.Errorf("the peak moved: got %v, want %v", moved, test.peak)
+			}
+		})
+	}
+}
+
+// comesTrue predicts a change, makes it, compares, and returns by how much the
+// peak moved beside what is leaked in a step.
+func comesTrue(t *testing.T, trainer *Trainer, change string, leak int64) int64 {
+	t.Helper()
+	const settled = 3
+	before := steps(t, trainer, settled)[settled-1].Memory
+	p := predict(t, trainer, change)
+	set(t, trainer, change)
+	after := steps(t, trainer, settled)[settled-1].Memory
+	peak := after.PeakAllocated - before.PeakAllocated - settled*leak
+	activation := after.AtPeak[alloc.Activation] - before.AtPeak[alloc.Activation]
+	t.Logf("%s: peak %+d predicted %+d, activations %+d predicted %+d", change, peak, p.PeakAllocated, activation, p.Activation)
+	if !near(p.PeakAllocated, peak) || !near(p.Activation, activation) {
+		t.Errorf("%s: predicted peak %+d and activations %+d, measured %+d and %+d",
+			change, p.PeakAllocated, p.Activation, peak, activation)
+	}
+	return peak
+}
+
+func predict(t *testing.T, trainer *Trainer, change string) *trace.Prediction {
+	t.Helper()
+	key, value, _ := strings.Cut(change, "=")
+	p, err := trainer.Predict(t.Context(), key, value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// TestPredictionsComeTrueInALongRun changes one setting after the other in a
+// run whose memory has been cut to pieces and is leaking.
+func TestPredictionsComeTrueInALongRun(t *testing.T) {
+	trainer := rehearsing(t, visible())
+	trainer.Plant(LeakCache)
+	steps(t, trainer, 20)
+	for _, change := range []string{
+		"checkpoint=block", "amp=bf16", "optimizer=adamw8bit", "checkpoint=none", "accumulate=4", "optimizer=sgd",
+		"amp=off", "accumulate=1", "attention=naive", "optimizer=adamw", "checkpoint=sqrt",
+	} {
+		comesTrue(t, trainer, change, cacheEntry*4)
+	}
+}
+
+func TestStepTimeIsPredictedWhereItFollows(t *testing.T) {
+	trainer := rehearsing(t, visible())
+	report := func() trace.Step {
+		e := steps(t, trainer, 3)[2]
+		return trainer.Report(&e)
+	}
+	if p := predict(t, trainer, "checkpoint=block"); p.StepTimeKnown {
+		t.Error("a time is known before a step was measured")
+	}
+	report()
+	for setting, known := range map[string]bool{
+		"checkpoint=block": true, "checkpoint=every=2": true, "lr=1": true, "schedule=cosine": true,
+		"checkpoint=selective": false, "amp=bf16": false, "optimizer=sgd": false, "attention=flash": false, "accumulate=2": false,
+	} {
+		if p := predict(t, trainer, setting); p.StepTimeKnown != known {
+			t.Errorf("%s: the time is known: got %v, want %v", setting, p.StepTimeKnown, known)
+		}
+	}
+	every, one := predict(t, trainer, "checkpoint=block"), predict(t, trainer, "checkpoint=ratio=0.25")
+	if one.StepTime <= 0 || every.StepTime <= 2*one.StepTime {
+		t.Errorf("all blocks take %d ns again, one of four %d", every.StepTime, one.StepTime)
+	}
+	set(t, trainer, "checkpoint=block")
+	if p := predict(t, trainer, "checkpoint=none"); p.StepTimeKnown {
+		t.Error("a time is known from steps with other settings")
+	}
+	s, recompute := report(), int64(0)
+	for _, l := range s.Layers {
+		if l.Class == "Block" {
+			recompute += l.RecomputeNS
+		}
+	}
+	if p := predict(t, trainer, "checkpoint=none"); !p.StepTimeKnown || p.StepTime != -recompute || recompute == 0 {
+		t.Errorf("to keep all saves %d ns (known: %v), the blocks took %d again", p.StepTime, p.StepTimeKnown, recompute)
+	}
+}
+
+func TestPredictionsThatCannotBeMade(t *testing.T) {
+	trainer := rehearsing(t, tiny())
+	for _, setting := range [][2]string{{"amp", "tf32"}, {"volume", "11"}, {"accumulate", "3"}, {"micro_batch", "9"}} {
+		if p, err := trainer.Predict(t.Context(), setting[0], setting[1]); err == nil {
+			t.Errorf("%v: got %v", setting, p)
+		}
+	}
+	blind := newBench(t, 64<<20, tiny()).trainer(t, DefaultSettings(), nil)
+	if _, err := blind.Predict(t.Context(), "amp", "bf16"); !errors.Is(err, ErrNoRehearsal) {
+		t.Errorf("without a way to make the model: got error %v", err)
+	}
+}
+
+// TestPredictionsAreMadeWhileStepsRun is for the race detector.
+func TestPredictionsAreMadeWhileStepsRun(t *testing.T) {
+	trainer := rehearsing(t, tiny())
+	var wait sync.WaitGroup
+	for _, value := range []string{"block", "sqrt", "selective"} {
+		wait.Go(func() {
+			if _, err := trainer.Predict(t.Context(), "checkpoint", value); err != nil {
+				t.Error(err)
+			}
+			if err := trainer.Change("checkpoint", value); err != nil {
+				t.Error(err)
+			}
+			trainer.Options()
+		})
+	}
+	for range 10 {
+		e := steps(t, trainer, 1)[0]
+		trainer.Report(&e)
+	}
+	wait.Wait()
+}
+
+func BenchmarkPredict(b *testing.B) {
+	g := visible()
+	g.Dim, g.Context = 128, 128
+	bench := newBench(b, 256<<20, g)
+	trainer := bench.trainer(b, DefaultSettings(), func(c *Config) { c.Build = gpt(g) })
+	for b.Loop() {
+		trainer.forecasts.known = nil
+		if _, err := trainer.Predict(b.Context(), "checkpoint", "block"); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,106 @@
+package train
+
+import (
+	"cmp"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"memtop/engine/alloc"
+	"memtop/engine/nn"
+	"memtop/engine/tensor"
+	"memtop/snapshots/trace"
+)
+
+// report is what the reports of steps have in common. It is made anew only
+// where it changes, so that a report costs little more than the copy of the
+// layer table.
+type report struct {
+	last    atomic.Pointer[trace.Step] // for who predicts; nil before the first
+	texts   map[*nn.Layer]layerText
+	now, at [alloc.CategoryCount]int64 // what the last amounts were made of
+}
+
+// layerText is a layer's shape in words, and of what it was made.
+type layerText struct {
+	shape tensor.Shape
+	text  string
+}
+
+// Report returns what is to be told of a step that has just ended: the event,
+// and what every layer did in it. It belongs to the trainer's goroutine, and is
+// called before the next step; what it returns never changes.
+func (t *Trainer) Report(e *Event) trace.Step {
+	m := &e.Memory
+	s := trace.Step{
+		Number: e.Step, Time: time.Now().UnixMicro(), Duration: e.Duration.Nanoseconds(), Tokens: e.Tokens,
+		Loss: e.Loss, Skipped: e.Skipped, Device: t.config.Device.Memory().Device(),
+		Allocated: m.Allocated, Reserved: m.Reserved, PeakAllocated: m.PeakAllocated, PeakReserved: m.PeakReserved,
+		Layers: t.layerTable(),
+	}
+	r := &t.report
+	old := r.last.Load()
+	if old == nil {
+		old = &trace.Step{}
+	}
+	if s.Categories = old.Categories; old.Categories == nil || r.now != m.Now.Category {
+		s.Categories = amounts(&m.Now.Category)
+	}
+	if s.AtPeak = old.AtPeak; old.AtPeak == nil || r.at != m.AtPeak {
+		s.AtPeak = amounts(&m.AtPeak)
+	}
+	if s.Settings = e.Settings.list(); slices.Equal(s.Settings, old.Settings) {
+		s.Settings = old.Settings
+	}
+	r.now, r.at = m.Now.Category, m.AtPeak
+	r.last.Store(&s)
+	return s
+}
+
+// list returns every setting as text, ordered by key.
+func (s Settings) list() []trace.Value {
+	list := make([]trace.Value, len(settingKeys))
+	for i, k := range settingKeys {
+		list[i] = trace.Value{Key: k.key, Value: k.get(&s)}
+	}
+	slices.SortFunc(list, func(a, b trace.Value) int { return cmp.Compare(a.Key, b.Key) })
+	return list
+}
+
+// amounts names the bytes of categories, in the order in which they are shown.
+func amounts(bytes *[alloc.CategoryCount]int64) []trace.Amount {
+	list := make([]trace.Amount, len(shownCategories))
+	for i, c := range shownCategories {
+		list[i] = trace.Amount{Name: c.String(), Bytes: bytes[c]}
+	}
+	return list
+}
+
+// layerTable copies what the layers did in the last step.
+func (t *Trainer) layerTable() []trace.Layer {
+	layers := t.Layers()
+	list := make([]trace.Layer, len(layers))
+	for i, l := range layers {
+		list[i] = trace.Layer{
+			Name: l.Name, Class: l.Class, OutputShape: t.shapeText(l), DType: l.DType.String(),
+			ParameterBytes: l.ParameterBytes, OutputBytes: l.OutputBytes, SavedBytes: l.SavedBytes,
+			TransientPeakBytes: l.TransientPeakBytes,
+			ForwardNS:          l.ForwardNS, BackwardNS: l.BackwardNS, RecomputeNS: l.RecomputeNS,
+			Calls: l.Calls, Checkpointed: l.Checkpointed,
+		}
+	}
+	return list
+}
+
+// shapeText writes a shape once, however many steps have it.
+func (t *Trainer) shapeText(l *nn.Layer) string {
+	known, ok := t.report.texts[l]
+	if !ok || !known.shape.Equal(l.OutputShape) {
+		known = layerText{l.OutputShape, l.OutputShape.String()}
+		if t.report.texts == nil {
+			t.report.texts = make(map[*nn.Layer]layerText)
+		}
+		t.report.texts[l] = known
+	}
+	return known.text
+}

@@ -1,0 +1,105 @@
+package train
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"memtop/snapshots/trace"
+)
+
+func TestReportsSayWhatStepsDid(t *testing.T) {
+	b := newBench(t, 64<<20, tiny())
+	trainer := b.trainer(t, DefaultSettings(), nil)
+	set(t, trainer, "accumulate=2")
+	e := steps(t, trainer, 2)[1]
+	s := trainer.Report(&e)
+	if s.Number != 2 || s.Duration != e.Duration.Nanoseconds() || s.Tokens != 8*8 || s.Loss != e.Loss || s.Time == 0 {
+		t.Errorf("got step %d of %d ns with %d tokens and loss %v at %d", s.Number, s.Duration, s.Tokens, s.Loss, s.Time)
+	}
+	if s.Allocated != e.Memory.Allocated || s.PeakReserved != e.Memory.PeakReserved || s.PeakAllocated <= s.Allocated {
+		t.Errorf("got %d bytes with a peak of %d, %d reserved at most", s.Allocated, s.PeakAllocated, s.PeakReserved)
+	}
+	want := []trace.Value{
+		{Key: "accumulate", Value: "2"},
+		{Key: "amp", Value: "off"},
+		{Key: "attention", Value: "auto"},
+		{Key: "checkpoint", Value: "none"},
+		{Key: "clip", Value: "1"},
+		{Key: "lr", Value: "0.001"},
+		{Key: "micro_batch", Value: "4"},
+		{Key: "optimizer", Value: "adamw"},
+		{Key: "schedule", Value: "constant"},
+	}
+	if diff := cmp.Diff(want, s.Settings); diff != "" {
+		t.Errorf("settings (-want +got):\n%s", diff)
+	}
+	checkAmounts(t, s.Categories, e.Memory.Now.Category[:])
+	checkAmounts(t, s.AtPeak, e.Memory.AtPeak[:])
+	checkLayers(t, trainer, &s)
+}
+
+func checkAmounts(t *testing.T, got []trace.Amount, bytes []int64) {
+	t.Helper()
+	sum, all := int64(0), int64(0)
+	for _, a := range got {
+		sum += a.Bytes
+	}
+	for _, n := range bytes {
+		all += n
+	}
+	if len(got) != len(bytes) || sum != all || got[0].Name != "parameter" {
+		t.Errorf("got %v, want parts of %d bytes", got, all)
+	}
+}
+
+// checkLayers compares the layer table with the trainer's.
+func checkLayers(t *testing.T, trainer *Trainer, s *trace.Step) {
+	t.Helper()
+	saved := int64(0)
+	for i, l := range trainer.Layers() {
+		got := &s.Layers[i]
+		if got.Name != l.Name || got.OutputShape != l.OutputShape.String() || got.DType != "float32" || got.ForwardNS != l.ForwardNS {
+			t.Errorf("layer %d: got %+v, want %+v", i, got, l)
+		}
+		saved += got.SavedBytes
+	}
+	if saved == 0 {
+		t.Error("no layer saved anything")
+	}
+	names := map[string]bool{}
+	for i := range s.Layers {
+		if names[s.Layers[i].Name] {
+			t.Errorf("two layers are named %q", s.Layers[i].Name)
+		}
+		names[s.Layers[i].Name] = true
+	}
+}
+
+func TestReportsShareWhatStaysTheSame(t *testing.T) {
+	trainer := newBench(t, 64<<20, tiny()).trainer(t, DefaultSettings(), nil)
+	var reports []trace.Step
+	for range 3 {
+		e := steps(t, trainer, 1)[0]
+		reports = append(reports, trainer.Report(&e))
+	}
+	a, b := &reports[1], &reports[2]
+	if &a.Settings[0] != &b.Settings[0] || &a.Categories[0] != &b.Categories[0] || &a.AtPeak[0] != &b.AtPeak[0] {
+		t.Error("lists that say the same are not shared")
+	}
+	before := slices.Clone(a.Layers)
+	steps(t, trainer, 1)
+	if diff := cmp.Diff(before, a.Layers); diff != "" {
+		t.Errorf("a step later the report is another (-before +after):\n%s", diff)
+	}
+}
+
+func BenchmarkReport(b *testing.B) {
+	trainer := newBench(b, 64<<20, tiny()).trainer(b, DefaultSettings(), nil)
+	e := steps(b, trainer, 1)[0]
+	b.ReportAllocs()
+	for b.Loop() {
+		trainer.Report(&e)
+	}
+}
