@@ -88,13 +88,13 @@ type LiveLeak struct {
 
 // LiveGauges is what the driver says of the device. What it does not say is null.
 type LiveGauges struct {
-	DeviceTotalBytes    *int64 `json:"device_total_bytes"`
-	DeviceUsedBytes     *int64 `json:"device_used_bytes"`
-	ProcessBytes        *int64 `json:"process_bytes"`
-	OtherProcessesBytes *int64 `json:"other_processes_bytes"`
-	UtilisationPercent  *int64 `json:"utilisation_percent"`
-	TemperatureCelsius  *int64 `json:"temperature_celsius"`
-	PowerMilliwatts     *int64 `json:"power_milliwatts"`
+	DeviceTotalBytes   *int64 `json:"device_total_bytes"`
+	DeviceUsedBytes    *int64 `json:"device_used_bytes"`
+	ProcessBytes       *int64 `json:"process_bytes"`
+	OtherBytes         *int64 `json:"other_bytes"`
+	UtilisationPercent *int64 `json:"utilisation_percent"`
+	TemperatureCelsius *int64 `json:"temperature_celsius"`
+	PowerMilliwatts    *int64 `json:"power_milliwatts"`
 }
 
 // LiveProbe is what watching costs.

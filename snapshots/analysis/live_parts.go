@@ -100,7 +100,7 @@ func liveGauges(g *trace.Gauge) *LiveGauges {
 	}
 	return &LiveGauges{
 		DeviceTotalBytes: known(g.Total), DeviceUsedBytes: known(g.Used), ProcessBytes: known(g.Process),
-		OtherProcessesBytes: known(g.Others), UtilisationPercent: known(g.Utilisation),
+		OtherBytes: known(g.Others), UtilisationPercent: known(g.Utilisation),
 		TemperatureCelsius: known(g.Temperature), PowerMilliwatts: known(g.Power),
 	}
 }

@@ -50,7 +50,11 @@ type Lifetimes struct {
 	pending map[AllocationID]int32
 	retags  map[AllocationID][]int32 // what each allocation was retagged by, ascending; nil for none
 	request int32                    // the last event if it was a free_requested, else -1
-	reused  int
+	// displaced holds, by alloc event, the allocation that was open at its
+	// address; lost, by allocation, the first event that called it so.
+	displaced map[int32]AllocationID
+	lost      map[AllocationID]int32
+	begun     bool // the base is known
 }
 
 // mark is a checkpoint: what was open before event at, the oldest first. What
@@ -70,7 +74,21 @@ func (l *Lifetimes) Events() Events { return l.events }
 
 // Reused returns how many allocs opened an address that was still open, which
 // in a whole, untouched trace never happens.
-func (l *Lifetimes) Reused() int { return l.reused }
+func (l *Lifetimes) Reused() int { return len(l.displaced) }
+
+// Displaced returns the allocation that the alloc at event i ended by taking its
+// address, and whether there is one.
+func (l *Lifetimes) Displaced(i int) (AllocationID, bool) {
+	id, ok := l.displaced[int32(i)]
+	return id, ok
+}
+
+// Begin takes the state before the first event, for a device that knows it. Call
+// it before the first Advance; Finish has nothing to find out then.
+func (l *Lifetimes) Begin(base *State) {
+	l.begun = true
+	l.hold(base)
+}
 
 // Advance replays the events that are new since the last call.
 func (l *Lifetimes) Advance(events Events) {
@@ -97,6 +115,8 @@ func (l *Lifetimes) step(i int32, e *Event) {
 		l.closeAt(i, e)
 	case e.Kind == Retag:
 		l.retagAt(i, e)
+	case e.Kind == Lost:
+		l.lostAt(i, e)
 	case e.Kind == FreeRequested:
 		l.setPeer(i, 0)
 		l.flushRequest()
@@ -131,7 +151,10 @@ func (l *Lifetimes) openBefore(i int) []AllocationID {
 func (l *Lifetimes) openAt(i int32, e *Event) {
 	l.setPeer(i, Never)
 	if old, ok := l.open.put(e.Addr, AllocationID(i)); ok {
-		l.reused++
+		if l.displaced == nil {
+			l.displaced = make(map[int32]AllocationID)
+		}
+		l.displaced[i] = old
 		l.end(old, i)
 	}
 }
@@ -180,12 +203,18 @@ func (l *Lifetimes) flushRequest() {
 }
 
 // Finish adds the live blocks of the final state that no event mentioned: they
-// too were held from before. Call it once, after the last Advance, for a trace
-// whose final state is known.
+// too were held from before. Call it after the last Advance, for a trace whose
+// final state is known; after another Advance it may be called again.
 func (l *Lifetimes) Finish(final *State) {
-	l.flushRequest()
-	for s := range final.Segments {
-		segment := &final.Segments[s]
+	if !l.begun {
+		l.hold(final)
+	}
+}
+
+// hold adds the live blocks of a state that are not open.
+func (l *Lifetimes) hold(state *State) {
+	for s := range state.Segments {
+		segment := &state.Segments[s]
 		for b := range segment.Blocks {
 			block := &segment.Blocks[b]
 			if !block.State.Live() || l.open.has(block.Addr) {
@@ -248,6 +277,11 @@ func (l *Lifetimes) RequestedFree(a *Allocation) int {
 	}
 	if a.Close == Never {
 		if i, ok := l.asked[a.Addr]; ok && int(i) > a.Open {
+			return int(i)
+		}
+		// The last event may be the first half of a pair, of which nobody knows yet
+		// whether the other half follows at once.
+		if i := l.request; i >= 0 && l.events.At(int(i)).Addr == a.Addr && int(i) > a.Open {
 			return int(i)
 		}
 	}

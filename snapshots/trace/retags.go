@@ -53,3 +53,30 @@ func (l *Lifetimes) AllocationAt(id AllocationID, at int) Allocation {
 	}
 	return a
 }
+
+// lostAt notes that nobody in the program can reach the allocation at an
+// address any more.
+func (l *Lifetimes) lostAt(i int32, e *Event) {
+	l.setPeer(i, Never)
+	slot, ok := l.open.find(e.Addr)
+	if !ok {
+		return
+	}
+	id := l.open.slots[slot].id
+	l.setPeer(i, int32(id))
+	if l.lost == nil {
+		l.lost = make(map[AllocationID]int32)
+	}
+	if _, again := l.lost[id]; !again {
+		l.lost[id] = i
+	}
+}
+
+// Lost returns the event that said that nobody in the program can reach the
+// allocation any more, or Never.
+func (l *Lifetimes) Lost(id AllocationID) int {
+	if i, ok := l.lost[id]; ok {
+		return int(i)
+	}
+	return Never
+}

@@ -25,6 +25,10 @@ type Device struct {
 	// First is the number of the first event here in the program's own count:
 	// how many came before that are not kept. 0 in snapshots, which do not say.
 	First int64
+	// Base is the state before the first event, where the writer gave it: nil in
+	// PyTorch's files, whose base follows from undoing the events. With it what was
+	// held from before is known by its own stack and note however it ends.
+	Base *State
 	// Final is the state after the last event, as its writer gave it.
 	Final State
 	// Overflowed says that the writer's ring buffer lost earlier events.
