@@ -66,14 +66,14 @@ func TestAFileWithoutDevicesSaysSo(t *testing.T) {
 func TestPagesAreReachedByNumberAndTab(t *testing.T) {
 	d := startSmall(t, 80, 24)
 	for number, text := range map[string]string{
-		"1": "What stands out", "4": "Live memory by category", "5": "Allocator's map", "6": "Stacks at the cursor", "7": "247 events",
+		"1": "What stands out", "2": "needs a program that measures its layers", "4": "Live memory by category", "5": "Allocator's map", "6": "Stacks at the cursor", "7": "247 events",
 	} {
 		d.press(number)
 		d.wants(text)
 	}
 	d.press("1", "tab")
-	d.wants("Live memory by category")
-	d.press("shift+tab", "shift+tab")
+	d.wants("needs a program that measures its layers")
+	d.press("shift+tab", "shift+tab", "shift+tab")
 	d.wants("247 events")
 }
 
@@ -85,13 +85,16 @@ func TestTheFirstPageCanBeChosen(t *testing.T) {
 	start(t, 80, 24, Options{Page: "nonsense"}, fileOf("run.pickle", tuitest.Small())).wants("What stands out")
 }
 
-func TestPagesThatNeedALiveProcessAreNotShown(t *testing.T) {
-	d := startSmall(t, 200, 60)
-	for _, absent := range []string{"2 Layers", "3 Tensors", "8 Experiments"} {
-		d.lacks(absent)
+func TestAPageThatTheFileHasNothingForSaysWhatItNeeds(t *testing.T) {
+	d := startSmall(t, 80, 24)
+	for number, need := range map[string]string{
+		"2": "needs a program that measures its layers",
+		"3": "needs events that say which tensor they are about",
+		"8": "needs a running program whose settings can be changed",
+	} {
+		d.press(number)
+		d.wants("1 Overview", "2 Layers", "3 Tensors", "8 Exper", need)
 	}
-	d.press("2", "3", "8")
-	d.wants("What stands out")
 }
 
 func TestTheCursorBeginsAtTheOutOfMemoryEvent(t *testing.T) {

@@ -25,13 +25,16 @@ func (m *Model) askWhere(label, ending, hint string, write Write) {
 		m.note = "nothing is loaded yet"
 		return
 	}
-	x, event := v.scene.Index, v.scene.Cursor()
+	x, gate, event := v.scene.Index, v.scene.Gate, v.scene.Cursor()
 	m.asking = page.NewPrompt(label, stem(m.file().name)+ending, hint, nil, func(path string) tea.Cmd {
 		if path == "" {
 			return nil
 		}
 		m.note = "writing " + path + "…"
-		return writing(path, false, func(overwrite bool) error { return write(x, event, path, overwrite) })
+		return writing(path, false, func(overwrite bool) (err error) {
+			gate.Read(func() { err = write(x, event, path, overwrite) })
+			return err
+		})
 	})
 }
 

@@ -19,6 +19,7 @@ type fileState uint8
 const (
 	idle fileState = iota
 	loading
+	empty // a process that has not used its device yet
 	indexing
 	ready
 	failed
@@ -29,18 +30,22 @@ const (
 // by another goroutine.
 type file struct {
 	name    string
+	live    bool
 	load    Load
 	state   fileState
 	err     error
 	source  trace.Source
-	trace   *trace.Trace
+	trace   *trace.Trace // the newest
 	attempt int
 	began   time.Time
 	cancel  context.CancelFunc
 	read    *atomic.Int64
 	total   *atomic.Int64
-	device  int // index into trace.Devices
+	wanted  int // id of the device to show first
+	device  int // id of the device that is shown
 	views   map[int]*view
+	growth  growth
+	listen  func(*file, trace.Growing) tea.Cmd
 }
 
 // view is one device of a file with its pages, which keep their cursors,
@@ -102,19 +107,30 @@ func (f *file) loaded(msg loadedMsg, device int, theme *screen.Theme) tea.Cmd {
 		}
 		return nil
 	}
-	if msg.err == nil && len(msg.source.Trace().Devices) == 0 {
-		msg.err = errors.New("the file has no segments and no events on any device")
-	}
 	if msg.err != nil {
 		f.state, f.err = failed, msg.err
 		return nil
 	}
-	f.source, f.trace, f.views = msg.source, msg.source.Trace(), make(map[int]*view)
-	f.device = firstDevice(f.trace, device)
+	f.source, f.trace, f.views, f.wanted = msg.source, msg.source.Trace(), make(map[int]*view), device
+	f.growth = growth{}
+	return tea.Batch(f.begin(theme), f.wait())
+}
+
+// begin shows the first device, if there is one.
+func (f *file) begin(theme *screen.Theme) tea.Cmd {
+	if len(f.trace.Devices) == 0 {
+		if f.trace.Info.Growing {
+			f.state = empty
+			return nil
+		}
+		f.state, f.err = failed, errors.New("the file has no segments and no events on any device")
+		return nil
+	}
+	f.device = f.trace.Devices[firstDevice(f.trace, f.wanted)].ID
 	return f.index(theme)
 }
 
-// closing closes a source that came too late for anybody to want it.
+// closing closes a source that nobody wants any more.
 func closing(s trace.Source) tea.Cmd {
 	return func() tea.Msg {
 		if err := s.Close(); err != nil {
@@ -143,15 +159,15 @@ func firstDevice(t *trace.Trace, id int) int {
 
 // index makes the index of the current device in a command, unless it is there.
 func (f *file) index(theme *screen.Theme) tea.Cmd {
-	t, at, attempt := f.trace, f.device, f.attempt
-	if f.views[at] != nil {
+	t, id, attempt := f.trace, f.device, f.attempt
+	if f.views[id] != nil {
 		f.state = ready
 		return nil
 	}
 	f.state = indexing
 	return func() tea.Msg {
-		x := analysis.NewIndex(t, &t.Devices[at])
-		return indexedMsg{f, attempt, at, page.NewScene(theme, x)}
+		x := analysis.NewIndex(t, t.Device(id))
+		return indexedMsg{f, attempt, id, page.NewScene(theme, x)}
 	}
 }
 
@@ -172,4 +188,15 @@ func (f *file) current() *view {
 		return nil
 	}
 	return f.views[f.device]
+}
+
+// nextDevice returns the id of the device after the one that is shown.
+func (f *file) nextDevice() int {
+	devices := f.trace.Devices
+	for i := range devices {
+		if devices[i].ID == f.device {
+			return devices[(i+1)%len(devices)].ID
+		}
+	}
+	return f.device
 }

@@ -6,6 +6,17 @@ import (
 	"memtop/tui/page"
 )
 
+// bind makes keys mean what they do for the file that is shown: where there is
+// a now to go to, End goes there.
+func (m *Model) bind() {
+	m.global.End.SetKeys("$")
+	m.global.End.SetHelp("$", "cursor to the end")
+	if v := m.file().current(); v != nil && v.scene.Live() != nil {
+		m.global.End.SetKeys("$", "end")
+		m.global.End.SetHelp("$ end", "cursor to the end; follow it")
+	}
+}
+
 // globalKey answers the keys that every page shares.
 func (m *Model) globalKey(msg tea.KeyPressMsg) (tea.Cmd, bool) {
 	g := &m.global
@@ -52,16 +63,11 @@ func (m *Model) pageKey(msg tea.KeyPressMsg) (string, bool) {
 		return m.neighbour(1), true
 	case matches(msg, g.Previous):
 		return m.neighbour(-1), true
-	case matches(msg, g.Overview):
-		return page.Overview, true
-	case matches(msg, g.Timeline):
-		return page.Timeline, true
-	case matches(msg, g.Segments):
-		return page.Segments, true
-	case matches(msg, g.Stacks):
-		return page.Stacks, true
-	case matches(msg, g.Events):
-		return page.Events, true
+	}
+	for i := range tabs {
+		if matches(msg, tabs[i].key(g)) {
+			return tabs[i].name, true
+		}
 	}
 	return "", false
 }
@@ -79,11 +85,11 @@ func (m *Model) sceneKey(msg tea.KeyPressMsg) (tea.Cmd, bool) {
 	case matches(msg, g.Start):
 		v.scene.Move(-1)
 	case matches(msg, g.End):
-		v.scene.Move(v.scene.Last())
+		v.scene.Follow()
 	case matches(msg, g.OOM):
 		return nextOOM(v.scene), true
 	case matches(msg, g.Freeze):
-		m.note = "a file does not move: there is nothing to freeze"
+		return m.freeze(), true
 	case matches(msg, g.Maximise):
 		if p, ok := m.visible().(page.Maximiser); ok {
 			p.Maximise()
@@ -128,6 +134,15 @@ func (m *Model) quit(how tea.Cmd) tea.Cmd {
 	return how
 }
 
+// freeze stops what is shown of a running program, or lets it go on.
+func (m *Model) freeze() tea.Cmd {
+	f := m.file()
+	if !f.grows() {
+		return page.Say("a file does not move: there is nothing to freeze")
+	}
+	return f.freeze()
+}
+
 // back leaves, in this order: a running load, what the page has open, the page
 // that another page led to.
 func (m *Model) back() {
@@ -167,6 +182,6 @@ func (m *Model) nextDevice() tea.Cmd {
 		m.note = "this file has one device only"
 		return nil
 	}
-	f.device = (f.device + 1) % len(f.trace.Devices)
+	f.device, f.growth.behind = f.nextDevice(), f.grows()
 	return f.index(m.theme)
 }

@@ -52,7 +52,7 @@ func New(files []File, o Options) *Model {
 		}
 	}
 	for _, f := range files {
-		m.files = append(m.files, &file{name: f.Name, load: f.Load})
+		m.files = append(m.files, &file{name: f.Name, load: f.Load, live: f.Live, listen: listen})
 	}
 	m.global.Export.SetEnabled(o.Export != nil)
 	m.global.Save.SetEnabled(o.Save != nil)
@@ -108,9 +108,10 @@ func (m *Model) visible() page.Page {
 }
 
 // Update routes a message in a fixed order: size, modal, global keys, focused
-// page, data. Afterwards the visible page asks for what it lacks.
+// page, data. Afterwards what has come of a running program is taken, and the
+// visible page asks for what it lacks.
 func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
-	return m, tea.Batch(m.route(msg), m.refresh())
+	return m, tea.Batch(m.route(msg), m.catchUp(), m.refresh())
 }
 
 func (m *Model) route(msg tea.Msg) tea.Cmd {
@@ -161,6 +162,7 @@ func (m *Model) press(msg tea.KeyPressMsg) tea.Cmd {
 		}
 		return cmd
 	}
+	m.bind()
 	if cmd, ok := m.globalKey(msg); ok {
 		return cmd
 	}
@@ -201,6 +203,10 @@ func (m *Model) data(msg tea.Msg) tea.Cmd {
 		if msg.file.state == loading && msg.file.attempt == msg.attempt {
 			return m.tick(msg.file)
 		}
+	case changedMsg:
+		return msg.file.changed(msg, m.theme)
+	case replacedMsg:
+		msg.file.replaced(msg)
 	case existsMsg:
 		m.askOverwrite(msg)
 	case page.Note:
@@ -214,6 +220,14 @@ func (m *Model) data(msg tea.Msg) tea.Cmd {
 		}
 	}
 	return nil
+}
+
+// catchUp takes what has come of the file that is shown.
+func (m *Model) catchUp() tea.Cmd {
+	if len(m.files) == 0 {
+		return nil
+	}
+	return m.file().catchUp()
 }
 
 // refresh lets the visible page ask for what it lacks.

@@ -2,19 +2,24 @@ package tui
 
 import (
 	"context"
+	"time"
 
 	"memtop/snapshots/analysis"
 	"memtop/snapshots/trace"
 )
 
 // Load reads a trace. It is called on a goroutine of its own, reports its
-// progress, and ends early when ctx is cancelled.
+// progress, and ends early when ctx is cancelled. A source that is a
+// [trace.Growing] is shown as it grows, and one that is a [trace.Controller]
+// takes settings; the program that runs the screen closes what is still open
+// when that ends.
 type Load func(ctx context.Context, progress trace.Progress) (trace.Source, error)
 
 // File is something to show.
 type File struct {
-	Name string // as the reader knows it; a path
+	Name string // as the reader knows it; a path, or a process
 	Load Load
+	Live bool // it is a process: said while it is not there yet, and when it could not be reached
 }
 
 // Write writes what is shown to a file: the index's trace, as it is right after
@@ -25,13 +30,17 @@ type Write func(x *analysis.Index, event int, path string, overwrite bool) error
 
 // Options say how to start. The zero value is usable.
 type Options struct {
-	Page    string // name or number of the first page; "" is the overview
-	Device  int    // device to show first; below 0, or when the file lacks it, the one with the most events
-	Color   string // "auto" or "", "always", "never"
-	ASCII   bool   // draw with the characters from space to tilde only
-	NoMouse bool   // leave the mouse to the terminal
-	Export  Write  // what x does, in the format that the path's ending names; nil without that key
-	Save    Write  // what s does, as a PyTorch snapshot; nil without that key
+	Page     string // name or number of the first page; "" is the overview
+	Device   int    // device to show first; below 0, or when the file lacks it, the one with the most events
+	Color    string // "auto" or "", "always", "never"
+	ASCII    bool   // draw with the characters from space to tilde only
+	NoMouse  bool   // leave the mouse to the terminal
+	Export   Write  // what x does, in the format that the path's ending names; nil without that key
+	Save     Write  // what s does, as a PyTorch snapshot; nil without that key
+	ReadOnly bool   // the keys that change a process are gone
+	// Interval is how often a process tells of itself, 0 when not known. The
+	// screen is drawn when something arrives, not by a clock of its own.
+	Interval time.Duration
 }
 
 // colour says whether to use colour; what "auto" means for a terminal that has

@@ -1,7 +1,10 @@
 package tui
 
 import (
+	"charm.land/bubbles/v2/key"
+
 	"memtop/tui/events"
+	"memtop/tui/keys"
 	"memtop/tui/overview"
 	"memtop/tui/page"
 	"memtop/tui/segments"
@@ -9,27 +12,52 @@ import (
 	"memtop/tui/timeline"
 )
 
-// tab is one page in the order of the screen. The numbers are fixed; those of
-// pages that need a running process are not used for files.
+// tab is one page in the order of the screen. The numbers are fixed: a page
+// that a file has nothing for says what it needs instead of being left out.
 type tab struct {
 	name, title, number string
+	short               string // title where eight of them have little room
+	open                func(*page.Scene) page.Page
 }
 
 var tabs = []tab{
-	{page.Overview, "Overview", "1"},
-	{page.Timeline, "Timeline", "4"},
-	{page.Segments, "Segments", "5"},
-	{page.Stacks, "Stacks", "6"},
-	{page.Events, "Events", "7"},
+	{page.Overview, "Overview", "1", "Overview", opens(overview.New)},
+	{page.Layers, "Layers", "2", "Layers", lacks("Layers", layersNeed)},
+	{page.Tensors, "Tensors", "3", "Tensors", lacks("Tensors", tensorsNeed)},
+	{page.Timeline, "Timeline", "4", "Timeline", opens(timeline.New)},
+	{page.Segments, "Segments", "5", "Segments", opens(segments.New)},
+	{page.Stacks, "Stacks", "6", "Stacks", opens(stacks.New)},
+	{page.Events, "Events", "7", "Events", opens(events.New)},
+	{page.Experiments, "Experiments", "8", "Exper", lacks("Experiments", experimentsNeed)},
+}
+
+// What pages need that a file may not have.
+const (
+	layersNeed      = "This page needs a program that measures its layers: `memtop demo` starts one, `memtop attach PID` looks at one."
+	tensorsNeed     = "This page needs events that say which tensor they are about: those of a program on memtop's engine."
+	experimentsNeed = "This page needs a running program whose settings can be changed, or a recording of one."
+)
+
+// opens turns a page's constructor into that of a tab.
+func opens[P page.Page](open func(*page.Scene) P) func(*page.Scene) page.Page {
+	return func(s *page.Scene) page.Page { return open(s) }
+}
+
+// lacks returns the constructor of a page that only says what it needs.
+func lacks(title, sentence string) func(*page.Scene) page.Page {
+	return func(s *page.Scene) page.Page { return page.NewNeeds(s, title, sentence) }
+}
+
+// key returns the binding that goes to the tab.
+func (t *tab) key(k *keys.Global) key.Binding {
+	return [...]key.Binding{k.Overview, k.Layers, k.Tensors, k.Timeline, k.Segments, k.Stacks, k.Events, k.Experiments}[t.number[0]-'1']
 }
 
 // makePages makes the pages of a scene.
 func makePages(s *page.Scene) map[string]page.Page {
-	return map[string]page.Page{
-		page.Overview: overview.New(s),
-		page.Timeline: timeline.New(s),
-		page.Segments: segments.New(s),
-		page.Stacks:   stacks.New(s),
-		page.Events:   events.New(s),
+	pages := make(map[string]page.Page, len(tabs))
+	for _, t := range tabs {
+		pages[t.name] = t.open(s)
 	}
+	return pages
 }

@@ -18,13 +18,21 @@ func (m *Model) place(c screen.Canvas) {
 		c.Text(1, 1, waitingWord[f.state], screen.Dim)
 		return
 	}
-	x := c.Text(1, 1, deviceLabel(f), screen.Strong)
-	for i, part := range placeParts(v.scene) {
+	room := m.placeRight(c, f, v.scene)
+	parts := placeParts(v.scene)
+	x := 1
+	if v.scene.Live() == nil || len(f.trace.Devices) > 1 {
+		x = c.Text(x, 1, deviceLabel(f), screen.Strong)
+	}
+	for i, part := range parts {
 		between := " · "
-		if i > 0 && strings.HasPrefix(part, "of ") {
+		switch {
+		case x == 1:
+			between = ""
+		case i > 0 && strings.HasPrefix(part, "of "):
 			between = " " // goes on where the last part ended
 		}
-		if x+screen.Width(between)+screen.Width(part) > m.w-1 {
+		if x+screen.Width(between)+screen.Width(part) > room {
 			return
 		}
 		x = c.Text(x, 1, between, screen.Dim)
@@ -32,8 +40,31 @@ func (m *Model) place(c screen.Canvas) {
 	}
 }
 
+// placeRight draws what stands at the right end of the second row, the file's
+// name where the first has no room for it and how far what is shown is from
+// now, and returns the column before which the rest must end.
+func (m *Model) placeRight(c screen.Canvas, f *file, s *page.Scene) int {
+	text, style := "", screen.Title
+	if state, bad := m.stateText(f, s); bad {
+		text, style = state, screen.Bad
+	} else if state != "" {
+		text = state
+		if state != "live" {
+			style = screen.Warn
+		}
+	} else if m.nameBelow() {
+		text, style = m.fileLabel(m.w/3), screen.Strong
+	}
+	text = screen.Truncate(text, m.w*2/3)
+	c.Right(0, 1, m.w-1, text, style)
+	if text == "" {
+		return m.w - 1
+	}
+	return m.w - 3 - screen.Width(text)
+}
+
 func deviceLabel(f *file) string {
-	label := "device " + strconv.Itoa(f.trace.Devices[f.device].ID)
+	label := "device " + strconv.Itoa(f.device)
 	if n := len(f.trace.Devices); n > 1 {
 		label += " of " + strconv.Itoa(n)
 	}
@@ -43,6 +74,9 @@ func deviceLabel(f *file) string {
 // placeParts returns what is worth saying of the cursor, the most important
 // first.
 func placeParts(s *page.Scene) []string {
+	if s.Live() != nil {
+		return liveParts(s)
+	}
 	if !s.Index.History() {
 		return []string{"state only, no history", screen.Bytes(s.Summary.Active) + " live of " + screen.Bytes(s.Summary.Reserved) + " reserved"}
 	}
@@ -87,7 +121,7 @@ func isOOM(s *page.Scene, at int) bool {
 }
 
 var waitingWord = [...]string{
-	idle: "", loading: "loading", indexing: "reading the events", ready: "", failed: "not loaded", cancelled: "cancelled",
+	idle: "", loading: "loading", empty: "waiting for its first allocation", indexing: "reading the events", ready: "", failed: "not loaded", cancelled: "cancelled",
 }
 
 // shortKeys returns the page's keys for the bottom line.

@@ -67,11 +67,15 @@ func (m *Model) header() string {
 		c.Text(t.from, 0, t.text, style)
 		x = t.to
 	}
-	name := m.fileLabel(m.w - x - 2)
-	c.Right(x+1, 0, m.w-x-2, name, screen.Strong)
+	if !m.nameBelow() {
+		c.Right(x+1, 0, m.w-x-2, m.fileLabel(m.w-x-2), screen.Strong)
+	}
 	m.place(c)
 	return c.String()
 }
+
+// nameBelow reports whether the tabs leave no room for the file's name.
+func (m *Model) nameBelow() bool { return m.w >= tightTabs && m.w < roomyTabs+16 }
 
 // fileLabel returns the file's name with its number among several.
 func (m *Model) fileLabel(room int) string {
@@ -97,14 +101,19 @@ type tabCells struct {
 	active   bool
 }
 
-// tabRow returns the tabs; where they take too much room only the current one
-// has its name.
+// tabRow returns the tabs. With little room they are shortened, with less only
+// the current one has its name.
 func (m *Model) tabRow() []tabCells {
 	row, x := make([]tabCells, 0, len(tabs)), 0
 	for _, t := range tabs {
 		cells := tabCells{tab: t, from: x, active: t.name == m.page}
 		cells.text = " " + t.number + " "
-		if cells.active || m.w >= 80 {
+		switch {
+		case m.w >= roomyTabs:
+			cells.text += t.title + " "
+		case m.w >= tightTabs:
+			cells.text += t.short
+		case cells.active:
 			cells.text += t.title + " "
 		}
 		x += screen.Width(cells.text)
@@ -113,6 +122,12 @@ func (m *Model) tabRow() []tabCells {
 	}
 	return row
 }
+
+// The widths from which all tabs have their names, in full and shortened.
+const (
+	roomyTabs = 92
+	tightTabs = 79
+)
 
 // footer draws the open prompt, a note, or the keys that are worth knowing.
 func (m *Model) footer() string {

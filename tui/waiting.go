@@ -12,10 +12,16 @@ func (m *Model) waiting(w, h int) string {
 	switch f.state {
 	case loading:
 		m.progress(c, f, y+2)
+	case empty:
+		c.Middle(0, y+2, w, "The program has not used its device yet; this page opens when it does.", screen.Plain)
 	case indexing:
-		c.Middle(0, y+2, w, "reading the events of device "+screen.Count(f.trace.Devices[f.device].ID)+" …", screen.Plain)
+		c.Middle(0, y+2, w, "reading the events of device "+screen.Count(f.device)+" …", screen.Plain)
 	case failed:
-		failure(c, y+2, f.err)
+		what := "This file could not be opened."
+		if f.live {
+			what = "There is nothing to attach to."
+		}
+		failure(c, y+2, what, f.err)
 	case cancelled:
 		c.Middle(0, y+2, w, "The load was cancelled.", screen.Plain)
 		c.Middle(0, y+4, w, "enter loads it again · q quits", screen.Dim)
@@ -51,8 +57,8 @@ func (m *Model) progressText(f *file, read, total int64) string {
 }
 
 // failure draws why a load failed, wrapped to the width.
-func failure(c screen.Canvas, y int, err error) {
-	c.Middle(0, y, c.Width(), "This file could not be opened.", screen.Bad)
+func failure(c screen.Canvas, y int, what string, err error) {
+	c.Middle(0, y, c.Width(), what, screen.Bad)
 	room := min(c.Width()-8, 90)
 	lines := screen.Wrap(err.Error(), room)
 	for i, line := range lines {

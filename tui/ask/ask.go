@@ -13,8 +13,10 @@ import (
 // is told through its context that nobody wants it any more.
 //
 // It is owned by the goroutine that updates the screen. The function runs in a
-// command, so it must touch only values that never change.
+// command, so it must touch only values that never change, or that change
+// behind its gate only.
 type One[Q comparable, A any] struct {
+	gate     *Gate
 	run      func(context.Context, Q) A
 	wanted   Q
 	hasWant  bool
@@ -26,10 +28,11 @@ type One[Q comparable, A any] struct {
 	cancel   context.CancelFunc
 }
 
-// New returns a One that answers with run. A run that sees its context
+// New returns a One that answers with run, behind the gate of what run reads,
+// which is nil where nothing of it ever changes. A run that sees its context
 // cancelled may return anything: its answer is dropped.
-func New[Q comparable, A any](run func(context.Context, Q) A) *One[Q, A] {
-	return &One[Q, A]{run: run}
+func New[Q comparable, A any](gate *Gate, run func(context.Context, Q) A) *One[Q, A] {
+	return &One[Q, A]{gate: gate, run: run}
 }
 
 // Ask wants q answered. It returns a command when a computation starts, nil
@@ -52,9 +55,10 @@ func (o *One[Q, A]) Ask(q Q) tea.Cmd {
 func (o *One[Q, A]) start(q Q) tea.Cmd {
 	ctx, cancel := context.WithCancel(context.Background())
 	o.running, o.busy, o.cancel = q, true, cancel
-	run := o.run
+	gate, run := o.gate, o.run
 	return func() tea.Msg {
-		a := run(ctx, q)
+		var a A
+		gate.Read(func() { a = run(ctx, q) })
 		dropped := ctx.Err() != nil
 		cancel()
 		return reply[Q, A]{o, q, a, dropped}

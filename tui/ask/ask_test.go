@@ -19,7 +19,7 @@ func deliver(t *testing.T, cmd tea.Cmd) {
 }
 
 func TestAnAnswerIsComputedOnce(t *testing.T) {
-	o := New(square)
+	o := New(nil, square)
 	deliver(t, o.Ask(7))
 	if got, ok := o.Answer(); !ok || got != 49 || !o.Fresh() {
 		t.Errorf("answer %d, %v, fresh %v", got, ok, o.Fresh())
@@ -30,7 +30,7 @@ func TestAnAnswerIsComputedOnce(t *testing.T) {
 }
 
 func TestOnlyOneComputationRunsAndTheNewestQuestionWins(t *testing.T) {
-	o := New(square)
+	o := New(nil, square)
 	first := o.Ask(1)
 	for n := 2; n <= 9; n++ {
 		if o.Ask(n) != nil {
@@ -48,7 +48,7 @@ func TestOnlyOneComputationRunsAndTheNewestQuestionWins(t *testing.T) {
 }
 
 func TestTheLastAnswerStaysUntilTheNextIsThere(t *testing.T) {
-	o := New(square)
+	o := New(nil, square)
 	deliver(t, o.Ask(2))
 	next := o.Ask(3)
 	if got, ok := o.Answer(); !ok || got != 4 || o.Fresh() {
@@ -62,7 +62,7 @@ func TestTheLastAnswerStaysUntilTheNextIsThere(t *testing.T) {
 
 func TestAStoppedComputationIsToldAndForgotten(t *testing.T) {
 	var told error
-	o := New(func(ctx context.Context, n int) int {
+	o := New(nil, func(ctx context.Context, n int) int {
 		told = ctx.Err()
 		return n
 	})
@@ -82,7 +82,7 @@ func TestAStoppedComputationIsToldAndForgotten(t *testing.T) {
 }
 
 func TestAskingBackForTheRunningQuestionKeepsIt(t *testing.T) {
-	o := New(square)
+	o := New(nil, square)
 	cmd := o.Ask(1)
 	o.Ask(2)
 	o.Ask(1)

@@ -4,6 +4,7 @@ import (
 	"charm.land/bubbles/v2/key"
 
 	"memtop/tui/keys"
+	"memtop/tui/page"
 )
 
 type keyMap struct {
@@ -17,8 +18,8 @@ type pageKeys struct {
 	NextSame, PreviousSame key.Binding
 }
 
-func newKeyMap() keyMap {
-	k := keyMap{motion: keys.NewMotion(), pane: keys.NewPane()}
+func newKeyMap(s *page.Scene) keyMap {
+	k := keyMap{motion: s.Motion(), pane: keys.NewPane()}
 	k.pane.Open.SetHelp("enter", "the other end of the allocation")
 	k.pane.Expand.SetHelp("e", "all frames, or without the runtime's")
 	k.pane.Search.SetHelp("/", "search action, address, size, frames, metadata; >1MiB <1MiB")

@@ -5,8 +5,8 @@ import (
 	"context"
 	"slices"
 
-	"memtop/snapshots/analysis"
 	"memtop/snapshots/trace"
+	"memtop/tui/page"
 )
 
 // sorting is the order of the list; the zero value is that of events.
@@ -29,7 +29,7 @@ type hitList struct{ events []int32 }
 
 // sortQuestion is what an order is computed from.
 type sortQuestion struct {
-	index *analysis.Index
+	index page.Edition
 	sort  sorting
 	hits  *hitList // nil for all events
 }

@@ -41,9 +41,9 @@ type Page struct {
 
 // New returns the page of a scene.
 func New(s *page.Scene) *Page {
-	p := &Page{scene: s, keys: newKeyMap(), follow: -2, short: true}
+	p := &Page{scene: s, keys: newKeyMap(s), follow: -2, short: true}
 	p.search, p.filter = find.NewScan(s.Events()), find.NewScan(s.Events())
-	p.order, p.states = ask.New(sortEvents), ask.New(stateAt)
+	p.order, p.states = ask.New(s.Gate, sortEvents), ask.New(s.Gate, stateAt)
 	p.rows = rows{events: s.Events().Len(), marks: s.Marks}
 	return p
 }
@@ -75,6 +75,7 @@ func (p *Page) Back() bool {
 // Refresh lays the page out, follows the shared cursor, and goes on searching.
 func (p *Page) Refresh(w, h int) tea.Cmd {
 	p.shape = newShape(w, h, p.alone)
+	p.grow()
 	cmd := tea.Batch(p.search.Refresh(), p.filter.Refresh(), p.listed())
 	p.list.Resize(p.rows.count(), p.shape.list.H-2)
 	p.jumpToMatch()
@@ -99,6 +100,22 @@ func (p *Page) Refresh(w, h int) tea.Cmd {
 	return cmd
 }
 
+// grow takes the events that have come.
+func (p *Page) grow() {
+	events, t := p.scene.Events(), p.scene.Tables()
+	p.search.Grow(t, events)
+	p.filter.Grow(t, events)
+	p.rows.events, p.rows.marks = events.Len(), p.scene.Marks
+}
+
+// Rebase looks again through events that have other numbers now.
+func (p *Page) Rebase(int) {
+	events, t := p.scene.Events(), p.scene.Tables()
+	p.search.Restart(t, events)
+	p.filter.Restart(t, events)
+	p.follow, p.hits, p.asked = -2, nil, stateQuestion{}
+}
+
 // listed puts what the filter left into the rows, and what is sorted into its
 // order once that is known.
 func (p *Page) listed() tea.Cmd {
@@ -113,7 +130,7 @@ func (p *Page) listed() tea.Cmd {
 	if p.sort == (sorting{}) || !p.filter.Done() {
 		return nil
 	}
-	cmd := p.order.Ask(sortQuestion{p.scene.Index, p.sort, p.hits})
+	cmd := p.order.Ask(sortQuestion{p.scene.Edition(), p.sort, p.hits})
 	if sorted, ok := p.order.Answer(); ok && p.order.Fresh() {
 		p.rows.hits, p.rows.filtered, p.rows.sorted = sorted, true, true
 	}

@@ -19,7 +19,7 @@ const stateRows = 7
 // map that was on the screen when it was asked, from which the way is short
 // when the reader goes through the list; it does not change the answer.
 type stateQuestion struct {
-	index *analysis.Index
+	index page.Edition
 	at    int
 	from  *analysis.Map
 }
@@ -28,9 +28,10 @@ func stateAt(_ context.Context, q stateQuestion) *analysis.Map { return q.index.
 
 // askState asks for the map at the cursor, once for each moment.
 func (p *Page) askState() tea.Cmd {
-	if at := p.scene.Cursor(); p.asked.index != p.scene.Index || p.asked.at != at {
-		p.asked = stateQuestion{index: p.scene.Index, at: at}
-		if from, ok := p.states.Answer(); ok && p.states.Answered().index == p.scene.Index {
+	index := p.scene.Edition()
+	if at := p.scene.Cursor(); p.asked.index != index || p.asked.at != at {
+		p.asked = stateQuestion{index: index, at: at}
+		if from, ok := p.states.Answer(); ok && p.states.Answered().index == index {
 			p.asked.from = from
 		}
 	}

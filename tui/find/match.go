@@ -30,6 +30,12 @@ func New(t *trace.Tables, query string) *Matcher { return &Matcher{query: query,
 // Query returns the text that is looked for.
 func (m *Matcher) Query() string { return m.query }
 
+// knows reports whether everything in t was there when the matcher was made:
+// tables only grow.
+func (m *Matcher) knows(t *trace.Tables) bool {
+	return m.tables.StackCount() == t.StackCount() && len(m.tables.Notes) == len(t.Notes)
+}
+
 // term is one word of a query, compared with everything that is interned.
 type term struct {
 	kinds  [trace.KindCount]bool

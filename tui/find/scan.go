@@ -14,37 +14,37 @@ import (
 // milliseconds, so that progress shows and a newer query need not wait.
 const slice = 1 << 19
 
-// Scan collects the events that match a query, a slice at a time. It is owned
-// by the goroutine that updates the screen.
+// Scan collects the events that match a query, a slice at a time, also those
+// that come later. It is owned by the goroutine that updates the screen.
 type Scan struct {
 	events  trace.Events
 	matcher *Matcher
 	hits    []int32
 	next    int
-	asked   *ask.One[part, []int32]
+	part    *part // that is being looked through, nil for none
+	asked   *ask.One[*part, []int32]
 }
 
+// part is a stretch of events, which never change, to be looked through.
 type part struct {
-	matcher *Matcher
-	from    int
+	events   trace.Events
+	matcher  *Matcher
+	from, to int
 }
 
 // NewScan returns a scan of events that looks for nothing yet.
 func NewScan(events trace.Events) *Scan {
-	s := &Scan{events: events}
-	s.asked = ask.New(func(ctx context.Context, p part) []int32 { return scan(ctx, events, p) })
-	return s
+	return &Scan{events: events, asked: ask.New(nil, scan)}
 }
 
-func scan(ctx context.Context, events trace.Events, p part) []int32 {
+func scan(ctx context.Context, p *part) []int32 {
 	var hits []int32
-	end := min(p.from+slice, events.Len())
-	for i := p.from; i < end; {
+	for i := p.from; i < p.to; {
 		if ctx.Err() != nil {
 			return nil
 		}
-		span := events.Span(i)
-		span = span[:min(len(span), end-i)]
+		span := p.events.Span(i)
+		span = span[:min(len(span), p.to-i)]
 		for j := range span {
 			if p.matcher.Event(&span[j]) {
 				hits = append(hits, int32(i+j))
@@ -57,11 +57,29 @@ func scan(ctx context.Context, events trace.Events, p part) []int32 {
 
 // Look starts looking for a query; an empty one finds nothing.
 func (s *Scan) Look(t *trace.Tables, query string) {
-	s.matcher, s.hits, s.next = nil, nil, 0
+	s.matcher, s.part, s.hits, s.next = nil, nil, nil, 0
 	s.asked.Stop()
 	if query != "" {
 		s.matcher = New(t, query)
 	}
+}
+
+// Grow goes on with what has been added to the events. What those refer to may
+// be new too, so t are the tables of now.
+func (s *Scan) Grow(t *trace.Tables, events trace.Events) {
+	if events.Len() == s.events.Len() {
+		return
+	}
+	s.events = events
+	if s.matcher != nil && !s.matcher.knows(t) {
+		s.matcher = New(t, s.matcher.Query())
+	}
+}
+
+// Restart looks through other events for the same query.
+func (s *Scan) Restart(t *trace.Tables, events trace.Events) {
+	s.events = events
+	s.Look(t, s.Query())
 }
 
 // Query returns what is looked for, "" for nothing.
@@ -77,14 +95,16 @@ func (s *Scan) Refresh() tea.Cmd {
 	if s.matcher == nil {
 		return nil
 	}
-	if hits, ok := s.asked.Answer(); ok && s.asked.Answered() == (part{s.matcher, s.next}) {
-		s.hits = append(s.hits, hits...)
-		s.next = min(s.next+slice, s.events.Len())
+	if hits, ok := s.asked.Answer(); ok && s.part != nil && s.asked.Answered() == s.part {
+		s.hits, s.next, s.part = append(s.hits, hits...), s.part.to, nil
 	}
 	if s.Done() {
 		return nil
 	}
-	return s.asked.Ask(part{s.matcher, s.next})
+	if s.part == nil {
+		s.part = &part{s.events, s.matcher, s.next, min(s.next+slice, s.events.Len())}
+	}
+	return s.asked.Ask(s.part)
 }
 
 // Done reports whether all events have been looked at.

@@ -4,6 +4,7 @@ import (
 	"charm.land/bubbles/v2/key"
 
 	"memtop/tui/keys"
+	"memtop/tui/page"
 )
 
 type keyMap struct {
@@ -16,8 +17,8 @@ type pageKeys struct {
 	Moment, Next, Previous, Open, Copy key.Binding
 }
 
-func newKeyMap() keyMap {
-	k := keyMap{motion: keys.NewMotion()}
+func newKeyMap(s *page.Scene) keyMap {
+	k := keyMap{motion: s.Motion()}
 	k.mine = pageKeys{
 		Moment:   keys.New("c", "at the peak, at the end, at the cursor", "c"),
 		Next:     keys.New("n", "next finding", "n"),

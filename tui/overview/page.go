@@ -27,7 +27,7 @@ const (
 
 // question is what decides what the page shows beyond the summary.
 type question struct {
-	index   *analysis.Index
+	index   page.Edition
 	at      int
 	columns int
 }
@@ -51,7 +51,7 @@ type Page struct {
 	scene   *page.Scene
 	keys    keyMap
 	asked   *ask.One[question, facts]
-	looked  *ask.One[*analysis.Index, []analysis.Finding]
+	looked  *ask.One[page.Edition, []analysis.Finding]
 	found   []analysis.Finding // nil until they are known
 	moment  moment
 	finding int
@@ -61,12 +61,12 @@ type Page struct {
 
 // New returns the page of a scene.
 func New(s *page.Scene) *Page {
-	p := &Page{scene: s, keys: newKeyMap()}
+	p := &Page{scene: s, keys: newKeyMap(s)}
 	if !s.Index.History() {
 		p.moment = atEnd
 	}
-	p.asked = ask.New(func(ctx context.Context, q question) facts { return answer(ctx, q) })
-	p.looked = ask.New(func(_ context.Context, x *analysis.Index) []analysis.Finding { return x.Findings() })
+	p.asked = ask.New(s.Gate, func(ctx context.Context, q question) facts { return answer(ctx, q) })
+	p.looked = ask.New(s.Gate, func(_ context.Context, x page.Edition) []analysis.Finding { return x.Findings() })
 	return p
 }
 
@@ -105,10 +105,10 @@ func (p *Page) at() int {
 // Refresh asks for the moment's facts and lays the page out.
 func (p *Page) Refresh(w, h int) tea.Cmd {
 	p.w, p.h = w, h
-	looking := p.looked.Ask(p.scene.Index)
+	looking := p.looked.Ask(p.scene.Edition())
 	p.found, _ = p.looked.Answer()
 	p.scroll.Resize(p.height(newFrame(w, h)), h)
-	return tea.Batch(p.asked.Ask(question{p.scene.Index, p.at(), max(historyWidth(w), 1)}), looking)
+	return tea.Batch(p.asked.Ask(question{p.scene.Edition(), p.at(), max(historyWidth(w), 1)}), looking)
 }
 
 // Update takes keys and the mouse.

@@ -5,30 +5,51 @@ import (
 	"slices"
 
 	"memtop/snapshots/analysis"
+	"memtop/snapshots/trace"
 )
 
 // Mark is a line between events: a range that the program named begins or
-// ends there.
+// ends there, or the program began to use another value of a setting.
 type Mark struct {
-	Event int // stands before this event
-	Name  string
-	End   bool
+	Event   int // stands before this event
+	Name    string
+	End     bool
+	Setting bool // Name is "key=value"
 }
 
-// marksOf returns the ends of all ranges in the order of events. Where one
-// ends and another begins the end comes first.
-func marksOf(x *analysis.Index) []Mark {
-	ranges := x.Marks()
-	marks := make([]Mark, 0, 2*len(ranges))
+// marksOf returns the ends of all ranges, and the changes, in the order of
+// events. Where one ends and another begins the end comes first.
+func marksOf(ranges []analysis.Mark, changes []Mark) []Mark {
+	if len(ranges) == 0 {
+		return changes[:len(changes):len(changes)]
+	}
+	marks := make([]Mark, 0, 2*len(ranges)+len(changes))
+	marks = append(marks, changes...)
 	for i := range ranges {
 		r := &ranges[i]
 		if !r.OpenStart {
-			marks = append(marks, Mark{r.From, r.Name, false})
+			marks = append(marks, Mark{Event: r.From, Name: r.Name})
 		}
 		if !r.OpenEnd {
-			marks = append(marks, Mark{r.To, r.Name, true})
+			marks = append(marks, Mark{Event: r.To, Name: r.Name, End: true})
 		}
 	}
 	slices.SortStableFunc(marks, func(a, b Mark) int { return cmp.Compare(a.Event, b.Event) })
 	return marks
+}
+
+// changesOf returns the settings that changed in the events from one on.
+func changesOf(x *analysis.Index, from int) []Mark {
+	var changes []Mark
+	events, t := x.Device().Events, x.Trace().Tables
+	for i := from; i < events.Len(); {
+		span := events.Span(i)
+		for j := range span {
+			if e := &span[j]; e.Kind == trace.SettingChanged {
+				changes = append(changes, Mark{Event: i + j, Name: t.String(t.Notes[e.Note].UserMetadata), Setting: true})
+			}
+		}
+		i += len(span)
+	}
+	return changes
 }

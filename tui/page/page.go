@@ -38,6 +38,14 @@ type Maximiser interface {
 	Maximise()
 }
 
+// Rebaser is a page that keeps numbers of events. Those of a running program
+// move down when the oldest of them are let go.
+type Rebaser interface {
+	// Rebase is told that the scene has another index, in which each event is
+	// found so many earlier.
+	Rebase(earlier int)
+}
+
 // Prompter is a page that at times takes text.
 type Prompter interface {
 	// Prompting returns the open prompt, nil when there is none.
@@ -66,9 +74,12 @@ func Open(name string) tea.Cmd { return func() tea.Msg { return Go{name} } }
 
 // The names of the pages.
 const (
-	Overview = "overview"
-	Timeline = "timeline"
-	Segments = "segments"
-	Stacks   = "stacks"
-	Events   = "events"
+	Overview    = "overview"
+	Layers      = "layers"
+	Tensors     = "tensors"
+	Timeline    = "timeline"
+	Segments    = "segments"
+	Stacks      = "stacks"
+	Events      = "events"
+	Experiments = "experiments"
 )

@@ -6,28 +6,48 @@ package page
 import (
 	"memtop/snapshots/analysis"
 	"memtop/snapshots/trace"
+	"memtop/tui/ask"
+	"memtop/tui/keys"
 	"memtop/tui/screen"
 )
 
-// Scene is what is being looked at: one device of one file, and the one cursor
-// that all pages share. It is owned by the goroutine that updates the screen;
-// commands take the index out of it, which never changes.
+// Scene is what is being looked at: one device of one file or process, and the
+// one cursor that all pages share. It is owned by the goroutine that updates
+// the screen. Commands take an [Edition] out of it and read it behind Gate:
+// while none of them does, the index of a running program grows.
 type Scene struct {
 	Theme   *screen.Theme
 	Index   *analysis.Index
+	Gate    *ask.Gate // what every question about Index is asked behind
 	Summary analysis.Summary
 	OOMs    []analysis.OOM
-	Marks   []Mark // the ends of Ranges, in the order of events
+	Marks   []Mark // the ends of Ranges, and settings that changed, in the order of events
 	Ranges  []analysis.Mark
 	Steps   []analysis.Step
-	cursor  int
+	// Following says that the cursor goes along with the last event.
+	Following bool
+	cursor    int
+	version   int
+	changes   []Mark // settings that changed, among the events read so far
+	read      int    // how many events changes are of
+}
+
+// Edition is an index as far as it had come at one time. It is part of every
+// question about the index, so that a longer trace is a new question.
+type Edition struct {
+	*analysis.Index
+	version int
 }
 
 // NewScene returns a scene with the cursor where a reader in a hurry wants it:
-// at the first event that ran out of memory, else at the peak.
+// now, if more is coming, else at the first event that ran out of memory, else
+// at the peak.
 func NewScene(t *screen.Theme, x *analysis.Index) *Scene {
-	s := &Scene{Theme: t, Index: x, Summary: x.Summary(), OOMs: x.OOMs(), Marks: marksOf(x), Ranges: x.Marks(), Steps: x.Steps()}
+	s := &Scene{Theme: t, Index: x, Gate: new(ask.Gate)}
+	s.update()
 	switch {
+	case s.Growing():
+		s.Follow()
 	case !x.History():
 		s.cursor = s.Last()
 	case len(s.OOMs) > 0:
@@ -37,6 +57,22 @@ func NewScene(t *screen.Theme, x *analysis.Index) *Scene {
 	}
 	return s
 }
+
+// update takes from the index what pages want to know at once.
+func (s *Scene) update() {
+	x := s.Index
+	s.version++
+	s.Summary, s.OOMs, s.Ranges, s.Steps = x.Summary(), x.OOMs(), x.Marks(), x.Steps()
+	s.changes = append(s.changes, changesOf(x, s.read)...)
+	s.read = s.Events().Len()
+	s.Marks = marksOf(s.Ranges, s.changes)
+	if s.Following {
+		s.cursor = s.Last()
+	}
+}
+
+// Edition returns the index as it is now.
+func (s *Scene) Edition() Edition { return Edition{s.Index, s.version} }
 
 // Trace returns the trace that is shown.
 func (s *Scene) Trace() *trace.Trace { return s.Index.Trace() }
@@ -54,8 +90,25 @@ func (s *Scene) Last() int { return s.Events().Len() - 1 }
 // the first.
 func (s *Scene) Cursor() int { return s.cursor }
 
-// Move puts the cursor at an event, or as near to it as there is one.
-func (s *Scene) Move(event int) { s.cursor = min(max(event, -1), s.Last()) }
+// Move puts the cursor at an event, or as near to it as there is one. At the
+// end of what still grows it begins to follow, anywhere else it stops.
+func (s *Scene) Move(event int) {
+	s.cursor = min(max(event, -1), s.Last())
+	s.Following = s.Growing() && s.cursor == s.Last()
+}
+
+// Follow puts the cursor at the end and keeps it there while more comes.
+func (s *Scene) Follow() { s.Move(s.Last()) }
+
+// Motion returns the keys that move through rows. Where End goes to what the
+// program does now, it does not go to the last row.
+func (s *Scene) Motion() keys.Motion {
+	m := keys.NewMotion()
+	if s.Live() != nil {
+		m.Bottom.SetKeys("G")
+	}
+	return m
+}
 
 // Since returns the time of an event in microseconds after the first, and
 // whether the events have times.

@@ -4,6 +4,7 @@ import (
 	"charm.land/bubbles/v2/key"
 
 	"memtop/tui/keys"
+	"memtop/tui/page"
 )
 
 type keyMap struct {
@@ -17,8 +18,8 @@ type pageKeys struct {
 	Pool, Scale key.Binding
 }
 
-func newKeyMap() keyMap {
-	k := keyMap{motion: keys.NewMotion(), pane: keys.NewPane()}
+func newKeyMap(s *page.Scene) keyMap {
+	k := keyMap{motion: s.Motion(), pane: keys.NewPane()}
 	k.mine = pageKeys{
 		Pool:  keys.New("c", "all pools, then each pool alone", "c"),
 		Scale: keys.New("b", "bars of equal length, or as long as the segment", "b"),

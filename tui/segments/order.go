@@ -32,7 +32,7 @@ const (
 
 // listQuestion is what the list is made from.
 type listQuestion struct {
-	index  *analysis.Index
+	index  page.Edition
 	state  *analysis.Map
 	sort   sorting
 	pool   int // 0: all, else one of state.Pools
@@ -61,7 +61,7 @@ func (q *listQuestion) has(s *analysis.Segment) bool {
 	if q.pool > 0 && s.Pool != q.state.Pools[q.pool-1].Pool {
 		return false
 	}
-	return q.filter == "" || find.Text(segmentText(q.index, s), q.filter)
+	return q.filter == "" || find.Text(segmentText(q.index.Index, s), q.filter)
 }
 
 // compare puts what is large first, and addresses in their own order.

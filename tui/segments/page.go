@@ -14,7 +14,7 @@ import (
 )
 
 type question struct {
-	index *analysis.Index
+	index page.Edition
 	at    int
 }
 
@@ -46,9 +46,9 @@ type Page struct {
 
 // New returns the page of a scene.
 func New(s *page.Scene) *Page {
-	p := &Page{scene: s, keys: newKeyMap(), sort: sorting{column: bySize}}
-	p.asked = ask.New(func(_ context.Context, q question) *analysis.Map { return q.index.SegmentsAt(q.at) })
-	p.listed = ask.New(list)
+	p := &Page{scene: s, keys: newKeyMap(s), sort: sorting{column: bySize}}
+	p.asked = ask.New(s.Gate, func(_ context.Context, q question) *analysis.Map { return q.index.SegmentsAt(q.at) })
+	p.listed = ask.New(s.Gate, list)
 	return p
 }
 
@@ -79,10 +79,10 @@ func (p *Page) Back() bool {
 
 // Refresh asks for the map at the cursor and lists it.
 func (p *Page) Refresh(w, h int) tea.Cmd {
-	cmd := p.asked.Ask(question{p.scene.Index, p.scene.Cursor()})
+	cmd := p.asked.Ask(question{p.scene.Edition(), p.scene.Cursor()})
 	if state, ok := p.asked.Answer(); ok {
 		p.pool = min(p.pool, len(state.Pools))
-		cmd = tea.Batch(cmd, p.listed.Ask(listQuestion{p.scene.Index, state, p.sort, p.pool, p.filter}))
+		cmd = tea.Batch(cmd, p.listed.Ask(listQuestion{p.scene.Edition(), state, p.sort, p.pool, p.filter}))
 	}
 	if rows, ok := p.listed.Answer(); ok && p.listed.Answered() != p.shown {
 		p.take(p.listed.Answered(), rows)

@@ -4,6 +4,7 @@ import (
 	"charm.land/bubbles/v2/key"
 
 	"memtop/tui/keys"
+	"memtop/tui/page"
 )
 
 type keyMap struct {
@@ -17,8 +18,8 @@ type pageKeys struct {
 	Toggle, Moment, Order, Runtime, ExpandAll key.Binding
 }
 
-func newKeyMap() keyMap {
-	k := keyMap{motion: keys.NewMotion(), pane: keys.NewPane()}
+func newKeyMap(s *page.Scene) keyMap {
+	k := keyMap{motion: s.Motion(), pane: keys.NewPane()}
 	k.mine = pageKeys{
 		Toggle:    keys.New("t", "tree or flame graph", "t"),
 		Moment:    keys.New("c", "at the cursor, at the peak, at the end", "c"),

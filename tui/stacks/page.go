@@ -26,7 +26,7 @@ const (
 
 // question is what decides how the tree looks.
 type question struct {
-	index     *analysis.Index
+	index     page.Edition
 	at        int
 	innermost bool
 	runtime   bool
@@ -57,11 +57,11 @@ type Page struct {
 
 // New returns the page of a scene.
 func New(s *page.Scene) *Page {
-	p := &Page{scene: s, keys: newKeyMap(), opened: make(map[uint64]bool)}
+	p := &Page{scene: s, keys: newKeyMap(s), opened: make(map[uint64]bool)}
 	if !s.Index.History() {
 		p.moment = atEnd
 	}
-	p.asked = ask.New(func(_ context.Context, q question) *analysis.Tree {
+	p.asked = ask.New(s.Gate, func(_ context.Context, q question) *analysis.Tree {
 		o := analysis.StackOptions{InnermostFirst: q.innermost, HideRuntime: !q.runtime}
 		if q.filter != "" {
 			o.Match = func(label string) bool { return find.Text(label, q.filter) }
@@ -106,7 +106,7 @@ func (p *Page) at() int {
 
 // Refresh asks for the tree and lays it out.
 func (p *Page) Refresh(w, h int) tea.Cmd {
-	cmd := p.asked.Ask(question{p.scene.Index, p.at(), p.innermost, p.runtime, p.filter})
+	cmd := p.asked.Ask(question{p.scene.Edition(), p.at(), p.innermost, p.runtime, p.filter})
 	tree, ok := p.asked.Answer()
 	if !ok {
 		return cmd

@@ -36,7 +36,7 @@ type drill struct {
 }
 
 func newDrill(s *page.Scene) drill {
-	return drill{scene: s, band: allBands, asked: ask.New(aliveAt), made: ask.New(makeLists)}
+	return drill{scene: s, band: allBands, asked: ask.New(s.Gate, aliveAt), made: ask.New(s.Gate, makeLists)}
 }
 
 // reset goes back to all bands, for a chart with other ones.
@@ -84,9 +84,11 @@ func (d *drill) refresh(p *Page) tea.Cmd {
 
 // askAlive asks for what is alive at the cursor, once for each moment.
 func (d *drill) askAlive() tea.Cmd {
-	if at := d.scene.Cursor(); d.want.index != d.scene.Index || d.want.at != at {
-		d.want = aliveQuestion{index: d.scene.Index, at: at}
-		if from, ok := d.asked.Answer(); ok && d.asked.Answered().index == d.scene.Index {
+	index := d.scene.Edition()
+	if at := d.scene.Cursor(); d.want.index != index || d.want.at != at {
+		d.want = aliveQuestion{index: index, at: at}
+		// An older edition's list does not know what has been freed since.
+		if from, ok := d.asked.Answer(); ok && d.asked.Answered().index == index {
 			d.want.from = from
 		}
 	}
@@ -95,7 +97,7 @@ func (d *drill) askAlive() tea.Cmd {
 
 func (d *drill) question(p *Page, alive *aliveList) listQuestion {
 	return listQuestion{
-		index: d.scene.Index, alive: alive, chart: p.chart, by: p.charted.by, segments: p.charted.segments,
+		index: d.scene.Edition(), alive: alive, chart: p.chart, by: p.charted.by, segments: p.charted.segments,
 		step: d.step, band: d.band, bandName: d.bandName, stack: d.stack, row: d.left.Cursor,
 		filter: d.filter, byAge: d.byAge, inverse: d.inverse,
 	}

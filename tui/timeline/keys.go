@@ -4,6 +4,7 @@ import (
 	"charm.land/bubbles/v2/key"
 
 	"memtop/tui/keys"
+	"memtop/tui/page"
 )
 
 type keyMap struct {
@@ -17,8 +18,8 @@ type pageKeys struct {
 	Bands, Mode, Axis, Reserved, Fit, PanLeft, PanRight, Whole, StepBack, Step, NextMark, PreviousMark key.Binding
 }
 
-func newKeyMap() keyMap {
-	k := keyMap{motion: keys.NewMotion(), pane: keys.NewPane()}
+func newKeyMap(s *page.Scene) keyMap {
+	k := keyMap{motion: s.Motion(), pane: keys.NewPane()}
 	k.mine = pageKeys{
 		Bands:    keys.New("c", "bands by category, by stack, by allocation", "c"),
 		Mode:     keys.New("m", "live memory, or cached segments", "m"),

@@ -8,6 +8,7 @@ import (
 	"memtop/snapshots/analysis"
 	"memtop/snapshots/trace"
 	"memtop/tui/find"
+	"memtop/tui/page"
 	"memtop/tui/screen"
 )
 
@@ -22,7 +23,7 @@ type item struct {
 // another moment, from which the way may be short; it does not change the
 // answer.
 type aliveQuestion struct {
-	index *analysis.Index
+	index page.Edition
 	at    int
 	from  *aliveList
 }
@@ -37,13 +38,13 @@ type aliveList struct {
 func aliveAt(_ context.Context, q aliveQuestion) *aliveList {
 	if q.from != nil {
 		if came, ok := q.index.Arrivals(q.from.at, q.at); ok {
-			return q.from.moved(q.index, q.at, came)
+			return q.from.moved(q.index.Index, q.at, came)
 		}
 	}
 	alive := q.index.AliveAt(q.at)
 	list := &aliveList{q.at, make([]item, len(alive))}
 	for i := range alive {
-		list.items[i] = itemOf(q.index, alive[i])
+		list.items[i] = itemOf(q.index.Index, alive[i])
 	}
 	return list
 }
@@ -101,7 +102,7 @@ const allBands = -1
 
 // listQuestion is what the lists under the chart are made from.
 type listQuestion struct {
-	index    *analysis.Index
+	index    page.Edition
 	alive    *aliveList
 	chart    *analysis.Timeline
 	by       analysis.Banding
@@ -147,7 +148,7 @@ func (q *listQuestion) scope() []int32 {
 		switch {
 		case q.step >= inBand && q.band != allBands && q.bandOf(it) != q.band,
 			q.step == inStack && it.Stack != q.stack,
-			q.filter != "" && !find.Text(itemText(q.index, it), q.filter):
+			q.filter != "" && !find.Text(itemText(q.index.Index, it), q.filter):
 			continue
 		}
 		in = append(in, int32(i))

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"memtop/snapshots/analysis"
+	"memtop/tui/page"
 	"memtop/tui/tuitest"
 )
 
@@ -21,8 +22,8 @@ func TestAMovedListEqualsTheWholeOne(t *testing.T) {
 	var from *aliveList
 	for range 400 {
 		at := r.IntN(x.End()+2) - 1
-		want := aliveAt(t.Context(), aliveQuestion{index: x, at: at})
-		from = aliveAt(t.Context(), aliveQuestion{index: x, at: at, from: from})
+		want := aliveAt(t.Context(), aliveQuestion{index: page.Edition{Index: x}, at: at})
+		from = aliveAt(t.Context(), aliveQuestion{index: page.Edition{Index: x}, at: at, from: from})
 		if from.at != at || !slices.Equal(from.items, want.items) {
 			t.Fatalf("moved to event %d: %d rows, which are not the %d of the whole list", at, len(from.items), len(want.items))
 		}

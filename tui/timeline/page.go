@@ -16,7 +16,7 @@ import (
 
 // chartQuestion is what decides how the chart looks.
 type chartQuestion struct {
-	index    *analysis.Index
+	index    page.Edition
 	by       analysis.Banding
 	segments bool
 	time     bool
@@ -47,14 +47,22 @@ type Page struct {
 
 // New returns the page of a scene.
 func New(s *page.Scene) *Page {
-	p := &Page{scene: s, keys: newKeyMap(), reserved: true, follow: -2}
+	p := &Page{scene: s, keys: newKeyMap(s), reserved: true, follow: -2}
 	p.window = window{0, s.Events().Len()}
-	p.charts = ask.New(func(_ context.Context, q chartQuestion) *analysis.Timeline {
+	p.charts = ask.New(s.Gate, func(_ context.Context, q chartQuestion) *analysis.Timeline {
 		t := draw(q)
 		return &t
 	})
 	p.drill = newDrill(s)
 	return p
+}
+
+// Rebase keeps the same events in view under other numbers.
+func (p *Page) Rebase(earlier int) {
+	a := p.axis()
+	p.window = a.clamp(window{p.window.from - earlier, p.window.to - earlier})
+	p.follow = -2
+	p.drill.want = aliveQuestion{}
 }
 
 func draw(q chartQuestion) analysis.Timeline {
@@ -96,7 +104,7 @@ func (p *Page) Refresh(w, h int) tea.Cmd {
 	}
 	var cmds []tea.Cmd
 	if p.shape.plot.W > 0 && p.scene.Index.History() {
-		q := chartQuestion{p.scene.Index, p.by, p.segments, p.axis().time, p.window, p.shape.plot.W}
+		q := chartQuestion{p.scene.Edition(), p.by, p.segments, p.axis().time, p.window, p.shape.plot.W}
 		cmds = append(cmds, p.charts.Ask(q))
 		if chart, ok := p.charts.Answer(); ok {
 			p.chart, p.charted = chart, p.charts.Answered()

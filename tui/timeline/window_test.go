@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"memtop/snapshots/analysis"
+	"memtop/tui/page"
 	"memtop/tui/tuitest"
 )
 
@@ -97,7 +98,7 @@ func TestTheListsAddUp(t *testing.T) {
 	for by := analysis.ByCategory; by <= analysis.ByAllocation; by++ {
 		for at := -1; at <= x.End(); at += 13 {
 			chart := x.Timeline(by, 0, x.End()+1, 100)
-			q := listQuestion{index: x, alive: aliveAt(t.Context(), aliveQuestion{index: x, at: at}), chart: &chart, by: by, band: allBands}
+			q := listQuestion{index: page.Edition{Index: x}, alive: aliveAt(t.Context(), aliveQuestion{index: page.Edition{Index: x}, at: at}), chart: &chart, by: by, band: allBands}
 			l := makeLists(t.Context(), q)
 			sum := int64(0)
 			for _, g := range l.groups[1:] {
@@ -121,7 +122,7 @@ func TestTheListsAgreeWithTheChart(t *testing.T) {
 	for by := analysis.ByCategory; by <= analysis.ByAllocation; by++ {
 		for at := 0; at <= x.End(); at += 11 {
 			chart := x.Timeline(by, 0, x.End()+1, x.End()+1)
-			q := listQuestion{index: x, alive: aliveAt(t.Context(), aliveQuestion{index: x, at: at}), chart: &chart, by: by, band: allBands}
+			q := listQuestion{index: page.Edition{Index: x}, alive: aliveAt(t.Context(), aliveQuestion{index: page.Edition{Index: x}, at: at}), chart: &chart, by: by, band: allBands}
 			for _, g := range makeLists(t.Context(), q).groups[1:] {
 				if want := chart.Columns[at].Bands[g.band]; g.bytes != want {
 					t.Errorf("banding %d at %d: %s has %d, on the chart %d", by, at, g.name, g.bytes, want)

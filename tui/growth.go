@@ -1,0 +1,129 @@
+package tui
+
+import (
+	tea "charm.land/bubbletea/v2"
+
+	"memtop/snapshots/analysis"
+	"memtop/snapshots/trace"
+	"memtop/tui/page"
+	"memtop/tui/screen"
+)
+
+// growth is how a file that grows is kept up with. One command waits for news;
+// what they bring is taken at the next message at which no question is in the
+// way, so that a slow question slows the screen down and never the process.
+type growth struct {
+	waiting bool // a command waits for news
+	ended   bool // nothing more will come
+	behind  bool // the newest trace has not been taken by the view that is shown
+	making  bool // a command makes an index of a trace that is no continuation
+	frozen  bool // the reader wants the screen to stand still
+}
+
+// changedMsg says that a source has something newer, or that it was the last.
+type changedMsg struct {
+	file    *file
+	attempt int
+	more    bool
+}
+
+// replacedMsg brings the index of a trace that did not continue the last.
+type replacedMsg struct {
+	file    *file
+	attempt int
+	index   *analysis.Index
+}
+
+// grows reports whether the file is a process.
+func (f *file) grows() bool {
+	_, ok := f.source.(trace.Growing)
+	return ok
+}
+
+// wait returns the command that waits for news, unless one does. A frozen
+// screen does not even wait.
+func (f *file) wait() tea.Cmd {
+	g := &f.growth
+	source, ok := f.source.(trace.Growing)
+	if !ok || g.waiting || g.ended || g.frozen {
+		return nil
+	}
+	g.waiting = true
+	return f.listen(f, source)
+}
+
+// listen returns the command that waits for news of a source.
+func listen(f *file, source trace.Growing) tea.Cmd {
+	attempt := f.attempt
+	return func() tea.Msg {
+		_, more := <-source.Changed()
+		return changedMsg{f, attempt, more}
+	}
+}
+
+// changed notes that there is something newer.
+func (f *file) changed(msg changedMsg, theme *screen.Theme) tea.Cmd {
+	if msg.attempt != f.attempt {
+		return nil
+	}
+	f.growth.waiting, f.growth.ended = false, !msg.more
+	f.growth.behind = true
+	if f.state == empty && !f.growth.frozen {
+		f.trace, f.growth.behind = f.source.Trace(), false
+		return tea.Batch(f.begin(theme), f.wait())
+	}
+	return nil
+}
+
+// catchUp takes the newest trace if nothing is in the way, and waits for the
+// next. It is called after every message.
+func (f *file) catchUp() tea.Cmd {
+	g, v := &f.growth, f.current()
+	if v == nil || !g.behind || g.frozen || g.making {
+		return nil
+	}
+	t := f.source.Trace()
+	switch v.scene.Advance(t) {
+	case page.Busy:
+		return nil
+	case page.Broken:
+		if d := t.Device(f.device); d != nil {
+			g.making = true
+			return tea.Batch(f.remake(t, d), f.wait())
+		}
+	case page.Taken:
+	}
+	f.trace, g.behind = t, false
+	return f.wait()
+}
+
+// remake makes an index in a command.
+func (f *file) remake(t *trace.Trace, d *trace.Device) tea.Cmd {
+	attempt := f.attempt
+	return func() tea.Msg { return replacedMsg{f, attempt, analysis.NewIndex(t, d)} }
+}
+
+// replaced goes over to a new index. The pages keep what they show.
+func (f *file) replaced(msg replacedMsg) {
+	if msg.attempt != f.attempt {
+		return
+	}
+	f.growth.making = false
+	v := f.views[msg.index.Device().ID]
+	f.trace = msg.index.Trace()
+	earlier := v.scene.Replace(msg.index)
+	for _, p := range v.pages {
+		if p, ok := p.(page.Rebaser); ok {
+			p.Rebase(earlier)
+		}
+	}
+}
+
+// freeze stops the screen, or lets it go on with what is newest.
+func (f *file) freeze() tea.Cmd {
+	f.growth.frozen = !f.growth.frozen
+	if f.growth.frozen {
+		return nil
+	}
+	return f.wait()
+}

@@ -1,0 +1,97 @@
+package tui
+
+import (
+	"strconv"
+
+	"memtop/snapshots/trace"
+	"memtop/tui/page"
+	"memtop/tui/screen"
+)
+
+// liveParts returns what is worth saying of a running program, the most
+// important first.
+func liveParts(s *page.Scene) []string {
+	live := s.Live()
+	parts := []string{"pid " + strconv.Itoa(live.PID)}
+	at := s.Cursor()
+	if step := s.StepAt(at); step != nil {
+		parts = append(parts, "step "+screen.Count(int(step.Number)))
+		parts = append(parts, settingWords(step.Settings)...)
+		parts = append(parts, probeText(step, live))
+	}
+	if s.Index.Device().Overflowed {
+		parts = append(parts, "older events let go")
+	}
+	return parts
+}
+
+// telling are the settings that change what memory is used for, in the order in
+// which they are worth their place.
+var telling = [...]string{"checkpoint", "amp", "optimizer"}
+
+// settingWords writes the telling settings.
+func settingWords(settings []trace.Value) []string {
+	var words []string
+	for _, key := range telling {
+		for _, v := range settings {
+			if v.Key == key {
+				words = append(words, v.Key+" "+v.Value)
+			}
+		}
+	}
+	return words
+}
+
+// probeText says what reporting costs the program, and what it could not report.
+func probeText(step *trace.Step, live *trace.Live) string {
+	text := "probe " + screen.Micros(step.ProbeNS/1000) + "/step"
+	if step.Duration > 0 {
+		text = "probe " + screen.Percent(step.ProbeNS, step.Duration)
+	}
+	if lost := live.Dropped + live.DroppedSteps; lost > 0 {
+		text += ", " + screen.Count(int(lost)) + " dropped"
+	}
+	return text
+}
+
+// stateText says whether the screen shows what is now, and if not why; bad is
+// set when nothing more will come of itself.
+func (m *Model) stateText(f *file, s *page.Scene) (text string, bad bool) {
+	live := s.Live()
+	switch {
+	case live == nil:
+		return "", false
+	case f.growth.frozen:
+		return "frozen: space goes on", false
+	case s.Growing() && !live.Connected:
+		return noteOr(live.Note, "connection lost"), true
+	case s.Growing() && !s.Following:
+		return behindText(s), false
+	case s.Growing():
+		return "live", false
+	case f.grows():
+		return noteOr(live.Note, "ended"), true
+	default:
+		return "recording", false
+	}
+}
+
+func noteOr(note, otherwise string) string {
+	if note != "" {
+		return note
+	}
+	return otherwise
+}
+
+// behindText says how far the cursor is behind what is now.
+func behindText(s *page.Scene) string {
+	now, then := s.StepAt(s.Last()), s.StepAt(s.Cursor())
+	number := int64(0)
+	if then != nil {
+		number = then.Number
+	}
+	if now != nil && now.Number > number {
+		return screen.Plural(int(now.Number-number), "step") + " back: $ follows"
+	}
+	return screen.Plural(s.Last()-s.Cursor(), "event") + " back: $ follows"
+}

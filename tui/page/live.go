@@ -1,0 +1,128 @@
+package page
+
+import (
+	"sort"
+
+	"memtop/snapshots/analysis"
+	"memtop/snapshots/trace"
+)
+
+// Growth
+//
+// A running program's trace is replaced by a longer one many times a second.
+// The index reads only what is new, on the screen's goroutine, while no
+// question reads it. A trace that does not begin where the last one did, or
+// that is shorter, is not a continuation: it needs an index of its own, which a
+// command makes, and the scene goes over to it with its cursor on the same
+// event if that is still there.
+
+// Came is what became of a newer trace.
+type Came uint8
+
+// A newer trace was taken, or a question is in the way, or it needs a new index.
+const (
+	Taken Came = iota
+	Busy
+	Broken
+)
+
+// Live returns what is known of the running program, or nil for a snapshot.
+// Recordings have it too.
+func (s *Scene) Live() *trace.Live { return s.Trace().Live }
+
+// Growing reports whether more may come.
+func (s *Scene) Growing() bool { return s.Trace().Info.Growing }
+
+// Advance takes a newer trace of the same device.
+func (s *Scene) Advance(t *trace.Trace) Came {
+	old := s.Index.Device()
+	device := t.Device(old.ID)
+	switch {
+	case device == nil || device.First != old.First || device.Events.Len() < old.Events.Len() || !sameProgram(t, s.Trace()):
+		return Broken
+	case !s.Gate.Change(func() { s.Index.Advance(t, device) }):
+		return Busy
+	}
+	s.update()
+	return Taken
+}
+
+// Replace goes over to another index, of a trace that does not continue the
+// last one, and returns how many events earlier each event is found in it.
+func (s *Scene) Replace(x *analysis.Index) (earlier int) {
+	if sameProgram(x.Trace(), s.Trace()) {
+		earlier = int(x.Device().First - s.Index.Device().First)
+	}
+	if !sameProgram(x.Trace(), s.Trace()) {
+		s.Following = x.Trace().Info.Growing
+	}
+	s.Index, s.changes, s.read = x, nil, 0
+	s.cursor = min(max(s.cursor-earlier, -1), s.Last())
+	s.update()
+	return earlier
+}
+
+// sameProgram reports whether two traces are of one process.
+func sameProgram(a, b *trace.Trace) bool {
+	if a.Live == nil || b.Live == nil {
+		return a.Live == b.Live
+	}
+	return a.Live.PID == b.Live.PID && a.Live.Started == b.Live.Started
+}
+
+// StepAt returns what the program said of the last step that had ended right
+// after an event, nil when there is none.
+func (s *Scene) StepAt(event int) *trace.Step {
+	steps := s.Trace().Steps
+	if event < s.Last() {
+		number := s.endedAt(event)
+		k := sort.Search(len(steps), func(k int) bool { return steps[k].Number > number })
+		steps = steps[:k]
+	}
+	if len(steps) == 0 {
+		return nil
+	}
+	return &steps[len(steps)-1]
+}
+
+// endedAt returns the number of the last step that had ended right after an
+// event, 0 when none had.
+func (s *Scene) endedAt(event int) int64 {
+	k := sort.Search(len(s.Steps), func(k int) bool { return s.Steps[k].To > event+1 }) - 1
+	for ; k >= 0; k-- {
+		if e := s.Events().At(s.Steps[k].To - 1); e.Kind == trace.StepEnd {
+			return e.Size
+		}
+	}
+	return 0
+}
+
+// Gauge returns the last look at the device from outside, nil when there was
+// none.
+func (s *Scene) Gauge() *trace.Gauge {
+	live := s.Live()
+	if live == nil {
+		return nil
+	}
+	for i := len(live.Gauges) - 1; i >= 0; i-- {
+		if live.Gauges[i].Device == s.Index.Device().ID {
+			return &live.Gauges[i]
+		}
+	}
+	return nil
+}
+
+// GapAt returns the gap that an event was made up for, nil when it was not.
+func (s *Scene) GapAt(event int) *trace.Gap {
+	live := s.Live()
+	if live == nil {
+		return nil
+	}
+	for i := range live.Gaps {
+		g := &live.Gaps[i]
+		if g.Device == s.Index.Device().ID && event >= g.From && event < g.To {
+			return g
+		}
+	}
+	return nil
+}

@@ -1,0 +1,28 @@
+package page
+
+import "memtop/tui/screen"
+
+// sparks are the eighths of a row, from the least to the most.
+var sparks = [...]rune{'▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'}
+
+// Spark draws the last values that fit into w cells as a small chart between
+// the least and the most of them, the newest at the right. What never moves is
+// a line.
+func Spark(c screen.Canvas, x, y, w int, values []int64, style screen.Style) {
+	values = values[max(len(values)-w, 0):]
+	if w <= 0 || len(values) == 0 {
+		return
+	}
+	least, most := values[0], values[0]
+	for _, v := range values {
+		least, most = min(least, v), max(most, v)
+	}
+	x += w - len(values)
+	for i, v := range values {
+		if least == most {
+			c.Set(x+i, y, '─', screen.Dim)
+			continue
+		}
+		c.Set(x+i, y, sparks[int(float64(v-least)/float64(most-least)*float64(len(sparks)-1)+0.5)], style)
+	}
+}
