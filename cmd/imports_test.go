@@ -29,6 +29,9 @@ var picture = map[string][]string{
 		"tui/...", "snapshots/analysis", "snapshots/trace",
 		"charm.land/...", "github.com/charmbracelet/...",
 	},
+	"probe": {
+		"snapshots/wire", "snapshots/pytorch", "snapshots/trace", "golang.org/x/sys/...",
+	},
 	// The engine: each package on those before it, and none on the probe.
 	"engine/alloc": {"snapshots/trace"},
 	"engine/device/...": {

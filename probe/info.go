@@ -1,0 +1,124 @@
+package probe
+
+import (
+	"net/http"
+	"os"
+	"os/user"
+	"strconv"
+	"strings"
+
+	"memtop/snapshots/trace"
+)
+
+// Info is what a program says of itself at /v1/info. Its texts come from the
+// program and are not made printable.
+type Info struct {
+	Version      int          `json:"version"` // of the protocol
+	Capabilities []string     `json:"capabilities"`
+	PID          int          `json:"pid"` // as the program counts
+	Command      string       `json:"command"`
+	User         string       `json:"user"`
+	Host         string       `json:"host"`
+	Writer       string       `json:"writer,omitempty"`
+	Started      int64        `json:"started_us"` // microseconds since the epoch
+	ReadOnly     bool         `json:"read_only"`  // settings cannot be changed
+	Step         int64        `json:"step"`       // the last that ended, 0 for none so far
+	Devices      []DeviceInfo `json:"devices"`
+	Viewers      int          `json:"viewers"` // with an open stream
+	Changing     string       `json:"changing,omitempty"`
+	ProbeNS      int64        `json:"probe_ns"`
+	Dropped      int64        `json:"dropped_events"`
+}
+
+// DeviceInfo is the memory of one device now.
+type DeviceInfo struct {
+	Device    int   `json:"device"`
+	Allocated int64 `json:"allocated_bytes"`
+	Reserved  int64 `json:"reserved_bytes"`
+	Events    int64 `json:"events"` // recorded since the probe began
+}
+
+// Capabilities of a probe, the words in Info.Capabilities.
+const (
+	CapabilityNDJSON   = "ndjson"   // /v1/stream as lines of JSON
+	CapabilitySnapshot = "snapshot" // /v1/snapshot
+	CapabilityMetrics  = "metrics"  // /metrics
+	CapabilitySettings = "settings" // settings may be changed
+	CapabilityGauges   = "gauges"   // the device is looked at from outside
+)
+
+func (p *Probe) capabilities() []string {
+	list := []string{CapabilityNDJSON, CapabilitySnapshot, CapabilityMetrics}
+	if p.changes.allowed() {
+		list = append(list, CapabilitySettings)
+	}
+	if p.o.Gauge != nil {
+		list = append(list, CapabilityGauges)
+	}
+	return list
+}
+
+func (p *Probe) info() Info {
+	i := Info{
+		Version: 1, Capabilities: p.capabilities(),
+		PID: p.who.pid, Command: p.who.command, User: p.who.user, Host: p.who.host,
+		Writer: p.o.Writer, Started: p.who.started, ReadOnly: !p.changes.allowed(),
+		Viewers: p.viewers.count(), Changing: p.changes.lease.held(),
+	}
+	i.ProbeNS, i.Dropped = p.Cost()
+	if s := p.steps.last(); s != nil {
+		i.Step = s.Number
+	}
+	for _, device := range p.devices {
+		b := p.base(device)
+		sum := sumOf(&b.state)
+		i.Devices = append(i.Devices, DeviceInfo{device, sum.allocated, sum.reserved, p.rings[device].end()})
+	}
+	return i
+}
+
+func (p *Probe) serveInfo(w http.ResponseWriter, _ *http.Request) error {
+	return reply(w, http.StatusOK, p.info())
+}
+
+// sum is what a state adds up to, in bytes.
+type sum struct {
+	allocated, active, requested, reserved int64
+	blocks, segments                       int64
+}
+
+func sumOf(s *trace.State) sum {
+	var n sum
+	for i := range s.Segments {
+		n.segments++
+		n.reserved += s.Segments[i].Size
+		for j := range s.Segments[i].Blocks {
+			b := &s.Segments[i].Blocks[j]
+			if b.State == trace.Allocated {
+				n.allocated += b.Size
+			}
+			if b.State.Live() {
+				n.blocks++
+				n.active += b.Size
+				n.requested += b.LiveRequested()
+			}
+		}
+	}
+	return n
+}
+
+// userName returns who runs the program.
+func userName() string {
+	if u, err := user.Current(); err == nil {
+		return u.Username
+	}
+	return strconv.Itoa(os.Geteuid())
+}
+
+// commandMax bounds what viewers are shown of a command line, in bytes.
+const commandMax = 4096
+
+func commandLine(args []string) string {
+	line := strings.ToValidUTF8(strings.Join(args, " "), "\uFFFD")
+	return strings.ToValidUTF8(line[:min(len(line), commandMax)], "")
+}

@@ -1,0 +1,88 @@
+package probe
+
+import (
+	"fmt"
+	"sync"
+	"time"
+)
+
+// The lease
+//
+// One viewer at a time may change settings: two that try things at once would
+// each measure the other's change. Whoever asks first when nobody holds the
+// lease holds it. It ends at once when the holder's last stream does, so that
+// a viewer that is killed blocks nobody; and by itself some time after its last
+// change, sooner for a holder without a stream.
+
+const (
+	leaseAlone     = 10 * time.Second // without a stream
+	leaseStreaming = time.Minute
+)
+
+// lease says who may change settings. Safe for concurrent use.
+type lease struct {
+	mu      sync.Mutex
+	now     func() time.Time
+	holder  string
+	last    time.Time      // of the holder's last change
+	streams map[string]int // open ones by viewer
+}
+
+func newLease() *lease {
+	return &lease{now: time.Now, streams: make(map[string]int)}
+}
+
+// HeldError says that another viewer is changing settings.
+type HeldError struct{ Holder string }
+
+func (e *HeldError) Error() string {
+	return fmt.Sprintf("viewer %s is changing settings: close it or wait until it has been idle for a minute", e.Holder)
+}
+
+// take gives the lease to viewer, or returns a *HeldError.
+func (l *lease) take(viewer string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.holder != "" && l.holder != viewer && l.now().Before(l.ends()) {
+		return &HeldError{l.holder}
+	}
+	l.holder, l.last = viewer, l.now()
+	return nil
+}
+
+func (l *lease) ends() time.Time {
+	if l.streams[l.holder] > 0 {
+		return l.last.Add(leaseStreaming)
+	}
+	return l.last.Add(leaseAlone)
+}
+
+// held returns who holds the lease, "" for nobody.
+func (l *lease) held() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.holder == "" || !l.now().Before(l.ends()) {
+		return ""
+	}
+	return l.holder
+}
+
+// open notes that viewer has one more stream.
+func (l *lease) open(viewer string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.streams[viewer]++
+}
+
+// close notes that one of them has ended.
+func (l *lease) close(viewer string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.streams[viewer]--; l.streams[viewer] > 0 {
+		return
+	}
+	delete(l.streams, viewer)
+	if l.holder == viewer {
+		l.holder = ""
+	}
+}

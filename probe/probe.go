@@ -1,0 +1,200 @@
+package probe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"memtop/snapshots/trace"
+)
+
+// Source is what a program has to show. Its methods are called from the
+// probe's own goroutines, several at a time.
+type Source interface {
+	// Devices returns the numbers of the devices, ascending. They never change.
+	Devices() []int
+	// Tables returns the tables that events and states refer to: at least what
+	// was used before the call. They only grow from one call to the next.
+	Tables() trace.Tables
+	// State returns the device's memory as it is now. It calls at exactly once,
+	// at that very moment: every event before the state was recorded before the
+	// call of at and every later one after it. It records no event itself.
+	State(device int, at func()) trace.State
+	// Settings returns the allocator's settings.
+	Settings() []trace.Setting
+	// Observe has the recorder told of every event from now on; nil stops that.
+	Observe(trace.Recorder)
+}
+
+// Control is what a program lets viewers change. Its methods are called from
+// the probe's own goroutines: Set by one at a time, the others by several.
+type Control interface {
+	// Options returns what may be changed and the values that the next step
+	// will use.
+	Options() []trace.Option
+	// Set changes a value from the next step on, or says in one line why not.
+	// It must not wait for the step.
+	Set(key, value string) error
+	// Predict says what a change would do, or returns nil when nobody can say.
+	// It may take long and must not hold up the program.
+	Predict(ctx context.Context, key, value string) (*trace.Prediction, error)
+}
+
+// Options are the details of a probe. The zero value is useful.
+type Options struct {
+	// Dir is the folder of the socket. Empty means $MEMTOP_DIR, else
+	// $XDG_RUNTIME_DIR/memtop, else memtop-UID in the temporary folder, which is
+	// where viewers look.
+	Dir string
+	// Path is the socket itself and overrides Dir. Its folder must be private
+	// all the same.
+	Path string
+	// Control is what viewers may change; nil for nothing.
+	Control Control
+	// ReadOnly refuses all changes, whoever asks.
+	ReadOnly bool
+	// Gauge looks at the devices from outside of the program; nil when there is
+	// nothing to look with. It is called only while somebody watches, by one
+	// goroutine at a time.
+	Gauge func() []trace.Gauge
+	// Ring is how many of the last events of a device are kept for viewers,
+	// 0 for DefaultRing. An event takes 40 bytes, from when it is recorded.
+	Ring int
+	// Program is how viewers see the program; empty means its command line.
+	Program string
+	// Writer says what records the events, such as "memtop's engine".
+	Writer string
+	// Log is told of viewers that come and go, of changes, and of trouble; nil
+	// for nobody.
+	Log *slog.Logger
+}
+
+// DefaultRing is how many events of a device a probe keeps.
+const DefaultRing = 1 << 18
+
+// Probe serves a program's memory until it is closed. All methods are safe for
+// concurrent use; for Record see there.
+type Probe struct {
+	o       Options
+	source  Source
+	who     identity
+	socket  *socket
+	server  *http.Server
+	devices []int
+	rings   []*ring // by device; nil where there is none
+	steps   stepRing
+	meter   meter
+	bases   []*sharedBase // by device, like rings
+	tables  sharedTables
+	changes changes
+	gauges  sharedGauges
+	viewers viewers
+	saving  chan struct{} // one item for each snapshot being written
+
+	closing chan struct{} // closed by Close: sessions say goodbye
+	once    sync.Once
+	served  chan struct{} // closed when the server has returned
+	failed  atomic.Pointer[error]
+}
+
+// Listen puts a probe into the program: it makes the socket, begins to observe
+// the source and serves viewers until ctx is done or the probe is closed.
+func Listen(ctx context.Context, o Options, s Source) (*Probe, error) {
+	p, err := newProbe(o, s)
+	if err != nil {
+		return nil, fmt.Errorf("probe: %w", err)
+	}
+	if p.socket, err = listen(ctx, p.o, p.who); err != nil {
+		return nil, fmt.Errorf("probe: %w", err)
+	}
+	p.serve()
+	s.Observe(p)
+	context.AfterFunc(ctx, func() { _ = p.Close() })
+	return p, nil
+}
+
+func newProbe(o Options, s Source) (*Probe, error) {
+	if o.Ring <= 0 {
+		o.Ring = DefaultRing
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	p := &Probe{
+		o: o, source: s, who: self(o), devices: s.Devices(),
+		saving:  make(chan struct{}, snapshotsAtOnce),
+		closing: make(chan struct{}), served: make(chan struct{}),
+	}
+	if len(p.devices) == 0 {
+		return nil, errors.New("the program has no device to show")
+	}
+	for _, device := range p.devices {
+		if device < 0 || device >= maxDevices {
+			return nil, fmt.Errorf("device %d is not between 0 and %d", device, maxDevices-1)
+		}
+		for len(p.rings) <= device {
+			p.rings, p.bases = append(p.rings, nil), append(p.bases, nil)
+		}
+		p.rings[device], p.bases[device] = newRing(o.Ring), &sharedBase{}
+	}
+	p.changes.init(o, &p.steps)
+	return p, nil
+}
+
+// maxDevices bounds device numbers, which index lists.
+const maxDevices = 1024
+
+// Path returns the socket's path.
+func (p *Probe) Path() string { return p.socket.path }
+
+// Close stops observing, tells every viewer what was still on its way and that
+// the program ends, and removes the socket. It returns within a few seconds
+// whatever viewers do. Later calls return when the first has.
+func (p *Probe) Close() error {
+	p.once.Do(func() {
+		p.source.Observe(nil)
+		close(p.closing)
+		p.socket.remove()
+		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+		defer cancel()
+		if p.server.Shutdown(ctx) != nil {
+			_ = p.server.Close() // viewers that do not read are cut off
+		}
+		p.viewers.wait()
+	})
+	<-p.served
+	if err := p.failed.Load(); err != nil {
+		return fmt.Errorf("probe: serve: %w", *err)
+	}
+	return nil
+}
+
+// closeTimeout is how long Close waits for viewers to take their last events.
+const closeTimeout = time.Second
+
+// identity is who the program is.
+type identity struct {
+	pid     int
+	start   uint64 // as in the socket's name
+	uid     int
+	command string
+	user    string
+	host    string
+	started int64 // microseconds since the epoch
+}
+
+func self(o Options) identity {
+	who := identity{pid: os.Getpid(), uid: os.Geteuid(), command: o.Program, user: userName()}
+	if who.command == "" {
+		who.command = commandLine(os.Args)
+	}
+	who.start, who.started = startOfSelf()
+	who.host, _ = os.Hostname() // only shown, and its absence can be seen
+	return who
+}

@@ -1,0 +1,62 @@
+package probe
+
+import (
+	"sync/atomic"
+	"time"
+
+	"memtop/snapshots/trace"
+)
+
+// Record keeps an event for viewers. It is a [trace.Recorder]: it never waits,
+// and of one device only one goroutine may call it at a time, which a locked
+// allocator sees to. Events of devices that the source did not name are
+// counted as dropped.
+func (p *Probe) Record(device int, e trace.Event) {
+	if uint(device) >= uint(len(p.rings)) || p.rings[device] == nil {
+		p.meter.dropped.Add(1)
+		return
+	}
+	p.rings[device].record(&e)
+}
+
+// Step keeps what a step did for viewers and fills in what reporting cost in
+// it. It never waits. The slices of s are shared from now on and must not be
+// changed.
+func (p *Probe) Step(s trace.Step) {
+	began := time.Now()
+	cost := p.meter.total(p.rings)
+	s.ProbeNS = cost - p.meter.atStep.Swap(cost)
+	p.steps.add(s)
+	p.changes.stepped(&s)
+	p.meter.steps.Add(int64(time.Since(began)))
+}
+
+// Cost returns how long reporting has held up the program so far, in
+// nanoseconds, and how many events could not be told to somebody who watched.
+// Calls of Record are sampled; the rest is exact.
+func (p *Probe) Cost() (ns, dropped int64) {
+	return p.meter.total(p.rings), p.meter.dropped.Load()
+}
+
+// meter adds up what the probe costs.
+type meter struct {
+	steps  atomic.Int64 // nanoseconds in Step
+	states atomic.Int64 // nanoseconds in which the source was asked for states: at most this long it held locks
+	atStep atomic.Int64 // the total when the last step ended
+	// busy is what sessions took, in nanoseconds: on other cores than the
+	// program's if there are any, so not part of its cost.
+	busy         atomic.Int64
+	dropped      atomic.Int64 // events
+	droppedSteps atomic.Int64
+}
+
+// total is what the program had to wait for.
+func (m *meter) total(rings []*ring) int64 {
+	total := m.steps.Load() + m.states.Load()
+	for _, r := range rings {
+		if r != nil {
+			total += r.spent.Load()
+		}
+	}
+	return total
+}

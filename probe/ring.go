@@ -1,0 +1,131 @@
+package probe
+
+import (
+	"sync/atomic"
+	"time"
+
+	"memtop/snapshots/trace"
+)
+
+// The ring
+//
+// Events lie in chunks. The recording goroutine fills a chunk in order and
+// publishes how far it has come with one atomic store; what is published is
+// never written again, so a reader takes slices of it and neither copies nor
+// locks. A full chunk stays in its slot of the ring until the ring has gone
+// round, and lives as long as a reader holds it: the garbage collector does
+// what would otherwise be counting references.
+//
+// Events are numbered from 0 in the order of recording. A reader that asks for
+// a number whose chunk has been replaced learns by that that it missed some.
+
+const (
+	chunkShift = 9
+	chunkLen   = 1 << chunkShift
+)
+
+type chunk struct {
+	first  int64 // number of the first event
+	filled atomic.Int64
+	events [chunkLen]trace.Event
+}
+
+// ring keeps the last events of one device. One goroutine at a time records;
+// any number read.
+type ring struct {
+	fill   int // events in the newest chunk, the recorder's own count
+	newest *chunk
+	spent  atomic.Int64 // nanoseconds that recording took, estimated
+	_      [64]byte     // readers' words on another cache line than the recorder's
+	latest atomic.Pointer[chunk]
+	slots  []atomic.Pointer[chunk]
+}
+
+// newRing returns a ring that keeps at least the last n events.
+func newRing(n int) *ring {
+	r := &ring{slots: make([]atomic.Pointer[chunk], max(2, (n+chunkLen-1)/chunkLen+1))}
+	r.add(0)
+	return r
+}
+
+// add begins a chunk.
+func (r *ring) add(first int64) {
+	c := &chunk{first: first}
+	r.slots[int(first>>chunkShift)%len(r.slots)].Store(c)
+	r.latest.Store(c)
+	r.newest, r.fill = c, 0
+}
+
+// sampled is how many calls of record there are for each that is timed.
+const sampled = 256
+
+// record adds an event.
+func (r *ring) record(e *trace.Event) {
+	if r.fill&(sampled-1) == sampled/2 {
+		r.recordTimed(e)
+		return
+	}
+	r.write(e)
+}
+
+func (r *ring) write(e *trace.Event) {
+	if r.fill == chunkLen {
+		r.turn()
+	}
+	c := r.newest
+	c.events[r.fill&(chunkLen-1)] = *e
+	r.fill++
+	c.filled.Store(int64(r.fill))
+}
+
+// recordTimed times one call and counts it for all of its kind. Beginning a
+// chunk is rare and dear, and timed each time on its own.
+func (r *ring) recordTimed(e *trace.Event) {
+	began := time.Now()
+	r.write(e)
+	took := int64(time.Since(began)) - clockNS
+	r.spent.Store(r.spent.Load() + max(0, took)*sampled + clockNS)
+}
+
+func (r *ring) turn() {
+	began := time.Now()
+	r.add(r.newest.first + chunkLen)
+	r.spent.Store(r.spent.Load() + int64(time.Since(began)))
+}
+
+// clockNS is what reading the clock twice takes, in nanoseconds: it would
+// otherwise be counted as cost of every event.
+var clockNS = timeOfClock()
+
+func timeOfClock() int64 {
+	best := int64(time.Second)
+	for range 64 {
+		began := time.Now()
+		best = min(best, int64(time.Since(began)))
+	}
+	return best
+}
+
+// end returns the number of the next event to be recorded.
+func (r *ring) end() int64 {
+	c := r.latest.Load()
+	return c.first + c.filled.Load()
+}
+
+// kept is how many events the ring holds for certain.
+func (r *ring) kept() int64 { return int64(len(r.slots)-1) * chunkLen }
+
+// read returns the published events from number at on, as far as they lie
+// together; none when there are none yet. They must not be changed. It reports
+// false when event at is not kept any more.
+func (r *ring) read(at int64) ([]trace.Event, bool) {
+	c := r.slots[int(at>>chunkShift)%len(r.slots)].Load()
+	switch {
+	case c == nil || c.first+chunkLen <= at:
+		return nil, true // its chunk has not begun
+	case c.first > at:
+		return nil, false
+	}
+	filled := c.filled.Load()
+	return c.events[min(at-c.first, filled):filled], true
+}

@@ -1,0 +1,201 @@
+package probe
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Limits of what a peer may ask for or hold.
+const (
+	maxConnections  = 128
+	maxHeaderBytes  = 16 << 10
+	maxBodyBytes    = 64 << 10
+	requestTimeout  = 5 * time.Second  // to send a request
+	replyTimeout    = 5 * time.Second  // to take what has been written
+	idleTimeout     = 30 * time.Second // between requests
+	maxViewerLength = 64               // of a viewer's name
+)
+
+// handler answers one request. An error is told in one line.
+type handler func(http.ResponseWriter, *http.Request) error
+
+func (p *Probe) routes() map[string]map[string]handler {
+	return map[string]map[string]handler{
+		"/v1/info":     {http.MethodGet: p.serveInfo},
+		"/v1/stream":   {http.MethodGet: p.serveStream},
+		"/v1/snapshot": {http.MethodGet: p.serveSnapshot},
+		"/v1/settings": {http.MethodGet: p.serveSettings, http.MethodPost: p.serveSet},
+		"/metrics":     {http.MethodGet: p.serveMetrics},
+	}
+}
+
+// serve begins to answer viewers.
+func (p *Probe) serve() {
+	routes := p.routes()
+	p.server = &http.Server{
+		Handler:           http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { p.handle(routes, w, r) }),
+		ReadHeaderTimeout: requestTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeaderBytes,
+		ConnContext:       withPeer,
+		ErrorLog:          slog.NewLogLogger(p.o.Log.Handler(), slog.LevelDebug),
+	}
+	go func() {
+		defer close(p.served)
+		err := p.server.Serve(&bounded{Listener: p.socket, slots: make(chan struct{}, maxConnections)})
+		if !errors.Is(err, http.ErrServerClosed) {
+			p.failed.Store(&err)
+		}
+	}()
+}
+
+func (p *Probe) handle(routes map[string]map[string]handler, w http.ResponseWriter, r *http.Request) {
+	err := p.admit(r)
+	if err == nil {
+		var h handler
+		if h, err = route(routes, w, r); err == nil {
+			err = h(w, r)
+		}
+	}
+	if err != nil {
+		p.o.Log.Debug("request refused", "method", r.Method, "path", r.URL.Path, "error", err)
+		refuse(w, err)
+	}
+}
+
+// admit refuses peers of other users. The folder keeps them out already, unless
+// somebody has opened it.
+func (p *Probe) admit(r *http.Request) error {
+	who, err := peerFrom(r.Context())
+	switch {
+	case errors.Is(err, errNoPeer):
+		return nil
+	case err != nil:
+		return statusf(http.StatusForbidden, "cannot tell who is asking: %v", err)
+	case !trusts(p.who.uid, who.uid):
+		return statusf(http.StatusForbidden, "the program belongs to user %d and you are user %d: ask as that user or as root", p.who.uid, who.uid)
+	}
+	return nil
+}
+
+func route(routes map[string]map[string]handler, w http.ResponseWriter, r *http.Request) (handler, error) {
+	methods, ok := routes[r.URL.Path]
+	if !ok {
+		return nil, statusf(http.StatusNotFound, "there is nothing at %q: see docs/protocol.md", r.URL.Path)
+	}
+	if h, ok := methods[r.Method]; ok {
+		return h, nil
+	}
+	allowed := make([]string, 0, len(methods))
+	for m := range methods {
+		allowed = append(allowed, m)
+	}
+	slices.Sort(allowed)
+	w.Header().Set("Allow", strings.Join(allowed, ", "))
+	return nil, statusf(http.StatusMethodNotAllowed, "%s takes %s", r.URL.Path, strings.Join(allowed, " and "))
+}
+
+// statusError is an error with its HTTP status.
+type statusError struct {
+	status int
+	text   string
+}
+
+func (e *statusError) Error() string { return e.text }
+
+func statusf(status int, format string, values ...any) error {
+	return &statusError{status, fmt.Sprintf(format, values...)}
+}
+
+// refuse answers with one line of JSON: what is wrong, and what to do.
+func refuse(w http.ResponseWriter, err error) {
+	status := http.StatusInternalServerError
+	if e := (*statusError)(nil); errors.As(err, &e) {
+		status = e.status
+	}
+	answer := map[string]string{"error": err.Error()}
+	if e := (*HeldError)(nil); errors.As(err, &e) {
+		status, answer["holder"] = http.StatusConflict, e.Holder
+	}
+	if status >= http.StatusInternalServerError || status == http.StatusForbidden {
+		w.Header().Set("Connection", "close")
+	}
+	_ = reply(w, status, answer)
+}
+
+// reply answers with one line of JSON.
+func reply(w http.ResponseWriter, status int, v any) error {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	header := w.Header()
+	header.Set("Content-Type", "application/json")
+	header.Set("Cache-Control", "no-store")
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(replyTimeout))
+	w.WriteHeader(status)
+	_, _ = w.Write(append(text, '\n')) // a peer that has left needs no answer
+	return nil
+}
+
+// readBody returns a request's body, which must be small and come at once.
+func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	control := http.NewResponseController(w)
+	if err := control.SetReadDeadline(time.Now().Add(requestTimeout)); err != nil {
+		return nil, err
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBodyBytes))
+	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
+		return nil, statusf(http.StatusRequestEntityTooLarge, "a request may have %d bytes", maxBodyBytes)
+	}
+	if err != nil {
+		return nil, statusf(http.StatusRequestTimeout, "the request did not arrive: %v", err)
+	}
+	return body, control.SetReadDeadline(time.Time{})
+}
+
+type peerKey struct{}
+
+type peerResult struct {
+	peer peer
+	err  error
+}
+
+// withPeer asks the kernel once who is at the other end of a connection.
+func withPeer(ctx context.Context, c net.Conn) context.Context {
+	var result peerResult
+	if b, ok := c.(*boundedConn); ok {
+		result.peer, result.err = peerOf(b.UnixConn)
+	} else {
+		result.err = errNoPeer
+	}
+	return context.WithValue(ctx, peerKey{}, result)
+}
+
+func peerFrom(ctx context.Context) (peer, error) {
+	result, _ := ctx.Value(peerKey{}).(peerResult)
+	return result.peer, result.err
+}
+
+// viewerName returns what the asking viewer calls itself, or else its process.
+func viewerName(r *http.Request) (string, error) {
+	name := r.Header.Get("Memtop-Viewer")
+	if name == "" {
+		who, _ := peerFrom(r.Context())
+		return fmt.Sprintf("pid %d", who.pid), nil
+	}
+	printable := strings.IndexFunc(name, func(c rune) bool { return c < ' ' || c > '~' }) < 0
+	if len(name) > maxViewerLength || !printable {
+		return "", statusf(http.StatusBadRequest, "Memtop-Viewer takes up to %d printable ASCII characters", maxViewerLength)
+	}
+	return name, nil
+}

@@ -1,0 +1,123 @@
+package probe
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"memtop/snapshots/trace"
+)
+
+// Settings is the answer of /v1/settings.
+type Settings struct {
+	ReadOnly bool           `json:"read_only"`
+	Holder   string         `json:"holder,omitempty"` // the viewer that is changing settings
+	Options  []trace.Option `json:"options"`
+	Changes  []trace.Change `json:"changes"` // of a POST those it asked for, else all
+}
+
+func (p *Probe) settings() Settings {
+	changes, _ := p.changes.view()
+	return Settings{
+		ReadOnly: !p.changes.allowed(), Holder: p.changes.lease.held(),
+		Options: p.changes.options(), Changes: slices.Clone(changes),
+	}
+}
+
+func (p *Probe) serveSettings(w http.ResponseWriter, _ *http.Request) error {
+	return reply(w, http.StatusOK, p.settings())
+}
+
+// maxWait bounds how long a POST may wait for steps to show its changes.
+const maxWait = time.Minute
+
+// serveSet makes changes, in the order of their keys.
+func (p *Probe) serveSet(w http.ResponseWriter, r *http.Request) error {
+	if !p.changes.allowed() {
+		return statusf(http.StatusForbidden, "this program's settings cannot be changed from outside: its probe is read-only")
+	}
+	viewer, err := viewerName(r)
+	if err != nil {
+		return err
+	}
+	wait, err := duration(r, "wait", 0, 0, maxWait)
+	if err != nil {
+		return err
+	}
+	wanted, err := readSet(w, r)
+	if err != nil {
+		return err
+	}
+	if err := p.changes.lease.take(viewer); err != nil {
+		return err
+	}
+	made, err := p.set(r.Context(), viewer, wanted)
+	if err != nil {
+		return err
+	}
+	p.changes.wait(r.Context(), made, wait)
+	answer := p.settings()
+	answer.Changes = slices.DeleteFunc(answer.Changes, func(c trace.Change) bool { return !slices.Contains(made, c.ID) })
+	return reply(w, http.StatusOK, answer)
+}
+
+// set makes changes one after the other and returns their numbers.
+func (p *Probe) set(ctx context.Context, viewer string, wanted []trace.Value) (made []int64, err error) {
+	for _, v := range wanted {
+		c, err := p.changes.set(ctx, v.Key, v.Value)
+		if err != nil {
+			return nil, err
+		}
+		p.o.Log.Info("setting", "viewer", viewer, "key", c.Key, "to", c.To, "state", c.State.String(), "reason", c.Reason)
+		made = append(made, c.ID)
+	}
+	return made, nil
+}
+
+// readSet reads {"set": {"key": "value", …}}.
+func readSet(w http.ResponseWriter, r *http.Request) ([]trace.Value, error) {
+	body, err := readBody(w, r)
+	if err != nil {
+		return nil, err
+	}
+	var request struct {
+		Set map[string]string `json:"set"`
+	}
+	if err := json.Unmarshal(body, &request); err != nil || len(request.Set) == 0 {
+		return nil, statusf(http.StatusBadRequest, `the body must be {"set": {"key": "value"}}`)
+	}
+	var wanted []trace.Value
+	for key, value := range request.Set {
+		if len(key)+len(value) > maxSettingLength {
+			return nil, statusf(http.StatusBadRequest, "a setting may have %d bytes", maxSettingLength)
+		}
+		wanted = append(wanted, trace.Value{Key: key, Value: value})
+	}
+	if len(wanted) > maxSettings {
+		return nil, statusf(http.StatusBadRequest, "a request may change %d settings", maxSettings)
+	}
+	slices.SortFunc(wanted, func(a, b trace.Value) int { return strings.Compare(a.Key, b.Key) })
+	return wanted, nil
+}
+
+const (
+	maxSettings      = 16
+	maxSettingLength = 1024 // bytes of key and value
+)
+
+// duration returns a parameter of a request, held between two bounds; without
+// one it is otherwise.
+func duration(r *http.Request, name string, otherwise, low, high time.Duration) (time.Duration, error) {
+	text := r.URL.Query().Get(name)
+	if text == "" {
+		return otherwise, nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		return 0, statusf(http.StatusBadRequest, "%s must be a duration such as 100ms", name)
+	}
+	return min(max(d, low), high), nil
+}

@@ -1,0 +1,94 @@
+package probe
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"memtop/snapshots/pytorch"
+	"memtop/snapshots/trace"
+)
+
+// snapshotsAtOnce bounds the memory that snapshots being written take: each
+// holds the events of all rings.
+const snapshotsAtOnce = 2
+
+// serveSnapshot answers with the memory as it is now and the events that are
+// kept, in PyTorch's format.
+func (p *Probe) serveSnapshot(w http.ResponseWriter, r *http.Request) error {
+	select {
+	case p.saving <- struct{}{}:
+		defer func() { <-p.saving }()
+	case <-r.Context().Done():
+		return nil // there is nobody to tell
+	case <-p.closing:
+		return statusf(http.StatusServiceUnavailable, "the program is ending")
+	}
+	t := p.snapshot()
+	header := w.Header()
+	header.Set("Content-Type", "application/octet-stream")
+	header.Set("Content-Disposition", fmt.Sprintf(`attachment; filename="memtop-%d.pickle"`, p.who.pid))
+	header.Set("Cache-Control", "no-store")
+	if err := pytorch.Write(newPaced(w), t); err != nil {
+		p.o.Log.Info("snapshot not finished", "error", err)
+		panic(http.ErrAbortHandler) // an answer that just ends would look whole
+	}
+	return nil
+}
+
+// snapshot returns the program's memory as it is now. Devices follow each
+// other; each is true to one moment.
+func (p *Probe) snapshot() *trace.Trace {
+	t := &trace.Trace{
+		Info:        trace.Info{Kind: "live", PickleProtocol: -1, Writer: p.o.Writer, Control: p.changes.allowed()},
+		Annotations: []trace.Annotation{},
+		Settings:    p.source.Settings(),
+	}
+	for _, device := range p.devices {
+		t.Devices = append(t.Devices, p.snapshotDevice(device))
+		t.Info.TraceLists = max(t.Info.TraceLists, device+1)
+	}
+	t.Tables = p.tables.fresh(p)
+	return t
+}
+
+func (p *Probe) snapshotDevice(device int) trace.Device {
+	b, r := p.takeBase(device), p.rings[device]
+	at := max(0, b.at-r.kept())
+	var log trace.EventLog
+	for at < b.at {
+		events, ok := r.read(at)
+		if !ok {
+			at, log = at+chunkLen, trace.EventLog{} // overtaken: begin later
+			continue
+		}
+		for i := range events[:min(int64(len(events)), b.at-at)] {
+			log.Append(events[i])
+		}
+		at += int64(len(events))
+	}
+	return trace.Device{
+		ID: device, Events: log.Events(), First: b.at - int64(log.Len()), Final: b.state,
+		Overflowed: b.at > int64(log.Len()), MaxEvents: r.kept(),
+	}
+}
+
+// paced writes an answer of any length to a peer that must keep taking it: one
+// that takes nothing for a while is cut off.
+type paced struct {
+	w       http.ResponseWriter
+	control *http.ResponseController
+}
+
+func newPaced(w http.ResponseWriter) io.Writer {
+	return &paced{w, http.NewResponseController(w)}
+}
+
+// Write writes b, within replyTimeout.
+func (p *paced) Write(b []byte) (int, error) {
+	if err := p.control.SetWriteDeadline(time.Now().Add(replyTimeout)); err != nil {
+		return 0, err
+	}
+	return p.w.Write(b)
+}

@@ -1,0 +1,196 @@
+package probe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// The socket
+//
+// Whoever can open the socket can read the program's memory layout and change
+// its settings, so it lies in a folder that is the user's own and closed to
+// everybody else. That is checked with lstat before every use, by the program
+// and by viewers: a folder that somebody else could have put there, or put
+// something into, is refused, not repaired.
+//
+// The name says which process it belongs to: its id and when it began, in clock
+// ticks since boot, so that a later process with the same id is not mistaken
+// for it. A socket is made under a hidden name and renamed when it is being
+// listened on; one that refuses connections under its final name has been left
+// behind and may be removed.
+
+// socketSuffix ends the name of every socket.
+const socketSuffix = ".sock"
+
+// socketName returns the name of a process's socket.
+func socketName(pid int, start uint64) string {
+	return strconv.Itoa(pid) + "-" + strconv.FormatUint(start, 10) + socketSuffix
+}
+
+// parseSocketName is the way back.
+func parseSocketName(name string) (pid int, start uint64, ok bool) {
+	name, ok = strings.CutSuffix(name, socketSuffix)
+	before, after, cut := strings.Cut(name, "-")
+	if !ok || !cut {
+		return 0, 0, false
+	}
+	pid, err := strconv.Atoi(before)
+	if err != nil || pid <= 0 {
+		return 0, 0, false
+	}
+	start, err = strconv.ParseUint(after, 10, 64)
+	return pid, start, err == nil && socketName(pid, start) == name+socketSuffix
+}
+
+// folder returns where sockets lie when nobody says otherwise.
+func folder() string {
+	return folderOf(os.Getenv("MEMTOP_DIR"), os.Getenv("XDG_RUNTIME_DIR"), os.TempDir(), os.Geteuid())
+}
+
+func folderOf(own, runtime, temporary string, uid int) string {
+	switch {
+	case own != "":
+		return own
+	case runtime != "":
+		return filepath.Join(runtime, "memtop")
+	default:
+		return filepath.Join(temporary, "memtop-"+strconv.Itoa(uid))
+	}
+}
+
+// FolderError says why a folder may not hold sockets.
+type FolderError struct {
+	Path   string
+	Reason string
+}
+
+func (e *FolderError) Error() string {
+	return fmt.Sprintf("folder %s %s: remove it or set MEMTOP_DIR to a folder of your own with mode 0700", e.Path, e.Reason)
+}
+
+// checkFolder reports whether a folder is uid's own and closed to others. What
+// does not exist is an fs.ErrNotExist, everything else that is wrong a
+// *FolderError.
+func checkFolder(path string, uid int) error {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return err
+	}
+	switch {
+	case info.Mode()&fs.ModeSymlink != 0:
+		return &FolderError{path, "is a symbolic link"}
+	case !info.IsDir():
+		return &FolderError{path, "is not a folder"}
+	}
+	return checkOwner(path, info, uid)
+}
+
+// makeFolder makes the folder, or accepts one that is safe.
+func makeFolder(path string, uid int) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return checkFolder(path, uid)
+}
+
+// socket is the one a probe listens on.
+type socket struct {
+	*net.UnixListener
+	path string
+}
+
+// listen makes the program's socket.
+func listen(ctx context.Context, o Options, who identity) (*socket, error) {
+	path, err := filepath.Abs(socketPath(o, who))
+	if err != nil {
+		return nil, err
+	}
+	dir := filepath.Dir(path)
+	if err := makeFolder(dir, who.uid); err != nil {
+		return nil, err
+	}
+	removeStale(ctx, dir)
+	if _, err := os.Lstat(path); err == nil {
+		return nil, fmt.Errorf("%s is in use: one probe is enough for a program", path)
+	}
+	return listenAt(path)
+}
+
+func socketPath(o Options, who identity) string {
+	if o.Path != "" {
+		return o.Path
+	}
+	dir := o.Dir
+	if dir == "" {
+		dir = folder()
+	}
+	return filepath.Join(dir, socketName(who.pid, who.start))
+}
+
+func listenAt(path string) (*socket, error) {
+	hidden := filepath.Join(filepath.Dir(path), "."+filepath.Base(path))
+	if len(hidden) > maxSocketPath {
+		return nil, fmt.Errorf("the path of socket %s is longer than %d bytes: set MEMTOP_DIR to a shorter one", path, maxSocketPath-1)
+	}
+	_ = os.Remove(hidden) // left by a process of the same name that died right here
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: hidden, Net: "unix"})
+	if err != nil {
+		return nil, err
+	}
+	l.SetUnlinkOnClose(false)
+	if err = os.Chmod(hidden, 0o600); err == nil {
+		err = os.Rename(hidden, path)
+	}
+	if err != nil {
+		_ = l.Close()
+		_ = os.Remove(hidden)
+		return nil, err
+	}
+	return &socket{l, path}, nil
+}
+
+// maxSocketPath is what every system has room for in a socket's address.
+const maxSocketPath = 103
+
+// remove makes the socket's path free. What has been accepted stays.
+func (s *socket) remove() { _ = os.Remove(s.path) }
+
+// removeStale removes the sockets of programs that ended without doing so.
+func removeStale(ctx context.Context, dir string) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return // the folder is only tidied here; making the socket will say it
+	}
+	for _, e := range entries {
+		if _, _, ok := parseSocketName(e.Name()); ok && e.Type() == fs.ModeSocket {
+			if path := filepath.Join(dir, e.Name()); stale(ctx, path) {
+				_ = os.Remove(path)
+			}
+		}
+	}
+}
+
+// stale reports whether nobody listens on a socket. It asks the socket, not
+// the table of processes: the owner may live in another PID namespace.
+func stale(ctx context.Context, path string) bool {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	var d net.Dialer
+	c, err := d.DialContext(ctx, "unix", path)
+	if err == nil {
+		_ = c.Close()
+	}
+	return errors.Is(err, syscall.ECONNREFUSED)
+}
