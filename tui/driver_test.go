@@ -10,6 +10,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"memtop/snapshots/trace"
+	"memtop/tui/tuitest"
 )
 
 // given is a source that is there already.
@@ -44,10 +45,30 @@ func start(t testing.TB, w, h int, o Options, files ...File) *driver {
 	t.Helper()
 	d := &driver{t: t, m: New(files, o)}
 	d.m.tick = func(*file) tea.Cmd { return nil }
+	for _, f := range d.m.files {
+		f.listen = func(*file, trace.Growing) tea.Cmd { return nil }
+	}
 	d.m.now = func() time.Time { return time.Unix(1_752_000_000, 0) }
 	d.run(d.m.Init())
 	d.send(tea.WindowSizeMsg{Width: w, Height: h})
 	return d
+}
+
+// processFile returns a file that shows a process.
+func processFile(p *tuitest.Process) File {
+	return File{Name: "4711", Live: true, Load: func(context.Context, trace.Progress) (trace.Source, error) { return p, nil }}
+}
+
+// news tells the model what its process has to tell, as the command that waits
+// for it would.
+func (d *driver) news() {
+	d.t.Helper()
+	f := d.m.file()
+	select {
+	case _, more := <-f.source.(trace.Growing).Changed():
+		d.send(changedMsg{f, f.attempt, more})
+	default:
+	}
 }
 
 func (d *driver) send(msg tea.Msg) {
