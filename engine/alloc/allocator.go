@@ -28,7 +28,8 @@ type Allocator struct {
 	segments []*segment  // ascending addresses
 	streams  []*stream   // by first use
 	unused   []*block
-	serial   uint64 // of the block handed out last
+	lost     []*block // never freed, see Lost
+	serial   uint64   // of the block handed out last
 	stats    Stats
 	pending  int // events outstanding on all streams
 

@@ -58,16 +58,21 @@ func (a *Allocator) record(k trace.Kind, addr uint64, size int64, s *stream, sta
 	if a.recorder == nil && a.history.limit == 0 {
 		return
 	}
-	note := t.event
-	if note == 0 {
-		note = a.names.plain
-	}
 	e := &a.latest
 	if a.history.limit > 0 {
 		e = a.history.slot()
 	}
-	*e = trace.Event{Addr: addr, Size: size, Time: a.now, Stack: stack, Note: note, Stream: s.id, Kind: k}
+	*e = a.event(k, addr, size, s, stack, t)
 	if a.recorder != nil {
 		a.recorder.Record(a.device, *e)
 	}
+}
+
+// event returns an event of the call under way.
+func (a *Allocator) event(k trace.Kind, addr uint64, size int64, s *stream, stack trace.StackID, t Tag) trace.Event {
+	note := t.event
+	if note == 0 {
+		note = a.names.plain
+	}
+	return trace.Event{Addr: addr, Size: size, Time: a.now, Stack: stack, Note: note, Stream: s.id, Kind: k}
 }

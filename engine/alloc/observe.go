@@ -15,13 +15,36 @@ func (a *Allocator) Observe(r trace.Recorder) {
 // State returns the memory as it is now and calls at, if that is not nil, at
 // this very moment: of the events that a recorder was told of, those before the
 // call of at have led to the state, and those after it lead on from there.
-// Looking is no event of its own, unlike [Allocator.Snapshot]. at must return at
-// once and must not call the allocator. Safe for concurrent use.
+// Looking is no event of its own, unlike [Allocator.Snapshot], but a state does
+// not say which blocks are lost: the recorder is told of those again, see
+// [Allocator.Lost]. at must return at once and must not call the allocator. Safe
+// for concurrent use.
 func (a *Allocator) State(at func()) trace.State {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if at != nil {
 		at()
 	}
+	if a.recorder != nil {
+		a.tick()
+		for _, b := range a.lost {
+			a.recorder.Record(a.device, a.event(trace.Lost, b.addr, b.requested, b.stream, b.stack, b.tag))
+		}
+	}
 	return a.state()
+}
+
+// Lost says that nobody in the program can reach the block any more and that it
+// was not freed: its bytes are gone until the program ends. One event tells of
+// it. The block stays what it is. Safe for concurrent use.
+func (a *Allocator) Lost(b Block) {
+	if b.b == nil {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	bl := b.live("Lost of")
+	a.lost = append(a.lost, bl)
+	a.tick()
+	a.record(trace.Lost, bl.addr, bl.requested, bl.stream, bl.stack, bl.tag)
 }

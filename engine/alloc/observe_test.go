@@ -77,6 +77,31 @@ func TestNobodyIsToldOnceObservationHasEnded(t *testing.T) {
 	}
 }
 
+func TestLostBlocksAreToldOfAgainAfterAState(t *testing.T) {
+	r := &tape{}
+	a := newAllocator(t, newMemory(t, gib), Options{})
+	lost, held := must(t, a, 700), must(t, a, 512)
+	a.Lost(lost) // while nobody listens
+	a.Lost(Block{})
+	a.Observe(r)
+	at := -1
+	for range 2 {
+		a.State(func() { at = len(r.events) })
+		if len(r.events) != at+1 {
+			t.Fatalf("%d events follow the state, want 1", len(r.events)-at)
+		}
+		want := trace.Event{Kind: trace.Lost, Addr: lost.Addr(), Size: 700, Time: r.events[at].Time, Note: r.events[at].Note}
+		if diff := cmp.Diff(want, r.events[at]); diff != "" || want.Time == 0 {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}
+	a.Lost(held)
+	if e := r.events[len(r.events)-1]; e.Kind != trace.Lost || e.Addr != held.Addr() {
+		t.Errorf("got %s at %#x, want lost at %#x", e.Kind, e.Addr, held.Addr())
+	}
+	checkRecount(t, a)
+}
+
 // TestObserversComeAndGoWhileMemoryIsInUse is for the race detector.
 func TestObserversComeAndGoWhileMemoryIsInUse(t *testing.T) {
 	a := newAllocator(t, &guarded{memory: newMemory(t, 300*mib)}, Options{Stacks: StacksAlloc})

@@ -1,9 +1,6 @@
 package tensor
 
 import (
-	"fmt"
-	"strings"
-
 	"memtop/engine/alloc"
 	"memtop/engine/device"
 )
@@ -15,10 +12,11 @@ type Options struct {
 	// Poison fills memory with NaN before it is freed, so that a use after the
 	// release shows in the result. It costs one pass over every block.
 	Poison bool
-	// OnLeak, when given, is called with a description of every storage that
-	// the garbage collector found while handles on it were still out: its
-	// memory is lost. It is called on a goroutine of the runtime's.
-	OnLeak func(lost string)
+	// OnLeak, when given, is told of every storage that the garbage collector
+	// found while handles on it were still out: its memory is lost. It is called
+	// on a goroutine of the runtime's. Only storages that were alive in a
+	// [Device.Settle] are watched.
+	OnLeak func(Leak)
 }
 
 // Device joins what tensors need of a device: memory and operations.
@@ -28,6 +26,7 @@ type Device struct {
 	backend device.Backend
 	options Options
 	scope   scope
+	young   *Storage // the first of those made since Settle; only with OnLeak
 }
 
 // NewDevice returns the device with the given name, such as "cpu:0". The
@@ -54,15 +53,7 @@ func (d *Device) allocate(n int64, label alloc.Label) *Storage {
 		fail(err, "allocate %s", describe(n, label))
 	}
 	s := &Storage{device: d, block: block, bytes: n, refs: 1, label: label}
-	s.leak = d.watch(s)
+	d.remember(s)
 	d.scope.grow(n)
 	return s
-}
-
-func describe(n int64, label alloc.Label) string {
-	what := fmt.Sprintf("%d bytes", n)
-	if label.Shape != "" {
-		what = label.DType + " " + label.Shape
-	}
-	return strings.TrimSpace(label.Layer+" "+label.Role) + ", " + what
 }

@@ -1,9 +1,6 @@
 package tensor
 
 import (
-	"fmt"
-	"runtime"
-
 	"memtop/engine/alloc"
 	"memtop/engine/device"
 )
@@ -17,11 +14,14 @@ type Storage struct {
 	refs    int
 	version int
 	label   alloc.Label
-	leak    *leakReport
+	watch   watch
 }
 
 // Bytes returns what was requested for the storage.
 func (s *Storage) Bytes() int64 { return s.bytes }
+
+// Block returns the allocator's block, which stays the storage's.
+func (s *Storage) Block() alloc.Block { return s.block }
 
 // Handles returns how many handles there are on the storage.
 func (s *Storage) Handles() int { return s.refs }
@@ -59,8 +59,8 @@ func (s *Storage) release() {
 	if s.refs > 0 {
 		return
 	}
-	s.leak.dropped()
 	d := s.device
+	d.forget(s)
 	d.scope.live -= s.bytes
 	if d.options.Poison && s.bytes > 0 {
 		d.poison(s)
@@ -73,25 +73,4 @@ func (s *Storage) release() {
 func (d *Device) poison(s *Storage) {
 	all := device.Array{Addr: s.block.Addr(), Len: int(s.bytes), DType: device.UInt8}
 	d.backend.Fill(all, 255)
-}
-
-// leakReport lets the garbage collector say that a storage was lost: it is
-// shared by the storage and by the report of its loss, so it must not point to
-// the storage.
-type leakReport struct {
-	cleanup runtime.Cleanup
-}
-
-func (d *Device) watch(s *Storage) *leakReport {
-	if d.options.OnLeak == nil {
-		return nil
-	}
-	report, lost := d.options.OnLeak, fmt.Sprintf("%+v, %d bytes", s.label, s.bytes)
-	return &leakReport{cleanup: runtime.AddCleanup(s, func(lost string) { report(lost) }, lost)}
-}
-
-func (r *leakReport) dropped() {
-	if r != nil {
-		r.cleanup.Stop()
-	}
 }

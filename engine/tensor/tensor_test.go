@@ -269,17 +269,23 @@ func TestALostStorageIsReported(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lost := make(chan string, 1) // never closed: the report comes from the runtime
-	d := tensor.NewDevice("cpu:0", memory, machine.Backend, tensor.Options{OnLeak: func(text string) { lost <- text }})
-	counting(d, 3) // no Release
+	lost := make(chan tensor.Leak, 4) // never closed: the report comes from the runtime
+	d := tensor.NewDevice("cpu:0", memory, machine.Backend, tensor.Options{OnLeak: func(l tensor.Leak) { lost <- l }})
+	held, released := counting(d, 5), counting(d, 6)
+	short := counting(d, 7)
+	block := counting(d, 3).Storage().Block() // no Release
+	short.Release()                           // before anybody looks
+	d.Settle()
+	released.Release() // in time
 	deadline := time.After(10 * time.Second)
 	for {
 		runtime.GC()
 		select {
-		case text := <-lost:
-			if !strings.Contains(text, "[3]") {
-				t.Errorf("report %q does not name the shape", text)
+		case l := <-lost:
+			if l.Block != block || l.Bytes != 12 || !strings.Contains(l.String(), "[3]") {
+				t.Errorf("lost is %q, %d bytes, want the one of shape [3]", l, l.Bytes)
 			}
+			held.Release()
 			return
 		case <-deadline:
 			t.Fatal("no report")

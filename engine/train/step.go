@@ -44,6 +44,7 @@ func (t *Trainer) Step(ctx context.Context) (Event, error) {
 	}
 	t.step++
 	d.Memory().Mark(trace.StepEnd, e.Step, "")
+	d.Settle()
 	e.Duration = time.Since(start)
 	e.Phases, e.Memory = t.phases, ReadMemory(d.Memory())
 	e.Settings = t.filled(s)
