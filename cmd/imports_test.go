@@ -21,7 +21,8 @@ var picture = map[string][]string{
 	"snapshots/analysis":            {"snapshots/trace"},
 	"snapshots/pytorch":             {"snapshots/trace"},
 	"snapshots/pytorch/pytorchtest": {"snapshots/pytorch", "snapshots/trace"},
-	"snapshots":                     {"snapshots/pytorch", "snapshots/trace", "github.com/klauspost/compress/..."},
+	"snapshots/wire":                {"snapshots/trace"},
+	"snapshots":                     {"snapshots/pytorch", "snapshots/trace", "snapshots/wire", "github.com/klauspost/compress/..."},
 	"snapshots/export": {
 		"snapshots/analysis", "snapshots/trace", "github.com/google/pprof/profile",
 	},

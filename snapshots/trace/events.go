@@ -1,5 +1,7 @@
 package trace
 
+import "slices"
+
 const (
 	chunkShift = 14
 	chunkSize  = 1 << chunkShift
@@ -80,4 +82,14 @@ func (l *EventLog) At(i int) *Event { return &l.chunks[i>>chunkShift][i&chunkMas
 // never written again, and of the last only the part past Len.
 func (l *EventLog) Events() Events {
 	return Events{chunks: l.chunks[:len(l.chunks):len(l.chunks)], n: l.n}
+}
+
+// Drop forgets the oldest events, as many whole chunks of them as fit into n,
+// and returns how many those were. The rest is renumbered from 0. The memory
+// comes free when no [Events] refers to it any more.
+func (l *EventLog) Drop(n int) int {
+	chunks := min(max(n, 0), l.n) >> chunkShift
+	l.chunks = slices.Clone(l.chunks[chunks:])
+	l.n -= chunks << chunkShift
+	return chunks << chunkShift
 }

@@ -1,5 +1,7 @@
 package trace
 
+import "fmt"
+
 // Live is what is known of a running program beside its memory. Like a Trace it
 // never changes; its lists only grow from one to the next.
 type Live struct {
@@ -22,12 +24,12 @@ type Live struct {
 
 // Option is a setting that may be changed while the program runs.
 type Option struct {
-	Key     string
-	Value   string // of the next step
-	About   string // one line
-	Choices []string
+	Key     string   `json:"key"`
+	Value   string   `json:"value"` // of the next step
+	About   string   `json:"about"` // one line
+	Choices []string `json:"choices"`
 	// Free says that other values than Choices may do.
-	Free bool
+	Free bool `json:"free,omitempty"`
 }
 
 // ChangeState is what has become of a change.
@@ -50,39 +52,57 @@ func (s ChangeState) String() string {
 	return "unknown"
 }
 
+// MarshalText returns the state's name.
+func (s ChangeState) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText takes a state's name.
+func (s *ChangeState) UnmarshalText(name []byte) error {
+	for state, known := range changeNames {
+		if known == string(name) {
+			*s = ChangeState(state)
+			return nil
+		}
+	}
+	return fmt.Errorf("%.20q is no state of a change", name)
+}
+
 // Change is a setting that somebody wanted otherwise.
 type Change struct {
-	ID       int64 // counted from 1
-	Time     int64 // when it was asked for, microseconds since the epoch
-	Key      string
-	From, To string
-	State    ChangeState
-	Step     int64  // the first step that used it, when applied
-	Reason   string // why it was refused
+	ID     int64       `json:"id"`      // counted from 1
+	Time   int64       `json:"time_us"` // when it was asked for, microseconds since the epoch
+	Key    string      `json:"key"`
+	From   string      `json:"from"`
+	To     string      `json:"to"`
+	State  ChangeState `json:"state"`
+	Step   int64       `json:"step,omitempty"`   // the first step that used it, when applied
+	Reason string      `json:"reason,omitempty"` // why it was refused
 	// Predicted is what was expected of it when it was asked for; nil when
 	// nobody could say.
-	Predicted *Prediction
+	Predicted *Prediction `json:"predicted,omitempty"`
 }
 
 // Prediction is by how much a change should move what a step needs.
 type Prediction struct {
-	PeakAllocated int64 // bytes
-	Activation    int64 // bytes of activations at the peak
-	StepTime      int64 // nanoseconds
-	StepTimeKnown bool
+	PeakAllocated int64 `json:"peak_allocated_bytes"`
+	Activation    int64 `json:"activation_bytes"` // at the peak
+	StepTime      int64 `json:"step_time_ns"`     // nanoseconds
+	StepTimeKnown bool  `json:"step_time_known"`
 }
 
 // Gauge is one look at a device from outside of the program. What is not known
 // is -1.
 type Gauge struct {
-	Device int
-	Time   int64 // microseconds since the epoch
+	Device int   `json:"device"`
+	Time   int64 `json:"time_us"` // microseconds since the epoch
 	// Bytes of the device: all there is, used by anybody, used by the program,
 	// and used by other programs.
-	Total, Used, Process, Others int64
-	Utilisation                  int64 // percent of time that kernels ran
-	Temperature                  int64 // degrees Celsius
-	Power                        int64 // milliwatts
+	Total       int64 `json:"device_total_bytes"`
+	Used        int64 `json:"device_used_bytes"`
+	Process     int64 `json:"process_bytes"`
+	Others      int64 `json:"other_bytes"`
+	Utilisation int64 `json:"utilisation_percent"` // of time that kernels ran
+	Temperature int64 `json:"temperature_celsius"`
+	Power       int64 `json:"power_milliwatts"`
 }
 
 // Gap is a place in the events where some are missing. The events [From, To)

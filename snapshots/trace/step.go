@@ -1,52 +1,61 @@
 package trace
 
 // Step is what a program said of one of its training steps when it ended. Its
-// slices are shared between steps and must not be changed.
+// slices are shared between steps and must not be changed. The names for JSON,
+// here and below, are those of the probe's protocol.
 type Step struct {
-	Number   int64 // counted from 1
-	Time     int64 // of its end, microseconds since the epoch
-	Duration int64 // nanoseconds
-	Tokens   int64 // that it trained on
-	Loss     float64
-	Skipped  bool // gradients overflowed, and nothing was changed
-	Device   int  // whose memory the following is about
+	Number   int64   `json:"step"`        // counted from 1
+	Time     int64   `json:"time_us"`     // of its end, microseconds since the epoch
+	Duration int64   `json:"duration_ns"` // nanoseconds
+	Tokens   int64   `json:"tokens"`      // that it trained on
+	Loss     float64 `json:"loss"`        // may be no number
+	Skipped  bool    `json:"skipped"`     // gradients overflowed, and nothing was changed
+	Device   int     `json:"device"`      // whose memory the following is about
 	// Bytes of blocks handed out and of segments, right after the step, and the
 	// most at any moment within it.
-	Allocated, Reserved         int64
-	PeakAllocated, PeakReserved int64
+	Allocated     int64 `json:"allocated_bytes"`
+	Reserved      int64 `json:"reserved_bytes"`
+	PeakAllocated int64 `json:"peak_allocated_bytes"`
+	PeakReserved  int64 `json:"peak_reserved_bytes"`
 	// Categories is what was requested for each purpose right after the step,
 	// AtPeak the same when most was allocated.
-	Categories, AtPeak []Amount
-	Settings           []Value // that the step used, ordered by key
-	Layers             []Layer // in the order they ran; nil where nobody measured
+	Categories []Amount `json:"categories"`
+	AtPeak     []Amount `json:"categories_at_peak"`
+	Settings   []Value  `json:"settings"`         // that the step used, ordered by key
+	Layers     []Layer  `json:"layers,omitempty"` // in the order they ran; nil where nobody measured
 	// ProbeNS is what reporting cost the program in this step, in nanoseconds.
-	ProbeNS int64
+	ProbeNS int64 `json:"probe_ns"`
 }
 
 // Amount is a number of bytes with a name.
 type Amount struct {
-	Name  string
-	Bytes int64
+	Name  string `json:"name"`
+	Bytes int64  `json:"bytes"`
 }
 
 // Value is a setting of a program, as text.
-type Value struct{ Key, Value string }
+type Value struct {
+	Key   string `json:"key"`
+	Value string `json:"value"`
+}
 
 // Layer is what one layer of a model did in one step. Bytes are requested
 // bytes.
 type Layer struct {
-	Name           string // path from the model; "" is the model itself
-	Class          string // such as "Linear"
-	OutputShape    string // such as "[8, 128, 512]"
-	DType          string
-	ParameterBytes int64 // its own, not its children's
-	OutputBytes    int64
+	Name           string `json:"name"`            // path from the model; "" is the model itself
+	Class          string `json:"class"`           // such as "Linear"
+	OutputShape    string `json:"output_shape"`    // such as "[8, 128, 512]"
+	DType          string `json:"dtype"`           // such as "bf16"
+	ParameterBytes int64  `json:"parameter_bytes"` // its own, not its children's
+	OutputBytes    int64  `json:"output_bytes"`
 	// SavedBytes were kept for the backward pass by the layer's own operations,
 	// its children's not counted: all layers' add up to the activations.
-	SavedBytes         int64
-	TransientPeakBytes int64 // how far memory rose above what was left when it was done
+	SavedBytes         int64 `json:"saved_bytes"`
+	TransientPeakBytes int64 `json:"transient_peak_bytes"` // how far memory rose above what was left when it was done
 	// Times are of all calls, children included.
-	ForwardNS, BackwardNS, RecomputeNS int64
-	Calls                              int
-	Checkpointed                       bool // it ran inside a checkpoint
+	ForwardNS    int64 `json:"forward_ns"`
+	BackwardNS   int64 `json:"backward_ns"`
+	RecomputeNS  int64 `json:"recompute_ns"`
+	Calls        int   `json:"calls"`
+	Checkpointed bool  `json:"checkpointed"` // it ran inside a checkpoint
 }

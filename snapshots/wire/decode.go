@@ -1,0 +1,209 @@
+package wire
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+
+	"memtop/snapshots/trace"
+)
+
+// Limits bound what a peer can make a [Decoder] hold. The zero value is useful:
+// each field that is 0 stands for what its comment says.
+type Limits struct {
+	Frame  int   // bytes of one frame: 16 MiB
+	Tables int64 // bytes of all names, stacks and notes together: 256 MiB
+	Blocks int   // of one base: 1,048,576
+}
+
+// jsonLimit bounds the frames that are JSON, which takes more memory than its
+// text.
+const jsonLimit = 4 << 20
+
+func (l Limits) filled() Limits {
+	if l.Frame <= 0 {
+		l.Frame = 16 << 20
+	}
+	if l.Tables <= 0 {
+		l.Tables = 256 << 20
+	}
+	if l.Blocks <= 0 {
+		l.Blocks = 1 << 20
+	}
+	return l
+}
+
+// CorruptError says where a stream is not what it should be.
+type CorruptError struct {
+	Offset int64 // of the frame, or of the byte where none begins
+	Reason string
+}
+
+// Error is one line.
+func (e *CorruptError) Error() string {
+	return fmt.Sprintf("byte %d of the stream: %s", e.Offset, e.Reason)
+}
+
+// Decoder reads a stream, or several one after another. It is owned by one
+// goroutine.
+type Decoder struct {
+	r       *bufio.Reader
+	limits  Limits
+	in      *trace.Interner
+	ids     ids
+	taken   int64 // bytes of tables
+	offset  int64 // of the next byte to be read
+	begin   int64 // of the frame at hand
+	payload []byte
+	events  []trace.Event
+	begun   bool // a header was read
+	hello   bool // and the frame after it
+}
+
+// readBuffer is how much is read at once.
+const readBuffer = 64 << 10
+
+// NewDecoder returns a decoder of what r has, header first. What frames refer to
+// is interned in the decoder's own tables, see Tables.
+func NewDecoder(r io.Reader, l Limits) *Decoder { return newDecoder(r, l, trace.NewInterner()) }
+
+// newDecoder returns a decoder that adds to tables which exist already.
+func newDecoder(r io.Reader, l Limits, in *trace.Interner) *Decoder {
+	return &Decoder{r: bufio.NewReaderSize(r, readBuffer), limits: l.filled(), in: in}
+}
+
+// Tables returns the tables that states and events refer to, as they are now.
+// The view never changes.
+func (d *Decoder) Tables() *trace.Tables {
+	view := d.in.View()
+	return &view
+}
+
+// Next returns the next frame that this program knows. At the end of the stream
+// the error is io.EOF; within a frame it is io.ErrUnexpectedEOF. What is no
+// stream, or one that was damaged, is a *[CorruptError]; one of another version
+// is a *[VersionError]. After an error there is no next frame.
+func (d *Decoder) Next() (Frame, error) {
+	for {
+		t, err := d.read()
+		if err != nil {
+			return Frame{}, err
+		}
+		if t == 0 || t >= typeEnd {
+			continue
+		}
+		f, err := d.decode(t)
+		if err != nil {
+			return Frame{}, d.corrupt("a frame of %s: %v", t, err)
+		}
+		return f, nil
+	}
+}
+
+// Buffered returns how many bytes were read from the reader and not yet decoded.
+// When it is 0, Next may wait.
+func (d *Decoder) Buffered() int { return d.r.Buffered() }
+
+func (d *Decoder) corrupt(format string, values ...any) error {
+	return &CorruptError{Offset: d.begin, Reason: fmt.Sprintf(format, values...)}
+}
+
+// read reads a header, which gives type 0, or one frame into d.payload.
+func (d *Decoder) read() (Type, error) {
+	d.begin = d.offset
+	first, err := d.r.ReadByte()
+	if err != nil {
+		return 0, err // io.EOF here is the end
+	}
+	d.offset++
+	switch {
+	case first == magic[0]:
+		return 0, d.header()
+	case !d.begun:
+		return 0, d.corrupt("this is no stream of memtop's: it begins with byte %#02x", first)
+	case first == 0:
+		return 0, d.corrupt("there are zeros where a frame should be: what follows was never written")
+	case first > 0x7f:
+		return 0, d.corrupt("%#02x is no type of a frame", first)
+	}
+	length, err := d.length()
+	if err != nil {
+		return 0, err
+	}
+	return Type(first), d.body(first, length)
+}
+
+// header reads the rest of a header. Numbers of tables begin anew after it.
+func (d *Decoder) header() error {
+	var rest [headerSize - 1]byte
+	n, err := io.ReadFull(d.r, rest[:])
+	d.offset += int64(n)
+	if err != nil {
+		return unexpected(err)
+	}
+	if string(rest[:len(magic)-1]) != magic[1:] {
+		return d.corrupt("the header is damaged")
+	}
+	if theirs := int(rest[len(magic)-1]); theirs != Version {
+		return &VersionError{Theirs: theirs, Ours: Version}
+	}
+	d.begun, d.hello = true, false
+	d.ids.reset()
+	return nil
+}
+
+// unexpected is err, of something that was begun.
+func unexpected(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+func (d *Decoder) length() (int, error) {
+	n := uint64(0)
+	for shift := 0; ; shift += 7 {
+		b, err := d.r.ReadByte()
+		if err != nil {
+			return 0, unexpected(err)
+		}
+		d.offset++
+		n |= uint64(b&0x7f) << shift
+		if n > uint64(d.limits.Frame) || shift > 28 {
+			return 0, d.corrupt("a frame of more than %d bytes", d.limits.Frame)
+		}
+		if b < 0x80 {
+			return int(n), nil
+		}
+	}
+}
+
+// body reads a payload and compares its checksum. The length is only a claim:
+// memory is taken as bytes arrive.
+func (d *Decoder) body(first byte, length int) error {
+	whole := length + checksumSize
+	d.payload = d.payload[:0]
+	for len(d.payload) < whole {
+		n := min(whole-len(d.payload), max(readBuffer, len(d.payload)))
+		at := len(d.payload)
+		d.payload = append(d.payload, make([]byte, n)...)
+		got, err := io.ReadFull(d.r, d.payload[at:])
+		d.offset += int64(got)
+		if err != nil {
+			return unexpected(err)
+		}
+	}
+	said := binary.LittleEndian.Uint32(d.payload[length:])
+	d.payload = d.payload[:length]
+	var head [1 + binary.MaxVarintLen64]byte
+	head[0] = first
+	n := 1 + binary.PutUvarint(head[1:], uint64(length))
+	sum := crc32.Update(crc32.Checksum(head[:n], castagnoli), castagnoli, d.payload)
+	if sum != said {
+		return d.corrupt("the checksum of a frame of %d bytes does not fit: it was damaged", length)
+	}
+	return nil
+}

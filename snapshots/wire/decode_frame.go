@@ -1,0 +1,74 @@
+package wire
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"memtop/snapshots/trace"
+)
+
+// errShort says that a payload ends too early, or has a number that is none.
+var errShort = errors.New("it ends too early")
+
+// decode makes a frame of the payload. Bytes that are left are ignored: they
+// are a newer minor version's.
+func (d *Decoder) decode(t Type) (Frame, error) {
+	f := Frame{Type: t}
+	if !d.hello && t != HelloFrame {
+		return f, errors.New("it comes before hello")
+	}
+	c := &cursor{b: d.payload}
+	var err error
+	switch {
+	case t.json():
+		err = d.message(&f)
+	case t.table():
+		err = d.table(t, c)
+	case t == BaseFrame:
+		err = d.base(&f, c)
+	default:
+		err = d.run(&f, c)
+	}
+	if err == nil && c.short {
+		err = errShort
+	}
+	return f, err
+}
+
+// message reads a frame of JSON.
+func (d *Decoder) message(f *Frame) error {
+	if len(d.payload) > jsonLimit {
+		return fmt.Errorf("it has %d bytes, more than %d", len(d.payload), jsonLimit)
+	}
+	switch f.Type {
+	case HelloFrame:
+		d.hello = true
+		f.Hello = &Hello{}
+		return json.Unmarshal(d.payload, f.Hello)
+	case SettingsFrame:
+		return json.Unmarshal(d.payload, (*Settings)(&f.Settings))
+	case StepFrame:
+		s := step{Step: &trace.Step{}}
+		err := json.Unmarshal(d.payload, &s)
+		f.Step = s.Step
+		if f.Step != nil {
+			f.Step.Loss = float64(s.Loss)
+		}
+		return err
+	case OptionsFrame:
+		return json.Unmarshal(d.payload, &f.Options)
+	case ChangeFrame:
+		f.Change = &trace.Change{}
+		return json.Unmarshal(d.payload, f.Change)
+	case GaugesFrame:
+		return json.Unmarshal(d.payload, &f.Gauges)
+	case CountersFrame:
+		return json.Unmarshal(d.payload, &f.Counters)
+	default: // ByeFrame
+		var b bye
+		err := json.Unmarshal(d.payload, &b)
+		f.Reason = b.Reason
+		return err
+	}
+}

@@ -1,0 +1,89 @@
+package wire
+
+import (
+	"fmt"
+	"math"
+
+	"memtop/snapshots/trace"
+)
+
+// Least bytes that a segment and a block take.
+const (
+	segmentLeast = 12
+	blockLeast   = 2
+)
+
+// base reads a state, for whose layout see "States" in encode_state.go. It says
+// nothing of whether the state makes sense.
+func (d *Decoder) base(f *Frame, c *cursor) error {
+	var err error
+	if f.Device, err = c.device(); err != nil {
+		return err
+	}
+	f.First, f.Missed = c.signed(), c.signed()
+	f.Reason = string(c.bytes())
+	f.State.Segments = make([]trace.Segment, c.count(segmentLeast))
+	blocks := 0
+	for i := range f.State.Segments {
+		s := &f.State.Segments[i]
+		d.segment(s, c)
+		n := c.count(blockLeast)
+		if blocks += n; blocks > d.limits.Blocks {
+			return fmt.Errorf("it has more than %d blocks", d.limits.Blocks)
+		}
+		s.Blocks = make([]trace.Block, n)
+		last := trace.Block{Addr: s.Addr}
+		for k := range s.Blocks {
+			d.block(&s.Blocks[k], &last, c)
+			last = s.Blocks[k]
+		}
+	}
+	return nil
+}
+
+func (d *Decoder) segment(s *trace.Segment, c *cursor) {
+	given := c.number()
+	s.Expandable, s.Given = given&1 != 0, trace.Given(given>>1)
+	s.Addr = c.number()
+	s.Size, s.Allocated, s.Active, s.Requested = c.signed(), c.signed(), c.signed(), c.signed()
+	s.Device = int32(min(max(c.signed(), math.MinInt32), math.MaxInt32))
+	s.Stack = lookup(c, d.ids.stacks, c.number())
+	s.Stream = lookup(c, d.ids.streams, c.number())
+	s.Pool = lookup(c, d.ids.pools, c.number())
+	s.Type = lookup(c, d.ids.strings, c.number())
+}
+
+func (d *Decoder) block(b, last *trace.Block, c *cursor) {
+	head := c.byte()
+	b.State = trace.BlockState(head & stateMask)
+	b.Addr, b.Given = last.Addr+uint64(last.Size), last.Given
+	if head&apart != 0 {
+		b.Addr = c.number()
+	}
+	b.Size = c.signed()
+	if head&otherGiven != 0 {
+		b.Given = trace.Given(c.number())
+	}
+	if head&hasRequested != 0 {
+		b.Requested = c.signed()
+	}
+	if head&hasOrigin != 0 {
+		b.Stack = lookup(c, d.ids.stacks, c.number())
+		b.Note = lookup(c, d.ids.notes, c.number())
+	}
+	if head&hasText != 0 {
+		b.StateText = lookup(c, d.ids.strings, c.number())
+	}
+	if head&hasHistory != 0 {
+		d.history(b, c)
+	}
+}
+
+func (d *Decoder) history(b *trace.Block, c *cursor) {
+	b.History = make([]trace.Tenant, c.count(3))
+	for i := range b.History {
+		b.History[i] = trace.Tenant{
+			Addr: c.number(), Requested: c.signed(), Stack: lookup(c, d.ids.stacks, c.number()),
+		}
+	}
+}

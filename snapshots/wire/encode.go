@@ -1,0 +1,140 @@
+package wire
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"hash/crc32"
+	"io"
+
+	"memtop/snapshots/trace"
+)
+
+// Encoder writes a stream: the header, at the first frame, and frames. It is
+// owned by one goroutine.
+//
+// Frames are gathered and written when there are many or when Flush is called.
+// The first error stays: nothing is written after it, and Flush returns it.
+// What an encoder refers to by number must have been given to Tables before.
+type Encoder struct {
+	w     io.Writer
+	err   error
+	buf   []byte // whole frames, and at its end the one that is being made
+	begin int    // where the payload of that frame begins
+	head  []byte // its type and length
+	began bool   // the header is written
+	lines bool   // frames are lines of JSON
+	sent  counts // how much of the tables was sent
+}
+
+// flushAt is how many bytes are gathered before they are written unasked.
+const flushAt = 64 << 10
+
+// NewEncoder returns an encoder that writes to w.
+func NewEncoder(w io.Writer) *Encoder { return &Encoder{w: w, sent: fixedCounts} }
+
+// Flush writes what was gathered and returns the first error there was.
+func (e *Encoder) Flush() error {
+	if e.err == nil && len(e.buf) > 0 {
+		_, e.err = e.w.Write(e.buf)
+	}
+	e.buf = e.buf[:0]
+	return e.err
+}
+
+// header begins the stream, once.
+func (e *Encoder) header() {
+	if !e.began && !e.lines {
+		e.buf = append(e.buf, magic...)
+		e.buf = append(e.buf, Version, Minor)
+	}
+	e.began = true
+}
+
+// frame begins a frame. Its payload is appended to e.buf; end finishes it. The
+// length stands before the payload and is not known yet, so room is left for
+// the longest.
+func (e *Encoder) frame() {
+	e.header()
+	e.buf = append(e.buf, make([]byte, 1+binary.MaxVarintLen32)...)
+	e.begin = len(e.buf)
+}
+
+// end gives the frame its type and length and moves it up to the one before.
+func (e *Encoder) end(t Type) {
+	payload := e.buf[e.begin:]
+	e.head = binary.AppendUvarint(append(e.head[:0], byte(t)), uint64(len(payload)))
+	start := e.begin - 1 - binary.MaxVarintLen32
+	at := start + copy(e.buf[start:], e.head)
+	at += copy(e.buf[at:], payload)
+	sum := crc32.Checksum(e.buf[start:at], castagnoli)
+	e.buf = binary.LittleEndian.AppendUint32(e.buf[:at], sum)
+	e.flushFull()
+}
+
+// message sends a frame of JSON.
+func (e *Encoder) message(t Type, value any) {
+	if e.lines {
+		value = line{t.String(), value}
+	}
+	text, err := json.Marshal(value)
+	if err != nil {
+		e.fail(err)
+		return
+	}
+	if e.lines {
+		e.buf = append(append(e.buf, text...), '\n')
+		e.flushFull()
+		return
+	}
+	e.frame()
+	e.buf = append(e.buf, text...)
+	e.end(t)
+}
+
+// flushFull writes what was gathered when it is much. The error stays, and Flush
+// will return it again.
+func (e *Encoder) flushFull() {
+	if len(e.buf) >= flushAt {
+		_ = e.Flush()
+	}
+}
+
+func (e *Encoder) fail(err error) {
+	if e.err == nil {
+		e.err = err
+	}
+}
+
+// Hello says who is talking. It comes first. The version is filled in.
+func (e *Encoder) Hello(h *Hello) {
+	said := *h
+	said.Version, said.Minor = Version, Minor
+	e.message(HelloFrame, &said)
+}
+
+// Settings tells the allocator's settings, when they are others than those of
+// Hello. Block sizes follow from them: send bases after it.
+func (e *Encoder) Settings(s []trace.Setting) { e.message(SettingsFrame, Settings(s)) }
+
+// Step tells of a step that ended.
+func (e *Encoder) Step(s *trace.Step) { e.message(StepFrame, step{s, float(s.Loss)}) }
+
+// Options tells what may be changed: all of it, whenever it is otherwise.
+func (e *Encoder) Options(o []trace.Option) { e.message(OptionsFrame, o) }
+
+// Change tells of a change, new or moved on.
+func (e *Encoder) Change(c *trace.Change) { e.message(ChangeFrame, c) }
+
+// Gauges tells what the devices look like from outside.
+func (e *Encoder) Gauges(g []trace.Gauge) { e.message(GaugesFrame, g) }
+
+// Counters ends a batch: what came since the last belongs together, and a
+// viewer draws now.
+func (e *Encoder) Counters(c Counters) { e.message(CountersFrame, c) }
+
+// Bye ends the stream and says why.
+func (e *Encoder) Bye(reason string) { e.message(ByeFrame, bye{reason}) }
+
+type bye struct {
+	Reason string `json:"reason"`
+}

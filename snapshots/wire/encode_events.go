@@ -1,0 +1,119 @@
+package wire
+
+import (
+	"encoding/binary"
+
+	"memtop/snapshots/trace"
+)
+
+// # Events
+//
+// An event begins with one byte: its kind and three bits.
+//
+//	bits 0–4  kind
+//	bit 5     sameEvent: all but kind and time are as in the event before
+//	bit 6     sameTime: the time is that of the event before
+//	bit 7     extra: a byte with more bits follows
+//
+// A free is usually two events that differ in kind alone: the second takes one
+// byte. Addresses are written as how far they are, in units of 512 bytes, from
+// the address written that way before. Every frame begins anew with zeros before
+// its first event, so that it can be read without those before it.
+const (
+	kindMask  = 0x1f
+	sameEvent = 0x20
+	sameTime  = 0x40
+	extra     = 0x80
+
+	absentMask  = 0x0f // of the extra byte: trace.Absent
+	otherStream = 0x10 // the stream's number follows; otherwise it is the one before
+	plainAddr   = 0x20 // the address itself is written
+)
+
+// addrUnit is what addresses of blocks and segments are multiples of.
+const addrUnit = 512
+
+// eventsInFrame bounds the events of one frame.
+const eventsInFrame = 4096
+
+// Events sends events of a device, the first of which has that number in the
+// program's own count. They must follow those sent before without a hole; after
+// a hole comes a base. It allocates nothing.
+func (e *Encoder) Events(device int, first int64, events []trace.Event) {
+	for len(events) > 0 {
+		n := min(len(events), eventsInFrame)
+		if e.lines {
+			e.eventsLine(device, first, events[:n])
+		} else {
+			e.eventsFrame(device, first, events[:n])
+		}
+		events, first = events[n:], first+int64(n)
+	}
+}
+
+func (e *Encoder) eventsFrame(device int, first int64, events []trace.Event) {
+	e.frame()
+	e.signed(int64(device))
+	e.signed(first)
+	e.number(uint64(len(events)))
+	c := coder{buf: e.buf}
+	for i := range events {
+		c.put(&events[i])
+	}
+	e.buf = c.buf
+	e.end(EventsFrame)
+}
+
+// coder writes events one after another.
+type coder struct {
+	buf  []byte
+	last trace.Event // the one before; zero before the first
+	addr uint64      // the address that the next is counted from
+}
+
+func (c *coder) put(v *trace.Event) {
+	last := &c.last
+	head := byte(v.Kind) & kindMask
+	if v.Time == last.Time {
+		head |= sameTime
+	}
+	same := v.Addr == last.Addr && v.Size == last.Size && v.Stack == last.Stack && v.Note == last.Note &&
+		v.Stream == last.Stream && v.Absent == last.Absent
+	if same {
+		c.buf = append(c.buf, head|sameEvent)
+	} else {
+		c.fields(head, v)
+	}
+	if head&sameTime == 0 {
+		c.buf = binary.AppendVarint(c.buf, v.Time-last.Time)
+	}
+	*last = *v
+}
+
+// fields writes all that is not in the head but the time.
+func (c *coder) fields(head byte, v *trace.Event) {
+	more := byte(v.Absent) & absentMask
+	if v.Stream != c.last.Stream {
+		more |= otherStream
+	}
+	if v.Addr%addrUnit != 0 || v.Addr == 0 {
+		more |= plainAddr
+	}
+	if more == 0 {
+		c.buf = append(c.buf, head)
+	} else {
+		c.buf = append(c.buf, head|extra, more)
+	}
+	if more&plainAddr != 0 {
+		c.buf = binary.AppendUvarint(c.buf, v.Addr)
+	} else {
+		c.buf = binary.AppendVarint(c.buf, int64(v.Addr/addrUnit)-int64(c.addr/addrUnit))
+		c.addr = v.Addr
+	}
+	c.buf = binary.AppendVarint(c.buf, v.Size)
+	c.buf = binary.AppendUvarint(c.buf, uint64(v.Stack))
+	c.buf = binary.AppendUvarint(c.buf, uint64(v.Note))
+	if more&otherStream != 0 {
+		c.buf = binary.AppendUvarint(c.buf, uint64(v.Stream))
+	}
+}

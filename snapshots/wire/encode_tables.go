@@ -1,0 +1,82 @@
+package wire
+
+import (
+	"encoding/binary"
+
+	"memtop/snapshots/trace"
+)
+
+// counts says how many entries each table has.
+type counts struct {
+	strings, lists, pools, streams, frames, stacks, notes int
+}
+
+// fixedCounts are the entries that all tables begin with and nobody sends.
+var fixedCounts = counts{strings: 2, lists: 1, pools: 1, streams: 1, frames: 1, stacks: 2, notes: 1}
+
+// tableFrame is after how many bytes another frame of the same table begins.
+const tableFrame = 32 << 10
+
+// Tables sends what is new in t since the last call. t must be a later view of
+// the same tables each time. Entries refer to entries before them only.
+func (e *Encoder) Tables(t *trace.Tables) {
+	if e.lines {
+		e.tableLines(t)
+		return
+	}
+	e.table(StringsFrame, &e.sent.strings, len(t.Strings), func(i int) { e.text(t.Strings[i]) })
+	e.table(ListsFrame, &e.sent.lists, len(t.Lists), func(i int) { appendIDs(e, t.Lists[i]) })
+	e.table(PoolsFrame, &e.sent.pools, len(t.Pools), func(i int) {
+		e.signed(t.Pools[i][0])
+		e.signed(t.Pools[i][1])
+	})
+	e.table(StreamsFrame, &e.sent.streams, len(t.Streams), func(i int) { e.number(t.Streams[i]) })
+	e.table(FramesFrame, &e.sent.frames, len(t.Frames), func(i int) {
+		f := &t.Frames[i]
+		e.number(uint64(f.File))
+		e.number(uint64(f.Name))
+		e.signed(int64(f.Line))
+	})
+	e.table(StacksFrame, &e.sent.stacks, t.StackCount(), func(i int) { appendIDs(e, t.Stack(trace.StackID(i))) })
+	e.table(NotesFrame, &e.sent.notes, len(t.Notes), func(i int) {
+		for _, n := range noteNumbers(&t.Notes[i]) {
+			e.number(uint64(n))
+		}
+	})
+}
+
+// noteNumbers are the fields of a note in the order in which they are sent.
+func noteNumbers(n *trace.Note) [10]uint32 {
+	return [...]uint32{
+		uint32(n.Action), uint32(n.CompileContext), uint32(n.UserMetadata), uint32(n.Category), uint32(n.Layer),
+		uint32(n.Role), uint32(n.Shape), uint32(n.DType), uint32(n.Pool), uint32(n.Forward),
+	}
+}
+
+// table sends the entries of one table that are new, in one or more frames.
+func (e *Encoder) table(t Type, sent *int, count int, entry func(int)) {
+	for *sent < count {
+		e.frame()
+		for *sent < count && len(e.buf)-e.begin < tableFrame {
+			entry(*sent)
+			*sent++
+		}
+		e.end(t)
+	}
+}
+
+func (e *Encoder) number(n uint64) { e.buf = binary.AppendUvarint(e.buf, n) }
+
+func (e *Encoder) signed(n int64) { e.buf = binary.AppendVarint(e.buf, n) }
+
+func (e *Encoder) text(s string) {
+	e.number(uint64(len(s)))
+	e.buf = append(e.buf, s...)
+}
+
+func appendIDs[ID ~uint32](e *Encoder, ids []ID) {
+	e.number(uint64(len(ids)))
+	for _, id := range ids {
+		e.number(uint64(id))
+	}
+}

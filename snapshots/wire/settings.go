@@ -1,0 +1,176 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+
+	"memtop/snapshots/trace"
+)
+
+// Settings are an allocator's settings in JSON: an object in the order of the
+// program's, whose whole numbers are written without and whose other numbers
+// with a point or an exponent, so that they come back as what they were.
+type Settings []trace.Setting
+
+// settingsDepth bounds how deep settings are nested.
+const settingsDepth = 16
+
+// MarshalJSON writes the settings as an object.
+func (s Settings) MarshalJSON() ([]byte, error) {
+	return appendSettings(nil, s, 0)
+}
+
+func appendSettings(to []byte, settings []trace.Setting, depth int) ([]byte, error) {
+	if depth > settingsDepth {
+		return nil, fmt.Errorf("settings nested more than %d deep", settingsDepth)
+	}
+	to = append(to, '{')
+	for i, s := range settings {
+		if i > 0 {
+			to = append(to, ',')
+		}
+		key, err := json.Marshal(s.Key)
+		if err != nil {
+			return nil, err
+		}
+		to = append(append(to, key...), ':')
+		if to, err = appendValue(to, s.Value, depth+1); err != nil {
+			return nil, fmt.Errorf("setting %q: %w", s.Key, err)
+		}
+	}
+	return append(to, '}'), nil
+}
+
+func appendValue(to []byte, value any, depth int) ([]byte, error) {
+	switch v := value.(type) {
+	case nil, bool, string:
+		text, err := json.Marshal(v)
+		return append(to, text...), err
+	case int64:
+		return strconv.AppendInt(to, v, 10), nil
+	case float64:
+		return appendFloat(to, v), nil
+	case []trace.Setting:
+		return appendSettings(to, v, depth)
+	case []any:
+		return appendItems(to, v, depth)
+	default:
+		return nil, fmt.Errorf("a value of type %T", value)
+	}
+}
+
+func appendItems(to []byte, items []any, depth int) ([]byte, error) {
+	if depth > settingsDepth {
+		return nil, fmt.Errorf("settings nested more than %d deep", settingsDepth)
+	}
+	to = append(to, '[')
+	for i, item := range items {
+		if i > 0 {
+			to = append(to, ',')
+		}
+		var err error
+		if to, err = appendValue(to, item, depth+1); err != nil {
+			return nil, err
+		}
+	}
+	return append(to, ']'), nil
+}
+
+// appendFloat writes f so that it can be told from a whole number. JSON has
+// none that are infinite or no number: those are texts.
+func appendFloat(to []byte, f float64) []byte {
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return strconv.AppendQuote(to, strconv.FormatFloat(f, 'g', -1, 64))
+	}
+	text := strconv.FormatFloat(f, 'g', -1, 64)
+	if !strings.ContainsAny(text, ".e") {
+		text += ".0"
+	}
+	return append(to, text...)
+}
+
+// UnmarshalJSON reads an object.
+func (s *Settings) UnmarshalJSON(text []byte) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	token, err := d.Token()
+	if err != nil {
+		return err
+	}
+	if token == nil {
+		*s = nil
+		return nil
+	}
+	if token != json.Delim('{') {
+		return errors.New("settings that are no object")
+	}
+	*s, err = readSettings(d, 0)
+	return err
+}
+
+// readSettings reads the rest of an object.
+func readSettings(d *json.Decoder, depth int) ([]trace.Setting, error) {
+	settings := []trace.Setting{}
+	for d.More() {
+		token, err := d.Token()
+		if err != nil {
+			return nil, err
+		}
+		key, ok := token.(string)
+		if !ok {
+			return nil, errors.New("a key that is no text")
+		}
+		value, err := readValue(d, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		settings = append(settings, trace.Setting{Key: key, Value: value})
+	}
+	_, err := d.Token()
+	return settings, err
+}
+
+func readValue(d *json.Decoder, depth int) (any, error) {
+	token, err := d.Token()
+	if errors.Is(err, io.EOF) {
+		return nil, io.ErrUnexpectedEOF
+	} else if err != nil {
+		return nil, err
+	}
+	if depth > settingsDepth {
+		return nil, fmt.Errorf("settings nested more than %d deep", settingsDepth)
+	}
+	switch token := token.(type) {
+	case json.Delim:
+		if token == '{' {
+			return readSettings(d, depth)
+		}
+		return readItems(d, depth)
+	case json.Number:
+		if n, err := token.Int64(); err == nil {
+			return n, nil
+		}
+		return token.Float64()
+	default:
+		return token, nil
+	}
+}
+
+func readItems(d *json.Decoder, depth int) ([]any, error) {
+	items := []any{}
+	for d.More() {
+		item, err := readValue(d, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, item)
+	}
+	_, err := d.Token()
+	return items, err
+}

@@ -1,0 +1,42 @@
+package wire
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+
+	"memtop/snapshots/trace"
+)
+
+// step is a step in JSON. Its loss stands before the one of trace.Step, because
+// a loss may be no number, which JSON cannot say but as a text.
+type step struct {
+	*trace.Step
+	Loss float `json:"loss"`
+}
+
+type float float64
+
+// MarshalJSON writes a number, or "NaN", "+Inf" or "-Inf".
+func (f float) MarshalJSON() ([]byte, error) {
+	if v := float64(f); math.IsNaN(v) || math.IsInf(v, 0) {
+		return appendFloat(nil, v), nil
+	}
+	return json.Marshal(float64(f))
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (f *float) UnmarshalJSON(text []byte) error {
+	var word string
+	if json.Unmarshal(text, &word) == nil {
+		switch word {
+		case "NaN", "+Inf", "-Inf":
+			v, err := strconv.ParseFloat(word, 64)
+			*f = float(v)
+			return err
+		}
+		return fmt.Errorf("%.20q is no number", word)
+	}
+	return json.Unmarshal(text, (*float64)(f))
+}
