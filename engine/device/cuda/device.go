@@ -49,6 +49,7 @@ type Device struct {
 	context uintptr
 	*Memory
 	*Backend
+	blas *blas // nil when the library is not there
 	// failed is the first failure that ended the context; nil while it lives.
 	failed atomic.Pointer[Error]
 }
@@ -161,6 +162,9 @@ func Open(o Options) (*Device, error) {
 	if err := d.start(); err != nil {
 		return nil, err
 	}
+	if o.Driver == nil {
+		d.findBLAS()
+	}
 	return d, nil
 }
 
@@ -191,6 +195,9 @@ func (d *Device) Name() string { return fmt.Sprintf("cuda:%d", d.info.Ordinal) }
 // freed, which goes with the process.
 func (d *Device) Close() error {
 	err := d.queue.close()
+	if d.blas != nil {
+		_ = d.blas.close() // the context goes next
+	}
 	d.Memory.close()
 	d.release()
 	return err

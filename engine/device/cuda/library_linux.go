@@ -20,48 +20,27 @@ func (l *library) Call(s Symbol, args ...uintptr) Result {
 	return Result(r)
 }
 
-// librariesIn are the places where a library is looked for before and after the
-// loader's own, which is asked by the bare name.
-func librariesIn(name string) []string {
-	var places []string
-	if dir := os.Getenv("MEMTOP_CUDA_LIB_DIR"); dir != "" {
-		places = append(places, filepath.Join(dir, name))
-	}
-	return append(places, name,
-		filepath.Join("/usr/local/cuda/lib64", name),
-		filepath.Join("/usr/lib/x86_64-linux-gnu", name),
-		filepath.Join("/usr/lib/wsl/lib", name))
+// blasShared is the shared library of cuBLASLt.
+type blasShared struct{ fn [blasSymbolCount]uintptr }
+
+func (l *blasShared) call(s blasSymbol, args ...uintptr) int32 {
+	r, _, _ := purego.SyscallN(l.fn[s], args...)
+	return int32(r)
 }
 
-// driverNames are the names of the driver's library, the more exact first.
-var driverNames = []string{"libcuda.so.1", "libcuda.so"}
+// driverNames and blasLibraryNames are the names of the libraries, the one to be
+// preferred first.
+var (
+	driverNames      = []string{"libcuda.so.1", "libcuda.so"}
+	blasLibraryNames = []string{"libcublasLt.so.13", "libcublasLt.so.12"}
+)
 
-// openLibrary loads the driver. Without one the error says so in the loader's
-// words about the first name.
+// openLibrary loads the driver. Without one the error is what the loader says.
 func openLibrary() (Driver, error) {
-	var first error
-	for _, name := range driverNames {
-		for _, path := range librariesIn(name) {
-			handle, err := purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_GLOBAL)
-			if err != nil {
-				first = firstOf(first, err)
-				continue
-			}
-			return resolve(handle, path)
-		}
+	handle, path, err := load(driverNames)
+	if err != nil {
+		return nil, &UnavailableError{"no NVIDIA driver is installed", err}
 	}
-	return nil, &UnavailableError{"no NVIDIA driver is installed", first}
-}
-
-func firstOf(a, b error) error {
-	if a != nil {
-		return a
-	}
-	return b
-}
-
-// resolve finds the entry points. A driver that lacks one is too old.
-func resolve(handle uintptr, path string) (Driver, error) {
 	l := &library{path: path}
 	for s, name := range symbolNames {
 		fn, err := purego.Dlsym(handle, name)
@@ -71,4 +50,56 @@ func resolve(handle uintptr, path string) (Driver, error) {
 		l.fn[s] = fn
 	}
 	return l, nil
+}
+
+// openBLAS loads cuBLASLt, nil when there is none that can be used.
+func openBLAS() blasLibrary {
+	handle, _, err := load(blasLibraryNames)
+	if err != nil {
+		return nil
+	}
+	l := new(blasShared)
+	for s, name := range blasNames {
+		if l.fn[s], err = purego.Dlsym(handle, name); err != nil {
+			return nil
+		}
+	}
+	return l
+}
+
+// load loads the first library that is found: in MEMTOP_CUDA_LIB_DIR, where the
+// loader looks, in the toolkit, in a Python environment.
+func load(names []string) (handle uintptr, path string, err error) {
+	var first error
+	for _, name := range names {
+		for _, path := range places(name) {
+			handle, err := purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_GLOBAL)
+			if err == nil {
+				return handle, path, nil
+			}
+			if first == nil {
+				first = err
+			}
+		}
+	}
+	return 0, "", first
+}
+
+// places are the paths under which a library may be, in the order of preference.
+func places(name string) []string {
+	var list []string
+	if dir := os.Getenv("MEMTOP_CUDA_LIB_DIR"); dir != "" {
+		list = append(list, filepath.Join(dir, name))
+	}
+	list = append(list, name)
+	for _, dir := range []string{"/usr/local/cuda/lib64", "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib/wsl/lib"} {
+		list = append(list, filepath.Join(dir, name))
+	}
+	if env := os.Getenv("VIRTUAL_ENV"); env != "" {
+		// The wheels of PyTorch bring it along; which Python has which version is
+		// in the names of the folders.
+		found, _ := filepath.Glob(filepath.Join(env, "lib/python3*/site-packages/nvidia/*/lib", name))
+		list = append(list, found...)
+	}
+	return list
 }

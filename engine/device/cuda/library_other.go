@@ -8,3 +8,6 @@ import "runtime"
 func openLibrary() (Driver, error) {
 	return nil, &UnavailableError{Reason: "CUDA devices are supported on linux, not on " + runtime.GOOS}
 }
+
+// openBLAS finds nothing.
+func openBLAS() blasLibrary { return nil }

@@ -1,0 +1,171 @@
+package cuda
+
+import (
+	"fmt"
+	"unsafe"
+
+	"memtop/engine/device"
+)
+
+// # cuBLASLt
+//
+// NVIDIA's library of matrix products is used when it is found: it is faster on
+// every GPU than what one kernel of ours can be, and it comes with every
+// installation of PyTorch. Without it our own kernels multiply.
+//
+// The library stores matrices by columns. A matrix stored by rows is, read by
+// columns, its transpose, so C = A·B by rows is Cᵀ = Bᵀ·Aᵀ by columns: the
+// operands change places and nothing is moved.
+
+// blasSymbol is an entry point of the library.
+type blasSymbol int
+
+const (
+	ltCreate blasSymbol = iota
+	ltDestroy
+	ltDescCreate
+	ltDescDestroy
+	ltDescSet
+	ltLayoutCreate
+	ltLayoutDestroy
+	ltLayoutSet
+	ltPreferenceCreate
+	ltPreferenceDestroy
+	ltPreferenceSet
+	ltHeuristic
+	ltMatmul
+	blasSymbolCount = int(iota)
+)
+
+var blasNames = [blasSymbolCount]string{
+	ltCreate:            "cublasLtCreate",
+	ltDestroy:           "cublasLtDestroy",
+	ltDescCreate:        "cublasLtMatmulDescCreate",
+	ltDescDestroy:       "cublasLtMatmulDescDestroy",
+	ltDescSet:           "cublasLtMatmulDescSetAttribute",
+	ltLayoutCreate:      "cublasLtMatrixLayoutCreate",
+	ltLayoutDestroy:     "cublasLtMatrixLayoutDestroy",
+	ltLayoutSet:         "cublasLtMatrixLayoutSetAttribute",
+	ltPreferenceCreate:  "cublasLtMatmulPreferenceCreate",
+	ltPreferenceDestroy: "cublasLtMatmulPreferenceDestroy",
+	ltPreferenceSet:     "cublasLtMatmulPreferenceSetAttribute",
+	ltHeuristic:         "cublasLtMatmulAlgoGetHeuristic",
+	ltMatmul:            "cublasLtMatmul",
+}
+
+func (s blasSymbol) String() string { return blasNames[s] }
+
+// blasLibrary answers calls as [Driver] does: the library, or a test's. The
+// result 0 is success.
+type blasLibrary interface {
+	call(s blasSymbol, args ...uintptr) int32
+}
+
+// BLASError is a call that cuBLASLt refused.
+type BLASError struct {
+	Call   string
+	Status int32 // as in cublasStatus_t
+}
+
+// Error is one line.
+func (e *BLASError) Error() string { return fmt.Sprintf("%s: status %d", e.Call, e.Status) }
+
+// blas multiplies matrices with the library, on one queue. A product is planned
+// once for its shape, types and alignment.
+type blas struct {
+	library   blasLibrary
+	handle    uintptr
+	plans     map[productKind]*plan
+	workspace device.Buffer
+	words     *blasWords
+	args      [16]uintptr
+}
+
+// blasWords are what the library reads and writes through pointers, on the heap.
+type blasWords struct {
+	handle      uint64
+	attribute   uint64
+	alpha, beta [2]float32 // of which a float64 takes both halves
+	found       int32
+	heuristic   blasHeuristic
+}
+
+// blasHeuristic is the library's cublasLtMatmulHeuristicResult_t.
+type blasHeuristic struct {
+	algorithm [8]uint64
+	workspace uint64
+	state     int32
+	waves     float32
+	reserved  [4]int32
+}
+
+// BLASWorkspace returns the bytes of scratch that PyTorch gives the library, by
+// compute capability (its CublasHandlePool.cpp): with the same, it chooses the
+// same algorithms and needs the same memory.
+func (d *Device) BLASWorkspace() int64 {
+	if d.blas == nil {
+		return 0
+	}
+	if d.info.Major == 9 {
+		return 4096 * 8 * 1024
+	}
+	return 4096*1024*2 + 16*1024*8
+}
+
+// UseWorkspace gives the library its scratch, which stays the caller's and must
+// outlive the device's last product.
+func (d *Device) UseWorkspace(b device.Buffer) {
+	if d.blas != nil {
+		d.blas.workspace = b
+	}
+}
+
+// findBLAS uses the library if there is one that starts.
+func (d *Device) findBLAS() {
+	library := openBLAS()
+	if library == nil {
+		return
+	}
+	defer d.leave()
+	if d.enter() != nil {
+		return
+	}
+	if b, err := newBLAS(library); err == nil {
+		d.blas = b
+	}
+}
+
+func newBLAS(library blasLibrary) (*blas, error) {
+	b := &blas{library: library, plans: make(map[productKind]*plan), words: new(blasWords)}
+	h, err := b.create(ltCreate)
+	b.handle = h
+	return b, err
+}
+
+func (b *blas) do(s blasSymbol, args ...uintptr) error {
+	if status := b.library.call(s, args...); status != 0 {
+		return &BLASError{s.String(), status}
+	}
+	return nil
+}
+
+// create calls a function whose first argument is where it writes a handle.
+func (b *blas) create(s blasSymbol, args ...uintptr) (uintptr, error) {
+	at := uintptr(unsafe.Pointer(&b.words.handle))
+	err := b.do(s, append([]uintptr{at}, args...)...)
+	return uintptr(b.words.handle), err
+}
+
+// set sets an attribute of n bytes of a descriptor.
+func (b *blas) set(s blasSymbol, descriptor uintptr, attribute int, value uint64, n uintptr) error {
+	b.words.attribute = value
+	return b.do(s, descriptor, uintptr(attribute), uintptr(unsafe.Pointer(&b.words.attribute)), n)
+}
+
+func (b *blas) close() error {
+	for _, p := range b.plans {
+		p.close(b)
+	}
+	b.plans = nil
+	return b.do(ltDestroy, b.handle)
+}

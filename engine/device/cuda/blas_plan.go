@@ -1,0 +1,190 @@
+package cuda
+
+import (
+	"errors"
+	"math/bits"
+	"unsafe"
+
+	"memtop/engine/device"
+)
+
+// productKind is everything about a product that its plan depends on: all but
+// the addresses and the factors.
+type productKind struct {
+	m, n, k                   int
+	transA, transB            bool
+	lda, ldb, ldc             int
+	batch                     int
+	strideA, strideB, strideC int
+	operands, result          device.DType
+	bias                      bool
+	alignA, alignB, alignC    uint32 // bytes
+	workspace                 int64
+}
+
+// plan is how a product is computed: the library's descriptors and the
+// algorithm that it chose.
+type plan struct {
+	product, a, b, c uintptr
+	algorithm        [8]uint64
+}
+
+// The numbers of cublasLt.h and library_types.h that are used.
+const (
+	real32, real64, real16, realB16 = 0, 1, 2, 14
+	compute32, compute64            = 68, 70
+
+	descTransA, descTransB, descEpilogue, descBias = 3, 4, 7, 8
+	epilogueBias                                   = 4
+	layoutBatch, layoutStride                      = 5, 6
+	preferWorkspace, preferAlignA                  = 1, 5 // B, C and D follow A
+
+	blasUnsupported = 15
+)
+
+var blasTypes = map[device.DType]uintptr{
+	device.Float32: real32, device.Float64: real64, device.Float16: real16, device.BFloat16: realB16,
+}
+
+// kindOf returns the kind of a product, and whether the library knows it: both
+// operands of one type, the result of that type or float32, the bias of the
+// result's, and no activation, of which the library has another approximation.
+func (b *blas) kindOf(m *device.MatMul) (productKind, bool) {
+	bias := !m.Bias.Absent()
+	switch {
+	case m.A.DType != m.B.DType, m.Activate, !m.Pre.Absent():
+		return productKind{}, false
+	case m.C.DType != m.A.DType && (m.C.DType != device.Float32 || m.A.DType == device.Float64):
+		return productKind{}, false
+	case bias && (m.Bias.DType != m.C.DType || m.C.DType == device.Float64):
+		return productKind{}, false
+	}
+	return productKind{
+		m: m.M, n: m.N, k: m.K, transA: m.TransA, transB: m.TransB, lda: m.LDA, ldb: m.LDB, ldc: m.LDC,
+		batch: m.Batch, strideA: m.StrideA, strideB: m.StrideB, strideC: m.StrideC,
+		operands: m.A.DType, result: m.C.DType, bias: bias,
+		alignA: alignment(m.A.Addr), alignB: alignment(m.B.Addr), alignC: alignment(m.C.Addr),
+		workspace: b.workspace.Bytes,
+	}, true
+}
+
+// alignment returns the largest power of two that divides an address, at most
+// 256.
+func alignment(addr uint64) uint32 {
+	return 1 << min(bits.TrailingZeros64(addr), 8)
+}
+
+// planOf returns the plan for a kind of product, nil when the library has no
+// algorithm for it.
+func (b *blas) planOf(k productKind) (*plan, error) {
+	if p, ok := b.plans[k]; ok {
+		return p, nil
+	}
+	p := new(plan)
+	err := p.describe(b, k)
+	if err == nil {
+		err = p.choose(b, k)
+	}
+	if err != nil {
+		p.close(b)
+		var status *BLASError
+		if !errors.As(err, &status) || status.Status != blasUnsupported {
+			return nil, err
+		}
+		p = nil
+	}
+	b.plans[k] = p
+	return p, nil
+}
+
+// describe makes the descriptors, with the operands' places changed.
+func (p *plan) describe(b *blas, k productKind) (err error) {
+	compute, scale := uintptr(compute32), uintptr(real32)
+	if k.operands == device.Float64 {
+		compute, scale = compute64, real64
+	}
+	if p.product, err = b.create(ltDescCreate, compute, scale); err != nil {
+		return err
+	}
+	err = errors.Join(
+		b.set(ltDescSet, p.product, descTransA, flag(k.transB), 4),
+		b.set(ltDescSet, p.product, descTransB, flag(k.transA), 4))
+	if k.bias && err == nil {
+		err = b.set(ltDescSet, p.product, descEpilogue, epilogueBias, 4)
+	}
+	if err != nil {
+		return err
+	}
+	for _, l := range []struct {
+		at             *uintptr
+		dtype          device.DType
+		rows, cols, ld int
+		transposed     bool
+		stride         int
+	}{
+		{&p.a, k.operands, k.n, k.k, k.ldb, k.transB, k.strideB},
+		{&p.b, k.operands, k.k, k.m, k.lda, k.transA, k.strideA},
+		{&p.c, k.result, k.n, k.m, k.ldc, false, k.strideC},
+	} {
+		if l.transposed {
+			l.rows, l.cols = l.cols, l.rows
+		}
+		if *l.at, err = b.layout(l.dtype, l.rows, l.cols, l.ld, k.batch, l.stride); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func flag(b bool) uint64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// layout describes a batch of matrices stored by columns.
+func (b *blas) layout(t device.DType, rows, cols, ld, batch, stride int) (uintptr, error) {
+	l, err := b.create(ltLayoutCreate, blasTypes[t], uintptr(rows), uintptr(cols), uintptr(ld))
+	if err != nil || batch == 1 {
+		return l, err
+	}
+	return l, errors.Join(b.set(ltLayoutSet, l, layoutBatch, uint64(batch), 4), b.set(ltLayoutSet, l, layoutStride, uint64(stride), 8))
+}
+
+// choose asks the library for its best algorithm.
+func (p *plan) choose(b *blas, k productKind) error {
+	preference, err := b.create(ltPreferenceCreate)
+	if err != nil {
+		return err
+	}
+	err = b.set(ltPreferenceSet, preference, preferWorkspace, uint64(k.workspace), 8)
+	for i, align := range []uint32{k.alignB, k.alignA, k.alignC, k.alignC} {
+		err = errors.Join(err, b.set(ltPreferenceSet, preference, preferAlignA+i, uint64(align), 4))
+	}
+	w := b.words
+	w.found = 0
+	if err == nil {
+		err = b.do(ltHeuristic, b.handle, p.product, p.a, p.b, p.c, p.c, preference, 1,
+			uintptr(unsafe.Pointer(&w.heuristic)), uintptr(unsafe.Pointer(&w.found)))
+	}
+	if err == nil && (w.found == 0 || w.heuristic.state != 0) {
+		err = &BLASError{ltHeuristic.String(), blasUnsupported}
+	}
+	p.algorithm = w.heuristic.algorithm
+	return errors.Join(err, b.do(ltPreferenceDestroy, preference))
+}
+
+func (p *plan) close(b *blas) {
+	if p == nil {
+		return
+	}
+	for _, l := range []uintptr{p.a, p.b, p.c} {
+		if l != 0 {
+			_ = b.do(ltLayoutDestroy, l) // nothing depends on it any more
+		}
+	}
+	if p.product != 0 {
+		_ = b.do(ltDescDestroy, p.product)
+	}
+}
