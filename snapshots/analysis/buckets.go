@@ -1,0 +1,26 @@
+package analysis
+
+// Buckets cuts the end of the trace into columns of a fixed span of time, in
+// microseconds, at most n of them and the last one unfinished. Their edges are
+// multiples of the span, so that a column looks the same however much comes
+// after it: a picture of something that grows moves only when a column is full.
+// It is empty where events carry no times.
+func (x *Index) Buckets(span int64, n int) Timeline {
+	if !x.Timed() || span <= 0 || n <= 0 {
+		return Timeline{}
+	}
+	first, last := x.events.At(0).Time/span, x.events.At(x.End()).Time/span
+	first = max(first, last-int64(n)+1)
+	columns := make([]Column, 0, last-first+1)
+	from := x.EventAtTime(first * span)
+	begin := from
+	for k := first; k <= last; k++ {
+		to := x.events.Len()
+		if k < last {
+			to = max(from, min(to, x.EventAtTime((k+1)*span)))
+		}
+		columns = append(columns, x.timeColumn(from, to))
+		from = to
+	}
+	return x.fill(ByCategory, begin, x.events.Len(), columns)
+}

@@ -1,0 +1,53 @@
+package analysis
+
+import (
+	"strings"
+	"testing"
+
+	"memtop/snapshots/trace"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const bucketTrace = `memtop-trace 1
+device 0
+segment_alloc 0x10000000 2097152 @1000100
+alloc 0x10000000 4096 @1000200
+alloc 0x10001000 4096 @1000900
+free_completed 0x10001000 4096 @1001100
+alloc 0x10002000 8192 @1004500
+segment 0x10000000 2097152 stream=0 type="small"
+block 0x10000000 4096 active_allocated requested=4096
+block 0x10001000 4096 inactive
+block 0x10002000 8192 active_allocated requested=8192
+block 0x10004000 2080768 inactive
+`
+
+func TestBucketsOfFixedSpansStayAsTheyAre(t *testing.T) {
+	made, err := trace.ParseText(strings.NewReader(bucketTrace))
+	if err != nil {
+		t.Fatal(err)
+	}
+	totals := func(tl Timeline) []int64 {
+		var all []int64
+		for i := range tl.Columns {
+			all = append(all, tl.Columns[i].Total)
+		}
+		return all
+	}
+	x := NewIndex(made, &made.Devices[0])
+	if diff := cmp.Diff([]int64{8192, 8192, 4096, 4096, 12288}, totals(x.Buckets(1000, 10))); diff != "" {
+		t.Errorf("all columns (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]int64{4096, 12288}, totals(x.Buckets(1000, 2))); diff != "" {
+		t.Errorf("the last two (-want +got):\n%s", diff)
+	}
+	shorter := *made
+	shorter.Devices = []trace.Device{made.Devices[0]}
+	shorter.Devices[0].Events = made.Devices[0].Events.Slice(0, 4)
+	shorter.Devices[0].Final = trace.State{}
+	before := NewIndex(&shorter, &shorter.Devices[0])
+	if diff := cmp.Diff([]int64{8192, 8192}, totals(before.Buckets(1000, 10))); diff != "" {
+		t.Errorf("before the last event came (-want +got):\n%s", diff)
+	}
+}
