@@ -18,11 +18,11 @@ type sharedGauges struct {
 	known []trace.Gauge
 }
 
-// read returns the newest look, which must not be changed; none without a
-// function to look with.
-func (g *sharedGauges) read(look func() []trace.Gauge) []trace.Gauge {
+// read returns the newest look, which must not be changed, and when it was;
+// none without a function to look with.
+func (g *sharedGauges) read(look func() []trace.Gauge) ([]trace.Gauge, time.Time) {
 	if look == nil {
-		return nil
+		return nil, time.Time{}
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -30,5 +30,5 @@ func (g *sharedGauges) read(look func() []trace.Gauge) []trace.Gauge {
 		g.known = look()
 		g.at = time.Now()
 	}
-	return g.known
+	return g.known, g.at
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"memtop/snapshots/trace"
+	"memtop/snapshots/wire"
 )
 
 // Info is what a program says of itself at /v1/info. Its texts come from the
@@ -43,14 +44,14 @@ const (
 	CapabilityNDJSON   = "ndjson"   // /v1/stream as lines of JSON
 	CapabilitySnapshot = "snapshot" // /v1/snapshot
 	CapabilityMetrics  = "metrics"  // /metrics
-	CapabilitySettings = "settings" // settings may be changed
+	CapabilityControl  = "control"  // settings may be changed
 	CapabilityGauges   = "gauges"   // the device is looked at from outside
 )
 
 func (p *Probe) capabilities() []string {
 	list := []string{CapabilityNDJSON, CapabilitySnapshot, CapabilityMetrics}
 	if p.changes.allowed() {
-		list = append(list, CapabilitySettings)
+		list = append(list, CapabilityControl)
 	}
 	if p.o.Gauge != nil {
 		list = append(list, CapabilityGauges)
@@ -60,7 +61,7 @@ func (p *Probe) capabilities() []string {
 
 func (p *Probe) info() Info {
 	i := Info{
-		Version: 1, Capabilities: p.capabilities(),
+		Version: wire.Version, Capabilities: p.capabilities(),
 		PID: p.who.pid, Command: p.who.command, User: p.who.user, Host: p.who.host,
 		Writer: p.o.Writer, Started: p.who.started, ReadOnly: !p.changes.allowed(),
 		Viewers: p.viewers.count(), Changing: p.changes.lease.held(),

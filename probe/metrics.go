@@ -95,7 +95,7 @@ func (p *Probe) probeMetrics(m *metrics) {
 }
 
 func (p *Probe) gaugeMetrics(m *metrics) {
-	gauges := p.gauges.read(p.o.Gauge)
+	gauges, _ := p.gauges.read(p.o.Gauge)
 	families := []struct {
 		name, help string
 		value      func(*trace.Gauge) int64

@@ -159,6 +159,7 @@ func (p *Probe) Path() string { return p.socket.path }
 func (p *Probe) Close() error {
 	p.once.Do(func() {
 		p.source.Observe(nil)
+		p.viewers.end()
 		close(p.closing)
 		p.socket.remove()
 		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)

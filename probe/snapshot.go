@@ -2,7 +2,6 @@ package probe
 
 import (
 	"fmt"
-	"io"
 	"net/http"
 	"time"
 
@@ -23,7 +22,7 @@ func (p *Probe) serveSnapshot(w http.ResponseWriter, r *http.Request) error {
 	case <-r.Context().Done():
 		return nil // there is nobody to tell
 	case <-p.closing:
-		return statusf(http.StatusServiceUnavailable, "the program is ending")
+		return errEnding
 	}
 	t := p.snapshot()
 	header := w.Header()
@@ -81,7 +80,7 @@ type paced struct {
 	control *http.ResponseController
 }
 
-func newPaced(w http.ResponseWriter) io.Writer {
+func newPaced(w http.ResponseWriter) *paced {
 	return &paced{w, http.NewResponseController(w)}
 }
 

@@ -12,7 +12,7 @@ const maxViewers = 64
 type viewers struct {
 	mu    sync.Mutex
 	now   int
-	total int64
+	ended bool
 	all   sync.WaitGroup
 }
 
@@ -23,8 +23,10 @@ func (v *viewers) enter() error {
 	if v.now >= maxViewers {
 		return statusf(http.StatusServiceUnavailable, "%d viewers are watching already: close one of them", maxViewers)
 	}
+	if v.ended {
+		return errEnding
+	}
 	v.now++
-	v.total++
 	v.all.Add(1)
 	return nil
 }
@@ -42,5 +44,14 @@ func (v *viewers) count() int {
 	return v.now
 }
 
-// wait returns when all have left. Nobody may enter any more.
+// end lets nobody enter any more.
+func (v *viewers) end() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.ended = true
+}
+
+// wait returns when all have left, after end.
 func (v *viewers) wait() { v.all.Wait() }
+
+var errEnding = statusf(http.StatusServiceUnavailable, "the program is ending")

@@ -1,0 +1,300 @@
+package probe
+
+import (
+	"context"
+	"net/http"
+	"reflect"
+	"strings"
+	"time"
+
+	"memtop/snapshots/trace"
+	"memtop/snapshots/wire"
+)
+
+// Content types of /v1/stream.
+const (
+	contentFrames = "application/vnd.memtop.stream"
+	contentNDJSON = "application/x-ndjson"
+)
+
+const (
+	minInterval     = 50 * time.Millisecond
+	defaultInterval = 100 * time.Millisecond
+	maxInterval     = time.Minute
+	// heartbeat is how often a stream says something when nothing happens, so
+	// that either side notices when the other has gone.
+	heartbeat = time.Second
+	// lookAt is how often a slow viewer's session looks whether the ring runs
+	// full before the viewer's next batch is due.
+	lookAt = 250 * time.Millisecond
+)
+
+// session tells one viewer what happens, at the viewer's pace. It is owned by
+// the goroutine of the viewer's request.
+type session struct {
+	p        *Probe
+	w        *paced
+	e        *wire.Encoder
+	interval time.Duration
+	at       []int64 // by device: the next event to tell of
+	ends     []int64 // by device: scratch of batch
+	step     int64   // the next step to tell of
+	sent     time.Time
+	changes  map[int64]trace.Change // as the viewer knows them
+	version  int64                  // of the changes
+	options  []trace.Option
+	looked   time.Time // of the gauges
+}
+
+func (p *Probe) serveStream(w http.ResponseWriter, r *http.Request) error {
+	viewer, err := viewerName(r)
+	if err != nil {
+		return err
+	}
+	interval, err := duration(r, "interval", defaultInterval, minInterval, maxInterval)
+	if err != nil {
+		return err
+	}
+	if err := p.viewers.enter(); err != nil {
+		return err
+	}
+	defer p.viewers.leave()
+	p.changes.lease.open(viewer)
+	defer p.changes.lease.close(viewer)
+	s := p.newSession(w, interval, strings.Contains(r.Header.Get("Accept"), contentNDJSON))
+	p.o.Log.Info("viewer came", "viewer", viewer, "interval", interval)
+	err = s.run(r.Context())
+	p.o.Log.Info("viewer left", "viewer", viewer, "error", err)
+	return nil // whatever it was, the answer has begun and the viewer is gone
+}
+
+func (p *Probe) newSession(w http.ResponseWriter, interval time.Duration, ndjson bool) *session {
+	s := &session{
+		p: p, w: newPaced(w), interval: interval,
+		at: make([]int64, len(p.rings)), ends: make([]int64, len(p.rings)),
+		step: p.steps.end(), changes: make(map[int64]trace.Change),
+	}
+	header := w.Header()
+	header.Set("Cache-Control", "no-store")
+	if ndjson {
+		header.Set("Content-Type", contentNDJSON)
+		s.e = wire.NewLineEncoder(s.w)
+	} else {
+		header.Set("Content-Type", contentFrames)
+		s.e = wire.NewEncoder(s.w)
+	}
+	return s
+}
+
+// run tells the viewer what is, then what happens, until the viewer has gone or
+// the program ends.
+func (s *session) run(ctx context.Context) error {
+	if err := s.begin(); err != nil {
+		return err
+	}
+	tick := time.NewTicker(min(s.interval, lookAt))
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-s.p.closing:
+			return s.end()
+		case now := <-tick.C:
+			if err := s.tick(now); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// begin says who is talking and what the memory is like.
+func (s *session) begin() error {
+	s.e.Hello(s.p.hello(s.interval))
+	for _, device := range s.p.devices {
+		s.base(device, 0, "")
+	}
+	s.history()
+	return s.batch()
+}
+
+// stepsBefore is how many steps from before it came a viewer is told of.
+const stepsBefore = 64
+
+// history tells the last steps; the layers, which are long, of the newest only.
+func (s *session) history() {
+	for at := max(0, s.step-stepsBefore); at < s.step; at++ {
+		if step, _ := s.p.steps.read(at); step != nil {
+			old := *step
+			if at < s.step-1 {
+				old.Layers = nil
+			}
+			s.e.Step(&old)
+		}
+	}
+}
+
+func (s *session) end() error {
+	if err := s.batch(); err != nil {
+		return err
+	}
+	s.e.Bye("the program ended")
+	return s.flush()
+}
+
+// tick sends a batch when it is due: the interval has passed, or the ring could
+// run full before it has. Nothing is sent while nothing happens, but for the
+// heartbeat.
+func (s *session) tick(now time.Time) error {
+	since := now.Sub(s.sent)
+	due := since >= s.interval-minInterval/2 && s.news()
+	if due || since >= max(heartbeat, s.interval) || s.crowded() {
+		return s.batch()
+	}
+	return nil
+}
+
+// news reports whether anything has happened that the viewer was not told of.
+func (s *session) news() bool {
+	for _, device := range s.p.devices {
+		if s.p.rings[device].end() > s.at[device] {
+			return true
+		}
+	}
+	_, version := s.p.changes.view()
+	return s.p.steps.end() > s.step || version != s.version || s.p.o.Gauge != nil
+}
+
+// crowded reports whether much of a ring waits to be told.
+func (s *session) crowded() bool {
+	for _, device := range s.p.devices {
+		if r := s.p.rings[device]; r.end()-s.at[device] > r.kept()/4 {
+			return true
+		}
+	}
+	return s.p.steps.end()-s.step > stepsKept/4
+}
+
+// batch tells what has happened since the last one. Steps are told after the
+// events they are about, so how far the steps are is noted first; the tables
+// are asked for after how far the events are, so that they know all of them.
+func (s *session) batch() error {
+	began := time.Now()
+	steps := s.p.steps.end()
+	for _, device := range s.p.devices {
+		s.ends[device] = s.p.rings[device].end()
+	}
+	s.e.Tables(s.p.tables.covering(s.p, s.ends))
+	for _, device := range s.p.devices {
+		s.events(device, s.ends[device])
+	}
+	s.steps(steps)
+	s.settings()
+	s.gauges()
+	s.e.Counters(s.p.counters())
+	s.p.meter.busy.Add(int64(time.Since(began)))
+	return s.flush()
+}
+
+func (s *session) flush() error {
+	s.sent = time.Now()
+	if err := s.e.Flush(); err != nil {
+		return err
+	}
+	return s.w.control.Flush()
+}
+
+func (s *session) events(device int, end int64) {
+	r := s.p.rings[device]
+	for s.at[device] < end {
+		at := s.at[device]
+		events, ok := r.read(at)
+		if !ok {
+			s.lost(device)
+			return
+		}
+		events = events[:min(int64(len(events)), end-at)]
+		s.e.Events(device, at, events)
+		s.at[device] += int64(len(events))
+	}
+}
+
+// lost tells a viewer that was too slow how much it missed, and begins again
+// from a state of now.
+func (s *session) lost(device int) {
+	at := s.at[device]
+	missed := s.base(device, at, "the viewer fell behind")
+	s.p.meter.dropped.Add(missed)
+	s.p.o.Log.Info("viewer fell behind", "device", device, "missed", missed)
+}
+
+// base sends a state of the device, and returns how many events from number at
+// on are not told because of it.
+func (s *session) base(device int, at int64, reason string) (missed int64) {
+	b := s.p.base(device)
+	if reason != "" {
+		missed = b.at - at
+	}
+	s.e.Tables(b.tables)
+	s.e.Base(device, b.at, &b.state, missed, reason)
+	s.at[device] = b.at
+	return missed
+}
+
+func (s *session) steps(end int64) {
+	for ; s.step < end; s.step++ {
+		switch step, lost := s.p.steps.read(s.step); {
+		case step != nil:
+			s.e.Step(step)
+		case lost:
+			s.p.meter.droppedSteps.Add(1)
+		default:
+			return // it has its number and is being written
+		}
+	}
+}
+
+// settings tells what may be changed and what has become of changes, where that
+// is otherwise than the viewer knows.
+func (s *session) settings() {
+	list, version := s.p.changes.view()
+	if options := s.p.changes.options(); !reflect.DeepEqual(options, s.options) {
+		s.e.Options(options)
+		s.options = options
+	}
+	if version == s.version {
+		return
+	}
+	s.version = version
+	known := make(map[int64]trace.Change, len(list))
+	for i := range list {
+		if old, ok := s.changes[list[i].ID]; !ok || old != list[i] {
+			s.e.Change(&list[i])
+		}
+		known[list[i].ID] = list[i]
+	}
+	s.changes = known
+}
+
+func (s *session) gauges() {
+	if gauges, at := s.p.gauges.read(s.p.o.Gauge); at != s.looked {
+		s.e.Gauges(gauges)
+		s.looked = at
+	}
+}
+
+// hello is what a stream begins with.
+func (p *Probe) hello(interval time.Duration) *wire.Hello {
+	return &wire.Hello{
+		Capabilities: p.capabilities(), PID: p.who.pid, Command: p.who.command, User: p.who.user,
+		Host: p.who.host, Writer: p.o.Writer, Started: p.who.started, Devices: p.devices,
+		ReadOnly: !p.changes.allowed(), Interval: int64(interval), Settings: p.source.Settings(),
+	}
+}
+
+func (p *Probe) counters() wire.Counters {
+	ns, dropped := p.Cost()
+	return wire.Counters{
+		Time: time.Now().UnixMicro(), Dropped: dropped, DroppedSteps: p.meter.droppedSteps.Load(), ProbeNS: ns,
+	}
+}

@@ -1,0 +1,142 @@
+package probe
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"memtop/snapshots/trace"
+	"memtop/snapshots/wire"
+)
+
+func TestAViewerIsToldOfEveryEventInOrder(t *testing.T) {
+	p := newProgram()
+	probe := listening(t, p, Options{Writer: "a made program"})
+	p.run(100)
+	s := newClient(t, probe, "").stream(t, "?interval=50ms")
+	if h := s.next(t, wire.HelloFrame).Hello; h.Writer != "a made program" || !h.ReadOnly || len(h.Devices) != 1 {
+		t.Errorf("hello: %+v", h)
+	}
+	base := s.next(t, wire.BaseFrame)
+	if base.First != 100 || base.Missed != 0 {
+		t.Errorf("the base is followed by event %d and %d are missing, want 100 and 0", base.First, base.Missed)
+	}
+	const more = 20_000
+	p.name("a name that came later")
+	go p.run(more)
+	at := base.First
+	for at < 100+more {
+		f := s.next(t, wire.EventsFrame)
+		if f.First != at {
+			t.Fatalf("events begin with %d, want %d", f.First, at)
+		}
+		for i := range f.Events {
+			e := &f.Events[i]
+			if at++; e.Time != at {
+				t.Fatalf("event %d is the program's %d", at-1, e.Time-1)
+			}
+		}
+		last := &f.Events[len(f.Events)-1]
+		if got := s.Tables().String(s.Tables().Notes[last.Note].Category); got != "a name that came later" {
+			t.Fatalf("an event's category is %q", got)
+		}
+	}
+}
+
+func TestStepsComeAfterTheirEvents(t *testing.T) {
+	p := newProgram()
+	probe := listening(t, p, Options{})
+	s := newClient(t, probe, "").stream(t, "?interval=50ms")
+	s.next(t, wire.CountersFrame)
+	const steps = 50
+	go func() {
+		for range steps {
+			p.run(100)
+			p.finish(probe)
+		}
+	}()
+	var told, finished int64
+	for finished < steps {
+		switch f, err := s.Next(); {
+		case err != nil:
+			t.Fatal(err)
+		case f.Type == wire.EventsFrame:
+			told += int64(len(f.Events))
+		case f.Type == wire.StepFrame:
+			if finished++; f.Step.Number != finished || told < finished*100 {
+				t.Fatalf("step %d came as number %d, after %d events", f.Step.Number, finished, told)
+			}
+		}
+	}
+}
+
+func TestAnEndingProgramSaysGoodbye(t *testing.T) {
+	p := newProgram()
+	probe := listening(t, p, Options{})
+	s := newClient(t, probe, "").stream(t, "?interval=60s")
+	s.next(t, wire.CountersFrame)
+	p.run(10)
+	p.finish(probe)
+	if err := probe.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if f := s.next(t, wire.EventsFrame); len(f.Events) != 10 {
+		t.Errorf("the last %d events came, want 10", len(f.Events))
+	}
+	s.next(t, wire.StepFrame)
+	if f := s.next(t, wire.ByeFrame); f.Reason == "" {
+		t.Error("no reason for the end")
+	}
+	if _, err := s.Next(); err != io.EOF {
+		t.Errorf("after the goodbye: %v, want the end", err)
+	}
+}
+
+func TestLinesOfJSON(t *testing.T) {
+	p := newProgram()
+	probe := listening(t, p, Options{})
+	p.run(5)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://probe/v1/stream", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Accept", contentNDJSON)
+	answer, err := newClient(t, probe, "").Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if got := answer.Header.Get("Content-Type"); got != contentNDJSON {
+		t.Errorf("content type %q", got)
+	}
+	if err := probe.Close(); err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	if !strings.Contains(lines[0], `"hello"`) || !strings.Contains(lines[len(lines)-1], `"bye"`) {
+		t.Errorf("got:\n%s", text)
+	}
+}
+
+func TestAViewerOfManyViewersSharesTheState(t *testing.T) {
+	p := newProgram()
+	probe := listening(t, p, Options{})
+	c := newClient(t, probe, "")
+	for range 100 {
+		s := c.stream(t, "")
+		s.next(t, wire.BaseFrame)
+		s.close()
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.states != 1 {
+		t.Errorf("a program in which nothing happened was asked for its state %d times, want once", p.states)
+	}
+}
+
+var _ trace.Recorder = (*Probe)(nil)
