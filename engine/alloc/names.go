@@ -14,9 +14,10 @@ type Names struct {
 	in     *trace.Interner
 	tags   map[Label]Tag
 	marks  map[string]trace.NoteID
-	stacks map[stackKey]trace.StackID
-	hidden []string     // beginnings of functions' names, see Options.Hide
-	plain  trace.NoteID // of an event about a block without a label
+	stacks map[stackKey]trace.StackID // by the program counters of all frames
+	known  map[stackKey]trace.StackID // by where calls return to
+	hidden []string                   // beginnings of functions' names, see Options.Hide
+	plain  trace.NoteID               // of an event about a block without a label
 }
 
 // NewNames returns tables with nothing in them.
@@ -26,6 +27,7 @@ func NewNames() *Names {
 		tags:   make(map[Label]Tag),
 		marks:  make(map[string]trace.NoteID),
 		stacks: make(map[stackKey]trace.StackID),
+		known:  make(map[stackKey]trace.StackID),
 	}
 	n.plain = n.in.Note(n.eventNote())
 	return n

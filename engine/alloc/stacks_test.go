@@ -1,0 +1,100 @@
+package alloc
+
+import (
+	"runtime"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"memtop/snapshots/trace"
+)
+
+// TestStacksAreThoseOfTheRuntime asks for the stack of the same place twice,
+// when it is new and when it is known, and compares with the runtime's answer.
+func TestStacksAreThoseOfTheRuntime(t *testing.T) {
+	a := newAllocator(t, newMemory(t, gib), Options{History: 1, Stacks: StacksAlloc})
+	here := func() { compareStack(t, a) }
+	for range 2 {
+		for name, call := range map[string]func(){
+			"straight":    here,
+			"inlined":     func() { inlined(here) },
+			"deep":        func() { deeper(20, here) },
+			"deeper":      func() { deeper(21, here) },
+			"too deep":    func() { deeper(3*maxFrames, here) },
+			"deferred":    func() { defer here() },
+			"in a sort":   func() { slices.SortFunc([]int{2, 1}, func(a, b int) int { here(); return a - b }) },
+			"a panic":     func() { defer func() { _ = recover(); here() }(); panic("on the way") },
+			"a goroutine": func() { done := make(chan struct{}); go func() { defer close(done); here() }(); <-done },
+		} {
+			t.Run(name, func(*testing.T) { call() })
+		}
+	}
+}
+
+func inlined(f func()) { f() }
+
+//go:noinline
+func deeper(n int, f func()) {
+	if n%2 == 0 {
+		defer runtime.KeepAlive(n) // frames of two sizes
+	}
+	if n == 0 {
+		f()
+		return
+	}
+	deeper(n-1, f)
+}
+
+// compareStack allocates, and compares the functions of the recorded stack with
+// those the runtime knows of.
+//
+//go:noinline
+func compareStack(t *testing.T, a *Allocator) {
+	t.Helper()
+	b, err := a.Alloc(512, 0, Tag{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.Free(b)
+	var got, want []string
+	tables := a.Names().Tables()
+	for _, id := range tables.Stack(a.latestStack()) {
+		got = append(got, tables.String(tables.Frames[id].Name))
+	}
+	var pcs [maxFrames]uintptr
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(1, pcs[:])])
+	for more := true; more; {
+		var f runtime.Frame
+		f, more = frames.Next()
+		want = append(want, f.Function)
+	}
+	n := min(len(got), len(want))
+	if len(want) < maxFrames && len(got) != len(want) {
+		t.Errorf("got %d frames, want %d", len(got), len(want))
+	}
+	if diff := cmp.Diff(want[:n], got[:n]); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// latestStack returns the stack of the event recorded last.
+func (a *Allocator) latestStack() trace.StackID { return a.history.events[0].Stack }
+
+// BenchmarkStack measures the stack of a call at the depth that training has.
+func BenchmarkStack(b *testing.B) {
+	a := newAllocator(b, newMemory(b, gib), Options{Stacks: StacksAlloc})
+	for name, f := range map[string]func(){
+		"known":            func() { a.callers(StacksAlloc) },
+		"the same unwound": func() { a.unwind(3) },
+	} {
+		b.Run(name, func(b *testing.B) {
+			deeper(25, func() {
+				b.ReportAllocs()
+				for b.Loop() {
+					f()
+				}
+			})
+		})
+	}
+}
