@@ -1,0 +1,21 @@
+// Package kernels is what the CUDA device computes: the kernels' PTX, and the
+// operations of device.Backend as launches of them. It calls no driver. Whoever
+// has one gives Compute a Queue and gets everything of device.Backend but the
+// transfers; the tests give it the host build of the same sources.
+//
+// # Kernels
+//
+// The sources are in package source: C++ for a machine that rt.h describes in
+// a few dozen functions. `go generate` compiles them to ptx/sm80.ptx with
+// Debian's clang and no SDK, and package hostbuild compiles them with any C++
+// compiler to a library in which a block's threads run as lanes. Every kernel
+// takes one struct by value; its mirror in Go is beside the operation that
+// launches it. Arithmetic is not contracted by the compiler, so both builds
+// compute the same up to the machine's approximate functions.
+//
+// # Precision and order
+//
+// A kernel that computes in float64 has _wide behind its name, and runs when
+// all floating-point operands are float64. Sums have one order, fixed by sizes:
+// there is no floating-point atomic anywhere.
+package kernels

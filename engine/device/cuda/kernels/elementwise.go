@@ -1,0 +1,112 @@
+package kernels
+
+import (
+	"fmt"
+
+	"memtop/engine/device"
+)
+
+type fillArgs struct {
+	Dst   device.Array
+	Value float64
+}
+
+// Fill implements device.Elementwise.
+func (c *Compute) Fill(dst device.Array, value float64) {
+	run(c, Fill, quads(dst.Len), blockThreads, 0, fillArgs{dst, value})
+}
+
+type castArgs struct{ Dst, Src device.Array }
+
+// Cast implements device.Elementwise.
+func (c *Compute) Cast(dst, src device.Array) {
+	need("cast", "dst", dst, src.Len)
+	if dst.DType == src.DType { // whatever it is, the bits stay
+		c.copyArray(dst, src)
+		return
+	}
+	run(c, Cast, quads(src.Len), blockThreads, 0, castArgs{dst, src})
+}
+
+type unaryArgs struct {
+	Dst, X, DY device.Array
+	F          int32
+}
+
+// Unary implements device.Elementwise.
+func (c *Compute) Unary(op device.UnaryOp, dst, x device.Array) {
+	c.unary("unary", op, dst, x, device.Array{DType: x.DType})
+}
+
+// UnaryBackward implements device.Elementwise.
+func (c *Compute) UnaryBackward(op device.UnaryOp, dx, x, dy device.Array) {
+	need("unary backward", "dy", dy, x.Len)
+	c.unary("unary backward", op, dx, x, dy)
+}
+
+func (c *Compute) unary(name string, op device.UnaryOp, dst, x, dy device.Array) {
+	needFloat(name, dst.DType, x.DType, dy.DType)
+	need(name, "dst", dst, x.Len)
+	if op > device.SiLU {
+		panic(fmt.Sprintf("kernels: %s: operation %d", name, op))
+	}
+	k := pick(inFloat64(dst.DType, x.DType, dy.DType), UnaryWide, Unary)
+	run(c, k, quads(x.Len), blockThreads, 0, unaryArgs{dst, x, dy, int32(op)})
+}
+
+type binaryArgs struct {
+	Dst, A, B device.Array
+	Alpha     float64
+	Op        int32
+}
+
+// addScaled is the operation of binaryArgs beyond those of device.BinaryOp.
+const addScaled = device.Div + 1
+
+// Binary implements device.Elementwise.
+func (c *Compute) Binary(op device.BinaryOp, dst, a, b device.Array) {
+	if op > device.Div {
+		panic(fmt.Sprintf("kernels: binary: operation %d", op))
+	}
+	if a.Len != 0 && (b.Len == 0 || a.Len%b.Len != 0) {
+		panic(fmt.Sprintf("kernels: binary: b of %d elements does not repeat into a of %d", b.Len, a.Len))
+	}
+	c.binary("binary", op, dst, a, b, 0)
+}
+
+// AddScaled implements device.Elementwise.
+func (c *Compute) AddScaled(dst, a, b device.Array, alpha float64) {
+	need("add scaled", "b", b, a.Len)
+	c.binary("add scaled", addScaled, dst, a, b, alpha)
+}
+
+func (c *Compute) binary(name string, op device.BinaryOp, dst, a, b device.Array, alpha float64) {
+	needFloat(name, dst.DType, a.DType, b.DType)
+	need(name, "dst", dst, a.Len)
+	k := pick(inFloat64(dst.DType, a.DType, b.DType), BinaryWide, Binary)
+	run(c, k, quads(a.Len), blockThreads, 0, binaryArgs{dst, a, b, alpha, int32(op)})
+}
+
+type scaleArgs struct {
+	Dst, X, By device.Array
+	Factor     float64
+}
+
+// Scale implements device.Elementwise.
+func (c *Compute) Scale(dst, x device.Array, factor float64) {
+	c.scale("scale", dst, x, device.Array{}, factor)
+}
+
+// ScaleBy implements device.Elementwise.
+func (c *Compute) ScaleBy(dst, x, factor device.Array) {
+	need("scale by", "factor", factor, 1)
+	needFloat("scale by", factor.DType)
+	c.scale("scale by", dst, x, factor, 0)
+}
+
+func (c *Compute) scale(name string, dst, x, by device.Array, factor float64) {
+	needFloat(name, dst.DType, x.DType)
+	need(name, "dst", dst, x.Len)
+	k := pick(inFloat64(dst.DType, x.DType), ScaleWide, Scale)
+	run(c, k, quads(x.Len), blockThreads, 0, scaleArgs{dst, x, by, factor})
+}

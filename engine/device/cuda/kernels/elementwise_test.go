@@ -1,0 +1,121 @@
+package kernels_test
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"memtop/engine/device"
+)
+
+func TestFill(t *testing.T) {
+	r := newRig(t)
+	for kind := device.Float32; kind <= device.Int64; kind++ {
+		for _, value := range []float64{0, 1.25, -3, 300, 1e20, math.NaN()} {
+			t.Run(fmt.Sprintf("%v, %v", kind, value), func(t *testing.T) {
+				r.agree(t, 0, func(c computer) {
+					for _, n := range lengths {
+						c.Fill(r.output(kind, n), value)
+					}
+				})
+			})
+		}
+	}
+}
+
+func TestCast(t *testing.T) {
+	r := newRig(t)
+	special := []float64{0, math.Copysign(0, -1), 1, -1.5, 2.5, 127.9, -128.9, 256, 65504, 65520, 1e6, -1e6, 1e-5, 6e-8, 1e-8, 3e9, -3e9, 1e19, -1e19, 1e39, math.Inf(1), math.Inf(-1), math.NaN(), 1.00390625, 1.01171875, 1 + 0x1p-9 + 0x1p-30}
+	for from := device.Float32; from <= device.Int64; from++ {
+		src := append([]device.Array{r.put(from, special...)}, r.normals(from, 1023))
+		for to := device.Float32; to <= device.Int64; to++ {
+			t.Run(fmt.Sprintf("%v to %v", from, to), func(t *testing.T) {
+				r.agree(t, 0, func(c computer) {
+					for _, s := range src {
+						c.Cast(r.output(to, s.Len), s)
+						c.Cast(r.output(to, s.Len-1), s.Slice(1, s.Len-1)) // not aligned
+					}
+				})
+			})
+		}
+	}
+}
+
+func TestUnary(t *testing.T) {
+	r := newRig(t)
+	special := []float64{0, 0.001, -0.3, 1, -1, 2.7, -2.7, 4, -4, 9, -9, 30, -30, 88, -87, 100, -110, math.Inf(1), math.Inf(-1), math.NaN()}
+	for name, mix := range mixes {
+		x := []device.Array{r.put(mix[1], special...), r.normals(mix[1], 4099)}
+		for _, op := range device.UnaryOps() {
+			t.Run(fmt.Sprintf("%v, %s", op, name), func(t *testing.T) {
+				dy := r.normals(mix[2], 4099)
+				r.agree(t, 4, func(c computer) {
+					for _, x := range x {
+						c.Unary(op, r.output(mix[0], x.Len), x)
+						c.UnaryBackward(op, r.output(mix[0], x.Len), x, dy.Slice(0, x.Len))
+					}
+				})
+			})
+		}
+	}
+}
+
+func TestBinaryRepeatsItsSecondOperand(t *testing.T) {
+	r := newRig(t)
+	for name, mix := range mixes {
+		for op := device.Add; op <= device.Div; op++ {
+			for _, size := range [][2]int{{1, 1}, {4099, 4099}, {4096, 1}, {777 * 3, 777}, {64 * 16, 16}, {4 * 5, 5}} {
+				t.Run(fmt.Sprintf("%d, %s, %d and %d", op, name, size[0], size[1]), func(t *testing.T) {
+					a, b := r.normals(mix[1], size[0]), r.normals(mix[2], size[1])
+					r.agree(t, 1, func(c computer) { c.Binary(op, r.output(mix[0], size[0]), a, b) })
+				})
+			}
+		}
+	}
+}
+
+func TestScaling(t *testing.T) {
+	r := newRig(t)
+	for name, mix := range mixes {
+		for _, n := range lengths {
+			t.Run(fmt.Sprintf("%s, %d", name, n), func(t *testing.T) {
+				a, b, factor := r.normals(mix[1], n), r.normals(mix[2], n), r.put(device.Float32, 0.37)
+				r.agree(t, 1, func(c computer) {
+					c.AddScaled(r.output(mix[0], n), a, b, -0.7)
+					c.Scale(r.output(mix[0], n), a, 1.3)
+					c.ScaleBy(r.output(mix[0], n), b, factor)
+					sum := r.changed(a)
+					c.AddScaled(sum, sum, b, 0.5) // in place
+				})
+			})
+		}
+	}
+}
+
+func TestCopyStrided(t *testing.T) {
+	tests := map[string]struct {
+		shape, dst, src []int
+	}{
+		"nothing":                        {[]int{3, 0, 2}, []int{2, 2, 1}, []int{2, 2, 1}},
+		"one element":                    {nil, nil, nil},
+		"contiguous":                     {[]int{4, 5, 16}, []int{80, 16, 1}, []int{80, 16, 1}},
+		"a transpose":                    {[]int{33, 65}, []int{65, 1}, []int{1, 33}},
+		"heads brought before rows":      {[]int{2, 3, 7, 8}, []int{168, 56, 8, 1}, []int{168, 8, 24, 1}},
+		"a row repeated":                 {[]int{6, 10}, []int{10, 1}, []int{0, 1}},
+		"a slice written into":           {[]int{5, 7}, []int{20, 1}, []int{7, 1}},
+		"eight dimensions, some of one":  {[]int{2, 1, 3, 2, 1, 2, 2, 3}, []int{72, 72, 24, 12, 12, 6, 3, 1}, []int{1, 1, 48, 24, 24, 12, 6, 2}},
+		"every second of both":           {[]int{50}, []int{2}, []int{2}},
+		"rows of a length that is a bit": {[]int{9, 6}, []int{6, 1}, []int{10, 1}},
+	}
+	r := newRig(t)
+	for name, test := range tests {
+		for kind := device.Float32; kind <= device.Int64; kind++ {
+			t.Run(fmt.Sprintf("%s, %v", name, kind), func(t *testing.T) {
+				src := r.normals(kind, 4099)
+				r.agree(t, 0, func(c computer) {
+					c.CopyStrided(device.Strided{Base: r.output(kind, 4099), Strides: test.dst}, device.Strided{Base: src, Strides: test.src}, test.shape)
+				})
+			})
+		}
+	}
+}

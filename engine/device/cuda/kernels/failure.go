@@ -1,0 +1,31 @@
+package kernels
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+)
+
+// FailureBytes is the size of the record that a kernel leaves of a failure.
+const FailureBytes = 32
+
+// The operations that can fail, as kernels number them from 1 on.
+var failures = []string{
+	"gather: id %d at position %d is outside of a table of %d rows",
+	"scatter add: id %d at position %d is outside of a table of %d rows",
+	"cross entropy: target %d of row %d is none of %d classes",
+}
+
+// Failure returns the error that record, FailureBytes read from the device,
+// tells of, or nil. When several threads failed it is one of theirs.
+func Failure(record []byte) error {
+	kind := binary.LittleEndian.Uint32(record[4:])
+	if binary.LittleEndian.Uint32(record) == 0 {
+		return nil
+	}
+	if kind == 0 || int(kind) > len(failures) {
+		return errors.New("kernels: a failure that no kernel reports")
+	}
+	number := func(at int) int64 { return int64(binary.LittleEndian.Uint64(record[at:])) }
+	return fmt.Errorf("kernels: "+failures[kind-1], number(8), number(16), number(24))
+}

@@ -1,0 +1,152 @@
+package kernels
+
+import (
+	"fmt"
+	"unsafe"
+
+	"memtop/engine/device"
+)
+
+// Launch is one kernel with everything that the driver must know to queue it.
+type Launch struct {
+	Kernel  Kernel
+	Grid    [3]uint32 // blocks
+	Threads uint32    // of a block, along its first dimension
+	Shared  uint32    // bytes of dynamic shared memory
+	// Args is the kernel's one argument, a struct by value: what cuLaunchKernel
+	// takes as its extra parameter buffer.
+	Args []byte
+}
+
+// Queue takes launches and runs them in order: a stream of the driver, or the
+// host build.
+type Queue interface {
+	// Launch queues l. It reads *l and l.Args before it returns and keeps
+	// neither. A failure is kept for the device's next Synchronize.
+	Launch(l *Launch)
+}
+
+// ScratchBytes is how much scratch memory a Compute needs.
+const ScratchBytes = 32 << 20
+
+// MaxShared is the most dynamic shared memory that a Launch asks for: what
+// every device grants without being asked.
+const MaxShared = 48 << 10
+
+// Compute implements everything of device.Backend but device.Transfers by
+// launching kernels. It belongs to one goroutine at a time and allocates
+// nothing.
+type Compute struct {
+	queue   Queue
+	scratch device.Buffer
+	failure uint64
+	launch  Launch
+	args    [512]uint64 // what launch.Args lies in
+}
+
+// NewCompute returns a Compute that launches into q. scratch is device memory
+// of at least ScratchBytes, and failure an address of FailureBytes, zeroed; both
+// are 256-byte aligned, are the Compute's alone and are written by kernels.
+func NewCompute(q Queue, scratch device.Buffer, failure uint64) *Compute {
+	if scratch.Bytes < ScratchBytes || scratch.Addr%256 != 0 || failure%256 != 0 {
+		panic(fmt.Sprintf("kernels: %d bytes of scratch at %#x and a failure at %#x", scratch.Bytes, scratch.Addr, failure))
+	}
+	return &Compute{queue: q, scratch: scratch, failure: failure}
+}
+
+// run launches k with args, which hold no pointers of this process.
+func run[A any](c *Compute, k Kernel, grid [3]uint32, threads, shared uint32, args A) {
+	size := unsafe.Sizeof(args)
+	if size > unsafe.Sizeof(c.args) || shared > MaxShared {
+		panic(fmt.Sprintf("kernels: %v: %d bytes of arguments, %d shared", k, size, shared))
+	}
+	if grid[0] == 0 || grid[1] == 0 || grid[2] == 0 {
+		return
+	}
+	*(*A)(unsafe.Pointer(&c.args)) = args
+	c.launch = Launch{k, grid, threads, shared, unsafe.Slice((*byte)(unsafe.Pointer(&c.args)), size)}
+	c.queue.Launch(&c.launch)
+}
+
+// blockThreads is the size of most blocks.
+const blockThreads = 256
+
+// quads is the grid for n elements of which a thread has four.
+func quads(n int) [3]uint32 { return line(ceil(n, 4*blockThreads)) }
+
+func line(blocks int) [3]uint32 { return [3]uint32{uint32(blocks), 1, 1} }
+
+func ceil(n, d int) int { return (n + d - 1) / d }
+
+// scratchArray returns n elements of scratch from byte offset on.
+func (c *Compute) scratchArray(d device.DType, offset int64, n int) device.Array {
+	return device.ArrayOf(device.Buffer{Addr: c.scratch.Addr + uint64(offset), Bytes: c.scratch.Bytes - offset}, d, n)
+}
+
+// need panics unless a has n elements.
+func need(operation, name string, a device.Array, n int) {
+	if a.Len != n {
+		panic(fmt.Sprintf("kernels: %s: %s has %d elements, want %d", operation, name, a.Len, n))
+	}
+}
+
+// allow is need for an operand that may be absent.
+func allow(operation, name string, a device.Array, n int) {
+	if !a.Absent() {
+		need(operation, name, a, n)
+	}
+}
+
+// reach panics unless a has at least n elements.
+func reach(operation, name string, a device.Array, n int) {
+	if a.Len < n || n < 0 {
+		panic(fmt.Sprintf("kernels: %s: %s has %d elements, want at least %d", operation, name, a.Len, n))
+	}
+}
+
+func needFloat(operation string, kinds ...device.DType) {
+	for _, kind := range kinds {
+		if !kind.IsFloat() {
+			panic(fmt.Sprintf("kernels: %s: operand of type %v, want a floating-point type", operation, kind))
+		}
+	}
+}
+
+func needIndex(operation string, kind device.DType) {
+	if kind != device.Int32 && kind != device.Int64 {
+		panic(fmt.Sprintf("kernels: %s: indexes of type %v, want int32 or int64", operation, kind))
+	}
+}
+
+// needScalar panics unless a is one float32.
+func needScalar(operation, name string, a device.Array) {
+	if a.DType != device.Float32 || a.Len != 1 {
+		panic(fmt.Sprintf("kernels: %s: %s is %v, want one float32", operation, name, a))
+	}
+}
+
+// inFloat64 says whether an operation computes in float64: when all its
+// floating-point operands are.
+func inFloat64(kinds ...device.DType) bool {
+	for _, kind := range kinds {
+		if kind != device.Float64 {
+			return false
+		}
+	}
+	return true
+}
+
+func computeType(wide bool) device.DType {
+	if wide {
+		return device.Float64
+	}
+	return device.Float32
+}
+
+// pick returns the kernel that computes in float64 when wide.
+func pick(wide bool, double, single Kernel) Kernel {
+	if wide {
+		return double
+	}
+	return single
+}

@@ -1,0 +1,98 @@
+package kernels_test
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"github.com/ebitengine/purego"
+
+	"memtop/engine/device/cuda/kernels"
+	"memtop/engine/device/cuda/kernels/source"
+)
+
+// nvrtc finds NVIDIA's run-time compiler, if the machine has it: MEMTOP_NVRTC or
+// the loader say where.
+func nvrtc(t *testing.T) func(symbol string, arguments ...uintptr) uintptr {
+	t.Helper()
+	name := os.Getenv("MEMTOP_NVRTC")
+	if name == "" {
+		name = "libnvrtc.so.12"
+	}
+	library, err := purego.Dlopen(name, purego.RTLD_NOW|purego.RTLD_LOCAL)
+	if err != nil {
+		t.Skip("no NVRTC, which MEMTOP_NVRTC may name: ", err)
+	}
+	return func(symbol string, arguments ...uintptr) uintptr {
+		address, err := purego.Dlsym(library, symbol)
+		if err != nil {
+			t.Fatal(err)
+		}
+		result, _, _ := purego.SyscallN(address, arguments...)
+		return result & 0xffffffff
+	}
+}
+
+// cText returns text that ends in 0, and where it lies for as long as the test
+// runs.
+func cText(pin *runtime.Pinner, text string) uintptr {
+	b := append([]byte(text), 0)
+	pin.Pin(&b[0])
+	return uintptr(unsafe.Pointer(&b[0]))
+}
+
+func TestNVRTCCompilesTheSameSources(t *testing.T) {
+	call := nvrtc(t)
+	var pin runtime.Pinner
+	defer pin.Unpin()
+	dir := t.TempDir()
+	names, err := source.Files.ReadDir(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		text, err := source.Files.ReadFile(name.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name.Name()), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	program := new(uintptr)
+	pin.Pin(program)
+	if code := call("nvrtcCreateProgram", uintptr(unsafe.Pointer(program)), cText(&pin, "#include \""+source.Main+"\"\n"), cText(&pin, "kernels.cu"), 0, 0, 0); code != 0 {
+		t.Fatalf("nvrtcCreateProgram: %d", code)
+	}
+	options := []uintptr{
+		cText(&pin, "--gpu-architecture=compute_80"), cText(&pin, "--std=c++17"), cText(&pin, "--fmad=false"), cText(&pin, "-I"+dir),
+	}
+	pin.Pin(&options[0])
+	if code := call("nvrtcCompileProgram", *program, uintptr(len(options)), uintptr(unsafe.Pointer(&options[0]))); code != 0 {
+		t.Fatalf("nvrtcCompileProgram: %d\n%s", code, nvrtcText(t, &pin, call, "ProgramLog", *program))
+	}
+	ptx := nvrtcText(t, &pin, call, "PTX", *program)
+	for k := range kernels.Count {
+		if !strings.Contains(ptx, ".entry "+k.String()+"(") {
+			t.Errorf("NVRTC's module has no kernel %v", k)
+		}
+	}
+}
+
+func nvrtcText(t *testing.T, pin *runtime.Pinner, call func(string, ...uintptr) uintptr, what string, program uintptr) string {
+	t.Helper()
+	size := new(uint64)
+	pin.Pin(size)
+	if code := call("nvrtcGet"+what+"Size", program, uintptr(unsafe.Pointer(size))); code != 0 {
+		t.Fatalf("nvrtcGet%sSize: %d", what, code)
+	}
+	text := make([]byte, *size+1)
+	pin.Pin(&text[0])
+	if code := call("nvrtcGet"+what, program, uintptr(unsafe.Pointer(&text[0]))); code != 0 {
+		t.Fatalf("nvrtcGet%s: %d", what, code)
+	}
+	return string(text[:*size])
+}

@@ -1,0 +1,267 @@
+package kernels_test
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"os"
+	"sync"
+	"testing"
+	"unsafe"
+
+	"memtop/engine/device"
+	"memtop/engine/device/cpu"
+	"memtop/engine/device/cuda/kernels"
+	"memtop/engine/device/cuda/kernels/hostbuild"
+)
+
+// computer is what the CPU backend and the kernels both offer.
+type computer interface {
+	device.Elementwise
+	device.Shapes
+}
+
+// The host build of the kernels is made once for all tests, with a table of the
+// arguments' layouts behind it.
+var (
+	buildOnce sync.Once
+	library   *hostbuild.Library
+	buildErr  error
+	buildDir  string
+)
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if buildDir != "" {
+		_ = os.RemoveAll(buildDir)
+	}
+	os.Exit(code)
+}
+
+func hostLibrary(t testing.TB) *hostbuild.Library {
+	t.Helper()
+	buildOnce.Do(func() {
+		if buildDir, buildErr = os.MkdirTemp("", "kernels"); buildErr == nil {
+			library, buildErr = hostbuild.Build(t.Context(), buildDir, kernels.LayoutTable())
+		}
+	})
+	if errors.Is(buildErr, hostbuild.ErrNoCompiler) {
+		t.Skip(buildErr)
+	}
+	if buildErr != nil {
+		t.Fatal(buildErr)
+	}
+	return library
+}
+
+// rig is memory that both the CPU backend and the host build of the kernels
+// compute on, which is ordinary memory of this process.
+type rig struct {
+	t       testing.TB
+	cpu     *cpu.Device
+	kernels *kernels.Compute
+	library *hostbuild.Library
+	rand    *rand.Rand
+	next    uint64
+	failure device.Array
+	// What the operation under test writes, in the order of its requests.
+	outputs []device.Array
+}
+
+const rigBytes = 256 << 20
+
+func newRig(t testing.TB) *rig {
+	t.Helper()
+	library := hostLibrary(t)
+	d, err := cpu.Open(cpu.Options{Capacity: rigBytes, Threads: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.Close() })
+	r := &rig{t: t, cpu: d, library: library, rand: rand.New(rand.NewPCG(7, 11))}
+	if r.next, err = d.Malloc(rigBytes); err != nil {
+		t.Fatal(err)
+	}
+	scratch := r.array(device.UInt8, kernels.ScratchBytes)
+	r.failure = r.array(device.UInt8, kernels.FailureBytes)
+	d.Fill(r.failure, 0)
+	r.kernels = kernels.NewCompute(library, scratch.Buffer(), r.failure.Addr)
+	return r
+}
+
+// guardBytes lie behind every array and must stay as they are.
+const guardBytes, guard = 64, 0xa5
+
+// array returns n fresh elements, full of NaN or of what nobody should read.
+func (r *rig) array(d device.DType, n int) device.Array {
+	r.t.Helper()
+	a := device.Array{Addr: r.next, Len: n, DType: d}
+	bytes := uint64(n)*uint64(d.Size()) + guardBytes
+	r.next += (bytes + 511) &^ 511
+	poison := math.NaN()
+	if !d.IsFloat() {
+		poison = 77
+	}
+	if n > 0 {
+		r.cpu.Fill(a, poison)
+	}
+	r.cpu.Fill(r.guardOf(a), guard)
+	return a
+}
+
+func (r *rig) guardOf(a device.Array) device.Array {
+	return device.Array{Addr: a.Addr + uint64(int64(a.Len)*a.DType.Size()), Len: guardBytes, DType: device.UInt8}
+}
+
+func (r *rig) buffer(bytes int64) device.Buffer {
+	return r.array(device.UInt8, int(bytes)).Buffer()
+}
+
+// put returns an array with values.
+func (r *rig) put(d device.DType, values ...float64) device.Array {
+	r.t.Helper()
+	wide := r.array(device.Float64, len(values))
+	copy(unsafe.Slice((*float64)(pointer(wide.Addr)), len(values)), values)
+	a := r.array(d, len(values))
+	r.cpu.Cast(a, wide)
+	return a
+}
+
+// normals returns n random numbers.
+func (r *rig) normals(d device.DType, n int) device.Array {
+	r.t.Helper()
+	values := make([]float64, n)
+	for i := range values {
+		values[i] = r.rand.NormFloat64()
+	}
+	return r.put(d, values...)
+}
+
+func (r *rig) get(a device.Array) []float64 {
+	r.t.Helper()
+	next := r.next
+	wide := r.array(device.Float64, a.Len)
+	r.cpu.Cast(wide, a)
+	r.next = next
+	return append([]float64(nil), unsafe.Slice((*float64)(pointer(wide.Addr)), a.Len)...)
+}
+
+func (r *rig) bytes(a device.Array) []byte {
+	return unsafe.Slice((*byte)(pointer(a.Addr)), int64(a.Len)*a.DType.Size())
+}
+
+func pointer(address uint64) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&address)) }
+
+// output returns an array for the operation under test to write.
+func (r *rig) output(d device.DType, n int) device.Array {
+	a := r.array(d, n)
+	r.outputs = append(r.outputs, a)
+	return a
+}
+
+// changed returns a copy of a for the operation under test to change.
+func (r *rig) changed(a device.Array) device.Array {
+	b := r.output(a.DType, a.Len)
+	r.cpu.Cast(b, a)
+	return b
+}
+
+// agree has the CPU backend and the kernels, with their threads in rising and
+// in falling order, do the same, and compares what they wrote: the kernels'
+// outputs with each other by bits, and with the CPU's by the relative L2 error,
+// for which slack times the type's own error is allowed.
+func (r *rig) agree(t *testing.T, slack float64, operation func(c computer)) {
+	t.Helper()
+	want := r.record(func() { operation(r.cpu) })
+	if err := r.cpu.Synchronize(); err != nil {
+		t.Fatal(err)
+	}
+	var runs [2][]device.Array
+	for i := range runs {
+		r.library.Falling = i == 1
+		runs[i] = r.record(func() { operation(r.kernels) })
+		if err := r.library.Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(want) == 0 {
+		t.Fatal("the operation wrote nothing")
+	}
+	for i, w := range want {
+		rising, falling := runs[0][i], runs[1][i]
+		r.near(t, i, rising, w, slack)
+		if !bytes.Equal(r.bytes(rising), r.bytes(falling)) {
+			t.Errorf("output %d depends on the order in which threads run", i)
+		}
+		for _, a := range []device.Array{rising, falling, w} {
+			for _, b := range r.bytes(r.guardOf(a)) {
+				if b != guard {
+					t.Fatalf("output %d: something was written behind its end", i)
+				}
+			}
+		}
+	}
+}
+
+func (r *rig) record(do func()) []device.Array {
+	r.outputs = nil
+	do()
+	return r.outputs
+}
+
+// precision is the relative error that storing a result brings, and for the
+// types of arithmetic what functions and sums add.
+func precision(d device.DType) float64 {
+	return map[device.DType]float64{
+		device.Float32: 1e-6, device.Float64: 1e-14, device.BFloat16: 0x1p-8, device.Float16: 0x1p-11,
+	}[d]
+}
+
+func (r *rig) near(t *testing.T, i int, got, want device.Array, slack float64) {
+	t.Helper()
+	g, w := r.get(got), r.get(want)
+	var off, size float64
+	for k := range w {
+		if g[k] == w[k] || math.IsNaN(g[k]) && math.IsNaN(w[k]) {
+			size += finite(w[k]) * finite(w[k])
+			continue
+		}
+		d := g[k] - w[k]
+		if math.IsNaN(d) || math.IsInf(d, 0) {
+			t.Fatalf("output %d, element %d of %d: got %v, want %v", i, k, len(w), g[k], w[k])
+		}
+		off, size = off+d*d, size+w[k]*w[k]
+	}
+	allowed := slack * precision(got.DType)
+	if off > allowed*allowed*size {
+		t.Errorf("output %d, %d elements of %v: relative error %.3g, allowed %.3g; first %v, want %v", i, len(w), got.DType,
+			math.Sqrt(off/size), allowed, first(g, 6), first(w, 6))
+	}
+}
+
+func finite(x float64) float64 {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return 0
+	}
+	return x
+}
+
+func first(x []float64, n int) []float64 { return x[:min(n, len(x))] }
+
+var floats = []device.DType{device.Float32, device.Float64, device.BFloat16, device.Float16}
+
+// mixes are the types of operands that operations meet: all equal, and mixed as
+// mixed precision mixes them.
+var mixes = map[string][3]device.DType{
+	"float32":                  {device.Float32, device.Float32, device.Float32},
+	"float64":                  {device.Float64, device.Float64, device.Float64},
+	"bfloat16":                 {device.BFloat16, device.BFloat16, device.BFloat16},
+	"float16":                  {device.Float16, device.Float16, device.Float16},
+	"bfloat16 into float32":    {device.Float32, device.BFloat16, device.BFloat16},
+	"float32 into bfloat16":    {device.BFloat16, device.Float32, device.Float32},
+	"float64 into float16":     {device.Float16, device.Float64, device.Float32},
+	"float32 beside bfloat16s": {device.BFloat16, device.BFloat16, device.Float32},
+}
+
+var lengths = []int{1, 3, 4, 33, 1023, 4099}

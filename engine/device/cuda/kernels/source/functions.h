@@ -1,0 +1,184 @@
+// Elementary functions. There is no library of them on the device, so they are
+// here, for float within a few units in the last place and for double within a
+// few of 10^-16: float by the same formulas as the CPU backend.
+#pragma once
+#include "rt.h"
+
+namespace math {
+
+DEVICE float infinity(float) { return float_of(0x7f800000); }
+DEVICE double infinity(double) { return double_of(0x7ff0000000000000ULL); }
+DEVICE float nan() { return float_of(0x7fc00000); }
+template <typename T> DEVICE T abs(T x) { return x < 0 ? -x : x == 0 ? (T)0 : x; }
+// larger returns the larger of two, and NaN when one of them is.
+template <typename T> DEVICE T larger(T a, T b) { return b > a || b != b ? b : a; }
+template <typename T> DEVICE T sign(T x) { return x > 0 ? (T)1 : x < 0 ? (T)-1 : x; }
+
+// exp takes 2^(x·log2 e) from the machine, and mends what rounding the product
+// lost by one more factor, 1 + rest·ln 2.
+DEVICE float exp(float x) {
+    const float log2e = 1.44269504f, log2e_rest = 1.92596299e-8f;
+    if (x > 89) return infinity(x);
+    if (x < -104) return 0;
+    float y = x * log2e;
+    float rest = fused(x, log2e_rest, fused(x, log2e, -y));
+    float power = exp2_fast(y);
+    return fused(power, rest * 0.693147181f, power);
+}
+
+// exp writes x as n·ln 2 + r, takes e^r from its series, and puts n into the
+// exponent in two steps.
+OUTLINE double exp(double x) {
+    if (x > 709.8) return infinity(x);
+    if (x < -745.2) return 0;
+    if (x != x) return x;
+    const double magic = 6755399441055744.0; // adding it rounds to a whole number
+    double n = x * 1.4426950408889634 + magic - magic;
+    double r = fused(n, -6.93147180369123816490e-01, x);
+    r = fused(n, -1.90821492927058770002e-10, r);
+    double p = 1;
+    ROLLED for (i32 k = 14; k > 0; k--) p = fused(p, r / k, 1.0);
+    i64 half = (i64)n >> 1, other = (i64)n - half;
+    return p * double_of((u64)(half + 1023) << 52) * double_of((u64)(other + 1023) << 52);
+}
+
+// log writes x as m·2^e with m near 1 and takes ln m = 2·artanh((m−1)/(m+1))
+// from its series.
+OUTLINE double log(double x) {
+    if (x != x || x < 0) return nan();
+    if (x == 0) return -infinity(x);
+    if (x == infinity(x)) return x;
+    i32 e = 0;
+    if (x < 2.2250738585072014e-308) x *= 18014398509481984.0, e = -54;
+    u64 bits = bits_of(x);
+    e += (i32)(bits >> 52) - 1023;
+    double m = double_of((bits & 0xfffffffffffffULL) | 0x3ff0000000000000ULL);
+    if (m > 1.4142135623730951) m *= 0.5, e++;
+    double s = (m - 1) / (m + 1), square = s * s, p = 1.0 / 25;
+    ROLLED for (i32 k = 23; k > 0; k -= 2) p = fused(p, square, 1.0 / k);
+    return fused((double)e, 6.93147180369123816490e-01, fused((double)e, 1.90821492927058770002e-10, 2 * s * p));
+}
+DEVICE float log(float x) { return (float)log((double)x); }
+
+// tanh is 1 − 2/(1+e^2x), and near 0, where that cancels, its series.
+template <typename T> DEVICE T tanh(T x) {
+    if (x > (T)-0.25 && x < (T)0.25) {
+        const T s = x * x;
+        T p = (T)(-929569.0 / 638512875);
+        p = p * s + (T)(21844.0 / 6081075);
+        p = p * s + (T)(-1382.0 / 155925);
+        p = p * s + (T)(62.0 / 2835);
+        p = p * s + (T)(-17.0 / 315);
+        p = p * s + (T)(2.0 / 15);
+        p = p * s + (T)(-1.0 / 3);
+        return x + x * s * p;
+    }
+    return 1 - 2 / (1 + exp(2 * x));
+}
+
+template <typename T> DEVICE T sigmoid(T x) { return 1 / (1 + exp(-x)); }
+
+// normal sets phi to Φ(x), the normal distribution's, and bell to e^(−x²/2). For
+// float by formula 7.1.26 of Abramowitz and Stegun, whose error is below 1e-7.
+DEVICE void normal(float x, float &phi, float &bell) {
+    bell = exp(-0.5f * x * x);
+    float t = 1 / (abs(x) * (float)(0.3275911 * 0.70710678118654752) + 1);
+    float p = 1.061405429f / 2;
+    p = p * t + -1.453152027f / 2;
+    p = p * t + 1.421413741f / 2;
+    p = p * t + -0.284496736f / 2;
+    p = p * t + 0.254829592f / 2;
+    float tail = p * t * bell;
+    phi = x < 0 ? tail : 1 - tail;
+}
+
+// For double by the series of Φ(x) − 1/2 with positive terms, and far out by
+// the continued fraction of the tail.
+OUTLINE void normal(double x, double &phi, double &bell) {
+    const double density = 0.39894228040143267794; // 1/√(2π)
+    bell = exp(-0.5 * x * x);
+    double z = abs(x);
+    if (!(z < 40)) {
+        phi = x != x ? x : x > 0 ? 1 : 0;
+        return;
+    }
+    if (z > 3.5) {
+        double f = z;
+        ROLLED for (i32 k = 100; k > 0; k--) f = z + k / f;
+        double tail = density * bell / f;
+        phi = x < 0 ? tail : 1 - tail;
+        return;
+    }
+    double term = x, sum = x;
+    ROLLED for (i32 k = 3; k < 121; k += 2) {
+        term *= x * x / k;
+        sum += term;
+    }
+    phi = 0.5 + density * bell * sum;
+}
+
+// sin_cos takes turns, in [0, 1), whose quarters it takes off without error.
+OUTLINE void sin_cos(double turns, double &sine, double &cosine) {
+    i32 quarter = (i32)(turns * 4 + 0.5);
+    double r = (turns - quarter * 0.25) * 6.28318530717958647692, square = r * r, s = 1, c = 1;
+    ROLLED for (i32 k = 18; k > 0; k -= 2) {
+        s = 1 - square / (k * (k + 1)) * s;
+        c = 1 - square / (k * (k - 1)) * c;
+    }
+    s *= r;
+    bool swapped = quarter % 2;
+    sine = swapped ? c : s;
+    cosine = swapped ? s : c;
+    if (quarter % 4 >= 2) sine = -sine;
+    if (quarter % 4 == 1 || quarter % 4 == 2) cosine = -cosine;
+}
+
+} // namespace math
+
+// Function mirrors device.UnaryOp.
+enum Function { neg, exp_, log_, sqrt_, rsqrt_, square, abs_, sigmoid_, tanh_, relu, gelu, gelu_tanh, silu };
+
+const double gelu_scale = 1.59576912160573071176; // 2·√(2/π)
+const double gelu_cubic = 0.044715;
+
+// apply returns f(x).
+template <typename T> DEVICE T apply(i32 f, T x) {
+    T phi, bell;
+    switch (f) {
+    case neg: return -x;
+    case exp_: return math::exp(x);
+    case log_: return math::log(x);
+    case sqrt_: return root(x);
+    case rsqrt_: return 1 / root(x);
+    case square: return x * x;
+    case abs_: return math::abs(x);
+    case sigmoid_: return math::sigmoid(x);
+    case tanh_: return math::tanh(x);
+    case relu: return x < 0 ? (T)0 : x;
+    case gelu: math::normal(x, phi, bell); return x * phi;
+    case gelu_tanh: return x * math::sigmoid((T)gelu_scale * (x + (T)gelu_cubic * x * x * x));
+    default: return x * math::sigmoid(x);
+    }
+}
+
+// slope returns f'(x).
+template <typename T> DEVICE T slope(i32 f, T x) {
+    T phi, bell, s;
+    switch (f) {
+    case neg: return -1;
+    case exp_: return math::exp(x);
+    case log_: return 1 / x;
+    case sqrt_: return (T)0.5 / root(x);
+    case rsqrt_: return (T)-0.5 / (x * root(x));
+    case square: return 2 * x;
+    case abs_: return math::sign(x);
+    case sigmoid_: s = math::sigmoid(x); return s * (1 - s);
+    case tanh_: s = math::tanh(x); return 1 - s * s;
+    case relu: return x <= 0 ? (T)0 : (T)1;
+    case gelu: math::normal(x, phi, bell); return phi + x * (T)0.39894228040143267794 * bell;
+    case gelu_tanh:
+        s = math::sigmoid((T)gelu_scale * (x + (T)gelu_cubic * x * x * x));
+        return s + x * s * (1 - s) * ((T)gelu_scale * (1 + 3 * (T)gelu_cubic * x * x));
+    default: s = math::sigmoid(x); return s * (1 + x * (1 - s));
+    }
+}

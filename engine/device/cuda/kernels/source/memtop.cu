@@ -1,0 +1,3 @@
+// All kernels, as one module.
+#include "elementwise.cu"
+#include "strided.cu"

@@ -1,0 +1,110 @@
+package kernels
+
+import (
+	"fmt"
+
+	"memtop/engine/device"
+)
+
+const maxDims = 8
+
+// copyStridedArgs has the dimensions from the last to the first, in units of
+// size bytes.
+type copyStridedArgs struct {
+	Dst, Src                device.Array
+	N                       int64
+	Shape, DstStep, SrcStep [maxDims]int64
+	Dims, Size              int32
+}
+
+// CopyStrided implements device.Shapes.
+func (c *Compute) CopyStrided(dst, src device.Strided, shape []int) {
+	if dst.Base.DType != src.Base.DType {
+		panic(fmt.Sprintf("kernels: copy strided: from %v to %v", src.Base.DType, dst.Base.DType))
+	}
+	if len(shape) > maxDims || len(dst.Strides) != len(shape) || len(src.Strides) != len(shape) {
+		panic(fmt.Sprintf("kernels: copy strided: shape %v with strides %v and %v", shape, dst.Strides, src.Strides))
+	}
+	a := copyStridedArgs{Dst: dst.Base, Src: src.Base, N: 1, Size: int32(src.Base.DType.Size())}
+	if !a.simplify(dst.Strides, src.Strides, shape) {
+		return
+	}
+	reach("copy strided", "dst", dst.Base, extent(dst.Strides, shape))
+	reach("copy strided", "src", src.Base, extent(src.Strides, shape))
+	c.copyStrided(a)
+}
+
+// copyArray copies an array whatever its type.
+func (c *Compute) copyArray(dst, src device.Array) {
+	a := copyStridedArgs{Dst: dst, Src: src, N: int64(src.Len), Size: int32(src.DType.Size()), Dims: 1}
+	a.Shape[0], a.DstStep[0], a.SrcStep[0] = a.N, 1, 1
+	c.copyStrided(a)
+}
+
+func (c *Compute) copyStrided(a copyStridedArgs) {
+	a.widen()
+	run(c, CopyStrided, line(ceil(int(a.N), blockThreads)), blockThreads, 0, a)
+}
+
+// simplify fills in the dimensions: without those of one element, and with
+// neighbours joined that lie together in both views. It returns false when
+// there is nothing to copy.
+func (a *copyStridedArgs) simplify(dst, src, shape []int) bool {
+	n := 0
+	for i := len(shape) - 1; i >= 0; i-- {
+		size, d, s := int64(shape[i]), int64(dst[i]), int64(src[i])
+		a.N *= size
+		switch {
+		case size == 0:
+			return false
+		case size == 1:
+			continue
+		case n > 0 && d == a.Shape[n-1]*a.DstStep[n-1] && s == a.Shape[n-1]*a.SrcStep[n-1]:
+			a.Shape[n-1] *= size
+			continue
+		}
+		a.Shape[n], a.DstStep[n], a.SrcStep[n] = size, d, s
+		n++
+	}
+	a.Dims = int32(n)
+	return true
+}
+
+// widen makes units of 16 bytes, or as near as it comes, of elements that lie
+// together in both views.
+func (a *copyStridedArgs) widen() {
+	for a.Size < 16 && a.Dims > 0 && a.DstStep[0] == 1 && a.SrcStep[0] == 1 && a.halves() {
+		a.Size *= 2
+		a.N /= 2
+		a.Shape[0] /= 2
+		for d := 1; d < int(a.Dims); d++ {
+			a.DstStep[d] /= 2
+			a.SrcStep[d] /= 2
+		}
+	}
+}
+
+// halves says whether two units everywhere make one of twice the size.
+func (a *copyStridedArgs) halves() bool {
+	if odd := (a.Dst.Addr | a.Src.Addr) % uint64(2*a.Size); odd != 0 || a.Shape[0]%2 != 0 {
+		return false
+	}
+	for d := 1; d < int(a.Dims); d++ {
+		if (a.DstStep[d]|a.SrcStep[d])%2 != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// extent returns the elements from the first to the last that a view reaches.
+func extent(strides, shape []int) int {
+	last := 0
+	for i, n := range shape {
+		if strides[i] < 0 {
+			panic(fmt.Sprintf("kernels: copy strided: negative stride in %v", strides))
+		}
+		last += (n - 1) * strides[i]
+	}
+	return last + 1
+}
