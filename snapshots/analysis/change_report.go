@@ -1,0 +1,169 @@
+package analysis
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"memtop/snapshots/trace"
+)
+
+// ChangeReport is what came of settings that were changed together: what
+// `memtop set` prints. The fields are those of its JSON form.
+type ChangeReport struct {
+	AppliedAtStep int64                `json:"applied_at_step"` // 0 when nothing was applied
+	Change        map[string][2]string `json:"change"`          // from and to, by setting
+	Refused       map[string]string    `json:"refused,omitempty"`
+	// Predicted is by how much a step's needs should change, null when nobody
+	// could say.
+	Predicted *PredictedChange `json:"predicted"`
+	// Measured is what did change, by the names of quantities.
+	Measured map[string]MeasuredChange `json:"measured"`
+	steps    int                       // settled steps that the measurement rests on
+	overlaps []string
+}
+
+// PredictedChange is the sum of what was expected of each change.
+type PredictedChange struct {
+	PeakAllocated int64  `json:"peak_allocated_bytes"`
+	Activation    int64  `json:"activation_bytes"`
+	StepTime      *int64 `json:"step_time_ns"` // null when not known
+}
+
+// MeasuredChange is the median of a few steps before and after, and their
+// difference.
+type MeasuredChange struct {
+	Before float64 `json:"before"`
+	After  float64 `json:"after"`
+	Delta  float64 `json:"delta"`
+}
+
+// NewChangeReport reports on changes that were made together. What is measured
+// after the last of them is the effect of all.
+func NewChangeReport(made []Experiment) *ChangeReport {
+	r := &ChangeReport{Change: make(map[string][2]string), Measured: make(map[string]MeasuredChange)}
+	first := int64(0)
+	for i := range made {
+		e := &made[i]
+		if e.State == trace.Refused {
+			if r.Refused == nil {
+				r.Refused = make(map[string]string)
+			}
+			r.Refused[e.Key] = e.Reason
+			continue
+		}
+		r.Change[e.Key] = [2]string{e.From, e.To}
+		r.predict(e.Predicted)
+		if e.Step >= r.AppliedAtStep {
+			r.AppliedAtStep = e.Step
+			r.measure(e, first)
+		}
+		if first == 0 {
+			first = e.ID
+		}
+	}
+	return r
+}
+
+func (r *ChangeReport) predict(p *trace.Prediction) {
+	if p == nil {
+		return
+	}
+	known := p.StepTimeKnown && (r.Predicted == nil || r.Predicted.StepTime != nil)
+	if r.Predicted == nil {
+		r.Predicted = &PredictedChange{}
+	}
+	sum := p.StepTime
+	if r.Predicted.StepTime != nil {
+		sum += *r.Predicted.StepTime
+	}
+	r.Predicted.PeakAllocated += p.PeakAllocated
+	r.Predicted.Activation += p.Activation
+	r.Predicted.StepTime = nil
+	if known {
+		r.Predicted.StepTime = &sum
+	}
+}
+
+func (r *ChangeReport) measure(e *Experiment, first int64) {
+	clear(r.Measured)
+	r.steps, r.overlaps = e.Settled, nil
+	if first == 0 {
+		r.overlaps = e.Overlaps // with what others changed
+	}
+	for i := range e.Effects {
+		if f := &e.Effects[i]; f.Measured {
+			r.Measured[f.Quantity.String()] = MeasuredChange{f.Before.Median, f.After.Median, f.Delta}
+		}
+	}
+}
+
+// Text writes the report for people.
+func (r *ChangeReport) Text(w io.Writer, width int) error {
+	p := newPage(w, width)
+	for _, key := range slices.Sorted(maps.Keys(r.Change)) {
+		p.line("%s: %s → %s, from step %d on", key, r.Change[key][0], r.Change[key][1], r.AppliedAtStep)
+	}
+	for _, key := range slices.Sorted(maps.Keys(r.Refused)) {
+		p.line("%s: refused, %s", key, r.Refused[key])
+	}
+	if r.Predicted != nil {
+		p.line("predicted: %s", strings.Join(r.Predicted.words(), ", "))
+	}
+	if len(r.Measured) == 0 {
+		return p.w.Flush()
+	}
+	p.line("measured, medians of %d settled steps:", r.steps)
+	for q := range QuantityCount {
+		quantity := Quantity(q)
+		if m, ok := r.Measured[quantity.String()]; ok {
+			p.line("  %-19s %s → %s  (%s)", quantity.words(),
+				quantity.text(m.Before), quantity.text(m.After), moved(m.Delta, quantity.text))
+		}
+	}
+	if len(r.overlaps) > 0 {
+		p.wrap("  ", "together with "+strings.Join(r.overlaps, ", "))
+	}
+	return p.w.Flush()
+}
+
+func (c *PredictedChange) words() []string {
+	list := []string{
+		"peak allocated " + moved(float64(c.PeakAllocated), PeakAllocatedQuantity.text),
+		"activations " + moved(float64(c.Activation), ActivationQuantity.text),
+	}
+	if c.StepTime != nil {
+		list = append(list, "step time "+moved(float64(*c.StepTime), StepTimeQuantity.text))
+	}
+	return list
+}
+
+// words returns the quantity's name for people.
+func (q Quantity) words() string {
+	return [...]string{"peak allocated", "reserved", "activations at peak", "step time", "tokens per second", "loss"}[q]
+}
+
+// text writes a value of the quantity for people.
+func (q Quantity) text(v float64) string {
+	switch q {
+	case PeakAllocatedQuantity, ReservedQuantity, ActivationQuantity:
+		return Bytes(int64(v))
+	case StepTimeQuantity:
+		return time.Duration(v).Round(10 * time.Microsecond).String()
+	case TokenRateQuantity:
+		return fmt.Sprintf("%.0f", v)
+	default:
+		return fmt.Sprintf("%.4f", v)
+	}
+}
+
+// moved puts a plus before what grew.
+func moved(v float64, text func(float64) string) string {
+	if v > 0 {
+		return "+" + text(v)
+	}
+	return text(v)
+}

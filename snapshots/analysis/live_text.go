@@ -1,0 +1,117 @@
+package analysis
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// How many of the largest are printed.
+const (
+	tensorLines = 10
+	layerLines  = 10
+)
+
+// Text writes the state for people, in lines of at most width cells: what is
+// wrong first, then what the memory is used for, then who holds it.
+func (r *LiveReport) Text(w io.Writer, width int) error {
+	p := newPage(w, width)
+	p.line("Process %d, step %d, device %d", r.PID, r.Step, r.index.device.ID)
+	r.settingsText(p)
+	if l := r.index.trace.Live; l != nil && l.Note != "" {
+		p.wrap("  note: ", l.Note)
+	}
+	p.line("")
+	for _, f := range r.index.Findings() {
+		p.wrap([...]string{"  - ", "  ! ", "  X "}[f.Severity], f.Text)
+	}
+	r.leaksText(p)
+	r.levelsText(p)
+	r.waterfallText(p)
+	r.layersText(p)
+	r.tensorsText(p)
+	if r.Probe.CostNSPerStep > 0 || r.Probe.DroppedEvents > 0 {
+		p.line("")
+		p.line("  The probe took %v of the last step and dropped %s.",
+			time.Duration(r.Probe.CostNSPerStep), plural(int(r.Probe.DroppedEvents), "event"))
+	}
+	return p.w.Flush()
+}
+
+func (r *LiveReport) settingsText(p *page) {
+	var all []string
+	for _, key := range slices.Sorted(maps.Keys(r.Settings)) {
+		all = append(all, key+"="+r.Settings[key])
+	}
+	if len(all) > 0 {
+		p.wrap("  ", strings.Join(all, " "))
+	}
+}
+
+// alarms are the verdicts that are something to act on.
+var alarms = []string{Growing.String(), SuspectedLeak.String(), Unreachable.String()}
+
+func (r *LiveReport) leaksText(p *page) {
+	for i := range r.Leaks {
+		if l := &r.Leaks[i]; slices.Contains(alarms, l.Verdict) {
+			p.wrap("  ! ", fmt.Sprintf("%s: %s, %s in %s. %s", l.Site, l.Verdict, Bytes(l.Bytes), plural(l.Count, "tensor"), l.Reason))
+		}
+	}
+}
+
+func (r *LiveReport) levelsText(p *page) {
+	p.line("")
+	p.line("  %-12s%12s%12s", "", "now", "step's peak")
+	p.line("  %-12s%12s%12s", "allocated", Bytes(r.AllocatedBytes), Bytes(r.PeakAllocatedBytes))
+	p.line("  %-12s%12s%12s", "reserved", Bytes(r.ReservedBytes), Bytes(r.PeakReservedBytes))
+	if g := r.Gauges; g != nil && g.DeviceTotalBytes != nil && g.DeviceUsedBytes != nil {
+		p.line("  %-12s%12s of %s", "device", Bytes(*g.DeviceUsedBytes), Bytes(*g.DeviceTotalBytes))
+	}
+}
+
+func (r *LiveReport) waterfallText(p *page) {
+	whole := int64(0)
+	for _, row := range r.Waterfall {
+		whole += row.Bytes
+	}
+	p.line("")
+	p.line("  What the device's %s are used for", Bytes(whole))
+	for _, row := range r.Waterfall {
+		if row.Bytes != 0 {
+			p.line("  %-22s%12s %3d%%  %s", row.Name, Bytes(row.Bytes), percent(row.Bytes, max(whole, 1)), bar(max(row.Bytes, 0), max(whole, 1), 30))
+		}
+	}
+}
+
+func (r *LiveReport) layersText(p *page) {
+	if len(r.Layers) == 0 {
+		return
+	}
+	layers := slices.Clone(r.Layers)
+	slices.SortStableFunc(layers, func(a, b LiveLayer) int { return int(min(max(b.SavedBytes-a.SavedBytes, -1), 1)) })
+	p.line("")
+	p.line("  Layers that saved most for the backward pass, of %d", len(layers))
+	p.line("  %12s%12s%12s  %s", "saved", "output", "parameters", "layer")
+	for _, l := range layers[:min(len(layers), layerLines)] {
+		p.line("  %12s%12s%12s  %s %s", Bytes(l.SavedBytes), Bytes(l.OutputBytes), Bytes(l.ParameterBytes), l.Name, l.Class)
+	}
+}
+
+func (r *LiveReport) tensorsText(p *page) {
+	if len(r.Tensors) == 0 {
+		return
+	}
+	p.line("")
+	p.line("  Largest live tensors, of %s", Count(len(r.Tensors)))
+	p.line("  %12s%8s  %-12s%s", "bytes", "steps", "category", "tensor")
+	for _, t := range r.Tensors[:min(len(r.Tensors), tensorLines)] {
+		age := "-"
+		if t.AgeSteps >= 0 {
+			age = Count(int(t.AgeSteps))
+		}
+		p.line("  %12s%8s  %-12s%s %s %s", Bytes(t.Bytes), age, t.Category, t.Name, t.Shape, t.DType)
+	}
+}
