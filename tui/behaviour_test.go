@@ -89,7 +89,6 @@ func TestAPageThatTheFileHasNothingForSaysWhatItNeeds(t *testing.T) {
 	d := startSmall(t, 80, 24)
 	for number, need := range map[string]string{
 		"2": "needs a program that measures its layers",
-		"3": "needs events that say which tensor they are about",
 		"8": "needs a running program whose settings can be changed",
 	} {
 		d.press(number)

@@ -22,6 +22,9 @@ func (m *Model) newHelp() *help {
 	if p := m.visible(); p != nil {
 		h.groups = append(h.groups, p.Help()...)
 	}
+	if g, ok := m.controlHelp(); ok {
+		h.groups = append(h.groups, g)
+	}
 	h.groups = append(h.groups, keys.Group{Title: "Everywhere", Bindings: m.global.Bindings()})
 	h.resize(m.w, m.h-frameRows)
 	return h

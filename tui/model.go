@@ -35,6 +35,7 @@ type Model struct {
 	trail   []string     // pages that Esc goes back to
 	help    *help        // nil when closed
 	asking  *page.Prompt // the program's own question, nil when there is none
+	control control
 	note    string
 	now     func() time.Time
 	tick    func(*file) tea.Cmd
@@ -43,7 +44,7 @@ type Model struct {
 // New returns the screen for files. It is run with tea.NewProgram.
 func New(files []File, o Options) *Model {
 	m := &Model{
-		options: o, global: keys.NewGlobal(), page: page.Overview,
+		options: o, global: keys.NewGlobal(), control: newControl(), page: page.Overview,
 		theme: screen.NewTheme(o.colour(), o.ASCII), now: time.Now, tick: tick,
 	}
 	for _, t := range tabs {
@@ -111,7 +112,7 @@ func (m *Model) visible() page.Page {
 // page, data. Afterwards what has come of a running program is taken, and the
 // visible page asks for what it lacks.
 func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
-	return m, tea.Batch(m.route(msg), m.catchUp(), m.refresh())
+	return m, tea.Batch(m.route(msg), m.catchUp(), m.follow(), m.refresh())
 }
 
 func (m *Model) route(msg tea.Msg) tea.Cmd {
@@ -155,6 +156,9 @@ func (m *Model) press(msg tea.KeyPressMsg) tea.Cmd {
 		}
 		return nil
 	}
+	if m.control.asking != nil {
+		return m.questionKey(msg)
+	}
 	if p := m.prompt(); p != nil {
 		cmd, done := p.Key(msg)
 		if done {
@@ -163,6 +167,9 @@ func (m *Model) press(msg tea.KeyPressMsg) tea.Cmd {
 		return cmd
 	}
 	m.bind()
+	if cmd, ok := m.controlKey(msg); ok {
+		return cmd
+	}
 	if cmd, ok := m.globalKey(msg); ok {
 		return cmd
 	}
@@ -215,6 +222,9 @@ func (m *Model) data(msg tea.Msg) tea.Cmd {
 		m.trail = append(m.trail, m.page)
 		m.page = msg.Page
 	default:
+		if cmd, ok := m.controlData(msg); ok {
+			return cmd
+		}
 		if p := m.visible(); p != nil {
 			return p.Update(msg)
 		}

@@ -4,11 +4,13 @@ import (
 	"charm.land/bubbles/v2/key"
 
 	"memtop/tui/events"
+	"memtop/tui/experiments"
 	"memtop/tui/keys"
 	"memtop/tui/overview"
 	"memtop/tui/page"
 	"memtop/tui/segments"
 	"memtop/tui/stacks"
+	"memtop/tui/tensors"
 	"memtop/tui/timeline"
 )
 
@@ -23,19 +25,17 @@ type tab struct {
 var tabs = []tab{
 	{page.Overview, "Overview", "1", "Overview", opens(overview.New)},
 	{page.Layers, "Layers", "2", "Layers", lacks("Layers", layersNeed)},
-	{page.Tensors, "Tensors", "3", "Tensors", lacks("Tensors", tensorsNeed)},
+	{page.Tensors, "Tensors", "3", "Tensors", opens(tensors.New)},
 	{page.Timeline, "Timeline", "4", "Timeline", opens(timeline.New)},
 	{page.Segments, "Segments", "5", "Segments", opens(segments.New)},
 	{page.Stacks, "Stacks", "6", "Stacks", opens(stacks.New)},
 	{page.Events, "Events", "7", "Events", opens(events.New)},
-	{page.Experiments, "Experiments", "8", "Exper", lacks("Experiments", experimentsNeed)},
+	{page.Experiments, "Experiments", "8", "Exper", opens(experiments.New)},
 }
 
 // What pages need that a file may not have.
 const (
-	layersNeed      = "This page needs a program that measures its layers: `memtop demo` starts one, `memtop attach PID` looks at one."
-	tensorsNeed     = "This page needs events that say which tensor they are about: those of a program on memtop's engine."
-	experimentsNeed = "This page needs a running program whose settings can be changed, or a recording of one."
+	layersNeed = "This page needs a program that measures its layers: `memtop demo` starts one, `memtop attach PID` looks at one."
 )
 
 // opens turns a page's constructor into that of a tab.

@@ -31,7 +31,11 @@ func (m *Model) text() string {
 	if m.tooSmall() {
 		return m.small()
 	}
-	parts := []string{m.header(), m.body(m.w, m.h-frameRows), m.footer()}
+	body := m.body(m.w, m.h-frameRows)
+	if m.control.asking != nil {
+		body = m.question(body, m.w, m.h-frameRows)
+	}
+	parts := []string{m.header(), body, m.footer()}
 	return strings.Join(parts, "\n")
 }
 
@@ -138,6 +142,10 @@ func (m *Model) footer() string {
 	}
 	if m.note != "" {
 		c.Fit(1, 0, m.w-2, m.note, screen.Warn)
+		return c.String()
+	}
+	if t := m.telling(); t != nil {
+		m.drawTold(c, t)
 		return c.String()
 	}
 	m.hints(c)

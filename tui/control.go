@@ -1,0 +1,211 @@
+package tui
+
+import (
+	"slices"
+
+	"charm.land/bubbles/v2/key"
+	tea "charm.land/bubbletea/v2"
+
+	"memtop/snapshots/analysis"
+	"memtop/snapshots/trace"
+	"memtop/tui/ask"
+	"memtop/tui/keys"
+	"memtop/tui/page"
+)
+
+// # Control
+//
+// Four keys, and the page of experiments, change settings of the running
+// program from its next step on. The first change of a session is asked about.
+// Changes are sent one at a time in the order of the keys, because commands
+// have none: a key that is pressed again before its change has left replaces
+// it. What became of the last one stands at the bottom of every page until
+// somebody has had the time to read it.
+
+// control is what the reader wants of the running programs. It is owned by the
+// goroutine that updates the screen.
+type control struct {
+	keys    controlKeys
+	agreed  bool   // the first change of this session was agreed to
+	asking  *wish  // waits for y or n, nil when nothing does
+	queue   []wish // to be sent; the first is on its way when sending is set
+	sending bool
+	asked   map[*file][]trace.Change // what programs took
+	told    *told                    // what the bottom line tells of, nil when of nothing
+	// outcomes measures the change that is told of; lastAsked is what it was
+	// asked last.
+	outcomes  *ask.One[outcomeQuestion, analysis.Experiment]
+	lastAsked outcomeQuestion
+}
+
+// controlKeys are the keys that change the running program.
+type controlKeys struct {
+	Checkpoint, Precision, Optimizer, Undo key.Binding
+}
+
+func newControl() control {
+	return control{asked: make(map[*file][]trace.Change), outcomes: newOutcomes(), keys: controlKeys{
+		Checkpoint: keys.New("C", "checkpointing: the next choice, from the next step on", "C"),
+		Precision:  keys.New("A", "mixed precision: off, bf16, fp16", "A"),
+		Optimizer:  keys.New("O", "optimizer: the next choice", "O"),
+		Undo:       keys.New("U", "undo the last change", "U"),
+	}}
+}
+
+// Bindings returns all of them in the order of help.
+func (k controlKeys) Bindings() []key.Binding {
+	return []key.Binding{k.Checkpoint, k.Precision, k.Optimizer, k.Undo}
+}
+
+// wish is a change that somebody wants.
+type wish struct {
+	file             *file
+	by               string // the key that said so
+	key, from, value string
+}
+
+// controlKey answers the keys that change the running program.
+func (m *Model) controlKey(msg tea.KeyPressMsg) (tea.Cmd, bool) {
+	k := &m.control.keys
+	switch {
+	case matches(msg, k.Checkpoint):
+		return m.cycle("C", "checkpoint"), true
+	case matches(msg, k.Precision):
+		return m.cycle("A", "amp"), true
+	case matches(msg, k.Optimizer):
+		return m.cycle("O", "optimizer"), true
+	case matches(msg, k.Undo):
+		return m.undo(), true
+	}
+	m.control.told.read(m.now())
+	return nil, false
+}
+
+// controlData takes the messages that are about changes.
+func (m *Model) controlData(msg tea.Msg) (tea.Cmd, bool) {
+	switch msg := msg.(type) {
+	case sentMsg:
+		return m.control.sent(msg), true
+	case page.Change:
+		return m.want("", msg.Key, msg.Value), true
+	case page.Undo:
+		return m.undo(), true
+	}
+	return nil, false
+}
+
+// controlHelp returns the group of the keys for help, false where they do
+// nothing whatever happens.
+func (m *Model) controlHelp() (keys.Group, bool) {
+	f := m.file()
+	if m.options.ReadOnly || f.trace == nil || f.trace.Live == nil || f.trace.Info.Kind != "live" {
+		return keys.Group{}, false
+	}
+	return keys.Group{Title: "The running program, from its next step on", Bindings: m.control.keys.Bindings()}, true
+}
+
+// cycle wants the choice after the present one.
+func (m *Model) cycle(by, setting string) tea.Cmd {
+	f := m.file()
+	if why := m.immovable(f, by); why != "" {
+		return page.Say(why)
+	}
+	o := option(f, setting)
+	if o == nil || len(o.Choices) < 2 {
+		return page.Say("the program offers no choice of " + setting)
+	}
+	next := (slices.Index(o.Choices, m.control.next(f, o)) + 1) % len(o.Choices)
+	return m.want(by, setting, o.Choices[next])
+}
+
+// want asks for a value of a setting: the reader first, when that is due.
+func (m *Model) want(by, setting, value string) tea.Cmd {
+	f := m.file()
+	if why := m.immovable(f, by); why != "" {
+		return page.Say(why)
+	}
+	o := option(f, setting)
+	if o == nil {
+		return page.Say("the program has no setting " + setting)
+	}
+	w := wish{file: f, by: by, key: setting, from: m.control.next(f, o), value: value}
+	if w.from == w.value {
+		return page.Say(setting + " is " + value + " already")
+	}
+	if !m.control.agreed {
+		m.control.asking = &w
+		return nil
+	}
+	return m.control.add(w)
+}
+
+// undo wants the value before the last change that holds or waits.
+func (m *Model) undo() tea.Cmd {
+	f := m.file()
+	if why := m.immovable(f, "U"); why != "" {
+		return page.Say(why)
+	}
+	list := standing(m.control.changes(f))
+	if len(list) == 0 {
+		return page.Say("nothing was changed yet")
+	}
+	last := list[len(list)-1]
+	return m.want("U", last.Key, last.From)
+}
+
+// standing returns the changes that somebody might want to undo, the last one
+// last. A change and its undoing cancel each other.
+func standing(changes []trace.Change) []trace.Change {
+	var list []trace.Change
+	for _, c := range changes {
+		n := len(list)
+		switch {
+		case c.State == trace.Refused:
+		case n > 0 && list[n-1].Key == c.Key && list[n-1].From == c.To && list[n-1].To == c.From:
+			list = list[:n-1]
+		default:
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// immovable says in one line why nothing can be changed, "" when it can.
+func (m *Model) immovable(f *file, by string) string {
+	if f.state != ready {
+		return by + " changes a running program, which is not here yet"
+	}
+	now := f.source.Trace()
+	switch {
+	case now.Live == nil:
+		return by + " changes a running program; this is a file"
+	case now.Info.Kind == "recording":
+		return by + " changes a running program; this is a recording of one"
+	case m.options.ReadOnly:
+		return by + " changes nothing: memtop was started with --read-only"
+	case !now.Live.Connected:
+		return by + " changes nothing: " + lostText(now.Live)
+	}
+	if _, ok := f.source.(trace.Controller); !ok || !now.Info.Control {
+		return by + " changes nothing: the program takes no settings"
+	}
+	return ""
+}
+
+func lostText(l *trace.Live) string {
+	if l.Note != "" {
+		return l.Note
+	}
+	return "the connection is lost"
+}
+
+// option returns the setting of that name that the program offers, or nil.
+func option(f *file, setting string) *trace.Option {
+	live := f.source.Trace().Live
+	for i := range live.Options {
+		if o := &live.Options[i]; o.Key == setting {
+			return o
+		}
+	}
+	return nil
+}

@@ -1,0 +1,100 @@
+package tui
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"memtop/snapshots/trace"
+)
+
+// patience is how long a program may take to note a change. It does so between
+// two steps at the latest.
+const patience = 30 * time.Second
+
+// sentMsg says what became of a wish that was sent.
+type sentMsg struct {
+	wish   wish
+	change trace.Change
+	err    error
+}
+
+// add puts a wish at the end of the queue, or in the place of one for the same
+// setting that has not left, and sends the first.
+func (c *control) add(w wish) tea.Cmd {
+	first := 0
+	if c.sending {
+		first = 1
+	}
+	for i := first; i < len(c.queue); i++ {
+		if q := &c.queue[i]; q.file == w.file && q.key == w.key {
+			q.value, q.by = w.value, w.by
+			return nil
+		}
+	}
+	c.queue = append(c.queue, w)
+	return c.send()
+}
+
+// send sends the first wish in a command, unless one is on its way.
+func (c *control) send() tea.Cmd {
+	if c.sending || len(c.queue) == 0 {
+		return nil
+	}
+	w := c.queue[0]
+	to, ok := w.file.source.(trace.Controller)
+	if !ok {
+		c.queue = c.queue[1:]
+		return c.send()
+	}
+	c.sending = true
+	c.told = &told{wish: w}
+	return func() tea.Msg {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		change, err := to.Set(ctx, w.key, w.value)
+		return sentMsg{w, change, err}
+	}
+}
+
+// sent takes what became of the first wish and sends the next.
+func (c *control) sent(msg sentMsg) tea.Cmd {
+	c.sending, c.queue = false, slices.Delete(c.queue, 0, 1)
+	if msg.err == nil {
+		c.asked[msg.wish.file] = append(c.asked[msg.wish.file], msg.change)
+	}
+	c.told = &told{wish: msg.wish, change: msg.change, err: msg.err, answered: true}
+	return c.send()
+}
+
+// changes returns the changes that the program has told of, and after them
+// those that it has taken and not told of yet.
+func (c *control) changes(f *file) []trace.Change {
+	list := slices.Clone(f.source.Trace().Live.Changes)
+	for _, a := range c.asked[f] {
+		if !slices.ContainsFunc(list, func(c trace.Change) bool { return c.ID == a.ID }) {
+			list = append(list, a)
+		}
+	}
+	for i := range c.queue {
+		if w := &c.queue[i]; w.file == f {
+			list = append(list, trace.Change{Key: w.key, From: w.from, To: w.value})
+		}
+	}
+	return list
+}
+
+// next returns the value that a setting will have when everything that is on
+// its way has arrived.
+func (c *control) next(f *file, o *trace.Option) string {
+	value := o.Value
+	told := len(f.source.Trace().Live.Changes)
+	for _, change := range c.changes(f)[told:] {
+		if change.Key == o.Key && change.State != trace.Refused {
+			value = change.To
+		}
+	}
+	return value
+}

@@ -1,0 +1,125 @@
+package tui
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"memtop/snapshots/analysis"
+	"memtop/snapshots/trace"
+	"memtop/tui/ask"
+)
+
+// told is a change that the bottom line tells of.
+type told struct {
+	wish     wish
+	answered bool // the program took it, or err says why not
+	err      error
+	change   trace.Change // as the program tells of it now
+	outcome  analysis.Experiment
+	stage    stage
+	since    time.Time // when it came to this stage
+	hidden   bool      // until the next stage: somebody has read it
+}
+
+// stage is how far a change has come.
+type stage uint8
+
+const (
+	sending stage = iota
+	failing
+	waiting
+	refused
+	applied
+	measured
+	abandoned // the program went away before it was measured
+)
+
+// readingTime is how long a line stands at least before a key takes it away.
+const readingTime = 3 * time.Second
+
+// outcomeQuestion asks what a change did, by what is known so far.
+type outcomeQuestion struct {
+	trace  *trace.Trace
+	device int
+	change int64
+}
+
+func newOutcomes() *ask.One[outcomeQuestion, analysis.Experiment] {
+	return ask.New(nil, func(_ context.Context, q outcomeQuestion) analysis.Experiment {
+		all := analysis.Experiments(q.trace, q.device)
+		if i := slices.IndexFunc(all, func(e analysis.Experiment) bool { return e.ID == q.change }); i >= 0 {
+			return all[i]
+		}
+		return analysis.Experiment{}
+	})
+}
+
+// follow sees what became of the last change. It is called after every message.
+func (m *Model) follow() tea.Cmd {
+	t := m.control.told
+	if t == nil || !t.answered || t.stage == measured {
+		return nil
+	}
+	if t.err != nil {
+		t.come(failing, m.now())
+		return nil
+	}
+	now := t.wish.file.source.Trace()
+	if i := slices.IndexFunc(now.Live.Changes, func(c trace.Change) bool { return c.ID == t.change.ID }); i >= 0 {
+		t.change = now.Live.Changes[i]
+	}
+	cmd := m.measure(t, now)
+	t.come(t.next(now.Live.Connected), m.now())
+	return cmd
+}
+
+// measure asks what an applied change did, once for every step.
+func (m *Model) measure(t *told, now *trace.Trace) tea.Cmd {
+	if t.change.State != trace.Applied {
+		return nil
+	}
+	c := &m.control
+	if e, ok := c.outcomes.Answer(); ok && e.ID == t.change.ID {
+		t.outcome = e
+	}
+	f := t.wish.file
+	q := outcomeQuestion{now, f.device, t.change.ID}
+	if last := c.lastAsked; last.trace != nil && last.change == q.change && last.device == q.device && len(last.trace.Steps) == len(now.Steps) {
+		q = last
+	}
+	c.lastAsked = q
+	return c.outcomes.Ask(q)
+}
+
+// next returns how far the change has come.
+func (t *told) next(connected bool) stage {
+	switch {
+	case t.change.State == trace.Refused:
+		return refused
+	case t.change.State == trace.Applied && t.outcome.ID == t.change.ID && t.outcome.Done():
+		return measured
+	case !connected:
+		return abandoned
+	case t.change.State == trace.Applied:
+		return applied
+	default:
+		return waiting
+	}
+}
+
+// come enters a stage, which shows the line again.
+func (t *told) come(to stage, now time.Time) {
+	if t.stage != to {
+		t.stage, t.since, t.hidden = to, now, false
+	}
+}
+
+// read takes the line away when a key is pressed after there was time to read it.
+func (t *told) read(now time.Time) {
+	if t != nil && t.stage != sending && now.Sub(t.since) >= readingTime {
+		t.hidden = true
+	}
+}

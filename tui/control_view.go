@@ -1,0 +1,171 @@
+package tui
+
+import (
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/x/ansi"
+
+	"memtop/snapshots/analysis"
+	"memtop/tui/experiments"
+	"memtop/tui/screen"
+)
+
+// questionKey answers the question whether a key may change the running
+// program. Whatever is no answer is ignored, so that nothing is changed by
+// somebody who did not read it.
+func (m *Model) questionKey(msg tea.KeyPressMsg) tea.Cmd {
+	c := &m.control
+	switch msg.String() {
+	case "y", "Y":
+		w := *c.asking
+		c.asking, c.agreed = nil, true
+		return c.add(w)
+	case "n", "N", "esc", "q", "ctrl+c":
+		c.asking = nil
+	}
+	return nil
+}
+
+// The question's size, with its frame.
+const (
+	questionWidth = 58
+	questionRows  = 6
+)
+
+// question lays the question over what the body shows.
+func (m *Model) question(body string, w, h int) string {
+	c := screen.New(m.theme, min(questionWidth, w), min(questionRows, h))
+	m.drawQuestion(c)
+	x, y := (w-c.Width())/2, (h-c.Height())/2
+	lines, box := strings.Split(body, "\n"), strings.Split(c.String(), "\n")
+	for i, line := range box {
+		if y+i < len(lines) {
+			lines[y+i] = overlay(lines[y+i], line, x, c.Width())
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// overlay puts n cells over those from column x of a styled line.
+func overlay(line, over string, x, n int) string {
+	left := ansi.Truncate(line, x, "")
+	return left + strings.Repeat(" ", max(x-lipgloss.Width(left), 0)) + "\x1b[m" + over + ansi.TruncateLeft(line, x+n, "")
+}
+
+func (m *Model) drawQuestion(c screen.Canvas) {
+	w := m.control.asking
+	frame(c)
+	name := w.by
+	if name == "" {
+		name = "This"
+	}
+	c.Fit(2, 1, c.Width()-4, name+" changes the running job from its next step on:", screen.Plain)
+	c.Fit(2, 2, c.Width()-4, w.change(), screen.Strong)
+	x := c.Text(2, 4, "y", screen.Strong)
+	x = c.Text(x+1, 4, "yes, and ask no more in this session", screen.Dim)
+	x = c.Text(x+3, 4, "n", screen.Strong)
+	c.Text(x+1, 4, "no", screen.Dim)
+}
+
+// frame draws a line around a canvas.
+func frame(c screen.Canvas) {
+	w, h := c.Width(), c.Height()
+	for x := range w {
+		c.Set(x, 0, '─', screen.Warn)
+		c.Set(x, h-1, '─', screen.Warn)
+	}
+	for y := range h {
+		c.Set(0, y, '│', screen.Warn)
+		c.Set(w-1, y, '│', screen.Warn)
+	}
+	for _, corner := range [...]struct {
+		x, y int
+		r    rune
+	}{{0, 0, '┌'}, {w - 1, 0, '┐'}, {0, h - 1, '└'}, {w - 1, h - 1, '┘'}} {
+		c.Set(corner.x, corner.y, corner.r, screen.Warn)
+	}
+}
+
+// change names what is wanted, like "checkpoint none → block".
+func (w *wish) change() string { return w.key + " " + w.from + " → " + w.value }
+
+// telling returns the change that the bottom line tells of, nil when it tells
+// of none.
+func (m *Model) telling() *told {
+	if t := m.control.told; t != nil && !t.hidden && t.wish.file == m.file() {
+		return t
+	}
+	return nil
+}
+
+// drawTold draws as many parts of what became of a change as fit.
+func (m *Model) drawTold(c screen.Canvas, t *told) {
+	room := c.Width() - 2
+	if c.Width() >= 100 {
+		hint(c, c.Width()-7, m.global.Help)
+		room -= 8
+	}
+	parts := t.parts()
+	x := 1
+	for i, part := range parts {
+		if i > 0 {
+			if x+3+screen.Width(part) > room+1 {
+				return
+			}
+			x = c.Text(x, 0, " · ", screen.Dim)
+		}
+		style := screen.Plain
+		switch i {
+		case 0:
+			style = screen.Strong
+		case 1:
+			style = stageStyle[t.stage]
+		}
+		c.Fit(x, 0, room+1-x, part, style)
+		x += screen.Width(part)
+	}
+}
+
+var stageStyle = [...]screen.Style{
+	sending: screen.Dim, failing: screen.Bad, waiting: screen.Title, refused: screen.Bad, applied: screen.Title,
+	measured: screen.Strong, abandoned: screen.Warn,
+}
+
+// parts says what became of the change, the most important first.
+func (t *told) parts() []string {
+	change := []string{t.wish.change()}
+	switch t.stage {
+	case sending:
+		return append(change, "telling the program …")
+	case failing:
+		return append(change, "not changed: "+t.err.Error())
+	case refused:
+		return append(change, "refused: "+t.change.Reason)
+	case waiting:
+		return append(append(change, "pending"), t.predicted()...)
+	case abandoned:
+		return append(change, "never measured: the program is gone")
+	case applied:
+		progress := "measuring"
+		if t.outcome.Needed > 0 {
+			progress += " " + screen.Count(t.outcome.Settled) + "/" + screen.Count(t.outcome.Needed) + " steps"
+		}
+		return append(append(change, "applied at step "+screen.Count(int(t.change.Step)), progress), t.predicted()...)
+	default:
+		return append(append(change, "at step "+screen.Count(int(t.change.Step))), experiments.Outcome(&t.outcome)...)
+	}
+}
+
+func (t *told) predicted() []string {
+	p := t.change.Predicted
+	if p == nil {
+		return nil
+	}
+	list := []string{"predicted peak " + experiments.Signed(analysis.PeakAllocatedQuantity, float64(p.PeakAllocated))}
+	if p.StepTimeKnown {
+		list = append(list, "step "+experiments.Signed(analysis.StepTimeQuantity, float64(p.StepTime)))
+	}
+	return list
+}

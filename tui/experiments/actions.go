@@ -1,0 +1,172 @@
+package experiments
+
+import (
+	"slices"
+
+	"charm.land/bubbles/v2/key"
+	tea "charm.land/bubbletea/v2"
+
+	"memtop/snapshots/trace"
+	"memtop/tui/page"
+)
+
+// Update takes keys and the mouse.
+func (p *Page) Update(msg tea.Msg) tea.Cmd {
+	if p.scene.Live() == nil {
+		return nil
+	}
+	switch msg := msg.(type) {
+	case tea.KeyPressMsg:
+		return p.press(msg)
+	case tea.MouseWheelMsg:
+		if p.shape.detail.Contains(msg.X, msg.Y) {
+			p.detail.Scroll(map[bool]int{true: -3, false: 3}[msg.Button == tea.MouseWheelUp])
+			return nil
+		}
+		p.list(p.focus).Wheel(msg)
+	case tea.MouseClickMsg:
+		return p.click(msg)
+	}
+	return nil
+}
+
+func (p *Page) press(msg tea.KeyPressMsg) tea.Cmd {
+	k := &p.keys
+	switch {
+	case key.Matches(msg, k.motion.Left):
+		p.detail.Scroll(-1)
+	case key.Matches(msg, k.motion.Right):
+		p.detail.Scroll(1)
+	case p.list(p.focus).Key(msg, k.motion):
+		p.detail.Offset = 0
+	case key.Matches(msg, k.pane.Other):
+		p.turn()
+	case key.Matches(msg, k.pane.Open):
+		return p.open()
+	case key.Matches(msg, k.pane.Copy):
+		return page.Copied(page.CopyLines(p.detailLines()), "the experiment")
+	}
+	return nil
+}
+
+// turn goes to the other list.
+func (p *Page) turn() {
+	p.moved = true
+	if p.focus == changes {
+		p.focus = options
+	} else {
+		p.focus = changes
+	}
+}
+
+func (p *Page) click(msg tea.MouseClickMsg) tea.Cmd {
+	of, top := changes, p.shape.changes.Y+2
+	switch {
+	case p.shape.changes.Contains(msg.X, msg.Y):
+	case !p.shape.options.Contains(msg.X, msg.Y):
+		return nil
+	case p.focus == changes && p.shape.brief:
+		p.turn()
+		return nil
+	default:
+		of, top = options, p.shape.options.Y+1
+		if p.focus == choices {
+			of = choices
+		}
+	}
+	again := p.focus == of && p.list(of).Offset+msg.Y-top == p.list(of).Cursor
+	if !p.list(of).Click(msg.Y - top) {
+		return nil
+	}
+	p.focus, p.moved, p.detail.Offset = of, true, 0
+	if again {
+		return p.open()
+	}
+	return nil
+}
+
+// open goes from a change to its place in time, from an option to its choices,
+// and uses a choice.
+func (p *Page) open() tea.Cmd {
+	switch p.focus {
+	case changes:
+		return p.visit()
+	case options:
+		return p.choose()
+	default:
+		return p.use()
+	}
+}
+
+func (p *Page) visit() tea.Cmd {
+	e := p.current()
+	switch {
+	case e == nil:
+		return nil
+	case e.Event < 0:
+		return page.Say("no event tells of this change")
+	}
+	p.scene.Move(e.Event)
+	return page.Open(page.Timeline)
+}
+
+// choose lists what the selected option may be.
+func (p *Page) choose() tea.Cmd {
+	o := p.offered()
+	switch {
+	case o == nil:
+		return nil
+	case p.fixed() != "":
+		return page.Say(p.fixed())
+	case len(o.Choices) == 0:
+		return p.ask(o)
+	}
+	p.focus, p.key, p.moved = choices, o.Key, true
+	p.list(choices).Resize(len(entries(o)), max(p.list(choices).Height, 1))
+	p.list(choices).To(max(slices.Index(o.Choices, o.Value), 0))
+	return nil
+}
+
+// fixed says why nothing can be changed, "" when it can.
+func (p *Page) fixed() string {
+	switch t := p.scene.Trace(); {
+	case t.Info.Kind == "recording":
+		return "this is a recording: nothing runs that could be changed"
+	case !t.Live.Connected && t.Live.Note != "":
+		return "nothing can be changed: " + t.Live.Note
+	case !t.Live.Connected:
+		return "nothing can be changed: the connection is lost"
+	case !t.Info.Control:
+		return "the program takes no settings from here"
+	}
+	return ""
+}
+
+// use asks for the selected choice.
+func (p *Page) use() tea.Cmd {
+	o := p.option()
+	if o == nil {
+		return nil
+	}
+	at := p.list(choices).Cursor
+	p.focus = options
+	if at < len(o.Choices) {
+		return page.Set(o.Key, o.Choices[at])
+	}
+	return p.ask(o)
+}
+
+// ask lets the reader type a value.
+func (p *Page) ask(o *trace.Option) tea.Cmd {
+	name := o.Key
+	if !o.Free {
+		return page.Say(name + " has no other value")
+	}
+	p.prompt = page.NewPrompt(name, o.Value, "enter: from the next step on", nil, func(text string) tea.Cmd {
+		if text == "" {
+			return nil
+		}
+		return page.Set(name, text)
+	})
+	return nil
+}

@@ -1,0 +1,124 @@
+package experiments
+
+import (
+	"math"
+	"strconv"
+
+	"memtop/snapshots/analysis"
+	"memtop/snapshots/trace"
+	"memtop/tui/screen"
+)
+
+// names are what the quantities are called on the screen.
+var names = [analysis.QuantityCount]string{"peak allocated", "peak reserved", "activations", "step time", "tokens/s", "loss"}
+
+// Amount writes an amount of a quantity with its unit.
+func Amount(q analysis.Quantity, v float64) string {
+	switch q {
+	case analysis.PeakAllocatedQuantity, analysis.ReservedQuantity, analysis.ActivationQuantity:
+		return screen.Bytes(int64(math.Round(v)))
+	case analysis.StepTimeQuantity:
+		return screen.Micros(int64(math.Round(v / 1000)))
+	case analysis.TokenRateQuantity:
+		return screen.Count(int(math.Round(v)))
+	default:
+		return strconv.FormatFloat(v, 'f', 4, 64)
+	}
+}
+
+// Signed writes by how much a quantity changes.
+func Signed(q analysis.Quantity, delta float64) string {
+	text := Amount(q, delta)
+	if delta > 0 {
+		return "+" + text
+	}
+	return text
+}
+
+// Outcome says in a few short parts what a measured change did, the most
+// important first.
+func Outcome(e *analysis.Experiment) []string {
+	var parts []string
+	if f := &e.Effects[analysis.PeakAllocatedQuantity]; f.Measured {
+		parts = append(parts, "peak "+measuredText(f))
+	}
+	if f := &e.Effects[analysis.StepTimeQuantity]; f.Measured {
+		parts = append(parts, "step time "+shareText(f))
+	}
+	if f := &e.Effects[analysis.PeakAllocatedQuantity]; f.Measured && f.Foretold {
+		parts = append(parts, "predicted "+predictedText(f))
+	}
+	for _, with := range e.Overlaps {
+		parts = append(parts, "together with "+with)
+	}
+	if f := &e.Effects[analysis.TokenRateQuantity]; f.Measured {
+		parts = append(parts, measuredText(f)+" tokens/s")
+	}
+	return parts
+}
+
+// stateText is how far a change has come, in at most fourteen cells.
+func stateText(e *analysis.Experiment) (string, screen.Style) {
+	step := "step " + strconv.FormatInt(e.Step, 10)
+	switch {
+	case e.State == trace.Refused:
+		return "✗ refused", screen.Bad
+	case e.State == trace.Pending:
+		return "… pending", screen.Title
+	case !e.Done():
+		return step + ", " + screen.Count(e.Settled) + "/" + screen.Count(e.Needed), screen.Title
+	}
+	return step, screen.Plain
+}
+
+// stateSentence is the same in full. More may come of it while the program runs.
+func stateSentence(e *analysis.Experiment, running bool) string {
+	applied := "applied at step " + screen.Count(int(e.Step))
+	switch {
+	case e.State == trace.Refused:
+		return "refused"
+	case e.State == trace.Pending && !running:
+		return "pending: no step used it"
+	case e.State == trace.Pending:
+		return "pending: the next step uses it"
+	case !e.Done():
+		return applied + ", " + screen.Count(e.Settled) + " of " + screen.Plural(e.Needed, "settled step") + " so far"
+	}
+	return applied + ", measured over " + screen.Plural(e.Settled, "settled step")
+}
+
+// errorText is by how much the prediction was wrong, in parts of the level.
+func errorText(f *analysis.Effect) string {
+	if !f.Measured || !f.Foretold {
+		return ""
+	}
+	return strconv.FormatFloat(100*f.Error, 'f', 1, 64) + "%"
+}
+
+// shareText is a measured change in parts of the level before.
+func shareText(f *analysis.Effect) string {
+	if !f.Measured || f.Before.Median == 0 {
+		return ""
+	}
+	share := 100 * f.Delta / f.Before.Median
+	text := strconv.FormatFloat(share, 'f', 1, 64) + "%"
+	if share > 0 {
+		return "+" + text
+	}
+	return text
+}
+
+// predictedText and measuredText are the two sides of an effect.
+func predictedText(f *analysis.Effect) string {
+	if !f.Foretold {
+		return ""
+	}
+	return Signed(f.Quantity, f.Predicted)
+}
+
+func measuredText(f *analysis.Effect) string {
+	if !f.Measured {
+		return ""
+	}
+	return Signed(f.Quantity, f.Delta)
+}

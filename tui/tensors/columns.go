@@ -1,0 +1,220 @@
+package tensors
+
+import (
+	"strconv"
+
+	"memtop/snapshots/analysis"
+	"memtop/tui/page"
+	"memtop/tui/screen"
+)
+
+// column is one column of a list. One of width 0 takes what is left.
+type column struct {
+	head  string
+	sort  sortColumn
+	width int
+	right bool
+	cell  func(p *Page, i int32) (string, screen.Style)
+	spark bool // a small chart instead of text
+}
+
+// columns returns those that fit into w cells.
+func (p *Page) columns(w int) []column {
+	all := p.siteColumns(w)
+	if p.view != sites {
+		all = p.tensorColumns(w)
+	}
+	used := 1
+	for _, col := range all {
+		used += col.width + 1
+	}
+	for i := range all {
+		if all[i].width == 0 {
+			all[i].width = max(w-used, 4)
+		}
+	}
+	return all
+}
+
+// ofSite makes a cell of a text of a site.
+func ofSite(text func(s *analysis.Site) string) func(*Page, int32) (string, screen.Style) {
+	return func(p *Page, i int32) (string, screen.Style) { return text(&p.held.sites[i]), screen.Plain }
+}
+
+func (p *Page) siteColumns(w int) []column {
+	all := []column{
+		{head: "verdict", sort: byTrend, width: 14, cell: func(p *Page, i int32) (string, screen.Style) {
+			return trendText(p.held.sites[i].Trend)
+		}},
+		{head: "bytes", sort: byBytes, width: screen.BytesWidth, right: true, cell: ofSite(func(s *analysis.Site) string { return screen.Bytes(s.Bytes) })},
+	}
+	if w >= 70 {
+		all = append(all, column{head: "count", sort: byCount, width: 6, right: true, cell: ofSite(func(s *analysis.Site) string { return screen.Count(s.Count) })})
+	}
+	all = append(all, column{head: "per step", sort: byGrowth, width: 10, right: true, cell: ofSite(growthText)})
+	if w >= 100 {
+		all = append(all, column{head: "oldest", sort: byAge, width: 7, right: true, cell: ofSite(func(s *analysis.Site) string { return ageText(s.Oldest, s.AtLeast) })},
+			column{head: "category", sort: byCategory, width: 10, cell: ofSite(func(s *analysis.Site) string { return categoryText(s.Category, s.Guessed) })})
+	}
+	if w >= 60 {
+		all = append(all, column{head: "steps", sort: noSort, width: min(max(w/9, 8), analysis.HistorySteps), spark: true})
+	}
+	return append(all, column{head: "created at", sort: byName, cell: ofSite(func(s *analysis.Site) string { return s.Name })})
+}
+
+// ofTensor makes a cell of a text of a tensor.
+func ofTensor(text func(t *analysis.Tensor) string) func(*Page, int32) (string, screen.Style) {
+	return func(p *Page, i int32) (string, screen.Style) { return text(&p.held.tensors[i]), screen.Plain }
+}
+
+func (p *Page) tensorColumns(w int) []column {
+	all := []column{
+		{head: "bytes", sort: byBytes, width: screen.BytesWidth, right: true, cell: ofTensor(func(t *analysis.Tensor) string { return screen.Bytes(t.Size) })},
+		{head: "age", sort: byAge, width: 7, right: true, cell: ofTensor(func(t *analysis.Tensor) string { return ageText(t.Age, t.AtLeast) })},
+		{head: "category", sort: byCategory, width: 10, cell: ofTensor(func(t *analysis.Tensor) string { return categoryText(t.Category, t.Guessed) })},
+		{head: "tensor", sort: byName, cell: ofTensor(func(t *analysis.Tensor) string { return t.Name })},
+	}
+	if w >= 70 {
+		all = append(all, column{head: "shape", sort: byShape, width: 16, cell: ofTensor(func(t *analysis.Tensor) string { return t.Shape })})
+	}
+	if w >= 78 {
+		all = append(all, column{head: "dtype", sort: byDType, width: 8, cell: ofTensor(func(t *analysis.Tensor) string { return t.DType })})
+	}
+	if w >= 110 {
+		all = append(all, column{head: "layer", sort: byLayer, width: 14, cell: ofTensor(func(t *analysis.Tensor) string { return t.Layer })},
+			column{head: "created at", sort: bySite, width: w / 4, cell: func(p *Page, i int32) (string, screen.Style) {
+				if s := p.held.siteOf(&p.held.tensors[i]); s != nil {
+					return s.Name, screen.Dim
+				}
+				return "", screen.Dim
+			}})
+	}
+	return all
+}
+
+// trendText is a trend in at most fifteen cells.
+func trendText(t analysis.Trend) (string, screen.Style) {
+	switch t {
+	case analysis.Unreachable:
+		return "⚠ unreachable", screen.Bad
+	case analysis.SuspectedLeak:
+		return "⚠ suspected", screen.Bad
+	case analysis.Growing:
+		return "▲ growing", screen.Warn
+	case analysis.Warming:
+		return "  warming up", screen.Plain
+	case analysis.ShapeDriven:
+		return "  shape-driven", screen.Plain
+	case analysis.Steady:
+		return "  steady", screen.Dim
+	default:
+		return "  undecided", screen.Dim
+	}
+}
+
+// growthText is by how much a site grows.
+func growthText(s *analysis.Site) string {
+	if s.GrowthPerStep == 0 {
+		return ""
+	}
+	return "+" + screen.Bytes(s.GrowthPerStep)
+}
+
+// ageText is an age in steps; a plus says that it may be more.
+func ageText(age int64, atLeast bool) string {
+	switch {
+	case age < 0:
+		return "-"
+	case atLeast:
+		return screen.Count(int(age)) + "+"
+	default:
+		return screen.Count(int(age))
+	}
+}
+
+// categoryText marks a guess.
+func categoryText(c analysis.Category, guessed bool) string {
+	if guessed {
+		return c.String() + "?"
+	}
+	return c.String()
+}
+
+func (p *Page) drawHeads(c screen.Canvas, columns []column) {
+	x := 1
+	for _, col := range columns {
+		head := col.head
+		if col.sort == p.table().sort.column && col.sort != noSort {
+			head += map[bool]string{false: "▼", true: "▲"}[p.table().sort.inverse]
+		}
+		if col.right {
+			c.Right(x, 1, col.width, head, screen.Dim)
+		} else {
+			c.Fit(x, 1, col.width, head, screen.Dim)
+		}
+		x += col.width + 1
+	}
+}
+
+func (p *Page) drawRow(c screen.Canvas, y int, i int32, columns []column) {
+	x := 1
+	for _, col := range columns {
+		switch {
+		case col.spark:
+			s := &p.held.sites[i]
+			_, style := trendText(s.Trend)
+			page.Spark(c, x, y, col.width, levels(s), style)
+		default:
+			text, style := col.cell(p, i)
+			if col.right {
+				c.Right(x, y, col.width, text, style)
+			} else {
+				c.Fit(x, y, col.width, text, style)
+			}
+		}
+		x += col.width + 1
+	}
+}
+
+func levels(s *analysis.Site) []int64 {
+	values := make([]int64, len(s.History))
+	for i := range s.History {
+		values[i] = s.History[i].Bytes
+	}
+	return values
+}
+
+// clickHead sorts by the column at x; once more inverts the order.
+func (p *Page) clickHead(x, w int) {
+	from, t := 1, p.table()
+	for _, col := range p.columns(w - 1) {
+		if x >= from && x < from+col.width && col.sort != noSort {
+			t.sort = sorting{column: col.sort, inverse: t.sort.column == col.sort && !t.sort.inverse}
+		}
+		from += col.width + 1
+	}
+}
+
+// sortBy goes so many columns to the right, around the ends.
+func (p *Page) sortBy(step int) {
+	var order []sortColumn
+	at := 0
+	for _, col := range p.columns(max(p.shape.list.W, 1) - 1) {
+		if col.sort == noSort {
+			continue
+		}
+		if col.sort == p.table().sort.column {
+			at = len(order)
+		}
+		order = append(order, col.sort)
+	}
+	p.table().sort.column = order[(at+step+len(order))%len(order)]
+}
+
+// stepsText is when growth of a site fills the device.
+func stepsText(steps int64) string {
+	if steps < 0 {
+		return ""
+	}
+	return "full after " + strconv.FormatInt(steps, 10) + " more steps"
+}

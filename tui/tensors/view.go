@@ -1,0 +1,137 @@
+package tensors
+
+import (
+	"memtop/tui/screen"
+)
+
+// shape is where the panes are.
+type shape struct{ list, detail screen.Rect }
+
+func (p *Page) newShape(w, h int) shape {
+	all := screen.Rect{W: w, H: h}
+	switch {
+	case p.reading:
+		return shape{detail: all}
+	case p.alone:
+		return shape{list: all}
+	case w >= 140:
+		list, detail := all.Left(w * 3 / 5)
+		return shape{list, detail}
+	default:
+		list, detail := all.Top(h - max(h*2/5, 5))
+		return shape{list, detail}
+	}
+}
+
+// View draws the page.
+func (p *Page) View(w, h int) string {
+	c := screen.New(p.scene.Theme, w, h)
+	s := p.newShape(w, h)
+	if !p.ready() {
+		c.Rule(0, "Tensors", "", true)
+		c.Middle(0, h/2, w, "looking at what is alive …", screen.Dim)
+		return c.String()
+	}
+	if s.list.H > 0 {
+		p.drawList(c.Sub(s.list))
+	}
+	if s.detail.H > 0 {
+		p.drawDetail(c.Sub(s.detail), s.detail.X > 0)
+	}
+	return c.String()
+}
+
+func (p *Page) drawList(c screen.Canvas) {
+	c.Rule(0, p.title(), p.state(), true)
+	columns := p.columns(c.Width() - 1)
+	p.drawHeads(c, columns)
+	list := p.table().list
+	from, to := list.Visible()
+	for i := from; i < to && i < len(p.rows) && i-from < c.Height()-2; i++ {
+		y := 2 + i - from
+		p.drawRow(c, y, p.rows[i], columns)
+		if i == list.Cursor {
+			c.Select(y)
+		}
+	}
+	if len(p.rows) == 0 {
+		c.Middle(0, c.Height()/2, c.Width(), p.nothing(), screen.Dim)
+	}
+	list.Scrollbar(c, c.Width()-1, 2)
+}
+
+// nothing says why the list is empty.
+func (p *Page) nothing() string {
+	switch {
+	case p.table().filter != "":
+		return "nothing matches the filter"
+	case p.worrying && !p.held.stepped:
+		return "the file marks no steps, so nothing can be seen to grow with them"
+	case p.worrying:
+		return "nothing grows or leaks; f shows all"
+	case p.view == inside:
+		return "nothing of this site is alive at the cursor"
+	default:
+		return "nothing is alive at the cursor"
+	}
+}
+
+// title says what is listed, and how much of it.
+func (p *Page) title() string {
+	n, all, what := len(p.rows), len(p.held.sites), "creation site"
+	if p.view != sites {
+		all, what = len(p.held.tensors), "tensor"
+	}
+	var bytes int64
+	for _, i := range p.rows {
+		bytes += p.bytes(i)
+	}
+	text := screen.Plural(n, what)
+	if p.view == inside {
+		return text + " of " + p.siteName + ", " + screen.Bytes(bytes)
+	}
+	if n != all {
+		text = screen.Count(n) + " of " + screen.Plural(all, what)
+	}
+	return text + ", " + screen.Bytes(bytes)
+}
+
+func (p *Page) bytes(i int32) int64 {
+	if p.view == sites {
+		return p.held.sites[i].Bytes
+	}
+	return p.held.tensors[i].Size
+}
+
+// state says what is left out, and what is not known.
+func (p *Page) state() string {
+	text := ""
+	switch {
+	case p.worrying && p.view != inside:
+		text = "only what grows or leaks"
+	case !p.held.stepped:
+		text = "no steps: ages are not known"
+	case p.view == inside:
+		text = "esc back"
+	}
+	if f := p.table().filter; f != "" {
+		text = "filter “" + f + "” " + text
+	}
+	return text
+}
+
+func (p *Page) drawDetail(c screen.Canvas, beside bool) {
+	if beside {
+		for y := range c.Height() {
+			c.Set(0, y, '│', screen.Dim)
+		}
+		c = c.Sub(screen.Rect{X: 1, W: c.Width() - 1, H: c.Height()})
+	}
+	right := ""
+	if p.reading {
+		right = "esc back"
+	}
+	c.Rule(0, "Detail", right, p.reading)
+	reader := p.detail
+	reader.Draw(c, 1, p.detailLines())
+}
