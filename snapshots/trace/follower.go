@@ -1,0 +1,170 @@
+package trace
+
+import "slices"
+
+// DefaultKept is how many events a Follower keeps when it is not told.
+const DefaultKept = 2 << 20
+
+// followedDevices bounds how many devices a Follower follows.
+const followedDevices = 256
+
+// Follower makes traces of a stream: base states and events go in, immutable
+// traces come out. The final state of each is exact: the events are played
+// forward by the allocator's own rules, see "Playing forward". It is owned by
+// one goroutine; what it hands out may be read by any.
+//
+// Its memory is bounded: over a limit, the oldest quarter of the events is
+// forgotten.
+type Follower struct {
+	info     Info
+	settings []Setting
+	rounding Rounding
+	in       *Interner
+	names    typeNames
+	pool     PoolID   // the default pool
+	notes    []NoteID // by an event's note: that of its block, 0 when not looked up yet
+	limit    int
+	kept     int // events in all logs
+	links    int // in use, in all devices
+	devices  []*followed
+	gaps     []Gap
+	problems Problems
+	tables   *Tables // the last view
+}
+
+// NewFollower returns a follower of no devices yet. Stacks, notes and other
+// numbers in what it is given refer to in, which may grow meanwhile and stays
+// its owner's. It keeps about limit events, [DefaultKept] if that is 0.
+func NewFollower(in *Interner, limit int) *Follower {
+	if limit <= 0 {
+		limit = DefaultKept
+	}
+	return &Follower{
+		in: in, limit: min(limit, MaxEvents),
+		names: typeNames{small: in.String("small"), large: in.String("large")},
+		pool:  in.Pool(Pool{}),
+	}
+}
+
+// Describe says what the traces are of, and the allocator's settings, which the
+// sizes of blocks depend on from the next event on.
+func (f *Follower) Describe(info Info, settings []Setting) {
+	f.info, f.settings, f.rounding = info, settings, NewRounding(settings)
+}
+
+// Problems returns which events contradicted what was known. They are in the
+// trace, but did not change its final state.
+func (f *Follower) Problems() Problems { return f.problems }
+
+// Follows reports whether the device had a base.
+func (f *Follower) Follows(device int) bool { return f.device(device) != nil }
+
+// followed is one device.
+type followed struct {
+	id         int
+	log        EventLog
+	first      int64 // number of the log's first event in the program's count
+	overflowed bool  // events were forgotten
+	time       int64 // of the last event that had one
+	memory     memory
+	state      State // as last published
+	changed    bool  // since then
+}
+
+func (f *Follower) device(id int) *followed {
+	at, ok := slices.BinarySearchFunc(f.devices, id, byID)
+	if !ok {
+		return nil
+	}
+	return f.devices[at]
+}
+
+func byID(d *followed, id int) int { return d.id - id }
+
+// Base takes over the whole state of a device at one moment; the state belongs
+// to the follower then. The first one begins the device, and first is the number
+// of the event that comes next in the program's own count. A later one bridges a
+// gap: missed events, -1 when nobody knows how many, for a reason in a few
+// words. Made-up events lead from the state before to it, so that a replay in
+// either direction goes on.
+func (f *Follower) Base(device int, first int64, s State, missed int64, reason string) {
+	d := f.device(device)
+	if d == nil {
+		if len(f.devices) == followedDevices {
+			f.problems.add(device, 0, "more than %d devices", followedDevices)
+			return
+		}
+		d = &followed{id: device, first: max(0, first), memory: newMemory()}
+		at, _ := slices.BinarySearchFunc(f.devices, device, byID)
+		f.devices = slices.Insert(f.devices, at, d)
+		f.load(d, s)
+		return
+	}
+	from := d.log.Len()
+	old := d.memory
+	d.memory = newMemory()
+	f.links -= old.used()
+	f.load(d, s)
+	f.bridge(d, &old)
+	if to := d.log.Len(); to > from || missed != 0 {
+		f.gaps = append(f.gaps, Gap{Device: device, From: from, To: to, Missed: missed, Reason: reason})
+	}
+	f.trim()
+}
+
+// Append takes events of a device that had a base. They are copied.
+func (f *Follower) Append(device int, events []Event) {
+	d := f.device(device)
+	if d == nil {
+		f.problems.add(device, 0, "%d events of a device without a base", len(events))
+		return
+	}
+	for i := range events {
+		e := &events[i]
+		if reason := f.play(d, e); reason != "" {
+			f.problems.add(device, d.log.Len(), "%s of %d bytes at %#x: %s", e.Kind, e.Size, e.Addr, reason)
+		}
+		f.append(d, e)
+	}
+	f.trim()
+}
+
+func (f *Follower) append(d *followed, e *Event) {
+	if e.Absent&NoTime == 0 {
+		d.time = e.Time
+	}
+	d.log.Append(*e)
+	d.changed = true
+	f.kept++
+}
+
+// trim forgets the oldest events of the device that has most when there are too
+// many.
+func (f *Follower) trim() {
+	if f.kept <= f.limit {
+		return
+	}
+	d := slices.MaxFunc(f.devices, func(a, b *followed) int { return a.log.Len() - b.log.Len() })
+	n := d.log.Drop(f.kept - f.limit + f.limit/4)
+	if n == 0 {
+		return
+	}
+	f.kept -= n
+	d.first += int64(n)
+	d.overflowed, d.changed = true, true
+	f.renumber(d.id, n)
+}
+
+// renumber moves the gaps of a device whose first n events were forgotten.
+func (f *Follower) renumber(device, n int) {
+	var gaps []Gap
+	for _, g := range f.gaps {
+		if g.Device == device {
+			g.From, g.To = max(0, g.From-n), g.To-n
+		}
+		if g.To >= 0 {
+			gaps = append(gaps, g)
+		}
+	}
+	f.gaps = gaps
+}

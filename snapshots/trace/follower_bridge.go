@@ -1,0 +1,178 @@
+package trace
+
+import "sort"
+
+// # Bridging a gap
+//
+// Where events are missing, the state after them is known and so is the one
+// before. Events are made up that lead from one to the other, at the time of the
+// last event before the gap: first what is no longer live is freed, then
+// segments go, then segments come, then what is new is allocated. What is the
+// same in both states is taken to be the same.
+
+// bridge appends the events that lead from the old memory to the device's.
+func (f *Follower) bridge(d *followed, old *memory) {
+	b := bridge{f: f, d: d}
+	before, after := old.extents(), d.memory.extents()
+	b.compare(before, after)
+	b.blocks(old.live(), d.memory.live())
+	for _, events := range [][]Event{b.frees, b.goes, b.comes, b.allocs} {
+		for i := range events {
+			f.append(d, &events[i])
+		}
+	}
+}
+
+type bridge struct {
+	f                          *Follower
+	d                          *followed
+	kept                       []span // mapped in both states, ascending
+	frees, goes, comes, allocs []Event
+}
+
+func (b *bridge) event(k Kind, addr uint64, size int64, stack StackID, note NoteID, stream StreamID) Event {
+	e := Event{Kind: k, Addr: addr, Size: size, Time: b.d.time, Stack: stack, Note: note, Stream: stream}
+	if e.Time == 0 {
+		e.Absent = NoTime
+	}
+	return e
+}
+
+// extents returns the segments without their blocks, in order.
+func (m *memory) extents() []Segment {
+	list := make([]Segment, 0, m.mapped.count)
+	m.mapped.from(0, func(_ uint64, id int32) bool {
+		list = append(list, m.segments[id].Segment)
+		return true
+	})
+	return list
+}
+
+// compare finds what is mapped in both states and makes the events for the rest.
+func (b *bridge) compare(before, after []Segment) {
+	for i, k := 0, 0; i < len(before) && k < len(after); {
+		x, y := &before[i], &after[k]
+		if from, to := max(x.Addr, y.Addr), min(x.End(), y.End()); from < to && sameMemory(x, y) {
+			b.kept = append(b.kept, span{from, to, x.Expandable})
+		}
+		if x.End() <= y.End() {
+			i++
+		} else {
+			k++
+		}
+	}
+	for i := range before {
+		b.goes = b.rest(b.goes, &before[i], SegmentFree, SegmentUnmap)
+	}
+	for i := range after {
+		b.comes = b.rest(b.comes, &after[i], SegmentAlloc, SegmentMap)
+	}
+}
+
+// sameMemory reports whether what two segments share may have been mapped all
+// the time. One that is not expandable comes and goes as a whole.
+func sameMemory(x, y *Segment) bool {
+	if !x.Expandable && !y.Expandable {
+		return x.Addr == y.Addr && x.Size == y.Size && x.Stream == y.Stream && x.Pool == y.Pool
+	}
+	return joins(x, y)
+}
+
+// rest appends events for the parts of s that are not in both states.
+func (b *bridge) rest(events []Event, s *Segment, whole, part Kind) []Event {
+	kind := whole
+	if s.Expandable {
+		kind = part
+	}
+	note := NoteID(0)
+	if s.Pool != 0 && s.Pool != b.f.pool {
+		note = b.f.in.Note(Note{Pool: s.Pool})
+	}
+	at := s.Addr
+	add := func(to uint64) {
+		if at < to {
+			events = append(events, b.event(kind, at, int64(to-at), s.Stack, note, s.Stream))
+		}
+	}
+	for i := b.search(s.Addr); i < len(b.kept) && b.kept[i].from < s.End(); i++ {
+		add(b.kept[i].from)
+		at = b.kept[i].to
+	}
+	add(s.End())
+	return events
+}
+
+// search returns the first kept range that ends after the address.
+func (b *bridge) search(addr uint64) int {
+	return sort.Search(len(b.kept), func(i int) bool { return b.kept[i].to > addr })
+}
+
+// tenant is a live block and the stream of its segment.
+type tenantOf struct {
+	*Block
+	stream StreamID
+}
+
+// live returns the live blocks in order of address.
+func (m *memory) live() []tenantOf {
+	var list []tenantOf
+	m.mapped.from(0, func(_ uint64, id int32) bool {
+		s := &m.segments[id]
+		for i := s.head; i != none; i = m.links[i].next {
+			if b := &m.links[i].Block; b.State.Live() {
+				list = append(list, tenantOf{b, s.Stream})
+			}
+		}
+		return true
+	})
+	return list
+}
+
+// blocks makes the events for what is live in one of the states.
+func (b *bridge) blocks(before, after []tenantOf) {
+	for len(before) > 0 || len(after) > 0 {
+		switch {
+		case len(after) == 0 || len(before) > 0 && before[0].Addr < after[0].Addr:
+			b.free(before[0])
+			before = before[1:]
+		case len(before) == 0 || after[0].Addr < before[0].Addr:
+			b.alloc(after[0])
+			after = after[1:]
+		default:
+			b.both(before[0], after[0])
+			before, after = before[1:], after[1:]
+		}
+	}
+}
+
+func (b *bridge) free(t tenantOf) {
+	if t.State == Allocated {
+		b.frees = append(b.frees, b.event(FreeRequested, t.Addr, t.LiveRequested(), t.LiveStack(), t.Note, t.stream))
+	}
+	b.frees = append(b.frees, b.event(FreeCompleted, t.Addr, t.LiveRequested(), t.LiveStack(), t.Note, t.stream))
+}
+
+func (b *bridge) alloc(t tenantOf) {
+	b.allocs = append(b.allocs, b.event(Alloc, t.Addr, t.LiveRequested(), t.LiveStack(), t.Note, t.stream))
+	if t.State == PendingFree {
+		b.allocs = append(b.allocs, b.event(FreeRequested, t.Addr, t.LiveRequested(), t.LiveStack(), t.Note, t.stream))
+	}
+}
+
+// both compares the blocks that the two states have at one address.
+func (b *bridge) both(x, y tenantOf) {
+	i := b.search(x.Addr)
+	stayed := i < len(b.kept) && b.kept[i].from <= x.Addr && x.stream == y.stream
+	same := x.Size == y.Size && x.LiveRequested() == y.LiveRequested() && x.LiveStack() == y.LiveStack()
+	if !stayed || !same || x.State == PendingFree && y.State == Allocated {
+		b.free(x)
+		b.alloc(y)
+		return
+	}
+	if x.Note != y.Note {
+		b.allocs = append(b.allocs, b.event(Retag, y.Addr, y.LiveRequested(), y.LiveStack(), y.Note, y.stream))
+	}
+	if x.State == Allocated && y.State == PendingFree {
+		b.allocs = append(b.allocs, b.event(FreeRequested, y.Addr, y.LiveRequested(), y.LiveStack(), y.Note, y.stream))
+	}
+}

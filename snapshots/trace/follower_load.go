@@ -1,0 +1,79 @@
+package trace
+
+import (
+	"cmp"
+	"slices"
+)
+
+// load makes the state the device's memory. What makes no sense in it is left
+// out, and is a problem.
+func (f *Follower) load(d *followed, s State) {
+	d.changed = true
+	m := &d.memory
+	if !slices.IsSortedFunc(s.Segments, byAddress) {
+		s.Segments = slices.Clone(s.Segments)
+		slices.SortFunc(s.Segments, byAddress)
+	}
+	for i := range s.Segments {
+		g := s.Segments[i]
+		if g.Size <= 0 || g.End() < g.Addr || m.overlaps(g.Addr, g.Size) {
+			f.problems.add(d.id, d.log.Len(), "segment %#x of %d bytes overlaps another or is empty", g.Addr, g.Size)
+			continue
+		}
+		blocks, ok := tiled(&g)
+		if !ok {
+			f.problems.add(d.id, d.log.Len(), "the blocks of segment %#x do not follow each other", g.Addr)
+			continue
+		}
+		if len(blocks) > linksLimit-f.links {
+			f.problems.add(d.id, d.log.Len(), tooMany)
+			return
+		}
+		f.links += len(blocks)
+		m.loadSegment(g, blocks)
+	}
+}
+
+func byAddress(a, b Segment) int { return cmp.Compare(a.Addr, b.Addr) }
+
+// loadSegment adds a segment with its blocks. It counts as changed only where it
+// is not already as a state has it.
+func (m *memory) loadSegment(s Segment, blocks []Block) {
+	head, prev := none, none
+	for _, b := range blocks {
+		prev = m.add(b, prev, none)
+		if head == none {
+			head = prev
+		}
+	}
+	changed := len(blocks) != len(s.Blocks)
+	m.addSegment(s, head)
+	id, _ := m.mapped.get(s.Addr)
+	m.segments[id].changed = changed
+}
+
+// tiled returns the blocks of s with free ones in the gaps between them, and
+// whether they are in order and within the segment.
+func tiled(s *Segment) ([]Block, bool) {
+	at, gaps := s.Addr, 0
+	for i := range s.Blocks {
+		b := &s.Blocks[i]
+		if b.Size <= 0 || b.Addr < at || b.Addr >= s.End() || uint64(b.Size) > s.End()-b.Addr {
+			return nil, false
+		}
+		if b.Addr > at {
+			gaps++
+		}
+		at = b.Addr + uint64(b.Size)
+	}
+	if gaps == 0 && at == s.End() {
+		return s.Blocks, true
+	}
+	blocks := make([]Block, 0, len(s.Blocks)+gaps+1)
+	at = s.Addr
+	for _, b := range s.Blocks {
+		blocks = append(appendGap(blocks, at, b.Addr), b)
+		at = b.Addr + uint64(b.Size)
+	}
+	return appendGap(blocks, at, s.End()), true
+}

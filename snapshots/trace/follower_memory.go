@@ -1,0 +1,156 @@
+package trace
+
+// memory is what a Follower knows of a device: the blocks of every segment as a
+// chain, found by their addresses.
+type memory struct {
+	links    []link
+	unused   []int32
+	segments []stretch
+	empty    []int32 // entries of segments that may be used again
+	mapped   orderedIDs
+	at       addressTable // by address of a block: its link
+	last     int32        // the segment that was looked for last, or none
+}
+
+// link is a block and its neighbours in the segment.
+type link struct {
+	Block
+	prev, next int32
+}
+
+// stretch is a segment. Its blocks are those of the last state, unless it has
+// changed.
+type stretch struct {
+	Segment
+	head    int32
+	changed bool
+}
+
+const none int32 = -1
+
+const (
+	gaveBlock   = GaveAddr | GaveSize | GaveRequested | GaveState
+	gaveSegment = GaveAddr | GaveSize | GaveRequested | GaveAllocated | GaveActive | GaveStream | GaveType |
+		GavePool | GaveExpandable | GaveDevice
+)
+
+func newMemory() memory { return memory{last: none} }
+
+// used returns how many blocks there are.
+func (m *memory) used() int { return len(m.links) - len(m.unused) }
+
+// segmentAt returns the segment that holds the address, or nil.
+func (m *memory) segmentAt(addr uint64) *stretch {
+	if m.last != none {
+		if s := &m.segments[m.last]; addr-s.Addr < uint64(s.Size) {
+			return s
+		}
+	}
+	id, ok := m.mapped.floor(addr)
+	if !ok {
+		return nil
+	}
+	s := &m.segments[id]
+	if addr-s.Addr >= uint64(s.Size) {
+		return nil
+	}
+	m.last = id
+	return s
+}
+
+// addSegment adds a segment, whose chain begins with head.
+func (m *memory) addSegment(s Segment, head int32) {
+	id := int32(len(m.segments))
+	if n := len(m.empty); n > 0 {
+		id, m.empty = m.empty[n-1], m.empty[:n-1]
+		m.segments[id] = stretch{s, head, true}
+	} else {
+		m.segments = append(m.segments, stretch{s, head, true})
+	}
+	m.mapped.put(s.Addr, id)
+}
+
+func (m *memory) removeSegment(addr uint64) {
+	id, _ := m.mapped.remove(addr)
+	m.segments[id] = stretch{}
+	m.empty = append(m.empty, id)
+	m.last = none
+}
+
+// overlaps reports whether any segment has a byte of the range.
+func (m *memory) overlaps(addr uint64, size int64) bool {
+	id, ok := m.mapped.floor(addr + uint64(size) - 1)
+	return ok && m.segments[id].End() > addr
+}
+
+// add puts a block behind another in its chain.
+func (m *memory) add(b Block, prev, next int32) int32 {
+	i := int32(len(m.links))
+	if n := len(m.unused); n > 0 {
+		i, m.unused = m.unused[n-1], m.unused[:n-1]
+		m.links[i] = link{b, prev, next}
+	} else {
+		m.links = append(m.links, link{b, prev, next})
+	}
+	if prev != none {
+		m.links[prev].next = i
+	}
+	if next != none {
+		m.links[next].prev = i
+	}
+	m.at.put(b.Addr, AllocationID(i))
+	return i
+}
+
+// take removes a block from its chain.
+func (m *memory) take(i int32) {
+	l := &m.links[i]
+	if l.prev != none {
+		m.links[l.prev].next = l.next
+	}
+	if l.next != none {
+		m.links[l.next].prev = l.prev
+	}
+	m.at.remove(l.Addr)
+	l.Block = Block{}
+	m.unused = append(m.unused, i)
+}
+
+// find returns the block that begins at the address.
+func (m *memory) find(addr uint64) (int32, bool) {
+	at, ok := m.at.find(addr)
+	if !ok {
+		return none, false
+	}
+	return int32(m.at.slots[at].id), true
+}
+
+// inactive returns a free block. requested is what the program asked for when it
+// was last used, which PyTorch does not forget.
+func inactive(addr uint64, size, requested int64) Block {
+	return Block{Addr: addr, Size: size, Requested: requested, Stack: EmptyStack, Given: gaveBlock}
+}
+
+// cut shortens block i to size bytes; the rest becomes a free block.
+func (m *memory) cut(i int32, size int64) {
+	b := &m.links[i]
+	rest := inactive(b.Addr+uint64(size), b.Size-size, b.Requested)
+	b.Size = size
+	m.add(rest, i, b.next)
+}
+
+// join makes one block of free block i and its free neighbours, and returns it.
+// What block i remembers stays.
+func (m *memory) join(i int32) int32 {
+	if p := m.links[i].prev; p != none && m.links[p].State == Inactive {
+		b := m.links[i].Block
+		m.take(i)
+		m.links[p].Block = inactive(m.links[p].Addr, m.links[p].Size+b.Size, b.Requested)
+		i = p
+	}
+	if n := m.links[i].next; n != none && m.links[n].State == Inactive {
+		m.links[i].Size += m.links[n].Size
+		m.take(n)
+	}
+	return i
+}

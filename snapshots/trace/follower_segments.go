@@ -1,0 +1,178 @@
+package trace
+
+// newSegment returns the segment that an event brought.
+func (f *Follower) newSegment(d *followed, e *Event, expandable bool) Segment {
+	s := Segment{
+		Addr: e.Addr, Size: e.Size, Stream: e.Stream, Stack: max(e.Stack, EmptyStack), Device: int32(d.id),
+		Pool: f.in.Notes[e.Note].Pool, Type: f.names.of(e.Size), Expandable: expandable, Given: gaveSegment,
+	}
+	if s.Pool == 0 {
+		s.Pool = f.pool
+	}
+	return s
+}
+
+// fresh returns what contradicts memory coming to that range.
+func (f *Follower) fresh(m *memory, e *Event) string {
+	switch {
+	case e.Size <= 0 || e.Addr+uint64(e.Size) < e.Addr:
+		return noRange
+	case m.overlaps(e.Addr, e.Size):
+		return taken
+	case f.links == linksLimit:
+		return tooMany
+	default:
+		return ""
+	}
+}
+
+func (f *Follower) playSegment(d *followed, e *Event) string {
+	m := &d.memory
+	if reason := f.fresh(m, e); reason != "" {
+		return reason
+	}
+	f.links++
+	m.addSegment(f.newSegment(d, e, false), m.add(inactive(e.Addr, e.Size, 0), none, none))
+	return ""
+}
+
+func (f *Follower) playSegmentFree(m *memory, e *Event) string {
+	id, ok := m.mapped.get(e.Addr)
+	if !ok || m.segments[id].Expandable || m.segments[id].Size != e.Size {
+		return noSegment
+	}
+	head := m.segments[id].head
+	if l := &m.links[head]; l.next != none || l.State != Inactive {
+		return inUse
+	}
+	f.links--
+	m.take(head)
+	m.removeSegment(e.Addr)
+	return ""
+}
+
+// playMap puts memory behind a range, which joins the segments it touches.
+func (f *Follower) playMap(d *followed, e *Event) string {
+	m := &d.memory
+	if reason := f.fresh(m, e); reason != "" {
+		return reason
+	}
+	s := f.newSegment(d, e, true)
+	before, after := m.neighbours(&s)
+	prev, next := none, none
+	head := none
+	switch {
+	case before != nil && before.End() == s.Addr:
+		head, prev = before.head, m.tail(before)
+		addr, size := before.Addr, before.Size+s.Size
+		s = before.Segment
+		s.Size = size
+		m.removeSegment(addr)
+	case before != nil:
+		s.Stack = before.Stack // of the range of addresses that both are in
+	case after != nil:
+		s.Stack = after.Stack
+	}
+	if after != nil && after.Addr == e.Addr+uint64(e.Size) {
+		next = after.head
+		s.Size += after.Size
+		m.removeSegment(after.Addr)
+	}
+	f.links -= m.used()
+	i := m.join(m.add(inactive(e.Addr, e.Size, 0), prev, next))
+	f.links += m.used()
+	if head == none {
+		head = i
+	}
+	m.addSegment(s, head)
+	return ""
+}
+
+// neighbours returns the segments before and after s that may be of the same
+// reserved range of addresses, or nil.
+func (m *memory) neighbours(s *Segment) (before, after *stretch) {
+	if id, ok := m.mapped.floor(s.Addr); ok && joins(&m.segments[id].Segment, s) {
+		before = &m.segments[id]
+	}
+	m.mapped.from(s.Addr, func(_ uint64, id int32) bool {
+		if joins(&m.segments[id].Segment, s) {
+			after = &m.segments[id]
+		}
+		return false
+	})
+	return before, after
+}
+
+// tail returns the last block of a segment.
+func (m *memory) tail(s *stretch) int32 {
+	i := s.head
+	for m.links[i].next != none {
+		i = m.links[i].next
+	}
+	return i
+}
+
+// playUnmap takes the memory of a range inside a free block away, which may
+// leave a piece of its segment on either side.
+func (f *Follower) playUnmap(m *memory, e *Event) string {
+	s := m.segmentAt(e.Addr)
+	if s == nil || !s.Expandable || e.Size <= 0 || uint64(e.Size) > s.End()-e.Addr {
+		return noSegment
+	}
+	i := s.head
+	for m.links[i].next != none && m.links[m.links[i].next].Addr <= e.Addr {
+		i = m.links[i].next
+	}
+	b, end := m.links[i].Block, e.Addr+uint64(e.Size)
+	blockEnd := b.Addr + uint64(b.Size)
+	switch {
+	case b.State != Inactive || end > blockEnd:
+		return inUse
+	case f.links == linksLimit:
+		return tooMany
+	}
+	f.links -= m.used()
+	whole, head := s.Segment, s.head
+	prev, next := m.links[i].prev, m.links[i].next
+	m.take(i)
+	m.removeSegment(whole.Addr)
+	m.keepBefore(&whole, head, i, prev, e.Addr, b.Addr)
+	m.keepAfter(&whole, next, end, blockEnd)
+	f.links += m.used()
+	return ""
+}
+
+// keepBefore adds what is left of a segment before the address from, where block
+// gone began at began.
+func (m *memory) keepBefore(whole *Segment, head, gone, prev int32, from, began uint64) {
+	if prev != none {
+		m.links[prev].next = none
+	}
+	if from == whole.Addr {
+		return
+	}
+	if head == gone {
+		head = none
+	}
+	if began < from {
+		if piece := m.add(inactive(began, int64(from-began), 0), prev, none); head == none {
+			head = piece
+		}
+	}
+	m.addSegment(cut(*whole, whole.Addr, from), head)
+}
+
+// keepAfter adds what is left of a segment from the address to on, where the
+// block reached up to ended and next follows.
+func (m *memory) keepAfter(whole *Segment, next int32, to, ended uint64) {
+	if next != none {
+		m.links[next].prev = none
+	}
+	if to == whole.End() {
+		return
+	}
+	if to < ended {
+		next = m.add(inactive(to, int64(ended-to), 0), none, next)
+	}
+	m.addSegment(cut(*whole, to, whole.End()), next)
+}

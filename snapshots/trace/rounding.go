@@ -1,0 +1,100 @@
+package trace
+
+import (
+	"math"
+	"math/bits"
+	"strconv"
+)
+
+// Rounding is what an allocator's settings say about the sizes of blocks. A
+// trace has what was asked for, not what was handed out: PyTorch rounds a
+// request up to 512 bytes or, when its settings say so, to the next of some
+// divisions of a power of two.
+type Rounding struct {
+	// MaxSplit is the size from which on blocks are never cut, 0 when there is
+	// no limit.
+	MaxSplit int64
+	// Expandable says that new segments are expandable, and then large blocks
+	// are cut like small ones.
+	Expandable bool
+	divisions  [16]int64 // by power of two from 1 MiB on
+}
+
+// NewRounding returns the rounding of an allocator with those settings.
+func NewRounding(settings []Setting) Rounding {
+	var r Rounding
+	for _, s := range settings {
+		switch s.Key {
+		case "max_split_size":
+			if v, ok := s.Value.(int64); ok && v > 0 {
+				r.MaxSplit = v
+			}
+		case "expandable_segments":
+			r.Expandable, _ = s.Value.(bool)
+		case "roundup_power2_divisions":
+			r.setDivisions(s.Value)
+		}
+	}
+	return r
+}
+
+func (r *Rounding) setDivisions(value any) {
+	switch v := value.(type) {
+	case int64:
+		for i := range r.divisions {
+			r.divisions[i] = v
+		}
+	case []any:
+		for i := range min(len(v), len(r.divisions)) {
+			r.divisions[i], _ = v[i].(int64)
+		}
+	case []Setting:
+		for _, s := range v {
+			mebibytes, err := strconv.ParseUint(s.Key, 10, 32)
+			if err != nil || mebibytes == 0 {
+				continue
+			}
+			if n, ok := s.Value.(int64); ok {
+				r.divisions[min(bits.Len64(mebibytes)-1, len(r.divisions)-1)] = n
+			}
+		}
+	}
+}
+
+// Round returns the bytes of the block that serves a request of n bytes, but for
+// a rest that is too small to be cut off.
+func (r *Rounding) Round(n int64) int64 {
+	switch {
+	case n < blockUnit:
+		return blockUnit
+	case n > math.MaxInt64/4:
+		return n // nonsense, which must not overflow
+	}
+	exponent := bits.Len64(uint64(n)) - 1
+	d := r.divisions[max(0, min(exponent-20, len(r.divisions)-1))]
+	if d > 1 && n > blockUnit*d {
+		return roundPower2(n, d, exponent)
+	}
+	return roundUp(n)
+}
+
+func roundPower2(n, divisions int64, exponent int) int64 {
+	floor := int64(1) << exponent
+	if n == floor {
+		return n
+	}
+	step := floor >> (bits.Len64(uint64(divisions)) - 1)
+	if step == 0 {
+		return floor << 1
+	}
+	return (n + step - 1) / step * step
+}
+
+// cuts reports whether a free block gives back its rest when it serves a request
+// of rounded bytes.
+func (r *Rounding) cuts(small, expandable bool, rounded, rest int64) bool {
+	if small || expandable || r.Expandable {
+		return rest >= blockUnit
+	}
+	return rest > largestStray && (r.MaxSplit == 0 || rounded < r.MaxSplit)
+}

@@ -1,0 +1,92 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"memtop/snapshots/trace"
+)
+
+// Options bound and watch the reading of a recording. The zero value is useful.
+type Options struct {
+	// MaxMemory bounds the memory of the result in bytes; 0 means 4 GiB. Of a
+	// recording with more events than that the oldest are left out.
+	MaxMemory int64
+	// Progress is told of bytes read of Total; nil for none.
+	Progress trace.Progress
+	// Total is the recording's size where it is known.
+	Total int64
+}
+
+// Bytes of memory that one kept event takes, with what is worked out from it.
+const eventBytes = 64
+
+// Read reads a recording to its end. One that ends early, because the recorder
+// or the job was killed or is still at it, is no error: Info.Truncated is set
+// and a notice says so. Damage is a *[CorruptError], another version a
+// *[VersionError]. Cancelling ctx makes it return soon, with the context's
+// error.
+func Read(ctx context.Context, r io.Reader, o Options) (*trace.Trace, error) {
+	if o.MaxMemory <= 0 {
+		o.MaxMemory = 4 << 30
+	}
+	s := NewStream(&watched{ctx: ctx, r: r, o: &o}, StreamOptions{
+		Kind: "recording", Limits: Limits{Tables: o.MaxMemory / 4},
+		Events: int(min(o.MaxMemory/2/eventBytes, trace.MaxEvents)),
+	})
+	for {
+		_, err := s.Advance()
+		switch {
+		case err == nil:
+		case errors.Is(err, io.EOF) && s.hello != nil:
+			return s.finish(), nil
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+			return s.truncated()
+		default:
+			return nil, err
+		}
+	}
+}
+
+// finish returns the trace of a recording whose last frame is whole.
+func (s *Stream) finish() *trace.Trace {
+	if _, ok := s.Ended(); !ok {
+		return s.early("the recording ends without a goodbye: the job or the recorder was killed, or it is still going on")
+	}
+	return s.Trace()
+}
+
+func (s *Stream) truncated() (*trace.Trace, error) {
+	if s.hello == nil {
+		return nil, &CorruptError{Offset: 0, Reason: "the recording ends before it says what it is of"}
+	}
+	return s.early("the recording ends in the middle of a frame: the recorder was killed, or the copy is not whole"), nil
+}
+
+func (s *Stream) early(notice string) *trace.Trace {
+	t := s.Trace()
+	t.Info.Truncated = true
+	t.Notices = append([]string{notice}, t.Notices...)
+	return t
+}
+
+// watched reports progress and stops when the context ends.
+type watched struct {
+	ctx  context.Context
+	r    io.Reader
+	o    *Options
+	read int64
+}
+
+func (w *watched) Read(p []byte) (int, error) {
+	if err := w.ctx.Err(); err != nil {
+		return 0, err
+	}
+	n, err := w.r.Read(p)
+	w.read += int64(n)
+	if w.o.Progress != nil {
+		w.o.Progress(w.read, w.o.Total)
+	}
+	return n, err
+}

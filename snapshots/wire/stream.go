@@ -1,0 +1,204 @@
+package wire
+
+import (
+	"fmt"
+	"io"
+	"slices"
+
+	"memtop/snapshots/trace"
+)
+
+// StreamOptions bound and name what a [Stream] makes. The zero value is a live
+// stream with the default limits.
+type StreamOptions struct {
+	Kind   string // of the traces: "live", which is also what "" means, or "recording"
+	Limits Limits
+	Events int // how many are kept, trace.DefaultKept if 0
+}
+
+// Stream makes traces of a stream. It is owned by one goroutine; the traces it
+// hands out may be read by any.
+//
+//	s := wire.NewStream(connection, wire.StreamOptions{})
+//	for {
+//		f, err := s.Advance()
+//		if err != nil { … }
+//		if f == wire.CountersFrame { show(s.Trace()) }
+//	}
+type Stream struct {
+	options  StreamOptions
+	in       *trace.Interner
+	decoder  *Decoder
+	follower *trace.Follower
+	hello    *Hello
+	settings []trace.Setting
+	next     map[int]int64 // by device: the number of the event that must come next
+	resumed  bool          // bases that come now bridge a lost connection
+	steps    steps
+	live     trace.Live
+	said     bool // a goodbye came
+	counters Counters
+}
+
+// NewStream returns a stream that reads from r.
+func NewStream(r io.Reader, o StreamOptions) *Stream {
+	in := trace.NewInterner()
+	return &Stream{
+		options: o, in: in, decoder: newDecoder(r, o.Limits, in), follower: trace.NewFollower(in, o.Events),
+		next: make(map[int]int64),
+	}
+}
+
+// Resume goes on reading from another connection to the same program. What is
+// missing between the two becomes a gap.
+func (s *Stream) Resume(r io.Reader) {
+	taken := s.decoder.taken
+	s.decoder = newDecoder(r, s.options.Limits, s.in)
+	s.decoder.taken = taken
+	s.resumed = true
+}
+
+// Hello returns who is talking, nil before that was said.
+func (s *Stream) Hello() *Hello { return s.hello }
+
+// Ended returns whether the stream said goodbye, and why.
+func (s *Stream) Ended() (reason string, ok bool) { return s.live.Note, s.said }
+
+// Counters returns the newest.
+func (s *Stream) Counters() Counters { return s.counters }
+
+// Buffered returns how many bytes Advance can read without waiting.
+func (s *Stream) Buffered() int { return s.decoder.Buffered() }
+
+// Disconnect notes that nothing more is coming, and why, until a Resume is
+// greeted.
+func (s *Stream) Disconnect(why string) { s.live.Connected, s.live.Note = false, why }
+
+// Advance reads one frame, for whose errors see [Decoder.Next].
+func (s *Stream) Advance() (Type, error) {
+	f, err := s.decoder.Next()
+	if err != nil {
+		return 0, err
+	}
+	if err := s.take(&f); err != nil {
+		return 0, s.decoder.corrupt("a frame of %s: %v", f.Type, err)
+	}
+	return f.Type, nil
+}
+
+func (s *Stream) take(f *Frame) error {
+	switch f.Type {
+	case HelloFrame:
+		s.greet(f.Hello)
+	case SettingsFrame:
+		s.settings = f.Settings
+		s.describe()
+	case BaseFrame:
+		return s.base(f)
+	case EventsFrame:
+		return s.events(f)
+	case StepFrame:
+		s.steps.add(*f.Step)
+	case OptionsFrame:
+		s.live.Options = f.Options
+	case ChangeFrame:
+		s.change(f.Change)
+	case GaugesFrame:
+		s.live.Gauges = keep(append(s.live.Gauges, f.Gauges...), gaugesKept)
+	case CountersFrame:
+		s.counters = f.Counters
+		s.live.Dropped, s.live.DroppedSteps, s.live.ProbeNS = f.Counters.Dropped, f.Counters.DroppedSteps, f.Counters.ProbeNS
+	case ByeFrame:
+		s.said = true
+		s.Disconnect(f.Reason)
+	default: // tables are the decoder's business
+	}
+	return nil
+}
+
+func (s *Stream) greet(h *Hello) {
+	s.resumed = s.resumed || s.hello != nil
+	s.hello, s.settings, s.said = h, h.Settings, false
+	s.live.PID, s.live.Command, s.live.User, s.live.Started = h.PID, h.Command, h.User, h.Started
+	s.live.Connected, s.live.Note = s.options.Kind != "recording", ""
+	s.describe()
+}
+
+func (s *Stream) describe() {
+	info := trace.Info{Kind: s.options.Kind, PickleProtocol: -1, Writer: s.hello.Writer}
+	if info.Kind == "" {
+		info.Kind = "live"
+	}
+	if info.Kind == "live" {
+		info.Growing, info.Control = true, !s.hello.ReadOnly && slices.Contains(s.hello.Capabilities, "control")
+	} else {
+		info.Container = "mtr"
+	}
+	s.follower.Describe(info, s.settings)
+}
+
+func (s *Stream) base(f *Frame) error {
+	next, known := s.next[f.Device]
+	missed, reason := f.Missed, f.Reason
+	if known && f.First >= next {
+		missed = f.First - next
+	}
+	if s.resumed && reason == "" {
+		reason = "the connection was lost"
+	}
+	s.follower.Base(f.Device, f.First, f.State, missed, reason)
+	if !s.follower.Follows(f.Device) {
+		return fmt.Errorf("device %d is one too many", f.Device)
+	}
+	s.next[f.Device] = f.First
+	return nil
+}
+
+func (s *Stream) events(f *Frame) error {
+	next, known := s.next[f.Device]
+	switch {
+	case !known:
+		return fmt.Errorf("device %d had no base", f.Device)
+	case next != f.First:
+		return fmt.Errorf("events from %d on where %d should follow", f.First, next)
+	}
+	s.follower.Append(f.Device, f.Events)
+	s.next[f.Device] = next + int64(len(f.Events))
+	return nil
+}
+
+// How many of what comes beside the events is kept.
+const (
+	gaugesKept  = 1 << 16
+	changesKept = 1 << 12
+)
+
+// keep returns the newest of list, in memory of its own where some are left out.
+func keep[T any](list []T, most int) []T {
+	if len(list) <= most {
+		return list
+	}
+	return slices.Clone(list[len(list)-most*3/4:])
+}
+
+// change adds a change, or replaces it. Traces have a list that never changes,
+// so a new one is made.
+func (s *Stream) change(c *trace.Change) {
+	changes := slices.Clone(s.live.Changes)
+	at, ok := slices.BinarySearchFunc(changes, c.ID, func(c trace.Change, id int64) int {
+		return int(min(max(c.ID-id, -1), 1))
+	})
+	if ok {
+		changes[at] = *c
+	} else {
+		changes = slices.Insert(changes, at, *c)
+	}
+	s.live.Changes = keep(changes, changesKept)
+}
+
+// Trace returns what is known now. It costs what is new since the last call.
+func (s *Stream) Trace() *trace.Trace {
+	live := s.live
+	live.Gauges = slices.Clip(live.Gauges)
+	return s.follower.Publish(s.steps.list(), &live)
+}
