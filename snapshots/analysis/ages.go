@@ -1,10 +1,6 @@
 package analysis
 
-import (
-	"sort"
-
-	"memtop/snapshots/trace"
-)
+import "memtop/snapshots/trace"
 
 // # Ages in steps
 //
@@ -13,36 +9,16 @@ import (
 // count as well: those whose events were dropped, and those in a gap. Where it
 // is not known when something was made, its age is the least that it can be.
 
-// begun is a step's first event.
-type begun struct {
-	event  int32
-	number int64
-}
-
-// begins returns where steps begin, in order. Steps without numbers are counted.
-func (x *Index) begins() []begun {
-	var all []begun
-	for _, i := range x.programEvents {
-		if e := x.events.At(int(i)); e.Kind == trace.StepBegin {
-			all = append(all, begun{i, e.Size})
-		}
+// age returns how many steps began since an allocation was made.
+func (d *describer) age(a *trace.Allocation) (int64, bool) {
+	if len(d.dates.begins) == 0 {
+		return -1, false
 	}
-	if len(all) == 0 {
-		for k, s := range x.Steps() {
-			all = append(all, begun{int32(s.From), int64(k + 1)})
-		}
+	if a.Open < 0 {
+		return max(0, d.now-d.dates.begins[0].number), true
 	}
-	return all
-}
-
-// StepAt returns the number of the step that an event is in, or that came last
-// before it; 0 before the first and where no steps are known.
-func (x *Index) StepAt(event int) int64 { return stepAt(x.begins(), event) }
-
-func stepAt(begins []begun, event int) int64 {
-	n := sort.Search(len(begins), func(k int) bool { return int(begins[k].event) > event })
-	if n == 0 {
-		return 0
+	if a.Open < int(d.dates.begins[0].event) {
+		return max(0, d.now-d.dates.begins[0].number+1), true
 	}
-	return begins[n-1].number
+	return max(0, d.now-d.dates.stepAt(a.Open)), false
 }

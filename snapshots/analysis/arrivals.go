@@ -44,8 +44,7 @@ func (x *Index) endedBy(i int) (trace.AllocationID, bool) {
 	case e.Kind.Closes():
 		return x.life.Ended(i), true
 	case e.Kind == trace.Alloc:
-		id, ok := x.displaced[int32(i)]
-		return id, ok
+		return x.life.Displaced(i)
 	default:
 		return 0, false
 	}

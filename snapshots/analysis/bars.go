@@ -9,6 +9,7 @@ import (
 
 // bars is reserved memory split by region, kept at every 64th segment event.
 type bars struct {
+	ranges *ranges // that it is made from
 	events []int32
 	band   []uint8 // by segment event
 	delta  []int64
@@ -19,14 +20,18 @@ type bars struct {
 }
 
 func (x *Index) bars() *bars {
-	x.lazy.barsOnce.Do(func() { x.lazy.bars = x.newBars() })
-	return x.lazy.bars
+	return x.kept.bars.get(x, func(b *bars) *bars {
+		if b != nil && b.ranges == x.ranges() {
+			return b
+		}
+		return x.newBars()
+	})
 }
 
 func (x *Index) newBars() *bars {
 	w := x.walkRegions()
 	of, bands := w.choose(bandCount)
-	b := &bars{events: x.segmentEvents, bands: bands, start: make([]int64, len(bands))}
+	b := &bars{ranges: x.ranges(), events: x.segmentEvents, bands: bands, start: make([]int64, len(bands))}
 	for id := range w.regions {
 		b.start[of[id]] += w.regions[id].initial
 	}

@@ -1,10 +1,6 @@
 package analysis
 
-import (
-	"slices"
-
-	"memtop/snapshots/trace"
-)
+import "memtop/snapshots/trace"
 
 // Category says what memory is used for.
 type Category uint8
@@ -68,11 +64,17 @@ type verdict struct {
 	frame    trace.FrameID
 }
 
-// classifier holds a verdict for every stack and every note.
+// classifier holds a verdict for every stack and every note. Numbers only grow,
+// so those of a longer trace are added.
 type classifier struct {
 	stacks []verdict
 	notes  []verdict
-	noted  []bool // the note has an exact category
+	noted  []bool   // the note has an exact category
+	masks  []uint16 // by frame, the rules that know it
+	// transient tells optimizer state from what optimizer code gives back.
+	transient transientWalk
+	// generation grows when a verdict changes that some memory depends on.
+	generation int
 }
 
 // of returns the verdict on an allocation.
@@ -84,23 +86,28 @@ func (c *classifier) of(stack trace.StackID, note trace.NoteID) verdict {
 }
 
 func (x *Index) classifier() *classifier {
-	x.lazy.rules.Do(func() { x.lazy.categories = x.classify() })
-	return x.lazy.categories
+	return x.kept.categories.get(x, func(c *classifier) *classifier {
+		if c == nil {
+			c = new(classifier)
+		}
+		c.readNotes(x.tables)
+		c.readStacks(x.tables)
+		c.findTransient(x)
+		return c
+	})
 }
 
-func (x *Index) classify() *classifier {
-	c := &classifier{notes: make([]verdict, len(x.tables.Notes)), noted: make([]bool, len(x.tables.Notes))}
-	for i := range x.tables.Notes {
-		if name := x.tables.Notes[i].Category; name != 0 {
-			category, ok := exactCategory(x.tables.String(name))
-			c.notes[i], c.noted[i] = verdict{category: category, rule: ruleExact}, ok
+// readNotes judges the notes that are new.
+func (c *classifier) readNotes(t *trace.Tables) {
+	for id := len(c.notes); id < len(t.Notes); id++ {
+		v, noted := verdict{}, false
+		if name := t.Notes[id].Category; name != 0 {
+			var category Category
+			category, noted = exactCategory(t.String(name))
+			v = verdict{category: category, rule: ruleExact}
 		}
+		c.notes, c.noted = append(c.notes, v), append(c.noted, noted)
 	}
-	c.stacks = guessStacks(x.tables)
-	if slices.ContainsFunc(c.stacks, func(v verdict) bool { return v.category == Optimizer }) {
-		c.findTransient(x)
-	}
-	return c
 }
 
 // Category returns what the allocation is used for and why memtop thinks so.

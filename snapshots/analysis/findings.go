@@ -35,7 +35,7 @@ const NoEvent = -2
 
 // Findings returns what a hurried reader should know, the most severe first.
 func (x *Index) Findings() []Finding {
-	x.lazy.findOnce.Do(func() {
+	return x.kept.findings.get(x, func([]Finding) []Finding {
 		f := &finder{index: x, summary: x.Summary()}
 		f.ooms()
 		f.peak()
@@ -50,9 +50,8 @@ func (x *Index) Findings() []Finding {
 		f.waiting()
 		f.pools()
 		slices.SortStableFunc(f.found, func(a, b Finding) int { return int(b.Severity) - int(a.Severity) })
-		x.lazy.findings = f.found
+		return f.found
 	})
-	return x.lazy.findings
 }
 
 // finder gathers findings. Each of its methods looks for one kind.

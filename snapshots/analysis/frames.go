@@ -20,19 +20,24 @@ type folding struct {
 }
 
 func (x *Index) folding() *folding {
-	x.lazy.fold.Do(func() { x.lazy.folded = newFolding(x.tables) })
-	return x.lazy.folded
+	return x.kept.folded.get(x, func(f *folding) *folding {
+		if f == nil {
+			f = new(folding)
+		}
+		f.read(x.tables)
+		return f
+	})
 }
 
-func newFolding(t *trace.Tables) *folding {
-	f := &folding{runtime: make([]bool, len(t.Frames)), user: make([]bool, len(t.Frames))}
-	for id := 1; id < len(t.Frames); id++ {
+// read judges the frames that are new.
+func (f *folding) read(t *trace.Tables) {
+	for id := len(f.runtime); id < len(t.Frames); id++ {
 		frame := t.Frames[id]
 		file, name := slashed(t.String(frame.File)), t.String(frame.Name)
-		f.runtime[id] = isRuntime(file, name)
-		f.user[id] = !f.runtime[id] && isUser(file, frame.Line)
+		runtime := id > 0 && isRuntime(file, name)
+		f.runtime = append(f.runtime, runtime)
+		f.user = append(f.user, id > 0 && !runtime && isUser(file, frame.Line))
 	}
-	return f
 }
 
 // isRuntime knows frames that are on every stack and tell nothing. PyTorch's

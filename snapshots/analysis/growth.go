@@ -22,8 +22,7 @@ type Growth struct {
 // Growth returns the stacks that hold more after every step, the fastest
 // first.
 func (x *Index) Growth() []Growth {
-	x.lazy.growthOnce.Do(func() { x.lazy.growth = x.findGrowth() })
-	return x.lazy.growth
+	return x.kept.growth.get(x, func([]Growth) []Growth { return x.findGrowth() })
 }
 
 const (

@@ -1,10 +1,6 @@
 package analysis
 
-import (
-	"sync"
-
-	"memtop/snapshots/trace"
-)
+import "memtop/snapshots/trace"
 
 // Index answers questions about one device of a trace. It is owned by one
 // goroutine while it is made or advanced; in between any number may read it.
@@ -15,59 +11,46 @@ type Index struct {
 	tables *trace.Tables
 	life   *trace.Lifetimes
 	levels levels
-	// displaced maps an alloc event to the allocation it ended by taking its
-	// address. It is empty for every trace that an allocator wrote.
-	displaced map[int32]trace.AllocationID
-	kinds     [trace.KindCount]int
-	others    map[trace.NoteID]int // events of kind Other, by note
-	stacks    seenStacks
+	kinds  [trace.KindCount]int
+	others map[trace.NoteID]int // events of kind Other, by note
+	stacks seenStacks
 	// segmentEvents lists the events that change reserved memory.
 	segmentEvents []int32
 	oomEvents     []int32
 	// programEvents lists those of steps and settings, and what was lost.
 	programEvents []int32
 	version       int
-	numbered      *sites // nil until asked for
-	lazy          *lazy
+	kept          answers
 }
 
-// lazy holds what is computed when first asked for.
-type lazy struct {
-	sitesOnce  sync.Once
-	sumOnce    sync.Once
-	summary    Summary
-	rules      sync.Once
-	categories *classifier
-	byCategory onceSeries
-	byStack    onceSeries
-	topStacks  []trace.StackID
-	ranges     sync.Once
-	replay     *ranges
-	marksOnce  sync.Once
-	marks      []Mark
-	stepsOnce  sync.Once
-	steps      []Step
-	oomOnce    sync.Once
-	ooms       []OOM
-	growthOnce sync.Once
-	growth     []Growth
-	findOnce   sync.Once
-	findings   []Finding
-	barsOnce   sync.Once
-	bars       *bars
-	restsOnce  sync.Once
-	rests      *rests
-	liveOnce   sync.Once
-	live       []finalBlock
-	finalOnce  sync.Once
-	final      *Map
-	fold       sync.Once
-	folded     *folding
+// answers holds what is computed when first asked for.
+type answers struct {
+	summary    lasting[Summary]
+	categories lasting[*classifier]
+	byCategory lasting[*series]
+	byStack    lasting[*stackBands]
+	ranges     lasting[*ranges]
+	marks      lasting[[]Mark]
+	steps      lasting[*stepList]
+	calendar   lasting[*calendar]
+	ooms       lasting[[]OOM]
+	growth     lasting[[]Growth]
+	findings   lasting[[]Finding]
+	bars       lasting[*bars]
+	rests      lasting[*restWalk]
+	live       lasting[[]finalBlock]
+	final      lasting[*Map]
+	folded     lasting[*folding]
+	sites      lasting[*sites]
 }
 
 // NewIndex reads the device's whole trace.
 func NewIndex(t *trace.Trace, device *trace.Device) *Index {
 	x := &Index{life: trace.NewLifetimes(), others: make(map[trace.NoteID]int)}
+	if device.Base != nil {
+		x.life.Begin(device.Base)
+		x.stacks.addBlocks(device.Base)
+	}
 	x.Advance(t, device)
 	return x
 }
@@ -86,31 +69,13 @@ func (x *Index) Continues(device *trace.Device) bool {
 func (x *Index) Advance(t *trace.Trace, device *trace.Device) {
 	x.version++
 	x.trace, x.device, x.tables, x.events = t, device, t.Tables, device.Events
-	x.lazy = new(lazy)
 	x.life.Advance(device.Events)
 	x.life.Finish(&device.Final)
-	x.displaced = findDisplaced(x.life)
 	x.readEvents()
 	x.levels.settle(x.life, &device.Final)
-	x.stacks.addBlocks(&device.Final)
-}
-
-// findDisplaced inverts the lifetimes that were ended by an alloc.
-func findDisplaced(life *trace.Lifetimes) map[int32]trace.AllocationID {
-	if life.Reused() == 0 {
-		return nil
+	if device.Base == nil {
+		x.stacks.addBlocks(&device.Final)
 	}
-	found := make(map[int32]trace.AllocationID, life.Reused())
-	events := life.Events()
-	for i := range events.Len() {
-		if events.At(i).Kind != trace.Alloc {
-			continue
-		}
-		if end := life.Closed(i); end != trace.Never && events.At(end).Kind == trace.Alloc {
-			found[int32(end)] = trace.AllocationID(i)
-		}
-	}
-	return found
 }
 
 // Trace returns the trace that the index was made from.

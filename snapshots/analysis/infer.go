@@ -4,8 +4,7 @@ import "memtop/snapshots/trace"
 
 // finalMap is the writer's own state, with the allocation of each block.
 func (x *Index) finalMap() *Map {
-	x.lazy.finalOnce.Do(func() { x.lazy.final = x.readFinal() })
-	return x.lazy.final
+	return x.kept.final.get(x, func(*Map) *Map { return x.readFinal() })
 }
 
 func (x *Index) readFinal() *Map {
@@ -105,16 +104,17 @@ type finalBlock struct {
 
 // finalBlocks returns the live blocks of the final state, by address.
 func (x *Index) finalBlocks() []finalBlock {
-	x.lazy.liveOnce.Do(func() {
+	return x.kept.live.get(x, func([]finalBlock) []finalBlock {
+		var live []finalBlock
 		for i := range x.device.Final.Segments {
 			for b := range x.device.Final.Segments[i].Blocks {
 				if b := &x.device.Final.Segments[i].Blocks[b]; b.State.Live() {
-					x.lazy.live = append(x.lazy.live, finalBlock{b.Addr, b.Size, b.State})
+					live = append(live, finalBlock{b.Addr, b.Size, b.State})
 				}
 			}
 		}
+		return live
 	})
-	return x.lazy.live
 }
 
 // skipTo counts the allocations below addr as lying outside every segment.

@@ -84,6 +84,7 @@ func (x *Index) readBucket(i int, events []trace.Event) {
 	} else {
 		b = bucket{l.high.levels[0][k], -l.low.levels[0][k], l.biggest.levels[0][k]}
 	}
+	displaced := x.life.Reused() > 0
 	now, reserved := l.nowRequested, l.nowReserved
 	for j := range events {
 		e := &events[j]
@@ -91,8 +92,8 @@ func (x *Index) readBucket(i int, events []trace.Event) {
 		case e.Kind == trace.Alloc:
 			now += e.Size
 			b.biggest = max(b.biggest, e.Size)
-			if x.displaced != nil {
-				now -= x.displacedSize(int32(i + j))
+			if displaced {
+				now -= x.displacedSize(i + j)
 			}
 			if now > l.peakRequested {
 				l.peakRequested, l.peakEvent = now, i+j
@@ -125,8 +126,8 @@ func (x *Index) sizeOf(id trace.AllocationID) int64 {
 	return x.events.At(int(id)).Size
 }
 
-func (x *Index) displacedSize(i int32) int64 {
-	if id, ok := x.displaced[i]; ok {
+func (x *Index) displacedSize(i int) int64 {
+	if id, ok := x.life.Displaced(i); ok {
 		return x.sizeOf(id)
 	}
 	return 0
@@ -137,7 +138,7 @@ func (x *Index) delta(i int) int64 {
 	e := x.events.At(i)
 	switch {
 	case e.Kind == trace.Alloc:
-		return e.Size - x.displacedSize(int32(i))
+		return e.Size - x.displacedSize(i)
 	case e.Kind.Closes():
 		return -x.sizeOf(x.life.Ended(i))
 	default:

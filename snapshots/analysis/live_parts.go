@@ -56,7 +56,7 @@ func (x *Index) liveTensors(at int) []LiveTensor {
 		t := &tensors[i]
 		site, ok := names[t.Site]
 		if !ok {
-			site = x.siteName(t.Site)
+			site = x.SiteName(t.Site)
 			names[t.Site] = site
 		}
 		all[i] = LiveTensor{

@@ -24,8 +24,7 @@ type Mark struct {
 // matched with the next END of the same name and device, the latest START
 // first.
 func (x *Index) Marks() []Mark {
-	x.lazy.marksOnce.Do(func() { x.lazy.marks = x.findMarks() })
-	return x.lazy.marks
+	return x.kept.marks.get(x, func([]Mark) []Mark { return x.findMarks() })
 }
 
 func (x *Index) findMarks() []Mark {
@@ -87,27 +86,30 @@ func nest(marks []Mark) {
 // Step is one iteration of the program, as far as it can be told.
 type Step struct {
 	Name     string
-	From, To int // events [From, To)
+	From, To int   // events [From, To)
+	Number   int64 // the program's own, 0 when it gave none
 }
 
 // Steps returns the program's iterations: those that our engine or
 // torch.profiler numbered, else the stretches between the ends of the most
 // frequent optimizer step.
 func (x *Index) Steps() []Step {
-	x.lazy.stepsOnce.Do(func() { x.lazy.steps = x.findSteps() })
-	return x.lazy.steps
+	return x.kept.steps.get(x, func(l *stepList) *stepList {
+		if x.kinds[trace.StepBegin] == 0 {
+			return &stepList{steps: x.markedSteps()}
+		}
+		return l.advance(x)
+	}).steps
 }
 
-func (x *Index) findSteps() []Step {
-	if x.kinds[trace.StepBegin] > 0 {
-		return x.engineSteps()
-	}
+// markedSteps makes steps of annotations.
+func (x *Index) markedSteps() []Step {
 	var numbered []Step
 	ends := make(map[string][]int)
 	for _, m := range x.Marks() {
 		switch {
 		case strings.HasPrefix(m.Name, "ProfilerStep#"):
-			numbered = append(numbered, Step{m.Name, m.From, m.To})
+			numbered = append(numbered, Step{Name: m.Name, From: m.From, To: m.To})
 		case strings.HasPrefix(m.Name, "Optimizer.step#") && !m.OpenEnd:
 			ends[m.Name] = append(ends[m.Name], m.To)
 		}
@@ -129,24 +131,51 @@ func between(ends map[string][]int) []Step {
 	var steps []Step
 	from := 0
 	for _, to := range ends[best] {
-		steps = append(steps, Step{best, from, to})
+		steps = append(steps, Step{Name: best, From: from, To: to})
 		from = to
 	}
 	return steps
 }
 
-func (x *Index) engineSteps() []Step {
-	var steps []Step
-	for i := range x.events.Len() {
-		kind := x.events.At(i).Kind
-		if kind == trace.StepBegin {
-			steps = append(steps, Step{stepName(x.events.At(i).Size), i, x.events.Len()})
-		}
-		if kind == trace.StepEnd && len(steps) > 0 {
-			steps[len(steps)-1].To = i + 1
-		}
+// stepList is the steps that a program of our own marked.
+type stepList struct {
+	steps []Step
+	read  int  // of the program's events
+	open  bool // the last step has not ended yet
+}
+
+// advance returns the list with the steps that came since. Somebody may still
+// read the old one, whose last step changes when it ends.
+func (l *stepList) advance(x *Index) *stepList {
+	if l != nil && l.read == len(x.programEvents) && !l.open {
+		return l
 	}
-	return steps
+	next := new(stepList)
+	if l != nil {
+		*next = *l
+		next.steps = append(make([]Step, 0, len(l.steps)+len(l.steps)/8+8), l.steps...)
+	}
+	for ; next.read < len(x.programEvents); next.read++ {
+		next.add(int(x.programEvents[next.read]), x)
+	}
+	if next.open {
+		next.steps[len(next.steps)-1].To = x.events.Len()
+	}
+	return next
+}
+
+func (l *stepList) add(i int, x *Index) {
+	switch e := x.events.At(i); {
+	case e.Kind == trace.StepBegin:
+		if l.open {
+			l.steps[len(l.steps)-1].To = i // it failed
+		}
+		l.steps = append(l.steps, Step{stepName(e.Size), i, x.events.Len(), e.Size})
+		l.open = true
+	case e.Kind == trace.StepEnd && len(l.steps) > 0:
+		l.steps[len(l.steps)-1].To = i + 1
+		l.open = false
+	}
 }
 
 // stepName names a step of our engine, which numbers them from one.

@@ -60,7 +60,7 @@ func (m *mover) readEvents() {
 		switch {
 		case e.Kind == trace.Alloc:
 			m.ids = append(m.ids, trace.AllocationID(i))
-			if id, ok := x.displaced[int32(i)]; ok {
+			if id, ok := x.life.Displaced(i); ok {
 				m.ids = append(m.ids, id)
 			}
 		case e.Kind.Closes():

@@ -52,16 +52,16 @@ const judgedOOMs = 64
 // OOMs returns the out-of-memory events, each judged by the state right after
 // it: what follows it in a trace is already the unwinding.
 func (x *Index) OOMs() []OOM {
-	x.lazy.oomOnce.Do(func() {
-		for k, i := range x.oomEvents {
-			o := x.oomAt(int(i))
+	return x.kept.ooms.get(x, func(found []OOM) []OOM {
+		for k := len(found); k < len(x.oomEvents); k++ {
+			o := x.oomAt(int(x.oomEvents[k]))
 			if k < judgedOOMs {
 				x.judge(&o)
 			}
-			x.lazy.ooms = append(x.lazy.ooms, o)
+			found = append(found, o)
 		}
+		return found
 	})
-	return x.lazy.ooms
 }
 
 // oomAt reads an out-of-memory event.

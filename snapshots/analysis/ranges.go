@@ -39,15 +39,22 @@ type rangeMark struct {
 }
 
 func (x *Index) ranges() *ranges {
-	x.lazy.ranges.Do(func() { x.lazy.replay = x.replayRanges() })
-	return x.lazy.replay
+	return x.kept.ranges.get(x, func(r *ranges) *ranges {
+		if r != nil && len(r.events) == len(x.segmentEvents) {
+			return r // the final segments are still the same
+		}
+		return x.replayRanges()
+	})
 }
 
 func (x *Index) replayRanges() *ranges {
 	r := &ranges{events: x.segmentEvents, made: make([]extent, len(x.segmentEvents))}
-	now := runsOf(x.finalExtents())
+	now := runsOf(x.extentsOf(&x.device.Final))
 	for k := len(r.events) - 1; k >= 0; k-- {
 		r.undo(now, k, x.extentOf(int(r.events[k])), x.events.At(int(r.events[k])).Kind)
+	}
+	if x.device.Base != nil {
+		now = runsOf(x.extentsOf(x.device.Base))
 	}
 	last := rangeMark{0, now.flat()}
 	r.marks = append(r.marks, last)
@@ -61,10 +68,10 @@ func (x *Index) replayRanges() *ranges {
 	return r
 }
 
-func (x *Index) finalExtents() []extent {
-	extents := make([]extent, len(x.device.Final.Segments))
+func (x *Index) extentsOf(state *trace.State) []extent {
+	extents := make([]extent, len(state.Segments))
 	for i := range extents {
-		s := &x.device.Final.Segments[i]
+		s := &state.Segments[i]
 		extents[i] = extent{s.Addr, s.Size, s.Stream, s.Stack, s.Pool, x.tables.String(s.Type), s.Expandable}
 	}
 	return extents

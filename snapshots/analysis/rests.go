@@ -44,18 +44,29 @@ func (r *rests) of(id trace.AllocationID) int64 {
 }
 
 func (x *Index) rests() *rests {
-	x.lazy.restsOnce.Do(func() { x.lazy.rests = x.findRests() })
-	return x.lazy.rests
+	w := x.kept.rests.get(x, func(w *restWalk) *restWalk {
+		if !w.continues(x) {
+			w = x.newRestWalk()
+		}
+		w.advance(x)
+		return w
+	})
+	return w.out
 }
 
 // restWalk is the walk described above.
 type restWalk struct {
-	index  *Index
-	round  rounder
-	live   fences
-	mapped []mappedSpan      // where expandable segments are; they leave no rests
-	open   map[uint64]opened // blocks from before whose rest is not known yet
-	out    *rests
+	index   *Index
+	round   rounder
+	live    fences
+	extents []extent          // before the first event
+	mapped  []mappedSpan      // where expandable segments are; they leave no rests
+	open    map[uint64]opened // blocks from before whose rest is not known yet
+	out     *rests
+	ranges  *ranges
+	heldN   int  // held ones that there were
+	none    bool // the allocator leaves no rests
+	n       int  // events read
 }
 
 // opened is a block from before with a free block somewhere behind it.
@@ -64,24 +75,53 @@ type opened struct {
 	end  uint64 // of its rounded request
 }
 
-func (x *Index) findRests() *rests {
-	out := &rests{held: make(map[int]int32)}
-	if x.cutsEverything() {
-		return out
+func (x *Index) newRestWalk() *restWalk {
+	w := &restWalk{
+		index: x, round: newRounder(x.trace.Settings), open: make(map[uint64]opened), out: &rests{held: make(map[int]int32)},
+		heldN: len(x.life.Held), none: x.cutsEverything(),
 	}
-	w := &restWalk{index: x, round: newRounder(x.trace.Settings), open: make(map[uint64]opened), out: out}
+	if !w.none {
+		w.ranges, w.extents, w.mapped = x.ranges(), x.ranges().marks[0].extents, x.mappedSpans()
+		w.start()
+	}
+	return w
+}
+
+func (x *Index) mappedSpans() []mappedSpan {
 	spans := &regionWalk{}
 	spans.findSpans(x, x.ranges())
-	w.mapped = spans.spans
-	w.start()
-	for i := 0; i < x.events.Len(); {
-		span := x.events.Span(i)
-		for j := range span {
-			w.step(i+j, &span[j])
-		}
-		i += len(span)
+	return spans.spans
+}
+
+// continues reports whether the walk may go on: whether what it took for the
+// start is still known to be so.
+func (w *restWalk) continues(x *Index) bool {
+	switch {
+	case w == nil || w.heldN != len(x.life.Held):
+		return false
+	case w.none || w.ranges == x.ranges():
+		return true
 	}
-	return out
+	w.ranges = x.ranges()
+	return slices.EqualFunc(w.extents, w.ranges.marks[0].extents, sameSpan) && slices.Equal(w.mapped, x.mappedSpans())
+}
+
+func sameSpan(a, b extent) bool {
+	return a.addr == b.addr && a.size == b.size && a.expandable == b.expandable
+}
+
+// advance walks over the events that came since.
+func (w *restWalk) advance(x *Index) {
+	if w.none {
+		return
+	}
+	for w.n < x.events.Len() {
+		span := x.events.Span(w.n)
+		for j := range span {
+			w.step(w.n+j, &span[j])
+		}
+		w.n += len(span)
+	}
 }
 
 // cutsEverything reports whether the allocator was set to cut off every rest.

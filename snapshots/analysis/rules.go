@@ -24,6 +24,9 @@ type guessRule struct {
 	match    func(file, name string) bool
 }
 
+// optimizerRule is the number of the rule that knows optimizer code.
+const optimizerRule = 1
+
 var guessRules = []guessRule{
 	{"library workspace", Workspace, false, isWorkspace},
 	{"optimizer code", Optimizer, false, isOptimizer},
@@ -64,21 +67,23 @@ func ruleName(rule uint8) string {
 	}
 }
 
-// guessStacks judges every stack.
-func guessStacks(t *trace.Tables) []verdict {
-	masks := make([]uint16, len(t.Frames))
-	for id := 1; id < len(t.Frames); id++ {
-		f := t.Frames[id]
-		masks[id] = frameMask(slashed(t.String(f.File)), t.String(f.Name))
-	}
-	verdicts := make([]verdict, t.StackCount())
-	for id := range verdicts {
-		verdicts[id] = guess(t.Stack(trace.StackID(id)), masks)
-		if verdicts[id].rule == ruleNone {
-			verdicts[id] = guessConstructor(t, trace.StackID(id))
+// readStacks judges the stacks that are new.
+func (c *classifier) readStacks(t *trace.Tables) {
+	for id := len(c.masks); id < len(t.Frames); id++ {
+		f, mask := t.Frames[id], uint16(0)
+		if id > 0 {
+			mask = frameMask(slashed(t.String(f.File)), t.String(f.Name))
 		}
+		c.masks = append(c.masks, mask)
 	}
-	return verdicts
+	for id := len(c.stacks); id < t.StackCount(); id++ {
+		v := guess(t.Stack(trace.StackID(id)), c.masks)
+		if v.rule == ruleNone {
+			v = guessConstructor(t, trace.StackID(id))
+		}
+		c.stacks = append(c.stacks, v)
+		c.transient.add(v.category == Optimizer)
+	}
 }
 
 // guessConstructor takes what a constructor allocates itself, and not in
@@ -96,32 +101,6 @@ func guessConstructor(t *trace.Tables, stack trace.StackID) verdict {
 		break
 	}
 	return verdict{category: OtherCategory, rule: ruleNone}
-}
-
-// findTransient turns optimizer code that leaves nothing behind into workspace.
-// It walks back, so that it knows of each allocation the next one by anything
-// but an optimizer.
-func (c *classifier) findTransient(x *Index) {
-	stays := make([]bool, len(c.stacks))
-	for k := range x.life.Held {
-		stays[x.life.Held[k].Stack] = true
-	}
-	next := x.events.Len()
-	for i := x.events.Len() - 1; i >= 0; i-- {
-		e := x.events.At(i)
-		switch {
-		case e.Kind != trace.Alloc:
-		case c.stacks[e.Stack].category != Optimizer:
-			next = i
-		case x.life.Closed(i) > next:
-			stays[e.Stack] = true
-		}
-	}
-	for id := range c.stacks {
-		if v := &c.stacks[id]; v.category == Optimizer && !stays[id] {
-			v.category, v.rule = Workspace, ruleTransient
-		}
-	}
 }
 
 func frameMask(file, name string) uint16 {

@@ -1,57 +1,60 @@
 package analysis
 
-import (
-	"sync"
-
-	"memtop/snapshots/trace"
-)
+import "memtop/snapshots/trace"
 
 // series is the requested level split into bands, kept at every 64th event
 // like the levels themselves.
 type series struct {
 	bands   int
-	alloc   func(e *trace.Event) int // band of an allocation made within the trace
-	held    func(k int) int          // band of one from before
+	band    func(stack trace.StackID, note trace.NoteID) int // of an allocation made within the trace
+	held    func(k int, note trace.NoteID) int               // of one from before
 	initial []int64
 	sums    []int64 // relative sums before event k·64, bands at a time
+	now     []int64 // relative sums after the events read
+	n       int     // events read
+	heldN   int     // held ones that initial is of
+	judged  int     // the classifier's generation that bands are of
 }
 
-// onceSeries computes a series when it is first asked for.
-type onceSeries struct {
-	once   sync.Once
-	series *series
-}
-
-func (x *Index) newSeries(bands int, alloc func(e *trace.Event) int, held func(k int) int) *series {
-	s := &series{bands: bands, alloc: alloc, held: held, initial: make([]int64, bands)}
+func (x *Index) newSeries(bands int, band func(trace.StackID, trace.NoteID) int, held func(int, trace.NoteID) int) *series {
+	s := &series{bands: bands, band: band, held: held, initial: make([]int64, bands), now: make([]int64, bands)}
+	s.heldN = len(x.life.Held)
 	for k := range x.life.Held {
-		s.initial[held(k)] += x.life.Held[k].Size
+		s.initial[held(k, x.life.Held[k].Note)] += x.life.Held[k].Size
 	}
-	now := make([]int64, bands)
 	s.sums = make([]int64, 0, (x.events.Len()>>bucketShift+1)*bands)
-	for i := 0; i < x.events.Len(); {
-		span := x.events.Span(i)
-		for j := range span {
-			if (i+j)&(bucketSize-1) == 0 {
-				s.sums = append(s.sums, now...)
-			}
-			s.step(x, now, i+j, &span[j])
-		}
-		i += len(span)
-	}
-	if x.events.Len()&(bucketSize-1) == 0 {
-		s.sums = append(s.sums, now...)
-	}
+	s.advance(x)
 	return s
+}
+
+// fits reports whether what was read before is still right: what was held from
+// before may be found out later in files.
+func (s *series) fits(x *Index) bool { return s != nil && s.heldN == len(x.life.Held) }
+
+// advance reads the events that came since.
+func (s *series) advance(x *Index) {
+	if s.n == 0 && len(s.sums) == 0 {
+		s.sums = append(s.sums, s.now...)
+	}
+	for s.n < x.events.Len() {
+		span := x.events.Span(s.n)
+		for j := range span {
+			s.step(x, s.now, s.n+j, &span[j])
+			if (s.n+j+1)&(bucketSize-1) == 0 {
+				s.sums = append(s.sums, s.now...)
+			}
+		}
+		s.n += len(span)
+	}
 }
 
 // step applies event i to the sums.
 func (s *series) step(x *Index, now []int64, i int, e *trace.Event) {
 	switch {
 	case e.Kind == trace.Alloc:
-		now[s.alloc(e)] += e.Size
-		if x.displaced != nil {
-			if id, ok := x.displaced[int32(i)]; ok {
+		now[s.band(e.Stack, e.Note)] += e.Size
+		if x.life.Reused() > 0 {
+			if id, ok := x.life.Displaced(i); ok {
 				s.move(x, now, id, i-1, -1)
 			}
 		}
@@ -68,13 +71,13 @@ func (s *series) step(x *Index, now []int64, i int, e *trace.Event) {
 // move adds an allocation's bytes, times sign, to the band that it was in right
 // after an event.
 func (s *series) move(x *Index, now []int64, id trace.AllocationID, at int, sign int64) {
+	note := x.life.NoteAt(id, at)
 	if k, held := id.Held(); held {
-		now[s.held(k)] += sign * x.life.Held[k].Size
+		now[s.held(k, note)] += sign * x.life.Held[k].Size
 		return
 	}
-	e := *x.events.At(int(id))
-	e.Note = x.life.NoteAt(id, at)
-	now[s.alloc(&e)] += sign * e.Size
+	e := x.events.At(int(id))
+	now[s.band(e.Stack, note)] += sign * e.Size
 }
 
 // at returns the bands right after an event.
@@ -96,18 +99,22 @@ func (s *series) at(x *Index, event int) []int64 {
 const heldBand = CategoryCount
 
 func (x *Index) categorySeries() *series {
-	lazy := &x.lazy.byCategory
-	lazy.once.Do(func() {
-		c := x.classifier()
-		lazy.series = x.newSeries(CategoryCount+1,
-			func(e *trace.Event) int { return int(c.of(e.Stack, e.Note).category) }, x.heldCategory)
+	c := x.classifier()
+	return x.kept.byCategory.get(x, func(s *series) *series {
+		if !s.fits(x) || s.judged != c.generation {
+			s = x.newSeries(CategoryCount+1,
+				func(stack trace.StackID, note trace.NoteID) int { return int(c.of(stack, note).category) }, x.heldCategory)
+			s.judged = c.generation
+			return s
+		}
+		s.advance(x)
+		return s
 	})
-	return lazy.series
 }
 
-func (x *Index) heldCategory(k int) int {
+func (x *Index) heldCategory(k int, note trace.NoteID) int {
 	h := &x.life.Held[k]
-	v := x.verdict(h.Stack, h.Note, h.FreeStack)
+	v := x.verdict(h.Stack, note, h.FreeStack)
 	if v.rule == ruleHeld || v.rule == ruleNoStack {
 		return heldBand
 	}

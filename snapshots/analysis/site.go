@@ -7,7 +7,9 @@ import (
 	"memtop/snapshots/trace"
 )
 
-// SiteID numbers a creation site within an index; numbers stay when it advances.
+// SiteID numbers a creation site: a stack's number, or minus that of a note with
+// the site's tag; 0 is memory of which nothing is known. Numbers stay as long as
+// those of the trace's tables do.
 type SiteID int32
 
 // Trend says what becomes of the memory of a site from step to step.
@@ -83,7 +85,7 @@ type Level struct {
 func (x *Index) Sites(at int) []Site {
 	at = x.clamp(at)
 	known, describe := x.sites(), x.describer(at)
-	all := make([]Site, len(known.keys))
+	all := make([]Site, len(known.list))
 	for _, a := range x.alive(at) {
 		s := &all[known.of(&a)]
 		s.Bytes += a.Size
@@ -96,11 +98,12 @@ func (x *Index) Sites(at int) []Site {
 	some := all[:0]
 	for id := range all {
 		if s := all[id]; s.Count > 0 {
-			s.ID, s.Stack, s.Name = SiteID(id), known.keys[id].stack, x.siteName(SiteID(id))
+			s.ID, s.Stack = known.list[id].id(), known.list[id].stack
+			s.Name = x.SiteName(s.ID)
 			s.StepsToOOM = -1
 			some = append(some, s)
 		}
 	}
-	slices.SortStableFunc(some, func(a, b Site) int { return cmp.Compare(b.Bytes, a.Bytes) })
+	slices.SortStableFunc(some, func(a, b Site) int { return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.ID, b.ID)) })
 	return some
 }

@@ -2,84 +2,93 @@ package analysis
 
 import "memtop/snapshots/trace"
 
-// siteKey is what makes two allocations be of one site: the stack they were
-// made by, or where none is known what they are for.
-type siteKey struct {
+// site is what makes two allocations be of one site: the stack they were made
+// by, or where none is known what they are for.
+type site struct {
 	stack       trace.StackID
 	layer, role trace.StringID
+	note        trace.NoteID // the first that says so
 }
 
-// sites numbers the creation sites of an index. The first is of memory of
-// which nothing is known.
+// id returns the site's public number, which does not depend on when it was
+// first seen.
+func (s *site) id() SiteID {
+	if s.stack > 0 {
+		return SiteID(s.stack)
+	}
+	return -SiteID(s.note)
+}
+
+// tag is what an allocation is for.
+type tag struct{ layer, role trace.StringID }
+
+// sites lists the creation sites of an index. The first is of memory of which
+// nothing is known.
 type sites struct {
-	keys    []siteKey
-	numbers map[siteKey]SiteID
-	stacks  []SiteID // by stack, 0 where not numbered yet
-	notes   []SiteID // by note
+	list   []site
+	tags   map[tag]int32 // place in list
+	stacks []int32       // place by stack, 0 for none
+	notes  []int32       // place by note
 }
 
-func newSites() *sites {
-	return &sites{keys: make([]siteKey, 1), numbers: make(map[siteKey]SiteID)}
-}
+func newSites() *sites { return &sites{list: make([]site, 1), tags: make(map[tag]int32)} }
 
-// read numbers the sites of the tables' new stacks and notes.
+// read adds the sites of the tables' new stacks and notes.
 func (s *sites) read(t *trace.Tables) {
 	for id := len(s.stacks); id < t.StackCount(); id++ {
-		var site SiteID
+		at := int32(0)
 		if trace.StackID(id) > trace.EmptyStack {
-			site = s.number(siteKey{stack: trace.StackID(id)})
+			at = int32(len(s.list))
+			s.list = append(s.list, site{stack: trace.StackID(id)})
 		}
-		s.stacks = append(s.stacks, site)
+		s.stacks = append(s.stacks, at)
 	}
 	for id := len(s.notes); id < len(t.Notes); id++ {
-		var site SiteID
-		if n := &t.Notes[id]; n.Layer > trace.EmptyString || n.Role > trace.EmptyString {
-			site = s.number(siteKey{layer: n.Layer, role: n.Role})
+		n := &t.Notes[id]
+		key, at := tag{n.Layer, n.Role}, int32(0)
+		if n.Layer > trace.EmptyString || n.Role > trace.EmptyString {
+			var ok bool
+			if at, ok = s.tags[key]; !ok {
+				at = int32(len(s.list))
+				s.tags[key] = at
+				s.list = append(s.list, site{layer: n.Layer, role: n.Role, note: trace.NoteID(id)})
+			}
 		}
-		s.notes = append(s.notes, site)
+		s.notes = append(s.notes, at)
 	}
 }
 
-func (s *sites) number(key siteKey) SiteID {
-	id, ok := s.numbers[key]
-	if !ok {
-		id = SiteID(len(s.keys))
-		s.numbers[key] = id
-		s.keys = append(s.keys, key)
-	}
-	return id
-}
-
-// at returns the site of a stack and a note. The stack of a free says nothing
-// of where something was made.
-func (s *sites) at(stack trace.StackID, note trace.NoteID, freeStack bool) SiteID {
-	if id := s.stacks[stack]; id > 0 && !freeStack {
-		return id
+// place returns where in the list the site of a stack and a note is. The stack
+// of a free says nothing of where something was made.
+func (s *sites) place(stack trace.StackID, note trace.NoteID, freeStack bool) int32 {
+	if at := s.stacks[stack]; at > 0 && !freeStack {
+		return at
 	}
 	return s.notes[note]
 }
 
-func (s *sites) of(a *trace.Allocation) SiteID { return s.at(a.Stack, a.Note, a.FreeStack) }
+func (s *sites) of(a *trace.Allocation) int32 { return s.place(a.Stack, a.Note, a.FreeStack) }
 
-// sites returns the numbers of all sites.
+// sites returns all sites.
 func (x *Index) sites() *sites {
-	x.lazy.sitesOnce.Do(func() {
-		if x.numbered == nil {
-			x.numbered = newSites()
+	return x.kept.sites.get(x, func(s *sites) *sites {
+		if s == nil {
+			s = newSites()
 		}
-		x.numbered.read(x.tables)
+		s.read(x.tables)
+		return s
 	})
-	return x.numbered
 }
 
-// siteName names a site by what it makes or, where that is not noted, by where.
-func (x *Index) siteName(id SiteID) string {
-	key := x.numbered.keys[id]
+// SiteName names a site by what is made there or, where nobody said, by where
+// that is.
+func (x *Index) SiteName(id SiteID) string {
 	switch {
-	case key.stack > 0:
-		return x.StackName(key.stack)
 	case id > 0:
-		return tagName(x.tables, key.layer, key.role)
+		return x.StackName(trace.StackID(id))
+	case id < 0:
+		n := &x.tables.Notes[-id]
+		return tagName(x.tables, n.Layer, n.Role)
 	default:
 		return HeldBefore
 	}

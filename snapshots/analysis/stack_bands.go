@@ -7,26 +7,46 @@ import (
 	"memtop/snapshots/trace"
 )
 
-// stackSeries gives a band to each of the stacks that at some moment hold the
+// stackBands gives a band to each of the stacks that at some moment hold the
 // most, over the whole trace so that a band keeps its place while zooming.
-func (x *Index) stackSeries() *series {
-	lazy := &x.lazy.byStack
-	lazy.once.Do(func() {
-		top := x.topStacks(bandCount)
-		band := make([]uint8, x.tables.StackCount())
-		for id := range band {
-			band[id] = uint8(len(top))
+type stackBands struct {
+	peaks  stackPeaks
+	top    []trace.StackID
+	band   []uint8 // by stack
+	series *series
+}
+
+func (x *Index) stackBands() *stackBands {
+	return x.kept.byStack.get(x, func(b *stackBands) *stackBands {
+		if b == nil || b.peaks.heldN != len(x.life.Held) {
+			b = new(stackBands)
 		}
-		for b, id := range top {
-			band[id] = uint8(b)
+		b.peaks.advance(x)
+		top := b.peaks.top(bandCount)
+		if b.series == nil || !slices.Equal(top, b.top) {
+			b.top, b.band, b.series = top, nil, nil
 		}
-		band[0] = band[trace.EmptyStack]
-		x.lazy.topStacks = top
-		lazy.series = x.newSeries(len(top)+2,
-			func(e *trace.Event) int { return int(band[e.Stack]) },
-			func(k int) int { return x.heldStackBand(k, band, len(top)+1) })
+		b.addBands(x.tables.StackCount())
+		if b.series == nil {
+			b.series = x.newSeries(len(top)+2,
+				func(stack trace.StackID, _ trace.NoteID) int { return int(b.band[max(stack, trace.EmptyStack)]) },
+				func(k int, _ trace.NoteID) int { return x.heldStackBand(k, b.band, len(top)+1) })
+			return b
+		}
+		b.series.advance(x)
+		return b
 	})
-	return lazy.series
+}
+
+// addBands gives bands to the stacks that have none yet.
+func (b *stackBands) addBands(stacks int) {
+	for id := len(b.band); id < stacks; id++ {
+		band := slices.Index(b.top, trace.StackID(id))
+		if band < 0 {
+			band = len(b.top)
+		}
+		b.band = append(b.band, uint8(band))
+	}
 }
 
 // heldStackBand keeps apart what was held from before by a stack nobody knows.
@@ -38,46 +58,59 @@ func (x *Index) heldStackBand(k int, band []uint8, unknown int) int {
 	return int(band[h.Stack])
 }
 
-// topStacks returns the stacks with the highest level of their own.
-func (x *Index) topStacks(n int) []trace.StackID {
-	peaks := x.stackPeaks()
-	ids := make([]trace.StackID, 0, len(peaks))
-	for id, bytes := range peaks {
-		if bytes > 0 {
+// stackPeaks knows, by stack, the most bytes that it ever held at once. An
+// absent stack counts as the empty one.
+type stackPeaks struct {
+	walk  series // without sums
+	now   []int64
+	peaks []int64
+	n     int // events read
+	heldN int // held ones that were there when it began
+}
+
+// advance reads the events that came since.
+func (p *stackPeaks) advance(x *Index) {
+	for id := len(p.now); id < x.tables.StackCount(); id++ {
+		p.now, p.peaks = append(p.now, 0), append(p.peaks, 0)
+	}
+	if p.walk.band == nil {
+		p.begin(x)
+	}
+	for p.n < x.events.Len() {
+		span := x.events.Span(p.n)
+		for j := range span {
+			e := &span[j]
+			p.walk.step(x, p.now, p.n+j, e)
+			if e.Kind == trace.Alloc {
+				slot := max(e.Stack, trace.EmptyStack)
+				p.peaks[slot] = max(p.peaks[slot], p.now[slot])
+			}
+		}
+		p.n += len(span)
+	}
+}
+
+func (p *stackPeaks) begin(x *Index) {
+	p.heldN = len(x.life.Held)
+	p.walk.band = func(stack trace.StackID, _ trace.NoteID) int { return int(max(stack, trace.EmptyStack)) }
+	p.walk.held = func(k int, _ trace.NoteID) int { return x.heldStackSlot(k) }
+	for k := range x.life.Held {
+		p.now[x.heldStackSlot(k)] += x.life.Held[k].Size
+	}
+	p.now[0] = 0
+	copy(p.peaks, p.now)
+}
+
+// top returns the n stacks with the highest level of their own.
+func (p *stackPeaks) top(n int) []trace.StackID {
+	ids := make([]trace.StackID, 0, len(p.peaks))
+	for id, bytes := range p.peaks {
+		if bytes > 0 && id > 0 {
 			ids = append(ids, trace.StackID(id))
 		}
 	}
-	slices.SortStableFunc(ids, func(a, b trace.StackID) int { return cmp.Compare(peaks[b], peaks[a]) })
-	return ids[:min(n, len(ids))]
-}
-
-// stackPeaks returns, by stack, the most bytes that it ever held at once. An
-// absent stack counts as the empty one.
-func (x *Index) stackPeaks() []int64 {
-	s := &series{
-		alloc: func(e *trace.Event) int { return int(max(e.Stack, trace.EmptyStack)) },
-		held:  func(k int) int { return x.heldStackSlot(k) },
-	}
-	now := make([]int64, x.tables.StackCount())
-	for k := range x.life.Held {
-		now[x.heldStackSlot(k)] += x.life.Held[k].Size
-	}
-	now[0] = 0
-	peaks := slices.Clone(now)
-	for i := 0; i < x.events.Len(); {
-		span := x.events.Span(i)
-		for j := range span {
-			e := &span[j]
-			s.step(x, now, i+j, e)
-			if e.Kind == trace.Alloc {
-				slot := s.alloc(e)
-				peaks[slot] = max(peaks[slot], now[slot])
-			}
-		}
-		i += len(span)
-	}
-	peaks[0] = 0
-	return peaks
+	slices.SortStableFunc(ids, func(a, b trace.StackID) int { return cmp.Compare(p.peaks[b], p.peaks[a]) })
+	return slices.Clone(ids[:min(n, len(ids))])
 }
 
 // heldStackSlot is 0, which no allocation of the trace uses, when nobody knows
@@ -91,11 +124,11 @@ func (x *Index) heldStackSlot(k int) int {
 }
 
 func (x *Index) fillStacks(columns []Column) []Band {
-	s := x.stackSeries()
-	x.fillSeries(s, columns)
-	bands := make([]Band, 0, s.bands)
-	names := x.StackNames(x.lazy.topStacks)
-	for i, id := range x.lazy.topStacks {
+	b := x.stackBands()
+	x.fillSeries(b.series, columns)
+	bands := make([]Band, 0, b.series.bands)
+	names := x.StackNames(b.top)
+	for i, id := range b.top {
 		bands = append(bands, Band{Name: names[i], Stack: id})
 	}
 	return append(bands,

@@ -29,8 +29,7 @@ type Summary struct {
 // Summary counts the device's final state and its history. Its maps must not
 // be changed.
 func (x *Index) Summary() Summary {
-	x.lazy.sumOnce.Do(func() { x.lazy.summary = x.summarise() })
-	return x.lazy.summary
+	return x.kept.summary.get(x, func(Summary) Summary { return x.summarise() })
 }
 
 func (x *Index) summarise() Summary {

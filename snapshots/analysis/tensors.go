@@ -39,7 +39,7 @@ func (x *Index) Tensors(at int) []Tensor {
 // describer names allocations at one moment. Many have the same note or stack.
 type describer struct {
 	index  *Index
-	begins []begun
+	dates  *calendar
 	now    int64
 	sites  *sites
 	notes  map[trace.NoteID]string
@@ -48,10 +48,10 @@ type describer struct {
 
 func (x *Index) describer(at int) *describer {
 	d := &describer{
-		index: x, begins: x.begins(), sites: x.sites(),
+		index: x, dates: x.calendar(), sites: x.sites(),
 		notes: make(map[trace.NoteID]string), stacks: make(map[trace.StackID]string),
 	}
-	d.now = stepAt(d.begins, at)
+	d.now = d.dates.stepAt(at)
 	return d
 }
 
@@ -63,24 +63,10 @@ func (d *describer) tensor(a *trace.Allocation) Tensor {
 		Allocation: *a, Name: d.name(a), Category: v.category, Guessed: v.rule != ruleExact,
 		Layer: trace.Printable(x.tables.String(note.Layer)), Role: trace.Printable(x.tables.String(note.Role)),
 		Shape: trace.Printable(x.tables.String(note.Shape)), DType: trace.Printable(x.tables.String(note.DType)),
-		Site: d.sites.of(a),
+		Site: d.sites.list[d.sites.of(a)].id(),
 	}
 	t.Age, t.AtLeast = d.age(a)
 	return t
-}
-
-// age returns how many steps began since an allocation was made.
-func (d *describer) age(a *trace.Allocation) (int64, bool) {
-	if len(d.begins) == 0 {
-		return -1, false
-	}
-	if a.Open < 0 {
-		return max(0, d.now-d.begins[0].number), true
-	}
-	if a.Open < int(d.begins[0].event) {
-		return max(0, d.now-d.begins[0].number+1), true
-	}
-	return max(0, d.now-stepAt(d.begins, a.Open)), false
 }
 
 func (d *describer) name(a *trace.Allocation) string {

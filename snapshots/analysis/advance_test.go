@@ -1,0 +1,267 @@
+package analysis
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+
+	"memtop/snapshots/pytorch/pytorchtest"
+	"memtop/snapshots/trace"
+)
+
+// stream is a trace that comes in pieces: the states are those after so many
+// events, where they are known.
+type stream struct {
+	trace  *trace.Trace
+	base   trace.State
+	events trace.Events
+	states map[int]trace.State
+	tables map[int]*trace.Tables // as they were at the same moments
+}
+
+// after returns the trace as it is after n events.
+func (s *stream) after(n int) (*trace.Trace, *trace.Device) {
+	t := *s.trace
+	t.Tables = s.tables[n]
+	t.Devices = []trace.Device{{Base: &s.base, Events: s.events.Slice(0, n), Final: s.states[n]}}
+	for i := range t.Steps {
+		if t.Steps[i].Number > int64(n/40) {
+			t.Steps = t.Steps[:i]
+			break
+		}
+	}
+	return &t, &t.Devices[0]
+}
+
+// moments returns the numbers of events after which the state is known.
+func (s *stream) moments() []int {
+	var all []int
+	for n := range s.states {
+		all = append(all, n)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// randomStream makes a stream of what a random program does: as our own engine
+// tells it, with tags, steps, changed settings and lost memory.
+func randomStream(seed uint64) *stream {
+	r := rand.New(rand.NewPCG(seed, 77))
+	states := map[int]trace.State{0: {}}
+	o := pytorchtest.Options{Seed: seed, Operations: 900, Expandable: seed%3 == 0, FreeSites: seed%2 == 0}
+	o.Watch = func(_, event int, s trace.State) { states[event+1] = s }
+	t := pytorchtest.Random(o)
+	from := &t.Devices[0].Events
+	cut := 0
+	for n := range states {
+		if n < from.Len()/3 && n > cut && seed%4 > 0 {
+			cut = n // attached to late: what is held then comes from the base
+		}
+	}
+	s := &stream{trace: t, states: make(map[int]trace.State), tables: make(map[int]*trace.Tables)}
+	var log trace.EventLog
+	w := streamWriter{random: r, in: trace.NewInterner(), from: t.Tables, log: &log, tagged: seed%5 > 0}
+	s.base = w.state(states[cut])
+	for i := cut; i <= from.Len(); i++ {
+		if state, ok := states[i]; ok {
+			s.states[log.Len()] = w.state(state)
+			tables := w.in.View()
+			s.tables[log.Len()] = &tables
+		}
+		if i < from.Len() {
+			w.write(*from.At(i))
+		}
+	}
+	s.events = log.Events()
+	for i := range t.Annotations {
+		a := &t.Annotations[i]
+		a.Name, a.Stage = w.text(a.Name), w.text(a.Stage)
+	}
+	if w.tagged {
+		s.trace.Annotations = nil
+	} else {
+		for n := range s.tables { // annotations are known from the start
+			tables := w.in.View()
+			s.tables[n] = &tables
+		}
+	}
+	for n := range int64(s.events.Len()) / 40 {
+		s.trace.Steps = append(s.trace.Steps, trace.Step{Number: n + 1, PeakAllocated: n * 100, Duration: 1 + n})
+	}
+	return s
+}
+
+// streamWriter copies events, interning anew what they refer to, and puts others
+// between them.
+type streamWriter struct {
+	random *rand.Rand
+	from   *trace.Tables
+	in     *trace.Interner
+	log    *trace.EventLog
+	tagged bool
+	step   int64
+	last   uint64
+}
+
+func (w *streamWriter) text(id trace.StringID) trace.StringID {
+	if id <= trace.EmptyString {
+		return id
+	}
+	return w.in.String(w.from.String(id))
+}
+
+func (w *streamWriter) stack(id trace.StackID) trace.StackID {
+	if id == 0 {
+		return 0
+	}
+	var frames []trace.FrameID
+	for _, f := range w.from.Stack(id) {
+		frame := w.from.Frames[f]
+		frame.File, frame.Name = w.text(frame.File), w.text(frame.Name)
+		frames = append(frames, w.in.Frame(frame))
+	}
+	return w.in.Stack(frames)
+}
+
+func (w *streamWriter) note(id trace.NoteID) trace.NoteID {
+	n := w.from.Notes[id]
+	for _, text := range []*trace.StringID{&n.Action, &n.CompileContext, &n.UserMetadata, &n.Category, &n.Layer, &n.Role} {
+		*text = w.text(*text)
+	}
+	if n.Pool > 0 {
+		n.Pool = w.in.Pool(w.from.Pools[n.Pool])
+	}
+	n.Forward = 0
+	return w.in.Note(n)
+}
+
+// tag returns one of the notes of our own engine.
+func (w *streamWriter) tag() trace.NoteID {
+	n := streamNotes[w.random.IntN(len(streamNotes))]
+	return w.in.Note(trace.Note{Category: w.in.String(n.category), Layer: w.in.String(n.layer), Role: w.in.String(n.role)})
+}
+
+func (w *streamWriter) state(s trace.State) trace.State {
+	s.Segments = slices.Clone(s.Segments)
+	for i := range s.Segments {
+		segment := &s.Segments[i]
+		segment.Stack, segment.Type = w.stack(segment.Stack), w.text(segment.Type)
+		if segment.Pool > 0 {
+			segment.Pool = w.in.Pool(w.from.Pools[segment.Pool])
+		}
+		segment.Stream = w.in.Stream(w.from.Stream(segment.Stream))
+		segment.Blocks = slices.Clone(segment.Blocks)
+		for b := range segment.Blocks {
+			block := &segment.Blocks[b]
+			block.Stack, block.Note, block.StateText = w.stack(block.Stack), w.note(block.Note), w.text(block.StateText)
+		}
+	}
+	return s
+}
+
+var streamNotes = []struct{ category, layer, role string }{
+	{"parameter", "blocks.0.attn", "weight"},
+	{"activation", "blocks.0.attn", "output"},
+	{"activation", "blocks.1.attn", "output"},
+	{"workspace", "", "scratch"},
+	{"optimizer", "blocks.0.attn", "exp_avg"},
+}
+
+func (w *streamWriter) write(e trace.Event) {
+	e.Stack, e.Note, e.Stream = w.stack(e.Stack), w.note(e.Note), w.in.Stream(w.from.Stream(e.Stream))
+	if w.tagged && e.Kind == trace.Alloc {
+		e.Note = w.tag()
+		w.last = e.Addr
+		if w.random.IntN(3) == 0 {
+			e.Stack = 0
+		}
+	}
+	w.log.Append(e)
+	if !w.tagged {
+		return
+	}
+	switch w.random.IntN(30) {
+	case 0:
+		w.step++
+		w.log.Append(trace.Event{Kind: trace.StepBegin, Size: w.step, Time: e.Time})
+	case 1:
+		w.log.Append(trace.Event{Kind: trace.StepEnd, Size: w.step, Time: e.Time})
+	case 2:
+		w.log.Append(trace.Event{Kind: trace.SettingChanged, Size: w.step + 1, Time: e.Time})
+	case 3:
+		w.log.Append(trace.Event{Kind: trace.Lost, Addr: w.last, Time: e.Time})
+	case 4:
+		w.log.Append(trace.Event{Kind: trace.Retag, Addr: w.last, Note: w.tag(), Time: e.Time})
+	}
+}
+
+// everyQuestion returns a question of each kind about a moment.
+func everyQuestion(x *Index, at int) map[string]func() any {
+	n := x.End() + 1
+	return map[string]func() any{
+		"summary":              func() any { return x.Summary() },
+		"requested":            func() any { return x.RequestedAt(at) },
+		"reserved":             func() any { return x.ReservedAt(at) },
+		"alive":                func() any { return x.AliveAt(at) },
+		"holders":              func() any { return x.HoldersAt(at) },
+		"categories":           func() any { return x.CategoriesAt(at) },
+		"timeline by category": func() any { return x.Timeline(ByCategory, at/2, n, 40) },
+		"timeline by stack":    func() any { return x.Timeline(ByStack, 0, n, 40) },
+		"timeline by tensor":   func() any { return x.Timeline(ByAllocation, at/3, n, 40) },
+		"timeline by time":     func() any { return x.TimelineByTime(ByCategory, 0, n, 40) },
+		"segment timeline":     func() any { return x.SegmentTimeline(0, n, 40) },
+		"segments":             func() any { return x.SegmentsAt(at) },
+		"segments at the end":  func() any { return x.SegmentsAt(n) },
+		"stacks":               func() any { return x.Stacks(at, StackOptions{HideRuntime: true}) },
+		"steps":                func() any { return x.Steps() },
+		"marks":                func() any { return x.Marks() },
+		"ooms":                 func() any { return x.OOMs() },
+		"growth":               func() any { return x.Growth() },
+		"findings":             func() any { return x.Findings() },
+		"tensors":              func() any { return x.Tensors(at) },
+		"sites":                func() any { return x.Sites(at) },
+		"sites at the end":     func() any { return x.Sites(n) },
+		"waterfall":            func() any { return x.Waterfall(at, nil) },
+		"live": func() any {
+			report := LiveOf(x)
+			report.index = nil
+			return report
+		},
+	}
+}
+
+func TestAnIndexAdvancedInPiecesAnswersLikeOneMadeAtOnce(t *testing.T) {
+	for seed := range uint64(40) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			s := randomStream(seed)
+			r := rand.New(rand.NewPCG(seed, 78))
+			moments := s.moments()
+			grown := NewIndex(s.after(moments[0]))
+			for _, n := range moments[1:] {
+				if r.IntN(40) > 0 && n != moments[len(moments)-1] {
+					continue
+				}
+				grown.Advance(s.after(n))
+				compareIndexes(t, grown, NewIndex(s.after(n)), r, n == moments[len(moments)-1])
+			}
+		})
+	}
+}
+
+// compareIndexes asks both about a random moment: some questions, or all.
+func compareIndexes(t *testing.T, grown, whole *Index, r *rand.Rand, all bool) {
+	t.Helper()
+	at := r.IntN(whole.End()+2) - 1
+	wants := everyQuestion(whole, at)
+	for name, ask := range everyQuestion(grown, at) {
+		if !all && r.IntN(3) > 0 {
+			continue
+		}
+		got, want := ask(), wants[name]()
+		if !reflect.DeepEqual(got, want) {
+			t.Fatalf("%s at %d of %d:\n got %+v\nwant %+v", name, at, whole.End(), got, want)
+		}
+	}
+}
