@@ -67,8 +67,9 @@ type followed struct {
 	overflowed bool  // events were forgotten
 	time       int64 // of the last event that had one
 	memory     memory
-	state      State // as last published
-	changed    bool  // since then
+	base       *State // before the log's first event
+	state      State  // as last published
+	changed    bool   // since then
 }
 
 func (f *Follower) device(id int) *followed {
@@ -98,6 +99,8 @@ func (f *Follower) Base(device int, first int64, s State, missed int64, reason s
 		at, _ := slices.BinarySearchFunc(f.devices, device, byID)
 		f.devices = slices.Insert(f.devices, at, d)
 		f.load(d, s)
+		base := d.memory.state()
+		d.base = &base
 		return
 	}
 	from := d.log.Len()
@@ -145,14 +148,32 @@ func (f *Follower) trim() {
 		return
 	}
 	d := slices.MaxFunc(f.devices, func(a, b *followed) int { return a.log.Len() - b.log.Len() })
+	events := d.log.Events()
 	n := d.log.Drop(f.kept - f.limit + f.limit/4)
 	if n == 0 {
 		return
 	}
+	f.rebase(d, events.Slice(0, n))
 	f.kept -= n
 	d.first += int64(n)
 	d.overflowed, d.changed = true, true
 	f.renumber(d.id, n)
+}
+
+// rebase moves a device's base past events that are forgotten.
+func (f *Follower) rebase(d *followed, events Events) {
+	// What these events contradict was counted when they came, and the blocks
+	// are those of a state, not of a memory that stays.
+	links, problems := f.links, f.problems
+	f.links = 0
+	past := &followed{id: d.id, memory: newMemory()}
+	f.load(past, *d.base)
+	for i := range events.Len() {
+		f.play(past, events.At(i))
+	}
+	base := past.memory.state()
+	d.base = &base
+	f.links, f.problems = links, problems
 }
 
 // renumber moves the gaps of a device whose first n events were forgotten.

@@ -19,7 +19,7 @@ func (f *Follower) Publish(steps []Step, live *Live) *Trace {
 			continue
 		}
 		t.Devices = append(t.Devices, Device{
-			ID: d.id, Events: d.log.Events(), First: d.first, Final: d.state, Overflowed: d.overflowed,
+			ID: d.id, Events: d.log.Events(), First: d.first, Base: d.base, Final: d.state, Overflowed: d.overflowed,
 		})
 		t.Info.TraceLists = d.id + 1
 	}
