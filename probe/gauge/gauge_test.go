@@ -78,10 +78,7 @@ func TestADeviceIsFoundAmongTheCards(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			r := Reader{test.machine}
-			gauges, err := r.Read(Program{7, test.devices, func(name string) (string, bool) {
-				value, set := test.environment[name]
-				return value, set
-			}})
+			gauges, err := r.Read(Program{7, test.devices, func(name string) string { return test.environment[name] }})
 			if text := errorText(err); test.reason == "" && text != "" || !strings.Contains(text, test.reason) {
 				t.Errorf("the reason is %q, want %q", text, test.reason)
 			}

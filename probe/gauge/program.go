@@ -12,8 +12,9 @@ import (
 type Program struct {
 	PID     int   // as the driver counts, which is as the machine does
 	Devices []int // as the program numbers them
-	// Environment returns variables of the program's; nil knows none.
-	Environment func(name string) (value string, set bool)
+	// Environment returns the program's variables, "" for one it has not; nil
+	// knows none.
+	Environment func(name string) string
 }
 
 // # Which card is a device
@@ -55,9 +56,8 @@ func (p Program) card(cards []card, device int) (*card, string) {
 
 // visible follows CUDA_VISIBLE_DEVICES from a device to a card.
 func (p Program) visible(onBus []*card, device int) (*card, string) {
-	list, limited := p.variable("CUDA_VISIBLE_DEVICES")
 	name := strconv.Itoa(device)
-	if limited {
+	if list := p.variable("CUDA_VISIBLE_DEVICES"); list != "" {
 		names := strings.Split(list, ",")
 		if device < 0 || device >= len(names) {
 			return nil, "CUDA_VISIBLE_DEVICES names fewer devices"
@@ -75,7 +75,7 @@ func (p Program) visible(onBus []*card, device int) (*card, string) {
 
 // numbered returns the card with a number of CUDA's, if that is certain.
 func (p Program) numbered(onBus []*card, number int) (*card, string) {
-	order, _ := p.variable("CUDA_DEVICE_ORDER")
+	order := p.variable("CUDA_DEVICE_ORDER")
 	alike := !slices.ContainsFunc(onBus, func(c *card) bool { return c.name != onBus[0].name })
 	switch {
 	case order != "PCI_BUS_ID" && !alike:
@@ -104,9 +104,9 @@ func byUUID(onBus []*card, prefix string) (*card, string) {
 	return found, ""
 }
 
-func (p Program) variable(name string) (value string, set bool) {
+func (p Program) variable(name string) string {
 	if p.Environment == nil {
-		return "", false
+		return ""
 	}
 	return p.Environment(name)
 }

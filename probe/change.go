@@ -1,0 +1,51 @@
+package probe
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+
+	"memtop/snapshots/trace"
+)
+
+// Set is described at [trace.Controller].
+func (c *Client) Set(ctx context.Context, key, value string) (trace.Change, error) {
+	made, err := c.Change(ctx, []trace.Value{{Key: key, Value: value}})
+	if err != nil {
+		return trace.Change{}, err
+	}
+	return made[0], nil
+}
+
+// Change asks for other values of several settings, all at one step's begin,
+// and returns the changes as the program noted them. The error is a
+// [*HeldError] while another viewer is changing settings. A read-only client
+// sends nothing.
+func (c *Client) Change(ctx context.Context, wanted []trace.Value) ([]trace.Change, error) {
+	if c.o.ReadOnly {
+		return nil, errReadOnly
+	}
+	request := struct {
+		Set map[string]string `json:"set"`
+	}{make(map[string]string, len(wanted))}
+	for _, v := range wanted {
+		request.Set[v.Key] = v.Value
+	}
+	body, err := json.Marshal(request)
+	if err != nil {
+		return nil, err
+	}
+	reader, err := c.asker.do(ctx, http.MethodPost, "/v1/settings", body)
+	if err != nil {
+		return nil, err
+	}
+	var answer Settings
+	if err := c.asker.readJSON(reader, &answer); err != nil {
+		return nil, err
+	}
+	if len(answer.Changes) != len(wanted) {
+		return nil, errors.New("the program did not say what became of the change")
+	}
+	return answer.Changes, nil
+}

@@ -1,0 +1,176 @@
+package probe
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"memtop/snapshots/trace"
+)
+
+// DialOptions say how to follow a program. The zero value is usable.
+type DialOptions struct {
+	// Interval is how often the program tells of itself, 0 for 100 ms.
+	Interval time.Duration
+	// ReadOnly refuses every change here, so that none is ever sent.
+	ReadOnly bool
+	// Viewer is what other viewers are told when this one changes settings, up
+	// to 64 printable ASCII characters; empty is a name with this process's pid.
+	Viewer string
+	// Gauge looks at the program's devices from outside, every second, on a
+	// goroutine of the client's; nil when there is nothing to look with. The
+	// error says why there is nothing to see.
+	Gauge func(p Process, devices []int) ([]trace.Gauge, error)
+	// Kept is how many events of a device are kept, 0 for trace.DefaultKept.
+	Kept int
+}
+
+
+// Client follows a running program. It is a [trace.Growing] and a
+// [trace.Controller], and safe for concurrent use.
+//
+// When the connection is lost while the program runs, the client comes back by
+// itself, and a [trace.Gap] shows what it missed. When the program ends, the
+// last trace stays, its Live.Note says so, and Changed is closed.
+type Client struct {
+	process Process
+	asker   *asker
+	o       DialOptions
+	runs    func() bool // whether the process still does
+	latest  atomic.Pointer[trace.Trace]
+	gauges  gaugeLog
+	changed chan struct{} // closed by run when nothing more will come
+	cancel  context.CancelFunc
+	all     sync.WaitGroup // run and look
+}
+
+// Dial attaches to a program: a pid, the path of a socket, or "" for the only
+// one there is. It returns when the first state has come. The error is a
+// [*NotFoundError], a [*PermissionError], a [*NoProbeError] or a
+// *wire.VersionError where it is one of these; ctx is for dialling only.
+func Dial(ctx context.Context, target string, o DialOptions) (*Client, error) {
+	e, err := locate(ctx, target)
+	if err != nil {
+		return nil, err
+	}
+	if o.Interval <= 0 {
+		o.Interval = defaultInterval
+	}
+	if o.Viewer == "" {
+		o.Viewer = "memtop-" + strconv.Itoa(os.Getpid())
+	}
+	c := &Client{
+		process: e.process(), asker: e.asker(o.Viewer), o: o, runs: watch(e.pid),
+		changed: make(chan struct{}, 1),
+	}
+	if err := c.begin(ctx); err != nil {
+		c.asker.close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// locate finds the socket that a target means, and makes sure that its process
+// listens there.
+func locate(ctx context.Context, target string) (endpoint, error) {
+	e, err := resolve(ctx, target)
+	if err != nil {
+		return e, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
+	conn, err := e.connect(ctx)
+	if err != nil {
+		return e, err
+	}
+	if who, err := peerOf(conn); err == nil && e.pid == 0 {
+		e.pid = who.pid
+	}
+	return e, conn.Close()
+}
+
+func resolve(ctx context.Context, target string) (endpoint, error) {
+	if target != "" {
+		if pid, err := strconv.Atoi(target); err == nil && pid > 0 {
+			return find(ctx, pid)
+		}
+		return endpointAt(target)
+	}
+	all, err := endpoints(ctx)
+	if err != nil {
+		return endpoint{}, err
+	}
+	var alive []endpoint
+	for _, e := range all {
+		if p := e.ask(ctx); p != nil && p.Problem == nil {
+			alive = append(alive, e)
+		}
+	}
+	switch len(alive) {
+	case 0:
+		return endpoint{}, &NotFoundError{Target: "process that can be attached to"}
+	case 1:
+		return alive[0], nil
+	}
+	return endpoint{}, fmt.Errorf("%d processes can be attached to: name one", len(alive))
+}
+
+// process returns what is known without asking the program.
+func (e endpoint) process() Process {
+	return Process{
+		PID: e.pid, Socket: trace.Printable(e.path()), User: userOf(e.uid), Command: commandOf(e.pid),
+	}
+}
+
+// Process returns what the client is attached to. Its Info is nil.
+func (c *Client) Process() Process { return c.process }
+
+// Trace returns what is known now. It never waits.
+func (c *Client) Trace() *trace.Trace { return c.latest.Load() }
+
+// Changed is described at [trace.Growing].
+func (c *Client) Changed() <-chan struct{} { return c.changed }
+
+// Close lets go of the program and waits until nothing of the client runs any
+// more. Traces stay valid. It may be called again.
+func (c *Client) Close() error {
+	c.cancel()
+	c.all.Wait()
+	c.asker.close()
+	return nil
+}
+
+// Snapshot has the program write its memory in PyTorch's format.
+func (c *Client) Snapshot(ctx context.Context, w io.Writer) error { return c.asker.snapshot(ctx, w) }
+
+// Snapshot has a program write its memory in PyTorch's format. The target and
+// the errors are those of [Dial].
+func Snapshot(ctx context.Context, target string, w io.Writer) error {
+	e, err := locate(ctx, target)
+	if err != nil {
+		return err
+	}
+	a := e.asker("")
+	defer a.close()
+	return a.snapshot(ctx, w)
+}
+
+func (a *asker) snapshot(ctx context.Context, w io.Writer) error {
+	body, err := a.get(ctx, "/v1/snapshot")
+	if err != nil {
+		return err
+	}
+	defer body.Close() // it was only read
+	if _, err := io.Copy(w, body); err != nil {
+		return fmt.Errorf("reading the snapshot of process %d: %w", a.endpoint.pid, a.reason(ctx, err))
+	}
+	return nil
+}
+
+// errReadOnly is what a read-only client answers to every change.
+var errReadOnly = &PermissionError{"this view is read-only", "attach without --read-only to change settings"}

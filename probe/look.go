@@ -1,0 +1,73 @@
+package probe
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"memtop/snapshots/trace"
+)
+
+// lookEvery is how often the devices are looked at from outside.
+const lookEvery = time.Second
+
+// looksKept is how many looks are kept, ten minutes of one device.
+const looksKept = 600
+
+// gaugeLog is what was seen of the devices from outside. Safe for concurrent
+// use.
+type gaugeLog struct {
+	mu     sync.Mutex
+	list   []trace.Gauge
+	reason error // why there is nothing to see
+}
+
+// look looks at the devices until ctx is done.
+func (c *Client) look(ctx context.Context) {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for {
+		c.gauges.add(c.o.Gauge(c.process, devicesOf(c.Trace())))
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func devicesOf(t *trace.Trace) []int {
+	var devices []int
+	for i := range t.Devices {
+		devices = append(devices, t.Devices[i].ID)
+	}
+	return devices
+}
+
+func (l *gaugeLog) add(seen []trace.Gauge, reason error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.reason = reason
+	if len(l.list) >= 2*looksKept {
+		l.list = slices.Clone(l.list[len(l.list)-looksKept:]) // what was handed out stays
+	}
+	l.list = append(l.list, seen...)
+}
+
+// merge returns the program's own looks and these, by time, and why there are
+// none if so.
+func (l *gaugeLog) merge(own []trace.Gauge) ([]trace.Gauge, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.list) == 0 {
+		if len(own) > 0 {
+			return own, nil
+		}
+		return nil, l.reason
+	}
+	all := slices.Concat(own, l.list)
+	slices.SortStableFunc(all, func(a, b trace.Gauge) int { return cmp.Compare(a.Time, b.Time) })
+	return all, nil
+}

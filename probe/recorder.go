@@ -1,0 +1,139 @@
+package probe
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"memtop/snapshots/wire"
+)
+
+// RecordOptions say what is recorded of a program. The zero value records until
+// the program ends.
+type RecordOptions struct {
+	Interval time.Duration // how often the program tells of itself, 0 for 100 ms
+	For      time.Duration // how long, 0 for any
+	Steps    int64         // how many steps from now on, 0 for any
+}
+
+// Recorded is how much was recorded.
+type Recorded struct {
+	Steps, Bytes int64
+	Gaps         int    // how often the connection was lost and made again
+	Reason       string // why it ended
+}
+
+// Recorder saves a program's stream.
+type Recorder struct {
+	client *Client // that never follows
+	o      RecordOptions
+	done   Recorded
+	begun  bool // the state at the begin is there: steps count from now on
+	bye    bool // the program said goodbye, and the recording has it
+}
+
+// NewRecorder finds the program; for its target and errors see [Dial].
+func NewRecorder(ctx context.Context, target string, o RecordOptions) (*Recorder, error) {
+	e, err := locate(ctx, target)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := e.info(ctx); err != nil {
+		return nil, err
+	}
+	if o.Interval <= 0 {
+		o.Interval = defaultInterval
+	}
+	c := &Client{process: e.process(), asker: e.asker(""), o: DialOptions{Interval: o.Interval}, runs: watch(e.pid)}
+	return &Recorder{client: c, o: o}, nil
+}
+
+// Run writes the recording to w until the program ends, enough is recorded or
+// ctx is done, which is no error. What is in w is a recording at any time.
+// When the connection is lost, the recording goes on with another stream, which
+// shows as a gap. It is called once.
+func (r *Recorder) Run(ctx context.Context, w io.Writer) (Recorded, error) {
+	defer r.client.asker.close()
+	if r.o.For > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, r.o.For)
+		defer cancel()
+	}
+	counted := &countingWriter{w: w}
+	err := r.run(ctx, counted)
+	r.done.Bytes = counted.n
+	return r.done, err
+}
+
+func (r *Recorder) run(ctx context.Context, w *countingWriter) error {
+	from, err := r.client.open(ctx)
+	for err == nil {
+		copier := wire.NewCopier(w, from, wire.Limits{})
+		var over bool
+		over, err = r.copy(ctx, from, copier)
+		_ = from.Close() // it was only read from
+		switch {
+		case over && r.bye:
+			return nil
+		case over:
+			return copier.Bye(r.done.Reason)
+		case w.failed:
+			return err
+		case !r.client.runs():
+			r.done.Reason = ended
+			return copier.Bye(ended)
+		}
+		r.done.Gaps++
+		from, err = r.client.reconnect(ctx)
+	}
+	if ctx.Err() != nil {
+		return nil // it ended between two connections
+	}
+	return fmt.Errorf("recording process %d: %w", r.client.process.PID, err)
+}
+
+// copy copies one connection's stream; over says that it was enough.
+func (r *Recorder) copy(ctx context.Context, from *connection, copier *wire.Copier) (over bool, err error) {
+	for {
+		frame, err := copier.Next()
+		if ctx.Err() != nil {
+			r.done.Reason = "the recording was ended"
+			return true, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		from.heard()
+		switch frame {
+		case wire.StepFrame:
+			if r.begun {
+				r.done.Steps++
+			}
+		case wire.CountersFrame: // the end of what belongs together
+			r.begun = true
+			if r.o.Steps > 0 && r.done.Steps >= r.o.Steps {
+				r.done.Reason = "all steps that were asked for are recorded"
+				return true, nil
+			}
+		case wire.ByeFrame:
+			r.done.Reason, r.bye = ended, true
+			return true, nil
+		default: // it is copied, and means nothing here
+		}
+	}
+}
+
+// countingWriter counts what is written.
+type countingWriter struct {
+	w      io.Writer
+	n      int64
+	failed bool
+}
+
+func (c *countingWriter) Write(p []byte) (int, error) {
+	n, err := c.w.Write(p)
+	c.n += int64(n)
+	c.failed = c.failed || err != nil
+	return n, err
+}
