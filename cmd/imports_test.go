@@ -51,6 +51,7 @@ var picture = map[string][]string{
 		"engine/device/dry", "engine/alloc",
 		"snapshots/trace",
 	},
+	"engine/train/traintest": {"engine/...", "snapshots/trace"}, // of tests, those of analysis included
 
 	// What the driver knows of the devices; its types stop in one file.
 	"probe/gauge": {"snapshots/trace", "github.com/NVIDIA/go-nvml/..."},

@@ -125,6 +125,9 @@ func (a *Allocator) mapFront(b *block, size int64, q *request) (bool, error) {
 	}
 	b.pool.removeUnmapped(b)
 	b.mapped = true
+	if b.size == s.size {
+		s.stack = q.stack // who reserved it may have got nothing
+	}
 	if size < b.size {
 		rest := a.newBlock(s, b.pool, b.stream, addr+uint64(size), b.size-size)
 		rest.mapped = false
@@ -139,7 +142,7 @@ func (a *Allocator) mapFront(b *block, size int64, q *request) (bool, error) {
 	if b.pool.owner != nil {
 		b.pool.owner.segments++
 	}
-	a.record(trace.SegmentMap, addr, size, b.stream, q.stack, Tag{})
+	a.record(trace.SegmentMap, addr, size, b.stream, q.stack, b.pool.mark())
 	return true, nil
 }
 
@@ -160,7 +163,7 @@ func (a *Allocator) unmap(b *block) {
 	if to < b.end() {
 		a.addPiece(b, to, int64(b.end()-to)).link(b, b.next)
 	}
-	b.addr, b.size, b.mapped = from, size, false
+	b.addr, b.size, b.mapped, b.requested = from, size, false, 0 // new memory was asked for by nobody
 	a.joinAlike(b)
 	b.pool.addUnmapped(b)
 	a.stats.ReservedBytes.sub(b.pool.kind, size)
@@ -168,7 +171,7 @@ func (a *Allocator) unmap(b *block) {
 	if b.pool.owner != nil {
 		b.pool.owner.segments--
 	}
-	a.record(trace.SegmentUnmap, from, size, b.stream, s.stack, Tag{})
+	a.record(trace.SegmentUnmap, from, size, b.stream, s.stack, b.pool.mark())
 }
 
 // addPiece returns a free block for a part of b that stays mapped.

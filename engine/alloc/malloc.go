@@ -172,7 +172,7 @@ func (a *Allocator) newSegment(addr uint64, q *request) *block {
 		q.pool.owner.segments++
 	}
 	a.stats.DeviceAllocs++
-	a.record(trace.SegmentAlloc, addr, q.segment, q.stream, q.stack, Tag{})
+	a.record(trace.SegmentAlloc, addr, q.segment, q.stream, q.stack, q.pool.mark())
 	return b
 }
 

@@ -115,6 +115,15 @@ func (n *Names) pool(p trace.Pool) trace.PoolID {
 	return n.in.Pool(p)
 }
 
+// poolNote returns the note of events about the memory of a private pool.
+func (n *Names) poolNote(p trace.Pool) trace.NoteID {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	note := n.eventNote()
+	note.Pool = n.in.Pool(p)
+	return n.in.Note(note)
+}
+
 func (n *Names) text(s string) trace.StringID {
 	n.mu.Lock()
 	defer n.mu.Unlock()

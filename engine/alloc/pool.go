@@ -34,6 +34,15 @@ func (p *pool) id() trace.Pool {
 	return p.owner.id
 }
 
+// mark is the tag of the events of the pool's segments: it says which pool it
+// is, where it is not the default one.
+func (p *pool) mark() Tag {
+	if p.owner == nil {
+		return Tag{}
+	}
+	return Tag{event: p.owner.note}
+}
+
 // add puts a free block into the pool, at age 0.
 func (p *pool) add(b *block) {
 	b.age = p.searches

@@ -17,6 +17,7 @@ import (
 // privatePool is a pair of pools with a number.
 type privatePool struct {
 	id       trace.Pool
+	note     trace.NoteID // of the events of its segments
 	pools    poolPair
 	users    int // calls of BeginPool less those of ReleasePool
 	segments int // pieces of memory it has from the driver
@@ -46,7 +47,7 @@ func (a *Allocator) BeginPool(id trace.Pool, takes func(Stream) bool) error {
 	}
 	p := a.privatePool(id)
 	if p == nil {
-		p = &privatePool{id: id}
+		p = &privatePool{id: id, note: a.names.poolNote(id)}
 		p.pools = newPoolPair(p)
 		a.private = append(a.private, p)
 	}

@@ -52,7 +52,7 @@ func (a *Allocator) releasePool(p *pool) {
 func (a *Allocator) releaseBlock(b *block) {
 	k := b.pool.kind
 	a.stats.DeviceFrees++
-	a.record(trace.SegmentFree, b.addr, b.size, b.stream, b.segment.stack, Tag{})
+	a.record(trace.SegmentFree, b.addr, b.size, b.stream, b.segment.stack, b.pool.mark())
 	a.driver.Free(b.addr)
 	a.stats.Segment.sub(k, 1)
 	a.stats.ReservedBytes.sub(k, b.size)

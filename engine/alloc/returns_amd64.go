@@ -4,8 +4,8 @@ package alloc
 const walks = true
 
 // returns writes the addresses that the calls under way return to, innermost
-// first, as far as there is room. Functions that were inlined have none, so it
-// is not a stack, but it tells stacks apart, in a fortieth of the time that
+// first, as far as there is room. Functions that were inlined have none, so they
+// are no stack, but they tell stacks apart, in less than a tenth of the time that
 // runtime.Callers takes.
 //
 //go:noescape
