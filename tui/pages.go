@@ -6,6 +6,7 @@ import (
 	"memtop/tui/events"
 	"memtop/tui/experiments"
 	"memtop/tui/keys"
+	"memtop/tui/layers"
 	"memtop/tui/overview"
 	"memtop/tui/page"
 	"memtop/tui/segments"
@@ -24,7 +25,7 @@ type tab struct {
 
 var tabs = []tab{
 	{page.Overview, "Overview", "1", "Overview", opens(overview.New)},
-	{page.Layers, "Layers", "2", "Layers", lacks("Layers", layersNeed)},
+	{page.Layers, "Layers", "2", "Layers", opens(layers.New)},
 	{page.Tensors, "Tensors", "3", "Tensors", opens(tensors.New)},
 	{page.Timeline, "Timeline", "4", "Timeline", opens(timeline.New)},
 	{page.Segments, "Segments", "5", "Segments", opens(segments.New)},
@@ -33,19 +34,9 @@ var tabs = []tab{
 	{page.Experiments, "Experiments", "8", "Exper", opens(experiments.New)},
 }
 
-// What pages need that a file may not have.
-const (
-	layersNeed = "This page needs a program that measures its layers: `memtop demo` starts one, `memtop attach PID` looks at one."
-)
-
 // opens turns a page's constructor into that of a tab.
 func opens[P page.Page](open func(*page.Scene) P) func(*page.Scene) page.Page {
 	return func(s *page.Scene) page.Page { return open(s) }
-}
-
-// lacks returns the constructor of a page that only says what it needs.
-func lacks(title, sentence string) func(*page.Scene) page.Page {
-	return func(s *page.Scene) page.Page { return page.NewNeeds(s, title, sentence) }
 }
 
 // key returns the binding that goes to the tab.

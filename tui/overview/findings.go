@@ -51,6 +51,38 @@ func (p *Page) findings(w, rows int) section {
 	}}
 }
 
+// briefly shows the chosen finding alone, cut to a fixed number of rows.
+func (p *Page) briefly() section {
+	return section{sentences, func(c screen.Canvas) {
+		if p.finding >= len(p.found) {
+			text, style := "nothing looks wrong", screen.Fine
+			if _, ok := p.looked.Answer(); !ok {
+				text, style = "looking …", screen.Dim
+			}
+			c.Text(3, 0, text, style)
+			return
+		}
+		f := &p.found[p.finding]
+		c.Set(1, 0, severityMark[f.Severity], severityStyle[f.Severity])
+		more := ""
+		if n := len(p.found); n > 1 {
+			more = " " + screen.Count(p.finding+1) + "/" + screen.Count(n) + " n next"
+		}
+		lines := p.findingLines(p.finding, c.Width())
+		for y, line := range lines[:min(len(lines), sentences)] {
+			room := c.Width() - 4
+			if y == sentences-1 {
+				room -= screen.Width(more)
+				if len(lines) > sentences {
+					line = screen.Truncate(line, room-2) + " …"
+				}
+			}
+			c.Fit(3, y, room, line, screen.Plain)
+		}
+		c.Right(0, sentences-1, c.Width()-1, more, screen.Dim)
+	}}
+}
+
 // moreFindings says that some findings are not shown.
 func (p *Page) moreFindings(shown int) string {
 	if n := len(p.found); shown < n {

@@ -50,6 +50,10 @@ func (f frame) gap() int {
 	return 1
 }
 
+// sentences is how many rows the chosen finding has on a small screen of a
+// running program: always as many, so that nothing below it jumps.
+const sentences = 2
+
 // findingRows is how many rows the findings may take.
 func (f frame) findingRows() int {
 	if f.right == 0 {
@@ -61,6 +65,9 @@ func (f frame) findingRows() int {
 // sections returns the page's parts for the left and the right column. With
 // one column both stand in the left.
 func (p *Page) sections(f frame) (l, r []section) {
+	if p.live() {
+		return p.liveSections(f)
+	}
 	if f.right == 0 {
 		return []section{
 			p.findings(f.left, f.findingRows()), p.gauges(), p.waterfall(f.compact), p.holders(6), p.history(4),

@@ -30,6 +30,9 @@ type question struct {
 	index   page.Edition
 	at      int
 	columns int
+	span    int64        // microseconds of a column; 0 shows the whole trace
+	gauge   *trace.Gauge // of the device at that moment
+	live    bool
 }
 
 // facts is the answer.
@@ -41,6 +44,8 @@ type facts struct {
 	holders    []analysis.Holder
 	names      []string // of the holders
 	history    analysis.Timeline
+	rows       []analysis.Row // of the waterfall, of a running program only
+	gauged     bool           // they add up to what the driver says is used
 }
 
 // holderCount is how many of the largest holders are shown at most.
@@ -48,25 +53,31 @@ const holderCount = 20
 
 // Page is the overview.
 type Page struct {
-	scene   *page.Scene
-	keys    keyMap
-	asked   *ask.One[question, facts]
-	looked  *ask.One[page.Edition, []analysis.Finding]
-	found   []analysis.Finding // nil until they are known
-	moment  moment
-	finding int
-	scroll  page.Reader
-	w, h    int
+	scene    *page.Scene
+	keys     keyMap
+	asked    *ask.One[question, facts]
+	looked   *ask.One[page.Edition, []finding]
+	found    []finding // nil until they are known
+	moment   moment
+	finding  int
+	scroll   page.Reader
+	lookedAt int64                                  // the time of looking
+	looking  page.Edition                           // what was looked at
+	seen     [rowKinds][analysis.CategoryCount]bool // rows of the waterfall that were ever more than nothing
+	w, h     int
 }
 
 // New returns the page of a scene.
 func New(s *page.Scene) *Page {
 	p := &Page{scene: s, keys: newKeyMap(s)}
-	if !s.Index.History() {
+	switch {
+	case p.live():
+		p.moment = atCursor
+	case !s.Index.History():
 		p.moment = atEnd
 	}
 	p.asked = ask.New(s.Gate, func(ctx context.Context, q question) facts { return answer(ctx, q) })
-	p.looked = ask.New(s.Gate, func(_ context.Context, x page.Edition) []analysis.Finding { return x.Findings() })
+	p.looked = ask.New(s.Gate, look)
 	return p
 }
 
@@ -85,8 +96,17 @@ func answer(ctx context.Context, q question) facts {
 		stacks[i] = f.holders[i].Stack
 	}
 	f.names = x.StackNames(stacks)
-	if x.History() && ctx.Err() == nil {
+	if ctx.Err() != nil {
+		return f
+	}
+	switch {
+	case q.span > 0:
+		f.history = x.Buckets(q.span, q.columns)
+	case x.History():
 		f.history = x.Timeline(analysis.ByCategory, 0, x.End()+1, q.columns)
+	}
+	if q.live {
+		f.rows, f.gauged = x.Waterfall(q.at, q.gauge), q.gauge != nil && q.gauge.Used >= 0
 	}
 	return f
 }
@@ -105,11 +125,39 @@ func (p *Page) at() int {
 // Refresh asks for the moment's facts and lays the page out.
 func (p *Page) Refresh(w, h int) tea.Cmd {
 	p.w, p.h = w, h
-	looking := p.looked.Ask(p.scene.Edition())
+	looking := p.look()
 	p.found, _ = p.looked.Answer()
+	p.see()
 	p.scroll.Resize(p.height(newFrame(w, h)), h)
-	return tea.Batch(p.asked.Ask(question{p.scene.Edition(), p.at(), max(historyWidth(w), 1)}), looking)
+	return tea.Batch(p.asked.Ask(p.question(w)), looking)
 }
+
+func (p *Page) question(w int) question {
+	q := question{index: p.scene.Edition(), at: p.at(), columns: max(historyWidth(w), 1), live: p.live()}
+	if q.live {
+		q.gauge = p.scene.GaugeAt(q.at)
+	}
+	if p.scene.Growing() {
+		q.span = liveSpan
+	}
+	return q
+}
+
+// liveSpan is how much time a column of a running program's history stands for,
+// in microseconds: the chart moves once in so long, not with every event.
+const liveSpan = 1_000_000
+
+// look asks what stands out: of a program that runs not in every frame, because
+// sentences that change faster than they are read are no use.
+func (p *Page) look() tea.Cmd {
+	if now := p.scene.Clock() / lookSpan; !p.scene.Growing() || now != p.lookedAt {
+		p.lookedAt, p.looking = now, p.scene.Edition()
+	}
+	return p.looked.Ask(p.looking)
+}
+
+// lookSpan is how much time passes between two looks, in microseconds.
+const lookSpan = 500_000
 
 // Update takes keys and the mouse.
 func (p *Page) Update(msg tea.Msg) tea.Cmd {
@@ -164,7 +212,7 @@ func (p *Page) open() tea.Cmd {
 		return page.Say("this finding is about no moment in particular")
 	}
 	p.scene.Move(f.Event)
-	return page.Open(page.Timeline)
+	return page.Open(f.page)
 }
 
 // click chooses a finding; a click on the chosen one opens it.

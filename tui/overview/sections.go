@@ -13,19 +13,20 @@ type gauge struct {
 	bytes int64
 	note  string
 	style screen.Style
+	trail []int64 // stands instead of the note, when it has something to tell
 }
 
 func (p *Page) gauges() section {
 	s := &p.scene.Summary
 	live := screen.Style{Fg: screen.Band0}
 	all := []gauge{
-		{"live", s.Active, "asked for " + screen.Bytes(s.Requested), live},
-		{"reserved", s.Reserved, screen.Plural(s.Segments, "segment"), screen.Style{Fg: screen.Muted}},
+		{name: "live", bytes: s.Active, note: "asked for " + screen.Bytes(s.Requested), style: live},
+		{name: "reserved", bytes: s.Reserved, note: screen.Plural(s.Segments, "segment"), style: screen.Style{Fg: screen.Muted}},
 	}
 	if p.scene.Index.History() {
 		all = append(all,
-			gauge{"peak live", s.PeakRequested, p.peakNote(), live},
-			gauge{"peak reserved", s.PeakReserved, "", screen.Style{Fg: screen.Muted}})
+			gauge{name: "peak live", bytes: s.PeakRequested, note: p.peakNote(), style: live},
+			gauge{name: "peak reserved", bytes: s.PeakReserved, style: screen.Style{Fg: screen.Muted}})
 	}
 	return section{1 + len(all), func(c screen.Canvas) {
 		c.Rule(0, "Now, and at most", "end of the trace", false)
@@ -56,10 +57,17 @@ func drawGauge(c screen.Canvas, y int, g gauge, top int64) {
 		c.Set(x+i, y, '·', screen.Dim)
 	}
 	c.Bar(x, y, w, float64(g.bytes)/float64(top), g.style)
+	if len(g.trail) > 1 {
+		page.Spark(c, x+w+2, y, note, g.trail, g.style)
+		return
+	}
 	c.Fit(x+w+2, y, note, g.note, screen.Dim)
 }
 
 func (p *Page) when() string {
+	if p.scene.Growing() && p.at() == p.scene.Last() {
+		return "now"
+	}
 	return [...]string{atPeak: "at the peak", atEnd: "at the end", atCursor: "at the cursor"}[p.moment]
 }
 

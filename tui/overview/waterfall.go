@@ -42,7 +42,10 @@ func (p *Page) falls(f *facts) []fall {
 func (p *Page) waterfall(compact bool) section {
 	f, ok := p.asked.Answer()
 	var rows []fall
-	if ok {
+	switch {
+	case ok && len(f.rows) > 0:
+		return p.liveFalls(&f, compact)
+	case ok:
 		rows = p.falls(&f)
 	}
 	if compact {
@@ -62,16 +65,18 @@ func (p *Page) waterfall(compact bool) section {
 			return
 		}
 		p.drawFalls(c, rows, f.state.Reserved)
+		drawSum(c, len(rows)+1, gaugeName, "= reserved", f.state.Reserved)
 	}}
 }
 
 func (p *Page) drawFalls(c screen.Canvas, rows []fall, reserved int64) {
-	x := gaugeName + screen.BytesWidth + 10
+	name := nameWidth(rows)
+	x := name + screen.BytesWidth + 10
 	w := c.Width() - x - 2
 	top, sum := float64(max(reserved, 1)), int64(0)
 	y := 1
 	for _, row := range rows {
-		p.drawFall(c, y, row, reserved)
+		drawFall(c, y, name, row, reserved)
 		from := int(float64(w) * float64(sum) / top)
 		sum += row.bytes
 		to := int(float64(w)*float64(sum)/top + 0.999)
@@ -82,19 +87,33 @@ func (p *Page) drawFalls(c screen.Canvas, rows []fall, reserved int64) {
 		}
 		y++
 	}
-	c.Fit(1, y, gaugeName, "= reserved", screen.Strong)
-	c.Right(1+gaugeName, y, screen.BytesWidth, screen.Bytes(reserved), screen.Strong)
-	for i := range w {
+}
+
+// drawSum draws what the rows above add up to.
+func drawSum(c screen.Canvas, y, width int, name string, bytes int64) {
+	x := width + screen.BytesWidth + 10
+	c.Fit(1, y, width, name, screen.Strong)
+	c.Right(1+width, y, screen.BytesWidth, screen.Bytes(bytes), screen.Strong)
+	for i := range c.Width() - x - 2 {
 		c.Set(x+i, y, '─', screen.Dim)
 	}
 }
 
-func (p *Page) drawFall(c screen.Canvas, y int, row fall, of int64) {
+// nameWidth is the width of the column of names.
+func nameWidth(rows []fall) int {
+	w := gaugeName
+	for i := range rows {
+		w = max(w, screen.Width(rows[i].name)+1)
+	}
+	return w
+}
+
+func drawFall(c screen.Canvas, y, name int, row fall, of int64) {
 	style := screen.Plain
 	if row.bytes == 0 {
 		style = screen.Dim
 	}
-	c.Fit(1, y, gaugeName, row.name, style)
-	c.Right(1+gaugeName, y, screen.BytesWidth, screen.Bytes(row.bytes), style)
-	c.Right(2+gaugeName+screen.BytesWidth, y, 6, screen.Percent(row.bytes, of), screen.Dim)
+	c.Fit(1, y, name, row.name, style)
+	c.Right(1+name, y, screen.BytesWidth, screen.Bytes(row.bytes), style)
+	c.Right(2+name+screen.BytesWidth, y, 6, screen.Percent(row.bytes, of), screen.Dim)
 }

@@ -70,15 +70,34 @@ func sameProgram(a, b *trace.Trace) bool {
 	return a.Live.PID == b.Live.PID && a.Live.Started == b.Live.Started
 }
 
-// StepAt returns what the program said of the last step that had ended right
-// after an event, nil when there is none.
-func (s *Scene) StepAt(event int) *trace.Step {
-	steps := s.Trace().Steps
-	if event < s.Last() {
-		number := s.endedAt(event)
-		k := sort.Search(len(steps), func(k int) bool { return steps[k].Number > number })
-		steps = steps[:k]
+// Clock returns the time of the newest thing that is known, in microseconds
+// since the epoch, 0 when nothing carries a time. It is the clock by which a
+// page does something less often than in every frame.
+func (s *Scene) Clock() int64 {
+	now := int64(0)
+	if n := s.Last(); n >= 0 {
+		now = s.Events().At(n).Time
 	}
+	if steps := s.Trace().Steps; len(steps) > 0 {
+		now = max(now, steps[len(steps)-1].Time)
+	}
+	return now
+}
+
+// StepsTo returns what the program said of the steps that had ended right after
+// an event.
+func (s *Scene) StepsTo(event int) []trace.Step {
+	steps := s.Trace().Steps
+	if event >= s.Last() {
+		return steps
+	}
+	number := s.endedAt(event)
+	return steps[:sort.Search(len(steps), func(k int) bool { return steps[k].Number > number })]
+}
+
+// StepAt returns the last of StepsTo, nil when there is none.
+func (s *Scene) StepAt(event int) *trace.Step {
+	steps := s.StepsTo(event)
 	if len(steps) == 0 {
 		return nil
 	}
@@ -97,16 +116,21 @@ func (s *Scene) endedAt(event int) int64 {
 	return 0
 }
 
-// Gauge returns the last look at the device from outside, nil when there was
-// none.
-func (s *Scene) Gauge() *trace.Gauge {
+// GaugeAt returns the last look at the device from outside that was taken
+// before an event, nil when there was none.
+func (s *Scene) GaugeAt(event int) *trace.Gauge {
+	if event >= s.Last() {
+		return analysis.GaugeOf(s.Trace(), s.Index.Device().ID)
+	}
 	live := s.Live()
-	if live == nil {
+	if live == nil || event < 0 {
 		return nil
 	}
-	for i := len(live.Gauges) - 1; i >= 0; i-- {
-		if live.Gauges[i].Device == s.Index.Device().ID {
-			return &live.Gauges[i]
+	at := s.Events().At(event).Time
+	k := sort.Search(len(live.Gauges), func(k int) bool { return live.Gauges[k].Time > at })
+	for k--; k >= 0; k-- {
+		if live.Gauges[k].Device == s.Index.Device().ID {
+			return &live.Gauges[k]
 		}
 	}
 	return nil

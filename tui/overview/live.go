@@ -1,0 +1,189 @@
+package overview
+
+import (
+	"strconv"
+
+	"memtop/snapshots/trace"
+	"memtop/tui/page"
+	"memtop/tui/screen"
+)
+
+// # Live
+//
+// Of a running program the page shows what is now, or where the cursor was moved
+// back to. Sizes of blocks handed out and their peaks within steps are the
+// program's own word, exact to the byte; the waterfall is made from its events
+// and what the driver says.
+
+// live reports whether the trace is of a program that says more than its
+// memory.
+func (p *Page) live() bool { return p.scene.Live() != nil }
+
+// now reports whether what is shown is the end of the trace, of which the
+// numbers are known without a question.
+func (p *Page) now() bool { return p.at() == p.scene.Last() }
+
+// stepLine says how training gets on, in one row.
+func (p *Page) stepLine() section {
+	return section{1, func(c screen.Canvas) {
+		step := p.scene.StepAt(p.at())
+		if step == nil {
+			c.Fit(1, 0, c.Width()-2, "no step has ended yet", screen.Dim)
+			return
+		}
+		x := c.Text(1, 0, "step "+screen.Count(int(step.Number)), screen.Strong)
+		for _, part := range stepParts(step) {
+			x = c.Text(x+2, 0, part.label+" ", screen.Dim)
+			x = c.Text(x, 0, part.value, screen.Plain)
+		}
+		if step.Skipped {
+			x = c.Text(x+2, 0, "skipped", screen.Warn)
+		}
+		p.drawStepTimes(c, x+2)
+	}}
+}
+
+// liveSections are the parts of the page of a running program.
+func (p *Page) liveSections(f frame) (l, r []section) {
+	if f.right == 0 {
+		if f.compact {
+			return []section{
+				p.stepLine(), p.briefly(), p.liveGauges(), p.waterfall(true), p.holders(6), p.history(4), p.ooms(), p.source(),
+			}, nil
+		}
+		l = []section{p.stepLine(), p.findings(f.left, f.findingRows()), p.liveGauges(), p.waterfall(false)}
+		return append(l, p.history(max(f.h-f.total(l)-3-f.gap(), 4)), p.holders(6), p.ooms(), p.pools(), p.source(), p.settings()), nil
+	}
+	l = []section{p.stepLine(), p.findings(f.left, f.findingRows()), p.liveGauges(), p.waterfall(false), p.settings()}
+	r = []section{p.holders(min(max(f.h/3, 6), holderCount)), p.ooms(), p.pools(), p.source()}
+	left := f.h - f.total(r) - 3 - f.gap()
+	return l, append([]section{p.history(min(max(left, 5), 24))}, r...)
+}
+
+type stepPart struct{ label, value string }
+
+func stepParts(s *trace.Step) []stepPart {
+	parts := []stepPart{
+		{"loss", strconv.FormatFloat(s.Loss, 'f', 4, 64)},
+		{"in", screen.Micros(s.Duration / 1000)},
+	}
+	if s.Duration > 0 && s.Tokens > 0 {
+		parts = append(parts, stepPart{"tokens/s", screen.Count(int(float64(s.Tokens) / float64(s.Duration) * 1e9))})
+	}
+	return parts
+}
+
+// drawStepTimes draws how long the last steps took, where there is room for it
+// to say something.
+func (p *Page) drawStepTimes(c screen.Canvas, from int) {
+	const label, least, most = "step times ", 8, 32
+	w := min(c.Width()-1-from-len(label), most)
+	if w < least {
+		return
+	}
+	steps := p.scene.StepsTo(p.at())
+	times := make([]int64, 0, w)
+	for i := max(len(steps)-w, 0); i < len(steps); i++ {
+		times = append(times, steps[i].Duration)
+	}
+	x := c.Width() - 1 - w
+	c.Text(x-len(label), 0, label, screen.Dim)
+	page.Spark(c, x, 0, w, times, screen.Style{Fg: screen.Accent})
+}
+
+// liveGauges are what is handed out and what is reserved, and the most of both
+// within the last step. Bars are against the device where its size is known.
+func (p *Page) liveGauges() section {
+	all, top := p.liveNumbers()
+	return section{1 + len(all), func(c screen.Canvas) {
+		c.Rule(0, "Memory, "+p.when(), p.deviceText(), false)
+		for i, g := range all {
+			drawGauge(c, 1+i, g, top)
+		}
+	}}
+}
+
+func (p *Page) liveNumbers() ([]gauge, int64) {
+	s := &p.scene.Summary
+	allocated, reserved, segments := s.Allocated, s.Reserved, s.Segments
+	if !p.now() {
+		allocated, reserved, segments = 0, p.scene.Index.ReservedAt(p.at()), 0
+		if f, ok := p.asked.Answer(); ok && f.state != nil {
+			allocated, reserved, segments = f.state.Allocated, f.state.Reserved, len(f.state.Segments)
+		}
+	}
+	used, cached := screen.Style{Fg: screen.Band0}, screen.Style{Fg: screen.Muted}
+	all := []gauge{
+		{name: "allocated", bytes: allocated, note: "blocks handed out", style: used, trail: p.trail(false)},
+		{name: "reserved", bytes: reserved, note: screen.Plural(segments, "segment"), style: cached, trail: p.trail(true)},
+	}
+	top := max(s.Reserved, s.PeakReserved, 1)
+	if step := p.scene.StepAt(p.at()); step != nil {
+		most, in := p.highest()
+		all = append(all,
+			gauge{name: "peak allocated", bytes: step.PeakAllocated, note: mostText(most, in), style: used},
+			gauge{name: "peak reserved", bytes: step.PeakReserved, note: "in step " + screen.Count(int(step.Number)), style: cached})
+		top = max(top, step.PeakReserved, most)
+	}
+	if g := p.scene.GaugeAt(p.at()); g != nil && g.Total > 0 {
+		top = g.Total
+	}
+	return all, top
+}
+
+// highest returns the highest peak of the steps so far, and in which it was.
+func (p *Page) highest() (bytes, number int64) {
+	steps := p.scene.StepsTo(p.at())
+	for i := range steps {
+		if steps[i].PeakAllocated > bytes {
+			bytes, number = steps[i].PeakAllocated, steps[i].Number
+		}
+	}
+	return bytes, number
+}
+
+func mostText(bytes, number int64) string {
+	return "most " + screen.Bytes(bytes) + ", step " + screen.Count(int(number))
+}
+
+// deviceText says what the driver says of the whole device.
+func (p *Page) deviceText() string {
+	g := p.scene.GaugeAt(p.at())
+	if g == nil {
+		return ""
+	}
+	text := ""
+	if g.Used >= 0 && g.Total > 0 {
+		text = "device " + screen.Bytes(g.Used) + " of " + screen.Bytes(g.Total)
+	}
+	for _, part := range []struct {
+		known bool
+		text  string
+	}{
+		{g.Others > 0, screen.Bytes(g.Others) + " by others"},
+		{g.Utilisation >= 0, strconv.FormatInt(g.Utilisation, 10) + "% busy"},
+		{g.Temperature > 0, strconv.FormatInt(g.Temperature, 10) + " °C"},
+		{g.Power > 0, strconv.FormatInt(g.Power/1000, 10) + " W"},
+	} {
+		if longer := text + " · " + part.text; part.known && text != "" && screen.Width(longer) <= p.w/2 {
+			text = longer
+		}
+	}
+	return text
+}
+
+// trail returns the level in the last buckets of time.
+func (p *Page) trail(reserved bool) []int64 {
+	f, ok := p.asked.Answer()
+	if !ok {
+		return nil
+	}
+	levels := make([]int64, len(f.history.Columns))
+	for i := range f.history.Columns {
+		levels[i] = f.history.Columns[i].Total
+		if reserved {
+			levels[i] = f.history.Columns[i].Reserved
+		}
+	}
+	return levels
+}

@@ -1,0 +1,76 @@
+package overview
+
+import (
+	"memtop/snapshots/analysis"
+	"memtop/tui/screen"
+)
+
+// liveFalls is the waterfall of a running program. It goes down to what the
+// driver says is used, where somebody asked it. Small screens leave out what
+// there has never been any of, so that no row comes and goes.
+func (p *Page) liveFalls(f *facts, compact bool) section {
+	rows, sum := make([]fall, 0, len(f.rows)), int64(0)
+	for i := range f.rows {
+		row := &f.rows[i]
+		sum += row.Bytes
+		if compact && !p.seen[row.Kind][row.Category] && row.Kind != analysis.UnexplainedRow {
+			continue
+		}
+		rows = append(rows, fall{row.Name, row.Bytes, fallStyle(row)})
+	}
+	whole := "reserved"
+	if f.gauged {
+		whole = "used on the device"
+	}
+	title, right := "What it is, "+p.when(), "= "+screen.Bytes(sum)+" "+whole
+	if !compact {
+		right = p.exactness()
+	}
+	height := 1 + len(rows)
+	if !compact {
+		height++
+	}
+	return section{height, func(c screen.Canvas) {
+		c.Rule(0, title, right, false)
+		p.drawFalls(c, rows, sum)
+		if !compact {
+			drawSum(c, len(rows)+1, nameWidth(rows), "= "+whole, sum)
+		}
+	}}
+}
+
+// rowKinds is how many kinds of rows a waterfall has.
+const rowKinds = int(analysis.UnexplainedRow) + 1
+
+// see notes which rows there has been anything of.
+func (p *Page) see() {
+	f, _ := p.asked.Answer()
+	for i := range f.rows {
+		if row := &f.rows[i]; row.Bytes != 0 {
+			p.seen[row.Kind][row.Category] = true
+		}
+	}
+}
+
+// exactness says whether categories are known.
+func (p *Page) exactness() string {
+	if p.scene.Index.Guessed() {
+		return "categories guessed from stacks"
+	}
+	return "categories exact"
+}
+
+func fallStyle(row *analysis.Row) screen.Style {
+	switch row.Kind {
+	case analysis.PurposeRow:
+		return screen.Style{Fg: screen.Band(int(row.Category))}
+	case analysis.RoundingRow:
+		return screen.Style{Fg: screen.Warning}
+	case analysis.OutsideRow:
+		return screen.Style{Fg: screen.Held}
+	case analysis.UnexplainedRow:
+		return screen.Bad
+	default:
+		return screen.Style{Fg: screen.Muted}
+	}
+}

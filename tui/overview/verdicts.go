@@ -1,0 +1,69 @@
+package overview
+
+import (
+	"context"
+
+	"memtop/snapshots/analysis"
+	"memtop/tui/page"
+	"memtop/tui/screen"
+)
+
+// finding is a sentence of the page and where it leads.
+type finding struct {
+	analysis.Finding
+	page string // that Enter opens
+}
+
+// look gathers the page's sentences. Of a program that counts its steps the
+// verdicts on sites come first: they rest on more than growth alone, so they
+// stand instead of what is said of growth.
+func look(ctx context.Context, x page.Edition) []finding {
+	live := x.Trace().Live != nil
+	var found []finding
+	if live {
+		found = verdicts(x)
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	for _, f := range x.Findings() {
+		if growth := f.Severity == analysis.Warning && f.Stack != 0; live && growth {
+			continue
+		}
+		found = append(found, finding{f, page.Timeline})
+	}
+	return found
+}
+
+// verdicts says which sites look wrong, the largest first.
+func verdicts(x page.Edition) []finding {
+	const most = 4
+	var found []finding
+	for _, s := range x.Sites(x.End()) {
+		if !s.Trend.Alarming() || len(found) == most {
+			continue
+		}
+		severity := analysis.Problem
+		if s.Trend == analysis.Growing {
+			severity = analysis.Warning
+		}
+		found = append(found, finding{
+			analysis.Finding{Severity: severity, Text: verdictText(&s), Event: x.End(), Stack: s.Stack}, page.Tensors,
+		})
+	}
+	return found
+}
+
+func verdictText(s *analysis.Site) string {
+	text := s.Name + ": " + s.Trend.String() + ", " + screen.Bytes(s.Bytes) + " in " + screen.Plural(s.Count, "tensor")
+	if s.GrowthPerStep > 0 {
+		text += ", +" + screen.Bytes(s.GrowthPerStep) + " per step"
+	}
+	if s.StepsToOOM >= 0 {
+		text += ", out of memory in " + screen.Plural(int(s.StepsToOOM), "step")
+	}
+	if text += "."; s.Reason != "" {
+		text += " " + s.Reason
+	}
+	return text
+}
