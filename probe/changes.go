@@ -42,7 +42,14 @@ type changes struct {
 	version int64 // grows whenever the list differs
 
 	waiting atomic.Pointer[[]*awaited]
+
+	asking  sync.Mutex // never taken by the program
+	asked   []trace.Option
+	edition edition // what asked is of
 }
+
+// edition tells when the options may be others.
+type edition struct{ changes, steps int64 }
 
 // awaited is a change that a step is to show.
 type awaited struct {
@@ -78,12 +85,21 @@ func (w *awaited) stepped(s *trace.Step) {
 	}
 }
 
-// options returns what may be changed.
+// options returns what may be changed. The list must not be changed. The
+// program is asked once for all viewers, when a change or a step may have made
+// it another.
 func (c *changes) options() []trace.Option {
 	if c.control == nil {
 		return nil
 	}
-	return c.control.Options()
+	_, version := c.view()
+	now := edition{version, c.steps.end()}
+	c.asking.Lock()
+	defer c.asking.Unlock()
+	if c.asked == nil || c.edition != now {
+		c.asked, c.edition = append([]trace.Option{}, c.control.Options()...), now
+	}
+	return c.asked
 }
 
 // allowed reports whether viewers may change anything.

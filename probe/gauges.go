@@ -11,24 +11,66 @@ import (
 // and their numbers do not move faster.
 const gaugeLifetime = 250 * time.Millisecond
 
-// sharedGauges is the newest look at the devices.
+// firstGauge is how long somebody waits for a look when there was none yet.
+const firstGauge = 250 * time.Millisecond
+
+// sharedGauges is the newest look at the devices. Looking happens on a
+// goroutine of its own: a driver that does not answer holds up nobody.
 type sharedGauges struct {
-	mu    sync.Mutex
-	at    time.Time
-	known []trace.Gauge
+	mu      sync.Mutex
+	at      time.Time
+	known   []trace.Gauge
+	looking chan struct{} // closed when the look under way is done; nil when none is
 }
 
 // read returns the newest look, which must not be changed, and when it was;
-// none without a function to look with.
+// none without a function to look with. It begins another when that is old.
 func (g *sharedGauges) read(look func() []trace.Gauge) ([]trace.Gauge, time.Time) {
 	if look == nil {
 		return nil, time.Time{}
 	}
 	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.at.IsZero() || time.Since(g.at) >= gaugeLifetime {
-		g.known = look()
-		g.at = time.Now()
+	if g.looking == nil && time.Since(g.at) >= gaugeLifetime {
+		g.looking = make(chan struct{})
+		go g.look(look, g.looking)
 	}
+	first := g.looking
+	if !g.at.IsZero() {
+		first = nil
+	}
+	g.mu.Unlock()
+	await(first, firstGauge)
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	return g.known, g.at
+}
+
+func (g *sharedGauges) look(look func() []trace.Gauge, done chan struct{}) {
+	known := look()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.known, g.at, g.looking = known, time.Now(), nil
+	close(done)
+}
+
+// wait returns when no look is under way, or after d: the driver may never
+// answer.
+func (g *sharedGauges) wait(d time.Duration) {
+	g.mu.Lock()
+	looking := g.looking
+	g.mu.Unlock()
+	await(looking, d)
+}
+
+// await waits until done is closed, or for d. A nil channel is not waited for.
+func await(done <-chan struct{}, d time.Duration) {
+	if done == nil {
+		return
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-done:
+	case <-timer.C:
+	}
 }

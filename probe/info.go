@@ -79,7 +79,7 @@ func (p *Probe) info() Info {
 }
 
 func (p *Probe) serveInfo(w http.ResponseWriter, _ *http.Request) error {
-	return reply(w, http.StatusOK, p.info())
+	return p.reply(w, http.StatusOK, p.info())
 }
 
 // sum is what a state adds up to, in bytes.

@@ -17,7 +17,7 @@ const openMetrics = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 // serveMetrics answers with what a collector wants to know, as OpenMetrics.
 func (p *Probe) serveMetrics(w http.ResponseWriter, _ *http.Request) error {
 	w.Header().Set("Content-Type", openMetrics)
-	m := &metrics{w: bufio.NewWriter(newPaced(w))}
+	m := &metrics{w: bufio.NewWriter(p.newPaced(w))}
 	p.writeMetrics(m)
 	m.w.WriteString("# EOF\n")
 	_ = m.w.Flush() // a collector that has left needs no answer
@@ -84,7 +84,7 @@ func (p *Probe) probeMetrics(m *metrics) {
 	cost, dropped := p.Cost()
 	m.family("memtop_probe_cost_seconds", "counter", "seconds", "Time for which reporting held up the program.")
 	m.sample("_total", seconds(cost))
-	m.family("memtop_probe_viewers_cpu_seconds", "counter", "seconds", "Time spent on viewers beside the program.")
+	m.family("memtop_probe_viewers_seconds", "counter", "seconds", "Time spent on viewers, beside the program where it has cores to spare.")
 	m.sample("_total", seconds(p.meter.busy.Load()))
 	m.family("memtop_probe_dropped_events", "counter", "", "Events that somebody who watched was not told of.")
 	m.sample("_total", float64(dropped))

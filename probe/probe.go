@@ -61,7 +61,7 @@ type Options struct {
 	ReadOnly bool
 	// Gauge looks at the devices from outside of the program; nil when there is
 	// nothing to look with. It is called only while somebody watches, by one
-	// goroutine at a time.
+	// goroutine at a time, and may take its time.
 	Gauge func() []trace.Gauge
 	// Ring is how many of the last events of a device are kept for viewers,
 	// 0 for DefaultRing. An event takes 40 bytes, from when it is recorded.
@@ -73,6 +73,8 @@ type Options struct {
 	// Log is told of viewers that come and go, of changes, and of trouble; nil
 	// for nobody.
 	Log *slog.Logger
+
+	limits limits
 }
 
 // DefaultRing is how many events of a device a probe keeps.
@@ -123,6 +125,7 @@ func newProbe(o Options, s Source) (*Probe, error) {
 	if o.Ring <= 0 {
 		o.Ring = DefaultRing
 	}
+	o.limits = o.limits.filled()
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -168,6 +171,7 @@ func (p *Probe) Close() error {
 			_ = p.server.Close() // viewers that do not read are cut off
 		}
 		p.viewers.wait()
+		p.gauges.wait(closeTimeout)
 	})
 	<-p.served
 	if err := p.failed.Load(); err != nil {

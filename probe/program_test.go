@@ -187,11 +187,20 @@ type client struct {
 func newClient(t testing.TB, p *Probe, viewer string) *client {
 	t.Helper()
 	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		var d net.Dialer
-		return d.DialContext(ctx, "unix", p.Path())
+		return dial(ctx, p.Path())
 	}}
 	t.Cleanup(transport.CloseIdleConnections)
 	return &client{&http.Client{Transport: transport}, viewer}
+}
+
+func dial(ctx context.Context, path string) (net.Conn, error) {
+	name, release, err := reach(path)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	var d net.Dialer
+	return d.DialContext(ctx, "unix", name)
 }
 
 func (c *client) request(ctx context.Context, t testing.TB, method, path, body string) *http.Response {

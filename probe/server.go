@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -19,11 +20,21 @@ const (
 	maxConnections  = 128
 	maxHeaderBytes  = 16 << 10
 	maxBodyBytes    = 64 << 10
-	requestTimeout  = 5 * time.Second  // to send a request
-	replyTimeout    = 5 * time.Second  // to take what has been written
-	idleTimeout     = 30 * time.Second // between requests
 	maxViewerLength = 64               // of a viewer's name
+	idleTimeout     = 30 * time.Second // between requests
 )
+
+// limits are how long a peer may take.
+type limits struct {
+	request time.Duration // to send one
+	reply   time.Duration // to take what was written
+}
+
+// filled returns l with defaults where it says nothing.
+func (l limits) filled() limits {
+	const patience = 5 * time.Second
+	return limits{request: cmp.Or(l.request, patience), reply: cmp.Or(l.reply, patience)}
+}
 
 // handler answers one request. An error is told in one line.
 type handler func(http.ResponseWriter, *http.Request) error
@@ -43,7 +54,7 @@ func (p *Probe) serve() {
 	routes := p.routes()
 	p.server = &http.Server{
 		Handler:           http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { p.handle(routes, w, r) }),
-		ReadHeaderTimeout: requestTimeout,
+		ReadHeaderTimeout: p.o.limits.request,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
 		ConnContext:       withPeer,
@@ -68,7 +79,7 @@ func (p *Probe) handle(routes map[string]map[string]handler, w http.ResponseWrit
 	}
 	if err != nil {
 		p.o.Log.Debug("request refused", "method", r.Method, "path", r.URL.Path, "error", err)
-		refuse(w, err)
+		p.refuse(w, err)
 	}
 }
 
@@ -117,7 +128,7 @@ func statusf(status int, format string, values ...any) error {
 }
 
 // refuse answers with one line of JSON: what is wrong, and what to do.
-func refuse(w http.ResponseWriter, err error) {
+func (p *Probe) refuse(w http.ResponseWriter, err error) {
 	status := http.StatusInternalServerError
 	if e := (*statusError)(nil); errors.As(err, &e) {
 		status = e.status
@@ -129,11 +140,11 @@ func refuse(w http.ResponseWriter, err error) {
 	if status >= http.StatusInternalServerError || status == http.StatusForbidden {
 		w.Header().Set("Connection", "close")
 	}
-	_ = reply(w, status, answer)
+	_ = p.reply(w, status, answer)
 }
 
 // reply answers with one line of JSON.
-func reply(w http.ResponseWriter, status int, v any) error {
+func (p *Probe) reply(w http.ResponseWriter, status int, v any) error {
 	text, err := json.Marshal(v)
 	if err != nil {
 		return err
@@ -141,16 +152,16 @@ func reply(w http.ResponseWriter, status int, v any) error {
 	header := w.Header()
 	header.Set("Content-Type", "application/json")
 	header.Set("Cache-Control", "no-store")
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(replyTimeout))
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(p.o.limits.reply))
 	w.WriteHeader(status)
 	_, _ = w.Write(append(text, '\n')) // a peer that has left needs no answer
 	return nil
 }
 
 // readBody returns a request's body, which must be small and come at once.
-func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+func (p *Probe) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	control := http.NewResponseController(w)
-	if err := control.SetReadDeadline(time.Now().Add(requestTimeout)); err != nil {
+	if err := control.SetReadDeadline(time.Now().Add(p.o.limits.request)); err != nil {
 		return nil, err
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBodyBytes))

@@ -70,7 +70,7 @@ func (p *Probe) serveStream(w http.ResponseWriter, r *http.Request) error {
 
 func (p *Probe) newSession(w http.ResponseWriter, interval time.Duration, ndjson bool) *session {
 	s := &session{
-		p: p, w: newPaced(w), interval: interval,
+		p: p, w: p.newPaced(w), interval: interval,
 		at: make([]int64, len(p.rings)), ends: make([]int64, len(p.rings)),
 		step: p.steps.end(), changes: make(map[int64]trace.Change),
 	}
@@ -179,7 +179,7 @@ func (s *session) crowded() bool {
 // events they are about, so how far the steps are is noted first; the tables
 // are asked for after how far the events are, so that they know all of them.
 func (s *session) batch() error {
-	began := time.Now()
+	began, waited := time.Now(), s.w.waited
 	steps := s.p.steps.end()
 	for _, device := range s.p.devices {
 		s.ends[device] = s.p.rings[device].end()
@@ -192,8 +192,9 @@ func (s *session) batch() error {
 	s.settings()
 	s.gauges()
 	s.e.Counters(s.p.counters())
-	s.p.meter.busy.Add(int64(time.Since(began)))
-	return s.flush()
+	err := s.flush()
+	s.p.meter.busy.Add(int64(time.Since(began) - (s.w.waited - waited)))
+	return err
 }
 
 func (s *session) flush() error {
@@ -201,7 +202,7 @@ func (s *session) flush() error {
 	if err := s.e.Flush(); err != nil {
 		return err
 	}
-	return s.w.control.Flush()
+	return s.w.Flush()
 }
 
 func (s *session) events(device int, end int64) {

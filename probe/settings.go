@@ -28,7 +28,7 @@ func (p *Probe) settings() Settings {
 }
 
 func (p *Probe) serveSettings(w http.ResponseWriter, _ *http.Request) error {
-	return reply(w, http.StatusOK, p.settings())
+	return p.reply(w, http.StatusOK, p.settings())
 }
 
 // maxWait bounds how long a POST may wait for steps to show its changes.
@@ -47,7 +47,7 @@ func (p *Probe) serveSet(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	wanted, err := readSet(w, r)
+	wanted, err := p.readSet(w, r)
 	if err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func (p *Probe) serveSet(w http.ResponseWriter, r *http.Request) error {
 	p.changes.wait(r.Context(), made, wait)
 	answer := p.settings()
 	answer.Changes = slices.DeleteFunc(answer.Changes, func(c trace.Change) bool { return !slices.Contains(made, c.ID) })
-	return reply(w, http.StatusOK, answer)
+	return p.reply(w, http.StatusOK, answer)
 }
 
 // set makes changes one after the other and returns their numbers.
@@ -78,8 +78,8 @@ func (p *Probe) set(ctx context.Context, viewer string, wanted []trace.Value) (m
 }
 
 // readSet reads {"set": {"key": "value", …}}.
-func readSet(w http.ResponseWriter, r *http.Request) ([]trace.Value, error) {
-	body, err := readBody(w, r)
+func (p *Probe) readSet(w http.ResponseWriter, r *http.Request) ([]trace.Value, error) {
+	body, err := p.readBody(w, r)
 	if err != nil {
 		return nil, err
 	}

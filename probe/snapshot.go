@@ -3,7 +3,6 @@ package probe
 import (
 	"fmt"
 	"net/http"
-	"time"
 
 	"memtop/snapshots/pytorch"
 	"memtop/snapshots/trace"
@@ -29,7 +28,7 @@ func (p *Probe) serveSnapshot(w http.ResponseWriter, r *http.Request) error {
 	header.Set("Content-Type", "application/octet-stream")
 	header.Set("Content-Disposition", fmt.Sprintf(`attachment; filename="memtop-%d.pickle"`, p.who.pid))
 	header.Set("Cache-Control", "no-store")
-	if err := pytorch.Write(newPaced(w), t); err != nil {
+	if err := pytorch.Write(p.newPaced(w), t); err != nil {
 		p.o.Log.Info("snapshot not finished", "error", err)
 		panic(http.ErrAbortHandler) // an answer that just ends would look whole
 	}
@@ -71,23 +70,4 @@ func (p *Probe) snapshotDevice(device int) trace.Device {
 		ID: device, Events: log.Events(), First: b.at - int64(log.Len()), Final: b.state,
 		Overflowed: b.at > int64(log.Len()), MaxEvents: r.kept(),
 	}
-}
-
-// paced writes an answer of any length to a peer that must keep taking it: one
-// that takes nothing for a while is cut off.
-type paced struct {
-	w       http.ResponseWriter
-	control *http.ResponseController
-}
-
-func newPaced(w http.ResponseWriter) *paced {
-	return &paced{w, http.NewResponseController(w)}
-}
-
-// Write writes b, within replyTimeout.
-func (p *paced) Write(b []byte) (int, error) {
-	if err := p.control.SetWriteDeadline(time.Now().Add(replyTimeout)); err != nil {
-		return 0, err
-	}
-	return p.w.Write(b)
 }

@@ -122,6 +122,9 @@ func listen(ctx context.Context, o Options, who identity) (*socket, error) {
 		return nil, err
 	}
 	removeStale(ctx, dir)
+	if _, err := os.Lstat(path); err == nil && stale(ctx, path) {
+		_ = os.Remove(path)
+	}
 	if _, err := os.Lstat(path); err == nil {
 		return nil, fmt.Errorf("%s is in use: one probe is enough for a program", path)
 	}
@@ -141,11 +144,13 @@ func socketPath(o Options, who identity) string {
 
 func listenAt(path string) (*socket, error) {
 	hidden := filepath.Join(filepath.Dir(path), "."+filepath.Base(path))
-	if len(hidden) > maxSocketPath {
-		return nil, fmt.Errorf("the path of socket %s is longer than %d bytes: set MEMTOP_DIR to a shorter one", path, maxSocketPath-1)
-	}
 	_ = os.Remove(hidden) // left by a process of the same name that died right here
-	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: hidden, Net: "unix"})
+	name, release, err := reach(hidden)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: name, Net: "unix"})
 	if err != nil {
 		return nil, err
 	}
@@ -187,8 +192,13 @@ func removeStale(ctx context.Context, dir string) {
 func stale(ctx context.Context, path string) bool {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
+	name, release, err := reach(path)
+	if err != nil {
+		return false
+	}
+	defer release()
 	var d net.Dialer
-	c, err := d.DialContext(ctx, "unix", path)
+	c, err := d.DialContext(ctx, "unix", name)
 	if err == nil {
 		_ = c.Close()
 	}

@@ -1,0 +1,315 @@
+package probe
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"memtop/snapshots/trace"
+	"memtop/snapshots/wire"
+)
+
+// post asks for a change and returns the status and what is said of it.
+func (c *client) post(t testing.TB, key, value string) (int, trace.Change) {
+	t.Helper()
+	status, text := c.ask(t, http.MethodPost, "/v1/settings", set(key, value))
+	var s Settings
+	if err := json.Unmarshal([]byte(text), &s); err != nil || status == http.StatusOK && len(s.Changes) != 1 {
+		t.Fatalf("answer %d: %s", status, text)
+	}
+	if status != http.StatusOK {
+		return status, trace.Change{}
+	}
+	return status, s.Changes[0]
+}
+
+func (p *Probe) change(id int64) trace.Change {
+	p.changes.view()
+	p.changes.mu.Lock()
+	defer p.changes.mu.Unlock()
+	return p.changes.entry(id)
+}
+
+func TestAChangeIsAppliedAtTheFirstStepThatShowsIt(t *testing.T) {
+	p := newProgram()
+	probe := listening(t, p, Options{Control: p})
+	c := newClient(t, probe, "screen")
+	s := c.stream(t, "?interval=50ms")
+	for range 3 {
+		p.finish(probe)
+	}
+	status, change := c.post(t, "checkpoint", "block")
+	if status != http.StatusOK || change.State != trace.Pending || change.From != "none" || change.To != "block" || change.ID != 1 {
+		t.Fatalf("status %d, change %+v", status, change)
+	}
+	s.until(t, "the change to be pending", func(f *wire.Frame) bool { return f.Change != nil && f.Change.State == trace.Pending })
+	if got := probe.change(1).State; got != trace.Pending {
+		t.Errorf("before a step it is %v", got)
+	}
+	p.finish(probe)
+	p.finish(probe)
+	if got := probe.change(1); got.State != trace.Applied || got.Step != 4 {
+		t.Errorf("after two steps: %+v, want applied at step 4", got)
+	}
+	f := s.until(t, "the change to be applied", func(f *wire.Frame) bool { return f.Change != nil && f.Change.State != trace.Pending })
+	if f.Change.Step != 4 {
+		t.Errorf("the stream says %+v", f.Change)
+	}
+}
+
+func TestAStepThatEndedWhileTheProgramWasToldCounts(t *testing.T) {
+	p := newProgram()
+	probe := listening(t, p, Options{Control: &steppingControl{program: p}})
+	probe.changes.control.(*steppingControl).probe = probe
+	_, change := newClient(t, probe, "").post(t, "checkpoint", "block")
+	if change.State != trace.Applied || change.Step != 2 {
+		t.Errorf("got %+v, want applied at step 2", change)
+	}
+}
+
+// steppingControl is a program whose steps are quicker than its answers.
+type steppingControl struct {
+	*program
+	probe *Probe
+}
+
+func (c *steppingControl) Set(key, value string) error {
+	c.finish(c.probe)
+	err := c.program.Set(key, value)
+	c.finish(c.probe)
+	c.finish(c.probe)
+	return err
+}
+
+func TestWhatBecomesOfAChange(t *testing.T) {
+	tests := map[string]struct {
+		key, value string
+		refusal    error
+		want       trace.ChangeState
+		reason     string
+	}{
+		"a choice":                       {"amp", "bf16", nil, trace.Pending, ""},
+		"another value where it is free": {"checkpoint", "every=2", nil, trace.Pending, ""},
+		"another value where it is not":  {"amp", "fp64", nil, trace.Refused, `amp takes one of ["off" "bf16"]`},
+		"a setting that is not there":    {"colour", "red", nil, trace.Refused, `there is no setting "colour"`},
+		"one that the program refuses":   {"amp", "bf16", errNo, trace.Refused, errNo.Error()},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			p := newProgram()
+			p.refusal = test.refusal
+			probe := listening(t, p, Options{Control: p})
+			_, got := newClient(t, probe, "").post(t, test.key, test.value)
+			if got.State != test.want || got.Reason != test.reason {
+				t.Errorf("got %v because %q, want %v because %q", got.State, got.Reason, test.want, test.reason)
+			}
+		})
+	}
+}
+
+func TestAChangeThatWasReplacedBeforeAStepIsRefused(t *testing.T) {
+	p := newProgram()
+	probe := listening(t, p, Options{Control: p})
+	c := newClient(t, probe, "")
+	c.post(t, "checkpoint", "block")
+	c.post(t, "amp", "bf16")
+	c.post(t, "checkpoint", "every=2")
+	p.finish(probe)
+	var got []string
+	for id := range int64(3) {
+		e := probe.change(id + 1)
+		got = append(got, fmt.Sprint(e.State, e.Step, " ", e.Reason))
+	}
+	want := []string{"refused 0 change 3 came before a step used it", "applied 1 ", "applied 1 "}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("changes (-want +got):\n%s", diff)
+	}
+}
+
+func TestAChangeUndoneAfterItsStepBeganWasApplied(t *testing.T) {
+	p := newProgram()
+	probe := listening(t, p, Options{Control: p})
+	c := newClient(t, probe, "")
+	c.post(t, "checkpoint", "block")
+	running := trace.Step{Number: 7, Settings: []trace.Value{{Key: "checkpoint", Value: "block"}}}
+	c.post(t, "checkpoint", "none") // while step 7 runs
+	probe.Step(running)
+	if got := probe.change(1); got.State != trace.Applied || got.Step != 7 {
+		t.Errorf("the change: %+v", got)
+	}
+	if got := probe.change(2); got.State != trace.Pending {
+		t.Errorf("its undoing: %+v", got)
+	}
+	p.finish(probe)
+	if got := probe.change(2); got.State != trace.Applied {
+		t.Errorf("its undoing after a step: %+v", got)
+	}
+}
+
+func TestTheProgramsSpellingOfAValueIsAwaited(t *testing.T) {
+	p := newProgram()
+	probe := listening(t, p, Options{Control: p})
+	_, change := newClient(t, probe, "").post(t, "checkpoint", " block ")
+	p.finish(probe)
+	if got := probe.change(change.ID); got.State != trace.Applied || got.To != "block" {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestPredictionsAreMadeBeforeTheChangeAndDoNotHoldUpTheProgram(t *testing.T) {
+	p := newProgram()
+	asked, answer := make(chan string, 1), make(chan struct{})
+	p.predict = func(context.Context) (*trace.Prediction, error) {
+		asked <- p.Options()[0].Value
+		<-answer
+		return &trace.Prediction{PeakAllocated: -100, Activation: -80}, nil
+	}
+	probe := listening(t, p, Options{Control: p})
+	c := newClient(t, probe, "")
+	done := make(chan trace.Change)
+	go func() {
+		_, change := c.post(t, "checkpoint", "block")
+		done <- change
+	}()
+	if was := <-asked; was != "none" {
+		t.Errorf("the setting was %q when its prediction was asked for, want none", was)
+	}
+	p.run(1000) // the program goes on
+	p.finish(probe)
+	if got := probe.change(1); got.State != trace.Pending {
+		t.Errorf("while it is predicted: %+v", got)
+	}
+	close(answer)
+	if got := <-done; got.Predicted == nil || got.Predicted.PeakAllocated != -100 || got.State != trace.Pending {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestARequestMayWaitForTheStep(t *testing.T) {
+	p := newProgram()
+	probe := listening(t, p, Options{Control: p})
+	c := newClient(t, probe, "")
+	answer := make(chan string)
+	go func() {
+		_, text := c.ask(t, http.MethodPost, "/v1/settings?wait=1m", set("amp", "bf16"))
+		answer <- text
+	}()
+	eventually(t, "the change to be made", func() bool { return len(probe.changes.awaiting()) == 1 })
+	p.finish(probe)
+	if text := <-answer; !strings.Contains(text, `"applied","step":1`) {
+		t.Errorf("got %s", text)
+	}
+}
+
+func TestReadOnlyMeansNobodyChangesAnything(t *testing.T) {
+	tests := map[string]Options{
+		"a program without settings": {},
+		"a probe that is read-only":  {ReadOnly: true, Control: newProgram()},
+	}
+	for name, o := range tests {
+		t.Run(name, func(t *testing.T) {
+			probe := listening(t, newProgram(), o)
+			c := newClient(t, probe, "")
+			if status, text := c.ask(t, http.MethodPost, "/v1/settings", set("amp", "bf16")); status != http.StatusForbidden {
+				t.Errorf("got %d: %s", status, text)
+			}
+			if p, ok := o.Control.(*program); ok && p.settings["amp"] != "off" {
+				t.Error("the setting was changed")
+			}
+			_, text := c.ask(t, http.MethodGet, "/v1/info", "")
+			if !strings.Contains(text, `"read_only":true`) || strings.Contains(text, CapabilityControl) {
+				t.Errorf("info: %s", text)
+			}
+			if !c.stream(t, "").next(t, wire.HelloFrame).Hello.ReadOnly {
+				t.Error("the stream does not say so")
+			}
+		})
+	}
+}
+
+func TestChangesAreBounded(t *testing.T) {
+	p := newProgram()
+	probe := listening(t, p, Options{Control: p})
+	for i := range changesWaiting + 1 {
+		change, err := probe.changes.set(t.Context(), "checkpoint", fmt.Sprint("every=", i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := i >= changesWaiting; (change.State == trace.Refused) != want {
+			t.Errorf("change %d: %+v", i, change)
+		}
+	}
+	for range 2 * changesKept {
+		if _, err := probe.changes.set(t.Context(), "colour", "red"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if list, _ := probe.changes.view(); len(list) != changesKept {
+		t.Errorf("%d changes are kept, want %d", len(list), changesKept)
+	}
+}
+
+func TestTheLease(t *testing.T) {
+	now := time.Unix(0, 0)
+	l := newLease()
+	l.now = func() time.Time { return now }
+	take := func(viewer, holder string) {
+		t.Helper()
+		err := l.take(viewer)
+		if held, _ := err.(*HeldError); held != nil && held.Holder != holder || (held == nil) != (holder == "") {
+			t.Errorf("%s asks: %v, want it held by %q", viewer, err, holder)
+		}
+	}
+	take("script", "")
+	take("script", "")
+	take("screen", "script")
+	now = now.Add(leaseAlone)
+	take("screen", "") // a script that has not asked for long has no claim
+
+	l.open("screen")
+	l.open("screen")
+	now = now.Add(leaseAlone)
+	take("script", "screen") // one that watches has it for longer
+	l.close("screen")
+	take("script", "screen") // with one of two streams left too
+	l.close("screen")
+	take("script", "") // at once when it has gone
+
+	l.open("screen")
+	now = now.Add(leaseAlone)
+	take("screen", "")
+	now = now.Add(leaseStreaming)
+	if held := l.held(); held != "" {
+		t.Errorf("%q holds it after a minute without a change", held)
+	}
+	take("script", "")
+	l.close("screen")
+	if held := l.held(); held != "script" {
+		t.Errorf("%q holds it, want the script, who took it over", held)
+	}
+}
+
+func TestTheSecondWriterIsToldWhoTheFirstIs(t *testing.T) {
+	p := newProgram()
+	probe := listening(t, p, Options{Control: p})
+	first := newClient(t, probe, "first")
+	s := first.stream(t, "")
+	s.next(t, wire.CountersFrame)
+	first.post(t, "amp", "bf16")
+	second := newClient(t, probe, "second")
+	status, text := second.ask(t, http.MethodPost, "/v1/settings", set("amp", "off"))
+	if status != http.StatusConflict || !strings.Contains(text, `"holder":"first"`) {
+		t.Errorf("got %d: %s", status, text)
+	}
+	s.close()
+	eventually(t, "the second to get the lease", func() bool {
+		status, _ := second.ask(t, http.MethodPost, "/v1/settings", set("amp", "off"))
+		return status == http.StatusOK
+	})
+}
