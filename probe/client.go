@@ -30,7 +30,6 @@ type DialOptions struct {
 	Kept int
 }
 
-
 // Client follows a running program. It is a [trace.Growing] and a
 // [trace.Controller], and safe for concurrent use.
 //

@@ -8,13 +8,15 @@ import (
 	"syscall"
 )
 
-// The exit codes that scripts may rely on. 5 and 6 are for live processes.
+// The exit codes that scripts may rely on.
 const (
 	ExitOK          = 0
 	ExitError       = 1
 	ExitUsage       = 2
 	ExitMissing     = 3
 	ExitPermission  = 4
+	ExitNoProbe     = 5
+	ExitVersion     = 6
 	ExitCorrupt     = 7
 	ExitThreshold   = 10
 	ExitInterrupted = 130

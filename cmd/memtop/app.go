@@ -50,10 +50,13 @@ func (a *app) root() *cobra.Command {
 		Short: "What is holding my GPU memory, and what would make it less?",
 		Long: `memtop shows what holds GPU memory, in the terminal of the machine you are on.
 
-It reads the memory snapshots that PyTorch writes with
+It attaches to running processes that have a probe, as memtrain has, and shows
+them live. And it reads the memory snapshots that PyTorch writes with
 torch.cuda.memory._dump_snapshot(): pickles of any protocol, gzip, zstd, JSON,
 and the HTML pages of trace_plot. No code in a file is ever run.`,
-		Example: `  memtop open snapshot.pickle
+		Example: `  memtop demo
+  memtop attach
+  memtop open snapshot.pickle
   memtop report snapshot.pickle
   memtop diff before.pickle after.pickle`,
 		SilenceErrors:     true,
@@ -72,6 +75,7 @@ and the HTML pages of trace_plot. No code in a file is ever run.`,
 	root.SetErr(a.stderr)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usage(cmd, err.Error()) })
 	root.AddCommand(
+		a.demoCommand(), a.attachCommand(), a.lsCommand(), a.recordCommand(), a.snapshotCommand(), a.setCommand(),
 		a.openCommand(), a.reportCommand(), a.diffCommand(), a.checkCommand(), a.exportCommand(),
 		a.infoCommand(), a.versionCommand(),
 	)

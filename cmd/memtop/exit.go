@@ -8,7 +8,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"memtop/cmd/command"
+	"memtop/probe"
 	"memtop/snapshots"
+	"memtop/snapshots/wire"
 )
 
 // usage returns an error about how cmd was called.
@@ -42,7 +44,11 @@ func classify(err error) (code int, cause, remedy string) {
 		threshold thresholdError
 		bug       command.BugError
 		cut       cutError
+		train     trainerError
 	)
+	if code, cause, remedy, ok := classifyLive(err); ok {
+		return code, cause, remedy
+	}
 	switch {
 	case errors.As(err, &use):
 		return command.ExitUsage, use.Cause, "try: " + use.Remedy
@@ -52,6 +58,8 @@ func classify(err error) (code int, cause, remedy string) {
 		return command.ExitCorrupt, cut.Error(), "copy it again from where it was dumped"
 	case errors.As(err, &threshold):
 		return command.ExitThreshold, threshold.cause, threshold.remedy
+	case errors.As(err, &train):
+		return train.code, train.line, ""
 	case errors.As(err, &bug), errors.Is(err, tea.ErrProgramPanic):
 		return command.ExitError, err.Error(), "run it again with --log FILE and report what the log says"
 	case errors.Is(err, context.Canceled), errors.Is(err, tea.ErrInterrupted):
@@ -59,4 +67,28 @@ func classify(err error) (code int, cause, remedy string) {
 	default:
 		return command.System(err, "run it again with --log FILE to see more")
 	}
+}
+
+// classifyLive does so for what goes wrong with processes.
+func classifyLive(err error) (code int, cause, remedy string, ok bool) {
+	var (
+		missing   *probe.NotFoundError
+		forbidden *probe.PermissionError
+		none      *probe.NoProbeError
+		version   *wire.VersionError
+		held      *probe.HeldError
+	)
+	switch {
+	case errors.As(err, &missing):
+		return command.ExitMissing, missing.Error(), "memtop ls lists what can be attached to", true
+	case errors.As(err, &forbidden):
+		return command.ExitPermission, forbidden.Error(), forbidden.Remedy, true
+	case errors.As(err, &none):
+		return command.ExitNoProbe, none.Error(), "start it with --probe on, or call probe.Listen in it", true
+	case errors.As(err, &version):
+		return command.ExitVersion, version.Error(), "", true
+	case errors.As(err, &held):
+		return command.ExitError, held.Error(), "", true
+	}
+	return 0, "", "", false
 }

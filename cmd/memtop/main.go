@@ -1,8 +1,9 @@
 // Command memtop shows what holds GPU memory, in a terminal.
 //
 // It joins the packages of this module: a command reads its flags, opens files
-// with package snapshots, asks package analysis, and prints the answer or hands
-// it to the screens of package tui. It has no logic of its own.
+// with package snapshots or attaches to processes with package probe, asks
+// package analysis, and prints the answer or hands it to the screens of package
+// tui. It has no logic of its own.
 package main
 
 import (
@@ -11,6 +12,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"runtime/debug"
 	"syscall"
 	"time"
@@ -19,6 +21,9 @@ import (
 )
 
 func main() {
+	if filepath.Base(os.Args[0]) == trainer {
+		os.Exit(train())
+	}
 	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
 }
 
@@ -31,7 +36,7 @@ const grace = time.Second
 func run(args []string, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	a := &app{stdout: stdout, stderr: stderr, log: discardLog()}
+	a := &app{stdout: stdout, stderr: stderr, log: discardLog(), settings: settings{interval: interval(defaultInterval)}}
 	done := make(chan error, 1) // written once, by the goroutine below
 	go func() { done <- a.execute(ctx, args) }()
 	select {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/colorprofile"
@@ -92,18 +93,22 @@ func (a *app) screen(ctx context.Context, paths []string) error {
 	}
 	w, stop := newWriters(ctx)
 	defer stop()
-	model := tui.New(files, tui.Options{
-		Page: a.settings.page, Device: a.settings.device, Color: a.settings.color,
-		ASCII: a.settings.ascii, NoMouse: a.settings.noMouse,
-		Export: w.export, Save: w.save,
-	})
-	if err := a.show(ctx, model); err != nil {
+	if err := a.show(ctx, tui.New(files, a.screenOptions(w))); err != nil {
 		return err
 	}
 	if failed != nil && !errors.Is(failed, context.Canceled) {
 		return failed
 	}
 	return nil
+}
+
+func (a *app) screenOptions(w *writers) tui.Options {
+	return tui.Options{
+		Page: a.settings.page, Device: a.settings.device, Color: a.settings.color,
+		ASCII: a.settings.ascii, NoMouse: a.settings.noMouse,
+		Export: w.export, Save: w.save,
+		Interval: time.Duration(a.settings.interval),
+	}
 }
 
 // show runs the screen. Should it panic, the terminal is put right again, and

@@ -25,6 +25,8 @@ type settings struct {
 	noMouse   bool
 	maxMemory command.Size
 	log       string
+	interval  interval
+	readOnly  bool
 }
 
 // pages are the names that --page takes.
@@ -33,7 +35,10 @@ var pages = []string{"overview", "timeline", "segments", "stacks", "events"}
 var colors = []string{"auto", "always", "never"}
 
 // noEnvironment are the flags that only make sense on one command line.
-var noEnvironment = []string{"help", "output", "to", "at", "all-frames", "max-growth", "max-peak"}
+var noEnvironment = []string{
+	"help", "output", "to", "at", "all-frames", "max-growth", "max-peak",
+	"for", "steps", "force", "wait",
+}
 
 // readFlags adds the flags of commands that read a file.
 func (a *app) readFlags(f *pflag.FlagSet) {

@@ -1,0 +1,154 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"memtop/cmd/command"
+	"memtop/probe"
+	"memtop/snapshots/analysis"
+	"memtop/snapshots/trace"
+	"memtop/tui"
+)
+
+func (a *app) attachCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "attach [PID|SOCKET]",
+		Short: "Look at a running process",
+		Long: `Look at the device memory of a running process, live. Without an argument it is
+the one process that can be attached to; if there are several, you choose.
+
+The process must have a probe: memtrain has one, and any Go program can have
+one. With --once, or when standard output is not a terminal, one state is
+printed instead; --json prints it as JSON.`,
+		Example: `  memtop attach
+  memtop attach 4711
+  memtop attach 4711 --once --json`,
+		Args:              oneProcess(0),
+		ValidArgsFunction: completeProcess,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			target, err := a.target(cmd.Context(), args)
+			if err != nil {
+				return err
+			}
+			return a.attach(cmd.Context(), target)
+		},
+	}
+	a.liveFlags(cmd.Flags())
+	a.deviceFlag(cmd.Flags())
+	a.jsonFlag(cmd.Flags())
+	a.screenFlags(cmd)
+	cmd.Flags().Lookup("once").Usage = "print one state and leave"
+	cmd.Flags().BoolVar(&a.settings.readOnly, "read-only", false, "without the keys that change the process")
+	return cmd
+}
+
+// oneProcess returns a check for at least low arguments of which the first
+// names a process and there is no other.
+func oneProcess(low int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) < low:
+			return usage(cmd, "it needs a process: its pid or its socket")
+		case len(args) > 1:
+			return usage(cmd, fmt.Sprintf("%q is one argument too many", args[1]))
+		}
+		return nil
+	}
+}
+
+// completeProcess lets the shell complete a pid.
+func completeProcess(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	processes, err := probe.Discover(cmd.Context())
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	var pids []string
+	for _, p := range processes {
+		pids = append(pids, cobra.CompletionWithDesc(strconv.Itoa(p.PID), p.Command))
+	}
+	return pids, cobra.ShellCompDirectiveDefault // a socket is a file
+}
+
+// target returns the process that the user means.
+func (a *app) target(ctx context.Context, args []string) (string, error) {
+	if len(args) > 0 {
+		return args[0], nil
+	}
+	processes, err := probe.Discover(ctx)
+	switch {
+	case err != nil:
+		return "", err
+	case len(processes) == 0:
+		return "", &probe.NotFoundError{Target: "process that can be attached to"}
+	case len(processes) == 1:
+		return strconv.Itoa(processes[0].PID), nil
+	case a.settings.once || a.settings.json || !isTerminal(a.stdout):
+		var pids []string
+		for _, p := range processes {
+			pids = append(pids, strconv.Itoa(p.PID))
+		}
+		return "", command.Usage("there are several processes: "+strings.Join(pids, ", "), "memtop attach "+pids[0])
+	}
+	chosen, err := a.pick(ctx, processes)
+	if err != nil {
+		return "", err
+	}
+	return strconv.Itoa(chosen.PID), nil
+}
+
+// attach shows a process, or prints how it is.
+func (a *app) attach(ctx context.Context, target string) error {
+	c, err := a.dial(ctx, target)
+	if err != nil {
+		return err
+	}
+	if a.settings.once || a.settings.json || !isTerminal(a.stdout) {
+		defer c.Close() // it was only read from
+		return a.printLive(c.Trace())
+	}
+	return a.showLive(ctx, c)
+}
+
+// printLive prints one state of a process.
+func (a *app) printLive(t *trace.Trace) error {
+	t, err := a.chosen(t)
+	if err != nil {
+		return err
+	}
+	report := analysis.NewLive(t)
+	if a.settings.json {
+		return a.printJSON(report)
+	}
+	return report.Text(a.stdout, a.width())
+}
+
+// showLive runs the screen on a process. The screen owns the client; when it
+// loads the process again, it is attached to anew.
+func (a *app) showLive(ctx context.Context, c *probe.Client) error {
+	p := c.Process()
+	var first sync.Once
+	load := func(ctx context.Context, _ trace.Progress) (trace.Source, error) {
+		var source trace.Source
+		first.Do(func() { source = c })
+		if source != nil {
+			return source, nil
+		}
+		return a.dial(ctx, strconv.Itoa(p.PID))
+	}
+	defer c.Close() // again, if the screen has done so
+	w, stop := newWriters(ctx)
+	defer stop()
+	o := a.screenOptions(w)
+	o.ReadOnly = a.settings.readOnly
+	name := fmt.Sprintf("%d %s", p.PID, p.Command)
+	return a.show(ctx, tui.New([]tui.File{{Name: name, Load: load, Live: true}}, o))
+}

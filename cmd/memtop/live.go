@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"io/fs"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"memtop/probe"
+	"memtop/probe/gauge"
+	"memtop/snapshots/trace"
+)
+
+// interval is a flag's pause between two looks at a process. What is out of
+// bounds is brought within them.
+type interval time.Duration
+
+const (
+	defaultInterval = 100 * time.Millisecond
+	shortest        = 50 * time.Millisecond
+	longest         = time.Minute
+)
+
+// String returns the interval as it can be given again.
+func (i *interval) String() string { return time.Duration(*i).String() }
+
+// Set reads an interval.
+func (i *interval) Set(text string) error {
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		return err
+	}
+	*i = interval(min(max(d, shortest), longest))
+	return nil
+}
+
+// Type names the flag's type in help.
+func (i *interval) Type() string { return "DURATION" }
+
+// liveFlags adds the flags of commands that follow a process.
+func (a *app) liveFlags(f *pflag.FlagSet) {
+	f.Var(&a.settings.interval, "interval", "how often to look, 50ms to 1m")
+	f.StringVar(&a.settings.log, "log", "", "append what memtop does to this `FILE`")
+}
+
+// isLive reports whether an argument names a process: a number that is not also
+// a file, or a socket.
+func isLive(arg string) bool {
+	info, err := os.Lstat(arg)
+	if err != nil {
+		_, err := strconv.ParseUint(arg, 10, 31)
+		return err == nil
+	}
+	return info.Mode().Type() == fs.ModeSocket
+}
+
+// dial attaches to a process: a pid, a socket, or "" for the only one.
+func (a *app) dial(ctx context.Context, target string) (*probe.Client, error) {
+	start := time.Now()
+	c, err := probe.Dial(ctx, target, probe.DialOptions{
+		Interval: time.Duration(a.settings.interval), ReadOnly: a.settings.readOnly, Gauge: a.gauges(),
+	})
+	if err != nil {
+		a.log.Info("attach", "target", target, "error", err)
+		return nil, err
+	}
+	a.log.Info("attach", "target", target, "took", time.Since(start), "pid", c.Process().PID, "socket", c.Process().Socket)
+	return c, nil
+}
+
+// gauges returns what asks the driver about a process's devices. The driver is
+// loaded at the first question; if there is none, that is the answer to all.
+func (a *app) gauges() func(probe.Process, []int) ([]trace.Gauge, error) {
+	var reader *gauge.Reader
+	var failed error
+	return func(p probe.Process, devices []int) ([]trace.Gauge, error) {
+		if reader == nil && failed == nil {
+			reader, failed = gauge.Open()
+			a.log.Info("driver", "error", failed)
+		}
+		if failed != nil {
+			return nil, failed
+		}
+		return reader.Read(gauge.Program{PID: p.PID, Devices: devices, Environment: probe.EnvironmentOf(p.PID)})
+	}
+}

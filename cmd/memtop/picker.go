@@ -1,0 +1,81 @@
+package main
+
+import (
+	"context"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+
+	"memtop/probe"
+)
+
+// picker lets the user choose among processes.
+type picker struct {
+	head   string
+	rows   []string
+	cursor int
+	width  int
+	left   bool // without a choice
+}
+
+// pick asks the user which process is meant.
+func (a *app) pick(ctx context.Context, processes []probe.Process) (probe.Process, error) {
+	var rows []listed
+	for _, p := range processes {
+		rows = append(rows, rowsOf(p)[0]) // one for the process is enough
+	}
+	var text strings.Builder
+	if err := writeRows(&text, rows); err != nil {
+		return probe.Process{}, err
+	}
+	lines := strings.Split(strings.TrimRight(text.String(), "\n"), "\n")
+	p := &picker{head: lines[0], rows: lines[1:]}
+	if _, err := tea.NewProgram(p, a.programOptions(ctx)...).Run(); err != nil {
+		return probe.Process{}, err
+	}
+	if p.left {
+		return probe.Process{}, context.Canceled
+	}
+	return processes[p.cursor], nil
+}
+
+// Init does nothing: the processes are known.
+func (p *picker) Init() tea.Cmd { return nil }
+
+// Update moves the cursor.
+func (p *picker) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	switch msg := msg.(type) {
+	case tea.WindowSizeMsg:
+		p.width = msg.Width
+	case tea.KeyPressMsg:
+		switch msg.String() {
+		case "up", "k":
+			p.cursor = max(0, p.cursor-1)
+		case "down", "j", "tab":
+			p.cursor = min(len(p.rows)-1, p.cursor+1)
+		case "enter":
+			return p, tea.Quit
+		case "q", "esc", "ctrl+c":
+			p.left = true
+			return p, tea.Quit
+		}
+	}
+	return p, nil
+}
+
+// View draws the list, the cursor as a mark before its row.
+func (p *picker) View() tea.View {
+	var b strings.Builder
+	line := func(text string) { b.WriteString(ansi.Truncate(text, max(p.width, 1), "") + "\n") }
+	line("Which process?  ↑ ↓ choose   enter attaches   q leaves")
+	line("  " + p.head)
+	for i, row := range p.rows {
+		mark := "  "
+		if i == p.cursor {
+			mark = "> "
+		}
+		line(mark + row)
+	}
+	return tea.NewView(b.String())
+}

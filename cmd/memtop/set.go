@@ -1,0 +1,145 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"memtop/cmd/command"
+	"memtop/probe"
+	"memtop/snapshots/analysis"
+	"memtop/snapshots/trace"
+)
+
+func (a *app) setCommand() *cobra.Command {
+	var wait bool
+	cmd := &cobra.Command{
+		Use:   "set PID KEY=VALUE...",
+		Short: "Change settings of a process's next step, and say what that changes",
+		Long: `Change settings of the next step of a process, such as checkpoint, amp and
+optimizer of memtrain, and print what the change should do. With --wait it is
+also measured, over a few steps before and after.`,
+		Example: `  memtop set 4711 checkpoint=block
+  memtop set 4711 amp=bf16 checkpoint=none --wait --json`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) < 2 {
+				return usage(cmd, "it needs a process and at least one KEY=VALUE")
+			}
+			_, err := readChanges(cmd, args[1:])
+			return err
+		},
+		ValidArgsFunction: completeProcess,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			wanted, err := readChanges(cmd, args[1:])
+			if err != nil {
+				return err
+			}
+			return a.set(cmd.Context(), args[0], wanted, wait)
+		},
+	}
+	a.liveFlags(cmd.Flags())
+	a.jsonFlag(cmd.Flags())
+	cmd.Flags().BoolVar(&wait, "wait", false, "wait until enough steps have settled, and print what is measured")
+	return cmd
+}
+
+func readChanges(cmd *cobra.Command, args []string) ([]trace.Value, error) {
+	var wanted []trace.Value
+	for _, arg := range args {
+		key, value, ok := strings.Cut(arg, "=")
+		if !ok || key == "" {
+			return nil, usage(cmd, fmt.Sprintf("%q is not of the form KEY=VALUE", arg))
+		}
+		for _, other := range wanted {
+			if other.Key == key {
+				return nil, usage(cmd, fmt.Sprintf("%s is given twice", key))
+			}
+		}
+		wanted = append(wanted, trace.Value{Key: key, Value: value})
+	}
+	return wanted, nil
+}
+
+// set changes settings and waits until they hold, or until they are measured.
+func (a *app) set(ctx context.Context, target string, wanted []trace.Value, wait bool) error {
+	c, err := a.dial(ctx, target)
+	if err != nil {
+		return err
+	}
+	defer c.Close() // what was to be changed is changed
+	changes, err := c.Change(ctx, wanted)
+	if err != nil {
+		return err
+	}
+	made, err := settled(ctx, c, changes, wait)
+	if err != nil {
+		return err
+	}
+	report := analysis.NewChangeReport(made)
+	if a.settings.json {
+		err = a.printJSON(report)
+	} else {
+		err = report.Text(a.stdout, a.width())
+	}
+	if err == nil {
+		err = refusal(made)
+	}
+	return err
+}
+
+// settled waits until the changes are applied or refused, and with all until
+// nothing more will be measured of them.
+func settled(ctx context.Context, c *probe.Client, changes []trace.Change, all bool) ([]analysis.Experiment, error) {
+	for {
+		made := experiments(c.Trace(), changes)
+		waiting := len(made) < len(changes)
+		for i := range made {
+			waiting = waiting || made[i].State == trace.Pending || all && !made[i].Done()
+		}
+		if !waiting {
+			return made, nil
+		}
+		select {
+		case _, more := <-c.Changed():
+			if !more {
+				return nil, fmt.Errorf("%s: %s", target(c), c.Trace().Live.Note)
+			}
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+func target(c *probe.Client) string { return fmt.Sprintf("process %d", c.Process().PID) }
+
+// experiments returns what came of the changes, those that are known of yet.
+func experiments(t *trace.Trace, changes []trace.Change) []analysis.Experiment {
+	device := 0
+	if n := len(t.Steps); n > 0 {
+		device = t.Steps[n-1].Device
+	}
+	var made []analysis.Experiment
+	for _, e := range analysis.Experiments(t, device) {
+		for i := range changes {
+			if changes[i].ID == e.ID {
+				made = append(made, e)
+			}
+		}
+	}
+	return made
+}
+
+// refusal returns an error if a change was refused.
+func refusal(made []analysis.Experiment) error {
+	for i := range made {
+		if e := &made[i]; e.State == trace.Refused {
+			return command.Usage(
+				fmt.Sprintf("%s=%s is refused: %s", trace.Printable(e.Key), trace.Printable(e.To), trace.Printable(e.Reason)),
+				"another value",
+			)
+		}
+	}
+	return nil
+}
