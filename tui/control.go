@@ -36,6 +36,8 @@ type control struct {
 	// asked last.
 	outcomes  *ask.One[outcomeQuestion, analysis.Experiment]
 	lastAsked outcomeQuestion
+	look      func() tea.Cmd // waits a while and sends a lookMsg
+	looking   bool           // one is on its way
 }
 
 // controlKeys are the keys that change the running program.
@@ -44,7 +46,7 @@ type controlKeys struct {
 }
 
 func newControl() control {
-	return control{asked: make(map[*file][]trace.Change), outcomes: newOutcomes(), keys: controlKeys{
+	return control{asked: make(map[*file][]trace.Change), outcomes: newOutcomes(), look: look, keys: controlKeys{
 		Checkpoint: keys.New("C", "checkpointing: the next choice, from the next step on", "C"),
 		Precision:  keys.New("A", "mixed precision: off, bf16, fp16", "A"),
 		Optimizer:  keys.New("O", "optimizer: the next choice", "O"),
@@ -86,6 +88,9 @@ func (m *Model) controlData(msg tea.Msg) (tea.Cmd, bool) {
 	switch msg := msg.(type) {
 	case sentMsg:
 		return m.control.sent(msg), true
+	case lookMsg:
+		m.control.looking = false
+		return nil, true
 	case page.Change:
 		return m.want("", msg.Key, msg.Value), true
 	case page.Undo:

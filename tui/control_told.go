@@ -57,6 +57,25 @@ func newOutcomes() *ask.One[outcomeQuestion, analysis.Experiment] {
 	})
 }
 
+// lookMsg says that it is time to look what became of the last change.
+type lookMsg struct{}
+
+// look waits a while before it says so.
+func look() tea.Cmd {
+	return tea.Tick(500*time.Millisecond, func(time.Time) tea.Msg { return lookMsg{} })
+}
+
+// lookAgain looks later, where nothing else will: a frozen screen hears of
+// nothing new.
+func (m *Model) lookAgain(t *told) tea.Cmd {
+	c := &m.control
+	if c.looking || !t.wish.file.growth.frozen || t.stage != waiting && t.stage != applied {
+		return nil
+	}
+	c.looking = true
+	return c.look()
+}
+
 // follow sees what became of the last change. It is called after every message.
 func (m *Model) follow() tea.Cmd {
 	t := m.control.told
@@ -73,7 +92,7 @@ func (m *Model) follow() tea.Cmd {
 	}
 	cmd := m.measure(t, now)
 	t.come(t.next(now.Live.Connected), m.now())
-	return cmd
+	return tea.Batch(cmd, m.lookAgain(t))
 }
 
 // measure asks what an applied change did, once for every step.

@@ -111,7 +111,7 @@ func (m *Model) drawTold(c screen.Canvas, t *told) {
 	x := 1
 	for i, part := range parts {
 		if i > 0 {
-			if x+3+screen.Width(part) > room+1 {
+			if x+3+screen.Width(part) > room+1 && i > 1 {
 				return
 			}
 			x = c.Text(x, 0, " · ", screen.Dim)

@@ -25,7 +25,7 @@ func effect(head string, width int, q analysis.Quantity, text func(*analysis.Eff
 // The columns before those of effects: the change and its state.
 const (
 	stateWidth  = 14
-	changeWidth = 18 // at least
+	changeWidth = 22 // at least
 )
 
 // columns returns the effects that fit into w cells.
@@ -33,8 +33,8 @@ func columns(w int) []column {
 	all := []column{
 		effect("peak", 10, analysis.PeakAllocatedQuantity, measuredText),
 		effect("predicted", 10, analysis.PeakAllocatedQuantity, predictedText),
-		effect("error", 6, analysis.PeakAllocatedQuantity, errorText),
 		effect("step time", 10, analysis.StepTimeQuantity, measuredText),
+		effect("error", 6, analysis.PeakAllocatedQuantity, errorText),
 		effect("activations", 11, analysis.ActivationQuantity, measuredText),
 		effect("reserved", 10, analysis.ReservedQuantity, measuredText),
 		effect("tokens/s", 9, analysis.TokenRateQuantity, measuredText),

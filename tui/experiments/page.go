@@ -98,7 +98,7 @@ func (p *Page) Refresh(w, h int) tea.Cmd {
 	return cmd
 }
 
-// take shows the experiments, and goes to a change that is new: whoever made it
+// take shows the experiments and selects a change that is new: whoever made it
 // wants to see what becomes of it.
 func (p *Page) take(rows []analysis.Experiment) {
 	list := p.list(changes)
@@ -112,7 +112,7 @@ func (p *Page) take(rows []analysis.Experiment) {
 		return
 	}
 	if rows[0].ID > p.newest {
-		if !p.moved || p.newest > 0 && p.focus != choices {
+		if !p.moved {
 			p.focus = changes
 		}
 		p.newest, selected = rows[0].ID, rows[0].ID

@@ -54,7 +54,7 @@ func (p *Page) siteColumns(w int) []column {
 	all = append(all, column{head: "per step", sort: byGrowth, width: 10, right: true, cell: ofSite(growthText)})
 	if w >= 100 {
 		all = append(all, column{head: "oldest", sort: byAge, width: 7, right: true, cell: ofSite(func(s *analysis.Site) string { return ageText(s.Oldest, s.AtLeast) })},
-			column{head: "category", sort: byCategory, width: 10, cell: ofSite(func(s *analysis.Site) string { return categoryText(s.Category, s.Guessed) })})
+			column{head: "category", sort: byCategory, width: 11, cell: ofSite(func(s *analysis.Site) string { return categoryText(s.Category, s.Guessed) })})
 	}
 	if w >= 60 {
 		all = append(all, column{head: "steps", sort: noSort, width: min(max(w/9, 8), analysis.HistorySteps), spark: true})
@@ -71,25 +71,32 @@ func (p *Page) tensorColumns(w int) []column {
 	all := []column{
 		{head: "bytes", sort: byBytes, width: screen.BytesWidth, right: true, cell: ofTensor(func(t *analysis.Tensor) string { return screen.Bytes(t.Size) })},
 		{head: "age", sort: byAge, width: 7, right: true, cell: ofTensor(func(t *analysis.Tensor) string { return ageText(t.Age, t.AtLeast) })},
-		{head: "category", sort: byCategory, width: 10, cell: ofTensor(func(t *analysis.Tensor) string { return categoryText(t.Category, t.Guessed) })},
-		{head: "tensor", sort: byName, cell: ofTensor(func(t *analysis.Tensor) string { return t.Name })},
+		{head: "category", sort: byCategory, width: 11, cell: ofTensor(func(t *analysis.Tensor) string { return categoryText(t.Category, t.Guessed) })},
 	}
+	if !p.held.described {
+		return append(all, column{head: "created at", sort: bySite, cell: createdAt})
+	}
+	all = append(all, column{head: "tensor", sort: byName, cell: ofTensor(func(t *analysis.Tensor) string { return t.Name })})
 	if w >= 70 {
 		all = append(all, column{head: "shape", sort: byShape, width: 16, cell: ofTensor(func(t *analysis.Tensor) string { return t.Shape })})
 	}
 	if w >= 78 {
 		all = append(all, column{head: "dtype", sort: byDType, width: 8, cell: ofTensor(func(t *analysis.Tensor) string { return t.DType })})
 	}
-	if w >= 110 {
-		all = append(all, column{head: "layer", sort: byLayer, width: 14, cell: ofTensor(func(t *analysis.Tensor) string { return t.Layer })},
-			column{head: "created at", sort: bySite, width: w / 4, cell: func(p *Page, i int32) (string, screen.Style) {
-				if s := p.held.siteOf(&p.held.tensors[i]); s != nil {
-					return s.Name, screen.Dim
-				}
-				return "", screen.Dim
-			}})
+	if w >= 115 {
+		all = append(all, column{head: "layer", sort: byLayer, width: 14, cell: ofTensor(func(t *analysis.Tensor) string { return t.Layer })})
+	}
+	if w >= 100 && p.view == single {
+		all = append(all, column{head: "created at", sort: bySite, width: w / 4, cell: createdAt})
 	}
 	return all
+}
+
+func createdAt(p *Page, i int32) (string, screen.Style) {
+	if s := p.held.siteOf(&p.held.tensors[i]); s != nil {
+		return s.Name, screen.Dim
+	}
+	return "", screen.Dim
 }
 
 // trendText is a trend in at most fifteen cells.
@@ -186,6 +193,9 @@ func levels(s *analysis.Site) []int64 {
 
 // clickHead sorts by the column at x; once more inverts the order.
 func (p *Page) clickHead(x, w int) {
+	if !p.ready() {
+		return
+	}
 	from, t := 1, p.table()
 	for _, col := range p.columns(w - 1) {
 		if x >= from && x < from+col.width && col.sort != noSort {
@@ -197,6 +207,9 @@ func (p *Page) clickHead(x, w int) {
 
 // sortBy goes so many columns to the right, around the ends.
 func (p *Page) sortBy(step int) {
+	if !p.ready() {
+		return
+	}
 	var order []sortColumn
 	at := 0
 	for _, col := range p.columns(max(p.shape.list.W, 1) - 1) {

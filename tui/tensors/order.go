@@ -27,6 +27,8 @@ type held struct {
 	sites   []analysis.Site
 	tensors []analysis.Tensor
 	numbers map[analysis.SiteID]int32
+	// described says that some tensor tells what it is.
+	described bool
 }
 
 // look asks the index. It runs in a command.
@@ -46,6 +48,7 @@ func look(_ context.Context, q question) *held {
 		return h
 	}
 	h.tensors = x.Tensors(q.at)
+	h.described = slices.ContainsFunc(h.tensors, func(t analysis.Tensor) bool { return t.Shape != "" || t.Layer != "" || t.Role != "" })
 	return h
 }
 

@@ -1,6 +1,8 @@
 package tensors
 
 import (
+	"strings"
+
 	"memtop/tui/screen"
 )
 
@@ -115,7 +117,7 @@ func (p *Page) state() string {
 		text = "esc back"
 	}
 	if f := p.table().filter; f != "" {
-		text = "filter “" + f + "” " + text
+		text = strings.TrimSpace("filter “" + f + "” " + text)
 	}
 	return text
 }

@@ -1,0 +1,264 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"memtop/snapshots/trace"
+	"memtop/tui/keys"
+	"memtop/tui/tuitest"
+)
+
+// wantsAsked fails the test unless the program was asked for exactly these
+// changes.
+func wantsAsked(t *testing.T, p *tuitest.Process, want ...string) {
+	t.Helper()
+	if diff := cmp.Diff(want, p.Asked()); diff != "" {
+		t.Errorf("the program was asked for other changes (-want +got):\n%s", diff)
+	}
+}
+
+func TestTheFirstChangeOfASessionIsAskedAbout(t *testing.T) {
+	d, p := startLive(t, 120, 40, 9)
+	d.press("C")
+	d.wants("C changes the running job from its next step on:", "checkpoint none → block", "y yes", "n no")
+	d.press("j", "C", "enter", "4")
+	d.wants("C changes the running job")
+	d.press("n")
+	d.lacks("C changes the running job")
+	wantsAsked(t, p)
+	d.press("C", "esc")
+	wantsAsked(t, p)
+	d.press("C", "y")
+	wantsAsked(t, p, "checkpoint=block")
+	d.press("A", "O")
+	d.lacks("changes the running job")
+	wantsAsked(t, p, "checkpoint=block", "amp=bf16", "optimizer=lion")
+}
+
+func TestAChangeIsToldOfOnEveryPage(t *testing.T) {
+	for _, number := range []string{"1", "2", "3", "4", "5", "6", "7", "8"} {
+		t.Run("page "+number, func(t *testing.T) {
+			d, p := startLive(t, 120, 40, 9)
+			d.press(number, "C", "y")
+			d.news()
+			d.wants("checkpoint none → block · pending · predicted peak -5.7 MiB")
+			d.train(p, 3)
+			d.wants("checkpoint none → block · applied at step 10 · measuring 1/5 steps")
+			d.train(p, 6)
+			d.wants("checkpoint none → block · at step 10 · peak -", "· step time +")
+		})
+	}
+}
+
+func TestARefusedChangeSaysWhy(t *testing.T) {
+	d, p := startLive(t, 80, 24, 9)
+	p.Refuse("optimizer", "the state of adamw is not that of lion")
+	d.press("O", "y")
+	d.news()
+	d.wants("optimizer adamw → lion · refused: the state of adamw is not that of lion")
+}
+
+func TestAChangeThatCouldNotBeAskedForSaysWhy(t *testing.T) {
+	d, p := startLive(t, 80, 24, 9)
+	p.Fail(errors.New("another viewer (pid 12) holds the settings"))
+	d.press("C", "y")
+	d.wants("checkpoint none → block · not changed: another viewer (pid 12) holds")
+	p.Fail(nil)
+	d.press("C")
+	d.news()
+	d.wants("checkpoint none → block · pending")
+}
+
+func TestReadOnlyChangesNothing(t *testing.T) {
+	p := tuitest.NewProcess(9)
+	d := start(t, 120, 40, Options{Color: "never", Device: -1, ReadOnly: true}, processFile(p))
+	for _, key := range []string{"C", "A", "O", "U"} {
+		d.press(key)
+		d.wants(key + " changes nothing: memtop was started with --read-only")
+	}
+	d.press("8", "w", "enter", "down", "enter")
+	d.lacks("changes the running job")
+	wantsAsked(t, p)
+	d.press("esc", "1", "?")
+	d.lacks("checkpointing")
+	d.lacks("undo the last change")
+}
+
+// deaf is a process that takes no settings.
+type deaf struct{ trace.Growing }
+
+func TestKeysThatCannotChangeAnythingSayWhy(t *testing.T) {
+	lost := tuitest.NewProcess(5)
+	lost.Lose("the process has exited")
+	few := *tuitest.Live(5)
+	live := *few.Live
+	live.Options = live.Options[1:]
+	few.Live = &live
+	tests := map[string]struct {
+		file File
+		want string
+	}{
+		"a snapshot":           {fileOf("run.pickle", tuitest.Small()), "C changes a running program; this is a file"},
+		"a recording":          {fileOf("run.mtr", tuitest.Recording()), "C changes a running program; this is a recording of one"},
+		"a lost connection":    {processFile(lost), "C changes nothing: the process has exited"},
+		"a deaf program":       {sourceFile(deaf{tuitest.NewProcess(5)}), "C changes nothing: the program takes no settings"},
+		"an option it has not": {sourceFile(obeying{given{&few}}), "the program offers no choice of checkpoint"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			d := start(t, 80, 24, Options{Color: "never", Device: -1}, test.file)
+			d.press("C")
+			d.wants(test.want)
+		})
+	}
+}
+
+// obeying is a source that takes any setting.
+type obeying struct{ given }
+
+func (obeying) Set(context.Context, string, string) (trace.Change, error) { return trace.Change{}, nil }
+
+func sourceFile(s trace.Source) File {
+	return File{Name: "4711", Live: true, Load: func(context.Context, trace.Progress) (trace.Source, error) { return s, nil }}
+}
+
+func TestChangesAreSentInTheOrderOfTheKeys(t *testing.T) {
+	d, p := startLive(t, 80, 24, 9)
+	d.press("O", "y")
+	wantsAsked(t, p, "optimizer=lion")
+	d.hold = true
+	d.press("C", "A", "C", "A", "C") // C leaves at once; the others wait for it
+	d.hold = false
+	waiting := d.waiting
+	d.waiting = nil
+	for _, cmd := range waiting {
+		d.run(cmd)
+	}
+	wantsAsked(t, p, "optimizer=lion", "checkpoint=block", "amp=fp16", "checkpoint=none")
+}
+
+func TestUndoGoesBackThroughTheChanges(t *testing.T) {
+	d, p := startLive(t, 80, 24, 9)
+	d.press("U")
+	d.wants("nothing was changed yet")
+	d.press("C", "y", "A")
+	d.train(p, 2)
+	d.press("C")
+	d.train(p, 1)
+	d.press("U", "U")
+	d.train(p, 1)
+	d.press("U", "U")
+	wantsAsked(t, p, "checkpoint=block", "amp=bf16", "checkpoint=every=2", "checkpoint=block", "amp=off", "checkpoint=none")
+	d.wants("nothing was changed yet")
+}
+
+func TestARefusedChangeIsNotUndone(t *testing.T) {
+	d, p := startLive(t, 80, 24, 9)
+	p.Refuse("optimizer", "no")
+	d.press("O", "y", "U")
+	wantsAsked(t, p, "optimizer=lion")
+	d.wants("nothing was changed yet")
+}
+
+func TestTheLineOfAChangeGoesWhenItWasRead(t *testing.T) {
+	d, p := startLive(t, 80, 24, 9)
+	now := time.Unix(1_752_000_000, 0)
+	d.m.now = func() time.Time { return now }
+	d.press("1", "C", "y")
+	d.train(p, 1)
+	d.press("down")
+	d.wants("applied at step 10")
+	now = now.Add(readingTime)
+	d.train(p, 1)
+	d.press("down")
+	d.lacks("applied at step 10")
+	d.train(p, 8)
+	d.wants("at step 10 · peak")
+	d.press("j")
+	d.wants("at step 10 · peak")
+	now = now.Add(readingTime)
+	d.press("j")
+	d.lacks("at step 10 · peak")
+}
+
+func TestAChangeIsToldOfWhileTheScreenIsFrozen(t *testing.T) {
+	d, p := startLive(t, 120, 40, 9)
+	d.press("space", "C", "y")
+	d.wants("pending")
+	p.Train(9)
+	d.send(lookMsg{})
+	d.wants("at step 10 · peak")
+}
+
+func TestAProgramThatGoesAwayIsNotMeasured(t *testing.T) {
+	d, p := startLive(t, 80, 24, 9)
+	d.press("C", "y")
+	d.train(p, 1)
+	p.Lose("the process has exited")
+	d.news()
+	d.news()
+	d.wants("checkpoint none → block · never measured: the program is gone")
+}
+
+func TestAValueIsChosenOnThePageOfExperiments(t *testing.T) {
+	d, p := startLive(t, 80, 24, 9)
+	d.press("8", "enter")
+	d.wants("checkpoint: choose", "every=2", "another value …")
+	d.press("down", "down", "enter")
+	d.wants("This changes the running job", "checkpoint none → every=2")
+	d.press("y")
+	d.news()
+	d.wants("checkpoint none → every=2, pending")
+	d.press("G", "k", "enter") // lr has no choices
+	d.press("backspace", "backspace", "9", "enter")
+	d.news()
+	d.wants("lr 0.0003 → 0.009")
+	d.press("g", "enter", "G", "enter")
+	d.typed("x")
+	d.press("enter")
+	wantsAsked(t, p, "checkpoint=every=2", "lr=0.009", "checkpoint=every=2x")
+}
+
+func TestARecordingIsNotChanged(t *testing.T) {
+	d := start(t, 80, 24, Options{Color: "never", Device: -1}, fileOf("run.mtr", tuitest.Recording()))
+	d.press("8", "w", "enter")
+	d.wants("this is a recording: nothing runs that could be changed")
+}
+
+func TestHelpHasTheKeysThatChangeTheProgram(t *testing.T) {
+	d, _ := startLive(t, 200, 60, 9)
+	d.press("?")
+	for _, b := range d.m.control.keys.Bindings() {
+		wantsInHelp(t, "control", b.Keys(), d.m.help.groups)
+	}
+	d.wants("The running program, from its next step on", "checkpointing", "undo the last change")
+	f := start(t, 200, 60, Options{}, fileOf("run.pickle", tuitest.Small()))
+	f.press("?")
+	f.lacks("checkpointing")
+}
+
+func TestNoKeyOfAPageChangesTheProgram(t *testing.T) {
+	d, _ := startLive(t, 80, 24, 9)
+	mine := make(map[string]bool)
+	for _, b := range d.m.control.keys.Bindings() {
+		for _, k := range b.Keys() {
+			mine[k] = true
+		}
+	}
+	for name, p := range d.m.file().current().pages {
+		for _, g := range append(p.Help(), keys.Group{Bindings: d.m.global.Bindings()}) {
+			for _, b := range g.Bindings {
+				for _, k := range b.Keys() {
+					if mine[k] && b.Enabled() {
+						t.Errorf("%s: %q also means %q", name, k, b.Help().Desc)
+					}
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,209 @@
+package tui
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	tea "charm.land/bubbletea/v2"
+
+	"memtop/tui/tuitest"
+)
+
+// startRecording opens a recording at its end.
+func startRecording(t testing.TB, w, h int, o Options) *driver {
+	t.Helper()
+	o.Device = -1
+	d := start(t, w, h, o, fileOf("run.mtr", tuitest.Recording()))
+	d.press("$")
+	return d
+}
+
+// recordedViews are the pages of running programs, with the keys that lead to
+// each.
+var recordedViews = map[string][]string{
+	"sites": {"3"}, "tensors": {"3", "t"}, "experiments": {"8"}, "settings": {"8", "w"},
+}
+
+func TestRecordedScreens(t *testing.T) {
+	for _, mode := range modes {
+		for _, size := range goldenSizes {
+			for name, keys := range recordedViews {
+				name := fmt.Sprintf("%s-%dx%d-%s", name, size[0], size[1], mode.name)
+				t.Run(name, func(t *testing.T) {
+					d := startRecording(t, size[0], size[1], mode.Options)
+					d.press(keys...)
+					golden(t, name, d.screen())
+				})
+			}
+		}
+	}
+}
+
+func TestOtherRecordedScreens(t *testing.T) {
+	tests := map[string]struct {
+		w, h int
+		keys []string
+	}{
+		"site":              {80, 24, []string{"3", "enter"}},
+		"stack-of-a-tensor": {80, 24, []string{"3", "t", "enter"}},
+		"suspects":          {80, 24, []string{"3", "f"}},
+		"a-measured-change": {80, 24, []string{"8", "G"}},
+		"a-refused-change":  {80, 24, []string{"8", "j", "j"}},
+		"a-settling-change": {120, 40, []string{"8", "j"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			d := startRecording(t, test.w, test.h, Options{Color: "never"})
+			d.press(test.keys...)
+			golden(t, name, d.screen())
+		})
+	}
+}
+
+func TestScreensOfChanges(t *testing.T) {
+	tests := map[string]struct {
+		w, h  int
+		keys  []string
+		steps int
+	}{
+		"question":        {80, 24, []string{"1", "C"}, 0},
+		"question-narrow": {60, 16, []string{"8", "C"}, 0},
+		"no-changes":      {80, 24, []string{"8"}, 0},
+		"choices":         {80, 24, []string{"8", "enter"}, 0},
+		"pending":         {80, 24, []string{"8", "C", "y"}, 0},
+		"measured-narrow": {60, 16, []string{"8", "C", "y"}, 9},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			p := tuitest.NewProcess(24)
+			d := start(t, test.w, test.h, Options{Color: "never", Device: -1}, processFile(p))
+			d.press(test.keys...)
+			d.train(p, test.steps)
+			golden(t, name, d.screen())
+		})
+	}
+}
+
+func TestRecordedScreensFitAtEverySize(t *testing.T) {
+	for name, keys := range recordedViews {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := startRecording(t, 80, 24, Options{Color: "never", ASCII: true})
+			d.press(keys...)
+			for w := 60; w <= 250; w += 9 {
+				for h := 16; h <= 80; h += 7 {
+					d.send(tea.WindowSizeMsg{Width: w, Height: h})
+					exact(t, d.screen(), w, h)
+					d.m.w, d.m.h = 310-w, 96-h // a frame that nothing was asked for
+					fits(t, d.screen(), d.m.w, d.m.h)
+				}
+			}
+		})
+	}
+}
+
+func TestTheQuestionFitsAtEverySize(t *testing.T) {
+	d, _ := startLive(t, 80, 24, 5)
+	d.m.theme.ASCII = true
+	d.press("C")
+	for w := 60; w <= 250; w += 9 {
+		for h := 16; h <= 80; h += 7 {
+			d.send(tea.WindowSizeMsg{Width: w, Height: h})
+			exact(t, d.screen(), w, h)
+			d.wants("C changes the running job", "y yes")
+		}
+	}
+}
+
+func TestTensorsSayWhatIsNotKnown(t *testing.T) {
+	d := startSmall(t, 120, 40)
+	d.press("3", "t")
+	d.wants("activation?")
+	s := start(t, 120, 40, Options{Color: "never"}, fileOf("state.pickle", tuitest.StateOnly()))
+	s.press("3")
+	s.wants("no steps: ages are not known")
+	s.press("t")
+	s.wants("not known: nothing says where steps begin")
+}
+
+func TestASiteOpensItsTensorsAndATensorItsStack(t *testing.T) {
+	d := startRecording(t, 120, 40, Options{Color: "never"})
+	d.press("3", "/")
+	d.typed("statistic")
+	d.press("enter", "enter")
+	d.wants("51 tensors of statistic.go:19 main.(*statistic).keep", "output of h.0.mlp")
+	d.lacks("first moment")
+	d.press("enter")
+	d.wants("main.(*statistic).keep  cmd/memtrain/statistic.go:19", "main.train  cmd/memtrain/run.go:120")
+	d.lacks("verdict")
+	d.press("y")
+	if want := "cmd/memtrain/statistic.go:19 main.(*statistic).keep"; !strings.Contains(d.copied, want) {
+		t.Errorf("copied %q, want the stack", d.copied)
+	}
+	d.press("enter")
+	d.wants("alloc", "93.8 KiB")
+	d.press("esc", "esc", "esc")
+	d.wants("creation sites")
+}
+
+func TestTensorsFollowTheCursor(t *testing.T) {
+	d := startRecording(t, 120, 40, Options{Color: "never"})
+	d.press("3", "t")
+	d.wants("129 tensors, ")
+	d.press("^")
+	d.wants("8 tensors, 8.0 MiB")
+	d.press("$")
+	d.wants("129 tensors, ")
+}
+
+func TestTensorsAreSortedByAnyColumn(t *testing.T) {
+	d := startRecording(t, 200, 60, Options{Color: "never"})
+	d.press("3", "t")
+	for _, head := range []string{"age▼", "category▼", "tensor▼", "shape▼", "dtype▼", "layer▼", "created at▼", "bytes▼"} {
+		d.press(">")
+		d.wants(head)
+	}
+	d.press("<", "I")
+	d.wants("created at▲")
+	d.press("t")
+	for _, head := range []string{"bytes▼", "count▼", "per step▼", "oldest▼", "category▼", "created at▼", "verdict▼"} {
+		d.press(">")
+		d.wants(head)
+	}
+}
+
+func TestTheSelectedTensorStaysSelectedWhileTheProgramRuns(t *testing.T) {
+	d, p := startLive(t, 120, 40, 9)
+	d.press("3", "t", "\\")
+	d.typed("statistic")
+	d.press("enter", "G")
+	before := detailOf(plain(d.screen()))
+	d.train(p, 3)
+	if after := detailOf(plain(d.screen())); after != before {
+		t.Errorf("another tensor is selected:\n%s\nwas\n%s", after, before)
+	}
+	d.wants("12 of 46 tensors")
+}
+
+// detailOf returns the line that names what is selected.
+func detailOf(shown string) string {
+	_, detail, _ := strings.Cut(shown, "─ Detail")
+	for line := range strings.Lines(detail) {
+		if strings.Contains(line, "at  ") {
+			return line
+		}
+	}
+	return ""
+}
+
+func TestAFilterLeavesWhatMatches(t *testing.T) {
+	d := startRecording(t, 120, 40, Options{Color: "never"})
+	d.press("3", "\\")
+	d.typed("optimizer")
+	d.press("enter")
+	d.wants("1 of 7 creation sites", "filter “optimizer”", "adam.go:61")
+	d.lacks("linear.go:37")
+	d.press("esc")
+	d.wants("7 creation sites")
+}
