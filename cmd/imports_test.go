@@ -62,7 +62,7 @@ var picture = map[string][]string{
 		"cmd/command", "cmd/memtrain/program", "tui", "probe", "probe/gauge", "snapshots", "snapshots/analysis",
 		"snapshots/export", "snapshots/pytorch", "snapshots/trace", "snapshots/wire",
 		"charm.land/bubbletea/v2", "github.com/spf13/cobra", "github.com/spf13/pflag",
-		"github.com/charmbracelet/colorprofile", "github.com/charmbracelet/x/term",
+		"github.com/charmbracelet/colorprofile", "github.com/charmbracelet/x/ansi", "github.com/charmbracelet/x/term",
 	},
 	"cmd/memtrain": {"cmd/memtrain/program"},
 	"cmd/memtrain/program": {

@@ -110,6 +110,10 @@ func foldersFor(getenv func(string) string, uid int) []string {
 	return slices.Compact(folders)
 }
 
+// Folder returns where this process would have its socket, and where programs
+// of this user are looked for when nothing else is known of them.
+func Folder() string { return folder() }
+
 // listFolder returns the sockets in the folder that this process would use
 // itself.
 func listFolder() []endpoint {

@@ -107,15 +107,15 @@ func (r *Recorder) copy(ctx context.Context, from *connection, copier *wire.Copi
 		from.heard()
 		switch frame {
 		case wire.StepFrame:
-			if r.begun {
-				r.done.Steps++
+			if !r.begun {
+				break // one of before
+			}
+			if r.done.Steps++; r.done.Steps == r.o.Steps {
+				r.done.Reason = "these are all that were asked for"
+				return true, nil
 			}
 		case wire.CountersFrame: // the end of what belongs together
 			r.begun = true
-			if r.o.Steps > 0 && r.done.Steps >= r.o.Steps {
-				r.done.Reason = "all steps that were asked for are recorded"
-				return true, nil
-			}
 		case wire.ByeFrame:
 			r.done.Reason, r.bye = ended, true
 			return true, nil

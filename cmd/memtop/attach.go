@@ -83,19 +83,14 @@ func (a *app) target(ctx context.Context, args []string) (string, error) {
 	if len(args) > 0 {
 		return args[0], nil
 	}
-	processes, err := probe.Discover(ctx)
+	processes, err := attachable(ctx)
 	switch {
 	case err != nil:
 		return "", err
-	case len(processes) == 0:
-		return "", &probe.NotFoundError{Target: "process that can be attached to"}
 	case len(processes) == 1:
 		return strconv.Itoa(processes[0].PID), nil
 	case a.settings.once || a.settings.json || !isTerminal(a.stdout):
-		var pids []string
-		for _, p := range processes {
-			pids = append(pids, strconv.Itoa(p.PID))
-		}
+		pids := pidsOf(processes)
 		return "", command.Usage("there are several processes: "+strings.Join(pids, ", "), "memtop attach "+pids[0])
 	}
 	chosen, err := a.pick(ctx, processes)
@@ -103,6 +98,36 @@ func (a *app) target(ctx context.Context, args []string) (string, error) {
 		return "", err
 	}
 	return strconv.Itoa(chosen.PID), nil
+}
+
+func pidsOf(processes []probe.Process) []string {
+	var pids []string
+	for _, p := range processes {
+		pids = append(pids, strconv.Itoa(p.PID))
+	}
+	return pids
+}
+
+// attachable returns the processes that there is a choice of. Where there is
+// none, the error says what is wrong with the only one, or that there is none.
+func attachable(ctx context.Context) ([]probe.Process, error) {
+	all, err := probe.Discover(ctx)
+	if err != nil {
+		return nil, err
+	}
+	err = &probe.NotFoundError{Target: "process that can be attached to"}
+	var good []probe.Process
+	for _, p := range all {
+		if p.Problem == nil && len(p.Info.Devices) > 0 {
+			good = append(good, p)
+		} else if p.Problem != nil {
+			err = p.Problem
+		}
+	}
+	if len(good) > 0 {
+		err = nil
+	}
+	return good, err
 }
 
 // attach shows a process, or prints how it is.

@@ -16,7 +16,7 @@ func (a *app) checkCommand() *cobra.Command {
 	var peak command.Size
 	var growth rate
 	cmd := &cobra.Command{
-		Use:   "check FILE --max-peak SIZE --max-growth SIZE/step",
+		Use:   "check FILE|PID --max-peak SIZE --max-growth SIZE/step",
 		Short: "Leave with exit code 10 if memory exceeds a limit: a gate for CI",
 		Long: `Hold a snapshot to limits, and leave with exit code 10 and the call stacks that
 broke them when one is exceeded.

@@ -77,6 +77,7 @@ func classifyLive(err error) (code int, cause, remedy string, ok bool) {
 		none      *probe.NoProbeError
 		version   *wire.VersionError
 		held      *probe.HeldError
+		refused   refusedError
 	)
 	switch {
 	case errors.As(err, &missing):
@@ -89,6 +90,8 @@ func classifyLive(err error) (code int, cause, remedy string, ok bool) {
 		return command.ExitVersion, version.Error(), "", true
 	case errors.As(err, &held):
 		return command.ExitError, held.Error(), "", true
+	case errors.As(err, &refused):
+		return command.ExitError, refused.cause, refused.remedy, true
 	}
 	return 0, "", "", false
 }

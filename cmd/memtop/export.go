@@ -38,7 +38,7 @@ func (a *app) exportCommand() *cobra.Command {
 	var format, output string
 	var options export.Options
 	cmd := &cobra.Command{
-		Use:   "export FILE --to FORMAT -o OUT",
+		Use:   "export FILE|PID --to FORMAT -o OUT",
 		Short: "Write a snapshot in another format",
 		Long: `Write a snapshot in another format. Without --to, OUT's extension says which:
 

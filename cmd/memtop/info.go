@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"memtop/cmd/command"
+	"memtop/probe"
 	"memtop/snapshots"
 )
 
@@ -34,10 +35,11 @@ func (a *app) info() error {
 	row("built with", "%s for %s/%s", runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	row("configuration", "%s", present(configPath()))
 	row("cache", "%s", present(cachePath()))
+	row("sockets", "%s", present(probe.Folder()))
 	limit := command.Size(snapshots.DefaultMaxMemory())
 	row("memory bound", "%d MiB (--max-memory)", limit>>20)
 	row("processors", "%d", runtime.GOMAXPROCS(0))
-	row("reads", "pickle, JSON, trace_plot HTML; each also under gzip or zstd")
+	row("reads", "pickle, JSON, trace_plot HTML; each also under gzip or zstd; recordings")
 	row("writes", "%s", formats())
 	row("terminal", "%s", terminalText(a.stdout))
 	for _, variable := range environment() {

@@ -15,7 +15,7 @@ import (
 
 func (a *app) reportCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "report FILE",
+		Use:   "report FILE|PID",
 		Short: "Print the findings as text, or all numbers as JSON",
 		Args:  files(1, 1),
 		RunE:  func(cmd *cobra.Command, paths []string) error { return a.reports(cmd.Context(), paths) },

@@ -3,11 +3,11 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"memtop/cmd/command"
 	"memtop/probe"
 	"memtop/snapshots/analysis"
 	"memtop/snapshots/trace"
@@ -78,13 +78,14 @@ func (a *app) set(ctx context.Context, target string, wanted []trace.Value, wait
 		return err
 	}
 	report := analysis.NewChangeReport(made)
-	if a.settings.json {
+	switch {
+	case a.settings.json:
 		err = a.printJSON(report)
-	} else {
+	case len(report.Change) > 0:
 		err = report.Text(a.stdout, a.width())
 	}
 	if err == nil {
-		err = refusal(made)
+		err = refusal(c.Trace(), made)
 	}
 	return err
 }
@@ -131,15 +132,27 @@ func experiments(t *trace.Trace, changes []trace.Change) []analysis.Experiment {
 	return made
 }
 
+// refusedError is a change that the program did not want.
+type refusedError struct{ cause, remedy string }
+
+func (e refusedError) Error() string { return e.cause }
+
 // refusal returns an error if a change was refused.
-func refusal(made []analysis.Experiment) error {
+func refusal(t *trace.Trace, made []analysis.Experiment) error {
+	var keys []string
+	for i := range t.Live.Options {
+		keys = append(keys, t.Live.Options[i].Key)
+	}
 	for i := range made {
-		if e := &made[i]; e.State == trace.Refused {
-			return command.Usage(
-				fmt.Sprintf("%s=%s is refused: %s", trace.Printable(e.Key), trace.Printable(e.To), trace.Printable(e.Reason)),
-				"another value",
-			)
+		e := &made[i]
+		if e.State != trace.Refused {
+			continue
 		}
+		remedy := "give another value"
+		if !slices.Contains(keys, e.Key) {
+			remedy = "what can be set is " + strings.Join(keys, ", ")
+		}
+		return refusedError{trace.Printable(fmt.Sprintf("%s=%s is refused: %s", e.Key, e.To, e.Reason)), trace.Printable(remedy)}
 	}
 	return nil
 }
