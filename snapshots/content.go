@@ -3,6 +3,8 @@ package snapshots
 import (
 	"bytes"
 	"regexp"
+
+	"memtop/snapshots/wire"
 )
 
 // content is what the first bytes of a stream say that it is.
@@ -16,11 +18,13 @@ const (
 	zstdContent
 	jsonContent
 	htmlContent
+	recordingContent
 	refusedContent // known, and not for us; see refusals
 )
 
 var containerNames = map[content]string{
 	pickleContent: "pickle", gzipContent: "gzip", zstdContent: "zstd", jsonContent: "json", htmlContent: "html",
+	recordingContent: "mtr",
 }
 
 // headBytes is how much of a stream is looked at.
@@ -62,6 +66,8 @@ func recognise(head []byte) (content, *refusal) {
 		}
 	}
 	switch {
+	case wire.IsHeader(head):
+		return recordingContent, nil
 	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
 		return gzipContent, nil
 	case zstdMagic(head):

@@ -8,6 +8,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"memtop/snapshots/pytorch"
+	"memtop/snapshots/wire"
 )
 
 // CorruptError says that a file is damaged, unsafe, or no memory snapshot.
@@ -55,6 +56,16 @@ func (o *opening) explain(err error) error {
 			damaged.Remedy = "unpack it with `zstd -d --long=31` first"
 		}
 		return damaged
+	}
+	var recording *wire.CorruptError
+	if errors.As(err, &recording) {
+		return &CorruptError{
+			Path: o.path, Within: o.within(), Offset: recording.Offset, Reason: recording.Reason,
+			Remedy: "copy the recording again from where it was made",
+		}
+	}
+	if version := (*wire.VersionError)(nil); errors.As(err, &version) {
+		return fmt.Errorf("%s: %w", o.path, err)
 	}
 	var corrupt *pytorch.CorruptError
 	if !errors.As(err, &corrupt) {

@@ -15,6 +15,7 @@ import (
 
 	"memtop/snapshots/pytorch"
 	"memtop/snapshots/trace"
+	"memtop/snapshots/wire"
 )
 
 // Options bounds and watches an opening. The zero value is useful.
@@ -37,8 +38,9 @@ const maxLayers = 3
 // cancelling ctx makes it return soon, with the context's error.
 //
 // Damaged and unsafe files give a *[CorruptError], files that cannot be opened
-// the operating system's error. A snapshot that ends early is no error:
-// Info.Truncated is set and a notice says how much is there.
+// the operating system's error, recordings of another version of the protocol a
+// *[wire.VersionError]. A file that ends early is no error: Info.Truncated is
+// set and a notice says how much is there.
 func Open(ctx context.Context, path string, o Options) (trace.Source, error) {
 	f, size, err := openFile(path)
 	if err != nil {
@@ -118,6 +120,8 @@ func (o *opening) decode(ctx context.Context, name string, r io.Reader) (*trace.
 		return pytorch.Decode(ctx, l, o.decoding())
 	case jsonContent:
 		return pytorch.DecodeJSON(ctx, skipBOM(l), o.decoding())
+	case recordingContent:
+		return wire.Read(ctx, l, wire.Options{MaxMemory: o.options.MaxMemory})
 	case gzipContent:
 		return o.gunzip(ctx, l)
 	case zstdContent:

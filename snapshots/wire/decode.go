@@ -14,18 +14,21 @@ import (
 // Limits bound what a peer can make a [Decoder] hold. The zero value is useful:
 // each field that is 0 stands for what its comment says.
 type Limits struct {
-	Frame  int   // bytes of one frame: 16 MiB
+	Frame  int   // bytes of one frame: 16 MiB, which is also the most
 	Tables int64 // bytes of all names, stacks and notes together: 256 MiB
 	Blocks int   // of one base: 1,048,576
 }
+
+// frameLimit is the largest payload that the protocol allows.
+const frameLimit = 16 << 20
 
 // jsonLimit bounds the frames that are JSON, which takes more memory than its
 // text.
 const jsonLimit = 4 << 20
 
 func (l Limits) filled() Limits {
-	if l.Frame <= 0 {
-		l.Frame = 16 << 20
+	if l.Frame <= 0 || l.Frame > frameLimit {
+		l.Frame = frameLimit
 	}
 	if l.Tables <= 0 {
 		l.Tables = 256 << 20
@@ -40,6 +43,8 @@ func (l Limits) filled() Limits {
 type CorruptError struct {
 	Offset int64 // of the frame, or of the byte where none begins
 	Reason string
+	// Zeros says that nothing was written from there on, as after a power cut.
+	Zeros bool
 }
 
 // Error is one line.
@@ -125,7 +130,7 @@ func (d *Decoder) read() (Type, error) {
 	case !d.begun:
 		return 0, d.corrupt("this is no stream of memtop's: it begins with byte %#02x", first)
 	case first == 0:
-		return 0, d.corrupt("there are zeros where a frame should be: what follows was never written")
+		return 0, &CorruptError{Offset: d.begin, Zeros: true, Reason: "there are zeros where a frame should be"}
 	case first > 0x7f:
 		return 0, d.corrupt("%#02x is no type of a frame", first)
 	}
@@ -145,7 +150,7 @@ func (d *Decoder) header() error {
 		return unexpected(err)
 	}
 	if string(rest[:len(magic)-1]) != magic[1:] {
-		return d.corrupt("the header is damaged")
+		return d.corrupt("the header is damaged, as by a transfer as text")
 	}
 	if theirs := int(rest[len(magic)-1]); theirs != Version {
 		return &VersionError{Theirs: theirs, Ours: Version}

@@ -35,10 +35,13 @@ func Read(ctx context.Context, r io.Reader, o Options) (*trace.Trace, error) {
 		Kind: "recording", Limits: Limits{Tables: o.MaxMemory / 4},
 		Events: int(min(o.MaxMemory/2/eventBytes, trace.MaxEvents)),
 	})
+	var corrupt *CorruptError
 	for {
 		_, err := s.Advance()
 		switch {
 		case err == nil:
+		case errors.As(err, &corrupt) && corrupt.Zeros && s.hello != nil:
+			return s.early("the recording ends in zeros: the machine went down while it was written"), nil
 		case errors.Is(err, io.EOF) && s.hello != nil:
 			return s.finish(), nil
 		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):

@@ -89,7 +89,7 @@ func (s *Stream) Advance() (Type, error) {
 func (s *Stream) take(f *Frame) error {
 	switch f.Type {
 	case HelloFrame:
-		s.greet(f.Hello)
+		return s.greet(f.Hello)
 	case SettingsFrame:
 		s.settings = f.Settings
 		s.describe()
@@ -116,12 +116,18 @@ func (s *Stream) take(f *Frame) error {
 	return nil
 }
 
-func (s *Stream) greet(h *Hello) {
-	s.resumed = s.resumed || s.hello != nil
+func (s *Stream) greet(h *Hello) error {
+	if s.hello != nil {
+		if h.PID != s.hello.PID || h.Started != s.hello.Started {
+			return fmt.Errorf("it is of process %d and not, as what came before, of %d", h.PID, s.hello.PID)
+		}
+		s.resumed = true
+	}
 	s.hello, s.settings, s.said = h, h.Settings, false
 	s.live.PID, s.live.Command, s.live.User, s.live.Started = h.PID, h.Command, h.User, h.Started
 	s.live.Connected, s.live.Note = s.options.Kind != "recording", ""
 	s.describe()
+	return nil
 }
 
 func (s *Stream) describe() {
