@@ -21,8 +21,14 @@ func (s *session) loop(ctx context.Context, r *reporter) error {
 		if err != nil {
 			return errors.Join(err, r.end())
 		}
+		s.tell(&e)
 		if err := r.step(&e); err != nil {
 			return fmt.Errorf("writing the progress: %w", err)
+		}
+		if s.saveEvery > 0 && e.Step%s.saveEvery == 0 {
+			if err := s.trainer.Save(s.save, s.program()); err != nil {
+				return err
+			}
 		}
 		select {
 		case <-asked:

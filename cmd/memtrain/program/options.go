@@ -28,6 +28,8 @@ type options struct {
 	init         string
 	snapshot     string
 	leak         string
+	probe        string
+	saveEvery    int64
 	asJSON       bool
 	// settings are the flags that may change from step to step, by the key of
 	// the setting; "" was not given.
@@ -72,7 +74,7 @@ the step under way; what --save and --snapshot name is still written.`,
 		SilenceUsage:      true,
 		DisableAutoGenTag: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return o.train(cmd.Context(), stdout)
+			return o.train(cmd.Context(), stdout, cmd.ErrOrStderr())
 		},
 	}
 	o.register(c.Flags())
@@ -107,10 +109,12 @@ func (o *options) register(f *pflag.FlagSet) {
 	f.Int64Var(&o.steps, "steps", 200, "steps of the whole run, 0 for no end")
 	f.Uint64Var(&o.seed, "seed", 1, "seed of the weights, of dropout and of the order of samples")
 	f.StringVar(&o.save, "save", "", "save the run to `FILE` when it ends")
+	f.Int64Var(&o.saveEvery, "save-every", 0, "and every `N` steps, so that a run that is killed can go on")
 	f.StringVar(&o.resume, "resume", "", "go on with the run that was saved to `FILE`")
 	f.StringVar(&o.init, "init", "", "begin with the `WEIGHTS` that PyTorch saved, a .pt file")
 	f.StringVar(&o.snapshot, "snapshot", "", "write the state of memory to `FILE`, as PyTorch does, at the end, on SIGUSR1 and when memory runs out")
 	f.StringVar(&o.leak, "leak", "", "make a mistake in every step, `KIND`: activations, cache, gradients or handle")
+	f.StringVar(&o.probe, "probe", "on", "let memtop attach to the run: `on or off`")
 	f.BoolVar(&o.asJSON, "json", false, "print one JSON object a step")
 }
 

@@ -16,30 +16,33 @@ import (
 	"memtop/engine/tensor"
 	"memtop/engine/train"
 	"memtop/engine/weights"
+	"memtop/probe"
 )
 
 // session is a run: everything that is open while it trains. It is owned by the
 // goroutine that trains.
 type session struct {
 	*options
-	machine  *cpu.Device
-	memory   *alloc.Allocator
-	device   *tensor.Device
-	set      data.Dataset
-	model    nn.Module
-	loader   *data.Loader
-	trainer  *train.Trainer
-	saved    *train.Saved    // nil when the run begins here
-	weights  []weights.Array // that the run begins with, if any were given
-	settings train.Settings
-	closers  []func()
+	machine   *cpu.Device
+	memory    *alloc.Allocator
+	device    *tensor.Device
+	set       data.Dataset
+	model     nn.Module
+	loader    *data.Loader
+	trainer   *train.Trainer
+	saved     *train.Saved    // nil when the run begins here
+	weights   []weights.Array // that the run begins with, if any were given
+	settings  train.Settings
+	probed    bool         // a probe is wanted
+	listening *probe.Probe // nil when there is none
+	closers   []func()
 }
 
 // train is the program.
-func (o *options) train(ctx context.Context, stdout io.Writer) error {
+func (o *options) train(ctx context.Context, stdout, stderr io.Writer) error {
 	s := &session{options: o}
 	defer s.close()
-	if err := s.open(ctx, stdout); err != nil {
+	if err := s.open(ctx, stdout, stderr); err != nil {
 		return err
 	}
 	r := newReporter(s, stdout)
@@ -48,10 +51,13 @@ func (o *options) train(ctx context.Context, stdout io.Writer) error {
 }
 
 // open makes everything that the run needs.
-func (s *session) open(ctx context.Context, stdout io.Writer) error {
+func (s *session) open(ctx context.Context, stdout, stderr io.Writer) error {
 	leak, err := train.ParseLeak(s.leak)
 	if err != nil {
 		return usagef("--%v", err)
+	}
+	if s.probed, err = s.probeSwitch(); err != nil {
+		return err
 	}
 	for _, step := range []func() error{
 		s.checkOutputs, s.openSaved, s.complete, s.openDevice, s.openData, s.openWeights, s.readSettings,
@@ -63,6 +69,9 @@ func (s *session) open(ctx context.Context, stdout io.Writer) error {
 		}
 	}
 	s.trainer.Plant(leak)
+	if s.probed {
+		s.openProbe(ctx, stderr)
+	}
 	return nil
 }
 
@@ -77,6 +86,9 @@ func (s *session) onClose(f func()) { s.closers = append(s.closers, f) }
 // checkOutputs finds out before training whether what is wanted of it can be
 // written afterwards.
 func (s *session) checkOutputs() error {
+	if s.saveEvery < 0 || s.saveEvery > 0 && s.save == "" {
+		return usagef("--save-every %d: want a number of steps, and a file with --save", s.saveEvery)
+	}
 	for _, path := range []string{s.save, s.snapshot} {
 		if path == "" {
 			continue
@@ -130,7 +142,11 @@ func (s *session) openDevice() (err error) {
 	if s.memory, err = alloc.New(s.machine, s.allocator()); err != nil {
 		return err
 	}
-	s.device = tensor.NewDevice(s.machine.Name(), s.memory, s.machine, tensor.Options{})
+	var o tensor.Options
+	if s.probed {
+		o.OnLeak = s.lost
+	}
+	s.device = tensor.NewDevice(s.machine.Name(), s.memory, s.machine, o)
 	return nil
 }
 
@@ -141,7 +157,10 @@ func (s *session) allocator() alloc.Options {
 		Hide: []string{"memtop/engine/tensor", "memtop/engine/autograd"},
 	}
 	if s.snapshot != "" {
-		o.History, o.Stacks = history, alloc.StacksAlloc
+		o.History = history
+	}
+	if s.snapshot != "" || s.probed {
+		o.Stacks = alloc.StacksAlloc
 	}
 	return o
 }
@@ -218,7 +237,7 @@ func (s *session) openTrainer() (err error) {
 	s.onClose(s.loader.Close)
 	s.trainer, err = train.New(train.Config{
 		Device: s.device, Model: s.model, Batches: s.loader, Spec: s.set.Spec(), Batch: s.batch, Seed: s.seed,
-		Settings: settings, SaveOOM: s.saveOOM,
+		Settings: settings, SaveOOM: s.saveOOM, Build: s.build,
 	})
 	if err != nil {
 		return err

@@ -1,0 +1,75 @@
+package program
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"memtop/cmd/command"
+	"memtop/engine/tensor"
+	"memtop/engine/train"
+	"memtop/probe"
+	"memtop/snapshots/trace"
+)
+
+// probeSwitch reads --probe.
+func (o *options) probeSwitch() (on bool, err error) {
+	switch o.probe {
+	case "on":
+		return true, nil
+	case "off":
+		return false, nil
+	}
+	return false, usagef("--probe %q: want on or off", o.probe)
+}
+
+// openProbe lets viewers look at the run. A run that cannot be looked at is
+// still a run: it is said in one line and training goes on.
+func (s *session) openProbe(ctx context.Context, stderr io.Writer) {
+	p, err := probe.Listen(context.WithoutCancel(ctx), probe.Options{ // viewers see the last step too
+		Control: controlled{s.trainer}, Gauge: s.gauge, Writer: "memtop's engine",
+	}, shown{s})
+	if err != nil {
+		fmt.Fprintln(stderr, "memtrain: "+command.Line(err.Error(), "training without it, as with --probe off"))
+		return
+	}
+	s.listening = p
+	s.onClose(func() { _ = p.Close() }) // the program ends anyway
+}
+
+// tell tells viewers of a step.
+func (s *session) tell(e *train.Event) {
+	if s.listening != nil {
+		s.listening.Step(s.trainer.Report(e))
+	}
+}
+
+// shown is a run as a probe sees it. The allocator and its tables are safe for
+// concurrent use.
+type shown struct{ s *session }
+
+func (v shown) Devices() []int                     { return []int{v.s.memory.Device()} }
+func (v shown) Tables() trace.Tables               { return v.s.memory.Names().Tables() }
+func (v shown) State(_ int, at func()) trace.State { return v.s.memory.State(at) }
+func (v shown) Settings() []trace.Setting          { return v.s.memory.Settings() }
+func (v shown) Observe(r trace.Recorder)           { v.s.memory.Observe(r) }
+
+// controlled is what viewers may change.
+type controlled struct{ *train.Trainer }
+
+// Set changes a setting of the next step.
+func (c controlled) Set(key, value string) error { return c.Change(key, value) }
+
+// gauge looks at cpu:0 as a driver looks at its device: nobody else uses it.
+func (s *session) gauge() []trace.Gauge {
+	stats := s.memory.Stats()
+	return []trace.Gauge{{
+		Device: s.memory.Device(), Time: time.Now().UnixMicro(),
+		Total: int64(s.deviceMemory), Used: stats.Reserved(), Process: stats.Reserved(), Others: 0,
+		Utilisation: -1, Temperature: -1, Power: -1,
+	}}
+}
+
+// lost is told of a tensor that nobody can reach and nobody has released.
+func (s *session) lost(l tensor.Leak) { s.memory.Lost(l.Block) }

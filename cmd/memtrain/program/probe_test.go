@@ -1,0 +1,151 @@
+package program
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"memtop/probe"
+)
+
+// watchedRun is a run of memtrain in this process, and a client of its probe.
+type watchedRun struct {
+	t      *testing.T
+	client *http.Client
+	end    func() []object // ends the run and returns what it printed
+}
+
+func startWatched(t *testing.T, args ...string) *watchedRun {
+	t.Helper()
+	dir := t.TempDir()
+	t.Setenv("MEMTOP_DIR", filepath.Join(dir, "p"))
+	ctx, cancel := context.WithCancel(t.Context())
+	var stdout, stderr bytes.Buffer
+	var wait sync.WaitGroup
+	wait.Go(func() { _ = execute(ctx, append(args, "--json", "--steps", "0"), &stdout, &stderr) }) // it is interrupted
+	t.Cleanup(func() { cancel(); wait.Wait() })
+	w := &watchedRun{t: t, client: &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		sockets, err := filepath.Glob(filepath.Join(dir, "p", "*.sock"))
+		if err != nil || len(sockets) != 1 {
+			return nil, net.ErrClosed
+		}
+		return (&net.Dialer{}).DialContext(ctx, "unix", sockets[0])
+	}}}}
+	w.end = func() []object {
+		w.client.CloseIdleConnections()
+		cancel()
+		wait.Wait()
+		if stderr.Len() > 0 {
+			t.Errorf("standard error is %q", &stderr)
+		}
+		return decodeObjects(t, &stdout)
+	}
+	return w
+}
+
+func decodeObjects(t *testing.T, r io.Reader) (list []object) {
+	t.Helper()
+	for d := json.NewDecoder(r); d.More(); {
+		var o object
+		if err := d.Decode(&o); err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, o)
+	}
+	return list
+}
+
+// ask sends a request and reads the answer into v. It reports whether there was
+// one.
+func (w *watchedRun) ask(method, path, body string, v any) bool {
+	w.t.Helper()
+	r, err := http.NewRequestWithContext(w.t.Context(), method, "http://memtop"+path, strings.NewReader(body))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	r.Header.Set("Memtop-Viewer", "test")
+	answer, err := w.client.Do(r)
+	if err != nil {
+		return false
+	}
+	defer answer.Body.Close() //nolint:errcheck // it was read
+	if answer.StatusCode >= http.StatusBadRequest {
+		text, _ := io.ReadAll(answer.Body)
+		w.t.Fatalf("%s %s: %s %s", method, path, answer.Status, text)
+	}
+	if err := json.NewDecoder(answer.Body).Decode(v); err != nil {
+		w.t.Fatal(err)
+	}
+	return true
+}
+
+// until waits for the run to have taken a step.
+func (w *watchedRun) until(step int64) {
+	w.t.Helper()
+	look := time.NewTicker(5 * time.Millisecond)
+	defer look.Stop()
+	for deadline := time.Now().Add(20 * time.Second); ; <-look.C {
+		var info probe.Info
+		if w.ask(http.MethodGet, "/v1/info", "", &info) && info.Step >= step {
+			return
+		}
+		if time.Now().After(deadline) {
+			w.t.Fatalf("the run has not come to step %d", step)
+		}
+	}
+}
+
+// TestAChangeFromOutsideHoldsFromItsStepOn changes a setting of a run through
+// its socket, and compares the answer with what the run says itself.
+func TestAChangeFromOutsideHoldsFromItsStepOn(t *testing.T) {
+	for name, change := range map[string][2]string{
+		"checkpoints": {"checkpoint", "block"}, "mixed precision": {"amp", "bf16"}, "the optimizer": {"optimizer", "adamw8bit"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := startWatched(t, "--layers", "2", "--dim", "64", "--seq", "64", "--batch", "4")
+			w.until(3)
+			var answer probe.Settings
+			w.ask(http.MethodPost, "/v1/settings?wait=20s", `{"set":{"`+change[0]+`":"`+change[1]+`"}}`, &answer)
+			if len(answer.Changes) != 1 || answer.Changes[0].Step == 0 || answer.Changes[0].Predicted == nil {
+				t.Fatalf("got %+v, want one change that was predicted and holds", answer.Changes)
+			}
+			made := answer.Changes[0]
+			w.until(made.Step + 3)
+			list := w.end()
+			for _, o := range list {
+				if got, want := o.Settings[change[0]] == change[1], o.Step >= made.Step; got != want {
+					t.Errorf("step %d: %s holds: %v; it is said to hold from step %d on", o.Step, change[0], got, made.Step)
+				}
+			}
+			before, after := list[made.Step-2], list[made.Step+1]
+			moved := after.PeakAllocated - before.PeakAllocated
+			if moved == 0 || moved < made.Predicted.PeakAllocated-1024 || moved > made.Predicted.PeakAllocated+1024 {
+				t.Errorf("the peak moved by %d bytes, predicted %d", moved, made.Predicted.PeakAllocated)
+			}
+		})
+	}
+}
+
+func TestARunShowsItself(t *testing.T) {
+	w := startWatched(t, "--layers", "1", "--dim", "16", "--heads", "2", "--seq", "8", "--batch", "2")
+	w.until(2)
+	var info probe.Info
+	w.ask(http.MethodGet, "/v1/info", "", &info)
+	if len(info.Devices) != 1 || info.Devices[0].Allocated == 0 || info.ReadOnly {
+		t.Errorf("got %+v", info)
+	}
+	var settings probe.Settings
+	w.ask(http.MethodGet, "/v1/settings", "", &settings)
+	if len(settings.Options) != 9 {
+		t.Errorf("got %d options, want 9", len(settings.Options))
+	}
+	w.end()
+}
