@@ -31,6 +31,32 @@ type MatMul struct {
 	Pre        Array
 }
 
+// Normalized returns m with its zero batch, factor and strides made what they
+// stand for; StrideA and StrideB are 0 where they are meant to be.
+func (m MatMul) Normalized() MatMul {
+	rows := func(stride *int, transposed bool, rows, cols int) {
+		if *stride == 0 {
+			*stride = cols
+			if transposed {
+				*stride = rows
+			}
+		}
+	}
+	rows(&m.LDA, m.TransA, m.M, m.K)
+	rows(&m.LDB, m.TransB, m.K, m.N)
+	rows(&m.LDC, false, m.M, m.N)
+	if m.Batch == 0 {
+		m.Batch = 1
+	}
+	if m.StrideC == 0 {
+		m.StrideC = m.M * m.LDC
+	}
+	if m.Alpha == 0 {
+		m.Alpha = 1
+	}
+	return m
+}
+
 // MatMuls multiplies matrices.
 type MatMuls interface {
 	// MatMul computes m. Gradients are MatMul again: dA = dC·Bᵀ, dB = Aᵀ·dC,

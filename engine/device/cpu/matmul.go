@@ -43,7 +43,7 @@ type product struct {
 // MatMul implements device.MatMuls.
 func (b *Backend) MatMul(m device.MatMul) {
 	requireFloat("matmul", m.C.DType, m.A.DType, m.B.DType, m.Bias.DType, m.Pre.DType)
-	m = completeMatMul(m)
+	m = m.Normalized()
 	g := b.resolveMatMul(m)
 	if m.M == 0 || m.N == 0 || m.Batch == 0 {
 		return
@@ -61,31 +61,6 @@ func (b *Backend) MatMul(m device.MatMul) {
 			b.multiply(g.batch(m, i))
 		}
 	}
-}
-
-// completeMatMul fills in what zero stands for.
-func completeMatMul(m device.MatMul) device.MatMul {
-	rows := func(stride *int, transposed bool, rows, cols int) {
-		if *stride == 0 {
-			*stride = cols
-			if transposed {
-				*stride = rows
-			}
-		}
-	}
-	rows(&m.LDA, m.TransA, m.M, m.K)
-	rows(&m.LDB, m.TransB, m.K, m.N)
-	rows(&m.LDC, false, m.M, m.N)
-	if m.Batch == 0 {
-		m.Batch = 1
-	}
-	if m.StrideC == 0 {
-		m.StrideC = m.M * m.LDC
-	}
-	if m.Alpha == 0 {
-		m.Alpha = 1
-	}
-	return m
 }
 
 // resolveMatMul checks that every operand holds what the product reaches.

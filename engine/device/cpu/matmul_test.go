@@ -12,7 +12,7 @@ import (
 
 // referenceProduct is the definition, in float64.
 func referenceProduct(m device.MatMul, a, b, c, bias []float64) (result, pre []float64) {
-	m = completeMatMul(m)
+	m = m.Normalized()
 	result = append([]float64(nil), c...)
 	pre = append([]float64(nil), c...)
 	for batch := range m.Batch {
@@ -83,7 +83,7 @@ func TestMatMulAgreesWithTheDefinition(t *testing.T) {
 
 func checkMatMul(t *testing.T, r *rig, m device.MatMul, kind device.DType) {
 	t.Helper()
-	full := completeMatMul(m)
+	full := m.Normalized()
 	rows := func(transposed bool, a, b int) int {
 		if transposed {
 			return b
@@ -123,7 +123,7 @@ func TestMatMulGivesTheSameBitsWithAnyKernelInAssemblyAndAnyThreads(t *testing.T
 				m := device.MatMul{M: 210, N: 550, K: 700, TransB: true, Alpha: 0.3}
 				m.A, m.B, m.C = r.normals(device.Float32, 210*700), r.normals(device.BFloat16, 550*700), r.array(device.Float32, 210*550)
 				if alone {
-					g := r.resolveMatMul(completeMatMul(m))
+					g := r.resolveMatMul(m.Normalized())
 					multiplyAlone(r.pool.workers[0], g, kernel)
 				} else {
 					r.MatMul(m)

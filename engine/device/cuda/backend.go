@@ -1,5 +1,79 @@
 package cuda
 
-// Backend computes on the device, in the order of the calls. It belongs to one
-// goroutine at a time.
-type Backend struct{ *queue }
+import (
+	"errors"
+
+	"memtop/engine/device"
+	"memtop/engine/device/cuda/kernels"
+)
+
+// Backend computes on the device, in the order of the calls: the transfers are
+// the queue's, the products the library's where it has them, and everything
+// else is kernels. It belongs to one goroutine at a time.
+type Backend struct {
+	*queue
+	*kernels.Compute
+}
+
+// start loads the kernels.
+func (b *Backend) start() error {
+	scratch, err := b.reserveOwn()
+	if err != nil {
+		return err
+	}
+	b.Compute = kernels.NewCompute(b.queue, scratch, b.failure.Addr)
+	return b.modules.load(kernels.PTX)
+}
+
+// reserveOwn takes the memory that kernels need beside their operands. It is the
+// driver's own, not the allocator's, so that the allocator's events are those of
+// the model and the same on every device.
+func (q *queue) reserveOwn() (scratch device.Buffer, err error) {
+	for _, part := range []struct {
+		at    *device.Buffer
+		bytes int64
+	}{{&q.scratch, kernels.ScratchBytes}, {&q.failure, kernels.FailureBytes}} {
+		addr, err := q.device.words(cuMemAlloc, uintptr(part.bytes))
+		if err != nil {
+			return scratch, err
+		}
+		*part.at = device.Buffer{Addr: addr, Bytes: part.bytes}
+	}
+	return q.scratch, q.clearFailure()
+}
+
+func (q *queue) clearFailure() error {
+	return q.device.in(cuMemsetD8Async, uintptr(q.failure.Addr), 0, uintptr(q.failure.Bytes), q.compute)
+}
+
+// Launch implements kernels.Queue.
+func (q *queue) Launch(l *kernels.Launch) {
+	q.launch(l.Kernel.String(), l.Grid, [3]uint32{l.Threads, 1, 1}, l.Shared, l.Args)
+}
+
+// Synchronize implements device.Transfers.
+func (q *queue) Synchronize() error {
+	asks := q.err == nil && q.failure.Addr != 0
+	if asks {
+		q.keep(q.device.in(cuMemcpyDtoHAsync, q.report.addr, uintptr(q.failure.Addr), uintptr(q.failure.Bytes), q.compute))
+	}
+	q.keep(q.device.in(cuStreamSynchronize, q.compute))
+	if asks && q.err == nil {
+		if err := kernels.Failure(q.report.bytes); err != nil {
+			q.keep(err)
+			q.keep(q.clearFailure())
+		}
+	}
+	return q.take()
+}
+
+// releaseOwn gives back what reserveOwn took.
+func (q *queue) releaseOwn() error {
+	var errs []error
+	for _, b := range []device.Buffer{q.scratch, q.failure} {
+		if b.Addr != 0 {
+			errs = append(errs, q.device.in(cuMemFree, uintptr(b.Addr)))
+		}
+	}
+	return errors.Join(errs...)
+}

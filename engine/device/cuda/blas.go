@@ -99,25 +99,14 @@ type blasHeuristic struct {
 	reserved  [4]int32
 }
 
-// BLASWorkspace returns the bytes of scratch that PyTorch gives the library, by
-// compute capability (its CublasHandlePool.cpp): with the same, it chooses the
-// same algorithms and needs the same memory.
-func (d *Device) BLASWorkspace() int64 {
-	if d.blas == nil {
-		return 0
-	}
-	if d.info.Major == 9 {
+// blasWorkspace returns the bytes of scratch that PyTorch gives the library on a
+// GPU of that compute capability (its CublasHandlePool.cpp): with the same, the
+// library chooses the same algorithms.
+func blasWorkspace(major int) int64 {
+	if major == 9 {
 		return 4096 * 8 * 1024
 	}
 	return 4096*1024*2 + 16*1024*8
-}
-
-// UseWorkspace gives the library its scratch, which stays the caller's and must
-// outlive the device's last product.
-func (d *Device) UseWorkspace(b device.Buffer) {
-	if d.blas != nil {
-		d.blas.workspace = b
-	}
 }
 
 // findBLAS uses the library if there is one that starts.
@@ -130,9 +119,16 @@ func (d *Device) findBLAS() {
 	if d.enter() != nil {
 		return
 	}
-	if b, err := newBLAS(library); err == nil {
-		d.blas = b
+	b, err := newBLAS(library)
+	if err != nil {
+		return
 	}
+	b.workspace.Bytes = blasWorkspace(d.info.Major)
+	if b.workspace.Addr, err = d.Malloc(b.workspace.Bytes); err != nil {
+		_ = b.close() // without room the kernels multiply
+		return
+	}
+	d.blas = b
 }
 
 func newBLAS(library blasLibrary) (*blas, error) {

@@ -178,7 +178,10 @@ func (d *Device) start() error {
 	d.context = uintptr(context)
 	d.Memory = &Memory{device: d}
 	q, err := newQueue(d)
-	d.Backend = &Backend{q}
+	d.Backend = &Backend{queue: q}
+	if err == nil {
+		err = d.Backend.start()
+	}
 	if err != nil {
 		_ = d.Close() // the failure to tell of is the first
 	}

@@ -1,6 +1,7 @@
 package cuda
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"runtime"
@@ -39,8 +40,8 @@ type compilation struct {
 
 // load hands the driver a text in PTX, which it compiles for the device, and
 // keeps what was made of it.
-func (m *modules) load(ptx string) error {
-	text := append([]byte(ptx), 0)
+func (m *modules) load(ptx []byte) error {
+	text := append(bytes.Clone(ptx), 0)
 	c := new(compilation)
 	var pin runtime.Pinner
 	defer pin.Unpin()

@@ -6,6 +6,7 @@ import (
 
 	"memtop/engine/alloc"
 	"memtop/engine/device"
+	"memtop/engine/device/cuda/kernels"
 )
 
 // queue is the order in which the device works: the stream that computes, and
@@ -19,6 +20,9 @@ type queue struct {
 	joined   uintptr // an event by which one stream waits for the other
 	up       *staging
 	down     pinned
+	scratch  device.Buffer // the kernels' own memory
+	failure  device.Buffer // where a kernel says what went wrong
+	report   pinned        // the host's copy of it
 	modules  modules
 	launcher *launcher
 	err      error
@@ -54,7 +58,10 @@ func newQueue(d *Device) (*queue, error) {
 		return q, err
 	}
 	var err error
-	q.down, err = d.pin(downBytes)
+	if q.down, err = d.pin(downBytes); err != nil {
+		return q, err
+	}
+	q.report, err = d.pin(kernels.FailureBytes)
 	return q, err
 }
 
@@ -116,17 +123,16 @@ func (q *queue) Download(dst []byte, src device.Buffer) error {
 	if int64(len(dst)) > src.Bytes {
 		panic(fmt.Sprintf("cuda: download of %d bytes out of %d", len(dst), src.Bytes))
 	}
-	for done := 0; done < len(dst) && q.err == nil; {
-		n := min(len(dst)-done, len(q.down.bytes))
-		if q.keep(q.device.in(cuMemcpyDtoHAsync, q.down.addr, uintptr(src.Addr)+uintptr(done), uintptr(n), q.compute)) {
-			break
+	for from := uintptr(src.Addr); len(dst) > 0 && q.err == nil; {
+		n := min(len(dst), len(q.down.bytes))
+		q.keep(q.device.in(cuMemcpyDtoHAsync, q.down.addr, from, uintptr(n), q.compute))
+		if err := q.Synchronize(); err != nil {
+			return err
 		}
-		if q.keep(q.device.in(cuStreamSynchronize, q.compute)) {
-			break
-		}
-		done += copy(dst[done:], q.down.bytes[:n])
+		copy(dst, q.down.bytes[:n])
+		dst, from = dst[n:], from+uintptr(n)
 	}
-	return q.Synchronize()
+	return q.take()
 }
 
 // Copy implements device.Transfers. Ranges that overlap are the caller's, who
@@ -141,12 +147,6 @@ func (q *queue) Copy(dst, src device.Buffer) {
 	q.keep(q.device.in(cuMemcpyDtoDAsync, uintptr(dst.Addr), uintptr(src.Addr), uintptr(src.Bytes), q.compute))
 }
 
-// Synchronize implements device.Transfers.
-func (q *queue) Synchronize() error {
-	q.keep(q.device.in(cuStreamSynchronize, q.compute))
-	return q.take()
-}
-
 // close waits for the device and gives the queue's parts back.
 func (q *queue) close() error {
 	d := q.device
@@ -155,7 +155,7 @@ func (q *queue) close() error {
 		errs = append(errs, q.Synchronize())
 	}
 	q.modules.close()
-	errs = append(errs, q.up.close(), d.unpin(q.down))
+	errs = append(errs, q.up.close(), d.unpin(q.down), d.unpin(q.report), q.releaseOwn())
 	for _, part := range []struct {
 		destroy Symbol
 		handle  uintptr
