@@ -9,8 +9,28 @@ import (
 
 // argumentTypes are the structs that kernels take, by their names in C++.
 var argumentTypes = []reflect.Type{
-	reflect.TypeFor[fillArgs](), reflect.TypeFor[castArgs](), reflect.TypeFor[unaryArgs](), reflect.TypeFor[binaryArgs](),
-	reflect.TypeFor[scaleArgs](), reflect.TypeFor[copyStridedArgs](),
+	reflect.TypeFor[fillArgs](),
+	reflect.TypeFor[castArgs](),
+	reflect.TypeFor[unaryArgs](),
+	reflect.TypeFor[binaryArgs](),
+	reflect.TypeFor[scaleArgs](),
+	reflect.TypeFor[copyStridedArgs](),
+	reflect.TypeFor[reduceArgs](),
+	reflect.TypeFor[listItem](),
+	reflect.TypeFor[listArgs](),
+	reflect.TypeFor[normRootArgs](),
+	reflect.TypeFor[updateScaleArgs](),
+	reflect.TypeFor[normArgs](),
+	reflect.TypeFor[normParamsArgs](),
+	reflect.TypeFor[softmaxArgs](),
+	reflect.TypeFor[entropyArgs](),
+	reflect.TypeFor[gatherArgs](),
+	reflect.TypeFor[scatterArgs](),
+	reflect.TypeFor[dropoutArgs](),
+	reflect.TypeFor[drawArgs](),
+	reflect.TypeFor[updateArgs](),
+	reflect.TypeFor[update8Args](),
+	reflect.TypeFor[advanceArgs](),
 }
 
 // LayoutTable returns C++ that makes a table, memtop_layout, of the sizes and

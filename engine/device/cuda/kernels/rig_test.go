@@ -20,6 +20,13 @@ import (
 type computer interface {
 	device.Elementwise
 	device.Shapes
+	device.Reductions
+	device.Normalizations
+	device.Losses
+	device.Lookups
+	device.Random
+	device.Optimizers
+	device.Scaling
 }
 
 // The host build of the kernels is made once for all tests, with a table of the

@@ -55,9 +55,9 @@ template <typename T> DEVICE void unary(const UnaryArgs &a) {
     load4(x, a.x, q.i, q.n);
     if (present(a.dy)) {
         load4(dy, a.dy, q.i, q.n);
-        for (i32 k = 0; k < 4; k++) x[k] = dy[k] * slope(a.f, x[k]);
+        UNROLLED for (i32 k = 0; k < 4; k++) x[k] = dy[k] * slope(a.f, x[k]);
     } else {
-        for (i32 k = 0; k < 4; k++) x[k] = apply(a.f, x[k]);
+        UNROLLED for (i32 k = 0; k < 4; k++) x[k] = apply(a.f, x[k]);
     }
     store4(a.dst, q.i, q.n, x);
 }

@@ -17,8 +17,10 @@
 #include <ucontext.h>
 
 #define DEVICE static inline
+#define DEVICE_MEMBER inline
 #define OUTLINE static
 #define ROLLED
+#define UNROLLED
 #define TABLE static const
 #define SHARED(type, name) type &name = *(type *)host::declared(__COUNTER__, sizeof(type))
 #define SHARED_BYTES(name) unsigned char *name = host::shared
@@ -209,6 +211,7 @@ DEVICE u32 block_size() { return host::block.threads; }
 DEVICE u32 block_x() { return host::block.index[0]; }
 DEVICE u32 block_y() { return host::block.index[1]; }
 DEVICE u32 block_z() { return host::block.index[2]; }
+DEVICE u32 blocks_y() { return host::block.grid[1]; }
 DEVICE u32 blocks_x() { return host::block.grid[0]; }
 
 DEVICE void barrier() {

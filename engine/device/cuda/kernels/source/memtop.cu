@@ -1,3 +1,10 @@
 // All kernels, as one module.
 #include "elementwise.cu"
 #include "strided.cu"
+#include "reduce.cu"
+#include "list.cu"
+#include "norm.cu"
+#include "softmax.cu"
+#include "lookup.cu"
+#include "random.cu"
+#include "optimizer8.cu"

@@ -24,10 +24,14 @@ typedef long long i64;
 #endif
 
 #define DEVICE __device__ inline __attribute__((always_inline))
+#define DEVICE_MEMBER __device__ inline __attribute__((always_inline))
 // OUTLINE is for what is long and seldom used.
 #define OUTLINE static __device__ __attribute__((noinline))
 // ROLLED keeps a loop from being written out.
 #define ROLLED _Pragma("unroll 1")
+// UNROLLED writes a loop out however long it becomes, so that what it indexes
+// stays in registers.
+#define UNROLLED _Pragma("unroll")
 // TABLE declares a constant in device memory.
 #define TABLE static __device__ const
 // KERNEL begins the definition of a kernel with one packed argument, a.
@@ -44,6 +48,7 @@ DEVICE u32 block_size() { u32 x; asm("mov.u32 %0, %%ntid.x;" : "=r"(x)); return 
 DEVICE u32 block_x() { u32 x; asm("mov.u32 %0, %%ctaid.x;" : "=r"(x)); return x; }
 DEVICE u32 block_y() { u32 x; asm("mov.u32 %0, %%ctaid.y;" : "=r"(x)); return x; }
 DEVICE u32 block_z() { u32 x; asm("mov.u32 %0, %%ctaid.z;" : "=r"(x)); return x; }
+DEVICE u32 blocks_y() { u32 x; asm("mov.u32 %0, %%nctaid.y;" : "=r"(x)); return x; }
 DEVICE u32 blocks_x() { u32 x; asm("mov.u32 %0, %%nctaid.x;" : "=r"(x)); return x; }
 
 // barrier waits for every thread of the block and makes its stores visible.

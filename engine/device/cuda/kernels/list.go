@@ -1,0 +1,97 @@
+package kernels
+
+import "memtop/engine/device"
+
+// The arrays that one launch takes, and the elements of one block.
+const (
+	listItems = 96
+	listPart  = 16384
+)
+
+type listItem struct {
+	Addr        uint64
+	Len         int64
+	Type, First int32
+}
+
+type listArgs struct {
+	Item      [listItems]listItem
+	Count     int32
+	By, Found device.Array
+	Limit     float64
+	Partials  uint64
+}
+
+type normRootArgs struct {
+	Dst      device.Array
+	Partials uint64
+	Count    int64
+}
+
+// Norm2 implements device.Reductions.
+func (c *Compute) Norm2(dst device.Array, list []device.Array) {
+	needFloat("norm2", dst.DType)
+	need("norm2", "dst", dst, 1)
+	blocks := c.each("norm2", NormSquares, list, listArgs{Partials: c.scratch.Addr})
+	run(c, NormRoot, line(1), blockThreads, 0, normRootArgs{dst, c.scratch.Addr, int64(blocks)})
+}
+
+// Unscale implements device.Scaling.
+func (c *Compute) Unscale(gradients []device.Array, scale, foundInf device.Array) {
+	needScalar("unscale", "scale", scale)
+	needScalar("unscale", "found inf", foundInf)
+	c.each("unscale", Unscale, gradients, listArgs{By: scale, Found: foundInf})
+}
+
+// ClipByNorm implements device.Scaling.
+func (c *Compute) ClipByNorm(gradients []device.Array, norm device.Array, limit float64) {
+	needFloat("clip by norm", norm.DType)
+	need("clip by norm", "norm", norm, 1)
+	c.each("clip by norm", Clip, gradients, listArgs{By: norm, Limit: limit})
+}
+
+// each launches k on all arrays of a list, as many as fit at a time, and returns
+// the number of blocks. Partials moves on with them.
+func (c *Compute) each(operation string, k Kernel, list []device.Array, a listArgs) int {
+	total, blocks := 0, 0
+	launch := func() {
+		run(c, k, line(blocks), blockThreads, 0, a)
+		a.Partials += uint64(8 * blocks)
+		total += blocks
+		a.Count, blocks = 0, 0
+	}
+	for _, x := range list {
+		needFloat(operation, x.DType)
+		if x.Len == 0 {
+			continue
+		}
+		if a.Count == listItems {
+			launch()
+		}
+		a.Item[a.Count] = listItem{x.Addr, int64(x.Len), int32(x.DType), int32(blocks)}
+		a.Count++
+		blocks += ceil(x.Len, listPart)
+	}
+	launch()
+	return total
+}
+
+type updateScaleArgs struct {
+	Scale, Tracker, Found     device.Array
+	Growth, Backoff, Interval float64
+}
+
+// UpdateScale implements device.Scaling.
+func (c *Compute) UpdateScale(scale, tracker, foundInf device.Array, growth, backoff float64, interval int) {
+	needScalar("update scale", "scale", scale)
+	needScalar("update scale", "tracker", tracker)
+	needFlag("update scale", foundInf)
+	run(c, UpdateScale, line(1), 32, 0, updateScaleArgs{scale, tracker, foundInf, growth, backoff, float64(interval)})
+}
+
+// needFlag panics unless a is absent or one float32.
+func needFlag(operation string, a device.Array) {
+	if !a.Absent() {
+		needScalar(operation, "found inf", a)
+	}
+}

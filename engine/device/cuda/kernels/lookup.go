@@ -1,0 +1,52 @@
+package kernels
+
+import (
+	"fmt"
+
+	"memtop/engine/device"
+)
+
+type gatherArgs struct {
+	Dst, Table, IDs device.Array
+	Rows, Units     int64
+	Failure         uint64
+	Unit            int32
+}
+
+// Gather implements device.Lookups.
+func (c *Compute) Gather(dst, table, ids device.Array, rows, cols int) {
+	needIndex("gather", ids.DType)
+	if dst.DType != table.DType {
+		panic(fmt.Sprintf("kernels: gather: from %v to %v", table.DType, dst.DType))
+	}
+	need("gather", "dst", dst, ids.Len*cols)
+	need("gather", "table", table, rows*cols)
+	bytes := uint64(cols) * uint64(dst.DType.Size())
+	unit := uint64(16)
+	for (dst.Addr|table.Addr|bytes)%unit != 0 {
+		unit /= 2
+	}
+	run(c, Gather, line(ids.Len), rowThreads(4*int(bytes/unit)), 0, gatherArgs{
+		dst, table, ids, int64(rows), int64(bytes / unit), c.failure, int32(unit),
+	})
+}
+
+type scatterArgs struct {
+	Table, Src, IDs device.Array
+	Rows, Cols      int64
+	Failure         uint64
+}
+
+// ScatterAdd implements device.Lookups. What is added to one row is rounded
+// once. After an id outside of the table the other rows are right nevertheless.
+func (c *Compute) ScatterAdd(table, src, ids device.Array, rows, cols int) {
+	needIndex("scatter add", ids.DType)
+	needFloat("scatter add", table.DType, src.DType)
+	need("scatter add", "table", table, rows*cols)
+	need("scatter add", "src", src, ids.Len*cols)
+	threads := rowThreads(4 * cols)
+	k := pick(inFloat64(table.DType, src.DType), ScatterWide, Scatter)
+	run(c, k, [3]uint32{uint32(ids.Len), uint32(ceil(cols, int(threads))), 1}, threads, 0, scatterArgs{
+		table, src, ids, int64(rows), int64(cols), c.failure,
+	})
+}

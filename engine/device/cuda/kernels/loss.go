@@ -1,0 +1,54 @@
+package kernels
+
+import (
+	"fmt"
+
+	"memtop/engine/device"
+)
+
+type entropyArgs struct {
+	Logits, Targets, LSE, Loss, Count, DLogits, DLoss device.Array
+	Rows, Classes, Ignored                            int64
+	Failure                                           uint64
+}
+
+// CrossEntropy implements device.Losses.
+func (c *Compute) CrossEntropy(x device.CrossEntropy) {
+	a, wide := c.newEntropy("cross entropy", x)
+	if x.Classes > 0 {
+		run(c, pick(wide, EntropyWide, Entropy), line(x.Rows), rowThreads(x.Classes), 0, a)
+	}
+	run(c, EntropyMean, line(1), blockThreads, 0, a)
+}
+
+// CrossEntropyBackward implements device.Losses.
+func (c *Compute) CrossEntropyBackward(dlogits device.Array, x device.CrossEntropy, dloss device.Array) {
+	const name = "cross entropy backward"
+	a, wide := c.newEntropy(name, x)
+	needFloat(name, dlogits.DType, dloss.DType)
+	need(name, "dlogits", dlogits, x.Rows*x.Classes)
+	need(name, "dloss", dloss, 1)
+	a.DLogits, a.DLoss = dlogits, dloss
+	if x.Classes > 0 {
+		run(c, pick(wide, EntropyBackwardWide, EntropyBackward), line(x.Rows), rowThreads(x.Classes), 0, a)
+	}
+}
+
+func (c *Compute) newEntropy(name string, x device.CrossEntropy) (a entropyArgs, wide bool) {
+	needFloat(name, x.Logits.DType)
+	needIndex(name, x.Targets.DType)
+	wide = x.Logits.DType == device.Float64
+	for _, scalar := range [3]device.Array{x.LSE, x.Loss, x.Count} {
+		if scalar.DType != computeType(wide) {
+			panic(fmt.Sprintf("kernels: %s: loss, lse or count of %v for logits of %v", name, scalar.DType, x.Logits.DType))
+		}
+	}
+	need(name, "logits", x.Logits, x.Rows*x.Classes)
+	need(name, "targets", x.Targets, x.Rows)
+	need(name, "lse", x.LSE, x.Rows)
+	need(name, "count", x.Count, 1)
+	return entropyArgs{
+		Logits: x.Logits, Targets: x.Targets, LSE: x.LSE, Loss: x.Loss, Count: x.Count, Rows: int64(x.Rows),
+		Classes: int64(x.Classes), Ignored: x.IgnoreIndex, Failure: c.failure,
+	}, wide
+}

@@ -1,0 +1,109 @@
+package kernels_test
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"memtop/engine/device"
+)
+
+var rowSizes = [][2]int{{1, 1}, {3, 5}, {7, 128}, {2, 1025}, {300, 33}, {1, 4099}}
+
+func TestNorms(t *testing.T) {
+	r := newRig(t)
+	for name, mix := range mixes {
+		statistic := map[bool]device.DType{true: device.Float64}[mix[1] == device.Float64]
+		for _, size := range rowSizes {
+			for _, with := range []string{"nothing", "weight", "weight and bias"} {
+				t.Run(fmt.Sprintf("%s, %v, with %s", name, size, with), func(t *testing.T) {
+					rows, cols := size[0], size[1]
+					n := device.Norm{Rows: rows, Cols: cols, Eps: 1e-5, X: r.normals(mix[1], rows*cols)}
+					if with != "nothing" {
+						n.Weight = r.normals(mix[2], cols)
+					}
+					if with == "weight and bias" {
+						n.Bias = r.normals(mix[2], cols)
+					}
+					dy := r.normals(mix[2], rows*cols)
+					r.agree(t, 6, func(c computer) {
+						n := n
+						n.Y, n.Mean, n.RStd = r.output(mix[0], rows*cols), r.output(statistic, rows), r.output(statistic, rows)
+						c.LayerNorm(n)
+						c.LayerNormBackward(device.NormBackward{N: n, DY: dy, DX: r.output(mix[0], rows*cols), DWeight: r.output(mix[2], cols), DBias: r.output(mix[2], cols)})
+						inPlace := r.changed(dy)
+						c.LayerNormBackward(device.NormBackward{N: n, DY: inPlace, DX: inPlace, DWeight: r.output(mix[2], cols)})
+						n.Y, n.Mean, n.Bias, n.RStd = r.output(mix[0], rows*cols), device.Array{}, device.Array{}, r.output(statistic, rows)
+						c.RMSNorm(n)
+						c.RMSNormBackward(device.NormBackward{N: n, DY: dy, DX: r.output(mix[0], rows*cols), DWeight: r.output(mix[2], cols)})
+					})
+				})
+			}
+		}
+	}
+}
+
+func TestSoftmax(t *testing.T) {
+	r := newRig(t)
+	for name, mix := range mixes {
+		for _, size := range rowSizes {
+			t.Run(fmt.Sprintf("%s, %v", name, size), func(t *testing.T) {
+				rows, cols := size[0], size[1]
+				x, dy := r.normals(mix[1], rows*cols), r.normals(mix[2], rows*cols)
+				r.cpu.Scale(x, x, 8)
+				r.cpu.Fill(x.Slice(cols/2, 1), math.Inf(-1))
+				y := r.array(mix[1], rows*cols)
+				r.cpu.Softmax(y, x, rows, cols)
+				r.agree(t, 8, func(c computer) {
+					c.Softmax(r.output(mix[0], rows*cols), x, rows, cols)
+					c.SoftmaxBackward(r.output(mix[0], rows*cols), y, dy, rows, cols)
+				})
+			})
+		}
+	}
+}
+
+func TestCrossEntropy(t *testing.T) {
+	r := newRig(t)
+	for _, kind := range floats {
+		for _, index := range []device.DType{device.Int32, device.Int64} {
+			for _, size := range [][2]int{{1, 2}, {9, 33}, {300, 65}, {5, 5003}} {
+				t.Run(fmt.Sprintf("%v, %v, %v", kind, index, size), func(t *testing.T) {
+					rows, classes := size[0], size[1]
+					statistic := map[bool]device.DType{true: device.Float64}[kind == device.Float64]
+					targets := make([]float64, rows)
+					for i := range targets {
+						targets[i] = float64(r.rand.IntN(classes))
+					}
+					if rows > 1 {
+						targets[rows/2] = -100
+					}
+					c := device.CrossEntropy{
+						Rows: rows, Classes: classes, IgnoreIndex: -100, Logits: r.normals(kind, rows*classes), Targets: r.put(index, targets...),
+					}
+					r.cpu.Scale(c.Logits, c.Logits, 5)
+					dloss := r.put(statistic, 0.7)
+					r.agree(t, 8, func(on computer) {
+						c := c
+						c.LSE, c.Loss, c.Count = r.output(statistic, rows), r.output(statistic, 1), r.output(statistic, 1)
+						on.CrossEntropy(c)
+						on.CrossEntropyBackward(r.output(kind, rows*classes), c, dloss)
+						c.Logits = r.changed(c.Logits)
+						on.CrossEntropyBackward(c.Logits, c, dloss)
+					})
+				})
+			}
+		}
+	}
+}
+
+func TestLossOfNothingIsNoNumber(t *testing.T) {
+	r := newRig(t)
+	logits, targets := r.normals(device.Float32, 6), r.put(device.Int64, -1, -1)
+	r.agree(t, 1, func(c computer) {
+		c.CrossEntropy(device.CrossEntropy{
+			Rows: 2, Classes: 3, IgnoreIndex: -1, Logits: logits, Targets: targets, LSE: r.output(device.Float32, 2),
+			Loss: r.output(device.Float32, 1), Count: r.output(device.Float32, 1),
+		})
+	})
+}

@@ -1,0 +1,64 @@
+package kernels
+
+import (
+	"fmt"
+	"math"
+
+	"memtop/engine/device"
+)
+
+type dropoutArgs struct {
+	Y, X, Mask   device.Array
+	Seed, Offset uint64
+	Scale        float64
+	Least        uint32
+	Drawn        int32
+}
+
+// Dropout implements device.Random.
+func (c *Compute) Dropout(y, x, mask device.Array, p float64, s device.Seed) {
+	c.dropout("dropout", y, x, mask, p, dropoutArgs{Seed: s.Seed, Offset: s.Offset, Drawn: 1})
+}
+
+// DropoutBackward implements device.Random.
+func (c *Compute) DropoutBackward(dx, dy, mask device.Array, p float64) {
+	need("dropout backward", "mask", mask, dy.Len)
+	c.dropout("dropout backward", dx, dy, mask, p, dropoutArgs{})
+}
+
+func (c *Compute) dropout(name string, y, x, mask device.Array, p float64, a dropoutArgs) {
+	needFloat(name, y.DType, x.DType)
+	need(name, "output", y, x.Len)
+	allow(name, "mask", mask, x.Len)
+	if !mask.Absent() && mask.DType != device.UInt8 {
+		panic(fmt.Sprintf("kernels: %s: mask of type %v, want uint8", name, mask.DType))
+	}
+	if p < 0 || p >= 1 {
+		panic(fmt.Sprintf("kernels: %s: probability %v, want one in [0, 1)", name, p))
+	}
+	a.Y, a.X, a.Mask = y, x, mask
+	a.Scale, a.Least = 1/(1-p), uint32(math.Ceil(p*0x1p24))
+	run(c, pick(inFloat64(y.DType, x.DType), DropoutWide, Dropout), quads(x.Len), blockThreads, 0, a)
+}
+
+type drawArgs struct {
+	Dst          device.Array
+	Seed, Offset uint64
+	Base, Width  float64
+	Normal       int32
+}
+
+// Uniform implements device.Random.
+func (c *Compute) Uniform(dst device.Array, low, high float64, s device.Seed) {
+	c.draw(drawArgs{dst, s.Seed, s.Offset, low, high - low, 0})
+}
+
+// Normal implements device.Random.
+func (c *Compute) Normal(dst device.Array, mean, std float64, s device.Seed) {
+	c.draw(drawArgs{dst, s.Seed, s.Offset, mean, std, 1})
+}
+
+func (c *Compute) draw(a drawArgs) {
+	needFloat("random", a.Dst.DType)
+	run(c, Draw, quads(a.Dst.Len), blockThreads, 0, a)
+}

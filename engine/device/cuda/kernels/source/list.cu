@@ -1,0 +1,125 @@
+// Operations on many arrays with one launch: the norm of all gradients, and
+// what multiplies them all. A block has list_part elements of one array.
+#include "block.h"
+#include "number.h"
+
+struct ListItem {
+    u64 addr;
+    i64 len;
+    i32 type;
+    i32 first; // the first block that works on this array
+};
+
+const i32 list_items = 96, list_part = 16384;
+
+struct ListArgs {
+    ListItem item[list_items];
+    i32 count;
+    Array by;       // the norm or the scale
+    Array found;    // where unscale leaves 1
+    double limit;   // of clip
+    u64 partials;   // of norm_squares: one double for every block
+};
+
+// Part is the elements of one block.
+struct Part {
+    Array a;
+    i64 from, to;
+};
+
+DEVICE Part part_of(const ListArgs &a) {
+    i32 low = 0, high = a.count - 1, block = (i32)block_x();
+    while (low < high) {
+        i32 middle = (low + high + 1) / 2;
+        if (a.item[middle].first <= block) low = middle;
+        else high = middle - 1;
+    }
+    const ListItem &item = a.item[low];
+    i64 from = (i64)(block - item.first) * list_part, to = from + list_part;
+    return {{item.addr, item.len, (u8)item.type}, from, to < item.len ? to : item.len};
+}
+
+DEVICE i32 rest_of(const Part &p, i64 i) { return (i32)(p.to - i < 4 ? p.to - i : 4); }
+
+template <typename T> DEVICE double squares(const Part &p) {
+    double sum = 0;
+    for (i64 i = p.from + thread_id() * 4; i < p.to; i += 4 * block_size()) {
+        T x[4];
+        load4(x, p.a, i, rest_of(p, i));
+        for (i32 k = 0; k < 4; k++) sum += (double)x[k] * (double)x[k];
+    }
+    return sum;
+}
+
+KERNEL(norm_squares, ListArgs, 256) {
+    Part p = part_of(a);
+    double sum = block_sum(p.a.type == float64 ? squares<double>(p) : squares<float>(p));
+    if (thread_id() == 0) ((double *)a.partials)[block_x()] = sum;
+}
+
+struct NormRootArgs {
+    Array dst;
+    u64 partials;
+    i64 count;
+};
+
+// norm_root has one block.
+KERNEL(norm_root, NormRootArgs, 256) {
+    double sum = 0;
+    for (i64 i = thread_id(); i < a.count; i += block_size()) sum += ((const double *)a.partials)[i];
+    sum = block_sum(sum);
+    if (thread_id() == 0) store(a.dst, 0, root(sum));
+}
+
+// multiply scales a part and says whether all it met was finite: then x−x is 0.
+template <typename T> DEVICE bool multiply(const Part &p, T factor) {
+    T difference = 0;
+    for (i64 i = p.from + thread_id() * 4; i < p.to; i += 4 * block_size()) {
+        T x[4];
+        load4(x, p.a, i, rest_of(p, i));
+        for (i32 k = 0; k < 4; k++) {
+            difference += x[k] - x[k];
+            x[k] *= factor;
+        }
+        store4(p.a, i, rest_of(p, i), x);
+    }
+    return difference == 0;
+}
+
+DEVICE bool multiply_any(const Part &p, double factor) {
+    return p.a.type == float64 ? multiply<double>(p, factor) : multiply<float>(p, (float)factor);
+}
+
+// unscale multiplies by 1/by. All that find something write the same.
+KERNEL(unscale, ListArgs, 256) {
+    if (!multiply_any(part_of(a), 1 / (double)element<float>(a.by, 0))) element<float>(a.found, 0) = 1;
+}
+
+// clip multiplies by limit/(by + 1e-6) when that is not 1 or more.
+KERNEL(clip, ListArgs, 256) {
+    double factor = a.limit / (load<double>(a.by, 0) + 1e-6);
+    if (!(factor >= 1)) multiply_any(part_of(a), factor);
+}
+
+struct UpdateScaleArgs {
+    Array scale, tracker, found;
+    double growth, backoff, interval;
+};
+
+// update_scale has one thread at work.
+KERNEL(update_scale, UpdateScaleArgs, 32) {
+    if (thread_id() != 0) return;
+    float &scale = element<float>(a.scale, 0), &tracker = element<float>(a.tracker, 0);
+    if (present(a.found) && element<float>(a.found, 0) != 0) {
+        scale = (float)((double)scale * a.backoff);
+        tracker = 0;
+        return;
+    }
+    double good = (double)tracker + 1;
+    if (good >= a.interval) {
+        good = 0;
+        float grown = (float)((double)scale * a.growth);
+        if (grown - grown == 0) scale = grown;
+    }
+    tracker = (float)good;
+}

@@ -1,0 +1,127 @@
+// Softmax, and the loss that is made of it. A block has one row.
+#include "block.h"
+#include "failure.h"
+#include "number.h"
+
+// Total is the largest of a row's elements and the sum of e^(x − largest).
+template <typename T> struct Total {
+    T top, sum;
+};
+
+// row_total goes through the first cols elements of a row once: a thread keeps
+// the largest so far, and shrinks its sum when a larger one comes.
+template <typename T> DEVICE Total<T> row_total(const Array &x, i64 base, i64 cols, T scale) {
+    const T lowest = -math::infinity((T)0);
+    T top = lowest, sum = 0;
+    each_quad(cols, [&](i64 i, i32 count) {
+        T v[4], larger = top;
+        load4(v, x, base + i, count);
+        for (i32 k = 0; k < 4; k++) {
+            v[k] = k < count ? v[k] * scale : lowest;
+            larger = math::larger(larger, v[k]);
+        }
+        T shift = larger == lowest ? (T)0 : larger;
+        sum *= math::exp(top - shift);
+        for (i32 k = 0; k < 4; k++) sum += math::exp(v[k] - shift);
+        top = larger;
+    });
+    T largest = block_max(top), shift = largest == lowest ? (T)0 : largest;
+    return {largest, block_sum(sum * math::exp(top - shift))};
+}
+
+// row_softmax writes the softmax of the first seen of cols elements, and 0 for
+// the rest. It returns log Σ e^(scale·x).
+template <typename T> DEVICE T row_softmax(const Array &y, const Array &x, i64 to, i64 from, i64 cols, i64 seen, T scale) {
+    Total<T> total = {-math::infinity((T)0), 0};
+    if (seen > 0) total = row_total(x, from, seen, scale);
+    T factor = 1 / total.sum;
+    each_quad(cols, [&](i64 i, i32 count) {
+        T v[4];
+        load4(v, x, from + i, count);
+        for (i32 k = 0; k < 4; k++) v[k] = i + k < seen ? math::exp(v[k] * scale - total.top) * factor : (T)0;
+        store4(y, to + i, count, v);
+    });
+    return total.top + math::log(total.sum);
+}
+
+struct SoftmaxArgs {
+    Array y, x, dy, dx;
+    i64 cols;
+};
+
+template <typename T> DEVICE void softmax(const SoftmaxArgs &a) {
+    i64 base = (i64)block_x() * a.cols;
+    row_softmax<T>(a.y, a.x, base, base, a.cols, a.cols, 1);
+}
+
+KERNEL(softmax, SoftmaxArgs, 256) { softmax<float>(a); }
+KERNEL(softmax_wide, SoftmaxArgs, 256) { softmax<double>(a); }
+
+template <typename T> DEVICE void softmax_backward(const SoftmaxArgs &a) {
+    i64 base = (i64)block_x() * a.cols;
+    T sum = 0, y[4], dy[4];
+    each_quad(a.cols, [&](i64 i, i32 count) {
+        load4(y, a.y, base + i, count);
+        load4(dy, a.dy, base + i, count);
+        for (i32 k = 0; k < 4; k++) sum += y[k] * dy[k];
+    });
+    sum = block_sum(sum);
+    each_quad(a.cols, [&](i64 i, i32 count) {
+        load4(y, a.y, base + i, count);
+        load4(dy, a.dy, base + i, count);
+        for (i32 k = 0; k < 4; k++) y[k] *= dy[k] - sum;
+        store4(a.dx, base + i, count, y);
+    });
+}
+
+KERNEL(softmax_backward, SoftmaxArgs, 256) { softmax_backward<float>(a); }
+KERNEL(softmax_backward_wide, SoftmaxArgs, 256) { softmax_backward<double>(a); }
+
+struct EntropyArgs {
+    Array logits, targets, lse, loss, count, dlogits, dloss;
+    i64 rows, classes, ignored;
+    u64 failure;
+};
+
+template <typename T> DEVICE void entropy(const EntropyArgs &a) {
+    Total<T> total = row_total<T>(a.logits, (i64)block_x() * a.classes, a.classes, 1);
+    if (thread_id() == 0) element<T>(a.lse, block_x()) = total.top + math::log(total.sum);
+}
+
+KERNEL(entropy, EntropyArgs, 256) { entropy<float>(a); }
+KERNEL(entropy_wide, EntropyArgs, 256) { entropy<double>(a); }
+
+// entropy_mean has one block.
+KERNEL(entropy_mean, EntropyArgs, 256) {
+    double loss = 0, count = 0;
+    for (i64 row = thread_id(); row < a.rows; row += block_size()) {
+        i64 target = index(a.targets, row);
+        if (target == a.ignored) continue;
+        if (target < 0 || target >= a.classes) {
+            report(a.failure, failed_entropy, row, target, a.classes);
+            continue;
+        }
+        loss += load<double>(a.lse, row) - load<double>(a.logits, row * a.classes + target);
+        count++;
+    }
+    loss = block_sum(loss);
+    count = block_sum(count);
+    if (thread_id() != 0) return;
+    store(a.loss, 0, loss / count);
+    store(a.count, 0, count);
+}
+
+template <typename T> DEVICE void entropy_backward(const EntropyArgs &a) {
+    i64 row = block_x(), base = row * a.classes, target = index(a.targets, row);
+    bool counts = target != a.ignored && target >= 0 && target < a.classes;
+    T lse = element<T>(a.lse, row), factor = (T)(load<double>(a.dloss, 0) / load<double>(a.count, 0));
+    each_quad(a.classes, [&](i64 i, i32 n) {
+        T x[4];
+        load4(x, a.logits, base + i, n);
+        for (i32 k = 0; k < 4; k++) x[k] = counts ? (math::exp(x[k] - lse) - (i + k == target ? (T)1 : (T)0)) * factor : (T)0;
+        store4(a.dlogits, base + i, n, x);
+    });
+}
+
+KERNEL(entropy_backward, EntropyArgs, 256) { entropy_backward<float>(a); }
+KERNEL(entropy_backward_wide, EntropyArgs, 256) { entropy_backward<double>(a); }
