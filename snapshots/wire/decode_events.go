@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"errors"
 	"fmt"
 
 	"memtop/snapshots/trace"
@@ -39,9 +38,7 @@ func (d *Decoder) run(f *Frame, c *cursor) error {
 	d.events = d.events[:n]
 	r := runReader{c: c, ids: &d.ids}
 	for i := range d.events {
-		if !r.next(&d.events[i]) {
-			return errors.New("an event is like the one before, which there is not")
-		}
+		r.next(&d.events[i])
 	}
 	f.Events = d.events
 	return nil
@@ -53,10 +50,9 @@ type runReader struct {
 	ids  *ids
 	last trace.Event // in the numbers of the decoder
 	addr uint64      // what the next address is counted from
-	any  bool        // there was one
 }
 
-func (r *runReader) next(to *trace.Event) bool {
+func (r *runReader) next(to *trace.Event) {
 	head := r.c.byte()
 	v := &r.last
 	v.Kind = trace.Kind(head & kindMask)
@@ -65,15 +61,11 @@ func (r *runReader) next(to *trace.Event) bool {
 	}
 	if head&sameEvent == 0 {
 		r.fields(head)
-	} else if !r.any {
-		return false
 	}
 	if head&sameTime == 0 {
 		v.Time += r.c.signed()
 	}
-	r.any = true
 	*to = *v
-	return true
 }
 
 func (r *runReader) fields(head byte) {

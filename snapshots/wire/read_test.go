@@ -1,0 +1,205 @@
+package wire_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"memtop/snapshots/trace"
+	"memtop/snapshots/wire"
+)
+
+func read(t testing.TB, recording []byte) (*trace.Trace, error) {
+	t.Helper()
+	return wire.Read(t.Context(), bytes.NewReader(recording), wire.Options{Total: int64(len(recording))})
+}
+
+func TestARecordingIsTheSession(t *testing.T) {
+	whole := written(t, session)
+	s := wire.NewStream(bytes.NewReader(whole), wire.StreamOptions{})
+	if err := drain(t, s); err != nil {
+		t.Fatal(err)
+	}
+	live := s.Trace()
+	got, err := wire.Read(t.Context(), iotest.OneByteReader(bytes.NewReader(whole)), wire.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(asText(t, live), asText(t, got)); diff != "" {
+		t.Errorf("(-live +recording):\n%s", diff)
+	}
+	live.Steps[0].Loss, got.Steps[0].Loss = 0, 0 // no number, which equals nothing
+	if diff := cmp.Diff(live.Live, got.Live) + cmp.Diff(live.Steps, got.Steps); diff != "" {
+		t.Errorf("(-live +recording):\n%s", diff)
+	}
+	want := trace.Info{Kind: "recording", Container: "mtr", PickleProtocol: -1, Writer: "memtop's engine", TraceLists: 1}
+	if diff := cmp.Diff(want, got.Info); diff != "" || len(got.Notices) > 0 {
+		t.Errorf("info (-want +got):\n%s\nnotices: %q", diff, got.Notices)
+	}
+}
+
+// TestARecordingMayEndAnywhere cuts a recording at every byte.
+func TestARecordingMayEndAnywhere(t *testing.T) {
+	whole := written(t, session)
+	events := 0
+	for n := range whole {
+		got, err := read(t, whole[:n])
+		if err != nil {
+			if corrupt := (*wire.CorruptError)(nil); !errors.As(err, &corrupt) || n > 600 {
+				t.Fatalf("cut after %d bytes of %d: %v", n, len(whole), err)
+			}
+			continue
+		}
+		if !got.Info.Truncated || len(got.Notices) != 1 || !strings.Contains(got.Notices[0], "killed") || got.Live.Connected {
+			t.Fatalf("cut after %d bytes: %+v, notices %q", n, got.Info, got.Notices)
+		}
+		if d := got.Device(0); d != nil {
+			if d.Events.Len() < events {
+				t.Fatalf("cut after %d bytes there are %d events, before there were %d", n, d.Events.Len(), events)
+			}
+			events = d.Events.Len()
+		}
+		if problems := trace.Check(got); problems.Count > 0 {
+			t.Fatalf("cut after %d bytes: %v", n, problems)
+		}
+	}
+	if events != 14 {
+		t.Errorf("%d events at most, want 14", events)
+	}
+}
+
+// TestDamageIsFound changes every byte, and finds that or reads the same.
+func TestDamageIsFound(t *testing.T) {
+	whole := written(t, session)
+	for n := range whole {
+		damaged := slices.Clone(whole)
+		damaged[n] ^= 0x10
+		_, err := read(t, damaged)
+		var corrupt *wire.CorruptError
+		var version *wire.VersionError
+		switch {
+		case n == 7: // a minor version
+			if err != nil {
+				t.Errorf("another minor version: %v", err)
+			}
+		case n == 6:
+			if !errors.As(err, &version) || version.Theirs != wire.Version^0x10 {
+				t.Errorf("another version: %v", err)
+			}
+		case err == nil:
+			// The length may have become one that goes past the end.
+			if got, _ := read(t, damaged); !got.Info.Truncated {
+				t.Errorf("byte %d of %d is damaged, and nobody noticed", n, len(whole))
+			}
+		case !errors.As(err, &corrupt):
+			t.Errorf("byte %d is damaged: %v", n, err)
+		}
+	}
+}
+
+func TestRecordingsOfAllKindsAreRead(t *testing.T) {
+	whole := written(t, session)
+	unknown := func(kind byte) []byte {
+		f := []byte{kind, 3, 1, 2, 3}
+		return append(f, sum(f)...)
+	}
+	tests := map[string]struct {
+		recording []byte
+		notice    string
+		events    int
+	}{
+		"with frames that nobody knows": {slices.Concat(whole[:8], unknown(0x7f), whole[8:], unknown(0x30)), "", 14},
+		"two of them, one after another": {
+			slices.Concat(whole, whole), "", 14 + 2 + 14,
+		},
+		"with zeros at the end":    {slices.Concat(whole[:len(whole)-40], make([]byte, 4096)), "killed", 14},
+		"with zeros after the end": {slices.Concat(whole, make([]byte, 4096)), "zeros", 14},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, err := read(t, test.recording)
+			if err != nil {
+				if name == "with zeros at the end" && strings.Contains(err.Error(), "checksum") {
+					return // the zeros are within a frame
+				}
+				t.Fatal(err)
+			}
+			if notices := strings.Join(got.Notices, "; "); !strings.Contains(notices, test.notice) || (test.notice == "") != (notices == "") {
+				t.Errorf("notices %q, want %q", notices, test.notice)
+			}
+			if n := got.Device(0).Events.Len(); n != test.events {
+				t.Errorf("%d events, want %d", n, test.events)
+			}
+			for _, p := range trace.Check(got).First {
+				if !strings.Contains(p.Reason, "the clock goes back") { // as it does in the second of two
+					t.Error(p)
+				}
+			}
+		})
+	}
+}
+
+func TestReadingStopsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := wire.Read(ctx, bytes.NewReader(written(t, session)), wire.Options{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestARecorderKeepsWholeFrames(t *testing.T) {
+	whole := written(t, session)
+	for _, piece := range []int{1, 7, 100, len(whole)} {
+		for _, stop := range []int{0, 5, 8, 700, len(whole) - 1, len(whole)} {
+			var out bytes.Buffer
+			r := wire.NewRecorder(&out)
+			for p := range slices.Chunk(whole[:stop], piece) {
+				if n, err := r.Write(p); n != len(p) || err != nil {
+					t.Fatalf("wrote %d of %d: %v", n, len(p), err)
+				}
+			}
+			if err := r.Close("recorded up to here"); err != nil {
+				t.Fatal(err)
+			}
+			if stop < 700 {
+				continue // not even a hello
+			}
+			got, err := read(t, out.Bytes())
+			if err != nil || got.Info.Truncated {
+				t.Fatalf("%d bytes in pieces of %d: %v, truncated %v", stop, piece, err, got.Info.Truncated)
+			}
+			if want := map[bool]string{true: "the program ended", false: "recorded up to here"}[stop == len(whole)]; got.Live.Note != want {
+				t.Errorf("the recording ends with %q, want %q", got.Live.Note, want)
+			}
+		}
+	}
+}
+
+func TestARecorderGoesOnAfterALostConnection(t *testing.T) {
+	whole := written(t, session)
+	var out bytes.Buffer
+	r := wire.NewRecorder(&out)
+	for _, p := range [][]byte{whole[:len(whole)-10], whole} {
+		if _, err := io.Copy(r, bytes.NewReader(p)); err != nil {
+			t.Fatal(err)
+		}
+		r.Restart()
+	}
+	if err := r.Close(""); err != nil {
+		t.Fatal(err)
+	}
+	got, err := read(t, out.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(got.Live.Gaps); n != 3 || got.Info.Truncated {
+		t.Errorf("%d gaps, want 3: one in each stream and one between them", n)
+	}
+}
