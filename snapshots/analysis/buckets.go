@@ -24,3 +24,21 @@ func (x *Index) Buckets(span int64, n int) Timeline {
 	}
 	return x.fill(ByCategory, begin, x.events.Len(), columns)
 }
+
+// TimelineEvery cuts the events from one on into columns of equally many, at
+// most n of them and the last one unfinished. Like those of Buckets they stay as
+// they are when more events come.
+func (x *Index) TimelineEvery(by Banding, from, events, n int) Timeline {
+	from, events = max(from, 0), max(events, 1)
+	to := min(from+events*max(n, 0), x.events.Len())
+	if from >= to {
+		return Timeline{}
+	}
+	columns := make([]Column, 0, (to-from+events-1)/events)
+	for ; from < to; from += events {
+		column := Column{From: from, To: min(from+events, to)}
+		column.At, _ = x.Highest(column.From, column.To)
+		columns = append(columns, column)
+	}
+	return x.fill(by, columns[0].From, to, columns)
+}

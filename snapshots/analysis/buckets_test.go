@@ -51,3 +51,30 @@ func TestBucketsOfFixedSpansStayAsTheyAre(t *testing.T) {
 		t.Errorf("before the last event came (-want +got):\n%s", diff)
 	}
 }
+
+func TestColumnsOfEquallyManyEventsStayAsTheyAre(t *testing.T) {
+	made, err := trace.ParseText(strings.NewReader(bucketTrace))
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := NewIndex(made, &made.Devices[0])
+	tests := map[string]struct {
+		from, events, n int
+		want            [][2]int
+	}{
+		"the last is unfinished":     {0, 2, 10, [][2]int{{0, 2}, {2, 4}, {4, 5}}},
+		"no more than there is room": {1, 2, 1, [][2]int{{1, 3}}},
+		"nothing past the end":       {5, 2, 10, nil},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			var got [][2]int
+			for _, c := range x.TimelineEvery(ByCategory, test.from, test.events, test.n).Columns {
+				got = append(got, [2]int{c.From, c.To})
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("columns (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -153,6 +153,13 @@ func (p *Page) timeColumn(i int) string {
 // where names an event's stack in one line. Of a free it names what is freed,
 // which tells more than who dropped the last reference.
 func (p *Page) where(i int, e *trace.Event) string {
+	if p.scene.GapAt(i) != nil {
+		return "made up: " + p.place(i, e)
+	}
+	return p.place(i, e)
+}
+
+func (p *Page) place(i int, e *trace.Event) string {
 	if e.Kind == trace.OOM {
 		return "out of memory: the device had " + screen.Bytes(int64(e.Addr)) + " free"
 	}
@@ -247,7 +254,10 @@ func rowStyle(k trace.Kind) screen.Style {
 
 func drawMark(c screen.Canvas, y int, m *page.Mark) {
 	word := "┬ begin "
-	if m.End {
+	switch {
+	case m.Setting:
+		word = "◆ from the next step on "
+	case m.End:
 		word = "┴ end "
 	}
 	for x := range c.Width() - 1 {

@@ -17,6 +17,9 @@ func EventLines(s *Scene, i int, all bool) []Line {
 	}
 	e, t := s.Events().At(i), s.Tables()
 	lines := []Line{{Text: "event " + screen.Count(i) + "  " + ActionText(t, e) + sizeText(e), Style: screen.Strong}}
+	if g := s.GapAt(i); g != nil {
+		lines = append(lines, GapLines(g)...)
+	}
 	if e.Kind == trace.OOM {
 		lines = append(lines, oomLines(s, i, e)...)
 	}

@@ -5,6 +5,7 @@ import (
 
 	"memtop/snapshots/analysis"
 	"memtop/snapshots/trace"
+	"memtop/tui/screen"
 )
 
 // Growth
@@ -136,17 +137,48 @@ func (s *Scene) GaugeAt(event int) *trace.Gauge {
 	return nil
 }
 
-// GapAt returns the gap that an event was made up for, nil when it was not.
-func (s *Scene) GapAt(event int) *trace.Gap {
+// Gaps returns the places of this device where events are missing.
+func (s *Scene) Gaps() []trace.Gap {
 	live := s.Live()
 	if live == nil {
 		return nil
 	}
-	for i := range live.Gaps {
-		g := &live.Gaps[i]
-		if g.Device == s.Index.Device().ID && event >= g.From && event < g.To {
-			return g
+	var gaps []trace.Gap
+	for _, g := range live.Gaps {
+		if g.Device == s.Index.Device().ID {
+			gaps = append(gaps, g)
+		}
+	}
+	return gaps
+}
+
+// GapAt returns the gap that an event was made up for, nil when it was not.
+func (s *Scene) GapAt(event int) *trace.Gap {
+	gaps := s.Gaps()
+	for i := range gaps {
+		if event >= gaps[i].From && event < gaps[i].To {
+			return &gaps[i]
 		}
 	}
 	return nil
+}
+
+// GapText says in a few words what is missing.
+func GapText(g *trace.Gap) string {
+	if g.Missed < 0 {
+		return "gap: events missing"
+	}
+	return "gap: " + screen.Plural(int(g.Missed), "event") + " missing"
+}
+
+// GapLines says what an event that was made up for a gap means.
+func GapLines(g *trace.Gap) []Line {
+	missed := "events that are missing"
+	if g.Missed >= 0 {
+		missed = screen.Plural(int(g.Missed), "event") + " that are missing"
+	}
+	if g.Reason != "" {
+		missed += " (" + g.Reason + ")"
+	}
+	return Sentence("made up", "it stands for "+missed+": it says what is different after them, not how or when that came to be")
 }

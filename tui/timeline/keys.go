@@ -30,8 +30,8 @@ func newKeyMap(s *page.Scene) keyMap {
 		PanRight: keys.New("L", "move the window right", "L", "shift+right"),
 		Whole:    keys.New("0", "show the whole trace", "0"),
 		StepBack: keys.New(",", "one event back", ","), Step: keys.New(".", "one event on", "."),
-		NextMark:     keys.New("}", "to the next annotation", "}"),
-		PreviousMark: keys.New("{", "to the previous annotation", "{"),
+		NextMark:     keys.New("}", "to the next annotation or setting", "}"),
+		PreviousMark: keys.New("{", "to the previous annotation or setting", "{"),
 	}
 	k.motion.Left.SetHelp("← h", "cursor left")
 	k.motion.Right.SetHelp("→ l", "cursor right")

@@ -41,7 +41,9 @@ func (p *Page) wheel(msg tea.MouseWheelMsg) {
 		p.pan(0.1)
 	case msg.Button == tea.MouseWheelUp:
 		p.window = p.axis().zoom(p.window, around, 0.8)
+		p.chosen()
 	case msg.Button == tea.MouseWheelDown:
 		p.window = p.axis().zoom(p.window, around, 1.25)
+		p.chosen()
 	}
 }

@@ -22,6 +22,7 @@ type chartQuestion struct {
 	time     bool
 	window   window
 	columns  int
+	every    int // events of a column, 0 to cut the window into equal ones
 }
 
 // Page is the timeline page.
@@ -38,6 +39,7 @@ type Page struct {
 	fit      bool // the y axis begins at the lowest level in the window
 	window   window
 	follow   int // the cursor that the window was moved for
+	following
 	drill    drill
 	prompt   *page.Prompt
 	shape    shape
@@ -61,12 +63,14 @@ func New(s *page.Scene) *Page {
 func (p *Page) Rebase(earlier int) {
 	a := p.axis()
 	p.window = a.clamp(window{p.window.from - earlier, p.window.to - earlier})
-	p.follow = -2
+	p.follow, p.every = -2, 0
 	p.drill.want = aliveQuestion{}
 }
 
 func draw(q chartQuestion) analysis.Timeline {
 	switch {
+	case q.every > 0:
+		return q.index.TimelineEvery(q.by, q.window.from, q.every, q.columns)
 	case q.segments && q.time:
 		return q.index.SegmentTimelineByTime(q.window.from, q.window.to, q.columns)
 	case q.segments:
@@ -98,19 +102,46 @@ func (p *Page) Back() bool { return p.drill.back() }
 // alive.
 func (p *Page) Refresh(w, h int) tea.Cmd {
 	p.shape = p.newShape(w, h)
-	if p.follow != p.scene.Cursor() {
-		p.follow = p.scene.Cursor()
-		p.window = p.axis().include(p.window, p.follow)
-	}
+	p.moveWindow()
 	var cmds []tea.Cmd
 	if p.shape.plot.W > 0 && p.scene.Index.History() {
-		q := chartQuestion{p.scene.Edition(), p.by, p.segments, p.axis().time, p.window, p.shape.plot.W}
-		cmds = append(cmds, p.charts.Ask(q))
+		cmds = append(cmds, p.charts.Ask(p.question()))
 		if chart, ok := p.charts.Answer(); ok {
 			p.chart, p.charted = chart, p.charts.Answered()
 		}
 	}
 	return tea.Batch(append(cmds, p.drill.refresh(p))...)
+}
+
+// moveWindow keeps the end in view while it is followed, else the cursor.
+func (p *Page) moveWindow() {
+	switch {
+	case p.onGrid():
+		p.goAlong(p.shape.plot.W)
+	case p.scene.Following:
+		p.every = 0
+		w, n := p.window, p.scene.Last()+1
+		if w.to < n || w.to > n {
+			p.window = p.axis().clamp(window{w.from + n - w.to, n})
+			if p.whole {
+				p.window = p.axis().whole()
+			}
+		}
+	case p.follow != p.scene.Cursor():
+		p.window = p.axis().include(p.window, p.scene.Cursor())
+	}
+	p.follow = p.scene.Cursor()
+}
+
+// question is what the chart is asked for.
+func (p *Page) question() chartQuestion {
+	q := chartQuestion{
+		index: p.scene.Edition(), by: p.by, segments: p.segments, time: p.axis().time, window: p.window, columns: p.shape.plot.W,
+	}
+	if p.onGrid() {
+		q.every = p.every
+	}
+	return q
 }
 
 // Update takes keys and the mouse.
@@ -146,14 +177,17 @@ func (p *Page) key(msg tea.KeyPressMsg) tea.Cmd {
 		p.scene.Move(p.scene.Cursor() + 1)
 	case key.Matches(msg, k.pane.ZoomIn):
 		p.window = a.zoom(p.window, p.scene.Cursor(), 0.5)
+		p.chosen()
 	case key.Matches(msg, k.pane.ZoomOut):
 		p.window = a.zoom(p.window, p.scene.Cursor(), 2)
+		p.chosen()
 	case key.Matches(msg, k.mine.PanLeft):
 		p.pan(-0.5)
 	case key.Matches(msg, k.mine.PanRight):
 		p.pan(0.5)
 	case key.Matches(msg, k.mine.Whole):
 		p.window = a.whole()
+		p.chosen()
 	case key.Matches(msg, k.mine.NextMark):
 		return p.toMark(1)
 	case key.Matches(msg, k.mine.PreviousMark):

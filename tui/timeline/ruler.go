@@ -1,6 +1,8 @@
 package timeline
 
 import (
+	"sort"
+
 	"memtop/tui/page"
 	"memtop/tui/screen"
 )
@@ -24,10 +26,7 @@ func (p *Page) drawRuler(c screen.Canvas, s *shape) {
 		return
 	}
 	if len(p.scene.Ranges) == 0 {
-		for i := range p.scene.Steps {
-			st := &p.scene.Steps[i]
-			p.drawRange(ruler, 0, st.From, st.To, st.Name)
-		}
+		p.drawSteps(ruler)
 		return
 	}
 	for i := range p.scene.Ranges {
@@ -39,6 +38,30 @@ func (p *Page) drawRuler(c screen.Canvas, s *shape) {
 		if r := &p.scene.Ranges[i]; r.Depth < ruler.Height() {
 			p.nameBeside(ruler, r.Depth, r.From, r.To, r.Name)
 		}
+	}
+}
+
+// drawSteps draws the steps that are in the window. Where they are too narrow to
+// have names every few of them stand together under the name of the first.
+func (p *Page) drawSteps(c screen.Canvas) {
+	const room = 12 // cells that a name needs
+	steps, w := p.scene.Steps, p.charted.window
+	first := sort.Search(len(steps), func(k int) bool { return steps[k].To > w.from })
+	last := sort.Search(len(steps), func(k int) bool { return steps[k].From >= w.to })
+	if first >= last {
+		return
+	}
+	together := 1
+	for _, next := range [...]int{2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000} {
+		if (last-first)*room <= together*max(len(p.chart.Columns), 1) {
+			break
+		}
+		together = next
+	}
+	for k := first; k < last; {
+		next := min(k+together-k%together, last)
+		p.drawRange(c, 0, steps[k].From, steps[next-1].To, steps[k].Name)
+		k = next
 	}
 }
 
@@ -142,6 +165,34 @@ func (p *Page) drawMarkers(c screen.Canvas, s *shape) {
 	for i := range p.scene.OOMs {
 		if at := p.scene.OOMs[i].Event; p.inWindow(at) {
 			p.marker(c, s, y, at, '✗', "out of memory", screen.Bad)
+		}
+	}
+}
+
+// drawGaps shades where events are missing, and says how many.
+func (p *Page) drawGaps(c screen.Canvas, s *shape) {
+	for _, g := range p.scene.Gaps() {
+		if g.To <= p.charted.window.from || g.From >= p.charted.window.to || len(p.chart.Columns) == 0 {
+			continue
+		}
+		first, last := columnOf(p.chart.Columns, g.From), columnOf(p.chart.Columns, max(g.To-1, g.From))
+		for x := first; x <= last; x++ {
+			for y := range s.plot.H {
+				if r := c.Rune(s.plot.X+x, s.plot.Y+y); r == ' ' || r == '─' {
+					c.Set(s.plot.X+x, s.plot.Y+y, '░', screen.Warn)
+				}
+			}
+		}
+		p.marker(c, s, s.plot.Y-1, g.From, '░', page.GapText(&g), screen.Warn)
+	}
+}
+
+// drawChanges points at the events where a setting changed.
+func (p *Page) drawChanges(c screen.Canvas, s *shape) {
+	marks, w := p.scene.Marks, p.charted.window
+	for k := sort.Search(len(marks), func(k int) bool { return marks[k].Event >= w.from }); k < len(marks) && marks[k].Event < w.to; k++ {
+		if marks[k].Setting && len(p.chart.Columns) > 0 {
+			p.marker(c, s, s.plot.Y-1, marks[k].Event, '◆', marks[k].Name, screen.Title)
 		}
 	}
 }

@@ -103,7 +103,9 @@ func (p *Page) drawChart(c screen.Canvas, s *shape) {
 	p.drawScale(c, s, &part)
 	p.drawRuler(c, s)
 	p.drawAxis(c, s)
+	p.drawGaps(c, s)
 	p.drawMarkers(c, s)
+	p.drawChanges(c, s)
 	p.drawCursor(c, s, &part)
 }
 
@@ -163,7 +165,7 @@ func (p *Page) titleRight() string {
 	w, n := p.window, p.scene.Last()+1
 	text := "all " + screen.Plural(n, "event")
 	if w.from > 0 || w.to < n {
-		text = "events " + screen.Count(w.from) + "–" + screen.Count(max(w.to-1, 0)) + " of " + screen.Count(n)
+		text = "events " + screen.Count(w.from) + "–" + screen.Count(max(min(w.to, n)-1, 0)) + " of " + screen.Count(n)
 	}
 	if p.axis().time {
 		text += " by time"

@@ -1,0 +1,72 @@
+package timeline
+
+import "sort"
+
+// # Following
+//
+// While the cursor follows the end of a running program, the window ends at or
+// after the last event, and its columns lie on a grid: each stands for one of a
+// few numbers of events and begins at a multiple of it. So a column that is full
+// stays as it is, the newest alone moves, and when the last is full the window
+// goes on by a quarter of its width. A chart that moved with every event would
+// be redrawn whole many times a second, and could not be read.
+
+// following is how the window goes along.
+type following struct {
+	every int  // events of a column, 0 when the window is not on a grid
+	span  int  // how many events the reader wants to see at least
+	whole bool // all of them
+}
+
+// firstSpan is how much time of a running program is shown at first, in
+// microseconds.
+const firstSpan = 20_000_000
+
+// onGrid reports whether the window is to go along with the end: columns of
+// time and segments over time are cut anew instead.
+func (p *Page) onGrid() bool {
+	return p.scene.Following && !p.segments && !p.axis().time
+}
+
+// goAlong moves the window to where the end is now.
+func (p *Page) goAlong(columns int) {
+	f, n := &p.following, p.scene.Events().Len()
+	if columns <= 0 || n == 0 {
+		return
+	}
+	if f.span == 0 {
+		f.begin(p.scene.Clock(), n, func(i int) int64 { return p.scene.Events().At(i).Time })
+	}
+	span := max(f.span, narrowest)
+	if f.whole {
+		span = n
+	}
+	every := 1
+	for every*columns < span {
+		every = max(every*3/2, every+1)
+		if every*columns < span {
+			every = every * 4 / 3
+		}
+	}
+	w, wide := p.window, every*columns
+	if f.every == every && w.to-w.from == wide && w.from%every == 0 && w.from < n && n <= w.to {
+		return
+	}
+	f.every = every
+	end := (n + every - 1) / every * every
+	from := 0
+	if !f.whole {
+		from = max(end-wide+wide/4/every*every, 0)
+	}
+	p.window = window{from, from + wide}
+}
+
+// begin chooses the first span: the last seconds.
+func (f *following) begin(now int64, n int, time func(i int) int64) {
+	f.span = max(n-sort.Search(n, func(i int) bool { return time(i) >= now-firstSpan }), narrowest)
+}
+
+// chosen notes that the reader chose a window, which the grid then follows.
+func (p *Page) chosen() {
+	p.following = following{span: max(min(p.window.to, p.scene.Last()+1)-p.window.from, narrowest), whole: p.window == p.axis().whole()}
+}
