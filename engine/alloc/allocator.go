@@ -2,6 +2,7 @@ package alloc
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"memtop/snapshots/trace"
@@ -34,7 +35,7 @@ type Allocator struct {
 	pending  int // events outstanding on all streams
 
 	names    *Names
-	stacks   Stacks
+	stacks   atomic.Uint32 // of type Stacks
 	history  history
 	latest   trace.Event // where an event is made when none are kept
 	recorder trace.Recorder
@@ -77,9 +78,10 @@ type Options struct {
 func New(d Driver, o Options) (*Allocator, error) {
 	a := &Allocator{
 		driver: d, device: o.Device, name: o.Name, config: defaultConfig(),
-		pools: newPoolPair(nil), names: o.Names, stacks: o.Stacks, recorder: o.Recorder,
+		pools: newPoolPair(nil), names: o.Names, recorder: o.Recorder,
 		started: time.Now(),
 	}
+	a.SetStacks(o.Stacks)
 	a.startedMicros = a.started.UnixMicro()
 	a.syncer, _ = d.(Syncer)
 	a.mapper, _ = d.(Mapper)

@@ -21,6 +21,9 @@ const (
 	StacksAll          // and frees, retags
 )
 
+// SetStacks says which events get a stack from now on. Safe for concurrent use.
+func (a *Allocator) SetStacks(s Stacks) { a.stacks.Store(uint32(s)) }
+
 // maxFrames is how much of a stack is kept, innermost frames first.
 const maxFrames = 48
 
@@ -30,7 +33,7 @@ type stackKey [maxFrames]uintptr
 // not wanted at that level. Training makes the same calls in every step, so a
 // stack is known by where its calls return to, and unwound only the first time.
 func (a *Allocator) callers(level Stacks) trace.StackID {
-	if a.stacks < level {
+	if Stacks(a.stacks.Load()) < level {
 		return 0
 	}
 	if !walks {

@@ -12,11 +12,6 @@ type Options struct {
 	// Poison fills memory with NaN before it is freed, so that a use after the
 	// release shows in the result. It costs one pass over every block.
 	Poison bool
-	// OnLeak, when given, is told of every storage that the garbage collector
-	// found while handles on it were still out: its memory is lost. It is called
-	// on a goroutine of the runtime's. Only storages that were alive in a
-	// [Device.Settle] are watched.
-	OnLeak func(Leak)
 }
 
 // Device joins what tensors need of a device: memory and operations.
@@ -26,7 +21,8 @@ type Device struct {
 	backend device.Backend
 	options Options
 	scope   scope
-	young   *Storage // the first of those made since Settle; only with OnLeak
+	onLeak  func(Leak) // may be nil
+	young   *Storage   // the first of those made since Settle, while onLeak is given
 }
 
 // NewDevice returns the device with the given name, such as "cpu:0". The

@@ -12,8 +12,8 @@
 // of this package returns belongs to its caller, who calls [Tensor.Release]
 // exactly once; [Tensor.Retain] makes one more handle. The storage's memory goes
 // back to the allocator in the moment in which its last handle is released, and
-// never because of the garbage collector. In debug mode a storage that the
-// collector finds while handles were still out is reported: see [Options].
+// never because of the garbage collector, which can only report that a storage
+// was lost while handles were still out: see [Device.OnLeak].
 //
 // # Mistakes and failures
 //

@@ -17,12 +17,18 @@ import (
 // step; so they are kept in a list, which costs nothing, and only those that
 // still live when a stretch of the program has ended are watched.
 
-// Leak is a storage that was lost: see [Options.OnLeak].
+// Leak is a storage that was lost: see [Device.OnLeak].
 type Leak struct {
 	Block alloc.Block
 	Bytes int64 // that were requested
 	Label alloc.Label
 }
+
+// OnLeak has f called for every storage that the garbage collector finds while
+// handles on it are still out: its memory is lost. Only storages that are made
+// from now on, and that live in a [Device.Settle], are watched. f is called on a
+// goroutine of the runtime's; nil ends the watch of new storages.
+func (d *Device) OnLeak(f func(Leak)) { d.onLeak = f }
 
 // String says what was lost.
 func (l Leak) String() string { return describe(l.Bytes, l.Label) }
@@ -45,7 +51,7 @@ const (
 
 // remember puts a new storage on the list of young ones.
 func (d *Device) remember(s *Storage) {
-	if d.options.OnLeak == nil {
+	if d.onLeak == nil {
 		return
 	}
 	s.watch.state, s.watch.next = young, d.young
@@ -81,14 +87,17 @@ func (d *Device) unlink(s *Storage) {
 
 // Settle says that a stretch of the program has ended, such as a step: what is
 // alive now should be so for a reason. From here on it is watched for being
-// lost, if [Options.OnLeak] is given. What lives from one call to the next is
+// lost, if [Device.OnLeak] was called. What lives from one call to the next is
 // watched once; what was made and released between two calls costs nothing.
 func (d *Device) Settle() {
 	for d.young != nil {
 		s := d.young
 		d.unlink(s)
+		if d.onLeak == nil {
+			continue
+		}
 		s.watch.state = watched
-		s.watch.cleanup = runtime.AddCleanup(s, d.options.OnLeak, Leak{s.block, s.bytes, s.label})
+		s.watch.cleanup = runtime.AddCleanup(s, d.onLeak, Leak{s.block, s.bytes, s.label})
 	}
 }
 

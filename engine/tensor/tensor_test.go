@@ -270,7 +270,8 @@ func TestALostStorageIsReported(t *testing.T) {
 		t.Fatal(err)
 	}
 	lost := make(chan tensor.Leak, 4) // never closed: the report comes from the runtime
-	d := tensor.NewDevice("cpu:0", memory, machine.Backend, tensor.Options{OnLeak: func(l tensor.Leak) { lost <- l }})
+	d := tensor.NewDevice("cpu:0", memory, machine.Backend, tensor.Options{})
+	d.OnLeak(func(l tensor.Leak) { lost <- l })
 	held, released := counting(d, 5), counting(d, 6)
 	short := counting(d, 7)
 	block := counting(d, 3).Storage().Block() // no Release

@@ -63,7 +63,8 @@ func TestOnlyLostHandlesAreReportedAsLost(t *testing.T) {
 		t.Run("leak "+leak.String(), func(t *testing.T) {
 			const taken = 5
 			f := &finder{}
-			b := newBenchWith(t, 64<<20, g, tensor.Options{OnLeak: f.found})
+			b := newBench(t, 64<<20, g)
+			b.device.OnLeak(f.found)
 			trainer := b.trainer(t, DefaultSettings(), nil)
 			trainer.Plant(leak)
 			want := 0

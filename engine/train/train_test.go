@@ -23,11 +23,6 @@ type bench struct {
 // newBench opens a device with a small GPT on the built-in text.
 func newBench(t testing.TB, capacity int64, g nn.GPTConfig) *bench {
 	t.Helper()
-	return newBenchWith(t, capacity, g, tensor.Options{})
-}
-
-func newBenchWith(t testing.TB, capacity int64, g nn.GPTConfig, o tensor.Options) *bench {
-	t.Helper()
 	c, err := cpu.Open(cpu.Options{Capacity: capacity})
 	if err != nil {
 		t.Fatal(err)
@@ -36,7 +31,7 @@ func newBenchWith(t testing.TB, capacity int64, g nn.GPTConfig, o tensor.Options
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := tensor.NewDevice("cpu:0", a, c, o)
+	d := tensor.NewDevice("cpu:0", a, c, tensor.Options{})
 	model, err := nn.Build(d, device.Float32, 1, func(b nn.Builder) *nn.GPT { return nn.NewGPT(b, g) })
 	if err != nil {
 		t.Fatal(err)

@@ -142,11 +142,10 @@ func (s *session) openDevice() (err error) {
 	if s.memory, err = alloc.New(s.machine, s.allocator()); err != nil {
 		return err
 	}
-	var o tensor.Options
+	s.device = tensor.NewDevice(s.machine.Name(), s.memory, s.machine, tensor.Options{})
 	if s.probed {
-		o.OnLeak = s.lost
+		s.device.OnLeak(s.lost)
 	}
-	s.device = tensor.NewDevice(s.machine.Name(), s.memory, s.machine, o)
 	return nil
 }
 

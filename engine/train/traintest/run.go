@@ -78,10 +78,11 @@ func (r Run) Trace(t testing.TB) *trace.Trace {
 		t.Fatal(err)
 	}
 	run := &running{t: t, kept: make(map[int]*tensor.Tensor), batches: newLengths(t, r.length)}
-	run.device = tensor.NewDevice(c.Name(), a, c, tensor.Options{OnLeak: func(l tensor.Leak) {
+	run.device = tensor.NewDevice(c.Name(), a, c, tensor.Options{})
+	run.device.OnLeak(func(l tensor.Leak) {
 		a.Lost(l.Block)
 		run.lost.add(l)
-	}})
+	})
 	m, err := nn.Build(run.device, device.Float32, 1, func(b nn.Builder) *nn.GPT { return nn.NewGPT(b, model) })
 	if err != nil {
 		t.Fatal(err)
