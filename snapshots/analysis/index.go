@@ -42,6 +42,7 @@ type answers struct {
 	final      lasting[*Map]
 	folded     lasting[*folding]
 	sites      lasting[*sites]
+	history    lasting[*history]
 }
 
 // NewIndex reads the device's whole trace.

@@ -1,11 +1,6 @@
 package analysis
 
-import (
-	"cmp"
-	"slices"
-
-	"memtop/snapshots/trace"
-)
+import "memtop/snapshots/trace"
 
 // SiteID numbers a creation site: a stack's number, or minus that of a note with
 // the site's tag; 0 is memory of which nothing is known. Numbers stay as long as
@@ -83,27 +78,9 @@ type Level struct {
 // Sites groups what is held right after an event by where it was created, the
 // largest first. History and trends are those of the steps up to that event.
 func (x *Index) Sites(at int) []Site {
-	at = x.clamp(at)
-	known, describe := x.sites(), x.describer(at)
-	all := make([]Site, len(known.list))
-	for _, a := range x.alive(at) {
-		s := &all[known.of(&a)]
-		s.Bytes += a.Size
-		s.Count++
-		if s.Count == 1 {
-			s.Category = describe.tensor(&a).Category
-			s.Oldest, s.AtLeast = describe.age(&a)
-		}
+	g := newSiteGatherer(x, x.clamp(at))
+	for _, a := range x.alive(g.at) {
+		g.add(&a)
 	}
-	some := all[:0]
-	for id := range all {
-		if s := all[id]; s.Count > 0 {
-			s.ID, s.Stack = known.list[id].id(), known.list[id].stack
-			s.Name = x.SiteName(s.ID)
-			s.StepsToOOM = -1
-			some = append(some, s)
-		}
-	}
-	slices.SortStableFunc(some, func(a, b Site) int { return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.ID, b.ID)) })
-	return some
+	return g.sites()
 }

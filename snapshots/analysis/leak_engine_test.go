@@ -1,0 +1,80 @@
+package analysis_test
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"memtop/engine/train/traintest"
+	"memtop/snapshots/analysis"
+)
+
+// verdicts is what was said of a run of the engine, step by step.
+type verdicts struct {
+	named  int64             // the step after which the leak was named, 0 for never
+	alarms map[string]int    // sites that leak nothing and were called a leak, after how many steps
+	ended  analysis.Trend    // of the leak, at the end
+	last   map[string]string // alarms that stand at the end
+}
+
+// watch asks for the sites after every step.
+func watch(t *testing.T, r traintest.Run) verdicts {
+	t.Helper()
+	tr := r.Trace(t)
+	x := analysis.NewIndex(tr, &tr.Devices[0])
+	v := verdicts{alarms: make(map[string]int)}
+	for _, step := range x.Steps() {
+		v.last = make(map[string]string)
+		for _, s := range x.Sites(step.To - 1) {
+			leak := r.Leaks != nil && strings.HasPrefix(s.Name, r.Leaks.Layer+" "+r.Leaks.Role)
+			switch {
+			case leak && s.Trend >= analysis.SuspectedLeak && v.named == 0:
+				v.named = step.Number
+			case !leak && s.Trend >= analysis.SuspectedLeak:
+				v.alarms[s.Name]++
+				v.last[s.Name] = s.Reason
+			}
+			if leak {
+				v.ended = s.Trend
+			}
+		}
+	}
+	return v
+}
+
+// TestLeaksOfTheEngineAreNamed watches training runs of which it is known what
+// they leak. What leaks in every step is named within 20 steps, and nothing else
+// is called a leak at the end of any.
+func TestLeaksOfTheEngineAreNamed(t *testing.T) {
+	leaking, innocent := traintest.Leaking(), traintest.Innocent()
+	right, wrong, missed := 0, 0, 0
+	for _, name := range slices.Sorted(maps.Keys(leaking)) {
+		v := watch(t, leaking[name])
+		want := analysis.SuspectedLeak
+		if leaking[name].Unreachable {
+			want = analysis.Unreachable
+		}
+		if v.ended == want {
+			right++
+		} else {
+			missed++
+			t.Errorf("%s: at the end it is %s, want %s", name, v.ended, want)
+		}
+		wrong += len(v.last)
+		t.Logf("leaks      %-38s named after step %d", name, v.named)
+		if name != "now and then" && v.named > 20 {
+			t.Errorf("%s: named only after step %d", name, v.named)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(innocent)) {
+		v := watch(t, innocent[name])
+		wrong += len(v.last)
+		t.Logf("no leaks   %-38s alarms: %v, at the end %v", name, v.alarms, v.last)
+		// Entry by entry, twenty steps of filling a cache are what a leak is as well.
+		if len(v.last) > 0 || len(v.alarms) > 0 && name != "a cache that warms longer" {
+			t.Errorf("%s: called a leak: %v", name, v.alarms)
+		}
+	}
+	t.Logf("precision %.2f, recall %.2f over %d runs", float64(right)/float64(right+wrong), float64(right)/float64(right+missed), len(leaking)+len(innocent))
+}

@@ -1,0 +1,388 @@
+package analysis
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// # Telling a leak from what looks like one
+//
+// What a site has lost for good is what it never gives back: the least that it
+// holds at any later moment. That level, the low water, rises with a leak, and
+// does not rise with what comes and goes, however wildly. Levels that moved while
+// a setting changed, or across a gap in the events, are left out.
+//
+//   - A site whose low water never rises is steady, or driven by shapes when the
+//     same number of tensors has other sizes.
+//   - One that rose and has stopped, or rises less and less, is a cache warming up.
+//   - One that rises on and on is a suspected leak, as soon as it has done so for
+//     longer than caches take: what should not outlive a step (activations,
+//     gradients, inputs) sooner than what might be a cache.
+//   - Until then it is growing. It stays so when every one of its tensors has a
+//     size of its own, as in a cache keyed by shape, and when it has grown as far
+//     before and fallen back.
+
+// How much it takes. Steps are steps in which a site grew.
+const (
+	trendFew      = 4  // moments below which nothing is said
+	trendSome     = 4  // growths that make a trend
+	leakTransient = 10 // steps until what should not outlive a step is a leak
+	leakOther     = 18 // steps until what might be a cache is one
+	leakSpaced    = 8  // growths of one that grows once every few steps
+	quietFew      = 3  // steps without growth before it has stopped
+	quietGaps     = 5  // and how many of its usual pauses
+	quietLong     = 16 // steps without growth before it counts as steady again
+)
+
+// sample is what a site holds at the end of one step.
+type sample struct {
+	count    int
+	bytes    int64
+	number   int64
+	turnover int64 // bytes that the step allocated, of all sites
+	// What the site itself allocated in the step.
+	made      int
+	madeBytes int64
+	bridged  bool
+	changed  bool
+}
+
+// excused reports whether a change of level there is nobody's fault.
+func (s *sample) excused() bool { return s.bridged || s.changed }
+
+// evidence is what a trend is judged by.
+type evidence struct {
+	samples  []sample
+	category Category
+	distinct bool // each of its allocations has a size of its own
+	fellAt   int64
+	fellFrom int // how far it had grown before it fell back, 0 for never
+	lost     int
+	lostSize int64
+
+	low      []int   // the least count from each sample on
+	lowBytes []int64 // the same of bytes
+	grew     []int   // samples at which the low water rose, excused ones left out
+	rise     int     // by how much in all
+	noise    int     // how far counts were above the low water at most
+	steps    int     // compared with the one before, and not excused
+}
+
+// judgement is a trend and how it is known.
+type judgement struct {
+	trend   Trend
+	reason  string
+	steps   int
+	perStep int64
+}
+
+// judge decides. It keeps what it computes in e.
+func (e *evidence) judge() judgement {
+	e.lowWater()
+	j := judgement{steps: max(0, len(e.samples)-1)}
+	switch {
+	case e.lost > 0:
+		j.trend = Unreachable
+		j.reason = fmt.Sprintf("%s of %s here: nothing in the program refers to them any more, and they were never released.",
+			Bytes(e.lostSize), plural(e.lost, "tensor"))
+		j.perStep = e.perStep()
+	case len(e.samples) < trendFew:
+		j.reason = "Only " + plural(j.steps, "step") + " seen so far."
+	case e.rise < 2*e.noise || len(e.grew) == 0:
+		e.flat(&j)
+	default:
+		e.rising(&j)
+	}
+	return j
+}
+
+// lowWater finds what is never given back again.
+func (e *evidence) lowWater() {
+	n := len(e.samples)
+	e.low, e.lowBytes = make([]int, n), make([]int64, n)
+	for i := n - 1; i >= 0; i-- {
+		e.low[i], e.lowBytes[i] = e.samples[i].count, e.samples[i].bytes
+		if i < n-1 {
+			e.low[i], e.lowBytes[i] = min(e.low[i], e.low[i+1]), min(e.lowBytes[i], e.lowBytes[i+1])
+		}
+		e.noise = max(e.noise, e.samples[i].count-e.low[i])
+	}
+	for i := 1; i < n; i++ {
+		if e.samples[i].excused() {
+			continue
+		}
+		e.steps++
+		if by := e.low[i] - e.low[i-1]; by > 0 {
+			e.grew = append(e.grew, i)
+			e.rise += by
+		}
+	}
+}
+
+// perStep returns by how many bytes the low water rises in a step, since it
+// began to.
+func (e *evidence) perStep() int64 {
+	if len(e.grew) == 0 {
+		return 0
+	}
+	var bytes, steps int64
+	for i := e.grew[0]; i < len(e.samples); i++ {
+		if !e.samples[i].excused() {
+			bytes += e.lowBytes[i] - e.lowBytes[i-1]
+			steps++
+		}
+	}
+	return max(0, bytes/max(1, steps))
+}
+
+// number returns the step that a sample was taken after.
+func (e *evidence) number(i int) string { return Count(int(e.samples[i].number)) }
+
+// flat judges a site that holds no more allocations than it did.
+func (e *evidence) flat(j *judgement) {
+	j.trend = Steady
+	first, last := &e.samples[0], &e.samples[len(e.samples)-1]
+	low, high, up := first.bytes, first.bytes, 0
+	same := true
+	for i := range e.samples {
+		s := &e.samples[i]
+		low, high = min(low, s.bytes), max(high, s.bytes)
+		same = same && s.count == first.count
+		if i > 0 && !s.excused() && s.bytes > e.samples[i-1].bytes && s.count == e.samples[i-1].count {
+			up++
+		}
+	}
+	switch {
+	case same && low == high && last.count == 0 && e.madeOfManySizes(j):
+	case same && low == high:
+		j.reason = "The same " + plural(last.count, "tensor") + " after each of the last " + plural(j.steps, "step") + "."
+		if last.count == 0 {
+			j.reason = "Nothing is left of it after any of the last " + plural(j.steps, "step") + "."
+		}
+	case same && up >= trendSome && !e.shapesVary():
+		j.trend = Growing
+		j.perStep = (last.bytes - first.bytes) / int64(max(1, j.steps))
+		j.reason = fmt.Sprintf("%s replaced by larger ones in %d of %s, while the steps' other tensors stay as large as they were.",
+			isOrAre(last.count), up, plural(j.steps, "step"))
+		if j.perStep <= 0 {
+			j.trend, j.reason = ShapeDriven, sizesReason(last.count, low, high, j.steps)
+		}
+	case same:
+		j.trend, j.reason = ShapeDriven, sizesReason(last.count, low, high, j.steps)
+	default:
+		j.reason = e.steadyReason()
+	}
+}
+
+func isOrAre(n int) string {
+	if n == 1 {
+		return "1 tensor is"
+	}
+	return Count(n) + " tensors are"
+}
+
+func sizesReason(count int, low, high int64, steps int) string {
+	return fmt.Sprintf("Always %s, of %s to %s over %s: sizes follow the shapes of the batch.",
+		plural(count, "tensor"), Bytes(low), Bytes(high), plural(steps, "step"))
+}
+
+// steadyReason says when a site that does not grow last moved.
+func (e *evidence) steadyReason() string {
+	for i := len(e.samples) - 1; i > 0; i-- {
+		if s := &e.samples[i]; s.count != e.samples[i-1].count {
+			text := "Its count last changed in step " + e.number(i)
+			switch {
+			case s.changed:
+				text += ", when a setting did"
+			case s.bridged:
+				text += ", where events are missing"
+			}
+			return text + fmt.Sprintf("; it does not rise over %s.", plural(len(e.samples)-1, "step"))
+		}
+	}
+	return "It does not rise over " + plural(len(e.samples)-1, "step") + "."
+}
+
+// shapesVary reports whether what steps allocate elsewhere changes in size.
+func (e *evidence) shapesVary() bool {
+	low, high := int64(-1), int64(0)
+	for i := 1; i < len(e.samples); i++ {
+		if e.samples[i].excused() {
+			continue
+		}
+		other := e.samples[i].turnover - e.samples[i].bytes
+		if low < 0 || other < low {
+			low = other
+		}
+		high = max(high, other)
+	}
+	return high-low > high/50
+}
+
+// rising judges a site that holds ever more.
+func (e *evidence) rising(j *judgement) {
+	n := len(e.samples)
+	first, last := e.grew[0], e.grew[len(e.grew)-1]
+	quiet := e.count(last+1, n)
+	gap := 1
+	if len(e.grew) > 1 {
+		gap = (last - first) / (len(e.grew) - 1)
+	}
+	switch stopped := quiet >= max(quietFew, quietGaps*gap); {
+	case stopped && (len(e.grew) <= 2 || quiet >= quietLong):
+		j.trend, j.reason = Steady, fmt.Sprintf("It grew in %s, last in step %s, and not in the %s since.",
+			plural(len(e.grew), "step"), e.number(last), plural(quiet, "step"))
+	case stopped:
+		j.trend, j.reason = Warming, fmt.Sprintf("It grew in %s up to step %s, and not in the %s since.",
+			plural(len(e.grew), "step"), e.number(last), plural(quiet, "step"))
+	case len(e.grew) < trendSome && e.steps < 2*trendSome:
+		j.reason = fmt.Sprintf("It grew in %d of the %s seen so far.", len(e.grew), plural(e.steps, "step"))
+	case len(e.grew) < trendSome:
+		j.trend, j.reason = Steady, fmt.Sprintf("It grew in only %d of %s.", len(e.grew), plural(e.steps, "step"))
+	case e.slowing():
+		j.trend, j.reason = Warming, fmt.Sprintf("It grew in %d of the last %s, in the later ones less than in the earlier.",
+			len(e.grew), plural(e.count(first, n), "step"))
+		j.perStep = e.perStep()
+	default:
+		j.perStep, j.steps = e.perStep(), e.count(first, n)
+		e.leaking(j)
+	}
+}
+
+// count returns how many samples in [from, to) are not excused.
+func (e *evidence) count(from, to int) int {
+	n := 0
+	for i := max(from, 1); i < to; i++ {
+		if !e.samples[i].excused() {
+			n++
+		}
+	}
+	return n
+}
+
+// risen returns by how much the low water rose at the samples in [from, to).
+func (e *evidence) risen(from, to int) int {
+	sum := 0
+	for _, i := range e.grew {
+		if i >= from && i < to {
+			sum += e.low[i] - e.low[i-1]
+		}
+	}
+	return sum
+}
+
+// slowing reports whether the later half of the growth is much less than the
+// earlier, by more than one time would make up for: caches are filled quickly at
+// first.
+func (e *evidence) slowing() bool {
+	first, n := e.grew[0], len(e.samples)
+	if len(e.grew) < 5 {
+		return false
+	}
+	middle := (first + n) / 2
+	earlier, later := e.risen(first, middle), e.risen(middle, n)
+	before, after := e.count(first, middle), e.count(middle, n)
+	return (later+1)*before*10 <= 6*earlier*after
+}
+
+// leaking tells whether a site has been growing for long enough.
+func (e *evidence) leaking(j *judgement) {
+	n := len(e.samples)
+	need, why := leakOther, "longer than caches take"
+	switch e.category {
+	case Activation, Gradient, Input:
+		need, why = leakTransient, e.category.String()+"s should not outlive their step"
+	case Parameter, Optimizer, Workspace, OtherCategory:
+	}
+	grew := fmt.Sprintf("It grew in %d of the last %s, by %s a step", len(e.grew), plural(j.steps, "step"), Bytes(j.perStep))
+	j.trend = Growing
+	switch {
+	case e.fellFrom > 0 && e.rise <= e.fellFrom*5/4:
+		j.reason = fmt.Sprintf("%s; up to step %s it had grown as far, and fell back.", grew, Count(int(e.fellAt)))
+	case e.distinct && need == leakOther:
+		j.reason = grew + "; each of its tensors has a size of its own, as in a cache by shape."
+	case e.everyStep(need) || e.spaced(need) || e.evenly(need):
+		j.trend, j.reason = SuspectedLeak, grew+", and gives nothing back: "+why+"."
+	case e.count(e.grew[0], n) < need:
+		j.reason = grew + fmt.Sprintf("; whether it is a cache shows within %s.", plural(need-e.count(e.grew[0], n), "more step"))
+	default:
+		j.reason = grew + ", too unevenly to tell it from a cache."
+	}
+}
+
+// everyStep reports whether the site grew by the same in each of the last steps.
+func (e *evidence) everyStep(need int) bool {
+	by := make([]int, 0, need)
+	for i := len(e.samples) - 1; i > 0 && len(by) < need; i-- {
+		if e.samples[i].excused() {
+			continue
+		}
+		rose := e.low[i] - e.low[i-1]
+		if rose == 0 {
+			return false
+		}
+		by = append(by, rose)
+	}
+	if len(by) < need {
+		return false
+	}
+	slices.Sort(by)
+	usual, same := by[len(by)/2], 0
+	for _, rose := range by {
+		if rose == usual {
+			same++
+		}
+	}
+	return same*10 >= len(by)*9
+}
+
+// spaced reports whether the site grows once every so many steps, for a while.
+func (e *evidence) spaced(need int) bool {
+	if len(e.grew) < leakSpaced || e.count(e.grew[0], len(e.samples)) < need {
+		return false
+	}
+	recent := e.grew[len(e.grew)-leakSpaced:]
+	shortest, longest := len(e.samples), 0
+	for k := 1; k < len(recent); k++ {
+		gap := e.count(recent[k-1]+1, recent[k]+1)
+		shortest, longest = min(shortest, gap), max(longest, gap)
+	}
+	return shortest > 1 && longest <= shortest+1
+}
+
+// evenly reports whether growth that comes now and then, and far outdoes what
+// comes and goes, does not slow down over a long time: whether the later half of
+// it is less than the earlier by no more than chance explains.
+func (e *evidence) evenly(need int) bool {
+	first, n := e.grew[0], len(e.samples)
+	middle := (first + n) / 2
+	earlier, later := float64(e.risen(first, middle)), float64(e.risen(middle, n))
+	return len(e.grew) >= need && 2*e.count(first, n) >= 5*need && e.rise >= 4*e.noise &&
+		later >= earlier-math.Sqrt(earlier+later)/2
+}
+
+// madeOfManySizes judges a site of which nothing is left after steps, but which
+// makes the same number of tensors in all of them, of different sizes.
+func (e *evidence) madeOfManySizes(j *judgement) bool {
+	count, low, high := 0, int64(0), int64(0)
+	for i := 1; i < len(e.samples); i++ {
+		s := &e.samples[i]
+		switch {
+		case s.excused() || s.made == 0:
+			continue
+		case count == 0:
+			count, low, high = s.made, s.madeBytes, s.madeBytes
+		case s.made != count:
+			return false
+		}
+		low, high = min(low, s.madeBytes), max(high, s.madeBytes)
+	}
+	if low == high {
+		return false
+	}
+	j.trend = ShapeDriven
+	j.reason = fmt.Sprintf("Every step makes %s here, of %s to %s, and frees them: sizes follow the shapes of the batch.",
+		plural(count, "tensor"), Bytes(low), Bytes(high))
+	return true
+}
