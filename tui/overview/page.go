@@ -69,7 +69,7 @@ type Page struct {
 
 // New returns the page of a scene.
 func New(s *page.Scene) *Page {
-	p := &Page{scene: s, keys: newKeyMap(s)}
+	p := &Page{scene: s, keys: newKeyMap(s), lookedAt: -1}
 	switch {
 	case p.live():
 		p.moment = atCursor
