@@ -7,6 +7,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"memtop/snapshots/analysis"
 	"memtop/tui/tuitest"
 )
 
@@ -206,4 +207,38 @@ func TestAFilterLeavesWhatMatches(t *testing.T) {
 	d.lacks("linear.go:37")
 	d.press("esc")
 	d.wants("7 creation sites")
+}
+
+func TestSitesThatGrowComeFirst(t *testing.T) {
+	made := tuitest.Recording()
+	x := analysis.NewIndex(made, &made.Devices[0])
+	worst := analysis.Undecided
+	for _, s := range x.Sites(made.Devices[0].Events.Len() - 1) {
+		worst = max(worst, s.Trend)
+	}
+	if !worst.Alarming() {
+		t.Fatal("no site of the recording is alarming")
+	}
+	d := startRecording(t, 120, 40, Options{Color: "never"})
+	d.press("3")
+	d.wants("because", "per step")
+	d.press("f")
+	d.wants("only what grows or leaks")
+	d.lacks("linear.go:37")
+}
+
+func TestTensorsOfARunningProgramStandStillWithinAStep(t *testing.T) {
+	d, p := startLive(t, 120, 40, 9)
+	d.press("3", "t")
+	d.wants("37 tensors, ", "MiB")
+	d.lacks("gelu output")
+	p.Begin() // the forward pass of the next step
+	d.news()
+	d.wants("37 tensors, ", "after step 9")
+	d.lacks("gelu output")
+	d.press("c")
+	d.wants("gelu output")
+	d.lacks("after step 9")
+	d.press("c", "up", "^", "4", "left", "3")
+	d.lacks("after step 9")
 }

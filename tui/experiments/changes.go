@@ -161,10 +161,10 @@ func (p *Page) detailLines() []page.Line {
 	if e.State == trace.Refused {
 		return append(lines, page.Sentence("because", e.Reason)...)
 	}
-	wide := p.shape.detail.W >= wideDetail
-	lines = append(lines, page.Line{Text: row(wide, "", "predicted", "measured", "", "error", "before", "after", "±"), Style: screen.Dim})
+	w := p.shape.detail.W
+	lines = append(lines, page.Line{Text: row(w, "", "predicted", "measured", "", "error", "before", "after", "±"), Style: screen.Dim})
 	for q := range e.Effects {
-		lines = append(lines, effectLine(&e.Effects[q], wide))
+		lines = append(lines, effectLine(&e.Effects[q], w))
 	}
 	for _, with := range e.Overlaps {
 		lines = append(lines, page.Line{Text: "measured together with " + with + ": nobody can tell the two apart", Style: screen.Warn})
@@ -175,10 +175,7 @@ func (p *Page) detailLines() []page.Line {
 	return lines
 }
 
-// wideDetail is from where a row has its change in per cent as well.
-const wideDetail = 92
-
-func effectLine(f *analysis.Effect, wide bool) page.Line {
+func effectLine(f *analysis.Effect, w int) page.Line {
 	before, after, spread := "", "", ""
 	if f.Before.Steps > 0 {
 		before = Amount(f.Quantity, f.Before.Median)
@@ -187,16 +184,27 @@ func effectLine(f *analysis.Effect, wide bool) page.Line {
 		after = Amount(f.Quantity, f.After.Median)
 		spread = "±" + Amount(f.Quantity, (f.After.High-f.After.Low)/2)
 	}
-	return page.Line{Text: row(wide, names[f.Quantity], predictedText(f), measuredText(f), shareText(f), errorText(f), before, after, spread)}
+	return page.Line{Text: row(w, names[f.Quantity], predictedText(f), measuredText(f), shareText(f), errorText(f), before, after, spread)}
 }
 
+// The widths from which a row has the level before and the spread, and the
+// change in per cent as well.
+const (
+	fullDetail = 78
+	wideDetail = 92
+)
+
 // row lines a quantity up with the others.
-func row(wide bool, name, predicted, measured, share, err, before, after, spread string) string {
+func row(w int, name, predicted, measured, share, err, before, after, spread string) string {
 	text := pad(name, 14, false) + pad(predicted, 10, true) + pad(measured, 11, true)
-	if wide {
+	if w >= wideDetail {
 		text += pad(share, 8, true)
 	}
-	return text + pad(err, 8, true) + pad(before, 11, true) + pad(after, 11, true) + pad(spread, 11, true)
+	text += pad(err, 8, true)
+	if w < fullDetail {
+		return text + pad(after, 11, true)
+	}
+	return text + pad(before, 11, true) + pad(after, 11, true) + pad(spread, 11, true)
 }
 
 func pad(s string, w int, right bool) string {

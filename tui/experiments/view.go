@@ -161,7 +161,7 @@ func drawOption(c screen.Canvas, y int, o *trace.Option) {
 	c.Fit(14, y, 16, o.Value, screen.Strong)
 	text := choicesText(o)
 	if o.About != "" {
-		text = o.About + ": " + text
+		text += " · " + o.About
 	}
 	c.Fit(31, y, c.Width()-33, text, screen.Dim)
 }

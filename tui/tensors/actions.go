@@ -12,12 +12,12 @@ import (
 func (p *Page) Update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case tea.KeyPressMsg:
-		if p.reading {
+		if p.read != nil {
 			return p.readingKey(msg)
 		}
 		return p.key(msg)
 	case tea.MouseWheelMsg:
-		if p.reading || p.shape.detail.Contains(msg.X, msg.Y) {
+		if p.read != nil || p.shape.detail.Contains(msg.X, msg.Y) {
 			p.detail.Scroll(map[bool]int{true: -3, false: 3}[msg.Button == tea.MouseWheelUp])
 			return nil
 		}
@@ -31,7 +31,7 @@ func (p *Page) Update(msg tea.Msg) tea.Cmd {
 
 func (p *Page) click(msg tea.MouseClickMsg) tea.Cmd {
 	r, list := p.shape.list, &p.table().list
-	if p.reading || !r.Contains(msg.X, msg.Y) {
+	if p.read != nil || !r.Contains(msg.X, msg.Y) {
 		return nil
 	}
 	if msg.Y == r.Y+1 {
@@ -63,9 +63,7 @@ func (p *Page) readingKey(msg tea.KeyPressMsg) tea.Cmd {
 	switch k := &p.keys; {
 	case p.detail.Key(msg, k.motion):
 	case key.Matches(msg, k.pane.Open):
-		if t := p.currentTensor(); t != nil {
-			return page.ToEvent(p.scene, t.Allocation)
-		}
+		return page.ToEvent(p.scene, p.read.Allocation)
 	case key.Matches(msg, k.pane.Copy):
 		return page.Copied(page.CopyLines(p.detailLines()), "the tensor")
 	}
@@ -112,6 +110,8 @@ func (p *Page) arrange(msg tea.KeyPressMsg) {
 		p.table().sort.inverse = !p.table().sort.inverse
 	case key.Matches(msg, k.mine.View):
 		p.turn(map[view]view{sites: single, single: sites, inside: sites}[p.view])
+	case key.Matches(msg, k.mine.Moment):
+		p.now = !p.now
 	case key.Matches(msg, k.mine.Worrying):
 		p.worrying = !p.worrying
 	}
@@ -127,8 +127,9 @@ func (p *Page) open() tea.Cmd {
 		}
 		return nil
 	}
-	if p.currentTensor() != nil {
-		p.reading, p.detail.Offset = true, 0
+	if t := p.currentTensor(); t != nil {
+		read := *t
+		p.read, p.detail.Offset = &read, 0
 	}
 	return nil
 }

@@ -1,7 +1,7 @@
 package tensors
 
 import (
-	"strconv"
+	"cmp"
 
 	"memtop/snapshots/analysis"
 	"memtop/tui/page"
@@ -76,14 +76,18 @@ func (p *Page) tensorColumns(w int) []column {
 	if !p.held.described {
 		return append(all, column{head: "created at", sort: bySite, cell: createdAt})
 	}
-	all = append(all, column{head: "tensor", sort: byName, cell: ofTensor(func(t *analysis.Tensor) string { return t.Name })})
+	name := func(t *analysis.Tensor) string { return t.Name }
+	if w >= layerWidth {
+		name = func(t *analysis.Tensor) string { return cmp.Or(t.Role, t.Name) }
+	}
+	all = append(all, column{head: "tensor", sort: byName, cell: ofTensor(name)})
 	if w >= 70 {
 		all = append(all, column{head: "shape", sort: byShape, width: 16, cell: ofTensor(func(t *analysis.Tensor) string { return t.Shape })})
 	}
 	if w >= 78 {
 		all = append(all, column{head: "dtype", sort: byDType, width: 8, cell: ofTensor(func(t *analysis.Tensor) string { return t.DType })})
 	}
-	if w >= 115 {
+	if w >= layerWidth {
 		all = append(all, column{head: "layer", sort: byLayer, width: 14, cell: ofTensor(func(t *analysis.Tensor) string { return t.Layer })})
 	}
 	if w >= 100 && p.view == single {
@@ -91,6 +95,9 @@ func (p *Page) tensorColumns(w int) []column {
 	}
 	return all
 }
+
+// layerWidth is the width from which layers have a column of their own.
+const layerWidth = 115
 
 func createdAt(p *Page, i int32) (string, screen.Style) {
 	if s := p.held.siteOf(&p.held.tensors[i]); s != nil {
@@ -222,12 +229,4 @@ func (p *Page) sortBy(step int) {
 		order = append(order, col.sort)
 	}
 	p.table().sort.column = order[(at+step+len(order))%len(order)]
-}
-
-// stepsText is when growth of a site fills the device.
-func stepsText(steps int64) string {
-	if steps < 0 {
-		return ""
-	}
-	return "full after " + strconv.FormatInt(steps, 10) + " more steps"
 }

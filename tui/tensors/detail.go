@@ -1,6 +1,9 @@
 package tensors
 
 import (
+	"math"
+	"time"
+
 	"memtop/snapshots/analysis"
 	"memtop/tui/page"
 	"memtop/tui/screen"
@@ -8,6 +11,9 @@ import (
 
 // detailLines describes what is selected.
 func (p *Page) detailLines() []page.Line {
+	if p.read != nil {
+		return p.tensorLines(p.read)
+	}
 	if t := p.currentTensor(); t != nil {
 		return p.tensorLines(t)
 	}
@@ -18,7 +24,7 @@ func (p *Page) detailLines() []page.Line {
 }
 
 func (p *Page) siteLines(s *analysis.Site) []page.Line {
-	lines := append([]page.Line{page.Heading(s.Name)}, trendLines(s)...)
+	lines := append([]page.Line{page.Heading(s.Name)}, p.trendLines(s)...)
 	held := screen.Bytes(s.Bytes) + " in " + screen.Plural(s.Count, "tensor") + ", " + categoryText(s.Category, s.Guessed)
 	if s.Oldest >= 0 {
 		held += ", the oldest of " + agesText(s.Oldest, s.AtLeast)
@@ -32,23 +38,47 @@ func (p *Page) siteLines(s *analysis.Site) []page.Line {
 }
 
 // trendLines is the verdict on a site, with what it rests on.
-func trendLines(s *analysis.Site) []page.Line {
+func (p *Page) trendLines(s *analysis.Site) []page.Line {
 	_, style := trendText(s.Trend)
 	lines := []page.Line{{Label: "verdict", Text: s.Trend.String() + restsOn(s), Style: style}}
 	if s.Reason != "" {
 		lines = append(lines, page.Sentence("because", s.Reason)...)
 	}
-	if s.LostCount > 0 {
+	if s.LostCount > 0 && s.Trend != analysis.Unreachable {
 		lines = append(lines, page.Pair("lost", screen.Bytes(s.LostBytes)+" in "+screen.Plural(s.LostCount, "tensor")+" that nothing in the program refers to"))
 	}
 	if s.GrowthPerStep != 0 {
 		grows := growthText(s) + " per step"
 		if s.StepsToOOM >= 0 {
-			grows += ", " + stepsText(s.StepsToOOM)
+			grows += ", " + p.fullText(s.StepsToOOM)
 		}
 		lines = append(lines, page.Pair("grows", grows))
 	}
 	return lines
+}
+
+// fullText says when growth fills the device: in steps, and in time as the last
+// step went.
+func (p *Page) fullText(steps int64) string {
+	text := "full after " + screen.Plural(int(steps), "more step")
+	if last := p.scene.StepAt(p.held.at); last != nil && last.Duration > 0 && steps > 0 && steps < math.MaxInt64/last.Duration {
+		text += ", in some " + about(time.Duration(steps*last.Duration))
+	}
+	return text
+}
+
+// about writes a time by its largest unit: nobody knows it any better.
+func about(d time.Duration) string {
+	switch {
+	case d >= 48*time.Hour:
+		return screen.Plural(int(d/(24*time.Hour)), "day")
+	case d >= 2*time.Hour:
+		return screen.Plural(int(d/time.Hour), "hour")
+	case d >= 2*time.Minute:
+		return screen.Plural(int(d/time.Minute), "minute")
+	default:
+		return screen.Plural(int(d/time.Second), "second")
+	}
 }
 
 func restsOn(s *analysis.Site) string {
@@ -77,6 +107,7 @@ func (p *Page) tensorLines(t *analysis.Tensor) []page.Line {
 		_, style := trendText(s.Trend)
 		lines = append(lines, page.Line{Label: "its site", Text: s.Trend.String() + restsOn(s), Style: style})
 	}
-	rest := page.AllocationLines(p.scene, t.Allocation, p.all || p.reading)
+	now := p.scene.Index.Lifetimes().AllocationAt(t.ID, p.held.at) // it may have been freed since the list was made
+	rest := page.AllocationLines(p.scene, now, p.all || p.read != nil)
 	return append(lines, rest[1:]...)
 }

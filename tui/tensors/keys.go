@@ -15,7 +15,7 @@ type keyMap struct {
 
 // pageKeys are the keys of this page alone.
 type pageKeys struct {
-	View, Worrying key.Binding
+	View, Worrying, Moment key.Binding
 }
 
 func newKeyMap(s *page.Scene) keyMap {
@@ -23,7 +23,9 @@ func newKeyMap(s *page.Scene) keyMap {
 	k.mine = pageKeys{
 		View:     keys.New("t", "by where they were created, or tensor by tensor", "t"),
 		Worrying: keys.New("f", "only what grows or leaks, or all", "f"),
+		Moment:   keys.New("c", "following a program: after its last step, or at its last event", "c"),
 	}
+	k.mine.Moment.SetEnabled(s.Growing())
 	k.pane.Open.SetHelp("enter", "site: its tensors; tensor: its stack; stack: the event")
 	k.pane.Search.SetHelp("/", "search verdict, place, name, category, shape, dtype")
 	k.pane.Filter.SetHelp("\\", "only what matches, as suspected or activation")
@@ -37,7 +39,7 @@ func newKeyMap(s *page.Scene) keyMap {
 }
 
 // Bindings returns the page's own keys.
-func (k pageKeys) Bindings() []key.Binding { return []key.Binding{k.View, k.Worrying} }
+func (k pageKeys) Bindings() []key.Binding { return []key.Binding{k.View, k.Worrying, k.Moment} }
 
 // Help returns the page's keys.
 func (p *Page) Help() []keys.Group {
@@ -50,7 +52,7 @@ func (p *Page) Help() []keys.Group {
 // Short returns the keys for the bottom line.
 func (p *Page) Short() []key.Binding {
 	k := &p.keys
-	if p.reading {
+	if p.read != nil {
 		return []key.Binding{keys.Short(k.pane.Open, "event"), keys.Short(k.pane.Copy, "copy")}
 	}
 	open, other := "tensors", "single"

@@ -35,16 +35,18 @@ type Page struct {
 	scene    *page.Scene
 	keys     keyMap
 	asked    *ask.One[question, *held]
+	wanted   question // asked last
 	listed   *ask.One[listQuestion, []int32]
 	shown    listQuestion // what rows answers
 	held     *held        // that rows are of, nil before the first
 	rows     []int32      // of held.sites or held.tensors, in order
 	tables   [views]table
 	view     view
-	site     siteKey // whose tensors are listed, in the view inside
-	siteName string  // what it is called
-	worrying bool    // only what looks wrong
-	reading  bool    // all about one tensor, alone
+	site     siteKey          // whose tensors are listed, in the view inside
+	siteName string           // what it is called
+	worrying bool             // only what looks wrong
+	now      bool             // follow the very last event, not the last step
+	read     *analysis.Tensor // all about it is shown alone; nil when lists are shown
 	search   string
 	prompt   *page.Prompt
 	detail   page.Reader
@@ -88,13 +90,13 @@ func (p *Page) EndPrompt() { p.prompt = nil }
 func (p *Page) Maximise() { p.alone = !p.alone }
 
 // Rebase forgets which tensor was selected: allocations have other numbers now.
-func (p *Page) Rebase(int) { p.selected, p.reading = selection{}, false }
+func (p *Page) Rebase(int) { p.selected, p.read = selection{}, nil }
 
 // Back leaves the stack, then the site, then the filters.
 func (p *Page) Back() bool {
 	switch {
-	case p.reading:
-		p.reading = false
+	case p.read != nil:
+		p.read = nil
 	case p.view == inside:
 		p.turn(sites)
 	case p.table().filter != "":
@@ -110,7 +112,7 @@ func (p *Page) Back() bool {
 
 // turn goes to another list.
 func (p *Page) turn(to view) {
-	p.view, p.reading, p.detail.Offset = to, false, 0
+	p.view, p.read, p.detail.Offset = to, nil, 0
 	p.selected = selection{}
 }
 
@@ -118,7 +120,7 @@ func (p *Page) table() *table { return &p.tables[p.view] }
 
 // Refresh asks for what is alive at the cursor and lists it.
 func (p *Page) Refresh(w, h int) tea.Cmd {
-	cmd := p.asked.Ask(question{p.scene.Edition(), p.scene.Cursor(), p.view != sites})
+	cmd := p.asked.Ask(p.question())
 	if held, ok := p.asked.Answer(); ok && (held.tensors != nil || p.view == sites) {
 		t := p.table()
 		cmd = tea.Batch(cmd, p.listed.Ask(listQuestion{held, p.view, p.site, t.sort, t.filter, p.worrying}))
@@ -130,6 +132,34 @@ func (p *Page) Refresh(w, h int) tea.Cmd {
 	p.table().list.Resize(p.count(), p.shape.list.H-2)
 	p.detail.Resize(len(p.detailLines()), p.shape.detail.H-1)
 	return cmd
+}
+
+// question is what is alive at the cursor. Where that goes along with a running
+// program it is what is alive after its last step, unless the reader wants to
+// see the very last event: in the middle of a step most of it comes and goes
+// faster than anybody can read.
+func (p *Page) question() question {
+	q := question{p.scene.Edition(), p.scene.Cursor(), p.view != sites}
+	if p.scene.Following && !p.now {
+		q.at = p.stepEnd()
+	}
+	// More events change nothing of what was at an event before them.
+	if last := p.wanted; last.index.Index == q.index.Index && last.at == q.at && last.tensors == q.tensors {
+		return last
+	}
+	p.wanted = q
+	return q
+}
+
+// stepEnd returns the last event of the last whole step, or else of all.
+func (p *Page) stepEnd() int {
+	events := p.scene.Events()
+	for k := len(p.scene.Steps) - 1; k >= 0; k-- {
+		if last := p.scene.Steps[k].To - 1; last >= 0 && last < events.Len() && events.At(last).Kind == trace.StepEnd {
+			return last
+		}
+	}
+	return p.scene.Cursor()
 }
 
 // take shows a new list and keeps what was selected under the cursor.

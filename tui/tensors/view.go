@@ -3,6 +3,7 @@ package tensors
 import (
 	"strings"
 
+	"memtop/snapshots/trace"
 	"memtop/tui/screen"
 )
 
@@ -12,7 +13,7 @@ type shape struct{ list, detail screen.Rect }
 func (p *Page) newShape(w, h int) shape {
 	all := screen.Rect{W: w, H: h}
 	switch {
-	case p.reading:
+	case p.read != nil:
 		return shape{detail: all}
 	case p.alone:
 		return shape{list: all}
@@ -20,7 +21,8 @@ func (p *Page) newShape(w, h int) shape {
 		list, detail := all.Left(w * 3 / 5)
 		return shape{list, detail}
 	default:
-		list, detail := all.Top(h - max(h*2/5, 5))
+		most := h - max(h*2/5, 5)
+		list, detail := all.Top(min(max(len(p.rows)+3, 8), most))
 		return shape{list, detail}
 	}
 }
@@ -95,7 +97,19 @@ func (p *Page) title() string {
 	if n != all {
 		text = screen.Count(n) + " of " + screen.Plural(all, what)
 	}
-	return text + ", " + screen.Bytes(bytes)
+	return text + ", " + screen.Bytes(bytes) + p.moment()
+}
+
+// moment says when the list was true, where that is not the cursor's moment.
+func (p *Page) moment() string {
+	at := p.held.at
+	if at == p.scene.Cursor() || at < 0 || at > p.scene.Last() {
+		return ""
+	}
+	if e := p.scene.Events().At(at); e.Kind == trace.StepEnd {
+		return ", after step " + screen.Count(int(e.Size))
+	}
+	return ""
 }
 
 func (p *Page) bytes(i int32) int64 {
@@ -130,10 +144,10 @@ func (p *Page) drawDetail(c screen.Canvas, beside bool) {
 		c = c.Sub(screen.Rect{X: 1, W: c.Width() - 1, H: c.Height()})
 	}
 	right := ""
-	if p.reading {
+	if p.read != nil {
 		right = "esc back"
 	}
-	c.Rule(0, "Detail", right, p.reading)
+	c.Rule(0, "Detail", right, p.read != nil)
 	reader := p.detail
 	reader.Draw(c, 1, p.detailLines())
 }

@@ -15,6 +15,7 @@ type liveRun struct {
 	settings []trace.Value // by key
 	options  []trace.Option
 	changes  []trace.Change
+	halfway  []uint64       // activations of a step that has not ended, nil between steps
 	table    []uint64       // what the growing table lies in, one block or none
 	purpose  map[uint64]int // of an address: index into categoryNames
 	lost     []uint64       // copies that nobody can reach, to be noticed
@@ -121,18 +122,26 @@ func (r *liveRun) kept(tokens int64) int64 {
 // tokensOf says how many tokens a step has: samples get longer for a while.
 func tokensOf(number int64) int64 { return 4096 + 512*min(number/5, 4) }
 
-// train runs one step.
+// train runs one step, or what is left of it.
 func (r *liveRun) train() {
+	if r.halfway == nil {
+		r.begin()
+	}
+	number, plain := int64(len(r.steps))+1, r.in.Pool(trace.Pool{})
+	r.mistakes(number, plain)
+	r.backwardPass(r.halfway, plain)
+	r.halfway = nil
+	r.write(trace.StepEnd, 0, number, 0, 0)
+	r.steps = append(r.steps, r.report(number, tokensOf(number)))
+}
+
+// begin runs the first half of a step.
+func (r *liveRun) begin() {
 	number := int64(len(r.steps)) + 1
 	r.apply(number)
 	r.write(trace.StepBegin, 0, number, 0, 0)
 	r.peak, r.atPeak = r.used, r.after
-	plain, tokens := r.in.Pool(trace.Pool{}), tokensOf(number)
-	kept := r.forwardPass(number, tokens, plain)
-	r.mistakes(number, plain)
-	r.backwardPass(kept, plain)
-	r.write(trace.StepEnd, 0, number, 0, 0)
-	r.steps = append(r.steps, r.report(number, tokens))
+	r.halfway = r.forwardPass(number, tokensOf(number), r.in.Pool(trace.Pool{}))
 }
 
 func (r *liveRun) forwardPass(number, tokens int64, plain trace.PoolID) []uint64 {

@@ -84,6 +84,14 @@ func (p *Process) Train(steps int) {
 	p.publish()
 }
 
+// Begin runs the first half of a step and tells of it.
+func (p *Process) Begin() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.run.begin()
+	p.publish()
+}
+
 // Lose ends the connection for a reason; what is known stays.
 func (p *Process) Lose(why string) {
 	p.mu.Lock()
