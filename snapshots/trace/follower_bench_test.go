@@ -1,0 +1,54 @@
+package trace_test
+
+import (
+	"testing"
+
+	"memtop/snapshots/trace"
+)
+
+// crowded is a segment with live blocks of 1 KiB, every second one of which is
+// freed and allocated again and again.
+func crowded(blocks int) (trace.State, []trace.Event) {
+	const addr, size = 0x7f00_0000_0000, 1024
+	s := trace.Segment{Addr: addr, Size: int64(blocks+1) * size, Stack: 1}
+	var events []trace.Event
+	for i := range blocks {
+		at := addr + uint64(i)*size
+		s.Blocks = append(s.Blocks, trace.Block{Addr: at, Size: size, Requested: 1000, State: trace.Allocated})
+		if i%2 == 0 {
+			e := trace.Event{Addr: at, Size: 1000, Time: int64(i)}
+			for _, k := range []trace.Kind{trace.FreeRequested, trace.FreeCompleted, trace.Alloc} {
+				e.Kind = k
+				events = append(events, e)
+			}
+		}
+	}
+	return trace.State{Segments: []trace.Segment{s}}, events
+}
+
+func BenchmarkFollowerAppend(b *testing.B) {
+	state, events := crowded(1000)
+	f := trace.NewFollower(trace.NewInterner(), 1<<18)
+	f.Describe(trace.Info{}, []trace.Setting{{Key: "expandable_segments", Value: true}})
+	f.Base(0, 0, state, 0, "")
+	b.ReportAllocs()
+	for b.Loop() {
+		f.Append(0, events)
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(events)), "ns/event")
+	if problems := f.Problems(); problems.Count > 0 {
+		b.Fatal(problems.First[0])
+	}
+}
+
+func BenchmarkFollowerPublish(b *testing.B) {
+	state, events := crowded(1000)
+	f := trace.NewFollower(trace.NewInterner(), 1<<18)
+	f.Describe(trace.Info{}, []trace.Setting{{Key: "expandable_segments", Value: true}})
+	f.Base(0, 0, state, 0, "")
+	b.ReportAllocs()
+	for b.Loop() {
+		f.Append(0, events[:3])
+		f.Publish(nil, nil)
+	}
+}

@@ -1,0 +1,341 @@
+package trace_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"memtop/snapshots/pytorch/pytorchtest"
+	"memtop/snapshots/trace"
+)
+
+// internerOf returns an interner with the tables of t. Its numbers are the same,
+// because entries come in the order in which they first came.
+func internerOf(t testing.TB, tables *trace.Tables) *trace.Interner {
+	t.Helper()
+	in := trace.NewInterner()
+	for _, s := range tables.Strings[2:] {
+		in.String(s)
+	}
+	for _, p := range tables.Pools[1:] {
+		in.Pool(p)
+	}
+	for _, s := range tables.Streams[1:] {
+		in.Stream(s)
+	}
+	for _, f := range tables.Frames[1:] {
+		in.Frame(f)
+	}
+	for i := 2; i < tables.StackCount(); i++ {
+		in.Stack(tables.Stack(trace.StackID(i)))
+	}
+	for _, l := range tables.Lists[1:] {
+		in.List(l)
+	}
+	for _, n := range tables.Notes[1:] {
+		in.Note(n)
+	}
+	return in
+}
+
+// followed plays a device of a trace forward from its base.
+func followed(t testing.TB, tr *trace.Trace, d *trace.Device) (*trace.Follower, *trace.Trace) {
+	t.Helper()
+	f := trace.NewFollower(internerOf(t, tr.Tables), 0)
+	f.Describe(tr.Info, tr.Settings)
+	base, _ := trace.Rewind(tr, d)
+	f.Base(d.ID, 0, base, 0, "")
+	for i := 0; i < d.Events.Len(); {
+		span := d.Events.Span(i)
+		f.Append(d.ID, span)
+		i += len(span)
+	}
+	return f, f.Publish(nil, nil)
+}
+
+// layout returns what a state has where, a line for each segment and live block.
+func layout(s *trace.State) string {
+	var b strings.Builder
+	for i := range s.Segments {
+		g := &s.Segments[i]
+		fmt.Fprintf(&b, "segment %#x %d stream=%d expandable=%v\n", g.Addr, g.Size, g.Stream, g.Expandable)
+		for _, k := range g.Blocks {
+			if k.State.Live() {
+				fmt.Fprintf(&b, "  %#x %d %s requested=%d\n", k.Addr, k.Size, k.State, k.LiveRequested())
+			}
+		}
+	}
+	return b.String()
+}
+
+func TestFollowersArriveAtTheFinalState(t *testing.T) {
+	for seed := range uint64(20) {
+		tr := pytorchtest.Random(pytorchtest.Options{Seed: seed, Operations: 3000})
+		for i := range tr.Devices {
+			d := &tr.Devices[i]
+			f, got := followed(t, tr, d)
+			if problems := f.Problems(); problems.Count > 0 {
+				t.Errorf("seed %d: %v", seed, problems.First[0])
+			}
+			if diff := cmp.Diff(layout(&d.Final), layout(&got.Device(d.ID).Final)); diff != "" {
+				t.Fatalf("seed %d, device %d (-recorded +followed):\n%.2000s", seed, d.ID, diff)
+			}
+		}
+	}
+}
+
+// TestFollowersPlayEvents reads traces whose segments are, unlike elsewhere, the
+// state before the events.
+func TestFollowersPlayEvents(t *testing.T) {
+	for name, test := range map[string]struct {
+		trace    string
+		final    string
+		problems []string
+	}{
+		"the rest of a small block is cut off, and remembers what was asked of it": {
+			trace: `
+device 0
+alloc 0x1000000 1000
+segment 0x1000000 2097152 type="small"
+  block 0x1000000 2097152 inactive requested=7`,
+			final: `
+segment 0x1000000 2097152 allocated=1024 active=1024 requested=1000 type="small"
+  block 0x1000000 1024 active_allocated requested=1000 stack=-
+  block 0x1000400 2096128 inactive requested=7 stack=-
+`,
+		},
+		"a large block keeps a rest of up to 1 MiB": {
+			trace: `
+device 0
+segment_alloc 0x1000000 20971520 stream=0x9
+alloc 0x1000000 19922944 stream=0x9`,
+			final: `
+segment 0x1000000 20971520 device=0 allocated=20971520 active=20971520 requested=19922944 stream=0x9 type="large" pool=0,0 expandable=false stack=-
+  block 0x1000000 20971520 active_allocated requested=19922944 stack=-
+`,
+		},
+		"a block of max_split_size is not cut": {
+			trace: `
+settings
+setting "max_split_size" 20971520
+device 0
+segment_alloc 0x1000000 33554432
+alloc 0x1000000 20971520`,
+			final: `
+segment 0x1000000 33554432 device=0 allocated=33554432 active=33554432 requested=20971520 stream=0x0 type="large" pool=0,0 expandable=false stack=-
+  block 0x1000000 33554432 active_allocated requested=20971520 stack=-
+`,
+		},
+		"a freed block waits, then joins its neighbours": {
+			trace: `
+device 0
+free_requested 0x1000200 512
+free_requested 0x1000400 512
+free_completed 0x1000400 512
+segment 0x1000000 2097152 type="small"
+  block 0x1000000 512 inactive requested=3
+  block 0x1000200 512 active_allocated requested=500
+  block 0x1000400 512 active_allocated requested=501
+  block 0x1000600 2095616 inactive requested=4`,
+			final: `
+segment 0x1000000 2097152 allocated=0 active=512 requested=500 type="small"
+  block 0x1000000 512 inactive requested=3
+  block 0x1000200 512 active_pending_free requested=500
+  block 0x1000400 2096128 inactive requested=501 stack=-
+`,
+		},
+		"memory that is mapped joins the segments it touches, with the stack of the first": {
+			trace: `
+device 0
+segment_map 0x1200000 2097152
+segment 0x1000000 2097152 type="small" expandable=true stack=-
+  block 0x1000000 2097152 inactive requested=9
+segment 0x1400000 2097152 type="small" expandable=true
+  block 0x1400000 512 active_allocated requested=8
+  block 0x1400200 2096640 inactive requested=9`,
+			final: `
+segment 0x1000000 6291456 allocated=512 active=512 requested=8 type="small" expandable=true stack=-
+  block 0x1000000 4194304 inactive requested=0 stack=-
+  block 0x1400000 512 active_allocated requested=8
+  block 0x1400200 2096640 inactive requested=9
+`,
+		},
+		"memory of the same reserved addresses has the stack of what is there": {
+			trace: `
+device 0
+frame f1 "a.go" 1 "a"
+frame f2 "b.go" 2 "b"
+stack s1 f1
+stack s2 f2
+segment_map 0x1000000 2097152 stack=s2
+segment 0x1400000 2097152 stream=0x0 type="small" expandable=true stack=s1
+  block 0x1400000 2097152 active_allocated requested=2097152`,
+			final: `
+frame f1 "a.go" 1 "a"
+stack s1 f1
+segment 0x1000000 2097152 device=0 allocated=0 active=0 requested=0 stream=0x0 type="small" pool=0,0 expandable=true stack=s1
+  block 0x1000000 2097152 inactive requested=0 stack=-
+segment 0x1400000 2097152 stream=0x0 type="small" expandable=true stack=s1
+  block 0x1400000 2097152 active_allocated requested=2097152
+`,
+		},
+		"unmapping leaves a piece on either side": {
+			trace: `
+device 0
+segment_unmap 0x1200000 2097152
+segment 0x1000000 6291456 type="small" expandable=true
+  block 0x1000000 512 active_allocated requested=8
+  block 0x1000200 6290432 inactive requested=9
+  block 0x15ffe00 512 active_allocated requested=8`,
+			final: `
+segment 0x1000000 2097152 allocated=512 active=512 requested=8 type="small" expandable=true
+  block 0x1000000 512 active_allocated requested=8
+  block 0x1000200 2096640 inactive requested=0 stack=-
+segment 0x1400000 2097152 allocated=512 active=512 requested=8 type="small" expandable=true
+  block 0x1400000 2096640 inactive requested=0 stack=-
+  block 0x15ffe00 512 active_allocated requested=8
+`,
+		},
+		"a retag changes what a block is for": {
+			trace: `
+device 0
+note n1 compile="N/A" category="activation"
+retag 0x1000000 2097152 note=n1
+segment 0x1000000 2097152 type="small"
+  block 0x1000000 2097152 active_allocated requested=2097152`,
+			final: `
+segment 0x1000000 2097152 allocated=2097152 active=2097152 requested=2097152 type="small"
+note n1 category="activation"
+  block 0x1000000 2097152 active_allocated requested=2097152 note=n1
+`,
+		},
+		"what contradicts the state changes nothing": {
+			trace: `
+device 0
+alloc 0x1000000 1
+alloc 0x1000200 4000000
+alloc 0x1000100 1
+free_completed 0x1000000 512
+free_requested 0x1000200 512
+free 0x1000200 512
+retag 0x1000200 512
+segment_alloc 0x1100000 2097152
+segment_alloc 0xffffffffffe00000 4194304
+segment_alloc 0x9000000 -5
+segment_free 0x1000000 2097152
+segment_free 0x1000000 512
+segment_map 0x1000000 2097152
+segment_unmap 0x1000000 2097152
+segment 0x1000000 2097152 type="small"
+  block 0x1000000 512 active_allocated requested=8
+  block 0x1000200 2096640 inactive requested=0`,
+			final: `
+segment 0x1000000 2097152 type="small"
+  block 0x1000000 512 active_allocated requested=8
+  block 0x1000200 2096640 inactive requested=0
+`,
+			problems: []string{
+				"device 0, event 0: alloc of 1 bytes at 0x1000000: the block there is not free",
+				"device 0, event 1: alloc of 4000000 bytes at 0x1000200: the block there is smaller",
+				"device 0, event 2: alloc of 1 bytes at 0x1000100: no block begins there",
+				"device 0, event 3: free_completed of 512 bytes at 0x1000000: the block there is not being freed",
+				"device 0, event 4: free_requested of 512 bytes at 0x1000200: the block there is not allocated",
+				"device 0, event 5: free of 512 bytes at 0x1000200: the block there is not being freed",
+				"device 0, event 6: retag of 512 bytes at 0x1000200: the block there is not allocated",
+				"device 0, event 7: segment_alloc of 2097152 bytes at 0x1100000: some of it is in a segment already",
+				"device 0, event 8: segment_alloc of 4194304 bytes at 0xffffffffffe00000: that is no range of addresses",
+				"device 0, event 9: segment_alloc of -5 bytes at 0x9000000: that is no range of addresses",
+				"device 0, event 10: segment_free of 2097152 bytes at 0x1000000: some of it is in use",
+				"device 0, event 11: segment_free of 512 bytes at 0x1000000: there is no such segment",
+				"device 0, event 12: segment_map of 2097152 bytes at 0x1000000: some of it is in a segment already",
+				"device 0, event 13: segment_unmap of 2097152 bytes at 0x1000000: there is no such segment",
+			},
+		},
+		"a base that makes no sense is taken as far as it does": {
+			trace: `
+device 0
+segment 0x1000000 2097152 type="small"
+  block 0x1000200 512 active_allocated requested=8
+segment 0x1000200 2097152 type="small"
+  block 0x1000200 2097152 inactive
+segment 0x2000000 2097152 type="small"
+  block 0x2000000 -512 inactive
+segment 0x3000000 2097152 type="small"
+  block 0x3000000 4194304 inactive`,
+			final: `
+segment 0x1000000 2097152 allocated=512 active=512 requested=8 type="small"
+  block 0x1000000 512 inactive requested=0 stack=-
+  block 0x1000200 512 active_allocated requested=8
+  block 0x1000400 2096128 inactive requested=0 stack=-
+`,
+			problems: []string{
+				"device 0, event 0: segment 0x1000200 of 2097152 bytes overlaps another or is empty",
+				"device 0, event 0: the blocks of segment 0x2000000 do not follow each other",
+				"device 0, event 0: the blocks of segment 0x3000000 do not follow each other",
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tr := parse(t, strings.TrimPrefix(test.trace, "\n"))
+			d := &tr.Devices[0]
+			f := trace.NewFollower(internerOf(t, tr.Tables), 0)
+			f.Describe(tr.Info, tr.Settings)
+			f.Base(0, 0, d.Final, 0, "")
+			for i := range d.Events.Len() {
+				f.Append(0, d.Events.Span(i)[:1])
+			}
+			got := f.Publish(nil, nil)
+			if diff := cmp.Diff(strings.TrimPrefix(test.final, "\n"), stateText(t, got, got.Devices[0].Final)); diff != "" {
+				t.Errorf("the final state (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(test.problems, reasons(f.Problems())); diff != "" {
+				t.Errorf("problems (-want +got):\n%s", diff)
+			}
+			if (len(got.Notices) > 0) != (len(test.problems) > 0) {
+				t.Errorf("notices %q", got.Notices)
+			}
+		})
+	}
+}
+
+func TestFollowersForgetTheOldestEvents(t *testing.T) {
+	state, events := crowded(1000)
+	f := trace.NewFollower(trace.NewInterner(), 1<<16)
+	f.Base(0, 1000, state, 0, "")
+	state.Segments = nil
+	var early *trace.Trace
+	total := 0
+	for round := range 200 {
+		f.Append(0, events)
+		total += len(events)
+		switch round {
+		case 5:
+			early = f.Publish(nil, &trace.Live{})
+		case 6, 190:
+			again, _ := crowded(1000)
+			f.Base(0, 0, again, 7, "too slow")
+		}
+	}
+	got := f.Publish(nil, &trace.Live{})
+	d := got.Device(0)
+	if n := d.Events.Len(); n > 1<<16 || n < 1<<15 || !d.Overflowed {
+		t.Errorf("%d events are kept of %d, overflowed %v", n, total, d.Overflowed)
+	}
+	if d.First+int64(d.Events.Len()) < int64(1000+total) {
+		t.Errorf("the first event kept is number %d, there are %d, and %d came", d.First, d.Events.Len(), total)
+	}
+	gaps := got.Live.Gaps
+	if len(gaps) != 1 || gaps[0].From < 0 || gaps[0].To > d.Events.Len() || gaps[0].From > gaps[0].To {
+		t.Errorf("the gaps are %+v, the first should be forgotten", gaps)
+	}
+	if n := early.Device(0).Events.Len(); n != 6*len(events) || early.Device(0).Events.At(n-1).Kind != trace.Alloc {
+		t.Errorf("a trace handed out earlier has %d events now, not %d", n, 6*len(events))
+	}
+	for _, p := range trace.Check(got).First {
+		if !strings.Contains(p.Reason, "the clock goes back") { // the same second is lived again and again
+			t.Error(p)
+		}
+	}
+}

@@ -1,0 +1,97 @@
+package wire_test
+
+import (
+	"bytes"
+	"io"
+	"testing"
+
+	"memtop/snapshots/pytorch/pytorchtest"
+	"memtop/snapshots/trace"
+	"memtop/snapshots/wire"
+)
+
+// program returns a long random program's trace, its base and its events in one
+// piece.
+func program(b *testing.B) (*trace.Trace, trace.State, []trace.Event) {
+	b.Helper()
+	tr := pytorchtest.Random(pytorchtest.Options{Seed: 3, Operations: 200_000})
+	d := &tr.Devices[0]
+	base, _ := trace.Rewind(tr, d)
+	var events []trace.Event
+	for i := range d.Events.Len() {
+		events = append(events, *d.Events.At(i))
+	}
+	return tr, base, events
+}
+
+func perEvent(b *testing.B, events int, bytes int) {
+	b.Helper()
+	n := float64(events)
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/event")
+	if bytes > 0 {
+		b.ReportMetric(float64(bytes)/n, "B/event")
+	}
+}
+
+func BenchmarkEncode(b *testing.B) {
+	tr, base, events := program(b)
+	e := wire.NewEncoder(io.Discard)
+	e.Hello(greeting())
+	e.Tables(tr.Tables)
+	e.Base(0, 0, &base, 0, "")
+	b.ReportAllocs()
+	for b.Loop() {
+		e.Events(0, 0, events)
+	}
+	perEvent(b, len(events), 0)
+}
+
+// recorded is the whole program as a recording.
+func recorded(b *testing.B) ([]byte, int) {
+	b.Helper()
+	tr, base, events := program(b)
+	before := 0
+	stream := written(b, func(e *wire.Encoder) {
+		e.Hello(greeting())
+		e.Tables(tr.Tables)
+		e.Base(0, 0, &base, 0, "")
+	})
+	before = len(stream)
+	stream = written(b, func(e *wire.Encoder) {
+		e.Hello(greeting())
+		e.Tables(tr.Tables)
+		e.Base(0, 0, &base, 0, "")
+		e.Events(0, 0, events)
+	})
+	b.ReportMetric(float64(len(stream)-before)/float64(len(events)), "B/event")
+	return stream, len(events)
+}
+
+func BenchmarkDecode(b *testing.B) {
+	stream, events := recorded(b)
+	b.ReportAllocs()
+	size := 0
+	for b.Loop() {
+		d := wire.NewDecoder(bytes.NewReader(stream), wire.Limits{})
+		for {
+			f, err := d.Next()
+			if err != nil {
+				break
+			}
+			size += len(f.Events)
+		}
+	}
+	perEvent(b, events, len(stream))
+}
+
+// BenchmarkRead is a viewer's whole work: decoding, playing forward, keeping.
+func BenchmarkRead(b *testing.B) {
+	stream, events := recorded(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := wire.Read(b.Context(), bytes.NewReader(stream), wire.Options{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	perEvent(b, events, len(stream))
+}
