@@ -6,15 +6,15 @@ import (
 	"memtop/snapshots/trace"
 )
 
-// crowded is a segment with live blocks of 1 KiB, every second one of which is
+// crowded is a segment with a thousand live blocks of 1 KiB, every second one of which is
 // freed and allocated again and again.
-func crowded(blocks int) (trace.State, []trace.Event) {
-	const addr, size = 0x7f00_0000_0000, 1024
-	s := trace.Segment{Addr: addr, Size: int64(blocks+1) * size, Stack: 1}
+func crowded() (trace.State, []trace.Event) {
+	const addr, size, blocks = 0x7f00_0000_0000, 1024, 1000
+	s := trace.Segment{Addr: addr, Size: (blocks + 1) * size, Stack: 1}
 	var events []trace.Event
 	for i := range blocks {
 		at := addr + uint64(i)*size
-		s.Blocks = append(s.Blocks, trace.Block{Addr: at, Size: size, Requested: 1000, State: trace.Allocated})
+		s.Blocks = append(s.Blocks, trace.Block{Addr: at, Size: size, Requested: 1000, State: trace.Allocated, Given: trace.GaveRequested})
 		if i%2 == 0 {
 			e := trace.Event{Addr: at, Size: 1000, Time: int64(i)}
 			for _, k := range []trace.Kind{trace.FreeRequested, trace.FreeCompleted, trace.Alloc} {
@@ -27,7 +27,7 @@ func crowded(blocks int) (trace.State, []trace.Event) {
 }
 
 func BenchmarkFollowerAppend(b *testing.B) {
-	state, events := crowded(1000)
+	state, events := crowded()
 	f := trace.NewFollower(trace.NewInterner(), 1<<18)
 	f.Describe(trace.Info{}, []trace.Setting{{Key: "expandable_segments", Value: true}})
 	f.Base(0, 0, state, 0, "")
@@ -42,7 +42,7 @@ func BenchmarkFollowerAppend(b *testing.B) {
 }
 
 func BenchmarkFollowerPublish(b *testing.B) {
-	state, events := crowded(1000)
+	state, events := crowded()
 	f := trace.NewFollower(trace.NewInterner(), 1<<18)
 	f.Describe(trace.Info{}, []trace.Setting{{Key: "expandable_segments", Value: true}})
 	f.Base(0, 0, state, 0, "")

@@ -301,7 +301,7 @@ segment 0x1000000 2097152 allocated=512 active=512 requested=8 type="small"
 }
 
 func TestFollowersForgetTheOldestEvents(t *testing.T) {
-	state, events := crowded(1000)
+	state, events := crowded()
 	f := trace.NewFollower(trace.NewInterner(), 1<<16)
 	f.Base(0, 1000, state, 0, "")
 	state.Segments = nil
@@ -314,7 +314,7 @@ func TestFollowersForgetTheOldestEvents(t *testing.T) {
 		case 5:
 			early = f.Publish(nil, &trace.Live{})
 		case 6, 190:
-			again, _ := crowded(1000)
+			again, _ := crowded()
 			f.Base(0, 0, again, 7, "too slow")
 		}
 	}
