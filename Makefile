@@ -6,8 +6,9 @@ FUZZTIME ?= 10m
 BENCHTIME ?= 1s
 COPIES   ?= 64,256
 RUNS     ?= 5
+PAIRS    ?= 200
 
-.PHONY: build test lint vet fmt race golden bench bench-open bench-engine fuzz check
+.PHONY: build test lint vet fmt race golden bench bench-open bench-engine bench-attach fuzz check
 
 build: ## bin/memtop and bin/memtrain, static files
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/memtop ./cmd/memtop
@@ -40,6 +41,9 @@ bench-open: build ## side by side with CPython's pickle.load, in one run
 
 bench-engine: ## training steps in the shape of GPT-2 124M, beside the matrix product's own rate
 	$(GO) run ./cmd/memtrain/benchengine
+
+bench-attach: ## what it costs a training run to have a probe, and a viewer
+	$(GO) run ./cmd/memtrain/benchattach -pairs $(PAIRS)
 
 fuzz: ## every fuzz target in turn, $(FUZZTIME) each
 	@for package in $$($(GO) list ./...); do \

@@ -70,6 +70,7 @@ var picture = map[string][]string{
 		"github.com/spf13/cobra", "github.com/spf13/pflag",
 	},
 	"cmd/memtrain/benchengine": {"engine/..."},
+	"cmd/memtrain/benchattach": {"engine/...", "probe", "snapshots/trace"},
 	// What only the end-to-end test and the benchmark use.
 	"cmd/memtop/benchopen": {"cmd/memtop/terminal"},
 	"cmd/memtop/picture":   {"cmd/memtop/terminal"},

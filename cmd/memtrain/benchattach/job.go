@@ -1,0 +1,175 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"runtime"
+	"time"
+
+	"memtop/engine/alloc"
+	"memtop/engine/data"
+	"memtop/engine/device"
+	"memtop/engine/device/cpu"
+	"memtop/engine/nn"
+	"memtop/engine/tensor"
+	"memtop/engine/train"
+	"memtop/probe"
+	"memtop/snapshots/trace"
+)
+
+// The run of memtop demo.
+const (
+	capacity = 2 << 30
+	batch    = 8
+	length   = 128
+	warmup   = 20 // steps before anything is measured
+)
+
+// job is a training run with a probe that can be taken away.
+type job struct {
+	memory  *alloc.Allocator
+	device  *tensor.Device
+	trainer *train.Trainer
+	probe   *probe.Probe
+	tells   bool // steps are told to the probe
+	closers []func()
+}
+
+func newJob(ctx context.Context) (_ *job, err error) {
+	j := &job{}
+	defer func() {
+		if err != nil {
+			j.close()
+		}
+	}()
+	c, err := cpu.Open(cpu.Options{Capacity: capacity})
+	if err != nil {
+		return nil, err
+	}
+	j.onClose(func() { _ = c.Close() })
+	j.memory, err = alloc.New(c, alloc.Options{
+		Name: c.Name(), Hide: []string{"memtop/engine/tensor", "memtop/engine/autograd"},
+	})
+	if err != nil {
+		return nil, err
+	}
+	j.device = tensor.NewDevice(c.Name(), j.memory, c, tensor.Options{})
+	model, err := nn.Build(j.device, device.Float32, 1, func(b nn.Builder) *nn.GPT {
+		return nn.NewGPT(b, nn.GPTConfig{Layers: 4, Dim: 128, Heads: 4, Context: length, Vocab: 256, Bias: true})
+	})
+	if err != nil {
+		return nil, err
+	}
+	j.onClose(func() { nn.Close(model) })
+	if err := j.openTrainer(model); err != nil {
+		return nil, err
+	}
+	return j, j.listen(ctx)
+}
+
+func (j *job) openTrainer(model nn.Module) error {
+	set, err := data.NewWindows(data.Corpus(), length)
+	if err != nil {
+		return err
+	}
+	loader, err := data.NewLoader(set, data.LoaderOptions{Batch: batch, Seed: 1, Workers: 1})
+	if err != nil {
+		return err
+	}
+	j.onClose(loader.Close)
+	j.trainer, err = train.New(train.Config{
+		Device: j.device, Model: model, Batches: loader, Spec: set.Spec(), Batch: batch, Seed: 1, Settings: train.DefaultSettings(),
+	})
+	if err == nil {
+		j.onClose(j.trainer.Close)
+	}
+	return err
+}
+
+// listen makes the probe, in a folder of its own.
+func (j *job) listen(ctx context.Context) error {
+	dir, err := os.MkdirTemp("", "benchattach")
+	if err != nil {
+		return err
+	}
+	j.onClose(func() { _ = os.RemoveAll(dir) })
+	j.probe, err = probe.Listen(ctx, probe.Options{Dir: dir, Writer: "memtop's engine"}, shown{j.memory})
+	if err != nil {
+		return err
+	}
+	j.onClose(func() { _ = j.probe.Close() })
+	j.probed()
+	return nil
+}
+
+func (j *job) onClose(f func()) { j.closers = append(j.closers, f) }
+
+func (j *job) close() {
+	for i := len(j.closers) - 1; i >= 0; i-- {
+		j.closers[i]()
+	}
+}
+
+// observe makes the run as memtrain's with a probe, or without.
+func (j *job) observe(on bool) error {
+	if on {
+		j.probed()
+		return nil
+	}
+	j.memory.Observe(nil)
+	j.memory.SetStacks(alloc.StacksNone)
+	j.device.OnLeak(nil)
+	j.tells = false
+	return nil
+}
+
+func (j *job) probed() {
+	j.memory.Observe(j.probe)
+	j.memory.SetStacks(alloc.StacksAlloc)
+	j.device.OnLeak(func(l tensor.Leak) { j.memory.Lost(l.Block) })
+	j.tells = true
+}
+
+// step takes one step as memtrain does.
+func (j *job) step(ctx context.Context) error {
+	e, err := j.trainer.Step(ctx)
+	if err == nil && j.tells {
+		j.probe.Step(j.trainer.Report(&e))
+	}
+	return err
+}
+
+func (j *job) warm(ctx context.Context) error {
+	for range warmup {
+		if err := j.step(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stretch is what some steps took, in seconds.
+type stretch struct{ wall, processor float64 }
+
+// stretch takes steps. What was thrown away before it is collected before it.
+func (j *job) stretch(ctx context.Context, o *options) (s stretch, err error) {
+	for range o.settle {
+		err = errors.Join(err, j.step(ctx))
+	}
+	runtime.GC()
+	start, used := time.Now(), processorTime()
+	for range o.steps {
+		err = errors.Join(err, j.step(ctx))
+	}
+	return stretch{time.Since(start).Seconds(), (processorTime() - used).Seconds()}, err
+}
+
+// shown is the allocator as a probe sees it.
+type shown struct{ memory *alloc.Allocator }
+
+func (v shown) Devices() []int                     { return []int{v.memory.Device()} }
+func (v shown) Tables() trace.Tables               { return v.memory.Names().Tables() }
+func (v shown) State(_ int, at func()) trace.State { return v.memory.State(at) }
+func (v shown) Settings() []trace.Setting          { return v.memory.Settings() }
+func (v shown) Observe(r trace.Recorder)           { v.memory.Observe(r) }
