@@ -20,10 +20,12 @@ func (p *Probe) Record(device int, e trace.Event) {
 }
 
 // Step keeps what a step did for viewers and fills in what reporting cost in
-// it. It never waits. The slices of s are shared from now on and must not be
+// it, to which what s says of that already is added: the time it took the
+// program to make s. It never waits. The slices of s are shared from now on and must not be
 // changed.
 func (p *Probe) Step(s trace.Step) {
 	began := time.Now()
+	p.meter.steps.Add(s.ProbeNS)
 	cost := p.meter.total(p.rings)
 	s.ProbeNS = cost - p.meter.atStep.Swap(cost)
 	p.steps.add(s)

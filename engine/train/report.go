@@ -28,12 +28,13 @@ type layerText struct {
 }
 
 // Report returns what is to be told of a step that has just ended: the event,
-// and what every layer did in it. It belongs to the trainer's goroutine, and is
-// called before the next step; what it returns never changes.
+// and what every layer did in it. ProbeNS is the time it took to make the report.
+// It belongs to the trainer's goroutine, and is called before the next step; what
+// it returns never changes.
 func (t *Trainer) Report(e *Event) trace.Step {
-	m := &e.Memory
+	began, m := time.Now(), &e.Memory
 	s := trace.Step{
-		Number: e.Step, Time: time.Now().UnixMicro(), Duration: e.Duration.Nanoseconds(), Tokens: e.Tokens,
+		Number: e.Step, Time: began.UnixMicro(), Duration: e.Duration.Nanoseconds(), Tokens: e.Tokens,
 		Loss: e.Loss, Skipped: e.Skipped, Device: t.config.Device.Memory().Device(),
 		Allocated: m.Allocated, Reserved: m.Reserved, PeakAllocated: m.PeakAllocated, PeakReserved: m.PeakReserved,
 		Layers: t.layerTable(),
@@ -53,6 +54,7 @@ func (t *Trainer) Report(e *Event) trace.Step {
 		s.Settings = old.Settings
 	}
 	r.now, r.at = m.Now.Category, m.AtPeak
+	s.ProbeNS = time.Since(began).Nanoseconds()
 	r.last.Store(&s)
 	return s
 }
