@@ -8,7 +8,7 @@ COPIES   ?= 64,256
 RUNS     ?= 5
 PAIRS    ?= 200
 
-.PHONY: build test lint vet fmt race golden bench bench-open bench-engine bench-attach fuzz check
+.PHONY: build test lint vet fmt race golden bench bench-open bench-engine bench-attach bench-live fuzz check
 
 build: ## bin/memtop and bin/memtrain, static files
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/memtop ./cmd/memtop
@@ -38,6 +38,9 @@ bench:
 
 bench-open: build ## side by side with CPython's pickle.load, in one run
 	$(GO) run ./cmd/memtop/benchopen -memtop bin/memtop -copies $(COPIES) -runs $(RUNS)
+
+bench-live: build ## bytes to the terminal, processor time and latency of a live screen
+	$(GO) run ./cmd/memtop/benchlive -memtop bin/memtop
 
 bench-engine: ## training steps in the shape of GPT-2 124M, beside the matrix product's own rate
 	$(GO) run ./cmd/memtrain/benchengine

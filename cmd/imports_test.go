@@ -73,6 +73,7 @@ var picture = map[string][]string{
 	"cmd/memtrain/benchattach": {"engine/...", "probe", "snapshots/trace"},
 	// What only the end-to-end test and the benchmark use.
 	"cmd/memtop/benchopen": {"cmd/memtop/terminal"},
+	"cmd/memtop/benchlive": {"cmd/memtop/terminal", "probe", "snapshots/trace"},
 	"cmd/memtop/picture":   {"cmd/memtop/terminal"},
 	"cmd/memtop/terminal":  {"github.com/creack/pty", "github.com/hinshun/vt10x"},
 }

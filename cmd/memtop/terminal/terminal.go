@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/creack/pty"
@@ -26,6 +27,7 @@ type Terminal struct {
 	screen vt10x.Terminal
 	done   chan struct{} // closed by follow when the program's output ends
 
+	written atomic.Int64
 	mu      sync.Mutex
 	changed chan struct{} // closed and replaced by follow when output came
 }
@@ -60,6 +62,7 @@ func (t *Terminal) follow() {
 	for {
 		n, err := t.pty.Read(buf)
 		if n > 0 {
+			t.written.Add(int64(n))
 			filter.write(buf[:n])
 			t.mu.Lock()
 			close(t.changed)
@@ -71,6 +74,9 @@ func (t *Terminal) follow() {
 		}
 	}
 }
+
+// Written returns how many bytes the program has written so far.
+func (t *Terminal) Written() int64 { return t.written.Load() }
 
 // Text returns the screen's rows, without colours, trailing blanks cut.
 func (t *Terminal) Text() string {
