@@ -24,7 +24,7 @@ func (f *finder) advice() {
 	if f.index.Guessed() {
 		guess = ", as guessed from stacks"
 	}
-	for c, bytes := range f.index.countCategories(s.PeakEvent) {
+	for c, bytes := range f.index.peakFacts().categories {
 		a := &advices[c]
 		if share := percent(bytes, s.PeakRequested); a.how != "" && share >= a.share {
 			f.add(Info, s.PeakEvent, 0, "%s %s (%d%%) of the peak%s: %s.", a.noun, Bytes(bytes), share, guess, a.how)

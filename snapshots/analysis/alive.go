@@ -40,21 +40,18 @@ func (h *holding) known() (int64, int) { return h.bytes - h.unknown, h.count - h
 // stack number. An absent and an empty stack are the same.
 func (x *Index) holdingsAt(at int) []holding {
 	all := make([]holding, x.tables.StackCount())
-	x.life.Alive(x.clamp(at), func(id trace.AllocationID) bool {
-		a := x.life.Allocation(id)
-		h := &all[max(a.Stack, trace.EmptyStack)]
-		h.bytes += a.Size
-		h.count++
-		if a.Open < 0 {
-			h.heldBytes += a.Size
-			h.heldCount++
-			if a.FreeStack || a.Stack <= trace.EmptyStack {
-				h.unknown += a.Size
-				h.unknownMany++
-			}
+	if at = x.clamp(at); at == x.End() {
+		alive := x.alive(at)
+		for i := range alive {
+			hold(all, &alive[i])
 		}
-		return true
-	})
+	} else {
+		x.life.Alive(at, func(id trace.AllocationID) bool {
+			a := x.life.Allocation(id)
+			hold(all, &a)
+			return true
+		})
+	}
 	some := all[:0]
 	for id := range all {
 		if all[id].count > 0 {
@@ -63,6 +60,22 @@ func (x *Index) holdingsAt(at int) []holding {
 		}
 	}
 	return some
+}
+
+// hold adds an allocation to what its stack holds.
+func hold(all []holding, a *trace.Allocation) {
+	h := &all[max(a.Stack, trace.EmptyStack)]
+	h.bytes += a.Size
+	h.count++
+	if a.Open >= 0 {
+		return
+	}
+	h.heldBytes += a.Size
+	h.heldCount++
+	if a.FreeStack || a.Stack <= trace.EmptyStack {
+		h.unknown += a.Size
+		h.unknownMany++
+	}
 }
 
 // Holder is one stack and what it holds.

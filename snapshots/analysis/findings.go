@@ -114,7 +114,7 @@ func (f *finder) peak() {
 	default:
 		what = fmt.Sprintf("The peak is %s, at event %s of %s", Bytes(s.PeakRequested), Count(s.PeakEvent), Count(s.Events))
 	}
-	holdings := f.index.holdingsAt(s.PeakEvent)
+	holdings := f.index.peakFacts().holdings
 	known := largestKnown(holdings, 1)
 	if len(known) == 0 || known[0].Stack <= trace.EmptyStack {
 		f.add(Info, s.PeakEvent, 0, "%s.", what)
@@ -135,7 +135,7 @@ func (f *finder) grown() {
 			severity, how = Info, "from each eighth of the trace to the next; no steps are marked, so this may be intended"
 		}
 		f.add(severity, f.index.End(), g.Stack, "Memory from %s grows by %s %s; it now holds %s.",
-			f.index.StackName(g.Stack), Bytes(g.PerStep), how, Bytes(g.Bytes))
+			f.index.growthName(g), Bytes(g.PerStep), how, Bytes(g.Bytes))
 	}
 }
 

@@ -14,9 +14,13 @@ type siteGatherer struct {
 	known    *sites
 	past     *history
 	describe *describer
-	places   map[int32]*gathered
+	places   []*gathered // by place, nil where nothing is held
+	found    []*gathered
 	axis     []sample // what the last steps have in common
-	from, to int      // moments of the history that are shown
+	from     int      // the first moment of the history that is shown
+	to       int
+	levels   []Level  // room for the histories of all sites
+	evidence evidence // of the site that is being judged
 	room     int64    // bytes until the device is full, −1 when not known
 }
 
@@ -25,18 +29,26 @@ type gathered struct {
 	Site
 	place      int32
 	categories [CategoryCount]int64
-	sizes      map[int64]struct{}
+	sizes      []int64
 	tag        trace.NoteID // of all its allocations
 	mixed      bool         // they have several
 }
 
+// distinct reports whether each allocation has a size of its own.
+func (s *gathered) distinct() bool {
+	slices.Sort(s.sizes)
+	return len(s.sizes) >= trendFew && len(slices.Compact(s.sizes)) == s.Count
+}
+
 func newSiteGatherer(x *Index, at int) *siteGatherer {
 	g := &siteGatherer{
-		index: x, at: at, known: x.sites(), past: x.history(), describe: x.describer(at), places: make(map[int32]*gathered),
+		index: x, at: at, known: x.sites(), past: x.history(), describe: x.describer(at),
 	}
+	g.places = make([]*gathered, len(g.known.list))
 	g.to = g.past.until(at)
 	g.from = max(0, g.to-HistorySteps)
 	g.axis = x.axis(g.past, g.from, g.to)
+	g.evidence.samples = make([]sample, len(g.axis))
 	g.room = x.room(at)
 	return g
 }
@@ -88,10 +100,10 @@ func (g *siteGatherer) add(a *trace.Allocation) {
 	place := g.known.of(a)
 	s := g.places[place]
 	if s == nil {
-		s = &gathered{place: place, tag: a.Note, sizes: make(map[int64]struct{})}
+		s = &gathered{place: place, tag: a.Note}
 		s.ID, s.Stack = g.known.list[place].id(), g.known.list[place].stack
 		s.Oldest, s.AtLeast = g.describe.age(a) // they come the oldest first
-		g.places[place] = s
+		g.places[place], g.found = s, append(g.found, s)
 	}
 	v := g.index.verdict(a.Stack, a.Note, a.FreeStack)
 	s.Count++
@@ -99,8 +111,8 @@ func (g *siteGatherer) add(a *trace.Allocation) {
 	s.categories[v.category] += a.Size
 	s.Guessed = s.Guessed || v.rule != ruleExact
 	s.mixed = s.mixed || a.Note != s.tag && g.describe.noted(a.Note) != g.describe.noted(s.tag)
-	s.sizes[a.Size] = struct{}{}
-	if g.index.life.Lost(a.ID) <= g.at {
+	s.sizes = append(s.sizes, a.Size)
+	if lost := g.index.life.Lost(a.ID); lost <= g.at {
 		s.LostCount++
 		s.LostBytes += a.Size
 	}
@@ -108,8 +120,9 @@ func (g *siteGatherer) add(a *trace.Allocation) {
 
 // sites judges what was gathered and returns it, the largest first.
 func (g *siteGatherer) sites() []Site {
-	all := make([]Site, 0, len(g.places))
-	for _, s := range g.places {
+	all := make([]Site, 0, len(g.found))
+	g.levels = make([]Level, len(g.found)*len(g.axis))
+	for _, s := range g.found {
 		g.name(s)
 		for c, bytes := range s.categories {
 			if bytes > s.categories[s.Category] {
@@ -133,12 +146,12 @@ func (g *siteGatherer) name(s *gathered) {
 }
 
 func (g *siteGatherer) judge(s *gathered) {
-	samples := slices.Clone(g.axis)
+	e := &g.evidence
+	samples := e.samples
+	copy(samples, g.axis)
 	g.past.levels(s.place, g.from, samples)
-	e := evidence{
-		samples: samples, category: s.Category, lost: s.LostCount, lostSize: s.LostBytes,
-		distinct: s.Count >= trendFew && len(s.sizes) == s.Count,
-	}
+	e.category, e.lost, e.lostSize, e.distinct = s.Category, s.LostCount, s.LostBytes, s.distinct
+	e.fellAt, e.fellFrom = 0, 0
 	if at, most := g.past.fell(s.place, g.to); at >= 0 {
 		e.fellAt, e.fellFrom = g.past.moments[at].number, most
 	}
@@ -147,7 +160,7 @@ func (g *siteGatherer) judge(s *gathered) {
 	if j.perStep > 0 && g.room >= 0 && j.trend != ShapeDriven && j.trend != Warming {
 		s.StepsToOOM = g.room / j.perStep
 	}
-	s.History = make([]Level, len(samples))
+	s.History, g.levels = g.levels[:len(samples):len(samples)], g.levels[len(samples):]
 	for k := range samples {
 		p := &samples[k]
 		s.History[k] = Level{

@@ -43,6 +43,9 @@ type answers struct {
 	folded     lasting[*folding]
 	sites      lasting[*sites]
 	history    lasting[*history]
+	alive      lasting[[]trace.Allocation]
+	sitesNow   lasting[[]Site]
+	peak       lasting[*peakFacts]
 }
 
 // NewIndex reads the device's whole trace.

@@ -233,4 +233,3 @@ func TestLeaksAreToldFromWhatLooksLikeThem(t *testing.T) {
 	}
 	t.Logf("precision %.3f, recall %.3f, %d passing alarms in %d runs that leak nothing", precision, recall, passing, runs*len(habits))
 }
-

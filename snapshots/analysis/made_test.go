@@ -72,10 +72,6 @@ func (m *maker) drop(addrs ...uint64) {
 	}
 }
 
-// set changes a setting from the next step on.
-func (m *maker) set(text string) {
-	m.add(trace.Event{Kind: trace.SettingChanged, Size: m.step + 1, Note: m.in.Note(trace.Note{UserMetadata: m.in.String(text)})})
-}
 
 // run is one step.
 func (m *maker) run(body func()) {

@@ -1,6 +1,10 @@
 package analysis
 
-import "memtop/snapshots/trace"
+import (
+	"slices"
+
+	"memtop/snapshots/trace"
+)
 
 // SiteID numbers a creation site: a stack's number, or minus that of a note with
 // the site's tag; 0 is memory of which nothing is known. Numbers stay as long as
@@ -78,9 +82,17 @@ type Level struct {
 // Sites groups what is held right after an event by where it was created, the
 // largest first. History and trends are those of the steps up to that event.
 func (x *Index) Sites(at int) []Site {
-	g := newSiteGatherer(x, x.clamp(at))
-	for _, a := range x.alive(g.at) {
-		g.add(&a)
+	if at = x.clamp(at); at < x.End() {
+		return x.sitesAt(at)
+	}
+	return slices.Clone(x.kept.sitesNow.get(x, func([]Site) []Site { return x.sitesAt(at) }))
+}
+
+func (x *Index) sitesAt(at int) []Site {
+	g := newSiteGatherer(x, at)
+	alive := x.alive(at)
+	for i := range alive {
+		g.add(&alive[i])
 	}
 	return g.sites()
 }

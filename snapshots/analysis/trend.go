@@ -44,18 +44,18 @@ type sample struct {
 	// What the site itself allocated in the step.
 	made      int
 	madeBytes int64
-	bridged  bool
-	changed  bool
+	bridged   bool
+	changed   bool
 }
 
 // excused reports whether a change of level there is nobody's fault.
 func (s *sample) excused() bool { return s.bridged || s.changed }
 
-// evidence is what a trend is judged by.
+// evidence is what a trend is judged by. It may be used again, for another site.
 type evidence struct {
 	samples  []sample
 	category Category
-	distinct bool // each of its allocations has a size of its own
+	distinct func() bool // each of its allocations has a size of its own
 	fellAt   int64
 	fellFrom int // how far it had grown before it fell back, 0 for never
 	lost     int
@@ -100,7 +100,10 @@ func (e *evidence) judge() judgement {
 // lowWater finds what is never given back again.
 func (e *evidence) lowWater() {
 	n := len(e.samples)
-	e.low, e.lowBytes = make([]int, n), make([]int64, n)
+	if len(e.low) != n {
+		e.low, e.lowBytes = make([]int, n), make([]int64, n)
+	}
+	e.grew, e.rise, e.noise, e.steps = e.grew[:0], 0, 0, 0
 	for i := n - 1; i >= 0; i-- {
 		e.low[i], e.lowBytes[i] = e.samples[i].count, e.samples[i].bytes
 		if i < n-1 {
@@ -300,7 +303,7 @@ func (e *evidence) leaking(j *judgement) {
 	switch {
 	case e.fellFrom > 0 && e.rise <= e.fellFrom*5/4:
 		j.reason = fmt.Sprintf("%s; up to step %s it had grown as far, and fell back.", grew, Count(int(e.fellAt)))
-	case e.distinct && need == leakOther:
+	case need == leakOther && e.distinct():
 		j.reason = grew + "; each of its tensors has a size of its own, as in a cache by shape."
 	case e.everyStep(need) || e.spaced(need) || e.evenly(need):
 		j.trend, j.reason = SuspectedLeak, grew+", and gives nothing back: "+why+"."
