@@ -25,14 +25,30 @@ type Transfers interface {
 	// the call returns.
 	Upload(dst Buffer, src []byte)
 	// Download waits for every operation before it, then copies len(dst) bytes
-	// from the start of src. It returns the first failure of the queue. It is
-	// the only way by which a value reaches the host.
+	// from the start of src. It returns the first failure of the queue.
 	Download(dst []byte, src Buffer) error
+	// Fetch queues a copy of src, at most FetchBytes, to the host, and does not
+	// wait for it. Download and Fetch are the only ways by which a value reaches
+	// the host.
+	Fetch(src Buffer) Fetched
 	// Copy copies src.Bytes bytes; the ranges may overlap.
 	Copy(dst, src Buffer)
 	// Synchronize waits for every operation before it and returns the first
 	// failure of the queue.
 	Synchronize() error
+}
+
+// FetchBytes is the most that one Fetch copies.
+const FetchBytes = 64
+
+// Fetched is a small value on its way to the host. It belongs to the goroutine
+// of the Backend, and somebody must wait for it.
+type Fetched interface {
+	// Ready reports, without waiting, whether Wait would return at once.
+	Ready() bool
+	// Wait waits for the value and copies it to dst, of the size that was
+	// fetched. It returns the first failure of the queue, and is called once.
+	Wait(dst []byte) error
 }
 
 // Shapes rearranges elements.

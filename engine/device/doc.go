@@ -11,7 +11,7 @@
 //
 // Queueing. A Backend is one queue. Operations take effect in the order of the
 // calls; a call may return before its operation has run. Only Download and
-// Synchronize wait, and only Download hands a value to the host.
+// Synchronize wait, and only Download and Fetch hand a value to the host.
 //
 // Layout. An Array is contiguous, last dimension fastest. Operations that
 // accept anything else say so (MatMul, Attention and CopyStrided take strides);

@@ -82,6 +82,34 @@ func (t *Tensor) Item() float64 {
 	return t.Floats()[0]
 }
 
+// Pending is the only element of a tensor, on its way to the host. It belongs to
+// the goroutine of the device.
+type Pending struct {
+	tensor  string // in words, for failures
+	dtype   device.DType
+	fetched device.Fetched
+}
+
+// Fetch begins to read the only element, and does not wait for the device. The
+// tensor may be released meanwhile. It panics when there are other elements.
+func (t *Tensor) Fetch() *Pending {
+	if t.Size() != 1 {
+		panic(fmt.Sprintf("tensor: %v is not one number", t))
+	}
+	return &Pending{t.String(), t.dtype, t.Device().backend.Fetch(t.Array().Buffer())}
+}
+
+// Ready reports, without waiting, whether Wait would return at once.
+func (n *Pending) Ready() bool { return n.fetched.Ready() }
+
+// Wait waits for the number. It is called once, and fails with the first failure
+// of the device.
+func (n *Pending) Wait() float64 {
+	var raw [8]byte
+	fail(n.fetched.Wait(raw[:n.dtype.Size()]), "read %s", n.tensor)
+	return number(raw[:], n.dtype)
+}
+
 func appendNumber(raw []byte, dtype device.DType, f float64, i int64) []byte {
 	order := binary.LittleEndian
 	switch dtype {

@@ -88,6 +88,23 @@ func (b *Backend) Download(dst []byte, src device.Buffer) error {
 	return b.Synchronize()
 }
 
+// Fetch implements device.Transfers. The value is there when it returns.
+func (b *Backend) Fetch(src device.Buffer) device.Fetched {
+	return &fetched{b, append([]byte(nil), b.bytes("fetch", src, src.Bytes)...)}
+}
+
+type fetched struct {
+	backend *Backend
+	value   []byte
+}
+
+func (*fetched) Ready() bool { return true }
+
+func (f *fetched) Wait(dst []byte) error {
+	copy(dst, f.value)
+	return f.backend.Synchronize()
+}
+
 // Copy implements device.Transfers.
 func (b *Backend) Copy(dst, src device.Buffer) {
 	copy(b.bytes("copy", dst, src.Bytes), b.bytes("copy", src, src.Bytes))

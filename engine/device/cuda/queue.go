@@ -23,6 +23,7 @@ type queue struct {
 	scratch  device.Buffer // the kernels' own memory
 	failure  device.Buffer // where a kernel says what went wrong
 	report   pinned        // the host's copy of it
+	fetches  fetches
 	modules  modules
 	launcher *launcher
 	err      error
@@ -38,6 +39,7 @@ const streamNonBlocking = 1
 // must be closed all the same.
 func newQueue(d *Device) (*queue, error) {
 	q := &queue{device: d, launcher: new(launcher), up: &staging{device: d}}
+	q.fetches.queue = q
 	q.modules = modules{device: d, functions: make(map[string]function)}
 	for _, part := range []struct {
 		handle *uintptr
@@ -61,8 +63,10 @@ func newQueue(d *Device) (*queue, error) {
 	if q.down, err = d.pin(downBytes); err != nil {
 		return q, err
 	}
-	q.report, err = d.pin(kernels.FailureBytes)
-	return q, err
+	if q.report, err = d.pin(kernels.FailureBytes); err != nil {
+		return q, err
+	}
+	return q, q.fetches.open()
 }
 
 // The streams as the allocator and its snapshots number them.
@@ -155,7 +159,7 @@ func (q *queue) close() error {
 		errs = append(errs, q.Synchronize())
 	}
 	q.modules.close()
-	errs = append(errs, q.up.close(), d.unpin(q.down), d.unpin(q.report), q.releaseOwn())
+	errs = append(errs, q.up.close(), q.fetches.close(), d.unpin(q.down), d.unpin(q.report), q.releaseOwn())
 	for _, part := range []struct {
 		destroy Symbol
 		handle  uintptr

@@ -114,3 +114,39 @@ func TestAFailureThatEndsTheContextIsToldByEverythingAfterIt(t *testing.T) {
 		t.Errorf("%d free of %d", free, total)
 	}
 }
+
+func TestAFetchedValueIsTheOneOfItsTurn(t *testing.T) {
+	d, _ := open(t, cudatest.Options{})
+	b := buffer(t, d, 8)
+	var values []device.Fetched
+	const n = 100 // more than there are places
+	for i := range n {
+		d.Upload(b, []byte{byte(i), 1, 2, 3, 4, 5, 6, 7})
+		values = append(values, d.Fetch(b))
+	}
+	for i, v := range values {
+		var got [8]byte
+		if err := v.Wait(got[:]); err != nil || got != [8]byte{byte(i), 1, 2, 3, 4, 5, 6, 7} {
+			t.Fatalf("value %d is %v, %v", i, got, err)
+		}
+	}
+}
+
+func TestFetchingDoesNotWait(t *testing.T) {
+	d, driver := open(t, cudatest.Options{})
+	b := buffer(t, d, 8)
+	d.Upload(b, make([]byte, 8))
+	waits := driver.Calls("cuStreamSynchronize") + driver.Calls("cuEventSynchronize")
+	v := d.Fetch(b)
+	if v.Ready() {
+		t.Error("the value is there before anything has run")
+	}
+	if got := driver.Calls("cuStreamSynchronize") + driver.Calls("cuEventSynchronize"); got != waits {
+		t.Errorf("it waited %d times", got-waits)
+	}
+	for !v.Ready() { // each question lets the device go on
+	}
+	if err := v.Wait(make([]byte, 8)); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -43,7 +43,7 @@ func TestCast(t *testing.T) {
 
 func TestUnary(t *testing.T) {
 	r := newRig(t)
-	special := []float64{0, 0.001, -0.3, 1, -1, 2.7, -2.7, 4, -4, 9, -9, 30, -30, 88, -87, 100, -110, math.Inf(1), math.Inf(-1), math.NaN()}
+	special := []float64{0, 0.001, -0.3, 1, -1, 2.7, -2.7, 4, -4, 9, -9, 30, -30, 88, -87, 88.7, -88.7, 88.75, -88.75, 89.5, -103, 100, -110, math.Inf(1), math.Inf(-1), math.NaN()}
 	for name, mix := range mixes {
 		x := []device.Array{r.put(mix[1], special...), r.normals(mix[1], 4099)}
 		for _, op := range device.UnaryOps() {

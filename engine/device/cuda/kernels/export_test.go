@@ -31,6 +31,7 @@ var argumentTypes = []reflect.Type{
 	reflect.TypeFor[updateArgs](),
 	reflect.TypeFor[update8Args](),
 	reflect.TypeFor[advanceArgs](),
+	reflect.TypeFor[matMulArgs](),
 }
 
 // LayoutTable returns C++ that makes a table, memtop_layout, of the sizes and

@@ -47,6 +47,17 @@ const (
 	UpdateWide
 	Advance
 	Update8
+	Matmul
+	MatmulSmall
+	MatmulWide
+	TensorBfloatNn
+	TensorBfloatNt
+	TensorBfloatTn
+	TensorBfloatTt
+	TensorHalfNn
+	TensorHalfNt
+	TensorHalfTn
+	TensorHalfTt
 	Count // the number of kernels
 )
 
@@ -93,6 +104,17 @@ var names = [Count]string{
 	UpdateWide:            "update_wide",
 	Advance:               "advance",
 	Update8:               "update8",
+	Matmul:                "matmul",
+	MatmulSmall:           "matmul_small",
+	MatmulWide:            "matmul_wide",
+	TensorBfloatNn:        "tensor_bfloat_nn",
+	TensorBfloatNt:        "tensor_bfloat_nt",
+	TensorBfloatTn:        "tensor_bfloat_tn",
+	TensorBfloatTt:        "tensor_bfloat_tt",
+	TensorHalfNn:          "tensor_half_nn",
+	TensorHalfNt:          "tensor_half_nt",
+	TensorHalfTn:          "tensor_half_tn",
+	TensorHalfTt:          "tensor_half_tt",
 }
 
 // String returns the kernel's name in the module.

@@ -19,6 +19,7 @@ import (
 // computer is what the CPU backend and the kernels both offer.
 type computer interface {
 	device.Elementwise
+	device.MatMuls
 	device.Shapes
 	device.Reductions
 	device.Normalizations

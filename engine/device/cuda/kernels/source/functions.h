@@ -18,7 +18,7 @@ template <typename T> DEVICE T sign(T x) { return x > 0 ? (T)1 : x < 0 ? (T)-1 :
 // lost by one more factor, 1 + rest·ln 2.
 DEVICE float exp(float x) {
     const float log2e = 1.44269504f, log2e_rest = 1.92596299e-8f;
-    if (x > 89) return infinity(x);
+    if (x > 88.72283f) return infinity(x);
     if (x < -104) return 0;
     float y = x * log2e;
     float rest = fused(x, log2e_rest, fused(x, log2e, -y));
@@ -141,9 +141,19 @@ enum Function { neg, exp_, log_, sqrt_, rsqrt_, square, abs_, sigmoid_, tanh_, r
 const double gelu_scale = 1.59576912160573071176; // 2·√(2/π)
 const double gelu_cubic = 0.044715;
 
+// activate is apply for what a product may end with.
+template <typename T> DEVICE T activate(i32 f, T x) {
+    T phi, bell;
+    switch (f) {
+    case relu: return x < 0 ? (T)0 : x;
+    case gelu: math::normal(x, phi, bell); return x * phi;
+    case gelu_tanh: return x * math::sigmoid((T)gelu_scale * (x + (T)gelu_cubic * x * x * x));
+    default: return x * math::sigmoid(x);
+    }
+}
+
 // apply returns f(x).
 template <typename T> DEVICE T apply(i32 f, T x) {
-    T phi, bell;
     switch (f) {
     case neg: return -x;
     case exp_: return math::exp(x);
@@ -154,10 +164,7 @@ template <typename T> DEVICE T apply(i32 f, T x) {
     case abs_: return math::abs(x);
     case sigmoid_: return math::sigmoid(x);
     case tanh_: return math::tanh(x);
-    case relu: return x < 0 ? (T)0 : x;
-    case gelu: math::normal(x, phi, bell); return x * phi;
-    case gelu_tanh: return x * math::sigmoid((T)gelu_scale * (x + (T)gelu_cubic * x * x * x));
-    default: return x * math::sigmoid(x);
+    default: return activate(f, x);
     }
 }
 

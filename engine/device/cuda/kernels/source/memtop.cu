@@ -8,3 +8,5 @@
 #include "lookup.cu"
 #include "random.cu"
 #include "optimizer8.cu"
+#include "matmul.cu"
+#include "matmul_tensor.cu"
