@@ -59,10 +59,11 @@ type Decoder struct {
 	limits  Limits
 	in      *trace.Interner
 	ids     ids
-	taken   int64 // bytes of tables
-	offset  int64 // of the next byte to be read
-	begin   int64 // of the frame at hand
-	payload []byte
+	taken   int64  // bytes of tables
+	offset  int64  // of the next byte to be read
+	begin   int64  // of the frame at hand
+	frame   []byte // the header or frame at hand, as it came
+	payload []byte // the part of it that the frame is about
 	events  []trace.Event
 	begun   bool // a header was read
 	hello   bool // and the frame after it
@@ -116,7 +117,7 @@ func (d *Decoder) corrupt(format string, values ...any) error {
 	return &CorruptError{Offset: d.begin, Reason: fmt.Sprintf(format, values...)}
 }
 
-// read reads a header, which gives type 0, or one frame into d.payload.
+// read reads a header, which gives type 0, or one frame.
 func (d *Decoder) read() (Type, error) {
 	d.begin = d.offset
 	first, err := d.r.ReadByte()
@@ -124,6 +125,7 @@ func (d *Decoder) read() (Type, error) {
 		return 0, err // io.EOF here is the end
 	}
 	d.offset++
+	d.frame = append(d.frame[:0], first)
 	switch {
 	case first == magic[0]:
 		return 0, d.header()
@@ -138,7 +140,7 @@ func (d *Decoder) read() (Type, error) {
 	if err != nil {
 		return 0, err
 	}
-	return Type(first), d.body(first, length)
+	return Type(first), d.body(length)
 }
 
 // header reads the rest of a header. Numbers of tables begin anew after it.
@@ -146,6 +148,7 @@ func (d *Decoder) header() error {
 	var rest [headerSize - 1]byte
 	n, err := io.ReadFull(d.r, rest[:])
 	d.offset += int64(n)
+	d.frame = append(d.frame, rest[:n]...)
 	if err != nil {
 		return unexpected(err)
 	}
@@ -176,6 +179,7 @@ func (d *Decoder) length() (int, error) {
 			return 0, unexpected(err)
 		}
 		d.offset++
+		d.frame = append(d.frame, b)
 		n |= uint64(b&0x7f) << shift
 		if n > uint64(d.limits.Frame) || shift > 28 {
 			return 0, d.corrupt("a frame of more than %d bytes", d.limits.Frame)
@@ -186,29 +190,25 @@ func (d *Decoder) length() (int, error) {
 	}
 }
 
-// body reads a payload and compares its checksum. The length is only a claim:
-// memory is taken as bytes arrive.
-func (d *Decoder) body(first byte, length int) error {
-	whole := length + checksumSize
-	d.payload = d.payload[:0]
-	for len(d.payload) < whole {
-		n := min(whole-len(d.payload), max(readBuffer, len(d.payload)))
-		at := len(d.payload)
-		d.payload = append(d.payload, make([]byte, n)...)
-		got, err := io.ReadFull(d.r, d.payload[at:])
+// body reads the rest of a frame and compares its checksum. The length is only
+// a claim: memory is taken as bytes arrive.
+func (d *Decoder) body(length int) error {
+	head := len(d.frame)
+	for missing := length + checksumSize; missing > 0; {
+		at := len(d.frame)
+		n := min(missing, max(readBuffer, at))
+		d.frame = append(d.frame, make([]byte, n)...)
+		got, err := io.ReadFull(d.r, d.frame[at:])
 		d.offset += int64(got)
 		if err != nil {
 			return unexpected(err)
 		}
+		missing -= n
 	}
-	said := binary.LittleEndian.Uint32(d.payload[length:])
-	d.payload = d.payload[:length]
-	var head [1 + binary.MaxVarintLen64]byte
-	head[0] = first
-	n := 1 + binary.PutUvarint(head[1:], uint64(length))
-	sum := crc32.Update(crc32.Checksum(head[:n], castagnoli), castagnoli, d.payload)
-	if sum != said {
+	end := head + length
+	if crc32.Checksum(d.frame[:end], castagnoli) != binary.LittleEndian.Uint32(d.frame[end:]) {
 		return d.corrupt("the checksum of a frame of %d bytes does not fit: it was damaged", length)
 	}
+	d.payload = d.frame[head:end]
 	return nil
 }

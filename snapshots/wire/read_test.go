@@ -154,46 +154,50 @@ func TestReadingStopsWithItsContext(t *testing.T) {
 	}
 }
 
-func TestARecorderKeepsWholeFrames(t *testing.T) {
+func TestACopyIsWholeWhereverItStops(t *testing.T) {
 	whole := written(t, session)
-	for _, piece := range []int{1, 7, 100, len(whole)} {
-		for _, stop := range []int{0, 5, 8, 700, len(whole) - 1, len(whole)} {
-			var out bytes.Buffer
-			r := wire.NewRecorder(&out)
-			for p := range slices.Chunk(whole[:stop], piece) {
-				if n, err := r.Write(p); n != len(p) || err != nil {
-					t.Fatalf("wrote %d of %d: %v", n, len(p), err)
-				}
+	for _, stop := range []int{0, 5, 8, 700, len(whole) - 1, len(whole)} {
+		var out bytes.Buffer
+		c := wire.NewCopier(&out, iotest.OneByteReader(bytes.NewReader(whole[:stop])), wire.Limits{})
+		last, err := wire.Type(0), error(nil)
+		for err == nil {
+			var next wire.Type
+			if next, err = c.Next(); err == nil {
+				last = next
 			}
-			if err := r.Close("recorded up to here"); err != nil {
+		}
+		if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+			t.Fatalf("stopped after %d bytes: %v", stop, err)
+		}
+		if !bytes.HasPrefix(whole, out.Bytes()) {
+			t.Fatalf("stopped after %d bytes: the copy is not what was there", stop)
+		}
+		if last != wire.ByeFrame {
+			if err := c.Bye("recorded up to here"); err != nil {
 				t.Fatal(err)
 			}
-			if stop < 700 {
-				continue // not even a hello
-			}
-			got, err := read(t, out.Bytes())
-			if err != nil || got.Info.Truncated {
-				t.Fatalf("%d bytes in pieces of %d: %v, truncated %v", stop, piece, err, got.Info.Truncated)
-			}
-			if want := map[bool]string{true: "the program ended", false: "recorded up to here"}[stop == len(whole)]; got.Live.Note != want {
-				t.Errorf("the recording ends with %q, want %q", got.Live.Note, want)
-			}
+		}
+		if stop < 700 {
+			continue // not even a hello
+		}
+		got, err := read(t, out.Bytes())
+		if err != nil || got.Info.Truncated {
+			t.Fatalf("stopped after %d bytes: %v, truncated %v", stop, err, got.Info.Truncated)
+		}
+		if want := map[bool]string{true: "the program ended", false: "recorded up to here"}[stop == len(whole)]; got.Live.Note != want {
+			t.Errorf("the recording ends with %q, want %q", got.Live.Note, want)
 		}
 	}
 }
 
-func TestARecorderGoesOnAfterALostConnection(t *testing.T) {
+func TestACopyGoesOnAfterALostConnection(t *testing.T) {
 	whole := written(t, session)
 	var out bytes.Buffer
-	r := wire.NewRecorder(&out)
 	for _, p := range [][]byte{whole[:len(whole)-10], whole} {
-		if _, err := io.Copy(r, bytes.NewReader(p)); err != nil {
-			t.Fatal(err)
+		c := wire.NewCopier(&out, bytes.NewReader(p), wire.Limits{})
+		for err := error(nil); err == nil; {
+			_, err = c.Next()
 		}
-		r.Restart()
-	}
-	if err := r.Close(""); err != nil {
-		t.Fatal(err)
 	}
 	got, err := read(t, out.Bytes())
 	if err != nil {
