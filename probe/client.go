@@ -164,7 +164,7 @@ func (a *asker) snapshot(ctx context.Context, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	defer body.Close() // it was only read
+	defer func() { _ = body.Close() }() // it was only read
 	if _, err := io.Copy(w, body); err != nil {
 		return fmt.Errorf("reading the snapshot of process %d: %w", a.endpoint.pid, a.reason(ctx, err))
 	}

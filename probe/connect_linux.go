@@ -64,7 +64,7 @@ func (e endpoint) checkFolder(folder *os.File) error {
 		return &FolderError{folder.Name(), "is a symbolic link"}
 	case mode != unix.S_IFDIR:
 		return &FolderError{folder.Name(), "is not a folder"}
-	case int(stat.Uid) != e.uid && !(e.given && stat.Uid == 0):
+	case int(stat.Uid) != e.uid && (!e.given || stat.Uid != 0):
 		return &FolderError{folder.Name(), fmt.Sprintf("belongs to user %s, not to %s", userOf(int(stat.Uid)), userOf(e.uid))}
 	case stat.Mode&closed != 0:
 		return &FolderError{folder.Name(), fmt.Sprintf("has mode %04o, which lets others in", stat.Mode&0o7777)}

@@ -54,7 +54,11 @@ func isStale(err error) bool {
 // told makes an error of the system's one that says what it means here.
 func (e endpoint) told(err error) error {
 	var folder *FolderError
+	var forbidden *PermissionError
+	var missing *NotFoundError
 	switch {
+	case errors.As(err, &forbidden), errors.As(err, &missing):
+		return err
 	case errors.As(err, &folder):
 		return &PermissionError{"folder " + folder.Path + " " + folder.Reason, "attach only to sockets in a folder that is closed to others"}
 	case errors.Is(err, syscall.ECONNREFUSED):

@@ -68,7 +68,7 @@ func (a *asker) do(ctx context.Context, method, path string, body []byte) (io.Re
 	if response.StatusCode == http.StatusOK {
 		return response.Body, nil
 	}
-	defer response.Body.Close() // what matters of it has been read
+	defer func() { _ = response.Body.Close() }() // what matters of it has been read
 	return nil, refused(response)
 }
 
@@ -112,7 +112,7 @@ func refused(response *http.Response) error {
 
 // readJSON reads an answer in full.
 func (a *asker) readJSON(body io.ReadCloser, value any) error {
-	defer body.Close() // it was only read
+	defer func() { _ = body.Close() }() // it was only read
 	text, err := io.ReadAll(io.LimitReader(body, maxAnswer))
 	if err != nil {
 		return err
