@@ -168,8 +168,16 @@ func (f *Follower) rebase(d *followed, events Events) {
 	f.links = 0
 	past := &followed{id: d.id, memory: newMemory()}
 	f.load(past, *d.base)
+	gaps := f.gaps
 	for i := range events.Len() {
-		f.play(past, events.At(i))
+		for len(gaps) > 0 && (gaps[0].Device != d.id || gaps[0].To <= i) {
+			gaps = gaps[1:]
+		}
+		if len(gaps) > 0 && gaps[0].From <= i {
+			f.place(past, events.At(i))
+		} else {
+			f.play(past, events.At(i))
+		}
 	}
 	base := past.memory.state()
 	d.base = &base

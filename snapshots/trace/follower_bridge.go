@@ -23,6 +23,22 @@ func (f *Follower) bridge(d *followed, old *memory) {
 	}
 }
 
+// place plays an event that was made up: it allocates anywhere in free memory.
+// Of the sizes of blocks, what the rules say is as good as it gets.
+func (f *Follower) place(d *followed, e *Event) {
+	m := &d.memory
+	if _, begins := m.find(e.Addr); e.Kind == Alloc && !begins {
+		if s := m.segmentAt(e.Addr); s != nil {
+			i := m.holder(s, e.Addr)
+			if b := &m.links[i]; b.State == Inactive && f.links < linksLimit {
+				f.links++
+				m.cut(i, int64(e.Addr-b.Addr))
+			}
+		}
+	}
+	f.play(d, e)
+}
+
 type bridge struct {
 	f                          *Follower
 	d                          *followed

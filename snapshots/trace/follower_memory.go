@@ -125,6 +125,15 @@ func (m *memory) find(addr uint64) (int32, bool) {
 	return int32(m.at.slots[at].id), true
 }
 
+// holder returns the block of a segment that holds an address of it.
+func (m *memory) holder(s *stretch, addr uint64) int32 {
+	i := s.head
+	for m.links[i].next != none && m.links[m.links[i].next].Addr <= addr {
+		i = m.links[i].next
+	}
+	return i
+}
+
 // inactive returns a free block. requested is what the program asked for when it
 // was last used, which PyTorch does not forget.
 func inactive(addr uint64, size, requested int64) Block {

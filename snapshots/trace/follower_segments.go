@@ -119,10 +119,7 @@ func (f *Follower) playUnmap(m *memory, e *Event) string {
 	if s == nil || !s.Expandable || e.Size <= 0 || uint64(e.Size) > s.End()-e.Addr {
 		return noSegment
 	}
-	i := s.head
-	for m.links[i].next != none && m.links[m.links[i].next].Addr <= e.Addr {
-		i = m.links[i].next
-	}
+	i := m.holder(s, e.Addr)
 	b, end := m.links[i].Block, e.Addr+uint64(e.Size)
 	blockEnd := b.Addr + uint64(b.Size)
 	switch {

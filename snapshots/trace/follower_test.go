@@ -339,3 +339,55 @@ func TestFollowersForgetTheOldestEvents(t *testing.T) {
 		}
 	}
 }
+
+// TestFollowersKnowTheBaseOfWhatTheyKeep holds the base after events were
+// forgotten against the one that follows from the final state.
+func TestFollowersKnowTheBaseOfWhatTheyKeep(t *testing.T) {
+	for name, every := range map[string]int{"without gaps": 1 << 30, "with gaps": 9001} {
+		t.Run(name, func(t *testing.T) {
+			tr := pytorchtest.Random(pytorchtest.Options{Seed: 5, Operations: 40_000})
+			d := &tr.Devices[0]
+			f := trace.NewFollower(internerOf(t, tr.Tables), 1<<15)
+			f.Describe(tr.Info, tr.Settings)
+			base, _ := trace.Rewind(tr, d)
+			f.Base(d.ID, 0, base, 0, "")
+			for i := 0; i < d.Events.Len(); i++ {
+				if i%every == every-1 { // the events up to some later one are lost
+					i = min(i+500, d.Events.Len())
+					r := trace.NewRewinder(tr, d)
+					r.To(i - 1)
+					f.Base(d.ID, int64(i), r.State(), 500, "too slow")
+					if i == d.Events.Len() {
+						break
+					}
+				}
+				f.Append(d.ID, d.Events.Span(i)[:1])
+			}
+			got := f.Publish(nil, &trace.Live{})
+			g := got.Device(d.ID)
+			if !g.Overflowed || (len(got.Live.Gaps) > 0) != (every < 1<<30) {
+				t.Fatalf("%d events of %d are kept, with %d gaps", g.Events.Len(), d.Events.Len(), len(got.Live.Gaps))
+			}
+			want, problems := trace.Rewind(got, g)
+			if problems.Count > 0 {
+				t.Errorf("rewinding: %v", problems.First[0])
+			}
+			if diff := cmp.Diff(requests(&want), requests(g.Base)); diff != "" {
+				t.Errorf("the base (-rewound +kept):\n%.2000s", diff)
+			}
+		})
+	}
+}
+
+// requests returns what is live in a state, and nothing of how large it is.
+func requests(s *trace.State) map[uint64]int64 {
+	live := make(map[uint64]int64)
+	for i := range s.Segments {
+		for k := range s.Segments[i].Blocks {
+			if b := &s.Segments[i].Blocks[k]; b.State.Live() {
+				live[b.Addr] = b.LiveRequested()
+			}
+		}
+	}
+	return live
+}
