@@ -1,0 +1,127 @@
+package kernels
+
+import (
+	"fmt"
+
+	"memtop/engine/device"
+)
+
+// matMulArgs is a product, or the part of its batch that one launch computes.
+type matMulArgs struct {
+	C, A, B, Bias, Pre                             device.Array
+	M, N, K, LDA, LDB, LDC                         int64
+	First, Inner                                   int64
+	OuterA, InnerA, OuterB, InnerB, OuterC, InnerC int64
+	Alpha, Beta                                    float64
+	TransA, TransB, Activation                     int32
+}
+
+// maxGridZ is how many matrices one launch takes.
+const maxGridZ = 65535
+
+// MatMul implements device.MatMuls.
+func (c *Compute) MatMul(m device.MatMul) {
+	needFloat("matmul", m.C.DType, m.A.DType, m.B.DType, m.Bias.DType, m.Pre.DType)
+	m = completeMatMul(m)
+	checkMatMul(m)
+	a := matMulArgs{
+		C: m.C, A: m.A, B: m.B, Bias: m.Bias, Pre: m.Pre, M: int64(m.M), N: int64(m.N), K: int64(m.K),
+		LDA: int64(m.LDA), LDB: int64(m.LDB), LDC: int64(m.LDC), Inner: int64(max(m.Batch, 1)), InnerA: int64(m.StrideA), InnerB: int64(m.StrideB),
+		InnerC: int64(m.StrideC), Alpha: m.Alpha, Beta: m.Beta, TransA: flag(m.TransA), TransB: flag(m.TransB), Activation: -1,
+	}
+	if m.Activate {
+		a.Activation = int32(m.Activation)
+	}
+	c.multiply(a, m.Batch)
+}
+
+// multiply launches a for a batch of matrices.
+func (c *Compute) multiply(a matMulArgs, batch int) {
+	if a.Alpha == 0 {
+		a.Alpha = 1
+	}
+	k, tile, shared := productKernel(a, batch)
+	blocks := ceil(int(a.M), tile) * ceil(int(a.N), tile)
+	for first := 0; first < batch; first += maxGridZ {
+		a.First = int64(first)
+		run(c, k, [3]uint32{uint32(blocks), 1, uint32(min(batch-first, maxGridZ))}, blockThreads, shared, a)
+	}
+}
+
+// The tiles of C that blocks compute, and what the tensor cores' operands take
+// of shared memory.
+const (
+	largeTile    = 128
+	smallTile    = 64
+	tensorShared = 3 * 2 * 128 * 32 * 2
+	// manyTiles keep a large device busy; with fewer large tiles, small ones do
+	// better.
+	manyTiles = 128
+)
+
+func productKernel(a matMulArgs, batch int) (k Kernel, tile int, shared uint32) {
+	transposes := Kernel(2*a.TransA + a.TransB)
+	switch {
+	case inFloat64(a.C.DType, a.A.DType, a.B.DType):
+		return MatmulWide, smallTile, 0
+	case a.A.DType == device.BFloat16 && a.B.DType == device.BFloat16:
+		return TensorBfloatNn + transposes, largeTile, tensorShared
+	case a.A.DType == device.Float16 && a.B.DType == device.Float16:
+		return TensorHalfNn + transposes, largeTile, tensorShared
+	case ceil(int(a.M), largeTile)*ceil(int(a.N), largeTile)*batch < manyTiles:
+		return MatmulSmall, smallTile, 0
+	}
+	return Matmul, largeTile, 0
+}
+
+// completeMatMul fills in what zero stands for.
+func completeMatMul(m device.MatMul) device.MatMul {
+	complete := func(stride *int, transposed bool, rows, cols int) {
+		if *stride != 0 {
+			return
+		}
+		*stride = cols
+		if transposed {
+			*stride = rows
+		}
+	}
+	complete(&m.LDA, m.TransA, m.M, m.K)
+	complete(&m.LDB, m.TransB, m.K, m.N)
+	complete(&m.LDC, false, m.M, m.N)
+	if m.Batch == 0 {
+		m.Batch = 1
+	}
+	if m.StrideC == 0 {
+		m.StrideC = m.M * m.LDC
+	}
+	return m
+}
+
+// checkMatMul panics unless every operand holds what the product reaches.
+func checkMatMul(m device.MatMul) {
+	if m.M < 0 || m.N < 0 || m.K < 0 || m.Batch < 0 {
+		panic(fmt.Sprintf("kernels: matmul: %d×%d×%d, batch %d", m.M, m.N, m.K, m.Batch))
+	}
+	if m.Activate && (m.Activation < device.ReLU || m.Activation > device.SiLU) {
+		panic(fmt.Sprintf("kernels: matmul: %v cannot end a product", m.Activation))
+	}
+	allow("matmul", "bias", m.Bias, m.N)
+	checkMatrix(m, "A", m.A, m.TransA, m.M, m.K, m.LDA, m.StrideA)
+	checkMatrix(m, "B", m.B, m.TransB, m.K, m.N, m.LDB, m.StrideB)
+	checkMatrix(m, "C", m.C, false, m.M, m.N, m.LDC, m.StrideC)
+	if !m.Pre.Absent() {
+		checkMatrix(m, "Pre", m.Pre, false, m.M, m.N, m.LDC, m.StrideC)
+	}
+}
+
+func checkMatrix(m device.MatMul, name string, a device.Array, transposed bool, rows, cols, stride, step int) {
+	if transposed {
+		rows, cols = cols, rows
+	}
+	if stride < cols {
+		panic(fmt.Sprintf("kernels: matmul: rows of %s have %d elements, %d apart", name, cols, stride))
+	}
+	if rows != 0 && cols != 0 && m.Batch != 0 {
+		reach("matmul", name, a, (m.Batch-1)*step+(rows-1)*stride+cols)
+	}
+}

@@ -1,0 +1,118 @@
+package kernels_test
+
+import (
+	"fmt"
+	"testing"
+
+	"memtop/engine/device"
+)
+
+var products = map[string]device.MatMul{
+	"one number":          {M: 1, N: 1, K: 1},
+	"odd sizes":           {M: 33, N: 17, K: 29},
+	"a whole tile":        {M: 128, N: 128, K: 32},
+	"more than a tile":    {M: 131, N: 145, K: 67},
+	"many small":          {M: 5, N: 7, K: 9, Batch: 13},
+	"nothing to add":      {M: 3, N: 4, K: 0},
+	"long sums":           {M: 9, N: 8, K: 1000},
+	"no rows":             {M: 0, N: 4, K: 3},
+	"one matrix for many": {M: 16, N: 24, K: 40, Batch: 3, StrideA: 16 * 40},
+	"aligned":             {M: 64, N: 72, K: 80},
+}
+
+var productTypes = map[string][3]device.DType{
+	"float32":               {device.Float32, device.Float32, device.Float32},
+	"float64":               {device.Float64, device.Float64, device.Float64},
+	"bfloat16":              {device.BFloat16, device.BFloat16, device.BFloat16},
+	"bfloat16 into float32": {device.Float32, device.BFloat16, device.BFloat16},
+	"float16":               {device.Float16, device.Float16, device.Float16},
+	"float16 into float32":  {device.Float32, device.Float16, device.Float16},
+	"float32 by bfloat16":   {device.Float32, device.Float32, device.BFloat16},
+}
+
+// operand returns the elements of a matrix in memory, with rows pad elements
+// longer than they are.
+func (r *rig) operand(kind device.DType, transposed bool, rows, cols, batch, pad int) (a device.Array, stride, step int) {
+	if transposed {
+		rows, cols = cols, rows
+	}
+	stride = cols + pad
+	step = rows * stride
+	return r.normals(kind, batch*step), stride, step
+}
+
+func TestMatMul(t *testing.T) {
+	r := newRig(t)
+	start := r.next
+	for name, m := range products {
+		for types, kinds := range productTypes {
+			for _, trans := range []string{"nn", "nt", "tn", "tt"} {
+				// Rows that lie together, and rows with a gap that keeps them aligned or
+				// does not; not all for all.
+				pad := []int{0, 3, 8}[(len(name)+len(types)+int(trans[0])+2*int(trans[1]))%3]
+				t.Run(fmt.Sprintf("%s, %s, %s, %d between rows", name, types, trans, pad), func(t *testing.T) {
+					r.next = start
+					r.multiply(t, m, kinds, trans, pad)
+				})
+			}
+		}
+	}
+}
+
+func (r *rig) multiply(t *testing.T, m device.MatMul, kinds [3]device.DType, trans string, pad int) {
+	t.Helper()
+	m.TransA, m.TransB = trans[0] == 't', trans[1] == 't'
+	batch := max(m.Batch, 1)
+	single := m.StrideA != 0
+	m.A, m.LDA, m.StrideA = r.operand(kinds[1], m.TransA, m.M, m.K, batch, pad)
+	m.B, m.LDB, m.StrideB = r.operand(kinds[2], m.TransB, m.K, m.N, batch, pad)
+	if single {
+		m.StrideA = 0
+	}
+	var held device.Array
+	held, m.LDC, m.StrideC = r.operand(kinds[0], false, m.M, m.N, batch, pad)
+	r.agree(t, 4, func(c computer) {
+		m := m
+		m.C = r.changed(held)
+		c.MatMul(m)
+		if m.M*m.N < 2000 {
+			m.C, m.Alpha, m.Beta = r.changed(held), 0.5, 0.25
+			c.MatMul(m)
+		}
+	})
+}
+
+func TestMatMulEnds(t *testing.T) {
+	r := newRig(t)
+	start := r.next
+	for types, kinds := range productTypes {
+		for _, activation := range []device.UnaryOp{device.Neg, device.ReLU, device.GELU, device.GELUTanh, device.SiLU} {
+			for _, bias := range []device.DType{device.Float32, device.BFloat16, device.Float64} {
+				t.Run(fmt.Sprintf("%s, %v, bias in %v", types, activation, bias), func(t *testing.T) {
+					r.next = start
+					m := device.MatMul{M: 17, N: 35, K: 19, TransB: true, Activate: activation != device.Neg, Activation: activation, Beta: 1, Alpha: 0.5}
+					m.A, m.B, m.Bias = r.normals(kinds[1], m.M*m.K), r.normals(kinds[2], m.N*m.K), r.normals(bias, m.N)
+					held := r.normals(kinds[0], m.M*m.N)
+					r.agree(t, 4, func(c computer) {
+						m := m
+						m.C, m.Pre = r.changed(held), r.output(kinds[0], m.M*m.N)
+						c.MatMul(m)
+						m.C, m.Pre, m.Bias, m.Beta = r.output(kinds[0], m.M*m.N), device.Array{}, device.Array{}, 0
+						c.MatMul(m)
+					})
+				})
+			}
+		}
+	}
+}
+
+func TestLargeProducts(t *testing.T) {
+	r := newRig(t)
+	m := device.MatMul{M: 1409, N: 1411, K: 5}
+	m.A, m.B = r.normals(device.Float32, m.M*m.K), r.normals(device.Float32, m.K*m.N)
+	r.agree(t, 4, func(c computer) {
+		m := m
+		m.C = r.output(device.Float32, m.M*m.N)
+		c.MatMul(m)
+	})
+}

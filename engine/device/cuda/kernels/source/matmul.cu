@@ -1,0 +1,95 @@
+// Products on ordinary cores, for operands of any types: tiles of A and B are
+// converted on their way to shared memory. While a tile is used the next one is
+// on its way, in registers.
+#include "matmul.h"
+
+const i32 depth = 16; // of a tile, along K
+
+// Tile describes how an operand's tile of size × depth is fetched by 256
+// threads, four elements at a time along the direction in which they lie.
+template <typename T, i32 size> struct Tile {
+    static constexpr i32 quads = size * depth / 4 / 256;
+    T x[quads][4];
+};
+
+struct Operand {
+    Array array;
+    i64 base, stride; // the matrix's first element, and from one stored row to the next
+    i64 from, to;     // of the direction that is not K: the tile's first, and the matrix's end
+    bool along_k;     // K is the direction in which elements lie
+};
+
+template <typename T, i32 size> DEVICE void fetch(Tile<T, size> &t, const Operand &o, i64 k, i64 k_end) {
+    for (i32 i = 0; i < t.quads; i++) {
+        i32 q = thread_id() + i * 256;
+        if (o.along_k) {
+            i64 line = o.from + q / (depth / 4), at = k + q % (depth / 4) * 4;
+            load4(t.x[i], o.array, o.base + line * o.stride + at, line < o.to ? (i32)(k_end - at < 4 ? k_end - at : 4) : 0);
+        } else {
+            i64 line = k + q / (size / 4), at = o.from + q % (size / 4) * 4;
+            load4(t.x[i], o.array, o.base + line * o.stride + at, line < k_end ? (i32)(o.to - at < 4 ? o.to - at : 4) : 0);
+        }
+    }
+}
+
+// A row of shared memory has one k, and a pad against bank conflicts.
+template <typename T, i32 size> struct alignas(16) Shelf {
+    T x[depth][size + 4];
+};
+
+template <typename T, i32 size> DEVICE void put(Shelf<T, size> &s, const Tile<T, size> &t, bool along_k) {
+    for (i32 i = 0; i < t.quads; i++) {
+        i32 q = thread_id() + i * 256;
+        for (i32 e = 0; e < 4; e++) {
+            if (along_k) s.x[q % (depth / 4) * 4 + e][q / (depth / 4)] = t.x[i][e];
+            else s.x[q / (size / 4)][q % (size / 4) * 4 + e] = t.x[i][e];
+        }
+    }
+}
+
+// multiply_tiles computes size × size of C: a thread has groups of 4 × 4, in as
+// many places in both directions.
+template <typename T, i32 size> DEVICE void multiply_tiles(const MatMulArgs &a) {
+    constexpr i32 groups = size / 64;
+    typedef Shelf<T, size> OneShelf;
+    SHARED(OneShelf, shelf_a);
+    SHARED(OneShelf, shelf_b);
+    SHARED(Finish, end);
+    Place p = place(a, size, size);
+    begin_finish(end, a, p.c);
+    const Operand left = {a.a, p.a, a.lda, p.row, a.m, !a.trans_a}, right = {a.b, p.b, a.ldb, p.col, a.n, (bool)a.trans_b};
+    i32 row = thread_id() / 16 * 4, col = thread_id() % 16 * 4;
+    T sum[groups * 4][groups * 4] = {};
+    Tile<T, size> tile_a, tile_b;
+    fetch(tile_a, left, 0, a.k);
+    fetch(tile_b, right, 0, a.k);
+    ROLLED for (i64 k = 0; k < a.k; k += depth) {
+        put(shelf_a, tile_a, left.along_k);
+        put(shelf_b, tile_b, right.along_k);
+        barrier();
+        if (k + depth < a.k) {
+            fetch(tile_a, left, k + depth, a.k);
+            fetch(tile_b, right, k + depth, a.k);
+        }
+        UNROLLED for (i32 d = 0; d < depth; d++) {
+            T x[groups * 4], y[groups * 4];
+            UNROLLED for (i32 i = 0; i < groups * 4; i++) x[i] = shelf_a.x[d][i / 4 * 64 + row + i % 4];
+            UNROLLED for (i32 i = 0; i < groups * 4; i++) y[i] = shelf_b.x[d][i / 4 * 64 + col + i % 4];
+            UNROLLED for (i32 i = 0; i < groups * 4; i++) {
+                UNROLLED for (i32 j = 0; j < groups * 4; j++) sum[i][j] = fused(x[i], y[j], sum[i][j]);
+            }
+        }
+        barrier();
+    }
+    barrier(); // for end, where there was no loop
+    UNROLLED for (i32 i = 0; i < groups * 4; i++) {
+        UNROLLED for (i32 j = 0; j < groups; j++) {
+            Four<T> four = {{sum[i][j * 4], sum[i][j * 4 + 1], sum[i][j * 4 + 2], sum[i][j * 4 + 3]}};
+            finish(end, p.row + i / 4 * 64 + row + i % 4, p.col + j * 64 + col, four);
+        }
+    }
+}
+
+KERNEL(matmul, MatMulArgs, 256) { multiply_tiles<float, 128>(a); }
+KERNEL(matmul_small, MatMulArgs, 256) { multiply_tiles<float, 64>(a); }
+KERNEL(matmul_wide, MatMulArgs, 256) { multiply_tiles<double, 64>(a); }

@@ -1,0 +1,102 @@
+// Products of 16-bit matrices on the tensor cores.
+//
+// A block computes 128 × 128 of C, each of its eight warps 64 × 32 of that. K
+// is taken 32 at a time: three tiles of A and of B are in shared memory, of
+// which one is used while the others arrive.
+#include "matmul.h"
+#include "tensor.h"
+
+const i32 tensor_tile = 128, tensor_depth = 32, tensor_stages = 3;
+const i32 tensor_numbers = tensor_tile * tensor_depth; // of one tile
+
+// TensorTile is an operand's tile: with along_k 128 rows of 32 numbers along K,
+// else 32 rows, each one k, of 128.
+template <bool along_k> struct TensorTile {
+    static constexpr i32 chunks = along_k ? tensor_depth / 8 : tensor_tile / 8;
+    Chunks<chunks> c;
+
+    static DEVICE_MEMBER void fetch(u16 *to, const Source &s, i64 first, i64 k) {
+        const Chunks<chunks> tile = {to};
+        for (i32 i = 0; i < 2; i++) {
+            i32 q = thread_id() + i * 256, row = q / chunks, chunk = q % chunks;
+            if (along_k) fetch_chunk(tile.chunk(row, chunk), s, first + row, k + chunk * 8);
+            else fetch_chunk(tile.chunk(row, chunk), s, k + row, first + chunk * 8);
+        }
+    }
+    DEVICE_MEMBER void left(u32 r[4], i32 row, i32 k) const {
+        if (along_k) c.left(r, row, k / 8);
+        else c.left_transposed(r, k, row / 8);
+    }
+    DEVICE_MEMBER void right(u32 r[4], i32 col, i32 k) const {
+        if (along_k) c.right(r, col, k / 8);
+        else c.right_transposed(r, k, col / 8);
+    }
+};
+
+// finish_fragment stores 16 × 8 sums. Neighbouring lanes exchange halves, so
+// that each has four neighbours of one row.
+DEVICE void finish_fragment(const Finish &f, i64 row, i64 col, const float c[4]) {
+    u32 lane = thread_id() % 32;
+    bool odd = lane % 2;
+    float x = float_of(shuffle_xor(bits_of(odd ? c[0] : c[2]), 1)), y = float_of(shuffle_xor(bits_of(odd ? c[1] : c[3]), 1));
+    Four<float> four = {{odd ? x : c[0], odd ? y : c[1], odd ? c[2] : x, odd ? c[3] : y}};
+    finish(f, row + lane / 4 + odd * 8, col + lane % 4 / 2 * 4, four);
+}
+
+template <typename Kind, bool trans_a, bool trans_b> DEVICE void multiply_tensor(const MatMulArgs &a) {
+    typedef TensorTile<!trans_a> TileA;
+    typedef TensorTile<trans_b> TileB;
+    SHARED_BYTES(bytes);
+    u16 *shelf = (u16 *)bytes;
+    Place p = place(a, tensor_tile, tensor_tile);
+    u64 addr_a = a.a.addr + p.a * 2, addr_b = a.b.addr + p.b * 2;
+    const Source left = {addr_a, a.lda, trans_a ? a.k : a.m, trans_a ? a.m : a.k, aligned_rows(addr_a, a.lda)};
+    const Source right = {addr_b, a.ldb, trans_b ? a.n : a.k, trans_b ? a.k : a.n, aligned_rows(addr_b, a.ldb)};
+    auto fetch = [&](i64 step) {
+        u16 *to = shelf + step % tensor_stages * 2 * tensor_numbers;
+        if (step * tensor_depth < a.k) {
+            TileA::fetch(to, left, p.row, step * tensor_depth);
+            TileB::fetch(to + tensor_numbers, right, p.col, step * tensor_depth);
+        }
+        copy_async_commit();
+    };
+    i32 warp = thread_id() / 32, row = warp / 4 * 64, col = warp % 4 * 32;
+    float sum[4][4][4] = {};
+    ROLLED for (i64 step = 0; step < tensor_stages - 1; step++) fetch(step);
+    i64 steps = (a.k + tensor_depth - 1) / tensor_depth;
+    ROLLED for (i64 step = 0; step < steps; step++) {
+        copy_async_wait<1>();
+        barrier(); // the tile is there, and nobody reads the one before it
+        fetch(step + tensor_stages - 1);
+        u16 *at = shelf + step % tensor_stages * 2 * tensor_numbers;
+        const TileA tile_a = {{at}};
+        const TileB tile_b = {{at + tensor_numbers}};
+        UNROLLED for (i32 k = 0; k < tensor_depth; k += 16) {
+            u32 x[4][4], y[2][4];
+            UNROLLED for (i32 i = 0; i < 4; i++) tile_a.left(x[i], row + i * 16, k);
+            UNROLLED for (i32 j = 0; j < 2; j++) tile_b.right(y[j], col + j * 16, k);
+            UNROLLED for (i32 i = 0; i < 4; i++) {
+                UNROLLED for (i32 j = 0; j < 4; j++) Kind::multiply(sum[i][j], x[i], y[j / 2] + j % 2 * 2);
+            }
+        }
+    }
+    // The last tiles have been read: what finish needs takes their place.
+    Finish &end = *(Finish *)bytes;
+    copy_async_wait<0>();
+    barrier();
+    begin_finish(end, a, p.c);
+    barrier();
+    UNROLLED for (i32 i = 0; i < 4; i++) {
+        UNROLLED for (i32 j = 0; j < 4; j++) finish_fragment(end, p.row + row + i * 16, p.col + col + j * 8, sum[i][j]);
+    }
+}
+
+// The letters say for A and for B whether the transpose is stored.
+KERNEL(tensor_bfloat_nn, MatMulArgs, 256) { multiply_tensor<Bfloat, false, false>(a); }
+KERNEL(tensor_bfloat_nt, MatMulArgs, 256) { multiply_tensor<Bfloat, false, true>(a); }
+KERNEL(tensor_bfloat_tn, MatMulArgs, 256) { multiply_tensor<Bfloat, true, false>(a); }
+KERNEL(tensor_bfloat_tt, MatMulArgs, 256) { multiply_tensor<Bfloat, true, true>(a); }
+KERNEL(tensor_half_nn, MatMulArgs, 256) { multiply_tensor<Half, false, false>(a); }
+KERNEL(tensor_half_nt, MatMulArgs, 256) { multiply_tensor<Half, false, true>(a); }
+KERNEL(tensor_half_tn, MatMulArgs, 256) { multiply_tensor<Half, true, false>(a); }
+KERNEL(tensor_half_tt, MatMulArgs, 256) { multiply_tensor<Half, true, true>(a); }

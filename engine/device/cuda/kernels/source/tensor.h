@@ -1,0 +1,87 @@
+// Tiles of 16-bit numbers in shared memory, and the tensor cores' fragments of
+// them.
+//
+// A tile is rows of 16-byte chunks. Where a chunk lies within its row depends on
+// the row, so that the eight rows that load_matrices reads at a time never meet
+// in a bank: with eight chunks to 128 bytes of banks, row r of a tile with c
+// chunks a row has its chunk i at place i xor (r·c/8 mod c or 8).
+#pragma once
+#include "number.h"
+#include "rt.h"
+
+// Bfloat and Half are the two kinds of 16-bit numbers.
+struct Bfloat {
+    static DEVICE_MEMBER void multiply(float c[4], const u32 a[4], const u32 b[2]) { multiply_bfloat(c, a, b); }
+    static DEVICE_MEMBER u32 pair(float low, float high) { return bfloat_pair(low, high); }
+};
+struct Half {
+    static DEVICE_MEMBER void multiply(float c[4], const u32 a[4], const u32 b[2]) { multiply_half(c, a, b); }
+    static DEVICE_MEMBER u32 pair(float low, float high) { return half_pair(low, high); }
+};
+
+// Chunks is a tile with chunks chunks a row: 4, 8 or 16.
+template <i32 chunks> struct Chunks {
+    u16 *at;
+
+    DEVICE_MEMBER u16 *chunk(i32 row, i32 i) const {
+        constexpr i32 rows = chunks < 8 ? 8 / chunks : 1; // in 128 bytes
+        constexpr i32 mask = chunks < 8 ? chunks - 1 : 7;
+        return at + (row * chunks + (i ^ (row / rows & mask))) * 8;
+    }
+
+    // left gets the fragment of a left operand: 16 × 16 numbers from row and
+    // from the column of chunk i on.
+    DEVICE_MEMBER void left(u32 r[4], i32 row, i32 i) const {
+        i32 lane = thread_id() % 32;
+        load_matrices(r, chunk(row + lane % 16, i + lane / 16));
+    }
+    // left_transposed is left for a tile that holds the transpose: rows are k.
+    DEVICE_MEMBER void left_transposed(u32 r[4], i32 k, i32 i) const {
+        i32 lane = thread_id() % 32;
+        load_transposed(r, chunk(k + lane / 16 * 8 + lane % 8, i + lane / 8 % 2));
+    }
+    // right gets the fragments of two right operands, of 16 × 8 numbers each,
+    // from a tile that holds their transpose: rows are columns, 16 of them.
+    DEVICE_MEMBER void right(u32 r[4], i32 col, i32 i) const {
+        i32 lane = thread_id() % 32;
+        load_matrices(r, chunk(col + lane / 16 * 8 + lane % 8, i + lane / 8 % 2));
+    }
+    // right_transposed is right for a tile whose rows are k.
+    DEVICE_MEMBER void right_transposed(u32 r[4], i32 k, i32 i) const {
+        i32 lane = thread_id() % 32;
+        load_transposed(r, chunk(k + lane % 16, i + lane / 16));
+    }
+};
+
+// Source is where the rows of a tile come from.
+struct Source {
+    u64 addr;       // of the matrix
+    i64 stride;     // elements from one row to the next
+    i64 rows, cols; // of the matrix; what lies beyond is 0
+    bool aligned;   // rows begin at multiples of 16 bytes
+};
+
+DEVICE bool aligned_rows(u64 addr, i64 stride) { return addr % 16 == 0 && stride % 8 == 0; }
+
+// copy_words copies n ≤ 8 numbers and makes the rest of the chunk 0. Words are
+// read whole, also where they begin before the numbers or end behind them: the
+// memory of an array comes in larger units.
+OUTLINE void copy_words(u16 *to, const u16 *from, i32 n) {
+    bool odd = (u64)from % 4 != 0;
+    const u32 *words = (const u32 *)((u64)from & ~3ULL);
+    u32 word[5], *out = (u32 *)to;
+    for (i32 i = 0; i < 5; i++) word[i] = 2 * i < n + odd ? words[i] : 0;
+    for (i32 i = 0; i < 4; i++) {
+        u32 w = odd ? word[i] >> 16 | word[i + 1] << 16 : word[i];
+        out[i] = 2 * i + 1 < n ? w : 2 * i < n ? w & 0xffff : 0;
+    }
+}
+
+// fetch_chunk starts the copy of eight numbers of a row.
+DEVICE void fetch_chunk(u16 *to, const Source &s, i64 row, i64 col) {
+    i64 left = row < s.rows ? s.cols - col : 0;
+    i32 n = (i32)(left < 0 ? 0 : left > 8 ? 8 : left);
+    const u16 *from = (const u16 *)s.addr + (n > 0 ? row * s.stride + col : 0);
+    if (s.aligned) copy_async(to, from, n * 2);
+    else copy_words(to, from, n);
+}
