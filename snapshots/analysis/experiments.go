@@ -45,8 +45,9 @@ type Effect struct {
 	Predicted float64
 	Foretold  bool
 	// Error is the measured minus the predicted change, in parts of the level
-	// before, where both are known.
-	Error float64
+	// before, where Compared: both are known, and are of this change alone.
+	Error    float64
+	Compared bool
 }
 
 // Experiment is a setting that was changed, or was wanted to, and what came of it.
@@ -61,6 +62,8 @@ type Experiment struct {
 	// Overlaps lists the other changes whose steps cannot be told from this one's,
 	// as "key=value at step N". What was measured is then the effect of all.
 	Overlaps []string
+	// Along lists what the program changed together with it, as "key from → to".
+	Along []string
 }
 
 // Done reports whether nothing more will be measured.
@@ -68,58 +71,123 @@ func (e *Experiment) Done() bool {
 	return e.State == trace.Refused || e.State == trace.Applied && e.Settled >= e.Needed
 }
 
-// settled is how many steps make a measurement, and settling how many right
-// after a change are left out: in them the allocator takes what the new setting
-// needs, and state is made.
-const (
-	settledSteps  = 5
-	settlingSteps = 2
-)
-
 // Experiments returns what was made of every change of a setting, the oldest
-// first. A running program and its recording answer the same.
+// first: of those that somebody asked for, and of those that the steps show
+// without that anybody is known to have. A running program and its recording
+// answer the same.
 func Experiments(t *trace.Trace, device int) []Experiment {
-	var all []Experiment
-	if t.Live != nil {
-		for _, c := range t.Live.Changes {
-			all = append(all, Experiment{Change: c, Event: -1, Needed: settledSteps})
-		}
-	}
-	slices.SortStableFunc(all, func(a, b Experiment) int { return cmp.Compare(a.ID, b.ID) })
+	steps := stepsOf(t, device)
+	all := asked(t)
+	all = append(all, unasked(steps, all)...)
 	for i := range all {
-		all[i].measure(t, device)
+		all[i].describe()
+	}
+	slices.SortStableFunc(all, func(a, b Experiment) int { return cmp.Compare(a.order(), b.order()) })
+	for _, group := range groups(all) {
+		group.measure(steps)
 	}
 	return all
 }
 
-func (e *Experiment) measure(t *trace.Trace, device int) {
+// Experiments is the function of that name for the index's device, and knows
+// where in the events the changes are.
+func (x *Index) Experiments() []Experiment {
+	all := Experiments(x.trace, x.device.ID)
+	for _, i := range x.calendar().changes {
+		e := x.events.At(int(i))
+		text := x.tables.String(x.tables.Notes[e.Note].UserMetadata)
+		for k := range all {
+			if c := &all[k]; c.State == trace.Applied && c.Step == e.Size && text == c.Key+"="+c.To {
+				c.Event = int(i)
+			}
+		}
+	}
+	return all
+}
+
+// order sorts experiments by when they were asked for or, where nobody asked,
+// by when they took effect.
+func (e *Experiment) order() int64 { return e.Time }
+
+// stepsOf returns the steps of a device.
+func stepsOf(t *trace.Trace, device int) []*trace.Step {
+	steps := make([]*trace.Step, 0, len(t.Steps))
+	for i := range t.Steps {
+		if t.Steps[i].Device == device {
+			steps = append(steps, &t.Steps[i])
+		}
+	}
+	return steps
+}
+
+// asked returns what somebody asked for.
+func asked(t *trace.Trace) []Experiment {
+	var all []Experiment
+	if t.Live != nil {
+		for _, c := range t.Live.Changes {
+			all = append(all, Experiment{Change: c, Event: -1})
+		}
+	}
+	return all
+}
+
+// unasked returns the changes that steps show and nobody is known to have asked
+// for. One setting may bring another with it: what changes together with
+// something that was asked for is noted there.
+func unasked(steps []*trace.Step, known []Experiment) []Experiment {
+	var all []Experiment
+	for i := 1; i < len(steps); i++ {
+		before, now := steps[i-1], steps[i]
+		if sameValues(before.Settings, now.Settings) {
+			continue
+		}
+		cause := slices.IndexFunc(known, func(e Experiment) bool { return e.State == trace.Applied && e.Step == now.Number })
+		for _, v := range now.Settings {
+			from, ok := valueOf(before.Settings, v.Key)
+			if !ok || from == v.Value || isKnown(known, now.Number, v.Key) {
+				continue
+			}
+			if cause >= 0 {
+				known[cause].Along = append(known[cause].Along, v.Key+" "+from+" → "+v.Value)
+				continue
+			}
+			all = append(all, Experiment{Event: -1, Change: trace.Change{
+				Key: v.Key, From: from, To: v.Value, State: trace.Applied, Step: now.Number, Time: now.Time - now.Duration/1000,
+			}})
+		}
+	}
+	return all
+}
+
+// sameValues compares lists that are mostly the very same one.
+func sameValues(a, b []trace.Value) bool {
+	if len(a) == len(b) && len(a) > 0 && &a[0] == &b[0] {
+		return true
+	}
+	return slices.Equal(a, b)
+}
+
+func valueOf(values []trace.Value, key string) (string, bool) {
+	for _, v := range values {
+		if v.Key == key {
+			return v.Value, true
+		}
+	}
+	return "", false
+}
+
+func isKnown(known []Experiment, step int64, key string) bool {
+	return slices.ContainsFunc(known, func(e Experiment) bool {
+		return e.State == trace.Applied && e.Step == step && e.Key == key
+	})
+}
+
+// describe fills in what is known without any measuring.
+func (e *Experiment) describe() {
+	e.Needed = settledSteps
 	for q := range e.Effects {
 		e.Effects[q].Quantity = Quantity(q)
 	}
-	e.foretell()
-	if e.State != trace.Applied {
-		return
-	}
-	var before, after []*trace.Step
-	for i := range t.Steps {
-		s := &t.Steps[i]
-		switch {
-		case s.Device != device:
-		case s.Number < e.Step && s.Number >= e.Step-settledSteps:
-			before = append(before, s)
-		case s.Number >= e.Step+settlingSteps && len(after) < settledSteps:
-			after = append(after, s)
-		}
-	}
-	e.Settled = len(after)
-	for q := range e.Effects {
-		f := &e.Effects[q]
-		f.Before, f.After = spreadOf(before, f.Quantity), spreadOf(after, f.Quantity)
-		f.compare()
-	}
-}
-
-func (e *Experiment) foretell() {
 	if p := e.Predicted; p != nil {
 		e.Effects[PeakAllocatedQuantity].foretell(p.PeakAllocated)
 		e.Effects[ActivationQuantity].foretell(p.Activation)
@@ -131,14 +199,14 @@ func (e *Experiment) foretell() {
 
 func (f *Effect) foretell(delta int64) { f.Predicted, f.Foretold = float64(delta), true }
 
-func (f *Effect) compare() {
+func (f *Effect) compare(alone bool) {
 	f.Measured = f.Before.Steps > 0 && f.After.Steps > 0
 	if !f.Measured {
 		return
 	}
 	f.Delta = f.After.Median - f.Before.Median
-	if f.Foretold && f.Before.Median != 0 {
-		f.Error = (f.Delta - f.Predicted) / f.Before.Median
+	if alone && f.Foretold && f.Before.Median != 0 {
+		f.Error, f.Compared = (f.Delta-f.Predicted)/f.Before.Median, true
 	}
 }
 

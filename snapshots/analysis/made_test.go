@@ -72,7 +72,6 @@ func (m *maker) drop(addrs ...uint64) {
 	}
 }
 
-
 // run is one step.
 func (m *maker) run(body func()) {
 	m.step++

@@ -1,0 +1,103 @@
+package analysis
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"sort"
+
+	"memtop/snapshots/trace"
+)
+
+// # What a change did
+//
+// The steps right before a change are compared with those after it, but not with
+// the first ones: in them the allocator takes what the new setting needs, and
+// state is made. Where another change comes before enough steps have settled,
+// nobody can tell whose doing the difference is. Such changes are measured
+// together, from before the first to after the last, and say of each other that
+// they overlap. Steps whose gradients overflowed are left out.
+
+const (
+	settlingSteps = 2  // right after a change, that are left out
+	settledSteps  = 5  // that make a measurement
+	apartSteps    = 3  // settled ones between two changes that can be told apart
+	measuredSteps = 10 // that are looked at, at most
+)
+
+// group is changes that can be told apart from all others, by step.
+type group struct {
+	changes      []*Experiment
+	since, until int64 // steps that may be looked at: [since, until)
+}
+
+// groups finds the changes that belong together.
+func groups(all []Experiment) []*group {
+	var applied []*Experiment
+	for i := range all {
+		if e := &all[i]; e.State == trace.Applied && e.Step > 0 {
+			applied = append(applied, e)
+		}
+	}
+	slices.SortStableFunc(applied, func(a, b *Experiment) int { return cmp.Compare(a.Step, b.Step) })
+	var found []*group
+	for _, e := range applied {
+		if n := len(found); n > 0 && e.Step < found[n-1].settled()+apartSteps {
+			found[n-1].changes = append(found[n-1].changes, e)
+			continue
+		}
+		// A program's own first steps settle as well.
+		g := &group{changes: []*Experiment{e}, since: min(settlingSteps+1, e.Step-1), until: 1<<63 - 1}
+		if n := len(found); n > 0 {
+			g.since = found[n-1].settled()
+			found[n-1].until = e.Step
+		}
+		found = append(found, g)
+	}
+	return found
+}
+
+// first returns the step that the first change takes effect in.
+func (g *group) first() int64 { return g.changes[0].Step }
+
+// settled returns the first step in which the last change has settled.
+func (g *group) settled() int64 { return g.changes[len(g.changes)-1].Step + settlingSteps }
+
+// measure compares the steps before and after the group's changes.
+func (g *group) measure(steps []*trace.Step) {
+	before := window(steps, g.since, g.first(), -1)
+	after := window(steps, g.settled(), g.until, 1)
+	for _, e := range g.changes {
+		e.Settled = min(len(after), e.Needed)
+		for q := range e.Effects {
+			f := &e.Effects[q]
+			f.Before, f.After = spreadOf(before, f.Quantity), spreadOf(after, f.Quantity)
+			f.compare(len(g.changes) == 1)
+		}
+		for _, o := range g.changes {
+			if o != e {
+				e.Overlaps = append(e.Overlaps, fmt.Sprintf("%s=%s at step %d", o.Key, o.To, o.Step))
+			}
+		}
+	}
+}
+
+// window returns some of the steps numbered in [from, to): the last ones when
+// direction is −1, else the first.
+func window(steps []*trace.Step, from, to, direction int64) []*trace.Step {
+	at := func(number int64) int {
+		return sort.Search(len(steps), func(i int) bool { return steps[i].Number >= number })
+	}
+	first, last := at(from), at(to)
+	i, end := first, last
+	if direction < 0 {
+		i, end = last-1, first-1
+	}
+	var some []*trace.Step
+	for ; i != end && len(some) < measuredSteps; i += int(direction) {
+		if !steps[i].Skipped {
+			some = append(some, steps[i])
+		}
+	}
+	return some
+}
