@@ -67,6 +67,7 @@ func (d *driver) news() {
 	f := d.m.file()
 	select {
 	case _, more := <-f.source.(trace.Growing).Changed():
+		f.growth.took = time.Time{} // it is time for more, whatever the page's pace
 		d.send(changedMsg{f, f.attempt, more})
 	default:
 	}

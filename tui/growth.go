@@ -1,6 +1,8 @@
 package tui
 
 import (
+	"time"
+
 	tea "charm.land/bubbletea/v2"
 
 	"memtop/snapshots/analysis"
@@ -18,6 +20,8 @@ type growth struct {
 	behind  bool // the newest trace has not been taken by the view that is shown
 	making  bool // a command makes an index of a trace that is no continuation
 	frozen  bool // the reader wants the screen to stand still
+	pausing bool // a tick will come when the visible page wants more
+	took    time.Time
 }
 
 // changedMsg says that a source has something newer, or that it was the last.
@@ -76,11 +80,15 @@ func (f *file) changed(msg changedMsg, theme *screen.Theme) tea.Cmd {
 }
 
 // catchUp takes the newest trace if nothing is in the way, and waits for the
-// next. It is called after every message.
-func (f *file) catchUp() tea.Cmd {
+// next. It is called after every message. What is taken is at least pace after
+// the last.
+func (f *file) catchUp(now time.Time, pace time.Duration) tea.Cmd {
 	g, v := &f.growth, f.current()
 	if v == nil || !g.behind || g.frozen || g.making {
 		return nil
+	}
+	if early := pace - now.Sub(g.took); early > 0 {
+		return f.pause(early)
 	}
 	t := f.source.Trace()
 	switch v.scene.Advance(t) {
@@ -93,9 +101,21 @@ func (f *file) catchUp() tea.Cmd {
 		}
 	case page.Taken:
 	}
-	f.trace, g.behind = t, false
+	f.trace, g.behind, g.took = t, false, now
 	return f.wait()
 }
+
+// pause asks for a message when it is time to catch up.
+func (f *file) pause(left time.Duration) tea.Cmd {
+	if f.growth.pausing {
+		return nil
+	}
+	f.growth.pausing = true
+	return tea.Tick(left, func(time.Time) tea.Msg { return paceMsg{f} })
+}
+
+// paceMsg says that it is time to catch up.
+type paceMsg struct{ file *file }
 
 // remake makes an index in a command.
 func (f *file) remake(t *trace.Trace, d *trace.Device) tea.Cmd {

@@ -26,16 +26,16 @@ func liveParts(s *page.Scene) []string {
 }
 
 // telling are the settings that change what memory is used for, in the order in
-// which they are worth their place.
-var telling = [...]string{"checkpoint", "amp", "optimizer"}
+// which they are worth their place, with how they are written there.
+var telling = [...]struct{ key, written string }{{"checkpoint", "ckpt "}, {"amp", "amp "}, {"optimizer", ""}}
 
 // settingWords writes the telling settings.
 func settingWords(settings []trace.Value) []string {
 	var words []string
-	for _, key := range telling {
+	for _, t := range telling {
 		for _, v := range settings {
-			if v.Key == key {
-				words = append(words, v.Key+" "+v.Value)
+			if v.Key == t.key {
+				words = append(words, t.written+v.Value)
 			}
 		}
 	}

@@ -23,7 +23,7 @@ func (d *driver) train(p *tuitest.Process, steps int) {
 
 func TestALiveScreenGoesAlong(t *testing.T) {
 	d, p := startLive(t, 120, 40, 3)
-	d.wants("pid 4711", "step 3", "checkpoint none", "live")
+	d.wants("pid 4711", "step 3", "ckpt none", "live")
 	d.train(p, 2)
 	d.wants("step 5")
 	for _, number := range []string{"4", "5", "6", "7"} {

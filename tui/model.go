@@ -212,6 +212,8 @@ func (m *Model) data(msg tea.Msg) tea.Cmd {
 		}
 	case changedMsg:
 		return msg.file.changed(msg, m.theme)
+	case paceMsg:
+		msg.file.growth.pausing = false
 	case replacedMsg:
 		msg.file.replaced(msg)
 	case existsMsg:
@@ -237,7 +239,11 @@ func (m *Model) catchUp() tea.Cmd {
 	if len(m.files) == 0 {
 		return nil
 	}
-	return m.file().catchUp()
+	pace := time.Duration(0)
+	if p, ok := m.visible().(page.Pacer); ok {
+		pace = p.Pace()
+	}
+	return m.file().catchUp(m.now(), pace)
 }
 
 // refresh lets the visible page ask for what it lacks.

@@ -5,6 +5,8 @@
 package events
 
 import (
+	"time"
+
 	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
 
@@ -47,6 +49,9 @@ func New(s *page.Scene) *Page {
 	p.rows = rows{events: s.Events().Len(), marks: s.Marks}
 	return p
 }
+
+// Pace keeps a page that moves as a whole readable.
+func (*Page) Pace() time.Duration { return 400 * time.Millisecond }
 
 // Prompting returns the open prompt.
 func (p *Page) Prompting() *page.Prompt { return p.prompt }

@@ -19,11 +19,13 @@ type Page struct {
 	scene    *page.Scene
 	keys     keyMap
 	asked    *asking.One[question, *table]
-	table    *table // the newest answer that has layers, nil before the first
-	rows     []int  // of the table, visible, in order
-	kept     []bool // what the filter leaves, nil without one
-	opened   map[string]bool
-	all      bool // what nobody folded is open
+	table    *table          // the newest answer that has layers, nil before the first
+	rows     []int           // of the table, visible, in order
+	kept     []bool          // what the filter leaves, nil without one
+	opened   map[string]bool // what the reader opened or closed
+	telling  []bool          // what is open unless he did
+	told     int             // for how many rows that was chosen
+	all      bool            // what nobody folded is open
 	sort     sorting
 	filter   string
 	search   string
@@ -75,8 +77,9 @@ func (p *Page) Refresh(w, h int) tea.Cmd {
 	if step := p.step(); step > 0 && (step != p.asked.Answered().step || !p.asked.Fresh()) {
 		cmd = p.asked.Ask(question{p.scene.Edition(), step})
 	}
-	if t, ok := p.asked.Answer(); ok && t != p.table && t.Step != nil {
+	if t, ok := p.asked.Answer(); ok && t.Step != nil && (t != p.table || p.told != h-frameRows) {
 		p.table = t
+		p.tell(h - frameRows)
 		p.lay()
 		p.keepSelected()
 	}

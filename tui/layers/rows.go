@@ -41,7 +41,7 @@ func (p *Page) layAll(rows []int) {
 }
 
 // open reports whether the layers inside a row are listed: what the reader
-// said, else those of the outermost only, and all while a filter is set.
+// said, else what tells the most, and all while a filter is set.
 func (p *Page) open(i int) bool {
 	r := &p.table.Rows[i]
 	if len(r.Children) == 0 {
@@ -50,7 +50,39 @@ func (p *Page) open(i int) bool {
 	if said, ok := p.opened[r.Name]; ok {
 		return said
 	}
-	return p.all || p.kept != nil || r.Depth == 0
+	return p.all || p.kept != nil || p.telling[i]
+}
+
+// tell chooses what is open at first: the outermost layers, then again and again
+// the one that keeps the most of those that are still closed, for as long as all
+// rows fit on the screen.
+func (p *Page) tell(rows int) {
+	if p.told == rows && len(p.telling) == len(p.table.Rows) {
+		return
+	}
+	p.told, p.telling = rows, make([]bool, len(p.table.Rows))
+	shown := make([]bool, len(p.table.Rows))
+	for i := range p.table.Rows {
+		if p.table.Rows[i].Parent < 0 {
+			shown[i], rows = true, rows-1
+		}
+	}
+	for {
+		best := -1
+		for i := range p.table.Rows {
+			r := &p.table.Rows[i]
+			if shown[i] && !p.telling[i] && len(r.Children) > 0 && (best < 0 || r.Sum.SavedBytes > p.table.Rows[best].Sum.SavedBytes) {
+				best = i
+			}
+		}
+		if best < 0 || len(p.table.Rows[best].Children) > rows {
+			return
+		}
+		p.telling[best] = true
+		for _, child := range p.table.Rows[best].Children {
+			shown[child], rows = true, rows-1
+		}
+	}
 }
 
 // matching returns which rows the filter leaves: those that match and those

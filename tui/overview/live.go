@@ -96,7 +96,11 @@ func (p *Page) drawStepTimes(c screen.Canvas, from int) {
 func (p *Page) liveGauges() section {
 	all, top := p.liveNumbers()
 	return section{1 + len(all), func(c screen.Canvas) {
-		c.Rule(0, "Memory, "+p.when(), p.deviceText(), false)
+		right := "bars to " + screen.Bytes(top)
+		if device := p.deviceText(); device != "" {
+			right += " · " + device
+		}
+		c.Rule(0, "Memory, "+p.when(), right, false)
 		for i, g := range all {
 			drawGauge(c, 1+i, g, top)
 		}
@@ -125,10 +129,21 @@ func (p *Page) liveNumbers() ([]gauge, int64) {
 			gauge{name: "peak reserved", bytes: step.PeakReserved, note: "in step " + screen.Count(int(step.Number)), style: cached})
 		top = max(top, step.PeakReserved, most)
 	}
-	if g := p.scene.GaugeAt(p.at()); g != nil && g.Total > 0 {
-		top = g.Total
+	return all, p.scale(top)
+}
+
+// scale returns what a full bar stands for: the whole device, or where that
+// would leave bars too short to be read the power of two above what is used.
+func (p *Page) scale(most int64) int64 {
+	const least = 5 // times
+	if g := p.scene.GaugeAt(p.at()); g != nil && g.Total > 0 && g.Total < least*most {
+		return max(g.Total, most)
 	}
-	return all, top
+	top := int64(1)
+	for top < most {
+		top *= 2
+	}
+	return top
 }
 
 // highest returns the highest peak of the steps so far, and in which it was.
@@ -165,7 +180,7 @@ func (p *Page) deviceText() string {
 		{g.Temperature > 0, strconv.FormatInt(g.Temperature, 10) + " °C"},
 		{g.Power > 0, strconv.FormatInt(g.Power/1000, 10) + " W"},
 	} {
-		if longer := text + " · " + part.text; part.known && text != "" && screen.Width(longer) <= p.w/2 {
+		if longer := text + " · " + part.text; part.known && text != "" && screen.Width(longer) <= p.w/2-8 {
 			text = longer
 		}
 	}

@@ -152,6 +152,9 @@ func exactBytes(n int64) string { return screen.Bytes(n) + "  (" + screen.Count(
 // LifeText says from where to where an allocation lives.
 func LifeText(s *Scene, a trace.Allocation) string {
 	from, to := "before recording", "the end: never freed"
+	if s.Growing() {
+		to = "now"
+	}
 	if a.Open >= 0 {
 		from = "event " + screen.Count(a.Open)
 	}

@@ -1,6 +1,8 @@
 package page
 
 import (
+	"time"
+
 	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
 
@@ -36,6 +38,14 @@ type Backer interface {
 type Maximiser interface {
 	// Maximise shows the focused pane alone, or all panes again.
 	Maximise()
+}
+
+// Pacer is a page of which nearly everything moves when something comes: faster
+// than it can be read it need not be drawn.
+type Pacer interface {
+	// Pace returns how much time is between two drawings of what is new, at
+	// least.
+	Pace() time.Duration
 }
 
 // Rebaser is a page that keeps numbers of events. Those of a running program

@@ -5,6 +5,7 @@ package segments
 
 import (
 	"context"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -51,6 +52,9 @@ func New(s *page.Scene) *Page {
 	p.listed = ask.New(s.Gate, list)
 	return p
 }
+
+// Pace keeps a page that moves as a whole readable.
+func (*Page) Pace() time.Duration { return 300 * time.Millisecond }
 
 // Prompting returns the open prompt.
 func (p *Page) Prompting() *page.Prompt { return p.prompt }

@@ -4,6 +4,7 @@ package stacks
 
 import (
 	"context"
+	"time"
 
 	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
@@ -70,6 +71,9 @@ func New(s *page.Scene) *Page {
 	})
 	return p
 }
+
+// Pace keeps a page that moves as a whole readable.
+func (*Page) Pace() time.Duration { return 300 * time.Millisecond }
 
 // Prompting returns the open prompt.
 func (p *Page) Prompting() *page.Prompt { return p.prompt }

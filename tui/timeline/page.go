@@ -5,6 +5,7 @@ package timeline
 
 import (
 	"context"
+	"time"
 
 	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
@@ -85,6 +86,9 @@ func draw(q chartQuestion) analysis.Timeline {
 func (p *Page) axis() axis {
 	return axis{index: p.scene.Index, time: p.time && p.scene.Index.Timed(), n: p.scene.Events().Len()}
 }
+
+// Pace keeps a page that moves as a whole readable.
+func (*Page) Pace() time.Duration { return 200 * time.Millisecond }
 
 // Prompting returns the open prompt.
 func (p *Page) Prompting() *page.Prompt { return p.prompt }
