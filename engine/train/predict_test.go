@@ -14,7 +14,7 @@ import (
 
 // visible is a GPT whose activations weigh enough for a change to show.
 func visible() nn.GPTConfig {
-	return nn.GPTConfig{Layers: 4, Dim: 64, Heads: 4, Context: 64, Vocab: 256, Bias: true}
+	return nn.GPTConfig{Layers: 4, Dim: 32, Heads: 2, Context: 32, Vocab: 256, Bias: true}
 }
 
 // rehearsing returns a trainer that can predict.

@@ -43,7 +43,7 @@ type Tensors struct {
 const Steps = 40
 
 const (
-	batch    = 4
+	batch    = 2
 	window   = 64 // most tokens in a sample
 	usual    = 32 // tokens in a sample
 	capacity = 64 << 20

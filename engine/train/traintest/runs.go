@@ -147,10 +147,10 @@ func moreState(r *running, step int) {
 func parts(r *running, step int) {
 	switch step {
 	case 10:
-		r.change("accumulate", "4")
+		r.change("accumulate", "2")
 	case 20:
 		r.change("accumulate", "1")
 	case 30:
-		r.change("micro_batch", "2")
+		r.change("micro_batch", "1")
 	}
 }
