@@ -30,9 +30,15 @@ func (f *follow) Record(_ int, e trace.Event) { f.events = append(f.events, e) }
 // newFollow watches an allocator from now on.
 func newFollow(t *testing.T, a *Allocator) *follow {
 	t.Helper()
+	return newFollowOf(t, a, 0)
+}
+
+// newFollowOf is newFollow of a viewer that keeps so many events.
+func newFollowOf(t *testing.T, a *Allocator, kept int) *follow {
+	t.Helper()
 	f := &follow{t: t, a: a}
 	f.encoder = wire.NewEncoder(&f.bytes)
-	f.stream = wire.NewStream(&f.bytes, wire.StreamOptions{})
+	f.stream = wire.NewStream(&f.bytes, wire.StreamOptions{Events: kept})
 	a.Observe(f)
 	f.encoder.Hello(&wire.Hello{Settings: a.Settings()})
 	f.base(0, "")
@@ -198,6 +204,52 @@ func checkWhole(t *testing.T, tr *trace.Trace, lost int) {
 	if lost == 0 || missed != int64(lost) {
 		t.Errorf("%d events missed according to the gaps, %d were lost", missed, lost)
 	}
+}
+
+// TestFollowersKnowTheBaseOfWhatTheyKeep holds the state before the first event
+// kept against the one that follows from the final state.
+func TestFollowersKnowTheBaseOfWhatTheyKeep(t *testing.T) {
+	for seed := range uint64(8) {
+		lose := seed%4 != 0
+		t.Run(fmt.Sprintf("seed %d, gaps %v", seed, lose), func(t *testing.T) {
+			p := newProgram(t, seed, Options{Limit: 600 << 20})
+			f := newFollowOf(t, p.a, 1<<15)
+			for i := range 45_000 {
+				p.step()
+				if lose && i%100 == 99 && p.rnd.IntN(2) == 0 {
+					f.base(-1, "too slow")
+				} else if i%100 == 0 {
+					f.send()
+				}
+			}
+			f.compare()
+			tr := f.stream.Trace()
+			d := &tr.Devices[0]
+			if !d.Overflowed || lose != (len(tr.Live.Gaps) > 0) {
+				t.Fatalf("%d events are kept, with %d gaps", d.Events.Len(), len(tr.Live.Gaps))
+			}
+			want, problems := trace.Rewind(tr, d)
+			if problems.Count > 0 {
+				t.Errorf("rewinding: %v", problems.First[0])
+			}
+			if diff := cmp.Diff(requests(&want), requests(d.Base)); diff != "" {
+				t.Errorf("the base (-rewound +kept):\n%.2000s", diff)
+			}
+		})
+	}
+}
+
+// requests returns what is live in a state, and nothing of how large it is.
+func requests(s *trace.State) map[uint64]int64 {
+	live := make(map[uint64]int64)
+	for i := range s.Segments {
+		for k := range s.Segments[i].Blocks {
+			if b := &s.Segments[i].Blocks[k]; b.State.Live() {
+				live[b.Addr] = b.LiveRequested()
+			}
+		}
+	}
+	return live
 }
 
 func layerOf(tr *trace.Trace, id trace.NoteID) string {
