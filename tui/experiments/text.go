@@ -89,7 +89,7 @@ func stateSentence(e *analysis.Experiment, running bool) string {
 
 // errorText is by how much the prediction was wrong, in parts of the level.
 func errorText(f *analysis.Effect) string {
-	if !f.Measured || !f.Foretold {
+	if !f.Compared {
 		return ""
 	}
 	return strconv.FormatFloat(100*f.Error, 'f', 1, 64) + "%"
