@@ -78,13 +78,20 @@ func (r *ring) write(e *trace.Event) {
 	c.filled.Store(int64(r.fill))
 }
 
+// interrupted is how long no call takes, in nanoseconds: another program ran
+// meanwhile. Such a sample stands for itself alone.
+const interrupted = 5_000
+
 // recordTimed times one call and counts it for all of its kind. Beginning a
 // chunk is rare and dear, and timed each time on its own.
 func (r *ring) recordTimed(e *trace.Event) {
 	began := time.Now()
 	r.write(e)
-	took := int64(time.Since(began)) - clockNS
-	r.spent.Store(r.spent.Load() + max(0, took)*sampled + clockNS)
+	took := int64(time.Since(began))
+	if took < interrupted {
+		took = max(0, took-clockNS)*sampled + clockNS
+	}
+	r.spent.Store(r.spent.Load() + took)
 }
 
 func (r *ring) turn() {

@@ -1,0 +1,69 @@
+package probe
+
+import (
+	"testing"
+	"time"
+
+	"memtop/snapshots/wire"
+)
+
+// TestTwoHundredThousandEventsASecondWithoutLoss has a program make that many
+// for two seconds and a viewer at the usual pace read them from the socket.
+func TestTwoHundredThousandEventsASecondWithoutLoss(t *testing.T) {
+	const rate, seconds = 200_000, 2
+	p := newProgram()
+	probe := listening(t, p, Options{})
+	s := newClient(t, probe, "").stream(t, "")
+	at := s.next(t, wire.BaseFrame).First
+	took := make(chan time.Duration, 1)
+	go func() { took <- p.runAt(rate, rate*seconds) }()
+	for at < rate*seconds {
+		f := s.until(t, "events", func(f *wire.Frame) bool { return f.Type == wire.EventsFrame || f.Type == wire.BaseFrame })
+		if f.Type == wire.BaseFrame {
+			t.Fatalf("%d events were lost", f.Missed)
+		}
+		if f.First != at {
+			t.Fatalf("events begin with %d, want %d", f.First, at)
+		}
+		at += int64(len(f.Events))
+	}
+	ns, dropped := probe.Cost()
+	if dropped != 0 {
+		t.Errorf("%d events dropped", dropped)
+	}
+	t.Logf("%.0f events a second for %d s, none lost, %d ns an event", rate*seconds/(<-took).Seconds(), seconds, ns/(rate*seconds))
+}
+
+// runAt makes n events, so many a second, and returns how long that took.
+func (p *program) runAt(rate, n int) time.Duration {
+	began := time.Now()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for made := 0; made < n; <-tick.C {
+		due := min(n, int(time.Since(began).Seconds()*float64(rate)))
+		p.run(due - made)
+		made = due
+	}
+	return time.Since(began)
+}
+
+// BenchmarkStream is how many events go from a program that makes them as
+// quickly as its viewer takes them, over the socket, into the viewer's frames.
+func BenchmarkStream(b *testing.B) {
+	p := newProgram()
+	probe := listening(b, p, Options{Ring: 1 << 20})
+	s := newClient(b, probe, "").stream(b, "?interval=50ms")
+	s.next(b, wire.CountersFrame)
+	const batch = 1 << 19
+	b.ResetTimer()
+	b.ReportAllocs()
+	var at int64
+	for range b.N {
+		p.run(batch)
+		for want := at + batch; at < want; {
+			f := s.next(b, wire.EventsFrame)
+			at += int64(len(f.Events))
+		}
+	}
+	b.ReportMetric(float64(b.N)*batch/b.Elapsed().Seconds(), "events/s")
+}
