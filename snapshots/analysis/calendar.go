@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"math"
 	"sort"
 
 	"memtop/snapshots/trace"
@@ -66,6 +67,16 @@ func (c *calendar) stepAt(event int) int64 {
 		return 0
 	}
 	return c.begins[n-1].number
+}
+
+// stepUntil returns the number of the last step that may have begun before an
+// event: the one before the next that did begin then or later.
+func (c *calendar) stepUntil(event int) int64 {
+	n := sort.Search(len(c.begins), func(k int) bool { return int(c.begins[k].event) >= event })
+	if n < len(c.begins) {
+		return c.begins[n].number - 1
+	}
+	return math.MaxInt64
 }
 
 // StepAt returns the number of the step that an event is in, or that came last

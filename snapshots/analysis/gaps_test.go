@@ -1,0 +1,77 @@
+package analysis
+
+import (
+	"testing"
+
+	"memtop/snapshots/trace"
+)
+
+// TestWhatAGapBroughtIsNoLeak has a viewer miss some steps, over and over, and
+// find more than it left each time: a window that fills while nobody looks.
+func TestWhatAGapBroughtIsNoLeak(t *testing.T) {
+	for name, test := range map[string]struct {
+		told bool
+		want Trend
+	}{
+		"with the gaps told of": {true, Undecided},
+		"without":               {false, SuspectedLeak},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newMaker()
+			tag := m.tag("activation", "metrics", "window")
+			m.run(func() { m.get(tag, 0, 4096) })
+			for range 20 {
+				from := m.log.Len()
+				m.get(tag, 0, 4096) // made up: it leads to the state that was found
+				if test.told {
+					m.told.Gaps = append(m.told.Gaps, trace.Gap{From: from, To: m.log.Len(), Missed: 100})
+				}
+				m.step += 3
+				m.run(func() { m.drop(m.get(tag, 0, 512)) })
+			}
+			tr := m.trace()
+			x := NewIndex(tr, &tr.Devices[0])
+			sites := x.Sites(x.End())
+			if len(sites) != 1 || sites[0].Trend != test.want {
+				t.Errorf("got %s, want %s: %s", sites[0].Trend, test.want, sites[0].Reason)
+			}
+		})
+	}
+}
+
+func TestAgesCountStepsThatNobodySaw(t *testing.T) {
+	m := newMaker()
+	tag := m.tag("activation", "a", "b")
+	m.step = 9
+	m.get(tag, 0, 1<<10) // before step 10: held, or made in a step nobody saw begin
+	m.run(func() { m.get(tag, 0, 2<<10) })
+	from := m.log.Len()
+	m.get(tag, 0, 3<<10)
+	m.told.Gaps = []trace.Gap{{From: from, To: m.log.Len(), Missed: -1}}
+	m.step = 29
+	m.run(func() { m.get(tag, 0, 4<<10) })
+	m.run(func() {})
+	tr := m.trace()
+	x := NewIndex(tr, &tr.Devices[0])
+	type age struct {
+		steps   int64
+		atLeast bool
+	}
+	got := make(map[int64]age)
+	for _, tensor := range x.Tensors(x.End()) {
+		got[tensor.Size>>10] = age{tensor.Age, tensor.AtLeast}
+	}
+	for size, want := range map[int64]age{
+		1: {22, true},  // made before step 10, and it is step 31
+		2: {21, false}, // in step 10
+		3: {2, true},   // in the gap, so not after step 29
+		4: {1, false},  // in step 30
+	} {
+		if got[size] != want {
+			t.Errorf("the tensor of %d KiB: got %+v, want %+v", size, got[size], want)
+		}
+	}
+	if got := x.StepAt(x.End()); got != 31 {
+		t.Errorf("the step at the end: got %d, want 31", got)
+	}
+}
