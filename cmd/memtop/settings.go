@@ -30,7 +30,7 @@ type settings struct {
 }
 
 // pages are the names that --page takes.
-var pages = []string{"overview", "timeline", "segments", "stacks", "events"}
+var pages = []string{"overview", "layers", "tensors", "timeline", "segments", "stacks", "events", "experiments"}
 
 var colors = []string{"auto", "always", "never"}
 

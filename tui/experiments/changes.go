@@ -51,7 +51,7 @@ func columns(w int) []column {
 
 func (p *Page) drawChanges(c screen.Canvas, beside bool) {
 	c = aside(c, beside)
-	c.Rule(0, p.changesTitle(), p.changesState(), p.focus == changes)
+	c.Rule(0, p.changesTitle(), "", p.focus == changes)
 	all := columns(c.Width() - 1)
 	room := c.Width() - 3 - stateWidth
 	for _, col := range all {
@@ -88,13 +88,6 @@ func (p *Page) changesTitle() string {
 		return "Changes"
 	}
 	return screen.Plural(len(p.rows), "change") + ", the newest first"
-}
-
-func (p *Page) changesState() string {
-	if live := p.scene.Live(); !live.Connected && live.Note != "" {
-		return live.Note
-	}
-	return ""
 }
 
 func drawHeads(c screen.Canvas, all []column, room int) {
