@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"math"
 	"os"
 	"runtime"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"memtop/engine/data"
 	"memtop/engine/device"
 	"memtop/engine/device/cpu"
+	"memtop/engine/device/dry"
 	"memtop/engine/nn"
 	"memtop/engine/tensor"
 	"memtop/engine/train"
@@ -36,7 +38,9 @@ type job struct {
 	closers []func()
 }
 
-func newJob(ctx context.Context) (_ *job, err error) {
+// newJob makes a job on cpu:0, or on a device that computes nothing: its steps
+// are made of what surrounds the computations, and so of what a probe adds to.
+func newJob(ctx context.Context, idle bool) (_ *job, err error) {
 	j := &job{}
 	defer func() {
 		if err != nil {
@@ -48,13 +52,17 @@ func newJob(ctx context.Context) (_ *job, err error) {
 		return nil, err
 	}
 	j.onClose(func() { _ = c.Close() })
-	j.memory, err = alloc.New(c, alloc.Options{
+	driver, backend := alloc.Driver(c), device.Backend(c)
+	if idle {
+		driver, backend = dry.NewMemory(capacity), dry.NewBackend(c)
+	}
+	j.memory, err = alloc.New(driver, alloc.Options{
 		Name: c.Name(), Hide: []string{"memtop/engine/tensor", "memtop/engine/autograd"},
 	})
 	if err != nil {
 		return nil, err
 	}
-	j.device = tensor.NewDevice(c.Name(), j.memory, c, tensor.Options{})
+	j.device = tensor.NewDevice(c.Name(), j.memory, backend, tensor.Options{})
 	model, err := nn.Build(j.device, device.Float32, 1, func(b nn.Builder) *nn.GPT {
 		return nn.NewGPT(b, nn.GPTConfig{Layers: 4, Dim: 128, Heads: 4, Context: length, Vocab: 256, Bias: true})
 	})
@@ -140,13 +148,17 @@ func (j *job) step(ctx context.Context) error {
 	return err
 }
 
-func (j *job) warm(ctx context.Context) error {
+// warm takes the first steps, and returns how long the quickest took.
+func (j *job) warm(ctx context.Context) (time.Duration, error) {
+	quickest := time.Duration(math.MaxInt64)
 	for range warmup {
+		start := time.Now()
 		if err := j.step(ctx); err != nil {
-			return err
+			return 0, err
 		}
+		quickest = min(quickest, time.Since(start))
 	}
-	return nil
+	return quickest, nil
 }
 
 // stretch is what some steps took, in seconds.
