@@ -1,0 +1,67 @@
+package probe
+
+import (
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"memtop/snapshots/pytorch"
+	"memtop/snapshots/trace"
+)
+
+func TestASnapshotIsPyTorchsAndLeadsToTheStateOfItsMoment(t *testing.T) {
+	p := newProgram()
+	probe := listening(t, p, Options{Ring: 4 * chunkLen, Writer: "a made program"})
+	stop := make(chan struct{})
+	var running sync.WaitGroup
+	running.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				p.runAt(100_000, 1000)
+			}
+		}
+	})
+	c := newClient(t, probe, "")
+	eventually(t, "the ring to have gone round", func() bool { return probe.rings[0].end() > 20*chunkLen })
+	for range 5 {
+		status, text := c.ask(t, http.MethodGet, "/v1/snapshot", "")
+		if status != http.StatusOK {
+			t.Fatalf("%d: %s", status, text)
+		}
+		checkSnapshot(t, text)
+	}
+	close(stop)
+	running.Wait()
+}
+
+func checkSnapshot(t *testing.T, text string) {
+	t.Helper()
+	got, err := pytorch.Decode(t.Context(), strings.NewReader(text), pytorch.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &got.Devices[0]
+	if d.Events.Len() < 3*chunkLen {
+		t.Errorf("only %d events", d.Events.Len())
+	}
+	if problems := trace.Check(got); problems.Count > 0 {
+		t.Errorf("%d problems: %v", problems.Count, problems.First)
+	}
+	last := d.Events.At(d.Events.Len() - 1)
+	live := make(map[uint64]bool)
+	for _, b := range d.Final.Segments[0].Blocks {
+		live[b.Addr] = b.State.Live()
+	}
+	if live[last.Addr] != (last.Kind == trace.Alloc) {
+		t.Errorf("after %v of %x its block is live: %v", last.Kind, last.Addr, live[last.Addr])
+	}
+	if diff := cmp.Diff([]trace.Setting{{Key: "expandable_segments", Value: false}}, got.Settings); diff != "" {
+		t.Errorf("settings (-want +got):\n%s", diff)
+	}
+}
