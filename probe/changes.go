@@ -17,7 +17,8 @@ import (
 // that order and one at a time, all on the asking viewer's goroutine. It is
 // applied at the first step that reports its value; Step notes that with a few
 // comparisons and without a lock. One that was asked for again before a step used
-// it is refused: no step will tell of it.
+// it is refused: no step will tell of it. So is one that the program has taken
+// back, see [Probe.Refuse].
 
 const (
 	// changesKept bounds the list; the oldest that are settled go first.
@@ -55,7 +56,8 @@ type edition struct{ changes, steps int64 }
 type awaited struct {
 	id         int64
 	key, value string
-	step       atomic.Int64 // the first that showed it, 0 for none so far
+	step       atomic.Int64           // the first that showed it, 0 for none so far
+	refused    atomic.Pointer[string] // why no step will; nil when none failed
 }
 
 func (c *changes) init(o Options, steps *stepRing) {
@@ -69,6 +71,17 @@ func (c *changes) stepped(s *trace.Step) {
 	if waiting := c.waiting.Load(); waiting != nil {
 		for _, w := range *waiting {
 			w.stepped(s)
+		}
+	}
+}
+
+// refused is called by the program when it could not use what it had taken.
+func (c *changes) refused(reason string, keys []string) {
+	if waiting := c.waiting.Load(); waiting != nil {
+		for _, w := range *waiting {
+			if slices.Contains(keys, w.key) {
+				w.refused.Store(&reason)
+			}
 		}
 	}
 }
@@ -127,6 +140,8 @@ func (c *changes) settle() {
 			shown[w.key] = max(shown[w.key], w.id)
 		} else if by := shown[w.key]; by != 0 {
 			c.update(w.id, replaced(by))
+		} else if reason := w.refused.Load(); reason != nil {
+			c.update(w.id, func(e *trace.Change) { e.State, e.Reason = trace.Refused, *reason })
 		} else {
 			still = append(still, w)
 		}

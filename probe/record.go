@@ -33,6 +33,13 @@ func (p *Probe) Step(s trace.Step) {
 	p.meter.steps.Add(int64(time.Since(began)))
 }
 
+// Refuse says that the program has gone back to what it did before, because it
+// could not do what was asked for: changes of the named settings that no step
+// has shown are refused for the reason, one line. It never waits.
+func (p *Probe) Refuse(reason string, keys ...string) {
+	p.changes.refused(reason, keys)
+}
+
 // Cost returns how long reporting has held up the program so far, in
 // nanoseconds, and how many events could not be told to somebody who watched.
 // Calls of Record are sampled; the rest is exact.

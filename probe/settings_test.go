@@ -132,6 +132,29 @@ func TestAChangeThatWasReplacedBeforeAStepIsRefused(t *testing.T) {
 	}
 }
 
+func TestAChangeThatTheProgramTookBackIsRefused(t *testing.T) {
+	p := newProgram()
+	probe := listening(t, p, Options{Control: p})
+	c := newClient(t, probe, "")
+	c.post(t, "checkpoint", "block")
+	c.post(t, "amp", "bf16")
+	probe.Refuse("out of memory", "checkpoint", "depth")
+	p.finish(probe)
+	var got []string
+	for id := range int64(2) {
+		e := probe.change(id + 1)
+		got = append(got, fmt.Sprint(e.State, " ", e.Reason))
+	}
+	if diff := cmp.Diff([]string{"applied ", "applied "}, got); diff != "" {
+		t.Errorf("a step showed both after all (-want +got):\n%s", diff)
+	}
+	c.post(t, "amp", "off")
+	probe.Refuse("out of memory", "amp")
+	if e := probe.change(3); e.State != trace.Refused || e.Reason != "out of memory" {
+		t.Errorf("got %s because %q", e.State, e.Reason)
+	}
+}
+
 func TestAChangeUndoneAfterItsStepBeganWasApplied(t *testing.T) {
 	p := newProgram()
 	probe := listening(t, p, Options{Control: p})

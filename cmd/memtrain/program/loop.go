@@ -13,14 +13,20 @@ import (
 func (s *session) loop(ctx context.Context, r *reporter) error {
 	asked, stop := snapshotSignal()
 	defer stop()
+	var settled *train.Settings // of the last step; nil before the first
 	for s.steps == 0 || s.trainer.Steps() < s.steps {
 		if ctx.Err() != nil {
 			break
 		}
+		settings := s.trainer.Settings()
 		e, err := s.trainer.Step(ctx)
+		if s.takeBack(err, settled) {
+			continue
+		}
 		if err != nil {
 			return errors.Join(err, r.end())
 		}
+		settled = &settings
 		s.tell(&e)
 		if err := r.step(&e); err != nil {
 			return fmt.Errorf("writing the progress: %w", err)

@@ -2,8 +2,9 @@ package program
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"io"
+	"strings"
 	"time"
 
 	"memtop/cmd/command"
@@ -26,12 +27,12 @@ func (o *options) probeSwitch() (on bool, err error) {
 
 // openProbe lets viewers look at the run. A run that cannot be looked at is
 // still a run: it is said in one line and training goes on.
-func (s *session) openProbe(ctx context.Context, stderr io.Writer) {
+func (s *session) openProbe(ctx context.Context) {
 	p, err := probe.Listen(context.WithoutCancel(ctx), probe.Options{ // viewers see the last step too
 		Control: controlled{s.trainer}, Gauge: s.gauge, Writer: "memtop's engine",
 	}, shown{s})
 	if err != nil {
-		fmt.Fprintln(stderr, "memtrain: "+command.Line(err.Error(), "training without it, as with --probe off"))
+		fmt.Fprintln(s.stderr, "memtrain: "+command.Line(err.Error(), "training without it, as with --probe off"))
 		return
 	}
 	s.listening = p
@@ -43,6 +44,31 @@ func (s *session) tell(e *train.Event) {
 	if s.listening != nil {
 		s.listening.Step(s.trainer.Report(e))
 	}
+}
+
+// takeBack goes back to the settings of the last step when a change that came
+// from outside leaves too little memory: whoever looks at a run should not be
+// able to end it with one key. It says so, and reports whether there is
+// something to go back to.
+func (s *session) takeBack(failed error, settled *train.Settings) bool {
+	var oom *train.OutOfMemoryError
+	if s.listening == nil || settled == nil || !errors.As(failed, &oom) {
+		return false
+	}
+	now, before := s.trainer.Settings().Values(), settled.Values()
+	var keys, changes []string
+	for _, key := range train.Keys() {
+		if now[key] != before[key] {
+			keys, changes = append(keys, key), append(changes, key+"="+now[key])
+		}
+	}
+	if len(keys) == 0 || s.trainer.Set(*settled) != nil {
+		return false
+	}
+	reason := "out of memory with " + strings.Join(changes, " ")
+	s.listening.Refuse(reason, keys...)
+	fmt.Fprintln(s.stderr, "memtrain: "+command.Line(oom.Doing+": "+reason, "going on as before"))
+	return true
 }
 
 // shown is a run as a probe sees it. The allocator and its tables are safe for

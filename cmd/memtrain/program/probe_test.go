@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"memtop/probe"
+	"memtop/snapshots/trace"
 )
 
 // watchedRun is a run of memtrain in this process, and a client of its probe.
@@ -21,6 +22,7 @@ type watchedRun struct {
 	t      *testing.T
 	client *http.Client
 	end    func() []object // ends the run and returns what it printed
+	told   string          // the end of what it should say on standard error
 }
 
 func startWatched(t *testing.T, args ...string) *watchedRun {
@@ -43,8 +45,8 @@ func startWatched(t *testing.T, args ...string) *watchedRun {
 		w.client.CloseIdleConnections()
 		cancel()
 		wait.Wait()
-		if stderr.Len() > 0 {
-			t.Errorf("standard error is %q", &stderr)
+		if got := stderr.String(); !strings.HasSuffix(got, w.told) || (got == "") != (w.told == "") {
+			t.Errorf("standard error is %q, want %q at its end", got, w.told)
 		}
 		return decodeObjects(t, &stdout)
 	}
@@ -148,4 +150,26 @@ func TestARunShowsItself(t *testing.T) {
 		t.Errorf("got %d options, want 9", len(settings.Options))
 	}
 	w.end()
+}
+
+// TestAChangeThatNeedsTooMuchMemoryIsTakenBack switches checkpoints off where
+// only a run with checkpoints fits.
+func TestAChangeThatNeedsTooMuchMemoryIsTakenBack(t *testing.T) {
+	w := startWatched(t, "--layers", "8", "--dim", "64", "--seq", "128", "--batch", "4", "--device-memory", "16MiB", "--checkpoint", "block")
+	w.until(2)
+	var answer probe.Settings
+	w.ask(http.MethodPost, "/v1/settings?wait=20s", `{"set":{"checkpoint":"none"}}`, &answer)
+	made := answer.Changes[0]
+	if made.State != trace.Refused || made.Reason != "out of memory with checkpoint=none" {
+		t.Errorf("got %s at step %d because %q", made.State, made.Step, made.Reason)
+	}
+	var info probe.Info
+	w.ask(http.MethodGet, "/v1/info", "", &info)
+	w.until(info.Step + 2)
+	w.told = "out of memory with checkpoint=none; going on as before\n"
+	for i, o := range w.end() {
+		if o.Step != int64(i+1) || o.Settings["checkpoint"] != "block" {
+			t.Errorf("step %d ran with checkpoint=%s", o.Step, o.Settings["checkpoint"])
+		}
+	}
 }

@@ -23,6 +23,7 @@ import (
 // goroutine that trains.
 type session struct {
 	*options
+	stderr    io.Writer // what goes wrong and does not end the run
 	machine   *cpu.Device
 	memory    *alloc.Allocator
 	device    *tensor.Device
@@ -40,9 +41,9 @@ type session struct {
 
 // train is the program.
 func (o *options) train(ctx context.Context, stdout, stderr io.Writer) error {
-	s := &session{options: o}
+	s := &session{options: o, stderr: stderr}
 	defer s.close()
-	if err := s.open(ctx, stdout, stderr); err != nil {
+	if err := s.open(ctx, stdout); err != nil {
 		return err
 	}
 	r := newReporter(s, stdout)
@@ -51,7 +52,7 @@ func (o *options) train(ctx context.Context, stdout, stderr io.Writer) error {
 }
 
 // open makes everything that the run needs.
-func (s *session) open(ctx context.Context, stdout, stderr io.Writer) error {
+func (s *session) open(ctx context.Context, stdout io.Writer) error {
 	leak, err := train.ParseLeak(s.leak)
 	if err != nil {
 		return usagef("--%v", err)
@@ -70,7 +71,7 @@ func (s *session) open(ctx context.Context, stdout, stderr io.Writer) error {
 	}
 	s.trainer.Plant(leak)
 	if s.probed {
-		s.openProbe(ctx, stderr)
+		s.openProbe(ctx)
 	}
 	return nil
 }
