@@ -20,6 +20,7 @@ type Process struct {
 	asked   []string
 	err     error
 	refuse  map[string]string
+	trouble
 }
 
 // NewProcess returns a program that has trained so many steps.
@@ -137,7 +138,7 @@ func (p *Process) Set(ctx context.Context, key, value string) (trace.Change, err
 
 // publish makes the trace of now and tells who waits for it.
 func (p *Process) publish() {
-	p.now = p.run.snapshot(p.note)
+	p.now = p.troubled(p.run.snapshot(p.note))
 	if p.note != "" {
 		return
 	}

@@ -1,0 +1,74 @@
+package tuitest
+
+import (
+	"slices"
+
+	"memtop/snapshots/trace"
+)
+
+// trouble is what can go wrong between a program and who watches it.
+type trouble struct {
+	away    string // why the connection is lost; it may come back
+	gaps    []trace.Gap
+	dropped int64
+	first   int // how many of the oldest events are not kept
+	pid     int // of a program that was started again, 0 for the first
+}
+
+// Disconnect loses the connection for a reason; "" brings it back.
+func (p *Process) Disconnect(why string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.away = why
+	p.publish()
+}
+
+// Miss trains a step of which so many events are lost: those that are there
+// stand for a gap.
+func (p *Process) Miss(events int64, why string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	from := p.run.log.Len()
+	p.run.train()
+	p.gaps = append(p.gaps, trace.Gap{From: from - p.first, To: p.run.log.Len() - p.first, Missed: events, Reason: why})
+	p.dropped += events
+	p.publish()
+}
+
+// Forget lets the oldest events go.
+func (p *Process) Forget(events int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.first += events
+	for i := range p.gaps {
+		p.gaps[i].From, p.gaps[i].To = p.gaps[i].From-events, p.gaps[i].To-events
+	}
+	p.publish()
+}
+
+// Restart makes the source that of another program, which has trained so many
+// steps.
+func (p *Process) Restart(steps int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.run, p.trouble = newLiveRun(), trouble{pid: 4712}
+	for range steps {
+		p.run.train()
+	}
+	p.publish()
+}
+
+// troubled changes a trace into what is seen of it.
+func (p *Process) troubled(t *trace.Trace) *trace.Trace {
+	if p.away != "" {
+		t.Live.Connected, t.Live.Note = false, p.away
+	}
+	t.Live.Gaps, t.Live.Dropped = slices.Clone(p.gaps), p.dropped
+	if d := &t.Devices[0]; p.first > 0 {
+		d.Events, d.First, d.Overflowed = d.Events.Slice(p.first, d.Events.Len()), int64(p.first), true
+	}
+	if p.pid != 0 {
+		t.Live.PID = p.pid
+	}
+	return t
+}
