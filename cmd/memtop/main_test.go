@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -26,8 +27,11 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Condition: func(name string) (bool, error) {
-			if name == "root" {
+			switch name {
+			case "root":
 				return os.Geteuid() == 0, nil
+			case "proc":
+				return runtime.GOOS == "linux", nil
 			}
 			return false, errors.New("unknown condition " + name)
 		},
@@ -36,6 +40,8 @@ func TestScripts(t *testing.T) {
 			"snapshot": snapshot,
 			"steps":    steps,
 			"cut":      cut,
+			"trains":   trains,
+			"speaks":   speaks,
 		},
 	})
 }

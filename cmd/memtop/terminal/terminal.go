@@ -161,3 +161,6 @@ func PeakMemory(state *os.ProcessState) int64 {
 	}
 	return usage.Maxrss << 10
 }
+
+// Kill ends the program at once. Wait is still to be called.
+func (t *Terminal) Kill() error { return t.cmd.Process.Kill() }

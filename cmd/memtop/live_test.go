@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"memtop/probe"
+)
+
+// trains starts memtrain as a process of its own, waits until it can be
+// attached to, or with --probe off until it trains, and sets the variable to its
+// pid and VARIABLE_SOCKET to its socket:
+//
+//	trains VARIABLE [FLAG...]
+func trains(ts *testscript.TestScript, _ bool, args []string) {
+	path, err := os.Executable()
+	ts.Check(err)
+	cmd := exec.Command(path) //nolint:noctx // the script's end ends it
+	cmd.Args = append([]string{trainer, "--steps", "0", "--layers", "1", "--dim", "32", "--seq", "32", "--batch", "2"}, args[1:]...)
+	cmd.Dir = ts.MkAbs(".")
+	cmd.Env = append(os.Environ(), "MEMTOP_DIR="+ts.Getenv("MEMTOP_DIR"))
+	begun := &firstWrite{done: make(chan struct{})}
+	cmd.Stdout = begun
+	ts.Check(cmd.Start())
+	ts.Defer(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	<-begun.done // what it is going to train: its probe is there
+	ts.Setenv(args[0], strconv.Itoa(cmd.Process.Pid))
+	if strings.Contains(strings.Join(args, " "), "--probe off") {
+		return
+	}
+	within(ts, "an attachable trainer", func() bool {
+		c, err := probe.Dial(context.Background(), strconv.Itoa(cmd.Process.Pid), probe.DialOptions{})
+		if err != nil {
+			return false
+		}
+		defer func() { _ = c.Close() }()
+		ts.Setenv(args[0]+"_SOCKET", c.Process().Socket)
+		return len(c.Trace().Steps) > 0
+	})
+}
+
+// firstWrite tells when something was written.
+type firstWrite struct {
+	done chan struct{} // closed by the first Write
+	told bool
+}
+
+// Write is called by one goroutine.
+func (f *firstWrite) Write(p []byte) (int, error) {
+	if !f.told {
+		f.told = true
+		close(f.done)
+	}
+	return len(p), nil
+}
+
+// within polls until done reports true.
+func within(ts *testscript.TestScript, what string, done func() bool) {
+	poll := time.NewTicker(20 * time.Millisecond)
+	defer poll.Stop()
+	for end := time.Now().Add(deadline); !done(); <-poll.C {
+		if time.Now().After(end) {
+			ts.Fatalf("%s: not within %v", what, deadline)
+		}
+	}
+}
+
+// speaks listens on a socket, and says that it speaks a version of the protocol
+// until the script ends:
+//
+//	speaks SOCKET VERSION
+func speaks(ts *testscript.TestScript, _ bool, args []string) {
+	version, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	l, err := net.Listen("unix", filepath.Clean(ts.MkAbs(args[0])))
+	ts.Check(err)
+	header := append([]byte("\x8fmtr\r\n"), byte(version), 0)
+	server := &http.Server{ //nolint:gosec // the only client is ours
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/v1/stream" {
+				_, _ = w.Write(header)
+				return
+			}
+			fmt.Fprintf(w, `{"version": %d}`, version)
+		}),
+	}
+	go func() { _ = server.Serve(l) }() // it ends with the listener
+	ts.Defer(func() { _ = server.Close() })
+}
