@@ -157,7 +157,7 @@ func askAs(path string, uid uintptr) error {
 	if err != nil {
 		return err
 	}
-	defer answer.Body.Close()
+	defer shut(answer.Body)
 	var e struct{ Error string }
 	return errors.Join(errors.New(answer.Status), json.NewDecoder(answer.Body).Decode(&e), errors.New(e.Error))
 }

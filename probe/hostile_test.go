@@ -53,13 +53,13 @@ func TestHostileRequestsAreRefusedInOneLine(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer c.Close()
+			defer shut(c)
 			go io.WriteString(c, test.request) //nolint:errcheck // the answer may come before all of it was taken
 			answer, err := http.ReadResponse(bufio.NewReader(c), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer answer.Body.Close()
+			defer shut(answer.Body)
 			text, _ := io.ReadAll(answer.Body)
 			if answer.StatusCode != test.status {
 				t.Errorf("got %s: %s", answer.Status, text)
@@ -106,12 +106,12 @@ func TestPeersThatSayNothingAreClosed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		io.WriteString(c, begin)
-		c.SetReadDeadline(time.Now().Add(20 * time.Second))
+		send(t, c, begin)
+		must(t, c.SetReadDeadline(time.Now().Add(20*time.Second)))
 		if _, err := io.Copy(io.Discard, c); err != nil {
 			t.Errorf("after %q the connection stays: %v", begin, err)
 		}
-		c.Close()
+		shut(c)
 	}
 }
 
@@ -121,10 +121,10 @@ func TestAViewerThatHasHungUpHalfwayIsLeft(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.Close()
-	io.WriteString(c, "GET /v1/stream?interval=60s HTTP/1.1\r\nHost: x\r\n\r\n")
+	defer shut(c)
+	send(t, c, "GET /v1/stream?interval=60s HTTP/1.1\r\nHost: x\r\n\r\n")
 	eventually(t, "the viewer to be there", func() bool { return probe.viewers.count() == 1 })
-	c.(*net.UnixConn).CloseWrite()
+	must(t, c.(*net.UnixConn).CloseWrite())
 	eventually(t, "the viewer to be gone", func() bool { return probe.viewers.count() == 0 })
 }
 
@@ -222,15 +222,15 @@ func connectAndLeave(t *testing.T, probe *Probe, i int) {
 	if err != nil {
 		t.Fatalf("connect %d: %v", i, err)
 	}
-	defer c.Close()
+	defer shut(c)
 	switch i % 4 {
 	case 0: // at once
 	case 1:
-		io.WriteString(c, "GET /v1/info HT")
+		send(t, c, "GET /v1/info HT")
 	case 2:
-		io.WriteString(c, "GET /v1/stream HTTP/1.1\r\nHost: x\r\n\r\n")
+		send(t, c, "GET /v1/stream HTTP/1.1\r\nHost: x\r\n\r\n")
 	case 3:
-		io.WriteString(c, "GET /v1/stream?interval=50ms HTTP/1.1\r\nHost: x\r\n\r\n")
+		send(t, c, "GET /v1/stream?interval=50ms HTTP/1.1\r\nHost: x\r\n\r\n")
 		if _, err := io.ReadFull(c, make([]byte, 512)); err != nil {
 			t.Fatalf("connect %d: %v", i, err)
 		}
@@ -253,7 +253,7 @@ func fiftyViewers(t *testing.T, probe *Probe) {
 		gone.Go(func() { watchSome(t, i, s, &seen) })
 	}
 	answer := c.request(t.Context(), t, http.MethodGet, "/v1/stream", "")
-	defer answer.Body.Close()
+	defer shut(answer.Body)
 	text := make([]byte, 512)
 	n, _ := io.ReadAtLeast(answer.Body, text, 1)
 	if answer.StatusCode != http.StatusServiceUnavailable || !strings.Contains(string(text[:n]), "64 viewers are watching already") {
@@ -265,6 +265,7 @@ func fiftyViewers(t *testing.T, probe *Probe) {
 // watchSome reads a stream to its end and tells when it has seen enough runs of
 // events, each going on where the one before ended.
 func watchSome(t *testing.T, i int, s *stream, seen *sync.WaitGroup) {
+	t.Helper()
 	const enough = 5
 	at, n := int64(-1), 0
 	for {

@@ -19,7 +19,7 @@ func (p *Probe) serveMetrics(w http.ResponseWriter, _ *http.Request) error {
 	w.Header().Set("Content-Type", openMetrics)
 	m := &metrics{w: bufio.NewWriter(p.newPaced(w))}
 	p.writeMetrics(m)
-	m.w.WriteString("# EOF\n")
+	fmt.Fprint(m.w, "# EOF\n")
 	_ = m.w.Flush() // a collector that has left needs no answer
 	return nil
 }
@@ -136,15 +136,14 @@ func (m *metrics) family(name, kind, unit, help string) {
 
 // sample writes one value with its labels, name and value in turn.
 func (m *metrics) sample(suffix string, value float64, labels ...string) {
-	m.w.WriteString(m.name + suffix)
+	fmt.Fprint(m.w, m.name, suffix)
 	for i := 0; i < len(labels); i += 2 {
-		m.w.WriteString(separator(i))
-		m.w.WriteString(labels[i] + `="` + escapeLabel(labels[i+1]) + `"`)
+		fmt.Fprint(m.w, separator(i), labels[i], `="`, escapeLabel(labels[i+1]), `"`)
 	}
 	if len(labels) > 0 {
-		m.w.WriteByte('}')
+		fmt.Fprint(m.w, "}")
 	}
-	m.w.WriteString(" " + strconv.FormatFloat(value, 'g', -1, 64) + "\n")
+	fmt.Fprintf(m.w, " %s\n", strconv.FormatFloat(value, 'g', -1, 64))
 }
 
 func separator(i int) string {

@@ -29,7 +29,7 @@ func TestMetricsAreOpenMetrics(t *testing.T) {
 	})
 	c := newClient(t, probe, "")
 	answer := c.request(t.Context(), t, http.MethodGet, "/metrics", "")
-	answer.Body.Close()
+	shut(answer.Body)
 	if got := answer.Header.Get("Content-Type"); got != openMetrics {
 		t.Errorf("content type %q", got)
 	}

@@ -125,7 +125,7 @@ func (p *program) name(text string) {
 }
 
 // finish ends a step of the settings that hold now.
-func (p *program) finish(to *Probe) trace.Step {
+func (p *program) finish(to *Probe) {
 	p.mu.Lock()
 	p.step++
 	s := trace.Step{Number: p.step, Duration: int64(time.Millisecond), Time: p.step, Loss: 2}
@@ -135,7 +135,6 @@ func (p *program) finish(to *Probe) trace.Step {
 	p.mu.Unlock()
 	slices.SortFunc(s.Settings, func(a, b trace.Value) int { return strings.Compare(a.Key, b.Key) })
 	to.Step(s)
-	return s
 }
 
 func (p *program) Options() []trace.Option {
@@ -223,7 +222,7 @@ func (c *client) request(ctx context.Context, t testing.TB, method, path, body s
 func (c *client) ask(t testing.TB, method, path, body string) (int, string) {
 	t.Helper()
 	answer := c.request(t.Context(), t, method, path, body)
-	defer answer.Body.Close()
+	defer shut(answer.Body)
 	text, err := io.ReadAll(answer.Body)
 	if err != nil {
 		t.Fatalf("%s %s: %v", method, path, err)
@@ -289,6 +288,18 @@ func eventually(t testing.TB, what string, done func() bool) {
 		case <-deadline.C:
 			t.Fatalf("not in 20 s: %s", what)
 		}
+	}
+}
+
+// shut closes what a test has looked at.
+func shut(c io.Closer) { _ = c.Close() }
+
+// send sends what may be too little or too much for the other side, which then
+// says so.
+func send(t testing.TB, c net.Conn, text string) {
+	t.Helper()
+	if _, err := io.WriteString(c, text); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -88,7 +89,7 @@ func TestAnEndingProgramSaysGoodbye(t *testing.T) {
 	if f := s.next(t, wire.ByeFrame); f.Reason == "" {
 		t.Error("no reason for the end")
 	}
-	if _, err := s.Next(); err != io.EOF {
+	if _, err := s.Next(); !errors.Is(err, io.EOF) {
 		t.Errorf("after the goodbye: %v, want the end", err)
 	}
 }
@@ -106,7 +107,7 @@ func TestLinesOfJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer answer.Body.Close()
+	defer shut(answer.Body)
 	if got := answer.Header.Get("Content-Type"); got != contentNDJSON {
 		t.Errorf("content type %q", got)
 	}

@@ -3,6 +3,7 @@ package probe
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -285,7 +286,8 @@ func TestTheLease(t *testing.T) {
 	take := func(viewer, holder string) {
 		t.Helper()
 		err := l.take(viewer)
-		if held, _ := err.(*HeldError); held != nil && held.Holder != holder || (held == nil) != (holder == "") {
+		var held *HeldError
+		if errors.As(err, &held); held != nil && held.Holder != holder || (held == nil) != (holder == "") {
 			t.Errorf("%s asks: %v, want it held by %q", viewer, err, holder)
 		}
 	}

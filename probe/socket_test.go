@@ -171,7 +171,7 @@ func TestTheKernelSaysWhoIsAtTheOtherEnd(t *testing.T) {
 	probe := listening(t, newProgram(), Options{})
 	c, err := dial(t.Context(), probe.Path())
 	must(t, err)
-	defer c.Close()
+	defer shut(c)
 	who, err := peerOf(c.(*net.UnixConn))
 	if errors.Is(err, errNoPeer) {
 		t.Skip(err)
