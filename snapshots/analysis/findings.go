@@ -179,6 +179,12 @@ func (f *finder) lost() {
 	if f.index.trace.Info.Truncated {
 		return
 	}
+	if d := f.index.device; d.Base != nil {
+		if d.Overflowed {
+			f.add(Info, -1, 0, "What came before the first of these events was too much to keep; only its outcome is known.")
+		}
+		return
+	}
 	o := f.index.Overflow()
 	switch o.Lost {
 	case Certain:

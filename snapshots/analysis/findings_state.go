@@ -13,7 +13,11 @@ func (f *finder) heldBefore() {
 	}
 	var bytes int64
 	for k := range f.index.life.Held {
-		if h := &f.index.life.Held[k]; int(h.Close) > s.PeakEvent {
+		h := &f.index.life.Held[k]
+		if f.index.device.Base != nil && h.Stack > trace.EmptyStack {
+			continue // the writer remembers where it was made
+		}
+		if int(h.Close) > s.PeakEvent {
 			bytes += h.Size
 		}
 	}

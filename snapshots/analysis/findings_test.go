@@ -222,6 +222,32 @@ block 0x200000 1048576 inactive
 	}
 }
 
+// TestStreamsBeginWithWhatIsHeld reads a trace whose writer gave its base, as a
+// running program does: what is held from before is known.
+func TestStreamsBeginWithWhatIsHeld(t *testing.T) {
+	tr := parse(t, names+`
+device 0
+alloc 0x180000 512 stack=act
+free_completed 0x180000 512
+segment 0x100000 2097152 type="small"
+block 0x100000 1048576 active_allocated requested=1048576 stack=act
+block 0x200000 1048576 inactive
+`)
+	d := &tr.Devices[0]
+	base, _ := trace.Rewind(tr, d)
+	for _, whole := range []bool{false, true} {
+		text := said(NewIndex(tr, d))
+		if missing := strings.Contains(text, "Earlier history may be missing") && strings.Contains(text, "held before recording"); missing == whole {
+			t.Errorf("with a base %v the findings are:\n%s", whole, text)
+		}
+		d.Base = &base
+	}
+	d.Overflowed = true
+	if text := said(NewIndex(tr, d)); !strings.Contains(text, "too much to keep") {
+		t.Errorf("of a stream whose beginning was forgotten:\n%s", text)
+	}
+}
+
 func TestWhatWouldMakeTheLargestPartSmallerIsSaid(t *testing.T) {
 	x := indexOf(t, names+`
 device 0

@@ -28,12 +28,12 @@ type Overflow struct {
 // old ones there are two signs: the number of events is one that people set as
 // the limit, and memory that has a stack, so was allocated while recording was
 // on, has no alloc event. The second alone also comes from a recording that was
-// restarted.
+// restarted. Where the writer gave the base, nothing is lost unsaid.
 func (x *Index) Overflow() Overflow {
 	n := x.events.Len()
 	limit, flagged := x.ringSettings()
 	switch {
-	case !x.History():
+	case !x.History(), x.device.Base != nil && !flagged:
 		return Overflow{}
 	case flagged:
 		return Overflow{Certain, "the file says that its buffer of events overflowed"}
