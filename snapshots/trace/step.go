@@ -42,20 +42,20 @@ type Value struct {
 // Layer is what one layer of a model did in one step. Bytes are requested
 // bytes.
 type Layer struct {
-	Name           string `json:"name"`            // path from the model; "" is the model itself
-	Class          string `json:"class"`           // such as "Linear"
-	OutputShape    string `json:"output_shape"`    // such as "[8, 128, 512]"
-	DType          string `json:"dtype"`           // such as "bf16"
-	ParameterBytes int64  `json:"parameter_bytes"` // its own, not its children's
+	Name           string `json:"name"`                      // path from the model; "" is the model itself
+	Class          string `json:"class"`                     // such as "Linear"
+	OutputShape    string `json:"output_shape"`              // such as "[8, 128, 512]"
+	DType          string `json:"dtype"`                     // such as "bf16"
+	ParameterBytes int64  `json:"parameter_bytes,omitempty"` // its own, not its children's
 	OutputBytes    int64  `json:"output_bytes"`
 	// SavedBytes were kept for the backward pass by the layer's own operations,
 	// its children's not counted: all layers' add up to the activations.
-	SavedBytes         int64 `json:"saved_bytes"`
-	TransientPeakBytes int64 `json:"transient_peak_bytes"` // how far memory rose above what was left when it was done
+	SavedBytes         int64 `json:"saved_bytes,omitempty"`
+	TransientPeakBytes int64 `json:"transient_peak_bytes,omitempty"` // how far memory rose above what was left when it was done
 	// Times are of all calls, children included.
 	ForwardNS    int64 `json:"forward_ns"`
 	BackwardNS   int64 `json:"backward_ns"`
-	RecomputeNS  int64 `json:"recompute_ns"`
+	RecomputeNS  int64 `json:"recompute_ns,omitempty"`
 	Calls        int   `json:"calls"`
-	Checkpointed bool  `json:"checkpointed"` // it ran inside a checkpoint
+	Checkpointed bool  `json:"checkpointed,omitempty"` // it ran inside a checkpoint
 }
