@@ -3,6 +3,7 @@ package tui
 import (
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	tea "charm.land/bubbletea/v2"
@@ -11,11 +12,14 @@ import (
 	"memtop/tui/tuitest"
 )
 
+// recording is made once: it never changes.
+var recording = sync.OnceValue(tuitest.Recording)
+
 // startRecording opens a recording at its end.
 func startRecording(t testing.TB, w, h int, o Options) *driver {
 	t.Helper()
 	o.Device = -1
-	d := start(t, w, h, o, fileOf("run.mtr", tuitest.Recording()))
+	d := start(t, w, h, o, fileOf("run.mtr", recording()))
 	d.press("$")
 	return d
 }
@@ -92,8 +96,8 @@ func TestRecordedScreensFitAtEverySize(t *testing.T) {
 			t.Parallel()
 			d := startRecording(t, 80, 24, Options{Color: "never", ASCII: true})
 			d.press(keys...)
-			for w := 60; w <= 250; w += 9 {
-				for h := 16; h <= 80; h += 7 {
+			for w := 60; w <= 250; w += 19 {
+				for h := 16; h <= 80; h += 13 {
 					d.send(tea.WindowSizeMsg{Width: w, Height: h})
 					exact(t, d.screen(), w, h)
 					d.m.w, d.m.h = 310-w, 96-h // a frame that nothing was asked for
@@ -108,8 +112,8 @@ func TestTheQuestionFitsAtEverySize(t *testing.T) {
 	d, _ := startLive(t, 80, 24, 5)
 	d.m.theme.ASCII = true
 	d.press("C")
-	for w := 60; w <= 250; w += 9 {
-		for h := 16; h <= 80; h += 7 {
+	for w := 60; w <= 250; w += 19 {
+		for h := 16; h <= 80; h += 13 {
 			d.send(tea.WindowSizeMsg{Width: w, Height: h})
 			exact(t, d.screen(), w, h)
 			d.wants("C changes the running job", "y yes")

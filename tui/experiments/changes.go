@@ -25,7 +25,7 @@ func effect(head string, width int, q analysis.Quantity, text func(*analysis.Eff
 // The columns before those of effects: the change and its state.
 const (
 	stateWidth  = 14
-	changeWidth = 22 // at least
+	changeWidth = 27 // at least
 )
 
 // columns returns the effects that fit into w cells.
@@ -155,7 +155,7 @@ func (p *Page) detailLines() []page.Line {
 		return append(lines, page.Sentence("because", e.Reason)...)
 	}
 	w := p.shape.detail.W
-	lines = append(lines, page.Line{Text: row(w, "", "predicted", "measured", "", "error", "before", "after", "±"), Style: screen.Dim})
+	lines = append(lines, page.Line{Text: row(w, "", "predicted", "measured", "", "error", "before", "after", "spread"), Style: screen.Dim})
 	for q := range e.Effects {
 		lines = append(lines, effectLine(&e.Effects[q], w))
 	}

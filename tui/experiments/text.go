@@ -3,6 +3,7 @@ package experiments
 import (
 	"math"
 	"strconv"
+	"strings"
 
 	"memtop/snapshots/analysis"
 	"memtop/snapshots/trace"
@@ -82,9 +83,17 @@ func stateSentence(e *analysis.Experiment, running bool) string {
 	case e.State == trace.Pending:
 		return "pending: the next step uses it"
 	case !e.Done():
-		return applied + ", " + screen.Count(e.Settled) + " of " + screen.Plural(e.Needed, "settled step") + " so far"
+		return applied + togetherText(e) + ", " + screen.Count(e.Settled) + " of " + screen.Plural(e.Needed, "step") + " measured"
 	}
-	return applied + ", measured over " + screen.Plural(e.Settled, "settled step")
+	return applied + togetherText(e) + ", " + screen.Plural(e.Settled, "step") + " measured"
+}
+
+// togetherText names the changes that cannot be told from this one.
+func togetherText(e *analysis.Experiment) string {
+	if len(e.Overlaps) == 0 {
+		return ""
+	}
+	return " together with " + strings.Join(e.Overlaps, ", ")
 }
 
 // errorText is by how much the prediction was wrong, in parts of the level.
