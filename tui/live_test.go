@@ -1,16 +1,29 @@
 package tui
 
 import (
+	"context"
+	"fmt"
+	"strings"
 	"testing"
 
+	tea "charm.land/bubbletea/v2"
+	"github.com/google/go-cmp/cmp"
+
+	"memtop/snapshots/trace"
+	"memtop/tui/page"
 	"memtop/tui/tuitest"
 )
 
 // startLive opens a process that has trained so many steps.
 func startLive(t testing.TB, w, h, steps int) (*driver, *tuitest.Process) {
 	t.Helper()
+	return startLiveWith(t, w, h, steps, Options{Color: "never", Device: -1})
+}
+
+func startLiveWith(t testing.TB, w, h, steps int, o Options) (*driver, *tuitest.Process) {
+	t.Helper()
 	p := tuitest.NewProcess(steps)
-	d := start(t, w, h, Options{Color: "never", Device: -1}, processFile(p))
+	d := start(t, w, h, o, processFile(p))
 	d.news()
 	return d, p
 }
@@ -19,6 +32,84 @@ func startLive(t testing.TB, w, h, steps int) (*driver, *tuitest.Process) {
 func (d *driver) train(p *tuitest.Process, steps int) {
 	p.Train(steps)
 	d.news()
+}
+
+// liveViews are the pages of a running program that TestRecordedScreens does not
+// draw, with the keys that lead to each.
+var liveViews = map[string][]string{
+	"overview": {"1"}, "layers": {"2"}, "timeline": {"4"}, "segments": {"5"}, "stacks": {"6"}, "events": {"7"},
+}
+
+func TestLiveScreens(t *testing.T) {
+	for _, mode := range modes {
+		for _, size := range goldenSizes {
+			for name, keys := range liveViews {
+				name := fmt.Sprintf("%s-%dx%d-%s", name, size[0], size[1], mode.name)
+				t.Run(name, func(t *testing.T) {
+					d, p := startLiveWith(t, size[0], size[1], 20, mode.Options)
+					d.press(keys...)
+					d.train(p, 1)
+					golden(t, name, d.screen())
+				})
+			}
+		}
+	}
+}
+
+// troubles are states of a running program that are not the usual ones.
+var troubles = map[string]func(d *driver, p *tuitest.Process){
+	"frozen":        func(d *driver, _ *tuitest.Process) { d.press("space") },
+	"scrolled back": func(d *driver, _ *tuitest.Process) { d.press("4", "left", "left", "1") },
+	"reconnecting":  func(_ *driver, p *tuitest.Process) { p.Disconnect("the connection was lost; trying again") },
+	"ended":         func(_ *driver, p *tuitest.Process) { p.Lose("the process has ended; this is its last state") },
+	"restarted":     func(_ *driver, p *tuitest.Process) { p.Restart(3) },
+	"events lost on the timeline": func(d *driver, p *tuitest.Process) {
+		p.Miss(12_345, "the viewer was too slow")
+		p.Train(2)
+		d.press("4")
+	},
+	"an event of a gap": func(d *driver, p *tuitest.Process) {
+		p.Miss(12_345, "the viewer was too slow")
+		d.news()
+		d.press("7", "up")
+	},
+	"a setting on the timeline": func(d *driver, p *tuitest.Process) {
+		d.press("C", "y")
+		p.Train(3)
+		d.press("4", "+", "+")
+	},
+	"layers of a step before": func(d *driver, _ *tuitest.Process) { d.press("4", "left", "left", "left", "2") },
+	"layers with checkpoints": func(d *driver, p *tuitest.Process) { d.press("C", "y", "2"); p.Train(3) },
+	"layers sorted":           func(d *driver, _ *tuitest.Process) { d.press("2", ">", ">", "I") },
+}
+
+func TestScreensOfTrouble(t *testing.T) {
+	for name, trouble := range troubles {
+		t.Run(name, func(t *testing.T) {
+			d, p := startLive(t, 80, 24, 20)
+			trouble(d, p)
+			d.news()
+			golden(t, strings.ReplaceAll(name, " ", "-"), d.screen())
+		})
+	}
+}
+
+func TestLiveScreensFitAtEverySize(t *testing.T) {
+	for name, keys := range liveViews {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d, p := startLiveWith(t, 80, 24, 20, Options{Color: "never", ASCII: true})
+			p.Miss(7, "the viewer was too slow")
+			d.news()
+			d.press(keys...)
+			for w := 60; w <= 250; w += 9 {
+				for h := 16; h <= 80; h += 7 {
+					d.send(tea.WindowSizeMsg{Width: w, Height: h})
+					exact(t, d.screen(), w, h)
+				}
+			}
+		})
+	}
 }
 
 func TestALiveScreenGoesAlong(t *testing.T) {
@@ -35,24 +126,28 @@ func TestALiveScreenGoesAlong(t *testing.T) {
 
 func TestSpaceFreezesTheScreen(t *testing.T) {
 	d, p := startLive(t, 120, 40, 3)
-	d.press("space")
-	d.wants("frozen: space goes on")
-	frozen := d.screen()
-	d.train(p, 4)
-	if d.screen() != frozen {
-		t.Error("the screen moved while it was frozen")
+	for _, number := range []string{"1", "2", "4", "7"} {
+		d.press(number, "space")
+		d.wants("frozen: space goes on")
+		frozen := d.screen()
+		d.train(p, 4)
+		if d.screen() != frozen {
+			t.Errorf("page %s moved while it was frozen", number)
+		}
+		d.press("space")
+		d.wants("live")
+		d.lacks("frozen")
 	}
-	d.press("space")
-	d.wants("step 7", "live")
+	d.wants("step 19")
 }
 
 func TestMovingTheCursorBackStopsFollowing(t *testing.T) {
 	d, p := startLive(t, 120, 40, 5)
 	d.press("7", "up")
 	d.wants("back: $ follows")
-	at := d.m.file().current().scene.Cursor()
+	at := d.scene().Cursor()
 	d.train(p, 2)
-	if got := d.m.file().current().scene.Cursor(); got != at {
+	if got := d.scene().Cursor(); got != at {
 		t.Errorf("the cursor went from event %d to %d by itself", at, got)
 	}
 	d.wants("steps back")
@@ -63,6 +158,20 @@ func TestMovingTheCursorBackStopsFollowing(t *testing.T) {
 	d.wants("step 8", "live")
 }
 
+func TestPagesShowTheStepOfTheCursor(t *testing.T) {
+	d, _ := startLive(t, 120, 40, 20)
+	d.press("2")
+	d.wants("Layers of step 20")
+	d.scene().Move(d.scene().Steps[6].To - 1)
+	d.press("m")
+	d.wants("Layers of step 7", "13 steps back")
+	d.press("1")
+	d.wants("step 7 ", "Memory, at the cursor")
+	d.scene().Move(-1)
+	d.press("2")
+	d.wants("No step has ended before the cursor")
+}
+
 func TestAnEndedProcessStaysOnTheScreen(t *testing.T) {
 	d, p := startLive(t, 120, 40, 5)
 	p.Train(1)
@@ -70,4 +179,125 @@ func TestAnEndedProcessStaysOnTheScreen(t *testing.T) {
 	d.news()
 	d.news()
 	d.wants("step 6", "the process has exited")
+	d.press("space", "4")
+	d.wants("step 6")
 }
+
+func TestALostConnectionComesBack(t *testing.T) {
+	d, p := startLive(t, 120, 40, 5)
+	p.Disconnect("the connection was lost; trying again")
+	d.news()
+	d.wants("the connection was lost; trying again", "step 5")
+	p.Disconnect("")
+	p.Miss(99, "the connection was lost")
+	d.news()
+	d.wants("live", "step 6")
+	d.lacks("trying again")
+}
+
+// TestOldEventsAreLetGo keeps the cursor on its event while others go, and puts
+// it at the start when its own has gone.
+func TestOldEventsAreLetGo(t *testing.T) {
+	d, p := startLive(t, 120, 40, 20)
+	at := d.scene().Steps[10].From
+	addr := d.scene().Events().At(at + 3).Addr
+	d.press("4")
+	d.scene().Move(at + 3)
+	gone := d.scene().Steps[4].From
+	p.Forget(gone)
+	d.news()
+	d.wants("older events let go")
+	if got := d.scene().Cursor(); got != at+3-gone || d.scene().Events().At(got).Addr != addr {
+		t.Errorf("the cursor is at event %d, want %d, which is the same one", got, at+3-gone)
+	}
+	p.Forget(at)
+	d.news()
+	if got := d.scene().Cursor(); got != -1 {
+		t.Errorf("the cursor is at event %d, want the start: its own event is gone", got)
+	}
+	d.press("$")
+	d.train(p, 1)
+	d.wants("step 21", "live")
+}
+
+func TestASearchFindsWhatComes(t *testing.T) {
+	d, p := startLive(t, 120, 40, 3)
+	d.press("7", "\\")
+	d.typed("step_end")
+	d.press("enter")
+	d.wants("Events matching “step_end”: 3 of")
+	d.train(p, 2)
+	d.wants("Events matching “step_end”: 5 of")
+	p.Forget(d.scene().Steps[1].From)
+	d.news()
+	d.wants("Events matching “step_end”: 4 of")
+}
+
+func TestAnotherProgramIsShownFromItsEnd(t *testing.T) {
+	d, p := startLive(t, 120, 40, 20)
+	d.press("4", "left")
+	p.Restart(2)
+	d.news()
+	d.wants("pid 4712", "step 2", "live")
+}
+
+// TestAQuestionIsNeverPulledAway holds a question back while the trace grows:
+// the screen waits for it, and goes on when it is answered.
+func TestAQuestionIsNeverPulledAway(t *testing.T) {
+	d, p := startLive(t, 120, 40, 3)
+	s := d.scene()
+	s.Gate.Read(func() {
+		d.train(p, 1)
+		if got := s.StepAt(s.Last()).Number; got != 3 {
+			t.Errorf("the index went to step %d while it was read", got)
+		}
+	})
+	d.send(page.Note{})
+	d.wants("step 4")
+}
+
+func TestAProcessWithoutMemoryIsWaitedFor(t *testing.T) {
+	p := tuitest.NewProcess(0)
+	nothing := *p.Trace()
+	nothing.Devices = nil
+	source := &growing{Process: p, trace: &nothing}
+	d := start(t, 80, 24, Options{Color: "never", Device: -1}, File{Name: "4711", Live: true, Load: source.load})
+	d.wants("has not used its device yet")
+	source.trace = nil
+	d.train(p, 1)
+	d.wants("step 1", "live")
+}
+
+// TestRecordingOpensAtItsEnd shows what the live screen showed last.
+func TestRecordingOpensAtItsEnd(t *testing.T) {
+	live, p := startLive(t, 80, 24, 20)
+	recorded := *p.Trace()
+	recorded.Info.Growing, recorded.Info.Kind = false, "recording"
+	d := start(t, 80, 24, Options{Color: "never", Device: -1}, fileOf("run.mtr", &recorded))
+	d.wants("step 20", "recording")
+	if diff := cmp.Diff(waterfall(live), waterfall(d)); diff != "" {
+		t.Errorf("the waterfall when it ran, and of the recording (-want +got):\n%s", diff)
+	}
+}
+
+// waterfall returns the rows of the overview from parameters on.
+func waterfall(d *driver) string {
+	_, rows, _ := strings.Cut(plain(d.screen()), "parameters")
+	rows, _, _ = strings.Cut(rows, "unexplained")
+	return rows
+}
+
+// growing is a process that has something else to show at first.
+type growing struct {
+	*tuitest.Process
+	trace *trace.Trace
+}
+
+func (g *growing) Trace() *trace.Trace {
+	if g.trace != nil {
+		return g.trace
+	}
+	return g.Process.Trace()
+}
+
+func (g *growing) load(context.Context, trace.Progress) (trace.Source, error) { return g, nil }

@@ -74,7 +74,7 @@ func (p *Page) briefly() section {
 			if y == sentences-1 {
 				room -= screen.Width(more)
 				if len(lines) > sentences {
-					line = screen.Truncate(line, room-2) + " …"
+					line = screen.Truncate(line+" …", room)
 				}
 			}
 			c.Fit(3, y, room, line, screen.Plain)

@@ -19,7 +19,11 @@ func (p *Page) history(rows int) section {
 			return
 		}
 		p.drawHistory(c, &f, rows)
-		p.drawAxis(c, rows+1)
+		if p.scene.Growing() {
+			drawSeconds(c, rows+1, len(f.history.Columns))
+		} else {
+			p.drawAxis(c, rows+1)
+		}
 	}}
 }
 
@@ -41,6 +45,21 @@ func (p *Page) drawHistory(c screen.Canvas, f *facts, rows int) {
 				c.Set(1+x, rows-y, '░', screen.Dim)
 			}
 		}
+	}
+}
+
+// drawSeconds writes how long ago the columns were.
+func drawSeconds(c screen.Canvas, y, columns int) {
+	const span = liveSpan / 1_000_000
+	const now = "▲ now"
+	x := columns // of the newest
+	if x+screen.Width(now) > c.Width() {
+		c.Right(0, y, x+1, "now ▲", screen.Style{Fg: screen.Accent})
+	} else {
+		c.Text(x, y, now, screen.Style{Fg: screen.Accent})
+	}
+	if long := columns * span; columns > 10 {
+		c.Text(1, y, "-"+screen.Count(long)+" s", screen.Dim)
 	}
 }
 

@@ -45,18 +45,20 @@ func (p *Page) stepLine() section {
 
 // liveSections are the parts of the page of a running program.
 func (p *Page) liveSections(f frame) (l, r []section) {
-	if f.right == 0 {
-		if f.compact {
-			return []section{
-				p.stepLine(), p.briefly(), p.liveGauges(), p.waterfall(true), p.holders(6), p.history(4), p.ooms(), p.source(),
-			}, nil
-		}
-		l = []section{p.stepLine(), p.findings(f.left, f.findingRows()), p.liveGauges(), p.waterfall(false)}
-		return append(l, p.history(max(f.h-f.total(l)-3-f.gap(), 4)), p.holders(6), p.ooms(), p.pools(), p.source(), p.settings()), nil
+	if f.compact {
+		return []section{
+			p.stepLine(), p.briefly(), p.liveGauges(), p.waterfall(true), p.holders(6), p.history(4), p.ooms(), p.program(), p.liveSource(),
+		}, nil
 	}
-	l = []section{p.stepLine(), p.findings(f.left, f.findingRows()), p.liveGauges(), p.waterfall(false), p.settings()}
-	r = []section{p.holders(min(max(f.h/3, 6), holderCount)), p.ooms(), p.pools(), p.source()}
-	left := f.h - f.total(r) - 3 - f.gap()
+	below := []section{p.liveGauges(), p.waterfall(false)}
+	rows := max(f.h-f.total(below)-2-2*f.gap(), 4) // what is left beside the step and a title
+	l = append([]section{p.stepLine(), p.findings(f.left, min(rows, f.findingRows()))}, below...)
+	if f.right == 0 {
+		left := f.h - f.total(l) - 2 - f.gap()
+		return append(l, p.history(max(left, 4)), p.program(), p.holders(6), p.ooms(), p.pools(), p.liveSource(), p.settings()), nil
+	}
+	r = []section{p.holders(min(max(f.h/3, 6), holderCount)), p.program(), p.ooms(), p.pools(), p.liveSource(), p.settings()}
+	left := f.h - f.total(r) - 2 - f.gap()
 	return l, append([]section{p.history(min(max(left, 5), 24))}, r...)
 }
 
@@ -96,11 +98,8 @@ func (p *Page) drawStepTimes(c screen.Canvas, from int) {
 func (p *Page) liveGauges() section {
 	all, top := p.liveNumbers()
 	return section{1 + len(all), func(c screen.Canvas) {
-		right := "bars to " + screen.Bytes(top)
-		if device := p.deviceText(); device != "" {
-			right += " · " + device
-		}
-		c.Rule(0, "Memory, "+p.when(), right, false)
+		title := "Memory, " + p.when()
+		c.Rule(0, title, p.scaleText(top, c.Width()-screen.Width(title)-8), false)
 		for i, g := range all {
 			drawGauge(c, 1+i, g, top)
 		}
@@ -161,26 +160,25 @@ func mostText(bytes, number int64) string {
 	return "most " + screen.Bytes(bytes) + ", step " + screen.Count(int(number))
 }
 
-// deviceText says what the driver says of the whole device.
-func (p *Page) deviceText() string {
+// scaleText says what a full bar stands for and, as far as there is room, what
+// the driver says of the whole device.
+func (p *Page) scaleText(top int64, room int) string {
+	text := "bars to " + screen.Bytes(top)
 	g := p.scene.GaugeAt(p.at())
 	if g == nil {
-		return ""
-	}
-	text := ""
-	if g.Used >= 0 && g.Total > 0 {
-		text = "device " + screen.Bytes(g.Used) + " of " + screen.Bytes(g.Total)
+		return text
 	}
 	for _, part := range []struct {
 		known bool
 		text  string
 	}{
+		{g.Used >= 0 && g.Total > 0, "device " + screen.Bytes(g.Used) + " of " + screen.Bytes(g.Total)},
 		{g.Others > 0, screen.Bytes(g.Others) + " by others"},
 		{g.Utilisation >= 0, strconv.FormatInt(g.Utilisation, 10) + "% busy"},
 		{g.Temperature > 0, strconv.FormatInt(g.Temperature, 10) + " °C"},
 		{g.Power > 0, strconv.FormatInt(g.Power/1000, 10) + " W"},
 	} {
-		if longer := text + " · " + part.text; part.known && text != "" && screen.Width(longer) <= p.w/2-8 {
+		if longer := text + " · " + part.text; part.known && screen.Width(longer) <= room {
 			text = longer
 		}
 	}

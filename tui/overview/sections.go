@@ -45,7 +45,7 @@ func (p *Page) peakNote() string {
 	return "event " + screen.Count(at) + ", " + screen.Percent(int64(at), int64(n)) + " in"
 }
 
-const gaugeName = 14
+const gaugeName = 15
 
 func drawGauge(c screen.Canvas, y int, g gauge, top int64) {
 	c.Fit(1, y, gaugeName, g.name, screen.Plain)
@@ -65,8 +65,12 @@ func drawGauge(c screen.Canvas, y int, g gauge, top int64) {
 }
 
 func (p *Page) when() string {
-	if p.scene.Growing() && p.at() == p.scene.Last() {
+	switch {
+	case p.at() != p.scene.Last():
+	case p.scene.Growing():
 		return "now"
+	case p.live():
+		return "at the end"
 	}
 	return [...]string{atPeak: "at the peak", atEnd: "at the end", atCursor: "at the cursor"}[p.moment]
 }
@@ -85,11 +89,19 @@ func (p *Page) holders(most int) section {
 			c.Right(12, 1+i, 8, "×"+screen.Count(h.Count), screen.Dim)
 			name := f.names[i]
 			if h.Held == h.Bytes && p.scene.Index.History() {
-				name += " (held before recording)"
+				name += p.heldNote()
 			}
 			c.Fit(22, 1+i, c.Width()-23, name, screen.Plain)
 		}
 	}}
+}
+
+// heldNote says of memory since when it is held.
+func (p *Page) heldNote() string {
+	if p.live() {
+		return " (since before attaching)"
+	}
+	return " (held before recording)"
 }
 
 func (p *Page) ooms() section {

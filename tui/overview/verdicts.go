@@ -27,7 +27,9 @@ func look(ctx context.Context, x page.Edition) []finding {
 		return nil
 	}
 	for _, f := range x.Findings() {
-		if growth := f.Severity == analysis.Warning && f.Stack != 0; live && growth {
+		growth := f.Severity == analysis.Warning && f.Stack != 0
+		before := f.Event == -1 // of a recording that began late, which a probe's does by nature
+		if live && (growth || before) {
 			continue
 		}
 		found = append(found, finding{f, page.Timeline})

@@ -212,17 +212,16 @@ func (p *Page) inWindow(event int) bool {
 
 // marker draws a pointer with a label on whichever side there is room.
 func (p *Page) marker(c screen.Canvas, s *shape, y, event int, r rune, label string, style screen.Style) {
-	x := s.plot.X + columnOf(p.chart.Columns, event)
-	from := x + 2
-	if from+screen.Width(label) > s.plot.X+s.plot.W {
-		from = x - 1 - screen.Width(label)
-	}
-	free := from >= s.plot.X
-	for i := range screen.Width(label) {
-		free = free && c.Rune(from+i, y) == ' '
-	}
-	if free {
-		c.Text(from, y, label, style)
+	x, w := s.plot.X+columnOf(p.chart.Columns, event), screen.Width(label)
+	for _, from := range [...]int{x + 2, x - 1 - w} {
+		free := from >= s.plot.X && from+w <= s.plot.X+s.plot.W
+		for i := -1; i <= w; i++ {
+			free = free && c.Rune(from+i, y) == ' '
+		}
+		if free {
+			c.Text(from, y, label, style)
+			break
+		}
 	}
 	c.Set(x, y, r, style)
 }

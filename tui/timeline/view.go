@@ -104,8 +104,8 @@ func (p *Page) drawChart(c screen.Canvas, s *shape) {
 	p.drawRuler(c, s)
 	p.drawAxis(c, s)
 	p.drawGaps(c, s)
-	p.drawMarkers(c, s)
 	p.drawChanges(c, s)
+	p.drawMarkers(c, s)
 	p.drawCursor(c, s, &part)
 }
 

@@ -1,0 +1,70 @@
+package overview
+
+import (
+	"strconv"
+	"time"
+
+	"memtop/tui/page"
+	"memtop/tui/screen"
+)
+
+// program lists the settings that the last step used, as many beside each other
+// as fit.
+func (p *Page) program() section {
+	step := p.scene.StepAt(p.at())
+	if step == nil || len(step.Settings) == 0 {
+		return section{}
+	}
+	const key, value = 14, 14
+	columns := max((min(p.w, p.columnWidth())-2)/(key+value), 1)
+	rows := (len(step.Settings) + columns - 1) / columns
+	return section{1 + rows, func(c screen.Canvas) {
+		c.Rule(0, "Settings of step "+screen.Count(int(step.Number)), "", false)
+		for i, s := range step.Settings {
+			x, y := 1+i/rows*(key+value), 1+i%rows
+			c.Fit(x, y, key-1, s.Key, screen.Dim)
+			c.Fit(x+key, y, value-1, s.Value, screen.Plain)
+		}
+	}}
+}
+
+// columnWidth is how wide the column is in which the settings stand.
+func (p *Page) columnWidth() int {
+	left, right := split(p.w)
+	if right > 0 {
+		return right
+	}
+	return left
+}
+
+// liveSource says which program it is and what watching it costs.
+func (p *Page) liveSource() section {
+	live, s := p.scene.Live(), &p.scene.Summary
+	lines := []page.Line{page.Pair("program", live.Command)}
+	who := "pid " + strconv.Itoa(live.PID)
+	if live.User != "" {
+		who += " of " + live.User
+	}
+	if live.Started > 0 {
+		who += ", since " + time.UnixMicro(live.Started).UTC().Format("2006-01-02 15:04:05 UTC")
+	}
+	lines = append(lines, page.Pair("process", who),
+		page.Pair("kept", screen.Plural(s.Events, "event")+", "+screen.Plural(s.DistinctStacks, "stack")+", "+
+			screen.Plural(len(p.scene.Trace().Steps), "step")))
+	if step := p.scene.StepAt(p.at()); step != nil {
+		lines = append(lines, page.Pair("probe", screen.Micros(step.ProbeNS/1000)+" in step "+screen.Count(int(step.Number))+
+			", "+screen.Percent(step.ProbeNS, step.Duration)+" of it; "+screen.Plural(int(live.Dropped), "event")+" dropped"))
+	}
+	for _, g := range p.scene.Gaps() {
+		lines = append(lines, page.Line{Label: "missing", Text: page.GapText(&g) + ": " + g.Reason, Style: screen.Warn})
+	}
+	for _, notice := range p.scene.Trace().Notices {
+		lines = append(lines, page.Line{Label: "notice", Text: notice, Style: screen.Warn})
+	}
+	return section{1 + len(lines), func(c screen.Canvas) {
+		c.Rule(0, "Source", p.scene.Trace().Info.Kind, false)
+		var all page.Reader
+		all.Resize(len(lines), len(lines))
+		all.Draw(c, 1, lines)
+	}}
+}
