@@ -18,6 +18,15 @@
 // [Memory] says: the six categories of allocations and four kinds of
 // fragmentation, which add up.
 //
+// # Who looks on
+//
+// A step's begin and end, and every setting that changed, are events of the
+// allocator: a change is the first thing that happens in the step that uses it,
+// and what it does to memory belongs to that step. [Trainer.Report] says of a
+// step what the allocator does not know, such as the layer table; it costs some
+// microseconds. [Trainer.Options], [Trainer.Change] and [Trainer.Predict] are for
+// those who want to change something while the run goes on, from any goroutine.
+//
 // # When things go wrong
 //
 // Memory that is not there ends a step with one [OutOfMemoryError]; the trainer
