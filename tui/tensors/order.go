@@ -93,13 +93,28 @@ type listQuestion struct {
 	worrying bool
 }
 
+// listing is what a list shows.
+type listing struct {
+	rows  []int32 // of held.sites or held.tensors, in order
+	bytes int64   // of all of them
+}
+
 // list returns what the filters leave, sorted. It runs in a command: there may
 // be hundreds of thousands.
-func list(_ context.Context, q listQuestion) []int32 {
+func list(_ context.Context, q listQuestion) listing {
+	var l listing
 	if q.view == sites {
-		return arrange(q, q.held.sites, q.hasSite, compareSites)
+		l.rows = arrange(q, q.held.sites, q.hasSite, compareSites)
+		for _, i := range l.rows {
+			l.bytes += q.held.sites[i].Bytes
+		}
+		return l
 	}
-	return arrange(q, q.held.tensors, q.hasTensor, q.compareTensors)
+	l.rows = arrange(q, q.held.tensors, q.hasTensor, q.compareTensors)
+	for _, i := range l.rows {
+		l.bytes += q.held.tensors[i].Size
+	}
+	return l
 }
 
 func arrange[T any](q listQuestion, all []T, has func(*T) bool, compare func(c sortColumn, a, b *T) int) []int32 {

@@ -36,10 +36,10 @@ type Page struct {
 	keys     keyMap
 	asked    *ask.One[question, *held]
 	wanted   question // asked last
-	listed   *ask.One[listQuestion, []int32]
+	listed   *ask.One[listQuestion, listing]
 	shown    listQuestion // what rows answers
 	held     *held        // that rows are of, nil before the first
-	rows     []int32      // of held.sites or held.tensors, in order
+	listing               // what is listed
 	tables   [views]table
 	view     view
 	site     siteKey          // whose tensors are listed, in the view inside
@@ -125,8 +125,8 @@ func (p *Page) Refresh(w, h int) tea.Cmd {
 		t := p.table()
 		cmd = tea.Batch(cmd, p.listed.Ask(listQuestion{held, p.view, p.site, t.sort, t.filter, p.worrying}))
 	}
-	if rows, ok := p.listed.Answer(); ok && p.listed.Answered() != p.shown {
-		p.take(p.listed.Answered(), rows)
+	if l, ok := p.listed.Answer(); ok && p.listed.Answered() != p.shown {
+		p.take(p.listed.Answered(), l)
 	}
 	p.shape = p.newShape(w, h)
 	p.table().list.Resize(p.count(), p.shape.list.H-2)
@@ -163,8 +163,8 @@ func (p *Page) stepEnd() int {
 }
 
 // take shows a new list and keeps what was selected under the cursor.
-func (p *Page) take(q listQuestion, rows []int32) {
-	p.shown, p.held, p.rows = q, q.held, rows
+func (p *Page) take(q listQuestion, l listing) {
+	p.shown, p.held, p.listing = q, q.held, l
 	if !p.ready() {
 		return
 	}

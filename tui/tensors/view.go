@@ -86,18 +86,14 @@ func (p *Page) title() string {
 	if p.view != sites {
 		all, what = len(p.held.tensors), "tensor"
 	}
-	var bytes int64
-	for _, i := range p.rows {
-		bytes += p.bytes(i)
-	}
 	text := screen.Plural(n, what)
 	if p.view == inside {
-		return text + " of " + p.siteName + ", " + screen.Bytes(bytes)
+		return text + " of " + p.siteName + ", " + screen.Bytes(p.bytes)
 	}
 	if n != all {
 		text = screen.Count(n) + " of " + screen.Plural(all, what)
 	}
-	return text + ", " + screen.Bytes(bytes) + p.moment()
+	return text + ", " + screen.Bytes(p.bytes) + p.moment()
 }
 
 // moment says when the list was true, where that is not the cursor's moment.
@@ -110,13 +106,6 @@ func (p *Page) moment() string {
 		return ", after step " + screen.Count(int(e.Size))
 	}
 	return ""
-}
-
-func (p *Page) bytes(i int32) int64 {
-	if p.view == sites {
-		return p.held.sites[i].Bytes
-	}
-	return p.held.tensors[i].Size
 }
 
 // state says what is left out, and what is not known.
