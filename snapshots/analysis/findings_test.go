@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"memtop/snapshots/trace"
 )
 
 // said joins all findings.
