@@ -86,8 +86,8 @@ func (s *Scaler) Unscale(params []*autograd.Variable) {
 // memory: not 0 after an overflow. Optimizers take it to skip the step.
 func (s *Scaler) FoundInf() device.Array { return s.foundInf.Array() }
 
-// Skips waits for the device and says whether the present step overflowed.
-func (s *Scaler) Skips() bool { return s.foundInf.Item() != 0 }
+// Overflowed reads the mark of the present step, and does not wait for it.
+func (s *Scaler) Overflowed() *tensor.Pending { return s.foundInf.Fetch() }
 
 // Update moves the scale after a step and clears the mark.
 func (s *Scaler) Update() {

@@ -8,9 +8,9 @@ import (
 )
 
 // Clip makes all gradients together no longer than limit, as a vector, and
-// returns how long they were: what PyTorch's clip_grad_norm_ does. It waits for
-// the device.
-func Clip(d *tensor.Device, parameters []*autograd.Variable, limit float64) (norm float64) {
+// returns how long they were: what PyTorch's clip_grad_norm_ does. It does not
+// wait for the device.
+func Clip(d *tensor.Device, parameters []*autograd.Variable, limit float64) (norm *tensor.Pending) {
 	list := gradients(parameters)
 	length := tensor.New(d, tensor.Shape{1}, device.Float32, tensor.Tag{Category: alloc.Workspace, Role: "gradient norm"})
 	defer length.Release()
@@ -21,7 +21,7 @@ func Clip(d *tensor.Device, parameters []*autograd.Variable, limit float64) (nor
 			g.Storage().Wrote()
 		}
 	}
-	return length.Item()
+	return length.Fetch()
 }
 
 // gradients returns the gradients that there are.

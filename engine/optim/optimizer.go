@@ -14,6 +14,9 @@ type Optimizer struct {
 	settings Settings
 	slots    []*slot
 	steps    int64
+	// overflow says whether the last step was skipped; nil when that has been
+	// counted.
+	overflow *tensor.Pending
 }
 
 // New returns an optimizer for the parameters, with its state allocated. It
@@ -51,14 +54,18 @@ func (o *Optimizer) Close() {
 func (o *Optimizer) Settings() Settings { return o.settings }
 
 // Steps returns the number of steps that changed parameters since the state was
-// new.
-func (o *Optimizer) Steps() int64 { return o.steps }
+// new. It may wait for the last one.
+func (o *Optimizer) Steps() int64 {
+	o.settle()
+	return o.steps
+}
 
 // Change makes it another optimizer from the next step on. State that means the
 // same in both is kept (Adam and AdamW differ only in what they do with it);
 // otherwise the old state is released first and new state begins at zero. When
 // there is no memory for that it fails, and is the old optimizer with new state.
 func (o *Optimizer) Change(s Settings) {
+	o.settle()
 	before := o.settings
 	o.settings = s
 	if sameState(&before, &s) {
@@ -97,6 +104,7 @@ func sameState(a, b *Settings) bool {
 // State returns what the optimizer keeps, in an order that depends only on the
 // parameters and the settings.
 func (o *Optimizer) State() []State {
+	o.settle()
 	var list []State
 	for _, p := range o.slots {
 		list = append(list, p.state()...)
@@ -107,6 +115,7 @@ func (o *Optimizer) State() []State {
 // Restore says that the tensors of State have been filled with those of an
 // optimizer that had taken so many steps.
 func (o *Optimizer) Restore(steps int64) {
+	o.settle()
 	o.steps = steps
 	for _, p := range o.slots {
 		p.used = steps > 0
@@ -127,14 +136,16 @@ func (o *Optimizer) StateBytes() int64 {
 type Overflow interface {
 	// FoundInf is one float32 element in device memory, not 0 when they cannot.
 	FoundInf() device.Array
-	// Skips waits for the device and says the same.
-	Skips() bool
+	// Overflowed reads that element, and does not wait for it.
+	Overflowed() *tensor.Pending
 }
 
 // Step changes every parameter that has a gradient. Gradients are only read.
 // over may be nil; else it is looked at on the device, and when the gradients
-// have overflowed nothing changes and Step returns false.
-func (o *Optimizer) Step(lr float64, over Overflow) (applied bool) {
+// have overflowed nothing changes. Step does not wait for the device to find
+// out; applied does.
+func (o *Optimizer) Step(lr float64, over Overflow) (applied func() bool) {
+	o.settle()
 	d, b := o.device, o.device.Backend()
 	// The count is kept on the host, and goes to the device for the length of
 	// the call: state is then exactly what is kept per element.
@@ -146,16 +157,34 @@ func (o *Optimizer) Step(lr float64, over Overflow) (applied bool) {
 	}
 	b.AdvanceStep(u.Step, u.FoundInf)
 	for _, p := range o.slots {
-		if p.variable.Grad() != nil {
+		p.changed = p.variable.Grad() != nil
+		if p.changed {
 			p.update(b, &o.settings, u)
 		}
 	}
-	if over != nil && over.Skips() {
-		return false
+	if over == nil {
+		o.count()
+		return func() bool { return true }
 	}
+	overflow := over.Overflowed()
+	o.overflow = overflow
+	return func() bool { return overflow.Wait() == 0 }
+}
+
+// settle counts the last step, if nobody has: by the time of the next one the
+// device knows, or nearly, whether it was skipped.
+func (o *Optimizer) settle() {
+	overflow := o.overflow
+	o.overflow = nil
+	if overflow != nil && overflow.Wait() == 0 {
+		o.count()
+	}
+}
+
+// count counts a step that changed parameters.
+func (o *Optimizer) count() {
 	o.steps++
 	for _, p := range o.slots {
-		p.used = p.used || p.variable.Grad() != nil
+		p.used = p.used || p.changed
 	}
-	return true
 }

@@ -21,6 +21,7 @@ type slot struct {
 	scaleM   *tensor.Tensor
 	scaleV   *tensor.Tensor
 	used     bool // m holds something
+	changed  bool // by the last step, unless it was skipped
 }
 
 // The roles of state, PyTorch's names where it has them.

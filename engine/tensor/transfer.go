@@ -87,7 +87,9 @@ func (t *Tensor) Item() float64 {
 type Pending struct {
 	tensor  string // in words, for failures
 	dtype   device.DType
-	fetched device.Fetched
+	fetched device.Fetched // nil once the number is here
+	value   float64
+	err     error
 }
 
 // Fetch begins to read the only element, and does not wait for the device. The
@@ -96,18 +98,22 @@ func (t *Tensor) Fetch() *Pending {
 	if t.Size() != 1 {
 		panic(fmt.Sprintf("tensor: %v is not one number", t))
 	}
-	return &Pending{t.String(), t.dtype, t.Device().backend.Fetch(t.Array().Buffer())}
+	return &Pending{tensor: t.String(), dtype: t.dtype, fetched: t.Device().backend.Fetch(t.Array().Buffer())}
 }
 
 // Ready reports, without waiting, whether Wait would return at once.
-func (n *Pending) Ready() bool { return n.fetched.Ready() }
+func (p *Pending) Ready() bool { return p.fetched == nil || p.fetched.Ready() }
 
-// Wait waits for the number. It is called once, and fails with the first failure
-// of the device.
-func (n *Pending) Wait() float64 {
-	var raw [8]byte
-	fail(n.fetched.Wait(raw[:n.dtype.Size()]), "read %s", n.tensor)
-	return number(raw[:], n.dtype)
+// Wait waits for the number, which later calls return again. It fails with the
+// first failure of the device.
+func (p *Pending) Wait() float64 {
+	if p.fetched != nil {
+		var raw [8]byte
+		p.err = p.fetched.Wait(raw[:p.dtype.Size()])
+		p.value, p.fetched = number(raw[:], p.dtype), nil
+	}
+	fail(p.err, "read %s", p.tensor)
+	return p.value
 }
 
 func appendNumber(raw []byte, dtype device.DType, f float64, i int64) []byte {

@@ -13,34 +13,47 @@ import (
 	"memtop/snapshots/trace"
 )
 
-// Step trains on the next batch. After an error the trainer is as it was before
-// the step, but that the batch is gone; when the device has no memory, the error
-// is an [OutOfMemoryError].
+// Step trains on the next batch and waits for what came of it. After an error
+// the trainer is as it was before the step, but that the batch is gone; when the
+// device has no memory, the error is an [OutOfMemoryError].
 func (t *Trainer) Step(ctx context.Context) (Event, error) {
+	q, err := t.Queue(ctx)
+	if err != nil {
+		return Event{}, err
+	}
+	return q.Wait()
+}
+
+// Queue gives the device the work of the next step and does not wait for it, so
+// that a GPU has the following step before it is done with this one. Its errors
+// are those of Step.
+func (t *Trainer) Queue(ctx context.Context) (*Queued, error) {
 	start, d := time.Now(), t.config.Device
 	s := *t.settings.Load()
 	parts, err := s.Parts(t.config.Batch)
 	if err != nil {
-		return Event{}, err
+		return nil, err
 	}
 	batch, err := t.config.Batches.Next(ctx)
 	if err != nil {
-		return Event{}, err
+		return nil, err
 	}
 	defer batch.Release()
 	t.ctx.Reset()
 	t.phases = nil
 	d.Memory().ResetPeak()
-	e := Event{Step: t.step + 1, Tokens: int64(batch.Size * batch.Spec.Target.Size())}
+	q := &Queued{trainer: t, start: start}
+	e := &q.Event
+	e.Step, e.Tokens = t.step+1, int64(batch.Size*batch.Spec.Target.Size())
 	err = tensor.Try(func() {
 		d.Memory().Mark(trace.StepBegin, e.Step, "")
 		t.apply(&s, e.Step)
 		t.fit(batch.Spec)
-		t.run(batch, parts, &e)
+		t.run(batch, parts, q)
 	})
 	if err != nil {
 		t.dropGradients()
-		return Event{}, t.failed(err, "step "+count(e.Step))
+		return nil, t.failed(err, "step "+count(e.Step))
 	}
 	t.step++
 	d.Memory().Mark(trace.StepEnd, e.Step, "")
@@ -48,11 +61,11 @@ func (t *Trainer) Step(ctx context.Context) (Event, error) {
 	e.Duration = time.Since(start)
 	e.Phases, e.Memory = t.phases, ReadMemory(d.Memory())
 	e.Settings = t.filled(s)
-	return e, nil
+	return q, nil
 }
 
 // run is the step proper.
-func (t *Trainer) run(batch *data.Batch, parts []int, e *Event) {
+func (t *Trainer) run(batch *data.Batch, parts []int, q *Queued) {
 	t.input.Upload(batch.Input)
 	t.target.Upload(batch.Target)
 	if t.onStep != nil {
@@ -61,26 +74,27 @@ func (t *Trainer) run(batch *data.Batch, parts []int, e *Event) {
 	from := 0
 	t.ctx.KeepCasts(func() {
 		for _, n := range parts {
-			e.Loss += t.part(from, n) * float64(n) / float64(batch.Size)
+			q.losses = append(q.losses, partLoss{t.part(from, n), float64(n) / float64(batch.Size)})
 			from += n
 		}
 	})
+	e := &q.Event
 	e.LR = t.current.LR * t.current.Schedule.Factor(int(t.step))
 	t.Measure("optimizer", func() {
-		e.GradNorm, e.Skipped = t.update(e.LR)
+		q.norm, q.applied = t.update(e.LR)
 		t.dropGradients()
 	})
 }
 
 // part runs n samples from number from on, forward and backward, and returns
 // their loss.
-func (t *Trainer) part(from, n int) (loss float64) {
+func (t *Trainer) part(from, n int) (loss *tensor.Pending) {
 	c := t.ctx
 	c.Run(func() {
 		var weighted *autograd.Value
 		t.Measure("forward", func() {
 			value := t.forward(from, n)
-			loss = value.Data().Item()
+			loss = value.Data().Fetch()
 			weighted = t.weigh(value, n)
 		})
 		t.Measure("backward", func() { c.Backward(weighted) })
@@ -110,8 +124,9 @@ func (t *Trainer) weigh(loss *autograd.Value, n int) *autograd.Value {
 	return loss
 }
 
-// update uses the gradients.
-func (t *Trainer) update(lr float64) (norm float64, skipped bool) {
+// update uses the gradients. It returns their length, nil when nobody asked for
+// it, and who knows whether they were used.
+func (t *Trainer) update(lr float64) (norm *tensor.Pending, applied func() bool) {
 	var over optim.Overflow
 	if t.current.AMP == amp.FP16 {
 		t.scaler.Unscale(t.parameters)
@@ -120,11 +135,11 @@ func (t *Trainer) update(lr float64) (norm float64, skipped bool) {
 	if t.current.Clip > 0 {
 		norm = optim.Clip(t.config.Device, t.parameters, t.current.Clip)
 	}
-	applied := t.optimizer.Step(lr, over)
+	applied = t.optimizer.Step(lr, over)
 	if t.current.AMP == amp.FP16 {
 		t.scaler.Update()
 	}
-	return norm, !applied
+	return norm, applied
 }
 
 func (t *Trainer) dropGradients() {

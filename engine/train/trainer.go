@@ -3,6 +3,7 @@ package train
 import (
 	"context"
 	"sync/atomic"
+	"time"
 
 	"memtop/engine/alloc"
 	"memtop/engine/amp"
@@ -58,6 +59,7 @@ type Trainer struct {
 	target     *tensor.Tensor
 	spec       atomic.Pointer[data.Spec] // of the last batch
 	step       int64                     // steps taken, skipped ones included
+	waited     time.Time                 // when the last step was waited for
 	phases     []Phase
 	report     report
 	forecasts  forecasts
