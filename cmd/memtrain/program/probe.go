@@ -39,13 +39,6 @@ func (s *session) openProbe(ctx context.Context) {
 	s.onClose(func() { _ = p.Close() }) // the program ends anyway
 }
 
-// tell tells viewers of a step.
-func (s *session) tell(e *train.Event) {
-	if s.listening != nil {
-		s.listening.Step(s.trainer.Report(e))
-	}
-}
-
 // takeBack goes back to the settings of the last step when a change that came
 // from outside leaves too little memory: whoever looks at a run should not be
 // able to end it with one key. It says so, and reports whether there is
