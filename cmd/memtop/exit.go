@@ -87,7 +87,7 @@ func classifyLive(err error) (code int, cause, remedy string, ok bool) {
 	case errors.As(err, &none):
 		return command.ExitNoProbe, none.Error(), "start it with --probe on, or call probe.Listen in it", true
 	case errors.As(err, &version):
-		return command.ExitVersion, version.Error(), "", true
+		return command.ExitVersion, err.Error(), "", true
 	case errors.As(err, &held):
 		return command.ExitError, held.Error(), "", true
 	case errors.As(err, &refused):
