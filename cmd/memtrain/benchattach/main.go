@@ -30,6 +30,7 @@ func main() {
 	flag.IntVar(&o.steps, "steps", 16, "steps of a stretch that are counted")
 	flag.IntVar(&o.settle, "settle", 2, "steps before them that are not")
 	flag.StringVar(&o.only, "only", "", "ask one question only: events, probe or viewer")
+	flag.StringVar(&o.with, "with", "", "a `COMMAND` to be the viewer, with {} where the socket goes, such as: script -qec 'memtop attach {}' /dev/null")
 	flag.StringVar(&o.view, "view", "", "be the viewer of a `SOCKET`; the measurement starts itself so")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -46,7 +47,7 @@ func main() {
 
 type options struct {
 	pairs, steps, settle int
-	only, view           string
+	only, view, with     string
 }
 
 // question is two ways to run a job that are compared.
@@ -83,8 +84,13 @@ func measure(ctx context.Context, o *options) error {
 		return nil
 	}
 	j.probed()
-	v, err := newViewer(ctx, j.probe.Path())
-	if err != nil {
+	var v interface {
+		watch(on bool) error
+		close()
+	}
+	if o.with != "" {
+		v = newCommand(o.with, j.probe.Path())
+	} else if v, err = newViewer(ctx, j.probe.Path()); err != nil {
 		return err
 	}
 	defer v.close()
