@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
@@ -40,21 +41,34 @@ func lookup[ID any](c *cursor, table []ID, n uint64) ID {
 	return table[n]
 }
 
-// Entries cost what they hold, and this many bytes of tables and maps.
-const entryCost = 64
+// Entries that are new cost what they hold, and this many bytes of tables and
+// maps. All cost a number, until the next header.
+const (
+	entryCost  = 64
+	numberCost = 8
+)
 
 func (d *Decoder) table(t Type, c *cursor) error {
 	for len(c.b) > 0 {
-		before := len(c.b)
+		bytes, entries := len(c.b), d.entries()
 		d.entry(t, c)
 		if c.short {
-			return fmt.Errorf("an entry is cut off or refers to one that is not there")
+			return errors.New("an entry is cut off or refers to one that is not there")
 		}
-		if d.taken += int64(entryCost + 8*(before-len(c.b))); d.taken > d.limits.Tables {
+		if d.entries() > entries {
+			d.taken += int64(entryCost + 8*(bytes-len(c.b)))
+		}
+		if d.numbers += numberCost; d.taken+d.numbers > d.limits.Tables {
 			return fmt.Errorf("the tables take more than %d bytes", d.limits.Tables)
 		}
 	}
 	return nil
+}
+
+// entries returns how many entries all tables have.
+func (d *Decoder) entries() int {
+	t := &d.in.Tables
+	return len(t.Strings) + len(t.Lists) + len(t.Pools) + len(t.Streams) + len(t.Frames) + t.StackCount() + len(t.Notes)
 }
 
 func (d *Decoder) entry(t Type, c *cursor) {
