@@ -127,7 +127,8 @@ func TestTensorsSayWhatIsNotKnown(t *testing.T) {
 	d.wants("activation?")
 	s := start(t, 120, 40, Options{Color: "never"}, fileOf("state.pickle", tuitest.StateOnly()))
 	s.press("3")
-	s.wants("no steps: ages are not known")
+	s.wants("no steps: ages are not known", "undecided: nothing says where steps begin", "bytes▼")
+	s.lacks("per step")
 	s.press("t")
 	s.wants("not known: nothing says where steps begin")
 }

@@ -42,24 +42,27 @@ func ofSite(text func(s *analysis.Site) string) func(*Page, int32) (string, scre
 }
 
 func (p *Page) siteColumns(w int) []column {
-	all := []column{
-		{head: "verdict", sort: byTrend, width: 14, cell: func(p *Page, i int32) (string, screen.Style) {
-			return trendText(p.held.sites[i].Trend)
-		}},
-		{head: "bytes", sort: byBytes, width: screen.BytesWidth, right: true, cell: ofSite(func(s *analysis.Site) string { return screen.Bytes(s.Bytes) })},
+	bytes := column{head: "bytes", sort: byBytes, width: screen.BytesWidth, right: true, cell: ofSite(func(s *analysis.Site) string { return screen.Bytes(s.Bytes) })}
+	count := column{head: "count", sort: byCount, width: 6, right: true, cell: ofSite(func(s *analysis.Site) string { return screen.Count(s.Count) })}
+	category := column{head: "category", sort: byCategory, width: 11, cell: ofSite(func(s *analysis.Site) string { return categoryText(s.Category, s.Guessed) })}
+	name := column{head: "created at", sort: byName, cell: ofSite(func(s *analysis.Site) string { return s.Name })}
+	if p.held == nil || !p.held.stepped {
+		return []column{bytes, count, category, name}
 	}
+	all := []column{{head: "verdict", sort: byTrend, width: 14, cell: func(p *Page, i int32) (string, screen.Style) {
+		return trendText(p.held.sites[i].Trend)
+	}}, bytes}
 	if w >= 70 {
-		all = append(all, column{head: "count", sort: byCount, width: 6, right: true, cell: ofSite(func(s *analysis.Site) string { return screen.Count(s.Count) })})
+		all = append(all, count)
 	}
 	all = append(all, column{head: "per step", sort: byGrowth, width: 10, right: true, cell: ofSite(growthText)})
 	if w >= 100 {
-		all = append(all, column{head: "oldest", sort: byAge, width: 7, right: true, cell: ofSite(func(s *analysis.Site) string { return ageText(s.Oldest, s.AtLeast) })},
-			column{head: "category", sort: byCategory, width: 11, cell: ofSite(func(s *analysis.Site) string { return categoryText(s.Category, s.Guessed) })})
+		all = append(all, column{head: "oldest", sort: byAge, width: 7, right: true, cell: ofSite(func(s *analysis.Site) string { return ageText(s.Oldest, s.AtLeast) })}, category)
 	}
 	if w >= 60 {
 		all = append(all, column{head: "steps", sort: noSort, width: min(max(w/9, 8), analysis.HistorySteps), spark: true})
 	}
-	return append(all, column{head: "created at", sort: byName, cell: ofSite(func(s *analysis.Site) string { return s.Name })})
+	return append(all, name)
 }
 
 // ofTensor makes a cell of a text of a tensor.
@@ -154,11 +157,21 @@ func categoryText(c analysis.Category, guessed bool) string {
 	return c.String()
 }
 
+// sortedBy is the column that the list is sorted by. Without steps there are no
+// verdicts, and that order is the one of sizes.
+func (p *Page) sortedBy() sortColumn {
+	column := p.table().sort.column
+	if column == byTrend && !p.held.stepped {
+		return byBytes
+	}
+	return column
+}
+
 func (p *Page) drawHeads(c screen.Canvas, columns []column) {
 	x := 1
 	for _, col := range columns {
 		head := col.head
-		if col.sort == p.table().sort.column && col.sort != noSort {
+		if col.sort == p.sortedBy() && col.sort != noSort {
 			head += map[bool]string{false: "▼", true: "▲"}[p.table().sort.inverse]
 		}
 		if col.right {
@@ -206,7 +219,7 @@ func (p *Page) clickHead(x, w int) {
 	from, t := 1, p.table()
 	for _, col := range p.columns(w - 1) {
 		if x >= from && x < from+col.width && col.sort != noSort {
-			t.sort = sorting{column: col.sort, inverse: t.sort.column == col.sort && !t.sort.inverse}
+			t.sort = sorting{column: col.sort, inverse: p.sortedBy() == col.sort && !t.sort.inverse}
 		}
 		from += col.width + 1
 	}
@@ -223,7 +236,7 @@ func (p *Page) sortBy(step int) {
 		if col.sort == noSort {
 			continue
 		}
-		if col.sort == p.table().sort.column {
+		if col.sort == p.sortedBy() {
 			at = len(order)
 		}
 		order = append(order, col.sort)

@@ -30,8 +30,11 @@ func (p *Page) siteLines(s *analysis.Site) []page.Line {
 		held += ", the oldest of " + agesText(s.Oldest, s.AtLeast)
 	}
 	lines = append(lines, page.Pair("holds", held))
-	if s.Stack == 0 {
-		return append(lines, page.Line{Text: "known by its tag only: no stack was recorded", Style: screen.Dim})
+	switch {
+	case s.Stack == 0 && s.Name == analysis.HeldBefore:
+		return append(lines, page.Line{Text: "nothing was recorded of where it was made", Style: screen.Dim})
+	case s.Stack == 0:
+		return append(lines, page.Line{Text: "known by what it is: no stack was recorded", Style: screen.Dim})
 	}
 	lines = append(lines, page.Heading("created at"))
 	return append(lines, page.StackPart(p.scene, s.Stack, p.all)...)
@@ -39,6 +42,9 @@ func (p *Page) siteLines(s *analysis.Site) []page.Line {
 
 // trendLines is the verdict on a site, with what it rests on.
 func (p *Page) trendLines(s *analysis.Site) []page.Line {
+	if !p.held.stepped {
+		return page.Sentence("verdict", "undecided: nothing says where steps begin, so there is nothing to compare")
+	}
 	_, style := trendText(s.Trend)
 	lines := []page.Line{{Label: "verdict", Text: s.Trend.String() + restsOn(s), Style: style}}
 	if s.Reason != "" {
