@@ -115,6 +115,36 @@ func TestPeersThatSayNothingAreClosed(t *testing.T) {
 	}
 }
 
+func TestConnectionsAreBounded(t *testing.T) {
+	probe := listening(t, newProgram(), Options{})
+	var open []net.Conn
+	for range maxConnections {
+		c, err := dial(t.Context(), probe.Path())
+		must(t, err)
+		open = append(open, c)
+	}
+	c, err := dial(t.Context(), probe.Path())
+	must(t, err)
+	defer shut(c)
+	answer, err := http.ReadResponse(bufio.NewReader(c), nil)
+	must(t, err)
+	defer shut(answer.Body)
+	if answer.StatusCode != http.StatusServiceUnavailable {
+		t.Errorf("one more: %s", answer.Status)
+	}
+	for _, c := range open {
+		shut(c)
+	}
+	eventually(t, "room for others", func() bool {
+		answer, err := newClient(t, probe, "").Get("http://probe/v1/info")
+		if err != nil {
+			return false
+		}
+		defer shut(answer.Body)
+		return answer.StatusCode == http.StatusOK
+	})
+}
+
 func TestAViewerThatHasHungUpHalfwayIsLeft(t *testing.T) {
 	probe := listening(t, newProgram(), Options{})
 	c, err := dial(t.Context(), probe.Path())

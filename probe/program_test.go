@@ -164,7 +164,7 @@ func (p *program) Predict(ctx context.Context, _, _ string) (*trace.Prediction, 
 }
 
 // listening starts a probe for p that ends with the test.
-func listening(t testing.TB, p *program, o Options) *Probe {
+func listening(t testing.TB, p Source, o Options) *Probe {
 	t.Helper()
 	if o.Dir == "" && o.Path == "" {
 		o.Dir = filepath.Join(t.TempDir(), "probe")

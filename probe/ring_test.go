@@ -86,3 +86,16 @@ func BenchmarkRecord(b *testing.B) {
 		p.Record(0, e)
 	}
 }
+
+func BenchmarkStep(b *testing.B) {
+	p, err := newProbe(Options{}, newProgram())
+	if err != nil {
+		b.Fatal(err)
+	}
+	step := trace.Step{Settings: []trace.Value{{Key: "amp", Value: "off"}}}
+	b.ReportAllocs()
+	for b.Loop() {
+		step.Number++
+		p.Step(step)
+	}
+}

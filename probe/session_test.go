@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"memtop/snapshots/trace"
 	"memtop/snapshots/wire"
@@ -91,6 +92,33 @@ func TestAnEndingProgramSaysGoodbye(t *testing.T) {
 	}
 	if _, err := s.Next(); !errors.Is(err, io.EOF) {
 		t.Errorf("after the goodbye: %v, want the end", err)
+	}
+}
+
+func TestAViewerHearsSomethingWhenNothingHappens(t *testing.T) {
+	probe := listening(t, newProgram(), Options{})
+	s := newClient(t, probe, "").stream(t, "?interval=50ms")
+	first := s.next(t, wire.CountersFrame).Counters.Time
+	second := s.next(t, wire.CountersFrame).Counters.Time
+	if after := time.Duration(second-first) * time.Microsecond; after < heartbeat-lookAt {
+		t.Errorf("and again after %v: nothing had happened", after)
+	}
+}
+
+func TestASlowViewerLosesNothingWhileItReads(t *testing.T) {
+	p := newProgram()
+	probe := listening(t, p, Options{Ring: 1 << 14})
+	s := newClient(t, probe, "").stream(t, "?interval=60s")
+	at := s.next(t, wire.BaseFrame).First
+	s.next(t, wire.CountersFrame)
+	const rate = 1 << 14 // a whole ring a second
+	go p.runAt(rate, 2*rate)
+	for at < rate {
+		f := s.until(t, "events", func(f *wire.Frame) bool { return f.Type == wire.EventsFrame || f.Type == wire.BaseFrame })
+		if f.Type != wire.EventsFrame || f.First != at {
+			t.Fatalf("a %v frame from event %d on, want events from %d on", f.Type, f.First, at)
+		}
+		at += int64(len(f.Events))
 	}
 }
 

@@ -88,6 +88,42 @@ func (c *steppingControl) Set(key, value string) error {
 	return err
 }
 
+// TestTheStepOfAChangeIsTheFirstThatUsedIt changes a setting again and again
+// while steps, which read it when they begin, end as quickly as they can.
+func TestTheStepOfAChangeIsTheFirstThatUsedIt(t *testing.T) {
+	p := newProgram()
+	probe := listening(t, p, Options{Control: p})
+	used := []string{""} // by step
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for number := int64(1); ; number++ {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			value := p.Options()[0].Value
+			used = append(used, value)
+			p.run(10)
+			probe.Step(trace.Step{Number: number, Settings: []trace.Value{{Key: "checkpoint", Value: value}}})
+		}
+	}()
+	for i := range 200 {
+		change, err := probe.changes.set(t.Context(), "checkpoint", []string{"block", "none"}[i%2])
+		must(t, err)
+		probe.changes.wait(t.Context(), []int64{change.ID}, time.Minute)
+	}
+	close(stop)
+	<-stopped
+	list, _ := probe.changes.view()
+	for _, c := range list {
+		if c.State != trace.Applied || used[c.Step] != c.To || used[c.Step-1] == c.To {
+			t.Fatalf("%+v, but that step used %q and the one before %q", c, used[c.Step], used[c.Step-1])
+		}
+	}
+}
+
 func TestWhatBecomesOfAChange(t *testing.T) {
 	tests := map[string]struct {
 		key, value string
