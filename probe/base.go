@@ -18,12 +18,13 @@ import (
 const baseLifetime = 250 * time.Millisecond
 
 // base is the state of a device at one moment, with tables that know
-// everything it refers to. It never changes.
+// everything it refers to. It never changes, but for what is found out of its past.
 type base struct {
 	at     int64 // number of the first event after it
 	taken  time.Time
 	state  trace.State
 	tables *trace.Tables
+	past   past // what led to it, found when a viewer asks
 }
 
 type sharedBase struct {

@@ -37,11 +37,12 @@ type connection struct {
 	limit   time.Duration
 }
 
-// open connects to the program's stream.
-func (c *Client) open(ctx context.Context) (*connection, error) {
+// open connects to the program's stream. Whoever comes for the first time asks
+// for the past too.
+func (c *Client) open(ctx context.Context, past string) (*connection, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	interval := url.QueryEscape(c.o.Interval.String())
-	body, err := c.asker.get(ctx, "/v1/stream?interval="+interval)
+	body, err := c.asker.get(ctx, "/v1/stream?interval="+interval+past)
 	if err != nil {
 		cancel()
 		return nil, err
@@ -66,7 +67,7 @@ func (c *Client) begin(dialling context.Context) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	c.cancel = cancel
 	defer context.AfterFunc(dialling, cancel)() // until there is a state, dialling can be called off
-	first, err := c.open(ctx)
+	first, err := c.open(ctx, "&past")
 	if err != nil {
 		cancel()
 		return cmp.Or(dialling.Err(), err)
@@ -194,7 +195,7 @@ func (c *Client) reconnect(ctx context.Context) (*connection, error) {
 			wait.Stop()
 			return nil, ctx.Err()
 		}
-		from, err := c.open(ctx)
+		from, err := c.open(ctx, "")
 		if err == nil {
 			return from, nil
 		}

@@ -67,7 +67,7 @@ func (r *Recorder) Run(ctx context.Context, w io.Writer) (Recorded, error) {
 }
 
 func (r *Recorder) run(ctx context.Context, w *countingWriter) error {
-	from, err := r.client.open(ctx)
+	from, err := r.client.open(ctx, "")
 	for err == nil {
 		copier := wire.NewCopier(w, from, wire.Limits{})
 		var over bool

@@ -36,6 +36,7 @@ type session struct {
 	w        *paced
 	e        *wire.Encoder
 	interval time.Duration
+	past     bool    // the viewer wants to know what led to the first state
 	at       []int64 // by device: the next event to tell of
 	ends     []int64 // by device: scratch of batch
 	step     int64   // the next step to tell of
@@ -62,6 +63,7 @@ func (p *Probe) serveStream(w http.ResponseWriter, r *http.Request) error {
 	p.changes.lease.open(viewer)
 	defer p.changes.lease.close(viewer)
 	s := p.newSession(w, interval, strings.Contains(r.Header.Get("Accept"), contentNDJSON))
+	s.past = r.URL.Query().Has("past")
 	p.o.Log.Info("viewer came", "viewer", viewer, "interval", interval)
 	err = s.run(r.Context())
 	p.o.Log.Info("viewer left", "viewer", viewer, "error", err)
@@ -112,7 +114,7 @@ func (s *session) run(ctx context.Context) error {
 func (s *session) begin() error {
 	s.e.Hello(s.p.hello(s.interval))
 	for _, device := range s.p.devices {
-		s.base(device, 0, "")
+		s.first(device)
 	}
 	s.history()
 	return s.batch()
@@ -227,6 +229,21 @@ func (s *session) lost(device int) {
 	missed := s.base(device, at, "the viewer fell behind")
 	s.p.meter.dropped.Add(missed)
 	s.p.o.Log.Info("viewer fell behind", "device", device, "missed", missed)
+}
+
+// first sends the state to begin with, and before it what led to it where the
+// viewer asked for that. The state itself comes as well: what undoing events
+// cannot tell, such as what was asked of a free block, it does.
+func (s *session) first(device int) {
+	if s.past {
+		b := s.p.base(device)
+		if a, ok := s.p.before(device, b); ok {
+			a.tell(s.e, device, b)
+			s.at[device] = b.at
+			return
+		}
+	}
+	s.base(device, 0, "")
 }
 
 // base sends a state of the device, and returns how many events from number at

@@ -60,6 +60,7 @@ type Decoder struct {
 	in      *trace.Interner
 	ids     ids
 	taken   int64  // bytes of tables
+	numbers int64  // bytes of ids
 	offset  int64  // of the next byte to be read
 	begin   int64  // of the frame at hand
 	frame   []byte // the header or frame at hand, as it came
@@ -158,7 +159,7 @@ func (d *Decoder) header() error {
 	if theirs := int(rest[len(magic)-1]); theirs != Version {
 		return &VersionError{Theirs: theirs, Ours: Version}
 	}
-	d.begun, d.hello = true, false
+	d.begun, d.hello, d.numbers = true, false, 0
 	d.ids.reset()
 	return nil
 }

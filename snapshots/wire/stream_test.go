@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"math"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -134,6 +135,28 @@ func TestALostConnectionIsAGap(t *testing.T) {
 	}
 	if problems := trace.Check(after); problems.Count > 0 {
 		t.Errorf("problems: %v", problems)
+	}
+}
+
+// TestConnectionsMayBeLostOften connects again and again to a program with many
+// names.
+func TestConnectionsMayBeLostOften(t *testing.T) {
+	in := trace.NewInterner()
+	for i := range 10_000 {
+		in.String(strings.Repeat("x", i%100) + strconv.Itoa(i))
+	}
+	view := in.View()
+	greet := written(t, func(e *wire.Encoder) {
+		e.Hello(greeting())
+		e.Tables(&view)
+		e.Base(0, 0, &trace.State{}, -1, "")
+	})
+	s := wire.NewStream(bytes.NewReader(greet), wire.StreamOptions{Limits: wire.Limits{Tables: 10 << 20}})
+	for n := range 100 {
+		if err := drain(t, s); err != nil {
+			t.Fatalf("after %d connections: %v", n, err)
+		}
+		s.Resume(bytes.NewReader(greet))
 	}
 }
 
