@@ -9,4 +9,4 @@ import (
 	"memtop/cmd/memtrain/program"
 )
 
-func main() { os.Exit(program.Run(os.Args[1:], os.Stdout, os.Stderr)) }
+func main() { os.Exit(program.Run(os.Args[1:], os.Stdout, os.Stderr, nil)) }

@@ -36,6 +36,7 @@ type options struct {
 	settings map[string]*string
 
 	flags *pflag.FlagSet
+	gpus  GPUs
 }
 
 // settingFlags are the flags of settings and what they say of themselves.
@@ -52,8 +53,8 @@ var settingFlags = []struct{ flag, key, usage string }{
 }
 
 // root returns the command line.
-func root(stdout interface{ Write([]byte) (int, error) }) *cobra.Command {
-	o := &options{settings: make(map[string]*string)}
+func root(stdout interface{ Write([]byte) (int, error) }, gpus GPUs) *cobra.Command {
+	o := &options{settings: make(map[string]*string), gpus: gpus}
 	c := &cobra.Command{
 		Use:   "memtrain",
 		Short: "Train a small model, and say where its memory goes",

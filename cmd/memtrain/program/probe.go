@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"memtop/cmd/command"
+	"memtop/engine/device/cpu"
 	"memtop/engine/tensor"
 	"memtop/engine/train"
 	"memtop/probe"
@@ -29,7 +30,7 @@ func (o *options) probeSwitch() (on bool, err error) {
 // still a run: it is said in one line and training goes on.
 func (s *session) openProbe(ctx context.Context) {
 	p, err := probe.Listen(context.WithoutCancel(ctx), probe.Options{ // viewers see the last step too
-		Control: controlled{s.trainer}, Gauge: s.gauge, Writer: "memtop's engine",
+		Control: controlled{s.trainer}, Gauge: s.gauges(), Writer: "memtop's engine",
 	}, shown{s})
 	if err != nil {
 		fmt.Fprintln(s.stderr, "memtrain: "+command.Line(err.Error(), "training without it, as with --probe off"))
@@ -80,12 +81,21 @@ type controlled struct{ *train.Trainer }
 // Set changes a setting of the next step.
 func (c controlled) Set(key, value string) error { return c.Change(key, value) }
 
+// gauges returns who looks at the device from outside. A GPU is looked at by the
+// viewer, through the driver, and never by the program that trains on it.
+func (s *session) gauges() func() []trace.Gauge {
+	if _, isCPU := s.machine.(*cpu.Device); isCPU {
+		return s.gauge
+	}
+	return nil
+}
+
 // gauge looks at cpu:0 as a driver looks at its device: nobody else uses it.
 func (s *session) gauge() []trace.Gauge {
 	stats := s.memory.Stats()
 	return []trace.Gauge{{
 		Device: s.memory.Device(), Time: time.Now().UnixMicro(),
-		Total: int64(s.deviceMemory), Used: stats.Reserved(), Process: stats.Reserved(), Others: 0,
+		Total: s.capacity, Used: stats.Reserved(), Process: stats.Reserved(), Others: 0,
 		Utilisation: -1, Temperature: -1, Power: -1,
 	}}
 }

@@ -32,7 +32,7 @@ func startWatched(t *testing.T, args ...string) *watchedRun {
 	ctx, cancel := context.WithCancel(t.Context())
 	var stdout, stderr bytes.Buffer
 	var wait sync.WaitGroup
-	wait.Go(func() { _ = execute(ctx, append(args, "--json", "--steps", "0"), &stdout, &stderr) }) // it is interrupted
+	wait.Go(func() { _ = execute(ctx, append(args, "--json", "--steps", "0"), &stdout, &stderr, nil) }) // it is interrupted
 	t.Cleanup(func() { cancel(); wait.Wait() })
 	w := &watchedRun{t: t, client: &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		sockets, err := filepath.Glob(filepath.Join(dir, "p", "*.sock"))

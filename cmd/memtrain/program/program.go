@@ -20,12 +20,12 @@ import (
 
 // Run is the whole program. It returns the exit code; every failure has been
 // told in one line on stderr. The first interrupt ends training after the step
-// under way, the second one ends the program.
-func Run(args []string, stdout, stderr io.Writer) int {
+// under way, the second one ends the program. gpus may be nil.
+func Run(args []string, stdout, stderr io.Writer, gpus GPUs) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop)
-	err := execute(ctx, args, stdout, stderr)
+	err := execute(ctx, args, stdout, stderr, gpus)
 	if err == nil {
 		return command.ExitOK
 	}
@@ -36,13 +36,13 @@ func Run(args []string, stdout, stderr io.Writer) int {
 
 // execute runs the command line. A panic is a bug; it becomes an error, so that
 // nobody is shown a stack.
-func execute(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {
+func execute(ctx context.Context, args []string, stdout, stderr io.Writer, gpus GPUs) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = command.BugError{Program: "memtrain", Value: r}
 		}
 	}()
-	c := root(stdout)
+	c := root(stdout, gpus)
 	c.SetArgs(args)
 	c.SetOut(stdout)
 	c.SetErr(stderr)

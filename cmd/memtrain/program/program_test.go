@@ -24,7 +24,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"memtrain": func() { os.Exit(Run(os.Args[1:], os.Stdout, os.Stderr)) }})
+	testscript.Main(m, map[string]func(){"memtrain": func() { os.Exit(Run(os.Args[1:], os.Stdout, os.Stderr, nil)) }})
 }
 
 // TestScripts runs testdata/script, where memtrain is the real program.

@@ -97,14 +97,19 @@ func (s *session) announce(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if s.without != nil {
+		if _, err := fmt.Fprintf(out, "device     %s, because %v\n", s.machine.Name(), s.without); err != nil {
+			return err
+		}
+	}
 	if _, err := fmt.Fprintf(out, "%s on %s of %s: %s, %s\n", s.options.model, s.machine.Name(),
-		sizeText(int64(s.deviceMemory)), s.shape(), s.plan()); err != nil {
+		sizeText(s.capacity), s.shape(), s.plan()); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(out, "estimate   %s\n", needs(&e.Memory))
-	if err == nil && e.Memory.PeakReserved > int64(s.deviceMemory) {
+	if err == nil && e.Memory.PeakReserved > s.capacity {
 		_, err = fmt.Fprintf(out, "this will not fit: it takes %s more than the device has\n",
-			sizeText(e.Memory.PeakReserved-int64(s.deviceMemory)))
+			sizeText(e.Memory.PeakReserved-s.capacity))
 	}
 	return err
 }

@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"memtop/cmd/command"
 	"memtop/engine/alloc"
 	"memtop/engine/data"
-	"memtop/engine/device/cpu"
 	"memtop/engine/nn"
 	"memtop/engine/optim"
 	"memtop/engine/tensor"
@@ -24,7 +22,9 @@ import (
 type session struct {
 	*options
 	stderr    io.Writer // what goes wrong and does not end the run
-	machine   *cpu.Device
+	machine   Machine
+	without   error // why it is not a GPU, when one was looked for
+	capacity  int64 // of the machine's memory
 	memory    *alloc.Allocator
 	device    *tensor.Device
 	set       data.Dataset
@@ -129,17 +129,11 @@ func (s *session) openSaved() (err error) {
 const history = 1 << 18
 
 func (s *session) openDevice() (err error) {
-	switch name := s.options.device; {
-	case name == "auto", name == "cpu", name == "cpu:0":
-	case name != "cuda" && !strings.HasPrefix(name, "cuda:") && !strings.HasPrefix(name, "cpu:"):
-		return usagef("there is no device %q: auto, cpu:0 and cuda:N are known", name)
-	default:
-		return machineError{s.options.device + ": there is no such device", "train on cpu:0, which every machine has"}
-	}
-	if s.machine, err = cpu.Open(cpu.Options{Capacity: int64(s.deviceMemory)}); err != nil {
-		return machineError{err.Error(), "give less with --device-memory"}
+	if s.machine, s.without, err = s.openMachine(); err != nil {
+		return err
 	}
 	s.onClose(func() { _ = s.machine.Close() }) // the process ends anyway
+	_, s.capacity = s.machine.MemInfo()
 	if s.memory, err = alloc.New(s.machine, s.allocator()); err != nil {
 		return err
 	}
@@ -174,7 +168,7 @@ func (s *session) openData() (err error) {
 	s.onClose(closeData)
 	// Before the host's memory is asked for as much.
 	spec := set.Spec()
-	if n := int64(s.batch) * int64(spec.Input.Bytes()+spec.Target.Bytes()); n > int64(s.deviceMemory) {
+	if n := int64(s.batch) * int64(spec.Input.Bytes()+spec.Target.Bytes()); n > s.capacity {
 		return machineError{
 			fmt.Sprintf("a batch of %d samples is %s, more than the device has", s.batch, sizeText(n)),
 			"give more with --device-memory, or make --batch smaller",

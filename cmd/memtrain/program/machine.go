@@ -1,0 +1,71 @@
+package program
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"memtop/engine/alloc"
+	"memtop/engine/device"
+	"memtop/engine/device/cpu"
+)
+
+// Machine is a device to train on: its memory and what computes on it.
+type Machine interface {
+	alloc.Driver
+	device.Backend
+	// Name is the device's name in the engine, "cuda:0".
+	Name() string
+	Close() error
+}
+
+// GPUs opens the GPU with a number. It is nil in a program that was built
+// without them: whoever shows memory need not carry what computes on a GPU.
+type GPUs func(ordinal int) (Machine, error)
+
+// openMachine opens the device that --device names. With auto that is the first
+// GPU if there is one, and else cpu:0, of which without says why.
+func (s *session) openMachine() (m Machine, without error, err error) {
+	name := s.options.device
+	number, isGPU := strings.CutPrefix(name, "cuda")
+	switch {
+	case name == "auto" && s.gpus != nil:
+		if m, without = s.gpus(0); without == nil {
+			return m, nil, nil
+		}
+	case name == "auto", name == "cpu", name == "cpu:0":
+	case isGPU && (number == "" || strings.HasPrefix(number, ":")):
+		m, err = s.openGPU(strings.TrimPrefix(number, ":"))
+		return m, nil, err
+	case strings.HasPrefix(name, "cpu:"):
+		return nil, nil, machineError{name + ": there is no such device", "train on cpu:0, which every machine has"}
+	default:
+		return nil, nil, usagef("there is no device %q: auto, cpu:0 and cuda:N are known", name)
+	}
+	c, err := cpu.Open(cpu.Options{Capacity: int64(s.deviceMemory)})
+	if err != nil {
+		return nil, nil, machineError{err.Error(), "give less with --device-memory"}
+	}
+	return c, without, nil
+}
+
+// openGPU opens the GPU with that number, the first when it is empty.
+func (s *session) openGPU(number string) (Machine, error) {
+	ordinal := 0
+	if number != "" {
+		n, err := strconv.Atoi(number)
+		if err != nil || n < 0 {
+			return nil, usagef("there is no device %q: auto, cpu:0 and cuda:N are known", s.options.device)
+		}
+		ordinal = n
+	}
+	const remedy = "train on cpu:0, which every machine has"
+	if s.gpus == nil {
+		return nil, machineError{s.options.device + ": this program was built without GPUs", remedy}
+	}
+	m, err := s.gpus(ordinal)
+	if err != nil {
+		return nil, machineError{fmt.Sprintf("%s: %v", s.options.device, err), remedy}
+	}
+	return m, nil
+}
