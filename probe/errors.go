@@ -44,6 +44,14 @@ func (e *NoProbeError) Error() string {
 	return "process " + strconv.Itoa(e.PID) + " has no probe"
 }
 
+// SilentError says that a process has a probe and does not answer.
+type SilentError struct{ PID int }
+
+// Error says what it may be.
+func (e *SilentError) Error() string {
+	return "process " + strconv.Itoa(e.PID) + " does not answer: it may be stopped"
+}
+
 // isStale reports whether a socket is what an ended program left behind.
 func isStale(err error) bool {
 	var none *NoProbeError

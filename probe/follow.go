@@ -100,7 +100,7 @@ func (c *Client) damaged(err error) error {
 		return fmt.Errorf("process %d tells nonsense: %w", c.process.PID, err)
 	}
 	if errors.Is(err, context.Canceled) {
-		return fmt.Errorf("process %d does not answer: it may be stopped", c.process.PID)
+		return &SilentError{c.process.PID}
 	}
 	return fmt.Errorf("process %d ended the connection before it said anything", c.process.PID)
 }

@@ -79,7 +79,7 @@ func (a *asker) reason(ctx context.Context, err error) error {
 	}
 	var timeout net.Error
 	if errors.As(err, &timeout) && timeout.Timeout() {
-		return fmt.Errorf("process %d does not answer: it may be stopped", a.endpoint.pid)
+		return &SilentError{a.endpoint.pid}
 	}
 	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(err) {
 		err = inner

@@ -18,7 +18,7 @@ type app struct {
 	settings       settings
 	log            *slog.Logger
 	logFile        *os.File
-	cut            string // a file that ended early, of those printed from
+	cut            cutError // a file that ended early, of those printed from
 }
 
 func discardLog() *slog.Logger { return slog.New(slog.DiscardHandler) }

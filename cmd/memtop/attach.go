@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -33,7 +34,10 @@ printed instead; --json prints it as JSON.`,
 		ValidArgsFunction: completeProcess,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			target, err := a.target(cmd.Context(), args)
-			if err != nil {
+			switch {
+			case errors.Is(err, errLeft):
+				return nil
+			case err != nil:
 				return err
 			}
 			return a.attach(cmd.Context(), target)

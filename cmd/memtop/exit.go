@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/spf13/cobra"
@@ -24,7 +25,7 @@ type thresholdError struct{ cause, remedy string }
 func (e thresholdError) Error() string { return e.cause }
 
 // cutError says that a command did what it could with a file that ends early.
-type cutError struct{ path string }
+type cutError struct{ path, remedy string }
 
 func (e cutError) Error() string {
 	return e.path + ": the file ends early; what was readable was used"
@@ -55,7 +56,7 @@ func classify(err error) (code int, cause, remedy string) {
 	case errors.As(err, &corrupt):
 		return command.ExitCorrupt, corrupt.Error(), corrupt.Remedy
 	case errors.As(err, &cut):
-		return command.ExitCorrupt, cut.Error(), "copy it again from where it was dumped"
+		return command.ExitCorrupt, cut.Error(), cut.remedy
 	case errors.As(err, &threshold):
 		return command.ExitThreshold, threshold.cause, threshold.remedy
 	case errors.As(err, &train):
@@ -77,6 +78,7 @@ func classifyLive(err error) (code int, cause, remedy string, ok bool) {
 		none      *probe.NoProbeError
 		version   *wire.VersionError
 		held      *probe.HeldError
+		silent    *probe.SilentError
 		refused   refusedError
 	)
 	switch {
@@ -90,6 +92,8 @@ func classifyLive(err error) (code int, cause, remedy string, ok bool) {
 		return command.ExitVersion, err.Error(), "", true
 	case errors.As(err, &held):
 		return command.ExitError, held.Error(), "", true
+	case errors.As(err, &silent):
+		return command.ExitError, silent.Error(), fmt.Sprintf("kill -CONT %d lets it go on", silent.PID), true
 	case errors.As(err, &refused):
 		return command.ExitError, refused.cause, refused.remedy, true
 	}

@@ -40,7 +40,10 @@ func (a *app) trace(ctx context.Context, path string) (*trace.Trace, error) {
 	}
 	t := source.Trace()
 	if t.Info.Truncated {
-		a.cut = path
+		a.cut = cutError{path, "copy it again from where it was dumped"}
+	}
+	if t.Info.Truncated && t.Info.Kind == "recording" {
+		a.cut.remedy = "if it is being recorded, look again when that has ended"
 	}
 	return t, source.Close()
 }

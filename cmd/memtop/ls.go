@@ -44,7 +44,7 @@ func (a *app) ls(ctx context.Context) error {
 	rows := make([]listed, 0, len(processes))
 	for _, p := range processes {
 		if p.Problem != nil {
-			fmt.Fprintf(a.stderr, "memtop: process %d (%s): %v\n", p.PID, p.Command, p.Problem)
+			fmt.Fprintf(a.stderr, "memtop: %v (%s)\n", p.Problem, p.Command)
 			continue
 		}
 		rows = append(rows, rowsOf(p)...)

@@ -81,8 +81,8 @@ func (a *app) execute(ctx context.Context, args []string) (err error) {
 	if err := root.ExecuteContext(ctx); err != nil {
 		return err
 	}
-	if a.cut != "" {
-		return cutError{a.cut}
+	if a.cut.path != "" {
+		return a.cut
 	}
 	return nil
 }

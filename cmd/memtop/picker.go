@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -19,6 +20,10 @@ type picker struct {
 	left   bool // without a choice
 }
 
+// errLeft is the user who does not want any of the processes. That is no
+// failure.
+var errLeft = errors.New("no process was chosen")
+
 // pick asks the user which process is meant.
 func (a *app) pick(ctx context.Context, processes []probe.Process) (probe.Process, error) {
 	var rows []listed
@@ -35,7 +40,7 @@ func (a *app) pick(ctx context.Context, processes []probe.Process) (probe.Proces
 		return probe.Process{}, err
 	}
 	if p.left {
-		return probe.Process{}, context.Canceled
+		return probe.Process{}, errLeft
 	}
 	return processes[p.cursor], nil
 }
