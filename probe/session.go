@@ -164,7 +164,8 @@ func (s *session) news() bool {
 		}
 	}
 	_, version := s.p.changes.view()
-	return s.p.steps.end() > s.step || version != s.version || s.p.o.Gauge != nil
+	_, looked := s.p.gauges.read(s.p.o.Gauge)
+	return s.p.steps.end() > s.step || version != s.version || looked != s.looked
 }
 
 // crowded reports whether much of a ring waits to be told.
