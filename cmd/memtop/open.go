@@ -141,8 +141,12 @@ func readable(path string) error {
 	return f.Close()
 }
 
+// framesPerSecond is how often the screen looks whether there is something new
+// to draw. Twice as often takes a screen that stands still twice the time.
+const framesPerSecond = 30
+
 func (a *app) programOptions(ctx context.Context) []tea.ProgramOption {
-	options := []tea.ProgramOption{tea.WithContext(ctx)}
+	options := []tea.ProgramOption{tea.WithContext(ctx), tea.WithFPS(framesPerSecond)}
 	switch a.settings.color {
 	case "always":
 		options = append(options, tea.WithColorProfile(colorprofile.TrueColor))
