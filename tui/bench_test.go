@@ -27,6 +27,8 @@ func BenchmarkDraw(b *testing.B) {
 		"stacks":   {"j", "pgdown", "k", "pgup", "e"},
 		"flame":    {"down", "right", "up", "+", "-"},
 		"events":   {"j", "pgdown", "k", "pgup"},
+		"sites":    {"j", "k", ">", "I"},
+		"tensors":  {"j", "pgdown", "k", "pgup", ">"},
 	}
 	for name, keys := range pages {
 		d := start(b, 200, 60, Options{Color: "always"}, fileOf("big.pickle", t))

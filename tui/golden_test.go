@@ -71,6 +71,7 @@ var goldenSizes = [][2]int{{60, 16}, {80, 24}, {120, 40}, {200, 60}}
 // views are the pages, with the keys that lead to each.
 var views = map[string][]string{
 	"overview": {"1"}, "timeline": {"4"}, "segments": {"5"}, "stacks": {"6"}, "flame": {"6", "t"}, "events": {"7"},
+	"sites": {"3"}, "tensors": {"3", "t"},
 }
 
 func TestScreens(t *testing.T) {

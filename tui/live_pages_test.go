@@ -9,6 +9,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"memtop/snapshots/analysis"
+	"memtop/snapshots/trace"
 	"memtop/tui/tuitest"
 )
 
@@ -246,4 +247,22 @@ func TestTensorsOfARunningProgramStandStillWithinAStep(t *testing.T) {
 	d.lacks("after step 9")
 	d.press("c", "up", "^", "4", "left", "3")
 	d.lacks("after step 9")
+}
+
+func TestWhatAProgramSaysOfItsSettingsCannotReachTheTerminal(t *testing.T) {
+	const evil = "\x1b]0;owned\x07\x1b[2J\u202enone"
+	made := *tuitest.Recording()
+	live := *made.Live
+	live.Options = append([]trace.Option{{Key: evil, Value: evil, About: evil, Choices: []string{evil}, Free: true}}, live.Options...)
+	live.Changes = append([]trace.Change{}, live.Changes...)
+	live.Changes = append(live.Changes, trace.Change{ID: 99, Key: evil, From: evil, To: evil, State: trace.Refused, Reason: evil})
+	live.Connected = true
+	made.Live, made.Info.Kind, made.Info.Control = &live, "live", true
+	d := start(t, 120, 40, Options{Color: "never", Device: -1}, sourceFile(obeying{given{&made}}))
+	for _, keys := range [][]string{{"8"}, {"w"}, {"enter"}, {"enter", "enter"}, {"y"}, {"esc", "G", "enter", "G", "enter"}} {
+		d.press(keys...)
+		if shown := d.screen(); strings.Contains(shown, "\x1b]") || strings.Contains(shown, "\x1b[2J") || strings.ContainsAny(shown, "\x07\u202e") {
+			t.Errorf("after %q a control character got through:\n%q", keys, shown)
+		}
+	}
 }
