@@ -3,6 +3,7 @@ package wire
 import (
 	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"hash/crc32"
 	"io"
 
@@ -62,6 +63,10 @@ func (e *Encoder) frame() {
 // end gives the frame its type and length and moves it up to the one before.
 func (e *Encoder) end(t Type) {
 	payload := e.buf[e.begin:]
+	if len(payload) > frameLimit {
+		e.fail(fmt.Errorf("a frame of %s would have %d bytes, more than %d", t, len(payload), frameLimit))
+		return
+	}
 	e.head = binary.AppendUvarint(append(e.head[:0], byte(t)), uint64(len(payload)))
 	start := e.begin - 1 - binary.MaxVarintLen32
 	at := start + copy(e.buf[start:], e.head)
@@ -73,22 +78,34 @@ func (e *Encoder) end(t Type) {
 
 // message sends a frame of JSON.
 func (e *Encoder) message(t Type, value any) {
+	if !e.short(t, value) {
+		e.fail(fmt.Errorf("a frame of %s would have more than %d bytes", t, jsonLimit))
+	}
+}
+
+// short sends a frame of JSON if that is not too long, and reports whether it
+// is not.
+func (e *Encoder) short(t Type, value any) bool {
 	if e.lines {
 		value = line{t.String(), value}
 	}
 	text, err := json.Marshal(value)
-	if err != nil {
+	switch {
+	case err != nil:
 		e.fail(err)
-		return
+		return true
+	case len(text) > jsonLimit && !e.lines:
+		return false
 	}
 	if e.lines {
 		e.buf = append(append(e.buf, text...), '\n')
 		e.flushFull()
-		return
+		return true
 	}
 	e.frame()
 	e.buf = append(e.buf, text...)
 	e.end(t)
+	return true
 }
 
 // flushFull writes what was gathered when it is much. The error stays, and Flush
@@ -116,8 +133,15 @@ func (e *Encoder) Hello(h *Hello) {
 // Hello. Block sizes follow from them: send bases after it.
 func (e *Encoder) Settings(s []trace.Setting) { e.message(SettingsFrame, Settings(s)) }
 
-// Step tells of a step that ended.
-func (e *Encoder) Step(s *trace.Step) { e.message(StepFrame, step{s, float(s.Loss)}) }
+// Step tells of a step that ended; without its layers where they are too many
+// for a frame.
+func (e *Encoder) Step(s *trace.Step) {
+	if !e.short(StepFrame, step{s, float(s.Loss)}) {
+		few := *s
+		few.Layers = nil
+		e.message(StepFrame, step{&few, float(s.Loss)})
+	}
+}
 
 // Options tells what may be changed: all of it, whenever it is otherwise.
 func (e *Encoder) Options(o []trace.Option) { e.message(OptionsFrame, o) }

@@ -120,7 +120,7 @@ func TestOtherVersions(t *testing.T) {
 // TestMemoryIsBounded sends for ever what a program may send for ever.
 func TestMemoryIsBounded(t *testing.T) {
 	r, w := io.Pipe()
-	defer r.Close()
+	defer func() { _ = r.Close() }() // which ends the writer
 	go endless(w)
 	s := wire.NewStream(r, wire.StreamOptions{Events: 1 << 16})
 	heap := func() uint64 {

@@ -3,9 +3,11 @@ package wire_test
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -172,6 +174,26 @@ func TestLinesAreJSONOfTheSameFrames(t *testing.T) {
 	}
 	if !bytes.Contains(b.Bytes(), []byte(`{"kind":"alloc","addr":"0x7f0000000000","size":1000,"time_us":1700000000001001,"stack":2,"note":2}`)) {
 		t.Errorf("no line has the allocation:\n%s", b.String())
+	}
+}
+
+// TestWhatIsTooMuchForAFrame never sends what a reader would refuse.
+func TestWhatIsTooMuchForAFrame(t *testing.T) {
+	layers := make([]trace.Layer, 50_000)
+	for i := range layers {
+		layers[i].Name = "a layer with a long name: " + strings.Repeat("x", 60)
+	}
+	got := frames(t, written(t, func(e *wire.Encoder) {
+		e.Hello(greeting())
+		e.Step(&trace.Step{Number: 3, Layers: layers})
+	}))
+	if s := got[1].Step; s.Number != 3 || len(s.Layers) != 0 {
+		t.Errorf("step %d comes with %d layers", s.Number, len(s.Layers))
+	}
+	e := wire.NewEncoder(io.Discard)
+	e.Base(0, 0, &trace.State{}, 0, strings.Repeat("x", 17<<20))
+	if err := e.Flush(); err == nil || !strings.Contains(err.Error(), "a frame of base would have") {
+		t.Errorf("a base with a reason of 17 MiB: %v", err)
 	}
 }
 
