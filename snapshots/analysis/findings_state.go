@@ -40,6 +40,9 @@ func (f *finder) heldWithoutStack() {
 // unrecorded says what was not recorded, and how to record it.
 func (f *finder) unrecorded() {
 	x := f.index
+	if x.trace.Live != nil {
+		return // it is being recorded, by a program that is not PyTorch's
+	}
 	const how = "torch.cuda.memory._record_memory_history(max_entries=1000000)"
 	switch {
 	case x.events.Len() == 0:

@@ -1,0 +1,149 @@
+package analysis
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"memtop/snapshots/trace"
+)
+
+// liveRun is a short run with a device that somebody else uses too.
+func liveRun() *trace.Trace {
+	m := newMaker()
+	weight := m.tag("parameter", "blocks.0", "weight")
+	m.get(weight, m.stack(3), 1<<16)
+	m.run(func() {
+		m.drop(m.get(m.tag("activation", "blocks.0", "output"), m.stack(5), 3<<16))
+		m.get(m.tag("input", "data", "tokens"), 0, 700)
+	})
+	m.told = trace.Live{PID: 4711, Dropped: 3, Gauges: []trace.Gauge{{
+		Total: 1 << 30, Used: 1 << 20, Process: 700 << 10, Others: 200 << 10, Utilisation: 50, Temperature: -1, Power: -1,
+	}}}
+	s := &m.steps[0]
+	s.PeakAllocated, s.PeakReserved, s.ProbeNS = 4<<16, 5<<16, 99
+	s.AtPeak = []trace.Amount{{Name: "parameter", Bytes: 1 << 16}, {Name: "activation", Bytes: 3 << 16}}
+	s.Settings = []trace.Value{{Key: "amp", Value: "off"}, {Key: "checkpoint", Value: "none"}}
+	s.Layers = []trace.Layer{{Class: "GPT"}, {Name: "blocks.0", Class: "Block", SavedBytes: 3 << 16, OutputShape: "[1]"}}
+	return m.trace()
+}
+
+func TestLiveReportHasTheKeysOfItsSchemaInOrder(t *testing.T) {
+	text, err := json.Marshal(NewLive(liveRun()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, keys := range map[string]string{
+		"report": "schema pid step settings allocated_bytes reserved_bytes peak_allocated_bytes peak_reserved_bytes " +
+			"categories categories_at_peak waterfall layers tensors leaks gauges probe",
+		"categories": "parameter gradient optimizer activation input workspace other",
+		"layer": "name class output_shape dtype parameter_bytes output_bytes saved_bytes transient_peak_bytes " +
+			"forward_ns backward_ns recompute_ns checkpointed",
+		"tensor": "name category shape dtype bytes age_steps layer site stack",
+		"gauges": "device_total_bytes device_used_bytes process_bytes",
+		"probe":  "cost_ns_per_step dropped_events",
+	} {
+		at := 0
+		for key := range strings.FieldsSeq(keys) {
+			next := strings.Index(string(text[at:]), `"`+key+`":`)
+			if next < 0 {
+				t.Fatalf("%s: no %q after byte %d of %s", name, key, at, text)
+			}
+			if name == "report" {
+				at += next
+			}
+		}
+	}
+}
+
+func TestLiveReportSaysWhatIsThere(t *testing.T) {
+	r := NewLive(liveRun())
+	if r.PID != 4711 || r.Step != 1 || r.PeakAllocatedBytes != 4<<16 || r.Settings["checkpoint"] != "none" || r.Probe != (LiveProbe{99, 3}) {
+		t.Errorf("got %+v", r)
+	}
+	if r.Categories.Parameter != 1<<16 || r.Categories.Input != 700 || r.CategoriesAtPeak.Activation != 3<<16 {
+		t.Errorf("categories: got %+v and at the peak %+v", r.Categories, r.CategoriesAtPeak)
+	}
+	if *r.Gauges.ProcessBytes != 700<<10 || r.Gauges.TemperatureCelsius != nil {
+		t.Errorf("gauges: got %+v", r.Gauges)
+	}
+	var sum int64
+	for _, row := range r.Waterfall {
+		sum += row.Bytes
+	}
+	if sum != 1<<20 {
+		t.Errorf("the waterfall sums to %d, want what the device has in use, %d", sum, 1<<20)
+	}
+	if len(r.Tensors) != 2 || r.Tensors[0].Name != "blocks.0 weight" || r.Tensors[0].Stack[0] != "model.py:3 forward" || r.Tensors[1].AgeSteps != 0 {
+		t.Errorf("tensors: got %+v", r.Tensors)
+	}
+	for _, tensor := range r.Tensors {
+		if tensor.Stack == nil {
+			t.Errorf("%s: the stack is null, want a list", tensor.Name)
+		}
+	}
+}
+
+func TestWaterfallSumsToWhatIsUsed(t *testing.T) {
+	tr := liveRun()
+	x := NewIndex(tr, &tr.Devices[0])
+	gauges := map[string]struct {
+		gauge *trace.Gauge
+		want  func(at int) int64
+	}{
+		"without a gauge to what is reserved":       {nil, x.ReservedAt},
+		"with one to what the device has in use":    {&trace.Gauge{Used: 1 << 20, Process: 700 << 10, Others: 200 << 10}, func(int) int64 { return 1 << 20 }},
+		"with one that does not know the process":   {&trace.Gauge{Used: 1 << 20, Process: -1, Others: -1}, func(int) int64 { return 1 << 20 }},
+		"with one that was read before memory grew": {&trace.Gauge{Used: 4096, Process: 4096}, func(int) int64 { return 4096 }},
+		"with one that knows nothing":               {&trace.Gauge{Used: -1, Process: -1, Others: -1}, x.ReservedAt},
+	}
+	for name, test := range gauges {
+		for at := -1; at <= x.End(); at++ {
+			rows := x.Waterfall(at, test.gauge)
+			var sum int64
+			for _, row := range rows {
+				sum += row.Bytes
+				if row.Bytes < 0 && row.Kind != UnexplainedRow {
+					t.Errorf("%s: after event %d %s is %d", name, at, row.Name, row.Bytes)
+				}
+			}
+			if sum != test.want(at) || rows[len(rows)-1].Kind != UnexplainedRow {
+				t.Errorf("%s: after event %d it sums to %d, want %d", name, at, sum, test.want(at))
+			}
+		}
+	}
+}
+
+func TestLayersAreATreeInTheOrderTheyRan(t *testing.T) {
+	layers := func(names ...string) []trace.Layer {
+		var all []trace.Layer
+		for _, n := range names {
+			all = append(all, trace.Layer{Name: n, SavedBytes: 10, ForwardNS: 7})
+		}
+		return all
+	}
+	tr := &trace.Trace{Steps: []trace.Step{
+		{Number: 1, Layers: layers("", "a")},
+		{Number: 2, Layers: layers("", "wte", "blocks.0", "blocks.0.attn", "blocks.0.attn.qkv", "blocks.1", "ab", "a.b")},
+		{Number: 3},
+	}}
+	table := Layers(tr, 0)
+	var got []string
+	for _, r := range table.Rows {
+		got = append(got, strings.Repeat("-", r.Depth)+r.Label)
+	}
+	want := []string{"", "-wte", "-blocks.0", "--attn", "---qkv", "-blocks.1", "-ab", "-a.b"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if table.Step.Number != 2 || table.Total.Layers != 8 || table.Total.SavedBytes != 80 || table.Rows[2].Sum.SavedBytes != 30 || table.Rows[2].Sum.ForwardNS != 7 {
+		t.Errorf("step %d, total %+v, a block %+v", table.Step.Number, table.Total, table.Rows[2].Sum)
+	}
+	if got := Layers(tr, 1); got.Step.Number != 1 || len(got.Rows) != 2 {
+		t.Errorf("step 1: got %+v", got)
+	}
+	if got := Layers(&trace.Trace{}, 0); got.Step != nil || len(got.Rows) != 0 {
+		t.Errorf("without steps: got %+v", got)
+	}
+}
