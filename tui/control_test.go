@@ -65,9 +65,12 @@ func TestARefusedChangeSaysWhy(t *testing.T) {
 
 func TestAChangeThatCouldNotBeAskedForSaysWhy(t *testing.T) {
 	d, p := startLive(t, 80, 24, 9)
-	p.Fail(errors.New("another viewer (pid 12) holds the settings"))
+	p.Fail(errors.New("pid 12 is changing settings"))
 	d.press("C", "y")
-	d.wants("checkpoint none → block · not changed: another viewer (pid 12) holds")
+	d.wants("checkpoint none → block · not changed: pid 12 is changing settings")
+	p.Fail(errors.New("another viewer, of pid 12, is changing settings: close it"))
+	d.press("C")
+	d.wants(" not changed: another viewer, of pid 12, is changing settings: close it ")
 	p.Fail(nil)
 	d.press("C")
 	d.news()

@@ -108,6 +108,9 @@ func (m *Model) drawTold(c screen.Canvas, t *told) {
 		room -= 8
 	}
 	parts := t.parts()
+	if t.stage == failing || t.stage == refused {
+		parts = worded(parts, room)
+	}
 	x := 1
 	for i, part := range parts {
 		if i > 0 {
@@ -117,15 +120,24 @@ func (m *Model) drawTold(c screen.Canvas, t *told) {
 			x = c.Text(x, 0, " · ", screen.Dim)
 		}
 		style := screen.Plain
-		switch i {
-		case 0:
-			style = screen.Strong
-		case 1:
+		switch {
+		case i == 1 || len(parts) == 1:
 			style = stageStyle[t.stage]
+		case i == 0:
+			style = screen.Strong
 		}
 		c.Fit(x, 0, room+1-x, part, style)
 		x += screen.Width(part)
 	}
+}
+
+// worded leaves the change out where the reason needs its room: what was
+// pressed the reader knows.
+func worded(parts []string, room int) []string {
+	if screen.Width(parts[0])+3+screen.Width(parts[1]) > room {
+		return parts[1:]
+	}
+	return parts
 }
 
 var stageStyle = [...]screen.Style{
