@@ -1,6 +1,10 @@
 package analysis
 
-import "memtop/snapshots/trace"
+import (
+	"sort"
+
+	"memtop/snapshots/trace"
+)
 
 // # Ages in steps
 //
@@ -19,7 +23,7 @@ func (d *describer) age(a *trace.Allocation) (int64, bool) {
 	if a.Open < 0 {
 		return max(0, d.now-begins[0].number), true
 	}
-	if g := d.index.gapAt(a.Open); g != nil {
+	if g := gapAt(d.gaps, a.Open); g != nil {
 		return max(0, d.now-d.dates.stepUntil(g.To)), true
 	}
 	if a.Open < int(begins[0].event) {
@@ -28,15 +32,24 @@ func (d *describer) age(a *trace.Allocation) (int64, bool) {
 	return max(0, d.now-d.dates.stepAt(a.Open)), false
 }
 
-// gapAt returns the gap that an event was made up for, nil where none was.
-func (x *Index) gapAt(event int) *trace.Gap {
-	if x.trace.Live == nil {
-		return nil
-	}
-	for i := range x.trace.Live.Gaps {
-		if g := &x.trace.Live.Gaps[i]; g.Device == x.device.ID && g.From <= event && event < g.To {
-			return g
+// gapsOf returns the gaps of the index's device, by event.
+func (x *Index) gapsOf() []trace.Gap {
+	var gaps []trace.Gap
+	if x.trace.Live != nil {
+		for _, g := range x.trace.Live.Gaps {
+			if g.Device == x.device.ID {
+				gaps = append(gaps, g)
+			}
 		}
+	}
+	return gaps
+}
+
+// gapAt returns the gap that an event was made up for, nil where none was.
+func gapAt(gaps []trace.Gap, event int) *trace.Gap {
+	n := sort.Search(len(gaps), func(k int) bool { return gaps[k].From > event })
+	if n > 0 && event < gaps[n-1].To {
+		return &gaps[n-1]
 	}
 	return nil
 }

@@ -56,7 +56,7 @@ func newSiteGatherer(x *Index, at int) *siteGatherer {
 // axis returns samples that know of their step, and nothing yet of any site.
 func (x *Index) axis(h *history, from, to int) []sample {
 	axis := make([]sample, to-from)
-	changes := x.calendar().changes
+	changes, gaps := x.calendar().changes, x.gapsOf()
 	for k := range axis {
 		m := &h.moments[from+k]
 		axis[k].number, axis[k].turnover = m.number, m.turnover
@@ -68,18 +68,15 @@ func (x *Index) axis(h *history, from, to int) []sample {
 			changes = changes[1:]
 		}
 		axis[k].changed = len(changes) > 0 && int(changes[0]) <= m.event
-		axis[k].bridged = x.bridged(since, m.event)
+		axis[k].bridged = bridged(gaps, since, m.event)
 	}
 	return axis
 }
 
 // bridged reports whether events are missing between two that were kept.
-func (x *Index) bridged(since, until int) bool {
-	if x.trace.Live == nil {
-		return false
-	}
-	for _, g := range x.trace.Live.Gaps {
-		if g.Device == x.device.ID && g.From <= until && max(g.To, g.From+1) > since+1 {
+func bridged(gaps []trace.Gap, since, until int) bool {
+	for i := range gaps {
+		if g := &gaps[i]; g.From <= until && max(g.To, g.From+1) > since+1 {
 			return true
 		}
 	}

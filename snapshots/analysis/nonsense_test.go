@@ -47,7 +47,36 @@ func nonsense(r *rand.Rand) *trace.Trace {
 		})
 	}
 	tables = in.View()
+	if r.IntN(2) == 0 {
+		addNonsense(r, t)
+	}
 	return t
+}
+
+// addNonsense adds what no program says of itself.
+func addNonsense(r *rand.Rand, t *trace.Trace) {
+	d := &t.Devices[0]
+	if r.IntN(2) == 0 {
+		d.Base = &d.Final
+	}
+	number := func() int64 { return []int64{0, 1, 2, 7, -3, math.MaxInt64, math.MinInt64}[r.IntN(7)] }
+	values := func() []trace.Value {
+		return []trace.Value{{Key: "a", Value: string(rune('a' + r.IntN(3)))}, {Key: "b"}}[:r.IntN(3)]
+	}
+	for range r.IntN(40) {
+		t.Steps = append(t.Steps, trace.Step{
+			Number: number(), Duration: number(), Tokens: number(), Loss: math.NaN(), PeakAllocated: number(), Settings: values(),
+			Layers: []trace.Layer{{Name: "a.b"}, {Name: ""}, {Name: "a"}, {Name: "."}, {Name: "a.b"}}[:r.IntN(6)],
+		})
+	}
+	t.Live = &trace.Live{Gauges: []trace.Gauge{{Total: number(), Used: number(), Process: number(), Others: number()}}}
+	for range r.IntN(6) {
+		from := r.IntN(500) - 50
+		t.Live.Gaps = append(t.Live.Gaps, trace.Gap{From: from, To: from + r.IntN(50) - 10})
+		t.Live.Changes = append(t.Live.Changes, trace.Change{
+			ID: number(), Key: "a", From: "a", To: "b", State: trace.ChangeState(r.IntN(4)), Step: number(), Predicted: &trace.Prediction{PeakAllocated: number()},
+		})
+	}
 }
 
 // askEverything asks every question at every kind of moment.
@@ -60,6 +89,10 @@ func askEverything(x *Index, r *rand.Rand) {
 		x.HoldersAt(at)
 		x.CategoriesAt(at)
 		x.SegmentsAt(at).LargestFit()
+		x.Tensors(at)
+		x.Sites(at)
+		x.Waterfall(at, GaugeOf(x.Trace(), 0))
+		x.StepAt(at)
 		x.Stacks(at, StackOptions{HideRuntime: true, Match: func(string) bool { return r.IntN(2) == 0 }})
 		for _, columns := range []int{-1, 0, 1, 33} {
 			for _, by := range []Banding{ByCategory, ByStack, ByAllocation} {
@@ -76,6 +109,8 @@ func askEverything(x *Index, r *rand.Rand) {
 	x.Steps()
 	x.Growth()
 	x.Findings()
+	x.Experiments()
+	LiveOf(x)
 	DiffMoments(x, 0, x, n)
 }
 

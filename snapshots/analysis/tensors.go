@@ -40,6 +40,7 @@ func (x *Index) Tensors(at int) []Tensor {
 type describer struct {
 	index  *Index
 	dates  *calendar
+	gaps   []trace.Gap
 	now    int64
 	sites  *sites
 	notes  map[trace.NoteID]string
@@ -48,7 +49,7 @@ type describer struct {
 
 func (x *Index) describer(at int) *describer {
 	d := &describer{
-		index: x, dates: x.calendar(), sites: x.sites(),
+		index: x, dates: x.calendar(), gaps: x.gapsOf(), sites: x.sites(),
 		notes: make(map[trace.NoteID]string), stacks: make(map[trace.StackID]string),
 	}
 	d.now = d.dates.stepAt(at)
