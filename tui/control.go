@@ -159,18 +159,27 @@ func (m *Model) undo() tea.Cmd {
 }
 
 // standing returns the changes that somebody might want to undo, the last one
-// last. A change and its undoing cancel each other.
+// last. A change and its undoing cancel each other. What was refused, or passed
+// over because another change came before a step used it, never held: the next
+// change leads away from what held before.
 func standing(changes []trace.Change) []trace.Change {
 	var list []trace.Change
+	held := make(map[string]string)
 	for _, c := range changes {
-		n := len(list)
-		switch {
-		case c.State == trace.Refused:
-		case n > 0 && list[n-1].Key == c.Key && list[n-1].From == c.To && list[n-1].To == c.From:
-			list = list[:n-1]
-		default:
-			list = append(list, c)
+		if from, ok := held[c.Key]; ok {
+			c.From = from
+		} else {
+			held[c.Key] = c.From
 		}
+		if c.State == trace.Refused || c.From == c.To {
+			continue
+		}
+		held[c.Key] = c.To
+		if n := len(list); n > 0 && list[n-1].Key == c.Key && list[n-1].From == c.To && list[n-1].To == c.From {
+			list = list[:n-1]
+			continue
+		}
+		list = append(list, c)
 	}
 	return list
 }

@@ -168,6 +168,36 @@ func TestARefusedChangeIsNotUndone(t *testing.T) {
 	d.wants("nothing was changed yet")
 }
 
+func TestUndoGoesBackToWhatHeld(t *testing.T) {
+	change := func(key, from, to string, state trace.ChangeState) trace.Change {
+		return trace.Change{Key: key, From: from, To: to, State: state}
+	}
+	tests := map[string]struct {
+		changes []trace.Change
+		want    string // key=value that undo asks for, "" for nothing
+	}{
+		"the last one":         {[]trace.Change{change("a", "1", "2", trace.Applied), change("b", "x", "y", trace.Applied)}, "b=x"},
+		"not a refused one":    {[]trace.Change{change("a", "1", "2", trace.Applied), change("b", "x", "y", trace.Refused)}, "a=1"},
+		"what was undone":      {[]trace.Change{change("a", "1", "2", trace.Applied), change("a", "2", "1", trace.Applied)}, ""},
+		"over one passed over": {[]trace.Change{change("a", "1", "2", trace.Refused), change("a", "2", "3", trace.Applied)}, "a=1"},
+		"a way back by others": {
+			[]trace.Change{change("a", "1", "2", trace.Refused), change("a", "2", "1", trace.Applied)}, "",
+		},
+		"one that waits": {[]trace.Change{change("a", "1", "2", trace.Applied), change("a", "2", "3", trace.Pending)}, "a=2"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, list := "", standing(test.changes)
+			if len(list) > 0 {
+				got = list[len(list)-1].Key + "=" + list[len(list)-1].From
+			}
+			if got != test.want {
+				t.Errorf("undo asks for %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
 func TestTheLineOfAChangeGoesWhenItWasRead(t *testing.T) {
 	d, p := startLive(t, 80, 24, 9)
 	now := time.Unix(1_752_000_000, 0)
