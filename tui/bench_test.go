@@ -64,3 +64,23 @@ func benchSettled(b *testing.B, d *driver, keys []string) {
 
 // SetBenchTrace replaces the trace of BenchmarkDraw.
 func SetBenchTrace(f func() *trace.Trace) { benchTrace = f }
+
+// BenchmarkLive takes one more step of a program that has run for long, on each
+// page at 80×24: everything that a frame of a live screen computes and draws.
+func BenchmarkLive(b *testing.B) {
+	for name, keys := range liveViews {
+		b.Run(name, func(b *testing.B) {
+			d, p := startLiveWith(b, 80, 24, 20_000, Options{Color: "always"})
+			d.press(keys...)
+			for b.Loop() {
+				b.StopTimer()
+				p.Train(1)
+				b.StartTimer()
+				d.news()
+				if len(d.screen()) == 0 {
+					b.Fatal("nothing drawn")
+				}
+			}
+		})
+	}
+}

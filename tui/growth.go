@@ -22,6 +22,7 @@ type growth struct {
 	frozen  bool // the reader wants the screen to stand still
 	pausing bool // a tick will come when the visible page wants more
 	took    time.Time
+	rest    time.Duration // after what was taken last, until more is taken
 }
 
 // changedMsg says that a source has something newer, or that it was the last.
@@ -87,7 +88,7 @@ func (f *file) catchUp(now time.Time, pace time.Duration) tea.Cmd {
 	if v == nil || !g.behind || g.frozen || g.making {
 		return nil
 	}
-	if early := pace - now.Sub(g.took); early > 0 {
+	if early := max(pace, g.rest) - now.Sub(g.took); early > 0 {
 		return f.pause(early)
 	}
 	t := f.source.Trace()
@@ -102,8 +103,17 @@ func (f *file) catchUp(now time.Time, pace time.Duration) tea.Cmd {
 	case page.Taken:
 	}
 	f.trace, g.behind, g.took = t, false, now
+	g.rest = min(restFactor*v.scene.Gate.Spent(), longestRest)
 	return f.wait()
 }
+
+// Where questions take long, because very much is alive, fewer are asked: for
+// every moment of them there are several of rest, so that watching takes a small
+// part of a core, and never so many that the screen seems to stand still.
+const (
+	restFactor  = 8
+	longestRest = 500 * time.Millisecond
+)
 
 // pause asks for a message when it is time to catch up.
 func (f *file) pause(left time.Duration) tea.Cmd {

@@ -94,3 +94,32 @@ func TestAskingBackForTheRunningQuestionKeepsIt(t *testing.T) {
 		t.Errorf("answer %d, %v", got, ok)
 	}
 }
+
+func TestNothingChangesWhileAQuestionIsAnswered(t *testing.T) {
+	var gate Gate
+	asked := false
+	o := New(&gate, func(_ context.Context, n int) int {
+		asked = true
+		if gate.Change(func() { t.Error("it changed under a question") }) {
+			t.Error("the gate says that it changed")
+		}
+		return n
+	})
+	deliver(t, o.Ask(1))
+	changed := false
+	if !gate.Change(func() { changed = true }) || !changed || !asked {
+		t.Errorf("afterwards: changed %v, asked %v", changed, asked)
+	}
+	if gate.Spent() <= 0 || gate.Spent() != 0 {
+		t.Error("the time of the question is not told once")
+	}
+}
+
+func TestWithoutAGateNothingIsGuarded(t *testing.T) {
+	var gate *Gate
+	read, changed := false, false
+	gate.Read(func() { read = gate.Change(func() { changed = true }) })
+	if !read || !changed {
+		t.Errorf("read %v, changed %v", read, changed)
+	}
+}

@@ -66,10 +66,12 @@ func drawGauge(c screen.Canvas, y int, g gauge, top int64) {
 
 func (p *Page) when() string {
 	switch {
-	case p.at() != p.scene.Last():
-	case p.scene.Growing():
+	case p.at() != p.scene.Last() || !p.live():
+	case p.scene.Live().Connected && p.scene.Growing():
 		return "now"
-	case p.live():
+	case p.scene.Trace().Info.Kind == "live":
+		return "last known"
+	default:
 		return "at the end"
 	}
 	return [...]string{atPeak: "at the peak", atEnd: "at the end", atCursor: "at the cursor"}[p.moment]

@@ -14,7 +14,7 @@ import "sort"
 // following is how the window goes along.
 type following struct {
 	every int  // events of a column, 0 when the window is not on a grid
-	span  int  // how many events the reader wants to see at least
+	span  int  // how many events are to be seen at least, 0 for all until there are many
 	whole bool // all of them
 }
 
@@ -38,7 +38,7 @@ func (p *Page) goAlong(columns int) {
 		f.begin(p.scene.Clock(), n, func(i int) int64 { return p.scene.Events().At(i).Time })
 	}
 	span := max(f.span, narrowest)
-	if f.whole {
+	if f.whole || f.span == 0 {
 		span = n
 	}
 	every := 1
@@ -55,15 +55,17 @@ func (p *Page) goAlong(columns int) {
 	f.every = every
 	end := (n + every - 1) / every * every
 	from := 0
-	if !f.whole {
+	if !f.whole && f.span > 0 {
 		from = max(end-wide+wide/4/every*every, 0)
 	}
 	p.window = window{from, from + wide}
 }
 
-// begin chooses the first span: the last seconds.
+// begin chooses the first span, the last seconds, once there are so many.
 func (f *following) begin(now int64, n int, time func(i int) int64) {
-	f.span = max(n-sort.Search(n, func(i int) bool { return time(i) >= now-firstSpan }), narrowest)
+	if time(0) < now-firstSpan {
+		f.span = max(n-sort.Search(n, func(i int) bool { return time(i) >= now-firstSpan }), narrowest)
+	}
 }
 
 // chosen notes that the reader chose a window, which the grid then follows.
