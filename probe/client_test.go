@@ -325,3 +325,23 @@ func TestDevicesAreLookedAtFromOutside(t *testing.T) {
 		return slices.ContainsFunc(now.Notices, func(n string) bool { return strings.Contains(n, "there is no driver") })
 	})
 }
+
+// BenchmarkFollowing is an event's way from Record to a client's trace, over
+// the socket.
+func BenchmarkFollowing(b *testing.B) {
+	p := newProgram()
+	probe := listening(b, p, Options{Ring: 1 << 20})
+	c := dialling(b, probe.Path(), DialOptions{})
+	b.ResetTimer()
+	for done := 0; done < b.N; {
+		n := min(b.N-done, 100_000)
+		p.run(n)
+		done += n
+		arrived := func(now *trace.Trace) bool {
+			d := &now.Devices[0]
+			return d.First+int64(d.Events.Len()) == int64(done)
+		}
+		awaiting(b, c, "all events", arrived)
+	}
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "events/s")
+}

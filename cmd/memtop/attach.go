@@ -141,7 +141,7 @@ func (a *app) attach(ctx context.Context, target string) error {
 		return err
 	}
 	if a.settings.once || a.settings.json || !isTerminal(a.stdout) {
-		defer c.Close() // it was only read from
+		defer func() { _ = c.Close() }() // it was only read from
 		return a.printLive(c.Trace())
 	}
 	return a.showLive(ctx, c)
@@ -173,7 +173,7 @@ func (a *app) showLive(ctx context.Context, c *probe.Client) error {
 		}
 		return a.dial(ctx, strconv.Itoa(p.PID))
 	}
-	defer c.Close() // again, if the screen has done so
+	defer func() { _ = c.Close() }() // again, if the screen has done so
 	w, stop := newWriters(ctx)
 	defer stop()
 	o := a.screenOptions(w)

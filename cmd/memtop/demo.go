@@ -62,7 +62,7 @@ func (a *app) demo(ctx context.Context, flags []string) error {
 		return err
 	}
 	if a.settings.once || a.settings.json || !isTerminal(a.stdout) {
-		defer c.Close() // it was only read from
+		defer func() { _ = c.Close() }() // it was only read from
 		t, err := untilStep(ctx, c, demoSteps)
 		if err != nil {
 			return err

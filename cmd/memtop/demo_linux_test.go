@@ -3,12 +3,14 @@ package main
 import (
 	"context"
 	"os"
+	"os/exec"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"memtop/cmd/command"
+	"memtop/probe"
 )
 
 // demoArgs are a demo that begins quickly.
@@ -77,4 +79,61 @@ func TestAKilledTrainerLeavesItsLastStateOnTheScreen(t *testing.T) {
 	s.see("creation sites")
 	s.press("q")
 	s.leave(command.ExitOK)
+}
+
+// training starts memtrain until the test ends, waits for its probe and returns
+// its pid.
+func training(t *testing.T) int {
+	t.Helper()
+	path, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), path, "--steps", "0", "--layers", "1", "--dim", "32", "--seq", "32", "--batch", "2")
+	cmd.Args[0] = trainer
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	look := time.NewTicker(10 * time.Millisecond)
+	defer look.Stop()
+	for end := time.Now().Add(deadline); ; <-look.C {
+		c, err := probe.Dial(t.Context(), strconv.Itoa(cmd.Process.Pid), probe.DialOptions{})
+		if err == nil {
+			if err := c.Close(); err != nil {
+				t.Fatal(err)
+			}
+			return cmd.Process.Pid
+		}
+		if time.Now().After(end) {
+			t.Fatalf("the trainer cannot be attached to: %v", err)
+		}
+	}
+}
+
+func TestOneOfSeveralProcessesIsChosen(t *testing.T) {
+	liveness(t)
+	training(t)
+	pid := strconv.Itoa(training(t))
+	s := openScreen(t, 100, 40, "attach", "--read-only")
+	s.see("Which process?", "memtrain", pid)
+	for !strings.Contains(s.Text(), "> "+pid) { // there may be others on this machine
+		before := s.Text()
+		s.press("j")
+		ctx, cancel := context.WithTimeout(t.Context(), deadline)
+		err := s.Until(ctx, func(screen string) bool { return screen != before })
+		cancel()
+		if err != nil {
+			t.Fatalf("the cursor does not reach process %s: %v\n%s", pid, err, s.Text())
+		}
+	}
+	s.press("\r")
+	s.see("Overview", "pid "+pid, "live")
+	s.press("q")
+	s.leave(command.ExitOK)
+
+	none := openScreen(t, 100, 40, "attach")
+	none.see("Which process?")
+	none.press("q")
+	none.leave(command.ExitOK)
 }

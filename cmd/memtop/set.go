@@ -68,7 +68,7 @@ func (a *app) set(ctx context.Context, target string, wanted []trace.Value, wait
 	if err != nil {
 		return err
 	}
-	defer c.Close() // what was to be changed is changed
+	defer func() { _ = c.Close() }() // what was to be changed is changed
 	changes, err := c.Change(ctx, wanted)
 	if err != nil {
 		return err
