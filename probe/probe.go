@@ -115,8 +115,8 @@ func Listen(ctx context.Context, o Options, s Source) (*Probe, error) {
 	if p.socket, err = listen(ctx, p.o, p.who); err != nil {
 		return nil, fmt.Errorf("probe: %w", err)
 	}
+	s.Observe(p) // first: what a viewer's state leads to must be recorded
 	p.serve()
-	s.Observe(p)
 	context.AfterFunc(ctx, func() { _ = p.Close() })
 	return p, nil
 }

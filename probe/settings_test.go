@@ -88,6 +88,23 @@ func (c *steppingControl) Set(key, value string) error {
 	return err
 }
 
+func TestAChangeThatTheProgramDropsIsRefused(t *testing.T) {
+	p := newProgram()
+	probe := listening(t, p, Options{Control: p})
+	newClient(t, probe, "").post(t, "amp", "bf16")
+	p.settings["amp"] = "off"
+	for range stepsWithout {
+		p.finish(probe)
+	}
+	if got := probe.change(1); got.State != trace.Pending {
+		t.Errorf("after %d steps: %+v", stepsWithout, got)
+	}
+	p.finish(probe)
+	if got := probe.change(1); got.State != trace.Refused || got.Reason != dropped {
+		t.Errorf("after one more: %+v", got)
+	}
+}
+
 // TestTheStepOfAChangeIsTheFirstThatUsedIt changes a setting again and again
 // while steps, which read it when they begin, end as quickly as they can.
 func TestTheStepOfAChangeIsTheFirstThatUsedIt(t *testing.T) {

@@ -1,0 +1,123 @@
+package probe
+
+import (
+	"fmt"
+	"slices"
+	"sync/atomic"
+
+	"memtop/snapshots/trace"
+)
+
+// awaited is a change that a step is to show.
+type awaited struct {
+	id         int64
+	key, value string
+	step       atomic.Int64           // the first that showed it, 0 for none so far
+	without    atomic.Int64           // the first that showed another value, 0 for none so far
+	refused    atomic.Pointer[string] // why no step will; nil when none failed
+}
+
+// stepsWithout is how many steps may end with another value: the one that ran
+// when the program took it, one whose report was under way then, and one more in
+// programs that prepare steps ahead. A program that goes on without it has
+// dropped it and should have said so.
+const stepsWithout = 3
+
+var dropped = "the program took it and went on without it"
+
+// stepped is called by the program at the end of each step, when the step can
+// be found in the ring.
+func (c *changes) stepped(s *trace.Step) {
+	if waiting := c.waiting.Load(); waiting != nil {
+		for _, w := range *waiting {
+			w.stepped(s, true)
+		}
+	}
+}
+
+// refused is called by the program when it could not use what it had taken.
+func (c *changes) refused(reason string, keys []string) {
+	if waiting := c.waiting.Load(); waiting != nil {
+		for _, w := range *waiting {
+			if slices.Contains(keys, w.key) {
+				w.refused.Store(&reason)
+			}
+		}
+	}
+}
+
+// stepped notes the first step that shows the value. Steps that show another
+// count only when they ended after the program had taken it.
+func (w *awaited) stepped(s *trace.Step, taken bool) {
+	i := slices.IndexFunc(s.Settings, func(v trace.Value) bool { return v.Key == w.key })
+	if i < 0 {
+		return // it says nothing of the setting
+	}
+	if s.Settings[i].Value == w.value {
+		lower(&w.step, s.Number)
+	} else if taken && s.Number-lower(&w.without, s.Number) >= stepsWithout {
+		w.refused.CompareAndSwap(nil, &dropped)
+	}
+}
+
+// lower makes first the smaller of itself and number, where 0 is none, and
+// returns it. A step may be seen twice, and not in order: by the program and by
+// who asked for the change.
+func lower(first *atomic.Int64, number int64) int64 {
+	for {
+		old := first.Load()
+		if old != 0 && old <= number {
+			return old
+		}
+		if first.CompareAndSwap(old, number) {
+			return number
+		}
+	}
+}
+
+// settle notes which awaited changes a step has shown, and with each of these
+// that earlier ones of its setting will not be shown any more.
+func (c *changes) settle() {
+	var still []*awaited
+	waiting := c.awaiting()
+	shown := make(map[string]int64) // by setting, the latest change
+	for i := len(waiting) - 1; i >= 0; i-- {
+		w := waiting[i]
+		if step := w.step.Load(); step != 0 {
+			c.update(w.id, func(e *trace.Change) { e.State, e.Step = trace.Applied, step })
+			shown[w.key] = max(shown[w.key], w.id)
+		} else if by := shown[w.key]; by != 0 {
+			c.update(w.id, replaced(by))
+		} else if reason := w.refused.Load(); reason != nil {
+			c.update(w.id, func(e *trace.Change) { e.State, e.Reason = trace.Refused, *reason })
+		} else {
+			still = append(still, w)
+		}
+	}
+	if len(still) < len(waiting) {
+		slices.Reverse(still)
+		c.expect(still)
+	}
+}
+
+func (c *changes) expect(waiting []*awaited) {
+	if len(waiting) == 0 {
+		c.waiting.Store(nil)
+		return
+	}
+	c.waiting.Store(&waiting)
+}
+
+// awaiting returns a copy of the list of what is waited for.
+func (c *changes) awaiting() []*awaited {
+	if waiting := c.waiting.Load(); waiting != nil {
+		return slices.Clone(*waiting)
+	}
+	return nil
+}
+
+func replaced(by int64) func(*trace.Change) {
+	return func(e *trace.Change) {
+		e.State, e.Reason = trace.Refused, fmt.Sprintf("change %d came before a step used it", by)
+	}
+}

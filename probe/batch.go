@@ -1,0 +1,149 @@
+package probe
+
+import (
+	"reflect"
+	"time"
+
+	"memtop/snapshots/trace"
+	"memtop/snapshots/wire"
+)
+
+// batch tells what has happened since the last one. Steps are told after the
+// events they are about, so how far the steps are is noted first; the tables
+// are asked for after how far the events are, so that they know all of them.
+func (s *session) batch() error {
+	began, waited := time.Now(), s.w.waited
+	steps := s.p.steps.end()
+	for _, device := range s.p.devices {
+		s.ends[device] = s.p.rings[device].end()
+	}
+	s.e.Tables(s.p.tables.covering(s.p, s.ends))
+	for _, device := range s.p.devices {
+		s.events(device, s.ends[device])
+	}
+	s.steps(steps)
+	s.settings()
+	s.gauges()
+	s.e.Counters(s.p.counters())
+	err := s.flush()
+	s.p.meter.busy.Add(int64(time.Since(began) - (s.w.waited - waited)))
+	return err
+}
+
+func (s *session) flush() error {
+	s.sent = time.Now()
+	if err := s.e.Flush(); err != nil {
+		return err
+	}
+	return s.w.Flush()
+}
+
+func (s *session) events(device int, end int64) {
+	r := s.p.rings[device]
+	for s.at[device] < end {
+		at := s.at[device]
+		events, ok := r.read(at)
+		if !ok {
+			s.lost(device)
+			return
+		}
+		events = events[:min(int64(len(events)), end-at)]
+		s.e.Events(device, at, events)
+		s.at[device] += int64(len(events))
+	}
+}
+
+// lost tells a viewer that was too slow how much it missed, and begins again
+// from a state of now.
+func (s *session) lost(device int) {
+	at := s.at[device]
+	missed := s.base(device, at, "the viewer fell behind")
+	s.p.meter.dropped.Add(missed)
+	s.p.o.Log.Info("viewer fell behind", "device", device, "missed", missed)
+}
+
+// first sends the state to begin with, and before it what led to it where the
+// viewer asked for that. The state itself comes as well: what undoing events
+// cannot tell, such as what was asked of a free block, it does.
+func (s *session) first(device int) {
+	if s.past {
+		b := s.p.base(device)
+		if a, ok := s.p.before(device, b); ok {
+			a.tell(s.e, device, b)
+			s.at[device] = b.at
+			return
+		}
+	}
+	s.base(device, 0, "")
+}
+
+// base sends a state of the device, and returns how many events from number at
+// on are not told because of it.
+func (s *session) base(device int, at int64, reason string) (missed int64) {
+	b := s.p.base(device)
+	if reason != "" {
+		missed = b.at - at
+	}
+	s.e.Tables(b.tables)
+	s.e.Base(device, b.at, &b.state, missed, reason)
+	s.at[device] = b.at
+	return missed
+}
+
+func (s *session) steps(end int64) {
+	for ; s.step < end; s.step++ {
+		switch step, lost := s.p.steps.read(s.step); {
+		case step != nil:
+			s.e.Step(step)
+		case lost:
+			s.p.meter.droppedSteps.Add(1)
+		default:
+			return // it has its number and is being written
+		}
+	}
+}
+
+// settings tells what may be changed and what has become of changes, where that
+// is otherwise than the viewer knows.
+func (s *session) settings() {
+	list, version := s.p.changes.view()
+	if options := s.p.changes.options(); !reflect.DeepEqual(options, s.options) {
+		s.e.Options(options)
+		s.options = options
+	}
+	if version == s.version {
+		return
+	}
+	s.version = version
+	known := make(map[int64]trace.Change, len(list))
+	for i := range list {
+		if old, ok := s.changes[list[i].ID]; !ok || old != list[i] {
+			s.e.Change(&list[i])
+		}
+		known[list[i].ID] = list[i]
+	}
+	s.changes = known
+}
+
+func (s *session) gauges() {
+	if gauges, at := s.p.gauges.read(s.p.o.Gauge); at != s.looked {
+		s.e.Gauges(gauges)
+		s.looked = at
+	}
+}
+
+// hello is what a stream begins with.
+func (p *Probe) hello(interval time.Duration) *wire.Hello {
+	return &wire.Hello{
+		Capabilities: p.capabilities(), PID: p.who.pid, Command: p.who.command, User: p.who.user,
+		Host: p.who.host, Writer: p.o.Writer, Started: p.who.started, Devices: p.devices,
+		ReadOnly: !p.changes.allowed(), Interval: int64(interval), Settings: p.source.Settings(),
+	}
+}
+
+func (p *Probe) counters() wire.Counters {
+	ns, dropped := p.Cost()
+	return wire.Counters{
+		Time: time.Now().UnixMicro(), Dropped: dropped, DroppedSteps: p.meter.droppedSteps.Load(), ProbeNS: ns,
+	}
+}

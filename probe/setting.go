@@ -1,0 +1,116 @@
+package probe
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"memtop/snapshots/trace"
+)
+
+// set makes one change and returns what has become of it. An error says that
+// ctx was done first.
+func (c *changes) set(ctx context.Context, key, value string) (trace.Change, error) {
+	select {
+	case c.turn <- struct{}{}:
+		defer func() { <-c.turn }()
+	case <-ctx.Done():
+		return trace.Change{}, ctx.Err()
+	}
+	option, reason := c.find(key, value)
+	if reason == "" && len(c.awaiting()) >= changesWaiting {
+		reason = fmt.Sprintf("%d changes wait for a step already", changesWaiting)
+	}
+	id := c.add(trace.Change{
+		Time: time.Now().UnixMicro(), Key: key, From: option.Value, To: value,
+	})
+	if reason != "" {
+		return c.refuse(id, reason), nil
+	}
+	if p := c.predict(ctx, key, value); p != nil {
+		c.edit(id, func(e *trace.Change) { e.Predicted = p })
+	}
+	if err := ctx.Err(); err != nil {
+		return c.refuse(id, "whoever asked for it left before the program was told"), err
+	}
+	since := c.steps.end()
+	if err := c.control.Set(key, value); err != nil {
+		return c.refuse(id, err.Error()), nil
+	}
+	return c.accepted(id, key, value, since), nil
+}
+
+// find returns the option, and why it cannot take the value.
+func (c *changes) find(key, value string) (o trace.Option, reason string) {
+	options := c.control.Options()
+	i := slices.IndexFunc(options, func(o trace.Option) bool { return o.Key == key })
+	if i < 0 {
+		return o, fmt.Sprintf("there is no setting %q", key)
+	}
+	if o = options[i]; !o.Free && !slices.Contains(o.Choices, value) {
+		return o, fmt.Sprintf("%s takes one of %q", key, o.Choices)
+	}
+	return o, ""
+}
+
+// predict asks the program what the change would do; nil when it cannot say.
+func (c *changes) predict(ctx context.Context, key, value string) *trace.Prediction {
+	ctx, cancel := context.WithTimeout(ctx, predictTimeout)
+	defer cancel()
+	p, err := c.control.Predict(ctx, key, value)
+	if err != nil {
+		return nil
+	}
+	return p
+}
+
+// accepted notes that the program has taken the value, in the spelling it
+// gives it, and awaits the step that shows it. Steps that ended meanwhile, those
+// from number since on, count too.
+func (c *changes) accepted(id int64, key, value string, since int64) trace.Change {
+	taken := c.steps.end()
+	if option, _ := c.find(key, value); option.Value != "" {
+		value = option.Value
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.update(id, func(e *trace.Change) { e.To = value })
+	w := &awaited{id: id, key: key, value: value}
+	c.expect(append(c.awaiting(), w))
+	for at := since; at < c.steps.end(); at++ {
+		if s, _ := c.steps.read(at); s != nil {
+			w.stepped(s, at >= taken)
+		}
+	}
+	c.settle()
+	return c.entry(id)
+}
+
+// waitPoll is how often a request that waits for its changes looks at them.
+const waitPoll = 20 * time.Millisecond
+
+// wait returns when none of the changes is pending any more, or d has passed.
+func (c *changes) wait(ctx context.Context, ids []int64, d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	poll := time.NewTicker(waitPoll)
+	defer poll.Stop()
+	for c.pending(ids) {
+		select {
+		case <-poll.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (c *changes) pending(ids []int64) bool {
+	list, _ := c.view()
+	return slices.ContainsFunc(list, func(e trace.Change) bool {
+		return e.State == trace.Pending && slices.Contains(ids, e.ID)
+	})
+}
