@@ -78,3 +78,33 @@ func TestLeaksOfTheEngineAreNamed(t *testing.T) {
 	}
 	t.Logf("precision %.2f, recall %.2f over %d runs", float64(right)/float64(right+wrong), float64(right)/float64(right+missed), len(leaking)+len(innocent))
 }
+
+// TestExperimentsOfTheEngineAreMeasured switches checkpoints on and off, twice:
+// each time the peak moves by the same.
+func TestExperimentsOfTheEngineAreMeasured(t *testing.T) {
+	tr := traintest.Innocent()["checkpoints come and go"].Trace(t)
+	steady := traintest.Innocent()["steady"].Trace(t)
+	x := analysis.NewIndex(tr, &tr.Devices[0])
+	all := x.Experiments()
+	if len(all) != 4 {
+		t.Fatalf("%d changes were found, want 4: %+v", len(all), all)
+	}
+	without := float64(steady.Steps[len(steady.Steps)-1].PeakAllocated)
+	first := all[0].Effects[analysis.PeakAllocatedQuantity]
+	if first.Delta >= 0 || first.Before.Median != without {
+		t.Errorf("checkpoints move the peak by %v from %v, want it lower than %v", first.Delta, first.Before.Median, without)
+	}
+	for i := range all {
+		e, peak := &all[i], all[i].Effects[analysis.PeakAllocatedQuantity]
+		want := first.Delta
+		if e.To == "none" {
+			want = -want
+		}
+		if !e.Done() || e.Key != "checkpoint" || len(e.Overlaps) > 0 || !peak.Measured || peak.Delta != want {
+			t.Errorf("%s=%s at step %d: %+v, want %v", e.Key, e.To, e.Step, peak, want)
+		}
+		if event := x.Device().Events.At(max(0, e.Event)); e.Event < 0 || event.Size != e.Step {
+			t.Errorf("%s=%s at step %d: its event is number %d", e.Key, e.To, e.Step, e.Event)
+		}
+	}
+}
