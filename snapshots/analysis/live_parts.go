@@ -52,13 +52,12 @@ func (x *Index) liveTensors(at int) []LiveTensor {
 	tensors := x.Tensors(at)
 	all := make([]LiveTensor, len(tensors))
 	names := make(map[SiteID]string)
+	for _, s := range x.Sites(at) {
+		names[s.ID] = s.Name
+	}
 	for i := range tensors {
 		t := &tensors[i]
-		site, ok := names[t.Site]
-		if !ok {
-			site = x.SiteName(t.Site)
-			names[t.Site] = site
-		}
+		site := names[t.Site]
 		all[i] = LiveTensor{
 			Name: t.Name, Category: t.Category.String(), Shape: t.Shape, DType: t.DType, Bytes: t.Size, AgeSteps: t.Age,
 			Layer: t.Layer, Site: site, Stack: make([]string, 0),

@@ -79,6 +79,9 @@ func TestLiveReportSaysWhatIsThere(t *testing.T) {
 		t.Errorf("tensors: got %+v", r.Tensors)
 	}
 	for _, tensor := range r.Tensors {
+		if tensor.Site == "" || tensor.Name == "blocks.0 weight" && tensor.Site != "blocks.0 weight, model.py:3 forward" {
+			t.Errorf("%s: the site is %q", tensor.Name, tensor.Site)
+		}
 		if tensor.Stack == nil {
 			t.Errorf("%s: the stack is null, want a list", tensor.Name)
 		}
