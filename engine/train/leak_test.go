@@ -72,7 +72,7 @@ func TestOnlyLostHandlesAreReportedAsLost(t *testing.T) {
 				want, b.lost = taken, taken*8*16*4
 			}
 			steps(t, trainer, taken)
-			for deadline := time.Now().Add(10 * time.Second); len(f.all()) < want && time.Now().Before(deadline); {
+			for deadline := time.Now().Add(time.Minute); len(f.all()) < want && time.Now().Before(deadline); {
 				runtime.GC()
 			}
 			runtime.GC()

@@ -94,7 +94,7 @@ func (w *watchedRun) until(step int64) {
 	w.t.Helper()
 	look := time.NewTicker(5 * time.Millisecond)
 	defer look.Stop()
-	for deadline := time.Now().Add(20 * time.Second); ; <-look.C {
+	for deadline := time.Now().Add(time.Minute); ; <-look.C {
 		var info probe.Info
 		if w.ask(http.MethodGet, "/v1/info", "", &info) && info.Step >= step {
 			return
@@ -115,7 +115,7 @@ func TestAChangeFromOutsideHoldsFromItsStepOn(t *testing.T) {
 			w := startWatched(t, "--layers", "2", "--dim", "64", "--seq", "64", "--batch", "4")
 			w.until(3)
 			var answer probe.Settings
-			w.ask(http.MethodPost, "/v1/settings?wait=20s", `{"set":{"`+change[0]+`":"`+change[1]+`"}}`, &answer)
+			w.ask(http.MethodPost, "/v1/settings?wait=60s", `{"set":{"`+change[0]+`":"`+change[1]+`"}}`, &answer)
 			if len(answer.Changes) != 1 || answer.Changes[0].Step == 0 || answer.Changes[0].Predicted == nil {
 				t.Fatalf("got %+v, want one change that was predicted and holds", answer.Changes)
 			}
@@ -158,7 +158,7 @@ func TestAChangeThatNeedsTooMuchMemoryIsTakenBack(t *testing.T) {
 	w := startWatched(t, "--layers", "8", "--dim", "64", "--seq", "128", "--batch", "4", "--device-memory", "16MiB", "--checkpoint", "block")
 	w.until(2)
 	var answer probe.Settings
-	w.ask(http.MethodPost, "/v1/settings?wait=20s", `{"set":{"checkpoint":"none"}}`, &answer)
+	w.ask(http.MethodPost, "/v1/settings?wait=60s", `{"set":{"checkpoint":"none"}}`, &answer)
 	made := answer.Changes[0]
 	if made.State != trace.Refused || made.Reason != "out of memory with checkpoint=none" {
 		t.Errorf("got %s at step %d because %q", made.State, made.Step, made.Reason)

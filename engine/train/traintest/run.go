@@ -134,7 +134,7 @@ func (run *running) record(r Run) *trace.Trace {
 // collect waits until the garbage collector has found all that was lost.
 func (run *running) collect(n int) {
 	run.t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); run.lost.count() < n; {
+	for deadline := time.Now().Add(time.Minute); run.lost.count() < n; {
 		if time.Now().After(deadline) {
 			run.t.Fatalf("after %d steps %d tensors are known to be lost", n, run.lost.count())
 		}
