@@ -75,7 +75,7 @@ func (x *Index) liveLeaks(at int) []LiveLeak {
 	leaks := make([]LiveLeak, 0)
 	for i := range sites {
 		s := &sites[i]
-		if s.Trend <= Steady {
+		if s.Trend <= Steady || s.Trend == ShapeDriven && !s.stays() {
 			continue
 		}
 		leaks = append(leaks, LiveLeak{
@@ -103,3 +103,6 @@ func liveGauges(g *trace.Gauge) *LiveGauges {
 		TemperatureCelsius: known(g.Temperature), PowerMilliwatts: known(g.Power),
 	}
 }
+
+// stays reports whether anything of the site was left after the last step.
+func (s *Site) stays() bool { return len(s.History) > 0 && s.History[len(s.History)-1].Count > 0 }
