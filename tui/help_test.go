@@ -7,7 +7,6 @@ import (
 	"charm.land/bubbles/v2/key"
 
 	"memtop/tui/keys"
-	"memtop/tui/page"
 	"memtop/tui/tuitest"
 )
 
@@ -20,9 +19,6 @@ func TestEveryBindingIsInHelp(t *testing.T) {
 		wantsInHelp(t, "the program", b, d.m.help.groups)
 	}
 	for name, p := range d.m.file().current().pages {
-		if _, ok := p.(*page.Needs); ok {
-			continue
-		}
 		bindings := bindingsIn(reflect.ValueOf(p).Elem().FieldByName("keys"))
 		if len(bindings) < 5 {
 			t.Errorf("%s: only %d bindings found", name, len(bindings))
@@ -72,19 +68,30 @@ func bindingsIn(v reflect.Value) [][]string {
 // TestNoKeyMeansTwoThings compares every page's keys with each other and with
 // the global ones.
 func TestNoKeyMeansTwoThings(t *testing.T) {
-	d := start(t, 80, 24, Options{}, fileOf("run.pickle", tuitest.Small()))
-	for name, p := range d.m.file().current().pages {
-		seen := make(map[string]string)
-		groups := append(p.Help(), keys.Group{Title: "Everywhere", Bindings: d.m.global.Bindings()})
-		for _, g := range groups {
-			for _, b := range g.Bindings {
-				for _, k := range b.Keys() {
-					if other, ok := seen[k]; ok && b.Enabled() {
-						t.Errorf("%s: %q means both %q and %q", name, k, other, b.Help().Desc)
-					}
-					if b.Enabled() {
-						seen[k] = b.Help().Desc
-					}
+	live, _ := startLive(t, 80, 24, 3)
+	for what, d := range map[string]*driver{"a file": start(t, 80, 24, Options{}, fileOf("run.pickle", tuitest.Small())), "a process": live} {
+		d.press("?", "?") // keys are bound to what is shown when one is pressed
+		for name, p := range d.m.file().current().pages {
+			groups := append(p.Help(), keys.Group{Title: "Everywhere", Bindings: d.m.global.Bindings()})
+			if g, ok := d.m.controlHelp(); ok {
+				groups = append(groups, g)
+			}
+			meansOneThing(t, what+", "+name, groups)
+		}
+	}
+}
+
+func meansOneThing(t *testing.T, where string, groups []keys.Group) {
+	t.Helper()
+	seen := make(map[string]string)
+	for _, g := range groups {
+		for _, b := range g.Bindings {
+			for _, k := range b.Keys() {
+				if other, ok := seen[k]; ok && b.Enabled() {
+					t.Errorf("%s: %q means both %q and %q", where, k, other, b.Help().Desc)
+				}
+				if b.Enabled() {
+					seen[k] = b.Help().Desc
 				}
 			}
 		}
@@ -94,7 +101,7 @@ func TestNoKeyMeansTwoThings(t *testing.T) {
 func TestHelpShowsThePagesKeys(t *testing.T) {
 	d := start(t, 200, 60, Options{}, fileOf("run.pickle", tuitest.Small()))
 	for number, text := range map[string]string{
-		"4": "bands by category", "6": "tree or flame graph", "7": "search action",
+		"2": "to the layer that keeps the most", "4": "bands by category", "6": "tree or flame graph", "7": "search action",
 	} {
 		d.press(number, "?")
 		d.wants(text, "suspend", "quit")

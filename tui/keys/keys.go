@@ -39,7 +39,7 @@ func NewGlobal() Global {
 		Export: New("x", "export to another format", "x"), Save: New("s", "save as a PyTorch snapshot", "s"),
 		Peak: New("p", "cursor to the peak", "p"), OOM: New("o", "cursor to the next out-of-memory", "o"),
 		Start: New("^", "cursor before the first event", "^"), End: New("$", "cursor to the end", "$"),
-		Freeze: New("space", "freeze the display (live only)", "space"), Maximise: New("z", "maximise the pane", "z"),
+		Freeze: New("space", "freeze the display of a process, or let it go on", "space"), Maximise: New("z", "maximise the pane", "z"),
 		Back: New("esc", "back; cancel", "esc"), Redraw: New("ctrl-l", "redraw", "ctrl+l"),
 	}
 }

@@ -22,7 +22,7 @@ func newKeyMap(s *page.Scene) keyMap {
 	k := keyMap{motion: s.Motion(), pane: keys.NewPane()}
 	k.mine = pageKeys{
 		All:     keys.New("E", "expand or collapse all", "E"),
-		Largest: keys.New("m", "to the layer that keeps the most for the backward pass", "m"),
+		Largest: keys.New("m", "to the layer that keeps the most", "m"),
 	}
 	k.motion.Left.SetHelp("← h", "collapse, or to the layer around")
 	k.motion.Right.SetHelp("→ l", "expand, or to the first layer inside")
