@@ -232,7 +232,11 @@ func (e *evidence) rising(j *judgement) {
 	if len(e.grew) > 1 {
 		gap = (last - first) / (len(e.grew) - 1)
 	}
-	switch stopped := quiet >= max(quietFew, quietGaps*gap); {
+	stopped := quiet >= max(quietFew, quietGaps*gap)
+	if stopped && e.replaced(j, last, quiet) {
+		return
+	}
+	switch {
 	case stopped && (len(e.grew) <= 2 || quiet >= quietLong):
 		j.trend, j.reason = Steady, fmt.Sprintf("It grew in %s, last in step %s, and not in the %s since.",
 			plural(len(e.grew), "step"), e.number(last), plural(quiet, "step"))
@@ -251,6 +255,17 @@ func (e *evidence) rising(j *judgement) {
 		j.perStep, j.steps = e.perStep(), e.count(first, n)
 		e.leaking(j)
 	}
+}
+
+// replaced judges a site that holds as many allocations since sample last, but
+// others than before: larger ones, or of the batch's sizes.
+func (e *evidence) replaced(j *judgement, last, quiet int) bool {
+	since, found := evidence{samples: e.samples[last:]}, judgement{steps: quiet}
+	if since.flat(&found); found.trend == Steady {
+		return false
+	}
+	*j = found
+	return true
 }
 
 // count returns how many samples in [from, to) are not excused.

@@ -44,16 +44,16 @@ func (x *Index) Waterfall(at int, gauge *trace.Gauge) []Row {
 	for c, bytes := range x.CategoriesAt(at) {
 		rows = append(rows, Row{PurposeRow, purposeNames[c], Category(c), bytes})
 	}
-	m := x.SegmentsAt(at)
-	rows = append(rows, Row{Kind: RoundingRow, Name: "rounding", Bytes: m.Rounding}, Row{Kind: CachedRow, Name: "cached free", Bytes: m.Free})
-	used, outside, others := m.Reserved, int64(0), int64(0)
+	reserved, rounding, free := x.reservedParts(at)
+	rows = append(rows, Row{Kind: RoundingRow, Name: "rounding", Bytes: rounding}, Row{Kind: CachedRow, Name: "cached free", Bytes: free})
+	used, outside, others := reserved, int64(0), int64(0)
 	if gauge != nil && gauge.Used >= 0 {
 		used = gauge.Used
 		others = max(0, gauge.Others)
 		if gauge.Process >= 0 {
-			outside = max(0, gauge.Process-m.Reserved)
+			outside = max(0, gauge.Process-reserved)
 		} else {
-			outside = max(0, used-others-m.Reserved)
+			outside = max(0, used-others-reserved)
 		}
 	}
 	rows = append(rows, Row{Kind: OutsideRow, Name: "outside the allocator", Bytes: outside}, Row{Kind: OthersRow, Name: "other processes", Bytes: others})
@@ -62,6 +62,17 @@ func (x *Index) Waterfall(at int, gauge *trace.Gauge) []Row {
 		unexplained -= rows[i].Bytes
 	}
 	return append(rows, Row{Kind: UnexplainedRow, Name: "unexplained", Bytes: unexplained})
+}
+
+// reservedParts returns the bytes that are reserved, and of them those lost in
+// blocks and those in none. At the end the writer's own sums say so.
+func (x *Index) reservedParts(at int) (reserved, rounding, free int64) {
+	if at == x.End() {
+		s := x.Summary()
+		return s.Reserved, s.Active - s.Requested, s.Free
+	}
+	m := x.SegmentsAt(at)
+	return m.Reserved, m.Rounding, m.Free
 }
 
 // GaugeOf returns the last look at a device that is known, nil when there is none.
