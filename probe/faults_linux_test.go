@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -104,11 +105,15 @@ func TestAStoppedViewerHoldsUpNobody(t *testing.T) {
 		t.Errorf("%q holds the lease", held)
 	}
 	must(t, command.Process.Signal(syscall.SIGCONT))
-	want := fmt.Sprint("again from ", p.events)
-	for said := ""; said != want; said = lines.Text() {
+	const again = "again from "
+	for !strings.HasPrefix(lines.Text(), again) {
 		if !lines.Scan() {
-			t.Fatalf("the viewer that goes on does not say %q: %v", want, command.Wait())
+			t.Fatalf("the viewer that goes on does not begin again: %v", command.Wait())
 		}
+	}
+	from, err := strconv.ParseInt(strings.TrimPrefix(lines.Text(), again), 10, 64)
+	if err != nil || from > p.events || from < p.events-1<<14 {
+		t.Errorf("it begins again from event %d, %v, of %d", from, err, p.events)
 	}
 	must(t, command.Wait())
 }

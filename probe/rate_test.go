@@ -69,3 +69,20 @@ func BenchmarkStream(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.N)*batch/b.Elapsed().Seconds(), "events/s")
 }
+
+// BenchmarkDelay is how long an event takes to a viewer at the usual pace, the
+// longest of all: it waits for the next batch.
+func BenchmarkDelay(b *testing.B) {
+	p := newProgram()
+	probe := listening(b, p, Options{})
+	s := newClient(b, probe, "").stream(b, "")
+	s.next(b, wire.CountersFrame)
+	var longest time.Duration
+	for b.Loop() {
+		began := time.Now()
+		p.run(1)
+		s.next(b, wire.EventsFrame)
+		longest = max(longest, time.Since(began))
+	}
+	b.ReportMetric(float64(longest.Microseconds())/1e3, "longest-ms")
+}
