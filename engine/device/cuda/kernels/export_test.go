@@ -32,6 +32,11 @@ var argumentTypes = []reflect.Type{
 	reflect.TypeFor[update8Args](),
 	reflect.TypeFor[advanceArgs](),
 	reflect.TypeFor[matMulArgs](),
+	reflect.TypeFor[attentionArgs](),
+	reflect.TypeFor[scoresArgs](),
+	reflect.TypeFor[storeHeadsArgs](),
+	reflect.TypeFor[convArgs](),
+	reflect.TypeFor[addChannelArgs](),
 }
 
 // LayoutTable returns C++ that makes a table, memtop_layout, of the sizes and
@@ -84,6 +89,9 @@ func upper(name string) string { return strings.ToUpper(name[:1]) + name[1:] }
 
 // cName turns DstStep into dst_step and DY into dy.
 func cName(name string) string {
+	if name == "DO" { // do is a word of the language
+		return "d_o"
+	}
 	var b strings.Builder
 	runes := []rune(name)
 	for i, r := range runes {
@@ -94,3 +102,6 @@ func cName(name string) string {
 	}
 	return b.String()
 }
+
+// SetBand makes bands of scores and of unfolded images small, so that small cases have several.
+func (c *Compute) SetBand(bytes int64, rows int) { c.band, c.rows = bytes, rows }

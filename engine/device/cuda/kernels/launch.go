@@ -2,6 +2,7 @@ package kernels
 
 import (
 	"fmt"
+	"math"
 	"unsafe"
 
 	"memtop/engine/device"
@@ -40,6 +41,8 @@ type Compute struct {
 	queue   Queue
 	scratch device.Buffer
 	failure uint64
+	band    int64 // the bytes of scratch that a band of scores may take
+	rows    int   // the most output rows of a band of a convolution
 	launch  Launch
 	args    [512]uint64 // what launch.Args lies in
 }
@@ -51,7 +54,7 @@ func NewCompute(q Queue, scratch device.Buffer, failure uint64) *Compute {
 	if scratch.Bytes < ScratchBytes || scratch.Addr%256 != 0 || failure%256 != 0 {
 		panic(fmt.Sprintf("kernels: %d bytes of scratch at %#x and a failure at %#x", scratch.Bytes, scratch.Addr, failure))
 	}
-	return &Compute{queue: q, scratch: scratch, failure: failure}
+	return &Compute{queue: q, scratch: scratch, failure: failure, band: ScratchBytes, rows: math.MaxInt}
 }
 
 // run launches k with args, which hold no pointers of this process.

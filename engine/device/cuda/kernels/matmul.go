@@ -32,19 +32,19 @@ func (c *Compute) MatMul(m device.MatMul) {
 	if m.Activate {
 		a.Activation = int32(m.Activation)
 	}
-	c.multiply(a, m.Batch)
+	c.multiplyFrom(a, 0, m.Batch)
 }
 
-// multiply launches a for a batch of matrices.
-func (c *Compute) multiply(a matMulArgs, batch int) {
+// multiplyFrom launches a for count matrices of a batch from number first on.
+func (c *Compute) multiplyFrom(a matMulArgs, first, count int) {
 	if a.Alpha == 0 {
 		a.Alpha = 1
 	}
-	k, tile, shared := productKernel(a, batch)
+	k, tile, shared := productKernel(a, count)
 	blocks := ceil(int(a.M), tile) * ceil(int(a.N), tile)
-	for first := 0; first < batch; first += maxGridZ {
+	for end := first + count; first < end; first += maxGridZ {
 		a.First = int64(first)
-		run(c, k, [3]uint32{uint32(blocks), 1, uint32(min(batch-first, maxGridZ))}, blockThreads, shared, a)
+		run(c, k, [3]uint32{uint32(blocks), 1, uint32(min(end-first, maxGridZ))}, blockThreads, shared, a)
 	}
 }
 

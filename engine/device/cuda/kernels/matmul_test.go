@@ -11,7 +11,7 @@ var products = map[string]device.MatMul{
 	"one number":          {M: 1, N: 1, K: 1},
 	"odd sizes":           {M: 33, N: 17, K: 29},
 	"a whole tile":        {M: 128, N: 128, K: 32},
-	"more than a tile":    {M: 131, N: 145, K: 67},
+	"more than a tile":    {M: 131, N: 33, K: 67},
 	"many small":          {M: 5, N: 7, K: 9, Batch: 13},
 	"nothing to add":      {M: 3, N: 4, K: 0},
 	"long sums":           {M: 9, N: 8, K: 1000},

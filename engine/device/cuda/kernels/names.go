@@ -37,6 +37,14 @@ const (
 	EntropyMean
 	EntropyBackward
 	EntropyBackwardWide
+	ScoreSoftmax
+	ScoreSoftmaxWide
+	ScoreBackward
+	ScoreBackwardWide
+	AttentionDelta
+	AttentionDeltaWide
+	StoreHeads
+	StoreHeadsWide
 	Gather
 	Scatter
 	ScatterWide
@@ -58,6 +66,30 @@ const (
 	TensorHalfNt
 	TensorHalfTn
 	TensorHalfTt
+	Flash
+	FlashWide
+	FlashQueries
+	FlashKeys
+	FlashQueriesWide
+	FlashKeysWide
+	FlashBfloat64
+	FlashBfloat128
+	FlashHalf64
+	FlashHalf128
+	FlashQueriesBfloat64
+	FlashQueriesBfloat128
+	FlashQueriesHalf64
+	FlashQueriesHalf128
+	FlashKeysBfloat64
+	FlashKeysBfloat128
+	FlashKeysHalf64
+	FlashKeysHalf128
+	Unfold
+	UnfoldWide
+	Fold
+	FoldWide
+	AddChannel
+	AddChannelWide
 	Count // the number of kernels
 )
 
@@ -94,6 +126,14 @@ var names = [Count]string{
 	EntropyMean:           "entropy_mean",
 	EntropyBackward:       "entropy_backward",
 	EntropyBackwardWide:   "entropy_backward_wide",
+	ScoreSoftmax:          "score_softmax",
+	ScoreSoftmaxWide:      "score_softmax_wide",
+	ScoreBackward:         "score_backward",
+	ScoreBackwardWide:     "score_backward_wide",
+	AttentionDelta:        "attention_delta",
+	AttentionDeltaWide:    "attention_delta_wide",
+	StoreHeads:            "store_heads",
+	StoreHeadsWide:        "store_heads_wide",
 	Gather:                "gather",
 	Scatter:               "scatter",
 	ScatterWide:           "scatter_wide",
@@ -115,6 +155,30 @@ var names = [Count]string{
 	TensorHalfNt:          "tensor_half_nt",
 	TensorHalfTn:          "tensor_half_tn",
 	TensorHalfTt:          "tensor_half_tt",
+	Flash:                 "flash",
+	FlashWide:             "flash_wide",
+	FlashQueries:          "flash_queries",
+	FlashKeys:             "flash_keys",
+	FlashQueriesWide:      "flash_queries_wide",
+	FlashKeysWide:         "flash_keys_wide",
+	FlashBfloat64:         "flash_bfloat64",
+	FlashBfloat128:        "flash_bfloat128",
+	FlashHalf64:           "flash_half64",
+	FlashHalf128:          "flash_half128",
+	FlashQueriesBfloat64:  "flash_queries_bfloat64",
+	FlashQueriesBfloat128: "flash_queries_bfloat128",
+	FlashQueriesHalf64:    "flash_queries_half64",
+	FlashQueriesHalf128:   "flash_queries_half128",
+	FlashKeysBfloat64:     "flash_keys_bfloat64",
+	FlashKeysBfloat128:    "flash_keys_bfloat128",
+	FlashKeysHalf64:       "flash_keys_half64",
+	FlashKeysHalf128:      "flash_keys_half128",
+	Unfold:                "unfold",
+	UnfoldWide:            "unfold_wide",
+	Fold:                  "fold",
+	FoldWide:              "fold_wide",
+	AddChannel:            "add_channel",
+	AddChannelWide:        "add_channel_wide",
 }
 
 // String returns the kernel's name in the module.

@@ -20,6 +20,8 @@ import (
 type computer interface {
 	device.Elementwise
 	device.MatMuls
+	device.Attentions
+	device.Convolutions
 	device.Shapes
 	device.Reductions
 	device.Normalizations
@@ -222,7 +224,7 @@ func (r *rig) record(do func()) []device.Array {
 // types of arithmetic what functions and sums add.
 func precision(d device.DType) float64 {
 	return map[device.DType]float64{
-		device.Float32: 1e-6, device.Float64: 1e-14, device.BFloat16: 0x1p-8, device.Float16: 0x1p-11,
+		device.Float32: 1e-6, device.Float64: 1e-13, device.BFloat16: 0x1p-8, device.Float16: 0x1p-11,
 	}[d]
 }
 

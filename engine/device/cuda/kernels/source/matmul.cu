@@ -61,16 +61,17 @@ template <typename T, i32 size> DEVICE void multiply_tiles(const MatMulArgs &a) 
     i32 row = thread_id() / 16 * 4, col = thread_id() % 16 * 4;
     T sum[groups * 4][groups * 4] = {};
     Tile<T, size> tile_a, tile_b;
-    fetch(tile_a, left, 0, a.k);
-    fetch(tile_b, right, 0, a.k);
-    ROLLED for (i64 k = 0; k < a.k; k += depth) {
-        put(shelf_a, tile_a, left.along_k);
-        put(shelf_b, tile_b, right.along_k);
-        barrier();
+    ROLLED for (i64 k = -depth; k < a.k; k += depth) {
+        if (k >= 0) {
+            put(shelf_a, tile_a, left.along_k);
+            put(shelf_b, tile_b, right.along_k);
+            barrier();
+        }
         if (k + depth < a.k) {
             fetch(tile_a, left, k + depth, a.k);
             fetch(tile_b, right, k + depth, a.k);
         }
+        if (k < 0) continue;
         UNROLLED for (i32 d = 0; d < depth; d++) {
             T x[groups * 4], y[groups * 4];
             UNROLLED for (i32 i = 0; i < groups * 4; i++) x[i] = shelf_a.x[d][i / 4 * 64 + row + i % 4];

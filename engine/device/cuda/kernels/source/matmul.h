@@ -45,11 +45,6 @@ DEVICE void begin_finish(Finish &f, const MatMulArgs &a, i64 matrix) {
     if (thread_id() == 0) f = {a.c, a.bias, a.pre, a.m, a.n, a.ldc, matrix, a.alpha, a.beta, a.activation};
 }
 
-// Four is four neighbours in a row of C.
-template <typename T> struct Four {
-    T x[4];
-};
-
 // finish stores four complete sums.
 template <typename T> OUTLINE void finish(const Finish &f, i64 row, i64 col, Four<T> sum) {
     i32 n = (i32)(f.n - col < 4 ? f.n - col : 4);

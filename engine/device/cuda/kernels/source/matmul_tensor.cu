@@ -33,14 +33,10 @@ template <bool along_k> struct TensorTile {
     }
 };
 
-// finish_fragment stores 16 × 8 sums. Neighbouring lanes exchange halves, so
-// that each has four neighbours of one row.
+// finish_fragment stores 16 × 8 sums.
 DEVICE void finish_fragment(const Finish &f, i64 row, i64 col, const float c[4]) {
-    u32 lane = thread_id() % 32;
-    bool odd = lane % 2;
-    float x = float_of(shuffle_xor(bits_of(odd ? c[0] : c[2]), 1)), y = float_of(shuffle_xor(bits_of(odd ? c[1] : c[3]), 1));
-    Four<float> four = {{odd ? x : c[0], odd ? y : c[1], odd ? c[2] : x, odd ? c[3] : y}};
-    finish(f, row + lane / 4 + odd * 8, col + lane % 4 / 2 * 4, four);
+    FragmentFour x = four_of(c);
+    finish(f, row + x.row, col + x.col, x.four);
 }
 
 template <typename Kind, bool trans_a, bool trans_b> DEVICE void multiply_tensor(const MatMulArgs &a) {

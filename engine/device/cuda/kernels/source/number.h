@@ -144,6 +144,14 @@ template <typename T> DEVICE void store4(const Array &a, i64 i, i32 n, const T x
     }
 }
 
+// Four is four neighbours.
+template <typename T> struct Four {
+    T x[4];
+};
+
+// store_four is store4 for kernels that end with it many times.
+OUTLINE void store_four(u64 addr, u32 type, i64 i, i32 n, Four<float> four) { store4({addr, 0, (u8)type}, i, n, four.x); }
+
 // Quad is the part of a thread in an operation on n elements: up to four.
 struct Quad {
     i64 i;

@@ -1,4 +1,5 @@
 // Steps of the optimizers, in place.
+#pragma once
 #include "block.h"
 #include "number.h"
 

@@ -1,4 +1,5 @@
 // Softmax, and the loss that is made of it. A block has one row.
+#pragma once
 #include "block.h"
 #include "failure.h"
 #include "number.h"
@@ -22,7 +23,7 @@ template <typename T> DEVICE Total<T> row_total(const Array &x, i64 base, i64 co
         }
         T shift = larger == lowest ? (T)0 : larger;
         sum *= math::exp(top - shift);
-        for (i32 k = 0; k < 4; k++) sum += math::exp(v[k] - shift);
+        UNROLLED for (i32 k = 0; k < 4; k++) sum += math::exp(v[k] - shift);
         top = larger;
     });
     T largest = block_max(top), shift = largest == lowest ? (T)0 : largest;
@@ -38,7 +39,7 @@ template <typename T> DEVICE T row_softmax(const Array &y, const Array &x, i64 t
     each_quad(cols, [&](i64 i, i32 count) {
         T v[4];
         load4(v, x, from + i, count);
-        for (i32 k = 0; k < 4; k++) v[k] = i + k < seen ? math::exp(v[k] * scale - total.top) * factor : (T)0;
+        UNROLLED for (i32 k = 0; k < 4; k++) v[k] = i + k < seen ? math::exp(v[k] * scale - total.top) * factor : (T)0;
         store4(y, to + i, count, v);
     });
     return total.top + math::log(total.sum);
@@ -118,7 +119,7 @@ template <typename T> DEVICE void entropy_backward(const EntropyArgs &a) {
     each_quad(a.classes, [&](i64 i, i32 n) {
         T x[4];
         load4(x, a.logits, base + i, n);
-        for (i32 k = 0; k < 4; k++) x[k] = counts ? (math::exp(x[k] - lse) - (i + k == target ? (T)1 : (T)0)) * factor : (T)0;
+        UNROLLED for (i32 k = 0; k < 4; k++) x[k] = counts ? (math::exp(x[k] - lse) - (i + k == target ? (T)1 : (T)0)) * factor : (T)0;
         store4(a.dlogits, base + i, n, x);
     });
 }

@@ -53,6 +53,20 @@ template <i32 chunks> struct Chunks {
     }
 };
 
+// FragmentFour is four neighbours in a row of 16 × 8 sums, and where they are.
+struct FragmentFour {
+    i32 row, col;
+    Four<float> four;
+};
+
+// four_of has neighbouring lanes exchange halves of their sums.
+DEVICE FragmentFour four_of(const float c[4]) {
+    i32 lane = thread_id() % 32;
+    bool odd = lane % 2;
+    float x = float_of(shuffle_xor(bits_of(odd ? c[0] : c[2]), 1)), y = float_of(shuffle_xor(bits_of(odd ? c[1] : c[3]), 1));
+    return {lane / 4 + odd * 8, lane % 4 / 2 * 4, {odd ? x : c[0], odd ? y : c[1], odd ? c[2] : x, odd ? c[3] : y}};
+}
+
 // Source is where the rows of a tile come from.
 struct Source {
     u64 addr;       // of the matrix

@@ -1,0 +1,106 @@
+package kernels_test
+
+import (
+	"fmt"
+	"testing"
+
+	"memtop/engine/device"
+)
+
+var attentions = map[string]device.Attention{
+	"one query and key":             {Batch: 1, Heads: 1, Queries: 1, Keys: 1, Dim: 1},
+	"small":                         {Batch: 2, Heads: 3, Queries: 7, Keys: 7, Dim: 5, Causal: true},
+	"several tiles":                 {Batch: 1, Heads: 2, Queries: 70, Keys: 70, Dim: 64, Causal: true},
+	"several tiles, all see":        {Batch: 2, Heads: 1, Queries: 35, Keys: 131, Dim: 16},
+	"more keys than queries":        {Batch: 1, Heads: 2, Queries: 66, Keys: 140, Dim: 8, Causal: true},
+	"queries that see none":         {Batch: 1, Heads: 1, Queries: 90, Keys: 40, Dim: 3, Causal: true},
+	"chunks that do not fit":        {Batch: 1, Heads: 2, Queries: 23, Keys: 23, Dim: 4, Causal: true, Chunk: 10},
+	"large heads":                   {Batch: 1, Heads: 2, Queries: 65, Keys: 67, Dim: 128, Causal: true},
+	"heads of an odd, large size":   {Batch: 1, Heads: 1, Queries: 19, Keys: 40, Dim: 77, Scale: 0.3},
+	"too large for the tensor part": {Batch: 1, Heads: 1, Queries: 9, Keys: 17, Dim: 160, Causal: true},
+}
+
+func TestAttention(t *testing.T) {
+	r := newRig(t)
+	start := r.next
+	for name, a := range attentions {
+		for _, kind := range floats {
+			for _, a.Kind = range []device.AttentionKind{device.Naive, device.Chunked, device.Flash} {
+				t.Run(fmt.Sprintf("%s, %v, %v", name, kind, a.Kind), func(t *testing.T) {
+					r.next = start
+					r.attend(t, a, kind)
+				})
+			}
+		}
+	}
+}
+
+// heads returns rows of all heads: queries, keys and values lie side by side in
+// one array, as a projection leaves them, when packed is set.
+func heads(a device.Attention, rows int, of device.Array, parts, part int) device.Heads {
+	width := a.Heads * a.Dim
+	of = of.Slice(part*width, of.Len-part*width)
+	return device.Heads{Array: of, BatchStride: rows * parts * width, HeadStride: a.Dim, RowStride: parts * width}
+}
+
+func (r *rig) attend(t *testing.T, a device.Attention, kind device.DType) {
+	t.Helper()
+	statistic := map[bool]device.DType{true: device.Float64}[kind == device.Float64]
+	width := a.Batch * a.Heads * a.Dim
+	a.Q = heads(a, a.Queries, r.normals(kind, a.Queries*width), 1, 0)
+	keys := r.normals(kind, 2*a.Keys*width)
+	a.K, a.V = heads(a, a.Keys, keys, 2, 0), heads(a, a.Keys, keys, 2, 1)
+	do := heads(a, a.Queries, r.normals(kind, a.Queries*width), 1, 0)
+	var forward device.Attention // the CPU's, which both backward operations start from
+	r.agree(t, 3, func(c computer) {
+		a := a
+		a.O = heads(a, a.Queries, r.output(kind, a.Queries*width), 1, 0)
+		if a.Kind == device.Naive {
+			a.Probs = r.output(kind, a.Batch*a.Heads*a.Queries*a.Keys)
+		} else {
+			a.LSE = r.output(statistic, a.Batch*a.Heads*a.Queries)
+		}
+		a.Work = r.buffer(c.AttentionWorkspace(a))
+		c.Attention(a)
+		if c == r.cpu {
+			forward = a
+		}
+	})
+	r.agree(t, 6, func(c computer) {
+		out := func(rows int) device.Heads { return heads(a, rows, r.output(kind, rows*width), 1, 0) }
+		c.AttentionBackward(device.AttentionBackward{
+			A: forward, DO: do, DQ: out(a.Queries), DK: out(a.Keys), DV: out(a.Keys), Work: r.buffer(c.AttentionBackwardWorkspace(forward)),
+		})
+	})
+	want, got := r.cpu.AttentionBackwardWorkspace(forward)+r.cpu.AttentionWorkspace(forward), r.kernels.AttentionBackwardWorkspace(forward)+r.kernels.AttentionWorkspace(forward)
+	if got != want {
+		t.Errorf("%d bytes of workspace, %d on the CPU", got, want)
+	}
+}
+
+// Probabilities that are kept in another type than is computed in go through
+// scratch, which holds some of the heads at a time, or some of the queries.
+func TestNaiveAttentionInBands(t *testing.T) {
+	r := newRig(t)
+	a := device.Attention{Batch: 2, Heads: 3, Queries: 15, Keys: 13, Dim: 2, Causal: true}
+	for name, elements := range map[string]int{"four heads": 15 * 13 * 4, "seven queries": 7 * 13, "less than a query": 3} {
+		t.Run(name, func(t *testing.T) {
+			r.kernels.SetBand(int64(4*elements), 1)
+			r.attendInBands(t, a)
+		})
+	}
+}
+
+func (r *rig) attendInBands(t *testing.T, a device.Attention) {
+	t.Helper()
+	width := a.Batch * a.Heads * a.Dim
+	a.Q = heads(a, a.Queries, r.normals(device.Float32, a.Queries*width), 1, 0)
+	a.K = heads(a, a.Keys, r.normals(device.Float32, a.Keys*width), 1, 0)
+	a.V = a.K
+	r.agree(t, 6, func(c computer) {
+		a := a
+		a.O = heads(a, a.Queries, r.output(device.Float32, a.Queries*width), 1, 0)
+		a.Probs = r.output(device.BFloat16, a.Batch*a.Heads*a.Queries*a.Keys)
+		c.Attention(a)
+	})
+}

@@ -1,0 +1,86 @@
+package kernels
+
+import (
+	"fmt"
+
+	"memtop/engine/device"
+)
+
+// The tensor cores' kernels of flash: the rows of a block, its threads, and its
+// shared memory, which is the same for all of them but for the forward ones with
+// small heads.
+const (
+	flashRows    = 64
+	flashThreads = 128
+)
+
+// onTensorCores says whether flash is for the tensor cores: operands of one
+// 16-bit type and heads of up to 128 elements. others are what the backward
+// operation reads besides.
+func (x *attention) onTensorCores(others ...device.DType) bool {
+	kind := x.Q.DType
+	for _, other := range append(others[:len(others):len(others)], x.K.DType, x.V.DType) {
+		if other != kind {
+			return false
+		}
+	}
+	return (kind == device.BFloat16 || kind == device.Float16) && x.Dim <= 128
+}
+
+// variant returns the kernel for the type and size of the heads, of four that
+// begin with first.
+func (x *attention) variant(first Kernel) Kernel {
+	if x.Dim > 64 {
+		first++
+	}
+	if x.Q.DType == device.Float16 {
+		first += 2
+	}
+	return first
+}
+
+func (c *Compute) flash(x *attention) {
+	a := x.args()
+	if x.onTensorCores() {
+		shared := uint32(40 << 10)
+		if x.Dim > 64 {
+			shared = MaxShared
+		}
+		run(c, x.variant(FlashBfloat64), line(x.heads*ceil(x.Queries, flashRows)), flashThreads, shared, a)
+		return
+	}
+	tile, shared := x.flashTile(3, 1)
+	a.Tile = int32(tile)
+	run(c, pick(x.wide, FlashWide, Flash), line(x.heads*ceil(x.Queries, tile)), blockThreads, shared, a)
+}
+
+// flashTile returns the largest tile of flash on ordinary cores, at most 32,
+// of which rows tiles of rows of the heads, squares of scores and one number per
+// row fit into shared memory.
+func (x *attention) flashTile(rows, squares int) (tile int, shared uint32) {
+	for tile = 32; tile > 0; tile /= 2 {
+		bytes := int64(rows*tile*(x.Dim+1)+squares*tile*tile+tile) * x.compute.Size()
+		if bytes <= MaxShared {
+			return tile, uint32(bytes)
+		}
+	}
+	panic(fmt.Sprintf("kernels: flash: heads of %d elements are too large for shared memory", x.Dim))
+}
+
+// flashBackward computes dQ in blocks of queries and dK and dV in blocks of
+// keys, so that the order of sums is fixed.
+func (c *Compute) flashBackward(x *attention, g device.AttentionBackward) {
+	delta := device.ArrayOf(g.Work, x.compute, x.heads*x.Queries)
+	c.delta(x, g, delta)
+	a := x.args()
+	a.DO, a.DQ, a.DK, a.DV, a.Delta = g.DO, g.DQ, g.DK, g.DV, delta
+	if x.onTensorCores(g.DO.DType) {
+		run(c, x.variant(FlashQueriesBfloat64), line(x.heads*ceil(x.Queries, flashRows)), flashThreads, MaxShared, a)
+		run(c, x.variant(FlashKeysBfloat64), line(x.heads*ceil(x.Keys, flashRows)), flashThreads, MaxShared, a)
+		return
+	}
+	tile, shared := x.flashTile(6, 2)
+	a.Tile = int32(tile)
+	run(c, pick(x.wide, FlashQueriesWide, FlashQueries), line(x.heads*ceil(x.Queries, tile)), blockThreads, shared, a)
+	run(c, pick(x.wide, FlashKeysWide, FlashKeys), line(x.heads*ceil(x.Keys, tile)), blockThreads, shared, a)
+}

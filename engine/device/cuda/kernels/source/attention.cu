@@ -1,0 +1,96 @@
+// Attention whose scores are in memory: what is done to rows of them between
+// products of matrices.
+#include "attention.h"
+#include "softmax.cu"
+
+// ScoresArgs is of rows of scores, of keys elements each: of every matrix rows
+// of them, from the query first on.
+struct ScoresArgs {
+    Array scores, probs, lse, delta; // of the first matrix
+    i64 scores_step, probs_step;     // elements from a matrix to the next
+    i64 rows, first, queries, keys;
+    double scale;
+    i32 causal;
+};
+
+struct ScoresRow {
+    i64 scores, probs, query, seen; // query counts through the matrices
+};
+
+DEVICE ScoresRow scores_row(const ScoresArgs &a) {
+    i64 matrix = block_x() / a.rows, row = block_x() % a.rows, query = a.first + row, seen = a.keys;
+    if (a.causal) seen = query + 1 + a.keys - a.queries;
+    return {matrix * a.scores_step + row * a.keys, matrix * a.probs_step + row * a.keys, matrix * a.queries + query,
+            seen < 0 ? 0 : seen > a.keys ? a.keys : seen};
+}
+
+// score_softmax makes probabilities of scores, and with lse present keeps the
+// rows' log-sums.
+template <typename T> DEVICE void score_softmax(const ScoresArgs &a) {
+    ScoresRow r = scores_row(a);
+    T lse = row_softmax<T>(a.probs, a.scores, r.probs, r.scores, a.keys, r.seen, (T)a.scale);
+    if (present(a.lse) && thread_id() == 0) element<T>(a.lse, r.query) = lse;
+}
+
+KERNEL(score_softmax, ScoresArgs, 256) { score_softmax<float>(a); }
+KERNEL(score_softmax_wide, ScoresArgs, 256) { score_softmax<double>(a); }
+
+// score_backward makes probabilities of scores again, and of what probs holds,
+// their gradients, the scores' own: scores = p, probs = p·(probs − delta).
+template <typename T> DEVICE void score_backward(const ScoresArgs &a) {
+    ScoresRow r = scores_row(a);
+    T lse = element<T>(a.lse, r.query), delta = element<T>(a.delta, r.query);
+    each_quad(a.keys, [&](i64 i, i32 count) {
+        T p[4], d[4];
+        load4(p, a.scores, r.scores + i, count);
+        load4(d, a.probs, r.probs + i, count);
+        UNROLLED for (i32 k = 0; k < 4; k++) {
+            bool sees = i + k < r.seen;
+            p[k] = sees ? math::exp(p[k] * (T)a.scale - lse) : (T)0;
+            d[k] = sees ? p[k] * (d[k] - delta) : (T)0;
+        }
+        store4(a.scores, r.scores + i, count, p);
+        store4(a.probs, r.probs + i, count, d);
+    });
+}
+
+KERNEL(score_backward, ScoresArgs, 256) { score_backward<float>(a); }
+KERNEL(score_backward_wide, ScoresArgs, 256) { score_backward<double>(a); }
+
+// attention_delta has a warp for every query.
+template <typename T> DEVICE void attention_delta(const AttentionArgs &a) {
+    i64 head = block_x() / a.queries, query = block_x() % a.queries;
+    i64 o = head_of(a.o, a.heads, head) + query * a.o.row_stride, d_o = head_of(a.d_o, a.heads, head) + query * a.d_o.row_stride;
+    T sum = 0;
+    each_quad(a.dim, [&](i64 i, i32 count) {
+        T x[4], y[4];
+        load4(x, a.o.array, o + i, count);
+        load4(y, a.d_o.array, d_o + i, count);
+        for (i32 k = 0; k < 4; k++) sum += x[k] * y[k];
+    });
+    sum = block_sum(sum);
+    if (thread_id() == 0) element<T>(a.delta, block_x()) = sum;
+}
+
+KERNEL(attention_delta, AttentionArgs, 32) { attention_delta<float>(a); }
+KERNEL(attention_delta_wide, AttentionArgs, 32) { attention_delta<double>(a); }
+
+// StoreHeadsArgs asks for rows that lie together to be put where heads are.
+struct StoreHeadsArgs {
+    Array src; // [matrices, rows, dim]
+    Heads dst;
+    i64 heads, rows, dim;
+};
+
+template <typename T> DEVICE void store_heads(const StoreHeadsArgs &a) {
+    i64 head = block_x() / a.rows, row = block_x() % a.rows, from = block_x() * a.dim;
+    i64 to = head_of(a.dst, a.heads, head) + row * a.dst.row_stride;
+    each_quad(a.dim, [&](i64 i, i32 count) {
+        T x[4];
+        load4(x, a.src, from + i, count);
+        store4(a.dst.array, to + i, count, x);
+    });
+}
+
+KERNEL(store_heads, StoreHeadsArgs, 256) { store_heads<float>(a); }
+KERNEL(store_heads_wide, StoreHeadsArgs, 256) { store_heads<double>(a); }

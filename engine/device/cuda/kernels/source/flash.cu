@@ -1,0 +1,162 @@
+// Flash attention on ordinary cores, for operands of any types and heads of any
+// size: after Dao et al., "FlashAttention" (NeurIPS 2022).
+//
+// A tile of queries goes along the tiles of keys that it sees. For every query
+// it carries the largest score so far, the sum of e^(score − largest), and the
+// output weighted so; when a larger score comes, both shrink. All tiles are in
+// shared memory, and the host has chosen their size so that they fit.
+#include "attention.h"
+
+// FlashTiles divides the shared memory. Rows of dim elements have one more
+// against bank conflicts.
+template <typename T> struct FlashTiles {
+    T *next;
+    i32 tile, pitch;
+
+    DEVICE_MEMBER T *take(i32 n) {
+        T *p = next;
+        next += n;
+        return p;
+    }
+    DEVICE_MEMBER T *rows() { return take(tile * pitch); }
+    DEVICE_MEMBER T *square() { return take(tile * tile); }
+};
+
+// fetch_rows reads a tile of a head. What lies behind the last row is 0.
+template <typename T> DEVICE void fetch_rows(T *to, const AttentionArgs &a, const Heads &h, i64 head, i64 first, i64 rows) {
+    i64 base = head_of(h, a.heads, head);
+    for (i32 i = thread_id(); i < a.tile * a.dim; i += block_size()) {
+        i64 row = first + i / (i32)a.dim, d = i % (i32)a.dim;
+        to[i / (i32)a.dim * (a.dim + 1) + d] = row < rows ? load<T>(h.array, base + row * h.row_stride + d) : (T)0;
+    }
+}
+
+template <typename T> DEVICE void store_rows(const T *from, const AttentionArgs &a, const Heads &h, i64 head, i64 first, i64 rows, T factor) {
+    i64 base = head_of(h, a.heads, head);
+    for (i32 i = thread_id(); i < a.tile * a.dim; i += block_size()) {
+        i64 row = first + i / (i32)a.dim, d = i % (i32)a.dim;
+        if (row < rows) store(h.array, base + row * h.row_stride + d, from[i / (i32)a.dim * (a.dim + 1) + d] * factor);
+    }
+}
+
+template <typename T> DEVICE void clear(T *x, i32 n) {
+    for (i32 i = thread_id(); i < n; i += block_size()) x[i] = 0;
+}
+
+template <typename T> DEVICE T dot(const T *x, const T *y, i32 n) {
+    T sum = 0;
+    for (i32 i = 0; i < n; i++) sum = fused(x[i], y[i], sum);
+    return sum;
+}
+
+// absorb turns a query's scores into weights and brings what is carried up to
+// date. It returns what the output must be multiplied by.
+template <typename T> DEVICE T absorb(T *score, i32 n, T &top, T &total) {
+    const T lowest = -math::infinity((T)0);
+    T larger = top;
+    for (i32 c = 0; c < n; c++) larger = math::larger(larger, score[c]);
+    T shift = larger == lowest ? (T)0 : larger, shrink = math::exp(top - shift);
+    total *= shrink;
+    for (i32 c = 0; c < n; c++) {
+        score[c] = math::exp(score[c] - shift);
+        total += score[c];
+    }
+    top = larger;
+    return shrink;
+}
+
+template <typename T> DEVICE void flash(const AttentionArgs &a) {
+    SHARED_BYTES(bytes);
+    const i32 tile = a.tile, dim = (i32)a.dim, pitch = dim + 1;
+    FlashTiles<T> tiles = {(T *)bytes, tile, pitch};
+    T *q = tiles.rows(), *kv = tiles.rows(), *o = tiles.rows(), *s = tiles.square(), *shrink = tiles.take(tile);
+    i64 blocks = (a.queries + tile - 1) / tile, head = block_x() / blocks, first = block_x() % blocks * tile;
+    i64 last = first + tile < a.queries ? first + tile - 1 : a.queries - 1, seen = visible(a, last);
+    T top = -math::infinity((T)0), total = 0; // of the query of this thread
+    fetch_rows(q, a, a.q, head, first, a.queries);
+    clear(o, tile * pitch);
+    for (i64 key = 0; key < seen; key += tile) {
+        fetch_rows(kv, a, a.k, head, key, a.keys);
+        barrier();
+        for (i32 i = thread_id(); i < tile * tile; i += block_size()) {
+            i32 r = i / tile, c = i % tile;
+            bool sees = key + c < visible(a, first + r);
+            s[i] = sees ? dot(q + r * pitch, kv + c * pitch, dim) * (T)a.scale : -math::infinity((T)0);
+        }
+        barrier();
+        fetch_rows(kv, a, a.v, head, key, a.keys);
+        if ((i32)thread_id() < tile) shrink[thread_id()] = absorb(s + thread_id() * tile, tile, top, total);
+        barrier();
+        for (i32 i = thread_id(); i < tile * dim; i += block_size()) {
+            i32 r = i / dim, d = i % dim;
+            T sum = o[r * pitch + d] * shrink[r];
+            for (i32 c = 0; c < tile; c++) sum = fused(s[r * tile + c], kv[c * pitch + d], sum);
+            o[r * pitch + d] = sum;
+        }
+        barrier();
+    }
+    if ((i32)thread_id() < tile) {
+        shrink[thread_id()] = total == 0 ? (T)0 : 1 / total; // a query that sees no key gets zeros
+        if (first + thread_id() < a.queries) element<T>(a.lse, head * a.queries + first + thread_id()) = top + math::log(total);
+    }
+    barrier();
+    for (i32 i = thread_id(); i < tile * dim; i += block_size()) o[i / dim * pitch + i % dim] *= shrink[i / dim];
+    barrier();
+    store_rows(o, a, a.o, head, first, a.queries, (T)1);
+}
+
+KERNEL(flash, AttentionArgs, 256) { flash<float>(a); }
+KERNEL(flash_wide, AttentionArgs, 256) { flash<double>(a); }
+
+// flash_backward has two forms. For queries, rows are queries and columns keys:
+// x1 = q, x2 = do, y1 = k, y2 = v, and dq = Σ ds·k. For keys it is the other way
+// round: dk = Σ dsᵀ·q, dv = Σ pᵀ·do. Every form adds in its own order, so that
+// no two blocks write to one place.
+template <typename T, bool for_keys> DEVICE void flash_backward(const AttentionArgs &a) {
+    SHARED_BYTES(bytes);
+    const i32 tile = a.tile, dim = (i32)a.dim, pitch = dim + 1;
+    FlashTiles<T> tiles = {(T *)bytes, tile, pitch};
+    T *x1 = tiles.rows(), *x2 = tiles.rows(), *y1 = tiles.rows(), *y2 = tiles.rows(), *out1 = tiles.rows(), *out2 = tiles.rows();
+    T *p = tiles.square(), *ds = tiles.square();
+    const i64 rows = for_keys ? a.keys : a.queries, cols = for_keys ? a.queries : a.keys;
+    i64 blocks = (rows + tile - 1) / tile, head = block_x() / blocks, first = block_x() % blocks * tile;
+    i64 last = first + tile < rows ? first + tile - 1 : rows - 1;
+    i64 from = for_keys ? first_query(a, first) / tile * tile : 0, to = for_keys ? cols : visible(a, last);
+    fetch_rows(x1, a, for_keys ? a.k : a.q, head, first, rows);
+    fetch_rows(x2, a, for_keys ? a.v : a.d_o, head, first, rows);
+    clear(out1, 2 * tile * pitch);
+    for (i64 col = from; col < to; col += tile) {
+        fetch_rows(y1, a, for_keys ? a.q : a.k, head, col, cols);
+        fetch_rows(y2, a, for_keys ? a.d_o : a.v, head, col, cols);
+        barrier();
+        for (i32 i = thread_id(); i < tile * tile; i += block_size()) {
+            i32 r = i / tile, c = i % tile;
+            i64 query = for_keys ? col + c : first + r, key = for_keys ? first + r : col + c;
+            p[i] = ds[i] = 0;
+            if (query >= a.queries || key >= visible(a, query)) continue;
+            T score = dot(x1 + r * pitch, y1 + c * pitch, dim) * (T)a.scale, dp = dot(x2 + r * pitch, y2 + c * pitch, dim);
+            p[i] = math::exp(score - element<T>(a.lse, head * a.queries + query));
+            ds[i] = p[i] * (dp - element<T>(a.delta, head * a.queries + query));
+        }
+        barrier();
+        for (i32 i = thread_id(); i < tile * dim; i += block_size()) {
+            i32 r = i / dim, d = i % dim;
+            T sum1 = out1[r * pitch + d], sum2 = out2[r * pitch + d];
+            for (i32 c = 0; c < tile; c++) {
+                sum1 = fused(ds[r * tile + c], y1[c * pitch + d], sum1);
+                if (for_keys) sum2 = fused(p[r * tile + c], y2[c * pitch + d], sum2);
+            }
+            out1[r * pitch + d] = sum1;
+            out2[r * pitch + d] = sum2;
+        }
+        barrier();
+    }
+    barrier();
+    store_rows(out1, a, for_keys ? a.dk : a.dq, head, first, rows, (T)a.scale);
+    if (for_keys) store_rows(out2, a, a.dv, head, first, rows, (T)1);
+}
+
+KERNEL(flash_queries, AttentionArgs, 256) { flash_backward<float, false>(a); }
+KERNEL(flash_keys, AttentionArgs, 256) { flash_backward<float, true>(a); }
+KERNEL(flash_queries_wide, AttentionArgs, 256) { flash_backward<double, false>(a); }
+KERNEL(flash_keys_wide, AttentionArgs, 256) { flash_backward<double, true>(a); }
