@@ -301,3 +301,14 @@ func (g *growing) Trace() *trace.Trace {
 }
 
 func (g *growing) load(context.Context, trace.Progress) (trace.Source, error) { return g, nil }
+
+func TestAFindingOfALiveScreenIsClicked(t *testing.T) {
+	for name, test := range map[string]struct{ w, h, y int }{"small": {80, 24, 3}, "large": {120, 40, 5}} {
+		t.Run(name, func(t *testing.T) {
+			d, _ := startLive(t, test.w, test.h, 30)
+			d.wants("suspected leak")
+			d.send(tea.MouseClickMsg{X: 10, Y: test.y})
+			d.wants("creation sites")
+		})
+	}
+}

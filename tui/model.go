@@ -241,7 +241,7 @@ func (m *Model) catchUp() tea.Cmd {
 	}
 	pace := time.Duration(0)
 	if p, ok := m.visible().(page.Pacer); ok {
-		pace = p.Pace()
+		pace = p.Pace(m.w, m.h)
 	}
 	return m.file().catchUp(m.now(), pace)
 }

@@ -222,6 +222,15 @@ func (p *Page) click(msg tea.MouseClickMsg) tea.Cmd {
 		return nil
 	}
 	row := msg.Y + p.scroll.Offset - 1
+	if p.live() {
+		row -= 1 + f.gap() // the step's line is above
+	}
+	if p.live() && f.compact {
+		if row >= -1 && row < sentences-1 {
+			return p.open()
+		}
+		return nil
+	}
 	for _, i := range p.shownFindings(f.left, f.findingRows()) {
 		n := len(p.findingLines(i, f.left))
 		if row >= 0 && row < n {

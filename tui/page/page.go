@@ -43,9 +43,9 @@ type Maximiser interface {
 // Pacer is a page of which nearly everything moves when something comes: faster
 // than it can be read it need not be drawn.
 type Pacer interface {
-	// Pace returns how much time is between two drawings of what is new, at
-	// least.
-	Pace() time.Duration
+	// Pace returns how much time is between two drawings of what is new on w×h
+	// cells, at least. It grows with the cells, so that the bytes do not.
+	Pace(w, h int) time.Duration
 }
 
 // Rebaser is a page that keeps numbers of events. Those of a running program

@@ -53,8 +53,8 @@ func New(s *page.Scene) *Page {
 	return p
 }
 
-// Pace keeps a page that moves as a whole readable.
-func (*Page) Pace() time.Duration { return 300 * time.Millisecond }
+// Pace keeps a page that moves as a whole readable, and its bytes few.
+func (*Page) Pace(w, h int) time.Duration { return time.Duration(w*h) * 60 * time.Microsecond }
 
 // Prompting returns the open prompt.
 func (p *Page) Prompting() *page.Prompt { return p.prompt }

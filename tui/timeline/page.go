@@ -87,8 +87,8 @@ func (p *Page) axis() axis {
 	return axis{index: p.scene.Index, time: p.time && p.scene.Index.Timed(), n: p.scene.Events().Len()}
 }
 
-// Pace keeps a page that moves as a whole readable.
-func (*Page) Pace() time.Duration { return 200 * time.Millisecond }
+// Pace keeps a page that moves as a whole readable, and its bytes few.
+func (*Page) Pace(w, h int) time.Duration { return time.Duration(w*h) * 50 * time.Microsecond }
 
 // Prompting returns the open prompt.
 func (p *Page) Prompting() *page.Prompt { return p.prompt }
