@@ -27,7 +27,7 @@ import (
 const (
 	trendFew      = 4  // moments below which nothing is said
 	trendSome     = 4  // growths that make a trend
-	leakTransient = 10 // steps until what should not outlive a step is a leak
+	leakTransient = 14 // steps until what should not outlive a step is a leak
 	leakOther     = 18 // steps until what might be a cache is one
 	leakSpaced    = 8  // growths of one that grows once every few steps
 	quietFew      = 3  // steps without growth before it has stopped
@@ -260,7 +260,8 @@ func (e *evidence) rising(j *judgement) {
 // replaced judges a site that holds as many allocations since sample last, but
 // others than before: larger ones, or of the batch's sizes.
 func (e *evidence) replaced(j *judgement, last, quiet int) bool {
-	since, found := evidence{samples: e.samples[last:]}, judgement{steps: quiet}
+	since := evidence{samples: e.samples[last:], category: e.category, distinct: e.distinct}
+	found := judgement{steps: quiet}
 	if since.flat(&found); found.trend == Steady {
 		return false
 	}
