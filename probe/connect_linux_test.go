@@ -277,6 +277,14 @@ func TestWhereAProgramMayHaveItsSocket(t *testing.T) {
 	}
 }
 
+func TestRelativePathsAreSeenFromTheProcess(t *testing.T) {
+	environment := map[string]string{"MEMTOP_DIR": "d", "TMPDIR": "/t"}
+	folders := foldersFor(from("/home", func(name string) string { return environment[name] }), 7)
+	if want := "/home/d"; folders[0] != want {
+		t.Errorf("got %q, want %q first", folders, want)
+	}
+}
+
 func TestPathsThroughAProcessesRoot(t *testing.T) {
 	for path, want := range map[string][2]string{
 		"/run/memtop":                {"/", "/run/memtop"},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 )
@@ -51,8 +52,10 @@ func endpoints(ctx context.Context) ([]endpoint, error) {
 // endpoint returns the socket of a process. The error is a [*NoProbeError] when
 // it has none, and says what is wrong with its folder if that is the reason.
 func (p process) endpoint() (endpoint, error) {
-	folders := foldersFor(EnvironmentOf(p.pid), p.ownUID())
-	for _, folder := range foldersFor(os.Getenv, p.uid) {
+	theirs, _ := os.Readlink(inProc(p.pid, "cwd")) // "" where it may not be read, and then relative paths lead nowhere
+	ours, _ := os.Getwd()
+	folders := foldersFor(from(theirs, EnvironmentOf(p.pid)), p.ownUID())
+	for _, folder := range foldersFor(from(ours, os.Getenv), p.uid) {
 		if !slices.Contains(folders, folder) {
 			folders = append(folders, folder) // its environment may be closed to us
 		}
@@ -69,6 +72,17 @@ func (p process) endpoint() (endpoint, error) {
 		}
 	}
 	return endpoint{}, failed
+}
+
+// from returns an environment whose paths are seen from a folder.
+func from(folder string, getenv func(string) string) func(string) string {
+	return func(name string) string {
+		value := getenv(name)
+		if value == "" || filepath.IsAbs(value) {
+			return value
+		}
+		return filepath.Join(folder, value)
+	}
 }
 
 // find returns the socket of a process that the user named.

@@ -41,7 +41,7 @@ The file is whole at any time, also while it grows.`,
 		},
 	}
 	a.liveFlags(cmd.Flags())
-	cmd.Flags().StringVarP(&output, "output", "o", "", "`FILE` to write, named .mtr")
+	cmd.Flags().StringVarP(&output, "output", "o", "", "`FILE` to write, - for standard output")
 	cmd.Flags().BoolVar(&force, "force", false, "write over a file that is there")
 	cmd.Flags().DurationVar(&o.For, "for", 0, "end after this `DURATION`, such as 30s")
 	cmd.Flags().Int64Var(&o.Steps, "steps", 0, "end after `N` steps")
@@ -56,9 +56,16 @@ func (a *app) record(ctx context.Context, target, output string, force bool, o p
 	if err != nil {
 		return err
 	}
+	if output == "-" {
+		_, err := r.Run(ctx, a.stdout)
+		return err
+	}
 	f, err := create(output, force)
 	if err != nil {
 		return err
+	}
+	if isTerminal(a.stderr) {
+		fmt.Fprintf(a.stderr, "recording process %s to %s; Ctrl-C ends it\n", target, output)
 	}
 	kept, err := r.Run(ctx, f)
 	err = errors.Join(err, f.Close())

@@ -73,6 +73,9 @@ func (a *app) set(ctx context.Context, target string, wanted []trace.Value, wait
 	if err != nil {
 		return err
 	}
+	if wait && isTerminal(a.stderr) {
+		fmt.Fprintln(a.stderr, "waiting for steps to settle; Ctrl-C leaves the change as it is")
+	}
 	made, err := settled(ctx, c, changes, wait)
 	if err != nil {
 		return err
