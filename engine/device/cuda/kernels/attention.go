@@ -69,7 +69,7 @@ func attendsWide(a device.Attention) bool {
 func (x *attention) reach(name, operand string, h device.Heads, rows int) {
 	needFloat(name, h.DType)
 	if x.heads*rows > 0 {
-		reach(name, operand, h.Array, (x.Batch-1)*h.BatchStride+(x.Attention.Heads-1)*h.HeadStride+(rows-1)*h.RowStride+x.Dim)
+		reach(name, operand, h.Array, (x.Batch-1)*h.BatchStride+(x.Heads-1)*h.HeadStride+(rows-1)*h.RowStride+x.Dim)
 	}
 }
 
@@ -84,7 +84,7 @@ func (x *attention) visible(query int) int {
 // args returns what the kernels of flash take.
 func (x *attention) args() attentionArgs {
 	return attentionArgs{
-		Q: x.Q, K: x.K, V: x.V, O: x.O, LSE: x.LSE, Heads: int64(x.Attention.Heads), Queries: int64(x.Queries), Keys: int64(x.Keys),
+		Q: x.Q, K: x.K, V: x.V, O: x.O, LSE: x.LSE, Heads: int64(x.Heads), Queries: int64(x.Queries), Keys: int64(x.Keys),
 		Dim: int64(x.Dim), Scale: x.Scale, Causal: flag(x.Causal),
 	}
 }
@@ -170,7 +170,7 @@ func of(h device.Heads, first int) matrices {
 // lying returns matrices of step elements, one behind the other, with rows of
 // stride elements.
 func (x *attention) lying(at device.Array, step, stride int) matrices {
-	return matrices{at, x.Attention.Heads * step, step, stride}
+	return matrices{at, x.Heads * step, step, stride}
 }
 
 // product computes dst = alpha·op(a)·op(b) + beta·dst in count heads from first
@@ -191,7 +191,7 @@ func (c *Compute) product(x *attention, dst, a, b matrices, p product) {
 	}
 	args := matMulArgs{
 		C: dst.at, A: a.at, B: b.at, M: int64(p.m), N: int64(p.n), K: int64(p.k), LDA: int64(a.stride), LDB: int64(b.stride), LDC: int64(dst.stride),
-		Inner: int64(x.Attention.Heads), OuterA: int64(a.outer), InnerA: int64(a.inner), OuterB: int64(b.outer), InnerB: int64(b.inner),
+		Inner: int64(x.Heads), OuterA: int64(a.outer), InnerA: int64(a.inner), OuterB: int64(b.outer), InnerB: int64(b.inner),
 		OuterC: int64(dst.outer), InnerC: int64(dst.inner), Alpha: p.alpha, Beta: p.beta, TransA: flag(p.transA), TransB: flag(p.transB), Activation: -1,
 	}
 	c.multiplyFrom(args, p.first, p.count)

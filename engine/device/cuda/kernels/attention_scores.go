@@ -131,6 +131,6 @@ type storeHeadsArgs struct {
 // storeHeads puts the keys' rows, which lie together in src, where heads are.
 func (c *Compute) storeHeads(x *attention, dst device.Heads, src device.Array) {
 	run(c, pick(x.wide, StoreHeadsWide, StoreHeads), line(x.heads*x.Keys), rowThreads(x.Dim), 0, storeHeadsArgs{
-		src, dst, int64(x.Attention.Heads), int64(x.Keys), int64(x.Dim),
+		src, dst, int64(x.Heads), int64(x.Keys), int64(x.Dim),
 	})
 }

@@ -86,13 +86,13 @@ func writeSources(dir, extra string) error {
 func open(path string) (*Library, error) {
 	l := &Library{}
 	var err error
-	if l.handle, err = purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_LOCAL); err != nil {
+	if l.handle, err = load(path); err != nil {
 		return nil, fmt.Errorf("hostbuild: %w", err)
 	}
-	if l.launch, err = purego.Dlsym(l.handle, "memtop_launch"); err != nil {
+	if l.launch, err = symbol(l.handle, "memtop_launch"); err != nil {
 		return nil, fmt.Errorf("hostbuild: %w", err)
 	}
-	if l.lastError, err = purego.Dlsym(l.handle, "memtop_error"); err != nil {
+	if l.lastError, err = symbol(l.handle, "memtop_error"); err != nil {
 		return nil, fmt.Errorf("hostbuild: %w", err)
 	}
 	for k := range l.names {
@@ -103,7 +103,7 @@ func open(path string) (*Library, error) {
 
 // Symbol returns the address of something that extra exports.
 func (l *Library) Symbol(name string) (uintptr, error) {
-	return purego.Dlsym(l.handle, name)
+	return symbol(l.handle, name)
 }
 
 // Launch implements kernels.Queue.

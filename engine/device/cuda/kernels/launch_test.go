@@ -1,0 +1,92 @@
+package kernels_test
+
+import (
+	"testing"
+
+	"memtop/engine/device"
+	"memtop/engine/device/cuda/kernels"
+)
+
+// countingQueue takes launches and does nothing.
+type countingQueue struct{ launches, threads int }
+
+func (q *countingQueue) Launch(l *kernels.Launch) {
+	q.launches++
+	q.threads = max(q.threads, int(l.Grid[0]*l.Threads))
+}
+
+// array returns an array of which nothing is read or written.
+func nowhere(d device.DType, n int) device.Array {
+	return device.Array{Addr: 1 << 40, Len: n, DType: d}
+}
+
+func newCounting() (*countingQueue, *kernels.Compute) {
+	q := &countingQueue{}
+	return q, kernels.NewCompute(q, device.Buffer{Addr: 1 << 41, Bytes: kernels.ScratchBytes}, 1<<42)
+}
+
+func TestLaunchingAllocatesNothing(t *testing.T) {
+	q, c := newCounting()
+	x, one, list := nowhere(device.BFloat16, 1<<20), nowhere(device.Float32, 1), make([]device.Array, 200)
+	for i := range list {
+		list[i] = nowhere(device.Float32, 1000)
+	}
+	got := testing.AllocsPerRun(10, func() {
+		c.Binary(device.Add, x, x, x)
+		c.Norm2(one, list)
+		c.Reduce(device.Sum, nowhere(device.Float32, 1024), x, 1, 1024, 1024)
+		c.MatMul(device.MatMul{C: x, A: x, B: x, M: 1024, N: 1024, K: 1024})
+		c.AdamW(device.Adam{Update: device.Update{P: list[0], G: list[1], Step: one}, M: list[2], V: list[3]})
+		h := device.Heads{Array: x, BatchStride: 1 << 19, HeadStride: 64, RowStride: 1024}
+		c.Attention(device.Attention{
+			Kind: device.Flash, Batch: 2, Heads: 16, Queries: 512, Keys: 512, Dim: 64, Q: h, K: h, V: h, O: h,
+			LSE: nowhere(device.Float32, 2*16*512),
+		})
+	})
+	if got != 0 {
+		t.Errorf("%v allocations in a round of launches", got)
+	}
+	if q.launches == 0 {
+		t.Error("nothing was launched")
+	}
+}
+
+func TestOperationsOnNothingLaunchNothing(t *testing.T) {
+	q, c := newCounting()
+	none := device.Array{}
+	c.Fill(none, 1)
+	c.Unary(device.GELU, none, none)
+	c.Softmax(none, none, 0, 5)
+	c.MatMul(device.MatMul{N: 4, K: 4, B: nowhere(device.Float32, 16)})
+	c.Gather(none, nowhere(device.Float32, 8), device.Array{DType: device.Int64}, 2, 4)
+	c.CopyStrided(device.Strided{Strides: []int{1}}, device.Strided{Strides: []int{1}}, []int{0})
+	if q.launches != 0 {
+		t.Errorf("%d launches", q.launches)
+	}
+}
+
+func TestWrongSizesAndTypesPanic(t *testing.T) {
+	_, c := newCounting()
+	f, i := nowhere(device.Float32, 6), nowhere(device.Int32, 6)
+	tests := map[string]func(){
+		"a result that is too short":      func() { c.Cast(f.Slice(0, 5), i) },
+		"whole numbers where none may be": func() { c.Scale(f, i, 2) },
+		"indexes that are no numbers":     func() { c.Gather(f, f, f, 6, 1) },
+		"a matrix beyond its memory":      func() { c.MatMul(device.MatMul{C: f, A: f, B: f, M: 2, N: 3, K: 4}) },
+		"rows that overlap":               func() { c.MatMul(device.MatMul{C: f, A: f, B: f, M: 2, N: 2, K: 3, LDA: 2}) },
+		"parameters in half precision":    func() { c.Lion(device.Lion{Update: device.Update{P: nowhere(device.Float16, 6), G: f}}) },
+		"a probability of 1":              func() { c.Dropout(f, f, device.Array{}, 1, device.Seed{}) },
+		"a group of no elements":          func() { c.Reduce(device.Mean, f, device.Array{}, 2, 0, 3) },
+		"a step that is no scalar":        func() { c.AdvanceStep(f, device.Array{}) },
+	}
+	for name, do := range tests {
+		t.Run(name, func(t *testing.T) {
+			defer func() {
+				if recover() == nil {
+					t.Error("no panic")
+				}
+			}()
+			do()
+		})
+	}
+}
