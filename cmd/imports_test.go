@@ -64,12 +64,14 @@ var picture = map[string][]string{
 		"charm.land/bubbletea/v2", "github.com/spf13/cobra", "github.com/spf13/pflag",
 		"github.com/charmbracelet/colorprofile", "github.com/charmbracelet/x/ansi", "github.com/charmbracelet/x/term",
 	},
-	"cmd/memtrain": {"cmd/memtrain/program"},
+	// What trains on a GPU; memtop, which trains for its demo only, must not link it.
+	"cmd/memtrain": {"cmd/memtrain/program", "engine/device/cuda"},
 	"cmd/memtrain/program": {
 		"cmd/command", "engine/...", "probe", "snapshots/pytorch", "snapshots/trace",
 		"github.com/spf13/cobra", "github.com/spf13/pflag",
 	},
-	"cmd/memtrain/benchengine": {"engine/..."},
+	"cmd/memtrain/benchengine": {"cmd/memtrain/program", "engine/..."},
+	"cmd/memtrain/benchgpu":    {"engine/device/cuda"},
 	"cmd/memtrain/benchattach": {"engine/...", "probe", "snapshots/trace"},
 	// What only the end-to-end test and the benchmark use.
 	"cmd/memtop/benchopen": {"cmd/memtop/terminal"},

@@ -1,12 +1,21 @@
 // Command memtrain trains a small model on the engine: the reference run of the
 // project, and the process that memtop attaches to. All of it is in package
-// program, which memtop demo runs as well.
+// program, which memtop demo runs as well; what this one adds are GPUs.
 package main
 
 import (
 	"os"
 
 	"memtop/cmd/memtrain/program"
+	"memtop/engine/device/cuda"
 )
 
-func main() { os.Exit(program.Run(os.Args[1:], os.Stdout, os.Stderr, nil)) }
+func main() { os.Exit(program.Run(os.Args[1:], os.Stdout, os.Stderr, gpu)) }
+
+func gpu(ordinal int) (program.Machine, error) {
+	d, err := cuda.Open(cuda.Options{Ordinal: ordinal})
+	if err != nil {
+		return nil, err
+	}
+	return d, nil
+}

@@ -15,6 +15,8 @@ type Backend struct {
 	*kernels.Compute
 }
 
+var _ device.Backend = (*Backend)(nil)
+
 // start loads the kernels.
 func (b *Backend) start() error {
 	scratch, err := b.reserveOwn()
@@ -23,6 +25,27 @@ func (b *Backend) start() error {
 	}
 	b.Compute = kernels.NewCompute(b.queue, scratch, b.failure.Addr)
 	return b.modules.load(kernels.PTX)
+}
+
+// MatMul implements device.MatMuls.
+func (b *Backend) MatMul(m device.MatMul) {
+	if lt := b.device.blas; lt != nil && b.err == nil {
+		done, err := b.device.multiply(lt, &m)
+		if done || b.keep(err) {
+			return
+		}
+	}
+	b.Compute.MatMul(m)
+}
+
+// multiply queues a product with the device's context.
+func (d *Device) multiply(lt *blas, m *device.MatMul) (bool, error) {
+	defer d.leave()
+	if err := d.enter(); err != nil {
+		return false, err
+	}
+	complete := m.Normalized()
+	return lt.multiply(&complete, d.queue.compute)
 }
 
 // reserveOwn takes the memory that kernels need beside their operands. It is the

@@ -38,6 +38,8 @@ type Options struct {
 	Ordinal int
 	// Driver answers the calls; nil is the library of the system.
 	Driver Driver
+	// OwnProducts multiplies with our kernels even where cuBLASLt is found.
+	OwnProducts bool
 }
 
 // Device is an open GPU: its memory and its queues. Close it after everything on
@@ -162,7 +164,7 @@ func Open(o Options) (*Device, error) {
 	if err := d.start(); err != nil {
 		return nil, err
 	}
-	if o.Driver == nil {
+	if o.Driver == nil && !o.OwnProducts {
 		d.findBLAS()
 	}
 	return d, nil
@@ -249,6 +251,9 @@ func (d *Device) words(s Symbol, args ...uintptr) (uint64, error) {
 	w, err := d.word(s, args...)
 	return w, d.note(err)
 }
+
+// Library reports whether cuBLASLt multiplies.
+func (d *Device) Library() bool { return d.blas != nil }
 
 // Failed returns the failure that ended the device's context, nil while it
 // lives. Safe for concurrent use.

@@ -32,6 +32,18 @@ func (d *Device) unpin(p pinned) error {
 	return d.in(cuMemFreeHost, p.addr)
 }
 
+// Share lets kernels read and write ordinary memory of the host, at the address
+// that it has for the host, until release is called. It is slow, and meant for
+// tests that look at what a kernel wrote.
+func (d *Device) Share(memory []byte) (release func() error, err error) {
+	const portableMapped = 1 | 2
+	at := uintptr(unsafe.Pointer(unsafe.SliceData(memory)))
+	if err := d.in(cuMemHostRegister, at, uintptr(len(memory)), portableMapped); err != nil {
+		return nil, err
+	}
+	return func() error { return d.in(cuMemHostUnregister, at) }, nil
+}
+
 // staging is a ring of pinned memory through which bytes go to the device: they
 // are copied into it, and the caller may go on while the device fetches them.
 // It is cut into parts; a part is used again when the device has passed the

@@ -150,3 +150,21 @@ func TestFetchingDoesNotWait(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+func TestSharedMemoryIsGivenBackOnce(t *testing.T) {
+	d, _ := open(t, cudatest.Options{})
+	memory := make([]byte, 4096)
+	release, err := d.Share(memory)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Share(memory); err == nil {
+		t.Error("the same memory was shared twice")
+	}
+	if err := release(); err != nil {
+		t.Fatal(err)
+	}
+	if err := release(); err == nil {
+		t.Error("memory that is not shared was given back")
+	}
+}

@@ -59,6 +59,8 @@ var entries = map[string]func(*Driver, []uintptr) cuda.Result{
 	},
 	"cuMemHostAlloc":       (*Driver).hostAlloc,
 	"cuMemFreeHost":        (*Driver).hostFree,
+	"cuMemHostRegister_v2": (*Driver).register,
+	"cuMemHostUnregister":  (*Driver).hostFree,
 	"cuMemcpyHtoDAsync_v2": (*Driver).toDevice,
 	"cuMemcpyDtoHAsync_v2": (*Driver).toHost,
 	"cuMemcpyDtoDAsync_v2": (*Driver).within,

@@ -64,6 +64,15 @@ func (d *Driver) hostAlloc(a []uintptr) cuda.Result {
 	return success
 }
 
+// register counts memory of the host's as memory that the device can reach.
+func (d *Driver) register(a []uintptr) cuda.Result {
+	if a[1] == 0 || d.host[uint64(a[0])] != nil {
+		return invalidValue
+	}
+	d.host[uint64(a[0])] = bytesAt(a[0], int(a[1]))
+	return success
+}
+
 func (d *Driver) hostFree(a []uintptr) cuda.Result {
 	if _, ok := d.host[uint64(a[0])]; !ok {
 		return invalidValue

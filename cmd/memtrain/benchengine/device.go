@@ -1,0 +1,110 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"memtop/cmd/memtrain/program"
+	"memtop/engine/device"
+	"memtop/engine/device/cpu"
+	"memtop/engine/device/cuda"
+	"memtop/engine/tensor"
+)
+
+// capacity is the memory of cpu:0, more than the largest run here needs.
+const capacity = 8 << 30
+
+// open opens the device and says what it is.
+func open(o options) (program.Machine, string, error) {
+	number, isGPU := strings.CutPrefix(o.device, "cuda:")
+	if !isGPU {
+		c, err := cpu.Open(cpu.Options{Capacity: capacity})
+		if err != nil {
+			return nil, "", err
+		}
+		return c, c.Name(), nil
+	}
+	ordinal, err := strconv.Atoi(number)
+	if err != nil {
+		return nil, "", fmt.Errorf("there is no device %q", o.device)
+	}
+	d, err := cuda.Open(cuda.Options{Ordinal: ordinal, OwnProducts: o.ownProducts})
+	if err != nil {
+		return nil, "", err
+	}
+	info := d.Info()
+	with := "cuBLASLt"
+	if !d.Library() {
+		with = "own products"
+	}
+	return d, fmt.Sprintf("%s, driver of CUDA %d.%d, %s", info.Name, info.Version/1000, info.Version%1000/10, with), nil
+}
+
+// product is the rate of products of square matrices.
+type product struct {
+	N      int     `json:"n"`
+	DType  string  `json:"dtype"`
+	GFLOPS float64 `json:"gflops"` // of the best
+}
+
+// products measures the sizes that training meets, in the types that it uses.
+func products(d *tensor.Device) []product {
+	var list []product
+	types := []device.DType{device.Float32}
+	sizes := []int{1024, 2048}
+	if d.Name() != "cpu:0" {
+		types, sizes = append(types, device.BFloat16), append(sizes, 4096, 8192)
+	}
+	for _, t := range types {
+		for _, n := range sizes {
+			list = append(list, product{n, t.String(), rateOf(d, n, t)})
+		}
+	}
+	return list
+}
+
+// rateOf returns the rate of the best of several runs of products.
+func rateOf(d *tensor.Device, n int, t device.DType) float64 {
+	var list [3]*tensor.Tensor
+	for i := range list {
+		list[i] = tensor.Full(d, tensor.Shape{n, n}, t, 1, tensor.Tag{})
+		defer list[i].Release()
+	}
+	m := device.MatMul{C: list[0].Array(), A: list[1].Array(), B: list[2].Array(), M: n, N: n, K: n}
+	best, each := time.Duration(1<<62), 1
+	if d.Name() != "cpu:0" {
+		each = 10 // so that waiting for the device is a small part
+	}
+	for range 10 {
+		best = min(best, timed(d, func() {
+			for range each {
+				d.Backend().MatMul(m)
+			}
+		}))
+	}
+	return 2 * float64(n) * float64(n) * float64(n) * float64(each) / best.Seconds() / 1e9
+}
+
+// timed returns how long the device works on what f queues.
+func timed(d *tensor.Device, f func()) time.Duration {
+	_ = d.Backend().Synchronize() // a failure is told of by the next step
+	start := time.Now()
+	f()
+	_ = d.Backend().Synchronize()
+	return time.Since(start)
+}
+
+// launches returns the host's nanoseconds to queue one small operation.
+func launches(d *tensor.Device) float64 {
+	const n = 20_000
+	x := tensor.Full(d, tensor.Shape{1}, device.Float32, 1, tensor.Tag{})
+	defer x.Release()
+	took := timed(d, func() {
+		for range n {
+			d.Backend().Fill(x.Array(), 2)
+		}
+	})
+	return float64(took.Nanoseconds()) / n
+}

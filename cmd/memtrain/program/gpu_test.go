@@ -1,0 +1,156 @@
+package program
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"memtop/engine/device/cuda"
+	"memtop/engine/device/cuda/cudatest"
+	"memtop/engine/device/cuda/kernels/hostbuild"
+	"memtop/snapshots"
+	"memtop/snapshots/trace"
+)
+
+// gpus returns GPUs of a driver in this process, whose kernels are the host
+// build of the real ones. Without a C++ compiler the test is skipped.
+func gpus(t *testing.T) GPUs {
+	t.Helper()
+	library, err := hostbuild.Build(t.Context(), t.TempDir(), "")
+	if errors.Is(err, hostbuild.ErrNoCompiler) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(ordinal int) (Machine, error) {
+		driver := cudatest.New(cudatest.Options{Capacity: 2 << 30, Run: cudatest.Kernels(library)})
+		d, err := cuda.Open(cuda.Options{Ordinal: ordinal, Driver: driver})
+		if err != nil {
+			return nil, err
+		}
+		return d, nil
+	}
+}
+
+// small is a model that a GPU of the tests trains in a few seconds.
+var small = []string{"--layers", "2", "--dim", "32", "--heads", "2", "--seq", "16", "--batch", "2"}
+
+// stepLine is what is compared of a step.
+type stepLine struct {
+	Step                       int64
+	Loss                       float64
+	Skipped                    bool
+	Allocated                  int64            `json:"allocated_bytes"`
+	Reserved                   int64            `json:"reserved_bytes"`
+	PeakAllocated              int64            `json:"peak_allocated_bytes"`
+	Categories, CategoriesPeak map[string]int64 `json:",omitempty"`
+}
+
+// trained runs memtrain and returns its steps.
+func trained(t *testing.T, g GPUs, args ...string) []stepLine {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	if code := Run(append([]string{"--probe", "off", "--json"}, args...), &stdout, &stderr, g); code != 0 {
+		t.Fatalf("exit code %d: %s", code, stderr.String())
+	}
+	var steps []stepLine
+	for line := range strings.Lines(stdout.String()) {
+		var s stepLine
+		if err := json.Unmarshal([]byte(line), &s); err != nil {
+			t.Fatal(err)
+		}
+		steps = append(steps, s)
+	}
+	return steps
+}
+
+func TestAGPUTrainsAsTheProcessorDoes(t *testing.T) {
+	tests := map[string]struct {
+		model, args []string
+		limit       float64 // on the relative difference of losses
+	}{
+		"fp32":                           {small, []string{"--steps", "50"}, 1e-3},
+		"bf16, every block checkpointed": {small, []string{"--steps", "10", "--amp", "bf16", "--checkpoint", "block"}, 2e-2},
+		"fp16, naive attention":          {small, []string{"--steps", "10", "--amp", "fp16", "--attention", "naive"}, 2e-2},
+		"8-bit optimizer, in two parts":  {small, []string{"--steps", "10", "--optimizer", "adamw8bit", "--accumulate", "2"}, 1e-3},
+		"a model of convolutions":        {[]string{"--model", "conv", "--layers", "2", "--dim", "4", "--batch", "2"}, []string{"--steps", "5"}, 1e-3},
+	}
+	g := gpus(t)
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			args := slices.Concat(test.model, test.args)
+			cpu := trained(t, g, append(args, "--device", "cpu:0")...)
+			gpu := trained(t, g, append(args, "--device", "cuda:0")...)
+			if len(cpu) != len(gpu) {
+				t.Fatalf("%d steps and %d", len(cpu), len(gpu))
+			}
+			for i := range cpu {
+				if d := math.Abs(cpu[i].Loss-gpu[i].Loss) / math.Abs(cpu[i].Loss); !(d <= test.limit) {
+					t.Fatalf("step %d: the loss is %v on cpu:0 and %v on cuda:0", i+1, cpu[i].Loss, gpu[i].Loss)
+				}
+				cpu[i].Loss, gpu[i].Loss = 0, 0
+			}
+			if diff := cmp.Diff(cpu, gpu); diff != "" {
+				t.Errorf("memory differs (-cpu:0 +cuda:0):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAGPUAsksItsAllocatorForTheSame(t *testing.T) {
+	g := gpus(t)
+	var of [2][]memoryEvent
+	for i, name := range []string{"cpu:0", "cuda:0"} {
+		path := filepath.Join(t.TempDir(), "memory.pickle")
+		trained(t, g, append(small, "--steps", "3", "--device", name, "--snapshot", path)...)
+		of[i] = memoryEvents(t, path)
+	}
+	if diff := cmp.Diff(of[0], of[1]); diff != "" {
+		t.Errorf("the allocators' events differ (-cpu:0 +cuda:0):\n%s", diff)
+	}
+}
+
+// memoryEvent is an event of an allocator with its address counted from the
+// start of its segment, of which each device has others.
+type memoryEvent struct {
+	Kind   trace.Kind
+	Offset uint64
+	Size   int64
+	Note   string
+}
+
+func memoryEvents(t *testing.T, path string) []memoryEvent {
+	t.Helper()
+	if _, err := os.Stat(path); err != nil {
+		t.Fatal(err)
+	}
+	source, err := snapshots.Open(t.Context(), path, snapshots.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer source.Close()
+	tr := source.Trace()
+	d := &tr.Devices[0]
+	var list []memoryEvent
+	for i := range d.Events.Len() {
+		e := d.Events.At(i)
+		n := &tr.Tables.Notes[e.Note]
+		m := memoryEvent{Kind: e.Kind, Size: e.Size, Note: tr.Tables.String(n.Category) + " " + tr.Tables.String(n.Layer) + " " + tr.Tables.String(n.Role)}
+		for s := range d.Final.Segments {
+			if at := &d.Final.Segments[s]; e.Addr >= at.Addr && e.Addr < at.End() {
+				m.Offset = e.Addr - at.Addr
+			}
+		}
+		list = append(list, m)
+	}
+	return list
+}

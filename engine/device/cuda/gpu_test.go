@@ -1,0 +1,89 @@
+package cuda_test
+
+import (
+	"bytes"
+	"testing"
+
+	"memtop/engine/alloc"
+	"memtop/engine/device"
+	"memtop/engine/device/cuda"
+)
+
+// gpu opens the first GPU of the machine. Without one the test is skipped, and
+// says why.
+func gpu(t *testing.T) *cuda.Device {
+	t.Helper()
+	d, err := cuda.Open(cuda.Options{})
+	if cuda.Unavailable(err) {
+		t.Skip("no GPU: ", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return d
+}
+
+func TestAGPUReturnsWhatItWasGiven(t *testing.T) {
+	d := gpu(t)
+	for _, n := range []int{1, 4096, 9*mib + 3} {
+		want, b := noise(n), buffer(t, d, int64(n))
+		d.Upload(b, want)
+		got := make([]byte, n)
+		if err := d.Download(got, b); err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(got, want) {
+			t.Errorf("%d bytes came back changed", n)
+		}
+	}
+}
+
+func TestAGPUComputesAndTellsLater(t *testing.T) {
+	d := gpu(t)
+	b := buffer(t, d, 4)
+	x := device.ArrayOf(b, device.Float32, 1)
+	var values []device.Fetched
+	for i := range 10 {
+		d.Fill(x, float64(i))
+		values = append(values, d.Fetch(b))
+	}
+	for i, v := range values {
+		var got [4]byte
+		if err := v.Wait(got[:]); err != nil {
+			t.Fatal(err)
+		}
+		if f := device.BFloat16ToFloat32(uint16(got[2]) | uint16(got[3])<<8); f != float32(i) {
+			t.Errorf("value %d is %v", i, f)
+		}
+	}
+}
+
+func TestAGPUHasExpandableSegments(t *testing.T) {
+	d := gpu(t)
+	a, err := alloc.New(d, alloc.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Configure("expandable_segments:True"); err != nil {
+		t.Fatal(err)
+	}
+	for _, size := range []int64{1000, 3 * mib, 50 * mib} {
+		block, err := a.Alloc(size, cuda.ComputeStream, alloc.Tag{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := noise(1000)
+		d.Upload(deviceBuffer(block), want)
+		got := make([]byte, len(want))
+		if err := d.Download(got, deviceBuffer(block)); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%d bytes: %v", size, err)
+		}
+		a.Free(block)
+	}
+	a.EmptyCache()
+}
