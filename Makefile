@@ -8,9 +8,9 @@ COPIES   ?= 64,256
 RUNS     ?= 5
 PAIRS    ?= 200
 
-.PHONY: build test lint vet fmt race golden bench bench-open bench-engine bench-attach bench-live fuzz check
+.PHONY: build test lint vet fmt race golden bench bench-open bench-engine bench-attach bench-live gpu fuzz check
 
-build: ## bin/memtop and bin/memtrain, static files
+build: ## bin/memtop, a static file, and bin/memtrain, which needs the C library to look for a GPU's driver
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/memtop ./cmd/memtop
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/memtrain ./cmd/memtrain
 
@@ -47,6 +47,10 @@ bench-engine: ## training steps in the shape of GPT-2 124M, beside the matrix pr
 
 bench-attach: ## what it costs a training run to have a probe, and a viewer
 	$(GO) run ./cmd/memtrain/benchattach -pairs $(PAIRS)
+
+gpu: ## on a machine with an NVIDIA GPU: kernels, training beside PyTorch, memory; prints the tables of docs/performance.md
+	$(GO) build -o bin/gpu/ ./cmd/memtop ./cmd/memtrain
+	$(GO) run ./cmd/memtrain/benchgpu -bin bin/gpu
 
 fuzz: ## every fuzz target in turn, $(FUZZTIME) each
 	@for package in $$($(GO) list ./...); do \
