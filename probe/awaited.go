@@ -12,6 +12,8 @@ import (
 type awaited struct {
 	id         int64
 	key, value string
+	spelled    atomic.Pointer[string] // the value as the program writes it, nil when that is the same
+	taken      atomic.Bool            // the program has it
 	step       atomic.Int64           // the first that showed it, 0 for none so far
 	without    atomic.Int64           // the first that showed another value, 0 for none so far
 	refused    atomic.Pointer[string] // why no step will; nil when none failed
@@ -30,7 +32,7 @@ var dropped = "the program took it and went on without it"
 func (c *changes) stepped(s *trace.Step) {
 	if waiting := c.waiting.Load(); waiting != nil {
 		for _, w := range *waiting {
-			w.stepped(s, true)
+			w.stepped(s)
 		}
 	}
 }
@@ -47,17 +49,21 @@ func (c *changes) refused(reason string, keys []string) {
 }
 
 // stepped notes the first step that shows the value. Steps that show another
-// count only when they ended after the program had taken it.
-func (w *awaited) stepped(s *trace.Step, taken bool) {
+// count only when the program has taken it.
+func (w *awaited) stepped(s *trace.Step) {
 	i := slices.IndexFunc(s.Settings, func(v trace.Value) bool { return v.Key == w.key })
-	if i < 0 {
-		return // it says nothing of the setting
-	}
-	if s.Settings[i].Value == w.value {
+	switch {
+	case i < 0: // it says nothing of the setting
+	case w.shownBy(s.Settings[i].Value):
 		lower(&w.step, s.Number)
-	} else if taken && s.Number-lower(&w.without, s.Number) >= stepsWithout {
+	case w.taken.Load() && s.Number-lower(&w.without, s.Number) >= stepsWithout:
 		w.refused.CompareAndSwap(nil, &dropped)
 	}
+}
+
+func (w *awaited) shownBy(value string) bool {
+	spelled := w.spelled.Load()
+	return value == w.value || spelled != nil && value == *spelled
 }
 
 // lower makes first the smaller of itself and number, where 0 is none, and
@@ -106,6 +112,13 @@ func (c *changes) expect(waiting []*awaited) {
 		return
 	}
 	c.waiting.Store(&waiting)
+}
+
+// await adds what is waited for.
+func (c *changes) await(w *awaited) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.expect(append(c.awaiting(), w))
 }
 
 // awaiting returns a copy of the list of what is waited for.

@@ -117,9 +117,12 @@ func (c *changes) edit(id int64, change func(*trace.Change)) {
 	c.update(id, change)
 }
 
+// refuse notes that the program was not told, or said no, and that nothing is
+// waited for any more.
 func (c *changes) refuse(id int64, reason string) trace.Change {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.expect(slices.DeleteFunc(c.awaiting(), func(w *awaited) bool { return w.id == id }))
 	c.update(id, func(e *trace.Change) { e.State, e.Reason = trace.Refused, reason })
 	return c.entry(id)
 }

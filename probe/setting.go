@@ -34,11 +34,12 @@ func (c *changes) set(ctx context.Context, key, value string) (trace.Change, err
 	if err := ctx.Err(); err != nil {
 		return c.refuse(id, "whoever asked for it left before the program was told"), err
 	}
-	since := c.steps.end()
+	w, since := &awaited{id: id, key: key, value: value}, c.steps.end()
+	c.await(w) // before the program is told: the next step may end before Set returns
 	if err := c.control.Set(key, value); err != nil {
 		return c.refuse(id, err.Error()), nil
 	}
-	return c.accepted(id, key, value, since), nil
+	return c.accepted(w, since), nil
 }
 
 // find returns the option, and why it cannot take the value.
@@ -65,26 +66,25 @@ func (c *changes) predict(ctx context.Context, key, value string) *trace.Predict
 	return p
 }
 
-// accepted notes that the program has taken the value, in the spelling it
-// gives it, and awaits the step that shows it. Steps that ended meanwhile, those
-// from number since on, count too.
-func (c *changes) accepted(id int64, key, value string, since int64) trace.Change {
-	taken := c.steps.end()
-	if option, _ := c.find(key, value); option.Value != "" {
-		value = option.Value
+// accepted notes that the program has taken the value. The program may spell it
+// in another way, and steps from number since on may have shown that.
+func (c *changes) accepted(w *awaited, since int64) trace.Change {
+	option, _ := c.find(w.key, w.value)
+	if spelled := option.Value; spelled != "" && spelled != w.value {
+		w.spelled.Store(&spelled)
+		for at := since; at < c.steps.end(); at++ {
+			if s, _ := c.steps.read(at); s != nil {
+				w.stepped(s)
+			}
+		}
+		c.edit(w.id, func(e *trace.Change) { e.To = spelled })
 	}
+	w.taken.Store(true)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.update(id, func(e *trace.Change) { e.To = value })
-	w := &awaited{id: id, key: key, value: value}
-	c.expect(append(c.awaiting(), w))
-	for at := since; at < c.steps.end(); at++ {
-		if s, _ := c.steps.read(at); s != nil {
-			w.stepped(s, at >= taken)
-		}
-	}
 	c.settle()
-	return c.entry(id)
+	c.version++ // the options are others now
+	return c.entry(w.id)
 }
 
 // waitPoll is how often a request that waits for its changes looks at them.
