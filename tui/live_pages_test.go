@@ -157,11 +157,11 @@ func TestASiteOpensItsTensorsAndATensorItsStack(t *testing.T) {
 func TestTensorsFollowTheCursor(t *testing.T) {
 	d := startRecording(t, 120, 40, Options{Color: "never"})
 	d.press("3", "t")
-	d.wants("129 tensors, ")
+	d.wants("133 tensors, ")
 	d.press("^")
 	d.wants("8 tensors, 8.0 MiB")
 	d.press("$")
-	d.wants("129 tensors, ")
+	d.wants("133 tensors, ")
 }
 
 func TestTensorsAreSortedByAnyColumn(t *testing.T) {
@@ -190,7 +190,7 @@ func TestTheSelectedTensorStaysSelectedWhileTheProgramRuns(t *testing.T) {
 	if after := detailOf(plain(d.screen())); after != before {
 		t.Errorf("another tensor is selected:\n%s\nwas\n%s", after, before)
 	}
-	d.wants("12 of 46 tensors")
+	d.wants("12 of 45 tensors")
 }
 
 // detailOf returns the line that names what is selected.
@@ -265,4 +265,52 @@ func TestWhatAProgramSaysOfItsSettingsCannotReachTheTerminal(t *testing.T) {
 			t.Errorf("after %q a control character got through:\n%q", keys, shown)
 		}
 	}
+}
+
+// click presses the left button at a cell of the screen.
+func (d *driver) click(x, y int) {
+	d.send(tea.MouseClickMsg{X: x, Y: y, Button: tea.MouseLeft})
+}
+
+func TestTensorsByMouse(t *testing.T) {
+	d := startRecording(t, 120, 40, Options{Color: "never"})
+	d.press("3")
+	d.click(20, headerRows+1) // the heads of columns
+	d.wants("bytes▼")
+	d.click(20, headerRows+1)
+	d.wants("bytes▲")
+	d.click(30, headerRows+3)
+	d.click(30, headerRows+3)
+	d.wants("1 tensor of attention.go:112", "esc back")
+	d.click(5, headerRows+2)
+	d.lacks("creation sites")
+	d.wants("▌ Detail", "main.main")
+}
+
+func TestExperimentsByMouse(t *testing.T) {
+	d, p := startLive(t, 120, 40, 9)
+	d.press("8")
+	d.click(5, headerRows+2)
+	d.click(5, headerRows+2)
+	d.wants("amp: choose", "fp16")
+	d.click(5, headerRows+3)
+	d.click(5, headerRows+3)
+	d.wants("This changes the running job", "amp off → fp16")
+	d.click(5, headerRows+1)
+	d.press("y")
+	wantsAsked(t, p, "amp=fp16")
+}
+
+func TestAChangeLeadsToItsMoment(t *testing.T) {
+	d := startRecording(t, 120, 40, Options{Color: "never"})
+	d.press("8", "G", "enter")
+	d.wants("Live memory by category")
+	at := d.scene().Cursor()
+	if e := d.scene().Events().At(at); e.Kind != trace.SettingChanged {
+		t.Errorf("the cursor is at a %v, want a setting_changed", e.Kind)
+	}
+	d.press("esc")
+	d.wants("4 changes, the newest first")
+	d.press("g", "enter")
+	d.wants("no event tells of this change")
 }

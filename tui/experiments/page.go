@@ -24,11 +24,8 @@ const (
 	choices // of one option, in the place of options
 )
 
-// question is what is wanted of a trace.
-type question struct {
-	trace  *trace.Trace
-	device int
-}
+// question is what is wanted of the index.
+type question struct{ index page.Edition }
 
 // Page is the page of experiments.
 type Page struct {
@@ -50,8 +47,8 @@ type Page struct {
 // New returns the page of a scene.
 func New(s *page.Scene) *Page {
 	p := &Page{scene: s, keys: newKeyMap(s), focus: options}
-	p.asked = ask.New(nil, func(_ context.Context, q question) []analysis.Experiment {
-		rows := analysis.Experiments(q.trace, q.device)
+	p.asked = ask.New(s.Gate, func(_ context.Context, q question) []analysis.Experiment {
+		rows := q.index.Experiments()
 		slices.Reverse(rows)
 		return rows
 	})
@@ -81,7 +78,7 @@ func (p *Page) Refresh(w, h int) tea.Cmd {
 	if p.scene.Live() == nil {
 		return nil
 	}
-	cmd := p.asked.Ask(question{p.scene.Trace(), p.scene.Index.Device().ID})
+	cmd := p.asked.Ask(question{p.scene.Edition()})
 	if rows, ok := p.asked.Answer(); ok {
 		p.take(rows)
 	}

@@ -66,9 +66,9 @@ func (p *Page) trendLines(s *analysis.Site) []page.Line {
 // fullText says when growth fills the device: in steps, and in time as the last
 // step went.
 func (p *Page) fullText(steps int64) string {
-	text := "full after " + screen.Plural(int(steps), "more step")
+	text := "full in " + screen.Plural(int(steps), "step")
 	if last := p.scene.StepAt(p.held.at); last != nil && last.Duration > 0 && steps > 0 && steps < math.MaxInt64/last.Duration {
-		text += ", in some " + about(time.Duration(steps*last.Duration))
+		text += " (some " + about(time.Duration(steps*last.Duration)) + ")"
 	}
 	return text
 }

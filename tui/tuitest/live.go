@@ -119,8 +119,14 @@ func (r *liveRun) kept(tokens int64) int64 {
 	return size
 }
 
-// tokensOf says how many tokens a step has: samples get longer for a while.
-func tokensOf(number int64) int64 { return 4096 + 512*min(number/5, 4) }
+// tokensOf says how many tokens a step has: samples get longer and longer.
+func tokensOf(number int64) int64 { return 4096 + 64*number }
+
+// plansAt reports whether a step needs a plan that is not in the cache yet: most
+// of the early ones do, and fewer and fewer later.
+func plansAt(number int64) bool {
+	return number <= 10 || slices.Contains([]int64{12, 15, 19, 25, 33, 46}, number)
+}
 
 // train runs one step, or what is left of it.
 func (r *liveRun) train() {
@@ -174,7 +180,7 @@ func (r *liveRun) backwardPass(kept []uint64, plain trace.PoolID) {
 // not take for one: a cache that fills up.
 func (r *liveRun) mistakes(number int64, plain trace.PoolID) {
 	r.own("activation", "output of h.0.mlp", 0, r.goAt("kept", "cmd/memtrain/statistic.go", 19, "main.(*statistic).keep"), 96_000, plain)
-	if number <= 12 {
+	if plansAt(number) {
 		r.own("workspace", "plan", -1, r.goAt("plans", "engine/nn/plan.go", 40, "memtop/engine/nn.(*plans).get"), 128_000, plain)
 	}
 	if number%9 == 4 {
