@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	tea "charm.land/bubbletea/v2"
 	"github.com/google/go-cmp/cmp"
 
 	"memtop/snapshots/trace"
@@ -38,6 +39,17 @@ func TestTheFirstChangeOfASessionIsAskedAbout(t *testing.T) {
 	d.press("A", "O")
 	d.lacks("changes the running job")
 	wantsAsked(t, p, "checkpoint=block", "amp=bf16", "optimizer=lion")
+}
+
+func TestAQuestionThatCannotBeReadIsNotAnswered(t *testing.T) {
+	d, p := startLive(t, 120, 40, 9)
+	d.send(tea.WindowSizeMsg{Width: 50, Height: 12})
+	d.press("C", "y")
+	wantsAsked(t, p)
+	d.send(tea.WindowSizeMsg{Width: 80, Height: 24})
+	d.wants("C changes the running job")
+	d.press("y")
+	wantsAsked(t, p, "checkpoint=block")
 }
 
 func TestAChangeIsToldOfOnEveryPage(t *testing.T) {

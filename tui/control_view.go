@@ -19,6 +19,9 @@ func (m *Model) questionKey(msg tea.KeyPressMsg) tea.Cmd {
 	c := &m.control
 	switch msg.String() {
 	case "y", "Y":
+		if m.tooSmall() {
+			return nil // nobody can read it
+		}
 		w := *c.asking
 		c.asking, c.agreed = nil, true
 		return c.add(w)
