@@ -57,14 +57,14 @@ func verdicts(x page.Edition) []finding {
 }
 
 func verdictText(s *analysis.Site) string {
-	text := s.Name + ": " + s.Trend.String() + ", " + screen.Bytes(s.Bytes) + " in " + screen.Plural(s.Count, "tensor")
+	text := s.Name + ": " + s.Trend.String()
 	if s.GrowthPerStep > 0 {
 		text += ", +" + screen.Bytes(s.GrowthPerStep) + " per step"
 	}
 	if s.StepsToOOM >= 0 {
 		text += ", out of memory in " + screen.Plural(int(s.StepsToOOM), "step")
 	}
-	if text += "."; s.Reason != "" {
+	if text += "; " + screen.Bytes(s.Bytes) + " in " + screen.Plural(s.Count, "tensor") + "."; s.Reason != "" {
 		text += " " + s.Reason
 	}
 	return text
