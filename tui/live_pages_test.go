@@ -193,6 +193,14 @@ func TestTheSelectedTensorStaysSelectedWhileTheProgramRuns(t *testing.T) {
 	d.wants("12 of 45 tensors")
 }
 
+func TestATensorThatIsReadGrowsOlder(t *testing.T) {
+	d, p := startLive(t, 120, 40, 9)
+	d.press("3", "t", "enter")
+	d.wants("at least 8 steps")
+	d.train(p, 3)
+	d.wants("at least 11 steps")
+}
+
 // detailOf returns the line that names what is selected.
 func detailOf(shown string) string {
 	_, detail, _ := strings.Cut(shown, "─ Detail")

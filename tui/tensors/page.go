@@ -4,6 +4,8 @@
 package tensors
 
 import (
+	"slices"
+
 	tea "charm.land/bubbletea/v2"
 
 	"memtop/snapshots/analysis"
@@ -165,6 +167,9 @@ func (p *Page) stepEnd() int {
 // take shows a new list and keeps what was selected under the cursor.
 func (p *Page) take(q listQuestion, l listing) {
 	p.shown, p.held, p.listing = q, q.held, l
+	if p.read != nil {
+		p.reread()
+	}
 	if !p.ready() {
 		return
 	}
@@ -181,6 +186,16 @@ func (p *Page) take(q listQuestion, l listing) {
 		}
 	}
 	p.moved()
+}
+
+// reread takes what is known by now of the tensor that is shown alone. One that
+// has been freed stays as it was.
+func (p *Page) reread() {
+	same := func(t analysis.Tensor) bool { return t.ID == p.read.ID }
+	if i := slices.IndexFunc(p.held.tensors, same); i >= 0 {
+		read := p.held.tensors[i]
+		p.read = &read
+	}
 }
 
 // count is how many rows there are: none while another list is still shown.
