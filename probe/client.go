@@ -35,7 +35,9 @@ type DialOptions struct {
 //
 // When the connection is lost while the program runs, the client comes back by
 // itself, and a [trace.Gap] shows what it missed. When the program ends, the
-// last trace stays, its Live.Note says so, and Changed is closed.
+// last trace stays, its Live.Note says so, and Ended is closed. Should another
+// process then run the same command, the note tells which: it is another
+// program, and the client does not attach to it unasked.
 type Client struct {
 	process Process
 	asker   *asker
@@ -44,6 +46,7 @@ type Client struct {
 	latest  atomic.Pointer[trace.Trace]
 	gauges  gaugeLog
 	changed chan struct{} // closed by run when nothing more will come
+	ended   chan struct{} // closed by run when the program has ended
 	cancel  context.CancelFunc
 	all     sync.WaitGroup // run and look
 }
@@ -65,7 +68,7 @@ func Dial(ctx context.Context, target string, o DialOptions) (*Client, error) {
 	}
 	c := &Client{
 		process: e.process(), asker: e.asker(o.Viewer), o: o, runs: watch(e.pid),
-		changed: make(chan struct{}, 1),
+		changed: make(chan struct{}, 1), ended: make(chan struct{}),
 	}
 	if err := c.begin(ctx); err != nil {
 		c.asker.close()
@@ -134,6 +137,10 @@ func (c *Client) Trace() *trace.Trace { return c.latest.Load() }
 
 // Changed is described at [trace.Growing].
 func (c *Client) Changed() <-chan struct{} { return c.changed }
+
+// Ended returns a channel that is closed when the program has ended: nothing
+// will be known of it any more, but perhaps who took its place.
+func (c *Client) Ended() <-chan struct{} { return c.ended }
 
 // Close lets go of the program and waits until nothing of the client runs any
 // more. Traces stay valid. It may be called again.

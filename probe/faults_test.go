@@ -148,8 +148,7 @@ func follow(t *testing.T, stream []byte, at int) {
 	if err != nil {
 		return // it saw the damage before there was a state
 	}
-	for range c.Changed() { // until it is closed
-	}
+	<-c.Ended()
 	if last := c.Trace(); last.Live.Connected || last.Live.Note == "" || len(last.Devices) > 1 {
 		t.Errorf("byte %d: the last state is %+v with %d devices", at, last.Live, len(last.Devices))
 	}

@@ -132,20 +132,31 @@ func (c *Client) run(ctx context.Context, from *connection, s *wire.Stream) {
 			return
 		}
 		if note := c.ending(s, err); note != "" {
-			s.Disconnect(note)
-			c.publish(s)
+			c.over(ctx, s, note)
 			return
 		}
 		s.Disconnect("the connection was lost; trying again")
 		c.publish(s)
 		if from, err = c.reconnect(ctx); err != nil {
-			if ctx.Err() == nil {
-				s.Disconnect(ended)
-				c.publish(s)
-			}
+			c.over(ctx, s, ended)
 			return
 		}
 		s.Resume(from)
+	}
+}
+
+// over tells that nothing more will come of this program, and then of the one
+// that takes its place, should there be one.
+func (c *Client) over(ctx context.Context, s *wire.Stream, note string) {
+	if ctx.Err() != nil {
+		return
+	}
+	s.Disconnect(note)
+	c.publish(s)
+	close(c.ended)
+	if pid := c.successor(ctx, s.Hello().Started); pid != 0 {
+		s.Disconnect(fmt.Sprintf("the process has ended; process %d now runs the same command", pid))
+		c.publish(s)
 	}
 }
 

@@ -65,7 +65,12 @@ type other struct {
 // of another command if there are any, and waits until it listens.
 func startOther(t *testing.T, folder string, as *syscall.Credential, before ...string) *other {
 	t.Helper()
-	words := append(before, executable(t), "-test.run=^TestProgramOfItsOwn$")
+	return startProgram(t, executable(t), folder, as, before...)
+}
+
+func startProgram(t *testing.T, path, folder string, as *syscall.Credential, before ...string) *other {
+	t.Helper()
+	words := append(before, path, "-test.run=^TestProgramOfItsOwn$")
 	o := &other{Cmd: exec.CommandContext(t.Context(), words[0], words[1:]...)}
 	o.Env = append(os.Environ(), beProgram+"=1", "MEMTOP_DIR="+folder)
 	o.SysProcAttr = &syscall.SysProcAttr{Credential: as, Pdeathsig: syscall.SIGKILL}
@@ -194,7 +199,8 @@ func TestRootAttachesToAnybodyAndNobodyElseDoes(t *testing.T) {
 
 func TestAProgramThatIsKilledLeavesItsLastState(t *testing.T) {
 	folder := shortFolder(t)
-	o := startOther(t, folder, nil)
+	path := executable(t)
+	o := startProgram(t, path, folder, nil)
 	c := dialling(t, strconv.Itoa(o.Process.Pid), DialOptions{})
 	if err := o.Process.Kill(); err != nil {
 		t.Fatal(err)
@@ -204,10 +210,11 @@ func TestAProgramThatIsKilledLeavesItsLastState(t *testing.T) {
 	if last.Live.Connected || len(taken(last)) != 11 {
 		t.Errorf("the last state is connected: %v, with %d slots taken", last.Live.Connected, len(taken(last)))
 	}
-	// Another one in its place is another one.
-	second := startOther(t, folder, nil)
-	for range c.Changed() { // until it is closed
-	}
+	// Another one in its place is another one, but worth a word.
+	second := startProgram(t, path, folder, nil)
+	awaiting(t, c, "word of the second", func(now *trace.Trace) bool {
+		return strings.Contains(now.Live.Note, fmt.Sprintf("process %d now runs the same command", second.Process.Pid))
+	})
 	if got := c.Trace(); got.Live.Connected || got.Live.PID != o.Process.Pid {
 		t.Errorf("after a restart the client shows process %d, connected: %v", got.Live.PID, got.Live.Connected)
 	}

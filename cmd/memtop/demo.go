@@ -84,10 +84,9 @@ func untilStep(ctx context.Context, c *probe.Client, step int64) (*trace.Trace, 
 			return t, nil
 		}
 		select {
-		case _, more := <-c.Changed():
-			if !more {
-				return t, nil // the process has ended, and this is how
-			}
+		case <-c.Changed():
+		case <-c.Ended():
+			return c.Trace(), nil // how it was at its end
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}

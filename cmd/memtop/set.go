@@ -106,17 +106,14 @@ func settled(ctx context.Context, c *probe.Client, changes []trace.Change, all b
 			return made, nil
 		}
 		select {
-		case _, more := <-c.Changed():
-			if !more {
-				return nil, fmt.Errorf("%s: %s", target(c), c.Trace().Live.Note)
-			}
+		case <-c.Changed():
+		case <-c.Ended():
+			return nil, fmt.Errorf("process %d: %s", c.Process().PID, c.Trace().Live.Note)
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
 	}
 }
-
-func target(c *probe.Client) string { return fmt.Sprintf("process %d", c.Process().PID) }
 
 // experiments returns what came of the changes, those that are known of yet.
 func experiments(t *trace.Trace, changes []trace.Change) []analysis.Experiment {
