@@ -102,6 +102,12 @@ func TestLiveScreensFitAtEverySize(t *testing.T) {
 			p.Miss(7, "the viewer was too slow")
 			d.news()
 			d.press(keys...)
+			for w := 20; w <= 250; w += 11 {
+				for h := 6; h <= 80; h += 5 {
+					d.m.w, d.m.h = w, h // told only, see TestEverySizeFits
+					fits(t, d.screen(), w, h)
+				}
+			}
 			for w := 60; w <= 250; w += 9 {
 				for h := 16; h <= 80; h += 7 {
 					d.send(tea.WindowSizeMsg{Width: w, Height: h})
