@@ -11,6 +11,7 @@ import (
 	"memtop/cmd/command"
 	"memtop/probe"
 	"memtop/snapshots"
+	"memtop/snapshots/trace"
 	"memtop/snapshots/wire"
 )
 
@@ -32,10 +33,11 @@ func (e cutError) Error() string {
 }
 
 // describe returns the exit code for an error and the line to print, which
-// names the cause and one remedy.
+// names the cause and one remedy. What a file or a process has put into the
+// error cannot steer the terminal.
 func describe(err error) (code int, line string) {
 	code, cause, remedy := classify(err)
-	return code, command.Line(cause, remedy)
+	return code, trace.Printable(command.Line(cause, remedy))
 }
 
 func classify(err error) (code int, cause, remedy string) {
