@@ -71,6 +71,7 @@ func TestNVRTCCompilesTheSameSources(t *testing.T) {
 	}
 	options := []uintptr{
 		cText(&pin, "--gpu-architecture=compute_80"), cText(&pin, "--std=c++17"), cText(&pin, "--fmad=false"), cText(&pin, "-I"+dir),
+		cText(&pin, "--device-as-default-execution-space"),
 	}
 	pin.Pin(&options[0])
 	if code := call("nvrtcCompileProgram", *program, uintptr(len(options)), uintptr(unsafe.Pointer(&options[0]))); code != 0 {
@@ -96,5 +97,5 @@ func nvrtcText(t *testing.T, pin *runtime.Pinner, call func(string, ...uintptr) 
 	if code := call("nvrtcGet"+what, program, uintptr(unsafe.Pointer(&text[0]))); code != 0 {
 		t.Fatalf("nvrtcGet%s: %d", what, code)
 	}
-	return string(text[:*size])
+	return strings.TrimRight(string(text[:*size]), "\x00")
 }

@@ -40,7 +40,7 @@ KERNEL(score_softmax_wide, ScoresArgs, 256) { score_softmax<double>(a); }
 template <typename T> DEVICE void score_backward(const ScoresArgs &a) {
     ScoresRow r = scores_row(a);
     T lse = element<T>(a.lse, r.query), delta = element<T>(a.delta, r.query);
-    each_quad(a.keys, [&](i64 i, i32 count) {
+    each_quad(r.scores, a.keys, [&](i64 i, i32 count) {
         T p[4], d[4];
         load4(p, a.scores, r.scores + i, count);
         load4(d, a.probs, r.probs + i, count);
@@ -62,7 +62,7 @@ template <typename T> DEVICE void attention_delta(const AttentionArgs &a) {
     i64 head = block_x() / a.queries, query = block_x() % a.queries;
     i64 o = head_of(a.o, a.heads, head) + query * a.o.row_stride, d_o = head_of(a.d_o, a.heads, head) + query * a.d_o.row_stride;
     T sum = 0;
-    each_quad(a.dim, [&](i64 i, i32 count) {
+    each_quad(o, a.dim, [&](i64 i, i32 count) {
         T x[4], y[4];
         load4(x, a.o.array, o + i, count);
         load4(y, a.d_o.array, d_o + i, count);
@@ -85,7 +85,7 @@ struct StoreHeadsArgs {
 template <typename T> DEVICE void store_heads(const StoreHeadsArgs &a) {
     i64 head = block_x() / a.rows, row = block_x() % a.rows, from = block_x() * a.dim;
     i64 to = head_of(a.dst, a.heads, head) + row * a.dst.row_stride;
-    each_quad(a.dim, [&](i64 i, i32 count) {
+    each_quad(from, a.dim, [&](i64 i, i32 count) {
         T x[4];
         load4(x, a.src, from + i, count);
         store4(a.dst.array, to + i, count, x);

@@ -42,8 +42,12 @@ template <typename Join, typename T> DEVICE T together_by(T x) {
 template <typename T> DEVICE T block_sum(T x) { return together_by<Plus>(x); }
 template <typename T> DEVICE T block_max(T x) { return together_by<Larger>(x); }
 
-// each_quad calls f for the elements of this thread in a row: with the place in
-// the row and the number of elements.
-template <typename F> DEVICE void each_quad(i64 cols, F f) {
-    for (i64 i = thread_id() * 4; i < cols; i += 4 * block_size()) f(i, (i32)(cols - i < 4 ? cols - i : 4));
+// each_quad calls f for the elements of this thread in a row, which begins at
+// base in its array: with the place in the row and the number of elements. All
+// but the first and the last are four, aligned in the array.
+template <typename F> DEVICE void each_quad(i64 base, i64 cols, F f) {
+    for (i64 i = (i64)thread_id() * 4 - base % 4; i < cols; i += 4 * block_size()) {
+        i64 from = i < 0 ? 0 : i, to = i + 4 < cols ? i + 4 : cols;
+        f(from, (i32)(to - from));
+    }
 }

@@ -64,9 +64,10 @@ template <typename Kind, i32 chunks, i32 cols> DEVICE void add_product(float (*o
 template <i32 chunks> DEVICE void store_fragments(const AttentionArgs &a, const Heads &h, i64 head, i64 first, i64 rows, const float (*out)[4]) {
     i64 base = head_of(h, a.heads, head);
     UNROLLED for (i32 d = 0; d < chunks; d++) {
-        FragmentFour x = four_of(out[d]);
-        i64 row = first + x.row, col = d * 8 + x.col, left = a.dim - col;
-        if (row < rows && left > 0) store_four(h.array.addr, h.array.type, base + row * h.row_stride + col, left < 4 ? (i32)left : 4, x.four);
+        FragmentFour four = four_of(out[d]);
+        const float *x = four.x;
+        i64 row = first + four.row, col = d * 8 + four.col, left = a.dim - col;
+        if (row < rows && left > 0) store_four(h.array.addr, h.array.type, base + row * h.row_stride + col, left < 4 ? (i32)left : 4, x[0], x[1], x[2], x[3]);
     }
 }
 

@@ -101,6 +101,11 @@ static u32 fibers_made, idle[max_threads], idle_count;
 }
 
 static void enqueue(u32 lane) { block.queue[(block.head + block.queued++) % max_threads] = lane; }
+static void enqueue_first(u32 lane) {
+    block.head = (block.head + max_threads - 1) % max_threads;
+    block.queue[block.head] = lane;
+    block.queued++;
+}
 static u32 ordered(u32 i, u32 n) { return block.falling ? n - 1 - i : i; }
 
 // release_barrier lets the block go on when all its living lanes wait.
@@ -113,12 +118,14 @@ static void release_barrier() {
     }
 }
 
+// release_warp does so for a warp, whose lanes go before all others: warps run
+// as far apart as barriers let them.
 static void release_warp(u32 w) {
     if (block.at_warp[w] == 0 || block.at_warp[w] < block.alive_in_warp[w]) return;
     block.at_warp[w] = 0;
     for (u32 i = 0; i < warp; i++) {
-        u32 lane = w * warp + ordered(i, warp);
-        if (!lanes[lane].finished) enqueue(lane);
+        u32 lane = w * warp + ordered(warp - 1 - i, warp);
+        if (!lanes[lane].finished) enqueue_first(lane);
     }
 }
 
@@ -126,6 +133,12 @@ static void live(u32 fiber);
 
 // go_on gives the processor to another lane: one that may go on, or a new one.
 [[noreturn]] static void go_on() {
+    if (block.queued > 0) {
+        block.lane = block.queue[block.head];
+        block.head = (block.head + 1) % max_threads;
+        block.queued--;
+        _longjmp(lanes[block.lane].at, 1);
+    }
     if (block.begun < block.threads) {
         if (idle_count > 0) _longjmp(fibers[idle[--idle_count]].at, 1);
         Fiber &f = fibers[fibers_made];
@@ -136,12 +149,6 @@ static void live(u32 fiber);
         makecontext(&f.start, (void (*)())live, 1, fibers_made++);
         setcontext(&f.start);
     }
-    if (block.queued > 0) {
-        block.lane = block.queue[block.head];
-        block.head = (block.head + 1) % max_threads;
-        block.queued--;
-        _longjmp(lanes[block.lane].at, 1);
-    }
     if (block.alive > 0) fail("lanes wait at different barriers");
     _longjmp(block.caller, 1);
 }
@@ -149,7 +156,7 @@ static void live(u32 fiber);
 // live is what a fiber does: lane after lane.
 static void live(u32 fiber) {
     for (;;) {
-        while (block.begun < block.threads) {
+        while (block.begun < block.threads && block.queued == 0) {
             u32 lane = ordered(block.begun++, block.threads);
             block.lane = lane;
             block.kernel->run(block.args);

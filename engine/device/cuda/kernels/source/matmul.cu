@@ -85,8 +85,8 @@ template <typename T, i32 size> DEVICE void multiply_tiles(const MatMulArgs &a) 
     barrier(); // for end, where there was no loop
     UNROLLED for (i32 i = 0; i < groups * 4; i++) {
         UNROLLED for (i32 j = 0; j < groups; j++) {
-            Four<T> four = {{sum[i][j * 4], sum[i][j * 4 + 1], sum[i][j * 4 + 2], sum[i][j * 4 + 3]}};
-            finish(end, p.row + i / 4 * 64 + row + i % 4, p.col + j * 64 + col, four);
+            const T *x = sum[i] + j * 4;
+            finish(end, p.row + i / 4 * 64 + row + i % 4, p.col + j * 64 + col, x[0], x[1], x[2], x[3]);
         }
     }
 }

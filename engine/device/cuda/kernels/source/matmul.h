@@ -46,11 +46,11 @@ DEVICE void begin_finish(Finish &f, const MatMulArgs &a, i64 matrix) {
 }
 
 // finish stores four complete sums.
-template <typename T> OUTLINE void finish(const Finish &f, i64 row, i64 col, Four<T> sum) {
+template <typename T> OUTLINE void finish(const Finish &f, i64 row, i64 col, T x0, T x1, T x2, T x3) {
     i32 n = (i32)(f.n - col < 4 ? f.n - col : 4);
     if (row >= f.m || n <= 0) return;
     i64 at = f.matrix + row * f.ldc + col;
-    T *x = sum.x, more[4];
+    T x[4] = {x0, x1, x2, x3}, more[4];
     for (i32 k = 0; k < 4; k++) x[k] *= (T)f.alpha;
     if (f.beta != 0) {
         load4(more, f.c, at, n);

@@ -35,8 +35,8 @@ template <bool along_k> struct TensorTile {
 
 // finish_fragment stores 16 × 8 sums.
 DEVICE void finish_fragment(const Finish &f, i64 row, i64 col, const float c[4]) {
-    FragmentFour x = four_of(c);
-    finish(f, row + x.row, col + x.col, x.four);
+    FragmentFour four = four_of(c);
+    finish(f, row + four.row, col + four.col, four.x[0], four.x[1], four.x[2], four.x[3]);
 }
 
 template <typename Kind, bool trans_a, bool trans_b> DEVICE void multiply_tensor(const MatMulArgs &a) {

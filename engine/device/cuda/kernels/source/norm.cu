@@ -16,7 +16,7 @@ template <typename T> DEVICE void normalize(const NormArgs &a) {
     i64 row = block_x(), base = row * a.cols;
     T n = (T)a.cols, mean = 0, sum = 0;
     if (!a.rms) {
-        each_quad(a.cols, [&](i64 i, i32 k) {
+        each_quad(base, a.cols, [&](i64 i, i32 k) {
             T x[4];
             load4(x, a.x, base + i, k);
             sum += (x[0] + x[1]) + (x[2] + x[3]);
@@ -24,7 +24,7 @@ template <typename T> DEVICE void normalize(const NormArgs &a) {
         mean = block_sum(sum) / n;
         sum = 0;
     }
-    each_quad(a.cols, [&](i64 i, i32 count) {
+    each_quad(base, a.cols, [&](i64 i, i32 count) {
         T x[4];
         load4(x, a.x, base + i, count);
         for (i32 k = 0; k < 4; k++) {
@@ -37,7 +37,7 @@ template <typename T> DEVICE void normalize(const NormArgs &a) {
         if (!a.rms) element<T>(a.mean, row) = mean;
         element<T>(a.rstd, row) = rstd;
     }
-    each_quad(a.cols, [&](i64 i, i32 count) {
+    each_quad(base, a.cols, [&](i64 i, i32 count) {
         T x[4], weight[4] = {1, 1, 1, 1}, bias[4] = {0, 0, 0, 0};
         load4(x, a.x, base + i, count);
         if (present(a.weight)) load4(weight, a.weight, i, count);
@@ -68,7 +68,7 @@ template <typename T> DEVICE void load_norm(NormQuad<T> &q, const NormArgs &a, i
 template <typename T> DEVICE void normalize_backward(const NormArgs &a) {
     i64 row = block_x(), base = row * a.cols;
     T mean = a.rms ? (T)0 : element<T>(a.mean, row), rstd = element<T>(a.rstd, row), sum_g = 0, sum_gx = 0;
-    each_quad(a.cols, [&](i64 i, i32 count) {
+    each_quad(base, a.cols, [&](i64 i, i32 count) {
         NormQuad<T> q;
         load_norm(q, a, base, i, count, mean, rstd);
         for (i32 k = 0; k < 4; k++) {
@@ -77,7 +77,7 @@ template <typename T> DEVICE void normalize_backward(const NormArgs &a) {
         }
     });
     T mean_gx = block_sum(sum_gx) / (T)a.cols, mean_g = a.rms ? (T)0 : block_sum(sum_g) / (T)a.cols;
-    each_quad(a.cols, [&](i64 i, i32 count) {
+    each_quad(base, a.cols, [&](i64 i, i32 count) {
         NormQuad<T> q;
         load_norm(q, a, base, i, count, mean, rstd);
         for (i32 k = 0; k < 4; k++) q.g[k] = rstd * (q.g[k] - mean_g - q.x[k] * mean_gx);

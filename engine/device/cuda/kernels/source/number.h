@@ -26,6 +26,11 @@ DEVICE u32 size_of(u8 type) {
     }
 }
 
+// Four is four neighbours.
+template <typename T> struct Four {
+    T x[4];
+};
+
 template <typename T> DEVICE T &element(const Array &a, i64 i) { return ((T *)a.addr)[i]; }
 
 template <typename T> OUTLINE T load_any(u64 addr, u32 type, i64 i) {
@@ -91,11 +96,27 @@ DEVICE bool together(const Array &a, i64 i) {
     return ((a.addr + i * size) & (4 * size - 1)) == 0;
 }
 
+// load_few is load4 for what cannot be moved at once.
+template <typename T> OUTLINE Four<T> load_few(u64 addr, u32 type, i64 i, i32 n) {
+    const Array a = {addr, 0, (u8)type};
+    Four<T> f = {};
+    if (type == float32) {
+        for (i32 k = 0; k < 4; k++) f.x[k] = k < n ? (T)element<float>(a, i + k) : (T)0;
+    } else if (type == bfloat16) {
+        for (i32 k = 0; k < 4; k++) f.x[k] = k < n ? (T)float_of((u32)element<u16>(a, i + k) << 16) : (T)0;
+    } else {
+        UNROLLED for (i32 k = 0; k < 4; k++) f.x[k] = k < n ? load<T>(a, i + k) : (T)0;
+    }
+    return f;
+}
+
 // load4 reads n ≤ 4 elements from i on; those beyond become 0.
 template <typename T> DEVICE void load4(T x[4], const Array &a, i64 i, i32 n) {
     // What computes in double seldom reads anything else.
-    if (n < 4 || !together(a, i) || (sizeof(T) == 8 && a.type != float64)) {
-        for (i32 k = 0; k < 4; k++) x[k] = k < n ? load<T>(a, i + k) : (T)0;
+    bool often = sizeof(T) == 4 ? a.type == float32 || a.type == bfloat16 || a.type == float16 : a.type == float64;
+    if (n < 4 || !often || !together(a, i)) {
+        const Four<T> f = load_few<T>(a.addr, a.type, i, n);
+        for (i32 k = 0; k < 4; k++) x[k] = f.x[k];
         return;
     }
     u32 w[4];
@@ -113,7 +134,22 @@ template <typename T> DEVICE void load4(T x[4], const Array &a, i64 i, i32 n) {
         for (i32 k = 0; k < 4; k++) x[k] = (T)float_of_half((u16)(w[k / 2] >> k % 2 * 16));
         return;
     default:
-        for (i32 k = 0; k < 4; k++) x[k] = a.type == float64 ? (T)element<double>(a, i + k) : load<T>(a, i + k);
+        for (i32 k = 0; k < 4; k++) x[k] = (T)element<double>(a, i + k);
+    }
+}
+
+// store_few is store4 for what cannot be moved at once.
+template <typename T> OUTLINE void store_few(u64 addr, u32 type, i64 i, i32 n, T x0, T x1, T x2, T x3) {
+    const Array a = {addr, 0, (u8)type};
+    const T x[4] = {x0, x1, x2, x3};
+    if (type == bfloat16) {
+        for (i32 k = 0; k < 4; k++) {
+            if (k < n) element<u16>(a, i + k) = bfloat_of(odd_round(x[k]));
+        }
+    } else {
+        UNROLLED for (i32 k = 0; k < 4; k++) {
+            if (k < n) store(a, i + k, x[k]);
+        }
     }
 }
 
@@ -139,18 +175,14 @@ template <typename T> DEVICE void store4(const Array &a, i64 i, i32 n, const T x
             return;
         }
     }
-    for (i32 k = 0; k < 4; k++) {
-        if (k < n) store(a, i + k, x[k]);
-    }
+    store_few<T>(a.addr, a.type, i, n, x[0], x[1], x[2], x[3]);
 }
 
-// Four is four neighbours.
-template <typename T> struct Four {
-    T x[4];
-};
-
 // store_four is store4 for kernels that end with it many times.
-OUTLINE void store_four(u64 addr, u32 type, i64 i, i32 n, Four<float> four) { store4({addr, 0, (u8)type}, i, n, four.x); }
+OUTLINE void store_four(u64 addr, u32 type, i64 i, i32 n, float x0, float x1, float x2, float x3) {
+    const float x[4] = {x0, x1, x2, x3};
+    store4({addr, 0, (u8)type}, i, n, x);
+}
 
 // Quad is the part of a thread in an operation on n elements: up to four.
 struct Quad {

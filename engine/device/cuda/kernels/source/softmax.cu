@@ -14,7 +14,7 @@ template <typename T> struct Total {
 template <typename T> DEVICE Total<T> row_total(const Array &x, i64 base, i64 cols, T scale) {
     const T lowest = -math::infinity((T)0);
     T top = lowest, sum = 0;
-    each_quad(cols, [&](i64 i, i32 count) {
+    each_quad(base, cols, [&](i64 i, i32 count) {
         T v[4], larger = top;
         load4(v, x, base + i, count);
         for (i32 k = 0; k < 4; k++) {
@@ -36,7 +36,7 @@ template <typename T> DEVICE T row_softmax(const Array &y, const Array &x, i64 t
     Total<T> total = {-math::infinity((T)0), 0};
     if (seen > 0) total = row_total(x, from, seen, scale);
     T factor = 1 / total.sum;
-    each_quad(cols, [&](i64 i, i32 count) {
+    each_quad(from, cols, [&](i64 i, i32 count) {
         T v[4];
         load4(v, x, from + i, count);
         UNROLLED for (i32 k = 0; k < 4; k++) v[k] = i + k < seen ? math::exp(v[k] * scale - total.top) * factor : (T)0;
@@ -61,13 +61,13 @@ KERNEL(softmax_wide, SoftmaxArgs, 256) { softmax<double>(a); }
 template <typename T> DEVICE void softmax_backward(const SoftmaxArgs &a) {
     i64 base = (i64)block_x() * a.cols;
     T sum = 0, y[4], dy[4];
-    each_quad(a.cols, [&](i64 i, i32 count) {
+    each_quad(base, a.cols, [&](i64 i, i32 count) {
         load4(y, a.y, base + i, count);
         load4(dy, a.dy, base + i, count);
         for (i32 k = 0; k < 4; k++) sum += y[k] * dy[k];
     });
     sum = block_sum(sum);
-    each_quad(a.cols, [&](i64 i, i32 count) {
+    each_quad(base, a.cols, [&](i64 i, i32 count) {
         load4(y, a.y, base + i, count);
         load4(dy, a.dy, base + i, count);
         for (i32 k = 0; k < 4; k++) y[k] *= dy[k] - sum;
@@ -116,7 +116,7 @@ template <typename T> DEVICE void entropy_backward(const EntropyArgs &a) {
     i64 row = block_x(), base = row * a.classes, target = index(a.targets, row);
     bool counts = target != a.ignored && target >= 0 && target < a.classes;
     T lse = element<T>(a.lse, row), factor = (T)(load<double>(a.dloss, 0) / load<double>(a.count, 0));
-    each_quad(a.classes, [&](i64 i, i32 n) {
+    each_quad(base, a.classes, [&](i64 i, i32 n) {
         T x[4];
         load4(x, a.logits, base + i, n);
         UNROLLED for (i32 k = 0; k < 4; k++) x[k] = counts ? (math::exp(x[k] - lse) - (i + k == target ? (T)1 : (T)0)) * factor : (T)0;

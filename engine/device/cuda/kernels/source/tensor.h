@@ -56,7 +56,7 @@ template <i32 chunks> struct Chunks {
 // FragmentFour is four neighbours in a row of 16 × 8 sums, and where they are.
 struct FragmentFour {
     i32 row, col;
-    Four<float> four;
+    float x[4];
 };
 
 // four_of has neighbouring lanes exchange halves of their sums.
