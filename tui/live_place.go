@@ -2,6 +2,7 @@ package tui
 
 import (
 	"strconv"
+	"time"
 
 	"memtop/snapshots/trace"
 	"memtop/tui/page"
@@ -11,13 +12,12 @@ import (
 // liveParts returns what is worth saying of a running program, the most
 // important first.
 func liveParts(s *page.Scene) []string {
-	live := s.Live()
-	parts := []string{"pid " + strconv.Itoa(live.PID)}
+	parts := []string{"pid " + strconv.Itoa(s.Live().PID)}
 	at := s.Cursor()
 	if step := s.StepAt(at); step != nil {
 		parts = append(parts, "step "+screen.Count(int(step.Number)))
 		parts = append(parts, settingWords(step.Settings)...)
-		parts = append(parts, probeText(step, live))
+		parts = append(parts, probeText(step, s.Live()))
 	}
 	if s.Index.Device().Overflowed {
 		parts = append(parts, "older events let go")
@@ -43,34 +43,46 @@ func settingWords(settings []trace.Value) []string {
 }
 
 // probeText says what reporting costs the program, and what it could not report.
-func probeText(step *trace.Step, live *trace.Live) string {
+func probeText(step *trace.Step, l *trace.Live) string {
 	text := "probe " + screen.Micros(step.ProbeNS/1000) + "/step"
 	if step.Duration > 0 {
 		text = "probe " + screen.Percent(step.ProbeNS, step.Duration)
 	}
-	if lost := live.Dropped + live.DroppedSteps; lost > 0 {
+	if lost := l.Dropped + l.DroppedSteps; lost > 0 {
 		text += ", " + screen.Count(int(lost)) + " dropped"
 	}
 	return text
 }
 
+// live is the state of a screen that shows what is now.
+const live = "live"
+
+// every says how often something comes, where that is so seldom that the screen
+// seems to stand still.
+func (m *Model) every() string {
+	if m.options.Interval < time.Second {
+		return ""
+	}
+	return ", every " + strconv.FormatFloat(m.options.Interval.Seconds(), 'g', 3, 64) + " s"
+}
+
 // stateText says whether the screen shows what is now, and if not why; bad is
 // set when nothing more will come of itself.
 func (m *Model) stateText(f *file, s *page.Scene) (text string, bad bool) {
-	live := s.Live()
+	l := s.Live()
 	switch {
-	case live == nil:
+	case l == nil:
 		return "", false
 	case f.growth.frozen:
 		return "frozen: space goes on", false
-	case s.Growing() && !live.Connected:
-		return noteOr(live.Note, "connection lost"), true
+	case s.Growing() && !l.Connected:
+		return noteOr(l.Note, "connection lost"), true
 	case s.Growing() && !s.Following:
 		return behindText(s), false
 	case s.Growing():
-		return "live", false
+		return live + m.every(), false
 	case f.grows():
-		return noteOr(live.Note, "ended"), true
+		return noteOr(l.Note, "ended"), true
 	default:
 		return "recording", false
 	}

@@ -49,7 +49,7 @@ func (m *Model) placeRight(c screen.Canvas, f *file, s *page.Scene) int {
 		text, style = state, screen.Bad
 	} else if state != "" {
 		text = state
-		if state != "live" {
+		if !strings.HasPrefix(state, live) {
 			style = screen.Warn
 		}
 	} else if m.nameBelow() {

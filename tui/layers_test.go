@@ -1,0 +1,69 @@
+package tui
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestLayersFoldAndUnfold(t *testing.T) {
+	d, p := startLive(t, 120, 40, 20)
+	d.press("2")
+	d.wants("▾ h.1", "· mlp")
+	d.press("down", "e")
+	d.wants("▸ h.0")
+	d.train(p, 1)
+	d.wants("▸ h.0", "Layers of step 21")
+	d.press("left", "left")
+	d.wants("▸ model")
+	d.lacks("h.1")
+	d.press("right", "down", "enter")
+	d.wants("▾ h.0", "▾ h.1")
+	d.press("m")
+	d.wants("h.0.mlp  MLP", "keeps 2.7 MiB for the backward pass")
+}
+
+func TestLayersAreSorted(t *testing.T) {
+	d, p := startLive(t, 120, 40, 20)
+	d.press("2", ">")
+	d.wants("class▼")
+	for range 20 {
+		if strings.Contains(plain(d.screen()), "forward▼") {
+			break
+		}
+		d.press(">")
+	}
+	d.wants("forward▼")
+	d.press("I")
+	d.wants("forward▲", "inverted")
+	d.train(p, 1)
+	d.wants("forward▲")
+	d.press("esc")
+	d.lacks("forward▲")
+}
+
+func TestLayersAreFilteredAndSearched(t *testing.T) {
+	d, _ := startLive(t, 120, 40, 20)
+	d.press("2", "\\")
+	d.typed("h.2")
+	d.press("enter")
+	d.wants("Layers of step 20 matching “h.2”", "h.2", "mlp")
+	d.lacks("h.1")
+	d.press("esc")
+	d.wants("h.1")
+	d.press("/")
+	d.typed("h.3.mlp")
+	d.press("enter", "y")
+	if !strings.HasPrefix(d.copied, "h.3.mlp, class MLP") {
+		t.Errorf("copied %q", d.copied)
+	}
+	d.press("/")
+	d.typed("conv")
+	d.press("enter")
+	d.wants("no layer matches conv")
+}
+
+func TestASeldomScreenSaysHowOften(t *testing.T) {
+	d, _ := startLiveWith(t, 80, 24, 3, Options{Color: "never", Device: -1, Interval: 2500 * time.Millisecond})
+	d.wants("live, every 2.5 s")
+}
