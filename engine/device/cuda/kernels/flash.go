@@ -15,16 +15,11 @@ const (
 )
 
 // onTensorCores says whether flash is for the tensor cores: operands of one
-// 16-bit type and heads of up to 128 elements. others are what the backward
-// operation reads besides.
-func (x *attention) onTensorCores(others ...device.DType) bool {
+// 16-bit type and heads of up to 128 elements. other is the type of what the
+// backward operation reads besides, or that of Q.
+func (x *attention) onTensorCores(other device.DType) bool {
 	kind := x.Q.DType
-	for _, other := range append(others[:len(others):len(others)], x.K.DType, x.V.DType) {
-		if other != kind {
-			return false
-		}
-	}
-	return (kind == device.BFloat16 || kind == device.Float16) && x.Dim <= 128
+	return (kind == device.BFloat16 || kind == device.Float16) && x.K.DType == kind && x.V.DType == kind && other == kind && x.Dim <= 128
 }
 
 // variant returns the kernel for the type and size of the heads, of four that
@@ -41,7 +36,7 @@ func (x *attention) variant(first Kernel) Kernel {
 
 func (c *Compute) flash(x *attention) {
 	a := x.args()
-	if x.onTensorCores() {
+	if x.onTensorCores(x.Q.DType) {
 		shared := uint32(40 << 10)
 		if x.Dim > 64 {
 			shared = MaxShared

@@ -54,25 +54,20 @@ func (c *Compute) ClipByNorm(gradients []device.Array, norm device.Array, limit 
 // the number of blocks. Partials moves on with them.
 func (c *Compute) each(operation string, k Kernel, list []device.Array, a listArgs) int {
 	total, blocks := 0, 0
-	launch := func() {
-		run(c, k, line(blocks), blockThreads, 0, a)
-		a.Partials += uint64(8 * blocks)
-		total += blocks
-		a.Count, blocks = 0, 0
-	}
-	for _, x := range list {
+	for i, x := range list {
 		needFloat(operation, x.DType)
-		if x.Len == 0 {
-			continue
+		if x.Len > 0 {
+			a.Item[a.Count] = listItem{x.Addr, int64(x.Len), int32(x.DType), int32(blocks)}
+			a.Count++
+			blocks += ceil(x.Len, listPart)
 		}
-		if a.Count == listItems {
-			launch()
+		if a.Count == listItems || i == len(list)-1 {
+			run(c, k, line(blocks), blockThreads, 0, a)
+			a.Partials += uint64(8 * blocks)
+			total += blocks
+			a.Count, blocks = 0, 0
 		}
-		a.Item[a.Count] = listItem{x.Addr, int64(x.Len), int32(x.DType), int32(blocks)}
-		a.Count++
-		blocks += ceil(x.Len, listPart)
 	}
-	launch()
 	return total
 }
 
