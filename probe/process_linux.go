@@ -1,41 +1,38 @@
 package probe
 
 import (
-	"bytes"
-	"os"
-	"strconv"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
-// ticksPerSecond is the unit of /proc, the same on every Linux that Go runs on.
-const ticksPerSecond = 100
+// tick is the unit of /proc, the same on every Linux that Go runs on.
+const tick = 10 * time.Millisecond
 
-// startOfSelf returns when this process began: in clock ticks since boot, and
-// in microseconds since the epoch.
+// startOfSelf returns when this process began: in clock ticks since boot, as
+// others read it from /proc, and in microseconds since the epoch. /proc/self is
+// this process also where /proc counts as another PID namespace does. Without a
+// /proc the process counts as begun now, under a name that only it knows.
 func startOfSelf() (ticks uint64, micros int64) {
+	now := time.Now()
 	ticks, err := startOfFile("/proc/self/stat")
 	if err != nil {
-		return uint64(time.Now().UnixMicro()), time.Now().UnixMicro()
+		return uint64(now.UnixMicro()), now.UnixMicro()
 	}
-	return ticks, microsOf(ticks)
+	up, err := sinceBoot()
+	if err != nil {
+		return ticks, now.UnixMicro()
+	}
+	return ticks, now.Add(time.Duration(ticks)*tick - up).UnixMicro()
 }
 
-// microsOf turns clock ticks since boot into microseconds since the epoch.
-func microsOf(ticks uint64) int64 {
-	return bootSecond()*1e6 + int64(ticks)*(1e6/ticksPerSecond)
-}
-
-// bootSecond returns when the machine began, in seconds since the epoch.
-func bootSecond() int64 {
-	stat, err := os.ReadFile("/proc/stat")
-	if err != nil {
-		return time.Now().Unix()
+// sinceBoot returns how long the machine runs, by the clock that /proc gives the
+// begin of processes by. The second of the boot that /proc/stat tells is cut off
+// and would make a process look up to a second older.
+func sinceBoot() (time.Duration, error) {
+	var t unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &t); err != nil {
+		return 0, err
 	}
-	_, rest, _ := bytes.Cut(stat, []byte("\nbtime "))
-	line, _, _ := bytes.Cut(rest, []byte("\n"))
-	seconds, err := strconv.ParseInt(string(line), 10, 64)
-	if err != nil {
-		return time.Now().Unix()
-	}
-	return seconds
+	return time.Duration(t.Nano()), nil
 }

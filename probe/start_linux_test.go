@@ -1,0 +1,63 @@
+package probe
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestAProcessKnowsWhenItBegan(t *testing.T) {
+	before := time.Now()
+	o := startOther(t, shortFolder(t), nil)
+	after := time.Now()
+	ticks, err := startOf(o.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := strings.TrimPrefix(o.Env[len(o.Env)-1], "MEMTOP_DIR=")
+	p := discovered(t, folder)
+	if p == nil || p.Problem != nil {
+		t.Fatalf("it is discovered as %+v", p)
+	}
+	if want := socketName(o.inside, ticks); filepath.Base(p.Socket) != want {
+		t.Errorf("its socket is %s, want %s, as others read its begin", filepath.Base(p.Socket), want)
+	}
+	began := time.UnixMicro(p.Info.Started)
+	if began.Before(before.Add(-2*tick)) || began.After(after) {
+		t.Errorf("it says that it began at %v, and was started between %v and %v", began, before, after)
+	}
+}
+
+func TestTheBeginOfAProcessIsRead(t *testing.T) {
+	const after = " 1 1 1 0 -1 4194560 100 0 0 0 1 2 3 4 20 0 9 0 1234567 1000 10"
+	tests := map[string]struct {
+		stat  string
+		ticks uint64
+		fails string
+	}{
+		"a plain name":               {"7 (train) S" + after, 1234567, ""},
+		"a name with a space":        {"7 (my train) R" + after, 1234567, ""},
+		"a name that looks like one": {"7 (a) S 1 1 (b)) D" + after, 1234567, ""},
+		"a name with a line break":   {"7 (a\n) S) S" + after, 1234567, ""},
+		"one that has ended":         {"7 (train) Z" + after, 0, fs.ErrNotExist.Error()},
+		"a line that is cut":         {"7 (train) S 1 1", 0, "does not say"},
+		"nothing":                    {"", 0, "does not say"},
+		"no number":                  {"7 (a) S" + strings.Replace(after, "1234567", "x", 1), 0, "invalid syntax"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "stat")
+			if err := os.WriteFile(path, []byte(test.stat), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			ticks, err := startOfFile(path)
+			if ticks != test.ticks || !strings.Contains(fmt.Sprint(err), test.fails) || (err == nil) != (test.fails == "") {
+				t.Errorf("got %d and %v, want %d and %q", ticks, err, test.ticks, test.fails)
+			}
+		})
+	}
+}
