@@ -127,11 +127,22 @@ func (m *memory) find(addr uint64) (int32, bool) {
 
 // holder returns the block of a segment that holds an address of it.
 func (m *memory) holder(s *stretch, addr uint64) int32 {
-	i := s.head
-	for m.links[i].next != none && m.links[m.links[i].next].Addr <= addr {
-		i = m.links[i].next
-	}
+	i, _ := m.holderWithin(s, addr, len(m.links))
 	return i
+}
+
+// holderWithin is holder for a segment of at most so many blocks, and reports
+// whether it was found.
+func (m *memory) holderWithin(s *stretch, addr uint64, most int) (int32, bool) {
+	i := s.head
+	for range most {
+		next := m.links[i].next
+		if next == none || m.links[next].Addr > addr {
+			return i, true
+		}
+		i = next
+	}
+	return i, false
 }
 
 // inactive returns a free block. requested is what the program asked for when it
@@ -140,12 +151,13 @@ func inactive(addr uint64, size, requested int64) Block {
 	return Block{Addr: addr, Size: size, Requested: requested, Stack: EmptyStack, Given: gaveBlock}
 }
 
-// cut shortens block i to size bytes; the rest becomes a free block.
-func (m *memory) cut(i int32, size int64) {
+// cut shortens block i to size bytes; the rest becomes a free block, which is
+// returned.
+func (m *memory) cut(i int32, size int64) int32 {
 	b := &m.links[i]
 	rest := inactive(b.Addr+uint64(size), b.Size-size, b.Requested)
 	b.Size = size
-	m.add(rest, i, b.next)
+	return m.add(rest, i, b.next)
 }
 
 // join makes one block of free block i and its free neighbours, and returns it.

@@ -18,6 +18,10 @@ package trace
 // as many as it likes.
 const linksLimit = 1 << 20
 
+// mostSought bounds what an event costs that is not as PyTorch's allocator would
+// have it: in a segment of more blocks such events contradict the state.
+const mostSought = 1 << 14
+
 // What may be wrong with an event.
 const (
 	noBlock    = "no block begins there"
@@ -61,7 +65,9 @@ func (f *Follower) play(d *followed, e *Event) string {
 func (f *Follower) playAlloc(m *memory, e *Event) string {
 	i, ok := m.find(e.Addr)
 	if !ok {
-		return noBlock
+		if i, ok = f.within(m, e.Addr); !ok {
+			return noBlock
+		}
 	}
 	b := &m.links[i]
 	if b.State != Inactive {
@@ -86,6 +92,34 @@ func (f *Follower) playAlloc(m *memory, e *Event) string {
 	}
 	s.changed = true
 	return ""
+}
+
+// within returns a free block that begins at an address where none did. PyTorch's
+// allocator takes the front of a free block and at times keeps its rest; one that
+// hands out memory from the middle, or the rest of a block that would have kept
+// it, has other rules, and its events say where the blocks really are.
+func (f *Follower) within(m *memory, addr uint64) (int32, bool) {
+	s := m.segmentAt(addr)
+	if s == nil || f.links >= linksLimit-1 {
+		return none, false
+	}
+	i, ok := m.holderWithin(s, addr, mostSought)
+	if !ok {
+		return none, false
+	}
+	if b := &m.links[i]; b.State.Live() {
+		kept := f.rounding.Round(b.LiveRequested())
+		if kept >= b.Size || b.Addr+uint64(kept) > addr {
+			return none, false
+		}
+		f.links++
+		i = m.cut(i, kept)
+	}
+	if b := &m.links[i]; b.Addr < addr {
+		f.links++
+		i = m.cut(i, int64(addr-b.Addr))
+	}
+	return i, true
 }
 
 // blockNote returns what a block's note is when its event has that one: what

@@ -128,6 +128,46 @@ segment 0x1000000 33554432 device=0 allocated=33554432 active=33554432 requested
   block 0x1000000 33554432 active_allocated requested=20971520 stack=-
 `,
 		},
+		"memory from the middle of a free block cuts it in three": {
+			trace: `
+device 0
+alloc 0x1000400 1000
+segment 0x1000000 2097152 type="small"
+  block 0x1000000 2097152 inactive requested=7`,
+			final: `
+segment 0x1000000 2097152 allocated=1024 active=1024 requested=1000 type="small"
+  block 0x1000000 1024 inactive requested=7
+  block 0x1000400 1024 active_allocated requested=1000 stack=-
+  block 0x1000800 2095104 inactive requested=7 stack=-
+`,
+		},
+		"a rest that PyTorch's block would keep, and that is handed out, was not kept": {
+			trace: `
+device 0
+segment_alloc 0x1000000 20971520
+alloc 0x1000000 19922944
+alloc 0x2300200 512`,
+			final: `
+segment 0x1000000 20971520 device=0 allocated=20971008 active=20971008 requested=19923456 stream=0x0 type="large" pool=0,0 expandable=false stack=-
+  block 0x1000000 19922944 active_allocated requested=19922944 stack=-
+  block 0x2300000 512 inactive requested=19922944 stack=-
+  block 0x2300200 1048064 active_allocated requested=512 stack=-
+`,
+		},
+		"memory that is in use is not handed out": {
+			trace: `
+device 0
+alloc 0x1000200 512
+segment 0x1000000 2097152 type="small"
+  block 0x1000000 1024 active_allocated requested=1000
+  block 0x1000400 2096128 inactive requested=4`,
+			final: `
+segment 0x1000000 2097152 type="small"
+  block 0x1000000 1024 active_allocated requested=1000
+  block 0x1000400 2096128 inactive requested=4
+`,
+			problems: []string{"device 0, event 0: alloc of 512 bytes at 0x1000200: no block begins there"},
+		},
 		"a freed block waits, then joins its neighbours": {
 			trace: `
 device 0
