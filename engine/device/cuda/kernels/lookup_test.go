@@ -60,7 +60,7 @@ func TestWrongIndexesAreReported(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t)
 			test.do(r)
-			if err := r.library.Err(); err != nil {
+			if err := r.machine.Err(); err != nil {
 				t.Fatal(err)
 			}
 			got := ""

@@ -12,6 +12,7 @@ import (
 
 	"memtop/engine/device"
 	"memtop/engine/device/cpu"
+	"memtop/engine/device/cuda"
 	"memtop/engine/device/cuda/kernels"
 	"memtop/engine/device/cuda/kernels/hostbuild"
 )
@@ -65,13 +66,55 @@ func hostLibrary(t testing.TB) *hostbuild.Library {
 	return library
 }
 
-// rig is memory that both the CPU backend and the host build of the kernels
-// compute on, which is ordinary memory of this process.
+// machine runs kernels on memory of this process: the host build of them, or
+// with MEMTOP_GPU=1 the first GPU.
+type machine interface {
+	kernels.Queue
+	// Fall has the threads of blocks run in falling order, where anybody can say.
+	Fall(bool)
+	// Err waits for what was launched and returns the first failure.
+	Err() error
+}
+
+type onHost struct{ *hostbuild.Library }
+
+func (h onHost) Fall(falling bool) { h.Falling = falling }
+
+type onGPU struct{ *cuda.Device }
+
+func (onGPU) Fall(bool) {}
+
+func (g onGPU) Err() error { return g.Synchronize() }
+
+// newMachine returns what runs kernels on memory.
+func newMachine(t testing.TB, memory []byte) machine {
+	t.Helper()
+	if os.Getenv("MEMTOP_GPU") == "" {
+		return onHost{hostLibrary(t)}
+	}
+	d, err := cuda.Open(cuda.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	release, err := d.Share(memory)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(release(), d.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	return onGPU{d}
+}
+
+// rig is memory that both the CPU backend and the kernels compute on, which is
+// ordinary memory of this process.
 type rig struct {
 	t       testing.TB
 	cpu     *cpu.Device
 	kernels *kernels.Compute
-	library *hostbuild.Library
+	machine machine
 	rand    *rand.Rand
 	next    uint64
 	failure device.Array
@@ -83,20 +126,20 @@ const rigBytes = 256 << 20
 
 func newRig(t testing.TB) *rig {
 	t.Helper()
-	library := hostLibrary(t)
 	d, err := cpu.Open(cpu.Options{Capacity: rigBytes, Threads: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = d.Close() })
-	r := &rig{t: t, cpu: d, library: library, rand: rand.New(rand.NewPCG(7, 11))}
+	r := &rig{t: t, cpu: d, rand: rand.New(rand.NewPCG(7, 11))}
 	if r.next, err = d.Malloc(rigBytes); err != nil {
 		t.Fatal(err)
 	}
+	r.machine = newMachine(t, unsafe.Slice((*byte)(pointer(r.next)), rigBytes))
 	scratch := r.array(device.UInt8, kernels.ScratchBytes)
 	r.failure = r.array(device.UInt8, kernels.FailureBytes)
 	d.Fill(r.failure, 0)
-	r.kernels = kernels.NewCompute(library, scratch.Buffer(), r.failure.Addr)
+	r.kernels = kernels.NewCompute(r.machine, scratch.Buffer(), r.failure.Addr)
 	return r
 }
 
@@ -189,9 +232,9 @@ func (r *rig) agree(t *testing.T, slack float64, operation func(c computer)) {
 	}
 	var runs [2][]device.Array
 	for i := range runs {
-		r.library.Falling = i == 1
+		r.machine.Fall(i == 1)
 		runs[i] = r.record(func() { operation(r.kernels) })
-		if err := r.library.Err(); err != nil {
+		if err := r.machine.Err(); err != nil {
 			t.Fatal(err)
 		}
 	}
