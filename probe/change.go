@@ -36,12 +36,13 @@ func (c *Client) Change(ctx context.Context, wanted []trace.Value) ([]trace.Chan
 	if err != nil {
 		return nil, err
 	}
-	reader, err := c.asker.do(ctx, http.MethodPost, "/v1/settings", body)
+	asker := c.now.Load().asker
+	reader, err := asker.do(ctx, http.MethodPost, "/v1/settings", body)
 	if err != nil {
 		return nil, err
 	}
 	var answer Settings
-	if err := c.asker.readJSON(reader, &answer); err != nil {
+	if err := asker.readJSON(reader, &answer); err != nil {
 		return nil, err
 	}
 	if len(answer.Changes) != len(wanted) {

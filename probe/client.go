@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -28,6 +29,11 @@ type DialOptions struct {
 	Gauge func(p Process, devices []int) ([]trace.Gauge, error)
 	// Kept is how many events of a device are kept, 0 for trace.DefaultKept.
 	Kept int
+	// NoRestart says that the program's restart is another program: the client
+	// stays with what it dialled.
+	NoRestart bool
+
+	quiet time.Duration // for how long a program may say nothing, 0 for maxQuiet
 }
 
 // Client follows a running program. It is a [trace.Growing] and a
@@ -35,20 +41,38 @@ type DialOptions struct {
 //
 // When the connection is lost while the program runs, the client comes back by
 // itself, and a [trace.Gap] shows what it missed. When the program ends, the
-// last trace stays, its Live.Note says so, and Ended is closed. Should another
-// process then run the same command, the note tells which: it is another
-// program, and the client does not attach to it unasked.
+// last trace stays, its Live.Note says so, and Ended is closed. Should one other
+// process then begin that is its restart, the client follows that one unless
+// NoRestart says otherwise: its trace
+// is another, with a Live.PID of its own and a gap at its begin that says which
+// process it follows on.
 type Client struct {
-	process Process
-	asker   *asker
 	o       DialOptions
-	runs    func() bool // whether the process still does
+	now     atomic.Pointer[target] // the one that is followed
 	latest  atomic.Pointer[trace.Trace]
-	gauges  gaugeLog
 	changed chan struct{} // closed by run when nothing more will come
-	ended   chan struct{} // closed by run when the program has ended
+	ended   chan struct{} // closed by run when the first program has ended
 	cancel  context.CancelFunc
 	all     sync.WaitGroup // run and look
+}
+
+// target is a program that a client follows. Only its gauges change.
+type target struct {
+	process  Process
+	asker    *asker
+	runs     func() bool // whether the process still does
+	interval time.Duration
+	quiet    time.Duration // for how long it may say nothing
+	gauges   gaugeLog
+	after    string    // which program it is a restart of, "" when it is of none
+	since    time.Time // when it began to be followed
+}
+
+func (e endpoint) target(o DialOptions) *target {
+	return &target{
+		process: e.process(), asker: e.asker(o.Viewer), runs: watch(e.pid),
+		interval: o.Interval, quiet: cmp.Or(o.quiet, maxQuiet), since: time.Now(),
+	}
 }
 
 // Dial attaches to a program: a pid, the path of a socket, or "" for the only
@@ -66,12 +90,8 @@ func Dial(ctx context.Context, target string, o DialOptions) (*Client, error) {
 	if o.Viewer == "" {
 		o.Viewer = "memtop-" + strconv.Itoa(os.Getpid())
 	}
-	c := &Client{
-		process: e.process(), asker: e.asker(o.Viewer), o: o, runs: watch(e.pid),
-		changed: make(chan struct{}, 1), ended: make(chan struct{}),
-	}
-	if err := c.begin(ctx); err != nil {
-		c.asker.close()
+	c := &Client{o: o, changed: make(chan struct{}, 1), ended: make(chan struct{})}
+	if err := c.begin(ctx, e.target(o)); err != nil {
 		return nil, err
 	}
 	return c, nil
@@ -129,8 +149,8 @@ func (e endpoint) process() Process {
 	}
 }
 
-// Process returns what the client is attached to. Its Info is nil.
-func (c *Client) Process() Process { return c.process }
+// Process returns what the client is attached to now. Its Info is nil.
+func (c *Client) Process() Process { return c.now.Load().process }
 
 // Trace returns what is known now. It never waits.
 func (c *Client) Trace() *trace.Trace { return c.latest.Load() }
@@ -138,8 +158,8 @@ func (c *Client) Trace() *trace.Trace { return c.latest.Load() }
 // Changed is described at [trace.Growing].
 func (c *Client) Changed() <-chan struct{} { return c.changed }
 
-// Ended returns a channel that is closed when the program has ended: nothing
-// will be known of it any more, but perhaps who took its place.
+// Ended returns a channel that is closed when the program that was dialled has
+// ended: nothing more will be known of it, but perhaps of its restart.
 func (c *Client) Ended() <-chan struct{} { return c.ended }
 
 // Close lets go of the program and waits until nothing of the client runs any
@@ -147,12 +167,14 @@ func (c *Client) Ended() <-chan struct{} { return c.ended }
 func (c *Client) Close() error {
 	c.cancel()
 	c.all.Wait()
-	c.asker.close()
+	c.now.Load().asker.close()
 	return nil
 }
 
 // Snapshot has the program write its memory in PyTorch's format.
-func (c *Client) Snapshot(ctx context.Context, w io.Writer) error { return c.asker.snapshot(ctx, w) }
+func (c *Client) Snapshot(ctx context.Context, w io.Writer) error {
+	return c.now.Load().asker.snapshot(ctx, w)
+}
 
 // Snapshot has a program write its memory in PyTorch's format. The target and
 // the errors are those of [Dial].

@@ -8,6 +8,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/url"
+	"sync"
 	"time"
 
 	"memtop/snapshots/trace"
@@ -18,13 +19,13 @@ import (
 //
 // A connection can end though the program goes on: the viewer was stopped for
 // so long that the program gave it up, or the other way round. Then the client
-// connects again, less and less often, for as long as the process runs. It is
-// recognised by its pid and by when it began: another process, even of the same
-// command, is never attached to unasked.
+// connects again, less and less often, for as long as the process runs, which is
+// recognised by its pid and by when it began. When that has ended, its restart is
+// looked for, see successor.
 
 // How a client comes back.
 const (
-	silence  = 10 * time.Second // a program that says nothing for so long is not heard any more
+	maxQuiet = 10 * time.Second // a program that says nothing for so long is not heard any more
 	backOff  = 100 * time.Millisecond
 	maxDelay = 5 * time.Second
 )
@@ -39,15 +40,15 @@ type connection struct {
 
 // open connects to the program's stream. Whoever comes for the first time asks
 // for the past too.
-func (c *Client) open(ctx context.Context, past string) (*connection, error) {
+func (p *target) open(ctx context.Context, past string) (*connection, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	interval := url.QueryEscape(c.o.Interval.String())
-	body, err := c.asker.get(ctx, "/v1/stream?interval="+interval+past)
+	interval := url.QueryEscape(p.interval.String())
+	body, err := p.asker.get(ctx, "/v1/stream?interval="+interval+past)
 	if err != nil {
 		cancel()
 		return nil, err
 	}
-	limit := max(silence, 3*c.o.Interval)
+	limit := max(p.quiet, 3*p.interval)
 	return &connection{body, cancel, time.AfterFunc(limit, cancel), limit}, nil
 }
 
@@ -63,46 +64,65 @@ func (s *connection) Close() error {
 
 // begin attaches for the first time and waits for the first state. What goes on
 // after that belongs to the client.
-func (c *Client) begin(dialling context.Context) error {
+func (c *Client) begin(dialling context.Context, p *target) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	c.cancel = cancel
 	defer context.AfterFunc(dialling, cancel)() // until there is a state, dialling can be called off
-	first, err := c.open(ctx, "&past")
+	f, err := c.attach(ctx, p)
 	if err != nil {
 		cancel()
 		return cmp.Or(dialling.Err(), err)
 	}
-	s := wire.NewStream(first, wire.StreamOptions{Events: c.o.Kept})
-	if err := c.batch(first, s); err != nil {
-		cancel()
-		_ = first.Close() // it was only read from
-		return cmp.Or(dialling.Err(), c.damaged(err))
-	}
-	if c.process.Command == "" {
-		c.process.Command = trace.Printable(s.Hello().Command)
-	}
-	c.publish(s)
-	c.all.Go(func() { c.run(ctx, first, s) })
+	c.all.Go(func() { c.run(ctx, f) })
 	if c.o.Gauge != nil {
 		c.all.Go(func() { c.look(ctx) })
 	}
 	return nil
 }
 
+// following is a program that is followed, by its stream.
+type following struct {
+	*target
+	from   *connection
+	stream *wire.Stream
+}
+
+// attach begins to follow a program, and publishes its first state.
+func (c *Client) attach(ctx context.Context, p *target) (*following, error) {
+	from, err := p.open(ctx, "&past")
+	if err != nil {
+		p.asker.close()
+		return nil, err
+	}
+	s := wire.NewStream(from, wire.StreamOptions{Events: c.o.Kept})
+	if err := c.batch(from, s); err != nil {
+		_ = from.Close() // it was only read from
+		p.asker.close()
+		return nil, p.damaged(err)
+	}
+	if p.process.Command == "" {
+		p.process.Command = trace.Printable(s.Hello().Command)
+	}
+	c.now.Store(p)
+	f := &following{p, from, s}
+	c.publish(f)
+	return f, nil
+}
+
 // damaged says whose fault it is that a stream cannot be read.
-func (c *Client) damaged(err error) error {
+func (p *target) damaged(err error) error {
 	var corrupt *wire.CorruptError
 	var version *wire.VersionError
 	switch {
 	case errors.As(err, &version):
 		return err
 	case errors.As(err, &corrupt):
-		return fmt.Errorf("process %d tells nonsense: %w", c.process.PID, err)
+		return fmt.Errorf("process %d tells nonsense: %w", p.process.PID, err)
 	}
 	if errors.Is(err, context.Canceled) {
-		return &SilentError{c.process.PID}
+		return &SilentError{p.process.PID}
 	}
-	return fmt.Errorf("process %d ended the connection before it said anything", c.process.PID)
+	return fmt.Errorf("process %d ended the connection before it said anything", p.process.PID)
 }
 
 // batch reads until what belongs together is there.
@@ -122,41 +142,40 @@ func (c *Client) batch(from *connection, s *wire.Stream) error {
 	}
 }
 
-// run reads the stream until the client is closed or the program ends.
-func (c *Client) run(ctx context.Context, from *connection, s *wire.Stream) {
+// run follows programs, each the restart of the one before, until the client is
+// closed or none comes any more.
+func (c *Client) run(ctx context.Context, f *following) {
 	defer close(c.changed)
-	for {
-		err := c.follow(ctx, from, s)
-		_ = from.Close() // it was only read from
+	over := sync.OnceFunc(func() { close(c.ended) })
+	for f != nil {
+		note := c.toTheEnd(ctx, f)
 		if ctx.Err() != nil {
 			return
 		}
-		if note := c.ending(s, err); note != "" {
-			c.over(ctx, s, note)
-			return
-		}
-		s.Disconnect("the connection was lost; trying again")
-		c.publish(s)
-		if from, err = c.reconnect(ctx); err != nil {
-			c.over(ctx, s, ended)
-			return
-		}
-		s.Resume(from)
+		f.stream.Disconnect(note)
+		c.publish(f)
+		over()
+		f = c.restart(ctx, f)
 	}
 }
 
-// over tells that nothing more will come of this program, and then of the one
-// that takes its place, should there be one.
-func (c *Client) over(ctx context.Context, s *wire.Stream, note string) {
-	if ctx.Err() != nil {
-		return
-	}
-	s.Disconnect(note)
-	c.publish(s)
-	close(c.ended)
-	if pid := c.successor(ctx, s.Hello().Started); pid != 0 {
-		s.Disconnect(fmt.Sprintf("the process has ended; process %d now runs the same command", pid))
-		c.publish(s)
+// toTheEnd follows a program until nothing more will come of it, and returns why.
+func (c *Client) toTheEnd(ctx context.Context, f *following) (note string) {
+	for {
+		err := c.follow(ctx, f)
+		_ = f.from.Close() // it was only read from
+		if ctx.Err() != nil {
+			return ""
+		}
+		if note := f.ending(err); note != "" {
+			return note
+		}
+		f.stream.Disconnect("the connection was lost; trying again")
+		c.publish(f)
+		if f.from, err = f.reconnect(ctx); err != nil {
+			return ended
+		}
+		f.stream.Resume(f.from)
 	}
 }
 
@@ -164,39 +183,39 @@ func (c *Client) over(ctx context.Context, s *wire.Stream, note string) {
 const ended = "the process has ended; this is its last state"
 
 // follow publishes what comes until an error or a goodbye.
-func (c *Client) follow(ctx context.Context, from *connection, s *wire.Stream) error {
+func (c *Client) follow(ctx context.Context, f *following) error {
 	for {
-		if err := c.batch(from, s); err != nil {
+		if err := c.batch(f.from, f.stream); err != nil {
 			return err
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if _, bye := s.Ended(); bye {
+		if _, bye := f.stream.Ended(); bye {
 			return nil
 		}
-		c.publish(s)
+		c.publish(f)
 	}
 }
 
 // ending returns why nothing more will come, "" when more may.
-func (c *Client) ending(s *wire.Stream, err error) string {
+func (f *following) ending(err error) string {
 	var corrupt *wire.CorruptError
 	var version *wire.VersionError
-	reason, bye := s.Ended()
+	reason, bye := f.stream.Ended()
 	switch {
 	case bye:
 		return "the program said goodbye: " + trace.Printable(reason)
 	case errors.As(err, &corrupt), errors.As(err, &version):
 		return trace.Printable(err.Error()) + "; this is the last good state"
-	case !c.runs():
+	case !f.runs():
 		return ended
 	}
 	return ""
 }
 
 // reconnect tries to come back until it has, or there is nobody to come back to.
-func (c *Client) reconnect(ctx context.Context) (*connection, error) {
+func (p *target) reconnect(ctx context.Context) (*connection, error) {
 	for delay := backOff; ; delay = min(2*delay, maxDelay) {
 		// Viewers that were lost together do not come back together.
 		wait := time.NewTimer(delay/2 + rand.N(delay/2))
@@ -206,27 +225,28 @@ func (c *Client) reconnect(ctx context.Context) (*connection, error) {
 			wait.Stop()
 			return nil, ctx.Err()
 		}
-		from, err := c.open(ctx, "")
+		from, err := p.open(ctx, "")
 		if err == nil {
 			return from, nil
 		}
 		var forbidden *PermissionError
-		if !c.runs() || errors.As(err, &forbidden) {
+		if !p.runs() || errors.As(err, &forbidden) {
 			return nil, err
 		}
 	}
 }
 
 // publish hands out what is known now.
-func (c *Client) publish(s *wire.Stream) {
-	t := s.Trace()
-	t.Info.Path = c.process.Socket
+func (c *Client) publish(f *following) {
+	t := f.stream.Trace()
+	t.Info.Path = f.process.Socket
 	if c.o.ReadOnly {
 		t.Info.Control = false
 	}
-	gauges, none := c.gauges.merge(t.Live.Gauges)
+	gauges, none := f.gauges.merge(t.Live.Gauges)
 	t.Live.Gauges = gauges
-	t.Live.PID = c.process.PID // as we see it
+	t.Live.PID = f.process.PID // as we see it
+	f.follows(t)
 	if none != nil {
 		t.Notices = append(t.Notices, "the device is not looked at from outside: "+none.Error())
 	}

@@ -29,7 +29,8 @@ func (c *Client) look(ctx context.Context) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	for {
-		c.gauges.add(c.o.Gauge(c.process, devicesOf(c.Trace())))
+		p := c.now.Load()
+		p.gauges.add(c.o.Gauge(p.process, devicesOf(c.Trace())))
 		select {
 		case <-tick.C:
 		case <-ctx.Done():

@@ -26,7 +26,7 @@ type Recorded struct {
 
 // Recorder saves a program's stream.
 type Recorder struct {
-	client *Client // that never follows
+	target *target
 	o      RecordOptions
 	done   Recorded
 	begun  bool // the state at the begin is there: steps count from now on
@@ -45,8 +45,7 @@ func NewRecorder(ctx context.Context, target string, o RecordOptions) (*Recorder
 	if o.Interval <= 0 {
 		o.Interval = defaultInterval
 	}
-	c := &Client{process: e.process(), asker: e.asker(""), o: DialOptions{Interval: o.Interval}, runs: watch(e.pid)}
-	return &Recorder{client: c, o: o}, nil
+	return &Recorder{target: e.target(DialOptions{Interval: o.Interval}), o: o}, nil
 }
 
 // Run writes the recording to w until the program ends, enough is recorded or
@@ -54,7 +53,7 @@ func NewRecorder(ctx context.Context, target string, o RecordOptions) (*Recorder
 // When the connection is lost, the recording goes on with another stream, which
 // shows as a gap. It is called once.
 func (r *Recorder) Run(ctx context.Context, w io.Writer) (Recorded, error) {
-	defer r.client.asker.close()
+	defer r.target.asker.close()
 	if r.o.For > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, r.o.For)
@@ -67,7 +66,7 @@ func (r *Recorder) Run(ctx context.Context, w io.Writer) (Recorded, error) {
 }
 
 func (r *Recorder) run(ctx context.Context, w *countingWriter) error {
-	from, err := r.client.open(ctx, "")
+	from, err := r.target.open(ctx, "")
 	for err == nil {
 		copier := wire.NewCopier(w, from, wire.Limits{})
 		var over bool
@@ -80,17 +79,17 @@ func (r *Recorder) run(ctx context.Context, w *countingWriter) error {
 			return copier.Bye(r.done.Reason)
 		case w.failed:
 			return err
-		case !r.client.runs():
+		case !r.target.runs():
 			r.done.Reason = ended
 			return copier.Bye(ended)
 		}
 		r.done.Gaps++
-		from, err = r.client.reconnect(ctx)
+		from, err = r.target.reconnect(ctx)
 	}
 	if ctx.Err() != nil {
 		return nil // it ended between two connections
 	}
-	return fmt.Errorf("recording process %d: %w", r.client.process.PID, err)
+	return fmt.Errorf("recording process %d: %w", r.target.process.PID, err)
 }
 
 // copy copies one connection's stream; over says that it was enough.

@@ -79,6 +79,8 @@ func (m *Model) stateText(f *file, s *page.Scene) (text string, bad bool) {
 		return noteOr(l.Note, "connection lost"), true
 	case s.Growing() && !s.Following:
 		return behindText(s), false
+	case s.Growing() && l.Note != "":
+		return l.Note, false
 	case s.Growing():
 		return live + m.every(), false
 	case f.grows():

@@ -244,7 +244,9 @@ func TestAnotherProgramIsShownFromItsEnd(t *testing.T) {
 	d.press("4", "left")
 	p.Restart(2)
 	d.news()
-	d.wants("pid 4712", "step 2", "live")
+	d.wants("pid 4712", "process 4711 ended at step 20; following its restart, process 4712", "gap: events missing")
+	d.press("1")
+	d.wants("missing", "step 2")
 }
 
 // TestAQuestionIsNeverPulledAway holds a question back while the trace grows:

@@ -163,7 +163,6 @@ func (a *app) printLive(t *trace.Trace) error {
 // showLive runs the screen on a process. The screen owns the client; when it
 // loads the process again, it is attached to anew.
 func (a *app) showLive(ctx context.Context, c *probe.Client) error {
-	p := c.Process()
 	var first sync.Once
 	load := func(ctx context.Context, _ trace.Progress) (trace.Source, error) {
 		var source trace.Source
@@ -171,13 +170,13 @@ func (a *app) showLive(ctx context.Context, c *probe.Client) error {
 		if source != nil {
 			return source, nil
 		}
-		return a.dial(ctx, strconv.Itoa(p.PID))
+		return a.dial(ctx, strconv.Itoa(c.Process().PID))
 	}
 	defer func() { _ = c.Close() }() // again, if the screen has done so
 	w, stop := newWriters(ctx)
 	defer stop()
 	o := a.screenOptions(w)
 	o.ReadOnly = a.settings.readOnly
-	name := fmt.Sprintf("%d %s", p.PID, p.Command)
+	name := c.Process().Command // the pid, which a restart changes, is told beside the state
 	return a.show(ctx, tui.New([]tui.File{{Name: name, Load: load, Live: true}}, o))
 }

@@ -143,7 +143,7 @@ func (c *child) attach(ctx context.Context, a *app) (*probe.Client, error) {
 	look := time.NewTicker(demoLook)
 	defer look.Stop()
 	for {
-		client, err := a.dial(ctx, strconv.Itoa(c.cmd.Process.Pid))
+		client, err := a.dialWith(ctx, strconv.Itoa(c.cmd.Process.Pid), probe.DialOptions{NoRestart: true}) // nobody restarts it
 		var none *probe.NoProbeError
 		if err == nil || !errors.As(err, &none) && !errors.Is(err, os.ErrNotExist) {
 			return client, err

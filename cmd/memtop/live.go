@@ -59,10 +59,14 @@ func isLive(arg string) bool {
 
 // dial attaches to a process: a pid, a socket, or "" for the only one.
 func (a *app) dial(ctx context.Context, target string) (*probe.Client, error) {
+	return a.dialWith(ctx, target, probe.DialOptions{})
+}
+
+// dialWith is dial with options of which only some are the user's.
+func (a *app) dialWith(ctx context.Context, target string, o probe.DialOptions) (*probe.Client, error) {
 	start := time.Now()
-	c, err := probe.Dial(ctx, target, probe.DialOptions{
-		Interval: time.Duration(a.settings.interval), ReadOnly: a.settings.readOnly, Gauge: a.gauges(),
-	})
+	o.Interval, o.ReadOnly, o.Gauge = time.Duration(a.settings.interval), a.settings.readOnly, a.gauges()
+	c, err := probe.Dial(ctx, target, o)
 	if err != nil {
 		a.log.Info("attach", "target", target, "error", err)
 		return nil, err

@@ -8,9 +8,9 @@ type Live struct {
 	PID       int
 	Command   string
 	User      string
-	Started   int64 // when the program began, microseconds since the epoch
-	Connected bool  // more is coming; otherwise Note says why not
-	Note      string
+	Started   int64    // when the program began, microseconds since the epoch
+	Connected bool     // more is coming; otherwise Note says why not
+	Note      string   // of a connected program what a reader should know first, "" for nothing
 	Options   []Option // what may be changed
 	Changes   []Change // by ID, ascending; an entry is replaced as it moves on
 	Gauges    []Gauge  // by time, ascending

@@ -172,7 +172,7 @@ func (p *Page) drawMarkers(c screen.Canvas, s *shape) {
 // drawGaps shades where events are missing, and says how many.
 func (p *Page) drawGaps(c screen.Canvas, s *shape) {
 	for _, g := range p.scene.Gaps() {
-		if g.To <= p.charted.window.from || g.From >= p.charted.window.to || len(p.chart.Columns) == 0 {
+		if max(g.To, g.From+1) <= p.charted.window.from || g.From >= p.charted.window.to || len(p.chart.Columns) == 0 {
 			continue
 		}
 		first, last := columnOf(p.chart.Columns, g.From), columnOf(p.chart.Columns, max(g.To-1, g.From))

@@ -2,6 +2,7 @@ package tuitest
 
 import (
 	"slices"
+	"strconv"
 
 	"memtop/snapshots/trace"
 )
@@ -11,8 +12,9 @@ type trouble struct {
 	away    string // why the connection is lost; it may come back
 	gaps    []trace.Gap
 	dropped int64
-	first   int // how many of the oldest events are not kept
-	pid     int // of a program that was started again, 0 for the first
+	first   int    // how many of the oldest events are not kept
+	pid     int    // of a program that was started again, 0 for the first
+	after   string // which program it is a restart of
 }
 
 // Disconnect loses the connection for a reason; "" brings it back.
@@ -51,7 +53,8 @@ func (p *Process) Forget(events int) {
 func (p *Process) Restart(steps int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.run, p.trouble = newLiveRun(), trouble{pid: 4712}
+	note := "process 4711 ended at step " + strconv.Itoa(len(p.run.steps)) + "; following its restart, process 4712"
+	p.run, p.trouble = newLiveRun(), trouble{pid: 4712, after: note, gaps: []trace.Gap{{Missed: -1, Reason: note}}}
 	for range steps {
 		p.run.train()
 	}
@@ -68,7 +71,7 @@ func (p *Process) troubled(t *trace.Trace) *trace.Trace {
 		d.Events, d.First, d.Overflowed = d.Events.Slice(p.first, d.Events.Len()), int64(p.first), true
 	}
 	if p.pid != 0 {
-		t.Live.PID = p.pid
+		t.Live.PID, t.Live.Note = p.pid, p.after
 	}
 	return t
 }
