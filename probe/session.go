@@ -35,10 +35,11 @@ type session struct {
 	w        *paced
 	e        *wire.Encoder
 	interval time.Duration
-	past     bool    // the viewer wants to know what led to the first state
-	at       []int64 // by device: the next event to tell of
-	ends     []int64 // by device: scratch of batch
-	step     int64   // the next step to tell of
+	past     bool          // the viewer wants to know what led to the first state
+	at       []int64       // by device: the next event to tell of
+	ends     []int64       // by device: scratch of batch
+	step     int64         // the next step to tell of
+	newest   map[int]int64 // scratch of steps
 	sent     time.Time
 	changes  map[int64]trace.Change // as the viewer knows them
 	version  int64                  // of the changes
@@ -73,7 +74,7 @@ func (p *Probe) newSession(w http.ResponseWriter, interval time.Duration, ndjson
 	s := &session{
 		p: p, w: p.newPaced(w), interval: interval,
 		at: make([]int64, len(p.rings)), ends: make([]int64, len(p.rings)),
-		step: p.steps.end(), changes: make(map[int64]trace.Change),
+		step: p.steps.end(), newest: make(map[int]int64), changes: make(map[int64]trace.Change),
 	}
 	header := w.Header()
 	header.Set("Cache-Control", "no-store")
@@ -122,17 +123,11 @@ func (s *session) begin() error {
 // stepsBefore is how many steps from before it came a viewer is told of.
 const stepsBefore = 64
 
-// history tells the last steps; the layers, which are long, of the newest only.
+// history tells the last steps.
 func (s *session) history() {
-	for at := max(0, s.step-stepsBefore); at < s.step; at++ {
-		if step, _ := s.p.steps.read(at); step != nil {
-			old := *step
-			if at < s.step-1 {
-				old.Layers = nil
-			}
-			s.e.Step(&old)
-		}
-	}
+	now := s.step
+	s.step = max(0, now-stepsBefore)
+	s.steps(now)
 }
 
 func (s *session) end() error {
