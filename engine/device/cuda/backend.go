@@ -17,14 +17,15 @@ type Backend struct {
 
 var _ device.Backend = (*Backend)(nil)
 
-// start loads the kernels.
+// start takes what kernels need, and loads a few of them: those that are least
+// work for a driver, so that one that is too old shows when the device is opened.
 func (b *Backend) start() error {
 	scratch, err := b.reserveOwn()
 	if err != nil {
 		return err
 	}
 	b.Compute = kernels.NewCompute(b.queue, scratch, b.failure.Addr)
-	return b.modules.load(kernels.PTX)
+	return b.modules.load(kernels.Smallest)
 }
 
 // MatMul implements device.MatMuls.
@@ -45,7 +46,7 @@ func (d *Device) multiply(lt *blas, m *device.MatMul) (bool, error) {
 		return false, err
 	}
 	complete := m.Normalized()
-	return lt.multiply(&complete, d.queue.compute)
+	return lt.multiply(&complete, d.compute)
 }
 
 // reserveOwn takes the memory that kernels need beside their operands. It is the
@@ -71,7 +72,7 @@ func (q *queue) clearFailure() error {
 
 // Launch implements kernels.Queue.
 func (q *queue) Launch(l *kernels.Launch) {
-	q.launch(l.Kernel.String(), l.Grid, [3]uint32{l.Threads, 1, 1}, l.Shared, l.Args)
+	q.launch(l.Kernel, l.Grid, [3]uint32{l.Threads, 1, 1}, l.Shared, l.Args)
 }
 
 // Synchronize implements device.Transfers.

@@ -203,7 +203,7 @@ func (d *Device) Close() error {
 	if d.blas != nil {
 		_ = d.blas.close() // the context goes next
 	}
-	d.Memory.close()
+	d.closeEvents()
 	d.release()
 	return err
 }

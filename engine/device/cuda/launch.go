@@ -3,6 +3,8 @@ package cuda
 import (
 	"fmt"
 	"unsafe"
+
+	"memtop/engine/device/cuda/kernels"
 )
 
 // launcher holds the words of a launch, which the driver reads through pointers:
@@ -26,14 +28,14 @@ const (
 
 // launch queues a kernel. The arguments are one structure, as the kernel
 // declares it; they are copied before the call returns.
-func (q *queue) launch(name string, grid, block [3]uint32, shared uint32, args []byte) {
+func (q *queue) launch(k kernels.Kernel, grid, block [3]uint32, shared uint32, args []byte) {
 	if q.err != nil || grid[0] == 0 || grid[1] == 0 || grid[2] == 0 {
 		return
 	}
 	if len(args) > maxArguments {
-		panic(fmt.Sprintf("cuda: %d bytes of arguments for %s", len(args), name))
+		panic(fmt.Sprintf("cuda: %d bytes of arguments for %v", len(args), k))
 	}
-	f, err := q.modules.kernel(name, shared)
+	f, err := q.modules.kernel(k, shared)
 	if q.keep(err) {
 		return
 	}
@@ -46,6 +48,6 @@ func (q *queue) launch(name string, grid, block [3]uint32, shared uint32, args [
 		uintptr(shared), q.compute, 0, uintptr(unsafe.Pointer(&l.extra)),
 	}
 	if err := q.device.in(cuLaunchKernel, l.call[:]...); err != nil {
-		q.keep(fmt.Errorf("kernel %s: %w", name, err))
+		q.keep(fmt.Errorf("kernel %v: %w", k, err))
 	}
 }

@@ -62,7 +62,7 @@ const eventDisableTiming = 2
 func (m *Memory) RecordEvent(s alloc.Stream) alloc.Event {
 	e, err := m.event()
 	if err == nil {
-		err = m.device.in(cuEventRecord, uintptr(e), m.device.queue.stream(s))
+		err = m.device.in(cuEventRecord, uintptr(e), m.device.stream(s))
 	}
 	m.must(err)
 	return e
@@ -112,8 +112,8 @@ func (m *Memory) recycle(e alloc.Event) {
 	m.events = append(m.events, e)
 }
 
-// close gives back the events that nobody waits for.
-func (m *Memory) close() {
+// closeEvents gives back the events that nobody waits for.
+func (m *Memory) closeEvents() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, e := range m.events {

@@ -1,23 +1,25 @@
 package cuda
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"runtime"
 	"strings"
 	"unsafe"
+
+	"memtop/engine/device/cuda/kernels"
 )
 
-// modules are the kernels that were loaded, by the text they came from.
+// modules are the kernels that were asked for so far, and the modules that have
+// them. A module is loaded for the first kernel of it.
 type modules struct {
 	device    *Device
-	loaded    []uintptr
-	functions map[string]function
+	loaded    [kernels.ModuleCount]uintptr // 0 for what is not
+	functions [kernels.Count]function
 }
 
 // function is a kernel, and how much shared memory it was allowed so far beyond
-// what all may use.
+// what all may use. The handle is 0 for what was not asked for yet.
 type function struct {
 	handle uintptr
 	shared uint32
@@ -38,10 +40,13 @@ type compilation struct {
 	log    [jitLogBytes]byte
 }
 
-// load hands the driver a text in PTX, which it compiles for the device, and
-// keeps what was made of it.
-func (m *modules) load(ptx []byte) error {
-	text := append(bytes.Clone(ptx), 0)
+// load hands the driver a module's text, which it compiles for the device, and
+// keeps what was made of it. Loading again does nothing.
+func (m *modules) load(module kernels.Module) error {
+	if m.loaded[module] != 0 {
+		return nil
+	}
+	text := module.PTX()
 	c := new(compilation)
 	var pin runtime.Pinner
 	defer pin.Unpin()
@@ -52,24 +57,24 @@ func (m *modules) load(ptx []byte) error {
 	handle, err := m.device.words(cuModuleLoadDataEx, uintptr(unsafe.Pointer(&text[0])),
 		uintptr(len(c.keys)), uintptr(unsafe.Pointer(&c.keys)), uintptr(unsafe.Pointer(&c.values)))
 	if err != nil {
-		return loadFailure(err, c.log[:])
+		return loadFailure(module, err, c.log[:])
 	}
-	m.loaded = append(m.loaded, uintptr(handle))
+	m.loaded[module] = uintptr(handle)
 	return nil
 }
 
 // loadFailure says why the driver does not take the kernels. A driver that does
 // not know their version of PTX is too old.
-func loadFailure(err error, log []byte) error {
+func loadFailure(module kernels.Module, err error, log []byte) error {
 	var e *Error
 	said, _, _ := strings.Cut(strings.TrimRight(string(log), "\x00\n"), "\n")
 	switch {
 	case errors.As(err, &e) && e.Result == unsupportedPTX:
 		return &UnavailableError{"the NVIDIA driver is too old for the kernels: it must be one of CUDA 12.0 or later", err}
 	case said != "":
-		return fmt.Errorf("loading the kernels: %w: %s", err, said)
+		return fmt.Errorf("loading the kernels %v: %w: %s", module, err, said)
 	default:
-		return fmt.Errorf("loading the kernels: %w", err)
+		return fmt.Errorf("loading the kernels %v: %w", module, err)
 	}
 }
 
@@ -80,47 +85,47 @@ const (
 	attributeMostShared = 8
 )
 
-// kernel returns a kernel by name, with leave to use so much shared memory.
-func (m *modules) kernel(name string, shared uint32) (uintptr, error) {
-	f, ok := m.functions[name]
-	if !ok {
-		handle, err := m.find(name)
+// kernel returns a kernel, with leave to use so much shared memory.
+func (m *modules) kernel(k kernels.Kernel, shared uint32) (uintptr, error) {
+	f := &m.functions[k]
+	if f.handle == 0 {
+		handle, err := m.find(k)
 		if err != nil {
 			return 0, err
 		}
-		f = function{handle, sharedUnasked}
-		m.functions[name] = f
+		*f = function{handle, sharedUnasked}
 	}
 	if shared > f.shared {
 		if err := m.device.in(cuFuncSetAttribute, f.handle, attributeMostShared, uintptr(shared)); err != nil {
-			return 0, fmt.Errorf("kernel %s: %w", name, err)
+			return 0, fmt.Errorf("kernel %v: %w", k, err)
 		}
-		m.functions[name] = function{f.handle, shared}
+		f.shared = shared
 	}
 	return f.handle, nil
 }
 
-// find looks a kernel up in what was loaded.
-func (m *modules) find(name string) (uintptr, error) {
-	text := append([]byte(name), 0)
+// find looks a kernel up in its module.
+func (m *modules) find(k kernels.Kernel) (uintptr, error) {
+	module := kernels.ModuleOf(k)
+	if err := m.load(module); err != nil {
+		return 0, err
+	}
+	text := append([]byte(k.String()), 0)
 	var pin runtime.Pinner
 	defer pin.Unpin()
 	pin.Pin(&text[0])
-	for _, module := range m.loaded {
-		f, err := m.device.words(cuModuleGetFunction, module, uintptr(unsafe.Pointer(&text[0])))
-		var e *Error
-		if errors.As(err, &e) && e.Result == notFound {
-			continue
-		}
-		return uintptr(f), err
+	f, err := m.device.words(cuModuleGetFunction, m.loaded[module], uintptr(unsafe.Pointer(&text[0])))
+	if err != nil {
+		return 0, fmt.Errorf("kernel %v: %w", k, err)
 	}
-	return 0, fmt.Errorf("no kernel %q is loaded", name)
+	return uintptr(f), nil
 }
 
 func (m *modules) close() {
 	for _, module := range m.loaded {
-		_ = m.device.in(cuModuleUnload, module) // the context goes next
+		if module != 0 {
+			_ = m.device.in(cuModuleUnload, module) // the context goes next
+		}
 	}
-	m.loaded = nil
-	clear(m.functions)
+	*m = modules{device: m.device}
 }

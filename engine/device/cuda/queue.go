@@ -40,7 +40,7 @@ const streamNonBlocking = 1
 func newQueue(d *Device) (*queue, error) {
 	q := &queue{device: d, launcher: new(launcher), up: &staging{device: d}}
 	q.fetches.queue = q
-	q.modules = modules{device: d, functions: make(map[string]function)}
+	q.modules = modules{device: d}
 	for _, part := range []struct {
 		handle *uintptr
 		make   Symbol

@@ -19,7 +19,6 @@ const (
 	invalidDevice  Result = 101
 	invalidPTX     Result = 218
 	unsupportedPTX Result = 222
-	notFound       Result = 500
 	notReady       Result = 600
 )
 

@@ -52,7 +52,7 @@ type Driver struct {
 	mapping mapping
 	streams map[uint64]*stream
 	events  map[uint64]*event
-	modules map[uint64]bool
+	modules map[uint64]string // the texts
 	kernels map[uint64]string
 	next    uint64 // the next handle
 	fails   map[string]failing
@@ -81,7 +81,7 @@ func New(o Options) *Driver {
 	return &Driver{
 		options: o, memory: make(ranges), host: make(map[uint64][]byte),
 		mapping: newMapping(), streams: make(map[uint64]*stream), events: make(map[uint64]*event),
-		modules: make(map[uint64]bool), kernels: make(map[uint64]string), next: 1 << 20,
+		modules: make(map[uint64]string), kernels: make(map[uint64]string), next: 1 << 20,
 		fails: make(map[string]failing), calls: make(map[string]int), texts: make(map[string][]byte),
 	}
 }

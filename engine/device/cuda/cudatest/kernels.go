@@ -11,7 +11,7 @@ import (
 func Kernels(l *hostbuild.Library) func(Launch) error {
 	byName := make(map[string]kernels.Kernel, kernels.Count)
 	for k := range kernels.Count {
-		byName[kernels.Kernel(k).String()] = kernels.Kernel(k)
+		byName[k.String()] = k
 	}
 	return func(launch Launch) error {
 		k, ok := byName[launch.Name]

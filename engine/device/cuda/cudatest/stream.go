@@ -2,6 +2,7 @@ package cudatest
 
 import (
 	"fmt"
+	"strings"
 
 	"memtop/engine/device/cuda"
 )
@@ -127,23 +128,28 @@ func (d *Driver) eventQuery(a []uintptr) cuda.Result {
 }
 
 func (d *Driver) moduleLoad(a []uintptr) cuda.Result {
-	if textAt(a[1]) == "" {
+	text := textAt(a[1])
+	if text == "" {
 		return invalidValue
 	}
 	h := d.handle()
-	d.modules[h] = true
+	d.modules[h] = text
 	put64(a[0], h)
 	return success
 }
 
-// function gives every name a handle: whether there is such a kernel shows when
-// it runs.
+// function gives a handle to what the module's text has an entry point for.
 func (d *Driver) function(a []uintptr) cuda.Result {
-	if !d.modules[uint64(a[1])] {
+	text, ok := d.modules[uint64(a[1])]
+	if !ok {
 		return invalidValue
 	}
+	name := textAt(a[2])
+	if !strings.Contains(text, ".entry "+name+"(") {
+		return unknownSymbol
+	}
 	h := d.handle()
-	d.kernels[h] = textAt(a[2])
+	d.kernels[h] = name
 	put64(a[0], h)
 	return success
 }

@@ -6,7 +6,7 @@
 // # Kernels
 //
 // The sources are in package source: C++ for a machine that rt.h describes in
-// a few dozen functions. `go generate` compiles them to ptx/sm80.ptx with
+// a few dozen functions. `go generate` compiles them to the modules in ptx with
 // Debian's clang and no SDK, and package hostbuild compiles them with any C++
 // compiler to a library in which a block's threads run as lanes. Every kernel
 // takes one struct by value; its mirror in Go is beside the operation that

@@ -35,24 +35,52 @@ func TestManifestIsOfTheseSources(t *testing.T) {
 		}
 		want = append(want, fmt.Sprintf("%x  source/%s", sha256.Sum256(text), name))
 	}
-	want = append(want, fmt.Sprintf("%x  ptx/sm80.ptx", sha256.Sum256(kernels.PTX)))
+	for m := range kernels.ModuleCount {
+		want = append(want, fmt.Sprintf("%x  ptx/%v.ptx", sha256.Sum256(ptx(m)), m))
+	}
 	if !slices.Equal(got, want) {
 		t.Errorf("the PTX was made of other sources: run go generate\ngot:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
 
-func TestEveryKernelIsInTheModule(t *testing.T) {
+// ptx returns the text of a module without the zero byte at its end.
+func ptx(m kernels.Module) []byte {
+	text := m.PTX()
+	return text[:len(text)-1]
+}
+
+func TestEveryKernelIsInItsModule(t *testing.T) {
+	for m := range kernels.ModuleCount {
+		var got, want []string
+		for _, match := range regexp.MustCompile(`\.visible \.entry (\w+)\(`).FindAllSubmatch(ptx(m), -1) {
+			got = append(got, string(match[1]))
+		}
+		for k := range kernels.Count {
+			if kernels.ModuleOf(k) == m {
+				want = append(want, k.String())
+			}
+		}
+		slices.Sort(got)
+		slices.Sort(want)
+		if !slices.Equal(got, want) {
+			t.Errorf("%v: entry points %v, kernels %v", m, got, want)
+		}
+		if len(m.PTX()) < len(kernels.Smallest.PTX()) {
+			t.Errorf("%v is smaller than %v", m, kernels.Smallest)
+		}
+	}
+}
+
+func TestTheGeneratorHasTheSameModules(t *testing.T) {
 	var got, want []string
-	for _, match := range regexp.MustCompile(`\.visible \.entry (\w+)\(`).FindAllSubmatch(kernels.PTX, -1) {
-		got = append(got, string(match[1]))
+	for _, m := range source.Modules {
+		got = append(got, m.Name)
 	}
-	for k := range kernels.Count {
-		want = append(want, k.String())
+	for m := range kernels.ModuleCount {
+		want = append(want, m.String())
 	}
-	slices.Sort(got)
-	slices.Sort(want)
 	if !slices.Equal(got, want) {
-		t.Errorf("entry points %v, kernels %v", got, want)
+		t.Errorf("the generator makes %v, the program has %v", got, want)
 	}
 }
 
@@ -73,7 +101,11 @@ func TestGeneratingAgainGivesTheSameBytes(t *testing.T) {
 	if text, err := exec.CommandContext(t.Context(), "go", "run", "./ptxgen", "-o", dir).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
-	for _, name := range []string{"sm80.ptx", "MANIFEST"} {
+	names := []string{"MANIFEST"}
+	for m := range kernels.ModuleCount {
+		names = append(names, m.String()+".ptx")
+	}
+	for _, name := range names {
 		want, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
 			t.Fatal(err)
@@ -99,25 +131,27 @@ func assembler(t *testing.T) string {
 	return path
 }
 
-func TestTheAssemblerTakesTheModule(t *testing.T) {
+func TestTheAssemblerTakesTheModules(t *testing.T) {
 	ptxas := assembler(t)
-	file := filepath.Join(t.TempDir(), "module.ptx")
-	if err := os.WriteFile(file, kernels.PTX, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for _, machine := range []string{"sm_80", "sm_90", "sm_120"} {
-		t.Run(machine, func(t *testing.T) {
-			text, err := exec.CommandContext(t.Context(), ptxas, "-v", "-arch="+machine, "-o", os.DevNull, file).CombinedOutput()
-			switch {
-			case bytes.Contains(text, []byte("is not defined for option 'gpu-name'")):
-				t.Skip("this assembler does not know the machine")
-			case err != nil:
-				t.Fatalf("%v\n%s", err, text)
-			}
-			// A few bytes kept across a call do not matter.
-			for _, spill := range regexp.MustCompile(`\d{3,} bytes spill \w+`).FindAll(text, -1) {
-				t.Errorf("registers do not suffice: %s", spill)
-			}
-		})
+	for _, m := range source.Modules {
+		machines := []string{"sm_80", "sm_90", "sm_120"}
+		if m.Architecture != "sm_80" {
+			machines = []string{m.Architecture}
+		}
+		for _, machine := range machines {
+			t.Run(m.Name+" for "+machine, func(t *testing.T) {
+				text, err := exec.CommandContext(t.Context(), ptxas, "-v", "-arch="+machine, "-o", os.DevNull, filepath.Join("ptx", m.Name+".ptx")).CombinedOutput()
+				switch {
+				case bytes.Contains(text, []byte("is not defined for option 'gpu-name'")):
+					t.Skip("this assembler does not know the machine")
+				case err != nil:
+					t.Fatalf("%v\n%s", err, text)
+				}
+				// A few bytes kept across a call do not matter.
+				for _, spill := range regexp.MustCompile(`\d{3,} bytes spill \w+`).FindAll(text, -1) {
+					t.Errorf("registers do not suffice: %s", spill)
+				}
+			})
+		}
 	}
 }

@@ -79,8 +79,7 @@ func writeSources(dir, extra string) error {
 			return err
 		}
 	}
-	text := fmt.Sprintf("#include %q\n%s", source.Main, extra)
-	return os.WriteFile(filepath.Join(dir, "build.cpp"), []byte(text), 0o600)
+	return os.WriteFile(filepath.Join(dir, "build.cpp"), []byte(source.All()+extra), 0o600)
 }
 
 func open(path string) (*Library, error) {

@@ -20,16 +20,16 @@ import (
 	"memtop/engine/device/cuda/kernels/source"
 )
 
-// flags make PTX 8.0 for compute capability 8.0, which every driver of CUDA
-// 12.0 and later takes. Nothing is contracted: a kernel says where it wants a
-// multiplication and an addition in one.
+// flags make PTX 8.0, which every driver of CUDA 12.0 and later takes, of what
+// is read from the standard input. Nothing is contracted: a kernel says where it
+// wants a multiplication and an addition in one.
 var flags = []string{
-	"-x", "cuda", source.Main, "--cuda-device-only", "-nocudainc", "-nocudalib", "--cuda-gpu-arch=sm_80",
+	"-x", "cuda", "-", "-I.", "--cuda-device-only", "-nocudainc", "-nocudalib",
 	"--cuda-feature=+ptx80", "-std=c++17", "-O3", "-ffp-contract=off", "-Wall", "-Wno-unused-function", "-Werror", "-S", "-o", "-",
 }
 
 func main() {
-	out := flag.String("o", "ptx", "the `directory` to write sm80.ptx and MANIFEST to")
+	out := flag.String("o", "ptx", "the `directory` to write the PTX and MANIFEST to")
 	compiler := flag.String("clang", "clang-19", "the `command` that compiles")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -51,19 +51,23 @@ func generate(ctx context.Context, compiler, out string) error {
 	if err != nil {
 		return err
 	}
-	version, err := output(ctx, dir, compiler, "--version")
+	version, err := output(ctx, dir, "", compiler, "--version")
 	if err != nil {
 		return err
 	}
-	ptx, err := output(ctx, dir, compiler, flags...)
-	if err != nil {
-		return err
-	}
-	ptx = strip(ptx)
 	first, _, _ := strings.Cut(string(version), "\n")
-	manifest = fmt.Sprintf("compiler %s\nflags %s\n%s%s", first, strings.Join(flags, " "), manifest, line("ptx/sm80.ptx", ptx))
-	if err := os.WriteFile(filepath.Join(out, "sm80.ptx"), ptx, 0o644); err != nil { //nolint:gosec // for everyone who has the project
-		return err
+	manifest = fmt.Sprintf("compiler %s\nflags %s\n%s", first, strings.Join(flags, " "), manifest)
+	for _, m := range source.Modules {
+		ptx, err := output(ctx, dir, m.Text(), compiler, append(flags, "--cuda-gpu-arch="+m.Architecture)...)
+		if err != nil {
+			return fmt.Errorf("%s: %w", m.Name, err)
+		}
+		name := m.Name + ".ptx"
+		ptx = strip(ptx)
+		manifest += line("ptx/"+name, ptx)
+		if err := os.WriteFile(filepath.Join(out, name), ptx, 0o644); err != nil { //nolint:gosec // for everyone who has the project
+			return err
+		}
 	}
 	return os.WriteFile(filepath.Join(out, "MANIFEST"), []byte(manifest), 0o644) //nolint:gosec // as above
 }
@@ -93,9 +97,9 @@ func line(name string, text []byte) string {
 	return fmt.Sprintf("%x  %s\n", sha256.Sum256(text), name)
 }
 
-func output(ctx context.Context, dir, name string, arguments ...string) ([]byte, error) {
+func output(ctx context.Context, dir, input, name string, arguments ...string) ([]byte, error) {
 	command := exec.CommandContext(ctx, name, arguments...)
-	command.Dir = dir
+	command.Dir, command.Stdin = dir, strings.NewReader(input)
 	var complaints bytes.Buffer
 	command.Stderr = &complaints
 	text, err := command.Output()

@@ -3,12 +3,54 @@
 // A program that only runs kernels does not import it.
 package source
 
-import "embed"
-
-// Main is the file that includes all others.
-const Main = "memtop.cu"
+import (
+	"embed"
+	"strings"
+)
 
 // Files holds every source and header.
 //
 //go:embed *.cu *.h
 var Files embed.FS
+
+// Module is sources that become one text of PTX.
+type Module struct {
+	Name string // as package kernels names it
+	// Architecture is the least that it runs on: "sm_80" for 8.0 and everything
+	// after it, "sm_90a" for 9.0 alone.
+	Architecture string
+	Files        []string
+}
+
+// Modules are all modules. What a run uses together is together, and what takes
+// a driver long to compile is alone, so that nobody waits for what is not used.
+var Modules = []Module{
+	{"elementwise", "sm_80", []string{"elementwise.cu", "strided.cu", "reduce.cu", "lookup.cu", "random.cu"}},
+	{"optimizers", "sm_80", []string{"list.cu", "optimizer.cu", "optimizer8.cu"}},
+	{"norms", "sm_80", []string{"norm.cu", "softmax.cu", "attention.cu"}},
+	{"matmul", "sm_80", []string{"matmul.cu"}},
+	{"matmul_bfloat", "sm_80", []string{"matmul_bfloat.cu"}},
+	{"matmul_half", "sm_80", []string{"matmul_half.cu"}},
+	{"flash", "sm_80", []string{"flash.cu"}},
+	{"flash_bfloat", "sm_80", []string{"flash_bfloat.cu"}},
+	{"flash_half", "sm_80", []string{"flash_half.cu"}},
+	{"convolutions", "sm_80", []string{"conv.cu"}},
+}
+
+// Text is C++ that includes the module's files.
+func (m Module) Text() string {
+	var b strings.Builder
+	for _, name := range m.Files {
+		b.WriteString("#include \"" + name + "\"\n")
+	}
+	return b.String()
+}
+
+// All is C++ that includes the files of all modules.
+func All() string {
+	var b strings.Builder
+	for _, m := range Modules {
+		b.WriteString(m.Text())
+	}
+	return b.String()
+}

@@ -3,6 +3,7 @@
 // stay in registers, and probabilities become 16-bit numbers when they are
 // multiplied again. A block has 64 rows, each of its four warps 16; columns come
 // in tiles, of which one is used while the next arrives.
+#pragma once
 #include "attention.h"
 #include "tensor.h"
 
@@ -148,11 +149,6 @@ template <typename Kind, i32 dim, i32 cols> DEVICE void flash_tensor(const Atten
     store_fragments<chunks>(a, a.o, head, first + warp_row, a.queries, out);
 }
 
-KERNEL(flash_bfloat64, AttentionArgs, 128) { flash_tensor<Bfloat, 64, 64>(a); }
-KERNEL(flash_bfloat128, AttentionArgs, 128) { flash_tensor<Bfloat, 128, 32>(a); }
-KERNEL(flash_half64, AttentionArgs, 128) { flash_tensor<Half, 64, 64>(a); }
-KERNEL(flash_half128, AttentionArgs, 128) { flash_tensor<Half, 128, 32>(a); }
-
 // Sight is which columns the two rows of a lane see, from low to high, and with
 // queries as rows what is kept of them.
 struct Sight {
@@ -247,12 +243,3 @@ template <typename Kind, i32 dim, i32 cols, bool for_keys> DEVICE void flash_ten
     store_fragments<chunks>(a, for_keys ? a.dk : a.dq, head, first + warp_row, rows, out1);
     if (for_keys) store_fragments<chunks>(a, a.dv, head, first + warp_row, rows, out2);
 }
-
-KERNEL(flash_queries_bfloat64, AttentionArgs, 128) { flash_tensor_backward<Bfloat, 64, 64, false>(a); }
-KERNEL(flash_queries_bfloat128, AttentionArgs, 128) { flash_tensor_backward<Bfloat, 128, 16, false>(a); }
-KERNEL(flash_queries_half64, AttentionArgs, 128) { flash_tensor_backward<Half, 64, 64, false>(a); }
-KERNEL(flash_queries_half128, AttentionArgs, 128) { flash_tensor_backward<Half, 128, 16, false>(a); }
-KERNEL(flash_keys_bfloat64, AttentionArgs, 128) { flash_tensor_backward<Bfloat, 64, 64, true>(a); }
-KERNEL(flash_keys_bfloat128, AttentionArgs, 128) { flash_tensor_backward<Bfloat, 128, 16, true>(a); }
-KERNEL(flash_keys_half64, AttentionArgs, 128) { flash_tensor_backward<Half, 64, 64, true>(a); }
-KERNEL(flash_keys_half128, AttentionArgs, 128) { flash_tensor_backward<Half, 128, 16, true>(a); }

@@ -3,6 +3,7 @@
 // A block computes 128 × 128 of C, each of its eight warps 64 × 32 of that. K
 // is taken 32 at a time: three tiles of A and of B are in shared memory, of
 // which one is used while the others arrive.
+#pragma once
 #include "matmul.h"
 #include "tensor.h"
 
@@ -86,13 +87,3 @@ template <typename Kind, bool trans_a, bool trans_b> DEVICE void multiply_tensor
         UNROLLED for (i32 j = 0; j < 4; j++) finish_fragment(end, p.row + row + i * 16, p.col + col + j * 8, sum[i][j]);
     }
 }
-
-// The letters say for A and for B whether the transpose is stored.
-KERNEL(tensor_bfloat_nn, MatMulArgs, 256) { multiply_tensor<Bfloat, false, false>(a); }
-KERNEL(tensor_bfloat_nt, MatMulArgs, 256) { multiply_tensor<Bfloat, false, true>(a); }
-KERNEL(tensor_bfloat_tn, MatMulArgs, 256) { multiply_tensor<Bfloat, true, false>(a); }
-KERNEL(tensor_bfloat_tt, MatMulArgs, 256) { multiply_tensor<Bfloat, true, true>(a); }
-KERNEL(tensor_half_nn, MatMulArgs, 256) { multiply_tensor<Half, false, false>(a); }
-KERNEL(tensor_half_nt, MatMulArgs, 256) { multiply_tensor<Half, false, true>(a); }
-KERNEL(tensor_half_tn, MatMulArgs, 256) { multiply_tensor<Half, true, false>(a); }
-KERNEL(tensor_half_tt, MatMulArgs, 256) { multiply_tensor<Half, true, true>(a); }
