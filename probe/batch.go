@@ -10,9 +10,11 @@ import (
 
 // batch tells what has happened since the last one. Steps are told after the
 // events they are about, so how far the steps are is noted first; the tables
-// are asked for after how far the events are, so that they know all of them.
+// are asked for after how far the events are, so that they know all of them. The
+// device was looked at before that, so that what led to what it said is told.
 func (s *session) batch() error {
 	began, waited := time.Now(), s.w.waited
+	gauges, looked := s.p.gauges.read(s.p.o.Gauge)
 	steps := s.p.steps.end()
 	for _, device := range s.p.devices {
 		s.ends[device] = s.p.rings[device].end()
@@ -23,7 +25,10 @@ func (s *session) batch() error {
 	}
 	s.steps(steps)
 	s.settings()
-	s.gauges()
+	if looked != s.looked {
+		s.e.Gauges(gauges)
+		s.looked = looked
+	}
 	s.e.Counters(s.p.counters())
 	err := s.flush()
 	s.p.meter.busy.Add(int64(time.Since(began) - (s.w.waited - waited)))
@@ -144,13 +149,6 @@ func (s *session) settings() {
 		known[list[i].ID] = list[i]
 	}
 	s.changes = known
-}
-
-func (s *session) gauges() {
-	if gauges, at := s.p.gauges.read(s.p.o.Gauge); at != s.looked {
-		s.e.Gauges(gauges)
-		s.looked = at
-	}
 }
 
 // hello is what a stream begins with.

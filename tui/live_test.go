@@ -288,6 +288,24 @@ func TestRecordingOpensAtItsEnd(t *testing.T) {
 	}
 }
 
+// TestAWaterfallAtAnyMomentIsExplained scrubs a recording to its peak and to
+// other moments, at which nobody looked at the device.
+func TestAWaterfallAtAnyMomentIsExplained(t *testing.T) {
+	recorded := *tuitest.NewProcess(20).Trace()
+	recorded.Info.Growing, recorded.Info.Kind = false, "recording"
+	d := start(t, 80, 24, Options{Color: "never", Device: -1}, fileOf("run.mtr", &recorded))
+	for _, keys := range [][]string{{"1", "c"}, {"1", "c", "4", "left", "1"}, {"4", "left", "left", "1"}, {"4", "0", "1"}} {
+		d.press(keys...)
+		d.wants("Memory, ")
+		for _, row := range [][]string{{"outside the allocator", "32.0 MiB"}, {"other processes", "64.0 MiB"}, {"unexplained", "0 B"}} {
+			_, text, _ := strings.Cut(plain(d.screen()), row[0])
+			if said := strings.TrimSpace(text); !strings.HasPrefix(said, row[1]) {
+				t.Errorf("after %v: %s %.12s, want %s\n%s", keys, row[0], said, row[1], d.screen())
+			}
+		}
+	}
+}
+
 // waterfall returns the rows of the overview from parameters on.
 func waterfall(d *driver) string {
 	_, rows, _ := strings.Cut(plain(d.screen()), "parameters")

@@ -86,7 +86,7 @@ func bridged(gaps []trace.Gap, since, until int) bool {
 // room returns how many bytes the program can still take, −1 when nobody knows:
 // what the driver has left, and what the allocator has cached.
 func (x *Index) room(at int) int64 {
-	gauge := GaugeOf(x.trace, x.device.ID)
+	gauge := x.GaugeAt(at)
 	if gauge == nil || gauge.Total < 0 || gauge.Used < 0 {
 		return -1
 	}

@@ -24,7 +24,7 @@ type LiveReport struct {
 	Layers             []LiveLayer       `json:"layers"`
 	Tensors            []LiveTensor      `json:"tensors"` // the largest first
 	Leaks              []LiveLeak        `json:"leaks"`   // sites that are not steady, the most alarming first
-	Gauges             *LiveGauges       `json:"gauges"`  // null when nobody asked the driver
+	Gauges             *LiveGauges       `json:"gauges"`  // of the same moment as the rest; null when nobody asked the driver
 	Probe              LiveProbe         `json:"probe"`
 	index              *Index
 }
@@ -125,13 +125,13 @@ func LiveOf(x *Index) *LiveReport {
 	r := &LiveReport{
 		Schema: LiveSchema, Settings: make(map[string]string), AllocatedBytes: m.Allocated, ReservedBytes: m.Reserved,
 		Categories: liveCategories(x.CategoriesAt(at)), Waterfall: make([]LiveRow, 0), Layers: make([]LiveLayer, 0),
-		Gauges: liveGauges(GaugeOf(t, x.device.ID)), index: x,
+		Gauges: liveGauges(x.GaugeAt(at)), index: x,
 	}
 	if t.Live != nil {
 		r.PID, r.Probe.DroppedEvents = t.Live.PID, t.Live.Dropped
 	}
 	r.addStep(LastStep(t, x.device.ID))
-	for _, row := range x.Waterfall(at, GaugeOf(t, x.device.ID)) {
+	for _, row := range x.Waterfall(at, x.GaugeAt(at)) {
 		r.Waterfall = append(r.Waterfall, LiveRow{row.Name, row.Bytes})
 	}
 	for _, l := range Layers(t, 0).Rows {

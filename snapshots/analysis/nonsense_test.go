@@ -91,7 +91,7 @@ func askEverything(x *Index, r *rand.Rand) {
 		x.SegmentsAt(at).LargestFit()
 		x.Tensors(at)
 		x.Sites(at)
-		x.Waterfall(at, GaugeOf(x.Trace(), 0))
+		x.Waterfall(at, x.GaugeAt(at))
 		x.StepAt(at)
 		x.Stacks(at, StackOptions{HideRuntime: true, Match: func(string) bool { return r.IntN(2) == 0 }})
 		for _, columns := range []int{-1, 0, 1, 33} {

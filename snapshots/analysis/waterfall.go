@@ -7,8 +7,8 @@ import "memtop/snapshots/trace"
 // What the device's memory is used for, from what the program asked for down to
 // what belongs to others. The rows always add up to what the driver says is used,
 // or where nobody asked the driver to what the allocator has reserved. What they
-// cannot explain is a row of its own: a gauge is read at another moment than the
-// events, so it is rarely nothing, and may be less than nothing.
+// cannot explain is a row of its own, which may be less than nothing: drivers do
+// not count everything they use, and count some of it twice.
 
 // RowKind says what a row of the waterfall is about.
 type RowKind uint8
@@ -36,8 +36,8 @@ var purposeNames = [CategoryCount]string{
 }
 
 // Waterfall says what the memory is used for right after an event. The rows,
-// always the same, sum to the gauge's used memory, or without one to what is
-// reserved.
+// always the same, sum to the used memory of the gauge, which is GaugeAt's of that
+// event, or without one to what is reserved.
 func (x *Index) Waterfall(at int, gauge *trace.Gauge) []Row {
 	at = x.clamp(at)
 	rows := make([]Row, 0, CategoryCount+5)
@@ -73,17 +73,4 @@ func (x *Index) reservedParts(at int) (reserved, rounding, free int64) {
 	}
 	m := x.SegmentsAt(at)
 	return m.Reserved, m.Rounding, m.Free
-}
-
-// GaugeOf returns the last look at a device that is known, nil when there is none.
-func GaugeOf(t *trace.Trace, device int) *trace.Gauge {
-	if t.Live == nil {
-		return nil
-	}
-	for i := len(t.Live.Gauges) - 1; i >= 0; i-- {
-		if t.Live.Gauges[i].Device == device {
-			return &t.Live.Gauges[i]
-		}
-	}
-	return nil
 }

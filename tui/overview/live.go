@@ -135,7 +135,7 @@ func (p *Page) liveNumbers() ([]gauge, int64) {
 // would leave bars too short to be read the power of two above what is used.
 func (p *Page) scale(most int64) int64 {
 	const least = 5 // times
-	if g := p.scene.GaugeAt(p.at()); g != nil && g.Total > 0 && g.Total < least*most {
+	if g := p.scene.Index.GaugeAt(p.at()); g != nil && g.Total > 0 && g.Total < least*most {
 		return max(g.Total, most)
 	}
 	top := int64(1)
@@ -164,7 +164,7 @@ func mostText(bytes, number int64) string {
 // the driver says of the whole device.
 func (p *Page) scaleText(top int64, room int) string {
 	text := "bars to " + screen.Bytes(top)
-	g := p.scene.GaugeAt(p.at())
+	g := p.scene.Index.GaugeAt(p.at())
 	if g == nil {
 		return text
 	}

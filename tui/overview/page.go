@@ -30,8 +30,7 @@ type question struct {
 	index   page.Edition
 	at      int
 	columns int
-	span    int64        // microseconds of a column; 0 shows the whole trace
-	gauge   *trace.Gauge // of the device at that moment
+	span    int64 // microseconds of a column; 0 shows the whole trace
 	live    bool
 }
 
@@ -106,7 +105,8 @@ func answer(ctx context.Context, q question) facts {
 		f.history = x.Timeline(analysis.ByCategory, 0, x.End()+1, q.columns)
 	}
 	if q.live {
-		f.rows, f.gauged = x.Waterfall(q.at, q.gauge), q.gauge != nil && q.gauge.Used >= 0
+		gauge := x.GaugeAt(q.at)
+		f.rows, f.gauged = x.Waterfall(q.at, gauge), gauge != nil && gauge.Used >= 0
 	}
 	return f
 }
@@ -134,9 +134,6 @@ func (p *Page) Refresh(w, h int) tea.Cmd {
 
 func (p *Page) question(w int) question {
 	q := question{index: p.scene.Edition(), at: p.at(), columns: max(historyWidth(w), 1), live: p.live()}
-	if q.live {
-		q.gauge = p.scene.GaugeAt(q.at)
-	}
 	if p.scene.Growing() {
 		q.span = liveSpan
 	}

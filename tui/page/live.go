@@ -117,26 +117,6 @@ func (s *Scene) endedAt(event int) int64 {
 	return 0
 }
 
-// GaugeAt returns the last look at the device from outside that was taken
-// before an event, nil when there was none.
-func (s *Scene) GaugeAt(event int) *trace.Gauge {
-	if event >= s.Last() {
-		return analysis.GaugeOf(s.Trace(), s.Index.Device().ID)
-	}
-	live := s.Live()
-	if live == nil || event < 0 {
-		return nil
-	}
-	at := s.Events().At(event).Time
-	k := sort.Search(len(live.Gauges), func(k int) bool { return live.Gauges[k].Time > at })
-	for k--; k >= 0; k-- {
-		if live.Gauges[k].Device == s.Index.Device().ID {
-			return &live.Gauges[k]
-		}
-	}
-	return nil
-}
-
 // Gaps returns the places of this device where events are missing.
 func (s *Scene) Gaps() []trace.Gap {
 	live := s.Live()

@@ -92,12 +92,27 @@ func (s *session) gauges() func() []trace.Gauge {
 
 // gauge looks at cpu:0 as a driver looks at its device: nobody else uses it.
 func (s *session) gauge() []trace.Gauge {
-	stats := s.memory.Stats()
+	used, at := s.reserved()
 	return []trace.Gauge{{
-		Device: s.memory.Device(), Time: time.Now().UnixMicro(),
-		Total: s.capacity, Used: stats.Reserved(), Process: stats.Reserved(), Others: 0,
+		Device: s.memory.Device(), Time: at.UnixMicro(),
+		Total: s.capacity, Used: used, Process: used, Others: 0,
 		Utilisation: -1, Temperature: -1, Power: -1,
 	}}
+}
+
+// reserved returns what is reserved and when it was: the same before and after
+// the clock was read, so that it can be compared with events. A program that
+// gives it no peace gets the last that was seen.
+func (s *session) reserved() (bytes int64, at time.Time) {
+	const tries = 8
+	for range tries {
+		stats := s.memory.Stats()
+		bytes, at = stats.Reserved(), time.Now()
+		if stats = s.memory.Stats(); stats.Reserved() == bytes {
+			break
+		}
+	}
+	return bytes, at
 }
 
 // lost is told of a tensor that nobody can reach and nobody has released.
