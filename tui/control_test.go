@@ -96,7 +96,10 @@ func TestReadOnlyChangesNothing(t *testing.T) {
 		d.press(key)
 		d.wants(key + " changes nothing: memtop was started with --read-only")
 	}
-	d.press("8", "w", "enter", "down", "enter")
+	d.press("8", "enter")
+	d.wants("nothing can be changed: memtop was started with --read-only")
+	d.lacks("changes the running job")
+	d.press("down", "enter")
 	d.lacks("changes the running job")
 	wantsAsked(t, p)
 	d.press("esc", "1", "?")
@@ -271,7 +274,7 @@ func TestAValueIsChosenOnThePageOfExperiments(t *testing.T) {
 
 func TestARecordingIsNotChanged(t *testing.T) {
 	d := start(t, 80, 24, Options{Color: "never", Device: -1}, fileOf("run.mtr", tuitest.Recording()))
-	d.press("8", "w", "enter")
+	d.press("8", "enter")
 	d.wants("this is a recording: nothing runs that could be changed")
 }
 

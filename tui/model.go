@@ -205,6 +205,7 @@ func (m *Model) data(msg tea.Msg) tea.Cmd {
 	case loadedMsg:
 		return msg.file.loaded(msg, m.options.Device, m.theme)
 	case indexedMsg:
+		msg.scene.ReadOnly = m.options.ReadOnly
 		msg.file.indexed(msg)
 	case tickMsg:
 		if msg.file.state == loading && msg.file.attempt == msg.attempt {

@@ -132,6 +132,8 @@ func (p *Page) fixed() string {
 	switch t := p.scene.Trace(); {
 	case t.Info.Kind == "recording":
 		return "this is a recording: nothing runs that could be changed"
+	case p.scene.ReadOnly:
+		return "nothing can be changed: memtop was started with --read-only"
 	case !t.Live.Connected && t.Live.Note != "":
 		return "nothing can be changed: " + t.Live.Note
 	case !t.Live.Connected:

@@ -26,6 +26,7 @@ type Scene struct {
 	Steps   []analysis.Step
 	// Following says that the cursor goes along with the last event.
 	Following bool
+	ReadOnly  bool // the reader may change nothing of the program
 	cursor    int
 	version   int
 	changes   []Mark // settings that changed, among the events read so far
