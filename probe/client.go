@@ -24,8 +24,9 @@ type DialOptions struct {
 	// to 64 printable ASCII characters; empty is a name with this process's pid.
 	Viewer string
 	// Gauge looks at the program's devices from outside, every second, on a
-	// goroutine of the client's; nil when there is nothing to look with. The
-	// error says why there is nothing to see.
+	// goroutine of the client's, which Close does not wait for longer than a
+	// second; nil when there is nothing to look with. The error says why there is
+	// nothing to see.
 	Gauge func(p Process, devices []int) ([]trace.Gauge, error)
 	// Kept is how many events of a device are kept, 0 for trace.DefaultKept.
 	Kept int
@@ -52,8 +53,10 @@ type Client struct {
 	latest  atomic.Pointer[trace.Trace]
 	changed chan struct{} // closed by run when nothing more will come
 	ended   chan struct{} // closed by run when the first program has ended
+	looked  chan struct{} // closed when look has returned, which it may never do
 	cancel  context.CancelFunc
-	all     sync.WaitGroup // run and look
+	all     sync.WaitGroup // run
+	parted  sync.Once      // from look
 }
 
 // target is a program that a client follows. Only its gauges change.
@@ -90,7 +93,7 @@ func Dial(ctx context.Context, target string, o DialOptions) (*Client, error) {
 	if o.Viewer == "" {
 		o.Viewer = "memtop-" + strconv.Itoa(os.Getpid())
 	}
-	c := &Client{o: o, changed: make(chan struct{}, 1), ended: make(chan struct{})}
+	c := &Client{o: o, changed: make(chan struct{}, 1), ended: make(chan struct{}), looked: make(chan struct{})}
 	if err := c.begin(ctx, e.target(o)); err != nil {
 		return nil, err
 	}
@@ -163,10 +166,12 @@ func (c *Client) Changed() <-chan struct{} { return c.changed }
 func (c *Client) Ended() <-chan struct{} { return c.ended }
 
 // Close lets go of the program and waits until nothing of the client runs any
-// more. Traces stay valid. It may be called again.
+// more, but for a Gauge that does not return within a second. Traces stay valid.
+// It may be called again.
 func (c *Client) Close() error {
 	c.cancel()
 	c.all.Wait()
+	c.parted.Do(c.letGo)
 	c.now.Load().asker.close()
 	return nil
 }

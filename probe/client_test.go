@@ -322,6 +322,37 @@ func TestDevicesAreLookedAtFromOutside(t *testing.T) {
 	})
 }
 
+// TestADriverThatNeverAnswersHoldsUpNobody has a look that returns only when the
+// test ends.
+func TestADriverThatNeverAnswersHoldsUpNobody(t *testing.T) {
+	p := newProgram()
+	probe := listening(t, p, Options{})
+	hung, answer := make(chan struct{}), make(chan struct{}) // closed by the look, and at the end
+	c, err := Dial(t.Context(), probe.Path(), DialOptions{Interval: minInterval, Gauge: func(Process, []int) ([]trace.Gauge, error) {
+		close(hung)
+		<-answer
+		return nil, nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-hung
+	p.run(7)
+	awaiting(t, c, "the events", func(now *trace.Trace) bool { return now.Devices[0].Events.Len() == 7 })
+	closed := make(chan error, 1) // written once
+	go func() { closed <- c.Close() }()
+	select {
+	case err := <-closed:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(time.Minute):
+		t.Error("the client does not close")
+	}
+	close(answer)
+	<-c.looked
+}
+
 // BenchmarkFollowing is an event's way from Record to a client's trace, over
 // the socket.
 func BenchmarkFollowing(b *testing.B) {

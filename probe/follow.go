@@ -75,7 +75,10 @@ func (c *Client) begin(dialling context.Context, p *target) error {
 	}
 	c.all.Go(func() { c.run(ctx, f) })
 	if c.o.Gauge != nil {
-		c.all.Go(func() { c.look(ctx) })
+		go func() { // ends with the client, as soon as the driver answers
+			defer close(c.looked)
+			c.look(ctx)
+		}()
 	}
 	return nil
 }

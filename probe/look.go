@@ -24,18 +24,26 @@ type gaugeLog struct {
 	reason error // why there is nothing to see
 }
 
-// look looks at the devices until ctx is done.
+// look looks at the devices until ctx is done. Nobody waits for it: a driver that
+// does not answer keeps its goroutine for good, and nothing else.
 func (c *Client) look(ctx context.Context) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
-	for {
+	for ctx.Err() == nil {
 		p := c.now.Load()
 		p.gauges.add(c.o.Gauge(p.process, devicesOf(c.Trace())))
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return
 		}
+	}
+}
+
+// letGo waits for the look under way, but not for long: the driver may never
+// answer.
+func (c *Client) letGo() {
+	if c.o.Gauge != nil {
+		await(c.looked, closeTimeout)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -85,5 +86,30 @@ func TestAnotherCommandIsNoRestart(t *testing.T) {
 	startProgram(t, executable(t), folder, nil) // under another path
 	if found := c.now.Load().successors(t.Context(), time.Time{}); len(found) > 0 {
 		t.Errorf("%v are taken for restarts", found)
+	}
+}
+
+// TestAStoppedProgramIsGivenUpAndComesBack stops a program for longer than it may
+// say nothing, and lets it go on.
+func TestAStoppedProgramIsGivenUpAndComesBack(t *testing.T) {
+	o := startOther(t, shortFolder(t), nil)
+	c := dialling(t, strconv.Itoa(o.Process.Pid), DialOptions{quiet: 2 * heartbeat})
+	if err := o.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	quiet := awaiting(t, c, "the loss", func(now *trace.Trace) bool { return !now.Live.Connected })
+	if !strings.Contains(quiet.Live.Note, "connection was lost; trying again") || len(taken(quiet)) != 11 {
+		t.Errorf("while it is stopped: %q, with %d slots taken", quiet.Live.Note, len(taken(quiet)))
+	}
+	if took := time.Since(began); took < heartbeat || took > 30*time.Second {
+		t.Errorf("it was given up after %v, want about %v", took, 2*heartbeat)
+	}
+	if err := o.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	back := awaiting(t, c, "the way back", func(now *trace.Trace) bool { return now.Live.Connected })
+	if back.Live.PID != o.Process.Pid || len(taken(back)) != 11 || back.Live.Note != "" {
+		t.Errorf("then it shows process %d, %d slots taken, and says %q", back.Live.PID, len(taken(back)), back.Live.Note)
 	}
 }
