@@ -23,12 +23,25 @@ func (p apart) State(device int, at func()) trace.State {
 }
 
 func TestAPastThatDoesNotLeadToTheStateIsNotTold(t *testing.T) {
-	p := newProgram()
-	probe := listening(t, p, Options{})
-	p.run(100)
-	base := newClient(t, probe, "").stream(t, "?interval=50ms&past").next(t, wire.BaseFrame)
-	if base.First != 100 {
-		t.Errorf("the first base is before event %d, want 100: this program's blocks do not join", base.First)
+	tests := map[string]struct {
+		wrong trace.Event
+		first int64
+	}{
+		"nothing wrong, though blocks do not join": {trace.Event{Kind: trace.Snapshot}, 0},
+		"memory that is handed out twice":          {trace.Event{Kind: trace.Alloc, Addr: address(3), Size: programBlock}, programSlots + 1},
+		"memory that nobody had is given back":     {trace.Event{Kind: trace.Free, Addr: 1 << 40, Size: programBlock}, programSlots + 1},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			p := newProgram()
+			probe := listening(t, p, Options{})
+			p.run(programSlots)
+			probe.Record(0, test.wrong)
+			base := newClient(t, probe, "").stream(t, "?interval=50ms&past").next(t, wire.BaseFrame)
+			if base.First != test.first {
+				t.Errorf("the first base is before event %d, want %d", base.First, test.first)
+			}
+		})
 	}
 }
 
