@@ -138,6 +138,7 @@ func TestProgramsInOtherNamespacesAreFound(t *testing.T) {
 		"another count of processes":         {"unshare", "--pid", "--fork"},
 		"another /proc as well":              {"unshare", "--pid", "--fork", "--mount-proc"},
 		"a file system that only it can see": {"unshare", "--pid", "--fork", "--mount-proc", "sh", "-c", `mount -t tmpfs none "$MEMTOP_DIR" && chmod 700 "$MEMTOP_DIR" && exec "$0" "$@"`},
+		"another clock since boot":           {"unshare", "--time", "--boottime", "100000", "--fork"},
 		"another user namespace":             {"unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount-proc"},
 	}
 	for name, words := range tests {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"memtop/snapshots/trace"
 )
@@ -16,9 +17,9 @@ import (
 // process is what /proc says of a running process.
 type process struct {
 	pid    int
-	uid    int // effective, as this process counts users
-	inside int // the pid in the innermost namespace, which is how the process sees itself
-	start  uint64
+	uid    int    // effective, as this process counts users
+	inside int    // the pid in the innermost namespace, which is how the process sees itself
+	start  uint64 // in clock ticks, as the process itself reads it
 }
 
 // inProc returns the path of a file of a process.
@@ -48,7 +49,25 @@ func readProcess(pid int) (process, error) {
 		}
 	}
 	p.start, err = startOf(pid)
+	p.start += uint64((bootOffset(inProc(pid, "timens_offsets")) - bootOffset("/proc/self/timens_offsets")) / tick)
 	return p, err
+}
+
+// bootOffset returns by how much a time namespace moves the machine's start away,
+// 0 where there are no time namespaces. What a process reads of itself in /proc is
+// moved by it.
+func bootOffset(path string) time.Duration {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(data)) {
+		var seconds, nanos int64
+		if _, err := fmt.Sscanf(line, "boottime %d %d", &seconds, &nanos); err == nil {
+			return time.Duration(seconds)*time.Second + time.Duration(nanos)
+		}
+	}
+	return 0
 }
 
 // startOf returns when a process began, in clock ticks since the machine did:
