@@ -13,6 +13,7 @@ import (
 type Backend struct {
 	*queue
 	*kernels.Compute
+	hopper hopper
 }
 
 var _ device.Backend = (*Backend)(nil)
@@ -25,6 +26,7 @@ func (b *Backend) start() error {
 		return err
 	}
 	b.Compute = kernels.NewCompute(b.queue, scratch, b.failure.Addr)
+	b.hopper = hopper{b.device.info.Major == 9 && b.device.info.Minor == 0, make(map[device.DType]error)}
 	return b.modules.load(kernels.Smallest)
 }
 
@@ -36,6 +38,7 @@ func (b *Backend) MatMul(m device.MatMul) {
 			return
 		}
 	}
+	b.tryHopper(&m)
 	b.Compute.MatMul(m)
 }
 

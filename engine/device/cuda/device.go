@@ -199,7 +199,7 @@ func (d *Device) Name() string { return fmt.Sprintf("cuda:%d", d.info.Ordinal) }
 // Close waits for the device and gives everything back but memory that was not
 // freed, which goes with the process.
 func (d *Device) Close() error {
-	err := d.queue.close()
+	err := d.closeQueue()
 	if d.blas != nil {
 		_ = d.blas.close() // the context goes next
 	}

@@ -151,8 +151,8 @@ func (q *queue) Copy(dst, src device.Buffer) {
 	q.keep(q.device.in(cuMemcpyDtoDAsync, uintptr(dst.Addr), uintptr(src.Addr), uintptr(src.Bytes), q.compute))
 }
 
-// close waits for the device and gives the queue's parts back.
-func (q *queue) close() error {
+// closeQueue waits for the device and gives the queue's parts back.
+func (q *queue) closeQueue() error {
 	d := q.device
 	var errs []error
 	if q.compute != 0 {

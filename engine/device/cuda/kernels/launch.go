@@ -30,8 +30,8 @@ type Queue interface {
 // ScratchBytes is how much scratch memory a Compute needs.
 const ScratchBytes = 32 << 20
 
-// MaxShared is the most dynamic shared memory that a Launch asks for: what
-// every device grants without being asked.
+// MaxShared is the most dynamic shared memory that a Launch asks for, but for
+// Hopper's products: what every device grants without being asked.
 const MaxShared = 48 << 10
 
 // Compute implements everything of device.Backend but device.Transfers by
@@ -43,6 +43,7 @@ type Compute struct {
 	failure uint64
 	band    int64 // the bytes of scratch that a band of scores may take
 	rows    int   // the most output rows of a band of a convolution
+	hopper  hopper
 	launch  Launch
 	args    [512]uint64 // what launch.Args lies in
 }
@@ -60,7 +61,7 @@ func NewCompute(q Queue, scratch device.Buffer, failure uint64) *Compute {
 // run launches k with args, which hold no pointers of this process.
 func run[A any](c *Compute, k Kernel, grid [3]uint32, threads, shared uint32, args A) {
 	size := unsafe.Sizeof(args)
-	if size > unsafe.Sizeof(c.args) || shared > MaxShared {
+	if size > unsafe.Sizeof(c.args) || shared > mostShared(k) {
 		panic(fmt.Sprintf("kernels: %v: %d bytes of arguments, %d shared", k, size, shared))
 	}
 	if grid[0] == 0 || grid[1] == 0 || grid[2] == 0 {

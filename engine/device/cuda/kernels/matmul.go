@@ -40,7 +40,7 @@ func (c *Compute) multiplyFrom(a matMulArgs, first, count int) {
 	if a.Alpha == 0 {
 		a.Alpha = 1
 	}
-	k, tile, shared := productKernel(a, count)
+	k, tile, shared := c.productKernel(&a, count)
 	blocks := ceil(int(a.M), tile) * ceil(int(a.N), tile)
 	for end := first + count; first < end; first += maxGridZ {
 		a.First = int64(first)
@@ -59,11 +59,13 @@ const (
 	manyTiles = 128
 )
 
-func productKernel(a matMulArgs, batch int) (k Kernel, tile int, shared uint32) {
+func (c *Compute) productKernel(a *matMulArgs, batch int) (k Kernel, tile int, shared uint32) {
 	transposes := Kernel(2*a.TransA + a.TransB)
 	switch {
 	case inFloat64(a.C.DType, a.A.DType, a.B.DType):
 		return MatmulWide, smallTile, 0
+	case c.hopper.takes(a):
+		return c.hopper.kernel(a) + transposes, largeTile, hopperShared
 	case a.A.DType == device.BFloat16 && a.B.DType == device.BFloat16:
 		return TensorBfloatNn + transposes, largeTile, tensorShared
 	case a.A.DType == device.Float16 && a.B.DType == device.Float16:

@@ -18,6 +18,8 @@ const (
 	Products
 	ProductsBfloat
 	ProductsHalf
+	HopperBfloat // for compute capability 9.0 alone, as is HopperHalf
+	HopperHalf
 	FlashAttention
 	FlashAttentionBfloat
 	FlashAttentionHalf
@@ -35,6 +37,8 @@ var moduleNames = [ModuleCount]string{
 	Products:             "matmul",
 	ProductsBfloat:       "matmul_bfloat",
 	ProductsHalf:         "matmul_half",
+	HopperBfloat:         "hopper_bfloat",
+	HopperHalf:           "hopper_half",
 	FlashAttention:       "flash",
 	FlashAttentionBfloat: "flash_bfloat",
 	FlashAttentionHalf:   "flash_half",
@@ -78,6 +82,8 @@ func assign() (of [Count]Module) {
 		{MatmulWide, Products},
 		{TensorBfloatTt, ProductsBfloat},
 		{TensorHalfTt, ProductsHalf},
+		{HopperBfloatTt, HopperBfloat},
+		{HopperHalfTt, HopperHalf},
 		{FlashKeysWide, FlashAttention},
 		{FlashKeysHalf128, FlashAttentionBfloat},
 		{AddChannelWide, Convolutions},

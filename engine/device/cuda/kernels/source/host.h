@@ -24,6 +24,7 @@
 #define TABLE static const
 #define SHARED(type, name) type &name = *(type *)host::declared(__COUNTER__, sizeof(type))
 #define SHARED_BYTES(name) unsigned char *name = host::shared
+#define PAIRED(threads) threads
 #define KERNEL(name, args, threads) \
     static void name(const args &a); \
     static void name##_run(const void *p) { name(*(const args *)p); } \
@@ -54,6 +55,7 @@ struct Lane {
     jmp_buf at;
     bool finished;
     u32 collectives, groups, copies;
+    u32 unfenced; // copies that happened since the last shared_fence
     Copy copy[128];
 };
 
@@ -77,8 +79,12 @@ struct Block {
 
 static Block block;
 static Lane lanes[max_threads];
+static u32 unfenced; // of all lanes
 static Deposit deposits[2][max_threads];
-alignas(128) static unsigned char shared[max_shared];
+alignas(1024) static unsigned char shared[max_shared];
+// shared_from is the address of the first byte in the machine's shared memory,
+// of which nothing is said but that it is a multiple of 128.
+const u32 shared_from = 128;
 
 // A fiber waits in at when it has no lane.
 struct Fiber { ucontext_t start; jmp_buf at; void *stack; };
@@ -196,12 +202,13 @@ static Deposit *exchange(const char *operation, const void *row, const u32 *word
 static int run_block() {
     block.lane = block.begun = block.at_barrier = block.head = block.queued = 0;
     block.alive = block.threads;
+    unfenced = 0;
     block.used = (block.dynamic + 127) / 128 * 128;
     memset(block.declared, 0, sizeof block.declared);
     memset(shared, 0xff, block.used);
     for (u32 i = 0; i < block.threads; i++) {
         lanes[i].finished = false;
-        lanes[i].collectives = lanes[i].groups = lanes[i].copies = 0;
+        lanes[i].collectives = lanes[i].groups = lanes[i].copies = lanes[i].unfenced = 0;
         block.alive_in_warp[i / warp] = warp;
         block.at_warp[i / warp] = 0;
     }
@@ -279,6 +286,8 @@ DEVICE bool claim(u32 *word) {
     return first;
 }
 
+DEVICE u32 shared_address(const void *p) { return (u32)((const unsigned char *)p - host::shared) + host::shared_from; }
+
 DEVICE void copy_async(void *to, const void *from, u32 bytes) {
     host::Lane &l = host::lanes[host::block.lane];
     if (((size_t)to | (size_t)from) % 16 != 0 || bytes > 16) host::fail("copy_async: not 16-byte aligned");
@@ -297,6 +306,8 @@ template <int pending> DEVICE void copy_async_wait() {
         }
         memset(c.to, 0, 16);
         memcpy(c.to, c.from, c.bytes);
+        l.unfenced++;
+        host::unfenced++;
     }
     l.copies = kept;
 }

@@ -36,6 +36,9 @@ typedef long long i64;
 #define TABLE static __device__ const
 // KERNEL begins the definition of a kernel with one packed argument, a.
 #define KERNEL(name, args, threads) extern "C" __global__ __launch_bounds__(threads) void name(const args a)
+// PAIRED in place of the threads keeps registers few enough for two blocks on a
+// processor.
+#define PAIRED(threads) threads, 2
 // SHARED declares memory of the block. Its contents are undefined at first.
 #define SHARED(type, name) __shared__ type name
 // SHARED_BYTES names the block's memory whose size the launch says.
@@ -101,6 +104,7 @@ DEVICE bool claim(u32 *word) {
     return old == 0;
 }
 
+// shared_address returns where in the block's memory p is.
 DEVICE u32 shared_address(const void *p) {
     u64 a;
     asm("cvta.to.shared.u64 %0, %1;" : "=l"(a) : "l"((u64)p));

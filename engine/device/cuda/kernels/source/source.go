@@ -31,6 +31,8 @@ var Modules = []Module{
 	{"matmul", "sm_80", []string{"matmul.cu"}},
 	{"matmul_bfloat", "sm_80", []string{"matmul_bfloat.cu"}},
 	{"matmul_half", "sm_80", []string{"matmul_half.cu"}},
+	{"hopper_bfloat", "sm_90a", []string{"hopper_bfloat.cu"}},
+	{"hopper_half", "sm_90a", []string{"hopper_half.cu"}},
 	{"flash", "sm_80", []string{"flash.cu"}},
 	{"flash_bfloat", "sm_80", []string{"flash_bfloat.cu"}},
 	{"flash_half", "sm_80", []string{"flash_half.cu"}},

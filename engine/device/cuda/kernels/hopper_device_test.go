@@ -1,0 +1,120 @@
+package kernels_test
+
+import (
+	"encoding/binary"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"memtop/engine/device"
+	"memtop/engine/device/cuda"
+	"memtop/engine/device/cuda/cudatest"
+)
+
+// watchedDevice is a device of the tests' driver, and what it launched.
+type watchedDevice struct {
+	*cuda.Device
+	driver   *cudatest.Driver
+	launched []string
+}
+
+// count returns how many kernels were launched whose names begin so.
+func (w *watchedDevice) count(prefix string) int {
+	n := 0
+	for _, name := range w.launched {
+		if strings.HasPrefix(name, prefix) {
+			n++
+		}
+	}
+	return n
+}
+
+// openWatched opens a device of a compute capability, on which the kernel named
+// wrong adds 1 to its first sum.
+func openWatched(t *testing.T, major int, wrong string) *watchedDevice {
+	t.Helper()
+	w := &watchedDevice{}
+	compute := cudatest.Kernels(hostLibrary(t))
+	w.driver = cudatest.New(cudatest.Options{Major: major, Run: func(l cudatest.Launch) error {
+		w.launched = append(w.launched, l.Name)
+		err := compute(l)
+		if l.Name == wrong {
+			*(*float32)(pointer(binary.LittleEndian.Uint64(l.Args)))++
+		}
+		return err
+	}})
+	var err error
+	if w.Device, err = cuda.Open(cuda.Options{Driver: w.driver}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return w
+}
+
+// multiplyOnes multiplies 64×64 ones and returns the sums, all of which should
+// be 64.
+func (w *watchedDevice) multiplyOnes(t *testing.T) []float32 {
+	t.Helper()
+	const n = 64
+	addr, err := w.Malloc(8 * n * n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Free(addr)
+	c := device.Array{Addr: addr, Len: n * n, DType: device.Float32}
+	a := device.Array{Addr: addr + 4*n*n, Len: n * n, DType: device.BFloat16}
+	w.Upload(a.Buffer(), []byte(strings.Repeat("\x80\x3f", n*n)))
+	w.MatMul(device.MatMul{C: c, A: a, B: a, M: n, N: n, K: n})
+	sums := make([]float32, n*n)
+	if err := w.Download(unsafe.Slice((*byte)(unsafe.Pointer(&sums[0])), 4*n*n), c.Buffer()); err != nil {
+		t.Fatal(err)
+	}
+	return sums
+}
+
+func TestHopperIsUsedWhereItAgrees(t *testing.T) {
+	tests := map[string]struct {
+		major       int
+		wrong, fail string
+		want        string
+		compared    int // launches of Hopper's kernels before those that were asked for
+		used        bool
+	}{
+		"Ampere":                              {major: 8, want: "own, by mma.sync"},
+		"Blackwell":                           {major: 10, want: "own, by mma.sync"},
+		"Hopper":                              {major: 9, want: "own, by wgmma", compared: 4, used: true},
+		"one sum is wrong":                    {major: 9, wrong: "hopper_bfloat_tn", compared: 3, want: "own, by mma.sync: bfloat16 product, transposed true and false: wgmma and mma.sync give different sums"},
+		"a driver that does not take them":    {major: 9, fail: "cuModuleLoadDataEx", want: "own, by mma.sync: loading the kernels hopper_bfloat: "},
+		"a driver that has no room for tiles": {major: 9, fail: "cuFuncSetAttribute", want: "own, by mma.sync: kernel hopper_bfloat_nn: cuFuncSetAttribute"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := openWatched(t, test.major, test.wrong)
+			if test.fail != "" {
+				w.driver.Fail(test.fail, 0, 1)
+			}
+			const products = 3
+			for range products {
+				for i, x := range w.multiplyOnes(t) {
+					if x != 64 {
+						t.Fatalf("sum %d is %v, want 64", i, x)
+					}
+				}
+			}
+			if got := w.Products(); !strings.HasPrefix(got, test.want) || strings.Contains(got, "\n") {
+				t.Errorf("it says %q, want %q", got, test.want)
+			}
+			want := test.compared
+			if test.used {
+				want += products
+			}
+			if got := w.count("hopper_"); got != want {
+				t.Errorf("Hopper's kernels were launched %d times, want %d", got, want)
+			}
+		})
+	}
+}

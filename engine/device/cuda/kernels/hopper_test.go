@@ -1,0 +1,110 @@
+package kernels_test
+
+import (
+	"fmt"
+	"testing"
+
+	"memtop/engine/device"
+	"memtop/engine/device/cuda/kernels"
+)
+
+// hopperRig is a rig whose kernels are Hopper's, where there is one or the host
+// stands in for it.
+func hopperRig(t *testing.T) *rig {
+	t.Helper()
+	r := newRig(t)
+	if g, ok := r.machine.(onGPU); ok && (g.Info().Major != 9 || g.Info().Minor != 0) {
+		t.Skip("the GPU is not of compute capability 9.0")
+	}
+	r.kernels.UseHopper(device.BFloat16, true)
+	r.kernels.UseHopper(device.Float16, true)
+	return r
+}
+
+// spaced returns a matrix whose rows begin at multiples of 16 bytes.
+func (r *rig) spaced(kind device.DType, transposed bool, rows, cols, batch int) (a device.Array, stride, step int) {
+	last := cols
+	if transposed {
+		last = rows
+	}
+	return r.operand(kind, transposed, rows, cols, batch, -last&7)
+}
+
+func TestHopperProducts(t *testing.T) {
+	r := hopperRig(t)
+	start := r.next
+	shapes := map[string]device.MatMul{
+		"one number":           {M: 1, N: 1, K: 1},
+		"odd sizes":            {M: 33, N: 17, K: 29},
+		"a tile of three":      {M: 128, N: 128, K: 192},
+		"more than a tile":     {M: 133, N: 131, K: 67},
+		"many":                 {M: 9, N: 66, K: 70, Batch: 3},
+		"nothing to add":       {M: 3, N: 4, K: 0},
+		"more than all stages": {M: 70, N: 8, K: 333},
+	}
+	for name, shape := range shapes {
+		for _, kind := range []device.DType{device.BFloat16, device.Float16} {
+			for _, trans := range []string{"nn", "nt", "tn", "tt"} {
+				t.Run(fmt.Sprintf("%s, %v, %s", name, kind, trans), func(t *testing.T) {
+					r.next = start
+					m := shape
+					m.TransA, m.TransB = trans[0] == 't', trans[1] == 't'
+					m.A, m.LDA, m.StrideA = r.spaced(kind, m.TransA, m.M, m.K, max(m.Batch, 1))
+					m.B, m.LDB, m.StrideB = r.spaced(kind, m.TransB, m.K, m.N, max(m.Batch, 1))
+					m.Bias = r.normals(device.Float32, m.N)
+					r.agree(t, 4, func(c computer) {
+						m := m
+						m.C, m.Pre = r.output(device.Float32, m.M*m.N*max(m.Batch, 1)), r.output(kind, m.M*m.N*max(m.Batch, 1))
+						m.Activate, m.Activation = true, device.SiLU
+						c.MatMul(m)
+					})
+				})
+			}
+		}
+	}
+}
+
+// lastQueue keeps what was launched last.
+type lastQueue struct{ last kernels.Launch }
+
+func (q *lastQueue) Launch(l *kernels.Launch) { q.last = *l }
+
+func TestHopperTakesWhatIsAligned(t *testing.T) {
+	at := func(d device.DType, addr uint64) device.Array {
+		return device.Array{Addr: addr, Len: 1 << 16, DType: d}
+	}
+	const to = 1 << 40
+	even := device.MatMul{C: nowhere(device.Float32, 1<<16), A: at(device.BFloat16, to), B: at(device.BFloat16, to), M: 64, N: 64, K: 64}
+	tests := map[string]struct {
+		change func(m *device.MatMul)
+		want   kernels.Kernel
+	}{
+		"rows at multiples of 16 bytes": {func(*device.MatMul) {}, kernels.HopperBfloatNn},
+		"both transposed":               {func(m *device.MatMul) { m.TransA, m.TransB = true, true }, kernels.HopperBfloatTt},
+		"float16":                       {func(m *device.MatMul) { m.A.DType, m.B.DType, m.TransB = device.Float16, device.Float16, true }, kernels.HopperHalfNt},
+		"an odd address":                {func(m *device.MatMul) { m.A.Addr += 8 }, kernels.TensorBfloatNn},
+		"rows of an odd length":         {func(m *device.MatMul) { m.LDB = 68 }, kernels.TensorBfloatNn},
+		"matrices at odd places":        {func(m *device.MatMul) { m.Batch, m.StrideA = 2, 4097 }, kernels.TensorBfloatNn},
+		"two types":                     {func(m *device.MatMul) { m.B.DType = device.Float16 }, kernels.MatmulSmall},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			q := &lastQueue{}
+			c := kernels.NewCompute(q, device.Buffer{Addr: 1 << 41, Bytes: kernels.ScratchBytes}, 1<<42)
+			m := even
+			test.change(&m)
+			c.UseHopper(device.BFloat16, true)
+			c.UseHopper(device.Float16, true)
+			c.MatMul(m)
+			if q.last.Kernel != test.want {
+				t.Errorf("got %v, want %v", q.last.Kernel, test.want)
+			}
+			c.UseHopper(device.BFloat16, false)
+			c.UseHopper(device.Float16, false)
+			c.MatMul(m)
+			if got := kernels.ModuleOf(q.last.Kernel); got == kernels.HopperBfloat || got == kernels.HopperHalf {
+				t.Errorf("got %v on a device that is not Hopper", q.last.Kernel)
+			}
+		})
+	}
+}

@@ -1,0 +1,83 @@
+// Products of 16-bit matrices on Hopper's tensor cores, which read operands from
+// shared memory by themselves.
+//
+// A block computes 128 × 128 of C, each of its two warp groups 64 × 128 of that.
+// K is taken 64 at a time: three tiles of A and of B are in shared memory, of
+// which one is used while the others arrive. Two blocks fit into a processor, so
+// that one multiplies while the other waits or stores. Rows of the matrices must
+// begin at multiples of 16 bytes.
+#pragma once
+#include "matmul_tensor.h"
+#include "wgmma.h"
+
+const i32 group_tile = 128, group_depth = 64, group_stages = 3;
+const i32 group_block = 64 * group_depth; // numbers of half a tile
+const u32 group_align = 1024;
+
+// GroupTile is an operand's tile: with along_k 128 rows of 64 numbers along K,
+// else two times 64 rows, each one k, of 64. A row has 128 bytes.
+template <bool along_k> struct GroupTile {
+    static DEVICE_MEMBER void fetch(u16 *to, const Source &s, i64 first, i64 k) {
+        const Chunks<8> tile = {to};
+        UNROLLED for (i32 i = 0; i < 4; i++) {
+            i32 q = thread_id() + i * 256, row = q / 8, chunk = q % 8;
+            if (along_k) fetch_chunk(tile.chunk(row, chunk), s, first + row, k + chunk * 8);
+            else fetch_chunk(tile.chunk(row, chunk), s, k + row % 64, first + row / 64 * 64 + chunk * 8);
+        }
+    }
+    // operand describes what the tile holds from the half on and from k on.
+    static DEVICE_MEMBER u64 operand(const u16 *tile, i32 half, i32 k) {
+        const u16 *from = tile + half * group_block;
+        return along_k ? described(from + k, 16, 1024) : described(from + k * 64, group_block * 2, 1024);
+    }
+};
+
+struct GroupBfloat {
+    template <bool across_a, bool across_b> static DEVICE_MEMBER void multiply(float (&c)[64], u64 a, u64 b) { group_bfloat<across_a, across_b>(c, a, b); }
+};
+struct GroupHalf {
+    template <bool across_a, bool across_b> static DEVICE_MEMBER void multiply(float (&c)[64], u64 a, u64 b) { group_half<across_a, across_b>(c, a, b); }
+};
+
+template <typename Kind, bool trans_a, bool trans_b> DEVICE void multiply_group(const MatMulArgs &a) {
+    typedef GroupTile<!trans_a> TileA;
+    typedef GroupTile<trans_b> TileB;
+    SHARED_BYTES(bytes);
+    bytes += -shared_address(bytes) & (group_align - 1);
+    u16 *shelf = (u16 *)bytes;
+    Place p = place(a, group_tile, group_tile);
+    const Source left = {a.a.addr + p.a * 2, a.lda, trans_a ? a.k : a.m, trans_a ? a.m : a.k, true};
+    const Source right = {a.b.addr + p.b * 2, a.ldb, trans_b ? a.n : a.k, trans_b ? a.k : a.n, true};
+    auto tile_of = [&](i64 step) { return shelf + step % group_stages * 4 * group_block; };
+    auto fetch = [&](i64 step) {
+        u16 *to = tile_of(step);
+        if (step * group_depth < a.k) {
+            TileA::fetch(to, left, p.row, step * group_depth);
+            TileB::fetch(to + 2 * group_block, right, p.col, step * group_depth);
+        }
+        copy_async_commit();
+    };
+    i32 warp = thread_id() / 32;
+    float sum[64] = {};
+    ROLLED for (i64 step = 0; step < group_stages - 1; step++) fetch(step);
+    i64 steps = (a.k + group_depth - 1) / group_depth;
+    ROLLED for (i64 step = 0; step < steps; step++) {
+        copy_async_wait<1>();
+        shared_fence();
+        barrier(); // the tile is there, and nobody reads the one before it
+        const u16 *at = tile_of(step);
+        group_begin(sum);
+        UNROLLED for (i32 k = 0; k < group_depth; k += 16)
+            Kind::template multiply<trans_a, !trans_b>(sum, TileA::operand(at, warp / 4, k), TileB::operand(at + 2 * group_block, 0, k));
+        group_commit();
+        fetch(step + group_stages - 1);
+        group_end(sum);
+    }
+    // The last tiles have been read: what finish needs takes their place.
+    Finish &end = *(Finish *)bytes;
+    copy_async_wait<0>();
+    barrier();
+    begin_finish(end, a, p.c);
+    barrier();
+    UNROLLED for (i32 j = 0; j < group_tile / 8; j++) finish_fragment(end, p.row + warp * 16, p.col + j * 8, sum + 4 * j);
+}
