@@ -16,30 +16,29 @@ import (
 // capacity is the memory of cpu:0, more than the largest run here needs.
 const capacity = 8 << 30
 
-// open opens the device and says what it is.
-func open(o options) (program.Machine, string, error) {
+// open opens the device. about says what it is and what multiplies on it, which
+// is known once something was multiplied.
+func open(o options) (m program.Machine, about func() string, err error) {
 	number, isGPU := strings.CutPrefix(o.device, "cuda:")
 	if !isGPU {
 		c, err := cpu.Open(cpu.Options{Capacity: capacity})
 		if err != nil {
-			return nil, "", err
+			return nil, nil, err
 		}
-		return c, c.Name(), nil
+		return c, c.Name, nil
 	}
 	ordinal, err := strconv.Atoi(number)
 	if err != nil {
-		return nil, "", fmt.Errorf("there is no device %q", o.device)
+		return nil, nil, fmt.Errorf("there is no device %q", o.device)
 	}
 	d, err := cuda.Open(cuda.Options{Ordinal: ordinal, OwnProducts: o.ownProducts})
 	if err != nil {
-		return nil, "", err
+		return nil, nil, err
 	}
-	info := d.Info()
-	with := "cuBLASLt"
-	if !d.Library() {
-		with = "own products"
-	}
-	return d, fmt.Sprintf("%s, driver of CUDA %d.%d, %s", info.Name, info.Version/1000, info.Version%1000/10, with), nil
+	return d, func() string {
+		info := d.Info()
+		return fmt.Sprintf("%s, driver of CUDA %d.%d, products: %s", info.Name, info.Version/1000, info.Version%1000/10, d.Products())
+	}, nil
 }
 
 // product is the rate of products of square matrices.

@@ -67,10 +67,11 @@ func run(o options) error {
 		return err
 	}
 	d := tensor.NewDevice(m.Name(), a, m, tensor.Options{})
-	r := result{Device: about}
+	var r result
 	if err := tensor.Try(func() { r.Products, r.LaunchNS = products(d), launches(d) }); err != nil {
 		return err
 	}
+	r.Device = about()
 	if !o.noTrain {
 		settings, err := o.settings()
 		if err != nil {

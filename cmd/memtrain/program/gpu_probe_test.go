@@ -55,7 +55,7 @@ func beginnings(t *testing.T, path string) (begun []int64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer source.Close()
+	defer source.Close() //nolint:errcheck // it was read
 	d := &source.Trace().Devices[0]
 	for i := range d.Events.Len() {
 		if e := d.Events.At(i); e.Kind == trace.StepBegin {

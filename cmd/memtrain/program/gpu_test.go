@@ -137,7 +137,7 @@ func memoryEvents(t *testing.T, path string) []memoryEvent {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer source.Close()
+	defer source.Close() //nolint:errcheck // it was read
 	tr := source.Trace()
 	d := &tr.Devices[0]
 	var list []memoryEvent

@@ -252,9 +252,6 @@ func (d *Device) words(s Symbol, args ...uintptr) (uint64, error) {
 	return w, d.note(err)
 }
 
-// Library reports whether cuBLASLt multiplies.
-func (d *Device) Library() bool { return d.blas != nil }
-
 // Failed returns the failure that ended the device's context, nil while it
 // lives. Safe for concurrent use.
 func (d *Device) Failed() error {

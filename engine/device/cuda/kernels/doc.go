@@ -13,6 +13,13 @@
 // launches it. Arithmetic is not contracted by the compiler, so both builds
 // compute the same up to the machine's approximate functions.
 //
+// # Modules
+//
+// Kernels that a run uses together are one module, loaded for the first of them.
+// All run on compute capability 8.0 and after it, but for Hopper's products: they
+// use instructions that only 9.0 has, and whoever has such a device says with
+// UseHopper that they may be launched.
+//
 // # Precision and order
 //
 // A kernel that computes in float64 has _wide behind its name, and runs when
