@@ -95,19 +95,10 @@ func (s *session) base(device int, at int64, reason string) (missed int64) {
 	return missed
 }
 
-// steps tells the steps up to a number; the layers, which are long, of the newest
-// of each device only: a small model makes hundreds of steps a second, of which
-// nobody can look at more than one at a time.
 func (s *session) steps(end int64) {
-	newest := s.layered(end)
 	for ; s.step < end; s.step++ {
 		switch step, lost := s.p.steps.read(s.step); {
 		case step != nil:
-			if newest[step.Device] > s.step {
-				old := *step
-				old.Layers = nil
-				step = &old
-			}
 			s.e.Step(step)
 		case lost:
 			s.p.meter.droppedSteps.Add(1)
@@ -115,18 +106,6 @@ func (s *session) steps(end int64) {
 			return // it has its number and is being written
 		}
 	}
-}
-
-// layered returns by device the last step before end that has layers and was not
-// told of. The map is the session's.
-func (s *session) layered(end int64) map[int]int64 {
-	clear(s.newest)
-	for at := s.step; at < end; at++ {
-		if step, _ := s.p.steps.read(at); step != nil && len(step.Layers) > 0 {
-			s.newest[step.Device] = at
-		}
-	}
-	return s.newest
 }
 
 // settings tells what may be changed and what has become of changes, where that

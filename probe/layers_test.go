@@ -1,8 +1,6 @@
 package probe
 
 import (
-	"encoding/json"
-	"net/http"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -11,102 +9,85 @@ import (
 	"memtop/snapshots/wire"
 )
 
-// TestOfABatchTheNewestStepHasItsLayers lets steps end before a viewer comes and
-// within one batch of it, and looks at which are told with their layers.
-func TestOfABatchTheNewestStepHasItsLayers(t *testing.T) {
-	type step struct{ device, layers int }
+// TestLayersComeAFewTimesASecond lets steps end at given milliseconds, before a
+// viewer comes and while it watches, and looks at which have their layers.
+func TestLayersComeAFewTimesASecond(t *testing.T) {
+	type step struct {
+		device int
+		at     int64 // milliseconds
+	}
 	tests := map[string]struct {
-		steps []step
-		want  []int
+		steps         []step
+		before, while []int // the steps with layers
 	}{
-		"one step":                        {[]step{{0, 2}}, []int{2}},
-		"several steps":                   {[]step{{0, 2}, {0, 2}, {0, 3}}, []int{0, 0, 3}},
-		"the newest measured none":        {[]step{{0, 2}, {0, 2}, {0, 0}}, []int{0, 2, 0}},
-		"two devices, each with a newest": {[]step{{0, 2}, {1, 3}, {0, 2}, {1, 4}}, []int{0, 0, 2, 4}},
-		"steps that measured none":        {make([]step, 40), make([]int, 40)},
+		"long steps":   {[]step{{0, 100}, {0, 200}, {0, 250}}, []int{2}, []int{0, 1, 2}},
+		"short steps":  {[]step{{0, 100}, {0, 101}, {0, 149}, {0, 150}, {0, 180}}, []int{3}, []int{0, 3}},
+		"one device":   {[]step{{0, 100}, {1, 100}, {0, 101}, {1, 120}, {0, 150}}, []int{1, 4}, []int{0, 1, 4}},
+		"no times":     {[]step{{0, 0}, {0, 0}, {0, 0}}, []int{2}, []int{0, 1, 2}},
+		"a clock back": {[]step{{0, 500}, {0, 90}, {0, 100}}, []int{1}, []int{0, 1}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			probe := listening(t, newProgram(), Options{})
-			end := func() {
-				for i, s := range test.steps {
-					probe.Step(trace.Step{Number: int64(i + 1), Device: s.device, Layers: make([]trace.Layer, s.layers)})
+			end := func(probe *Probe) {
+				for _, s := range test.steps {
+					probe.Step(trace.Step{Number: 1, Device: s.device, Time: s.at * 1000, Layers: make([]trace.Layer, 2)})
 				}
 			}
-			end()
-			c := newClient(t, probe, "")
-			frames := c.stream(t, "?interval=60s")
-			if diff := cmp.Diff(test.want, layersTold(t, frames)); diff != "" {
-				t.Errorf("at first (-want +got):\n%s", diff)
+			early, late := listening(t, onTwo{newProgram()}, Options{}), listening(t, onTwo{newProgram()}, Options{})
+			end(early)
+			if diff := cmp.Diff(test.before, measured(t, newClient(t, early, "").stream(t, "?interval=60s"))); diff != "" {
+				t.Errorf("before the viewer came (-want +got):\n%s", diff)
 			}
-			lines := streamLines(t, c)
-			for range test.want { // those of before, told in the same way
-				<-lines
-			}
-			end()
-			if err := probe.Close(); err != nil {
+			watching := newClient(t, late, "").stream(t, "?interval=60s")
+			watching.next(t, wire.CountersFrame)
+			end(late)
+			if err := late.Close(); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(test.want, layersTold(t, frames)); diff != "" {
-				t.Errorf("then (-want +got):\n%s", diff)
-			}
-			var got []int
-			for n := range lines {
-				got = append(got, n)
-			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("as lines (-want +got):\n%s", diff)
+			if diff := cmp.Diff(test.while, measured(t, watching)); diff != "" {
+				t.Errorf("while it watched (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-// layersTold returns how many layers each step of a batch has.
-func layersTold(t *testing.T, s *stream) (layers []int) {
+// onTwo is a program with two devices.
+type onTwo struct{ *program }
+
+// Devices returns both.
+func (onTwo) Devices() []int { return []int{0, 1} }
+
+// measured returns which steps of a batch have layers.
+func measured(t *testing.T, s *stream) (list []int) {
 	t.Helper()
-	for {
+	for at := 0; ; {
 		f, err := s.Next()
 		if err != nil {
 			t.Fatal(err)
 		}
 		switch f.Type {
 		case wire.StepFrame:
-			layers = append(layers, len(f.Step.Layers))
+			if len(f.Step.Layers) > 0 {
+				list = append(list, at)
+			}
+			at++
 		case wire.CountersFrame:
-			return layers
+			return list
 		default: // not about steps
 		}
 	}
 }
 
-// streamLines asks for a stream of lines, and sends how many layers each step
-// has until it ends.
-func streamLines(t *testing.T, c *client) <-chan int {
-	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://probe/v1/stream?interval=60s", http.NoBody)
-	if err != nil {
-		t.Fatal(err)
+func TestTheLastLayersAreToldHoweverOldTheyAre(t *testing.T) {
+	probe := listening(t, newProgram(), Options{})
+	for i := range int64(5 * stepsBefore) {
+		probe.Step(trace.Step{Number: i + 1, Time: 1000 + i, Layers: make([]trace.Layer, 2)})
 	}
-	r.Header.Set("Accept", contentNDJSON)
-	answer, err := c.Do(r)
-	if err != nil {
-		t.Fatal(err)
+	s := newClient(t, probe, "").stream(t, "?interval=60s")
+	if first := s.next(t, wire.StepFrame).Step; first.Number != 1 || len(first.Layers) != 2 {
+		t.Errorf("the first step is %d with %d layers, want the first of all with 2", first.Number, len(first.Layers))
 	}
-	told := make(chan int) // closed when the stream has ended
-	go func() {
-		defer close(told)
-		defer shut(answer.Body)
-		for d := json.NewDecoder(answer.Body); ; {
-			var line map[string]json.RawMessage
-			if d.Decode(&line) != nil {
-				return
-			}
-			if string(line["type"]) == `"step"` {
-				var s trace.Step
-				_ = json.Unmarshal(line["data"], &s)
-				told <- len(s.Layers)
-			}
-		}
-	}()
-	return told
+	if next := s.next(t, wire.StepFrame).Step; next.Number != 4*stepsBefore+1 {
+		t.Errorf("then comes step %d, want %d", next.Number, 4*stepsBefore+1)
+	}
 }

@@ -91,6 +91,7 @@ type Probe struct {
 	devices []int
 	rings   []*ring // by device; nil where there is none
 	steps   stepRing
+	layered []atomic.Int64 // by device: the time of the last step whose layers were kept
 	meter   meter
 	bases   []*sharedBase // by device, like rings
 	tables  sharedTables
@@ -146,6 +147,7 @@ func newProbe(o Options, s Source) (*Probe, error) {
 		}
 		p.rings[device], p.bases[device] = newRing(o.Ring), &sharedBase{}
 	}
+	p.layered = make([]atomic.Int64, len(p.rings))
 	p.changes.init(o, &p.steps)
 	return p, nil
 }

@@ -21,16 +21,35 @@ func (p *Probe) Record(device int, e trace.Event) {
 
 // Step keeps what a step did for viewers and fills in what reporting cost in
 // it, to which what s says of that already is added: the time it took the
-// program to make s. It never waits. The slices of s are shared from now on and must not be
-// changed.
+// program to make s. Its layers are kept if those of a step of the last 50 ms, by
+// the steps' times, were not. It never waits. The slices of s are shared from now
+// on and must not be changed.
 func (p *Probe) Step(s trace.Step) {
 	began := time.Now()
 	p.meter.steps.Add(s.ProbeNS)
 	cost := p.meter.total(p.rings)
 	s.ProbeNS = cost - p.meter.atStep.Swap(cost)
+	if !p.layersDue(&s) {
+		s.Layers = nil
+	}
 	p.steps.add(s)
 	p.changes.stepped(&s)
 	p.meter.steps.Add(int64(time.Since(began)))
+}
+
+// layersDue reports whether the layers of a step are worth keeping. A small model
+// makes thousands of steps a second, of which nobody can look at more than a few:
+// reading all their tables would take a viewer half a core. Which steps have them
+// is the same for all viewers, and for recordings.
+func (p *Probe) layersDue(s *trace.Step) bool {
+	if s.Device < 0 || s.Device >= len(p.layered) || len(s.Layers) == 0 {
+		return true
+	}
+	last := p.layered[s.Device].Load()
+	if since := s.Time - last; since >= 0 && since < minInterval.Microseconds() && last != 0 {
+		return false
+	}
+	return p.layered[s.Device].CompareAndSwap(last, s.Time)
 }
 
 // Refuse says that the program has gone back to what it did before, because it

@@ -35,11 +35,10 @@ type session struct {
 	w        *paced
 	e        *wire.Encoder
 	interval time.Duration
-	past     bool          // the viewer wants to know what led to the first state
-	at       []int64       // by device: the next event to tell of
-	ends     []int64       // by device: scratch of batch
-	step     int64         // the next step to tell of
-	newest   map[int]int64 // scratch of steps
+	past     bool    // the viewer wants to know what led to the first state
+	at       []int64 // by device: the next event to tell of
+	ends     []int64 // by device: scratch of batch
+	step     int64   // the next step to tell of
 	sent     time.Time
 	changes  map[int64]trace.Change // as the viewer knows them
 	version  int64                  // of the changes
@@ -74,7 +73,7 @@ func (p *Probe) newSession(w http.ResponseWriter, interval time.Duration, ndjson
 	s := &session{
 		p: p, w: p.newPaced(w), interval: interval,
 		at: make([]int64, len(p.rings)), ends: make([]int64, len(p.rings)),
-		step: p.steps.end(), newest: make(map[int]int64), changes: make(map[int64]trace.Change),
+		step: p.steps.end(), changes: make(map[int64]trace.Change),
 	}
 	header := w.Header()
 	header.Set("Cache-Control", "no-store")
@@ -123,11 +122,28 @@ func (s *session) begin() error {
 // stepsBefore is how many steps from before it came a viewer is told of.
 const stepsBefore = 64
 
-// history tells the last steps.
+// history tells the last steps. Layers, which are long, come with the newest step
+// of each device that has them, which is told of however long ago it was.
 func (s *session) history() {
-	now := s.step
-	s.step = max(0, now-stepsBefore)
-	s.steps(now)
+	newest, oldest := make(map[int]int64), max(0, s.step-stepsKept)
+	for at := oldest; at < s.step; at++ {
+		if step, _ := s.p.steps.read(at); step != nil && len(step.Layers) > 0 {
+			newest[step.Device] = at
+		}
+	}
+	for at := oldest; at < s.step; at++ {
+		step, _ := s.p.steps.read(at)
+		if step == nil {
+			continue
+		}
+		told := *step
+		if newest[step.Device] != at {
+			told.Layers = nil
+		}
+		if len(told.Layers) > 0 || at >= s.step-stepsBefore {
+			s.e.Step(&told)
+		}
+	}
 }
 
 func (s *session) end() error {
