@@ -66,7 +66,7 @@ func (c *checklist) products(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%s\n\n| product | TFLOP/s | our kernels |\n|---|---|---|\n", with.Device)
+	fmt.Printf("%s\n\nOur kernels: %s\n\n| product | TFLOP/s | our kernels |\n|---|---|---|\n", with.Device, own.Device)
 	for i, p := range with.Products {
 		fmt.Printf("| %s %d³ | %.1f | %.1f |\n", p.DType, p.N, p.GFLOPS/1e3, own.Products[i].GFLOPS/1e3)
 	}

@@ -42,6 +42,9 @@ func (b *Backend) tryHopper(m *device.MatMul) {
 	if _, ok := b.hopper.tried[kind]; ok {
 		return
 	}
+	if b.keep(b.Synchronize()) {
+		return // what failed before is not the kernels' fault, and somebody waits for it
+	}
 	err := b.compareHopper(kind)
 	b.UseHopper(kind, err == nil)
 	b.hopper.tried[kind] = err

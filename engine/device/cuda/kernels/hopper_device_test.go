@@ -118,3 +118,31 @@ func TestHopperIsUsedWhereItAgrees(t *testing.T) {
 		})
 	}
 }
+
+// TestComparingKernelsLosesNoFailure has a lookup fail before the first product,
+// which is where the kernels are compared.
+func TestComparingKernelsLosesNoFailure(t *testing.T) {
+	w := openWatched(t, 9, "")
+	addr, err := w.Malloc(4096)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Free(addr)
+	at := func(offset uint64, d device.DType, n int) device.Array {
+		return device.Array{Addr: addr + offset, Len: n, DType: d}
+	}
+	ids := at(0, device.Int32, 1)
+	w.Fill(ids, 7)
+	w.Gather(at(512, device.Float32, 4), at(1024, device.Float32, 8), ids, 2, 4)
+	w.MatMul(device.MatMul{C: at(1536, device.Float32, 64), A: at(2048, device.BFloat16, 64), B: at(2048, device.BFloat16, 64), M: 8, N: 8, K: 8})
+	if err := w.Synchronize(); err == nil || !strings.Contains(err.Error(), "gather: id 7") {
+		t.Errorf("got %v, want that the id is outside of the table", err)
+	}
+	if n := w.count("hopper_"); n != 0 {
+		t.Errorf("Hopper's kernels were launched %d times", n)
+	}
+	w.multiplyOnes(t)
+	if got := w.Products(); got != "own, by wgmma" {
+		t.Errorf("afterwards it says %q", got)
+	}
+}
