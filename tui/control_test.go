@@ -274,7 +274,7 @@ func TestAValueIsChosenOnThePageOfExperiments(t *testing.T) {
 
 func TestARecordingIsNotChanged(t *testing.T) {
 	d := start(t, 80, 24, Options{Color: "never", Device: -1}, fileOf("run.mtr", tuitest.Recording()))
-	d.press("8", "enter")
+	d.press("8", "w", "enter")
 	d.wants("this is a recording: nothing runs that could be changed")
 }
 
