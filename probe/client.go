@@ -48,15 +48,16 @@ type DialOptions struct {
 // is another, with a Live.PID of its own and a gap at its begin that says which
 // process it follows on.
 type Client struct {
-	o       DialOptions
-	now     atomic.Pointer[target] // the one that is followed
-	latest  atomic.Pointer[trace.Trace]
-	changed chan struct{} // closed by run when nothing more will come
-	ended   chan struct{} // closed by run when the first program has ended
-	looked  chan struct{} // closed when look has returned, which it may never do
-	cancel  context.CancelFunc
-	all     sync.WaitGroup // run
-	parted  sync.Once      // from look
+	o         DialOptions
+	now       atomic.Pointer[target] // the one that is followed
+	latest    atomic.Pointer[trace.Trace]
+	changed   chan struct{} // closed by run when nothing more will come
+	published time.Time     // when latest was made; run's own
+	ended     chan struct{} // closed by run when the first program has ended
+	looked    chan struct{} // closed when look has returned, which it may never do
+	cancel    context.CancelFunc
+	all       sync.WaitGroup // run
+	parted    sync.Once      // from look
 }
 
 // target is a program that a client follows. Only its gauges change.

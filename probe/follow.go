@@ -197,8 +197,19 @@ func (c *Client) follow(ctx context.Context, f *following) error {
 		if _, bye := f.stream.Ended(); bye {
 			return nil
 		}
-		c.publish(f)
+		if c.wanted() {
+			c.publish(f)
+		}
 	}
+}
+
+// tooOld is how old the newest trace may become while nobody takes it.
+const tooOld = time.Second
+
+// wanted reports whether another trace is worth making: the last one was taken,
+// or has become old. A screen that is frozen takes none.
+func (c *Client) wanted() bool {
+	return len(c.changed) == 0 || time.Since(c.published) >= tooOld
 }
 
 // ending returns why nothing more will come, "" when more may.
@@ -254,6 +265,7 @@ func (c *Client) publish(f *following) {
 		t.Notices = append(t.Notices, "the device is not looked at from outside: "+none.Error())
 	}
 	c.latest.Store(t)
+	c.published = time.Now()
 	select {
 	case c.changed <- struct{}{}:
 	default: // the last one has not been taken yet, and will find this trace

@@ -88,7 +88,7 @@ func (p *Page) axis() axis {
 }
 
 // Pace keeps a page that moves as a whole readable, and its bytes few.
-func (*Page) Pace(w, h int) time.Duration { return time.Duration(w*h) * 70 * time.Microsecond }
+func (*Page) Pace(w, h int) time.Duration { return time.Duration(w*h) * 90 * time.Microsecond }
 
 // Prompting returns the open prompt.
 func (p *Page) Prompting() *page.Prompt { return p.prompt }
