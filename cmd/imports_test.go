@@ -72,7 +72,7 @@ var picture = map[string][]string{
 	},
 	"cmd/memtrain/benchengine": {"cmd/memtrain/program", "engine/..."},
 	"cmd/memtrain/benchgpu":    {"engine/device/cuda"},
-	"cmd/memtrain/benchattach": {"engine/...", "probe", "snapshots/trace"},
+	"cmd/memtrain/benchattach": {"cmd/command", "engine/...", "probe", "snapshots/trace"},
 	// What only the end-to-end test and the benchmark use.
 	"cmd/memtop/benchopen": {"cmd/memtop/terminal"},
 	"cmd/memtop/benchlive": {"cmd/memtop/terminal", "probe", "snapshots/trace"},

@@ -163,6 +163,7 @@ func (a *app) printLive(t *trace.Trace) error {
 // showLive runs the screen on a process. The screen owns the client; when it
 // loads the process again, it is attached to anew.
 func (a *app) showLive(ctx context.Context, c *probe.Client) error {
+	command.GiveWay()
 	var first sync.Once
 	load := func(ctx context.Context, _ trace.Progress) (trace.Source, error) {
 		var source trace.Source

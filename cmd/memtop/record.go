@@ -52,6 +52,7 @@ The file is whole at any time, also while it grows.`,
 // be read at any time, and stays if memtop is killed.
 func (a *app) record(ctx context.Context, target, output string, force bool, o probe.RecordOptions) error {
 	o.Interval = time.Duration(a.settings.interval)
+	command.GiveWay()
 	r, err := probe.NewRecorder(ctx, target, o)
 	if err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"time"
 
+	priority "memtop/cmd/command"
 	"memtop/probe"
 )
 
@@ -63,6 +64,7 @@ func (v *viewer) close() {
 // view is the viewer: it follows the stream and makes a trace of what is new,
 // as memtop does, but draws nothing.
 func view(ctx context.Context, o *options) error {
+	priority.GiveWay() // as memtop does
 	var client *probe.Client
 	defer func() {
 		if client != nil {
