@@ -5,15 +5,14 @@ import "memtop/engine/device"
 // Conv2DBackward implements device.Convolutions.
 func (b *Backend) Conv2DBackward(g device.Conv2DBackward) {
 	const name = "conv2d backward"
-	c := g.C
-	c.Y = g.DY
 	p := &b.conv
-	*p = planConv(name, c, convWide(g.C))
+	*p = conv{ConvPlan: device.PlanConv2D(name, g.C)}
+	p.Y = g.DY
 	b.checkConv(name, p, g.DY)
-	work := device.ArrayOf(g.Work, p.compute, p.bandElements()+p.imageElements()+p.sumElements())
-	p.unfolded = work.Slice(0, p.bandElements())
-	p.image = work.Slice(p.bandElements(), p.imageElements())
-	p.sums = work.Slice(p.bandElements()+p.imageElements(), p.sumElements())
+	work := device.ArrayOf(g.Work, p.Compute, p.BandElements()+p.ImageElements()+p.SumElements())
+	p.unfolded = work.Slice(0, p.BandElements())
+	p.image = work.Slice(p.BandElements(), p.ImageElements())
+	p.sums = work.Slice(p.BandElements()+p.ImageElements(), p.SumElements())
 	if !g.DWeight.Absent() {
 		b.convWeightGrad(p, g)
 	}
@@ -28,8 +27,8 @@ func (b *Backend) Conv2DBackward(g device.Conv2DBackward) {
 // convWeightGrad adds dy · unfoldedᵀ over images and bands, in the type of
 // computation.
 func (b *Backend) convWeightGrad(p *conv, g device.Conv2DBackward) {
-	sums := p.sums.Slice(0, p.OutChannels*p.kernel)
-	if g.DWeight.DType == p.compute {
+	sums := p.sums.Slice(0, p.OutChannels*p.Unfolded)
+	if g.DWeight.DType == p.Compute {
 		sums = g.DWeight
 	}
 	b.Fill(sums, 0)
@@ -37,10 +36,10 @@ func (b *Backend) convWeightGrad(p *conv, g device.Conv2DBackward) {
 		b.unfold(p, image, group, row, rows)
 		b.MatMul(device.MatMul{
 			C: p.weights(sums, group), A: p.output(g.DY, image, group, row), B: p.unfolded,
-			M: p.outGroup, N: p.kernel, K: rows * p.outWidth, LDA: p.outHeight * p.outWidth, TransB: true, Beta: 1,
+			M: p.OutGroup, N: p.Unfolded, K: rows * p.OutColumns, LDA: p.OutRows * p.OutColumns, TransB: true, Beta: 1,
 		})
 	})
-	if g.DWeight.DType != p.compute {
+	if g.DWeight.DType != p.Compute {
 		b.Cast(g.DWeight, sums)
 	}
 }
@@ -54,14 +53,14 @@ func (b *Backend) convInputGrad(p *conv, g device.Conv2DBackward) {
 		}
 		b.MatMul(device.MatMul{
 			C: p.unfolded, A: p.weights(g.C.Weight, group), B: p.output(g.DY, image, group, row),
-			M: p.kernel, N: rows * p.outWidth, K: p.outGroup, LDB: p.outHeight * p.outWidth, TransA: true,
+			M: p.Unfolded, N: rows * p.OutColumns, K: p.OutGroup, LDB: p.OutRows * p.OutColumns, TransA: true,
 		})
 		b.jobs.fold = foldJob{
 			p: p, src: b.view("conv2d backward", "workspace", p.unfolded, p.unfolded.Len),
 			image: b.view("conv2d backward", "workspace", p.image, p.image.Len), row: row, rows: rows,
 		}
-		b.pool.run(&b.jobs.fold, p.inGroup)
-		if row+rows == p.outHeight {
+		b.pool.run(&b.jobs.fold, p.InGroup)
+		if row+rows == p.OutRows {
 			b.Cast(p.input(g.DX, image, group), p.image)
 		}
 	})
@@ -71,6 +70,6 @@ func (b *Backend) convInputGrad(p *conv, g device.Conv2DBackward) {
 func (b *Backend) convBiasGrad(p *conv, g device.Conv2DBackward) {
 	n := p.Batch * p.OutChannels
 	sums := p.sums.Slice(0, n)
-	b.Reduce(device.Sum, sums, g.DY, n, p.outHeight*p.outWidth, 1)
+	b.Reduce(device.Sum, sums, g.DY, n, p.OutRows*p.OutColumns, 1)
 	b.Reduce(device.Sum, g.DBias, sums, 1, p.Batch, p.OutChannels)
 }

@@ -115,7 +115,7 @@ func TestConvolutionGradientsOfEveryTypeAgree(t *testing.T) {
 func TestConvolutionScratchIsBounded(t *testing.T) {
 	r := newRig(t, 1)
 	c := device.Conv2D{Batch: 64, InChannels: 64, OutChannels: 64, InHeight: 224, InWidth: 224, KernelHeight: 3, KernelWidth: 3, PadHeight: 1, PadWidth: 1}
-	if got := r.Conv2DWorkspace(c); got > bandBytes {
-		t.Errorf("got %d bytes, want at most %d", got, bandBytes)
+	if got := r.Conv2DWorkspace(c); got > device.ConvBandBytes {
+		t.Errorf("got %d bytes, want at most %d", got, device.ConvBandBytes)
 	}
 }

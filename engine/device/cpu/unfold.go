@@ -13,11 +13,11 @@ func (b *Backend) unfold(p *conv, image, group, row, rows int) {
 		p: p, src: b.view("conv2d", "x", x, x.Len), dst: b.view("conv2d", "workspace", p.unfolded, p.unfolded.Len),
 		row: row, rows: rows,
 	}
-	b.pool.run(&b.jobs.unfold, p.inGroup)
+	b.pool.run(&b.jobs.unfold, p.InGroup)
 }
 
 func (j *unfoldJob) run(w *worker, channel int) {
-	if j.p.wide {
+	if j.p.Wide() {
 		unfoldChannel[float64](w, j, channel)
 	} else {
 		unfoldChannel[float32](w, j, channel)
@@ -29,11 +29,11 @@ func unfoldChannel[T float](w *worker, j *unfoldJob, channel int) {
 	size := p.InHeight * p.InWidth
 	image := load[T](w, slotA, j.src, channel*size, size)
 	taps := p.KernelHeight * p.KernelWidth
-	n := j.rows * p.outWidth
+	n := j.rows * p.OutColumns
 	for tap := range taps {
 		dst := slice[T](j.dst, (channel*taps+tap)*n, n)
 		for r := range j.rows {
-			line := dst[r*p.outWidth : (r+1)*p.outWidth]
+			line := dst[r*p.OutColumns : (r+1)*p.OutColumns]
 			y := p.inputRow(j.row+r, tap)
 			if y < 0 || y >= p.InHeight {
 				clear(line)
@@ -65,9 +65,9 @@ func (p *conv) inputSpan(tap int) (from, to, x int) {
 	}
 	to = from
 	if first := x + from*p.StrideWidth; first < p.InWidth {
-		to = min(p.outWidth, from+(p.InWidth-first+p.StrideWidth-1)/p.StrideWidth)
+		to = min(p.OutColumns, from+(p.InWidth-first+p.StrideWidth-1)/p.StrideWidth)
 	}
-	return min(from, p.outWidth), max(to, min(from, p.outWidth)), x + from*p.StrideWidth
+	return min(from, p.OutColumns), max(to, min(from, p.OutColumns)), x + from*p.StrideWidth
 }
 
 // foldJob adds an unfolded band to an image, the other way round; a part is a
@@ -79,7 +79,7 @@ type foldJob struct {
 }
 
 func (j *foldJob) run(_ *worker, channel int) {
-	if j.p.wide {
+	if j.p.Wide() {
 		foldChannel[float64](j, channel)
 	} else {
 		foldChannel[float32](j, channel)
@@ -91,7 +91,7 @@ func foldChannel[T float](j *foldJob, channel int) {
 	size := p.InHeight * p.InWidth
 	image := slice[T](j.image, channel*size, size)
 	taps := p.KernelHeight * p.KernelWidth
-	n := j.rows * p.outWidth
+	n := j.rows * p.OutColumns
 	for tap := range taps {
 		src := slice[T](j.src, (channel*taps+tap)*n, n)
 		for r := range j.rows {
@@ -102,7 +102,7 @@ func foldChannel[T float](j *foldJob, channel int) {
 			from, to, x := p.inputSpan(tap)
 			dst := image[y*p.InWidth : (y+1)*p.InWidth]
 			for i := from; i < to; i++ {
-				dst[x+(i-from)*p.StrideWidth] += src[r*p.outWidth+i]
+				dst[x+(i-from)*p.StrideWidth] += src[r*p.OutColumns+i]
 			}
 		}
 	}
