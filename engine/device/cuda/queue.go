@@ -17,7 +17,6 @@ type queue struct {
 	device   *Device
 	compute  uintptr
 	copies   uintptr
-	joined   uintptr // an event by which one stream waits for the other
 	up       *staging
 	down     pinned
 	scratch  device.Buffer // the kernels' own memory
@@ -48,7 +47,6 @@ func newQueue(d *Device) (*queue, error) {
 	}{
 		{&q.compute, cuStreamCreate, streamNonBlocking},
 		{&q.copies, cuStreamCreate, streamNonBlocking},
-		{&q.joined, cuEventCreate, eventDisableTiming},
 	} {
 		handle, err := d.words(part.make, part.flags)
 		if err != nil {
@@ -139,16 +137,40 @@ func (q *queue) Download(dst []byte, src device.Buffer) error {
 	return q.take()
 }
 
-// Copy implements device.Transfers. Ranges that overlap are the caller's, who
-// copies them through room of his own: the driver does not promise an order.
+// Copy implements device.Transfers. The driver promises no order within a copy,
+// so what overlaps goes through the kernels' scratch, piece by piece, and of each
+// end the one first that would be overwritten.
 func (q *queue) Copy(dst, src device.Buffer) {
-	if src.Bytes > dst.Bytes {
-		panic(fmt.Sprintf("cuda: copy of %d bytes into %d", src.Bytes, dst.Bytes))
+	n, piece := src.Bytes, q.scratch.Bytes
+	switch {
+	case n > dst.Bytes:
+		panic(fmt.Sprintf("cuda: copy of %d bytes into %d", n, dst.Bytes))
+	case n == 0 || dst.Addr == src.Addr:
+	case dst.Addr >= src.Addr+uint64(n) || src.Addr >= dst.Addr+uint64(n):
+		q.within(dst.Addr, src.Addr, n)
+	case dst.Addr < src.Addr:
+		for at := int64(0); at < n; at += piece {
+			q.through(dst.Addr+uint64(at), src.Addr+uint64(at), min(piece, n-at))
+		}
+	default:
+		for end := n; end > 0; end -= piece {
+			at := max(0, end-piece)
+			q.through(dst.Addr+uint64(at), src.Addr+uint64(at), end-at)
+		}
 	}
-	if src.Bytes == 0 || q.err != nil {
-		return
+}
+
+// within queues a copy of n bytes that do not overlap.
+func (q *queue) within(dst, src uint64, n int64) {
+	if q.err == nil {
+		q.keep(q.device.in(cuMemcpyDtoDAsync, uintptr(dst), uintptr(src), uintptr(n), q.compute))
 	}
-	q.keep(q.device.in(cuMemcpyDtoDAsync, uintptr(dst.Addr), uintptr(src.Addr), uintptr(src.Bytes), q.compute))
+}
+
+// through is within by way of the scratch.
+func (q *queue) through(dst, src uint64, n int64) {
+	q.within(q.scratch.Addr, src, n)
+	q.within(dst, q.scratch.Addr, n)
 }
 
 // closeQueue waits for the device and gives the queue's parts back.
@@ -163,7 +185,7 @@ func (q *queue) closeQueue() error {
 	for _, part := range []struct {
 		destroy Symbol
 		handle  uintptr
-	}{{cuEventDestroy, q.joined}, {cuStreamDestroy, q.compute}, {cuStreamDestroy, q.copies}} {
+	}{{cuStreamDestroy, q.compute}, {cuStreamDestroy, q.copies}} {
 		if part.handle != 0 {
 			errs = append(errs, d.in(part.destroy, part.handle))
 		}

@@ -168,3 +168,26 @@ func TestSharedMemoryIsGivenBackOnce(t *testing.T) {
 		t.Error("memory that is not shared was given back")
 	}
 }
+
+func TestCopiesMayOverlap(t *testing.T) {
+	d, _ := open(t, cudatest.Options{})
+	const n = own + 3*mib // more than one piece
+	for name, shift := range map[string][2]int64{
+		"not at all": {0, n + mib}, "forwards": {0, mib}, "backwards": {mib, 0}, "by a byte": {0, 1}, "onto itself": {5, 5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, want := buffer(t, d, 2*n+2*mib), noise(2*n+2*mib)
+			d.Upload(b, want)
+			from, to := shift[0], shift[1]
+			d.Copy(device.Buffer{Addr: b.Addr + uint64(to), Bytes: n}, device.Buffer{Addr: b.Addr + uint64(from), Bytes: n})
+			copy(want[to:to+n], want[from:from+n])
+			got := make([]byte, len(want))
+			if err := d.Download(got, b); err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(got, want) {
+				t.Error("the bytes are not those of before the copy")
+			}
+		})
+	}
+}

@@ -13,11 +13,7 @@ type Result int32
 // The answers that this package acts on; the driver names the others.
 const (
 	success        Result = 0
-	invalidValue   Result = 1
 	outOfMemory    Result = 2
-	noDevice       Result = 100
-	invalidDevice  Result = 101
-	invalidPTX     Result = 218
 	unsupportedPTX Result = 222
 	notReady       Result = 600
 )

@@ -115,6 +115,9 @@ func (d *Driver) toHost(a []uintptr) cuda.Result {
 
 func (d *Driver) within(a []uintptr) cuda.Result {
 	n := int(a[2])
+	if a[0] < a[1]+a[2] && a[1] < a[0]+a[2] {
+		panic("cudatest: the ranges of a copy overlap, and the driver promises no order within it")
+	}
 	return d.copied(a[3], func() []byte { return d.onDevice(a[0], n) }, func() []byte { return d.onDevice(a[1], n) })
 }
 
