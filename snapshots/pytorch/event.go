@@ -4,7 +4,8 @@ import "memtop/snapshots/trace"
 
 // noteFields are the keys of an entry that go into its note.
 const noteFields = 1<<nameCompileContext | 1<<nameUserMetadata | 1<<namePoolID |
-	1<<nameForwardFrames | 1<<nameCategory | 1<<nameLayer | 1<<nameRole | 1<<nameShape | 1<<nameDType
+	1<<nameForwardFrames | 1<<nameCategory | 1<<nameLayer | 1<<nameRole | 1<<nameShape | 1<<nameDType |
+	1<<nameNotedCategory
 
 // noteCache and streamCache remember the last answer: entries of a kind that
 // follow each other mostly have the same.
@@ -81,7 +82,7 @@ func (m *machine) note(f *fields, kind trace.Kind, action trace.StringID) trace.
 	if f.have&noteFields != 0 {
 		n.CompileContext = m.string(f, nameCompileContext)
 		n.UserMetadata = m.metadata(f)
-		n.Category = m.string(f, nameCategory)
+		n.Category = m.category(f)
 		n.Layer = m.string(f, nameLayer)
 		n.Role = m.string(f, nameRole)
 		n.Shape = m.string(f, nameShape)
@@ -98,6 +99,18 @@ func (m *machine) note(f *fields, kind trace.Kind, action trace.StringID) trace.
 		}
 	}
 	return last.id
+}
+
+// category returns what an entry itself says its memory is for. See "Categories
+// and PyTorch's viewer".
+func (m *machine) category(f *fields) trace.StringID {
+	if !f.has(nameNotedCategory) {
+		return m.string(f, nameCategory)
+	}
+	if noted := m.string(f, nameNotedCategory); noted != trace.EmptyString {
+		return noted
+	}
+	return 0
 }
 
 // textList returns a field as a list of strings, 0 when absent.

@@ -27,6 +27,7 @@ const (
 	nameRole
 	nameShape
 	nameDType
+	nameNotedCategory
 	nameDeviceFree
 	nameFilename
 	nameLine
@@ -70,7 +71,8 @@ var names = [...]string{
 	nameTime: "time_us", nameFrames: "frames", nameCompileContext: "compile_context",
 	nameUserMetadata: "user_metadata", namePoolID: "pool_id", nameForwardFrames: "forward_frames",
 	nameCategory: "category", nameLayer: "layer", nameRole: "role", nameShape: "shape",
-	nameDType: "dtype", nameDeviceFree: "device_free", nameFilename: "filename", nameLine: "line",
+	nameDType: "dtype", nameNotedCategory: "noted_category",
+	nameDeviceFree: "device_free", nameFilename: "filename", nameLine: "line",
 	nameName: "name", nameFXOp: "fx_node_op", nameFXNode: "fx_node_name",
 	nameFXTarget: "fx_node_target", nameFXTrace: "fx_original_trace", nameFXInfo: "fx_node_info",
 	nameAddress: "address", nameRequestedSize: "requested_size", nameState: "state",

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"memtop/snapshots/trace"
 )
@@ -15,8 +16,9 @@ const writeDevices = 1 << 16
 // Write writes t as PyTorch writes a snapshot: a pickle of protocol 4 that
 // pickle.load and memory_viz read. Keys stand in PyTorch's order, and only
 // those that t was given are written, so a snapshot that was read gives the
-// same Python value again. Of a trace that PyTorch cannot express, its own
-// keys hold the rest: category, layer, role, shape and dtype.
+// same Python value again. Of a trace that PyTorch cannot express, our own
+// keys hold the rest: layer, role, shape, dtype and noted_category. See "Categories
+// and PyTorch's viewer".
 //
 // It streams; beside t it needs a few bytes for every string, frame and stack.
 func Write(w io.Writer, t *trace.Trace) error {
@@ -28,6 +30,8 @@ func Write(w io.Writer, t *trace.Trace) error {
 		pools:   make([]uint32, len(t.Tables.Pools)),
 		lists:   make([]uint32, len(t.Tables.Lists)),
 		values:  make(map[string]uint32),
+
+		categories: newCategories(t),
 	}
 	p.op(opProto, 4)
 	if err := p.top(); err != nil {
@@ -100,11 +104,23 @@ func (p *pickler) segments() {
 // deviceTrace writes the events of one device, none if the trace has no such
 // device.
 func (p *pickler) deviceTrace(id int) {
-	var events trace.Events
-	if d := p.t.Device(id); d != nil {
-		events = d.Events
+	at := slices.IndexFunc(p.t.Devices, func(d trace.Device) bool { return d.ID == id })
+	if at < 0 {
+		p.op(opEmptyList)
+		return
 	}
-	p.list(events.Len(), func(i int) { p.event(events.At(i)) })
+	events := p.t.Devices[at].Events
+	n := events.Len()
+	if p.categories.last == at {
+		n++
+	}
+	p.list(n, func(i int) {
+		e := &trace.Event{Kind: trace.Snapshot, Absent: trace.NoTime}
+		if i < events.Len() {
+			e = events.At(i)
+		}
+		p.event(e, p.categories.of(at, i, e))
+	})
 }
 
 // settings writes a dict. The memo has no part in it: settings are few.

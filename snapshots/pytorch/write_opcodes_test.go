@@ -115,6 +115,7 @@ func TestTagsOfOurOwnEngineAreWritten(t *testing.T) {
 		Shape: in.String("[768, 3072]"), DType: in.String("f32"),
 	})
 	var log trace.EventLog
+	log.Append(trace.Event{Kind: trace.SegmentAlloc, Addr: 4096, Size: 512})
 	log.Append(trace.Event{Kind: trace.Alloc, Addr: 4096, Size: 512, Note: tag})
 	tables := in.View()
 	want := &trace.Trace{

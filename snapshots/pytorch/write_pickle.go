@@ -26,6 +26,8 @@ type pickler struct {
 	pools   []uint32
 	lists   []uint32
 	values  map[string]uint32 // strings that are not in the tables
+
+	categories categories
 }
 
 // flushAt is how many bytes are gathered before they are written.
@@ -92,6 +94,7 @@ func (p *pickler) string(id trace.StringID) {
 }
 
 func (p *pickler) unicode(s string) {
+	s = pythonText(s)
 	switch n := uint64(len(s)); {
 	case n < 1<<8:
 		p.op(opShortBinUni, byte(n))

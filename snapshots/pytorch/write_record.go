@@ -50,6 +50,7 @@ func (p *pickler) block(b *trace.Block) {
 		p.key(nameHistory)
 		p.list(len(b.History), func(i int) { p.tenant(&b.History[i]) })
 	}
+	p.stringField(nameCategory, p.t.Tables.Notes[b.Note].Category)
 	p.note(b.Note)
 	p.forward(b.Note)
 	p.op(opSetItems)
@@ -77,7 +78,9 @@ func (p *pickler) tenant(h *trace.Tenant) {
 	p.op(opSetItems)
 }
 
-func (p *pickler) event(e *trace.Event) {
+// event writes an entry. shown is the note of the category that PyTorch's viewer
+// is to show.
+func (p *pickler) event(e *trace.Event, shown trace.NoteID) {
 	p.op(opEmptyDict, opMark)
 	p.key(nameAction)
 	if action := p.t.Tables.Notes[e.Note].Action; e.Kind == trace.Other && action != 0 {
@@ -99,6 +102,7 @@ func (p *pickler) event(e *trace.Event) {
 		p.unsigned(p.t.Tables.Streams[e.Stream])
 	}
 	p.number(nameTime, e.Absent&trace.NoTime == 0, e.Time)
+	p.category(e.Note, shown)
 	p.note(e.Note)
 	p.stackField(e.Stack)
 	p.forward(e.Note)
@@ -106,7 +110,7 @@ func (p *pickler) event(e *trace.Event) {
 }
 
 // note writes what an entry or block says beyond the common fields, but the
-// forward stack.
+// category and the forward stack.
 func (p *pickler) note(id trace.NoteID) {
 	if id == 0 {
 		return
@@ -115,7 +119,6 @@ func (p *pickler) note(id trace.NoteID) {
 	p.stringField(nameCompileContext, n.CompileContext)
 	p.stringField(nameUserMetadata, n.UserMetadata)
 	p.poolField(namePoolID, n.Pool)
-	p.stringField(nameCategory, n.Category)
 	p.stringField(nameLayer, n.Layer)
 	p.stringField(nameRole, n.Role)
 	p.stringField(nameShape, n.Shape)

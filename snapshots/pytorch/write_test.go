@@ -2,6 +2,7 @@ package pytorch_test
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -87,4 +88,57 @@ func TestPythonLoadsWhatItLoadedBefore(t *testing.T) {
 		pairs = append(pairs, path, save(t, filepath.Base(path), write(t, decodeFile(t, path))))
 	}
 	python(t, pairs...)
+}
+
+const bytesInPython = `
+import pickle, sys
+state = pickle.load(open(sys.argv[1], 'rb'))['segments'][0]['blocks'][0]['state']
+print(state.encode('utf-8', 'surrogateescape').hex())
+`
+
+// TestPythonLoadsTextThatIsNotUTF8 has Python load what no UTF-8 is, and give
+// back its bytes. A surrogate in the three bytes of a pickle is one character,
+// and one that stands for a byte gives that byte.
+func TestPythonLoadsTextThatIsNotUTF8(t *testing.T) {
+	needPython(t)
+	tests := map[string]struct{ text, want string }{
+		"text":                              {"größe 長 😀", "größe 長 😀"},
+		"a byte that begins nothing":        {"a\xffb", "a\xffb"},
+		"all bytes from 0x80":               {"\x80\xbf\xc0\xc1\xf5\xfe\xff", "\x80\xbf\xc0\xc1\xf5\xfe\xff"},
+		"characters cut short":              {"\xe9\x95 \xf0\x9f\x98", "\xe9\x95 \xf0\x9f\x98"},
+		"a slash in more bytes than needed": {"\xc0\xaf\xe0\x80\xaf", "\xc0\xaf\xe0\x80\xaf"},
+		"a character beyond the last":       {"\xf4\x90\x80\x80", "\xf4\x90\x80\x80"},
+		"a surrogate that stands for 0xff":  {"a\xed\xb3\xbfb", "a\xffb"},
+		"a surrogate cut short":             {"\xed\xb3", "\xed\xb3"},
+		"a replacement character":           {"\ufffd\xff", "\ufffd\xff"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			in := trace.NewInterner()
+			block := trace.Block{StateText: in.String(test.text), Given: trace.GaveSize | trace.GaveState}
+			tr := &trace.Trace{Devices: []trace.Device{{Final: trace.State{Segments: []trace.Segment{{Blocks: []trace.Block{block}}}}}}}
+			tables := in.View()
+			tr.Tables = &tables
+			out, err := exec.CommandContext(t.Context(), "python3", "-c", bytesInPython, save(t, "s.pickle", write(t, tr))).CombinedOutput()
+			if err != nil {
+				t.Fatalf("%v: %s", err, out)
+			}
+			if want := fmt.Sprintf("%x\n", test.want); string(out) != want {
+				t.Errorf("%q became %s, want %s", test.text, out, want)
+			}
+		})
+	}
+}
+
+func TestPythonLoadsALoneHighSurrogate(t *testing.T) {
+	needPython(t)
+	in := trace.NewInterner()
+	half := in.String("\xed\xa0\x80")
+	tables := in.View()
+	tr := &trace.Trace{Tables: &tables, Annotations: []trace.Annotation{{Name: half, Stage: half}}}
+	const load = "import pickle, sys; assert pickle.load(open(sys.argv[1], 'rb'))['external_annotations'][0]['name'] == '\\ud800'"
+	out, err := exec.CommandContext(t.Context(), "python3", "-c", load, save(t, "s.pickle", write(t, tr))).CombinedOutput()
+	if err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
 }

@@ -1,0 +1,110 @@
+package pytorch_test
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/nlpodyssey/gopickle/pickle"
+	"github.com/nlpodyssey/gopickle/types"
+
+	"memtop/snapshots/trace"
+)
+
+// TestTheWebViewerFindsACategoryAtEveryEvent holds what the viewer asks for: the
+// last category of an allocation at its alloc event, and the word unknown. What
+// the events themselves say comes back.
+func TestTheWebViewerFindsACategoryAtEveryEvent(t *testing.T) {
+	const scratch, saved, nameless = `note scratch category="workspace" layer="h.0"
+`, `note saved category="activation" layer="h.1"
+`, `note nameless layer="h.2"
+`
+	tests := map[string]struct {
+		notes, events string
+		want          []string // action, category and noted_category of each event
+	}{
+		"memory that turns out to be for something else": {
+			scratch + saved,
+			`segment_alloc 0x0 4096
+alloc 0x0 512 note=scratch
+retag 0x0 512 note=saved
+free_completed 0x0 512 note=saved
+alloc 0x0 512 note=scratch`,
+			[]string{
+				`segment_alloc unknown ""`, `alloc activation "workspace"`, "retag activation", "free_completed activation", "alloc workspace",
+			},
+		},
+		"memory whose use is known only later": {
+			saved + nameless,
+			`alloc 0x0 512 note=nameless
+retag 0x0 512 note=saved
+step_begin 0x0 1`,
+			[]string{`alloc activation ""`, "retag activation", `step_begin unknown ""`},
+		},
+		"memory whose use stays unknown": {
+			saved + nameless,
+			`alloc 0x0 512 note=nameless
+alloc 0x1000 512
+alloc 0x2000 512 note=saved`,
+			[]string{`alloc unknown ""`, `alloc unknown ""`, "alloc activation", `snapshot unknown ""`},
+		},
+		"events all of which have a category": {
+			saved, "alloc 0x0 512 note=saved\n", []string{"alloc activation", `snapshot unknown ""`},
+		},
+		"a writer that says unknown itself": {
+			saved + "note whole category=\"unknown\"\n",
+			"alloc 0x0 512 note=whole\nalloc 0x1000 512 note=saved\nstep_begin 0x0 1",
+			[]string{"alloc unknown", "alloc activation", "step_begin"},
+		},
+		"no category at all, as in PyTorch's own files": {
+			nameless, "alloc 0x0 512 note=nameless\n", []string{"alloc"},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			tr, err := trace.ParseText(strings.NewReader("memtop-trace 1\n" + test.notes + "device 0\n" + test.events))
+			if err != nil {
+				t.Fatal(err)
+			}
+			tr.Info.TraceLists = 1
+			data := write(t, tr)
+			if diff := cmp.Diff(test.want, viewerCategories(t, data)); diff != "" {
+				t.Errorf("what the viewer finds differs (-want +got):\n%s", diff)
+			}
+			again := decode(t, data)
+			d := &again.Devices[0]
+			d.Events = d.Events.Slice(0, tr.Devices[0].Events.Len()) // but for what was added
+			sameMeaning(t, tr, again)
+			if !bytes.Equal(data, write(t, decode(t, data))) {
+				t.Error("written again it is another file")
+			}
+		})
+	}
+}
+
+// viewerCategories returns what the events of a pickle's first device say of
+// categories.
+func viewerCategories(t *testing.T, data []byte) []string {
+	t.Helper()
+	value, err := pickle.Loads(string(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	devices, _ := value.(*types.Dict).Get("device_traces")
+	var all []string
+	for _, event := range *devices.(*types.List).Get(0).(*types.List) {
+		dict := event.(*types.Dict)
+		action, _ := dict.Get("action")
+		line := fmt.Sprint(action)
+		if category, ok := dict.Get("category"); ok {
+			line += fmt.Sprint(" ", category)
+		}
+		if noted, ok := dict.Get("noted_category"); ok {
+			line += fmt.Sprintf(" %q", noted)
+		}
+		all = append(all, line)
+	}
+	return all
+}

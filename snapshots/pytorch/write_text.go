@@ -1,0 +1,43 @@
+package pytorch
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// # Text that is not UTF-8
+//
+// Names of files and functions are bytes on Linux, and may be no text. Python
+// then puts a lone surrogate, U+DC80 to U+DCFF, in the place of a byte (PEP 383),
+// and its pickles hold surrogates in the three bytes that they would have were
+// they allowed. Anything else that is not UTF-8 it refuses to load. So surrogates
+// are written as they are, and every other byte as the surrogate that stands for
+// it: os.fsencode gives the bytes again.
+
+// pythonText returns s as Python can load it.
+func pythonText(s string) string {
+	if utf8.ValidString(s) {
+		return s
+	}
+	var b strings.Builder
+	for len(s) > 0 {
+		r, n := utf8.DecodeRuneInString(s)
+		switch {
+		case r != utf8.RuneError || n > 1:
+		case surrogate(s):
+			n = 3
+		default:
+			b.Write([]byte{0xed, 0xb0 | s[0]>>6, 0x80 | s[0]&0x3f})
+			s = s[1:]
+			continue
+		}
+		b.WriteString(s[:n])
+		s = s[n:]
+	}
+	return b.String()
+}
+
+// surrogate reports whether s begins with one: U+D800 to U+DFFF in three bytes.
+func surrogate(s string) bool {
+	return len(s) >= 3 && s[0] == 0xed && s[1]&0xe0 == 0xa0 && s[2]&0xc0 == 0x80
+}
