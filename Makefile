@@ -9,8 +9,10 @@ RUNS     ?= 5
 # 1 lets memtop ask NVIDIA's driver for gauges, and needs a C compiler.
 CGO_ENABLED ?= 0
 PAIRS    ?= 200
+# PyTorch's viewer, which is not part of its packages: a file of its source.
+MEMORYVIZ ?=
 
-.PHONY: build test lint vet fmt race golden bench bench-open bench-engine bench-attach bench-live gpu fuzz check
+.PHONY: build test lint vet fmt race golden bench bench-open bench-engine bench-attach bench-live gpu fuzz viewer check
 
 build: ## bin/memtop, a static file, and bin/memtrain, which needs the C library to look for a GPU's driver
 	CGO_ENABLED=$(CGO_ENABLED) $(GO) build -trimpath -o bin/memtop ./cmd/memtop
@@ -53,6 +55,12 @@ bench-attach: ## what it costs a training run to have a probe, and a viewer
 gpu: ## on a machine with an NVIDIA GPU: kernels, training beside PyTorch, memory; prints the tables of docs/performance.md
 	$(GO) build -o bin/gpu/ ./cmd/memtop ./cmd/memtrain
 	$(GO) run ./cmd/memtrain/benchgpu -bin bin/gpu
+
+viewer: ## our snapshots in PyTorch's own viewer; MEMORYVIZ is torch/utils/viz/MemoryViz.js of its source, d3 comes from npm
+	folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && \
+		npm install --silent --no-save --prefix "$$folder" d3v5@npm:d3@5.16.0 d3v7@npm:d3@7.9.0 && \
+		MEMTOP_MEMORYVIZ=$(abspath $(MEMORYVIZ)) MEMTOP_D3="$$folder/node_modules" \
+		$(GO) test -count 1 -v -run PyTorchViewer ./cmd/memtop
 
 fuzz: ## every fuzz target in turn, $(FUZZTIME) each
 	@for package in $$($(GO) list ./...); do \

@@ -26,6 +26,7 @@ var picture = map[string][]string{
 	"snapshots/export": {
 		"snapshots/analysis", "snapshots/trace", "github.com/google/pprof/profile",
 	},
+	"snapshots/export/browsertest": {},
 	"tui/...": {
 		"tui/...", "snapshots/analysis", "snapshots/trace",
 		"charm.land/...", "github.com/charmbracelet/...",

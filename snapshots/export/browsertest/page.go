@@ -1,0 +1,186 @@
+// Package browsertest opens pages in a headless Chromium, for tests of what
+// browsers make of our files. The pages come from the test: nothing is fetched,
+// and no port is opened. Each request for anything else is a problem of the page.
+package browsertest
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+)
+
+// deadline is how long a page may take to show something. It is generous: the
+// race detector and a busy machine are slow.
+const deadline = time.Minute
+
+// File is one that the browser can ask for.
+type File struct{ Type, Content string }
+
+// Page is a page that is open. It is owned by the test's goroutine.
+type Page struct {
+	t        testing.TB
+	pipe     *pipe
+	files    map[string]File
+	problems []string
+	loaded   bool
+}
+
+// Open opens the file with that address and waits until it has been loaded. Files
+// are by address, and all that the browser can have. The test is skipped where
+// there is no Chromium; the browser ends with the test.
+func Open(t testing.TB, url string, files map[string]File) *Page {
+	t.Helper()
+	p := &Page{t: t, pipe: start(t), files: files}
+	p.pipe.heard = p.heard
+	var target struct{ TargetID string }
+	p.call("Target.createTarget", map[string]any{"url": "about:blank"}, &target)
+	var session struct{ SessionID string }
+	p.call("Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true}, &session)
+	p.pipe.session = session.SessionID
+	for _, domain := range []string{"Page", "Runtime", "Log"} {
+		p.call(domain+".enable", nil, nil)
+	}
+	p.call("Fetch.enable", map[string]any{"patterns": []any{map[string]any{"urlPattern": "*"}}}, nil)
+	p.call("Page.navigate", map[string]any{"url": url}, nil)
+	for end := time.Now().Add(deadline); !p.loaded; {
+		p.hear(end)
+	}
+	return p
+}
+
+// Problems returns what went wrong on the page so far: exceptions, errors on its
+// console, what its policy refused, and requests for what is not there.
+func (p *Page) Problems() []string { return p.problems }
+
+// Evaluate has the page work out an expression, which may be a promise, and
+// stores what it gives, unless into is nil.
+func (p *Page) Evaluate(expression string, into any) {
+	p.t.Helper()
+	var answer struct {
+		Result           struct{ Value json.RawMessage }
+		ExceptionDetails *exception
+	}
+	p.call("Runtime.evaluate", map[string]any{
+		"expression": expression, "returnByValue": true, "awaitPromise": true,
+	}, &answer)
+	if answer.ExceptionDetails != nil {
+		p.t.Fatalf("%s: %s", expression, answer.ExceptionDetails)
+	}
+	if into == nil {
+		return
+	}
+	if err := json.Unmarshal(answer.Result.Value, into); err != nil {
+		p.t.Fatalf("%s gives %s: %v", expression, answer.Result.Value, err)
+	}
+}
+
+// Mouse does something with the mouse at a place of the window: kind is
+// "mouseMoved", "mousePressed", "mouseReleased" or "mouseWheel", turned by so many
+// pixels, upwards when they are negative.
+func (p *Page) Mouse(kind string, x, y, turned float64) {
+	p.t.Helper()
+	event := map[string]any{"type": kind, "x": x, "y": y, "deltaX": 0, "deltaY": turned}
+	if kind == "mousePressed" || kind == "mouseReleased" {
+		event["button"], event["buttons"], event["clickCount"] = "left", 1, 1
+	}
+	p.call("Input.dispatchMouseEvent", event, nil)
+}
+
+// Key presses and releases a key, as "ArrowLeft".
+func (p *Page) Key(name string) {
+	p.t.Helper()
+	for _, kind := range []string{"rawKeyDown", "keyUp"} {
+		p.call("Input.dispatchKeyEvent", map[string]any{"type": kind, "key": name, "code": name}, nil)
+	}
+}
+
+// Screenshot returns what the window shows as a PNG.
+func (p *Page) Screenshot() []byte {
+	p.t.Helper()
+	var shot struct{ Data string }
+	p.call("Page.captureScreenshot", nil, &shot)
+	data, err := base64.StdEncoding.DecodeString(shot.Data)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return data
+}
+
+func (p *Page) call(method string, params map[string]any, into any) {
+	p.t.Helper()
+	if err := p.pipe.call(method, params, into, time.Now().Add(deadline)); err != nil {
+		p.t.Fatalf("%s: %v", method, err)
+	}
+}
+
+func (p *Page) hear(end time.Time) {
+	p.t.Helper()
+	if err := p.pipe.hear(end); err != nil {
+		p.t.Fatalf("waiting for the page: %v", err)
+	}
+}
+
+// exception is what the browser says of one.
+type exception struct {
+	Text      string
+	Exception struct{ Description string }
+}
+
+// String returns it in one line or several.
+func (e *exception) String() string { return e.Text + " " + e.Exception.Description }
+
+// heard takes note of an event.
+func (p *Page) heard(method string, params json.RawMessage) {
+	var event struct {
+		ExceptionDetails exception
+		Entry            struct{ Level, Text, URL string }
+		Type             string
+		Args             []struct{ Value any }
+		RequestID        string
+		Request          struct{ URL string }
+	}
+	if err := json.Unmarshal(params, &event); err != nil {
+		p.problem("%s: %v", method, err)
+		return
+	}
+	switch method {
+	case "Page.loadEventFired":
+		p.loaded = true
+	case "Runtime.exceptionThrown":
+		p.problem("%s", event.ExceptionDetails.String())
+	case "Log.entryAdded":
+		if event.Entry.Level == "error" {
+			p.problem("%s %s", event.Entry.Text, event.Entry.URL)
+		}
+	case "Runtime.consoleAPICalled":
+		if event.Type == "error" || event.Type == "assert" {
+			p.problem("console: %v", event.Args)
+		}
+	case "Fetch.requestPaused":
+		p.answer(event.RequestID, event.Request.URL)
+	}
+}
+
+func (p *Page) problem(format string, args ...any) {
+	p.problems = append(p.problems, fmt.Sprintf(format, args...))
+}
+
+// answer gives the browser a file, or refuses.
+func (p *Page) answer(request, url string) {
+	file, ok := p.files[url]
+	var err error
+	if ok {
+		err = p.pipe.send("Fetch.fulfillRequest", map[string]any{
+			"requestId": request, "responseCode": 200, "body": base64.StdEncoding.EncodeToString([]byte(file.Content)),
+			"responseHeaders": []any{map[string]any{"name": "Content-Type", "value": file.Type}},
+		})
+	} else {
+		p.problem("the page asks for %s", url)
+		err = p.pipe.send("Fetch.failRequest", map[string]any{"requestId": request, "errorReason": "AddressUnreachable"})
+	}
+	if err != nil {
+		p.problem("answering a request for %s: %v", url, err)
+	}
+}
