@@ -97,14 +97,16 @@ func (m *machine) recordOf(f *fields) (v value, known bool, err error) {
 	return v, true, err
 }
 
-// noteUnknown counts the keys of a record that this program does not know.
+// noteUnknown counts the keys of a record that this program does not know. A key
+// that is no string is odd.
 func (m *machine) noteUnknown(items []value) {
-	for i := 0; i < len(items); i += 2 {
+	for i := 0; i+1 < len(items); i += 2 {
 		id, ok := items[i].text()
-		if ok && nameOf(id) < keyCount {
-			continue
-		}
-		if _, seen := m.unknownKeys[id]; seen || len(m.unknownKeys) < 64 {
+		switch {
+		case !ok:
+			m.odd++
+		case nameOf(id) < keyCount:
+		case m.unknownKeys[id] > 0 || len(m.unknownKeys) < 64:
 			m.unknownKeys[id]++
 		}
 	}
@@ -165,8 +167,8 @@ func (m *machine) pool(f *fields, k name) trace.PoolID {
 	if f.have&(1<<k) == 0 {
 		return 0
 	}
-	v := f.value[k]
-	if v.tag == tagList && v.id != 0 && m.lists[v.id].len() == 2 { // JSON has no tuples
+	v := m.resolve(f.value[k])
+	if v.tag == tagList && m.lists[v.id].len() == 2 { // JSON has no tuples
 		a, aok := m.lists[v.id].at(0).integer()
 		b, bok := m.lists[v.id].at(1).integer()
 		if aok && bok {

@@ -147,10 +147,9 @@ func (m *machine) segment(f *fields) (value, error) {
 	give(trace.GaveDevice, ok)
 	s.Type = m.string(f, nameSegmentType)
 	s.Pool = m.pool(f, nameSegmentPoolID)
-	if f.has(nameIsExpandable) {
-		s.Given |= trace.GaveExpandable
-		s.Expandable = f.value[nameIsExpandable].n != 0
-	}
+	expandable, ok := m.number(f, nameIsExpandable)
+	give(trace.GaveExpandable, ok)
+	s.Expandable = expandable != 0
 	s.Stack = m.frameStack(f)
 	s.Blocks, err = m.blocksOf(f, s.Addr)
 	if err != nil {

@@ -94,7 +94,7 @@ func (m *machine) top() error {
 	switch {
 	case v.tag == tagSnapshot:
 		return nil
-	case v.tag == tagList && (v.id == 0 || m.lists[v.id].at(0).tag == tagSegment):
+	case v.tag == tagList && (m.lists[v.id].len() == 0 || m.lists[v.id].at(0).tag == tagSegment):
 		m.snapshot.list = true
 		m.snapshot.segments = v
 		return nil

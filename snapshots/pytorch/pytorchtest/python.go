@@ -76,6 +76,8 @@ func (p *pythonPickler) save(v any) {
 		p.saveString(v, true)
 	case Fresh:
 		p.saveString(string(v), len(v) <= 1)
+	case Raw:
+		p.write(string(v))
 	case Tuple:
 		p.saveTuple(v)
 	case *List:

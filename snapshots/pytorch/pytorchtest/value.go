@@ -3,7 +3,7 @@ package pytorchtest
 import "memtop/snapshots/trace"
 
 // A Python value is nil, a bool, int64, uint64, float64, string or [Fresh], a
-// Tuple, *List or *Dict. Lists and dicts are shared when the pointer is.
+// Tuple, *List or *Dict, or [Raw]. Lists and dicts are shared when the pointer is.
 type (
 	// Tuple is a Python tuple.
 	Tuple []any
@@ -16,6 +16,8 @@ type (
 	// Fresh is a string that is an object of its own, where equal strings are
 	// otherwise one object.
 	Fresh string
+	// Raw is a value in the encoding's own bytes, whatever they are.
+	Raw string
 )
 
 func (d *Dict) set(key string, value any) { d.Items = append(d.Items, Item{key, value}) }
