@@ -138,19 +138,15 @@ func (d *DeviceReport) stackLines(p *page, x *Index) {
 // path, folder by folder: the end is what tells files apart.
 func tail(x *Index, frame trace.FrameID, width int) string {
 	short := x.ShortLabel(frame)
-	text := slashed(x.FrameLabel(frame))
-	at := len(text) - len(short)
-	if at <= 0 || text[at:] != short {
-		return short
-	}
-	for from := 0; from < at; from += strings.IndexByte(text[from:], '/') + 1 {
-		candidate := text[from:]
-		if from > 0 {
-			candidate = ".../" + candidate
+	folders, more := strings.CutSuffix(slashed(x.FrameLabel(frame)), short)
+	lead, left := "", cells(folders)+cells(short)
+	for more && folders != "" {
+		if cells(lead)+left <= width {
+			return lead + folders + short
 		}
-		if cells(candidate) <= width {
-			return candidate
-		}
+		var folder string
+		folder, folders, more = strings.Cut(folders, "/")
+		lead, left = ".../", left-cells(folder)-1
 	}
 	return short
 }

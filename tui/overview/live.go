@@ -1,6 +1,7 @@
 package overview
 
 import (
+	"math"
 	"strconv"
 
 	"memtop/snapshots/trace"
@@ -139,10 +140,10 @@ func (p *Page) scale(most int64) int64 {
 		return max(g.Total, most)
 	}
 	top := int64(1)
-	for top < most {
+	for top < most && top <= math.MaxInt64/2 {
 		top *= 2
 	}
-	return top
+	return max(top, most)
 }
 
 // highest returns the highest peak of the steps so far, and in which it was.

@@ -82,6 +82,25 @@ func TestWrapKeepsLinesWithinTheWidth(t *testing.T) {
 	}
 }
 
+// TestWrapEnds wraps words of which no character fits, and one so long that
+// measuring it anew for each line would take minutes.
+func TestWrapEnds(t *testing.T) {
+	for name, word := range map[string]string{
+		"wide": "模型模型", "marks": "\u0301\u200d\u0301", "broken": "\xff\xfe\xe6", "tags": "a\U000e0041\U000e0042b", "long": strings.Repeat("模/", 1<<13),
+	} {
+		for _, w := range []int{-1, 0, 1, 2, 3, 60} {
+			if got := strings.Join(Wrap(word, w), ""); got != word {
+				t.Errorf("%s: at width %d %d bytes became %d", name, w, len(word), len(got))
+			}
+			for _, line := range Wrap(word, w) {
+				if Width(line) > max(w, 2) {
+					t.Fatalf("%s: at width %d a line has %d cells", name, w, Width(line))
+				}
+			}
+		}
+	}
+}
+
 func TestACanvasIsExactlyItsSize(t *testing.T) {
 	for name, text := range map[string]string{
 		"plain": "hello", "wide": "模型模型模型模型", "control": "a\x1b[31mb\x00c\td\x9b", "marks": "e\u0301\u200d\u202e!",

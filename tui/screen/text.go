@@ -137,17 +137,17 @@ func Micros(us int64) string {
 // Address writes an address in hexadecimal.
 func Address(a uint64) string { return "0x" + strconv.FormatUint(a, 16) }
 
-// Wrap breaks text at spaces into lines of at most w cells.
+// Wrap breaks text at spaces into lines of at most w cells, and words that are
+// longer wherever a line ends. A line has at least one character.
 func Wrap(text string, w int) []string {
 	var lines []string
 	line := ""
 	for _, word := range strings.Fields(text) {
-		for Width(word) > w {
-			head := []rune(word)[:w]
+		for end := lineEnd(word, w); end < len(word); end = lineEnd(word, w) {
 			if line != "" {
 				lines, line = append(lines, line), ""
 			}
-			lines, word = append(lines, string(head)), word[len(string(head)):]
+			lines, word = append(lines, word[:end]), word[end:]
 		}
 		switch {
 		case line == "":
@@ -162,4 +162,17 @@ func Wrap(text string, w int) []string {
 		lines = append(lines, line)
 	}
 	return lines
+}
+
+// lineEnd returns how many bytes of a word fit into w cells, at least one
+// character's: what is broken there gets shorter each time.
+func lineEnd(word string, w int) int {
+	cells := 0
+	for i, r := range word {
+		_, rw := printable(r)
+		if cells += rw; cells > w && i > 0 {
+			return i
+		}
+	}
+	return len(word)
 }

@@ -1,0 +1,92 @@
+package analysis
+
+import (
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"memtop/snapshots/trace"
+)
+
+// indexOfFrame returns an index whose trace has one frame, number 1.
+func indexOfFrame(tb testing.TB, file, name string, line int) *Index {
+	tb.Helper()
+	return indexOf(tb, fmt.Sprintf("frame it %q %d %q\nstack its it\ndevice 0\nalloc 0x100 512 stack=its\n", file, line, name))
+}
+
+func TestTailLeavesOutFoldersFirst(t *testing.T) {
+	tests := map[string]struct {
+		file, name string
+		line       int
+		width      int
+		want       string
+	}{
+		"all of it fits":                   {"/home/me/model.py", "forward", 7, 40, "/home/me/model.py:7 forward"},
+		"the first folders go":             {"/home/me/project/model.py", "forward", 7, 32, ".../project/model.py:7 forward"},
+		"all folders go":                   {"/home/me/project/model.py", "forward", 7, 20, "model.py:7 forward"},
+		"the short form is wider":          {"/home/me/model.py", "forward", 7, 4, "model.py:7 forward"},
+		"a path with backslashes":          {`C:\old\jobs\model.py`, "forward", 7, 27, ".../jobs/model.py:7 forward"},
+		"C++ without a file, that fits":    {"??", "one::two::three", 0, 40, "one::two::three"},
+		"C++ without a file, short":        {"??", "one::two::three", 0, 12, "two::three"},
+		"C++ of which no part is a suffix": {"??", "one::two::three(int)", 0, 12, "two::three"},
+		"C++ with a slash in its name":     {"??", "one/a::two::three", 0, 14, "two::three"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := tail(indexOfFrame(t, test.file, test.name, test.line), 1, test.width); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+// TestTailOfAnyLabel makes labels of every piece that one is taken apart at. A
+// tail that does not move ends the test by its time limit.
+func TestTailOfAnyLabel(t *testing.T) {
+	pieces := []string{"/", "//", `\`, "::", "a", "dir", "??", ".py", "(", ")", "<", ">", "(anonymous namespace)::", "模型", "\x1b", "\xff", " ", ":", ".go", "7"}
+	r := rand.New(rand.NewPCG(1, 1))
+	text := func() string {
+		var b strings.Builder
+		for range r.IntN(8) {
+			b.WriteString(pieces[r.IntN(len(pieces))])
+		}
+		return b.String()
+	}
+	for range 5000 {
+		checkTail(t, text(), text(), r.IntN(2), r.IntN(60))
+	}
+}
+
+func FuzzTail(f *testing.F) {
+	f.Add("??", "one::two::three", 0, 10)
+	f.Add("/a//b/", "c", 1, 0)
+	f.Fuzz(func(t *testing.T, file, name string, line, width int) { checkTail(t, file, name, line&0xffff, width) })
+}
+
+func checkTail(t *testing.T, file, name string, line, width int) {
+	t.Helper()
+	in := trace.NewInterner()
+	id := in.Frame(trace.Frame{File: in.String(file), Name: in.String(name), Line: int32(line)})
+	x := &Index{tables: &in.Tables}
+	got, short := tail(x, id, width), x.ShortLabel(id)
+	if got != short && cells(got) > width {
+		t.Fatalf("file %q, name %q, line %d: %q is wider than %d", file, name, line, got, width)
+	}
+	if !strings.HasSuffix(got, short) || !strings.HasSuffix(slashed(x.FrameLabel(id)), strings.TrimPrefix(got, ".../")) && got != short {
+		t.Fatalf("file %q, name %q, line %d: %q is no end of the label", file, name, line, got)
+	}
+}
+
+// TestALongPathIsCutInOneGo would take minutes if each folder cost a look at all
+// that follow.
+func TestALongPathIsCutInOneGo(t *testing.T) {
+	x := indexOfFrame(t, strings.Repeat("d/", 1<<20)+"model.py", "forward", 7)
+	if got := tail(x, 1, 30); got != ".../d/d/d/d/model.py:7 forward" {
+		t.Errorf("got %q", got)
+	}
+	if err := NewReport(x.trace).Text(io.Discard, 80); err != nil {
+		t.Error(err)
+	}
+}
