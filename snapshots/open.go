@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"syscall"
 
 	"github.com/klauspost/compress/gzip"
@@ -176,6 +177,12 @@ func (o *opening) describe(t *trace.Trace) {
 	t.Info.Path = o.path
 	t.Info.Bytes = max(o.meter.total, o.meter.read)
 	t.Info.Container = o.container
+	if t.Info.Kind == "recording" && !t.Info.Truncated && slices.ContainsFunc(o.layers, func(l *layer) bool { return l.cut }) {
+		// A snapshot says where it ends. A recording may end after any frame,
+		// also where the container was cut.
+		t.Info.Truncated = true
+		t.Notices = append([]string{"the file ends within its " + o.container + " contents: what came after is not here"}, t.Notices...)
+	}
 	t.Notices = append(o.notices, t.Notices...)
 }
 

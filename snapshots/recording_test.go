@@ -2,6 +2,7 @@ package snapshots_test
 
 import (
 	"bytes"
+	"compress/gzip"
 	"errors"
 	"strings"
 	"testing"
@@ -53,6 +54,7 @@ func TestRecordingsAreOpenedLikeSnapshots(t *testing.T) {
 		"gzip that is not whole": {
 			gzipped(t, whole)[:len(gzipped(t, whole))-20], "gzip", true,
 		},
+		"gzip that is not whole, after a whole frame": {flushed(t, whole), "gzip", true},
 	}
 	want := pytorchtest.Random(pytorchtest.Options{Seed: 1, Operations: 300})
 	for name, test := range tests {
@@ -77,6 +79,18 @@ func TestRecordingsAreOpenedLikeSnapshots(t *testing.T) {
 			}
 		})
 	}
+}
+
+// flushed is a gzip stream that was cut after content was flushed to it.
+func flushed(t *testing.T, content []byte) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	_, err := w.Write(content)
+	if err := errors.Join(err, w.Flush()); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
 }
 
 func TestRecordingsThatCannotBeReadSayWhy(t *testing.T) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -16,6 +17,7 @@ import (
 	"memtop/snapshots/pytorch"
 	"memtop/snapshots/pytorch/pytorchtest"
 	"memtop/snapshots/trace"
+	"memtop/snapshots/wire"
 )
 
 func TestMain(m *testing.M) {
@@ -109,10 +111,20 @@ stack leak log
 	ts.Check(errors.Join(pytorch.Write(f, t), f.Close()))
 }
 
-// cut leaves the first bytes of a file:
+// cut leaves the first bytes of a file, or the whole frames of a recording:
 //
-//	cut FILE BYTES
+//	cut FILE BYTES|frames
 func cut(ts *testscript.TestScript, _ bool, args []string) {
+	if args[1] == "frames" {
+		var frames bytes.Buffer
+		copier := wire.NewCopier(&frames, strings.NewReader(ts.ReadFile(args[0])), wire.Limits{})
+		var err error
+		for err == nil {
+			_, err = copier.Next()
+		}
+		ts.Check(os.WriteFile(ts.MkAbs(args[0]), frames.Bytes(), 0o600))
+		return
+	}
 	n, err := strconv.ParseInt(args[1], 10, 64)
 	ts.Check(err)
 	ts.Check(os.Truncate(ts.MkAbs(args[0]), n))

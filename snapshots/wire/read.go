@@ -22,8 +22,9 @@ type Options struct {
 // Bytes of memory that one kept event takes, with what is worked out from it.
 const eventBytes = 64
 
-// Read reads a recording to its end. One that ends early, because the recorder
-// or the job was killed or is still at it, is no error: Info.Truncated is set
+// Read reads a recording to its end. One that ends after a whole frame is whole;
+// if that is no goodbye, a notice says so. One that ends within a frame, because
+// the recorder was killed or is still at it, is no error: Info.Truncated is set
 // and a notice says so. Damage is a *[CorruptError], another version a
 // *[VersionError]. Cancelling ctx makes it return soon, with the context's
 // error.
@@ -54,10 +55,11 @@ func Read(ctx context.Context, r io.Reader, o Options) (*trace.Trace, error) {
 
 // finish returns the trace of a recording whose last frame is whole.
 func (s *Stream) finish() *trace.Trace {
+	t := s.Trace()
 	if _, ok := s.Ended(); !ok {
-		return s.early("the recording ends without a goodbye: the job or the recorder was killed, or it is still going on")
+		t.Notices = append([]string{"the recording ends before the program said goodbye: what came after it is not here"}, t.Notices...)
 	}
-	return s.Trace()
+	return t
 }
 
 func (s *Stream) truncated() (*trace.Trace, error) {

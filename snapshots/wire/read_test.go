@@ -57,8 +57,11 @@ func TestARecordingMayEndAnywhere(t *testing.T) {
 			}
 			continue
 		}
-		if !got.Info.Truncated || len(got.Notices) != 1 || !strings.Contains(got.Notices[0], "killed") || got.Live.Connected {
+		if got.Info.Truncated == wholeFrames(t, whole[:n]) || len(got.Notices) != 1 || got.Live.Connected {
 			t.Fatalf("cut after %d bytes: %+v, notices %q", n, got.Info, got.Notices)
+		}
+		if want := map[bool]string{true: "killed", false: "goodbye"}[got.Info.Truncated]; !strings.Contains(got.Notices[0], want) {
+			t.Fatalf("cut after %d bytes: notices %q, want one with %q", n, got.Notices, want)
 		}
 		if d := got.Device(0); d != nil {
 			if d.Events.Len() < events {
@@ -72,6 +75,23 @@ func TestARecordingMayEndAnywhere(t *testing.T) {
 	}
 	if events != 14 {
 		t.Errorf("%d events at most, want 14", events)
+	}
+}
+
+// wholeFrames reports whether a recording ends after a frame, as the copier sees
+// frames.
+func wholeFrames(t *testing.T, recording []byte) bool {
+	t.Helper()
+	copier := wire.NewCopier(io.Discard, bytes.NewReader(recording), wire.Limits{})
+	for {
+		switch _, err := copier.Next(); {
+		case errors.Is(err, io.EOF):
+			return true
+		case errors.Is(err, io.ErrUnexpectedEOF):
+			return false
+		case err != nil:
+			t.Fatal(err)
+		}
 	}
 }
 
