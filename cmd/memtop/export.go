@@ -42,7 +42,7 @@ func (a *app) exportCommand() *cobra.Command {
 		Short: "Write a snapshot in another format",
 		Long: `Write a snapshot in another format. Without --to, OUT's extension says which:
 
-  csv         every event, one row each                    .csv
+  csv         every event, one row each, with its stack    .csv
   folded      stacks for flame graph tools                 .folded
   html        findings, timeline and stacks on one page    .html
   json        the report                                   .json
@@ -51,7 +51,9 @@ func (a *app) exportCommand() *cobra.Command {
   pprof       a profile for go tool pprof                  .pb.gz
   speedscope  stacks for speedscope.app                    .speedscope.json
 
-Stacks are those of the memory live at one moment, the peak or what --at says.`,
+Stacks are those of the memory live at one moment, the peak or what --at says; csv
+has those of every event. Of a snapshot without a history, as PyTorch writes when
+nothing was recorded, the memory at the end is written.`,
 		Example: `  memtop export snapshot.pickle -o report.html
   memtop export snapshot.pickle --to folded --at end -o - | flamegraph.pl > memory.svg
   memtop export snapshot.pickle -o peak.pb.gz && go tool pprof -top peak.pb.gz`,
@@ -95,10 +97,11 @@ func chosenFormat(cmd *cobra.Command, name, output string) (export.Format, error
 	default:
 		found = byExtension
 	}
-	for _, flag := range []string{"at", "all-frames"} {
-		if !found.Moment && cmd.Flags().Changed(flag) {
-			return found, usage(cmd, fmt.Sprintf("--%s is for formats with stacks, and %s has none", flag, found.Name))
-		}
+	switch {
+	case !found.Moment && cmd.Flags().Changed("at"):
+		return found, usage(cmd, fmt.Sprintf("--at is for formats that show one moment, and %s has all of them", found.Name))
+	case !found.Stacks && cmd.Flags().Changed("all-frames"):
+		return found, usage(cmd, fmt.Sprintf("--all-frames is for formats with stacks, and %s has none", found.Name))
 	}
 	return found, nil
 }
@@ -110,6 +113,12 @@ func (a *app) export(ctx context.Context, path, output string, f export.Format, 
 	}
 	if t, err = a.chosen(t); err != nil {
 		return err
+	}
+	if f.Name != "pickle" { // which is the snapshot itself
+		o.Index(t)
+		for _, notice := range f.Notices(o) {
+			fmt.Fprintln(a.stderr, "memtop: "+notice)
+		}
 	}
 	write := func(w io.Writer) error { return f.Write(while(ctx, w), t, o) }
 	if output == "-" {

@@ -13,17 +13,19 @@ import (
 // CSV
 //
 // A row for every event. Size is what the event says, live_after the requested
-// bytes alive right after it. Category and stack are those of the allocation that
-// the event begins, ends or tags anew; stack is the frame of it that tells the most. A cell
-// of what the trace does not say is empty.
+// bytes alive right after it. Category, layer, role, shape, type and stack are those
+// of the allocation that the event begins, ends or tags anew. Stack has its frames
+// from the program's entry inwards, as folded stacks have them, and site is the one
+// that tells the most. A cell of what the trace does not say is empty. Of a device
+// without a history the live memory is listed, as held and without an index.
 
-const csvHeader = "device,index,action,addr,size,stream,time_us,category,live_after,stack\n"
+const csvHeader = "device,index,action,addr,size,stream,time_us,category,live_after,stack,site,layer,role,shape,dtype\n"
 
 func writeCSV(w io.Writer, t *trace.Trace, o Options) error {
 	out := &csvWriter{w: bufio.NewWriterSize(w, 1<<16)}
 	out.buf = append(out.buf, csvHeader...)
 	for _, x := range o.indexes(t) {
-		out.device(x)
+		out.device(x, o.AllFrames)
 	}
 	out.flush()
 	if out.err != nil {
@@ -39,13 +41,23 @@ type csvWriter struct {
 	err    error
 	index  *analysis.Index
 	tables *trace.Tables
-	stacks map[trace.StackID]string // as cells
+	sites  map[trace.StackID]string // as cells
+	stacks *foldedNames
 }
 
-func (c *csvWriter) device(x *analysis.Index) {
-	c.index, c.tables, c.stacks = x, x.Trace().Tables, make(map[trace.StackID]string)
+func (c *csvWriter) device(x *analysis.Index, allFrames bool) {
+	c.index, c.tables = x, x.Trace().Tables
+	c.sites, c.stacks = make(map[trace.StackID]string), newFoldedNames(x, allFrames)
 	x.Walk(func(i int, requested, _ int64) bool {
 		c.row(i, x.Device().Events.At(i), requested)
+		return c.err == nil
+	})
+	if x.History() {
+		return
+	}
+	life, live := x.Lifetimes(), x.RequestedAt(x.End())
+	life.Alive(x.End(), func(id trace.AllocationID) bool {
+		c.held(life.AllocationAt(id, x.End()), live)
 		return c.err == nil
 	})
 }
@@ -71,22 +83,48 @@ func (c *csvWriter) row(i int, e *trace.Event, live int64) {
 	}
 	c.comma()
 	c.given(e.Time, e.Absent&trace.NoTime == 0)
-	c.allocation(i, e, live)
-	c.buf = append(c.buf, '\n')
-	c.flush()
-}
-
-// allocation writes the last three cells.
-func (c *csvWriter) allocation(i int, e *trace.Event, live int64) {
-	stack := e.Stack
 	if a, ok := c.allocationOf(i, e); ok {
-		category, _ := c.index.Category(a)
-		c.buf = append(c.buf, category.String()...)
-		stack = a.Stack
+		c.allocation(a, live)
+		return
 	}
 	c.comma()
 	c.integer(live)
-	c.buf = append(c.buf, c.stack(stack)...)
+	c.where(e.Stack, &c.tables.Notes[0])
+}
+
+// held writes the row of what is live in a device without a history.
+func (c *csvWriter) held(a trace.Allocation, live int64) {
+	c.integer(int64(c.index.Device().ID))
+	c.buf = append(c.buf, ",held,0x"...)
+	c.buf = strconv.AppendUint(c.buf, a.Addr, 16)
+	c.comma()
+	c.integer(a.Size)
+	c.buf = strconv.AppendUint(c.buf, c.tables.Stream(a.Stream), 10)
+	c.buf = append(c.buf, ",,"...)
+	c.allocation(a, live)
+}
+
+// allocation ends a row that is about an allocation.
+func (c *csvWriter) allocation(a trace.Allocation, live int64) {
+	category, _ := c.index.Category(a)
+	c.text(category.String())
+	c.integer(live)
+	if a.FreeStack {
+		a.Stack = 0
+	}
+	c.where(a.Stack, &c.tables.Notes[a.Note])
+}
+
+// where writes the cells of a stack and of a note, and ends the row.
+func (c *csvWriter) where(stack trace.StackID, note *trace.Note) {
+	c.text(c.stacks.line(stack))
+	c.buf = append(c.buf, c.site(stack)...)
+	for _, id := range [...]trace.StringID{note.Layer, note.Role, note.Shape, note.DType} {
+		c.comma()
+		c.buf = append(c.buf, csvCell(label(c.tables.String(id)))...)
+	}
+	c.buf = append(c.buf, '\n')
+	c.flush()
 }
 
 // allocationOf returns what an event begins, ends or is about.
@@ -116,13 +154,13 @@ func (c *csvWriter) action(e *trace.Event) string {
 	return e.Kind.String()
 }
 
-func (c *csvWriter) stack(id trace.StackID) string {
-	cell, ok := c.stacks[id]
+func (c *csvWriter) site(id trace.StackID) string {
+	cell, ok := c.sites[id]
 	if !ok {
 		if frames := c.index.Telling(id, 1); len(frames) > 0 {
 			cell = csvCell(label(c.index.FrameLabel(frames[0])))
 		}
-		c.stacks[id] = cell
+		c.sites[id] = cell
 	}
 	return cell
 }

@@ -4,15 +4,18 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 
+	"memtop/snapshots/analysis"
 	"memtop/snapshots/trace"
 )
 
 // Folded stacks
 //
 // The input of flame graph tools: a line for every stack, its frames from the
-// program's entry inwards with semicolons between, a space, and the bytes. With
+// program's entry inwards with semicolons between, a space, and the bytes. A frame
+// begins with its function, for a box of a flame graph shows how it begins. With
 // several devices each is a frame below the others.
 
 func writeFolded(w io.Writer, t *trace.Trace, o Options) error {
@@ -22,11 +25,14 @@ func writeFolded(w io.Writer, t *trace.Trace, o Options) error {
 	}
 	out := bufio.NewWriter(w)
 	for _, s := range snapshots {
-		names := newFoldedNames(s)
+		names := newFoldedNames(s.index, o.AllFrames)
 		var order []string
 		sums := make(map[string]int64)
 		for _, sample := range s.samples() {
-			line := names.line(&sample, o.AllFrames)
+			line := names.line(sample.stack)
+			if line == "" {
+				line = sample.named()
+			}
 			if len(snapshots) > 1 {
 				line = deviceName(s.index) + ";" + line
 			}
@@ -42,34 +48,50 @@ func writeFolded(w io.Writer, t *trace.Trace, o Options) error {
 	return out.Flush()
 }
 
-// foldedNames remembers the names of frames.
+// foldedNames joins the frames of stacks, and remembers their names.
 type foldedNames struct {
-	snapshot
-	names map[trace.FrameID]string
+	index  *analysis.Index
+	all    bool // runtime frames too
+	names  map[trace.FrameID]string
+	joined []byte
 }
 
-func newFoldedNames(s snapshot) *foldedNames {
-	return &foldedNames{s, make(map[trace.FrameID]string)}
+func newFoldedNames(x *analysis.Index, all bool) *foldedNames {
+	return &foldedNames{index: x, all: all, names: make(map[trace.FrameID]string)}
 }
 
-// line joins a sample's frames. A semicolon in a name would be read as the end of
-// the frame.
-func (n *foldedNames) line(s *sample, all bool) string {
-	frames := n.frames(s, all)
-	if len(frames) == 0 {
-		return s.named()
-	}
-	var b strings.Builder
+// line joins a stack's frames. It is empty where none is known.
+func (n *foldedNames) line(stack trace.StackID) string {
+	frames := framesOf(n.index, stack, n.all)
+	n.joined = n.joined[:0]
 	for i := len(frames) - 1; i >= 0; i-- {
-		name, ok := n.names[frames[i]]
-		if !ok {
-			name = strings.ReplaceAll(label(n.index.FrameLabel(frames[i])), ";", ",")
-			n.names[frames[i]] = name
-		}
-		b.WriteString(name)
+		n.joined = append(n.joined, n.name(frames[i])...)
 		if i > 0 {
-			b.WriteByte(';')
+			n.joined = append(n.joined, ';')
 		}
 	}
-	return b.String()
+	return string(n.joined)
+}
+
+// name returns "function (file:line)", or what is known of it. A semicolon in it
+// would be read as the end of the frame.
+func (n *foldedNames) name(id trace.FrameID) string {
+	name, ok := n.names[id]
+	if ok {
+		return name
+	}
+	tables := n.index.Trace().Tables
+	frame := tables.Frames[id]
+	name, file := tables.String(frame.Name), tables.String(frame.File)
+	switch {
+	case name == "":
+		name = placeName(tables, id)
+	case frame.Line > 0 && file != "" && file != "??":
+		name = label(name) + " (" + label(file) + ":" + strconv.Itoa(int(frame.Line)) + ")"
+	default:
+		name = label(name)
+	}
+	name = strings.ReplaceAll(name, ";", ",")
+	n.names[id] = name
+	return name
 }

@@ -14,8 +14,9 @@ type Format struct {
 	// Extensions are how names of such files end, the usual one first, each with
 	// its dot.
 	Extensions []string
-	// Moment says that it shows one moment, the one that Options.At chooses.
-	Moment bool
+	// Moment says that it shows one moment, the one that Options.At chooses, and
+	// Stacks that it has whole ones, of which Options.AllFrames keeps more.
+	Moment, Stacks bool
 	// Write writes the trace. It streams where the format allows it, and w should
 	// be buffered.
 	Write func(w io.Writer, t *trace.Trace, o Options) error
@@ -27,21 +28,21 @@ type Options struct {
 	// AllFrames keeps the frames of the interpreter, the dispatcher and the
 	// allocator, which are otherwise left out of stacks.
 	AllFrames bool
-	// Indexes are those of the trace's devices, in their order. They are made
-	// when nil.
+	// Indexes are those of the trace's devices, in their order, as Index makes them.
+	// They are made when nil.
 	Indexes []*analysis.Index
 }
 
 // Formats returns the formats of this package, by name.
 func Formats() []Format {
 	return []Format{
-		{Name: "csv", Extensions: []string{".csv"}, Write: writeCSV},
-		{Name: "folded", Extensions: []string{".folded", ".collapsed"}, Moment: true, Write: writeFolded},
-		{Name: "html", Extensions: []string{".html", ".htm"}, Moment: true, Write: writeHTML},
+		{Name: "csv", Extensions: []string{".csv"}, Stacks: true, Write: writeCSV},
+		{Name: "folded", Extensions: []string{".folded", ".collapsed"}, Moment: true, Stacks: true, Write: writeFolded},
+		{Name: "html", Extensions: []string{".html", ".htm"}, Moment: true, Stacks: true, Write: writeHTML},
 		{Name: "json", Extensions: []string{".json"}, Write: writeJSON},
 		{Name: "perfetto", Extensions: []string{".perfetto.json", ".trace.json", ".perfetto"}, Write: writePerfetto},
-		{Name: "pprof", Extensions: []string{".pb.gz", ".pprof"}, Moment: true, Write: writePprof},
-		{Name: "speedscope", Extensions: []string{".speedscope.json", ".speedscope"}, Moment: true, Write: writeSpeedscope},
+		{Name: "pprof", Extensions: []string{".pb.gz", ".pprof"}, Moment: true, Stacks: true, Write: writePprof},
+		{Name: "speedscope", Extensions: []string{".speedscope.json", ".speedscope"}, Moment: true, Stacks: true, Write: writeSpeedscope},
 	}
 }
 
@@ -61,14 +62,18 @@ func ForPath(path string, formats []Format) (Format, bool) {
 	return found, longest > 0
 }
 
+// Index makes the index of every device.
+func (o *Options) Index(t *trace.Trace) {
+	o.Indexes = make([]*analysis.Index, len(t.Devices))
+	for i := range t.Devices {
+		o.Indexes[i] = analysis.NewIndex(t, &t.Devices[i])
+	}
+}
+
 // indexes returns the index of every device.
 func (o *Options) indexes(t *trace.Trace) []*analysis.Index {
-	if o.Indexes != nil {
-		return o.Indexes
+	if o.Indexes == nil {
+		o.Index(t)
 	}
-	made := make([]*analysis.Index, len(t.Devices))
-	for i := range t.Devices {
-		made[i] = analysis.NewIndex(t, &t.Devices[i])
-	}
-	return made
+	return o.Indexes
 }

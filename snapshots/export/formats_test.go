@@ -217,11 +217,33 @@ func TestCSVHasARowForEveryEvent(t *testing.T) {
 					}
 				}
 			}
+			if !x.History() {
+				next += checkHeld(t, x, rows[next:])
+			}
 		}
 		if next != len(rows) {
 			t.Errorf("got %d rows, want %d", len(rows), next)
 		}
 	})
+}
+
+// checkHeld checks the rows of the memory of a device without a history, and
+// returns how many they are.
+func checkHeld(t *testing.T, x *analysis.Index, rows [][]string) int {
+	t.Helper()
+	alive := x.AliveAt(x.End())
+	var sum int64
+	for _, row := range rows[:len(alive)] {
+		size, err := strconv.ParseInt(row[4], 10, 64)
+		if err != nil || row[1] != "" || row[2] != "held" {
+			t.Fatalf("the row %q is none of held memory: %v", row, err)
+		}
+		sum += size
+	}
+	if want := x.RequestedAt(x.End()); sum != want {
+		t.Errorf("%d bytes are held, want %d", sum, want)
+	}
+	return len(alive)
 }
 
 func TestPagesNeedNothingElse(t *testing.T) {

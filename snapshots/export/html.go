@@ -152,14 +152,8 @@ func (s snapshot) htmlStack(h analysis.Holder, allFrames bool) htmlStack {
 	stack := htmlStack{
 		htmlShare: s.share(label(s.index.HolderName(h)), "", h.Bytes), Count: analysis.Count(h.Count),
 	}
-	if h.Stack > trace.EmptyStack {
-		frames := s.index.Told(h.Stack)
-		if allFrames {
-			frames = s.index.Trace().Tables.Stack(h.Stack)
-		}
-		for _, frame := range frames {
-			stack.Frames = append(stack.Frames, label(s.index.FrameLabel(frame)))
-		}
+	for _, frame := range framesOf(s.index, h.Stack, allFrames) {
+		stack.Frames = append(stack.Frames, label(s.index.FrameLabel(frame)))
 	}
 	return stack
 }

@@ -8,7 +8,8 @@ import (
 )
 
 // Moment is a point in a device's history: its peak, its end, or right after one
-// of its events. The zero value is the peak. A pointer to it is a flag's value.
+// of its events. The zero value is the peak, which for a device without a history
+// is its end. A pointer to it is a flag's value.
 type Moment struct {
 	kind  momentKind
 	event int
@@ -72,9 +73,9 @@ func (m *Moment) Type() string { return "MOMENT" }
 // in returns the event that the moment is right after.
 func (m Moment) in(x *analysis.Index) (int, error) {
 	switch {
-	case m.kind == atPeak:
+	case m.kind == atPeak && x.History():
 		return x.Summary().PeakEvent, nil
-	case m.kind == atEnd:
+	case m.kind != atEvent:
 		return x.End(), nil
 	case m.event > x.End():
 		return 0, &MomentError{
@@ -109,13 +110,35 @@ func (o *Options) snapshots(indexes []*analysis.Index) ([]snapshot, error) {
 	return all, nil
 }
 
+// noHistory says why there is nothing but a state.
+const noHistory = "no history was recorded"
+
+// Notices says why what a format writes may be less than was expected of it.
+// The options have their indexes.
+func (f Format) Notices(o Options) []string {
+	if len(o.Indexes) == 0 {
+		return []string{"the snapshot has no device with memory or events, so nothing is in the export"}
+	}
+	var notices []string
+	for _, x := range o.Indexes {
+		event, err := o.At.in(x)
+		switch {
+		case !x.History():
+			notices = append(notices, deviceName(x)+": only its memory at the end is in the export; "+noHistory)
+		case f.Moment && err == nil && x.RequestedAt(event) == 0:
+			notices = append(notices, deviceName(x)+": nothing is live at that moment, so nothing is in the export")
+		}
+	}
+	return notices
+}
+
 // title says which moment it is, for people.
 func (s snapshot) title() string {
 	summary := s.index.Summary()
 	level := analysis.Bytes(s.index.RequestedAt(s.event))
 	switch {
 	case !s.index.History():
-		return level + " live"
+		return level + " live at the end; " + noHistory
 	case s.event == summary.PeakEvent:
 		return fmt.Sprintf("%s live at the peak, after event %d", level, s.event)
 	case s.event == s.index.End():

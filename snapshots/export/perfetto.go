@@ -78,10 +78,11 @@ func (p *perfetto) device(x *analysis.Index) {
 	p.index, p.timed = x, x.Timed()
 	p.begin("M", "process_name", 0)
 	p.args(map[string]any{"name": deviceName(x)})
-	if x.End() >= 0 {
-		p.levels()
-		p.categories()
+	if !x.History() {
+		p.instant(noHistory, x.End(), map[string]any{})
 	}
+	p.levels()
+	p.categories()
 	p.marks()
 	p.ooms()
 }

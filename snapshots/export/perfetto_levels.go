@@ -61,7 +61,7 @@ func (p *perfetto) levels() {
 	requested, reserved := counter{name: "requested", empty: true}, counter{name: "reserved", empty: true}
 	requested.write(p, point{-1, x.RequestedAt(-1)})
 	reserved.write(p, point{-1, x.ReservedAt(-1)})
-	runs := min(max(counterRuns/p.devices, 1), n)
+	runs := max(min(counterRuns/p.devices, n), 1)
 	run, end := 0, n/runs
 	x.Walk(func(event int, level, held int64) bool {
 		requested.add(event, level)
@@ -82,7 +82,7 @@ func (p *perfetto) levels() {
 // categories writes live memory by category.
 func (p *perfetto) categories() {
 	n := p.index.End() + 1
-	t := p.index.Timeline(analysis.ByCategory, 0, n, min(max(categoryRuns/p.devices, 1), n))
+	t := p.index.Timeline(analysis.ByCategory, 0, n, max(min(categoryRuns/p.devices, n), 1))
 	names := make([][]byte, len(t.Bands))
 	for b := range t.Bands {
 		names[b] = quoteJSON(t.Bands[b].Name)

@@ -108,11 +108,16 @@ func (p *perfetto) engineSteps() []analysis.Step {
 func (p *perfetto) ooms() {
 	all := p.index.OOMs()
 	for _, o := range all[:min(len(all), max(instantLimit/p.devices, 1))] {
-		p.begin("i", "out of memory: "+analysis.Bytes(o.Requested), p.when(o.Event))
-		p.buf = append(p.buf, `,"s":"p"`...)
-		p.args(map[string]any{
+		p.instant("out of memory: "+analysis.Bytes(o.Requested), o.Event, map[string]any{
 			"event": o.Event, "requested_bytes": o.Requested, "device_free_bytes": o.DeviceFree,
 			"live_requested_bytes": o.Live, "reserved_bytes": o.Reserved, "verdict": o.Verdict.String(), "reason": o.Reason,
 		})
 	}
+}
+
+// instant marks a moment of the device.
+func (p *perfetto) instant(name string, event int, args map[string]any) {
+	p.begin("i", name, p.when(event))
+	p.buf = append(p.buf, `,"s":"p"`...)
+	p.args(args)
 }

@@ -13,8 +13,8 @@ import (
 // Pprof
 //
 // The profile of `go tool pprof`, compressed: what is in use at a moment, in
-// objects and bytes like a heap profile of Go, with the labels category and
-// device.
+// objects and bytes like a heap profile of Go, with the labels device, category
+// and, where our own engine notes them, layer and role.
 
 func writePprof(w io.Writer, t *trace.Trace, o Options) error {
 	snapshots, err := o.snapshots(o.indexes(t))
@@ -72,7 +72,7 @@ func (b *profileBuilder) comment(s snapshot) {
 }
 
 func (b *profileBuilder) add(s snapshot, of *sample, all bool) {
-	frames := s.frames(of, all)
+	frames := framesOf(s.index, of.stack, all)
 	locations := make([]*profile.Location, 0, len(frames)+1)
 	for _, frame := range frames {
 		locations = append(locations, b.location(frame))
@@ -82,10 +82,22 @@ func (b *profileBuilder) add(s snapshot, of *sample, all bool) {
 	}
 	b.p.Sample = append(b.p.Sample, &profile.Sample{
 		Location: locations, Value: []int64{of.count, of.bytes},
-		Label: map[string][]string{
-			"category": {of.category.String()}, "device": {strconv.Itoa(s.index.Device().ID)},
-		},
+		Label: b.labels(s, of),
 	})
+}
+
+// labels say what a sample's memory is for. pprof's -tagfocus and -tagroot take
+// them.
+func (b *profileBuilder) labels(s snapshot, of *sample) map[string][]string {
+	labels := map[string][]string{
+		"category": {of.category.String()}, "device": {strconv.Itoa(s.index.Device().ID)},
+	}
+	for name, id := range map[string]trace.StringID{"layer": of.layer, "role": of.role} {
+		if text := b.tables.String(id); text != "" {
+			labels[name] = []string{label(text)}
+		}
+	}
+	return labels
 }
 
 func (b *profileBuilder) location(id trace.FrameID) *profile.Location {
@@ -96,7 +108,7 @@ func (b *profileBuilder) location(id trace.FrameID) *profile.Location {
 	key := [2]trace.StringID{frame.File, frame.Name}
 	function, ok := b.functions[key]
 	if !ok {
-		function = b.function(functionName(b.tables, id), label(b.tables.String(frame.Name)), label(b.tables.String(frame.File)))
+		function = b.function(profileName(b.tables, id), label(b.tables.String(frame.Name)), label(b.tables.String(frame.File)))
 		b.functions[key] = function
 	}
 	l := b.newLocation(function, int64(frame.Line))
@@ -114,9 +126,12 @@ func (b *profileBuilder) namedLocation(name string) *profile.Location {
 	return l
 }
 
-// function adds a function. Pprof takes one whose two names are the same for C++
-// and drops what stands in angle brackets, which would leave nothing of <module>.
+// function adds a function. Pprof shortens one whose two names are the same, see
+// "Names in pprof", so a name that is its own is given once.
 func (b *profileBuilder) function(name, own, file string) *profile.Function {
+	if own == name {
+		own = ""
+	}
 	f := &profile.Function{ID: uint64(len(b.p.Function) + 1), Name: name, SystemName: own, Filename: file}
 	b.p.Function = append(b.p.Function, f)
 	return f

@@ -10,28 +10,31 @@ import (
 	"memtop/snapshots/trace"
 )
 
-// sample is memory that one stack holds, of one category.
+// sample is memory of one kind.
 type sample struct {
-	stack    trace.StackID
-	category analysis.Category
-	unknown  bool // from before recording; nobody knows its stack
-	bytes    int64
-	count    int64
+	kind
+	bytes int64
+	count int64
+}
+
+// kind is what the allocations of a sample have in common.
+type kind struct {
+	stack       trace.StackID
+	category    analysis.Category
+	layer, role trace.StringID // as our own engine notes them
+	unknown     bool           // from before recording; its stack is not known
 }
 
 // samples groups what is alive at a moment, the largest first.
 func (s snapshot) samples() []sample {
-	type key struct {
-		stack    trace.StackID
-		category analysis.Category
-		unknown  bool
-	}
-	at := make(map[key]int)
+	at := make(map[kind]int)
+	notes := s.index.Trace().Tables.Notes
 	var all []sample
 	life := s.index.Lifetimes()
 	life.Alive(s.event, func(id trace.AllocationID) bool {
 		a := life.AllocationAt(id, s.event)
-		k := key{stack: max(a.Stack, trace.EmptyStack)}
+		note := &notes[a.Note]
+		k := kind{stack: max(a.Stack, trace.EmptyStack), layer: note.Layer, role: note.Role}
 		k.category, _ = s.index.Category(a)
 		if a.FreeStack || a.Open < 0 && k.stack == trace.EmptyStack {
 			k.unknown, k.stack = true, 0
@@ -40,28 +43,31 @@ func (s snapshot) samples() []sample {
 		if !ok {
 			i = len(all)
 			at[k] = i
-			all = append(all, sample{stack: k.stack, category: k.category, unknown: k.unknown})
+			all = append(all, sample{kind: k})
 		}
 		all[i].bytes += a.Size
 		all[i].count++
 		return true
 	})
 	slices.SortFunc(all, func(a, b sample) int {
-		return cmp.Or(cmp.Compare(b.bytes, a.bytes), cmp.Compare(a.stack, b.stack), cmp.Compare(a.category, b.category))
+		return cmp.Or(
+			cmp.Compare(b.bytes, a.bytes), cmp.Compare(a.stack, b.stack), cmp.Compare(a.category, b.category),
+			cmp.Compare(a.layer, b.layer), cmp.Compare(a.role, b.role),
+		)
 	})
 	return all
 }
 
-// frames returns the sample's stack as the options want it, innermost first. It
-// is empty where nothing is known; named then says what stands for it.
-func (s snapshot) frames(of *sample, all bool) []trace.FrameID {
+// framesOf returns a stack as the options want it, innermost first. It is empty
+// where nothing is known; [sample.named] then says what stands for it.
+func framesOf(x *analysis.Index, stack trace.StackID, all bool) []trace.FrameID {
 	switch {
-	case of.stack <= trace.EmptyStack:
+	case stack <= trace.EmptyStack:
 		return nil
 	case all:
-		return s.index.Trace().Tables.Stack(of.stack)
+		return x.Trace().Tables.Stack(stack)
 	default:
-		return s.index.Told(of.stack)
+		return x.Told(stack)
 	}
 }
 
@@ -84,13 +90,18 @@ func functionName(t *trace.Tables, id trace.FrameID) string {
 	frame := t.Frames[id]
 	name := t.String(frame.Name)
 	if name == "" {
-		return label(t.FrameText(id))
+		return placeName(t, id)
 	}
 	file, python := strings.CutSuffix(t.String(frame.File), ".py")
 	if !python {
 		return label(name)
 	}
 	return label(file[strings.LastIndexAny(file, `/\`)+1:] + "." + name)
+}
+
+// placeName names a frame without a function.
+func placeName(t *trace.Tables, id trace.FrameID) string {
+	return label(strings.TrimSuffix(t.FrameText(id), " "))
 }
 
 // longest is how much of a name is written: names of templates and of hostile

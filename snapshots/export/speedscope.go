@@ -78,7 +78,7 @@ func (f *speedscopeFrames) profile(s snapshot, all bool) speedscopeProfile {
 	}
 	for _, sample := range s.samples() {
 		var stack []int
-		frames := s.frames(&sample, all)
+		frames := framesOf(s.index, sample.stack, all)
 		for i := len(frames) - 1; i >= 0; i-- {
 			stack = append(stack, f.number(f.frame(frames[i])))
 		}
