@@ -83,8 +83,8 @@ func FuzzContainers(f *testing.F) {
 	f.Add(packed.Bytes())
 	f.Fuzz(func(t *testing.T, content []byte) {
 		o := &opening{path: "fuzz", options: Options{MaxMemory: 32 << 20}}
-		o.meter = meter{ctx: t.Context(), r: bytes.NewReader(content), total: int64(len(content))}
-		got, err := o.decode(t.Context(), "", &o.meter)
+		o.stored = &stored{total: int64(len(content))}
+		got, err := o.decode(t.Context(), "", bytes.NewReader(content))
 		if err != nil {
 			if o.explain(err).Error() == "" {
 				t.Error("an error without a text")

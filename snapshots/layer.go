@@ -1,11 +1,8 @@
 package snapshots
 
 import (
-	"context"
 	"errors"
 	"io"
-
-	"memtop/snapshots/trace"
 )
 
 // layer is one stream on the way from the file to the decoder: the file itself,
@@ -60,25 +57,4 @@ func (l *layer) peek() ([]byte, error) {
 	}
 	l.head = head[:n]
 	return l.head, nil
-}
-
-// meter reads the file, counts, and stops when the context ends.
-type meter struct {
-	ctx      context.Context
-	r        io.Reader
-	progress trace.Progress
-	read     int64
-	total    int64
-}
-
-func (m *meter) Read(p []byte) (int, error) {
-	if err := m.ctx.Err(); err != nil {
-		return 0, err
-	}
-	n, err := m.r.Read(p)
-	m.read += int64(n)
-	if m.progress != nil {
-		m.progress(m.read, m.total)
-	}
-	return n, err
 }

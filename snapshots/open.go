@@ -3,13 +3,9 @@ package snapshots
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
 	"slices"
-	"syscall"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
@@ -38,21 +34,25 @@ const maxLayers = 3
 // Open reads the file at path, all of it, and returns what it holds. It blocks;
 // cancelling ctx makes it return soon, with the context's error.
 //
-// Damaged and unsafe files give a *[CorruptError], files that cannot be opened
+// Damaged and unsafe files, and those that change while they are read, give a
+// *[CorruptError], files that cannot be opened
 // the operating system's error, recordings of another version of the protocol a
 // *[wire.VersionError]. A file that ends early is no error: Info.Truncated is
 // set and a notice says how much is there.
 func Open(ctx context.Context, path string, o Options) (trace.Source, error) {
-	f, size, err := openFile(path)
+	stored, err := openStored(ctx, path, o.Progress)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close() // only read from, so there is nothing to lose
+	defer stored.file.Close() // only read from, so there is nothing to lose
 	if o.MaxMemory <= 0 {
 		o.MaxMemory = DefaultMaxMemory()
 	}
-	opening := &opening{path: path, options: o, meter: meter{ctx: ctx, r: f, progress: o.Progress, total: size}}
-	t, err := opening.decode(ctx, "", &opening.meter)
+	opening := &opening{path: path, options: o, stored: stored}
+	t, err := opening.decode(ctx, "", stored)
+	if changed := opening.changed(); changed != nil && ctx.Err() == nil {
+		return nil, changed
+	}
 	if err != nil {
 		return nil, opening.explain(err)
 	}
@@ -67,33 +67,11 @@ func (f file) Trace() *trace.Trace { return f.trace }
 
 func (f file) Close() error { return nil }
 
-// openFile opens path and returns its size, 0 when it has none, as a pipe.
-func openFile(path string) (*os.File, int64, error) {
-	f := os.Stdin
-	if path != StandardInput {
-		var err error
-		if f, err = os.Open(path); err != nil {
-			return nil, 0, err
-		}
-	}
-	info, err := f.Stat()
-	switch {
-	case err != nil:
-		return nil, 0, errors.Join(err, f.Close())
-	case info.IsDir():
-		return nil, 0, errors.Join(&fs.PathError{Op: "open", Path: path, Err: syscall.EISDIR}, f.Close())
-	case info.Mode().IsRegular():
-		return f, info.Size(), nil
-	default:
-		return f, 0, nil
-	}
-}
-
 // opening is one call of Open.
 type opening struct {
 	path    string
 	options Options
-	meter   meter
+	stored  *stored
 	layers  []*layer
 	notices []string
 	// container is what the file itself is, whatever is inside.
@@ -122,7 +100,7 @@ func (o *opening) decode(ctx context.Context, name string, r io.Reader) (*trace.
 	case jsonContent:
 		return pytorch.DecodeJSON(ctx, skipBOM(l), o.decoding())
 	case recordingContent:
-		return wire.Read(ctx, l, wire.Options{MaxMemory: o.options.MaxMemory})
+		return wire.Read(ctx, l, wire.Options{MaxMemory: o.options.MaxMemory, Total: o.total()})
 	case gzipContent:
 		return o.gunzip(ctx, l)
 	case zstdContent:
@@ -139,13 +117,17 @@ func (o *opening) decode(ctx context.Context, name string, r io.Reader) (*trace.
 }
 
 // decoding returns the decoder's options. Progress is counted at the file, so
-// the decoder reports none; it knows the total if it reads the file itself.
+// the decoder reports none.
 func (o *opening) decoding() pytorch.Options {
-	options := pytorch.Options{MaxMemory: o.options.MaxMemory}
+	return pytorch.Options{MaxMemory: o.options.MaxMemory, Total: o.total()}
+}
+
+// total returns how many bytes the innermost layer has, 0 when not known.
+func (o *opening) total() int64 {
 	if len(o.layers) == 1 {
-		options.Total = o.meter.total
+		return o.stored.total
 	}
-	return options
+	return 0
 }
 
 func (o *opening) gunzip(ctx context.Context, l *layer) (*trace.Trace, error) {
@@ -175,7 +157,7 @@ func (o *opening) unzstd(ctx context.Context, l *layer) (*trace.Trace, error) {
 // describe fills in what only the container knows.
 func (o *opening) describe(t *trace.Trace) {
 	t.Info.Path = o.path
-	t.Info.Bytes = max(o.meter.total, o.meter.read)
+	t.Info.Bytes = max(o.stored.total, o.stored.read)
 	t.Info.Container = o.container
 	if t.Info.Kind == "recording" && !t.Info.Truncated && slices.ContainsFunc(o.layers, func(l *layer) bool { return l.cut }) {
 		// A snapshot says where it ends. A recording may end after any frame,

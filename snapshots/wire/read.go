@@ -15,7 +15,8 @@ type Options struct {
 	MaxMemory int64
 	// Progress is told of bytes read of Total; nil for none.
 	Progress trace.Progress
-	// Total is the recording's size where it is known.
+	// Total is the recording's size where it is known. Reading ends after the
+	// frame that reaches it, although the recording may have grown since.
 	Total int64
 }
 
@@ -40,6 +41,8 @@ func Read(ctx context.Context, r io.Reader, o Options) (*trace.Trace, error) {
 	for {
 		_, err := s.Advance()
 		switch {
+		case err == nil && o.Total > 0 && s.decoder.offset >= o.Total:
+			return s.finish(), nil
 		case err == nil:
 		case errors.As(err, &corrupt) && corrupt.Zeros && s.hello != nil:
 			return s.early("the recording ends in zeros: the machine went down while it was written"), nil

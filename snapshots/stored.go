@@ -1,0 +1,88 @@
+package snapshots
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"syscall"
+
+	"memtop/snapshots/trace"
+)
+
+// stored is the file that is being read. It counts, stops when the context ends,
+// and notices when the file changes meanwhile. It is read and never mapped, so a
+// file that is cut short under it is an early end and no fault.
+type stored struct {
+	ctx      context.Context
+	file     *os.File
+	begin    fs.FileInfo // as it was when it was opened
+	progress trace.Progress
+	read     int64
+	total    int64 // bytes from where reading began, 0 when not known, as of a pipe
+}
+
+// openStored opens path to read what follows, of standard input what is left.
+func openStored(ctx context.Context, path string, progress trace.Progress) (*stored, error) {
+	f, at := os.Stdin, int64(0)
+	var err error
+	if path != StandardInput {
+		if f, err = os.Open(path); err != nil {
+			return nil, err
+		}
+	} else if at, err = f.Seek(0, io.SeekCurrent); err != nil {
+		at = 0 // a pipe has no place
+	}
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		return nil, errors.Join(err, f.Close())
+	case info.IsDir():
+		return nil, errors.Join(&fs.PathError{Op: "open", Path: path, Err: syscall.EISDIR}, f.Close())
+	}
+	s := &stored{ctx: ctx, file: f, begin: info, progress: progress}
+	if info.Mode().IsRegular() {
+		s.total = max(0, info.Size()-at)
+	}
+	return s, nil
+}
+
+// Read fails where the file ends before the end that it had when it was opened.
+func (s *stored) Read(p []byte) (int, error) {
+	if err := s.ctx.Err(); err != nil {
+		return 0, err
+	}
+	n, err := s.file.Read(p)
+	s.read += int64(n)
+	if errors.Is(err, io.EOF) && s.read < s.total {
+		return n, errChanged
+	}
+	if s.progress != nil {
+		s.progress(s.read, s.total)
+	}
+	return n, err
+}
+
+// errChanged ends a reading whose file is not what it was at the begin.
+var errChanged = errors.New("it changed while it was read")
+
+// changed returns why what was read may be of two files: something wrote to the
+// file meanwhile. A recording may grow, since it is whole after every frame.
+func (o *opening) changed() error {
+	now, err := o.stored.file.Stat()
+	if err != nil || o.stored.total == 0 {
+		return nil //nolint:nilerr // whatever was read was read from what was opened
+	}
+	grown := now.Size() - o.stored.begin.Size()
+	same := grown == 0 && now.ModTime().Equal(o.stored.begin.ModTime()) || grown >= 0 && o.container == containerNames[recordingContent]
+	if same && !errors.Is(o.layers[0].err, errChanged) {
+		return nil
+	}
+	reason := errChanged.Error()
+	if grown != 0 {
+		reason += fmt.Sprintf(", from %d to %d bytes", o.stored.begin.Size(), now.Size())
+	}
+	return o.corrupt(reason, "open it again when nothing writes to it, or open a copy")
+}
