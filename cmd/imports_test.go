@@ -58,7 +58,7 @@ var picture = map[string][]string{
 	"probe/gauge": {"snapshots/trace", "github.com/NVIDIA/go-nvml/..."},
 
 	"cmd":         {},
-	"cmd/command": {},
+	"cmd/command": {"snapshots/trace"},
 	"cmd/memtop": {
 		"cmd/command", "cmd/memtrain/program", "tui", "probe", "probe/gauge", "snapshots", "snapshots/analysis",
 		"snapshots/export", "snapshots/pytorch", "snapshots/trace", "snapshots/wire",

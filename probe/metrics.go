@@ -155,4 +155,4 @@ func separator(i int) string {
 
 var labelEscapes = strings.NewReplacer(`\`, `\\`, "\n", `\n`, `"`, `\"`)
 
-func escapeLabel(s string) string { return labelEscapes.Replace(strings.ToValidUTF8(s, "\uFFFD")) }
+func escapeLabel(s string) string { return labelEscapes.Replace(trace.PrintableLines(s)) }

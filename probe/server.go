@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"memtop/snapshots/trace"
 )
 
 // Limits of what a peer may ask for or hold.
@@ -154,7 +156,7 @@ func (p *Probe) reply(w http.ResponseWriter, status int, v any) error {
 	header.Set("Cache-Control", "no-store")
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(p.o.limits.reply))
 	w.WriteHeader(status)
-	_, _ = w.Write(append(text, '\n')) // a peer that has left needs no answer
+	_, _ = trace.PrintableJSON(w).Write(append(text, '\n')) // a peer that has left needs no answer
 	return nil
 }
 

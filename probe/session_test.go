@@ -122,10 +122,19 @@ func TestASlowViewerLosesNothingWhileItReads(t *testing.T) {
 	}
 }
 
+// TestLinesOfJSON also has texts that a terminal would obey: whoever looks with
+// curl is shown them escaped.
 func TestLinesOfJSON(t *testing.T) {
+	const hostile = "a\u009b31m\u202e\u200b\U000e0041\x7f"
 	p := newProgram()
-	probe := listening(t, p, Options{})
+	p.in.String(hostile)
+	probe := listening(t, p, Options{Program: hostile, Writer: hostile})
 	p.run(5)
+	for _, path := range []string{"/v1/info", "/metrics"} {
+		if _, text := newClient(t, probe, "").ask(t, http.MethodGet, path, ""); !allPrintable(text) {
+			t.Errorf("%s answers %q", path, text)
+		}
+	}
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://probe/v1/stream", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -150,7 +159,12 @@ func TestLinesOfJSON(t *testing.T) {
 	if !strings.Contains(lines[0], `"hello"`) || !strings.Contains(lines[len(lines)-1], `"bye"`) {
 		t.Errorf("got:\n%s", text)
 	}
+	if !allPrintable(string(text)) || !strings.Contains(string(text), `"a\u009b31m\u202e\u200b\udb40\udc41\u007f"`) {
+		t.Errorf("the hostile text is not escaped:\n%q", text)
+	}
 }
+
+func allPrintable(text string) bool { return text == trace.PrintableLines(text) }
 
 func TestAViewerOfManyViewersSharesTheState(t *testing.T) {
 	p := newProgram()

@@ -3,8 +3,11 @@ package tui
 import (
 	"context"
 	"errors"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"unicode"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -448,25 +451,50 @@ func TestAPromptTakesKeysThatMeanSomethingElsewhere(t *testing.T) {
 	d.lacks("search q")
 }
 
+// ownSequences are what the screen itself says to the terminal.
+var ownSequences = regexp.MustCompile("\x1b\\[[0-9;:]*m")
+
+// TestControlCharactersNeverReachTheTerminal has every text of a trace, its path
+// and an error end in what a terminal obeys or hides.
 func TestControlCharactersNeverReachTheTerminal(t *testing.T) {
-	evil := tuitest.Small()
-	tables := *evil.Tables
-	tables.Strings = append([]string{}, tables.Strings...)
-	for i, s := range tables.Strings {
-		if strings.HasSuffix(s, "train.py") {
-			tables.Strings[i] = "/tmp/\x1b]0;owned\x07\x1b[2Jtrain\u202e\u0301.py"
+	const hostile = "\x1b]0;owned\x07\x1b[2J\x7f\r\u0085\u009b31m\u061c\u202e\u2066\u0301\u200b\u200d\ufeff\u00ad\U000e0041\u2028\ue000\ufffe\xff.py"
+	clean := func(what, text string) {
+		t.Helper()
+		text = ownSequences.ReplaceAllString(text, "")
+		if at := strings.IndexFunc(text, func(r rune) bool { return r != '\n' && r != '\t' && !unicode.IsPrint(r) }); at >= 0 {
+			t.Errorf("%s has %q", what, text[at:min(at+40, len(text))])
 		}
 	}
-	evil.Tables = &tables
-	d := start(t, 120, 40, Options{Color: "never"}, fileOf("run\x1b[31m.pickle", evil))
-	for _, keys := range views {
-		d.press(keys...)
-		if shown := d.screen(); strings.Contains(shown, "\x1b]") || strings.Contains(shown, "\x1b[2J") || strings.ContainsAny(shown, "\x07\u202e") {
-			t.Errorf("a control character got through:\n%q", shown)
+	for name, tr := range map[string]*trace.Trace{"snapshot": tuitest.Small(), "recording": tuitest.Recording()} {
+		evil := *tr
+		tables := *tr.Tables
+		tables.Strings = slices.Clone(tables.Strings)
+		for i := range tables.Strings[1:] {
+			tables.Strings[i+1] += hostile
 		}
-	}
-	if title := d.m.View().WindowTitle; strings.ContainsRune(title, 0x1b) {
-		t.Errorf("window title %q", title)
+		evil.Tables, evil.Notices, evil.Steps = &tables, []string{hostile}, slices.Clone(tr.Steps)
+		for i := range evil.Steps {
+			step := &evil.Steps[i]
+			step.Settings, step.Layers = slices.Clone(step.Settings), slices.Clone(step.Layers)
+			for k := range step.Settings {
+				step.Settings[k].Value += hostile
+			}
+			for k := range step.Layers {
+				l := &step.Layers[k]
+				l.Name, l.Class, l.OutputShape, l.DType = l.Name+hostile, l.Class+hostile, l.OutputShape+hostile, l.DType+hostile
+			}
+		}
+		d := start(t, 120, 40, Options{Color: "never"}, fileOf(hostile, &evil), brokenFile(hostile, hostile))
+		for _, tab := range tabs {
+			for _, keys := range []string{"y", "enter", "y", "e", "down", "y", "t", "/", "esc", "?", "esc"} {
+				d.press(tab.number, keys)
+				clean(name+", page "+tab.title+", "+keys, d.m.View().Content)
+				clean(name+", the clipboard of "+tab.title, d.copied)
+			}
+		}
+		d.press("]")
+		clean(name+", an error", d.m.View().Content)
+		clean(name+", the window's title", d.m.View().WindowTitle)
 	}
 }
 

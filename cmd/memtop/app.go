@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 
@@ -14,7 +13,7 @@ import (
 // app is what the commands share. It is owned by the goroutine that executes
 // the command.
 type app struct {
-	stdout, stderr io.Writer
+	stdout, stderr *command.Output
 	settings       settings
 	log            *slog.Logger
 	logFile        *os.File

@@ -11,7 +11,6 @@ import (
 	"memtop/cmd/command"
 	"memtop/probe"
 	"memtop/snapshots"
-	"memtop/snapshots/trace"
 	"memtop/snapshots/wire"
 )
 
@@ -33,11 +32,10 @@ func (e cutError) Error() string {
 }
 
 // describe returns the exit code for an error and the line to print, which
-// names the cause and one remedy. What a file or a process has put into the
-// error cannot steer the terminal.
+// names the cause and one remedy.
 func describe(err error) (code int, line string) {
 	code, cause, remedy := classify(err)
-	return code, trace.Printable(command.Line(cause, remedy))
+	return code, command.Line(cause, remedy)
 }
 
 func classify(err error) (code int, cause, remedy string) {

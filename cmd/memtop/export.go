@@ -122,7 +122,7 @@ func (a *app) export(ctx context.Context, path, output string, f export.Format, 
 	}
 	write := func(w io.Writer) error { return f.Write(while(ctx, w), t, o) }
 	if output == "-" {
-		err = write(a.stdout)
+		err = write(a.stdout.Raw())
 	} else {
 		err = replace(output, write)
 	}

@@ -15,6 +15,7 @@ import (
 	"memtop/cmd/command"
 	"memtop/probe"
 	"memtop/snapshots"
+	"memtop/snapshots/trace"
 )
 
 func (a *app) infoCommand() *cobra.Command {
@@ -29,7 +30,7 @@ func (a *app) infoCommand() *cobra.Command {
 func (a *app) info() error {
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	row := func(name, format string, values ...any) {
-		fmt.Fprintf(w, "%s\t%s\n", name, fmt.Sprintf(format, values...))
+		fmt.Fprintf(w, "%s\t%s\n", name, trace.Printable(fmt.Sprintf(format, values...)))
 	}
 	row("version", "%s", version())
 	row("built with", "%s for %s/%s", runtime.Version(), runtime.GOOS, runtime.GOARCH)
@@ -69,12 +70,11 @@ func cachePath() string {
 	return filepath.Join(folder, "memtop")
 }
 
-func terminalText(out any) string {
-	f, ok := out.(*os.File)
-	if !ok || !term.IsTerminal(f.Fd()) {
+func terminalText(out *command.Output) string {
+	if !isTerminal(out) {
 		return "standard output is not a terminal"
 	}
-	w, h, err := term.GetSize(f.Fd())
+	w, h, err := term.GetSize(out.Fd())
 	if err != nil {
 		return "of unknown size"
 	}

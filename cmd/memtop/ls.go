@@ -10,7 +10,6 @@ import (
 
 	"memtop/probe"
 	"memtop/snapshots/analysis"
-	"memtop/snapshots/trace"
 )
 
 func (a *app) lsCommand() *cobra.Command {
@@ -45,7 +44,7 @@ func (a *app) ls(ctx context.Context) error {
 	rows := make([]listed, 0, len(processes))
 	for _, p := range processes {
 		if p.Problem != nil {
-			fmt.Fprintf(a.stderr, "memtop: %s (%s)\n", trace.Printable(p.Problem.Error()), p.Command)
+			fmt.Fprintf(a.stderr, "memtop: %v (%s)\n", p.Problem, p.Command)
 			continue
 		}
 		rows = append(rows, rowsOf(p)...)

@@ -36,7 +36,10 @@ const grace = time.Second
 func run(args []string, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	a := &app{stdout: stdout, stderr: stderr, log: discardLog(), settings: settings{interval: interval(defaultInterval)}}
+	a := &app{
+		stdout: command.NewOutput(stdout), stderr: command.NewOutput(stderr),
+		log: discardLog(), settings: settings{interval: interval(defaultInterval)},
+	}
 	done := make(chan error, 1) // written once, by the goroutine below
 	go func() { done <- a.execute(ctx, args) }()
 	select {
@@ -50,7 +53,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	case <-time.After(grace):
 		// A read that cannot be called off still owns the app; leave it alone.
 		code, line := describe(ctx.Err())
-		fmt.Fprintln(stderr, "memtop: "+line)
+		fmt.Fprintln(command.NewOutput(stderr), "memtop: "+line)
 		return code
 	}
 }

@@ -68,10 +68,7 @@ func files(low, high int) cobra.PositionalArgs {
 	}
 }
 
-func isTerminal(w any) bool {
-	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(f.Fd())
-}
+func isTerminal(f interface{ Fd() uintptr }) bool { return term.IsTerminal(f.Fd()) }
 
 // screen shows files until the user quits. A file that is not there is told at
 // once; if the only file turns out to be damaged, the exit code says so too.

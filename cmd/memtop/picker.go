@@ -9,6 +9,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"memtop/probe"
+	"memtop/snapshots/trace"
 )
 
 // picker lets the user choose among processes.
@@ -31,7 +32,7 @@ func (a *app) pick(ctx context.Context, processes []probe.Process) (probe.Proces
 		rows = append(rows, rowsOf(p)[0]) // one for the process is enough
 	}
 	var text strings.Builder
-	if err := writeRows(&text, rows); err != nil {
+	if err := writeRows(trace.PrintableText(&text), rows); err != nil {
 		return probe.Process{}, err
 	}
 	lines := strings.Split(strings.TrimRight(text.String(), "\n"), "\n")

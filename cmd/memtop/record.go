@@ -58,7 +58,7 @@ func (a *app) record(ctx context.Context, target, output string, force bool, o p
 		return err
 	}
 	if output == "-" {
-		_, err := r.Run(ctx, a.stdout)
+		_, err := r.Run(ctx, a.stdout.Raw())
 		return err
 	}
 	f, err := create(output, force)

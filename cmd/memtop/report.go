@@ -69,7 +69,7 @@ func (a *app) chosen(t *trace.Trace) (*trace.Trace, error) {
 }
 
 func (a *app) printJSON(value any) error {
-	encoder := json.NewEncoder(a.stdout)
+	encoder := json.NewEncoder(a.stdout.JSON())
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", "  ")
 	return encoder.Encode(value)
@@ -79,10 +79,8 @@ func (a *app) printJSON(value any) error {
 const pipeWidth = 100
 
 func (a *app) width() int {
-	if f, ok := a.stdout.(interface{ Fd() uintptr }); ok && isTerminal(a.stdout) {
-		if w, _, err := term.GetSize(f.Fd()); err == nil && w > 0 {
-			return w
-		}
+	if w, _, err := term.GetSize(a.stdout.Fd()); err == nil && w > 0 {
+		return w
 	}
 	return pipeWidth
 }

@@ -152,7 +152,7 @@ func refusal(t *trace.Trace, made []analysis.Experiment) error {
 		if !slices.Contains(keys, e.Key) {
 			remedy = "what can be set is " + strings.Join(keys, ", ")
 		}
-		return refusedError{trace.Printable(fmt.Sprintf("%s=%s is refused: %s", e.Key, e.To, e.Reason)), trace.Printable(remedy)}
+		return refusedError{fmt.Sprintf("%s=%s is refused: %s", e.Key, e.To, e.Reason), remedy}
 	}
 	return nil
 }

@@ -36,7 +36,7 @@ func (a *app) snapshotCommand() *cobra.Command {
 func (a *app) snapshot(ctx context.Context, target, output string, force bool) error {
 	write := func(w io.Writer) error { return probe.Snapshot(ctx, target, w) }
 	if output == "-" {
-		return write(a.stdout)
+		return write(a.stdout.Raw())
 	}
 	if info, err := os.Stat(output); err == nil && info.Mode().IsRegular() && !force {
 		return command.Usage(output+" exists", "--force to write over it, or another name")

@@ -33,17 +33,28 @@ type Options struct {
 	Indexes []*analysis.Index
 }
 
-// Formats returns the formats of this package, by name.
+// Formats returns the formats of this package, by name. What is text or JSON is
+// written through what makes it printable.
 func Formats() []Format {
 	return []Format{
-		{Name: "csv", Extensions: []string{".csv"}, Stacks: true, Write: writeCSV},
-		{Name: "folded", Extensions: []string{".folded", ".collapsed"}, Moment: true, Stacks: true, Write: writeFolded},
-		{Name: "html", Extensions: []string{".html", ".htm"}, Moment: true, Stacks: true, Write: writeHTML},
-		{Name: "json", Extensions: []string{".json"}, Write: writeJSON},
-		{Name: "perfetto", Extensions: []string{".perfetto.json", ".trace.json", ".perfetto"}, Write: writePerfetto},
+		{Name: "csv", Extensions: []string{".csv"}, Stacks: true, Write: asText(writeCSV)},
+		{Name: "folded", Extensions: []string{".folded", ".collapsed"}, Moment: true, Stacks: true, Write: asText(writeFolded)},
+		{Name: "html", Extensions: []string{".html", ".htm"}, Moment: true, Stacks: true, Write: asText(writeHTML)},
+		{Name: "json", Extensions: []string{".json"}, Write: asJSON(writeJSON)},
+		{Name: "perfetto", Extensions: []string{".perfetto.json", ".trace.json", ".perfetto"}, Write: asJSON(writePerfetto)},
 		{Name: "pprof", Extensions: []string{".pb.gz", ".pprof"}, Moment: true, Stacks: true, Write: writePprof},
-		{Name: "speedscope", Extensions: []string{".speedscope.json", ".speedscope"}, Moment: true, Stacks: true, Write: writeSpeedscope},
+		{Name: "speedscope", Extensions: []string{".speedscope.json", ".speedscope"}, Moment: true, Stacks: true, Write: asJSON(writeSpeedscope)},
 	}
+}
+
+type writeFunc = func(w io.Writer, t *trace.Trace, o Options) error
+
+func asText(write writeFunc) writeFunc {
+	return func(w io.Writer, t *trace.Trace, o Options) error { return write(trace.PrintableText(w), t, o) }
+}
+
+func asJSON(write writeFunc) writeFunc {
+	return func(w io.Writer, t *trace.Trace, o Options) error { return write(trace.PrintableJSON(w), t, o) }
 }
 
 // ForPath returns the format that the path's extension names. Of extensions that

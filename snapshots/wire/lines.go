@@ -10,7 +10,9 @@ import (
 // NewLineEncoder returns an encoder that writes the same frames as lines of
 // JSON, for programs that have no decoder: {"type": …, "data": …} each. There
 // are no header and no checksums, and nothing reads them back.
-func NewLineEncoder(w io.Writer) *Encoder { return &Encoder{w: w, sent: fixedCounts, lines: true} }
+func NewLineEncoder(w io.Writer) *Encoder {
+	return &Encoder{w: trace.PrintableJSON(w), sent: fixedCounts, lines: true}
+}
 
 type line struct {
 	Type string `json:"type"`

@@ -6,6 +6,7 @@ import (
 	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
 
+	"memtop/snapshots/trace"
 	"memtop/tui/keys"
 )
 
@@ -73,7 +74,7 @@ type Note struct{ Text string }
 // Copied returns a command that puts text on the clipboard of the terminal
 // (OSC 52) and says so.
 func Copied(text, what string) tea.Cmd {
-	return tea.Batch(tea.SetClipboard(text), Say("copied "+what))
+	return tea.Batch(tea.SetClipboard(trace.PrintableLines(text)), Say("copied "+what))
 }
 
 // Say returns a command that shows a note.

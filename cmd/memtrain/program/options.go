@@ -53,7 +53,7 @@ var settingFlags = []struct{ flag, key, usage string }{
 }
 
 // root returns the command line.
-func root(stdout interface{ Write([]byte) (int, error) }, gpus GPUs) *cobra.Command {
+func root(stdout *command.Output, gpus GPUs) *cobra.Command {
 	o := &options{settings: make(map[string]*string), gpus: gpus}
 	c := &cobra.Command{
 		Use:   "memtrain",

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"memtop/cmd/command"
 	"memtop/probe"
 	"memtop/snapshots/trace"
 )
@@ -37,7 +38,9 @@ func startWatchedOn(t *testing.T, g GPUs, args ...string) *watchedRun {
 	ctx, cancel := context.WithCancel(t.Context())
 	var stdout, stderr bytes.Buffer
 	var wait sync.WaitGroup
-	wait.Go(func() { _ = execute(ctx, append(args, "--json", "--steps", "0"), &stdout, &stderr, g) }) // it is interrupted
+	wait.Go(func() {
+		_ = execute(ctx, append(args, "--json", "--steps", "0"), command.NewOutput(&stdout), command.NewOutput(&stderr), g)
+	}) // it is interrupted
 	t.Cleanup(func() { cancel(); wait.Wait() })
 	w := &watchedRun{t: t, client: &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		sockets, err := filepath.Glob(filepath.Join(dir, "p", "*.sock"))

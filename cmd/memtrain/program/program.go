@@ -25,18 +25,19 @@ func Run(args []string, stdout, stderr io.Writer, gpus GPUs) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop)
-	err := execute(ctx, args, stdout, stderr, gpus)
+	told := command.NewOutput(stderr)
+	err := execute(ctx, args, command.NewOutput(stdout), told, gpus)
 	if err == nil {
 		return command.ExitOK
 	}
 	code, line := describe(err)
-	fmt.Fprintln(stderr, "memtrain: "+line)
+	fmt.Fprintln(told, "memtrain: "+line)
 	return code
 }
 
 // execute runs the command line. A panic is a bug; it becomes an error, so that
 // nobody is shown a stack.
-func execute(ctx context.Context, args []string, stdout, stderr io.Writer, gpus GPUs) (err error) {
+func execute(ctx context.Context, args []string, stdout, stderr *command.Output, gpus GPUs) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = command.BugError{Program: "memtrain", Value: r}

@@ -53,6 +53,23 @@ func TestScripts(t *testing.T) {
 	})
 }
 
+// TestHostileNamesAreNotPrinted fails with a file's name and with a flag.
+func TestHostileNamesAreNotPrinted(t *testing.T) {
+	const hostile = "a\x1b]0;x\x07\u009b31m\u202e\u200b\U000e0041"
+	for _, args := range [][]string{{"--data", hostile}, {"--resume", hostile}, {"--init", hostile}, {"--snapshot", hostile + "/x"}, {"--model", hostile}, {"--" + hostile}, {hostile}} {
+		var stdout, stderr bytes.Buffer
+		code := Run(append([]string{"--probe", "off", "--steps", "1"}, args...), &stdout, &stderr, nil)
+		for _, text := range []string{stdout.String(), stderr.String()} {
+			if text != trace.PrintableLines(text) {
+				t.Errorf("%q: exit code %d, %q", args, code, text)
+			}
+		}
+		if code == 0 || stderr.Len() == 0 {
+			t.Errorf("%q: exit code %d, and %q", args, code, stderr.String())
+		}
+	}
+}
+
 // writeTokens writes a token file with a vocabulary of 32.
 func writeTokens(path string) error {
 	tokens := make([]uint32, 1000)

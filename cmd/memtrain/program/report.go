@@ -8,25 +8,26 @@ import (
 	"math"
 	"os"
 
+	"memtop/cmd/command"
 	"memtop/engine/alloc"
 	"memtop/engine/train"
 )
 
 // reporter tells of steps, in text or in JSON.
 type reporter struct {
-	out      io.Writer
+	out      *command.Output
 	json     *json.Encoder // nil for text
 	terminal bool          // a line can be overwritten
 	last     *train.Event
 	steps    int64
 }
 
-func newReporter(s *session, stdout io.Writer) *reporter {
+func newReporter(s *session, stdout *command.Output) *reporter {
 	r := &reporter{out: stdout, steps: s.steps}
 	if s.asJSON {
-		r.json = json.NewEncoder(stdout)
+		r.json = json.NewEncoder(stdout.JSON())
 	}
-	if f, ok := stdout.(*os.File); ok {
+	if f, ok := stdout.Raw().(*os.File); ok {
 		info, err := f.Stat()
 		r.terminal = err == nil && info.Mode()&os.ModeCharDevice != 0
 	}
@@ -39,11 +40,11 @@ func (r *reporter) step(e *train.Event) error {
 	if r.json != nil {
 		return r.json.Encode(objectOf(e))
 	}
-	before, after := "", "\n"
 	if r.terminal {
-		before, after = "\r", "\x1b[K"
+		_, err := fmt.Fprint(r.out.Raw(), "\r", progress(e, r.steps), "\x1b[K")
+		return err
 	}
-	_, err := fmt.Fprint(r.out, before, progress(e, r.steps), after)
+	_, err := fmt.Fprintln(r.out, progress(e, r.steps))
 	return err
 }
 

@@ -40,7 +40,7 @@ type session struct {
 }
 
 // train is the program.
-func (o *options) train(ctx context.Context, stdout, stderr io.Writer) error {
+func (o *options) train(ctx context.Context, stdout *command.Output, stderr io.Writer) error {
 	s := &session{options: o, stderr: stderr}
 	defer s.close()
 	if err := s.open(ctx, stdout); err != nil {

@@ -1,0 +1,218 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"memtop/snapshots"
+)
+
+// The words of the command lines below that stand for something of the test's.
+const (
+	aFile      = "FILE"      // a snapshot
+	another    = "ANOTHER"   // one with more in it
+	aRecording = "RECORDING" // of the process
+	aProcess   = "PID"
+	anOutput   = "OUT" // checked when the command has ended
+)
+
+// hostileUses are command lines of every command, on files and processes whose
+// every text is hostile.
+var hostileUses = map[string][][]string{
+	"memtop attach":                {{aProcess}, {aProcess, "--json"}, {evil("pid")}},
+	"memtop check":                 {{aFile, "--max-peak", "1"}, {aFile, "--max-peak", "1", "--json"}, {aProcess, "--max-peak", "1"}, {aFile, "--max-growth", "1"}},
+	"memtop completion bash":       {{}},
+	"memtop completion fish":       {{}},
+	"memtop completion powershell": {{}},
+	"memtop completion zsh":        {{}},
+	"memtop demo":                  {{"--once", "--", "--model", evil("model")}, {"--once", "--", "--data", evil("/no/data")}},
+	"memtop diff":                  {{aFile, another}, {aFile, another, "--json"}, {aFile, another, "--max-growth", "1"}, {aFile, evil("/no/file")}},
+	"memtop export":                hostileExports(),
+	"memtop help":                  {{evil("topic")}},
+	"memtop info":                  {{}},
+	"memtop ls":                    {{}, {"--json"}},
+	"memtop open":                  {{aFile}, {aFile, another}, {aRecording}, {aFile, "--log", anOutput}},
+	"memtop record":                {{aProcess, "-o", anOutput + ".mtr", "--for", "50ms"}, {aProcess, "-o", evil("/no/folder") + "/a"}},
+	"memtop report":                {{aFile}, {aFile, "--json"}, {aRecording}, {aRecording, "--json"}, {aProcess}, {aFile, "--device", "9"}, {aFile, "--log", anOutput}},
+	"memtop set":                   {{aProcess, evil("key") + "=" + evil("value")}, {aProcess, "lr=1", "--json"}, {aProcess, evil("key")}},
+	"memtop snapshot":              {{aProcess, "-o", anOutput + ".pickle"}, {aProcess, "-o", evil("/no/folder") + "/a"}},
+	"memtop version":               {{}},
+}
+
+// binaryFormats are the exports that are no text.
+var binaryFormats = []string{"pickle", "pprof"}
+
+func hostileExports() [][]string {
+	uses := [][]string{{aFile, "--to", evil("format"), "-o", anOutput}, {aFile, "--to", "json", "-o", evil("/no/folder") + "/a"}}
+	for _, f := range exports() {
+		output := anOutput + f.Extensions[0]
+		if !slices.Contains(binaryFormats, f.Name) {
+			uses = append(uses, []string{aFile, "--to", f.Name, "-o", "-"})
+			output = anOutput
+		}
+		uses = append(uses, []string{aFile, "--to", f.Name, "-o", output}, []string{aRecording, "--to", f.Name, "-o", output})
+	}
+	return uses
+}
+
+// TestNothingHostileIsPrinted runs every command that there is, and every format
+// of export, and looks at all that they write.
+func TestNothingHostileIsPrinted(t *testing.T) {
+	s := newHostileStage(t)
+	for _, path := range commandPaths() {
+		t.Run(path, func(t *testing.T) {
+			uses, ok := hostileUses[path]
+			if !ok {
+				t.Fatalf("nothing in hostileUses says how to run %q on hostile input", path)
+			}
+			uses = append(slices.Clone(uses), []string{"--" + evil("flag")}, []string{evil("a"), evil("b"), evil("c")})
+			for _, use := range uses {
+				s.run(t, append(strings.Fields(path)[1:], use...))
+			}
+		})
+	}
+}
+
+// commandPaths returns all commands that do something by themselves.
+func commandPaths() []string {
+	a := &app{}
+	root := a.root()
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	var paths []string
+	var walk func(c *cobra.Command)
+	walk = func(c *cobra.Command) {
+		if c.Runnable() && !c.HasSubCommands() {
+			paths = append(paths, c.CommandPath())
+		}
+		for _, below := range c.Commands() {
+			walk(below)
+		}
+	}
+	walk(root)
+	return paths
+}
+
+// TestJSONKeepsHostileText looks for what was escaped where a script looks.
+func TestJSONKeepsHostileText(t *testing.T) {
+	s := newHostileStage(t)
+	var report struct {
+		Devices []struct{ Actions map[string]int }
+	}
+	for _, use := range [][]string{{"report", aFile, "--json"}, {"export", aFile, "--to", "json", "-o", "-"}} {
+		s.parse(t, use, &report)
+		if got := report.Devices[0].Actions; got[evil("action")] != 1 {
+			t.Errorf("%v: the actions are %q", use, slices.Collect(maps.Keys(got)))
+		}
+	}
+	var diff struct {
+		Devices []struct{ Stacks []struct{ Name string } }
+	}
+	s.parse(t, []string{"diff", aFile, another, "--json"}, &diff)
+	names := fmt.Sprintf("%q", diff.Devices[0].Stacks)
+	if want := fmt.Sprintf("%q", evil("more")); !strings.Contains(names, want[1:len(want)-1]) {
+		t.Errorf("the names are %s", names)
+	}
+}
+
+// TestBinaryOutputIsLeftAsItIs reads back what goes to standard output.
+func TestBinaryOutputIsLeftAsItIs(t *testing.T) {
+	s := newHostileStage(t)
+	for _, use := range [][]string{
+		{"export", aFile, "--to", "pickle", "-o", "-"}, {"snapshot", aProcess, "-o", "-"}, {"record", aProcess, "-o", "-", "--for", "50ms"},
+	} {
+		path := filepath.Join(t.TempDir(), "out")
+		out, _ := s.memtop(t, use)
+		if err := os.WriteFile(path, out, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		source, err := snapshots.Open(t.Context(), path, snapshots.Options{})
+		if err != nil {
+			t.Errorf("%v: %v", use, err)
+		} else if !slices.Contains(source.Trace().Tables.Strings, evil("forward")) {
+			t.Errorf("%v: the text is lost", use)
+		}
+	}
+}
+
+// memtop runs memtop.
+func (s *hostileStage) memtop(t *testing.T, words []string) (stdout, stderr []byte) {
+	t.Helper()
+	words = slices.Clone(words)
+	for i, word := range words {
+		if stands, ok := s.stands[word]; ok {
+			words[i] = stands
+		}
+	}
+	c := exec.CommandContext(t.Context(), s.program)
+	c.Args = append([]string{"memtop"}, words...)
+	c.Env = append(os.Environ(), "MEMTOP_EVIL="+evil("value"))
+	var out, told bytes.Buffer
+	c.Stdout, c.Stderr = &out, &told
+	var exit *exec.ExitError
+	if err := c.Run(); err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	t.Logf("memtop %.80q: exit code %d, %d and %d bytes", words, c.ProcessState.ExitCode(), out.Len(), told.Len())
+	return out.Bytes(), told.Bytes()
+}
+
+// run runs memtop and looks at all that it wrote. An output with an extension is
+// a binary one.
+func (s *hostileStage) run(t *testing.T, words []string) (stdout []byte) {
+	t.Helper()
+	output := filepath.Join(t.TempDir(), anOutput)
+	words = slices.Clone(words)
+	for i, word := range words {
+		if ending, ok := strings.CutPrefix(word, anOutput); ok {
+			words[i] = output + ending
+		}
+	}
+	stdout, stderr := s.memtop(t, words)
+	written, _ := os.ReadFile(output) // where there is a text
+	for name, text := range map[string][]byte{"standard output": stdout, "standard error": stderr, "the file": written} {
+		if at := unprintable(text); at >= 0 {
+			t.Errorf("memtop %q: %s has %q", words, name, text[at:min(at+40, len(text))])
+		}
+	}
+	if bytes.Contains(stderr, []byte("a bug in")) {
+		t.Errorf("memtop %q: %s", words, stderr)
+	}
+	if slices.Contains(words, "--json") && len(stdout) > 0 && !json.Valid(stdout) {
+		t.Errorf("memtop %q prints what is no JSON: %s", words, stdout)
+	}
+	return stdout
+}
+
+func (s *hostileStage) parse(t *testing.T, words []string, to any) {
+	t.Helper()
+	if err := json.Unmarshal(s.run(t, words), to); err != nil {
+		t.Fatalf("%v: %v", words, err)
+	}
+}
+
+// unprintable returns where text has a byte that a terminal should not see, −1
+// for nowhere.
+func unprintable(text []byte) int {
+	for at := 0; at < len(text); {
+		r, size := utf8.DecodeRune(text[at:])
+		if r != '\n' && r != '\t' && !unicode.IsPrint(r) || r == utf8.RuneError && size == 1 {
+			return at
+		}
+		at += size
+	}
+	return -1
+}
