@@ -34,7 +34,7 @@ var viewerImport = regexp.MustCompile(`(?m)^import (?:\* as )?(.+) from "https:/
 // openInViewer opens a snapshot in the viewer, with one of its kinds of plot. The
 // script's imports are replaced by the d3 that they name; nothing else of it is
 // changed.
-func openInViewer(t *testing.T, snapshot []byte, plot string) *browsertest.Page {
+func openInViewer(t *testing.T, browser *browsertest.Browser, snapshot []byte, plot string) *browsertest.Page {
 	t.Helper()
 	script, err := os.ReadFile(os.Getenv("MEMTOP_MEMORYVIZ"))
 	if err != nil {
@@ -57,7 +57,7 @@ func openInViewer(t *testing.T, snapshot []byte, plot string) *browsertest.Page 
 import {add_local_files} from "./MemoryViz.js"
 add_local_files(%s, %q)
 </script>`, files, plot)
-	return browsertest.Open(t, viewerURL, map[string]browsertest.File{
+	return browser.Open(t, viewerURL, map[string]browsertest.File{
 		viewerURL:                  {Type: "text/html", Content: page},
 		viewerURL + "d3.js":        {Type: "text/javascript", Content: string(d3)},
 		viewerURL + "MemoryViz.js": {Type: "text/javascript", Content: string(viewerImport.ReplaceAll(script, []byte("const $1 = globalThis.d3;")))},
@@ -188,9 +188,10 @@ func TestThePyTorchViewerShowsOurSnapshots(t *testing.T) {
 	if os.Getenv("MEMTOP_MEMORYVIZ") == "" {
 		t.Skip("MEMTOP_MEMORYVIZ does not name PyTorch's viewer; see make viewer")
 	}
+	browser := browsertest.Start(t)
 	for name, data := range map[string][]byte{"memtrain": savedByTrainer(t), "memtop snapshot": takenByMemtop(t)} {
 		t.Run(name, func(t *testing.T) {
-			page := openInViewer(t, data, "Active Memory Timeline")
+			page := openInViewer(t, browser, data, "Active Memory Timeline")
 			noProblems(t, page)
 			var got drawn
 			page.Evaluate(lookAtPlot, &got)
@@ -214,7 +215,7 @@ func TestThePyTorchViewerShowsOurSnapshots(t *testing.T) {
 		})
 		for _, plot := range []string{"Allocator State History", "Active Cached Segment Timeline"} {
 			t.Run(name+", "+plot, func(t *testing.T) {
-				page := openInViewer(t, data, plot)
+				page := openInViewer(t, browser, data, plot)
 				var shapes int
 				page.Evaluate("new Promise(done => requestAnimationFrame(() => done(document.querySelectorAll('polygon, rect').length)))", &shapes)
 				if noProblems(t, page); shapes < 10 {

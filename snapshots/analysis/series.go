@@ -1,6 +1,10 @@
 package analysis
 
-import "memtop/snapshots/trace"
+import (
+	"slices"
+
+	"memtop/snapshots/trace"
+)
 
 // series is the requested level split into bands, kept at every 64th event
 // like the levels themselves.
@@ -92,6 +96,21 @@ func (s *series) at(x *Index, event int) []int64 {
 		now[band] += bytes
 	}
 	return now
+}
+
+// CategoryPeaks returns the most bytes that each band of a timeline by category
+// ever has, in the order of its bands. A band without any is never seen.
+func (x *Index) CategoryPeaks() []int64 {
+	s := x.categorySeries()
+	now := slices.Clone(s.initial)
+	peaks := slices.Clone(now)
+	for i := range x.events.Len() {
+		s.step(x, now, i, x.events.At(i))
+		for band, bytes := range now {
+			peaks[band] = max(peaks[band], bytes)
+		}
+	}
+	return peaks
 }
 
 // heldBand is the category series' band of memory from before recording whose

@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -139,4 +140,19 @@ func checkNode(t *testing.T, n *Node) {
 	if below != n.Bytes {
 		t.Fatalf("%q holds %d, its parts %d", n.Label, n.Bytes, below)
 	}
+}
+
+func TestCategoryPeaksAreTheHighestOfEveryMoment(t *testing.T) {
+	forRandom(t, func(t *testing.T, x *Index, _ naive) {
+		t.Helper()
+		want := make([]int64, len(x.CategoryPeaks()))
+		for event := -1; event <= x.End(); event++ {
+			for band, bytes := range x.Timeline(ByCategory, event+1, event+1, 1).Columns[0].Bands {
+				want[band] = max(want[band], bytes)
+			}
+		}
+		if got := x.CategoryPeaks(); !slices.Equal(got, want) {
+			t.Errorf("the highest of each category is %d, want %d", got, want)
+		}
+	})
 }

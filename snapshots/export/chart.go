@@ -6,30 +6,35 @@ import (
 	"memtop/snapshots/analysis"
 )
 
-// The chart's size in its own units, which the browser scales.
+// The chart's size in its own units, which the browser scales. The script has
+// more columns than the picture, to zoom into.
 const (
 	chartWidth   = 1000
 	chartHeight  = 260
 	chartColumns = 500
+	dataColumns  = 2000
 )
 
 // chart is the timeline as shapes of SVG. Its y axis points down.
 type chart struct {
-	Width, Height int
-	Bands         []chartBand
-	Reserved      string // the path of the line
-	Grid          []chartLine
-	Marks         []chartLine
-	Last          string // the number of the last event
+	Width, Height     int
+	Bands             []chartBand // of every category that occurs
+	Reserved          string      // the path of the line
+	Grid              []chartLine
+	Marks             []chartLine
+	Last              string // the number of the last event
+	Now, ReservedSize string // at the moment of the page
+	Data              *chartData
 }
 
-type chartBand struct{ Name, Class, Path string }
+type chartBand struct{ Name, Class, Path, Size string }
 
 // chartLine is a line across the chart with its text: at a height for the grid,
 // at an event for marks.
 type chartLine struct {
 	At          string
 	Text, Class string
+	Event       int
 }
 
 // bandClass is the style of a category's band; the one after the categories is
@@ -39,9 +44,14 @@ func bandClass(band int) string { return "c" + strconv.Itoa(band) }
 func (s snapshot) chart() *chart {
 	n := s.index.End() + 1
 	t := s.index.Timeline(analysis.ByCategory, 0, n, min(n, chartColumns))
-	c := &chart{Width: chartWidth, Height: chartHeight, Last: analysis.Count(n - 1)}
+	c := &chart{
+		Width: chartWidth, Height: chartHeight, Last: analysis.Count(n - 1),
+		Now: s.title(), ReservedSize: analysis.Bytes(s.index.ReservedAt(s.event)),
+	}
 	scale := chartScale{columns: len(t.Columns), events: n, top: max(t.Max, t.MaxReserved, 1)}
-	c.draw(&t, &scale)
+	seen := s.index.CategoryPeaks()
+	c.draw(s, &t, &scale, seen)
+	c.Data = newChartData(s.index, &scale, seen)
 	for part := range 4 {
 		level := scale.top / 4 * int64(part+1)
 		c.Grid = append(c.Grid, chartLine{At: scale.y(level), Text: analysis.Bytes(level)})
@@ -50,18 +60,17 @@ func (s snapshot) chart() *chart {
 	return c
 }
 
-// draw stacks the bands and lays the reserved line over them.
-func (c *chart) draw(t *analysis.Timeline, scale *chartScale) {
+// draw stacks the bands that are ever seen and lays the reserved line over them.
+func (c *chart) draw(s snapshot, t *analysis.Timeline, scale *chartScale, seen []int64) {
+	now := s.index.Timeline(analysis.ByCategory, s.event, s.event+1, 1).Columns[0].Bands
 	floor := make([]int64, len(t.Columns))
 	ceiling := make([]int64, len(t.Columns))
 	for b := range t.Bands {
-		var most int64
 		for i := range t.Columns {
-			bytes := t.Columns[i].Bands[b]
-			most, ceiling[i] = max(most, bytes), floor[i]+bytes
+			ceiling[i] = floor[i] + t.Columns[i].Bands[b]
 		}
-		if most > 0 {
-			c.Bands = append(c.Bands, chartBand{t.Bands[b].Name, bandClass(b), scale.area(floor, ceiling)})
+		if seen[b] > 0 {
+			c.Bands = append(c.Bands, chartBand{t.Bands[b].Name, bandClass(b), scale.area(floor, ceiling), analysis.Bytes(now[b])})
 		}
 		copy(floor, ceiling)
 	}
@@ -77,13 +86,13 @@ func (c *chart) marks(s snapshot, scale *chartScale) {
 	const mostOOMs = 50
 	for i, o := range s.index.OOMs() {
 		if i < mostOOMs {
-			c.Marks = append(c.Marks, chartLine{scale.x(o.Event), "out of memory at event " + analysis.Count(o.Event), "oom"})
+			c.Marks = append(c.Marks, chartLine{scale.x(o.Event), "out of memory at event " + analysis.Count(o.Event), "oom", o.Event})
 		}
 	}
 	peak := s.index.Summary().PeakEvent
-	c.Marks = append(c.Marks, chartLine{scale.x(peak), "peak at event " + analysis.Count(peak), "peak"})
+	c.Marks = append(c.Marks, chartLine{scale.x(peak), "peak at event " + analysis.Count(peak), "peak", peak})
 	if s.event != peak {
-		c.Marks = append(c.Marks, chartLine{scale.x(s.event), "shown: event " + analysis.Count(s.event), "at"})
+		c.Marks = append(c.Marks, chartLine{scale.x(s.event), "shown: event " + analysis.Count(s.event), "at", s.event})
 	}
 }
 

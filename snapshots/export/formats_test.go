@@ -246,24 +246,6 @@ func checkHeld(t *testing.T, x *analysis.Index, rows [][]string) int {
 	return len(alive)
 }
 
-func TestPagesNeedNothingElse(t *testing.T) {
-	outside := regexp.MustCompile(`(?i)<(script|link|iframe|img|object|embed|base)\b|\b(src|href|action|on[a-z]+)\s*=\s*["']|url\(|@import|https?:`)
-	forAll(t, "html", func(t *testing.T, tr *trace.Trace, out []byte) {
-		t.Helper()
-		page := string(out)
-		if found := outside.FindString(page); found != "" {
-			t.Errorf("the page has %q", found)
-		}
-		noControls(t, strings.ReplaceAll(page, "\n", ""))
-		if strings.Count(page, "<h2>") != len(tr.Devices) || !strings.Contains(page, "Content-Security-Policy") {
-			t.Errorf("the page has not a part for each of %d devices, or no policy", len(tr.Devices))
-		}
-		if strings.Contains(page, "ZgotmplZ") {
-			t.Error("the template refused a value")
-		}
-	})
-}
-
 func TestTheReportIsTheReport(t *testing.T) {
 	forAll(t, "json", func(t *testing.T, tr *trace.Trace, out []byte) {
 		t.Helper()

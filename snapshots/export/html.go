@@ -1,7 +1,9 @@
 package export
 
 import (
+	"crypto/sha256"
 	_ "embed"
+	"encoding/base64"
 	"fmt"
 	"html/template"
 	"io"
@@ -13,13 +15,17 @@ import (
 
 // HTML
 //
-// One page that needs nothing else, no network and no script: what stands out,
-// the timeline as SVG, and who holds the memory at a moment. Package
-// html/template escapes what comes from the file; a policy in the page's head
-// forbids the browser to load anything should that ever fail.
+// One page that needs nothing else: what stands out, the timeline as SVG, and who
+// holds the memory at a moment. Its own script, page.js, adds a cursor and zoom to
+// the timeline. Package html/template escapes what comes from the file; a policy in
+// the page's head forbids the browser to load anything, and to run any script but
+// that one, should escaping ever fail.
 
 //go:embed page.html
 var pageText string
+
+//go:embed page.js
+var pageScript string
 
 // pageTemplate is parsed when the first page is written: most commands write
 // none.
@@ -28,6 +34,10 @@ var pageTemplate = sync.OnceValue(func() *template.Template {
 })
 
 type htmlPage struct {
+	// ScriptHash is what the policy knows the script by.
+	ScriptHash string
+	Script     template.JS
+
 	Name    string
 	Source  []string
 	Notices []string
@@ -69,7 +79,11 @@ func writeHTML(w io.Writer, t *trace.Trace, o Options) error {
 	if err != nil {
 		return err
 	}
-	page := htmlPage{Name: sourceName(t), Source: sourceFacts(t)}
+	hash := sha256.Sum256([]byte(pageScript))
+	page := htmlPage{
+		ScriptHash: "sha256-" + base64.StdEncoding.EncodeToString(hash[:]), Script: template.JS(pageScript),
+		Name: sourceName(t), Source: sourceFacts(t),
+	}
 	for _, notice := range t.Notices {
 		page.Notices = append(page.Notices, label(notice))
 	}

@@ -93,9 +93,14 @@ func (p *perfetto) when(event int) int64 {
 	if !p.timed {
 		return int64(event)
 	}
-	for ; event > 0 && p.index.Device().Events.At(event).Absent&trace.NoTime != 0; event-- {
+	return timeAt(p.index, event) - p.base
+}
+
+// timeAt returns the time of an event, or of the last one before that has any.
+func timeAt(x *analysis.Index, event int) int64 {
+	for ; event > 0 && x.Device().Events.At(event).Absent&trace.NoTime != 0; event-- {
 	}
-	return p.index.Device().Events.At(event).Time - p.base
+	return x.Device().Events.At(event).Time
 }
 
 // begin writes the fields that every event has.

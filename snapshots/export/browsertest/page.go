@@ -18,7 +18,18 @@ const deadline = time.Minute
 // File is one that the browser can ask for.
 type File struct{ Type, Content string }
 
-// Page is a page that is open. It is owned by the test's goroutine.
+// Browser is one that runs. It has one page open at a time, and is owned by the
+// test's goroutine.
+type Browser struct{ pipe *pipe }
+
+// Start starts a browser, which ends with the test. The test is skipped where there
+// is no Chromium.
+func Start(t testing.TB) *Browser {
+	t.Helper()
+	return &Browser{start(t)}
+}
+
+// Page is a page that is open, until the browser opens the next.
 type Page struct {
 	t        testing.TB
 	pipe     *pipe
@@ -28,12 +39,12 @@ type Page struct {
 }
 
 // Open opens the file with that address and waits until it has been loaded. Files
-// are by address, and all that the browser can have. The test is skipped where
-// there is no Chromium; the browser ends with the test.
-func Open(t testing.TB, url string, files map[string]File) *Page {
+// are by address, and all that the page can have. What goes wrong with the page
+// ends the test t.
+func (b *Browser) Open(t testing.TB, url string, files map[string]File) *Page {
 	t.Helper()
-	p := &Page{t: t, pipe: start(t), files: files}
-	p.pipe.heard = p.heard
+	p := &Page{t: t, pipe: b.pipe, files: files}
+	p.pipe.heard, p.pipe.session = p.heard, ""
 	var target struct{ TargetID string }
 	p.call("Target.createTarget", map[string]any{"url": "about:blank"}, &target)
 	var session struct{ SessionID string }

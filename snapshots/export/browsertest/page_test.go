@@ -12,7 +12,7 @@ import (
 // not.
 func TestAPageIsSeenAsItIs(t *testing.T) {
 	const url = "https://page.test/"
-	p := browsertest.Open(t, url, map[string]browsertest.File{
+	p := browsertest.Start(t).Open(t, url, map[string]browsertest.File{
 		url: {"text/html", `<!doctype html><title>t</title><body style="height: 90vh" onclick="this.dataset.clicked = 1">
 <script src="here.js"></script><script src="https://elsewhere.test/there.js"></script>
 <script>console.error("loud"); throw new Error("thrown")</script>`},

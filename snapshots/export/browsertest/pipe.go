@@ -30,11 +30,12 @@ type pipe struct {
 }
 
 type message struct {
-	ID     int
-	Method string
-	Params json.RawMessage
-	Result json.RawMessage
-	Error  *struct{ Message string }
+	ID        int
+	SessionID string
+	Method    string
+	Params    json.RawMessage
+	Result    json.RawMessage
+	Error     *struct{ Message string }
 }
 
 // start runs a browser, and ends it with the test.
@@ -175,7 +176,7 @@ func (p *pipe) hear(end time.Time) error {
 			return errEnded
 		case m.ID > 0:
 			p.answered[m.ID] = m
-		case p.heard != nil:
+		case p.heard != nil && m.SessionID == p.session: // and not an earlier page's
 			p.heard(m.Method, m.Params)
 		}
 		return nil
