@@ -98,7 +98,12 @@ func checkRewritten(t *testing.T, tr *trace.Trace) {
 		t.Fatalf("%d devices became %d", len(tr.Devices), len(again.Devices))
 	}
 	for i := range tr.Devices {
-		if got, want := again.Devices[i].Events.Len(), tr.Devices[i].Events.Len(); got != want {
+		events := again.Devices[i].Events
+		got, want := events.Len(), tr.Devices[i].Events.Len()
+		if got == want+1 && events.At(want).Kind == trace.Snapshot {
+			got-- // see "Categories and PyTorch's viewer"
+		}
+		if got != want {
 			t.Errorf("device %d: %d events became %d", i, want, got)
 		}
 	}
