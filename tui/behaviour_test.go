@@ -99,6 +99,20 @@ func TestAPageThatTheFileHasNothingForSaysWhatItNeeds(t *testing.T) {
 	}
 }
 
+// TestStepsThatEndedBeforeTheFirstEvent is about a ring buffer of events that
+// has lost those of the first steps, whose annotations are all kept.
+func TestStepsThatEndedBeforeTheFirstEvent(t *testing.T) {
+	early := tuitest.Small()
+	tables := *early.Tables
+	at := trace.StringID(len(tables.Strings))
+	tables.Strings = append(append([]string{}, tables.Strings...), "ProfilerStep#1", "START", "END")
+	early.Tables = &tables
+	early.Annotations = []trace.Annotation{{Name: at, Stage: at + 1, Time: 1}, {Name: at, Stage: at + 2, Time: 2}}
+	d := start(t, 80, 24, Options{}, fileOf("run.pickle", early))
+	d.press("2", "p")
+	d.wants("needs a program that measures its layers")
+}
+
 func TestTheCursorBeginsAtTheOutOfMemoryEvent(t *testing.T) {
 	d := startSmall(t, 80, 24)
 	if got, want := d.scene().Cursor(), 246; got != want {

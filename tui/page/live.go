@@ -110,11 +110,22 @@ func (s *Scene) StepAt(event int) *trace.Step {
 func (s *Scene) endedAt(event int) int64 {
 	k := sort.Search(len(s.Steps), func(k int) bool { return s.Steps[k].To > event+1 }) - 1
 	for ; k >= 0; k-- {
-		if e := s.Events().At(s.Steps[k].To - 1); e.Kind == trace.StepEnd {
-			return e.Size
+		if end := s.StepEnd(k); end >= 0 {
+			return s.Events().At(end).Size
 		}
 	}
 	return 0
+}
+
+// StepEnd returns the event with which the program ended a step, −1 where there
+// is none: a step that was annotated ends between events, and perhaps before
+// the first one that was kept.
+func (s *Scene) StepEnd(k int) int {
+	last := s.Steps[k].To - 1
+	if last < 0 || last >= s.Events().Len() || s.Events().At(last).Kind != trace.StepEnd {
+		return -1
+	}
+	return last
 }
 
 // Gaps returns the places of this device where events are missing.

@@ -155,10 +155,9 @@ func (p *Page) question() question {
 
 // stepEnd returns the last event of the last whole step, or else of all.
 func (p *Page) stepEnd() int {
-	events := p.scene.Events()
 	for k := len(p.scene.Steps) - 1; k >= 0; k-- {
-		if last := p.scene.Steps[k].To - 1; last >= 0 && last < events.Len() && events.At(last).Kind == trace.StepEnd {
-			return last
+		if end := p.scene.StepEnd(k); end >= 0 {
+			return end
 		}
 	}
 	return p.scene.Cursor()
