@@ -84,6 +84,8 @@ func (p *cppPickler) save(v any) {
 			}
 			p.out = append(p.out, 'u')
 		})
+	case Raw:
+		p.out = append(p.out, v...)
 	default:
 		panic(fmt.Sprintf("pytorchtest: no pickle for a %T", v))
 	}

@@ -101,7 +101,7 @@ func (b *builder) event(e *trace.Event) *Dict {
 	if n.Pool != 0 {
 		d.set("pool_id", b.pool(n.Pool))
 	}
-	d.setIf(n.Category != 0, "category", b.text(n.Category))
+	b.tags(d, n)
 	if e.Stack != 0 {
 		d.set("frames", b.stack(e.Stack))
 	}
@@ -113,6 +113,15 @@ func (b *builder) event(e *trace.Event) *Dict {
 		d.set("forward_frames", lines)
 	}
 	return d
+}
+
+// tags sets what our own engine says beyond PyTorch.
+func (b *builder) tags(d *Dict, n trace.Note) {
+	d.setIf(n.Category != 0, "category", b.text(n.Category))
+	d.setIf(n.Layer != 0, "layer", b.text(n.Layer))
+	d.setIf(n.Role != 0, "role", b.text(n.Role))
+	d.setIf(n.Shape != 0, "shape", b.text(n.Shape))
+	d.setIf(n.DType != 0, "dtype", b.text(n.DType))
 }
 
 func (b *builder) pool(id trace.PoolID) Tuple {
@@ -165,6 +174,7 @@ func (b *builder) block(k *trace.Block) *Dict {
 		}
 		d.set("history", history)
 	}
+	b.tags(d, b.t.Tables.Notes[k.Note])
 	return d
 }
 
