@@ -23,6 +23,10 @@ var picture = map[string][]string{
 	"snapshots/pytorch/pytorchtest": {"snapshots/pytorch", "snapshots/trace"},
 	"snapshots/wire":                {"snapshots/trace"},
 	"snapshots":                     {"snapshots/pytorch", "snapshots/trace", "snapshots/wire", "github.com/klauspost/compress/..."},
+	// Damaged files, for tests and the command that tries them.
+	"snapshots/mutate": {
+		"snapshots/pytorch/pytorchtest", "snapshots/trace", "snapshots/wire", "github.com/klauspost/compress/...",
+	},
 	"snapshots/export": {
 		"snapshots/analysis", "snapshots/trace", "github.com/google/pprof/profile",
 	},
@@ -75,10 +79,11 @@ var picture = map[string][]string{
 	"cmd/memtrain/benchgpu":    {"engine/device/cuda"},
 	"cmd/memtrain/benchattach": {"cmd/command", "engine/...", "probe", "snapshots/trace"},
 	// What only the end-to-end test and the benchmark use.
-	"cmd/memtop/benchopen": {"cmd/memtop/terminal"},
-	"cmd/memtop/benchlive": {"cmd/memtop/terminal", "probe", "snapshots/trace"},
-	"cmd/memtop/picture":   {"cmd/memtop/terminal"},
-	"cmd/memtop/terminal":  {"github.com/creack/pty", "github.com/hinshun/vt10x"},
+	"cmd/memtop/fuzzmutate": {"cmd/command", "cmd/memtop/terminal", "snapshots/mutate"},
+	"cmd/memtop/benchopen":  {"cmd/memtop/terminal"},
+	"cmd/memtop/benchlive":  {"cmd/memtop/terminal", "probe", "snapshots/trace"},
+	"cmd/memtop/picture":    {"cmd/memtop/terminal"},
+	"cmd/memtop/terminal":   {"github.com/creack/pty", "github.com/hinshun/vt10x"},
 }
 
 type goPackage struct {
