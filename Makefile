@@ -11,8 +11,10 @@ CGO_ENABLED ?= 0
 PAIRS    ?= 200
 # PyTorch's viewer, which is not part of its packages: a file of its source.
 MEMORYVIZ ?=
+FILES    ?= 20000
+SEED     ?= 1
 
-.PHONY: build test lint vet fmt race golden bench bench-open bench-engine bench-attach bench-live gpu fuzz viewer check
+.PHONY: build test lint vet fmt race golden bench bench-open bench-engine bench-attach bench-live gpu fuzz fuzz-mutate viewer check
 
 build: ## bin/memtop, a static file, and bin/memtrain, which needs the C library to look for a GPU's driver
 	CGO_ENABLED=$(CGO_ENABLED) $(GO) build -trimpath -o bin/memtop ./cmd/memtop
@@ -69,6 +71,10 @@ fuzz: ## every fuzz target in turn, $(FUZZTIME) each
 			GOMEMLIMIT=256MiB $(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x $$package || exit 1; \
 		done; \
 	done
+
+fuzz-mutate: build ## $(FILES) mutated files through every command of the real program and its screen
+	$(GO) build -o bin/fuzzmutate ./cmd/memtop/fuzzmutate
+	bin/fuzzmutate -memtop bin/memtop -files $(FILES) -seed $(SEED)
 
 check: build vet lint test race
 	$(GO) build ./...

@@ -35,7 +35,11 @@ type Terminal struct {
 // Start runs cmd on a screen of w×h cells. Its standard input is the terminal
 // unless cmd says otherwise; either way the terminal is its controlling one. The
 // caller must call Wait.
-func Start(cmd *exec.Cmd, w, h int) (*Terminal, error) {
+func Start(cmd *exec.Cmd, w, h int) (*Terminal, error) { return StartWatched(cmd, w, h, io.Discard) }
+
+// StartWatched does so and gives watch what the program writes, byte for byte,
+// before it is drawn. When Wait has returned, no more comes.
+func StartWatched(cmd *exec.Cmd, w, h int, watch io.Writer) (*Terminal, error) {
 	if cmd.Env == nil {
 		cmd.Env = append(os.Environ(), "TERM=xterm-256color", "COLORTERM=truecolor")
 	}
@@ -50,18 +54,19 @@ func Start(cmd *exec.Cmd, w, h int) (*Terminal, error) {
 		cmd: cmd, pty: f, done: make(chan struct{}), changed: make(chan struct{}),
 		screen: vt10x.New(vt10x.WithWriter(f), vt10x.WithSize(w, h)),
 	}
-	go t.follow()
+	go t.follow(watch)
 	return t, nil
 }
 
 // follow draws the program's output until it ends. It is waited for by Wait.
-func (t *Terminal) follow() {
+func (t *Terminal) follow(watch io.Writer) {
 	defer close(t.done)
 	filter := sequenceFilter{out: t.screen}
 	buf := make([]byte, 64<<10)
 	for {
 		n, err := t.pty.Read(buf)
 		if n > 0 {
+			_, _ = watch.Write(buf[:n]) // whoever watches keeps the error
 			t.written.Add(int64(n))
 			filter.write(buf[:n])
 			t.mu.Lock()

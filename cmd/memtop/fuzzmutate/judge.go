@@ -1,0 +1,46 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// programMemory is what the program itself has resident, whatever it reads, in
+// bytes: its code, Go's runtime, what a page takes to be drawn.
+const programMemory = 32 << 20
+
+// most is what a run may have resident: 1.2 times the bound, and the program.
+const most = bound*12/10 + programMemory
+
+// crashes are words of Go's: of a program that ends without meaning to, and of
+// messages that speak of its insides.
+var crashes = []string{"a bug in memtop", "panic:", "fatal error:", "goroutine ", "runtime error", "Go struct", "json: cannot"}
+
+// judge returns what is wrong, "" if nothing is.
+func (o *outcome) judge(i invocation) string {
+	for _, word := range crashes {
+		if strings.Contains(o.stderr, word) {
+			return "it says: " + strings.TrimSpace(o.stderr)
+		}
+	}
+	switch {
+	case o.err != nil:
+		return o.err.Error()
+	case o.took >= patience:
+		return fmt.Sprintf("it did not end within %v", patience)
+	case o.signal != 0:
+		return fmt.Sprintf("it was ended by a signal, %v: %s", o.signal, strings.TrimSpace(o.stderr))
+	case !slices.Contains(i.codes, o.code):
+		return fmt.Sprintf("exit code %d: %s", o.code, strings.TrimSpace(o.stderr))
+	case o.amiss != "":
+		return o.amiss
+	case o.peak > most:
+		return fmt.Sprintf("it had %d MiB resident, more than %d", o.peak>>20, most>>20)
+	case i.screen:
+		return ""
+	case !i.notices && strings.Count(o.stderr, "\n") != min(o.code, 1):
+		return "a failure that is not one line: " + o.stderr
+	}
+	return ""
+}
