@@ -127,6 +127,24 @@ func TestTheCursorBeginsAtTheOutOfMemoryEvent(t *testing.T) {
 	d.wants("at the start")
 }
 
+// TestAFileOpensOnTheDeviceThatRanOut has a device 0 with more events, of one
+// that ran out as device 1, and of that one's recording.
+func TestAFileOpensOnTheDeviceThatRanOut(t *testing.T) {
+	tr := tuitest.OneOfTwoRanOut()
+	recording := *tr
+	recording.Live = &trace.Live{}
+	for name, f := range map[string]File{"snapshot": fileOf("two.pickle", tr), "recording": fileOf("two.mtr", &recording)} {
+		d := start(t, 120, 40, Options{Color: "never", Device: -1}, f)
+		if at := d.scene().Cursor(); d.scene().Index.Device().ID != 1 || d.scene().OOMs[0].Event != at {
+			t.Errorf("%s: opened on device %d, at event %d", name, d.scene().Index.Device().ID, at)
+		}
+		d.wants("device 1 of 2")
+		d.lacks("device 1: out of memory")
+		asked := start(t, 120, 40, Options{Color: "never", Device: 0}, f)
+		asked.wants("device 0 of 2", "device 1: out of memory", "Device 1 ran out of memory, at its event 123")
+	}
+}
+
 func TestMovingThroughEventsMovesEveryPage(t *testing.T) {
 	d := startSmall(t, 80, 24)
 	d.press("7", "g", "j", "j", "j", "j")
@@ -404,7 +422,7 @@ func TestSeveralFilesAndDevicesKeepTheirPlaces(t *testing.T) {
 	d.press("]")
 	d.wants("b.pickle", "[2/2]", "device 1 of 2")
 	d.press("d")
-	d.wants("device 0 of 2", "state only")
+	d.wants("device 0 of 2", "device 1: out of memory")
 	d.press("d", "[")
 	d.wants("a.pickle", "at the start")
 	d.press("[")

@@ -3,6 +3,7 @@ package tui
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -42,6 +43,7 @@ type file struct {
 	read    *atomic.Int64
 	total   *atomic.Int64
 	wanted  int // id of the device to show first
+	short   []analysis.Shortage
 	device  int // id of the device that is shown
 	views   map[int]*view
 	growth  growth
@@ -59,6 +61,7 @@ type loadedMsg struct {
 	file    *file
 	attempt int
 	source  trace.Source
+	short   []analysis.Shortage
 	err     error
 }
 
@@ -87,8 +90,20 @@ func (f *file) start(now time.Time) tea.Cmd {
 			read.Store(r)
 			total.Store(t)
 		})
-		return loadedMsg{f, attempt, source, err}
+		return loadedMsg{f, attempt, source, shortages(source), err}
 	}
+}
+
+// shortages returns which of several devices ran out of memory. Of a process
+// that runs what happens next is of more interest.
+func shortages(s trace.Source) []analysis.Shortage {
+	if s == nil {
+		return nil
+	}
+	if t := s.Trace(); !t.Info.Growing && len(t.Devices) > 1 {
+		return analysis.Shortages(t)
+	}
+	return nil
 }
 
 // stop cancels a running load.
@@ -112,7 +127,7 @@ func (f *file) loaded(msg loadedMsg, device int, theme *screen.Theme) tea.Cmd {
 		return nil
 	}
 	f.source, f.trace, f.views, f.wanted = msg.source, msg.source.Trace(), make(map[int]*view), device
-	f.growth = growth{}
+	f.growth, f.short = growth{}, msg.short
 	return tea.Batch(f.begin(theme), f.wait())
 }
 
@@ -126,7 +141,7 @@ func (f *file) begin(theme *screen.Theme) tea.Cmd {
 		f.state, f.err = failed, errors.New("the file has no segments and no events on any device")
 		return nil
 	}
-	f.device = f.trace.Devices[firstDevice(f.trace, f.wanted)].ID
+	f.device = f.trace.Devices[f.firstDevice()].ID
 	return f.index(theme)
 }
 
@@ -140,15 +155,22 @@ func closing(s trace.Source) tea.Cmd {
 	}
 }
 
-// firstDevice returns the index of the device asked for, or else of the one
-// with the most events, or else with the most memory.
-func firstDevice(t *trace.Trace, id int) int {
-	best, bestEvents, bestSegments := 0, -1, -1
-	for i := range t.Devices {
-		d := &t.Devices[i]
-		if d.ID == id {
+// firstDevice returns the index of the device asked for, or else of the first
+// that ran out of memory, or else of the one with the most events, or else with
+// the most memory.
+func (f *file) firstDevice() int {
+	wanted := []int{f.wanted}
+	for _, s := range f.short {
+		wanted = append(wanted, s.Device)
+	}
+	for _, id := range wanted {
+		if i := slices.IndexFunc(f.trace.Devices, func(d trace.Device) bool { return d.ID == id }); i >= 0 {
 			return i
 		}
+	}
+	best, bestEvents, bestSegments := 0, -1, -1
+	for i := range f.trace.Devices {
+		d := &f.trace.Devices[i]
 		events, segments := d.Events.Len(), len(d.Final.Segments)
 		if events > bestEvents || events == bestEvents && segments > bestSegments {
 			best, bestEvents, bestSegments = i, events, segments

@@ -31,7 +31,7 @@ type Write func(x *analysis.Index, event int, path string, overwrite bool) error
 // Options say how to start. The zero value is usable.
 type Options struct {
 	Page     string // name or number of the first page; "" is the overview
-	Device   int    // device to show first; below 0, or when the file lacks it, the one with the most events
+	Device   int    // device to show first; below 0, or when the file lacks it, the one that ran out of memory first, else with the most events
 	Color    string // "auto" or "", "always", "never"
 	ASCII    bool   // draw with the characters from space to tilde only
 	NoMouse  bool   // leave the mouse to the terminal

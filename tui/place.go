@@ -24,6 +24,10 @@ func (m *Model) place(c screen.Canvas) {
 	if v.scene.Live() == nil || len(f.trace.Devices) > 1 {
 		x = c.Text(x, 1, deviceLabel(f), screen.Strong)
 	}
+	if other := f.shortElsewhere(); other != "" {
+		x = c.Text(x, 1, " · ", screen.Dim)
+		x = c.Text(x, 1, other, screen.Bad)
+	}
 	for i, part := range parts {
 		between := " · "
 		switch {
@@ -69,6 +73,17 @@ func deviceLabel(f *file) string {
 		label += " of " + strconv.Itoa(n)
 	}
 	return label
+}
+
+// shortElsewhere says which device ran out of memory, the first but for the one
+// that is shown: whoever asked for another must not miss it.
+func (f *file) shortElsewhere() string {
+	for _, s := range f.short {
+		if s.Device != f.device {
+			return "device " + strconv.Itoa(s.Device) + ": out of memory"
+		}
+	}
+	return ""
 }
 
 // placeParts returns what is worth saying of the cursor, the most important

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/charmbracelet/x/term"
 	"github.com/spf13/cobra"
@@ -65,6 +66,12 @@ func (a *app) chosen(t *trace.Trace) (*trace.Trace, error) {
 	}
 	narrowed := *t
 	narrowed.Devices = []trace.Device{*device}
+	for _, s := range analysis.Shortages(t) {
+		if s.Device != device.ID {
+			notice := fmt.Sprintf("Device %d ran out of memory, at its event %s.", s.Device, analysis.Count(s.Event))
+			narrowed.Notices = append(slices.Clip(narrowed.Notices), notice)
+		}
+	}
 	return &narrowed, nil
 }
 

@@ -51,7 +51,7 @@ func (a *app) jsonFlag(f *pflag.FlagSet) {
 }
 
 func (a *app) deviceFlag(f *pflag.FlagSet) {
-	f.IntVar(&a.settings.device, "device", -1, "device `N` only (default the one with most events)")
+	f.IntVar(&a.settings.device, "device", -1, "device `N` only (default the one that ran out of memory, else with most events)")
 }
 
 // screenFlags adds the flags of commands that draw.

@@ -81,10 +81,18 @@ func share(part, whole int64) string {
 	return "under 1%"
 }
 
+// ooms begins with the last, see [Shortage].
 func (f *finder) ooms() {
 	const shown = 3
 	all := f.index.OOMs()
-	for _, o := range all[:min(len(all), shown)] {
+	if len(all) == 0 {
+		return
+	}
+	last, before := all[len(all)-1], all[:len(all)-1]
+	if last.Verdict == NotJudged {
+		f.index.judge(&last)
+	}
+	for _, o := range append([]OOM{last}, before[:min(len(before), shown-1)]...) {
 		text, stack := "", trace.StackID(0)
 		if len(o.Holders) > 0 {
 			text = fmt.Sprintf(" The largest holder is %s with %s.", f.index.HolderName(o.Holders[0]), Bytes(o.Holders[0].Bytes))
@@ -96,7 +104,7 @@ func (f *finder) ooms() {
 		f.add(Problem, o.Event, stack, "Out of memory at event %s: %s (%s).%s", Count(o.Event), o.Reason, o.Verdict, text)
 	}
 	if len(all) > shown {
-		f.add(Problem, all[shown].Event, 0, "%d more requests ran out of memory.", len(all)-shown)
+		f.add(Problem, all[shown-1].Event, 0, "%d more requests ran out of memory.", len(all)-shown)
 	}
 }
 

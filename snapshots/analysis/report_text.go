@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"memtop/snapshots/trace"
@@ -17,15 +18,33 @@ func (r *Report) Text(w io.Writer, width int) error {
 	for _, notice := range r.notices {
 		p.wrap("  note: ", notice)
 	}
-	for i, x := range r.indexes {
+	for _, i := range r.shortestFirst() {
 		p.line("")
-		r.Devices[i].text(p, x)
+		r.Devices[i].text(p, r.indexes[i])
 	}
 	if len(r.indexes) == 0 {
 		p.line("")
 		p.line("No device has a segment or an event.")
 	}
 	return p.w.Flush()
+}
+
+// shortestFirst returns the devices in the order of their text: the one that ran
+// out of memory first before all others.
+func (r *Report) shortestFirst() []int {
+	order := make([]int, len(r.indexes))
+	for i := range order {
+		order[i] = i
+	}
+	if len(order) < 2 {
+		return order
+	}
+	for _, s := range slices.Backward(Shortages(r.indexes[0].trace)) {
+		at := slices.IndexFunc(order, func(i int) bool { return r.Devices[i].Device == s.Device })
+		i := order[at]
+		order = slices.Insert(slices.Delete(order, at, at+1), 0, i)
+	}
+	return order
 }
 
 func (r *Report) header(p *page) {

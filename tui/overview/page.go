@@ -70,7 +70,7 @@ type Page struct {
 func New(s *page.Scene) *Page {
 	p := &Page{scene: s, keys: newKeyMap(s), lookedAt: -1}
 	switch {
-	case p.live():
+	case p.live(), len(s.OOMs) > 0: // where the cursor is to begin with
 		p.moment = atCursor
 	case !s.Index.History():
 		p.moment = atEnd

@@ -2,6 +2,8 @@ package overview
 
 import (
 	"context"
+	"slices"
+	"strconv"
 
 	"memtop/snapshots/analysis"
 	"memtop/tui/page"
@@ -33,6 +35,25 @@ func look(ctx context.Context, x page.Edition) []finding {
 			continue
 		}
 		found = append(found, finding{f, page.Timeline})
+	}
+	if others := elsewhere(x); len(others) > 0 {
+		found = append(found, others...)
+		slices.SortStableFunc(found, func(a, b finding) int { return int(b.Severity) - int(a.Severity) })
+	}
+	return found
+}
+
+// elsewhere says which other devices of a file ran out of memory.
+func elsewhere(x page.Edition) []finding {
+	if x.Trace().Info.Growing || len(x.Trace().Devices) < 2 {
+		return nil
+	}
+	var found []finding
+	for _, s := range analysis.Shortages(x.Trace()) {
+		if s.Device != x.Device().ID {
+			text := "Device " + strconv.Itoa(s.Device) + " ran out of memory, at its event " + screen.Count(s.Event) + "; d goes to the next device."
+			found = append(found, finding{analysis.Finding{Severity: analysis.Problem, Text: text, Event: analysis.NoEvent}, page.Timeline})
+		}
 	}
 	return found
 }

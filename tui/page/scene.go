@@ -41,19 +41,19 @@ type Edition struct {
 }
 
 // NewScene returns a scene with the cursor where a reader in a hurry wants it:
-// of a running program now, and of its recording at the end, where it shows what
-// was seen last; else at the first event that ran out of memory, else at the
-// peak.
+// of a running program now; else at the last event that ran out of memory, see
+// [analysis.Shortage]; else of a recording at the end, where it shows what was
+// seen last; else at the peak.
 func NewScene(t *screen.Theme, x *analysis.Index) *Scene {
 	s := &Scene{Theme: t, Index: x, Gate: new(ask.Gate)}
 	s.update()
 	switch {
 	case s.Growing():
 		s.Follow()
+	case len(s.OOMs) > 0:
+		s.cursor = s.OOMs[len(s.OOMs)-1].Event
 	case s.Live() != nil, !x.History():
 		s.cursor = s.Last()
-	case len(s.OOMs) > 0:
-		s.cursor = s.OOMs[0].Event
 	default:
 		s.cursor = s.Summary.PeakEvent
 	}

@@ -50,6 +50,18 @@ func TwoDevices() *trace.Trace {
 	return t
 }
 
+// OneOfTwoRanOut returns a trace in which device 0 has the most events and device
+// 1 ran out of memory.
+func OneOfTwoRanOut() *trace.Trace {
+	t := Small()
+	busy, short := t.Devices[0], t.Devices[0]
+	n := busy.Events.Len()
+	busy.Events = busy.Events.Slice(0, n-1)
+	short.ID, short.Events = 1, short.Events.Slice(n/2, n)
+	t.Devices = []trace.Device{busy, short}
+	return t
+}
+
 // StateOnly returns a trace that has segments and no events.
 func StateOnly() *trace.Trace {
 	t := Small()
