@@ -17,11 +17,12 @@ import (
 // name that ends in /... stands for the packages below it too. The standard
 // library is open to all.
 var picture = map[string][]string{
+	"cause/...":                     {}, // what an error means, for all
 	"snapshots/trace":               {},
 	"snapshots/analysis":            {"snapshots/trace"},
 	"snapshots/pytorch":             {"snapshots/trace"},
 	"snapshots/pytorch/pytorchtest": {"snapshots/pytorch", "snapshots/trace"},
-	"snapshots/wire":                {"snapshots/trace"},
+	"snapshots/wire":                {"snapshots/trace", "cause"},
 	"snapshots":                     {"snapshots/pytorch", "snapshots/trace", "snapshots/wire", "github.com/klauspost/compress/..."},
 	// Damaged files, for tests and the command that tries them.
 	"snapshots/mutate": {
@@ -36,7 +37,7 @@ var picture = map[string][]string{
 		"charm.land/...", "github.com/charmbracelet/...",
 	},
 	"probe": {
-		"snapshots/wire", "snapshots/pytorch", "snapshots/trace", "golang.org/x/sys/...",
+		"snapshots/wire", "snapshots/pytorch", "snapshots/trace", "cause", "golang.org/x/sys/...",
 	},
 	// The engine: each package on those before it, and none on the probe.
 	"engine/alloc": {"snapshots/trace"},
@@ -62,9 +63,9 @@ var picture = map[string][]string{
 	"probe/gauge": {"snapshots/trace", "github.com/NVIDIA/go-nvml/..."},
 
 	"cmd":         {},
-	"cmd/command": {"snapshots/trace"},
+	"cmd/command": {"cause", "snapshots/trace", "github.com/spf13/pflag"},
 	"cmd/memtop": {
-		"cmd/command", "cmd/memtrain/program", "tui", "probe", "probe/gauge", "snapshots", "snapshots/analysis",
+		"cmd/command", "cause", "cmd/memtrain/program", "tui", "probe", "probe/gauge", "snapshots", "snapshots/analysis",
 		"snapshots/export", "snapshots/pytorch", "snapshots/trace", "snapshots/wire",
 		"charm.land/bubbletea/v2", "github.com/spf13/cobra", "github.com/spf13/pflag",
 		"github.com/charmbracelet/colorprofile", "github.com/charmbracelet/x/ansi", "github.com/charmbracelet/x/term",

@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"strings"
 	"syscall"
+
+	"memtop/cause"
 )
 
 // The exit codes that scripts may rely on.
@@ -50,22 +52,18 @@ func Line(cause, remedy string) string {
 
 // System returns the exit code, the cause and the remedy for what the operating
 // system refused. For any other error the remedy is otherwise.
-func System(err error, otherwise string) (code int, cause, remedy string) {
-	cause = err.Error()
-	var path *fs.PathError
-	if errors.As(err, &path) {
-		cause = fmt.Sprintf("%s: %v", path.Path, path.Err)
-	}
+func System(err error, otherwise string) (code int, text, remedy string) {
+	text = cause.Of(err)
 	switch {
 	case errors.Is(err, syscall.EISDIR):
-		return ExitMissing, cause, "name a file in it"
+		return ExitMissing, text, "name a file in it"
 	case errors.Is(err, fs.ErrNotExist):
-		return ExitMissing, cause, "check the path"
+		return ExitMissing, text, "check the path"
 	case errors.Is(err, fs.ErrPermission):
-		return ExitPermission, cause, "ask its owner for access, or work on a copy"
+		return ExitPermission, text, "ask its owner for access, or work on a copy"
 	case errors.Is(err, syscall.ENOSPC):
-		return ExitError, cause, "make room, or write elsewhere"
+		return ExitError, text, "make room, or write elsewhere"
 	default:
-		return ExitError, cause, otherwise
+		return ExitError, text, otherwise
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"hash/crc32"
 	"io"
 
+	"memtop/cause"
 	"memtop/snapshots/trace"
 )
 
@@ -104,7 +105,7 @@ func (d *Decoder) Next() (Frame, error) {
 		}
 		f, err := d.decode(t)
 		if err != nil {
-			return Frame{}, d.corrupt("a frame of %s: %v", t, err)
+			return Frame{}, d.corrupt("a frame of %s: %s", t, cause.Of(err))
 		}
 		return f, nil
 	}

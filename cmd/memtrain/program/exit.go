@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
-
-	"github.com/spf13/pflag"
 
 	"memtop/cmd/command"
 	"memtop/engine/data"
@@ -17,28 +14,6 @@ import (
 // usagef returns an error about a flag, with the general remedy.
 func usagef(format string, values ...any) error {
 	return command.Usage(fmt.Sprintf(format, values...), "try: memtrain --help")
-}
-
-// wanted says in words what the flags of a type take.
-var wanted = map[string]string{
-	"int": "a number", "int64": "a number", "uint64": "a whole number, 0 or more", "bool": "true or false",
-}
-
-// flagError tells of a flag that could not be read, without the words of the
-// functions that tried.
-func flagError(err error) error {
-	var (
-		invalid *pflag.InvalidValueError
-		number  *strconv.NumError
-	)
-	if !errors.As(err, &invalid) {
-		return usagef("%v", err)
-	}
-	cause := invalid.Unwrap().Error()
-	if errors.As(err, &number) {
-		cause = "want " + wanted[invalid.GetFlag().Value.Type()]
-	}
-	return usagef("--%s %q: %s", invalid.GetFlag().Name, invalid.GetValue(), cause)
 }
 
 // machineError is what this machine cannot do.

@@ -79,7 +79,7 @@ the step under way; what --save and --snapshot name is still written.`,
 		},
 	}
 	o.register(c.Flags())
-	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return flagError(err) })
+	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usagef("%s", command.FlagCause(err)) })
 	c.Args = func(_ *cobra.Command, args []string) error {
 		if len(args) > 0 {
 			return usagef("memtrain takes flags only, not %q", args[0])

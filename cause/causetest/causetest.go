@@ -1,0 +1,28 @@
+// Package causetest finds in a message what only a programmer understands. It is
+// of tests.
+package causetest
+
+import "strings"
+
+// jargon is what Go's own errors say.
+var jargon = []string{
+	"json:", "unmarshal", "invalid character", "unexpected end of JSON",
+	"net/http", "http:", "HTTP/1.x", "Get \"", "Post \"", "malformed chunked", "malformed HTTP", "transport connection",
+	"EOF", "context canceled", "context deadline", "deadline exceeded", "i/o timeout", "use of closed",
+	"dial unix", "dial tcp", "read unix", "write unix", "connect:", "sendto", "recvfrom",
+	"connection reset", "broken pipe", "connection refused",
+	"strconv.", "time: ", "syscall", "errno", "exec:", "fork/exec", "gzip:", "flate:", "base64", "pflag",
+	"%!", "&{", "map[", "<nil>", "0xc0", "goroutine", "runtime error", "panic", ".go:",
+	"*errors", "Error{", "probe.", "wire.", "pytorch.",
+}
+
+// Jargon returns the first words of text that are Go's and not the user's, "" if
+// there are none.
+func Jargon(text string) string {
+	for _, word := range jargon {
+		if strings.Contains(text, word) {
+			return word
+		}
+	}
+	return ""
+}
