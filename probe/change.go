@@ -18,6 +18,9 @@ func (c *Client) Set(ctx context.Context, key, value string) (trace.Change, erro
 	return made[0], nil
 }
 
+// errUnknownChange is what is wrong with an answer about other changes.
+var errUnknownChange = errors.New("it does not say what became of the change")
+
 // Change asks for other values of several settings, all at one step's begin,
 // and returns the changes as the program noted them. The error is a
 // [*HeldError] while another viewer is changing settings. A read-only client
@@ -37,16 +40,16 @@ func (c *Client) Change(ctx context.Context, wanted []trace.Value) ([]trace.Chan
 		return nil, err
 	}
 	asker := c.now.Load().asker
-	reader, err := asker.do(ctx, http.MethodPost, "/v1/settings", body)
+	from, err := asker.do(ctx, http.MethodPost, "/v1/settings", body)
 	if err != nil {
 		return nil, err
 	}
 	var answer Settings
-	if err := asker.readJSON(reader, &answer); err != nil {
+	if err := from.readJSON(maxAnswer, &answer); err != nil {
 		return nil, err
 	}
 	if len(answer.Changes) != len(wanted) {
-		return nil, errors.New("the program did not say what became of the change")
+		return nil, asker.endpoint.malformed("answer", errUnknownChange)
 	}
 	return answer.Changes, nil
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"strconv"
 	"sync"
@@ -73,16 +72,19 @@ type target struct {
 }
 
 func (e endpoint) target(o DialOptions) *target {
+	a := e.asker(o.Viewer)
+	a.patience = cmp.Or(o.quiet, a.patience)
 	return &target{
-		process: e.process(), asker: e.asker(o.Viewer), runs: watch(e.pid),
+		process: e.process(), asker: a, runs: watch(e.pid),
 		interval: o.Interval, quiet: cmp.Or(o.quiet, maxQuiet), since: time.Now(),
 	}
 }
 
 // Dial attaches to a program: a pid, the path of a socket, or "" for the only
 // one there is. It returns when the first state has come. The error is a
-// [*NotFoundError], a [*PermissionError], a [*NoProbeError] or a
-// *wire.VersionError where it is one of these; ctx is for dialling only.
+// [*NotFoundError], a [*PermissionError], a [*NoProbeError], a [*RefusedError], a
+// [*SilentError], an [*EndlessError], a [*MalformedError] or a *wire.VersionError
+// where it is one of these; ctx is for dialling only.
 func Dial(ctx context.Context, target string, o DialOptions) (*Client, error) {
 	e, err := locate(ctx, target)
 	if err != nil {
@@ -174,35 +176,6 @@ func (c *Client) Close() error {
 	c.all.Wait()
 	c.parted.Do(c.letGo)
 	c.now.Load().asker.close()
-	return nil
-}
-
-// Snapshot has the program write its memory in PyTorch's format.
-func (c *Client) Snapshot(ctx context.Context, w io.Writer) error {
-	return c.now.Load().asker.snapshot(ctx, w)
-}
-
-// Snapshot has a program write its memory in PyTorch's format. The target and
-// the errors are those of [Dial].
-func Snapshot(ctx context.Context, target string, w io.Writer) error {
-	e, err := locate(ctx, target)
-	if err != nil {
-		return err
-	}
-	a := e.asker("")
-	defer a.close()
-	return a.snapshot(ctx, w)
-}
-
-func (a *asker) snapshot(ctx context.Context, w io.Writer) error {
-	body, err := a.get(ctx, "/v1/snapshot")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = body.Close() }() // it was only read
-	if _, err := io.Copy(w, body); err != nil {
-		return fmt.Errorf("reading the snapshot of process %d: %w", a.endpoint.pid, a.reason(ctx, err))
-	}
 	return nil
 }
 

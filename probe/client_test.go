@@ -132,7 +132,7 @@ func TestASnapshotIsWhole(t *testing.T) {
 	probe := listening(t, p, Options{})
 	p.run(10)
 	var file strings.Builder
-	if err := Snapshot(t.Context(), probe.Path(), &file); err != nil {
+	if _, err := Snapshot(t.Context(), probe.Path(), &file, SnapshotOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if got := file.String(); !strings.HasPrefix(got, "\x80") || !strings.HasSuffix(got, ".") {

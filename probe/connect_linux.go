@@ -76,10 +76,10 @@ func (e endpoint) checkFolder(folder *os.File) error {
 func (e endpoint) check() error {
 	folder, err := e.openFolder()
 	if err != nil {
-		return e.told(err)
+		return e.meant(err)
 	}
 	defer folder.Close() // it was only looked through
-	return e.told(e.checkSocket(folder))
+	return e.meant(e.checkSocket(folder))
 }
 
 func (e endpoint) checkSocket(folder *os.File) error {
@@ -104,17 +104,17 @@ const noTrust = "do not attach to it: somebody else may have put it there"
 func (e endpoint) connect(ctx context.Context) (*net.UnixConn, error) {
 	folder, err := e.openFolder()
 	if err != nil {
-		return nil, e.told(err)
+		return nil, e.meant(err)
 	}
 	defer folder.Close() // it was only looked through
 	if err := e.checkSocket(folder); err != nil {
-		return nil, e.told(err)
+		return nil, e.meant(err)
 	}
 	var d net.Dialer
 	// Through the open folder, however long its path is.
 	dialled, err := d.DialContext(ctx, "unix", filepath.Join("/proc/self/fd", strconv.Itoa(int(folder.Fd())), e.name))
 	if err != nil {
-		return nil, e.told(err)
+		return nil, e.meant(err)
 	}
 	conn := dialled.(*net.UnixConn)
 	if err := e.checkPeer(conn); err != nil {
@@ -167,7 +167,7 @@ func endpointAt(path string) (endpoint, error) {
 	e.root, e.folder = splitRoot(filepath.Dir(path))
 	var stat unix.Stat_t
 	if err := unix.Lstat(path, &stat); err != nil {
-		return e, e.told(&fs.PathError{Op: "open", Path: path, Err: err})
+		return e, e.meant(&fs.PathError{Op: "open", Path: path, Err: err})
 	}
 	e.uid = int(stat.Uid)
 	if !mayAttach(e.uid) && e.uid != 0 {

@@ -87,7 +87,7 @@ func TestOnlyAProcessesOwnSocketIsTrusted(t *testing.T) {
 			func(t *testing.T, folder string) string {
 				t.Helper()
 				return leaveBehind(t, folder, "7-7.sock")
-			}, "no probe", "nobody listens",
+			}, "no probe", "no process listens",
 		},
 		"a folder that is a link": {
 			func(t *testing.T, folder string) string {

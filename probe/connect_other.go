@@ -48,16 +48,19 @@ func EnvironmentOf(int) func(name string) string {
 	return func(string) string { return "" }
 }
 
+// isStopped cannot tell.
+func isStopped(int) bool { return false }
+
 // check reports whether the socket is there, in a folder that can be trusted.
 func (e endpoint) check() error {
 	if !e.given {
 		if err := checkFolder(filepath.Dir(e.path()), e.uid); err != nil {
-			return e.told(err)
+			return e.meant(err)
 		}
 	}
 	info, err := os.Lstat(e.path())
 	if err != nil {
-		return e.told(err)
+		return e.meant(err)
 	}
 	if info.Mode().Type() != fs.ModeSocket {
 		return &NotFoundError{Target: "socket " + e.path() + ": it is something else"}
@@ -74,7 +77,7 @@ func (e endpoint) connect(ctx context.Context) (*net.UnixConn, error) {
 	var d net.Dialer
 	dialled, err := d.DialContext(ctx, "unix", e.path())
 	if err != nil {
-		return nil, e.told(err)
+		return nil, e.meant(err)
 	}
 	conn := dialled.(*net.UnixConn)
 	who, err := peerOf(conn)

@@ -87,6 +87,14 @@ type endpoint struct {
 	given  bool   // the user named it, so others may see into the folder
 }
 
+// String names the process, or the socket where only that is known.
+func (e endpoint) String() string {
+	if e.pid == 0 {
+		return "the program at " + trace.Printable(e.path())
+	}
+	return "process " + strconv.Itoa(e.pid)
+}
+
 // path returns where the socket is for this process.
 func (e endpoint) path() string { return filepath.Join(e.root, e.folder, e.name) }
 

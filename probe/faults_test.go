@@ -54,7 +54,7 @@ func ofVersion(stream []byte, version byte) []byte {
 	return changed
 }
 
-func TestProgramsThatAnswerNonsense(t *testing.T) {
+func TestProgramsThatSendAMalformedStream(t *testing.T) {
 	good := goodStream(t)
 	write := func(b []byte) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(b) }
@@ -66,15 +66,15 @@ func TestProgramsThatAnswerNonsense(t *testing.T) {
 		handler http.HandlerFunc
 		says    string
 	}{
-		"nothing":             {write(nil), "before it said anything"},
+		"nothing":             {write(nil), "ended its stream before it was complete"},
 		"a web page":          {write([]byte("<html>")), "no stream of memtop's"},
-		"half a header":       {write(good[:4]), "before it said anything"},
-		"half a greeting":     {write(good[:20]), "before it said anything"},
+		"half a header":       {write(good[:4]), "ended its stream before it was complete"},
+		"half a greeting":     {write(good[:20]), "ended its stream before it was complete"},
 		"a newer version":     {write(ofVersion(good, wire.Version+1)), "update this program"},
 		"an older version":    {write(ofVersion(good, wire.Version-1)), "update the other side"},
-		"no greeting":         {write(good[:8]), "before it said anything"},
-		"a frame of 256 MiB":  {write(append(bytes.Clone(good[:8]), 0x0a, 0xff, 0xff, 0xff, 0x7f)), "tells nonsense"},
-		"a damaged greeting":  {write(append(bytes.Clone(good[:20]), make([]byte, 1<<16)...)), "tells nonsense"},
+		"no greeting":         {write(good[:8]), "ended its stream before it was complete"},
+		"a frame of 256 MiB":  {write(append(bytes.Clone(good[:8]), 0x0a, 0xff, 0xff, 0xff, 0x7f)), "sent a malformed stream: byte"},
+		"a damaged greeting":  {write(append(bytes.Clone(good[:20]), make([]byte, 1<<16)...)), "sent a malformed stream: byte"},
 		"somewhere else":      {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/other", http.StatusFound) }, "302"},
 		"a lot of headers":    {func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("A", strings.Repeat("a", 1<<20)) }, "header"},
 		"too many viewers":    {refuse(503, `{"error":"64 viewers are watching already"}`), "64 viewers"},
@@ -104,8 +104,8 @@ func TestAnotherProtocolIsSeenBeforeTheStream(t *testing.T) {
 	for says, answer := range map[string]string{
 		"update this program":   `{"version": 2}`,
 		"update the other side": `{"version": 0}`,
-		"nonsense":              `{"version": "one"}`,
-		"answers nonsense":      strings.Repeat(" ", maxAnswer+1) + `{"version": 1}`,
+		"malformed":             `{"version": "one"}`,
+		"longer than":           strings.Repeat(" ", maxAnswer+1) + `{"version": 1}`,
 	} {
 		path := serving(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, answer) })
 		if _, err := NewRecorder(t.Context(), path, RecordOptions{}); err == nil || !strings.Contains(err.Error(), says) {
@@ -163,7 +163,7 @@ func TestASnapshotThatEndsEarlyIsAnError(t *testing.T) {
 		panic(http.ErrAbortHandler)
 	})
 	var file bytes.Buffer
-	if err := Snapshot(t.Context(), path, &file); err == nil {
+	if _, err := Snapshot(t.Context(), path, &file, SnapshotOptions{}); err == nil {
 		t.Error("it is taken for whole")
 	}
 }

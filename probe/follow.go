@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net/url"
 	"sync"
@@ -30,36 +29,51 @@ const (
 	maxDelay = 5 * time.Second
 )
 
+// batchQuiets is how many times as long as it may say nothing a program may take
+// for what belongs together.
+const batchQuiets = 3
+
 // connection is one connection to the program's stream.
 type connection struct {
-	io.ReadCloser
-	cancel  context.CancelFunc
-	silence *time.Timer // cancels when nothing comes
-	limit   time.Duration
+	*answer
+	late *time.Timer // gives up when what belongs together has no end
 }
 
 // open connects to the program's stream. Whoever comes for the first time asks
 // for the past too.
 func (p *target) open(ctx context.Context, past string) (*connection, error) {
-	ctx, cancel := context.WithCancel(ctx)
 	interval := url.QueryEscape(p.interval.String())
-	body, err := p.asker.get(ctx, "/v1/stream?interval="+interval+past)
+	from, err := p.asker.get(ctx, "/v1/stream?interval="+interval+past)
 	if err != nil {
-		cancel()
 		return nil, err
 	}
-	limit := max(p.quiet, 3*p.interval)
-	return &connection{body, cancel, time.AfterFunc(limit, cancel), limit}, nil
+	from.limit = max(p.quiet, 3*p.interval)
+	within := batchQuiets * from.limit
+	c := &connection{from, time.AfterFunc(within, func() { from.cancel(p.asker.endpoint.endless(within)) })}
+	c.answer.heard()
+	return c, nil
 }
 
-// heard notes that the program has said something.
-func (s *connection) heard() { s.silence.Reset(s.limit) }
+// endless says that what belongs together did not end in time.
+func (e endpoint) endless(within time.Duration) error {
+	return &EndlessError{
+		fmt.Sprintf("%s sends without end: nothing of it was complete within %v", e, within),
+		"try again; if it stays so, its probe is broken",
+	}
+}
+
+// heard notes that a frame has come.
+func (c *connection) heard(frame wire.Type) {
+	c.answer.heard()
+	if frame == wire.CountersFrame {
+		c.late.Reset(batchQuiets * c.limit)
+	}
+}
 
 // Close gives the connection up.
-func (s *connection) Close() error {
-	s.silence.Stop()
-	s.cancel()
-	return s.ReadCloser.Close()
+func (c *connection) Close() error {
+	c.late.Stop()
+	return c.answer.Close()
 }
 
 // begin attaches for the first time and waits for the first state. What goes on
@@ -101,7 +115,7 @@ func (c *Client) attach(ctx context.Context, p *target) (*following, error) {
 	if err := c.batch(from, s); err != nil {
 		_ = from.Close() // it was only read from
 		p.asker.close()
-		return nil, p.damaged(err)
+		return nil, p.damaged(from, err)
 	}
 	if p.process.Command == "" {
 		p.process.Command = trace.Printable(s.Hello().Command)
@@ -112,20 +126,20 @@ func (c *Client) attach(ctx context.Context, p *target) (*following, error) {
 	return f, nil
 }
 
-// damaged says whose fault it is that a stream cannot be read.
-func (p *target) damaged(err error) error {
+// errUngreeted is what is wrong with a stream that does not say who is talking.
+var errUngreeted = errors.New("it does not begin with hello")
+
+// damaged says what is wrong with a stream that cannot be read.
+func (p *target) damaged(from *connection, err error) error {
 	var corrupt *wire.CorruptError
 	var version *wire.VersionError
 	switch {
 	case errors.As(err, &version):
 		return err
 	case errors.As(err, &corrupt):
-		return fmt.Errorf("process %d tells nonsense: %w", p.process.PID, err)
+		err = fmt.Errorf("byte %d: %s", corrupt.Offset, corrupt.Reason)
 	}
-	if errors.Is(err, context.Canceled) {
-		return &SilentError{p.process.PID}
-	}
-	return fmt.Errorf("process %d ended the connection before it said anything", p.process.PID)
+	return from.unreadable("stream", err)
 }
 
 // batch reads until what belongs together is there.
@@ -135,10 +149,10 @@ func (c *Client) batch(from *connection, s *wire.Stream) error {
 		if err != nil {
 			return err
 		}
-		from.heard()
+		from.heard(frame)
 		if frame == wire.CountersFrame || frame == wire.ByeFrame {
 			if s.Hello() == nil {
-				return errors.New("no greeting came")
+				return errUngreeted
 			}
 			return nil
 		}
@@ -214,13 +228,11 @@ func (c *Client) wanted() bool {
 
 // ending returns why nothing more will come, "" when more may.
 func (f *following) ending(err error) string {
-	var corrupt *wire.CorruptError
-	var version *wire.VersionError
 	reason, bye := f.stream.Ended()
 	switch {
 	case bye:
 		return "the program said goodbye: " + trace.Printable(reason)
-	case errors.As(err, &corrupt), errors.As(err, &version):
+	case malformed(err):
 		return trace.Printable(err.Error()) + "; this is the last good state"
 	case !f.runs():
 		return ended

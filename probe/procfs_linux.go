@@ -76,20 +76,36 @@ func bootOffset(path string) time.Duration {
 func startOf(pid int) (uint64, error) { return startOfFile(inProc(pid, "stat")) }
 
 func startOfFile(path string) (uint64, error) {
-	stat, err := os.ReadFile(path)
-	if err != nil {
-		return 0, gone(err)
-	}
-	// The second field is the command in parentheses, which may hold anything.
-	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 	const state, start = 0, 19
-	if len(fields) <= start {
-		return 0, fmt.Errorf("%s does not say when the process began", path)
+	fields, err := statFields(path, start)
+	if err != nil {
+		return 0, err
 	}
 	if s := fields[state][0]; s == 'Z' || s == 'X' {
 		return 0, fs.ErrNotExist
 	}
 	return strconv.ParseUint(string(fields[start]), 10, 64)
+}
+
+// statFields returns the fields of a stat file after the command, as far as the
+// one numbered last at least.
+func statFields(path string, last int) ([][]byte, error) {
+	stat, err := os.ReadFile(path)
+	if err != nil {
+		return nil, gone(err)
+	}
+	// The second field is the command in parentheses, which may hold anything.
+	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+	if len(fields) <= last {
+		return nil, fmt.Errorf("%s has only %d fields", path, len(fields))
+	}
+	return fields, nil
+}
+
+// isStopped reports whether a signal has stopped a process.
+func isStopped(pid int) bool {
+	fields, err := statFields(inProc(pid, "stat"), 0)
+	return err == nil && fields[0][0] == 'T'
 }
 
 // gone makes one error of the two that reading of an ended process can give.

@@ -2,7 +2,7 @@ package probe
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"io"
 	"time"
 
@@ -15,6 +15,8 @@ type RecordOptions struct {
 	Interval time.Duration // how often the program tells of itself, 0 for 100 ms
 	For      time.Duration // how long, 0 for any
 	Steps    int64         // how many steps from now on, 0 for any
+
+	quiet time.Duration // for how long a program may say nothing, 0 for maxQuiet
 }
 
 // Recorded is how much was recorded.
@@ -45,7 +47,7 @@ func NewRecorder(ctx context.Context, target string, o RecordOptions) (*Recorder
 	if o.Interval <= 0 {
 		o.Interval = defaultInterval
 	}
-	return &Recorder{target: e.target(DialOptions{Interval: o.Interval}), o: o}, nil
+	return &Recorder{target: e.target(DialOptions{Interval: o.Interval, quiet: o.quiet}), o: o}, nil
 }
 
 // Run writes the recording to w until the program ends, enough is recorded or
@@ -79,9 +81,13 @@ func (r *Recorder) run(ctx context.Context, w *countingWriter) error {
 			return copier.Bye(r.done.Reason)
 		case w.failed:
 			return err
-		case !r.target.runs():
+		case r.begun && !r.target.runs():
 			r.done.Reason = ended
 			return copier.Bye(ended)
+		case !r.begun:
+			return r.target.damaged(from, err)
+		case malformed(err):
+			return errors.Join(r.target.damaged(from, err), copier.Bye("the rest of the stream was damaged"))
 		}
 		r.done.Gaps++
 		from, err = r.target.reconnect(ctx)
@@ -89,7 +95,12 @@ func (r *Recorder) run(ctx context.Context, w *countingWriter) error {
 	if ctx.Err() != nil {
 		return nil // it ended between two connections
 	}
-	return fmt.Errorf("recording process %d: %w", r.target.process.PID, err)
+	return err
+}
+
+// malformed reports whether a stream is such that coming back does not help.
+func malformed(err error) bool {
+	return errors.As(err, new(*wire.CorruptError)) || errors.As(err, new(*wire.VersionError))
 }
 
 // copy copies one connection's stream; over says that it was enough.
@@ -103,7 +114,7 @@ func (r *Recorder) copy(ctx context.Context, from *connection, copier *wire.Copi
 		if err != nil {
 			return false, err
 		}
-		from.heard()
+		from.heard(frame)
 		switch frame {
 		case wire.StepFrame:
 			if !r.begun {

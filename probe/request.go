@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -18,23 +17,22 @@ import (
 // What a viewer bears from a program.
 const (
 	maxAnswer    = 4 << 20          // bytes of an answer in JSON
-	maxReason    = 1 << 10          // bytes of an error's text
-	answerWithin = 10 * time.Second // from a request to the first byte of the answer
+	answerWithin = 10 * time.Second // from a request to the end of an answer in JSON, or the begin of a longer one
 )
 
 // asker makes requests to one program. Safe for concurrent use.
 type asker struct {
 	endpoint endpoint
 	viewer   string
+	patience time.Duration // how long the program may say nothing
 	http     *http.Client
 }
 
 func (e endpoint) asker(viewer string) *asker {
-	return &asker{e, viewer, &http.Client{
+	return &asker{e, viewer, answerWithin, &http.Client{
 		Transport: &http.Transport{
-			DialContext:            func(ctx context.Context, _, _ string) (net.Conn, error) { return e.connect(ctx) },
+			DialContext:            e.dial,
 			DisableCompression:     true,
-			ResponseHeaderTimeout:  answerWithin,
 			MaxResponseHeaderBytes: maxHeaderBytes,
 			MaxIdleConns:           1,
 			IdleConnTimeout:        idleTimeout / 2, // before the program ends it
@@ -44,15 +42,40 @@ func (e endpoint) asker(viewer string) *asker {
 	}}
 }
 
+// dial connects for an asker.
+func (e endpoint) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	conn, err := e.connect(ctx)
+	if err != nil {
+		return nil, dialError{err}
+	}
+	return conn, nil
+}
+
 // close gives up connections that are not in use.
 func (a *asker) close() { a.http.CloseIdleConnections() }
 
 // get begins to read what is at a path; the caller closes it.
-func (a *asker) get(ctx context.Context, path string) (io.ReadCloser, error) {
+func (a *asker) get(ctx context.Context, path string) (*answer, error) {
 	return a.do(ctx, http.MethodGet, path, nil)
 }
 
-func (a *asker) do(ctx context.Context, method, path string, body []byte) (io.ReadCloser, error) {
+func (a *asker) do(ctx context.Context, method, path string, body []byte) (*answer, error) {
+	from := a.await(ctx)
+	response, err := a.send(from.ctx, method, path, body)
+	if err != nil {
+		err = from.meant(err)
+		from.stop()
+		return nil, err
+	}
+	from.body = response.Body
+	if response.StatusCode == http.StatusOK {
+		return from, nil
+	}
+	defer func() { _ = from.Close() }() // what matters of it has been read
+	return nil, from.refused(response)
+}
+
+func (a *asker) send(ctx context.Context, method, path string, body []byte) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, method, "http://memtop"+path, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
@@ -61,78 +84,73 @@ func (a *asker) do(ctx context.Context, method, path string, body []byte) (io.Re
 	if body != nil {
 		request.Header.Set("Content-Type", "application/json")
 	}
-	response, err := a.http.Do(request)
-	if err != nil {
-		return nil, a.reason(ctx, err)
-	}
-	if response.StatusCode == http.StatusOK {
-		return response.Body, nil
-	}
-	defer func() { _ = response.Body.Close() }() // what matters of it has been read
-	return nil, refused(response)
-}
-
-// reason takes the request's address, which says nothing, out of an error.
-func (a *asker) reason(ctx context.Context, err error) error {
-	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.DeadlineExceeded) {
-		return cause
-	}
-	var timeout net.Error
-	if errors.As(err, &timeout) && timeout.Timeout() {
-		return &SilentError{a.endpoint.pid}
-	}
-	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(err) {
-		err = inner
-	}
-	return err
+	return a.http.Do(request)
 }
 
 // refused returns what the program said instead of an answer.
-func refused(response *http.Response) error {
-	text, err := io.ReadAll(io.LimitReader(response.Body, maxReason))
-	if err != nil {
-		return err
+func (a *answer) refused(response *http.Response) error {
+	text, err := a.readAll(maxAnswer)
+	if a.err != nil {
+		return a.unreadable("answer", err)
 	}
-	var answer struct {
+	var said struct {
 		Error  string `json:"error"`
 		Holder string `json:"holder"`
 	}
-	if json.Unmarshal(text, &answer) != nil || answer.Error == "" {
-		answer.Error = fmt.Sprintf("the program answered %s", response.Status)
+	plain := json.Unmarshal(text, &said) != nil || said.Error == ""
+	if plain {
+		said.Error = fmt.Sprintf("%s answered %s", a.from.endpoint, response.Status)
 	}
-	answer.Error = trace.Printable(answer.Error)
+	said.Error = trace.Printable(said.Error)
 	switch {
-	case response.StatusCode == http.StatusConflict && answer.Holder != "":
-		return &HeldError{trace.Printable(answer.Holder)}
 	case response.StatusCode == http.StatusForbidden:
-		return &PermissionError{Cause: answer.Error}
+		return &PermissionError{Cause: said.Error}
+	case plain:
+		return &RefusedError{Cause: said.Error, Remedy: "update memtop or the program if one is much older"}
+	case response.StatusCode == http.StatusConflict && said.Holder != "":
+		return &HeldError{trace.Printable(said.Holder)}
+	case response.StatusCode == http.StatusServiceUnavailable:
+		return &RefusedError{Cause: fmt.Sprintf("%s is busy: %s", a.from.endpoint, said.Error), Busy: true}
 	}
-	return errors.New(answer.Error)
+	return &RefusedError{Cause: fmt.Sprintf("%s refuses: %s", a.from.endpoint, said.Error)}
 }
 
-// readJSON reads an answer in full.
-func (a *asker) readJSON(body io.ReadCloser, value any) error {
-	defer func() { _ = body.Close() }() // it was only read
-	text, err := io.ReadAll(io.LimitReader(body, maxAnswer))
-	if err != nil {
-		return err
+// readJSON reads an answer in full, which may have so many bytes, and closes it.
+func (a *answer) readJSON(limit int64, value any) error {
+	defer func() { _ = a.Close() }() // it was only read
+	text, err := a.readAll(limit)
+	if err == nil {
+		err = json.Unmarshal(text, value)
 	}
-	if err := json.Unmarshal(text, value); err != nil {
-		return fmt.Errorf("process %d answers nonsense: %w", a.endpoint.pid, err)
+	if err != nil {
+		return a.unreadable("answer", err)
 	}
 	return nil
 }
 
-// info asks the program who it is. Another protocol is an error.
+func (a *answer) readAll(limit int64) ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(a, limit+1))
+	if int64(len(text)) > limit {
+		err = fmt.Errorf("it is longer than %d bytes", limit)
+	}
+	return text, err
+}
+
+// info asks the program who it is.
 func (e endpoint) info(ctx context.Context) (*Info, error) {
 	a := e.asker("")
 	defer a.close()
-	body, err := a.get(ctx, "/v1/info")
+	return a.info(ctx)
+}
+
+// info asks the program who it is. Another protocol is an error.
+func (a *asker) info(ctx context.Context) (*Info, error) {
+	from, err := a.get(ctx, "/v1/info")
 	if err != nil {
 		return nil, err
 	}
 	var info Info
-	if err := a.readJSON(body, &info); err != nil {
+	if err := from.readJSON(maxAnswer, &info); err != nil {
 		return nil, err
 	}
 	if info.Version != wire.Version {

@@ -14,12 +14,16 @@ import (
 	"strings"
 	"time"
 
+	"memtop/cause"
 	"memtop/snapshots/trace"
 )
 
 // Limits of what a peer may ask for or hold.
 const (
 	maxConnections  = 128
+	maxTurnedAway   = 16                     // connections too many that are answered at a time
+	turnAwayWithin  = time.Second            // for the request of one of these
+	turnAwayEvery   = 100 * time.Millisecond // at least, for one of these places
 	maxHeaderBytes  = 16 << 10
 	maxBodyBytes    = 64 << 10
 	maxViewerLength = 64               // of a viewer's name
@@ -64,7 +68,7 @@ func (p *Probe) serve() {
 	}
 	go func() {
 		defer close(p.served)
-		err := p.server.Serve(&bounded{Listener: p.socket, slots: make(chan struct{}, maxConnections)})
+		err := p.server.Serve(newBounded(p.socket))
 		if !errors.Is(err, http.ErrServerClosed) {
 			p.failed.Store(&err)
 		}
@@ -85,15 +89,17 @@ func (p *Probe) handle(routes map[string]map[string]handler, w http.ResponseWrit
 	}
 }
 
-// admit refuses peers of other users. The folder keeps them out already, unless
-// somebody has opened it.
+// admit refuses peers that are too many, and those of other users. The folder
+// keeps the latter out already, unless somebody has opened it.
 func (p *Probe) admit(r *http.Request) error {
 	who, err := peerFrom(r.Context())
 	switch {
+	case who.tooMany:
+		return statusf(http.StatusServiceUnavailable, "%d connections are open, all that its probe takes: close some of its viewers", maxConnections)
 	case errors.Is(err, errNoPeer):
 		return nil
 	case err != nil:
-		return statusf(http.StatusForbidden, "cannot tell who is asking: %v", err)
+		return statusf(http.StatusForbidden, "cannot tell who is asking: %s", cause.Of(err))
 	case !trusts(p.who.uid, who.uid):
 		return statusf(http.StatusForbidden, "the program belongs to user %d and you are user %d: ask as that user or as root", p.who.uid, who.uid)
 	}
@@ -171,16 +177,18 @@ func (p *Probe) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error)
 		return nil, statusf(http.StatusRequestEntityTooLarge, "a request may have %d bytes", maxBodyBytes)
 	}
 	if err != nil {
-		return nil, statusf(http.StatusRequestTimeout, "the request did not arrive: %v", err)
+		return nil, statusf(http.StatusRequestTimeout, "the request did not arrive: %s", cause.Of(err))
 	}
 	return body, control.SetReadDeadline(time.Time{})
 }
 
 type peerKey struct{}
 
+// peerResult is what is known of a connection.
 type peerResult struct {
-	peer peer
-	err  error
+	peer
+	err     error // why nothing is known of the peer
+	tooMany bool
 }
 
 // withPeer asks the kernel once who is at the other end of a connection.
@@ -188,15 +196,16 @@ func withPeer(ctx context.Context, c net.Conn) context.Context {
 	var result peerResult
 	if b, ok := c.(*boundedConn); ok {
 		result.peer, result.err = peerOf(b.UnixConn)
+		result.tooMany = b.tooMany
 	} else {
 		result.err = errNoPeer
 	}
 	return context.WithValue(ctx, peerKey{}, result)
 }
 
-func peerFrom(ctx context.Context) (peer, error) {
+func peerFrom(ctx context.Context) (peerResult, error) {
 	result, _ := ctx.Value(peerKey{}).(peerResult)
-	return result.peer, result.err
+	return result, result.err
 }
 
 // viewerName returns what the asking viewer calls itself, or else its process.

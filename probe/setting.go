@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"memtop/snapshots/trace"
@@ -50,7 +51,7 @@ func (c *changes) find(key, value string) (o trace.Option, reason string) {
 		return o, fmt.Sprintf("there is no setting %q", key)
 	}
 	if o = options[i]; !o.Free && !slices.Contains(o.Choices, value) {
-		return o, fmt.Sprintf("%s takes one of %q", key, o.Choices)
+		return o, fmt.Sprintf("%s takes %s", key, strings.Join(o.Choices, ", "))
 	}
 	return o, ""
 }

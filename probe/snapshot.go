@@ -3,6 +3,7 @@ package probe
 import (
 	"fmt"
 	"net/http"
+	"time"
 
 	"memtop/snapshots/pytorch"
 	"memtop/snapshots/trace"
@@ -18,6 +19,8 @@ func (p *Probe) serveSnapshot(w http.ResponseWriter, r *http.Request) error {
 	select {
 	case p.saving <- struct{}{}:
 		defer func() { <-p.saving }()
+	case <-time.After(p.o.limits.reply):
+		return statusf(http.StatusServiceUnavailable, "%d snapshots are being written already: try again in a moment", snapshotsAtOnce)
 	case <-r.Context().Done():
 		return nil // there is nobody to tell
 	case <-p.closing:

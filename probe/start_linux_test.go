@@ -44,8 +44,8 @@ func TestTheBeginOfAProcessIsRead(t *testing.T) {
 		"a name that looks like one": {"7 (a) S 1 1 (b)) D" + after, 1234567, ""},
 		"a name with a line break":   {"7 (a\n) S) S" + after, 1234567, ""},
 		"one that has ended":         {"7 (train) Z" + after, 0, fs.ErrNotExist.Error()},
-		"a line that is cut":         {"7 (train) S 1 1", 0, "does not say"},
-		"nothing":                    {"", 0, "does not say"},
+		"a line that is cut":         {"7 (train) S 1 1", 0, "fields"},
+		"nothing":                    {"", 0, "fields"},
 		"no number":                  {"7 (a) S" + strings.Replace(after, "1234567", "x", 1), 0, "invalid syntax"},
 	}
 	for name, test := range tests {

@@ -76,21 +76,13 @@ func (a *app) demo(ctx context.Context, flags []string) error {
 // the allocator has what it needs.
 const demoSteps = 3
 
-// untilStep waits until so many steps have ended.
-func untilStep(ctx context.Context, c *probe.Client, step int64) (*trace.Trace, error) {
-	for {
-		t := c.Trace()
-		if n := len(t.Steps); n > 0 && t.Steps[n-1].Number >= step {
-			return t, nil
-		}
-		select {
-		case <-c.Changed():
-		case <-c.Ended():
-			return c.Trace(), nil // how it was at its end
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
+// untilStep waits until so many steps have ended, or the process has.
+func untilStep(ctx context.Context, c followed, step int64) (*trace.Trace, error) {
+	t, err := until(ctx, c, func(t *trace.Trace) bool { return lastStep(t) >= step })
+	if errors.Is(err, errEnded) {
+		return t, nil // how it was at its end
 	}
+	return t, err
 }
 
 // child is a running trainer.

@@ -78,24 +78,48 @@ func classifyLive(err error) (code int, cause, remedy string, ok bool) {
 		none      *probe.NoProbeError
 		version   *wire.VersionError
 		held      *probe.HeldError
-		silent    *probe.SilentError
-		refused   refusedError
+		refused   settingError
+		waited    waitError
 	)
 	switch {
 	case errors.As(err, &missing):
-		return command.ExitMissing, missing.Error(), "memtop ls lists what can be attached to", true
+		return command.ExitMissing, missing.Error(), listsRemedy, true
 	case errors.As(err, &forbidden):
 		return command.ExitPermission, forbidden.Error(), forbidden.Remedy, true
 	case errors.As(err, &none):
-		return command.ExitNoProbe, none.Error(), "start it with --probe on, or call probe.Listen in it", true
+		cause, remedy = noProbe(none)
+		return command.ExitNoProbe, cause, remedy, true
 	case errors.As(err, &version):
 		return command.ExitVersion, err.Error(), "", true
 	case errors.As(err, &held):
 		return command.ExitError, held.Error(), "", true
-	case errors.As(err, &silent):
-		return command.ExitError, silent.Error(), fmt.Sprintf("kill -CONT %d lets it go on", silent.PID), true
 	case errors.As(err, &refused):
-		return command.ExitError, refused.cause, refused.remedy, true
+		return command.ExitUsage, refused.cause, refused.remedy, true
+	case errors.As(err, &waited):
+		return command.ExitError, waited.cause, waited.remedy, true
+	}
+	return classifyPeer(err)
+}
+
+// classifyPeer does so for programs that do not answer as they should.
+func classifyPeer(err error) (code int, cause, remedy string, ok bool) {
+	var (
+		silent    *probe.SilentError
+		busy      *probe.RefusedError
+		endless   *probe.EndlessError
+		malformed *probe.MalformedError
+	)
+	switch {
+	case errors.As(err, &silent) && silent.Stopped != 0:
+		return command.ExitError, silent.Error(), fmt.Sprintf("kill -CONT %d lets it go on", silent.Stopped), true
+	case errors.As(err, &silent):
+		return command.ExitError, silent.Error(), "it may be overloaded: try again", true
+	case errors.As(err, &busy):
+		return command.ExitError, busy.Cause, busy.Remedy, true
+	case errors.As(err, &endless):
+		return command.ExitCorrupt, endless.Cause, endless.Remedy, true
+	case errors.As(err, &malformed):
+		return command.ExitCorrupt, malformed.Error(), "try again; if it stays so, its probe is broken", true
 	}
 	return 0, "", "", false
 }

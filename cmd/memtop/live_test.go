@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -27,13 +28,8 @@ func trains(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 	cmd := exec.Command(path) //nolint:noctx // the script's end ends it
 	cmd.Args = append([]string{trainer, "--steps", "0", "--layers", "1", "--dim", "32", "--seq", "32", "--batch", "2"}, args[1:]...)
-	cmd.Dir = ts.MkAbs(".")
 	cmd.Env = append(os.Environ(), "MEMTOP_DIR="+ts.Getenv("MEMTOP_DIR"))
-	begun := &firstWrite{done: make(chan struct{})}
-	cmd.Stdout = begun
-	ts.Check(cmd.Start())
-	ts.Defer(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-	<-begun.done // what it is going to train: its probe is there
+	start(ts, cmd) // what it says first is what it is going to train: its probe is there
 	ts.Setenv(args[0], strconv.Itoa(cmd.Process.Pid))
 	if strings.Contains(strings.Join(args, " "), "--probe off") {
 		return
@@ -47,6 +43,27 @@ func trains(ts *testscript.TestScript, _ bool, args []string) {
 		ts.Setenv(args[0]+"_SOCKET", c.Process().Socket)
 		return len(c.Trace().Steps) > 0
 	})
+}
+
+// start runs a command until the script ends, and returns when it has said
+// something.
+func start(ts *testscript.TestScript, cmd *exec.Cmd) {
+	cmd.Dir = ts.MkAbs(".")
+	begun := &firstWrite{done: make(chan struct{})}
+	cmd.Stdout = begun
+	ts.Check(cmd.Start())
+	ts.Defer(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	<-begun.done
+}
+
+// runs starts a command, waits until it says something, and sets the variable to
+// its pid:
+//
+//	runs VARIABLE COMMAND...
+func runs(ts *testscript.TestScript, _ bool, args []string) {
+	cmd := exec.Command(args[1], args[2:]...) //nolint:noctx // the script's end ends it
+	start(ts, cmd)
+	ts.Setenv(args[0], strconv.Itoa(cmd.Process.Pid))
 }
 
 // firstWrite tells when something was written.
@@ -96,4 +113,36 @@ func speaks(ts *testscript.TestScript, _ bool, args []string) {
 	}
 	go func() { _ = server.Serve(l) }() // it ends with the listener
 	ts.Defer(func() { _ = server.Close() })
+}
+
+// lies listens on a socket, and answers everything with the bytes of a Go string
+// literal until the script ends:
+//
+//	lies SOCKET LITERAL
+func lies(ts *testscript.TestScript, _ bool, args []string) {
+	answer, err := strconv.Unquote(`"` + args[1] + `"`)
+	ts.Check(err)
+	l, err := net.Listen("unix", filepath.Clean(ts.MkAbs(args[0])))
+	ts.Check(err)
+	server := &http.Server{ //nolint:gosec // the only client is ours
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, answer) }),
+	}
+	go func() { _ = server.Serve(l) }() // it ends with the listener
+	ts.Defer(func() { _ = server.Close() })
+}
+
+// crowds opens as many connections to a socket, each for one request and then for
+// another that does not come, until the script ends:
+//
+//	crowds SOCKET NUMBER
+func crowds(ts *testscript.TestScript, _ bool, args []string) {
+	number, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	for range number {
+		c, err := net.Dial("unix", args[0])
+		ts.Check(err)
+		ts.Defer(func() { _ = c.Close() })
+		_, err = io.WriteString(c, "GET /v1/info HTTP/1.1\r\nHost: x\r\n\r\n")
+		ts.Check(err)
+	}
 }

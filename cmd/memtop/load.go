@@ -1,9 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
-	"errors"
-	"os"
+	"io"
 	"time"
 
 	"memtop/probe"
@@ -51,20 +51,19 @@ func (a *app) trace(ctx context.Context, path string) (*trace.Trace, error) {
 // now returns what a process can tell of its memory and of how it came to be so:
 // the snapshot that it writes has all events that its probe still knows, where
 // the live stream begins with the next.
-func (a *app) now(ctx context.Context, target string) (_ *trace.Trace, err error) {
-	f, err := os.CreateTemp("", "memtop-*.pickle")
+func (a *app) now(ctx context.Context, target string) (*trace.Trace, error) {
+	return a.fetch(ctx, target, io.Discard)
+}
+
+// fetch copies the snapshot that a process writes, and returns what it says.
+func (a *app) fetch(ctx context.Context, target string, w io.Writer) (*trace.Trace, error) {
+	start := time.Now()
+	most := cmp.Or(int64(a.settings.maxMemory), min(snapshots.DefaultMaxMemory(), probe.MaxSnapshot))
+	t, err := probe.Snapshot(ctx, target, w, probe.SnapshotOptions{MaxMemory: most})
 	if err != nil {
+		a.log.Info("snapshot", "target", target, "error", err)
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, f.Close(), os.Remove(f.Name())) }()
-	if err := probe.Snapshot(ctx, target, f); err != nil {
-		return nil, err
-	}
-	source, err := a.load(ctx, f.Name(), nil)
-	if err != nil {
-		return nil, err
-	}
-	t := *source.Trace()
-	t.Info.Kind, t.Info.Path = "live", "process "+target
-	return &t, source.Close()
+	a.log.Info("snapshot", "target", target, "took", time.Since(start), "bytes", t.Info.Bytes)
+	return t, nil
 }

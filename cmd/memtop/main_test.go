@@ -28,6 +28,10 @@ func TestMain(m *testing.M) {
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("TEST_PID", strconv.Itoa(os.Getpid()))
+			return nil
+		},
 		Condition: func(name string) (bool, error) {
 			switch name {
 			case "root":
@@ -44,6 +48,9 @@ func TestScripts(t *testing.T) {
 			"cut":      cut,
 			"trains":   trains,
 			"speaks":   speaks,
+			"runs":     runs,
+			"lies":     lies,
+			"crowds":   crowds,
 		},
 	})
 }

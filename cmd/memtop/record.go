@@ -70,6 +70,9 @@ func (a *app) record(ctx context.Context, target, output string, force bool, o p
 	}
 	kept, err := r.Run(ctx, f)
 	err = errors.Join(err, f.Close())
+	if err != nil && kept.Bytes == 0 && !force {
+		_ = os.Remove(output) // nothing came to be recorded
+	}
 	if err == nil {
 		_, err = fmt.Fprintf(a.stdout, "wrote %s: %s steps, %s; %s\n",
 			output, analysis.Count(int(kept.Steps)), analysis.Bytes(kept.Bytes), kept.Reason)

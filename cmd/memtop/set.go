@@ -2,8 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -96,24 +96,32 @@ func (a *app) set(ctx context.Context, target string, wanted []trace.Value, wait
 // settled waits until the changes are applied or refused, and with all until
 // nothing more will be measured of them.
 func settled(ctx context.Context, c *probe.Client, changes []trace.Change, all bool) ([]analysis.Experiment, error) {
-	for {
-		made := experiments(c.Trace(), changes)
+	var made []analysis.Experiment
+	t, err := until(ctx, c, func(t *trace.Trace) bool {
+		made = experiments(t, changes)
 		waiting := len(made) < len(changes)
 		for i := range made {
 			waiting = waiting || made[i].State == trace.Pending || all && !made[i].Done()
 		}
-		if !waiting {
-			return made, nil
-		}
-		select {
-		case <-c.Changed():
-		case <-c.Ended():
-			return nil, fmt.Errorf("process %d: %s", c.Process().PID, c.Trace().Live.Note)
-		case <-ctx.Done():
-			return nil, ctx.Err()
+		return !waiting
+	})
+	var stuck stuckError
+	switch pid := c.Process().PID; {
+	case errors.Is(err, errEnded):
+		return nil, fmt.Errorf("process %d: %s", pid, t.Live.Note)
+	case errors.As(err, &stuck):
+		return nil, waitError{
+			fmt.Sprintf("process %d: %v since the change was asked for", pid, stuck),
+			fmt.Sprintf("memtop attach %d --page experiments shows what becomes of it", pid),
 		}
 	}
+	return made, err
 }
+
+// waitError is a change of which nothing could be told in time.
+type waitError struct{ cause, remedy string }
+
+func (e waitError) Error() string { return e.cause }
 
 // experiments returns what came of the changes, those that are known of yet.
 func experiments(t *trace.Trace, changes []trace.Change) []analysis.Experiment {
@@ -132,27 +140,40 @@ func experiments(t *trace.Trace, changes []trace.Change) []analysis.Experiment {
 	return made
 }
 
-// refusedError is a change that the program did not want.
-type refusedError struct{ cause, remedy string }
+// settingError is a change that the program did not want.
+type settingError struct{ cause, remedy string }
 
-func (e refusedError) Error() string { return e.cause }
+func (e settingError) Error() string { return e.cause }
 
 // refusal returns an error if a change was refused.
 func refusal(t *trace.Trace, made []analysis.Experiment) error {
-	var keys []string
-	for i := range t.Live.Options {
-		keys = append(keys, t.Live.Options[i].Key)
-	}
 	for i := range made {
-		e := &made[i]
-		if e.State != trace.Refused {
-			continue
+		if e := &made[i]; e.State == trace.Refused {
+			cause := fmt.Sprintf("%s=%s is refused: %s", e.Key, e.To, e.Reason)
+			return settingError{cause, allowed(t.Live.Options, e)}
 		}
-		remedy := "give another value"
-		if !slices.Contains(keys, e.Key) {
-			remedy = "what can be set is " + strings.Join(keys, ", ")
-		}
-		return refusedError{fmt.Sprintf("%s=%s is refused: %s", e.Key, e.To, e.Reason), remedy}
 	}
 	return nil
+}
+
+// allowed says what can be set in the place of what was refused.
+func allowed(options []trace.Option, e *analysis.Experiment) string {
+	var keys []string
+	for i := range options {
+		o := &options[i]
+		keys = append(keys, o.Key)
+		values := strings.Join(o.Choices, ", ")
+		switch {
+		case o.Key != e.Key:
+		case values == "":
+			return "give another value"
+		case strings.Contains(e.Reason, values):
+			return "give one of these"
+		case o.Free:
+			return o.Key + " takes " + values + " and the like"
+		default:
+			return o.Key + " takes " + values
+		}
+	}
+	return "what can be set is " + strings.Join(keys, ", ")
 }
