@@ -54,9 +54,9 @@ func TestDecodersRefuseNonsense(t *testing.T) {
 		"a million events in one frame": {
 			framesOf(wire.EventsFrame, append([]byte{0, 0, 0xc0, 0x84, 0x3d}, bytes.Repeat([]byte{0x60}, 1_000_000)...)), "1000000 events in one frame",
 		},
-		"JSON that is none":            {framesOf(wire.StepFrame, []byte("{")), "unexpected end of JSON"},
+		"JSON that is none":            {framesOf(wire.StepFrame, []byte("{")), "is not as JSON has it"},
 		"JSON of 5 MiB":                {framesOf(wire.StepFrame, append([]byte(`{}`), bytes.Repeat([]byte(" "), 5<<20)...)), "more than 4194304"},
-		"JSON nested without end":      {framesOf(wire.SettingsFrame, bytes.Repeat([]byte(`{"a":`), 100_000)), "exceeded max depth"},
+		"JSON nested without end":      {framesOf(wire.SettingsFrame, bytes.Repeat([]byte(`{"a":`), 100_000)), "is not as JSON has it"},
 		"settings nested too deep":     {framesOf(wire.SettingsFrame, []byte(strings.Repeat(`{"a":`, 50)+"1"+strings.Repeat("}", 50))), "nested more than 16 deep"},
 		"a change of an unheard state": {framesOf(wire.ChangeFrame, []byte("{\"state\":\"\\u001b[2J\"}")), `"\x1b[2J" is no state of a change`},
 		"tables larger than the limit": {framesOf(wire.StringsFrame, text(1<<20), wire.StringsFrame, text(1<<20+1)), "the tables take more than"},
