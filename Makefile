@@ -9,12 +9,13 @@ RUNS     ?= 5
 # 1 lets memtop ask NVIDIA's driver for gauges, and needs a C compiler.
 CGO_ENABLED ?= 0
 PAIRS    ?= 200
+SOAK     ?= 10m
 # PyTorch's viewer, which is not part of its packages: a file of its source.
 MEMORYVIZ ?=
 FILES    ?= 20000
 SEED     ?= 1
 
-.PHONY: build test lint vet fmt race golden bench bench-open bench-engine bench-attach bench-live gpu fuzz fuzz-mutate viewer check
+.PHONY: build test lint vet fmt race golden bench bench-open bench-engine bench-attach bench-live soak gpu fuzz fuzz-mutate viewer check
 
 build: ## bin/memtop, a static file, and bin/memtrain, which needs the C library to look for a GPU's driver
 	CGO_ENABLED=$(CGO_ENABLED) $(GO) build -trimpath -o bin/memtop ./cmd/memtop
@@ -47,6 +48,9 @@ bench-open: build ## side by side with CPython's pickle.load, in one run
 
 bench-live: build ## bytes to the terminal, processor time and latency of a live screen
 	$(GO) run ./cmd/memtop/benchlive -memtop bin/memtop
+
+soak: build ## memtop's memory, by minute, while programs run for $(SOAK)
+	$(GO) run ./cmd/memtop/soak -memtop bin/memtop -for $(SOAK)
 
 bench-engine: ## training steps in the shape of GPT-2 124M, beside the matrix product's own rate
 	$(GO) run ./cmd/memtrain/benchengine

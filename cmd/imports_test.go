@@ -81,10 +81,13 @@ var picture = map[string][]string{
 	"cmd/memtrain/benchattach": {"cmd/command", "engine/...", "probe", "snapshots/trace"},
 	// What only the end-to-end test and the benchmark use.
 	"cmd/memtop/fuzzmutate": {"cmd/command", "cmd/memtop/terminal", "snapshots/mutate"},
-	"cmd/memtop/benchopen":  {"cmd/memtop/terminal"},
-	"cmd/memtop/benchlive":  {"cmd/memtop/terminal", "probe", "snapshots/trace"},
-	"cmd/memtop/picture":    {"cmd/memtop/terminal"},
-	"cmd/memtop/terminal":   {"github.com/creack/pty", "github.com/hinshun/vt10x"},
+	"cmd/memtop/soak": {
+		"cmd/memtop/terminal", "engine/alloc", "engine/device/dry", "probe", "snapshots/trace",
+	},
+	"cmd/memtop/benchopen": {"cmd/memtop/terminal"},
+	"cmd/memtop/benchlive": {"cmd/memtop/terminal", "probe", "snapshots/trace"},
+	"cmd/memtop/picture":   {"cmd/memtop/terminal"},
+	"cmd/memtop/terminal":  {"github.com/creack/pty", "github.com/hinshun/vt10x"},
 }
 
 type goPackage struct {

@@ -27,8 +27,9 @@ type DialOptions struct {
 	// second; nil when there is nothing to look with. The error says why there is
 	// nothing to see.
 	Gauge func(p Process, devices []int) ([]trace.Gauge, error)
-	// Kept is how many events of a device are kept, 0 for trace.DefaultKept.
-	Kept int
+	// Memory is how many bytes may be kept of the program, 0 for what suits a
+	// screen.
+	Memory int64
 	// NoRestart says that the program's restart is another program: the client
 	// stays with what it dialled.
 	NoRestart bool

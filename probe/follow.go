@@ -111,7 +111,7 @@ func (c *Client) attach(ctx context.Context, p *target) (*following, error) {
 		p.asker.close()
 		return nil, err
 	}
-	s := wire.NewStream(from, wire.StreamOptions{Events: c.o.Kept})
+	s := wire.NewStream(from, wire.StreamOptions{Memory: c.o.Memory})
 	if err := c.batch(from, s); err != nil {
 		_ = from.Close() // it was only read from
 		p.asker.close()

@@ -65,7 +65,7 @@ func (a *past) leads(p *Probe, device int, b *base) bool {
 	if e.Flush() != nil {
 		return false
 	}
-	s := wire.NewStream(&bytes, wire.StreamOptions{Events: pastEvents + chunkLen})
+	s := wire.NewStream(&bytes, wire.StreamOptions{Memory: wire.MemoryOf(pastEvents + chunkLen)})
 	for {
 		if _, err := s.Advance(); err != nil {
 			break

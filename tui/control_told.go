@@ -91,7 +91,9 @@ func (m *Model) follow() tea.Cmd {
 		t.change = now.Live.Changes[i]
 	}
 	cmd := m.measure(t, now)
-	t.come(t.next(now.Live.Connected), m.now())
+	if t.come(t.next(now.Live.Connected), m.now()); t.stage == measured {
+		m.control.outcomes, m.control.lastAsked = newOutcomes(), outcomeQuestion{} // they hold a trace
+	}
 	return tea.Batch(cmd, m.lookAgain(t))
 }
 

@@ -36,6 +36,7 @@ type Model struct {
 	help    *help        // nil when closed
 	asking  *page.Prompt // the program's own question, nil when there is none
 	control control
+	still   still
 	note    string
 	now     func() time.Time
 	tick    func(*file) tea.Cmd
@@ -110,9 +111,12 @@ func (m *Model) visible() page.Page {
 
 // Update routes a message in a fixed order: size, modal, global keys, focused
 // page, data. Afterwards what has come of a running program is taken, and the
-// visible page asks for what it lacks.
+// visible page asks for what it lacks. While the screen stands still, keys wait.
 func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
-	return m, tea.Batch(m.route(msg), m.catchUp(), m.follow(), m.refresh())
+	if m.holds(msg) {
+		return m, m.goOn()
+	}
+	return m, tea.Batch(m.route(msg), m.catchUp(), m.follow(), m.refresh(), m.goOn())
 }
 
 func (m *Model) route(msg tea.Msg) tea.Cmd {
@@ -216,7 +220,7 @@ func (m *Model) data(msg tea.Msg) tea.Cmd {
 	case paceMsg:
 		msg.file.growth.pausing = false
 	case replacedMsg:
-		msg.file.replaced(msg)
+		m.replaced(msg)
 	case existsMsg:
 		m.askOverwrite(msg)
 	case page.Note:
@@ -237,7 +241,7 @@ func (m *Model) data(msg tea.Msg) tea.Cmd {
 
 // catchUp takes what has come of the file that is shown.
 func (m *Model) catchUp() tea.Cmd {
-	if len(m.files) == 0 {
+	if len(m.files) == 0 || m.still.frame != "" {
 		return nil
 	}
 	pace := time.Duration(0)

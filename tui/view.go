@@ -31,6 +31,9 @@ func (m *Model) text() string {
 	if m.tooSmall() {
 		return m.small()
 	}
+	if m.still.frame != "" {
+		return m.still.frame
+	}
 	body := m.body(m.w, m.h-frameRows)
 	if m.control.asking != nil {
 		body = m.question(body, m.w, m.h-frameRows)

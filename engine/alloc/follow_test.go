@@ -38,7 +38,7 @@ func newFollowOf(t *testing.T, a *Allocator, kept int) *follow {
 	t.Helper()
 	f := &follow{t: t, a: a}
 	f.encoder = wire.NewEncoder(&f.bytes)
-	f.stream = wire.NewStream(&f.bytes, wire.StreamOptions{Events: kept})
+	f.stream = wire.NewStream(&f.bytes, wire.StreamOptions{Memory: wire.MemoryOf(kept)})
 	a.Observe(f)
 	f.encoder.Hello(&wire.Hello{Settings: a.Settings()})
 	f.base(0, "")

@@ -16,6 +16,7 @@ type Names struct {
 	marks  map[string]trace.NoteID
 	stacks map[stackKey]trace.StackID // by the program counters of all frames
 	known  map[stackKey]trace.StackID // by where calls return to
+	full   bool                       // there is no room for another stack
 	hidden []string                   // beginnings of functions' names, see Options.Hide
 	plain  trace.NoteID               // of an event about a block without a label
 }
@@ -30,8 +31,20 @@ func NewNames() *Names {
 		known:  make(map[stackKey]trace.StackID),
 	}
 	n.plain = n.in.Note(n.eventNote())
+	n.in.Bound(namesBytes)
 	return n
 }
+
+// namesBytes bounds what names take, with what is kept here to find them by: a
+// program whose stacks and labels never come again must not grow for that. Those
+// beyond it are told as not kept, see [trace.Interner].
+const namesBytes = 32 << 20
+
+// Bytes of memory to find an entry by.
+const (
+	labelBytes = 256
+	stackBytes = 2 * 8 * maxFrames // by its program counters, and by where its calls return to
+)
 
 // Tables returns the tables as they are now. They never change: what is
 // interned later is not in them.
@@ -53,7 +66,9 @@ func (n *Names) Tag(l Label) Tag {
 		t.event = n.in.Note(n.labelled(n.eventNote(), l))
 		t.block = n.in.Note(n.labelled(trace.Note{}, l))
 	}
-	n.tags[l] = t
+	if n.in.Take(labelBytes) {
+		n.tags[l] = t
+	}
 	return t
 }
 
@@ -98,7 +113,9 @@ func (n *Names) mark(text string) trace.NoteID {
 		note := n.eventNote()
 		note.UserMetadata = n.in.String(text)
 		id = n.in.Note(note)
-		n.marks[text] = id
+		if n.in.Take(labelBytes) {
+			n.marks[text] = id
+		}
 	}
 	return id
 }

@@ -61,14 +61,18 @@ func (a *Allocator) unwind(skip int) trace.StackID {
 func (n *Names) returning(at *stackKey) (id trace.StackID, ok bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	id, ok = n.known[*at]
+	if id, ok = n.known[*at]; !ok && n.full {
+		return n.in.Rest().Stack, true
+	}
 	return id, ok
 }
 
 func (n *Names) returns(at *stackKey, id trace.StackID) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.known[*at] = id
+	if !n.full {
+		n.known[*at] = id
+	}
 }
 
 // stack interns a stack. Known ones cost no garbage.
@@ -76,10 +80,14 @@ func (n *Names) stack(pcs *stackKey) trace.StackID {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	id, ok := n.stacks[*pcs]
-	if !ok {
-		id = n.newStack(*pcs)
+	switch {
+	case ok:
+		return id
+	case !n.in.Take(stackBytes):
+		n.full = true
+		return n.in.Rest().Stack
 	}
-	return id
+	return n.newStack(*pcs)
 }
 
 // newStack looks up the frames of a stack that was not seen before.

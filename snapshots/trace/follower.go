@@ -2,9 +2,6 @@ package trace
 
 import "slices"
 
-// DefaultKept is how many events a Follower keeps when it is not told.
-const DefaultKept = 2 << 20
-
 // followedDevices bounds how many devices a Follower follows.
 const followedDevices = 256
 
@@ -34,10 +31,10 @@ type Follower struct {
 
 // NewFollower returns a follower of no devices yet. Stacks, notes and other
 // numbers in what it is given refer to in, which may grow meanwhile and stays
-// its owner's. It keeps about limit events, [DefaultKept] if that is 0.
+// its owner's. It keeps about limit events, [MaxEvents] if that is 0.
 func NewFollower(in *Interner, limit int) *Follower {
 	if limit <= 0 {
-		limit = DefaultKept
+		limit = MaxEvents
 	}
 	return &Follower{
 		in: in, limit: min(limit, MaxEvents),

@@ -2,6 +2,7 @@ package trace
 
 import (
 	"hash/maphash"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -130,6 +131,7 @@ type Interner struct {
 	lists   map[uint64][]ListID
 	seed    maphash.Seed
 	scratch []byte
+	room    room
 }
 
 // NewInterner returns an interner whose tables hold only the fixed numbers.
@@ -143,6 +145,7 @@ func NewInterner() *Interner {
 		stacks:  make(map[uint64][]StackID),
 		lists:   make(map[uint64][]ListID),
 		seed:    maphash.MakeSeed(),
+		room:    room{left: math.MaxInt64},
 	}
 	in.Strings = []string{"", ""}
 	in.strings[""] = EmptyString
@@ -190,6 +193,9 @@ func (in *Interner) Known(b []byte) (StringID, bool) {
 }
 
 func (in *Interner) addString(s string) StringID {
+	if !in.room.take(stringBytes + int64(len(s))) {
+		return in.Rest().Text
+	}
 	id := StringID(len(in.Strings))
 	in.Strings = append(in.Strings, s)
 	in.strings[s] = id
@@ -200,6 +206,9 @@ func (in *Interner) addString(s string) StringID {
 func (in *Interner) Frame(f Frame) FrameID {
 	if id, ok := in.frames[f]; ok {
 		return id
+	}
+	if !in.room.take(frameBytes) {
+		return in.Rest().Frame
 	}
 	id := FrameID(len(in.Frames))
 	in.Frames = append(in.Frames, f)
@@ -226,6 +235,13 @@ func (in *Interner) Note(n Note) NoteID {
 	if id, ok := in.notes[n]; ok {
 		return id
 	}
+	if !in.room.take(noteBytes) {
+		n = Note{Category: n.Category, Pool: n.Pool} // what sums and segments depend on
+		if id, ok := in.notes[n]; ok || in.room.spare == 0 {
+			return id
+		}
+		in.room.spare--
+	}
 	id := NoteID(len(in.Notes))
 	in.Notes = append(in.Notes, n)
 	in.notes[n] = id
@@ -237,6 +253,9 @@ func (in *Interner) Stream(handle uint64) StreamID {
 	if id, ok := in.streams[handle]; ok {
 		return id
 	}
+	if !in.room.take(frameBytes) {
+		return DefaultStream
+	}
 	id := StreamID(len(in.Streams))
 	in.Streams = append(in.Streams, handle)
 	in.streams[handle] = id
@@ -247,6 +266,9 @@ func (in *Interner) Stream(handle uint64) StreamID {
 func (in *Interner) Pool(p Pool) PoolID {
 	if id, ok := in.pools[p]; ok {
 		return id
+	}
+	if !in.room.take(frameBytes) {
+		return 0
 	}
 	id := PoolID(len(in.Pools))
 	in.Pools = append(in.Pools, p)
@@ -264,6 +286,9 @@ func (in *Interner) Stack(frames []FrameID) StackID {
 		if equalIDs(in.Tables.Stack(id), frames) {
 			return id
 		}
+	}
+	if !in.room.take(stackBytes + frameIDBytes*int64(len(frames))) {
+		return in.Rest().Stack
 	}
 	id := StackID(len(in.Tables.stacks))
 	in.Tables.stacks = append(in.Tables.stacks, in.store(frames))
@@ -292,6 +317,9 @@ func (in *Interner) List(items []StringID) ListID {
 		if equalIDs(in.Lists[id], items) {
 			return id
 		}
+	}
+	if !in.room.take(stackBytes + frameIDBytes*int64(len(items))) {
+		return 0
 	}
 	id := ListID(len(in.Lists))
 	in.Lists = append(in.Lists, append([]StringID{}, items...))

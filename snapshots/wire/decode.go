@@ -16,7 +16,7 @@ import (
 // each field that is 0 stands for what its comment says.
 type Limits struct {
 	Frame  int   // bytes of one frame: 16 MiB, which is also the most
-	Tables int64 // bytes of all names, stacks and notes together: 256 MiB
+	Tables int64 // bytes of all names, stacks and notes together that are kept: 256 MiB
 	Blocks int   // of one base: 1,048,576
 }
 
@@ -60,8 +60,7 @@ type Decoder struct {
 	limits  Limits
 	in      *trace.Interner
 	ids     ids
-	taken   int64  // bytes of tables
-	numbers int64  // bytes of ids
+	numbers int64  // how many entries of tables came since the header
 	offset  int64  // of the next byte to be read
 	begin   int64  // of the frame at hand
 	frame   []byte // the header or frame at hand, as it came
@@ -76,9 +75,14 @@ const readBuffer = 64 << 10
 
 // NewDecoder returns a decoder of what r has, header first. What frames refer to
 // is interned in the decoder's own tables, see Tables.
-func NewDecoder(r io.Reader, l Limits) *Decoder { return newDecoder(r, l, trace.NewInterner()) }
+func NewDecoder(r io.Reader, l Limits) *Decoder {
+	in := trace.NewInterner()
+	in.Bound(l.filled().Tables)
+	return newDecoder(r, l, in)
+}
 
-// newDecoder returns a decoder that adds to tables which exist already.
+// newDecoder returns a decoder that adds to tables which exist already, and are
+// bounded.
 func newDecoder(r io.Reader, l Limits, in *trace.Interner) *Decoder {
 	return &Decoder{r: bufio.NewReaderSize(r, readBuffer), limits: l.filled(), in: in}
 }

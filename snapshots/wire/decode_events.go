@@ -82,9 +82,9 @@ func (r *runReader) fields(head byte) {
 		v.Addr = r.addr
 	}
 	v.Size = c.signed()
-	v.Stack = lookup(c, r.ids.stacks, c.number())
-	v.Note = lookup(c, r.ids.notes, c.number())
+	v.Stack = lookup(c, &r.ids.stacks, c.number())
+	v.Note = lookup(c, &r.ids.notes, c.number())
 	if more&otherStream != 0 {
-		v.Stream = lookup(c, r.ids.streams, c.number())
+		v.Stream = lookup(c, &r.ids.streams, c.number())
 	}
 }

@@ -47,10 +47,10 @@ func (d *Decoder) segment(s *trace.Segment, c *cursor) {
 	s.Addr = c.number()
 	s.Size, s.Allocated, s.Active, s.Requested = c.signed(), c.signed(), c.signed(), c.signed()
 	s.Device = int32(min(max(c.signed(), math.MinInt32), math.MaxInt32))
-	s.Stack = lookup(c, d.ids.stacks, c.number())
-	s.Stream = lookup(c, d.ids.streams, c.number())
-	s.Pool = lookup(c, d.ids.pools, c.number())
-	s.Type = lookup(c, d.ids.strings, c.number())
+	s.Stack = lookup(c, &d.ids.stacks, c.number())
+	s.Stream = lookup(c, &d.ids.streams, c.number())
+	s.Pool = lookup(c, &d.ids.pools, c.number())
+	s.Type = lookup(c, &d.ids.strings, c.number())
 }
 
 func (d *Decoder) block(b, last *trace.Block, c *cursor) {
@@ -68,11 +68,11 @@ func (d *Decoder) block(b, last *trace.Block, c *cursor) {
 		b.Requested = c.signed()
 	}
 	if head&hasOrigin != 0 {
-		b.Stack = lookup(c, d.ids.stacks, c.number())
-		b.Note = lookup(c, d.ids.notes, c.number())
+		b.Stack = lookup(c, &d.ids.stacks, c.number())
+		b.Note = lookup(c, &d.ids.notes, c.number())
 	}
 	if head&hasText != 0 {
-		b.StateText = lookup(c, d.ids.strings, c.number())
+		b.StateText = lookup(c, &d.ids.strings, c.number())
 	}
 	if head&hasHistory != 0 {
 		d.history(b, c)
@@ -83,7 +83,7 @@ func (d *Decoder) history(b *trace.Block, c *cursor) {
 	b.History = make([]trace.Tenant, c.count(3))
 	for i := range b.History {
 		b.History[i] = trace.Tenant{
-			Addr: c.number(), Requested: c.signed(), Stack: lookup(c, d.ids.stacks, c.number()),
+			Addr: c.number(), Requested: c.signed(), Stack: lookup(c, &d.ids.stacks, c.number()),
 		}
 	}
 }

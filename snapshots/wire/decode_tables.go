@@ -2,7 +2,6 @@ package wire
 
 import (
 	"errors"
-	"fmt"
 	"math"
 
 	"memtop/snapshots/trace"
@@ -10,92 +9,105 @@ import (
 
 // ids translates a stream's numbers to those of the decoder's tables.
 type ids struct {
-	strings []trace.StringID
-	lists   []trace.ListID
-	pools   []trace.PoolID
-	streams []trace.StreamID
-	frames  []trace.FrameID
-	stacks  []trace.StackID
-	notes   []trace.NoteID
+	strings column[trace.StringID]
+	lists   column[trace.ListID]
+	pools   column[trace.PoolID]
+	streams column[trace.StreamID]
+	frames  column[trace.FrameID]
+	stacks  column[trace.StackID]
+	notes   column[trace.NoteID]
 }
 
 // reset leaves only the entries that all tables begin with.
 func (n *ids) reset() {
-	*n = ids{
-		strings: append(n.strings[:0], 0, trace.EmptyString),
-		lists:   append(n.lists[:0], 0),
-		pools:   append(n.pools[:0], 0),
-		streams: append(n.streams[:0], trace.DefaultStream),
-		frames:  append(n.frames[:0], 0),
-		stacks:  append(n.stacks[:0], 0, trace.EmptyStack),
-		notes:   append(n.notes[:0], 0),
+	n.strings.reset(0, trace.EmptyString)
+	n.lists.reset(0)
+	n.pools.reset(0)
+	n.streams.reset(trace.DefaultStream)
+	n.frames.reset(0)
+	n.stacks.reset(0, trace.EmptyStack)
+	n.notes.reset(0)
+}
+
+// column is what the numbers of one table stand for: the first of them, as many
+// as are kept, and what stands for the rest.
+type column[ID any] struct {
+	ids   []ID
+	rest  ID
+	count uint64 // of all that came
+}
+
+func (t *column[ID]) reset(fixed ...ID) {
+	t.ids, t.count = append(t.ids[:0], fixed...), uint64(len(fixed))
+}
+
+// add gives the next number to id, or lets it be one of the rest.
+func (t *column[ID]) add(id ID, kept bool) {
+	if t.count++; kept && t.count == uint64(len(t.ids)+1) {
+		t.ids = append(t.ids, id)
 	}
 }
 
-// lookup translates a number. One that is not in the table is 0, and noted.
-func lookup[ID any](c *cursor, table []ID, n uint64) ID {
-	if n >= uint64(len(table)) {
+// lookup translates a number. One that did not come is 0, and noted.
+func lookup[ID any](c *cursor, t *column[ID], n uint64) ID {
+	switch {
+	case n >= t.count:
+		var none ID
 		c.fail()
-		n = 0
+		return none
+	case n >= uint64(len(t.ids)):
+		return t.rest
 	}
-	return table[n]
+	return t.ids[n]
 }
 
-// Entries that are new cost what they hold, and this many bytes of tables and
-// maps. All cost a number, until the next header.
-const (
-	entryCost  = 64
-	numberCost = 8
-)
+// numberCost is how many bytes of tables there must be room for to keep one
+// number more.
+const numberCost = 16
 
 func (d *Decoder) table(t Type, c *cursor) error {
 	for len(c.b) > 0 {
-		bytes, entries := len(c.b), d.entries()
-		d.entry(t, c)
+		d.numbers++
+		kept := d.numbers <= d.limits.Tables/numberCost
+		if !kept {
+			rest := d.in.Rest()
+			d.ids.strings.rest, d.ids.frames.rest, d.ids.stacks.rest = rest.Text, rest.Frame, rest.Stack
+		}
+		d.entry(t, c, kept)
 		if c.short {
 			return errors.New("an entry is cut off or refers to one that is not there")
-		}
-		if d.entries() > entries {
-			d.taken += int64(entryCost + 8*(bytes-len(c.b)))
-		}
-		if d.numbers += numberCost; d.taken+d.numbers > d.limits.Tables {
-			return fmt.Errorf("the tables take more than %d bytes", d.limits.Tables)
 		}
 	}
 	return nil
 }
 
-// entries returns how many entries all tables have.
-func (d *Decoder) entries() int {
-	t := &d.in.Tables
-	return len(t.Strings) + len(t.Lists) + len(t.Pools) + len(t.Streams) + len(t.Frames) + t.StackCount() + len(t.Notes)
-}
-
-func (d *Decoder) entry(t Type, c *cursor) {
+// entry reads the entry of the next number, which may be one of those that are
+// kept.
+func (d *Decoder) entry(t Type, c *cursor, kept bool) {
 	n := &d.ids
 	switch t {
 	case StringsFrame:
-		n.strings = append(n.strings, d.in.Bytes(c.bytes()))
+		n.strings.add(d.in.Bytes(c.bytes()), kept)
 	case ListsFrame:
-		n.lists = append(n.lists, d.in.List(numbers(c, n.strings)))
+		n.lists.add(d.in.List(numbers(c, &n.strings)), kept)
 	case PoolsFrame:
-		n.pools = append(n.pools, d.in.Pool(trace.Pool{c.signed(), c.signed()}))
+		n.pools.add(d.in.Pool(trace.Pool{c.signed(), c.signed()}), kept)
 	case StreamsFrame:
-		n.streams = append(n.streams, d.in.Stream(c.number()))
+		n.streams.add(d.in.Stream(c.number()), kept)
 	case FramesFrame:
-		f := trace.Frame{File: lookup(c, n.strings, c.number()), Name: lookup(c, n.strings, c.number())}
+		f := trace.Frame{File: lookup(c, &n.strings, c.number()), Name: lookup(c, &n.strings, c.number())}
 		line := c.signed()
 		f.Line = int32(min(max(line, math.MinInt32), math.MaxInt32))
-		n.frames = append(n.frames, d.in.Frame(f))
+		n.frames.add(d.in.Frame(f), kept)
 	case StacksFrame:
-		n.stacks = append(n.stacks, d.in.Stack(numbers(c, n.frames)))
+		n.stacks.add(d.in.Stack(numbers(c, &n.frames)), kept)
 	default: // NotesFrame
-		n.notes = append(n.notes, d.in.Note(d.note(c)))
+		n.notes.add(d.in.Note(d.note(c)), kept)
 	}
 }
 
 // numbers reads a list of numbers.
-func numbers[ID any](c *cursor, table []ID) []ID {
+func numbers[ID any](c *cursor, table *column[ID]) []ID {
 	list := make([]ID, c.count(1))
 	for i := range list {
 		list[i] = lookup(c, table, c.number())
@@ -105,10 +117,10 @@ func numbers[ID any](c *cursor, table []ID) []ID {
 
 func (d *Decoder) note(c *cursor) trace.Note {
 	n := &d.ids
-	text := func() trace.StringID { return lookup(c, n.strings, c.number()) }
+	text := func() trace.StringID { return lookup(c, &n.strings, c.number()) }
 	return trace.Note{
 		Action: text(), CompileContext: text(), UserMetadata: text(), Category: text(), Layer: text(),
 		Role: text(), Shape: text(), DType: text(),
-		Pool: lookup(c, n.pools, c.number()), Forward: lookup(c, n.lists, c.number()),
+		Pool: lookup(c, &n.pools, c.number()), Forward: lookup(c, &n.lists, c.number()),
 	}
 }

@@ -16,7 +16,7 @@ import (
 // returns the error that ended it.
 func play(t *testing.T, r io.Reader) error {
 	t.Helper()
-	s := wire.NewStream(r, wire.StreamOptions{Events: 1 << 16, Limits: wire.Limits{Tables: 1 << 20, Blocks: 1 << 12}})
+	s := wire.NewStream(r, wire.StreamOptions{Memory: wire.MemoryOf(1 << 16), Limits: wire.Limits{Tables: 1 << 20, Blocks: 1 << 12}})
 	for n := 0; ; n++ {
 		if _, err := s.Advance(); err != nil {
 			return err

@@ -20,9 +20,6 @@ type Options struct {
 	Total int64
 }
 
-// Bytes of memory that one kept event takes, with what is worked out from it.
-const eventBytes = 64
-
 // Read reads a recording to its end. One that ends after a whole frame is whole;
 // if that is no goodbye, a notice says so. One that ends within a frame, because
 // the recorder was killed or is still at it, is no error: Info.Truncated is set
@@ -34,8 +31,7 @@ func Read(ctx context.Context, r io.Reader, o Options) (*trace.Trace, error) {
 		o.MaxMemory = 4 << 30
 	}
 	s := NewStream(&watched{ctx: ctx, r: r, o: &o}, StreamOptions{
-		Kind: "recording", Limits: Limits{Tables: o.MaxMemory / 4},
-		Events: int(min(o.MaxMemory/2/eventBytes, trace.MaxEvents)),
+		Kind: "recording", Memory: o.MaxMemory,
 	})
 	var corrupt *CorruptError
 	for {

@@ -6,46 +6,66 @@ import (
 	"memtop/snapshots/trace"
 )
 
-// steps keeps the steps that came last, ascending. What they take is bounded:
-// of the oldest the layers are forgotten first, then they themselves are.
+// steps keeps the steps that came last, ascending. What they take is bounded: of
+// the oldest the layers are forgotten first, then they themselves are, but for
+// those around a change of settings, which tell what it did.
 type steps struct {
+	room    int64 // bytes, half of them for layers
 	all     []trace.Step
 	layered int   // steps before this one have no layers
-	bytes   int64 // of the layers kept
+	layers  int64 // how many are kept
 }
-
-// What is kept of steps.
-const (
-	stepsKept       = 1 << 18
-	layersKeptBytes = 64 << 20
-	layerBytes      = 160 // of one layer, with what its texts take
-)
 
 func (s *steps) add(step trace.Step) {
-	if n := len(s.all); n > 0 && step.Number <= s.all[n-1].Number {
+	n := len(s.all)
+	if n > 0 && step.Number <= s.all[n-1].Number {
 		return // told twice: the connection was lost in between
 	}
-	if n := len(s.all); n > 0 {
+	if n > 0 {
 		share(&step, &s.all[n-1])
 	}
-	if len(s.all) == stepsKept {
-		s.all = slices.Clone(s.all[stepsKept/4:])
-		s.layered = max(0, s.layered-stepsKept/4)
+	if most := int(s.room / 2 / stepBytes); n >= max(most, 4) {
+		s.thin()
 	}
 	s.all = append(s.all, step)
-	if s.bytes += s.size(&step); s.bytes > layersKeptBytes {
-		s.forget()
+	if s.layers += int64(cap(step.Layers)); s.layers > s.layersKept() {
+		s.dropLayers()
 	}
 }
 
-func (s *steps) size(step *trace.Step) int64 { return layerBytes * int64(len(step.Layers)) }
+func (s *steps) layersKept() int64 { return s.room / 2 / layerBytes }
 
-// forget drops the layers of the oldest steps, until half of the memory is
-// left. Traces have the list that was, so this is another one.
-func (s *steps) forget() {
+// around is how many steps before a change of settings, and from it on, are kept
+// for as long as there is room: more than it is measured by.
+const around = 16
+
+// thin forgets steps of the older half. Traces have the list that was, so this is
+// another one.
+func (s *steps) thin() {
+	half := len(s.all) / 2
+	old, until := make([]trace.Step, 0, len(s.all)), 0
+	for i := 1; i < min(half+around, len(s.all)); i++ {
+		if from := max(i-around, until); from < half && !slices.Equal(s.all[i].Settings, s.all[i-1].Settings) {
+			until = min(i+around, half)
+			old = append(old, s.all[from:until]...)
+		}
+	}
+	old = old[max(0, len(old)-half/2):]
+	for i := range old {
+		old[i].Layers = nil
+	}
+	s.all, s.layered, s.layers = append(old, s.all[half:]...), len(old), 0
+	for i := range s.all {
+		s.layers += int64(cap(s.all[i].Layers))
+	}
+}
+
+// dropLayers forgets the layers of the oldest steps, until half are left, in
+// another list likewise.
+func (s *steps) dropLayers() {
 	s.all = slices.Clone(s.all)
-	for ; s.layered < len(s.all)-1 && s.bytes > layersKeptBytes/2; s.layered++ {
-		s.bytes -= s.size(&s.all[s.layered])
+	for ; s.layered < len(s.all)-1 && s.layers > s.layersKept()/2; s.layered++ {
+		s.layers -= int64(cap(s.all[s.layered].Layers))
 		s.all[s.layered].Layers = nil
 	}
 }

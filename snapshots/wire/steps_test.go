@@ -1,13 +1,14 @@
 package wire
 
 import (
+	"strconv"
 	"testing"
 
 	"memtop/snapshots/trace"
 )
 
 func TestStepsForgetTheLayersOfTheOldest(t *testing.T) {
-	var s steps
+	s := steps{room: 64 << 20}
 	const many, layers = 4000, 300
 	var early []trace.Step
 	for n := range int64(many) {
@@ -28,7 +29,7 @@ func TestStepsForgetTheLayersOfTheOldest(t *testing.T) {
 			t.Fatalf("step %d has no layers, and one before it has", got[i].Number)
 		}
 	}
-	if bytes := kept * layers * layerBytes; bytes > layersKeptBytes || bytes < layersKeptBytes/2-layers*layerBytes {
+	if layers := int64(kept * layers); layers > s.layersKept() || layers < s.layersKept()/2-300 {
 		t.Errorf("the layers of %d steps are kept", kept)
 	}
 	if len(early) != 100 || early[0].Layers == nil {
@@ -37,12 +38,49 @@ func TestStepsForgetTheLayersOfTheOldest(t *testing.T) {
 }
 
 func TestStepsForgetTheOldest(t *testing.T) {
-	var s steps
-	for n := range int64(stepsKept + 10) {
-		s.add(trace.Step{Number: n + 1})
+	const most = 1000
+	s := steps{room: 2 * most * stepBytes}
+	for n := range int64(10*most + 10) {
+		s.add(trace.Step{Number: n + 1, Layers: make([]trace.Layer, 2)})
 	}
 	got := s.list()
-	if n := len(got); n > stepsKept || n < stepsKept/2 || got[n-1].Number != stepsKept+10 {
+	if n := len(got); n > most || n < most/2 || got[n-1].Number != 10*most+10 {
 		t.Errorf("%d steps are kept up to %d", n, got[n-1].Number)
+	}
+	if s.layers > s.layersKept() {
+		t.Errorf("%d layers are kept, of %d there is room for", s.layers, s.layersKept())
+	}
+}
+
+// TestChangesStayMeasurable changes a setting early on, and again and again.
+func TestChangesStayMeasurable(t *testing.T) {
+	const most = 1000
+	tests := map[string]struct {
+		every int64 // steps between two changes
+		want  bool  // the first can still be measured at the end
+	}{
+		"a change long ago":            {20_000, true},
+		"more changes than there fits": {100, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := steps{room: 2 * most * stepBytes}
+			for n := int64(1); n < 40_000; n++ {
+				value := strconv.FormatInt((n+test.every/2)/test.every, 10)
+				s.add(trace.Step{Number: n, Settings: []trace.Value{{Key: "amp", Value: value}}})
+			}
+			first := 0
+			for i, step := range s.list() {
+				if i > 0 && step.Number <= s.all[i-1].Number {
+					t.Fatalf("step %d follows step %d", step.Number, s.all[i-1].Number)
+				}
+				if value := step.Settings[0].Value; value == "0" || value == "1" && step.Number < test.every/2+around {
+					first++
+				}
+			}
+			if got := first == 2*around; got != test.want || len(s.all) > most {
+				t.Errorf("%d steps are left around the first change, and %d of all", first, len(s.all))
+			}
+		})
 	}
 }

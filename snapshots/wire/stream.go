@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -13,7 +14,8 @@ import (
 type StreamOptions struct {
 	Kind   string // of the traces: "live", which is also what "" means, or "recording"
 	Limits Limits
-	Events int // how many are kept, trace.DefaultKept if 0
+	// Memory is how many bytes may be kept, 0 for what suits a running program.
+	Memory int64
 }
 
 // Stream makes traces of a stream. It is owned by one goroutine; the traces it
@@ -27,6 +29,7 @@ type StreamOptions struct {
 //	}
 type Stream struct {
 	options  StreamOptions
+	shares   shares
 	in       *trace.Interner
 	decoder  *Decoder
 	follower *trace.Follower
@@ -42,19 +45,19 @@ type Stream struct {
 
 // NewStream returns a stream that reads from r.
 func NewStream(r io.Reader, o StreamOptions) *Stream {
-	in := trace.NewInterner()
+	in, shares := trace.NewInterner(), sharesOf(o.Memory)
+	o.Limits.Tables = cmp.Or(o.Limits.Tables, shares.tables)
+	in.Bound(o.Limits.Tables)
 	return &Stream{
-		options: o, in: in, decoder: newDecoder(r, o.Limits, in), follower: trace.NewFollower(in, o.Events),
-		next: make(map[int]int64),
+		options: o, shares: shares, in: in, decoder: newDecoder(r, o.Limits, in), follower: trace.NewFollower(in, shares.events),
+		next: make(map[int]int64), steps: steps{room: shares.steps},
 	}
 }
 
 // Resume goes on reading from another connection to the same program. What is
 // missing between the two becomes a gap.
 func (s *Stream) Resume(r io.Reader) {
-	taken := s.decoder.taken
 	s.decoder = newDecoder(r, s.options.Limits, s.in)
-	s.decoder.taken = taken
 	s.resumed = true
 }
 
@@ -104,7 +107,7 @@ func (s *Stream) take(f *Frame) error {
 	case ChangeFrame:
 		s.change(f.Change)
 	case GaugesFrame:
-		s.live.Gauges = keep(append(s.live.Gauges, f.Gauges...), gaugesKept)
+		s.live.Gauges = keep(append(s.live.Gauges, f.Gauges...), s.shares.gauges)
 	case CountersFrame:
 		s.counters = f.Counters
 		s.live.Dropped, s.live.DroppedSteps, s.live.ProbeNS = f.Counters.Dropped, f.Counters.DroppedSteps, f.Counters.ProbeNS
@@ -173,12 +176,6 @@ func (s *Stream) events(f *Frame) error {
 	return nil
 }
 
-// How many of what comes beside the events is kept.
-const (
-	gaugesKept  = 1 << 16
-	changesKept = 1 << 12
-)
-
 // keep returns the newest of list, in memory of its own where some are left out.
 func keep[T any](list []T, most int) []T {
 	if len(list) <= most {
@@ -199,12 +196,16 @@ func (s *Stream) change(c *trace.Change) {
 	} else {
 		changes = slices.Insert(changes, at, *c)
 	}
-	s.live.Changes = keep(changes, changesKept)
+	s.live.Changes = keep(changes, s.shares.changes)
 }
 
 // Trace returns what is known now. It costs what is new since the last call.
 func (s *Stream) Trace() *trace.Trace {
 	live := s.live
 	live.Gauges = slices.Clip(live.Gauges)
-	return s.follower.Publish(s.steps.list(), &live)
+	t := s.follower.Publish(s.steps.list(), &live)
+	if s.in.Full() {
+		t.Notices = append(t.Notices, "it has more different names and stacks than are kept: the later ones are shown as "+trace.NotKept)
+	}
+	return t
 }

@@ -220,7 +220,7 @@ func TestStreamsRefuseWhatContradictsThem(t *testing.T) {
 func TestTracesAreReadWhileMoreComes(t *testing.T) {
 	r, w := io.Pipe()
 	go endless(w)
-	s := wire.NewStream(r, wire.StreamOptions{Events: 1 << 16})
+	s := wire.NewStream(r, wire.StreamOptions{Memory: wire.MemoryOf(1 << 16)})
 	traces := make(chan *trace.Trace)
 	done := make(chan int)
 	go func() { // ends when traces is closed

@@ -25,6 +25,7 @@ type One[Q comparable, A any] struct {
 	has      bool
 	running  Q
 	busy     bool
+	round    int // grows when all is forgotten
 	cancel   context.CancelFunc
 }
 
@@ -32,7 +33,11 @@ type One[Q comparable, A any] struct {
 // which is nil where nothing of it ever changes. A run that sees its context
 // cancelled may return anything: its answer is dropped.
 func New[Q comparable, A any](gate *Gate, run func(context.Context, Q) A) *One[Q, A] {
-	return &One[Q, A]{gate: gate, run: run}
+	o := &One[Q, A]{gate: gate, run: run}
+	if gate != nil {
+		gate.asked = append(gate.asked, o)
+	}
+	return o
 }
 
 // Ask wants q answered. It returns a command when a computation starts, nil
@@ -55,13 +60,14 @@ func (o *One[Q, A]) Ask(q Q) tea.Cmd {
 func (o *One[Q, A]) start(q Q) tea.Cmd {
 	ctx, cancel := context.WithCancel(context.Background())
 	o.running, o.busy, o.cancel = q, true, cancel
-	gate, run := o.gate, o.run
+	gate, run, round := o.gate, o.run, o.round
+	gate.count(1)
 	return func() tea.Msg {
 		var a A
 		gate.Read(func() { a = run(ctx, q) })
 		dropped := ctx.Err() != nil
 		cancel()
-		return reply[Q, A]{o, q, a, dropped}
+		return reply[Q, A]{o, q, a, dropped, round}
 	}
 }
 
@@ -86,6 +92,12 @@ func (o *One[Q, A]) Stop() {
 	}
 }
 
+// forget is part of [Gate.Forget].
+func (o *One[Q, A]) forget() {
+	o.Stop()
+	*o = One[Q, A]{gate: o.gate, run: o.run, busy: o.busy, cancel: o.cancel, round: o.round + 1}
+}
+
 // Reply is a message that brings an answer home.
 type Reply interface {
 	// Deliver gives the answer to the One that asked. It must be called on the
@@ -98,13 +110,15 @@ type reply[Q comparable, A any] struct {
 	q       Q
 	a       A
 	dropped bool
+	round   int
 }
 
 // Deliver stores the answer unless the computation was cancelled.
 func (r reply[Q, A]) Deliver() {
 	o := r.to
 	o.busy = false
-	if r.dropped {
+	o.gate.count(-1)
+	if r.dropped || r.round != o.round {
 		return
 	}
 	o.answered, o.answer, o.has = r.q, r.a, true

@@ -13,6 +13,29 @@ import (
 type Gate struct {
 	lock  sync.RWMutex
 	spent atomic.Int64 // nanoseconds of reading
+	// Of the goroutine that updates the screen:
+	asked []forgetter // by which questions are asked behind it
+	under int         // questions under way
+}
+
+type forgetter interface{ forget() }
+
+// Forget lets nobody see an answer that was given or is under way: what was behind
+// the gate has been replaced. Neither questions nor answers are held any more. It
+// is called on the goroutine that updates the screen.
+func (g *Gate) Forget() {
+	for _, o := range g.asked {
+		o.forget()
+	}
+}
+
+// Idle reports whether no question is under way, on the same goroutine.
+func (g *Gate) Idle() bool { return g.under == 0 }
+
+func (g *Gate) count(questions int) {
+	if g != nil {
+		g.under += questions
+	}
 }
 
 // Read runs read while nothing changes.

@@ -59,6 +59,7 @@ func scan(ctx context.Context, p *part) []int32 {
 func (s *Scan) Look(t *trace.Tables, query string) {
 	s.matcher, s.part, s.hits, s.next = nil, nil, nil, 0
 	s.asked.Stop()
+	s.asked = ask.New(nil, scan) // the last one holds the events that it looked through
 	if query != "" {
 		s.matcher = New(t, query)
 	}

@@ -70,6 +70,9 @@ func (p *Page) step() int64 {
 	return 0
 }
 
+// Rebase forgets the table, which holds steps; what is selected is known by name.
+func (p *Page) Rebase(int) { p.table, p.rows = nil, nil }
+
 // Refresh asks for the layers at the cursor.
 func (p *Page) Refresh(w, h int) tea.Cmd {
 	p.w = w

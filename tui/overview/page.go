@@ -132,6 +132,9 @@ func (p *Page) Refresh(w, h int) tea.Cmd {
 	return tea.Batch(p.asked.Ask(p.question(w)), looking)
 }
 
+// Rebase lets what stands out be looked for anew.
+func (p *Page) Rebase(int) { p.lookedAt, p.looking = -1, page.Edition{} }
+
 func (p *Page) question(w int) question {
 	q := question{index: p.scene.Edition(), at: p.at(), columns: max(historyWidth(w), 1), live: p.live()}
 	if p.scene.Growing() {

@@ -19,7 +19,7 @@ type List struct {
 }
 
 // Resize sets how many rows there are and how many fit, and keeps the cursor
-// in view.
+// in view. Without rows it waits where it is: they may not be known yet.
 func (l *List) Resize(count, height int) {
 	l.Count, l.Height = count, max(height, 1)
 	l.clamp()
@@ -27,6 +27,9 @@ func (l *List) Resize(count, height int) {
 
 // To moves the cursor to a row.
 func (l *List) To(row int) {
+	if l.Count == 0 {
+		return
+	}
 	l.Cursor = row
 	l.clamp()
 }
@@ -34,13 +37,16 @@ func (l *List) To(row int) {
 // Center moves the cursor to a row and scrolls it to the middle if it is not
 // in view.
 func (l *List) Center(row int) {
-	if row < l.Offset || row >= l.Offset+l.Height {
+	if l.Count > 0 && (row < l.Offset || row >= l.Offset+l.Height) {
 		l.Offset = row - l.Height/2
 	}
 	l.To(row)
 }
 
 func (l *List) clamp() {
+	if l.Count == 0 {
+		return
+	}
 	l.Cursor = min(max(l.Cursor, 0), max(l.Count-1, 0))
 	if l.Cursor < l.Offset {
 		l.Offset = l.Cursor
@@ -74,7 +80,9 @@ func (l *List) Key(msg tea.KeyPressMsg, m keys.Motion) bool {
 
 func (l *List) page(direction int) {
 	step := direction * max(l.Height-1, 1)
-	l.Offset += step
+	if l.Count > 0 {
+		l.Offset += step
+	}
 	l.To(l.Cursor + step)
 }
 
@@ -100,7 +108,9 @@ func (l *List) Click(y int) bool {
 }
 
 // Visible returns the rows to draw, [from, to).
-func (l *List) Visible() (from, to int) { return l.Offset, min(l.Offset+l.Height, l.Count) }
+func (l *List) Visible() (from, to int) {
+	return min(l.Offset, l.Count), min(l.Offset+l.Height, l.Count)
+}
 
 // Scrollbar draws where the visible rows lie among all, in column x from row y.
 func (l *List) Scrollbar(c screen.Canvas, x, y int) {

@@ -57,6 +57,7 @@ func (s *Scene) Replace(x *analysis.Index) (earlier int) {
 	if !sameProgram(x.Trace(), s.Trace()) {
 		s.Following = x.Trace().Info.Growing
 	}
+	s.Gate.Forget()
 	s.Index, s.changes, s.read = x, nil, 0
 	s.cursor = min(max(s.cursor-earlier, -1), s.Last())
 	s.update()

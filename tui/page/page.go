@@ -49,11 +49,12 @@ type Pacer interface {
 	Pace(w, h int) time.Duration
 }
 
-// Rebaser is a page that keeps numbers of events. Those of a running program
-// move down when the oldest of them are let go.
+// Rebaser is a page that keeps numbers of events, or answers. The numbers of a
+// running program's events move down when the oldest of them are let go, and
+// nothing that was made of those must be held any more, by a hidden page neither.
 type Rebaser interface {
 	// Rebase is told that the scene has another index, in which each event is
-	// found so many earlier.
+	// found so many earlier. What the page asked was forgotten.
 	Rebase(earlier int)
 }
 

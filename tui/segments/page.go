@@ -65,6 +65,9 @@ func (p *Page) EndPrompt() { p.prompt = nil }
 // Maximise shows the list alone, or with the detail again.
 func (p *Page) Maximise() { p.alone = !p.alone }
 
+// Rebase forgets the map: its blocks are known by numbers.
+func (p *Page) Rebase(int) { p.shown, p.state, p.rows = listQuestion{}, nil, nil }
+
 // Back leaves the blocks, then the filter, then the pool.
 func (p *Page) Back() bool {
 	switch {
@@ -95,7 +98,7 @@ func (p *Page) Refresh(w, h int) tea.Cmd {
 	p.list.Resize(len(p.rows), p.shape.list.H-2)
 	if s := p.opened(); s != nil {
 		p.blocks.Resize(len(s.Blocks), p.shape.list.H-2)
-	} else {
+	} else if p.state != nil {
 		p.inside = false
 	}
 	p.detail.Resize(len(p.detailLines()), p.shape.detail.H-1)

@@ -81,6 +81,9 @@ func (p *Page) Prompting() *page.Prompt { return p.prompt }
 // EndPrompt closes the prompt.
 func (p *Page) EndPrompt() { p.prompt = nil }
 
+// Rebase forgets the tree; what was opened in it and zoomed into is known by name.
+func (p *Page) Rebase(int) { p.tree, p.rows = nil, nil }
+
 // Back zooms out, then clears the filter, then the search.
 func (p *Page) Back() bool {
 	switch {

@@ -91,8 +91,14 @@ func (p *Page) EndPrompt() { p.prompt = nil }
 // Maximise shows the list alone, or with the detail again.
 func (p *Page) Maximise() { p.alone = !p.alone }
 
-// Rebase forgets which tensor was selected: allocations have other numbers now.
-func (p *Page) Rebase(int) { p.selected, p.read = selection{}, nil }
+// Rebase forgets what is alive and which tensor was selected: allocations have
+// other numbers now. A site is still the same.
+func (p *Page) Rebase(int) {
+	if p.selected.site == (siteKey{}) {
+		p.selected = selection{}
+	}
+	p.read, p.held, p.wanted, p.shown, p.listing = nil, nil, question{}, listQuestion{}, listing{}
+}
 
 // Back leaves the stack, then the site, then the filters.
 func (p *Page) Back() bool {

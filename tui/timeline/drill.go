@@ -42,6 +42,11 @@ func newDrill(s *page.Scene) drill {
 // reset goes back to all bands, for a chart with other ones.
 func (d *drill) reset() { d.step, d.band, d.left.Cursor = inAll, allBands, 0 }
 
+// forget forgets what is alive: allocations are known by numbers.
+func (d *drill) forget() {
+	d.want, d.items, d.groups, d.alive = aliveQuestion{}, nil, nil, nil
+}
+
 // back goes one step up and reports whether there was one.
 func (d *drill) back() bool {
 	switch {

@@ -65,7 +65,8 @@ func (p *Page) Rebase(earlier int) {
 	a := p.axis()
 	p.window = a.clamp(window{p.window.from - earlier, p.window.to - earlier})
 	p.follow, p.every = -2, 0
-	p.drill.want = aliveQuestion{}
+	p.chart, p.charted = nil, chartQuestion{}
+	p.drill.forget()
 }
 
 func draw(q chartQuestion) analysis.Timeline {

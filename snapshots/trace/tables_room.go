@@ -1,0 +1,78 @@
+package trace
+
+import "math"
+
+// # How much is interned
+//
+// Names may come without end: a program that makes itself new code has stacks
+// that never come again, and shapes may differ in every step. Whoever interns for
+// long gives the tables a bound. Beyond it what is known stays known, and what is
+// new gets the number of one entry that says that it is not kept; of a note the
+// category and the pool stay, which sums and segments depend on.
+
+// What an entry takes in memory beside its text and its frames: in the table, in
+// the map it is found by, and in what is worked out from it.
+const (
+	stringBytes  = 80
+	frameBytes   = 56
+	noteBytes    = 160
+	stackBytes   = 160
+	frameIDBytes = 4
+)
+
+// spareNotes is how many notes of a category and a pool there may be beyond the
+// bound.
+const spareNotes = 1 << 10
+
+// NotKept is the text that stands for the names that are not kept.
+const NotKept = "(not kept: too many different names)"
+
+// room is how much more may be interned, and what stands for the rest.
+type room struct {
+	left  int64 // bytes
+	full  bool  // something had no room
+	spare int   // notes beyond the bound
+	rest  Rest  // zero before it is needed
+}
+
+// take takes room, and reports whether there is any.
+func (r *room) take(bytes int64) bool {
+	if r.left < bytes {
+		r.full = true
+		return false
+	}
+	r.left -= bytes
+	return true
+}
+
+// Bound lets the tables grow by about so many bytes from now on, counted with
+// what is found out about the entries.
+func (in *Interner) Bound(bytes int64) { in.room = room{left: bytes, spare: spareNotes} }
+
+// Take counts what an owner keeps beside the tables for their entries, and
+// reports whether there is still room for it.
+func (in *Interner) Take(bytes int64) bool { return in.room.take(bytes) }
+
+// Rest is what stands for the names, frames and stacks that there is no room for.
+type Rest struct {
+	Text  StringID
+	Frame FrameID
+	Stack StackID
+}
+
+// Rest returns what stands for what there is no room for.
+func (in *Interner) Rest() Rest {
+	r := &in.room
+	if r.rest.Text == 0 {
+		left := r.left
+		r.left = math.MaxInt64
+		r.rest.Text = in.String(NotKept)
+		r.rest.Frame = in.Frame(Frame{Name: r.rest.Text})
+		r.rest.Stack = in.Stack([]FrameID{r.rest.Frame})
+		r.left = left
+	}
+	return r.rest
+}
+
+// Full reports whether there was no room for something.
+func (in *Interner) Full() bool { return in.room.full }

@@ -1,0 +1,50 @@
+package wire
+
+import "memtop/snapshots/trace"
+
+// # What a stream may take
+//
+// A stream goes on for as long as its program does, and so does what it tells of:
+// events, steps, names, changes, looks at the devices. One number bounds all of
+// it, the memory that a [Stream] may take, and everything that grows has a share
+// of that. When a share is used up the oldest in it is let go, but of names the
+// newest are not taken up, see [trace.Interner]: the oldest are those of what
+// stays. What the program holds at one moment, its blocks, is not counted: it
+// does not grow with time.
+
+// liveMemory is what is kept of a running program, in bytes: with a screen on it
+// and the garbage collector's room a viewer stays under 150 MB.
+const liveMemory = 48 << 20
+
+// Bytes of one of each, with what is worked out from it and in how many copies
+// it is held.
+const (
+	eventBytes  = 64
+	gaugeBytes  = 256
+	changeBytes = 1 << 10
+	stepBytes   = 640 // but for its layers
+	layerBytes  = 160 // with what its texts take
+)
+
+// shares is how much of each is kept.
+type shares struct {
+	events, gauges, changes int
+	steps, tables           int64 // bytes
+}
+
+// sharesOf divides memory, of which 0 is what is kept of a running program.
+func sharesOf(memory int64) shares {
+	if memory <= 0 {
+		memory = liveMemory
+	}
+	return shares{
+		events:  int(min(memory/2/eventBytes, trace.MaxEvents)),
+		steps:   memory / 8,
+		tables:  memory / 4,
+		gauges:  int(memory / 32 / gaugeBytes),
+		changes: int(memory / 32 / changeBytes),
+	}
+}
+
+// MemoryOf returns the memory that lets a stream keep so many events.
+func MemoryOf(events int) int64 { return 2 * eventBytes * int64(events) }
