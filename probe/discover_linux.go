@@ -60,6 +60,9 @@ func (p process) endpoint() (endpoint, error) {
 			folders = append(folders, folder) // its environment may be closed to us
 		}
 	}
+	if _, err := os.Stat(p.root()); errors.Is(err, fs.ErrPermission) {
+		return endpoint{}, &NoProbeError{PID: p.pid, Hidden: true}
+	}
 	var failed error = &NoProbeError{PID: p.pid}
 	e := endpoint{pid: p.pid, uid: p.uid, root: p.root(), name: socketName(p.inside, p.start)}
 	for _, e.folder = range folders {

@@ -36,6 +36,7 @@ func (e *PermissionError) Is(target error) bool { return target == fs.ErrPermiss
 type NoProbeError struct {
 	PID    int    // 0 when only the socket is known
 	Socket string // that was left behind; "" when there is none
+	Hidden bool   // the system does not let this user see whether there is one
 }
 
 // Error says which process it is.
@@ -46,7 +47,11 @@ func (e *NoProbeError) Error() string {
 	case e.Socket != "":
 		return "the probe of process " + strconv.Itoa(e.PID) + " is off"
 	}
-	return "process " + strconv.Itoa(e.PID) + " has no probe"
+	text := "process " + strconv.Itoa(e.PID) + " has no probe"
+	if e.Hidden {
+		text += " that this user may see"
+	}
+	return text
 }
 
 // SilentError says that a program has a probe and does not say enough in time.

@@ -56,6 +56,29 @@ func started(t *testing.T, as *syscall.Credential, words ...string) int {
 	return c.Process.Pid
 }
 
+// hiding is a Python program that lets nobody but root look at it.
+const hiding = `
+import ctypes, sys
+ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)
+print("ready", flush=True)
+sys.stdin.read()
+`
+
+func TestOfAProcessThatIsClosedOnlyWhatIsKnownIsTold(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can run programs as other users")
+	}
+	pid := started(t, nobody, "/usr/bin/python3", "-c", hiding)
+	viewer := exec.CommandContext(t.Context(), executable(t), "-test.run=^TestViewerOfItsOwn$")
+	viewer.Env = append(os.Environ(), beViewer+"="+strconv.Itoa(pid))
+	viewer.SysProcAttr = &syscall.SysProcAttr{Credential: nobody}
+	said, err := viewer.CombinedOutput()
+	want := fmt.Sprintf("attaching: no probe: process %d has no probe that this user may see", pid)
+	if err != nil || !strings.Contains(string(said), want) {
+		t.Errorf("got %q (%v), want %q", said, err, want)
+	}
+}
+
 // childOf returns the process that a process has started.
 func childOf(t *testing.T, pid int) int {
 	t.Helper()

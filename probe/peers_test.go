@@ -145,6 +145,30 @@ func TestHostileProgramsAreGivenUpInOneLine(t *testing.T) {
 	}
 }
 
+func TestWhyASnapshotIsNotTaken(t *testing.T) {
+	const whole = "\x80\x04}(\x8c\x08segments]\x8c\x0ddevice_traces]u."
+	tests := map[string]struct {
+		program hostile
+		want    string
+	}{
+		"longer than it may be": {repeats(ok+"\x80\x04", strings.Repeat("N0", 1<<15), 0), "too large: it is longer than 8388608 bytes"},
+		"goes on":               {repeats(ok+whole, strings.Repeat("x", 1<<16), 0), "malformed snapshot: it goes on after its end"},
+		"trickles":              {repeats(ok+"\x80\x04", "N0", quickly/10), "stopped sending its snapshot"},
+		"cut by the program":    {says(ok, whole[:len(whole)-2]), "ended its snapshot before it was complete"},
+		"cut on its way":        {says("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n", whole), "ended its snapshot before it was complete"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			began := time.Now()
+			err := calls["snapshot"](t.Context(), listens(t, test.program))
+			if took := time.Since(began); took > 10*time.Second || err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("after %v: %v, want %q", took, err, test.want)
+			}
+		})
+	}
+}
+
 // endlessBatch returns the begin of a stream, and a frame that may follow it again
 // and again.
 func endlessBatch(t *testing.T) (begin, again string) {
@@ -178,7 +202,7 @@ var calls = map[string]func(ctx context.Context, path string) error{
 		return err
 	},
 	"snapshot": func(ctx context.Context, path string) error {
-		_, err := Snapshot(ctx, path, io.Discard, SnapshotOptions{MaxMemory: 1 << 20, quiet: quickly})
+		_, err := Snapshot(ctx, path, io.Discard, SnapshotOptions{MaxMemory: 8 << 20, quiet: quickly})
 		return err
 	},
 	"info": func(ctx context.Context, path string) error {

@@ -50,7 +50,7 @@ func (o *opening) explain(err error) error {
 		}
 		damaged := &CorruptError{
 			Path: o.path, Within: "its " + l.name + " contents", Offset: l.read,
-			Reason: l.err.Error(), Remedy: "copy the file again; this one was damaged on its way",
+			Reason: "it cannot be unpacked from there on", Remedy: "copy the file again; this one was damaged on its way",
 		}
 		if errors.Is(l.err, zstd.ErrWindowSizeExceeded) {
 			damaged.Remedy = "unpack it with `zstd -d --long=31` first"
