@@ -6,6 +6,7 @@ FUZZTIME ?= 10m
 BENCHTIME ?= 1s
 COPIES   ?= 64,256
 RUNS     ?= 5
+KILLS    ?= 100
 # 1 lets memtop ask NVIDIA's driver for gauges, and needs a C compiler.
 CGO_ENABLED ?= 0
 PAIRS    ?= 200
@@ -15,7 +16,7 @@ MEMORYVIZ ?=
 FILES    ?= 20000
 SEED     ?= 1
 
-.PHONY: build test lint vet fmt race golden bench bench-open bench-engine bench-attach bench-live soak gpu fuzz fuzz-mutate viewer check
+.PHONY: build test lint vet fmt race golden bench bench-open bench-engine bench-attach bench-live soak gpu fuzz fuzz-mutate viewer kill check
 
 build: ## bin/memtop, a static file, and bin/memtrain, which needs the C library to look for a GPU's driver
 	CGO_ENABLED=$(CGO_ENABLED) $(GO) build -trimpath -o bin/memtop ./cmd/memtop
@@ -79,6 +80,9 @@ fuzz: ## every fuzz target in turn, $(FUZZTIME) each
 fuzz-mutate: build ## $(FILES) mutated files through every command of the real program and its screen
 	$(GO) build -o bin/fuzzmutate ./cmd/memtop/fuzzmutate
 	bin/fuzzmutate -memtop bin/memtop -files $(FILES) -seed $(SEED)
+
+kill: ## kill -9 $(KILLS) times each: memtrain while saving, memtop export, and a writer with and without a name
+	MEMTOP_TEST_KILLS=$(KILLS) $(GO) test -v -count 1 -run '^TestKillingA' ./cmd/output ./cmd/memtop ./cmd/memtrain/program
 
 check: build vet lint test race
 	$(GO) build ./...

@@ -64,8 +64,11 @@ var picture = map[string][]string{
 
 	"cmd":         {},
 	"cmd/command": {"cause", "snapshots/trace", "github.com/spf13/pflag"},
+	"cmd/output":  {"golang.org/x/sys/..."},
+	// What only tests use.
+	"cmd/output/killtest": {},
 	"cmd/memtop": {
-		"cmd/command", "cause", "cmd/memtrain/program", "tui", "probe", "probe/gauge", "snapshots", "snapshots/analysis",
+		"cmd/command", "cmd/output", "cause", "cmd/memtrain/program", "tui", "probe", "probe/gauge", "snapshots", "snapshots/analysis",
 		"snapshots/export", "snapshots/pytorch", "snapshots/trace", "snapshots/wire",
 		"charm.land/bubbletea/v2", "github.com/spf13/cobra", "github.com/spf13/pflag",
 		"github.com/charmbracelet/colorprofile", "github.com/charmbracelet/x/ansi", "github.com/charmbracelet/x/term",
@@ -73,7 +76,7 @@ var picture = map[string][]string{
 	// What trains on a GPU; memtop, which trains for its demo only, must not link it.
 	"cmd/memtrain": {"cmd/memtrain/program", "engine/device/cuda"},
 	"cmd/memtrain/program": {
-		"cmd/command", "engine/...", "probe", "snapshots/pytorch", "snapshots/trace",
+		"cmd/command", "cmd/output", "engine/...", "probe", "snapshots/pytorch", "snapshots/trace",
 		"github.com/spf13/cobra", "github.com/spf13/pflag",
 	},
 	"cmd/memtrain/benchengine": {"cmd/memtrain/program", "engine/..."},

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/spf13/cobra"
 
 	"memtop/cmd/command"
+	"memtop/cmd/output"
 	"memtop/probe"
 	"memtop/snapshots"
 	"memtop/snapshots/wire"
@@ -46,6 +48,8 @@ func classify(err error) (code int, cause, remedy string) {
 		bug       command.BugError
 		cut       cutError
 		train     trainerError
+		input     *output.InputError
+		file      *fs.PathError
 	)
 	if code, cause, remedy, ok := classifyLive(err); ok {
 		return code, cause, remedy
@@ -65,6 +69,10 @@ func classify(err error) (code int, cause, remedy string) {
 		return command.ExitError, err.Error(), "run it again with --log FILE and report what the log says"
 	case errors.Is(err, context.Canceled), errors.Is(err, tea.ErrInterrupted):
 		return command.ExitInterrupted, "interrupted", "nothing was changed"
+	case errors.As(err, &input):
+		return command.ExitUsage, input.Error(), "try: another name"
+	case errors.Is(err, fs.ErrExist) && errors.As(err, &file):
+		return command.ExitUsage, file.Path + " exists", "try: --force to write over it, or another name"
 	default:
 		return command.System(err, "run it again with --log FILE to see more")
 	}

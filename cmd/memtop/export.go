@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"memtop/cmd/command"
+	"memtop/cmd/output"
 	"memtop/snapshots/export"
 	"memtop/snapshots/pytorch"
 	"memtop/snapshots/trace"
@@ -35,7 +36,8 @@ func formats() string {
 }
 
 func (a *app) exportCommand() *cobra.Command {
-	var format, output string
+	var format string
+	var to output.File
 	var options export.Options
 	cmd := &cobra.Command{
 		Use:   "export FILE|PID --to FORMAT -o OUT",
@@ -53,24 +55,26 @@ func (a *app) exportCommand() *cobra.Command {
 
 Stacks are those of the memory live at one moment, the peak or what --at says; csv
 has those of every event. Of a snapshot without a history, as PyTorch writes when
-nothing was recorded, the memory at the end is written.`,
+nothing was recorded, the memory at the end is written.
+OUT is complete or not there at all; a file of that name stays, unless --force
+lets it be replaced. A link means the file that it leads to.`,
 		Example: `  memtop export snapshot.pickle -o report.html
   memtop export snapshot.pickle --to folded --at end -o - | flamegraph.pl > memory.svg
   memtop export snapshot.pickle -o peak.pb.gz && go tool pprof -top peak.pb.gz`,
 		Args: files(1, 1),
 		RunE: func(cmd *cobra.Command, paths []string) error {
-			f, err := chosenFormat(cmd, format, output)
+			f, err := chosenFormat(cmd, format, to.Path)
 			if err != nil {
 				return err
 			}
-			return a.export(cmd.Context(), paths[0], output, f, options)
+			return a.export(cmd.Context(), paths[0], to, f, options)
 		},
 	}
 	a.readFlags(cmd.Flags())
 	a.deviceFlag(cmd.Flags())
 	cmd.Flags().Lookup("device").Usage = "device `N` only (default all)"
 	cmd.Flags().StringVar(&format, "to", "", "`FORMAT` to write: "+formats())
-	cmd.Flags().StringVarP(&output, "output", "o", "", "`FILE` to write, - for standard output")
+	outputFlags(cmd, &to)
 	cmd.Flags().Var(&options.At, "at", "show what is live at the peak, at the end, or after an event: peak, end or its number")
 	cmd.Flags().BoolVar(&options.AllFrames, "all-frames", false, "keep the frames of the interpreter and the dispatcher in stacks")
 	complete(cmd, "to", strings.Split(formats(), ", "))
@@ -80,20 +84,17 @@ nothing was recorded, the memory at the end is written.`,
 
 // chosenFormat returns the format that --to names, or else the output's
 // extension.
-func chosenFormat(cmd *cobra.Command, name, output string) (export.Format, error) {
-	if output == "" {
-		return export.Format{}, usage(cmd, "-o must name the file to write, - for standard output")
-	}
+func chosenFormat(cmd *cobra.Command, name, path string) (export.Format, error) {
 	all := exports()
 	at := slices.IndexFunc(all, func(f export.Format) bool { return f.Name == name })
 	var found export.Format
-	switch byExtension, ok := export.ForPath(output, all); {
+	switch byExtension, ok := export.ForPath(path, all); {
 	case at >= 0:
 		found = all[at]
 	case name != "":
 		return found, usage(cmd, fmt.Sprintf("there is no format %q, only %s", name, formats()))
 	case !ok:
-		return found, usage(cmd, fmt.Sprintf("the name %s does not say the format, so --to must: %s", output, formats()))
+		return found, usage(cmd, fmt.Sprintf("the name %s does not say the format, so --to must: %s", path, formats()))
 	default:
 		found = byExtension
 	}
@@ -106,7 +107,7 @@ func chosenFormat(cmd *cobra.Command, name, output string) (export.Format, error
 	return found, nil
 }
 
-func (a *app) export(ctx context.Context, path, output string, f export.Format, o export.Options) error {
+func (a *app) export(ctx context.Context, path string, to output.File, f export.Format, o export.Options) error {
 	t, err := a.trace(ctx, path)
 	if err != nil {
 		return err
@@ -120,12 +121,7 @@ func (a *app) export(ctx context.Context, path, output string, f export.Format, 
 			fmt.Fprintln(a.stderr, "memtop: "+notice)
 		}
 	}
-	write := func(w io.Writer) error { return f.Write(while(ctx, w), t, o) }
-	if output == "-" {
-		err = write(a.stdout.Raw())
-	} else {
-		err = replace(output, write)
-	}
+	err = a.write(to, func(w io.Writer) error { return f.Write(while(ctx, w), t, o) })
 	var moment *export.MomentError
 	if errors.As(err, &moment) {
 		return command.Usage(moment.Cause, moment.Remedy)

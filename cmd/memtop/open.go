@@ -88,7 +88,7 @@ func (a *app) screen(ctx context.Context, paths []string) error {
 		}
 		files = append(files, tui.File{Name: path, Load: load})
 	}
-	w, stop := newWriters(ctx)
+	w, stop := newWriters(ctx, paths...)
 	defer stop()
 	if err := a.show(ctx, tui.New(files, a.screenOptions(w))); err != nil {
 		return err

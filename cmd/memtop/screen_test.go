@@ -106,17 +106,20 @@ func (s session) leave(code int) {
 func sampleFile(t *testing.T, name string, seed uint64) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
+	writeSnapshot(t, path, pytorchtest.Options{Seed: seed, Operations: 300})
+	return path
+}
+
+func writeSnapshot(t *testing.T, path string, o pytorchtest.Options) {
+	t.Helper()
 	f, err := os.Create(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := pytorch.Write(f, pytorchtest.Random(pytorchtest.Options{Seed: seed, Operations: 300})); err != nil {
+	defer f.Close()
+	if err := pytorch.Write(f, pytorchtest.Random(o)); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return path
 }
 
 func TestAUserWalksThroughTheProgram(t *testing.T) {
@@ -158,7 +161,8 @@ func TestTheScreenIsExportedAndSaved(t *testing.T) {
 		{"x", filepath.Join(folder, "out.svg"), "the ending of out.svg is none of .csv"},
 		{"s", filepath.Join(folder, "copy.pickle"), "wrote "},
 		{"s", filepath.Join(folder, "nowhere", "copy.pickle"), "no such file or directory"},
-		{"s", path, "exists; overwrite it?"},
+		{"s", path, "is the file that is being read"},
+		{"s", filepath.Join(folder, "copy.pickle"), "exists; overwrite it?"},
 	} {
 		s.press(step.key)
 		s.see("enter writes")

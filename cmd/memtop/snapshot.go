@@ -7,12 +7,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"memtop/cmd/command"
+	"memtop/cmd/output"
 )
 
 func (a *app) snapshotCommand() *cobra.Command {
-	var output string
-	var force bool
+	var to output.File
 	cmd := &cobra.Command{
 		Use:   "snapshot PID -o OUT.pickle",
 		Short: "Have a process write its memory in PyTorch's snapshot format",
@@ -23,28 +22,21 @@ read as memtop open would: only a snapshot that is whole is written.`,
 		Args:              oneProcess(1),
 		ValidArgsFunction: completeProcess,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if output == "" {
-				return usage(cmd, "-o must name the file to write, - for standard output")
-			}
-			return a.snapshot(cmd.Context(), args[0], output, force)
+			return a.snapshot(cmd.Context(), args[0], to)
 		},
 	}
 	a.readFlags(cmd.Flags())
-	cmd.Flags().StringVarP(&output, "output", "o", "", "`FILE` to write, - for standard output")
-	cmd.Flags().BoolVar(&force, "force", false, "write over a file that is there")
+	outputFlags(cmd, &to)
 	return cmd
 }
 
 // snapshot writes a snapshot that is known to be one: to a file by way of another
 // file, and to standard output when all of it has come.
-func (a *app) snapshot(ctx context.Context, target, output string, force bool) error {
-	if output == "-" {
+func (a *app) snapshot(ctx context.Context, target string, to output.File) error {
+	if to.Path == standardOutput {
 		return a.snapshotToPipe(ctx, target)
 	}
-	if info, err := os.Stat(output); err == nil && info.Mode().IsRegular() && !force {
-		return command.Usage(output+" exists", "--force to write over it, or another name")
-	}
-	return replace(output, func(w io.Writer) error {
+	return to.Write(func(w io.Writer) error {
 		_, err := a.fetch(ctx, target, w)
 		return err
 	})

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"memtop/cmd/output"
 	"memtop/snapshots/analysis"
 	"memtop/snapshots/export"
 	"memtop/snapshots/pytorch"
@@ -20,14 +21,15 @@ import (
 // concurrent use; one file is written at a time.
 type writers struct {
 	ctx     context.Context
+	inputs  []fs.FileInfo // never written over
 	writing sync.Mutex
 }
 
-// newWriters returns writers, and a function that calls off what is being
-// written and waits until it has cleaned up after itself.
-func newWriters(ctx context.Context) (*writers, func()) {
+// newWriters returns writers for a screen that shows files, and a function that
+// calls off what is being written and waits until it has cleaned up after itself.
+func newWriters(ctx context.Context, files ...string) (*writers, func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	w := &writers{ctx: ctx}
+	w := &writers{ctx: ctx, inputs: output.Inputs(files...)}
 	return w, func() {
 		cancel()
 		w.writing.Lock()
@@ -59,11 +61,8 @@ func (w *writers) write(path string, overwrite bool, write func(io.Writer) error
 	if err := w.ctx.Err(); err != nil {
 		return err
 	}
-	path = fromHome(path)
-	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && !overwrite {
-		return &fs.PathError{Op: "write", Path: path, Err: fs.ErrExist}
-	}
-	return replace(path, func(out io.Writer) error { return write(while(w.ctx, out)) })
+	to := output.File{Path: fromHome(path), Overwrite: overwrite, Inputs: w.inputs}
+	return to.Write(func(out io.Writer) error { return write(while(w.ctx, out)) })
 }
 
 // fromHome puts the home folder in the place of ~, as a shell would.

@@ -1,7 +1,6 @@
 package train
 
 import (
-	"bufio"
 	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
@@ -11,7 +10,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"syscall"
 )
 
@@ -25,9 +23,6 @@ import (
 //	16           the description, JSON
 //	             the elements of the tensors that it lists, one after the other
 //	end−32       SHA-256 of all that is before it
-//
-// A file is written beside its name, flushed to the disk and renamed, so under
-// its name there is always a whole one: the new or the old.
 
 const (
 	fileMagic    = "memtoprn"
@@ -54,102 +49,14 @@ type described struct {
 	Bytes     int64  `json:"bytes"`
 }
 
-// WriteFile writes a file by a function, whole or not at all: under its name
-// there is the old file until the new one is complete and on the disk. What is
-// no ordinary file, such as a terminal, is written to as it stands.
-func WriteFile(path string, write func(w io.Writer) error) (err error) {
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return writeStream(path, write)
-	}
-	f, err := createBeside(path)
-	if err != nil {
+// writeWhole writes something and the digest of it.
+func writeWhole(w io.Writer, write func(io.Writer) error) error {
+	digest := sha256.New()
+	if err := write(io.MultiWriter(w, digest)); err != nil {
 		return err
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, f.Close(), os.Remove(f.Name()))
-		}
-	}()
-	w := bufio.NewWriterSize(f, 1<<20)
-	if err := write(w); err != nil {
-		return err
-	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	return publish(f, path)
-}
-
-// CheckFile says why [WriteFile] could not write a file of that name, or nil.
-func CheckFile(path string) error {
-	info, err := os.Stat(path)
-	switch {
-	case err == nil && info.IsDir():
-		return &fs.PathError{Op: "write", Path: path, Err: syscall.EISDIR}
-	case err == nil && !info.Mode().IsRegular():
-		return nil
-	}
-	f, err := createBeside(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Close(), os.Remove(f.Name()))
-}
-
-// createBeside makes a file for what will get the name path once it is complete.
-// A failure names path, which is the name that the user knows.
-func createBeside(path string) (*os.File, error) {
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp")
-	var refused *fs.PathError
-	if errors.As(err, &refused) {
-		return nil, &fs.PathError{Op: "write", Path: path, Err: refused.Err}
-	}
-	return f, err
-}
-
-func writeStream(path string, write func(w io.Writer) error) error {
-	f, err := os.OpenFile(path, os.O_WRONLY, 0)
-	if err != nil {
-		return err
-	}
-	return errors.Join(write(f), f.Close())
-}
-
-// writeWhole writes a file that ends with the digest of what is before.
-func writeWhole(path string, write func(w io.Writer) error) error {
-	return WriteFile(path, func(w io.Writer) error {
-		digest := sha256.New()
-		if err := write(io.MultiWriter(w, digest)); err != nil {
-			return err
-		}
-		_, err := w.Write(digest.Sum(nil))
-		return err
-	})
-}
-
-// publish gives a complete file its name.
-func publish(f *os.File, path string) error {
-	// CreateTemp makes files for their owner only; a saved run is an ordinary one.
-	if err := f.Chmod(0o644); err != nil {
-		return err
-	}
-	if err := f.Sync(); err != nil {
-		return err
-	}
-	if err := os.Rename(f.Name(), path); err != nil {
-		return err
-	}
-	syncDirectory(filepath.Dir(path))
-	return f.Close()
-}
-
-// syncDirectory makes a new name last through a power failure, on systems where
-// that can be asked for. The file is whole in any case.
-func syncDirectory(dir string) {
-	if d, err := os.Open(dir); err == nil {
-		_ = d.Sync() // see above
-		_ = d.Close()
-	}
+	_, err := w.Write(digest.Sum(nil))
+	return err
 }
 
 // writeDescription writes what stands before the tensors.

@@ -60,11 +60,11 @@ func (t *Trainer) parts() []part {
 	return list
 }
 
-// Save writes the run to a file, whole or not at all. program, which must be
-// possible to write as JSON, is given back by [Saved.Program]. A change of
+// Save writes the run; [Open] refuses what is not all of it. program, which must
+// be possible to write as JSON, is given back by [Saved.Program]. A change of
 // settings that no step has used yet is not part of the run. It waits for the
 // device.
-func (t *Trainer) Save(path string, program any) error {
+func (t *Trainer) Save(w io.Writer, program any) error {
 	own, err := json.Marshal(program)
 	if err != nil {
 		return fmt.Errorf("saving the run: %w", err)
@@ -81,7 +81,7 @@ func (t *Trainer) Save(path string, program any) error {
 	for _, p := range parts {
 		c.Tensors = append(c.Tensors, p.describe())
 	}
-	err = writeWhole(path, func(w io.Writer) error {
+	err = writeWhole(w, func(w io.Writer) error {
 		if err := writeDescription(w, &c); err != nil {
 			return err
 		}

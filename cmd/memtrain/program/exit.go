@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"memtop/cmd/command"
+	"memtop/cmd/output"
 	"memtop/engine/data"
 	"memtop/engine/train"
 	"memtop/engine/weights"
@@ -37,10 +38,13 @@ func classify(err error) (code int, cause, remedy string) {
 		damaged *train.DamagedError
 		format  *data.FormatError
 		weight  *weights.FormatError
+		input   *output.InputError
 	)
 	switch {
 	case errors.As(err, &use):
 		return command.ExitUsage, use.Cause, use.Remedy
+	case errors.As(err, &input):
+		return command.ExitUsage, input.Error(), "name another file"
 	case errors.As(err, &machine):
 		return command.ExitError, machine.cause, machine.remedy
 	case errors.As(err, &oom):

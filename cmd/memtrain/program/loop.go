@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 
+	"memtop/cmd/output"
 	"memtop/engine/alloc"
 	"memtop/engine/train"
 	"memtop/snapshots/trace"
@@ -37,7 +39,7 @@ func (s *session) loop(ctx context.Context, r *reporter) error {
 			running = nil
 		}
 		if s.saveEvery > 0 && q.Event.Step%s.saveEvery == 0 {
-			if err := s.trainer.Save(s.save, s.program()); err != nil {
+			if err := s.saveRun(); err != nil {
 				return err
 			}
 		}
@@ -79,26 +81,31 @@ func (s *session) told(r *reporter, w *queued) error {
 		w.report.Loss, w.report.Skipped, w.report.Duration = e.Loss, e.Skipped, e.Duration.Nanoseconds()
 		s.listening.Step(w.report)
 	}
-	if err := r.step(&e); err != nil {
-		return fmt.Errorf("writing the progress: %w", err)
-	}
-	return nil
+	return r.step(&e)
 }
 
-// finish writes what is wanted of a run that ended with err: nil, an interrupt,
-// or a failure, of which the snapshot of the moment it happened is kept.
+// finish writes what is wanted of a run that ended with err: nil, a signal, no
+// place for its progress, or a failure, of which the snapshot of the moment it
+// happened is kept.
 func (s *session) finish(err error) error {
-	if err != nil && !errors.Is(err, context.Canceled) {
+	if err != nil && !errors.Is(err, context.Canceled) && !errors.As(err, new(progressError)) {
 		return nil
 	}
 	var failures []error
 	if s.save != "" {
-		failures = append(failures, s.trainer.Save(s.save, s.program()))
+		failures = append(failures, s.saveRun())
 	}
-	if s.snapshot != "" {
-		failures = append(failures, s.writeSnapshot())
-	}
-	return errors.Join(failures...)
+	return errors.Join(append(failures, s.writeSnapshot())...)
+}
+
+// output is a file that is written anew each time.
+func (s *session) output(path string) output.File {
+	return output.File{Path: path, Overwrite: true, Inputs: output.Inputs(s.data, s.init)}
+}
+
+// saveRun writes the run to the file of --save.
+func (s *session) saveRun() error {
+	return s.output(s.save).Write(func(w io.Writer) error { return s.trainer.Save(w, s.program()) })
 }
 
 // writeSnapshot writes the state of memory to the file of --snapshot.
@@ -106,7 +113,7 @@ func (s *session) writeSnapshot() error {
 	if s.snapshot == "" {
 		return nil
 	}
-	if err := train.WriteFile(s.snapshot, writerOf(s.memory.Snapshot())); err != nil {
+	if err := s.output(s.snapshot).Write(writerOf(s.memory.Snapshot())); err != nil {
 		return fmt.Errorf("writing the snapshot: %w", err)
 	}
 	return nil

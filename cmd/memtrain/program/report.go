@@ -38,14 +38,31 @@ func newReporter(s *session, stdout *command.Output) *reporter {
 func (r *reporter) step(e *train.Event) error {
 	r.last = e
 	if r.json != nil {
-		return r.json.Encode(objectOf(e))
+		return progressed(r.json.Encode(objectOf(e)))
 	}
 	if r.terminal {
 		_, err := fmt.Fprint(r.out.Raw(), "\r", progress(e, r.steps), "\x1b[K")
-		return err
+		return progressed(err)
 	}
 	_, err := fmt.Fprintln(r.out, progress(e, r.steps))
-	return err
+	return progressed(err)
+}
+
+// progressError is a step that could not be told of, as when the terminal has
+// gone. The run itself is whole.
+type progressError struct{ error }
+
+// Error says what could not be done.
+func (e progressError) Error() string { return "writing the progress: " + e.error.Error() }
+
+// Unwrap returns the reason.
+func (e progressError) Unwrap() error { return e.error }
+
+func progressed(err error) error {
+	if err == nil {
+		return nil
+	}
+	return progressError{err}
 }
 
 // progress is the line about a step.
@@ -73,7 +90,7 @@ func (r *reporter) end() error {
 	}
 	m := &r.last.Memory
 	_, err := fmt.Fprintf(r.out, "measured   %s\n", needs(m))
-	return err
+	return progressed(err)
 }
 
 // needs says how much memory a step takes, and for what.

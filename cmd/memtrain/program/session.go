@@ -2,7 +2,6 @@ package program
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 
@@ -48,7 +47,10 @@ func (o *options) train(ctx context.Context, stdout *command.Output, stderr io.W
 	}
 	r := newReporter(s, stdout)
 	err := s.loop(ctx, r)
-	return errors.Join(err, s.finish(err))
+	if failed := s.finish(err); failed != nil {
+		return failed // of what was asked for, more is to be known than why training ended
+	}
+	return err
 }
 
 // open makes everything that the run needs.
@@ -94,7 +96,7 @@ func (s *session) checkOutputs() error {
 		if path == "" {
 			continue
 		}
-		if err := train.CheckFile(path); err != nil {
+		if err := s.output(path).Check(); err != nil {
 			return err
 		}
 	}

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"context"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"memtop/cmd/output"
+)
+
+// standardOutput is the path that means it.
+const standardOutput = "-"
+
+// outputFlags adds the flags of commands that write a file, and has it checked
+// before they begin whether they may.
+func outputFlags(cmd *cobra.Command, to *output.File) {
+	f := cmd.Flags()
+	f.StringVarP(&to.Path, "output", "o", "", "`FILE` to write, - for standard output")
+	f.BoolVar(&to.Overwrite, "force", false, "write over a file that is there")
+	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
+		switch to.Path {
+		case "":
+			return usage(cmd, "-o must name the file to write, - for standard output")
+		case standardOutput:
+			return nil
+		}
+		to.Inputs = output.Inputs(args...)
+		return to.Check()
+	}
+}
+
+// write writes to a file, or to standard output.
+func (a *app) write(to output.File, write func(io.Writer) error) error {
+	if to.Path == standardOutput {
+		return write(a.stdout.Raw())
+	}
+	return to.Write(write)
+}
+
+// while returns a writer that refuses once ctx is cancelled, so that a long
+// export ends and its unfinished file goes.
+func while(ctx context.Context, w io.Writer) io.Writer { return cancellable{ctx, w} }
+
+type cancellable struct {
+	ctx context.Context
+	w   io.Writer
+}
+
+// Write writes unless that was called off.
+func (c cancellable) Write(p []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return c.w.Write(p)
+}

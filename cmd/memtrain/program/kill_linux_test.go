@@ -1,0 +1,81 @@
+package program
+
+import (
+	"bufio"
+	"encoding/json"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"memtop/cmd/output/killtest"
+	"memtop/engine/train"
+)
+
+// TestKillingARunWhileItSavesLosesNothing kills memtrain, which saves itself after
+// every step, at random moments. What was saved last is whole, the next run goes
+// on with it, and nothing else is left.
+func TestKillingARunWhileItSavesLosesNothing(t *testing.T) {
+	folder := t.TempDir()
+	path := filepath.Join(folder, "run.mem")
+	t.Setenv("MEMTOP_DIR", filepath.Join(t.TempDir(), "probes"))
+	arguments := []string{"--json", "--steps", "0", "--save", path, "--save-every", "1"}
+	model := []string{"--layers", "2", "--dim", "192", "--heads", "2", "--seq", "8", "--batch", "1"}
+	var moments killtest.Moments
+	var left killtest.Leftovers
+	for range killtest.Times(t) {
+		seen := killTraining(t, &moments, folder, append(arguments, model...), left)
+		model = []string{"--resume", path}
+		saved, err := train.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		saved.Close()
+		if saved.Step() < seen-1 {
+			t.Errorf("step %d began and step %d was saved last", seen+1, saved.Step())
+		}
+		left = moments.Look(t, folder, "run.mem")
+	}
+	t.Log(moments)
+}
+
+// killTraining kills a run after its second step, and returns the last step that
+// it told of. A step is told of before the run is saved.
+func killTraining(t *testing.T, moments *killtest.Moments, folder string, arguments []string, left killtest.Leftovers) (seen int64) {
+	t.Helper()
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := exec.CommandContext(t.Context(), program, arguments...)
+	c.Args[0], c.Stderr = "memtrain", os.Stderr
+	out, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := json.NewDecoder(bufio.NewReader(out))
+	var step object
+	var began time.Time
+	for range 2 {
+		began = time.Now()
+		if err := lines.Decode(&step); err != nil {
+			t.Fatal(err)
+		}
+	}
+	left.WantGone(t)
+	moments.Strike(t, c.Process, folder, 2*time.Since(began))
+	for {
+		seen = step.Step
+		if err := lines.Decode(&step); err != nil { // the last line may be half of one
+			break
+		}
+	}
+	_, _ = io.Copy(io.Discard, out)
+	_ = c.Wait() // it was killed
+	return seen
+}

@@ -1,0 +1,130 @@
+// Package killtest kills programs while they write files, for tests that nothing
+// is lost and nothing is left behind.
+package killtest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Times returns how often a test is to kill: $MEMTOP_TEST_KILLS, or else a few
+// times.
+func Times(t *testing.T) int {
+	t.Helper()
+	text := os.Getenv("MEMTOP_TEST_KILLS")
+	if text == "" {
+		return 5
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatal("$MEMTOP_TEST_KILLS: ", err)
+	}
+	return n
+}
+
+// Moments counts in what a program was killed.
+type Moments struct {
+	Idle    int // no file was being written
+	Writing int // there was one that had no name in its folder
+	Named   int // there was one beside its place
+	Left    int // it left something, for the next write to remove
+}
+
+// String returns the counts for a test's log.
+func (m Moments) String() string {
+	return fmt.Sprintf("%d killed while writing, %d of them with a name and %d that left one; %d at other times",
+		m.Writing+m.Named, m.Named, m.Left, m.Idle)
+}
+
+// Strike kills a process at a random moment of the next so long, and counts what
+// it was writing to a folder. The caller waits for the process.
+func (m *Moments) Strike(t *testing.T, process *os.Process, folder string, within time.Duration) {
+	t.Helper()
+	<-time.After(rand.N(within))
+	if err := process.Signal(syscall.SIGSTOP); err != nil {
+		m.Idle++ // it has ended
+		return
+	}
+	switch path := writing(process.Pid, folder); {
+	case path == "":
+		m.Idle++
+	case strings.HasSuffix(path, " (deleted)"):
+		m.Writing++
+	case strings.HasPrefix(filepath.Base(path), "."):
+		m.Named++
+	default: // it is in its place
+		m.Idle++
+	}
+	if err := process.Kill(); err != nil {
+		t.Error(err)
+	}
+}
+
+// AwaitWriting waits until a process writes a file in a folder, or has ended.
+func AwaitWriting(process *os.Process, folder string) {
+	look := time.NewTicker(time.Millisecond)
+	defer look.Stop()
+	for writing(process.Pid, folder) == "" && !ended(process.Pid) {
+		<-look.C
+	}
+}
+
+func ended(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return err != nil || strings.Contains(string(stat), ") Z ")
+}
+
+// writing returns the file of a folder that a process has open for writing, as
+// the system calls it, and "" for none.
+func writing(pid int, folder string) string {
+	names, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid)) // an ended process has none
+	for _, name := range names {
+		path, err := os.Readlink(name)
+		info, statErr := os.Lstat(name) // its mode is how it is open
+		if err == nil && statErr == nil && filepath.Dir(path) == folder && info.Mode()&0o200 != 0 {
+			return path
+		}
+	}
+	return ""
+}
+
+// Leftovers are files that a killed program has left beside its output.
+type Leftovers []string
+
+// Look returns what is in a folder beside the named files, once the program is
+// dead, and counts it.
+func (m *Moments) Look(t *testing.T, folder string, named ...string) Leftovers {
+	t.Helper()
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var left Leftovers
+	for _, e := range entries {
+		if !slices.Contains(named, e.Name()) {
+			left = append(left, filepath.Join(folder, e.Name()))
+		}
+	}
+	if len(left) > 0 {
+		m.Left++
+	}
+	return left
+}
+
+// WantGone checks that the next write has removed them.
+func (l Leftovers) WantGone(t *testing.T) {
+	t.Helper()
+	for _, path := range l {
+		if _, err := os.Lstat(path); err == nil {
+			t.Errorf("%s was left for good", path)
+		}
+	}
+}

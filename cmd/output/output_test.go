@@ -1,0 +1,257 @@
+package output
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// ways are the ways to write a file; each sets one up.
+var ways = map[string]func(*testing.T){
+	"without a name": func(*testing.T) {},
+	"with a name": func(t *testing.T) {
+		t.Helper()
+		instead(t, func(string, fs.FileMode) (*os.File, error) { return nil, errors.ErrUnsupported })
+	},
+	"without a name that it can be given": func(t *testing.T) {
+		t.Helper()
+		instead(t, func(folder string, mode fs.FileMode) (*os.File, error) {
+			f, err := os.OpenFile(filepath.Join(folder, "gone"), os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
+			if err != nil {
+				return nil, err
+			}
+			return f, os.Remove(f.Name()) // what had a name once is not linked again
+		})
+	},
+}
+
+func instead(t *testing.T, open func(string, fs.FileMode) (*os.File, error)) {
+	t.Helper()
+	before := unnamed
+	unnamed = open
+	t.Cleanup(func() { unnamed = before })
+}
+
+// inEveryWay runs a test in every way that a file can be written, each in a
+// folder of its own.
+func inEveryWay(t *testing.T, test func(t *testing.T, folder string)) {
+	t.Helper()
+	for name, set := range ways {
+		t.Run(name, func(t *testing.T) {
+			set(t)
+			test(t, t.TempDir())
+		})
+	}
+}
+
+func saying(text string) func(io.Writer) error {
+	return func(w io.Writer) error {
+		_, err := io.WriteString(w, text)
+		return err
+	}
+}
+
+// holds checks what all of a folder's files hold; links count as what they lead
+// to.
+func holds(t *testing.T, folder string, want map[string]string) {
+	t.Helper()
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := make(map[string]string)
+	for _, e := range entries {
+		content, err := os.ReadFile(filepath.Join(folder, e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got[e.Name()] = string(content)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the folder's files (-want +got):\n%s", diff)
+	}
+}
+
+func put(t *testing.T, path, content string, mode fs.FileMode) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(content), mode); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(path, mode); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAFileIsWrittenAndReplaced(t *testing.T) {
+	inEveryWay(t, func(t *testing.T, folder string) {
+		path := filepath.Join(folder, "out")
+		if err := (File{Path: path}).Write(saying("first")); err != nil {
+			t.Fatal(err)
+		}
+		if err := (File{Path: path}).Write(saying("second")); !errors.Is(err, fs.ErrExist) {
+			t.Errorf("writing over a file: %v", err)
+		}
+		holds(t, folder, map[string]string{"out": "first"})
+		put(t, path, "first", 0o640)
+		if err := (File{Path: path, Overwrite: true}).Write(saying("second")); err != nil {
+			t.Fatal(err)
+		}
+		holds(t, folder, map[string]string{"out": "second"})
+		if info, err := os.Stat(path); err != nil || info.Mode() != 0o640 {
+			t.Errorf("its mode is %v, want that of the file before (%v)", info.Mode(), err)
+		}
+		if err := (File{Path: filepath.Join(folder, "new"), Overwrite: true}).Write(saying("third")); err != nil {
+			t.Fatal(err)
+		}
+		holds(t, folder, map[string]string{"out": "second", "new": "third"})
+	})
+}
+
+func TestANewFileHasTheModeThatTheUserWants(t *testing.T) {
+	mask := syscall.Umask(0o027)
+	defer syscall.Umask(mask)
+	inEveryWay(t, func(t *testing.T, folder string) {
+		path := filepath.Join(folder, "out")
+		if err := (File{Path: path}).Write(saying("x")); err != nil {
+			t.Fatal(err)
+		}
+		if info, err := os.Stat(path); err != nil || info.Mode() != 0o640 {
+			t.Errorf("its mode is %v, want 0640 (%v)", info.Mode(), err)
+		}
+	})
+}
+
+func TestAFailureLeavesWhatWasThere(t *testing.T) {
+	refusal := errors.New("the process has ended")
+	inEveryWay(t, func(t *testing.T, folder string) {
+		path := filepath.Join(folder, "out")
+		put(t, path, "first", 0o644)
+		err := File{Path: path, Overwrite: true}.Write(func(w io.Writer) error {
+			if _, err := w.Write(make([]byte, 3<<20)); err != nil {
+				return err
+			}
+			return refusal
+		})
+		if !errors.Is(err, refusal) {
+			t.Errorf("the failure was not told, but %v", err)
+		}
+		holds(t, folder, map[string]string{"out": "first"})
+	})
+}
+
+func TestAFileThatAppearsWhileWritingStays(t *testing.T) {
+	inEveryWay(t, func(t *testing.T, folder string) {
+		path := filepath.Join(folder, "out")
+		err := File{Path: path}.Write(func(w io.Writer) error {
+			put(t, path, "another's", 0o644)
+			return saying("ours")(w)
+		})
+		if !errors.Is(err, fs.ErrExist) {
+			t.Errorf("the file that appeared was met with %v", err)
+		}
+		holds(t, folder, map[string]string{"out": "another's"})
+	})
+}
+
+func TestLinksAreFollowed(t *testing.T) {
+	inEveryWay(t, func(t *testing.T, folder string) {
+		inner := filepath.Join(folder, "a", "b")
+		if err := os.MkdirAll(inner, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		put(t, filepath.Join(inner, "old"), "old", 0o644)
+		// The way leads through a folder that is a link, and up from where it leads.
+		for name, target := range map[string]string{"ab": "a/b", "first": "second", "second": "ab/old", "ahead": "ab/../b/new"} {
+			if err := os.Symlink(target, filepath.Join(folder, name)); err != nil {
+				t.Skip("no links to be had: ", err)
+			}
+		}
+		if err := (File{Path: filepath.Join(folder, "first")}).Check(); !errors.Is(err, fs.ErrExist) {
+			t.Errorf("a link to a file that is there: %v", err)
+		}
+		for name, text := range map[string]string{"first": "replaced", "ahead": "made"} {
+			if err := (File{Path: filepath.Join(folder, name), Overwrite: true}).Write(saying(text)); err != nil {
+				t.Error(err)
+			}
+			if _, err := os.Readlink(filepath.Join(folder, name)); err != nil {
+				t.Errorf("the link is no more: %v", err)
+			}
+		}
+		holds(t, inner, map[string]string{"old": "replaced", "new": "made"})
+	})
+}
+
+func TestTheInputIsNeverReplaced(t *testing.T) {
+	folder := t.TempDir()
+	path, other := filepath.Join(folder, "in"), filepath.Join(folder, "other")
+	put(t, path, "input", 0o644)
+	if err := os.Link(path, other); err != nil {
+		t.Skip("no links to be had: ", err)
+	}
+	for _, name := range []string{path, other, folder + "/../" + filepath.Base(folder) + "/in"} {
+		err := File{Path: name, Overwrite: true, Inputs: Inputs("missing", path)}.Write(saying("output"))
+		if want := name + " is the file that is being read"; err == nil || err.Error() != want {
+			t.Errorf("got error %v, want %s", err, want)
+		}
+	}
+	holds(t, folder, map[string]string{"in": "input", "other": "input"})
+}
+
+func TestWhatIsNoFileIsWrittenToAsItIs(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Skip("no named pipe to be had: ", err)
+	}
+	read := make(chan string, 1) // written once
+	go func() {
+		content, _ := os.ReadFile(pipe)
+		read <- string(content)
+	}()
+	if err := (File{Path: pipe}).Write(saying("through")); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-read; got != "through" {
+		t.Errorf("the pipe gave %q", got)
+	}
+	if info, err := os.Lstat(pipe); err != nil || info.Mode().Type() != fs.ModeNamedPipe {
+		t.Errorf("the pipe is %v (%v)", info.Mode(), err)
+	}
+}
+
+func TestALongNameIsWritten(t *testing.T) {
+	inEveryWay(t, func(t *testing.T, folder string) {
+		name := strings.Repeat("n", 255)
+		to := File{Path: filepath.Join(folder, name), Overwrite: true}
+		for _, text := range []string{"first", "second"} {
+			if err := to.Write(saying(text)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		holds(t, folder, map[string]string{name: "second"})
+	})
+}
+
+func TestAFileIsMadeForWhatIsOfUseBeforeItsEnd(t *testing.T) {
+	folder := t.TempDir()
+	path := filepath.Join(folder, "out")
+	for range 2 {
+		f, err := File{Path: path, Overwrite: true}.Create()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(saying("begun")(f), f.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := (File{Path: path}).Create(); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("making it again: %v", err)
+	}
+	holds(t, folder, map[string]string{"out": "begun"})
+}

@@ -1,0 +1,29 @@
+//go:build !linux
+
+package output
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// unnamed fails: only Linux has files without a name.
+var unnamed = func(string, fs.FileMode) (*os.File, error) { return nil, errors.ErrUnsupported }
+
+// link fails likewise.
+func (t *temporary) link(string) error { return errors.ErrUnsupported }
+
+// startOf returns 0: when a process began is not asked here.
+func startOf(int) uint64 { return 0 }
+
+// runs reports whether there is a process of that pid, the one that is meant or
+// another.
+func runs(pid int, _ uint64) bool {
+	process, err := os.FindProcess(pid)
+	if err != nil {
+		return false
+	}
+	return !errors.Is(process.Signal(syscall.Signal(0)), os.ErrProcessDone)
+}
