@@ -12,16 +12,16 @@ import (
 
 // The exit codes that scripts may rely on.
 const (
-	ExitOK          = 0
-	ExitError       = 1
-	ExitUsage       = 2
-	ExitMissing     = 3
-	ExitPermission  = 4
-	ExitNoProbe     = 5
-	ExitVersion     = 6
-	ExitCorrupt     = 7
-	ExitThreshold   = 10
-	ExitInterrupted = 130
+	ExitOK         = 0
+	ExitError      = 1
+	ExitUsage      = 2
+	ExitMissing    = 3
+	ExitPermission = 4
+	ExitNoProbe    = 5
+	ExitVersion    = 6
+	ExitCorrupt    = 7
+	ExitThreshold  = 10
+	ExitSignal     = 128 // and the number of the signal, see [Ended]
 )
 
 // UsageError is a command line that makes no sense.
@@ -61,6 +61,8 @@ func System(err error, otherwise string) (code int, text, remedy string) {
 		return ExitMissing, text, "check the path"
 	case errors.Is(err, fs.ErrPermission):
 		return ExitPermission, text, "ask its owner for access, or work on a copy"
+	case errors.Is(err, syscall.EROFS):
+		return ExitPermission, text, "write elsewhere"
 	case errors.Is(err, syscall.ENOSPC):
 		return ExitError, text, "make room, or write elsewhere"
 	default:

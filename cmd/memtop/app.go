@@ -2,8 +2,10 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
@@ -11,13 +13,21 @@ import (
 )
 
 // app is what the commands share. It is owned by the goroutine that executes
-// the command.
+// the command, but for the display.
 type app struct {
 	stdout, stderr *command.Output
 	settings       settings
 	log            *slog.Logger
 	logFile        *os.File
-	cut            cutError // a file that ended early, of those printed from
+	cut            cutError                // a file that ended early, of those printed from
+	display        atomic.Pointer[display] // nil while no screen is on it
+}
+
+func newApp(stdout, stderr io.Writer) *app {
+	return &app{
+		stdout: command.NewOutput(stdout), stderr: command.NewOutput(stderr),
+		log: discardLog(), settings: settings{interval: interval(defaultInterval)},
+	}
 }
 
 func discardLog() *slog.Logger { return slog.New(slog.DiscardHandler) }

@@ -1,12 +1,10 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 
-	tea "charm.land/bubbletea/v2"
 	"github.com/spf13/cobra"
 
 	"memtop/cmd/command"
@@ -48,6 +46,7 @@ func classify(err error) (code int, cause, remedy string) {
 		bug       command.BugError
 		cut       cutError
 		train     trainerError
+		ended     command.Ended
 		input     *output.InputError
 		file      *fs.PathError
 	)
@@ -65,10 +64,10 @@ func classify(err error) (code int, cause, remedy string) {
 		return command.ExitThreshold, threshold.cause, threshold.remedy
 	case errors.As(err, &train):
 		return train.code, train.line, ""
-	case errors.As(err, &bug), errors.Is(err, tea.ErrProgramPanic):
+	case errors.As(err, &bug):
 		return command.ExitError, err.Error(), "run it again with --log FILE and report what the log says"
-	case errors.Is(err, context.Canceled), errors.Is(err, tea.ErrInterrupted):
-		return command.ExitInterrupted, "interrupted", "nothing was changed"
+	case errors.As(err, &ended):
+		return ended.Code(), ended.Error(), ""
 	case errors.As(err, &input):
 		return command.ExitUsage, input.Error(), "try: another name"
 	case errors.Is(err, fs.ErrExist) && errors.As(err, &file):

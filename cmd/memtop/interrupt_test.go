@@ -4,45 +4,91 @@ import (
 	"bytes"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"syscall"
 	"testing"
-
-	"memtop/cmd/command"
 )
 
-// TestAnInterruptEndsAReadThatNeverEnds lets memtop wait on a pipe that nobody
-// writes to. The pipe can be opened for writing only once memtop reads it, so
-// the signal cannot come too early.
-func TestAnInterruptEndsAReadThatNeverEnds(t *testing.T) {
-	pipe := filepath.Join(t.TempDir(), "pipe")
+// endings are the signals that end memtop: its exit code and its last line.
+var endings = map[syscall.Signal]struct {
+	code int
+	last string
+}{
+	syscall.SIGHUP: {129, "hung up"}, syscall.SIGINT: {130, "interrupted"},
+	syscall.SIGQUIT: {131, "quit"}, syscall.SIGTERM: {143, "terminated"},
+}
+
+func send(t *testing.T, process *os.Process, s syscall.Signal) {
+	t.Helper()
+	if signal.Ignored(s) {
+		t.Skipf("this test was started with %v ignored", s)
+	}
+	if err := process.Signal(s); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// reader is memtop waiting for a pipe that nothing is written to. The pipe can be
+// opened for writing only once memtop reads it, so no signal comes too early.
+type reader struct {
+	*exec.Cmd
+	stderr bytes.Buffer
+}
+
+// startReader starts the test binary as memtop by a shell's command.
+func startReader(t *testing.T, shell string) *reader {
+	t.Helper()
+	pipe, memtop := filepath.Join(t.TempDir(), "pipe"), filepath.Join(t.TempDir(), "memtop")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 		t.Skipf("no named pipe to be had: %v", err)
 	}
-	path, err := os.Executable()
+	program, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	program := exec.CommandContext(t.Context(), path, "report", pipe)
-	program.Args[0] = "memtop"
-	var stderr bytes.Buffer
-	program.Stderr = &stderr
-	if err := program.Start(); err != nil {
+	if err := os.Symlink(program, memtop); err != nil {
+		t.Fatal(err)
+	}
+	r := &reader{Cmd: exec.CommandContext(t.Context(), "sh", "-c", shell, memtop, "report", pipe)}
+	r.Stderr = &r.stderr
+	if err := r.Start(); err != nil {
 		t.Fatal(err)
 	}
 	writer, err := os.OpenFile(pipe, os.O_WRONLY, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer writer.Close()
-	if err := program.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
+	t.Cleanup(func() { _ = writer.Close() }) // nothing was written
+	return r
+}
+
+func (r *reader) wantEnded(t *testing.T, code int, last string) {
+	t.Helper()
+	_ = r.Wait() // its exit code is looked at next
+	if got := r.ProcessState.ExitCode(); got != code {
+		t.Errorf("exit code %d, want %d", got, code)
 	}
-	_ = program.Wait() // its exit code is looked at next
-	if got := program.ProcessState.ExitCode(); got != command.ExitInterrupted {
-		t.Errorf("exit code %d, want %d", got, command.ExitInterrupted)
-	}
-	if got, want := stderr.String(), "memtop: interrupted; nothing was changed\n"; got != want {
+	if got, want := r.stderr.String(), "memtop: "+last+"\n"; got != want {
 		t.Errorf("standard error is %q, want %q", got, want)
 	}
+}
+
+func TestASignalEndsAReadThatNeverEnds(t *testing.T) {
+	for s, want := range endings {
+		t.Run(want.last, func(t *testing.T) {
+			r := startReader(t, `exec "$0" "$@"`)
+			send(t, r.Process, s)
+			r.wantEnded(t, want.code, want.last)
+		})
+	}
+}
+
+// TestWhatOutlivesItsTerminalIsNotEndedByAHangup starts memtop as nohup does.
+func TestWhatOutlivesItsTerminalIsNotEndedByAHangup(t *testing.T) {
+	r := startReader(t, `trap '' HUP; exec "$0" "$@"`)
+	for _, s := range []syscall.Signal{syscall.SIGHUP, syscall.SIGTERM} {
+		send(t, r.Process, s)
+	}
+	r.wantEnded(t, 143, "terminated")
 }

@@ -11,10 +11,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"runtime/debug"
-	"syscall"
 	"time"
 
 	"memtop/cmd/command"
@@ -27,33 +25,39 @@ func main() {
 	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// grace is how long an interrupted command may take to end by itself. A read
-// from standard input cannot be called off, so it is not waited for longer.
+// grace is how long a command that a signal ends may take to do so by itself. A
+// read from standard input cannot be called off, so it is not waited for longer.
 const grace = time.Second
 
 // run is the whole program. It returns the exit code; every failure has been
 // told in one line on stderr.
 func run(args []string, stdout, stderr io.Writer) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	a := newApp(stdout, stderr)
+	return a.supervise(func(ctx context.Context) error { return a.execute(ctx, args) })
+}
+
+// supervise works until that is done or a signal ends it, and returns the exit
+// code.
+func (a *app) supervise(work func(context.Context) error) int {
+	ctx, stop := command.WithSignals(context.Background())
 	defer stop()
-	a := &app{
-		stdout: command.NewOutput(stdout), stderr: command.NewOutput(stderr),
-		log: discardLog(), settings: settings{interval: interval(defaultInterval)},
-	}
 	done := make(chan error, 1) // written once, by the goroutine below
-	go func() { done <- a.execute(ctx, args) }()
+	go func() { done <- a.guarded(ctx, work) }()
 	select {
 	case err := <-done:
-		return a.end(err)
+		return a.end(command.Because(ctx, err))
 	case <-ctx.Done():
 	}
 	select {
 	case err := <-done:
-		return a.end(err)
+		return a.end(command.Because(ctx, err))
 	case <-time.After(grace):
-		// A read that cannot be called off still owns the app; leave it alone.
-		code, line := describe(ctx.Err())
-		fmt.Fprintln(command.NewOutput(stderr), "memtop: "+line)
+		// What cannot be called off still owns the app; leave it alone.
+		code, line := describe(context.Cause(ctx))
+		briefly(func() {
+			a.display.Load().restore()
+			fmt.Fprintln(command.NewOutput(a.stderr.Raw()), "memtop: "+line)
+		})
 		return code
 	}
 }
@@ -70,15 +74,20 @@ func (a *app) end(err error) int {
 	return code
 }
 
-// execute runs a command. A panic is a bug of memtop's; it becomes an error, so
-// that nobody is shown a stack unless they asked for a log.
-func (a *app) execute(ctx context.Context, args []string) (err error) {
+// guarded works. A panic is a bug of memtop's; it becomes an error, so that no
+// stack is shown to who did not ask for a log.
+func (a *app) guarded(ctx context.Context, work func(context.Context) error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			a.log.Error("panic", "value", r, "stack", string(debug.Stack()))
 			err = command.BugError{Program: "memtop", Value: r}
 		}
 	}()
+	return work(ctx)
+}
+
+// execute runs a command.
+func (a *app) execute(ctx context.Context, args []string) error {
 	root := a.root()
 	root.SetArgs(args)
 	if err := root.ExecuteContext(ctx); err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"syscall"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -108,8 +109,8 @@ func (a *app) screenOptions(w *writers) tui.Options {
 	}
 }
 
-// show runs the screen. Should it panic, the terminal is put right again, and
-// the stack goes to the log instead of the user's screen.
+// show runs the screen, which puts the terminal right however it ends. Should it
+// panic, the stack goes to the log instead of the user's screen.
 func (a *app) show(ctx context.Context, model tea.Model) error {
 	stderr := os.Stderr
 	defer func() { os.Stderr = stderr }()
@@ -122,8 +123,24 @@ func (a *app) show(ctx context.Context, model tea.Model) error {
 		defer null.Close()
 		os.Stderr = null
 	}
-	_, err := tea.NewProgram(model, a.programOptions(ctx)...).Run()
-	return err
+	ctx, input, err := watchKeyboard(ctx)
+	if err != nil {
+		return err
+	}
+	d, err := newDisplay(input.File, a.stdout.Raw())
+	if err != nil {
+		return err
+	}
+	a.display.Store(d)
+	defer a.display.Store(nil)
+	options := append(a.programOptions(), tea.WithContext(ctx), tea.WithInput(input))
+	switch _, err = tea.NewProgram(model, options...).Run(); {
+	case errors.Is(err, tea.ErrProgramPanic):
+		return command.BugError{Program: "memtop", Value: "the screen failed"}
+	case errors.Is(err, tea.ErrInterrupted):
+		return command.Ended{Signal: syscall.SIGINT}
+	}
+	return command.Because(ctx, err)
 }
 
 // readable returns why a file cannot be opened.
@@ -142,8 +159,9 @@ func readable(path string) error {
 // to draw. Twice as often takes a screen that stands still twice the time.
 const framesPerSecond = 30
 
-func (a *app) programOptions(ctx context.Context) []tea.ProgramOption {
-	options := []tea.ProgramOption{tea.WithContext(ctx), tea.WithFPS(framesPerSecond)}
+// programOptions are how all screens run. Signals are for all commands alike.
+func (a *app) programOptions() []tea.ProgramOption {
+	options := []tea.ProgramOption{tea.WithoutSignalHandler(), tea.WithFPS(framesPerSecond)}
 	switch a.settings.color {
 	case "always":
 		options = append(options, tea.WithColorProfile(colorprofile.TrueColor))

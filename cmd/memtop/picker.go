@@ -37,7 +37,7 @@ func (a *app) pick(ctx context.Context, processes []probe.Process) (probe.Proces
 	}
 	lines := strings.Split(strings.TrimRight(text.String(), "\n"), "\n")
 	p := &picker{head: lines[0], rows: lines[1:]}
-	if _, err := tea.NewProgram(p, a.programOptions(ctx)...).Run(); err != nil {
+	if err := a.show(ctx, p); err != nil {
 		return probe.Process{}, err
 	}
 	if p.left {

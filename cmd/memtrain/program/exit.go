@@ -1,7 +1,6 @@
 package program
 
 import (
-	"context"
 	"errors"
 	"fmt"
 
@@ -38,6 +37,7 @@ func classify(err error) (code int, cause, remedy string) {
 		damaged *train.DamagedError
 		format  *data.FormatError
 		weight  *weights.FormatError
+		ended   command.Ended
 		input   *output.InputError
 	)
 	switch {
@@ -57,8 +57,8 @@ func classify(err error) (code int, cause, remedy string) {
 		return command.ExitCorrupt, format.Error(), "give a text or a token file"
 	case errors.As(err, &bug):
 		return command.ExitError, bug.Error(), "report it with the command line"
-	case errors.Is(err, context.Canceled):
-		return command.ExitInterrupted, "interrupted", ""
+	case errors.As(err, &ended):
+		return ended.Code(), ended.Error(), ""
 	default:
 		return command.System(err, "see memtrain --help")
 	}

@@ -11,22 +11,19 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
-	"syscall"
 
 	"memtop/cmd/command"
 )
 
 // Run is the whole program. It returns the exit code; every failure has been
-// told in one line on stderr. The first interrupt ends training after the step
-// under way, the second one ends the program. gpus may be nil.
+// told in one line on stderr. The first signal ends training after the step under
+// way, the second one ends the program. gpus may be nil.
 func Run(args []string, stdout, stderr io.Writer, gpus GPUs) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := command.WithSignals(context.Background())
 	defer stop()
 	context.AfterFunc(ctx, stop)
 	told := command.NewOutput(stderr)
-	err := execute(ctx, args, command.NewOutput(stdout), told, gpus)
+	err := command.Because(ctx, execute(ctx, args, command.NewOutput(stdout), told, gpus))
 	if err == nil {
 		return command.ExitOK
 	}

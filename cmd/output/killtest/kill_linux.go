@@ -21,7 +21,7 @@ func Times(t *testing.T) int {
 	t.Helper()
 	text := os.Getenv("MEMTOP_TEST_KILLS")
 	if text == "" {
-		return 5
+		return 3
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil {

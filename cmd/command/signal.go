@@ -1,0 +1,60 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// Ended is a signal that ended a program before it was done.
+type Ended struct{ Signal syscall.Signal }
+
+// endings are the signals that end a program in order, and what each has done.
+var endings = map[syscall.Signal]string{
+	syscall.SIGHUP: "hung up", syscall.SIGINT: "interrupted", syscall.SIGQUIT: "quit", syscall.SIGTERM: "terminated",
+}
+
+// Error says how the program ended.
+func (e Ended) Error() string { return endings[e.Signal] }
+
+// Code returns the exit code, which is the one that a shell shows for a program
+// that the signal kills.
+func (e Ended) Code() int { return ExitSignal + int(e.Signal) }
+
+// WithSignals returns a context that is cancelled by a signal to end, and whose
+// cause is then an [Ended]. Further ones change nothing until stop is called,
+// which gives all of them their default action again. A program that is to
+// outlive its terminal, as under nohup, is not ended by a hangup.
+func WithSignals(parent context.Context) (ctx context.Context, stop func()) {
+	ctx, cancel := context.WithCancelCause(parent)
+	// What is ignored at the start stays so only for a hangup: a script's shell
+	// has what it leaves in the background ignore interrupts, and the script ends
+	// it with one all the same.
+	signals := []os.Signal{syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		signals = append(signals, syscall.SIGHUP)
+	}
+	came := make(chan os.Signal, 1) // never closed
+	signal.Notify(came, signals...)
+	go func() {
+		select {
+		case s := <-came:
+			cancel(Ended{s.(syscall.Signal)})
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(came)
+		cancel(nil)
+	}
+}
+
+// Because returns why ctx was cancelled if that is what err says, or else err.
+func Because(ctx context.Context, err error) error {
+	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
