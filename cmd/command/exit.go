@@ -24,6 +24,19 @@ const (
 	ExitSignal     = 128 // and the number of the signal, see [Ended]
 )
 
+// ExitCodes says what each exit code means, for help.
+func ExitCodes() string {
+	text := strings.Join([]string{
+		"0 ok", "1 runtime error", "2 usage", "3 no such process or file", "4 not permitted", "5 the process has no probe",
+		"6 another version of the protocol", "7 damaged, truncated, changing or unsafe file or answer",
+		"10 check or diff found more than allowed",
+	}, "\n")
+	for _, e := range Endings() {
+		text += fmt.Sprintf("\n%d %v", e.Code(), e)
+	}
+	return text
+}
+
 // UsageError is a command line that makes no sense.
 type UsageError struct{ Cause, Remedy string }
 

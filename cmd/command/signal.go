@@ -11,13 +11,24 @@ import (
 // Ended is a signal that ended a program before it was done.
 type Ended struct{ Signal syscall.Signal }
 
-// endings are the signals that end a program in order, and what each has done.
-var endings = map[syscall.Signal]string{
-	syscall.SIGHUP: "hung up", syscall.SIGINT: "interrupted", syscall.SIGQUIT: "quit", syscall.SIGTERM: "terminated",
+// Endings returns what ends a program in order.
+func Endings() []Ended {
+	return []Ended{{syscall.SIGHUP}, {syscall.SIGINT}, {syscall.SIGQUIT}, {syscall.SIGTERM}}
 }
 
 // Error says how the program ended.
-func (e Ended) Error() string { return endings[e.Signal] }
+func (e Ended) Error() string {
+	switch e.Signal {
+	case syscall.SIGHUP:
+		return "hung up"
+	case syscall.SIGINT:
+		return "interrupted"
+	case syscall.SIGQUIT:
+		return "quit"
+	default:
+		return "terminated"
+	}
+}
 
 // Code returns the exit code, which is the one that a shell shows for a program
 // that the signal kills.
@@ -32,12 +43,12 @@ func WithSignals(parent context.Context) (ctx context.Context, stop func()) {
 	// What is ignored at the start stays so only for a hangup: a script's shell
 	// has what it leaves in the background ignore interrupts, and the script ends
 	// it with one all the same.
-	signals := []os.Signal{syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM}
-	if !signal.Ignored(syscall.SIGHUP) {
-		signals = append(signals, syscall.SIGHUP)
-	}
 	came := make(chan os.Signal, 1) // never closed
-	signal.Notify(came, signals...)
+	for _, e := range Endings() {
+		if e.Signal != syscall.SIGHUP || !signal.Ignored(e.Signal) {
+			signal.Notify(came, e.Signal)
+		}
+	}
 	go func() {
 		select {
 		case s := <-came:

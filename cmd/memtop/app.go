@@ -5,6 +5,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"strings"
 	"sync/atomic"
 
 	"github.com/spf13/cobra"
@@ -62,7 +63,10 @@ func (a *app) root() *cobra.Command {
 It attaches to running processes that have a probe, as memtrain has, and shows
 them live. And it reads the memory snapshots that PyTorch writes with
 torch.cuda.memory._dump_snapshot(): pickles of any protocol, gzip, zstd, JSON,
-and the HTML pages of trace_plot. No code in a file is ever run.`,
+and the HTML pages of trace_plot. No code in a file is ever run.
+
+Exit codes:
+  ` + strings.ReplaceAll(command.ExitCodes(), "\n", "\n  "),
 		Example: `  memtop demo
   memtop attach
   memtop open snapshot.pickle

@@ -62,8 +62,9 @@ func root(stdout *command.Output, gpus GPUs) *cobra.Command {
 that comes with the program, on this machine's processor: cpu:0 is a device with
 a memory of its own, which can run out.
 
-Each step ends with its loss and the memory it took. Ctrl-C ends training after
-the step under way; what --save and --snapshot name is still written.`,
+Each step ends with its loss and the memory it took. Ctrl-C or another signal
+ends training after the step under way; what --save and --snapshot name is still
+written, and the exit code is 128 and the number of the signal.`,
 		Example: `  memtrain
   memtrain --layers 6 --dim 256 --seq 256 --checkpoint block --amp bf16
   memtrain --data book.txt --steps 1000 --save run.mem
