@@ -36,8 +36,13 @@ var picture = map[string][]string{
 		"tui/...", "snapshots/analysis", "snapshots/trace",
 		"charm.land/...", "github.com/charmbracelet/...",
 	},
+	"probe/exposition":                {},
+	"probe/exposition/expositiontest": {"probe/exposition"},
+	"probe/collector": {
+		"probe", "probe/exposition", "snapshots/analysis", "snapshots/trace", "snapshots/wire",
+	},
 	"probe": {
-		"snapshots/wire", "snapshots/pytorch", "snapshots/trace", "cause", "golang.org/x/sys/...",
+		"probe/exposition", "snapshots/wire", "snapshots/pytorch", "snapshots/trace", "cause", "golang.org/x/sys/...",
 	},
 	// The engine: each package on those before it, and none on the probe.
 	"engine/alloc": {"snapshots/trace"},
@@ -68,7 +73,8 @@ var picture = map[string][]string{
 	// What only tests use.
 	"cmd/output/killtest": {},
 	"cmd/memtop": {
-		"cmd/command", "cmd/output", "cause", "cmd/memtrain/program", "tui", "probe", "probe/gauge", "snapshots", "snapshots/analysis",
+		"cmd/command", "cmd/output", "cause", "cmd/memtrain/program", "tui", "probe", "probe/collector", "probe/exposition",
+		"probe/gauge", "snapshots", "snapshots/analysis",
 		"snapshots/export", "snapshots/pytorch", "snapshots/trace", "snapshots/wire",
 		"charm.land/bubbletea/v2", "github.com/spf13/cobra", "github.com/spf13/pflag",
 		"github.com/charmbracelet/colorprofile", "github.com/charmbracelet/x/ansi", "github.com/charmbracelet/x/term",
