@@ -36,7 +36,7 @@ var picture = map[string][]string{
 		"tui/...", "snapshots/analysis", "snapshots/trace",
 		"charm.land/...", "github.com/charmbracelet/...",
 	},
-	"probe/exposition":                {},
+	"probe/exposition":                {"snapshots/trace"},
 	"probe/exposition/expositiontest": {"probe/exposition"},
 	"probe/collector": {
 		"probe", "probe/exposition", "snapshots/analysis", "snapshots/trace", "snapshots/wire",

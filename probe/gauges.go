@@ -29,17 +29,42 @@ func (g *sharedGauges) read(look func() []trace.Gauge) ([]trace.Gauge, time.Time
 	if look == nil {
 		return nil, time.Time{}
 	}
+	known, at, looking := g.begin(look)
+	if !at.IsZero() {
+		return known, at
+	}
+	await(looking, firstGauge)
+	return g.newest()
+}
+
+// fresh is read for somebody who asks once: the look that is under way is waited
+// for, and an old one is none.
+func (g *sharedGauges) fresh(look func() []trace.Gauge) []trace.Gauge {
+	if look == nil {
+		return nil
+	}
+	_, _, looking := g.begin(look)
+	await(looking, firstGauge)
+	known, at := g.newest()
+	if time.Since(at) > gaugeLifetime+firstGauge {
+		return nil
+	}
+	return known
+}
+
+// begin begins another look when the newest is old. The channel is closed when
+// the look under way is done, and nil when none is.
+func (g *sharedGauges) begin(look func() []trace.Gauge) ([]trace.Gauge, time.Time, <-chan struct{}) {
 	g.mu.Lock()
+	defer g.mu.Unlock()
 	if g.looking == nil && time.Since(g.at) >= gaugeLifetime {
 		g.looking = make(chan struct{})
 		go g.look(look, g.looking)
 	}
-	first := g.looking
-	if !g.at.IsZero() {
-		first = nil
-	}
-	g.mu.Unlock()
-	await(first, firstGauge)
+	return g.known, g.at, g.looking
+}
+
+func (g *sharedGauges) newest() ([]trace.Gauge, time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.known, g.at

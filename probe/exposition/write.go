@@ -5,6 +5,8 @@ import (
 	"io"
 	"strconv"
 	"strings"
+
+	"memtop/snapshots/trace"
 )
 
 // Kind is what the values of a family mean.
@@ -91,4 +93,4 @@ func (f *Family) writeSamples(out *bufio.Writer) {
 
 var escapes = strings.NewReplacer(`\`, `\\`, "\n", `\n`, `"`, `\"`)
 
-func escape(label string) string { return escapes.Replace(strings.ToValidUTF8(label, "\uFFFD")) }
+func escape(label string) string { return escapes.Replace(trace.PrintableLines(label)) }

@@ -136,10 +136,10 @@ func (e *Encoder) Settings(s []trace.Setting) { e.message(SettingsFrame, Setting
 // Step tells of a step that ended; without its layers where they are too many
 // for a frame.
 func (e *Encoder) Step(s *trace.Step) {
-	if !e.short(StepFrame, step{s, float(s.Loss)}) {
+	if !e.short(StepFrame, step{s, Float(s.Loss)}) {
 		few := *s
 		few.Layers = nil
-		e.message(StepFrame, step{&few, float(s.Loss)})
+		e.message(StepFrame, step{&few, Float(s.Loss)})
 	}
 }
 

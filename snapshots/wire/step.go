@@ -13,13 +13,14 @@ import (
 // a loss may be no number, which JSON cannot say but as a text.
 type step struct {
 	*trace.Step
-	Loss float `json:"loss"`
+	Loss Float `json:"loss"`
 }
 
-type float float64
+// Float is a number in JSON that may be none.
+type Float float64
 
 // MarshalJSON writes a number, or "NaN", "+Inf" or "-Inf".
-func (f float) MarshalJSON() ([]byte, error) {
+func (f Float) MarshalJSON() ([]byte, error) {
 	if v := float64(f); math.IsNaN(v) || math.IsInf(v, 0) {
 		return appendFloat(nil, v), nil
 	}
@@ -27,13 +28,13 @@ func (f float) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON reads what MarshalJSON writes.
-func (f *float) UnmarshalJSON(text []byte) error {
+func (f *Float) UnmarshalJSON(text []byte) error {
 	var word string
 	if json.Unmarshal(text, &word) == nil {
 		switch word {
 		case "NaN", "+Inf", "-Inf":
 			v, err := strconv.ParseFloat(word, 64)
-			*f = float(v)
+			*f = Float(v)
 			return err
 		}
 		return fmt.Errorf("%.20q is no number", word)
