@@ -130,14 +130,14 @@ func resolve(ctx context.Context, target string) (endpoint, error) {
 		}
 		return endpointAt(target)
 	}
-	all, err := endpoints(ctx)
+	all, err := survey(ctx)
 	if err != nil {
 		return endpoint{}, err
 	}
 	var alive []endpoint
-	for _, e := range all {
-		if p := e.ask(ctx); p != nil && p.Problem == nil {
-			alive = append(alive, e)
+	for _, f := range all {
+		if f.process.Problem == nil {
+			alive = append(alive, f.endpoint)
 		}
 	}
 	switch len(alive) {

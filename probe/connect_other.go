@@ -12,15 +12,17 @@ import (
 	"path/filepath"
 )
 
-// endpoints returns the sockets in this user's folder: no other place is known
+// sightings returns the sockets in this user's folder: no other place is known
 // here.
-func endpoints(context.Context) ([]endpoint, error) { return listFolder(), nil }
+func sightings(context.Context) ([]sighting, error) {
+	return append(listFolder(), foreignFolders()...), nil
+}
 
 // find returns the socket of a process that the user named.
 func find(_ context.Context, pid int) (endpoint, error) {
-	for _, e := range listFolder() {
-		if e.pid == pid {
-			return e, e.check()
+	for _, s := range listFolder() {
+		if s.pid == pid {
+			return s.endpoint, s.problem
 		}
 	}
 	return endpoint{}, &NoProbeError{PID: pid}

@@ -2,21 +2,24 @@ package probe
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"os/user"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
 	"memtop/snapshots/trace"
 )
 
-// Process is a program that can be attached to, or that should be and is not.
-// Its texts are printable.
+// Process is a program that can be attached to, or a socket that is there and
+// cannot be. Its texts are printable.
 type Process struct {
-	PID     int    // as this process counts
+	PID     int    // as this process counts; 0 for a socket of no process that runs
 	Socket  string // the path that leads there from here
 	User    string
 	Command string
@@ -24,57 +27,93 @@ type Process struct {
 	Problem error // why it cannot be attached to
 }
 
-// patience is how long a program may take to say what it is. One that is
-// stopped never does.
-const patience = time.Second
+// patience is how long programs may take to say what they are, all together.
+// One that is stopped never does.
+const patience = 3 * time.Second
 
 // asking is how many programs are asked at a time.
-const asking = 16
+const asking = 256
 
 // Discover returns the programs of this user that have a probe, those of all
 // users for root, ordered by process. Programs in other PID and mount
-// namespaces are found where /proc leads to them. Sockets that nobody listens
-// on any more are left out; programs that do not answer, or that must not be
-// trusted, are in the list with their problem.
+// namespaces are found where /proc leads to them. Those that do not answer
+// within three seconds, or until ctx is done, or that must not be trusted, are
+// in the list with their problem; and so are sockets that ended programs left
+// behind, each with a [*NoProbeError], and folders of users that this one may
+// not look into, each with a [*ForeignError].
 func Discover(ctx context.Context) ([]Process, error) {
-	all, err := endpoints(ctx)
+	found, err := survey(ctx)
 	if err != nil {
 		return nil, err
 	}
-	found := make([]*Process, len(all))
+	processes := make([]Process, len(found))
+	for i := range found {
+		processes[i] = found[i].process
+	}
+	return processes, nil
+}
+
+// finding is a socket and what came of asking there.
+type finding struct {
+	endpoint endpoint
+	process  Process
+}
+
+// survey looks for sockets and asks all of them.
+func survey(ctx context.Context) ([]finding, error) {
+	all, err := sightings(ctx)
+	if err != nil {
+		return nil, err
+	}
+	limited, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	found := askAll(limited, all)
+	slices.SortStableFunc(found, func(a, b finding) int { return a.process.PID - b.process.PID })
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return nil, ctx.Err()
+	}
+	return found, nil
+}
+
+// sighting is a socket, and why it cannot be used if so.
+type sighting struct {
+	endpoint
+	problem error
+}
+
+// askAll finds out what listens at each. Sockets that have gone meanwhile are
+// left out.
+func askAll(ctx context.Context, all []sighting) []finding {
+	found := make([]finding, len(all))
 	slots := make(chan struct{}, asking) // never closed
 	var asked sync.WaitGroup
-	for i, e := range all {
+	for i, s := range all {
 		asked.Go(func() {
-			slots <- struct{}{}
-			defer func() { <-slots }()
-			found[i] = e.ask(ctx)
+			found[i] = finding{s.endpoint, s.process()}
+			found[i].process.Info, found[i].process.Problem = s.ask(ctx, slots)
 		})
 	}
 	asked.Wait()
-	var processes []Process
-	for _, p := range found {
-		if p != nil {
-			processes = append(processes, *p)
+	for i := range found {
+		if p := &found[i].process; p.Command == "" && p.Info != nil {
+			p.Command = trace.Printable(p.Info.Command)
 		}
 	}
-	slices.SortFunc(processes, func(a, b Process) int { return a.PID - b.PID })
-	return processes, ctx.Err()
+	return slices.DeleteFunc(found, func(f finding) bool { return errors.As(f.process.Problem, new(*NotFoundError)) })
 }
 
-// ask finds out what listens at e; nil means that nobody does.
-func (e endpoint) ask(ctx context.Context) *Process {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	p := &Process{PID: e.pid, Socket: trace.Printable(e.path()), User: userOf(e.uid), Command: commandOf(e.pid)}
-	p.Info, p.Problem = e.info(ctx)
-	if isStale(p.Problem) {
-		return nil
+// ask has the program say what it is, when there is a slot for it.
+func (s sighting) ask(ctx context.Context, slots chan struct{}) (*Info, error) {
+	if s.problem != nil {
+		return nil, s.problem
 	}
-	if p.Command == "" && p.Info != nil {
-		p.Command = trace.Printable(p.Info.Command)
+	select {
+	case slots <- struct{}{}:
+		defer func() { <-slots }()
+		return s.info(ctx)
+	case <-ctx.Done():
+		return nil, fmt.Errorf("%v was not asked: %d others do not answer", s.endpoint, asking)
 	}
-	return p
 }
 
 // endpoint is a socket, and the process that should be listening on it.
@@ -124,7 +163,7 @@ func Folder() string { return folder() }
 
 // listFolder returns the sockets in the folder that this process would use
 // itself.
-func listFolder() []endpoint {
+func listFolder() []sighting {
 	path, err := filepath.Abs(folder())
 	if err != nil {
 		return nil
@@ -133,10 +172,30 @@ func listFolder() []endpoint {
 	if err != nil {
 		return nil
 	}
-	var found []endpoint
+	var found []sighting
 	for _, name := range names {
 		if pid, _, ok := parseSocketName(name.Name()); ok {
-			found = append(found, endpoint{pid: pid, uid: os.Geteuid(), root: "/", folder: path, name: name.Name()})
+			e := endpoint{pid: pid, uid: os.Geteuid(), root: "/", folder: path, name: name.Name()}
+			found = append(found, sighting{e, e.check()})
+		}
+	}
+	return found
+}
+
+// foreignFolders returns where programs of other users may have their sockets,
+// as far as it can be seen from here.
+func foreignFolders() []sighting {
+	entries, err := os.ReadDir(os.TempDir())
+	if err != nil {
+		return nil
+	}
+	var found []sighting
+	for _, entry := range entries {
+		number, ok := strings.CutPrefix(entry.Name(), temporaryFolder)
+		uid, err := strconv.Atoi(number)
+		if ok && err == nil && entry.IsDir() && !mayAttach(uid) {
+			e := endpoint{uid: uid, root: "/", folder: filepath.Join(os.TempDir(), entry.Name())}
+			found = append(found, sighting{e, &ForeignError{User: userOf(uid)}})
 		}
 	}
 	return found

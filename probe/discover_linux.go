@@ -19,17 +19,17 @@ import (
 // socket: /proc/PID/environ says the folder, NSpid the name, /proc/PID/root the
 // way there. Nothing that is found so is trusted before connect has checked it.
 
-// endpoints returns all sockets that may be of programs that this user may
-// attach to.
-func endpoints(ctx context.Context) ([]endpoint, error) {
+// sightings returns all sockets that may be of programs that this user may
+// attach to, and what else is where such sockets lie.
+func sightings(ctx context.Context) ([]sighting, error) {
 	if !procIsOurs() {
-		return listFolder(), nil
+		return append(listFolder(), foreignFolders()...), nil
 	}
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		return nil, err
 	}
-	var found []endpoint
+	var found []sighting
 	for _, entry := range entries {
 		pid, err := strconv.Atoi(entry.Name())
 		if err != nil {
@@ -42,15 +42,44 @@ func endpoints(ctx context.Context) ([]endpoint, error) {
 		if err != nil || !mayAttach(p.uid) {
 			continue // it has ended, or is nothing to this user
 		}
-		if e, err := p.endpoint(); err == nil {
-			found = append(found, e)
+		if e, err := p.endpoint(); err == nil || e.exists() {
+			found = append(found, sighting{e, err})
 		}
 	}
-	return found, nil
+	return slices.Concat(found, strays(found), foreignFolders()), nil
+}
+
+// exists reports whether there is a socket, as far as it can be seen from here.
+func (e endpoint) exists() bool {
+	info, err := os.Lstat(e.path())
+	return err == nil && info.Mode().Type() == fs.ModeSocket
+}
+
+// strays returns the sockets in this user's own folder that are of none of the
+// processes found: a process that has ended left them behind, or begins just
+// now, or somebody else has put them there.
+func strays(found []sighting) []sighting {
+	named := make(map[string]bool, len(found))
+	for _, s := range found {
+		named[s.name] = true
+	}
+	var rest []sighting
+	for _, s := range listFolder() {
+		if named[s.name] {
+			continue
+		}
+		inside, start, _ := parseSocketName(s.name)
+		if p, err := readProcess(inside); err != nil || p.inside != inside || p.start != start {
+			s.pid = 0 // whose socket it was has ended
+		}
+		rest = append(rest, s)
+	}
+	return rest
 }
 
 // endpoint returns the socket of a process. The error is a [*NoProbeError] when
-// it has none, and says what is wrong with its folder if that is the reason.
+// it has none. It says what is wrong with a folder if that is the reason, and
+// the socket is then the one that would be there.
 func (p process) endpoint() (endpoint, error) {
 	theirs, _ := os.Readlink(inProc(p.pid, "cwd")) // "" where it may not be read, and then relative paths lead nowhere
 	ours, _ := os.Getwd()
@@ -64,17 +93,17 @@ func (p process) endpoint() (endpoint, error) {
 		return endpoint{}, &NoProbeError{PID: p.pid, Hidden: true}
 	}
 	var failed error = &NoProbeError{PID: p.pid}
-	e := endpoint{pid: p.pid, uid: p.uid, root: p.root(), name: socketName(p.inside, p.start)}
+	e, at := endpoint{pid: p.pid, uid: p.uid, root: p.root(), name: socketName(p.inside, p.start)}, endpoint{}
 	for _, e.folder = range folders {
 		err := e.check()
 		if err == nil {
 			return e, nil
 		}
-		if !errors.Is(err, fs.ErrNotExist) {
-			failed = err
+		if !errors.Is(err, fs.ErrNotExist) && !at.exists() {
+			failed, at = err, e
 		}
 	}
-	return endpoint{}, failed
+	return at, failed
 }
 
 // from returns an environment whose paths are seen from a folder.

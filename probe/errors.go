@@ -121,11 +121,13 @@ type RefusedError struct {
 // Error returns the cause.
 func (e *RefusedError) Error() string { return e.Cause }
 
-// isStale reports whether a socket is what an ended program left behind.
-func isStale(err error) bool {
-	var none *NoProbeError
-	var missing *NotFoundError
-	return errors.As(err, &none) || errors.As(err, &missing)
+// ForeignError says that a folder is another user's: what programs are in it
+// can only be seen by that user and root.
+type ForeignError struct{ User string }
+
+// Error says whose it is.
+func (e *ForeignError) Error() string {
+	return "it belongs to user " + e.User + ": ask as that user, or as root"
 }
 
 // meant makes an error of the system's one that says what it means here.

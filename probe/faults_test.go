@@ -102,10 +102,16 @@ func TestProgramsThatSendAMalformedStream(t *testing.T) {
 
 func TestAnotherProtocolIsSeenBeforeTheStream(t *testing.T) {
 	for says, answer := range map[string]string{
-		"update this program":   `{"version": 2}`,
-		"update the other side": `{"version": 0}`,
-		"malformed":             `{"version": "one"}`,
-		"longer than":           strings.Repeat(" ", maxAnswer+1) + `{"version": 1}`,
+		"update this program":       `{"version": 2}`,
+		"update the other side":     `{"version": 0}`,
+		"malformed":                 `{"version": "one"}`,
+		"longer than 65536 bytes":   strings.Repeat(" ", maxInfo) + `{"version": 1}`,
+		"no device":                 `{"version": 1}`,
+		"not ascending":             `{"version": 1, "devices": [{"device": 1}, {"device": 1}]}`,
+		"devices are not":           `{"version": 1, "devices": [{"device": 1024}]}`,
+		"size is negative":          `{"version": 1, "devices": [{"requested_bytes": -1}]}`,
+		"count is negative":         `{"version": 1, "devices": [{}], "viewers": -1}`,
+		"last step is of no device": `{"version": 1, "devices": [{}], "last_step": {"device": -1}}`,
 	} {
 		path := serving(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, answer) })
 		if _, err := NewRecorder(t.Context(), path, RecordOptions{}); err == nil || !strings.Contains(err.Error(), says) {

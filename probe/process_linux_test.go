@@ -19,7 +19,7 @@ import (
 // The variables that make this test binary another program.
 const (
 	beProgram = "MEMTOP_TEST_PROGRAM" // one with a probe
-	beViewer  = "MEMTOP_TEST_VIEWER"  // one that attaches to the value
+	beViewer  = "MEMTOP_TEST_VIEWER"  // one that attaches to the value, or lists all for "ls"
 )
 
 // TestProgramOfItsOwn is no test but a program with a probe, which runs until
@@ -47,6 +47,14 @@ func TestViewerOfItsOwn(t *testing.T) {
 	target := os.Getenv(beViewer)
 	if target == "" {
 		t.Skip("it is run by other tests")
+	}
+	if target == "ls" {
+		all, err := Discover(t.Context())
+		for _, p := range all {
+			fmt.Printf("%s: %v\n", p.Socket, p.Problem)
+		}
+		fmt.Println(err)
+		return
 	}
 	c, err := Dial(t.Context(), target, DialOptions{})
 	if err == nil {
@@ -121,16 +129,7 @@ func executable(t *testing.T) string {
 // discovered returns the process whose socket is under path.
 func discovered(t *testing.T, path string) *Process {
 	t.Helper()
-	all, err := Discover(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range all {
-		if strings.Contains(all[i].Socket, path) {
-			return &all[i]
-		}
-	}
-	return nil
+	return findIn(t.Context(), t, path)
 }
 
 func TestProgramsInOtherNamespacesAreFound(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 // What a viewer bears from a program.
 const (
 	maxAnswer    = 4 << 20          // bytes of an answer in JSON
+	maxInfo      = 64 << 10         // bytes of what a program says of itself: room for 500 devices
 	answerWithin = 10 * time.Second // from a request to the end of an answer in JSON, or the begin of a longer one
 )
 
@@ -150,11 +151,14 @@ func (a *asker) info(ctx context.Context) (*Info, error) {
 		return nil, err
 	}
 	var info Info
-	if err := from.readJSON(maxAnswer, &info); err != nil {
+	if err := from.readJSON(maxInfo, &info); err != nil {
 		return nil, err
 	}
 	if info.Version != wire.Version {
 		return nil, &wire.VersionError{Theirs: info.Version, Ours: wire.Version}
+	}
+	if reason := info.malformed(); reason != "" {
+		return nil, &MalformedError{a.endpoint.String(), "answer", reason}
 	}
 	return &info, nil
 }

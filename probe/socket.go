@@ -63,9 +63,13 @@ func folderOf(own, runtime, temporary string, uid int) string {
 	case runtime != "":
 		return filepath.Join(runtime, "memtop")
 	default:
-		return filepath.Join(temporary, "memtop-"+strconv.Itoa(uid))
+		return filepath.Join(temporary, temporaryFolder+strconv.Itoa(uid))
 	}
 }
+
+// temporaryFolder begins the name of a folder in the temporary one; the number
+// of its user follows.
+const temporaryFolder = "memtop-"
 
 // FolderError says why a folder may not hold sockets.
 type FolderError struct {

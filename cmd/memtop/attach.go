@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -66,18 +67,26 @@ func oneProcess(low int) cobra.PositionalArgs {
 	}
 }
 
+// completeWithin is how long the shell is kept waiting. What has not answered
+// until then is offered all the same.
+const completeWithin = time.Second
+
 // completeProcess lets the shell complete a pid.
 func completeProcess(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	processes, err := probe.Discover(cmd.Context())
+	ctx, cancel := context.WithTimeout(cmd.Context(), completeWithin)
+	defer cancel()
+	processes, err := probe.Discover(ctx)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
 	var pids []string
 	for _, p := range processes {
-		pids = append(pids, cobra.CompletionWithDesc(strconv.Itoa(p.PID), p.Command))
+		if p.PID > 0 {
+			pids = append(pids, cobra.CompletionWithDesc(strconv.Itoa(p.PID), p.Command))
+		}
 	}
 	return pids, cobra.ShellCompDirectiveDefault // a socket is a file
 }
@@ -87,21 +96,25 @@ func (a *app) target(ctx context.Context, args []string) (string, error) {
 	if len(args) > 0 {
 		return args[0], nil
 	}
-	processes, err := attachable(ctx)
-	switch {
-	case err != nil:
-		return "", err
-	case len(processes) == 1:
-		return strconv.Itoa(processes[0].PID), nil
-	case a.settings.once || a.settings.json || !isTerminal(a.stdout):
-		pids := pidsOf(processes)
-		return "", command.Usage("there are several processes: "+strings.Join(pids, ", "), "memtop attach "+pids[0])
-	}
-	chosen, err := a.pick(ctx, processes)
+	all, err := probe.Discover(ctx)
 	if err != nil {
 		return "", err
 	}
-	return strconv.Itoa(chosen.PID), nil
+	good, silent := attachable(all)
+	pids, asks := pidsOf(good), !a.settings.once && !a.settings.json && isTerminal(a.stdout)
+	switch {
+	case len(good) == 0:
+		return "", nothingAttachable(all)
+	case asks && len(good)+len(silent) > 1:
+		chosen, err := a.pick(ctx, good, problems(all))
+		return strconv.Itoa(chosen.PID), err
+	case len(good) > 1:
+		return "", command.Usage("there are several processes: "+strings.Join(pids, ", "), "memtop attach "+pids[0])
+	}
+	for _, line := range problems(silent) { // the user may have meant one of them
+		fmt.Fprintln(a.stderr, "memtop: "+line)
+	}
+	return pids[0], nil
 }
 
 func pidsOf(processes []probe.Process) []string {
@@ -112,26 +125,31 @@ func pidsOf(processes []probe.Process) []string {
 	return pids
 }
 
-// attachable returns the processes that there is a choice of. Where there is
-// none, the error says what is wrong with the only one, or that there is none.
-func attachable(ctx context.Context) ([]probe.Process, error) {
-	all, err := probe.Discover(ctx)
-	if err != nil {
-		return nil, err
-	}
-	err = &probe.NotFoundError{Target: "process that can be attached to"}
-	var good []probe.Process
+// attachable returns the processes that there is a choice of, and those that
+// there may be: they do not answer now.
+func attachable(all []probe.Process) (good, silent []probe.Process) {
 	for _, p := range all {
-		if p.Problem == nil && len(p.Info.Devices) > 0 {
+		var busy *probe.RefusedError
+		switch {
+		case p.Problem == nil:
 			good = append(good, p)
-		} else if p.Problem != nil {
+		case errors.As(p.Problem, new(*probe.SilentError)), errors.As(p.Problem, &busy) && busy.Busy:
+			silent = append(silent, p)
+		}
+	}
+	return good, silent
+}
+
+// nothingAttachable says what is wrong with the only process that there is, or
+// that there is none.
+func nothingAttachable(all []probe.Process) error {
+	var err error = &probe.NotFoundError{Target: "process that can be attached to"}
+	for _, p := range all {
+		if p.PID > 0 {
 			err = p.Problem
 		}
 	}
-	if len(good) > 0 {
-		err = nil
-	}
-	return good, err
+	return err
 }
 
 // attach shows a process, or prints how it is.

@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -136,4 +138,18 @@ func TestOneOfSeveralProcessesIsChosen(t *testing.T) {
 	none.see("Which process?")
 	none.press("q")
 	none.leave(command.ExitOK)
+}
+
+// TestASilentProcessIsNamedBeforeAChoice stops one of two processes: the other is
+// not attached to without a word.
+func TestASilentProcessIsNamedBeforeAChoice(t *testing.T) {
+	liveness(t)
+	good, stopped := training(t), training(t)
+	if err := syscall.Kill(stopped, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	s := openScreen(t, 100, 40, "attach", "--read-only")
+	s.see("Which process?", strconv.Itoa(good)+"  ", fmt.Sprintf("process %d does not answer", stopped))
+	s.press("q")
+	s.leave(command.ExitOK)
 }

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"bufio"
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -9,13 +12,17 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"memtop/probe"
+	"memtop/probe/exposition"
+	"memtop/probe/exposition/expositiontest"
 )
 
 // trains starts memtrain as a process of its own, waits until it can be
@@ -145,4 +152,67 @@ func crowds(ts *testscript.TestScript, _ bool, args []string) {
 		_, err = io.WriteString(c, "GET /v1/info HTTP/1.1\r\nHost: x\r\n\r\n")
 		ts.Check(err)
 	}
+}
+
+// silent listens where a probe of this test's process would, never answers until
+// the script ends, and sets the variable to the process's pid:
+//
+//	silent VARIABLE
+func silent(ts *testscript.TestScript, _ bool, args []string) {
+	stat, err := os.ReadFile("/proc/self/stat")
+	ts.Check(err)
+	const start = 19 // counted from behind the command
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+	ts.Check(os.MkdirAll(ts.Getenv("MEMTOP_DIR"), 0o700))
+	l, err := net.Listen("unix", filepath.Join(ts.Getenv("MEMTOP_DIR"), fmt.Sprintf("%d-%s.sock", os.Getpid(), fields[start])))
+	ts.Check(err)
+	ts.Defer(func() { _ = l.Close() })
+	ts.Setenv(args[0], strconv.Itoa(os.Getpid()))
+}
+
+// metrics has memtop serve, prints what a scraper gets in each format, checks it
+// by the letter, and ends the server, which must leave with 0:
+//
+//	metrics FLAG...
+func metrics(ts *testscript.TestScript, _ bool, args []string) {
+	path, err := os.Executable()
+	ts.Check(err)
+	cmd := exec.Command(path, append([]string{"metrics"}, args...)...) //nolint:noctx // it is ended below
+	cmd.Args[0] = "memtop"
+	cmd.Env = append(os.Environ(), "MEMTOP_DIR="+ts.Getenv("MEMTOP_DIR"))
+	stderr, err := cmd.StderrPipe()
+	ts.Check(err)
+	ts.Check(cmd.Start())
+	ts.Defer(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	line, err := bufio.NewReader(stderr).ReadString('\n')
+	ts.Check(err)
+	url := regexp.MustCompile(`http://\S+/metrics`).FindString(line)
+	for format, accept := range map[exposition.Format]string{exposition.OpenMetrics: "*/*", exposition.Text: "text/plain"} {
+		request, err := http.NewRequestWithContext(context.Background(), http.MethodGet, url, http.NoBody)
+		ts.Check(err)
+		request.Header.Set("Accept", accept)
+		answer, err := http.DefaultClient.Do(request)
+		ts.Check(err)
+		text, err := io.ReadAll(answer.Body)
+		ts.Check(errors.Join(err, answer.Body.Close()))
+		if got := answer.Header.Get("Content-Type"); answer.StatusCode != http.StatusOK || got != format.ContentType() {
+			ts.Fatalf("%s gives %s of %s", url, answer.Status, got)
+		}
+		if _, err := expositiontest.Parse(format, string(text)); err != nil {
+			ts.Fatalf("%v in\n%s", err, text)
+		}
+		fmt.Fprint(ts.Stdout(), string(text))
+	}
+	ts.Check(cmd.Process.Signal(syscall.SIGTERM))
+	ts.Check(cmd.Wait())
+}
+
+// leave makes a socket that nobody listens on:
+//
+//	leave SOCKET
+func leave(ts *testscript.TestScript, _ bool, args []string) {
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: ts.MkAbs(args[0]), Net: "unix"})
+	ts.Check(err)
+	l.SetUnlinkOnClose(false)
+	ts.Check(l.Close())
 }

@@ -51,6 +51,9 @@ func TestScripts(t *testing.T) {
 			"runs":     runs,
 			"lies":     lies,
 			"crowds":   crowds,
+			"silent":   silent,
+			"metrics":  metrics,
+			"leave":    leave,
 		},
 	})
 }

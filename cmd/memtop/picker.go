@@ -16,6 +16,7 @@ import (
 type picker struct {
 	head   string
 	rows   []string
+	others []string // why there are no more
 	cursor int
 	width  int
 	left   bool // without a choice
@@ -25,8 +26,8 @@ type picker struct {
 // failure.
 var errLeft = errors.New("no process was chosen")
 
-// pick asks the user which process is meant.
-func (a *app) pick(ctx context.Context, processes []probe.Process) (probe.Process, error) {
+// pick asks the user which process is meant, and shows why others cannot be.
+func (a *app) pick(ctx context.Context, processes []probe.Process, others []string) (probe.Process, error) {
 	var rows []listed
 	for _, p := range processes {
 		rows = append(rows, rowsOf(p)[0]) // one for the process is enough
@@ -36,7 +37,7 @@ func (a *app) pick(ctx context.Context, processes []probe.Process) (probe.Proces
 		return probe.Process{}, err
 	}
 	lines := strings.Split(strings.TrimRight(text.String(), "\n"), "\n")
-	p := &picker{head: lines[0], rows: lines[1:]}
+	p := &picker{head: lines[0], rows: lines[1:], others: others}
 	if err := a.show(ctx, p); err != nil {
 		return probe.Process{}, err
 	}
@@ -82,6 +83,9 @@ func (p *picker) View() tea.View {
 			mark = "> "
 		}
 		line(mark + row)
+	}
+	for _, other := range p.others {
+		line("  " + trace.Printable(other))
 	}
 	return tea.NewView(b.String())
 }

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"memtop/probe"
+)
+
+// problems says in lines why some of what was found cannot be attached to: each
+// process in its own; what was left behind by folder, and what is other users' in
+// one.
+func problems(processes []probe.Process) []string {
+	var lines, others []string
+	left := make(map[string]int) // sockets by folder
+	for _, p := range processes {
+		var foreign *probe.ForeignError
+		var none *probe.NoProbeError
+		switch {
+		case p.Problem == nil:
+		case errors.As(p.Problem, &foreign):
+			others = append(others, foreign.User)
+		case errors.As(p.Problem, &none) && p.PID == 0:
+			left[filepath.Dir(p.Socket)]++
+		default:
+			lines = append(lines, problem(p))
+		}
+	}
+	for _, folder := range slices.Sorted(maps.Keys(left)) {
+		lines = append(lines, fmt.Sprintf("sockets left behind by ended processes: %d in %s; the next program there removes them", left[folder], folder))
+	}
+	if len(others) > 0 {
+		lines = append(lines, "programs of other users are not listed ("+strings.Join(others, ", ")+"); root sees them")
+	}
+	return slices.Compact(lines)
+}
+
+// problem says why a process cannot be attached to, and what to do.
+func problem(p probe.Process) string {
+	_, line := describe(p.Problem)
+	name := "process " + strconv.Itoa(p.PID)
+	if p.PID == 0 || strings.HasPrefix(line, name+" ") {
+		return line
+	}
+	return name + ": " + line
+}

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"memtop/cmd/command"
+	"memtop/probe"
+)
+
+// found are processes of every kind.
+var found = []probe.Process{
+	{Socket: "/a/1-1.sock", Problem: &probe.NoProbeError{Socket: "/a/1-1.sock"}},
+	{Socket: "/a/2-1.sock", Problem: &probe.NoProbeError{Socket: "/a/2-1.sock"}},
+	{Socket: "/b/3-1.sock", Problem: &probe.NoProbeError{Socket: "/b/3-1.sock"}},
+	{Socket: "/tmp/memtop-7", Problem: &probe.ForeignError{User: "alice"}},
+	{Socket: "/tmp/memtop-8", Problem: &probe.ForeignError{User: "bob"}},
+	{Socket: "/a/9-1.sock", Problem: &probe.PermissionError{Cause: "socket /a/9-1.sock is served by process 47, not by 9", Remedy: "do not attach"}},
+	{PID: 4, Problem: &probe.SilentError{Stopped: 4}},
+	{PID: 47, Problem: &probe.PermissionError{Cause: "folder /x has mode 0770", Remedy: "close it"}},
+	{PID: 6, Problem: &probe.RefusedError{Cause: "process 6 is busy", Busy: true}},
+	{PID: 5, Info: &probe.Info{}},
+}
+
+func TestWhyAProcessCannotBeAttachedToIsOneLine(t *testing.T) {
+	want := []string{
+		"socket /a/9-1.sock is served by process 47, not by 9; do not attach",
+		"process 4: does not answer: it is stopped; kill -CONT 4 lets it go on",
+		"process 47: folder /x has mode 0770; close it",
+		"process 6 is busy",
+		"sockets left behind by ended processes: 2 in /a; the next program there removes them",
+		"sockets left behind by ended processes: 1 in /b; the next program there removes them",
+		"programs of other users are not listed (alice, bob); root sees them",
+	}
+	if diff := cmp.Diff(want, problems(found)); diff != "" {
+		t.Errorf("the lines (-want +got):\n%s", diff)
+	}
+}
+
+func TestThereIsAChoiceOfWhatAnswers(t *testing.T) {
+	good, silent := attachable(found)
+	if got := pidsOf(good); !cmp.Equal(got, []string{"5"}) {
+		t.Errorf("there is a choice of %q", got)
+	}
+	if got := pidsOf(silent); !cmp.Equal(got, []string{"4", "6"}) {
+		t.Errorf("silent are %q", got)
+	}
+}
+
+func TestWhereNothingAnswersTheReasonIsAProcesss(t *testing.T) {
+	tests := map[string]struct {
+		found []probe.Process
+		code  int
+	}{
+		"nothing at all":            {nil, command.ExitMissing},
+		"only what was left behind": {found[:6], command.ExitMissing},
+		"a silent process":          {found[:7], command.ExitError},
+		"one that is not trusted":   {found[:8], command.ExitPermission},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if code, line := describe(nothingAttachable(test.found)); code != test.code {
+				t.Errorf("it is exit code %d: %s", code, line)
+			}
+		})
+	}
+}
