@@ -49,6 +49,7 @@ func classify(err error) (code int, cause, remedy string) {
 		ended     command.Ended
 		input     *output.InputError
 		file      *fs.PathError
+		listen    listenError
 	)
 	if code, cause, remedy, ok := classifyLive(err); ok {
 		return code, cause, remedy
@@ -64,6 +65,8 @@ func classify(err error) (code int, cause, remedy string) {
 		return command.ExitThreshold, threshold.cause, threshold.remedy
 	case errors.As(err, &train):
 		return train.code, train.line, ""
+	case errors.As(err, &listen):
+		return command.ExitError, listen.Error(), "name another address"
 	case errors.As(err, &bug):
 		return command.ExitError, err.Error(), "run it again with --log FILE and report what the log says"
 	case errors.As(err, &ended):

@@ -37,7 +37,7 @@ var colors = []string{"auto", "always", "never"}
 // noEnvironment are the flags that only make sense on one command line.
 var noEnvironment = []string{
 	"help", "output", "to", "at", "all-frames", "max-growth", "max-peak",
-	"for", "steps", "force", "wait",
+	"for", "steps", "force", "wait", "listen", "allow-remote",
 }
 
 // readFlags adds the flags of commands that read a file.

@@ -29,9 +29,9 @@ func (c Category) String() string {
 	return categoryNames[OtherCategory]
 }
 
-// exactCategory reads the category that a writer noted. The names are our
-// engine's and torch.profiler's.
-func exactCategory(name string) (Category, bool) {
+// NamedCategory returns the category that a writer noted, the other one where it
+// is not known. The names are our engine's and torch.profiler's.
+func NamedCategory(name string) (Category, bool) {
 	switch name {
 	case "optimizer_state":
 		return Optimizer, true
@@ -103,7 +103,7 @@ func (c *classifier) readNotes(t *trace.Tables) {
 		v, noted := verdict{}, false
 		if name := t.Notes[id].Category; name != 0 {
 			var category Category
-			category, noted = exactCategory(t.String(name))
+			category, noted = NamedCategory(t.String(name))
 			v = verdict{category: category, rule: ruleExact}
 		}
 		c.notes, c.noted = append(c.notes, v), append(c.noted, noted)

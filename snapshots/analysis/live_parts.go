@@ -26,7 +26,7 @@ func (r *LiveReport) addStep(s *trace.Step) {
 	}
 	var sums [CategoryCount]int64
 	for _, a := range s.AtPeak {
-		c, _ := exactCategory(a.Name)
+		c, _ := NamedCategory(a.Name)
 		sums[c] += a.Bytes
 	}
 	r.CategoriesAtPeak = liveCategories(sums)

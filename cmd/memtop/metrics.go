@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"memtop/cause"
+	"memtop/cmd/command"
+	"memtop/probe/collector"
+	"memtop/probe/exposition"
+)
+
+// metricFormats are the values of --to.
+var metricFormats = map[string]exposition.Format{"openmetrics": exposition.OpenMetrics, "text": exposition.Text}
+
+func (a *app) metricsCommand() *cobra.Command {
+	var listen, to string
+	var remote bool
+	names := slices.Sorted(maps.Keys(metricFormats))
+	cmd := &cobra.Command{
+		Use:   "metrics",
+		Short: "Print or serve the metrics of every probe on this machine, for Prometheus",
+		Long: `Print the metrics of every program with a probe on this machine: bytes allocated,
+reserved and by category, steps, and whether each probe is up. With --listen they
+are served at /metrics until Ctrl-C or SIGTERM. Each scrape asks every program
+once; one that does not answer within 3 seconds, or the scraper's timeout if that
+is shorter, is down in it.
+
+Whoever can connect sees those numbers and, as labels, the pid, user, program and
+script of each job, but no arguments. On this machine that is any user. Another
+machine is let in only by an address of the network together with --allow-remote:
+there is no encryption and no password.`,
+		Example: `  memtop metrics
+  memtop metrics --to text > /var/lib/node_exporter/memtop.prom
+  memtop metrics --listen 127.0.0.1:9400`,
+		Args: files(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			format, known := metricFormats[to]
+			switch {
+			case !known:
+				return usage(cmd, fmt.Sprintf("--to is %s, not %q", strings.Join(names, " or "), to))
+			case listen == "":
+				return a.printMetrics(cmd.Context(), format)
+			}
+			l, err := listenTCP(cmd, listen, remote)
+			if err != nil {
+				return err
+			}
+			return a.serveMetrics(cmd.Context(), l)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&listen, "listen", "", "serve at this `ADDRESS`, such as 127.0.0.1:9400")
+	f.BoolVar(&remote, "allow-remote", false, "let --listen serve other machines, without a password")
+	f.StringVar(&to, "to", "openmetrics", "`FORMAT` to print: "+strings.Join(names, ", ")+"; a scraper chooses its own")
+	f.StringVar(&a.settings.log, "log", "", "append what memtop does to this `FILE`")
+	complete(cmd, "to", names)
+	return cmd
+}
+
+func (a *app) printMetrics(ctx context.Context, format exposition.Format) error {
+	families, err := collector.New().Collect(ctx, time.Minute)
+	if err != nil {
+		return err
+	}
+	return exposition.Write(a.stdout, format, families)
+}
+
+// listenTCP listens at an address, which must be this machine's own unless others
+// are let in.
+func listenTCP(cmd *cobra.Command, address string, remote bool) (net.Listener, error) {
+	resolved, err := net.ResolveTCPAddr("tcp", address)
+	if err != nil {
+		return nil, usage(cmd, fmt.Sprintf("%q is no address to listen at, such as 127.0.0.1:9400", address))
+	}
+	if !resolved.IP.IsLoopback() && !remote {
+		return nil, command.Usage(address+" is open to other machines", "127.0.0.1:9400, or --allow-remote if they may see it")
+	}
+	l, err := net.ListenTCP("tcp", resolved)
+	if err != nil {
+		return nil, listenError{address, err}
+	}
+	return l, nil
+}
+
+// listenError is an address that the system does not let memtop listen at.
+type listenError struct {
+	address string
+	cause   error
+}
+
+func (e listenError) Error() string { return e.address + ": " + cause.Of(e.cause) }
+
+// serveMetrics serves until ctx is done, which ends it as it should.
+func (a *app) serveMetrics(ctx context.Context, l net.Listener) error {
+	command.GiveWay()
+	fmt.Fprintf(a.stderr, "memtop: metrics are at http://%s/metrics; Ctrl-C ends it\n", l.Addr())
+	return collector.New().Serve(ctx, l)
+}

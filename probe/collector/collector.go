@@ -1,0 +1,57 @@
+package collector
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"memtop/probe"
+	"memtop/probe/exposition"
+)
+
+// patience is how long programs may take to answer when a scraper would wait
+// longer.
+const patience = 3 * time.Second
+
+// reuse is how long what was collected is good for other scrapes: however many
+// there are, the programs are not asked more often.
+const reuse = time.Second
+
+// Collector gathers metrics. It is safe for concurrent use.
+type Collector struct {
+	turn chan struct{} // holds an item while somebody collects, who owns what follows; never closed
+
+	commands map[string]string // by socket, of the programs that were there the last time
+	last     []exposition.Family
+	at       time.Time     // of last
+	within   time.Duration // that the programs had to answer
+}
+
+// New returns a collector that has asked nothing yet.
+func New() *Collector { return &Collector{turn: make(chan struct{}, 1)} }
+
+var errBusy = errors.New("another scrape is still being answered")
+
+// Collect asks every program on this machine and returns their metrics, which
+// must not be changed. What does not answer in time is shown as down.
+func (c *Collector) Collect(ctx context.Context, within time.Duration) ([]exposition.Family, error) {
+	ctx, cancel := context.WithTimeout(ctx, min(within, patience))
+	defer cancel()
+	select {
+	case c.turn <- struct{}{}:
+		defer func() { <-c.turn }()
+	case <-ctx.Done():
+		return nil, errBusy
+	}
+	deadline, _ := ctx.Deadline()
+	left := time.Until(deadline)
+	if time.Since(c.at) < reuse && c.within >= left {
+		return c.last, nil
+	}
+	found, err := probe.Discover(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c.last, c.at, c.within = c.families(found), time.Now(), left
+	return c.last, nil
+}

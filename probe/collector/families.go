@@ -1,0 +1,134 @@
+package collector
+
+import (
+	"errors"
+	"slices"
+	"strconv"
+
+	"memtop/probe"
+	"memtop/probe/exposition"
+	"memtop/snapshots/analysis"
+	"memtop/snapshots/trace"
+	"memtop/snapshots/wire"
+)
+
+// What is shown at most.
+const (
+	maxPrograms = 256
+	maxDevices  = 32 // of each program
+)
+
+// families merges what was found. Sockets of no process are none of a program.
+func (c *Collector) families(found []probe.Process) []exposition.Family {
+	up := exposition.Family{Name: "memtop_probe_up", Help: "Whether the program answers."}
+	problem := exposition.Family{Name: "memtop_probe_problem", Help: "1 for the reason why a program's probe is not up."}
+	left := exposition.Family{Name: "memtop_left_out", Help: "What is beyond the bounds of the collector and not shown."}
+	programs := distinct(found)
+	shown := programs[:min(len(programs), maxPrograms)]
+	commands := make(map[string]string, len(shown)) // of no more than these: it must not grow as programs come and go
+	devices := 0
+	var measured []probe.Measured
+	for _, p := range shown {
+		commands[p.Socket] = c.command(p)
+		labels := []string{"pid", strconv.Itoa(p.PID), "command", commands[p.Socket], "user", label(p.User)}
+		up.Samples = append(up.Samples, exposition.Sample{Labels: labels, Value: boolean(p.Problem == nil)})
+		if p.Problem != nil {
+			labels = append(slices.Clip(labels), "reason", reason(p.Problem))
+			problem.Samples = append(problem.Samples, exposition.Sample{Labels: labels, Value: 1})
+			continue
+		}
+		devices += max(0, len(p.Info.Devices)-maxDevices)
+		measured = append(measured, probe.Measured{Labels: labels, Info: tidy(p.Info)})
+	}
+	c.commands = commands
+	left.Samples = []exposition.Sample{
+		{Labels: []string{"what", "programs"}, Value: float64(len(programs) - len(shown))},
+		{Labels: []string{"what", "devices"}, Value: float64(devices)},
+	}
+	return append([]exposition.Family{up, problem, left}, probe.Metrics(measured)...)
+}
+
+// distinct returns the processes, each once, those that answer first.
+func distinct(found []probe.Process) []probe.Process {
+	var good, bad []probe.Process
+	for _, p := range found {
+		if p.Problem == nil {
+			good = append(good, p)
+		} else {
+			bad = append(bad, p)
+		}
+	}
+	seen := map[int]bool{0: true}
+	return slices.DeleteFunc(append(good, bad...), func(p probe.Process) bool {
+		twice := seen[p.PID]
+		seen[p.PID] = true
+		return twice
+	})
+}
+
+func boolean(is bool) float64 {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+// reason returns a word for what is wrong with a program: of few, so that they
+// can be a label's values.
+func reason(err error) string {
+	var refused *probe.RefusedError
+	switch {
+	case errors.As(err, &refused) && refused.Busy:
+		return "busy"
+	case errors.As(err, new(*probe.SilentError)):
+		return "silent"
+	case errors.As(err, new(*probe.PermissionError)):
+		return "untrusted"
+	case errors.As(err, new(*probe.NoProbeError)):
+		return "off"
+	case errors.As(err, new(*wire.VersionError)):
+		return "version"
+	case errors.As(err, new(*probe.MalformedError)):
+		return "malformed"
+	}
+	return "refused"
+}
+
+// tidy returns what a program said within bounds: no more devices than are
+// shown, each gauge once, and no categories but the known ones.
+func tidy(i *probe.Info) *probe.Info {
+	kept := *i
+	kept.Devices = i.Devices[:min(len(i.Devices), maxDevices)]
+	kept.Gauges = nil
+	for _, g := range i.Gauges {
+		known := slices.ContainsFunc(kept.Devices, func(d probe.DeviceInfo) bool { return d.Device == g.Device })
+		twice := slices.ContainsFunc(kept.Gauges, func(other trace.Gauge) bool { return other.Device == g.Device })
+		if known && !twice {
+			kept.Gauges = append(kept.Gauges, g)
+		}
+	}
+	if s := i.LastStep; s != nil {
+		step := *s
+		step.Categories = categories(s.Categories)
+		kept.LastStep = &step
+	}
+	return &kept
+}
+
+// categories returns the bytes of each known category that there is, with those
+// of all others as "other".
+func categories(said []trace.Amount) []trace.Amount {
+	var sums [analysis.CategoryCount]int64
+	var seen [analysis.CategoryCount]bool
+	for _, a := range said {
+		c, _ := analysis.NamedCategory(a.Name)
+		sums[c], seen[c] = sums[c]+a.Bytes, true
+	}
+	var known []trace.Amount
+	for c := range sums {
+		if seen[c] {
+			known = append(known, trace.Amount{Name: analysis.Category(c).String(), Bytes: sums[c]})
+		}
+	}
+	return known
+}

@@ -1,0 +1,220 @@
+package collector
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"memtop/probe/exposition"
+	"memtop/probe/exposition/expositiontest"
+)
+
+// pretending serves this process's socket, where a probe would, until the test
+// ends.
+func pretending(t *testing.T, handler http.HandlerFunc) {
+	t.Helper()
+	stat, err := os.ReadFile("/proc/self/stat")
+	if err != nil {
+		t.Skip("programs are found through /proc, which is not here")
+	}
+	const start = 19 // counted from behind the command
+	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
+	folder, err := os.MkdirTemp("", "mt") // a socket's path is short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(folder) })
+	t.Setenv("MEMTOP_DIR", folder)
+	l, err := net.Listen("unix", filepath.Join(folder, fmt.Sprintf("%d-%s.sock", os.Getpid(), fields[start])))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: handler} //nolint:gosec // the only client is ours
+	t.Cleanup(func() { _ = server.Close() })
+	go func() { _ = server.Serve(l) }() // it ends with the server
+}
+
+func answers(w http.ResponseWriter, _ *http.Request) {
+	_, _ = io.WriteString(w, `{"version": 1, "step": 7, "devices": [{"device": 0, "allocated_bytes": 5}]}`)
+}
+
+// scrape asks the handler as Prometheus does.
+func scrape(ctx context.Context, h http.Handler, change func(*http.Request)) *httptest.ResponseRecorder {
+	r := httptest.NewRequestWithContext(ctx, http.MethodGet, "http://127.0.0.1:9400/metrics", http.NoBody)
+	r.Header.Set("Accept", "text/plain;version=0.0.4")
+	if change != nil {
+		change(r)
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+// ofThisProcess returns the value of a metric of the pretended program, among
+// those of others that may run here.
+func ofThisProcess(t *testing.T, text, name string) (value float64, found bool) {
+	t.Helper()
+	samples, err := expositiontest.Parse(exposition.Text, text)
+	if err != nil {
+		t.Fatalf("%v in\n%s", err, text)
+	}
+	for sample, v := range samples {
+		if strings.HasPrefix(sample, name+"{") && strings.Contains(sample, `pid="`+strconv.Itoa(os.Getpid())+`"`) {
+			value, found = v, true
+		}
+	}
+	return value, found
+}
+
+func TestAScrapeShowsEveryProgram(t *testing.T) {
+	pretending(t, answers)
+	w := scrape(t.Context(), New().handler(true), nil)
+	if got := w.Header().Get("Content-Type"); w.Code != http.StatusOK || got != exposition.Text.ContentType() {
+		t.Fatalf("got %d of %q: %s", w.Code, got, w.Body)
+	}
+	for name, want := range map[string]float64{"memtop_probe_up": 1, "memtop_allocated_bytes": 5} {
+		if got, found := ofThisProcess(t, w.Body.String(), name); !found || got != want {
+			t.Errorf("%s is %v, %v, want %v", name, got, found, want)
+		}
+	}
+}
+
+// TestASilentProgramHoldsUpNoScrape has a scraper that waits for a second: it
+// gets an answer before the programs' own three are over.
+func TestASilentProgramHoldsUpNoScrape(t *testing.T) {
+	pretending(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	within, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	w := scrape(within, New().handler(true), func(r *http.Request) { r.Header.Set("X-Prometheus-Scrape-Timeout-Seconds", "1") })
+	if within.Err() != nil {
+		t.Error("the answer takes longer than the scraper waits")
+	}
+	if up, found := ofThisProcess(t, w.Body.String(), "memtop_probe_up"); up != 0 || !found {
+		t.Errorf("it is up: %v, %v", up, found)
+	}
+	if _, found := ofThisProcess(t, w.Body.String(), "memtop_probe_problem"); !found || !strings.Contains(w.Body.String(), `reason="silent"`) {
+		t.Errorf("there is no reason in\n%s", w.Body)
+	}
+}
+
+func TestProgramsHaveAPartOfTheScrapersPatience(t *testing.T) {
+	for header, want := range map[string]time.Duration{
+		"": patience, "10": patience, "1": 800 * time.Millisecond, "0.5": 400 * time.Millisecond,
+		"0": patience, "-1": patience, "NaN": patience, "+Inf": patience, "soon": patience, "1e300": patience,
+	} {
+		got := within(http.Header{"X-Prometheus-Scrape-Timeout-Seconds": {header}})
+		if got != want {
+			t.Errorf("of %q programs have %v, want %v", header, got, want)
+		}
+	}
+}
+
+func TestManyScrapesAskAProgramOnce(t *testing.T) {
+	var asked atomic.Int64
+	pretending(t, func(w http.ResponseWriter, r *http.Request) { asked.Add(1); answers(w, r) })
+	h := New().handler(true)
+	var all sync.WaitGroup
+	for range 20 {
+		all.Go(func() {
+			if w := scrape(t.Context(), h, nil); w.Code != http.StatusOK {
+				t.Errorf("got %d: %s", w.Code, w.Body)
+			}
+		})
+	}
+	all.Wait()
+	if got := asked.Load(); got < 1 || got > 3 { // a second may go by on a busy machine
+		t.Errorf("the program was asked %d times", got)
+	}
+}
+
+func TestWhatIsNoScrapeIsRefused(t *testing.T) {
+	tests := map[string]struct {
+		local  bool
+		change func(*http.Request)
+		status int
+	}{
+		"another path":              {true, func(r *http.Request) { r.URL.Path = "/" }, http.StatusNotFound},
+		"another method":            {true, func(r *http.Request) { r.Method = http.MethodPost }, http.StatusMethodNotAllowed},
+		"another format":            {true, func(r *http.Request) { r.Header.Set("Accept", "application/json") }, http.StatusNotAcceptable},
+		"a name that leads here":    {true, func(r *http.Request) { r.Host = "attacker.example:9400" }, http.StatusForbidden},
+		"no name":                   {true, func(r *http.Request) { r.Host = "" }, http.StatusForbidden},
+		"this machine's name":       {true, func(r *http.Request) { r.Host = "localhost:9400" }, http.StatusOK},
+		"its other address":         {true, func(r *http.Request) { r.Host = "[::1]:9400" }, http.StatusOK},
+		"that without a port":       {true, func(r *http.Request) { r.Host = "[::1]" }, http.StatusOK},
+		"a name, to an open server": {false, func(r *http.Request) { r.Host = "gpu1.example:9400" }, http.StatusOK},
+	}
+	c := New()
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if w := scrape(t.Context(), c.handler(test.local), test.change); w.Code != test.status {
+				t.Errorf("got %d: %s", w.Code, w.Body)
+			}
+		})
+	}
+}
+
+// serving serves a collector until the test ends it, and returns its address.
+func serving(t *testing.T) (address string, end func() error) {
+	t.Helper()
+	l, err := net.Listen("unix", filepath.Join(t.TempDir(), "s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1) // written once
+	go func() { done <- New().Serve(ctx, l) }()
+	return l.Addr().String(), func() error { cancel(); return <-done }
+}
+
+func TestServingEndsCleanly(t *testing.T) {
+	asked := make(chan struct{}, 10)
+	pretending(t, func(_ http.ResponseWriter, r *http.Request) { asked <- struct{}{}; <-r.Context().Done() })
+	address, end := serving(t)
+	c, err := net.Dial("unix", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close() }()
+	if _, err := io.WriteString(c, "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	<-asked // it is in the middle of a scrape
+	if err := end(); err != nil {
+		t.Errorf("it ends with %v", err)
+	}
+	if _, err := net.Dial("unix", address); err == nil {
+		t.Error("it still listens")
+	}
+}
+
+func TestScrapersConnectionsAreBounded(t *testing.T) {
+	address, end := serving(t)
+	for i := range maxConnections + 1 {
+		c, err := net.Dial("unix", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = c.Close() }()
+		if _, err := io.WriteString(c, "HEAD / HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil && i < maxConnections {
+			t.Fatal(err)
+		}
+		n, _ := c.Read(make([]byte, 1)) // it is let in, or is closed
+		if letIn := n > 0; letIn != (i < maxConnections) {
+			t.Errorf("connection %d is let in: %v", i+1, letIn)
+		}
+	}
+	if err := end(); err != nil {
+		t.Error(err)
+	}
+}
