@@ -171,6 +171,17 @@ func TestSocketsThatMustNotBeUsedAreListedWithTheReason(t *testing.T) {
 	}
 }
 
+// TestAProgramInAnOpenFolderOfItsOwnIsListed looks from elsewhere.
+func TestAProgramInAnOpenFolderOfItsOwnIsListed(t *testing.T) {
+	folder := shortFolder(t)
+	o := startOther(t, folder, nil)
+	chmod(t, folder, 0o750)
+	p := discovered(t, folder)
+	if p == nil || p.PID != o.Process.Pid || p.Problem == nil || !strings.Contains(p.Problem.Error(), "has mode 0750") {
+		t.Errorf("it is discovered as %+v", p)
+	}
+}
+
 // TestAUserIsToldOfOthersFolders has a user look who is not this one.
 func TestAUserIsToldOfOthersFolders(t *testing.T) {
 	if os.Geteuid() != 0 {

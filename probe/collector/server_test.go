@@ -1,6 +1,7 @@
 package collector
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"io"
@@ -192,6 +193,14 @@ func TestServingEndsCleanly(t *testing.T) {
 	<-asked // it is in the middle of a scrape
 	if err := end(); err != nil {
 		t.Errorf("it ends with %v", err)
+	}
+	answer, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil {
+		t.Fatalf("the scraper is cut off: %v", err)
+	}
+	defer func() { _ = answer.Body.Close() }()
+	if answer.StatusCode != http.StatusServiceUnavailable {
+		t.Errorf("the scraper gets %s", answer.Status)
 	}
 	if _, err := net.Dial("unix", address); err == nil {
 		t.Error("it still listens")
