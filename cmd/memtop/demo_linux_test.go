@@ -148,8 +148,8 @@ func TestASilentProcessIsNamedBeforeAChoice(t *testing.T) {
 	if err := syscall.Kill(stopped, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	s := openScreen(t, 100, 40, "attach", "--read-only")
-	s.see("Which process?", strconv.Itoa(good)+"  ", fmt.Sprintf("process %d does not answer", stopped))
+	s := openScreen(t, 60, 24, "attach", "--read-only")
+	s.see("Which process?", strconv.Itoa(good)+"  ", fmt.Sprintf("process %d does not answer", stopped), "lets it go on")
 	s.press("q")
 	s.leave(command.ExitOK)
 }

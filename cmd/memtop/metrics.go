@@ -27,16 +27,16 @@ func (a *app) metricsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "metrics",
 		Short: "Print or serve the metrics of every probe on this machine, for Prometheus",
-		Long: `Print the metrics of every program with a probe on this machine: bytes allocated,
-reserved and by category, steps, and whether each probe is up. With --listen they
-are served at /metrics until Ctrl-C or SIGTERM. Each scrape asks every program
-once; one that does not answer within 3 seconds, or the scraper's timeout if that
-is shorter, is down in it.
+		Long: `Print the metrics of every program with a probe on this machine: bytes
+allocated, reserved and by category, steps, and whether each probe is up. With
+--listen they are served at /metrics until Ctrl-C or SIGTERM. Each scrape asks
+every program once; one that does not answer within 3 seconds, or most of the
+scraper's timeout if that is shorter, is down in it.
 
-Whoever can connect sees those numbers and, as labels, the pid, user, program and
-script of each job, but no arguments. On this machine that is any user. Another
-machine is let in only by an address of the network together with --allow-remote:
-there is no encryption and no password.`,
+Whoever can connect sees those numbers and, as labels, the pid, user, program
+and script of each job, but no arguments. On this machine that is any user.
+Another machine is let in only by an address of the network together with
+--allow-remote: there is no encryption and no password.`,
 		Example: `  memtop metrics
   memtop metrics --to text > /var/lib/node_exporter/memtop.prom
   memtop metrics --listen 127.0.0.1:9400`,
@@ -59,7 +59,7 @@ there is no encryption and no password.`,
 	f := cmd.Flags()
 	f.StringVar(&listen, "listen", "", "serve at this `ADDRESS`, such as 127.0.0.1:9400")
 	f.BoolVar(&remote, "allow-remote", false, "let --listen serve other machines, without a password")
-	f.StringVar(&to, "to", "openmetrics", "`FORMAT` to print: "+strings.Join(names, ", ")+"; a scraper chooses its own")
+	f.StringVar(&to, "to", "openmetrics", "`FORMAT` to print: "+strings.Join(names, ", "))
 	f.StringVar(&a.settings.log, "log", "", "append what memtop does to this `FILE`")
 	complete(cmd, "to", names)
 	return cmd

@@ -85,7 +85,9 @@ func (p *picker) View() tea.View {
 		line(mark + row)
 	}
 	for _, other := range p.others {
-		line("  " + trace.Printable(other))
+		for part := range strings.SplitSeq(ansi.Wordwrap(trace.Printable(other), max(p.width-2, 1), ""), "\n") {
+			line("  " + part)
+		}
 	}
 	return tea.NewView(b.String())
 }
