@@ -181,7 +181,13 @@ func TestOnlyAProcessesOwnSocketIsTrusted(t *testing.T) {
 				t.Setenv("XDG_RUNTIME_DIR", folder)
 				skipWhereOthersRun(t)
 			}
-			_, err := Dial(t.Context(), target, DialOptions{})
+			c, err := Dial(t.Context(), target, DialOptions{})
+			if err == nil {
+				_ = c.Close() // nothing was asked of it
+			}
+			if err == nil && target == "" {
+				t.Skip("a program to attach to has begun meanwhile")
+			}
 			if got := kindOf(err); got != test.want || !strings.Contains(err.Error(), test.says) {
 				t.Errorf("attaching gives %q (%v), want %q that says %q", got, err, test.want, test.says)
 			}
