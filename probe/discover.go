@@ -27,9 +27,9 @@ type Process struct {
 	Problem error // why it cannot be attached to
 }
 
-// patience is how long programs may take to say what they are, all together.
+// Patience is how long programs may take to say what they are, all together.
 // One that is stopped never does.
-const patience = 3 * time.Second
+const Patience = 3 * time.Second
 
 // asking is how many programs are asked at a time.
 const asking = 256
@@ -37,7 +37,7 @@ const asking = 256
 // Discover returns the programs of this user that have a probe, those of all
 // users for root, ordered by process. Programs in other PID and mount
 // namespaces are found where /proc leads to them. Those that do not answer
-// within three seconds, or until ctx is done, or that must not be trusted, are
+// within [Patience], or until ctx is done, or that must not be trusted, are
 // in the list with their problem; and so are sockets that ended programs left
 // behind, each with a [*NoProbeError], and folders of users that this one may
 // not look into, each with a [*ForeignError].
@@ -65,7 +65,7 @@ func survey(ctx context.Context) ([]finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	limited, cancel := context.WithTimeout(ctx, patience)
+	limited, cancel := context.WithTimeout(ctx, Patience)
 	defer cancel()
 	found := askAll(limited, all)
 	slices.SortStableFunc(found, func(a, b finding) int { return a.process.PID - b.process.PID })

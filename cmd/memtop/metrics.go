@@ -30,8 +30,8 @@ func (a *app) metricsCommand() *cobra.Command {
 		Long: `Print the metrics of every program with a probe on this machine: bytes
 allocated, reserved and by category, steps, and whether each probe is up. With
 --listen they are served at /metrics until Ctrl-C or SIGTERM. Each scrape asks
-every program once; one that does not answer within 3 seconds, or most of the
-scraper's timeout if that is shorter, is down in it.
+every program once; one that does not answer within 3 seconds, or before most of
+the scraper's timeout is over, is down in it.
 
 Whoever can connect sees those numbers and, as labels, the pid, user, program
 and script of each job, but no arguments. On this machine that is any user.

@@ -9,9 +9,10 @@ import (
 	"memtop/probe/exposition"
 )
 
-// patience is how long programs may take to answer when a scraper would wait
-// longer.
-const patience = 3 * time.Second
+// patience is how long a collection may take when a scraper says nothing of its
+// own. To find programs takes a part of it on a busy machine; once found they
+// have [probe.Patience], or what is left if that is less.
+const patience = 10 * time.Second
 
 // reuse is how long what was collected is good for other scrapes: however many
 // there are, the programs are not asked more often.
@@ -35,7 +36,7 @@ var errBusy = errors.New("another scrape is still being answered")
 // Collect asks every program on this machine and returns their metrics, which
 // must not be changed. What does not answer in time is shown as down.
 func (c *Collector) Collect(ctx context.Context, within time.Duration) ([]exposition.Family, error) {
-	ctx, cancel := context.WithTimeout(ctx, min(within, patience))
+	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	select {
 	case c.turn <- struct{}{}:
@@ -44,7 +45,7 @@ func (c *Collector) Collect(ctx context.Context, within time.Duration) ([]exposi
 		return nil, errBusy
 	}
 	deadline, _ := ctx.Deadline()
-	left := time.Until(deadline)
+	left := min(time.Until(deadline), probe.Patience)
 	if time.Since(c.at) < reuse && c.within >= left {
 		return c.last, nil
 	}

@@ -108,18 +108,16 @@ func (c *Collector) serveMetrics(w http.ResponseWriter, r *http.Request) {
 	_ = exposition.Write(w, format, families) // a scraper that has left needs no answer
 }
 
-// within returns how long programs may take, of what the scraper says that it
+// within returns how long a collection may take, of what the scraper says that it
 // waits: a part remains for the way.
 func within(header http.Header) time.Duration {
+	const part = 0.8
 	seconds, err := strconv.ParseFloat(header.Get("X-Prometheus-Scrape-Timeout-Seconds"), 64)
-	if err != nil || !(seconds > 0 && seconds < patience.Seconds()/forPrograms) {
+	if err != nil || !(seconds > 0 && seconds*part < patience.Seconds()) {
 		return patience
 	}
-	return time.Duration(seconds * forPrograms * float64(time.Second))
+	return time.Duration(seconds * part * float64(time.Second))
 }
-
-// forPrograms is the part of a scraper's patience that programs have.
-const forPrograms = 0.8
 
 func refuse(w http.ResponseWriter, status int, cause string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"memtop/probe"
 	"memtop/probe/exposition"
 	"memtop/probe/exposition/expositiontest"
 )
@@ -91,13 +92,13 @@ func TestAScrapeShowsEveryProgram(t *testing.T) {
 	}
 }
 
-// TestASilentProgramHoldsUpNoScrape has a scraper that waits for a second: it
-// gets an answer before the programs' own three are over.
+// TestASilentProgramHoldsUpNoScrape has a scraper that waits for two seconds: it
+// gets an answer before the three that programs have otherwise.
 func TestASilentProgramHoldsUpNoScrape(t *testing.T) {
 	pretending(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
-	within, cancel := context.WithTimeout(t.Context(), patience)
+	within, cancel := context.WithTimeout(t.Context(), probe.Patience)
 	defer cancel()
-	w := scrape(within, New().handler(true), func(r *http.Request) { r.Header.Set("X-Prometheus-Scrape-Timeout-Seconds", "1") })
+	w := scrape(within, New().handler(true), func(r *http.Request) { r.Header.Set("X-Prometheus-Scrape-Timeout-Seconds", "2") })
 	if within.Err() != nil {
 		t.Error("the answer takes longer than the scraper waits")
 	}
@@ -109,14 +110,14 @@ func TestASilentProgramHoldsUpNoScrape(t *testing.T) {
 	}
 }
 
-func TestProgramsHaveAPartOfTheScrapersPatience(t *testing.T) {
+func TestACollectionHasAPartOfTheScrapersPatience(t *testing.T) {
 	for header, want := range map[string]time.Duration{
-		"": patience, "10": patience, "1": 800 * time.Millisecond, "0.5": 400 * time.Millisecond,
+		"": patience, "10": 8 * time.Second, "60": patience, "1": 800 * time.Millisecond, "0.5": 400 * time.Millisecond,
 		"0": patience, "-1": patience, "NaN": patience, "+Inf": patience, "soon": patience, "1e300": patience,
 	} {
 		got := within(http.Header{"X-Prometheus-Scrape-Timeout-Seconds": {header}})
 		if got != want {
-			t.Errorf("of %q programs have %v, want %v", header, got, want)
+			t.Errorf("of %q a collection has %v, want %v", header, got, want)
 		}
 	}
 }
