@@ -91,7 +91,7 @@ func (x *Index) FrameLabel(id trace.FrameID) string {
 	frame := x.tables.Frames[id]
 	file := x.tables.String(frame.File)
 	if frame.Line == 0 || file == "" || file == "??" {
-		if name := x.tables.String(frame.Name); name != "" {
+		if name := x.tables.FrameName(id); name != "" {
 			return name
 		}
 	}
@@ -102,7 +102,7 @@ func (x *Index) FrameLabel(id trace.FrameID) string {
 // parameters and without the path of a Go function's package.
 func (x *Index) ShortLabel(id trace.FrameID) string {
 	frame := x.tables.Frames[id]
-	file, name := slashed(x.tables.String(frame.File)), x.tables.String(frame.Name)
+	file, name := slashed(x.tables.FrameFile(id)), x.tables.FrameName(id)
 	if isGo(file) {
 		name = name[strings.LastIndexByte(name, '/')+1:]
 	} else {

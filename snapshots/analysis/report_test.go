@@ -43,6 +43,25 @@ block 0x100200 2096640 inactive
 	}
 }
 
+// TestAReportIsNotMultipliedByAName is about a file that has a name of a megabyte
+// once, and stacks that have it often.
+func TestAReportIsNotMultipliedByAName(t *testing.T) {
+	tr := pytorchtest.Random(pytorchtest.Options{Seed: 3, Operations: 300})
+	for i := range tr.Tables.Frames {
+		tr.Tables.Frames[i].Name = trace.StringID(len(tr.Tables.Strings))
+	}
+	tr.Tables.Strings = append(tr.Tables.Strings, strings.Repeat("x", 1<<20))
+	for name, value := range map[string]any{"report": NewReport(tr), "diff": NewDiff(tr, pytorchtest.Random(pytorchtest.Options{Seed: 4}))} {
+		text, err := json.Marshal(value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(text) > 1<<20 {
+			t.Errorf("the %s has %d bytes, more than the name", name, len(text))
+		}
+	}
+}
+
 func TestReportCanBeReadBack(t *testing.T) {
 	text, err := json.Marshal(NewReport(pytorchtest.Random(pytorchtest.Options{Seed: 3, Devices: 2, Operations: 300})))
 	if err != nil {

@@ -86,13 +86,7 @@ func (p *perfetto) slices() []slice {
 }
 
 // cutName shortens a name: one stands at every slice.
-func cutName(name string) string {
-	const most = 200
-	if len(name) > most {
-		return cutRunes(name, most) + "…"
-	}
-	return name
-}
+func cutName(name string) string { return trace.Shorten(name, 200) }
 
 // engineSteps are the steps that are events and not annotations.
 func (p *perfetto) engineSteps() []analysis.Step {

@@ -110,17 +110,5 @@ const longest = 500
 
 // label returns text of a file printable and not too long.
 func label(text string) string {
-	if len(text) > longest {
-		text = cutRunes(text, longest) + "…"
-	}
-	return trace.Printable(text)
-}
-
-// cutRunes returns the first n bytes of text, or up to three fewer so that no
-// character is cut in two.
-func cutRunes(text string, n int) string {
-	for back := 0; back < 4 && n > 0 && text[n]&0xc0 == 0x80; back++ {
-		n--
-	}
-	return text[:n]
+	return trace.Printable(trace.Shorten(text, longest))
 }

@@ -48,6 +48,31 @@ func shown(r rune, lines bool) rune {
 	return utf8.RuneError
 }
 
+// Shorten returns text, or where it has more than most bytes its beginning with
+// an ellipsis. No character is cut in two.
+func Shorten(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return text[:boundary(text, most)] + "…"
+}
+
+// ShortenPath is Shorten, but the end is what stays.
+func ShortenPath(path string, most int) string {
+	if len(path) <= most {
+		return path
+	}
+	return "…" + path[boundary(path, len(path)-most):]
+}
+
+// boundary returns the place of the character that is at a byte.
+func boundary(text string, at int) int {
+	for back := 0; back < utf8.UTFMax && at > 0 && !utf8.RuneStart(text[at]); back++ {
+		at--
+	}
+	return at
+}
+
 // clean reports whether s is printable ASCII, as nearly all text is.
 func clean[T string | []byte](s T, lines bool) bool {
 	for i := range len(s) {

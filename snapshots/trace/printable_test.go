@@ -67,6 +67,31 @@ func writePieces(t *testing.T, r *rand.Rand, w interface{ Write([]byte) (int, er
 	}
 }
 
+func TestShortenedTextHasWholeCharacters(t *testing.T) {
+	tests := map[string]struct {
+		text       string
+		most       int
+		begin, end string
+	}{
+		"text that fits":                 {"forward", 7, "forward", "forward"},
+		"text that is longer":            {"forward", 3, "for…", "…ard"},
+		"a cut within a character":       {"a日b", 3, "a…", "…日b"},
+		"a cut between characters":       {"a日本", 4, "a日…", "…日本"},
+		"nothing fits":                   {"日本", 2, "…", "…本"},
+		"bytes that begin no characters": {"\x80\x80\x80\x80\x80\x80\x80", 6, "\x80\x80…", "…\x80\x80\x80\x80\x80\x80\x80"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := Shorten(test.text, test.most); got != test.begin {
+				t.Errorf("the beginning: got %q, want %q", got, test.begin)
+			}
+			if got := ShortenPath(test.text, test.most); got != test.end {
+				t.Errorf("the end: got %q, want %q", got, test.end)
+			}
+		})
+	}
+}
+
 func TestPrintableTextWhereverItIsCut(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {

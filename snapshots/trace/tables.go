@@ -107,16 +107,26 @@ func (t *Tables) Stack(id StackID) []FrameID {
 // Stream returns the stream's handle as its writer knew it.
 func (t *Tables) Stream(id StreamID) uint64 { return t.Streams[id] }
 
-// FrameText returns "file:line function", the form used in reports, printable.
+// longestName is how much of a frame's file and function is shown, in bytes: as
+// much as a path may have. A snapshot has a name once and a report has it with
+// every stack, so one of a kilobyte, packed, could become hundreds of megabytes.
+const longestName = 4096
+
+// FrameText returns "file:line function", the form used in reports, printable
+// and not too long.
 func (t *Tables) FrameText(id FrameID) string {
-	f := t.Frames[id]
-	var b strings.Builder
-	b.WriteString(Printable(t.Strings[f.File]))
-	b.WriteByte(':')
-	b.WriteString(strconv.Itoa(int(f.Line)))
-	b.WriteByte(' ')
-	b.WriteString(Printable(t.Strings[f.Name]))
-	return b.String()
+	return t.FrameFile(id) + ":" + strconv.Itoa(int(t.Frames[id].Line)) + " " + t.FrameName(id)
+}
+
+// FrameFile returns a frame's file, printable and not too long. The end of a path
+// tells more than its beginning.
+func (t *Tables) FrameFile(id FrameID) string {
+	return Printable(ShortenPath(t.Strings[t.Frames[id].File], longestName))
+}
+
+// FrameName returns a frame's function, likewise.
+func (t *Tables) FrameName(id FrameID) string {
+	return Printable(Shorten(t.Strings[t.Frames[id].Name], longestName))
 }
 
 // Interner fills a Tables. It is owned by one goroutine.
