@@ -17,12 +17,12 @@ import (
 // name that ends in /... stands for the packages below it too. The standard
 // library is open to all.
 var picture = map[string][]string{
-	"cause/...":                     {}, // what an error means, for all
+	"snapshots/cause/...":           {}, // what an error means, for all
 	"snapshots/trace":               {},
 	"snapshots/analysis":            {"snapshots/trace"},
 	"snapshots/pytorch":             {"snapshots/trace"},
 	"snapshots/pytorch/pytorchtest": {"snapshots/pytorch", "snapshots/trace"},
-	"snapshots/wire":                {"snapshots/trace", "cause"},
+	"snapshots/wire":                {"snapshots/trace", "snapshots/cause"},
 	"snapshots":                     {"snapshots/pytorch", "snapshots/trace", "snapshots/wire", "github.com/klauspost/compress/..."},
 	// Damaged files, for tests and the command that tries them.
 	"snapshots/mutate": {
@@ -42,7 +42,7 @@ var picture = map[string][]string{
 		"probe", "probe/exposition", "snapshots/analysis", "snapshots/trace", "snapshots/wire",
 	},
 	"probe": {
-		"probe/exposition", "snapshots/wire", "snapshots/pytorch", "snapshots/trace", "cause", "golang.org/x/sys/...",
+		"probe/exposition", "snapshots/wire", "snapshots/pytorch", "snapshots/trace", "snapshots/cause", "golang.org/x/sys/...",
 	},
 	// The engine: each package on those before it, and none on the probe.
 	"engine/alloc": {"snapshots/trace"},
@@ -68,12 +68,12 @@ var picture = map[string][]string{
 	"probe/gauge": {"snapshots/trace", "github.com/NVIDIA/go-nvml/..."},
 
 	"cmd":         {},
-	"cmd/command": {"cause", "snapshots/trace", "github.com/spf13/pflag"},
+	"cmd/command": {"snapshots/cause", "snapshots/trace", "github.com/spf13/pflag"},
 	"cmd/output":  {"golang.org/x/sys/..."},
 	// What only tests use.
 	"cmd/output/killtest": {},
 	"cmd/memtop": {
-		"cmd/command", "cmd/output", "cause", "cmd/memtrain/program", "tui", "probe", "probe/collector", "probe/exposition",
+		"cmd/command", "cmd/output", "snapshots/cause", "cmd/memtrain/program", "tui", "probe", "probe/collector", "probe/exposition",
 		"probe/gauge", "snapshots", "snapshots/analysis",
 		"snapshots/export", "snapshots/pytorch", "snapshots/trace", "snapshots/wire",
 		"charm.land/bubbletea/v2", "github.com/spf13/cobra", "github.com/spf13/pflag",

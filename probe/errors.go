@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"syscall"
 
-	"memtop/cause"
+	"memtop/snapshots/cause"
 )
 
 // NotFoundError says that there is nothing to attach to.

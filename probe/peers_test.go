@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"memtop/cause/causetest"
+	"memtop/snapshots/cause/causetest"
 	"memtop/snapshots/wire"
 )
 

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"memtop/cause"
+	"memtop/snapshots/cause"
 	"memtop/snapshots/trace"
 )
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"syscall"
 
-	"memtop/cause"
+	"memtop/snapshots/cause"
 )
 
 // The exit codes that scripts may rely on.

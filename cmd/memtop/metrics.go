@@ -11,10 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"memtop/cause"
 	"memtop/cmd/command"
 	"memtop/probe/collector"
 	"memtop/probe/exposition"
+	"memtop/snapshots/cause"
 )
 
 // metricFormats are the values of --to.

@@ -8,7 +8,7 @@ import (
 	"hash/crc32"
 	"io"
 
-	"memtop/cause"
+	"memtop/snapshots/cause"
 	"memtop/snapshots/trace"
 )
 

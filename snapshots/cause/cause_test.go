@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"memtop/cause"
+	"memtop/snapshots/cause"
 )
 
 func TestErrorsOfTheStandardLibraryAreToldInWords(t *testing.T) {
