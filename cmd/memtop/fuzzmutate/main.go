@@ -57,7 +57,7 @@ func parse() options {
 	flag.Uint64Var(&o.from, "from", 0, "the number of the first file")
 	flag.Int64Var(&o.only, "only", -1, "the number of the only file")
 	flag.DurationVar(&o.limit, "for", 0, "stop after this time, 0 for all files")
-	flag.IntVar(&o.workers, "workers", 2*runtime.NumCPU(), "how many files at a time; a screen mostly waits")
+	flag.IntVar(&o.workers, "workers", 3*runtime.NumCPU(), "how many files at a time; a screen mostly waits")
 	flag.Parse()
 	if o.only >= 0 {
 		o.from, o.files = uint64(o.only), 1

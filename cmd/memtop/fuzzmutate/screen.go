@@ -19,7 +19,8 @@ var otherKeys = []string{
 }
 
 const (
-	drawn   = 150 * time.Millisecond // how long an answer to a key is waited for
+	drawn   = 100 * time.Millisecond // how long a page is waited for, about three frames
+	obeyed  = 40 * time.Millisecond  // likewise the answer to another key, which may have none
 	leaving = 2 * time.Second        // after which it is asked to leave once more
 )
 
@@ -50,27 +51,27 @@ func look(ctx context.Context, cmd *exec.Cmd, number uint64) outcome {
 // walk goes through all pages, as long as keys are answered.
 func walk(ctx context.Context, t *terminal.Terminal, number uint64) {
 	r := rand.New(rand.NewPCG(number, 1))
-	press(ctx, t, "?")
-	press(ctx, t, "?")
+	press(ctx, t, "?", drawn)
+	press(ctx, t, "?", drawn)
 	unanswered := 0
 	for _, page := range pages {
-		if !press(ctx, t, page) {
+		if !press(ctx, t, page, drawn) {
 			unanswered++
 		}
 		if unanswered == 2 {
 			return
 		}
-		press(ctx, t, otherKeys[r.IntN(len(otherKeys))])
+		press(ctx, t, otherKeys[r.IntN(len(otherKeys))], obeyed)
 	}
 }
 
-// press presses keys and reports whether that has changed the screen.
-func press(ctx context.Context, t *terminal.Terminal, keys string) bool {
+// press presses keys and reports whether that changes the screen in time.
+func press(ctx context.Context, t *terminal.Terminal, keys string, within time.Duration) bool {
 	before := t.Written()
 	if t.Press(keys) != nil {
 		return false
 	}
-	ctx, cancel := context.WithTimeout(ctx, drawn)
+	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	return t.Until(ctx, func(string) bool { return t.Written() > before }) == nil
 }
