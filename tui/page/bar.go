@@ -25,14 +25,15 @@ func DrawBar(scene *Scene, c screen.Canvas, x, y, w int, s *analysis.Segment) {
 	}
 }
 
-// mixes splits the segment's blocks over w cells.
+// mixes splits the segment's blocks over w cells. A file may give blocks any size:
+// one below zero has none here, and one that goes on behind the segment ends there.
 func mixes(s *analysis.Segment, w int) []mix {
 	cells := make([]mix, w)
 	scale := float64(w) / float64(s.Size)
 	at := int64(0)
 	for b := range s.Blocks {
 		block := &s.Blocks[b]
-		from, to := at, at+block.Size
+		from, to := at, at+min(max(block.Size, 0), s.Size-at)
 		at = to
 		first := min(int(float64(from)*scale), w-1)
 		last := min(int(float64(to)*scale), w-1)

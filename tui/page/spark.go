@@ -18,11 +18,12 @@ func Spark(c screen.Canvas, x, y, w int, values []int64, style screen.Style) {
 		least, most = min(least, v), max(most, v)
 	}
 	x += w - len(values)
+	rise := func(to int64) float64 { return float64(uint64(to) - uint64(least)) } // may be beyond what is signed
 	for i, v := range values {
 		if least == most {
 			c.Set(x+i, y, '─', screen.Dim)
 			continue
 		}
-		c.Set(x+i, y, sparks[int(float64(v-least)/float64(most-least)*float64(len(sparks)-1)+0.5)], style)
+		c.Set(x+i, y, sparks[int(rise(v)/rise(most)*float64(len(sparks)-1)+0.5)], style)
 	}
 }

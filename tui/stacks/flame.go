@@ -90,10 +90,11 @@ func (g *graph) place(n *analysis.Node, x, w, depth int) {
 		return
 	}
 	var before int64
+	column := func() int { return x + int(float64(w)*min(max(float64(before)/float64(n.Bytes), 0), 1)+0.5) }
 	for _, child := range n.Children {
-		from := x + int(float64(w)*float64(before)/float64(n.Bytes)+0.5)
+		from := column()
 		before += child.Bytes
-		to := x + int(float64(w)*float64(before)/float64(n.Bytes)+0.5)
+		to := column()
 		if to > from {
 			g.place(child, from, to-from, depth+1)
 		}
