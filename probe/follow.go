@@ -164,16 +164,26 @@ func (c *Client) batch(from *connection, s *wire.Stream) error {
 func (c *Client) run(ctx context.Context, f *following) {
 	defer close(c.changed)
 	over := sync.OnceFunc(func() { close(c.ended) })
+	if err := c.followAll(ctx, f, over); err != nil {
+		c.fail(err)
+		over()
+	}
+}
+
+// followAll calls over when the first program has ended. The error is a fault.
+func (c *Client) followAll(ctx context.Context, f *following, over func()) (err error) {
+	defer caught(&err)
 	for f != nil {
 		note := c.toTheEnd(ctx, f)
 		if ctx.Err() != nil {
-			return
+			return nil
 		}
 		f.stream.Disconnect(note)
 		c.publish(f)
 		over()
 		f = c.restart(ctx, f)
 	}
+	return nil
 }
 
 // toTheEnd follows a program until nothing more will come of it, and returns why.

@@ -31,12 +31,17 @@ func (c *Client) look(ctx context.Context) {
 	defer tick.Stop()
 	for ctx.Err() == nil {
 		p := c.now.Load()
-		p.gauges.add(c.o.Gauge(p.process, devicesOf(c.Trace())))
+		p.gauges.add(c.gauges(p.process))
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
 		}
 	}
+}
+
+func (c *Client) gauges(p Process) (seen []trace.Gauge, err error) {
+	defer caught(&err)
+	return c.o.Gauge(p, devicesOf(c.Trace()))
 }
 
 // letGo waits for the look under way, but not for long: the driver may never

@@ -138,7 +138,8 @@ func (a *answer) readAll(limit int64) ([]byte, error) {
 }
 
 // info asks the program who it is.
-func (e endpoint) info(ctx context.Context) (*Info, error) {
+func (e endpoint) info(ctx context.Context) (_ *Info, err error) {
+	defer caught(&err) // others ask many at a time, each on a goroutine
 	a := e.asker("")
 	defer a.close()
 	return a.info(ctx)

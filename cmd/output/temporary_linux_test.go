@@ -3,6 +3,7 @@ package output
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -20,6 +21,23 @@ func dead(t *testing.T) int {
 		t.Skip("no process to be had: ", err)
 	}
 	return c.Process.Pid
+}
+
+func TestAnUnfinishedFileHasNoName(t *testing.T) {
+	folder := t.TempDir()
+	if f, err := unnamed(folder, 0o600); err != nil {
+		t.Skip("no file without a name to be had: ", err)
+	} else if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	put(t, filepath.Join(folder, "out"), "old", 0o600)
+	err := File{Path: filepath.Join(folder, "out"), Overwrite: true}.Write(func(w io.Writer) error {
+		defer holds(t, folder, map[string]string{"out": "old"})
+		return saying(strings.Repeat("new", 1<<20))(w)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 func TestOnlyUnfinishedFilesOfDeadProcessesAreRemoved(t *testing.T) {
