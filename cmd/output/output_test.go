@@ -99,12 +99,12 @@ func TestAFileIsWrittenAndReplaced(t *testing.T) {
 			t.Errorf("writing over a file: %v", err)
 		}
 		holds(t, folder, map[string]string{"out": "first"})
-		put(t, path, "first", 0o640)
+		put(t, path, "first", 0o666) // more than the mask lets a new file have
 		if err := (File{Path: path, Overwrite: true}).Write(saying("second")); err != nil {
 			t.Fatal(err)
 		}
 		holds(t, folder, map[string]string{"out": "second"})
-		if info, err := os.Stat(path); err != nil || info.Mode() != 0o640 {
+		if info, err := os.Stat(path); err != nil || info.Mode() != 0o666 {
 			t.Errorf("its mode is %v, want that of the file before (%v)", info.Mode(), err)
 		}
 		if err := (File{Path: filepath.Join(folder, "new"), Overwrite: true}).Write(saying("third")); err != nil {
@@ -202,6 +202,19 @@ func TestTheInputIsNeverReplaced(t *testing.T) {
 		}
 	}
 	holds(t, folder, map[string]string{"in": "input", "other": "input"})
+}
+
+func TestAFailedWriteNamesTheUsersFile(t *testing.T) {
+	f, err := os.Open(t.TempDir()) // which cannot be written to
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	_, err = writer{f, "out"}.Write([]byte("x"))
+	var path *fs.PathError
+	if !errors.As(err, &path) || path.Path != "out" {
+		t.Errorf("got error %v, want one of out", err)
+	}
 }
 
 func TestWhatIsNoFileIsWrittenToAsItIs(t *testing.T) {
