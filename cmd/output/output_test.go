@@ -91,6 +91,7 @@ func put(t *testing.T, path, content string, mode fs.FileMode) {
 
 func TestAFileIsWrittenAndReplaced(t *testing.T) {
 	inEveryWay(t, func(t *testing.T, folder string) {
+		t.Helper()
 		path := filepath.Join(folder, "out")
 		if err := (File{Path: path}).Write(saying("first")); err != nil {
 			t.Fatal(err)
@@ -118,6 +119,7 @@ func TestANewFileHasTheModeThatTheUserWants(t *testing.T) {
 	mask := syscall.Umask(0o027)
 	defer syscall.Umask(mask)
 	inEveryWay(t, func(t *testing.T, folder string) {
+		t.Helper()
 		path := filepath.Join(folder, "out")
 		if err := (File{Path: path}).Write(saying("x")); err != nil {
 			t.Fatal(err)
@@ -131,6 +133,7 @@ func TestANewFileHasTheModeThatTheUserWants(t *testing.T) {
 func TestAFailureLeavesWhatWasThere(t *testing.T) {
 	refusal := errors.New("the process has ended")
 	inEveryWay(t, func(t *testing.T, folder string) {
+		t.Helper()
 		path := filepath.Join(folder, "out")
 		put(t, path, "first", 0o644)
 		err := File{Path: path, Overwrite: true}.Write(func(w io.Writer) error {
@@ -148,6 +151,7 @@ func TestAFailureLeavesWhatWasThere(t *testing.T) {
 
 func TestAFileThatAppearsWhileWritingStays(t *testing.T) {
 	inEveryWay(t, func(t *testing.T, folder string) {
+		t.Helper()
 		path := filepath.Join(folder, "out")
 		err := File{Path: path}.Write(func(w io.Writer) error {
 			put(t, path, "another's", 0o644)
@@ -162,6 +166,7 @@ func TestAFileThatAppearsWhileWritingStays(t *testing.T) {
 
 func TestLinksAreFollowed(t *testing.T) {
 	inEveryWay(t, func(t *testing.T, folder string) {
+		t.Helper()
 		inner := filepath.Join(folder, "a", "b")
 		if err := os.MkdirAll(inner, 0o755); err != nil {
 			t.Fatal(err)
@@ -240,6 +245,7 @@ func TestWhatIsNoFileIsWrittenToAsItIs(t *testing.T) {
 
 func TestALongNameIsWritten(t *testing.T) {
 	inEveryWay(t, func(t *testing.T, folder string) {
+		t.Helper()
 		name := strings.Repeat("n", 255)
 		to := File{Path: filepath.Join(folder, name), Overwrite: true}
 		for _, text := range []string{"first", "second"} {

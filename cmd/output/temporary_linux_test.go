@@ -62,6 +62,7 @@ func TestOnlyUnfinishedFilesOfDeadProcessesAreRemoved(t *testing.T) {
 		"an unfinished file of earlier programs": {"out.123.tmp", true},
 	}
 	inEveryWay(t, func(t *testing.T, folder string) {
+		t.Helper()
 		want := map[string]string{"out": "new"}
 		for _, test := range tests {
 			put(t, filepath.Join(folder, test.name), "x", 0o600)
