@@ -44,6 +44,7 @@ var hostileUses = map[string][][]string{
 	"memtop help":                  {{evil("topic")}},
 	"memtop info":                  {{}},
 	"memtop ls":                    {{}, {"--json"}},
+	"memtop metrics":               {{}, {"--to", "text"}, {"--to", evil("format")}, {"--listen", evil("address")}},
 	"memtop open":                  {{aFile}, {aFile, another}, {aRecording}, {aFile, "--log", anOutput}},
 	"memtop record":                {{aProcess, "-o", anOutput + ".mtr", "--for", "50ms"}, {aProcess, "-o", evil("/no/folder") + "/a"}},
 	"memtop report":                {{aFile}, {aFile, "--json"}, {aRecording}, {aRecording, "--json"}, {aProcess}, {aFile, "--device", "9"}, {aFile, "--log", anOutput}},

@@ -115,18 +115,18 @@ const longestName = 4096
 // FrameText returns "file:line function", the form used in reports, printable
 // and not too long.
 func (t *Tables) FrameText(id FrameID) string {
-	return t.FrameFile(id) + ":" + strconv.Itoa(int(t.Frames[id].Line)) + " " + t.FrameName(id)
+	return Printable(t.FrameFile(id)) + ":" + strconv.Itoa(int(t.Frames[id].Line)) + " " + Printable(t.FrameName(id))
 }
 
-// FrameFile returns a frame's file, printable and not too long. The end of a path
-// tells more than its beginning.
+// FrameFile returns a frame's file, not too long, but as it was written. The end
+// of a path tells more than its beginning.
 func (t *Tables) FrameFile(id FrameID) string {
-	return Printable(ShortenPath(t.Strings[t.Frames[id].File], longestName))
+	return ShortenPath(t.Strings[t.Frames[id].File], longestName)
 }
 
 // FrameName returns a frame's function, likewise.
 func (t *Tables) FrameName(id FrameID) string {
-	return Printable(Shorten(t.Strings[t.Frames[id].Name], longestName))
+	return Shorten(t.Strings[t.Frames[id].Name], longestName)
 }
 
 // Interner fills a Tables. It is owned by one goroutine.
