@@ -15,8 +15,8 @@ import (
 
 // SnapshotOptions bound a snapshot. The zero value is useful.
 type SnapshotOptions struct {
-	// MaxMemory bounds the snapshot in bytes, as it is sent and as it is decoded,
-	// which takes about as much; 0 means MaxSnapshot.
+	// MaxMemory bounds the snapshot in bytes, as it is sent and, beyond
+	// trace.DefaultBound, as it is decoded; 0 means MaxSnapshot.
 	MaxMemory int64
 
 	quiet time.Duration // for how long a program may say nothing, 0 for answerWithin
@@ -102,7 +102,9 @@ var errMore = errors.New("it goes on after its end")
 
 // decode reads the snapshot to its end and the end of the answer.
 func (s *saved) decode(ctx context.Context) (*trace.Trace, error) {
-	t, err := pytorch.Decode(ctx, s, pytorch.Options{MaxMemory: s.most})
+	bound := trace.DefaultBound
+	bound.Most = max(bound.Least, s.most)
+	t, err := pytorch.Decode(ctx, s, pytorch.Options{Bound: bound})
 	if s.read == 0 || err == nil && t.Info.Truncated {
 		err = io.ErrUnexpectedEOF
 	}

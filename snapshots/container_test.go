@@ -59,8 +59,8 @@ func TestMemoryLimitsAreReadAsTheSystemWritesThem(t *testing.T) {
 	if got := cgroupLimit([]byte("max\n")); got < 1<<60 {
 		t.Errorf("no limit is read as %d", got)
 	}
-	if DefaultMaxMemory() < 1<<20 {
-		t.Errorf("the default bound is %d bytes", DefaultMaxMemory())
+	if MostMemory() < 1<<20 {
+		t.Errorf("the default bound is %d bytes", MostMemory())
 	}
 }
 

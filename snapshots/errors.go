@@ -59,10 +59,7 @@ func (o *opening) explain(err error) error {
 	}
 	var recording *wire.CorruptError
 	if errors.As(err, &recording) {
-		return &CorruptError{
-			Path: o.path, Within: o.within(), Offset: recording.Offset, Reason: recording.Reason,
-			Remedy: "copy the recording again from where it was made",
-		}
+		return o.decoded(recording.Offset, recording.Reason, "copy the recording again from where it was made")
 	}
 	if version := (*wire.VersionError)(nil); errors.As(err, &version) {
 		return fmt.Errorf("%s: %w", o.path, err)
@@ -71,14 +68,15 @@ func (o *opening) explain(err error) error {
 	if !errors.As(err, &corrupt) {
 		return err
 	}
-	e := &CorruptError{
-		Path: o.path, Within: o.within(), Offset: corrupt.Offset, Reason: corrupt.Reason,
-		Remedy: "get it again from where it was dumped; nothing in it was executed",
+	return o.decoded(corrupt.Offset, corrupt.Reason, "get it again from where it was dumped; nothing in it was executed")
+}
+
+// decoded returns what a decoder found wrong, and where.
+func (o *opening) decoded(offset int64, reason, remedy string) error {
+	if strings.Contains(reason, "--max-memory") {
+		remedy = "" // the reason names it
 	}
-	if strings.Contains(e.Reason, "--max-memory") {
-		e.Remedy = "" // the reason names it
-	}
-	return e
+	return &CorruptError{Path: o.path, Within: o.within(), Offset: offset, Reason: reason, Remedy: remedy}
 }
 
 // within names the innermost layer.

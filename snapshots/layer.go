@@ -11,10 +11,11 @@ import (
 type layer struct {
 	name string // "" for the file itself
 	r    io.Reader
-	head []byte // looked at, and not yet read
-	read int64  // bytes handed out or looked at
-	err  error  // what ended it, when not its end
-	cut  bool   // it ends before it should
+	head []byte           // looked at, and not yet read
+	read int64            // bytes handed out or looked at
+	err  error            // what ended it, when not its end
+	cut  bool             // it ends before it should
+	came func(read int64) // is told of what was read, nil for none
 }
 
 // Read hands out the stream. One that was cut short simply ends: what a decoder
@@ -31,6 +32,9 @@ func (l *layer) Read(p []byte) (int, error) {
 func (l *layer) next(p []byte) (int, error) {
 	n, err := l.r.Read(p)
 	l.read += int64(n)
+	if l.came != nil {
+		l.came(l.read)
+	}
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		l.cut = true

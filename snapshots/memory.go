@@ -6,13 +6,35 @@ import (
 	"os"
 	"strconv"
 	"strings"
+
+	"memtop/snapshots/trace"
 )
+
+// bounds begins the reading of the contents in a layer and returns the bound for
+// them, by default the given one. Bounded is told of it as it grows.
+func (o *opening) bounds(l *layer, bound trace.Bound) trace.Bound {
+	bound.Most = MostMemory()
+	if o.options.MaxMemory > 0 {
+		bound = trace.FixedBound(o.options.MaxMemory)
+	}
+	bound.Window = o.window
+	told := int64(0)
+	l.came = func(read int64) {
+		if now := bound.After(read); o.options.Bounded != nil && now > told+told/8 {
+			told = now
+			o.options.Bounded(now)
+		}
+	}
+	l.came(0)
+	return bound
+}
 
 // fallbackMemory is assumed where the system does not say how much it has.
 const fallbackMemory = 8 << 30
 
-// DefaultMaxMemory returns the bound that Open uses when it is given none.
-func DefaultMaxMemory() int64 { return memoryLimit() / 2 }
+// MostMemory returns what the default bound of a file is at most, however large
+// the file: half of the memory that this process may hope for.
+func MostMemory() int64 { return memoryLimit() / 2 }
 
 // memoryLimit returns how many bytes of memory this process may hope for: the
 // machine's, or its container's if that is less.

@@ -17,9 +17,12 @@ import (
 
 // Options bounds and watches an opening. The zero value is useful.
 type Options struct {
-	// MaxMemory bounds the memory of the result in bytes; 0 means half of the
-	// memory that this process may use.
+	// MaxMemory bounds the memory of the process in bytes. 0 means
+	// trace.DefaultBound for what the file unpacks to, and at most MostMemory.
 	MaxMemory int64
+	// Bounded is told of the bound in bytes, which may grow as the file is read;
+	// nil for none.
+	Bounded func(bound int64)
 	// Progress is told of bytes of the stored file; nil for none.
 	Progress trace.Progress
 }
@@ -45,9 +48,6 @@ func Open(ctx context.Context, path string, o Options) (trace.Source, error) {
 		return nil, err
 	}
 	defer stored.file.Close() // only read from, so there is nothing to lose
-	if o.MaxMemory <= 0 {
-		o.MaxMemory = DefaultMaxMemory()
-	}
 	opening := &opening{path: path, options: o, stored: stored}
 	t, err := opening.decode(ctx, "", stored)
 	if changed := opening.changed(); changed != nil && ctx.Err() == nil {
@@ -72,6 +72,7 @@ type opening struct {
 	path    string
 	options Options
 	stored  *stored
+	window  int64 // what unpacking keeps of what it unpacked
 	layers  []*layer
 	notices []string
 	// container is what the file itself is, whatever is inside.
@@ -96,11 +97,11 @@ func (o *opening) decode(ctx context.Context, name string, r io.Reader) (*trace.
 	}
 	switch what {
 	case pickleContent:
-		return pytorch.Decode(ctx, l, o.decoding())
+		return pytorch.Decode(ctx, l, o.decoding(l))
 	case jsonContent:
-		return pytorch.DecodeJSON(ctx, skipBOM(l), o.decoding())
+		return pytorch.DecodeJSON(ctx, skipBOM(l), o.decoding(l))
 	case recordingContent:
-		return wire.Read(ctx, l, wire.Options{MaxMemory: o.options.MaxMemory, Total: o.total()})
+		return wire.Read(ctx, l, wire.Options{Bound: o.bounds(l, wire.DefaultBound), Total: o.total()})
 	case gzipContent:
 		return o.gunzip(ctx, l)
 	case zstdContent:
@@ -118,8 +119,8 @@ func (o *opening) decode(ctx context.Context, name string, r io.Reader) (*trace.
 
 // decoding returns the decoder's options. Progress is counted at the file, so
 // the decoder reports none.
-func (o *opening) decoding() pytorch.Options {
-	return pytorch.Options{MaxMemory: o.options.MaxMemory, Total: o.total()}
+func (o *opening) decoding(l *layer) pytorch.Options {
+	return pytorch.Options{Bound: o.bounds(l, trace.DefaultBound), Total: o.total()}
 }
 
 // total returns how many bytes the innermost layer has, 0 when not known.
@@ -145,12 +146,17 @@ const unpackBuffer = 256 << 10
 const maxZstdWindow = 128 << 20
 
 func (o *opening) unzstd(ctx context.Context, l *layer) (*trace.Trace, error) {
+	window := uint64(maxZstdWindow)
+	if o.options.MaxMemory > 0 {
+		window = uint64(min(maxZstdWindow, max(zstd.MinWindowSize, o.options.MaxMemory/4)))
+	}
 	r, err := zstd.NewReader(l,
-		zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxZstdWindow))
+		zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(window))
 	if err != nil {
 		return nil, o.corrupt("the zstd header is damaged", "copy the file again")
 	}
 	defer r.Close()
+	o.window += int64(window)
 	return o.decode(ctx, "zstd", r)
 }
 

@@ -37,7 +37,7 @@ func (o *opening) page(ctx context.Context, l *layer) (*trace.Trace, error) {
 	case foundPlot:
 		plot := &layer{name: "html", r: p.in}
 		o.layers = append(o.layers, plot)
-		return pytorch.DecodeAllocData(ctx, plot, o.decoding())
+		return pytorch.DecodeAllocData(ctx, plot, o.decoding(plot))
 	case foundSnapshot:
 		t, err := o.decode(ctx, "html", &embedded{in: p.in})
 		if err == nil {

@@ -18,6 +18,7 @@ import (
 type app struct {
 	stdout, stderr *command.Output
 	settings       settings
+	limits         limits
 	log            *slog.Logger
 	logFile        *os.File
 	cut            cutError                // a file that ended early, of those printed from

@@ -37,8 +37,8 @@ func (a *app) info() error {
 	row("configuration", "%s", present(configPath()))
 	row("cache", "%s", present(cachePath()))
 	row("sockets", "%s", present(probe.Folder()))
-	limit := command.Size(snapshots.DefaultMaxMemory())
-	row("memory bound", "%d MiB (--max-memory)", limit>>20)
+	row("memory bound", "%d MiB and %d bytes for each byte of a file, unpacked, at most %d MiB (--max-memory)",
+		trace.DefaultBound.Least>>20, trace.DefaultBound.PerByte, snapshots.MostMemory()>>20)
 	row("processors", "%d", runtime.GOMAXPROCS(0))
 	row("reads", "pickle, JSON, trace_plot HTML; each also under gzip or zstd; recordings")
 	row("writes", "%s", formats())

@@ -16,6 +16,7 @@ func (a *app) load(ctx context.Context, path string, progress trace.Progress) (t
 	start := time.Now()
 	source, err := snapshots.Open(ctx, path, snapshots.Options{
 		MaxMemory: int64(a.settings.maxMemory), Progress: progress,
+		Bounded: func(bound int64) { a.limits.bound(path, bound) },
 	})
 	if err != nil {
 		a.log.Info("open", "path", path, "error", err)
@@ -58,7 +59,7 @@ func (a *app) now(ctx context.Context, target string) (*trace.Trace, error) {
 // fetch copies the snapshot that a process writes, and returns what it says.
 func (a *app) fetch(ctx context.Context, target string, w io.Writer) (*trace.Trace, error) {
 	start := time.Now()
-	most := cmp.Or(int64(a.settings.maxMemory), min(snapshots.DefaultMaxMemory(), probe.MaxSnapshot))
+	most := cmp.Or(int64(a.settings.maxMemory), min(snapshots.MostMemory(), probe.MaxSnapshot))
 	t, err := probe.Snapshot(ctx, target, w, probe.SnapshotOptions{MaxMemory: most})
 	if err != nil {
 		a.log.Info("snapshot", "target", target, "error", err)

@@ -21,7 +21,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"memtop": main, "memtrain": main, "faulty": faulty}) // see demo.go
+	testscript.Main(m, map[string]func(){"memtop": measured, "memtrain": main, "faulty": faulty}) // see demo.go
 }
 
 // TestScripts runs testdata/script, where memtop is the real program.

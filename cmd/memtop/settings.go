@@ -42,7 +42,7 @@ var noEnvironment = []string{
 
 // readFlags adds the flags of commands that read a file.
 func (a *app) readFlags(f *pflag.FlagSet) {
-	f.Var(&a.settings.maxMemory, "max-memory", "bound on memory for a file's contents, such as 4GiB (default half of the RAM)")
+	f.Var(&a.settings.maxMemory, "max-memory", "bound on memtop's memory for a file, such as 4GiB (default by the file's size, see memtop info)")
 	f.StringVar(&a.settings.log, "log", "", "append what memtop does to this `FILE`")
 }
 

@@ -36,11 +36,8 @@ type allocData struct {
 // addresses and the one segment of the trace are made up, since the plot has
 // none, and a notice says so. Bytes after the JSON are left alone.
 func DecodeAllocData(ctx context.Context, r io.Reader, o Options) (*trace.Trace, error) {
-	p := plotReader{jsonScanner: jsonScanner{window: newWindow(ctx, r, o)}, left: o.MaxMemory}
+	p := plotReader{jsonScanner: jsonScanner{window: newWindow(ctx, r, o)}}
 	defer p.release()
-	if p.left == 0 {
-		p.left = 4 << 30
-	}
 	err := p.object(p.field)
 	if errors.Is(err, errTruncated) {
 		return nil, p.corrupt("the page ends within its plot data")
@@ -62,17 +59,16 @@ func DecodeAllocData(ctx context.Context, r io.Reader, o Options) (*trace.Trace,
 type plotReader struct {
 	jsonScanner
 	data allocData
-	left int64 // bytes of memory that may still be used
+	used int64 // bytes of memory
 }
 
-// plotItemBytes is the memory that an item takes in the data and in the trace
-// made of it.
-const plotItemBytes = 128
+// plotItemBytes is the memory that an item takes in the data and, as an action
+// does, in the trace made of it and its index.
+const plotItemBytes = 64 + eventBytes
 
 func (p *plotReader) charge(bytes int) error {
-	p.left -= int64(bytes)
-	if p.left < 0 {
-		return p.corrupt("the plot data needs more than the allowed memory (see --max-memory)")
+	if p.used += int64(bytes); p.used > p.room {
+		return p.tooMuch()
 	}
 	return nil
 }

@@ -117,7 +117,7 @@ func TestADamagedPlotIsRefused(t *testing.T) {
 func FuzzDecodeAllocData(f *testing.F) {
 	f.Add([]byte(plot20))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		got, err := pytorch.DecodeAllocData(t.Context(), bytes.NewReader(text), pytorch.Options{MaxMemory: 64 << 20})
+		got, err := pytorch.DecodeAllocData(t.Context(), bytes.NewReader(text), pytorch.Options{Bound: trace.FixedBound(64 << 20)})
 		if err == nil {
 			trace.Check(got)
 		}

@@ -11,7 +11,6 @@ import (
 
 // plot makes a trace of an allocData.
 type plot struct {
-	reader   *plotReader // for its bound on memory
 	data     *allocData
 	in       *trace.Interner
 	log      trace.EventLog
@@ -37,7 +36,7 @@ const (
 	plotBase = 1 << 44 // where the made-up addresses begin
 	plotUnit = 512
 
-	plotFrameBytes = 16
+	plotElementBytes = 128 + segmentBytes // with what becomes of it in the final state
 )
 
 const plotNotice = "This page is a plot, not a snapshot: it has sizes, stacks and the order of events only. " +
@@ -45,13 +44,18 @@ const plotNotice = "This page is a plot, not a snapshot: it has sizes, stacks an
 
 func newPlot(r *plotReader) (*plot, error) {
 	d := &r.data
+	if err := r.charge(plotElementBytes * len(d.sizes)); err != nil {
+		return nil, err
+	}
 	p := &plot{
-		reader: r, data: d, in: trace.NewInterner(), elements: make([]plotElement, len(d.sizes)),
+		data: d, in: trace.NewInterner(), elements: make([]plotElement, len(d.sizes)),
 		stacks: map[int64]trace.StackID{-1: 0}, free: make(map[int64][]uint64), top: plotBase,
 	}
 	p.segments = len(d.sizes) > 0 && strings.HasPrefix(p.label(0), "s")
 	for i := range p.elements {
-		if err := p.describe(i); err != nil {
+		before := p.in.Memory()
+		p.describe(i)
+		if err := r.charge(int(p.in.Memory() - before)); err != nil {
 			return nil, err
 		}
 	}
@@ -116,14 +120,13 @@ func roundUp(size int64) int64 { return max(plotUnit, (size+plotUnit-1)/plotUnit
 
 // describe finds an element's stack and category in its text. The first line
 // is a label, "20.0MiB allocation" with this and that around it.
-func (p *plot) describe(i int) (err error) {
+func (p *plot) describe(i int) {
 	e := &p.elements[i]
 	e.size = p.data.sizes[i]
 	e.note = p.in.Note(trace.Note{Category: p.category(i)})
 	if info := p.data.infos[i]; info >= 0 {
-		e.stack, err = p.stack(p.data.suffixes[info][1])
+		e.stack = p.stack(p.data.suffixes[info][1])
 	}
-	return err
 }
 
 func (p *plot) label(i int) string {
@@ -152,9 +155,9 @@ func (p *plot) category(i int) trace.StringID {
 }
 
 // stack interns the lines from a suffix on as frames.
-func (p *plot) stack(suffix int64) (trace.StackID, error) {
+func (p *plot) stack(suffix int64) trace.StackID {
 	if id, ok := p.stacks[suffix]; ok {
-		return id, nil
+		return id
 	}
 	var frames []trace.FrameID
 	for at := suffix; at >= 0; at = p.data.suffixes[at][1] {
@@ -165,7 +168,7 @@ func (p *plot) stack(suffix int64) (trace.StackID, error) {
 	}
 	id := p.in.Stack(frames)
 	p.stacks[suffix] = id
-	return id, p.reader.charge(plotFrameBytes * (len(frames) + 1))
+	return id
 }
 
 // plotRemark tells the lines that PyTorch puts between label and stack.

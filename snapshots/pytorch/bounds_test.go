@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"memtop/snapshots/pytorch"
+	"memtop/snapshots/trace"
 )
 
 const (
@@ -45,7 +46,7 @@ func TestNothingGrowsBeyondTheLimit(t *testing.T) {
 			const limit = 32 << 20
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			_, err := pytorch.Decode(t.Context(), strings.NewReader("\x80\x02"+ops+"."), pytorch.Options{MaxMemory: limit})
+			_, err := pytorch.Decode(t.Context(), strings.NewReader("\x80\x02"+ops+"."), pytorch.Options{Bound: trace.FixedBound(limit)})
 			runtime.ReadMemStats(&after)
 			wantTooMuch(t, err)
 			if grown := after.TotalAlloc - before.TotalAlloc; grown > 6*limit {
@@ -68,7 +69,7 @@ func wantTooMuch(t *testing.T, err error) {
 func TestALengthNearTheLargestIntegerIsRefused(t *testing.T) {
 	head := "\x80\x04N\x8d\xff\xff\xff\xff\xff\xff\xff\x7f"
 	in := io.MultiReader(strings.NewReader(head), bytes.NewReader(make([]byte, 4<<20)))
-	_, err := pytorch.Decode(t.Context(), in, pytorch.Options{MaxMemory: 1 << 20})
+	_, err := pytorch.Decode(t.Context(), in, pytorch.Options{Bound: trace.FixedBound(1 << 20)})
 	wantTooMuch(t, err)
 }
 
@@ -76,7 +77,7 @@ func TestASegmentListedOverAndOverIsCounted(t *testing.T) {
 	block := "}(X\x04\x00\x00\x00sizeK\x01X\x05\x00\x00\x00stateX\x08\x00\x00\x00inactiveu"
 	segment := "}(X\x0a\x00\x00\x00total_sizeK\x01X\x06\x00\x00\x00blocks](" + strings.Repeat(block, 500) + "euq\x00"
 	data := "\x80\x02}(X\x08\x00\x00\x00segments](" + segment + strings.Repeat("h\x00", 100_000) + "eu."
-	_, err := pytorch.Decode(t.Context(), strings.NewReader(data), pytorch.Options{MaxMemory: 64 << 20})
+	_, err := pytorch.Decode(t.Context(), strings.NewReader(data), pytorch.Options{Bound: trace.FixedBound(64 << 20)})
 	wantTooMuch(t, err)
 }
 

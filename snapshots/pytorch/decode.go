@@ -11,8 +11,9 @@ import (
 
 // Options bounds and watches a decode. The zero value is useful.
 type Options struct {
-	// MaxMemory bounds the memory of the result in bytes; 0 means 4 GiB.
-	MaxMemory int64
+	// Bound is for the memory of the process; the zero value is
+	// trace.DefaultBound.
+	Bound trace.Bound
 	// Progress is told of bytes read; nil for none.
 	Progress trace.Progress
 	// Total is the length of the input in bytes, 0 when not known. Lengths that
@@ -39,7 +40,7 @@ var errTruncated = errors.New("the file ends early")
 // An input that ends early gives what was readable, with Info.Truncated and a
 // notice. Anything else that is wrong is a *[CorruptError]; a failing reader or
 // a cancelled context is returned as it is. Nothing in the input can make
-// Decode run code, crash, or use much more than MaxMemory.
+// Decode run code, crash, or use more memory than the bound.
 func Decode(ctx context.Context, r io.Reader, o Options) (*trace.Trace, error) {
 	m := newMachine(ctx, r, o)
 	defer m.release()

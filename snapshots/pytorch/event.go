@@ -36,6 +36,7 @@ func (m *machine) event(f *fields) (value, error) {
 	where := nameAddr
 	if e.Kind == trace.OOM {
 		where = nameDeviceFree
+		m.used += oomBytes
 	}
 	var ok bool
 	if e.Addr, ok = m.address(f, where); !ok {
@@ -64,11 +65,7 @@ func (m *machine) stream(f *fields) (trace.StreamID, bool) {
 		return 0, false
 	}
 	if handle != m.lastStream.handle {
-		before := len(m.in.Streams)
 		m.lastStream = streamCache{handle, m.in.Stream(handle)}
-		if len(m.in.Streams) != before {
-			m.owe(numberBytes)
-		}
 	}
 	return m.lastStream.id, true
 }
@@ -92,11 +89,7 @@ func (m *machine) note(f *fields, kind trace.Kind, action trace.StringID) trace.
 	}
 	last := &m.lastNote[kind]
 	if n != last.note {
-		before := len(m.in.Notes)
 		*last = noteCache{n, m.in.Note(n)}
-		if len(m.in.Notes) != before {
-			m.owe(noteBytes)
-		}
 	}
 	return last.id
 }
@@ -135,11 +128,7 @@ func (m *machine) textList(f *fields, k name) trace.ListID {
 			ids = append(ids, id)
 		}
 	}
-	before := len(m.in.Lists)
 	list := m.in.List(ids)
-	if len(m.in.Lists) != before {
-		m.owe(int64(len(ids))*idBytes + stackBytes)
-	}
 	if v.id != 0 {
 		l.texts = list
 	}

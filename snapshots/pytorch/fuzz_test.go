@@ -41,7 +41,7 @@ func FuzzDecode(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		tr, err := pytorch.Decode(context.Background(), bytes.NewReader(data), pytorch.Options{MaxMemory: fuzzMemory, Total: int64(len(data))})
+		tr, err := pytorch.Decode(context.Background(), bytes.NewReader(data), pytorch.Options{Bound: trace.FixedBound(fuzzMemory), Total: int64(len(data))})
 		if err != nil {
 			checkError(t, err, int64(len(data)))
 			return
@@ -90,7 +90,7 @@ func checkRewritten(t *testing.T, tr *trace.Trace) {
 	if err := pytorch.Write(&out, tr); err != nil {
 		t.Fatalf("write: %v", err)
 	}
-	again, err := pytorch.Decode(context.Background(), bytes.NewReader(out.Bytes()), pytorch.Options{MaxMemory: 4 * fuzzMemory, Total: int64(out.Len())})
+	again, err := pytorch.Decode(context.Background(), bytes.NewReader(out.Bytes()), pytorch.Options{Bound: trace.FixedBound(4 * fuzzMemory), Total: int64(out.Len())})
 	if err != nil {
 		t.Fatalf("what was written does not decode: %v", err)
 	}
@@ -116,7 +116,7 @@ func TestDecodeKeepsToItsMemory(t *testing.T) {
 		var before, after runtime.MemStats
 		runtime.GC()
 		runtime.ReadMemStats(&before)
-		_, _ = pytorch.Decode(context.Background(), bytes.NewReader(seed), pytorch.Options{MaxMemory: fuzzMemory, Total: int64(len(seed))})
+		_, _ = pytorch.Decode(context.Background(), bytes.NewReader(seed), pytorch.Options{Bound: trace.FixedBound(fuzzMemory), Total: int64(len(seed))})
 		runtime.ReadMemStats(&after)
 		if grown := after.TotalAlloc - before.TotalAlloc; grown > 2*fuzzMemory {
 			t.Errorf("seed %d: %d bytes were allocated for %d bytes of input", i, grown, len(seed))

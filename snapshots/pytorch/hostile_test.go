@@ -69,7 +69,7 @@ func TestASnapshotInItsOwnSegmentsIsLeftOut(t *testing.T) {
 
 func TestMemoryStaysBelowTheLimit(t *testing.T) {
 	data := pytorchtest.PythonPickle(pytorchtest.Value(pytorchtest.Random(pytorchtest.Options{Operations: 20_000})), 4)
-	_, err := pytorch.Decode(t.Context(), bytes.NewReader(data), pytorch.Options{MaxMemory: 1 << 20})
+	_, err := pytorch.Decode(t.Context(), bytes.NewReader(data), pytorch.Options{Bound: trace.FixedBound(1 << 20)})
 	var corrupt *pytorch.CorruptError
 	if !errors.As(err, &corrupt) {
 		t.Errorf("with 1 MiB allowed: error %v, want a *CorruptError", err)

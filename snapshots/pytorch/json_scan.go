@@ -23,7 +23,7 @@ const (
 const (
 	jsonMaxDepth  = 1000
 	jsonMaxNumber = 400
-	jsonMaxString = 64 << 20
+	jsonMaxShare  = 8 // of the memory that the contents may take, for one string
 )
 
 // jsonScanner reads JSON token by token in constant memory, and stops reading

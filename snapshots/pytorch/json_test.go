@@ -208,7 +208,7 @@ func FuzzDecodeJSON(f *testing.F) {
 	f.Add([]byte(smallJSON))
 	f.Add([]byte(`[{"blocks": [{"size": 1, "state": "inactive"}]}]`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		got, err := pytorch.DecodeJSON(t.Context(), bytes.NewReader(text), pytorch.Options{MaxMemory: 64 << 20})
+		got, err := pytorch.DecodeJSON(t.Context(), bytes.NewReader(text), pytorch.Options{Bound: trace.FixedBound(64 << 20)})
 		if err == nil {
 			trace.Check(got)
 		}

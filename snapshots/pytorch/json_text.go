@@ -97,8 +97,8 @@ func (s *jsonScanner) string() error {
 		for n < len(run) && run[n] != '"' && run[n] != '\\' {
 			n++
 		}
-		if len(s.text)+n > jsonMaxString {
-			return s.corrupt("JSON: a string of more than %d bytes", jsonMaxString)
+		if int64(len(s.text)+n) > s.room/jsonMaxShare {
+			return s.tooMuch()
 		}
 		s.text = append(s.text, run[:n]...)
 		s.pos += n

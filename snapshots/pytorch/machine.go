@@ -4,26 +4,22 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"reflect"
 
 	"memtop/snapshots/trace"
 )
 
-// The cost in memory of what the machine keeps, for the bound.
+// What a record takes in bytes, for the bound: in the machine, in the trace made
+// of it, and in the index of that and a report on it. Tables count themselves.
 const (
-	valueBytes      = 16
-	eventBytes      = 40
-	blockBytes      = 96
-	segmentBytes    = 128
+	eventBytes      = 160
+	oomBytes        = 640 // beside the event: each is looked into
+	blockBytes      = 256
+	segmentBytes    = 384 // beside its place in the machine
 	tenantBytes     = 24
-	annotationBytes = 24
-	listBytes       = 64
-	dictBytes       = 48
-	stringBytes     = 80 // beside its text, with its place in the intern table
-	stackBytes      = 64 // beside its frames, the same
-	frameBytes      = 48
-	noteBytes       = 120
-	numberBytes     = 64 // a stream or a pool, the same
-	idBytes         = 4
+	annotationBytes = 128 // beside its place in the machine
+	deviceBytes     = 256 << 10
+	chunkBytes      = 40 << 14 // that a log of events takes at once
 )
 
 // machine is the state of a decode: a stack of values, the memo, and the
@@ -31,8 +27,8 @@ const (
 // them. It never calls itself, so nesting costs only stack slots.
 type machine struct {
 	*window
-	limit, used int64
-	protocol    int
+	used     int64 // bytes counted, without the interner's
+	protocol int
 
 	stack []value
 	marks []int
@@ -61,12 +57,8 @@ type machine struct {
 }
 
 func newMachine(ctx context.Context, r io.Reader, o Options) *machine {
-	limit := o.MaxMemory
-	if limit == 0 {
-		limit = 4 << 30
-	}
 	m := &machine{
-		window: newWindow(ctx, r, o), limit: limit, protocol: -1, pendingRun: -1, dictStart: -1,
+		window: newWindow(ctx, r, o), protocol: -1, pendingRun: -1, dictStart: -1,
 		lists: make([]list, 1), dicts: make([]dict, 1),
 		in: trace.NewInterner(), unknownKeys: make(map[trace.StringID]int),
 	}
@@ -79,25 +71,52 @@ func (m *machine) corrupt(format string, args ...any) error {
 	return &CorruptError{Offset: m.offset(), Reason: fmt.Sprintf(format, args...)}
 }
 
-// charge counts memory that the result or the machine keeps.
+// charge counts memory that the result or the machine keeps, before it is taken.
 func (m *machine) charge(bytes int64) error {
 	m.used += bytes
-	if m.used > m.limit {
+	if m.free() < 0 {
 		return m.tooMuch()
 	}
 	return nil
 }
 
-// owe counts memory where no error can be returned; the next charge returns it.
-func (m *machine) owe(bytes int64) { m.used += bytes }
+// free returns how many bytes may still be taken.
+func (m *machine) free() int64 { return m.room - m.used - m.in.Memory() - m.raw.held }
 
-func (m *machine) tooMuch() error {
-	return m.corrupt("the contents need more than the allowed %d MiB (see --max-memory)", m.limit>>20)
+// weight is how often the memory of a list is counted. What becomes records at once
+// is scratch, of which a snapshot needs next to nothing: whoever fills it has
+// no snapshot, and is refused early.
+type weight int64
+
+const (
+	kept    weight = 1
+	scratch weight = 4
+)
+
+// reserve returns list with a capacity for n more items. Where that takes a
+// longer array, both are counted until the items have been moved.
+func reserve[T any](m *machine, list []T, n int, w weight) ([]T, error) {
+	if len(list)+n <= cap(list) {
+		return list, nil
+	}
+	const few = 1 << 10
+	size := int64(reflect.TypeFor[T]().Size()) * int64(w)
+	more := max(n, 4, len(list)/4)
+	if len(list) < few {
+		more = max(n, 4, len(list))
+	}
+	if err := m.charge(int64(len(list)+more) * size); err != nil {
+		return list, err
+	}
+	longer := append(make([]T, 0, len(list)+more), list...)
+	m.used -= int64(cap(list)) * size
+	return longer, nil
 }
 
 func (m *machine) push(v value) error {
 	if len(m.stack) == cap(m.stack) {
-		if err := m.charge(int64(max(len(m.stack), 64)) * valueBytes); err != nil {
+		var err error
+		if m.stack, err = reserve(m, m.stack, 1, scratch); err != nil {
 			return err
 		}
 	}
@@ -107,7 +126,8 @@ func (m *machine) push(v value) error {
 
 func (m *machine) mark() error {
 	if len(m.marks) == cap(m.marks) {
-		if err := m.charge(int64(max(len(m.marks), 64)) * 8); err != nil {
+		var err error
+		if m.marks, err = reserve(m, m.marks, 1, scratch); err != nil {
 			return err
 		}
 	}
@@ -145,12 +165,9 @@ func (m *machine) popMark() ([]value, error) {
 
 // text pushes a string.
 func (m *machine) text(b []byte) error {
-	before := len(m.in.Strings)
 	id := m.in.Bytes(b)
-	if len(m.in.Strings) != before {
-		if err := m.charge(int64(len(b)) + stringBytes); err != nil {
-			return err
-		}
+	if err := m.charge(0); err != nil {
+		return err
 	}
 	return m.push(stringValue(id))
 }
@@ -272,17 +289,33 @@ func (m *machine) extend(slot *value, items []value) error {
 		}
 	}
 	if slot.id == 0 {
-		m.bind(slot, m.newList())
+		if err := m.bindList(slot); err != nil {
+			return err
+		}
 	}
-	return m.charge(m.lists[slot.id].add(items) + listBytes)
+	return m.add(&m.lists[slot.id], items)
 }
 
 // batch is how many items Python's pickler puts into a container at once.
 const batch = 1000
 
-func (m *machine) newList() value {
+// newList returns the number of an empty list.
+func (m *machine) newList() (uint32, error) {
+	var err error
+	if m.lists, err = reserve(m, m.lists, 1, scratch); err != nil {
+		return 0, err
+	}
 	m.lists = append(m.lists, list{})
-	return value{tag: tagList, id: uint32(len(m.lists) - 1)}
+	return uint32(len(m.lists) - 1), nil
+}
+
+// bindList makes the container in a slot a list that is open for items.
+func (m *machine) bindList(slot *value) error {
+	id, err := m.newList()
+	if err == nil {
+		m.bind(slot, value{tag: tagList, id: id})
+	}
+	return err
 }
 
 // reopen makes a stack a list again, for the writer that adds frames to a list
@@ -292,12 +325,14 @@ func (m *machine) reopen(slot *value) error {
 	if err := m.charge(int64(len(frames)) * valueBytes); err != nil {
 		return err
 	}
-	m.bind(slot, m.newList())
+	if err := m.bindList(slot); err != nil {
+		return err
+	}
 	items := make([]value, len(frames))
 	for i, f := range frames {
 		items[i] = value{tag: tagFrame, id: uint32(f)}
 	}
-	return m.charge(m.lists[slot.id].add(items) + listBytes)
+	return m.add(&m.lists[slot.id], items)
 }
 
 // setItems puts the keys and values above the mark into the dict below it.
@@ -352,7 +387,11 @@ func (m *machine) put(slot *value, items []value) error {
 	if slot.tag != tagDict {
 		return m.corrupt("items are set in something that is not an open dict")
 	}
+	var err error
 	if slot.id == 0 {
+		if m.dicts, err = reserve(m, m.dicts, 1, scratch); err != nil {
+			return err
+		}
 		m.dicts = append(m.dicts, dict{})
 		m.bind(slot, value{tag: tagDict, id: uint32(len(m.dicts) - 1)})
 	}
@@ -360,6 +399,9 @@ func (m *machine) put(slot *value, items []value) error {
 	if d.closed {
 		return m.corrupt("a dict is changed after it was used")
 	}
-	d.items = append(d.items, items...)
-	return m.charge(int64(len(items))*valueBytes*2 + dictBytes)
+	if d.items, err = reserve(m, d.items, len(items), scratch); err != nil {
+		return err
+	}
+	d.items, d.text = append(d.items, items...), 0
+	return nil
 }

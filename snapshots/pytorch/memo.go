@@ -16,10 +16,13 @@ type memo struct {
 	inUse int64  // pages that are there
 }
 
-// bytes returns the memory that the memo takes.
+// bytes returns the memory that the memo takes, with what its lists take while
+// they are moved as they grow.
 func (m *memo) bytes() int64 {
-	return m.inUse*memoPage*4 + int64(len(m.pages))*24 + int64(len(m.aside))*valueBytes
+	return m.inUse*memoPage*4 + 2*(int64(cap(m.pages))*24+int64(cap(m.aside))*valueBytes)
 }
+
+const valueBytes = 16
 
 // An entry is a tag above idBits of id, or one of these.
 const (

@@ -21,17 +21,20 @@ func (m *machine) metadata(f *fields) trace.StringID {
 		return 0
 	}
 	v := m.resolve(f.value[nameUserMetadata])
-	if v.tag != tagDict && v.tag != tagList {
+	var known *trace.StringID
+	switch v.tag {
+	case tagDict:
+		known = &m.dicts[v.id].text
+	case tagList:
+		known = &m.lists[v.id].text
+	default:
 		return m.string(f, nameUserMetadata)
 	}
-	budget := metadataValues
-	text := appendPlain(nil, m.plain(v, settingsDepth, &budget))
-	before := len(m.in.Strings)
-	id := m.in.Bytes(text)
-	if len(m.in.Strings) != before {
-		m.owe(int64(len(text)) + stringBytes)
+	if *known == 0 { // it is made once, since many entries may refer to one
+		budget := metadataValues
+		*known = m.in.Bytes(appendPlain(nil, m.plain(v, settingsDepth, &budget)))
 	}
-	return id
+	return *known
 }
 
 // appendPlain appends the text of a value that plain made. Containers within

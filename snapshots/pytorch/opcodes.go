@@ -237,6 +237,10 @@ func longValue(b []byte) value {
 	return intValue(int64(n<<unused) >> unused)
 }
 
+// textCopies is how often a long text is in memory while it is gathered from
+// pieces, in lists that are moved as they grow.
+const textCopies = 4
+
 // counted executes the opcodes of text and bytes, whose length comes first in
 // so many bytes.
 func (m *machine) counted(op byte, width int) error {
@@ -260,7 +264,7 @@ func (m *machine) counted(op byte, width int) error {
 		}
 		return m.push(value{tag: tagOpaque})
 	}
-	if int64(n) > m.limit-m.used { // a sum could overflow
+	if int64(n) > m.free()/textCopies { // a product could overflow
 		return m.tooMuch()
 	}
 	text, ok := m.take(int64(n))
@@ -301,17 +305,19 @@ func (m *machine) tupleOf(items []value) error {
 		a, aok := items[0].integer()
 		b, bok := items[1].integer()
 		if aok && bok {
-			pool := m.internPool(trace.Pool{a, b})
+			pool := m.in.Pool(trace.Pool{a, b})
 			if err := m.charge(0); err != nil {
 				return err
 			}
 			return m.push(value{tag: tagPool, id: uint32(pool)})
 		}
 	}
-	m.lists = append(m.lists, list{})
-	grown := m.lists[len(m.lists)-1].add(items)
-	if err := m.charge(grown + listBytes); err != nil {
+	id, err := m.newList()
+	if err != nil {
 		return err
 	}
-	return m.push(value{tag: tagTuple, id: uint32(len(m.lists) - 1)})
+	if err := m.add(&m.lists[id], items); err != nil {
+		return err
+	}
+	return m.push(value{tag: tagTuple, id: id})
 }

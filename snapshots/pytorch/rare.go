@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"math"
+	"slices"
 	"strconv"
 	"unicode/utf8"
 )
@@ -50,7 +51,12 @@ func (m *machine) fromMark(op byte) error {
 	if op == opTuple {
 		return m.tupleOf(items)
 	}
-	held := bytesOf(items)
+	copied := int64(len(items)) * valueBytes
+	if err := m.charge(copied); err != nil {
+		return err
+	}
+	defer func() { m.used -= copied }()
+	held := slices.Clone(items) // the next push reuses their memory
 	at := len(m.stack)
 	if op == opList {
 		err = m.push(value{tag: tagList})
@@ -68,9 +74,6 @@ func (m *machine) fromMark(op byte) error {
 	}
 	return m.put(&m.stack[at], held)
 }
-
-// bytesOf copies items off the stack, whose memory the next push reuses.
-func bytesOf(items []value) []value { return append([]value(nil), items...) }
 
 // memoOp executes the memo's opcodes that carry an index.
 func (m *machine) memoOp(op byte) error {

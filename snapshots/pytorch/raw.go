@@ -36,12 +36,11 @@ type rawStacks struct {
 	runs  []rawRun
 	index map[uint64]int32
 	last  int32 // the run met last
-	held  int   // bytes kept in runs
+	held  int64 // bytes that all this takes
 }
 
-// rawLimit bounds the bytes kept. A file that goes beyond has no runs worth
-// remembering.
-const rawLimit = 64 << 20
+// rawRunBytes is what a run takes beside its own bytes.
+const rawRunBytes = 192
 
 func (r *rawStacks) init() {
 	r.seed = maphash.MakeSeed()
@@ -93,10 +92,7 @@ func (r *rawRun) begins(b []byte) bool {
 
 // add remembers a run.
 func (r *rawStacks) add(b []byte, stack trace.StackID) {
-	if r.held+len(b) > rawLimit {
-		return
-	}
-	r.held += len(b)
+	r.held += int64(len(b)) + rawRunBytes
 	r.index[maphash.Bytes(r.seed, b)] = int32(len(r.runs))
 	r.runs = append(r.runs, rawRun{bytes: bytes.Clone(b), stack: stack})
 }
@@ -185,7 +181,8 @@ func (m *machine) learnRun(stack trace.StackID) {
 		return
 	}
 	b := m.buf[start:m.pos]
-	if n := runLength(b); n > 0 && n == len(b)-1 {
+	// A file whose runs take half of the memory has none worth remembering.
+	if n := runLength(b); n > 0 && n == len(b)-1 && m.raw.held < m.free() {
 		m.raw.add(b[:n], stack)
 	}
 }

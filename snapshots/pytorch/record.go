@@ -19,7 +19,8 @@ func (f *fields) has(keys ...name) bool {
 
 // dict is one that came in pieces, or that is no record.
 type dict struct {
-	items  []value // keys and values in turn
+	items  []value        // keys and values in turn
+	text   trace.StringID // what it is as metadata, once asked
 	closed bool
 	record value // what it became, once closed
 }
@@ -41,6 +42,7 @@ func (m *machine) close(v value) (value, error) {
 		return v, err
 	}
 	d = &m.dicts[v.id]
+	m.used -= int64(cap(d.items)) * valueBytes * int64(scratch)
 	d.record, d.items = record, nil
 	return record, nil
 }
@@ -172,7 +174,7 @@ func (m *machine) pool(f *fields, k name) trace.PoolID {
 		a, aok := m.lists[v.id].at(0).integer()
 		b, bok := m.lists[v.id].at(1).integer()
 		if aok && bok {
-			return m.internPool(trace.Pool{a, b})
+			return m.in.Pool(trace.Pool{a, b})
 		}
 	}
 	if v.tag != tagPool {
@@ -187,13 +189,9 @@ func (m *machine) pool(f *fields, k name) trace.PoolID {
 // frame makes a line of a stack.
 func (m *machine) frame(f *fields) value {
 	line, _ := m.address(f, nameLine) // a writer was seen to give 2^64-1 for -1
-	before := len(m.in.Frames)
 	id := m.in.Frame(trace.Frame{
 		File: m.string(f, nameFilename), Name: m.string(f, nameName), Line: int32(int64(line)),
 	})
-	if len(m.in.Frames) != before {
-		m.owe(frameBytes)
-	}
 	if f.have&(1<<nameFXOp|1<<nameFXNode|1<<nameFXTarget|1<<nameFXTrace|1<<nameFXInfo) != 0 {
 		m.in.SetFX(id, trace.FX{
 			Op: m.string(f, nameFXOp), NodeName: m.string(f, nameFXNode),
@@ -213,27 +211,7 @@ func (m *machine) stackOf(items []value) (trace.StackID, bool) {
 		}
 		m.frames = append(m.frames, trace.FrameID(items[i].id))
 	}
-	return m.internStack(), true
-}
-
-// internStack returns the stack of the frames in m.frames.
-func (m *machine) internStack() trace.StackID {
-	before := m.in.StackCount()
-	id := m.in.Stack(m.frames)
-	if m.in.StackCount() != before {
-		m.owe(int64(len(m.frames))*idBytes + stackBytes)
-	}
-	return id
-}
-
-// internPool returns the pool of that number.
-func (m *machine) internPool(p trace.Pool) trace.PoolID {
-	before := len(m.in.Pools)
-	id := m.in.Pool(p)
-	if len(m.in.Pools) != before {
-		m.owe(numberBytes)
-	}
-	return id
+	return m.in.Stack(m.frames), true
 }
 
 // frameStack returns the frames of a record as a stack, 0 when absent.
@@ -267,6 +245,6 @@ func (m *machine) stackOfList(l *list) trace.StackID {
 			m.frames = append(m.frames, trace.FrameID(item.id))
 		}
 	}
-	l.stack = m.internStack()
+	l.stack = m.in.Stack(m.frames)
 	return l.stack
 }

@@ -57,11 +57,12 @@ func (m *machine) state(f *fields) (trace.BlockState, trace.StringID) {
 
 // tenant makes an entry of an old block's history.
 func (m *machine) tenant(f *fields) (value, error) {
-	if err := m.charge(tenantBytes); err != nil {
-		return value{}, err
-	}
 	addr, _ := m.address(f, nameAddr)
 	size, _ := m.number(f, nameRealSize)
+	var err error
+	if m.tenants, err = reserve(m, m.tenants, 1, kept); err != nil {
+		return value{}, err
+	}
 	m.tenants = append(m.tenants, trace.Tenant{
 		Addr: addr, Requested: size, Stack: m.frameStack(f),
 	})
@@ -155,6 +156,9 @@ func (m *machine) segment(f *fields) (value, error) {
 	if err != nil {
 		return value{}, err
 	}
+	if m.segments, err = reserve(m, m.segments, 1, kept); err != nil {
+		return value{}, err
+	}
 	m.segments = append(m.segments, s)
 	return value{tag: tagSegment, id: uint32(len(m.segments) - 1)}, nil
 }
@@ -232,7 +236,11 @@ func (t *blockTable) run(first uint32, n int) []trace.Block {
 
 // annotation makes one end of a range that the program marked.
 func (m *machine) annotation(f *fields) (value, error) {
-	if err := m.charge(annotationBytes); err != nil {
+	err := m.charge(annotationBytes)
+	if err != nil {
+		return value{}, err
+	}
+	if m.annotations, err = reserve(m, m.annotations, 1, kept); err != nil {
 		return value{}, err
 	}
 	device, _ := m.device(f)

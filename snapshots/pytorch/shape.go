@@ -193,7 +193,7 @@ func (e *entry) pair(v *value, first int64) bool {
 		return false
 	}
 	e.pos++
-	*v = value{tag: tagPool, id: uint32(e.m.internPool(trace.Pool{first, second}))}
+	*v = value{tag: tagPool, id: uint32(e.m.in.Pool(trace.Pool{first, second}))}
 	return e.memoize(*v)
 }
 

@@ -148,9 +148,12 @@ func (m *machine) devices(segments []uint32) ([]trace.Device, error) {
 		if events.Len() > 0 {
 			device(i).Events = events
 		}
+		if err := m.countDevices(len(byID)); err != nil {
+			return nil, err
+		}
 	}
-	if len(byID) > maxDevices {
-		return nil, m.corrupt("the snapshot lists %d devices, more than %d", len(byID), maxDevices)
+	if err := m.charge(int64(len(byID)) * deviceBytes); err != nil {
+		return nil, err
 	}
 	devices := make([]trace.Device, 0, len(byID))
 	for _, d := range byID {
@@ -161,6 +164,13 @@ func (m *machine) devices(segments []uint32) ([]trace.Device, error) {
 	return devices, nil
 }
 
+func (m *machine) countDevices(n int) error {
+	if n > maxDevices {
+		return m.corrupt("the snapshot lists %d devices, more than %d", n, maxDevices)
+	}
+	return nil
+}
+
 // byDevice parts segments by device, without growing anything. A segment that is
 // listed again and again is counted each time, blocks and all: who reads the
 // result walks through them as often.
@@ -168,10 +178,13 @@ func (m *machine) byDevice(segments []uint32) (map[int][]trace.Segment, error) {
 	counts := make(map[int]int)
 	for _, id := range segments {
 		counts[int(m.segments[id].Device)]++
+		if err := m.countDevices(len(counts)); err != nil {
+			return nil, err
+		}
 	}
 	for at, id := range segments {
 		if at >= len(m.segments) || id != uint32(at) {
-			if err := m.charge(segmentBytes + int64(len(m.segments[id].Blocks))*blockBytes); err != nil {
+			if err := m.charge(2*segmentBytes + int64(len(m.segments[id].Blocks))*blockBytes); err != nil {
 				return nil, err
 			}
 		}
@@ -209,7 +222,7 @@ func (m *machine) events(v value) (events trace.Events, copied bool, err error) 
 	if l.items == nil && (l.of == tagEvent || l.count == 0) {
 		return all.Slice(int(l.first), int(l.first+l.count)), false, nil
 	}
-	if err := m.charge(int64(l.len()) * eventBytes); err != nil {
+	if err := m.charge(int64(l.len())*eventBytes + chunkBytes); err != nil {
 		return trace.Events{}, true, err
 	}
 	if l.len() > trace.MaxEvents {

@@ -90,9 +90,11 @@ type list struct {
 	first uint32
 	count uint32
 	items []value
-	// What the items are as a stack and as a list of strings, once asked.
+	// What the items are as a stack, as a list of strings and as metadata, once
+	// asked.
 	stack trace.StackID
 	texts trace.ListID
+	text  trace.StringID
 }
 
 func (l *list) len() int { return max(int(l.count), len(l.items)) }
@@ -105,31 +107,28 @@ func (l *list) at(i int) value {
 	return value{tag: l.of, id: l.first + uint32(i)}
 }
 
-// add appends items and returns how many bytes it took.
-func (l *list) add(items []value) int64 {
+// add appends items to a list.
+func (m *machine) add(l *list, items []value) error {
 	if len(items) == 0 {
-		return 0
+		return nil
 	}
-	l.stack, l.texts = 0, 0
+	l.stack, l.texts, l.text = 0, 0, 0
 	if l.items == nil && l.extendsRun(items) {
 		if l.count == 0 {
 			l.of, l.first = items[0].tag, items[0].id
 		}
 		l.count += uint32(len(items))
-		return 0
+		return nil
 	}
-	var grown int64
-	if l.items == nil {
-		l.items = make([]value, l.count, int(l.count)+len(items))
-		for i := range l.items {
-			l.items[i] = value{tag: l.of, id: l.first + uint32(i)}
-		}
-		l.count = 0
-		grown = int64(cap(l.items)) * valueBytes
+	longer, err := reserve(m, l.items, int(l.count)+len(items), scratch)
+	if err != nil {
+		return err
 	}
-	before := cap(l.items)
-	l.items = append(l.items, items...)
-	return grown + int64(cap(l.items)-before)*valueBytes
+	for i := range l.count {
+		longer = append(longer, value{tag: l.of, id: l.first + i})
+	}
+	l.items, l.count = append(longer, items...), 0
+	return nil
 }
 
 // extendsRun reports whether items, of which there is one at least, continue the list's run of records.

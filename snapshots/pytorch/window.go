@@ -26,6 +26,8 @@ type window struct {
 	reader   io.Reader
 	progress trace.Progress
 	total    int64 // length of the input, 0 when not known
+	bound    trace.Bound
+	room     int64 // what the bound lets the contents take now
 	buf      []byte
 	pos      int   // next byte to read
 	end      int   // end of what was read
@@ -36,11 +38,24 @@ type window struct {
 }
 
 func newWindow(ctx context.Context, r io.Reader, o Options) *window {
+	bound := o.Bound
+	if bound == (trace.Bound{}) {
+		bound = trace.DefaultBound
+	}
 	return &window{
-		ctx: ctx, reader: r, progress: o.Progress, total: o.Total,
+		ctx: ctx, reader: r, progress: o.Progress, total: o.Total, bound: bound, room: bound.Room(0),
 		buf: *buffers.Get().(*[]byte),
 	}
 }
+
+// tooMuch says that the contents need more memory than what has come of them
+// may take.
+func (w *window) tooMuch() error {
+	return &CorruptError{Offset: w.offset(), Reason: w.bound.Refusal(w.came())}
+}
+
+// came returns how many bytes of the input were read into the window so far.
+func (w *window) came() int64 { return w.base + int64(w.end) }
 
 // buffers are the windows' memory: many small files are read one after the
 // other, and clearing a new megabyte would cost more than reading them.
@@ -92,12 +107,13 @@ func (w *window) fill() {
 			}
 		}
 	}
+	w.room = w.bound.Room(w.came())
 	w.low = w.end - lookahead
 	if w.ended {
 		w.low = w.end
 	}
 	if w.progress != nil {
-		w.progress(w.base+int64(w.end), w.total)
+		w.progress(w.came(), w.total)
 	}
 }
 

@@ -25,6 +25,7 @@ type Follower struct {
 	links    int // in use, in all devices
 	devices  []*followed
 	gaps     []Gap
+	gapBytes int64 // that all gaps ever took
 	problems Problems
 	tables   *Tables // the last view
 }
@@ -47,6 +48,31 @@ func NewFollower(in *Interner, limit int) *Follower {
 // sizes of blocks depend on from the next event on.
 func (f *Follower) Describe(info Info, settings []Setting) {
 	f.info, f.settings, f.rounding = info, settings, NewRounding(settings)
+}
+
+// Keep sets how many events are kept, about, from the next one on.
+func (f *Follower) Keep(limit int) { f.limit = min(max(limit, 1), MaxEvents) }
+
+// What is kept takes so many bytes, with what is worked out from it: a block, a
+// segment, a gap, a device.
+const (
+	followedBlock   = 512
+	followedSegment = 640
+	followedGap     = 160
+	followedDevice  = 1 << 20
+)
+
+// Kept returns how many events are kept, of all devices.
+func (f *Follower) Kept() int { return f.kept }
+
+// Memory returns about how many bytes the devices and gaps take beside the events,
+// with the index of a trace.
+func (f *Follower) Memory() int64 {
+	bytes := f.gapBytes
+	for _, d := range f.devices {
+		bytes += int64(len(d.memory.links))*followedBlock + int64(len(d.memory.segments))*followedSegment + followedDevice
+	}
+	return bytes
 }
 
 // Problems returns which events contradicted what was known. They are in the
@@ -108,6 +134,7 @@ func (f *Follower) Base(device int, first int64, s State, missed int64, reason s
 	f.bridge(d, &old)
 	if to := d.log.Len(); to > from || missed != 0 {
 		f.gaps = append(f.gaps, Gap{Device: device, From: from, To: to, Missed: missed, Reason: reason})
+		f.gapBytes += followedGap + int64(len(reason))
 	}
 	f.trim()
 }

@@ -233,6 +233,9 @@ func (in *Interner) SetFX(id FrameID, fx FX) {
 	if _, ok := in.FrameFX[id]; ok {
 		return
 	}
+	if !in.room.take(fxBytes) {
+		return
+	}
 	if in.FrameFX == nil {
 		in.FrameFX = make(map[FrameID]FXID)
 	}
@@ -263,7 +266,7 @@ func (in *Interner) Stream(handle uint64) StreamID {
 	if id, ok := in.streams[handle]; ok {
 		return id
 	}
-	if !in.room.take(frameBytes) {
+	if !in.room.take(numberBytes) {
 		return DefaultStream
 	}
 	id := StreamID(len(in.Streams))
@@ -277,7 +280,7 @@ func (in *Interner) Pool(p Pool) PoolID {
 	if id, ok := in.pools[p]; ok {
 		return id
 	}
-	if !in.room.take(frameBytes) {
+	if !in.room.take(numberBytes) {
 		return 0
 	}
 	id := PoolID(len(in.Pools))
@@ -312,6 +315,9 @@ func (in *Interner) store(frames []FrameID) stackSpan {
 	const chunk = 1 << 14
 	last := len(in.arena) - 1
 	if last < 0 || cap(in.arena[last])-len(in.arena[last]) < len(frames) {
+		if last >= 0 { // what is left of the chunk before is not used
+			in.room.taken += int64(cap(in.arena[last])-len(in.arena[last])) * frameIDBytes
+		}
 		in.arena = append(in.arena, make([]FrameID, 0, max(chunk, len(frames))))
 		last++
 	}

@@ -10,12 +10,14 @@ import "math"
 // new gets the number of one entry that says that it is not kept; of a note the
 // category and the pool stay, which sums and segments depend on.
 
-// What an entry takes in memory beside its text and its frames: in the table, in
-// the map it is found by, and in what is worked out from it.
+// What an entry takes in memory at most, beside its text and its frames: in a table
+// that was just moved to a longer array, and in a map that was just split.
 const (
-	stringBytes  = 80
-	frameBytes   = 56
-	noteBytes    = 160
+	stringBytes  = 128
+	frameBytes   = 80
+	fxBytes      = 96
+	noteBytes    = 224
+	numberBytes  = 96 // a stream or a pool
 	stackBytes   = 160
 	frameIDBytes = 4
 )
@@ -30,6 +32,7 @@ const NotKept = "(not kept: too many different names)"
 // room is how much more may be interned, and what stands for the rest.
 type room struct {
 	left  int64 // bytes
+	taken int64 // bytes
 	full  bool  // something had no room
 	spare int   // notes beyond the bound
 	rest  Rest  // zero before it is needed
@@ -42,12 +45,22 @@ func (r *room) take(bytes int64) bool {
 		return false
 	}
 	r.left -= bytes
+	r.taken += bytes
 	return true
 }
 
+// Memory returns about how many bytes the tables take, the maps that entries are
+// found by, and what owners keep beside them.
+func (in *Interner) Memory() int64 { return in.room.taken }
+
 // Bound lets the tables grow by about so many bytes from now on, counted with
 // what is found out about the entries.
-func (in *Interner) Bound(bytes int64) { in.room = room{left: bytes, spare: spareNotes} }
+func (in *Interner) Bound(bytes int64) {
+	in.room.left, in.room.spare = bytes, spareNotes
+}
+
+// Extend lets the tables grow by so many bytes more.
+func (in *Interner) Extend(bytes int64) { in.room.left += bytes }
 
 // Take counts what an owner keeps beside the tables for their entries, and
 // reports whether there is still room for it.

@@ -17,11 +17,16 @@ import (
 type Limits struct {
 	Frame  int   // bytes of one frame: 16 MiB, which is also the most
 	Tables int64 // bytes of all names, stacks and notes together that are kept: 256 MiB
-	Blocks int   // of one base: 1,048,576
+	Blocks int   // of one base, segments and earlier tenants among them: 1,048,576
+	// Message bounds the bytes of memory that one message of JSON takes: 64 MiB.
+	Message int64
 }
 
 // frameLimit is the largest payload that the protocol allows.
 const frameLimit = 16 << 20
+
+// blocksLimit bounds the blocks of a base.
+const blocksLimit = 1 << 20
 
 // jsonLimit bounds the frames that are JSON, which takes more memory than its
 // text.
@@ -35,7 +40,10 @@ func (l Limits) filled() Limits {
 		l.Tables = 256 << 20
 	}
 	if l.Blocks <= 0 {
-		l.Blocks = 1 << 20
+		l.Blocks = blocksLimit
+	}
+	if l.Message <= 0 {
+		l.Message = 64 << 20
 	}
 	return l
 }
@@ -46,6 +54,8 @@ type CorruptError struct {
 	Reason string
 	// Zeros says that nothing was written from there on, as after a power cut.
 	Zeros bool
+	// Memory says that what comes needs more memory than the limits allow.
+	Memory bool
 }
 
 // Error is one line.
@@ -60,6 +70,7 @@ type Decoder struct {
 	limits  Limits
 	in      *trace.Interner
 	ids     ids
+	blocks  int    // of the base at hand
 	numbers int64  // how many entries of tables came since the header
 	offset  int64  // of the next byte to be read
 	begin   int64  // of the frame at hand
@@ -109,7 +120,9 @@ func (d *Decoder) Next() (Frame, error) {
 		}
 		f, err := d.decode(t)
 		if err != nil {
-			return Frame{}, d.corrupt("a frame of %s: %s", t, cause.Of(err))
+			return Frame{}, &CorruptError{
+				Offset: d.begin, Reason: fmt.Sprintf("a frame of %s: %s", t, cause.Of(err)), Memory: errors.As(err, new(tooMuchError)),
+			}
 		}
 		return f, nil
 	}
@@ -122,6 +135,13 @@ func (d *Decoder) Buffered() int { return d.r.Buffered() }
 func (d *Decoder) corrupt(format string, values ...any) error {
 	return &CorruptError{Offset: d.begin, Reason: fmt.Sprintf(format, values...)}
 }
+
+// tooMuchError says that a frame needs more memory than the limits allow.
+type tooMuchError struct{ reason string }
+
+func (e tooMuchError) Error() string { return e.reason }
+
+func tooMuch(format string, values ...any) error { return tooMuchError{fmt.Sprintf(format, values...)} }
 
 // read reads a header, which gives type 0, or one frame.
 func (d *Decoder) read() (Type, error) {
@@ -188,7 +208,9 @@ func (d *Decoder) length() (int, error) {
 		d.frame = append(d.frame, b)
 		n |= uint64(b&0x7f) << shift
 		if n > uint64(d.limits.Frame) || shift > 28 {
-			return 0, d.corrupt("a frame of more than %d bytes", d.limits.Frame)
+			return 0, &CorruptError{
+				Offset: d.begin, Reason: fmt.Sprintf("a frame of more than %d bytes", d.limits.Frame), Memory: n <= frameLimit,
+			}
 		}
 		if b < 0x80 {
 			return int(n), nil

@@ -41,6 +41,9 @@ func (d *Decoder) message(f *Frame) error {
 	if len(d.payload) > jsonLimit {
 		return fmt.Errorf("it has %d bytes, more than %d", len(d.payload), jsonLimit)
 	}
+	if messageMemory(d.payload) > d.limits.Message {
+		return tooMuch("what it says takes more than %d bytes", d.limits.Message)
+	}
 	switch f.Type {
 	case HelloFrame:
 		d.hello = true

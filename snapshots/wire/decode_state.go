@@ -1,16 +1,16 @@
 package wire
 
 import (
-	"fmt"
 	"math"
 
 	"memtop/snapshots/trace"
 )
 
-// Least bytes that a segment and a block take.
+// Least bytes that a segment, a block and an earlier tenant take.
 const (
 	segmentLeast = 12
 	blockLeast   = 2
+	tenantLeast  = 3
 )
 
 // base reads a state, for whose layout see "States" in encode_state.go. It says
@@ -22,23 +22,37 @@ func (d *Decoder) base(f *Frame, c *cursor) error {
 	}
 	f.First, f.Missed = c.signed(), c.signed()
 	f.Reason = string(c.bytes())
-	f.State.Segments = make([]trace.Segment, c.count(segmentLeast))
-	blocks := 0
+	d.blocks = 0
+	n, err := d.counted(c, segmentLeast)
+	if err != nil {
+		return err
+	}
+	f.State.Segments = make([]trace.Segment, n)
 	for i := range f.State.Segments {
 		s := &f.State.Segments[i]
 		d.segment(s, c)
-		n := c.count(blockLeast)
-		if blocks += n; blocks > d.limits.Blocks {
-			return fmt.Errorf("it has more than %d blocks", d.limits.Blocks)
+		if n, err = d.counted(c, blockLeast); err != nil {
+			return err
 		}
 		s.Blocks = make([]trace.Block, n)
 		last := trace.Block{Addr: s.Addr}
 		for k := range s.Blocks {
-			d.block(&s.Blocks[k], &last, c)
+			if err := d.block(&s.Blocks[k], &last, c); err != nil {
+				return err
+			}
 			last = s.Blocks[k]
 		}
 	}
 	return nil
+}
+
+// counted reads how many segments, blocks or tenants follow.
+func (d *Decoder) counted(c *cursor, least int) (int, error) {
+	n := c.count(least)
+	if d.blocks += n; d.blocks > d.limits.Blocks {
+		return 0, tooMuch("it has more than %d blocks", d.limits.Blocks)
+	}
+	return n, nil
 }
 
 func (d *Decoder) segment(s *trace.Segment, c *cursor) {
@@ -53,7 +67,7 @@ func (d *Decoder) segment(s *trace.Segment, c *cursor) {
 	s.Type = lookup(c, &d.ids.strings, c.number())
 }
 
-func (d *Decoder) block(b, last *trace.Block, c *cursor) {
+func (d *Decoder) block(b, last *trace.Block, c *cursor) error {
 	head := c.byte()
 	b.State = trace.BlockState(head & stateMask)
 	b.Addr, b.Given = last.Addr+uint64(last.Size), last.Given
@@ -75,15 +89,21 @@ func (d *Decoder) block(b, last *trace.Block, c *cursor) {
 		b.StateText = lookup(c, &d.ids.strings, c.number())
 	}
 	if head&hasHistory != 0 {
-		d.history(b, c)
+		return d.history(b, c)
 	}
+	return nil
 }
 
-func (d *Decoder) history(b *trace.Block, c *cursor) {
-	b.History = make([]trace.Tenant, c.count(3))
+func (d *Decoder) history(b *trace.Block, c *cursor) error {
+	n, err := d.counted(c, tenantLeast)
+	if err != nil {
+		return err
+	}
+	b.History = make([]trace.Tenant, n)
 	for i := range b.History {
 		b.History[i] = trace.Tenant{
 			Addr: c.number(), Requested: c.signed(), Stack: lookup(c, &d.ids.stacks, c.number()),
 		}
 	}
+	return nil
 }

@@ -53,7 +53,7 @@ func FuzzDecoder(f *testing.F) {
 		if err := play(t, bytes.NewReader(stream)); !known(err) {
 			t.Errorf("got %v", err)
 		}
-		if _, err := wire.Read(t.Context(), bytes.NewReader(stream), wire.Options{MaxMemory: 1 << 24}); err != nil && !known(err) {
+		if _, err := wire.Read(t.Context(), bytes.NewReader(stream), wire.Options{Bound: trace.FixedBound(1 << 26)}); err != nil && !known(err) {
 			t.Errorf("read: got %v", err)
 		}
 		c := wire.NewCopier(io.Discard, bytes.NewReader(stream), wire.Limits{})

@@ -10,15 +10,19 @@ import (
 
 // Options bound and watch the reading of a recording. The zero value is useful.
 type Options struct {
-	// MaxMemory bounds the memory of the result in bytes; 0 means 4 GiB. Of a
-	// recording with more events than that the oldest are left out.
-	MaxMemory int64
+	// Bound is for the memory of the process; the zero value is DefaultBound. Of
+	// what has no place in it the oldest is left out, see "What a stream may take".
+	Bound trace.Bound
 	// Progress is told of bytes read of Total; nil for none.
 	Progress trace.Progress
 	// Total is the recording's size where it is known. Reading ends after the
 	// frame that reaches it, although the recording may have grown since.
 	Total int64
 }
+
+// DefaultBound is the bound of recordings where none is set. An event takes some
+// 12 bytes in a recording, the shortest a third of them, and 80 in memory.
+var DefaultBound = trace.Bound{Least: trace.DefaultBound.Least, PerByte: 96}
 
 // Read reads a recording to its end. One that ends after a whole frame is whole;
 // if that is no goodbye, a notice says so. One that ends within a frame, because
@@ -27,16 +31,20 @@ type Options struct {
 // *[VersionError]. Cancelling ctx makes it return soon, with the context's
 // error.
 func Read(ctx context.Context, r io.Reader, o Options) (*trace.Trace, error) {
-	if o.MaxMemory <= 0 {
-		o.MaxMemory = 4 << 30
+	if o.Bound == (trace.Bound{}) {
+		o.Bound = DefaultBound
 	}
-	s := NewStream(&watched{ctx: ctx, r: r, o: &o}, StreamOptions{
-		Kind: "recording", Memory: o.MaxMemory,
-	})
+	w := &watched{ctx: ctx, r: r, o: &o}
+	s := NewStream(w, StreamOptions{Kind: "recording", Memory: max(1, o.Bound.Room(0))})
 	var corrupt *CorruptError
 	for {
-		_, err := s.Advance()
+		err := s.fit(o.Bound.Room(w.read))
+		if err == nil {
+			_, err = s.Advance()
+		}
 		switch {
+		case errors.As(err, &corrupt) && corrupt.Memory:
+			return nil, s.decoder.corrupt("%s", o.Bound.Refusal(w.read))
 		case err == nil && o.Total > 0 && s.decoder.offset >= o.Total:
 			return s.finish(), nil
 		case err == nil:

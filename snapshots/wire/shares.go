@@ -1,6 +1,10 @@
 package wire
 
-import "memtop/snapshots/trace"
+import (
+	"bytes"
+
+	"memtop/snapshots/trace"
+)
 
 // # What a stream may take
 //
@@ -44,6 +48,42 @@ func sharesOf(memory int64) shares {
 		gauges:  int(memory / 32 / gaugeBytes),
 		changes: int(memory / 32 / changeBytes),
 	}
+}
+
+// What a stream holds of one moment takes so many bytes, with what is worked out
+// from it: a block of a state that is read, and what a message of JSON says, in
+// which each brace may begin a layer, in a list that is moved as it grows.
+const (
+	blockBytes = 512
+	braceBytes = 512
+	commaBytes = 64
+)
+
+// messageMemory returns about how many bytes what a text of JSON says takes at most.
+func messageMemory(text []byte) int64 {
+	braces, commas := bytes.Count(text, []byte{'{'}), bytes.Count(text, []byte{','})
+	return int64(braceBytes*braces + commaBytes*commas + 2*len(text))
+}
+
+// fit lets the stream take so many bytes, which may be more than before. What the
+// program holds at one moment must have a place in it, what comes next too; else
+// the error is a *[CorruptError] about memory.
+func (s *Stream) fit(memory int64) error {
+	if memory > s.memory+s.memory/8 {
+		more := sharesOf(memory)
+		s.in.Extend(more.tables - s.shares.tables)
+		s.follower.Keep(more.events)
+		s.shares, s.memory, s.steps.room = more, memory, more.steps
+	}
+	left := memory - s.in.Memory() - s.follower.Memory() - int64(s.follower.Kept())*eventBytes -
+		s.steps.layers*layerBytes - int64(len(s.steps.all))*stepBytes
+	s.decoder.limits = Limits{
+		Frame: int(min(left/4, frameLimit)), Tables: s.shares.tables, Blocks: int(min(left/blockBytes, blocksLimit)), Message: left,
+	}.filled()
+	if left <= 0 {
+		return &CorruptError{Offset: s.decoder.offset, Memory: true, Reason: "it needs too much memory"}
+	}
+	return nil
 }
 
 // MemoryOf returns the memory that lets a stream keep so many events.

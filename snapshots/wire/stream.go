@@ -30,6 +30,7 @@ type StreamOptions struct {
 type Stream struct {
 	options  StreamOptions
 	shares   shares
+	memory   int64 // that the shares are of
 	in       *trace.Interner
 	decoder  *Decoder
 	follower *trace.Follower
@@ -49,7 +50,7 @@ func NewStream(r io.Reader, o StreamOptions) *Stream {
 	o.Limits.Tables = cmp.Or(o.Limits.Tables, shares.tables)
 	in.Bound(o.Limits.Tables)
 	return &Stream{
-		options: o, shares: shares, in: in, decoder: newDecoder(r, o.Limits, in), follower: trace.NewFollower(in, shares.events),
+		options: o, shares: shares, memory: o.Memory, in: in, decoder: newDecoder(r, o.Limits, in), follower: trace.NewFollower(in, shares.events),
 		next: make(map[int]int64), steps: steps{room: shares.steps},
 	}
 }

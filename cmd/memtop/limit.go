@@ -1,0 +1,35 @@
+package main
+
+import (
+	"math"
+	"runtime/debug"
+	"sync"
+)
+
+// limits are the bounds on the process's memory, by the file that each is for.
+// Together they are what Go's garbage collector keeps the process to: what is
+// made of files is counted, and garbage is not. The zero value is ready to use, and
+// safe for concurrent use.
+type limits struct {
+	mutex  sync.Mutex
+	bounds map[string]int64
+	user   int64 // what GOMEMLIMIT says
+}
+
+// uncollected is what the program itself takes, which the collector does not see.
+const uncollected = 12 << 20
+
+// bound notes a file's bound.
+func (l *limits) bound(path string, bound int64) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	if l.bounds == nil {
+		l.bounds, l.user = make(map[string]int64), debug.SetMemoryLimit(-1)
+	}
+	l.bounds[path] = bound
+	sum := int64(0)
+	for _, b := range l.bounds {
+		sum += min(b, math.MaxInt64-sum)
+	}
+	debug.SetMemoryLimit(min(max(sum-uncollected, 0), l.user))
+}
