@@ -16,7 +16,6 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
-	"runtime/debug"
 	"time"
 )
 
@@ -27,16 +26,12 @@ type options struct {
 	seed    uint64
 	from    uint64
 	only    int64
+	make    string
 	limit   time.Duration
 	workers int
 }
 
-// ownMemory keeps this program small: what a process has resident when it
-// starts another one counts as that one's.
-const ownMemory = 40 << 20
-
 func main() {
-	debug.SetMemoryLimit(ownMemory)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	failed, err := run(ctx, parse())
@@ -56,6 +51,7 @@ func parse() options {
 	flag.Uint64Var(&o.seed, "seed", 1, "what the files follow from")
 	flag.Uint64Var(&o.from, "from", 0, "the number of the first file")
 	flag.Int64Var(&o.only, "only", -1, "the number of the only file")
+	flag.StringVar(&o.make, "make", "", "only make the file -from, in this folder, which must not be there yet")
 	flag.DurationVar(&o.limit, "for", 0, "stop after this time, 0 for all files")
 	flag.IntVar(&o.workers, "workers", 3*runtime.NumCPU(), "how many files at a time; a screen mostly waits")
 	flag.Parse()
@@ -68,6 +64,9 @@ func parse() options {
 // run tries the files and prints what came of it. It reports whether anything
 // failed.
 func run(ctx context.Context, o options) (failed bool, err error) {
+	if o.make != "" {
+		return false, makeSample(o.seed, o.from, o.make)
+	}
 	folder, err := os.MkdirTemp("", "fuzzmutate-")
 	if err != nil {
 		return false, err

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 
@@ -15,22 +17,43 @@ import (
 type sample struct {
 	*trial
 	number         uint64
-	mutant         *mutate.Mutant
 	folder         string
+	name           string // with the extensions
+	changes        []string
 	path, original string
 	exported       string // a pickle that the program made of the mutant
 }
 
-func newSample(t *trial, number uint64, m *mutate.Mutant) *sample {
-	folder := filepath.Join(t.folder, fmt.Sprint(number))
-	return &sample{
-		trial: t, number: number, mutant: m, folder: folder, path: filepath.Join(folder, "mutant."+m.Name),
-		original: filepath.Join(folder, "original."+m.Name), exported: filepath.Join(folder, "exported.pickle"),
-	}
+// makeSample writes a mutant and its original to a new folder, and prints their
+// name and the changes.
+func makeSample(seed, number uint64, folder string) error {
+	m := mutate.New(seed, number)
+	return errors.Join(
+		os.Mkdir(folder, 0o700),
+		os.WriteFile(filepath.Join(folder, "mutant."+m.Name), m.Bytes, 0o600),
+		os.WriteFile(filepath.Join(folder, "original."+m.Name), m.Original, 0o600),
+		json.NewEncoder(os.Stdout).Encode(append([]string{m.Name}, m.Changes...)),
+	)
 }
 
-func (s *sample) write() error {
-	return errors.Join(os.Mkdir(s.folder, 0o700), os.WriteFile(s.path, s.mutant.Bytes, 0o600), os.WriteFile(s.original, s.mutant.Original, 0o600))
+// obtain has the files made by a process of its own. This one stays small: what a
+// process has resident when it starts another one counts as that one's.
+func (s *sample) obtain() error {
+	own, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	out, err := exec.Command(own, "-seed", fmt.Sprint(s.seed), "-from", fmt.Sprint(s.number), "-make", s.folder).Output()
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(out, &s.changes); err != nil {
+		return err
+	}
+	s.name, s.changes = s.changes[0], s.changes[1:]
+	s.path, s.original = filepath.Join(s.folder, "mutant."+s.name), filepath.Join(s.folder, "original."+s.name)
+	s.exported = filepath.Join(s.folder, "exported.pickle")
+	return nil
 }
 
 // invocation is one way to run the program.

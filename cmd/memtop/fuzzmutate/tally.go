@@ -68,7 +68,7 @@ func (t *tally) fail(s *sample, i invocation, reason string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.failures++
-	class := details.ReplaceAllString(strings.ReplaceAll(reason, filepath.Join(s.folder, "mutant."+s.mutant.Name), "FILE"), "N")
+	class := details.ReplaceAllString(strings.ReplaceAll(reason, s.path, "FILE"), "N")
 	class, _, _ = strings.Cut(class, "\n")
 	t.classes[class]++
 	if t.classes[class] > shownOfAClass {
@@ -80,7 +80,7 @@ func (t *tally) fail(s *sample, i invocation, reason string) {
 	}
 	args := strings.ReplaceAll(strings.Join(i.args, " "), s.folder, kept)
 	fmt.Printf("FAIL %s, seed %d, file %d (%s: %s)\n  %.2000s\n  %s %s\n  go run ./cmd/memtop/fuzzmutate -seed %d -only %d\n", i.name,
-		t.options.seed, s.number, s.mutant.Name, strings.Join(s.mutant.Changes, ", "), reason, t.options.memtop, args, t.options.seed, s.number)
+		t.options.seed, s.number, s.name, strings.Join(s.changes, ", "), reason, t.options.memtop, args, t.options.seed, s.number)
 }
 
 func keep(s *sample, folder string) error {

@@ -5,11 +5,10 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
-
-	"memtop/snapshots/mutate"
 )
 
 // trial tries files on the program.
@@ -89,11 +88,10 @@ func (t *trial) report(done <-chan struct{}) {
 
 // file tries one file. The screen mostly waits, so the commands run beside it.
 func (t *trial) file(number uint64) {
-	m := mutate.New(t.seed, number)
-	s := newSample(t, number, &m)
+	s := &sample{trial: t, number: number, folder: filepath.Join(t.folder, fmt.Sprint(number))}
 	defer os.RemoveAll(s.folder)
-	if err := s.write(); err != nil {
-		t.tally.fail(s, invocation{name: "writing the files"}, err.Error())
+	if err := s.obtain(); err != nil {
+		t.tally.fail(s, invocation{name: "making the file"}, err.Error())
 		return
 	}
 	var screen sync.WaitGroup
