@@ -89,7 +89,7 @@ var picture = map[string][]string{
 	"cmd/memtrain/benchgpu":    {"engine/device/cuda"},
 	"cmd/memtrain/benchattach": {"cmd/command", "engine/...", "probe", "snapshots/trace"},
 	// What only the end-to-end test and the benchmark use.
-	"cmd/memtop/fuzzmutate": {"cmd/command", "cmd/memtop/terminal", "snapshots/mutate"},
+	"cmd/memtop/fuzzmutate": {"cmd/command", "cmd/memtop/terminal", "snapshots/mutate", "snapshots/trace"},
 	"cmd/memtop/soak": {
 		"cmd/memtop/terminal", "engine/alloc", "engine/device/dry", "probe", "snapshots/trace",
 	},

@@ -4,14 +4,22 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"memtop/snapshots/trace"
 )
 
-// programMemory is what the program itself has resident, whatever it reads, in
-// bytes: its code, Go's runtime, what a page takes to be drawn.
-const programMemory = 32 << 20
-
-// most is what a run may have resident: 1.2 times the bound, and the program.
-const most = bound*12/10 + programMemory
+// most returns what a run may have resident, in bytes: 1.2 times the bound of the
+// files that it opens. The files are small, so the default bound is its floor.
+func (i invocation) most() int64 {
+	most := trace.DefaultBound.Least
+	if slices.Contains(i.args, maxMemory) {
+		most = bound
+	}
+	if i.args[0] == "diff" {
+		most *= 2
+	}
+	return most * 12 / 10
+}
 
 // crashes are words of Go's: of a program that ends without meaning to, and of
 // messages that speak of its insides.
@@ -35,8 +43,8 @@ func (o *outcome) judge(i invocation) string {
 		return fmt.Sprintf("exit code %d: %s", o.code, strings.TrimSpace(o.stderr))
 	case o.amiss != "":
 		return o.amiss
-	case o.peak > most:
-		return fmt.Sprintf("it had %d MiB resident, more than %d", o.peak>>20, most>>20)
+	case o.peak > i.most():
+		return fmt.Sprintf("it had %d MiB resident, more than %d", o.peak>>20, i.most()>>20)
 	case i.screen:
 		return ""
 	case !i.notices && strings.Count(o.stderr, "\n") != min(o.code, 1):

@@ -114,11 +114,14 @@ func (s *sample) screen() invocation {
 
 // bound is the bound on memory that most files are opened with, in bytes. Every
 // eighth is opened with the default.
-const bound = 64 << 20
+const (
+	bound     = 64 << 20
+	maxMemory = "--max-memory"
+)
 
 func (s *sample) bounded(args ...string) []string {
 	if s.number%8 == 0 {
 		return args
 	}
-	return append(args, "--max-memory", fmt.Sprint(bound))
+	return append(args, maxMemory, fmt.Sprint(bound))
 }
