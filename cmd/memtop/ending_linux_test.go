@@ -253,7 +253,8 @@ func TestChoosingAProcessIsEndedByASignal(t *testing.T) {
 func TestAFaultLeavesTheTerminalAsItWas(t *testing.T) {
 	for place := range faults {
 		t.Run(place, func(t *testing.T) {
-			l := newLine(t, "faulty", place)
+			log := filepath.Join(t.TempDir(), "log")
+			l := newLine(t, "faulty", place, log)
 			l.start()
 			l.see("a screen")
 			l.wantRaw()
@@ -261,6 +262,9 @@ func TestAFaultLeavesTheTerminalAsItWas(t *testing.T) {
 				t.Fatal(err)
 			}
 			l.wantEnded(1, "a bug in memtop: the screen failed; run it again with --log FILE and report what the log says")
+			if text := readFile(t, log); !bytes.Contains(text, []byte("goroutine ")) {
+				t.Errorf("the log has no stack: %q", text)
+			}
 		})
 	}
 }

@@ -23,9 +23,16 @@ func failing() tea.Msg { panic("in a command") }
 
 func pausing() tea.Msg { return nil }
 
-// faulty runs memtop with a screen that fails as its only argument says.
+// faulty runs memtop with a screen that fails as its first argument says, and
+// with the second as its log.
 func faulty() {
 	a := newApp(os.Stdout, os.Stderr)
+	if len(os.Args) > 2 {
+		a.settings.log = os.Args[2]
+	}
+	if err := a.openLog(); err != nil {
+		panic(err)
+	}
 	os.Exit(a.supervise(func(ctx context.Context) error { return a.show(ctx, &faultyScreen{fault: os.Args[1]}) }))
 }
 

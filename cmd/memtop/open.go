@@ -112,16 +112,8 @@ func (a *app) screenOptions(w *writers) tui.Options {
 // show runs the screen, which puts the terminal right however it ends. Should it
 // panic, the stack goes to the log instead of the user's screen.
 func (a *app) show(ctx context.Context, model tea.Model) error {
-	stderr := os.Stderr
-	defer func() { os.Stderr = stderr }()
-	os.Stderr = a.logFile
-	if os.Stderr == nil {
-		null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
-		if err != nil {
-			return err
-		}
-		defer null.Close()
-		os.Stderr = null
+	if err := a.divertStacks(); err != nil {
+		return err
 	}
 	ctx, input, err := watchKeyboard(ctx)
 	if err != nil {
@@ -136,11 +128,22 @@ func (a *app) show(ctx context.Context, model tea.Model) error {
 	options := append(a.programOptions(), tea.WithContext(ctx), tea.WithInput(input))
 	switch _, err = tea.NewProgram(model, options...).Run(); {
 	case errors.Is(err, tea.ErrProgramPanic):
+		<-time.After(patience) // for the goroutine that panicked: it writes its stack only now
 		return command.BugError{Program: "memtop", Value: "the screen failed"}
 	case errors.Is(err, tea.ErrInterrupted):
 		return command.Ended{Signal: syscall.SIGINT}
 	}
 	return command.Because(ctx, err)
+}
+
+// divertStacks sends what Bubble Tea prints of a panic to the log, for good: it
+// may do so after the screen has ended. Our own words go to the app's stderr.
+func (a *app) divertStacks() (err error) {
+	os.Stderr = a.logFile
+	if os.Stderr == nil {
+		os.Stderr, err = os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	}
+	return err
 }
 
 // readable returns why a file cannot be opened.
