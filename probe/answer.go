@@ -13,7 +13,8 @@ import (
 // A program may be stopped, overloaded, broken or hostile. So everything that is
 // awaited of it has an end: an answer in JSON must be complete within the asker's
 // patience. A longer one must begin within it and go on arriving, which its reader
-// acknowledges by heard.
+// acknowledges by heard. Only the time in which we wait counts: a disk that takes
+// long to write what has come down is not the program's silence.
 
 // answer is what a program answers, as it arrives. It is read by one goroutine.
 type answer struct {
@@ -24,27 +25,42 @@ type answer struct {
 	doing   string      // what is arriving, "" before it does
 	silence *time.Timer // gives up when it fires
 	limit   time.Duration
-	err     error // of the last Read, io.EOF aside
+	left    time.Duration // of the limit, for the next waits together
+	err     error         // of the last Read, io.EOF aside
 }
 
 // errSilent is why an answer that did not come in time was given up.
 var errSilent = errors.New("it took too long")
 
-// await begins to wait for an answer, until ctx is done or it takes too long.
-func (a *asker) await(ctx context.Context) *answer {
-	from := &answer{from: a, limit: a.patience}
+// newAnswer returns an answer that may come until ctx is done or it takes too
+// long. Nobody waits for it yet.
+func (a *asker) newAnswer(ctx context.Context) *answer {
+	from := &answer{from: a, limit: a.patience, left: a.patience}
 	from.ctx, from.cancel = context.WithCancelCause(ctx)
 	from.silence = time.AfterFunc(a.patience, func() { from.cancel(errSilent) })
+	from.silence.Stop()
 	return from
 }
 
+// wait begins to wait for the program, until the function it returns is called.
+func (a *answer) wait() (waited func()) {
+	began := time.Now()
+	a.silence.Reset(a.left)
+	return func() {
+		a.silence.Stop()
+		a.left -= time.Since(began)
+	}
+}
+
 // heard notes that the program has said something worth waiting longer for.
-func (a *answer) heard() { a.silence.Reset(a.limit) }
+func (a *answer) heard() { a.left = a.limit }
 
 // Read reads what has arrived. An answer that breaks off is an
 // io.ErrUnexpectedEOF.
 func (a *answer) Read(p []byte) (int, error) {
+	waited := a.wait()
 	n, err := a.body.Read(p)
+	waited()
 	if err != nil && !errors.Is(err, io.EOF) {
 		a.err = a.meant(err)
 		err = a.err

@@ -61,8 +61,10 @@ func (a *asker) get(ctx context.Context, path string) (*answer, error) {
 }
 
 func (a *asker) do(ctx context.Context, method, path string, body []byte) (*answer, error) {
-	from := a.await(ctx)
+	from := a.newAnswer(ctx)
+	waited := from.wait()
 	response, err := a.send(from.ctx, method, path, body)
+	waited()
 	if err != nil {
 		err = from.meant(err)
 		from.stop()

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"memtop/snapshots/pytorch"
+	"memtop/snapshots/pytorch/pytorchtest"
 	"memtop/snapshots/trace"
 )
 
@@ -53,6 +54,21 @@ func TestNothingGrowsBeyondTheLimit(t *testing.T) {
 				t.Errorf("it took %d MiB, with %d allowed", grown>>20, limit>>20)
 			}
 		})
+	}
+}
+
+// TestSnapshotsNeedFarLessThanTheBound decodes snapshots of every layout in every
+// encoding with half of what the default bound gives for each byte, and little
+// besides.
+func TestSnapshotsNeedFarLessThanTheBound(t *testing.T) {
+	half := trace.Bound{Least: 28 << 20, PerByte: trace.DefaultBound.PerByte / 2}
+	for _, layout := range pytorchtest.Layouts {
+		v := pytorchtest.Value(layout.Strip(pytorchtest.Random(pytorchtest.Options{Seed: 3, Operations: 2500})))
+		for name, encode := range encodings() {
+			if _, err := pytorch.Decode(t.Context(), bytes.NewReader(encode(v)), pytorch.Options{Bound: half}); err != nil {
+				t.Errorf("PyTorch %s, %s: %v", layout.Name, name, err)
+			}
+		}
 	}
 }
 

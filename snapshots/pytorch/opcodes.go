@@ -301,6 +301,11 @@ func (m *machine) tupleOf(items []value) error {
 	if len(items) == 0 {
 		return m.push(value{tag: tagTuple})
 	}
+	if m.restores() { // around every list and dict: no tuple is made for it
+		m.pos++
+		m.stack[len(m.stack)-1] = items[0]
+		return nil
+	}
 	if len(items) == 2 {
 		a, aok := items[0].integer()
 		b, bok := items[1].integer()

@@ -274,6 +274,13 @@ func (m *machine) global() error {
 	return m.corrupt("the file names the Python object %.*q, which loading it would import; a snapshot names none", longest, string(module)+"."+string(function))
 }
 
+// restores reports whether the function that returns its first argument is on top
+// of the stack, about to be applied to what comes.
+func (m *machine) restores() bool {
+	top := len(m.stack) - 1
+	return top >= m.floor() && m.stack[top].tag == tagTyper && m.have(1) && m.buf[m.pos] == opReduce
+}
+
 // reduce applies that function, and no other.
 func (m *machine) reduce() error {
 	if err := m.need(2); err != nil {
