@@ -97,14 +97,11 @@ func TestRecordedScreensFitAtEverySize(t *testing.T) {
 			t.Parallel()
 			d := startRecording(t, 80, 24, Options{Color: "never", ASCII: true})
 			d.press(keys...)
-			for w := 60; w <= 250; w += 19 {
-				for h := 16; h <= 80; h += 13 {
-					d.send(tea.WindowSizeMsg{Width: w, Height: h})
-					exact(t, d.screen(), w, h)
-					d.m.w, d.m.h = 310-w, 96-h // a frame that nothing was asked for
-					fits(t, d.screen(), d.m.w, d.m.h)
-				}
+			for _, size := range sizes([2]int{minWidth, minHeight}, [2]int{250, 80}) {
+				d.m.w, d.m.h = size[0], size[1] // as in TestEverySizeFits
+				fits(t, d.screen(), size[0], size[1])
 			}
+			d.resized(t)
 		})
 	}
 }
@@ -113,12 +110,10 @@ func TestTheQuestionFitsAtEverySize(t *testing.T) {
 	d, _ := startLive(t, 80, 24, 5)
 	d.m.theme.ASCII = true
 	d.press("C")
-	for w := 60; w <= 250; w += 19 {
-		for h := 16; h <= 80; h += 13 {
-			d.send(tea.WindowSizeMsg{Width: w, Height: h})
-			exact(t, d.screen(), w, h)
-			d.wants("C changes the running job", "y yes")
-		}
+	for _, size := range sampleSizes([2]int{minWidth, minHeight}, [2]int{250, 80}, 60) {
+		d.send(tea.WindowSizeMsg{Width: size[0], Height: size[1]})
+		exact(t, d.screen(), size[0], size[1])
+		d.wants("C changes the running job", "y yes")
 	}
 }
 

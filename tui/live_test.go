@@ -102,18 +102,11 @@ func TestLiveScreensFitAtEverySize(t *testing.T) {
 			p.Miss(7, "the viewer was too slow")
 			d.news()
 			d.press(keys...)
-			for w := 20; w <= 250; w += 11 {
-				for h := 6; h <= 80; h += 5 {
-					d.m.w, d.m.h = w, h // told only, see TestEverySizeFits
-					fits(t, d.screen(), w, h)
-				}
+			for _, size := range sizes([2]int{20, 6}, [2]int{250, 80}) {
+				d.m.w, d.m.h = size[0], size[1] // as in TestEverySizeFits
+				fits(t, d.screen(), size[0], size[1])
 			}
-			for w := 60; w <= 250; w += 9 {
-				for h := 16; h <= 80; h += 7 {
-					d.send(tea.WindowSizeMsg{Width: w, Height: h})
-					exact(t, d.screen(), w, h)
-				}
-			}
+			d.resized(t)
 		})
 	}
 }

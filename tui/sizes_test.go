@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -10,32 +11,59 @@ import (
 	"memtop/tui/tuitest"
 )
 
-// TestEverySizeFits draws every page at every size from 20×6 to 250×80: never
-// more lines than the screen has, and no line wider than it.
+// sizes returns the screens from least to most at which a layout can be wrong:
+// every width at two heights, every height at three widths, so that each place
+// where a layout changes is met, and a seeded sample of what is between.
+func sizes(least, most [2]int) [][2]int {
+	var all [][2]int
+	for w := least[0]; w <= most[0]; w++ {
+		all = append(all, [2]int{w, max(least[1], minHeight)}, [2]int{w, 40})
+	}
+	for h := least[1]; h <= most[1]; h++ {
+		all = append(all, [2]int{minWidth, h}, [2]int{100, h}, [2]int{most[0], h})
+	}
+	return append(all, sampleSizes(least, most, 100)...)
+}
+
+// sampleSizes returns the corners and a seeded sample of n sizes.
+func sampleSizes(least, most [2]int, n int) [][2]int {
+	all := [][2]int{least, most, {least[0], most[1]}, {most[0], least[1]}}
+	random := rand.New(rand.NewPCG(1, 2))
+	for range n {
+		all = append(all, [2]int{least[0] + random.IntN(most[0]-least[0]+1), least[1] + random.IntN(most[1]-least[1]+1)})
+	}
+	return all
+}
+
+// TestEverySizeFits draws every page at sizes from 20×6 to 250×80: never more
+// lines than the screen has, and no line wider than it.
 func TestEverySizeFits(t *testing.T) {
 	small := tuitest.Small()
-	widthStep, heightStep := 1, 1
-	if testing.Short() {
-		widthStep, heightStep = 7, 5
-	}
 	for name, keys := range views {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d := start(t, 80, 24, Options{Color: "always"}, fileOf("run.pickle", small))
 			d.press(keys...)
-			for w := 20; w <= 250; w += widthStep {
-				for h := 6; h <= 80; h += heightStep {
-					// Only the size is told: what the page would ask for at
-					// it must not be needed for a frame that fits.
-					d.m.w, d.m.h = w, h
-					fits(t, d.screen(), w, h)
-				}
+			for _, size := range sizes([2]int{20, 6}, [2]int{250, 80}) {
+				// The page learns only its size: a frame fits without the
+				// answers that the page would ask for at it.
+				d.m.w, d.m.h = size[0], size[1]
+				fits(t, d.screen(), size[0], size[1])
 			}
 		})
 	}
 }
 
-// TestResizedScreensFit is the same with everything asked for at each size.
+// resized gives the terminal a sample of sizes, at which the page asks for
+// everything: the screen is exactly as large.
+func (d *driver) resized(t *testing.T) {
+	t.Helper()
+	for _, size := range sampleSizes([2]int{minWidth, minHeight}, [2]int{250, 80}, 60) {
+		d.send(tea.WindowSizeMsg{Width: size[0], Height: size[1]})
+		exact(t, d.screen(), size[0], size[1])
+	}
+}
+
 func TestResizedScreensFit(t *testing.T) {
 	small := tuitest.Small()
 	for name, keys := range views {
@@ -43,15 +71,11 @@ func TestResizedScreensFit(t *testing.T) {
 			t.Parallel()
 			d := start(t, 80, 24, Options{Color: "never", ASCII: true}, fileOf("run.pickle", small))
 			d.press(keys...)
-			for w := 58; w <= 250; w += 9 {
-				for h := 14; h <= 80; h += 7 {
-					d.send(tea.WindowSizeMsg{Width: w, Height: h})
-					fits(t, d.screen(), w, h)
-					if d.m.tooSmall() {
-						continue
-					}
-					exact(t, d.screen(), w, h)
-				}
+			d.resized(t)
+			for _, size := range [][2]int{{minWidth - 1, 40}, {100, minHeight - 1}} {
+				d.send(tea.WindowSizeMsg{Width: size[0], Height: size[1]})
+				fits(t, d.screen(), size[0], size[1])
+				d.wants("too small")
 			}
 		})
 	}
@@ -120,12 +144,7 @@ func TestOtherStatesFit(t *testing.T) {
 			t.Parallel()
 			d := start(t, 100, 30, Options{Color: "never", ASCII: true}, fileOf("run.pickle", small))
 			d.press(keys...)
-			for w := 60; w <= 250; w += 9 {
-				for h := 16; h <= 80; h += 7 {
-					d.send(tea.WindowSizeMsg{Width: w, Height: h})
-					exact(t, d.screen(), w, h)
-				}
-			}
+			d.resized(t)
 		})
 	}
 }
