@@ -5,6 +5,7 @@ import (
 	"errors"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode"
@@ -146,15 +147,28 @@ func TestAFileOpensOnTheDeviceThatRanOut(t *testing.T) {
 }
 
 func TestMovingThroughEventsMovesEveryPage(t *testing.T) {
-	d := startSmall(t, 80, 24)
-	d.press("7", "g", "j", "j", "j", "j")
-	at := d.scene().Cursor()
-	d.press("5")
-	if at < 0 {
-		d.wants("before the first event")
-		return
+	d := startSmall(t, 140, 40)
+	for _, test := range []struct {
+		keys []string
+		at   int
+		want map[string]string // by page
+	}{
+		{[]string{"7", "g"}, -1, map[string]string{
+			"1": "at the start", "3": "sites, 27.0 MiB", "4": "▲ before the first event", "5": "map before the first event", "6": "at the cursor: 27.0 MiB in 13", "7": "before the first event: 27.0 MiB held",
+		}},
+		{[]string{"7", "p"}, 198, map[string]string{
+			"1": "at event 198", "3": "sites, 139.5 MiB", "4": "▲ 198", "5": "Allocator's map after event 198", "6": "at the cursor: 139.5 MiB in ", "7": "event 198  ",
+		}},
+	} {
+		d.press(test.keys...)
+		if got := d.scene().Cursor(); got != test.at {
+			t.Errorf("%v moved the cursor to %d, want %d", test.keys, got, test.at)
+		}
+		for page, want := range test.want {
+			d.press(page)
+			d.wants(want)
+		}
 	}
-	d.wants("Allocator's map after event")
 }
 
 func TestSearchFindsFramesActionsSizesAndAddresses(t *testing.T) {
@@ -517,11 +531,11 @@ func TestControlCharactersNeverReachTheTerminal(t *testing.T) {
 			}
 		}
 		d := start(t, 120, 40, Options{Color: "never"}, fileOf(hostile, &evil), brokenFile(hostile, hostile))
-		for _, tab := range tabs {
+		for i, page := range Pages() {
 			for _, keys := range []string{"y", "enter", "y", "e", "down", "y", "t", "/", "esc", "?", "esc"} {
-				d.press(tab.number, keys)
-				clean(name+", page "+tab.title+", "+keys, d.m.View().Content)
-				clean(name+", the clipboard of "+tab.title, d.copied)
+				d.press(strconv.Itoa(i+1), keys)
+				clean(name+", page "+page+", "+keys, d.m.View().Content)
+				clean(name+", the clipboard of "+page, d.copied)
 			}
 		}
 		d.press("]")

@@ -64,8 +64,8 @@ func (m *Model) pageKey(msg tea.KeyPressMsg) (string, bool) {
 	case matches(msg, g.Previous):
 		return m.neighbour(-1), true
 	}
-	for i := range tabs {
-		if matches(msg, tabs[i].key(g)) {
+	for i, b := range g.Pages {
+		if matches(msg, b) {
 			return tabs[i].name, true
 		}
 	}

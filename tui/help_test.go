@@ -55,10 +55,15 @@ func bindingsIn(v reflect.Value) [][]string {
 		}
 		return [][]string{names}
 	}
-	if v.Kind() != reflect.Struct {
-		return nil
-	}
 	var all [][]string
+	if v.Kind() == reflect.Slice {
+		for i := range v.Len() {
+			all = append(all, bindingsIn(v.Index(i))...)
+		}
+	}
+	if v.Kind() != reflect.Struct {
+		return all
+	}
 	for i := range v.NumField() {
 		all = append(all, bindingsIn(v.Field(i))...)
 	}

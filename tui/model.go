@@ -1,7 +1,7 @@
 package tui
 
 import (
-	"strings"
+	"cmp"
 	"time"
 
 	"charm.land/bubbles/v2/key"
@@ -45,13 +45,8 @@ type Model struct {
 // New returns the screen for files. It is run with tea.NewProgram.
 func New(files []File, o Options) *Model {
 	m := &Model{
-		options: o, global: keys.NewGlobal(), control: newControl(), page: page.Overview,
+		options: o, global: keys.NewGlobal(titles()), control: newControl(), page: cmp.Or(pageNamed(o.Page), page.Overview),
 		theme: screen.NewTheme(o.colour(), o.ASCII), now: time.Now, tick: tick,
-	}
-	for _, t := range tabs {
-		if o.Page == t.number || strings.EqualFold(o.Page, t.name) {
-			m.page = t.name
-		}
 	}
 	for _, f := range files {
 		m.files = append(m.files, &file{name: f.Name, load: f.Load, live: f.Live, listen: listen})

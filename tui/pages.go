@@ -1,11 +1,11 @@
 package tui
 
 import (
-	"charm.land/bubbles/v2/key"
+	"strconv"
+	"strings"
 
 	"memtop/tui/events"
 	"memtop/tui/experiments"
-	"memtop/tui/keys"
 	"memtop/tui/layers"
 	"memtop/tui/overview"
 	"memtop/tui/page"
@@ -15,23 +15,25 @@ import (
 	"memtop/tui/timeline"
 )
 
-// tab is one page in the order of the screen. The numbers are fixed: a page
-// that a file has nothing for says what it needs instead of being left out.
+// tab is one page of the screen. Its place among the tabs is its number and its
+// key, which are fixed: a page that a file has nothing for says what it needs
+// instead of being left out.
 type tab struct {
-	name, title, number string
-	short               string // title where eight of them have little room
-	open                func(*page.Scene) page.Page
+	name  string // for --page and [page.Open]
+	short string // title where all tabs have little room
+	open  func(*page.Scene) page.Page
 }
 
+// tabs are all pages, in the order of the screen. A new page is a line here.
 var tabs = []tab{
-	{page.Overview, "Overview", "1", "Overview", opens(overview.New)},
-	{page.Layers, "Layers", "2", "Layers", opens(layers.New)},
-	{page.Tensors, "Tensors", "3", "Tensors", opens(tensors.New)},
-	{page.Timeline, "Timeline", "4", "Timeline", opens(timeline.New)},
-	{page.Segments, "Segments", "5", "Segments", opens(segments.New)},
-	{page.Stacks, "Stacks", "6", "Stacks", opens(stacks.New)},
-	{page.Events, "Events", "7", "Events", opens(events.New)},
-	{page.Experiments, "Experiments", "8", "Exper", opens(experiments.New)},
+	{page.Overview, "Overview", opens(overview.New)},
+	{"layers", "Layers", opens(layers.New)},
+	{page.Tensors, "Tensors", opens(tensors.New)},
+	{page.Timeline, "Timeline", opens(timeline.New)},
+	{page.Segments, "Segments", opens(segments.New)},
+	{"stacks", "Stacks", opens(stacks.New)},
+	{page.Events, "Events", opens(events.New)},
+	{"experiments", "Exper", opens(experiments.New)},
 }
 
 // opens turns a page's constructor into that of a tab.
@@ -39,9 +41,36 @@ func opens[P page.Page](open func(*page.Scene) P) func(*page.Scene) page.Page {
 	return func(s *page.Scene) page.Page { return open(s) }
 }
 
-// key returns the binding that goes to the tab.
-func (t *tab) key(k *keys.Global) key.Binding {
-	return [...]key.Binding{k.Overview, k.Layers, k.Tensors, k.Timeline, k.Segments, k.Stacks, k.Events, k.Experiments}[t.number[0]-'1']
+// Pages returns the names of the pages, in the order of the screen.
+func Pages() []string {
+	names := make([]string, len(tabs))
+	for i := range tabs {
+		names[i] = tabs[i].name
+	}
+	return names
+}
+
+// pageNamed returns the name of the page with a name or a number, "" when there
+// is none.
+func pageNamed(text string) string {
+	for i := range tabs {
+		if text == strconv.Itoa(i+1) || strings.EqualFold(text, tabs[i].name) {
+			return tabs[i].name
+		}
+	}
+	return ""
+}
+
+// title is the page's name as a heading.
+func (t *tab) title() string { return strings.ToUpper(t.name[:1]) + t.name[1:] }
+
+// titles returns the headings of all pages.
+func titles() []string {
+	all := make([]string, len(tabs))
+	for i := range tabs {
+		all[i] = tabs[i].title()
+	}
+	return all
 }
 
 // makePages makes the pages of a scene.

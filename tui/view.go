@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"strconv"
 	"strings"
 
 	"charm.land/bubbles/v2/key"
@@ -112,16 +113,14 @@ type tabCells struct {
 // the current one has its name.
 func (m *Model) tabRow() []tabCells {
 	row, x := make([]tabCells, 0, len(tabs)), 0
-	for _, t := range tabs {
+	for i, t := range tabs {
 		cells := tabCells{tab: t, from: x, active: t.name == m.page}
-		cells.text = " " + t.number + " "
+		cells.text = " " + strconv.Itoa(i+1) + " "
 		switch {
-		case m.w >= roomyTabs:
-			cells.text += t.title + " "
+		case m.w >= roomyTabs, m.w < tightTabs && cells.active:
+			cells.text += t.title() + " "
 		case m.w >= tightTabs:
 			cells.text += t.short
-		case cells.active:
-			cells.text += t.title + " "
 		}
 		x += screen.Width(cells.text)
 		cells.to = x

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"memtop/cmd/command"
+	"memtop/tui"
 )
 
 // settings are the flags that mean the same wherever they make sense. Each can
@@ -30,7 +31,7 @@ type settings struct {
 }
 
 // pages are the names that --page takes.
-var pages = []string{"overview", "layers", "tensors", "timeline", "segments", "stacks", "events", "experiments"}
+var pages = tui.Pages()
 
 var colors = []string{"auto", "always", "never"}
 

@@ -2,7 +2,12 @@
 // help is made from bindings: a key that is not in a [Group] does not exist.
 package keys
 
-import "charm.land/bubbles/v2/key"
+import (
+	"slices"
+	"strconv"
+
+	"charm.land/bubbles/v2/key"
+)
 
 // Group is a titled list of bindings, as help shows them.
 type Group struct {
@@ -19,22 +24,24 @@ func New(shown, does string, names ...string) key.Binding {
 type Global struct {
 	Help, Quit, Interrupt, Suspend                        key.Binding
 	Next, Previous                                        key.Binding
-	Overview, Layers, Tensors, Timeline                   key.Binding
-	Segments, Stacks, Events, Experiments                 key.Binding
+	Pages                                                 []key.Binding // in the order of the pages
 	NextFile, PreviousFile, Device                        key.Binding
 	Export, Save                                          key.Binding
 	Peak, OOM, Start, End, Freeze, Maximise, Back, Redraw key.Binding
 }
 
-// NewGlobal returns the global keys.
-func NewGlobal() Global {
+// NewGlobal returns the global keys, with one for each page's title.
+func NewGlobal(titles []string) Global {
+	pages := make([]key.Binding, len(titles))
+	for i, title := range titles {
+		number := strconv.Itoa(i + 1)
+		pages[i] = New(number, title, number)
+	}
 	return Global{
-		Help: New("?", "help", "?"), Quit: New("q", "quit", "q"), Interrupt: New("ctrl-c", "interrupt", "ctrl+c"),
+		Pages: pages,
+		Help:  New("?", "help", "?"), Quit: New("q", "quit", "q"), Interrupt: New("ctrl-c", "interrupt", "ctrl+c"),
 		Suspend: New("ctrl-z", "suspend", "ctrl+z"),
 		Next:    New("tab", "next page", "tab"), Previous: New("shift-tab", "previous page", "shift+tab"),
-		Overview: New("1", "Overview", "1"), Layers: New("2", "Layers", "2"), Tensors: New("3", "Tensors", "3"),
-		Timeline: New("4", "Timeline", "4"), Segments: New("5", "Segments", "5"),
-		Stacks: New("6", "Stacks", "6"), Events: New("7", "Events", "7"), Experiments: New("8", "Experiments", "8"),
 		NextFile: New("]", "next file", "]"), PreviousFile: New("[", "previous file", "["), Device: New("d", "next device", "d"),
 		Export: New("x", "export to another format", "x"), Save: New("s", "save as a PyTorch snapshot", "s"),
 		Peak: New("p", "cursor to the peak", "p"), OOM: New("o", "cursor to the next out-of-memory", "o"),
@@ -46,13 +53,13 @@ func NewGlobal() Global {
 
 // Bindings returns all of them in the order of help.
 func (g Global) Bindings() []key.Binding {
-	return []key.Binding{
-		g.Help, g.Quit, g.Back, g.Next, g.Previous,
-		g.Overview, g.Layers, g.Tensors, g.Timeline, g.Segments, g.Stacks, g.Events, g.Experiments,
-		g.NextFile, g.PreviousFile, g.Device, g.Peak, g.OOM, g.Start, g.End, g.Maximise, g.Freeze,
-		g.Export, g.Save,
-		g.Suspend, g.Redraw, g.Interrupt,
-	}
+	return slices.Concat(
+		[]key.Binding{g.Help, g.Quit, g.Back, g.Next, g.Previous}, g.Pages,
+		[]key.Binding{
+			g.NextFile, g.PreviousFile, g.Device, g.Peak, g.OOM, g.Start, g.End, g.Maximise, g.Freeze,
+			g.Export, g.Save,
+			g.Suspend, g.Redraw, g.Interrupt,
+		})
 }
 
 // Motion are the keys that move a cursor through rows.

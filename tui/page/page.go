@@ -84,14 +84,11 @@ func Say(text string) tea.Cmd { return func() tea.Msg { return Note{text} } }
 // Open returns a command that goes to a page.
 func Open(name string) tea.Cmd { return func() tea.Msg { return Go{name} } }
 
-// The names of the pages.
+// The names of the pages that others lead to.
 const (
-	Overview    = "overview"
-	Layers      = "layers"
-	Tensors     = "tensors"
-	Timeline    = "timeline"
-	Segments    = "segments"
-	Stacks      = "stacks"
-	Events      = "events"
-	Experiments = "experiments"
+	Overview = "overview"
+	Tensors  = "tensors"
+	Timeline = "timeline"
+	Segments = "segments"
+	Events   = "events"
 )
