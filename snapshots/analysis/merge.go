@@ -51,9 +51,7 @@ func (m *merger) text(t *trace.Tables, id trace.StringID) trace.StringID {
 }
 
 func (m *merger) note(t *trace.Tables, n trace.Note) trace.Note {
-	for _, field := range []*trace.StringID{
-		&n.Action, &n.CompileContext, &n.UserMetadata, &n.Category, &n.Layer, &n.Role, &n.Shape, &n.DType,
-	} {
+	for _, field := range n.Texts() {
 		*field = m.text(t, *field)
 	}
 	n.Pool = m.in.Pool(t.Pools[n.Pool])

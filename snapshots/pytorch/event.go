@@ -2,10 +2,14 @@ package pytorch
 
 import "memtop/snapshots/trace"
 
-// noteFields are the keys of an entry that go into its note.
-const noteFields = 1<<nameCompileContext | 1<<nameUserMetadata | 1<<namePoolID |
-	1<<nameForwardFrames | 1<<nameCategory | 1<<nameLayer | 1<<nameRole | 1<<nameShape | 1<<nameDType |
-	1<<nameNotedCategory
+// noteFields are the keys of an entry that go into its note. Every entry has an
+// action; whether it goes there is known from its kind.
+var noteFields = func() (fields uint64) {
+	for _, k := range append(noteKeys[:], namePoolID, nameForwardFrames, nameNotedCategory) {
+		fields |= 1 << k
+	}
+	return fields &^ (1 << nameAction)
+}()
 
 // noteCache and streamCache remember the last answer: entries of a kind that
 // follow each other mostly have the same.
@@ -77,13 +81,17 @@ func (m *machine) note(f *fields, kind trace.Kind, action trace.StringID) trace.
 		n.Action = action
 	}
 	if f.have&noteFields != 0 {
-		n.CompileContext = m.string(f, nameCompileContext)
-		n.UserMetadata = m.metadata(f)
-		n.Category = m.category(f)
-		n.Layer = m.string(f, nameLayer)
-		n.Role = m.string(f, nameRole)
-		n.Shape = m.string(f, nameShape)
-		n.DType = m.string(f, nameDType)
+		for i, text := range n.Texts() {
+			switch k := noteKeys[i]; k {
+			case nameAction:
+			case nameUserMetadata:
+				*text = m.metadata(f)
+			case nameCategory:
+				*text = m.category(f)
+			default:
+				*text = m.string(f, k)
+			}
+		}
 		n.Pool = m.pool(f, namePoolID)
 		n.Forward = m.textList(f, nameForwardFrames)
 	}

@@ -87,6 +87,11 @@ var names = [...]string{
 	nameActiveAwaiting: "active_awaiting_free", nameInactive: "inactive",
 }
 
+// noteKeys are the keys of a note's texts, in the order of trace.NoteTexts.
+var noteKeys = [len(trace.NoteTexts)]name{
+	nameAction, nameCompileContext, nameUserMetadata, nameCategory, nameLayer, nameRole, nameShape, nameDType,
+}
+
 // internNames makes the first strings of a fresh interner the names, followed
 // by the actions in order of their kind.
 func internNames(in *trace.Interner) {

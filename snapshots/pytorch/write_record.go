@@ -110,19 +110,20 @@ func (p *pickler) event(e *trace.Event, shown trace.NoteID) {
 }
 
 // note writes what an entry or block says beyond the common fields, but the
-// category and the forward stack.
+// action, the category and the forward stack.
 func (p *pickler) note(id trace.NoteID) {
 	if id == 0 {
 		return
 	}
-	n := &p.t.Tables.Notes[id]
-	p.stringField(nameCompileContext, n.CompileContext)
-	p.stringField(nameUserMetadata, n.UserMetadata)
-	p.poolField(namePoolID, n.Pool)
-	p.stringField(nameLayer, n.Layer)
-	p.stringField(nameRole, n.Role)
-	p.stringField(nameShape, n.Shape)
-	p.stringField(nameDType, n.DType)
+	n := p.t.Tables.Notes[id]
+	for i, text := range n.Texts() {
+		if k := noteKeys[i]; k != nameAction && k != nameCategory {
+			p.stringField(k, *text)
+		}
+		if noteKeys[i] == nameUserMetadata { // where PyTorch has it
+			p.poolField(namePoolID, n.Pool)
+		}
+	}
 }
 
 // forward writes the stack of the forward pass that a note has.

@@ -241,7 +241,7 @@ segment 0x1400000 2097152 allocated=512 active=512 requested=8 type="small" expa
 		"a retag changes what a block is for": {
 			trace: `
 device 0
-note n1 compile="N/A" category="activation"
+note n1 compile_context="N/A" category="activation"
 retag 0x1000000 2097152 note=n1
 segment 0x1000000 2097152 type="small"
   block 0x1000000 2097152 active_allocated requested=2097152`,

@@ -54,22 +54,6 @@ type FX struct {
 // user's MemPool, (n,0) a CUDA graph's.
 type Pool [2]int64
 
-// Note is what some events know beyond the common fields. Equal notes have the
-// same number. Category, Layer, Role, Shape and DType are exact and come from
-// our own engine (Category also from torch.profiler).
-type Note struct {
-	Action         StringID // the action's name, for kind Other
-	CompileContext StringID
-	UserMetadata   StringID
-	Category       StringID
-	Layer          StringID
-	Role           StringID
-	Shape          StringID
-	DType          StringID
-	Pool           PoolID
-	Forward        ListID // forward-pass stack of a backward allocation, formatted lines
-}
-
 // Tables holds everything that is interned. It only grows: a number stays
 // valid, and a copy of the struct is an immutable view of what it held then.
 type Tables struct {

@@ -22,7 +22,7 @@ import "fmt"
 //	frame LABEL T N T [op=T] [node=T] [target=T] [original=T] [info=T]
 //	                                  file, line, function; the rest from torch.fx
 //	stack LABEL FRAME...              innermost frame first
-//	note LABEL [action=T] [compile=T] [metadata=T] [category=T] [layer=T]
+//	note LABEL [action=T] [compile_context=T] [user_metadata=T] [category=T] [layer=T]
 //	     [role=T] [shape=T] [dtype=T] [pool=N,N] [forward=T]...
 //	device N [overflowed] [max=N]     what follows belongs to it
 //	KIND ADDR SIZE [@N] [stream=N] [stack=LABEL] [note=LABEL]

@@ -1,5 +1,7 @@
 package trace
 
+import "slices"
+
 func (p *textReader) frame(f *textFields) error {
 	label := f.label(func(s string) bool { _, ok := p.frames[s]; return ok })
 	frame := Frame{File: f.name(f.next()), Line: f.integer32(f.next()), Name: f.name(f.next())}
@@ -58,8 +60,8 @@ func (p *textReader) note(f *textFields) error {
 				forward = append(forward, f.name(value))
 			}
 		default:
-			if field := n.field(key); field != nil {
-				*field = f.name(value)
+			if i := slices.Index(NoteTexts[:], key); i >= 0 {
+				*n.Texts()[i] = f.name(value)
 			} else {
 				f.unknown(key)
 			}
@@ -70,28 +72,4 @@ func (p *textReader) note(f *textFields) error {
 	}
 	p.notes[label] = p.in.Note(n)
 	return nil
-}
-
-// field returns the string of n that the text form calls key, or nil.
-func (n *Note) field(key string) *StringID {
-	switch key {
-	case "action":
-		return &n.Action
-	case "compile":
-		return &n.CompileContext
-	case "metadata":
-		return &n.UserMetadata
-	case "category":
-		return &n.Category
-	case "layer":
-		return &n.Layer
-	case "role":
-		return &n.Role
-	case "shape":
-		return &n.Shape
-	case "dtype":
-		return &n.DType
-	default:
-		return nil
-	}
 }

@@ -88,14 +88,9 @@ func (p *textWriter) defineFrame(id FrameID) {
 }
 
 func (p *textWriter) noteFields(n *Note) {
-	p.text("action", n.Action)
-	p.text("compile", n.CompileContext)
-	p.text("metadata", n.UserMetadata)
-	p.text("category", n.Category)
-	p.text("layer", n.Layer)
-	p.text("role", n.Role)
-	p.text("shape", n.Shape)
-	p.text("dtype", n.DType)
+	for i, text := range n.Texts() {
+		p.text(NoteTexts[i], *text)
+	}
 	if n.Pool != 0 {
 		p.pool(n.Pool)
 	}

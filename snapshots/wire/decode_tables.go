@@ -115,12 +115,11 @@ func numbers[ID any](c *cursor, table *column[ID]) []ID {
 	return list
 }
 
-func (d *Decoder) note(c *cursor) trace.Note {
-	n := &d.ids
-	text := func() trace.StringID { return lookup(c, &n.strings, c.number()) }
-	return trace.Note{
-		Action: text(), CompileContext: text(), UserMetadata: text(), Category: text(), Layer: text(),
-		Role: text(), Shape: text(), DType: text(),
-		Pool: lookup(c, &n.pools, c.number()), Forward: lookup(c, &n.lists, c.number()),
+func (d *Decoder) note(c *cursor) (n trace.Note) {
+	for _, text := range n.Texts() {
+		*text = lookup(c, &d.ids.strings, c.number())
 	}
+	n.Pool = lookup(c, &d.ids.pools, c.number())
+	n.Forward = lookup(c, &d.ids.lists, c.number())
+	return n
 }

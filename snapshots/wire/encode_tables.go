@@ -39,18 +39,13 @@ func (e *Encoder) Tables(t *trace.Tables) {
 	})
 	e.table(StacksFrame, &e.sent.stacks, t.StackCount(), func(i int) { appendIDs(e, t.Stack(trace.StackID(i))) })
 	e.table(NotesFrame, &e.sent.notes, len(t.Notes), func(i int) {
-		for _, n := range noteNumbers(&t.Notes[i]) {
-			e.number(uint64(n))
+		n := t.Notes[i]
+		for _, text := range n.Texts() {
+			e.number(uint64(*text))
 		}
+		e.number(uint64(n.Pool))
+		e.number(uint64(n.Forward))
 	})
-}
-
-// noteNumbers are the fields of a note in the order in which they are sent.
-func noteNumbers(n *trace.Note) [10]uint32 {
-	return [...]uint32{
-		uint32(n.Action), uint32(n.CompileContext), uint32(n.UserMetadata), uint32(n.Category), uint32(n.Layer),
-		uint32(n.Role), uint32(n.Shape), uint32(n.DType), uint32(n.Pool), uint32(n.Forward),
-	}
 }
 
 // table sends the entries of one table that are new, in one or more frames.

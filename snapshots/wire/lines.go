@@ -45,7 +45,7 @@ func (e *Encoder) tableLines(t *trace.Tables) {
 	sendTable(e, StacksFrame, &e.sent.stacks, t.StackCount(), func(i int) []trace.FrameID {
 		return t.Stack(trace.StackID(i))
 	})
-	sendTable(e, NotesFrame, &e.sent.notes, len(t.Notes), func(i int) noteLine { return noteLine(t.Notes[i]) })
+	sendTable(e, NotesFrame, &e.sent.notes, len(t.Notes), func(i int) trace.Note { return t.Notes[i] })
 }
 
 // lineEntries bounds the entries of one line.
@@ -67,19 +67,6 @@ type frameLine struct {
 	File trace.StringID `json:"file"`
 	Name trace.StringID `json:"name"`
 	Line int32          `json:"line"`
-}
-
-type noteLine struct {
-	Action         trace.StringID `json:"action,omitempty"`
-	CompileContext trace.StringID `json:"compile_context,omitempty"`
-	UserMetadata   trace.StringID `json:"user_metadata,omitempty"`
-	Category       trace.StringID `json:"category,omitempty"`
-	Layer          trace.StringID `json:"layer,omitempty"`
-	Role           trace.StringID `json:"role,omitempty"`
-	Shape          trace.StringID `json:"shape,omitempty"`
-	DType          trace.StringID `json:"dtype,omitempty"`
-	Pool           trace.PoolID   `json:"pool,omitempty"`
-	Forward        trace.ListID   `json:"forward,omitempty"`
 }
 
 type eventsLine struct {

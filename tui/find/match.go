@@ -115,10 +115,8 @@ func matchFrames(t *trace.Tables, word string) []bool {
 }
 
 func noteHas(t *trace.Tables, n *trace.Note, word string) bool {
-	for _, id := range [...]trace.StringID{
-		n.Action, n.CompileContext, n.UserMetadata, n.Category, n.Layer, n.Role, n.Shape, n.DType,
-	} {
-		if id != 0 && containsFold(t.String(id), word) {
+	for _, id := range n.Texts() {
+		if *id != 0 && containsFold(t.String(*id), word) {
 			return true
 		}
 	}

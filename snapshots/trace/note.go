@@ -1,0 +1,31 @@
+package trace
+
+// Note is what some events know beyond the common fields. Equal notes have the
+// same number. Category, Layer, Role, Shape and DType are exact and come from
+// our own engine (Category also from torch.profiler).
+type Note struct {
+	Action         StringID `json:"action,omitempty"` // its name, for kind Other
+	CompileContext StringID `json:"compile_context,omitempty"`
+	UserMetadata   StringID `json:"user_metadata,omitempty"`
+	Category       StringID `json:"category,omitempty"`
+	Layer          StringID `json:"layer,omitempty"`
+	Role           StringID `json:"role,omitempty"`
+	Shape          StringID `json:"shape,omitempty"`
+	DType          StringID `json:"dtype,omitempty"`
+	Pool           PoolID   `json:"pool,omitempty"`
+	Forward        ListID   `json:"forward,omitempty"` // forward-pass stack of a backward allocation, formatted lines
+}
+
+// NoteTexts are the names of a note's texts, as files spell them. All that copies,
+// sends, reads, writes or searches notes goes by this list and Texts, which have the
+// same order; the wire's protocol depends on it.
+var NoteTexts = [...]string{
+	"action", "compile_context", "user_metadata", "category", "layer", "role", "shape", "dtype",
+}
+
+// Texts returns the texts of n, in the order of NoteTexts, to be read or set.
+func (n *Note) Texts() [len(NoteTexts)]*StringID {
+	return [...]*StringID{
+		&n.Action, &n.CompileContext, &n.UserMetadata, &n.Category, &n.Layer, &n.Role, &n.Shape, &n.DType,
+	}
+}
