@@ -52,10 +52,10 @@ var picture = map[string][]string{
 	"engine/tensor":            {"engine/device/...", "engine/alloc", "snapshots/trace"},
 	"engine/tensor/tensortest": {"engine/tensor", "engine/device/cpu", "engine/alloc"},
 	"engine/autograd":          {"engine/tensor", "engine/device", "engine/alloc", "snapshots/trace"},
-	"engine/nn":                {"engine/autograd", "engine/tensor", "engine/device", "engine/alloc"},
-	"engine/amp":               {"engine/autograd", "engine/tensor", "engine/device", "engine/alloc"},
+	"engine/nn":                {"engine/autograd", "engine/tensor", "engine/device", "engine/alloc", "snapshots/trace"},
+	"engine/amp":               {"engine/autograd", "engine/tensor", "engine/device", "engine/alloc", "snapshots/trace"},
 	"engine/data":              {"engine/device"},
-	"engine/optim":             {"engine/autograd", "engine/tensor", "engine/device", "engine/alloc"},
+	"engine/optim":             {"engine/autograd", "engine/tensor", "engine/device", "engine/alloc", "snapshots/trace"},
 	"engine/weights":           {"engine/autograd", "engine/tensor", "github.com/nlpodyssey/gopickle/..."},
 	"engine/train": {
 		"engine/amp", "engine/optim", "engine/nn/...", "engine/data", "engine/autograd", "engine/tensor", "engine/device",

@@ -3,6 +3,8 @@ package alloc
 import (
 	"math/rand/v2"
 	"testing"
+
+	"memtop/snapshots/trace"
 )
 
 // BenchmarkPair measures a free and an alloc among live blocks of mixed sizes,
@@ -33,7 +35,7 @@ func benchmarkPair(b *testing.B, live int, o Options) {
 	for i := range sizes {
 		sizes[i] = randomSize(rnd)
 	}
-	tag := a.Tag(Label{Category: Activation, Layer: "blocks.0.attn", Role: "probs"})
+	tag := a.Tag(Label{Category: trace.Activation, Layer: "blocks.0.attn", Role: "probs"})
 	blocks := make([]Block, live)
 	for i := range blocks {
 		blocks[i], _ = a.Alloc(sizes[i%len(sizes)], 0, tag)

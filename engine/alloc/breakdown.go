@@ -1,12 +1,14 @@
 package alloc
 
+import "memtop/snapshots/trace"
+
 // Breakdown says where the reserved bytes are. Its parts add up:
 //
 //	Reserved = Σ Category + Rounding + PendingFree + InactiveSplit + Releasable
 type Breakdown struct {
 	Reserved int64 // all that was obtained from the driver
 	// Category is what was asked for, by [Category], in blocks handed out.
-	Category [CategoryCount]int64
+	Category [trace.CategoryCount]int64
 	// Rounding is what those blocks have beyond that.
 	Rounding int64
 	// PendingFree is in blocks that were freed while another stream may use them.

@@ -15,9 +15,9 @@ func TestNamesAreBounded(t *testing.T) {
 	var known []trace.StackID
 	before := heap()
 	for range 2 { // at one place, before and after all the others
-		known = append(known, allocateAt(t, a, 0, 0, Label{Category: Parameter, Layer: "known"}))
+		known = append(known, allocateAt(t, a, 0, 0, Label{Category: trace.Parameter, Layer: "known"}))
 		for n := range many {
-			allocateAt(t, a, n, 17, Label{Category: Activation, Layer: fmt.Sprint("layer ", n)})
+			allocateAt(t, a, n, 17, Label{Category: trace.Activation, Layer: fmt.Sprint("layer ", n)})
 		}
 	}
 	if grown := heap() - before; grown > 2*namesBytes {
@@ -29,7 +29,7 @@ func TestNamesAreBounded(t *testing.T) {
 	if last := allocateAt(t, a, many, 17, Label{}); last != a.names.in.Rest().Stack {
 		t.Errorf("a stack that there is no room for has number %d", last)
 	}
-	if l := a.names.Label(a.Tag(Label{Category: Activation, Layer: "new"})); l.Category != Activation || l.Layer == "new" {
+	if l := a.names.Label(a.Tag(Label{Category: trace.Activation, Layer: "new"})); l.Category != trace.Activation || l.Layer == "new" {
 		t.Errorf("a label that there is no room for is %+v", l)
 	}
 }

@@ -72,16 +72,16 @@ func (e *OOMError) Error() string {
 // inUse returns what the memory in use is for, the largest first: " (optimizer
 // 25.11 MiB, parameter 12.55 MiB)".
 func (e *OOMError) inUse() string {
-	var used []Category
+	var used []trace.Category
 	for c, bytes := range e.Memory.Category {
 		if bytes > 0 {
-			used = append(used, Category(c))
+			used = append(used, trace.Category(c))
 		}
 	}
 	if len(used) == 0 {
 		return ""
 	}
-	slices.SortStableFunc(used, func(x, y Category) int { return cmp.Compare(e.Memory.Category[y], e.Memory.Category[x]) })
+	slices.SortStableFunc(used, func(x, y trace.Category) int { return cmp.Compare(e.Memory.Category[y], e.Memory.Category[x]) })
 	words := make([]string, len(used))
 	for i, c := range used {
 		words[i] = c.String() + " " + sizeText(e.Memory.Category[c])

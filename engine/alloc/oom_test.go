@@ -4,12 +4,14 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"memtop/snapshots/trace"
 )
 
 func TestTheErrorNamesTheRequestAndTheHolders(t *testing.T) {
 	a := newAllocator(t, newMemory(t, gib), Options{Name: "cpu:0", Stacks: StacksAlloc, Limit: 900 * mib})
-	weights := a.Tag(Label{Category: Parameter, Layer: "blocks.0", Role: "weight"})
-	probs := a.Tag(Label{Activation, "blocks.0.attn", "softmax probs", "[4, 12, 64, 64]", "bf16"})
+	weights := a.Tag(Label{Category: trace.Parameter, Layer: "blocks.0", Role: "weight"})
+	probs := a.Tag(Label{trace.Activation, "blocks.0.attn", "softmax probs", "[4, 12, 64, 64]", "bf16"})
 	for range 3 {
 		if _, err := a.Alloc(200*mib, 0, probs); err != nil {
 			t.Fatal(err)
@@ -19,7 +21,7 @@ func TestTheErrorNamesTheRequestAndTheHolders(t *testing.T) {
 		t.Fatal(err)
 	}
 	must(t, a, 1000)
-	_, err := a.Alloc(250*mib+3, 0, a.Tag(Label{Category: Gradient, Layer: "head"}))
+	_, err := a.Alloc(250*mib+3, 0, a.Tag(Label{Category: trace.Gradient, Layer: "head"}))
 	if err == nil {
 		t.Fatal("no error")
 	}

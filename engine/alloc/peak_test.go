@@ -3,12 +3,14 @@ package alloc
 import (
 	"testing"
 
+	"memtop/snapshots/trace"
+
 	"github.com/google/go-cmp/cmp"
 )
 
 func TestThePeakIsExplained(t *testing.T) {
 	a := newAllocator(t, newMemory(t, 1<<30), Options{})
-	malloc := func(n int64, c Category) Block {
+	malloc := func(n int64, c trace.Category) Block {
 		t.Helper()
 		b, err := a.Alloc(n, 0, a.Tag(Label{Category: c}))
 		if err != nil {
@@ -16,9 +18,9 @@ func TestThePeakIsExplained(t *testing.T) {
 		}
 		return b
 	}
-	want := func(when string, sums map[Category]int64) {
+	want := func(when string, sums map[trace.Category]int64) {
 		t.Helper()
-		var all [CategoryCount]int64
+		var all [trace.CategoryCount]int64
 		for c, n := range sums {
 			all[c] = n
 		}
@@ -27,15 +29,15 @@ func TestThePeakIsExplained(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", when, diff)
 		}
 	}
-	weight := malloc(1000, Parameter)
-	scratch := malloc(5000, Workspace)
-	want("on the way up", map[Category]int64{Parameter: 1000, Workspace: 5000})
-	a.Retag(scratch, a.Tag(Label{Category: Activation}))
-	want("a change at the peak", map[Category]int64{Parameter: 1000, Activation: 5000})
+	weight := malloc(1000, trace.Parameter)
+	scratch := malloc(5000, trace.Workspace)
+	want("on the way up", map[trace.Category]int64{trace.Parameter: 1000, trace.Workspace: 5000})
+	a.Retag(scratch, a.Tag(Label{Category: trace.Activation}))
+	want("a change at the peak", map[trace.Category]int64{trace.Parameter: 1000, trace.Activation: 5000})
 	a.Free(scratch)
-	malloc(2000, Gradient)
-	want("below the peak", map[Category]int64{Parameter: 1000, Activation: 5000})
+	malloc(2000, trace.Gradient)
+	want("below the peak", map[trace.Category]int64{trace.Parameter: 1000, trace.Activation: 5000})
 	a.Free(weight)
 	a.ResetPeak()
-	want("after a reset", map[Category]int64{Gradient: 2000})
+	want("after a reset", map[trace.Category]int64{trace.Gradient: 2000})
 }

@@ -46,8 +46,8 @@ func newProgram(t *testing.T, seed uint64, o Options) *program {
 	t.Helper()
 	p := &program{t: t, rnd: rand.New(rand.NewPCG(seed, 1)), driver: newMemory(t, 700<<20)}
 	p.a = newAllocator(t, p.driver, o)
-	for i := range CategoryCount {
-		p.tags = append(p.tags, p.a.Tag(Label{Category: Category(i), Layer: fmt.Sprintf("blocks.%d", i)}))
+	for i := range trace.CategoryCount {
+		p.tags = append(p.tags, p.a.Tag(Label{Category: trace.Category(i), Layer: fmt.Sprintf("blocks.%d", i)}))
 	}
 	return p
 }

@@ -61,7 +61,7 @@ func (g *guarded) MemInfo() (free, total int64) {
 // churn allocates and frees, and reads what it was given without a lock.
 func churn(a *Allocator, seed uint64) {
 	rnd := rand.New(rand.NewPCG(seed, 9))
-	tag := a.Tag(Label{Category: Category(seed % uint64(CategoryCount)), Layer: "layer"})
+	tag := a.Tag(Label{Category: trace.Category(seed % uint64(trace.CategoryCount)), Layer: "layer"})
 	var held []Block
 	for range 400 {
 		if len(held) > 20 || len(held) > 0 && rnd.IntN(3) == 0 {

@@ -117,9 +117,9 @@ func (c *recount) compare(t testing.TB, stats *Stats, k poolKind) {
 func (c *recount) compareBreakdown(t testing.TB, b Breakdown) {
 	t.Helper()
 	for i, got := range b.Category {
-		name := Category(i).String()
+		name := trace.Category(i).String()
 		want := c.category[name]
-		if Category(i) == Other {
+		if trace.Category(i) == trace.OtherCategory {
 			want += c.category[""]
 		}
 		if got != want {

@@ -194,5 +194,5 @@ func (r *replayer) adoptState(b *block, state trace.BlockState) {
 	r.blocks[b.addr] = Block{b, b.serial}
 	a.stats.Allocation.add(k, 1)
 	a.stats.AllocatedBytes.add(k, b.size)
-	a.stats.Category[Other].add(b.requested)
+	a.stats.Category[trace.OtherCategory].add(b.requested)
 }

@@ -21,7 +21,7 @@ func training(t *testing.T, o Options) *trace.Trace {
 	for range 4000 {
 		p.step()
 	}
-	kept := p.a.Tag(Label{Activation, "blocks.2.attn", "softmax probs", "[4, 12, 64, 64]", "bf16"})
+	kept := p.a.Tag(Label{trace.Activation, "blocks.2.attn", "softmax probs", "[4, 12, 64, 64]", "bf16"})
 	b, err := p.a.Alloc(4*12*64*64*2, 0, kept)
 	if err != nil {
 		t.Fatal(err)
@@ -143,7 +143,7 @@ func TestDevicesThatShareNamesFitInOneTrace(t *testing.T) {
 	names := NewNames()
 	second := newAllocator(t, newMemory(t, gib), Options{Device: 1, Names: names, History: 10})
 	first := newAllocator(t, newMemory(t, gib), Options{Device: 0, Names: names, History: 10})
-	tag := first.Tag(Label{Category: Input, Layer: "data"})
+	tag := first.Tag(Label{Category: trace.Input, Layer: "data"})
 	for _, a := range []*Allocator{first, second} {
 		if _, err := a.Alloc(512, 3, tag); err != nil {
 			t.Fatal(err)

@@ -1,5 +1,7 @@
 package alloc
 
+import "memtop/snapshots/trace"
+
 // Counter follows one quantity. Allocated and Freed add up its increases and
 // decreases.
 type Counter struct {
@@ -73,10 +75,10 @@ type Stats struct {
 
 	// Category holds, by [Category], the requested bytes of the blocks handed
 	// out and not yet freed. It is ours: PyTorch does not know.
-	Category [CategoryCount]Counter
+	Category [trace.CategoryCount]Counter
 	// CategoryAtPeak holds the same at the moment when AllocatedBytes was last as
 	// high as its peak, so that the peak can be explained.
-	CategoryAtPeak [CategoryCount]int64
+	CategoryAtPeak [trace.CategoryCount]int64
 }
 
 // Stats returns the present values. Safe for concurrent use.

@@ -4,7 +4,7 @@ import "memtop/snapshots/trace"
 
 // Label says in words what a block is for. All but the category may be empty.
 type Label struct {
-	Category Category
+	Category trace.Category
 	Layer    string // the module, as "blocks.3.attn.qkv"
 	Role     string // in the layer, as "weight", "exp_avg", "softmax probs"
 	Shape    string // as "[4, 64, 768]"
@@ -16,11 +16,11 @@ type Label struct {
 type Tag struct {
 	event    trace.NoteID // the note of the block's events
 	block    trace.NoteID // its note in a state
-	category Category
+	category trace.Category
 }
 
 // Category returns the tag's category.
-func (t Tag) Category() Category { return t.category }
+func (t Tag) Category() trace.Category { return t.category }
 
 // Tag interns a label.
 func (a *Allocator) Tag(l Label) Tag { return a.names.Tag(l) }

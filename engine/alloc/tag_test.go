@@ -17,8 +17,8 @@ func (r *tape) Record(_ int, e trace.Event) { r.events = append(r.events, e) }
 func TestRetagMovesBytesAndTellsOfIt(t *testing.T) {
 	r := &tape{}
 	a := newAllocator(t, newMemory(t, gib), Options{Recorder: r})
-	scratch := a.Tag(Label{Category: Workspace, Role: "output"})
-	saved := a.Tag(Label{Category: Activation, Layer: "blocks.0.mlp", Role: "saved", Shape: "[4, 8]", DType: "f32"})
+	scratch := a.Tag(Label{Category: trace.Workspace, Role: "output"})
+	saved := a.Tag(Label{Category: trace.Activation, Layer: "blocks.0.mlp", Role: "saved", Shape: "[4, 8]", DType: "f32"})
 	b, err := a.Alloc(1000, 0, scratch)
 	if err != nil {
 		t.Fatal(err)
@@ -27,13 +27,13 @@ func TestRetagMovesBytesAndTellsOfIt(t *testing.T) {
 	a.Retag(b, saved)
 	a.Retag(b, saved) // says nothing new
 	after := a.Stats()
-	if before.Category[Workspace].Current != 1000 || after.Category[Workspace].Current != 0 || after.Category[Activation].Current != 1000 {
+	if before.Category[trace.Workspace].Current != 1000 || after.Category[trace.Workspace].Current != 0 || after.Category[trace.Activation].Current != 1000 {
 		t.Errorf("before %+v, after %+v", before.Category, after.Category)
 	}
 	if x, y := before.Breakdown(), after.Breakdown(); x.Requested() != y.Requested() || x.Rounding != y.Rounding {
 		t.Errorf("the sums change: %+v, %+v", x, y)
 	}
-	if a.TagOf(b) != saved || a.TagOf(b).Category() != Activation || a.TagOf(Block{}) != (Tag{}) {
+	if a.TagOf(b) != saved || a.TagOf(b).Category() != trace.Activation || a.TagOf(Block{}) != (Tag{}) {
 		t.Errorf("the block's tag is %+v", a.TagOf(b))
 	}
 	a.Free(b)
@@ -59,9 +59,9 @@ func TestLabelsAreInterned(t *testing.T) {
 	names := NewNames()
 	labels := map[string]Label{
 		"nothing":        {},
-		"a category":     {Category: Input},
-		"everything":     {Gradient, "head", "grad", "[2]", "bf16"},
-		"without a name": {Category: Other, Layer: "head"},
+		"a category":     {Category: trace.Input},
+		"everything":     {trace.Gradient, "head", "grad", "[2]", "bf16"},
+		"without a name": {Category: trace.OtherCategory, Layer: "head"},
 	}
 	for name, l := range labels {
 		t.Run(name, func(t *testing.T) {
@@ -81,8 +81,8 @@ func TestLabelsAreInterned(t *testing.T) {
 
 func TestCategoriesHaveTheNamesOfReports(t *testing.T) {
 	var got []string
-	for i := range CategoryCount + 1 {
-		got = append(got, Category(i).String())
+	for i := range trace.CategoryCount + 1 {
+		got = append(got, trace.Category(i).String())
 	}
 	want := []string{"other", "parameter", "gradient", "optimizer", "activation", "input", "workspace", "other"}
 	if diff := cmp.Diff(want, got); diff != "" {

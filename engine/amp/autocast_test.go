@@ -3,13 +3,13 @@ package amp_test
 import (
 	"testing"
 
-	"memtop/engine/alloc"
 	"memtop/engine/amp"
 	"memtop/engine/autograd"
 	"memtop/engine/device"
 	"memtop/engine/nn"
 	"memtop/engine/tensor"
 	"memtop/engine/tensor/tensortest"
+	"memtop/snapshots/trace"
 )
 
 var config = nn.GPTConfig{Layers: 4, Dim: 64, Heads: 4, Context: 32, Vocab: 64, Bias: true}
@@ -41,7 +41,7 @@ func (r *run) forward() *autograd.Value {
 	for i := range ids {
 		ids[i] = int32(i * i % config.Vocab)
 	}
-	tag := tensor.Tag{Category: alloc.Input}
+	tag := tensor.Tag{Category: trace.Input}
 	x := r.c.Take(tensor.From(r.device, ids, tensor.Shape{batch, rows}, device.Int32, tag))
 	logits := r.c.Call(r.model, x)
 	out := r.c.Call(&r.loss, logits, x)
@@ -62,7 +62,7 @@ func (r *run) step(scale func(*autograd.Value) *autograd.Value) (loss float64) {
 	return loss
 }
 
-func (r *run) category(c alloc.Category) int64 {
+func (r *run) category(c trace.Category) int64 {
 	return r.device.Memory().Stats().Category[c].Current
 }
 
@@ -166,7 +166,7 @@ func TestHalfPrecisionHalvesActivations(t *testing.T) {
 		var bytes int64
 		r.c.Run(func() {
 			r.forward()
-			bytes = r.category(alloc.Activation)
+			bytes = r.category(trace.Activation)
 		})
 		return bytes
 	}
@@ -204,7 +204,7 @@ func TestAutocastKeepsMastersAndReleasesItsCopies(t *testing.T) {
 		// Weights and biases of the linear layers of all blocks, and the head.
 		d := int64(config.Dim)
 		want := 2 * (int64(config.Layers)*(12*d*d+9*d) + int64(config.Vocab)*d)
-		if got := r.category(alloc.Workspace) - out.Data().Bytes(); got != want {
+		if got := r.category(trace.Workspace) - out.Data().Bytes(); got != want {
 			t.Errorf("workspace after the forward pass is %d bytes, want the weights' copies, %d", got, want)
 		}
 		r.c.Backward(out)
@@ -336,7 +336,7 @@ func TestPredictedBytesEqualMeasuredUnderAutocast(t *testing.T) {
 			usage := r.device.Measure(func() {
 				r.c.Run(func() {
 					out := r.forward()
-					activations = r.category(alloc.Activation)
+					activations = r.category(trace.Activation)
 					r.c.Backward(out)
 				})
 			})

@@ -1,10 +1,10 @@
 package amp
 
 import (
-	"memtop/engine/alloc"
 	"memtop/engine/autograd"
 	"memtop/engine/device"
 	"memtop/engine/tensor"
+	"memtop/snapshots/trace"
 )
 
 // ScalerOptions are how a loss scale moves. Zero values mean PyTorch's: 65,536
@@ -55,7 +55,7 @@ type Scaler struct {
 func NewScaler(d *tensor.Device, o ScalerOptions) *Scaler {
 	o = o.withDefaults()
 	number := func(role string, value float64) *tensor.Tensor {
-		tag := tensor.Tag{Category: alloc.Optimizer, Layer: "scaler", Role: role}
+		tag := tensor.Tag{Category: trace.Optimizer, Layer: "scaler", Role: role}
 		return tensor.Full(d, nil, device.Float32, value, tag)
 	}
 	return &Scaler{

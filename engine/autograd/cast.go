@@ -1,9 +1,9 @@
 package autograd
 
 import (
-	"memtop/engine/alloc"
 	"memtop/engine/device"
 	"memtop/engine/tensor"
+	"memtop/snapshots/trace"
 )
 
 // Caster decides in which type operations compute: automatic mixed precision.
@@ -139,7 +139,7 @@ func (t *Tape) castOf(key castKey) *tensor.Tensor {
 		delete(t.casts, key)
 	}
 	data := tensor.New(t.device, key.variable.Data().Shape(), key.dtype,
-		tensor.Tag{Category: alloc.Workspace, Layer: source.Label().Layer, Role: castRole})
+		tensor.Tag{Category: trace.Workspace, Layer: source.Label().Layer, Role: castRole})
 	t.casts[key] = &cast{data: data, source: source, version: source.Version()}
 	t.backend().Cast(data.Array(), key.variable.Data().Array())
 	return data

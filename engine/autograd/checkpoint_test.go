@@ -8,6 +8,7 @@ import (
 	"memtop/engine/autograd"
 	"memtop/engine/tensor"
 	"memtop/engine/tensor/tensortest"
+	"memtop/snapshots/trace"
 )
 
 // stack is six layers of product, dropout and GELU, checkpointed or not.
@@ -132,7 +133,7 @@ func TestACheckpointRetagsItsInput(t *testing.T) {
 		tape.Checkpoint(func(in []*autograd.Value) *autograd.Value { return tape.GELU(in[0]) }, x)
 		got := x.Data().Storage().Label()
 		want := alloc.Label{
-			Category: alloc.Activation, Layer: "h.1", Role: "scale output of h.0",
+			Category: trace.Activation, Layer: "h.1", Role: "scale output of h.0",
 			Shape: tensor.Shape{16, 16}.String(), DType: "float32",
 		}
 		if got != want {

@@ -7,11 +7,11 @@ import (
 	"slices"
 	"testing"
 
-	"memtop/engine/alloc"
 	"memtop/engine/autograd"
 	"memtop/engine/device"
 	"memtop/engine/tensor"
 	"memtop/engine/tensor/tensortest"
+	"memtop/snapshots/trace"
 )
 
 // operation computes something of variables, for a check of its gradient.
@@ -258,11 +258,11 @@ func variable(d *tensor.Device, random *rand.Rand, shape tensor.Shape, low, high
 	for i := range values {
 		values[i] = low + (high-low)*random.Float64()
 	}
-	return autograd.NewVariable("x", tensor.From(d, values, shape, device.Float64, tensor.Tag{Category: alloc.Parameter}))
+	return autograd.NewVariable("x", tensor.From(d, values, shape, device.Float64, tensor.Tag{Category: trace.Parameter}))
 }
 
 func whole(t *autograd.Tape, shape tensor.Shape, values ...int) *autograd.Value {
-	return t.Take(tensor.From(t.Device(), values, shape, device.Int32, tensor.Tag{Category: alloc.Input}))
+	return t.Take(tensor.From(t.Device(), values, shape, device.Int32, tensor.Tag{Category: trace.Input}))
 }
 
 func s(extents ...int) tensor.Shape { return extents }

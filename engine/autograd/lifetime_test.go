@@ -11,6 +11,7 @@ import (
 	"memtop/engine/device"
 	"memtop/engine/tensor"
 	"memtop/engine/tensor/tensortest"
+	"memtop/snapshots/trace"
 )
 
 const kilobyte = 1024 // the bytes of every float32 [16, 16] below
@@ -22,14 +23,14 @@ func square(t *testing.T, d *tensor.Device, name string) *autograd.Variable {
 		values[i] = float32(i%7) / 7
 	}
 	v := autograd.NewVariable(name, tensor.From(d, values, tensor.Shape{16, 16}, device.Float32,
-		tensor.Tag{Category: alloc.Parameter, Layer: "l", Role: name}))
+		tensor.Tag{Category: trace.Parameter, Layer: "l", Role: name}))
 	t.Cleanup(v.Close)
 	return v
 }
 
 func categories(d *tensor.Device) (parameter, gradient, activation, workspace int64) {
 	c := d.Memory().Stats().Category
-	return c[alloc.Parameter].Current, c[alloc.Gradient].Current, c[alloc.Activation].Current, c[alloc.Workspace].Current
+	return c[trace.Parameter].Current, c[trace.Gradient].Current, c[trace.Activation].Current, c[trace.Workspace].Current
 }
 
 func TestAFrameReleasesWhatItDoesNotReturn(t *testing.T) {
@@ -234,7 +235,7 @@ func TestGradientsAccumulateUntilTheyAreReleased(t *testing.T) {
 		}
 	}
 	label := w.Grad().Storage().Label()
-	if label.Category != alloc.Gradient || label.Layer != "l" {
+	if label.Category != trace.Gradient || label.Layer != "l" {
 		t.Errorf("the gradient is labelled %+v, want a gradient of layer l", label)
 	}
 	w.ZeroGrad()

@@ -3,8 +3,8 @@ package autograd
 import (
 	"fmt"
 
-	"memtop/engine/alloc"
 	"memtop/engine/tensor"
+	"memtop/snapshots/trace"
 )
 
 // record is what one backward pass goes through: operations in the order in
@@ -114,7 +114,7 @@ func (s *slot) add(t *Tape, g *tensor.Tensor) {
 	sum := s.grad
 	if sum.Storage().Handles() > 1 {
 		sum = tensor.New(t.device, s.like.Shape(), s.like.DType(),
-			tensor.Tag{Category: alloc.Gradient, Layer: t.layer, Role: "grad sum"})
+			tensor.Tag{Category: trace.Gradient, Layer: t.layer, Role: "grad sum"})
 	}
 	t.backend().AddScaled(sum.Array(), s.grad.Array(), g.Array(), 1)
 	if sum != s.grad {
@@ -139,14 +139,14 @@ func (t *Tape) save(list []*tensor.Tensor) []saved {
 func (t *Tape) retag(x *tensor.Tensor) {
 	storage := x.Storage()
 	label := storage.Label()
-	if label.Category != alloc.Workspace || label.Role == castRole {
+	if label.Category != trace.Workspace || label.Role == castRole {
 		return
 	}
 	role := label.Role
 	if label.Layer != "" && label.Layer != t.layer {
 		role += " of " + label.Layer
 	}
-	storage.Retag(alloc.Activation, t.layer, role)
+	storage.Retag(trace.Activation, t.layer, role)
 	if t.onSave != nil && t.phase == Forward {
 		t.onSave(t.layer, storage.Bytes())
 	}

@@ -1,9 +1,9 @@
 package autograd
 
 import (
-	"memtop/engine/alloc"
 	"memtop/engine/device"
 	"memtop/engine/tensor"
+	"memtop/snapshots/trace"
 )
 
 // Phase is the part of a step that runs.
@@ -120,9 +120,9 @@ func (t *Tape) reset() {
 // temporary allocates memory that lives until the operation under way ends,
 // unless someone takes a handle.
 func (t *Tape) temporary(shape tensor.Shape, dtype device.DType, role string) *tensor.Tensor {
-	category := alloc.Workspace
+	category := trace.Workspace
 	if t.phase == Backward {
-		category = alloc.Gradient
+		category = trace.Gradient
 	}
 	return t.hold(tensor.New(t.device, shape, dtype, tensor.Tag{Category: category, Layer: t.layer, Role: role}))
 }
@@ -152,5 +152,5 @@ func (t *Tape) sweep(mark int) {
 
 // Workspace is the tag of memory that a layer makes for itself.
 func (t *Tape) Workspace(role string) tensor.Tag {
-	return tensor.Tag{Category: alloc.Workspace, Layer: t.layer, Role: role}
+	return tensor.Tag{Category: trace.Workspace, Layer: t.layer, Role: role}
 }

@@ -3,8 +3,8 @@ package autograd
 import (
 	"fmt"
 
-	"memtop/engine/alloc"
 	"memtop/engine/tensor"
+	"memtop/snapshots/trace"
 )
 
 // Variable is a leaf of computations: a tensor that outlives steps, such as a
@@ -90,9 +90,9 @@ func (v *Variable) accumulate(t *Tape, g *tensor.Tensor) {
 		t.backend().AddScaled(v.grad.Array(), v.grad.Array(), g.Array(), 1)
 	case g.Storage().Handles() == 1:
 		v.grad = g.Retain()
-		g.Storage().Retag(alloc.Gradient, layer, "grad")
+		g.Storage().Retag(trace.Gradient, layer, "grad")
 	default:
-		v.grad = tensor.Clone(g, tensor.Tag{Category: alloc.Gradient, Layer: layer, Role: "grad"})
+		v.grad = tensor.Clone(g, tensor.Tag{Category: trace.Gradient, Layer: layer, Role: "grad"})
 	}
 	for _, hook := range v.hooks {
 		hook(v)

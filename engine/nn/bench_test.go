@@ -4,12 +4,12 @@ import (
 	"testing"
 	"time"
 
-	"memtop/engine/alloc"
 	"memtop/engine/autograd"
 	"memtop/engine/device"
 	"memtop/engine/nn"
 	"memtop/engine/tensor"
 	"memtop/engine/tensor/tensortest"
+	"memtop/snapshots/trace"
 )
 
 // BenchmarkCheckpointing is what checkpoints save and cost on a GPT of 12
@@ -38,9 +38,9 @@ func BenchmarkCheckpointing(b *testing.B) {
 			var saved int64
 			for b.Loop() {
 				c.Run(func() {
-					x := c.Take(tensor.From(d, ids, tensor.Shape{2, 256}, device.Int32, tensor.Tag{Category: alloc.Input}))
+					x := c.Take(tensor.From(d, ids, tensor.Shape{2, 256}, device.Int32, tensor.Tag{Category: trace.Input}))
 					out := c.Call(loss, c.Call(model, x), x)
-					saved = d.Memory().Stats().Category[alloc.Activation].Current
+					saved = d.Memory().Stats().Category[trace.Activation].Current
 					c.Backward(out)
 				})
 				for _, p := range nn.Params(model) {

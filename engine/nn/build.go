@@ -4,10 +4,10 @@ import (
 	"hash/fnv"
 	"math"
 
-	"memtop/engine/alloc"
 	"memtop/engine/autograd"
 	"memtop/engine/device"
 	"memtop/engine/tensor"
+	"memtop/snapshots/trace"
 )
 
 // Builder makes the parameters of a model. It is a value: [Builder.In] returns
@@ -71,7 +71,7 @@ func FanIn(inputs int) Init {
 // Param makes a parameter with a role such as "weight". Its random numbers
 // depend on the seed and its name only.
 func (b Builder) Param(role string, init Init, shape ...int) *Param {
-	t := tensor.New(b.device, shape, b.dtype, tensor.Tag{Category: alloc.Parameter, Layer: b.path, Role: role})
+	t := tensor.New(b.device, shape, b.dtype, tensor.Tag{Category: trace.Parameter, Layer: b.path, Role: role})
 	name := join(b.path, role)
 	p := autograd.NewVariable(name, t)
 	*b.made = append(*b.made, p)

@@ -9,6 +9,7 @@ import (
 	"memtop/engine/device/cpu"
 	"memtop/engine/nn"
 	"memtop/engine/tensor"
+	"memtop/snapshots/trace"
 )
 
 // A step of training, from the device to the gradients, and what every layer of
@@ -55,7 +56,7 @@ func step() error {
 	loss := &nn.CrossEntropy{}
 	err = tensor.Try(func() {
 		c.Run(func() {
-			input := tensor.Tag{Category: alloc.Input, Role: "input"}
+			input := tensor.Tag{Category: trace.Input, Role: "input"}
 			x := c.Take(tensor.Full(d, tensor.Shape{10, 8}, device.Float32, 1, input))
 			y := c.Take(tensor.Full(d, tensor.Shape{10}, device.Int32, 2, input))
 			c.Backward(c.Call(loss, c.Call(model, x), y))
@@ -69,6 +70,6 @@ func step() error {
 		fmt.Printf("%q %s: %v, %d bytes saved, checkpointed %v\n",
 			l.Name, l.Class, l.OutputShape, l.SavedBytes, l.Checkpointed)
 	}
-	fmt.Println("gradients:", memory.Stats().Category[alloc.Gradient].Current, "bytes")
+	fmt.Println("gradients:", memory.Stats().Category[trace.Gradient].Current, "bytes")
 	return nil
 }

@@ -4,12 +4,12 @@ import (
 	"math"
 	"testing"
 
-	"memtop/engine/alloc"
 	"memtop/engine/autograd"
 	"memtop/engine/device"
 	"memtop/engine/nn"
 	"memtop/engine/tensor"
 	"memtop/engine/tensor/tensortest"
+	"memtop/snapshots/trace"
 )
 
 // modules are small ones of every kind, each with the shape it takes.
@@ -128,7 +128,7 @@ func checkParams(t *testing.T, d *tensor.Device, m nn.Module, o nn.Options, shap
 }
 
 func input(tape *autograd.Tape, shape tensor.Shape, ids bool) *autograd.Value {
-	tag := tensor.Tag{Category: alloc.Input, Role: "input"}
+	tag := tensor.Tag{Category: trace.Input, Role: "input"}
 	values := make([]float64, shape.Size())
 	for i := range values {
 		if values[i] = math.Cos(float64(5 * i)); ids {

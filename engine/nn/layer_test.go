@@ -6,12 +6,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"memtop/engine/alloc"
 	"memtop/engine/autograd"
 	"memtop/engine/device"
 	"memtop/engine/nn"
 	"memtop/engine/tensor"
 	"memtop/engine/tensor/tensortest"
+	"memtop/snapshots/trace"
 )
 
 func layers(c *nn.Ctx) map[string]*nn.Layer {
@@ -27,7 +27,7 @@ func TestTheLayerTableOfAGPT(t *testing.T) {
 	var live int64
 	r.c.Run(func() {
 		loss := r.forward(r.c)
-		live = r.bytes(alloc.Activation)
+		live = r.bytes(trace.Activation)
 		r.c.Backward(loss)
 	})
 	const (

@@ -1,10 +1,10 @@
 package nn
 
 import (
-	"memtop/engine/alloc"
 	"memtop/engine/autograd"
 	"memtop/engine/device"
 	"memtop/engine/tensor"
+	"memtop/snapshots/trace"
 )
 
 // Prediction is what one step of a model will take, in requested bytes but for
@@ -50,17 +50,17 @@ func Predict[M Module](d *tensor.Device, p Plan[M]) (Prediction, error) {
 	usage := stage.Measure(func() {
 		tape.Run(func() {
 			loss := p.Loss(c, m)
-			r.ActivationBytes, r.InputBytes = held(stage, alloc.Activation), held(stage, alloc.Input)
+			r.ActivationBytes, r.InputBytes = held(stage, trace.Activation), held(stage, trace.Input)
 			tape.Backward(loss)
 		})
 	})
 	r.Layers, r.PeakBytes = c.Layers(), usage.Peak
-	r.ParameterBytes, r.GradientBytes = held(stage, alloc.Parameter), held(stage, alloc.Gradient)
+	r.ParameterBytes, r.GradientBytes = held(stage, trace.Parameter), held(stage, trace.Gradient)
 	stats := stage.Memory().Stats()
 	r.ReservedBytes = stats.Reserved()
 	return r, nil
 }
 
-func held(d *tensor.Device, c alloc.Category) int64 {
+func held(d *tensor.Device, c trace.Category) int64 {
 	return d.Memory().Stats().Category[c].Current
 }

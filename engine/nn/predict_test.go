@@ -5,12 +5,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"memtop/engine/alloc"
 	"memtop/engine/autograd"
 	"memtop/engine/device"
 	"memtop/engine/nn"
 	"memtop/engine/tensor"
 	"memtop/engine/tensor/tensortest"
+	"memtop/snapshots/trace"
 )
 
 // TestPredictedBytesOfEveryModelEqualMeasured is about models besides GPT, whose
@@ -38,7 +38,7 @@ func TestPredictedBytesOfEveryModelEqualMeasured(t *testing.T) {
 				defer nn.Close(m)
 				loss := &nn.CrossEntropy{}
 				forward := func(c *nn.Ctx, m *nn.Sequential) *autograd.Value {
-					tag := tensor.Tag{Category: alloc.Input}
+					tag := tensor.Tag{Category: trace.Input}
 					x := c.Take(tensor.Full(c.Device(), test.shape, device.Float32, 0.1, tag))
 					y := c.Take(tensor.Full(c.Device(), test.shape[:1], device.Int32, 3, tag))
 					return c.Call(loss, c.Call(m, x), y)

@@ -9,12 +9,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"memtop/engine/alloc"
 	"memtop/engine/autograd"
 	"memtop/engine/device"
 	"memtop/engine/nn"
 	"memtop/engine/tensor"
 	"memtop/engine/tensor/tensortest"
+	"memtop/snapshots/trace"
 )
 
 // reference is testdata/pytorch.json, which testdata/pytorch.py makes.
@@ -155,7 +155,7 @@ func TestABlockSavesTheBytesThatPyTorchSaves(t *testing.T) {
 	var got []int64
 	c.OnSave(func(_ string, bytes int64) { got = append(got, bytes) })
 	c.Run(func() {
-		x := c.Take(tensor.Full(d, tensor.Shape{2, 16, 32}, device.Float32, 1, tensor.Tag{Category: alloc.Workspace}))
+		x := c.Take(tensor.Full(d, tensor.Shape{2, 16, 32}, device.Float32, 1, tensor.Tag{Category: trace.Workspace}))
 		c.Call(m.Blocks.Children()[0].Module, x)
 	})
 	slices.Sort(got)

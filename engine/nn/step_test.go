@@ -6,12 +6,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"memtop/engine/alloc"
 	"memtop/engine/autograd"
 	"memtop/engine/device"
 	"memtop/engine/nn"
 	"memtop/engine/tensor"
 	"memtop/engine/tensor/tensortest"
+	"memtop/snapshots/trace"
 )
 
 var small = nn.GPTConfig{Layers: 5, Dim: 32, Heads: 4, Context: 24, Vocab: 61, Bias: true, Dropout: 0}
@@ -51,7 +51,7 @@ func tokens(d *tensor.Device, vocab, from int) *tensor.Tensor {
 	for i := range ids {
 		ids[i] = int32((i + from) * (i + from) % vocab)
 	}
-	return tensor.From(d, ids, tensor.Shape{batch, rows}, device.Int32, tensor.Tag{Category: alloc.Input, Role: "tokens"})
+	return tensor.From(d, ids, tensor.Shape{batch, rows}, device.Int32, tensor.Tag{Category: trace.Input, Role: "tokens"})
 }
 
 // forward returns the loss; it runs within the tape's Run.
@@ -79,7 +79,7 @@ func (r *trainer) step() (loss float64) {
 	return loss
 }
 
-func (r *trainer) bytes(c alloc.Category) int64 {
+func (r *trainer) bytes(c trace.Category) int64 {
 	return r.device.Memory().Stats().Category[c].Current
 }
 
@@ -140,7 +140,7 @@ func TestCheckpointsSaveActivations(t *testing.T) {
 		r := newTrainer(t, small, nn.Options{Checkpoint: p, Attention: nn.FlashAttention})
 		r.c.Run(func() {
 			r.forward(r.c)
-			saved[name] = r.bytes(alloc.Activation)
+			saved[name] = r.bytes(trace.Activation)
 		})
 	}
 	for _, order := range [][2]string{
@@ -176,7 +176,7 @@ func TestAStepLeavesParametersGradientsAndInputs(t *testing.T) {
 				if got, want := r.device.Live(), 2*parameters+inputs; got != want {
 					t.Fatalf("%d bytes live after a step, want parameters, gradients and inputs, %d", got, want)
 				}
-				if p, g, i := r.bytes(alloc.Parameter), r.bytes(alloc.Gradient), r.bytes(alloc.Input); p != parameters || g != parameters || i != inputs {
+				if p, g, i := r.bytes(trace.Parameter), r.bytes(trace.Gradient), r.bytes(trace.Input); p != parameters || g != parameters || i != inputs {
 					t.Fatalf("parameters %d, gradients %d, inputs %d bytes; want %d, %d, %d", p, g, i, parameters, parameters, inputs)
 				}
 			}
@@ -225,12 +225,12 @@ func TestPredictedBytesOfEveryLayerEqualMeasured(t *testing.T) {
 				usage := r.device.Measure(func() {
 					r.c.Run(func() {
 						loss := r.forward(r.c)
-						measured.ActivationBytes, measured.InputBytes = r.bytes(alloc.Activation), r.bytes(alloc.Input)
+						measured.ActivationBytes, measured.InputBytes = r.bytes(trace.Activation), r.bytes(trace.Input)
 						r.c.Backward(loss)
 					})
 				})
 				measured.PeakBytes = usage.Peak
-				measured.ParameterBytes, measured.GradientBytes = r.bytes(alloc.Parameter), r.bytes(alloc.Gradient)
+				measured.ParameterBytes, measured.GradientBytes = r.bytes(trace.Parameter), r.bytes(trace.Gradient)
 				if diff := cmp.Diff(table(r.c.Layers()), table(predicted.Layers)); diff != "" {
 					t.Errorf("layers (-measured +predicted):\n%s", diff)
 				}

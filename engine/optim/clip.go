@@ -1,10 +1,10 @@
 package optim
 
 import (
-	"memtop/engine/alloc"
 	"memtop/engine/autograd"
 	"memtop/engine/device"
 	"memtop/engine/tensor"
+	"memtop/snapshots/trace"
 )
 
 // Clip makes all gradients together no longer than limit, as a vector, and
@@ -12,7 +12,7 @@ import (
 // wait for the device.
 func Clip(d *tensor.Device, parameters []*autograd.Variable, limit float64) (norm *tensor.Pending) {
 	list := gradients(parameters)
-	length := tensor.New(d, tensor.Shape{1}, device.Float32, tensor.Tag{Category: alloc.Workspace, Role: "gradient norm"})
+	length := tensor.New(d, tensor.Shape{1}, device.Float32, tensor.Tag{Category: trace.Workspace, Role: "gradient norm"})
 	defer length.Release()
 	d.Backend().Norm2(length.Array(), list)
 	d.Backend().ClipByNorm(list, length.Array(), limit)

@@ -14,6 +14,7 @@ import (
 	"memtop/engine/device"
 	"memtop/engine/device/cpu"
 	"memtop/engine/tensor"
+	"memtop/snapshots/trace"
 )
 
 func newDevice(t *testing.T) *tensor.Device {
@@ -41,7 +42,7 @@ func newDevice(t *testing.T) *tensor.Device {
 // parameter makes a variable of n elements around 0.
 func parameter(t *testing.T, d *tensor.Device, name string, dtype device.DType, values []float64) *autograd.Variable {
 	t.Helper()
-	tag := tensor.Tag{Category: alloc.Parameter, Layer: "layer", Role: name}
+	tag := tensor.Tag{Category: trace.Parameter, Layer: "layer", Role: name}
 	v := autograd.NewVariable(name, tensor.From(d, values, tensor.Shape{len(values)}, dtype, tag))
 	t.Cleanup(v.Close)
 	return v
@@ -195,7 +196,7 @@ func TestStateBytesPerParameter(t *testing.T) {
 			}
 			for range 2 { // the same before and after a step
 				stats := d.Memory().Stats()
-				if got := stats.Category[alloc.Optimizer].Current; got != test.want {
+				if got := stats.Category[trace.Optimizer].Current; got != test.want {
 					t.Errorf("%d bytes of optimizer state in the allocator, want %d", got, test.want)
 				}
 				if got := s.StateBytes(large) + s.StateBytes(small); got != test.want {
@@ -309,7 +310,7 @@ func TestChangingTheOptimizer(t *testing.T) {
 			to := Defaults(test.to)
 			o.Change(to)
 			stats := d.Memory().Stats()
-			if got, want := stats.Category[alloc.Optimizer].Current, to.StateBytes(5000); got != want {
+			if got, want := stats.Category[trace.Optimizer].Current, to.StateBytes(5000); got != want {
 				t.Errorf("%d bytes of state, want %d", got, want)
 			}
 			if kept := o.Steps() == 1; kept != test.kept {

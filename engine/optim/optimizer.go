@@ -1,10 +1,10 @@
 package optim
 
 import (
-	"memtop/engine/alloc"
 	"memtop/engine/autograd"
 	"memtop/engine/device"
 	"memtop/engine/tensor"
+	"memtop/snapshots/trace"
 )
 
 // Optimizer updates the parameters of a model. It belongs to the goroutine of
@@ -149,7 +149,7 @@ func (o *Optimizer) Step(lr float64, over Overflow) (applied func() bool) {
 	d, b := o.device, o.device.Backend()
 	// The count is kept on the host, and goes to the device for the length of
 	// the call: state is then exactly what is kept per element.
-	step := tensor.Full(d, tensor.Shape{1}, device.Float32, float64(o.steps), tensor.Tag{Category: alloc.Workspace, Role: "step"})
+	step := tensor.Full(d, tensor.Shape{1}, device.Float32, float64(o.steps), tensor.Tag{Category: trace.Workspace, Role: "step"})
 	defer step.Release()
 	u := device.Update{LR: lr, WeightDecay: o.settings.WeightDecay, Step: step.Array()}
 	if over != nil {

@@ -1,10 +1,10 @@
 package optim
 
 import (
-	"memtop/engine/alloc"
 	"memtop/engine/autograd"
 	"memtop/engine/device"
 	"memtop/engine/tensor"
+	"memtop/snapshots/trace"
 )
 
 // min8bit is the number of elements from which state is kept in eight bits: a
@@ -71,7 +71,7 @@ func (s *Settings) StateBytes(elements int) int64 {
 }
 
 func (p *slot) tag(role string) tensor.Tag {
-	return tensor.Tag{Category: alloc.Optimizer, Layer: p.variable.Data().Storage().Label().Layer, Role: role}
+	return tensor.Tag{Category: trace.Optimizer, Layer: p.variable.Data().Storage().Label().Layer, Role: role}
 }
 
 // allocate makes the state, as it is before the first step.

@@ -6,11 +6,12 @@ import (
 
 	"memtop/engine/alloc"
 	"memtop/engine/device"
+	"memtop/snapshots/trace"
 )
 
 // Tag says what memory is for; the tensor adds its shape and type.
 type Tag struct {
-	Category alloc.Category
+	Category trace.Category
 	Layer    string // path of the module, such as "h.0.mlp"
 	Role     string // such as "weight"
 }

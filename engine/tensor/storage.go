@@ -3,6 +3,7 @@ package tensor
 import (
 	"memtop/engine/alloc"
 	"memtop/engine/device"
+	"memtop/snapshots/trace"
 )
 
 // Storage is one block of device memory with the number of handles on it. It is
@@ -39,7 +40,7 @@ func (s *Storage) Wrote() { s.version++ }
 
 // Retag says that the memory is for something else from now on: bytes move from
 // one category to another, and one event tells so.
-func (s *Storage) Retag(category alloc.Category, layer, role string) {
+func (s *Storage) Retag(category trace.Category, layer, role string) {
 	label := s.label
 	label.Category, label.Layer, label.Role = category, layer, role
 	if label == s.label {

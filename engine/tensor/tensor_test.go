@@ -15,6 +15,7 @@ import (
 	"memtop/engine/device/cpu"
 	"memtop/engine/tensor"
 	"memtop/engine/tensor/tensortest"
+	"memtop/snapshots/trace"
 )
 
 func counting(d *tensor.Device, shape ...int) *tensor.Tensor {
@@ -242,14 +243,14 @@ func TestPeaksOfNestedStretches(t *testing.T) {
 
 func TestRetagMovesBytesBetweenCategories(t *testing.T) {
 	d := tensortest.Device(t)
-	x := tensor.New(d, tensor.Shape{8}, device.Float32, tensor.Tag{Category: alloc.Workspace, Role: "gelu output"})
+	x := tensor.New(d, tensor.Shape{8}, device.Float32, tensor.Tag{Category: trace.Workspace, Role: "gelu output"})
 	defer x.Release()
-	x.Storage().Retag(alloc.Activation, "h.0", "gelu output")
+	x.Storage().Retag(trace.Activation, "h.0", "gelu output")
 	stats := d.Memory().Stats()
-	if w, a := stats.Category[alloc.Workspace].Current, stats.Category[alloc.Activation].Current; w != 0 || a != 32 {
+	if w, a := stats.Category[trace.Workspace].Current, stats.Category[trace.Activation].Current; w != 0 || a != 32 {
 		t.Errorf("workspace %d and activation %d bytes, want 0 and 32", w, a)
 	}
-	want := alloc.Label{Category: alloc.Activation, Layer: "h.0", Role: "gelu output", Shape: "[8]", DType: "float32"}
+	want := alloc.Label{Category: trace.Activation, Layer: "h.0", Role: "gelu output", Shape: "[8]", DType: "float32"}
 	if got := x.Storage().Label(); got != want {
 		t.Errorf("label %+v, want %+v", got, want)
 	}

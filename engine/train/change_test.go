@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"memtop/engine/alloc"
 	"memtop/engine/nn"
 	"memtop/engine/tensor"
 	"memtop/snapshots/trace"
@@ -38,8 +37,8 @@ func TestAChangeHoldsFromTheNextStepOn(t *testing.T) {
 			for what, of := range map[string]func(*Memory) int64{
 				"peak allocated":          func(m *Memory) int64 { return m.PeakAllocated },
 				"allocated":               func(m *Memory) int64 { return m.Allocated },
-				"activations at the peak": func(m *Memory) int64 { return m.AtPeak[alloc.Activation] },
-				"optimizer state":         func(m *Memory) int64 { return m.Now.Category[alloc.Optimizer] },
+				"activations at the peak": func(m *Memory) int64 { return m.AtPeak[trace.Activation] },
+				"optimizer state":         func(m *Memory) int64 { return m.Now.Category[trace.Optimizer] },
 			} {
 				got, want := of(&after.Memory)-of(&during.Memory), of(&alone)-of(&reference)
 				if !near(got, want) {

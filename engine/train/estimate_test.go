@@ -16,6 +16,7 @@ import (
 	"memtop/engine/nn"
 	"memtop/engine/optim"
 	"memtop/engine/tensor"
+	"memtop/snapshots/trace"
 )
 
 func gpt(g nn.GPTConfig) func(d *tensor.Device) (nn.Module, error) {
@@ -107,7 +108,7 @@ func TestOutOfMemoryLeavesTheTrainerWhole(t *testing.T) {
 	trainer := b.trainer(t, s, func(c *Config) {
 		c.SaveOOM = func(e *alloc.OOMError) (string, error) {
 			saved++
-			if e.Memory.Category[alloc.Activation] == 0 {
+			if e.Memory.Category[trace.Activation] == 0 {
 				t.Error("the snapshot is taken when activations are gone already")
 			}
 			return "oom.pickle", nil
@@ -164,7 +165,7 @@ func TestMemoryEffects(t *testing.T) {
 				t.Fatal(err)
 			}
 			e := steps(t, r.trainer, 1)[0]
-			r.activations, r.quickest = e.Memory.Highest[alloc.Activation], min(r.quickest, e.Duration)
+			r.activations, r.quickest = e.Memory.Highest[trace.Activation], min(r.quickest, e.Duration)
 		}
 	}
 	for _, r := range runs {

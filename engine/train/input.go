@@ -3,9 +3,9 @@ package train
 import (
 	"slices"
 
-	"memtop/engine/alloc"
 	"memtop/engine/data"
 	"memtop/engine/tensor"
+	"memtop/snapshots/trace"
 )
 
 // fit makes room on the device for batches of a kind. Nearly always it is there
@@ -27,7 +27,7 @@ func (t *Trainer) field(old *tensor.Tensor, f data.Field, role string) *tensor.T
 	if old != nil && old.DType() == f.DType && old.Shape().Equal(shape) {
 		return old
 	}
-	fresh := tensor.New(t.config.Device, shape, f.DType, tensor.Tag{Category: alloc.Input, Layer: "data", Role: role})
+	fresh := tensor.New(t.config.Device, shape, f.DType, tensor.Tag{Category: trace.Input, Layer: "data", Role: role})
 	old.Release()
 	return fresh
 }

@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"slices"
 
-	"memtop/engine/alloc"
 	"memtop/engine/autograd"
 	"memtop/engine/device"
 	"memtop/engine/nn"
 	"memtop/engine/tensor"
+	"memtop/snapshots/trace"
 )
 
 // Leak is a mistake to make on purpose, in every step: to show what it looks
@@ -76,7 +76,7 @@ func (t *Trainer) keepAnswer(c *nn.Ctx, l *nn.Layer, _ []*autograd.Value, out *a
 func (t *Trainer) fillCache() {
 	key := t.step
 	if t.leaks.cache[key] == nil {
-		tag := tensor.Tag{Category: alloc.Workspace, Layer: "positions", Role: "cached table"}
+		tag := tensor.Tag{Category: trace.Workspace, Layer: "positions", Role: "cached table"}
 		t.leaks.cache[key] = tensor.Full(t.config.Device, tensor.Shape{cacheEntry}, device.Float32, float64(key), tag)
 	}
 }
@@ -88,7 +88,7 @@ func (t *Trainer) keepGradient(v *autograd.Variable) {
 
 // loseHandle copies the inputs and forgets to release the copy.
 func (t *Trainer) loseHandle() {
-	tensor.Clone(t.input, tensor.Tag{Category: alloc.Input, Layer: "data", Role: "copy of the input"})
+	tensor.Clone(t.input, tensor.Tag{Category: trace.Input, Layer: "data", Role: "copy of the input"})
 }
 
 func (l *leaks) release() {

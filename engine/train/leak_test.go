@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"memtop/engine/alloc"
 	"memtop/engine/tensor"
+	"memtop/snapshots/trace"
 )
 
 func TestPlantedLeaksGrowByTheSameEveryStep(t *testing.T) {
@@ -16,14 +16,14 @@ func TestPlantedLeaksGrowByTheSameEveryStep(t *testing.T) {
 	g.Context = 16 // a copy of the inputs is then a whole block of 512 bytes
 	tests := map[string]struct {
 		leak     Leak
-		category alloc.Category
+		category trace.Category
 		bytes    int64 // requested, a step
 	}{
-		"kept activations":  {LeakActivations, alloc.Activation, 8 * 16 * 256 * 4},
-		"a growing cache":   {LeakCache, alloc.Workspace, cacheEntry * 4},
-		"a kept gradient":   {LeakGradients, alloc.Gradient, 256 * 16 * 4},
-		"a handle lost":     {LeakHandle, alloc.Input, 8 * 16 * 4},
-		"nothing is leaked": {NoLeak, alloc.Other, 0},
+		"kept activations":  {LeakActivations, trace.Activation, 8 * 16 * 256 * 4},
+		"a growing cache":   {LeakCache, trace.Workspace, cacheEntry * 4},
+		"a kept gradient":   {LeakGradients, trace.Gradient, 256 * 16 * 4},
+		"a handle lost":     {LeakHandle, trace.Input, 8 * 16 * 4},
+		"nothing is leaked": {NoLeak, trace.OtherCategory, 0},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -1,6 +1,9 @@
 package train
 
-import "memtop/engine/alloc"
+import (
+	"memtop/engine/alloc"
+	"memtop/snapshots/trace"
+)
 
 // Memory is where the device's memory is at one moment, and at the highest
 // moment of the last step. All numbers are bytes.
@@ -10,10 +13,10 @@ type Memory struct {
 	// Now adds up to Reserved, see [alloc.Breakdown].
 	Now alloc.Breakdown
 	// AtPeak is what was requested, by category, when Allocated was highest.
-	AtPeak [alloc.CategoryCount]int64
+	AtPeak [trace.CategoryCount]int64
 	// Highest is the most that was requested of each category by itself, whose
 	// highest moments differ.
-	Highest [alloc.CategoryCount]int64
+	Highest [trace.CategoryCount]int64
 }
 
 // ReadMemory asks an allocator. It may be called by any goroutine.
@@ -36,18 +39,13 @@ type Source struct {
 	Bytes int64
 }
 
-// shownCategories are all categories in the order in which they are shown.
-var shownCategories = [alloc.CategoryCount]alloc.Category{
-	alloc.Parameter, alloc.Gradient, alloc.Optimizer, alloc.Activation, alloc.Input, alloc.Workspace, alloc.Other,
-}
-
 // Sources returns the parts of reserved memory: parameters, gradients, optimizer
 // state, activations, inputs, workspace, what nobody tagged, and fragmentation.
 // They add up to Reserved.
 func (m *Memory) Sources() []Source {
 	b := &m.Now
 	var list []Source
-	for _, c := range shownCategories {
+	for _, c := range trace.Categories {
 		list = append(list, Source{c.String(), b.Category[c]})
 	}
 	return append(list, Source{"fragmentation", b.Rounding + b.PendingFree + b.InactiveSplit + b.Releasable})

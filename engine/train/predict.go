@@ -90,7 +90,7 @@ func (p *forecasts) of(ctx context.Context, plan Plan, now, then Settings) (fore
 	a, b := &list[0].Memory, &list[1].Memory
 	f := forecast{
 		peak:         b.PeakAllocated - a.PeakAllocated,
-		activation:   b.AtPeak[alloc.Activation] - a.AtPeak[alloc.Activation],
+		activation:   b.AtPeak[trace.Activation] - a.AtPeak[trace.Activation],
 		checkpointed: make(map[string]bool),
 	}
 	for i := range list[1].Layers {

@@ -7,7 +7,6 @@ import (
 	"sync"
 	"testing"
 
-	"memtop/engine/alloc"
 	"memtop/engine/nn"
 	"memtop/snapshots/trace"
 )
@@ -80,7 +79,7 @@ func comesTrue(t *testing.T, trainer *Trainer, change string, leak int64) int64 
 	set(t, trainer, change)
 	after := steps(t, trainer, settled)[settled-1].Memory
 	peak := after.PeakAllocated - before.PeakAllocated - settled*leak
-	activation := after.AtPeak[alloc.Activation] - before.AtPeak[alloc.Activation]
+	activation := after.AtPeak[trace.Activation] - before.AtPeak[trace.Activation]
 	t.Logf("%s: peak %+d predicted %+d, activations %+d predicted %+d", change, peak, p.PeakAllocated, activation, p.Activation)
 	if !near(p.PeakAllocated, peak) || !near(p.Activation, activation) {
 		t.Errorf("%s: predicted peak %+d and activations %+d, measured %+d and %+d",

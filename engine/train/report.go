@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"memtop/engine/alloc"
 	"memtop/engine/nn"
 	"memtop/engine/tensor"
 	"memtop/snapshots/trace"
@@ -18,7 +17,7 @@ import (
 type report struct {
 	last    atomic.Pointer[trace.Step] // for who predicts; nil before the first
 	texts   map[*nn.Layer]layerText
-	now, at [alloc.CategoryCount]int64 // what the last amounts were made of
+	now, at [trace.CategoryCount]int64 // what the last amounts were made of
 }
 
 // layerText is a layer's shape in words, and of what it was made.
@@ -70,9 +69,9 @@ func (s Settings) list() []trace.Value {
 }
 
 // amounts names the bytes of categories, in the order in which they are shown.
-func amounts(bytes *[alloc.CategoryCount]int64) []trace.Amount {
-	list := make([]trace.Amount, len(shownCategories))
-	for i, c := range shownCategories {
+func amounts(bytes *[trace.CategoryCount]int64) []trace.Amount {
+	list := make([]trace.Amount, len(trace.Categories))
+	for i, c := range trace.Categories {
 		list[i] = trace.Amount{Name: c.String(), Bytes: bytes[c]}
 	}
 	return list

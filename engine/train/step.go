@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"memtop/engine/alloc"
 	"memtop/engine/amp"
 	"memtop/engine/autograd"
 	"memtop/engine/data"
@@ -151,17 +150,17 @@ func (t *Trainer) dropGradients() {
 // Live returns what is allocated between steps, by what it is for: parameters,
 // optimizer state and inputs. It is computed from the tensors themselves, for
 // comparing with what the allocator counts.
-func (t *Trainer) Live() (bytes [alloc.CategoryCount]int64) {
+func (t *Trainer) Live() (bytes [trace.CategoryCount]int64) {
 	for _, p := range t.parameters {
-		bytes[alloc.Parameter] += p.Data().Bytes()
+		bytes[trace.Parameter] += p.Data().Bytes()
 		if g := p.Grad(); g != nil {
-			bytes[alloc.Gradient] += g.Bytes()
+			bytes[trace.Gradient] += g.Bytes()
 		}
 	}
-	bytes[alloc.Optimizer] = t.optimizer.StateBytes()
+	bytes[trace.Optimizer] = t.optimizer.StateBytes()
 	if t.scaler != nil {
-		bytes[alloc.Optimizer] += scalerBytes
+		bytes[trace.Optimizer] += scalerBytes
 	}
-	bytes[alloc.Input] = t.input.Bytes() + t.target.Bytes()
+	bytes[trace.Input] = t.input.Bytes() + t.target.Bytes()
 	return bytes
 }

@@ -8,10 +8,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"memtop/engine/alloc"
 	"memtop/engine/amp"
 	"memtop/engine/nn"
 	"memtop/engine/optim"
+	"memtop/snapshots/trace"
 )
 
 // run50 is the losses of 50 steps with settings, from a fresh model. Dropout is
@@ -212,12 +212,12 @@ func TestMeasuredPhases(t *testing.T) {
 		t.Fatalf("phases (-want +got):\n%s", diff)
 	}
 	live := trainer.Live()
-	fixed := live[alloc.Parameter] + live[alloc.Optimizer] + live[alloc.Input]
+	fixed := live[trace.Parameter] + live[trace.Optimizer] + live[trace.Input]
 	if got := at["forward"].Before; got != fixed {
 		t.Errorf("before the forward pass: %d bytes, want %d", got, fixed)
 	}
-	if got := at["optimizer"].Before; got != fixed+live[alloc.Parameter] {
-		t.Errorf("before the optimizer: %d bytes, want those and as much again in gradients: %d", got, fixed+live[alloc.Parameter])
+	if got := at["optimizer"].Before; got != fixed+live[trace.Parameter] {
+		t.Errorf("before the optimizer: %d bytes, want those and as much again in gradients: %d", got, fixed+live[trace.Parameter])
 	}
 	if got := at["optimizer"].After; got != fixed {
 		t.Errorf("after the optimizer: %d bytes, want %d", got, fixed)

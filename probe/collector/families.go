@@ -7,7 +7,6 @@ import (
 
 	"memtop/probe"
 	"memtop/probe/exposition"
-	"memtop/snapshots/analysis"
 	"memtop/snapshots/trace"
 	"memtop/snapshots/wire"
 )
@@ -118,16 +117,16 @@ func tidy(i *probe.Info) *probe.Info {
 // categories returns the bytes of each known category that there is, with those
 // of all others as "other".
 func categories(said []trace.Amount) []trace.Amount {
-	var sums [analysis.CategoryCount]int64
-	var seen [analysis.CategoryCount]bool
+	var sums [trace.CategoryCount]int64
+	var seen [trace.CategoryCount]bool
 	for _, a := range said {
-		c, _ := analysis.NamedCategory(a.Name)
+		c, _ := trace.NamedCategory(a.Name)
 		sums[c], seen[c] = sums[c]+a.Bytes, true
 	}
 	var known []trace.Amount
-	for c := range sums {
+	for _, c := range trace.Categories {
 		if seen[c] {
-			known = append(known, trace.Amount{Name: analysis.Category(c).String(), Bytes: sums[c]})
+			known = append(known, trace.Amount{Name: c.String(), Bytes: sums[c]})
 		}
 	}
 	return known

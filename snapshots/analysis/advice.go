@@ -4,14 +4,14 @@ import "memtop/snapshots/trace"
 
 // advices say what makes a category smaller, when it is at least so many
 // percent of the peak.
-var advices = [CategoryCount]struct {
+var advices = [trace.CategoryCount]struct {
 	share int64
 	noun  string
 	how   string
 }{
-	Gradient:   {40, "Gradients are", "zero_grad(set_to_none=True) before the forward pass, sharding, or lower precision reduce them"},
-	Optimizer:  {35, "Optimizer state is", "an 8-bit or factored optimizer, or sharding it, reduces it"},
-	Activation: {50, "Activations are", "checkpointing, a smaller micro-batch or mixed precision reduce them"},
+	trace.Gradient:   {40, "Gradients are", "zero_grad(set_to_none=True) before the forward pass, sharding, or lower precision reduce them"},
+	trace.Optimizer:  {35, "Optimizer state is", "an 8-bit or factored optimizer, or sharding it, reduces it"},
+	trace.Activation: {50, "Activations are", "checkpointing, a smaller micro-batch or mixed precision reduce them"},
 }
 
 // advice says what would make the largest part of the peak smaller.
@@ -24,8 +24,9 @@ func (f *finder) advice() {
 	if f.index.Guessed() {
 		guess = ", as guessed from stacks"
 	}
-	for c, bytes := range f.index.peakFacts().categories {
-		a := &advices[c]
+	peak := f.index.peakFacts().categories
+	for _, c := range trace.Categories {
+		a, bytes := &advices[c], peak[c]
 		if share := percent(bytes, s.PeakRequested); a.how != "" && share >= a.share {
 			f.add(Info, s.PeakEvent, 0, "%s %s (%d%%) of the peak%s: %s.", a.noun, Bytes(bytes), share, guess, a.how)
 		}

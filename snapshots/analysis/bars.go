@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"sort"
+
+	"memtop/snapshots/trace"
 )
 
 // bars is reserved memory split by region, kept at every 64th segment event.
@@ -91,7 +93,7 @@ func (w *regionWalk) choose(n int) ([]uint8, []Band) {
 		}
 		bands = append(bands, Band{Name: fmt.Sprintf("%s 0x%x", name, g.addr), Segment: g.addr, Stack: g.stack, Held: g.initial > 0})
 	}
-	return of, append(bands, Band{Name: "rest", Category: OtherCategory, Rest: true})
+	return of, append(bands, Band{Name: "rest", Category: trace.OtherCategory, Rest: true})
 }
 
 // before returns how many segment events are older than an event.

@@ -2,54 +2,6 @@ package analysis
 
 import "memtop/snapshots/trace"
 
-// Category says what memory is used for.
-type Category uint8
-
-// The categories, in the order in which they are stacked.
-const (
-	Parameter Category = iota
-	Gradient
-	Optimizer
-	Activation
-	Input
-	Workspace
-	OtherCategory
-	CategoryCount = int(iota)
-)
-
-var categoryNames = [CategoryCount]string{
-	"parameter", "gradient", "optimizer", "activation", "input", "workspace", "other",
-}
-
-// String returns the category's name as reports write it.
-func (c Category) String() string {
-	if int(c) < len(categoryNames) {
-		return categoryNames[c]
-	}
-	return categoryNames[OtherCategory]
-}
-
-// NamedCategory returns the category that a writer noted, the other one where it
-// is not known. The names are our engine's and torch.profiler's.
-func NamedCategory(name string) (Category, bool) {
-	switch name {
-	case "optimizer_state":
-		return Optimizer, true
-	case "temporary":
-		return Workspace, true
-	case "autograd_detail":
-		return Gradient, true
-	case "unknown":
-		return OtherCategory, true
-	}
-	for c, n := range categoryNames {
-		if n == name {
-			return Category(c), true
-		}
-	}
-	return OtherCategory, false
-}
-
 // Rule says why an allocation has its category.
 type Rule struct {
 	Name  string
@@ -59,7 +11,7 @@ type Rule struct {
 
 // verdict is a category and the rule behind it.
 type verdict struct {
-	category Category
+	category trace.Category
 	rule     uint8 // index into guessRules, or one of the special ones
 	frame    trace.FrameID
 }
@@ -102,8 +54,8 @@ func (c *classifier) readNotes(t *trace.Tables) {
 	for id := len(c.notes); id < len(t.Notes); id++ {
 		v, noted := verdict{}, false
 		if name := t.Notes[id].Category; name != 0 {
-			var category Category
-			category, noted = NamedCategory(t.String(name))
+			var category trace.Category
+			category, noted = trace.NamedCategory(t.String(name))
 			v = verdict{category: category, rule: ruleExact}
 		}
 		c.notes, c.noted = append(c.notes, v), append(c.noted, noted)
@@ -112,7 +64,7 @@ func (c *classifier) readNotes(t *trace.Tables) {
 
 // Category returns what the allocation is used for and why memtop thinks so.
 // Rule.Exact tells a writer's word from a guess.
-func (x *Index) Category(a trace.Allocation) (Category, Rule) {
+func (x *Index) Category(a trace.Allocation) (trace.Category, Rule) {
 	v := x.verdict(a.Stack, a.Note, a.FreeStack)
 	return v.category, Rule{Name: ruleName(v.rule), Exact: v.rule == ruleExact, Frame: v.frame}
 }
@@ -122,7 +74,7 @@ func (x *Index) Category(a trace.Allocation) (Category, Rule) {
 func (x *Index) verdict(stack trace.StackID, note trace.NoteID, freeStack bool) verdict {
 	c := x.classifier()
 	if freeStack && !c.noted[note] {
-		return verdict{category: OtherCategory, rule: ruleHeld}
+		return verdict{category: trace.OtherCategory, rule: ruleHeld}
 	}
 	return c.of(stack, note)
 }
@@ -142,10 +94,10 @@ func (x *Index) Guessed() bool {
 
 // CategoriesAt returns the requested bytes of each category right after an
 // event. They sum to RequestedAt.
-func (x *Index) CategoriesAt(event int) [CategoryCount]int64 {
-	var sums [CategoryCount]int64
+func (x *Index) CategoriesAt(event int) [trace.CategoryCount]int64 {
+	var sums [trace.CategoryCount]int64
 	for band, bytes := range x.categorySeries().at(x, x.clamp(event)) {
-		sums[min(band, int(OtherCategory))] += bytes
+		sums[trace.Categories[min(band, trace.OtherCategory.Place())]] += bytes
 	}
 	return sums
 }

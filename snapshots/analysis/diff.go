@@ -158,8 +158,8 @@ func DiffMoments(x *Index, from int, y *Index, to int) DeviceDiff {
 func compare(merged *merger, x *Index, from int, y *Index, to int) DeviceDiff {
 	d := DeviceDiff{Device: x.device.ID, FirstEvent: -1}
 	before, after := x.countCategories(from), y.countCategories(to)
-	for c := range before {
-		d.Categories = append(d.Categories, NumberDiff{Category(c).String(), before[c], after[c]})
+	for _, c := range trace.Categories {
+		d.Categories = append(d.Categories, NumberDiff{c.String(), before[c], after[c]})
 	}
 	d.Categories = changedNumbers(d.Categories)
 	d.Stacks = merged.compareStacks(x, from, y, to)

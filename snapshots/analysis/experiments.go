@@ -233,7 +233,7 @@ func quantityOf(s *trace.Step, q Quantity) (float64, bool) {
 	case ReservedQuantity:
 		return float64(s.PeakReserved), true
 	case ActivationQuantity:
-		return float64(amountOf(s.AtPeak, Activation.String())), len(s.AtPeak) > 0
+		return float64(amountOf(s.AtPeak, trace.Activation.String())), len(s.AtPeak) > 0
 	case StepTimeQuantity:
 		return float64(s.Duration), s.Duration > 0
 	case TokenRateQuantity:

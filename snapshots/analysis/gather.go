@@ -28,7 +28,7 @@ type siteGatherer struct {
 type gathered struct {
 	Site
 	place      int32
-	categories [CategoryCount]int64
+	categories [trace.CategoryCount]int64
 	sizes      []int64
 	tag        trace.NoteID // of all its allocations
 	mixed      bool         // they have several
@@ -121,9 +121,10 @@ func (g *siteGatherer) sites() []Site {
 	g.levels = make([]Level, len(g.found)*len(g.axis))
 	for _, s := range g.found {
 		g.name(s)
-		for c, bytes := range s.categories {
-			if bytes > s.categories[s.Category] {
-				s.Category = Category(c)
+		s.Category = trace.Categories[0]
+		for _, c := range trace.Categories {
+			if s.categories[c] > s.categories[s.Category] {
+				s.Category = c
 			}
 		}
 		g.judge(s)

@@ -97,9 +97,9 @@ func (x *Index) growthBetween(moments []int, marked bool, least int64) []Growth 
 // mayLeak leaves out what is expected to be built up.
 func (x *Index) mayLeak(stack trace.StackID) bool {
 	switch x.classifier().of(stack, 0).category {
-	case Parameter, Optimizer:
+	case trace.Parameter, trace.Optimizer:
 		return false
-	case Gradient, Activation, Input, Workspace, OtherCategory:
+	case trace.Gradient, trace.Activation, trace.Input, trace.Workspace, trace.OtherCategory:
 	}
 	return true
 }

@@ -24,18 +24,18 @@ func (r *LiveReport) addStep(s *trace.Step) {
 	for _, v := range s.Settings {
 		r.Settings[v.Key] = v.Value
 	}
-	var sums [CategoryCount]int64
+	var sums [trace.CategoryCount]int64
 	for _, a := range s.AtPeak {
-		c, _ := NamedCategory(a.Name)
+		c, _ := trace.NamedCategory(a.Name)
 		sums[c] += a.Bytes
 	}
 	r.CategoriesAtPeak = liveCategories(sums)
 }
 
-func liveCategories(sums [CategoryCount]int64) LiveCategories {
+func liveCategories(sums [trace.CategoryCount]int64) LiveCategories {
 	return LiveCategories{
-		Parameter: sums[Parameter], Gradient: sums[Gradient], Optimizer: sums[Optimizer], Activation: sums[Activation],
-		Input: sums[Input], Workspace: sums[Workspace], Other: sums[OtherCategory],
+		Parameter: sums[trace.Parameter], Gradient: sums[trace.Gradient], Optimizer: sums[trace.Optimizer], Activation: sums[trace.Activation],
+		Input: sums[trace.Input], Workspace: sums[trace.Workspace], Other: sums[trace.OtherCategory],
 	}
 }
 

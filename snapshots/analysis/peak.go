@@ -1,12 +1,14 @@
 package analysis
 
+import "memtop/snapshots/trace"
+
 // peakFacts is what was alive at the highest level. A later event changes
 // nothing about it, unless the peak is elsewhere then.
 type peakFacts struct {
 	event      int
 	heldN      int // held ones that were known
 	holdings   []holding
-	categories [CategoryCount]int64
+	categories [trace.CategoryCount]int64
 }
 
 func (x *Index) peakFacts() *peakFacts {

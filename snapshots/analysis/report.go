@@ -90,7 +90,7 @@ type StackReport struct {
 // CategoriesReport is requested memory by category. Its JSON form is an object
 // with a key for each, and "guessed": true when the categories are guesses.
 type CategoriesReport struct {
-	Bytes   [CategoryCount]int64
+	Bytes   [trace.CategoryCount]int64
 	Guessed bool
 }
 
@@ -98,11 +98,11 @@ type CategoriesReport struct {
 func (c CategoriesReport) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteByte('{')
-	for category, n := range c.Bytes {
-		if category > 0 {
+	for i, category := range trace.Categories {
+		if i > 0 {
 			b.WriteByte(',')
 		}
-		b.WriteString(strconv.Quote(Category(category).String()) + ":" + strconv.FormatInt(n, 10))
+		b.WriteString(strconv.Quote(category.String()) + ":" + strconv.FormatInt(c.Bytes[category], 10))
 	}
 	if c.Guessed {
 		b.WriteString(`,"guessed":true`)
@@ -120,7 +120,7 @@ func (c *CategoriesReport) UnmarshalJSON(text []byte) error {
 	*c = CategoriesReport{}
 	c.Guessed, _ = values["guessed"].(bool)
 	for category := range c.Bytes {
-		n, _ := values[Category(category).String()].(float64)
+		n, _ := values[trace.Category(category).String()].(float64)
 		c.Bytes[category] = int64(n)
 	}
 	return nil
@@ -207,8 +207,8 @@ func largestKnown(holdings []holding, n int) []Holder {
 
 // countCategories is CategoriesAt for one moment, without the series that makes
 // many moments cheap.
-func (x *Index) countCategories(at int) [CategoryCount]int64 {
-	var sums [CategoryCount]int64
+func (x *Index) countCategories(at int) [trace.CategoryCount]int64 {
+	var sums [trace.CategoryCount]int64
 	at = x.clamp(at)
 	x.life.Alive(at, func(id trace.AllocationID) bool {
 		a := x.life.AllocationAt(id, at)

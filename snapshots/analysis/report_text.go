@@ -109,12 +109,13 @@ func (d *DeviceReport) categories(p *page, x *Index) {
 			p.line("  %-12s%12s %3d%%  %s", name, Bytes(bytes), percent(bytes, whole), bar(bytes, whole, 30))
 		}
 	}
-	held := min(x.UnknownAt(d.PeakEvent), c.Bytes[OtherCategory])
-	for category, bytes := range c.Bytes {
-		if Category(category) == OtherCategory {
+	held := min(x.UnknownAt(d.PeakEvent), c.Bytes[trace.OtherCategory])
+	for _, category := range trace.Categories {
+		bytes := c.Bytes[category]
+		if category == trace.OtherCategory {
 			bytes -= held
 		}
-		line(Category(category).String(), bytes)
+		line(category.String(), bytes)
 	}
 	line("held before", held)
 }

@@ -29,7 +29,7 @@ func TestARetagMovesBytesBetweenCategoriesFromThenOn(t *testing.T) {
 	type moment struct{ workspace, activation int64 }
 	for at, want := range map[int]moment{0: {700, 0}, 1: {730, 0}, 2: {30, 700}, 3: {30, 700}, 4: {30, 700}, 5: {30, 0}} {
 		sums, counted := x.CategoriesAt(at), x.countCategories(at)
-		if got := (moment{sums[Workspace], sums[Activation]}); got != want {
+		if got := (moment{sums[trace.Workspace], sums[trace.Activation]}); got != want {
 			t.Errorf("after event %d: %+v, want %+v", at, got, want)
 		}
 		if sums != counted {

@@ -19,7 +19,7 @@ import (
 // guessRule knows frames of one kind.
 type guessRule struct {
 	name     string
-	category Category
+	category trace.Category
 	fallback bool
 	match    func(file, name string) bool
 }
@@ -28,14 +28,14 @@ type guessRule struct {
 const optimizerRule = 1
 
 var guessRules = []guessRule{
-	{"library workspace", Workspace, false, isWorkspace},
-	{"optimizer code", Optimizer, false, isOptimizer},
-	{"autograd engine", Gradient, false, isBackward},
-	{"data loading", Input, false, isDataLoading},
-	{"module construction", Parameter, false, isConstruction},
-	{"module call", Activation, false, isModuleCall},
-	{"copy to the device outside any module", Input, true, isCopy},
-	{"functional operation outside any module", Activation, true, isFunctional},
+	{"library workspace", trace.Workspace, false, isWorkspace},
+	{"optimizer code", trace.Optimizer, false, isOptimizer},
+	{"autograd engine", trace.Gradient, false, isBackward},
+	{"data loading", trace.Input, false, isDataLoading},
+	{"module construction", trace.Parameter, false, isConstruction},
+	{"module call", trace.Activation, false, isModuleCall},
+	{"copy to the device outside any module", trace.Input, true, isCopy},
+	{"functional operation outside any module", trace.Activation, true, isFunctional},
 }
 
 // The verdicts that no single frame gives.
@@ -82,7 +82,7 @@ func (c *classifier) readStacks(t *trace.Tables) {
 			v = guessConstructor(t, trace.StackID(id))
 		}
 		c.stacks = append(c.stacks, v)
-		c.transient.add(v.category == Optimizer)
+		c.transient.add(v.category == trace.Optimizer)
 	}
 }
 
@@ -96,11 +96,11 @@ func guessConstructor(t *trace.Tables, stack trace.StackID) verdict {
 			continue
 		}
 		if t.String(f.Name) == "__init__" {
-			return verdict{Parameter, ruleConstructor, frame}
+			return verdict{trace.Parameter, ruleConstructor, frame}
 		}
 		break
 	}
-	return verdict{category: OtherCategory, rule: ruleNone}
+	return verdict{category: trace.OtherCategory, rule: ruleNone}
 }
 
 func frameMask(file, name string) uint16 {
@@ -115,7 +115,7 @@ func frameMask(file, name string) uint16 {
 
 func guess(stack []trace.FrameID, masks []uint16) verdict {
 	if len(stack) == 0 {
-		return verdict{category: OtherCategory, rule: ruleNoStack}
+		return verdict{category: trace.OtherCategory, rule: ruleNoStack}
 	}
 	for _, fallback := range []bool{false, true} {
 		for _, frame := range stack {
@@ -126,7 +126,7 @@ func guess(stack []trace.FrameID, masks []uint16) verdict {
 			}
 		}
 	}
-	return verdict{category: OtherCategory, rule: ruleNone}
+	return verdict{category: trace.OtherCategory, rule: ruleNone}
 }
 
 // slashed turns Windows paths into the form the rules are written in.

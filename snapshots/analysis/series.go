@@ -115,14 +115,14 @@ func (x *Index) CategoryPeaks() []int64 {
 
 // heldBand is the category series' band of memory from before recording whose
 // use nobody knows.
-const heldBand = CategoryCount
+const heldBand = trace.CategoryCount
 
 func (x *Index) categorySeries() *series {
 	c := x.classifier()
 	return x.kept.byCategory.get(x, func(s *series) *series {
 		if !s.fits(x) || s.judged != c.generation {
-			s = x.newSeries(CategoryCount+1,
-				func(stack trace.StackID, note trace.NoteID) int { return int(c.of(stack, note).category) }, x.heldCategory)
+			s = x.newSeries(trace.CategoryCount+1,
+				func(stack trace.StackID, note trace.NoteID) int { return c.of(stack, note).category.Place() }, x.heldCategory)
 			s.judged = c.generation
 			return s
 		}
@@ -137,5 +137,5 @@ func (x *Index) heldCategory(k int, note trace.NoteID) int {
 	if v.rule == ruleHeld || v.rule == ruleNoStack {
 		return heldBand
 	}
-	return int(v.category)
+	return v.category.Place()
 }

@@ -39,11 +39,11 @@ func (t Trend) Alarming() bool { return t >= Growing }
 // one stack, or where no stacks are known those of one tag.
 type Site struct {
 	ID       SiteID
-	Name     string        // printable
-	Stack    trace.StackID // 0 when the site is known by tag only
-	Category Category      // of most of its bytes
-	Guessed  bool          // the category is
-	Bytes    int64         // requested bytes held right now
+	Name     string         // printable
+	Stack    trace.StackID  // 0 when the site is known by tag only
+	Category trace.Category // of most of its bytes
+	Guessed  bool           // the category is
+	Bytes    int64          // requested bytes held right now
 	Count    int
 	History  []Level // right after the last steps, the oldest first, HistorySteps at most
 	Oldest   int64   // age in steps of its oldest allocation, −1 where no steps are known

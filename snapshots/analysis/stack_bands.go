@@ -132,6 +132,6 @@ func (x *Index) fillStacks(columns []Column) []Band {
 		bands = append(bands, Band{Name: names[i], Stack: id})
 	}
 	return append(bands,
-		Band{Name: "rest", Category: OtherCategory, Rest: true},
-		Band{Name: HeldBefore, Category: OtherCategory, Held: true})
+		Band{Name: "rest", Category: trace.OtherCategory, Rest: true},
+		Band{Name: HeldBefore, Category: trace.OtherCategory, Held: true})
 }

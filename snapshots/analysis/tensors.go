@@ -12,7 +12,7 @@ type Tensor struct {
 	// Name is the layer and what it is in it, or where it was made when nobody
 	// said; printable.
 	Name     string
-	Category Category
+	Category trace.Category
 	Guessed  bool // the category is
 	// Layer, Role, Shape and DType are as the program said, "" where it did not.
 	Layer, Role, Shape, DType string

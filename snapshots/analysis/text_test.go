@@ -52,23 +52,23 @@ stack main malloc user
 func TestCategoryIsThatOfTheInnermostFrameThatARuleKnows(t *testing.T) {
 	tests := map[string]struct {
 		frames   string
-		category Category
+		category trace.Category
 		rule     string
 	}{
-		"a layer's call makes activations":                           {"malloc layer call user", Activation, "module call"},
-		"the autograd engine makes gradients":                        {"malloc node engine", Gradient, "autograd engine"},
-		"a layer run again in backward makes activations":            {"malloc layer call check engine", Activation, "module call"},
-		"optimizer code makes state":                                 {"malloc adam wrap user", Optimizer, "optimizer code"},
-		"the wrapper around a step is not the optimizer":             {"malloc layer call wrap user", Activation, "module call"},
-		"the data loader makes inputs":                               {"malloc load user", Input, "data loading"},
-		"a module's constructor makes parameters":                    {"malloc linear own user", Parameter, "module construction"},
-		"a constructor of the program's own makes parameters":        {"malloc own user", Parameter, "allocated by a constructor"},
-		"a library's workspace is one even inside a layer":           {"malloc blas layer call user", Workspace, "library workspace"},
-		"a copy outside of everything is an input":                   {"malloc copy user", Input, "copy to the device outside any module"},
-		"a copy inside a layer is not":                               {"malloc copy layer call user", Activation, "module call"},
-		"a loss outside of modules makes activations":                {"malloc loss user", Activation, "functional operation outside any module"},
-		"what no rule knows is other":                                {"malloc user", OtherCategory, "no rule matched"},
-		"a stack of nothing but the allocator's frames says nothing": {"malloc", OtherCategory, "no rule matched"},
+		"a layer's call makes activations":                           {"malloc layer call user", trace.Activation, "module call"},
+		"the autograd engine makes gradients":                        {"malloc node engine", trace.Gradient, "autograd engine"},
+		"a layer run again in backward makes activations":            {"malloc layer call check engine", trace.Activation, "module call"},
+		"optimizer code makes state":                                 {"malloc adam wrap user", trace.Optimizer, "optimizer code"},
+		"the wrapper around a step is not the optimizer":             {"malloc layer call wrap user", trace.Activation, "module call"},
+		"the data loader makes inputs":                               {"malloc load user", trace.Input, "data loading"},
+		"a module's constructor makes parameters":                    {"malloc linear own user", trace.Parameter, "module construction"},
+		"a constructor of the program's own makes parameters":        {"malloc own user", trace.Parameter, "allocated by a constructor"},
+		"a library's workspace is one even inside a layer":           {"malloc blas layer call user", trace.Workspace, "library workspace"},
+		"a copy outside of everything is an input":                   {"malloc copy user", trace.Input, "copy to the device outside any module"},
+		"a copy inside a layer is not":                               {"malloc copy layer call user", trace.Activation, "module call"},
+		"a loss outside of modules makes activations":                {"malloc loss user", trace.Activation, "functional operation outside any module"},
+		"what no rule knows is other":                                {"malloc user", trace.OtherCategory, "no rule matched"},
+		"a stack of nothing but the allocator's frames says nothing": {"malloc", trace.OtherCategory, "no rule matched"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -99,7 +99,7 @@ free_requested 0x1000 512
 free_completed 0x1000 512
 alloc 0x3000 512 stack=act
 `)
-	if category, rule := x.Category(x.Lifetimes().Allocation(0)); category != Workspace {
+	if category, rule := x.Category(x.Lifetimes().Allocation(0)); category != trace.Workspace {
 		t.Errorf("freed before anything else allocates: got %s by %q, want workspace", category, rule.Name)
 	}
 	x = indexOf(t, names+`
@@ -110,7 +110,7 @@ free_requested 0x1000 512
 free_completed 0x1000 512
 alloc 0x1000 512 stack=opt
 `)
-	if category, rule := x.Category(x.Lifetimes().Allocation(0)); category != Optimizer {
+	if category, rule := x.Category(x.Lifetimes().Allocation(0)); category != trace.Optimizer {
 		t.Errorf("replaced in the next step: got %s by %q, want optimizer", category, rule.Name)
 	}
 }
@@ -122,7 +122,7 @@ device 0
 alloc 0x1000 512 stack=act note=weights
 `)
 	category, rule := x.Category(x.Lifetimes().Allocation(0))
-	if category != Parameter || !rule.Exact || x.Guessed() {
+	if category != trace.Parameter || !rule.Exact || x.Guessed() {
 		t.Errorf("got %s, rule %+v, guessed %v; want parameter, exact", category, rule, x.Guessed())
 	}
 }

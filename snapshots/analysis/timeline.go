@@ -21,7 +21,7 @@ const (
 // Band is one stripe of a timeline.
 type Band struct {
 	Name       string
-	Category   Category           // ByCategory, unless Held or Rest
+	Category   trace.Category     // ByCategory, unless Held or Rest
 	Stack      trace.StackID      // ByStack and ByAllocation
 	Allocation trace.AllocationID // ByAllocation
 	Segment    uint64             // of a segment timeline: address of the segment or region
@@ -162,11 +162,11 @@ func (x *Index) fillSeries(s *series, columns []Column) {
 
 func (x *Index) fillCategories(columns []Column) []Band {
 	x.fillSeries(x.categorySeries(), columns)
-	bands := make([]Band, CategoryCount+1)
-	for c := range CategoryCount {
-		bands[c] = Band{Name: Category(c).String(), Category: Category(c)}
+	bands := make([]Band, trace.CategoryCount+1)
+	for i, c := range trace.Categories {
+		bands[i] = Band{Name: c.String(), Category: c}
 	}
-	bands[heldBand] = Band{Name: HeldBefore, Category: OtherCategory, Held: true}
+	bands[heldBand] = Band{Name: HeldBefore, Category: trace.OtherCategory, Held: true}
 	return bands
 }
 
@@ -182,7 +182,7 @@ func (x *Index) fillAllocations(from, to int, columns []Column) []Band {
 		}
 		bands = append(bands, band)
 	}
-	bands = append(bands, Band{Name: "rest", Category: OtherCategory, Rest: true})
+	bands = append(bands, Band{Name: "rest", Category: trace.OtherCategory, Rest: true})
 	for c := range columns {
 		column := &columns[c]
 		column.Total = x.RequestedAt(column.At)

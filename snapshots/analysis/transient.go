@@ -81,9 +81,9 @@ func (w *transientWalk) alloc(x *Index, i int, e *trace.Event, noted bool) {
 func (c *classifier) settle(stack trace.StackID, stays bool) {
 	v := &c.stacks[stack]
 	before := v.category
-	v.category, v.rule = Workspace, ruleTransient
+	v.category, v.rule = trace.Workspace, ruleTransient
 	if stays {
-		v.category, v.rule = Optimizer, optimizerRule
+		v.category, v.rule = trace.Optimizer, optimizerRule
 	}
 	if v.category != before && c.transient.used[stack] {
 		c.generation++

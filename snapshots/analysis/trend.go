@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"memtop/snapshots/trace"
 )
 
 // # Telling a leak from what looks like one
@@ -54,7 +56,7 @@ func (s *sample) excused() bool { return s.bridged || s.changed }
 // evidence is what a trend is judged by. It may be used again, for another site.
 type evidence struct {
 	samples  []sample
-	category Category
+	category trace.Category
 	distinct func() bool // each of its allocations has a size of its own
 	fellAt   int64
 	fellFrom int // how far it had grown before it fell back, 0 for never
@@ -310,9 +312,9 @@ func (e *evidence) leaking(j *judgement) {
 	n := len(e.samples)
 	need, why := leakOther, "longer than caches take"
 	switch e.category {
-	case Activation, Gradient, Input:
+	case trace.Activation, trace.Gradient, trace.Input:
 		need, why = leakTransient, e.category.String()+"s should not outlive their step"
-	case Parameter, Optimizer, Workspace, OtherCategory:
+	case trace.Parameter, trace.Optimizer, trace.Workspace, trace.OtherCategory:
 	}
 	grew := fmt.Sprintf("It grew in %d of the last %s, by %s a step", len(e.grew), plural(j.steps, "step"), Bytes(j.perStep))
 	j.trend = Growing

@@ -27,12 +27,12 @@ const (
 type Row struct {
 	Kind     RowKind
 	Name     string
-	Category Category // of a PurposeRow
+	Category trace.Category // of a PurposeRow
 	Bytes    int64
 }
 
-var purposeNames = [CategoryCount]string{
-	"parameters", "gradients", "optimizer state", "activations", "inputs", "workspace", "other",
+var purposeNames = [trace.CategoryCount]string{
+	"other", "parameters", "gradients", "optimizer state", "activations", "inputs", "workspace",
 }
 
 // Waterfall says what the memory is used for right after an event. The rows,
@@ -40,9 +40,10 @@ var purposeNames = [CategoryCount]string{
 // event, or without one to what is reserved.
 func (x *Index) Waterfall(at int, gauge *trace.Gauge) []Row {
 	at = x.clamp(at)
-	rows := make([]Row, 0, CategoryCount+5)
-	for c, bytes := range x.CategoriesAt(at) {
-		rows = append(rows, Row{PurposeRow, purposeNames[c], Category(c), bytes})
+	rows := make([]Row, 0, trace.CategoryCount+5)
+	sums := x.CategoriesAt(at)
+	for _, c := range trace.Categories {
+		rows = append(rows, Row{PurposeRow, purposeNames[c], c, sums[c]})
 	}
 	reserved, rounding, free := x.reservedParts(at)
 	rows = append(rows, Row{Kind: RoundingRow, Name: "rounding", Bytes: rounding}, Row{Kind: CachedRow, Name: "cached free", Bytes: free})

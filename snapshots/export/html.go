@@ -140,16 +140,16 @@ func (s snapshot) htmlNumbers() []htmlNumbers {
 // from before recording apart, as the chart has it.
 func (s snapshot) htmlCategories() []htmlShare {
 	sums := s.index.CategoriesAt(s.event)
-	held := min(s.index.UnknownAt(s.event), sums[analysis.OtherCategory])
-	sums[analysis.OtherCategory] -= held
+	held := min(s.index.UnknownAt(s.event), sums[trace.OtherCategory])
+	sums[trace.OtherCategory] -= held
 	var shares []htmlShare
-	for category, bytes := range sums {
-		if bytes > 0 {
-			shares = append(shares, s.share(analysis.Category(category).String(), bandClass(category), bytes))
+	for i, category := range trace.Categories {
+		if bytes := sums[category]; bytes > 0 {
+			shares = append(shares, s.share(category.String(), bandClass(i), bytes))
 		}
 	}
 	if held > 0 {
-		shares = append(shares, s.share(analysis.HeldBefore, bandClass(analysis.CategoryCount), held))
+		shares = append(shares, s.share(analysis.HeldBefore, bandClass(trace.CategoryCount), held))
 	}
 	return shares
 }

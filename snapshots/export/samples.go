@@ -20,7 +20,7 @@ type sample struct {
 // kind is what the allocations of a sample have in common.
 type kind struct {
 	stack       trace.StackID
-	category    analysis.Category
+	category    trace.Category
 	layer, role trace.StringID // as our own engine notes them
 	unknown     bool           // from before recording; its stack is not known
 }

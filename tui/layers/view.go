@@ -2,6 +2,7 @@ package layers
 
 import (
 	"memtop/snapshots/analysis"
+	"memtop/snapshots/trace"
 	"memtop/tui/find"
 	"memtop/tui/page"
 	"memtop/tui/screen"
@@ -162,10 +163,10 @@ func (p *Page) drawShare(c screen.Canvas, x, y, i int) {
 	}
 	whole := int(float64(r.Sum.SavedBytes)/all*barWidth + 0.999)
 	for k := range min(whole, barWidth) {
-		c.Set(x+k, y, '░', screen.Style{Fg: screen.Band(int(analysis.Activation))})
+		c.Set(x+k, y, '░', screen.Style{Fg: screen.Band(trace.Activation.Place())})
 	}
 	if r.SavedBytes > 0 {
-		c.Bar(x, y, barWidth, float64(r.SavedBytes)/all, screen.Style{Fg: screen.Band(int(analysis.Activation))})
+		c.Bar(x, y, barWidth, float64(r.SavedBytes)/all, screen.Style{Fg: screen.Band(trace.Activation.Place())})
 	}
 	if i == p.table.largest && whole < barWidth-4 {
 		c.Text(x+whole+1, y, "most", screen.Warn)

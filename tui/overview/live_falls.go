@@ -63,7 +63,7 @@ func (p *Page) exactness() string {
 func fallStyle(row *analysis.Row) screen.Style {
 	switch row.Kind {
 	case analysis.PurposeRow:
-		return screen.Style{Fg: screen.Band(int(row.Category))}
+		return screen.Style{Fg: screen.Band(row.Category.Place())}
 	case analysis.RoundingRow:
 		return screen.Style{Fg: screen.Warning}
 	case analysis.OutsideRow:

@@ -37,7 +37,7 @@ type question struct {
 // facts is the answer.
 type facts struct {
 	at         int
-	categories [analysis.CategoryCount]int64
+	categories [trace.CategoryCount]int64
 	unknown    int64 // of other, held before recording by nobody knows whom
 	state      *analysis.Map
 	holders    []analysis.Holder
@@ -60,9 +60,9 @@ type Page struct {
 	moment   moment
 	finding  int
 	scroll   page.Reader
-	lookedAt int64                                  // the time of looking
-	looking  page.Edition                           // what was looked at
-	seen     [rowKinds][analysis.CategoryCount]bool // rows of the waterfall that were ever more than nothing
+	lookedAt int64                               // the time of looking
+	looking  page.Edition                        // what was looked at
+	seen     [rowKinds][trace.CategoryCount]bool // rows of the waterfall that were ever more than nothing
 	w, h     int
 }
 
@@ -88,7 +88,7 @@ func answer(ctx context.Context, q question) facts {
 	}
 	f.state = x.SegmentsAt(q.at)
 	f.holders = x.HoldersAt(q.at)
-	f.unknown = min(analysis.UnknownOf(f.holders), f.categories[analysis.OtherCategory])
+	f.unknown = min(analysis.UnknownOf(f.holders), f.categories[trace.OtherCategory])
 	f.holders = f.holders[:min(len(f.holders), holderCount)]
 	stacks := make([]trace.StackID, len(f.holders))
 	for i := range f.holders {

@@ -3,7 +3,7 @@ package overview
 import (
 	"slices"
 
-	"memtop/snapshots/analysis"
+	"memtop/snapshots/trace"
 	"memtop/tui/screen"
 )
 
@@ -16,17 +16,18 @@ type fall struct {
 
 // falls returns the rows that sum to reserved memory.
 func (p *Page) falls(f *facts) []fall {
-	rows := make([]fall, 0, analysis.CategoryCount+5)
+	rows := make([]fall, 0, trace.CategoryCount+5)
 	rest := f.state.Reserved
 	add := func(name string, bytes int64, style screen.Style) {
 		rows = append(rows, fall{name, bytes, style})
 		rest -= bytes
 	}
-	for c, bytes := range f.categories {
-		if analysis.Category(c) == analysis.OtherCategory {
+	for _, c := range trace.Categories {
+		bytes := f.categories[c]
+		if c == trace.OtherCategory {
 			bytes -= f.unknown
 		}
-		add(analysis.Category(c).String(), bytes, screen.Style{Fg: screen.Band(c)})
+		add(c.String(), bytes, screen.Style{Fg: screen.Band(c.Place())})
 	}
 	add("held before", f.unknown, screen.Style{Fg: screen.Held})
 	add("rounding", f.state.Rounding, screen.Style{Fg: screen.Warning})

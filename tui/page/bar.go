@@ -92,5 +92,5 @@ func blockRole(scene *Scene, b *analysis.Block) screen.Role {
 	if a.Open < 0 && a.FreeStack {
 		return screen.Held
 	}
-	return screen.Band(int(category))
+	return screen.Band(category.Place())
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"memtop/snapshots/analysis"
+	"memtop/snapshots/trace"
 	"memtop/tui/page"
 	"memtop/tui/screen"
 )
@@ -150,7 +151,7 @@ func ageText(age int64, atLeast bool) string {
 }
 
 // categoryText marks a guess.
-func categoryText(c analysis.Category, guessed bool) string {
+func categoryText(c trace.Category, guessed bool) string {
 	if guessed {
 		return c.String() + "?"
 	}

@@ -130,5 +130,5 @@ func itemRole(it *item) screen.Role {
 	if it.held {
 		return screen.Held
 	}
-	return screen.Band(int(it.category))
+	return screen.Band(it.category.Place())
 }

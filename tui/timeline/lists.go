@@ -15,7 +15,7 @@ import (
 // item is an allocation that is alive at the cursor.
 type item struct {
 	trace.Allocation
-	category analysis.Category
+	category trace.Category
 	held     bool // from before recording, of unknown use
 }
 

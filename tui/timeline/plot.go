@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"memtop/snapshots/analysis"
+	"memtop/snapshots/trace"
 	"memtop/tui/screen"
 )
 
@@ -150,7 +151,7 @@ func bandRole(b *analysis.Band, i int, by analysis.Banding) screen.Role {
 	case b.Held && by != analysis.ByAllocation:
 		return screen.Held
 	case by == analysis.ByCategory:
-		return screen.Band(int(b.Category))
+		return screen.Band(b.Category.Place())
 	default:
 		return screen.Series(i)
 	}
@@ -165,7 +166,7 @@ func bandLetter(b *analysis.Band, i int, by analysis.Banding) rune {
 		return 'H'
 	case by != analysis.ByCategory:
 		return rune('a' + i%26)
-	case b.Category == analysis.OtherCategory:
+	case b.Category == trace.OtherCategory:
 		return '?'
 	default:
 		return rune(strings.ToUpper(b.Name)[0])

@@ -53,13 +53,13 @@ func startProgram(ctx context.Context, folder string, endless bool) (*program, e
 		return nil, err
 	}
 	for i := range parameters {
-		tag := p.memory.Tag(alloc.Label{Category: alloc.Parameter, Layer: layer(i / 4), Role: "weight", DType: "bf16"})
+		tag := p.memory.Tag(alloc.Label{Category: trace.Parameter, Layer: layer(i / 4), Role: "weight", DType: "bf16"})
 		if _, err := p.memory.Alloc(4<<20, 0, tag); err != nil {
 			return nil, err
 		}
 	}
 	for i := range layers {
-		p.labels = append(p.labels, p.memory.Tag(alloc.Label{Category: alloc.Activation, Layer: layer(i), Role: "output"}))
+		p.labels = append(p.labels, p.memory.Tag(alloc.Label{Category: trace.Activation, Layer: layer(i), Role: "output"}))
 	}
 	go p.run(ctx)
 	return p, nil
@@ -115,7 +115,7 @@ func (p *program) block(l, i int) alloc.Block {
 		return p.take(size, p.labels[l])
 	}
 	p.made++
-	tag := p.memory.Tag(alloc.Label{Category: alloc.Activation, Layer: layer(l), Role: "output", Shape: fmt.Sprintf("[%d, 512]", p.made)})
+	tag := p.memory.Tag(alloc.Label{Category: trace.Activation, Layer: layer(l), Role: "output", Shape: fmt.Sprintf("[%d, 512]", p.made)})
 	return left(p, uint64(p.made), depth, size, tag)
 }
 
@@ -160,8 +160,8 @@ func (p *program) report(number int64, took time.Duration) trace.Step {
 		Number: number, Time: time.Now().UnixMicro(), Duration: int64(took), Loss: 1 / float64(number), Settings: settings,
 		Allocated: parameters * 4 << 20, Reserved: 1 << 30, PeakAllocated: 1<<29 + number%97<<20, PeakReserved: 1 << 30,
 	}
-	for c := range alloc.CategoryCount {
-		amount := trace.Amount{Name: alloc.Category(c).String(), Bytes: int64(c) << 20}
+	for c := range trace.CategoryCount {
+		amount := trace.Amount{Name: trace.Category(c).String(), Bytes: int64(c) << 20}
 		s.Categories, s.AtPeak = append(s.Categories, amount), append(s.AtPeak, amount)
 	}
 	for l := range layers {

@@ -9,8 +9,8 @@ import (
 	"os"
 
 	"memtop/cmd/command"
-	"memtop/engine/alloc"
 	"memtop/engine/train"
+	"memtop/snapshots/trace"
 )
 
 // reporter tells of steps, in text or in JSON.
@@ -97,8 +97,8 @@ func (r *reporter) end() error {
 func needs(m *train.Memory) string {
 	h := &m.Highest
 	return fmt.Sprintf("%s parameters  %s gradients  %s optimizer  %s activations  %s inputs  %s peak  %s reserved",
-		sizeText(h[alloc.Parameter]), sizeText(h[alloc.Gradient]), sizeText(h[alloc.Optimizer]),
-		sizeText(h[alloc.Activation]), sizeText(h[alloc.Input]), sizeText(m.PeakAllocated), sizeText(m.PeakReserved))
+		sizeText(h[trace.Parameter]), sizeText(h[trace.Gradient]), sizeText(h[trace.Optimizer]),
+		sizeText(h[trace.Activation]), sizeText(h[trace.Input]), sizeText(m.PeakAllocated), sizeText(m.PeakReserved))
 }
 
 // announce says what is going to be trained and, by a step that computes
@@ -182,10 +182,10 @@ func objectOf(e *train.Event) object {
 	return o
 }
 
-func byName(bytes [alloc.CategoryCount]int64) map[string]int64 {
+func byName(bytes [trace.CategoryCount]int64) map[string]int64 {
 	m := make(map[string]int64, len(bytes))
 	for c, n := range bytes {
-		m[alloc.Category(c).String()] = n
+		m[trace.Category(c).String()] = n
 	}
 	return m
 }

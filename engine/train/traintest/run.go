@@ -152,7 +152,7 @@ func (run *running) close() {
 // keep makes a tensor under a key, if there is none, and keeps it.
 func (run *running) keep(key int, layer, role string, elements int) {
 	if run.kept[key] == nil {
-		tag := tensor.Tag{Category: alloc.Workspace, Layer: layer, Role: role}
+		tag := tensor.Tag{Category: trace.Workspace, Layer: layer, Role: role}
 		run.kept[key] = tensor.Full(run.device, tensor.Shape{elements}, device.Float32, 1, tag)
 	}
 }

@@ -1,0 +1,52 @@
+package trace
+
+// Category says what memory is used for.
+type Category uint8
+
+// The categories. OtherCategory also stands for what is not known. Fragmentation
+// is none of them: it is computed.
+const (
+	OtherCategory Category = iota
+	Parameter              // weights, and buffers of modules
+	Gradient               // .grad, and gradients on their way during the backward pass
+	Optimizer              // moments, master weights, quantised state
+	Activation             // what was saved for the backward pass
+	Input                  // data and targets
+	Workspace              // scratch, and results that nothing saved
+	CategoryCount = int(iota)
+)
+
+var categoryNames = [CategoryCount]string{
+	"other", "parameter", "gradient", "optimizer", "activation", "input", "workspace",
+}
+
+// Categories are all of them in the order in which they are stacked and listed.
+var Categories = [CategoryCount]Category{Parameter, Gradient, Optimizer, Activation, Input, Workspace, OtherCategory}
+
+// Place returns the category's place in Categories.
+func (c Category) Place() int { return (int(c) + CategoryCount - 1) % CategoryCount }
+
+// String returns the category's name as traces and reports write it.
+func (c Category) String() string {
+	if int(c) < len(categoryNames) {
+		return categoryNames[c]
+	}
+	return categoryNames[OtherCategory]
+}
+
+// otherNames are what torch.profiler calls categories that we call otherwise.
+var otherNames = map[string]Category{
+	"optimizer_state": Optimizer, "temporary": Workspace, "autograd_detail": Gradient, "unknown": OtherCategory,
+}
+
+// NamedCategory returns the category that a writer noted, the other one where it
+// is not known. The names are our engine's and torch.profiler's.
+func NamedCategory(name string) (Category, bool) {
+	for _, c := range Categories {
+		if c.String() == name {
+			return c, true
+		}
+	}
+	c, known := otherNames[name]
+	return c, known
+}
