@@ -45,7 +45,8 @@ var picture = map[string][]string{
 		"probe/exposition", "snapshots/wire", "snapshots/pytorch", "snapshots/trace", "snapshots/cause", "golang.org/x/sys/...",
 	},
 	// The engine: each package on those before it, and none on the probe.
-	"engine/alloc": {"snapshots/trace"},
+	"engine/alloc":  {"snapshots/trace"},
+	"engine/choice": {},
 	"engine/device/...": {
 		"engine/device/...", "engine/alloc", "snapshots/trace", "github.com/ebitengine/purego", "golang.org/x/sys/...",
 	},
@@ -55,7 +56,7 @@ var picture = map[string][]string{
 	"engine/nn":                {"engine/autograd", "engine/tensor", "engine/device", "engine/alloc", "snapshots/trace"},
 	"engine/amp":               {"engine/autograd", "engine/tensor", "engine/device", "engine/alloc", "snapshots/trace"},
 	"engine/data":              {"engine/device"},
-	"engine/optim":             {"engine/autograd", "engine/tensor", "engine/device", "engine/alloc", "snapshots/trace"},
+	"engine/optim":             {"engine/choice", "engine/autograd", "engine/tensor", "engine/device", "engine/alloc", "snapshots/trace"},
 	"engine/weights":           {"engine/autograd", "engine/tensor", "github.com/nlpodyssey/gopickle/..."},
 	"engine/train": {
 		"engine/amp", "engine/optim", "engine/nn/...", "engine/data", "engine/autograd", "engine/tensor", "engine/device",

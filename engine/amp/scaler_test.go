@@ -131,9 +131,9 @@ func TestFloat16SkipsExactlyTheStepsThatOverflow(t *testing.T) {
 // overflow mark.
 func (r *run) update(s *amp.Scaler) {
 	for _, p := range nn.Params(r.model) {
-		r.device.Backend().SGD(device.SGD{Update: device.Update{
-			P: p.Data().Array(), G: p.Grad().Array(), LR: 0.1, FoundInf: s.FoundInf(),
-		}})
+		r.device.Backend().Update(device.Update{
+			Rule: device.SGD, P: p.Data().Array(), G: p.Grad().Array(), LR: 0.1, FoundInf: s.FoundInf(),
+		}.Plan())
 		p.Data().Storage().Wrote()
 	}
 	r.zero()

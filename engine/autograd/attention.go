@@ -74,8 +74,8 @@ func (c *call) attend(a device.Attention, shape tensor.Shape, find operands) *Va
 	list = append(list, c.statistics(a, dtype))
 	c.run(func() {
 		on := attentionOn(a, list, o, find)
-		on.Work = c.scratch(c.backend().AttentionWorkspace(on))
-		c.backend().Attention(on)
+		on.Work = c.scratch(on.Workspace())
+		c.backend().Attention(on.Plan())
 	})
 	if a.Kind != device.Naive {
 		list = append(list, o)
@@ -112,8 +112,8 @@ func (b *back) attend(a device.Attention, inputs int, find operands) {
 	}
 	r := device.AttentionBackward{A: attentionOn(a, list[:inputs+1], o, find), DO: plain(b.dy, a)}
 	r.DQ, r.DK, r.DV = find(grads)
-	r.Work = b.scratch(b.backend().AttentionBackwardWorkspace(r.A))
-	b.backend().AttentionBackward(r)
+	r.Work = b.scratch(r.A.BackwardWorkspace())
+	b.backend().AttentionBackward(r.Plan())
 	b.giveAll(grads)
 }
 

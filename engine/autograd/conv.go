@@ -35,8 +35,8 @@ func (t *Tape) Conv2D(x, w, bias *Value, o Conv2DOptions) *Value {
 		if bias != nil {
 			s.Bias = c.in[2].data.Array()
 		}
-		s.Work = c.scratch(t.backend().Conv2DWorkspace(s))
-		t.backend().Conv2D(s)
+		s.Work = c.scratch(s.Workspace())
+		t.backend().Conv2D(s.Plan())
 	})
 	return c.value(y, []*tensor.Tensor{x.data, w.data}, func(b *back) { b.conv(s) })
 }
@@ -78,7 +78,7 @@ func (b *back) conv(s device.Conv2D) {
 			*outputs[i] = grads[i].Array()
 		}
 	}
-	r.Work = b.scratch(b.backend().Conv2DBackwardWorkspace(r.C))
-	b.backend().Conv2DBackward(r)
+	r.Work = b.scratch(r.C.BackwardWorkspace())
+	b.backend().Conv2DBackward(r.Plan())
 	b.giveAll(grads)
 }

@@ -18,13 +18,13 @@ func (t *Tape) MatMul(a, b *Value) *Value {
 	p := productOf(a.Shape(), b.Shape())
 	shape := slices.Concat(a.Shape()[:len(a.Shape())-1], tensor.Shape{p.N})
 	y := c.out(shape, Wider(a.DType(), b.DType()))
-	c.run(func() { t.backend().MatMul(p.with(y, a.data, b.data)) })
+	c.run(func() { t.backend().MatMul(p.with(y, a.data, b.data).Plan()) })
 	return c.value(y, []*tensor.Tensor{a.data, b.data}, func(back *back) {
 		back.each(0, func(da *tensor.Tensor) {
-			t.backend().MatMul(p.forA().with(da, back.dy, back.saved(1)))
+			t.backend().MatMul(p.forA().with(da, back.dy, back.saved(1)).Plan())
 		})
 		back.each(1, func(db *tensor.Tensor) {
-			t.backend().MatMul(p.forB().with(db, back.saved(0), back.dy))
+			t.backend().MatMul(p.forB().with(db, back.saved(0), back.dy).Plan())
 		})
 	})
 }
@@ -89,7 +89,7 @@ func (t *Tape) Linear(x, w, bias *Value) *Value {
 		if bias != nil {
 			m.Bias = c.in[2].data.Array()
 		}
-		t.backend().MatMul(m)
+		t.backend().MatMul(m.Plan())
 	})
 	return c.value(y, []*tensor.Tensor{x.data, w.data}, func(b *back) { b.linear(p) })
 }
@@ -109,10 +109,10 @@ func linearOf(x tensor.Shape, in []*Value) product {
 func (b *back) linear(p product) {
 	k := b.backend()
 	b.each(0, func(dx *tensor.Tensor) {
-		k.MatMul(product{M: p.M, N: p.K, K: p.N}.with(dx, b.dy, b.saved(1)))
+		k.MatMul(product{M: p.M, N: p.K, K: p.N}.with(dx, b.dy, b.saved(1)).Plan())
 	})
 	b.each(1, func(dw *tensor.Tensor) {
-		k.MatMul(product{M: p.N, N: p.K, K: p.M, TransA: true}.with(dw, b.dy, b.saved(0)))
+		k.MatMul(product{M: p.N, N: p.K, K: p.M, TransA: true}.with(dw, b.dy, b.saved(0)).Plan())
 	})
 	if len(b.node.in) == 3 {
 		b.each(2, func(db *tensor.Tensor) {

@@ -11,16 +11,16 @@ import (
 // multiplies by w and adds b, both of that dimension's extent; b may be nil. The
 // formula is [device.Normalizations]'s. It saves x and two numbers per row.
 func (t *Tape) LayerNorm(x, w, b *Value, eps float64) *Value {
-	return t.norm("layer_norm", x, w, b, eps)
+	return t.norm("layer_norm", false, x, w, b, eps)
 }
 
 // RMSNorm divides the last dimension by its root mean square and multiplies by
 // w. It saves x and one number per row.
 func (t *Tape) RMSNorm(x, w *Value, eps float64) *Value {
-	return t.norm("rms_norm", x, w, nil, eps)
+	return t.norm("rms_norm", true, x, w, nil, eps)
 }
 
-func (t *Tape) norm(op string, x, w, bias *Value, eps float64) *Value {
+func (t *Tape) norm(op string, rms bool, x, w, bias *Value, eps float64) *Value {
 	in := []*Value{x, w}
 	if bias != nil {
 		in = append(in, bias)
@@ -30,12 +30,13 @@ func (t *Tape) norm(op string, x, w, bias *Value, eps float64) *Value {
 	c.contiguous(0)
 	x, w = c.in[0], c.in[1]
 	n := normOf(op, c.in, eps)
+	n.RMS = rms
 	list := []*tensor.Tensor{x.data, w.data}
 	y := c.out(x.Shape(), x.DType())
 	rstd := c.result(tensor.Shape{n.Rows}, statistics(x.DType()), "rstd")
 	list = append(list, rstd)
 	var mean *tensor.Tensor
-	if op == "layer_norm" {
+	if !rms {
 		mean = c.result(tensor.Shape{n.Rows}, statistics(x.DType()), "mean")
 		list = append(list, mean)
 	}
@@ -45,12 +46,10 @@ func (t *Tape) norm(op string, x, w, bias *Value, eps float64) *Value {
 		if bias != nil {
 			n.Bias = c.in[2].data.Array()
 		}
-		if mean == nil {
-			t.backend().RMSNorm(n)
-			return
+		if mean != nil {
+			n.Mean = mean.Array()
 		}
-		n.Mean = mean.Array()
-		t.backend().LayerNorm(n)
+		t.backend().Normalize(n.Plan())
 	})
 	return c.value(y, list, func(b *back) { b.norm(n) })
 }
@@ -84,12 +83,10 @@ func (b *back) norm(n device.Norm) {
 			*outputs[i] = grads[i].Array()
 		}
 	}
-	if len(b.node.saved) == 4 {
+	if !n.RMS {
 		r.N.Mean = b.saved(3).Array()
-		b.backend().LayerNormBackward(r)
-	} else {
-		b.backend().RMSNormBackward(r)
 	}
+	b.backend().NormalizeBackward(r.Plan())
 	b.giveAll(grads)
 }
 

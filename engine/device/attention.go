@@ -19,13 +19,18 @@ const (
 	attentionCount
 )
 
+var attentionNames = [attentionCount]string{"naive", "chunked", "flash"}
+
 // String returns "naive", "chunked" or "flash".
 func (k AttentionKind) String() string {
 	if k >= attentionCount {
 		return fmt.Sprintf("AttentionKind(%d)", uint8(k))
 	}
-	return [attentionCount]string{"naive", "chunked", "flash"}[k]
+	return attentionNames[k]
 }
+
+// AttentionKinds returns every implementation.
+func AttentionKinds() []AttentionKind { return []AttentionKind{Naive, Chunked, Flash} }
 
 // Heads is an operand of attention: the element (batch, head, row, d) is
 // Array[batch·BatchStride + head·HeadStride + row·RowStride + d]. So queries,
@@ -52,7 +57,7 @@ type Attention struct {
 	LSE Array
 	// Chunk is the number of queries that Chunked takes at once; 0 means 64.
 	Chunk int
-	// Work is scratch of at least AttentionWorkspace bytes.
+	// Work is scratch of at least Workspace bytes.
 	Work Buffer
 }
 
@@ -60,23 +65,17 @@ type Attention struct {
 type AttentionBackward struct {
 	A              Attention
 	DO, DQ, DK, DV Heads
-	// Work is scratch of at least AttentionBackwardWorkspace bytes; A.Work is
+	// Work is scratch of at least A.BackwardWorkspace bytes; A.Work is
 	// not used.
 	Work Buffer
 }
 
 // Attentions mixes rows by their likeness.
 type Attentions interface {
-	// Attention computes a. It writes O, and Probs or LSE.
-	Attention(a Attention)
+	// Attention writes O, and Probs or LSE.
+	Attention(p AttentionPlan)
 	// AttentionBackward computes, with P the probabilities,
 	// dV = Pᵀ·dO, dP = dO·Vᵀ, dS = P·(dP − rowsum(dO·O)), dQ = scale·dS·K,
 	// dK = scale·dSᵀ·Q. Flash and Chunked read O, and Naive Probs.
-	AttentionBackward(a AttentionBackward)
-	// AttentionWorkspace returns the bytes of scratch that Attention needs for
-	// a, whose arrays may be absent but for their types.
-	AttentionWorkspace(a Attention) int64
-	// AttentionBackwardWorkspace returns the bytes of scratch that
-	// AttentionBackward needs for a.
-	AttentionBackwardWorkspace(a Attention) int64
+	AttentionBackward(p AttentionBackwardPlan)
 }

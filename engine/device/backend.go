@@ -68,7 +68,11 @@ const (
 	Sum Reduction = iota
 	Mean
 	Max // NaN when there is one
+	reductionCount
 )
+
+// Check panics unless there is such a reduction.
+func (r Reduction) Check(operation string) { checkNumber(operation, r, reductionCount) }
 
 // Reductions makes fewer numbers of many, in an order that is fixed by the
 // sizes alone.

@@ -15,7 +15,7 @@ type Conv2D struct {
 	DilateHeight, DilateWidth int // 0 means 1
 	Groups                    int // 0 means 1
 	X, Weight, Bias, Y        Array
-	// Work is scratch of at least Conv2DWorkspace bytes.
+	// Work is scratch of at least Workspace bytes.
 	Work Buffer
 }
 
@@ -42,23 +42,18 @@ func (c Conv2D) OutWidth() int {
 
 // Conv2DBackward describes the gradients of C. DY is laid out as Y, DX as X,
 // DWeight as Weight, DBias as Bias; any of the last three may be absent. They
-// are overwritten. C's Y, Bias and Work are not used.
+// are overwritten. C's Bias and Work are not used, and of its Y only the type.
 type Conv2DBackward struct {
 	C                      Conv2D
 	DY, DX, DWeight, DBias Array
-	// Work is scratch of at least Conv2DBackwardWorkspace bytes.
+	// Work is scratch of at least C.BackwardWorkspace bytes.
 	Work Buffer
 }
 
 // Convolutions slides kernels over images.
 type Convolutions interface {
 	// Conv2D computes y[n,o] = bias[o] + Σ x[n,i] ⋆ weight[o,i].
-	Conv2D(c Conv2D)
+	Conv2D(p ConvPlan)
 	// Conv2DBackward computes the gradients of Conv2D.
-	Conv2DBackward(c Conv2DBackward)
-	// Conv2DWorkspace returns the bytes of scratch for c. They are bounded: the
-	// unfolded image is made in bands.
-	Conv2DWorkspace(c Conv2D) int64
-	// Conv2DBackwardWorkspace returns the bytes of scratch for c's gradients.
-	Conv2DBackwardWorkspace(c Conv2D) int64
+	Conv2DBackward(p ConvBackwardPlan)
 }

@@ -1,6 +1,9 @@
 package device
 
-import "fmt"
+import (
+	"fmt"
+	"iter"
+)
 
 // A convolution is the product of the weights and the unfolded image, in which
 // every column has what one element of the output sees. Unfolded whole it would
@@ -20,24 +23,115 @@ type ConvPlan struct {
 	Compute             DType // Float64 when every operand is, else Float32
 }
 
-// PlanConv2D checks c and cuts it. It panics when there is no such convolution.
-func PlanConv2D(name string, c Conv2D) ConvPlan {
+// ConvBackwardPlan is the checked gradients of a convolution.
+type ConvBackwardPlan struct {
+	ConvPlan
+	DY, DX, DWeight, DBias Array
+	Work                   Buffer
+}
+
+// Plan checks c and cuts it. It panics when there is no such convolution.
+func (c Conv2D) Plan() ConvPlan {
+	const name = "conv2d"
+	p := c.cut(name)
+	p.check(name, p.Y)
+	CheckOptional(name, "bias", p.Bias, p.OutChannels)
+	checkWork(name, p.Work, p.workspace())
+	return p
+}
+
+// Plan checks g and cuts it. It panics when there are no such gradients.
+func (g Conv2DBackward) Plan() ConvBackwardPlan {
+	const name = "conv2d backward"
+	p := ConvBackwardPlan{g.C.cut(name), g.DY, g.DX, g.DWeight, g.DBias, g.Work}
+	p.check(name, p.DY)
+	CheckOptional(name, "dx", p.DX, p.X.Len)
+	CheckOptional(name, "dweight", p.DWeight, p.Weight.Len)
+	CheckOptional(name, "dbias", p.DBias, p.OutChannels)
+	checkWork(name, p.Work, p.backwardWorkspace())
+	return p
+}
+
+// cut checks the sizes of c, whose arrays may be absent but for their types.
+func (c Conv2D) cut(name string) ConvPlan {
 	c = c.Normalized()
 	p := ConvPlan{
 		Conv2D: c, OutRows: c.OutHeight(), OutColumns: c.OutWidth(),
-		InGroup: c.InChannels / c.Groups, OutGroup: c.OutChannels / c.Groups,
+		InGroup: c.InChannels / c.Groups, OutGroup: c.OutChannels / c.Groups, Compute: ComputeType(c.X.DType, c.Weight.DType, c.Y.DType),
 	}
 	if c.InChannels%c.Groups != 0 || c.OutChannels%c.Groups != 0 || p.OutRows <= 0 || p.OutColumns <= 0 {
 		panic(fmt.Sprintf("device: %s: %d×%d image, %d to %d channels in %d groups, %d×%d kernel: no such convolution", name,
 			c.InHeight, c.InWidth, c.InChannels, c.OutChannels, c.Groups, c.KernelHeight, c.KernelWidth))
 	}
-	if c.X.DType == Float64 && c.Weight.DType == Float64 && c.Y.DType == Float64 {
-		p.Compute = Float64
-	}
 	p.Unfolded = p.InGroup * c.KernelHeight * c.KernelWidth
 	rowBytes := int64(p.Unfolded*p.OutColumns) * p.Compute.Size()
 	p.BandRows = int(min(int64(p.OutRows), max(1, ConvBandBytes/max(1, rowBytes))))
 	return p
+}
+
+// check panics unless X, Weight and y, which is laid out as Y, are of c's sizes.
+func (p *ConvPlan) check(name string, y Array) {
+	CheckFloat(name, p.X.DType, p.Weight.DType, y.DType)
+	CheckLen(name, "x", p.X, p.Batch*p.InChannels*p.InHeight*p.InWidth)
+	CheckLen(name, "weight", p.Weight, p.OutChannels*p.Unfolded)
+	CheckLen(name, "y", y, p.Batch*p.OutChannels*p.OutRows*p.OutColumns)
+}
+
+// Workspace returns the bytes of scratch for c, whose arrays may be absent but
+// for their types. They are bounded: the unfolded image is made in bands.
+func (c Conv2D) Workspace() int64 {
+	p := c.cut("conv2d")
+	return p.workspace()
+}
+
+// BackwardWorkspace returns the bytes of scratch for c's gradients.
+func (c Conv2D) BackwardWorkspace() int64 {
+	p := c.cut("conv2d backward")
+	return p.backwardWorkspace()
+}
+
+// Band is some output rows of a group of an image.
+type Band struct{ Image, Group, Row, Rows int }
+
+// Bands goes through the bands of every group of every image.
+func (p *ConvPlan) Bands() iter.Seq[Band] {
+	return func(yield func(Band) bool) {
+		for image := range p.Batch {
+			for group := range p.Groups {
+				for row := 0; row < p.OutRows; row += p.BandRows {
+					if !yield(Band{image, group, row, min(p.BandRows, p.OutRows-row)}) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// Output returns an array laid out as Y, from a band of the first channel of a
+// group to the group's end.
+func (p *ConvPlan) Output(y Array, b Band) Array {
+	size := p.OutRows * p.OutColumns
+	start := (b.Image*p.OutChannels+b.Group*p.OutGroup)*size + b.Row*p.OutColumns
+	return y.Slice(start, p.OutGroup*size-b.Row*p.OutColumns)
+}
+
+// GroupWeights returns a group's part of an array laid out as Weight.
+func (p *ConvPlan) GroupWeights(weight Array, group int) Array {
+	n := p.OutGroup * p.Unfolded
+	return weight.Slice(group*n, n)
+}
+
+// Input returns the place of a band's image and group in an array laid out as X.
+func (p *ConvPlan) Input(x Array, b Band) Array {
+	return x.Slice((b.Image*p.InChannels+b.Group*p.InGroup)*p.InHeight*p.InWidth, p.ImageElements())
+}
+
+// Scratch cuts Work into what BackwardWorkspace counts.
+func (p *ConvBackwardPlan) Scratch() (unfolded, image, sums Array) {
+	all := ArrayOf(p.Work, p.Compute, p.BandElements()+p.ImageElements()+p.SumElements())
+	return all.Slice(0, p.BandElements()), all.Slice(p.BandElements(), p.ImageElements()),
+		all.Slice(p.BandElements()+p.ImageElements(), p.SumElements())
 }
 
 // Wide reports whether it is computed in float64.
@@ -53,10 +147,8 @@ func (p *ConvPlan) ImageElements() int { return p.InGroup * p.InHeight * p.InWid
 // image, which are never needed at the same time.
 func (p *ConvPlan) SumElements() int { return p.OutChannels * max(p.Unfolded, p.Batch) }
 
-// Workspace returns the bytes of scratch that the convolution needs.
-func (p *ConvPlan) Workspace() int64 { return int64(p.BandElements()) * p.Compute.Size() }
+func (p *ConvPlan) workspace() int64 { return int64(p.BandElements()) * p.Compute.Size() }
 
-// BackwardWorkspace returns the bytes of scratch that its gradients need.
-func (p *ConvPlan) BackwardWorkspace() int64 {
+func (p *ConvPlan) backwardWorkspace() int64 {
 	return int64(p.BandElements()+p.ImageElements()+p.SumElements()) * p.Compute.Size()
 }

@@ -25,6 +25,11 @@
 // Aliasing. An output may be the same Array as an input where the operation is
 // element by element; any other overlap is the caller's bug.
 //
+// Plans. Products, attention, normalisation, convolution and optimizer steps are
+// described, then planned: Plan checks the description against its operands and
+// fills in what zeros stand for. A Backend takes plans only, and checks nothing
+// again.
+//
 // Errors. Wrong sizes and types are bugs of the caller: the call panics with
 // what it was given. Failures of the machine are kept and reported by the next
 // Synchronize or Download.

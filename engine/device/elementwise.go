@@ -23,9 +23,14 @@ const (
 	unaryCount
 )
 
-var unaryNames = [unaryCount]string{
-	"neg", "exp", "log", "sqrt", "rsqrt", "square", "abs", "sigmoid", "tanh",
-	"relu", "gelu", "gelu_tanh", "silu",
+// unaryOps are the functions' names, and whether a product may end with one.
+var unaryOps = [unaryCount]struct {
+	name string
+	ends bool
+}{
+	Neg: {name: "neg"}, Exp: {name: "exp"}, Log: {name: "log"}, Sqrt: {name: "sqrt"}, Rsqrt: {name: "rsqrt"},
+	Square: {name: "square"}, Abs: {name: "abs"}, Sigmoid: {name: "sigmoid"}, Tanh: {name: "tanh"},
+	ReLU: {"relu", true}, GELU: {"gelu", true}, GELUTanh: {"gelu_tanh", true}, SiLU: {"silu", true},
 }
 
 // String returns the function's name in lower case, such as "gelu_tanh".
@@ -33,8 +38,14 @@ func (op UnaryOp) String() string {
 	if op >= unaryCount {
 		return fmt.Sprintf("UnaryOp(%d)", uint8(op))
 	}
-	return unaryNames[op]
+	return unaryOps[op].name
 }
+
+// Check panics unless there is such a function.
+func (op UnaryOp) Check(operation string) { checkNumber(operation, op, unaryCount) }
+
+// EndsProduct reports whether the function can be a MatMul's Activation.
+func (op UnaryOp) EndsProduct() bool { return op < unaryCount && unaryOps[op].ends }
 
 // UnaryOps returns every function, for tables in tests.
 func UnaryOps() []UnaryOp {
@@ -54,7 +65,11 @@ const (
 	Sub                 // a − b
 	Mul                 // a · b
 	Div                 // a / b
+	binaryCount
 )
+
+// Check panics unless there is such a function.
+func (op BinaryOp) Check(operation string) { checkNumber(operation, op, binaryCount) }
 
 // Elementwise computes every element by itself. Operands are floating-point;
 // types may differ from operand to operand.

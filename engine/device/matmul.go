@@ -1,5 +1,7 @@
 package device
 
+import "fmt"
+
 // MatMul describes C = act(alpha·op(A)·op(B) + beta·C + bias) for a batch of
 // matrices. Storage is row-major; op is the transpose where asked for. A, B and
 // C are floating-point of any types; products are summed in float32 (float64
@@ -23,8 +25,8 @@ type MatMul struct {
 	Alpha, Beta float64
 	// Bias, when given, has N elements, added to every row.
 	Bias Array
-	// Activation, applied last when Activate is set, is GELU, GELUTanh, ReLU or
-	// SiLU. Pre, when given, gets the value before it, laid out as C is, for
+	// Activation, applied last when Activate is set, is one of which EndsProduct
+	// says yes. Pre, when given, gets the value before it, laid out as C is, for
 	// UnaryBackward.
 	Activate   bool
 	Activation UnaryOp
@@ -57,9 +59,52 @@ func (m MatMul) Normalized() MatMul {
 	return m
 }
 
+// MatMulPlan is a checked product with no zeros left that stand for something.
+type MatMulPlan struct {
+	MatMul
+	Compute DType // Float64 when A, B and C are, else Float32
+}
+
+// Wide reports whether it is computed in float64.
+func (p *MatMulPlan) Wide() bool { return p.Compute == Float64 }
+
+// Plan checks that every operand holds what the product reaches, and panics when
+// one does not.
+func (m MatMul) Plan() MatMulPlan {
+	const name = "matmul"
+	CheckFloat(name, m.C.DType, m.A.DType, m.B.DType, m.Bias.DType, m.Pre.DType)
+	m = m.Normalized()
+	if m.M < 0 || m.N < 0 || m.K < 0 || m.Batch < 0 {
+		panic(fmt.Sprintf("device: matmul: %d×%d×%d, batch %d", m.M, m.N, m.K, m.Batch))
+	}
+	if m.Activate && !m.Activation.EndsProduct() {
+		panic(fmt.Sprintf("device: matmul: %v cannot end a product", m.Activation))
+	}
+	CheckOptional(name, "bias", m.Bias, m.N)
+	m.check("A", m.A, m.TransA, m.M, m.K, m.LDA, m.StrideA)
+	m.check("B", m.B, m.TransB, m.K, m.N, m.LDB, m.StrideB)
+	m.check("C", m.C, false, m.M, m.N, m.LDC, m.StrideC)
+	if !m.Pre.Absent() {
+		m.check("Pre", m.Pre, false, m.M, m.N, m.LDC, m.StrideC)
+	}
+	return MatMulPlan{m, ComputeType(m.C.DType, m.A.DType, m.B.DType)}
+}
+
+func (m *MatMul) check(name string, a Array, transposed bool, rows, cols, stride, step int) {
+	if transposed {
+		rows, cols = cols, rows
+	}
+	if stride < cols {
+		panic(fmt.Sprintf("device: matmul: rows of %s have %d elements, %d apart", name, cols, stride))
+	}
+	if rows != 0 && cols != 0 && m.Batch != 0 {
+		CheckReach("matmul", name, a, (m.Batch-1)*step+(rows-1)*stride+cols)
+	}
+}
+
 // MatMuls multiplies matrices.
 type MatMuls interface {
-	// MatMul computes m. Gradients are MatMul again: dA = dC·Bᵀ, dB = Aᵀ·dC,
-	// and the bias's by Reduce over rows.
-	MatMul(m MatMul)
+	// MatMul computes a product. Gradients are MatMul again: dA = dC·Bᵀ,
+	// dB = Aᵀ·dC, and the bias's by Reduce over rows.
+	MatMul(p MatMulPlan)
 }

@@ -1,10 +1,13 @@
 package device
 
+import "fmt"
+
 // Norm describes a normalisation of Rows rows of Cols elements each. X and Y
 // are [Rows, Cols]; Weight and Bias, either of which may be absent, [Cols];
 // Mean and RStd [Rows], float32 (float64 when X is), written by the forward
 // operation and read by the backward one. RMSNorm has no Mean and no Bias.
 type Norm struct {
+	RMS                bool // RMSNorm, else LayerNorm
 	Rows, Cols         int
 	Eps                float64
 	X, Y, Weight, Bias Array
@@ -19,19 +22,72 @@ type NormBackward struct {
 	DY, DX, DWeight, DBias Array
 }
 
+// NormPlan is a checked normalisation. That of RMSNorm has no Mean and no Bias.
+type NormPlan struct {
+	Norm
+	Compute DType // Float64 when X is, else Float32
+}
+
+// NormBackwardPlan is the checked gradient of a normalisation.
+type NormBackwardPlan struct {
+	NormPlan
+	DY, DX, DWeight, DBias Array
+}
+
+// Plan checks n and panics when an operand does not fit.
+func (n Norm) Plan() NormPlan {
+	const name = "norm"
+	CheckFloat(name, n.Y.DType, n.Bias.DType)
+	p := n.plan(name)
+	CheckLen(name, "y", p.Y, p.Rows*p.Cols)
+	CheckOptional(name, "bias", p.Bias, p.Cols)
+	return p
+}
+
+// plan checks what forward and backward share.
+func (n Norm) plan(name string) NormPlan {
+	if n.RMS {
+		n.Mean, n.Bias = Array{}, Array{}
+	}
+	p := NormPlan{n, ComputeType(n.X.DType)}
+	CheckFloat(name, n.X.DType, n.Weight.DType)
+	if n.RStd.DType != p.Compute || !n.RMS && n.Mean.DType != p.Compute {
+		panic(fmt.Sprintf("device: %s: statistics of %v and %v, want %v", name, n.Mean.DType, n.RStd.DType, p.Compute))
+	}
+	CheckLen(name, "x", n.X, n.Rows*n.Cols)
+	CheckLen(name, "rstd", n.RStd, n.Rows)
+	CheckOptional(name, "weight", n.Weight, n.Cols)
+	if !n.RMS {
+		CheckLen(name, "mean", n.Mean, n.Rows)
+	}
+	return p
+}
+
+// Plan checks g and panics when an operand does not fit.
+func (g NormBackward) Plan() NormBackwardPlan {
+	const name = "norm backward"
+	CheckFloat(name, g.DY.DType, g.DX.DType, g.DWeight.DType, g.DBias.DType)
+	p := NormBackwardPlan{g.N.plan(name), g.DY, g.DX, g.DWeight, g.DBias}
+	CheckLen(name, "dy", g.DY, p.Rows*p.Cols)
+	CheckOptional(name, "dx", g.DX, p.Rows*p.Cols)
+	CheckOptional(name, "dweight", g.DWeight, p.Cols)
+	CheckOptional(name, "dbias", g.DBias, p.Cols)
+	return p
+}
+
+// Wide reports whether it is computed in float64.
+func (p *NormPlan) Wide() bool { return p.Compute == Float64 }
+
 // Normalizations normalises rows and undoes it for gradients.
 type Normalizations interface {
-	// LayerNorm sets, for every row, y = (x−mean)·rstd·w + b with the row's
-	// mean and rstd = 1/√(variance + eps), the variance being the biased one.
-	LayerNorm(n Norm)
-	// LayerNormBackward sets, with x̂ = (x−mean)·rstd and g = dy·w,
-	// dx = rstd·(g − avg(g) − x̂·avg(g·x̂)), dw = Σrows dy·x̂, db = Σrows dy.
-	LayerNormBackward(n NormBackward)
-	// RMSNorm sets y = x·rstd·w with rstd = 1/√(avg(x²) + eps).
-	RMSNorm(n Norm)
-	// RMSNormBackward sets, with x̂ = x·rstd and g = dy·w,
-	// dx = rstd·(g − x̂·avg(g·x̂)), dw = Σrows dy·x̂.
-	RMSNormBackward(n NormBackward)
+	// Normalize sets, for every row of a LayerNorm, y = (x−mean)·rstd·w + b with
+	// the row's mean and rstd = 1/√(variance + eps), the variance being the biased
+	// one; of an RMSNorm, y = x·rstd·w with rstd = 1/√(avg(x²) + eps).
+	Normalize(p NormPlan)
+	// NormalizeBackward sets, with x̂ = (x−mean)·rstd and g = dy·w,
+	// dx = rstd·(g − avg(g) − x̂·avg(g·x̂)), dw = Σrows dy·x̂, db = Σrows dy; for
+	// RMSNorm mean and avg(g) are 0.
+	NormalizeBackward(p NormBackwardPlan)
 	// Softmax sets y = e^(x−max) / Σ e^(x−max) for every one of rows rows of
 	// cols elements.
 	Softmax(y, x Array, rows, cols int)

@@ -1,15 +1,94 @@
 package device
 
-// Update is what the fused optimizers have in common: one parameter array, its
-// gradient, and where the step stands. P is float32 (or float64); G is any
+import "fmt"
+
+// Rule names how an optimizer changes parameters.
+type Rule uint8
+
+// The rules, in the order in which the kernels number them.
+const (
+	// SGD is stochastic gradient descent with momentum:
+	// m = momentum·m + (1−dampening)·g; g = g + momentum·m with Nesterov, else m;
+	// in the First step m holds nothing yet, and then m = g. Without momentum there
+	// is no M.
+	SGD Rule = iota
+	// Adam is m = β1·m + (1−β1)·g; v = β2·v + (1−β2)·g²;
+	// p −= lr/(1−β1^t) · m / (√v/√(1−β2^t) + eps).
+	Adam
+	// AdamW is Adam with decoupled decay.
+	AdamW
+	// Lion is the sign of an interpolated momentum:
+	// p −= lr·(sign(β1·m + (1−β1)·g) + decay·p); m = β2·m + (1−β2)·g.
+	Lion
+	// AdamW8 is AdamW with both moments in eight bits. P is float32, and is updated
+	// from the moments before they are rounded.
+	AdamW8
+	ruleCount
+)
+
+// rules are the rules' names, what they keep, and whether they correct by the
+// number of steps.
+var rules = [ruleCount]struct {
+	name      string
+	moments   int
+	bytes     bool // codes of the maps of quantize.go, with a scale per QuantBlock
+	corrected bool
+}{
+	SGD:    {name: "sgd", moments: 1},
+	Adam:   {name: "adam", moments: 2, corrected: true},
+	AdamW:  {name: "adamw", moments: 2, corrected: true},
+	Lion:   {name: "lion", moments: 1},
+	AdamW8: {name: "adamw 8-bit", moments: 2, bytes: true, corrected: true},
+}
+
+// String returns the rule's name, such as "adamw".
+func (r Rule) String() string {
+	if r >= ruleCount {
+		return fmt.Sprintf("Rule(%d)", uint8(r))
+	}
+	return rules[r].name
+}
+
+// Rules returns every rule.
+func Rules() []Rule {
+	all := make([]Rule, ruleCount)
+	for i := range all {
+		all[i] = Rule(i)
+	}
+	return all
+}
+
+// Moments returns how many arrays a rule keeps: M, or M and V.
+func (r Rule) Moments() int { return rules[r].moments }
+
+// InBytes reports whether the moments are bytes with scales.
+func (r Rule) InBytes() bool { return rules[r].bytes }
+
+// QuantBlock is the number of elements that share one scale in AdamW8.
+const QuantBlock = 256
+
+// QuantBlocks returns the scales that n elements have.
+func QuantBlocks(n int) int { return (n + QuantBlock - 1) / QuantBlock }
+
+// Update is one step of one parameter array. P is float32 (or float64); G is any
 // floating type of the same length.
 type Update struct {
+	Rule Rule
 	P, G Array
+	// M and V are as P, as far as the rule has them; those of a rule in bytes are
+	// UInt8 [P.Len], indexes into the dynamic quantisation maps of quantize.go,
+	// signed for M and unsigned for V, and ScaleM and ScaleV float32
+	// [QuantBlocks(P.Len)], the largest magnitude of each block. Fresh state is 0,
+	// or ZeroM and ZeroV everywhere with scales 0.
+	M, V, ScaleM, ScaleV Array
 	// LR is the learning rate of this step.
 	LR float64
 	// WeightDecay is decoupled (p −= lr·decay·p) in AdamW, AdamW8 and Lion, and
 	// added to the gradient (g += decay·p) in SGD and Adam.
-	WeightDecay float64
+	WeightDecay         float64
+	Beta1, Beta2, Eps   float64
+	Momentum, Dampening float64
+	Nesterov, First     bool
 	// Step, one float32 element, counts the steps taken, this one included; see
 	// AdvanceStep. Only the Adam family reads it, for its bias corrections.
 	Step Array
@@ -21,57 +100,57 @@ type Update struct {
 	Low Array
 }
 
-// SGD is stochastic gradient descent with momentum:
-// m = momentum·m + (1−dampening)·g; g = g + momentum·m with Nesterov, else m;
-// p −= lr·g. M is absent when Momentum is 0. First says that M holds nothing
-// yet, and then m = g.
-type SGD struct {
-	Update
-	M                   Array
-	Momentum, Dampening float64
-	Nesterov, First     bool
+// UpdatePlan is a checked Update: what the rule does not use is absent.
+type UpdatePlan struct{ Update }
+
+// Plan checks u and panics when an operand does not fit its rule.
+func (u Update) Plan() UpdatePlan {
+	checkNumber("update", u.Rule, ruleCount)
+	name, rule := u.Rule.String(), &rules[u.Rule]
+	if u.P.DType != Float32 && (u.P.DType != Float64 || rule.bytes) {
+		panic(fmt.Sprintf("device: %s: parameters of type %v, want float32", name, u.P.DType))
+	}
+	CheckFloat(name, u.G.DType, u.Low.DType)
+	CheckLen(name, "gradient", u.G, u.P.Len)
+	CheckOptional(name, "low precision copy", u.Low, u.P.Len)
+	CheckFlag(name, u.FoundInf)
+	if rule.corrected {
+		CheckScalar(name, "step", u.Step)
+	} else {
+		u.Step = Array{}
+	}
+	u.settleState(name)
+	return UpdatePlan{u}
 }
 
-// Adam is Adam, or AdamW with decoupled decay:
-// m = β1·m + (1−β1)·g; v = β2·v + (1−β2)·g²;
-// p −= lr/(1−β1^t) · m / (√v/√(1−β2^t) + eps). M and V are as P.
-type Adam struct {
-	Update
-	M, V              Array
-	Beta1, Beta2, Eps float64
+// settleState checks the state that the rule uses, and takes the rest away.
+func (u *Update) settleState(name string) {
+	moment, bytes := u.P.DType, u.Rule.InBytes()
+	if bytes {
+		moment = UInt8
+	}
+	n, blocks := u.P.Len, QuantBlocks(u.P.Len)
+	u.M = settle(name, "first moment", u.M, moment, n, u.Rule != SGD || u.Momentum != 0)
+	u.V = settle(name, "second moment", u.V, moment, n, u.Rule.Moments() == 2)
+	u.ScaleM = settle(name, "scales of the first moment", u.ScaleM, Float32, blocks, bytes)
+	u.ScaleV = settle(name, "scales of the second moment", u.ScaleV, Float32, blocks, bytes)
 }
 
-// QuantBlock is the number of elements that share one scale in AdamW8.
-const QuantBlock = 256
-
-// Adam8 is AdamW with both moments in eight bits: M and V are UInt8 [P.Len],
-// indexes into the dynamic quantisation maps of quantize.go, signed for M and
-// unsigned for V; ScaleM and ScaleV are float32 [⌈P.Len/QuantBlock⌉], the
-// largest magnitude of each block. Fresh state is ZeroM and ZeroV everywhere
-// with scales 0. P is updated from the moments before they are rounded.
-type Adam8 struct {
-	Update
-	M, V, ScaleM, ScaleV Array
-	Beta1, Beta2, Eps    float64
-}
-
-// Lion is the sign of an interpolated momentum:
-// p −= lr·(sign(β1·m + (1−β1)·g) + decay·p); m = β2·m + (1−β2)·g.
-type Lion struct {
-	Update
-	M            Array
-	Beta1, Beta2 float64
+func settle(operation, name string, a Array, kind DType, n int, used bool) Array {
+	if !used {
+		return Array{}
+	}
+	if a.DType != kind {
+		panic(fmt.Sprintf("device: %s: %s of type %v, want %v", operation, name, a.DType, kind))
+	}
+	CheckLen(operation, name, a, n)
+	return a
 }
 
 // Optimizers updates parameters in place.
 type Optimizers interface {
-	SGD(u SGD)
-	// Adam adds WeightDecay·p to the gradient.
-	Adam(u Adam)
-	// AdamW decays the parameter instead.
-	AdamW(u Adam)
-	AdamW8(u Adam8)
-	Lion(u Lion)
+	// Update takes a step by its rule.
+	Update(p UpdatePlan)
 	// AdvanceStep adds 1 to step (one float32 element) unless foundInf, which
 	// may be absent, is not 0.
 	AdvanceStep(step, foundInf Array)

@@ -93,13 +93,8 @@ func (o *Optimizer) renew() {
 	}
 }
 
-func sameState(a, b *Settings) bool {
-	full := func(k Kind) bool { return k == Adam || k == AdamW }
-	if a.Kind == SGD && b.Kind == SGD {
-		return (a.Momentum == 0) == (b.Momentum == 0)
-	}
-	return a.Kind == b.Kind || full(a.Kind) && full(b.Kind)
-}
+// sameState reports whether both keep the same of a large parameter.
+func sameState(a, b *Settings) bool { return a.layout(min8bit) == b.layout(min8bit) }
 
 // State returns what the optimizer keeps, in an order that depends only on the
 // parameters and the settings.
@@ -151,7 +146,8 @@ func (o *Optimizer) Step(lr float64, over Overflow) (applied func() bool) {
 	// the call: state is then exactly what is kept per element.
 	step := tensor.Full(d, tensor.Shape{1}, device.Float32, float64(o.steps), tensor.Tag{Category: trace.Workspace, Role: "step"})
 	defer step.Release()
-	u := device.Update{LR: lr, WeightDecay: o.settings.WeightDecay, Step: step.Array()}
+	u := o.settings.constants()
+	u.LR, u.Step = lr, step.Array()
 	if over != nil {
 		u.FoundInf = over.FoundInf()
 	}

@@ -2,8 +2,10 @@ package optim
 
 import (
 	"fmt"
-	"slices"
 	"strings"
+
+	"memtop/engine/choice"
+	"memtop/engine/device"
 )
 
 // Kind names an optimizer.
@@ -19,25 +21,40 @@ const (
 	kindCount
 )
 
-var kindNames = [kindCount]string{"adamw", "adamw8bit", "adam", "sgd", "lion"}
+// kinds are the optimizers: their names, the device's rules, the roles of what
+// they remember, learning rates that are safe for small models, and the settings
+// that PyTorch, or else the optimizer's own publication, would use.
+var kinds = [kindCount]struct {
+	name     string
+	rule     device.Rule
+	first    string // the role of the first moment
+	lr       float64
+	defaults Settings
+}{
+	AdamW:     {"adamw", device.AdamW, roleM, 1e-3, Settings{Beta1: 0.9, Beta2: 0.999, Eps: 1e-8, WeightDecay: 0.01}},
+	AdamW8bit: {"adamw8bit", device.AdamW8, roleM, 1e-3, Settings{Beta1: 0.9, Beta2: 0.999, Eps: 1e-8, WeightDecay: 0.01}},
+	Adam:      {"adam", device.Adam, roleM, 1e-3, Settings{Beta1: 0.9, Beta2: 0.999, Eps: 1e-8}},
+	SGD:       {"sgd", device.SGD, roleMomentum, 0.05, Settings{Momentum: 0.9}},
+	Lion:      {"lion", device.Lion, roleM, 1e-4, Settings{Beta1: 0.9, Beta2: 0.99}},
+}
 
 // String returns the name that flags and reports use.
 func (k Kind) String() string {
 	if k >= kindCount {
 		return fmt.Sprintf("Kind(%d)", uint8(k))
 	}
-	return kindNames[k]
+	return kinds[k].name
 }
 
-// Kinds returns all optimizers.
+// Kinds returns all optimizers, in the order in which they are offered.
 func Kinds() []Kind { return []Kind{SGD, Adam, AdamW, AdamW8bit, Lion} }
 
 // ParseKind is the inverse of Kind.String.
 func ParseKind(name string) (Kind, error) {
-	if i := slices.Index(kindNames[:], strings.ToLower(name)); i >= 0 {
-		return Kind(i), nil
+	if k, ok := choice.Find(Kinds(), strings.ToLower(name)); ok {
+		return k, nil
 	}
-	return 0, fmt.Errorf("there is no optimizer %q: sgd, adam, adamw, adamw8bit and lion are known", name)
+	return 0, fmt.Errorf("there is no optimizer %q: %s are known", name, choice.And(Kinds()))
 }
 
 // Settings are an optimizer and its constants. The learning rate is not among
@@ -51,33 +68,28 @@ type Settings struct {
 	Nesterov     bool
 }
 
-// Defaults returns the settings that PyTorch, or else the optimizer's own
-// publication, would use. SGD has a momentum of 0.9.
+// Defaults returns the settings that an optimizer begins with.
 func Defaults(k Kind) Settings {
-	s := Settings{Kind: k}
-	switch k {
-	case SGD:
-		s.Momentum = 0.9
-	case Adam:
-		s.Beta1, s.Beta2, s.Eps = 0.9, 0.999, 1e-8
-	case AdamW, AdamW8bit:
-		s.Beta1, s.Beta2, s.Eps, s.WeightDecay = 0.9, 0.999, 1e-8, 0.01
-	case Lion:
-		s.Beta1, s.Beta2 = 0.9, 0.99
-	default:
-		panic(fmt.Sprintf("optim: no optimizer %v", k))
-	}
+	s := kinds[k].defaults
+	s.Kind = k
 	return s
 }
 
 // DefaultLR returns a learning rate that is safe for small models.
-func DefaultLR(k Kind) float64 {
-	switch k {
-	case SGD:
-		return 0.05
-	case Lion:
-		return 1e-4
-	default:
-		return 1e-3
+func DefaultLR(k Kind) float64 { return kinds[k].lr }
+
+// rule returns the device's rule for a parameter of so many elements.
+func (s *Settings) rule(elements int) device.Rule {
+	rule := kinds[s.Kind].rule
+	if rule.InBytes() && elements < min8bit {
+		return device.AdamW
+	}
+	return rule
+}
+
+// constants returns an update that has the settings.
+func (s *Settings) constants() device.Update {
+	return device.Update{
+		WeightDecay: s.WeightDecay, Beta1: s.Beta1, Beta2: s.Beta2, Eps: s.Eps, Momentum: s.Momentum, Nesterov: s.Nesterov,
 	}
 }

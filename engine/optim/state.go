@@ -36,21 +36,20 @@ const (
 
 // layout says which state one parameter has.
 type layout struct {
-	m, v   bool
-	narrow bool // in eight bits
+	m, v   string // the moments' roles; empty for what there is not
+	narrow bool   // in eight bits
 }
 
 func (s *Settings) layout(elements int) layout {
-	switch s.Kind {
-	case SGD:
-		return layout{m: s.Momentum != 0}
-	case Lion:
-		return layout{m: true}
-	case AdamW8bit:
-		return layout{m: true, v: true, narrow: elements >= min8bit}
-	default:
-		return layout{m: true, v: true}
+	rule := s.rule(elements)
+	l := layout{narrow: rule.InBytes()}
+	if s.Kind != SGD || s.Momentum != 0 {
+		l.m = kinds[s.Kind].first
 	}
+	if rule.Moments() == 2 {
+		l.v = roleV
+	}
+	return l
 }
 
 // StateBytes returns the bytes of state for one parameter, without a master
@@ -58,14 +57,13 @@ func (s *Settings) layout(elements int) layout {
 func (s *Settings) StateBytes(elements int) int64 {
 	l, n := s.layout(elements), int64(elements)
 	count := int64(0)
-	for _, have := range []bool{l.m, l.v} {
-		if have {
+	for _, role := range []string{l.m, l.v} {
+		if role != "" {
 			count++
 		}
 	}
 	if l.narrow {
-		blocks := (n + device.QuantBlock - 1) / device.QuantBlock
-		return count * (n + 4*blocks)
+		return count * (n + 4*int64(device.QuantBlocks(elements)))
 	}
 	return count * 4 * n
 }
@@ -80,21 +78,17 @@ func (p *slot) allocate(s *Settings) {
 	l, d := s.layout(data.Size()), data.Device()
 	dtype := stateType(data)
 	switch {
-	case !l.m:
+	case l.m == "":
 	case l.narrow:
-		blocks := tensor.Shape{(data.Size() + device.QuantBlock - 1) / device.QuantBlock}
-		p.m = tensor.Full(d, data.Shape(), device.UInt8, device.ZeroM, p.tag(roleM))
+		blocks := tensor.Shape{device.QuantBlocks(data.Size())}
+		p.m = tensor.Full(d, data.Shape(), device.UInt8, device.ZeroM, p.tag(l.m))
 		p.scaleM = tensor.Full(d, blocks, device.Float32, 0, p.tag(roleScaleM))
-		p.v = tensor.Full(d, data.Shape(), device.UInt8, device.ZeroV, p.tag(roleV))
+		p.v = tensor.Full(d, data.Shape(), device.UInt8, device.ZeroV, p.tag(l.v))
 		p.scaleV = tensor.Full(d, blocks, device.Float32, 0, p.tag(roleScaleV))
 	default:
-		role := roleM
-		if s.Kind == SGD {
-			role = roleMomentum
-		}
-		p.m = tensor.Full(d, data.Shape(), dtype, 0, p.tag(role))
-		if l.v {
-			p.v = tensor.Full(d, data.Shape(), dtype, 0, p.tag(roleV))
+		p.m = tensor.Full(d, data.Shape(), dtype, 0, p.tag(l.m))
+		if l.v != "" {
+			p.v = tensor.Full(d, data.Shape(), dtype, 0, p.tag(l.v))
 		}
 	}
 	p.used = false

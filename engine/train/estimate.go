@@ -5,7 +5,6 @@ import (
 
 	"memtop/engine/alloc"
 	"memtop/engine/data"
-	"memtop/engine/device"
 	"memtop/engine/device/dry"
 	"memtop/engine/nn"
 	"memtop/engine/tensor"
@@ -18,8 +17,6 @@ type Plan struct {
 	Spec     data.Spec
 	Batch    int
 	Settings Settings
-	// Like is the device that the run is planned for. Nothing runs on it.
-	Like device.Backend
 	// Allocator is how its allocator is set up.
 	Allocator alloc.Options
 	// Capacity is its memory in bytes; 0 is without end.
@@ -57,7 +54,7 @@ func (p Plan) rehearse(ctx context.Context, groups ...Settings) ([]Estimate, err
 	if err != nil {
 		return nil, err
 	}
-	d := tensor.NewDevice("dry", a, dry.NewBackend(p.Like), tensor.Options{})
+	d := tensor.NewDevice("dry", a, dry.Backend{}, tensor.Options{})
 	model, err := p.Build(d)
 	if err != nil {
 		return nil, OutOfMemory(err, "making the model")

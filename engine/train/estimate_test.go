@@ -57,7 +57,7 @@ func TestEstimateEqualsWhatIsMeasured(t *testing.T) {
 			b := newBench(t, 64<<20, g)
 			trainer := b.trainer(t, s, nil)
 			measured := steps(t, trainer, estimatedSteps)[estimatedSteps-1]
-			plan := Plan{Build: gpt(g), Spec: b.set.Spec(), Batch: 8, Settings: s, Like: b.device.Backend()}
+			plan := Plan{Build: gpt(g), Spec: b.set.Spec(), Batch: 8, Settings: s}
 			estimate, err := plan.Estimate(t.Context())
 			if err != nil {
 				t.Fatal(err)
@@ -88,7 +88,7 @@ func TestEstimateFindsThatMemoryIsTooSmall(t *testing.T) {
 	g := tiny()
 	g.Context, g.Dim = 64, 64
 	b := newBench(t, 64<<20, g)
-	plan := Plan{Build: gpt(g), Spec: b.set.Spec(), Batch: 8, Settings: DefaultSettings(), Like: b.device.Backend()}
+	plan := Plan{Build: gpt(g), Spec: b.set.Spec(), Batch: 8, Settings: DefaultSettings()}
 	for _, capacity := range []int64{1 << 20, 4 << 20, 8 << 20} {
 		plan.Capacity = capacity
 		_, err := plan.Estimate(t.Context())

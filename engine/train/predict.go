@@ -55,7 +55,7 @@ func (t *Trainer) Predict(ctx context.Context, key, value string) (*trace.Predic
 func (t *Trainer) plan() Plan {
 	d := t.config.Device
 	return Plan{
-		Build: t.config.Build, Spec: *t.spec.Load(), Batch: t.config.Batch, Like: d.Backend(),
+		Build: t.config.Build, Spec: *t.spec.Load(), Batch: t.config.Batch,
 		Allocator: alloc.Options{Name: d.Name(), Config: d.Memory().Config()},
 	}
 }

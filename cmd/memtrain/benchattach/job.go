@@ -54,7 +54,7 @@ func newJob(ctx context.Context, idle bool) (_ *job, err error) {
 	j.onClose(func() { _ = c.Close() })
 	driver, backend := alloc.Driver(c), device.Backend(c)
 	if idle {
-		driver, backend = dry.NewMemory(capacity), dry.NewBackend(c)
+		driver, backend = dry.NewMemory(capacity), dry.Backend{}
 	}
 	j.memory, err = alloc.New(driver, alloc.Options{
 		Name: c.Name(), Hide: []string{"memtop/engine/tensor", "memtop/engine/autograd"},

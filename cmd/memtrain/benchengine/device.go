@@ -71,7 +71,7 @@ func rateOf(d *tensor.Device, n int, t device.DType) float64 {
 		list[i] = tensor.Full(d, tensor.Shape{n, n}, t, 1, tensor.Tag{})
 		defer list[i].Release()
 	}
-	m := device.MatMul{C: list[0].Array(), A: list[1].Array(), B: list[2].Array(), M: n, N: n, K: n}
+	m := device.MatMul{C: list[0].Array(), A: list[1].Array(), B: list[2].Array(), M: n, N: n, K: n}.Plan()
 	best, each := time.Duration(1<<62), 1
 	if d.Name() != "cpu:0" {
 		each = 10 // so that waiting for the device is a small part

@@ -109,7 +109,7 @@ func (s *session) announce(ctx context.Context, out io.Writer) error {
 	}
 	plan := train.Plan{
 		Build: s.build, Spec: s.set.Spec(), Batch: s.batch, Settings: s.settings,
-		Like: s.machine, Allocator: s.allocator(),
+		Allocator: s.allocator(),
 	}
 	e, err := plan.Estimate(ctx)
 	if err != nil {

@@ -10,46 +10,18 @@ type attentionGradJob struct {
 }
 
 // AttentionBackward implements device.Attentions.
-func (b *Backend) AttentionBackward(g device.AttentionBackward) {
-	const name = "attention backward"
+func (b *Backend) AttentionBackward(p device.AttentionBackwardPlan) {
 	j := &b.jobs.attendGrad
-	*j = attentionGradJob{attentionJob: b.resolveAttention(name, g.A)}
-	a := j.Attention
-	j.do = b.resolveHeads(name, "dO", a, g.DO, a.Queries)
-	j.dq = b.resolveHeads(name, "dQ", a, g.DQ, a.Queries)
-	j.dk = b.resolveHeads(name, "dK", a, g.DK, a.Keys)
-	j.dv = b.resolveHeads(name, "dV", a, g.DV, a.Keys)
-	if j.wide != inFloat64(g.DO.DType, g.DQ.DType, g.DK.DType, g.DV.DType) {
-		panic("cpu: attention backward: float64 goes with float64 only")
+	*j = attentionGradJob{
+		attentionJob: b.resolveAttention(p.AttentionPlan), perHead: p.GradientElements(),
+		do: b.resolveHeads(p.DO), dq: b.resolveHeads(p.DQ), dk: b.resolveHeads(p.DK), dv: b.resolveHeads(p.DV),
 	}
-	j.perHead = gradElements(a)
-	j.work = b.scratchView(name, g.Work, computeType(j.wide), a.Batch*a.Heads*j.perHead)
-	b.pool.run(j, a.Batch*a.Heads)
-}
-
-// AttentionBackwardWorkspace implements device.Attentions.
-func (b *Backend) AttentionBackwardWorkspace(a device.Attention) int64 {
-	a = completeAttention(a)
-	return int64(a.Batch*a.Heads*gradElements(a)) * computeType(attendsWide(a)).Size()
-}
-
-// gradElements returns the scratch of one head: the gradients of scores for
-// Naive; for the others one number per query, and besides for Chunked
-// probabilities and gradients of a chunk and the sums for dK and dV, for Flash
-// the sums for dQ.
-func gradElements(a device.Attention) int {
-	switch a.Kind {
-	case device.Naive:
-		return a.Queries * a.Keys
-	case device.Chunked:
-		return a.Queries + 2*a.Chunk*a.Keys + 2*a.Keys*a.Dim
-	default:
-		return a.Queries + a.Queries*a.Dim
-	}
+	j.work = b.scratchView(p.Work, p.Compute, p.BackwardWorkspace())
+	b.pool.run(j, p.AllHeads)
 }
 
 func (j *attentionGradJob) run(w *worker, part int) {
-	if j.wide {
+	if j.Wide() {
 		attendGradPart[float64](w, j, part)
 	} else {
 		attendGradPart[float32](w, j, part)

@@ -16,7 +16,7 @@ type attentionCase struct {
 }
 
 func newAttentionCase(r *rig, kind device.DType, a device.Attention) attentionCase {
-	statistic := computeType(kind == device.Float64)
+	statistic := device.ComputeType(kind)
 	packed := func(rows int, fill func(device.DType, int) device.Array) device.Heads {
 		return device.Heads{
 			Array:       fill(kind, a.Batch*rows*a.Heads*a.Dim),
@@ -27,10 +27,10 @@ func newAttentionCase(r *rig, kind device.DType, a device.Attention) attentionCa
 	a.O = packed(a.Queries, r.array)
 	a.LSE = r.array(statistic, a.Batch*a.Heads*a.Queries)
 	a.Probs = r.array(kind, a.Batch*a.Heads*a.Queries*a.Keys)
-	a.Work = r.buffer(r.AttentionWorkspace(a))
+	a.Work = r.buffer(a.Workspace())
 	g := device.AttentionBackward{
 		A: a, DO: packed(a.Queries, r.normals), DQ: packed(a.Queries, r.array), DK: packed(a.Keys, r.array),
-		DV: packed(a.Keys, r.array), Work: r.buffer(r.AttentionBackwardWorkspace(a)),
+		DV: packed(a.Keys, r.array), Work: r.buffer(a.BackwardWorkspace()),
 	}
 	return attentionCase{a, g}
 }
@@ -85,7 +85,7 @@ func TestAttentionAgreesWithTheDefinition(t *testing.T) {
 				t.Run(fmt.Sprintf("%s, %v, %v", name, kind, a.Kind), func(t *testing.T) {
 					r := newRig(t, 2)
 					c := newAttentionCase(r, kind, a)
-					r.Attention(c.a)
+					r.Attention(c.a.Plan())
 					want := referenceAttention(c.a, r.get(c.a.Q.Array), r.get(c.a.K.Array), r.get(c.a.V.Array))
 					near(t, "output", r.get(c.a.O.Array), want, 2*tolerance(kind))
 				})
@@ -101,8 +101,8 @@ func TestAttentionGradientsAgreeWithFiniteDifferences(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, %v", name, a.Kind), func(t *testing.T) {
 				r := newRig(t, 2)
 				c := newAttentionCase(r, device.Float64, a)
-				r.Attention(c.a)
-				r.AttentionBackward(c.g)
+				r.Attention(c.a.Plan())
+				r.AttentionBackward(c.g.Plan())
 				q, k, v, do := r.get(c.a.Q.Array), r.get(c.a.K.Array), r.get(c.a.V.Array), r.get(c.g.DO.Array)
 				near(t, "dq", r.get(c.g.DQ.Array), numericalGradient(q, do, func(x []float64) []float64 { return referenceAttention(a, x, k, v) }), 1e-7)
 				near(t, "dk", r.get(c.g.DK.Array), numericalGradient(k, do, func(x []float64) []float64 { return referenceAttention(a, q, x, v) }), 1e-7)
@@ -126,8 +126,8 @@ func TestAttentionGradientsOfEveryKindAndTypeAgree(t *testing.T) {
 						r.set(pair[0].Array, r.get(pair[1].Array))
 					}
 					for _, c := range []attentionCase{low, exact} {
-						r.Attention(c.a)
-						r.AttentionBackward(c.g)
+						r.Attention(c.a.Plan())
+						r.AttentionBackward(c.g.Plan())
 					}
 					allowed := 8 * tolerance(kind)
 					near(t, "dq", r.get(low.g.DQ.Array), r.get(exact.g.DQ.Array), allowed)
@@ -140,10 +140,9 @@ func TestAttentionGradientsOfEveryKindAndTypeAgree(t *testing.T) {
 }
 
 func TestFlashNeedsNoScratchThatGrowsWithTheSquareOfTheLength(t *testing.T) {
-	r := newRig(t, 1)
 	bytes := func(n int) int64 {
 		a := device.Attention{Kind: device.Flash, Batch: 1, Heads: 1, Queries: n, Keys: n, Dim: 64}
-		return r.AttentionWorkspace(a) + r.AttentionBackwardWorkspace(a)
+		return a.Workspace() + a.BackwardWorkspace()
 	}
 	if short, long := bytes(1000), bytes(10000); long != 10*short {
 		t.Errorf("1,000 rows take %d bytes, 10,000 take %d", short, long)

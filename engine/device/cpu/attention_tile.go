@@ -18,7 +18,7 @@ func (t *gradTile[T]) compute(w *worker, j *attentionGradJob, delta []T) {
 	lse := slice[T](j.lse, (t.batch*j.Heads+t.head)*j.Queries, j.Queries)
 	for r := range t.rows {
 		p, ds := t.p[r*t.cols:(r+1)*t.cols], t.ds[r*t.cols:(r+1)*t.cols]
-		seen := max(0, min(t.cols, j.visible(t.query+r)-t.key))
+		seen := max(0, min(t.cols, j.Visible(t.query+r)-t.key))
 		clear(p[seen:])
 		if seen > 0 {
 			exponentials(p[:seen], p[:seen], 1, lse[t.query+r])
@@ -69,7 +69,7 @@ func chunkedGrad[T float](w *worker, j *attentionGradJob, batch, head int, work 
 	clear(dv)
 	for t.query = 0; t.query < j.Queries; t.query += j.Chunk {
 		t.rows = min(j.Chunk, j.Queries-t.query)
-		t.cols = j.visible(t.query + t.rows - 1)
+		t.cols = j.Visible(t.query + t.rows - 1)
 		t.compute(w, j, delta)
 		t.addKeys(w, j, dk, dv)
 		t.queries(w, j, j.dq.at(batch, head, t.query), j.dq.row, 0)
@@ -95,7 +95,7 @@ func flashGrad[T float](w *worker, j *attentionGradJob, batch, head int, work []
 		clear(dv)
 		for t.query = 0; t.query < j.Queries; t.query += attendTile {
 			t.rows = min(attendTile, j.Queries-t.query)
-			if j.visible(t.query+t.rows-1) <= t.key {
+			if j.Visible(t.query+t.rows-1) <= t.key {
 				continue
 			}
 			t.compute(w, j, delta)

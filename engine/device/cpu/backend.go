@@ -53,7 +53,6 @@ type jobs struct {
 	fold       foldJob
 	channel    channelJob
 	update     updateJob
-	update8    update8Job
 	finite     finiteJob
 }
 
@@ -124,26 +123,20 @@ func (b *Backend) bytes(operation string, at device.Buffer, n int64) []byte {
 	return unsafe.Slice((*byte)(p), n)
 }
 
-// view resolves an operand that must have n elements. An operand that is
-// absent gives an absent view when optional says that it may be.
+// view resolves an operand that must have n elements.
 func (b *Backend) view(operation, name string, a device.Array, n int) view {
-	if a.Len != n {
-		panic(fmt.Sprintf("cpu: %s: %s has %d elements, want %d", operation, name, a.Len, n))
-	}
-	return b.prefix(operation, name, a, n)
+	device.CheckLen(operation, name, a, n)
+	return b.resolve(a)
 }
 
-// prefix resolves an operand of which the first n elements are used.
-func (b *Backend) prefix(operation, name string, a device.Array, n int) view {
-	if a.Len < n || n < 0 {
-		panic(fmt.Sprintf("cpu: %s: %s has %d elements, want at least %d", operation, name, a.Len, n))
-	}
-	if n == 0 {
+// resolve finds an operand in memory; one of no elements is an absent view.
+func (b *Backend) resolve(a device.Array) view {
+	if a.Len == 0 {
 		return view{kind: a.DType}
 	}
 	p, ok := b.memory.pointer(a.Addr, int64(a.Len)*a.DType.Size())
 	if !ok {
-		panic(fmt.Sprintf("cpu: %s: %s is %v: no memory there", operation, name, a))
+		panic(fmt.Sprintf("cpu: %v: no memory there", a))
 	}
 	return view{p, a.Len, a.DType}
 }
@@ -153,44 +146,4 @@ func (b *Backend) optional(operation, name string, a device.Array, n int) view {
 		return view{kind: a.DType}
 	}
 	return b.view(operation, name, a, n)
-}
-
-// scratchView resolves scratch that the caller gave, as n numbers of type d.
-func (b *Backend) scratchView(operation string, at device.Buffer, d device.DType, n int) view {
-	if n == 0 {
-		return view{kind: d}
-	}
-	return b.view(operation, "workspace", device.ArrayOf(at, d, n), n)
-}
-
-func requireFloat(operation string, kinds ...device.DType) {
-	for _, kind := range kinds {
-		if !kind.IsFloat() {
-			panic(fmt.Sprintf("cpu: %s: operand of type %v, want a floating-point type", operation, kind))
-		}
-	}
-}
-
-func requireIndex(operation string, kind device.DType) {
-	if kind != device.Int32 && kind != device.Int64 {
-		panic(fmt.Sprintf("cpu: %s: indexes of type %v, want int32 or int64", operation, kind))
-	}
-}
-
-// inFloat64 says whether an operation computes in float64: when all its
-// floating-point operands are.
-func inFloat64(kinds ...device.DType) bool {
-	for _, kind := range kinds {
-		if kind != device.Float64 {
-			return false
-		}
-	}
-	return true
-}
-
-func computeType(wide bool) device.DType {
-	if wide {
-		return device.Float64
-	}
-	return device.Float32
 }

@@ -40,9 +40,9 @@ func BenchmarkStep(b *testing.B) {
 		Rows: 256, Cols: 768, Eps: 1e-5, X: h, Y: y.Slice(0, hidden), Weight: bias.Slice(0, 768), Bias: bias.Slice(768, 768),
 		Mean: draw(256), RStd: draw(256),
 	}
-	bench("layer norm, 25 times", hidden, func() { r.LayerNorm(norm) })
+	bench("layer norm, 25 times", hidden, func() { r.Normalize(norm.Plan()) })
 	back := device.NormBackward{N: norm, DY: dy.Slice(0, hidden), DX: y.Slice(0, hidden), DWeight: draw(768), DBias: draw(768)}
-	bench("layer norm backward, 25 times", hidden, func() { r.LayerNormBackward(back) })
+	bench("layer norm backward, 25 times", hidden, func() { r.NormalizeBackward(back.Plan()) })
 	bench("dropout, 36 times", hidden, func() { r.Dropout(y.Slice(0, hidden), h, device.Array{}, 0.1, device.Seed{}) })
 	entropy := newEntropy(r, device.Float32, device.Int64, make([]int, 256), 1)
 	entropy.Classes, entropy.Logits = 50257, logits
@@ -50,21 +50,20 @@ func BenchmarkStep(b *testing.B) {
 	bench("cross entropy backward, once", classes, func() { r.CrossEntropyBackward(logits, entropy, bias.Slice(0, 1)) })
 	one := draw(1)
 	r.Fill(one, 1)
-	adam := device.Adam{Update: device.Update{P: p, G: g, LR: 1e-3, WeightDecay: 0.1, Step: one}, M: m, V: v, Beta1: 0.9, Beta2: 0.95, Eps: 1e-8}
-	bench("AdamW, 15 times", params, func() { r.AdamW(adam) })
-	adam8 := device.Adam8{
-		Update: adam.Update, M: device.ArrayOf(m.Buffer(), device.UInt8, params), V: device.ArrayOf(v.Buffer(), device.UInt8, params),
-		ScaleM: draw(params / 256), ScaleV: draw(params / 256), Beta1: 0.9, Beta2: 0.95, Eps: 1e-8,
-	}
-	bench("AdamW 8-bit, 15 times", params, func() { r.AdamW8(adam8) })
+	adam := device.Update{Rule: device.AdamW, P: p, G: g, LR: 1e-3, WeightDecay: 0.1, Step: one, M: m, V: v, Beta1: 0.9, Beta2: 0.95, Eps: 1e-8}
+	bench("AdamW, 15 times", params, func() { r.Update(adam.Plan()) })
+	adam8 := adam
+	adam8.Rule, adam8.ScaleM, adam8.ScaleV = device.AdamW8, draw(params/256), draw(params/256)
+	adam8.M, adam8.V = device.ArrayOf(m.Buffer(), device.UInt8, params), device.ArrayOf(v.Buffer(), device.UInt8, params)
+	bench("AdamW 8-bit, 15 times", params, func() { r.Update(adam8.Plan()) })
 	bench("accumulate, 15 times", params, func() { r.AddScaled(p, p, g, 1e-9) })
 	bench("norm2, 15 times", params, func() { r.Norm2(one, []device.Array{g}) })
 	bench("scale, 15 times", params, func() { r.Scale(p, p, 1) })
 	bench("fill, 15 times", params, func() { r.Fill(g, 0) })
 	for _, kind := range attentionKinds {
 		a := newAttentionCase(r, device.Float32, device.Attention{Kind: kind, Batch: 4, Heads: 12, Queries: 64, Keys: 64, Dim: 64, Causal: true})
-		bench("attention "+kind.String()+", 12 times", hidden, func() { r.Attention(a.a) })
-		bench("attention "+kind.String()+" backward, 12 times", hidden, func() { r.AttentionBackward(a.g) })
+		bench("attention "+kind.String()+", 12 times", hidden, func() { r.Attention(a.a.Plan()) })
+		bench("attention "+kind.String()+" backward, 12 times", hidden, func() { r.AttentionBackward(a.g.Plan()) })
 	}
 }
 
@@ -75,8 +74,8 @@ func BenchmarkLongAttention(b *testing.B) {
 			r := newRig(b, 2)
 			a := newAttentionCase(r, device.Float32, device.Attention{Kind: kind, Batch: 1, Heads: 4, Queries: 2048, Keys: 2048, Dim: 64, Causal: true})
 			for b.Loop() {
-				r.Attention(a.a)
-				r.AttentionBackward(a.g)
+				r.Attention(a.a.Plan())
+				r.AttentionBackward(a.g.Plan())
 			}
 		})
 	}
@@ -90,13 +89,13 @@ func BenchmarkConvolution(b *testing.B) {
 	flops := 2 * float64(c.Y.Len) * 32 * 9
 	b.Run("forward", func(b *testing.B) {
 		for b.Loop() {
-			r.Conv2D(c)
+			r.Conv2D(c.Plan())
 		}
 		b.ReportMetric(float64(b.N)*flops/1e9/b.Elapsed().Seconds(), "GFLOP/s")
 	})
 	b.Run("backward", func(b *testing.B) {
 		for b.Loop() {
-			r.Conv2DBackward(g)
+			r.Conv2DBackward(g.Plan())
 		}
 		b.ReportMetric(2*float64(b.N)*flops/1e9/b.Elapsed().Seconds(), "GFLOP/s")
 	})

@@ -53,10 +53,10 @@ func newConv(r *rig, kind device.DType, c device.Conv2D) (device.Conv2D, device.
 	c.Bias = r.normals(kind, c.OutChannels)
 	out := c.Batch * c.OutChannels * c.OutHeight() * c.OutWidth()
 	c.Y = r.array(kind, out)
-	c.Work = r.buffer(r.Conv2DWorkspace(c))
+	c.Work = r.buffer(c.Workspace())
 	return c, device.Conv2DBackward{
 		C: c, DY: r.normals(kind, out), DX: r.array(kind, c.X.Len), DWeight: r.array(kind, c.Weight.Len),
-		DBias: r.array(kind, c.OutChannels), Work: r.buffer(r.Conv2DBackwardWorkspace(c)),
+		DBias: r.array(kind, c.OutChannels), Work: r.buffer(c.BackwardWorkspace()),
 	}
 }
 
@@ -66,7 +66,7 @@ func TestConvolutionAgreesWithTheDefinition(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, %v", name, kind), func(t *testing.T) {
 				r := newRig(t, 2)
 				c, _ := newConv(r, kind, c)
-				r.Conv2D(c)
+				r.Conv2D(c.Plan())
 				near(t, "y", r.get(c.Y), referenceConv(c, r.get(c.X), r.get(c.Weight), r.get(c.Bias)), 6*tolerance(kind))
 			})
 		}
@@ -81,7 +81,7 @@ func TestConvolutionGradientsAgreeWithFiniteDifferences(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, 2)
 			c, g := newConv(r, device.Float64, c)
-			r.Conv2DBackward(g)
+			r.Conv2DBackward(g.Plan())
 			x, weight, bias, dy := r.get(c.X), r.get(c.Weight), r.get(c.Bias), r.get(g.DY)
 			near(t, "dx", r.get(g.DX), numericalGradient(x, dy, func(v []float64) []float64 { return referenceConv(c, v, weight, bias) }), 1e-7)
 			near(t, "dweight", r.get(g.DWeight), numericalGradient(weight, dy, func(v []float64) []float64 { return referenceConv(c, x, v, bias) }), 1e-7)
@@ -101,8 +101,8 @@ func TestConvolutionGradientsOfEveryTypeAgree(t *testing.T) {
 					r.set(pair[0], r.get(pair[1]))
 				}
 				exactGrad.C, lowGrad.C = exact, low
-				r.Conv2DBackward(lowGrad)
-				r.Conv2DBackward(exactGrad)
+				r.Conv2DBackward(lowGrad.Plan())
+				r.Conv2DBackward(exactGrad.Plan())
 				allowed := 20 * tolerance(kind)
 				near(t, "dx", r.get(lowGrad.DX), r.get(exactGrad.DX), allowed)
 				near(t, "dweight", r.get(lowGrad.DWeight), r.get(exactGrad.DWeight), allowed)
@@ -113,9 +113,8 @@ func TestConvolutionGradientsOfEveryTypeAgree(t *testing.T) {
 }
 
 func TestConvolutionScratchIsBounded(t *testing.T) {
-	r := newRig(t, 1)
 	c := device.Conv2D{Batch: 64, InChannels: 64, OutChannels: 64, InHeight: 224, InWidth: 224, KernelHeight: 3, KernelWidth: 3, PadHeight: 1, PadWidth: 1}
-	if got := r.Conv2DWorkspace(c); got > device.ConvBandBytes {
+	if got := c.Workspace(); got > device.ConvBandBytes {
 		t.Errorf("got %d bytes, want at most %d", got, device.ConvBandBytes)
 	}
 }

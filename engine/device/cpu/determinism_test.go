@@ -36,7 +36,7 @@ func everything(r *rig, kind device.DType) map[string][]byte {
 	r.Norm2(norm, []device.Array{x, dy})
 	keep("reductions", total, sums, norm)
 	c := newNormCase(r, kind, rows, cols, true, false)
-	c.run(r, false)
+	c.run(r)
 	keep("layer norm", c.n.Y, c.g.DX, c.g.DWeight, c.g.DBias)
 	targets := make([]int, rows)
 	e := newEntropy(r, kind, device.Int64, targets, cols)
@@ -49,16 +49,16 @@ func everything(r *rig, kind device.DType) map[string][]byte {
 	keep("scatter add", table)
 	for _, k := range attentionKinds {
 		a := newAttentionCase(r, kind, device.Attention{Kind: k, Batch: 2, Heads: 3, Queries: 130, Keys: 130, Dim: 16, Causal: true})
-		r.Attention(a.a)
-		r.AttentionBackward(a.g)
+		r.Attention(a.a.Plan())
+		r.AttentionBackward(a.g.Plan())
 		keep("attention "+k.String(), a.a.O.Array, a.g.DQ.Array, a.g.DK.Array, a.g.DV.Array)
 	}
 	conv, grad := newConv(r, kind, convolutions["padded"])
-	r.Conv2D(conv)
-	r.Conv2DBackward(grad)
+	r.Conv2D(conv.Plan())
+	r.Conv2DBackward(grad.Plan())
 	keep("convolution", conv.Y, grad.DX, grad.DWeight, grad.DBias)
 	m := device.MatMul{M: rows, N: 700, K: cols, A: x, B: r.normals(kind, 700*cols), C: r.array(kind, rows*700), TransB: true}
-	r.MatMul(m)
+	r.MatMul(m.Plan())
 	keep("matmul", m.C)
 	return results
 }
@@ -84,7 +84,7 @@ func TestOptimizersDoNotDependOnTheNumberOfThreads(t *testing.T) {
 		x := newTrial(r, device.Float32, device.Float32, 200001)
 		r.set(x.update.G, x.gradients[0])
 		r.AdvanceStep(x.update.Step, device.Array{})
-		r.AdamW(device.Adam{Update: x.update, M: x.state(), V: x.state(), Beta1: 0.9, Beta2: 0.99, Eps: 1e-8})
+		x.by(device.Update{Rule: device.AdamW, M: x.state(), V: x.state(), Beta1: 0.9, Beta2: 0.99, Eps: 1e-8})
 		return r.bytes(x.update.P)
 	}
 	if !bytes.Equal(step(1), step(3)) {
@@ -139,21 +139,21 @@ func operations(r *rig, kind device.DType) map[string]func() {
 		"binary":        func() { r.Binary(device.Add, y, x, bias) },
 		"add scaled":    func() { r.AddScaled(y, x, dy, 2) },
 		"reduce":        func() { r.Reduce(device.Sum, sums, x, 1, rows, cols) },
-		"layer norm":    func() { norm.run(r, false) },
+		"layer norm":    func() { norm.run(r) },
 		"softmax":       func() { r.Softmax(y, x, rows, cols) },
 		"cross entropy": func() { r.CrossEntropy(entropy); r.CrossEntropyBackward(y, entropy, entropy.Loss) },
 		"dropout":       func() { r.Dropout(y, x, device.Array{}, 0.1, device.Seed{}) },
-		"convolution":   func() { r.Conv2D(conv); r.Conv2DBackward(convGrad) },
-		"matmul":        func() { r.MatMul(device.MatMul{M: rows, N: cols, K: cols, A: x, B: weight, C: y, Bias: bias}) },
+		"convolution":   func() { r.Conv2D(conv.Plan()); r.Conv2DBackward(convGrad.Plan()) },
+		"matmul":        func() { r.MatMul(device.MatMul{M: rows, N: cols, K: cols, A: x, B: weight, C: y, Bias: bias}.Plan()) },
 		"norm2":         func() { r.Norm2(one, list) },
 		"unscale":       func() { r.Unscale(list, one, trial.update.FoundInf) },
 		"adamw": func() {
-			r.AdamW(device.Adam{Update: trial.update, M: m, V: v, Beta1: 0.9, Beta2: 0.99, Eps: 1e-8})
+			trial.by(device.Update{Rule: device.AdamW, M: m, V: v, Beta1: 0.9, Beta2: 0.99, Eps: 1e-8})
 		},
 	}
 	for _, k := range attentionKinds {
 		a := newAttentionCase(r, kind, device.Attention{Kind: k, Batch: 2, Heads: 3, Queries: 70, Keys: 70, Dim: 16, Causal: true})
-		all["attention "+k.String()] = func() { r.Attention(a.a); r.AttentionBackward(a.g) }
+		all["attention "+k.String()] = func() { r.Attention(a.a.Plan()); r.AttentionBackward(a.g.Plan()) }
 	}
 	return all
 }

@@ -103,24 +103,25 @@ type binaryJob struct {
 
 // Binary implements device.Elementwise.
 func (b *Backend) Binary(op device.BinaryOp, dst, x, y device.Array) {
-	requireFloat("binary", dst.DType, x.DType, y.DType)
+	op.Check("binary")
+	device.CheckFloat("binary", dst.DType, x.DType, y.DType)
 	if x.Len != 0 && (y.Len == 0 || x.Len%y.Len != 0) {
 		panic(fmt.Sprintf("cpu: binary: b of %d elements does not repeat into a of %d", y.Len, x.Len))
 	}
 	b.jobs.binary = binaryJob{
 		op: op, dst: b.view("binary", "dst", dst, x.Len), a: b.view("binary", "a", x, x.Len),
-		b: b.view("binary", "b", y, y.Len), wide: inFloat64(dst.DType, x.DType, y.DType),
+		b: b.view("binary", "b", y, y.Len), wide: device.Wide(dst.DType, x.DType, y.DType),
 	}
 	b.pool.run(&b.jobs.binary, parts(x.Len))
 }
 
 // AddScaled implements device.Elementwise.
 func (b *Backend) AddScaled(dst, x, y device.Array, alpha float64) {
-	requireFloat("add scaled", dst.DType, x.DType, y.DType)
+	device.CheckFloat("add scaled", dst.DType, x.DType, y.DType)
 	b.jobs.binary = binaryJob{
 		dst: b.view("add scaled", "dst", dst, x.Len), a: b.view("add scaled", "a", x, x.Len),
 		b: b.view("add scaled", "b", y, x.Len), scaled: true, alpha: alpha,
-		wide: inFloat64(dst.DType, x.DType, y.DType),
+		wide: device.Wide(dst.DType, x.DType, y.DType),
 	}
 	b.pool.run(&b.jobs.binary, parts(x.Len))
 }
@@ -191,10 +192,10 @@ type scaleJob struct {
 
 // Scale implements device.Elementwise.
 func (b *Backend) Scale(dst, x device.Array, factor float64) {
-	requireFloat("scale", dst.DType, x.DType)
+	device.CheckFloat("scale", dst.DType, x.DType)
 	b.jobs.scale = scaleJob{
 		b.view("scale", "dst", dst, x.Len), b.view("scale", "x", x, x.Len), factor,
-		inFloat64(dst.DType, x.DType),
+		device.Wide(dst.DType, x.DType),
 	}
 	b.pool.run(&b.jobs.scale, parts(x.Len))
 }

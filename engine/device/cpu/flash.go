@@ -17,12 +17,12 @@ func flashPart[T float](w *worker, j *attentionJob, part int) {
 	batch, head := bh/j.Heads, bh%j.Heads
 	rows := min(attendTile, j.Queries-query)
 	f := newFlash[T](w, j, rows)
-	seen := j.visible(query + rows - 1)
+	seen := j.Visible(query + rows - 1)
 	for key := 0; key < seen; key += attendTile {
 		cols := min(attendTile, seen-key)
 		j.score(w, viewOf(f.scores), cols, batch, head, query, rows, key, cols, j.Scale)
 		for r := range rows {
-			f.absorb(r, cols, max(0, min(cols, j.visible(query+r)-key)))
+			f.absorb(r, cols, max(0, min(cols, j.Visible(query+r)-key)))
 		}
 		j.multiply(w, product{
 			c: viewOf(f.output), a: viewOf(f.scores), b: j.v.at(batch, head, key), m: rows, n: j.Dim, k: cols,

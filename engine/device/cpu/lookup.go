@@ -14,7 +14,7 @@ type gatherJob struct {
 
 // Gather implements device.Lookups.
 func (b *Backend) Gather(dst, table, ids device.Array, rows, cols int) {
-	requireIndex("gather", ids.DType)
+	device.CheckIndex("gather", ids.DType)
 	if dst.DType != table.DType {
 		panic(fmt.Sprintf("cpu: gather: from %v to %v", table.DType, dst.DType))
 	}
@@ -55,12 +55,12 @@ const scatterCols = 64
 
 // ScatterAdd implements device.Lookups.
 func (b *Backend) ScatterAdd(table, src, ids device.Array, rows, cols int) {
-	requireIndex("scatter add", ids.DType)
-	requireFloat("scatter add", table.DType, src.DType)
+	device.CheckIndex("scatter add", ids.DType)
+	device.CheckFloat("scatter add", table.DType, src.DType)
 	j := &b.jobs.scatter
 	*j = scatterJob{
 		table: b.view("scatter add", "table", table, rows*cols), src: b.view("scatter add", "src", src, ids.Len*cols),
-		ids: b.view("scatter add", "ids", ids, ids.Len), rows: rows, cols: cols, wide: inFloat64(table.DType, src.DType),
+		ids: b.view("scatter add", "ids", ids, ids.Len), rows: rows, cols: cols, wide: device.Wide(table.DType, src.DType),
 	}
 	for i := range ids.Len {
 		if id := j.ids.index(i); id < 0 || id >= int64(rows) {

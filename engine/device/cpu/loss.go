@@ -42,7 +42,7 @@ func (b *Backend) CrossEntropyBackward(dlogits device.Array, c device.CrossEntro
 	const name = "cross entropy backward"
 	j := &b.jobs.entropy
 	*j = b.entropyViews(name, c)
-	requireFloat(name, dlogits.DType)
+	device.CheckFloat(name, dlogits.DType)
 	j.dlogits = b.view(name, "dlogits", dlogits, c.Rows*c.Classes)
 	count := b.view(name, "count", c.Count, 1).number(0)
 	j.factor = b.view(name, "dloss", dloss, 1).number(0) / count
@@ -50,11 +50,11 @@ func (b *Backend) CrossEntropyBackward(dlogits device.Array, c device.CrossEntro
 }
 
 func (b *Backend) entropyViews(name string, c device.CrossEntropy) entropyJob {
-	requireFloat(name, c.Logits.DType)
-	requireIndex(name, c.Targets.DType)
+	device.CheckFloat(name, c.Logits.DType)
+	device.CheckIndex(name, c.Targets.DType)
 	wide := c.Logits.DType == device.Float64
 	for _, kind := range []device.DType{c.LSE.DType, c.Loss.DType, c.Count.DType} {
-		if kind != computeType(wide) {
+		if kind != device.ComputeType(c.Logits.DType) {
 			panic(fmt.Sprintf("cpu: %s: loss, lse or count of %v for logits of %v", name, kind, c.Logits.DType))
 		}
 	}

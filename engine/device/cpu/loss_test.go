@@ -26,7 +26,7 @@ func newEntropy(r *rig, kind, index device.DType, targets []int, classes int) de
 	for i, target := range targets {
 		numbers[i] = float64(target)
 	}
-	statistic := computeType(kind == device.Float64)
+	statistic := device.ComputeType(kind)
 	return device.CrossEntropy{
 		Rows: len(targets), Classes: classes, IgnoreIndex: -100, Logits: r.normals(kind, len(targets)*classes),
 		Targets: r.put(index, numbers...), LSE: r.array(statistic, len(targets)), Loss: r.array(statistic, 1), Count: r.array(statistic, 1),

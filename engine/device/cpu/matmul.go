@@ -1,10 +1,6 @@
 package cpu
 
-import (
-	"fmt"
-
-	"memtop/engine/device"
-)
+import "memtop/engine/device"
 
 // # How a product is cut
 //
@@ -41,59 +37,32 @@ type product struct {
 }
 
 // MatMul implements device.MatMuls.
-func (b *Backend) MatMul(m device.MatMul) {
-	requireFloat("matmul", m.C.DType, m.A.DType, m.B.DType, m.Bias.DType, m.Pre.DType)
-	m = m.Normalized()
-	g := b.resolveMatMul(m)
-	if m.M == 0 || m.N == 0 || m.Batch == 0 {
+func (b *Backend) MatMul(p device.MatMulPlan) {
+	if p.M == 0 || p.N == 0 || p.Batch == 0 {
 		return
 	}
-	wide := inFloat64(m.C.DType, m.A.DType, m.B.DType)
+	g := b.resolveMatMul(&p.MatMul)
 	switch {
-	case wide:
-		b.jobs.wide = wideJob{g: g, m: m}
-		b.pool.run(&b.jobs.wide, m.Batch*b.jobs.wide.rowParts())
-	case m.Batch >= len(b.pool.workers) && m.Batch > 1:
-		b.jobs.matrices = matricesJob{g: g, m: m, kernel: b.product}
-		b.pool.run(&b.jobs.matrices, m.Batch)
+	case p.Wide():
+		b.jobs.wide = wideJob{g: g, m: p.MatMul}
+		b.pool.run(&b.jobs.wide, p.Batch*b.jobs.wide.rowParts())
+	case p.Batch >= len(b.pool.workers) && p.Batch > 1:
+		b.jobs.matrices = matricesJob{g: g, m: p.MatMul, kernel: b.product}
+		b.pool.run(&b.jobs.matrices, p.Batch)
 	default:
-		for i := range m.Batch {
-			b.multiply(g.batch(m, i))
+		for i := range p.Batch {
+			b.multiply(g.batch(p.MatMul, i))
 		}
 	}
 }
 
-// resolveMatMul checks that every operand holds what the product reaches.
-func (b *Backend) resolveMatMul(m device.MatMul) product {
-	if m.M < 0 || m.N < 0 || m.K < 0 || m.Batch < 0 {
-		panic(fmt.Sprintf("cpu: matmul: %d×%d×%d, batch %d", m.M, m.N, m.K, m.Batch))
-	}
-	reach := func(name string, a device.Array, transposed bool, rows, cols, stride, step int) view {
-		if transposed {
-			rows, cols = cols, rows
-		}
-		if stride < cols {
-			panic(fmt.Sprintf("cpu: matmul: rows of %s have %d elements, %d apart", name, cols, stride))
-		}
-		if rows == 0 || cols == 0 || m.Batch == 0 {
-			return view{kind: a.DType}
-		}
-		last := (m.Batch-1)*step + (rows-1)*stride + cols
-		return b.prefix("matmul", name, a, last)
-	}
-	g := product{
-		a: reach("A", m.A, m.TransA, m.M, m.K, m.LDA, m.StrideA),
-		b: reach("B", m.B, m.TransB, m.K, m.N, m.LDB, m.StrideB),
-		c: reach("C", m.C, false, m.M, m.N, m.LDC, m.StrideC),
+func (b *Backend) resolveMatMul(m *device.MatMul) product {
+	return product{
+		a: b.resolve(m.A), b: b.resolve(m.B), c: b.resolve(m.C), bias: b.resolve(m.Bias), pre: b.resolve(m.Pre),
 		m: m.M, n: m.N, k: m.K, lda: m.LDA, ldb: m.LDB, ldc: m.LDC,
 		transA: m.TransA, transB: m.TransB, alpha: m.Alpha, beta: m.Beta,
 		activate: m.Activate, activation: m.Activation,
-		bias: b.optional("matmul", "bias", m.Bias, m.N),
 	}
-	if !m.Pre.Absent() {
-		g.pre = reach("Pre", m.Pre, false, m.M, m.N, m.LDC, m.StrideC)
-	}
-	return g
 }
 
 // batch returns the i-th product of a batch.

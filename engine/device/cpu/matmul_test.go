@@ -102,7 +102,7 @@ func checkMatMul(t *testing.T, r *rig, m device.MatMul, kind device.DType) {
 		m.Pre = r.put(kind, r.get(m.C)...)
 	}
 	want, pre := referenceProduct(m, r.get(m.A), r.get(m.B), r.get(m.C), bias)
-	r.MatMul(m)
+	r.MatMul(m.Plan())
 	allowed := tolerance(kind) * math.Sqrt(float64(m.K+1))
 	near(t, r.product.Name, r.get(m.C), want, allowed)
 	if !m.Pre.Absent() {
@@ -123,10 +123,10 @@ func TestMatMulGivesTheSameBitsWithAnyKernelInAssemblyAndAnyThreads(t *testing.T
 				m := device.MatMul{M: 210, N: 550, K: 700, TransB: true, Alpha: 0.3}
 				m.A, m.B, m.C = r.normals(device.Float32, 210*700), r.normals(device.BFloat16, 550*700), r.array(device.Float32, 210*550)
 				if alone {
-					g := r.resolveMatMul(m.Normalized())
-					multiplyAlone(r.pool.workers[0], g, kernel)
+					n := m.Normalized()
+					multiplyAlone(r.pool.workers[0], r.resolveMatMul(&n), kernel)
 				} else {
-					r.MatMul(m)
+					r.MatMul(m.Plan())
 				}
 				got := r.bytes(m.C)
 				if first == nil {
@@ -147,7 +147,7 @@ func TestMatMulMixesTypes(t *testing.T) {
 		C: r.array(device.Float32, 480), Bias: r.normals(device.Float64, 24),
 	}
 	want, _ := referenceProduct(m, r.get(m.A), r.get(m.B), make([]float64, 480), r.get(m.Bias))
-	r.MatMul(m)
+	r.MatMul(m.Plan())
 	near(t, "bfloat16 by float16 to float32", r.get(m.C), want, 1e-5)
 }
 
@@ -196,10 +196,10 @@ func BenchmarkMatMulGPT2(b *testing.B) {
 
 func benchMatMul(b *testing.B, r *rig, m device.MatMul) {
 	b.Helper()
-	r.MatMul(m)
+	r.MatMul(m.Plan())
 	b.ReportAllocs()
 	for b.Loop() {
-		r.MatMul(m)
+		r.MatMul(m.Plan())
 	}
 	flops := 2 * float64(max(1, m.Batch)) * float64(m.M) * float64(m.N) * float64(m.K)
 	b.ReportMetric(float64(b.N)*flops/1e9/b.Elapsed().Seconds(), "GFLOP/s")

@@ -1,10 +1,6 @@
 package cpu
 
-import (
-	"fmt"
-
-	"memtop/engine/device"
-)
+import "memtop/engine/device"
 
 // Operations on rows are cut into parts of whole rows, about this many elements.
 const rowElements = 16 << 10
@@ -24,51 +20,29 @@ func eachRow(part, rows, cols int, do func(row int)) {
 	}
 }
 
-// normJob computes LayerNorm and, when rms is set, RMSNorm.
+// normJob computes a normalisation.
 type normJob struct {
-	rows, cols         int
-	eps                float64
+	device.NormPlan
 	x, y, weight, bias view
 	mean, rstd         view
-	rms, wide          bool
 }
 
-// LayerNorm implements device.Normalizations.
-func (b *Backend) LayerNorm(n device.Norm) { b.normalize("layer norm", n, false) }
-
-// RMSNorm implements device.Normalizations.
-func (b *Backend) RMSNorm(n device.Norm) { b.normalize("rms norm", n, true) }
-
-func (b *Backend) normalize(name string, n device.Norm, rms bool) {
-	requireFloat(name, n.X.DType, n.Y.DType, n.Weight.DType, n.Bias.DType)
-	b.jobs.norm = b.normViews(name, n, rms)
-	b.jobs.norm.y = b.view(name, "y", n.Y, n.Rows*n.Cols)
-	if n.Cols > 0 {
-		b.pool.run(&b.jobs.norm, rowParts(n.Rows, n.Cols))
+// Normalize implements device.Normalizations.
+func (b *Backend) Normalize(p device.NormPlan) {
+	b.jobs.norm = b.resolveNorm(p)
+	b.jobs.norm.y, b.jobs.norm.bias = b.resolve(p.Y), b.resolve(p.Bias)
+	if p.Cols > 0 {
+		b.pool.run(&b.jobs.norm, rowParts(p.Rows, p.Cols))
 	}
 }
 
-// normViews resolves what forward and backward share.
-func (b *Backend) normViews(name string, n device.Norm, rms bool) normJob {
-	wide := n.X.DType == device.Float64
-	statistic := computeType(wide)
-	if n.RStd.DType != statistic || !rms && n.Mean.DType != statistic {
-		panic(fmt.Sprintf("cpu: %s: statistics of %v and %v, want %v", name, n.Mean.DType, n.RStd.DType, statistic))
-	}
-	j := normJob{
-		rows: n.Rows, cols: n.Cols, eps: n.Eps, x: b.view(name, "x", n.X, n.Rows*n.Cols),
-		weight: b.optional(name, "weight", n.Weight, n.Cols), rstd: b.view(name, "rstd", n.RStd, n.Rows),
-		rms: rms, wide: wide,
-	}
-	if !rms {
-		j.bias = b.optional(name, "bias", n.Bias, n.Cols)
-		j.mean = b.view(name, "mean", n.Mean, n.Rows)
-	}
-	return j
+// resolveNorm resolves what forward and backward share.
+func (b *Backend) resolveNorm(p device.NormPlan) normJob {
+	return normJob{NormPlan: p, x: b.resolve(p.X), weight: b.resolve(p.Weight), mean: b.resolve(p.Mean), rstd: b.resolve(p.RStd)}
 }
 
 func (j *normJob) run(w *worker, part int) {
-	if j.wide {
+	if j.Wide() {
 		normPart[float64](w, j, part)
 	} else {
 		normPart[float32](w, j, part)
@@ -78,21 +52,21 @@ func (j *normJob) run(w *worker, part int) {
 func normPart[T float](w *worker, j *normJob, part int) {
 	var weight, bias []T
 	if !j.weight.absent() {
-		weight = load[T](w, slotA, j.weight, 0, j.cols)
+		weight = load[T](w, slotA, j.weight, 0, j.Cols)
 	}
 	if !j.bias.absent() {
-		bias = load[T](w, slotB, j.bias, 0, j.cols)
+		bias = load[T](w, slotB, j.bias, 0, j.Cols)
 	}
-	eachRow(part, j.rows, j.cols, func(row int) {
-		x := load[T](w, slotC, j.x, row*j.cols, j.cols)
-		y := room[T](w, slotD, j.y, row*j.cols, j.cols)
-		mean, rstd := statistics(x, j.eps, j.rms)
-		if !j.rms {
+	eachRow(part, j.Rows, j.Cols, func(row int) {
+		x := load[T](w, slotC, j.x, row*j.Cols, j.Cols)
+		y := room[T](w, slotD, j.y, row*j.Cols, j.Cols)
+		mean, rstd := statistics(x, j.Eps, j.RMS)
+		if !j.RMS {
 			slice[T](j.mean, row, 1)[0] = T(mean)
 		}
 		slice[T](j.rstd, row, 1)[0] = T(rstd)
 		affine(y, x, weight, bias, T(mean), T(rstd))
-		store(j.y, row*j.cols, y)
+		store(j.y, row*j.Cols, y)
 	})
 }
 
@@ -136,40 +110,25 @@ type normParamsJob struct {
 
 const paramCols = 64
 
-// LayerNormBackward implements device.Normalizations.
-func (b *Backend) LayerNormBackward(g device.NormBackward) {
-	b.normBackward("layer norm backward", g, false)
-}
-
-// RMSNormBackward implements device.Normalizations.
-func (b *Backend) RMSNormBackward(g device.NormBackward) {
-	b.normBackward("rms norm backward", g, true)
-}
-
-func (b *Backend) normBackward(name string, g device.NormBackward, rms bool) {
-	requireFloat(name, g.N.X.DType, g.DY.DType, g.DX.DType, g.DWeight.DType, g.DBias.DType)
-	g.N.Bias = device.Array{}
-	j := b.normViews(name, g.N, rms)
-	n := j.rows * j.cols
-	dy := b.view(name, "dy", g.DY, n)
-	if n == 0 {
+// NormalizeBackward implements device.Normalizations.
+func (b *Backend) NormalizeBackward(p device.NormBackwardPlan) {
+	if p.Rows*p.Cols == 0 {
 		return
 	}
-	if !g.DX.Absent() {
-		b.jobs.normGrad = normGradJob{j, dy, b.view(name, "dx", g.DX, n)}
-		// dx may be dy, which the parameters' gradients read: they go first.
-		defer func() { b.pool.run(&b.jobs.normGrad, rowParts(j.rows, j.cols)) }()
+	j, dy := b.resolveNorm(p.NormPlan), b.resolve(p.DY)
+	// dx may be dy, which the parameters' gradients read: they go first.
+	if !p.DWeight.Absent() || !p.DBias.Absent() {
+		b.jobs.normParams = normParamsJob{j, dy, b.resolve(p.DWeight), b.resolve(p.DBias)}
+		b.pool.run(&b.jobs.normParams, (p.Cols+paramCols-1)/paramCols)
 	}
-	if !g.DWeight.Absent() || !g.DBias.Absent() {
-		b.jobs.normParams = normParamsJob{
-			j, dy, b.optional(name, "dweight", g.DWeight, j.cols), b.optional(name, "dbias", g.DBias, j.cols),
-		}
-		b.pool.run(&b.jobs.normParams, (j.cols+paramCols-1)/paramCols)
+	if !p.DX.Absent() {
+		b.jobs.normGrad = normGradJob{j, dy, b.resolve(p.DX)}
+		b.pool.run(&b.jobs.normGrad, rowParts(p.Rows, p.Cols))
 	}
 }
 
 func (j *normGradJob) run(w *worker, part int) {
-	if j.wide {
+	if j.Wide() {
 		normGradPart[float64](w, j, part)
 	} else {
 		normGradPart[float32](w, j, part)
@@ -179,17 +138,17 @@ func (j *normGradJob) run(w *worker, part int) {
 func normGradPart[T float](w *worker, j *normGradJob, part int) {
 	var weight []T
 	if !j.weight.absent() {
-		weight = load[T](w, slotA, j.weight, 0, j.cols)
+		weight = load[T](w, slotA, j.weight, 0, j.Cols)
 	}
-	eachRow(part, j.rows, j.cols, func(row int) {
-		at := row * j.cols
-		x, dy := load[T](w, slotB, j.x, at, j.cols), load[T](w, slotC, j.dy, at, j.cols)
-		dx := room[T](w, slotD, j.dx, at, j.cols)
+	eachRow(part, j.Rows, j.Cols, func(row int) {
+		at := row * j.Cols
+		x, dy := load[T](w, slotB, j.x, at, j.Cols), load[T](w, slotC, j.dy, at, j.Cols)
+		dx := room[T](w, slotD, j.dx, at, j.Cols)
 		var mean T
-		if !j.rms {
+		if !j.RMS {
 			mean = slice[T](j.mean, row, 1)[0]
 		}
-		normGradRow(dx, x, dy, weight, mean, slice[T](j.rstd, row, 1)[0], j.rms)
+		normGradRow(dx, x, dy, weight, mean, slice[T](j.rstd, row, 1)[0], j.RMS)
 		store(j.dx, at, dx)
 	})
 }
@@ -220,7 +179,7 @@ func normGradRow[T float](dx, x, dy, weight []T, mean, rstd T, rms bool) {
 }
 
 func (j *normParamsJob) run(w *worker, part int) {
-	if j.wide {
+	if j.Wide() {
 		normParamsPart[float64](w, j, part)
 	} else {
 		normParamsPart[float32](w, j, part)
@@ -229,14 +188,14 @@ func (j *normParamsJob) run(w *worker, part int) {
 
 func normParamsPart[T float](w *worker, j *normParamsJob, part int) {
 	col := part * paramCols
-	n := min(paramCols, j.cols-col)
+	n := min(paramCols, j.Cols-col)
 	var dw, db [paramCols]float64
-	for row := range j.rows {
-		x := load[T](w, slotA, j.x, row*j.cols+col, n)
-		dy := load[T](w, slotB, j.dy, row*j.cols+col, n)
+	for row := range j.Rows {
+		x := load[T](w, slotA, j.x, row*j.Cols+col, n)
+		dy := load[T](w, slotB, j.dy, row*j.Cols+col, n)
 		rstd := slice[T](j.rstd, row, 1)[0]
 		var mean T
-		if !j.rms {
+		if !j.RMS {
 			mean = slice[T](j.mean, row, 1)[0]
 		}
 		for i, g := range dy {

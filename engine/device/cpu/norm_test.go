@@ -42,9 +42,9 @@ type normCase struct {
 }
 
 func newNormCase(r *rig, kind device.DType, rows, cols int, affine, rms bool) normCase {
-	statistic := computeType(kind == device.Float64)
+	statistic := device.ComputeType(kind)
 	n := device.Norm{
-		Rows: rows, Cols: cols, Eps: 1e-5, X: r.normals(kind, rows*cols), Y: r.array(kind, rows*cols),
+		RMS: rms, Rows: rows, Cols: cols, Eps: 1e-5, X: r.normals(kind, rows*cols), Y: r.array(kind, rows*cols),
 		RStd: r.array(statistic, rows),
 	}
 	g := device.NormBackward{DY: r.normals(kind, rows*cols), DX: r.array(kind, rows*cols)}
@@ -61,14 +61,9 @@ func newNormCase(r *rig, kind device.DType, rows, cols int, affine, rms bool) no
 	return normCase{n, g}
 }
 
-func (c normCase) run(r *rig, rms bool) {
-	if rms {
-		r.RMSNorm(c.n)
-		r.RMSNormBackward(c.g)
-		return
-	}
-	r.LayerNorm(c.n)
-	r.LayerNormBackward(c.g)
+func (c normCase) run(r *rig) {
+	r.Normalize(c.n.Plan())
+	r.NormalizeBackward(c.g.Plan())
 }
 
 func TestNormsAgreeWithTheDefinition(t *testing.T) {
@@ -79,7 +74,7 @@ func TestNormsAgreeWithTheDefinition(t *testing.T) {
 					t.Run(fmt.Sprintf("rms %v, %v, %v, affine %v", rms, kind, size, affine), func(t *testing.T) {
 						r := newRig(t, 2)
 						c := newNormCase(r, kind, size[0], size[1], affine, rms)
-						c.run(r, rms)
+						c.run(r)
 						weight, bias := optionalValues(r, c.n.Weight), optionalValues(r, c.n.Bias)
 						want := referenceNorm(r.get(c.n.X), weight, bias, size[0], size[1], c.n.Eps, rms)
 						near(t, "y", r.get(c.n.Y), want, 2*tolerance(kind))
@@ -103,7 +98,7 @@ func TestNormGradientsAgreeWithFiniteDifferences(t *testing.T) {
 			const rows, cols = 6, 9
 			r := newRig(t, 2)
 			c := newNormCase(r, device.Float64, rows, cols, true, rms)
-			c.run(r, rms)
+			c.run(r)
 			x, dy, weight, bias := r.get(c.n.X), r.get(c.g.DY), r.get(c.n.Weight), optionalValues(r, c.n.Bias)
 			f := func(x, weight, bias []float64) []float64 {
 				return referenceNorm(x, weight, bias, rows, cols, c.n.Eps, rms)
@@ -128,8 +123,8 @@ func TestNormGradientsInHalfPrecisionFollowThoseInFloat64(t *testing.T) {
 					r.set(pair[0], r.get(pair[1]))
 				}
 				low.g.DX = low.g.DY // in place
-				low.run(r, rms)
-				exact.run(r, rms)
+				low.run(r)
+				exact.run(r)
 				near(t, "dx", r.get(low.g.DX), r.get(exact.g.DX), 4*tolerance(kind))
 				near(t, "dweight", r.get(low.g.DWeight), r.get(exact.g.DWeight), 4*tolerance(kind))
 			})

@@ -49,22 +49,22 @@ type randomJob struct {
 
 // Dropout implements device.Random.
 func (b *Backend) Dropout(y, x, mask device.Array, p float64, s device.Seed) {
-	requireFloat("dropout", y.DType, x.DType)
+	device.CheckFloat("dropout", y.DType, x.DType)
 	b.jobs.random = randomJob{
 		kind: dropout, dst: b.view("dropout", "y", y, x.Len), x: b.view("dropout", "x", x, x.Len),
 		mask: b.maskView("dropout", mask, x.Len), p: probability("dropout", p), seed: s,
-		wide: inFloat64(y.DType, x.DType),
+		wide: device.Wide(y.DType, x.DType),
 	}
 	b.pool.run(&b.jobs.random, parts(x.Len))
 }
 
 // DropoutBackward implements device.Random.
 func (b *Backend) DropoutBackward(dx, dy, mask device.Array, p float64) {
-	requireFloat("dropout backward", dx.DType, dy.DType)
+	device.CheckFloat("dropout backward", dx.DType, dy.DType)
 	b.jobs.random = randomJob{
 		kind: dropoutGrad, dst: b.view("dropout backward", "dx", dx, dy.Len), x: b.view("dropout backward", "dy", dy, dy.Len),
 		mask: b.maskView("dropout backward", mask, dy.Len), p: probability("dropout backward", p),
-		wide: inFloat64(dx.DType, dy.DType),
+		wide: device.Wide(dx.DType, dy.DType),
 	}
 	b.pool.run(&b.jobs.random, parts(dy.Len))
 }
@@ -94,7 +94,7 @@ func (b *Backend) Normal(dst device.Array, mean, std float64, s device.Seed) {
 }
 
 func (b *Backend) draw(j randomJob, dst device.Array) {
-	requireFloat("random", dst.DType)
+	device.CheckFloat("random", dst.DType)
 	j.dst, j.wide = b.view("random", "dst", dst, dst.Len), true
 	b.jobs.random = j
 	b.pool.run(&b.jobs.random, parts(dst.Len))

@@ -30,10 +30,8 @@ type reduceJob struct {
 
 // Reduce implements device.Reductions.
 func (b *Backend) Reduce(kind device.Reduction, dst, src device.Array, outer, n, inner int) {
-	requireFloat("reduce", dst.DType, src.DType)
-	if kind > device.Max {
-		panic(fmt.Sprintf("cpu: reduce: kind %d", kind))
-	}
+	device.CheckFloat("reduce", dst.DType, src.DType)
+	kind.Check("reduce")
 	if n <= 0 {
 		panic(fmt.Sprintf("cpu: reduce: groups of %d elements", n))
 	}
@@ -135,11 +133,11 @@ type squaresJob struct {
 
 // Norm2 implements device.Reductions.
 func (b *Backend) Norm2(dst device.Array, list []device.Array) {
-	requireFloat("norm2", dst.DType)
+	device.CheckFloat("norm2", dst.DType)
 	j := &b.jobs.squares
 	total := 0.0
 	for _, a := range list {
-		requireFloat("norm2", a.DType)
+		device.CheckFloat("norm2", a.DType)
 		n := parts(a.Len)
 		if cap(j.partials) < n {
 			j.partials = make([]float64, n)

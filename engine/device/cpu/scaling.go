@@ -17,17 +17,18 @@ type finiteJob struct {
 
 // Unscale implements device.Scaling.
 func (b *Backend) Unscale(gradients []device.Array, scale, foundInf device.Array) {
-	found := b.scalar("unscale", "found inf", foundInf)
+	device.CheckScalar("unscale", "found inf", foundInf)
+	device.CheckScalar("unscale", "scale", scale)
 	j := &b.jobs.finite
-	j.factor = 1 / b.scalar("unscale", "scale", scale).number(0)
+	j.factor = 1 / b.resolve(scale).number(0)
 	j.bad.Store(false)
 	for _, g := range gradients {
-		requireFloat("unscale", g.DType)
+		device.CheckFloat("unscale", g.DType)
 		j.x = b.view("unscale", "gradient", g, g.Len)
 		b.pool.run(j, parts(g.Len))
 	}
 	if j.bad.Load() {
-		found.setNumber(0, 1)
+		b.resolve(foundInf).setNumber(0, 1)
 	}
 }
 
@@ -59,7 +60,9 @@ func unscalePart[T float](w *worker, j *finiteJob, part int) {
 
 // UpdateScale implements device.Scaling.
 func (b *Backend) UpdateScale(scale, tracker, foundInf device.Array, growth, backoff float64, interval int) {
-	s, t := b.scalar("update scale", "scale", scale), b.scalar("update scale", "tracker", tracker)
+	device.CheckScalar("update scale", "scale", scale)
+	device.CheckScalar("update scale", "tracker", tracker)
+	s, t := b.resolve(scale), b.resolve(tracker)
 	if b.isSet("update scale", foundInf) {
 		s.setNumber(0, s.number(0)*backoff)
 		t.setNumber(0, 0)

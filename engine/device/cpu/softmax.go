@@ -14,10 +14,10 @@ type softmaxJob struct {
 
 // Softmax implements device.Normalizations.
 func (b *Backend) Softmax(y, x device.Array, rows, cols int) {
-	requireFloat("softmax", y.DType, x.DType)
+	device.CheckFloat("softmax", y.DType, x.DType)
 	b.jobs.softmax = softmaxJob{
 		rows: rows, cols: cols, y: b.view("softmax", "y", y, rows*cols), x: b.view("softmax", "x", x, rows*cols),
-		wide: inFloat64(y.DType, x.DType),
+		wide: device.Wide(y.DType, x.DType),
 	}
 	b.pool.run(&b.jobs.softmax, rowParts(rows, cols))
 }
@@ -25,10 +25,10 @@ func (b *Backend) Softmax(y, x device.Array, rows, cols int) {
 // SoftmaxBackward implements device.Normalizations.
 func (b *Backend) SoftmaxBackward(dx, y, dy device.Array, rows, cols int) {
 	const name = "softmax backward"
-	requireFloat(name, dx.DType, y.DType, dy.DType)
+	device.CheckFloat(name, dx.DType, y.DType, dy.DType)
 	b.jobs.softmax = softmaxJob{
 		rows: rows, cols: cols, x: b.view(name, "dx", dx, rows*cols), y: b.view(name, "y", y, rows*cols),
-		dy: b.view(name, "dy", dy, rows*cols), wide: inFloat64(dx.DType, y.DType, dy.DType),
+		dy: b.view(name, "dy", dy, rows*cols), wide: device.Wide(dx.DType, y.DType, dy.DType),
 	}
 	b.pool.run(&b.jobs.softmax, rowParts(rows, cols))
 }

@@ -33,8 +33,9 @@ func (b *Backend) CopyStrided(dst, src device.Strided, shape []int) {
 	if !j.simplify(dst.Strides, src.Strides, shape) {
 		return
 	}
-	j.dst = b.prefix("copy strided", "dst", dst.Base, extentOf(dst.Strides, shape))
-	j.src = b.prefix("copy strided", "src", src.Base, extentOf(src.Strides, shape))
+	device.CheckReach("copy strided", "dst", dst.Base, extentOf(dst.Strides, shape))
+	device.CheckReach("copy strided", "src", src.Base, extentOf(src.Strides, shape))
+	j.dst, j.src = b.resolve(dst.Base), b.resolve(src.Base)
 	j.perPart = max(1, partSize/j.row)
 	b.pool.run(j, (j.rows+j.perPart-1)/j.perPart)
 }

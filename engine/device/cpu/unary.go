@@ -17,20 +17,22 @@ type unaryJob struct {
 
 // Unary implements device.Elementwise.
 func (b *Backend) Unary(op device.UnaryOp, dst, x device.Array) {
-	requireFloat("unary", dst.DType, x.DType)
+	op.Check("unary")
+	device.CheckFloat("unary", dst.DType, x.DType)
 	b.jobs.unary = unaryJob{
 		op: op, dst: b.view(op.String(), "dst", dst, x.Len), x: b.view(op.String(), "x", x, x.Len),
-		wide: inFloat64(dst.DType, x.DType),
+		wide: device.Wide(dst.DType, x.DType),
 	}
 	b.pool.run(&b.jobs.unary, parts(x.Len))
 }
 
 // UnaryBackward implements device.Elementwise.
 func (b *Backend) UnaryBackward(op device.UnaryOp, dx, x, dy device.Array) {
-	requireFloat("unary backward", dx.DType, x.DType, dy.DType)
+	op.Check("unary backward")
+	device.CheckFloat("unary backward", dx.DType, x.DType, dy.DType)
 	b.jobs.unary = unaryJob{
 		op: op, dst: b.view(op.String(), "dx", dx, x.Len), x: b.view(op.String(), "x", x, x.Len),
-		dy: b.view(op.String(), "dy", dy, x.Len), wide: inFloat64(dx.DType, x.DType, dy.DType),
+		dy: b.view(op.String(), "dy", dy, x.Len), wide: device.Wide(dx.DType, x.DType, dy.DType),
 	}
 	b.pool.run(&b.jobs.unary, parts(x.Len))
 }

@@ -1,5 +1,7 @@
 package cpu
 
+import "memtop/engine/device"
+
 // unfoldJob makes rows of the unfolded matrix of a band; a part is a channel.
 type unfoldJob struct {
 	p         *conv
@@ -7,11 +9,9 @@ type unfoldJob struct {
 	row, rows int
 }
 
-func (b *Backend) unfold(p *conv, image, group, row, rows int) {
-	x := p.input(p.X, image, group)
+func (b *Backend) unfold(p *conv, band device.Band) {
 	b.jobs.unfold = unfoldJob{
-		p: p, src: b.view("conv2d", "x", x, x.Len), dst: b.view("conv2d", "workspace", p.unfolded, p.unfolded.Len),
-		row: row, rows: rows,
+		p: p, src: b.resolve(p.Input(p.X, band)), dst: b.resolve(p.unfolded), row: band.Row, rows: band.Rows,
 	}
 	b.pool.run(&b.jobs.unfold, p.InGroup)
 }

@@ -8,116 +8,47 @@ import (
 	"memtop/engine/device/cpu/simd"
 )
 
-// rule names the arithmetic of an optimizer.
-type rule uint8
-
-const (
-	ruleSGD rule = iota
-	ruleAdam
-	ruleAdamW
-	ruleLion
-)
-
 // updateJob is one step of one parameter array.
 type updateJob struct {
-	rule            rule
+	device.UpdatePlan
 	p, g, m, v, low view
-	lr, decay       float64
-	beta1, beta2    float64
-	eps             float64
+	scaleM, scaleV  view
 	// Adam's step size with the first bias correction in it, and the inverse
 	// root of the second.
-	size, root         float64
-	momentum, undamped float64
-	nesterov, first    bool
-	wide               bool
+	size, root float64
 }
 
-// start resolves what all optimizers share. It returns false when the update is
-// to be skipped.
-func (b *Backend) start(name string, u device.Update) (updateJob, bool) {
-	if u.P.DType != device.Float32 && u.P.DType != device.Float64 {
-		panic(fmt.Sprintf("cpu: %s: parameters of type %v, want float32", name, u.P.DType))
+// Update implements device.Optimizers.
+func (b *Backend) Update(u device.UpdatePlan) {
+	if b.isSet("update", u.FoundInf) {
+		return
 	}
-	requireFloat(name, u.G.DType, u.Low.DType)
-	j := updateJob{
-		p: b.view(name, "parameters", u.P, u.P.Len), g: b.view(name, "gradient", u.G, u.P.Len),
-		low: b.optional(name, "low precision copy", u.Low, u.P.Len), lr: u.LR, decay: u.WeightDecay,
-		wide: u.P.DType == device.Float64,
+	j := &b.jobs.update
+	*j = updateJob{
+		UpdatePlan: u, p: b.resolve(u.P), g: b.resolve(u.G), m: b.resolve(u.M), v: b.resolve(u.V),
+		low: b.resolve(u.Low), scaleM: b.resolve(u.ScaleM), scaleV: b.resolve(u.ScaleV),
 	}
-	return j, !b.isSet(name, u.FoundInf)
+	if !u.Step.Absent() {
+		t := b.resolve(u.Step).number(0)
+		j.size = u.LR / (1 - math.Pow(u.Beta1, t))
+		j.root = 1 / math.Sqrt(1-math.Pow(u.Beta2, t))
+	}
+	b.pool.run(j, parts(j.p.n))
 }
 
 // isSet says whether a flag is given and not 0.
 func (b *Backend) isSet(name string, flag device.Array) bool {
-	return !flag.Absent() && b.scalar(name, "found inf", flag).number(0) != 0
-}
-
-// scalar resolves one float32.
-func (b *Backend) scalar(operation, name string, a device.Array) view {
-	if a.DType != device.Float32 {
-		panic(fmt.Sprintf("cpu: %s: %s is %v, want one float32", operation, name, a))
-	}
-	return b.view(operation, name, a, 1)
-}
-
-// state resolves an array that is laid out as the parameters are.
-func (b *Backend) state(operation, name string, a device.Array, p view) view {
-	if a.DType != p.kind {
-		panic(fmt.Sprintf("cpu: %s: %s of type %v for parameters of %v", operation, name, a.DType, p.kind))
-	}
-	return b.view(operation, name, a, p.n)
-}
-
-// SGD implements device.Optimizers.
-func (b *Backend) SGD(u device.SGD) {
-	j, ok := b.start("sgd", u.Update)
-	j.rule, j.momentum, j.undamped, j.nesterov, j.first = ruleSGD, u.Momentum, 1-u.Dampening, u.Nesterov, u.First
-	if u.Momentum != 0 {
-		j.m = b.state("sgd", "momentum", u.M, j.p)
-	}
-	b.update(j, ok)
-}
-
-// Adam implements device.Optimizers.
-func (b *Backend) Adam(u device.Adam) { b.adam("adam", ruleAdam, u) }
-
-// AdamW implements device.Optimizers.
-func (b *Backend) AdamW(u device.Adam) { b.adam("adamw", ruleAdamW, u) }
-
-func (b *Backend) adam(name string, r rule, u device.Adam) {
-	j, ok := b.start(name, u.Update)
-	j.rule, j.beta1, j.beta2, j.eps = r, u.Beta1, u.Beta2, u.Eps
-	j.m, j.v = b.state(name, "first moment", u.M, j.p), b.state(name, "second moment", u.V, j.p)
-	j.correct(b.scalar(name, "step", u.Step).number(0))
-	b.update(j, ok)
-}
-
-// correct sets the bias corrections of step t.
-func (j *updateJob) correct(t float64) {
-	j.size = j.lr / (1 - math.Pow(j.beta1, t))
-	j.root = 1 / math.Sqrt(1-math.Pow(j.beta2, t))
-}
-
-// Lion implements device.Optimizers.
-func (b *Backend) Lion(u device.Lion) {
-	j, ok := b.start("lion", u.Update)
-	j.rule, j.beta1, j.beta2 = ruleLion, u.Beta1, u.Beta2
-	j.m = b.state("lion", "momentum", u.M, j.p)
-	b.update(j, ok)
-}
-
-func (b *Backend) update(j updateJob, ok bool) {
-	if ok {
-		b.jobs.update = j
-		b.pool.run(&b.jobs.update, parts(j.p.n))
-	}
+	device.CheckFlag(name, flag)
+	return !flag.Absent() && b.resolve(flag).number(0) != 0
 }
 
 func (j *updateJob) run(w *worker, part int) {
-	if j.wide {
+	switch {
+	case j.Rule.InBytes():
+		j.runBytes(w, part)
+	case j.p.kind == device.Float64:
 		updatePart[float64](w, j, part)
-	} else {
+	default:
 		updatePart[float32](w, j, part)
 	}
 }
@@ -125,17 +56,19 @@ func (j *updateJob) run(w *worker, part int) {
 func updatePart[T float](w *worker, j *updateJob, part int) {
 	runs(part, j.p.n, func(i, n int) {
 		p, g := slice[T](j.p, i, n), load[T](w, slotA, j.g, i, n)
-		switch j.rule {
-		case ruleSGD:
+		switch j.Rule {
+		case device.SGD:
 			if j.m.absent() {
-				plainSGD(p, g, T(j.lr), T(j.decay))
+				plainSGD(p, g, T(j.LR), T(j.WeightDecay))
 			} else {
 				momentumSGD(j, p, g, slice[T](j.m, i, n))
 			}
-		case ruleAdam, ruleAdamW:
+		case device.Adam, device.AdamW:
 			adamRun(j, p, g, slice[T](j.m, i, n), slice[T](j.v, i, n))
-		case ruleLion:
+		case device.Lion:
 			lionRun(j, p, g, slice[T](j.m, i, n))
+		default:
+			panic(fmt.Sprintf("cpu: update: rule %v", j.Rule))
 		}
 		if !j.low.absent() {
 			narrow(j.low, i, p)
@@ -151,16 +84,16 @@ func plainSGD[T float](p, g []T, lr, decay T) {
 }
 
 func momentumSGD[T float](j *updateJob, p, g, m []T) {
-	lr, decay, momentum, undamped := T(j.lr), T(j.decay), T(j.momentum), T(j.undamped)
+	lr, decay, momentum, undamped := T(j.LR), T(j.WeightDecay), T(j.Momentum), T(1-j.Dampening)
 	g, m = g[:len(p)], m[:len(p)]
 	for i := range p {
 		d := g[i] + decay*p[i]
-		if j.first {
+		if j.First {
 			m[i] = d
 		} else {
 			m[i] = momentum*m[i] + undamped*d
 		}
-		if j.nesterov {
+		if j.Nesterov {
 			d += momentum * m[i]
 		} else {
 			d = m[i]
@@ -170,18 +103,18 @@ func momentumSGD[T float](j *updateJob, p, g, m []T) {
 }
 
 func adamRun[T float](j *updateJob, p, g, m, v []T) {
-	coupled, shrink := j.decay, 1.0
-	if j.rule == ruleAdamW {
-		coupled, shrink = 0, 1-j.lr*j.decay
+	coupled, shrink := 0.0, 1-j.LR*j.WeightDecay
+	if j.Rule == device.Adam {
+		coupled, shrink = j.WeightDecay, 1.0
 	}
 	g, m, v = g[:len(p)], m[:len(p)], v[:len(p)]
 	vector := simd.Adam{
-		Coupled: float32(coupled), Beta1: float32(j.beta1), Rest1: float32(1 - j.beta1), Beta2: float32(j.beta2),
-		Rest2: float32(1 - j.beta2), Root: float32(j.root), Eps: float32(j.eps), Size: float32(j.size), Shrink: float32(shrink),
+		Coupled: float32(coupled), Beta1: float32(j.Beta1), Rest1: float32(1 - j.Beta1), Beta2: float32(j.Beta2),
+		Rest2: float32(1 - j.Beta2), Root: float32(j.root), Eps: float32(j.Eps), Size: float32(j.size), Shrink: float32(shrink),
 	}
 	done := vector.Step(single(p), single(g), single(m), single(v))
-	beta1, beta2, eps, size, root := T(j.beta1), T(j.beta2), T(j.eps), T(j.size), T(j.root)
-	rest1, rest2 := T(1-j.beta1), T(1-j.beta2)
+	beta1, beta2, eps, size, root := T(j.Beta1), T(j.Beta2), T(j.Eps), T(j.size), T(j.root)
+	rest1, rest2 := T(1-j.Beta1), T(1-j.Beta2)
 	for i := done; i < len(p); i++ {
 		d := g[i] + T(coupled)*p[i]
 		a := beta1*m[i] + rest1*d
@@ -192,8 +125,8 @@ func adamRun[T float](j *updateJob, p, g, m, v []T) {
 }
 
 func lionRun[T float](j *updateJob, p, g, m []T) {
-	lr, decay, beta1, beta2 := T(j.lr), T(j.decay), T(j.beta1), T(j.beta2)
-	rest1, rest2 := T(1-j.beta1), T(1-j.beta2)
+	lr, decay, beta1, beta2 := T(j.LR), T(j.WeightDecay), T(j.Beta1), T(j.Beta2)
+	rest1, rest2 := T(1-j.Beta1), T(1-j.Beta2)
 	g, m = g[:len(p)], m[:len(p)]
 	for i := range p {
 		p[i] -= lr * (sign(beta1*m[i]+rest1*g[i]) + decay*p[i])
@@ -203,8 +136,9 @@ func lionRun[T float](j *updateJob, p, g, m []T) {
 
 // AdvanceStep implements device.Optimizers.
 func (b *Backend) AdvanceStep(step, foundInf device.Array) {
+	device.CheckScalar("advance step", "step", step)
 	if !b.isSet("advance step", foundInf) {
-		s := b.scalar("advance step", "step", step)
+		s := b.resolve(step)
 		s.setNumber(0, s.number(0)+1)
 	}
 }

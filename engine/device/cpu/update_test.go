@@ -46,6 +46,13 @@ func (x *trial) run(t *testing.T, tolerance float64, step func(i int), reference
 	near(t, "low precision copy", x.r.get(x.update.Low), x.r.get(x.update.P), 0x1p-8)
 }
 
+// by takes a step by u's rule, state and constants.
+func (x *trial) by(u device.Update) {
+	own := x.update
+	u.P, u.G, u.LR, u.WeightDecay, u.Step, u.FoundInf, u.Low = own.P, own.G, own.LR, own.WeightDecay, own.Step, own.FoundInf, own.Low
+	x.r.Update(u.Plan())
+}
+
 // fewOff allows one parameter in a thousand to be off by more than tolerance.
 func (x *trial) fewOff(t *testing.T, tolerance float64) {
 	t.Helper()
@@ -84,7 +91,7 @@ func (x *trial) state() device.Array {
 }
 
 func TestSGD(t *testing.T) {
-	tests := map[string]device.SGD{
+	tests := map[string]device.Update{
 		"plain":    {},
 		"momentum": {Momentum: 0.9, Dampening: 0.2},
 		"nesterov": {Momentum: 0.9, Nesterov: true},
@@ -93,11 +100,9 @@ func TestSGD(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			eachTrial(t, func(t *testing.T, x *trial, tolerance float64) {
 				t.Helper()
-				if u.Update = x.update; u.Momentum != 0 {
-					u.M = x.state()
-				}
+				u.M = x.state()
 				m := make([]float64, len(x.p))
-				x.run(t, tolerance, func(s int) { u.First = s == 0; x.r.SGD(u) }, func(s, i int, p, g float64) float64 {
+				x.run(t, tolerance, func(s int) { u.First = s == 0; x.by(u) }, func(s, i int, p, g float64) float64 {
 					g += 0.1 * p
 					if u.Momentum != 0 {
 						m[i] = u.Momentum*m[i] + (1-u.Dampening)*g
@@ -122,15 +127,12 @@ func TestAdamAndAdamW(t *testing.T) {
 		t.Run(fmt.Sprintf("decoupled decay %v", decoupled), func(t *testing.T) {
 			eachTrial(t, func(t *testing.T, x *trial, tolerance float64) {
 				t.Helper()
-				u := device.Adam{Update: x.update, M: x.state(), V: x.state(), Beta1: 0.9, Beta2: 0.95, Eps: 1e-8}
+				u := device.Update{Rule: device.Adam, M: x.state(), V: x.state(), Beta1: 0.9, Beta2: 0.95, Eps: 1e-8}
+				if decoupled {
+					u.Rule = device.AdamW
+				}
 				m, v := make([]float64, len(x.p)), make([]float64, len(x.p))
-				x.run(t, tolerance, func(int) {
-					if decoupled {
-						x.r.AdamW(u)
-					} else {
-						x.r.Adam(u)
-					}
-				}, func(s, i int, p, g float64) float64 {
+				x.run(t, tolerance, func(int) { x.by(u) }, func(s, i int, p, g float64) float64 {
 					if decoupled {
 						p -= 0.01 * 0.1 * p
 					} else {
@@ -154,9 +156,9 @@ func adamStep(s int, m, v *float64, g float64) float64 {
 func TestLion(t *testing.T) {
 	eachTrial(t, func(t *testing.T, x *trial, tolerance float64) {
 		t.Helper()
-		u := device.Lion{Update: x.update, M: x.state(), Beta1: 0.9, Beta2: 0.99}
+		u := device.Update{Rule: device.Lion, M: x.state(), Beta1: 0.9, Beta2: 0.99}
 		m := make([]float64, len(x.p))
-		x.run(t, 5e-2, func(int) { x.r.Lion(u) }, func(_, i int, p, g float64) float64 {
+		x.run(t, 5e-2, func(int) { x.by(u) }, func(_, i int, p, g float64) float64 {
 			d := math.Copysign(1, 0.9*m[i]+0.1*g)
 			m[i] = 0.99*m[i] + 0.01*g
 			return p - 0.01*(d+0.1*p)
@@ -170,9 +172,9 @@ func TestAdamW8FollowsAdamWWithRoundedMoments(t *testing.T) {
 		t.Run(fmt.Sprintf("%d parameters", n), func(t *testing.T) {
 			r := newRig(t, 2)
 			x := newTrial(r, device.Float32, device.Float32, n)
-			blocks := (n + device.QuantBlock - 1) / device.QuantBlock
-			u := device.Adam8{
-				Update: x.update, M: r.array(device.UInt8, n), V: r.array(device.UInt8, n),
+			blocks := device.QuantBlocks(n)
+			u := device.Update{
+				Rule: device.AdamW8, M: r.array(device.UInt8, n), V: r.array(device.UInt8, n),
 				ScaleM: r.array(device.Float32, blocks), ScaleV: r.array(device.Float32, blocks), Beta1: 0.9, Beta2: 0.95, Eps: 1e-8,
 			}
 			r.Fill(u.M, device.ZeroM)
@@ -180,7 +182,7 @@ func TestAdamW8FollowsAdamWWithRoundedMoments(t *testing.T) {
 			r.Fill(u.ScaleM, 0)
 			r.Fill(u.ScaleV, 0)
 			m, v := make([]float64, n), make([]float64, n)
-			x.run(t, 2e-2, func(int) { r.AdamW8(u) }, func(s, i int, p, g float64) float64 {
+			x.run(t, 2e-2, func(int) { x.by(u) }, func(s, i int, p, g float64) float64 {
 				p -= 0.01*0.1*p + adamStep(s, &m[i], &v[i], g)
 				if i == n-1 {
 					roundBlocks(m, true)
@@ -247,9 +249,11 @@ func TestAFoundInfinitySkipsTheWholeStep(t *testing.T) {
 	r.set(x.update.FoundInf, []float64{1})
 	m, v := x.state(), x.state()
 	r.AdvanceStep(x.update.Step, x.update.FoundInf)
-	r.AdamW(device.Adam{Update: x.update, M: m, V: v, Beta1: 0.9, Beta2: 0.99, Eps: 1e-8})
-	r.SGD(device.SGD{Update: x.update})
-	r.Lion(device.Lion{Update: x.update, M: m, Beta1: 0.9, Beta2: 0.99})
+	for _, rule := range device.Rules() {
+		if !rule.InBytes() {
+			x.by(device.Update{Rule: rule, M: m, V: v, Beta1: 0.9, Beta2: 0.99, Eps: 1e-8})
+		}
+	}
 	near(t, "parameters", r.get(x.update.P), x.p, 0)
 	near(t, "moment", r.get(m), make([]float64, 1000), 0)
 	near(t, "step", r.get(x.update.Step), []float64{0}, 0)

@@ -26,7 +26,8 @@ func TestVectorLoopsGiveTheBitsOfThePlainOnes(t *testing.T) {
 		"SiLU":               func(dst, x, _ []float32) { apply(device.SiLU, dst, x) },
 		"SiLU slope":         func(dst, x, y []float32) { derive(device.SiLU, dst, x, y) },
 		"adam": func(dst, x, y []float32) {
-			j := &updateJob{rule: ruleAdamW, lr: 0.1, decay: 0.2, beta1: 0.9, beta2: 0.99, eps: 1e-8, size: 0.3, root: 1.2}
+			u := device.Update{Rule: device.AdamW, LR: 0.1, WeightDecay: 0.2, Beta1: 0.9, Beta2: 0.99, Eps: 1e-8}
+			j := &updateJob{UpdatePlan: device.UpdatePlan{Update: u}, size: 0.3, root: 1.2}
 			m, v := append([]float32(nil), y...), make([]float32, len(x))
 			copy(dst, x)
 			adamRun(j, dst, y, m, v)

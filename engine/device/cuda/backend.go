@@ -31,14 +31,14 @@ func (b *Backend) start() error {
 }
 
 // MatMul implements device.MatMuls.
-func (b *Backend) MatMul(m device.MatMul) {
+func (b *Backend) MatMul(m device.MatMulPlan) {
 	if lt := b.device.blas; lt != nil && b.err == nil {
-		done, err := b.device.multiply(lt, &m)
+		done, err := b.device.multiply(lt, &m.MatMul)
 		if done || b.keep(err) {
 			return
 		}
 	}
-	b.tryHopper(&m)
+	b.tryHopper(&m.MatMul)
 	b.Compute.MatMul(m)
 }
 
@@ -48,8 +48,7 @@ func (d *Device) multiply(lt *blas, m *device.MatMul) (bool, error) {
 	if err := d.enter(); err != nil {
 		return false, err
 	}
-	complete := m.Normalized()
-	return lt.multiply(&complete, d.compute)
+	return lt.multiply(m, d.compute)
 }
 
 // reserveOwn takes the memory that kernels need beside their operands. It is the

@@ -67,7 +67,7 @@ func (b *Backend) compareHopper(kind device.DType) error {
 		for i := range sums {
 			b.UseHopper(kind, i == 1)
 			b.Fill(m.C, math.NaN())
-			b.Compute.MatMul(m)
+			b.Compute.MatMul(m.Plan())
 			sums[i] = make([]float32, triedResult)
 			if err := b.Download(unsafe.Slice((*byte)(unsafe.Pointer(&sums[i][0])), 4*triedResult), m.C.Buffer()); err != nil {
 				return err

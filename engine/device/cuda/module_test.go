@@ -26,7 +26,7 @@ func TestModulesAreLoadedWhenTheyAreUsed(t *testing.T) {
 	loads("after an element-wise kernel", 2)
 	d.Scale(x, x, 2)
 	loads("after another of the same module", 2)
-	d.MatMul(device.MatMul{C: x, A: x, B: x, M: 8, N: 8, K: 8})
+	d.MatMul(device.MatMul{C: x, A: x, B: x, M: 8, N: 8, K: 8}.Plan())
 	loads("after a product", 3)
 	if got := driver.Calls("cuModuleGetFunction"); got != 3 {
 		t.Errorf("%d kernels were asked for, want 3", got)

@@ -2,17 +2,10 @@ package dry
 
 import "memtop/engine/device"
 
-// Backend is a [device.Backend] whose operations do nothing. Questions about
-// scratch memory are answered by the device it stands for.
-type Backend struct {
-	like device.Backend
-}
+// Backend is a [device.Backend] whose operations do nothing.
+type Backend struct{}
 
 var _ device.Backend = Backend{}
-
-// NewBackend returns a backend that asks for the same scratch memory as like,
-// on which it calls nothing else.
-func NewBackend(like device.Backend) Backend { return Backend{like} }
 
 // Upload does nothing.
 func (Backend) Upload(device.Buffer, []byte) {}
@@ -75,7 +68,7 @@ func (Backend) Reduce(_ device.Reduction, _, _ device.Array, _, _, _ int) {}
 func (Backend) Norm2(device.Array, []device.Array) {}
 
 // MatMul does nothing.
-func (Backend) MatMul(device.MatMul) {}
+func (Backend) MatMul(device.MatMulPlan) {}
 
 // Dropout does nothing.
 func (Backend) Dropout(_, _, _ device.Array, _ float64, _ device.Seed) {}

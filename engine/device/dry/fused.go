@@ -2,17 +2,11 @@ package dry
 
 import "memtop/engine/device"
 
-// LayerNorm does nothing.
-func (Backend) LayerNorm(device.Norm) {}
+// Normalize does nothing.
+func (Backend) Normalize(device.NormPlan) {}
 
-// LayerNormBackward does nothing.
-func (Backend) LayerNormBackward(device.NormBackward) {}
-
-// RMSNorm does nothing.
-func (Backend) RMSNorm(device.Norm) {}
-
-// RMSNormBackward does nothing.
-func (Backend) RMSNormBackward(device.NormBackward) {}
+// NormalizeBackward does nothing.
+func (Backend) NormalizeBackward(device.NormBackwardPlan) {}
 
 // Softmax does nothing.
 func (Backend) Softmax(_, _ device.Array, _, _ int) {}
@@ -33,47 +27,19 @@ func (Backend) Gather(_, _, _ device.Array, _, _ int) {}
 func (Backend) ScatterAdd(_, _, _ device.Array, _, _ int) {}
 
 // Attention does nothing.
-func (Backend) Attention(device.Attention) {}
+func (Backend) Attention(device.AttentionPlan) {}
 
 // AttentionBackward does nothing.
-func (Backend) AttentionBackward(device.AttentionBackward) {}
-
-// AttentionWorkspace is that of the device.
-func (b Backend) AttentionWorkspace(a device.Attention) int64 { return b.like.AttentionWorkspace(a) }
-
-// AttentionBackwardWorkspace is that of the device.
-func (b Backend) AttentionBackwardWorkspace(a device.Attention) int64 {
-	return b.like.AttentionBackwardWorkspace(a)
-}
+func (Backend) AttentionBackward(device.AttentionBackwardPlan) {}
 
 // Conv2D does nothing.
-func (Backend) Conv2D(device.Conv2D) {}
+func (Backend) Conv2D(device.ConvPlan) {}
 
 // Conv2DBackward does nothing.
-func (Backend) Conv2DBackward(device.Conv2DBackward) {}
+func (Backend) Conv2DBackward(device.ConvBackwardPlan) {}
 
-// Conv2DWorkspace is that of the device.
-func (b Backend) Conv2DWorkspace(c device.Conv2D) int64 { return b.like.Conv2DWorkspace(c) }
-
-// Conv2DBackwardWorkspace is that of the device.
-func (b Backend) Conv2DBackwardWorkspace(c device.Conv2D) int64 {
-	return b.like.Conv2DBackwardWorkspace(c)
-}
-
-// SGD does nothing.
-func (Backend) SGD(device.SGD) {}
-
-// Adam does nothing.
-func (Backend) Adam(device.Adam) {}
-
-// AdamW does nothing.
-func (Backend) AdamW(device.Adam) {}
-
-// AdamW8 does nothing.
-func (Backend) AdamW8(device.Adam8) {}
-
-// Lion does nothing.
-func (Backend) Lion(device.Lion) {}
+// Update does nothing.
+func (Backend) Update(device.UpdatePlan) {}
 
 // AdvanceStep does nothing.
 func (Backend) AdvanceStep(_, _ device.Array) {}

@@ -1,11 +1,6 @@
 package kernels
 
-import (
-	"fmt"
-	"math"
-
-	"memtop/engine/device"
-)
+import "memtop/engine/device"
 
 // attentionArgs is what the kernels of flash take.
 type attentionArgs struct {
@@ -16,70 +11,8 @@ type attentionArgs struct {
 	Causal, Tile               int32
 }
 
-// attention is a checked device.Attention with zeros filled in.
-type attention struct {
-	device.Attention
-	wide    bool
-	compute device.DType
-	heads   int // of all the batch
-}
-
-func newAttention(name string, a device.Attention) attention {
-	needFloat(name, a.Q.DType, a.K.DType, a.V.DType, a.O.DType)
-	if a.Kind > device.Flash || a.Dim <= 0 || a.Keys <= 0 {
-		panic(fmt.Sprintf("kernels: %s: %v with %d keys of %d elements", name, a.Kind, a.Keys, a.Dim))
-	}
-	x := attention{Attention: completeAttention(a), wide: attendsWide(a), heads: a.Batch * a.Heads}
-	x.compute = computeType(x.wide)
-	x.reach(name, "Q", a.Q, a.Queries)
-	x.reach(name, "K", a.K, a.Keys)
-	x.reach(name, "V", a.V, a.Keys)
-	x.reach(name, "O", a.O, a.Queries)
-	if a.Kind == device.Naive {
-		needFloat(name, a.Probs.DType)
-		need(name, "probs", a.Probs, x.heads*a.Queries*a.Keys)
-		return x
-	}
-	if a.LSE.DType != x.compute {
-		panic(fmt.Sprintf("kernels: %s: lse of %v, want %v", name, a.LSE.DType, x.compute))
-	}
-	need(name, "lse", a.LSE, x.heads*a.Queries)
-	return x
-}
-
-func completeAttention(a device.Attention) device.Attention {
-	if a.Scale == 0 {
-		a.Scale = 1 / math.Sqrt(float64(a.Dim))
-	}
-	if a.Chunk <= 0 {
-		a.Chunk = defaultChunk
-	}
-	a.Chunk = min(a.Chunk, max(a.Queries, 1))
-	return a
-}
-
-// defaultChunk is the queries that Chunked takes at once.
-const defaultChunk = 64
-
-func attendsWide(a device.Attention) bool {
-	return inFloat64(a.Q.DType, a.K.DType, a.V.DType, a.O.DType)
-}
-
-// reach panics unless h has rows rows in every head.
-func (x *attention) reach(name, operand string, h device.Heads, rows int) {
-	needFloat(name, h.DType)
-	if x.heads*rows > 0 {
-		reach(name, operand, h.Array, (x.Batch-1)*h.BatchStride+(x.Heads-1)*h.HeadStride+(rows-1)*h.RowStride+x.Dim)
-	}
-}
-
-// visible returns how many keys a query sees.
-func (x *attention) visible(query int) int {
-	if !x.Causal {
-		return x.Keys
-	}
-	return max(0, min(x.Keys, query+1+x.Keys-x.Queries))
-}
+// attention is an attention at work.
+type attention struct{ device.AttentionPlan }
 
 // args returns what the kernels of flash take.
 func (x *attention) args() attentionArgs {
@@ -90,12 +23,12 @@ func (x *attention) args() attentionArgs {
 }
 
 // Attention implements device.Attentions.
-func (c *Compute) Attention(a device.Attention) {
-	x := newAttention("attention", a)
-	if x.heads*x.Queries == 0 {
+func (c *Compute) Attention(p device.AttentionPlan) {
+	x := attention{p}
+	if x.AllHeads*x.Queries == 0 {
 		return
 	}
-	switch a.Kind {
+	switch x.Kind {
 	case device.Naive:
 		c.naive(&x)
 	case device.Chunked:
@@ -106,52 +39,19 @@ func (c *Compute) Attention(a device.Attention) {
 }
 
 // AttentionBackward implements device.Attentions.
-func (c *Compute) AttentionBackward(g device.AttentionBackward) {
-	const name = "attention backward"
-	x := newAttention(name, g.A)
-	x.reach(name, "dO", g.DO, x.Queries)
-	x.reach(name, "dQ", g.DQ, x.Queries)
-	x.reach(name, "dK", g.DK, x.Keys)
-	x.reach(name, "dV", g.DV, x.Keys)
-	if x.wide != inFloat64(g.DO.DType, g.DQ.DType, g.DK.DType, g.DV.DType) {
-		panic("kernels: attention backward: float64 goes with float64 only")
-	}
-	if x.heads == 0 {
+func (c *Compute) AttentionBackward(g device.AttentionBackwardPlan) {
+	x := attention{g.AttentionPlan}
+	if x.AllHeads == 0 {
 		return
 	}
 	switch x.Kind {
 	case device.Naive:
-		c.naiveBackward(&x, g)
+		c.naiveBackward(&x, &g)
 	case device.Chunked:
-		c.chunkedBackward(&x, g)
+		c.chunkedBackward(&x, &g)
 	default:
-		c.flashBackward(&x, g)
+		c.flashBackward(&x, &g)
 	}
-}
-
-// AttentionWorkspace implements device.Attentions. The CPU backend takes as
-// much, so that a program's memory is the same on both.
-func (c *Compute) AttentionWorkspace(a device.Attention) int64 {
-	if a.Kind != device.Chunked {
-		return 0
-	}
-	a = completeAttention(a)
-	return int64(a.Batch*a.Heads*a.Chunk*a.Keys) * computeType(attendsWide(a)).Size()
-}
-
-// AttentionBackwardWorkspace implements device.Attentions: as much as the CPU
-// backend takes.
-func (c *Compute) AttentionBackwardWorkspace(a device.Attention) int64 {
-	a = completeAttention(a)
-	n := a.Queries + a.Queries*a.Dim
-	switch a.Kind {
-	case device.Naive:
-		n = a.Queries * a.Keys
-	case device.Chunked:
-		n = a.Queries + 2*a.Chunk*a.Keys + 2*a.Keys*a.Dim
-	default:
-	}
-	return int64(a.Batch*a.Heads*n) * computeType(attendsWide(a)).Size()
 }
 
 // matrices is a matrix in every head: rows of a device.Heads, or of scratch.
@@ -184,7 +84,7 @@ type product struct {
 
 func (c *Compute) product(x *attention, dst, a, b matrices, p product) {
 	if p.count == 0 {
-		p.count = x.heads
+		p.count = x.AllHeads
 	}
 	if p.m == 0 || p.n == 0 {
 		return

@@ -22,26 +22,26 @@ func (x *attention) scores(scores, probs device.Array, rows, first int) scoresAr
 // probabilities are of a smaller type, so that they are rounded once.
 func (c *Compute) naive(x *attention) {
 	size := x.Queries * x.Keys
-	inPlace := x.Probs.DType == x.compute
-	heads, rows := x.heads, x.Queries
+	inPlace := x.Probs.DType == x.Compute
+	heads, rows := x.AllHeads, x.Queries
 	if !inPlace {
-		most := int(c.band / x.compute.Size())
+		most := int(c.band / x.Compute.Size())
 		heads = min(heads, max(1, most/size))
 		rows = min(rows, max(1, most/x.Keys))
 	}
-	for head := 0; head < x.heads; head += heads {
-		count := min(heads, x.heads-head)
+	for head := 0; head < x.AllHeads; head += heads {
+		count := min(heads, x.AllHeads-head)
 		for row := 0; row < x.Queries; row += rows {
 			n := min(rows, x.Queries-row)
 			probs := x.Probs.Slice((head*x.Queries+row)*x.Keys, ((count-1)*x.Queries+n)*x.Keys)
 			scores, step := probs, size
 			if !inPlace {
 				step = n * x.Keys
-				scores = c.scratchArray(x.compute, 0, count*step)
+				scores = c.scratchArray(x.Compute, 0, count*step)
 			}
 			// The product's first matrix is number head, which lies at the start.
 			before := scores
-			before.Addr -= uint64(int64(head*step) * x.compute.Size())
+			before.Addr -= uint64(int64(head*step) * x.Compute.Size())
 			c.product(x, x.lying(before, step, x.Keys), of(x.Q, row), of(x.K, 0), product{m: n, n: x.Keys, k: x.Dim, transB: true, first: head, count: count})
 			a := x.scores(scores, probs, n, row)
 			a.ScoresStep, a.ProbsStep = int64(step), int64(size)
@@ -53,16 +53,16 @@ func (c *Compute) naive(x *attention) {
 
 // onRows launches a kernel on rows of scores.
 func (c *Compute) onRows(x *attention, wide, single Kernel, a scoresArgs, rows int) {
-	run(c, pick(x.wide, wide, single), line(rows), rowThreads(x.Keys), 0, a)
+	run(c, pick(x.Wide(), wide, single), line(rows), rowThreads(x.Keys), 0, a)
 }
 
-func (c *Compute) naiveBackward(x *attention, g device.AttentionBackward) {
+func (c *Compute) naiveBackward(x *attention, g *device.AttentionBackwardPlan) {
 	size := x.Queries * x.Keys
-	ds := device.ArrayOf(g.Work, x.compute, x.heads*size)
+	ds := device.ArrayOf(g.Work, x.Compute, x.AllHeads*size)
 	probs, grads := x.lying(x.Probs, size, x.Keys), x.lying(ds, size, x.Keys)
 	c.product(x, grads, of(g.DO, 0), of(x.V, 0), product{m: x.Queries, n: x.Keys, k: x.Dim, transB: true})
-	k := pick(inFloat64(x.Probs.DType, x.compute), SoftmaxBackwardWide, SoftmaxBackward)
-	run(c, k, line(x.heads*x.Queries), rowThreads(x.Keys), 0, softmaxArgs{Y: x.Probs, DY: ds, DX: ds, Cols: int64(x.Keys)})
+	k := pick(device.Wide(x.Probs.DType, x.Compute), SoftmaxBackwardWide, SoftmaxBackward)
+	run(c, k, line(x.AllHeads*x.Queries), rowThreads(x.Keys), 0, softmaxArgs{Y: x.Probs, DY: ds, DX: ds, Cols: int64(x.Keys)})
 	c.product(x, of(g.DV, 0), probs, of(g.DO, 0), product{m: x.Keys, n: x.Dim, k: x.Queries, transA: true})
 	c.product(x, of(g.DQ, 0), grads, of(x.K, 0), product{m: x.Queries, n: x.Dim, k: x.Keys, alpha: x.Scale})
 	c.product(x, of(g.DK, 0), grads, of(x.Q, 0), product{m: x.Keys, n: x.Dim, k: x.Queries, transA: true, alpha: x.Scale})
@@ -70,27 +70,27 @@ func (c *Compute) naiveBackward(x *attention, g device.AttentionBackward) {
 
 func (c *Compute) chunked(x *attention) {
 	size := x.Chunk * x.Keys
-	work := device.ArrayOf(x.Work, x.compute, x.heads*size)
+	work := device.ArrayOf(x.Work, x.Compute, x.AllHeads*size)
 	scores := x.lying(work, size, x.Keys)
 	for query := 0; query < x.Queries; query += x.Chunk {
 		rows := min(x.Chunk, x.Queries-query)
-		seen := x.visible(query + rows - 1)
+		seen := x.Visible(query + rows - 1)
 		c.product(x, scores, of(x.Q, query), of(x.K, 0), product{m: rows, n: seen, k: x.Dim, transB: true})
 		a := x.scores(work, work, rows, query)
 		a.ScoresStep, a.ProbsStep, a.LSE = int64(size), int64(size), x.LSE
-		c.onRows(x, ScoreSoftmaxWide, ScoreSoftmax, a, x.heads*rows)
+		c.onRows(x, ScoreSoftmaxWide, ScoreSoftmax, a, x.AllHeads*rows)
 		c.product(x, of(x.O, query), scores, of(x.V, 0), product{m: rows, n: x.Dim, k: seen})
 	}
 }
 
 // chunkedBackward makes the probabilities of a chunk again, and adds up dK and
 // dV in the type of computation.
-func (c *Compute) chunkedBackward(x *attention, g device.AttentionBackward) {
+func (c *Compute) chunkedBackward(x *attention, g *device.AttentionBackwardPlan) {
 	size, keys := x.Chunk*x.Keys, x.Keys*x.Dim
-	work := device.ArrayOf(g.Work, x.compute, x.heads*(x.Queries+2*size+2*keys))
+	work := device.ArrayOf(g.Work, x.Compute, x.AllHeads*(x.Queries+2*size+2*keys))
 	take := func(n int) device.Array {
-		part := work.Slice(0, x.heads*n)
-		work = work.Slice(x.heads*n, work.Len-x.heads*n)
+		part := work.Slice(0, x.AllHeads*n)
+		work = work.Slice(x.AllHeads*n, work.Len-x.AllHeads*n)
 		return part
 	}
 	// Those that are read four at a time come first.
@@ -101,12 +101,12 @@ func (c *Compute) chunkedBackward(x *attention, g device.AttentionBackward) {
 	probs, grads := x.lying(p, size, x.Keys), x.lying(ds, size, x.Keys)
 	for query := 0; query < x.Queries; query += x.Chunk {
 		rows := min(x.Chunk, x.Queries-query)
-		seen := x.visible(query + rows - 1)
+		seen := x.Visible(query + rows - 1)
 		c.product(x, probs, of(x.Q, query), of(x.K, 0), product{m: rows, n: seen, k: x.Dim, transB: true})
 		c.product(x, grads, of(g.DO, query), of(x.V, 0), product{m: rows, n: seen, k: x.Dim, transB: true})
 		a := x.scores(p, ds, rows, query)
 		a.ScoresStep, a.ProbsStep, a.LSE, a.Delta = int64(size), int64(size), x.LSE, delta
-		c.onRows(x, ScoreBackwardWide, ScoreBackward, a, x.heads*rows)
+		c.onRows(x, ScoreBackwardWide, ScoreBackward, a, x.AllHeads*rows)
 		c.product(x, x.lying(dv, keys, x.Dim), probs, of(g.DO, query), product{m: seen, n: x.Dim, k: rows, transA: true, beta: 1})
 		c.product(x, x.lying(dk, keys, x.Dim), grads, of(x.Q, query), product{m: seen, n: x.Dim, k: rows, transA: true, beta: 1, alpha: x.Scale})
 		c.product(x, of(g.DQ, query), grads, of(x.K, 0), product{m: rows, n: x.Dim, k: seen, alpha: x.Scale})
@@ -116,10 +116,10 @@ func (c *Compute) chunkedBackward(x *attention, g device.AttentionBackward) {
 }
 
 // delta sets one number per query to Σ dO·O.
-func (c *Compute) delta(x *attention, g device.AttentionBackward, delta device.Array) {
+func (c *Compute) delta(x *attention, g *device.AttentionBackwardPlan, delta device.Array) {
 	a := x.args()
 	a.DO, a.Delta = g.DO, delta
-	run(c, pick(x.wide, AttentionDeltaWide, AttentionDelta), line(x.heads*x.Queries), 32, 0, a)
+	run(c, pick(x.Wide(), AttentionDeltaWide, AttentionDelta), line(x.AllHeads*x.Queries), 32, 0, a)
 }
 
 type storeHeadsArgs struct {
@@ -130,7 +130,7 @@ type storeHeadsArgs struct {
 
 // storeHeads puts the keys' rows, which lie together in src, where heads are.
 func (c *Compute) storeHeads(x *attention, dst device.Heads, src device.Array) {
-	run(c, pick(x.wide, StoreHeadsWide, StoreHeads), line(x.heads*x.Keys), rowThreads(x.Dim), 0, storeHeadsArgs{
+	run(c, pick(x.Wide(), StoreHeadsWide, StoreHeads), line(x.AllHeads*x.Keys), rowThreads(x.Dim), 0, storeHeadsArgs{
 		src, dst, int64(x.Heads), int64(x.Keys), int64(x.Dim),
 	})
 }

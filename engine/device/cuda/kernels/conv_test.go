@@ -47,12 +47,12 @@ func (r *rig) convolve(t *testing.T, x device.Conv2D, kinds [3]device.DType) {
 	r.agree(t, 4, func(c computer) {
 		x := x
 		x.Y = r.output(kinds[0], out)
-		x.Work = r.buffer(c.Conv2DWorkspace(x))
-		c.Conv2D(x)
+		x.Work = r.buffer(x.Workspace())
+		c.Conv2D(x.Plan())
 		g := device.Conv2DBackward{
 			C: x, DY: dy, DX: r.output(kinds[1], in), DWeight: r.output(kinds[2], weights), DBias: r.output(kinds[2], x.OutChannels),
-			Work: r.buffer(c.Conv2DBackwardWorkspace(x)),
+			Work: r.buffer(x.BackwardWorkspace()),
 		}
-		c.Conv2DBackward(g)
+		c.Conv2DBackward(g.Plan())
 	})
 }

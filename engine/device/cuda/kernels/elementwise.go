@@ -20,7 +20,7 @@ type castArgs struct{ Dst, Src device.Array }
 
 // Cast implements device.Elementwise.
 func (c *Compute) Cast(dst, src device.Array) {
-	need("cast", "dst", dst, src.Len)
+	device.CheckLen("cast", "dst", dst, src.Len)
 	if dst.DType == src.DType { // whatever it is, the bits stay
 		c.copyArray(dst, src)
 		return
@@ -40,17 +40,15 @@ func (c *Compute) Unary(op device.UnaryOp, dst, x device.Array) {
 
 // UnaryBackward implements device.Elementwise.
 func (c *Compute) UnaryBackward(op device.UnaryOp, dx, x, dy device.Array) {
-	need("unary backward", "dy", dy, x.Len)
+	device.CheckLen("unary backward", "dy", dy, x.Len)
 	c.unary("unary backward", op, dx, x, dy)
 }
 
 func (c *Compute) unary(name string, op device.UnaryOp, dst, x, dy device.Array) {
-	needFloat(name, dst.DType, x.DType, dy.DType)
-	need(name, "dst", dst, x.Len)
-	if op > device.SiLU {
-		panic(fmt.Sprintf("kernels: %s: operation %d", name, op))
-	}
-	k := pick(inFloat64(dst.DType, x.DType, dy.DType), UnaryWide, Unary)
+	device.CheckFloat(name, dst.DType, x.DType, dy.DType)
+	device.CheckLen(name, "dst", dst, x.Len)
+	op.Check(name)
+	k := pick(device.Wide(dst.DType, x.DType, dy.DType), UnaryWide, Unary)
 	run(c, k, quads(x.Len), blockThreads, 0, unaryArgs{dst, x, dy, int32(op)})
 }
 
@@ -65,9 +63,7 @@ const addScaled = device.Div + 1
 
 // Binary implements device.Elementwise.
 func (c *Compute) Binary(op device.BinaryOp, dst, a, b device.Array) {
-	if op > device.Div {
-		panic(fmt.Sprintf("kernels: binary: operation %d", op))
-	}
+	op.Check("binary")
 	if a.Len != 0 && (b.Len == 0 || a.Len%b.Len != 0) {
 		panic(fmt.Sprintf("kernels: binary: b of %d elements does not repeat into a of %d", b.Len, a.Len))
 	}
@@ -76,14 +72,14 @@ func (c *Compute) Binary(op device.BinaryOp, dst, a, b device.Array) {
 
 // AddScaled implements device.Elementwise.
 func (c *Compute) AddScaled(dst, a, b device.Array, alpha float64) {
-	need("add scaled", "b", b, a.Len)
+	device.CheckLen("add scaled", "b", b, a.Len)
 	c.binary("add scaled", addScaled, dst, a, b, alpha)
 }
 
 func (c *Compute) binary(name string, op device.BinaryOp, dst, a, b device.Array, alpha float64) {
-	needFloat(name, dst.DType, a.DType, b.DType)
-	need(name, "dst", dst, a.Len)
-	k := pick(inFloat64(dst.DType, a.DType, b.DType), BinaryWide, Binary)
+	device.CheckFloat(name, dst.DType, a.DType, b.DType)
+	device.CheckLen(name, "dst", dst, a.Len)
+	k := pick(device.Wide(dst.DType, a.DType, b.DType), BinaryWide, Binary)
 	run(c, k, quads(a.Len), blockThreads, 0, binaryArgs{dst, a, b, alpha, int32(op)})
 }
 
@@ -99,14 +95,14 @@ func (c *Compute) Scale(dst, x device.Array, factor float64) {
 
 // ScaleBy implements device.Elementwise.
 func (c *Compute) ScaleBy(dst, x, factor device.Array) {
-	need("scale by", "factor", factor, 1)
-	needFloat("scale by", factor.DType)
+	device.CheckLen("scale by", "factor", factor, 1)
+	device.CheckFloat("scale by", factor.DType)
 	c.scale("scale by", dst, x, factor, 0)
 }
 
 func (c *Compute) scale(name string, dst, x, by device.Array, factor float64) {
-	needFloat(name, dst.DType, x.DType)
-	need(name, "dst", dst, x.Len)
-	k := pick(inFloat64(dst.DType, x.DType), ScaleWide, Scale)
+	device.CheckFloat(name, dst.DType, x.DType)
+	device.CheckLen(name, "dst", dst, x.Len)
+	k := pick(device.Wide(dst.DType, x.DType), ScaleWide, Scale)
 	run(c, k, quads(x.Len), blockThreads, 0, scaleArgs{dst, x, by, factor})
 }

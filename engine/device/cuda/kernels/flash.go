@@ -41,12 +41,12 @@ func (c *Compute) flash(x *attention) {
 		if x.Dim > 64 {
 			shared = MaxShared
 		}
-		run(c, x.variant(FlashBfloat64), line(x.heads*ceil(x.Queries, flashRows)), flashThreads, shared, a)
+		run(c, x.variant(FlashBfloat64), line(x.AllHeads*ceil(x.Queries, flashRows)), flashThreads, shared, a)
 		return
 	}
 	tile, shared := x.flashTile(3, 1)
 	a.Tile = int32(tile)
-	run(c, pick(x.wide, FlashWide, Flash), line(x.heads*ceil(x.Queries, tile)), blockThreads, shared, a)
+	run(c, pick(x.Wide(), FlashWide, Flash), line(x.AllHeads*ceil(x.Queries, tile)), blockThreads, shared, a)
 }
 
 // flashTile returns the largest tile of flash on ordinary cores, at most 32,
@@ -54,7 +54,7 @@ func (c *Compute) flash(x *attention) {
 // row fit into shared memory.
 func (x *attention) flashTile(rows, squares int) (tile int, shared uint32) {
 	for tile = 32; tile > 0; tile /= 2 {
-		bytes := int64(rows*tile*(x.Dim+1)+squares*tile*tile+tile) * x.compute.Size()
+		bytes := int64(rows*tile*(x.Dim+1)+squares*tile*tile+tile) * x.Compute.Size()
 		if bytes <= MaxShared {
 			return tile, uint32(bytes)
 		}
@@ -64,18 +64,18 @@ func (x *attention) flashTile(rows, squares int) (tile int, shared uint32) {
 
 // flashBackward computes dQ in blocks of queries and dK and dV in blocks of
 // keys, so that the order of sums is fixed.
-func (c *Compute) flashBackward(x *attention, g device.AttentionBackward) {
-	delta := device.ArrayOf(g.Work, x.compute, x.heads*x.Queries)
+func (c *Compute) flashBackward(x *attention, g *device.AttentionBackwardPlan) {
+	delta := device.ArrayOf(g.Work, x.Compute, x.AllHeads*x.Queries)
 	c.delta(x, g, delta)
 	a := x.args()
 	a.DO, a.DQ, a.DK, a.DV, a.Delta = g.DO, g.DQ, g.DK, g.DV, delta
 	if x.onTensorCores(g.DO.DType) {
-		run(c, x.variant(FlashQueriesBfloat64), line(x.heads*ceil(x.Queries, flashRows)), flashThreads, MaxShared, a)
-		run(c, x.variant(FlashKeysBfloat64), line(x.heads*ceil(x.Keys, flashRows)), flashThreads, MaxShared, a)
+		run(c, x.variant(FlashQueriesBfloat64), line(x.AllHeads*ceil(x.Queries, flashRows)), flashThreads, MaxShared, a)
+		run(c, x.variant(FlashKeysBfloat64), line(x.AllHeads*ceil(x.Keys, flashRows)), flashThreads, MaxShared, a)
 		return
 	}
 	tile, shared := x.flashTile(6, 2)
 	a.Tile = int32(tile)
-	run(c, pick(x.wide, FlashQueriesWide, FlashQueries), line(x.heads*ceil(x.Queries, tile)), blockThreads, shared, a)
-	run(c, pick(x.wide, FlashKeysWide, FlashKeys), line(x.heads*ceil(x.Keys, tile)), blockThreads, shared, a)
+	run(c, pick(x.Wide(), FlashQueriesWide, FlashQueries), line(x.AllHeads*ceil(x.Queries, tile)), blockThreads, shared, a)
+	run(c, pick(x.Wide(), FlashKeysWide, FlashKeys), line(x.AllHeads*ceil(x.Keys, tile)), blockThreads, shared, a)
 }

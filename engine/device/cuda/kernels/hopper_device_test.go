@@ -68,7 +68,7 @@ func (w *watchedDevice) multiplyOnes(t *testing.T) []float32 {
 	c := device.Array{Addr: addr, Len: n * n, DType: device.Float32}
 	a := device.Array{Addr: addr + 4*n*n, Len: n * n, DType: device.BFloat16}
 	w.Upload(a.Buffer(), []byte(strings.Repeat("\x80\x3f", n*n)))
-	w.MatMul(device.MatMul{C: c, A: a, B: a, M: n, N: n, K: n})
+	w.MatMul(device.MatMul{C: c, A: a, B: a, M: n, N: n, K: n}.Plan())
 	sums := make([]float32, n*n)
 	if err := w.Download(unsafe.Slice((*byte)(unsafe.Pointer(&sums[0])), 4*n*n), c.Buffer()); err != nil {
 		t.Fatal(err)
@@ -134,7 +134,7 @@ func TestComparingKernelsLosesNoFailure(t *testing.T) {
 	ids := at(0, device.Int32, 1)
 	w.Fill(ids, 7)
 	w.Gather(at(512, device.Float32, 4), at(1024, device.Float32, 8), ids, 2, 4)
-	w.MatMul(device.MatMul{C: at(1536, device.Float32, 64), A: at(2048, device.BFloat16, 64), B: at(2048, device.BFloat16, 64), M: 8, N: 8, K: 8})
+	w.MatMul(device.MatMul{C: at(1536, device.Float32, 64), A: at(2048, device.BFloat16, 64), B: at(2048, device.BFloat16, 64), M: 8, N: 8, K: 8}.Plan())
 	if err := w.Synchronize(); err == nil || !strings.Contains(err.Error(), "gather: id 7") {
 		t.Errorf("got %v, want that the id is outside of the table", err)
 	}

@@ -56,7 +56,7 @@ func TestHopperProducts(t *testing.T) {
 						m := m
 						m.C, m.Pre = r.output(device.Float32, m.M*m.N*max(m.Batch, 1)), r.output(kind, m.M*m.N*max(m.Batch, 1))
 						m.Activate, m.Activation = true, device.SiLU
-						c.MatMul(m)
+						c.MatMul(m.Plan())
 					})
 				})
 			}
@@ -95,13 +95,13 @@ func TestHopperTakesWhatIsAligned(t *testing.T) {
 			test.change(&m)
 			c.UseHopper(device.BFloat16, true)
 			c.UseHopper(device.Float16, true)
-			c.MatMul(m)
+			c.MatMul(m.Plan())
 			if q.last.Kernel != test.want {
 				t.Errorf("got %v, want %v", q.last.Kernel, test.want)
 			}
 			c.UseHopper(device.BFloat16, false)
 			c.UseHopper(device.Float16, false)
-			c.MatMul(m)
+			c.MatMul(m.Plan())
 			if got := kernels.ModuleOf(q.last.Kernel); got == kernels.HopperBfloat || got == kernels.HopperHalf {
 				t.Errorf("got %v on a device that is not Hopper", q.last.Kernel)
 			}

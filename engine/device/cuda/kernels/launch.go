@@ -87,66 +87,6 @@ func (c *Compute) scratchArray(d device.DType, offset int64, n int) device.Array
 	return device.ArrayOf(device.Buffer{Addr: c.scratch.Addr + uint64(offset), Bytes: c.scratch.Bytes - offset}, d, n)
 }
 
-// need panics unless a has n elements.
-func need(operation, name string, a device.Array, n int) {
-	if a.Len != n {
-		panic(fmt.Sprintf("kernels: %s: %s has %d elements, want %d", operation, name, a.Len, n))
-	}
-}
-
-// allow is need for an operand that may be absent.
-func allow(operation, name string, a device.Array, n int) {
-	if !a.Absent() {
-		need(operation, name, a, n)
-	}
-}
-
-// reach panics unless a has at least n elements.
-func reach(operation, name string, a device.Array, n int) {
-	if a.Len < n || n < 0 {
-		panic(fmt.Sprintf("kernels: %s: %s has %d elements, want at least %d", operation, name, a.Len, n))
-	}
-}
-
-func needFloat(operation string, kinds ...device.DType) {
-	for _, kind := range kinds {
-		if !kind.IsFloat() {
-			panic(fmt.Sprintf("kernels: %s: operand of type %v, want a floating-point type", operation, kind))
-		}
-	}
-}
-
-func needIndex(operation string, kind device.DType) {
-	if kind != device.Int32 && kind != device.Int64 {
-		panic(fmt.Sprintf("kernels: %s: indexes of type %v, want int32 or int64", operation, kind))
-	}
-}
-
-// needScalar panics unless a is one float32.
-func needScalar(operation, name string, a device.Array) {
-	if a.DType != device.Float32 || a.Len != 1 {
-		panic(fmt.Sprintf("kernels: %s: %s is %v, want one float32", operation, name, a))
-	}
-}
-
-// inFloat64 says whether an operation computes in float64: when all its
-// floating-point operands are.
-func inFloat64(kinds ...device.DType) bool {
-	for _, kind := range kinds {
-		if kind != device.Float64 {
-			return false
-		}
-	}
-	return true
-}
-
-func computeType(wide bool) device.DType {
-	if wide {
-		return device.Float64
-	}
-	return device.Float32
-}
-
 // pick returns the kernel that computes in float64 when wide.
 func pick(wide bool, double, single Kernel) Kernel {
 	if wide {

@@ -35,13 +35,13 @@ func TestLaunchingAllocatesNothing(t *testing.T) {
 		c.Binary(device.Add, x, x, x)
 		c.Norm2(one, list)
 		c.Reduce(device.Sum, nowhere(device.Float32, 1024), x, 1, 1024, 1024)
-		c.MatMul(device.MatMul{C: x, A: x, B: x, M: 1024, N: 1024, K: 1024})
-		c.AdamW(device.Adam{Update: device.Update{P: list[0], G: list[1], Step: one}, M: list[2], V: list[3]})
+		c.MatMul(device.MatMul{C: x, A: x, B: x, M: 1024, N: 1024, K: 1024}.Plan())
+		c.Update(device.Update{Rule: device.AdamW, P: list[0], G: list[1], Step: one, M: list[2], V: list[3]}.Plan())
 		h := device.Heads{Array: x, BatchStride: 1 << 19, HeadStride: 64, RowStride: 1024}
 		c.Attention(device.Attention{
 			Kind: device.Flash, Batch: 2, Heads: 16, Queries: 512, Keys: 512, Dim: 64, Q: h, K: h, V: h, O: h,
 			LSE: nowhere(device.Float32, 2*16*512),
-		})
+		}.Plan())
 	})
 	if got != 0 {
 		t.Errorf("%v allocations in a round of launches", got)
@@ -57,7 +57,7 @@ func TestOperationsOnNothingLaunchNothing(t *testing.T) {
 	c.Fill(none, 1)
 	c.Unary(device.GELU, none, none)
 	c.Softmax(none, none, 0, 5)
-	c.MatMul(device.MatMul{N: 4, K: 4, B: nowhere(device.Float32, 16)})
+	c.MatMul(device.MatMul{N: 4, K: 4, B: nowhere(device.Float32, 16)}.Plan())
 	c.Gather(none, nowhere(device.Float32, 8), device.Array{DType: device.Int64}, 2, 4)
 	c.CopyStrided(device.Strided{Strides: []int{1}}, device.Strided{Strides: []int{1}}, []int{0})
 	if q.launches != 0 {
@@ -72,9 +72,9 @@ func TestWrongSizesAndTypesPanic(t *testing.T) {
 		"a result that is too short":      func() { c.Cast(f.Slice(0, 5), i) },
 		"whole numbers where none may be": func() { c.Scale(f, i, 2) },
 		"indexes that are no numbers":     func() { c.Gather(f, f, f, 6, 1) },
-		"a matrix beyond its memory":      func() { c.MatMul(device.MatMul{C: f, A: f, B: f, M: 2, N: 3, K: 4}) },
-		"rows that overlap":               func() { c.MatMul(device.MatMul{C: f, A: f, B: f, M: 2, N: 2, K: 3, LDA: 2}) },
-		"parameters in half precision":    func() { c.Lion(device.Lion{Update: device.Update{P: nowhere(device.Float16, 6), G: f}}) },
+		"a matrix beyond its memory":      func() { c.MatMul(device.MatMul{C: f, A: f, B: f, M: 2, N: 3, K: 4}.Plan()) },
+		"rows that overlap":               func() { c.MatMul(device.MatMul{C: f, A: f, B: f, M: 2, N: 2, K: 3, LDA: 2}.Plan()) },
+		"parameters in half precision":    func() { c.Update(device.Update{Rule: device.Lion, P: nowhere(device.Float16, 6), G: f}.Plan()) },
 		"a probability of 1":              func() { c.Dropout(f, f, device.Array{}, 1, device.Seed{}) },
 		"a group of no elements":          func() { c.Reduce(device.Mean, f, device.Array{}, 2, 0, 3) },
 		"a step that is no scalar":        func() { c.AdvanceStep(f, device.Array{}) },

@@ -30,23 +30,23 @@ type normRootArgs struct {
 
 // Norm2 implements device.Reductions.
 func (c *Compute) Norm2(dst device.Array, list []device.Array) {
-	needFloat("norm2", dst.DType)
-	need("norm2", "dst", dst, 1)
+	device.CheckFloat("norm2", dst.DType)
+	device.CheckLen("norm2", "dst", dst, 1)
 	blocks := c.each("norm2", NormSquares, list, listArgs{Partials: c.scratch.Addr})
 	run(c, NormRoot, line(1), blockThreads, 0, normRootArgs{dst, c.scratch.Addr, int64(blocks)})
 }
 
 // Unscale implements device.Scaling.
 func (c *Compute) Unscale(gradients []device.Array, scale, foundInf device.Array) {
-	needScalar("unscale", "scale", scale)
-	needScalar("unscale", "found inf", foundInf)
+	device.CheckScalar("unscale", "scale", scale)
+	device.CheckScalar("unscale", "found inf", foundInf)
 	c.each("unscale", Unscale, gradients, listArgs{By: scale, Found: foundInf})
 }
 
 // ClipByNorm implements device.Scaling.
 func (c *Compute) ClipByNorm(gradients []device.Array, norm device.Array, limit float64) {
-	needFloat("clip by norm", norm.DType)
-	need("clip by norm", "norm", norm, 1)
+	device.CheckFloat("clip by norm", norm.DType)
+	device.CheckLen("clip by norm", "norm", norm, 1)
 	c.each("clip by norm", Clip, gradients, listArgs{By: norm, Limit: limit})
 }
 
@@ -55,7 +55,7 @@ func (c *Compute) ClipByNorm(gradients []device.Array, norm device.Array, limit 
 func (c *Compute) each(operation string, k Kernel, list []device.Array, a listArgs) int {
 	total, blocks := 0, 0
 	for i, x := range list {
-		needFloat(operation, x.DType)
+		device.CheckFloat(operation, x.DType)
 		if x.Len > 0 {
 			a.Item[a.Count] = listItem{x.Addr, int64(x.Len), int32(x.DType), int32(blocks)}
 			a.Count++
@@ -78,15 +78,8 @@ type updateScaleArgs struct {
 
 // UpdateScale implements device.Scaling.
 func (c *Compute) UpdateScale(scale, tracker, foundInf device.Array, growth, backoff float64, interval int) {
-	needScalar("update scale", "scale", scale)
-	needScalar("update scale", "tracker", tracker)
-	needFlag("update scale", foundInf)
+	device.CheckScalar("update scale", "scale", scale)
+	device.CheckScalar("update scale", "tracker", tracker)
+	device.CheckFlag("update scale", foundInf)
 	run(c, UpdateScale, line(1), 32, 0, updateScaleArgs{scale, tracker, foundInf, growth, backoff, float64(interval)})
-}
-
-// needFlag panics unless a is absent or one float32.
-func needFlag(operation string, a device.Array) {
-	if !a.Absent() {
-		needScalar(operation, "found inf", a)
-	}
 }

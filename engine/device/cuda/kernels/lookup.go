@@ -15,12 +15,12 @@ type gatherArgs struct {
 
 // Gather implements device.Lookups.
 func (c *Compute) Gather(dst, table, ids device.Array, rows, cols int) {
-	needIndex("gather", ids.DType)
+	device.CheckIndex("gather", ids.DType)
 	if dst.DType != table.DType {
 		panic(fmt.Sprintf("kernels: gather: from %v to %v", table.DType, dst.DType))
 	}
-	need("gather", "dst", dst, ids.Len*cols)
-	need("gather", "table", table, rows*cols)
+	device.CheckLen("gather", "dst", dst, ids.Len*cols)
+	device.CheckLen("gather", "table", table, rows*cols)
 	bytes := uint64(cols) * uint64(dst.DType.Size())
 	unit := uint64(16)
 	for (dst.Addr|table.Addr|bytes)%unit != 0 {
@@ -40,12 +40,12 @@ type scatterArgs struct {
 // ScatterAdd implements device.Lookups. What is added to one row is rounded
 // once. After an id outside of the table the other rows are right nevertheless.
 func (c *Compute) ScatterAdd(table, src, ids device.Array, rows, cols int) {
-	needIndex("scatter add", ids.DType)
-	needFloat("scatter add", table.DType, src.DType)
-	need("scatter add", "table", table, rows*cols)
-	need("scatter add", "src", src, ids.Len*cols)
+	device.CheckIndex("scatter add", ids.DType)
+	device.CheckFloat("scatter add", table.DType, src.DType)
+	device.CheckLen("scatter add", "table", table, rows*cols)
+	device.CheckLen("scatter add", "src", src, ids.Len*cols)
 	threads := rowThreads(4 * cols)
-	k := pick(inFloat64(table.DType, src.DType), ScatterWide, Scatter)
+	k := pick(device.Wide(table.DType, src.DType), ScatterWide, Scatter)
 	run(c, k, [3]uint32{uint32(ids.Len), uint32(ceil(cols, int(threads))), 1}, threads, 0, scatterArgs{
 		table, src, ids, int64(rows), int64(cols), c.failure,
 	})

@@ -25,9 +25,9 @@ func (c *Compute) CrossEntropy(x device.CrossEntropy) {
 func (c *Compute) CrossEntropyBackward(dlogits device.Array, x device.CrossEntropy, dloss device.Array) {
 	const name = "cross entropy backward"
 	a, wide := c.newEntropy(name, x)
-	needFloat(name, dlogits.DType, dloss.DType)
-	need(name, "dlogits", dlogits, x.Rows*x.Classes)
-	need(name, "dloss", dloss, 1)
+	device.CheckFloat(name, dlogits.DType, dloss.DType)
+	device.CheckLen(name, "dlogits", dlogits, x.Rows*x.Classes)
+	device.CheckLen(name, "dloss", dloss, 1)
 	a.DLogits, a.DLoss = dlogits, dloss
 	if x.Classes > 0 {
 		run(c, pick(wide, EntropyBackwardWide, EntropyBackward), line(x.Rows), rowThreads(x.Classes), 0, a)
@@ -35,18 +35,18 @@ func (c *Compute) CrossEntropyBackward(dlogits device.Array, x device.CrossEntro
 }
 
 func (c *Compute) newEntropy(name string, x device.CrossEntropy) (a entropyArgs, wide bool) {
-	needFloat(name, x.Logits.DType)
-	needIndex(name, x.Targets.DType)
+	device.CheckFloat(name, x.Logits.DType)
+	device.CheckIndex(name, x.Targets.DType)
 	wide = x.Logits.DType == device.Float64
 	for _, scalar := range [3]device.Array{x.LSE, x.Loss, x.Count} {
-		if scalar.DType != computeType(wide) {
+		if scalar.DType != device.ComputeType(x.Logits.DType) {
 			panic(fmt.Sprintf("kernels: %s: loss, lse or count of %v for logits of %v", name, scalar.DType, x.Logits.DType))
 		}
 	}
-	need(name, "logits", x.Logits, x.Rows*x.Classes)
-	need(name, "targets", x.Targets, x.Rows)
-	need(name, "lse", x.LSE, x.Rows)
-	need(name, "count", x.Count, 1)
+	device.CheckLen(name, "logits", x.Logits, x.Rows*x.Classes)
+	device.CheckLen(name, "targets", x.Targets, x.Rows)
+	device.CheckLen(name, "lse", x.LSE, x.Rows)
+	device.CheckLen(name, "count", x.Count, 1)
 	return entropyArgs{
 		Logits: x.Logits, Targets: x.Targets, LSE: x.LSE, Loss: x.Loss, Count: x.Count, Rows: int64(x.Rows),
 		Classes: int64(x.Classes), Ignored: x.IgnoreIndex, Failure: c.failure,

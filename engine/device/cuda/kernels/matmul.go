@@ -1,10 +1,6 @@
 package kernels
 
-import (
-	"fmt"
-
-	"memtop/engine/device"
-)
+import "memtop/engine/device"
 
 // matMulArgs is a product, or the part of its batch that one launch computes.
 type matMulArgs struct {
@@ -20,10 +16,7 @@ type matMulArgs struct {
 const maxGridZ = 65535
 
 // MatMul implements device.MatMuls.
-func (c *Compute) MatMul(m device.MatMul) {
-	needFloat("matmul", m.C.DType, m.A.DType, m.B.DType, m.Bias.DType, m.Pre.DType)
-	m = completeMatMul(m)
-	checkMatMul(m)
+func (c *Compute) MatMul(m device.MatMulPlan) {
 	a := matMulArgs{
 		C: m.C, A: m.A, B: m.B, Bias: m.Bias, Pre: m.Pre, M: int64(m.M), N: int64(m.N), K: int64(m.K),
 		LDA: int64(m.LDA), LDB: int64(m.LDB), LDC: int64(m.LDC), Inner: int64(max(m.Batch, 1)), InnerA: int64(m.StrideA), InnerB: int64(m.StrideB),
@@ -62,7 +55,7 @@ const (
 func (c *Compute) productKernel(a *matMulArgs, batch int) (k Kernel, tile int, shared uint32) {
 	transposes := Kernel(2*a.TransA + a.TransB)
 	switch {
-	case inFloat64(a.C.DType, a.A.DType, a.B.DType):
+	case device.Wide(a.C.DType, a.A.DType, a.B.DType):
 		return MatmulWide, smallTile, 0
 	case c.hopper.takes(a):
 		return c.hopper.kernel(a) + transposes, largeTile, hopperShared
@@ -74,56 +67,4 @@ func (c *Compute) productKernel(a *matMulArgs, batch int) (k Kernel, tile int, s
 		return MatmulSmall, smallTile, 0
 	}
 	return Matmul, largeTile, 0
-}
-
-// completeMatMul fills in what zero stands for.
-func completeMatMul(m device.MatMul) device.MatMul {
-	complete := func(stride *int, transposed bool, rows, cols int) {
-		if *stride != 0 {
-			return
-		}
-		*stride = cols
-		if transposed {
-			*stride = rows
-		}
-	}
-	complete(&m.LDA, m.TransA, m.M, m.K)
-	complete(&m.LDB, m.TransB, m.K, m.N)
-	complete(&m.LDC, false, m.M, m.N)
-	if m.Batch == 0 {
-		m.Batch = 1
-	}
-	if m.StrideC == 0 {
-		m.StrideC = m.M * m.LDC
-	}
-	return m
-}
-
-// checkMatMul panics unless every operand holds what the product reaches.
-func checkMatMul(m device.MatMul) {
-	if m.M < 0 || m.N < 0 || m.K < 0 || m.Batch < 0 {
-		panic(fmt.Sprintf("kernels: matmul: %d×%d×%d, batch %d", m.M, m.N, m.K, m.Batch))
-	}
-	if m.Activate && (m.Activation < device.ReLU || m.Activation > device.SiLU) {
-		panic(fmt.Sprintf("kernels: matmul: %v cannot end a product", m.Activation))
-	}
-	allow("matmul", "bias", m.Bias, m.N)
-	checkMatrix(m, "A", m.A, m.TransA, m.M, m.K, m.LDA, m.StrideA)
-	checkMatrix(m, "B", m.B, m.TransB, m.K, m.N, m.LDB, m.StrideB)
-	checkMatrix(m, "C", m.C, false, m.M, m.N, m.LDC, m.StrideC)
-	if !m.Pre.Absent() {
-		checkMatrix(m, "Pre", m.Pre, false, m.M, m.N, m.LDC, m.StrideC)
-	}
-}
-
-func checkMatrix(m device.MatMul, name string, a device.Array, transposed bool, rows, cols, stride, step int) {
-	if transposed {
-		rows, cols = cols, rows
-	}
-	if stride < cols {
-		panic(fmt.Sprintf("kernels: matmul: rows of %s have %d elements, %d apart", name, cols, stride))
-	}
-	if rows != 0 && cols != 0 && m.Batch != 0 {
-		reach("matmul", name, a, (m.Batch-1)*step+(rows-1)*stride+cols)
-	}
 }

@@ -74,10 +74,10 @@ func (r *rig) multiply(t *testing.T, m device.MatMul, kinds [3]device.DType, tra
 	r.agree(t, 4, func(c computer) {
 		m := m
 		m.C = r.changed(held)
-		c.MatMul(m)
+		c.MatMul(m.Plan())
 		if m.M*m.N < 2000 {
 			m.C, m.Alpha, m.Beta = r.changed(held), 0.5, 0.25
-			c.MatMul(m)
+			c.MatMul(m.Plan())
 		}
 	})
 }
@@ -96,9 +96,9 @@ func TestMatMulEnds(t *testing.T) {
 					r.agree(t, 4, func(c computer) {
 						m := m
 						m.C, m.Pre = r.changed(held), r.output(kinds[0], m.M*m.N)
-						c.MatMul(m)
+						c.MatMul(m.Plan())
 						m.C, m.Pre, m.Bias, m.Beta = r.output(kinds[0], m.M*m.N), device.Array{}, device.Array{}, 0
-						c.MatMul(m)
+						c.MatMul(m.Plan())
 					})
 				})
 			}
@@ -113,6 +113,6 @@ func TestLargeProducts(t *testing.T) {
 	r.agree(t, 4, func(c computer) {
 		m := m
 		m.C = r.output(device.Float32, m.M*m.N)
-		c.MatMul(m)
+		c.MatMul(m.Plan())
 	})
 }

@@ -29,13 +29,13 @@ func TestNorms(t *testing.T) {
 					r.agree(t, 6, func(c computer) {
 						n := n
 						n.Y, n.Mean, n.RStd = r.output(mix[0], rows*cols), r.output(statistic, rows), r.output(statistic, rows)
-						c.LayerNorm(n)
-						c.LayerNormBackward(device.NormBackward{N: n, DY: dy, DX: r.output(mix[0], rows*cols), DWeight: r.output(mix[2], cols), DBias: r.output(mix[2], cols)})
+						c.Normalize(n.Plan())
+						c.NormalizeBackward(device.NormBackward{N: n, DY: dy, DX: r.output(mix[0], rows*cols), DWeight: r.output(mix[2], cols), DBias: r.output(mix[2], cols)}.Plan())
 						inPlace := r.changed(dy)
-						c.LayerNormBackward(device.NormBackward{N: n, DY: inPlace, DX: inPlace, DWeight: r.output(mix[2], cols)})
-						n.Y, n.Mean, n.Bias, n.RStd = r.output(mix[0], rows*cols), device.Array{}, device.Array{}, r.output(statistic, rows)
-						c.RMSNorm(n)
-						c.RMSNormBackward(device.NormBackward{N: n, DY: dy, DX: r.output(mix[0], rows*cols), DWeight: r.output(mix[2], cols)})
+						c.NormalizeBackward(device.NormBackward{N: n, DY: inPlace, DX: inPlace, DWeight: r.output(mix[2], cols)}.Plan())
+						n.RMS, n.Y, n.RStd = true, r.output(mix[0], rows*cols), r.output(statistic, rows)
+						c.Normalize(n.Plan())
+						c.NormalizeBackward(device.NormBackward{N: n, DY: dy, DX: r.output(mix[0], rows*cols), DWeight: r.output(mix[2], cols)}.Plan())
 					})
 				})
 			}

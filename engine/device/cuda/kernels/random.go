@@ -22,14 +22,14 @@ func (c *Compute) Dropout(y, x, mask device.Array, p float64, s device.Seed) {
 
 // DropoutBackward implements device.Random.
 func (c *Compute) DropoutBackward(dx, dy, mask device.Array, p float64) {
-	need("dropout backward", "mask", mask, dy.Len)
+	device.CheckLen("dropout backward", "mask", mask, dy.Len)
 	c.dropout("dropout backward", dx, dy, mask, p, dropoutArgs{})
 }
 
 func (c *Compute) dropout(name string, y, x, mask device.Array, p float64, a dropoutArgs) {
-	needFloat(name, y.DType, x.DType)
-	need(name, "output", y, x.Len)
-	allow(name, "mask", mask, x.Len)
+	device.CheckFloat(name, y.DType, x.DType)
+	device.CheckLen(name, "output", y, x.Len)
+	device.CheckOptional(name, "mask", mask, x.Len)
 	if !mask.Absent() && mask.DType != device.UInt8 {
 		panic(fmt.Sprintf("kernels: %s: mask of type %v, want uint8", name, mask.DType))
 	}
@@ -38,7 +38,7 @@ func (c *Compute) dropout(name string, y, x, mask device.Array, p float64, a dro
 	}
 	a.Y, a.X, a.Mask = y, x, mask
 	a.Scale, a.Least = 1/(1-p), uint32(math.Ceil(p*0x1p24))
-	run(c, pick(inFloat64(y.DType, x.DType), DropoutWide, Dropout), quads(x.Len), blockThreads, 0, a)
+	run(c, pick(device.Wide(y.DType, x.DType), DropoutWide, Dropout), quads(x.Len), blockThreads, 0, a)
 }
 
 type drawArgs struct {
@@ -59,6 +59,6 @@ func (c *Compute) Normal(dst device.Array, mean, std float64, s device.Seed) {
 }
 
 func (c *Compute) draw(a drawArgs) {
-	needFloat("random", a.Dst.DType)
+	device.CheckFloat("random", a.Dst.DType)
 	run(c, Draw, quads(a.Dst.Len), blockThreads, 0, a)
 }

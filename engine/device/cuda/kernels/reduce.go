@@ -22,12 +22,13 @@ const (
 
 // Reduce implements device.Reductions.
 func (c *Compute) Reduce(kind device.Reduction, dst, src device.Array, outer, n, inner int) {
-	needFloat("reduce", dst.DType, src.DType)
-	if kind > device.Max || n <= 0 {
-		panic(fmt.Sprintf("kernels: reduce: kind %d of groups of %d elements", kind, n))
+	device.CheckFloat("reduce", dst.DType, src.DType)
+	kind.Check("reduce")
+	if n <= 0 {
+		panic(fmt.Sprintf("kernels: reduce: groups of %d elements", n))
 	}
-	need("reduce", "dst", dst, outer*inner)
-	need("reduce", "src", src, outer*n*inner)
+	device.CheckLen("reduce", "dst", dst, outer*inner)
+	device.CheckLen("reduce", "src", src, outer*n*inner)
 	total := outer * inner
 	if total == 0 {
 		return

@@ -29,8 +29,8 @@ func (c *Compute) CopyStrided(dst, src device.Strided, shape []int) {
 	if !a.simplify(dst.Strides, src.Strides, shape) {
 		return
 	}
-	reach("copy strided", "dst", dst.Base, extent(dst.Strides, shape))
-	reach("copy strided", "src", src.Base, extent(src.Strides, shape))
+	device.CheckReach("copy strided", "dst", dst.Base, extent(dst.Strides, shape))
+	device.CheckReach("copy strided", "src", src.Base, extent(src.Strides, shape))
 	c.copyStrided(a)
 }
 

@@ -1,0 +1,38 @@
+// Package choice is for values with names: a list of them is what flags, help,
+// messages and viewers offer.
+package choice
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Find returns the value with a name.
+func Find[T fmt.Stringer](list []T, name string) (value T, ok bool) {
+	for _, v := range list {
+		if v.String() == name {
+			return v, true
+		}
+	}
+	return value, false
+}
+
+// Names returns the values' names.
+func Names[T fmt.Stringer](list []T) []string {
+	names := make([]string, len(list))
+	for i, v := range list {
+		names[i] = v.String()
+	}
+	return names
+}
+
+// Or returns the names of two or more values as "a, b or c".
+func Or[T fmt.Stringer](list []T) string { return sentence(Names(list), " or ") }
+
+// And returns the names of two or more values as "a, b and c".
+func And[T fmt.Stringer](list []T) string { return sentence(Names(list), " and ") }
+
+func sentence(names []string, last string) string {
+	n := len(names) - 1
+	return strings.Join(names[:n], ", ") + last + names[n]
+}

@@ -1,0 +1,84 @@
+package device
+
+import "fmt"
+
+// The checks that operations share. Each panics with what it was given.
+
+// CheckLen wants a of n elements.
+func CheckLen(operation, name string, a Array, n int) {
+	if a.Len != n {
+		panic(fmt.Sprintf("device: %s: %s has %d elements, want %d", operation, name, a.Len, n))
+	}
+}
+
+// CheckOptional is CheckLen for an operand that may be absent.
+func CheckOptional(operation, name string, a Array, n int) {
+	if !a.Absent() {
+		CheckLen(operation, name, a, n)
+	}
+}
+
+// CheckReach wants a of n elements or more.
+func CheckReach(operation, name string, a Array, n int) {
+	if a.Len < n || n < 0 {
+		panic(fmt.Sprintf("device: %s: %s has %d elements, want at least %d", operation, name, a.Len, n))
+	}
+}
+
+// CheckFloat wants floating-point types.
+func CheckFloat(operation string, kinds ...DType) {
+	for _, kind := range kinds {
+		if !kind.IsFloat() {
+			panic(fmt.Sprintf("device: %s: operand of type %v, want a floating-point type", operation, kind))
+		}
+	}
+}
+
+// CheckIndex wants a type that rows are numbered in.
+func CheckIndex(operation string, kind DType) {
+	if kind != Int32 && kind != Int64 {
+		panic(fmt.Sprintf("device: %s: indexes of type %v, want int32 or int64", operation, kind))
+	}
+}
+
+// CheckScalar wants one float32.
+func CheckScalar(operation, name string, a Array) {
+	if a.DType != Float32 || a.Len != 1 {
+		panic(fmt.Sprintf("device: %s: %s is %v, want one float32", operation, name, a))
+	}
+}
+
+// CheckFlag wants a FoundInf: absent or one float32.
+func CheckFlag(operation string, a Array) {
+	if !a.Absent() {
+		CheckScalar(operation, "found inf", a)
+	}
+}
+
+// checkWork wants scratch of n bytes or more.
+func checkWork(operation string, b Buffer, n int64) {
+	if b.Bytes < n {
+		panic(fmt.Sprintf("device: %s: %d bytes of workspace, want %d", operation, b.Bytes, n))
+	}
+}
+
+// checkNumber wants one of the first count operations of a list.
+func checkNumber[T ~uint8](operation string, number, count T) {
+	if number >= count {
+		panic(fmt.Sprintf("device: %s: there is no operation %d", operation, number))
+	}
+}
+
+// ComputeType is the type that an operation computes in: float64 when all its
+// floating-point operands are, else float32.
+func ComputeType(kinds ...DType) DType {
+	for _, kind := range kinds {
+		if kind != Float64 {
+			return Float32
+		}
+	}
+	return Float64
+}
+
+// Wide reports whether ComputeType is float64.
+func Wide(kinds ...DType) bool { return ComputeType(kinds...) == Float64 }
