@@ -27,7 +27,7 @@ func (f *finder) advice() {
 	peak := f.index.peakFacts().categories
 	for _, c := range trace.Categories {
 		a, bytes := &advices[c], peak[c]
-		if share := percent(bytes, s.PeakRequested); a.how != "" && share >= a.share {
+		if share := Percent(bytes, s.PeakRequested); a.how != "" && share >= a.share {
 			f.add(Info, s.PeakEvent, 0, "%s %s (%d%%) of the peak%s: %s.", a.noun, Bytes(bytes), share, guess, a.how)
 		}
 	}

@@ -30,9 +30,6 @@ type holding struct {
 	unknownMany int
 }
 
-// inTrace returns the bytes and count of what was allocated within the trace.
-func (h *holding) inTrace() (int64, int) { return h.bytes - h.heldBytes, h.count - h.heldCount }
-
 // known returns the bytes and count of what is known to come from the stack.
 func (h *holding) known() (int64, int) { return h.bytes - h.unknown, h.count - h.unknownMany }
 
@@ -83,8 +80,13 @@ type Holder struct {
 	Stack trace.StackID // 0 for memory from before recording of unknown origin
 	Bytes int64
 	Count int
-	Held  int64 // of Bytes, allocated before recording began
+	// Of these, what was allocated before recording began.
+	Held      int64
+	HeldCount int
 }
+
+// InTrace returns the bytes and count of what was allocated within the trace.
+func (h *Holder) InTrace() (int64, int) { return h.Bytes - h.Held, h.Count - h.HeldCount }
 
 // HoldersAt returns who holds memory right after an event, the largest first.
 // All memory whose allocation nobody recorded is one holder without a stack.
@@ -106,19 +108,25 @@ func UnknownOf(holders []Holder) int64 {
 	return 0
 }
 
+// KnownHolders leaves out the memory from before recording without a stack:
+// there is nothing to say of it but its size.
+func KnownHolders(holders []Holder) []Holder {
+	return slices.DeleteFunc(slices.Clone(holders), func(h Holder) bool { return h.Stack == 0 })
+}
+
 func holdersOf(holdings []holding) []Holder {
 	var unknown Holder
 	holders := make([]Holder, 0, len(holdings)+1)
 	for i := range holdings {
 		h := &holdings[i]
 		if bytes, count := h.known(); count > 0 {
-			holders = append(holders, Holder{h.stack, bytes, count, h.heldBytes - h.unknown})
+			holders = append(holders, Holder{h.stack, bytes, count, h.heldBytes - h.unknown, h.heldCount - h.unknownMany})
 		}
 		unknown.Bytes += h.unknown
 		unknown.Count += h.unknownMany
 	}
 	if unknown.Count > 0 {
-		unknown.Held = unknown.Bytes
+		unknown.Held, unknown.HeldCount = unknown.Bytes, unknown.Count
 		holders = append(holders, unknown)
 	}
 	slices.SortStableFunc(holders, func(a, b Holder) int { return cmp.Compare(b.Bytes, a.Bytes) })

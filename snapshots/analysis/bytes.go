@@ -43,3 +43,11 @@ func Count(n int) string {
 	}
 	return b.String()
 }
+
+// Plural writes n things by the name of one.
+func Plural(n int, one string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return Count(n) + " " + one + "s"
+}

@@ -120,8 +120,8 @@ func (r *ChangeReport) Text(w io.Writer, width int) error {
 	for q := range QuantityCount {
 		quantity := Quantity(q)
 		if m, ok := r.Measured[quantity.String()]; ok {
-			p.line("  %-19s %s → %s  (%s)", quantity.words(),
-				quantity.text(m.Before), quantity.text(m.After), moved(m.Delta, quantity.text))
+			p.line("  %-19s %s → %s  (%s)", quantityNames[q],
+				quantityText(quantity, m.Before), quantityText(quantity, m.After), moved(quantity, m.Delta))
 		}
 	}
 	if len(r.overlaps) > 0 {
@@ -132,22 +132,22 @@ func (r *ChangeReport) Text(w io.Writer, width int) error {
 
 func (c *PredictedChange) words() []string {
 	list := []string{
-		"peak allocated " + moved(float64(c.PeakAllocated), PeakAllocatedQuantity.text),
-		"activations " + moved(float64(c.Activation), ActivationQuantity.text),
+		"peak allocated " + moved(PeakAllocatedQuantity, float64(c.PeakAllocated)),
+		"activations " + moved(ActivationQuantity, float64(c.Activation)),
 	}
 	if c.StepTime != nil {
-		list = append(list, "step time "+moved(float64(*c.StepTime), StepTimeQuantity.text))
+		list = append(list, "step time "+moved(StepTimeQuantity, float64(*c.StepTime)))
 	}
 	return list
 }
 
-// words returns the quantity's name for people.
-func (q Quantity) words() string {
-	return [...]string{"peak allocated", "reserved", "activations at peak", "step time", "tokens per second", "loss"}[q]
+// quantityNames are the quantities' names for people.
+var quantityNames = [QuantityCount]string{
+	"peak allocated", "reserved", "activations at peak", "step time", "tokens per second", "loss",
 }
 
-// text writes a value of the quantity for people.
-func (q Quantity) text(v float64) string {
+// quantityText writes a value of a quantity for people.
+func quantityText(q Quantity, v float64) string {
 	switch q {
 	case PeakAllocatedQuantity, ReservedQuantity, ActivationQuantity:
 		return Bytes(int64(v))
@@ -161,9 +161,9 @@ func (q Quantity) text(v float64) string {
 }
 
 // moved puts a plus before what grew.
-func moved(v float64, text func(float64) string) string {
+func moved(q Quantity, v float64) string {
 	if v > 0 {
-		return "+" + text(v)
+		return "+" + quantityText(q, v)
 	}
-	return text(v)
+	return quantityText(q, v)
 }

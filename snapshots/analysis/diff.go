@@ -130,7 +130,7 @@ func NewDiff(a, b *trace.Trace) *Diff {
 		x, y := NewIndex(a, before), NewIndex(b, after)
 		device := compare(merged, x, x.End(), y, y.End())
 		device.Numbers = compareNumbers(x.Summary(), y.Summary())
-		device.FirstEvent = merged.firstDifference(x.events, y.events)
+		device.FirstEvent = merged.firstDifference(x.Device().Events, y.Device().Events)
 		d.Devices = append(d.Devices, device)
 	}
 	for i := range b.Devices {
@@ -147,7 +147,7 @@ func only(c Change) *Change { return &c }
 // DiffMoments compares what was held right after event from of x with what was
 // held right after event to of y. The indexes may be the same one.
 func DiffMoments(x *Index, from int, y *Index, to int) DeviceDiff {
-	d := compare(newMerger(x.tables, y.tables), x, x.clamp(from), y, y.clamp(to))
+	d := compare(newMerger(x.Trace().Tables, y.Trace().Tables), x, from, y, to)
 	d.Numbers = append(d.Numbers, changedNumbers([]NumberDiff{
 		{"requested", x.RequestedAt(from), y.RequestedAt(to)},
 		{"reserved", x.ReservedAt(from), y.ReservedAt(to)},
@@ -156,8 +156,8 @@ func DiffMoments(x *Index, from int, y *Index, to int) DeviceDiff {
 }
 
 func compare(merged *merger, x *Index, from int, y *Index, to int) DeviceDiff {
-	d := DeviceDiff{Device: x.device.ID, FirstEvent: -1}
-	before, after := x.countCategories(from), y.countCategories(to)
+	d := DeviceDiff{Device: x.Device().ID, FirstEvent: -1}
+	before, after := x.CountCategories(from), y.CountCategories(to)
 	for _, c := range trace.Categories {
 		d.Categories = append(d.Categories, NumberDiff{c.String(), before[c], after[c]})
 	}

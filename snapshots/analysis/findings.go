@@ -65,8 +65,8 @@ func (f *finder) add(severity Severity, event int, stack trace.StackID, format s
 	f.found = append(f.found, Finding{severity, fmt.Sprintf(format, args...), event, stack})
 }
 
-// percent returns a part of a whole in whole percent.
-func percent(part, whole int64) int64 {
+// Percent returns a part of a whole in whole percent, 0 of nothing.
+func Percent(part, whole int64) int64 {
 	if whole == 0 {
 		return 0
 	}
@@ -75,7 +75,7 @@ func percent(part, whole int64) int64 {
 
 // share writes a part of a whole in whole percent, and never as nothing.
 func share(part, whole int64) string {
-	if p := percent(part, whole); p > 0 || part == 0 {
+	if p := Percent(part, whole); p > 0 || part == 0 {
 		return fmt.Sprintf("%d%%", p)
 	}
 	return "under 1%"
@@ -122,14 +122,14 @@ func (f *finder) peak() {
 	default:
 		what = fmt.Sprintf("The peak is %s, at event %s of %s", Bytes(s.PeakRequested), Count(s.PeakEvent), Count(s.Events))
 	}
-	holdings := f.index.peakFacts().holdings
-	known := largestKnown(holdings, 1)
+	holders := f.index.peakFacts().holders
+	known := KnownHolders(holders)
 	if len(known) == 0 || known[0].Stack <= trace.EmptyStack {
 		f.add(Info, s.PeakEvent, 0, "%s.", what)
 		return
 	}
 	top, largest := &known[0], "largest part"
-	if holdersOf(holdings)[0].Bytes > top.Bytes {
+	if holders[0].Bytes > top.Bytes {
 		largest += " of known origin"
 	}
 	f.add(Info, s.PeakEvent, top.Stack, "%s; the %s, %s (%s), is from %s.",
@@ -158,7 +158,7 @@ func (f *finder) fragmented() {
 			}
 		}
 		text := fmt.Sprintf("At the end %s (%d%%) of %s reserved is cached but unused, the largest piece %s; %s could be given back",
-			Bytes(m.Free), percent(m.Free, m.Reserved), Bytes(m.Reserved), Bytes(m.LargestFit()), Bytes(m.Releasable))
+			Bytes(m.Free), Percent(m.Free, m.Reserved), Bytes(m.Reserved), Bytes(m.LargestFit()), Bytes(m.Releasable))
 		if pinned > 0 {
 			text += fmt.Sprintf("; small blocks pin %s segments with %s free", Count(pinned), Bytes(keeps))
 		}
@@ -171,7 +171,7 @@ func (f *finder) fragmented() {
 		f.add(severity, f.index.End(), 0, "%s", text)
 	}
 	if m.Rounding > m.Active/10 && m.Rounding > 64<<20 {
-		f.add(Warning, f.index.End(), 0, "Rounding wastes %s (%d%%) of the memory in use.", Bytes(m.Rounding), percent(m.Rounding, m.Active))
+		f.add(Warning, f.index.End(), 0, "Rounding wastes %s (%d%%) of the memory in use.", Bytes(m.Rounding), Percent(m.Rounding, m.Active))
 	}
 }
 

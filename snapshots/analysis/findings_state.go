@@ -21,7 +21,7 @@ func (f *finder) heldBefore() {
 			bytes += h.Size
 		}
 	}
-	if share := percent(bytes, s.PeakRequested); share >= 10 {
+	if share := Percent(bytes, s.PeakRequested); share >= 10 {
 		f.add(Info, -1, 0, "%s (%d%%) of the peak was held before recording began; start recording earlier to see where it came from.",
 			Bytes(bytes), share)
 	}
@@ -31,7 +31,7 @@ func (f *finder) heldBefore() {
 func (f *finder) heldWithoutStack() {
 	s := &f.summary
 	for _, h := range f.index.HoldersAt(f.index.End()) {
-		if share := percent(h.Bytes, s.FinalRequested); h.Stack == 0 && share >= 10 && share < 100 {
+		if share := Percent(h.Bytes, s.FinalRequested); h.Stack == 0 && share >= 10 && share < 100 {
 			f.add(Info, NoEvent, 0, "%s (%d%%) has no stack: it was allocated while recording was off.", Bytes(h.Bytes), share)
 		}
 	}

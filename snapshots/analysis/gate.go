@@ -73,8 +73,8 @@ func (e *StepsError) Error() string {
 	switch {
 	case e.Steps == 0:
 		return "no steps are marked, so there is no growth per step"
-	case e.Steps <= growthFew:
-		return fmt.Sprintf("only %s marked, and growth takes %d", plural(e.Steps, "step"), growthFew+1)
+	case e.Steps < GrowthSteps:
+		return fmt.Sprintf("only %s marked, and growth takes %d", Plural(e.Steps, "step"), GrowthSteps)
 	default:
 		return "too few of the marked steps have events"
 	}
@@ -89,14 +89,14 @@ func NewGate(t *trace.Trace, limits Limits) (*Gate, error) {
 	for i := range t.Devices {
 		x := NewIndex(t, &t.Devices[i])
 		d := &g.Devices[i]
-		d.Device, d.index = x.device.ID, x
+		d.Device, d.index = x.Device().ID, x
 		if limits.Peak >= 0 {
-			d.Peak = x.gatePeak(limits.Peak)
+			d.Peak = gatePeak(x, limits.Peak)
 			g.OK = g.OK && !d.Peak.Exceeded
 		}
 		if limits.PerStep >= 0 {
 			steps = max(steps, len(x.Steps()))
-			if d.Growth = x.gateGrowth(limits.PerStep); d.Growth != nil {
+			if d.Growth = gateGrowth(x, limits.PerStep); d.Growth != nil {
 				measured = true
 				g.OK = g.OK && !d.Growth.Exceeded
 			}
@@ -108,7 +108,7 @@ func NewGate(t *trace.Trace, limits Limits) (*Gate, error) {
 	return g, nil
 }
 
-func (x *Index) gatePeak(limit int64) *GatePeak {
+func gatePeak(x *Index, limit int64) *GatePeak {
 	s := x.Summary()
 	p := &GatePeak{
 		RequestedBytes: s.PeakRequested, Event: s.PeakEvent, LimitBytes: limit,
@@ -117,30 +117,28 @@ func (x *Index) gatePeak(limit int64) *GatePeak {
 	if p.Exceeded {
 		holders := x.HoldersAt(s.PeakEvent)
 		for _, h := range holders[:min(len(holders), gateSites)] {
-			p.Sites = append(p.Sites, x.gateSite(h, 0))
+			p.Sites = append(p.Sites, gateSite(x, h, 0))
 		}
 	}
 	return p
 }
 
 // gateGrowth returns nil when the device marks too few steps.
-func (x *Index) gateGrowth(limit int64) *GateGrowth {
-	moments, marked := x.moments()
-	if !marked || len(moments) < growthFew {
+func gateGrowth(x *Index, limit int64) *GateGrowth {
+	moments, grown := x.StepGrowth()
+	if moments == nil {
 		return nil
 	}
 	g := &GateGrowth{Steps: len(moments) - 1, LimitBytesPerStep: limit, Sites: make([]GateSite, 0)}
-	grown := x.growthBetween(moments, marked, 1)
 	for _, growth := range grown {
 		g.BytesPerStep += growth.PerStep
 	}
-	g.BytesPerStep = max(g.BytesPerStep, x.rise(moments))
+	g.BytesPerStep = max(g.BytesPerStep, rise(x, moments))
 	g.Exceeded = g.BytesPerStep > limit
 	if g.Exceeded {
-		counts := x.countsAt(moments[len(moments)-1])
 		for _, growth := range grown[:min(len(grown), gateSites)] {
-			h := Holder{Stack: growth.Stack, Bytes: growth.Bytes, Count: counts[growth.Stack]}
-			g.Sites = append(g.Sites, x.gateSite(h, growth.PerStep))
+			h := Holder{Stack: growth.Stack, Bytes: growth.Bytes, Count: growth.Count}
+			g.Sites = append(g.Sites, gateSite(x, h, growth.PerStep))
 		}
 	}
 	return g
@@ -148,7 +146,7 @@ func (x *Index) gateGrowth(limit int64) *GateGrowth {
 
 // rise returns by how much the level rises from moment to moment, 0 when it does
 // not rise every time.
-func (x *Index) rise(moments []int) int64 {
+func rise(x *Index, moments []int) int64 {
 	for m := range len(moments) - 1 {
 		if x.RequestedAt(moments[m+1]) <= x.RequestedAt(moments[m]) {
 			return 0
@@ -158,15 +156,6 @@ func (x *Index) rise(moments []int) int64 {
 	return (x.RequestedAt(moments[last]) - x.RequestedAt(moments[0])) / int64(last)
 }
 
-// countsAt returns how many allocations each stack holds.
-func (x *Index) countsAt(at int) map[trace.StackID]int {
-	counts := make(map[trace.StackID]int)
-	for _, h := range x.holdingsAt(at) {
-		counts[h.stack] = h.count
-	}
-	return counts
-}
-
-func (x *Index) gateSite(h Holder, perStep int64) GateSite {
+func gateSite(x *Index, h Holder, perStep int64) GateSite {
 	return GateSite{Bytes: h.Bytes, Count: h.Count, BytesPerStep: perStep, Frames: x.Frames(h.Stack), holder: h}
 }

@@ -73,7 +73,7 @@ func (l *GatePeak) text(p *page, d *GateDevice) {
 		apart(l.RequestedBytes, l.LimitBytes), when, apart(l.LimitBytes, l.RequestedBytes)))
 	for i := range l.Sites {
 		s := &l.Sites[i]
-		lead := fmt.Sprintf("  %9s %3d%% %6dx ", Bytes(s.Bytes), percent(s.Bytes, l.RequestedBytes), s.Count)
+		lead := fmt.Sprintf("  %9s %3d%% %6dx ", Bytes(s.Bytes), Percent(s.Bytes, l.RequestedBytes), s.Count)
 		s.text(p, d.index, lead)
 	}
 }

@@ -14,6 +14,7 @@ type Growth struct {
 	Site    SiteID // the stack's, or that of a tag where no stacks are known
 	PerStep int64  // bytes
 	Bytes   int64  // held at the last moment compared
+	Count   int    // of allocations, then
 	Steps   int    // steps in which it grew, without a break
 	// Marked says that the steps are the program's own. Otherwise the trace was
 	// cut into equal parts, which are compared where each is lowest.
@@ -26,9 +27,12 @@ func (x *Index) Growth() []Growth {
 	return x.kept.growth.get(x, func([]Growth) []Growth { return x.findGrowth() })
 }
 
+// GrowthSteps is how many marked steps it takes to measure growth by.
+const GrowthSteps = 5
+
 const (
-	growthMoments = 8       // how many steps are compared
-	growthFew     = 4       // fewer say nothing
+	growthMoments = 8 // how many steps are compared
+	growthFew     = GrowthSteps - 1
 	growthFloor   = 1 << 16 // less per part of a trace without steps is noise
 	markedFloor   = 1 << 12 // less per step is
 )
@@ -51,11 +55,22 @@ func (x *Index) growingSites() []Growth {
 	var found []Growth
 	for _, s := range x.Sites(x.End()) {
 		if s.Trend.Alarming() && s.GrowthPerStep >= markedFloor {
-			found = append(found, Growth{s.Stack, s.ID, s.GrowthPerStep, s.Bytes, s.Steps, true})
+			found = append(found, Growth{s.Stack, s.ID, s.GrowthPerStep, s.Bytes, s.Count, s.Steps, true})
 		}
 	}
 	slices.SortStableFunc(found, func(a, b Growth) int { return cmp.Compare(b.PerStep, a.PerStep) })
 	return found
+}
+
+// StepGrowth returns the ends of the marked steps that growth is measured by, and
+// the stacks that hold more at each than at the one before, the fastest first.
+// There are no ends where too few steps are marked, or have events.
+func (x *Index) StepGrowth() (ends []int, grown []Growth) {
+	ends, marked := x.moments()
+	if !marked || len(ends) < growthFew {
+		return nil, nil
+	}
+	return ends, x.growthBetween(ends, marked, 1)
 }
 
 // growthBetween returns the stacks that hold more at every moment than at the
@@ -87,7 +102,7 @@ func (x *Index) growthBetween(moments []int, marked bool, least int64) []Growth 
 		stack := trace.StackID(id)
 		perStep := (before[id].bytes - first[id].bytes) / int64(len(moments)-1)
 		if n == len(moments)-1 && perStep >= least && (marked || x.mayLeak(stack)) {
-			found = append(found, Growth{stack, SiteID(stack), perStep, before[id].bytes, n, marked})
+			found = append(found, Growth{stack, SiteID(stack), perStep, before[id].bytes, before[id].count, n, marked})
 		}
 	}
 	slices.SortFunc(found, func(a, b Growth) int { return cmp.Compare(b.PerStep, a.PerStep) })

@@ -120,8 +120,8 @@ func NewLive(t *trace.Trace) *LiveReport {
 
 // LiveOf is NewLive for an index that was made already.
 func LiveOf(x *Index) *LiveReport {
-	t, at := x.trace, x.End()
-	m := x.finalMap()
+	t, at := x.Trace(), x.End()
+	m := x.SegmentsAt(at)
 	r := &LiveReport{
 		Schema: LiveSchema, Settings: make(map[string]string), AllocatedBytes: m.Allocated, ReservedBytes: m.Reserved,
 		Categories: liveCategories(x.CategoriesAt(at)), Waterfall: make([]LiveRow, 0), Layers: make([]LiveLayer, 0),
@@ -130,14 +130,14 @@ func LiveOf(x *Index) *LiveReport {
 	if t.Live != nil {
 		r.PID, r.Probe.DroppedEvents = t.Live.PID, t.Live.Dropped
 	}
-	r.addStep(LastStep(t, x.device.ID))
+	r.addStep(LastStep(t, x.Device().ID))
 	for _, row := range x.Waterfall(at, x.GaugeAt(at)) {
 		r.Waterfall = append(r.Waterfall, LiveRow{row.Name, row.Bytes})
 	}
 	for _, l := range Layers(t, 0).Rows {
 		r.Layers = append(r.Layers, liveLayer(&l.Layer))
 	}
-	r.Tensors, r.Leaks = x.liveTensors(at), x.liveLeaks(at)
+	r.Tensors, r.Leaks = liveTensors(x, at), liveLeaks(x, at)
 	return r
 }
 

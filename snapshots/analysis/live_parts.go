@@ -48,7 +48,7 @@ func liveLayer(l *trace.Layer) LiveLayer {
 	}
 }
 
-func (x *Index) liveTensors(at int) []LiveTensor {
+func liveTensors(x *Index, at int) []LiveTensor {
 	tensors := x.Tensors(at)
 	all := make([]LiveTensor, len(tensors))
 	names := make(map[SiteID]string)
@@ -69,13 +69,13 @@ func (x *Index) liveTensors(at int) []LiveTensor {
 	return all
 }
 
-func (x *Index) liveLeaks(at int) []LiveLeak {
+func liveLeaks(x *Index, at int) []LiveLeak {
 	sites := x.Sites(at)
 	slices.SortStableFunc(sites, func(a, b Site) int { return cmp.Compare(b.Trend, a.Trend) })
 	leaks := make([]LiveLeak, 0)
 	for i := range sites {
 		s := &sites[i]
-		if s.Trend <= Steady || s.Trend == ShapeDriven && !s.stays() {
+		if s.Trend <= Steady || s.Trend == ShapeDriven && !stays(s) {
 			continue
 		}
 		leaks = append(leaks, LiveLeak{
@@ -105,4 +105,4 @@ func liveGauges(g *trace.Gauge) *LiveGauges {
 }
 
 // stays reports whether anything of the site was left after the last step.
-func (s *Site) stays() bool { return len(s.History) > 0 && s.History[len(s.History)-1].Count > 0 }
+func stays(s *Site) bool { return len(s.History) > 0 && s.History[len(s.History)-1].Count > 0 }

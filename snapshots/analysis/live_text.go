@@ -19,9 +19,9 @@ const (
 // wrong first, then what the memory is used for, then who holds it.
 func (r *LiveReport) Text(w io.Writer, width int) error {
 	p := newPage(w, width)
-	p.line("Process %d, step %d, device %d", r.PID, r.Step, r.index.device.ID)
+	p.line("Process %d, step %d, device %d", r.PID, r.Step, r.index.Device().ID)
 	r.settingsText(p)
-	if l := r.index.trace.Live; l != nil && l.Note != "" {
+	if l := r.index.Trace().Live; l != nil && l.Note != "" {
 		p.wrap("  note: ", l.Note)
 	}
 	p.line("")
@@ -36,7 +36,7 @@ func (r *LiveReport) Text(w io.Writer, width int) error {
 	if r.Probe.CostNSPerStep > 0 || r.Probe.DroppedEvents > 0 {
 		p.line("")
 		p.line("  The probe took %v of the last step and dropped %s.",
-			time.Duration(r.Probe.CostNSPerStep), plural(int(r.Probe.DroppedEvents), "event"))
+			time.Duration(r.Probe.CostNSPerStep), Plural(int(r.Probe.DroppedEvents), "event"))
 	}
 	return p.w.Flush()
 }
@@ -57,7 +57,7 @@ var alarms = []string{Growing.String(), SuspectedLeak.String(), Unreachable.Stri
 func (r *LiveReport) leaksText(p *page) {
 	for i := range r.Leaks {
 		if l := &r.Leaks[i]; slices.Contains(alarms, l.Verdict) {
-			p.wrap("  ! ", fmt.Sprintf("%s: %s, %s in %s. %s", l.Site, l.Verdict, Bytes(l.Bytes), plural(l.Count, "tensor"), l.Reason))
+			p.wrap("  ! ", fmt.Sprintf("%s: %s, %s in %s. %s", l.Site, l.Verdict, Bytes(l.Bytes), Plural(l.Count, "tensor"), l.Reason))
 		}
 	}
 }
@@ -81,7 +81,7 @@ func (r *LiveReport) waterfallText(p *page) {
 	p.line("  What the device's %s are used for", Bytes(whole))
 	for _, row := range r.Waterfall {
 		if row.Bytes != 0 {
-			p.line("  %-22s%12s %3d%%  %s", row.Name, Bytes(row.Bytes), percent(row.Bytes, max(whole, 1)), bar(max(row.Bytes, 0), max(whole, 1), 30))
+			p.line("  %-22s%12s %3d%%  %s", row.Name, Bytes(row.Bytes), Percent(row.Bytes, max(whole, 1)), bar(max(row.Bytes, 0), max(whole, 1), 30))
 		}
 	}
 }

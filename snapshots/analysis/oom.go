@@ -64,6 +64,15 @@ func (x *Index) OOMs() []OOM {
 	})
 }
 
+// OOMEvents returns the out-of-memory events without looking into why.
+func (x *Index) OOMEvents() []OOM {
+	found := make([]OOM, len(x.oomEvents))
+	for k, i := range x.oomEvents {
+		found[k] = x.oomAt(int(i))
+	}
+	return found
+}
+
 // oomAt reads an out-of-memory event.
 func (x *Index) oomAt(i int) OOM {
 	e := x.events.At(i)

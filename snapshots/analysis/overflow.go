@@ -41,7 +41,7 @@ func (x *Index) Overflow() Overflow {
 		return Overflow{Certain, fmt.Sprintf("the trace is as long as the buffer, %s events", Count(int(limit)))}
 	}
 	orphans, bytes := x.orphans()
-	missing := fmt.Sprintf("%s (%s) allocated while recording was on without an alloc event", plural(orphans, "block"), Bytes(bytes))
+	missing := fmt.Sprintf("%s (%s) allocated while recording was on without an alloc event", Plural(orphans, "block"), Bytes(bytes))
 	switch {
 	case orphans > 0 && limit == 0 && isRound(n):
 		return Overflow{Probable, fmt.Sprintf("the trace has exactly %s events, and there is memory in %s", Count(n), missing)}

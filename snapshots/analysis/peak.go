@@ -7,7 +7,7 @@ import "memtop/snapshots/trace"
 type peakFacts struct {
 	event      int
 	heldN      int // held ones that were known
-	holdings   []holding
+	holders    []Holder
 	categories [trace.CategoryCount]int64
 }
 
@@ -17,6 +17,6 @@ func (x *Index) peakFacts() *peakFacts {
 		if p != nil && p.event == event && p.heldN == len(x.life.Held) {
 			return p
 		}
-		return &peakFacts{event, len(x.life.Held), x.holdingsAt(event), x.countCategories(event)}
+		return &peakFacts{event, len(x.life.Held), x.HoldersAt(event), x.CountCategories(event)}
 	})
 }

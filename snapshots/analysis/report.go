@@ -146,7 +146,7 @@ func ReportOf(t *trace.Trace, indexes []*Index) *Report {
 		Devices: make([]DeviceReport, len(indexes)), notices: t.Notices, indexes: indexes,
 	}
 	for i, x := range indexes {
-		r.Devices[i] = x.report()
+		r.Devices[i] = newDevice(x)
 	}
 	return r
 }
@@ -159,10 +159,10 @@ func sourceReport(i *trace.Info) SourceReport {
 	return s
 }
 
-func (x *Index) report() DeviceReport {
+func newDevice(x *Index) DeviceReport {
 	s := x.Summary()
 	d := DeviceReport{
-		Device: x.device.ID, Segments: s.Segments, Blocks: s.Blocks,
+		Device: x.Device().ID, Segments: s.Segments, Blocks: s.Blocks,
 		ReservedBytes: s.Reserved, AllocatedBytes: s.Allocated, ActiveBytes: s.Active,
 		RequestedBytes: s.Requested, FreeBytes: s.Free, LargestFreeBlockBytes: s.LargestFreeBlock,
 		Events: s.Events, Actions: s.Actions,
@@ -170,60 +170,39 @@ func (x *Index) report() DeviceReport {
 		PeakRequestedBytes: s.PeakRequested, PeakEvent: s.PeakEvent,
 		InitialReservedBytes: s.InitialReserved, PeakReservedBytes: s.PeakReserved,
 		DistinctStacks: s.DistinctStacks,
-		OOM:            make([]OOMReport, 0), Pools: x.poolReports(),
-		CategoriesAtPeak: CategoriesReport{x.countCategories(s.PeakEvent), x.Guessed()},
+		OOM:            make([]OOMReport, 0), Pools: poolReports(x),
+		CategoriesAtPeak: CategoriesReport{x.CountCategories(s.PeakEvent), x.Guessed()},
 	}
-	for _, i := range x.oomEvents {
-		o := x.oomAt(int(i))
+	for _, o := range x.OOMEvents() {
 		d.OOM = append(d.OOM, OOMReport{o.Event, o.Requested, o.DeviceFree, o.Live, o.Reserved})
 	}
-	d.addPeak(x, x.holdingsAt(s.PeakEvent))
+	d.addPeak(x, x.HoldersAt(s.PeakEvent))
 	return d
 }
 
 // addPeak counts the stacks that hold memory at the peak. The counts are of
 // what was allocated within the trace; the list has every stack that is known
 // to have allocated what it holds, from before recording too.
-func (d *DeviceReport) addPeak(x *Index, holdings []holding) {
-	for i := range holdings {
-		if bytes, count := holdings[i].inTrace(); count > 0 {
+func (d *DeviceReport) addPeak(x *Index, holders []Holder) {
+	for i := range holders {
+		if bytes, count := holders[i].InTrace(); count > 0 {
 			d.PeakStacks++
 			d.PeakLargestStackBytes = max(d.PeakLargestStackBytes, bytes)
 		}
 	}
 	d.TopStacksAtPeak = make([]StackReport, 0, reportedStacks)
-	for _, h := range largestKnown(holdings, reportedStacks) {
+	known := KnownHolders(holders)
+	for _, h := range known[:min(len(known), reportedStacks)] {
 		d.TopStacksAtPeak = append(d.TopStacksAtPeak, StackReport{h.Bytes, h.Count, x.Frames(h.Stack)})
 	}
 }
 
-// largestKnown returns the stacks that are known to have allocated what they
-// hold, the largest first. Memory from before recording without a stack is not
-// among them: there is nothing to say of it but its size.
-func largestKnown(holdings []holding, n int) []Holder {
-	known := slices.DeleteFunc(holdersOf(holdings), func(h Holder) bool { return h.Stack == 0 })
-	return known[:min(n, len(known))]
-}
-
-// countCategories is CategoriesAt for one moment, without the series that makes
-// many moments cheap.
-func (x *Index) countCategories(at int) [trace.CategoryCount]int64 {
-	var sums [trace.CategoryCount]int64
-	at = x.clamp(at)
-	x.life.Alive(at, func(id trace.AllocationID) bool {
-		a := x.life.AllocationAt(id, at)
-		sums[x.verdict(a.Stack, a.Note, a.FreeStack).category] += a.Size
-		return true
-	})
-	return sums
-}
-
 // poolReports sums the final state up by pool, in ascending order of id.
-func (x *Index) poolReports() []PoolReport {
+func poolReports(x *Index) []PoolReport {
 	reports := make([]PoolReport, 0)
-	for i := range x.device.Final.Segments {
-		s := &x.device.Final.Segments[i]
-		id := x.tables.Pools[s.Pool]
+	for i := range x.Device().Final.Segments {
+		s := &x.Device().Final.Segments[i]
+		id := x.Trace().Tables.Pools[s.Pool]
 		at := slices.IndexFunc(reports, func(r PoolReport) bool { return r.ID == id })
 		if at < 0 {
 			at = len(reports)

@@ -39,7 +39,7 @@ func (r *Report) shortestFirst() []int {
 	if len(order) < 2 {
 		return order
 	}
-	for _, s := range slices.Backward(Shortages(r.indexes[0].trace)) {
+	for _, s := range slices.Backward(Shortages(r.indexes[0].Trace())) {
 		at := slices.IndexFunc(order, func(i int) bool { return r.Devices[i].Device == s.Device })
 		i := order[at]
 		order = slices.Insert(slices.Delete(order, at, at+1), 0, i)
@@ -59,20 +59,13 @@ func (r *Report) header(p *page) {
 		}
 	}
 	if r.Annotations > 0 {
-		parts = append(parts, plural(r.Annotations, "annotation"))
+		parts = append(parts, Plural(r.Annotations, "annotation"))
 	}
 	p.wrap("", strings.Join(parts, ", "))
 }
 
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return Count(n) + " " + noun + "s"
-}
-
 func (d *DeviceReport) text(p *page, x *Index) {
-	p.line("Device %d: %s, %s, %s", d.Device, plural(d.Events, "event"), plural(d.Segments, "segment"), plural(d.Blocks, "block"))
+	p.line("Device %d: %s, %s, %s", d.Device, Plural(d.Events, "event"), Plural(d.Segments, "segment"), Plural(d.Blocks, "block"))
 	p.line("")
 	for _, f := range x.Findings() {
 		p.wrap([...]string{"  - ", "  ! ", "  X "}[f.Severity], f.Text)
@@ -106,7 +99,7 @@ func (d *DeviceReport) categories(p *page, x *Index) {
 	p.line("  %s", title)
 	line := func(name string, bytes int64) {
 		if bytes > 0 {
-			p.line("  %-12s%12s %3d%%  %s", name, Bytes(bytes), percent(bytes, whole), bar(bytes, whole, 30))
+			p.line("  %-12s%12s %3d%%  %s", name, Bytes(bytes), Percent(bytes, whole), bar(bytes, whole, 30))
 		}
 	}
 	held := min(x.UnknownAt(d.PeakEvent), c.Bytes[trace.OtherCategory])
@@ -142,7 +135,7 @@ func (d *DeviceReport) stackLines(p *page, x *Index) {
 	p.line("")
 	p.line("  At the peak, by stack (the %d largest of %d)", min(shown, len(holders)), len(holders))
 	for _, h := range holders[:min(shown, len(holders))] {
-		lead := fmt.Sprintf("  %9s %3d%% %6dx ", Bytes(h.Bytes), percent(h.Bytes, d.PeakRequestedBytes), h.Count)
+		lead := fmt.Sprintf("  %9s %3d%% %6dx ", Bytes(h.Bytes), Percent(h.Bytes, d.PeakRequestedBytes), h.Count)
 		if h.Stack <= trace.EmptyStack {
 			p.line("%s%s", lead, x.HolderName(h))
 			continue
@@ -158,7 +151,7 @@ func (d *DeviceReport) stackLines(p *page, x *Index) {
 // path, folder by folder: the end is what tells files apart.
 func tail(x *Index, frame trace.FrameID, width int) string {
 	short := x.ShortLabel(frame)
-	folders, more := strings.CutSuffix(slashed(x.FrameLabel(frame)), short)
+	folders, more := strings.CutSuffix(strings.ReplaceAll(x.FrameLabel(frame), `\`, "/"), short)
 	lead, left := "", cells(folders)+cells(short)
 	for more && folders != "" {
 		if cells(lead)+left <= width {

@@ -87,10 +87,10 @@ func (e *evidence) judge() judgement {
 	case e.lost > 0:
 		j.trend = Unreachable
 		j.reason = fmt.Sprintf("%s of %s here: nothing in the program refers to them any more, and they were never released.",
-			Bytes(e.lostSize), plural(e.lost, "tensor"))
+			Bytes(e.lostSize), Plural(e.lost, "tensor"))
 		j.perStep = e.perStep()
 	case len(e.samples) < trendFew:
-		j.reason = "Only " + plural(j.steps, "step") + " seen so far."
+		j.reason = "Only " + Plural(j.steps, "step") + " seen so far."
 	case e.rise < 2*e.noise || len(e.grew) == 0:
 		e.flat(&j)
 	default:
@@ -161,15 +161,15 @@ func (e *evidence) flat(j *judgement) {
 	switch {
 	case same && low == high && last.count == 0 && e.madeOfManySizes(j):
 	case same && low == high:
-		j.reason = "The same " + plural(last.count, "tensor") + " after each of the last " + plural(j.steps, "step") + "."
+		j.reason = "The same " + Plural(last.count, "tensor") + " after each of the last " + Plural(j.steps, "step") + "."
 		if last.count == 0 {
-			j.reason = "Nothing is left of it after any of the last " + plural(j.steps, "step") + "."
+			j.reason = "Nothing is left of it after any of the last " + Plural(j.steps, "step") + "."
 		}
 	case same && up >= trendSome && !e.shapesVary():
 		j.trend = Growing
 		j.perStep = (last.bytes - first.bytes) / int64(max(1, j.steps))
 		j.reason = fmt.Sprintf("%s replaced by larger ones in %d of %s, while the steps' other tensors stay as large as they were.",
-			isOrAre(last.count), up, plural(j.steps, "step"))
+			isOrAre(last.count), up, Plural(j.steps, "step"))
 		if j.perStep <= 0 {
 			j.trend, j.reason = ShapeDriven, sizesReason(last.count, low, high, j.steps)
 		}
@@ -189,7 +189,7 @@ func isOrAre(n int) string {
 
 func sizesReason(count int, low, high int64, steps int) string {
 	return fmt.Sprintf("Always %s, of %s to %s over %s: sizes follow the shapes of the batch.",
-		plural(count, "tensor"), Bytes(low), Bytes(high), plural(steps, "step"))
+		Plural(count, "tensor"), Bytes(low), Bytes(high), Plural(steps, "step"))
 }
 
 // steadyReason says when a site that does not grow last moved.
@@ -203,10 +203,10 @@ func (e *evidence) steadyReason() string {
 			case s.bridged:
 				text += ", where events are missing"
 			}
-			return text + fmt.Sprintf("; it does not rise over %s.", plural(len(e.samples)-1, "step"))
+			return text + fmt.Sprintf("; it does not rise over %s.", Plural(len(e.samples)-1, "step"))
 		}
 	}
-	return "It does not rise over " + plural(len(e.samples)-1, "step") + "."
+	return "It does not rise over " + Plural(len(e.samples)-1, "step") + "."
 }
 
 // shapesVary reports whether what steps allocate elsewhere changes in size.
@@ -241,17 +241,17 @@ func (e *evidence) rising(j *judgement) {
 	switch {
 	case stopped && (len(e.grew) <= 2 || quiet >= quietLong):
 		j.trend, j.reason = Steady, fmt.Sprintf("It grew in %s, last in step %s, and not in the %s since.",
-			plural(len(e.grew), "step"), e.number(last), plural(quiet, "step"))
+			Plural(len(e.grew), "step"), e.number(last), Plural(quiet, "step"))
 	case stopped:
 		j.trend, j.reason = Warming, fmt.Sprintf("It grew in %s up to step %s, and not in the %s since.",
-			plural(len(e.grew), "step"), e.number(last), plural(quiet, "step"))
+			Plural(len(e.grew), "step"), e.number(last), Plural(quiet, "step"))
 	case len(e.grew) < trendSome && e.steps < 2*trendSome:
-		j.reason = fmt.Sprintf("It grew in %d of the %s seen so far.", len(e.grew), plural(e.steps, "step"))
+		j.reason = fmt.Sprintf("It grew in %d of the %s seen so far.", len(e.grew), Plural(e.steps, "step"))
 	case len(e.grew) < trendSome:
-		j.trend, j.reason = Steady, fmt.Sprintf("It grew in only %d of %s.", len(e.grew), plural(e.steps, "step"))
+		j.trend, j.reason = Steady, fmt.Sprintf("It grew in only %d of %s.", len(e.grew), Plural(e.steps, "step"))
 	case e.slowing():
 		j.trend, j.reason = Warming, fmt.Sprintf("It grew in %d of the last %s, in the later ones less than in the earlier.",
-			len(e.grew), plural(e.count(first, n), "step"))
+			len(e.grew), Plural(e.count(first, n), "step"))
 		j.perStep = e.perStep()
 	default:
 		j.perStep, j.steps = e.perStep(), e.count(first, n)
@@ -316,7 +316,7 @@ func (e *evidence) leaking(j *judgement) {
 		need, why = leakTransient, e.category.String()+"s should not outlive their step"
 	case trace.Parameter, trace.Optimizer, trace.Workspace, trace.OtherCategory:
 	}
-	grew := fmt.Sprintf("It grew in %d of the last %s, by %s a step", len(e.grew), plural(j.steps, "step"), Bytes(j.perStep))
+	grew := fmt.Sprintf("It grew in %d of the last %s, by %s a step", len(e.grew), Plural(j.steps, "step"), Bytes(j.perStep))
 	j.trend = Growing
 	switch {
 	case e.fellFrom > 0 && e.rise <= e.fellFrom*5/4:
@@ -326,7 +326,7 @@ func (e *evidence) leaking(j *judgement) {
 	case e.everyStep(need) || e.spaced(need) || e.evenly(need):
 		j.trend, j.reason = SuspectedLeak, grew+", and gives nothing back: "+why+"."
 	case e.count(e.grew[0], n) < need:
-		j.reason = grew + fmt.Sprintf("; whether it is a cache shows within %s.", plural(need-e.count(e.grew[0], n), "more step"))
+		j.reason = grew + fmt.Sprintf("; whether it is a cache shows within %s.", Plural(need-e.count(e.grew[0], n), "more step"))
 	default:
 		j.reason = grew + ", too unevenly to tell it from a cache."
 	}
@@ -404,6 +404,6 @@ func (e *evidence) madeOfManySizes(j *judgement) bool {
 	}
 	j.trend = ShapeDriven
 	j.reason = fmt.Sprintf("Every step makes %s here, of %s to %s, and frees them: sizes follow the shapes of the batch.",
-		plural(count, "tensor"), Bytes(low), Bytes(high))
+		Plural(count, "tensor"), Bytes(low), Bytes(high))
 	return true
 }

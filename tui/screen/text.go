@@ -100,12 +100,7 @@ func Bytes(n int64) string { return analysis.Bytes(n) }
 func Count(n int) string { return analysis.Count(n) }
 
 // Plural writes n things by the name of one.
-func Plural(n int, one string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return Count(n) + " " + one + "s"
-}
+func Plural(n int, one string) string { return analysis.Plural(n, one) }
 
 // Percent writes part of whole as a percentage, at most six cells wide.
 func Percent(part, whole int64) string {
