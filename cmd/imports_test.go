@@ -20,6 +20,7 @@ var picture = map[string][]string{
 	"snapshots/cause/...":           {}, // what an error means, for all
 	"snapshots/trace":               {},
 	"snapshots/analysis":            {"snapshots/trace"},
+	"snapshots/report":              {"snapshots/analysis", "snapshots/trace"},
 	"snapshots/pytorch":             {"snapshots/trace"},
 	"snapshots/pytorch/pytorchtest": {"snapshots/pytorch", "snapshots/trace"},
 	"snapshots/wire":                {"snapshots/trace", "snapshots/cause"},
@@ -29,7 +30,7 @@ var picture = map[string][]string{
 		"snapshots/pytorch/pytorchtest", "snapshots/trace", "snapshots/wire", "github.com/klauspost/compress/...",
 	},
 	"snapshots/export": {
-		"snapshots/analysis", "snapshots/trace", "github.com/google/pprof/profile",
+		"snapshots/report", "snapshots/analysis", "snapshots/trace", "github.com/google/pprof/profile",
 	},
 	"snapshots/export/browsertest": {},
 	"tui/...": {
@@ -75,7 +76,7 @@ var picture = map[string][]string{
 	"cmd/output/killtest": {},
 	"cmd/memtop": {
 		"cmd/command", "cmd/output", "snapshots/cause", "cmd/memtrain/program", "tui", "probe", "probe/collector", "probe/exposition",
-		"probe/gauge", "snapshots", "snapshots/analysis",
+		"probe/gauge", "snapshots", "snapshots/analysis", "snapshots/report",
 		"snapshots/export", "snapshots/pytorch", "snapshots/trace", "snapshots/wire",
 		"charm.land/bubbletea/v2", "github.com/spf13/cobra", "github.com/spf13/pflag",
 		"github.com/charmbracelet/colorprofile", "github.com/charmbracelet/x/ansi", "github.com/charmbracelet/x/term",
@@ -130,6 +131,7 @@ func TestImportsTableRefusesWhatIsNotInIt(t *testing.T) {
 		"a page knows no file format":           {"tui/page", "snapshots/pytorch", false},
 		"a page knows no probe":                 {"tui", "probe", false},
 		"a page opens no file":                  {"tui", "snapshots", false},
+		"a page prints no report":               {"tui/page", "snapshots/report", false},
 		"the vocabulary knows nothing":          {"snapshots/trace", "snapshots", false},
 		"a sister of an allowed package":        {"snapshots/analysis", "snapshots/tracer", false},
 		"the command joins what is below it":    {"cmd/memtop", "tui", true},

@@ -13,7 +13,7 @@ import (
 
 	"memtop/cmd/command"
 	"memtop/probe"
-	"memtop/snapshots/analysis"
+	"memtop/snapshots/report"
 	"memtop/snapshots/trace"
 	"memtop/tui"
 )
@@ -171,11 +171,11 @@ func (a *app) printLive(t *trace.Trace) error {
 	if err != nil {
 		return err
 	}
-	report := analysis.NewLive(t)
+	r := report.NewLive(t)
 	if a.settings.json {
-		return a.printJSON(report)
+		return a.printJSON(r)
 	}
-	return report.Text(a.stdout, a.width())
+	return r.Text(a.stdout, a.width())
 }
 
 // showLive runs the screen on a process. The screen owns the client; when it

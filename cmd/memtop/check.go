@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"memtop/cmd/command"
-	"memtop/snapshots/analysis"
+	"memtop/snapshots/report"
 )
 
 func (a *app) checkCommand() *cobra.Command {
@@ -28,7 +28,7 @@ by the calls of an optimizer's step that PyTorch 2.5 and later annotate.`,
   memtop check snapshot.pickle --max-growth 1MiB/step --json`,
 		Args: files(1, 1),
 		RunE: func(cmd *cobra.Command, paths []string) error {
-			limits := analysis.Limits{Peak: analysis.NoLimit, PerStep: analysis.NoLimit}
+			limits := report.Limits{Peak: report.NoLimit, PerStep: report.NoLimit}
 			if cmd.Flags().Changed("max-peak") {
 				limits.Peak = int64(peak)
 			}
@@ -52,7 +52,7 @@ by the calls of an optimizer's step that PyTorch 2.5 and later annotate.`,
 }
 
 // check prints how the limits were kept, and returns an error if one was not.
-func (a *app) check(ctx context.Context, path string, limits analysis.Limits) error {
+func (a *app) check(ctx context.Context, path string, limits report.Limits) error {
 	t, err := a.trace(ctx, path)
 	if err != nil {
 		return err
@@ -60,8 +60,8 @@ func (a *app) check(ctx context.Context, path string, limits analysis.Limits) er
 	if t, err = a.chosen(t); err != nil {
 		return err
 	}
-	gate, err := analysis.NewGate(t, limits)
-	var steps *analysis.StepsError
+	gate, err := report.NewGate(t, limits)
+	var steps *report.StepsError
 	switch {
 	case errors.As(err, &steps):
 		return command.Usage(path+": "+steps.Error(), "--max-peak, or record more steps with annotations")

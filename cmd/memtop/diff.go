@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"memtop/cmd/command"
-	"memtop/snapshots/analysis"
+	"memtop/snapshots/report"
 	"memtop/snapshots/trace"
 )
 
@@ -33,7 +33,7 @@ func (a *app) diffCommand() *cobra.Command {
 }
 
 // diff prints the difference between two files and returns it.
-func (a *app) diff(ctx context.Context, before, after string) (*analysis.Diff, error) {
+func (a *app) diff(ctx context.Context, before, after string) (*report.Diff, error) {
 	var traces [2]*trace.Trace
 	for i, path := range []string{before, after} {
 		t, err := a.trace(ctx, path)
@@ -44,7 +44,7 @@ func (a *app) diff(ctx context.Context, before, after string) (*analysis.Diff, e
 			return nil, err
 		}
 	}
-	diff := analysis.NewDiff(traces[0], traces[1])
+	diff := report.NewDiff(traces[0], traces[1])
 	if a.settings.json {
 		return diff, a.printJSON(diff)
 	}
@@ -52,7 +52,7 @@ func (a *app) diff(ctx context.Context, before, after string) (*analysis.Diff, e
 }
 
 // growth returns an error if the peak of a device grew by more than limit.
-func growth(diff *analysis.Diff, limit command.Size) error {
+func growth(diff *report.Diff, limit command.Size) error {
 	for i := range diff.Devices {
 		device := &diff.Devices[i]
 		for _, n := range device.Numbers {

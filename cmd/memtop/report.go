@@ -11,6 +11,7 @@ import (
 
 	"memtop/cmd/command"
 	"memtop/snapshots/analysis"
+	"memtop/snapshots/report"
 	"memtop/snapshots/trace"
 )
 
@@ -40,11 +41,11 @@ func (a *app) reports(ctx context.Context, paths []string) error {
 		if i > 0 && !a.settings.json {
 			fmt.Fprintln(a.stdout)
 		}
-		report := analysis.NewReport(t)
+		r := report.NewReport(t)
 		if a.settings.json {
-			err = a.printJSON(report)
+			err = a.printJSON(r)
 		} else {
-			err = report.Text(a.stdout, a.width())
+			err = r.Text(a.stdout, a.width())
 		}
 		if err != nil {
 			return err

@@ -10,6 +10,7 @@ import (
 
 	"memtop/probe"
 	"memtop/snapshots/analysis"
+	"memtop/snapshots/report"
 	"memtop/snapshots/trace"
 )
 
@@ -80,12 +81,12 @@ func (a *app) set(ctx context.Context, target string, wanted []trace.Value, wait
 	if err != nil {
 		return err
 	}
-	report := analysis.NewChangeReport(made)
+	r := report.NewChangeReport(made)
 	switch {
 	case a.settings.json:
-		err = a.printJSON(report)
-	case len(report.Change) > 0:
-		err = report.Text(a.stdout, a.width())
+		err = a.printJSON(r)
+	case len(r.Change) > 0:
+		err = r.Text(a.stdout, a.width())
 	}
 	if err == nil {
 		err = refusal(c.Trace(), made)

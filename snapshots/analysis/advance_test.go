@@ -224,11 +224,7 @@ func everyQuestion(x *Index, at int) map[string]func() any {
 		"sites":                func() any { return x.Sites(at) },
 		"sites at the end":     func() any { return x.Sites(n) },
 		"waterfall":            func() any { return x.Waterfall(at, nil) },
-		"live": func() any {
-			report := LiveOf(x)
-			report.index = nil
-			return report
-		},
+		"gauge":                func() any { return x.GaugeAt(at) },
 	}
 }
 

@@ -104,15 +104,3 @@ func TestAGaugeOfAnAllocatorAloneExplainsEverything(t *testing.T) {
 		})
 	}
 }
-
-func TestALiveReportIsOfOneMoment(t *testing.T) {
-	plain := breathing()
-	x := breathing(look(plain, 1045), look(plain, 1075)) // when much more was reserved than in the end
-	r, sum := LiveOf(x), int64(0)
-	for _, row := range r.Waterfall {
-		sum += row.Bytes
-	}
-	if want := x.ReservedAt(x.End()) + 357<<20; sum != want || *r.Gauges.DeviceUsedBytes != want {
-		t.Errorf("the waterfall sums to %d, of %d in use, want %d", sum, *r.Gauges.DeviceUsedBytes, want)
-	}
-}

@@ -1,11 +1,8 @@
 package analysis
 
 import (
-	"path/filepath"
 	"testing"
 
-	"memtop/snapshots"
-	"memtop/snapshots/pytorch/pytorchtest"
 	"memtop/snapshots/trace"
 )
 
@@ -34,20 +31,10 @@ func TestSizesOfBlocksAreInferredExactly(t *testing.T) {
 }
 
 func TestSizesOfBlocksInRealFilesAreInferredExactly(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join(pytorchtest.SharedFolder(t), "*.pickle"))
-	if err != nil || len(files) == 0 {
-		t.Fatal("no files", err)
-	}
-	for _, file := range files {
-		t.Run(filepath.Base(file), func(t *testing.T) {
-			source, err := snapshots.Open(t.Context(), file, snapshots.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			tr := source.Trace()
-			checkRests(t, NewIndex(tr, &tr.Devices[0]))
-		})
-	}
+	forReal(t, func(t *testing.T, _ string, tr *trace.Trace) {
+		t.Helper()
+		checkRests(t, NewIndex(tr, &tr.Devices[0]))
+	})
 }
 
 func TestHeldBlocksShowTheirRestWhenTheNextBlockBegins(t *testing.T) {

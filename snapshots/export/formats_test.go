@@ -12,6 +12,7 @@ import (
 	"memtop/snapshots/analysis"
 	"memtop/snapshots/export"
 	"memtop/snapshots/pytorch/pytorchtest"
+	"memtop/snapshots/report"
 	"memtop/snapshots/trace"
 )
 
@@ -249,11 +250,11 @@ func checkHeld(t *testing.T, x *analysis.Index, rows [][]string) int {
 func TestTheReportIsTheReport(t *testing.T) {
 	forAll(t, "json", func(t *testing.T, tr *trace.Trace, out []byte) {
 		t.Helper()
-		var got analysis.Report
+		var got report.Report
 		if err := json.Unmarshal(out, &got); err != nil {
 			t.Fatal(err)
 		}
-		if got.Schema != analysis.ReportSchema || len(got.Devices) != len(tr.Devices) {
+		if got.Schema != report.ReportSchema || len(got.Devices) != len(tr.Devices) {
 			t.Errorf("got schema %q and %d devices", got.Schema, len(got.Devices))
 		}
 	})

@@ -1,7 +1,6 @@
 package analysis
 
 import (
-	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
@@ -27,65 +26,6 @@ func liveRun() *trace.Trace {
 	s.Settings = []trace.Value{{Key: "amp", Value: "off"}, {Key: "checkpoint", Value: "none"}}
 	s.Layers = []trace.Layer{{Class: "GPT"}, {Name: "blocks.0", Class: "Block", SavedBytes: 3 << 16, OutputShape: "[1]"}}
 	return m.trace()
-}
-
-func TestLiveReportHasTheKeysOfItsSchemaInOrder(t *testing.T) {
-	text, err := json.Marshal(NewLive(liveRun()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, keys := range map[string]string{
-		"report": "schema pid step settings allocated_bytes reserved_bytes peak_allocated_bytes peak_reserved_bytes " +
-			"categories categories_at_peak waterfall layers tensors leaks gauges probe",
-		"categories": "parameter gradient optimizer activation input workspace other",
-		"layer": "name class output_shape dtype parameter_bytes output_bytes saved_bytes transient_peak_bytes " +
-			"forward_ns backward_ns recompute_ns checkpointed",
-		"tensor": "name category shape dtype bytes age_steps layer site stack",
-		"gauges": "device_total_bytes device_used_bytes process_bytes",
-		"probe":  "cost_ns_per_step dropped_events",
-	} {
-		at := 0
-		for key := range strings.FieldsSeq(keys) {
-			next := strings.Index(string(text[at:]), `"`+key+`":`)
-			if next < 0 {
-				t.Fatalf("%s: no %q after byte %d of %s", name, key, at, text)
-			}
-			if name == "report" {
-				at += next
-			}
-		}
-	}
-}
-
-func TestLiveReportSaysWhatIsThere(t *testing.T) {
-	r := NewLive(liveRun())
-	if r.PID != 4711 || r.Step != 1 || r.PeakAllocatedBytes != 4<<16 || r.Settings["checkpoint"] != "none" || r.Probe != (LiveProbe{99, 3}) {
-		t.Errorf("got %+v", r)
-	}
-	if r.Categories.Parameter != 1<<16 || r.Categories.Input != 700 || r.CategoriesAtPeak.Activation != 3<<16 {
-		t.Errorf("categories: got %+v and at the peak %+v", r.Categories, r.CategoriesAtPeak)
-	}
-	if *r.Gauges.ProcessBytes != 700<<10 || r.Gauges.TemperatureCelsius != nil {
-		t.Errorf("gauges: got %+v", r.Gauges)
-	}
-	var sum int64
-	for _, row := range r.Waterfall {
-		sum += row.Bytes
-	}
-	if sum != 1<<20 {
-		t.Errorf("the waterfall sums to %d, want what the device has in use, %d", sum, 1<<20)
-	}
-	if len(r.Tensors) != 2 || r.Tensors[0].Name != "blocks.0 weight" || r.Tensors[0].Stack[0] != "model.py:3 forward" || r.Tensors[1].AgeSteps != 0 {
-		t.Errorf("tensors: got %+v", r.Tensors)
-	}
-	for _, tensor := range r.Tensors {
-		if tensor.Site == "" || tensor.Name == "blocks.0 weight" && tensor.Site != "blocks.0 weight, model.py:3 forward" {
-			t.Errorf("%s: the site is %q", tensor.Name, tensor.Site)
-		}
-		if tensor.Stack == nil {
-			t.Errorf("%s: the stack is null, want a list", tensor.Name)
-		}
-	}
 }
 
 func TestWaterfallSumsToWhatIsUsed(t *testing.T) {

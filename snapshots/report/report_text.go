@@ -1,4 +1,4 @@
-package analysis
+package report
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"memtop/snapshots/analysis"
 	"memtop/snapshots/trace"
 )
 
@@ -39,7 +40,7 @@ func (r *Report) shortestFirst() []int {
 	if len(order) < 2 {
 		return order
 	}
-	for _, s := range slices.Backward(Shortages(r.indexes[0].Trace())) {
+	for _, s := range slices.Backward(analysis.Shortages(r.indexes[0].Trace())) {
 		at := slices.IndexFunc(order, func(i int) bool { return r.Devices[i].Device == s.Device })
 		i := order[at]
 		order = slices.Insert(slices.Delete(order, at, at+1), 0, i)
@@ -51,7 +52,7 @@ func (r *Report) header(p *page) {
 	s := &r.Source
 	parts := []string{filepath.Base(s.Path)}
 	if s.Bytes > 0 {
-		parts = append(parts, Bytes(s.Bytes))
+		parts = append(parts, analysis.Bytes(s.Bytes))
 	}
 	for _, part := range []string{s.Container, s.Writer} {
 		if part != "" {
@@ -59,13 +60,13 @@ func (r *Report) header(p *page) {
 		}
 	}
 	if r.Annotations > 0 {
-		parts = append(parts, Plural(r.Annotations, "annotation"))
+		parts = append(parts, analysis.Plural(r.Annotations, "annotation"))
 	}
 	p.wrap("", strings.Join(parts, ", "))
 }
 
-func (d *DeviceReport) text(p *page, x *Index) {
-	p.line("Device %d: %s, %s, %s", d.Device, Plural(d.Events, "event"), Plural(d.Segments, "segment"), Plural(d.Blocks, "block"))
+func (d *DeviceReport) text(p *page, x *analysis.Index) {
+	p.line("Device %d: %s, %s, %s", d.Device, analysis.Plural(d.Events, "event"), analysis.Plural(d.Segments, "segment"), analysis.Plural(d.Blocks, "block"))
 	p.line("")
 	for _, f := range x.Findings() {
 		p.wrap([...]string{"  - ", "  ! ", "  X "}[f.Severity], f.Text)
@@ -79,15 +80,18 @@ func (d *DeviceReport) text(p *page, x *Index) {
 func (d *DeviceReport) numbers(p *page) {
 	p.line("")
 	p.line("  %-12s%12s%12s%12s", "", "at start", "peak", "at end")
-	p.line("  %-12s%12s%12s%12s", "requested", Bytes(d.InitialRequestedBytes), Bytes(d.PeakRequestedBytes), Bytes(d.FinalRequestedBytes))
-	p.line("  %-12s%12s%12s%12s", "reserved", Bytes(d.InitialReservedBytes), Bytes(d.PeakReservedBytes), Bytes(d.ReservedBytes))
-	p.line("  %-12s%12s%12s%12s", "rounding", "", "", Bytes(d.ActiveBytes-d.RequestedBytes))
-	p.line("  %-12s%12s%12s%12s", "cached free", "", "", Bytes(d.FreeBytes))
+	p.line("  %-12s%12s%12s%12s", "requested", analysis.Bytes(d.InitialRequestedBytes), analysis.Bytes(d.PeakRequestedBytes), analysis.Bytes(d.FinalRequestedBytes))
+	p.line("  %-12s%12s%12s%12s", "reserved", analysis.Bytes(d.InitialReservedBytes), analysis.Bytes(d.PeakReservedBytes), analysis.Bytes(d.ReservedBytes))
+	p.line("  %-12s%12s%12s%12s", "rounding", "", "", analysis.Bytes(d.ActiveBytes-d.RequestedBytes))
+	p.line("  %-12s%12s%12s%12s", "cached free", "", "", analysis.Bytes(d.FreeBytes))
 }
 
-func (d *DeviceReport) categories(p *page, x *Index) {
+func (d *DeviceReport) categories(p *page, x *analysis.Index) {
 	c := &d.CategoriesAtPeak
-	whole := sum(c.Bytes[:])
+	whole := int64(0)
+	for _, bytes := range c.Bytes {
+		whole += bytes
+	}
 	if whole == 0 {
 		return
 	}
@@ -99,7 +103,7 @@ func (d *DeviceReport) categories(p *page, x *Index) {
 	p.line("  %s", title)
 	line := func(name string, bytes int64) {
 		if bytes > 0 {
-			p.line("  %-12s%12s %3d%%  %s", name, Bytes(bytes), Percent(bytes, whole), bar(bytes, whole, 30))
+			p.line("  %-12s%12s %3d%%  %s", name, analysis.Bytes(bytes), analysis.Percent(bytes, whole), bar(bytes, whole, 30))
 		}
 	}
 	held := min(x.UnknownAt(d.PeakEvent), c.Bytes[trace.OtherCategory])
@@ -122,11 +126,11 @@ func (d *DeviceReport) poolLines(p *page) {
 	p.line("  %-12s%12s%12s%12s", "pool", "segments", "reserved", "active")
 	for _, pool := range d.Pools {
 		p.line("  %-12s%12d%12s%12s", fmt.Sprintf("(%d, %d)", pool.ID[0], pool.ID[1]), pool.Segments,
-			Bytes(pool.ReservedBytes), Bytes(pool.ActiveBytes))
+			analysis.Bytes(pool.ReservedBytes), analysis.Bytes(pool.ActiveBytes))
 	}
 }
 
-func (d *DeviceReport) stackLines(p *page, x *Index) {
+func (d *DeviceReport) stackLines(p *page, x *analysis.Index) {
 	const shown, frames = 5, 3
 	holders := x.HoldersAt(d.PeakEvent)
 	if len(holders) == 0 {
@@ -135,7 +139,7 @@ func (d *DeviceReport) stackLines(p *page, x *Index) {
 	p.line("")
 	p.line("  At the peak, by stack (the %d largest of %d)", min(shown, len(holders)), len(holders))
 	for _, h := range holders[:min(shown, len(holders))] {
-		lead := fmt.Sprintf("  %9s %3d%% %6dx ", Bytes(h.Bytes), Percent(h.Bytes, d.PeakRequestedBytes), h.Count)
+		lead := fmt.Sprintf("  %9s %3d%% %6dx ", analysis.Bytes(h.Bytes), analysis.Percent(h.Bytes, d.PeakRequestedBytes), h.Count)
 		if h.Stack <= trace.EmptyStack {
 			p.line("%s%s", lead, x.HolderName(h))
 			continue
@@ -149,7 +153,7 @@ func (d *DeviceReport) stackLines(p *page, x *Index) {
 
 // tail writes a frame in so many cells. What has to go is the start of its
 // path, folder by folder: the end is what tells files apart.
-func tail(x *Index, frame trace.FrameID, width int) string {
+func tail(x *analysis.Index, frame trace.FrameID, width int) string {
 	short := x.ShortLabel(frame)
 	folders, more := strings.CutSuffix(strings.ReplaceAll(x.FrameLabel(frame), `\`, "/"), short)
 	lead, left := "", cells(folders)+cells(short)

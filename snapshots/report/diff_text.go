@@ -1,4 +1,4 @@
-package analysis
+package report
 
 import (
 	"cmp"
@@ -6,6 +6,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"memtop/snapshots/analysis"
 )
 
 // Text writes the difference for people, in lines of at most width cells.
@@ -47,7 +49,7 @@ func (d *DeviceDiff) text(p *page) {
 	p.line("  segments: %s", rangeCounts(d.Segments))
 	p.line("  blocks:   %s", rangeCounts(d.Blocks))
 	if d.FirstEvent >= 0 {
-		p.line("  the histories differ from event %s on", Count(d.FirstEvent))
+		p.line("  the histories differ from event %s on", analysis.Count(d.FirstEvent))
 	}
 }
 
@@ -61,15 +63,15 @@ func (d *DeviceDiff) numberLines(p *page, title string, numbers []NumberDiff) {
 	}
 	p.line("  %-20s%12s%12s%12s", "", "before", "after", "change")
 	for _, n := range numbers {
-		p.line("  %-20s%12s%12s%12s", n.Name, Bytes(n.Before), Bytes(n.After), signed(n.Delta()))
+		p.line("  %-20s%12s%12s%12s", n.Name, analysis.Bytes(n.Before), analysis.Bytes(n.After), signed(n.Delta()))
 	}
 }
 
 func signed(n int64) string {
 	if n > 0 {
-		return "+" + Bytes(n)
+		return "+" + analysis.Bytes(n)
 	}
-	return Bytes(n)
+	return analysis.Bytes(n)
 }
 
 func (d *DeviceDiff) stackLines(p *page) {
@@ -124,7 +126,7 @@ func rangeCounts(ranges []RangeDiff) string {
 	var parts []string
 	for change, n := range count {
 		if n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s (%s)", n, Change(change), Bytes(bytes[change])))
+			parts = append(parts, fmt.Sprintf("%d %s (%s)", n, Change(change), analysis.Bytes(bytes[change])))
 		}
 	}
 	if len(parts) == 0 {

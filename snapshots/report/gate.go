@@ -1,8 +1,9 @@
-package analysis
+package report
 
 import (
 	"fmt"
 
+	"memtop/snapshots/analysis"
 	"memtop/snapshots/trace"
 )
 
@@ -31,7 +32,7 @@ type GateDevice struct {
 	Device int         `json:"device"`
 	Peak   *GatePeak   `json:"peak"`
 	Growth *GateGrowth `json:"growth"`
-	index  *Index
+	index  *analysis.Index
 }
 
 // GatePeak holds the highest level to its limit.
@@ -59,7 +60,7 @@ type GateSite struct {
 	Count        int      `json:"count"`
 	BytesPerStep int64    `json:"bytes_per_step"`
 	Frames       []string `json:"frames"` // innermost first
-	holder       Holder
+	holder       analysis.Holder
 }
 
 // gateSites is how many sites a broken limit lists.
@@ -73,8 +74,8 @@ func (e *StepsError) Error() string {
 	switch {
 	case e.Steps == 0:
 		return "no steps are marked, so there is no growth per step"
-	case e.Steps < GrowthSteps:
-		return fmt.Sprintf("only %s marked, and growth takes %d", Plural(e.Steps, "step"), GrowthSteps)
+	case e.Steps < analysis.GrowthSteps:
+		return fmt.Sprintf("only %s marked, and growth takes %d", analysis.Plural(e.Steps, "step"), analysis.GrowthSteps)
 	default:
 		return "too few of the marked steps have events"
 	}
@@ -87,7 +88,7 @@ func NewGate(t *trace.Trace, limits Limits) (*Gate, error) {
 	g := &Gate{Schema: GateSchema, OK: true, Devices: make([]GateDevice, len(t.Devices))}
 	steps, measured := 0, false
 	for i := range t.Devices {
-		x := NewIndex(t, &t.Devices[i])
+		x := analysis.NewIndex(t, &t.Devices[i])
 		d := &g.Devices[i]
 		d.Device, d.index = x.Device().ID, x
 		if limits.Peak >= 0 {
@@ -108,7 +109,7 @@ func NewGate(t *trace.Trace, limits Limits) (*Gate, error) {
 	return g, nil
 }
 
-func gatePeak(x *Index, limit int64) *GatePeak {
+func gatePeak(x *analysis.Index, limit int64) *GatePeak {
 	s := x.Summary()
 	p := &GatePeak{
 		RequestedBytes: s.PeakRequested, Event: s.PeakEvent, LimitBytes: limit,
@@ -124,7 +125,7 @@ func gatePeak(x *Index, limit int64) *GatePeak {
 }
 
 // gateGrowth returns nil when the device marks too few steps.
-func gateGrowth(x *Index, limit int64) *GateGrowth {
+func gateGrowth(x *analysis.Index, limit int64) *GateGrowth {
 	moments, grown := x.StepGrowth()
 	if moments == nil {
 		return nil
@@ -137,7 +138,7 @@ func gateGrowth(x *Index, limit int64) *GateGrowth {
 	g.Exceeded = g.BytesPerStep > limit
 	if g.Exceeded {
 		for _, growth := range grown[:min(len(grown), gateSites)] {
-			h := Holder{Stack: growth.Stack, Bytes: growth.Bytes, Count: growth.Count}
+			h := analysis.Holder{Stack: growth.Stack, Bytes: growth.Bytes, Count: growth.Count}
 			g.Sites = append(g.Sites, gateSite(x, h, growth.PerStep))
 		}
 	}
@@ -146,7 +147,7 @@ func gateGrowth(x *Index, limit int64) *GateGrowth {
 
 // rise returns by how much the level rises from moment to moment, 0 when it does
 // not rise every time.
-func rise(x *Index, moments []int) int64 {
+func rise(x *analysis.Index, moments []int) int64 {
 	for m := range len(moments) - 1 {
 		if x.RequestedAt(moments[m+1]) <= x.RequestedAt(moments[m]) {
 			return 0
@@ -156,6 +157,6 @@ func rise(x *Index, moments []int) int64 {
 	return (x.RequestedAt(moments[last]) - x.RequestedAt(moments[0])) / int64(last)
 }
 
-func gateSite(x *Index, h Holder, perStep int64) GateSite {
+func gateSite(x *analysis.Index, h analysis.Holder, perStep int64) GateSite {
 	return GateSite{Bytes: h.Bytes, Count: h.Count, BytesPerStep: perStep, Frames: x.Frames(h.Stack), holder: h}
 }

@@ -1,4 +1,4 @@
-package analysis
+package report
 
 import (
 	"bytes"
@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"memtop/snapshots/analysis"
 	"memtop/snapshots/trace"
 )
 
@@ -22,7 +23,7 @@ type Report struct {
 	Devices     []DeviceReport `json:"devices"`
 
 	notices []string
-	indexes []*Index
+	indexes []*analysis.Index
 }
 
 // SourceReport says what the trace was read from.
@@ -131,16 +132,16 @@ const reportedStacks = 10
 
 // NewReport reads the whole trace and reports on it.
 func NewReport(t *trace.Trace) *Report {
-	indexes := make([]*Index, len(t.Devices))
+	indexes := make([]*analysis.Index, len(t.Devices))
 	for i := range t.Devices {
-		indexes[i] = NewIndex(t, &t.Devices[i])
+		indexes[i] = analysis.NewIndex(t, &t.Devices[i])
 	}
 	return ReportOf(t, indexes)
 }
 
 // ReportOf is NewReport for a caller that already has the indexes of all of
 // the trace's devices.
-func ReportOf(t *trace.Trace, indexes []*Index) *Report {
+func ReportOf(t *trace.Trace, indexes []*analysis.Index) *Report {
 	r := &Report{
 		Schema: ReportSchema, Source: sourceReport(&t.Info), Annotations: len(t.Annotations),
 		Devices: make([]DeviceReport, len(indexes)), notices: t.Notices, indexes: indexes,
@@ -159,7 +160,7 @@ func sourceReport(i *trace.Info) SourceReport {
 	return s
 }
 
-func newDevice(x *Index) DeviceReport {
+func newDevice(x *analysis.Index) DeviceReport {
 	s := x.Summary()
 	d := DeviceReport{
 		Device: x.Device().ID, Segments: s.Segments, Blocks: s.Blocks,
@@ -183,7 +184,7 @@ func newDevice(x *Index) DeviceReport {
 // addPeak counts the stacks that hold memory at the peak. The counts are of
 // what was allocated within the trace; the list has every stack that is known
 // to have allocated what it holds, from before recording too.
-func (d *DeviceReport) addPeak(x *Index, holders []Holder) {
+func (d *DeviceReport) addPeak(x *analysis.Index, holders []analysis.Holder) {
 	for i := range holders {
 		if bytes, count := holders[i].InTrace(); count > 0 {
 			d.PeakStacks++
@@ -191,14 +192,14 @@ func (d *DeviceReport) addPeak(x *Index, holders []Holder) {
 		}
 	}
 	d.TopStacksAtPeak = make([]StackReport, 0, reportedStacks)
-	known := KnownHolders(holders)
+	known := analysis.KnownHolders(holders)
 	for _, h := range known[:min(len(known), reportedStacks)] {
 		d.TopStacksAtPeak = append(d.TopStacksAtPeak, StackReport{h.Bytes, h.Count, x.Frames(h.Stack)})
 	}
 }
 
 // poolReports sums the final state up by pool, in ascending order of id.
-func poolReports(x *Index) []PoolReport {
+func poolReports(x *analysis.Index) []PoolReport {
 	reports := make([]PoolReport, 0)
 	for i := range x.Device().Final.Segments {
 		s := &x.Device().Final.Segments[i]

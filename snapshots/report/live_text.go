@@ -1,4 +1,4 @@
-package analysis
+package report
 
 import (
 	"fmt"
@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"memtop/snapshots/analysis"
 )
 
 // How many of the largest are printed.
@@ -36,7 +38,7 @@ func (r *LiveReport) Text(w io.Writer, width int) error {
 	if r.Probe.CostNSPerStep > 0 || r.Probe.DroppedEvents > 0 {
 		p.line("")
 		p.line("  The probe took %v of the last step and dropped %s.",
-			time.Duration(r.Probe.CostNSPerStep), Plural(int(r.Probe.DroppedEvents), "event"))
+			time.Duration(r.Probe.CostNSPerStep), analysis.Plural(int(r.Probe.DroppedEvents), "event"))
 	}
 	return p.w.Flush()
 }
@@ -52,12 +54,12 @@ func (r *LiveReport) settingsText(p *page) {
 }
 
 // alarms are the verdicts that are something to act on.
-var alarms = []string{Growing.String(), SuspectedLeak.String(), Unreachable.String()}
+var alarms = []string{analysis.Growing.String(), analysis.SuspectedLeak.String(), analysis.Unreachable.String()}
 
 func (r *LiveReport) leaksText(p *page) {
 	for i := range r.Leaks {
 		if l := &r.Leaks[i]; slices.Contains(alarms, l.Verdict) {
-			p.wrap("  ! ", fmt.Sprintf("%s: %s, %s in %s. %s", l.Site, l.Verdict, Bytes(l.Bytes), Plural(l.Count, "tensor"), l.Reason))
+			p.wrap("  ! ", fmt.Sprintf("%s: %s, %s in %s. %s", l.Site, l.Verdict, analysis.Bytes(l.Bytes), analysis.Plural(l.Count, "tensor"), l.Reason))
 		}
 	}
 }
@@ -65,10 +67,10 @@ func (r *LiveReport) leaksText(p *page) {
 func (r *LiveReport) levelsText(p *page) {
 	p.line("")
 	p.line("  %-12s%12s%12s", "", "now", "step's peak")
-	p.line("  %-12s%12s%12s", "allocated", Bytes(r.AllocatedBytes), Bytes(r.PeakAllocatedBytes))
-	p.line("  %-12s%12s%12s", "reserved", Bytes(r.ReservedBytes), Bytes(r.PeakReservedBytes))
+	p.line("  %-12s%12s%12s", "allocated", analysis.Bytes(r.AllocatedBytes), analysis.Bytes(r.PeakAllocatedBytes))
+	p.line("  %-12s%12s%12s", "reserved", analysis.Bytes(r.ReservedBytes), analysis.Bytes(r.PeakReservedBytes))
 	if g := r.Gauges; g != nil && g.DeviceTotalBytes != nil && g.DeviceUsedBytes != nil {
-		p.line("  %-12s%12s of %s", "device", Bytes(*g.DeviceUsedBytes), Bytes(*g.DeviceTotalBytes))
+		p.line("  %-12s%12s of %s", "device", analysis.Bytes(*g.DeviceUsedBytes), analysis.Bytes(*g.DeviceTotalBytes))
 	}
 }
 
@@ -78,10 +80,10 @@ func (r *LiveReport) waterfallText(p *page) {
 		whole += row.Bytes
 	}
 	p.line("")
-	p.line("  What the device's %s are used for", Bytes(whole))
+	p.line("  What the device's %s are used for", analysis.Bytes(whole))
 	for _, row := range r.Waterfall {
 		if row.Bytes != 0 {
-			p.line("  %-22s%12s %3d%%  %s", row.Name, Bytes(row.Bytes), Percent(row.Bytes, max(whole, 1)), bar(max(row.Bytes, 0), max(whole, 1), 30))
+			p.line("  %-22s%12s %3d%%  %s", row.Name, analysis.Bytes(row.Bytes), analysis.Percent(row.Bytes, max(whole, 1)), bar(max(row.Bytes, 0), max(whole, 1), 30))
 		}
 	}
 }
@@ -96,7 +98,7 @@ func (r *LiveReport) layersText(p *page) {
 	p.line("  Layers that saved most for the backward pass, of %d", len(layers))
 	p.line("  %12s%12s%12s  %s", "saved", "output", "parameters", "layer")
 	for _, l := range layers[:min(len(layers), layerLines)] {
-		p.line("  %12s%12s%12s  %s %s", Bytes(l.SavedBytes), Bytes(l.OutputBytes), Bytes(l.ParameterBytes), l.Name, l.Class)
+		p.line("  %12s%12s%12s  %s %s", analysis.Bytes(l.SavedBytes), analysis.Bytes(l.OutputBytes), analysis.Bytes(l.ParameterBytes), l.Name, l.Class)
 	}
 }
 
@@ -105,13 +107,13 @@ func (r *LiveReport) tensorsText(p *page) {
 		return
 	}
 	p.line("")
-	p.line("  Largest live tensors, of %s", Count(len(r.Tensors)))
+	p.line("  Largest live tensors, of %s", analysis.Count(len(r.Tensors)))
 	p.line("  %12s%8s  %-12s%s", "bytes", "steps", "category", "tensor")
 	for _, t := range r.Tensors[:min(len(r.Tensors), tensorLines)] {
 		age := "-"
 		if t.AgeSteps >= 0 {
-			age = Count(int(t.AgeSteps))
+			age = analysis.Count(int(t.AgeSteps))
 		}
-		p.line("  %12s%8s  %-12s%s %s %s", Bytes(t.Bytes), age, t.Category, t.Name, t.Shape, t.DType)
+		p.line("  %12s%8s  %-12s%s %s %s", analysis.Bytes(t.Bytes), age, t.Category, t.Name, t.Shape, t.DType)
 	}
 }

@@ -1,4 +1,4 @@
-package analysis
+package report
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"memtop/snapshots/analysis"
 	"memtop/snapshots/trace"
 )
 
@@ -43,7 +44,7 @@ type MeasuredChange struct {
 
 // NewChangeReport reports on changes that were made together. What is measured
 // after the last of them is the effect of all.
-func NewChangeReport(made []Experiment) *ChangeReport {
+func NewChangeReport(made []analysis.Experiment) *ChangeReport {
 	r := &ChangeReport{Change: make(map[string][2]string), Measured: make(map[string]MeasuredChange)}
 	first := int64(0)
 	for i := range made {
@@ -88,7 +89,7 @@ func (r *ChangeReport) predict(p *trace.Prediction) {
 	}
 }
 
-func (r *ChangeReport) measure(e *Experiment, first int64) {
+func (r *ChangeReport) measure(e *analysis.Experiment, first int64) {
 	clear(r.Measured)
 	r.steps, r.overlaps = e.Settled, nil
 	if first == 0 {
@@ -117,8 +118,8 @@ func (r *ChangeReport) Text(w io.Writer, width int) error {
 		return p.w.Flush()
 	}
 	p.line("measured, medians of %d settled steps:", r.steps)
-	for q := range QuantityCount {
-		quantity := Quantity(q)
+	for q := range analysis.QuantityCount {
+		quantity := analysis.Quantity(q)
 		if m, ok := r.Measured[quantity.String()]; ok {
 			p.line("  %-19s %s → %s  (%s)", quantityNames[q],
 				quantityText(quantity, m.Before), quantityText(quantity, m.After), moved(quantity, m.Delta))
@@ -132,28 +133,28 @@ func (r *ChangeReport) Text(w io.Writer, width int) error {
 
 func (c *PredictedChange) words() []string {
 	list := []string{
-		"peak allocated " + moved(PeakAllocatedQuantity, float64(c.PeakAllocated)),
-		"activations " + moved(ActivationQuantity, float64(c.Activation)),
+		"peak allocated " + moved(analysis.PeakAllocatedQuantity, float64(c.PeakAllocated)),
+		"activations " + moved(analysis.ActivationQuantity, float64(c.Activation)),
 	}
 	if c.StepTime != nil {
-		list = append(list, "step time "+moved(StepTimeQuantity, float64(*c.StepTime)))
+		list = append(list, "step time "+moved(analysis.StepTimeQuantity, float64(*c.StepTime)))
 	}
 	return list
 }
 
 // quantityNames are the quantities' names for people.
-var quantityNames = [QuantityCount]string{
+var quantityNames = [analysis.QuantityCount]string{
 	"peak allocated", "reserved", "activations at peak", "step time", "tokens per second", "loss",
 }
 
 // quantityText writes a value of a quantity for people.
-func quantityText(q Quantity, v float64) string {
+func quantityText(q analysis.Quantity, v float64) string {
 	switch q {
-	case PeakAllocatedQuantity, ReservedQuantity, ActivationQuantity:
-		return Bytes(int64(v))
-	case StepTimeQuantity:
+	case analysis.PeakAllocatedQuantity, analysis.ReservedQuantity, analysis.ActivationQuantity:
+		return analysis.Bytes(int64(v))
+	case analysis.StepTimeQuantity:
 		return time.Duration(v).Round(10 * time.Microsecond).String()
-	case TokenRateQuantity:
+	case analysis.TokenRateQuantity:
 		return fmt.Sprintf("%.0f", v)
 	default:
 		return fmt.Sprintf("%.4f", v)
@@ -161,7 +162,7 @@ func quantityText(q Quantity, v float64) string {
 }
 
 // moved puts a plus before what grew.
-func moved(q Quantity, v float64) string {
+func moved(q analysis.Quantity, v float64) string {
 	if v > 0 {
 		return "+" + quantityText(q, v)
 	}

@@ -1,9 +1,10 @@
-package analysis
+package report
 
 import (
 	"cmp"
 	"slices"
 
+	"memtop/snapshots/analysis"
 	"memtop/snapshots/trace"
 )
 
@@ -86,14 +87,14 @@ func (m *merger) firstDifference(a, b trace.Events) int {
 
 // compareStacks lists the stacks that hold more or less, the largest change
 // first.
-func (m *merger) compareStacks(x *Index, from int, y *Index, to int) []StackDiff {
+func (m *merger) compareStacks(x *analysis.Index, from int, y *analysis.Index, to int) []StackDiff {
 	type pair struct {
-		sides [2]Holder
-		owner *Index
+		sides [2]analysis.Holder
+		owner *analysis.Index
 		stack trace.StackID
 	}
 	pairs := make(map[trace.StackID]*pair)
-	for side, h := range [2][]Holder{x.HoldersAt(from), y.HoldersAt(to)} {
+	for side, h := range [2][]analysis.Holder{x.HoldersAt(from), y.HoldersAt(to)} {
 		for _, holder := range h {
 			key := trace.StackID(0) // held from before, by whom nobody knows
 			if holder.Stack != 0 {
@@ -101,7 +102,7 @@ func (m *merger) compareStacks(x *Index, from int, y *Index, to int) []StackDiff
 			}
 			p := pairs[key]
 			if p == nil {
-				p = &pair{owner: [2]*Index{x, y}[side], stack: holder.Stack}
+				p = &pair{owner: [2]*analysis.Index{x, y}[side], stack: holder.Stack}
 				pairs[key] = p
 			}
 			p.sides[side] = holder
@@ -115,7 +116,7 @@ func (m *merger) compareStacks(x *Index, from int, y *Index, to int) []StackDiff
 			continue
 		}
 		changed = append(changed, StackDiff{
-			change, p.owner.HolderName(Holder{Stack: p.stack}), p.owner.Frames(p.stack), before.Bytes, after.Bytes, before.Count, after.Count,
+			change, p.owner.HolderName(analysis.Holder{Stack: p.stack}), p.owner.Frames(p.stack), before.Bytes, after.Bytes, before.Count, after.Count,
 		})
 	}
 	slices.SortFunc(changed, func(a, b StackDiff) int {
@@ -128,7 +129,7 @@ func magnitude(n int64) int64 { return max(n, -n) }
 
 // compareMaps lists segments and blocks that are not the same on both sides.
 // Both lists are in order of address.
-func (d *DeviceDiff) compareMaps(before, after *Map) {
+func (d *DeviceDiff) compareMaps(before, after *analysis.Map) {
 	a, b := before.Segments, after.Segments
 	for len(a)+len(b) > 0 {
 		switch {
@@ -150,7 +151,7 @@ func (d *DeviceDiff) compareMaps(before, after *Map) {
 	}
 }
 
-func (d *DeviceDiff) compareBlocks(a, b []Block) {
+func (d *DeviceDiff) compareBlocks(a, b []analysis.Block) {
 	for len(a)+len(b) > 0 {
 		switch {
 		case len(b) == 0 || len(a) > 0 && a[0].Addr < b[0].Addr:
@@ -170,7 +171,7 @@ func (d *DeviceDiff) compareBlocks(a, b []Block) {
 }
 
 // addBlock lists a block that holds something; free ones are only what is left.
-func (d *DeviceDiff) addBlock(change Change, b *Block) {
+func (d *DeviceDiff) addBlock(change Change, b *analysis.Block) {
 	if b.State.Live() {
 		d.Blocks = append(d.Blocks, RangeDiff{change, b.Addr, b.Size, b.State.String()})
 	}

@@ -1,9 +1,10 @@
-package analysis
+package report
 
 import (
 	"cmp"
 	"slices"
 
+	"memtop/snapshots/analysis"
 	"memtop/snapshots/trace"
 )
 
@@ -48,10 +49,10 @@ func liveLayer(l *trace.Layer) LiveLayer {
 	}
 }
 
-func liveTensors(x *Index, at int) []LiveTensor {
+func liveTensors(x *analysis.Index, at int) []LiveTensor {
 	tensors := x.Tensors(at)
 	all := make([]LiveTensor, len(tensors))
-	names := make(map[SiteID]string)
+	names := make(map[analysis.SiteID]string)
 	for _, s := range x.Sites(at) {
 		names[s.ID] = s.Name
 	}
@@ -69,13 +70,13 @@ func liveTensors(x *Index, at int) []LiveTensor {
 	return all
 }
 
-func liveLeaks(x *Index, at int) []LiveLeak {
+func liveLeaks(x *analysis.Index, at int) []LiveLeak {
 	sites := x.Sites(at)
-	slices.SortStableFunc(sites, func(a, b Site) int { return cmp.Compare(b.Trend, a.Trend) })
+	slices.SortStableFunc(sites, func(a, b analysis.Site) int { return cmp.Compare(b.Trend, a.Trend) })
 	leaks := make([]LiveLeak, 0)
 	for i := range sites {
 		s := &sites[i]
-		if s.Trend <= Steady || s.Trend == ShapeDriven && !stays(s) {
+		if s.Trend <= analysis.Steady || s.Trend == analysis.ShapeDriven && !stays(s) {
 			continue
 		}
 		leaks = append(leaks, LiveLeak{
@@ -105,4 +106,4 @@ func liveGauges(g *trace.Gauge) *LiveGauges {
 }
 
 // stays reports whether anything of the site was left after the last step.
-func stays(s *Site) bool { return len(s.History) > 0 && s.History[len(s.History)-1].Count > 0 }
+func stays(s *analysis.Site) bool { return len(s.History) > 0 && s.History[len(s.History)-1].Count > 0 }

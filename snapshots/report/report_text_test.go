@@ -1,4 +1,4 @@
-package analysis
+package report
 
 import (
 	"fmt"
@@ -7,11 +7,12 @@ import (
 	"strings"
 	"testing"
 
+	"memtop/snapshots/analysis"
 	"memtop/snapshots/trace"
 )
 
 // indexOfFrame returns an index whose trace has one frame, number 1.
-func indexOfFrame(tb testing.TB, file, name string, line int) *Index {
+func indexOfFrame(tb testing.TB, file, name string, line int) *analysis.Index {
 	tb.Helper()
 	return indexOf(tb, fmt.Sprintf("frame it %q %d %q\nstack its it\ndevice 0\nalloc 0x100 512 stack=its\n", file, line, name))
 }
@@ -69,12 +70,12 @@ func checkTail(t *testing.T, file, name string, line, width int) {
 	t.Helper()
 	in := trace.NewInterner()
 	id := in.Frame(trace.Frame{File: in.String(file), Name: in.String(name), Line: int32(line)})
-	x := &Index{tables: &in.Tables}
+	x := analysis.NewIndex(&trace.Trace{Tables: &in.Tables}, &trace.Device{})
 	got, short := tail(x, id, width), x.ShortLabel(id)
 	if got != short && cells(got) > width {
 		t.Fatalf("file %q, name %q, line %d: %q is wider than %d", file, name, line, got, width)
 	}
-	if !strings.HasSuffix(got, short) || !strings.HasSuffix(slashed(x.FrameLabel(id)), strings.TrimPrefix(got, ".../")) && got != short {
+	if !strings.HasSuffix(got, short) || !strings.HasSuffix(strings.ReplaceAll(x.FrameLabel(id), `\`, "/"), strings.TrimPrefix(got, ".../")) && got != short {
 		t.Fatalf("file %q, name %q, line %d: %q is no end of the label", file, name, line, got)
 	}
 }
@@ -86,7 +87,7 @@ func TestALongPathIsCutInOneGo(t *testing.T) {
 	if got := tail(x, 1, 30); got != ".../d/d/d/d/model.py:7 forward" {
 		t.Errorf("got %q", got)
 	}
-	if err := NewReport(x.trace).Text(io.Discard, 80); err != nil {
+	if err := NewReport(x.Trace()).Text(io.Discard, 80); err != nil {
 		t.Error(err)
 	}
 }

@@ -1,10 +1,11 @@
-package analysis
+package report
 
 import (
 	"cmp"
 	"slices"
 	"strings"
 
+	"memtop/snapshots/analysis"
 	"memtop/snapshots/trace"
 )
 
@@ -127,7 +128,7 @@ func NewDiff(a, b *trace.Trace) *Diff {
 			d.Devices = append(d.Devices, DeviceDiff{Device: before.ID, Only: only(Vanished), FirstEvent: -1})
 			continue
 		}
-		x, y := NewIndex(a, before), NewIndex(b, after)
+		x, y := analysis.NewIndex(a, before), analysis.NewIndex(b, after)
 		device := compare(merged, x, x.End(), y, y.End())
 		device.Numbers = compareNumbers(x.Summary(), y.Summary())
 		device.FirstEvent = merged.firstDifference(x.Device().Events, y.Device().Events)
@@ -146,7 +147,7 @@ func only(c Change) *Change { return &c }
 
 // DiffMoments compares what was held right after event from of x with what was
 // held right after event to of y. The indexes may be the same one.
-func DiffMoments(x *Index, from int, y *Index, to int) DeviceDiff {
+func DiffMoments(x *analysis.Index, from int, y *analysis.Index, to int) DeviceDiff {
 	d := compare(newMerger(x.Trace().Tables, y.Trace().Tables), x, from, y, to)
 	d.Numbers = append(d.Numbers, changedNumbers([]NumberDiff{
 		{"requested", x.RequestedAt(from), y.RequestedAt(to)},
@@ -155,7 +156,7 @@ func DiffMoments(x *Index, from int, y *Index, to int) DeviceDiff {
 	return d
 }
 
-func compare(merged *merger, x *Index, from int, y *Index, to int) DeviceDiff {
+func compare(merged *merger, x *analysis.Index, from int, y *analysis.Index, to int) DeviceDiff {
 	d := DeviceDiff{Device: x.Device().ID, FirstEvent: -1}
 	before, after := x.CountCategories(from), y.CountCategories(to)
 	for _, c := range trace.Categories {
@@ -167,7 +168,7 @@ func compare(merged *merger, x *Index, from int, y *Index, to int) DeviceDiff {
 	return d
 }
 
-func compareNumbers(a, b Summary) []NumberDiff {
+func compareNumbers(a, b analysis.Summary) []NumberDiff {
 	return changedNumbers([]NumberDiff{
 		{"requested", a.Requested, b.Requested},
 		{"allocated", a.Allocated, b.Allocated},

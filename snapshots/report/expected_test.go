@@ -1,7 +1,8 @@
-package analysis_test
+package report_test
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -10,8 +11,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"memtop/snapshots"
-	"memtop/snapshots/analysis"
+	"memtop/snapshots/pytorch"
 	"memtop/snapshots/pytorch/pytorchtest"
+	"memtop/snapshots/report"
 	"memtop/snapshots/trace"
 )
 
@@ -59,8 +61,8 @@ func TestReportEqualsTheExpectedNumbersOfRealFiles(t *testing.T) {
 	dir := pytorchtest.SharedFolder(t)
 	for _, want := range expectedFiles(t, dir) {
 		t.Run(want.File, func(t *testing.T) {
-			report := analysis.NewReport(open(t, filepath.Join(dir, want.File)))
-			text, err := json.Marshal(report)
+			r := report.NewReport(open(t, filepath.Join(dir, want.File)))
+			text, err := json.Marshal(r)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -83,6 +85,28 @@ func TestReportEqualsTheExpectedNumbersOfRealFiles(t *testing.T) {
 				if diff := cmp.Diff(want.Devices[i], got.Devices[i]); diff != "" {
 					t.Errorf("device %d (-want +got):\n%s", i, diff)
 				}
+			}
+		})
+	}
+}
+
+func TestRealFilesWrittenAgainDoNotDiffer(t *testing.T) {
+	dir := pytorchtest.SharedFolder(t)
+	for _, file := range expectedFiles(t, dir) {
+		t.Run(file.File, func(t *testing.T) {
+			tr := open(t, filepath.Join(dir, file.File))
+			var text bytes.Buffer
+			if err := pytorch.Write(&text, tr); err != nil {
+				t.Fatal(err)
+			}
+			again, err := pytorch.Decode(t.Context(), &text, pytorch.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := report.NewDiff(tr, again); !d.Empty() {
+				var b bytes.Buffer
+				_ = d.Text(&b, 100)
+				t.Errorf("got\n%s", b.String())
 			}
 		})
 	}

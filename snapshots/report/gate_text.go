@@ -1,4 +1,4 @@
-package analysis
+package report
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"memtop/snapshots/analysis"
 	"memtop/snapshots/trace"
 )
 
@@ -50,10 +51,10 @@ func (g *Gate) Broken() string {
 // apart writes a size so that it is told apart from another: in bytes where the
 // short forms are the same.
 func apart(n, other int64) string {
-	if n != other && Bytes(n) == Bytes(other) {
+	if n != other && analysis.Bytes(n) == analysis.Bytes(other) {
 		return strconv.FormatInt(n, 10) + " B"
 	}
-	return Bytes(n)
+	return analysis.Bytes(n)
 }
 
 // kept is the word that a line of a gate begins with.
@@ -65,7 +66,7 @@ func kept(exceeded bool) string {
 }
 
 func (l *GatePeak) text(p *page, d *GateDevice) {
-	when := "at event " + Count(l.Event)
+	when := "at event " + analysis.Count(l.Event)
 	if l.Event < 0 {
 		when = "before the first event"
 	}
@@ -73,7 +74,7 @@ func (l *GatePeak) text(p *page, d *GateDevice) {
 		apart(l.RequestedBytes, l.LimitBytes), when, apart(l.LimitBytes, l.RequestedBytes)))
 	for i := range l.Sites {
 		s := &l.Sites[i]
-		lead := fmt.Sprintf("  %9s %3d%% %6dx ", Bytes(s.Bytes), Percent(s.Bytes, l.RequestedBytes), s.Count)
+		lead := fmt.Sprintf("  %9s %3d%% %6dx ", analysis.Bytes(s.Bytes), analysis.Percent(s.Bytes, l.RequestedBytes), s.Count)
 		s.text(p, d.index, lead)
 	}
 }
@@ -86,12 +87,12 @@ func (l *GateGrowth) text(p *page, d *GateDevice) {
 	}
 	for i := range l.Sites {
 		s := &l.Sites[i]
-		s.text(p, d.index, fmt.Sprintf("  %9s per step, now %9s %6dx ", Bytes(s.BytesPerStep), Bytes(s.Bytes), s.Count))
+		s.text(p, d.index, fmt.Sprintf("  %9s per step, now %9s %6dx ", analysis.Bytes(s.BytesPerStep), analysis.Bytes(s.Bytes), s.Count))
 	}
 }
 
 // text writes a site as the report does: its telling frames below each other.
-func (s *GateSite) text(p *page, x *Index, lead string) {
+func (s *GateSite) text(p *page, x *analysis.Index, lead string) {
 	const frames = 3
 	if s.holder.Stack <= trace.EmptyStack {
 		p.line("%s%s", lead, x.HolderName(s.holder))

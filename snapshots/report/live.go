@@ -1,6 +1,7 @@
-package analysis
+package report
 
 import (
+	"memtop/snapshots/analysis"
 	"memtop/snapshots/trace"
 )
 
@@ -26,7 +27,7 @@ type LiveReport struct {
 	Leaks              []LiveLeak        `json:"leaks"`   // sites that are not steady, the most alarming first
 	Gauges             *LiveGauges       `json:"gauges"`  // of the same moment as the rest; null when nobody asked the driver
 	Probe              LiveProbe         `json:"probe"`
-	index              *Index
+	index              *analysis.Index
 }
 
 // LiveCategories are requested bytes by category.
@@ -115,11 +116,11 @@ func NewLive(t *trace.Trace) *LiveReport {
 			device = *d
 		}
 	}
-	return LiveOf(NewIndex(t, &device))
+	return LiveOf(analysis.NewIndex(t, &device))
 }
 
 // LiveOf is NewLive for an index that was made already.
-func LiveOf(x *Index) *LiveReport {
+func LiveOf(x *analysis.Index) *LiveReport {
 	t, at := x.Trace(), x.End()
 	m := x.SegmentsAt(at)
 	r := &LiveReport{
@@ -134,7 +135,7 @@ func LiveOf(x *Index) *LiveReport {
 	for _, row := range x.Waterfall(at, x.GaugeAt(at)) {
 		r.Waterfall = append(r.Waterfall, LiveRow{row.Name, row.Bytes})
 	}
-	for _, l := range Layers(t, 0).Rows {
+	for _, l := range analysis.Layers(t, 0).Rows {
 		r.Layers = append(r.Layers, liveLayer(&l.Layer))
 	}
 	r.Tensors, r.Leaks = liveTensors(x, at), liveLeaks(x, at)
@@ -142,7 +143,7 @@ func LiveOf(x *Index) *LiveReport {
 }
 
 // Index returns the index that the report was made from.
-func (r *LiveReport) Index() *Index { return r.index }
+func (r *LiveReport) Index() *analysis.Index { return r.index }
 
 // LastStep returns the last step of a device, nil when there is none.
 func LastStep(t *trace.Trace, device int) *trace.Step {

@@ -1,0 +1,106 @@
+package report
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"memtop/snapshots/trace"
+)
+
+// liveRun is a step of a program on a device that somebody else uses too.
+func liveRun(tb testing.TB) *trace.Trace {
+	tb.Helper()
+	t := parse(tb, `
+info kind="live"
+note weight category="parameter" layer="blocks.0" role="weight"
+note output category="activation" layer="blocks.0" role="output"
+note tokens category="input" layer="data" role="tokens"
+frame weights "model.py" 3 "forward"
+frame outputs "model.py" 5 "forward"
+stack weights weights
+stack outputs outputs
+device 0
+alloc 0x100000 65536 @3 stack=weights note=weight
+step_begin 0 1 @6
+alloc 0x110000 196608 @9 stack=outputs note=output
+free_requested 0x110000 196608 @12 note=output
+free_completed 0x110000 196608 @15 note=output
+alloc 0x110000 700 @18 note=tokens
+step_end 0 1 @21
+segment 0x100000 262656
+block 0x100000 65536 active_allocated requested=65536 stack=weights note=weight
+block 0x110000 1024 active_allocated requested=700 note=tokens
+block 0x110400 196096 inactive
+`)
+	t.Info.Growing = true
+	t.Live = &trace.Live{PID: 4711, Dropped: 3, Gauges: []trace.Gauge{{
+		Total: 1 << 30, Used: 1 << 20, Process: 700 << 10, Others: 200 << 10, Utilisation: 50, Temperature: -1, Power: -1,
+	}}}
+	t.Steps = []trace.Step{{
+		Number: 1, Time: 21, Duration: 1_000_000, PeakAllocated: 4 << 16, PeakReserved: 5 << 16, ProbeNS: 99,
+		AtPeak:   []trace.Amount{{Name: "parameter", Bytes: 1 << 16}, {Name: "activation", Bytes: 3 << 16}},
+		Settings: []trace.Value{{Key: "amp", Value: "off"}, {Key: "checkpoint", Value: "none"}},
+		Layers:   []trace.Layer{{Class: "GPT"}, {Name: "blocks.0", Class: "Block", SavedBytes: 3 << 16, OutputShape: "[1]"}},
+	}}
+	return t
+}
+
+func TestLiveReportHasTheKeysOfItsSchemaInOrder(t *testing.T) {
+	text, err := json.Marshal(NewLive(liveRun(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, keys := range map[string]string{
+		"report": "schema pid step settings allocated_bytes reserved_bytes peak_allocated_bytes peak_reserved_bytes " +
+			"categories categories_at_peak waterfall layers tensors leaks gauges probe",
+		"categories": "parameter gradient optimizer activation input workspace other",
+		"layer": "name class output_shape dtype parameter_bytes output_bytes saved_bytes transient_peak_bytes " +
+			"forward_ns backward_ns recompute_ns checkpointed",
+		"tensor": "name category shape dtype bytes age_steps layer site stack",
+		"gauges": "device_total_bytes device_used_bytes process_bytes",
+		"probe":  "cost_ns_per_step dropped_events",
+	} {
+		at := 0
+		for key := range strings.FieldsSeq(keys) {
+			next := strings.Index(string(text[at:]), `"`+key+`":`)
+			if next < 0 {
+				t.Fatalf("%s: no %q after byte %d of %s", name, key, at, text)
+			}
+			if name == "report" {
+				at += next
+			}
+		}
+	}
+}
+
+func TestLiveReportSaysWhatIsThere(t *testing.T) {
+	r := NewLive(liveRun(t))
+	if r.PID != 4711 || r.Step != 1 || r.PeakAllocatedBytes != 4<<16 || r.Settings["checkpoint"] != "none" || r.Probe != (LiveProbe{99, 3}) {
+		t.Errorf("got %+v", r)
+	}
+	if r.Categories.Parameter != 1<<16 || r.Categories.Input != 700 || r.CategoriesAtPeak.Activation != 3<<16 {
+		t.Errorf("categories: got %+v and at the peak %+v", r.Categories, r.CategoriesAtPeak)
+	}
+	if *r.Gauges.ProcessBytes != 700<<10 || r.Gauges.TemperatureCelsius != nil {
+		t.Errorf("gauges: got %+v", r.Gauges)
+	}
+	var sum int64
+	for _, row := range r.Waterfall {
+		sum += row.Bytes
+	}
+	if sum != 1<<20 {
+		t.Errorf("the waterfall sums to %d, want what the device has in use, %d", sum, 1<<20)
+	}
+	if len(r.Tensors) != 2 || r.Tensors[0].Name != "blocks.0 weight" || r.Tensors[0].Stack[0] != "model.py:3 forward" || r.Tensors[1].AgeSteps != 0 {
+		t.Errorf("tensors: got %+v", r.Tensors)
+	}
+	for _, tensor := range r.Tensors {
+		if tensor.Site == "" || tensor.Name == "blocks.0 weight" && tensor.Site != "blocks.0 weight, model.py:3 forward" {
+			t.Errorf("%s: the site is %q", tensor.Name, tensor.Site)
+		}
+		if tensor.Stack == nil {
+			t.Errorf("%s: the stack is null, want a list", tensor.Name)
+		}
+	}
+}

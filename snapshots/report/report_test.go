@@ -1,0 +1,210 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"memtop/snapshots/pytorch/pytorchtest"
+	"memtop/snapshots/trace"
+)
+
+// reportKeys are the keys of the report in the order of its definition.
+const reportKeys = "schema source path kind container pickle_protocol bytes writer annotations devices " +
+	"device segments blocks reserved_bytes allocated_bytes active_bytes requested_bytes free_bytes largest_free_block_bytes " +
+	"events actions alloc initial_requested_bytes final_requested_bytes peak_requested_bytes peak_event " +
+	"initial_reserved_bytes peak_reserved_bytes peak_stacks peak_largest_stack_bytes distinct_stacks " +
+	"oom pools id segments reserved_bytes active_bytes " +
+	"categories_at_peak parameter gradient optimizer activation input workspace other guessed " +
+	"top_stacks_at_peak bytes count frames"
+
+func TestReportHasTheKeysOfItsSchemaInOrder(t *testing.T) {
+	tr := parse(t, names+`
+info kind="snapshot" container="pickle" protocol=4 bytes=10 writer="test" path="x.pickle"
+device 0
+alloc 0x100000 512 stack=act
+segment 0x100000 2097152 type="small"
+block 0x100000 512 active_allocated requested=512 stack=act
+block 0x100200 2096640 inactive
+`)
+	text, err := json.Marshal(NewReport(tr))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var keys []string
+	for _, match := range regexp.MustCompile(`"([a-z_0-9]+)":`).FindAllSubmatch(text, -1) {
+		keys = append(keys, string(match[1]))
+	}
+	if got := strings.Join(keys, " "); got != reportKeys {
+		t.Errorf("got\n%s\nwant\n%s", got, reportKeys)
+	}
+}
+
+// TestAReportIsNotMultipliedByAName is about a file that has a name of a megabyte
+// once, and stacks that have it often.
+func TestAReportIsNotMultipliedByAName(t *testing.T) {
+	tr := pytorchtest.Random(pytorchtest.Options{Seed: 3, Operations: 300})
+	for i := range tr.Tables.Frames {
+		tr.Tables.Frames[i].Name = trace.StringID(len(tr.Tables.Strings))
+	}
+	tr.Tables.Strings = append(tr.Tables.Strings, strings.Repeat("x", 1<<20))
+	for name, value := range map[string]any{"report": NewReport(tr), "diff": NewDiff(tr, pytorchtest.Random(pytorchtest.Options{Seed: 4}))} {
+		text, err := json.Marshal(value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(text) > 1<<20 {
+			t.Errorf("the %s has %d bytes, more than the name", name, len(text))
+		}
+	}
+}
+
+func TestReportCanBeReadBack(t *testing.T) {
+	text, err := json.Marshal(NewReport(pytorchtest.Random(pytorchtest.Options{Seed: 3, Devices: 2, Operations: 300})))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back Report
+	if err := json.Unmarshal(text, &back); err != nil {
+		t.Fatal(err)
+	}
+	again, err := json.Marshal(&back)
+	if err != nil || !bytes.Equal(text, again) {
+		t.Errorf("read back and written again it differs (%v):\n%s\n%s", err, text, again)
+	}
+}
+
+func TestTopStacksLeaveOutWhatNobodyKnows(t *testing.T) {
+	tr := parse(t, names+`
+device 0
+alloc 0x100000 1024 stack=act
+alloc 0x100400 512
+free_requested 0x100600 4096 stack=main
+free_completed 0x100600 4096 stack=main
+segment 0x100000 2097152 type="small"
+block 0x100000 1024 active_allocated requested=1024 stack=act
+block 0x100400 512 active_allocated requested=512
+block 0x100600 4096 inactive
+block 0x101600 2048 active_allocated requested=2048 stack=opt
+block 0x101e00 2089472 inactive
+`)
+	d := NewReport(tr).Devices[0]
+	if d.PeakEvent != 1 || d.PeakRequestedBytes != 7680 || d.PeakStacks != 2 || d.PeakLargestStackBytes != 1024 {
+		t.Errorf("got peak %d at %d, %d stacks, the largest %d", d.PeakRequestedBytes, d.PeakEvent, d.PeakStacks, d.PeakLargestStackBytes)
+	}
+	var got []string
+	for _, s := range d.TopStacksAtPeak {
+		got = append(got, fmt.Sprint(s.Bytes, len(s.Frames)))
+	}
+	if want := "2048 4, 1024 4, 512 0"; strings.Join(got, ", ") != want {
+		t.Errorf("top stacks: got %v, want %s", got, want)
+	}
+}
+
+func TestTextIsNeverWiderThanAsked(t *testing.T) {
+	tr := pytorchtest.Random(pytorchtest.Options{Seed: 5, Devices: 2, Operations: 400})
+	other := pytorchtest.Random(pytorchtest.Options{Seed: 6, Devices: 1, Operations: 400})
+	tr.Info.Path = strings.Repeat("very long name 名前 ", 10)
+	tr.Notices = []string{"a \x1b[31mred\x1b[0m notice " + strings.Repeat("that goes on ", 20)}
+	for _, width := range []int{40, 60, 80, 200} {
+		var b bytes.Buffer
+		if err := NewReport(tr).Text(&b, width); err != nil {
+			t.Fatal(err)
+		}
+		if err := NewDiff(tr, other).Text(&b, width); err != nil {
+			t.Fatal(err)
+		}
+		if strings.ContainsRune(b.String(), '\x1b') {
+			t.Error("an escape sequence of the file reaches the terminal")
+		}
+		for line := range strings.Lines(b.String()) {
+			if got := cells(strings.TrimSuffix(line, "\n")); got > width {
+				t.Errorf("width %d: a line of %d cells: %q", width, got, line)
+			}
+		}
+	}
+}
+
+func TestDiffOfATraceWithItselfIsEmpty(t *testing.T) {
+	for seed := range uint64(6) {
+		tr := pytorchtest.Random(pytorchtest.Options{Seed: seed, Devices: 2, Operations: 200, Expandable: seed%2 == 0})
+		var text bytes.Buffer
+		if err := trace.WriteText(&text, tr); err != nil {
+			t.Fatal(err)
+		}
+		again, err := trace.ParseText(&text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := NewDiff(tr, again); !d.Empty() {
+			t.Errorf("seed %d: got %+v", seed, d)
+		}
+	}
+}
+
+func TestDiffSaysWhatBecameOfStacks(t *testing.T) {
+	const before = names + `
+device 0
+alloc 0x100000 1024 stack=act
+alloc 0x100400 512 stack=opt
+segment 0x100000 2097152 type="small"
+block 0x100000 1024 active_allocated requested=1024 stack=act
+block 0x100400 512 active_allocated requested=512 stack=opt
+block 0x100600 2095616 inactive
+`
+	const after = names + `
+device 0
+alloc 0x100000 4096 stack=act
+alloc 0x101000 2048 stack=data
+segment 0x100000 2097152 type="small"
+block 0x100000 4096 active_allocated requested=4096 stack=act
+block 0x101000 2048 active_allocated requested=2048 stack=data
+block 0x101800 2091008 inactive
+segment 0x700000 2097152 type="small"
+block 0x700000 2097152 inactive
+device 1
+alloc 0x900000 512
+`
+	d := NewDiff(parse(t, before), parse(t, after))
+	if d.Empty() || len(d.Devices) != 2 || d.Devices[1].Only == nil || *d.Devices[1].Only != Appeared {
+		t.Fatalf("got %+v, want two devices of which the second appeared", d)
+	}
+	var got []string
+	for _, s := range d.Devices[0].Stacks {
+		got = append(got, fmt.Sprintf("%s %s %+d", s.Change, s.Name, s.Delta()))
+	}
+	want := []string{"grew model.py:20 forward +3072", "appeared train.py:10 main +2048", "vanished train.py:10 main -512"}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("stacks: got %v, want %v", got, want)
+	}
+	if s := d.Devices[0].Segments; len(s) != 1 || s[0].Change != Appeared || s[0].Addr != 0x700000 {
+		t.Errorf("segments: got %+v", s)
+	}
+	if d.Devices[0].FirstEvent != 0 {
+		t.Errorf("the first different event: got %d, want 0", d.Devices[0].FirstEvent)
+	}
+}
+
+func TestMomentsOfOneTraceAreCompared(t *testing.T) {
+	x := indexOf(t, names+`
+device 0
+alloc 0x100000 1024 stack=act
+alloc 0x100400 512 stack=opt
+free_requested 0x100000 1024
+free_completed 0x100000 1024
+segment 0x100000 2097152 type="small"
+block 0x100000 1024 inactive
+block 0x100400 512 active_allocated requested=512 stack=opt
+block 0x100600 2095616 inactive
+`)
+	d := DiffMoments(x, 0, x, 3)
+	if len(d.Stacks) != 2 || d.Stacks[0].Change != Vanished || d.Stacks[1].Change != Appeared {
+		t.Errorf("got %+v, want the layer's memory gone and the optimizer's there", d.Stacks)
+	}
+	if same := DiffMoments(x, 2, x, 2); !same.Empty() {
+		t.Errorf("a moment and itself: got %+v", same)
+	}
+}
