@@ -17,6 +17,7 @@ func TestReportsOfNonsenseAreWritten(t *testing.T) {
 		report.DiffMoments(x, 0, x, x.End()+1)
 		for name, err := range map[string]error{
 			"report": report.NewReport(tr).Text(io.Discard, 80),
+			"live":   report.LiveOf(x).Text(io.Discard, 80),
 			"diff":   report.NewDiff(tr, analysis.Nonsense(r)).Text(io.Discard, 80),
 		} {
 			if err != nil {

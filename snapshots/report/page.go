@@ -96,6 +96,6 @@ func bar(part, whole int64, width int) string {
 	if whole <= 0 || part <= 0 {
 		return ""
 	}
-	n := int(math.Ceil(float64(part) / float64(whole) * float64(width)))
-	return strings.Repeat("#", min(n, width))
+	share := min(float64(part)/float64(whole), 1)
+	return strings.Repeat("#", int(math.Ceil(share*float64(width))))
 }
