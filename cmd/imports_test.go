@@ -19,6 +19,7 @@ import (
 var picture = map[string][]string{
 	"snapshots/cause/...":           {}, // what an error means, for all
 	"snapshots/trace":               {},
+	"snapshots/trace/tracetest":     {"snapshots/trace"},
 	"snapshots/analysis":            {"snapshots/trace"},
 	"snapshots/report":              {"snapshots/analysis", "snapshots/trace"},
 	"snapshots/pytorch":             {"snapshots/trace"},

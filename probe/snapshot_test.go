@@ -10,6 +10,7 @@ import (
 
 	"memtop/snapshots/pytorch"
 	"memtop/snapshots/trace"
+	"memtop/snapshots/trace/tracetest"
 )
 
 func TestASnapshotIsPyTorchsAndLeadsToTheStateOfItsMoment(t *testing.T) {
@@ -50,7 +51,7 @@ func checkSnapshot(t *testing.T, text string) {
 	if d.Events.Len() < 3*chunkLen {
 		t.Errorf("only %d events", d.Events.Len())
 	}
-	if problems := trace.Check(got); problems.Count > 0 {
+	if problems := tracetest.Check(got); problems.Count > 0 {
 		t.Errorf("%d problems: %v", problems.Count, problems.First)
 	}
 	last := d.Events.At(d.Events.Len() - 1)

@@ -9,9 +9,9 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"github.com/klauspost/compress/gzip"
+	"memtop/snapshots/trace/tracetest"
 
-	"memtop/snapshots/trace"
+	"github.com/klauspost/compress/gzip"
 )
 
 func TestEmbeddedTextIsDecodedHoweverItArrives(t *testing.T) {
@@ -92,6 +92,6 @@ func FuzzContainers(f *testing.F) {
 			return
 		}
 		o.describe(got)
-		trace.Check(got)
+		tracetest.Check(got)
 	})
 }

@@ -20,6 +20,7 @@ import (
 	"memtop/snapshots/pytorch"
 	"memtop/snapshots/pytorch/pytorchtest"
 	"memtop/snapshots/trace"
+	"memtop/snapshots/trace/tracetest"
 )
 
 // samplePickle returns a small consistent snapshot.
@@ -97,11 +98,7 @@ func text(t testing.TB, tr *trace.Trace) string {
 	t.Helper()
 	contents := *tr
 	contents.Info, contents.Notices = trace.Info{}, nil
-	var b bytes.Buffer
-	if err := trace.WriteText(&b, &contents); err != nil {
-		t.Fatal(err)
-	}
-	return b.String()
+	return tracetest.Text(t, &contents)
 }
 
 func TestOpenSeesThroughEveryContainer(t *testing.T) {

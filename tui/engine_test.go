@@ -1,10 +1,9 @@
 package tui
 
 import (
-	"strings"
 	"testing"
 
-	"memtop/snapshots/trace"
+	"memtop/snapshots/trace/tracetest"
 )
 
 // engineTrace is what our own engine writes: steps with numbers, and tensors
@@ -30,10 +29,7 @@ block 0x10002000 2088960 inactive
 
 func startEngine(t *testing.T, w, h int) *driver {
 	t.Helper()
-	made, err := trace.ParseText(strings.NewReader(engineTrace))
-	if err != nil {
-		t.Fatal(err)
-	}
+	made := tracetest.Parse(t, engineTrace)
 	return start(t, w, h, Options{Color: "never"}, fileOf("engine.pickle", made))
 }
 

@@ -16,7 +16,7 @@ import (
 
 	"memtop/snapshots/pytorch"
 	"memtop/snapshots/pytorch/pytorchtest"
-	"memtop/snapshots/trace"
+	"memtop/snapshots/trace/tracetest"
 	"memtop/snapshots/wire"
 )
 
@@ -109,7 +109,7 @@ func steps(ts *testscript.TestScript, _ bool, args []string) {
 		}
 		fmt.Fprintf(&events, "free_completed 0x100 4096 @%d\n", s*1000+300)
 	}
-	t, err := trace.ParseText(strings.NewReader(`memtop-trace 1
+	t, err := tracetest.ParseText(strings.NewReader(`memtop-trace 1
 frame model "model.py" 20 "forward"
 frame log "train.py" 71 "log_loss"
 stack forward model

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"memtop/snapshots/trace"
+	"memtop/snapshots/trace/tracetest"
 	"memtop/snapshots/wire"
 )
 
@@ -94,7 +95,7 @@ func (f *follow) compare() {
 	if len(got.Devices) > 0 {
 		only.Devices[0].Final = got.Devices[0].Final
 	}
-	if diff := cmp.Diff(asText(f.t, &want), asText(f.t, &only)); diff != "" {
+	if diff := cmp.Diff(tracetest.Text(f.t, &want), tracetest.Text(f.t, &only)); diff != "" {
 		f.t.Fatalf("after %d events (-allocator +follower):\n%.3000s", f.first, diff)
 	}
 	for _, n := range got.Notices {
@@ -174,7 +175,7 @@ func TestFollowersBridgeGaps(t *testing.T) {
 // checkWhole replays a trace in every way there is.
 func checkWhole(t *testing.T, tr *trace.Trace, lost int) {
 	t.Helper()
-	for _, p := range trace.Check(tr).First {
+	for _, p := range tracetest.Check(tr).First {
 		t.Error(p)
 	}
 	d := &tr.Devices[0]

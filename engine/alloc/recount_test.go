@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"memtop/snapshots/trace"
+	"memtop/snapshots/trace/tracetest"
 )
 
 // recount is what the statistics must be, counted from a snapshot.
@@ -32,7 +33,7 @@ func checkRecount(t testing.TB, a *Allocator) {
 		c.compare(t, &stats, k)
 	}
 	c.compareBreakdown(t, stats.Breakdown())
-	for _, p := range trace.Check(tr).First {
+	for _, p := range tracetest.Check(tr).First {
 		t.Error(p)
 	}
 }

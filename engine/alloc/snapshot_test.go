@@ -11,6 +11,7 @@ import (
 
 	"memtop/snapshots/pytorch"
 	"memtop/snapshots/trace"
+	"memtop/snapshots/trace/tracetest"
 )
 
 // training returns a trace with everything in it that there is.
@@ -30,15 +31,6 @@ func training(t *testing.T, o Options) *trace.Trace {
 	return p.a.Snapshot()
 }
 
-func asText(t *testing.T, tr *trace.Trace) string {
-	t.Helper()
-	var b bytes.Buffer
-	if err := trace.WriteText(&b, tr); err != nil {
-		t.Fatal(err)
-	}
-	return b.String()
-}
-
 func pickled(t *testing.T, tr *trace.Trace) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -56,7 +48,7 @@ func TestSnapshotsKeepTheInvariants(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tr := training(t, o)
-			for _, p := range trace.Check(tr).First {
+			for _, p := range tracetest.Check(tr).First {
 				t.Error(p)
 			}
 			base, problems := trace.Rewind(tr, &tr.Devices[0])
@@ -88,7 +80,7 @@ func TestSnapshotsSurviveThePickle(t *testing.T) {
 	want.Info = back.Info
 	want.Devices = []trace.Device{tr.Devices[0]}
 	want.Devices[0].MaxEvents, want.Devices[0].Overflowed = 0, false
-	if diff := cmp.Diff(asText(t, &want), asText(t, back)); diff != "" {
+	if diff := cmp.Diff(tracetest.Text(t, &want), tracetest.Text(t, back)); diff != "" {
 		t.Errorf("after the trip (-before +after):\n%.2000s", diff)
 	}
 	if got := labelled(back, "blocks.2.attn"); got != "activation softmax probs [4, 12, 64, 64] bf16" {
@@ -153,7 +145,7 @@ func TestDevicesThatShareNamesFitInOneTrace(t *testing.T) {
 	if len(tr.Devices) != 2 || tr.Devices[0].ID != 0 || tr.Devices[1].ID != 1 || tr.Info.TraceLists != 2 {
 		t.Errorf("devices: %+v", tr.Devices)
 	}
-	for _, p := range trace.Check(tr).First {
+	for _, p := range tracetest.Check(tr).First {
 		t.Error(p)
 	}
 	if got := Snapshot(); len(got.Devices) != 0 || got.Tables == nil {

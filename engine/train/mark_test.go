@@ -9,6 +9,7 @@ import (
 
 	"memtop/engine/nn"
 	"memtop/snapshots/trace"
+	"memtop/snapshots/trace/tracetest"
 )
 
 func TestStepsAndChangesAreEvents(t *testing.T) {
@@ -39,7 +40,7 @@ func TestStepsAndChangesAreEvents(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if problems := trace.Check(snapshot); problems.Count > 0 {
+	if problems := tracetest.Check(snapshot); problems.Count > 0 {
 		t.Errorf("%d problems: %v", problems.Count, problems.First)
 	}
 }

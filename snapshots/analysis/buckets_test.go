@@ -1,10 +1,10 @@
 package analysis
 
 import (
-	"strings"
 	"testing"
 
 	"memtop/snapshots/trace"
+	"memtop/snapshots/trace/tracetest"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -24,10 +24,7 @@ block 0x10004000 2080768 inactive
 `
 
 func TestBucketsOfFixedSpansStayAsTheyAre(t *testing.T) {
-	made, err := trace.ParseText(strings.NewReader(bucketTrace))
-	if err != nil {
-		t.Fatal(err)
-	}
+	made := tracetest.Parse(t, bucketTrace)
 	totals := func(tl Timeline) []int64 {
 		var all []int64
 		for i := range tl.Columns {
@@ -53,10 +50,7 @@ func TestBucketsOfFixedSpansStayAsTheyAre(t *testing.T) {
 }
 
 func TestColumnsOfEquallyManyEventsStayAsTheyAre(t *testing.T) {
-	made, err := trace.ParseText(strings.NewReader(bucketTrace))
-	if err != nil {
-		t.Fatal(err)
-	}
+	made := tracetest.Parse(t, bucketTrace)
 	x := NewIndex(made, &made.Devices[0])
 	tests := map[string]struct {
 		from, events, n int

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"memtop/snapshots/trace"
+	"memtop/snapshots/trace/tracetest"
 )
 
 // said joins all findings.
@@ -227,7 +228,7 @@ block 0x200000 1048576 inactive
 // TestStreamsBeginWithWhatIsHeld reads a trace whose writer gave its base, as a
 // running program does: what is held from before is known.
 func TestStreamsBeginWithWhatIsHeld(t *testing.T) {
-	tr := parse(t, names+`
+	tr := tracetest.Parse(t, names+`
 device 0
 alloc 0x180000 512 stack=act
 free_completed 0x180000 512
@@ -274,7 +275,7 @@ func TestHistoryIsMoreThanOneEntry(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			tr := parse(t, "device 0\n"+test.events)
+			tr := tracetest.Parse(t, "device 0\n"+test.events)
 			if got := NewIndex(tr, &tr.Devices[0]).History(); got != test.want {
 				t.Errorf("got %v, want %v", got, test.want)
 			}

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"memtop/snapshots/trace/tracetest"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -28,7 +30,7 @@ func TestShortages(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, Shortages(parse(t, test.trace)), cmp.AllowUnexported(Shortage{})); diff != "" {
+			if diff := cmp.Diff(test.want, Shortages(tracetest.Parse(t, test.trace)), cmp.AllowUnexported(Shortage{})); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})

@@ -5,22 +5,13 @@ import (
 	"testing"
 
 	"memtop/snapshots/trace"
+	"memtop/snapshots/trace/tracetest"
 )
-
-// parse reads a trace in the text form, without its first line.
-func parse(tb testing.TB, text string) *trace.Trace {
-	tb.Helper()
-	t, err := trace.ParseText(strings.NewReader("memtop-trace 1\n" + text))
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return t
-}
 
 // indexOf reads a trace in the text form and indexes its first device.
 func indexOf(tb testing.TB, text string) *Index {
 	tb.Helper()
-	t := parse(tb, text)
+	t := tracetest.Parse(tb, text)
 	return NewIndex(t, &t.Devices[0])
 }
 

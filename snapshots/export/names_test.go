@@ -13,21 +13,13 @@ import (
 	"memtop/snapshots/export"
 	"memtop/snapshots/pytorch/pytorchtest"
 	"memtop/snapshots/trace"
+	"memtop/snapshots/trace/tracetest"
 )
 
 // calling returns a trace of one allocation below a function.
 func calling(t *testing.T, file string, line int, function string) *trace.Trace {
 	t.Helper()
-	return parsed(t, fmt.Sprintf("frame f %q %d %q\nstack s f\ndevice 0\nalloc 0x1000 512 stack=s\nalloc 0x2000 512 stack=s\n", file, line, function))
-}
-
-func parsed(t *testing.T, text string) *trace.Trace {
-	t.Helper()
-	tr, err := trace.ParseText(strings.NewReader("memtop-trace 1\n" + text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return tr
+	return tracetest.Parse(t, fmt.Sprintf("frame f %q %d %q\nstack s f\ndevice 0\nalloc 0x1000 512 stack=s\nalloc 0x2000 512 stack=s\n", file, line, function))
 }
 
 func TestFramesOfFoldedStacksBeginWithTheirFunction(t *testing.T) {
@@ -103,7 +95,7 @@ free_completed 0x3000 700 note=a
 `
 
 func TestProfilesHaveTheTagsOfOurEngine(t *testing.T) {
-	p := parse(t, written(t, parsed(t, tagged), "pprof", export.Options{}))
+	p := parse(t, written(t, tracetest.Parse(t, tagged), "pprof", export.Options{}))
 	var got []string
 	for _, s := range p.Sample {
 		got = append(got, fmt.Sprint(s.Value[1], s.Label["category"], s.Label["layer"], s.Label["role"]))
@@ -115,7 +107,7 @@ func TestProfilesHaveTheTagsOfOurEngine(t *testing.T) {
 }
 
 func TestCSVHasStacksAndTags(t *testing.T) {
-	rows, err := csv.NewReader(bytes.NewReader(written(t, parsed(t, tagged), "csv", export.Options{}))).ReadAll()
+	rows, err := csv.NewReader(bytes.NewReader(written(t, tracetest.Parse(t, tagged), "csv", export.Options{}))).ReadAll()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,8 +135,8 @@ func TestCSVHasStacksAndTags(t *testing.T) {
 func TestSnapshotsWithoutAHistorySaySo(t *testing.T) {
 	state := *pytorchtest.TinyTraining()
 	state.Devices = []trace.Device{{Final: state.Devices[0].Final}}
-	entry := parsed(t, "device 0\nfree_completed 0x0 512\nsegment 0x100000 2097152\n  block 0x100000 512 active_allocated requested=512\n")
-	nothing := parsed(t, "device 0\nalloc 0x0 512\nfree_completed 0x0 512\n")
+	entry := tracetest.Parse(t, "device 0\nfree_completed 0x0 512\nsegment 0x100000 2097152\n  block 0x100000 512 active_allocated requested=512\n")
+	nothing := tracetest.Parse(t, "device 0\nalloc 0x0 512\nfree_completed 0x0 512\n")
 	tests := map[string]struct {
 		trace   *trace.Trace
 		at      export.Moment
@@ -153,7 +145,7 @@ func TestSnapshotsWithoutAHistorySaySo(t *testing.T) {
 	}{
 		"blocks only":        {&state, export.Peak, "device 0: only its memory at the end is in the export; no history was recorded", 94445568},
 		"one entry":          {entry, export.Peak, "device 0: only its memory at the end is in the export; no history was recorded", 512},
-		"no device":          {parsed(t, ""), export.Peak, "the snapshot has no device with memory or events, so nothing is in the export", 0},
+		"no device":          {tracetest.Parse(t, ""), export.Peak, "the snapshot has no device with memory or events, so nothing is in the export", 0},
 		"an empty moment":    {nothing, export.End, "device 0: nothing is live at that moment, so nothing is in the export", 0},
 		"a moment with some": {nothing, export.Peak, "", 512},
 	}

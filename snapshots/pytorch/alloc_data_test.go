@@ -9,6 +9,7 @@ import (
 
 	"memtop/snapshots/pytorch"
 	"memtop/snapshots/trace"
+	"memtop/snapshots/trace/tracetest"
 )
 
 // The plot of four allocations: 0 is freed and was there before, 1 lives on, 2
@@ -44,17 +45,14 @@ func TestAnOldPlotBecomesATrace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := trace.ParseText(strings.NewReader(plot20Trace))
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := tracetest.Parse(t, plot20Trace)
 	if diff := cmp.Diff(contents(t, want), contents(t, got)); diff != "" {
 		t.Errorf("not the trace that was wanted (-want +got):\n%s", diff)
 	}
 	if len(got.Notices) != 1 {
 		t.Errorf("the notices are %q, want the one that says what is made up", got.Notices)
 	}
-	if problems := trace.Check(got); problems.Count > 0 {
+	if problems := tracetest.Check(got); problems.Count > 0 {
 		t.Errorf("the trace is not consistent: %v", problems.First)
 	}
 }
@@ -119,7 +117,7 @@ func FuzzDecodeAllocData(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		got, err := pytorch.DecodeAllocData(t.Context(), bytes.NewReader(text), pytorch.Options{Bound: trace.FixedBound(64 << 20)})
 		if err == nil {
-			trace.Check(got)
+			tracetest.Check(got)
 		}
 	})
 }

@@ -8,6 +8,7 @@ import (
 
 	"memtop/snapshots/pytorch/pytorchtest"
 	"memtop/snapshots/trace"
+	"memtop/snapshots/trace/tracetest"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -20,7 +21,7 @@ func TestRealFilesKeepTheAllocatorsRules(t *testing.T) {
 	for _, path := range pytorchtest.SharedPickles(t) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			tr := decodeFile(t, path)
-			got := trace.Check(tr)
+			got := tracetest.Check(tr)
 			if trimmed(path) {
 				if got.Count == 0 {
 					t.Error("no problem found in a file that was trimmed by hand")
@@ -49,7 +50,7 @@ func TestRealFilesRewindWithoutAProblem(t *testing.T) {
 				}
 				start := *tr
 				start.Devices = []trace.Device{{ID: d.ID, Final: base}}
-				for _, p := range trace.Check(&start).First {
+				for _, p := range tracetest.Check(&start).First {
 					t.Error("in the base state: ", p)
 				}
 			}
@@ -60,12 +61,9 @@ func TestRealFilesRewindWithoutAProblem(t *testing.T) {
 func TestRealFilesKeepTheirMeaningAsText(t *testing.T) {
 	for _, path := range pytorchtest.SharedPickles(t) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
-			once := text(t, decodeFile(t, path))
-			again, err := trace.ParseText(strings.NewReader(once))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if text(t, again) != once {
+			once := tracetest.Text(t, decodeFile(t, path))
+			again := tracetest.Parse(t, once)
+			if tracetest.Text(t, again) != once {
 				t.Error("reading the text and writing it gives another text")
 			}
 		})

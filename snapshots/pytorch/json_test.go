@@ -17,6 +17,7 @@ import (
 	"memtop/snapshots/pytorch"
 	"memtop/snapshots/pytorch/pytorchtest"
 	"memtop/snapshots/trace"
+	"memtop/snapshots/trace/tracetest"
 )
 
 // contents returns a trace as text, without what is said of its file.
@@ -24,11 +25,7 @@ func contents(t testing.TB, tr *trace.Trace) string {
 	t.Helper()
 	bare := *tr
 	bare.Info, bare.Notices = trace.Info{}, nil
-	var b bytes.Buffer
-	if err := trace.WriteText(&b, &bare); err != nil {
-		t.Fatal(err)
-	}
-	return b.String()
+	return tracetest.Text(t, &bare)
 }
 
 // asJSON turns a pickle that our own decoder has read into the JSON that
@@ -210,7 +207,7 @@ func FuzzDecodeJSON(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		got, err := pytorch.DecodeJSON(t.Context(), bytes.NewReader(text), pytorch.Options{Bound: trace.FixedBound(64 << 20)})
 		if err == nil {
-			trace.Check(got)
+			tracetest.Check(got)
 		}
 	})
 }

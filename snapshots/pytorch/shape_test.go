@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"memtop/snapshots/trace"
+	"memtop/snapshots/trace/tracetest"
 )
 
 // decodeBoth decodes a pickle as usual and with shapes turned off.
@@ -31,11 +31,7 @@ func traceText(t *testing.T, m *machine) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var b bytes.Buffer
-	if err := trace.WriteText(&b, tr); err != nil {
-		t.Fatal(err)
-	}
-	return b.String()
+	return tracetest.Text(t, tr)
 }
 
 // TestShapesChangeNothingButSpeed decodes real files with and without shapes:

@@ -9,6 +9,7 @@ import (
 	"memtop/snapshots/pytorch"
 	"memtop/snapshots/pytorch/pytorchtest"
 	"memtop/snapshots/trace"
+	"memtop/snapshots/trace/tracetest"
 )
 
 // sample is a snapshot with every key that PyTorch has ever written outside of
@@ -148,16 +149,13 @@ func TestOverflowIsReadWhereverItStands(t *testing.T) {
 // TestAddressesFrom2To63 reads addresses that Python writes in nine bytes and
 // PyTorch's C++ pickler as negative numbers.
 func TestAddressesFrom2To63(t *testing.T) {
-	tr, err := trace.ParseText(strings.NewReader(`memtop-trace 1
+	tr := tracetest.Parse(t, `memtop-trace 1
 info kind="snapshot" lists=1
 device 0
 alloc 0xffff800000000000 512 @1 stream=0xfffffffffffffff0 stack=-
 segment 0xffff800000000000 512 device=0 allocated=512 active=512 requested=512 stream=0xfffffffffffffff0
   block 0xffff800000000000 512 active_allocated requested=512 stack=-
-`))
-	if err != nil {
-		t.Fatal(err)
-	}
+`)
 	for name, encode := range encodings() {
 		t.Run(name, func(t *testing.T) { sameMeaning(t, tr, decode(t, encode(pytorchtest.Value(tr)))) })
 	}

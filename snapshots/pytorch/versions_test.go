@@ -9,6 +9,7 @@ import (
 	"memtop/snapshots/pytorch"
 	"memtop/snapshots/pytorch/pytorchtest"
 	"memtop/snapshots/trace"
+	"memtop/snapshots/trace/tracetest"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -19,7 +20,7 @@ func sameMeaning(t *testing.T, want, got *trace.Trace) {
 	wanted, have := *want, *got
 	wanted.Info, have.Info = trace.Info{}, trace.Info{}
 	wanted.Notices, have.Notices = nil, nil
-	if diff := cmp.Diff(text(t, &wanted), text(t, &have)); diff != "" {
+	if diff := cmp.Diff(tracetest.Text(t, &wanted), tracetest.Text(t, &have)); diff != "" {
 		t.Errorf("the trace differs (-want +got):\n%s", diff)
 	}
 	if want.Info.List != got.Info.List || want.Info.TraceLists != got.Info.TraceLists {

@@ -3,14 +3,13 @@ package pytorch_test
 import (
 	"bytes"
 	"fmt"
-	"strings"
 	"testing"
+
+	"memtop/snapshots/trace/tracetest"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/nlpodyssey/gopickle/pickle"
 	"github.com/nlpodyssey/gopickle/types"
-
-	"memtop/snapshots/trace"
 )
 
 // TestTheWebViewerFindsACategoryAtEveryEvent holds what the viewer asks for: the
@@ -64,10 +63,7 @@ alloc 0x2000 512 note=saved`,
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			tr, err := trace.ParseText(strings.NewReader("memtop-trace 1\n" + test.notes + "device 0\n" + test.events))
-			if err != nil {
-				t.Fatal(err)
-			}
+			tr := tracetest.Parse(t, test.notes+"device 0\n"+test.events)
 			tr.Info.TraceLists = 1
 			data := write(t, tr)
 			if diff := cmp.Diff(test.want, viewerCategories(t, data)); diff != "" {

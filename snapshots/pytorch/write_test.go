@@ -15,15 +15,6 @@ import (
 )
 
 // text returns a trace in the text form, in which traces are compared.
-func text(t *testing.T, tr *trace.Trace) string {
-	t.Helper()
-	var b bytes.Buffer
-	if err := trace.WriteText(&b, tr); err != nil {
-		t.Fatal(err)
-	}
-	return b.String()
-}
-
 func decodeFile(t *testing.T, path string) *trace.Trace {
 	t.Helper()
 	f, err := os.Open(path)

@@ -6,12 +6,13 @@ import (
 	"testing"
 
 	"memtop/snapshots/trace"
+	"memtop/snapshots/trace/tracetest"
 )
 
 // liveRun is a step of a program on a device that somebody else uses too.
 func liveRun(tb testing.TB) *trace.Trace {
 	tb.Helper()
-	t := parse(tb, `
+	t := tracetest.Parse(tb, `
 info kind="live"
 note weight category="parameter" layer="blocks.0" role="weight"
 note output category="activation" layer="blocks.0" role="output"

@@ -10,6 +10,7 @@ import (
 
 	"memtop/snapshots/pytorch/pytorchtest"
 	"memtop/snapshots/trace"
+	"memtop/snapshots/trace/tracetest"
 )
 
 // reportKeys are the keys of the report in the order of its definition.
@@ -22,7 +23,7 @@ const reportKeys = "schema source path kind container pickle_protocol bytes writ
 	"top_stacks_at_peak bytes count frames"
 
 func TestReportHasTheKeysOfItsSchemaInOrder(t *testing.T) {
-	tr := parse(t, names+`
+	tr := tracetest.Parse(t, names+`
 info kind="snapshot" container="pickle" protocol=4 bytes=10 writer="test" path="x.pickle"
 device 0
 alloc 0x100000 512 stack=act
@@ -78,7 +79,7 @@ func TestReportCanBeReadBack(t *testing.T) {
 }
 
 func TestTopStacksLeaveOutWhatNobodyKnows(t *testing.T) {
-	tr := parse(t, names+`
+	tr := tracetest.Parse(t, names+`
 device 0
 alloc 0x100000 1024 stack=act
 alloc 0x100400 512
@@ -131,14 +132,7 @@ func TestTextIsNeverWiderThanAsked(t *testing.T) {
 func TestDiffOfATraceWithItselfIsEmpty(t *testing.T) {
 	for seed := range uint64(6) {
 		tr := pytorchtest.Random(pytorchtest.Options{Seed: seed, Devices: 2, Operations: 200, Expandable: seed%2 == 0})
-		var text bytes.Buffer
-		if err := trace.WriteText(&text, tr); err != nil {
-			t.Fatal(err)
-		}
-		again, err := trace.ParseText(&text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		again := tracetest.Parse(t, tracetest.Text(t, tr))
 		if d := NewDiff(tr, again); !d.Empty() {
 			t.Errorf("seed %d: got %+v", seed, d)
 		}
@@ -168,7 +162,7 @@ block 0x700000 2097152 inactive
 device 1
 alloc 0x900000 512
 `
-	d := NewDiff(parse(t, before), parse(t, after))
+	d := NewDiff(tracetest.Parse(t, before), tracetest.Parse(t, after))
 	if d.Empty() || len(d.Devices) != 2 || d.Devices[1].Only == nil || *d.Devices[1].Only != Appeared {
 		t.Fatalf("got %+v, want two devices of which the second appeared", d)
 	}

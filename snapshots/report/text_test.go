@@ -6,25 +6,15 @@ import (
 	"testing"
 
 	"memtop/snapshots/analysis"
-	"memtop/snapshots/trace"
+	"memtop/snapshots/trace/tracetest"
 )
 
 const mib = 1 << 20
 
-// parse reads a trace in the text form, without its first line.
-func parse(tb testing.TB, text string) *trace.Trace {
-	tb.Helper()
-	t, err := trace.ParseText(strings.NewReader("memtop-trace 1\n" + text))
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return t
-}
-
 // indexOf reads a trace in the text form and indexes its first device.
 func indexOf(tb testing.TB, text string) *analysis.Index {
 	tb.Helper()
-	t := parse(tb, text)
+	t := tracetest.Parse(tb, text)
 	return analysis.NewIndex(t, &t.Devices[0])
 }
 

@@ -115,7 +115,7 @@ func (f *Follower) Base(device int, first int64, s State, missed int64, reason s
 	d := f.device(device)
 	if d == nil {
 		if len(f.devices) == followedDevices {
-			f.problems.add(device, 0, "more than %d devices", followedDevices)
+			f.problems.Add(device, 0, "more than %d devices", followedDevices)
 			return
 		}
 		d = &followed{id: device, first: max(0, first), memory: newMemory()}
@@ -143,13 +143,13 @@ func (f *Follower) Base(device int, first int64, s State, missed int64, reason s
 func (f *Follower) Append(device int, events []Event) {
 	d := f.device(device)
 	if d == nil {
-		f.problems.add(device, 0, "%d events of a device without a base", len(events))
+		f.problems.Add(device, 0, "%d events of a device without a base", len(events))
 		return
 	}
 	for i := range events {
 		e := &events[i]
 		if reason := f.play(d, e); reason != "" {
-			f.problems.add(device, d.log.Len(), "%s of %d bytes at %#x: %s", e.Kind, e.Size, e.Addr, reason)
+			f.problems.Add(device, d.log.Len(), "%s of %d bytes at %#x: %s", e.Kind, e.Size, e.Addr, reason)
 		}
 		f.append(d, e)
 	}

@@ -46,6 +46,12 @@ type bridge struct {
 	frees, goes, comes, allocs []Event
 }
 
+// span is a range of mapped addresses.
+type span struct {
+	from, to   uint64
+	expandable bool
+}
+
 func (b *bridge) event(k Kind, addr uint64, size int64, stack StackID, note NoteID, stream StreamID) Event {
 	e := Event{Kind: k, Addr: addr, Size: size, Time: b.d.time, Stack: stack, Note: note, Stream: stream}
 	if e.Time == 0 {

@@ -17,16 +17,16 @@ func (f *Follower) load(d *followed, s State) {
 	for i := range s.Segments {
 		g := s.Segments[i]
 		if g.Size <= 0 || g.End() < g.Addr || m.overlaps(g.Addr, g.Size) {
-			f.problems.add(d.id, d.log.Len(), "segment %#x of %d bytes overlaps another or is empty", g.Addr, g.Size)
+			f.problems.Add(d.id, d.log.Len(), "segment %#x of %d bytes overlaps another or is empty", g.Addr, g.Size)
 			continue
 		}
 		blocks, ok := tiled(&g)
 		if !ok {
-			f.problems.add(d.id, d.log.Len(), "the blocks of segment %#x do not follow each other", g.Addr)
+			f.problems.Add(d.id, d.log.Len(), "the blocks of segment %#x do not follow each other", g.Addr)
 			continue
 		}
 		if len(blocks) > linksLimit-f.links {
-			f.problems.add(d.id, d.log.Len(), tooMany)
+			f.problems.Add(d.id, d.log.Len(), tooMany)
 			return
 		}
 		f.links += len(blocks)

@@ -9,6 +9,7 @@ import (
 
 	"memtop/snapshots/pytorch/pytorchtest"
 	"memtop/snapshots/trace"
+	"memtop/snapshots/trace/tracetest"
 )
 
 // internerOf returns an interner with the tables of t. Its numbers are the same,
@@ -318,7 +319,7 @@ segment 0x1000000 2097152 allocated=512 active=512 requested=8 type="small"
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tr := parse(t, strings.TrimPrefix(test.trace, "\n"))
+			tr := tracetest.Parse(t, strings.TrimPrefix(test.trace, "\n"))
 			d := &tr.Devices[0]
 			f := trace.NewFollower(internerOf(t, tr.Tables), 0)
 			f.Describe(tr.Info, tr.Settings)
@@ -330,7 +331,7 @@ segment 0x1000000 2097152 allocated=512 active=512 requested=8 type="small"
 			if diff := cmp.Diff(strings.TrimPrefix(test.final, "\n"), stateText(t, got, got.Devices[0].Final)); diff != "" {
 				t.Errorf("the final state (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(test.problems, reasons(f.Problems())); diff != "" {
+			if diff := cmp.Diff(test.problems, tracetest.Reasons(f.Problems())); diff != "" {
 				t.Errorf("problems (-want +got):\n%s", diff)
 			}
 			if (len(got.Notices) > 0) != (len(test.problems) > 0) {
@@ -373,7 +374,7 @@ func TestFollowersForgetTheOldestEvents(t *testing.T) {
 	if n := early.Device(0).Events.Len(); n != 6*len(events) || early.Device(0).Events.At(n-1).Kind != trace.Alloc {
 		t.Errorf("a trace handed out earlier has %d events now, not %d", n, 6*len(events))
 	}
-	for _, p := range trace.Check(got).First {
+	for _, p := range tracetest.Check(got).First {
 		if !strings.Contains(p.Reason, "the clock goes back") { // the same second is lived again and again
 			t.Error(p)
 		}

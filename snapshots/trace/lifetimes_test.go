@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"memtop/snapshots/trace"
+	"memtop/snapshots/trace/tracetest"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -95,7 +96,7 @@ func TestLifetimes(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tr := parse(t, "device 0\n"+test.trace)
+			tr := tracetest.Parse(t, "device 0\n"+test.trace)
 			if diff := cmp.Diff(test.want, lives(&tr.Devices[0])); diff != "" {
 				t.Errorf("lifetimes (-want +got):\n%s", diff)
 			}
@@ -104,7 +105,7 @@ func TestLifetimes(t *testing.T) {
 }
 
 func TestAnAllocOverALiveAddressIsCounted(t *testing.T) {
-	tr := parse(t, "device 0\nalloc 1 1\nalloc 1 1\nalloc 1 1")
+	tr := tracetest.Parse(t, "device 0\nalloc 1 1\nalloc 1 1\nalloc 1 1")
 	l := trace.NewLifetimes()
 	l.Advance(tr.Devices[0].Events)
 	if got := l.Reused(); got != 2 {
@@ -216,7 +217,7 @@ func TestAliveAtAnyEvent(t *testing.T) {
 }
 
 func TestAliveStopsWhenTold(t *testing.T) {
-	tr := parse(t, "device 0\nalloc 1 1\nalloc 2 1\nfree 3 1")
+	tr := tracetest.Parse(t, "device 0\nalloc 1 1\nalloc 2 1\nfree 3 1")
 	l := trace.NewLifetimes()
 	l.Advance(tr.Devices[0].Events)
 	seen := 0

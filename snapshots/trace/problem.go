@@ -23,8 +23,8 @@ type Problems struct {
 // ProblemsKept is how many problems are kept in full.
 const ProblemsKept = 100
 
-// add notes a problem. The text is made only for those that are kept.
-func (p *Problems) add(device, event int, format string, values ...any) {
+// Add notes a problem. The text is made only for those that are kept.
+func (p *Problems) Add(device, event int, format string, values ...any) {
 	p.Count++
 	if len(p.First) < ProblemsKept {
 		p.First = append(p.First, Problem{device, event, fmt.Sprintf(format, values...)})

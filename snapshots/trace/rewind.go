@@ -88,7 +88,7 @@ func (r *Rewinder) undo(e *Event) {
 }
 
 func (r *Rewinder) problem(event int, format string, values ...any) {
-	r.problems.add(r.device.ID, event, format, values...)
+	r.problems.Add(r.device.ID, event, format, values...)
 }
 
 // addBlock makes b live and reports whether its address was free.

@@ -1,43 +1,21 @@
 package trace_test
 
 import (
-	"bytes"
 	"strings"
 	"testing"
 
 	"memtop/snapshots/trace"
+	"memtop/snapshots/trace/tracetest"
 
 	"github.com/google/go-cmp/cmp"
 )
-
-// parse reads a trace that a test has as text, without its first line.
-func parse(t testing.TB, text string) *trace.Trace {
-	t.Helper()
-	tr, err := trace.ParseText(strings.NewReader("memtop-trace 1\n" + text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return tr
-}
 
 // stateText returns a state's lines of the text form.
 func stateText(t testing.TB, tr *trace.Trace, state trace.State) string {
 	t.Helper()
 	only := trace.Trace{Tables: tr.Tables, Devices: []trace.Device{{Final: state}}}
-	var b bytes.Buffer
-	if err := trace.WriteText(&b, &only); err != nil {
-		t.Fatal(err)
-	}
-	_, lines, _ := strings.Cut(b.String(), "device 0\n")
+	_, lines, _ := strings.Cut(tracetest.Text(t, &only), "device 0\n")
 	return lines
-}
-
-func reasons(p trace.Problems) []string {
-	var all []string
-	for _, problem := range p.First {
-		all = append(all, problem.String())
-	}
-	return all
 }
 
 func TestRewind(t *testing.T) {
@@ -218,12 +196,12 @@ segment 0x1000000 2097152 allocated=0 active=512 requested=9223372036854775802
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tr := parse(t, test.trace)
+			tr := tracetest.Parse(t, test.trace)
 			base, problems := trace.Rewind(tr, &tr.Devices[0])
 			if diff := cmp.Diff(strings.TrimPrefix(test.base, "\n"), stateText(t, tr, base)); diff != "" {
 				t.Errorf("base state (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(test.problems, reasons(problems)); diff != "" {
+			if diff := cmp.Diff(test.problems, tracetest.Reasons(problems)); diff != "" {
 				t.Errorf("problems (-want +got):\n%s", diff)
 			}
 		})
@@ -231,7 +209,7 @@ segment 0x1000000 2097152 allocated=0 active=512 requested=9223372036854775802
 }
 
 func TestARewinderStopsWhereItIsTold(t *testing.T) {
-	tr := parse(t, `
+	tr := tracetest.Parse(t, `
 device 0
 alloc 0x1000000 512
 alloc 0x1000200 512

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"memtop/snapshots/trace"
+	"memtop/snapshots/trace/tracetest"
 	"memtop/snapshots/wire"
 )
 
@@ -75,7 +76,7 @@ func TestTheExampleOfThePage(t *testing.T) {
 	if d == nil || d.First != 40 || d.Events.Len() != 3 || got.Live.PID != 7 || got.Live.Note != "done" || got.Info.Truncated {
 		t.Fatalf("the example is %+v with %+v", got.Info, d)
 	}
-	if problems := trace.Check(got); problems.Count > 0 || len(got.Notices) > 0 {
+	if problems := tracetest.Check(got); problems.Count > 0 || len(got.Notices) > 0 {
 		t.Errorf("problems %v, notices %q", problems.First, got.Notices)
 	}
 	const hello = 8 + 2 + 21 + 4

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"memtop/snapshots/trace"
+	"memtop/snapshots/trace/tracetest"
 	"memtop/snapshots/wire"
 )
 
@@ -69,7 +70,7 @@ func TestARecordingMayEndAnywhere(t *testing.T) {
 			}
 			events = d.Events.Len()
 		}
-		if problems := trace.Check(got); problems.Count > 0 {
+		if problems := tracetest.Check(got); problems.Count > 0 {
 			t.Fatalf("cut after %d bytes: %v", n, problems)
 		}
 	}
@@ -157,7 +158,7 @@ func TestRecordingsOfAllKindsAreRead(t *testing.T) {
 			if n := got.Device(0).Events.Len(); n != test.events {
 				t.Errorf("%d events, want %d", n, test.events)
 			}
-			for _, p := range trace.Check(got).First {
+			for _, p := range tracetest.Check(got).First {
 				if !strings.Contains(p.Reason, "the clock goes back") { // as it does in the second of two
 					t.Error(p)
 				}

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"memtop/snapshots/trace"
+	"memtop/snapshots/trace/tracetest"
 	"memtop/snapshots/wire"
 )
 
@@ -31,11 +32,7 @@ func drain(t testing.TB, s *wire.Stream) error {
 // it is from.
 func asText(t testing.TB, tr *trace.Trace) string {
 	t.Helper()
-	var b bytes.Buffer
-	if err := trace.WriteText(&b, tr); err != nil {
-		t.Fatal(err)
-	}
-	_, text, _ := strings.Cut(b.String(), "\ndevice ")
+	_, text, _ := strings.Cut(tracetest.Text(t, tr), "\ndevice ")
 	return text
 }
 
@@ -66,7 +63,7 @@ func TestAStreamBecomesATrace(t *testing.T) {
 	if d := got.Device(0); d == nil || d.First != 100 || d.Events.Len() != 14 {
 		t.Errorf("device 0: %+v", d)
 	}
-	if problems := trace.Check(got); problems.Count > 0 || len(got.Notices) > 0 {
+	if problems := tracetest.Check(got); problems.Count > 0 || len(got.Notices) > 0 {
 		t.Errorf("problems %v, notices %v", problems, got.Notices)
 	}
 }
@@ -133,7 +130,7 @@ func TestALostConnectionIsAGap(t *testing.T) {
 	if !after.Live.Connected || after.Steps[len(after.Steps)-1].Number != 9 || len(after.Tables.Strings) != len(before.Tables.Strings) {
 		t.Errorf("after: %+v, %d steps, %d strings", after.Live, len(after.Steps), len(after.Tables.Strings))
 	}
-	if problems := trace.Check(after); problems.Count > 0 {
+	if problems := tracetest.Check(after); problems.Count > 0 {
 		t.Errorf("problems: %v", problems)
 	}
 }

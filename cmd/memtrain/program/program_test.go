@@ -21,6 +21,7 @@ import (
 	"memtop/engine/data"
 	"memtop/snapshots/pytorch"
 	"memtop/snapshots/trace"
+	"memtop/snapshots/trace/tracetest"
 )
 
 func TestMain(m *testing.M) {
@@ -204,7 +205,7 @@ func grows(ts *testscript.TestScript, not bool, args []string) {
 func checked(ts *testscript.TestScript, _ bool, args []string) {
 	t, err := pytorch.Decode(context.Background(), strings.NewReader(ts.ReadFile(args[0])), pytorch.Options{})
 	ts.Check(err)
-	if problems := trace.Check(t); problems.Count > 0 {
+	if problems := tracetest.Check(t); problems.Count > 0 {
 		ts.Fatalf("%d problems: %v", problems.Count, problems.First)
 	}
 	found := namesIn(t)

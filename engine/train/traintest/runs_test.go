@@ -6,6 +6,7 @@ import (
 
 	"memtop/engine/train/traintest"
 	"memtop/snapshots/trace"
+	"memtop/snapshots/trace/tracetest"
 )
 
 // TestRunsAreWhatTheySay counts what is held at the end of each run.
@@ -15,7 +16,7 @@ func TestRunsAreWhatTheySay(t *testing.T) {
 	for name, run := range runs {
 		t.Run(name, func(t *testing.T) {
 			tr := run.Trace(t)
-			if problems := trace.Check(tr); problems.Count > 0 {
+			if problems := tracetest.Check(tr); problems.Count > 0 {
 				t.Errorf("%d problems: %v", problems.Count, problems.First)
 			}
 			held := heldByTag(tr)

@@ -1,7 +1,6 @@
 package pytorchtest_test
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 	"testing"
@@ -10,6 +9,7 @@ import (
 
 	"memtop/snapshots/pytorch/pytorchtest"
 	"memtop/snapshots/trace"
+	"memtop/snapshots/trace/tracetest"
 )
 
 func TestRandomTracesAreConsistent(t *testing.T) {
@@ -23,7 +23,7 @@ func TestRandomTracesAreConsistent(t *testing.T) {
 		}
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			tr := pytorchtest.Random(o)
-			for _, p := range trace.Check(tr).First {
+			for _, p := range tracetest.Check(tr).First {
 				t.Error(p)
 			}
 			for i := range tr.Devices {
@@ -92,13 +92,8 @@ func TestRewindFindsTheStateAfterEveryEvent(t *testing.T) {
 }
 
 func TestRandomTracesFollowFromTheirSeed(t *testing.T) {
-	var texts [2]bytes.Buffer
-	for i := range texts {
-		if err := trace.WriteText(&texts[i], pytorchtest.Random(pytorchtest.Options{Seed: 7})); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if !bytes.Equal(texts[0].Bytes(), texts[1].Bytes()) {
+	text := func() string { return tracetest.Text(t, pytorchtest.Random(pytorchtest.Options{Seed: 7})) }
+	if text() != text() {
 		t.Error("the same seed gave two different traces")
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"memtop/snapshots/pytorch/pytorchtest"
 	"memtop/snapshots/trace"
+	"memtop/snapshots/trace/tracetest"
 )
 
 var update = flag.Bool("update", false, "rewrite the files that tests compare with")
@@ -34,7 +35,7 @@ func TestGoldenTrainingFile(t *testing.T) {
 
 func TestTheTrainingRunIsConsistent(t *testing.T) {
 	tr := pytorchtest.TinyTraining()
-	for _, p := range trace.Check(tr).First {
+	for _, p := range tracetest.Check(tr).First {
 		t.Error(p)
 	}
 	base, problems := trace.Rewind(tr, &tr.Devices[0])

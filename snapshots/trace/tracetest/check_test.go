@@ -1,10 +1,10 @@
-package trace_test
+package tracetest_test
 
 import (
 	"strings"
 	"testing"
 
-	"memtop/snapshots/trace"
+	"memtop/snapshots/trace/tracetest"
 )
 
 // whole is a trace without a fault: a block from before recording began, one
@@ -31,7 +31,7 @@ segment 0x3000000 2097152 type="small" expandable=true
 `
 
 func TestCheckPassesAWholeTrace(t *testing.T) {
-	for _, p := range trace.Check(parse(t, whole)).First {
+	for _, p := range tracetest.Check(tracetest.Parse(t, whole)).First {
 		t.Error(p)
 	}
 }
@@ -120,19 +120,19 @@ func TestCheckFinds(t *testing.T) {
 			if !strings.Contains(whole, test.old) {
 				t.Fatalf("the whole trace has no %q", test.old)
 			}
-			problems := trace.Check(parse(t, strings.Replace(whole, test.old, test.new, 1)))
+			problems := tracetest.Check(tracetest.Parse(t, strings.Replace(whole, test.old, test.new, 1)))
 			for _, p := range problems.First {
 				if strings.Contains(p.String(), test.want) {
 					return
 				}
 			}
-			t.Errorf("problems %q, want one with %q", reasons(problems), test.want)
+			t.Errorf("problems %q, want one with %q", tracetest.Reasons(problems), test.want)
 		})
 	}
 }
 
 func TestCheckFollowsExpandableSegments(t *testing.T) {
-	problems := trace.Check(parse(t, `
+	problems := tracetest.Check(tracetest.Parse(t, `
 device 0
 segment_map 0x1000000 2097152
 segment_map 0x1200000 2097152
@@ -146,6 +146,6 @@ segment 0x1200000 4194304 expandable=true
   block 0x1400000 512 active_allocated requested=512
   block 0x1400200 2096640 inactive`))
 	if problems.Count != 0 {
-		t.Errorf("problems %q, want none", reasons(problems))
+		t.Errorf("problems %q, want none", tracetest.Reasons(problems))
 	}
 }

@@ -1,11 +1,15 @@
-package trace
+package tracetest
 
-import "slices"
+import (
+	"slices"
+
+	"memtop/snapshots/trace"
+)
 
 func (p *textReader) frame(f *textFields) error {
 	label := f.label(func(s string) bool { _, ok := p.frames[s]; return ok })
-	frame := Frame{File: f.name(f.next()), Line: f.integer32(f.next()), Name: f.name(f.next())}
-	var fx FX
+	frame := trace.Frame{File: f.name(f.next()), Line: f.integer32(f.next()), Name: f.name(f.next())}
+	var fx trace.FX
 	for key, value := range f.attributes() {
 		switch key {
 		case "op":
@@ -24,7 +28,7 @@ func (p *textReader) frame(f *textFields) error {
 	}
 	id := p.in.Frame(frame)
 	p.frames[label] = id
-	if fx != (FX{}) {
+	if fx != (trace.FX{}) {
 		p.in.SetFX(id, fx)
 	}
 	return nil
@@ -32,7 +36,7 @@ func (p *textReader) frame(f *textFields) error {
 
 func (p *textReader) stack(f *textFields) error {
 	label := f.label(func(s string) bool { _, ok := p.stacks[s]; return ok })
-	var frames []FrameID
+	var frames []trace.FrameID
 	for word := f.next(); word != ""; word = f.next() {
 		id, ok := p.frames[word]
 		if !ok {
@@ -46,21 +50,21 @@ func (p *textReader) stack(f *textFields) error {
 
 func (p *textReader) note(f *textFields) error {
 	label := f.label(func(s string) bool { _, ok := p.notes[s]; return ok })
-	var n Note
-	var forward []StringID
+	var n trace.Note
+	var forward []trace.StringID
 	for key, value := range f.attributes() {
 		switch key {
 		case "pool":
 			n.Pool = f.pool(value)
 		case "forward":
 			if forward == nil {
-				forward = []StringID{}
+				forward = []trace.StringID{}
 			}
 			if value != "-" {
 				forward = append(forward, f.name(value))
 			}
 		default:
-			if i := slices.Index(NoteTexts[:], key); i >= 0 {
+			if i := slices.Index(trace.NoteTexts[:], key); i >= 0 {
 				*n.Texts()[i] = f.name(value)
 			} else {
 				f.unknown(key)

@@ -1,8 +1,12 @@
-package trace
+package tracetest
 
-import "strconv"
+import (
+	"strconv"
 
-func (p *textWriter) device(d *Device) {
+	"memtop/snapshots/trace"
+)
+
+func (p *textWriter) device(d *trace.Device) {
 	p.word("device")
 	p.integer(int64(d.ID))
 	p.flag("overflowed", d.Overflowed)
@@ -18,30 +22,30 @@ func (p *textWriter) device(d *Device) {
 	}
 }
 
-func (p *textWriter) event(e *Event) {
+func (p *textWriter) event(e *trace.Event) {
 	p.define(e.Stack, e.Note)
 	p.word(e.Kind.String())
 	switch {
-	case e.Absent&NoAddr != 0:
+	case e.Absent&trace.NoAddr != 0:
 		p.word("-")
-	case e.Kind == OOM:
+	case e.Kind == trace.OOM:
 		p.word("")
 		p.buf = strconv.AppendUint(p.buf, e.Addr, 10)
 	default:
 		p.address(e.Addr)
 	}
-	if e.Absent&NoSize != 0 {
+	if e.Absent&trace.NoSize != 0 {
 		p.word("-")
 	} else {
 		p.integer(e.Size)
 	}
-	if e.Absent&NoTime == 0 {
+	if e.Absent&trace.NoTime == 0 {
 		p.word("@")
 		p.buf = strconv.AppendInt(p.buf, e.Time, 10)
 	}
-	if e.Absent&NoStream != 0 {
+	if e.Absent&trace.NoStream != 0 {
 		p.word("stream=-")
-	} else if e.Stream != DefaultStream {
+	} else if e.Stream != trace.DefaultStream {
 		p.stream(e.Stream)
 	}
 	p.stack(e.Stack)
@@ -49,59 +53,59 @@ func (p *textWriter) event(e *Event) {
 	p.end()
 }
 
-func (p *textWriter) segment(s *Segment) {
+func (p *textWriter) segment(s *trace.Segment) {
 	p.define(s.Stack, 0)
 	p.word("segment")
 	p.address(s.Addr)
 	p.integer(s.Size)
 	for _, field := range []struct {
 		key   string
-		given Given
+		given trace.Given
 		value int64
 	}{
-		{"device", GaveDevice, int64(s.Device)},
-		{"allocated", GaveAllocated, s.Allocated},
-		{"active", GaveActive, s.Active},
-		{"requested", GaveRequested, s.Requested},
+		{"device", trace.GaveDevice, int64(s.Device)},
+		{"allocated", trace.GaveAllocated, s.Allocated},
+		{"active", trace.GaveActive, s.Active},
+		{"requested", trace.GaveRequested, s.Requested},
 	} {
 		if s.Given&field.given != 0 {
 			p.key(field.key, field.value)
 		}
 	}
-	if s.Given&GaveStream != 0 {
+	if s.Given&trace.GaveStream != 0 {
 		p.stream(s.Stream)
 	}
 	p.text("type", s.Type)
 	if s.Pool != 0 {
 		p.pool(s.Pool)
 	}
-	if s.Given&GaveExpandable != 0 {
+	if s.Given&trace.GaveExpandable != 0 {
 		p.word("expandable=" + strconv.FormatBool(s.Expandable))
 	}
 	p.stack(s.Stack)
-	p.flag("unaddressed", s.Given&GaveAddr == 0)
-	p.flag("unsized", s.Given&GaveSize == 0)
+	p.flag("unaddressed", s.Given&trace.GaveAddr == 0)
+	p.flag("unsized", s.Given&trace.GaveSize == 0)
 	p.end()
 	for i := range s.Blocks {
 		p.block(&s.Blocks[i])
 	}
 }
 
-func (p *textWriter) block(b *Block) {
+func (p *textWriter) block(b *trace.Block) {
 	p.define(b.Stack, b.Note)
 	p.word("  block")
 	p.address(b.Addr)
 	p.integer(b.Size)
-	p.flag(b.State.String(), b.Given&GaveState != 0)
+	p.flag(b.State.String(), b.Given&trace.GaveState != 0)
 	p.text("as", b.StateText)
-	if b.Given&GaveRequested != 0 {
+	if b.Given&trace.GaveRequested != 0 {
 		p.key("requested", b.Requested)
 	}
 	p.stack(b.Stack)
 	p.note(b.Note)
-	p.flag("history", b.Given&GaveHistory != 0)
-	p.flag("unaddressed", b.Given&GaveAddr == 0)
-	p.flag("unsized", b.Given&GaveSize == 0)
+	p.flag("history", b.Given&trace.GaveHistory != 0)
+	p.flag("unaddressed", b.Given&trace.GaveAddr == 0)
+	p.flag("unsized", b.Given&trace.GaveSize == 0)
 	p.end()
 	for _, h := range b.History {
 		p.define(h.Stack, 0)

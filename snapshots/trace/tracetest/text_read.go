@@ -1,4 +1,4 @@
-package trace
+package tracetest
 
 import (
 	"bufio"
@@ -6,14 +6,16 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"memtop/snapshots/trace"
 )
 
 // ParseText reads a trace in the text form, for which see "The text form" in
 // text.go. What is wrong with the text is a *[TextError]; a failing reader is
 // returned as it is. Memory is a small multiple of the text.
-func ParseText(r io.Reader) (*Trace, error) {
+func ParseText(r io.Reader) (*trace.Trace, error) {
 	p := &textReader{
-		in: NewInterner(), frames: map[string]FrameID{}, stacks: map[string]StackID{}, notes: map[string]NoteID{},
+		in: trace.NewInterner(), frames: map[string]trace.FrameID{}, stacks: map[string]trace.StackID{}, notes: map[string]trace.NoteID{},
 	}
 	p.t.Info.PickleProtocol = -1
 	lines := bufio.NewScanner(r)
@@ -41,13 +43,13 @@ func ParseText(r io.Reader) (*Trace, error) {
 
 // textReader is what has been read so far.
 type textReader struct {
-	t      Trace
-	in     *Interner
-	frames map[string]FrameID
-	stacks map[string]StackID
-	notes  map[string]NoteID
-	device *Device
-	log    *EventLog
+	t      trace.Trace
+	in     *trace.Interner
+	frames map[string]trace.FrameID
+	stacks map[string]trace.StackID
+	notes  map[string]trace.NoteID
+	device *trace.Device
+	log    *trace.EventLog
 }
 
 func (p *textReader) line(number int, text string) error {
@@ -65,8 +67,8 @@ func (p *textReader) line(number int, text string) error {
 	f := &textFields{p: p, rest: rest}
 	read, known := textLines[word]
 	if !known {
-		kind := KindOf(word)
-		if kind == Other && word != "other" {
+		kind := trace.KindOf(word)
+		if kind == trace.Other && word != "other" {
 			return fmt.Errorf("%.20q is no kind of line", word)
 		}
 		return p.event(kind, f)
@@ -148,7 +150,7 @@ func (p *textReader) notice(f *textFields) error {
 
 func (p *textReader) settings(*textFields) error {
 	if p.t.Settings == nil {
-		p.t.Settings = []Setting{}
+		p.t.Settings = []trace.Setting{}
 	}
 	return nil
 }
@@ -168,19 +170,19 @@ func (p *textReader) setting(f *textFields) error {
 		return fmt.Errorf("%.20q follows the value", v.rest)
 	}
 	f.rest = ""
-	p.t.Settings = append(p.t.Settings, Setting{key, value})
+	p.t.Settings = append(p.t.Settings, trace.Setting{Key: key, Value: value})
 	return nil
 }
 
 func (p *textReader) annotations(*textFields) error {
 	if p.t.Annotations == nil {
-		p.t.Annotations = []Annotation{}
+		p.t.Annotations = []trace.Annotation{}
 	}
 	return nil
 }
 
 func (p *textReader) annotation(f *textFields) error {
-	a := Annotation{Name: f.name(f.next()), Stage: f.name(f.next())}
+	a := trace.Annotation{Name: f.name(f.next()), Stage: f.name(f.next())}
 	for key, value := range f.attributes() {
 		switch key {
 		case "device":

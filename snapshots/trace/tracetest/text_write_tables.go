@@ -1,6 +1,10 @@
-package trace
+package tracetest
 
-import "strconv"
+import (
+	"strconv"
+
+	"memtop/snapshots/trace"
+)
 
 // labels numbers entries of a table in the order of their first use: the
 // number by id, 0 for one not used yet.
@@ -28,25 +32,25 @@ func (p *textWriter) label(word string, letter byte, l *labels, id uint32) {
 	p.buf = strconv.AppendUint(append(p.buf, letter), uint64(l.numbers[id]), 10)
 }
 
-func (p *textWriter) stack(id StackID) {
+func (p *textWriter) stack(id trace.StackID) {
 	switch id {
 	case 0:
-	case EmptyStack:
+	case trace.EmptyStack:
 		p.word("stack=-")
 	default:
 		p.label("stack=", 's', &p.stacks, uint32(id))
 	}
 }
 
-func (p *textWriter) note(id NoteID) {
+func (p *textWriter) note(id trace.NoteID) {
 	if id != 0 {
 		p.label("note=", 'n', &p.notes, uint32(id))
 	}
 }
 
 // define writes the lines that the next line's stack and note need.
-func (p *textWriter) define(stack StackID, note NoteID) {
-	if stack > EmptyStack && p.stacks.take(uint32(stack)) {
+func (p *textWriter) define(stack trace.StackID, note trace.NoteID) {
+	if stack > trace.EmptyStack && p.stacks.take(uint32(stack)) {
 		p.defineStack(stack)
 	}
 	if note != 0 && p.notes.take(uint32(note)) {
@@ -56,7 +60,7 @@ func (p *textWriter) define(stack StackID, note NoteID) {
 	}
 }
 
-func (p *textWriter) defineStack(id StackID) {
+func (p *textWriter) defineStack(id trace.StackID) {
 	frames := p.t.Tables.Stack(id)
 	for _, f := range frames {
 		if p.frames.take(uint32(f)) {
@@ -70,7 +74,7 @@ func (p *textWriter) defineStack(id StackID) {
 	p.end()
 }
 
-func (p *textWriter) defineFrame(id FrameID) {
+func (p *textWriter) defineFrame(id trace.FrameID) {
 	f := p.t.Tables.Frames[id]
 	p.label("frame ", 'f', &p.frames, uint32(id))
 	p.name(f.File)
@@ -87,9 +91,9 @@ func (p *textWriter) defineFrame(id FrameID) {
 	p.end()
 }
 
-func (p *textWriter) noteFields(n *Note) {
+func (p *textWriter) noteFields(n *trace.Note) {
 	for i, text := range n.Texts() {
-		p.text(NoteTexts[i], *text)
+		p.text(trace.NoteTexts[i], *text)
 	}
 	if n.Pool != 0 {
 		p.pool(n.Pool)

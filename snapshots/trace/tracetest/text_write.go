@@ -1,17 +1,19 @@
-package trace
+package tracetest
 
 import (
 	"bufio"
 	"fmt"
 	"io"
 	"strconv"
+
+	"memtop/snapshots/trace"
 )
 
 // WriteText writes t in the text form, for which see "The text form" in
 // text.go. Frames, stacks and notes stand before their first use and are
 // numbered in that order, so two traces that mean the same have the same text,
 // however their tables are numbered.
-func WriteText(w io.Writer, t *Trace) error {
+func WriteText(w io.Writer, t *trace.Trace) error {
 	p := &textWriter{
 		w: bufio.NewWriterSize(w, 1<<16), t: t,
 		frames: newLabels(len(t.Tables.Frames)),
@@ -37,7 +39,7 @@ func WriteText(w io.Writer, t *Trace) error {
 // stays and stops all writing.
 type textWriter struct {
 	w   *bufio.Writer
-	t   *Trace
+	t   *trace.Trace
 	buf []byte
 	err error
 
@@ -74,7 +76,7 @@ func (p *textWriter) quoted(s string) {
 }
 
 // name writes a string of the tables, - when absent.
-func (p *textWriter) name(id StringID) {
+func (p *textWriter) name(id trace.StringID) {
 	if id == 0 {
 		p.word("-")
 		return
@@ -104,7 +106,7 @@ func (p *textWriter) flag(word string, on bool) {
 }
 
 // text writes key="s" unless the string is absent.
-func (p *textWriter) text(key string, id StringID) {
+func (p *textWriter) text(key string, id trace.StringID) {
 	if id != 0 {
 		p.word(key)
 		p.buf = strconv.AppendQuote(append(p.buf, '='), p.t.Tables.Strings[id])
@@ -118,12 +120,12 @@ func (p *textWriter) plain(key, s string) {
 	}
 }
 
-func (p *textWriter) stream(id StreamID) {
+func (p *textWriter) stream(id trace.StreamID) {
 	p.word("stream=0x")
 	p.buf = strconv.AppendUint(p.buf, p.t.Tables.Streams[id], 16)
 }
 
-func (p *textWriter) pool(id PoolID) {
+func (p *textWriter) pool(id trace.PoolID) {
 	pool := p.t.Tables.Pools[id]
 	p.key("pool", pool[0])
 	p.buf = strconv.AppendInt(append(p.buf, ','), pool[1], 10)

@@ -1,8 +1,10 @@
-package trace
+package tracetest
 
 import (
 	"slices"
 	"sort"
+
+	"memtop/snapshots/trace"
 )
 
 // span is a mapped range of addresses, which can grow and shrink when it is
@@ -26,8 +28,8 @@ func (c *checker) checkBackward() {
 	for _, s := range c.device.Final.Segments {
 		w.mapped = append(w.mapped, span{s.Addr, s.Addr + uint64(s.Size), s.Expandable})
 		for _, b := range s.Blocks {
-			if b.State == Allocated || b.State == PendingFree {
-				w.live[b.Addr] = b.State == PendingFree
+			if b.State == trace.Allocated || b.State == trace.PendingFree {
+				w.live[b.Addr] = b.State == trace.PendingFree
 			}
 		}
 	}
@@ -45,10 +47,10 @@ func (c *checker) checkBackward() {
 	}
 }
 
-func (w *backward) undo(e *Event) string {
+func (w *backward) undo(e *trace.Event) string {
 	pending, live := w.live[e.Addr]
 	switch e.Kind {
-	case Alloc:
+	case trace.Alloc:
 		delete(w.live, e.Addr)
 		if !live {
 			return "no block is there"
@@ -56,23 +58,23 @@ func (w *backward) undo(e *Event) string {
 		if w.find(e.Addr) < 0 {
 			return "no segment is there"
 		}
-	case FreeCompleted, Free:
-		w.live[e.Addr] = e.Kind == FreeCompleted
+	case trace.FreeCompleted, trace.Free:
+		w.live[e.Addr] = e.Kind == trace.FreeCompleted
 		if live {
 			return "a block is there already"
 		}
 		if w.find(e.Addr) < 0 {
 			return "no segment is there"
 		}
-	case FreeRequested:
+	case trace.FreeRequested:
 		w.live[e.Addr] = false
 		if !live || !pending {
 			return "no block there is pending"
 		}
-	case SegmentAlloc, SegmentMap:
-		return w.unmap(span{e.Addr, e.Addr + uint64(e.Size), e.Kind == SegmentMap})
-	case SegmentFree, SegmentUnmap:
-		return w.remap(span{e.Addr, e.Addr + uint64(e.Size), e.Kind == SegmentUnmap})
+	case trace.SegmentAlloc, trace.SegmentMap:
+		return w.unmap(span{e.Addr, e.Addr + uint64(e.Size), e.Kind == trace.SegmentMap})
+	case trace.SegmentFree, trace.SegmentUnmap:
+		return w.remap(span{e.Addr, e.Addr + uint64(e.Size), e.Kind == trace.SegmentUnmap})
 	default:
 	}
 	return ""

@@ -1,10 +1,12 @@
-package trace
+package tracetest
 
 import (
 	"fmt"
 	"math"
 	"strconv"
 	"strings"
+
+	"memtop/snapshots/trace"
 )
 
 // value appends a setting's value.
@@ -33,7 +35,7 @@ func (p *textWriter) value(v any, depth int) {
 			p.value(item, depth+1)
 		}
 		p.buf = append(p.buf, ']')
-	case []Setting:
+	case []trace.Setting:
 		p.buf = append(p.buf, '{')
 		for i, s := range v {
 			p.comma(i)
@@ -98,7 +100,7 @@ func (v *textValue) read(depth int) (any, error) {
 		})
 		return list, err
 	case c == '{':
-		dict := []Setting{}
+		dict := []trace.Setting{}
 		err := v.items('}', func() error {
 			s, err := v.entry(depth)
 			dict = append(dict, s)
@@ -119,18 +121,18 @@ func (v *textValue) quoted() (string, error) {
 	return strconv.Unquote(prefix)
 }
 
-func (v *textValue) entry(depth int) (Setting, error) {
+func (v *textValue) entry(depth int) (trace.Setting, error) {
 	v.space()
 	key, err := v.quoted()
 	if err != nil {
-		return Setting{}, err
+		return trace.Setting{}, err
 	}
 	if v.space() != ':' {
-		return Setting{}, fmt.Errorf("no colon after %.20q", key)
+		return trace.Setting{}, fmt.Errorf("no colon after %.20q", key)
 	}
 	v.rest = v.rest[1:]
 	value, err := v.read(depth + 1)
-	return Setting{key, value}, err
+	return trace.Setting{Key: key, Value: value}, err
 }
 
 // items reads what stands between two brackets, the first of which is next.

@@ -1,15 +1,17 @@
-package trace
+package tracetest
 
 import (
 	"errors"
 	"fmt"
+
+	"memtop/snapshots/trace"
 )
 
 var errNoDevice = errors.New("no device line comes before this one")
 
 func (p *textReader) startDevice(f *textFields) error {
 	p.closeDevice()
-	d := Device{ID: int(f.integer32(f.next()))}
+	d := trace.Device{ID: int(f.integer32(f.next()))}
 	for key, value := range f.attributes() {
 		switch key {
 		case "overflowed":
@@ -24,7 +26,7 @@ func (p *textReader) startDevice(f *textFields) error {
 		return fmt.Errorf("device %d comes after device %d", d.ID, p.t.Devices[n-1].ID)
 	}
 	p.t.Devices = append(p.t.Devices, d)
-	p.device, p.log = &p.t.Devices[len(p.t.Devices)-1], new(EventLog)
+	p.device, p.log = &p.t.Devices[len(p.t.Devices)-1], new(trace.EventLog)
 	return nil
 }
 
@@ -34,18 +36,18 @@ func (p *textReader) closeDevice() {
 	}
 }
 
-func (p *textReader) event(kind Kind, f *textFields) error {
+func (p *textReader) event(kind trace.Kind, f *textFields) error {
 	if p.device == nil {
 		return errNoDevice
 	}
-	e := Event{Kind: kind, Absent: NoTime}
+	e := trace.Event{Kind: kind, Absent: trace.NoTime}
 	if word := f.next(); word == "-" {
-		e.Absent |= NoAddr
+		e.Absent |= trace.NoAddr
 	} else {
 		e.Addr = f.address(word)
 	}
 	if word := f.next(); word == "-" {
-		e.Absent |= NoSize
+		e.Absent |= trace.NoSize
 	} else {
 		e.Size = f.integer(word)
 	}
@@ -58,13 +60,13 @@ func (p *textReader) event(kind Kind, f *textFields) error {
 	return f.err
 }
 
-func (p *textReader) eventField(e *Event, f *textFields, key, value string) {
+func (p *textReader) eventField(e *trace.Event, f *textFields, key, value string) {
 	switch {
 	case key == "@":
 		e.Time = f.integer(value)
-		e.Absent &^= NoTime
+		e.Absent &^= trace.NoTime
 	case key == "stream" && value == "-":
-		e.Absent |= NoStream
+		e.Absent |= trace.NoStream
 	case key == "stream":
 		e.Stream = f.stream(value)
 	case key == "stack":
@@ -80,7 +82,7 @@ func (p *textReader) segment(f *textFields) error {
 	if p.device == nil {
 		return errNoDevice
 	}
-	s := Segment{Addr: f.address(f.next()), Size: f.integer(f.next()), Given: GaveAddr | GaveSize}
+	s := trace.Segment{Addr: f.address(f.next()), Size: f.integer(f.next()), Given: trace.GaveAddr | trace.GaveSize}
 	for key, value := range f.attributes() {
 		p.segmentField(&s, f, key, value)
 	}
@@ -88,36 +90,36 @@ func (p *textReader) segment(f *textFields) error {
 	return nil
 }
 
-func (p *textReader) segmentField(s *Segment, f *textFields, key, value string) {
+func (p *textReader) segmentField(s *trace.Segment, f *textFields, key, value string) {
 	switch key {
 	case "device":
 		s.Device = f.integer32(value)
-		s.Given |= GaveDevice
+		s.Given |= trace.GaveDevice
 	case "allocated":
 		s.Allocated = f.integer(value)
-		s.Given |= GaveAllocated
+		s.Given |= trace.GaveAllocated
 	case "active":
 		s.Active = f.integer(value)
-		s.Given |= GaveActive
+		s.Given |= trace.GaveActive
 	case "requested":
 		s.Requested = f.integer(value)
-		s.Given |= GaveRequested
+		s.Given |= trace.GaveRequested
 	case "stream":
 		s.Stream = f.stream(value)
-		s.Given |= GaveStream
+		s.Given |= trace.GaveStream
 	case "type":
 		s.Type = f.name(value)
 	case "pool":
 		s.Pool = f.pool(value)
 	case "expandable":
 		s.Expandable = f.boolean(value)
-		s.Given |= GaveExpandable
+		s.Given |= trace.GaveExpandable
 	case "stack":
 		s.Stack = f.stack(value)
 	case "unaddressed":
-		s.Given &^= GaveAddr
+		s.Given &^= trace.GaveAddr
 	case "unsized":
-		s.Given &^= GaveSize
+		s.Given &^= trace.GaveSize
 	default:
 		f.unknown(key)
 	}
@@ -127,7 +129,7 @@ func (p *textReader) block(f *textFields) error {
 	if p.device == nil || len(p.device.Final.Segments) == 0 {
 		return errors.New("no segment line comes before this one")
 	}
-	b := Block{Addr: f.address(f.next()), Size: f.integer(f.next()), Given: GaveAddr | GaveSize}
+	b := trace.Block{Addr: f.address(f.next()), Size: f.integer(f.next()), Given: trace.GaveAddr | trace.GaveSize}
 	for key, value := range f.attributes() {
 		p.blockField(&b, f, key, value)
 	}
@@ -136,21 +138,21 @@ func (p *textReader) block(f *textFields) error {
 	return nil
 }
 
-func (p *textReader) blockField(b *Block, f *textFields, key, value string) {
+func (p *textReader) blockField(b *trace.Block, f *textFields, key, value string) {
 	switch key {
 	case "requested":
 		b.Requested = f.integer(value)
-		b.Given |= GaveRequested
+		b.Given |= trace.GaveRequested
 	case "stack":
 		b.Stack = f.stack(value)
 	case "note":
 		b.Note = f.note(value)
 	case "history":
-		b.Given |= GaveHistory
+		b.Given |= trace.GaveHistory
 	case "unaddressed":
-		b.Given &^= GaveAddr
+		b.Given &^= trace.GaveAddr
 	case "unsized":
-		b.Given &^= GaveSize
+		b.Given &^= trace.GaveSize
 	case "as":
 		b.StateText = f.name(value)
 	default:
@@ -159,14 +161,14 @@ func (p *textReader) blockField(b *Block, f *textFields, key, value string) {
 			f.unknown(key)
 		}
 		b.State = state
-		b.Given |= GaveState
+		b.Given |= trace.GaveState
 	}
 }
 
-func stateOf(name string) (BlockState, bool) {
-	for state, n := range stateNames {
-		if n == name {
-			return BlockState(state), true
+func stateOf(name string) (trace.BlockState, bool) {
+	for state := range trace.UnknownState + 1 {
+		if state.String() == name {
+			return state, true
 		}
 	}
 	return 0, false
@@ -180,7 +182,7 @@ func (p *textReader) tenant(f *textFields) error {
 	if len(s.Blocks) == 0 {
 		return errors.New("no block line comes before this one")
 	}
-	h := Tenant{Addr: f.address(f.next()), Requested: f.integer(f.next())}
+	h := trace.Tenant{Addr: f.address(f.next()), Requested: f.integer(f.next())}
 	for key, value := range f.attributes() {
 		if key != "stack" {
 			f.unknown(key)

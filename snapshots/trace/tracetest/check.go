@@ -1,8 +1,10 @@
-package trace
+package tracetest
 
 import (
 	"cmp"
 	"slices"
+
+	"memtop/snapshots/trace"
 )
 
 // Check restates what must hold in every whole trace of a caching allocator
@@ -13,7 +15,7 @@ import (
 //
 // A trace that began in the middle is whole; one from which events were taken
 // out, or whose writer was told to skip some, is not.
-func Check(t *Trace) Problems {
+func Check(t *trace.Trace) trace.Problems {
 	c := &checker{trace: t}
 	for i := range t.Devices {
 		c.device = &t.Devices[i]
@@ -27,14 +29,14 @@ func Check(t *Trace) Problems {
 }
 
 type checker struct {
-	trace    *Trace
-	device   *Device
+	trace    *trace.Trace
+	device   *trace.Device
 	end      int // the event number that stands for the final state
-	problems Problems
+	problems trace.Problems
 }
 
 func (c *checker) report(event int, format string, values ...any) {
-	c.problems.add(c.device.ID, event, format, values...)
+	c.problems.Add(c.device.ID, event, format, values...)
 }
 
 func (c *checker) checkSegments() {
@@ -54,14 +56,14 @@ func (c *checker) checkSegments() {
 	}
 }
 
-func (c *checker) checkBlocks(s *Segment) {
+func (c *checker) checkBlocks(s *trace.Segment) {
 	at := s.Addr
 	for _, b := range s.Blocks {
 		if b.Addr != at {
 			c.report(c.end, "block %#x follows one that ends at %#x", b.Addr, at)
 		}
 		at = b.Addr + uint64(b.Size)
-		if b.State != Allocated && b.State != PendingFree {
+		if b.State != trace.Allocated && b.State != trace.PendingFree {
 			continue
 		}
 		if b.Size <= 0 || b.Size%512 != 0 {
@@ -77,26 +79,26 @@ func (c *checker) checkBlocks(s *Segment) {
 }
 
 // wanted returns what the program asked for when it got the live block b.
-func wanted(b *Block) int64 {
+func wanted(b *trace.Block) int64 {
 	if len(b.History) > 0 {
 		return b.History[0].Requested
 	}
-	if b.Given&GaveRequested == 0 {
+	if b.Given&trace.GaveRequested == 0 {
 		return b.Size
 	}
 	return b.Requested
 }
 
-func (c *checker) checkSums(s *Segment) {
+func (c *checker) checkSums(s *trace.Segment) {
 	var total, allocated, active, requested int64
 	for _, b := range s.Blocks {
 		total += b.Size
 		switch b.State {
-		case Allocated:
+		case trace.Allocated:
 			allocated += b.Size
 			active += b.Size
 			requested += wanted(&b)
-		case PendingFree:
+		case trace.PendingFree:
 			active += b.Size
 			requested += wanted(&b)
 		default:
@@ -108,9 +110,9 @@ func (c *checker) checkSums(s *Segment) {
 		said, found int64
 	}{
 		{"total", true, s.Size, total},
-		{"allocated", s.Given&GaveAllocated != 0, s.Allocated, allocated},
-		{"active", s.Given&GaveActive != 0, s.Active, active},
-		{"requested", s.Given&GaveRequested != 0, s.Requested, requested},
+		{"allocated", s.Given&trace.GaveAllocated != 0, s.Allocated, allocated},
+		{"active", s.Given&trace.GaveActive != 0, s.Active, active},
+		{"requested", s.Given&trace.GaveRequested != 0, s.Requested, requested},
 	} {
 		if sum.given && sum.said != sum.found {
 			c.report(c.end, "segment %#x says %d %s bytes, its blocks have %d", s.Addr, sum.said, sum.name, sum.found)
@@ -122,7 +124,7 @@ func (c *checker) checkTimes() {
 	var last int64
 	for i := range c.end {
 		e := c.device.Events.At(i)
-		if e.Absent&NoTime != 0 {
+		if e.Absent&trace.NoTime != 0 {
 			continue
 		}
 		if e.Time < last {
@@ -139,16 +141,16 @@ func (c *checker) checkForward() {
 		e := c.device.Events.At(i)
 		size, open := live[e.Addr]
 		switch e.Kind {
-		case Alloc:
+		case trace.Alloc:
 			if open {
 				c.report(i, "alloc at %#x, which is live", e.Addr)
 			}
 			live[e.Addr] = e.Size
-		case FreeRequested, FreeCompleted, Free:
+		case trace.FreeRequested, trace.FreeCompleted, trace.Free:
 			if open && size != e.Size {
 				c.report(i, "%s of %d bytes at %#x, which was made with %d", e.Kind, e.Size, e.Addr, size)
 			}
-			if e.Kind != FreeRequested {
+			if e.Kind != trace.FreeRequested {
 				delete(live, e.Addr)
 			}
 		default:
@@ -162,7 +164,7 @@ func (c *checker) checkLeft(live map[uint64]int64) {
 	final := make(map[uint64]int64)
 	for _, s := range c.device.Final.Segments {
 		for _, b := range s.Blocks {
-			if b.State == Allocated || b.State == PendingFree {
+			if b.State == trace.Allocated || b.State == trace.PendingFree {
 				final[b.Addr] = wanted(&b)
 			}
 		}

@@ -1,10 +1,12 @@
-package trace
+package tracetest
 
 import (
 	"fmt"
 	"iter"
 	"strconv"
 	"strings"
+
+	"memtop/snapshots/trace"
 )
 
 // textFields takes the words of one line apart. The first error stays; after
@@ -77,7 +79,7 @@ func (f *textFields) text(word string) string {
 }
 
 // name interns text; - is none.
-func (f *textFields) name(word string) StringID {
+func (f *textFields) name(word string) trace.StringID {
 	if word == "-" {
 		return 0
 	}
@@ -118,16 +120,16 @@ func (f *textFields) boolean(word string) bool {
 	return word == "true"
 }
 
-func (f *textFields) stream(word string) StreamID { return f.p.in.Stream(f.address(word)) }
+func (f *textFields) stream(word string) trace.StreamID { return f.p.in.Stream(f.address(word)) }
 
-func (f *textFields) pool(word string) PoolID {
+func (f *textFields) pool(word string) trace.PoolID {
 	first, second, _ := strings.Cut(word, ",")
-	return f.p.in.Pool(Pool{f.integer(first), f.integer(second)})
+	return f.p.in.Pool(trace.Pool{f.integer(first), f.integer(second)})
 }
 
-func (f *textFields) stack(label string) StackID {
+func (f *textFields) stack(label string) trace.StackID {
 	if label == "-" {
-		return EmptyStack
+		return trace.EmptyStack
 	}
 	id, ok := f.p.stacks[label]
 	if !ok {
@@ -136,7 +138,7 @@ func (f *textFields) stack(label string) StackID {
 	return id
 }
 
-func (f *textFields) note(label string) NoteID {
+func (f *textFields) note(label string) trace.NoteID {
 	id, ok := f.p.notes[label]
 	if !ok {
 		f.fail("there is no note %.20q yet", label)

@@ -1,4 +1,4 @@
-package trace_test
+package tracetest_test
 
 import (
 	"bytes"
@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"memtop/snapshots/trace"
+	"memtop/snapshots/trace/tracetest"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -18,7 +19,7 @@ import (
 func writeText(t testing.TB, tr *trace.Trace) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := trace.WriteText(&b, tr); err != nil {
+	if err := tracetest.WriteText(&b, tr); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -31,7 +32,7 @@ func TestTextThatMeansEverything(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tr, err := trace.ParseText(bytes.NewReader(want))
+	tr, err := tracetest.ParseText(bytes.NewReader(want))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +42,7 @@ func TestTextThatMeansEverything(t *testing.T) {
 }
 
 func TestTextIsForPeople(t *testing.T) {
-	tr := parse(t, `
+	tr := tracetest.Parse(t, `
 	# a comment, and blank lines
 
 	frame forward "model.py" 0x2A "forward"   op="call_module"
@@ -106,8 +107,8 @@ func TestTextFaults(t *testing.T) {
 		"a line that is too long":     {"memtop-trace 1\nnotice " + strings.Repeat("x", 17<<20), "line 2: longer than 16777216 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := trace.ParseText(strings.NewReader(test.text))
-			var fault *trace.TextError
+			_, err := tracetest.ParseText(strings.NewReader(test.text))
+			var fault *tracetest.TextError
 			if !errors.As(err, &fault) || err.Error() != test.want {
 				t.Errorf("error %v, want %s", err, test.want)
 			}
@@ -134,7 +135,7 @@ func TestSettingsKeepTheirTypes(t *testing.T) {
 	}
 	tables := trace.NewInterner().View()
 	text := writeText(t, &trace.Trace{Tables: &tables, Settings: want})
-	got, err := trace.ParseText(strings.NewReader(text))
+	got, err := tracetest.ParseText(strings.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +157,7 @@ func TestWhatTheTextFormCannotHoldIsAnError(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tables := trace.NewInterner().View()
 			tr := &trace.Trace{Tables: &tables, Settings: []trace.Setting{{Key: "a", Value: value}}}
-			if err := trace.WriteText(&bytes.Buffer{}, tr); err == nil {
+			if err := tracetest.WriteText(&bytes.Buffer{}, tr); err == nil {
 				t.Error("it was written")
 			}
 		})
@@ -180,19 +181,19 @@ func FuzzText(f *testing.F) {
 	}
 	f.Add([]byte("memtop-trace 1\n" + whole))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		tr, err := trace.ParseText(bytes.NewReader(data))
+		tr, err := tracetest.ParseText(bytes.NewReader(data))
 		if err != nil {
 			return
 		}
 		once := writeText(t, tr)
-		again, err := trace.ParseText(strings.NewReader(once))
+		again, err := tracetest.ParseText(strings.NewReader(once))
 		if err != nil {
 			t.Fatalf("what was written cannot be read: %v\n%s", err, once)
 		}
 		if diff := cmp.Diff(once, writeText(t, again)); diff != "" {
 			t.Fatalf("the text changes (-once +again):\n%s", diff)
 		}
-		trace.Check(tr)
+		tracetest.Check(tr)
 		for i := range tr.Devices {
 			d := &tr.Devices[i]
 			trace.Rewind(tr, d)

@@ -1,0 +1,40 @@
+// Package tracetest has what tests need of traces: a text form that people can
+// read and change, and [Check], which judges a whole trace without the code that
+// memtop replays traces with. It is for tests only.
+package tracetest
+
+import (
+	"strings"
+	"testing"
+
+	"memtop/snapshots/trace"
+)
+
+// Parse returns the trace that a test has as text, with or without the first line.
+func Parse(tb testing.TB, text string) *trace.Trace {
+	tb.Helper()
+	t, err := ParseText(strings.NewReader(textHeader + "\n" + strings.TrimPrefix(text, textHeader+"\n")))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return t
+}
+
+// Text returns a trace in the text form.
+func Text(tb testing.TB, t *trace.Trace) string {
+	tb.Helper()
+	var text strings.Builder
+	if err := WriteText(&text, t); err != nil {
+		tb.Fatal(err)
+	}
+	return text.String()
+}
+
+// Reasons returns the problems that were kept, as text.
+func Reasons(p trace.Problems) []string {
+	var all []string
+	for _, problem := range p.First {
+		all = append(all, problem.String())
+	}
+	return all
+}
