@@ -40,11 +40,18 @@ var picture = map[string][]string{
 	},
 	"probe/exposition":                {"snapshots/trace"},
 	"probe/exposition/expositiontest": {"probe/exposition"},
-	"probe/collector": {
-		"probe", "probe/exposition", "snapshots/analysis", "snapshots/trace", "snapshots/wire",
-	},
+	// What is watched, what watches, and what both agree on.
+	"probe/protocol": {"probe/exposition", "snapshots/wire", "snapshots/trace", "golang.org/x/sys/..."},
 	"probe": {
-		"probe/exposition", "snapshots/wire", "snapshots/pytorch", "snapshots/trace", "snapshots/cause", "golang.org/x/sys/...",
+		"probe/protocol", "probe/exposition", "snapshots/wire", "snapshots/pytorch", "snapshots/trace", "snapshots/cause",
+		"golang.org/x/sys/...",
+	},
+	"probe/attach": {
+		"probe/protocol", "snapshots/wire", "snapshots/pytorch", "snapshots/trace", "snapshots/cause", "golang.org/x/sys/...",
+	},
+	"probe/probetest": {"snapshots/trace"},
+	"probe/collector": {
+		"probe/attach", "probe/protocol", "probe/exposition", "snapshots/analysis", "snapshots/trace", "snapshots/wire",
 	},
 	// The engine: each package on those before it, and none on the probe.
 	"engine/alloc":  {"snapshots/trace"},
@@ -76,8 +83,8 @@ var picture = map[string][]string{
 	// What only tests use.
 	"cmd/output/killtest": {},
 	"cmd/memtop": {
-		"cmd/command", "cmd/output", "snapshots/cause", "cmd/memtrain/program", "tui", "probe", "probe/collector", "probe/exposition",
-		"probe/gauge", "snapshots", "snapshots/analysis", "snapshots/report",
+		"cmd/command", "cmd/output", "snapshots/cause", "cmd/memtrain/program", "tui", "probe/attach", "probe/protocol", "probe/collector",
+		"probe/exposition", "probe/gauge", "snapshots", "snapshots/analysis", "snapshots/report",
 		"snapshots/export", "snapshots/pytorch", "snapshots/trace", "snapshots/wire",
 		"charm.land/bubbletea/v2", "github.com/spf13/cobra", "github.com/spf13/pflag",
 		"github.com/charmbracelet/colorprofile", "github.com/charmbracelet/x/ansi", "github.com/charmbracelet/x/term",
@@ -90,7 +97,7 @@ var picture = map[string][]string{
 	},
 	"cmd/memtrain/benchengine": {"cmd/memtrain/program", "engine/..."},
 	"cmd/memtrain/benchgpu":    {"engine/device/cuda"},
-	"cmd/memtrain/benchattach": {"cmd/command", "engine/...", "probe", "snapshots/trace"},
+	"cmd/memtrain/benchattach": {"cmd/command", "engine/...", "probe", "probe/attach", "snapshots/trace"},
 	// What only the end-to-end test and the benchmark use.
 	"cmd/memtop/fuzzmutate": {"cmd/command", "cmd/memtop/terminal", "snapshots/mutate", "snapshots/trace"},
 	"cmd/memtop/soak": {
@@ -108,7 +115,7 @@ type goPackage struct {
 }
 
 func TestImportsFollowThePicture(t *testing.T) {
-	for _, p := range listPackages(t) {
+	for _, p := range listPackages(t, "memtop/...") {
 		name := strings.TrimPrefix(p.ImportPath, "memtop/")
 		allowed, ok := picture[entryFor(name)]
 		if !ok {
@@ -139,6 +146,8 @@ func TestImportsTableRefusesWhatIsNotInIt(t *testing.T) {
 		"the command stays out of the pages":    {"cmd/memtop", "tui/page", false},
 		"the engine reports to a recorder":      {"engine/alloc", "snapshots/trace", true},
 		"the engine knows no probe":             {"engine/alloc", "probe", false},
+		"a watched program finds no others":     {"probe", "probe/attach", false},
+		"a viewer needs no probe of its own":    {"probe/attach", "probe", false},
 		"a package that nobody has drawn fails": {"snapshots/unheard", "snapshots/trace", false},
 	}
 	for name, test := range tests {
@@ -180,9 +189,24 @@ func standard(path string) bool {
 	return first != "memtop" && !strings.Contains(first, ".")
 }
 
-func listPackages(t *testing.T) []goPackage {
+// TestAWatchedProgramCompilesNoViewer asks for all that a program compiles when it
+// makes the one call, however far away it is imported.
+func TestAWatchedProgramCompilesNoViewer(t *testing.T) {
+	for _, name := range []string{"probe", "cmd/memtrain/program"} {
+		for _, p := range listPackages(t, "-deps", "memtop/"+name) {
+			switch p.ImportPath {
+			case "memtop/probe/attach", "memtop/probe/collector", "memtop/tui", "memtop/snapshots/analysis":
+				t.Errorf("memtop/%s compiles %s", name, p.ImportPath)
+			}
+		}
+	}
+}
+
+// listPackages returns what go list says of some packages.
+func listPackages(t *testing.T, arguments ...string) []goPackage {
 	t.Helper()
-	command := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Imports", "memtop/...")
+	arguments = append([]string{"list", "-json=ImportPath,Imports"}, arguments...)
+	command := exec.CommandContext(t.Context(), "go", arguments...)
 	out, err := command.Output()
 	if err != nil {
 		var exit *exec.ExitError

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"memtop/probe"
+	"memtop/probe/attach"
 	"memtop/snapshots/trace"
 )
 
@@ -136,7 +137,7 @@ func train(ctx context.Context, folder string) error {
 
 // look is what a viewer does.
 func look(ctx context.Context, socket string) error {
-	viewer, err := probe.Dial(ctx, socket, probe.DialOptions{})
+	viewer, err := attach.Dial(ctx, socket, attach.DialOptions{})
 	if err != nil {
 		return err
 	}

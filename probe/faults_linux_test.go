@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"memtop/probe/probetest"
 	"memtop/snapshots/wire"
 )
 
@@ -66,7 +67,7 @@ func child(t *testing.T, probe *Probe) (*exec.Cmd, *bufio.Scanner) {
 }
 
 func TestAViewerKilledWhileItHoldsTheLeaseBlocksNobody(t *testing.T) {
-	p := newProgram()
+	p := probetest.New()
 	probe := listening(t, p, Options{Control: p})
 	command, _ := child(t, probe)
 	c := newClient(t, probe, "other")
@@ -75,7 +76,7 @@ func TestAViewerKilledWhileItHoldsTheLeaseBlocksNobody(t *testing.T) {
 	}
 	must(t, command.Process.Kill())
 	began := time.Now()
-	eventually(t, "the lease to be free", func() bool { return probe.changes.lease.held() == "" })
+	probetest.Eventually(t, "the lease to be free", func() bool { return probe.changes.lease.held() == "" })
 	t.Logf("free after %v", time.Since(began))
 	if status, change := c.post(t, "amp", "off"); status != http.StatusOK || change.From != "bf16" {
 		t.Errorf("afterwards: %d %+v", status, change)
@@ -84,15 +85,15 @@ func TestAViewerKilledWhileItHoldsTheLeaseBlocksNobody(t *testing.T) {
 }
 
 func TestAStoppedViewerHoldsUpNobody(t *testing.T) {
-	p := newProgram()
+	p := probetest.New()
 	probe := listening(t, p, Options{Control: p, Ring: 1 << 14, limits: limits{reply: 200 * time.Millisecond}})
 	command, lines := child(t, probe)
 	must(t, command.Process.Signal(syscall.SIGSTOP))
 	other := newClient(t, probe, "other").stream(t, "?interval=50ms")
 	at := other.next(t, wire.BaseFrame).First
-	eventually(t, "the stopped viewer to be left", func() bool {
-		p.runAt(100_000, 1_000)
-		for at < p.events { // the other is told of everything meanwhile
+	probetest.Eventually(t, "the stopped viewer to be left", func() bool {
+		p.RunAt(100_000, 1_000)
+		for at < p.Events { // the other is told of everything meanwhile
 			f := other.next(t, wire.EventsFrame)
 			if f.First != at {
 				t.Fatalf("events begin with %d, want %d", f.First, at)
@@ -112,8 +113,8 @@ func TestAStoppedViewerHoldsUpNobody(t *testing.T) {
 		}
 	}
 	from, err := strconv.ParseInt(strings.TrimPrefix(lines.Text(), again), 10, 64)
-	if err != nil || from > p.events || from < p.events-1<<14 {
-		t.Errorf("it begins again from event %d, %v, of %d", from, err, p.events)
+	if err != nil || from > p.Events || from < p.Events-1<<14 {
+		t.Errorf("it begins again from event %d, %v, of %d", from, err, p.Events)
 	}
 	must(t, command.Wait())
 }
@@ -127,7 +128,7 @@ func TestAnotherUserIsRefused(t *testing.T) {
 	dir, err := os.MkdirTemp("", "memtop")
 	must(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	probe := listening(t, newProgram(), Options{Dir: filepath.Join(dir, "probe")})
+	probe := listening(t, probetest.New(), Options{Dir: filepath.Join(dir, "probe")})
 	must(t, os.Chmod(dir, 0o755), os.Chmod(filepath.Dir(probe.Path()), 0o755), os.Chmod(probe.Path(), 0o666))
 	err = onThread(func() error { return askAs(probe.Path(), 65534) })
 	if err == nil || !strings.Contains(err.Error(), "403") || !strings.Contains(err.Error(), "you are user 65534: ask as that user or as root") {

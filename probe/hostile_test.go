@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"memtop/probe/attach"
+	"memtop/probe/probetest"
 	"memtop/snapshots/wire"
 )
 
@@ -46,7 +48,7 @@ func TestHostileRequestsAreRefusedInOneLine(t *testing.T) {
 		"a bad name":              {"GET /v1/stream HTTP/1.1\r\nHost: x\r\nMemtop-Viewer: caf\xc3\xa9\r\n\r\n", 400, "Memtop-Viewer takes"},
 		"a long name":             {"GET /v1/stream HTTP/1.1\r\nHost: x\r\nMemtop-Viewer: " + strings.Repeat("x", 65) + "\r\n\r\n", 400, "Memtop-Viewer takes"},
 	}
-	p := newProgram()
+	p := probetest.New()
 	probe := listening(t, p, Options{Control: p, limits: limits{request: 2 * time.Second}})
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -101,7 +103,7 @@ func post(body string, status int) rawRequest {
 // TestPeersThatSayNothingAreClosed has peers that connect and stop, at
 // different points of a request.
 func TestPeersThatSayNothingAreClosed(t *testing.T) {
-	probe := listening(t, newProgram(), Options{limits: impatient})
+	probe := listening(t, probetest.New(), Options{limits: impatient})
 	for _, begin := range []string{"", "G", "GET /v1/info HT", "GET /v1/info HTTP/1.1\r\nHost: x\r\nX-Slow:"} {
 		c, err := dial(t.Context(), probe.Path())
 		if err != nil {
@@ -117,7 +119,7 @@ func TestPeersThatSayNothingAreClosed(t *testing.T) {
 }
 
 func TestConnectionsAreBounded(t *testing.T) {
-	probe := listening(t, newProgram(), Options{})
+	probe := listening(t, probetest.New(), Options{})
 	var open []net.Conn
 	for range maxConnections {
 		c, err := dial(t.Context(), probe.Path())
@@ -130,14 +132,14 @@ func TestConnectionsAreBounded(t *testing.T) {
 			t.Fatalf("one more, number %d: %d %s", i, status, text)
 		}
 	}
-	var busy *RefusedError
-	if _, err := Dial(t.Context(), probe.Path(), DialOptions{}); !errors.As(err, &busy) || !busy.Busy {
+	var busy *attach.RefusedError
+	if _, err := attach.Dial(t.Context(), probe.Path(), attach.DialOptions{}); !errors.As(err, &busy) || !busy.Busy {
 		t.Errorf("attaching gives %v", err)
 	}
 	for _, c := range open {
 		shut(c)
 	}
-	eventually(t, "room for others", func() bool {
+	probetest.Eventually(t, "room for others", func() bool {
 		answer, err := newClient(t, probe, "").Get("http://probe/v1/info")
 		if err != nil {
 			return false
@@ -148,31 +150,31 @@ func TestConnectionsAreBounded(t *testing.T) {
 }
 
 func TestAViewerThatHasHungUpHalfwayIsLeft(t *testing.T) {
-	probe := listening(t, newProgram(), Options{})
+	probe := listening(t, probetest.New(), Options{})
 	c, err := dial(t.Context(), probe.Path())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer shut(c)
 	send(t, c, "GET /v1/stream?interval=60s HTTP/1.1\r\nHost: x\r\n\r\n")
-	eventually(t, "the viewer to be there", func() bool { return probe.viewers.count() == 1 })
+	probetest.Eventually(t, "the viewer to be there", func() bool { return probe.viewers.count() == 1 })
 	must(t, c.(*net.UnixConn).CloseWrite())
-	eventually(t, "the viewer to be gone", func() bool { return probe.viewers.count() == 0 })
+	probetest.Eventually(t, "the viewer to be gone", func() bool { return probe.viewers.count() == 0 })
 }
 
 // TestAViewerThatDoesNotReadIsLeftAndBeginsAgain is a viewer that was stopped:
 // it takes nothing while the program goes on, and comes back.
 func TestAViewerThatDoesNotReadIsLeftAndBeginsAgain(t *testing.T) {
-	p := newProgram()
+	p := probetest.New()
 	probe := listening(t, p, Options{limits: impatient, Ring: 1 << 14})
 	c := newClient(t, probe, "stopped")
 	s := c.stream(t, "?interval=50ms")
 	s.next(t, wire.CountersFrame)
-	eventually(t, "the viewer to be left", func() bool {
-		p.run(10_000)
+	probetest.Eventually(t, "the viewer to be left", func() bool {
+		p.Run(10_000)
 		return probe.viewers.count() == 0
 	})
-	last := p.events
+	last := p.Events
 	for { // what was on its way arrives, cut off at the end
 		if _, err := s.Next(); err != nil {
 			break
@@ -195,12 +197,12 @@ func TestAViewerThatDoesNotReadIsLeftAndBeginsAgain(t *testing.T) {
 // TestAViewerThatFallsBehindIsToldHowMuchItMissed lets the ring go round while
 // a session writes.
 func TestAViewerThatFallsBehindIsToldHowMuchItMissed(t *testing.T) {
-	p := newProgram()
+	p := probetest.New()
 	probe := listening(t, p, Options{Ring: 1 << 12})
 	s := newClient(t, probe, "").stream(t, "?interval=50ms")
 	at := s.next(t, wire.BaseFrame).First
 	s.next(t, wire.CountersFrame)
-	p.run(1 << 20) // much more than the ring and the socket hold
+	p.Run(1 << 20) // much more than the ring and the socket hold
 	told, missed := int64(0), int64(0)
 	for told+missed < 1<<20 {
 		f := s.until(t, "events", func(f *wire.Frame) bool { return f.Type == wire.EventsFrame || f.Type == wire.BaseFrame })
@@ -225,7 +227,7 @@ func TestAViewerThatFallsBehindIsToldHowMuchItMissed(t *testing.T) {
 
 func TestAThousandConnectsAndFiftyViewersLeaveNothingBehind(t *testing.T) {
 	goroutines, files := runtime.NumGoroutine(), openFiles(t)
-	p := newProgram()
+	p := probetest.New()
 	probe, err := Listen(t.Context(), Options{Dir: filepath.Join(t.TempDir(), "probe")}, p)
 	if err != nil {
 		t.Fatal(err)
@@ -238,22 +240,22 @@ func TestAThousandConnectsAndFiftyViewersLeaveNothingBehind(t *testing.T) {
 			case <-stop:
 				return
 			default:
-				p.runAt(5_000, 50)
+				p.RunAt(5_000, 50)
 			}
 		}
 	})
 	for i := range 1000 {
 		connectAndLeave(t, probe, i)
 	}
-	t.Logf("the program was asked for its state %d times", p.states)
+	t.Logf("the program was asked for its state %d times", p.Asked())
 	fiftyViewers(t, probe)
 	close(stop)
 	running.Wait()
 	if err := probe.Close(); err != nil {
 		t.Error(err)
 	}
-	eventually(t, "goroutines to end", func() bool { return runtime.NumGoroutine() <= goroutines })
-	eventually(t, "files to be closed", func() bool { return openFiles(t) <= files })
+	probetest.Eventually(t, "goroutines to end", func() bool { return runtime.NumGoroutine() <= goroutines })
+	probetest.Eventually(t, "files to be closed", func() bool { return openFiles(t) <= files })
 }
 
 // connectAndLeave is one of many viewers, each of which leaves elsewhere.
@@ -282,7 +284,7 @@ func connectAndLeave(t *testing.T, probe *Probe, i int) {
 // one too many.
 func fiftyViewers(t *testing.T, probe *Probe) {
 	t.Helper()
-	eventually(t, "the viewers before to be gone", func() bool { return probe.viewers.count() == 0 })
+	probetest.Eventually(t, "the viewers before to be gone", func() bool { return probe.viewers.count() == 0 })
 	c := newClient(t, probe, "")
 	defer c.CloseIdleConnections()
 	var seen, gone sync.WaitGroup

@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"memtop/probe/probetest"
 	"memtop/snapshots/trace"
 	"memtop/snapshots/wire"
 )
@@ -33,7 +34,7 @@ func TestLayersComeAFewTimesASecond(t *testing.T) {
 					probe.Step(trace.Step{Number: 1, Device: s.device, Time: s.at * 1000, Layers: make([]trace.Layer, 2)})
 				}
 			}
-			early, late := listening(t, onTwo{newProgram()}, Options{}), listening(t, onTwo{newProgram()}, Options{})
+			early, late := listening(t, onTwo{probetest.New()}, Options{}), listening(t, onTwo{probetest.New()}, Options{})
 			end(early)
 			if diff := cmp.Diff(test.before, measured(t, newClient(t, early, "").stream(t, "?interval=60s"))); diff != "" {
 				t.Errorf("before the viewer came (-want +got):\n%s", diff)
@@ -52,7 +53,7 @@ func TestLayersComeAFewTimesASecond(t *testing.T) {
 }
 
 // onTwo is a program with two devices.
-type onTwo struct{ *program }
+type onTwo struct{ *probetest.Program }
 
 // Devices returns both.
 func (onTwo) Devices() []int { return []int{0, 1} }
@@ -79,7 +80,7 @@ func measured(t *testing.T, s *stream) (list []int) {
 }
 
 func TestTheLastLayersAreToldHoweverOldTheyAre(t *testing.T) {
-	probe := listening(t, newProgram(), Options{})
+	probe := listening(t, probetest.New(), Options{})
 	for i := range int64(5 * stepsBefore) {
 		probe.Step(trace.Step{Number: i + 1, Time: 1000 + i, Layers: make([]trace.Layer, 2)})
 	}

@@ -1,9 +1,10 @@
 package probe
 
 import (
-	"fmt"
 	"sync"
 	"time"
+
+	"memtop/probe/protocol"
 )
 
 // The lease
@@ -32,19 +33,12 @@ func newLease() *lease {
 	return &lease{now: time.Now, streams: make(map[string]int)}
 }
 
-// HeldError says that another viewer is changing settings.
-type HeldError struct{ Holder string }
-
-func (e *HeldError) Error() string {
-	return fmt.Sprintf("viewer %s is changing settings: close it or wait until it has been idle for a minute", e.Holder)
-}
-
 // take gives the lease to viewer, or returns a *HeldError.
 func (l *lease) take(viewer string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.holder != "" && l.holder != viewer && l.now().Before(l.ends()) {
-		return &HeldError{l.holder}
+		return &protocol.HeldError{Holder: l.holder}
 	}
 	l.holder, l.last = viewer, l.now()
 	return nil

@@ -15,19 +15,21 @@ import (
 
 	"memtop/probe/exposition"
 	"memtop/probe/exposition/expositiontest"
+	"memtop/probe/probetest"
+	"memtop/probe/protocol"
 	"memtop/snapshots/trace"
 )
 
 // busyProbe returns the probe of a program with a bit of everything.
 func busyProbe(t *testing.T) *Probe {
 	t.Helper()
-	p := newProgram()
-	p.run(10)
+	p := probetest.New()
+	p.Run(10)
 	look := func() []trace.Gauge {
 		return []trace.Gauge{{Device: 0, Total: 100, Used: 50, Process: -1}, {Device: 1, Total: 200, Used: 60, Process: 7}}
 	}
 	probe := listening(t, p, Options{Gauge: look, Program: "train \"big\"\\\nmodel \xff"})
-	p.run(20)
+	p.Run(20)
 	probe.Step(trace.Step{
 		Number: 3, Duration: 1_500_000_000, Loss: math.NaN(), PeakAllocated: 1 << 40,
 		Categories: []trace.Amount{{Name: "parameter", Bytes: 5}, {Name: "activation", Bytes: 6}},
@@ -66,9 +68,9 @@ func TestMetricsAreInTheFormatThatIsAskedFor(t *testing.T) {
 	}
 	probe := busyProbe(t)
 	want := map[string]float64{
-		`memtop_allocated_bytes{device="0"}`:                      30 * programBlock,
-		`memtop_requested_bytes{device="0"}`:                      30 * programBlock,
-		`memtop_reserved_bytes{device="0"}`:                       programSlots * programBlock,
+		`memtop_allocated_bytes{device="0"}`:                      30 * probetest.Block,
+		`memtop_requested_bytes{device="0"}`:                      30 * probetest.Block,
+		`memtop_reserved_bytes{device="0"}`:                       probetest.Slots * probetest.Block,
 		`memtop_events_total{device="0"}`:                         20,
 		`memtop_step`:                                             3,
 		`memtop_step_duration_seconds`:                            1.5,
@@ -114,7 +116,7 @@ func TestMetricsInAnotherFormatAreRefused(t *testing.T) {
 
 // TestGaugesAreLookedAtAnew asks twice: a look of a minute ago is not shown again.
 func TestGaugesAreLookedAtAnew(t *testing.T) {
-	p := newProgram()
+	p := probetest.New()
 	var looks atomic.Int64
 	probe := listening(t, p, Options{Gauge: func() []trace.Gauge { return []trace.Gauge{{Used: looks.Add(1)}} }})
 	for want := range int64(3) {
@@ -141,25 +143,25 @@ func TestPromtoolAcceptsTheMetrics(t *testing.T) {
 }
 
 func TestWhatAProgramSaysOfItself(t *testing.T) {
-	p := newProgram()
-	p.run(10)
+	p := probetest.New()
+	p.Run(10)
 	gauge := trace.Gauge{Device: 0, Time: 1, Total: 100, Used: 50, Process: -1}
 	probe := listening(t, p, Options{
 		Control: p, Program: "train", Writer: "a made program", Gauge: func() []trace.Gauge { return []trace.Gauge{gauge} },
 	})
-	p.finish(probe)
+	p.Finish(probe)
 	newClient(t, probe, "w").post(t, "amp", "bf16")
 	got := probe.info()
 	if got.Started <= 0 || got.PID == 0 || got.User == "" {
 		t.Errorf("started %d, process %d, user %q", got.Started, got.PID, got.User)
 	}
 	got.Started, got.PID, got.User, got.Host, got.ProbeNS = 0, 0, "", "", 0
-	requested := int64(10 * programBlock)
-	want := Info{
+	requested := int64(10 * probetest.Block)
+	want := protocol.Info{
 		Version: 1, Capabilities: []string{"ndjson", "snapshot", "metrics", "control", "gauges"}, Command: "train",
 		Writer: "a made program", Step: 1, Changing: "w",
-		Devices:  []DeviceInfo{{0, requested, &requested, programSlots * programBlock, 0}},
-		LastStep: &LastStep{Duration: int64(time.Millisecond), Loss: 2},
+		Devices:  []protocol.DeviceInfo{{Allocated: requested, Requested: &requested, Reserved: probetest.Slots * probetest.Block}},
+		LastStep: &protocol.LastStep{Duration: int64(time.Millisecond), Loss: 2},
 		Gauges:   []trace.Gauge{gauge},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -3,16 +3,17 @@ package probe
 import (
 	"testing"
 
+	"memtop/probe/probetest"
 	"memtop/snapshots/trace"
 	"memtop/snapshots/wire"
 )
 
 // apart is a program that keeps to the rules of PyTorch's allocator: each of its
 // blocks fills a segment.
-type apart struct{ *program }
+type apart struct{ *probetest.Program }
 
 func (p apart) State(device int, at func()) trace.State {
-	whole := p.program.State(device, at)
+	whole := p.Program.State(device, at)
 	var s trace.State
 	for _, b := range whole.Segments[0].Blocks {
 		segment := whole.Segments[0]
@@ -28,14 +29,14 @@ func TestAPastThatDoesNotLeadToTheStateIsNotTold(t *testing.T) {
 		first int64
 	}{
 		"nothing wrong, though blocks do not join": {trace.Event{Kind: trace.Snapshot}, 0},
-		"memory that is handed out twice":          {trace.Event{Kind: trace.Alloc, Addr: address(3), Size: programBlock}, programSlots + 1},
-		"memory that nobody had is given back":     {trace.Event{Kind: trace.Free, Addr: 1 << 40, Size: programBlock}, programSlots + 1},
+		"memory that is handed out twice":          {trace.Event{Kind: trace.Alloc, Addr: probetest.Address(3), Size: probetest.Block}, probetest.Slots + 1},
+		"memory that nobody had is given back":     {trace.Event{Kind: trace.Free, Addr: 1 << 40, Size: probetest.Block}, probetest.Slots + 1},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			p := newProgram()
+			p := probetest.New()
 			probe := listening(t, p, Options{})
-			p.run(programSlots)
+			p.Run(probetest.Slots)
 			probe.Record(0, test.wrong)
 			base := newClient(t, probe, "").stream(t, "?interval=50ms&past").next(t, wire.BaseFrame)
 			if base.First != test.first {
@@ -46,9 +47,9 @@ func TestAPastThatDoesNotLeadToTheStateIsNotTold(t *testing.T) {
 }
 
 func TestAViewerMayBeginWithThePast(t *testing.T) {
-	p := newProgram()
+	p := probetest.New()
 	probe := listening(t, apart{p}, Options{})
-	p.run(100)
+	p.Run(100)
 	s := newClient(t, probe, "").stream(t, "?interval=50ms&past")
 	old := s.next(t, wire.BaseFrame)
 	if old.First != 0 || live(&old.State) != 0 {

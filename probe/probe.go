@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"memtop/probe/protocol"
 	"memtop/snapshots/trace"
 )
 
@@ -139,8 +140,8 @@ func newProbe(o Options, s Source) (*Probe, error) {
 		return nil, errors.New("the program has no device to show")
 	}
 	for _, device := range p.devices {
-		if device < 0 || device >= maxDevices {
-			return nil, fmt.Errorf("device %d is not between 0 and %d", device, maxDevices-1)
+		if device < 0 || device >= protocol.MaxDevices {
+			return nil, fmt.Errorf("device %d is not between 0 and %d", device, protocol.MaxDevices-1)
 		}
 		for len(p.rings) <= device {
 			p.rings, p.bases = append(p.rings, nil), append(p.bases, nil)
@@ -151,9 +152,6 @@ func newProbe(o Options, s Source) (*Probe, error) {
 	p.changes.init(o, &p.steps)
 	return p, nil
 }
-
-// maxDevices bounds device numbers, which index lists.
-const maxDevices = 1024
 
 // Path returns the socket's path.
 func (p *Probe) Path() string { return p.socket.path }

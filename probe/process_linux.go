@@ -4,10 +4,9 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-)
 
-// tick is the unit of /proc, the same on every Linux that Go runs on.
-const tick = 10 * time.Millisecond
+	"memtop/probe/protocol"
+)
 
 // startOfSelf returns when this process began: in clock ticks since boot, as
 // others read it from /proc, and in microseconds since the epoch. /proc/self is
@@ -15,7 +14,7 @@ const tick = 10 * time.Millisecond
 // /proc the process counts as begun now, under a name that only it knows.
 func startOfSelf() (ticks uint64, micros int64) {
 	now := time.Now()
-	ticks, err := startOfFile("/proc/self/stat")
+	ticks, err := protocol.StartOf("/proc/self/stat")
 	if err != nil {
 		return uint64(now.UnixMicro()), now.UnixMicro()
 	}
@@ -23,7 +22,7 @@ func startOfSelf() (ticks uint64, micros int64) {
 	if err != nil {
 		return ticks, now.UnixMicro()
 	}
-	return ticks, now.Add(time.Duration(ticks)*tick - up).UnixMicro()
+	return ticks, now.Add(time.Duration(ticks)*protocol.Tick - up).UnixMicro()
 }
 
 // sinceBoot returns how long the machine runs, by the clock that /proc gives the

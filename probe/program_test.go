@@ -8,160 +8,12 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
-	"memtop/snapshots/trace"
 	"memtop/snapshots/wire"
 )
-
-// program is a made program with one allocator: equal blocks in one segment,
-// handed out and taken back round about.
-type program struct {
-	mu       sync.Mutex
-	in       *trace.Interner
-	recorder trace.Recorder
-	events   int64 // recorded or not
-	states   int   // how often a state was asked for
-	live     []bool
-	next     int
-	stack    trace.StackID
-	note     trace.NoteID
-
-	settings map[string]string // of the next step
-	refusal  error             // of every change
-	predict  func(context.Context) (*trace.Prediction, error)
-	step     int64
-}
-
-const (
-	programBase  = 1 << 30
-	programBlock = 4096
-	programSlots = 64
-)
-
-func newProgram() *program {
-	p := &program{in: trace.NewInterner(), live: make([]bool, programSlots), settings: map[string]string{"checkpoint": "none", "amp": "off"}}
-	frame := p.in.Frame(trace.Frame{File: p.in.String("model.go"), Name: p.in.String("forward"), Line: 7})
-	p.stack = p.in.Stack([]trace.FrameID{frame})
-	p.note = p.in.Note(trace.Note{Category: p.in.String("activation")})
-	return p
-}
-
-func (p *program) Devices() []int { return []int{0} }
-
-func (p *program) Tables() trace.Tables {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.in.View()
-}
-
-func (p *program) State(_ int, at func()) trace.State {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	at()
-	p.states++
-	return p.state()
-}
-
-func (p *program) state() trace.State {
-	s := trace.Segment{
-		Addr: programBase, Size: programSlots * programBlock, Type: p.in.String("large"),
-		Given: trace.GaveAddr | trace.GaveSize | trace.GaveType,
-	}
-	for i, live := range p.live {
-		b := trace.Block{Addr: address(i), Size: programBlock, Requested: programBlock, Given: trace.GaveAddr | trace.GaveSize | trace.GaveState}
-		if live {
-			b.State, b.Stack, b.Note = trace.Allocated, p.stack, p.note
-			s.Allocated += b.Size
-		}
-		s.Blocks = append(s.Blocks, b)
-	}
-	return trace.State{Segments: []trace.Segment{s}}
-}
-
-func address(slot int) uint64 { return programBase + uint64(slot)*programBlock }
-
-func (p *program) Settings() []trace.Setting {
-	return []trace.Setting{{Key: "expandable_segments", Value: false}}
-}
-
-func (p *program) Observe(r trace.Recorder) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.recorder = r
-}
-
-// run makes n events: every slot is taken, then every slot is given back.
-func (p *program) run(n int) {
-	for range n {
-		p.mu.Lock()
-		slot := p.next % programSlots
-		p.next++
-		kind := trace.Alloc
-		if p.live[slot] {
-			kind = trace.Free
-		}
-		p.live[slot] = !p.live[slot]
-		p.events++
-		if p.recorder != nil {
-			p.recorder.Record(0, trace.Event{
-				Addr: address(slot), Size: programBlock, Time: p.events, Stack: p.stack, Note: p.note, Kind: kind,
-			})
-		}
-		p.mu.Unlock()
-	}
-}
-
-// name interns a text that only events from now on refer to.
-func (p *program) name(text string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.note = p.in.Note(trace.Note{Category: p.in.String(text)})
-}
-
-// finish ends a step of the settings that hold now.
-func (p *program) finish(to *Probe) {
-	p.mu.Lock()
-	p.step++
-	s := trace.Step{Number: p.step, Duration: int64(time.Millisecond), Time: p.step, Loss: 2}
-	for key, value := range p.settings {
-		s.Settings = append(s.Settings, trace.Value{Key: key, Value: value})
-	}
-	p.mu.Unlock()
-	slices.SortFunc(s.Settings, func(a, b trace.Value) int { return strings.Compare(a.Key, b.Key) })
-	to.Step(s)
-}
-
-func (p *program) Options() []trace.Option {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return []trace.Option{
-		{Key: "checkpoint", Value: p.settings["checkpoint"], Choices: []string{"none", "block"}, Free: true},
-		{Key: "amp", Value: p.settings["amp"], Choices: []string{"off", "bf16"}},
-	}
-}
-
-func (p *program) Set(key, value string) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.refusal != nil {
-		return p.refusal
-	}
-	p.settings[key] = strings.TrimSpace(value)
-	return nil
-}
-
-func (p *program) Predict(ctx context.Context, _, _ string) (*trace.Prediction, error) {
-	if p.predict == nil {
-		return nil, nil //nolint:nilnil // it is how a program says that it does not know
-	}
-	return p.predict(ctx)
-}
 
 // listening starts a probe for p that ends with the test.
 func listening(t testing.TB, p Source, o Options) *Probe {
@@ -271,22 +123,6 @@ func (s *stream) until(t testing.TB, what string, done func(*wire.Frame) bool) w
 		}
 		if done(&f) {
 			return f
-		}
-	}
-}
-
-// eventually polls until done reports true.
-func eventually(t testing.TB, what string, done func() bool) {
-	t.Helper()
-	deadline := time.NewTimer(20 * time.Second)
-	defer deadline.Stop()
-	poll := time.NewTicker(2 * time.Millisecond)
-	defer poll.Stop()
-	for !done() {
-		select {
-		case <-poll.C:
-		case <-deadline.C:
-			t.Fatalf("not in 20 s: %s", what)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"memtop/probe/probetest"
 	"memtop/snapshots/wire"
 )
 
@@ -11,12 +12,12 @@ import (
 // for two seconds and a viewer at the usual pace read them from the socket.
 func TestTwoHundredThousandEventsASecondWithoutLoss(t *testing.T) {
 	const rate, seconds = 200_000, 2
-	p := newProgram()
+	p := probetest.New()
 	probe := listening(t, p, Options{})
 	s := newClient(t, probe, "").stream(t, "")
 	at := s.next(t, wire.BaseFrame).First
 	took := make(chan time.Duration, 1)
-	go func() { took <- p.runAt(rate, rate*seconds) }()
+	go func() { took <- p.RunAt(rate, rate*seconds) }()
 	for at < rate*seconds {
 		f := s.until(t, "events", func(f *wire.Frame) bool { return f.Type == wire.EventsFrame || f.Type == wire.BaseFrame })
 		if f.Type == wire.BaseFrame {
@@ -36,23 +37,10 @@ func TestTwoHundredThousandEventsASecondWithoutLoss(t *testing.T) {
 		rate*seconds/all.Seconds(), seconds, ns/(rate*seconds), 100*float64(probe.meter.busy.Load())/float64(all))
 }
 
-// runAt makes n events, so many a second, and returns how long that took.
-func (p *program) runAt(rate, n int) time.Duration {
-	began := time.Now()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for made := 0; made < n; <-tick.C {
-		due := min(n, int(time.Since(began).Seconds()*float64(rate)))
-		p.run(due - made)
-		made = due
-	}
-	return time.Since(began)
-}
-
 // BenchmarkStream is how many events go from a program that makes them as
 // quickly as its viewer takes them, over the socket, into the viewer's frames.
 func BenchmarkStream(b *testing.B) {
-	p := newProgram()
+	p := probetest.New()
 	probe := listening(b, p, Options{Ring: 1 << 20})
 	s := newClient(b, probe, "").stream(b, "?interval=50ms")
 	s.next(b, wire.CountersFrame)
@@ -61,7 +49,7 @@ func BenchmarkStream(b *testing.B) {
 	b.ReportAllocs()
 	var at int64
 	for range b.N {
-		p.run(batch)
+		p.Run(batch)
 		for want := at + batch; at < want; {
 			f := s.next(b, wire.EventsFrame)
 			at += int64(len(f.Events))
@@ -73,14 +61,14 @@ func BenchmarkStream(b *testing.B) {
 // BenchmarkDelay is how long an event takes to a viewer at the usual pace, the
 // longest of all: it waits for the next batch.
 func BenchmarkDelay(b *testing.B) {
-	p := newProgram()
+	p := probetest.New()
 	probe := listening(b, p, Options{})
 	s := newClient(b, probe, "").stream(b, "")
 	s.next(b, wire.CountersFrame)
 	var longest time.Duration
 	for b.Loop() {
 		began := time.Now()
-		p.run(1)
+		p.Run(1)
 		s.next(b, wire.EventsFrame)
 		longest = max(longest, time.Since(began))
 	}

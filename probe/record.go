@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"memtop/probe/protocol"
 	"memtop/snapshots/trace"
 )
 
@@ -46,7 +47,7 @@ func (p *Probe) layersDue(s *trace.Step) bool {
 		return true
 	}
 	last := p.layered[s.Device].Load()
-	if since := s.Time - last; since >= 0 && since < minInterval.Microseconds() && last != 0 {
+	if since := s.Time - last; since >= 0 && since < protocol.MinInterval.Microseconds() && last != 0 {
 		return false
 	}
 	return p.layered[s.Device].CompareAndSwap(last, s.Time)

@@ -4,19 +4,21 @@ import (
 	"testing"
 	"time"
 
+	"memtop/probe/probetest"
+	"memtop/probe/protocol"
 	"memtop/snapshots/trace"
 )
 
 func TestTheProbeSaysWhatItCosts(t *testing.T) {
-	p := newProgram()
+	p := probetest.New()
 	probe := listening(t, p, Options{})
-	p.run(100_000)
+	p.Run(100_000)
 	before, _ := probe.Cost()
 	if perEvent := float64(before) / 100_000; perEvent <= 0 || perEvent > 5000 {
 		t.Errorf("%.1f ns an event", perEvent)
 	}
-	p.finish(probe)
-	p.finish(probe)
+	p.Finish(probe)
+	p.Finish(probe)
 	first, _ := probe.steps.read(0)
 	second, _ := probe.steps.read(1)
 	if first.ProbeNS < before || second.ProbeNS <= 0 || second.ProbeNS > before+int64(time.Second) {
@@ -29,8 +31,8 @@ func TestTheProbeSaysWhatItCosts(t *testing.T) {
 }
 
 func TestEventsOfADeviceThatNobodyNamedAreDropped(t *testing.T) {
-	probe := listening(t, newProgram(), Options{})
-	for _, device := range []int{-1, 1, maxDevices, 1 << 40} {
+	probe := listening(t, probetest.New(), Options{})
+	for _, device := range []int{-1, 1, protocol.MaxDevices, 1 << 40} {
 		probe.Record(device, trace.Event{})
 	}
 	if _, dropped := probe.Cost(); dropped != 4 {
@@ -39,12 +41,12 @@ func TestEventsOfADeviceThatNobodyNamedAreDropped(t *testing.T) {
 }
 
 func TestAClosedProbeStillTakesEvents(t *testing.T) {
-	p := newProgram()
+	p := probetest.New()
 	probe := listening(t, p, Options{})
 	if err := probe.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if p.recorder != nil {
+	if p.Recorder != nil {
 		t.Error("the program still tells it of events")
 	}
 	probe.Record(0, trace.Event{})

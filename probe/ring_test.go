@@ -4,6 +4,7 @@ import (
 	"sync"
 	"testing"
 
+	"memtop/probe/probetest"
 	"memtop/snapshots/trace"
 )
 
@@ -76,7 +77,7 @@ func TestAStepRingIsReadInOrder(t *testing.T) {
 }
 
 func BenchmarkRecord(b *testing.B) {
-	p, err := newProbe(Options{}, newProgram())
+	p, err := newProbe(Options{}, probetest.New())
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -88,7 +89,7 @@ func BenchmarkRecord(b *testing.B) {
 }
 
 func BenchmarkStep(b *testing.B) {
-	p, err := newProbe(Options{}, newProgram())
+	p, err := newProbe(Options{}, probetest.New())
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"memtop/probe/protocol"
 	"memtop/snapshots/cause"
 	"memtop/snapshots/trace"
 )
@@ -24,10 +25,8 @@ const (
 	maxTurnedAway   = 16                     // connections too many that are answered at a time
 	turnAwayWithin  = time.Second            // for the request of one of these
 	turnAwayEvery   = 100 * time.Millisecond // at least, for one of these places
-	maxHeaderBytes  = 16 << 10
 	maxBodyBytes    = 64 << 10
-	maxViewerLength = 64               // of a viewer's name
-	idleTimeout     = 30 * time.Second // between requests
+	maxViewerLength = 64 // of a viewer's name
 )
 
 // limits are how long a peer may take.
@@ -61,8 +60,8 @@ func (p *Probe) serve() {
 	p.server = &http.Server{
 		Handler:           http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { p.handle(routes, w, r) }),
 		ReadHeaderTimeout: p.o.limits.request,
-		IdleTimeout:       idleTimeout,
-		MaxHeaderBytes:    maxHeaderBytes,
+		IdleTimeout:       protocol.IdleTimeout,
+		MaxHeaderBytes:    protocol.MaxHeaderBytes,
 		ConnContext:       withPeer,
 		ErrorLog:          slog.NewLogLogger(p.o.Log.Handler(), slog.LevelDebug),
 	}
@@ -96,15 +95,19 @@ func (p *Probe) admit(r *http.Request) error {
 	switch {
 	case who.tooMany:
 		return statusf(http.StatusServiceUnavailable, "%d connections are open, all that its probe takes: close some of its viewers", maxConnections)
-	case errors.Is(err, errNoPeer):
+	case errors.Is(err, protocol.ErrNoPeer):
 		return nil
 	case err != nil:
 		return statusf(http.StatusForbidden, "cannot tell who is asking: %s", cause.Of(err))
-	case !trusts(p.who.uid, who.uid):
-		return statusf(http.StatusForbidden, "the program belongs to user %d and you are user %d: ask as that user or as root", p.who.uid, who.uid)
+	case !trusts(p.who.uid, who.UID):
+		return statusf(http.StatusForbidden, "the program belongs to user %d and you are user %d: ask as that user or as root", p.who.uid, who.UID)
 	}
 	return nil
 }
+
+// trusts reports whether a process of user uid may deal with one of other: its
+// own user's, and root's.
+func trusts(uid, other int) bool { return other == uid || other == 0 }
 
 func route(routes map[string]map[string]handler, w http.ResponseWriter, r *http.Request) (handler, error) {
 	methods, ok := routes[r.URL.Path]
@@ -142,7 +145,7 @@ func (p *Probe) refuse(w http.ResponseWriter, err error) {
 		status = e.status
 	}
 	answer := map[string]string{"error": err.Error()}
-	if e := (*HeldError)(nil); errors.As(err, &e) {
+	if e := (*protocol.HeldError)(nil); errors.As(err, &e) {
 		status, answer["holder"] = http.StatusConflict, e.Holder
 	}
 	if status >= http.StatusInternalServerError || status == http.StatusForbidden {
@@ -186,7 +189,7 @@ type peerKey struct{}
 
 // peerResult is what is known of a connection.
 type peerResult struct {
-	peer
+	protocol.Peer
 	err     error // why nothing is known of the peer
 	tooMany bool
 }
@@ -195,10 +198,10 @@ type peerResult struct {
 func withPeer(ctx context.Context, c net.Conn) context.Context {
 	var result peerResult
 	if b, ok := c.(*boundedConn); ok {
-		result.peer, result.err = peerOf(b.UnixConn)
+		result.Peer, result.err = protocol.PeerOf(b.UnixConn)
 		result.tooMany = b.tooMany
 	} else {
-		result.err = errNoPeer
+		result.err = protocol.ErrNoPeer
 	}
 	return context.WithValue(ctx, peerKey{}, result)
 }
@@ -213,7 +216,7 @@ func viewerName(r *http.Request) (string, error) {
 	name := r.Header.Get("Memtop-Viewer")
 	if name == "" {
 		who, _ := peerFrom(r.Context())
-		return fmt.Sprintf("pid %d", who.pid), nil
+		return fmt.Sprintf("pid %d", who.PID), nil
 	}
 	printable := strings.IndexFunc(name, func(c rune) bool { return c < ' ' || c > '~' }) < 0
 	if len(name) > maxViewerLength || !printable {

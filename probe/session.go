@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"memtop/probe/protocol"
 	"memtop/snapshots/trace"
 	"memtop/snapshots/wire"
 )
@@ -16,17 +17,9 @@ const (
 	contentNDJSON = "application/x-ndjson"
 )
 
-const (
-	minInterval     = 50 * time.Millisecond
-	defaultInterval = 100 * time.Millisecond
-	maxInterval     = time.Minute
-	// heartbeat is how often a stream says something when nothing happens, so
-	// that either side notices when the other has gone.
-	heartbeat = time.Second
-	// lookAt is how often a slow viewer's session looks whether the ring runs
-	// full before the viewer's next batch is due.
-	lookAt = 250 * time.Millisecond
-)
+// lookAt is how often a slow viewer's session looks whether the ring runs full
+// before the viewer's next batch is due.
+const lookAt = 250 * time.Millisecond
 
 // session tells one viewer what happens, at the viewer's pace. It is owned by
 // the goroutine of the viewer's request.
@@ -51,7 +44,7 @@ func (p *Probe) serveStream(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	interval, err := duration(r, "interval", defaultInterval, minInterval, maxInterval)
+	interval, err := duration(r, "interval", protocol.DefaultInterval, protocol.MinInterval, protocol.MaxInterval)
 	if err != nil {
 		return err
 	}
@@ -159,8 +152,8 @@ func (s *session) end() error {
 // heartbeat.
 func (s *session) tick(now time.Time) error {
 	since := now.Sub(s.sent)
-	due := since >= s.interval-minInterval/2 && s.news()
-	if due || since >= max(heartbeat, s.interval) || s.crowded() {
+	due := since >= s.interval-protocol.MinInterval/2 && s.news()
+	if due || since >= max(protocol.Heartbeat, s.interval) || s.crowded() {
 		return s.batch()
 	}
 	return nil

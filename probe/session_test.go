@@ -8,14 +8,16 @@ import (
 	"testing"
 	"time"
 
+	"memtop/probe/probetest"
+	"memtop/probe/protocol"
 	"memtop/snapshots/trace"
 	"memtop/snapshots/wire"
 )
 
 func TestAViewerIsToldOfEveryEventInOrder(t *testing.T) {
-	p := newProgram()
+	p := probetest.New()
 	probe := listening(t, p, Options{Writer: "a made program"})
-	p.run(100)
+	p.Run(100)
 	s := newClient(t, probe, "").stream(t, "?interval=50ms")
 	if h := s.next(t, wire.HelloFrame).Hello; h.Writer != "a made program" || !h.ReadOnly || len(h.Devices) != 1 {
 		t.Errorf("hello: %+v", h)
@@ -25,8 +27,8 @@ func TestAViewerIsToldOfEveryEventInOrder(t *testing.T) {
 		t.Errorf("the base is followed by event %d and %d are missing, want 100 and 0", base.First, base.Missed)
 	}
 	const more = 20_000
-	p.name("a name that came later")
-	go p.run(more)
+	p.Name("a name that came later")
+	go p.Run(more)
 	at := base.First
 	for at < 100+more {
 		f := s.next(t, wire.EventsFrame)
@@ -47,15 +49,15 @@ func TestAViewerIsToldOfEveryEventInOrder(t *testing.T) {
 }
 
 func TestStepsComeAfterTheirEvents(t *testing.T) {
-	p := newProgram()
+	p := probetest.New()
 	probe := listening(t, p, Options{})
 	s := newClient(t, probe, "").stream(t, "?interval=50ms")
 	s.next(t, wire.CountersFrame)
 	const steps = 50
 	go func() {
 		for range steps {
-			p.run(100)
-			p.finish(probe)
+			p.Run(100)
+			p.Finish(probe)
 		}
 	}()
 	var told, finished int64
@@ -74,12 +76,12 @@ func TestStepsComeAfterTheirEvents(t *testing.T) {
 }
 
 func TestAnEndingProgramSaysGoodbye(t *testing.T) {
-	p := newProgram()
+	p := probetest.New()
 	probe := listening(t, p, Options{})
 	s := newClient(t, probe, "").stream(t, "?interval=60s")
 	s.next(t, wire.CountersFrame)
-	p.run(10)
-	p.finish(probe)
+	p.Run(10)
+	p.Finish(probe)
 	if err := probe.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -96,23 +98,23 @@ func TestAnEndingProgramSaysGoodbye(t *testing.T) {
 }
 
 func TestAViewerHearsSomethingWhenNothingHappens(t *testing.T) {
-	probe := listening(t, newProgram(), Options{})
+	probe := listening(t, probetest.New(), Options{})
 	s := newClient(t, probe, "").stream(t, "?interval=50ms")
 	first := s.next(t, wire.CountersFrame).Counters.Time
 	second := s.next(t, wire.CountersFrame).Counters.Time
-	if after := time.Duration(second-first) * time.Microsecond; after < heartbeat-lookAt {
+	if after := time.Duration(second-first) * time.Microsecond; after < protocol.Heartbeat-lookAt {
 		t.Errorf("and again after %v: nothing had happened", after)
 	}
 }
 
 func TestASlowViewerLosesNothingWhileItReads(t *testing.T) {
-	p := newProgram()
+	p := probetest.New()
 	probe := listening(t, p, Options{Ring: 1 << 14})
 	s := newClient(t, probe, "").stream(t, "?interval=60s")
 	at := s.next(t, wire.BaseFrame).First
 	s.next(t, wire.CountersFrame)
 	const rate = 1 << 14 // a whole ring a second
-	go p.runAt(rate, 2*rate)
+	go p.RunAt(rate, 2*rate)
 	for at < rate {
 		f := s.until(t, "events", func(f *wire.Frame) bool { return f.Type == wire.EventsFrame || f.Type == wire.BaseFrame })
 		if f.Type != wire.EventsFrame || f.First != at {
@@ -126,10 +128,10 @@ func TestASlowViewerLosesNothingWhileItReads(t *testing.T) {
 // curl is shown them escaped.
 func TestLinesOfJSON(t *testing.T) {
 	const hostile = "a\u009b31m\u202e\u200b\U000e0041\x7f"
-	p := newProgram()
-	p.in.String(hostile)
+	p := probetest.New()
+	p.Names.String(hostile)
 	probe := listening(t, p, Options{Program: hostile, Writer: hostile})
-	p.run(5)
+	p.Run(5)
 	for _, path := range []string{"/v1/info", "/metrics"} {
 		if _, text := newClient(t, probe, "").ask(t, http.MethodGet, path, ""); !allPrintable(text) {
 			t.Errorf("%s answers %q", path, text)
@@ -167,7 +169,7 @@ func TestLinesOfJSON(t *testing.T) {
 func allPrintable(text string) bool { return text == trace.PrintableLines(text) }
 
 func TestAViewerOfManyViewersSharesTheState(t *testing.T) {
-	p := newProgram()
+	p := probetest.New()
 	probe := listening(t, p, Options{})
 	c := newClient(t, probe, "")
 	for range 100 {
@@ -175,10 +177,8 @@ func TestAViewerOfManyViewersSharesTheState(t *testing.T) {
 		s.next(t, wire.BaseFrame)
 		s.close()
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.states != 1 {
-		t.Errorf("a program in which nothing happened was asked for its state %d times, want once", p.states)
+	if asked := p.Asked(); asked != 1 {
+		t.Errorf("a program in which nothing happened was asked for its state %d times, want once", asked)
 	}
 }
 

@@ -8,20 +8,13 @@ import (
 	"strings"
 	"time"
 
+	"memtop/probe/protocol"
 	"memtop/snapshots/trace"
 )
 
-// Settings is the answer of /v1/settings.
-type Settings struct {
-	ReadOnly bool           `json:"read_only"`
-	Holder   string         `json:"holder,omitempty"` // the viewer that is changing settings
-	Options  []trace.Option `json:"options"`
-	Changes  []trace.Change `json:"changes"` // of a POST those it asked for, else all
-}
-
-func (p *Probe) settings() Settings {
+func (p *Probe) settings() protocol.Settings {
 	changes, _ := p.changes.view()
-	return Settings{
+	return protocol.Settings{
 		ReadOnly: !p.changes.allowed(), Holder: p.changes.lease.held(),
 		Options: p.changes.options(), Changes: slices.Clone(changes),
 	}

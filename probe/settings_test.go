@@ -12,6 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"memtop/probe/probetest"
+	"memtop/probe/protocol"
 	"memtop/snapshots/trace"
 	"memtop/snapshots/wire"
 )
@@ -20,7 +22,7 @@ import (
 func (c *client) post(t testing.TB, key, value string) (int, trace.Change) {
 	t.Helper()
 	status, text := c.ask(t, http.MethodPost, "/v1/settings", set(key, value))
-	var s Settings
+	var s protocol.Settings
 	if err := json.Unmarshal([]byte(text), &s); err != nil || status == http.StatusOK && len(s.Changes) != 1 {
 		t.Fatalf("answer %d: %s", status, text)
 	}
@@ -38,12 +40,12 @@ func (p *Probe) change(id int64) trace.Change {
 }
 
 func TestAChangeIsAppliedAtTheFirstStepThatShowsIt(t *testing.T) {
-	p := newProgram()
+	p := probetest.New()
 	probe := listening(t, p, Options{Control: p})
 	c := newClient(t, probe, "screen")
 	s := c.stream(t, "?interval=50ms")
 	for range 3 {
-		p.finish(probe)
+		p.Finish(probe)
 	}
 	status, change := c.post(t, "checkpoint", "block")
 	if status != http.StatusOK || change.State != trace.Pending || change.From != "none" || change.To != "block" || change.ID != 1 {
@@ -53,8 +55,8 @@ func TestAChangeIsAppliedAtTheFirstStepThatShowsIt(t *testing.T) {
 	if got := probe.change(1).State; got != trace.Pending {
 		t.Errorf("before a step it is %v", got)
 	}
-	p.finish(probe)
-	p.finish(probe)
+	p.Finish(probe)
+	p.Finish(probe)
 	if got := probe.change(1); got.State != trace.Applied || got.Step != 4 {
 		t.Errorf("after two steps: %+v, want applied at step 4", got)
 	}
@@ -65,8 +67,8 @@ func TestAChangeIsAppliedAtTheFirstStepThatShowsIt(t *testing.T) {
 }
 
 func TestAStepThatEndedWhileTheProgramWasToldCounts(t *testing.T) {
-	p := newProgram()
-	probe := listening(t, p, Options{Control: &steppingControl{program: p}})
+	p := probetest.New()
+	probe := listening(t, p, Options{Control: &steppingControl{Program: p}})
 	probe.changes.control.(*steppingControl).probe = probe
 	_, change := newClient(t, probe, "").post(t, "checkpoint", "block")
 	if change.State != trace.Applied || change.Step != 2 {
@@ -76,30 +78,30 @@ func TestAStepThatEndedWhileTheProgramWasToldCounts(t *testing.T) {
 
 // steppingControl is a program whose steps are quicker than its answers.
 type steppingControl struct {
-	*program
+	*probetest.Program
 	probe *Probe
 }
 
 func (c *steppingControl) Set(key, value string) error {
-	c.finish(c.probe)
-	err := c.program.Set(key, value)
-	c.finish(c.probe)
-	c.finish(c.probe)
+	c.Finish(c.probe)
+	err := c.Program.Set(key, value)
+	c.Finish(c.probe)
+	c.Finish(c.probe)
 	return err
 }
 
 func TestAChangeThatTheProgramDropsIsRefused(t *testing.T) {
-	p := newProgram()
+	p := probetest.New()
 	probe := listening(t, p, Options{Control: p})
 	newClient(t, probe, "").post(t, "amp", "bf16")
-	p.settings["amp"] = "off"
+	p.Values["amp"] = "off"
 	for range stepsWithout {
-		p.finish(probe)
+		p.Finish(probe)
 	}
 	if got := probe.change(1); got.State != trace.Pending {
 		t.Errorf("after %d steps: %+v", stepsWithout, got)
 	}
-	p.finish(probe)
+	p.Finish(probe)
 	if got := probe.change(1); got.State != trace.Refused || got.Reason != dropped {
 		t.Errorf("after one more: %+v", got)
 	}
@@ -108,7 +110,7 @@ func TestAChangeThatTheProgramDropsIsRefused(t *testing.T) {
 // TestTheStepOfAChangeIsTheFirstThatUsedIt changes a setting again and again
 // while steps, which read it when they begin, end as quickly as they can.
 func TestTheStepOfAChangeIsTheFirstThatUsedIt(t *testing.T) {
-	p := newProgram()
+	p := probetest.New()
 	probe := listening(t, p, Options{Control: p})
 	used := []string{""} // by step
 	stop, stopped := make(chan struct{}), make(chan struct{})
@@ -122,7 +124,7 @@ func TestTheStepOfAChangeIsTheFirstThatUsedIt(t *testing.T) {
 			}
 			value := p.Options()[0].Value
 			used = append(used, value)
-			p.run(10)
+			p.Run(10)
 			probe.Step(trace.Step{Number: number, Settings: []trace.Value{{Key: "checkpoint", Value: value}}})
 		}
 	}()
@@ -156,8 +158,8 @@ func TestWhatBecomesOfAChange(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			p := newProgram()
-			p.refusal = test.refusal
+			p := probetest.New()
+			p.Refusal = test.refusal
 			probe := listening(t, p, Options{Control: p})
 			_, got := newClient(t, probe, "").post(t, test.key, test.value)
 			if got.State != test.want || got.Reason != test.reason {
@@ -168,13 +170,13 @@ func TestWhatBecomesOfAChange(t *testing.T) {
 }
 
 func TestAChangeThatWasReplacedBeforeAStepIsRefused(t *testing.T) {
-	p := newProgram()
+	p := probetest.New()
 	probe := listening(t, p, Options{Control: p})
 	c := newClient(t, probe, "")
 	c.post(t, "checkpoint", "block")
 	c.post(t, "amp", "bf16")
 	c.post(t, "checkpoint", "every=2")
-	p.finish(probe)
+	p.Finish(probe)
 	var got []string
 	for id := range int64(3) {
 		e := probe.change(id + 1)
@@ -187,13 +189,13 @@ func TestAChangeThatWasReplacedBeforeAStepIsRefused(t *testing.T) {
 }
 
 func TestAChangeThatTheProgramTookBackIsRefused(t *testing.T) {
-	p := newProgram()
+	p := probetest.New()
 	probe := listening(t, p, Options{Control: p})
 	c := newClient(t, probe, "")
 	c.post(t, "checkpoint", "block")
 	c.post(t, "amp", "bf16")
 	probe.Refuse("out of memory", "checkpoint", "depth")
-	p.finish(probe)
+	p.Finish(probe)
 	var got []string
 	for id := range int64(2) {
 		e := probe.change(id + 1)
@@ -210,7 +212,7 @@ func TestAChangeThatTheProgramTookBackIsRefused(t *testing.T) {
 }
 
 func TestAChangeUndoneAfterItsStepBeganWasApplied(t *testing.T) {
-	p := newProgram()
+	p := probetest.New()
 	probe := listening(t, p, Options{Control: p})
 	c := newClient(t, probe, "")
 	c.post(t, "checkpoint", "block")
@@ -223,26 +225,26 @@ func TestAChangeUndoneAfterItsStepBeganWasApplied(t *testing.T) {
 	if got := probe.change(2); got.State != trace.Pending {
 		t.Errorf("its undoing: %+v", got)
 	}
-	p.finish(probe)
+	p.Finish(probe)
 	if got := probe.change(2); got.State != trace.Applied {
 		t.Errorf("its undoing after a step: %+v", got)
 	}
 }
 
 func TestTheProgramsSpellingOfAValueIsAwaited(t *testing.T) {
-	p := newProgram()
+	p := probetest.New()
 	probe := listening(t, p, Options{Control: p})
 	_, change := newClient(t, probe, "").post(t, "checkpoint", " block ")
-	p.finish(probe)
+	p.Finish(probe)
 	if got := probe.change(change.ID); got.State != trace.Applied || got.To != "block" {
 		t.Errorf("got %+v", got)
 	}
 }
 
 func TestPredictionsAreMadeBeforeTheChangeAndDoNotHoldUpTheProgram(t *testing.T) {
-	p := newProgram()
+	p := probetest.New()
 	asked, answer := make(chan string, 1), make(chan struct{})
-	p.predict = func(context.Context) (*trace.Prediction, error) {
+	p.Prediction = func(context.Context) (*trace.Prediction, error) {
 		asked <- p.Options()[0].Value
 		<-answer
 		return &trace.Prediction{PeakAllocated: -100, Activation: -80}, nil
@@ -257,8 +259,8 @@ func TestPredictionsAreMadeBeforeTheChangeAndDoNotHoldUpTheProgram(t *testing.T)
 	if was := <-asked; was != "none" {
 		t.Errorf("the setting was %q when its prediction was asked for, want none", was)
 	}
-	p.run(1000) // the program goes on
-	p.finish(probe)
+	p.Run(1000) // the program goes on
+	p.Finish(probe)
 	if got := probe.change(1); got.State != trace.Pending {
 		t.Errorf("while it is predicted: %+v", got)
 	}
@@ -269,7 +271,7 @@ func TestPredictionsAreMadeBeforeTheChangeAndDoNotHoldUpTheProgram(t *testing.T)
 }
 
 func TestARequestMayWaitForTheStep(t *testing.T) {
-	p := newProgram()
+	p := probetest.New()
 	probe := listening(t, p, Options{Control: p})
 	c := newClient(t, probe, "")
 	answer := make(chan string)
@@ -277,8 +279,8 @@ func TestARequestMayWaitForTheStep(t *testing.T) {
 		_, text := c.ask(t, http.MethodPost, "/v1/settings?wait=1m", set("amp", "bf16"))
 		answer <- text
 	}()
-	eventually(t, "the change to be made", func() bool { return len(probe.changes.awaiting()) == 1 })
-	p.finish(probe)
+	probetest.Eventually(t, "the change to be made", func() bool { return len(probe.changes.awaiting()) == 1 })
+	p.Finish(probe)
 	if text := <-answer; !strings.Contains(text, `"applied","step":1`) {
 		t.Errorf("got %s", text)
 	}
@@ -287,20 +289,20 @@ func TestARequestMayWaitForTheStep(t *testing.T) {
 func TestReadOnlyMeansNobodyChangesAnything(t *testing.T) {
 	tests := map[string]Options{
 		"a program without settings": {},
-		"a probe that is read-only":  {ReadOnly: true, Control: newProgram()},
+		"a probe that is read-only":  {ReadOnly: true, Control: probetest.New()},
 	}
 	for name, o := range tests {
 		t.Run(name, func(t *testing.T) {
-			probe := listening(t, newProgram(), o)
+			probe := listening(t, probetest.New(), o)
 			c := newClient(t, probe, "")
 			if status, text := c.ask(t, http.MethodPost, "/v1/settings", set("amp", "bf16")); status != http.StatusForbidden {
 				t.Errorf("got %d: %s", status, text)
 			}
-			if p, ok := o.Control.(*program); ok && p.settings["amp"] != "off" {
+			if p, ok := o.Control.(*probetest.Program); ok && p.Values["amp"] != "off" {
 				t.Error("the setting was changed")
 			}
 			_, text := c.ask(t, http.MethodGet, "/v1/info", "")
-			if !strings.Contains(text, `"read_only":true`) || strings.Contains(text, CapabilityControl) {
+			if !strings.Contains(text, `"read_only":true`) || strings.Contains(text, protocol.CapabilityControl) {
 				t.Errorf("info: %s", text)
 			}
 			if !c.stream(t, "").next(t, wire.HelloFrame).Hello.ReadOnly {
@@ -311,7 +313,7 @@ func TestReadOnlyMeansNobodyChangesAnything(t *testing.T) {
 }
 
 func TestChangesAreBounded(t *testing.T) {
-	p := newProgram()
+	p := probetest.New()
 	probe := listening(t, p, Options{Control: p})
 	for i := range changesWaiting + 1 {
 		change, err := probe.changes.set(t.Context(), "checkpoint", fmt.Sprint("every=", i))
@@ -339,7 +341,7 @@ func TestTheLease(t *testing.T) {
 	take := func(viewer, holder string) {
 		t.Helper()
 		err := l.take(viewer)
-		var held *HeldError
+		var held *protocol.HeldError
 		if errors.As(err, &held); held != nil && held.Holder != holder || (held == nil) != (holder == "") {
 			t.Errorf("%s asks: %v, want it held by %q", viewer, err, holder)
 		}
@@ -374,7 +376,7 @@ func TestTheLease(t *testing.T) {
 }
 
 func TestTheSecondWriterIsToldWhoTheFirstIs(t *testing.T) {
-	p := newProgram()
+	p := probetest.New()
 	probe := listening(t, p, Options{Control: p})
 	first := newClient(t, probe, "first")
 	s := first.stream(t, "")
@@ -386,7 +388,7 @@ func TestTheSecondWriterIsToldWhoTheFirstIs(t *testing.T) {
 		t.Errorf("got %d: %s", status, text)
 	}
 	s.close()
-	eventually(t, "the second to get the lease", func() bool {
+	probetest.Eventually(t, "the second to get the lease", func() bool {
 		status, _ := second.ask(t, http.MethodPost, "/v1/settings", set("amp", "off"))
 		return status == http.StatusOK
 	})

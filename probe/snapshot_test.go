@@ -8,13 +8,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"memtop/probe/probetest"
 	"memtop/snapshots/pytorch"
 	"memtop/snapshots/trace"
 	"memtop/snapshots/trace/tracetest"
 )
 
 func TestASnapshotIsPyTorchsAndLeadsToTheStateOfItsMoment(t *testing.T) {
-	p := newProgram()
+	p := probetest.New()
 	probe := listening(t, p, Options{Ring: 4 * chunkLen, Writer: "a made program"})
 	stop := make(chan struct{})
 	var running sync.WaitGroup
@@ -24,12 +25,12 @@ func TestASnapshotIsPyTorchsAndLeadsToTheStateOfItsMoment(t *testing.T) {
 			case <-stop:
 				return
 			default:
-				p.runAt(100_000, 1000)
+				p.RunAt(100_000, 1000)
 			}
 		}
 	})
 	c := newClient(t, probe, "")
-	eventually(t, "the ring to have gone round", func() bool { return probe.rings[0].end() > 20*chunkLen })
+	probetest.Eventually(t, "the ring to have gone round", func() bool { return probe.rings[0].end() > 20*chunkLen })
 	for range 5 {
 		status, text := c.ask(t, http.MethodGet, "/v1/snapshot", "")
 		if status != http.StatusOK {

@@ -8,10 +8,10 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"syscall"
 	"time"
+
+	"memtop/probe/protocol"
 )
 
 // The socket
@@ -28,76 +28,6 @@ import (
 // listened on; one that refuses connections under its final name has been left
 // behind and may be removed.
 
-// socketSuffix ends the name of every socket.
-const socketSuffix = ".sock"
-
-// socketName returns the name of a process's socket.
-func socketName(pid int, start uint64) string {
-	return strconv.Itoa(pid) + "-" + strconv.FormatUint(start, 10) + socketSuffix
-}
-
-// parseSocketName is the way back.
-func parseSocketName(name string) (pid int, start uint64, ok bool) {
-	name, ok = strings.CutSuffix(name, socketSuffix)
-	before, after, cut := strings.Cut(name, "-")
-	if !ok || !cut {
-		return 0, 0, false
-	}
-	pid, err := strconv.Atoi(before)
-	if err != nil || pid <= 0 {
-		return 0, 0, false
-	}
-	start, err = strconv.ParseUint(after, 10, 64)
-	return pid, start, err == nil && socketName(pid, start) == name+socketSuffix
-}
-
-// folder returns where sockets lie when nobody says otherwise.
-func folder() string {
-	return folderOf(os.Getenv("MEMTOP_DIR"), os.Getenv("XDG_RUNTIME_DIR"), os.TempDir(), os.Geteuid())
-}
-
-func folderOf(own, runtime, temporary string, uid int) string {
-	switch {
-	case own != "":
-		return own
-	case runtime != "":
-		return filepath.Join(runtime, "memtop")
-	default:
-		return filepath.Join(temporary, temporaryFolder+strconv.Itoa(uid))
-	}
-}
-
-// temporaryFolder begins the name of a folder in the temporary one; the number
-// of its user follows.
-const temporaryFolder = "memtop-"
-
-// FolderError says why a folder may not hold sockets.
-type FolderError struct {
-	Path   string
-	Reason string
-}
-
-func (e *FolderError) Error() string {
-	return fmt.Sprintf("folder %s %s: remove it or set MEMTOP_DIR to a folder of your own with mode 0700", e.Path, e.Reason)
-}
-
-// checkFolder reports whether a folder is uid's own and closed to others. What
-// does not exist is an fs.ErrNotExist, everything else that is wrong a
-// *FolderError.
-func checkFolder(path string, uid int) error {
-	info, err := os.Lstat(path)
-	if err != nil {
-		return err
-	}
-	switch {
-	case info.Mode()&fs.ModeSymlink != 0:
-		return &FolderError{path, "is a symbolic link"}
-	case !info.IsDir():
-		return &FolderError{path, "is not a folder"}
-	}
-	return checkOwner(path, info, uid)
-}
-
 // makeFolder makes the folder, or accepts one that is safe.
 func makeFolder(path string, uid int) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -106,7 +36,7 @@ func makeFolder(path string, uid int) error {
 	if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	return checkFolder(path, uid)
+	return protocol.CheckFolder(path, uid)
 }
 
 // socket is the one a probe listens on.
@@ -141,9 +71,9 @@ func socketPath(o Options, who identity) string {
 	}
 	dir := o.Dir
 	if dir == "" {
-		dir = folder()
+		dir = protocol.Folder()
 	}
-	return filepath.Join(dir, socketName(who.pid, who.start))
+	return filepath.Join(dir, protocol.SocketName(who.pid, who.start))
 }
 
 func listenAt(path string) (*socket, error) {
@@ -183,7 +113,7 @@ func removeStale(ctx context.Context, dir string) {
 		return // the folder is only tidied here; making the socket will say it
 	}
 	for _, e := range entries {
-		if _, _, ok := parseSocketName(e.Name()); ok && e.Type() == fs.ModeSocket {
+		if _, _, ok := protocol.ParseSocketName(e.Name()); ok && e.Type() == fs.ModeSocket {
 			if path := filepath.Join(dir, e.Name()); stale(ctx, path) {
 				_ = os.Remove(path)
 			}

@@ -9,37 +9,13 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"memtop/probe/probetest"
+	"memtop/probe/protocol"
 )
 
-func TestWhereTheSocketIs(t *testing.T) {
-	tests := map[string]struct{ own, runtime, want string }{
-		"MEMTOP_DIR comes first":       {"/own", "/run/user/7", "/own"},
-		"then the session's folder":    {"", "/run/user/7", "/run/user/7/memtop"},
-		"then one in the temporary's":  {"", "", "/tmp/memtop-7"},
-		"an empty MEMTOP_DIR is unset": {"", "/run/user/7", "/run/user/7/memtop"},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			if got := filepath.ToSlash(folderOf(test.own, test.runtime, "/tmp", 7)); got != test.want {
-				t.Errorf("got %s, want %s", got, test.want)
-			}
-		})
-	}
-}
-
-func TestSocketNames(t *testing.T) {
-	if pid, start, ok := parseSocketName(socketName(12, 345)); pid != 12 || start != 345 || !ok {
-		t.Errorf("got %d, %d, %v", pid, start, ok)
-	}
-	for _, name := range []string{"", ".sock", "12.sock", "12-345", "-12-345.sock", "0-1.sock", "12-.sock", "12-34x.sock", "012-345.sock", "+12-345.sock", ".12-345.sock"} {
-		if _, _, ok := parseSocketName(name); ok {
-			t.Errorf("%q passes for a socket's name", name)
-		}
-	}
-}
-
 func TestTheSocketIsTheUsersAlone(t *testing.T) {
-	p := newProgram()
+	p := probetest.New()
 	dir := filepath.Join(t.TempDir(), "deep", "probe")
 	probe := listening(t, p, Options{Dir: dir})
 	for path, want := range map[string]os.FileMode{dir: os.ModeDir | 0o700, probe.Path(): os.ModeSocket | 0o600} {
@@ -92,8 +68,8 @@ func TestFoldersThatAreRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "probe")
 			test.make(t, dir)
-			_, err := Listen(t.Context(), Options{Dir: dir}, newProgram())
-			var refused *FolderError
+			_, err := Listen(t.Context(), Options{Dir: dir}, probetest.New())
+			var refused *protocol.FolderError
 			if !errors.As(err, &refused) || refused.Reason != test.reason {
 				t.Errorf("got %v, want it refused because it %s", err, test.reason)
 			}
@@ -114,8 +90,8 @@ func TestSocketsThatWereLeftBehindAreRemovedAndOthersAreNot(t *testing.T) {
 	leave(t, filepath.Join(dir, "999999-1.sock"))
 	must(t, os.WriteFile(filepath.Join(dir, "999998-1.sock"), []byte("a file"), 0o600))
 	must(t, os.WriteFile(filepath.Join(dir, "notes.txt"), nil, 0o600))
-	other := listening(t, newProgram(), Options{Path: filepath.Join(dir, "999997-1.sock")})
-	probe := listening(t, newProgram(), Options{Dir: dir})
+	other := listening(t, probetest.New(), Options{Path: filepath.Join(dir, "999997-1.sock")})
+	probe := listening(t, probetest.New(), Options{Dir: dir})
 	for name, want := range map[string]bool{
 		"999999-1.sock": false, "999998-1.sock": true, "notes.txt": true,
 		filepath.Base(other.Path()): true, filepath.Base(probe.Path()): true,
@@ -131,7 +107,7 @@ func TestAProbeTakesThePlaceOfOneThatWasKilled(t *testing.T) {
 	must(t, os.Mkdir(filepath.Dir(path), 0o700))
 	leave(t, path)
 	leave(t, filepath.Join(filepath.Dir(path), ".here.sock"))
-	probe := listening(t, newProgram(), Options{Path: path})
+	probe := listening(t, probetest.New(), Options{Path: path})
 	if status, text := newClient(t, probe, "").ask(t, "GET", "/v1/info", ""); status != 200 {
 		t.Errorf("got %d: %s", status, text)
 	}
@@ -152,13 +128,13 @@ func leave(t *testing.T, path string) {
 func TestAPathThatDoesNotFitIntoAnAddress(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), strings.Repeat("long", 30))
 	if runtime.GOOS != "linux" {
-		_, err := Listen(t.Context(), Options{Dir: dir}, newProgram())
+		_, err := Listen(t.Context(), Options{Dir: dir}, probetest.New())
 		if err == nil || !strings.Contains(err.Error(), "set MEMTOP_DIR to a shorter one") {
 			t.Errorf("got %v", err)
 		}
 		return
 	}
-	probe := listening(t, newProgram(), Options{Dir: dir})
+	probe := listening(t, probetest.New(), Options{Dir: dir})
 	if status, text := newClient(t, probe, "").ask(t, "GET", "/v1/info", ""); status != 200 {
 		t.Errorf("got %d: %s", status, text)
 	}
@@ -168,15 +144,15 @@ func TestAPathThatDoesNotFitIntoAnAddress(t *testing.T) {
 }
 
 func TestTheKernelSaysWhoIsAtTheOtherEnd(t *testing.T) {
-	probe := listening(t, newProgram(), Options{})
+	probe := listening(t, probetest.New(), Options{})
 	c, err := dial(t.Context(), probe.Path())
 	must(t, err)
 	defer shut(c)
-	who, err := peerOf(c.(*net.UnixConn))
-	if errors.Is(err, errNoPeer) {
+	who, err := protocol.PeerOf(c.(*net.UnixConn))
+	if errors.Is(err, protocol.ErrNoPeer) {
 		t.Skip(err)
 	}
-	if err != nil || who.pid != syscall.Getpid() || who.uid != os.Geteuid() {
+	if err != nil || who.PID != syscall.Getpid() || who.UID != os.Geteuid() {
 		t.Errorf("got %+v, %v", who, err)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"memtop/cmd/command"
-	"memtop/probe"
+	"memtop/probe/attach"
 	"memtop/snapshots/report"
 	"memtop/snapshots/trace"
 	"memtop/tui"
@@ -78,7 +78,7 @@ func completeProcess(cmd *cobra.Command, args []string, _ string) ([]string, cob
 	}
 	ctx, cancel := context.WithTimeout(cmd.Context(), completeWithin)
 	defer cancel()
-	processes, err := probe.Discover(ctx)
+	processes, err := attach.Discover(ctx)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
@@ -96,7 +96,7 @@ func (a *app) target(ctx context.Context, args []string) (string, error) {
 	if len(args) > 0 {
 		return args[0], nil
 	}
-	all, err := probe.Discover(ctx)
+	all, err := attach.Discover(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -117,7 +117,7 @@ func (a *app) target(ctx context.Context, args []string) (string, error) {
 	return pids[0], nil
 }
 
-func pidsOf(processes []probe.Process) []string {
+func pidsOf(processes []attach.Process) []string {
 	var pids []string
 	for _, p := range processes {
 		pids = append(pids, strconv.Itoa(p.PID))
@@ -127,13 +127,13 @@ func pidsOf(processes []probe.Process) []string {
 
 // attachable returns the processes that there is a choice of, and those that
 // there may be: they do not answer now.
-func attachable(all []probe.Process) (good, silent []probe.Process) {
+func attachable(all []attach.Process) (good, silent []attach.Process) {
 	for _, p := range all {
-		var busy *probe.RefusedError
+		var busy *attach.RefusedError
 		switch {
 		case p.Problem == nil:
 			good = append(good, p)
-		case errors.As(p.Problem, new(*probe.SilentError)), errors.As(p.Problem, &busy) && busy.Busy:
+		case errors.As(p.Problem, new(*attach.SilentError)), errors.As(p.Problem, &busy) && busy.Busy:
 			silent = append(silent, p)
 		}
 	}
@@ -142,8 +142,8 @@ func attachable(all []probe.Process) (good, silent []probe.Process) {
 
 // nothingAttachable says what is wrong with the only process that there is, or
 // that there is none.
-func nothingAttachable(all []probe.Process) error {
-	var err error = &probe.NotFoundError{Target: "process that can be attached to"}
+func nothingAttachable(all []attach.Process) error {
+	var err error = &attach.NotFoundError{Target: "process that can be attached to"}
 	for _, p := range all {
 		if p.PID > 0 {
 			err = p.Problem
@@ -180,7 +180,7 @@ func (a *app) printLive(t *trace.Trace) error {
 
 // showLive runs the screen on a process. The screen owns the client; when it
 // loads the process again, it is attached to anew.
-func (a *app) showLive(ctx context.Context, c *probe.Client) error {
+func (a *app) showLive(ctx context.Context, c *attach.Client) error {
 	command.GiveWay()
 	var first sync.Once
 	load := func(ctx context.Context, _ trace.Progress) (trace.Source, error) {

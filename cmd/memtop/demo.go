@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"memtop/cmd/memtrain/program"
-	"memtop/probe"
+	"memtop/probe/attach"
 	"memtop/snapshots/trace"
 )
 
@@ -129,14 +129,14 @@ const (
 )
 
 // attach dials the child as soon as it has a probe.
-func (c *child) attach(ctx context.Context, a *app) (*probe.Client, error) {
+func (c *child) attach(ctx context.Context, a *app) (*attach.Client, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, demoBegin, errors.New("the trainer does not begin"))
 	defer cancel()
 	look := time.NewTicker(demoLook)
 	defer look.Stop()
 	for {
-		client, err := a.dialWith(ctx, strconv.Itoa(c.cmd.Process.Pid), probe.DialOptions{NoRestart: true}) // nobody restarts it
-		var none *probe.NoProbeError
+		client, err := a.dialWith(ctx, strconv.Itoa(c.cmd.Process.Pid), attach.DialOptions{NoRestart: true}) // nobody restarts it
+		var none *attach.NoProbeError
 		if err == nil || !errors.As(err, &none) && !errors.Is(err, os.ErrNotExist) {
 			return client, err
 		}

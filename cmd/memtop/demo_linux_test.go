@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"memtop/cmd/command"
-	"memtop/probe"
+	"memtop/probe/attach"
 )
 
 // demoArgs are a demo that begins quickly.
@@ -100,7 +100,7 @@ func training(t *testing.T) int {
 	look := time.NewTicker(10 * time.Millisecond)
 	defer look.Stop()
 	for end := time.Now().Add(deadline); ; <-look.C {
-		c, err := probe.Dial(t.Context(), strconv.Itoa(cmd.Process.Pid), probe.DialOptions{})
+		c, err := attach.Dial(t.Context(), strconv.Itoa(cmd.Process.Pid), attach.DialOptions{})
 		if err == nil {
 			if err := c.Close(); err != nil {
 				t.Fatal(err)

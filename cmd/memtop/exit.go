@@ -9,7 +9,8 @@ import (
 
 	"memtop/cmd/command"
 	"memtop/cmd/output"
-	"memtop/probe"
+	"memtop/probe/attach"
+	"memtop/probe/protocol"
 	"memtop/snapshots"
 	"memtop/snapshots/wire"
 )
@@ -83,11 +84,11 @@ func classify(err error) (code int, cause, remedy string) {
 // classifyLive does so for what goes wrong with processes.
 func classifyLive(err error) (code int, cause, remedy string, ok bool) {
 	var (
-		missing   *probe.NotFoundError
-		forbidden *probe.PermissionError
-		none      *probe.NoProbeError
+		missing   *attach.NotFoundError
+		forbidden *attach.PermissionError
+		none      *attach.NoProbeError
 		version   *wire.VersionError
-		held      *probe.HeldError
+		held      *protocol.HeldError
 		refused   settingError
 		waited    waitError
 	)
@@ -114,10 +115,10 @@ func classifyLive(err error) (code int, cause, remedy string, ok bool) {
 // classifyPeer does so for programs that do not answer as they should.
 func classifyPeer(err error) (code int, cause, remedy string, ok bool) {
 	var (
-		silent    *probe.SilentError
-		busy      *probe.RefusedError
-		endless   *probe.EndlessError
-		malformed *probe.MalformedError
+		silent    *attach.SilentError
+		busy      *attach.RefusedError
+		endless   *attach.EndlessError
+		malformed *attach.MalformedError
 	)
 	switch {
 	case errors.As(err, &silent) && silent.Stopped != 0:

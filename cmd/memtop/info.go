@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"memtop/cmd/command"
-	"memtop/probe"
+	"memtop/probe/protocol"
 	"memtop/snapshots"
 	"memtop/snapshots/trace"
 )
@@ -36,7 +36,7 @@ func (a *app) info() error {
 	row("built with", "%s for %s/%s", runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	row("configuration", "%s", present(configPath()))
 	row("cache", "%s", present(cachePath()))
-	row("sockets", "%s", present(probe.Folder()))
+	row("sockets", "%s", present(protocol.Folder()))
 	row("memory bound", "%d MiB and %d bytes for each byte of a file, unpacked, at most %d MiB (--max-memory)",
 		trace.DefaultBound.Least>>20, trace.DefaultBound.PerByte, snapshots.MostMemory()>>20)
 	row("processors", "%d", runtime.GOMAXPROCS(0))

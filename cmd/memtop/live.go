@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"memtop/probe"
+	"memtop/probe/attach"
 	"memtop/probe/gauge"
 	"memtop/snapshots/trace"
 )
@@ -58,15 +58,15 @@ func isLive(arg string) bool {
 }
 
 // dial attaches to a process: a pid, a socket, or "" for the only one.
-func (a *app) dial(ctx context.Context, target string) (*probe.Client, error) {
-	return a.dialWith(ctx, target, probe.DialOptions{})
+func (a *app) dial(ctx context.Context, target string) (*attach.Client, error) {
+	return a.dialWith(ctx, target, attach.DialOptions{})
 }
 
 // dialWith is dial with options of which only some are the user's.
-func (a *app) dialWith(ctx context.Context, target string, o probe.DialOptions) (*probe.Client, error) {
+func (a *app) dialWith(ctx context.Context, target string, o attach.DialOptions) (*attach.Client, error) {
 	start := time.Now()
 	o.Interval, o.ReadOnly, o.Gauge = time.Duration(a.settings.interval), a.settings.readOnly, a.gauges()
-	c, err := probe.Dial(ctx, target, o)
+	c, err := attach.Dial(ctx, target, o)
 	if err != nil {
 		a.log.Info("attach", "target", target, "error", err)
 		return nil, err
@@ -77,10 +77,10 @@ func (a *app) dialWith(ctx context.Context, target string, o probe.DialOptions) 
 
 // gauges returns what asks the driver about a process's devices. The driver is
 // loaded at the first question; if there is none, that is the answer to all.
-func (a *app) gauges() func(probe.Process, []int) ([]trace.Gauge, error) {
+func (a *app) gauges() func(attach.Process, []int) ([]trace.Gauge, error) {
 	var reader *gauge.Reader
 	var failed error
-	return func(p probe.Process, devices []int) ([]trace.Gauge, error) {
+	return func(p attach.Process, devices []int) ([]trace.Gauge, error) {
 		if reader == nil && failed == nil {
 			reader, failed = gauge.Open()
 			a.log.Info("driver", "error", failed)
@@ -88,6 +88,6 @@ func (a *app) gauges() func(probe.Process, []int) ([]trace.Gauge, error) {
 		if failed != nil {
 			return nil, failed
 		}
-		return reader.Read(gauge.Program{PID: p.PID, Devices: devices, Environment: probe.EnvironmentOf(p.PID)})
+		return reader.Read(gauge.Program{PID: p.PID, Devices: devices, Environment: attach.EnvironmentOf(p.PID)})
 	}
 }

@@ -20,7 +20,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"memtop/probe"
+	"memtop/probe/attach"
 	"memtop/probe/exposition"
 	"memtop/probe/exposition/expositiontest"
 )
@@ -42,7 +42,7 @@ func trains(ts *testscript.TestScript, _ bool, args []string) {
 		return
 	}
 	within(ts, "an attachable trainer", func() bool {
-		c, err := probe.Dial(context.Background(), strconv.Itoa(cmd.Process.Pid), probe.DialOptions{})
+		c, err := attach.Dial(context.Background(), strconv.Itoa(cmd.Process.Pid), attach.DialOptions{})
 		if err != nil {
 			return false
 		}

@@ -6,7 +6,7 @@ import (
 	"io"
 	"time"
 
-	"memtop/probe"
+	"memtop/probe/attach"
 	"memtop/snapshots"
 	"memtop/snapshots/trace"
 )
@@ -59,8 +59,8 @@ func (a *app) now(ctx context.Context, target string) (*trace.Trace, error) {
 // fetch copies the snapshot that a process writes, and returns what it says.
 func (a *app) fetch(ctx context.Context, target string, w io.Writer) (*trace.Trace, error) {
 	start := time.Now()
-	most := cmp.Or(int64(a.settings.maxMemory), min(snapshots.MostMemory(), probe.MaxSnapshot))
-	t, err := probe.Snapshot(ctx, target, w, probe.SnapshotOptions{MaxMemory: most})
+	most := cmp.Or(int64(a.settings.maxMemory), min(snapshots.MostMemory(), attach.MaxSnapshot))
+	t, err := attach.Snapshot(ctx, target, w, attach.SnapshotOptions{MaxMemory: most})
 	if err != nil {
 		a.log.Info("snapshot", "target", target, "error", err)
 		return nil, err

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"memtop/probe"
+	"memtop/probe/attach"
 	"memtop/snapshots/analysis"
 )
 
@@ -49,7 +49,7 @@ type listedDevice struct {
 
 // ls prints a row for every device of every process.
 func (a *app) ls(ctx context.Context) error {
-	processes, err := probe.Discover(ctx)
+	processes, err := attach.Discover(ctx)
 	if err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func (a *app) ls(ctx context.Context) error {
 	return err
 }
 
-func rowsOf(p probe.Process) []listed {
+func rowsOf(p attach.Process) []listed {
 	row := listed{PID: p.PID, User: p.User, Command: p.Command, Socket: p.Socket}
 	if p.Problem != nil {
 		row.Problem = p.Problem.Error()

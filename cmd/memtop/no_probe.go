@@ -3,24 +3,24 @@ package main
 import (
 	"fmt"
 
-	"memtop/probe"
+	"memtop/probe/attach"
 )
 
 // noProbe says what a process without a probe is, and what to do about it there.
-func noProbe(none *probe.NoProbeError) (cause, remedy string) {
+func noProbe(none *attach.NoProbeError) (cause, remedy string) {
 	is := func(what string) string { return fmt.Sprintf("process %d is %s", none.PID, what) }
-	switch probe.KindOf(none.PID) {
-	case probe.PyTorchKind:
+	switch attach.KindOf(none.PID) {
+	case attach.PyTorchKind:
 		return is("a PyTorch program, which has no probe"),
 			"call torch.cuda.memory._record_memory_history() in it, later torch.cuda.memory._dump_snapshot(\"snap.pickle\"), " +
 				"then: memtop open snap.pickle"
-	case probe.GoKind:
+	case attach.GoKind:
 		return is("a Go program without a probe"), "call probe.Listen in it, as docs/embedding.md shows"
-	case probe.TrainerKind:
+	case attach.TrainerKind:
 		return is("memtrain with its probe off"), "start it with --probe on"
-	case probe.KernelKind:
+	case attach.KernelKind:
 		return is("a thread of the kernel"), listsRemedy
-	case probe.OtherKind:
+	case attach.OtherKind:
 		return none.Error(), "attach to memtrain or to a Go program that calls probe.Listen; memtop ls lists them"
 	default: // nothing is known of it
 		return none.Error(), listsRemedy

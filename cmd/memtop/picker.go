@@ -8,7 +8,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
-	"memtop/probe"
+	"memtop/probe/attach"
 	"memtop/snapshots/trace"
 )
 
@@ -27,22 +27,22 @@ type picker struct {
 var errLeft = errors.New("no process was chosen")
 
 // pick asks the user which process is meant, and shows why others cannot be.
-func (a *app) pick(ctx context.Context, processes []probe.Process, others []string) (probe.Process, error) {
+func (a *app) pick(ctx context.Context, processes []attach.Process, others []string) (attach.Process, error) {
 	var rows []listed
 	for _, p := range processes {
 		rows = append(rows, rowsOf(p)[0]) // one for the process is enough
 	}
 	var text strings.Builder
 	if err := writeRows(trace.PrintableText(&text), rows); err != nil {
-		return probe.Process{}, err
+		return attach.Process{}, err
 	}
 	lines := strings.Split(strings.TrimRight(text.String(), "\n"), "\n")
 	p := &picker{head: lines[0], rows: lines[1:], others: others}
 	if err := a.show(ctx, p); err != nil {
-		return probe.Process{}, err
+		return attach.Process{}, err
 	}
 	if p.left {
-		return probe.Process{}, errLeft
+		return attach.Process{}, errLeft
 	}
 	return processes[p.cursor], nil
 }

@@ -9,18 +9,18 @@ import (
 	"strconv"
 	"strings"
 
-	"memtop/probe"
+	"memtop/probe/attach"
 )
 
 // problems says in lines why some of what was found cannot be attached to: each
 // process in its own; what was left behind by folder, and what is other users' in
 // one.
-func problems(processes []probe.Process) []string {
+func problems(processes []attach.Process) []string {
 	var lines, others []string
 	left := make(map[string]int) // sockets by folder
 	for _, p := range processes {
-		var foreign *probe.ForeignError
-		var none *probe.NoProbeError
+		var foreign *attach.ForeignError
+		var none *attach.NoProbeError
 		switch {
 		case p.Problem == nil:
 		case errors.As(p.Problem, &foreign):
@@ -41,7 +41,7 @@ func problems(processes []probe.Process) []string {
 }
 
 // problem says why a process cannot be attached to, and what to do.
-func problem(p probe.Process) string {
+func problem(p attach.Process) string {
 	_, line := describe(p.Problem)
 	name := "process " + strconv.Itoa(p.PID)
 	if p.PID == 0 || strings.HasPrefix(line, name+" ") {

@@ -6,21 +6,22 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"memtop/cmd/command"
-	"memtop/probe"
+	"memtop/probe/attach"
+	"memtop/probe/protocol"
 )
 
 // found are processes of every kind.
-var found = []probe.Process{
-	{Socket: "/a/1-1.sock", Problem: &probe.NoProbeError{Socket: "/a/1-1.sock"}},
-	{Socket: "/a/2-1.sock", Problem: &probe.NoProbeError{Socket: "/a/2-1.sock"}},
-	{Socket: "/b/3-1.sock", Problem: &probe.NoProbeError{Socket: "/b/3-1.sock"}},
-	{Socket: "/tmp/memtop-7", Problem: &probe.ForeignError{User: "alice"}},
-	{Socket: "/tmp/memtop-8", Problem: &probe.ForeignError{User: "bob"}},
-	{Socket: "/a/9-1.sock", Problem: &probe.PermissionError{Cause: "socket /a/9-1.sock is served by process 47, not by 9", Remedy: "do not attach"}},
-	{PID: 4, Problem: &probe.SilentError{Stopped: 4}},
-	{PID: 47, Problem: &probe.PermissionError{Cause: "folder /x has mode 0770", Remedy: "close it"}},
-	{PID: 6, Problem: &probe.RefusedError{Cause: "process 6 is busy", Busy: true}},
-	{PID: 5, Info: &probe.Info{}},
+var found = []attach.Process{
+	{Socket: "/a/1-1.sock", Problem: &attach.NoProbeError{Socket: "/a/1-1.sock"}},
+	{Socket: "/a/2-1.sock", Problem: &attach.NoProbeError{Socket: "/a/2-1.sock"}},
+	{Socket: "/b/3-1.sock", Problem: &attach.NoProbeError{Socket: "/b/3-1.sock"}},
+	{Socket: "/tmp/memtop-7", Problem: &attach.ForeignError{User: "alice"}},
+	{Socket: "/tmp/memtop-8", Problem: &attach.ForeignError{User: "bob"}},
+	{Socket: "/a/9-1.sock", Problem: &attach.PermissionError{Cause: "socket /a/9-1.sock is served by process 47, not by 9", Remedy: "do not attach"}},
+	{PID: 4, Problem: &attach.SilentError{Stopped: 4}},
+	{PID: 47, Problem: &attach.PermissionError{Cause: "folder /x has mode 0770", Remedy: "close it"}},
+	{PID: 6, Problem: &attach.RefusedError{Cause: "process 6 is busy", Busy: true}},
+	{PID: 5, Info: &protocol.Info{}},
 }
 
 func TestWhyAProcessCannotBeAttachedToIsOneLine(t *testing.T) {
@@ -50,7 +51,7 @@ func TestThereIsAChoiceOfWhatAnswers(t *testing.T) {
 
 func TestWhereNothingAnswersTheReasonIsAProcesss(t *testing.T) {
 	tests := map[string]struct {
-		found []probe.Process
+		found []attach.Process
 		code  int
 	}{
 		"nothing at all":            {nil, command.ExitMissing},

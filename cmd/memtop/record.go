@@ -11,13 +11,13 @@ import (
 
 	"memtop/cmd/command"
 	"memtop/cmd/output"
-	"memtop/probe"
+	"memtop/probe/attach"
 	"memtop/snapshots/analysis"
 )
 
 func (a *app) recordCommand() *cobra.Command {
 	var to output.File
-	var o probe.RecordOptions
+	var o attach.RecordOptions
 	cmd := &cobra.Command{
 		Use:   "record PID -o OUT.mtr",
 		Short: "Save what a process tells of itself, to look at it later",
@@ -45,10 +45,10 @@ first event to its last. The file is whole at any time, also while it grows.`,
 
 // record writes to the file itself and not to one beside it: what is there can
 // be read at any time, and stays if memtop is killed.
-func (a *app) record(ctx context.Context, target string, to output.File, o probe.RecordOptions) error {
+func (a *app) record(ctx context.Context, target string, to output.File, o attach.RecordOptions) error {
 	o.Interval = time.Duration(a.settings.interval)
 	command.GiveWay()
-	r, err := probe.NewRecorder(ctx, target, o)
+	r, err := attach.NewRecording(ctx, target, o)
 	if err != nil {
 		return err
 	}

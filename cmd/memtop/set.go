@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"memtop/probe"
+	"memtop/probe/attach"
 	"memtop/snapshots/analysis"
 	"memtop/snapshots/report"
 	"memtop/snapshots/trace"
@@ -96,7 +96,7 @@ func (a *app) set(ctx context.Context, target string, wanted []trace.Value, wait
 
 // settled waits until the changes are applied or refused, and with all until
 // nothing more will be measured of them.
-func settled(ctx context.Context, c *probe.Client, changes []trace.Change, all bool) ([]analysis.Experiment, error) {
+func settled(ctx context.Context, c *attach.Client, changes []trace.Change, all bool) ([]analysis.Experiment, error) {
 	var made []analysis.Experiment
 	t, err := until(ctx, c, func(t *trace.Trace) bool {
 		made = experiments(t, changes)

@@ -5,13 +5,13 @@ import (
 	"errors"
 	"time"
 
-	"memtop/probe"
+	"memtop/probe/attach"
 	"memtop/probe/exposition"
 )
 
 // patience is how long a collection may take when a scraper says nothing of its
 // own. To find programs takes a part of it on a busy machine; once found they
-// have [probe.Patience], or what is left if that is less.
+// have [attach.Patience], or what is left if that is less.
 const patience = 10 * time.Second
 
 // reuse is how long what was collected is good for other scrapes: however many
@@ -45,11 +45,11 @@ func (c *Collector) Collect(ctx context.Context, within time.Duration) ([]exposi
 		return nil, errBusy
 	}
 	deadline, _ := ctx.Deadline()
-	left := min(time.Until(deadline), probe.Patience)
+	left := min(time.Until(deadline), attach.Patience)
 	if time.Since(c.at) < reuse && c.within >= left {
 		return c.last, nil
 	}
-	found, err := probe.Discover(ctx)
+	found, err := attach.Discover(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -5,8 +5,9 @@ import (
 	"slices"
 	"strconv"
 
-	"memtop/probe"
+	"memtop/probe/attach"
 	"memtop/probe/exposition"
+	"memtop/probe/protocol"
 	"memtop/snapshots/trace"
 	"memtop/snapshots/wire"
 )
@@ -18,7 +19,7 @@ const (
 )
 
 // families merges what was found. Sockets of no process are none of a program.
-func (c *Collector) families(found []probe.Process) []exposition.Family {
+func (c *Collector) families(found []attach.Process) []exposition.Family {
 	up := exposition.Family{Name: "memtop_probe_up", Help: "Whether the program answers."}
 	problem := exposition.Family{Name: "memtop_probe_problem", Help: "1 for the reason why a program's probe is not up."}
 	left := exposition.Family{Name: "memtop_left_out", Help: "What is beyond the bounds of the collector and not shown."}
@@ -26,7 +27,7 @@ func (c *Collector) families(found []probe.Process) []exposition.Family {
 	shown := programs[:min(len(programs), maxPrograms)]
 	commands := make(map[string]string, len(shown)) // of no more than these: it must not grow as programs come and go
 	devices := 0
-	var measured []probe.Measured
+	var measured []protocol.Measured
 	for _, p := range shown {
 		commands[p.Socket] = c.command(p)
 		labels := []string{"pid", strconv.Itoa(p.PID), "command", commands[p.Socket], "user", label(p.User)}
@@ -37,19 +38,19 @@ func (c *Collector) families(found []probe.Process) []exposition.Family {
 			continue
 		}
 		devices += max(0, len(p.Info.Devices)-maxDevices)
-		measured = append(measured, probe.Measured{Labels: labels, Info: tidy(p.Info)})
+		measured = append(measured, protocol.Measured{Labels: labels, Info: tidy(p.Info)})
 	}
 	c.commands = commands
 	left.Samples = []exposition.Sample{
 		{Labels: []string{"what", "programs"}, Value: float64(len(programs) - len(shown))},
 		{Labels: []string{"what", "devices"}, Value: float64(devices)},
 	}
-	return append([]exposition.Family{up, problem, left}, probe.Metrics(measured)...)
+	return append([]exposition.Family{up, problem, left}, protocol.Metrics(measured)...)
 }
 
 // distinct returns the processes, each once, those that answer first.
-func distinct(found []probe.Process) []probe.Process {
-	var good, bad []probe.Process
+func distinct(found []attach.Process) []attach.Process {
+	var good, bad []attach.Process
 	for _, p := range found {
 		if p.Problem == nil {
 			good = append(good, p)
@@ -58,7 +59,7 @@ func distinct(found []probe.Process) []probe.Process {
 		}
 	}
 	seen := map[int]bool{0: true}
-	return slices.DeleteFunc(append(good, bad...), func(p probe.Process) bool {
+	return slices.DeleteFunc(append(good, bad...), func(p attach.Process) bool {
 		twice := seen[p.PID]
 		seen[p.PID] = true
 		return twice
@@ -75,19 +76,19 @@ func boolean(is bool) float64 {
 // reason returns a word for what is wrong with a program: of few, so that they
 // can be a label's values.
 func reason(err error) string {
-	var refused *probe.RefusedError
+	var refused *attach.RefusedError
 	switch {
 	case errors.As(err, &refused) && refused.Busy:
 		return "busy"
-	case errors.As(err, new(*probe.SilentError)):
+	case errors.As(err, new(*attach.SilentError)):
 		return "silent"
-	case errors.As(err, new(*probe.PermissionError)):
+	case errors.As(err, new(*attach.PermissionError)):
 		return "untrusted"
-	case errors.As(err, new(*probe.NoProbeError)):
+	case errors.As(err, new(*attach.NoProbeError)):
 		return "off"
 	case errors.As(err, new(*wire.VersionError)):
 		return "version"
-	case errors.As(err, new(*probe.MalformedError)):
+	case errors.As(err, new(*attach.MalformedError)):
 		return "malformed"
 	}
 	return "refused"
@@ -95,12 +96,12 @@ func reason(err error) string {
 
 // tidy returns what a program said within bounds: no more devices than are
 // shown, each gauge once, and no categories but the known ones.
-func tidy(i *probe.Info) *probe.Info {
+func tidy(i *protocol.Info) *protocol.Info {
 	kept := *i
 	kept.Devices = i.Devices[:min(len(i.Devices), maxDevices)]
 	kept.Gauges = nil
 	for _, g := range i.Gauges {
-		known := slices.ContainsFunc(kept.Devices, func(d probe.DeviceInfo) bool { return d.Device == g.Device })
+		known := slices.ContainsFunc(kept.Devices, func(d protocol.DeviceInfo) bool { return d.Device == g.Device })
 		twice := slices.ContainsFunc(kept.Gauges, func(other trace.Gauge) bool { return other.Device == g.Device })
 		if known && !twice {
 			kept.Gauges = append(kept.Gauges, g)

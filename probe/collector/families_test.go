@@ -9,21 +9,22 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"memtop/probe"
+	"memtop/probe/attach"
 	"memtop/probe/exposition"
 	"memtop/probe/exposition/expositiontest"
+	"memtop/probe/protocol"
 	"memtop/snapshots/trace"
 	"memtop/snapshots/wire"
 )
 
 // program returns a process that says so much of itself.
-func program(pid, devices int) probe.Process {
-	i := &probe.Info{Version: 1, Step: 7, LastStep: &probe.LastStep{Loss: 2}}
+func program(pid, devices int) attach.Process {
+	i := &protocol.Info{Version: 1, Step: 7, LastStep: &protocol.LastStep{Loss: 2}}
 	for d := range devices {
-		i.Devices = append(i.Devices, probe.DeviceInfo{Device: d, Allocated: int64(pid)})
+		i.Devices = append(i.Devices, protocol.DeviceInfo{Device: d, Allocated: int64(pid)})
 		i.Gauges = append(i.Gauges, trace.Gauge{Device: d, Total: 100, Process: -1})
 	}
-	return probe.Process{PID: pid, Socket: fmt.Sprintf("/s/%d-1.sock", pid), User: "alice", Command: "/usr/bin/memtrain --key secret", Info: i}
+	return attach.Process{PID: pid, Socket: fmt.Sprintf("/s/%d-1.sock", pid), User: "alice", Command: "/usr/bin/memtrain --key secret", Info: i}
 }
 
 // written returns the samples of what was found, in both formats: they must be
@@ -50,9 +51,9 @@ func written(t *testing.T, families []exposition.Family) map[string]float64 {
 
 func TestProgramsAreMergedByFamily(t *testing.T) {
 	down := program(3, 1)
-	down.Info, down.Problem = nil, &probe.SilentError{Stopped: 3}
-	stale := probe.Process{Socket: "/s/9-1.sock", Problem: &probe.NoProbeError{Socket: "/s/9-1.sock"}}
-	samples := written(t, New().families([]probe.Process{stale, program(1, 2), down, program(2, 1)}))
+	down.Info, down.Problem = nil, &attach.SilentError{Stopped: 3}
+	stale := attach.Process{Socket: "/s/9-1.sock", Problem: &attach.NoProbeError{Socket: "/s/9-1.sock"}}
+	samples := written(t, New().families([]attach.Process{stale, program(1, 2), down, program(2, 1)}))
 	const who = `command="memtrain",`
 	for name, want := range map[string]float64{
 		`memtop_probe_up{` + who + `pid="1",user="alice"}`:                             1,
@@ -78,37 +79,37 @@ func TestProgramsAreMergedByFamily(t *testing.T) {
 
 func TestWhatProgramsSayIsBounded(t *testing.T) {
 	tests := map[string]struct {
-		spoil func(p *probe.Process)
+		spoil func(p *attach.Process)
 		has   []string // texts that a sample's name has
 		lacks []string
 	}{
 		"a command line that injects lines": {
-			func(p *probe.Process) { p.Command = "a\"} 1\nmemtop_probe_up{pid=\"5\"} 1\n\x1b[2J" },
+			func(p *attach.Process) { p.Command = "a\"} 1\nmemtop_probe_up{pid=\"5\"} 1\n\x1b[2J" },
 			[]string{`command="a`},
 			[]string{"\n", "\x1b"},
 		},
 		"a long command line": {
-			func(p *probe.Process) { p.Command = strings.Repeat("é", 5000) },
+			func(p *attach.Process) { p.Command = strings.Repeat("é", 5000) },
 			[]string{strings.Repeat("é", maxLabel-1) + `…"`},
 			[]string{strings.Repeat("é", maxLabel)},
 		},
 		"a user that injects lines": {
-			func(p *probe.Process) { p.User = "\xff\"} 1\nmemtop_probe_up 5" }, []string{"user=\"\uFFFD\"} 1\uFFFDmemtop"}, []string{"\n"},
+			func(p *attach.Process) { p.User = "\xff\"} 1\nmemtop_probe_up 5" }, []string{"user=\"\uFFFD\"} 1\uFFFDmemtop"}, []string{"\n"},
 		},
 		"many devices": {
-			func(p *probe.Process) { *p = program(1, 500) },
+			func(p *attach.Process) { *p = program(1, 500) },
 			[]string{`device="31"`},
 			[]string{`device="32"`},
 		},
 		"a gauge twice, and of another device": {
-			func(p *probe.Process) {
+			func(p *attach.Process) {
 				p.Info.Gauges = []trace.Gauge{{Device: 0, Total: 1}, {Device: 0, Total: 2}, {Device: 7, Total: 3}, {Device: -1}}
 			},
 			[]string{"memtop_device_total_bytes"},
 			[]string{`device="7"`, `device="-1"`},
 		},
 		"categories of its own": {
-			func(p *probe.Process) {
+			func(p *attach.Process) {
 				p.Info.LastStep.Categories = []trace.Amount{{Name: "x", Bytes: 1}, {Name: "x", Bytes: 2}, {Name: "step 7", Bytes: 3}, {Name: "parameter", Bytes: 4}}
 			},
 			[]string{`category="other"`, `category="parameter"`},
@@ -119,7 +120,7 @@ func TestWhatProgramsSayIsBounded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := program(1, 1)
 			test.spoil(&p)
-			samples := written(t, New().families([]probe.Process{p, program(2, 1)}))
+			samples := written(t, New().families([]attach.Process{p, program(2, 1)}))
 			var names strings.Builder
 			for name := range samples {
 				names.WriteString(name)
@@ -142,7 +143,7 @@ func TestWhatProgramsSayIsBounded(t *testing.T) {
 }
 
 func TestThereIsABoundOnPrograms(t *testing.T) {
-	var all []probe.Process
+	var all []attach.Process
 	for pid := range 1000 {
 		p := program(pid+1, 200)
 		if pid < 300 {
@@ -183,7 +184,7 @@ func TestAProgramKeepsItsName(t *testing.T) {
 	for step := range 3 {
 		p := program(1, 1)
 		p.Command = fmt.Sprintf("train:step-%d of 9", step)
-		samples := written(t, c.families([]probe.Process{p}))
+		samples := written(t, c.families([]attach.Process{p}))
 		if _, ok := samples[`memtop_probe_up{command="train:step-0 of",pid="1",user="alice"}`]; !ok {
 			t.Errorf("at step %d the samples are %v", step, samples)
 		}
@@ -211,13 +212,13 @@ func TestAProgramsNameHasNoArguments(t *testing.T) {
 
 func TestReasonsAreFew(t *testing.T) {
 	for want, err := range map[string]error{
-		"silent":    &probe.SilentError{},
-		"untrusted": &probe.PermissionError{},
-		"off":       &probe.NoProbeError{PID: 1},
+		"silent":    &attach.SilentError{},
+		"untrusted": &attach.PermissionError{},
+		"off":       &attach.NoProbeError{PID: 1},
 		"version":   &wire.VersionError{},
-		"malformed": &probe.MalformedError{},
-		"busy":      &probe.RefusedError{Busy: true},
-		"refused":   &probe.RefusedError{},
+		"malformed": &attach.MalformedError{},
+		"busy":      &attach.RefusedError{Busy: true},
+		"refused":   &attach.RefusedError{},
 	} {
 		if got := reason(fmt.Errorf("asking: %w", err)); got != want {
 			t.Errorf("%T is %q, want %q", err, got, want)
@@ -231,9 +232,9 @@ func TestPromtoolAcceptsWhatIsMerged(t *testing.T) {
 		t.Skip("promtool, which comes with Prometheus, is not installed")
 	}
 	down := program(3, 1)
-	down.Info, down.Problem = nil, &probe.SilentError{Stopped: 3}
+	down.Info, down.Problem = nil, &attach.SilentError{Stopped: 3}
 	var text strings.Builder
-	if err := exposition.Write(&text, exposition.Text, New().families([]probe.Process{program(1, 2), program(2, 1), down})); err != nil {
+	if err := exposition.Write(&text, exposition.Text, New().families([]attach.Process{program(1, 2), program(2, 1), down})); err != nil {
 		t.Fatal(err)
 	}
 	check := exec.CommandContext(t.Context(), path, "check", "metrics")

@@ -4,7 +4,7 @@ import (
 	"path"
 	"strings"
 
-	"memtop/probe"
+	"memtop/probe/attach"
 	"memtop/snapshots/trace"
 )
 
@@ -23,7 +23,7 @@ func label(text string) string {
 // command returns what a process runs. As long as it lives that is what it was
 // when it was first seen: a process can write over its command line, and each
 // other value would be another time series for whoever keeps them.
-func (c *Collector) command(p probe.Process) string {
+func (c *Collector) command(p attach.Process) string {
 	if known := c.commands[p.Socket]; known != "" {
 		return known
 	}

@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"memtop/probe"
+	"memtop/probe/attach"
 	"memtop/probe/exposition"
 	"memtop/probe/exposition/expositiontest"
 )
@@ -96,7 +96,7 @@ func TestAScrapeShowsEveryProgram(t *testing.T) {
 // gets an answer before the three that programs have otherwise.
 func TestASilentProgramHoldsUpNoScrape(t *testing.T) {
 	pretending(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
-	within, cancel := context.WithTimeout(t.Context(), probe.Patience)
+	within, cancel := context.WithTimeout(t.Context(), attach.Patience)
 	defer cancel()
 	w := scrape(within, New().handler(true), func(r *http.Request) { r.Header.Set("X-Prometheus-Scrape-Timeout-Seconds", "2") })
 	if within.Err() != nil {

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	priority "memtop/cmd/command"
-	"memtop/probe"
+	"memtop/probe/attach"
 )
 
 // interval is how often a viewer is told, 10 times a second.
@@ -65,7 +65,7 @@ func (v *viewer) close() {
 // as memtop does, but draws nothing.
 func view(ctx context.Context, o *options) error {
 	priority.GiveWay() // as memtop does
-	var client *probe.Client
+	var client *attach.Client
 	defer func() {
 		if client != nil {
 			_ = client.Close()
@@ -79,7 +79,7 @@ func view(ctx context.Context, o *options) error {
 			client = nil
 		} else {
 			var err error
-			if client, err = probe.Dial(ctx, o.view, probe.DialOptions{Interval: interval}); err != nil {
+			if client, err = attach.Dial(ctx, o.view, attach.DialOptions{Interval: interval}); err != nil {
 				return err
 			}
 			go follow(client) // it ends when the client is closed
@@ -89,7 +89,7 @@ func view(ctx context.Context, o *options) error {
 	return nil
 }
 
-func follow(c *probe.Client) {
+func follow(c *attach.Client) {
 	for range c.Changed() {
 		c.Trace()
 	}

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"memtop/probe"
+	"memtop/probe/protocol"
 	"memtop/snapshots"
 	"memtop/snapshots/trace"
 )
@@ -20,7 +20,7 @@ func TestAChangeFromOutsideHoldsOnAGPUFromTheNextStepOn(t *testing.T) {
 	w.until(2)
 	var changes []trace.Change
 	for _, set := range []string{`{"checkpoint":"block"}`, `{"amp":"bf16"}`} {
-		var answer probe.Settings
+		var answer protocol.Settings
 		w.ask(http.MethodPost, "/v1/settings?wait=60s", `{"set":`+set+`}`, &answer)
 		made := answer.Changes[len(answer.Changes)-1]
 		if made.State != trace.Applied {

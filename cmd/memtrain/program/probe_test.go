@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"memtop/cmd/command"
-	"memtop/probe"
+	"memtop/probe/protocol"
 	"memtop/snapshots/trace"
 )
 
@@ -103,7 +103,7 @@ func (w *watchedRun) until(step int64) {
 	look := time.NewTicker(5 * time.Millisecond)
 	defer look.Stop()
 	for deadline := time.Now().Add(time.Minute); ; <-look.C {
-		var info probe.Info
+		var info protocol.Info
 		if w.ask(http.MethodGet, "/v1/info", "", &info) && info.Step >= step {
 			return
 		}
@@ -122,7 +122,7 @@ func TestAChangeFromOutsideHoldsFromItsStepOn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := startWatched(t, "--layers", "2", "--dim", "64", "--seq", "64", "--batch", "4")
 			w.until(3)
-			var answer probe.Settings
+			var answer protocol.Settings
 			w.ask(http.MethodPost, "/v1/settings?wait=60s", `{"set":{"`+change[0]+`":"`+change[1]+`"}}`, &answer)
 			if len(answer.Changes) != 1 || answer.Changes[0].Step == 0 || answer.Changes[0].Predicted == nil {
 				t.Fatalf("got %+v, want one change that was predicted and holds", answer.Changes)
@@ -147,12 +147,12 @@ func TestAChangeFromOutsideHoldsFromItsStepOn(t *testing.T) {
 func TestARunShowsItself(t *testing.T) {
 	w := startWatched(t, "--layers", "1", "--dim", "16", "--heads", "2", "--seq", "8", "--batch", "2")
 	w.until(2)
-	var info probe.Info
+	var info protocol.Info
 	w.ask(http.MethodGet, "/v1/info", "", &info)
 	if len(info.Devices) != 1 || info.Devices[0].Allocated == 0 || info.ReadOnly {
 		t.Errorf("got %+v", info)
 	}
-	var settings probe.Settings
+	var settings protocol.Settings
 	w.ask(http.MethodGet, "/v1/settings", "", &settings)
 	if len(settings.Options) != 9 {
 		t.Errorf("got %d options, want 9", len(settings.Options))
@@ -165,13 +165,13 @@ func TestARunShowsItself(t *testing.T) {
 func TestAChangeThatNeedsTooMuchMemoryIsTakenBack(t *testing.T) {
 	w := startWatched(t, "--layers", "8", "--dim", "64", "--seq", "128", "--batch", "4", "--device-memory", "16MiB", "--checkpoint", "block")
 	w.until(2)
-	var answer probe.Settings
+	var answer protocol.Settings
 	w.ask(http.MethodPost, "/v1/settings?wait=60s", `{"set":{"checkpoint":"none"}}`, &answer)
 	made := answer.Changes[0]
 	if made.State != trace.Refused || made.Reason != "out of memory with checkpoint=none" {
 		t.Errorf("got %s at step %d because %q", made.State, made.Step, made.Reason)
 	}
-	var info probe.Info
+	var info protocol.Info
 	w.ask(http.MethodGet, "/v1/info", "", &info)
 	w.until(info.Step + 2)
 	w.told = "out of memory with checkpoint=none; going on as before\n"

@@ -1,0 +1,56 @@
+package attach
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+
+	"memtop/probe/protocol"
+	"memtop/snapshots/trace"
+)
+
+// Set is described at [trace.Controller].
+func (c *Client) Set(ctx context.Context, key, value string) (trace.Change, error) {
+	made, err := c.Change(ctx, []trace.Value{{Key: key, Value: value}})
+	if err != nil {
+		return trace.Change{}, err
+	}
+	return made[0], nil
+}
+
+// errUnknownChange is what is wrong with an answer about other changes.
+var errUnknownChange = errors.New("it does not say what became of the change")
+
+// Change asks for other values of several settings, all at one step's begin,
+// and returns the changes as the program noted them. The error is a
+// [*HeldError] while another viewer is changing settings. A read-only client
+// sends nothing.
+func (c *Client) Change(ctx context.Context, wanted []trace.Value) ([]trace.Change, error) {
+	if c.o.ReadOnly {
+		return nil, errReadOnly
+	}
+	request := struct {
+		Set map[string]string `json:"set"`
+	}{make(map[string]string, len(wanted))}
+	for _, v := range wanted {
+		request.Set[v.Key] = v.Value
+	}
+	body, err := json.Marshal(request)
+	if err != nil {
+		return nil, err
+	}
+	asker := c.now.Load().asker
+	from, err := asker.do(ctx, http.MethodPost, "/v1/settings", body)
+	if err != nil {
+		return nil, err
+	}
+	var answer protocol.Settings
+	if err := from.readJSON(maxAnswer, &answer); err != nil {
+		return nil, err
+	}
+	if len(answer.Changes) != len(wanted) {
+		return nil, asker.endpoint.malformed("answer", errUnknownChange)
+	}
+	return answer.Changes, nil
+}

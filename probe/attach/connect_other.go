@@ -1,0 +1,99 @@
+//go:build !linux
+
+package attach
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+
+	"memtop/probe/protocol"
+)
+
+// sightings returns the sockets in this user's folder: no other place is known
+// here.
+func sightings(context.Context) ([]sighting, error) {
+	return append(listFolder(), foreignFolders()...), nil
+}
+
+// find returns the socket of a process that the user named.
+func find(_ context.Context, pid int) (endpoint, error) {
+	for _, s := range listFolder() {
+		if s.pid == pid {
+			return s.endpoint, s.problem
+		}
+	}
+	return endpoint{}, &NoProbeError{PID: pid}
+}
+
+// endpointAt returns the socket that the user named by its path.
+func endpointAt(path string) (endpoint, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return endpoint{}, err
+	}
+	e := endpoint{uid: os.Geteuid(), root: "/", folder: filepath.Dir(path), name: filepath.Base(path), given: true}
+	e.pid, _, _ = protocol.ParseSocketName(e.name)
+	return e, e.check()
+}
+
+// commandOf is left to what the program says of itself.
+func commandOf(int) string { return "" }
+
+// watch cannot tell, so a program that cannot be reached counts as ended.
+func watch(int) func() bool { return func() bool { return false } }
+
+// EnvironmentOf cannot tell: as far as is known a process had no variables.
+func EnvironmentOf(int) func(name string) string {
+	return func(string) string { return "" }
+}
+
+// isStopped cannot tell.
+func isStopped(int) bool { return false }
+
+// check reports whether the socket is there, in a folder that can be trusted.
+func (e endpoint) check() error {
+	if !e.given {
+		if err := protocol.CheckFolder(filepath.Dir(e.path()), e.uid); err != nil {
+			return e.meant(err)
+		}
+	}
+	info, err := os.Lstat(e.path())
+	if err != nil {
+		return e.meant(err)
+	}
+	if info.Mode().Type() != fs.ModeSocket {
+		return &NotFoundError{Target: "socket " + e.path() + ": it is something else"}
+	}
+	return nil
+}
+
+// connect opens a connection and checks who is at the other end, where the
+// system says.
+func (e endpoint) connect(ctx context.Context) (*net.UnixConn, error) {
+	if err := e.check(); err != nil {
+		return nil, err
+	}
+	var d net.Dialer
+	dialled, err := d.DialContext(ctx, "unix", e.path())
+	if err != nil {
+		return nil, e.meant(err)
+	}
+	conn := dialled.(*net.UnixConn)
+	who, err := protocol.PeerOf(conn)
+	if errors.Is(err, protocol.ErrNoPeer) {
+		return conn, nil
+	}
+	if err == nil && !mayAttach(who.UID) {
+		err = &PermissionError{fmt.Sprintf("socket %s is served by user %s", e.path(), userOf(who.UID)), "attach as that user, or as root"}
+	}
+	if err != nil {
+		_ = conn.Close() // nothing was said on it
+		return nil, err
+	}
+	return conn, nil
+}

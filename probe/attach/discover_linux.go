@@ -1,0 +1,137 @@
+package attach
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"memtop/probe/protocol"
+)
+
+// # Finding sockets
+//
+// A program puts its socket into a folder that its environment names, under the
+// pid that it takes itself to have. Both may differ from what is true here: it
+// may run in a container with a root and a count of its own. So the processes
+// of /proc are gone through, and each is looked for where it would have put the
+// socket: /proc/PID/environ says the folder, NSpid the name, /proc/PID/root the
+// way there. Nothing that is found so is trusted before connect has checked it.
+
+// sightings returns all sockets that may be of programs that this user may
+// attach to, and what else is where such sockets lie.
+func sightings(ctx context.Context) ([]sighting, error) {
+	if !procIsOurs() {
+		return append(listFolder(), foreignFolders()...), nil
+	}
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil, err
+	}
+	var found []sighting
+	for _, entry := range entries {
+		pid, err := strconv.Atoi(entry.Name())
+		if err != nil {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		p, err := readProcess(pid)
+		if err != nil || !mayAttach(p.uid) {
+			continue // it has ended, or is nothing to this user
+		}
+		if e, err := p.endpoint(); err == nil || e.exists() {
+			found = append(found, sighting{e, err})
+		}
+	}
+	return slices.Concat(found, strays(found), foreignFolders()), nil
+}
+
+// exists reports whether there is a socket, as far as it can be seen from here.
+func (e endpoint) exists() bool {
+	info, err := os.Lstat(e.path())
+	return err == nil && info.Mode().Type() == fs.ModeSocket
+}
+
+// strays returns the sockets in this user's own folder that are of none of the
+// processes found: a process that has ended left them behind, or begins just
+// now, or somebody else has put them there.
+func strays(found []sighting) []sighting {
+	named := make(map[string]bool, len(found))
+	for _, s := range found {
+		named[s.name] = true
+	}
+	var rest []sighting
+	for _, s := range listFolder() {
+		if named[s.name] {
+			continue
+		}
+		inside, start, _ := protocol.ParseSocketName(s.name)
+		if p, err := readProcess(inside); err != nil || p.inside != inside || p.start != start {
+			s.pid = 0 // whose socket it was has ended
+		}
+		rest = append(rest, s)
+	}
+	return rest
+}
+
+// endpoint returns the socket of a process. The error is a [*NoProbeError] when
+// it has none. It says what is wrong with a folder if that is the reason, and
+// the socket is then the one that would be there.
+func (p process) endpoint() (endpoint, error) {
+	theirs, _ := os.Readlink(inProc(p.pid, "cwd")) // "" where it may not be read, and then relative paths lead nowhere
+	ours, _ := os.Getwd()
+	folders := foldersFor(from(theirs, EnvironmentOf(p.pid)), p.ownUID())
+	for _, folder := range foldersFor(from(ours, os.Getenv), p.uid) {
+		if !slices.Contains(folders, folder) {
+			folders = append(folders, folder) // its environment may be closed to us
+		}
+	}
+	if _, err := os.Stat(p.root()); errors.Is(err, fs.ErrPermission) {
+		return endpoint{}, &NoProbeError{PID: p.pid, Hidden: true}
+	}
+	var failed error = &NoProbeError{PID: p.pid}
+	e, at := endpoint{pid: p.pid, uid: p.uid, root: p.root(), name: protocol.SocketName(p.inside, p.start)}, endpoint{}
+	for _, e.folder = range folders {
+		err := e.check()
+		if err == nil {
+			return e, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) && !at.exists() {
+			failed, at = err, e
+		}
+	}
+	return at, failed
+}
+
+// from returns an environment whose paths are seen from a folder.
+func from(folder string, getenv func(string) string) func(string) string {
+	return func(name string) string {
+		value := getenv(name)
+		if value == "" || filepath.IsAbs(value) {
+			return value
+		}
+		return filepath.Join(folder, value)
+	}
+}
+
+// find returns the socket of a process that the user named.
+func find(_ context.Context, pid int) (endpoint, error) {
+	p, err := readProcess(pid)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return endpoint{}, &NotFoundError{Target: "process " + strconv.Itoa(pid)}
+	case err != nil:
+		return endpoint{}, err
+	case !mayAttach(p.uid):
+		return endpoint{}, &PermissionError{
+			Cause:  "process " + strconv.Itoa(pid) + " belongs to user " + userOf(p.uid),
+			Remedy: "attach as that user, or as root",
+		}
+	}
+	return p.endpoint()
+}

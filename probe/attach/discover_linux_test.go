@@ -1,0 +1,245 @@
+package attach
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"memtop/snapshots/wire"
+)
+
+// pretending serves this process's socket in a folder that viewers look into,
+// in the place of a probe.
+func pretending(t *testing.T, handler http.HandlerFunc) (folder string) {
+	t.Helper()
+	folder = shortFolder(t)
+	t.Setenv("MEMTOP_DIR", folder)
+	l, err := net.Listen("unix", filepath.Join(folder, ownName(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: handler} //nolint:gosec // the only client is ours
+	t.Cleanup(func() { _ = server.Close() })
+	go func() { _ = server.Serve(l) }() // it ends with the server
+	return folder
+}
+
+const plainInfo = `{"version": 1, "step": 7, "devices": [{"device": 0, "allocated_bytes": 5}]}`
+
+// TestAProgramThatIsSlowToAnswerIsListed is one that is busy for more than a
+// second, as long as a viewer once waited.
+func TestAProgramThatIsSlowToAnswerIsListed(t *testing.T) {
+	folder := pretending(t, func(w http.ResponseWriter, _ *http.Request) {
+		<-time.After(1200 * time.Millisecond)
+		_, _ = io.WriteString(w, plainInfo)
+	})
+	p := discovered(t, folder)
+	if p == nil || p.Problem != nil || p.Info.Step != 7 {
+		t.Errorf("it is discovered as %+v", p)
+	}
+}
+
+func TestProgramsThatAnswerBadlyAreListedWithTheReason(t *testing.T) {
+	silent, malformed := new(*SilentError), new(*MalformedError)
+	tests := map[string]struct {
+		answer http.HandlerFunc
+		want   any // the error's type
+		says   string
+	}{
+		"no answer": {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, silent, "does not answer"},
+		"half of one": {func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Length", "100")
+			_, _ = io.WriteString(w, `{"version"`)
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+		}, silent, "does not answer"},
+		"one that is never done": {func(w http.ResponseWriter, r *http.Request) {
+			for r.Context().Err() == nil {
+				_, _ = io.WriteString(w, strings.Repeat(" ", 1000))
+			}
+		}, malformed, "longer than 65536 bytes"},
+		"no JSON":         {answering("hello"), malformed, "malformed"},
+		"no device":       {answering(`{"version": 1}`), malformed, "no device"},
+		"another version": {answering(`{"version": 2}`), new(*wire.VersionError), "version 2"},
+		"an error that steers terminals": {func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusInternalServerError)
+			_, _ = io.WriteString(w, `{"error": "\u001b[2J no"}`)
+		}, new(*RefusedError), "refuses: \uFFFD[2J no"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			folder := pretending(t, test.answer)
+			within := time.Minute
+			if test.want == any(silent) {
+				within = 300 * time.Millisecond // it need not be waited for as long as Discover does
+			}
+			p := askedWithin(t, within, folder)
+			if p == nil || p.Problem == nil || !strings.Contains(p.Problem.Error(), test.says) {
+				t.Fatalf("it is discovered as %+v, want a problem that says %q", p, test.says)
+			}
+			if !errors.As(p.Problem, test.want) {
+				t.Errorf("the problem is a %T", p.Problem)
+			}
+			if p.PID != os.Getpid() || p.User == "" || p.Command == "" || p.Info != nil {
+				t.Errorf("known of it is %+v, want its pid, user and command", p)
+			}
+		})
+	}
+}
+
+func answering(text string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, text) }
+}
+
+// askedWithin asks the process whose socket is under path.
+func askedWithin(t *testing.T, within time.Duration, path string) *Process {
+	t.Helper()
+	all, err := sightings(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	all = slices.DeleteFunc(all, func(s sighting) bool { return !strings.Contains(s.path(), path) })
+	ctx, cancel := context.WithTimeout(t.Context(), within)
+	defer cancel()
+	found := askAll(ctx, all)
+	if len(found) == 0 {
+		return nil
+	}
+	return &found[0].process
+}
+
+func TestSocketsThatMustNotBeUsedAreListedWithTheReason(t *testing.T) {
+	pid := os.Getpid()
+	tests := map[string]struct {
+		put  func(t *testing.T, folder string)
+		pid  int
+		says string
+	}{
+		"in a folder that others may write to": {func(t *testing.T, folder string) {
+			t.Helper()
+			listenAs(t, folder, ownName(t))
+			chmod(t, folder, 0o770)
+		}, pid, "has mode 0770, which lets others in"},
+		"in a folder of another user": {func(t *testing.T, folder string) {
+			t.Helper()
+			listenAs(t, folder, ownName(t))
+			chown(t, folder, int(nobody.Uid))
+		}, pid, "belongs to user"},
+		"of another user": {func(t *testing.T, folder string) {
+			t.Helper()
+			chown(t, listenAs(t, folder, ownName(t)), int(nobody.Uid))
+		}, pid, "belongs to user"},
+		"of a process that has ended, served by another": {func(t *testing.T, folder string) {
+			t.Helper()
+			listenAs(t, folder, "2147483646-7.sock")
+		}, 0, "is not the one that socket"},
+		"of another process, served by this one": {func(t *testing.T, folder string) {
+			t.Helper()
+			listenAs(t, folder, fmt.Sprintf("%d-7.sock", pid))
+		}, 0, "is not the one that socket"},
+		"left behind": {func(t *testing.T, folder string) {
+			t.Helper()
+			leaveBehind(t, folder, "2147483646-7.sock")
+		}, 0, "no process listens on"},
+		"left behind by this process": {func(t *testing.T, folder string) {
+			t.Helper()
+			leaveBehind(t, folder, ownName(t))
+		}, pid, "is off"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if strings.Contains(name, "another user") && os.Geteuid() != 0 {
+				t.Skip("only root can make another user's files")
+			}
+			folder := shortFolder(t)
+			t.Setenv("MEMTOP_DIR", folder)
+			test.put(t, folder)
+			p := discovered(t, folder)
+			if p == nil || p.Problem == nil || !strings.Contains(p.Problem.Error(), test.says) || p.PID != test.pid {
+				t.Errorf("it is discovered as %+v, want process %d with a problem that says %q", p, test.pid, test.says)
+			}
+		})
+	}
+}
+
+// TestAProgramInAnOpenFolderOfItsOwnIsListed looks from elsewhere.
+func TestAProgramInAnOpenFolderOfItsOwnIsListed(t *testing.T) {
+	folder := shortFolder(t)
+	o := startOther(t, folder, nil)
+	chmod(t, folder, 0o750)
+	p := discovered(t, folder)
+	if p == nil || p.PID != o.Process.Pid || p.Problem == nil || !strings.Contains(p.Problem.Error(), "has mode 0750") {
+		t.Errorf("it is discovered as %+v", p)
+	}
+}
+
+// TestAUserIsToldOfOthersFolders has a user look who is not this one.
+func TestAUserIsToldOfOthersFolders(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can run programs as other users")
+	}
+	folder := shortFolder(t)
+	chmod(t, filepath.Dir(folder), 0o755)
+	chmod(t, folder, 0o755)
+	if err := os.Mkdir(filepath.Join(folder, "memtop-0"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	viewer := exec.CommandContext(t.Context(), executable(t), "-test.run=^TestViewerOfItsOwn$")
+	viewer.Env = append(os.Environ(), beViewer+"=ls", "TMPDIR="+folder)
+	viewer.SysProcAttr = &syscall.SysProcAttr{Credential: nobody}
+	said, err := viewer.CombinedOutput()
+	if want := "memtop-0: it belongs to user root"; err != nil || !strings.Contains(string(said), want) {
+		t.Errorf("another user sees %q (%v), want %q in it", said, err, want)
+	}
+}
+
+// TestThereIsAnEndToAskingSilentPrograms asks one more program than are asked at
+// a time, and none of them answers.
+func TestThereIsAnEndToAskingSilentPrograms(t *testing.T) {
+	folder := shortFolder(t)
+	let := make(chan struct{}, asking+1) // an item for each program that was asked
+	var all []sighting
+	for i := range asking + 1 {
+		e := endpoint{uid: os.Geteuid(), root: "/", folder: folder, name: fmt.Sprintf("s%d", i), given: true}
+		l, err := net.Listen("unix", e.path())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = l.Close() })
+		go func() {
+			if c, err := l.Accept(); err == nil {
+				t.Cleanup(func() { _ = c.Close() })
+				let <- struct{}{}
+			}
+		}()
+		all = append(all, sighting{e, nil})
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	go func() {
+		for range asking {
+			<-let
+		}
+		cancel() // time is up
+	}()
+	unasked := 0
+	for _, f := range askAll(ctx, all) {
+		if strings.Contains(f.process.Problem.Error(), "was not asked") {
+			unasked++
+		}
+	}
+	if unasked != 1 || ctx.Err() != context.Canceled {
+		t.Errorf("%d programs were not asked, want 1 when %d are (%v)", unasked, asking, ctx.Err())
+	}
+}

@@ -1,0 +1,161 @@
+package attach
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"strconv"
+	"syscall"
+
+	"memtop/probe/protocol"
+	"memtop/snapshots/cause"
+)
+
+// NotFoundError says that there is nothing to attach to.
+type NotFoundError struct{ Target string }
+
+// Error names what is not there.
+func (e *NotFoundError) Error() string { return "there is no " + e.Target }
+
+// Is reports whether target is fs.ErrNotExist, which this is a case of.
+func (e *NotFoundError) Is(target error) bool { return target == fs.ErrNotExist }
+
+// PermissionError says that this user may not attach, or should not: somebody
+// else could be at the other end.
+type PermissionError struct{ Cause, Remedy string }
+
+// Error returns the cause.
+func (e *PermissionError) Error() string { return e.Cause }
+
+// Is reports whether target is fs.ErrPermission, which this is a case of.
+func (e *PermissionError) Is(target error) bool { return target == fs.ErrPermission }
+
+// NoProbeError says that a process is there and does not listen. [KindOf] says
+// what it is instead.
+type NoProbeError struct {
+	PID    int    // 0 when only the socket is known
+	Socket string // that was left behind; "" when there is none
+	Hidden bool   // the system does not let this user see whether there is one
+}
+
+// Error says which process it is.
+func (e *NoProbeError) Error() string {
+	switch {
+	case e.PID == 0:
+		return "no process listens on " + e.Socket
+	case e.Socket != "":
+		return "the probe of process " + strconv.Itoa(e.PID) + " is off"
+	}
+	text := "process " + strconv.Itoa(e.PID) + " has no probe"
+	if e.Hidden {
+		text += " that this user may see"
+	}
+	return text
+}
+
+// SilentError says that a program has a probe and does not say enough in time.
+type SilentError struct {
+	who     string
+	Doing   string // what it stopped in the middle of, "" when it does not answer at all
+	Stopped int    // the pid of a process that a signal has stopped, 0 otherwise
+}
+
+// silent returns what is known of a program that says nothing.
+func (e endpoint) silent(doing string) error {
+	silent := &SilentError{who: e.String(), Doing: doing}
+	if isStopped(e.pid) {
+		silent.Stopped = e.pid
+	}
+	return silent
+}
+
+// Error says who it is and, where that is known, why.
+func (e *SilentError) Error() string {
+	text := e.who + " does not answer"
+	if e.Doing != "" {
+		text = e.who + " stopped sending " + e.Doing
+	}
+	if e.Stopped != 0 {
+		text += ": it is stopped"
+	}
+	return text
+}
+
+// EndlessError says that a program sends more than a viewer bears.
+type EndlessError struct{ Cause, Remedy string }
+
+// Error returns the cause.
+func (e *EndlessError) Error() string { return e.Cause }
+
+// MalformedError says that what a program sent is not what the protocol says, or
+// only the beginning of it.
+type MalformedError struct {
+	who    string
+	What   string // "stream", "snapshot" or "answer"
+	Reason string // a clause, "" when it only ends early
+}
+
+// Error says who sent what, and what is wrong with it.
+func (e *MalformedError) Error() string {
+	if e.Reason == "" {
+		return fmt.Sprintf("%s ended its %s before it was complete", e.who, e.What)
+	}
+	return fmt.Sprintf("%s sent a malformed %s: %s", e.who, e.What, e.Reason)
+}
+
+// malformed returns a [*MalformedError] for what is wrong with what was sent.
+func (e endpoint) malformed(what string, err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return &MalformedError{who: e.String(), What: what}
+	}
+	return &MalformedError{e.String(), what, cause.Of(err)}
+}
+
+// RefusedError says that a program did not answer what it was asked.
+type RefusedError struct {
+	Cause, Remedy string // Remedy is empty when the program named one
+	Busy          bool   // it may answer later
+}
+
+// Error returns the cause.
+func (e *RefusedError) Error() string { return e.Cause }
+
+// ForeignError says that a folder is another user's: what programs are in it
+// can only be seen by that user and root.
+type ForeignError struct{ User string }
+
+// Error says whose it is.
+func (e *ForeignError) Error() string {
+	return "it belongs to user " + e.User + ": ask as that user, or as root"
+}
+
+// meant makes an error of the system's one that says what it means here.
+func (e endpoint) meant(err error) error {
+	var folder *protocol.FolderError
+	var forbidden *PermissionError
+	var missing *NotFoundError
+	switch {
+	case errors.As(err, &forbidden), errors.As(err, &missing):
+		return err
+	case errors.As(err, &folder):
+		return &PermissionError{"folder " + folder.Path + " " + folder.Reason, "attach only to sockets in a folder that is closed to others"}
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return &NoProbeError{PID: e.pid, Socket: e.path()}
+	case errors.Is(err, fs.ErrNotExist):
+		return &NotFoundError{Target: "socket " + e.path()}
+	case errors.Is(err, syscall.EAGAIN): // more are waiting for it than the system lets wait
+		return &RefusedError{e.String() + " is busy: more connections wait for it than the system allows", "close some of its viewers", true}
+	case errors.Is(err, fs.ErrPermission):
+		return &PermissionError{e.path() + ": permission denied", "attach as the user that the program runs as, or as root"}
+	}
+	var call *net.OpError
+	if errors.As(err, &call) {
+		if call.Timeout() {
+			return e.silent("")
+		}
+		return fmt.Errorf("socket %s: %w", e.path(), call.Err)
+	}
+	return err
+}

@@ -1,0 +1,288 @@
+package attach
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"memtop/probe"
+	"memtop/probe/probetest"
+	"memtop/probe/protocol"
+	"memtop/snapshots/wire"
+)
+
+// serving answers on a socket of its own with a handler, and returns its path.
+func serving(t *testing.T, handler http.HandlerFunc) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "s")
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: handler} //nolint:gosec // a test's client
+	done := make(chan struct{})              // closed when the server has returned
+	go func() { defer close(done); _ = server.Serve(l) }()
+	t.Cleanup(func() { _ = server.Close(); <-done })
+	return path
+}
+
+// goodStream returns what a program of 64 events streams until it ends.
+func goodStream(t *testing.T) []byte {
+	t.Helper()
+	p := probetest.New()
+	probe := listening(t, p, probe.Options{})
+	e, err := locate(t.Context(), probe.Path())
+	must(t, err)
+	body, err := e.asker("").get(t.Context(), "/v1/stream?interval=50ms")
+	must(t, err)
+	defer shut(body)
+	p.Run(probetest.Slots)
+	p.Finish(probe)
+	if err := probe.Close(); err != nil {
+		t.Fatal(err)
+	}
+	all, err := io.ReadAll(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// version returns a stream that claims to be of another version.
+func ofVersion(stream []byte, version byte) []byte {
+	changed := bytes.Clone(stream)
+	changed[bytes.IndexByte(changed, '\n')+1] = version
+	return changed
+}
+
+func TestProgramsThatSendAMalformedStream(t *testing.T) {
+	good := goodStream(t)
+	write := func(b []byte) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(b) }
+	}
+	refuse := func(status int, text string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) { http.Error(w, text, status) }
+	}
+	tests := map[string]struct {
+		handler http.HandlerFunc
+		says    string
+	}{
+		"nothing":             {write(nil), "ended its stream before it was complete"},
+		"a web page":          {write([]byte("<html>")), "no stream of memtop's"},
+		"half a header":       {write(good[:4]), "ended its stream before it was complete"},
+		"half a greeting":     {write(good[:20]), "ended its stream before it was complete"},
+		"a newer version":     {write(ofVersion(good, wire.Version+1)), "update this program"},
+		"an older version":    {write(ofVersion(good, wire.Version-1)), "update the other side"},
+		"no greeting":         {write(good[:8]), "ended its stream before it was complete"},
+		"a frame of 256 MiB":  {write(append(bytes.Clone(good[:8]), 0x0a, 0xff, 0xff, 0xff, 0x7f)), "sent a malformed stream: byte"},
+		"a damaged greeting":  {write(append(bytes.Clone(good[:20]), make([]byte, 1<<16)...)), "sent a malformed stream: byte"},
+		"somewhere else":      {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/other", http.StatusFound) }, "302"},
+		"a lot of headers":    {func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("A", strings.Repeat("a", 1<<20)) }, "header"},
+		"too many viewers":    {refuse(503, `{"error":"64 viewers are watching already"}`), "64 viewers"},
+		"another user":        {refuse(403, `{"error":"you are user 7"}`), "you are user 7"},
+		"an error of no kind": {refuse(500, strings.Repeat("x", 1<<20)), "500"},
+		"an error that steers terminals": {
+			refuse(500, `{"error":"\u001b[2J gone"}`), `gone`,
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, err := Dial(t.Context(), serving(t, test.handler), DialOptions{})
+			if err == nil || !strings.Contains(err.Error(), test.says) {
+				t.Fatalf("attaching gives %v, want an error that says %q", err, test.says)
+			}
+			if strings.ContainsAny(err.Error(), "\x1b\n") {
+				t.Errorf("the error is no line of text: %q", err)
+			}
+			if strings.Contains(name, "version") && !errors.As(err, new(*wire.VersionError)) {
+				t.Errorf("the error is a %T", err)
+			}
+		})
+	}
+}
+
+func TestAnotherProtocolIsSeenBeforeTheStream(t *testing.T) {
+	for says, answer := range map[string]string{
+		"update this program":       `{"version": 2}`,
+		"update the other side":     `{"version": 0}`,
+		"malformed":                 `{"version": "one"}`,
+		"longer than 65536 bytes":   strings.Repeat(" ", maxInfo) + `{"version": 1}`,
+		"no device":                 `{"version": 1}`,
+		"not ascending":             `{"version": 1, "devices": [{"device": 1}, {"device": 1}]}`,
+		"devices are not":           `{"version": 1, "devices": [{"device": 1024}]}`,
+		"size is negative":          `{"version": 1, "devices": [{"requested_bytes": -1}]}`,
+		"count is negative":         `{"version": 1, "devices": [{}], "viewers": -1}`,
+		"last step is of no device": `{"version": 1, "devices": [{}], "last_step": {"device": -1}}`,
+	} {
+		path := serving(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, answer) })
+		if _, err := NewRecording(t.Context(), path, RecordOptions{}); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%.30s: got %v, want an error that says %q", answer, err, says)
+		}
+	}
+}
+
+// TestStreamsThatAreCutOrDamagedLeaveTheLastGoodState cuts a stream at
+// many places and damages bytes there. The server does so at the first connection;
+// later ones say nothing.
+func TestStreamsThatAreCutOrDamagedLeaveTheLastGoodState(t *testing.T) {
+	good := goodStream(t)
+	damage := map[string]func(at int) []byte{
+		"cut":     func(at int) []byte { return good[:at] },
+		"damaged": func(at int) []byte { b := bytes.Clone(good); b[at] ^= 0x5a; return b },
+	}
+	for name, damaged := range damage {
+		t.Run(name, func(t *testing.T) {
+			for at := 0; at < len(good); at += 1 + len(good)/61 {
+				follow(t, damaged(at), at)
+			}
+		})
+	}
+}
+
+// follow attaches to a program that streams these bytes and then nothing.
+func follow(t *testing.T, stream []byte, at int) {
+	t.Helper()
+	first := true
+	path := serving(t, func(w http.ResponseWriter, r *http.Request) {
+		if first {
+			first = false
+			_, _ = w.Write(stream)
+			return
+		}
+		w.WriteHeader(http.StatusForbidden)
+	})
+	c, err := Dial(t.Context(), path, DialOptions{})
+	if err != nil {
+		return // it saw the damage before there was a state
+	}
+	<-c.Ended()
+	if last := c.Trace(); last.Live.Connected || last.Live.Note == "" || len(last.Devices) > 1 {
+		t.Errorf("byte %d: the last state is %+v with %d devices", at, last.Live, len(last.Devices))
+	}
+	if err := c.Close(); err != nil {
+		t.Errorf("byte %d: %v", at, err)
+	}
+}
+
+func TestASnapshotThatEndsEarlyIsAnError(t *testing.T) {
+	path := serving(t, func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte("\x80\x04"))
+		panic(http.ErrAbortHandler)
+	})
+	var file bytes.Buffer
+	if _, err := Snapshot(t.Context(), path, &file, SnapshotOptions{}); err == nil {
+		t.Error("it is taken for whole")
+	}
+}
+
+func TestARecordingIsWhatWasStreamed(t *testing.T) {
+	p := probetest.New()
+	probe := listening(t, p, probe.Options{})
+	p.Run(3)
+	r, err := NewRecording(t.Context(), probe.Path(), RecordOptions{Interval: protocol.MinInterval, Steps: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := newGrowing()
+	done := make(chan Recorded) // sent once
+	go func() {
+		kept, err := r.Run(t.Context(), file)
+		if err != nil {
+			t.Errorf("recording: %v", err)
+		}
+		done <- kept
+	}()
+	<-file.some
+	probetest.Eventually(t, "a viewer", func() bool {
+		info, err := r.target.asker.info(t.Context())
+		return err == nil && info.Viewers == 1
+	})
+	p.Run(20)
+	p.Finish(probe)
+	p.Run(5)
+	p.Finish(probe)
+	kept := <-done
+	if kept.Steps != 2 || kept.Bytes != int64(file.Len()) || kept.Gaps != 0 {
+		t.Errorf("recorded %+v, want two steps and %d bytes", kept, file.Len())
+	}
+	got, err := wire.Read(t.Context(), bytes.NewReader(file.Bytes()), wire.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := got.Devices[0].Events.Len(); n != 25 || len(got.Steps) != 2 || got.Info.Truncated {
+		t.Errorf("the recording has %d events and %d steps, cut: %v; want 25 and 2", n, len(got.Steps), got.Info.Truncated)
+	}
+	// It is a whole recording at any moment: any frame may be the last.
+	for at := range file.ends {
+		got, err := wire.Read(t.Context(), bytes.NewReader(file.Bytes()[:file.ends[at]]), wire.Options{})
+		if at > 0 && (err != nil || got.Info.Truncated) {
+			t.Errorf("after %d writes: cut: %v, %v", at, got != nil && got.Info.Truncated, err)
+		}
+	}
+}
+
+// growing is a file that remembers where each write ended.
+type growing struct {
+	bytes.Buffer
+	ends  []int
+	begun bool
+	some  chan struct{} // closed when the state at the begin is there
+}
+
+func newGrowing() *growing { return &growing{some: make(chan struct{})} }
+
+// Write appends.
+func (g *growing) Write(p []byte) (int, error) {
+	n, err := g.Buffer.Write(p)
+	g.ends = append(g.ends, g.Len())
+	if wire.Type(p[0]) == wire.CountersFrame && !g.begun {
+		g.begun = true
+		close(g.some)
+	}
+	return n, err
+}
+
+func TestARecordingGoesOnAfterALostConnection(t *testing.T) {
+	p := probetest.New()
+	probe := listening(t, p, probe.Options{})
+	relay := relaying(t, probe)
+	r, err := NewRecording(t.Context(), relay.Addr().String(), RecordOptions{Interval: protocol.MinInterval, Steps: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := newGrowing()
+	done := make(chan Recorded) // sent once
+	go func() {
+		kept, err := r.Run(t.Context(), file)
+		if err != nil {
+			t.Errorf("recording: %v", err)
+		}
+		done <- kept
+	}()
+	<-file.some
+	relay.drop(false)
+	probetest.Eventually(t, "the second stream", func() bool { return strings.Count(relay.sent(), "GET /v1/stream") == 2 })
+	var kept Recorded
+	probetest.Eventually(t, "two steps", func() bool {
+		p.Run(1)
+		p.Finish(probe)
+		select {
+		case kept = <-done:
+			return true
+		default:
+			return false
+		}
+	})
+	if kept.Gaps != 1 || kept.Steps != 2 {
+		t.Errorf("recorded %+v, want one gap", kept)
+	}
+	got, err := wire.Read(t.Context(), bytes.NewReader(file.Bytes()), wire.Options{})
+	if err != nil || got.Info.Truncated || got.Info.Kind != "recording" {
+		t.Errorf("the recording is %+v, %v", got, err)
+	}
+}

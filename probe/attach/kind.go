@@ -1,0 +1,14 @@
+package attach
+
+// Kind is what a process without a probe is, as far as the system tells.
+type Kind uint8
+
+// The kinds of processes, by what one can do about a missing probe.
+const (
+	UnknownKind Kind = iota // it has ended, or the system does not say
+	OtherKind               // none of those below
+	PyTorchKind             // Python that has loaded PyTorch, or torchrun
+	GoKind                  // a Go program
+	TrainerKind             // memtrain
+	KernelKind              // a thread of the kernel
+)

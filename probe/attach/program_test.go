@@ -1,0 +1,42 @@
+package attach
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"path/filepath"
+	"testing"
+
+	"memtop/probe"
+)
+
+// listening starts a probe for p that ends with the test.
+func listening(t testing.TB, p probe.Source, o probe.Options) *probe.Probe {
+	t.Helper()
+	if o.Dir == "" && o.Path == "" {
+		o.Dir = filepath.Join(t.TempDir(), "probe")
+	}
+	probe, err := probe.Listen(t.Context(), o, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = probe.Close() })
+	return probe
+}
+
+// dial connects to a socket, and asks nothing.
+func dial(ctx context.Context, path string) (net.Conn, error) {
+	var d net.Dialer
+	return d.DialContext(ctx, "unix", path)
+}
+
+func must(t testing.TB, errs ...error) {
+	t.Helper()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// shut closes what a test has looked at.
+func shut(c io.Closer) { _ = c.Close() }

@@ -1,6 +1,0 @@
-//go:build !linux
-
-package probe
-
-// KindOf cannot tell.
-func KindOf(int) Kind { return UnknownKind }

@@ -1,8 +1,0 @@
-//go:build !linux && !darwin
-
-package probe
-
-import "net"
-
-// peerOf cannot tell.
-func peerOf(*net.UnixConn) (peer, error) { return peer{}, errNoPeer }

@@ -1,0 +1,211 @@
+// Package probetest has a made program for the tests of probes and of what attaches
+// to them.
+package probetest
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"memtop/snapshots/trace"
+)
+
+// Program is a made program with one allocator: equal blocks in one segment,
+// handed out and taken back in turn. It is what a probe shows and what viewers
+// change. Its methods are safe for concurrent use; its fields are set before a probe
+// listens, or read when nothing runs.
+type Program struct {
+	Names      *trace.Interner
+	Recorder   trace.Recorder    // nil while none observes
+	Events     int64             // recorded or not
+	Values     map[string]string // of the settings in the next step
+	Refusal    error             // of every change
+	Prediction func(context.Context) (*trace.Prediction, error)
+
+	mu     sync.Mutex
+	states int // how often a state was asked for
+	live   []bool
+	next   int
+	stack  trace.StackID
+	note   trace.NoteID
+	step   int64
+}
+
+const base = 1 << 30
+
+// A program has so many blocks, each of so many bytes.
+const (
+	Slots = 64
+	Block = 4096
+)
+
+// New returns a program in which no slot is taken.
+func New() *Program {
+	p := &Program{Names: trace.NewInterner(), live: make([]bool, Slots), Values: map[string]string{"checkpoint": "none", "amp": "off"}}
+	frame := p.Names.Frame(trace.Frame{File: p.Names.String("model.go"), Name: p.Names.String("forward"), Line: 7})
+	p.stack = p.Names.Stack([]trace.FrameID{frame})
+	p.note = p.Names.Note(trace.Note{Category: p.Names.String("activation")})
+	return p
+}
+
+// Devices returns the only one.
+func (p *Program) Devices() []int { return []int{0} }
+
+// Tables returns the names so far.
+func (p *Program) Tables() trace.Tables {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.Names.View()
+}
+
+// State returns which slots are taken.
+func (p *Program) State(_ int, at func()) trace.State {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	at()
+	p.states++
+	return p.state()
+}
+
+func (p *Program) state() trace.State {
+	s := trace.Segment{
+		Addr: base, Size: Slots * Block, Type: p.Names.String("large"),
+		Given: trace.GaveAddr | trace.GaveSize | trace.GaveType,
+	}
+	for i, live := range p.live {
+		b := trace.Block{Addr: Address(i), Size: Block, Requested: Block, Given: trace.GaveAddr | trace.GaveSize | trace.GaveState}
+		if live {
+			b.State, b.Stack, b.Note = trace.Allocated, p.stack, p.note
+			s.Allocated += b.Size
+		}
+		s.Blocks = append(s.Blocks, b)
+	}
+	return trace.State{Segments: []trace.Segment{s}}
+}
+
+// Address returns where a slot is.
+func Address(slot int) uint64 { return base + uint64(slot)*Block }
+
+// Settings returns the allocator's.
+func (p *Program) Settings() []trace.Setting {
+	return []trace.Setting{{Key: "expandable_segments", Value: false}}
+}
+
+// Observe has r record all events from now on; nil ends that.
+func (p *Program) Observe(r trace.Recorder) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.Recorder = r
+}
+
+// Run makes n events: every slot is taken, then every slot is given back.
+func (p *Program) Run(n int) {
+	for range n {
+		p.mu.Lock()
+		slot := p.next % Slots
+		p.next++
+		kind := trace.Alloc
+		if p.live[slot] {
+			kind = trace.Free
+		}
+		p.live[slot] = !p.live[slot]
+		p.Events++
+		if p.Recorder != nil {
+			p.Recorder.Record(0, trace.Event{
+				Addr: Address(slot), Size: Block, Time: p.Events, Stack: p.stack, Note: p.note, Kind: kind,
+			})
+		}
+		p.mu.Unlock()
+	}
+}
+
+// RunAt makes n events, so many a second, and returns how long that took.
+func (p *Program) RunAt(rate, n int) time.Duration {
+	began := time.Now()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for made := 0; made < n; <-tick.C {
+		due := min(n, int(time.Since(began).Seconds()*float64(rate)))
+		p.Run(due - made)
+		made = due
+	}
+	return time.Since(began)
+}
+
+// Asked returns how often a state was asked for.
+func (p *Program) Asked() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.states
+}
+
+// Name interns a text that only events from now on refer to.
+func (p *Program) Name(text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.note = p.Names.Note(trace.Note{Category: p.Names.String(text)})
+}
+
+// Stepper is a probe.
+type Stepper interface{ Step(s trace.Step) }
+
+// Finish ends a step of the settings that hold now.
+func (p *Program) Finish(to Stepper) {
+	p.mu.Lock()
+	p.step++
+	s := trace.Step{Number: p.step, Duration: int64(time.Millisecond), Time: p.step, Loss: 2}
+	for key, value := range p.Values {
+		s.Settings = append(s.Settings, trace.Value{Key: key, Value: value})
+	}
+	p.mu.Unlock()
+	slices.SortFunc(s.Settings, func(a, b trace.Value) int { return strings.Compare(a.Key, b.Key) })
+	to.Step(s)
+}
+
+// Options returns two settings, of which the first takes any value.
+func (p *Program) Options() []trace.Option {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return []trace.Option{
+		{Key: "checkpoint", Value: p.Values["checkpoint"], Choices: []string{"none", "block"}, Free: true},
+		{Key: "amp", Value: p.Values["amp"], Choices: []string{"off", "bf16"}},
+	}
+}
+
+// Set changes a setting, or returns the refusal.
+func (p *Program) Set(key, value string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.Refusal != nil {
+		return p.Refusal
+	}
+	p.Values[key] = strings.TrimSpace(value)
+	return nil
+}
+
+// Predict asks Prediction, if there is one.
+func (p *Program) Predict(ctx context.Context, _, _ string) (*trace.Prediction, error) {
+	if p.Prediction == nil {
+		return nil, nil //nolint:nilnil // it is how a program says that it does not know
+	}
+	return p.Prediction(ctx)
+}
+
+// Eventually polls until done reports true, for a minute at most.
+func Eventually(t testing.TB, what string, done func() bool) {
+	t.Helper()
+	deadline := time.NewTimer(time.Minute)
+	defer deadline.Stop()
+	poll := time.NewTicker(2 * time.Millisecond)
+	defer poll.Stop()
+	for !done() {
+		select {
+		case <-poll.C:
+		case <-deadline.C:
+			t.Fatalf("not in a minute: %s", what)
+		}
+	}
+}

@@ -1,0 +1,82 @@
+package protocol
+
+import (
+	"memtop/snapshots/trace"
+	"memtop/snapshots/wire"
+)
+
+// Info is what a program says of itself at /v1/info. Its texts come from the
+// program and are not made printable.
+type Info struct {
+	Version      int          `json:"version"` // of the protocol
+	Capabilities []string     `json:"capabilities"`
+	PID          int          `json:"pid"` // as the program counts
+	Command      string       `json:"command"`
+	User         string       `json:"user"`
+	Host         string       `json:"host"`
+	Writer       string       `json:"writer,omitempty"`
+	Started      int64        `json:"started_us"` // microseconds since the epoch
+	ReadOnly     bool         `json:"read_only"`  // settings cannot be changed
+	Step         int64        `json:"step"`       // the last that ended, 0 for none so far
+	Devices      []DeviceInfo `json:"devices"`
+	Viewers      int          `json:"viewers"` // with an open stream
+	Changing     string       `json:"changing,omitempty"`
+	ProbeNS      int64        `json:"probe_ns"`
+	ViewersNS    int64        `json:"viewers_ns"` // spent on viewers, beside the program
+	Dropped      int64        `json:"dropped_events"`
+	DroppedSteps int64        `json:"dropped_steps"`
+
+	LastStep *LastStep     `json:"last_step,omitempty"` // nil before the first
+	Gauges   []trace.Gauge `json:"gauges,omitempty"`    // of the program's own, where it has any
+}
+
+// DeviceInfo is the memory of one device now.
+type DeviceInfo struct {
+	Device    int    `json:"device"`
+	Allocated int64  `json:"allocated_bytes"`
+	Requested *int64 `json:"requested_bytes,omitempty"` // nil when the program does not say
+	Reserved  int64  `json:"reserved_bytes"`
+	Events    int64  `json:"events"` // recorded since the probe began
+}
+
+// LastStep is the last step that ended, as [trace.Step] has it.
+type LastStep struct {
+	Duration      int64          `json:"duration_ns"`
+	Loss          wire.Float     `json:"loss"`
+	Device        int            `json:"device"` // whose memory the following is about
+	PeakAllocated int64          `json:"peak_allocated_bytes"`
+	PeakReserved  int64          `json:"peak_reserved_bytes"`
+	Categories    []trace.Amount `json:"categories"`
+}
+
+// Capabilities of a probe, the words in Info.Capabilities.
+const (
+	CapabilityNDJSON   = "ndjson"   // /v1/stream as lines of JSON
+	CapabilitySnapshot = "snapshot" // /v1/snapshot
+	CapabilityMetrics  = "metrics"  // /metrics
+	CapabilityControl  = "control"  // settings may be changed
+	CapabilityGauges   = "gauges"   // the device is looked at from outside
+)
+
+// Malformed says what is wrong with what a program said, "" for nothing.
+func (i *Info) Malformed() string {
+	if len(i.Devices) == 0 {
+		return "it has no device"
+	}
+	last := -1
+	for _, d := range i.Devices {
+		if d.Device <= last || d.Device >= MaxDevices {
+			return "its devices are not ascending numbers"
+		}
+		if last = d.Device; min(d.Allocated, d.Reserved, d.Events) < 0 || d.Requested != nil && *d.Requested < 0 {
+			return "a size is negative"
+		}
+	}
+	if min(i.Step, i.ProbeNS, i.ViewersNS, i.Dropped, i.DroppedSteps, int64(i.Viewers)) < 0 {
+		return "a count is negative"
+	}
+	if s := i.LastStep; s != nil && (s.Device < 0 || s.Device >= MaxDevices || min(s.Duration, s.PeakAllocated, s.PeakReserved) < 0) {
+		return "its last step is of no device, or negative"
+	}
+	return ""
+}

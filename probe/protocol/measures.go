@@ -1,0 +1,172 @@
+package protocol
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	"memtop/probe/exposition"
+	"memtop/snapshots/trace"
+)
+
+// measure is a family and where its samples come from.
+type measure struct {
+	name string
+	kind exposition.Kind
+	unit string
+	help string
+	of   samples
+}
+
+// measures are all metrics of a program, in the order in which they are written.
+var measures = []measure{
+	{
+		"memtop_allocated_bytes", exposition.Gauge, "bytes", "Bytes of blocks in use.",
+		ofDevices(func(d *DeviceInfo) *int64 { return &d.Allocated }),
+	},
+	{
+		"memtop_requested_bytes", exposition.Gauge, "bytes", "Bytes that the program asked for and has not freed.",
+		ofDevices(func(d *DeviceInfo) *int64 { return d.Requested }),
+	},
+	{
+		"memtop_reserved_bytes", exposition.Gauge, "bytes", "Bytes held from the driver.",
+		ofDevices(func(d *DeviceInfo) *int64 { return &d.Reserved }),
+	},
+	{
+		"memtop_events", exposition.Counter, "", "Events of the allocator.",
+		ofDevices(func(d *DeviceInfo) *int64 { return &d.Events }),
+	},
+	{
+		"memtop_step", exposition.Gauge, "", "Number of the last training step.",
+		ofStep(func(i *Info) float64 { return float64(i.Step) }),
+	},
+	{
+		"memtop_step_duration_seconds", exposition.Gauge, "seconds", "How long the last step took.",
+		ofStep(func(i *Info) float64 { return seconds(i.LastStep.Duration) }),
+	},
+	{
+		"memtop_step_loss", exposition.Gauge, "", "Loss of the last step.",
+		ofStep(func(i *Info) float64 { return float64(i.LastStep.Loss) }),
+	},
+	{
+		"memtop_step_peak_allocated_bytes", exposition.Gauge, "bytes", "Most bytes in use within the last step.",
+		ofStepsDevice(func(s *LastStep) int64 { return s.PeakAllocated }),
+	},
+	{
+		"memtop_step_peak_reserved_bytes", exposition.Gauge, "bytes", "Most bytes held from the driver within the last step.",
+		ofStepsDevice(func(s *LastStep) int64 { return s.PeakReserved }),
+	},
+	{
+		"memtop_category_bytes", exposition.Gauge, "bytes", "Requested bytes by purpose after the last step.",
+		ofCategories,
+	},
+	{
+		"memtop_probe_cost_seconds", exposition.Counter, "seconds", "Time for which reporting held up the program.",
+		ofProgram(func(i *Info) float64 { return seconds(i.ProbeNS) }),
+	},
+	{
+		"memtop_probe_viewers_seconds", exposition.Counter, "seconds", "Time spent on viewers, beside the program where it has cores to spare.",
+		ofProgram(func(i *Info) float64 { return seconds(i.ViewersNS) }),
+	},
+	{
+		"memtop_probe_dropped_events", exposition.Counter, "", "Events that a viewer was too slow for.",
+		ofProgram(func(i *Info) float64 { return float64(i.Dropped) }),
+	},
+	{
+		"memtop_probe_dropped_steps", exposition.Counter, "", "Steps that a viewer was too slow for.",
+		ofProgram(func(i *Info) float64 { return float64(i.DroppedSteps) }),
+	},
+	{
+		"memtop_probe_viewers", exposition.Gauge, "", "Viewers that are watching.",
+		ofProgram(func(i *Info) float64 { return float64(i.Viewers) }),
+	},
+	{
+		"memtop_device_total_bytes", exposition.Gauge, "bytes", "Bytes of memory that the device has.",
+		ofGauges(func(g *trace.Gauge) int64 { return g.Total }),
+	},
+	{
+		"memtop_device_used_bytes", exposition.Gauge, "bytes", "Bytes of the device's memory that are in use, by any process.",
+		ofGauges(func(g *trace.Gauge) int64 { return g.Used }),
+	},
+	{
+		"memtop_device_process_bytes", exposition.Gauge, "bytes", "Bytes of the device's memory that the program uses.",
+		ofGauges(func(g *trace.Gauge) int64 { return g.Process }),
+	},
+}
+
+// samples gives each sample of a family to a function. What is not known has
+// none.
+type samples = func(*Info, func(value float64, labels ...string))
+
+func ofProgram(value func(*Info) float64) samples {
+	return func(i *Info, sample func(float64, ...string)) { sample(value(i)) }
+}
+
+func ofDevices(value func(*DeviceInfo) *int64) samples {
+	return func(i *Info, sample func(float64, ...string)) {
+		for j := range i.Devices {
+			if v := value(&i.Devices[j]); v != nil {
+				sample(float64(*v), "device", strconv.Itoa(i.Devices[j].Device))
+			}
+		}
+	}
+}
+
+func ofStep(value func(*Info) float64) samples {
+	return func(i *Info, sample func(float64, ...string)) {
+		if i.LastStep != nil {
+			sample(value(i))
+		}
+	}
+}
+
+func ofStepsDevice(value func(*LastStep) int64) samples {
+	return func(i *Info, sample func(float64, ...string)) {
+		if s := i.LastStep; s != nil {
+			sample(float64(value(s)), "device", strconv.Itoa(s.Device))
+		}
+	}
+}
+
+func ofCategories(i *Info, sample func(float64, ...string)) {
+	if s := i.LastStep; s != nil {
+		for _, a := range s.Categories {
+			sample(float64(a.Bytes), "device", strconv.Itoa(s.Device), "category", a.Name)
+		}
+	}
+}
+
+func ofGauges(value func(*trace.Gauge) int64) samples {
+	return func(i *Info, sample func(float64, ...string)) {
+		for j := range i.Gauges {
+			if v := value(&i.Gauges[j]); v >= 0 {
+				sample(float64(v), "device", strconv.Itoa(i.Gauges[j].Device))
+			}
+		}
+	}
+}
+
+func seconds(ns int64) float64 { return float64(ns) / float64(time.Second) }
+
+// Measured is a program with the labels, names and values in turn, that each of
+// its metrics has before its own.
+type Measured struct {
+	Labels []string
+	Info   *Info
+}
+
+// Metrics returns what the programs say of themselves as families of metrics.
+func Metrics(all []Measured) []exposition.Family {
+	families := make([]exposition.Family, len(measures))
+	for i, m := range measures {
+		families[i] = exposition.Family{Name: m.name, Kind: m.kind, Unit: m.unit, Help: m.help}
+		for _, program := range all {
+			m.of(program.Info, func(value float64, labels ...string) {
+				families[i].Samples = append(families[i].Samples, exposition.Sample{
+					Labels: slices.Concat(program.Labels, labels), Value: value,
+				})
+			})
+		}
+	}
+	return families
+}

@@ -1,0 +1,22 @@
+package protocol
+
+import (
+	"fmt"
+
+	"memtop/snapshots/trace"
+)
+
+// Settings is the answer of /v1/settings.
+type Settings struct {
+	ReadOnly bool           `json:"read_only"`
+	Holder   string         `json:"holder,omitempty"` // the viewer that is changing settings
+	Options  []trace.Option `json:"options"`
+	Changes  []trace.Change `json:"changes"` // of a POST those it asked for, else all
+}
+
+// HeldError says that another viewer is changing settings.
+type HeldError struct{ Holder string }
+
+func (e *HeldError) Error() string {
+	return fmt.Sprintf("viewer %s is changing settings: close it or wait until it has been idle for a minute", e.Holder)
+}
