@@ -16,8 +16,9 @@ import (
 // bytes alive right after it. Category, layer, role, shape, type and stack are those
 // of the allocation that the event begins, ends or tags anew. Stack has its frames
 // from the program's entry inwards, as folded stacks have them, and site is the one
-// that tells the most. A cell of what the trace does not say is empty. Of a device
-// without a history the live memory is listed, as held and without an index.
+// that tells the most. A cell of what the trace does not say is empty, and of a text
+// that is longer than spreadsheets take the end is written. Of a device without a
+// history the live memory is listed, as held and without an index.
 
 const csvHeader = "device,index,action,addr,size,stream,time_us,category,live_after,stack,site,layer,role,shape,dtype\n"
 
@@ -41,13 +42,20 @@ type csvWriter struct {
 	err    error
 	index  *analysis.Index
 	tables *trace.Tables
-	sites  map[trace.StackID]string // as cells
+	cells  map[trace.StackID]string // of a stack and its site
+	bytes  int                      // in cells
 	stacks *foldedNames
 }
 
+// Rows repeat texts that a file may have only once, so both are bounded.
+const (
+	mostCell  = 32767    // bytes in a cell; spreadsheets take as many characters
+	mostCells = 16 << 20 // bytes that are remembered
+)
+
 func (c *csvWriter) device(x *analysis.Index, allFrames bool) {
 	c.index, c.tables = x, x.Trace().Tables
-	c.sites, c.stacks = make(map[trace.StackID]string), newFoldedNames(x, allFrames)
+	c.cells, c.bytes, c.stacks = make(map[trace.StackID]string), 0, newFoldedNames(x, allFrames)
 	x.Walk(func(i int, requested, _ int64) bool {
 		c.row(i, x.Device().Events.At(i), requested)
 		return c.err == nil
@@ -117,8 +125,7 @@ func (c *csvWriter) allocation(a trace.Allocation, live int64) {
 
 // where writes the cells of a stack and of a note, and ends the row.
 func (c *csvWriter) where(stack trace.StackID, note *trace.Note) {
-	c.text(c.stacks.line(stack))
-	c.buf = append(c.buf, c.site(stack)...)
+	c.buf = append(c.buf, c.place(stack)...)
 	for _, id := range [...]trace.StringID{note.Layer, note.Role, note.Shape, note.DType} {
 		c.comma()
 		c.buf = append(c.buf, csvCell(label(c.tables.String(id)))...)
@@ -154,15 +161,22 @@ func (c *csvWriter) action(e *trace.Event) string {
 	return e.Kind.String()
 }
 
-func (c *csvWriter) site(id trace.StackID) string {
-	cell, ok := c.sites[id]
-	if !ok {
-		if frames := c.index.Telling(id, 1); len(frames) > 0 {
-			cell = csvCell(label(c.index.FrameLabel(frames[0])))
-		}
-		c.sites[id] = cell
+// place returns the cells of a stack and its site.
+func (c *csvWriter) place(id trace.StackID) string {
+	cells, ok := c.cells[id]
+	if ok {
+		return cells
 	}
-	return cell
+	cells = csvCell(c.stacks.line(id)) + ","
+	if frames := c.index.Telling(id, 1); len(frames) > 0 {
+		cells += csvCell(label(c.index.FrameLabel(frames[0])))
+	}
+	if c.bytes += len(cells); c.bytes > mostCells {
+		clear(c.cells)
+		c.bytes = len(cells)
+	}
+	c.cells[id] = cells
+	return cells
 }
 
 func (c *csvWriter) comma() { c.buf = append(c.buf, ',') }
@@ -184,6 +198,9 @@ func (c *csvWriter) text(s string) {
 // csvCell quotes text where CSV needs it. A cell that begins like a formula gets
 // an apostrophe, because spreadsheets would run it.
 func csvCell(s string) string {
+	if over := len(s) - mostCell; over > 0 {
+		s = "..." + strings.ToValidUTF8(s[over+len("..."):], "")
+	}
 	if s != "" && strings.IndexByte("=+-@", s[0]) >= 0 {
 		s = "'" + s
 	}

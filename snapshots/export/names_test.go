@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -174,5 +175,25 @@ func TestSnapshotsWithoutAHistorySaySo(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestCellsOfCSVAreBounded(t *testing.T) {
+	const many = 2000
+	var text strings.Builder
+	frames := make([]string, many)
+	for i := range frames {
+		frames[i] = fmt.Sprint("f", i)
+		fmt.Fprintf(&text, "frame f%d \"%s.py\" %d \"été\"\n", i, strings.Repeat("long", 10), i+1)
+	}
+	fmt.Fprintf(&text, "stack s %s\ndevice 0\nalloc 0x1000 512 stack=s\n", strings.Join(frames, " "))
+	rows, err := csv.NewReader(bytes.NewReader(written(t, tracetest.Parse(t, text.String()), "csv", export.Options{}))).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stack := rows[1][slices.Index(rows[0], "stack")]
+	if len(stack) > 32767 || len(stack) < 32000 || !utf8.ValidString(stack) ||
+		!strings.HasPrefix(stack, "...") || !strings.HasSuffix(stack, ".py:1)") {
+		t.Errorf("%d bytes: %.60q to %q", len(stack), stack, stack[max(0, len(stack)-60):])
 	}
 }
