@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"memtop/engine/autograd"
+	"memtop/engine/choice"
 	"memtop/engine/device"
 )
 
@@ -17,19 +18,18 @@ const (
 	FP16      // autocast to float16, with a loss scale
 )
 
-var modes = []string{"off", "bf16", "fp16"}
+// Modes returns every mode.
+func Modes() []Mode { return []Mode{Off, BF16, FP16} }
 
-// String returns "off", "bf16" or "fp16".
-func (m Mode) String() string { return modes[m] }
+// String returns the name that settings use, such as "bf16".
+func (m Mode) String() string { return [...]string{Off: "off", BF16: "bf16", FP16: "fp16"}[m] }
 
 // ParseMode is the inverse of Mode.String.
 func ParseMode(name string) (Mode, error) {
-	for i, n := range modes {
-		if n == name {
-			return Mode(i), nil
-		}
+	if m, ok := choice.Find(Modes(), name); ok {
+		return m, nil
 	}
-	return 0, fmt.Errorf("precision %q: want off, bf16 or fp16", name)
+	return 0, fmt.Errorf("precision %q: want %s", name, choice.Or(Modes()))
 }
 
 // Caster returns what a tape needs for the mode: nil when it is off.

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"memtop/engine/autograd"
+	"memtop/engine/choice"
 	"memtop/engine/device"
 	"memtop/engine/tensor"
 )
@@ -14,37 +15,50 @@ import (
 // [device.AttentionKind].
 type Attention uint8
 
-// The implementations.
+// AutoAttention chooses by the sizes. The others are the device's.
 const (
-	AutoAttention Attention = iota
-	NaiveAttention
-	ChunkedAttention
-	FlashAttention
+	AutoAttention    Attention = 0
+	NaiveAttention             = 1 + Attention(device.Naive)
+	ChunkedAttention           = 1 + Attention(device.Chunked)
+	FlashAttention             = 1 + Attention(device.Flash)
 )
 
-var attentionNames = []string{"auto", "naive", "chunked", "flash"}
+// Attentions returns auto and every implementation.
+func Attentions() []Attention {
+	all := []Attention{AutoAttention}
+	for _, kind := range device.AttentionKinds() {
+		all = append(all, 1+Attention(kind))
+	}
+	return all
+}
 
-// String returns "auto", "naive", "chunked" or "flash".
-func (a Attention) String() string { return attentionNames[a] }
+// kind returns the device's implementation. There is none for auto.
+func (a Attention) kind() device.AttentionKind { return device.AttentionKind(a - 1) }
+
+// String returns the name that settings use, such as "flash".
+func (a Attention) String() string {
+	if a == AutoAttention {
+		return "auto"
+	}
+	return a.kind().String()
+}
 
 // ParseAttention is the inverse of Attention.String.
 func ParseAttention(name string) (Attention, error) {
-	for i, n := range attentionNames {
-		if n == name {
-			return Attention(i), nil
-		}
+	if a, ok := choice.Find(Attentions(), name); ok {
+		return a, nil
 	}
-	return 0, fmt.Errorf("attention %q: want auto, naive, chunked or flash", name)
+	return 0, fmt.Errorf("attention %q: want %s", name, choice.Or(Attentions()))
 }
 
 // pick resolves auto: naive while the probabilities of a head are no more than
 // its queries, and flash beyond, where they would soon be most of the memory.
 func (a Attention) pick(rows, width int) device.AttentionKind {
 	switch {
-	case a == NaiveAttention, a == AutoAttention && rows <= width:
+	case a != AutoAttention:
+		return a.kind()
+	case rows <= width:
 		return device.Naive
-	case a == ChunkedAttention:
-		return device.Chunked
 	}
 	return device.Flash
 }

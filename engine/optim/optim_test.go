@@ -381,6 +381,9 @@ func TestSchedules(t *testing.T) {
 }
 
 func TestKindsHaveNames(t *testing.T) {
+	if len(Kinds()) != int(kindCount) {
+		t.Errorf("%d optimizers are offered, of %d", len(Kinds()), kindCount)
+	}
 	for _, k := range Kinds() {
 		if got, err := ParseKind(k.String()); err != nil || got != k {
 			t.Errorf("%v parses as %v, %v", k, got, err)

@@ -5,6 +5,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"memtop/engine/choice"
 )
 
 // Schedule is how the learning rate moves in the course of training. The zero
@@ -13,12 +15,27 @@ type Schedule struct {
 	// Warmup is the number of steps in which the rate grows evenly; the last of
 	// them has the full rate.
 	Warmup int
-	// Cosine lets the rate fall after that, along half a wave, to Floor of the
-	// full rate at step Total and beyond.
-	Cosine bool
-	Total  int
-	Floor  float64
+	// Shape is how it moves after that. Cosine ends at Floor of the full rate, at
+	// step Total and beyond.
+	Shape Shape
+	Total int
+	Floor float64
 }
+
+// Shape is the course of the learning rate after its warmup.
+type Shape uint8
+
+// The shapes.
+const (
+	Constant Shape = iota
+	Cosine         // falls along half a wave
+)
+
+// Shapes returns every shape.
+func Shapes() []Shape { return []Shape{Constant, Cosine} }
+
+// String returns the name that settings use, such as "cosine".
+func (s Shape) String() string { return [...]string{Constant: "constant", Cosine: "cosine"}[s] }
 
 // Factor returns what to multiply the learning rate by in step number step,
 // counted from 0.
@@ -26,7 +43,7 @@ func (s Schedule) Factor(step int) float64 {
 	switch {
 	case step < s.Warmup:
 		return float64(step+1) / float64(s.Warmup)
-	case !s.Cosine:
+	case s.Shape == Constant:
 		return 1
 	case step >= s.Total:
 		return s.Floor
@@ -35,17 +52,14 @@ func (s Schedule) Factor(step int) float64 {
 	return s.Floor + (1-s.Floor)*(1+math.Cos(math.Pi*part))/2
 }
 
-// ParseSchedule reads "constant" or "cosine", then ",warmup=STEPS" and, for the
-// latter, ",floor=FRACTION" if wanted. total is the length of the run in steps.
+// ParseSchedule reads the name of a shape, then ",warmup=STEPS" and, for cosine,
+// ",floor=FRACTION" if wanted. total is the length of the run in steps.
 func ParseSchedule(text string, total int) (Schedule, error) {
 	parts := strings.Split(text, ",")
-	s := Schedule{Total: total}
-	switch parts[0] {
-	case "constant":
-	case "cosine":
-		s.Cosine = true
-	default:
-		return s, fmt.Errorf("there is no schedule %q: constant and cosine are known", parts[0])
+	shape, ok := choice.Find(Shapes(), parts[0])
+	s := Schedule{Shape: shape, Total: total}
+	if !ok {
+		return s, fmt.Errorf("there is no schedule %q: %s are known", parts[0], choice.And(Shapes()))
 	}
 	for _, part := range parts[1:] {
 		if err := s.set(part); err != nil {
@@ -76,14 +90,11 @@ func (s *Schedule) set(part string) (err error) {
 
 // String returns the text that ParseSchedule reads.
 func (s Schedule) String() string {
-	text := "constant"
-	if s.Cosine {
-		text = "cosine"
-	}
+	text := s.Shape.String()
 	if s.Warmup > 0 {
 		text += fmt.Sprintf(",warmup=%d", s.Warmup)
 	}
-	if s.Cosine && s.Floor > 0 {
+	if s.Shape == Cosine && s.Floor > 0 {
 		text += fmt.Sprintf(",floor=%g", s.Floor)
 	}
 	return text

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"memtop/engine/amp"
+	"memtop/engine/choice"
 	"memtop/engine/nn"
 	"memtop/engine/optim"
 )
@@ -34,7 +35,7 @@ var settingKeys = []setting{
 	},
 	{
 		"amp", "mixed precision: in what type operations run",
-		[]string{"off", "bf16", "fp16"},
+		choice.Names(amp.Modes()),
 		false,
 		func(s *Settings) string { return s.AMP.String() },
 		func(s *Settings, v string) (err error) {
@@ -44,13 +45,13 @@ var settingKeys = []setting{
 	},
 	{
 		"optimizer", "a change begins with fresh state",
-		[]string{"sgd", "adam", "adamw", "adamw8bit", "lion"},
+		choice.Names(optim.Kinds()),
 		false,
 		func(s *Settings) string { return s.Optimizer.Kind.String() }, setOptimizer,
 	},
 	{
 		"attention", "which implementation",
-		[]string{"auto", "naive", "chunked", "flash"},
+		choice.Names(nn.Attentions()),
 		false,
 		func(s *Settings) string { return s.Attention.String() },
 		func(s *Settings, v string) (err error) {
@@ -81,7 +82,7 @@ var settingKeys = []setting{
 	},
 	{
 		"schedule", "how the rate moves; also ,warmup=STEPS and ,floor=PART",
-		[]string{"constant", "cosine"},
+		choice.Names(optim.Shapes()),
 		true,
 		func(s *Settings) string { return s.Schedule.String() },
 		func(s *Settings, v string) (err error) {

@@ -14,6 +14,8 @@ import (
 	"os"
 
 	"memtop/engine/alloc"
+	"memtop/engine/amp"
+	"memtop/engine/choice"
 	"memtop/engine/tensor"
 	"memtop/engine/train"
 )
@@ -36,7 +38,7 @@ func main() {
 	flag.IntVar(&o.layers, "layers", 12, "layers of the model")
 	flag.IntVar(&o.batch, "batch", 4, "samples in a step")
 	flag.IntVar(&o.length, "length", 64, "tokens in a sample")
-	flag.StringVar(&o.amp, "amp", "off", "mixed precision: off, bf16 or fp16")
+	flag.StringVar(&o.amp, "amp", "off", "mixed precision: "+choice.Or(amp.Modes()))
 	flag.StringVar(&o.checkpoint, "checkpoint", "none", "what to compute again instead of keeping")
 	flag.BoolVar(&o.asJSON, "json", false, "print one JSON object")
 	flag.BoolVar(&o.ownProducts, "own-products", false, "on a GPU, multiply with our kernels even where cuBLASLt is found")

@@ -7,7 +7,11 @@ import (
 	"github.com/spf13/pflag"
 
 	"memtop/cmd/command"
+	"memtop/engine/amp"
+	"memtop/engine/choice"
 	"memtop/engine/device/cpu"
+	"memtop/engine/nn"
+	"memtop/engine/optim"
 	"memtop/engine/train"
 )
 
@@ -41,13 +45,13 @@ type options struct {
 
 // settingFlags are the flags of settings and what they say of themselves.
 var settingFlags = []struct{ flag, key, usage string }{
-	{"optimizer", "optimizer", "`NAME` is sgd, adam, adamw, adamw8bit or lion (default adamw)"},
+	{"optimizer", "optimizer", "`NAME` is " + choice.Or(optim.Kinds()) + " (default adamw)"},
 	{"lr", "lr", "learning `RATE` (default one that suits the optimizer)"},
-	{"schedule", "schedule", "`HOW` the rate moves: constant or cosine, then ,warmup=STEPS and ,floor=PART if wanted (default constant)"},
+	{"schedule", "schedule", "`HOW` the rate moves: " + choice.Or(optim.Shapes()) + ", then ,warmup=STEPS and ,floor=PART if wanted (default constant)"},
 	{"clip", "clip", "greatest `NORM` of all gradients together, 0 for no limit (default 1)"},
-	{"amp", "amp", "mixed precision `MODE`: off, bf16 or fp16 (default off)"},
+	{"amp", "amp", "mixed precision `MODE`: " + choice.Or(amp.Modes()) + " (default off)"},
 	{"checkpoint", "checkpoint", "what to compute again instead of keeping, `POLICY`: none, block, every=K, sqrt, ratio=R or selective (default none)"},
-	{"attention", "attention", "`KIND` of attention: auto, naive, chunked or flash (default auto)"},
+	{"attention", "attention", "`KIND` of attention: " + choice.Or(nn.Attentions()) + " (default auto)"},
 	{"accumulate", "accumulate", "run a batch in `N` equal parts"},
 	{"micro-batch", "micro_batch", "run a batch `M` samples at a time"},
 }

@@ -1,0 +1,32 @@
+package choice_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"memtop/engine/choice"
+)
+
+type fruit string
+
+func (f fruit) String() string { return string(f) }
+
+func TestNamesAreAList(t *testing.T) {
+	list := []fruit{"apple", "pear", "plum"}
+	if got, want := choice.Or(list), "apple, pear or plum"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got, want := choice.And(list[:2]), "apple and pear"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if diff := cmp.Diff([]string{"apple", "pear", "plum"}, choice.Names(list)); diff != "" {
+		t.Error(diff)
+	}
+	if got, ok := choice.Find(list, "pear"); !ok || got != "pear" {
+		t.Errorf("got %v, %v for a pear", got, ok)
+	}
+	if _, ok := choice.Find(list, "fig"); ok {
+		t.Error("there is no fig")
+	}
+}
