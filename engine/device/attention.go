@@ -30,7 +30,7 @@ func (k AttentionKind) String() string {
 }
 
 // AttentionKinds returns every implementation.
-func AttentionKinds() []AttentionKind { return []AttentionKind{Naive, Chunked, Flash} }
+func AttentionKinds() []AttentionKind { return allOf(attentionCount) }
 
 // Heads is an operand of attention: the element (batch, head, row, d) is
 // Array[batch·BatchStride + head·HeadStride + row·RowStride + d]. So queries,

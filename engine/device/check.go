@@ -69,6 +69,15 @@ func checkNumber[T ~uint8](operation string, number, count T) {
 	}
 }
 
+// allOf returns the first count operations of a list.
+func allOf[T ~uint8](count T) []T {
+	all := make([]T, count)
+	for i := range all {
+		all[i] = T(i)
+	}
+	return all
+}
+
 // ComputeType is the type that an operation computes in: float64 when all its
 // floating-point operands are, else float32.
 func ComputeType(kinds ...DType) DType {

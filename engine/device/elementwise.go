@@ -48,13 +48,7 @@ func (op UnaryOp) Check(operation string) { checkNumber(operation, op, unaryCoun
 func (op UnaryOp) EndsProduct() bool { return op < unaryCount && unaryOps[op].ends }
 
 // UnaryOps returns every function, for tables in tests.
-func UnaryOps() []UnaryOp {
-	all := make([]UnaryOp, unaryCount)
-	for i := range all {
-		all[i] = UnaryOp(i)
-	}
-	return all
-}
+func UnaryOps() []UnaryOp { return allOf(unaryCount) }
 
 // BinaryOp names a function of two numbers.
 type BinaryOp uint8

@@ -50,13 +50,7 @@ func (r Rule) String() string {
 }
 
 // Rules returns every rule.
-func Rules() []Rule {
-	all := make([]Rule, ruleCount)
-	for i := range all {
-		all[i] = Rule(i)
-	}
-	return all
-}
+func Rules() []Rule { return allOf(ruleCount) }
 
 // Moments returns how many arrays a rule keeps: M, or M and V.
 func (r Rule) Moments() int { return rules[r].moments }

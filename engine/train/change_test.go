@@ -1,6 +1,7 @@
 package train
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -127,5 +128,30 @@ func TestChangesOfOneSettingLeaveTheOthers(t *testing.T) {
 		if got[key] != want {
 			t.Errorf("%s is %s, want %s", key, got[key], want)
 		}
+	}
+}
+
+// TestAChangeKeepsAnotherMadeAtTheSameTime has a second change made after the
+// first has read the settings and before it has written them.
+func TestAChangeKeepsAnotherMadeAtTheSameTime(t *testing.T) {
+	trainer := newBench(t, 64<<20, tiny()).trainer(t, DefaultSettings(), nil)
+	keys := settingKeys
+	t.Cleanup(func() { settingKeys = keys })
+	settingKeys = slices.Clone(keys)
+	clip := &settingKeys[slices.IndexFunc(keys, func(k setting) bool { return k.key == "clip" })]
+	set, calls := clip.set, 0
+	clip.set = func(s *Settings, value string) error {
+		if calls++; calls == 1 {
+			if err := trainer.Change("lr", "0.5"); err != nil {
+				t.Error(err)
+			}
+		}
+		return set(s, value)
+	}
+	if err := trainer.Change("clip", "7"); err != nil {
+		t.Fatal(err)
+	}
+	if s := trainer.Settings(); s.LR != 0.5 || s.Clip != 7 || calls != 2 {
+		t.Errorf("lr %v and clip %v after %d tries, want 0.5 and 7 after 2", s.LR, s.Clip, calls)
 	}
 }
