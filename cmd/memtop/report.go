@@ -69,8 +69,7 @@ func (a *app) chosen(t *trace.Trace) (*trace.Trace, error) {
 	narrowed.Devices = []trace.Device{*device}
 	for _, s := range analysis.Shortages(t) {
 		if s.Device != device.ID {
-			notice := fmt.Sprintf("Device %d ran out of memory, at its event %s.", s.Device, analysis.Count(s.Event))
-			narrowed.Notices = append(slices.Clip(narrowed.Notices), notice)
+			narrowed.Notices = append(slices.Clip(narrowed.Notices), s.String()+".")
 		}
 	}
 	return &narrowed, nil

@@ -1,6 +1,10 @@
 package analysis
 
-import "memtop/snapshots/trace"
+import (
+	"fmt"
+
+	"memtop/snapshots/trace"
+)
 
 // advices say what makes a category smaller, when it is at least so many
 // percent of the peak.
@@ -20,15 +24,18 @@ func (f *finder) advice() {
 	if !f.index.History() || s.PeakRequested == 0 {
 		return
 	}
-	guess := ""
-	if f.index.Guessed() {
-		guess = ", as guessed from stacks"
-	}
 	peak := f.index.peakFacts().categories
 	for _, c := range trace.Categories {
 		a, bytes := &advices[c], peak[c]
 		if share := Percent(bytes, s.PeakRequested); a.how != "" && share >= a.share {
-			f.add(Info, s.PeakEvent, 0, "%s %s (%d%%) of the peak%s: %s.", a.noun, Bytes(bytes), share, guess, a.how)
+			found := Finding{
+				Kind: CategoryFinding, Bytes: bytes, Where: Where{Event: s.PeakEvent},
+				Evidence: fmt.Sprintf("%s %s (%d%%) of the peak", a.noun, Bytes(bytes), share), Remedy: a.how, joint: ": ",
+			}
+			if f.index.Guessed() {
+				found.Evidence, found.Confidence = found.Evidence+", as guessed from stacks", Probable
+			}
+			f.add(found)
 		}
 	}
 }
@@ -38,5 +45,5 @@ func (x *Index) remedy() string {
 	if x.cutsEverything() || x.kinds[trace.SegmentMap] > 0 || x.trace.Live != nil {
 		return ""
 	}
-	return " PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True helps against this."
+	return "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True helps against this"
 }

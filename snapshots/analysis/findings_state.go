@@ -1,14 +1,60 @@
 package analysis
 
 import (
+	"fmt"
+
 	"memtop/snapshots/trace"
 )
+
+// cut says what a file that ends early still means. Its segments were written
+// first and are those of the end, which its entries do not reach.
+func (f *finder) cut() {
+	if f.index.trace.Info.Truncated && f.summary.Events > 0 {
+		f.add(Finding{
+			Kind: TruncationFinding, Severity: Warning, Where: Where{Event: f.index.End()},
+			Evidence: fmt.Sprintf("The file is cut off after event %s: the segments are those of the end that is missing, so levels over time are approximate",
+				Count(f.index.End())),
+		})
+	}
+}
+
+// lost says that a file begins late; what watches a program does so by nature.
+func (f *finder) lost() {
+	if f.index.trace.Info.Truncated || f.watched() {
+		return
+	}
+	found := Finding{Kind: LostHistoryFinding, Where: Where{Event: -1}}
+	if d := f.index.device; d.Base != nil {
+		if d.Overflowed {
+			found.Evidence = "What came before the first of these events was too much to keep; only its outcome is known"
+			f.add(found)
+		}
+		return
+	}
+	o := f.index.Overflow()
+	found.Severity, found.Confidence = Warning, o.Lost
+	switch o.Lost {
+	case Certain:
+		found.Evidence, found.Remedy = "The start of the history is lost: "+o.Reason, "Record with a larger max_entries"
+	case Probable:
+		found.Evidence, found.Remedy = "The start of the history is probably lost: "+o.Reason, "A larger max_entries keeps more"
+	case Possible:
+		found.Severity = Info
+		found.Evidence = "Earlier history may be missing: " + o.Reason + ". Recording was restarted, or its buffer overflowed"
+	case No:
+		return
+	}
+	f.add(found)
+}
 
 // heldBefore says how much of the peak the trace cannot explain.
 func (f *finder) heldBefore() {
 	s := &f.summary
 	if !f.index.History() {
 		f.heldWithoutStack()
+		return
+	}
+	if f.watched() {
 		return
 	}
 	var bytes int64
@@ -22,8 +68,11 @@ func (f *finder) heldBefore() {
 		}
 	}
 	if share := Percent(bytes, s.PeakRequested); share >= 10 {
-		f.add(Info, -1, 0, "%s (%d%%) of the peak was held before recording began; start recording earlier to see where it came from.",
-			Bytes(bytes), share)
+		f.add(Finding{
+			Kind: HeldBeforeFinding, Bytes: bytes, Where: Where{Event: -1},
+			Evidence: fmt.Sprintf("%s (%d%%) of the peak was held before recording began", Bytes(bytes), share),
+			Remedy:   "start recording earlier to see where it came from", joint: "; ",
+		})
 	}
 }
 
@@ -32,7 +81,10 @@ func (f *finder) heldWithoutStack() {
 	s := &f.summary
 	for _, h := range f.index.HoldersAt(f.index.End()) {
 		if share := Percent(h.Bytes, s.FinalRequested); h.Stack == 0 && share >= 10 && share < 100 {
-			f.add(Info, NoEvent, 0, "%s (%d%%) has no stack: it was allocated while recording was off.", Bytes(h.Bytes), share)
+			f.add(Finding{
+				Kind: HeldBeforeFinding, Bytes: h.Bytes, Where: Where{Event: NoEvent},
+				Evidence: fmt.Sprintf("%s (%d%%) has no stack: it was allocated while recording was off", Bytes(h.Bytes), share),
+			})
 		}
 	}
 }
@@ -40,19 +92,22 @@ func (f *finder) heldWithoutStack() {
 // unrecorded says what was not recorded, and how to record it.
 func (f *finder) unrecorded() {
 	x := f.index
-	if x.trace.Live != nil {
+	if f.watched() {
 		return // it is being recorded, by a program that is not PyTorch's
 	}
-	const how = "torch.cuda.memory._record_memory_history(max_entries=1000000)"
+	const how = "call torch.cuda.memory._record_memory_history(max_entries=1000000)"
+	add := func(severity Severity, evidence, remedy string) {
+		f.add(Finding{Kind: UnrecordedFinding, Severity: severity, Where: Where{Event: NoEvent}, Evidence: evidence, Remedy: remedy})
+	}
 	switch {
 	case x.events.Len() == 0:
-		f.add(Info, NoEvent, 0, "The file has no history, only the memory at the moment it was written. To record one, call %s first.", how)
+		add(Info, "The file has no history, only the memory at the moment it was written", "To record one, "+how+" first")
 	case !x.History():
-		f.add(Info, NoEvent, 0, "The trace holds %s, which is not a history: recording was set to keep only the state. To record one, call %s.",
-			entries(x.events.Len()), how)
+		add(Info, "The trace holds "+entries(x.events.Len())+", which is not a history: recording was set to keep only the state",
+			"To record one, "+how)
 	}
 	if !x.hasStacks() {
-		f.add(Warning, NoEvent, 0, "No stacks were recorded, so memory cannot be told apart by who allocated it. To record them, call %s before allocating.", how)
+		add(Warning, "No stacks were recorded, so memory cannot be told apart by who allocated it", "To record them, "+how+" before allocating")
 	}
 }
 
@@ -84,8 +139,11 @@ func (f *finder) inconsistent() {
 	if faults == 0 && stray == 0 || x.trace.Info.Truncated {
 		return
 	}
-	f.add(Warning, NoEvent, 0, "The events and the final segments do not fit together (%s live after the last event have no block, %d events contradict the state): "+
-		"the file was trimmed or made by hand, so numbers over time are approximate.", Bytes(stray), faults)
+	f.add(Finding{
+		Kind: ContradictionFinding, Severity: Warning, Bytes: stray, Where: Where{Event: NoEvent},
+		Evidence: fmt.Sprintf("The events and the final segments do not fit together (%s live after the last event have no block, %d events contradict the state): "+
+			"the file was trimmed or made by hand, so numbers over time are approximate", Bytes(stray), faults),
+	})
 }
 
 // strayBytes counts what the events leave alive that the final state does not
@@ -96,7 +154,10 @@ func (x *Index) strayBytes() int64 {
 
 func (f *finder) waiting() {
 	if m := f.index.finalMap(); m.Pending > 0 {
-		f.add(Info, f.index.End(), 0, "%s was freed by the program but is still in use by another stream.", Bytes(m.Pending))
+		f.add(Finding{
+			Kind: PendingFreeFinding, Bytes: m.Pending, Where: Where{Event: f.index.End()},
+			Evidence: Bytes(m.Pending) + " was freed by the program but is still in use by another stream",
+		})
 	}
 }
 
@@ -111,7 +172,10 @@ func (f *finder) pools() {
 		}
 	}
 	if n > 0 {
-		f.add(Info, NoEvent, 0, "%s is reserved by %d private pools (CUDA graphs or MemPool), %s of it unused; other code cannot use it.",
-			Bytes(reserved), n, Bytes(free))
+		f.add(Finding{
+			Kind: PrivatePoolFinding, Bytes: reserved, Where: Where{Event: NoEvent},
+			Evidence: fmt.Sprintf("%s is reserved by %d private pools (CUDA graphs or MemPool), %s of it unused; other code cannot use it",
+				Bytes(reserved), n, Bytes(free)),
+		})
 	}
 }

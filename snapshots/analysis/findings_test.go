@@ -13,7 +13,7 @@ import (
 func said(x *Index) string {
 	var lines []string
 	for _, f := range x.Findings() {
-		lines = append(lines, f.Severity.String()+": "+f.Text)
+		lines = append(lines, f.Severity.String()+": "+f.Text())
 	}
 	return strings.Join(lines, "\n")
 }

@@ -11,11 +11,10 @@ import (
 // looks like from outside.
 type Growth struct {
 	Stack   trace.StackID
-	Site    SiteID // the stack's, or that of a tag where no stacks are known
-	PerStep int64  // bytes
-	Bytes   int64  // held at the last moment compared
-	Count   int    // of allocations, then
-	Steps   int    // steps in which it grew, without a break
+	PerStep int64 // bytes
+	Bytes   int64 // held at the last moment compared
+	Count   int   // of allocations, then
+	Steps   int   // steps in which it grew, without a break
 	// Marked says that the steps are the program's own. Otherwise the trace was
 	// cut into equal parts, which are compared where each is lowest.
 	Marked bool
@@ -38,28 +37,12 @@ const (
 )
 
 func (x *Index) findGrowth() []Growth {
-	if x.trace.Live != nil {
-		return x.growingSites()
-	}
 	moments, marked := x.moments()
 	least := int64(growthFloor)
 	if marked {
 		least = markedFloor
 	}
 	return x.growthBetween(moments, marked, least)
-}
-
-// growingSites takes the word of who judges sites for what grows in a program
-// that counts its steps.
-func (x *Index) growingSites() []Growth {
-	var found []Growth
-	for _, s := range x.Sites(x.End()) {
-		if s.Trend.Alarming() && s.GrowthPerStep >= markedFloor {
-			found = append(found, Growth{s.Stack, s.ID, s.GrowthPerStep, s.Bytes, s.Count, s.Steps, true})
-		}
-	}
-	slices.SortStableFunc(found, func(a, b Growth) int { return cmp.Compare(b.PerStep, a.PerStep) })
-	return found
 }
 
 // StepGrowth returns the ends of the marked steps that growth is measured by, and
@@ -102,7 +85,7 @@ func (x *Index) growthBetween(moments []int, marked bool, least int64) []Growth 
 		stack := trace.StackID(id)
 		perStep := (before[id].bytes - first[id].bytes) / int64(len(moments)-1)
 		if n == len(moments)-1 && perStep >= least && (marked || x.mayLeak(stack)) {
-			found = append(found, Growth{stack, SiteID(stack), perStep, before[id].bytes, before[id].count, n, marked})
+			found = append(found, Growth{stack, perStep, before[id].bytes, before[id].count, n, marked})
 		}
 	}
 	slices.SortFunc(found, func(a, b Growth) int { return cmp.Compare(b.PerStep, a.PerStep) })
@@ -157,11 +140,4 @@ func (x *Index) troughs(n int) []int {
 		at[m], before, swing = low, level, high-level
 	}
 	return at
-}
-
-func (x *Index) growthName(g Growth) string {
-	if g.Stack == trace.EmptyStack {
-		return NoStack
-	}
-	return x.SiteName(g.Site)
 }

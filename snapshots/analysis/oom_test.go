@@ -85,7 +85,7 @@ block 0x10000000 33554432 inactive
 			if o := &ooms[0]; o.Verdict != test.verdict || !strings.Contains(o.Reason, test.reason) {
 				t.Errorf("got %q: %s; want %q: …%s…", o.Verdict, o.Reason, test.verdict, test.reason)
 			}
-			if first := x.Findings()[0]; first.Severity != Problem || first.Event != ooms[0].Event {
+			if first := x.Findings()[0]; first.Severity != Problem || first.Where.Event != ooms[0].Event {
 				t.Errorf("the first finding is %+v, want the out-of-memory event", first)
 			}
 		})

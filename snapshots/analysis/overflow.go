@@ -17,6 +17,9 @@ const (
 	Certain
 )
 
+// String returns the certainty's name in JSON.
+func (c Certainty) String() string { return [...]string{"no", "possible", "probable", "certain"}[c] }
+
 // Overflow says whether the beginning of the trace was lost: PyTorch keeps the
 // last so many events and drops the older ones without a word.
 type Overflow struct {

@@ -1,12 +1,16 @@
 package analysis_test
 
 import (
+	"cmp"
 	"io"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"memtop/snapshots/analysis"
+	"memtop/snapshots/pytorch/pytorchtest"
 	"memtop/snapshots/report"
+	"memtop/snapshots/trace"
 )
 
 func TestReportsOfNonsenseAreWritten(t *testing.T) {
@@ -36,5 +40,38 @@ func TestALiveReportIsOfOneMoment(t *testing.T) {
 	}
 	if want := x.ReservedAt(x.End()) + 357<<20; sum != want || *r.Gauges.DeviceUsedBytes != want {
 		t.Errorf("the waterfall sums to %d, of %d in use, want %d", sum, *r.Gauges.DeviceUsedBytes, want)
+	}
+}
+
+// TestReportsSayWhatIsFound has traces of every kind of finding that comes of
+// random ones.
+func TestReportsSayWhatIsFound(t *testing.T) {
+	words := func(text string) string { return strings.Join(strings.Fields(text), " ") }
+	for seed := range uint64(20) {
+		tr := pytorchtest.Random(pytorchtest.Options{Seed: seed, Operations: 200})
+		if seed%2 == 0 {
+			tr.Live = &trace.Live{}
+		}
+		var text, live strings.Builder
+		r := report.NewReport(tr)
+		x := analysis.NewIndex(tr, &tr.Devices[0])
+		l := report.LiveOf(x)
+		if err := cmp.Or(r.Text(&text, 80), l.Text(&live, 80)); err != nil {
+			t.Fatal(err)
+		}
+		found := x.Findings()
+		if len(found) == 0 || len(found) != len(r.Devices[0].Findings) || len(found) != len(l.Findings) {
+			t.Fatalf("seed %d: %d findings, %d and %d in JSON", seed, len(found), len(r.Devices[0].Findings), len(l.Findings))
+		}
+		for i, f := range found {
+			for _, said := range []report.Finding{r.Devices[0].Findings[i], l.Findings[i]} {
+				if said.Kind != f.Kind.String() || said.Evidence != f.Evidence || said.Remedy != f.Remedy || said.Bytes != f.Bytes {
+					t.Errorf("seed %d: found %+v, JSON has %+v", seed, f, said)
+				}
+			}
+			if !strings.Contains(words(text.String()), f.Text()) || !strings.Contains(words(live.String()), f.Text()) {
+				t.Errorf("seed %d: %q is not in\n%s\nor not in\n%s", seed, f.Text(), text.String(), live.String())
+			}
+		}
 	}
 }

@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"memtop/snapshots/trace"
@@ -18,6 +19,11 @@ type Shortage struct {
 	Device int
 	Event  int // the last
 	began  int64
+}
+
+// String says which device ran out and where, without a full stop.
+func (s Shortage) String() string {
+	return fmt.Sprintf("Device %d ran out of memory, at its event %s", s.Device, Count(s.Event))
 }
 
 // Shortages returns the devices that ran out of memory, the one that did first

@@ -41,10 +41,10 @@ func TestShortages(t *testing.T) {
 func TestTheLastOfManyFailuresIsLookedInto(t *testing.T) {
 	x := indexOf(t, "device 0\n"+strings.Repeat("oom 0 1048576\n", judgedOOMs+10))
 	first := x.Findings()[0]
-	if first.Event != judgedOOMs+9 || strings.Contains(first.Text, NotJudged.String()) {
-		t.Errorf("the first finding is about event %d: %s", first.Event, first.Text)
+	if first.Where.Event != judgedOOMs+9 || strings.Contains(first.Text(), NotJudged.String()) {
+		t.Errorf("the first finding is about event %d: %s", first.Where.Event, first.Text())
 	}
-	if more := x.Findings()[3]; more.Event != 2 || more.Text != "71 more requests ran out of memory." {
-		t.Errorf("the rest is %q, from event %d", more.Text, more.Event)
+	if more := x.Findings()[3]; more.Where.Event != 2 || more.Text() != "71 more requests ran out of memory." {
+		t.Errorf("the rest is %q, from event %d", more.Text(), more.Where.Event)
 	}
 }

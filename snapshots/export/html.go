@@ -113,7 +113,7 @@ func (s snapshot) html(allFrames bool) htmlDevice {
 		Numbers: s.htmlNumbers(), Categories: s.htmlCategories(),
 	}
 	for _, f := range x.Findings() {
-		d.Findings = append(d.Findings, htmlFinding{f.Severity.String(), trace.Printable(f.Text)})
+		d.Findings = append(d.Findings, htmlFinding{f.Severity.String(), trace.Printable(f.Text())})
 	}
 	if x.History() {
 		d.Chart = s.chart()

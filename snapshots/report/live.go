@@ -19,26 +19,16 @@ type LiveReport struct {
 	ReservedBytes      int64             `json:"reserved_bytes"`
 	PeakAllocatedBytes int64             `json:"peak_allocated_bytes"` // in the last step
 	PeakReservedBytes  int64             `json:"peak_reserved_bytes"`
-	Categories         LiveCategories    `json:"categories"`
-	CategoriesAtPeak   LiveCategories    `json:"categories_at_peak"`
+	Categories         CategoriesReport  `json:"categories"`
+	CategoriesAtPeak   CategoriesReport  `json:"categories_at_peak"`
 	Waterfall          []LiveRow         `json:"waterfall"` // sums to the device's used memory
 	Layers             []LiveLayer       `json:"layers"`
 	Tensors            []LiveTensor      `json:"tensors"` // the largest first
 	Leaks              []LiveLeak        `json:"leaks"`   // sites that are not steady, the most alarming first
 	Gauges             *LiveGauges       `json:"gauges"`  // of the same moment as the rest; null when nobody asked the driver
 	Probe              LiveProbe         `json:"probe"`
+	Findings           []Finding         `json:"findings"` // the most severe first
 	index              *analysis.Index
-}
-
-// LiveCategories are requested bytes by category.
-type LiveCategories struct {
-	Parameter  int64 `json:"parameter"`
-	Gradient   int64 `json:"gradient"`
-	Optimizer  int64 `json:"optimizer"`
-	Activation int64 `json:"activation"`
-	Input      int64 `json:"input"`
-	Workspace  int64 `json:"workspace"`
-	Other      int64 `json:"other"`
 }
 
 // LiveRow is a row of the waterfall.
@@ -125,8 +115,8 @@ func LiveOf(x *analysis.Index) *LiveReport {
 	m := x.SegmentsAt(at)
 	r := &LiveReport{
 		Schema: LiveSchema, Settings: make(map[string]string), AllocatedBytes: m.Allocated, ReservedBytes: m.Reserved,
-		Categories: liveCategories(x.CategoriesAt(at)), Waterfall: make([]LiveRow, 0), Layers: make([]LiveLayer, 0),
-		Gauges: liveGauges(x.GaugeAt(at)), index: x,
+		Categories: CategoriesReport{Bytes: x.CategoriesAt(at)}, Waterfall: make([]LiveRow, 0), Layers: make([]LiveLayer, 0),
+		Gauges: liveGauges(x.GaugeAt(at)), Findings: findings(x), index: x,
 	}
 	if t.Live != nil {
 		r.PID, r.Probe.DroppedEvents = t.Live.PID, t.Live.Dropped

@@ -15,7 +15,7 @@ func (r *LiveReport) addStep(s *trace.Step) {
 		x := r.index
 		peak := x.Summary().PeakEvent
 		r.PeakAllocatedBytes, r.PeakReservedBytes = x.SegmentsAt(peak).Allocated, x.Summary().PeakReserved
-		r.CategoriesAtPeak = liveCategories(x.CategoriesAt(peak))
+		r.CategoriesAtPeak = CategoriesReport{Bytes: x.CategoriesAt(peak)}
 		r.Step = x.StepAt(x.End())
 		return
 	}
@@ -25,18 +25,9 @@ func (r *LiveReport) addStep(s *trace.Step) {
 	for _, v := range s.Settings {
 		r.Settings[v.Key] = v.Value
 	}
-	var sums [trace.CategoryCount]int64
 	for _, a := range s.AtPeak {
 		c, _ := trace.NamedCategory(a.Name)
-		sums[c] += a.Bytes
-	}
-	r.CategoriesAtPeak = liveCategories(sums)
-}
-
-func liveCategories(sums [trace.CategoryCount]int64) LiveCategories {
-	return LiveCategories{
-		Parameter: sums[trace.Parameter], Gradient: sums[trace.Gradient], Optimizer: sums[trace.Optimizer], Activation: sums[trace.Activation],
-		Input: sums[trace.Input], Workspace: sums[trace.Workspace], Other: sums[trace.OtherCategory],
+		r.CategoriesAtPeak.Bytes[c] += a.Bytes
 	}
 }
 

@@ -54,7 +54,7 @@ func TestLiveReportHasTheKeysOfItsSchemaInOrder(t *testing.T) {
 	}
 	for name, keys := range map[string]string{
 		"report": "schema pid step settings allocated_bytes reserved_bytes peak_allocated_bytes peak_reserved_bytes " +
-			"categories categories_at_peak waterfall layers tensors leaks gauges probe",
+			"categories categories_at_peak waterfall layers tensors leaks gauges probe findings",
 		"categories": "parameter gradient optimizer activation input workspace other",
 		"layer": "name class output_shape dtype parameter_bytes output_bytes saved_bytes transient_peak_bytes " +
 			"forward_ns backward_ns recompute_ns checkpointed",
@@ -80,7 +80,7 @@ func TestLiveReportSaysWhatIsThere(t *testing.T) {
 	if r.PID != 4711 || r.Step != 1 || r.PeakAllocatedBytes != 4<<16 || r.Settings["checkpoint"] != "none" || r.Probe != (LiveProbe{99, 3}) {
 		t.Errorf("got %+v", r)
 	}
-	if r.Categories.Parameter != 1<<16 || r.Categories.Input != 700 || r.CategoriesAtPeak.Activation != 3<<16 {
+	if r.Categories.Bytes[trace.Parameter] != 1<<16 || r.Categories.Bytes[trace.Input] != 700 || r.CategoriesAtPeak.Bytes[trace.Activation] != 3<<16 {
 		t.Errorf("categories: got %+v and at the peak %+v", r.Categories, r.CategoriesAtPeak)
 	}
 	if *r.Gauges.ProcessBytes != 700<<10 || r.Gauges.TemperatureCelsius != nil {

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"fmt"
 	"io"
 	"maps"
 	"slices"
@@ -27,10 +26,7 @@ func (r *LiveReport) Text(w io.Writer, width int) error {
 		p.wrap("  note: ", l.Note)
 	}
 	p.line("")
-	for _, f := range r.index.Findings() {
-		p.wrap([...]string{"  - ", "  ! ", "  X "}[f.Severity], f.Text)
-	}
-	r.leaksText(p)
+	findingLines(p, r.index)
 	r.levelsText(p)
 	r.waterfallText(p)
 	r.layersText(p)
@@ -50,17 +46,6 @@ func (r *LiveReport) settingsText(p *page) {
 	}
 	if len(all) > 0 {
 		p.wrap("  ", strings.Join(all, " "))
-	}
-}
-
-// alarms are the verdicts that are something to act on.
-var alarms = []string{analysis.Growing.String(), analysis.SuspectedLeak.String(), analysis.Unreachable.String()}
-
-func (r *LiveReport) leaksText(p *page) {
-	for i := range r.Leaks {
-		if l := &r.Leaks[i]; slices.Contains(alarms, l.Verdict) {
-			p.wrap("  ! ", fmt.Sprintf("%s: %s, %s in %s. %s", l.Site, l.Verdict, analysis.Bytes(l.Bytes), analysis.Plural(l.Count, "tensor"), l.Reason))
-		}
 	}
 }
 

@@ -62,6 +62,7 @@ type DeviceReport struct {
 	Pools                 []PoolReport     `json:"pools"`
 	CategoriesAtPeak      CategoriesReport `json:"categories_at_peak"`
 	TopStacksAtPeak       []StackReport    `json:"top_stacks_at_peak"`
+	Findings              []Finding        `json:"findings"` // the most severe first
 }
 
 // OOMReport is one out-of-memory event.
@@ -172,7 +173,7 @@ func newDevice(x *analysis.Index) DeviceReport {
 		InitialReservedBytes: s.InitialReserved, PeakReservedBytes: s.PeakReserved,
 		DistinctStacks: s.DistinctStacks,
 		OOM:            make([]OOMReport, 0), Pools: poolReports(x),
-		CategoriesAtPeak: CategoriesReport{x.CountCategories(s.PeakEvent), x.Guessed()},
+		CategoriesAtPeak: CategoriesReport{x.CountCategories(s.PeakEvent), x.Guessed()}, Findings: findings(x),
 	}
 	for _, o := range x.OOMEvents() {
 		d.OOM = append(d.OOM, OOMReport{o.Event, o.Requested, o.DeviceFree, o.Live, o.Reserved})

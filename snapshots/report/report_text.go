@@ -68,9 +68,7 @@ func (r *Report) header(p *page) {
 func (d *DeviceReport) text(p *page, x *analysis.Index) {
 	p.line("Device %d: %s, %s, %s", d.Device, analysis.Plural(d.Events, "event"), analysis.Plural(d.Segments, "segment"), analysis.Plural(d.Blocks, "block"))
 	p.line("")
-	for _, f := range x.Findings() {
-		p.wrap([...]string{"  - ", "  ! ", "  X "}[f.Severity], f.Text)
-	}
+	findingLines(p, x)
 	d.numbers(p)
 	d.categories(p, x)
 	d.poolLines(p)

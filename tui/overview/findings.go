@@ -1,9 +1,40 @@
 package overview
 
 import (
+	"context"
+	"slices"
+
 	"memtop/snapshots/analysis"
+	"memtop/tui/page"
 	"memtop/tui/screen"
 )
+
+// look gathers what stands out on the device, and which others ran out of
+// memory.
+func look(_ context.Context, x page.Edition) []analysis.Finding {
+	found := slices.Clone(x.Findings())
+	if x.Trace().Info.Growing || len(x.Trace().Devices) < 2 {
+		return found
+	}
+	for _, s := range analysis.Shortages(x.Trace()) {
+		if s.Device != x.Device().ID {
+			found = append(found, analysis.Finding{
+				Kind: analysis.ShortageFinding, Severity: analysis.Problem, Confidence: analysis.Certain,
+				Where: analysis.Where{Event: analysis.NoEvent}, Evidence: s.String() + "; d goes to the next device",
+			})
+		}
+	}
+	slices.SortStableFunc(found, func(a, b analysis.Finding) int { return int(b.Severity) - int(a.Severity) })
+	return found
+}
+
+// pageOf returns the page that a finding leads to.
+func pageOf(f *analysis.Finding) string {
+	if f.Kind == analysis.LeakFinding {
+		return page.Tensors
+	}
+	return page.Timeline
+}
 
 var severityMark = [...]rune{analysis.Info: '·', analysis.Warning: '!', analysis.Problem: '✗'}
 

@@ -55,8 +55,8 @@ type Page struct {
 	scene    *page.Scene
 	keys     keyMap
 	asked    *ask.One[question, facts]
-	looked   *ask.One[page.Edition, []finding]
-	found    []finding // nil until they are known
+	looked   *ask.One[page.Edition, []analysis.Finding]
+	found    []analysis.Finding // nil until they are known
 	moment   moment
 	finding  int
 	scroll   page.Reader
@@ -208,11 +208,11 @@ func (p *Page) open() tea.Cmd {
 		return nil
 	}
 	f := &p.found[p.finding]
-	if f.Event == analysis.NoEvent {
+	if f.Where.Event == analysis.NoEvent {
 		return page.Say("this finding is about no moment in particular")
 	}
-	p.scene.Move(f.Event)
-	return page.Open(f.page)
+	p.scene.Move(f.Where.Event)
+	return page.Open(pageOf(f))
 }
 
 // click chooses a finding; a click on the chosen one opens it.
@@ -248,7 +248,7 @@ func (p *Page) click(msg tea.MouseClickMsg) tea.Cmd {
 func (p *Page) text() string {
 	var b strings.Builder
 	for i := range p.found {
-		b.WriteString(p.found[i].Text)
+		b.WriteString(p.found[i].Text())
 		b.WriteByte('\n')
 	}
 	return b.String()
@@ -256,5 +256,5 @@ func (p *Page) text() string {
 
 // findingLines wraps a finding.
 func (p *Page) findingLines(i, w int) []string {
-	return screen.Wrap(p.found[i].Text, w-6)
+	return screen.Wrap(p.found[i].Text(), w-6)
 }
