@@ -91,7 +91,7 @@ func (m *Model) controlData(msg tea.Msg) (tea.Cmd, bool) {
 	case lookMsg:
 		m.control.looking = false
 		return nil, true
-	case page.Change:
+	case page.ChangeSetting:
 		return m.want("", msg.Key, msg.Value), true
 	case page.Undo:
 		return m.undo(), true

@@ -9,14 +9,14 @@ func (x *Index) finalMap() *Map {
 
 func (x *Index) readFinal() *Map {
 	alive := sorted(x.alive(x.End()), byAddress)
-	m := &Map{At: x.End(), Exact: true, Segments: make([]Segment, len(x.device.Final.Segments))}
+	m := &Map{At: x.End(), Exact: true, Segments: make([]MapSegment, len(x.device.Final.Segments))}
 	for i := range x.device.Final.Segments {
 		from := &x.device.Final.Segments[i]
 		s := &m.Segments[i]
-		*s = Segment{
+		*s = MapSegment{
 			Addr: from.Addr, Size: from.Size, Stream: from.Stream, Pool: from.Pool,
 			Type: x.tables.String(from.Type), Expandable: from.Expandable, Stack: from.Stack,
-			Blocks: make([]Block, len(from.Blocks)),
+			Blocks: make([]MapBlock, len(from.Blocks)),
 		}
 		for b := range from.Blocks {
 			alive = s.Blocks[b].fill(&from.Blocks[b], alive)
@@ -31,8 +31,8 @@ func (x *Index) readFinal() *Map {
 
 // fill copies a final block and finds its allocation in alive, of which it
 // returns the part at higher addresses.
-func (b *Block) fill(from *trace.Block, alive []trace.Allocation) []trace.Allocation {
-	*b = Block{Addr: from.Addr, Size: from.Size, State: from.State, Requested: from.LiveRequested()}
+func (b *MapBlock) fill(from *trace.Block, alive []trace.Allocation) []trace.Allocation {
+	*b = MapBlock{Addr: from.Addr, Size: from.Size, State: from.State, Requested: from.LiveRequested()}
 	if !from.State.Live() {
 		return alive
 	}
@@ -58,13 +58,13 @@ type inferrer struct {
 	asked uint64             // address of the block that event at asked to free
 	alive []trace.Allocation // by address, those not yet placed
 	final []finalBlock       // live blocks of the final state, by address, not yet passed
-	arena []Block            // all blocks, with room for the rest: pointers into it stay good
+	arena []MapBlock         // all blocks, with room for the rest: pointers into it stay good
 	out   *Map
 }
 
 func (x *Index) inferMap(at int) *Map {
 	extents := x.ranges().at(x, at)
-	out := &Map{At: at, extents: extents, Segments: make([]Segment, len(extents))}
+	out := &Map{At: at, extents: extents, Segments: make([]MapSegment, len(extents))}
 	f := x.newInferrer(out, sorted(x.alive(at), byAddress), len(extents))
 	for i := range extents {
 		out.Segments[i] = f.place(&extents[i])
@@ -79,7 +79,7 @@ func (x *Index) inferMap(at int) *Map {
 func (x *Index) newInferrer(out *Map, alive []trace.Allocation, segments int) *inferrer {
 	f := &inferrer{
 		index: x, round: newRounder(x.trace.Settings), rests: x.rests(), at: out.At, alive: alive,
-		final: x.finalBlocks(), arena: make([]Block, 0, 2*len(alive)+segments), out: out,
+		final: x.finalBlocks(), arena: make([]MapBlock, 0, 2*len(alive)+segments), out: out,
 	}
 	if e := x.eventAt(out.At); e != nil && e.Kind == trace.FreeRequested {
 		f.asked = e.Addr
@@ -127,13 +127,13 @@ func (f *inferrer) skipTo(addr uint64) {
 }
 
 // place makes a segment of an extent and of the allocations that lie in it.
-func (f *inferrer) place(e *extent) Segment {
+func (f *inferrer) place(e *extent) MapSegment {
 	f.skipTo(e.addr)
 	n := 0
 	for n < len(f.alive) && f.alive[n].Addr < e.end() {
 		n++
 	}
-	s := Segment{
+	s := MapSegment{
 		Addr: e.addr, Size: e.size, Stream: e.stream, Pool: e.pool, Type: e.kind,
 		Expandable: e.expandable, Stack: e.stack,
 	}
@@ -158,7 +158,7 @@ func (f *inferrer) place(e *extent) Segment {
 
 func (f *inferrer) addFree(from, to uint64) {
 	if from < to {
-		f.arena = append(f.arena, Block{Addr: from, Size: int64(to - from), State: trace.Inactive})
+		f.arena = append(f.arena, MapBlock{Addr: from, Size: int64(to - from), State: trace.Inactive})
 	}
 }
 
@@ -181,8 +181,8 @@ func typeBySize(size int64) string {
 }
 
 // block makes the block of a live allocation that may reach up to limit.
-func (f *inferrer) block(a *trace.Allocation, limit uint64) Block {
-	b := Block{
+func (f *inferrer) block(a *trace.Allocation, limit uint64) MapBlock {
+	b := MapBlock{
 		Addr: a.Addr, Requested: a.Size, Stack: a.Stack, Allocation: a.ID, Known: true,
 		State: trace.Allocated, Size: f.size(a, int64(limit-a.Addr)),
 	}

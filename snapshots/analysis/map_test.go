@@ -47,10 +47,10 @@ func outline(m *Map, sizes bool) []string {
 }
 
 func outlineState(state *trace.State, sizes bool) []string {
-	m := &Map{Segments: make([]Segment, len(state.Segments))}
+	m := &Map{Segments: make([]MapSegment, len(state.Segments))}
 	for i := range state.Segments {
 		from := &state.Segments[i]
-		m.Segments[i] = Segment{Addr: from.Addr, Size: from.Size, Stream: from.Stream, Expandable: from.Expandable, Blocks: make([]Block, len(from.Blocks))}
+		m.Segments[i] = MapSegment{Addr: from.Addr, Size: from.Size, Stream: from.Stream, Expandable: from.Expandable, Blocks: make([]MapBlock, len(from.Blocks))}
 		for b := range from.Blocks {
 			m.Segments[i].Blocks[b].fill(&from.Blocks[b], nil)
 		}

@@ -35,8 +35,8 @@ func (m *Map) addUp() {
 	m.groupPools()
 }
 
-func (s *Segment) measure() {
-	var smallest *Block
+func (s *MapSegment) measure() {
+	var smallest *MapBlock
 	for i := range s.Blocks {
 		b := &s.Blocks[i]
 		switch {
@@ -90,7 +90,7 @@ func (m *Map) groupFits() {
 	})
 }
 
-func (f *Fit) add(s *Segment) {
+func (f *Fit) add(s *MapSegment) {
 	f.Free += s.Free
 	f.Largest = max(f.Largest, s.LargestFree)
 	f.Blocks += s.FreeCount

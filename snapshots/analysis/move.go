@@ -89,7 +89,7 @@ func overlap(extents []extent) bool {
 }
 
 func (m *mover) move(extents []extent) *Map {
-	out := &Map{At: m.at, extents: extents, Segments: make([]Segment, len(extents))}
+	out := &Map{At: m.at, extents: extents, Segments: make([]MapSegment, len(extents))}
 	anew := m.keep(out)
 	f := m.index.newInferrer(out, m.alive(), len(anew))
 	for _, k := range anew {
@@ -134,7 +134,7 @@ func (m *mover) touches(e *extent) bool {
 	return len(m.touched) > 0 && m.touched[0] < e.end()
 }
 
-func (m *mover) open(s *Segment) {
+func (m *mover) open(s *MapSegment) {
 	for i := range s.Blocks {
 		if b := &s.Blocks[i]; b.Known {
 			m.ids = append(m.ids, b.Allocation)

@@ -6,7 +6,7 @@ import "memtop/snapshots/trace"
 type Map struct {
 	At       int
 	Exact    bool // as the writer gave it; otherwise sizes of blocks are inferred
-	Segments []Segment
+	Segments []MapSegment
 
 	Reserved   int64 // all segments
 	Allocated  int64 // blocks in use
@@ -28,8 +28,8 @@ type Map struct {
 	extents []extent // what the segments were made from, nil for the writer's own map
 }
 
-// Segment is a range of memory obtained from the driver.
-type Segment struct {
+// MapSegment is a range of memory obtained from the driver.
+type MapSegment struct {
 	Addr        uint64
 	Size        int64
 	Stream      trace.StreamID
@@ -37,7 +37,7 @@ type Segment struct {
 	Type        string       // "small" or "large", "" when not known
 	Expandable  bool
 	Stack       trace.StackID // where it was obtained
-	Blocks      []Block       // by address, without gaps
+	Blocks      []MapBlock    // by address, without gaps
 	Live        int64         // bytes in live blocks
 	Pending     int64         // of Live, pending free
 	Free        int64
@@ -47,11 +47,11 @@ type Segment struct {
 	LargestFree int64 // the largest free block
 	// Pin is the smallest live block of a segment that is mostly free: while
 	// it lives the driver cannot have the segment back. Nil otherwise.
-	Pin *Block
+	Pin *MapBlock
 }
 
-// Block is a piece of a segment.
-type Block struct {
+// MapBlock is a piece of a MapSegment.
+type MapBlock struct {
 	Addr       uint64
 	Size       int64
 	Requested  int64 // 0 when free

@@ -9,28 +9,28 @@ import (
 	"memtop/snapshots/trace"
 )
 
-// Change says what became of something from one trace to the other.
-type Change uint8
+// DiffKind says what became of something from one trace to the other.
+type DiffKind uint8
 
-// The changes.
+// The kinds of differences.
 const (
-	Grew Change = iota
+	Grew DiffKind = iota
 	Shrank
 	Appeared
 	Vanished
 )
 
-// String returns the change's name.
-func (c Change) String() string { return [...]string{"grew", "shrank", "appeared", "vanished"}[c] }
+// String returns the kind's name.
+func (k DiffKind) String() string { return [...]string{"grew", "shrank", "appeared", "vanished"}[k] }
 
-// MarshalText writes the change's name.
-func (c Change) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+// MarshalText writes the kind's name.
+func (k DiffKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
 // DiffSchema names the version of a diff's JSON form.
 const DiffSchema = "memtop.diff/1"
 
-// changeOf names the change between two sizes, and whether there is one.
-func changeOf(before, after int64) (Change, bool) {
+// changeOf names the kind of change between two sizes, and whether there is one.
+func changeOf(before, after int64) (DiffKind, bool) {
 	switch {
 	case before == after:
 		return 0, false
@@ -58,7 +58,7 @@ type Diff struct {
 // between two moments.
 type DeviceDiff struct {
 	Device     int          `json:"device"`
-	Only       *Change      `json:"only,omitempty"` // Appeared or Vanished when one trace lacks the device, else nil
+	Only       *DiffKind    `json:"only,omitempty"` // Appeared or Vanished when one trace lacks the device, else nil
 	Numbers    []NumberDiff `json:"numbers"`
 	Categories []NumberDiff `json:"categories"`
 	Stacks     []StackDiff  `json:"stacks"`
@@ -81,7 +81,7 @@ func (n NumberDiff) Delta() int64 { return n.After - n.Before }
 
 // StackDiff is what a stack holds before and after.
 type StackDiff struct {
-	Change      Change   `json:"change"`
+	Change      DiffKind `json:"change"`
 	Name        string   `json:"name"`
 	Frames      []string `json:"frames"` // "file:line function", innermost first
 	Before      int64    `json:"before"`
@@ -96,10 +96,10 @@ func (s StackDiff) Delta() int64 { return s.After - s.Before }
 // RangeDiff is a segment or a block that only one side has, or a segment that
 // changed its size.
 type RangeDiff struct {
-	Change Change `json:"change"`
-	Addr   uint64 `json:"address"`
-	Size   int64  `json:"size"`            // of a segment that changed: by how much
-	State  string `json:"state,omitempty"` // of a block
+	Change DiffKind `json:"change"`
+	Addr   uint64   `json:"address"`
+	Size   int64    `json:"size"`            // of a segment that changed: by how much
+	State  string   `json:"state,omitempty"` // of a block
 }
 
 // Empty reports whether the traces say the same.
@@ -143,7 +143,7 @@ func NewDiff(a, b *trace.Trace) *Diff {
 	return d
 }
 
-func only(c Change) *Change { return &c }
+func only(c DiffKind) *DiffKind { return &c }
 
 // DiffMoments compares what was held right after event from of x with what was
 // held right after event to of y. The indexes may be the same one.

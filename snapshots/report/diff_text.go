@@ -126,7 +126,7 @@ func rangeCounts(ranges []RangeDiff) string {
 	var parts []string
 	for change, n := range count {
 		if n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s (%s)", n, Change(change), analysis.Bytes(bytes[change])))
+			parts = append(parts, fmt.Sprintf("%d %s (%s)", n, DiffKind(change), analysis.Bytes(bytes[change])))
 		}
 	}
 	if len(parts) == 0 {

@@ -37,7 +37,7 @@ type LiveRow struct {
 	Bytes int64  `json:"bytes"`
 }
 
-// LiveLayer is what a layer did in the last step.
+// LiveLayer is what a layer did in the last step: a trace.Layer, with every key.
 type LiveLayer struct {
 	Name               string `json:"name"`
 	Class              string `json:"class"`
@@ -50,6 +50,7 @@ type LiveLayer struct {
 	ForwardNS          int64  `json:"forward_ns"`
 	BackwardNS         int64  `json:"backward_ns"`
 	RecomputeNS        int64  `json:"recompute_ns"`
+	Calls              int    `json:"-"`
 	Checkpointed       bool   `json:"checkpointed"`
 }
 
@@ -126,7 +127,7 @@ func LiveOf(x *analysis.Index) *LiveReport {
 		r.Waterfall = append(r.Waterfall, LiveRow{row.Name, row.Bytes})
 	}
 	for _, l := range analysis.Layers(t, 0).Rows {
-		r.Layers = append(r.Layers, liveLayer(&l.Layer))
+		r.Layers = append(r.Layers, LiveLayer(l.Layer))
 	}
 	r.Tensors, r.Leaks = liveTensors(x, at), liveLeaks(x, at)
 	return r

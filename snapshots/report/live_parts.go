@@ -31,15 +31,6 @@ func (r *LiveReport) addStep(s *trace.Step) {
 	}
 }
 
-func liveLayer(l *trace.Layer) LiveLayer {
-	return LiveLayer{
-		Name: l.Name, Class: l.Class, OutputShape: l.OutputShape, DType: l.DType,
-		ParameterBytes: l.ParameterBytes, OutputBytes: l.OutputBytes, SavedBytes: l.SavedBytes,
-		TransientPeakBytes: l.TransientPeakBytes, ForwardNS: l.ForwardNS, BackwardNS: l.BackwardNS, RecomputeNS: l.RecomputeNS,
-		Checkpointed: l.Checkpointed,
-	}
-}
-
 func liveTensors(x *analysis.Index, at int) []LiveTensor {
 	tensors := x.Tensors(at)
 	all := make([]LiveTensor, len(tensors))

@@ -151,7 +151,7 @@ func (d *DeviceDiff) compareMaps(before, after *analysis.Map) {
 	}
 }
 
-func (d *DeviceDiff) compareBlocks(a, b []analysis.Block) {
+func (d *DeviceDiff) compareBlocks(a, b []analysis.MapBlock) {
 	for len(a)+len(b) > 0 {
 		switch {
 		case len(b) == 0 || len(a) > 0 && a[0].Addr < b[0].Addr:
@@ -171,7 +171,7 @@ func (d *DeviceDiff) compareBlocks(a, b []analysis.Block) {
 }
 
 // addBlock lists a block that holds something; free ones are only what is left.
-func (d *DeviceDiff) addBlock(change Change, b *analysis.Block) {
+func (d *DeviceDiff) addBlock(change DiffKind, b *analysis.MapBlock) {
 	if b.State.Live() {
 		d.Blocks = append(d.Blocks, RangeDiff{change, b.Addr, b.Size, b.State.String()})
 	}

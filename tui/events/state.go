@@ -81,7 +81,7 @@ func (p *Page) address() (uint64, bool) {
 }
 
 // segmentOf returns the segment that an address lies in, nil when none does.
-func segmentOf(m *analysis.Map, addr uint64) *analysis.Segment {
+func segmentOf(m *analysis.Map, addr uint64) *analysis.MapSegment {
 	i := sort.Search(len(m.Segments), func(i int) bool { return m.Segments[i].Addr > addr }) - 1
 	if i < 0 || addr-m.Segments[i].Addr >= uint64(m.Segments[i].Size) {
 		return nil

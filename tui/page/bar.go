@@ -10,12 +10,12 @@ import (
 type mix struct {
 	live, pending, free int64
 	largest             int64 // of the live blocks in the cell
-	block               *analysis.Block
+	block               *analysis.MapBlock
 }
 
 // DrawBar draws a segment's blocks into w cells. A cell with anything live in
 // it never looks free: what pins a segment is often smaller than a cell.
-func DrawBar(scene *Scene, c screen.Canvas, x, y, w int, s *analysis.Segment) {
+func DrawBar(scene *Scene, c screen.Canvas, x, y, w int, s *analysis.MapSegment) {
 	if w <= 0 || s.Size <= 0 {
 		return
 	}
@@ -27,7 +27,7 @@ func DrawBar(scene *Scene, c screen.Canvas, x, y, w int, s *analysis.Segment) {
 
 // mixes splits the segment's blocks over w cells. A file may give blocks any size:
 // one below zero has none here, and one that goes on behind the segment ends there.
-func mixes(s *analysis.Segment, w int) []mix {
+func mixes(s *analysis.MapSegment, w int) []mix {
 	cells := make([]mix, w)
 	scale := float64(w) / float64(s.Size)
 	at := int64(0)
@@ -47,7 +47,7 @@ func mixes(s *analysis.Segment, w int) []mix {
 	return cells
 }
 
-func (m *mix) add(b *analysis.Block, bytes int64) {
+func (m *mix) add(b *analysis.MapBlock, bytes int64) {
 	switch b.State {
 	case trace.Allocated:
 		m.live += bytes
@@ -83,7 +83,7 @@ func (m *mix) look(scene *Scene) (rune, screen.Style) {
 }
 
 // blockRole is the colour of what a block is used for.
-func blockRole(scene *Scene, b *analysis.Block) screen.Role {
+func blockRole(scene *Scene, b *analysis.MapBlock) screen.Role {
 	if !b.Known {
 		return screen.Held
 	}

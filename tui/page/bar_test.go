@@ -22,9 +22,9 @@ func TestABarOfBlocksOfAnySize(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := &analysis.Segment{Size: size}
+			s := &analysis.MapSegment{Size: size}
 			for _, n := range test.blocks {
-				s.Blocks = append(s.Blocks, analysis.Block{Size: n, State: trace.Allocated})
+				s.Blocks = append(s.Blocks, analysis.MapBlock{Size: n, State: trace.Allocated})
 			}
 			for i, m := range mixes(s, len(test.live)) {
 				if m.live > 0 != test.live[i] {

@@ -32,7 +32,7 @@ func (p *Page) detailLines() []page.Line {
 	return nil
 }
 
-func (p *Page) segmentLines(s *analysis.Segment) []page.Line {
+func (p *Page) segmentLines(s *analysis.MapSegment) []page.Line {
 	t := p.scene.Tables()
 	kind := s.Type
 	if s.Expandable {
@@ -52,7 +52,7 @@ func (p *Page) segmentLines(s *analysis.Segment) []page.Line {
 }
 
 // pinLines says which small block keeps the segment.
-func (p *Page) pinLines(s *analysis.Segment) []page.Line {
+func (p *Page) pinLines(s *analysis.MapSegment) []page.Line {
 	lines := []page.Line{
 		{Label: "pinned by", Text: screen.Bytes(s.Pin.Requested) + " at " + screen.Address(s.Pin.Addr) +
 			": while it lives the driver cannot have the segment back", Style: screen.Warn},
@@ -61,7 +61,7 @@ func (p *Page) pinLines(s *analysis.Segment) []page.Line {
 	return append(lines, page.StackPart(p.scene, s.Pin.Stack, p.all)...)
 }
 
-func (p *Page) blockLines(b *analysis.Block) []page.Line {
+func (p *Page) blockLines(b *analysis.MapBlock) []page.Line {
 	if b.Known && b.State.Live() {
 		lines := page.AllocationLines(p.scene, p.scene.Index.Lifetimes().AllocationAt(b.Allocation, p.state.At), p.all)
 		lines[0].Text += ", " + stateText(b.State) + ", rounding " + screen.Bytes(b.Size-b.Requested)

@@ -57,7 +57,7 @@ func list(_ context.Context, q listQuestion) []int32 {
 	return rows
 }
 
-func (q *listQuestion) has(s *analysis.Segment) bool {
+func (q *listQuestion) has(s *analysis.MapSegment) bool {
 	if q.pool > 0 && s.Pool != q.state.Pools[q.pool-1].Pool {
 		return false
 	}
@@ -65,7 +65,7 @@ func (q *listQuestion) has(s *analysis.Segment) bool {
 }
 
 // compare puts what is large first, and addresses in their own order.
-func (c sortColumn) compare(a, b *analysis.Segment) int {
+func (c sortColumn) compare(a, b *analysis.MapSegment) int {
 	switch c {
 	case bySize:
 		return cmp.Or(cmp.Compare(b.Size, a.Size), cmp.Compare(a.Addr, b.Addr))
@@ -81,7 +81,7 @@ func (c sortColumn) compare(a, b *analysis.Segment) int {
 }
 
 // segmentText is what search and filter look at in a segment.
-func segmentText(x *analysis.Index, s *analysis.Segment) string {
+func segmentText(x *analysis.Index, s *analysis.MapSegment) string {
 	words := []string{
 		screen.Address(s.Addr), screen.Bytes(s.Size), s.Type, "stream " + page.StreamText(s.Stream),
 		"pool " + page.PoolText(x.Trace().Tables, s.Pool), x.StackName(s.Stack),

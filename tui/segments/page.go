@@ -117,7 +117,7 @@ func (p *Page) take(q listQuestion, rows []int32) {
 }
 
 // current returns the selected segment, nil when none is shown.
-func (p *Page) current() *analysis.Segment {
+func (p *Page) current() *analysis.MapSegment {
 	if p.list.Cursor < len(p.rows) {
 		return &p.state.Segments[p.rows[p.list.Cursor]]
 	}
@@ -125,7 +125,7 @@ func (p *Page) current() *analysis.Segment {
 }
 
 // opened returns the segment whose blocks are listed.
-func (p *Page) opened() *analysis.Segment {
+func (p *Page) opened() *analysis.MapSegment {
 	if s := p.current(); p.inside && s != nil && s.Addr == p.segment {
 		return s
 	}
@@ -133,7 +133,7 @@ func (p *Page) opened() *analysis.Segment {
 }
 
 // block returns the selected block, nil when no blocks are listed.
-func (p *Page) block() *analysis.Block {
+func (p *Page) block() *analysis.MapBlock {
 	if s := p.opened(); s != nil && p.blocks.Cursor < len(s.Blocks) {
 		return &s.Blocks[p.blocks.Cursor]
 	}

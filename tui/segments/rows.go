@@ -12,31 +12,31 @@ type column struct {
 	head  string
 	sort  sortColumn
 	width int
-	text  func(p *Page, s *analysis.Segment) string
+	text  func(p *Page, s *analysis.MapSegment) string
 }
 
 const noSort = sortColumns
 
 func (p *Page) columns(w int) []column {
 	all := []column{
-		{"size", bySize, screen.BytesWidth, func(_ *Page, s *analysis.Segment) string { return screen.Bytes(s.Size) }},
-		{"used", byUsed, 6, func(_ *Page, s *analysis.Segment) string { return screen.Percent(s.Live, s.Size) }},
+		{"size", bySize, screen.BytesWidth, func(_ *Page, s *analysis.MapSegment) string { return screen.Bytes(s.Size) }},
+		{"used", byUsed, 6, func(_ *Page, s *analysis.MapSegment) string { return screen.Percent(s.Live, s.Size) }},
 		{"", noSort, 0, nil},
-		{"free", byFree, screen.BytesWidth, func(_ *Page, s *analysis.Segment) string { return screen.Bytes(s.Free) }},
-		{"live", byBlocks, 6, func(_ *Page, s *analysis.Segment) string { return screen.Count(s.LiveCount) }},
-		{"", noSort, 3, func(_ *Page, s *analysis.Segment) string { return flags(s) }},
+		{"free", byFree, screen.BytesWidth, func(_ *Page, s *analysis.MapSegment) string { return screen.Bytes(s.Free) }},
+		{"live", byBlocks, 6, func(_ *Page, s *analysis.MapSegment) string { return screen.Count(s.LiveCount) }},
+		{"", noSort, 3, func(_ *Page, s *analysis.MapSegment) string { return flags(s) }},
 	}
 	if w >= 78 {
-		address := column{"address", byAddress, 15, func(_ *Page, s *analysis.Segment) string { return screen.Address(s.Addr) }}
+		address := column{"address", byAddress, 15, func(_ *Page, s *analysis.MapSegment) string { return screen.Address(s.Addr) }}
 		all = append([]column{address}, all...)
 	}
 	if w >= 100 {
 		all = append(all,
-			column{"stream", noSort, 6, func(_ *Page, s *analysis.Segment) string { return page.StreamText(s.Stream) }},
-			column{"pool", noSort, 9, func(p *Page, s *analysis.Segment) string {
+			column{"stream", noSort, 6, func(_ *Page, s *analysis.MapSegment) string { return page.StreamText(s.Stream) }},
+			column{"pool", noSort, 9, func(p *Page, s *analysis.MapSegment) string {
 				return page.PoolText(p.scene.Tables(), s.Pool)
 			}},
-			column{"type", noSort, 5, func(_ *Page, s *analysis.Segment) string { return s.Type }})
+			column{"type", noSort, 5, func(_ *Page, s *analysis.MapSegment) string { return s.Type }})
 	}
 	used := 1
 	for _, col := range all {
@@ -52,7 +52,7 @@ func (p *Page) columns(w int) []column {
 
 // flags says in letters what is particular about a segment: pinned,
 // expandable, without anything live.
-func flags(s *analysis.Segment) string {
+func flags(s *analysis.MapSegment) string {
 	f := ""
 	if s.Pin != nil {
 		f += "P"
@@ -92,7 +92,7 @@ func (p *Page) clickHead(x, w int) {
 	}
 }
 
-func (p *Page) drawRow(c screen.Canvas, y int, s *analysis.Segment, columns []column) {
+func (p *Page) drawRow(c screen.Canvas, y int, s *analysis.MapSegment, columns []column) {
 	x := 1
 	for _, col := range columns {
 		if col.text == nil {
@@ -129,7 +129,7 @@ func selectRow(c screen.Canvas, y int, columns []column) {
 }
 
 // drawBlocks lists the blocks of one segment.
-func (p *Page) drawBlocks(c screen.Canvas, s *analysis.Segment) {
+func (p *Page) drawBlocks(c screen.Canvas, s *analysis.MapSegment) {
 	c.Rule(0, "Segment "+screen.Address(s.Addr)+" "+screen.Bytes(s.Size)+": "+screen.Plural(len(s.Blocks), "block"), "esc back", true)
 	wide := c.Width() >= 100
 	x := c.Width() - 1
@@ -159,7 +159,7 @@ func blockWhere(wide bool) int {
 	return 37
 }
 
-func (p *Page) drawBlock(c screen.Canvas, y int, b *analysis.Block, wide, pin bool) {
+func (p *Page) drawBlock(c screen.Canvas, y int, b *analysis.MapBlock, wide, pin bool) {
 	style := screen.Plain
 	if !b.State.Live() {
 		style = screen.Dim
@@ -186,7 +186,7 @@ func stateText(s trace.BlockState) string {
 }
 
 // blockName says what a live block holds.
-func (p *Page) blockName(b *analysis.Block) string {
+func (p *Page) blockName(b *analysis.MapBlock) string {
 	if !b.Known {
 		return p.scene.Index.StackName(b.Stack)
 	}
