@@ -48,7 +48,7 @@ func (a *past) find(p *Probe, device int, b *base) {
 	from := a.begin()
 	a.first, a.events = first+int64(from), a.events.Slice(from, a.events.Len())
 	d := trace.Device{ID: device, Events: a.events, Final: b.state}
-	r := trace.NewRewinder(&trace.Trace{Tables: b.tables, Devices: []trace.Device{d}}, &d)
+	r := trace.NewRewinder(&trace.Trace{Tables: b.tables, Settings: p.source.Settings(), Devices: []trace.Device{d}}, &d)
 	r.To(-1)
 	a.state = r.State()
 	a.known = r.Problems().Count == 0 && a.leads(p, device, b)

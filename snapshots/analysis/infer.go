@@ -52,7 +52,7 @@ func (b *MapBlock) fill(from *trace.Block, alive []trace.Allocation) []trace.All
 // inferrer places allocations into segments.
 type inferrer struct {
 	index *Index
-	round rounder
+	round trace.Rounding
 	rests *rests
 	at    int
 	asked uint64             // address of the block that event at asked to free
@@ -78,7 +78,7 @@ func (x *Index) inferMap(at int) *Map {
 // into some segments of out.
 func (x *Index) newInferrer(out *Map, alive []trace.Allocation, segments int) *inferrer {
 	f := &inferrer{
-		index: x, round: newRounder(x.trace.Settings), rests: x.rests(), at: out.At, alive: alive,
+		index: x, round: trace.NewRounding(x.trace.Settings), rests: x.rests(), at: out.At, alive: alive,
 		final: x.finalBlocks(), arena: make([]MapBlock, 0, 2*len(alive)+segments), out: out,
 	}
 	if e := x.eventAt(out.At); e != nil && e.Kind == trace.FreeRequested {
@@ -165,7 +165,7 @@ func (f *inferrer) addFree(from, to uint64) {
 // inferType tells a segment's size class where no one noted it.
 func inferType(e *extent, blocks []trace.Allocation) string {
 	if e.expandable && len(blocks) > 0 {
-		if blocks[0].Size <= smallLimit {
+		if blocks[0].Size <= trace.SmallLimit {
 			return "small"
 		}
 		return "large"
@@ -174,7 +174,7 @@ func inferType(e *extent, blocks []trace.Allocation) string {
 }
 
 func typeBySize(size int64) string {
-	if size == smallSize {
+	if size == trace.SmallSegment {
 		return "small"
 	}
 	return "large"
@@ -227,5 +227,5 @@ func (f *inferrer) size(a *trace.Allocation, room int64) int64 {
 			return min(f.final[0].size, room)
 		}
 	}
-	return min(f.round.round(a.Size)+f.rests.of(a.ID), room)
+	return min(f.round.Round(a.Size)+f.rests.of(a.ID), room)
 }

@@ -95,7 +95,7 @@ func (f *Fit) add(s *MapSegment) {
 	f.Largest = max(f.Largest, s.LargestFree)
 	f.Blocks += s.FreeCount
 	if s.Type == "small" {
-		f.Largest = min(f.Largest, smallLimit) // larger requests go to the other class
+		f.Largest = min(f.Largest, trace.SmallLimit) // larger requests go to the other class
 	}
 }
 

@@ -101,7 +101,7 @@ func (x *Index) oomCause(o *OOM, e *trace.Event, m *Map) (Verdict, string) {
 	own := int64(0) // free in the request's stream, in its size class or in the default pool
 	for i := range m.Fits {
 		f := &m.Fits[i]
-		if f.Stream == e.Stream && (f.Type != "small") == (o.Requested > smallLimit) {
+		if f.Stream == e.Stream && (f.Type != "small") == (o.Requested > trace.SmallLimit) {
 			own += f.Free
 			o.Largest = max(o.Largest, f.Largest)
 		}
@@ -134,7 +134,7 @@ func (x *Index) oomCause(o *OOM, e *trace.Event, m *Map) (Verdict, string) {
 func segmentFor(size int64) int64 {
 	const small, shared, least, step = 2 << 20, 20 << 20, 10 << 20, 2 << 20
 	switch {
-	case size <= smallLimit:
+	case size <= trace.SmallLimit:
 		return small
 	case size < least:
 		return shared

@@ -57,7 +57,7 @@ func (x *Index) rests() *rests {
 // restWalk is the walk described above.
 type restWalk struct {
 	index   *Index
-	round   rounder
+	round   trace.Rounding
 	live    fences
 	extents []extent          // before the first event
 	mapped  []mappedSpan      // where expandable segments are; they leave no rests
@@ -77,7 +77,7 @@ type opened struct {
 
 func (x *Index) newRestWalk() *restWalk {
 	w := &restWalk{
-		index: x, round: newRounder(x.trace.Settings), open: make(map[uint64]opened), out: &rests{held: make(map[int]int32)},
+		index: x, round: trace.NewRounding(x.trace.Settings), open: make(map[uint64]opened), out: &rests{held: make(map[int]int32)},
 		heldN: len(x.life.Held), none: x.cutsEverything(),
 	}
 	if !w.none {
@@ -153,7 +153,7 @@ func (w *restWalk) start() {
 			continue
 		}
 		_, next := w.live.around(h.Addr)
-		end := h.Addr + uint64(w.round.round(h.Size))
+		end := h.Addr + uint64(w.round.Round(h.Size))
 		switch room := int64(next - end); {
 		case next <= end:
 		case w.keeps(end-h.Addr, room):
@@ -166,12 +166,12 @@ func (w *restWalk) start() {
 
 // large reports whether a request is of the large class.
 func (w *restWalk) large(size int64) bool {
-	return size > smallLimit-minBlock && w.round.round(size) > smallLimit
+	return size > trace.SmallLimit-trace.MinBlock && w.round.Round(size) > trace.SmallLimit
 }
 
 // keeps reports whether a block of that size is handed out with its rest.
 func (w *restWalk) keeps(size uint64, room int64) bool {
-	return room <= smallLimit || w.round.maxSplit > 0 && int64(size) >= w.round.maxSplit && room <= 1<<31-1
+	return room <= trace.SmallLimit || w.round.MaxSplit > 0 && int64(size) >= w.round.MaxSplit && room <= 1<<31-1
 }
 
 func (w *restWalk) expandable(addr uint64) bool {
@@ -209,12 +209,12 @@ func (w *restWalk) alloc(i int, e *trace.Event) {
 	before, after := w.live.around(e.Addr)
 	w.live.add(e.Addr, true)
 	if held, ok := w.open[before]; ok && before != 0 {
-		if room := int64(e.Addr - held.end); room >= 0 && room <= smallLimit {
+		if room := int64(e.Addr - held.end); room >= 0 && room <= trace.SmallLimit {
 			w.out.held[held.held] = int32(room)
 		}
 		delete(w.open, before)
 	}
-	size := uint64(w.round.round(e.Size))
+	size := uint64(w.round.Round(e.Size))
 	if room := int64(after - (e.Addr + size)); after > e.Addr+size && w.keeps(size, room) {
 		w.out.made = append(w.out.made, rest{trace.AllocationID(i), int32(room)})
 	}

@@ -10,12 +10,12 @@ import (
 // trace and are live at its end with the writer's.
 func checkRests(t *testing.T, x *Index) {
 	t.Helper()
-	round := newRounder(x.trace.Settings)
+	round := trace.NewRounding(x.trace.Settings)
 	for i := range x.finalMap().Segments {
 		for _, b := range x.finalMap().Segments[i].Blocks {
 			if b.Known && b.Allocation >= 0 {
 				a := x.life.Allocation(b.Allocation)
-				if got := round.round(a.Size) + x.rests().of(a.ID); got != b.Size {
+				if got := round.Round(a.Size) + x.rests().of(a.ID); got != b.Size {
 					t.Errorf("event %d asked for %d bytes: inferred %d, the block has %d", a.Open, a.Size, got, b.Size)
 				}
 			}

@@ -146,8 +146,8 @@ func TestRequestsAreRoundedAsTheSettingsSay(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			r := newRounder(test.settings)
-			if got := r.round(test.request); got != test.want {
+			r := trace.NewRounding(test.settings)
+			if got := r.Round(test.request); got != test.want {
 				t.Errorf("round(%d) = %d, want %d", test.request, got, test.want)
 			}
 		})

@@ -78,7 +78,7 @@ func (f *Follower) playAlloc(m *memory, e *Event) string {
 	if size > b.Size {
 		return tooSmall
 	}
-	if f.rounding.cuts(s.Type == f.names.small, s.Expandable, size, b.Size-size) {
+	if f.rounding.Cuts(s.Type == f.names.small, s.Expandable, size, b.Size-size) {
 		if f.links == linksLimit {
 			return tooMany
 		}

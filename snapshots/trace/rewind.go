@@ -31,11 +31,12 @@ type Rewinder struct {
 	problems Problems
 	last     int32 // the block that came back last, or -1: usually the one asked for next
 	names    typeNames
+	rounding Rounding
 }
 
 // NewRewinder returns a rewinder that stands at the end of the device's trace.
 func NewRewinder(t *Trace, d *Device) *Rewinder {
-	r := &Rewinder{trace: t, device: d, at: d.Events.Len() - 1, last: -1, names: findTypeNames(t)}
+	r := &Rewinder{trace: t, device: d, at: d.Events.Len() - 1, last: -1, names: findTypeNames(t), rounding: NewRounding(t.Settings)}
 	for i := range d.Final.Segments {
 		s := &d.Final.Segments[i]
 		if s.Size <= 0 || !r.addSegment(*s) {
@@ -130,7 +131,7 @@ func (r *Rewinder) undoFree(e *Event, state BlockState) {
 		return
 	}
 	b := Block{
-		Addr: e.Addr, Size: roundUp(e.Size), Requested: e.Size, Stack: e.Stack, Note: e.Note,
+		Addr: e.Addr, Size: r.rounding.Round(e.Size), Requested: e.Size, Stack: e.Stack, Note: e.Note,
 		State: state, Given: GaveRequested,
 	}
 	if !r.addBlock(b) {

@@ -1,28 +1,10 @@
 package trace
 
-import "math"
-
 // # Sizes of blocks
 //
 // A free event has the bytes that the program had asked for, not those of the
-// block. The allocator rounds requests up to 512 bytes. In a large pool it
-// also gives away the rest of a free block when that is at most 1 MiB, so a
-// gap of at most that after a large block belongs to it: a free block there
-// is always larger.
-
-const (
-	blockUnit    = 512
-	smallBuffer  = 2 << 20 // the size of a segment in a small pool
-	largestStray = 1 << 20 // the largest gap that cannot be a free block in a large pool
-)
-
-// roundUp returns the bytes that a request occupies at least.
-func roundUp(size int64) int64 {
-	if size > math.MaxInt64-blockUnit {
-		return size
-	}
-	return (size + blockUnit - 1) / blockUnit * blockUnit
-}
+// block. [Rounding] has the rules: the rest behind a block that the allocator does
+// not cut off belongs to it.
 
 // typeNames are the interned names of the segment types, absent when the
 // trace never uses them.
@@ -43,18 +25,18 @@ func findTypeNames(t *Trace) typeNames {
 
 // of returns the type of a segment of that size which is not expandable.
 func (n typeNames) of(size int64) StringID {
-	if size == smallBuffer {
+	if size == SmallSegment {
 		return n.small
 	}
 	return n.large
 }
 
-// isLarge reports whether s serves large requests from whole segments.
-func (n typeNames) isLarge(s *Segment) bool {
+// isSmall reports whether s belongs to the small pool.
+func (n typeNames) isSmall(s *Segment) bool {
 	if s.Type == 0 {
-		return !s.Expandable && s.Size != smallBuffer
+		return s.Size == SmallSegment
 	}
-	return !s.Expandable && s.Type == n.large
+	return s.Type == n.small
 }
 
 // State returns the memory as it is now: segments in ascending order, each
@@ -92,7 +74,7 @@ func (r *Rewinder) cutIntoBlocks(s *Segment) []Block {
 			limit = live[i+1].Addr
 		}
 		room := int64(limit - b.Addr)
-		if b.Given&GaveState == 0 && r.names.isLarge(s) && room-b.Size <= largestStray {
+		if b.Given&GaveState == 0 && !r.rounding.Cuts(r.names.isSmall(s), s.Expandable, b.Size, room-b.Size) {
 			b.Size = room
 		}
 		b.Size = max(0, min(b.Size, room))

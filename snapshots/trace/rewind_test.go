@@ -46,6 +46,35 @@ segment 0x1000000 2097152 allocated=1024 active=1024 requested=1000 type="small"
   block 0x1000400 2096128 inactive requested=0 stack=-
 `,
 		},
+		"a freed block is rounded as the settings say": {
+			trace: `
+settings
+setting "roundup_power2_divisions" 4
+device 0
+free_requested 0x1000000 5000000
+free_completed 0x1000000 5000000
+segment 0x1000000 20971520 type="large"
+  block 0x1000000 20971520 inactive`,
+			base: `
+segment 0x1000000 20971520 allocated=5242880 active=5242880 requested=5000000 type="large"
+  block 0x1000000 5242880 active_allocated requested=5000000
+  block 0x1500000 15728640 inactive requested=0 stack=-
+`,
+		},
+		"a block that is never cut comes back whole": {
+			trace: `
+settings
+setting "max_split_size" 20971520
+device 0
+free_requested 0x1000000 30000000
+free_completed 0x1000000 30000000
+segment 0x1000000 41943040 type="large"
+  block 0x1000000 41943040 inactive`,
+			base: `
+segment 0x1000000 41943040 allocated=41943040 active=41943040 requested=30000000 type="large"
+  block 0x1000000 41943040 active_allocated requested=30000000
+`,
+		},
 		"a block whose free was requested before comes back pending": {
 			trace: `
 device 0
@@ -181,10 +210,10 @@ segment 0x1000000 2097152
   block 0x1000000 2097152 inactive
 segment 0xfffffffffffffff0 4096`,
 			base: `
-segment 0x1000000 2097152 allocated=0 active=512 requested=9223372036854775802
+segment 0x1000000 2097152 allocated=512 active=1024 requested=9223372036854775802
   block 0x1000000 512 active_pending_free requested=9223372036854775807
-  block 0x1000200 0 active_allocated requested=-5
-  block 0x1000200 2096640 inactive requested=0 stack=-
+  block 0x1000200 512 active_allocated requested=-5
+  block 0x1000400 2096128 inactive requested=0 stack=-
 `,
 			problems: []string{
 				"device 0, event 6: segment 0xfffffffffffffff0 of 4096 bytes overlaps another or is empty",

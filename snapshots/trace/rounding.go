@@ -6,10 +6,18 @@ import (
 	"strconv"
 )
 
+// Sizes of PyTorch's allocator that its settings do not change, in bytes.
+const (
+	MinBlock     = 512
+	SmallLimit   = 1 << 20 // the largest block of the small pool, and the largest rest left uncut
+	SmallSegment = 2 << 20 // a segment of the small pool
+)
+
 // Rounding is what an allocator's settings say about the sizes of blocks. A
 // trace has what was asked for, not what was handed out: PyTorch rounds a
 // request up to 512 bytes or, when its settings say so, to the next of some
-// divisions of a power of two.
+// divisions of a power of two. In a large pool it also gives away the rest of a
+// free block when that is at most 1 MiB.
 type Rounding struct {
 	// MaxSplit is the size from which on blocks are never cut, 0 when there is
 	// no limit.
@@ -65,17 +73,17 @@ func (r *Rounding) setDivisions(value any) {
 // a rest that is too small to be cut off.
 func (r *Rounding) Round(n int64) int64 {
 	switch {
-	case n < blockUnit:
-		return blockUnit
+	case n < MinBlock:
+		return MinBlock
 	case n > math.MaxInt64/4:
 		return n // nonsense, which must not overflow
 	}
 	exponent := bits.Len64(uint64(n)) - 1
 	d := r.divisions[max(0, min(exponent-20, len(r.divisions)-1))]
-	if d > 1 && n > blockUnit*d {
+	if d > 1 && n > MinBlock*d {
 		return roundPower2(n, d, exponent)
 	}
-	return roundUp(n)
+	return (n + MinBlock - 1) / MinBlock * MinBlock
 }
 
 func roundPower2(n, divisions int64, exponent int) int64 {
@@ -90,11 +98,11 @@ func roundPower2(n, divisions int64, exponent int) int64 {
 	return (n + step - 1) / step * step
 }
 
-// cuts reports whether a free block gives back its rest when it serves a request
+// Cuts reports whether a free block gives back its rest when it serves a request
 // of rounded bytes.
-func (r *Rounding) cuts(small, expandable bool, rounded, rest int64) bool {
+func (r *Rounding) Cuts(small, expandable bool, rounded, rest int64) bool {
 	if small || expandable || r.Expandable {
-		return rest >= blockUnit
+		return rest >= MinBlock
 	}
-	return rest > largestStray && (r.MaxSplit == 0 || rounded < r.MaxSplit)
+	return rest > SmallLimit && (r.MaxSplit == 0 || rounded < r.MaxSplit)
 }
