@@ -107,15 +107,19 @@ func TestAViewerHearsSomethingWhenNothingHappens(t *testing.T) {
 	}
 }
 
+// TestASlowViewerLosesNothingWhileItReads has a viewer that wants a batch a minute
+// and a program that fills half a ring as soon as the viewer has read the last half.
 func TestASlowViewerLosesNothingWhileItReads(t *testing.T) {
+	const ring = 1 << 14
 	p := probetest.New()
-	probe := listening(t, p, Options{Ring: 1 << 14})
+	probe := listening(t, p, Options{Ring: ring})
 	s := newClient(t, probe, "").stream(t, "?interval=60s")
 	at := s.next(t, wire.BaseFrame).First
 	s.next(t, wire.CountersFrame)
-	const rate = 1 << 14 // a whole ring a second
-	go p.RunAt(rate, 2*rate)
-	for at < rate {
+	for at < 3*ring {
+		if at == p.Events {
+			p.Run(ring / 2)
+		}
 		f := s.until(t, "events", func(f *wire.Frame) bool { return f.Type == wire.EventsFrame || f.Type == wire.BaseFrame })
 		if f.Type != wire.EventsFrame || f.First != at {
 			t.Fatalf("a %v frame from event %d on, want events from %d on", f.Type, f.First, at)

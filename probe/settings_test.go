@@ -349,12 +349,14 @@ func TestTheLease(t *testing.T) {
 	take("script", "")
 	take("script", "")
 	take("screen", "script")
-	now = now.Add(leaseAlone)
-	take("screen", "") // a script that has not asked for long has no claim
+	now = now.Add(10*time.Second - 1)
+	take("screen", "script")
+	now = now.Add(1)
+	take("screen", "") // a script has no claim ten seconds after its last change
 
 	l.open("screen")
 	l.open("screen")
-	now = now.Add(leaseAlone)
+	now = now.Add(time.Minute - 1)
 	take("script", "screen") // one that watches has it for longer
 	l.close("screen")
 	take("script", "screen") // with one of two streams left too
@@ -362,9 +364,9 @@ func TestTheLease(t *testing.T) {
 	take("script", "") // at once when it has gone
 
 	l.open("screen")
-	now = now.Add(leaseAlone)
+	now = now.Add(10 * time.Second)
 	take("screen", "")
-	now = now.Add(leaseStreaming)
+	now = now.Add(time.Minute)
 	if held := l.held(); held != "" {
 		t.Errorf("%q holds it after a minute without a change", held)
 	}

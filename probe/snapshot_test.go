@@ -3,7 +3,6 @@ package probe
 import (
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -14,23 +13,20 @@ import (
 	"memtop/snapshots/trace/tracetest"
 )
 
+// goingOn is a program that has gone on when its state reaches whoever asked.
+type goingOn struct{ *probetest.Program }
+
+func (p goingOn) State(device int, at func()) trace.State {
+	s := p.Program.State(device, at)
+	p.Run(chunkLen - 7)
+	return s
+}
+
 func TestASnapshotIsPyTorchsAndLeadsToTheStateOfItsMoment(t *testing.T) {
-	p := probetest.New()
+	p := goingOn{probetest.New()}
 	probe := listening(t, p, Options{Ring: 4 * chunkLen, Writer: "a made program"})
-	stop := make(chan struct{})
-	var running sync.WaitGroup
-	running.Go(func() {
-		for {
-			select {
-			case <-stop:
-				return
-			default:
-				p.RunAt(100_000, 1000)
-			}
-		}
-	})
+	p.Run(20 * chunkLen) // the ring has gone round
 	c := newClient(t, probe, "")
-	probetest.Eventually(t, "the ring to have gone round", func() bool { return probe.rings[0].end() > 20*chunkLen })
 	for range 5 {
 		status, text := c.ask(t, http.MethodGet, "/v1/snapshot", "")
 		if status != http.StatusOK {
@@ -38,8 +34,6 @@ func TestASnapshotIsPyTorchsAndLeadsToTheStateOfItsMoment(t *testing.T) {
 		}
 		checkSnapshot(t, text)
 	}
-	close(stop)
-	running.Wait()
 }
 
 func checkSnapshot(t *testing.T, text string) {

@@ -47,7 +47,9 @@ func TestAViewerSeesWhatTheAllocatorHolds(t *testing.T) {
 			want := blocks(a.Names().Tables(), a.State(nil))
 			for i, c := range clients {
 				probetest.Eventually(t, fmt.Sprintf("viewer %d to see what the allocator holds", i), func() bool {
-					return cmp.Equal(want, blocks(*c.Trace().Tables, c.Trace().Device(0).Final))
+					now := c.Trace()
+					d := now.Device(0) // nil to who came before the first allocation
+					return d != nil && cmp.Equal(want, blocks(*now.Tables, d.Final))
 				})
 				if gaps := c.Trace().Live.Gaps; test.ring == 0 && len(gaps) > 0 {
 					t.Errorf("viewer %d: %+v", i, gaps)

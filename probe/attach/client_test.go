@@ -44,7 +44,7 @@ func dialling(t testing.TB, target string, o DialOptions) *Client {
 // awaiting waits until a client's trace satisfies ok, and returns it.
 func awaiting(t testing.TB, c *Client, what string, ok func(*trace.Trace) bool) *trace.Trace {
 	t.Helper()
-	limit := time.After(time.Minute)
+	limit := time.After(5 * time.Minute) // only to say what did not come
 	for {
 		if now := c.Trace(); ok(now) {
 			return now
@@ -52,7 +52,7 @@ func awaiting(t testing.TB, c *Client, what string, ok func(*trace.Trace) bool) 
 		select {
 		case <-c.Changed():
 		case <-limit:
-			t.Fatalf("not in a minute: %s", what)
+			t.Fatalf("not in five minutes: %s; it says %q", what, c.Trace().Live.Note)
 		}
 	}
 }

@@ -100,24 +100,32 @@ func TestAProcessWithoutAProbeIsRecognised(t *testing.T) {
 		pid  func(t *testing.T) int
 		want Kind
 	}{
-		"Python with PyTorch": {func(t *testing.T) int { return started(t, nil, python...) }, PyTorchKind},
+		"Python with PyTorch": {func(t *testing.T) int {
+			t.Helper()
+			return started(t, nil, python...)
+		}, PyTorchKind},
 		"the same in other namespaces": {func(t *testing.T) int {
+			t.Helper()
 			return childOf(t, started(t, nil, append(inNamespaces, python...)...))
 		}, PyTorchKind},
 		"the same of another user": {func(t *testing.T) int {
+			t.Helper()
 			if os.Geteuid() != 0 {
 				t.Skip("only root can run programs as other users")
 			}
 			return started(t, nobody, append([]string{"/usr/bin/python3"}, python[1:]...)...)
 		}, PyTorchKind},
 		"Python without PyTorch": {func(t *testing.T) int {
+			t.Helper()
 			return started(t, nil, "python3", "-c", "print(flush=True); import sys; sys.stdin.read()")
 		}, OtherKind},
 		"a Go program": {func(*testing.T) int { return os.Getpid() }, GoKind},
 		"another program": {func(t *testing.T) int {
+			t.Helper()
 			return started(t, nil, "sh", "-c", "echo; exec sleep 1000")
 		}, OtherKind},
 		"a thread of the kernel": {func(t *testing.T) int {
+			t.Helper()
 			if name, _ := os.ReadFile("/proc/2/comm"); string(name) != "kthreadd\n" {
 				t.Skip("the kernel's threads are not seen here")
 			}

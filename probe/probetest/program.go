@@ -194,10 +194,10 @@ func (p *Program) Predict(ctx context.Context, _, _ string) (*trace.Prediction, 
 	return p.Prediction(ctx)
 }
 
-// Eventually polls until done reports true, for a minute at most.
+// Eventually polls until done reports true, for five minutes at most.
 func Eventually(t testing.TB, what string, done func() bool) {
 	t.Helper()
-	deadline := time.NewTimer(time.Minute)
+	deadline := time.NewTimer(5 * time.Minute)
 	defer deadline.Stop()
 	poll := time.NewTicker(2 * time.Millisecond)
 	defer poll.Stop()
@@ -205,7 +205,7 @@ func Eventually(t testing.TB, what string, done func() bool) {
 		select {
 		case <-poll.C:
 		case <-deadline.C:
-			t.Fatalf("not in a minute: %s", what)
+			t.Fatalf("not in five minutes: %s", what)
 		}
 	}
 }

@@ -8,7 +8,8 @@ import (
 // Publish returns what is known now. It costs what changed since the last call:
 // the blocks of a segment in which nothing happened are shared with the trace
 // before. The steps and what live points to belong to the trace from now on;
-// live is copied, and the gaps are filled in.
+// live is copied, and the gaps are filled in. A device that has had no memory and no
+// event yet is left out.
 func (f *Follower) Publish(steps []Step, live *Live) *Trace {
 	t := &Trace{Info: f.info, Tables: f.view(), Settings: f.settings, Steps: steps}
 	for _, d := range f.devices {
