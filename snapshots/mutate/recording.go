@@ -64,7 +64,7 @@ func (c *recording) change(r *rand.Rand) string {
 	}
 	at := r.IntN(len(c.frames))
 	for range 2 { // a table that does not fit ends the reading
-		if k := c.frames[at].kind; k > wire.StringsFrame && k <= wire.NotesFrame {
+		if k := c.frames[at].kind; k > wire.StringTable && k <= wire.NoteTable {
 			at = r.IntN(len(c.frames))
 		}
 	}
@@ -107,7 +107,7 @@ func (f *frame) change(r *rand.Rand) string {
 		t.root = root
 		name = t.change(r)
 		f.payload = t.encode()
-	case f.kind == wire.StringsFrame:
+	case f.kind == wire.StringTable:
 		f.payload = changeEntry(r, f.payload)
 		name = "text"
 	case f.kind != header && r.IntN(4) > 0:

@@ -380,3 +380,14 @@ func TestFollowersForgetTheOldestEvents(t *testing.T) {
 		}
 	}
 }
+
+func TestFollowersForgetAQuarterAtATime(t *testing.T) {
+	const limit = 1 << 16
+	f := trace.NewFollower(trace.NewInterner(), limit)
+	f.Base(0, 0, trace.State{}, 0, "")
+	f.Append(0, make([]trace.Event, limit))
+	f.Append(0, make([]trace.Event, 1))
+	if got := f.Kept(); got != limit*3/4+1 {
+		t.Errorf("%d events are left of %d, want %d", got, limit+1, limit*3/4+1)
+	}
+}

@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-
-	"memtop/snapshots/trace"
 )
 
 // errShort says that a payload ends too early, or has a number that is none.
@@ -21,7 +19,7 @@ func (d *Decoder) decode(t Type) (Frame, error) {
 	c := &cursor{b: d.payload}
 	var err error
 	switch {
-	case t.json():
+	case t >= firstMessage:
 		err = d.message(&f)
 	case t.table():
 		err = d.table(t, c)
@@ -44,34 +42,6 @@ func (d *Decoder) message(f *Frame) error {
 	if messageMemory(d.payload) > d.limits.Message {
 		return tooMuch("what it says takes more than %d bytes", d.limits.Message)
 	}
-	switch f.Type {
-	case HelloFrame:
-		d.hello = true
-		f.Hello = &Hello{}
-		return json.Unmarshal(d.payload, f.Hello)
-	case SettingsFrame:
-		return json.Unmarshal(d.payload, (*Settings)(&f.Settings))
-	case StepFrame:
-		s := step{Step: &trace.Step{}}
-		err := json.Unmarshal(d.payload, &s)
-		f.Step = s.Step
-		if f.Step != nil {
-			f.Step.Loss = float64(s.Loss)
-		}
-		return err
-	case OptionsFrame:
-		return json.Unmarshal(d.payload, &f.Options)
-	case ChangeFrame:
-		f.Change = &trace.Change{}
-		return json.Unmarshal(d.payload, f.Change)
-	case GaugesFrame:
-		return json.Unmarshal(d.payload, &f.Gauges)
-	case CountersFrame:
-		return json.Unmarshal(d.payload, &f.Counters)
-	default: // ByeFrame
-		var b bye
-		err := json.Unmarshal(d.payload, &b)
-		f.Reason = b.Reason
-		return err
-	}
+	d.hello = true
+	return json.Unmarshal(d.payload, messages[f.Type].into(f))
 }

@@ -86,22 +86,22 @@ func (d *Decoder) table(t Type, c *cursor) error {
 func (d *Decoder) entry(t Type, c *cursor, kept bool) {
 	n := &d.ids
 	switch t {
-	case StringsFrame:
+	case StringTable:
 		n.strings.add(d.in.Bytes(c.bytes()), kept)
-	case ListsFrame:
+	case ListTable:
 		n.lists.add(d.in.List(numbers(c, &n.strings)), kept)
-	case PoolsFrame:
+	case PoolTable:
 		n.pools.add(d.in.Pool(trace.Pool{c.signed(), c.signed()}), kept)
-	case StreamsFrame:
+	case StreamTable:
 		n.streams.add(d.in.Stream(c.number()), kept)
-	case FramesFrame:
+	case FrameTable:
 		f := trace.Frame{File: lookup(c, &n.strings, c.number()), Name: lookup(c, &n.strings, c.number())}
 		line := c.signed()
 		f.Line = int32(min(max(line, math.MinInt32), math.MaxInt32))
 		n.frames.add(d.in.Frame(f), kept)
-	case StacksFrame:
+	case StackTable:
 		n.stacks.add(d.in.Stack(numbers(c, &n.frames)), kept)
-	default: // NotesFrame
+	default: // NoteTable
 		n.notes.add(d.in.Note(d.note(c)), kept)
 	}
 }

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
-
-	"memtop/snapshots/trace"
 )
 
 // Encoder writes a stream: the header, at the first frame, and frames. It is
@@ -120,45 +118,4 @@ func (e *Encoder) fail(err error) {
 	if e.err == nil {
 		e.err = err
 	}
-}
-
-// Hello says who is talking. It comes first. The version is filled in.
-func (e *Encoder) Hello(h *Hello) {
-	said := *h
-	said.Version, said.Minor = Version, Minor
-	e.message(HelloFrame, &said)
-}
-
-// Settings tells the allocator's settings, when they are others than those of
-// Hello. Block sizes follow from them: send bases after it.
-func (e *Encoder) Settings(s []trace.Setting) { e.message(SettingsFrame, Settings(s)) }
-
-// Step tells of a step that ended; without its layers where they are too many
-// for a frame.
-func (e *Encoder) Step(s *trace.Step) {
-	if !e.short(StepFrame, step{s, Float(s.Loss)}) {
-		few := *s
-		few.Layers = nil
-		e.message(StepFrame, step{&few, Float(s.Loss)})
-	}
-}
-
-// Options tells what may be changed: all of it, whenever it is otherwise.
-func (e *Encoder) Options(o []trace.Option) { e.message(OptionsFrame, o) }
-
-// Change tells of a change, new or moved on.
-func (e *Encoder) Change(c *trace.Change) { e.message(ChangeFrame, c) }
-
-// Gauges tells what the devices look like from outside.
-func (e *Encoder) Gauges(g []trace.Gauge) { e.message(GaugesFrame, g) }
-
-// Counters ends a batch: what came since the last belongs together, and a
-// viewer draws now.
-func (e *Encoder) Counters(c Counters) { e.message(CountersFrame, c) }
-
-// Bye ends the stream and says why.
-func (e *Encoder) Bye(reason string) { e.message(ByeFrame, bye{reason}) }
-
-type bye struct {
-	Reason string `json:"reason"`
 }

@@ -24,21 +24,21 @@ func (e *Encoder) Tables(t *trace.Tables) {
 		e.tableLines(t)
 		return
 	}
-	e.table(StringsFrame, &e.sent.strings, len(t.Strings), func(i int) { e.text(t.Strings[i]) })
-	e.table(ListsFrame, &e.sent.lists, len(t.Lists), func(i int) { appendIDs(e, t.Lists[i]) })
-	e.table(PoolsFrame, &e.sent.pools, len(t.Pools), func(i int) {
+	e.table(StringTable, &e.sent.strings, len(t.Strings), func(i int) { e.text(t.Strings[i]) })
+	e.table(ListTable, &e.sent.lists, len(t.Lists), func(i int) { appendIDs(e, t.Lists[i]) })
+	e.table(PoolTable, &e.sent.pools, len(t.Pools), func(i int) {
 		e.signed(t.Pools[i][0])
 		e.signed(t.Pools[i][1])
 	})
-	e.table(StreamsFrame, &e.sent.streams, len(t.Streams), func(i int) { e.number(t.Streams[i]) })
-	e.table(FramesFrame, &e.sent.frames, len(t.Frames), func(i int) {
+	e.table(StreamTable, &e.sent.streams, len(t.Streams), func(i int) { e.number(t.Streams[i]) })
+	e.table(FrameTable, &e.sent.frames, len(t.Frames), func(i int) {
 		f := &t.Frames[i]
 		e.number(uint64(f.File))
 		e.number(uint64(f.Name))
 		e.signed(int64(f.Line))
 	})
-	e.table(StacksFrame, &e.sent.stacks, t.StackCount(), func(i int) { appendIDs(e, t.Stack(trace.StackID(i))) })
-	e.table(NotesFrame, &e.sent.notes, len(t.Notes), func(i int) {
+	e.table(StackTable, &e.sent.stacks, t.StackCount(), func(i int) { appendIDs(e, t.Stack(trace.StackID(i))) })
+	e.table(NoteTable, &e.sent.notes, len(t.Notes), func(i int) {
 		n := t.Notes[i]
 		for _, text := range n.Texts() {
 			e.number(uint64(*text))

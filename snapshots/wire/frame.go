@@ -11,46 +11,37 @@ type Type uint8
 
 // The types of frames. Types up to 127 that are not here are skipped.
 const (
-	// StringsFrame and the six that follow it add entries to the tables that
+	// StringTable and the six that follow it add entries to the tables that
 	// states and events refer to by number.
-	StringsFrame Type = 1 + iota
-	ListsFrame
-	PoolsFrame
-	StreamsFrame
-	FramesFrame
-	StacksFrame
-	NotesFrame
-	BaseFrame     // the whole memory of a device at one moment
-	EventsFrame   // what happened next
-	HelloFrame    // who is talking: the first frame of a stream
-	SettingsFrame // the allocator's settings
-	StepFrame     // a training step that ended
-	OptionsFrame  // what may be changed
-	ChangeFrame   // what has become of one change
-	GaugesFrame   // looks at the device from outside
-	CountersFrame // the end of a batch: what came since the last belongs together
-	ByeFrame      // the end
-	typeEnd
+	StringTable Type = 1 + iota
+	ListTable
+	PoolTable
+	StreamTable
+	FrameTable
+	StackTable
+	NoteTable
+	BaseFrame   // the whole memory of a device at one moment
+	EventsFrame // what happened next
+	firstMessage
 )
 
-var typeNames = [typeEnd]string{
-	"", "strings", "lists", "pools", "streams", "frames", "stacks", "notes", "base", "events", "hello",
-	"settings", "step", "options", "change", "gauges", "counters", "bye",
+var typeNames = [firstMessage]string{
+	"", "strings", "lists", "pools", "streams", "frames", "stacks", "notes", "base", "events",
 }
 
 // String returns the type's name, which is its "type" in the lines of JSON.
 func (t Type) String() string {
-	if t < typeEnd {
+	switch {
+	case t < firstMessage:
 		return typeNames[t]
+	case t < typeEnd:
+		return messages[t].name
 	}
 	return "unknown"
 }
 
 // table reports whether frames of the type add to the tables.
-func (t Type) table() bool { return t >= StringsFrame && t <= NotesFrame }
-
-// json reports whether the payload is JSON.
-func (t Type) json() bool { return t >= HelloFrame && t < typeEnd }
+func (t Type) table() bool { return t >= StringTable && t <= NoteTable }
 
 // castagnoli is the polynomial of the checksums: processors compute it.
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -70,36 +61,5 @@ type Frame struct {
 	Reason string // Base: why it was sent; Bye: why it ends
 	Events []trace.Event
 
-	Hello    *Hello
-	Settings []trace.Setting
-	Step     *trace.Step
-	Options  []trace.Option
-	Change   *trace.Change
-	Gauges   []trace.Gauge
-	Counters Counters
-}
-
-// Hello says who is talking and what it can do.
-type Hello struct {
-	Version      int      `json:"version"`
-	Minor        int      `json:"minor"`
-	Capabilities []string `json:"capabilities"` // such as "control", "stacks", "steps", "gauges"
-	PID          int      `json:"pid"`
-	Command      string   `json:"command"`
-	User         string   `json:"user"`
-	Host         string   `json:"host"`
-	Writer       string   `json:"writer"`      // what made the events, such as "memtop's engine"
-	Started      int64    `json:"started_us"`  // when the program began, microseconds since the epoch
-	Devices      []int    `json:"devices"`     // ascending
-	ReadOnly     bool     `json:"read_only"`   // nothing can be changed
-	Interval     int64    `json:"interval_ns"` // between batches
-	Settings     Settings `json:"settings"`    // of the allocator
-}
-
-// Counters are sums since the program began.
-type Counters struct {
-	Time         int64 `json:"time_us"`       // of the batch's end, microseconds since the epoch
-	Dropped      int64 `json:"dropped"`       // events that the program could not tell of
-	DroppedSteps int64 `json:"dropped_steps"` // likewise steps
-	ProbeNS      int64 `json:"probe_ns"`      // what reporting cost the program
+	Message
 }

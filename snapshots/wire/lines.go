@@ -34,18 +34,18 @@ type tableLine struct {
 }
 
 func (e *Encoder) tableLines(t *trace.Tables) {
-	sendTable(e, StringsFrame, &e.sent.strings, len(t.Strings), func(i int) string { return t.Strings[i] })
-	sendTable(e, ListsFrame, &e.sent.lists, len(t.Lists), func(i int) []trace.StringID { return t.Lists[i] })
-	sendTable(e, PoolsFrame, &e.sent.pools, len(t.Pools), func(i int) trace.Pool { return t.Pools[i] })
-	sendTable(e, StreamsFrame, &e.sent.streams, len(t.Streams), func(i int) address { return address(t.Streams[i]) })
-	sendTable(e, FramesFrame, &e.sent.frames, len(t.Frames), func(i int) frameLine {
+	sendTable(e, StringTable, &e.sent.strings, len(t.Strings), func(i int) string { return t.Strings[i] })
+	sendTable(e, ListTable, &e.sent.lists, len(t.Lists), func(i int) []trace.StringID { return t.Lists[i] })
+	sendTable(e, PoolTable, &e.sent.pools, len(t.Pools), func(i int) trace.Pool { return t.Pools[i] })
+	sendTable(e, StreamTable, &e.sent.streams, len(t.Streams), func(i int) address { return address(t.Streams[i]) })
+	sendTable(e, FrameTable, &e.sent.frames, len(t.Frames), func(i int) frameLine {
 		f := &t.Frames[i]
 		return frameLine{f.File, f.Name, f.Line}
 	})
-	sendTable(e, StacksFrame, &e.sent.stacks, t.StackCount(), func(i int) []trace.FrameID {
+	sendTable(e, StackTable, &e.sent.stacks, t.StackCount(), func(i int) []trace.FrameID {
 		return t.Stack(trace.StackID(i))
 	})
-	sendTable(e, NotesFrame, &e.sent.notes, len(t.Notes), func(i int) trace.Note { return t.Notes[i] })
+	sendTable(e, NoteTable, &e.sent.notes, len(t.Notes), func(i int) trace.Note { return t.Notes[i] })
 }
 
 // lineEntries bounds the entries of one line.

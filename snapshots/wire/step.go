@@ -13,8 +13,10 @@ import (
 // a loss may be no number, which JSON cannot say but as a text.
 type step struct {
 	*trace.Step
-	Loss Float `json:"loss"`
+	Loss *Float `json:"loss"`
 }
+
+func jsonOf(s *trace.Step) *step { return &step{s, (*Float)(&s.Loss)} }
 
 // Float is a number in JSON that may be none.
 type Float float64

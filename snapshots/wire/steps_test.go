@@ -52,6 +52,38 @@ func TestStepsForgetTheOldest(t *testing.T) {
 	}
 }
 
+// TestWhatIsForgottenAtATime fills each list until one more does not fit.
+func TestWhatIsForgottenAtATime(t *testing.T) {
+	const most = 1000
+	left := func(change bool) int {
+		s := steps{room: 2 * most * stepBytes}
+		for n := range int64(most + 1) {
+			step := trace.Step{Number: n + 1}
+			if change {
+				step.Settings = []trace.Value{{Key: "depth", Value: strconv.FormatInt(n, 10)}}
+			}
+			s.add(step)
+		}
+		return len(s.all)
+	}
+	layered := steps{room: 2 * most * layerBytes}
+	for n := range int64(most/10 + 1) {
+		layered.add(trace.Step{Number: n + 1, Layers: make([]trace.Layer, 10)})
+	}
+	tests := map[string]struct{ got, want int }{
+		"half of the layers":                             {int(layered.layers), most / 2},
+		"the older half of the steps":                    {left(false), most/2 + 1},
+		"half of the older half, if all are at a change": {left(true), most/2 + most/4 + 1},
+		"a quarter of the changes, or of the gauges":     {len(keep(make([]int, most+1), most)), most * 3 / 4},
+		"none of as many as there may be":                {len(keep(make([]int, most), most)), most},
+	}
+	for name, test := range tests {
+		if test.got != test.want {
+			t.Errorf("%s: %d are left, want %d", name, test.got, test.want)
+		}
+	}
+}
+
 // TestChangesStayMeasurable changes a setting early on, and again and again.
 func TestChangesStayMeasurable(t *testing.T) {
 	const most = 1000

@@ -94,30 +94,16 @@ func (s *Stream) take(f *Frame) error {
 	switch f.Type {
 	case HelloFrame:
 		return s.greet(f.Hello)
-	case SettingsFrame:
-		s.settings = f.Settings
-		s.describe()
 	case BaseFrame:
 		return s.base(f)
 	case EventsFrame:
 		return s.events(f)
-	case StepFrame:
-		s.steps.add(*f.Step)
-	case OptionsFrame:
-		s.live.Options = f.Options
-	case ChangeFrame:
-		s.change(f.Change)
-	case GaugesFrame:
-		s.live.Gauges = keep(append(s.live.Gauges, f.Gauges...), s.shares.gauges)
-	case CountersFrame:
-		s.counters = f.Counters
-		s.live.Dropped, s.live.DroppedSteps, s.live.ProbeNS = f.Counters.Dropped, f.Counters.DroppedSteps, f.Counters.ProbeNS
-	case ByeFrame:
-		s.said = true
-		s.Disconnect(f.Reason)
-	default: // tables are the decoder's business
+	default:
+		if take := messages[f.Type].take; take != nil { // tables are the decoder's business
+			take(s, f)
+		}
+		return nil
 	}
-	return nil
 }
 
 func (s *Stream) greet(h *Hello) error {
@@ -175,6 +161,11 @@ func (s *Stream) events(f *Frame) error {
 	s.follower.Append(f.Device, f.Events)
 	s.next[f.Device] = next + int64(len(f.Events))
 	return nil
+}
+
+func (s *Stream) count(c Counters) {
+	s.counters = c
+	s.live.Dropped, s.live.DroppedSteps, s.live.ProbeNS = c.Dropped, c.DroppedSteps, c.ProbeNS
 }
 
 // keep returns the newest of list, in memory of its own where some are left out.

@@ -133,13 +133,13 @@ func TestMessagesComeBackAsTheyWere(t *testing.T) {
 	}))
 	hello.Version, hello.Minor = wire.Version, wire.Minor
 	want := []wire.Frame{
-		{Type: wire.HelloFrame, Hello: hello},
-		{Type: wire.SettingsFrame, Settings: hello.Settings},
-		{Type: wire.StepFrame, Step: &step},
-		{Type: wire.OptionsFrame, Options: options},
-		{Type: wire.ChangeFrame, Change: &change},
-		{Type: wire.GaugesFrame, Gauges: gauges},
-		{Type: wire.CountersFrame, Counters: counters},
+		{Type: wire.HelloFrame, Message: wire.Message{Hello: hello}},
+		{Type: wire.SettingsFrame, Message: wire.Message{Settings: hello.Settings}},
+		{Type: wire.StepFrame, Message: wire.Message{Step: &step}},
+		{Type: wire.OptionsFrame, Message: wire.Message{Options: options}},
+		{Type: wire.ChangeFrame, Message: wire.Message{Change: &change}},
+		{Type: wire.GaugesFrame, Message: wire.Message{Gauges: gauges}},
+		{Type: wire.CountersFrame, Message: wire.Message{Counters: counters}},
 		{Type: wire.ByeFrame, Reason: "enough"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
