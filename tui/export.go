@@ -26,7 +26,7 @@ func (m *Model) askWhere(label, ending, hint string, write Write) {
 		return
 	}
 	x, gate, event := v.scene.Index, v.scene.Gate, v.scene.Cursor()
-	m.asking = page.NewPrompt(label, stem(m.file().name)+ending, hint, nil, func(path string) tea.Cmd {
+	m.asking = page.NewPrompt(label, stem(m.file().name)+ending, hint, func(path string) tea.Cmd {
 		if path == "" {
 			return nil
 		}
@@ -55,7 +55,7 @@ func writing(path string, overwrite bool, write func(overwrite bool) error) tea.
 // askOverwrite asks whether to replace a file.
 func (m *Model) askOverwrite(msg existsMsg) {
 	name := screen.TruncateLeft(msg.path, minWidth/2)
-	m.asking = page.NewPrompt(name+" exists; overwrite it?", "", "y enter: yes · esc: no", nil,
+	m.asking = page.NewPrompt(name+" exists; overwrite it?", "", "y enter: yes · esc: no",
 		func(answer string) tea.Cmd {
 			if a := strings.ToLower(strings.TrimSpace(answer)); a != "y" && a != "yes" {
 				return page.Say("nothing was written")

@@ -191,7 +191,7 @@ func (m *Model) prompt() *page.Prompt {
 
 func (m *Model) paste(msg tea.PasteMsg) tea.Cmd {
 	if p := m.prompt(); p != nil {
-		return p.Paste(msg.Content)
+		p.Paste(msg.Content)
 	}
 	return nil
 }

@@ -212,9 +212,9 @@ func (p *Page) key(msg tea.KeyPressMsg) tea.Cmd {
 	case p.list.Key(msg, k.motion):
 		p.moved()
 	case key.Matches(msg, k.pane.Search):
-		p.prompt = page.NewPrompt("search", "", "action, address, size, frame, metadata; >1MiB", nil, p.startSearch)
+		p.prompt = page.NewPrompt("search", "", "action, address, size, frame, metadata; >1MiB", p.startSearch)
 	case key.Matches(msg, k.pane.Filter):
-		p.prompt = page.NewPrompt("filter", p.filter.Query(), "show only matching events; empty shows all", nil, p.startFilter)
+		p.prompt = page.NewPrompt("filter", p.filter.Query(), "show only matching events; empty shows all", p.startFilter)
 	case key.Matches(msg, k.pane.Next):
 		return p.next(1)
 	case key.Matches(msg, k.pane.Previous):

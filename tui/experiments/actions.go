@@ -164,7 +164,7 @@ func (p *Page) ask(o *trace.Option) tea.Cmd {
 	if !o.Free {
 		return page.Say(name + " has no other value")
 	}
-	p.prompt = page.NewPrompt(name, o.Value, "enter: from the next step on", nil, func(text string) tea.Cmd {
+	p.prompt = page.NewPrompt(name, o.Value, "enter: from the next step on", func(text string) tea.Cmd {
 		if text == "" {
 			return nil
 		}

@@ -156,9 +156,9 @@ func (p *Page) look(msg tea.KeyPressMsg) tea.Cmd {
 	k := &p.keys
 	switch {
 	case key.Matches(msg, k.pane.Search):
-		p.prompt = page.NewPrompt("search", "", "part of a name or a class", nil, p.startSearch)
+		p.prompt = page.NewPrompt("search", "", "part of a name or a class", p.startSearch)
 	case key.Matches(msg, k.pane.Filter):
-		p.prompt = page.NewPrompt("filter", p.filter, "part of a name or a class; empty shows all", nil, p.setFilter)
+		p.prompt = page.NewPrompt("filter", p.filter, "part of a name or a class; empty shows all", p.setFilter)
 	case key.Matches(msg, k.pane.Next):
 		return p.found(1)
 	case key.Matches(msg, k.pane.Previous):

@@ -3,6 +3,7 @@ package page
 import (
 	"strings"
 
+	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
 
 	"memtop/tui/keys"
@@ -86,6 +87,30 @@ func (r *Reader) Scroll(by int) {
 	r.Resize(r.count, r.height)
 }
 
+// Wheel scrolls by the mouse wheel.
+func (r *Reader) Wheel(msg tea.MouseWheelMsg) {
+	switch msg.Button {
+	case tea.MouseWheelUp:
+		r.Scroll(-3)
+	case tea.MouseWheelDown:
+		r.Scroll(3)
+	}
+}
+
+// Sideways scrolls by the keys to the left and the right, which are free where
+// the others move through a list, and reports whether msg was one.
+func (r *Reader) Sideways(msg tea.KeyPressMsg, m keys.Motion) bool {
+	switch {
+	case key.Matches(msg, m.Left):
+		r.Scroll(-1)
+	case key.Matches(msg, m.Right):
+		r.Scroll(1)
+	default:
+		return false
+	}
+	return true
+}
+
 // More reports whether there are lines below the h that show.
 func (r *Reader) More(h int) bool { return r.Offset+h < r.count }
 
@@ -108,6 +133,18 @@ func (r *Reader) Draw(c screen.Canvas, y int, lines []Line) {
 	if r.Offset+r.height < len(lines) && c.Height() > 0 {
 		c.Right(0, c.Height()-1, c.Width(), " … ", screen.Dim)
 	}
+}
+
+// Aside returns what is left of a pane beside another after a line between the
+// two; a pane below another is whole.
+func Aside(c screen.Canvas, beside bool) screen.Canvas {
+	if !beside {
+		return c
+	}
+	for y := range c.Height() {
+		c.Set(0, y, '│', screen.Dim)
+	}
+	return c.Sub(screen.Rect{X: 1, W: c.Width() - 1, H: c.Height()})
 }
 
 func (l Line) draw(c screen.Canvas, y int) {

@@ -12,26 +12,24 @@ type Prompt struct {
 	Hint  string
 	text  []rune
 	done  func(string) tea.Cmd
-	typed func(string) tea.Cmd
 }
 
 // NewPrompt returns a prompt that begins with text and calls done with what
-// stands there at Enter. Typed, which may be nil, is called at every change.
-func NewPrompt(label, text, hint string, typed, done func(string) tea.Cmd) *Prompt {
-	return &Prompt{Label: label, Hint: hint, text: []rune(text), done: done, typed: typed}
+// stands there at Enter.
+func NewPrompt(label, text, hint string, done func(string) tea.Cmd) *Prompt {
+	return &Prompt{Label: label, Hint: hint, text: []rune(text), done: done}
 }
 
 // Text returns what has been typed.
 func (p *Prompt) Text() string { return string(p.text) }
 
 // Paste adds text as if it had been typed.
-func (p *Prompt) Paste(text string) tea.Cmd {
+func (p *Prompt) Paste(text string) {
 	for _, r := range text {
 		if r >= ' ' && r != 0x7f {
 			p.text = append(p.text, r)
 		}
 	}
-	return p.changed()
 }
 
 // Key takes a key and reports whether the prompt is finished.
@@ -51,9 +49,9 @@ func (p *Prompt) Key(msg tea.KeyPressMsg) (tea.Cmd, bool) {
 	case "ctrl+w":
 		p.dropWord()
 	default:
-		return p.Paste(msg.Text), false
+		p.Paste(msg.Text)
 	}
-	return p.changed(), false
+	return nil, false
 }
 
 func (p *Prompt) dropWord() {
@@ -67,13 +65,6 @@ func (p *Prompt) dropWord() {
 	p.text = p.text[:n]
 }
 
-func (p *Prompt) changed() tea.Cmd {
-	if p.typed == nil {
-		return nil
-	}
-	return p.typed(p.Text())
-}
-
 // Draw draws the prompt on row y.
 func (p *Prompt) Draw(c screen.Canvas, y int) {
 	x := c.Text(0, y, " "+p.Label+" ", screen.Title)
@@ -84,4 +75,20 @@ func (p *Prompt) Draw(c screen.Canvas, y int) {
 	if hint := "  " + p.Hint; screen.Width(hint) < c.Width()-x-2 {
 		c.Text(x+1, y, hint, screen.Dim)
 	}
+}
+
+// Prompts is the prompt that a page has open, if any: what makes the page that
+// embeds it a [Prompter].
+type Prompts struct{ open *Prompt }
+
+// Prompting returns the open prompt, nil when there is none.
+func (p *Prompts) Prompting() *Prompt { return p.open }
+
+// EndPrompt closes it.
+func (p *Prompts) EndPrompt() { p.open = nil }
+
+// Ask opens a prompt that begins with text and calls done with what stands there
+// at Enter.
+func (p *Prompts) Ask(label, text, hint string, done func(string) tea.Cmd) {
+	p.open = NewPrompt(label, text, hint, done)
 }

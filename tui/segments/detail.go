@@ -10,12 +10,7 @@ func (p *Page) drawDetail(c screen.Canvas, beside bool) {
 	if c.Height() == 0 {
 		return
 	}
-	if beside {
-		for y := range c.Height() {
-			c.Set(0, y, '│', screen.Dim)
-		}
-		c = c.Sub(screen.Rect{X: 1, W: c.Width() - 1, H: c.Height()})
-	}
+	c = page.Aside(c, beside)
 	c.Rule(0, "Detail", "", false)
 	reader := p.detail
 	reader.Draw(c, 1, p.detailLines())
@@ -26,7 +21,7 @@ func (p *Page) detailLines() []page.Line {
 	if b := p.block(); b != nil {
 		return p.blockLines(b)
 	}
-	if s := p.current(); s != nil {
+	if s, ok := p.table.Current(); ok {
 		return p.segmentLines(s)
 	}
 	return nil

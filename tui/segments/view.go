@@ -40,11 +40,7 @@ func (p *Page) View(w, h int) string {
 	}
 	s := p.newShape(w, h)
 	p.drawTotals(c.Sub(s.totals))
-	if segment := p.opened(); segment != nil {
-		p.drawBlocks(c.Sub(s.list), segment)
-	} else {
-		p.drawList(c.Sub(s.list))
-	}
+	p.drawList(c.Sub(s.list))
 	p.drawDetail(c.Sub(s.detail), s.detail.X > 0)
 	return c.String()
 }
@@ -163,27 +159,22 @@ func (p *Page) drawPool(c screen.Canvas, y int, u *analysis.PoolUse, only bool) 
 }
 
 func (p *Page) drawList(c screen.Canvas) {
+	table := c.Sub(screen.Rect{Y: 1, W: c.Width(), H: c.Height() - 1})
+	if s := p.opened(); s != nil {
+		c.Rule(0, "Segment "+screen.Address(s.Addr)+" "+screen.Bytes(s.Size)+": "+screen.Plural(len(s.Blocks), "block"), "esc back", true)
+		p.blocks.Draw(table)
+		return
+	}
 	c.Rule(0, p.listTitle(), p.listState(), true)
-	columns := p.columns(c.Width() - 1)
-	p.drawHeads(c, columns)
-	from, to := p.list.Visible()
-	for i := from; i < to && i-from < c.Height()-2; i++ {
-		y := 2 + i - from
-		p.drawRow(c, y, &p.state.Segments[p.rows[i]], columns)
-		if i == p.list.Cursor {
-			selectRow(c, y, columns)
-		}
+	p.table.Draw(table)
+	if p.table.Count == 0 {
+		p.table.Empty(c, "no segments")
 	}
-	if len(p.rows) == 0 {
-		c.Middle(0, c.Height()/2, c.Width(), "no segments", screen.Dim)
-	}
-	list := p.list
-	list.Scrollbar(c, c.Width()-1, 2)
 }
 
 func (p *Page) listTitle() string {
-	n := screen.Count(len(p.rows))
-	if len(p.rows) != len(p.state.Segments) {
+	n := screen.Count(p.table.Count)
+	if p.table.Count != len(p.state.Segments) {
 		n += " of " + screen.Count(len(p.state.Segments))
 	}
 	return n + " segments"

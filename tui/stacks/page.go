@@ -164,9 +164,9 @@ func (p *Page) key(msg tea.KeyPressMsg) tea.Cmd {
 	case key.Matches(msg, k.mine.Runtime):
 		p.runtime = !p.runtime
 	case key.Matches(msg, k.pane.Search):
-		p.prompt = page.NewPrompt("search frames", "", "part of file or function", nil, p.startSearch)
+		p.prompt = page.NewPrompt("search frames", "", "part of file or function", p.startSearch)
 	case key.Matches(msg, k.pane.Filter):
-		p.prompt = page.NewPrompt("filter", p.filter, "only stacks with a matching frame; empty shows all", nil, p.setFilter)
+		p.prompt = page.NewPrompt("filter", p.filter, "only stacks with a matching frame; empty shows all", p.setFilter)
 	case key.Matches(msg, k.pane.Next):
 		return p.next(1)
 	case key.Matches(msg, k.pane.Previous):

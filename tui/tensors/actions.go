@@ -84,9 +84,9 @@ func (p *Page) key(msg tea.KeyPressMsg) tea.Cmd {
 	case key.Matches(msg, k.pane.Expand):
 		p.all = !p.all
 	case key.Matches(msg, k.pane.Search):
-		p.prompt = page.NewPrompt("search", "", "verdict, place, name, category, shape, dtype", nil, p.startSearch)
+		p.prompt = page.NewPrompt("search", "", "verdict, place, name, category, shape, dtype", p.startSearch)
 	case key.Matches(msg, k.pane.Filter):
-		p.prompt = page.NewPrompt("filter", p.table().filter, "verdict, place, name, category, shape; empty shows all", nil, p.setFilter)
+		p.prompt = page.NewPrompt("filter", p.table().filter, "verdict, place, name, category, shape; empty shows all", p.setFilter)
 	case key.Matches(msg, k.pane.Next):
 		return p.next(1)
 	case key.Matches(msg, k.pane.Previous):

@@ -222,9 +222,9 @@ func (p *Page) switchKey(msg tea.KeyPressMsg) tea.Cmd {
 	case key.Matches(msg, k.mine.Fit):
 		p.fit = !p.fit
 	case key.Matches(msg, k.pane.Filter):
-		p.prompt = page.NewPrompt("filter", p.drill.filter, "stack, address or category; empty shows all", nil, p.drill.setFilter)
+		p.prompt = page.NewPrompt("filter", p.drill.filter, "stack, address or category; empty shows all", p.drill.setFilter)
 	case key.Matches(msg, k.pane.Search):
-		p.prompt = page.NewPrompt("search", "", "stack, address or category", nil, p.drill.startSearch)
+		p.prompt = page.NewPrompt("search", "", "stack, address or category", p.drill.startSearch)
 	default:
 		return p.drill.key(msg, p)
 	}

@@ -1,0 +1,152 @@
+package page
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"memtop/tui/find"
+	"memtop/tui/screen"
+)
+
+// Column is one column of a table of rows R: what stands in it, where it has
+// room, what sorts by it, and whether search and filter look at it. A column
+// with neither Width nor Rest is never shown.
+//
+// Text, Value and Compare read nothing but the row and what never changes, for
+// commands call them.
+type Column[R any] struct {
+	Head  string          // stands above it and names it in an [Order]
+	Width func(w int) int // its cells in a table of w, 0 where it has no room; see Cells and From
+	Rest  int             // takes what the others leave, up to so many cells
+	Gap   int             // cells after it, 0 for one
+	Left  bool            // text begins at the left; a number ends at the right
+
+	Text  func(r R) string
+	Style func(r R) screen.Style     // nil for the table's
+	Draw  func(c screen.Canvas, r R) // instead of Text, into the column's cells of the row
+	Still bool                       // a picture: it does not show that the row is selected
+	Under bool                       // belongs to the column before it, by which a click on its head sorts
+
+	Searched bool             // search and filter look at Text
+	Natural  bool             // rows come in its order
+	Value    func(r R) int64  // sorts by this number, the largest first
+	Compare  func(a, b R) int // or sorts by this
+}
+
+// Cells is the width rule of a column that always has n cells.
+func Cells(n int) func(int) int { return From(0, n) }
+
+// From is the width rule of a column that has n cells in a table of least or more.
+func From(least, n int) func(int) int {
+	return func(w int) int {
+		if w < least {
+			return 0
+		}
+		return n
+	}
+}
+
+// All is for a column that takes the whole rest.
+const All = 1 << 30
+
+// leastRest is the least that a column of the rest has.
+const leastRest = 4
+
+// Order is how rows are sorted: by the column of that head, or as they come.
+type Order struct {
+	By      string
+	Inverse bool
+}
+
+// order is what an Order names the column by.
+func (col *Column[R]) order() string {
+	if col.Natural {
+		return ""
+	}
+	return col.Head
+}
+
+func (col *Column[R]) sorts() bool { return col.Natural || col.Value != nil || col.Compare != nil }
+
+// cells is the column's width in a table of w; of one that takes the rest any.
+func (col *Column[R]) cells(w int) int {
+	switch {
+	case col.Rest > 0:
+		return leastRest
+	case col.Width != nil:
+		return col.Width(w)
+	}
+	return 0
+}
+
+func (col *Column[R]) compare(a, b R) int {
+	if col.Compare != nil {
+		return col.Compare(a, b)
+	}
+	return cmp.Compare(col.Value(b), col.Value(a))
+}
+
+// Sort puts rows into an order. Equal rows stay as they come.
+func Sort[R any](rows []R, columns []Column[R], o Order) {
+	at := slices.IndexFunc(columns, func(col Column[R]) bool { return col.sorts() && col.order() == o.By })
+	if at >= 0 && !columns[at].Natural {
+		slices.SortStableFunc(rows, columns[at].compare)
+	}
+	if o.Inverse {
+		slices.Reverse(rows)
+	}
+}
+
+// Matches reports whether the searched columns of a row have every word of a
+// query.
+func Matches[R any](columns []Column[R], r R, query string) bool {
+	var text strings.Builder
+	for i := range columns {
+		if columns[i].Searched {
+			text.WriteString(columns[i].Text(r))
+			text.WriteByte(' ')
+		}
+	}
+	return find.Text(text.String(), query)
+}
+
+// Arrange returns those of the rows that match a query, all if it is empty, in
+// an order. It is for commands, and keeps what it returns in the place of rows.
+func Arrange[R any](rows []R, columns []Column[R], o Order, query string) []R {
+	if query != "" {
+		rows = slices.DeleteFunc(rows, func(r R) bool { return !Matches(columns, r, query) })
+	}
+	Sort(rows, columns, o)
+	return rows
+}
+
+// placed is a column where it stands in a table of some width.
+type placed[R any] struct {
+	*Column[R]
+	x, w int
+}
+
+// place lays the columns out that fit into w cells, the last of which stays
+// empty.
+func place[R any](columns []Column[R], w int) []placed[R] {
+	shown := make([]placed[R], 0, len(columns))
+	end, next := 1, 1
+	for i := range columns {
+		col := &columns[i]
+		if n := col.cells(w); n > 0 {
+			shown = append(shown, placed[R]{col, next, n})
+			end, next = next+n, next+n+max(col.Gap, 1)
+		}
+	}
+	more := 0
+	for i := range shown {
+		col := &shown[i]
+		col.x += more
+		if col.Rest > 0 {
+			more = min(max(w-1-end, 0), col.Rest-leastRest)
+			col.w += more
+		}
+	}
+	return shown
+}

@@ -1,0 +1,176 @@
+package page
+
+import (
+	"charm.land/bubbles/v2/key"
+	tea "charm.land/bubbletea/v2"
+
+	"memtop/tui/keys"
+	"memtop/tui/screen"
+)
+
+// Table is a list of rows R with columns: it answers the keys and the mouse that
+// move, sort, filter, search and open, and draws itself. A page says what its
+// columns are and gives it rows. K names a row, also among rows made later: the
+// selected one stays selected.
+type Table[R any, K comparable] struct {
+	List
+	Columns []Column[R]
+	Noun    string // what a row is
+	Order   Order  // that the reader wants
+	Shown   Order  // that the rows are in
+	Filter  string
+	Search  string
+	// SearchHint and FilterHint say what can be looked for.
+	SearchHint, FilterHint string
+
+	Motion  keys.Motion
+	Pane    keys.Pane
+	Prompts *Prompts
+
+	At    func(i int) R                                // row i; Show sets it
+	Key   func(r R) K                                  // nil where the cursor stays on its row
+	Style func(r R) screen.Style                       // of cells whose column has none; nil is plain
+	Whole func(c screen.Canvas, y int, r R) (all bool) // draws what is in no column, or all of a row
+
+	Open     func() tea.Cmd           // the selected row; nil where nothing can be opened
+	Moved    func()                   // the reader chose a row
+	Arranged func()                   // order, filter or search are others
+	Seek     func(direction int) bool // goes to the next match; nil looks through the rows
+
+	first    Order // what Esc goes back to
+	rect     screen.Rect
+	selected K
+	chosen   bool // selected is a row's
+}
+
+// Start sets the order that Esc goes back to, and takes it unless the reader
+// chose another.
+func (t *Table[R, K]) Start(o Order) {
+	if t.Order == t.first {
+		t.Order = o
+	}
+	t.first = o
+}
+
+// Place says where on the page the table lies, its heads included.
+func (t *Table[R, K]) Place(r screen.Rect) {
+	t.rect = r
+	t.Resize(t.Count, r.H-1)
+}
+
+// Show gives the table its rows, which are in the order o, and keeps what was
+// selected under the cursor.
+func (t *Table[R, K]) Show(rows []R, o Order) {
+	t.At, t.Shown = func(i int) R { return rows[i] }, o
+	t.Resize(len(rows), t.Height)
+	if t.chosen {
+		t.Select(t.selected)
+	}
+	t.choose()
+}
+
+// Select moves the cursor to a row and reports whether there is such a row.
+func (t *Table[R, K]) Select(k K) bool {
+	for i := range t.Count {
+		if t.Key(t.At(i)) == k {
+			t.Center(i)
+			t.choose()
+			return true
+		}
+	}
+	return false
+}
+
+// Forget lets the rows go. What is selected is known by its key.
+func (t *Table[R, K]) Forget() { t.At, t.Count = nil, 0 }
+
+// Unselect forgets which row is selected: the next rows are others.
+func (t *Table[R, K]) Unselect() { t.chosen = false }
+
+// Current returns the row under the cursor and whether there is one.
+func (t *Table[R, K]) Current() (r R, ok bool) {
+	if t.Cursor < t.Count && t.At != nil {
+		return t.At(t.Cursor), true
+	}
+	return r, false
+}
+
+// choose remembers the row under the cursor.
+func (t *Table[R, K]) choose() {
+	if r, ok := t.Current(); ok && t.Key != nil {
+		t.selected, t.chosen = t.Key(r), true
+	}
+}
+
+func (t *Table[R, K]) moved() {
+	t.choose()
+	call(t.Moved)
+}
+
+func call(f func()) {
+	if f != nil {
+		f()
+	}
+}
+
+// Press answers a key and reports whether it was one of the table's.
+func (t *Table[R, K]) Press(msg tea.KeyPressMsg) (cmd tea.Cmd, mine bool) {
+	k := &t.Pane
+	switch {
+	case t.List.Key(msg, t.Motion):
+		t.moved()
+	case key.Matches(msg, k.Open):
+		return t.open(), true
+	case key.Matches(msg, k.Search):
+		t.Prompts.Ask("search", "", t.SearchHint, t.search)
+	case key.Matches(msg, k.Filter):
+		t.Prompts.Ask("filter", t.Filter, t.FilterHint+"; empty shows all", t.filter)
+	case key.Matches(msg, k.Next):
+		return t.next(1), true
+	case key.Matches(msg, k.Previous):
+		return t.next(-1), true
+	case key.Matches(msg, k.SortLeft):
+		t.turn(-1)
+	case key.Matches(msg, k.SortRight):
+		t.turn(1)
+	case key.Matches(msg, k.Invert):
+		t.sort(Order{t.Order.By, !t.Order.Inverse})
+	default:
+		return nil, false
+	}
+	return nil, true
+}
+
+func (t *Table[R, K]) open() tea.Cmd {
+	if t.Open == nil {
+		return nil
+	}
+	return t.Open()
+}
+
+// Wheel moves the cursor by the mouse wheel.
+func (t *Table[R, K]) Wheel(msg tea.MouseWheelMsg) {
+	t.List.Wheel(msg)
+	t.moved()
+}
+
+// Click selects the row at a cell of the page, or opens it if it is selected. A
+// click on a head sorts.
+func (t *Table[R, K]) Click(msg tea.MouseClickMsg) tea.Cmd {
+	if !t.rect.Contains(msg.X, msg.Y) {
+		return nil
+	}
+	if msg.Y == t.rect.Y {
+		t.clickHead(msg.X - t.rect.X)
+		return nil
+	}
+	was := t.Cursor
+	switch {
+	case !t.List.Click(msg.Y - t.rect.Y - 1):
+	case was == t.Cursor:
+		return t.open()
+	default:
+		t.moved()
+	}
+	return nil
+}

@@ -1,0 +1,90 @@
+package page
+
+import "memtop/tui/screen"
+
+// Draw draws the heads and below them the rows that are in view.
+func (t *Table[R, K]) Draw(c screen.Canvas) {
+	columns := place(t.Columns, c.Width()-1)
+	for i := range columns {
+		t.drawHead(c, &columns[i])
+	}
+	from, to := t.Visible()
+	for i := from; i < to && i-from < c.Height()-1; i++ {
+		y := 1 + i - from
+		t.drawRow(c, y, t.At(i), columns)
+		if i == t.Cursor {
+			selectRow(c, y, columns)
+		}
+	}
+	t.Scrollbar(c, c.Width()-1, 1)
+}
+
+// Empty says in the middle that there are no rows, or that none match.
+func (t *Table[R, K]) Empty(c screen.Canvas, why string) {
+	if t.Filter != "" {
+		why = "no " + t.Noun + " matches the filter"
+	}
+	c.Middle(0, c.Height()/2, c.Width(), why, screen.Dim)
+}
+
+// drawHead marks the column that rows are sorted by. A head may reach into the
+// gap beside it.
+func (t *Table[R, K]) drawHead(c screen.Canvas, col *placed[R]) {
+	head, more := col.Head, max(col.Gap, 1)-1
+	switch {
+	case !col.sorts() || col.order() != t.Shown.By || col.Natural && !t.Shown.Inverse:
+	case t.Shown.Inverse:
+		head += "▲"
+	default:
+		head += "▼"
+	}
+	if col.Left {
+		c.Fit(col.x, 0, col.w+more, head, screen.Dim)
+	} else {
+		c.Right(col.x-more, 0, col.w+more, head, screen.Dim)
+	}
+}
+
+func (t *Table[R, K]) drawRow(c screen.Canvas, y int, r R, columns []placed[R]) {
+	if t.Whole != nil && t.Whole(c, y, r) {
+		return
+	}
+	for i := range columns {
+		col := &columns[i]
+		if col.Draw != nil {
+			col.Draw(c.Sub(screen.Rect{X: col.x, Y: y, W: col.w, H: 1}), r)
+			continue
+		}
+		style := screen.Plain
+		switch {
+		case col.Style != nil:
+			style = col.Style(r)
+		case t.Style != nil:
+			style = t.Style(r)
+		}
+		if col.Left {
+			c.Fit(col.x, y, col.w, col.Text(r), style)
+		} else {
+			c.Right(col.x, y, col.w, col.Text(r), style)
+		}
+	}
+}
+
+// selectRow marks the row under the cursor. Where a picture must stay readable
+// only what stands beside it is marked.
+func selectRow[R any](c screen.Canvas, y int, columns []placed[R]) {
+	still := false
+	for i := range columns {
+		still = still || columns[i].Still
+	}
+	if !still {
+		c.Select(y)
+		return
+	}
+	c.Set(0, y, '▸', screen.Title)
+	for i := range columns {
+		if col := &columns[i]; !col.Still {
+			c.Highlight(col.x, y, col.w)
+		}
+	}
+}
