@@ -17,8 +17,8 @@ import (
 // commands call them.
 type Column[R any] struct {
 	Head  string          // stands above it and names it in an [Order]
-	Width func(w int) int // its cells in a table of w, 0 where it has no room; see Cells and From
-	Rest  int             // takes what the others leave, up to so many cells
+	Width func(w int) int // its cells in a table of w, 0 where it has no room; see Cells, From and Below
+	Rest  int             // takes what the others leave too, up to so many cells
 	Gap   int             // cells after it, 0 for one
 	Left  bool            // text begins at the left; a number ends at the right
 
@@ -47,6 +47,10 @@ func From(least, n int) func(int) int {
 	}
 }
 
+// Below is the width rule of a column that has n cells in a table of less than
+// most.
+func Below(most, n int) func(int) int { return func(w int) int { return n - From(most, n)(w) } }
+
 // All is for a column that takes the whole rest.
 const All = 1 << 30
 
@@ -69,13 +73,13 @@ func (col *Column[R]) order() string {
 
 func (col *Column[R]) sorts() bool { return col.Natural || col.Value != nil || col.Compare != nil }
 
-// cells is the column's width in a table of w; of one that takes the rest any.
+// cells is the column's width in a table of w, before it takes the rest.
 func (col *Column[R]) cells(w int) int {
 	switch {
-	case col.Rest > 0:
-		return leastRest
 	case col.Width != nil:
 		return col.Width(w)
+	case col.Rest > 0:
+		return leastRest
 	}
 	return 0
 }
@@ -144,7 +148,7 @@ func place[R any](columns []Column[R], w int) []placed[R] {
 		col := &shown[i]
 		col.x += more
 		if col.Rest > 0 {
-			more = min(max(w-1-end, 0), col.Rest-leastRest)
+			more = min(max(w-1-end, 0), col.Rest-col.w)
 			col.w += more
 		}
 	}

@@ -12,15 +12,17 @@ import (
 // detailLines describes what is selected.
 func (p *Page) detailLines() []page.Line {
 	if p.read != nil {
-		return p.tensorLines(p.read)
+		return p.tensorLines(*p.read)
 	}
-	if t := p.currentTensor(); t != nil {
-		return p.tensorLines(t)
+	r, ok := p.current()
+	switch {
+	case !ok:
+		return nil
+	case r.tensor != nil:
+		return p.tensorLines(r)
+	default:
+		return p.siteLines(r.site)
 	}
-	if s := p.currentSite(); s != nil {
-		return p.siteLines(s)
-	}
-	return nil
 }
 
 func (p *Page) siteLines(s *analysis.Site) []page.Line {
@@ -45,8 +47,7 @@ func (p *Page) trendLines(s *analysis.Site) []page.Line {
 	if !p.held.stepped {
 		return page.Sentence("verdict", "undecided: nothing says where steps begin, so there is nothing to compare")
 	}
-	_, style := trendText(s.Trend)
-	lines := []page.Line{{Label: "verdict", Text: s.Trend.String() + restsOn(s), Style: style}}
+	lines := []page.Line{{Label: "verdict", Text: s.Trend.String() + restsOn(s), Style: trendStyle(s.Trend)}}
 	if s.Reason != "" {
 		lines = append(lines, page.Sentence("because", s.Reason)...)
 	}
@@ -102,16 +103,16 @@ func agesText(age int64, atLeast bool) string {
 	return text
 }
 
-func (p *Page) tensorLines(t *analysis.Tensor) []page.Line {
+func (p *Page) tensorLines(r row) []page.Line {
+	t := r.tensor
 	lines := []page.Line{page.Heading(t.Name + "  " + screen.Bytes(t.Size))}
 	age := "not known: nothing says where steps begin"
 	if t.Age >= 0 {
 		age = agesText(t.Age, t.AtLeast)
 	}
 	lines = append(lines, page.Pair("age", age))
-	if s := p.held.siteOf(t); s != nil && s.Trend.Alarming() {
-		_, style := trendText(s.Trend)
-		lines = append(lines, page.Line{Label: "its site", Text: s.Trend.String() + restsOn(s), Style: style})
+	if s := r.site; s != nil && s.Trend.Alarming() {
+		lines = append(lines, page.Line{Label: "its site", Text: s.Trend.String() + restsOn(s), Style: trendStyle(s.Trend)})
 	}
 	now := p.scene.Index.Lifetimes().AllocationAt(t.ID, p.held.at) // it may have been freed since the list was made
 	rest := page.AllocationLines(p.scene, now, p.all || p.read != nil)

@@ -4,13 +4,10 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"strings"
 
 	"memtop/snapshots/analysis"
 	"memtop/snapshots/trace"
-	"memtop/tui/find"
 	"memtop/tui/page"
-	"memtop/tui/screen"
 )
 
 // question is what is wanted of the index: what is alive right after an event.
@@ -23,204 +20,142 @@ type question struct {
 // held is what is alive at one moment. It never changes.
 type held struct {
 	at      int
-	stepped bool // ages are known
-	sites   []analysis.Site
-	tensors []analysis.Tensor
-	numbers map[analysis.SiteID]int32
+	stepped bool  // ages are known
+	sites   []row // the largest first
+	tensors []row // the same, nil unless asked for
 	// described says that some tensor tells what it is.
 	described bool
+}
+
+// row is a creation site, or a tensor with its site, if that is known.
+type row struct {
+	site   *analysis.Site
+	tensor *analysis.Tensor
 }
 
 // look asks the index. It runs in a command.
 func look(_ context.Context, q question) *held {
 	x := q.index.Index
-	h := &held{at: q.at, stepped: len(x.Steps()) > 0, sites: x.Sites(q.at), numbers: make(map[analysis.SiteID]int32)}
-	stacks := make([]trace.StackID, len(h.sites))
-	for i := range h.sites {
-		h.numbers[h.sites[i].ID], stacks[i] = int32(i), h.sites[i].Stack
+	sites := x.Sites(q.at)
+	h := &held{at: q.at, stepped: len(x.Steps()) > 0, sites: make([]row, len(sites))}
+	numbers := make(map[analysis.SiteID]*analysis.Site, len(sites))
+	stacks := make([]trace.StackID, len(sites))
+	for i := range sites {
+		s := &sites[i]
+		h.sites[i], numbers[s.ID], stacks[i] = row{site: s}, s, s.Stack
 	}
 	for i, name := range x.StackNames(stacks) {
 		if stacks[i] != 0 {
-			h.sites[i].Name = name
+			sites[i].Name = name
 		}
 	}
 	if !q.tensors {
 		return h
 	}
-	h.tensors = x.Tensors(q.at)
-	h.described = slices.ContainsFunc(h.tensors, func(t analysis.Tensor) bool { return t.Shape != "" || t.Layer != "" || t.Role != "" })
+	tensors := x.Tensors(q.at)
+	h.tensors = make([]row, len(tensors))
+	for i := range tensors {
+		t := &tensors[i]
+		h.tensors[i] = row{numbers[t.Site], t}
+		h.described = h.described || t.Shape != "" || t.Layer != "" || t.Role != ""
+	}
 	return h
 }
 
-// siteOf returns the site of a tensor.
-func (h *held) siteOf(t *analysis.Tensor) *analysis.Site {
-	if i, ok := h.numbers[t.Site]; ok {
-		return &h.sites[i]
+// columns are those of a list of what is held.
+func (h *held) columns(of view) []page.Column[row] {
+	if of == sites {
+		return siteColumns(h)
 	}
-	return nil
+	return tensorColumns(h, of)
 }
 
-// sorting is the order of a list.
-type sorting struct {
-	column  sortColumn
-	inverse bool
+// order is in which order a list begins. Without steps there are no verdicts.
+func (h *held) order(of view) page.Order {
+	if of == sites && h.stepped {
+		return page.Order{By: "verdict"}
+	}
+	return page.Order{By: "bytes"}
 }
-
-type sortColumn uint8
-
-const (
-	byTrend sortColumn = iota
-	byBytes
-	byCount
-	byGrowth
-	byAge
-	byName
-	byCategory
-	byShape
-	byDType
-	byLayer
-	bySite
-	noSort
-)
 
 // listQuestion is what a list is made from.
 type listQuestion struct {
 	held     *held
 	view     view
 	site     siteKey
-	sort     sorting
+	order    page.Order
 	filter   string
 	worrying bool
 }
 
 // listing is what a list shows.
 type listing struct {
-	rows  []int32 // of held.sites or held.tensors, in order
-	bytes int64   // of all of them
+	rows  []row
+	bytes int64 // of all of them
 }
 
 // list returns what the filters leave, sorted. It runs in a command: there may
 // be hundreds of thousands.
 func list(_ context.Context, q listQuestion) listing {
-	var l listing
+	from := q.held.tensors
 	if q.view == sites {
-		l.rows = arrange(q, q.held.sites, q.hasSite, compareSites)
-		for _, i := range l.rows {
-			l.bytes += q.held.sites[i].Bytes
-		}
-		return l
+		from = q.held.sites
 	}
-	l.rows = arrange(q, q.held.tensors, q.hasTensor, q.compareTensors)
-	for _, i := range l.rows {
-		l.bytes += q.held.tensors[i].Size
+	l := listing{rows: make([]row, 0, len(from))}
+	for _, r := range from {
+		if q.has(r) {
+			l.rows = append(l.rows, r)
+		}
+	}
+	l.rows = page.Arrange(l.rows, q.held.columns(q.view), q.order, q.filter)
+	for _, r := range l.rows {
+		l.bytes += r.bytes()
 	}
 	return l
 }
 
-func arrange[T any](q listQuestion, all []T, has func(*T) bool, compare func(c sortColumn, a, b *T) int) []int32 {
-	rows := make([]int32, 0, len(all))
-	for i := range all {
-		if has(&all[i]) {
-			rows = append(rows, int32(i))
-		}
-	}
-	slices.SortStableFunc(rows, func(a, b int32) int {
-		if q.sort.inverse {
-			a, b = b, a
-		}
-		return compare(q.sort.column, &all[a], &all[b])
-	})
-	return rows
-}
-
-func (q *listQuestion) hasSite(s *analysis.Site) bool {
-	return (!q.worrying || s.Trend.Alarming()) && (q.filter == "" || find.Text(siteText(s), q.filter))
-}
-
-func (q *listQuestion) hasTensor(t *analysis.Tensor) bool {
-	s := q.held.siteOf(t)
+// has reports whether a row is listed, but for the filter.
+func (q *listQuestion) has(r row) bool {
 	switch {
-	case q.view == inside && (s == nil || keyOf(s) != q.site):
-		return false
-	case q.worrying && q.view == single && (s == nil || !s.Trend.Alarming()):
-		return false
+	case q.view == inside:
+		return r.site != nil && keyOf(r.site) == q.site
+	case q.worrying:
+		return r.site != nil && r.site.Trend.Alarming()
 	}
-	return q.filter == "" || find.Text(tensorText(t, s), q.filter)
+	return true
 }
 
-// siteText is what search and filter look at in a site.
-func siteText(s *analysis.Site) string {
-	return strings.Join([]string{s.Trend.String(), s.Name, s.Category.String(), screen.Bytes(s.Bytes)}, " ")
-}
-
-// tensorText is what they look at in a tensor.
-func tensorText(t *analysis.Tensor, s *analysis.Site) string {
-	words := []string{t.Name, t.Category.String(), t.Shape, t.DType, t.Layer, t.Role, screen.Bytes(t.Size)}
-	if s != nil {
-		words = append(words, s.Name, s.Trend.String())
+func (r row) bytes() int64 {
+	if r.tensor != nil {
+		return r.tensor.Size
 	}
-	return strings.Join(words, " ")
+	return r.site.Bytes
 }
 
-// compareSites puts what is worst, largest or oldest first, and names in their
-// own order.
-func compareSites(c sortColumn, a, b *analysis.Site) int {
-	most := cmp.Compare(b.Bytes, a.Bytes)
-	switch c {
-	case byTrend:
-		return cmp.Or(compareTrends(a, b), cmp.Compare(b.GrowthPerStep, a.GrowthPerStep), most)
-	case byCount:
-		return cmp.Or(cmp.Compare(b.Count, a.Count), most)
-	case byGrowth:
-		return cmp.Or(cmp.Compare(b.GrowthPerStep, a.GrowthPerStep), most)
-	case byAge:
-		return cmp.Or(cmp.Compare(b.Oldest, a.Oldest), most)
-	case byName, bySite:
-		return cmp.Or(cmp.Compare(a.Name, b.Name), most)
-	case byCategory:
-		return cmp.Or(cmp.Compare(a.Category, b.Category), most)
-	default:
-		return most
-	}
-}
-
-// compareTrends puts what is alarming first, the worst of it before the rest.
-// Among what is not, size says more than the trend.
-func compareTrends(a, b *analysis.Site) int {
-	rank := func(s *analysis.Site) analysis.Trend {
-		if s.Trend.Alarming() {
-			return s.Trend
+// compareTrends puts what is alarming first, the worst and fastest of it before
+// the rest. Among what is not, size says more than the trend.
+func compareTrends(a, b row) int {
+	rank := func(r row) analysis.Trend {
+		if r.site.Trend.Alarming() {
+			return r.site.Trend
 		}
 		return 0
 	}
-	return cmp.Compare(rank(b), rank(a))
+	return cmp.Or(cmp.Compare(rank(b), rank(a)), cmp.Compare(b.site.GrowthPerStep, a.site.GrowthPerStep))
 }
 
-func (q *listQuestion) compareTensors(c sortColumn, a, b *analysis.Tensor) int {
-	most := cmp.Or(cmp.Compare(b.Size, a.Size), cmp.Compare(a.ID, b.ID))
-	switch c {
-	case byAge:
-		return cmp.Or(cmp.Compare(b.Age, a.Age), most)
-	case byName:
-		return cmp.Or(cmp.Compare(a.Name, b.Name), most)
-	case byCategory:
-		return cmp.Or(cmp.Compare(a.Category, b.Category), most)
-	case byShape:
-		return cmp.Or(cmp.Compare(a.Shape, b.Shape), most)
-	case byDType:
-		return cmp.Or(cmp.Compare(a.DType, b.DType), most)
-	case byLayer:
-		return cmp.Or(cmp.Compare(a.Layer, b.Layer), most)
-	case bySite:
-		return cmp.Or(cmp.Compare(q.siteName(a), q.siteName(b)), most)
-	default:
-		return most
-	}
-}
-
-func (q *listQuestion) siteName(t *analysis.Tensor) string {
-	if s := q.held.siteOf(t); s != nil {
-		return s.Name
+func siteName(r row) string {
+	if r.site != nil {
+		return r.site.Name
 	}
 	return ""
+}
+
+// find returns the row of a tensor, false when it is held no more.
+func (h *held) find(id trace.AllocationID) (row, bool) {
+	i := slices.IndexFunc(h.tensors, func(r row) bool { return r.tensor.ID == id })
+	if i < 0 {
+		return row{}, false
+	}
+	return h.tensors[i], true
 }

@@ -4,8 +4,6 @@
 package tensors
 
 import (
-	"slices"
-
 	tea "charm.land/bubbletea/v2"
 
 	"memtop/snapshots/analysis"
@@ -24,16 +22,9 @@ const (
 	views  = int(iota)
 )
 
-// table is one list with its order and its filter, which it keeps while
-// another is shown.
-type table struct {
-	list   page.List
-	sort   sorting
-	filter string
-}
-
 // Page is the page of tensors.
 type Page struct {
+	page.Prompts
 	scene    *page.Scene
 	keys     keyMap
 	asked    *ask.One[question, *held]
@@ -41,21 +32,18 @@ type Page struct {
 	listed   *ask.One[listQuestion, listing]
 	shown    listQuestion // what rows answers
 	held     *held        // that rows are of, nil before the first
-	listing               // what is listed
-	tables   [views]table
+	bytes    int64        // of what is listed
+	tables   [views]page.Table[row, selection]
 	view     view
-	site     siteKey          // whose tensors are listed, in the view inside
-	siteName string           // what it is called
-	worrying bool             // only what looks wrong
-	now      bool             // follow the very last event, not the last step
-	read     *analysis.Tensor // all about it is shown alone; nil when lists are shown
-	search   string
-	prompt   *page.Prompt
+	site     siteKey // whose tensors are listed, in the view inside
+	siteName string  // what it is called
+	worrying bool    // only what looks wrong
+	now      bool    // follow the very last event, not the last step
+	read     *row    // all about the tensor is shown alone; nil when lists are shown
 	detail   page.Reader
 	all      bool // show all frames
 	alone    bool
 	shape    shape
-	selected selection // kept when time moves
 }
 
 // siteKey tells sites apart also after the index was made anew: by their stack,
@@ -65,28 +53,25 @@ type siteKey struct {
 	name  string
 }
 
-// selection is what is under the cursor: a site or an allocation.
+// selection names what is under the cursor: a site or an allocation.
 type selection struct {
 	site       siteKey
 	allocation trace.AllocationID
-	some       bool
 }
 
 // New returns the page of a scene.
 func New(s *page.Scene) *Page {
 	p := &Page{scene: s, keys: newKeyMap(s)}
 	p.asked, p.listed = ask.New(s.Gate, look), ask.New(s.Gate, list)
-	p.tables[sites].sort = sorting{column: byTrend}
-	p.tables[single].sort = sorting{column: byBytes}
-	p.tables[inside].sort = sorting{column: byBytes}
+	for v, noun := range [views]string{sites: "creation site", single: "tensor", inside: "tensor"} {
+		p.tables[v] = page.Table[row, selection]{
+			Noun: noun, SearchHint: "verdict, place, name, category, shape, dtype", FilterHint: "verdict, place, name, category, shape",
+			Motion: p.keys.motion, Pane: p.keys.pane, Prompts: &p.Prompts, Key: nameOf,
+			Open: p.open, Moved: func() { p.detail.Offset = 0 },
+		}
+	}
 	return p
 }
-
-// Prompting returns the open prompt.
-func (p *Page) Prompting() *page.Prompt { return p.prompt }
-
-// EndPrompt closes the prompt.
-func (p *Page) EndPrompt() { p.prompt = nil }
 
 // Maximise shows the list alone, or with the detail again.
 func (p *Page) Maximise() { p.alone = !p.alone }
@@ -94,21 +79,24 @@ func (p *Page) Maximise() { p.alone = !p.alone }
 // Rebase forgets what is alive and which tensor was selected: allocations have
 // other numbers now. A site is still the same.
 func (p *Page) Rebase(int) {
-	if p.selected.site == (siteKey{}) {
-		p.selected = selection{}
+	for v := range p.tables {
+		p.tables[v].Forget()
+		p.tables[v].Columns = nil
 	}
-	p.read, p.held, p.wanted, p.shown, p.listing = nil, nil, question{}, listQuestion{}, listing{}
+	p.tables[single].Unselect()
+	p.tables[inside].Unselect()
+	p.read, p.held, p.wanted, p.shown = nil, nil, question{}, listQuestion{}
 }
 
-// Back leaves the stack, then the site, then the filters.
+// Back leaves the stack, then the site, then the filter, order and search, then
+// what looks wrong.
 func (p *Page) Back() bool {
 	switch {
 	case p.read != nil:
 		p.read = nil
 	case p.view == inside:
 		p.turn(sites)
-	case p.table().filter != "":
-		p.table().filter = ""
+	case p.table().Back():
 	case p.worrying:
 		p.worrying = false
 	default:
@@ -120,24 +108,26 @@ func (p *Page) Back() bool {
 
 // turn goes to another list.
 func (p *Page) turn(to view) {
+	p.table().Forget()
 	p.view, p.read, p.detail.Offset = to, nil, 0
-	p.selected = selection{}
 }
 
-func (p *Page) table() *table { return &p.tables[p.view] }
+func (p *Page) table() *page.Table[row, selection] { return &p.tables[p.view] }
 
 // Refresh asks for what is alive at the cursor and lists it.
 func (p *Page) Refresh(w, h int) tea.Cmd {
 	cmd := p.asked.Ask(p.question())
 	if held, ok := p.asked.Answer(); ok && (held.tensors != nil || p.view == sites) {
 		t := p.table()
-		cmd = tea.Batch(cmd, p.listed.Ask(listQuestion{held, p.view, p.site, t.sort, t.filter, p.worrying}))
+		t.Start(held.order(p.view))
+		cmd = tea.Batch(cmd, p.listed.Ask(listQuestion{held, p.view, p.site, t.Order, t.Filter, p.worrying}))
 	}
 	if l, ok := p.listed.Answer(); ok && p.listed.Answered() != p.shown {
 		p.take(p.listed.Answered(), l)
 	}
 	p.shape = p.newShape(w, h)
-	p.table().list.Resize(p.count(), p.shape.list.H-2)
+	_, table := p.shape.list.Top(1)
+	p.table().Place(table)
 	p.detail.Resize(len(p.detailLines()), p.shape.detail.H-1)
 	return cmd
 }
@@ -169,59 +159,38 @@ func (p *Page) stepEnd() int {
 	return p.scene.Cursor()
 }
 
-// take shows a new list and keeps what was selected under the cursor.
+// take shows a new list.
 func (p *Page) take(q listQuestion, l listing) {
-	p.shown, p.held, p.listing = q, q.held, l
+	p.shown, p.held, p.bytes = q, q.held, l.bytes
 	if p.read != nil {
 		p.reread()
 	}
-	if !p.ready() {
-		return
+	if p.ready() {
+		t := p.table()
+		t.Columns = p.held.columns(p.view)
+		t.Show(l.rows, q.order)
 	}
-	list := &p.table().list
-	list.Resize(len(p.rows), max(list.Height, 1))
-	if !p.selected.some {
-		p.moved()
-		return
-	}
-	for row, i := range p.rows {
-		if p.selectionOf(i) == p.selected {
-			list.Center(row)
-			return
-		}
-	}
-	p.moved()
 }
 
 // reread takes what is known by now of the tensor that is shown alone. One that
 // has been freed stays as it was.
 func (p *Page) reread() {
-	same := func(t analysis.Tensor) bool { return t.ID == p.read.ID }
-	if i := slices.IndexFunc(p.held.tensors, same); i >= 0 {
-		read := p.held.tensors[i]
-		p.read = &read
+	if r, ok := p.held.find(p.read.tensor.ID); ok {
+		p.read = &r
 	}
 }
 
-// count is how many rows there are: none while another list is still shown.
-func (p *Page) count() int {
-	if !p.ready() {
-		return p.table().list.Count
-	}
-	return len(p.rows)
-}
-
-// ready reports whether rows are of the list that is wanted.
+// ready reports whether the table's rows are of the list that is wanted.
 func (p *Page) ready() bool {
 	return p.held != nil && p.shown.view == p.view && (p.view != inside || p.shown.site == p.site)
 }
 
-// selectionOf returns what stands in row i of what is held.
-func (p *Page) selectionOf(i int32) selection {
-	if p.shown.view == sites {
-		return selection{site: keyOf(&p.held.sites[i]), some: true}
+// nameOf is what a row is known by.
+func nameOf(r row) selection {
+	if r.tensor != nil {
+		return selection{allocation: r.tensor.ID}
 	}
-	return selection{allocation: p.held.tensors[i].ID, some: true}
+	return selection{site: keyOf(r.site)}
 }
 
 func keyOf(s *analysis.Site) siteKey {
@@ -231,31 +200,10 @@ func keyOf(s *analysis.Site) siteKey {
 	return siteKey{name: s.Name}
 }
 
-// row returns what is under the cursor in held's order, false when nothing is.
-func (p *Page) row() (int32, bool) {
-	if at := p.table().list.Cursor; p.ready() && at < len(p.rows) {
-		return p.rows[at], true
+// current returns the row under the cursor, false when there is none.
+func (p *Page) current() (row, bool) {
+	if !p.ready() {
+		return row{}, false
 	}
-	return 0, false
-}
-
-// currentSite returns the selected site, or the one whose tensors are listed.
-func (p *Page) currentSite() *analysis.Site {
-	i, ok := p.row()
-	switch {
-	case !ok:
-		return nil
-	case p.view == sites:
-		return &p.held.sites[i]
-	default:
-		return p.held.siteOf(&p.held.tensors[i])
-	}
-}
-
-// currentTensor returns the selected tensor, nil where sites are listed.
-func (p *Page) currentTensor() *analysis.Tensor {
-	if i, ok := p.row(); ok && p.view != sites {
-		return &p.held.tensors[i]
-	}
-	return nil
+	return p.table().Current()
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"memtop/snapshots/trace"
+	"memtop/tui/page"
 	"memtop/tui/screen"
 )
 
@@ -22,7 +23,7 @@ func (p *Page) newShape(w, h int) shape {
 		return shape{list, detail}
 	default:
 		most := h - max(h*2/5, 5)
-		list, detail := all.Top(min(max(len(p.rows)+3, 8), most))
+		list, detail := all.Top(min(max(p.table().Count+3, 8), most))
 		return shape{list, detail}
 	}
 }
@@ -47,28 +48,16 @@ func (p *Page) View(w, h int) string {
 
 func (p *Page) drawList(c screen.Canvas) {
 	c.Rule(0, p.title(), p.state(), true)
-	columns := p.columns(c.Width() - 1)
-	p.drawHeads(c, columns)
-	list := p.table().list
-	from, to := list.Visible()
-	for i := from; i < to && i < len(p.rows) && i-from < c.Height()-2; i++ {
-		y := 2 + i - from
-		p.drawRow(c, y, p.rows[i], columns)
-		if i == list.Cursor {
-			c.Select(y)
-		}
+	t := p.table()
+	t.Draw(c.Sub(screen.Rect{Y: 1, W: c.Width(), H: c.Height() - 1}))
+	if t.Count == 0 {
+		t.Empty(c, p.nothing())
 	}
-	if len(p.rows) == 0 {
-		c.Middle(0, c.Height()/2, c.Width(), p.nothing(), screen.Dim)
-	}
-	list.Scrollbar(c, c.Width()-1, 2)
 }
 
-// nothing says why the list is empty.
+// nothing says why the list is empty, but for the filter.
 func (p *Page) nothing() string {
 	switch {
-	case p.table().filter != "":
-		return "nothing matches the filter"
 	case p.worrying && !p.held.stepped:
 		return "the file marks no steps, so nothing can be seen to grow with them"
 	case p.worrying:
@@ -82,9 +71,9 @@ func (p *Page) nothing() string {
 
 // title says what is listed, and how much of it.
 func (p *Page) title() string {
-	n, all, what := len(p.rows), len(p.held.sites), "creation site"
+	n, all, what := p.table().Count, len(p.held.sites), p.table().Noun
 	if p.view != sites {
-		all, what = len(p.held.tensors), "tensor"
+		all = len(p.held.tensors)
 	}
 	text := screen.Plural(n, what)
 	if p.view == inside {
@@ -119,19 +108,14 @@ func (p *Page) state() string {
 	case p.view == inside:
 		text = "esc back"
 	}
-	if f := p.table().filter; f != "" {
+	if f := p.table().Filter; f != "" {
 		text = strings.TrimSpace("filter “" + f + "” " + text)
 	}
 	return text
 }
 
 func (p *Page) drawDetail(c screen.Canvas, beside bool) {
-	if beside {
-		for y := range c.Height() {
-			c.Set(0, y, '│', screen.Dim)
-		}
-		c = c.Sub(screen.Rect{X: 1, W: c.Width() - 1, H: c.Height()})
-	}
+	c = page.Aside(c, beside)
 	right := ""
 	if p.read != nil {
 		right = "esc back"

@@ -1,0 +1,68 @@
+package tensors
+
+import (
+	"memtop/snapshots/analysis"
+	"memtop/snapshots/trace"
+	"memtop/tui/page"
+	"memtop/tui/screen"
+)
+
+// trends are the trends in at most fifteen cells.
+var trends = [...]struct {
+	text  string
+	style screen.Style
+}{
+	analysis.Undecided: {"  undecided", screen.Dim}, analysis.Steady: {"  steady", screen.Dim},
+	analysis.Unreachable: {"⚠ unreachable", screen.Bad}, analysis.SuspectedLeak: {"⚠ suspected", screen.Bad},
+	analysis.Growing: {"▲ growing", screen.Warn}, analysis.Warming: {"  warming up", screen.Plain},
+	analysis.ShapeDriven: {"  shape-driven", screen.Plain},
+}
+
+func trendText(t analysis.Trend) string { return trends[t].text }
+
+func trendStyle(t analysis.Trend) screen.Style { return trends[t].style }
+
+// siteTrend is the whole name of the trend of a tensor's site.
+func siteTrend(r row) string {
+	if r.site != nil {
+		return r.site.Trend.String()
+	}
+	return ""
+}
+
+// growthText is by how much a site grows.
+func growthText(s *analysis.Site) string {
+	if s.GrowthPerStep == 0 {
+		return ""
+	}
+	return "+" + screen.Bytes(s.GrowthPerStep)
+}
+
+// ageText is an age in steps; a plus says that it may be more.
+func ageText(age int64, atLeast bool) string {
+	switch {
+	case age < 0:
+		return "-"
+	case atLeast:
+		return screen.Count(int(age)) + "+"
+	default:
+		return screen.Count(int(age))
+	}
+}
+
+// categoryText marks a guess.
+func categoryText(c trace.Category, guessed bool) string {
+	if guessed {
+		return c.String() + "?"
+	}
+	return c.String()
+}
+
+// drawLevels draws what a site held after the last steps as a small chart.
+func drawLevels(c screen.Canvas, r row) {
+	values := make([]int64, len(r.site.History))
+	for i := range r.site.History {
+		values[i] = r.site.History[i].Bytes
+	}
+	page.Spark(c, 0, 0, c.Width(), values, trendStyle(r.site.Trend))
+}
