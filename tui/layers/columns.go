@@ -1,78 +1,103 @@
 package layers
 
 import (
-	"cmp"
-	"slices"
 	"strings"
 
 	"memtop/snapshots/analysis"
+	"memtop/snapshots/trace"
+	"memtop/tui/find"
+	"memtop/tui/page"
 	"memtop/tui/screen"
 )
 
-// column is one column of the table. The rank says in which order columns get
-// their room: the lowest first.
-type column struct {
-	id    columnID
-	head  string
-	width int
-	left  bool
-	rank  int
-	text  func(r *analysis.LayerRow) string
-	sum   func(s *analysis.LayerSum) string // nil where nothing adds up
-}
-
-type columnID uint8
-
-const (
-	byOrder columnID = iota // as they ran
-	bySaved
-	byMark
-	byParameters
-	byForward
-	byBackward
-	byOutput
-	byClass
-	byRecompute
-	byTransient
-	byShape
-	byType
-	byCalls
-)
-
-// nameWidth is the least room for the tree.
-const nameWidth = 17
-
-// all are the columns after the tree, from left to right.
-var all = [...]column{
-	{byClass, "class", 12, true, 6, func(r *analysis.LayerRow) string { return r.Class }, nil},
-	{byShape, "output shape", 18, true, 9, func(r *analysis.LayerRow) string { return r.OutputShape }, nil},
-	{byType, "dtype", 8, true, 10, func(r *analysis.LayerRow) string { return r.DType }, nil},
-	{byParameters, "parameters", 10, false, 3, func(r *analysis.LayerRow) string { return some(r.Sum.ParameterBytes) }, func(s *analysis.LayerSum) string { return some(s.ParameterBytes) }},
-	{byOutput, "output", 10, false, 5, func(r *analysis.LayerRow) string { return some(r.OutputBytes) }, nil},
-	{bySaved, "saved", 10, false, 0, func(r *analysis.LayerRow) string { return some(r.Sum.SavedBytes) }, func(s *analysis.LayerSum) string { return some(s.SavedBytes) }},
-	{byMark, "ckpt", 4, true, 1, markText, nil},
-	{byTransient, "temporary", 10, false, 8, func(r *analysis.LayerRow) string { return some(r.Sum.TransientPeakBytes) }, func(s *analysis.LayerSum) string { return some(s.TransientPeakBytes) }},
-	{byForward, "forward", 8, false, 2, func(r *analysis.LayerRow) string { return took(r.ForwardNS) }, func(s *analysis.LayerSum) string { return took(s.ForwardNS) }},
-	{byBackward, "backward", 8, false, 2, func(r *analysis.LayerRow) string { return took(r.BackwardNS) }, func(s *analysis.LayerSum) string { return took(s.BackwardNS) }},
-	{byRecompute, "recompute", 9, false, 7, func(r *analysis.LayerRow) string { return took(r.RecomputeNS) }, func(s *analysis.LayerSum) string { return took(s.RecomputeNS) }},
-	{byCalls, "calls", 5, false, 11, func(r *analysis.LayerRow) string { return screen.Count(r.Calls) }, nil},
+// row is a layer of the table, and its number there.
+type row struct {
+	*analysis.LayerRow
+	at int
 }
 
 // barWidth is the room for the bar of a layer's part of all that is saved.
 const barWidth = 10
 
+// columns are those of the table, from left to right. They are drawn from the
+// answer that is shown when they are drawn.
+func (p *Page) columns() []page.Column[row] {
+	type layer = *analysis.LayerRow
+	type sum = *analysis.LayerSum
+	saved := p.number("saved", page.Cells(10), some, func(r layer) int64 { return r.Sum.SavedBytes }, func(s sum) int64 { return s.SavedBytes })
+	saved.Gap, saved.Style = 1, func(r row) screen.Style {
+		if r.at == p.data.largest {
+			return screen.Strong
+		}
+		return dimNone(some(r.Sum.SavedBytes))
+	}
+	return []page.Column[row]{
+		{Head: "layer", Rest: 41, Gap: 1, Left: true, Natural: true, Searched: true, Text: func(r row) string { return nameOf(r.LayerRow) }, Draw: p.drawName},
+		word("class", page.From(105, 12), func(r layer) string { return r.Class }),
+		word("output shape", page.From(148, 18), func(r layer) string { return r.OutputShape }),
+		word("dtype", page.From(158, 8), func(r layer) string { return r.DType }),
+		p.number("parameters", page.From(79, 10), some, func(r layer) int64 { return r.Sum.ParameterBytes }, func(s sum) int64 { return s.ParameterBytes }),
+		p.number("output", page.From(91, 10), some, func(r layer) int64 { return r.OutputBytes }, nil),
+		saved,
+		{Head: "share", Width: page.Cells(barWidth), Gap: 2, Left: true, Under: true, Draw: p.drawShare},
+		{
+			Head: "ckpt", Width: page.From(47, 4), Gap: 2, Left: true, Searched: true, Style: func(row) screen.Style { return screen.Style{Fg: screen.Good} },
+			Text: markText, Compare: func(a, b row) int { return strings.Compare(markText(b), markText(a)) },
+		},
+		p.number("temporary", page.From(128, 10), some, func(r layer) int64 { return r.Sum.TransientPeakBytes }, func(s sum) int64 { return s.TransientPeakBytes }),
+		p.number("forward", page.From(57, 8), took, func(r layer) int64 { return r.ForwardNS }, func(s sum) int64 { return s.ForwardNS }),
+		p.number("backward", page.From(67, 8), took, func(r layer) int64 { return r.BackwardNS }, func(s sum) int64 { return s.BackwardNS }),
+		p.number("recompute", page.From(116, 9), took, func(r layer) int64 { return r.RecomputeNS }, func(s sum) int64 { return s.RecomputeNS }),
+		p.number("calls", page.From(165, 5), count, func(r layer) int64 { return int64(r.Calls) }, nil),
+	}
+}
+
+// word is a column of words, which search and filter look at.
+func word(head string, width func(int) int, of func(*analysis.LayerRow) string) page.Column[row] {
+	return page.Column[row]{
+		Head: head, Width: width, Gap: 2, Left: true, Searched: true,
+		Text: func(r row) string { return of(r.LayerRow) }, Compare: func(a, b row) int { return strings.Compare(of(a.LayerRow), of(b.LayerRow)) },
+	}
+}
+
+// number is a column of numbers and how they are written. Sum is nil where they
+// do not add up.
+func (p *Page) number(head string, width func(int) int, write func(int64) string, of func(*analysis.LayerRow) int64, sum func(*analysis.LayerSum) int64) page.Column[row] {
+	col := page.Column[row]{
+		Head: head, Width: width, Gap: 2,
+		Text: func(r row) string { return write(of(r.LayerRow)) }, Value: func(r row) int64 { return of(r.LayerRow) },
+		Style: func(r row) screen.Style { return dimNone(write(of(r.LayerRow))) },
+	}
+	if sum != nil {
+		col.Total = func() string { return write(sum(&p.data.Total)) }
+	}
+	return col
+}
+
+// none is written where there is nothing of something.
+const none = "·"
+
+func dimNone(text string) screen.Style {
+	if text == none {
+		return screen.Dim
+	}
+	return screen.Plain
+}
+
 // markText says in a word whether the layer runs again in the backward pass.
-func markText(r *analysis.LayerRow) string {
+func markText(r row) string {
 	if r.Checkpointed {
 		return "ckpt"
 	}
 	return ""
 }
 
+func count(n int64) string { return screen.Count(int(n)) }
+
 // some writes a size, and nothing for none.
 func some(bytes int64) string {
 	if bytes == 0 {
-		return "·"
+		return none
 	}
 	return screen.Bytes(bytes)
 }
@@ -80,84 +105,48 @@ func some(bytes int64) string {
 // took writes a duration, and nothing for none.
 func took(ns int64) string {
 	if ns == 0 {
-		return "·"
+		return none
 	}
 	return screen.Micros(ns / 1000)
 }
 
-// fitting returns the columns that fit into w cells beside the tree, and how
-// wide that is then.
-func fitting(w int) (columns []column, name int) {
-	left := w - nameWidth - barWidth - 3
-	chosen := slices.Clone(all[:])
-	slices.SortStableFunc(chosen, func(a, b column) int { return cmp.Compare(a.rank, b.rank) })
-	taken := make(map[columnID]bool)
-	for _, c := range chosen {
-		if c.width+2 > left {
-			break
-		}
-		left -= c.width + 2
-		taken[c.id] = true
+// drawName draws a layer's name in the tree, and how it folds.
+func (p *Page) drawName(c screen.Canvas, r row) {
+	x := min(2*r.Depth, c.Width()/3)
+	marker := '·'
+	switch {
+	case p.open(r.at):
+		marker = '▾'
+	case len(r.Children) > 0:
+		marker = '▸'
 	}
-	for _, c := range all {
-		if taken[c.id] {
-			columns = append(columns, c)
-		}
+	c.Set(x, 0, marker, screen.Style{Fg: screen.Accent})
+	style := screen.Plain
+	if r.at == p.data.largest {
+		style = screen.Strong
 	}
-	more := min(left, 24)
-	return columns, nameWidth + more
+	if search := p.table.Search; search != "" && find.Text(r.Name, search) {
+		style = screen.Style{Fg: screen.Accent, Attr: screen.Bold | screen.Underline}
+	}
+	c.Fit(x+2, 0, c.Width()-x-2, labelOf(r.LayerRow), style)
 }
 
-// sorting is the order of layers within the one around them.
-type sorting struct {
-	by      columnID
-	inverse bool
-}
-
-// compare puts what is large, and names from the beginning, first.
-func (s sorting) compare(a, b *analysis.LayerRow) int {
-	c := s.by.compare(a, b)
-	if s.inverse {
-		return -c
+// drawShare draws how much of all that is saved lies in the layer and inside of
+// it. What it saves itself is full, what those inside do is light.
+func (p *Page) drawShare(c screen.Canvas, r row) {
+	all := float64(max(p.data.Total.SavedBytes, 1))
+	if r.Sum.SavedBytes == 0 {
+		return
 	}
-	return c
-}
-
-func (c columnID) compare(a, b *analysis.LayerRow) int {
-	switch c {
-	case byClass:
-		return strings.Compare(a.Class, b.Class)
-	case byShape:
-		return strings.Compare(a.OutputShape, b.OutputShape)
-	case byType:
-		return strings.Compare(a.DType, b.DType)
-	case byMark:
-		return strings.Compare(markText(b), markText(a))
-	default:
-		return cmp.Compare(c.value(b), c.value(a))
+	style := screen.Style{Fg: screen.Band(trace.Activation.Place())}
+	whole := int(float64(r.Sum.SavedBytes)/all*barWidth + 0.999)
+	for k := range min(whole, barWidth) {
+		c.Set(k, 0, '░', style)
 	}
-}
-
-// value returns the number that a column of numbers is sorted by.
-func (c columnID) value(r *analysis.LayerRow) int64 {
-	switch c {
-	case bySaved:
-		return r.Sum.SavedBytes
-	case byParameters:
-		return r.Sum.ParameterBytes
-	case byOutput:
-		return r.OutputBytes
-	case byTransient:
-		return r.Sum.TransientPeakBytes
-	case byForward:
-		return r.ForwardNS
-	case byBackward:
-		return r.BackwardNS
-	case byRecompute:
-		return r.RecomputeNS
-	case byCalls:
-		return int64(r.Calls)
-	default:
-		return 0
+	if r.SavedBytes > 0 {
+		c.Bar(0, 0, barWidth, float64(r.SavedBytes)/all, style)
+	}
+	if r.at == p.data.largest && whole < barWidth-4 {
+		c.Text(whole+1, 0, "most", screen.Warn)
 	}
 }

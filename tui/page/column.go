@@ -26,6 +26,7 @@ type Column[R any] struct {
 	Style func(r R) screen.Style     // nil for the table's
 	Draw  func(c screen.Canvas, r R) // instead of Text, into the column's cells of the row
 	Still bool                       // a picture: it does not show that the row is selected
+	Total func() string              // what stands in the row of totals; nil where nothing adds up
 	Under bool                       // belongs to the column before it, by which a click on its head sorts
 
 	Searched bool             // search and filter look at Text
@@ -94,10 +95,12 @@ func (col *Column[R]) compare(a, b R) int {
 // Sort puts rows into an order. Equal rows stay as they come.
 func Sort[R any](rows []R, columns []Column[R], o Order) {
 	at := slices.IndexFunc(columns, func(col Column[R]) bool { return col.sorts() && col.order() == o.By })
-	if at >= 0 && !columns[at].Natural {
+	switch {
+	case at >= 0 && !columns[at].Natural && o.Inverse:
+		slices.SortStableFunc(rows, func(a, b R) int { return columns[at].compare(b, a) })
+	case at >= 0 && !columns[at].Natural:
 		slices.SortStableFunc(rows, columns[at].compare)
-	}
-	if o.Inverse {
+	case o.Inverse:
 		slices.Reverse(rows)
 	}
 }

@@ -95,6 +95,12 @@ func (t *Table[R, K]) Current() (r R, ok bool) {
 	return r, false
 }
 
+// Next moves the cursor to the row below.
+func (t *Table[R, K]) Next() {
+	t.To(t.Cursor + 1)
+	t.moved()
+}
+
 // choose remembers the row under the cursor.
 func (t *Table[R, K]) choose() {
 	if r, ok := t.Current(); ok && t.Key != nil {

@@ -70,6 +70,19 @@ func (t *Table[R, K]) drawRow(c screen.Canvas, y int, r R, columns []placed[R]) 
 	}
 }
 
+// DrawTotal draws a line with a title and what the columns add up to.
+func (t *Table[R, K]) DrawTotal(c screen.Canvas, y int, title string) {
+	for x := range c.Width() {
+		c.Set(x, y, '─', screen.Dim)
+	}
+	c.Text(1, y, " "+title+" ", screen.Strong)
+	for _, col := range place(t.Columns, c.Width()-1) {
+		if col.Total != nil {
+			c.Right(col.x-1, y, col.w+2, " "+col.Total()+" ", screen.Strong)
+		}
+	}
+}
+
 // selectRow marks the row under the cursor. Where a picture must stay readable
 // only what stands beside it is marked.
 func selectRow[R any](c screen.Canvas, y int, columns []placed[R]) {
