@@ -19,11 +19,14 @@ func (p *Page) Update(msg tea.Msg) tea.Cmd {
 	case tea.KeyPressMsg:
 		return p.press(msg)
 	case tea.MouseWheelMsg:
-		if p.shape.detail.Contains(msg.X, msg.Y) {
-			p.detail.Scroll(map[bool]int{true: -3, false: 3}[msg.Button == tea.MouseWheelUp])
-			return nil
+		switch {
+		case p.shape.detail.Contains(msg.X, msg.Y):
+			p.detail.Wheel(msg)
+		case p.focus == changes:
+			p.table.Wheel(msg)
+		default:
+			p.list(p.focus).Wheel(msg)
 		}
-		p.list(p.focus).Wheel(msg)
 	case tea.MouseClickMsg:
 		return p.click(msg)
 	}
@@ -31,73 +34,68 @@ func (p *Page) Update(msg tea.Msg) tea.Cmd {
 }
 
 func (p *Page) press(msg tea.KeyPressMsg) tea.Cmd {
-	k := &p.keys
-	switch {
-	case key.Matches(msg, k.motion.Left):
-		p.detail.Scroll(-1)
-	case key.Matches(msg, k.motion.Right):
-		p.detail.Scroll(1)
-	case p.list(p.focus).Key(msg, k.motion):
-		p.detail.Offset = 0
+	switch k := &p.keys; {
+	case p.detail.Sideways(msg, k.motion):
 	case key.Matches(msg, k.pane.Other):
 		p.turn()
-	case key.Matches(msg, k.pane.Open):
-		return p.open()
 	case key.Matches(msg, k.pane.Copy):
 		return page.Copied(page.CopyLines(p.detailLines()), "the experiment")
+	case p.focus == changes:
+		cmd, _ := p.table.Press(msg)
+		return cmd
+	case p.list(p.focus).Key(msg, k.motion):
+		p.detail.Offset = 0
+	case key.Matches(msg, k.pane.Open):
+		return p.open()
 	}
 	return nil
 }
 
 // turn goes to the other list.
 func (p *Page) turn() {
-	p.moved = true
 	if p.focus == changes {
-		p.focus = options
+		p.look(options)
 	} else {
-		p.focus = changes
+		p.look(changes)
 	}
 }
 
 func (p *Page) click(msg tea.MouseClickMsg) tea.Cmd {
-	of, top := changes, p.shape.changes.Y+2
 	switch {
 	case p.shape.changes.Contains(msg.X, msg.Y):
+		return p.table.Click(msg)
 	case !p.shape.options.Contains(msg.X, msg.Y):
 		return nil
 	case p.focus == changes && p.shape.brief:
 		p.turn()
 		return nil
-	default:
-		of, top = options, p.shape.options.Y+1
-		if p.focus == choices {
-			of = choices
-		}
 	}
-	again := p.focus == of && p.list(of).Offset+msg.Y-top == p.list(of).Cursor
-	if !p.list(of).Click(msg.Y - top) {
+	of := options
+	if p.focus == choices {
+		of = choices
+	}
+	list := p.list(of)
+	was := list.Cursor
+	if !list.Click(msg.Y - p.shape.options.Y - 1) {
 		return nil
 	}
-	p.focus, p.moved, p.detail.Offset = of, true, 0
+	again := p.focus == of && was == list.Cursor
+	p.look(of)
 	if again {
 		return p.open()
 	}
 	return nil
 }
 
-// open goes from a change to its place in time, from an option to its choices,
-// and uses a choice.
+// open goes from an option to its choices, and uses a choice.
 func (p *Page) open() tea.Cmd {
-	switch p.focus {
-	case changes:
-		return p.visit()
-	case options:
+	if p.focus == options {
 		return p.choose()
-	default:
-		return p.use()
 	}
+	return p.use()
 }
 
+// visit goes to the selected change's place in time.
 func (p *Page) visit() tea.Cmd {
 	e := p.current()
 	switch {
@@ -121,7 +119,8 @@ func (p *Page) choose() tea.Cmd {
 	case len(o.Choices) == 0:
 		return p.ask(o)
 	}
-	p.focus, p.key, p.moved = choices, o.Key, true
+	p.look(choices)
+	p.key = o.Key
 	p.list(choices).Resize(len(entries(o)), max(p.list(choices).Height, 1))
 	p.list(choices).To(max(slices.Index(o.Choices, o.Value), 0))
 	return nil
@@ -164,7 +163,7 @@ func (p *Page) ask(o *trace.Option) tea.Cmd {
 	if !o.Free {
 		return page.Say(name + " has no other value")
 	}
-	p.prompt = page.NewPrompt(name, o.Value, "enter: from the next step on", func(text string) tea.Cmd {
+	p.Ask(name, o.Value, "enter: from the next step on", func(text string) tea.Cmd {
 		if text == "" {
 			return nil
 		}

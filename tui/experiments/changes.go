@@ -10,69 +10,46 @@ import (
 	"memtop/tui/screen"
 )
 
-// column is one column of the list of changes.
-type column struct {
-	head  string
-	width int
-	text  func(e *analysis.Experiment) string
+// columns are those of the list of changes.
+func columns() []page.Column[*analysis.Experiment] {
+	type change = *analysis.Experiment
+	return []page.Column[change]{
+		{Head: "change", Rest: page.All, Left: true, Text: func(e change) string { return changeText(&e.Change) }},
+		{Head: "state", Width: page.Cells(14), Left: true, Text: func(e change) string { return stateText(e) }, Style: stateStyle},
+		effect("peak", page.Cells(10), analysis.PeakAllocatedQuantity, measuredText),
+		effect("predicted", page.From(66, 10), analysis.PeakAllocatedQuantity, predictedText),
+		effect("step time", page.From(77, 10), analysis.StepTimeQuantity, measuredText),
+		effect("error", page.From(84, 6), analysis.PeakAllocatedQuantity, errorText),
+		effect("activations", page.From(96, 11), analysis.ActivationQuantity, measuredText),
+		effect("reserved", page.From(107, 10), analysis.ReservedQuantity, measuredText),
+		effect("tokens/s", page.From(117, 9), analysis.TokenRateQuantity, measuredText),
+		effect("loss", page.From(126, 8), analysis.LossQuantity, measuredText),
+	}
 }
 
-// effect makes a column of one side of an effect.
-func effect(head string, width int, q analysis.Quantity, text func(*analysis.Effect) string) column {
-	return column{head, width, func(e *analysis.Experiment) string { return text(&e.Effects[q]) }}
-}
-
-// The columns before those of effects: the change and its state.
-const (
-	stateWidth  = 14
-	changeWidth = 27 // at least
-)
-
-// columns returns the effects that fit into w cells.
-func columns(w int) []column {
-	all := []column{
-		effect("peak", 10, analysis.PeakAllocatedQuantity, measuredText),
-		effect("predicted", 10, analysis.PeakAllocatedQuantity, predictedText),
-		effect("step time", 10, analysis.StepTimeQuantity, measuredText),
-		effect("error", 6, analysis.PeakAllocatedQuantity, errorText),
-		effect("activations", 11, analysis.ActivationQuantity, measuredText),
-		effect("reserved", 10, analysis.ReservedQuantity, measuredText),
-		effect("tokens/s", 9, analysis.TokenRateQuantity, measuredText),
-		effect("loss", 8, analysis.LossQuantity, measuredText),
+// effect is a column of one side of an effect. What was refused has a reason
+// instead.
+func effect(head string, width func(int) int, q analysis.Quantity, text func(*analysis.Effect) string) page.Column[*analysis.Experiment] {
+	return page.Column[*analysis.Experiment]{
+		Head: head, Width: width,
+		Text: func(e *analysis.Experiment) string { return text(&e.Effects[q]) },
+		Over: func(e *analysis.Experiment) string {
+			if e.State != trace.Refused {
+				return ""
+			}
+			return e.Reason
+		},
 	}
-	left := w - 1 - changeWidth - 1 - stateWidth
-	for i, col := range all {
-		if left -= col.width + 1; left < 0 {
-			return all[:i]
-		}
-	}
-	return all
 }
 
 func (p *Page) drawChanges(c screen.Canvas, beside bool) {
-	c = aside(c, beside)
+	c = page.Aside(c, beside)
 	c.Rule(0, p.changesTitle(), "", p.focus == changes)
-	all := columns(c.Width() - 1)
-	room := c.Width() - 3 - stateWidth
-	for _, col := range all {
-		room -= col.width + 1
-	}
-	if len(p.rows) > 0 {
-		drawHeads(c, all, room)
-	}
-	list := *p.list(changes)
-	from, to := list.Visible()
-	for i := from; i < min(to, len(p.rows)) && i-from < c.Height()-2; i++ {
-		y := 2 + i - from
-		drawChange(c, y, &p.rows[i], all, room)
-		if i == list.Cursor {
-			mark(c, y, p.focus == changes)
-		}
-	}
-	if len(p.rows) == 0 {
+	if p.table.Count == 0 {
 		c.Fit(1, 1, c.Width()-2, p.nothing(), screen.Dim)
+		return
 	}
-	list.Scrollbar(c, c.Width()-1, 2)
+	p.table.Draw(c.Sub(screen.Rect{Y: 1, W: c.Width(), H: c.Height() - 1}))
 }
 
 // nothing says how to get an experiment.
@@ -84,55 +61,19 @@ func (p *Page) nothing() string {
 }
 
 func (p *Page) changesTitle() string {
-	if len(p.rows) == 0 {
+	if p.table.Count == 0 {
 		return "Changes"
 	}
-	return screen.Plural(len(p.rows), "change") + ", the newest first"
-}
-
-func drawHeads(c screen.Canvas, all []column, room int) {
-	c.Text(1, 1, "change", screen.Dim)
-	c.Text(2+room, 1, "state", screen.Dim)
-	x := 3 + room + stateWidth
-	for _, col := range all {
-		c.Right(x, 1, col.width, col.head, screen.Dim)
-		x += col.width + 1
-	}
-}
-
-func drawChange(c screen.Canvas, y int, e *analysis.Experiment, all []column, room int) {
-	c.Fit(1, y, room, changeText(&e.Change), screen.Plain)
-	text, style := stateText(e)
-	c.Fit(2+room, y, stateWidth, text, style)
-	x := 3 + room + stateWidth
-	if e.State == trace.Refused {
-		c.Fit(x, y, c.Width()-x-1, e.Reason, screen.Dim)
-		return
-	}
-	for _, col := range all {
-		c.Right(x, y, col.width, col.text(e), screen.Plain)
-		x += col.width + 1
-	}
+	return screen.Plural(p.table.Count, "change") + ", the newest first"
 }
 
 func changeText(c *trace.Change) string { return c.Key + " " + c.From + " → " + c.To }
-
-// aside draws a line at the left and returns what is beside it.
-func aside(c screen.Canvas, beside bool) screen.Canvas {
-	if !beside {
-		return c
-	}
-	for y := range c.Height() {
-		c.Set(0, y, '│', screen.Dim)
-	}
-	return c.Sub(screen.Rect{X: 1, W: c.Width() - 1, H: c.Height()})
-}
 
 func (p *Page) drawDetail(c screen.Canvas, beside bool) {
 	if c.Height() == 0 {
 		return
 	}
-	c = aside(c, beside)
+	c = page.Aside(c, beside)
 	e := p.current()
 	if e == nil {
 		c.Rule(0, "Experiment", "", false)

@@ -29,16 +29,16 @@ type question struct{ index page.Edition }
 
 // Page is the page of experiments.
 type Page struct {
+	page.Prompts
 	scene  *page.Scene
 	keys   keyMap
-	asked  *ask.One[question, []analysis.Experiment]
-	rows   []analysis.Experiment // the newest first
+	asked  *ask.One[question, []*analysis.Experiment]
+	table  page.Table[*analysis.Experiment, int64] // of the changes, the newest first
 	focus  pane
-	moved  bool // somebody chose the pane
+	chosen bool // the reader chose the pane
 	lists  [choices + 1]page.List
 	newest int64  // of the changes that were listed so far
 	key    string // the option whose choices are listed
-	prompt *page.Prompt
 	detail page.Reader
 	alone  bool
 	shape  shape
@@ -47,19 +47,20 @@ type Page struct {
 // New returns the page of a scene.
 func New(s *page.Scene) *Page {
 	p := &Page{scene: s, keys: newKeyMap(s), focus: options}
-	p.asked = ask.New(s.Gate, func(_ context.Context, q question) []analysis.Experiment {
-		rows := q.index.Experiments()
-		slices.Reverse(rows)
+	p.asked = ask.New(s.Gate, func(_ context.Context, q question) []*analysis.Experiment {
+		all := q.index.Experiments()
+		rows := make([]*analysis.Experiment, len(all))
+		for i := range all {
+			rows[len(all)-1-i] = &all[i]
+		}
 		return rows
 	})
+	p.table = page.Table[*analysis.Experiment, int64]{
+		Columns: columns(), Noun: "change", Motion: p.keys.motion, Pane: p.keys.pane, Prompts: &p.Prompts,
+		Key: func(e *analysis.Experiment) int64 { return e.ID }, Open: p.visit, Moved: func() { p.look(changes) },
+	}
 	return p
 }
-
-// Prompting returns the open prompt.
-func (p *Page) Prompting() *page.Prompt { return p.prompt }
-
-// EndPrompt closes the prompt.
-func (p *Page) EndPrompt() { p.prompt = nil }
 
 // Maximise shows the focused list alone, or all of them again.
 func (p *Page) Maximise() { p.alone = !p.alone }
@@ -86,7 +87,9 @@ func (p *Page) Refresh(w, h int) tea.Cmd {
 		p.focus = options
 	}
 	p.shape = p.newShape(w, h)
-	p.list(changes).Resize(len(p.rows), p.shape.changes.H-2)
+	_, table := p.shape.changes.Top(1)
+	p.table.Place(table)
+	p.table.Unfocused = p.focus != changes
 	p.list(options).Resize(len(p.scene.Live().Options), p.shape.options.H-1)
 	if o := p.option(); o != nil {
 		p.list(choices).Resize(len(entries(o)), p.shape.options.H-1)
@@ -95,38 +98,30 @@ func (p *Page) Refresh(w, h int) tea.Cmd {
 	return cmd
 }
 
-// take shows the experiments and selects a change that is new: whoever made it
-// wants to see what becomes of it.
-func (p *Page) take(rows []analysis.Experiment) {
-	list := p.list(changes)
-	var selected int64
-	if e := p.current(); e != nil {
-		selected = e.ID
-	}
-	p.rows = rows
-	list.Resize(len(rows), max(list.Height, 1))
-	if len(rows) == 0 {
+// take shows the experiments and selects a change that is new: its maker wants
+// to see what becomes of it.
+func (p *Page) take(rows []*analysis.Experiment) {
+	p.table.Show(rows, p.table.Order)
+	if len(rows) == 0 || rows[0].ID <= p.newest {
 		return
 	}
-	if rows[0].ID > p.newest {
-		if !p.moved {
-			p.focus = changes
-		}
-		p.newest, selected = rows[0].ID, rows[0].ID
+	if !p.chosen {
+		p.focus = changes
 	}
-	if i := slices.IndexFunc(rows, func(e analysis.Experiment) bool { return e.ID == selected }); i >= 0 {
-		list.Center(i)
-	}
+	p.newest = rows[0].ID
+	p.table.Select(p.newest)
 }
 
+// look goes to a pane because the reader does.
+func (p *Page) look(at pane) { p.focus, p.chosen, p.detail.Offset = at, true, 0 }
+
+// list returns the list of settings or of choices.
 func (p *Page) list(of pane) *page.List { return &p.lists[of] }
 
 // current returns the selected change, nil when there is none.
 func (p *Page) current() *analysis.Experiment {
-	if at := p.list(changes).Cursor; at < len(p.rows) {
-		return &p.rows[at]
-	}
-	return nil
+	e, _ := p.table.Current()
+	return e
 }
 
 // offered returns the selected option, nil when there is none.

@@ -59,17 +59,27 @@ func Outcome(e *analysis.Experiment) []string {
 }
 
 // stateText is how far a change has come, in at most fourteen cells.
-func stateText(e *analysis.Experiment) (string, screen.Style) {
+func stateText(e *analysis.Experiment) string {
 	step := "step " + strconv.FormatInt(e.Step, 10)
 	switch {
 	case e.State == trace.Refused:
-		return "✗ refused", screen.Bad
+		return "✗ refused"
 	case e.State == trace.Pending:
-		return "… pending", screen.Title
+		return "… pending"
 	case !e.Done():
-		return step + ", " + screen.Count(e.Settled) + "/" + screen.Count(e.Needed), screen.Title
+		return step + ", " + screen.Count(e.Settled) + "/" + screen.Count(e.Needed)
 	}
-	return step, screen.Plain
+	return step
+}
+
+func stateStyle(e *analysis.Experiment) screen.Style {
+	switch {
+	case e.State == trace.Refused:
+		return screen.Bad
+	case e.State == trace.Pending, !e.Done():
+		return screen.Title
+	}
+	return screen.Plain
 }
 
 // stateSentence is the same in full. More may come of it while the program runs.

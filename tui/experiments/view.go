@@ -41,7 +41,7 @@ func (p *Page) newShape(w, h int) shape {
 	default:
 		s := shape{}
 		s.options, s.changes = all.Top(min(max(offered, 4)+1, h-5))
-		if s.changes.H > detailRows+6 && len(p.rows) > 0 {
+		if s.changes.H > detailRows+6 && p.table.Count > 0 {
 			s.changes, s.detail = s.changes.Bottom(detailRows)
 		}
 		return s

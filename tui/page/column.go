@@ -25,6 +25,7 @@ type Column[R any] struct {
 	Text  func(r R) string
 	Style func(r R) screen.Style     // nil for the table's
 	Draw  func(c screen.Canvas, r R) // instead of Text, into the column's cells of the row
+	Over  func(r R) string           // where not empty it stands in place of this column and all after it
 	Still bool                       // a picture: it does not show that the row is selected
 	Total func() string              // what stands in the row of totals; nil where nothing adds up
 	Under bool                       // belongs to the column before it, by which a click on its head sorts

@@ -20,6 +20,8 @@ type Table[R any, K comparable] struct {
 	Shown   Order  // that the rows are in
 	Filter  string
 	Search  string
+	// Unfocused says that the keys move something else.
+	Unfocused bool
 	// SearchHint and FilterHint say what can be looked for.
 	SearchHint, FilterHint string
 
@@ -173,7 +175,7 @@ func (t *Table[R, K]) Click(msg tea.MouseClickMsg) tea.Cmd {
 	was := t.Cursor
 	switch {
 	case !t.List.Click(msg.Y - t.rect.Y - 1):
-	case was == t.Cursor:
+	case was == t.Cursor && !t.Unfocused:
 		return t.open()
 	default:
 		t.moved()

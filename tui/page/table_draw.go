@@ -12,7 +12,11 @@ func (t *Table[R, K]) Draw(c screen.Canvas) {
 	for i := from; i < to && i-from < c.Height()-1; i++ {
 		y := 1 + i - from
 		t.drawRow(c, y, t.At(i), columns)
-		if i == t.Cursor {
+		switch {
+		case i != t.Cursor:
+		case t.Unfocused:
+			c.Set(0, y, '▸', screen.Dim)
+		default:
 			selectRow(c, y, columns)
 		}
 	}
@@ -51,6 +55,10 @@ func (t *Table[R, K]) drawRow(c screen.Canvas, y int, r R, columns []placed[R]) 
 	}
 	for i := range columns {
 		col := &columns[i]
+		if col.Over != nil && col.Over(r) != "" {
+			c.Fit(col.x, y, c.Width()-2-col.x, col.Over(r), screen.Dim)
+			return
+		}
 		if col.Draw != nil {
 			col.Draw(c.Sub(screen.Rect{X: col.x, Y: y, W: col.w, H: 1}), r)
 			continue
