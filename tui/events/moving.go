@@ -6,26 +6,26 @@ import (
 	"memtop/tui/page"
 )
 
-func (p *Page) startSearch(query string) tea.Cmd {
-	p.search.Look(p.scene.Tables(), query)
-	p.jump, p.from = query != "", p.scene.Cursor()
-	return nil
+// arranged looks through the events for another filter or search, and shows the
+// first row of another order.
+func (p *Page) arranged() {
+	if query := p.table.Filter; query != p.filter.Query() {
+		p.filter.Look(p.scene.Tables(), query)
+		p.follow = -2 // find the cursor again among other rows
+	}
+	if query := p.table.Search; query != p.search.Query() {
+		p.search.Look(p.scene.Tables(), query)
+		p.jump, p.from = query != "", p.scene.Cursor()
+	}
+	p.top = p.top || p.ordered != p.table.Order
+	p.ordered = p.table.Order
 }
 
-func (p *Page) startFilter(query string) tea.Cmd {
-	p.setFilter(query)
-	return nil
-}
-
-func (p *Page) setFilter(query string) {
-	p.filter.Look(p.scene.Tables(), query)
-	p.follow = -2 // find the cursor again among other rows
-}
-
-// next goes to the next match in a direction, around the ends.
-func (p *Page) next(direction int) tea.Cmd {
-	if p.search.Query() == "" {
-		return page.Say("nothing searched for yet: / searches")
+// seek goes to the next match in a direction, around the ends. The first of a
+// search that has just begun is gone to when it is found.
+func (p *Page) seek(direction int) bool {
+	if p.jump {
+		return true
 	}
 	at := p.scene.Cursor()
 	hit, ok := p.search.After(at)
@@ -37,11 +37,10 @@ func (p *Page) next(direction int) tea.Cmd {
 	} else if !ok {
 		hit, ok = p.search.Before(p.scene.Last() + 1)
 	}
-	if !ok {
-		return page.Say("no match for " + p.search.Query())
+	if ok {
+		p.scene.Move(hit)
 	}
-	p.scene.Move(hit)
-	return nil
+	return ok
 }
 
 // otherEnd goes from an alloc to its free and back.
@@ -61,7 +60,8 @@ func (p *Page) otherEnd() tea.Cmd {
 		return page.Say("held from before recording: nobody saw it being made")
 	}
 	if p.rows.filtered && p.rows.at(p.rows.of(p.scene.Cursor())).event != p.scene.Cursor() {
-		p.setFilter("")
+		p.table.Filter = ""
+		p.arranged()
 		return page.Say("the filter was cleared: the other end does not match it")
 	}
 	return nil

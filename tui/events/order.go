@@ -5,23 +5,7 @@ import (
 	"context"
 	"slices"
 
-	"memtop/snapshots/trace"
 	"memtop/tui/page"
-)
-
-// sorting is the order of the list; the zero value is that of events.
-type sorting struct {
-	by      sortColumn
-	inverse bool
-}
-
-type sortColumn uint8
-
-const (
-	byEvent sortColumn = iota
-	bySize
-	byLife // for how many events the allocation lives
-	sortColumns
 )
 
 // hitList is what a filter left: a value that never changes.
@@ -30,7 +14,7 @@ type hitList struct{ events []int32 }
 // sortQuestion is what an order is computed from.
 type sortQuestion struct {
 	index page.Edition
-	sort  sorting
+	order page.Order
 	hits  *hitList // nil for all events
 }
 
@@ -43,8 +27,13 @@ type keyed struct {
 // sortEvents puts the largest first. It runs in a command: a million events
 // take some tenths of a second.
 func sortEvents(ctx context.Context, q sortQuestion) []int32 {
-	events := q.index.Device().Events
-	n := events.Len()
+	value := func(r row) int64 { return -int64(r.event) }
+	for _, col := range columns(q.index.Index, nil) {
+		if col.Head == q.order.By {
+			value = col.Value
+		}
+	}
+	n := q.index.Device().Events.Len()
 	if q.hits != nil {
 		n = len(q.hits.events)
 	}
@@ -54,7 +43,7 @@ func sortEvents(ctx context.Context, q sortQuestion) []int32 {
 		if q.hits != nil {
 			i = q.hits.events[k]
 		}
-		all[k] = keyed{q.key(events, int(i)), i}
+		all[k] = keyed{value(row{event: int(i)}), i}
 	}
 	if ctx.Err() != nil {
 		return nil
@@ -64,23 +53,8 @@ func sortEvents(ctx context.Context, q sortQuestion) []int32 {
 	for k := range all {
 		sorted[k] = all[k].event
 	}
-	if q.sort.inverse {
+	if q.order.Inverse {
 		slices.Reverse(sorted)
 	}
 	return sorted
-}
-
-// key returns what an event is sorted by; −1 where it has no such thing.
-func (q *sortQuestion) key(events trace.Events, i int) int64 {
-	e := events.At(i)
-	switch {
-	case q.sort.by == byEvent:
-		return -int64(i)
-	case q.sort.by == bySize && e.Absent&trace.NoSize == 0:
-		return e.Size
-	case q.sort.by == byLife && e.Kind == trace.Alloc:
-		return int64(min(q.index.Lifetimes().Closed(i), events.Len()) - i)
-	default:
-		return -1
-	}
 }

@@ -19,26 +19,26 @@ import (
 
 // Page is the events page.
 type Page struct {
-	scene  *page.Scene
-	keys   keyMap
-	list   page.List
-	rows   rows
-	follow int // the cursor that the list shows
-	search *find.Scan
-	filter *find.Scan
-	sort   sorting
-	hits   *hitList // what the filter left, nil without one
-	order  *ask.One[sortQuestion, []int32]
-	states *ask.One[stateQuestion, *analysis.Map]
-	asked  stateQuestion // of states, the newest
-	jump   bool          // go to the first match when one is found
-	from   int           // where the search began
-	prompt *page.Prompt
-	detail page.Reader
-	short  bool // leave out the runtime's frames
-	alone  bool // the list is maximised
-	top    bool // show the first row of a new order
-	shape  shape
+	page.Prompts
+	scene   *page.Scene
+	keys    keyMap
+	table   page.Table[row, int]
+	rows    rows
+	follow  int // the cursor that the list shows
+	search  *find.Scan
+	filter  *find.Scan
+	hits    *hitList // what the filter left, nil without one
+	order   *ask.One[sortQuestion, []int32]
+	states  *ask.One[stateQuestion, *analysis.Map]
+	asked   stateQuestion // of states, the newest
+	jump    bool          // go to the first match when one is found
+	from    int           // where the search began
+	detail  page.Reader
+	short   bool       // leave out the runtime's frames
+	alone   bool       // the list is maximised
+	ordered page.Order // that top was last decided for
+	top     bool       // show the first row of a new order
+	shape   shape
 }
 
 // New returns the page of a scene.
@@ -47,47 +47,36 @@ func New(s *page.Scene) *Page {
 	p.search, p.filter = find.NewScan(s.Events()), find.NewScan(s.Events())
 	p.order, p.states = ask.New(s.Gate, sortEvents), ask.New(s.Gate, stateAt)
 	p.rows = rows{events: s.Events().Len(), marks: s.Marks}
+	p.table = page.Table[row, int]{
+		Noun: "event", SearchHint: "action, address, size, frame, metadata; >1MiB", FilterHint: "show only matching events",
+		Motion: p.keys.motion, Pane: p.keys.pane, Prompts: &p.Prompts, At: p.rows.at, Style: p.rowStyle, Whole: p.drawWhole,
+		Open: p.otherEnd, Moved: p.moved, Arranged: p.arranged, Seek: p.seek,
+	}
 	return p
 }
 
 // Pace keeps a page that moves as a whole readable, and its bytes few.
 func (*Page) Pace(w, h int) time.Duration { return time.Duration(w*h) * 90 * time.Microsecond }
 
-// Prompting returns the open prompt.
-func (p *Page) Prompting() *page.Prompt { return p.prompt }
-
-// EndPrompt closes the prompt.
-func (p *Page) EndPrompt() { p.prompt = nil }
-
 // Maximise shows the list alone, or with the detail again.
 func (p *Page) Maximise() { p.alone = !p.alone }
 
-// Back clears the filter, then the search.
-func (p *Page) Back() bool {
-	switch {
-	case p.sort != sorting{}:
-		p.sort, p.follow = sorting{}, -2
-	case p.filter.Query() != "":
-		p.setFilter("")
-	case p.search.Query() != "":
-		p.search.Look(p.scene.Tables(), "")
-	default:
-		return false
-	}
-	return true
-}
+// Back clears the filter, then the order, then the search.
+func (p *Page) Back() bool { return p.table.Back() }
 
 // Refresh lays the page out, follows the shared cursor, and goes on searching.
 func (p *Page) Refresh(w, h int) tea.Cmd {
 	p.shape = newShape(w, h, p.alone)
 	p.grow()
 	cmd := tea.Batch(p.search.Refresh(), p.filter.Refresh(), p.listed())
-	p.list.Resize(p.rows.count(), p.shape.list.H-2)
+	_, table := p.shape.list.Top(1)
+	p.table.Place(table)
+	p.table.Resize(p.rows.count(), p.table.Height)
 	p.jumpToMatch()
-	if p.top && (p.sort == sorting{} || p.order.Fresh()) {
+	if p.top && (p.table.Order == page.Order{} || p.order.Fresh()) {
 		p.top = false
 		if p.rows.sorted {
-			p.list.To(0)
+			p.table.To(0)
 			p.moved()
 		} else {
 			p.follow = -2
@@ -95,7 +84,7 @@ func (p *Page) Refresh(w, h int) tea.Cmd {
 	}
 	if p.follow != p.scene.Cursor() {
 		p.follow = p.scene.Cursor()
-		p.list.Center(p.rows.of(p.follow))
+		p.table.Center(p.rows.of(p.follow))
 		p.detail.Offset = 0
 	}
 	p.detail.Resize(len(p.detailLines()), p.shape.detail.H-1)
@@ -111,6 +100,7 @@ func (p *Page) grow() {
 	p.search.Grow(t, events)
 	p.filter.Grow(t, events)
 	p.rows.events, p.rows.marks = events.Len(), p.scene.Marks
+	p.table.Columns = columns(p.scene.Index, p)
 }
 
 // Rebase looks again through events that have other numbers now.
@@ -118,7 +108,7 @@ func (p *Page) Rebase(int) {
 	events, t := p.scene.Events(), p.scene.Tables()
 	p.search.Restart(t, events)
 	p.filter.Restart(t, events)
-	p.follow, p.hits, p.asked = -2, nil, stateQuestion{}
+	p.follow, p.hits, p.asked, p.table.Columns = -2, nil, stateQuestion{}, nil
 }
 
 // listed puts what the filter left into the rows, and what is sorted into its
@@ -126,36 +116,22 @@ func (p *Page) Rebase(int) {
 func (p *Page) listed() tea.Cmd {
 	found := p.filter.Hits()
 	p.rows.hits, p.rows.filtered, p.rows.sorted = found, p.filter.Query() != "", false
+	p.table.Shown = page.Order{}
 	switch {
 	case !p.rows.filtered:
 		p.hits = nil
 	case p.hits == nil || len(p.hits.events) != len(found) || len(found) > 0 && &p.hits.events[0] != &found[0]:
 		p.hits = &hitList{found[:len(found):len(found)]}
 	}
-	if p.sort == (sorting{}) || !p.filter.Done() {
+	order := p.table.Order
+	if order == (page.Order{}) || !p.filter.Done() {
 		return nil
 	}
-	cmd := p.order.Ask(sortQuestion{p.scene.Edition(), p.sort, p.hits})
+	cmd := p.order.Ask(sortQuestion{p.scene.Edition(), order, p.hits})
 	if sorted, ok := p.order.Answer(); ok && p.order.Fresh() {
-		p.rows.hits, p.rows.filtered, p.rows.sorted = sorted, true, true
+		p.rows.hits, p.rows.filtered, p.rows.sorted, p.table.Shown = sorted, true, true, order
 	}
 	return cmd
-}
-
-// arrange answers the keys that change the order.
-func (p *Page) arrange(msg tea.KeyPressMsg) {
-	k := &p.keys
-	switch {
-	case key.Matches(msg, k.pane.SortLeft):
-		p.sort.by = (p.sort.by + sortColumns - 1) % sortColumns
-	case key.Matches(msg, k.pane.SortRight):
-		p.sort.by = (p.sort.by + 1) % sortColumns
-	case key.Matches(msg, k.pane.Invert):
-		p.sort.inverse = !p.sort.inverse
-	default:
-		return
-	}
-	p.top = true
 }
 
 // Update takes keys and the mouse.
@@ -165,62 +141,26 @@ func (p *Page) Update(msg tea.Msg) tea.Cmd {
 		return p.key(msg)
 	case tea.MouseWheelMsg:
 		if p.shape.detail.Contains(msg.X, msg.Y) {
-			p.wheelDetail(msg)
+			p.detail.Wheel(msg)
 			return nil
 		}
-		p.list.Wheel(msg)
-		p.moved()
+		p.table.Wheel(msg)
 	case tea.MouseClickMsg:
-		p.click(msg)
+		return p.table.Click(msg)
 	}
 	return nil
 }
 
-func (p *Page) wheelDetail(msg tea.MouseWheelMsg) {
-	if msg.Button == tea.MouseWheelUp {
-		p.detail.Scroll(-3)
-	} else {
-		p.detail.Scroll(3)
-	}
-}
-
-func (p *Page) click(msg tea.MouseClickMsg) {
-	r := p.shape.list
-	if r.Contains(msg.X, msg.Y) && msg.Y == r.Y+1 {
-		p.clickHead(msg.X-r.X, r.W)
-		return
-	}
-	if r.Contains(msg.X, msg.Y) && p.list.Click(msg.Y-r.Y-2) {
-		p.moved()
-	}
-}
-
 // moved takes the shared cursor to the row that the list's is on.
 func (p *Page) moved() {
-	p.scene.Move(p.rows.at(p.list.Cursor).event)
+	p.scene.Move(p.rows.at(p.table.Cursor).event)
 	p.follow = p.scene.Cursor()
 	p.detail.Offset = 0
 }
 
 func (p *Page) key(msg tea.KeyPressMsg) tea.Cmd {
-	k := &p.keys
-	switch {
-	case key.Matches(msg, k.motion.Left):
-		p.detail.Scroll(-1)
-	case key.Matches(msg, k.motion.Right):
-		p.detail.Scroll(1)
-	case p.list.Key(msg, k.motion):
-		p.moved()
-	case key.Matches(msg, k.pane.Search):
-		p.prompt = page.NewPrompt("search", "", "action, address, size, frame, metadata; >1MiB", p.startSearch)
-	case key.Matches(msg, k.pane.Filter):
-		p.prompt = page.NewPrompt("filter", p.filter.Query(), "show only matching events; empty shows all", p.startFilter)
-	case key.Matches(msg, k.pane.Next):
-		return p.next(1)
-	case key.Matches(msg, k.pane.Previous):
-		return p.next(-1)
-	case key.Matches(msg, k.pane.Open):
-		return p.otherEnd()
+	switch k := &p.keys; {
+	case p.detail.Sideways(msg, k.motion):
 	case key.Matches(msg, k.pane.Expand):
 		p.short = !p.short
 	case key.Matches(msg, k.pane.Copy):
@@ -230,7 +170,8 @@ func (p *Page) key(msg tea.KeyPressMsg) tea.Cmd {
 	case key.Matches(msg, k.mine.PreviousSame):
 		return p.sameStack(-1)
 	default:
-		p.arrange(msg)
+		cmd, _ := p.table.Press(msg)
+		return cmd
 	}
 	return nil
 }
