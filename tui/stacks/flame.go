@@ -151,9 +151,10 @@ func (g *graph) reveal(n *analysis.Node) {
 	g.selected, g.width = n, -1
 }
 
-func (g *graph) key(msg tea.KeyPressMsg, k *keyMap) {
+// key answers a key and reports whether it was one of the graph's.
+func (g *graph) key(msg tea.KeyPressMsg, k *keyMap) bool {
 	if g.root == nil {
-		return
+		return false
 	}
 	switch {
 	case key.Matches(msg, k.pane.Open, k.pane.ZoomIn, k.pane.Expand):
@@ -184,7 +185,10 @@ func (g *graph) key(msg tea.KeyPressMsg, k *keyMap) {
 	case key.Matches(msg, k.motion.PageDown):
 		g.offset += g.height
 		g.selectVisible()
+	default:
+		return false
 	}
+	return true
 }
 
 // sideways selects the visible box of the same depth beside the selected one.

@@ -25,7 +25,7 @@ func (p *Page) drawBox(c screen.Canvas, b box, y int) {
 	if !c.Theme().Colour {
 		style = screen.Plain
 	}
-	if p.search != "" && find.Text(b.node.Label, p.search) {
+	if p.table.Search != "" && find.Text(b.node.Label, p.table.Search) {
 		style.Attr |= screen.Underline | screen.Bold
 	}
 	if selected {

@@ -36,6 +36,7 @@ type question struct {
 
 // Page is the stacks page.
 type Page struct {
+	page.Prompts
 	scene     *page.Scene
 	keys      keyMap
 	asked     *ask.One[question, *analysis.Tree]
@@ -43,22 +44,22 @@ type Page struct {
 	moment    moment
 	innermost bool
 	runtime   bool // show the runtime's frames
-	filter    string
-	search    string
-	prompt    *page.Prompt
 	flame     bool
-	order     order
-	rows      []row
-	list      page.List
-	opened    map[uint64]bool // what the reader expanded or collapsed himself
-	openAll   int             // 1: everything, -1: nothing, 0: what is large
+	table     page.Table[*row, uint64] // of the visible frames
+	opened    map[uint64]bool          // what the reader expanded or collapsed
+	openAll   int                      // 1: everything, -1: nothing, 0: what is large
 	graph     graph
-	wide      bool // there is room for the bytes of the frame itself
 }
 
 // New returns the page of a scene.
 func New(s *page.Scene) *Page {
 	p := &Page{scene: s, keys: newKeyMap(s), opened: make(map[uint64]bool)}
+	p.table = page.Table[*row, uint64]{
+		Columns: p.columns(), Noun: "frame", SearchHint: "part of file or function", FilterHint: "only stacks with a matching frame",
+		Motion: p.keys.motion, Pane: p.keys.pane, Prompts: &p.Prompts, Key: func(r *row) uint64 { return r.key },
+		Open: p.toggle, Arranged: p.flatten, Seek: p.seek,
+	}
+	p.table.Start(page.Order{By: "bytes"})
 	if !s.Index.History() {
 		p.moment = atEnd
 	}
@@ -75,29 +76,14 @@ func New(s *page.Scene) *Page {
 // Pace keeps a page that moves as a whole readable, and its bytes few.
 func (*Page) Pace(w, h int) time.Duration { return time.Duration(w*h) * 60 * time.Microsecond }
 
-// Prompting returns the open prompt.
-func (p *Page) Prompting() *page.Prompt { return p.prompt }
-
-// EndPrompt closes the prompt.
-func (p *Page) EndPrompt() { p.prompt = nil }
-
 // Rebase forgets the tree; what was opened in it and zoomed into is known by name.
-func (p *Page) Rebase(int) { p.tree, p.rows = nil, nil }
-
-// Back zooms out, then clears the filter, then the search.
-func (p *Page) Back() bool {
-	switch {
-	case p.flame && p.graph.out():
-	case p.filter != "":
-		p.filter = ""
-	case p.search != "":
-		p.search = ""
-		p.flatten()
-	default:
-		return false
-	}
-	return true
+func (p *Page) Rebase(int) {
+	p.tree = nil
+	p.table.Forget()
 }
+
+// Back zooms out, then clears the filter, then the order, then the search.
+func (p *Page) Back() bool { return p.flame && p.graph.out() || p.table.Back() }
 
 // at returns the event whose stacks are wanted.
 func (p *Page) at() int {
@@ -113,7 +99,7 @@ func (p *Page) at() int {
 
 // Refresh asks for the tree and lays it out.
 func (p *Page) Refresh(w, h int) tea.Cmd {
-	cmd := p.asked.Ask(question{p.scene.Edition(), p.at(), p.innermost, p.runtime, p.filter})
+	cmd := p.asked.Ask(question{p.scene.Edition(), p.at(), p.innermost, p.runtime, p.table.Filter})
 	tree, ok := p.asked.Answer()
 	if !ok {
 		return cmd
@@ -123,9 +109,8 @@ func (p *Page) Refresh(w, h int) tea.Cmd {
 		p.graph.show(tree.Root)
 		p.flatten()
 	}
-	p.wide = isWide(w)
-	p.list.Resize(len(p.rows), h-treeTop-detailRows)
-	p.graph.layout(w, h-flameTop-detailRows)
+	p.table.Place(bodyRect(w, h))
+	p.graph.layout(w, bodyRect(w, h).H)
 	return cmd
 }
 
@@ -138,16 +123,13 @@ func (p *Page) Update(msg tea.Msg) tea.Cmd {
 		if p.flame {
 			p.graph.wheel(msg)
 		} else {
-			p.list.Wheel(msg)
+			p.table.Wheel(msg)
 		}
 	case tea.MouseClickMsg:
-		if p.flame {
-			p.graph.click(msg.X, msg.Y-flameTop)
-		} else if msg.Y == 1 {
-			p.clickHead(msg.X)
-		} else if was := p.list.Cursor; p.list.Click(msg.Y-treeTop) && was == p.list.Cursor {
-			p.toggle()
+		if !p.flame {
+			return p.table.Click(msg)
 		}
+		p.graph.click(msg.X, msg.Y-bodyTop)
 	}
 	return nil
 }
@@ -163,36 +145,13 @@ func (p *Page) key(msg tea.KeyPressMsg) tea.Cmd {
 		p.innermost = !p.innermost
 	case key.Matches(msg, k.mine.Runtime):
 		p.runtime = !p.runtime
-	case key.Matches(msg, k.pane.Search):
-		p.prompt = page.NewPrompt("search frames", "", "part of file or function", p.startSearch)
-	case key.Matches(msg, k.pane.Filter):
-		p.prompt = page.NewPrompt("filter", p.filter, "only stacks with a matching frame; empty shows all", p.setFilter)
-	case key.Matches(msg, k.pane.Next):
-		return p.next(1)
-	case key.Matches(msg, k.pane.Previous):
-		return p.next(-1)
 	case key.Matches(msg, k.pane.Copy):
 		return p.copy()
-	case p.flame:
-		p.graph.key(msg, k)
+	case p.flame && p.graph.key(msg, k):
 	default:
-		p.treeKey(msg)
+		return p.treeKey(msg)
 	}
 	return nil
-}
-
-func (p *Page) setFilter(text string) tea.Cmd {
-	p.filter = text
-	return nil
-}
-
-func (p *Page) startSearch(text string) tea.Cmd {
-	p.search = text
-	p.flatten() // what matches is not folded
-	if text == "" {
-		return nil
-	}
-	return p.next(1)
 }
 
 // copy puts the frames from the selected one to the root on the clipboard.
@@ -213,12 +172,9 @@ func (p *Page) path() []*analysis.Node {
 	if p.flame {
 		return p.graph.path()
 	}
-	if p.list.Cursor >= len(p.rows) {
-		return nil
-	}
 	var nodes []*analysis.Node
-	for i := p.list.Cursor; i >= 0; i = p.rows[i].parent {
-		nodes = append(nodes, p.rows[i].node)
+	for r, _ := p.table.Current(); r != nil; r = r.parent {
+		nodes = append(nodes, r.node)
 	}
 	return nodes
 }

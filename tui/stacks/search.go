@@ -3,25 +3,19 @@ package stacks
 import (
 	"slices"
 
-	tea "charm.land/bubbletea/v2"
-
 	"memtop/snapshots/analysis"
 	"memtop/tui/find"
-	"memtop/tui/page"
 )
 
-// next goes to the next frame that matches the search, in the order in which
+// seek goes to the next frame that matches the search, in the order in which
 // the whole tree would be listed, and opens the way to it.
-func (p *Page) next(direction int) tea.Cmd {
-	if p.search == "" {
-		return page.Say("nothing searched for yet: / searches")
-	}
+func (p *Page) seek(direction int) bool {
 	if p.tree == nil {
-		return nil
+		return false
 	}
 	hits := p.matches()
 	if len(hits) == 0 {
-		return page.Say("no frame matches " + p.search)
+		return false
 	}
 	current := p.currentNode()
 	at := slices.IndexFunc(hits, func(path []*analysis.Node) bool { return path[len(path)-1] == current })
@@ -34,14 +28,14 @@ func (p *Page) next(direction int) tea.Cmd {
 		at = len(hits) - 1
 	}
 	p.reveal(hits[at])
-	return nil
+	return true
 }
 
 func (p *Page) currentNode() *analysis.Node {
 	if p.flame {
 		return p.graph.selected
 	}
-	if r := p.selected(); r != nil {
+	if r, ok := p.table.Current(); ok {
 		return r.node
 	}
 	return nil
@@ -53,9 +47,10 @@ func (p *Page) matches() [][]*analysis.Node {
 	var hits [][]*analysis.Node
 	var walk func(n *analysis.Node, path []*analysis.Node)
 	walk = func(n *analysis.Node, path []*analysis.Node) {
-		for _, child := range p.sorted(n.Children) {
+		for _, r := range p.sorted(n.Children) {
+			child := r.node
 			here := append(path[:len(path):len(path)], child)
-			if find.Text(child.Label, p.search) {
+			if find.Text(child.Label, p.table.Search) {
 				hits = append(hits, here)
 				continue
 			}
@@ -76,9 +71,5 @@ func (p *Page) reveal(path []*analysis.Node) {
 		p.opened[k] = true
 	}
 	p.flatten()
-	for i := range p.rows {
-		if p.rows[i].node == last {
-			p.list.Center(i)
-		}
-	}
+	p.table.Select(pathKey(k, last.Label))
 }

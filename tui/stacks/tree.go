@@ -1,9 +1,7 @@
 package stacks
 
 import (
-	"cmp"
 	"hash/maphash"
-	"slices"
 	"strings"
 
 	"charm.land/bubbles/v2/key"
@@ -11,66 +9,53 @@ import (
 
 	"memtop/snapshots/analysis"
 	"memtop/tui/find"
+	"memtop/tui/page"
 )
 
 // row is one visible frame of the tree.
 type row struct {
 	node   *analysis.Node
-	parent int // row of the caller, -1 for the roots
+	parent *row // of the caller, nil for the roots
 	depth  int
 	key    uint64 // names the path to the frame, in this tree and in others
 	open   bool
 	folded int // this row stands for so many frames that only pass memory on
 }
 
-// order is how children are sorted.
-type order struct {
-	column  column
-	inverse bool
-}
-
-type column uint8
-
-const (
-	byBytes column = iota
-	bySelf
-	byCount
-	byName
-	orderColumns
-)
-
 // seed makes path keys comparable within one run of the program.
 var seed = maphash.MakeSeed()
 
 // flatten lists the frames that are visible: those whose callers are expanded.
 func (p *Page) flatten() {
-	p.rows = p.rows[:0]
+	var rows []*row
 	if p.tree != nil {
-		p.addChildren(p.tree.Root, -1, 0, 0)
+		rows = p.withChildren(nil, p.tree.Root, nil, 0, 0)
 	}
-	p.list.Resize(len(p.rows), p.list.Height)
+	p.table.Show(rows, p.table.Order)
 }
 
-// addChildren adds n's children. Only where stacks part does the indent grow:
-// a stack of sixty frames that nobody shares stays readable.
-func (p *Page) addChildren(n *analysis.Node, parent, depth int, path uint64) {
-	for _, child := range p.sorted(n.Children) {
-		k := pathKey(path, child.Label)
+// withChildren adds n's children to rows: parent is the row of n, nil for the
+// root, path its key. Only where stacks part does the indent grow: a stack of
+// sixty frames that is never shared stays readable.
+func (p *Page) withChildren(rows []*row, n *analysis.Node, parent *row, depth int, path uint64) []*row {
+	for _, r := range p.sorted(n.Children) {
+		child, k := r.node, pathKey(path, r.node.Label)
+		r.parent, r.depth, r.key = parent, depth, k
+		rows = append(rows, r)
 		if end, last, frames := p.chain(child, k); frames >= foldedFrames && !p.opened[k^foldKey] {
-			p.rows = append(p.rows, row{node: child, parent: parent, depth: depth, key: k ^ foldKey, folded: frames})
-			p.addChildren(end, len(p.rows)-1, depth, last)
+			r.key, r.folded = k^foldKey, frames
+			rows = p.withChildren(rows, end, r, depth, last)
 			continue
 		}
-		at := len(p.rows)
-		p.rows = append(p.rows, row{node: child, parent: parent, depth: depth, key: k, open: p.expanded(child, k)})
-		if p.rows[at].open {
+		if r.open = p.expanded(child, k); r.open {
 			inner := depth
 			if len(child.Children) > 1 {
 				inner++
 			}
-			p.addChildren(child, at, inner, k)
+			rows = p.withChildren(rows, child, r, inner, k)
 		}
 	}
+	return rows
 }
 
 // Frames outside of Python that have one callee and pass all of their memory on
@@ -99,7 +84,7 @@ func (p *Page) passesOn(n *analysis.Node) bool {
 		return false
 	}
 	t := p.scene.Tables()
-	return !strings.HasSuffix(t.String(t.Frames[n.Frame].File), ".py") && (p.search == "" || !find.Text(n.Label, p.search))
+	return !strings.HasSuffix(t.String(t.Frames[n.Frame].File), ".py") && (p.table.Search == "" || !find.Text(n.Label, p.table.Search))
 }
 
 func pathKey(parent uint64, label string) uint64 {
@@ -121,71 +106,41 @@ func (p *Page) expanded(n *analysis.Node, k uint64) bool {
 	return n.Bytes*20 >= p.tree.Bytes
 }
 
-func (p *Page) sorted(nodes []*analysis.Node) []*analysis.Node {
-	if p.order == (order{}) || len(nodes) < 2 {
-		return nodes
+// sorted returns rows of frames in the order of the table.
+func (p *Page) sorted(nodes []*analysis.Node) []*row {
+	rows := make([]*row, len(nodes))
+	for i, n := range nodes {
+		rows[i] = &row{node: n}
 	}
-	nodes = slices.Clone(nodes)
-	slices.SortStableFunc(nodes, func(a, b *analysis.Node) int {
-		if p.order.inverse {
-			a, b = b, a
-		}
-		switch p.order.column {
-		case bySelf:
-			return cmp.Compare(b.Self, a.Self)
-		case byCount:
-			return cmp.Compare(b.Count, a.Count)
-		case byName:
-			return cmp.Compare(a.Label, b.Label)
-		default:
-			return cmp.Compare(b.Bytes, a.Bytes)
-		}
-	})
-	return nodes
+	page.Sort(rows, p.table.Columns, p.table.Order)
+	return rows
 }
 
 // treeKey answers the keys of the tree.
-func (p *Page) treeKey(msg tea.KeyPressMsg) {
-	k := &p.keys
-	switch {
-	case key.Matches(msg, k.pane.Open, k.pane.Expand):
-		p.toggle()
+func (p *Page) treeKey(msg tea.KeyPressMsg) tea.Cmd {
+	switch k := &p.keys; {
+	case key.Matches(msg, k.pane.Expand):
+		return p.toggle()
 	case key.Matches(msg, k.mine.ExpandAll):
 		p.toggleAll()
 	case key.Matches(msg, k.motion.Left):
 		p.collapse()
 	case key.Matches(msg, k.motion.Right):
 		p.expand()
-	case key.Matches(msg, k.pane.SortLeft):
-		p.sort((p.order.column + orderColumns - 1) % orderColumns)
-	case key.Matches(msg, k.pane.SortRight):
-		p.sort((p.order.column + 1) % orderColumns)
-	case key.Matches(msg, k.pane.Invert):
-		p.order.inverse = !p.order.inverse
-		p.flatten()
 	default:
-		p.list.Key(msg, k.motion)
-	}
-}
-
-func (p *Page) sort(c column) {
-	p.order.column = c
-	p.flatten()
-}
-
-// selected returns the row under the cursor, nil when there are no rows.
-func (p *Page) selected() *row {
-	if p.list.Cursor < len(p.rows) {
-		return &p.rows[p.list.Cursor]
+		cmd, _ := p.table.Press(msg)
+		return cmd
 	}
 	return nil
 }
 
-func (p *Page) toggle() {
-	if r := p.selected(); r != nil && len(r.node.Children) > 0 {
+// toggle shows or hides the callees of the selected frame.
+func (p *Page) toggle() tea.Cmd {
+	if r, ok := p.table.Current(); ok && len(r.node.Children) > 0 {
 		p.opened[r.key] = r.folded > 0 || !r.open
 		p.flatten()
 	}
+	return nil
 }
 
 func (p *Page) toggleAll() {
@@ -200,23 +155,23 @@ func (p *Page) toggleAll() {
 
 // collapse hides the callees, or goes to the caller when none show.
 func (p *Page) collapse() {
-	r := p.selected()
+	r, ok := p.table.Current()
 	switch {
-	case r == nil:
+	case !ok:
 	case r.open:
 		p.toggle()
-	case r.parent >= 0:
-		p.list.To(r.parent)
+	case r.parent != nil:
+		p.table.Select(r.parent.key)
 	}
 }
 
 // expand shows the callees, or goes to the first when they show.
 func (p *Page) expand() {
-	r := p.selected()
+	r, ok := p.table.Current()
 	switch {
-	case r == nil:
+	case !ok:
 	case r.open:
-		p.list.To(p.list.Cursor + 1)
+		p.table.Next()
 	default:
 		p.toggle()
 	}
