@@ -103,7 +103,7 @@ func (f *file) catchUp(now time.Time, pace time.Duration) tea.Cmd {
 	case page.Taken:
 	}
 	f.trace, g.behind, g.took = t, false, now
-	g.rest = min(restFactor*v.scene.Gate.Spent(), longestRest)
+	g.rest = restAfter(v.scene.Gate.Spent())
 	return f.wait()
 }
 
@@ -114,6 +114,9 @@ const (
 	restFactor  = 8
 	longestRest = 500 * time.Millisecond
 )
+
+// restAfter returns how long to rest after so long a time of questions.
+func restAfter(spent time.Duration) time.Duration { return min(restFactor*spent, longestRest) }
 
 // pause asks for a message when it is time to catch up.
 func (f *file) pause(left time.Duration) tea.Cmd {

@@ -1,8 +1,11 @@
 package analysis
 
 import (
+	"maps"
 	"math"
 	"math/rand/v2"
+	"reflect"
+	"slices"
 	"sync"
 	"testing"
 
@@ -119,12 +122,31 @@ func TestNonsenseIsSurvived(t *testing.T) {
 	}
 }
 
+// TestManyMayReadAnIndexAtOnce has readers that ask for everything first, and want
+// what one reader is answered.
 func TestManyMayReadAnIndexAtOnce(t *testing.T) {
 	tr := pytorchtest.Random(pytorchtest.Options{Seed: 2, Operations: 300})
-	x := NewIndex(tr, &tr.Devices[0])
-	var group sync.WaitGroup
-	for seed := range uint64(4) {
-		group.Go(func() { askEverything(x, rand.New(rand.NewPCG(seed, 1))) })
+	alone := NewIndex(tr, &tr.Devices[0])
+	wants := make(map[string]any)
+	for name, ask := range everyQuestion(alone, 150) {
+		wants[name] = ask()
 	}
-	group.Wait()
+	names := slices.Sorted(maps.Keys(wants))
+	for range 10 {
+		shared, begin := NewIndex(tr, &tr.Devices[0]), make(chan struct{})
+		var group sync.WaitGroup
+		for range 4 {
+			group.Go(func() {
+				asked := everyQuestion(shared, 150)
+				<-begin
+				for _, name := range names {
+					if got := asked[name](); !reflect.DeepEqual(got, wants[name]) {
+						t.Errorf("%s: got %+v, want %+v", name, got, wants[name])
+					}
+				}
+			})
+		}
+		close(begin)
+		group.Wait()
+	}
 }

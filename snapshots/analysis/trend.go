@@ -32,8 +32,7 @@ const (
 	leakTransient = 14 // steps until what should not outlive a step is a leak
 	leakOther     = 18 // steps until what might be a cache is one
 	leakSpaced    = 8  // growths of one that grows once every few steps
-	quietFew      = 3  // steps without growth before it has stopped
-	quietGaps     = 5  // and how many of its usual pauses
+	quietGaps     = 5  // of its usual pauses without growth before it has stopped
 	quietLong     = 16 // steps without growth before it counts as steady again
 )
 
@@ -234,7 +233,7 @@ func (e *evidence) rising(j *judgement) {
 	if len(e.grew) > 1 {
 		gap = (last - first) / (len(e.grew) - 1)
 	}
-	stopped := quiet >= max(quietFew, quietGaps*gap)
+	stopped := quiet >= quietGaps*gap
 	if stopped && e.replaced(j, last, quiet) {
 		return
 	}

@@ -1,0 +1,67 @@
+package analysis
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"memtop/snapshots/trace"
+)
+
+// trends tells from which moment on a site has which trend, when so many of its
+// tensors are left after each of the moments.
+func trends(category trace.Category, counts []int) string {
+	var changes []string
+	last := Trend(255)
+	for n := 1; n <= len(counts); n++ {
+		e := evidence{category: category, distinct: func() bool { return false }}
+		for k, count := range counts[:n] {
+			e.samples = append(e.samples, sample{count: count, bytes: int64(count) << 10, number: int64(k)})
+		}
+		if j := e.judge(); j.trend != last {
+			last = j.trend
+			changes = append(changes, fmt.Sprintf("%d %s", n, last))
+		}
+	}
+	return strings.Join(changes, ", ")
+}
+
+// counted returns the counts after n moments, of which those that grow leave one
+// more tensor than the one before.
+func counted(n int, grows func(k int) bool) []int {
+	counts := make([]int, n)
+	for k := 1; k < n; k++ {
+		if counts[k] = counts[k-1]; grows(k) {
+			counts[k]++
+		}
+	}
+	return counts
+}
+
+// TestHowLongEachVerdictTakes has a number for each of the constants of trend.go:
+// the moments from which a trend is seen.
+func TestHowLongEachVerdictTakes(t *testing.T) {
+	always := func(int) bool { return true }
+	until := func(last int) func(k int) bool { return func(k int) bool { return k <= last } }
+	every := func(gap int) func(k int) bool { return func(k int) bool { return k%gap == 0 } }
+	tests := map[string]struct {
+		category trace.Category
+		counts   []int
+		want     string
+	}{
+		"activations that outlive their step": {trace.Activation, counted(60, always), "1 undecided, 5 growing, 15 suspected leak"},
+		"gradients":                           {trace.Gradient, counted(60, always), "1 undecided, 5 growing, 15 suspected leak"},
+		"inputs":                              {trace.Input, counted(60, always), "1 undecided, 5 growing, 15 suspected leak"},
+		"what may be a cache takes longer":    {trace.Workspace, counted(60, always), "1 undecided, 5 growing, 19 suspected leak"},
+		"one every fourth step":               {trace.Workspace, counted(60, every(4)), "1 undecided, 4 steady, 5 undecided, 9 steady, 17 growing, 33 suspected leak"},
+		"a cache of ten":                      {trace.Workspace, counted(60, until(10)), "1 undecided, 5 growing, 15 cache warming up, 27 steady"},
+		"two in the first steps":              {trace.Workspace, counted(60, until(2)), "1 undecided, 8 steady"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := trends(test.category, test.counts); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
