@@ -9,8 +9,8 @@ import (
 // # Ages in steps
 //
 // The age of an allocation is the number of the step now minus that of the step
-// it was made in. Numbers are the program's own, so that steps that nobody saw
-// count as well: those whose events were dropped, and those in a gap. Where it
+// it was made in. Numbers are the program's own, so that steps
+// without events count as well: those whose events were dropped, and those in a gap. Where it
 // is not known when something was made, its age is the least that it can be.
 
 // age returns how many steps began since an allocation was made, and whether

@@ -26,7 +26,7 @@ type holding struct {
 	count       int
 	heldBytes   int64 // of bytes, from before recording
 	heldCount   int
-	unknown     int64 // of heldBytes, where nobody knows the allocation's stack
+	unknown     int64 // of heldBytes, where the allocation's stack is not known
 	unknownMany int
 }
 
@@ -89,13 +89,13 @@ type Holder struct {
 func (h *Holder) InTrace() (int64, int) { return h.Bytes - h.Held, h.Count - h.HeldCount }
 
 // HoldersAt returns who holds memory right after an event, the largest first.
-// All memory whose allocation nobody recorded is one holder without a stack.
+// All memory whose allocation was not recorded is one holder without a stack.
 func (x *Index) HoldersAt(at int) []Holder {
 	return holdersOf(x.holdingsAt(at))
 }
 
-// UnknownAt returns the bytes alive right after an event whose allocation nobody
-// recorded: held from before recording began, without a stack.
+// UnknownAt returns the bytes alive right after an event whose allocation was
+// not recorded: held from before recording began, without a stack.
 func (x *Index) UnknownAt(at int) int64 { return UnknownOf(x.HoldersAt(at)) }
 
 // UnknownOf is UnknownAt for holders that were asked for already.

@@ -14,7 +14,7 @@ import (
 // The steps right before a change are compared with those after it, but not with
 // the first ones: in them the allocator takes what the new setting needs, and
 // state is made. Where another change comes before enough steps have settled,
-// nobody can tell whose doing the difference is. Such changes are measured
+// the difference cannot be attributed to one of them. Such changes are measured
 // together, from before the first to after the last, and say of each other that
 // they overlap. Steps whose gradients overflowed are left out.
 

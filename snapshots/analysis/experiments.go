@@ -72,7 +72,7 @@ func (e *Experiment) Done() bool {
 }
 
 // Experiments returns what was made of every change of a setting, the oldest
-// first: of those that somebody asked for, and of those that the steps show
+// first: of requested ones, and of those that the steps show
 // without that anybody is known to have. A running program and its recording
 // answer the same.
 func Experiments(t *trace.Trace, device int) []Experiment {
@@ -105,7 +105,7 @@ func (x *Index) Experiments() []Experiment {
 	return all
 }
 
-// order sorts experiments by when they were asked for or, where nobody asked,
+// order sorts experiments by when they were requested or, where they were not,
 // by when they took effect.
 func (e *Experiment) order() int64 { return e.Time }
 
@@ -120,7 +120,7 @@ func stepsOf(t *trace.Trace, device int) []*trace.Step {
 	return steps
 }
 
-// asked returns what somebody asked for.
+// asked returns the requested changes.
 func asked(t *trace.Trace) []Experiment {
 	var all []Experiment
 	if t.Live != nil {
@@ -131,7 +131,7 @@ func asked(t *trace.Trace) []Experiment {
 	return all
 }
 
-// unasked returns the changes that steps show and nobody is known to have asked
+// unasked returns the changes that steps show and no viewer is known to have asked
 // for. One setting may bring another with it: what changes together with
 // something that was asked for is noted there.
 func unasked(steps []*trace.Step, known []Experiment) []Experiment {

@@ -83,7 +83,7 @@ func bridged(gaps []trace.Gap, since, until int) bool {
 	return false
 }
 
-// room returns how many bytes the program can still take, −1 when nobody knows:
+// room returns how many bytes the program can still take, −1 when that is not known:
 // what the driver has left, and what the allocator has cached.
 func (x *Index) room(at int) int64 {
 	gauge := x.GaugeAt(at)

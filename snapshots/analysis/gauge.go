@@ -15,10 +15,10 @@ import (
 // reserved there: whatever it says beyond that stays as it was seen.
 
 // idleGauge is by how much a look must be newer than the last event to say that
-// nothing happened in between, rather than that it was not told of yet.
+// nothing happened in between, rather than that its event has not come yet.
 const idleGauge = 2 * time.Second
 
-// GaugeAt returns what a look at the device right after an event would have said,
+// GaugeAt returns what a look at the device right after an event would have shown,
 // by the last look before it, else by the next one; nil when there was none. The
 // caller owns it.
 func (x *Index) GaugeAt(event int) *trace.Gauge {
@@ -61,7 +61,7 @@ func (x *Index) nearest(now int64) *trace.Gauge {
 	return older
 }
 
-// carried returns what a look would have said right after an event. The program
+// carried returns what a look would have shown right after an event. The program
 // uses at least what it has reserved: a look that says less was taken in the
 // middle of a change.
 func (x *Index) carried(g trace.Gauge, event int) *trace.Gauge {

@@ -69,7 +69,7 @@ func (x *Index) Continues(device *trace.Device) bool {
 }
 
 // Advance takes a longer trace of the same device and reads its new events.
-// Nobody may read the index meanwhile.
+// The index must not be read meanwhile.
 func (x *Index) Advance(t *trace.Trace, device *trace.Device) {
 	x.version++
 	x.trace, x.device, x.tables, x.events = t, device, t.Tables, device.Events

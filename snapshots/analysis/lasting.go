@@ -12,8 +12,7 @@ type lasting[T any] struct {
 }
 
 // get returns the answer for the index as it is now. renew makes it of the one
-// before, at first the zero value. What it changes in place nobody may have been
-// handed out.
+// before, at first the zero value. It must not modify what callers hold.
 func (k *lasting[T]) get(x *Index, renew func(before T) T) T {
 	k.mu.Lock()
 	defer k.mu.Unlock()

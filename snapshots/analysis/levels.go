@@ -7,7 +7,7 @@ import "memtop/snapshots/trace"
 // The level of requested memory is a running sum over events, and its start is
 // known only at the end: a free that closes nothing raises what must have been
 // held before the first event. So sums are kept relative to the start, and the
-// start is added when somebody asks. They are kept for every 64th event only;
+// start is added to answers. They are kept for every 64th event only;
 // the events in between are replayed, which takes about a tenth of a
 // microsecond. The highest and lowest level and the largest allocation of
 // every 64 events go into pyramids.

@@ -83,7 +83,7 @@ func nest(marks []Mark) {
 	}
 }
 
-// Step is one iteration of the program, as far as it can be told.
+// Step is one iteration of the program, as far as it is known.
 type Step struct {
 	Name     string
 	From, To int   // events [From, To)
@@ -144,8 +144,8 @@ type stepList struct {
 	open  bool // the last step has not ended yet
 }
 
-// advance returns the list with the steps that came since. Somebody may still
-// read the old one, whose last step changes when it ends.
+// advance returns the list with the steps that came since. Readers may still
+// hold the old one, whose last step changes when it ends.
 func (l *stepList) advance(x *Index) *stepList {
 	if l != nil && l.read == len(x.programEvents) && !l.open {
 		return l

@@ -113,8 +113,8 @@ func (x *Index) CategoryPeaks() []int64 {
 	return peaks
 }
 
-// heldBand is the category series' band of memory from before recording whose
-// use nobody knows.
+// heldBand is the category series' band of memory from before recording of
+// unknown use.
 const heldBand = trace.CategoryCount
 
 func (x *Index) categorySeries() *series {

@@ -47,7 +47,7 @@ type Site struct {
 	Count    int
 	History  []Level // right after the last steps, the oldest first, HistorySteps at most
 	Oldest   int64   // age in steps of its oldest allocation, −1 where no steps are known
-	AtLeast  bool    // nobody saw that one made
+	AtLeast  bool    // it was made before the events
 
 	Trend Trend
 	// Reason says in a sentence how the trend is known; Steps is the number of
@@ -58,9 +58,9 @@ type Site struct {
 	// over those steps; 0 when it is not growing.
 	GrowthPerStep int64
 	// StepsToOOM is after how many more steps growth at this rate, and nothing
-	// else, fills the device; −1 when it never does or nobody knows the device's size.
+	// else, fills the device; −1 when it never does or the device's size is not known.
 	StepsToOOM int64
-	// LostBytes and LostCount are what nobody in the program can reach any more.
+	// LostBytes and LostCount are what the program lost its last reference to.
 	LostBytes int64
 	LostCount int
 }

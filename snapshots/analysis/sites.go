@@ -80,8 +80,8 @@ func (x *Index) sites() *sites {
 	})
 }
 
-// SiteName names a site by what is made there or, where nobody said, by where
-// that is.
+// SiteName names a site by what is made there or, where that is not known, by
+// where that is.
 func (x *Index) SiteName(id SiteID) string {
 	switch {
 	case id > 0:

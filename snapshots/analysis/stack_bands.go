@@ -49,7 +49,7 @@ func (b *stackBands) addBands(stacks int) {
 	}
 }
 
-// heldStackBand keeps apart what was held from before by a stack nobody knows.
+// heldStackBand keeps apart what was held from before by an unknown stack.
 func (x *Index) heldStackBand(k int, band []uint8, unknown int) int {
 	h := &x.life.Held[k]
 	if h.FreeStack || h.Stack <= trace.EmptyStack {
@@ -113,8 +113,8 @@ func (p *stackPeaks) top(n int) []trace.StackID {
 	return slices.Clone(ids[:min(n, len(ids))])
 }
 
-// heldStackSlot is 0, which no allocation of the trace uses, when nobody knows
-// the stack.
+// heldStackSlot is 0, which no allocation of the trace uses, when the stack is
+// unknown.
 func (x *Index) heldStackSlot(k int) int {
 	h := &x.life.Held[k]
 	if h.FreeStack || h.Stack <= trace.EmptyStack {

@@ -55,7 +55,7 @@ type treeBuilder struct {
 	path    []trace.FrameID
 }
 
-// add adds one stack. What was freed by it but allocated nobody knows where
+// add adds one stack. What was freed by it but allocated at an unknown place
 // goes to a branch of its own.
 func (b *treeBuilder) add(h holding) {
 	if bytes, count := h.known(); count > 0 {

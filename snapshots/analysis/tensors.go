@@ -9,15 +9,15 @@ import (
 // Tensor is a live allocation in the words of the program.
 type Tensor struct {
 	trace.Allocation // as it was known at that moment
-	// Name is the layer and what it is in it, or where it was made when nobody
-	// said; printable.
+	// Name is the layer and what it is in it, or where it was made when that
+	// is not known; printable.
 	Name     string
 	Category trace.Category
 	Guessed  bool // the category is
-	// Layer, Role, Shape and DType are as the program said, "" where it did not.
+	// Layer, Role, Shape and DType are as the program noted, "" where it did not.
 	Layer, Role, Shape, DType string
 	// Age is how many steps began since it was made, −1 where no steps are known.
-	// AtLeast says that nobody saw it made, and it may be older.
+	// AtLeast says that its begin was not recorded: it may be older.
 	Age     int64
 	AtLeast bool
 	Site    SiteID

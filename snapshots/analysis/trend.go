@@ -27,7 +27,7 @@ import (
 
 // How much it takes. Steps are steps in which a site grew.
 const (
-	trendFew      = 4  // moments below which nothing is said
+	trendFew      = 4  // moments below which a trend is undecided
 	trendSome     = 4  // growths that make a trend
 	leakTransient = 14 // steps until what should not outlive a step is a leak
 	leakOther     = 18 // steps until what might be a cache is one
@@ -49,7 +49,7 @@ type sample struct {
 	changed   bool
 }
 
-// excused reports whether a change of level there is nobody's fault.
+// excused reports whether a change of level there is not the site's doing.
 func (s *sample) excused() bool { return s.bridged || s.changed }
 
 // evidence is what a trend is judged by. It may be used again, for another site.

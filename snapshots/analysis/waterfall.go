@@ -6,7 +6,7 @@ import "memtop/snapshots/trace"
 //
 // What the device's memory is used for, from what the program asked for down to
 // what belongs to others. The rows always add up to what the driver says is used,
-// or where nobody asked the driver to what the allocator has reserved. What they
+// or where the driver was not asked to what the allocator has reserved. What they
 // cannot explain is a row of its own, which may be less than nothing: drivers do
 // not count everything they use, and count some of it twice.
 

@@ -18,8 +18,8 @@ type ChangeReport struct {
 	AppliedAtStep int64                `json:"applied_at_step"` // 0 when nothing was applied
 	Change        map[string][2]string `json:"change"`          // from and to, by setting
 	Refused       map[string]string    `json:"refused,omitempty"`
-	// Predicted is by how much a step's needs should change, null when nobody
-	// could say.
+	// Predicted is by how much a step's needs should change, null when it is not
+	// known.
 	Predicted *PredictedChange `json:"predicted"`
 	// Measured is what did change, by the names of quantities.
 	Measured map[string]MeasuredChange `json:"measured"`

@@ -25,7 +25,7 @@ type LiveReport struct {
 	Layers             []LiveLayer       `json:"layers"`
 	Tensors            []LiveTensor      `json:"tensors"` // the largest first
 	Leaks              []LiveLeak        `json:"leaks"`   // sites that are not steady, the most alarming first
-	Gauges             *LiveGauges       `json:"gauges"`  // of the same moment as the rest; null when nobody asked the driver
+	Gauges             *LiveGauges       `json:"gauges"`  // of the same moment as the rest; null when the driver was not asked
 	Probe              LiveProbe         `json:"probe"`
 	Findings           []Finding         `json:"findings"` // the most severe first
 	index              *analysis.Index

@@ -8,7 +8,7 @@ import (
 	"memtop/snapshots/trace"
 )
 
-// addStep adds what the program said of its last step. Where it said nothing the
+// addStep adds what the program measured in its last step. Where there is none, the
 // peaks are those since the first event.
 func (r *LiveReport) addStep(s *trace.Step) {
 	if s == nil {

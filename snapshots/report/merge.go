@@ -96,7 +96,7 @@ func (m *merger) compareStacks(x *analysis.Index, from int, y *analysis.Index, t
 	pairs := make(map[trace.StackID]*pair)
 	for side, h := range [2][]analysis.Holder{x.HoldersAt(from), y.HoldersAt(to)} {
 		for _, holder := range h {
-			key := trace.StackID(0) // held from before, by whom nobody knows
+			key := trace.StackID(0) // held from before, by unknown stacks
 			if holder.Stack != 0 {
 				key = m.stacks[side][holder.Stack]
 			}

@@ -6,7 +6,7 @@ import (
 )
 
 // liveFalls is the waterfall of a running program. It goes down to what the
-// driver says is used, where somebody asked it. Small screens leave out what
+// driver says is used, where it was asked. Small screens leave out what
 // there has never been any of, so that no row comes and goes.
 func (p *Page) liveFalls(f *facts, compact bool) section {
 	rows, sum := make([]fall, 0, len(f.rows)), int64(0)

@@ -38,7 +38,7 @@ type question struct {
 type facts struct {
 	at         int
 	categories [trace.CategoryCount]int64
-	unknown    int64 // of other, held before recording by nobody knows whom
+	unknown    int64 // of other, held before recording by unknown stacks
 	state      *analysis.Map
 	holders    []analysis.Holder
 	names      []string // of the holders
