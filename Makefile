@@ -16,7 +16,7 @@ MEMORYVIZ ?=
 FILES    ?= 20000
 SEED     ?= 1
 
-.PHONY: build test lint vet fmt race golden bench bench-open bench-engine bench-attach bench-live soak gpu fuzz fuzz-mutate viewer kill check
+.PHONY: build test lint vet fmt race golden bench bench-open bench-engine bench-attach bench-live soak gpu fuzz fuzz-mutate viewer kill deadcode test-busy check
 
 build: ## bin/memtop, a static file, and bin/memtrain, which needs the C library to look for a GPU's driver
 	CGO_ENABLED=$(CGO_ENABLED) $(GO) build -trimpath -o bin/memtop ./cmd/memtop
@@ -84,5 +84,12 @@ fuzz-mutate: build ## $(FILES) mutated files through every command of the real p
 kill: ## kill -9 $(KILLS) times each: memtrain while saving, memtop export, and a writer with and without a name
 	MEMTOP_TEST_KILLS=$(KILLS) $(GO) test -v -count 1 -run '^TestKillingA' ./cmd/output ./cmd/memtop ./cmd/memtrain/program
 
-check: build vet lint test race
+deadcode: ## functions that neither a program nor a test reaches
+	@dead=$$($(GO) run golang.org/x/tools/cmd/deadcode@v0.40.0 -test ./...) && [ -z "$$dead" ] || { echo "$$dead"; exit 1; }
+
+test-busy: ## all tests three times, beside two busy loops
+	for loop in 1 2; do (while :; do :; done) & loops="$$loops $$!"; done; trap 'kill $$loops' EXIT; trap 'exit 130' INT TERM; \
+		for turn in 1 2 3; do $(GO) test -count 1 ./... || exit 1; done
+
+check: build vet lint test race deadcode
 	$(GO) build ./...

@@ -45,9 +45,6 @@ func scaleAVX(dst, a, b *float32, alpha, beta float32, n int)
 func addScaledAVX(dst, a, b *float32, alpha, beta float32, n int)
 
 //go:noescape
-func affineAVX(dst, a, b *float32, alpha, beta float32, n int)
-
-//go:noescape
 func expAVX(dst, a, b *float32, alpha, beta float32, n int)
 
 //go:noescape

@@ -20,7 +20,6 @@ func addAVX(_, _, _ *float32, _, _ float32, _ int)             {}
 func mulAVX(_, _, _ *float32, _, _ float32, _ int)             {}
 func scaleAVX(_, _, _ *float32, _, _ float32, _ int)           {}
 func addScaledAVX(_, _, _ *float32, _, _ float32, _ int)       {}
-func affineAVX(_, _, _ *float32, _, _ float32, _ int)          {}
 func expAVX(_, _, _ *float32, _, _ float32, _ int)             {}
 func geluAVX(_, _, _ *float32, _, _ float32, _ int)            {}
 func geluSlopeAVX(_, _, _ *float32, _, _ float32, _ int)       {}

@@ -51,15 +51,6 @@ func AddScaled(dst, a, b []float32, alpha float32) int {
 	return n
 }
 
-// Normalize sets dst = (a − mean) · factor.
-func Normalize(dst, a []float32, mean, factor float32) int {
-	n := whole(len(dst))
-	if n > 0 {
-		affineAVX(&dst[0], &a[:n][0], nil, mean, factor, n)
-	}
-	return n
-}
-
 // Exp sets dst = e^(scale·a − shift), within two units in the last place;
 // results below 2^-126 are 0.
 func Exp(dst, a []float32, scale, shift float32) int {
