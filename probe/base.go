@@ -10,7 +10,7 @@ import (
 // Base states
 //
 // Asking the source for a state holds up its allocator, so viewers that come
-// close together share one: whoever gets a base that is a little old reads the
+// close together share one: a viewer that gets a base that is a little old reads the
 // events since then from the ring. A thousand viewers in a row cost a few
 // states, not a thousand.
 
@@ -18,7 +18,7 @@ import (
 const baseLifetime = 250 * time.Millisecond
 
 // base is the state of a device at one moment, with tables that know
-// everything it refers to. It never changes, but for what is found out of its past.
+// everything it refers to. Only its past changes, once, when a viewer asks for it.
 type base struct {
 	at     int64 // number of the first event after it
 	taken  time.Time
@@ -58,7 +58,7 @@ func (p *Probe) takeBase(device int) *base {
 	return b
 }
 
-// sharedTables are the newest tables that anybody has asked the source for.
+// sharedTables are the newest tables that the source was asked for.
 // Asking takes a lock that the program needs too, if only for a moment, so
 // sessions that have read the same events ask once.
 type sharedTables struct {

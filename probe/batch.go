@@ -8,10 +8,10 @@ import (
 	"memtop/snapshots/wire"
 )
 
-// batch tells what has happened since the last one. Steps are told after the
-// events they are about, so how far the steps are is noted first; the tables
-// are asked for after how far the events are, so that they know all of them. The
-// device was looked at before that, so that what led to what it said is told.
+// batch sends what has happened since the last one. A step must come after its
+// events, so the end of the steps is read before the end of the events; the tables
+// are asked for after that, so that they have all names of the events. The gauges
+// are read first of all, so that the events that led to them are in the batch.
 func (s *session) batch() error {
 	began, waited := time.Now(), s.w.waited
 	gauges, looked := s.p.gauges.read(s.p.o.Gauge)
@@ -58,8 +58,8 @@ func (s *session) events(device int, end int64) {
 	}
 }
 
-// lost tells a viewer that was too slow how much it missed, and begins again
-// from a state of now.
+// lost sends a viewer that was too slow how much it missed, and begins again
+// with the state of now.
 func (s *session) lost(device int) {
 	at := s.at[device]
 	missed := s.base(device, at, "the viewer fell behind")
@@ -67,14 +67,14 @@ func (s *session) lost(device int) {
 	s.p.o.Log.Info("viewer fell behind", "device", device, "missed", missed)
 }
 
-// first sends the state to begin with, and before it what led to it where the
-// viewer asked for that. The state itself comes as well: what undoing events
-// cannot tell, such as what was asked of a free block, it does.
+// first sends the state to begin with, and before it the past where the viewer
+// asked for that. The state itself comes as well: it has what undoing events cannot
+// recover, such as the requested size of a free block.
 func (s *session) first(device int) {
 	if s.past {
 		b := s.p.base(device)
 		if a, ok := s.p.before(device, b); ok {
-			a.tell(s.e, device, b)
+			a.send(s.e, device, b)
 			s.at[device] = b.at
 			return
 		}
@@ -83,7 +83,7 @@ func (s *session) first(device int) {
 }
 
 // base sends a state of the device, and returns how many events from number at
-// on are not told because of it.
+// on the viewer misses by it.
 func (s *session) base(device int, at int64, reason string) (missed int64) {
 	b := s.p.base(device)
 	if reason != "" {
@@ -108,8 +108,7 @@ func (s *session) steps(end int64) {
 	}
 }
 
-// settings tells what may be changed and what has become of changes, where that
-// is otherwise than the viewer knows.
+// settings sends the options and the changes that differ from what the viewer has.
 func (s *session) settings() {
 	list, version := s.p.changes.view()
 	if options := s.p.changes.options(); !reflect.DeepEqual(options, s.options) {

@@ -8,8 +8,7 @@ import (
 
 // # Too many connections
 //
-// A viewer too many must be told so, or it would look at a program that seems to
-// hang. Closing its connection at once would not do: a unix socket that is closed
+// A viewer too many must get an answer, or the program would seem to hang. Closing its connection at once would not do: a unix socket that is closed
 // with a request unread gives the other side an error in the place of the answer.
 // So a few more connections are served, in which every request is answered with
 // "busy". How long and how often is bounded: a viewer in a loop gets a few hundred
@@ -50,7 +49,7 @@ func (b *bounded) Accept() (net.Conn, error) {
 		c.release = func() { time.AfterFunc(time.Until(c.since.Add(turnAwayEvery)), func() { <-b.away }) }
 		return c, nil
 	case <-b.closed:
-		_ = accepted.Close() // nothing was said on it
+		_ = accepted.Close() // nothing was sent on it
 		return nil, net.ErrClosed
 	}
 }

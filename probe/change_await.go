@@ -22,10 +22,10 @@ type awaited struct {
 // stepsWithout is how many steps may end with another value: the one that ran
 // when the program took it, one whose report was under way then, and one more in
 // programs that prepare steps ahead. A program that goes on without it has
-// dropped it and should have said so.
+// dropped it and should have called Refuse.
 const stepsWithout = 3
 
-var dropped = "the program took it and went on without it"
+var dropped = "the program accepted it and went on without it"
 
 // stepped is called by the program at the end of each step, when the step can
 // be found in the ring.
@@ -81,8 +81,8 @@ func lower(first *atomic.Int64, number int64) int64 {
 	}
 }
 
-// settle notes which awaited changes a step has shown, and with each of these
-// that earlier ones of its setting will not be shown any more.
+// settle marks the awaited changes that a step has shown as applied, and earlier
+// ones of the same setting as refused: no step will show them any more.
 func (c *changes) settle() {
 	var still []*awaited
 	waiting := c.awaiting()
@@ -114,14 +114,14 @@ func (c *changes) expect(waiting []*awaited) {
 	c.waiting.Store(&waiting)
 }
 
-// await adds what is waited for.
+// await adds a change to those that steps are to show.
 func (c *changes) await(w *awaited) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.expect(append(c.awaiting(), w))
 }
 
-// awaiting returns a copy of the list of what is waited for.
+// awaiting returns a copy of the list of changes that steps are to show.
 func (c *changes) awaiting() []*awaited {
 	if waiting := c.waiting.Load(); waiting != nil {
 		return slices.Clone(*waiting)

@@ -15,7 +15,7 @@ import (
 // that order and one at a time, all on the asking viewer's goroutine. It is
 // applied at the first step that reports its value; Step notes that with a few
 // comparisons and without a lock. One that was asked for again before a step used
-// it is refused: no step will tell of it. So is one that the program has taken
+// it is refused: no step will show it. So is one that the program has taken
 // back, see [Probe.Refuse].
 
 const (
@@ -27,7 +27,7 @@ const (
 	predictTimeout = 5 * time.Second
 )
 
-// changes is the list of all that viewers wanted otherwise.
+// changes is the list of the changes that viewers asked for.
 type changes struct {
 	control  Control
 	readOnly bool
@@ -47,7 +47,7 @@ type changes struct {
 	edition edition // what asked is of
 }
 
-// edition tells when the options may be others.
+// edition changes when the options may have changed.
 type edition struct{ changes, steps int64 }
 
 func (c *changes) init(o Options, steps *stepRing) {
@@ -117,8 +117,8 @@ func (c *changes) edit(id int64, change func(*trace.Change)) {
 	c.update(id, change)
 }
 
-// refuse notes that the program was not told, or said no, and that nothing is
-// waited for any more.
+// refuse notes that the program did not receive a change, or refused it, and stops
+// waiting for a step that shows it.
 func (c *changes) refuse(id int64, reason string) trace.Change {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -33,10 +33,10 @@ func (c *changes) set(ctx context.Context, key, value string) (trace.Change, err
 		c.edit(id, func(e *trace.Change) { e.Predicted = p })
 	}
 	if err := ctx.Err(); err != nil {
-		return c.refuse(id, "whoever asked for it left before the program was told"), err
+		return c.refuse(id, "the viewer left before the program received the change"), err
 	}
 	w, since := &awaited{id: id, key: key, value: value}, c.steps.end()
-	c.await(w) // before the program is told: the next step may end before Set returns
+	c.await(w) // before Set, because the next step may end before Set returns
 	if err := c.control.Set(key, value); err != nil {
 		return c.refuse(id, err.Error()), nil
 	}

@@ -11,11 +11,11 @@ import (
 // and their numbers do not move faster.
 const gaugeLifetime = 250 * time.Millisecond
 
-// firstGauge is how long somebody waits for a look when there was none yet.
+// firstGauge is how long a caller waits for a look when there was none yet.
 const firstGauge = 250 * time.Millisecond
 
 // sharedGauges is the newest look at the devices. Looking happens on a
-// goroutine of its own: a driver that does not answer holds up nobody.
+// goroutine of its own: a driver that does not answer holds up no viewer.
 type sharedGauges struct {
 	mu      sync.Mutex
 	at      time.Time
@@ -37,8 +37,8 @@ func (g *sharedGauges) read(look func() []trace.Gauge) ([]trace.Gauge, time.Time
 	return g.newest()
 }
 
-// fresh is read for somebody who asks once: the look that is under way is waited
-// for, and an old one is none.
+// fresh is read for a caller that asks once: it waits for the look that is under
+// way, and returns none rather than an old one.
 func (g *sharedGauges) fresh(look func() []trace.Gauge) []trace.Gauge {
 	if look == nil {
 		return nil

@@ -10,9 +10,9 @@ import (
 // The lease
 //
 // One viewer at a time may change settings: two that try things at once would
-// each measure the other's change. Whoever asks first when nobody holds the
-// lease holds it. It ends at once when the holder's last stream does, so that
-// a viewer that is killed blocks nobody; and by itself some time after its last
+// each measure the other's change. The first viewer that asks while the
+// lease is free holds it. It ends at once when the holder's last stream does, so that
+// a viewer that is killed blocks no other; and by itself some time after its last
 // change, sooner for a holder without a stream.
 
 const (
@@ -20,7 +20,7 @@ const (
 	leaseStreaming = time.Minute
 )
 
-// lease says who may change settings. Safe for concurrent use.
+// lease is the right of one viewer to change settings. Safe for concurrent use.
 type lease struct {
 	mu      sync.Mutex
 	now     func() time.Time
@@ -51,7 +51,7 @@ func (l *lease) ends() time.Time {
 	return l.last.Add(leaseAlone)
 }
 
-// held returns who holds the lease, "" for nobody.
+// held returns the viewer that holds the lease, "" when it is free.
 func (l *lease) held() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

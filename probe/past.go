@@ -10,7 +10,7 @@ import (
 
 // The past
 //
-// A viewer that comes late wants to know what grew while nobody looked, and the
+// A viewer that comes late wants to know what grew before it came, and the
 // ring still holds what happened last. Undoing that from a base gives the state
 // before it, so that the viewer may begin there and read on. It is worked out on
 // the viewer's goroutine, once for all viewers that share the base, and only for
@@ -32,7 +32,7 @@ type past struct {
 	known  bool
 }
 
-// before returns what led to a base, false where it cannot be told: the events
+// before returns what led to a base, false where that is not known: the events
 // are not kept, or do not fit the state by the rules of PyTorch's allocator.
 func (p *Probe) before(device int, b *base) (*past, bool) {
 	b.past.once.Do(func() { b.past.find(p, device, b) })
@@ -61,7 +61,7 @@ func (a *past) leads(p *Probe, device int, b *base) bool {
 	var bytes bytes.Buffer
 	e := wire.NewEncoder(&bytes)
 	e.Hello(p.hello(0))
-	a.tell(e, device, b)
+	a.send(e, device, b)
 	if e.Flush() != nil {
 		return false
 	}
@@ -75,8 +75,8 @@ func (a *past) leads(p *Probe, device int, b *base) bool {
 	return len(t.Notices) == 0 && len(t.Live.Gaps) == 0 && len(t.Devices) == 1 && t.Devices[0].Events.Len() == a.events.Len()
 }
 
-// tell sends the past and the base that it leads to.
-func (a *past) tell(e *wire.Encoder, device int, b *base) {
+// send sends the past and the base that it leads to.
+func (a *past) send(e *wire.Encoder, device int, b *base) {
 	e.Tables(b.tables)
 	e.Base(device, a.first, &a.state, 0, "")
 	for i := 0; i < a.events.Len(); {
@@ -87,7 +87,7 @@ func (a *past) tell(e *wire.Encoder, device int, b *base) {
 	e.Base(device, b.at, &b.state, 0, "")
 }
 
-// begin returns the event to begin with: that of a step, as it can be told.
+// begin returns the event to begin with: that of a step if there is one.
 func (a *past) begin() int {
 	from, steps := 0, 0
 	for i := a.events.Len() - 1; i >= 0 && steps < pastSteps; i-- {

@@ -29,7 +29,7 @@ type Source interface {
 	State(device int, at func()) trace.State
 	// Settings returns the allocator's settings.
 	Settings() []trace.Setting
-	// Observe has the recorder told of every event from now on; nil stops that.
+	// Observe passes every event from now on to the recorder; nil stops that.
 	Observe(trace.Recorder)
 }
 
@@ -42,7 +42,7 @@ type Control interface {
 	// Set changes a value from the next step on, or says in one line why not.
 	// It must not wait for the step.
 	Set(key, value string) error
-	// Predict says what a change would do, or returns nil when nobody can say.
+	// Predict says what a change would do, or returns nil when it is not known.
 	// It may take long and must not hold up the program.
 	Predict(ctx context.Context, key, value string) (*trace.Prediction, error)
 }
@@ -58,11 +58,11 @@ type Options struct {
 	Path string
 	// Control is what viewers may change; nil for nothing.
 	Control Control
-	// ReadOnly refuses all changes, whoever asks.
+	// ReadOnly refuses all changes of all viewers.
 	ReadOnly bool
 	// Gauge looks at the devices from outside of the program; nil when there is
-	// nothing to look with. It is called only while somebody watches, by one
-	// goroutine at a time, and may take its time.
+	// nothing to look with. It is called only while a viewer watches, by one
+	// goroutine at a time, and may take long.
 	Gauge func() []trace.Gauge
 	// Ring is how many of the last events of a device are kept for viewers,
 	// 0 for DefaultRing. An event takes 40 bytes, from when it is recorded.
@@ -71,8 +71,8 @@ type Options struct {
 	Program string
 	// Writer says what records the events, such as "memtop's engine".
 	Writer string
-	// Log is told of viewers that come and go, of changes, and of trouble; nil
-	// for nobody.
+	// Log gets a line when a viewer comes or goes, when a setting changes and when
+	// something fails; nil for no log.
 	Log *slog.Logger
 
 	limits limits
@@ -156,8 +156,8 @@ func newProbe(o Options, s Source) (*Probe, error) {
 // Path returns the socket's path.
 func (p *Probe) Path() string { return p.socket.path }
 
-// Close stops observing, tells every viewer what was still on its way and that
-// the program ends, and removes the socket. It returns within a few seconds
+// Close stops observing, sends every viewer its last events and that the program
+// ends, and removes the socket. It returns within a few seconds
 // whatever viewers do. Later calls return when the first has.
 func (p *Probe) Close() error {
 	p.once.Do(func() {

@@ -49,9 +49,9 @@ func bootTime(now func() time.Time, sinceBoot func() (time.Duration, error)) (bo
 	return boot, nil
 }
 
-// sinceBoot returns how long the machine runs, by the clock that /proc gives the
-// begin of processes by. The second of the boot that /proc/stat tells is cut off
-// and would make a process look up to a second older.
+// sinceBoot returns how long the machine has run, by the clock in which /proc gives
+// the start of processes. The boot time in /proc/stat is in whole seconds and would
+// make a process look up to a second older.
 func sinceBoot() (time.Duration, error) {
 	var t unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &t); err != nil {

@@ -39,7 +39,7 @@ func (p *Probe) Step(s trace.Step) {
 }
 
 // layersDue reports whether the layers of a step are worth keeping. A small model
-// makes thousands of steps a second, of which nobody can look at more than a few:
+// makes thousands of steps a second, of which a user can look at a few:
 // reading all their tables would take a viewer half a core. Which steps have them
 // is the same for all viewers, and for recordings.
 func (p *Probe) layersDue(s *trace.Step) bool {
@@ -61,7 +61,7 @@ func (p *Probe) Refuse(reason string, keys ...string) {
 }
 
 // Cost returns how long reporting has held up the program so far, in
-// nanoseconds, and how many events could not be told to somebody who watched.
+// nanoseconds, and how many events viewers that watched have missed.
 // Calls of Record are sampled; the rest is exact.
 func (p *Probe) Cost() (ns, dropped int64) {
 	return p.meter.total(p.rings), p.meter.dropped.Load()

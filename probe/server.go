@@ -41,7 +41,7 @@ func (l limits) filled() limits {
 	return limits{request: cmp.Or(l.request, patience), reply: cmp.Or(l.reply, patience)}
 }
 
-// handler answers one request. An error is told in one line.
+// handler answers one request. An error becomes an answer of one line.
 type handler func(http.ResponseWriter, *http.Request) error
 
 func (p *Probe) routes() map[string]map[string]handler {
@@ -89,7 +89,7 @@ func (p *Probe) handle(routes map[string]map[string]handler, w http.ResponseWrit
 }
 
 // admit refuses peers that are too many, and those of other users. The folder
-// keeps the latter out already, unless somebody has opened it.
+// keeps the latter out already, unless its owner has opened it.
 func (p *Probe) admit(r *http.Request) error {
 	who, err := peerFrom(r.Context())
 	switch {
@@ -98,7 +98,7 @@ func (p *Probe) admit(r *http.Request) error {
 	case errors.Is(err, protocol.ErrNoPeer):
 		return nil
 	case err != nil:
-		return statusf(http.StatusForbidden, "cannot tell who is asking: %s", cause.Of(err))
+		return statusf(http.StatusForbidden, "the system does not say which process is asking: %s", cause.Of(err))
 	case !trusts(p.who.uid, who.UID):
 		return statusf(http.StatusForbidden, "the program belongs to user %d and you are user %d: ask as that user or as root", p.who.uid, who.UID)
 	}

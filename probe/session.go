@@ -21,7 +21,7 @@ const (
 // before the viewer's next batch is due.
 const lookAt = 250 * time.Millisecond
 
-// session tells one viewer what happens, at the viewer's pace. It is owned by
+// session sends one viewer what happens, at the viewer's pace. It is owned by
 // the goroutine of the viewer's request.
 type session struct {
 	p        *Probe
@@ -29,9 +29,9 @@ type session struct {
 	e        *wire.Encoder
 	interval time.Duration
 	past     bool    // the viewer wants to know what led to the first state
-	at       []int64 // by device: the next event to tell of
+	at       []int64 // by device: the next event to send
 	ends     []int64 // by device: scratch of batch
-	step     int64   // the next step to tell of
+	step     int64   // the next step to send
 	sent     time.Time
 	changes  map[int64]trace.Change // as the viewer knows them
 	version  int64                  // of the changes
@@ -80,8 +80,8 @@ func (p *Probe) newSession(w http.ResponseWriter, interval time.Duration, ndjson
 	return s
 }
 
-// run tells the viewer what is, then what happens, until the viewer has gone or
-// the program ends.
+// run sends the state, then what happens, until the viewer has gone or the program
+// ends.
 func (s *session) run(ctx context.Context) error {
 	if err := s.begin(); err != nil {
 		return err
@@ -102,7 +102,7 @@ func (s *session) run(ctx context.Context) error {
 	}
 }
 
-// begin says who is talking and what the memory is like.
+// begin sends hello, the state of each device and the last steps.
 func (s *session) begin() error {
 	s.e.Hello(s.p.hello(s.interval))
 	for _, device := range s.p.devices {
@@ -112,11 +112,11 @@ func (s *session) begin() error {
 	return s.batch()
 }
 
-// stepsBefore is how many steps from before it came a viewer is told of.
+// stepsBefore is how many steps from before it came a viewer gets.
 const stepsBefore = 64
 
-// history tells the last steps. Layers, which are long, come with the newest step
-// of each device that has them, which is told of however long ago it was.
+// history sends the last steps. Layers, which are long, come only with the newest
+// step of each device that has them, which is sent however old it is.
 func (s *session) history() {
 	newest, oldest := make(map[int]int64), max(0, s.step-stepsKept)
 	for at := oldest; at < s.step; at++ {
@@ -129,12 +129,12 @@ func (s *session) history() {
 		if step == nil {
 			continue
 		}
-		told := *step
+		sent := *step
 		if newest[step.Device] != at {
-			told.Layers = nil
+			sent.Layers = nil
 		}
-		if len(told.Layers) > 0 || at >= s.step-stepsBefore {
-			s.e.Step(&told)
+		if len(sent.Layers) > 0 || at >= s.step-stepsBefore {
+			s.e.Step(&sent)
 		}
 	}
 }
@@ -159,7 +159,7 @@ func (s *session) tick(now time.Time) error {
 	return nil
 }
 
-// news reports whether anything has happened that the viewer was not told of.
+// news reports whether anything has happened that the viewer does not have.
 func (s *session) news() bool {
 	for _, device := range s.p.devices {
 		if s.p.rings[device].end() > s.at[device] {
@@ -171,7 +171,7 @@ func (s *session) news() bool {
 	return s.p.steps.end() > s.step || version != s.version || looked != s.looked
 }
 
-// crowded reports whether much of a ring waits to be told.
+// crowded reports whether much of a ring waits to be sent.
 func (s *session) crowded() bool {
 	for _, device := range s.p.devices {
 		if r := s.p.rings[device]; r.end()-s.at[device] > r.kept()/4 {

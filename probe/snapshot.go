@@ -22,7 +22,7 @@ func (p *Probe) serveSnapshot(w http.ResponseWriter, r *http.Request) error {
 	case <-time.After(p.o.limits.reply):
 		return statusf(http.StatusServiceUnavailable, "%d snapshots are being written already: try again in a moment", snapshotsAtOnce)
 	case <-r.Context().Done():
-		return nil // there is nobody to tell
+		return nil // the viewer has gone
 	case <-p.closing:
 		return errEnding
 	}

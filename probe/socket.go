@@ -16,11 +16,11 @@ import (
 
 // The socket
 //
-// Whoever can open the socket can read the program's memory layout and change
-// its settings, so it lies in a folder that is the user's own and closed to
-// everybody else. That is checked with lstat before every use, by the program
-// and by viewers: a folder that somebody else could have put there, or put
-// something into, is refused, not repaired.
+// A process that can open the socket can read the program's memory layout and
+// change its settings, so it lies in a folder that is the user's own and closed to
+// all others. The program and its viewers check that with lstat before every use:
+// a folder that another user could have made, or put something into, is refused,
+// not repaired.
 //
 // The name says which process it belongs to: its id and when it began, in clock
 // ticks since boot, so that a later process with the same id is not mistaken
@@ -121,7 +121,7 @@ func removeStale(ctx context.Context, dir string) {
 	}
 }
 
-// stale reports whether nobody listens on a socket. It asks the socket, not
+// stale reports whether no process listens on a socket. It asks the socket, not
 // the table of processes: the owner may live in another PID namespace.
 func stale(ctx context.Context, path string) bool {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)

@@ -16,7 +16,7 @@ type viewers struct {
 	all   sync.WaitGroup
 }
 
-// enter makes room for one more, who must leave again.
+// enter makes room for one more, which must leave again.
 func (v *viewers) enter() error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -44,7 +44,7 @@ func (v *viewers) count() int {
 	return v.now
 }
 
-// end lets nobody enter any more.
+// end keeps every later viewer out.
 func (v *viewers) end() {
 	v.mu.Lock()
 	defer v.mu.Unlock()

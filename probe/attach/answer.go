@@ -22,7 +22,7 @@ type answer struct {
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
 	body    io.ReadCloser
-	doing   string      // what is arriving, "" before it does
+	doing   string      // names what is arriving, "" before it does
 	silence *time.Timer // gives up when it fires
 	limit   time.Duration
 	left    time.Duration // of the limit, for the next waits together
@@ -33,7 +33,7 @@ type answer struct {
 var errSilent = errors.New("it took too long")
 
 // newAnswer returns an answer that may come until ctx is done or it takes too
-// long. Nobody waits for it yet.
+// long. The wait has not begun yet.
 func (a *asker) newAnswer(ctx context.Context) *answer {
 	from := &answer{from: a, limit: a.patience, left: a.patience}
 	from.ctx, from.cancel = context.WithCancelCause(ctx)
@@ -52,7 +52,7 @@ func (a *answer) wait() (waited func()) {
 	}
 }
 
-// heard notes that the program has said something worth waiting longer for.
+// heard notes that the program has sent something worth waiting longer for.
 func (a *answer) heard() { a.left = a.limit }
 
 // Read reads what has arrived. An answer that breaks off is an
@@ -82,7 +82,7 @@ func (a *answer) stop() {
 // dialError is why there is no connection, and means what it says.
 type dialError struct{ error }
 
-// What is wrong with an answer that net/http cannot read.
+// Why net/http cannot read an answer.
 var (
 	errHeader = errors.New("its HTTP header cannot be read")
 	errChunks = errors.New("its HTTP chunks cannot be read")
@@ -117,8 +117,8 @@ func closed(err error) bool {
 		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
-// unreadable says what is wrong with what arrived. What called the answer off is
-// passed on as it is.
+// unreadable returns the error for an answer that arrived and cannot be read. The
+// reason for which an answer was called off is passed on as it is.
 func (a *answer) unreadable(what string, err error) error {
 	if a.err != nil && !errors.Is(a.err, io.ErrUnexpectedEOF) {
 		return a.err

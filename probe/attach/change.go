@@ -19,7 +19,7 @@ func (c *Client) Set(ctx context.Context, key, value string) (trace.Change, erro
 	return made[0], nil
 }
 
-// errUnknownChange is what is wrong with an answer about other changes.
+// errUnknownChange is the fault of an answer about other changes.
 var errUnknownChange = errors.New("it does not say what became of the change")
 
 // Change asks for other values of several settings, all at one step's begin,

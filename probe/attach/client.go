@@ -16,11 +16,11 @@ import (
 
 // DialOptions say how to follow a program. The zero value is usable.
 type DialOptions struct {
-	// Interval is how often the program tells of itself, 0 for 100 ms.
+	// Interval is how often the program sends what is new, 0 for 100 ms.
 	Interval time.Duration
 	// ReadOnly refuses every change here, so that none is ever sent.
 	ReadOnly bool
-	// Viewer is what other viewers are told when this one changes settings, up
+	// Viewer is the name that other viewers see when this one changes settings, up
 	// to 64 printable ASCII characters; empty is a name with this process's pid.
 	Viewer string
 	// Gauge looks at the program's devices from outside, every second, on a
@@ -150,7 +150,7 @@ func resolve(ctx context.Context, target string) (endpoint, error) {
 	return endpoint{}, fmt.Errorf("%d processes can be attached to: name one", len(alive))
 }
 
-// process returns what is known without asking the program.
+// process describes the process without asking the program.
 func (e endpoint) process() Process {
 	return Process{
 		PID: e.pid, Socket: trace.Printable(e.path()), User: userOf(e.uid), Command: commandOf(e.pid),
@@ -160,7 +160,7 @@ func (e endpoint) process() Process {
 // Process returns what the client is attached to now. Its Info is nil.
 func (c *Client) Process() Process { return c.now.Load().process }
 
-// Trace returns what is known now. It never waits.
+// Trace returns the newest trace. It never waits.
 func (c *Client) Trace() *trace.Trace { return c.latest.Load() }
 
 // Changed is described at [trace.Growing].

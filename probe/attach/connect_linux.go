@@ -100,7 +100,7 @@ func (e endpoint) checkSocket(folder *os.File) error {
 	return nil
 }
 
-const noTrust = "do not attach to it: somebody else may have put it there"
+const noTrust = "do not attach to it: another program may have put it there"
 
 // connect opens a connection and checks who is at the other end.
 func (e endpoint) connect(ctx context.Context) (*net.UnixConn, error) {
@@ -120,7 +120,7 @@ func (e endpoint) connect(ctx context.Context) (*net.UnixConn, error) {
 	}
 	conn := dialled.(*net.UnixConn)
 	if err := e.checkPeer(conn); err != nil {
-		_ = conn.Close() // nothing was said on it
+		_ = conn.Close() // nothing was sent on it
 		return nil, err
 	}
 	return conn, nil

@@ -44,15 +44,15 @@ func endpointAt(path string) (endpoint, error) {
 // commandOf is left to what the program says of itself.
 func commandOf(int) string { return "" }
 
-// watch cannot tell, so a program that cannot be reached counts as ended.
+// watch is not known here, so a program that cannot be reached counts as ended.
 func watch(int) func() bool { return func() bool { return false } }
 
-// EnvironmentOf cannot tell: as far as is known a process had no variables.
+// EnvironmentOf is not known here: a process seems to have had no variables.
 func EnvironmentOf(int) func(name string) string {
 	return func(string) string { return "" }
 }
 
-// isStopped cannot tell.
+// isStopped is not known here.
 func isStopped(int) bool { return false }
 
 // check reports whether the socket is there, in a folder that can be trusted.
@@ -92,7 +92,7 @@ func (e endpoint) connect(ctx context.Context) (*net.UnixConn, error) {
 		err = &PermissionError{fmt.Sprintf("socket %s is served by user %s", e.path(), userOf(who.UID)), "attach as that user, or as root"}
 	}
 	if err != nil {
-		_ = conn.Close() // nothing was said on it
+		_ = conn.Close() // nothing was sent on it
 		return nil, err
 	}
 	return conn, nil

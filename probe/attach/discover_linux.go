@@ -15,7 +15,7 @@ import (
 // # Finding sockets
 //
 // A program puts its socket into a folder that its environment names, under the
-// pid that it takes itself to have. Both may differ from what is true here: it
+// pid that it takes itself to have. Both may differ from what this process sees: it
 // may run in a container with a root and a count of its own. So the processes
 // of /proc are gone through, and each is looked for where it would have put the
 // socket: /proc/PID/environ says the folder, NSpid the name, /proc/PID/root the
@@ -59,7 +59,7 @@ func (e endpoint) exists() bool {
 
 // strays returns the sockets in this user's own folder that are of none of the
 // processes found: a process that has ended left them behind, or begins just
-// now, or somebody else has put them there.
+// now, or another program has put them there.
 func strays(found []sighting) []sighting {
 	named := make(map[string]bool, len(found))
 	for _, s := range found {

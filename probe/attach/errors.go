@@ -16,14 +16,14 @@ import (
 // NotFoundError says that there is nothing to attach to.
 type NotFoundError struct{ Target string }
 
-// Error names what is not there.
+// Error names the missing target.
 func (e *NotFoundError) Error() string { return "there is no " + e.Target }
 
 // Is reports whether target is fs.ErrNotExist, which this is a case of.
 func (e *NotFoundError) Is(target error) bool { return target == fs.ErrNotExist }
 
-// PermissionError says that this user may not attach, or should not: somebody
-// else could be at the other end.
+// PermissionError says that this user may not attach, or should not: another
+// user could be at the other end.
 type PermissionError struct{ Cause, Remedy string }
 
 // Error returns the cause.
@@ -55,14 +55,14 @@ func (e *NoProbeError) Error() string {
 	return text
 }
 
-// SilentError says that a program has a probe and does not say enough in time.
+// SilentError says that a program has a probe and does not answer in time.
 type SilentError struct {
 	who     string
 	Doing   string // what it stopped in the middle of, "" when it does not answer at all
 	Stopped int    // the pid of a process that a signal has stopped, 0 otherwise
 }
 
-// silent returns what is known of a program that says nothing.
+// silent returns the error for a program that sends nothing.
 func (e endpoint) silent(doing string) error {
 	silent := &SilentError{who: e.String(), Doing: doing}
 	if isStopped(e.pid) {
@@ -89,15 +89,15 @@ type EndlessError struct{ Cause, Remedy string }
 // Error returns the cause.
 func (e *EndlessError) Error() string { return e.Cause }
 
-// MalformedError says that what a program sent is not what the protocol says, or
-// only the beginning of it.
+// MalformedError says that a program broke the protocol, or sent only the beginning
+// of an answer.
 type MalformedError struct {
 	who    string
 	What   string // "stream", "snapshot" or "answer"
 	Reason string // a clause, "" when it only ends early
 }
 
-// Error says who sent what, and what is wrong with it.
+// Error says which program sent what, and why it is malformed.
 func (e *MalformedError) Error() string {
 	if e.Reason == "" {
 		return fmt.Sprintf("%s ended its %s before it was complete", e.who, e.What)
@@ -105,7 +105,7 @@ func (e *MalformedError) Error() string {
 	return fmt.Sprintf("%s sent a malformed %s: %s", e.who, e.What, e.Reason)
 }
 
-// malformed returns a [*MalformedError] for what is wrong with what was sent.
+// malformed returns a [*MalformedError] for what the program sent.
 func (e endpoint) malformed(what string, err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return &MalformedError{who: e.String(), What: what}
@@ -131,7 +131,7 @@ func (e *ForeignError) Error() string {
 	return "it belongs to user " + e.User + ": ask as that user, or as root"
 }
 
-// meant makes an error of the system's one that says what it means here.
+// meant returns the error that an error of the system means here.
 func (e endpoint) meant(err error) error {
 	var folder *protocol.FolderError
 	var forbidden *PermissionError

@@ -73,7 +73,7 @@ func TestProgramsThatSendAMalformedStream(t *testing.T) {
 		says    string
 	}{
 		"nothing":             {write(nil), "ended its stream before it was complete"},
-		"a web page":          {write([]byte("<html>")), "no stream of memtop's"},
+		"a web page":          {write([]byte("<html>")), "not a memtop stream"},
 		"half a header":       {write(good[:4]), "ended its stream before it was complete"},
 		"half a greeting":     {write(good[:20]), "ended its stream before it was complete"},
 		"a newer version":     {write(ofVersion(good, wire.Version+1)), "update this program"},

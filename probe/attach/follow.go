@@ -39,8 +39,8 @@ type connection struct {
 	late *time.Timer // gives up when what belongs together has no end
 }
 
-// open connects to the program's stream. Whoever comes for the first time asks
-// for the past too.
+// open connects to the program's stream. A client that comes for the first time
+// asks for the past too.
 func (p *target) open(ctx context.Context, past string) (*connection, error) {
 	interval := url.QueryEscape(p.interval.String())
 	from, err := p.asker.get(ctx, "/v1/stream?interval="+interval+past)
@@ -126,10 +126,10 @@ func (c *Client) attach(ctx context.Context, p *target) (*following, error) {
 	return f, nil
 }
 
-// errUngreeted is what is wrong with a stream that does not say who is talking.
+// errUngreeted is the fault of a stream that does not begin with hello.
 var errUngreeted = errors.New("it does not begin with hello")
 
-// damaged says what is wrong with a stream that cannot be read.
+// damaged returns the error for a stream that cannot be read.
 func (p *target) damaged(from *connection, err error) error {
 	var corrupt *wire.CorruptError
 	var version *wire.VersionError
@@ -227,7 +227,7 @@ func (c *Client) follow(ctx context.Context, f *following) error {
 	}
 }
 
-// tooOld is how old the newest trace may become while nobody takes it.
+// tooOld is how old the newest trace may become while no reader takes it.
 const tooOld = time.Second
 
 // wanted reports whether another trace is worth making: the last one was taken,
@@ -250,7 +250,7 @@ func (f *following) ending(err error) string {
 	return ""
 }
 
-// reconnect tries to come back until it has, or there is nobody to come back to.
+// reconnect tries to come back until it has, or the program has ended.
 func (p *target) reconnect(ctx context.Context) (*connection, error) {
 	for delay := backOff; ; delay = min(2*delay, maxDelay) {
 		// Viewers that were lost together do not come back together.
@@ -272,7 +272,7 @@ func (p *target) reconnect(ctx context.Context) (*connection, error) {
 	}
 }
 
-// publish hands out what is known now.
+// publish hands out a trace of now.
 func (c *Client) publish(f *following) {
 	t := f.stream.Trace()
 	t.Info.Path = f.process.Socket

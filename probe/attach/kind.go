@@ -1,6 +1,6 @@
 package attach
 
-// Kind is what a process without a probe is, as far as the system tells.
+// Kind is what a process without a probe is, as far as the system says.
 type Kind uint8
 
 // The kinds of processes, by what one can do about a missing probe.

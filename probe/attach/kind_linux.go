@@ -17,8 +17,8 @@ import (
 
 // # What a process is
 //
-// The kernel tells it by the program that runs, by its arguments and by the files
-// that it has mapped; names of files are compared without their folders, which may
+// It is recognised by the program that runs, by its arguments and by the files that
+// it has mapped; names of files are compared without their folders, which may
 // be those of a container. Of each only so much is read: a process may have any
 // number of mappings, and its program may be made to mislead.
 const (

@@ -2,5 +2,5 @@
 
 package attach
 
-// KindOf cannot tell.
+// KindOf is not known here.
 func KindOf(int) Kind { return UnknownKind }

@@ -27,8 +27,8 @@ type gaugeLog struct {
 	reason error // why there is nothing to see
 }
 
-// look looks at the devices until ctx is done. Nobody waits for it: a driver that
-// does not answer keeps its goroutine for good, and nothing else.
+// look looks at the devices until ctx is done. No goroutine waits for it: a driver
+// that does not answer keeps its goroutine for good, and nothing else.
 func (c *Client) look(ctx context.Context) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()

@@ -13,7 +13,7 @@ import (
 // RecordOptions say what is recorded of a program. The zero value records until
 // the program ends.
 type RecordOptions struct {
-	Interval time.Duration // how often the program tells of itself, 0 for 100 ms
+	Interval time.Duration // how often the program sends what is new, 0 for 100 ms
 	For      time.Duration // how long, 0 for any
 	Steps    int64         // how many steps from now on, 0 for any
 
@@ -52,7 +52,7 @@ func NewRecording(ctx context.Context, target string, o RecordOptions) (*Recordi
 }
 
 // Run writes the recording to w until the program ends, enough is recorded or
-// ctx is done, which is no error. What is in w is a recording at any time.
+// ctx is done, which is no error. At any time w holds a recording.
 // When the connection is lost, the recording goes on with another stream, which
 // shows as a gap. It is called once.
 func (r *Recording) Run(ctx context.Context, w io.Writer) (Recorded, error) {
@@ -109,7 +109,7 @@ func (r *Recording) copy(ctx context.Context, from *connection, copier *wire.Cop
 	for {
 		frame, err := copier.Next()
 		if ctx.Err() != nil {
-			r.done.Reason = "the recording was ended"
+			r.done.Reason = "the recording was stopped"
 			return true, nil
 		}
 		if err != nil {
@@ -122,7 +122,7 @@ func (r *Recording) copy(ctx context.Context, from *connection, copier *wire.Cop
 				break // one of before
 			}
 			if r.done.Steps++; r.done.Steps == r.o.Steps {
-				r.done.Reason = "these are all that were asked for"
+				r.done.Reason = "all requested steps are recorded"
 				return true, nil
 			}
 		case wire.CountersFrame: // the end of what belongs together

@@ -15,7 +15,7 @@ import (
 	"memtop/snapshots/wire"
 )
 
-// What a viewer bears from a program.
+// What a viewer accepts from a program.
 const (
 	maxAnswer    = 4 << 20          // bytes of an answer in JSON
 	maxInfo      = 64 << 10         // bytes of what a program says of itself: room for 500 devices
@@ -56,7 +56,7 @@ func (e endpoint) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 // close gives up connections that are not in use.
 func (a *asker) close() { a.http.CloseIdleConnections() }
 
-// get begins to read what is at a path; the caller closes it.
+// get begins to read the answer of a path; the caller closes it.
 func (a *asker) get(ctx context.Context, path string) (*answer, error) {
 	return a.do(ctx, http.MethodGet, path, nil)
 }
@@ -91,32 +91,32 @@ func (a *asker) send(ctx context.Context, method, path string, body []byte) (*ht
 	return a.http.Do(request)
 }
 
-// refused returns what the program said instead of an answer.
+// refused returns the error that the program sent instead of an answer.
 func (a *answer) refused(response *http.Response) error {
 	text, err := a.readAll(maxAnswer)
 	if a.err != nil {
 		return a.unreadable("answer", err)
 	}
-	var said struct {
+	var reply struct {
 		Error  string `json:"error"`
 		Holder string `json:"holder"`
 	}
-	plain := json.Unmarshal(text, &said) != nil || said.Error == ""
+	plain := json.Unmarshal(text, &reply) != nil || reply.Error == ""
 	if plain {
-		said.Error = fmt.Sprintf("%s answered %s", a.from.endpoint, response.Status)
+		reply.Error = fmt.Sprintf("%s answered %s", a.from.endpoint, response.Status)
 	}
-	said.Error = trace.Printable(said.Error)
+	reply.Error = trace.Printable(reply.Error)
 	switch {
 	case response.StatusCode == http.StatusForbidden:
-		return &PermissionError{Cause: said.Error}
+		return &PermissionError{Cause: reply.Error}
 	case plain:
-		return &RefusedError{Cause: said.Error, Remedy: "update memtop or the program if one is much older"}
-	case response.StatusCode == http.StatusConflict && said.Holder != "":
-		return &protocol.HeldError{Holder: trace.Printable(said.Holder)}
+		return &RefusedError{Cause: reply.Error, Remedy: "update memtop or the program if one is much older"}
+	case response.StatusCode == http.StatusConflict && reply.Holder != "":
+		return &protocol.HeldError{Holder: trace.Printable(reply.Holder)}
 	case response.StatusCode == http.StatusServiceUnavailable:
-		return &RefusedError{Cause: fmt.Sprintf("%s is busy: %s", a.from.endpoint, said.Error), Busy: true}
+		return &RefusedError{Cause: fmt.Sprintf("%s is busy: %s", a.from.endpoint, reply.Error), Busy: true}
 	}
-	return &RefusedError{Cause: fmt.Sprintf("%s refuses: %s", a.from.endpoint, said.Error)}
+	return &RefusedError{Cause: fmt.Sprintf("%s refuses: %s", a.from.endpoint, reply.Error)}
 }
 
 // readJSON reads an answer in full, which may have so many bytes, and closes it.

@@ -66,7 +66,7 @@ type saved struct {
 // asker's patience, so that one that sends byte by byte is given up.
 const worthWaiting = 64 << 10
 
-// Read hands out what arrives and writes it down.
+// Read hands out what arrives, and writes it to the file.
 func (s *saved) Read(p []byte) (int, error) {
 	n, err := s.from.Read(p)
 	if before := s.read; n > 0 {
@@ -97,7 +97,7 @@ func (s *saved) tooMuch(reason string) error {
 	}
 }
 
-// errMore is what is wrong with a snapshot that is followed by something.
+// errMore is the fault of a snapshot that is followed by more bytes.
 var errMore = errors.New("it goes on after its end")
 
 // decode reads the snapshot to its end and the end of the answer.

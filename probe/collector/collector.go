@@ -20,7 +20,7 @@ const reuse = time.Second
 
 // Collector gathers metrics. It is safe for concurrent use.
 type Collector struct {
-	turn chan struct{} // holds an item while somebody collects, who owns what follows; never closed
+	turn chan struct{} // holds an item while a scrape collects, which owns what follows; never closed
 
 	commands map[string]string // by socket, of the programs that were there the last time
 	last     []exposition.Family

@@ -12,7 +12,7 @@ import (
 	"memtop/snapshots/wire"
 )
 
-// What is shown at most.
+// Bounds of what is shown.
 const (
 	maxPrograms = 256
 	maxDevices  = 32 // of each program
@@ -73,7 +73,7 @@ func boolean(is bool) float64 {
 	return 0
 }
 
-// reason returns a word for what is wrong with a program: of few, so that they
+// reason returns a word for a program's problem: of few, so that they
 // can be a label's values.
 func reason(err error) string {
 	var refused *attach.RefusedError
@@ -94,7 +94,7 @@ func reason(err error) string {
 	return "refused"
 }
 
-// tidy returns what a program said within bounds: no more devices than are
+// tidy returns a program's answer within bounds: no more devices than are
 // shown, each gauge once, and no categories but the known ones.
 func tidy(i *protocol.Info) *protocol.Info {
 	kept := *i
@@ -117,10 +117,10 @@ func tidy(i *protocol.Info) *protocol.Info {
 
 // categories returns the bytes of each known category that there is, with those
 // of all others as "other".
-func categories(said []trace.Amount) []trace.Amount {
+func categories(all []trace.Amount) []trace.Amount {
 	var sums [trace.CategoryCount]int64
 	var seen [trace.CategoryCount]bool
-	for _, a := range said {
+	for _, a := range all {
 		c, _ := trace.NamedCategory(a.Name)
 		sums[c], seen[c] = sums[c]+a.Bytes, true
 	}

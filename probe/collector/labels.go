@@ -22,7 +22,7 @@ func label(text string) string {
 
 // command returns what a process runs. As long as it lives that is what it was
 // when it was first seen: a process can write over its command line, and each
-// other value would be another time series for whoever keeps them.
+// other value would be another time series for the collector that keeps them.
 func (c *Collector) command(p attach.Process) string {
 	if known := c.commands[p.Socket]; known != "" {
 		return known

@@ -53,7 +53,7 @@ func (d driver) cards() ([]card, error) {
 	return cards, nil
 }
 
-// read looks at one card; ok is false when it does not even tell its memory.
+// read looks at one card; ok is false when it does not even give its memory.
 func read(device nvml.Device) (c card, ok bool) {
 	memory, r := device.GetMemoryInfo()
 	if r != nvml.SUCCESS {

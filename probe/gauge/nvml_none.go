@@ -10,7 +10,7 @@ import (
 // open says why this program cannot ask the driver.
 func open() (library, error) {
 	if runtime.GOOS != "linux" {
-		return nil, errors.New("NVIDIA's driver is asked on Linux only")
+		return nil, errors.New("memtop asks NVIDIA's driver on Linux only")
 	}
 	return nil, errors.New("this memtop was built without cgo, which asking the NVIDIA driver needs: build it with CGO_ENABLED=1")
 }

@@ -7,7 +7,7 @@ import (
 	"memtop/snapshots/trace"
 )
 
-// unknown is what a gauge shows that nobody could read.
+// unknown is the value of a gauge that could not be read.
 const unknown = -1
 
 // card is a device as the driver sees it.
@@ -47,7 +47,7 @@ func Open() (*Reader, error) {
 // Close unloads the library.
 func (r *Reader) Close() error { return r.library.close() }
 
-// Read looks at the devices of a program once. Where it cannot be told which
+// Read looks at the devices of a program once. Where it is not known which
 // card a device is, that device has no gauge and the error says why; the gauges
 // of the others are good.
 func (r *Reader) Read(p Program) ([]trace.Gauge, error) {

@@ -5,7 +5,7 @@ import (
 	"memtop/snapshots/wire"
 )
 
-// Info is what a program says of itself at /v1/info. Its texts come from the
+// Info is a program's answer at /v1/info. Its texts come from the
 // program and are not made printable.
 type Info struct {
 	Version      int          `json:"version"` // of the protocol
@@ -58,7 +58,7 @@ const (
 	CapabilityGauges   = "gauges"   // the device is looked at from outside
 )
 
-// Malformed says what is wrong with what a program said, "" for nothing.
+// Malformed says why an answer is not one of a probe, "" when it is.
 func (i *Info) Malformed() string {
 	if len(i.Devices) == 0 {
 		return "it has no device"

@@ -94,8 +94,8 @@ var measures = []measure{
 	},
 }
 
-// samples gives each sample of a family to a function. What is not known has
-// none.
+// samples gives each sample of a family to a function. A number that is not known
+// has none.
 type samples = func(*Info, func(value float64, labels ...string))
 
 func ofProgram(value func(*Info) float64) samples {
@@ -155,7 +155,7 @@ type Measured struct {
 	Info   *Info
 }
 
-// Metrics returns what the programs say of themselves as families of metrics.
+// Metrics returns the numbers of the programs as families of metrics.
 func Metrics(all []Measured) []exposition.Family {
 	families := make([]exposition.Family, len(measures))
 	for i, m := range measures {

@@ -4,5 +4,5 @@ package protocol
 
 import "net"
 
-// PeerOf cannot tell.
+// PeerOf is not known here.
 func PeerOf(*net.UnixConn) (Peer, error) { return Peer{}, ErrNoPeer }

@@ -156,7 +156,7 @@ func (d *Decoder) read() (Type, error) {
 	case first == magic[0]:
 		return 0, d.header()
 	case !d.begun:
-		return 0, d.corrupt("this is no stream of memtop's: it begins with byte %#02x", first)
+		return 0, d.corrupt("this is not a memtop stream: it begins with byte %#02x", first)
 	case first == 0:
 		return 0, &CorruptError{Offset: d.begin, Zeros: true, Reason: "there are zeros where a frame should be"}
 	case first > 0x7f:
@@ -179,7 +179,7 @@ func (d *Decoder) header() error {
 		return unexpected(err)
 	}
 	if string(rest[:len(magic)-1]) != magic[1:] {
-		return d.corrupt("the header is damaged, as by a transfer as text")
+		return d.corrupt("the header is damaged, as if the file was transferred as text")
 	}
 	if theirs := int(rest[len(magic)-1]); theirs != Version {
 		return &VersionError{Theirs: theirs, Ours: Version}

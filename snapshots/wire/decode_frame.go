@@ -7,7 +7,7 @@ import (
 )
 
 // errShort says that a payload ends too early, or has a number that is none.
-var errShort = errors.New("it ends too early, or refers to what is not there")
+var errShort = errors.New("it ends too early, or refers to a missing entry")
 
 // decode makes a frame of the payload. Bytes that are left are ignored: they
 // are a newer minor version's.

@@ -75,14 +75,13 @@ func (d *Decoder) table(t Type, c *cursor) error {
 		}
 		d.entry(t, c, kept)
 		if c.short {
-			return errors.New("an entry is cut off or refers to one that is not there")
+			return errors.New("an entry is cut off or refers to a missing entry")
 		}
 	}
 	return nil
 }
 
-// entry reads the entry of the next number, which may be one of those that are
-// kept.
+// entry reads the entry of the next number, and keeps it or not.
 func (d *Decoder) entry(t Type, c *cursor, kept bool) {
 	n := &d.ids
 	switch t {

@@ -1,5 +1,5 @@
-// Package wire turns what a running program tells of its memory into bytes and
-// back: the stream of a probe, and recordings of it.
+// Package wire turns the memory of a running program into bytes and back: the
+// stream of a probe, and recordings of it.
 //
 // A stream is a header and frames. A frame is tables of names, the whole state
 // of a device's memory, a run of events, or one of a few small messages; each

@@ -20,7 +20,7 @@ const (
 
 // Base sends the memory of a device at one moment. The first one begins the
 // device; a later one says that events are missing before it: how many, -1 when
-// nobody knows, and why. first is the number, in the program's own count, of the
+// that is not known, and why. first is the number, in the program's own count, of the
 // event that follows next.
 func (e *Encoder) Base(device int, first int64, s *trace.State, missed int64, reason string) {
 	if e.lines {

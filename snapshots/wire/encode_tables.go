@@ -11,7 +11,7 @@ type counts struct {
 	strings, lists, pools, streams, frames, stacks, notes int
 }
 
-// fixedCounts are the entries that all tables begin with and nobody sends.
+// fixedCounts are the entries that all tables begin with and that are never sent.
 var fixedCounts = counts{strings: 2, lists: 1, pools: 1, streams: 1, frames: 1, stacks: 2, notes: 1}
 
 // tableFrame is after how many bytes another frame of the same table begins.

@@ -35,16 +35,16 @@ func TestDecodersRefuseNonsense(t *testing.T) {
 		stream []byte
 		want   string
 	}{
-		"nothing like a stream":          {[]byte("GET / HTTP/1.1"), "this is no stream of memtop's"},
+		"nothing like a stream":          {[]byte("GET / HTTP/1.1"), "this is not a memtop stream"},
 		"a frame before hello":           {[]byte("\x8fmtr\r\n\x01\x00\x10\x02{}" + string(sum([]byte("\x10\x02{}")))), "it comes before hello"},
 		"a length of 2^34":               {[]byte("\x8fmtr\r\n\x01\x00\x0a\xff\xff\xff\xff\x3f"), "a frame of more than 16777216 bytes"},
 		"a length without an end":        {append([]byte("\x8fmtr\r\n\x01\x00\x0a"), bytes.Repeat([]byte{0x80}, 100)...), "a frame of more than"},
 		"a byte that is no type":         {append(framesOf(), 0xfe), "0xfe is no type of a frame"},
 		"a string longer than its frame": {framesOf(wire.StringTable, []byte{100, 'a'}), "cut off"},
 		"a string of 2^62 bytes":         {framesOf(wire.StringTable, huge), "cut off"},
-		"a stack of frames that are not": {framesOf(wire.StackTable, []byte{1, 1}), "refers to one that is not there"},
+		"a stack of frames that are not": {framesOf(wire.StackTable, []byte{1, 1}), "refers to a missing entry"},
 		"a stack of 2^62 frames":         {framesOf(wire.StackTable, huge), "cut off"},
-		"a note of a string to come":     {framesOf(wire.NoteTable, []byte{2, 0, 0, 0, 0, 0, 0, 0, 0, 0}), "refers to one that is not there"},
+		"a note of a string to come":     {framesOf(wire.NoteTable, []byte{2, 0, 0, 0, 0, 0, 0, 0, 0, 0}), "refers to a missing entry"},
 		"a note that is cut off":         {framesOf(wire.NoteTable, []byte{0, 0}), "cut off"},
 		"a number of eleven bytes":       {framesOf(wire.StreamTable, bytes.Repeat([]byte{0xff}, 11)), "cut off"},
 		"a base of 2^62 segments":        {framesOf(wire.BaseFrame, append([]byte{0, 0, 0, 0}, huge...)), "it ends too early"},

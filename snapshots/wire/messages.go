@@ -73,7 +73,7 @@ var messages = [typeEnd]message{
 	},
 	ByeFrame: {
 		"bye", func(f *Frame) any { return &bye{&f.Reason} },
-		func(s *Stream, f *Frame) { s.said = true; s.Disconnect(f.Reason) },
+		func(s *Stream, f *Frame) { s.ended = true; s.Disconnect(f.Reason) },
 	},
 }
 
@@ -97,7 +97,7 @@ type Hello struct {
 // Counters are sums since the program began.
 type Counters struct {
 	Time         int64 `json:"time_us"`       // of the batch's end, microseconds since the epoch
-	Dropped      int64 `json:"dropped"`       // events that the program could not tell of
+	Dropped      int64 `json:"dropped"`       // events that viewers have missed
 	DroppedSteps int64 `json:"dropped_steps"` // likewise steps
 	ProbeNS      int64 `json:"probe_ns"`      // what reporting cost the program
 }
@@ -108,16 +108,16 @@ type bye struct {
 
 // Hello sends who is talking. It comes first. The version is filled in.
 func (e *Encoder) Hello(h *Hello) {
-	said := *h
-	said.Version, said.Minor = Version, Minor
-	e.message(HelloFrame, &said)
+	sent := *h
+	sent.Version, sent.Minor = Version, Minor
+	e.message(HelloFrame, &sent)
 }
 
-// Settings tells the allocator's settings, when they are others than those of
+// Settings sends the allocator's settings, when they differ from those of
 // Hello. Block sizes follow from them: send bases after it.
 func (e *Encoder) Settings(s []trace.Setting) { e.message(SettingsFrame, Settings(s)) }
 
-// Step tells of a step that ended; without its layers where they are too many
+// Step sends a step that ended; without its layers where they are too many
 // for a frame.
 func (e *Encoder) Step(s *trace.Step) {
 	if !e.short(StepFrame, jsonOf(s)) {
@@ -127,13 +127,13 @@ func (e *Encoder) Step(s *trace.Step) {
 	}
 }
 
-// Options tells what may be changed: all of it, whenever it is otherwise.
+// Options sends all that may be changed, whenever some of it is otherwise.
 func (e *Encoder) Options(o []trace.Option) { e.message(OptionsFrame, o) }
 
-// Change tells of a change, new or moved on.
+// Change sends a change, new or moved on.
 func (e *Encoder) Change(c *trace.Change) { e.message(ChangeFrame, c) }
 
-// Gauges tells what the devices look like from outside.
+// Gauges sends looks at the devices from outside.
 func (e *Encoder) Gauges(g []trace.Gauge) { e.message(GaugesFrame, g) }
 
 // Counters ends a batch: what came since the last belongs together, and a

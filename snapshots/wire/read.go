@@ -13,7 +13,7 @@ type Options struct {
 	// Bound is for the memory of the process; the zero value is DefaultBound. Of
 	// what has no place in it the oldest is left out, see "What a stream may take".
 	Bound trace.Bound
-	// Progress is told of bytes read of Total; nil for none.
+	// Progress gets how many bytes of Total were read; nil for none.
 	Progress trace.Progress
 	// Total is the recording's size where it is known. Reading ends after the
 	// frame that reaches it, although the recording may have grown since.
@@ -64,14 +64,14 @@ func Read(ctx context.Context, r io.Reader, o Options) (*trace.Trace, error) {
 func (s *Stream) finish() *trace.Trace {
 	t := s.Trace()
 	if _, ok := s.Ended(); !ok {
-		t.Notices = append([]string{"the recording ends before the program said goodbye: what came after it is not here"}, t.Notices...)
+		t.Notices = append([]string{"the recording ends before the program said goodbye: later events are missing"}, t.Notices...)
 	}
 	return t
 }
 
 func (s *Stream) truncated() (*trace.Trace, error) {
 	if s.hello == nil {
-		return nil, &CorruptError{Offset: 0, Reason: "the recording ends before it says what it is of"}
+		return nil, &CorruptError{Offset: 0, Reason: "the recording ends before it names its program"}
 	}
 	return s.early("the recording ends in the middle of a frame: the recorder was killed, or the copy is not whole"), nil
 }

@@ -82,7 +82,7 @@ func appendItems(to []byte, items []any, depth int) ([]byte, error) {
 	return append(to, ']'), nil
 }
 
-// appendFloat writes f so that it can be told from a whole number. JSON has
+// appendFloat writes f so that it differs from a whole number. JSON has
 // none that are infinite or no number: those are texts.
 func appendFloat(to []byte, f float64) []byte {
 	if math.IsNaN(f) || math.IsInf(f, 0) {

@@ -8,7 +8,7 @@ import (
 
 // # What a stream may take
 //
-// A stream goes on for as long as its program does, and so does what it tells of:
+// A stream goes on for as long as its program does, and so does what it sends:
 // events, steps, names, changes, looks at the devices. One number bounds all of
 // it, the memory that a [Stream] may take, and everything that grows has a share
 // of that. When a share is used up the oldest in it is let go, but of names the
@@ -16,7 +16,7 @@ import (
 // stays. What the program holds at one moment, its blocks, is not counted: it
 // does not grow with time.
 
-// liveMemory is what is kept of a running program, in bytes: with a screen on it
+// liveMemory is how many bytes are kept of a running program: with a screen on it
 // and the garbage collector's room a viewer stays under 150 MB.
 const liveMemory = 48 << 20
 

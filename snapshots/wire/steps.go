@@ -8,7 +8,7 @@ import (
 
 // steps keeps the steps that came last, ascending. What they take is bounded: of
 // the oldest the layers are forgotten first, then they themselves are, but for
-// those around a change of settings, which tell what it did.
+// those around a change of settings, by which it is measured.
 type steps struct {
 	room    int64 // bytes, half of them for layers
 	all     []trace.Step
@@ -19,7 +19,7 @@ type steps struct {
 func (s *steps) add(step trace.Step) {
 	n := len(s.all)
 	if n > 0 && step.Number <= s.all[n-1].Number {
-		return // told twice: the connection was lost in between
+		return // it came twice: the connection was lost in between
 	}
 	if n > 0 {
 		share(&step, &s.all[n-1])

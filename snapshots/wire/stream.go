@@ -40,7 +40,7 @@ type Stream struct {
 	resumed  bool          // bases that come now bridge a lost connection
 	steps    steps
 	live     trace.Live
-	said     bool // a goodbye came
+	ended    bool // a goodbye came
 	counters Counters
 }
 
@@ -62,11 +62,11 @@ func (s *Stream) Resume(r io.Reader) {
 	s.resumed = true
 }
 
-// Hello returns who is talking, nil before that was said.
+// Hello returns who is talking, nil before it came.
 func (s *Stream) Hello() *Hello { return s.hello }
 
 // Ended returns whether the stream said goodbye, and why.
-func (s *Stream) Ended() (reason string, ok bool) { return s.live.Note, s.said }
+func (s *Stream) Ended() (reason string, ok bool) { return s.live.Note, s.ended }
 
 // Counters returns the newest.
 func (s *Stream) Counters() Counters { return s.counters }
@@ -109,11 +109,11 @@ func (s *Stream) take(f *Frame) error {
 func (s *Stream) greet(h *Hello) error {
 	if s.hello != nil {
 		if h.PID != s.hello.PID || h.Started != s.hello.Started {
-			return fmt.Errorf("it is of process %d and not, as what came before, of %d", h.PID, s.hello.PID)
+			return fmt.Errorf("it comes from process %d, and what came before from process %d", h.PID, s.hello.PID)
 		}
 		s.resumed = true
 	}
-	s.hello, s.settings, s.said = h, h.Settings, false
+	s.hello, s.settings, s.ended = h, h.Settings, false
 	s.live.PID, s.live.Command, s.live.User, s.live.Started = h.PID, h.Command, h.User, h.Started
 	s.live.Connected, s.live.Note = s.options.Kind != "recording", ""
 	s.describe()
@@ -144,7 +144,7 @@ func (s *Stream) base(f *Frame) error {
 	}
 	s.follower.Base(f.Device, f.First, f.State, missed, reason)
 	if !s.follower.Follows(f.Device) {
-		return fmt.Errorf("device %d is one too many", f.Device)
+		return fmt.Errorf("there is no room for device %d", f.Device)
 	}
 	s.next[f.Device] = f.First
 	return nil
@@ -156,7 +156,7 @@ func (s *Stream) events(f *Frame) error {
 	case !known:
 		return fmt.Errorf("device %d had no base", f.Device)
 	case next != f.First:
-		return fmt.Errorf("events from %d on where %d should follow", f.First, next)
+		return fmt.Errorf("its first event is number %d, and number %d should follow", f.First, next)
 	}
 	s.follower.Append(f.Device, f.Events)
 	s.next[f.Device] = next + int64(len(f.Events))
@@ -191,13 +191,13 @@ func (s *Stream) change(c *trace.Change) {
 	s.live.Changes = keep(changes, s.shares.changes)
 }
 
-// Trace returns what is known now. It costs what is new since the last call.
+// Trace returns a trace of now. It costs what is new since the last call.
 func (s *Stream) Trace() *trace.Trace {
 	live := s.live
 	live.Gauges = slices.Clip(live.Gauges)
 	t := s.follower.Publish(s.steps.list(), &live)
 	if s.in.Full() {
-		t.Notices = append(t.Notices, "it has more different names and stacks than are kept: the later ones are shown as "+trace.NotKept)
+		t.Notices = append(t.Notices, "the program has more different names and stacks than memtop keeps: later ones show as "+trace.NotKept)
 	}
 	return t
 }

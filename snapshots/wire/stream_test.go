@@ -176,25 +176,25 @@ func TestStreamsRefuseWhatContradictsThem(t *testing.T) {
 			func(e *wire.Encoder) {
 				e.Base(0, 5, &empty, 0, "")
 				e.Events(0, 6, make([]trace.Event, 1))
-			}, "events from 6 on where 5 should follow",
+			}, "its first event is number 6, and number 5 should follow",
 		},
 		"a million devices": {
 			func(e *wire.Encoder) {
 				for i := range 1000 {
 					e.Base(i, 0, &empty, 0, "")
 				}
-			}, "device 256 is one too many",
+			}, "there is no room for device 256",
 		},
 		"a device below 0":      {func(e *wire.Encoder) { e.Base(-1, 0, &empty, 0, "") }, "there is no device -1"},
 		"a device out of range": {func(e *wire.Encoder) { e.Base(1<<40, 0, &empty, 0, "") }, "there is no device 1099511627776"},
 		"another program's hello": {
-			func(e *wire.Encoder) { e.Hello(&wire.Hello{PID: 42}) }, "it is of process 42 and not, as what came before, of 41",
+			func(e *wire.Encoder) { e.Hello(&wire.Hello{PID: 42}) }, "it comes from process 42, and what came before from process 41",
 		},
 		"a note that is not in the tables": {
 			func(e *wire.Encoder) {
 				e.Base(0, 0, &empty, 0, "")
 				e.Events(0, 0, []trace.Event{{Note: 1}})
-			}, "it ends too early, or refers to what is not there",
+			}, "it ends too early, or refers to a missing entry",
 		},
 	}
 	for name, test := range tests {
