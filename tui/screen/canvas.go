@@ -196,10 +196,10 @@ func (c Canvas) row(b *strings.Builder, y int) {
 			continue
 		}
 		if cl.style != last {
-			if c.theme.open[last.Fg][last.Bg][last.Attr] != "" {
+			if c.theme.begin(last) != "" {
 				b.WriteString("\x1b[m")
 			}
-			b.WriteString(c.theme.open[cl.style.Fg][cl.style.Bg][cl.style.Attr])
+			b.WriteString(c.theme.begin(cl.style))
 			last = cl.style
 		}
 		if c.theme.ASCII && cl.r > '~' {
@@ -208,7 +208,7 @@ func (c Canvas) row(b *strings.Builder, y int) {
 		}
 		b.WriteRune(cl.r)
 	}
-	if c.theme.open[last.Fg][last.Bg][last.Attr] != "" {
+	if c.theme.begin(last) != "" {
 		b.WriteString("\x1b[m")
 	}
 }

@@ -11,7 +11,7 @@ import (
 type Role uint8
 
 // The roles. Band0 and the eleven after it are the colours of chart bands;
-// categories use them in the order of analysis.Category.
+// categories use them in the order of trace.Categories.
 const (
 	Default   Role = iota
 	Muted          // present, but not what the reader came for
@@ -51,7 +51,6 @@ const (
 	Faint
 	Reverse
 	Underline
-	attrCount = 1 << 4
 )
 
 // Style is how a cell looks.
@@ -112,42 +111,41 @@ var onLight = map[Role]color.Color{
 }
 
 // Theme says what the terminal can show. The model owns it and changes it when
-// the terminal answers; everybody else only draws with it.
+// the terminal answers; the pages draw with it, on the same goroutine.
 type Theme struct {
 	Colour bool
 	ASCII  bool
-	Light  bool // dark text on a light background
-	open   [roleCount][roleCount][attrCount]string
+	Light  bool             // dark text on a light background
+	open   map[Style]string // what begins the styles that were drawn so far
 }
 
 // NewTheme returns a theme. Without colour only bold, faint, reverse and
 // underline are used; with ascii only characters from space to tilde.
 func NewTheme(colour, ascii bool) *Theme {
-	t := &Theme{Colour: colour, ASCII: ascii}
-	t.fill()
-	return t
+	return &Theme{Colour: colour, ASCII: ascii, open: make(map[Style]string)}
 }
 
 // SetLight says that the terminal's background is light, or is not.
 func (t *Theme) SetLight(light bool) {
 	t.Light = light
-	t.fill()
+	clear(t.open)
 }
 
 // SetColour gives up colour, or takes it up.
 func (t *Theme) SetColour(colour bool) {
 	t.Colour = colour
-	t.fill()
+	clear(t.open)
 }
 
-func (t *Theme) fill() {
-	for fg := range roleCount {
-		for bg := range roleCount {
-			for attr := range Attr(attrCount) {
-				t.open[fg][bg][attr] = t.sequence(Style{fg, bg, attr})
-			}
-		}
+// begin returns what switches the terminal from no style to s, "" when that is
+// nothing.
+func (t *Theme) begin(s Style) string {
+	text, ok := t.open[s]
+	if !ok {
+		text = t.sequence(s)
+		t.open[s] = text
 	}
+	return text
 }
 
 func (t *Theme) colour(r Role) color.Color {
@@ -157,7 +155,7 @@ func (t *Theme) colour(r Role) color.Color {
 	return palette[r]
 }
 
-// sequence returns what switches the terminal from no style to s.
+// sequence makes what begin returns.
 func (t *Theme) sequence(s Style) string {
 	style := lipgloss.NewStyle().Bold(s.Attr&Bold != 0).Faint(s.Attr&Faint != 0).
 		Reverse(s.Attr&Reverse != 0).Underline(s.Attr&Underline != 0)
