@@ -1,7 +1,6 @@
 package tui
 
 import (
-	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -32,18 +31,11 @@ var recordedViews = map[string][]string{
 }
 
 func TestRecordedScreens(t *testing.T) {
-	for _, mode := range modes {
-		for _, size := range goldenSizes {
-			for name, keys := range recordedViews {
-				name := fmt.Sprintf("%s-%dx%d-%s", name, size[0], size[1], mode.name)
-				t.Run(name, func(t *testing.T) {
-					d := startRecording(t, size[0], size[1], mode.Options)
-					d.press(keys...)
-					golden(t, name, d.screen())
-				})
-			}
-		}
-	}
+	goldenViews(t, recordedViews, func(t *testing.T, w, h int, o Options, keys []string) *driver {
+		d := startRecording(t, w, h, o)
+		d.press(keys...)
+		return d
+	})
 }
 
 func TestOtherRecordedScreens(t *testing.T) {

@@ -2,7 +2,6 @@ package tui
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"testing"
 
@@ -41,19 +40,12 @@ var liveViews = map[string][]string{
 }
 
 func TestLiveScreens(t *testing.T) {
-	for _, mode := range modes {
-		for _, size := range goldenSizes {
-			for name, keys := range liveViews {
-				name := fmt.Sprintf("%s-%dx%d-%s", name, size[0], size[1], mode.name)
-				t.Run(name, func(t *testing.T) {
-					d, p := startLiveWith(t, size[0], size[1], 20, mode.Options)
-					d.press(keys...)
-					d.train(p, 1)
-					golden(t, name, d.screen())
-				})
-			}
-		}
-	}
+	goldenViews(t, liveViews, func(t *testing.T, w, h int, o Options, keys []string) *driver {
+		d, p := startLiveWith(t, w, h, 20, o)
+		d.press(keys...)
+		d.train(p, 1)
+		return d
+	})
 }
 
 // troubles are states of a running program that are not the usual ones.

@@ -1,0 +1,94 @@
+package tui
+
+import (
+	"strings"
+	"testing"
+
+	"memtop/snapshots/trace"
+	"memtop/tui/screen"
+	"memtop/tui/tuitest"
+)
+
+// styleOf returns what the terminal was told before the first place of a text on
+// a screen: "" for plain text.
+func styleOf(t *testing.T, shown, text string) string {
+	t.Helper()
+	at := strings.Index(plain(shown), text)
+	if at < 0 {
+		t.Fatalf("the screen lacks %q:\n%s", text, plain(shown))
+	}
+	var styles []string // of each byte of plain(shown)
+	style := ""
+	for len(styles) <= at {
+		if strings.HasPrefix(shown, "\x1b[") {
+			end := strings.IndexByte(shown, 'm') + 1
+			if style = shown[:end]; style == "\x1b[m" {
+				style = ""
+			}
+			shown = shown[end:]
+			continue
+		}
+		styles, shown = append(styles, style), shown[1:]
+	}
+	return styles[at]
+}
+
+// TestColoursHaveRoles looks at what each role is for: the stored screens are
+// monochrome but for one of each page.
+func TestColoursHaveRoles(t *testing.T) {
+	colour := Options{Color: "always"}
+	snapshot := func(t *testing.T) *driver { return start(t, 120, 40, colour, fileOf("run.pickle", tuitest.Small())) }
+	recorded := func(t *testing.T) *driver { return startRecording(t, 120, 40, colour) }
+	checkpointed := func(t *testing.T) *driver {
+		d, p := startLiveWith(t, 120, 40, 20, colour)
+		d.press("C", "y")
+		d.train(p, 3)
+		return d
+	}
+	selected := func(s screen.Style) screen.Style {
+		return screen.Style{Fg: s.Fg, Bg: screen.Selection, Attr: s.Attr | screen.Bold}
+	}
+	accent := screen.Style{Fg: screen.Accent}
+	found := screen.Style{Fg: screen.Accent, Attr: screen.Bold | screen.Underline}
+	tests := map[string]struct {
+		start func(*testing.T) *driver
+		keys  []string
+		text  string
+		want  screen.Style
+	}{
+		"the page that is shown":      {snapshot, []string{"7"}, "7 Events", screen.Style{Fg: screen.Accent, Attr: screen.Bold | screen.Reverse}},
+		"another page":                {snapshot, []string{"7"}, "1 Overview", screen.Dim},
+		"the pane with the keys":      {snapshot, []string{"7"}, "247 events", screen.Title},
+		"another pane":                {snapshot, []string{"7"}, "Detail", screen.Strong},
+		"the head of a column":        {snapshot, []string{"7"}, "action", screen.Dim},
+		"out of memory, selected":     {snapshot, []string{"7"}, "oom ", selected(screen.Bad)},
+		"out of memory":               {snapshot, []string{"7", "k"}, "oom ", screen.Bad},
+		"a segment's event":           {snapshot, []string{"7", "^"}, "segment_alloc", accent},
+		"an alloc":                    {snapshot, []string{"7", "p"}, "alloc ", screen.Plain},
+		"a free":                      {snapshot, []string{"7", "^"}, "free_completed", screen.Dim},
+		"a category":                  {snapshot, []string{"4", "^"}, "parameter      before", screen.Style{Fg: screen.Band(trace.Parameter.Place())}},
+		"of unknown use":              {snapshot, []string{"4", "^"}, "other          before", screen.Style{Fg: screen.Band(trace.OtherCategory.Place())}},
+		"a frame that folds":          {snapshot, []string{"6"}, "▾", selected(accent)},
+		"a frame that the search hit": {snapshot, []string{"6", "/", "l", "o", "g", "_", "enter", "g"}, "log_loss", found},
+		"bytes as the caller's":       {snapshot, []string{"6"}, "main", screen.Plain},
+		"a leak":                      {recorded, []string{"3", "G"}, "⚠ suspected", screen.Bad},
+		"nothing wrong":               {recorded, []string{"3"}, "steady", screen.Dim},
+		"a change that waits":         {recorded, []string{"8", "G"}, "… pending", screen.Title},
+		"a refused change":            {recorded, []string{"8", "G"}, "✗ refused", screen.Bad},
+		"why it was refused":          {recorded, []string{"8", "G"}, "the state of adamw", screen.Dim},
+		"a recomputed layer":          {checkpointed, []string{"2"}, "ckpt    3.2 ms", screen.Style{Fg: screen.Good}},
+		"what shows what is now":      {checkpointed, []string{"2"}, "live", screen.Title},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			d := test.start(t)
+			d.press(test.keys...)
+			c := screen.New(d.m.theme, 1, 1)
+			c.Set(0, 0, 'x', test.want)
+			want, _, _ := strings.Cut(c.String(), "x")
+			if got := styleOf(t, d.screen(), test.text); got != want {
+				t.Errorf("%q is drawn in %q, want %q", test.text, got, want)
+			}
+		})
+	}
+}
