@@ -28,11 +28,8 @@ func newKeyMap(s *page.Scene) keyMap {
 	k.pane.SortRight.SetHelp(">", "sort by event, size, or how long it lives")
 	k.mine.NextSame = keys.New("}", "next event of this stack", "}")
 	k.mine.PreviousSame = keys.New("{", "previous event of this stack", "{")
-	for _, b := range []*key.Binding{&k.pane.ZoomIn, &k.pane.ZoomOut, &k.pane.Other} {
-		b.SetEnabled(false)
-	}
-	k.motion.Left.SetHelp("← h", "scroll the detail up")
-	k.motion.Right.SetHelp("→ l", "scroll the detail down")
+	keys.Disable(&k.pane.ZoomIn, &k.pane.ZoomOut, &k.pane.Other)
+	k.motion.Sideways("scroll the detail up", "scroll the detail down")
 	return k
 }
 

@@ -17,14 +17,9 @@ func newKeyMap(s *page.Scene) keyMap {
 	k.pane.Open.SetHelp("enter", "setting: its choices; choice: use it; change: its place in time")
 	k.pane.Other.SetHelp("w", "settings, or changes")
 	k.pane.Copy.SetHelp("y", "copy the experiment")
-	for _, b := range []*key.Binding{
-		&k.pane.ZoomIn, &k.pane.ZoomOut, &k.pane.Expand, &k.pane.Search, &k.pane.Next, &k.pane.Previous, &k.pane.Filter,
-		&k.pane.SortLeft, &k.pane.SortRight, &k.pane.Invert,
-	} {
-		b.SetEnabled(false)
-	}
-	k.motion.Left.SetHelp("← h", "scroll the detail up")
-	k.motion.Right.SetHelp("→ l", "scroll the detail down")
+	keys.Disable(&k.pane.ZoomIn, &k.pane.ZoomOut, &k.pane.Expand, &k.pane.Search, &k.pane.Next, &k.pane.Previous, &k.pane.Filter,
+		&k.pane.SortLeft, &k.pane.SortRight, &k.pane.Invert)
+	k.motion.Sideways("scroll the detail up", "scroll the detail down")
 	return k
 }
 

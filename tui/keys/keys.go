@@ -82,6 +82,12 @@ func (m Motion) Bindings() []key.Binding {
 	return []key.Binding{m.Up, m.Down, m.Left, m.Right, m.Top, m.Bottom, m.PageUp, m.PageDown}
 }
 
+// Sideways says what the keys to the left and to the right do.
+func (m *Motion) Sideways(left, right string) {
+	m.Left.SetHelp(m.Left.Help().Key, left)
+	m.Right.SetHelp(m.Right.Help().Key, right)
+}
+
 // Pane are the keys that mean the same on every page that has something to
 // search, sort, open or copy.
 type Pane struct {
@@ -108,6 +114,13 @@ func (p Pane) Bindings() []key.Binding {
 	return []key.Binding{
 		p.Open, p.Expand, p.Search, p.Next, p.Previous, p.Filter, p.SortLeft, p.SortRight, p.Invert,
 		p.ZoomIn, p.ZoomOut, p.Copy, p.Other,
+	}
+}
+
+// Disable leaves out what a page has no use for.
+func Disable(bindings ...*key.Binding) {
+	for _, b := range bindings {
+		b.SetEnabled(false)
 	}
 }
 

@@ -24,14 +24,11 @@ func newKeyMap(s *page.Scene) keyMap {
 		All:     keys.New("E", "expand or collapse all", "E"),
 		Largest: keys.New("m", "to the layer that keeps the most", "m"),
 	}
-	k.motion.Left.SetHelp("← h", "collapse, or to the layer around")
-	k.motion.Right.SetHelp("→ l", "expand, or to the first layer inside")
+	k.motion.Sideways("collapse, or to the layer around", "expand, or to the first layer inside")
 	k.pane.Open.SetHelp("enter", "expand or collapse")
 	k.pane.Search.SetHelp("/", "search names and classes")
 	k.pane.Filter.SetHelp("\\", "show only matching layers, and those around them")
-	for _, b := range []*key.Binding{&k.pane.ZoomIn, &k.pane.ZoomOut, &k.pane.Other} {
-		b.SetEnabled(false)
-	}
+	keys.Disable(&k.pane.ZoomIn, &k.pane.ZoomOut, &k.pane.Other)
 	return k
 }
 

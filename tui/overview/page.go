@@ -165,11 +165,7 @@ func (p *Page) Update(msg tea.Msg) tea.Cmd {
 	case tea.KeyPressMsg:
 		return p.key(msg)
 	case tea.MouseWheelMsg:
-		if msg.Button == tea.MouseWheelUp {
-			p.scroll.Scroll(-3)
-		} else {
-			p.scroll.Scroll(3)
-		}
+		p.scroll.Wheel(msg)
 	case tea.MouseClickMsg:
 		return p.click(msg)
 	}

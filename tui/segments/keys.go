@@ -28,11 +28,8 @@ func newKeyMap(s *page.Scene) keyMap {
 	k.pane.Search.SetHelp("/", "search address, pool, stream, type, stack")
 	k.pane.Filter.SetHelp("\\", "only segments that match")
 	k.pane.Expand.SetHelp("e", "all frames, or the telling ones")
-	for _, b := range []*key.Binding{&k.pane.ZoomIn, &k.pane.ZoomOut, &k.pane.Other} {
-		b.SetEnabled(false)
-	}
-	k.motion.Left.SetHelp("← h", "scroll the detail up")
-	k.motion.Right.SetHelp("→ l", "scroll the detail down")
+	keys.Disable(&k.pane.ZoomIn, &k.pane.ZoomOut, &k.pane.Other)
+	k.motion.Sideways("scroll the detail up", "scroll the detail down")
 	return k
 }
 

@@ -33,8 +33,7 @@ func newKeyMap(s *page.Scene) keyMap {
 	k.pane.ZoomIn.SetHelp("+", "flame graph: zoom into the frame")
 	k.pane.ZoomOut.SetHelp("-", "flame graph: zoom out")
 	k.pane.Other.SetEnabled(false)
-	k.motion.Left.SetHelp("← h", "collapse, to the caller; flame: to the left")
-	k.motion.Right.SetHelp("→ l", "expand; flame: to the right")
+	k.motion.Sideways("collapse, to the caller; flame: to the left", "expand; flame: to the right")
 	return k
 }
 

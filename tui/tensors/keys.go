@@ -30,11 +30,8 @@ func newKeyMap(s *page.Scene) keyMap {
 	k.pane.Search.SetHelp("/", "search verdict, place, name, category, shape, dtype")
 	k.pane.Filter.SetHelp("\\", "only what matches, as suspected or activation")
 	k.pane.Expand.SetHelp("e", "all frames, or the telling ones")
-	for _, b := range []*key.Binding{&k.pane.ZoomIn, &k.pane.ZoomOut, &k.pane.Other} {
-		b.SetEnabled(false)
-	}
-	k.motion.Left.SetHelp("← h", "scroll the detail up")
-	k.motion.Right.SetHelp("→ l", "scroll the detail down")
+	keys.Disable(&k.pane.ZoomIn, &k.pane.ZoomOut, &k.pane.Other)
+	k.motion.Sideways("scroll the detail up", "scroll the detail down")
 	return k
 }
 

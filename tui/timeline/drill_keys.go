@@ -101,14 +101,12 @@ func (d *drill) next(direction int) tea.Cmd {
 		return page.Say("nothing searched for yet: / searches")
 	}
 	l := d.list()
-	for step := 1; step <= l.Count; step++ {
-		i := ((l.Cursor+direction*step)%l.Count + l.Count) % l.Count
-		if find.Text(d.rowText(i), d.search) {
-			l.Center(i)
-			return nil
-		}
+	i, ok := page.Around(l.Count, l.Cursor, direction, func(i int) bool { return find.Text(d.rowText(i), d.search) })
+	if !ok {
+		return page.Say("no row matches " + d.search)
 	}
-	return page.Say("no row matches " + d.search)
+	l.Center(i)
+	return nil
 }
 
 func (d *drill) rowText(i int) string {
@@ -178,11 +176,7 @@ func (d *drill) click(msg tea.MouseClickMsg, p *Page) tea.Cmd {
 func (d *drill) wheel(msg tea.MouseWheelMsg, p *Page) {
 	switch {
 	case p.shape.right.Contains(msg.X, msg.Y) && d.step == inStack:
-		if msg.Button == tea.MouseWheelUp {
-			d.detail.Scroll(-3)
-		} else {
-			d.detail.Scroll(3)
-		}
+		d.detail.Wheel(msg)
 	case p.shape.right.Contains(msg.X, msg.Y):
 		d.right.Wheel(msg)
 	default:

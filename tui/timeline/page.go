@@ -28,6 +28,7 @@ type chartQuestion struct {
 
 // Page is the timeline page.
 type Page struct {
+	page.Prompts
 	scene    *page.Scene
 	keys     keyMap
 	charts   *ask.One[chartQuestion, *analysis.Timeline]
@@ -42,7 +43,6 @@ type Page struct {
 	follow   int // the cursor that the window was moved for
 	following
 	drill    drill
-	prompt   *page.Prompt
 	shape    shape
 	layout   layout
 	dragging bool
@@ -90,12 +90,6 @@ func (p *Page) axis() axis {
 
 // Pace keeps a page that moves as a whole readable, and its bytes few.
 func (*Page) Pace(w, h int) time.Duration { return time.Duration(w*h) * 90 * time.Microsecond }
-
-// Prompting returns the open prompt.
-func (p *Page) Prompting() *page.Prompt { return p.prompt }
-
-// EndPrompt closes the prompt.
-func (p *Page) EndPrompt() { p.prompt = nil }
 
 // Maximise shows the chart alone, then the lists alone, then both.
 func (p *Page) Maximise() { p.layout = (p.layout + 1) % layouts }
@@ -222,9 +216,9 @@ func (p *Page) switchKey(msg tea.KeyPressMsg) tea.Cmd {
 	case key.Matches(msg, k.mine.Fit):
 		p.fit = !p.fit
 	case key.Matches(msg, k.pane.Filter):
-		p.prompt = page.NewPrompt("filter", p.drill.filter, "stack, address or category; empty shows all", p.drill.setFilter)
+		p.Ask("filter", p.drill.filter, "stack, address or category; empty shows all", p.drill.setFilter)
 	case key.Matches(msg, k.pane.Search):
-		p.prompt = page.NewPrompt("search", "", "stack, address or category", p.drill.startSearch)
+		p.Ask("search", "", "stack, address or category", p.drill.startSearch)
 	default:
 		return p.drill.key(msg, p)
 	}
