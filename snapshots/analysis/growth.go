@@ -94,12 +94,8 @@ func (x *Index) growthBetween(moments []int, marked bool, least int64) []Growth 
 
 // mayLeak leaves out what is expected to be built up.
 func (x *Index) mayLeak(stack trace.StackID) bool {
-	switch x.classifier().of(stack, 0).category {
-	case trace.Parameter, trace.Optimizer:
-		return false
-	case trace.Gradient, trace.Activation, trace.Input, trace.Workspace, trace.OtherCategory:
-	}
-	return true
+	category := x.classifier().of(stack, 0).category
+	return category != trace.Parameter && category != trace.Optimizer
 }
 
 // moments returns the events after which memory should be the same again:

@@ -310,10 +310,8 @@ func (e *evidence) slowing() bool {
 func (e *evidence) leaking(j *judgement) {
 	n := len(e.samples)
 	need, why := leakOther, "longer than caches take"
-	switch e.category {
-	case trace.Activation, trace.Gradient, trace.Input:
-		need, why = leakTransient, e.category.String()+"s should not outlive their step"
-	case trace.Parameter, trace.Optimizer, trace.Workspace, trace.OtherCategory:
+	if c := e.category; c == trace.Activation || c == trace.Gradient || c == trace.Input {
+		need, why = leakTransient, c.String()+"s should not outlive their step"
 	}
 	grew := fmt.Sprintf("It grew in %d of the last %s, by %s a step", len(e.grew), Plural(j.steps, "step"), Bytes(j.perStep))
 	j.trend = Growing
