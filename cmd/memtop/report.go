@@ -41,7 +41,7 @@ func (a *app) reports(ctx context.Context, paths []string) error {
 		if i > 0 && !a.settings.json {
 			fmt.Fprintln(a.stdout)
 		}
-		r := report.NewReport(t)
+		r := report.New(t)
 		if a.settings.json {
 			err = a.printJSON(r)
 		} else {

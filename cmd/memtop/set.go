@@ -81,7 +81,7 @@ func (a *app) set(ctx context.Context, target string, wanted []trace.Value, wait
 	if err != nil {
 		return err
 	}
-	r := report.NewChangeReport(made)
+	r := report.NewChanges(made)
 	switch {
 	case a.settings.json:
 		err = a.printJSON(r)

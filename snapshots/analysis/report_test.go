@@ -20,7 +20,7 @@ func TestReportsOfNonsenseAreWritten(t *testing.T) {
 		x := analysis.NewIndex(tr, &tr.Devices[0])
 		report.DiffMoments(x, 0, x, x.End()+1)
 		for name, err := range map[string]error{
-			"report": report.NewReport(tr).Text(io.Discard, 80),
+			"report": report.New(tr).Text(io.Discard, 80),
 			"live":   report.LiveOf(x).Text(io.Discard, 80),
 			"diff":   report.NewDiff(tr, analysis.Nonsense(r)).Text(io.Discard, 80),
 		} {
@@ -53,7 +53,7 @@ func TestReportsSayWhatIsFound(t *testing.T) {
 			tr.Live = &trace.Live{}
 		}
 		var text, live strings.Builder
-		r := report.NewReport(tr)
+		r := report.New(tr)
 		x := analysis.NewIndex(tr, &tr.Devices[0])
 		l := report.LiveOf(x)
 		if err := cmp.Or(r.Text(&text, 80), l.Text(&live, 80)); err != nil {

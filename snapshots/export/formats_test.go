@@ -254,7 +254,7 @@ func TestTheReportIsTheReport(t *testing.T) {
 		if err := json.Unmarshal(out, &got); err != nil {
 			t.Fatal(err)
 		}
-		if got.Schema != report.ReportSchema || len(got.Devices) != len(tr.Devices) {
+		if got.Schema != report.Schema || len(got.Devices) != len(tr.Devices) {
 			t.Errorf("got schema %q and %d devices", got.Schema, len(got.Devices))
 		}
 	})

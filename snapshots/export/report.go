@@ -14,7 +14,7 @@ func writeJSON(w io.Writer, t *trace.Trace, o Options) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", "  ")
-	return encoder.Encode(report.ReportOf(t, o.indexes(t)))
+	return encoder.Encode(report.Of(t, o.indexes(t)))
 }
 
 // sourceName is the name of what a trace was read from, without the folders.

@@ -12,40 +12,40 @@ import (
 	"memtop/snapshots/trace"
 )
 
-// ChangeReport is what came of settings that were changed together: what
+// Changes is what came of settings that were changed together: what
 // `memtop set` prints. The fields are those of its JSON form.
-type ChangeReport struct {
+type Changes struct {
 	AppliedAtStep int64                `json:"applied_at_step"` // 0 when nothing was applied
 	Change        map[string][2]string `json:"change"`          // from and to, by setting
 	Refused       map[string]string    `json:"refused,omitempty"`
 	// Predicted is by how much a step's needs should change, null when it is not
 	// known.
-	Predicted *PredictedChange `json:"predicted"`
+	Predicted *Predicted `json:"predicted"`
 	// Measured is what did change, by the names of quantities.
-	Measured map[string]MeasuredChange `json:"measured"`
-	steps    int                       // settled steps that the measurement rests on
+	Measured map[string]Measured `json:"measured"`
+	steps    int                 // settled steps that the measurement rests on
 	overlaps []string
 }
 
-// PredictedChange is the sum of what was expected of each change.
-type PredictedChange struct {
+// Predicted is the sum of what was expected of each change.
+type Predicted struct {
 	PeakAllocated int64  `json:"peak_allocated_bytes"`
 	Activation    int64  `json:"activation_bytes"`
 	StepTime      *int64 `json:"step_time_ns"` // null when not known
 }
 
-// MeasuredChange is the median of a few steps before and after, and their
+// Measured is the median of a few steps before and after, and their
 // difference.
-type MeasuredChange struct {
+type Measured struct {
 	Before float64 `json:"before"`
 	After  float64 `json:"after"`
 	Delta  float64 `json:"delta"`
 }
 
-// NewChangeReport reports on changes that were made together. What is measured
+// NewChanges reports on changes that were made together. What is measured
 // after the last of them is the effect of all.
-func NewChangeReport(made []analysis.Experiment) *ChangeReport {
-	r := &ChangeReport{Change: make(map[string][2]string), Measured: make(map[string]MeasuredChange)}
+func NewChanges(made []analysis.Experiment) *Changes {
+	r := &Changes{Change: make(map[string][2]string), Measured: make(map[string]Measured)}
 	first := int64(0)
 	for i := range made {
 		e := &made[i]
@@ -69,13 +69,13 @@ func NewChangeReport(made []analysis.Experiment) *ChangeReport {
 	return r
 }
 
-func (r *ChangeReport) predict(p *trace.Prediction) {
+func (r *Changes) predict(p *trace.Prediction) {
 	if p == nil {
 		return
 	}
 	known := p.StepTimeKnown && (r.Predicted == nil || r.Predicted.StepTime != nil)
 	if r.Predicted == nil {
-		r.Predicted = &PredictedChange{}
+		r.Predicted = &Predicted{}
 	}
 	sum := p.StepTime
 	if r.Predicted.StepTime != nil {
@@ -89,7 +89,7 @@ func (r *ChangeReport) predict(p *trace.Prediction) {
 	}
 }
 
-func (r *ChangeReport) measure(e *analysis.Experiment, first int64) {
+func (r *Changes) measure(e *analysis.Experiment, first int64) {
 	clear(r.Measured)
 	r.steps, r.overlaps = e.Settled, nil
 	if first == 0 {
@@ -97,13 +97,13 @@ func (r *ChangeReport) measure(e *analysis.Experiment, first int64) {
 	}
 	for i := range e.Effects {
 		if f := &e.Effects[i]; f.Measured {
-			r.Measured[f.Quantity.String()] = MeasuredChange{f.Before.Median, f.After.Median, f.Delta}
+			r.Measured[f.Quantity.String()] = Measured{f.Before.Median, f.After.Median, f.Delta}
 		}
 	}
 }
 
 // Text writes the report for people.
-func (r *ChangeReport) Text(w io.Writer, width int) error {
+func (r *Changes) Text(w io.Writer, width int) error {
 	p := newPage(w, width)
 	for _, key := range slices.Sorted(maps.Keys(r.Change)) {
 		p.line("%s: %s → %s, from step %d on", key, r.Change[key][0], r.Change[key][1], r.AppliedAtStep)
@@ -131,7 +131,7 @@ func (r *ChangeReport) Text(w io.Writer, width int) error {
 	return p.w.Flush()
 }
 
-func (c *PredictedChange) words() []string {
+func (c *Predicted) words() []string {
 	list := []string{
 		"peak allocated " + moved(analysis.PeakAllocatedQuantity, float64(c.PeakAllocated)),
 		"activations " + moved(analysis.ActivationQuantity, float64(c.Activation)),

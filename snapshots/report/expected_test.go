@@ -61,7 +61,7 @@ func TestReportEqualsTheExpectedNumbersOfRealFiles(t *testing.T) {
 	dir := pytorchtest.SharedFolder(t)
 	for _, want := range expectedFiles(t, dir) {
 		t.Run(want.File, func(t *testing.T) {
-			r := report.NewReport(open(t, filepath.Join(dir, want.File)))
+			r := report.New(open(t, filepath.Join(dir, want.File)))
 			text, err := json.Marshal(r)
 			if err != nil {
 				t.Fatal(err)

@@ -8,9 +8,9 @@ import (
 // LiveSchema names the version of a live report's JSON form.
 const LiveSchema = "memtop.live/1"
 
-// LiveReport is the state of a running program: what `memtop attach --once`
+// Live is the state of a running program: what `memtop attach --once`
 // prints. All sizes are bytes.
-type LiveReport struct {
+type Live struct {
 	Schema             string            `json:"schema"`
 	PID                int               `json:"pid"`
 	Step               int64             `json:"step"`
@@ -19,26 +19,26 @@ type LiveReport struct {
 	ReservedBytes      int64             `json:"reserved_bytes"`
 	PeakAllocatedBytes int64             `json:"peak_allocated_bytes"` // in the last step
 	PeakReservedBytes  int64             `json:"peak_reserved_bytes"`
-	Categories         CategoriesReport  `json:"categories"`
-	CategoriesAtPeak   CategoriesReport  `json:"categories_at_peak"`
-	Waterfall          []LiveRow         `json:"waterfall"` // sums to the device's used memory
-	Layers             []LiveLayer       `json:"layers"`
-	Tensors            []LiveTensor      `json:"tensors"` // the largest first
-	Leaks              []LiveLeak        `json:"leaks"`   // sites that are not steady, the most alarming first
-	Gauges             *LiveGauges       `json:"gauges"`  // of the same moment as the rest; null when the driver was not asked
-	Probe              LiveProbe         `json:"probe"`
+	Categories         Categories        `json:"categories"`
+	CategoriesAtPeak   Categories        `json:"categories_at_peak"`
+	Waterfall          []Row             `json:"waterfall"` // sums to the device's used memory
+	Layers             []Layer           `json:"layers"`
+	Tensors            []Tensor          `json:"tensors"` // the largest first
+	Leaks              []Leak            `json:"leaks"`   // sites that are not steady, the most alarming first
+	Gauges             *Gauges           `json:"gauges"`  // of the same moment as the rest; null when the driver was not asked
+	Probe              Probe             `json:"probe"`
 	Findings           []Finding         `json:"findings"` // the most severe first
 	index              *analysis.Index
 }
 
-// LiveRow is a row of the waterfall.
-type LiveRow struct {
+// Row is a row of the waterfall.
+type Row struct {
 	Name  string `json:"name"`
 	Bytes int64  `json:"bytes"`
 }
 
-// LiveLayer is what a layer did in the last step: a trace.Layer, with every key.
-type LiveLayer struct {
+// Layer is what a layer did in the last step: a trace.Layer, with every key.
+type Layer struct {
 	Name               string `json:"name"`
 	Class              string `json:"class"`
 	OutputShape        string `json:"output_shape"`
@@ -54,8 +54,8 @@ type LiveLayer struct {
 	Checkpointed       bool   `json:"checkpointed"`
 }
 
-// LiveTensor is a live allocation. Its age is −1 where no steps are known.
-type LiveTensor struct {
+// Tensor is a live allocation. Its age is −1 where no steps are known.
+type Tensor struct {
 	Name     string   `json:"name"`
 	Category string   `json:"category"`
 	Shape    string   `json:"shape"`
@@ -67,8 +67,8 @@ type LiveTensor struct {
 	Stack    []string `json:"stack"` // innermost first
 }
 
-// LiveLeak is the verdict on a site.
-type LiveLeak struct {
+// Leak is the verdict on a site.
+type Leak struct {
 	Site          string `json:"site"`
 	Verdict       string `json:"verdict"`
 	Bytes         int64  `json:"bytes"`
@@ -78,8 +78,8 @@ type LiveLeak struct {
 	Reason        string `json:"reason"`
 }
 
-// LiveGauges is what the driver says of the device. What it does not say is null.
-type LiveGauges struct {
+// Gauges is what the driver says of the device. What it does not say is null.
+type Gauges struct {
 	DeviceTotalBytes   *int64 `json:"device_total_bytes"`
 	DeviceUsedBytes    *int64 `json:"device_used_bytes"`
 	ProcessBytes       *int64 `json:"process_bytes"`
@@ -89,15 +89,15 @@ type LiveGauges struct {
 	PowerMilliwatts    *int64 `json:"power_milliwatts"`
 }
 
-// LiveProbe is what watching costs.
-type LiveProbe struct {
+// Probe is what watching costs.
+type Probe struct {
 	CostNSPerStep int64 `json:"cost_ns_per_step"`
 	DroppedEvents int64 `json:"dropped_events"`
 }
 
 // NewLive reports the state at the end of a trace, of the device that its last
 // step was about, else of the first.
-func NewLive(t *trace.Trace) *LiveReport {
+func NewLive(t *trace.Trace) *Live {
 	device := trace.Device{}
 	if len(t.Devices) > 0 {
 		device = t.Devices[0]
@@ -111,12 +111,12 @@ func NewLive(t *trace.Trace) *LiveReport {
 }
 
 // LiveOf is NewLive for an index that was made already.
-func LiveOf(x *analysis.Index) *LiveReport {
+func LiveOf(x *analysis.Index) *Live {
 	t, at := x.Trace(), x.End()
 	m := x.SegmentsAt(at)
-	r := &LiveReport{
+	r := &Live{
 		Schema: LiveSchema, Settings: make(map[string]string), AllocatedBytes: m.Allocated, ReservedBytes: m.Reserved,
-		Categories: CategoriesReport{Bytes: x.CategoriesAt(at)}, Waterfall: make([]LiveRow, 0), Layers: make([]LiveLayer, 0),
+		Categories: Categories{Bytes: x.CategoriesAt(at)}, Waterfall: make([]Row, 0), Layers: make([]Layer, 0),
 		Gauges: liveGauges(x.GaugeAt(at)), Findings: findings(x), index: x,
 	}
 	if t.Live != nil {
@@ -124,17 +124,17 @@ func LiveOf(x *analysis.Index) *LiveReport {
 	}
 	r.addStep(LastStep(t, x.Device().ID))
 	for _, row := range x.Waterfall(at, x.GaugeAt(at)) {
-		r.Waterfall = append(r.Waterfall, LiveRow{row.Name, row.Bytes})
+		r.Waterfall = append(r.Waterfall, Row{row.Name, row.Bytes})
 	}
 	for _, l := range analysis.Layers(t, 0).Rows {
-		r.Layers = append(r.Layers, LiveLayer(l.Layer))
+		r.Layers = append(r.Layers, Layer(l.Layer))
 	}
 	r.Tensors, r.Leaks = liveTensors(x, at), liveLeaks(x, at)
 	return r
 }
 
 // Index returns the index that the report was made from.
-func (r *LiveReport) Index() *analysis.Index { return r.index }
+func (r *Live) Index() *analysis.Index { return r.index }
 
 // LastStep returns the last step of a device, nil when there is none.
 func LastStep(t *trace.Trace, device int) *trace.Step {

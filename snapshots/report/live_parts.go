@@ -10,12 +10,12 @@ import (
 
 // addStep adds what the program measured in its last step. Where there is none, the
 // peaks are those since the first event.
-func (r *LiveReport) addStep(s *trace.Step) {
+func (r *Live) addStep(s *trace.Step) {
 	if s == nil {
 		x := r.index
 		peak := x.Summary().PeakEvent
 		r.PeakAllocatedBytes, r.PeakReservedBytes = x.SegmentsAt(peak).Allocated, x.Summary().PeakReserved
-		r.CategoriesAtPeak = CategoriesReport{Bytes: x.CategoriesAt(peak)}
+		r.CategoriesAtPeak = Categories{Bytes: x.CategoriesAt(peak)}
 		r.Step = x.StepAt(x.End())
 		return
 	}
@@ -31,9 +31,9 @@ func (r *LiveReport) addStep(s *trace.Step) {
 	}
 }
 
-func liveTensors(x *analysis.Index, at int) []LiveTensor {
+func liveTensors(x *analysis.Index, at int) []Tensor {
 	tensors := x.Tensors(at)
-	all := make([]LiveTensor, len(tensors))
+	all := make([]Tensor, len(tensors))
 	names := make(map[analysis.SiteID]string)
 	for _, s := range x.Sites(at) {
 		names[s.ID] = s.Name
@@ -41,7 +41,7 @@ func liveTensors(x *analysis.Index, at int) []LiveTensor {
 	for i := range tensors {
 		t := &tensors[i]
 		site := names[t.Site]
-		all[i] = LiveTensor{
+		all[i] = Tensor{
 			Name: t.Name, Category: t.Category.String(), Shape: t.Shape, DType: t.DType, Bytes: t.Size, AgeSteps: t.Age,
 			Layer: t.Layer, Site: site, Stack: make([]string, 0),
 		}
@@ -52,16 +52,16 @@ func liveTensors(x *analysis.Index, at int) []LiveTensor {
 	return all
 }
 
-func liveLeaks(x *analysis.Index, at int) []LiveLeak {
+func liveLeaks(x *analysis.Index, at int) []Leak {
 	sites := x.Sites(at)
 	slices.SortStableFunc(sites, func(a, b analysis.Site) int { return cmp.Compare(b.Trend, a.Trend) })
-	leaks := make([]LiveLeak, 0)
+	leaks := make([]Leak, 0)
 	for i := range sites {
 		s := &sites[i]
 		if s.Trend <= analysis.Steady || s.Trend == analysis.ShapeDriven && !stays(s) {
 			continue
 		}
-		leaks = append(leaks, LiveLeak{
+		leaks = append(leaks, Leak{
 			Site: s.Name, Verdict: s.Trend.String(), Bytes: s.Bytes, Count: s.Count,
 			GrowthPerStep: s.GrowthPerStep, StepsObserved: s.Steps, Reason: s.Reason,
 		})
@@ -70,7 +70,7 @@ func liveLeaks(x *analysis.Index, at int) []LiveLeak {
 }
 
 // liveGauges writes a gauge, whose unknown values are −1.
-func liveGauges(g *trace.Gauge) *LiveGauges {
+func liveGauges(g *trace.Gauge) *Gauges {
 	if g == nil {
 		return nil
 	}
@@ -80,7 +80,7 @@ func liveGauges(g *trace.Gauge) *LiveGauges {
 		}
 		return &v
 	}
-	return &LiveGauges{
+	return &Gauges{
 		DeviceTotalBytes: known(g.Total), DeviceUsedBytes: known(g.Used), ProcessBytes: known(g.Process),
 		OtherBytes: known(g.Others), UtilisationPercent: known(g.Utilisation),
 		TemperatureCelsius: known(g.Temperature), PowerMilliwatts: known(g.Power),

@@ -77,7 +77,7 @@ func TestLiveReportHasTheKeysOfItsSchemaInOrder(t *testing.T) {
 
 func TestLiveReportSaysWhatIsThere(t *testing.T) {
 	r := NewLive(liveRun(t))
-	if r.PID != 4711 || r.Step != 1 || r.PeakAllocatedBytes != 4<<16 || r.Settings["checkpoint"] != "none" || r.Probe != (LiveProbe{99, 3}) {
+	if r.PID != 4711 || r.Step != 1 || r.PeakAllocatedBytes != 4<<16 || r.Settings["checkpoint"] != "none" || r.Probe != (Probe{99, 3}) {
 		t.Errorf("got %+v", r)
 	}
 	if r.Categories.Bytes[trace.Parameter] != 1<<16 || r.Categories.Bytes[trace.Input] != 700 || r.CategoriesAtPeak.Bytes[trace.Activation] != 3<<16 {

@@ -18,7 +18,7 @@ const (
 
 // Text writes the state for people, in lines of at most width cells: what is
 // wrong first, then what the memory is used for, then who holds it.
-func (r *LiveReport) Text(w io.Writer, width int) error {
+func (r *Live) Text(w io.Writer, width int) error {
 	p := newPage(w, width)
 	p.line("Process %d, step %d, device %d", r.PID, r.Step, r.index.Device().ID)
 	r.settingsText(p)
@@ -39,7 +39,7 @@ func (r *LiveReport) Text(w io.Writer, width int) error {
 	return p.w.Flush()
 }
 
-func (r *LiveReport) settingsText(p *page) {
+func (r *Live) settingsText(p *page) {
 	var all []string
 	for _, key := range slices.Sorted(maps.Keys(r.Settings)) {
 		all = append(all, key+"="+r.Settings[key])
@@ -49,7 +49,7 @@ func (r *LiveReport) settingsText(p *page) {
 	}
 }
 
-func (r *LiveReport) levelsText(p *page) {
+func (r *Live) levelsText(p *page) {
 	p.line("")
 	p.line("  %-12s%12s%12s", "", "now", "step's peak")
 	p.line("  %-12s%12s%12s", "allocated", analysis.Bytes(r.AllocatedBytes), analysis.Bytes(r.PeakAllocatedBytes))
@@ -59,7 +59,7 @@ func (r *LiveReport) levelsText(p *page) {
 	}
 }
 
-func (r *LiveReport) waterfallText(p *page) {
+func (r *Live) waterfallText(p *page) {
 	whole := int64(0)
 	for _, row := range r.Waterfall {
 		whole += row.Bytes
@@ -73,12 +73,12 @@ func (r *LiveReport) waterfallText(p *page) {
 	}
 }
 
-func (r *LiveReport) layersText(p *page) {
+func (r *Live) layersText(p *page) {
 	if len(r.Layers) == 0 {
 		return
 	}
 	layers := slices.Clone(r.Layers)
-	slices.SortStableFunc(layers, func(a, b LiveLayer) int { return int(min(max(b.SavedBytes-a.SavedBytes, -1), 1)) })
+	slices.SortStableFunc(layers, func(a, b Layer) int { return int(min(max(b.SavedBytes-a.SavedBytes, -1), 1)) })
 	p.line("")
 	p.line("  Layers that saved most for the backward pass, of %d", len(layers))
 	p.line("  %12s%12s%12s  %s", "saved", "output", "parameters", "layer")
@@ -87,7 +87,7 @@ func (r *LiveReport) layersText(p *page) {
 	}
 }
 
-func (r *LiveReport) tensorsText(p *page) {
+func (r *Live) tensorsText(p *page) {
 	if len(r.Tensors) == 0 {
 		return
 	}

@@ -13,7 +13,7 @@ import (
 // it, and one that ran out later.
 func TestTheReportBeginsWithTheDeviceThatRanOut(t *testing.T) {
 	busy := strings.Repeat("alloc 0x100 512 @1\nfree_completed 0x100 512 @2\n", 20)
-	r := NewReport(tracetest.Parse(t, "device 0\n"+busy+"device 1\noom 0 1024 @9\ndevice 2\noom 0 512 @3\nalloc 0x100 512 @4\noom 0 2048 @5\ndevice 3\n"+busy))
+	r := New(tracetest.Parse(t, "device 0\n"+busy+"device 1\noom 0 1024 @9\ndevice 2\noom 0 512 @3\nalloc 0x100 512 @4\noom 0 2048 @5\ndevice 3\n"+busy))
 	var text strings.Builder
 	if err := r.Text(&text, 100); err != nil {
 		t.Fatal(err)

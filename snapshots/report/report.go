@@ -10,24 +10,24 @@ import (
 	"memtop/snapshots/trace"
 )
 
-// ReportSchema names the version of the report's JSON form. It changes when a
+// Schema names the version of the report's JSON form. It changes when a
 // key changes its meaning or goes; keys may come.
-const ReportSchema = "memtop.report/1"
+const Schema = "memtop.report/1"
 
 // Report is what `memtop report --json` prints: a trace in numbers. All sizes
 // are bytes.
 type Report struct {
-	Schema      string         `json:"schema"`
-	Source      SourceReport   `json:"source"`
-	Annotations int            `json:"annotations"`
-	Devices     []DeviceReport `json:"devices"`
+	Schema      string   `json:"schema"`
+	Source      Source   `json:"source"`
+	Annotations int      `json:"annotations"`
+	Devices     []Device `json:"devices"`
 
 	notices []string
 	indexes []*analysis.Index
 }
 
-// SourceReport says what the trace was read from.
-type SourceReport struct {
+// Source says what the trace was read from.
+type Source struct {
 	Path           string `json:"path"`
 	Kind           string `json:"kind"`
 	Container      string `json:"container"`
@@ -36,37 +36,37 @@ type SourceReport struct {
 	Writer         string `json:"writer"`
 }
 
-// DeviceReport is one device in numbers.
-type DeviceReport struct {
-	Device                int              `json:"device"`
-	Segments              int              `json:"segments"`
-	Blocks                int              `json:"blocks"`
-	ReservedBytes         int64            `json:"reserved_bytes"`
-	AllocatedBytes        int64            `json:"allocated_bytes"`
-	ActiveBytes           int64            `json:"active_bytes"`
-	RequestedBytes        int64            `json:"requested_bytes"`
-	FreeBytes             int64            `json:"free_bytes"`
-	LargestFreeBlockBytes int64            `json:"largest_free_block_bytes"`
-	Events                int              `json:"events"`
-	Actions               map[string]int   `json:"actions"`
-	InitialRequestedBytes int64            `json:"initial_requested_bytes"`
-	FinalRequestedBytes   int64            `json:"final_requested_bytes"`
-	PeakRequestedBytes    int64            `json:"peak_requested_bytes"`
-	PeakEvent             int              `json:"peak_event"`
-	InitialReservedBytes  int64            `json:"initial_reserved_bytes"`
-	PeakReservedBytes     int64            `json:"peak_reserved_bytes"`
-	PeakStacks            int              `json:"peak_stacks"`
-	PeakLargestStackBytes int64            `json:"peak_largest_stack_bytes"`
-	DistinctStacks        int              `json:"distinct_stacks"`
-	OOM                   []OOMReport      `json:"oom"`
-	Pools                 []PoolReport     `json:"pools"`
-	CategoriesAtPeak      CategoriesReport `json:"categories_at_peak"`
-	TopStacksAtPeak       []StackReport    `json:"top_stacks_at_peak"`
-	Findings              []Finding        `json:"findings"` // the most severe first
+// Device is one device in numbers.
+type Device struct {
+	Device                int            `json:"device"`
+	Segments              int            `json:"segments"`
+	Blocks                int            `json:"blocks"`
+	ReservedBytes         int64          `json:"reserved_bytes"`
+	AllocatedBytes        int64          `json:"allocated_bytes"`
+	ActiveBytes           int64          `json:"active_bytes"`
+	RequestedBytes        int64          `json:"requested_bytes"`
+	FreeBytes             int64          `json:"free_bytes"`
+	LargestFreeBlockBytes int64          `json:"largest_free_block_bytes"`
+	Events                int            `json:"events"`
+	Actions               map[string]int `json:"actions"`
+	InitialRequestedBytes int64          `json:"initial_requested_bytes"`
+	FinalRequestedBytes   int64          `json:"final_requested_bytes"`
+	PeakRequestedBytes    int64          `json:"peak_requested_bytes"`
+	PeakEvent             int            `json:"peak_event"`
+	InitialReservedBytes  int64          `json:"initial_reserved_bytes"`
+	PeakReservedBytes     int64          `json:"peak_reserved_bytes"`
+	PeakStacks            int            `json:"peak_stacks"`
+	PeakLargestStackBytes int64          `json:"peak_largest_stack_bytes"`
+	DistinctStacks        int            `json:"distinct_stacks"`
+	OOM                   []OOM          `json:"oom"`
+	Pools                 []Pool         `json:"pools"`
+	CategoriesAtPeak      Categories     `json:"categories_at_peak"`
+	TopStacksAtPeak       []Stack        `json:"top_stacks_at_peak"`
+	Findings              []Finding      `json:"findings"` // the most severe first
 }
 
-// OOMReport is one out-of-memory event.
-type OOMReport struct {
+// OOM is one out-of-memory event.
+type OOM struct {
 	Event              int   `json:"event"`
 	RequestedBytes     int64 `json:"requested_bytes"`
 	DeviceFreeBytes    int64 `json:"device_free_bytes"`
@@ -74,30 +74,30 @@ type OOMReport struct {
 	ReservedBytes      int64 `json:"reserved_bytes"`
 }
 
-// PoolReport is what a memory pool holds at the end.
-type PoolReport struct {
+// Pool is what a memory pool holds at the end.
+type Pool struct {
 	ID            [2]int64 `json:"id"`
 	Segments      int      `json:"segments"`
 	ReservedBytes int64    `json:"reserved_bytes"`
 	ActiveBytes   int64    `json:"active_bytes"`
 }
 
-// StackReport is what one stack holds.
-type StackReport struct {
+// Stack is what one stack holds.
+type Stack struct {
 	Bytes  int64    `json:"bytes"`
 	Count  int      `json:"count"`
 	Frames []string `json:"frames"`
 }
 
-// CategoriesReport is requested memory by category. Its JSON form is an object
+// Categories is requested memory by category. Its JSON form is an object
 // with a key for each, and "guessed": true when the categories are guesses.
-type CategoriesReport struct {
+type Categories struct {
 	Bytes   [trace.CategoryCount]int64
 	Guessed bool
 }
 
 // MarshalJSON keeps the categories in their order.
-func (c CategoriesReport) MarshalJSON() ([]byte, error) {
+func (c Categories) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteByte('{')
 	for i, category := range trace.Categories {
@@ -114,12 +114,12 @@ func (c CategoriesReport) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON reads what MarshalJSON writes.
-func (c *CategoriesReport) UnmarshalJSON(text []byte) error {
+func (c *Categories) UnmarshalJSON(text []byte) error {
 	var values map[string]any
 	if err := json.Unmarshal(text, &values); err != nil {
 		return err
 	}
-	*c = CategoriesReport{}
+	*c = Categories{}
 	c.Guessed, _ = values["guessed"].(bool)
 	for category := range c.Bytes {
 		n, _ := values[trace.Category(category).String()].(float64)
@@ -131,21 +131,21 @@ func (c *CategoriesReport) UnmarshalJSON(text []byte) error {
 // reportedStacks is how many stacks a report lists.
 const reportedStacks = 10
 
-// NewReport reads the whole trace and reports on it.
-func NewReport(t *trace.Trace) *Report {
+// New reads the whole trace and reports on it.
+func New(t *trace.Trace) *Report {
 	indexes := make([]*analysis.Index, len(t.Devices))
 	for i := range t.Devices {
 		indexes[i] = analysis.NewIndex(t, &t.Devices[i])
 	}
-	return ReportOf(t, indexes)
+	return Of(t, indexes)
 }
 
-// ReportOf is NewReport for a caller that already has the indexes of all of
+// Of is New for a caller that already has the indexes of all of
 // the trace's devices.
-func ReportOf(t *trace.Trace, indexes []*analysis.Index) *Report {
+func Of(t *trace.Trace, indexes []*analysis.Index) *Report {
 	r := &Report{
-		Schema: ReportSchema, Source: sourceReport(&t.Info), Annotations: len(t.Annotations),
-		Devices: make([]DeviceReport, len(indexes)), notices: t.Notices, indexes: indexes,
+		Schema: Schema, Source: sourceReport(&t.Info), Annotations: len(t.Annotations),
+		Devices: make([]Device, len(indexes)), notices: t.Notices, indexes: indexes,
 	}
 	for i, x := range indexes {
 		r.Devices[i] = newDevice(x)
@@ -153,17 +153,17 @@ func ReportOf(t *trace.Trace, indexes []*analysis.Index) *Report {
 	return r
 }
 
-func sourceReport(i *trace.Info) SourceReport {
-	s := SourceReport{Path: i.Path, Kind: i.Kind, Container: i.Container, Bytes: i.Bytes, Writer: i.Writer}
+func sourceReport(i *trace.Info) Source {
+	s := Source{Path: i.Path, Kind: i.Kind, Container: i.Container, Bytes: i.Bytes, Writer: i.Writer}
 	if i.PickleProtocol >= 0 {
 		s.PickleProtocol = &i.PickleProtocol
 	}
 	return s
 }
 
-func newDevice(x *analysis.Index) DeviceReport {
+func newDevice(x *analysis.Index) Device {
 	s := x.Summary()
-	d := DeviceReport{
+	d := Device{
 		Device: x.Device().ID, Segments: s.Segments, Blocks: s.Blocks,
 		ReservedBytes: s.Reserved, AllocatedBytes: s.Allocated, ActiveBytes: s.Active,
 		RequestedBytes: s.Requested, FreeBytes: s.Free, LargestFreeBlockBytes: s.LargestFreeBlock,
@@ -172,11 +172,11 @@ func newDevice(x *analysis.Index) DeviceReport {
 		PeakRequestedBytes: s.PeakRequested, PeakEvent: s.PeakEvent,
 		InitialReservedBytes: s.InitialReserved, PeakReservedBytes: s.PeakReserved,
 		DistinctStacks: s.DistinctStacks,
-		OOM:            make([]OOMReport, 0), Pools: poolReports(x),
-		CategoriesAtPeak: CategoriesReport{x.CountCategories(s.PeakEvent), x.Guessed()}, Findings: findings(x),
+		OOM:            make([]OOM, 0), Pools: poolReports(x),
+		CategoriesAtPeak: Categories{x.CountCategories(s.PeakEvent), x.Guessed()}, Findings: findings(x),
 	}
 	for _, o := range x.OOMEvents() {
-		d.OOM = append(d.OOM, OOMReport{o.Event, o.Requested, o.DeviceFree, o.Live, o.Reserved})
+		d.OOM = append(d.OOM, OOM{o.Event, o.Requested, o.DeviceFree, o.Live, o.Reserved})
 	}
 	d.addPeak(x, x.HoldersAt(s.PeakEvent))
 	return d
@@ -185,38 +185,38 @@ func newDevice(x *analysis.Index) DeviceReport {
 // addPeak counts the stacks that hold memory at the peak. The counts are of
 // what was allocated within the trace; the list has every stack that is known
 // to have allocated what it holds, from before recording too.
-func (d *DeviceReport) addPeak(x *analysis.Index, holders []analysis.Holder) {
+func (d *Device) addPeak(x *analysis.Index, holders []analysis.Holder) {
 	for i := range holders {
 		if bytes, count := holders[i].InTrace(); count > 0 {
 			d.PeakStacks++
 			d.PeakLargestStackBytes = max(d.PeakLargestStackBytes, bytes)
 		}
 	}
-	d.TopStacksAtPeak = make([]StackReport, 0, reportedStacks)
+	d.TopStacksAtPeak = make([]Stack, 0, reportedStacks)
 	known := analysis.KnownHolders(holders)
 	for _, h := range known[:min(len(known), reportedStacks)] {
-		d.TopStacksAtPeak = append(d.TopStacksAtPeak, StackReport{h.Bytes, h.Count, x.Frames(h.Stack)})
+		d.TopStacksAtPeak = append(d.TopStacksAtPeak, Stack{h.Bytes, h.Count, x.Frames(h.Stack)})
 	}
 }
 
 // poolReports sums the final state up by pool, in ascending order of id.
-func poolReports(x *analysis.Index) []PoolReport {
-	reports := make([]PoolReport, 0)
+func poolReports(x *analysis.Index) []Pool {
+	reports := make([]Pool, 0)
 	for i := range x.Device().Final.Segments {
 		s := &x.Device().Final.Segments[i]
 		id := x.Trace().Tables.Pools[s.Pool]
-		at := slices.IndexFunc(reports, func(r PoolReport) bool { return r.ID == id })
+		at := slices.IndexFunc(reports, func(r Pool) bool { return r.ID == id })
 		if at < 0 {
 			at = len(reports)
-			reports = append(reports, PoolReport{ID: id})
+			reports = append(reports, Pool{ID: id})
 		}
 		reports[at].add(s)
 	}
-	slices.SortFunc(reports, func(a, b PoolReport) int { return slices.Compare(a.ID[:], b.ID[:]) })
+	slices.SortFunc(reports, func(a, b Pool) int { return slices.Compare(a.ID[:], b.ID[:]) })
 	return reports
 }
 
-func (r *PoolReport) add(s *trace.Segment) {
+func (r *Pool) add(s *trace.Segment) {
 	r.Segments++
 	r.ReservedBytes += s.Size
 	for b := range s.Blocks {

@@ -33,7 +33,7 @@ segment 0x100000 2097152 type="small"
 block 0x100000 512 active_allocated requested=512 stack=act
 block 0x100200 2096640 inactive
 `)
-	text, err := json.Marshal(NewReport(tr))
+	text, err := json.Marshal(New(tr))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func TestAReportIsNotMultipliedByAName(t *testing.T) {
 		tr.Tables.Frames[i].Name = trace.StringID(len(tr.Tables.Strings))
 	}
 	tr.Tables.Strings = append(tr.Tables.Strings, strings.Repeat("x", 1<<20))
-	for name, value := range map[string]any{"report": NewReport(tr), "diff": NewDiff(tr, pytorchtest.Random(pytorchtest.Options{Seed: 4}))} {
+	for name, value := range map[string]any{"report": New(tr), "diff": NewDiff(tr, pytorchtest.Random(pytorchtest.Options{Seed: 4}))} {
 		text, err := json.Marshal(value)
 		if err != nil {
 			t.Fatal(err)
@@ -66,7 +66,7 @@ func TestAReportIsNotMultipliedByAName(t *testing.T) {
 }
 
 func TestReportCanBeReadBack(t *testing.T) {
-	text, err := json.Marshal(NewReport(pytorchtest.Random(pytorchtest.Options{Seed: 3, Devices: 2, Operations: 300})))
+	text, err := json.Marshal(New(pytorchtest.Random(pytorchtest.Options{Seed: 3, Devices: 2, Operations: 300})))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +94,7 @@ block 0x100600 4096 inactive
 block 0x101600 2048 active_allocated requested=2048 stack=opt
 block 0x101e00 2089472 inactive
 `)
-	d := NewReport(tr).Devices[0]
+	d := New(tr).Devices[0]
 	if d.PeakEvent != 1 || d.PeakRequestedBytes != 7680 || d.PeakStacks != 2 || d.PeakLargestStackBytes != 1024 {
 		t.Errorf("got peak %d at %d, %d stacks, the largest %d", d.PeakRequestedBytes, d.PeakEvent, d.PeakStacks, d.PeakLargestStackBytes)
 	}
@@ -114,7 +114,7 @@ func TestTextIsNeverWiderThanAsked(t *testing.T) {
 	tr.Notices = []string{"a \x1b[31mred\x1b[0m notice " + strings.Repeat("that goes on ", 20)}
 	for _, width := range []int{40, 60, 80, 200} {
 		var b bytes.Buffer
-		if err := NewReport(tr).Text(&b, width); err != nil {
+		if err := New(tr).Text(&b, width); err != nil {
 			t.Fatal(err)
 		}
 		if err := NewDiff(tr, other).Text(&b, width); err != nil {

@@ -65,7 +65,7 @@ func (r *Report) header(p *page) {
 	p.wrap("", strings.Join(parts, ", "))
 }
 
-func (d *DeviceReport) text(p *page, x *analysis.Index) {
+func (d *Device) text(p *page, x *analysis.Index) {
 	p.line("Device %d: %s, %s, %s", d.Device, analysis.Plural(d.Events, "event"), analysis.Plural(d.Segments, "segment"), analysis.Plural(d.Blocks, "block"))
 	p.line("")
 	findingLines(p, x)
@@ -75,7 +75,7 @@ func (d *DeviceReport) text(p *page, x *analysis.Index) {
 	d.stackLines(p, x)
 }
 
-func (d *DeviceReport) numbers(p *page) {
+func (d *Device) numbers(p *page) {
 	p.line("")
 	p.line("  %-12s%12s%12s%12s", "", "at start", "peak", "at end")
 	p.line("  %-12s%12s%12s%12s", "requested", analysis.Bytes(d.InitialRequestedBytes), analysis.Bytes(d.PeakRequestedBytes), analysis.Bytes(d.FinalRequestedBytes))
@@ -84,7 +84,7 @@ func (d *DeviceReport) numbers(p *page) {
 	p.line("  %-12s%12s%12s%12s", "cached free", "", "", analysis.Bytes(d.FreeBytes))
 }
 
-func (d *DeviceReport) categories(p *page, x *analysis.Index) {
+func (d *Device) categories(p *page, x *analysis.Index) {
 	c := &d.CategoriesAtPeak
 	whole := int64(0)
 	for _, bytes := range c.Bytes {
@@ -116,7 +116,7 @@ func (d *DeviceReport) categories(p *page, x *analysis.Index) {
 }
 
 // poolLines lists the pools when there are others than the default.
-func (d *DeviceReport) poolLines(p *page) {
+func (d *Device) poolLines(p *page) {
 	if len(d.Pools) < 2 {
 		return
 	}
@@ -128,7 +128,7 @@ func (d *DeviceReport) poolLines(p *page) {
 	}
 }
 
-func (d *DeviceReport) stackLines(p *page, x *analysis.Index) {
+func (d *Device) stackLines(p *page, x *analysis.Index) {
 	const shown, frames = 5, 3
 	holders := x.HoldersAt(d.PeakEvent)
 	if len(holders) == 0 {

@@ -87,7 +87,7 @@ func TestALongPathIsCutInOneGo(t *testing.T) {
 	if got := tail(x, 1, 30); got != ".../d/d/d/d/model.py:7 forward" {
 		t.Errorf("got %q", got)
 	}
-	if err := NewReport(x.Trace()).Text(io.Discard, 80); err != nil {
+	if err := New(x.Trace()).Text(io.Discard, 80); err != nil {
 		t.Error(err)
 	}
 }
