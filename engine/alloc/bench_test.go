@@ -36,7 +36,7 @@ func benchmarkPair(b *testing.B, live int, o Options) {
 		sizes[i] = randomSize(rnd)
 	}
 	tag := a.Tag(Label{Category: trace.Activation, Layer: "blocks.0.attn", Role: "probs"})
-	blocks := make([]Block, live)
+	blocks := make([]Allocation, live)
 	for i := range blocks {
 		blocks[i], _ = a.Alloc(sizes[i%len(sizes)], 0, tag)
 	}

@@ -2,20 +2,20 @@ package alloc
 
 import "memtop/snapshots/trace"
 
-// Block is memory that an [Allocator] handed out: a small value that may be
+// Allocation is memory that an [Allocator] handed out: a small value that may be
 // copied freely. It is good until it is freed. Using one that was freed panics,
 // even when its memory has been handed out again: whoever does would write into
-// another's memory. The zero Block is no memory: what a request of 0 bytes gets.
-type Block struct {
+// another's memory. The zero Allocation is no memory: what a request of 0 bytes gets.
+type Allocation struct {
 	b      *block
 	serial uint64
 }
 
 // IsZero reports whether the block is no memory.
-func (b Block) IsZero() bool { return b.b == nil }
+func (b Allocation) IsZero() bool { return b.b == nil }
 
-// Addr returns the address of the first byte, 0 for the zero Block.
-func (b Block) Addr() uint64 {
+// Addr returns the address of the first byte, 0 for the zero Allocation.
+func (b Allocation) Addr() uint64 {
 	if b.b == nil {
 		return 0
 	}
@@ -23,7 +23,7 @@ func (b Block) Addr() uint64 {
 }
 
 // Size returns how many bytes the block occupies, at least what was requested.
-func (b Block) Size() int64 {
+func (b Allocation) Size() int64 {
 	if b.b == nil {
 		return 0
 	}
@@ -31,7 +31,7 @@ func (b Block) Size() int64 {
 }
 
 // Requested returns how many bytes were asked for.
-func (b Block) Requested() int64 {
+func (b Allocation) Requested() int64 {
 	if b.b == nil {
 		return 0
 	}
@@ -39,7 +39,7 @@ func (b Block) Requested() int64 {
 }
 
 // Stream returns the stream that the block was allocated for.
-func (b Block) Stream() Stream {
+func (b Allocation) Stream() Stream {
 	if b.b == nil {
 		return 0
 	}
@@ -129,7 +129,7 @@ func (a *Allocator) recycle(b *block) { a.unused = append(a.unused, b) }
 
 // live returns the block behind a handle. A handle of a freed block is a bug of
 // the caller's.
-func (b Block) live(doing string) *block {
+func (b Allocation) live(doing string) *block {
 	if b.serial != b.b.serial {
 		panic("alloc: " + doing + " a block that was freed")
 	}

@@ -150,12 +150,12 @@ func newAllocator(t testing.TB, d Driver, o Options) *Allocator {
 }
 
 // must allocates n bytes on the default stream.
-func must(t testing.TB, a *Allocator, n int64) Block {
+func must(t testing.TB, a *Allocator, n int64) Allocation {
 	t.Helper()
 	return mustOn(t, a, n, 0)
 }
 
-func mustOn(t testing.TB, a *Allocator, n int64, s Stream) Block {
+func mustOn(t testing.TB, a *Allocator, n int64, s Stream) Allocation {
 	t.Helper()
 	b, err := a.Alloc(n, s, Tag{})
 	if err != nil {

@@ -5,9 +5,9 @@ import "memtop/snapshots/trace"
 // Free gives a block back. Its memory is not handed out again before every
 // stream that used it has passed the point of the call: a block that was used
 // by its own stream only is free at once, for that stream; one that others used
-// is pending until their events have happened. The zero Block is ignored; a
+// is pending until their events have happened. The zero Allocation is ignored; a
 // block that was freed before is a bug, and panics. Safe for concurrent use.
-func (a *Allocator) Free(b Block) {
+func (a *Allocator) Free(b Allocation) {
 	if b.b == nil {
 		return
 	}
@@ -20,7 +20,7 @@ func (a *Allocator) Free(b Block) {
 
 // RecordStream notes that stream s uses the block, until now or from now on.
 // The block's own stream needs no note. Safe for concurrent use.
-func (a *Allocator) RecordStream(b Block, s Stream) {
+func (a *Allocator) RecordStream(b Allocation, s Stream) {
 	if b.b == nil {
 		return
 	}

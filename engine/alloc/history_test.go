@@ -67,7 +67,7 @@ func stackOf(tr *trace.Trace, e *trace.Event) string {
 	return strings.Join(lines, "\n")
 }
 
-func allocateHere(t *testing.T, a *Allocator) Block {
+func allocateHere(t *testing.T, a *Allocator) Allocation {
 	t.Helper()
 	b, err := a.Alloc(512, 0, Tag{})
 	if err != nil {
@@ -76,7 +76,7 @@ func allocateHere(t *testing.T, a *Allocator) Block {
 	return b
 }
 
-func freeThere(a *Allocator, b Block) { a.Free(b) }
+func freeThere(a *Allocator, b Allocation) { a.Free(b) }
 
 func TestStacksSayWhoAsked(t *testing.T) {
 	tests := map[string]struct {

@@ -19,15 +19,15 @@ type request struct {
 	at      freeAt // where the block that was found is in the pool, if it is
 }
 
-// Alloc returns n bytes for use on stream s. Zero bytes are the zero Block and
+// Alloc returns n bytes for use on stream s. Zero bytes are the zero Allocation and
 // no event. The error is an [*OOMError], which is an [ErrNoMemory], or else what
 // the driver said. Safe for concurrent use.
 //
 // The memory holds what it held before. It may have been freed on this stream
 // only just now: work that was queued on s earlier comes first.
-func (a *Allocator) Alloc(n int64, s Stream, t Tag) (Block, error) {
+func (a *Allocator) Alloc(n int64, s Stream, t Tag) (Allocation, error) {
 	if n == 0 {
-		return Block{}, nil
+		return Allocation{}, nil
 	}
 	if n < 0 {
 		panic(fmt.Sprintf("alloc: a request of %d bytes", n))
@@ -41,17 +41,17 @@ func (a *Allocator) Alloc(n int64, s Stream, t Tag) (Block, error) {
 	if errors.As(err, &oom) {
 		a.tellOOM(oom)
 	}
-	return Block{}, err
+	return Allocation{}, err
 }
 
-func (a *Allocator) lockedMalloc(n int64, s Stream, t Tag, stack trace.StackID) (Block, error) {
+func (a *Allocator) lockedMalloc(n int64, s Stream, t Tag, stack trace.StackID) (Allocation, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	b, err := a.malloc(n, s, t, stack)
 	if err != nil {
-		return Block{}, err
+		return Allocation{}, err
 	}
-	return Block{b, b.serial}, nil
+	return Allocation{b, b.serial}, nil
 }
 
 func (a *Allocator) malloc(n int64, s Stream, t Tag, stack trace.StackID) (*block, error) {

@@ -37,7 +37,7 @@ func (a *Allocator) State(at func()) trace.State {
 // Lost says that nobody in the program can reach the block any more and that it
 // was not freed: its bytes are gone until the program ends. One event tells of
 // it. The block stays what it is. Safe for concurrent use.
-func (a *Allocator) Lost(b Block) {
+func (a *Allocator) Lost(b Allocation) {
 	if b.b == nil {
 		return
 	}

@@ -82,7 +82,7 @@ func TestLostBlocksAreToldOfAgainAfterAState(t *testing.T) {
 	a := newAllocator(t, newMemory(t, gib), Options{})
 	lost, held := must(t, a, 700), must(t, a, 512)
 	a.Lost(lost) // while nobody listens
-	a.Lost(Block{})
+	a.Lost(Allocation{})
 	a.Observe(r)
 	at := -1
 	for range 2 {

@@ -10,7 +10,7 @@ import (
 
 func TestThePeakIsExplained(t *testing.T) {
 	a := newAllocator(t, newMemory(t, 1<<30), Options{})
-	malloc := func(n int64, c trace.Category) Block {
+	malloc := func(n int64, c trace.Category) Allocation {
 		t.Helper()
 		b, err := a.Alloc(n, 0, a.Tag(Label{Category: c}))
 		if err != nil {

@@ -36,7 +36,7 @@ type program struct {
 	rnd    *rand.Rand
 	driver *memory
 	a      *Allocator
-	held   []Block
+	held   []Allocation
 	tags   []Tag
 	ooms   int
 	pool   trace.Pool // that requests go to, if any
@@ -53,7 +53,7 @@ func newProgram(t *testing.T, seed uint64, o Options) *program {
 }
 
 // take removes one of the held blocks and returns it.
-func (p *program) take() Block {
+func (p *program) take() Allocation {
 	i := p.rnd.IntN(len(p.held))
 	b := p.held[i]
 	p.held[i] = p.held[len(p.held)-1]

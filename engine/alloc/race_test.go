@@ -62,7 +62,7 @@ func (g *guarded) MemInfo() (free, total int64) {
 func churn(a *Allocator, seed uint64) {
 	rnd := rand.New(rand.NewPCG(seed, 9))
 	tag := a.Tag(Label{Category: trace.Category(seed % uint64(trace.CategoryCount)), Layer: "layer"})
-	var held []Block
+	var held []Allocation
 	for range 400 {
 		if len(held) > 20 || len(held) > 0 && rnd.IntN(3) == 0 {
 			i := rnd.IntN(len(held))
@@ -86,7 +86,7 @@ func churn(a *Allocator, seed uint64) {
 }
 
 // deep allocates under a stack of its own, so that new ones keep coming.
-func deep(a *Allocator, depth int, n int64, s Stream, tag Tag) (Block, error) {
+func deep(a *Allocator, depth int, n int64, s Stream, tag Tag) (Allocation, error) {
 	if depth > 0 {
 		return deep(a, depth-1, n, s, tag)
 	}

@@ -36,7 +36,7 @@ func TestOversizeBlocksGoBackOneByOne(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			a := newAllocator(t, newMemory(t, gib), Options{Config: "max_split_size_mb:40", History: 100})
-			var held []Block
+			var held []Allocation
 			total := int64(0)
 			for _, n := range test.free {
 				held = append(held, must(t, a, n))
@@ -99,7 +99,7 @@ func TestGarbageIsWhatHasBeenFreeForLong(t *testing.T) {
 func TestEmptyCacheGivesBackTheLargePoolFirst(t *testing.T) {
 	a := newAllocator(t, newMemory(t, gib), Options{History: 100})
 	small, large, larger, pinned := must(t, a, 512), must(t, a, 30*mib), must(t, a, 12*mib), must(t, a, 2*mib)
-	for _, b := range []Block{small, large, larger} {
+	for _, b := range []Allocation{small, large, larger} {
 		a.Free(b)
 	}
 	a.EmptyCache()

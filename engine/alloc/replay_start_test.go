@@ -11,7 +11,7 @@ import (
 func newReplayer(t testing.TB, tr *trace.Trace, d *trace.Device) *replayer {
 	t.Helper()
 	r := &replayer{
-		t: t, tables: tr.Tables, blocks: make(map[uint64]Block),
+		t: t, tables: tr.Tables, blocks: make(map[uint64]Allocation),
 		ready: make(map[Event]bool), waits: make(map[uint64]Event),
 	}
 	mapping := false
@@ -191,7 +191,7 @@ func (r *replayer) adoptState(b *block, state trace.BlockState) {
 	}
 	a.serial++
 	b.allocated, b.inUse, b.serial = true, true, a.serial
-	r.blocks[b.addr] = Block{b, b.serial}
+	r.blocks[b.addr] = Allocation{b, b.serial}
 	a.stats.Allocation.add(k, 1)
 	a.stats.AllocatedBytes.add(k, b.size)
 	a.stats.Category[trace.OtherCategory].add(b.requested)

@@ -19,7 +19,7 @@ type replayer struct {
 	want   []trace.Event
 	done   int // events that came out right
 	wrong  string
-	blocks map[uint64]Block
+	blocks map[uint64]Allocation
 	// completed says, by the event of a token stream, that the recording has
 	// come to the completion of the free that waits for it.
 	ready map[Event]bool

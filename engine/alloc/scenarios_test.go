@@ -175,7 +175,7 @@ func TestMemorySnapshot(t *testing.T) {
 	first := must(t, a, 2*311*411*4)
 	unused := must(t, a, 310*410*4)
 	x := must(t, a, 311*411*4)
-	tensors := make([]Block, 0, 1000)
+	tensors := make([]Allocation, 0, 1000)
 	for range 1000 {
 		tensors = append(tensors, must(t, a, 512))
 	}
@@ -255,7 +255,7 @@ func TestMaxSplitExpandable(t *testing.T) {
 	configure(t, a, "expandable_segments:False,max_split_size_mb:40")
 	z := must(t, a, 40*mib)
 	mustFail(t, a, 40*mib)
-	for _, b := range []Block{x, y, z} {
+	for _, b := range []Allocation{x, y, z} {
 		a.Free(b)
 	}
 	all := must(t, a, 120*mib) // gives back oversize blocks with expandable ones in the list
@@ -289,7 +289,7 @@ func TestAllocatorFuzz(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a := newAllocator(t, newMemory(t, 64*gib), Options{Config: config})
 			rnd := rand.New(rand.NewPCG(3, 4))
-			var held []Block
+			var held []Allocation
 			for range 4000 {
 				if len(held) > 0 && rnd.IntN(2) == 0 {
 					i := rnd.IntN(len(held))
@@ -325,7 +325,7 @@ func TestBlockStateAbsorption(t *testing.T) {
 	}
 	t.Run("check_pool_live_allocations", func(t *testing.T) {
 		a := newAllocator(t, newMemory(t, gib), Options{})
-		var b Block
+		var b Allocation
 		inPool(t, a, func() { b = must(t, a, 16) })
 		if got := a.PoolBlocks(pool); !slices.Equal(got, []uint64{b.Addr()}) {
 			t.Errorf("live in the pool: %#x, want %#x", got, b.Addr())
@@ -337,7 +337,7 @@ func TestBlockStateAbsorption(t *testing.T) {
 	})
 	t.Run("allocate_in_thread_to_pool", func(t *testing.T) {
 		a := newAllocator(t, newMemory(t, gib), Options{})
-		var b Block
+		var b Allocation
 		inPool(t, a, func() {
 			var wait sync.WaitGroup
 			wait.Go(func() { b = must(t, a, 5*mib) })
@@ -349,7 +349,7 @@ func TestBlockStateAbsorption(t *testing.T) {
 	})
 	t.Run("allocated_in_middle_of_segment", func(t *testing.T) {
 		a := newAllocator(t, newMemory(t, gib), Options{})
-		var blocks []Block
+		var blocks []Allocation
 		inPool(t, a, func() {
 			for range 3 {
 				blocks = append(blocks, must(t, a, 512))

@@ -94,7 +94,7 @@ func TestMemoryBelongsToOneStream(t *testing.T) {
 // TestTheSmallestFitAtTheLowestAddressIsTaken makes holes of several sizes.
 func TestTheSmallestFitAtTheLowestAddressIsTaken(t *testing.T) {
 	a := newAllocator(t, newMemory(t, gib), Options{})
-	var blocks []Block
+	var blocks []Allocation
 	var holes []uint64
 	for _, size := range []int64{4096, 2048, 1024, 2048} {
 		blocks = append(blocks, must(t, a, size))
@@ -116,12 +116,12 @@ func TestTheSmallestFitAtTheLowestAddressIsTaken(t *testing.T) {
 
 func TestABlockThatWasFreedIsRefused(t *testing.T) {
 	a := newAllocator(t, newMemory(t, gib), Options{})
-	for name, use := range map[string]func(Block){
+	for name, use := range map[string]func(Allocation){
 		"free":          a.Free,
-		"record stream": func(b Block) { a.RecordStream(b, 1) },
-		"retag":         func(b Block) { a.Retag(b, Tag{}) },
-		"tag":           func(b Block) { a.TagOf(b) },
-		"address":       func(b Block) { b.Addr() },
+		"record stream": func(b Allocation) { a.RecordStream(b, 1) },
+		"retag":         func(b Allocation) { a.Retag(b, Tag{}) },
+		"tag":           func(b Allocation) { a.TagOf(b) },
+		"address":       func(b Allocation) { b.Addr() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := must(t, a, 512)

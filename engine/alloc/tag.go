@@ -26,7 +26,7 @@ func (t Tag) Category() trace.Category { return t.category }
 func (a *Allocator) Tag(l Label) Tag { return a.names.Tag(l) }
 
 // TagOf returns the block's present tag. Safe for concurrent use.
-func (a *Allocator) TagOf(b Block) Tag {
+func (a *Allocator) TagOf(b Allocation) Tag {
 	if b.b == nil {
 		return Tag{}
 	}
@@ -39,7 +39,7 @@ func (a *Allocator) TagOf(b Block) Tag {
 // was scratch becomes an activation when it is saved. Its bytes move from one
 // category to the other, so sums stay what they were, and one event tells of
 // it. Safe for concurrent use.
-func (a *Allocator) Retag(b Block, t Tag) {
+func (a *Allocator) Retag(b Allocation, t Tag) {
 	if b.b == nil {
 		return
 	}

@@ -33,7 +33,7 @@ func TestRetagMovesBytesAndTellsOfIt(t *testing.T) {
 	if x, y := before.Breakdown(), after.Breakdown(); x.Requested() != y.Requested() || x.Rounding != y.Rounding {
 		t.Errorf("the sums change: %+v, %+v", x, y)
 	}
-	if a.TagOf(b) != saved || a.TagOf(b).Category() != trace.Activation || a.TagOf(Block{}) != (Tag{}) {
+	if a.TagOf(b) != saved || a.TagOf(b).Category() != trace.Activation || a.TagOf(Allocation{}) != (Tag{}) {
 		t.Errorf("the block's tag is %+v", a.TagOf(b))
 	}
 	a.Free(b)

@@ -19,9 +19,9 @@ import (
 
 // Leak is a storage that was lost: see [Device.OnLeak].
 type Leak struct {
-	Block alloc.Block
-	Bytes int64 // that were requested
-	Label alloc.Label
+	Allocation alloc.Allocation
+	Bytes      int64 // that were requested
+	Label      alloc.Label
 }
 
 // OnLeak has f called for every storage that the garbage collector finds while

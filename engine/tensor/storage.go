@@ -10,7 +10,7 @@ import (
 // made and released through [Tensor] only.
 type Storage struct {
 	device  *Device
-	block   alloc.Block
+	block   alloc.Allocation
 	bytes   int64
 	refs    int
 	version int
@@ -21,8 +21,8 @@ type Storage struct {
 // Bytes returns what was requested for the storage.
 func (s *Storage) Bytes() int64 { return s.bytes }
 
-// Block returns the allocator's block, which stays the storage's.
-func (s *Storage) Block() alloc.Block { return s.block }
+// Allocation returns the allocator's handle, which stays the storage's.
+func (s *Storage) Allocation() alloc.Allocation { return s.block }
 
 // Handles returns how many handles there are on the storage.
 func (s *Storage) Handles() int { return s.refs }

@@ -275,8 +275,8 @@ func TestALostStorageIsReported(t *testing.T) {
 	d.OnLeak(func(l tensor.Leak) { lost <- l })
 	held, released := counting(d, 5), counting(d, 6)
 	short := counting(d, 7)
-	block := counting(d, 3).Storage().Block() // no Release
-	short.Release()                           // before anybody looks
+	block := counting(d, 3).Storage().Allocation() // no Release
+	short.Release()                                // before anybody looks
 	d.Settle()
 	released.Release() // in time
 	deadline := time.After(10 * time.Second)
@@ -284,7 +284,7 @@ func TestALostStorageIsReported(t *testing.T) {
 		runtime.GC()
 		select {
 		case l := <-lost:
-			if l.Block != block || l.Bytes != 12 || !strings.Contains(l.String(), "[3]") {
+			if l.Allocation != block || l.Bytes != 12 || !strings.Contains(l.String(), "[3]") {
 				t.Errorf("lost is %q, %d bytes, want the one of shape [3]", l, l.Bytes)
 			}
 			held.Release()

@@ -108,7 +108,7 @@ func atRandom(t *testing.T, a *alloc.Allocator, recorded *atomic.Int64, events i
 	t.Helper()
 	rng := rand.New(rand.NewPCG(1, 2))
 	tags := []alloc.Tag{a.Tag(alloc.Label{Role: "weight"}), a.Tag(alloc.Label{Layer: "blocks.0", DType: "bf16"})}
-	var held []alloc.Block
+	var held []alloc.Allocation
 	began := time.Now()
 	for recorded.Load() < events {
 		if len(held) > 200 || len(held) > 0 && rng.IntN(2) == 0 {

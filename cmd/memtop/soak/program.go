@@ -87,7 +87,7 @@ func (p *program) step(number int64) {
 	if number%markEvery == 0 {
 		p.memory.Mark(trace.SettingChanged, number, fmt.Sprintf("lr=%g", rand.Float64()))
 	}
-	var kept []alloc.Block
+	var kept []alloc.Allocation
 	for l := range layers {
 		for i := range blocks {
 			b := p.block(l, i)
@@ -109,7 +109,7 @@ func (p *program) step(number int64) {
 }
 
 // block takes the memory of one tensor.
-func (p *program) block(l, i int) alloc.Block {
+func (p *program) block(l, i int) alloc.Allocation {
 	size := int64(1+(l*blocks+i)%32) << 12
 	if !p.endless || l*blocks+i >= newNames {
 		return p.take(size, p.labels[l])
@@ -119,7 +119,7 @@ func (p *program) block(l, i int) alloc.Block {
 	return left(p, uint64(p.made), depth, size, tag)
 }
 
-func (p *program) take(size int64, tag alloc.Tag) alloc.Block {
+func (p *program) take(size int64, tag alloc.Tag) alloc.Allocation {
 	b, err := p.memory.Alloc(size, 0, tag)
 	if err != nil {
 		panic(err) // its memory has no end
@@ -131,16 +131,16 @@ func (p *program) take(size int64, tag alloc.Tag) alloc.Block {
 // stack of its own.
 //
 //go:noinline
-func left(p *program, path uint64, more int, size int64, tag alloc.Tag) alloc.Block {
+func left(p *program, path uint64, more int, size int64, tag alloc.Tag) alloc.Allocation {
 	return turn(p, path, more, size, tag)
 }
 
 //go:noinline
-func right(p *program, path uint64, more int, size int64, tag alloc.Tag) alloc.Block {
+func right(p *program, path uint64, more int, size int64, tag alloc.Tag) alloc.Allocation {
 	return turn(p, path, more, size, tag)
 }
 
-func turn(p *program, path uint64, more int, size int64, tag alloc.Tag) alloc.Block {
+func turn(p *program, path uint64, more int, size int64, tag alloc.Tag) alloc.Allocation {
 	switch {
 	case more == 0:
 		return p.take(size, tag)

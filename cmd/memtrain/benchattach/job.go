@@ -135,7 +135,7 @@ func (j *job) observe(on bool) error {
 func (j *job) probed() {
 	j.memory.Observe(j.probe)
 	j.memory.SetStacks(alloc.StacksAlloc)
-	j.device.OnLeak(func(l tensor.Leak) { j.memory.Lost(l.Block) })
+	j.device.OnLeak(func(l tensor.Leak) { j.memory.Lost(l.Allocation) })
 	j.tells = true
 }
 

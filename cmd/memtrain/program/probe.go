@@ -116,4 +116,4 @@ func (s *session) reserved() (bytes int64, at time.Time) {
 }
 
 // lost is told of a tensor that nobody can reach and nobody has released.
-func (s *session) lost(l tensor.Leak) { s.memory.Lost(l.Block) }
+func (s *session) lost(l tensor.Leak) { s.memory.Lost(l.Allocation) }

@@ -72,11 +72,6 @@ func (q *queue) clearFailure() error {
 	return q.device.in(cuMemsetD8Async, uintptr(q.failure.Addr), 0, uintptr(q.failure.Bytes), q.compute)
 }
 
-// Launch implements kernels.Queue.
-func (q *queue) Launch(l *kernels.Launch) {
-	q.launch(l.Kernel, l.Grid, [3]uint32{l.Threads, 1, 1}, l.Shared, l.Args)
-}
-
 // Synchronize implements device.Transfers.
 func (q *queue) Synchronize() error {
 	asks := q.err == nil && q.failure.Addr != 0

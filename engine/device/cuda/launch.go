@@ -7,10 +7,10 @@ import (
 	"memtop/engine/device/cuda/kernels"
 )
 
-// launcher holds the words of a launch, which the driver reads through pointers:
-// one for each queue, on the heap, used again and again.
-type launcher struct {
-	call  [11]uintptr
+// launchCall holds the words of a call of cuLaunchKernel, which the driver reads
+// through pointers: one for each queue, on the heap, used again and again.
+type launchCall struct {
+	words [11]uintptr
 	extra [5]uintptr
 	bytes uintptr
 	args  [maxArguments]byte
@@ -26,28 +26,27 @@ const (
 	launchSize   = 2
 )
 
-// launch queues a kernel. The arguments are one structure, as the kernel
-// declares it; they are copied before the call returns.
-func (q *queue) launch(k kernels.Kernel, grid, block [3]uint32, shared uint32, args []byte) {
-	if q.err != nil || grid[0] == 0 || grid[1] == 0 || grid[2] == 0 {
+// Enqueue implements kernels.Queue.
+func (q *queue) Enqueue(l *kernels.Launch) {
+	if q.err != nil {
 		return
 	}
-	if len(args) > maxArguments {
-		panic(fmt.Sprintf("cuda: %d bytes of arguments for %v", len(args), k))
+	if len(l.Args) > maxArguments {
+		panic(fmt.Sprintf("cuda: %d bytes of arguments for %v", len(l.Args), l.Kernel))
 	}
-	f, err := q.modules.kernel(k, shared)
+	f, err := q.modules.kernel(l.Kernel, l.Shared)
 	if q.keep(err) {
 		return
 	}
-	l := q.launcher
-	copy(l.args[:], args)
-	l.bytes = uintptr(len(args))
-	l.extra = [...]uintptr{launchBuffer, uintptr(unsafe.Pointer(&l.args)), launchSize, uintptr(unsafe.Pointer(&l.bytes)), launchEnd}
-	l.call = [...]uintptr{
-		f, uintptr(grid[0]), uintptr(grid[1]), uintptr(grid[2]), uintptr(block[0]), uintptr(block[1]), uintptr(block[2]),
-		uintptr(shared), q.compute, 0, uintptr(unsafe.Pointer(&l.extra)),
+	c := q.launchCall
+	copy(c.args[:], l.Args)
+	c.bytes = uintptr(len(l.Args))
+	c.extra = [...]uintptr{launchBuffer, uintptr(unsafe.Pointer(&c.args)), launchSize, uintptr(unsafe.Pointer(&c.bytes)), launchEnd}
+	c.words = [...]uintptr{
+		f, uintptr(l.Grid[0]), uintptr(l.Grid[1]), uintptr(l.Grid[2]), uintptr(l.Threads), 1, 1,
+		uintptr(l.Shared), q.compute, 0, uintptr(unsafe.Pointer(&c.extra)),
 	}
-	if err := q.device.in(cuLaunchKernel, l.call[:]...); err != nil {
-		q.keep(fmt.Errorf("kernel %v: %w", k, err))
+	if err := q.device.in(cuLaunchKernel, c.words[:]...); err != nil {
+		q.keep(fmt.Errorf("kernel %v: %w", l.Kernel, err))
 	}
 }

@@ -121,7 +121,7 @@ func TestTheAllocatorWorksOverTheDevice(t *testing.T) {
 			if err := a.Configure(config); config != "" && err != nil {
 				t.Fatal(err)
 			}
-			var blocks []alloc.Block
+			var blocks []alloc.Allocation
 			for size := int64(1000); size < 20*mib; size = size*2 + 1 {
 				b, err := a.Alloc(size, cuda.ComputeStream, alloc.Tag{})
 				if err != nil {

@@ -10,7 +10,7 @@ import (
 
 // TestModulesAreLoadedWhenTheyAreUsed counts what the driver was handed.
 func TestModulesAreLoadedWhenTheyAreUsed(t *testing.T) {
-	d, driver := open(t, cudatest.Options{Run: func(cudatest.Launch) error { return nil }})
+	d, driver := open(t, cudatest.Options{Run: func(cudatest.Launched) error { return nil }})
 	loads := func(when string, want int) {
 		t.Helper()
 		if err := d.Synchronize(); err != nil {

@@ -14,18 +14,18 @@ import (
 // goroutine at a time. The first failure is kept until somebody waits for the
 // queue; later operations do nothing.
 type queue struct {
-	device   *Device
-	compute  uintptr
-	copies   uintptr
-	up       *staging
-	down     pinned
-	scratch  device.Buffer // the kernels' own memory
-	failure  device.Buffer // where a kernel says what went wrong
-	report   pinned        // the host's copy of it
-	fetches  fetches
-	modules  modules
-	launcher *launcher
-	err      error
+	device     *Device
+	compute    uintptr
+	copies     uintptr
+	up         *staging
+	down       pinned
+	scratch    device.Buffer // the kernels' own memory
+	failure    device.Buffer // where a kernel says what went wrong
+	report     pinned        // the host's copy of it
+	fetches    fetches
+	modules    modules
+	launchCall *launchCall
+	err        error
 }
 
 // downBytes is how much is fetched from the device at a time.
@@ -37,7 +37,7 @@ const streamNonBlocking = 1
 // newQueue returns a queue, with an error one that has what could be made and
 // must be closed all the same.
 func newQueue(d *Device) (*queue, error) {
-	q := &queue{device: d, launcher: new(launcher), up: &staging{device: d}}
+	q := &queue{device: d, launchCall: new(launchCall), up: &staging{device: d}}
 	q.fetches.queue = q
 	q.modules = modules{device: d}
 	for _, part := range []struct {

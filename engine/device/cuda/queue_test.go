@@ -13,7 +13,7 @@ import (
 	"memtop/engine/device/cuda/cudatest"
 )
 
-func deviceBuffer(b alloc.Block) device.Buffer {
+func deviceBuffer(b alloc.Allocation) device.Buffer {
 	return device.Buffer{Addr: b.Addr(), Bytes: b.Requested()}
 }
 

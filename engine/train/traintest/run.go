@@ -80,7 +80,7 @@ func (r Run) Trace(t testing.TB) *trace.Trace {
 	run := &running{t: t, kept: make(map[int]*tensor.Tensor), batches: newLengths(t, r.length)}
 	run.device = tensor.NewDevice(c.Name(), a, c, tensor.Options{})
 	run.device.OnLeak(func(l tensor.Leak) {
-		a.Lost(l.Block)
+		a.Lost(l.Allocation)
 		run.lost.add(l)
 	})
 	m, err := nn.Build(run.device, device.Float32, 1, func(b nn.Builder) *nn.GPT { return nn.NewGPT(b, model) })

@@ -19,8 +19,8 @@ import (
 	"memtop/engine/device/cuda"
 )
 
-// Launch is a kernel as it was queued.
-type Launch struct {
+// Launched is a kernel as the driver was given it.
+type Launched struct {
 	Name        string
 	Grid, Block [3]uint32
 	Shared      uint32
@@ -35,7 +35,7 @@ type Options struct {
 	Major    int   // of the compute capability; 0 means 8
 	// Run computes a kernel, when its turn has come. Nil runs none, and then a
 	// launch is a failure.
-	Run func(Launch) error
+	Run func(Launched) error
 	// NoMapping is a device that cannot map memory to reserved addresses.
 	NoMapping bool
 }

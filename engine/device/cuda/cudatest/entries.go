@@ -78,7 +78,7 @@ var entries = map[string]func(*Driver, []uintptr) cuda.Result{
 	"cuModuleUnload":       func(d *Driver, a []uintptr) cuda.Result { delete(d.modules, uint64(a[0])); return success },
 	"cuModuleGetFunction":  (*Driver).function,
 	"cuFuncSetAttribute":   func(*Driver, []uintptr) cuda.Result { return success },
-	"cuLaunchKernel":       (*Driver).launch,
+	"cuLaunchKernel":       (*Driver).launchKernel,
 	"cuMemAddressReserve":  (*Driver).reserve,
 	"cuMemAddressFree":     (*Driver).unreserve,
 	"cuMemCreate":          (*Driver).create,

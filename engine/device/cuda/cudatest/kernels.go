@@ -8,17 +8,17 @@ import (
 )
 
 // Kernels runs launches on the host build of the kernels, for [Options].
-func Kernels(l *hostbuild.Library) func(Launch) error {
+func Kernels(l *hostbuild.Library) func(Launched) error {
 	byName := make(map[string]kernels.Kernel, kernels.Count)
 	for k := range kernels.Count {
 		byName[k.String()] = k
 	}
-	return func(launch Launch) error {
-		k, ok := byName[launch.Name]
+	return func(launched Launched) error {
+		k, ok := byName[launched.Name]
 		if !ok {
-			return fmt.Errorf("cudatest: no kernel %q", launch.Name)
+			return fmt.Errorf("cudatest: no kernel %q", launched.Name)
 		}
-		l.Launch(&kernels.Launch{Kernel: k, Grid: launch.Grid, Threads: launch.Block[0], Shared: launch.Shared, Args: launch.Args})
+		l.Enqueue(&kernels.Launch{Kernel: k, Grid: launched.Grid, Threads: launched.Block[0], Shared: launched.Shared, Args: launched.Args})
 		return l.Err()
 	}
 }

@@ -154,12 +154,12 @@ func (d *Driver) function(a []uintptr) cuda.Result {
 	return success
 }
 
-func (d *Driver) launch(a []uintptr) cuda.Result {
+func (d *Driver) launchKernel(a []uintptr) cuda.Result {
 	name, ok := d.kernels[uint64(a[0])]
 	if !ok || a[9] != 0 {
 		return invalidValue
 	}
-	l := Launch{Name: name, Shared: uint32(a[7])}
+	l := Launched{Name: name, Shared: uint32(a[7])}
 	for i := range 3 {
 		l.Grid[i], l.Block[i] = uint32(a[1+i]), uint32(a[4+i])
 	}

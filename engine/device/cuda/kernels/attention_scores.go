@@ -53,7 +53,7 @@ func (c *Compute) naive(x *attention) {
 
 // onRows launches a kernel on rows of scores.
 func (c *Compute) onRows(x *attention, wide, single Kernel, a scoresArgs, rows int) {
-	run(c, pick(x.Wide(), wide, single), line(rows), rowThreads(x.Keys), 0, a)
+	launch(c, pick(x.Wide(), wide, single), line(rows), rowThreads(x.Keys), 0, a)
 }
 
 func (c *Compute) naiveBackward(x *attention, g *device.AttentionBackwardPlan) {
@@ -62,7 +62,7 @@ func (c *Compute) naiveBackward(x *attention, g *device.AttentionBackwardPlan) {
 	probs, grads := x.lying(x.Probs, size, x.Keys), x.lying(ds, size, x.Keys)
 	c.product(x, grads, of(g.DO, 0), of(x.V, 0), product{m: x.Queries, n: x.Keys, k: x.Dim, transB: true})
 	k := pick(device.Wide(x.Probs.DType, x.Compute), SoftmaxBackwardWide, SoftmaxBackward)
-	run(c, k, line(x.AllHeads*x.Queries), rowThreads(x.Keys), 0, softmaxArgs{Y: x.Probs, DY: ds, DX: ds, Cols: int64(x.Keys)})
+	launch(c, k, line(x.AllHeads*x.Queries), rowThreads(x.Keys), 0, softmaxArgs{Y: x.Probs, DY: ds, DX: ds, Cols: int64(x.Keys)})
 	c.product(x, of(g.DV, 0), probs, of(g.DO, 0), product{m: x.Keys, n: x.Dim, k: x.Queries, transA: true})
 	c.product(x, of(g.DQ, 0), grads, of(x.K, 0), product{m: x.Queries, n: x.Dim, k: x.Keys, alpha: x.Scale})
 	c.product(x, of(g.DK, 0), grads, of(x.Q, 0), product{m: x.Keys, n: x.Dim, k: x.Queries, transA: true, alpha: x.Scale})
@@ -119,7 +119,7 @@ func (c *Compute) chunkedBackward(x *attention, g *device.AttentionBackwardPlan)
 func (c *Compute) delta(x *attention, g *device.AttentionBackwardPlan, delta device.Array) {
 	a := x.args()
 	a.DO, a.Delta = g.DO, delta
-	run(c, pick(x.Wide(), AttentionDeltaWide, AttentionDelta), line(x.AllHeads*x.Queries), 32, 0, a)
+	launch(c, pick(x.Wide(), AttentionDeltaWide, AttentionDelta), line(x.AllHeads*x.Queries), 32, 0, a)
 }
 
 type storeHeadsArgs struct {
@@ -130,7 +130,7 @@ type storeHeadsArgs struct {
 
 // storeHeads puts the keys' rows, which lie together in src, where heads are.
 func (c *Compute) storeHeads(x *attention, dst device.Heads, src device.Array) {
-	run(c, pick(x.Wide(), StoreHeadsWide, StoreHeads), line(x.AllHeads*x.Keys), rowThreads(x.Dim), 0, storeHeadsArgs{
+	launch(c, pick(x.Wide(), StoreHeadsWide, StoreHeads), line(x.AllHeads*x.Keys), rowThreads(x.Dim), 0, storeHeadsArgs{
 		src, dst, int64(x.Heads), int64(x.Keys), int64(x.Dim),
 	})
 }

@@ -29,7 +29,7 @@ func (c *Compute) Conv2D(p device.ConvPlan) {
 		}.Plan())
 	}
 	if !p.Bias.Absent() {
-		run(c, pick(p.Wide(), AddChannelWide, AddChannel), line(ceil(p.Y.Len, blockThreads)), blockThreads, 0, addChannelArgs{
+		launch(c, pick(p.Wide(), AddChannelWide, AddChannel), line(ceil(p.Y.Len, blockThreads)), blockThreads, 0, addChannelArgs{
 			p.Y, p.Bias, int64(p.OutRows * p.OutColumns),
 		})
 	}
@@ -49,7 +49,7 @@ func newConvArgs(p *device.ConvPlan, x, unfolded device.Array, b device.Band) co
 
 func (c *Compute) unfold(p *device.ConvPlan, b device.Band, unfolded device.Array) {
 	a := newConvArgs(p, p.X, unfolded, b)
-	run(c, pick(p.Wide(), UnfoldWide, Unfold), line(ceil(a.Unfolded.Len, blockThreads)), blockThreads, 0, a)
+	launch(c, pick(p.Wide(), UnfoldWide, Unfold), line(ceil(a.Unfolded.Len, blockThreads)), blockThreads, 0, a)
 }
 
 // Conv2DBackward implements device.Convolutions.
@@ -98,6 +98,6 @@ func (c *Compute) convInput(p *device.ConvBackwardPlan, unfolded, image device.A
 		}.Plan())
 		a := newConvArgs(&p.ConvPlan, p.DX, unfolded, b)
 		a.Begins, a.Last, a.Sums = flag(b.Row == 0), flag(b.Row+b.Rows == p.OutRows), image
-		run(c, pick(p.Wide(), FoldWide, Fold), line(ceil(p.ImageElements(), blockThreads)), blockThreads, 0, a)
+		launch(c, pick(p.Wide(), FoldWide, Fold), line(ceil(p.ImageElements(), blockThreads)), blockThreads, 0, a)
 	}
 }

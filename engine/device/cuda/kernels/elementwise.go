@@ -13,7 +13,7 @@ type fillArgs struct {
 
 // Fill implements device.Elementwise.
 func (c *Compute) Fill(dst device.Array, value float64) {
-	run(c, Fill, quads(dst.Len), blockThreads, 0, fillArgs{dst, value})
+	launch(c, Fill, quads(dst.Len), blockThreads, 0, fillArgs{dst, value})
 }
 
 type castArgs struct{ Dst, Src device.Array }
@@ -25,7 +25,7 @@ func (c *Compute) Cast(dst, src device.Array) {
 		c.copyArray(dst, src)
 		return
 	}
-	run(c, Cast, quads(src.Len), blockThreads, 0, castArgs{dst, src})
+	launch(c, Cast, quads(src.Len), blockThreads, 0, castArgs{dst, src})
 }
 
 type unaryArgs struct {
@@ -49,7 +49,7 @@ func (c *Compute) unary(name string, op device.UnaryOp, dst, x, dy device.Array)
 	device.CheckLen(name, "dst", dst, x.Len)
 	op.Check(name)
 	k := pick(device.Wide(dst.DType, x.DType, dy.DType), UnaryWide, Unary)
-	run(c, k, quads(x.Len), blockThreads, 0, unaryArgs{dst, x, dy, int32(op)})
+	launch(c, k, quads(x.Len), blockThreads, 0, unaryArgs{dst, x, dy, int32(op)})
 }
 
 type binaryArgs struct {
@@ -80,7 +80,7 @@ func (c *Compute) binary(name string, op device.BinaryOp, dst, a, b device.Array
 	device.CheckFloat(name, dst.DType, a.DType, b.DType)
 	device.CheckLen(name, "dst", dst, a.Len)
 	k := pick(device.Wide(dst.DType, a.DType, b.DType), BinaryWide, Binary)
-	run(c, k, quads(a.Len), blockThreads, 0, binaryArgs{dst, a, b, alpha, int32(op)})
+	launch(c, k, quads(a.Len), blockThreads, 0, binaryArgs{dst, a, b, alpha, int32(op)})
 }
 
 type scaleArgs struct {
@@ -104,5 +104,5 @@ func (c *Compute) scale(name string, dst, x, by device.Array, factor float64) {
 	device.CheckFloat(name, dst.DType, x.DType)
 	device.CheckLen(name, "dst", dst, x.Len)
 	k := pick(device.Wide(dst.DType, x.DType), ScaleWide, Scale)
-	run(c, k, quads(x.Len), blockThreads, 0, scaleArgs{dst, x, by, factor})
+	launch(c, k, quads(x.Len), blockThreads, 0, scaleArgs{dst, x, by, factor})
 }

@@ -41,12 +41,12 @@ func (c *Compute) flash(x *attention) {
 		if x.Dim > 64 {
 			shared = MaxShared
 		}
-		run(c, x.variant(FlashBfloat64), line(x.AllHeads*ceil(x.Queries, flashRows)), flashThreads, shared, a)
+		launch(c, x.variant(FlashBfloat64), line(x.AllHeads*ceil(x.Queries, flashRows)), flashThreads, shared, a)
 		return
 	}
 	tile, shared := x.flashTile(3, 1)
 	a.Tile = int32(tile)
-	run(c, pick(x.Wide(), FlashWide, Flash), line(x.AllHeads*ceil(x.Queries, tile)), blockThreads, shared, a)
+	launch(c, pick(x.Wide(), FlashWide, Flash), line(x.AllHeads*ceil(x.Queries, tile)), blockThreads, shared, a)
 }
 
 // flashTile returns the largest tile of flash on ordinary cores, at most 32,
@@ -70,12 +70,12 @@ func (c *Compute) flashBackward(x *attention, g *device.AttentionBackwardPlan) {
 	a := x.args()
 	a.DO, a.DQ, a.DK, a.DV, a.Delta = g.DO, g.DQ, g.DK, g.DV, delta
 	if x.onTensorCores(g.DO.DType) {
-		run(c, x.variant(FlashQueriesBfloat64), line(x.AllHeads*ceil(x.Queries, flashRows)), flashThreads, MaxShared, a)
-		run(c, x.variant(FlashKeysBfloat64), line(x.AllHeads*ceil(x.Keys, flashRows)), flashThreads, MaxShared, a)
+		launch(c, x.variant(FlashQueriesBfloat64), line(x.AllHeads*ceil(x.Queries, flashRows)), flashThreads, MaxShared, a)
+		launch(c, x.variant(FlashKeysBfloat64), line(x.AllHeads*ceil(x.Keys, flashRows)), flashThreads, MaxShared, a)
 		return
 	}
 	tile, shared := x.flashTile(6, 2)
 	a.Tile = int32(tile)
-	run(c, pick(x.Wide(), FlashQueriesWide, FlashQueries), line(x.AllHeads*ceil(x.Queries, tile)), blockThreads, shared, a)
-	run(c, pick(x.Wide(), FlashKeysWide, FlashKeys), line(x.AllHeads*ceil(x.Keys, tile)), blockThreads, shared, a)
+	launch(c, pick(x.Wide(), FlashQueriesWide, FlashQueries), line(x.AllHeads*ceil(x.Queries, tile)), blockThreads, shared, a)
+	launch(c, pick(x.Wide(), FlashKeysWide, FlashKeys), line(x.AllHeads*ceil(x.Keys, tile)), blockThreads, shared, a)
 }

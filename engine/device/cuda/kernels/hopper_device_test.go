@@ -35,7 +35,7 @@ func openWatched(t *testing.T, major int, wrong string) *watchedDevice {
 	t.Helper()
 	w := &watchedDevice{}
 	compute := cudatest.Kernels(hostLibrary(t))
-	w.driver = cudatest.New(cudatest.Options{Major: major, Run: func(l cudatest.Launch) error {
+	w.driver = cudatest.New(cudatest.Options{Major: major, Run: func(l cudatest.Launched) error {
 		w.launched = append(w.launched, l.Name)
 		err := compute(l)
 		if l.Name == wrong {

@@ -67,7 +67,7 @@ func TestHopperProducts(t *testing.T) {
 // lastQueue keeps what was launched last.
 type lastQueue struct{ last kernels.Launch }
 
-func (q *lastQueue) Launch(l *kernels.Launch) { q.last = *l }
+func (q *lastQueue) Enqueue(l *kernels.Launch) { q.last = *l }
 
 func TestHopperTakesWhatIsAligned(t *testing.T) {
 	at := func(d device.DType, addr uint64) device.Array {

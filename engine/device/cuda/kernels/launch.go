@@ -22,9 +22,9 @@ type Launch struct {
 // Queue takes launches and runs them in order: a stream of the driver, or the
 // host build.
 type Queue interface {
-	// Launch queues l. It reads *l and l.Args before it returns and keeps
-	// neither. A failure is kept for the device's next Synchronize.
-	Launch(l *Launch)
+	// Enqueue reads *l and l.Args before it returns and keeps neither. A failure is
+	// kept for the device's next Synchronize.
+	Enqueue(l *Launch)
 }
 
 // ScratchBytes is how much scratch memory a Compute needs.
@@ -44,8 +44,8 @@ type Compute struct {
 	band    int64 // the bytes of scratch that a band of scores may take
 	rows    int   // the most output rows of a band of a convolution
 	hopper  hopper
-	launch  Launch
-	args    [512]uint64 // what launch.Args lies in
+	last    Launch      // used again for the next
+	args    [512]uint64 // what last.Args lies in
 }
 
 // NewCompute returns a Compute that launches into q. scratch is device memory
@@ -58,8 +58,8 @@ func NewCompute(q Queue, scratch device.Buffer, failure uint64) *Compute {
 	return &Compute{queue: q, scratch: scratch, failure: failure, band: ScratchBytes, rows: math.MaxInt}
 }
 
-// run launches k with args, which hold no pointers of this process.
-func run[A any](c *Compute, k Kernel, grid [3]uint32, threads, shared uint32, args A) {
+// launch enqueues k with args, which hold no pointers of this process.
+func launch[A any](c *Compute, k Kernel, grid [3]uint32, threads, shared uint32, args A) {
 	size := unsafe.Sizeof(args)
 	if size > unsafe.Sizeof(c.args) || shared > mostShared(k) {
 		panic(fmt.Sprintf("kernels: %v: %d bytes of arguments, %d shared", k, size, shared))
@@ -68,8 +68,8 @@ func run[A any](c *Compute, k Kernel, grid [3]uint32, threads, shared uint32, ar
 		return
 	}
 	*(*A)(unsafe.Pointer(&c.args)) = args
-	c.launch = Launch{k, grid, threads, shared, unsafe.Slice((*byte)(unsafe.Pointer(&c.args)), size)}
-	c.queue.Launch(&c.launch)
+	c.last = Launch{k, grid, threads, shared, unsafe.Slice((*byte)(unsafe.Pointer(&c.args)), size)}
+	c.queue.Enqueue(&c.last)
 }
 
 // blockThreads is the size of most blocks.

@@ -10,7 +10,7 @@ import (
 // countingQueue takes launches and does nothing.
 type countingQueue struct{ launches, threads int }
 
-func (q *countingQueue) Launch(l *kernels.Launch) {
+func (q *countingQueue) Enqueue(l *kernels.Launch) {
 	q.launches++
 	q.threads = max(q.threads, int(l.Grid[0]*l.Threads))
 }

@@ -33,7 +33,7 @@ func (c *Compute) Norm2(dst device.Array, list []device.Array) {
 	device.CheckFloat("norm2", dst.DType)
 	device.CheckLen("norm2", "dst", dst, 1)
 	blocks := c.each("norm2", NormSquares, list, listArgs{Partials: c.scratch.Addr})
-	run(c, NormRoot, line(1), blockThreads, 0, normRootArgs{dst, c.scratch.Addr, int64(blocks)})
+	launch(c, NormRoot, line(1), blockThreads, 0, normRootArgs{dst, c.scratch.Addr, int64(blocks)})
 }
 
 // Unscale implements device.Scaling.
@@ -62,7 +62,7 @@ func (c *Compute) each(operation string, k Kernel, list []device.Array, a listAr
 			blocks += ceil(x.Len, listPart)
 		}
 		if a.Count == listItems || i == len(list)-1 {
-			run(c, k, line(blocks), blockThreads, 0, a)
+			launch(c, k, line(blocks), blockThreads, 0, a)
 			a.Partials += uint64(8 * blocks)
 			total += blocks
 			a.Count, blocks = 0, 0
@@ -81,5 +81,5 @@ func (c *Compute) UpdateScale(scale, tracker, foundInf device.Array, growth, bac
 	device.CheckScalar("update scale", "scale", scale)
 	device.CheckScalar("update scale", "tracker", tracker)
 	device.CheckFlag("update scale", foundInf)
-	run(c, UpdateScale, line(1), 32, 0, updateScaleArgs{scale, tracker, foundInf, growth, backoff, float64(interval)})
+	launch(c, UpdateScale, line(1), 32, 0, updateScaleArgs{scale, tracker, foundInf, growth, backoff, float64(interval)})
 }

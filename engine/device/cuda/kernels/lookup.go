@@ -26,7 +26,7 @@ func (c *Compute) Gather(dst, table, ids device.Array, rows, cols int) {
 	for (dst.Addr|table.Addr|bytes)%unit != 0 {
 		unit /= 2
 	}
-	run(c, Gather, line(ids.Len), rowThreads(4*int(bytes/unit)), 0, gatherArgs{
+	launch(c, Gather, line(ids.Len), rowThreads(4*int(bytes/unit)), 0, gatherArgs{
 		dst, table, ids, int64(rows), int64(bytes / unit), c.failure, int32(unit),
 	})
 }
@@ -46,7 +46,7 @@ func (c *Compute) ScatterAdd(table, src, ids device.Array, rows, cols int) {
 	device.CheckLen("scatter add", "src", src, ids.Len*cols)
 	threads := rowThreads(4 * cols)
 	k := pick(device.Wide(table.DType, src.DType), ScatterWide, Scatter)
-	run(c, k, [3]uint32{uint32(ids.Len), uint32(ceil(cols, int(threads))), 1}, threads, 0, scatterArgs{
+	launch(c, k, [3]uint32{uint32(ids.Len), uint32(ceil(cols, int(threads))), 1}, threads, 0, scatterArgs{
 		table, src, ids, int64(rows), int64(cols), c.failure,
 	})
 }

@@ -16,9 +16,9 @@ type entropyArgs struct {
 func (c *Compute) CrossEntropy(x device.CrossEntropy) {
 	a, wide := c.newEntropy("cross entropy", x)
 	if x.Classes > 0 {
-		run(c, pick(wide, EntropyWide, Entropy), line(x.Rows), rowThreads(x.Classes), 0, a)
+		launch(c, pick(wide, EntropyWide, Entropy), line(x.Rows), rowThreads(x.Classes), 0, a)
 	}
-	run(c, EntropyMean, line(1), blockThreads, 0, a)
+	launch(c, EntropyMean, line(1), blockThreads, 0, a)
 }
 
 // CrossEntropyBackward implements device.Losses.
@@ -30,7 +30,7 @@ func (c *Compute) CrossEntropyBackward(dlogits device.Array, x device.CrossEntro
 	device.CheckLen(name, "dloss", dloss, 1)
 	a.DLogits, a.DLoss = dlogits, dloss
 	if x.Classes > 0 {
-		run(c, pick(wide, EntropyBackwardWide, EntropyBackward), line(x.Rows), rowThreads(x.Classes), 0, a)
+		launch(c, pick(wide, EntropyBackwardWide, EntropyBackward), line(x.Rows), rowThreads(x.Classes), 0, a)
 	}
 }
 

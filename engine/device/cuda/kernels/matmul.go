@@ -37,7 +37,7 @@ func (c *Compute) multiplyFrom(a matMulArgs, first, count int) {
 	blocks := ceil(int(a.M), tile) * ceil(int(a.N), tile)
 	for end := first + count; first < end; first += maxGridZ {
 		a.First = int64(first)
-		run(c, k, [3]uint32{uint32(blocks), 1, uint32(min(end-first, maxGridZ))}, blockThreads, shared, a)
+		launch(c, k, [3]uint32{uint32(blocks), 1, uint32(min(end-first, maxGridZ))}, blockThreads, shared, a)
 	}
 }
 

@@ -19,7 +19,7 @@ type normParamsArgs struct {
 // Normalize implements device.Normalizations.
 func (c *Compute) Normalize(p device.NormPlan) {
 	if p.Cols > 0 {
-		run(c, pick(p.Wide(), NormalizeWide, Normalize), line(p.Rows), rowThreads(p.Cols), 0, newNormArgs(&p))
+		launch(c, pick(p.Wide(), NormalizeWide, Normalize), line(p.Rows), rowThreads(p.Cols), 0, newNormArgs(&p))
 	}
 }
 
@@ -47,7 +47,7 @@ func (c *Compute) NormalizeBackward(p device.NormBackwardPlan) {
 	if !p.DX.Absent() {
 		a := newNormArgs(&p.NormPlan)
 		a.DY, a.DX = p.DY, p.DX
-		run(c, pick(p.Wide(), NormalizeBackwardWide, NormalizeBackward), line(p.Rows), rowThreads(p.Cols), 0, a)
+		launch(c, pick(p.Wide(), NormalizeBackwardWide, NormalizeBackward), line(p.Rows), rowThreads(p.Cols), 0, a)
 	}
 }
 
@@ -58,7 +58,7 @@ func (c *Compute) normParams(p *device.NormBackwardPlan) {
 	perRange, ranges := c.ranges(rows, reduceRows, 2*cols)
 	dw := c.scratch.Addr
 	db := dw + uint64(8*ranges*cols)
-	run(c, pick(p.Wide(), NormParamsWide, NormParams), [3]uint32{uint32(ceil(cols, 32)), uint32(ranges), 1}, blockThreads, 0, normParamsArgs{
+	launch(c, pick(p.Wide(), NormParamsWide, NormParams), [3]uint32{uint32(ceil(cols, 32)), uint32(ranges), 1}, blockThreads, 0, normParamsArgs{
 		X: p.X, Mean: p.Mean, RStd: p.RStd, DY: p.DY, DW: dw, DB: db, Rows: int64(rows), Cols: int64(cols), Range: int64(perRange), RMS: flag(p.RMS),
 	})
 	for _, sum := range [2]struct {
@@ -66,7 +66,7 @@ func (c *Compute) normParams(p *device.NormBackwardPlan) {
 		partials uint64
 	}{{p.DWeight, dw}, {p.DBias, db}} {
 		if !sum.dst.Absent() {
-			run(c, ReduceRanges, line(ceil(cols, blockThreads)), blockThreads, 0, reduceArgs{
+			launch(c, ReduceRanges, line(ceil(cols, blockThreads)), blockThreads, 0, reduceArgs{
 				Dst: sum.dst, Partials: sum.partials, Outer: 1, N: int64(rows), Inner: int64(cols), Ranges: int64(ranges),
 			})
 		}

@@ -24,14 +24,14 @@ type update8Args struct {
 func (c *Compute) Update(u device.UpdatePlan) {
 	log1, log2 := math.Log(u.Beta1), math.Log(u.Beta2)
 	if u.Rule.InBytes() {
-		run(c, Update8, line(device.QuantBlocks(u.P.Len)), device.QuantBlock, 0, update8Args{
+		launch(c, Update8, line(device.QuantBlocks(u.P.Len)), device.QuantBlock, 0, update8Args{
 			P: u.P, G: u.G, M: u.M, V: u.V, ScaleM: u.ScaleM, ScaleV: u.ScaleV, Low: u.Low, Step: u.Step, Found: u.FoundInf,
 			LR: u.LR, Decay: u.WeightDecay, Beta1: u.Beta1, Beta2: u.Beta2, LogBeta1: log1, LogBeta2: log2, Eps: u.Eps,
 		})
 		return
 	}
 	k := pick(u.P.DType == device.Float64, UpdateWide, Update)
-	run(c, k, line(ceil(u.P.Len, updatePart)), blockThreads, 0, updateArgs{
+	launch(c, k, line(ceil(u.P.Len, updatePart)), blockThreads, 0, updateArgs{
 		P: u.P, G: u.G, M: u.M, V: u.V, Low: u.Low, Step: u.Step, Found: u.FoundInf,
 		LR: u.LR, Decay: u.WeightDecay, Beta1: u.Beta1, Beta2: u.Beta2, LogBeta1: log1, LogBeta2: log2, Eps: u.Eps,
 		Momentum: u.Momentum, Undamped: 1 - u.Dampening, Rule: int32(u.Rule), Nesterov: flag(u.Nesterov), First: flag(u.First),
@@ -44,7 +44,7 @@ type advanceArgs struct{ Step, Found device.Array }
 func (c *Compute) AdvanceStep(step, foundInf device.Array) {
 	device.CheckScalar("advance step", "step", step)
 	device.CheckFlag("advance step", foundInf)
-	run(c, Advance, line(1), 32, 0, advanceArgs{step, foundInf})
+	launch(c, Advance, line(1), 32, 0, advanceArgs{step, foundInf})
 }
 
 func flag(b bool) int32 {

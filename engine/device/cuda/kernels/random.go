@@ -38,7 +38,7 @@ func (c *Compute) dropout(name string, y, x, mask device.Array, p float64, a dro
 	}
 	a.Y, a.X, a.Mask = y, x, mask
 	a.Scale, a.Least = 1/(1-p), uint32(math.Ceil(p*0x1p24))
-	run(c, pick(device.Wide(y.DType, x.DType), DropoutWide, Dropout), quads(x.Len), blockThreads, 0, a)
+	launch(c, pick(device.Wide(y.DType, x.DType), DropoutWide, Dropout), quads(x.Len), blockThreads, 0, a)
 }
 
 type drawArgs struct {
@@ -60,5 +60,5 @@ func (c *Compute) Normal(dst device.Array, mean, std float64, s device.Seed) {
 
 func (c *Compute) draw(a drawArgs) {
 	device.CheckFloat("random", a.Dst.DType)
-	run(c, Draw, quads(a.Dst.Len), blockThreads, 0, a)
+	launch(c, Draw, quads(a.Dst.Len), blockThreads, 0, a)
 }

@@ -46,7 +46,7 @@ func (c *Compute) Reduce(kind device.Reduction, dst, src device.Array, outer, n,
 	if inner > 1 {
 		k, blocks = ReduceColumns, outer*ceil(inner, 32)
 	}
-	run(c, k, [3]uint32{uint32(blocks), uint32(ranges), 1}, blockThreads, 0, a)
+	launch(c, k, [3]uint32{uint32(blocks), uint32(ranges), 1}, blockThreads, 0, a)
 	c.joinRanges(a)
 }
 
@@ -63,6 +63,6 @@ const maxGridY = 65535
 // joinRanges puts the ranges' results together, when there is more than one.
 func (c *Compute) joinRanges(a reduceArgs) {
 	if a.Ranges > 1 {
-		run(c, ReduceRanges, line(ceil(int(a.Outer*a.Inner), blockThreads)), blockThreads, 0, a)
+		launch(c, ReduceRanges, line(ceil(int(a.Outer*a.Inner), blockThreads)), blockThreads, 0, a)
 	}
 }

@@ -16,7 +16,7 @@ func (c *Compute) Softmax(y, x device.Array, rows, cols int) {
 		return
 	}
 	k := pick(device.Wide(y.DType, x.DType), SoftmaxWide, Softmax)
-	run(c, k, line(rows), rowThreads(cols), 0, softmaxArgs{Y: y, X: x, Cols: int64(cols)})
+	launch(c, k, line(rows), rowThreads(cols), 0, softmaxArgs{Y: y, X: x, Cols: int64(cols)})
 }
 
 // SoftmaxBackward implements device.Normalizations.
@@ -30,5 +30,5 @@ func (c *Compute) SoftmaxBackward(dx, y, dy device.Array, rows, cols int) {
 		return
 	}
 	k := pick(device.Wide(dx.DType, y.DType, dy.DType), SoftmaxBackwardWide, SoftmaxBackward)
-	run(c, k, line(rows), rowThreads(cols), 0, softmaxArgs{Y: y, DY: dy, DX: dx, Cols: int64(cols)})
+	launch(c, k, line(rows), rowThreads(cols), 0, softmaxArgs{Y: y, DY: dy, DX: dx, Cols: int64(cols)})
 }

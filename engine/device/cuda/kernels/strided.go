@@ -43,7 +43,7 @@ func (c *Compute) copyArray(dst, src device.Array) {
 
 func (c *Compute) copyStrided(a copyStridedArgs) {
 	a.widen()
-	run(c, CopyStrided, line(ceil(int(a.N), blockThreads)), blockThreads, 0, a)
+	launch(c, CopyStrided, line(ceil(int(a.N), blockThreads)), blockThreads, 0, a)
 }
 
 // simplify fills in the dimensions: without those of one element, and with

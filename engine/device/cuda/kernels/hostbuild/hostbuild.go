@@ -22,7 +22,7 @@ import (
 // ErrNoCompiler says that the machine has no C++ compiler.
 var ErrNoCompiler = errors.New("hostbuild: no C++ compiler: neither c++, g++ nor clang++ is in the path")
 
-// Library is a loaded build of the kernels. Launch runs a kernel before it
+// Library is a loaded build of the kernels. Enqueue runs a kernel before it
 // returns. It is not safe for concurrent use, and only one Library may be at
 // work at a time.
 type Library struct {
@@ -30,9 +30,9 @@ type Library struct {
 	// depend on it, unless a kernel lacks a barrier.
 	Falling bool
 
-	handle, launch, lastError uintptr
-	names                     [kernels.Count][]byte
-	err                       error
+	handle, entry, lastError uintptr
+	names                    [kernels.Count][]byte
+	err                      error
 }
 
 // Build compiles the kernels in the directory dir, which must exist, and loads
@@ -88,7 +88,7 @@ func open(path string) (*Library, error) {
 	if l.handle, err = load(path); err != nil {
 		return nil, fmt.Errorf("hostbuild: %w", err)
 	}
-	if l.launch, err = symbol(l.handle, "memtop_launch"); err != nil {
+	if l.entry, err = symbol(l.handle, "memtop_launch"); err != nil {
 		return nil, fmt.Errorf("hostbuild: %w", err)
 	}
 	if l.lastError, err = symbol(l.handle, "memtop_error"); err != nil {
@@ -105,8 +105,8 @@ func (l *Library) Symbol(name string) (uintptr, error) {
 	return symbol(l.handle, name)
 }
 
-// Launch implements kernels.Queue.
-func (l *Library) Launch(k *kernels.Launch) {
+// Enqueue implements kernels.Queue.
+func (l *Library) Enqueue(k *kernels.Launch) {
 	if l.err != nil {
 		return
 	}
@@ -114,7 +114,7 @@ func (l *Library) Launch(k *kernels.Launch) {
 	if l.Falling {
 		falling = 1
 	}
-	failed, _, _ := purego.SyscallN(l.launch, uintptr(unsafe.Pointer(&l.names[k.Kernel][0])), uintptr(unsafe.Pointer(&k.Grid)),
+	failed, _, _ := purego.SyscallN(l.entry, uintptr(unsafe.Pointer(&l.names[k.Kernel][0])), uintptr(unsafe.Pointer(&k.Grid)),
 		uintptr(k.Threads), uintptr(k.Shared), uintptr(unsafe.Pointer(&k.Args[0])), uintptr(len(k.Args)), falling)
 	if int32(failed) != 0 {
 		text, _, _ := purego.SyscallN(l.lastError)
