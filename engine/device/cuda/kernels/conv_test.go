@@ -28,6 +28,7 @@ func TestConvolutions(t *testing.T) {
 			}
 			for _, rows := range []int{2, 1000} {
 				t.Run(fmt.Sprintf("%s, %s, at most %d rows", name, mix, rows), func(t *testing.T) {
+					r.seed(t.Name())
 					r.next = start
 					r.kernels.SetBand(kernels.ScratchBytes, rows)
 					r.convolve(t, x, kinds)

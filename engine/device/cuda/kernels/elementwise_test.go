@@ -13,6 +13,7 @@ func TestFill(t *testing.T) {
 	for kind := device.Float32; kind <= device.Int64; kind++ {
 		for _, value := range []float64{0, 1.25, -3, 300, 1e20, math.NaN()} {
 			t.Run(fmt.Sprintf("%v, %v", kind, value), func(t *testing.T) {
+				r.seed(t.Name())
 				r.agree(t, 0, func(c computer) {
 					for _, n := range lengths {
 						c.Fill(r.output(kind, n), value)
@@ -30,6 +31,7 @@ func TestCast(t *testing.T) {
 		src := append([]device.Array{r.put(from, special...)}, r.normals(from, 1023))
 		for to := device.Float32; to <= device.Int64; to++ {
 			t.Run(fmt.Sprintf("%v to %v", from, to), func(t *testing.T) {
+				r.seed(t.Name())
 				r.agree(t, 0, func(c computer) {
 					for _, s := range src {
 						c.Cast(r.output(to, s.Len), s)
@@ -45,9 +47,11 @@ func TestUnary(t *testing.T) {
 	r := newRig(t)
 	special := []float64{0, 0.001, -0.3, 1, -1, 2.7, -2.7, 4, -4, 9, -9, 30, -30, 88, -87, 88.7, -88.7, 88.75, -88.75, 89.5, -103, 100, -110, math.Inf(1), math.Inf(-1), math.NaN()}
 	for name, mix := range mixes {
+		r.seed(name)
 		x := []device.Array{r.put(mix[1], special...), r.normals(mix[1], 4099)}
 		for _, op := range device.UnaryOps() {
 			t.Run(fmt.Sprintf("%v, %s", op, name), func(t *testing.T) {
+				r.seed(t.Name())
 				dy := r.normals(mix[2], 4099)
 				r.agree(t, 4, func(c computer) {
 					for _, x := range x {
@@ -66,6 +70,7 @@ func TestBinaryRepeatsItsSecondOperand(t *testing.T) {
 		for op := device.Add; op <= device.Div; op++ {
 			for _, size := range [][2]int{{1, 1}, {4099, 4099}, {4096, 1}, {777 * 3, 777}, {64 * 16, 16}, {4 * 5, 5}} {
 				t.Run(fmt.Sprintf("%d, %s, %d and %d", op, name, size[0], size[1]), func(t *testing.T) {
+					r.seed(t.Name())
 					a, b := r.normals(mix[1], size[0]), r.normals(mix[2], size[1])
 					r.agree(t, 1, func(c computer) { c.Binary(op, r.output(mix[0], size[0]), a, b) })
 				})
@@ -79,6 +84,7 @@ func TestScaling(t *testing.T) {
 	for name, mix := range mixes {
 		for _, n := range lengths {
 			t.Run(fmt.Sprintf("%s, %d", name, n), func(t *testing.T) {
+				r.seed(t.Name())
 				a, b, factor := r.normals(mix[1], n), r.normals(mix[2], n), r.put(device.Float32, 0.37)
 				r.agree(t, 1, func(c computer) {
 					c.AddScaled(r.output(mix[0], n), a, b, -0.7)
@@ -111,6 +117,7 @@ func TestCopyStrided(t *testing.T) {
 	for name, test := range tests {
 		for kind := device.Float32; kind <= device.Int64; kind++ {
 			t.Run(fmt.Sprintf("%s, %v", name, kind), func(t *testing.T) {
+				r.seed(t.Name())
 				src := r.normals(kind, 4099)
 				r.agree(t, 0, func(c computer) {
 					c.CopyStrided(device.Strided{Base: r.output(kind, 4099), Strides: test.dst}, device.Strided{Base: src, Strides: test.src}, test.shape)

@@ -46,6 +46,7 @@ func TestHopperProducts(t *testing.T) {
 		for _, kind := range []device.DType{device.BFloat16, device.Float16} {
 			for _, trans := range []string{"nn", "nt", "tn", "tt"} {
 				t.Run(fmt.Sprintf("%s, %v, %s", name, kind, trans), func(t *testing.T) {
+					r.seed(t.Name())
 					r.next = start
 					m := shape
 					m.TransA, m.TransB = trans[0] == 't', trans[1] == 't'

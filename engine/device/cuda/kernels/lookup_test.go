@@ -23,6 +23,7 @@ func TestLookups(t *testing.T) {
 		for _, index := range []device.DType{device.Int32, device.Int64} {
 			for _, size := range [][3]int{{1, 1, 1}, {600, 11, 5}, {17, 300, 64}, {40, 7, 301}} {
 				t.Run(fmt.Sprintf("%s, %v, %v", name, index, size), func(t *testing.T) {
+					r.seed(t.Name())
 					n, rows, cols := size[0], size[1], size[2]
 					table, src, ids := r.normals(mix[0], rows*cols), r.normals(mix[1], n*cols), r.ids(index, n, rows)
 					// The CPU backend rounds after every addition.
@@ -79,6 +80,7 @@ func TestRandom(t *testing.T) {
 	for name, mix := range mixes {
 		for _, n := range lengths {
 			t.Run(fmt.Sprintf("%s, %d", name, n), func(t *testing.T) {
+				r.seed(t.Name())
 				x, seed := r.normals(mix[1], n), device.Seed{Seed: 0x0123456789abcdef, Offset: 1<<32 - 2}
 				r.agree(t, 1, func(c computer) {
 					mask := r.output(device.UInt8, n)

@@ -2,6 +2,8 @@ package kernels_test
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"testing"
 
 	"memtop/engine/device"
@@ -41,16 +43,25 @@ func (r *rig) operand(kind device.DType, transposed bool, rows, cols, batch, pad
 	return r.normals(kind, batch*step), stride, step
 }
 
+// TestMatMul tries every size with every kernel: of two mixes of types that use
+// the same one, which are neighbours in the alphabet, the other takes the half of
+// the sizes that this one leaves out.
 func TestMatMul(t *testing.T) {
 	r := newRig(t)
 	start := r.next
-	for name, m := range products {
-		for types, kinds := range productTypes {
-			for _, trans := range []string{"nn", "nt", "tn", "tt"} {
+	for i, name := range slices.Sorted(maps.Keys(products)) {
+		m := products[name]
+		for j, types := range slices.Sorted(maps.Keys(productTypes)) {
+			kinds := productTypes[types]
+			for k, trans := range []string{"nn", "nt", "tn", "tt"} {
+				if (i+j+k)%2 == 1 && types != "float64" {
+					continue
+				}
 				// Rows that lie together, and rows with a gap that keeps them aligned or
 				// does not; not all for all.
 				pad := []int{0, 3, 8}[(len(name)+len(types)+int(trans[0])+2*int(trans[1]))%3]
 				t.Run(fmt.Sprintf("%s, %s, %s, %d between rows", name, types, trans, pad), func(t *testing.T) {
+					r.seed(t.Name())
 					r.next = start
 					r.multiply(t, m, kinds, trans, pad)
 				})
@@ -92,6 +103,7 @@ func TestMatMulEnds(t *testing.T) {
 			}
 			for _, bias := range []device.DType{device.Float32, device.BFloat16, device.Float64} {
 				t.Run(fmt.Sprintf("%s, %v, bias in %v", types, activation, bias), func(t *testing.T) {
+					r.seed(t.Name())
 					r.next = start
 					m := device.MatMul{M: 17, N: 35, K: 19, TransB: true, Activate: activation != device.Neg, Activation: activation, Beta: 1, Alpha: 0.5}
 					m.A, m.B, m.Bias = r.normals(kinds[1], m.M*m.K), r.normals(kinds[2], m.N*m.K), r.normals(bias, m.N)

@@ -38,6 +38,7 @@ func TestOptimizers(t *testing.T) {
 		for _, n := range []int{1, 3, 257, 9001} {
 			for _, skip := range []bool{false, true} {
 				t.Run(fmt.Sprintf("%s, %d parameters, skipped %v", name, n, skip), func(t *testing.T) {
+					r.seed(t.Name())
 					p := r.normals(types[0], n)
 					var gradients []device.Array
 					for range 5 {
@@ -77,6 +78,7 @@ func TestAdamW8(t *testing.T) {
 		for _, gradient := range []device.DType{device.Float32, device.BFloat16} {
 			for _, bad := range []float64{0, math.Inf(1), math.NaN()} {
 				t.Run(fmt.Sprintf("%d parameters, gradients in %v, with %v", n, gradient, bad), func(t *testing.T) {
+					r.seed(t.Name())
 					p, blocks := r.normals(device.Float32, n), device.QuantBlocks(n)
 					var gradients []device.Array
 					for range 4 {

@@ -14,6 +14,7 @@ func TestReduce(t *testing.T) {
 		for _, size := range [][3]int{{1, 1, 1}, {1, 40001, 1}, {5, 33, 1}, {3, 1, 7}, {1, 1000, 33}, {4, 19, 65}, {1, 300, 1000}} {
 			for kind := device.Sum; kind <= device.Max; kind++ {
 				t.Run(fmt.Sprintf("%d, %s, %v", kind, name, size), func(t *testing.T) {
+					r.seed(t.Name())
 					src := r.normals(mix[1], size[0]*size[1]*size[2])
 					r.agree(t, 1, func(c computer) {
 						c.Reduce(kind, r.output(mix[0], size[0]*size[2]), src, size[0], size[1], size[2])
@@ -49,6 +50,7 @@ func TestNorm2(t *testing.T) {
 	r := newRig(t)
 	for name, kinds := range map[string][]device.DType{"float32": {device.Float32}, "all": floats} {
 		t.Run(name, func(t *testing.T) {
+			r.seed(t.Name())
 			list := r.list(kinds...)
 			r.agree(t, 1, func(c computer) {
 				c.Norm2(r.output(device.Float32, 1), list)
@@ -72,6 +74,7 @@ func TestUnscaleFindsInfinities(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
+			r.seed(t.Name())
 			list, scale, found := r.list(floats...), r.put(device.Float32, 4), r.put(device.Float32, test.found)
 			r.cpu.Fill(list[7].Slice(2, 1), test.bad)
 			r.agree(t, 1, func(c computer) {
@@ -95,6 +98,7 @@ func TestClipByNorm(t *testing.T) {
 	for _, norm := range []float64{0.5, 7, math.Inf(1), math.NaN()} {
 		for _, kind := range []device.DType{device.Float32, device.Float64} {
 			t.Run(fmt.Sprintf("%v in %v", norm, kind), func(t *testing.T) {
+				r.seed(t.Name())
 				list, norm := r.list(floats...), r.put(kind, norm)
 				r.agree(t, 1, func(c computer) { c.ClipByNorm(r.copies(list), norm, 1.5) })
 			})
@@ -106,6 +110,7 @@ func TestUpdateScale(t *testing.T) {
 	r := newRig(t)
 	for _, start := range [][3]float64{{1024, 0, 0}, {1024, 1, 0}, {1024, 1, 1}, {3e38, 1, 0}} {
 		t.Run(fmt.Sprint(start), func(t *testing.T) {
+			r.seed(t.Name())
 			scale, tracker, found := r.put(device.Float32, start[0]), r.put(device.Float32, start[1]), r.put(device.Float32, start[2])
 			r.agree(t, 0, func(c computer) {
 				c.UpdateScale(r.changed(scale), r.changed(tracker), found, 2, 0.5, 2)
