@@ -13,10 +13,19 @@ import (
 // a loss may be no number, which JSON cannot say but as a text.
 type step struct {
 	*trace.Step
-	Loss *Float `json:"loss"`
+	Loss loss `json:"loss"`
 }
 
-func jsonOf(s *trace.Step) *step { return &step{s, (*Float)(&s.Loss)} }
+func jsonOf(s *trace.Step) *step { return &step{s, loss{&s.Loss}} }
+
+// loss is a step's loss in JSON. It is no pointer, which null would leave at 0.
+type loss struct{ of *float64 }
+
+// MarshalJSON writes the loss as a Float.
+func (l loss) MarshalJSON() ([]byte, error) { return Float(*l.of).MarshalJSON() }
+
+// UnmarshalJSON reads the loss as a Float.
+func (l *loss) UnmarshalJSON(text []byte) error { return (*Float)(l.of).UnmarshalJSON(text) }
 
 // Float is a number in JSON that may be none.
 type Float float64

@@ -1,0 +1,32 @@
+package wire
+
+import (
+	"encoding/json"
+	"math"
+	"testing"
+
+	"memtop/snapshots/trace"
+)
+
+func TestTheLossOfAStep(t *testing.T) {
+	tests := map[string]struct {
+		text string
+		want float64
+		ok   bool
+	}{
+		"a number":         {`{"loss": 2.5}`, 2.5, true},
+		"infinity":         {`{"loss": "-Inf"}`, math.Inf(-1), true},
+		"null is no loss":  {`{"loss": null}`, 0, false},
+		"a word is none":   {`{"loss": "low"}`, 0, false},
+		"an object is not": {`{"loss": {}}`, 0, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			var s trace.Step
+			err := json.Unmarshal([]byte(test.text), jsonOf(&s))
+			if (err == nil) != test.ok || test.ok && s.Loss != test.want {
+				t.Errorf("got %v and %v, want %v", s.Loss, err, test.want)
+			}
+		})
+	}
+}
