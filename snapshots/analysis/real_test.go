@@ -22,8 +22,10 @@ func forReal(t *testing.T, test func(t *testing.T, name string, tr *trace.Trace)
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer source.Close()
 			test(t, filepath.Base(file), source.Trace())
+			if err := source.Close(); err != nil {
+				t.Error(err)
+			}
 		})
 	}
 }

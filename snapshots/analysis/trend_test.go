@@ -26,11 +26,11 @@ func trends(category trace.Category, counts []int) string {
 	return strings.Join(changes, ", ")
 }
 
-// counted returns the counts after n moments, of which those that grow leave one
+// counted returns the counts after 60 moments, of which those that grow leave one
 // more tensor than the one before.
-func counted(n int, grows func(k int) bool) []int {
-	counts := make([]int, n)
-	for k := 1; k < n; k++ {
+func counted(grows func(k int) bool) []int {
+	counts := make([]int, 60)
+	for k := 1; k < len(counts); k++ {
 		if counts[k] = counts[k-1]; grows(k) {
 			counts[k]++
 		}
@@ -49,13 +49,13 @@ func TestHowLongEachVerdictTakes(t *testing.T) {
 		counts   []int
 		want     string
 	}{
-		"activations that outlive their step": {trace.Activation, counted(60, always), "1 undecided, 5 growing, 15 suspected leak"},
-		"gradients":                           {trace.Gradient, counted(60, always), "1 undecided, 5 growing, 15 suspected leak"},
-		"inputs":                              {trace.Input, counted(60, always), "1 undecided, 5 growing, 15 suspected leak"},
-		"what may be a cache takes longer":    {trace.Workspace, counted(60, always), "1 undecided, 5 growing, 19 suspected leak"},
-		"one every fourth step":               {trace.Workspace, counted(60, every(4)), "1 undecided, 4 steady, 5 undecided, 9 steady, 17 growing, 33 suspected leak"},
-		"a cache of ten":                      {trace.Workspace, counted(60, until(10)), "1 undecided, 5 growing, 15 cache warming up, 27 steady"},
-		"two in the first steps":              {trace.Workspace, counted(60, until(2)), "1 undecided, 8 steady"},
+		"activations that outlive their step": {trace.Activation, counted(always), "1 undecided, 5 growing, 15 suspected leak"},
+		"gradients":                           {trace.Gradient, counted(always), "1 undecided, 5 growing, 15 suspected leak"},
+		"inputs":                              {trace.Input, counted(always), "1 undecided, 5 growing, 15 suspected leak"},
+		"what may be a cache takes longer":    {trace.Workspace, counted(always), "1 undecided, 5 growing, 19 suspected leak"},
+		"one every fourth step":               {trace.Workspace, counted(every(4)), "1 undecided, 4 steady, 5 undecided, 9 steady, 17 growing, 33 suspected leak"},
+		"a cache of ten":                      {trace.Workspace, counted(until(10)), "1 undecided, 5 growing, 15 cache warming up, 27 steady"},
+		"two in the first steps":              {trace.Workspace, counted(until(2)), "1 undecided, 8 steady"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
