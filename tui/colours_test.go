@@ -9,7 +9,7 @@ import (
 	"memtop/tui/tuitest"
 )
 
-// styleOf returns what the terminal was told before the first place of a text on
+// styleOf returns what switched the style of the terminal before the first place of a text on
 // a screen: "" for plain text.
 func styleOf(t *testing.T, shown, text string) string {
 	t.Helper()

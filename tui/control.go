@@ -20,7 +20,7 @@ import (
 // Changes are sent one at a time in the order of the keys, because commands
 // have none: a key that is pressed again before its change has left replaces
 // it. What became of the last one stands at the bottom of every page until
-// somebody has had the time to read it.
+// there was time to read it.
 
 // control is what the reader wants of the running programs. It is owned by the
 // goroutine that updates the screen.
@@ -31,8 +31,8 @@ type control struct {
 	queue   []wish // to be sent; the first is on its way when sending is set
 	sending bool
 	asked   map[*file][]trace.Change // what programs took
-	told    *told                    // what the bottom line tells of, nil when of nothing
-	// outcomes measures the change that is told of; lastAsked is what it was
+	notice  *notice                  // what the bottom line shows, nil for nothing
+	// outcomes measures the change of the notice; lastAsked is what it was
 	// asked last.
 	outcomes  *ask.One[outcomeQuestion, analysis.Experiment]
 	lastAsked outcomeQuestion
@@ -59,10 +59,10 @@ func (k controlKeys) Bindings() []key.Binding {
 	return []key.Binding{k.Checkpoint, k.Precision, k.Optimizer, k.Undo}
 }
 
-// wish is a change that somebody wants.
+// wish is a change that the reader wants.
 type wish struct {
 	file             *file
-	by               string // the key that said so
+	by               string // the key that was pressed
 	key, from, value string
 }
 
@@ -79,7 +79,7 @@ func (m *Model) controlKey(msg tea.KeyPressMsg) (tea.Cmd, bool) {
 	case matches(msg, k.Undo):
 		return m.undo(), true
 	}
-	m.control.told.read(m.now())
+	m.control.notice.read(m.now())
 	return nil, false
 }
 
@@ -158,8 +158,7 @@ func (m *Model) undo() tea.Cmd {
 	return m.want("U", last.Key, last.From)
 }
 
-// standing returns the changes that somebody might want to undo, the last one
-// last. A change and its undoing cancel each other. What was refused, or passed
+// standing returns the changes that can be undone, the last one last. A change and its undoing cancel each other. What was refused, or passed
 // over because another change came before a step used it, never held: the next
 // change leads away from what held before.
 func standing(changes []trace.Change) []trace.Change {

@@ -50,7 +50,7 @@ func (c *control) send() tea.Cmd {
 		return c.send()
 	}
 	c.sending = true
-	c.told = &told{wish: w}
+	c.notice = &notice{wish: w}
 	return func() tea.Msg {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
@@ -65,12 +65,12 @@ func (c *control) sent(msg sentMsg) tea.Cmd {
 	if msg.err == nil {
 		c.asked[msg.wish.file] = append(c.asked[msg.wish.file], msg.change)
 	}
-	c.told = &told{wish: msg.wish, change: msg.change, err: msg.err, answered: true}
+	c.notice = &notice{wish: msg.wish, change: msg.change, err: msg.err, answered: true}
 	return c.send()
 }
 
-// changes returns the changes that the program has told of, and after them
-// those that it has taken and not told of yet.
+// changes returns the changes that the program has reported, and after them
+// those that it has taken and not reported yet.
 func (c *control) changes(f *file) []trace.Change {
 	list := slices.Clone(f.source.Trace().Live.Changes)
 	for _, a := range c.asked[f] {
@@ -90,8 +90,8 @@ func (c *control) changes(f *file) []trace.Change {
 // its way has arrived.
 func (c *control) next(f *file, o *trace.Option) string {
 	value := o.Value
-	told := len(f.source.Trace().Live.Changes)
-	for _, change := range c.changes(f)[told:] {
+	reported := len(f.source.Trace().Live.Changes)
+	for _, change := range c.changes(f)[reported:] {
 		if change.Key == o.Key && change.State != trace.Refused {
 			value = change.To
 		}

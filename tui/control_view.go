@@ -13,14 +13,14 @@ import (
 )
 
 // questionKey answers the question whether a key may change the running
-// program. Whatever is no answer is ignored, so that nothing is changed by
-// somebody who did not read it.
+// program. Whatever is no answer is ignored, so that nothing is changed
+// before the question was read.
 func (m *Model) questionKey(msg tea.KeyPressMsg) tea.Cmd {
 	c := &m.control
 	switch msg.String() {
 	case "y", "Y":
 		if m.tooSmall() {
-			return nil // nobody can read it
+			return nil // there is no room to read it
 		}
 		w := *c.asking
 		c.asking, c.agreed = nil, true
@@ -94,17 +94,17 @@ func frame(c screen.Canvas) {
 // change names what is wanted, like "checkpoint none → block".
 func (w *wish) change() string { return w.key + " " + w.from + " → " + w.value }
 
-// telling returns the change that the bottom line tells of, nil when it tells
-// of none.
-func (m *Model) telling() *told {
-	if t := m.control.told; t != nil && !t.hidden && t.wish.file == m.file() {
+// shownNotice returns the notice that the bottom line shows, nil when it shows
+// none.
+func (m *Model) shownNotice() *notice {
+	if t := m.control.notice; t != nil && !t.hidden && t.wish.file == m.file() {
 		return t
 	}
 	return nil
 }
 
-// drawTold draws as many parts of what became of a change as fit.
-func (m *Model) drawTold(c screen.Canvas, t *told) {
+// drawNotice draws as many parts of what became of a change as fit.
+func (m *Model) drawNotice(c screen.Canvas, t *notice) {
 	room := c.Width() - 2
 	if c.Width() >= 100 {
 		hint(c, c.Width()-7, m.global.Help)
@@ -149,7 +149,7 @@ var stageStyle = [...]screen.Style{
 }
 
 // parts says what became of the change, the most important first.
-func (t *told) parts() []string {
+func (t *notice) parts() []string {
 	change := []string{t.wish.change()}
 	switch t.stage {
 	case sending:
@@ -173,7 +173,7 @@ func (t *told) parts() []string {
 	}
 }
 
-func (t *told) predicted() []string {
+func (t *notice) predicted() []string {
 	p := t.change.Predicted
 	if p == nil {
 		return nil

@@ -145,7 +145,7 @@ func (f *file) begin(theme *screen.Theme) tea.Cmd {
 	return f.index(theme)
 }
 
-// closing closes a source that nobody wants any more.
+// closing closes a source that is not wanted any more.
 func closing(s trace.Source) tea.Cmd {
 	return func() tea.Msg {
 		if err := s.Close(); err != nil {

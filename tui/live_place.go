@@ -25,14 +25,14 @@ func liveParts(s *page.Scene) []string {
 	return parts
 }
 
-// telling are the settings that change what memory is used for, in the order in
-// which they are worth their place, with how they are written there.
-var telling = [...]struct{ key, written string }{{"checkpoint", "ckpt "}, {"amp", "amp "}, {"optimizer", ""}}
+// placeSettings are the settings that change what memory is used for, the most
+// important first, and how the second row writes them.
+var placeSettings = [...]struct{ key, written string }{{"checkpoint", "ckpt "}, {"amp", "amp "}, {"optimizer", ""}}
 
-// settingWords writes the telling settings.
+// settingWords writes the place settings.
 func settingWords(settings []trace.Value) []string {
 	var words []string
-	for _, t := range telling {
+	for _, t := range placeSettings {
 		for _, v := range settings {
 			if v.Key == t.key {
 				words = append(words, t.written+v.Value)

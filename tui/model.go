@@ -77,7 +77,7 @@ func (m *Model) Init() tea.Cmd {
 	return tea.Batch(m.show(0), tea.RequestBackgroundColor)
 }
 
-// show goes to file i and loads it if nobody has.
+// show goes to file i and loads it unless it was loaded before.
 func (m *Model) show(i int) tea.Cmd {
 	m.at = (i + len(m.files)) % len(m.files)
 	m.trail = nil

@@ -19,7 +19,7 @@ type Load func(ctx context.Context, progress trace.Progress) (trace.Source, erro
 type File struct {
 	Name string // as the reader knows it; a path, or a process
 	Load Load
-	Live bool // it is a process: said while it is not there yet, and when it could not be reached
+	Live bool // it is a process: what the screen says while it waits for it, and when it cannot be reached
 }
 
 // Write writes what is shown to a file: the index's trace, as it is right after
@@ -38,7 +38,7 @@ type Options struct {
 	Export   Write  // what x does, in the format that the path's ending names; nil without that key
 	Save     Write  // what s does, as a PyTorch snapshot; nil without that key
 	ReadOnly bool   // the keys that change a process are gone
-	// Interval is how often a process tells of itself, 0 when not known. The
+	// Interval is how often a process sends its news, 0 when not known. The
 	// screen is drawn when something arrives, not by a clock of its own.
 	Interval time.Duration
 }

@@ -76,7 +76,7 @@ func deviceLabel(f *file) string {
 }
 
 // shortElsewhere says which device ran out of memory, the first but for the one
-// that is shown: whoever asked for another must not miss it.
+// that is shown: a reader who asked for another must not miss it.
 func (f *file) shortElsewhere() string {
 	for _, s := range f.short {
 		if s.Device != f.device {

@@ -146,8 +146,8 @@ func (m *Model) footer() string {
 		c.Fit(1, 0, m.w-2, m.note, screen.Warn)
 		return c.String()
 	}
-	if t := m.telling(); t != nil {
-		m.drawTold(c, t)
+	if t := m.shownNotice(); t != nil {
+		m.drawNotice(c, t)
 		return c.String()
 	}
 	m.hints(c)

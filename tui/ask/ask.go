@@ -9,8 +9,8 @@ import (
 )
 
 // One asks one kind of question. While an answer is being computed a newer
-// question waits, replacing any that waited before it; the running computation
-// is told through its context that nobody wants it any more.
+// question waits, replacing any that waited before it; the context of
+// the running computation is cancelled.
 //
 // It is owned by the goroutine that updates the screen. The function runs in a
 // command, so it must touch only values that never change, or that change

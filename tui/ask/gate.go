@@ -20,9 +20,9 @@ type Gate struct {
 
 type forgetter interface{ forget() }
 
-// Forget lets nobody see an answer that was given or is under way: what was behind
-// the gate has been replaced. Neither questions nor answers are held any more. It
-// is called on the goroutine that updates the screen.
+// Forget drops every answer that was given or is under way: what was behind the
+// gate has been replaced. Neither questions nor answers are held any more. It is
+// called on the goroutine that updates the screen.
 func (g *Gate) Forget() {
 	for _, o := range g.asked {
 		o.forget()
@@ -57,9 +57,9 @@ func (g *Gate) Read(read func()) {
 // last call, all together.
 func (g *Gate) Spent() time.Duration { return time.Duration(g.spent.Swap(0)) }
 
-// Change runs change unless somebody reads, and reports whether it did. It
+// Change runs change unless a question reads, and reports whether it did. It
 // never waits: the screen's goroutine, which changes things, must not stand
-// still for a question. Whoever was refused asks again when an answer has come.
+// still for a question. A caller that was refused asks again when an answer has come.
 func (g *Gate) Change(change func()) bool {
 	if g == nil {
 		change()

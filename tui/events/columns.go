@@ -79,7 +79,7 @@ func (p *Page) timeText(i int) string {
 }
 
 // where names an event's stack in one line. Of a free it names what is freed,
-// which tells more than who dropped the last reference.
+// which helps more than where the last reference was dropped.
 func (p *Page) where(i int, e *trace.Event) string {
 	if p.scene.GapAt(i) != nil {
 		return "made up: " + p.place(i, e)

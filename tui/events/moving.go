@@ -57,7 +57,7 @@ func (p *Page) otherEnd() tea.Cmd {
 	case at == a.Open:
 		return page.Say("never freed: alive at the end of the trace")
 	default:
-		return page.Say("held from before recording: nobody saw it being made")
+		return page.Say("held from before recording: its alloc was not recorded")
 	}
 	if p.rows.filtered && p.rows.at(p.rows.of(p.scene.Cursor())).event != p.scene.Cursor() {
 		p.table.Filter = ""

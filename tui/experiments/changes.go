@@ -101,7 +101,7 @@ func (p *Page) detailLines() []page.Line {
 		lines = append(lines, effectLine(&e.Effects[q], w))
 	}
 	for _, with := range e.Overlaps {
-		lines = append(lines, page.Line{Text: "measured together with " + with + ": nobody can tell the two apart", Style: screen.Warn})
+		lines = append(lines, page.Line{Text: "measured together with " + with + ": their effects cannot be told apart", Style: screen.Warn})
 	}
 	if e.Time > 0 && p.shape.detail.H > detailRows {
 		lines = append(lines, page.Line{Text: "asked for at " + time.UnixMicro(e.Time).UTC().Format("15:04:05 UTC"), Style: screen.Dim})

@@ -98,7 +98,7 @@ func stateSentence(e *analysis.Experiment, running bool) string {
 	return applied + togetherText(e) + ", " + screen.Plural(e.Settled, "step") + " measured"
 }
 
-// togetherText names the changes that cannot be told from this one.
+// togetherText names the changes that were measured together with this one.
 func togetherText(e *analysis.Experiment) string {
 	if len(e.Overlaps) == 0 {
 		return ""

@@ -131,7 +131,7 @@ func mark(c screen.Canvas, y int, focused bool) {
 	c.Set(0, y, '▸', screen.Dim)
 }
 
-// drawAbout tells all of an option where there is room below the list.
+// drawAbout draws the whole description of an option where there is room below the list.
 func drawAbout(c screen.Canvas, y int, o *trace.Option) {
 	for _, text := range [...]string{o.About, choicesText(o)} {
 		for _, line := range screen.Wrap(text, c.Width()-4) {

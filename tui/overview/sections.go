@@ -13,7 +13,7 @@ type gauge struct {
 	bytes int64
 	note  string
 	style screen.Style
-	trail []int64 // stands instead of the note, when it has something to tell
+	trail []int64 // stands instead of the note, when it is not empty
 }
 
 func (p *Page) gauges() section {

@@ -2,9 +2,9 @@ package page
 
 import tea "charm.land/bubbletea/v2"
 
-// ChangeSetting is the message that asks for another value of a setting of the running
-// program, from its next step on. The program asks the reader first when that
-// is due, and tells what became of it.
+// ChangeSetting is the message that asks for another value of a setting of the
+// running program, from its next step on. The model asks the reader first when
+// that is due, and shows what became of it.
 type ChangeSetting struct{ Key, Value string }
 
 // Undo is the message that asks for the last change to be undone.

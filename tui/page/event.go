@@ -10,7 +10,7 @@ import (
 )
 
 // EventLines returns everything that is known of an event. Unless all of its
-// frames are wanted the telling ones stand for its stack.
+// frames are wanted the most telling ones stand for its stack.
 func EventLines(s *Scene, i int, all bool) []Line {
 	if i < 0 || i > s.Last() {
 		return startLines(s)
@@ -131,7 +131,7 @@ func useLines(s *Scene, a trace.Allocation) []Line {
 	return append([]Line{Pair("used for", text)}, tensorLines(t, a.Note)...)
 }
 
-// StackPart returns a stack's frames: all, or those that tell the most.
+// StackPart returns a stack's frames: all, or the most telling ones.
 func StackPart(s *Scene, id trace.StackID, all bool) []Line {
 	if all {
 		return StackLines(s.Tables(), id)

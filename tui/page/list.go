@@ -8,7 +8,7 @@ import (
 	"memtop/tui/screen"
 )
 
-// List is the cursor and the scroll position of rows that somebody else draws.
+// List is the cursor and the scroll position of rows that its owner draws.
 // It knows how many rows there are and how many fit, nothing else, so it is
 // the same for ten rows and for ten million.
 type List struct {

@@ -86,8 +86,8 @@ func (s *Scene) Clock() int64 {
 	return now
 }
 
-// StepsTo returns what the program said of the steps that had ended right after
-// an event.
+// StepsTo returns what the program reported of the steps that had ended right
+// after an event.
 func (s *Scene) StepsTo(event int) []trace.Step {
 	steps := s.Trace().Steps
 	if event >= s.Last() {

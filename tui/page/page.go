@@ -51,10 +51,10 @@ type Pacer interface {
 
 // Rebaser is a page that keeps numbers of events, or answers. The numbers of a
 // running program's events move down when the oldest of them are let go, and
-// nothing that was made of those must be held any more, by a hidden page neither.
+// nothing that was made of them may be held any more, not by a hidden page either.
 type Rebaser interface {
-	// Rebase is told that the scene has another index, in which each event is
-	// found so many earlier. What the page asked was forgotten.
+	// Rebase follows the scene to another index, in which each event is found so
+	// many earlier. What the page asked was forgotten.
 	Rebase(earlier int)
 }
 

@@ -22,8 +22,8 @@ func FrameLine(t *trace.Tables, id trace.FrameID) Line {
 	return Line{Text: t.String(f.Name), Where: where}
 }
 
-// StackLines returns a stack's frames, innermost first, and what torch.fx said
-// of them. Frames that repeat are shown once with their number.
+// StackLines returns a stack's frames, innermost first, and what torch.fx
+// recorded of them. Frames that repeat are shown once with their number.
 func StackLines(t *trace.Tables, id trace.StackID) []Line {
 	frames := t.Stack(id)
 	if len(frames) == 0 {
@@ -91,7 +91,7 @@ func NoteLines(t *trace.Tables, id trace.NoteID) []Line {
 	return lines
 }
 
-// known tells a word of the file from a placeholder.
+// known reports whether a word of the file is more than a placeholder.
 func known(s string) bool { return s != "" && s != "N/A" }
 
 // AllocationName names an allocation in one line: what it is, if the file knows
@@ -148,8 +148,8 @@ func PoolText(t *trace.Tables, id trace.PoolID) string {
 // StreamText names a stream by its number; the handle is for the detail.
 func StreamText(id trace.StreamID) string { return strconv.Itoa(int(id)) }
 
-// TellingLines returns the frames of a stack that tell the most, and how many
-// there are in all.
+// TellingLines returns the most telling frames of a stack, and how many there
+// are in all.
 func TellingLines(s *Scene, id trace.StackID) []Line {
 	t := s.Tables()
 	frames := t.Stack(id)

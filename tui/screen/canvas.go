@@ -230,7 +230,7 @@ func printable(r rune) (rune, int) {
 	case r >= 0x1f1e6 && r <= 0x1f1ff || r >= 0x1f3fb && r <= 0x1f3ff:
 		return '?', 1 // halves of flags and skin tones join their neighbours
 	case !unicode.IsPrint(r):
-		return '?', 1 // separators, and what is no character or only somebody's own
+		return '?', 1 // separators, and what is no character or one for private use
 	}
 	return r, min(lipgloss.Width(string(r)), 2)
 }

@@ -176,6 +176,6 @@ func (t *Theme) sequence(s Style) string {
 	return before
 }
 
-// Letters reports whether chart areas must be told apart by what is printed in
+// Letters reports whether chart areas must differ by what is printed in
 // them, because colour or block characters cannot be relied on.
 func (t *Theme) Letters() bool { return !t.Colour || t.ASCII }

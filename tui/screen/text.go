@@ -50,7 +50,7 @@ func Truncate(s string, w int) string {
 }
 
 // TruncateLeft cuts plain text to w cells from the left, for paths, whose end
-// tells more than their beginning.
+// matters more than their beginning.
 func TruncateLeft(s string, w int) string {
 	if w <= 0 {
 		return ""

@@ -24,7 +24,7 @@ func (p *Page) blockColumns() []page.Column[*analysis.MapBlock] {
 	}
 }
 
-// blockStyle tells what is free from what is live.
+// blockStyle dims what is free.
 func blockStyle(b *analysis.MapBlock) screen.Style {
 	if b.State.Live() {
 		return screen.Plain

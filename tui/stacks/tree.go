@@ -62,7 +62,7 @@ func (p *Page) withChildren(rows []*row, n *analysis.Node, parent *row, depth in
 // to it say little; foldedFrames and more in a row are folded into one row.
 const foldedFrames = 3
 
-// foldKey tells the key of a folded row from that of its first frame.
+// foldKey makes the key of a folded row differ from that of its first frame.
 const foldKey = 0x5bd1e995
 
 // chain returns the last of the frames that can be folded from n on, its key,
@@ -91,8 +91,8 @@ func pathKey(parent uint64, label string) uint64 {
 	return maphash.String(seed, label) ^ (parent*0x9e3779b97f4a7c15 + 1)
 }
 
-// expanded reports whether a frame's callees show: as the reader said, or else
-// when they matter.
+// expanded reports whether a frame's callees show: as the reader chose, or
+// else when they matter.
 func (p *Page) expanded(n *analysis.Node, k uint64) bool {
 	if len(n.Children) == 0 {
 		return false

@@ -74,7 +74,7 @@ func (p *Page) fullText(steps int64) string {
 	return text
 }
 
-// about writes a time by its largest unit: nobody knows it any better.
+// about writes a time by its largest unit: it is known no better.
 func about(d time.Duration) string {
 	switch {
 	case d >= 48*time.Hour:

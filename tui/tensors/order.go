@@ -23,7 +23,7 @@ type held struct {
 	stepped bool  // ages are known
 	sites   []row // the largest first
 	tensors []row // the same, nil unless asked for
-	// described says that some tensor tells what it is.
+	// described says that some tensor has a shape, a layer or a role.
 	described bool
 }
 

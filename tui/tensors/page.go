@@ -46,8 +46,8 @@ type Page struct {
 	shape    shape
 }
 
-// siteKey tells sites apart also after the index was made anew: by their stack,
-// or by name when they have none.
+// siteKey names a site, also after the index was made anew: by its stack,
+// or by name when it has none.
 type siteKey struct {
 	stack trace.StackID
 	name  string
@@ -135,7 +135,7 @@ func (p *Page) Refresh(w, h int) tea.Cmd {
 // question is what is alive at the cursor. Where that goes along with a running
 // program it is what is alive after its last step, unless the reader wants to
 // see the very last event: in the middle of a step most of it comes and goes
-// faster than anybody can read.
+// too fast to be read.
 func (p *Page) question() question {
 	q := question{p.scene.Edition(), p.scene.Cursor(), p.view != sites}
 	if p.scene.Following && !p.now {

@@ -12,16 +12,16 @@ import (
 	"memtop/tui/ask"
 )
 
-// told is a change that the bottom line tells of.
-type told struct {
+// notice is a change that the bottom line reports on.
+type notice struct {
 	wish     wish
 	answered bool // the program took it, or err says why not
 	err      error
-	change   trace.Change // as the program tells of it now
+	change   trace.Change // as the program reports it now
 	outcome  analysis.Experiment
 	stage    stage
 	since    time.Time // when it came to this stage
-	hidden   bool      // until the next stage: somebody has read it
+	hidden   bool      // until the next stage: it was read
 }
 
 // stage is how far a change has come.
@@ -67,7 +67,7 @@ func look() tea.Cmd {
 
 // lookAgain looks later, where nothing else will: a frozen screen hears of
 // nothing new.
-func (m *Model) lookAgain(t *told) tea.Cmd {
+func (m *Model) lookAgain(t *notice) tea.Cmd {
 	c := &m.control
 	if c.looking || !t.wish.file.growth.frozen || t.stage != waiting && t.stage != applied {
 		return nil
@@ -78,7 +78,7 @@ func (m *Model) lookAgain(t *told) tea.Cmd {
 
 // follow sees what became of the last change. It is called after every message.
 func (m *Model) follow() tea.Cmd {
-	t := m.control.told
+	t := m.control.notice
 	if t == nil || !t.answered || t.stage == measured {
 		return nil
 	}
@@ -98,7 +98,7 @@ func (m *Model) follow() tea.Cmd {
 }
 
 // measure asks what an applied change did, once for every step.
-func (m *Model) measure(t *told, now *trace.Trace) tea.Cmd {
+func (m *Model) measure(t *notice, now *trace.Trace) tea.Cmd {
 	if t.change.State != trace.Applied {
 		return nil
 	}
@@ -116,7 +116,7 @@ func (m *Model) measure(t *told, now *trace.Trace) tea.Cmd {
 }
 
 // next returns how far the change has come.
-func (t *told) next(connected bool) stage {
+func (t *notice) next(connected bool) stage {
 	switch {
 	case t.change.State == trace.Refused:
 		return refused
@@ -132,14 +132,14 @@ func (t *told) next(connected bool) stage {
 }
 
 // come enters a stage, which shows the line again.
-func (t *told) come(to stage, now time.Time) {
+func (t *notice) come(to stage, now time.Time) {
 	if t.stage != to {
 		t.stage, t.since, t.hidden = to, now, false
 	}
 }
 
 // read takes the line away when a key is pressed after there was time to read it.
-func (t *told) read(now time.Time) {
+func (t *notice) read(now time.Time) {
 	if t != nil && t.stage != sending && now.Sub(t.since) >= readingTime {
 		t.hidden = true
 	}
