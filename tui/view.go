@@ -130,10 +130,18 @@ func (m *Model) tabRow() []tabCells {
 }
 
 // The widths from which all tabs have their names, in full and shortened.
-const (
-	roomyTabs = 92
-	tightTabs = 79
+var (
+	roomyTabs = tabsWidth(func(t *tab) string { return t.title() + " " })
+	tightTabs = tabsWidth(func(t *tab) string { return t.short }) + 1
 )
+
+func tabsWidth(name func(t *tab) string) int {
+	w := 0
+	for i := range tabs {
+		w += screen.Width(" " + strconv.Itoa(i+1) + " " + name(&tabs[i]))
+	}
+	return w
+}
 
 // footer draws the open prompt, a note, or the keys that are worth knowing.
 func (m *Model) footer() string {
