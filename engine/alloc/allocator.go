@@ -69,7 +69,7 @@ type Options struct {
 	// one program share theirs, so that their devices fit in one trace. nil
 	// makes new ones.
 	Names *Names
-	// Recorder is told of every event; nil is nobody.
+	// Recorder receives every event; nil for none.
 	Recorder trace.Recorder
 }
 

@@ -31,7 +31,7 @@
 // Every block has a [Tag] that says exactly what it is for, and may be given
 // another ([Allocator.Retag]). Bytes are counted by [Category] so that reserved
 // memory is always the sum of its parts, see [Breakdown]. What happens is kept
-// in a bounded history and told to a [trace.Recorder], and the state at any
+// in a bounded history and sent to a [trace.Recorder], and the state at any
 // moment is a [trace.Trace] that package pytorch writes as PyTorch's pickle.
 //
 // The package knows no device and no tensor. It imports package trace and the

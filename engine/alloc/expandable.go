@@ -163,7 +163,7 @@ func (a *Allocator) unmap(b *block) {
 	if to < b.end() {
 		a.addPiece(b, to, int64(b.end()-to)).link(b, b.next)
 	}
-	b.addr, b.size, b.mapped, b.requested = from, size, false, 0 // new memory was asked for by nobody
+	b.addr, b.size, b.mapped, b.requested = from, size, false, 0 // no request has asked for new memory
 	a.joinAlike(b)
 	b.pool.addUnmapped(b)
 	a.stats.ReservedBytes.sub(b.pool.kind, size)

@@ -63,7 +63,7 @@ func (a *Allocator) free(b *block, site trace.StackID) {
 	}
 }
 
-// complete makes a block free that nobody can be using any more, and joins it
+// complete makes a block free that is no longer in use, and joins it
 // with its neighbours.
 func (a *Allocator) complete(b *block, stack trace.StackID) {
 	a.record(trace.FreeCompleted, b.addr, b.requested, b.stream, stack, b.tag)

@@ -53,7 +53,8 @@ func (a *Allocator) tick() {
 	}
 }
 
-// record tells of an event whoever wants to know: nobody costs two checks.
+// record reports an event to the recorder and the history; without both it costs
+// two checks.
 func (a *Allocator) record(k trace.Kind, addr uint64, size int64, s *stream, stack trace.StackID, t Tag) {
 	if a.recorder == nil && a.history.limit == 0 {
 		return

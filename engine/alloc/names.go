@@ -36,8 +36,8 @@ func NewNames() *Names {
 }
 
 // namesBytes bounds what names take, with what is kept here to find them by: a
-// program whose stacks and labels never come again must not grow for that. Those
-// beyond it are told as not kept, see [trace.Interner].
+// program whose stacks and labels never come again must not grow for that. Names
+// beyond it are reported as not kept, see [trace.Interner].
 const namesBytes = 32 << 20
 
 // Bytes of memory to find an entry by.

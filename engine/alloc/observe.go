@@ -2,9 +2,9 @@ package alloc
 
 import "memtop/snapshots/trace"
 
-// Observe tells r of every event from now on, in the place of whoever was told
-// before; nil ends it. A recorder that wants to know from what its events lead
-// on asks [Allocator.State]. Safe for concurrent use.
+// Observe makes r the recorder of every event from now on; nil ends recording.
+// [Allocator.State] returns the state that r's events lead on from. Safe for
+// concurrent use.
 func (a *Allocator) Observe(r trace.Recorder) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -13,11 +13,10 @@ func (a *Allocator) Observe(r trace.Recorder) {
 }
 
 // State returns the memory as it is now and calls at, if that is not nil, at
-// this very moment: of the events that a recorder was told of, those before the
-// call of at have led to the state, and those after it lead on from there.
-// Looking is no event of its own, unlike [Allocator.Snapshot], but a state does
-// not say which blocks are lost: the recorder is told of those again, see
-// [Allocator.Lost]. at must return at once and must not call the allocator. Safe
+// this very moment: the events that were recorded before the call of at have led
+// to the state, and those after it lead on from there. State records no event of
+// its own, unlike [Allocator.Snapshot], but a state does not say which blocks are
+// lost: these are recorded again, see [Allocator.Lost]. at must return at once and must not call the allocator. Safe
 // for concurrent use.
 func (a *Allocator) State(at func()) trace.State {
 	a.mu.Lock()
@@ -34,9 +33,8 @@ func (a *Allocator) State(at func()) trace.State {
 	return a.state()
 }
 
-// Lost says that nobody in the program can reach the block any more and that it
-// was not freed: its bytes are gone until the program ends. One event tells of
-// it. The block stays what it is. Safe for concurrent use.
+// Lost says that the program can no longer reach the block, and did not free it:
+// its bytes are gone until the program ends. It records one event. The block stays what it is. Safe for concurrent use.
 func (a *Allocator) Lost(b Allocation) {
 	if b.b == nil {
 		return

@@ -10,7 +10,7 @@ import (
 // # Private pools
 //
 // Requests on some streams can be diverted for a while to a pool of their own,
-// as CUDA graphs and MemPool do. Its segments serve nobody else, are listed
+// as CUDA graphs and MemPool do. Its segments serve no other requests, are listed
 // under its number, and stay until the pool is released and empty. While any
 // requests are diverted, no events are looked at and the cache is not emptied.
 

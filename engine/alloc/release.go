@@ -6,7 +6,7 @@ import (
 	"memtop/snapshots/trace"
 )
 
-// EmptyCache gives all memory that nobody uses back to the driver: segments
+// EmptyCache gives all unused memory back to the driver: segments
 // without a live block, and of expandable ones whole free pages. It first waits
 // for the pending blocks. While requests are diverted to a private pool it does
 // nothing. Safe for concurrent use.

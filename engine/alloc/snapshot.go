@@ -37,7 +37,7 @@ func Snapshot(allocators ...*Allocator) *trace.Trace {
 	return t
 }
 
-// snapshot returns the device and records that somebody looked. That event is
+// snapshot returns the device and records that it did. That event is
 // not part of what is returned.
 func (a *Allocator) snapshot() trace.Device {
 	a.mu.Lock()

@@ -49,7 +49,7 @@ func (c *PoolCounter) change(k poolKind, n int64) {
 	}
 }
 
-// Stats is what torch.cuda.memory_stats() tells, with its exact meaning, and
+// Stats is what torch.cuda.memory_stats() returns, with its exact meaning, and
 // the bytes by category. Bytes of blocks are rounded bytes but for
 // RequestedBytes and Category.
 type Stats struct {

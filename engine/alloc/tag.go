@@ -37,8 +37,8 @@ func (a *Allocator) TagOf(b Allocation) Tag {
 
 // Retag says that the block is for something else from now on: a result that
 // was scratch becomes an activation when it is saved. Its bytes move from one
-// category to the other, so sums stay what they were, and one event tells of
-// it. Safe for concurrent use.
+// category to the other, so sums stay what they were, and it records one
+// event. Safe for concurrent use.
 func (a *Allocator) Retag(b Allocation, t Tag) {
 	if b.b == nil {
 		return

@@ -30,7 +30,7 @@ type cast struct {
 	version int
 }
 
-// SetCaster changes who decides about types, nil being nobody, and returns the
+// SetCaster changes what decides about types, nil for nothing, and returns the
 // one before. Checkpoints recompute with the caster of their forward run.
 func (t *Tape) SetCaster(c Caster) (before Caster) {
 	before, t.caster = t.caster, c

@@ -45,7 +45,7 @@ func newRecord() *record {
 	return &record{leaves: make(map[*Variable]*slot), casts: make(map[castKey]*slot)}
 }
 
-// slotOf returns where the gradient of v goes, nil when nobody wants it.
+// slotOf returns where the gradient of v goes, nil when it is not wanted.
 func (r *record) slotOf(v *Value) *slot {
 	if v.variable == nil {
 		return v.slot
@@ -102,7 +102,7 @@ func (s *slot) release() {
 }
 
 // add takes part of a gradient in. The first part is kept as it is; a further
-// one is added in place when nobody else has a handle on the sum.
+// one is added in place when there is no other handle on the sum.
 func (s *slot) add(t *Tape, g *tensor.Tensor) {
 	if !g.Shape().Equal(s.like.Shape()) || g.DType() != s.like.DType() {
 		panic(fmt.Sprintf("autograd: gradient %v for %v", g, s.like))

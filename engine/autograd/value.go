@@ -12,7 +12,7 @@ import (
 // documentation for how long it lives.
 type Value struct {
 	data     *tensor.Tensor
-	slot     *slot     // where its gradient goes; nil when nobody wants it
+	slot     *slot     // where its gradient goes; nil when it is not wanted
 	variable *Variable // the leaf that this is the value of
 	base     *Value    // what this is a view of
 	views    int       // views that were made of this, or of what it is a view of

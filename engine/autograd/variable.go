@@ -81,7 +81,7 @@ func (v *Variable) Close() {
 }
 
 // accumulate adds a gradient to what there is. The first one is kept as it is
-// when nobody else has a handle on it.
+// when there is no other handle on it.
 func (v *Variable) accumulate(t *Tape, g *tensor.Tensor) {
 	layer := v.Data().Storage().Label().Layer
 	switch {

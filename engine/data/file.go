@@ -120,7 +120,7 @@ func WriteTokens(w io.Writer, vocabulary int, tokens []uint32) error {
 }
 
 // openOrdinary opens a file that can be mapped, and returns its size. It looks
-// before it opens, because opening a pipe waits for somebody to write.
+// before it opens, because opening a pipe waits for a writer.
 func openOrdinary(path string) (f *os.File, size int64, err error) {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -42,7 +42,7 @@ type Transfers interface {
 const FetchBytes = 64
 
 // Fetched is a small value on its way to the host. It belongs to the goroutine
-// of the Backend, and somebody must wait for it.
+// of the Backend, and must be waited for.
 type Fetched interface {
 	// Ready reports, without waiting, whether Wait would return at once.
 	Ready() bool

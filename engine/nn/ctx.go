@@ -8,7 +8,7 @@ import (
 	"memtop/engine/tensor"
 )
 
-// Options are what a forward pass can be told. The zero value evaluates without
+// Options are the choices of a forward pass. The zero value evaluates without
 // dropout and without checkpoints.
 type Options struct {
 	Training   bool      // dropout is on

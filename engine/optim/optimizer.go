@@ -167,7 +167,7 @@ func (o *Optimizer) Step(lr float64, over Overflow) (applied func() bool) {
 	return func() bool { return overflow.Wait() == 0 }
 }
 
-// settle counts the last step, if nobody has: by the time of the next one the
+// settle counts the last step, once: by the time of the next one the
 // device knows, or nearly, whether it was skipped.
 func (o *Optimizer) settle() {
 	overflow := o.overflow

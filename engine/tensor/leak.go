@@ -10,9 +10,9 @@ import (
 
 // Lost storages
 //
-// A storage whose handles nobody can reach any more, though they were not
+// A storage whose handles cannot be reached any more, though they were not
 // released, is lost: the memory stays taken until the program ends. The garbage
-// collector finds that out, if it was told to watch the storage. Telling it
+// collector finds that out, if it watches the storage. To make it watch
 // costs as much as an allocation, and nearly all storages live for a part of a
 // step; so they are kept in a list, which costs nothing, and only those that
 // still live when a stretch of the program has ended are watched.
@@ -34,7 +34,7 @@ func (d *Device) OnLeak(f func(Leak)) { d.onLeak = f }
 func (l Leak) String() string { return describe(l.Bytes, l.Label) }
 
 // watch is how a storage is watched. It is a member of the list of young ones,
-// or has a cleanup, or neither when nobody wants to know.
+// or has a cleanup, or neither when no one watches.
 type watch struct {
 	state      watchState
 	prev, next *Storage

@@ -39,7 +39,7 @@ func (s *Storage) Version() int { return s.version }
 func (s *Storage) Wrote() { s.version++ }
 
 // Retag says that the memory is for something else from now on: bytes move from
-// one category to another, and one event tells so.
+// one category to another, and it records one event.
 func (s *Storage) Retag(category trace.Category, layer, role string) {
 	label := s.label
 	label.Category, label.Layer, label.Role = category, layer, role

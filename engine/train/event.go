@@ -11,7 +11,7 @@ type Event struct {
 	Step     int64   // counted from 1
 	Loss     float64 // mean over the batch, before the step
 	LR       float64
-	GradNorm float64 // before clipping; 0 when nobody asked for clipping
+	GradNorm float64 // before clipping; 0 without clipping
 	Tokens   int64   // targets of the batch
 	Duration time.Duration
 	// Skipped says that gradients overflowed, and nothing was changed.

@@ -12,7 +12,7 @@ import (
 type OutOfMemoryError struct {
 	Doing string // "setting up", or the step, as "step 12"
 	// Snapshot is the file with the state of memory at that moment, "" when
-	// nobody wanted one.
+	// none was wanted.
 	Snapshot string
 	// SnapshotErr says why it could not be saved.
 	SnapshotErr error
@@ -34,7 +34,7 @@ func (e *OutOfMemoryError) Error() string {
 // Unwrap returns the allocator's error.
 func (e *OutOfMemoryError) Unwrap() error { return e.Err }
 
-// toldOOM is told by the allocator, while everything is still in place.
+// toldOOM is called by the allocator, while everything is still in place.
 func (t *Trainer) toldOOM(e *alloc.OOMError) {
 	if t.config.SaveOOM != nil {
 		t.saved, t.savedErr = t.config.SaveOOM(e)

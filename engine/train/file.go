@@ -92,7 +92,7 @@ func readWhole(path string, v any) (f *os.File, tensors int64, err error) {
 }
 
 // checkOrdinary refuses what is no file with a beginning and an end. It looks
-// before the file is opened, because opening a pipe waits for somebody to write.
+// before the file is opened, because opening a pipe waits for a writer.
 func checkOrdinary(path string) error {
 	info, err := os.Stat(path)
 	switch {

@@ -18,10 +18,10 @@ type Leak uint8
 // The mistakes.
 const (
 	NoLeak          Leak = iota
-	LeakActivations      // the result of a layer is kept for a statistic that nobody reads
+	LeakActivations      // the result of a layer is kept for a statistic that is never read
 	LeakCache            // a cache gets one more entry and never loses any
 	LeakGradients        // a gradient is remembered when gradients are dropped
-	LeakHandle           // a copy of the inputs is never released, and nobody has it any more
+	LeakHandle           // a copy of the inputs is never released, and cannot be reached any more
 )
 
 var leakNames = []string{"", "activations", "cache", "gradients", "handle"}
@@ -49,7 +49,7 @@ type leaks struct {
 const cacheEntry = 4096
 
 // Plant makes a mistake part of every step from now on. What it keeps is given
-// back by Close, except for lost handles, which nobody can give back.
+// back by Close, except for lost handles, which cannot be reached.
 func (t *Trainer) Plant(l Leak) {
 	switch l {
 	case LeakActivations:

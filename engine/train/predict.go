@@ -107,7 +107,7 @@ func (p *forecasts) of(ctx context.Context, plan Plan, now, then Settings) (fore
 
 // timesFollow says whether the time of a step with other settings follows from
 // the layers' times in the last step. It does when only what is computed again
-// changes, and as a whole: within selective checkpoints, nobody has measured how
+// changes, and as a whole: within selective checkpoints it is not measured how
 // much of a layer is kept.
 func (t *Trainer) timesFollow(now, then *Settings, last *trace.Step) bool {
 	if now.Checkpoint.Selective() || then.Checkpoint.Selective() {

@@ -16,7 +16,7 @@ type Queued struct {
 	trainer *Trainer
 	start   time.Time
 	losses  []partLoss
-	norm    *tensor.Pending // nil when nobody asked for it
+	norm    *tensor.Pending // nil without clipping
 	applied func() bool
 }
 

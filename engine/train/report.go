@@ -26,8 +26,8 @@ type layerText struct {
 	text  string
 }
 
-// Report returns what is to be told of a step that has just ended: the event,
-// and what every layer did in it. ProbeNS is the time it took to make the report.
+// Report returns the report of a step that has just ended: the event, and what
+// every layer did in it. ProbeNS is the time it took to make the report.
 // It belongs to the trainer's goroutine, and is called before the next step; what
 // it returns never changes.
 func (t *Trainer) Report(e *Event) trace.Step {

@@ -126,7 +126,7 @@ func (t *Trainer) Optimizer() *optim.Optimizer { return t.optimizer }
 // they ran. The next step changes it.
 func (t *Trainer) Layers() []*nn.Layer { return t.ctx.Layers() }
 
-// apply makes s the settings of the step that begins, and tells of what changed,
+// apply makes s the settings of the step that begins, and records what changed,
 // right at the step's begin: what a change does to memory belongs to the step.
 func (t *Trainer) apply(s *Settings, step int64) {
 	memory := t.config.Device.Memory()

@@ -25,7 +25,7 @@ const maxPickle = 64 << 20
 
 // check looks at an archive without building anything from it.
 func check(file string) error {
-	// Opening a pipe would wait for somebody to write.
+	// Opening a pipe would wait for a writer.
 	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
 		return &FormatError{file, "not an ordinary file"}
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // loop trains until the last step, an interrupt or a failure. On a device that
-// works while the host goes on, a step is told of while the next one runs.
+// works while the host goes on, a step is reported while the next one runs.
 func (s *session) loop(ctx context.Context, r *reporter) error {
 	asked, stop := snapshotSignal()
 	defer stop()
@@ -54,7 +54,7 @@ func (s *session) loop(ctx context.Context, r *reporter) error {
 	return errors.Join(s.told(r, running), r.end(), ctx.Err())
 }
 
-// queued is a step under way, with what the probe is to be told of it.
+// queued is a step under way, with its report to the probe.
 type queued struct {
 	step   *train.Queued
 	report trace.Step
@@ -68,7 +68,7 @@ func (s *session) queued(q *train.Queued) *queued {
 	return w
 }
 
-// told waits for a step, if there is one, and tells of it.
+// told waits for a step, if there is one, and reports it.
 func (s *session) told(r *reporter, w *queued) error {
 	if w == nil {
 		return nil

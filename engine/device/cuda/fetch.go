@@ -49,7 +49,7 @@ func (f *fetches) close() error {
 	return errors.Join(append(errs, f.queue.device.unpin(f.memory))...)
 }
 
-// slot returns a place that nobody waits for, −1 when there is none.
+// slot returns a free place, −1 when there is none.
 func (f *fetches) slot() int {
 	for i, taken := range f.taken {
 		if !taken {
@@ -116,7 +116,7 @@ func (v *fetched) Wait(dst []byte) error {
 	}
 	slot := q.fetches.memory.bytes[v.slot*fetchSlot:][:fetchSlot]
 	if kernels.Failure(slot[device.FetchBytes:]) != nil {
-		return q.Synchronize() // which tells of it once, and clears it
+		return q.Synchronize() // which returns it once, and clears it
 	}
 	copy(dst, slot[:v.bytes])
 	return nil

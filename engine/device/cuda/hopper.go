@@ -43,7 +43,7 @@ func (b *Backend) tryHopper(m *device.MatMul) {
 		return
 	}
 	if b.keep(b.Synchronize()) {
-		return // what failed before is not the kernels' fault, and somebody waits for it
+		return // what failed before is not the kernels' fault, and is reported where it is waited for
 	}
 	err := b.compareHopper(kind)
 	b.UseHopper(kind, err == nil)

@@ -112,7 +112,7 @@ func (m *Memory) recycle(e alloc.Event) {
 	m.events = append(m.events, e)
 }
 
-// closeEvents gives back the events that nobody waits for.
+// closeEvents gives back the events that are not waited for.
 func (m *Memory) closeEvents() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

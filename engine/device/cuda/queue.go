@@ -11,8 +11,8 @@ import (
 
 // queue is the order in which the device works: the stream that computes, and
 // one beside it for copies that need not wait their turn. It belongs to one
-// goroutine at a time. The first failure is kept until somebody waits for the
-// queue; later operations do nothing.
+// goroutine at a time. The first failure is kept until the queue is waited
+// for; later operations do nothing.
 type queue struct {
 	device     *Device
 	compute    uintptr

@@ -112,6 +112,6 @@ func (s Symbol) String() string { return symbolNames[s] }
 type Driver interface {
 	// Call calls a function with its arguments as words. What a word points to
 	// must stay where it is until the call returns: memory of the heap that
-	// somebody holds, or memory that Go does not manage. Safe for concurrent use.
+	// is still referenced, or memory that Go does not manage. Safe for concurrent use.
 	Call(s Symbol, args ...uintptr) Result
 }

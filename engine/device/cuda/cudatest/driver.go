@@ -2,10 +2,10 @@
 // cuda calls, answered in this process, over host memory.
 //
 // It keeps the driver's contract where a caller could get it wrong. What is
-// queued on a stream does not happen before somebody waits for it, so a result
+// queued on a stream does not happen before it is waited for, so a result
 // that is read too early, or a buffer that is used again too early, shows as a
 // wrong value. Memory is counted and has an end; a range that is not mapped
-// cannot be used. Any call can be told to fail.
+// cannot be used. Any call can be made to fail.
 //
 // It is not fast, and draws no conclusions: what it is handed and must not be is
 // a panic.

@@ -17,7 +17,7 @@ var failures = []string{
 }
 
 // Failure returns the error that record, FailureBytes read from the device,
-// tells of, or nil. When several threads failed it is one of theirs.
+// describes, or nil. When several threads failed it is one of theirs.
 func Failure(record []byte) error {
 	kind := binary.LittleEndian.Uint32(record[4:])
 	if binary.LittleEndian.Uint32(record) == 0 {
