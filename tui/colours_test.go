@@ -37,9 +37,16 @@ func styleOf(t *testing.T, shown, text string) string {
 // monochrome but for one of each page.
 func TestColoursHaveRoles(t *testing.T) {
 	colour := Options{Color: "always"}
-	snapshot := func(t *testing.T) *driver { return start(t, 120, 40, colour, fileOf("run.pickle", tuitest.Small())) }
-	recorded := func(t *testing.T) *driver { return startRecording(t, 120, 40, colour) }
+	snapshot := func(t *testing.T) *driver {
+		t.Helper()
+		return start(t, 120, 40, colour, fileOf("run.pickle", tuitest.Small()))
+	}
+	recorded := func(t *testing.T) *driver {
+		t.Helper()
+		return startRecording(t, 120, 40, colour)
+	}
 	checkpointed := func(t *testing.T) *driver {
+		t.Helper()
 		d, p := startLiveWith(t, 120, 40, 20, colour)
 		d.press("C", "y")
 		d.train(p, 3)

@@ -13,8 +13,8 @@ import (
 // room, what sorts by it, and whether search and filter look at it. A column
 // with neither Width nor Rest is never shown.
 //
-// Text, Value and Compare read nothing but the row and what never changes, for
-// commands call them.
+// Where a command arranges the rows, the Text that is searched, Value and Compare
+// read nothing but the row and what is behind the scene's gate.
 type Column[R any] struct {
 	Head  string          // stands above it and names it in an [Order]
 	Width func(w int) int // its cells in a table of w, 0 where it has no room; see Cells, From and Below
