@@ -15,7 +15,7 @@ type layer struct {
 	read int64            // bytes handed out or looked at
 	err  error            // what ended it, when not its end
 	cut  bool             // it ends before it should
-	came func(read int64) // is told of what was read, nil for none
+	came func(read int64) // receives how much was read, nil for none
 }
 
 // Read hands out the stream. One that was cut short simply ends: what a decoder

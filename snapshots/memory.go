@@ -11,7 +11,7 @@ import (
 )
 
 // bounds begins the reading of the contents in a layer and returns the bound for
-// them, by default the given one. Bounded is told of it as it grows.
+// them, by default the given one. It reports the bound to Bounded as it grows.
 func (o *opening) bounds(l *layer, bound trace.Bound) trace.Bound {
 	bound.Most = MostMemory()
 	if o.options.MaxMemory > 0 {

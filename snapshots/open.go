@@ -20,10 +20,10 @@ type Options struct {
 	// MaxMemory bounds the memory of the process in bytes. 0 means
 	// trace.DefaultBound for what the file unpacks to, and at most MostMemory.
 	MaxMemory int64
-	// Bounded is told of the bound in bytes, which may grow as the file is read;
+	// Bounded receives the bound in bytes, which may grow as the file is read;
 	// nil for none.
 	Bounded func(bound int64)
-	// Progress is told of bytes of the stored file; nil for none.
+	// Progress receives the bytes read of the stored file; nil for none.
 	Progress trace.Progress
 }
 

@@ -50,7 +50,7 @@ func (a *app) openLog() error {
 
 func (a *app) close() {
 	if a.logFile != nil {
-		_ = a.logFile.Close() // there is nobody left to tell
+		_ = a.logFile.Close() // the failure can be reported nowhere
 	}
 }
 

@@ -118,7 +118,7 @@ func (c *child) run(started chan<- error) {
 		return
 	}
 	close(started)
-	_ = c.cmd.Wait() // what became of it is told by its probe and its standard error
+	_ = c.cmd.Wait() // its probe and its standard error say what became of it
 }
 
 // The times that a child is given.
@@ -135,7 +135,7 @@ func (c *child) attach(ctx context.Context, a *app) (*attach.Client, error) {
 	look := time.NewTicker(demoLook)
 	defer look.Stop()
 	for {
-		client, err := a.dialWith(ctx, strconv.Itoa(c.cmd.Process.Pid), attach.DialOptions{NoRestart: true}) // nobody restarts it
+		client, err := a.dialWith(ctx, strconv.Itoa(c.cmd.Process.Pid), attach.DialOptions{NoRestart: true}) // it is not restarted
 		var none *attach.NoProbeError
 		if err == nil || !errors.As(err, &none) && !errors.Is(err, os.ErrNotExist) {
 			return client, err
@@ -150,7 +150,7 @@ func (c *child) attach(ctx context.Context, a *app) (*attach.Client, error) {
 	}
 }
 
-// trainerError is what the trainer said when it failed, in one line.
+// trainerError is the trainer's own line about its failure.
 type trainerError struct {
 	code int
 	line string

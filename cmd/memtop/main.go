@@ -30,7 +30,7 @@ func main() {
 const grace = time.Second
 
 // run is the whole program. It returns the exit code; every failure has been
-// told in one line on stderr.
+// reported in one line on stderr.
 func run(args []string, stdout, stderr io.Writer) int {
 	a := newApp(stdout, stderr)
 	return a.supervise(func(ctx context.Context) error { return a.execute(ctx, args) })

@@ -71,7 +71,7 @@ func files(low, high int) cobra.PositionalArgs {
 
 func isTerminal(f interface{ Fd() uintptr }) bool { return term.IsTerminal(f.Fd()) }
 
-// screen shows files until the user quits. A file that is not there is told at
+// screen shows files until the user quits. A missing file is reported at
 // once; if the only file turns out to be damaged, the exit code says so too.
 func (a *app) screen(ctx context.Context, paths []string) error {
 	var files []tui.File

@@ -64,7 +64,7 @@ func (a *app) record(ctx context.Context, target string, to output.File, o attac
 		fmt.Fprintf(a.stderr, "recording process %s to %s; Ctrl-C ends it\n", target, to.Path)
 	}
 	kept, err := r.Run(ctx, f)
-	info, _ := f.Stat() // nil, if it cannot be told
+	info, _ := f.Stat() // nil if it is not known
 	err = errors.Join(err, f.Close())
 	if err != nil && kept.Bytes == 0 && !to.Overwrite && info != nil && info.Mode().IsRegular() {
 		_ = os.Remove(f.Name()) // nothing came to be recorded

@@ -119,7 +119,7 @@ func settled(ctx context.Context, c *attach.Client, changes []trace.Change, all 
 	return made, err
 }
 
-// waitError is a change of which nothing could be told in time.
+// waitError says that the outcome of a change was not known in time.
 type waitError struct{ cause, remedy string }
 
 func (e waitError) Error() string { return e.cause }

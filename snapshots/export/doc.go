@@ -5,7 +5,7 @@
 // It only writes. PyTorch's own format is package pytorch's, and choosing a file
 // to write to is the command's.
 //
-// Names in a trace come from a file that nobody vouches for. Every format makes
+// Names in a trace come from a file that is not trusted. Every format makes
 // them printable and quotes them by its own rules, so that none can end a cell, a
 // tag or a line.
 package export

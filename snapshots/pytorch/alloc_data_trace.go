@@ -137,7 +137,7 @@ func (p *plot) label(i int) string {
 	return p.data.strings[p.data.suffixes[info][0]]
 }
 
-// category returns what torch.profiler said of the element: in a column, or at
+// category returns what torch.profiler called the element: in a column, or at
 // the end of its label, as in "1.0KiB allocation (gradient)".
 func (p *plot) category(i int) trace.StringID {
 	if len(p.data.categories) > 0 {

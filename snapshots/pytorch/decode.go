@@ -14,7 +14,7 @@ type Options struct {
 	// Bound is for the memory of the process; the zero value is
 	// trace.DefaultBound.
 	Bound trace.Bound
-	// Progress is told of bytes read; nil for none.
+	// Progress receives the bytes read; nil for none.
 	Progress trace.Progress
 	// Total is the length of the input in bytes, 0 when not known. Lengths that
 	// the input declares are checked against it.

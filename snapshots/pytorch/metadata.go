@@ -14,7 +14,7 @@ const (
 	metadataLength = 4 << 10
 )
 
-// metadata returns what the program said of an entry, as text. PyTorch writes a
+// metadata returns the user metadata of an entry, as text. PyTorch writes a
 // string, and its viewer also shows dicts; those become "key: value, …".
 func (m *machine) metadata(f *fields) trace.StringID {
 	if f.have&(1<<nameUserMetadata) == 0 {

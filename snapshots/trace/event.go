@@ -24,7 +24,7 @@ const (
 	StepBegin
 	StepEnd
 	SettingChanged
-	Lost      // nobody in the program can reach the allocation any more, and it was not freed
+	Lost      // the program can reach the allocation no more, and has not freed it
 	KindCount = int(iota)
 )
 

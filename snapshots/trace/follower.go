@@ -108,7 +108,7 @@ func byID(d *followed, id int) int { return d.id - id }
 // Base takes over the whole state of a device at one moment; the state belongs
 // to the follower then. The first one begins the device, and first is the number
 // of the event that comes next in the program's own count. A later one bridges a
-// gap: missed events, -1 when nobody knows how many, for a reason in a few
+// gap: missed events, -1 when unknown, for a reason in a few
 // words. Made-up events lead from the state before to it, so that a replay in
 // either direction goes on.
 func (f *Follower) Base(device int, first int64, s State, missed int64, reason string) {

@@ -23,8 +23,8 @@ type Held struct {
 	Note   NoteID
 	Stream StreamID
 	Close  int32 // the event that ended it, or Never
-	// FreeStack says that Stack is where it was freed: nobody recorded where
-	// it was made.
+	// FreeStack says that Stack is where it was freed: where it was made
+	// is not recorded.
 	FreeStack bool
 }
 
@@ -279,7 +279,7 @@ func (l *Lifetimes) RequestedFree(a *Allocation) int {
 		if i, ok := l.asked[a.Addr]; ok && int(i) > a.Open {
 			return int(i)
 		}
-		// The last event may be the first half of a pair, of which nobody knows yet
+		// The last event may be the first half of a pair, of which it is not known yet
 		// whether the other half follows at once.
 		if i := l.request; i >= 0 && l.events.At(int(i)).Addr == a.Addr && int(i) > a.Open {
 			return int(i)

@@ -15,8 +15,8 @@ type Live struct {
 	Changes   []Change // by ID, ascending; an entry is replaced as it moves on
 	Gauges    []Gauge  // by time, ascending
 	Gaps      []Gap    // by event, ascending
-	// Dropped is how many events the program could not tell of, DroppedSteps
-	// likewise of steps.
+	// Dropped counts the events that the program could not report, DroppedSteps
+	// the steps.
 	Dropped, DroppedSteps int64
 	// ProbeNS is what reporting has cost the program so far, in nanoseconds.
 	ProbeNS int64
@@ -66,7 +66,7 @@ func (s *ChangeState) UnmarshalText(name []byte) error {
 	return fmt.Errorf("%.20q is no state of a change", name)
 }
 
-// Change is a setting that somebody wanted otherwise.
+// Change is a request for another value of a setting, and what became of it.
 type Change struct {
 	ID     int64       `json:"id"`      // counted from 1
 	Time   int64       `json:"time_us"` // when it was asked for, microseconds since the epoch
@@ -76,8 +76,8 @@ type Change struct {
 	State  ChangeState `json:"state"`
 	Step   int64       `json:"step,omitempty"`   // the first step that used it, when applied
 	Reason string      `json:"reason,omitempty"` // why it was refused
-	// Predicted is what was expected of it when it was asked for; nil when
-	// nobody could say.
+	// Predicted is the effect that was expected when the change was asked for;
+	// nil when there was no prediction.
 	Predicted *Prediction `json:"predicted,omitempty"`
 }
 
@@ -111,6 +111,6 @@ type Gauge struct {
 type Gap struct {
 	Device   int
 	From, To int
-	Missed   int64 // how many events are missing, -1 when nobody knows
+	Missed   int64 // how many events are missing, -1 when unknown
 	Reason   string
 }

@@ -1,7 +1,7 @@
 package trace
 
-// Recorder is told of every event of an allocator at the moment it happens:
-// a probe, or a test.
+// Recorder receives every event of an allocator at the moment it happens. A probe
+// is one, and tests are others.
 type Recorder interface {
 	// Record is called with the allocator locked, events in the order of their
 	// happening. It must return at once, must never block, and must not call

@@ -54,8 +54,7 @@ func (l *Lifetimes) AllocationAt(id AllocationID, at int) Allocation {
 	return a
 }
 
-// lostAt notes that nobody in the program can reach the allocation at an
-// address any more.
+// lostAt notes that the program can reach the allocation at an address no more.
 func (l *Lifetimes) lostAt(i int32, e *Event) {
 	l.setPeer(i, Never)
 	slot, ok := l.open.find(e.Addr)
@@ -72,8 +71,8 @@ func (l *Lifetimes) lostAt(i int32, e *Event) {
 	}
 }
 
-// Lost returns the event that said that nobody in the program can reach the
-// allocation any more, or Never.
+// Lost returns the event from which on the program can reach the allocation no
+// more, or Never.
 func (l *Lifetimes) Lost(id AllocationID) int {
 	if i, ok := l.lost[id]; ok {
 		return int(i)

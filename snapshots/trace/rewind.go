@@ -1,8 +1,8 @@
 package trace
 
 // Rewind undoes all events of device d of t and returns the state before the
-// first one. Problems are listed newest event first. A whole file that nobody
-// has edited has none; on others the state is the best that can be known.
+// first one. Problems are listed newest event first. A whole file that
+// was not edited has none; on others the state is the best that can be known.
 func Rewind(t *Trace, d *Device) (State, Problems) {
 	r := NewRewinder(t, d)
 	r.To(-1)

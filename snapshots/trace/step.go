@@ -1,6 +1,6 @@
 package trace
 
-// Step is what a program said of one of its training steps when it ended. Its
+// Step is what a program reported of a training step when the step ended. Its
 // slices are shared between steps and must not be changed. The names for JSON,
 // here and below, are those of the probe's protocol.
 type Step struct {
@@ -22,7 +22,7 @@ type Step struct {
 	Categories []Amount `json:"categories"`
 	AtPeak     []Amount `json:"categories_at_peak"`
 	Settings   []Value  `json:"settings"`         // that the step used, ordered by key
-	Layers     []Layer  `json:"layers,omitempty"` // in the order they ran; nil where nobody measured
+	Layers     []Layer  `json:"layers,omitempty"` // in the order they ran; nil where they were not measured
 	// ProbeNS is what reporting cost the program in this step, in nanoseconds.
 	ProbeNS int64 `json:"probe_ns"`
 }

@@ -29,7 +29,7 @@ type PoolID uint32
 // ListID numbers a list of strings; 0 is absent.
 type ListID uint32
 
-// FXID numbers what torch.fx said of a frame; 0 is absent.
+// FXID numbers what torch.fx knows of a frame; 0 is absent.
 type FXID uint32
 
 // Numbers that every table starts with.
@@ -210,7 +210,7 @@ func (in *Interner) Frame(f Frame) FrameID {
 	return id
 }
 
-// SetFX notes what torch.fx said of a frame. The first word stays: one line of
+// SetFX notes what torch.fx knows of a frame. The first note stays: one line of
 // generated code has one node. It must not be called once a view is shared
 // between goroutines.
 func (in *Interner) SetFX(id FrameID, fx FX) {

@@ -14,7 +14,7 @@ type Trace struct {
 	Annotations []Annotation
 	Settings    []Setting // the allocator's, in file order
 	Notices     []string  // what a reader should know before trusting the rest
-	Steps       []Step    // ascending; what the program said of its steps
+	Steps       []Step    // ascending; what the program reported of its steps
 	Live        *Live     // of a running program and of recordings of one; nil for snapshots
 }
 
@@ -93,7 +93,7 @@ type Controller interface {
 	Set(ctx context.Context, key, value string) (Change, error)
 }
 
-// Progress is told how far a load has come: bytes read of bytes in all, which
+// Progress receives how far a load has come: bytes read of bytes in all, which
 // is 0 when not known. It is called from the loading goroutine, often, and
 // must return at once.
 type Progress func(read, total int64)

@@ -58,7 +58,7 @@ func (t *tally) run(name string, o outcome) {
 	r.slow, r.memory = max(r.slow, o.took), max(r.memory, o.peak)
 }
 
-// shownOfAClass is how many failures that look alike are told and kept.
+// shownOfAClass is how many failures that look alike are printed and kept.
 const shownOfAClass = 3
 
 var details = regexp.MustCompile(`"[^"]*"|U\+[0-9A-F]+|[0-9]+`)

@@ -26,8 +26,8 @@ func (o *options) probeSwitch() (on bool, err error) {
 	return false, usagef("--probe %q: want on or off", o.probe)
 }
 
-// openProbe lets viewers look at the run. A run that cannot be looked at is
-// still a run: it is said in one line and training goes on.
+// openProbe lets viewers look at the run. A run without a probe is
+// still a run: one line says so, and training goes on.
 func (s *session) openProbe(ctx context.Context) {
 	p, err := probe.Listen(context.WithoutCancel(ctx), probe.Options{ // viewers see the last step too
 		Control: controlled{s.trainer}, Gauge: s.gauges(), Writer: "memtop's engine",
@@ -115,5 +115,5 @@ func (s *session) reserved() (bytes int64, at time.Time) {
 	return bytes, at
 }
 
-// lost is told of a tensor that nobody can reach and nobody has released.
+// lost notes a tensor that the program can no longer reach and never released.
 func (s *session) lost(l tensor.Leak) { s.memory.Lost(l.Allocation) }

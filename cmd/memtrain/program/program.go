@@ -16,7 +16,7 @@ import (
 )
 
 // Run is the whole program. It returns the exit code; every failure has been
-// told in one line on stderr. The first signal ends training after the step under
+// reported in one line on stderr. The first signal ends training after the step under
 // way, the second one ends the program. gpus may be nil.
 func Run(args []string, stdout, stderr io.Writer, gpus GPUs) int {
 	ctx, stop := command.WithSignals(context.Background())
@@ -33,7 +33,7 @@ func Run(args []string, stdout, stderr io.Writer, gpus GPUs) int {
 }
 
 // execute runs the command line. A panic is a bug; it becomes an error, so that
-// nobody is shown a stack.
+// users see no stack.
 func execute(ctx context.Context, args []string, stdout, stderr *command.Output, gpus GPUs) (err error) {
 	defer func() {
 		if r := recover(); r != nil {

@@ -48,8 +48,8 @@ func (r *reporter) step(e *train.Event) error {
 	return progressed(err)
 }
 
-// progressError is a step that could not be told of, as when the terminal has
-// gone. The run itself is whole.
+// progressError says that a step could not be reported, for example because the
+// terminal has gone. The run itself is whole.
 type progressError struct{ error }
 
 // Error says what could not be done.
