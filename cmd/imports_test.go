@@ -18,10 +18,11 @@ import (
 // library is open to all.
 var picture = map[string][]string{
 	"snapshots/cause/...":           {}, // what an error means, for all
+	"snapshots/quantity":            {},
 	"snapshots/trace":               {},
 	"snapshots/trace/tracetest":     {"snapshots/trace"},
-	"snapshots/analysis":            {"snapshots/trace"},
-	"snapshots/report":              {"snapshots/analysis", "snapshots/trace"},
+	"snapshots/analysis":            {"snapshots/quantity", "snapshots/trace"},
+	"snapshots/report":              {"snapshots/analysis", "snapshots/quantity", "snapshots/trace"},
 	"snapshots/pytorch":             {"snapshots/trace"},
 	"snapshots/pytorch/pytorchtest": {"snapshots/pytorch", "snapshots/trace"},
 	"snapshots/wire":                {"snapshots/trace", "snapshots/cause"},
@@ -31,11 +32,11 @@ var picture = map[string][]string{
 		"snapshots/pytorch/pytorchtest", "snapshots/trace", "snapshots/wire", "github.com/klauspost/compress/...",
 	},
 	"snapshots/export": {
-		"snapshots/report", "snapshots/analysis", "snapshots/trace", "github.com/google/pprof/profile",
+		"snapshots/report", "snapshots/analysis", "snapshots/quantity", "snapshots/trace", "github.com/google/pprof/profile",
 	},
 	"snapshots/export/browsertest": {},
 	"tui/...": {
-		"tui/...", "snapshots/analysis", "snapshots/trace",
+		"tui/...", "snapshots/analysis", "snapshots/quantity", "snapshots/trace",
 		"charm.land/...", "github.com/charmbracelet/...",
 	},
 	"probe/exposition":                {"snapshots/trace"},
@@ -84,8 +85,8 @@ var picture = map[string][]string{
 	"cmd/output/killtest": {},
 	"cmd/memtop": {
 		"cmd/command", "cmd/output", "snapshots/cause", "cmd/memtrain/program", "tui", "probe/attach", "probe/protocol", "probe/collector",
-		"probe/exposition", "probe/gauge", "snapshots", "snapshots/analysis", "snapshots/report",
-		"snapshots/export", "snapshots/pytorch", "snapshots/trace", "snapshots/wire",
+		"probe/exposition", "probe/gauge", "snapshots", "snapshots/analysis", "snapshots/quantity",
+		"snapshots/report", "snapshots/export", "snapshots/pytorch", "snapshots/trace", "snapshots/wire",
 		"charm.land/bubbletea/v2", "github.com/spf13/cobra", "github.com/spf13/pflag",
 		"github.com/charmbracelet/colorprofile", "github.com/charmbracelet/x/ansi", "github.com/charmbracelet/x/term",
 	},

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"memtop/probe/attach"
-	"memtop/snapshots/analysis"
+	"memtop/snapshots/quantity"
 )
 
 func (a *app) lsCommand() *cobra.Command {
@@ -93,7 +93,7 @@ func writeRows(out io.Writer, rows []listed) error {
 	for _, r := range rows {
 		numbers := "-\t-\t-\t-"
 		if d := r.listedDevice; d != nil {
-			numbers = fmt.Sprintf("%d\t%d\t%s\t%s", d.Device, d.Step, analysis.Bytes(d.Allocated), analysis.Bytes(d.Reserved))
+			numbers = fmt.Sprintf("%d\t%d\t%s\t%s", d.Device, d.Step, quantity.Bytes(d.Allocated), quantity.Bytes(d.Reserved))
 		}
 		fmt.Fprintf(w, "%d\t%s\t%s\t%s\n", r.PID, r.User, numbers, r.Command)
 	}

@@ -12,7 +12,7 @@ import (
 	"memtop/cmd/command"
 	"memtop/cmd/output"
 	"memtop/probe/attach"
-	"memtop/snapshots/analysis"
+	"memtop/snapshots/quantity"
 )
 
 func (a *app) recordCommand() *cobra.Command {
@@ -71,7 +71,7 @@ func (a *app) record(ctx context.Context, target string, to output.File, o attac
 	}
 	if err == nil {
 		_, err = fmt.Fprintf(a.stdout, "wrote %s: %s steps, %s; %s\n",
-			to.Path, analysis.Count(int(kept.Steps)), analysis.Bytes(kept.Bytes), kept.Reason)
+			to.Path, quantity.Count(int(kept.Steps)), quantity.Bytes(kept.Bytes), kept.Reason)
 	}
 	return err
 }

@@ -3,6 +3,7 @@ package analysis
 import (
 	"fmt"
 
+	"memtop/snapshots/quantity"
 	"memtop/snapshots/trace"
 )
 
@@ -30,7 +31,7 @@ func (f *finder) advice() {
 		if share := Percent(bytes, s.PeakRequested); a.how != "" && share >= a.share {
 			found := Finding{
 				Kind: CategoryFinding, Bytes: bytes, Where: Where{Event: s.PeakEvent},
-				Evidence: fmt.Sprintf("%s %s (%d%%) of the peak", a.noun, Bytes(bytes), share), Remedy: a.how, joint: ": ",
+				Evidence: fmt.Sprintf("%s %s (%d%%) of the peak", a.noun, quantity.Bytes(bytes), share), Remedy: a.how, joint: ": ",
 			}
 			if f.index.Guessed() {
 				found.Evidence, found.Confidence = found.Evidence+", as guessed from stacks", Probable

@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 
+	"memtop/snapshots/quantity"
 	"memtop/snapshots/trace"
 )
 
@@ -52,7 +53,7 @@ func (f *finder) leaks() {
 	if more > 0 {
 		f.add(Finding{
 			Kind: LeakFinding, Severity: Warning, Bytes: bytes, Confidence: Possible, Where: Where{Event: f.index.End()},
-			Evidence: fmt.Sprintf("Memory of %s grows too; they now hold %s", Plural(more, "more site"), Bytes(bytes)),
+			Evidence: fmt.Sprintf("Memory of %s grows too; they now hold %s", quantity.Plural(more, "more site"), quantity.Bytes(bytes)),
 		})
 	}
 }
@@ -73,12 +74,12 @@ func (t Trend) confidence() Certainty {
 func (s *Site) evidence() string {
 	text := s.Name + ": " + s.Trend.String()
 	if s.GrowthPerStep > 0 {
-		text += ", +" + Bytes(s.GrowthPerStep) + " per step"
+		text += ", +" + quantity.Bytes(s.GrowthPerStep) + " per step"
 	}
 	if s.StepsToOOM >= 0 {
-		text += ", out of memory in " + Plural(int(s.StepsToOOM), "step")
+		text += ", out of memory in " + quantity.Plural(int(s.StepsToOOM), "step")
 	}
-	if text += "; " + Bytes(s.Bytes) + " in " + Plural(s.Count, "tensor"); s.Reason != "" {
+	if text += "; " + quantity.Bytes(s.Bytes) + " in " + quantity.Plural(s.Count, "tensor"); s.Reason != "" {
 		text += ". " + strings.TrimSuffix(s.Reason, ".")
 	}
 	return text
@@ -98,10 +99,10 @@ func (f *finder) ooms() {
 	for _, o := range append([]OOM{last}, before[:min(len(before), shown-1)]...) {
 		found := Finding{
 			Kind: ShortageFinding, Severity: Problem, Bytes: o.Requested, Where: Where{Event: o.Event},
-			Evidence: fmt.Sprintf("Out of memory at event %s: %s (%s)", Count(o.Event), o.Reason, o.Verdict),
+			Evidence: fmt.Sprintf("Out of memory at event %s: %s (%s)", quantity.Count(o.Event), o.Reason, o.Verdict),
 		}
 		if len(o.Holders) > 0 {
-			found.Evidence += fmt.Sprintf(". The largest holder is %s with %s", f.index.HolderName(o.Holders[0]), Bytes(o.Holders[0].Bytes))
+			found.Evidence += fmt.Sprintf(". The largest holder is %s with %s", f.index.HolderName(o.Holders[0]), quantity.Bytes(o.Holders[0].Bytes))
 			found.Where.Stack = o.Holders[0].Stack
 		}
 		if o.Verdict == Fragmented {
@@ -125,11 +126,11 @@ func (f *finder) peak() {
 	found := Finding{Kind: PeakFinding, Bytes: s.PeakRequested, Where: Where{Event: s.PeakEvent}}
 	switch {
 	case !f.index.History():
-		found.Evidence = Bytes(s.PeakRequested) + " is in use"
+		found.Evidence = quantity.Bytes(s.PeakRequested) + " is in use"
 	case s.PeakEvent < 0:
-		found.Evidence = "The peak is " + Bytes(s.PeakRequested) + ", before the first event"
+		found.Evidence = "The peak is " + quantity.Bytes(s.PeakRequested) + ", before the first event"
 	default:
-		found.Evidence = fmt.Sprintf("The peak is %s, at event %s of %s", Bytes(s.PeakRequested), Count(s.PeakEvent), Count(s.Events))
+		found.Evidence = fmt.Sprintf("The peak is %s, at event %s of %s", quantity.Bytes(s.PeakRequested), quantity.Count(s.PeakEvent), quantity.Count(s.Events))
 	}
 	holders := f.index.peakFacts().holders
 	if known := KnownHolders(holders); len(known) > 0 && known[0].Stack > trace.EmptyStack {
@@ -139,7 +140,7 @@ func (f *finder) peak() {
 		}
 		found.Where.Stack = top.Stack
 		found.Evidence += fmt.Sprintf("; the %s, %s (%s), is from %s",
-			largest, Bytes(top.Bytes), share(top.Bytes, s.PeakRequested), f.index.StackName(top.Stack))
+			largest, quantity.Bytes(top.Bytes), share(top.Bytes, s.PeakRequested), f.index.StackName(top.Stack))
 	}
 	f.add(found)
 }
@@ -158,7 +159,7 @@ func (f *finder) grown() {
 			found.Severity, found.Confidence = Info, Possible
 			how = "from each eighth of the trace to the next; no steps are marked, so this may be intended"
 		}
-		found.Evidence = fmt.Sprintf("Memory from %s grows by %s %s; it now holds %s", f.index.StackName(g.Stack), Bytes(g.PerStep), how, Bytes(g.Bytes))
+		found.Evidence = fmt.Sprintf("Memory from %s grows by %s %s; it now holds %s", f.index.StackName(g.Stack), quantity.Bytes(g.PerStep), how, quantity.Bytes(g.Bytes))
 		f.add(found)
 	}
 }
@@ -169,10 +170,10 @@ func (f *finder) fragmented() {
 		found := Finding{
 			Kind: FragmentationFinding, Bytes: m.Free, Where: end,
 			Evidence: fmt.Sprintf("At the end %s (%d%%) of %s reserved is cached but unused, the largest piece %s; %s could be given back",
-				Bytes(m.Free), Percent(m.Free, m.Reserved), Bytes(m.Reserved), Bytes(m.LargestFit()), Bytes(m.Releasable)),
+				quantity.Bytes(m.Free), Percent(m.Free, m.Reserved), quantity.Bytes(m.Reserved), quantity.Bytes(m.LargestFit()), quantity.Bytes(m.Releasable)),
 		}
 		if pinned, keeps := m.pinned(); pinned > 0 {
-			found.Evidence += fmt.Sprintf("; small blocks pin %s segments with %s free", Count(pinned), Bytes(keeps))
+			found.Evidence += fmt.Sprintf("; small blocks pin %s segments with %s free", quantity.Count(pinned), quantity.Bytes(keeps))
 		}
 		if m.Releasable < m.Free/2 {
 			found.Severity, found.Remedy = Warning, f.index.remedy()
@@ -182,7 +183,7 @@ func (f *finder) fragmented() {
 	if m.Rounding > m.Active/10 && m.Rounding > 64<<20 {
 		f.add(Finding{
 			Kind: RoundingFinding, Severity: Warning, Bytes: m.Rounding, Where: end,
-			Evidence: fmt.Sprintf("Rounding wastes %s (%d%%) of the memory in use", Bytes(m.Rounding), Percent(m.Rounding, m.Active)),
+			Evidence: fmt.Sprintf("Rounding wastes %s (%d%%) of the memory in use", quantity.Bytes(m.Rounding), Percent(m.Rounding, m.Active)),
 		})
 	}
 }

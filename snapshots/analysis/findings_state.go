@@ -3,6 +3,7 @@ package analysis
 import (
 	"fmt"
 
+	"memtop/snapshots/quantity"
 	"memtop/snapshots/trace"
 )
 
@@ -13,7 +14,7 @@ func (f *finder) cut() {
 		f.add(Finding{
 			Kind: TruncationFinding, Severity: Warning, Where: Where{Event: f.index.End()},
 			Evidence: fmt.Sprintf("The file is cut off after event %s: the segments are those of the end that is missing, so levels over time are approximate",
-				Count(f.index.End())),
+				quantity.Count(f.index.End())),
 		})
 	}
 }
@@ -70,7 +71,7 @@ func (f *finder) heldBefore() {
 	if share := Percent(bytes, s.PeakRequested); share >= 10 {
 		f.add(Finding{
 			Kind: HeldBeforeFinding, Bytes: bytes, Where: Where{Event: -1},
-			Evidence: fmt.Sprintf("%s (%d%%) of the peak was held before recording began", Bytes(bytes), share),
+			Evidence: fmt.Sprintf("%s (%d%%) of the peak was held before recording began", quantity.Bytes(bytes), share),
 			Remedy:   "start recording earlier to see where it came from", joint: "; ",
 		})
 	}
@@ -83,7 +84,7 @@ func (f *finder) heldWithoutStack() {
 		if share := Percent(h.Bytes, s.FinalRequested); h.Stack == 0 && share >= 10 && share < 100 {
 			f.add(Finding{
 				Kind: HeldBeforeFinding, Bytes: h.Bytes, Where: Where{Event: NoEvent},
-				Evidence: fmt.Sprintf("%s (%d%%) has no stack: it was allocated while recording was off", Bytes(h.Bytes), share),
+				Evidence: fmt.Sprintf("%s (%d%%) has no stack: it was allocated while recording was off", quantity.Bytes(h.Bytes), share),
 			})
 		}
 	}
@@ -115,7 +116,7 @@ func entries(n int) string {
 	if n == 1 {
 		return "a single entry"
 	}
-	return Count(n) + " entries"
+	return quantity.Count(n) + " entries"
 }
 
 // hasStacks reports whether anything at all has a stack.
@@ -142,7 +143,7 @@ func (f *finder) inconsistent() {
 	f.add(Finding{
 		Kind: ContradictionFinding, Severity: Warning, Bytes: stray, Where: Where{Event: NoEvent},
 		Evidence: fmt.Sprintf("The events and the final segments do not fit together (%s live after the last event have no block, %d events contradict the state): "+
-			"the file was trimmed or made by hand, so numbers over time are approximate", Bytes(stray), faults),
+			"the file was trimmed or made by hand, so numbers over time are approximate", quantity.Bytes(stray), faults),
 	})
 }
 
@@ -156,7 +157,7 @@ func (f *finder) waiting() {
 	if m := f.index.finalMap(); m.Pending > 0 {
 		f.add(Finding{
 			Kind: PendingFreeFinding, Bytes: m.Pending, Where: Where{Event: f.index.End()},
-			Evidence: Bytes(m.Pending) + " was freed by the program but is still in use by another stream",
+			Evidence: quantity.Bytes(m.Pending) + " was freed by the program but is still in use by another stream",
 		})
 	}
 }
@@ -175,7 +176,7 @@ func (f *finder) pools() {
 		f.add(Finding{
 			Kind: PrivatePoolFinding, Bytes: reserved, Where: Where{Event: NoEvent},
 			Evidence: fmt.Sprintf("%s is reserved by %d private pools (CUDA graphs or MemPool), %s of it unused; other code cannot use it",
-				Bytes(reserved), n, Bytes(free)),
+				quantity.Bytes(reserved), n, quantity.Bytes(free)),
 		})
 	}
 }

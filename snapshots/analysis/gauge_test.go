@@ -3,6 +3,7 @@ package analysis
 import (
 	"testing"
 
+	"memtop/snapshots/quantity"
 	"memtop/snapshots/trace"
 )
 
@@ -62,11 +63,11 @@ func TestWhatIsOutsideIsOfTheGaugesMoment(t *testing.T) {
 				gauge := x.GaugeAt(at)
 				for _, row := range x.Waterfall(at, gauge) {
 					if row.Bytes != want[row.Kind] {
-						t.Errorf("after event %d %s is %s, want %s", at, row.Name, Bytes(row.Bytes), Bytes(want[row.Kind]))
+						t.Errorf("after event %d %s is %s, want %s", at, row.Name, quantity.Bytes(row.Bytes), quantity.Bytes(want[row.Kind]))
 					}
 				}
 				if used := x.ReservedAt(at) + 357<<20; gauge.Used != used {
-					t.Errorf("after event %d the device has %s in use, want %s", at, Bytes(gauge.Used), Bytes(used))
+					t.Errorf("after event %d the device has %s in use, want %s", at, quantity.Bytes(gauge.Used), quantity.Bytes(used))
 				}
 			}
 		})

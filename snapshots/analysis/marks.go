@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"memtop/snapshots/quantity"
 	"memtop/snapshots/trace"
 )
 
@@ -183,5 +184,5 @@ func stepName(number int64) string {
 	if number <= 0 {
 		return "step"
 	}
-	return "step " + Count(int(number))
+	return "step " + quantity.Count(int(number))
 }

@@ -1,6 +1,9 @@
 package analysis
 
-import "memtop/snapshots/trace"
+import (
+	"memtop/snapshots/quantity"
+	"memtop/snapshots/trace"
+)
 
 // Verdict says why memory ran out.
 type Verdict uint8
@@ -106,26 +109,26 @@ func (x *Index) oomCause(o *OOM, e *trace.Event, m *Map) (Verdict, string) {
 			o.Largest = max(o.Largest, f.Largest)
 		}
 	}
-	ask, need := Bytes(o.Requested), segmentFor(o.Requested)
+	ask, need := quantity.Bytes(o.Requested), segmentFor(o.Requested)
 	enough := func(cached int64) bool { return cached >= o.Requested || cached+driver >= need }
 	if driver >= o.Requested && driver < need {
-		ask += ", which takes a new segment of " + Bytes(need)
+		ask += ", which takes a new segment of " + quantity.Bytes(need)
 	}
 	switch {
 	case driver >= need && o.DeviceFree >= 0:
-		return Unexplained, "asked for " + ask + " while the driver had " + Bytes(driver) +
+		return Unexplained, "asked for " + ask + " while the driver had " + quantity.Bytes(driver) +
 			" free: a limit on this process's share, or more was needed at once"
 	case enough(own) && o.Largest < o.Requested:
-		return Fragmented, "asked for " + ask + "; " + Bytes(own) + " was cached for this stream, but in pieces of at most " +
-			Bytes(o.Largest) + ", and the driver had " + Bytes(driver)
+		return Fragmented, "asked for " + ask + "; " + quantity.Bytes(own) + " was cached for this stream, but in pieces of at most " +
+			quantity.Bytes(o.Largest) + ", and the driver had " + quantity.Bytes(driver)
 	case enough(m.Free):
-		return Elsewhere, "asked for " + ask + "; " + Bytes(m.Free) + " was cached, but only " + Bytes(own) +
+		return Elsewhere, "asked for " + ask + "; " + quantity.Bytes(m.Free) + " was cached, but only " + quantity.Bytes(own) +
 			" of it for this stream and size class"
 	case enough(m.Free + m.Pending):
-		return PendingFrees, "asked for " + ask + "; " + Bytes(m.Pending) + " was freed but still in use by another stream"
+		return PendingFrees, "asked for " + ask + "; " + quantity.Bytes(m.Pending) + " was freed but still in use by another stream"
 	default:
-		return Full, "asked for " + ask + "; only " + Bytes(m.Free) + " was cached and the driver had " + Bytes(driver) +
-			", while " + Bytes(o.Live) + " was held"
+		return Full, "asked for " + ask + "; only " + quantity.Bytes(m.Free) + " was cached and the driver had " + quantity.Bytes(driver) +
+			", while " + quantity.Bytes(o.Live) + " was held"
 	}
 }
 

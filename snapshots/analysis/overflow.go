@@ -3,6 +3,7 @@ package analysis
 import (
 	"fmt"
 
+	"memtop/snapshots/quantity"
 	"memtop/snapshots/trace"
 )
 
@@ -41,15 +42,15 @@ func (x *Index) Overflow() Overflow {
 	case flagged:
 		return Overflow{Certain, "the file says that its buffer of events overflowed"}
 	case limit > 0 && int64(n) >= limit:
-		return Overflow{Certain, fmt.Sprintf("the trace is as long as the buffer, %s events", Count(int(limit)))}
+		return Overflow{Certain, fmt.Sprintf("the trace is as long as the buffer, %s events", quantity.Count(int(limit)))}
 	}
 	orphans, bytes := x.orphans()
-	missing := fmt.Sprintf("%s (%s) allocated while recording was on without an alloc event", Plural(orphans, "block"), Bytes(bytes))
+	missing := fmt.Sprintf("%s (%s) allocated while recording was on without an alloc event", quantity.Plural(orphans, "block"), quantity.Bytes(bytes))
 	switch {
 	case orphans > 0 && limit == 0 && isRound(n):
-		return Overflow{Probable, fmt.Sprintf("the trace has exactly %s events, and there is memory in %s", Count(n), missing)}
+		return Overflow{Probable, fmt.Sprintf("the trace has exactly %s events, and there is memory in %s", quantity.Count(n), missing)}
 	case limit == 0 && isRound(n) && len(x.life.Held) > 0:
-		return Overflow{Possible, fmt.Sprintf("the trace has exactly %s events, which looks like a limit", Count(n))}
+		return Overflow{Possible, fmt.Sprintf("the trace has exactly %s events, which looks like a limit", quantity.Count(n))}
 	case orphans > 0:
 		return Overflow{Possible, "there is memory in " + missing}
 	}

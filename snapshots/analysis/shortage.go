@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"memtop/snapshots/quantity"
 	"memtop/snapshots/trace"
 )
 
@@ -23,7 +24,7 @@ type Shortage struct {
 
 // String says which device ran out and where, without a full stop.
 func (s Shortage) String() string {
-	return fmt.Sprintf("Device %d ran out of memory, at its event %s", s.Device, Count(s.Event))
+	return fmt.Sprintf("Device %d ran out of memory, at its event %s", s.Device, quantity.Count(s.Event))
 }
 
 // Shortages returns the devices that ran out of memory, the one that did first

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"memtop/snapshots/quantity"
 	"memtop/snapshots/trace"
 )
 
@@ -86,10 +87,10 @@ func (e *evidence) judge() judgement {
 	case e.lost > 0:
 		j.trend = Unreachable
 		j.reason = fmt.Sprintf("%s of %s here: nothing in the program refers to them any more, and they were never released.",
-			Bytes(e.lostSize), Plural(e.lost, "tensor"))
+			quantity.Bytes(e.lostSize), quantity.Plural(e.lost, "tensor"))
 		j.perStep = e.perStep()
 	case len(e.samples) < trendFew:
-		j.reason = "Only " + Plural(j.steps, "step") + " seen so far."
+		j.reason = "Only " + quantity.Plural(j.steps, "step") + " seen so far."
 	case e.rise < 2*e.noise || len(e.grew) == 0:
 		e.flat(&j)
 	default:
@@ -141,7 +142,7 @@ func (e *evidence) perStep() int64 {
 }
 
 // number returns the step that a sample was taken after.
-func (e *evidence) number(i int) string { return Count(int(e.samples[i].number)) }
+func (e *evidence) number(i int) string { return quantity.Count(int(e.samples[i].number)) }
 
 // flat judges a site that holds no more allocations than it did.
 func (e *evidence) flat(j *judgement) {
@@ -160,15 +161,15 @@ func (e *evidence) flat(j *judgement) {
 	switch {
 	case same && low == high && last.count == 0 && e.madeOfManySizes(j):
 	case same && low == high:
-		j.reason = "The same " + Plural(last.count, "tensor") + " after each of the last " + Plural(j.steps, "step") + "."
+		j.reason = "The same " + quantity.Plural(last.count, "tensor") + " after each of the last " + quantity.Plural(j.steps, "step") + "."
 		if last.count == 0 {
-			j.reason = "Nothing is left of it after any of the last " + Plural(j.steps, "step") + "."
+			j.reason = "Nothing is left of it after any of the last " + quantity.Plural(j.steps, "step") + "."
 		}
 	case same && up >= trendSome && !e.shapesVary():
 		j.trend = Growing
 		j.perStep = (last.bytes - first.bytes) / int64(max(1, j.steps))
 		j.reason = fmt.Sprintf("%s replaced by larger ones in %d of %s, while the steps' other tensors stay as large as they were.",
-			isOrAre(last.count), up, Plural(j.steps, "step"))
+			isOrAre(last.count), up, quantity.Plural(j.steps, "step"))
 		if j.perStep <= 0 {
 			j.trend, j.reason = ShapeDriven, sizesReason(last.count, low, high, j.steps)
 		}
@@ -183,12 +184,12 @@ func isOrAre(n int) string {
 	if n == 1 {
 		return "1 tensor is"
 	}
-	return Count(n) + " tensors are"
+	return quantity.Count(n) + " tensors are"
 }
 
 func sizesReason(count int, low, high int64, steps int) string {
 	return fmt.Sprintf("Always %s, of %s to %s over %s: sizes follow the shapes of the batch.",
-		Plural(count, "tensor"), Bytes(low), Bytes(high), Plural(steps, "step"))
+		quantity.Plural(count, "tensor"), quantity.Bytes(low), quantity.Bytes(high), quantity.Plural(steps, "step"))
 }
 
 // steadyReason says when a site that does not grow last moved.
@@ -202,10 +203,10 @@ func (e *evidence) steadyReason() string {
 			case s.bridged:
 				text += ", where events are missing"
 			}
-			return text + fmt.Sprintf("; it does not rise over %s.", Plural(len(e.samples)-1, "step"))
+			return text + fmt.Sprintf("; it does not rise over %s.", quantity.Plural(len(e.samples)-1, "step"))
 		}
 	}
-	return "It does not rise over " + Plural(len(e.samples)-1, "step") + "."
+	return "It does not rise over " + quantity.Plural(len(e.samples)-1, "step") + "."
 }
 
 // shapesVary reports whether what steps allocate elsewhere changes in size.
@@ -240,17 +241,17 @@ func (e *evidence) rising(j *judgement) {
 	switch {
 	case stopped && (len(e.grew) <= 2 || quiet >= quietLong):
 		j.trend, j.reason = Steady, fmt.Sprintf("It grew in %s, last in step %s, and not in the %s since.",
-			Plural(len(e.grew), "step"), e.number(last), Plural(quiet, "step"))
+			quantity.Plural(len(e.grew), "step"), e.number(last), quantity.Plural(quiet, "step"))
 	case stopped:
 		j.trend, j.reason = Warming, fmt.Sprintf("It grew in %s up to step %s, and not in the %s since.",
-			Plural(len(e.grew), "step"), e.number(last), Plural(quiet, "step"))
+			quantity.Plural(len(e.grew), "step"), e.number(last), quantity.Plural(quiet, "step"))
 	case len(e.grew) < trendSome && e.steps < 2*trendSome:
-		j.reason = fmt.Sprintf("It grew in %d of the %s seen so far.", len(e.grew), Plural(e.steps, "step"))
+		j.reason = fmt.Sprintf("It grew in %d of the %s seen so far.", len(e.grew), quantity.Plural(e.steps, "step"))
 	case len(e.grew) < trendSome:
-		j.trend, j.reason = Steady, fmt.Sprintf("It grew in only %d of %s.", len(e.grew), Plural(e.steps, "step"))
+		j.trend, j.reason = Steady, fmt.Sprintf("It grew in only %d of %s.", len(e.grew), quantity.Plural(e.steps, "step"))
 	case e.slowing():
 		j.trend, j.reason = Warming, fmt.Sprintf("It grew in %d of the last %s, in the later ones less than in the earlier.",
-			len(e.grew), Plural(e.count(first, n), "step"))
+			len(e.grew), quantity.Plural(e.count(first, n), "step"))
 		j.perStep = e.perStep()
 	default:
 		j.perStep, j.steps = e.perStep(), e.count(first, n)
@@ -313,17 +314,17 @@ func (e *evidence) leaking(j *judgement) {
 	if c := e.category; c == trace.Activation || c == trace.Gradient || c == trace.Input {
 		need, why = leakTransient, c.String()+"s should not outlive their step"
 	}
-	grew := fmt.Sprintf("It grew in %d of the last %s, by %s a step", len(e.grew), Plural(j.steps, "step"), Bytes(j.perStep))
+	grew := fmt.Sprintf("It grew in %d of the last %s, by %s a step", len(e.grew), quantity.Plural(j.steps, "step"), quantity.Bytes(j.perStep))
 	j.trend = Growing
 	switch {
 	case e.fellFrom > 0 && e.rise <= e.fellFrom*5/4:
-		j.reason = fmt.Sprintf("%s; up to step %s it had grown as far, and fell back.", grew, Count(int(e.fellAt)))
+		j.reason = fmt.Sprintf("%s; up to step %s it had grown as far, and fell back.", grew, quantity.Count(int(e.fellAt)))
 	case need == leakOther && e.distinct():
 		j.reason = grew + "; each of its tensors has a size of its own, as in a cache by shape."
 	case e.everyStep(need) || e.spaced(need) || e.evenly(need):
 		j.trend, j.reason = SuspectedLeak, grew+", and gives nothing back: "+why+"."
 	case e.count(e.grew[0], n) < need:
-		j.reason = grew + fmt.Sprintf("; whether it is a cache shows within %s.", Plural(need-e.count(e.grew[0], n), "more step"))
+		j.reason = grew + fmt.Sprintf("; whether it is a cache shows within %s.", quantity.Plural(need-e.count(e.grew[0], n), "more step"))
 	default:
 		j.reason = grew + ", too unevenly to tell it from a cache."
 	}
@@ -401,6 +402,6 @@ func (e *evidence) madeOfManySizes(j *judgement) bool {
 	}
 	j.trend = ShapeDriven
 	j.reason = fmt.Sprintf("Every step makes %s here, of %s to %s, and frees them: sizes follow the shapes of the batch.",
-		Plural(count, "tensor"), Bytes(low), Bytes(high))
+		quantity.Plural(count, "tensor"), quantity.Bytes(low), quantity.Bytes(high))
 	return true
 }

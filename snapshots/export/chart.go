@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"memtop/snapshots/analysis"
+	"memtop/snapshots/quantity"
 )
 
 // The chart's size in its own units, which the browser scales. The script has
@@ -45,8 +46,8 @@ func (s snapshot) chart() *chart {
 	n := s.index.End() + 1
 	t := s.index.Timeline(analysis.ByCategory, 0, n, min(n, chartColumns))
 	c := &chart{
-		Width: chartWidth, Height: chartHeight, Last: analysis.Count(n - 1),
-		Now: s.title(), ReservedSize: analysis.Bytes(s.index.ReservedAt(s.event)),
+		Width: chartWidth, Height: chartHeight, Last: quantity.Count(n - 1),
+		Now: s.title(), ReservedSize: quantity.Bytes(s.index.ReservedAt(s.event)),
 	}
 	scale := chartScale{columns: len(t.Columns), events: n, top: max(t.Max, t.MaxReserved, 1)}
 	seen := s.index.CategoryPeaks()
@@ -54,7 +55,7 @@ func (s snapshot) chart() *chart {
 	c.Data = newChartData(s.index, &scale, seen)
 	for part := range 4 {
 		level := scale.top / 4 * int64(part+1)
-		c.Grid = append(c.Grid, chartLine{At: scale.y(level), Text: analysis.Bytes(level)})
+		c.Grid = append(c.Grid, chartLine{At: scale.y(level), Text: quantity.Bytes(level)})
 	}
 	c.marks(s, &scale)
 	return c
@@ -70,7 +71,7 @@ func (c *chart) draw(s snapshot, t *analysis.Timeline, scale *chartScale, seen [
 			ceiling[i] = floor[i] + t.Columns[i].Bands[b]
 		}
 		if seen[b] > 0 {
-			c.Bands = append(c.Bands, chartBand{t.Bands[b].Name, bandClass(b), scale.area(floor, ceiling), analysis.Bytes(now[b])})
+			c.Bands = append(c.Bands, chartBand{t.Bands[b].Name, bandClass(b), scale.area(floor, ceiling), quantity.Bytes(now[b])})
 		}
 		copy(floor, ceiling)
 	}
@@ -86,13 +87,13 @@ func (c *chart) marks(s snapshot, scale *chartScale) {
 	const mostOOMs = 50
 	for i, o := range s.index.OOMs() {
 		if i < mostOOMs {
-			c.Marks = append(c.Marks, chartLine{scale.x(o.Event), "out of memory at event " + analysis.Count(o.Event), "oom", o.Event})
+			c.Marks = append(c.Marks, chartLine{scale.x(o.Event), "out of memory at event " + quantity.Count(o.Event), "oom", o.Event})
 		}
 	}
 	peak := s.index.Summary().PeakEvent
-	c.Marks = append(c.Marks, chartLine{scale.x(peak), "peak at event " + analysis.Count(peak), "peak", peak})
+	c.Marks = append(c.Marks, chartLine{scale.x(peak), "peak at event " + quantity.Count(peak), "peak", peak})
 	if s.event != peak {
-		c.Marks = append(c.Marks, chartLine{scale.x(s.event), "shown: event " + analysis.Count(s.event), "at", s.event})
+		c.Marks = append(c.Marks, chartLine{scale.x(s.event), "shown: event " + quantity.Count(s.event), "at", s.event})
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"memtop/snapshots/analysis"
+	"memtop/snapshots/quantity"
 	"memtop/snapshots/trace"
 )
 
@@ -96,7 +97,7 @@ func writeHTML(w io.Writer, t *trace.Trace, o Options) error {
 func sourceFacts(t *trace.Trace) []string {
 	var facts []string
 	if t.Info.Bytes > 0 {
-		facts = append(facts, analysis.Bytes(t.Info.Bytes))
+		facts = append(facts, quantity.Bytes(t.Info.Bytes))
 	}
 	for _, fact := range []string{t.Info.Container, t.Info.Writer} {
 		if fact != "" {
@@ -129,10 +130,10 @@ func (s snapshot) html(allFrames bool) htmlDevice {
 func (s snapshot) htmlNumbers() []htmlNumbers {
 	n := s.index.Summary()
 	return []htmlNumbers{
-		{"requested", analysis.Bytes(n.InitialRequested), analysis.Bytes(n.PeakRequested), analysis.Bytes(n.FinalRequested)},
-		{"reserved", analysis.Bytes(n.InitialReserved), analysis.Bytes(n.PeakReserved), analysis.Bytes(n.FinalReserved)},
-		{"cached, not in use", "", "", analysis.Bytes(n.Free)},
-		{"rounding", "", "", analysis.Bytes(n.Active - n.Requested)},
+		{"requested", quantity.Bytes(n.InitialRequested), quantity.Bytes(n.PeakRequested), quantity.Bytes(n.FinalRequested)},
+		{"reserved", quantity.Bytes(n.InitialReserved), quantity.Bytes(n.PeakReserved), quantity.Bytes(n.FinalReserved)},
+		{"cached, not in use", "", "", quantity.Bytes(n.Free)},
+		{"rounding", "", "", quantity.Bytes(n.Active - n.Requested)},
 	}
 }
 
@@ -159,12 +160,12 @@ func (s snapshot) share(name, class string, bytes int64) htmlShare {
 	if whole := s.index.RequestedAt(s.event); whole > 0 {
 		percent = fmt.Sprintf("%.1f", float64(bytes)/float64(whole)*100)
 	}
-	return htmlShare{Name: name, Class: class, Size: analysis.Bytes(bytes), Percent: percent}
+	return htmlShare{Name: name, Class: class, Size: quantity.Bytes(bytes), Percent: percent}
 }
 
 func (s snapshot) htmlStack(h analysis.Holder, allFrames bool) htmlStack {
 	stack := htmlStack{
-		htmlShare: s.share(label(s.index.HolderName(h)), "", h.Bytes), Count: analysis.Count(h.Count),
+		htmlShare: s.share(label(s.index.HolderName(h)), "", h.Bytes), Count: quantity.Count(h.Count),
 	}
 	for _, frame := range framesOf(s.index, h.Stack, allFrames) {
 		stack.Frames = append(stack.Frames, label(s.index.FrameLabel(frame)))

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"memtop/snapshots/analysis"
+	"memtop/snapshots/quantity"
 )
 
 // Moment is a point in a device's history: its peak, its end, or right after one
@@ -135,7 +136,7 @@ func (f Format) Notices(o Options) []string {
 // title says which moment it is, for people.
 func (s snapshot) title() string {
 	summary := s.index.Summary()
-	level := analysis.Bytes(s.index.RequestedAt(s.event))
+	level := quantity.Bytes(s.index.RequestedAt(s.event))
 	switch {
 	case !s.index.History():
 		return level + " live at the end; " + noHistory

@@ -11,6 +11,7 @@ import (
 	"memtop/snapshots/export"
 	"memtop/snapshots/export/browsertest"
 	"memtop/snapshots/pytorch/pytorchtest"
+	"memtop/snapshots/quantity"
 )
 
 const pageURL = "https://page.test/"
@@ -132,16 +133,16 @@ func answersToTheMouse(t *testing.T, browser *browsertest.Browser) {
 func checkShown(t *testing.T, x *analysis.Index, event int, got shown) {
 	t.Helper()
 	time := float64(x.Device().Events.At(event).Time-x.Device().Events.At(0).Time) / 1e6
-	if want := fmt.Sprintf("After event %d, at %.3f s: %s live", event, time, analysis.Bytes(x.RequestedAt(event))); got.Now != want {
+	if want := fmt.Sprintf("After event %d, at %.3f s: %s live", event, time, quantity.Bytes(x.RequestedAt(event))); got.Now != want {
 		t.Errorf("at event %d the page says %q, want %q", event, got.Now, want)
 	}
 	now := x.Timeline(analysis.ByCategory, event, event+1, 1)
 	for b, bytes := range now.Columns[0].Bands {
-		if value, ok := got.Values[now.Bands[b].Name]; ok && value != analysis.Bytes(bytes) || !ok && bytes > 0 {
-			t.Errorf("at event %d the page says %q of %s, want %s", event, value, now.Bands[b].Name, analysis.Bytes(bytes))
+		if value, ok := got.Values[now.Bands[b].Name]; ok && value != quantity.Bytes(bytes) || !ok && bytes > 0 {
+			t.Errorf("at event %d the page says %q of %s, want %s", event, value, now.Bands[b].Name, quantity.Bytes(bytes))
 		}
 	}
-	if want := analysis.Bytes(x.ReservedAt(event)); got.Values["reserved"] != want {
+	if want := quantity.Bytes(x.ReservedAt(event)); got.Values["reserved"] != want {
 		t.Errorf("at event %d the page says %q of reserved memory, want %s", event, got.Values["reserved"], want)
 	}
 	if got.Cursor < 0 {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"memtop/snapshots/analysis"
+	"memtop/snapshots/quantity"
 	"memtop/snapshots/trace"
 )
 
@@ -102,7 +103,7 @@ func (p *perfetto) engineSteps() []analysis.Step {
 func (p *perfetto) ooms() {
 	all := p.index.OOMs()
 	for _, o := range all[:min(len(all), max(instantLimit/p.devices, 1))] {
-		p.instant("out of memory: "+analysis.Bytes(o.Requested), o.Event, map[string]any{
+		p.instant("out of memory: "+quantity.Bytes(o.Requested), o.Event, map[string]any{
 			"event": o.Event, "requested_bytes": o.Requested, "device_free_bytes": o.DeviceFree,
 			"live_requested_bytes": o.Live, "reserved_bytes": o.Reserved, "verdict": o.Verdict.String(), "reason": o.Reason,
 		})

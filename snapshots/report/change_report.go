@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"memtop/snapshots/analysis"
+	"memtop/snapshots/quantity"
 	"memtop/snapshots/trace"
 )
 
@@ -151,7 +152,7 @@ var quantityNames = [analysis.QuantityCount]string{
 func quantityText(q analysis.Quantity, v float64) string {
 	switch q {
 	case analysis.PeakAllocatedQuantity, analysis.ReservedQuantity, analysis.ActivationQuantity:
-		return analysis.Bytes(int64(v))
+		return quantity.Bytes(int64(v))
 	case analysis.StepTimeQuantity:
 		return time.Duration(v).Round(10 * time.Microsecond).String()
 	case analysis.TokenRateQuantity:

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"memtop/snapshots/analysis"
+	"memtop/snapshots/quantity"
 )
 
 // Text writes the difference for people, in lines of at most width cells.
@@ -49,7 +49,7 @@ func (d *DeviceDiff) text(p *page) {
 	p.line("  segments: %s", rangeCounts(d.Segments))
 	p.line("  blocks:   %s", rangeCounts(d.Blocks))
 	if d.FirstEvent >= 0 {
-		p.line("  the histories differ from event %s on", analysis.Count(d.FirstEvent))
+		p.line("  the histories differ from event %s on", quantity.Count(d.FirstEvent))
 	}
 }
 
@@ -63,15 +63,15 @@ func (d *DeviceDiff) numberLines(p *page, title string, numbers []NumberDiff) {
 	}
 	p.line("  %-20s%12s%12s%12s", "", "before", "after", "change")
 	for _, n := range numbers {
-		p.line("  %-20s%12s%12s%12s", n.Name, analysis.Bytes(n.Before), analysis.Bytes(n.After), signed(n.Delta()))
+		p.line("  %-20s%12s%12s%12s", n.Name, quantity.Bytes(n.Before), quantity.Bytes(n.After), signed(n.Delta()))
 	}
 }
 
 func signed(n int64) string {
 	if n > 0 {
-		return "+" + analysis.Bytes(n)
+		return "+" + quantity.Bytes(n)
 	}
-	return analysis.Bytes(n)
+	return quantity.Bytes(n)
 }
 
 func (d *DeviceDiff) stackLines(p *page) {
@@ -126,7 +126,7 @@ func rangeCounts(ranges []RangeDiff) string {
 	var parts []string
 	for change, n := range count {
 		if n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s (%s)", n, DiffKind(change), analysis.Bytes(bytes[change])))
+			parts = append(parts, fmt.Sprintf("%d %s (%s)", n, DiffKind(change), quantity.Bytes(bytes[change])))
 		}
 	}
 	if len(parts) == 0 {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"memtop/snapshots/analysis"
+	"memtop/snapshots/quantity"
 	"memtop/snapshots/trace"
 )
 
@@ -75,7 +76,7 @@ func (e *StepsError) Error() string {
 	case e.Steps == 0:
 		return "no steps are marked, so there is no growth per step"
 	case e.Steps < analysis.GrowthSteps:
-		return fmt.Sprintf("only %s marked, and growth takes %d", analysis.Plural(e.Steps, "step"), analysis.GrowthSteps)
+		return fmt.Sprintf("only %s marked, and growth takes %d", quantity.Plural(e.Steps, "step"), analysis.GrowthSteps)
 	default:
 		return "too few of the marked steps have events"
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"memtop/snapshots/analysis"
+	"memtop/snapshots/quantity"
 	"memtop/snapshots/trace"
 )
 
@@ -51,10 +52,10 @@ func (g *Gate) Broken() string {
 // apart writes a size so that it is told apart from another: in bytes where the
 // short forms are the same.
 func apart(n, other int64) string {
-	if n != other && analysis.Bytes(n) == analysis.Bytes(other) {
+	if n != other && quantity.Bytes(n) == quantity.Bytes(other) {
 		return strconv.FormatInt(n, 10) + " B"
 	}
-	return analysis.Bytes(n)
+	return quantity.Bytes(n)
 }
 
 // kept is the word that a line of a gate begins with.
@@ -66,7 +67,7 @@ func kept(exceeded bool) string {
 }
 
 func (l *GatePeak) text(p *page, d *GateDevice) {
-	when := "at event " + analysis.Count(l.Event)
+	when := "at event " + quantity.Count(l.Event)
 	if l.Event < 0 {
 		when = "before the first event"
 	}
@@ -74,7 +75,7 @@ func (l *GatePeak) text(p *page, d *GateDevice) {
 		apart(l.RequestedBytes, l.LimitBytes), when, apart(l.LimitBytes, l.RequestedBytes)))
 	for i := range l.Sites {
 		s := &l.Sites[i]
-		lead := fmt.Sprintf("  %9s %3d%% %6dx ", analysis.Bytes(s.Bytes), analysis.Percent(s.Bytes, l.RequestedBytes), s.Count)
+		lead := fmt.Sprintf("  %9s %3d%% %6dx ", quantity.Bytes(s.Bytes), analysis.Percent(s.Bytes, l.RequestedBytes), s.Count)
 		s.text(p, d.index, lead)
 	}
 }
@@ -87,7 +88,7 @@ func (l *GateGrowth) text(p *page, d *GateDevice) {
 	}
 	for i := range l.Sites {
 		s := &l.Sites[i]
-		s.text(p, d.index, fmt.Sprintf("  %9s per step, now %9s %6dx ", analysis.Bytes(s.BytesPerStep), analysis.Bytes(s.Bytes), s.Count))
+		s.text(p, d.index, fmt.Sprintf("  %9s per step, now %9s %6dx ", quantity.Bytes(s.BytesPerStep), quantity.Bytes(s.Bytes), s.Count))
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"memtop/snapshots/analysis"
+	"memtop/snapshots/quantity"
 )
 
 // How many of the largest are printed.
@@ -34,7 +35,7 @@ func (r *Live) Text(w io.Writer, width int) error {
 	if r.Probe.CostNSPerStep > 0 || r.Probe.DroppedEvents > 0 {
 		p.line("")
 		p.line("  The probe took %v of the last step and dropped %s.",
-			time.Duration(r.Probe.CostNSPerStep), analysis.Plural(int(r.Probe.DroppedEvents), "event"))
+			time.Duration(r.Probe.CostNSPerStep), quantity.Plural(int(r.Probe.DroppedEvents), "event"))
 	}
 	return p.w.Flush()
 }
@@ -52,10 +53,10 @@ func (r *Live) settingsText(p *page) {
 func (r *Live) levelsText(p *page) {
 	p.line("")
 	p.line("  %-12s%12s%12s", "", "now", "step's peak")
-	p.line("  %-12s%12s%12s", "allocated", analysis.Bytes(r.AllocatedBytes), analysis.Bytes(r.PeakAllocatedBytes))
-	p.line("  %-12s%12s%12s", "reserved", analysis.Bytes(r.ReservedBytes), analysis.Bytes(r.PeakReservedBytes))
+	p.line("  %-12s%12s%12s", "allocated", quantity.Bytes(r.AllocatedBytes), quantity.Bytes(r.PeakAllocatedBytes))
+	p.line("  %-12s%12s%12s", "reserved", quantity.Bytes(r.ReservedBytes), quantity.Bytes(r.PeakReservedBytes))
 	if g := r.Gauges; g != nil && g.DeviceTotalBytes != nil && g.DeviceUsedBytes != nil {
-		p.line("  %-12s%12s of %s", "device", analysis.Bytes(*g.DeviceUsedBytes), analysis.Bytes(*g.DeviceTotalBytes))
+		p.line("  %-12s%12s of %s", "device", quantity.Bytes(*g.DeviceUsedBytes), quantity.Bytes(*g.DeviceTotalBytes))
 	}
 }
 
@@ -65,10 +66,10 @@ func (r *Live) waterfallText(p *page) {
 		whole += row.Bytes
 	}
 	p.line("")
-	p.line("  What the device's %s are used for", analysis.Bytes(whole))
+	p.line("  What the device's %s are used for", quantity.Bytes(whole))
 	for _, row := range r.Waterfall {
 		if row.Bytes != 0 {
-			p.line("  %-22s%12s %3d%%  %s", row.Name, analysis.Bytes(row.Bytes), analysis.Percent(row.Bytes, max(whole, 1)), bar(max(row.Bytes, 0), max(whole, 1), 30))
+			p.line("  %-22s%12s %3d%%  %s", row.Name, quantity.Bytes(row.Bytes), analysis.Percent(row.Bytes, max(whole, 1)), bar(max(row.Bytes, 0), max(whole, 1), 30))
 		}
 	}
 }
@@ -83,7 +84,7 @@ func (r *Live) layersText(p *page) {
 	p.line("  Layers that saved most for the backward pass, of %d", len(layers))
 	p.line("  %12s%12s%12s  %s", "saved", "output", "parameters", "layer")
 	for _, l := range layers[:min(len(layers), layerLines)] {
-		p.line("  %12s%12s%12s  %s %s", analysis.Bytes(l.SavedBytes), analysis.Bytes(l.OutputBytes), analysis.Bytes(l.ParameterBytes), l.Name, l.Class)
+		p.line("  %12s%12s%12s  %s %s", quantity.Bytes(l.SavedBytes), quantity.Bytes(l.OutputBytes), quantity.Bytes(l.ParameterBytes), l.Name, l.Class)
 	}
 }
 
@@ -92,13 +93,13 @@ func (r *Live) tensorsText(p *page) {
 		return
 	}
 	p.line("")
-	p.line("  Largest live tensors, of %s", analysis.Count(len(r.Tensors)))
+	p.line("  Largest live tensors, of %s", quantity.Count(len(r.Tensors)))
 	p.line("  %12s%8s  %-12s%s", "bytes", "steps", "category", "tensor")
 	for _, t := range r.Tensors[:min(len(r.Tensors), tensorLines)] {
 		age := "-"
 		if t.AgeSteps >= 0 {
-			age = analysis.Count(int(t.AgeSteps))
+			age = quantity.Count(int(t.AgeSteps))
 		}
-		p.line("  %12s%8s  %-12s%s %s %s", analysis.Bytes(t.Bytes), age, t.Category, t.Name, t.Shape, t.DType)
+		p.line("  %12s%8s  %-12s%s %s %s", quantity.Bytes(t.Bytes), age, t.Category, t.Name, t.Shape, t.DType)
 	}
 }

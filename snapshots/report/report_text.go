@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"memtop/snapshots/analysis"
+	"memtop/snapshots/quantity"
 	"memtop/snapshots/trace"
 )
 
@@ -52,7 +53,7 @@ func (r *Report) header(p *page) {
 	s := &r.Source
 	parts := []string{filepath.Base(s.Path)}
 	if s.Bytes > 0 {
-		parts = append(parts, analysis.Bytes(s.Bytes))
+		parts = append(parts, quantity.Bytes(s.Bytes))
 	}
 	for _, part := range []string{s.Container, s.Writer} {
 		if part != "" {
@@ -60,13 +61,13 @@ func (r *Report) header(p *page) {
 		}
 	}
 	if r.Annotations > 0 {
-		parts = append(parts, analysis.Plural(r.Annotations, "annotation"))
+		parts = append(parts, quantity.Plural(r.Annotations, "annotation"))
 	}
 	p.wrap("", strings.Join(parts, ", "))
 }
 
 func (d *Device) text(p *page, x *analysis.Index) {
-	p.line("Device %d: %s, %s, %s", d.Device, analysis.Plural(d.Events, "event"), analysis.Plural(d.Segments, "segment"), analysis.Plural(d.Blocks, "block"))
+	p.line("Device %d: %s, %s, %s", d.Device, quantity.Plural(d.Events, "event"), quantity.Plural(d.Segments, "segment"), quantity.Plural(d.Blocks, "block"))
 	p.line("")
 	findingLines(p, x)
 	d.numbers(p)
@@ -78,10 +79,10 @@ func (d *Device) text(p *page, x *analysis.Index) {
 func (d *Device) numbers(p *page) {
 	p.line("")
 	p.line("  %-12s%12s%12s%12s", "", "at start", "peak", "at end")
-	p.line("  %-12s%12s%12s%12s", "requested", analysis.Bytes(d.InitialRequestedBytes), analysis.Bytes(d.PeakRequestedBytes), analysis.Bytes(d.FinalRequestedBytes))
-	p.line("  %-12s%12s%12s%12s", "reserved", analysis.Bytes(d.InitialReservedBytes), analysis.Bytes(d.PeakReservedBytes), analysis.Bytes(d.ReservedBytes))
-	p.line("  %-12s%12s%12s%12s", "rounding", "", "", analysis.Bytes(d.ActiveBytes-d.RequestedBytes))
-	p.line("  %-12s%12s%12s%12s", "cached free", "", "", analysis.Bytes(d.FreeBytes))
+	p.line("  %-12s%12s%12s%12s", "requested", quantity.Bytes(d.InitialRequestedBytes), quantity.Bytes(d.PeakRequestedBytes), quantity.Bytes(d.FinalRequestedBytes))
+	p.line("  %-12s%12s%12s%12s", "reserved", quantity.Bytes(d.InitialReservedBytes), quantity.Bytes(d.PeakReservedBytes), quantity.Bytes(d.ReservedBytes))
+	p.line("  %-12s%12s%12s%12s", "rounding", "", "", quantity.Bytes(d.ActiveBytes-d.RequestedBytes))
+	p.line("  %-12s%12s%12s%12s", "cached free", "", "", quantity.Bytes(d.FreeBytes))
 }
 
 func (d *Device) categories(p *page, x *analysis.Index) {
@@ -101,7 +102,7 @@ func (d *Device) categories(p *page, x *analysis.Index) {
 	p.line("  %s", title)
 	line := func(name string, bytes int64) {
 		if bytes > 0 {
-			p.line("  %-12s%12s %3d%%  %s", name, analysis.Bytes(bytes), analysis.Percent(bytes, whole), bar(bytes, whole, 30))
+			p.line("  %-12s%12s %3d%%  %s", name, quantity.Bytes(bytes), analysis.Percent(bytes, whole), bar(bytes, whole, 30))
 		}
 	}
 	held := min(x.UnknownAt(d.PeakEvent), c.Bytes[trace.OtherCategory])
@@ -124,7 +125,7 @@ func (d *Device) poolLines(p *page) {
 	p.line("  %-12s%12s%12s%12s", "pool", "segments", "reserved", "active")
 	for _, pool := range d.Pools {
 		p.line("  %-12s%12d%12s%12s", fmt.Sprintf("(%d, %d)", pool.ID[0], pool.ID[1]), pool.Segments,
-			analysis.Bytes(pool.ReservedBytes), analysis.Bytes(pool.ActiveBytes))
+			quantity.Bytes(pool.ReservedBytes), quantity.Bytes(pool.ActiveBytes))
 	}
 }
 
@@ -137,7 +138,7 @@ func (d *Device) stackLines(p *page, x *analysis.Index) {
 	p.line("")
 	p.line("  At the peak, by stack (the %d largest of %d)", min(shown, len(holders)), len(holders))
 	for _, h := range holders[:min(shown, len(holders))] {
-		lead := fmt.Sprintf("  %9s %3d%% %6dx ", analysis.Bytes(h.Bytes), analysis.Percent(h.Bytes, d.PeakRequestedBytes), h.Count)
+		lead := fmt.Sprintf("  %9s %3d%% %6dx ", quantity.Bytes(h.Bytes), analysis.Percent(h.Bytes, d.PeakRequestedBytes), h.Count)
 		if h.Stack <= trace.EmptyStack {
 			p.line("%s%s", lead, x.HolderName(h))
 			continue

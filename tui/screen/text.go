@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"memtop/snapshots/analysis"
+	"memtop/snapshots/quantity"
 )
 
 // Width returns how many cells s takes on a canvas.
@@ -94,13 +94,13 @@ func writeASCII(b *strings.Builder, r rune) {
 const BytesWidth = 10
 
 // Bytes writes a size as everywhere in memtop, like "1.5 GiB".
-func Bytes(n int64) string { return analysis.Bytes(n) }
+func Bytes(n int64) string { return quantity.Bytes(n) }
 
 // Count writes n with a comma between thousands.
-func Count(n int) string { return analysis.Count(n) }
+func Count(n int) string { return quantity.Count(n) }
 
 // Plural writes n things by the name of one.
-func Plural(n int, one string) string { return analysis.Plural(n, one) }
+func Plural(n int, one string) string { return quantity.Plural(n, one) }
 
 // Percent writes part of whole as a percentage, at most six cells wide.
 func Percent(part, whole int64) string {

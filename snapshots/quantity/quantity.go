@@ -1,4 +1,6 @@
-package analysis
+// Package quantity writes sizes and counts in the form that messages, reports and
+// screens have in common.
+package quantity
 
 import (
 	"strconv"
