@@ -113,7 +113,7 @@ func (o *opening) decode(ctx context.Context, name string, r io.Reader) (*trace.
 	case emptyContent:
 		return nil, o.corrupt("the file is empty: the process died while it was dumping, or the disk was full", dumpAgain)
 	default:
-		return nil, o.corrupt(fmt.Sprintf("this is no memory snapshot: it begins with %.16q", head), dumpAgain)
+		return nil, o.corrupt(fmt.Sprintf("this is not a memory snapshot: it begins with %.16q", head), dumpAgain)
 	}
 }
 

@@ -33,7 +33,7 @@ func (s *Size) Set(text string) error {
 	n, err := strconv.ParseFloat(number, 64)
 	power := strings.Index(units, unit) // the empty unit is at 0, bytes
 	if err != nil || !(n >= 0) || len(unit) > 1 || power < 0 || n*math.Pow(1024, float64(power)) >= math.MaxInt64 {
-		return fmt.Errorf("%q is no size; write it like 512MiB or 4GiB", text)
+		return fmt.Errorf("%q is not a size; write it like 512MiB or 4GiB", text)
 	}
 	*s = Size(n * math.Pow(1024, float64(power)))
 	return nil

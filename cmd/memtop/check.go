@@ -88,7 +88,7 @@ func (r *rate) String() string { return (*command.Size)(r).String() + "/step" }
 func (r *rate) Set(text string) error {
 	number, per, given := strings.Cut(text, "/")
 	if given && per != "step" {
-		return fmt.Errorf("%q is no growth per step; write it like 1MiB/step", text)
+		return fmt.Errorf("%q is not a growth per step; write it like 1MiB/step", text)
 	}
 	return (*command.Size)(r).Set(number)
 }

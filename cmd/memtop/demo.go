@@ -37,7 +37,7 @@ undo; 8 shows what each did. What follows -- goes to memtrain.`,
   memtop demo -- --layers 8 --dim 256`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 && cmd.ArgsLenAtDash() != 0 {
-				return usage(cmd, fmt.Sprintf("%q is no flag of demo; those of memtrain follow --", args[0]))
+				return usage(cmd, fmt.Sprintf("%q is not a flag of demo; those of memtrain follow --", args[0]))
 			}
 			return a.demo(cmd.Context(), args)
 		},

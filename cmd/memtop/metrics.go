@@ -78,7 +78,7 @@ func (a *app) printMetrics(ctx context.Context, format exposition.Format) error 
 func listenTCP(cmd *cobra.Command, address string, remote bool) (net.Listener, error) {
 	resolved, err := net.ResolveTCPAddr("tcp", address)
 	if err != nil {
-		return nil, usage(cmd, fmt.Sprintf("%q is no address to listen at, such as 127.0.0.1:9400", address))
+		return nil, usage(cmd, fmt.Sprintf("%q is not an address to listen at, such as 127.0.0.1:9400", address))
 	}
 	if !resolved.IP.IsLoopback() && !remote {
 		return nil, command.Usage(address+" is open to other machines", "127.0.0.1:9400, or --allow-remote if they may see it")

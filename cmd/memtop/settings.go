@@ -102,7 +102,7 @@ func environmentName(flag string) string {
 func set(cmd *cobra.Command, f *pflag.Flag, value, from string) error {
 	if err := cmd.Flags().Set(f.Name, value); err != nil {
 		return command.Usage(
-			fmt.Sprintf("%s: %q is no value for %s", from, value, f.Name), cmd.CommandPath()+" --help",
+			fmt.Sprintf("%s: %q is not a value for %s", from, value, f.Name), cmd.CommandPath()+" --help",
 		)
 	}
 	return nil

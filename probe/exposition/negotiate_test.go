@@ -37,7 +37,7 @@ func TestTheFormatIsTheOneThatIsAskedFor(t *testing.T) {
 		"OpenMetrics of another version, or text": {[]string{"application/openmetrics-text;version=0.0.1, text/plain;q=0.1"}, Text},
 		"two headers":                             {[]string{"application/json", "text/plain"}, Text},
 		"junk beside text":                        {[]string{",;;=,text/plain;q=x,text/plain;q=0.5"}, Text},
-		"a quality that is no number":             {[]string{"text/plain;q=NaN"}, none},
+		"a quality that is not a number":          {[]string{"text/plain;q=NaN"}, none},
 		"a quality out of its bounds":             {[]string{"text/plain;q=2, application/openmetrics-text;q=-1"}, none},
 		"neither":                                 {[]string{"application/json"}, none},
 		"nothing at all":                          {[]string{"*/*;q=0"}, none},

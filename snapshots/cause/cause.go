@@ -70,7 +70,7 @@ func meaning(err error) (text string, ok bool) {
 	case *json.UnmarshalTypeError:
 		return misplaced(err), true
 	case *strconv.NumError:
-		return fmt.Sprintf("%q is no number that fits here", err.Num), true
+		return fmt.Sprintf("%q is not a number that fits here", err.Num), true
 	case *time.ParseError:
 		return fmt.Sprintf("%q is no time", err.Value), true
 	}

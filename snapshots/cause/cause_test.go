@@ -41,8 +41,8 @@ func TestErrorsOfTheStandardLibraryAreToldInWords(t *testing.T) {
 		"no JSON":                      {jsonError(`{"a":}`), "byte 6 is not as JSON has it"},
 		"half of a JSON":               {jsonError(`{"a":`), "byte 5 is not as JSON has it"},
 		"JSON of another form":         {jsonError(`{"a": "one"}`), `the value of "a" is of the wrong kind: string`},
-		"JSON that is no object":       {jsonError(`[]`), "the value is of the wrong kind: array"},
-		"a number":                     {numberError("x1"), `"x1" is no number that fits here`},
+		"JSON that is not an object":   {jsonError(`[]`), "the value is of the wrong kind: array"},
+		"a number":                     {numberError("x1"), `"x1" is not a number that fits here`},
 		"a time":                       {timeError("soon"), `"soon" is no time`},
 	}
 	for name, test := range tests {

@@ -274,8 +274,8 @@ func TestMoments(t *testing.T) {
 		"an event that there is not":        {"772", 1, 0, "device 0 has no event 772; its last is 771"},
 		"an event of one of two devices":    {"100", 2, 0, "there are 2 devices, and event 100 is a moment of one"},
 		"the peak of each of two devices":   {"peak", 2, 736, ""},
-		"an event before what came before":  {"-2", 1, 0, `"-2" is no moment; write peak, end or the number of an event`},
-		"a word that does not say a moment": {"middle", 1, 0, `"middle" is no moment; write peak, end or the number of an event`},
+		"an event before what came before":  {"-2", 1, 0, `"-2" is not a moment; write peak, end or the number of an event`},
+		"a word that does not say a moment": {"middle", 1, 0, `"middle" is not a moment; write peak, end or the number of an event`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -61,7 +61,7 @@ func (m *Moment) Set(text string) error {
 	default:
 		event, err := strconv.Atoi(text)
 		if err != nil || event < -1 {
-			return fmt.Errorf("%q is no moment; write peak, end or the number of an event", text)
+			return fmt.Errorf("%q is not a moment; write peak, end or the number of an event", text)
 		}
 		*m = At(event)
 	}

@@ -101,7 +101,7 @@ func (p *plotReader) field(key string) error {
 
 func (p *plotReader) element(kind jsonKind) error {
 	if kind != jsonObject {
-		return p.corrupt("an element of the plot is no object")
+		return p.corrupt("an element of the plot is not an object")
 	}
 	size, info := int64(0), int64(-1)
 	err := p.members(func(key string) error {
@@ -121,7 +121,7 @@ func (p *plotReader) element(kind jsonKind) error {
 
 func (p *plotReader) suffix(kind jsonKind) error {
 	if kind != jsonArray {
-		return p.corrupt("an entry of the suffix table is no pair")
+		return p.corrupt("an entry of the suffix table is not a pair")
 	}
 	pair, n := [2]int64{-1, -1}, 0
 	err := p.items(func(kind jsonKind) error {

@@ -8,7 +8,7 @@ func (p *plotReader) object(field func(key string) error) error {
 		return err
 	}
 	if kind != jsonObject {
-		return p.corrupt("the plot data is no object")
+		return p.corrupt("the plot data is not an object")
 	}
 	return p.members(field)
 }

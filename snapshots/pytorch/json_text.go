@@ -74,7 +74,7 @@ func (s *jsonScanner) longNumber(digits string) (jsonKind, error) {
 	default:
 		f, err := strconv.ParseFloat(digits, 64)
 		if err != nil && !errors.Is(err, strconv.ErrRange) || digits == "" || digits[0] > '9' {
-			return jsonEnd, s.corrupt("JSON: %q is no number", digits)
+			return jsonEnd, s.corrupt("JSON: %q is not a number", digits)
 		}
 		s.float = f
 	}

@@ -63,7 +63,7 @@ func (s *ChangeState) UnmarshalText(name []byte) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%.20q is no state of a change", name)
+	return fmt.Errorf("%.20q is not a state of a change", name)
 }
 
 // Change is a request for another value of a setting, and what became of it.

@@ -160,7 +160,7 @@ func (d *Decoder) read() (Type, error) {
 	case first == 0:
 		return 0, &CorruptError{Offset: d.begin, Zeros: true, Reason: "there are zeros where a frame should be"}
 	case first > 0x7f:
-		return 0, d.corrupt("%#02x is no type of a frame", first)
+		return 0, d.corrupt("%#02x is not a type of a frame", first)
 	}
 	length, err := d.length()
 	if err != nil {

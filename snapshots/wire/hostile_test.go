@@ -39,7 +39,7 @@ func TestDecodersRefuseNonsense(t *testing.T) {
 		"a frame before hello":           {[]byte("\x8fmtr\r\n\x01\x00\x10\x02{}" + string(sum([]byte("\x10\x02{}")))), "it comes before hello"},
 		"a length of 2^34":               {[]byte("\x8fmtr\r\n\x01\x00\x0a\xff\xff\xff\xff\x3f"), "a frame of more than 16777216 bytes"},
 		"a length without an end":        {append([]byte("\x8fmtr\r\n\x01\x00\x0a"), bytes.Repeat([]byte{0x80}, 100)...), "a frame of more than"},
-		"a byte that is no type":         {append(framesOf(), 0xfe), "0xfe is no type of a frame"},
+		"a byte that is not a type":      {append(framesOf(), 0xfe), "0xfe is not a type of a frame"},
 		"a string longer than its frame": {framesOf(wire.StringTable, []byte{100, 'a'}), "cut off"},
 		"a string of 2^62 bytes":         {framesOf(wire.StringTable, huge), "cut off"},
 		"a stack of frames that are not": {framesOf(wire.StackTable, []byte{1, 1}), "refers to a missing entry"},
@@ -57,7 +57,7 @@ func TestDecodersRefuseNonsense(t *testing.T) {
 		"JSON of 5 MiB":                {framesOf(wire.StepFrame, append([]byte(`{}`), bytes.Repeat([]byte(" "), 5<<20)...)), "more than 4194304"},
 		"JSON nested without end":      {framesOf(wire.SettingsFrame, bytes.Repeat([]byte(`{"a":`), 100_000)), "is not as JSON has it"},
 		"settings nested too deep":     {framesOf(wire.SettingsFrame, []byte(strings.Repeat(`{"a":`, 50)+"1"+strings.Repeat("}", 50))), "nested more than 16 deep"},
-		"a change of an unheard state": {framesOf(wire.ChangeFrame, []byte("{\"state\":\"\\u001b[2J\"}")), `"\x1b[2J" is no state of a change`},
+		"a change of an unheard state": {framesOf(wire.ChangeFrame, []byte("{\"state\":\"\\u001b[2J\"}")), `"\x1b[2J" is not a state of a change`},
 		"a base larger than the limit": {framesOf(wire.BaseFrame, slowBase(2000)), "it has more than 1000 blocks"},
 	}
 	for name, test := range tests {

@@ -48,7 +48,7 @@ func (f *Float) UnmarshalJSON(text []byte) error {
 			*f = Float(v)
 			return err
 		}
-		return fmt.Errorf("%.20q is no number", word)
+		return fmt.Errorf("%.20q is not a number", word)
 	}
 	return json.Unmarshal(text, (*float64)(f))
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // TestTheScaleOfBars has sizes that no device has and a program may claim: the
-// power of two above them is no number of 64 bits.
+// power of two above them is not a number of 64 bits.
 func TestTheScaleOfBars(t *testing.T) {
 	tr := &trace.Trace{Tables: &trace.Tables{}, Devices: []trace.Device{{}}}
 	p := &Page{scene: &page.Scene{Index: analysis.NewIndex(tr, &tr.Devices[0])}}

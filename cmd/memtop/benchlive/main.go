@@ -57,7 +57,7 @@ func parse() (options, error) {
 	for text := range strings.SplitSeq(sizes, ",") {
 		var s size
 		if _, err := fmt.Sscanf(text, "%dx%d", &s.w, &s.h); err != nil {
-			return o, fmt.Errorf("%q is no size of a screen", text)
+			return o, fmt.Errorf("%q is not a size of a screen", text)
 		}
 		o.sizes = append(o.sizes, s)
 	}

@@ -52,7 +52,7 @@ func parse() (options, error) {
 	for text := range strings.SplitSeq(copies, ",") {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 {
-			return o, fmt.Errorf("%q is no number of copies", text)
+			return o, fmt.Errorf("%q is not a number of copies", text)
 		}
 		o.copies = append(o.copies, n)
 	}

@@ -155,7 +155,7 @@ func (s *session) plan() string {
 // object is what --json prints of a step.
 type object struct {
 	Step              int64             `json:"step"`
-	Loss              *float64          `json:"loss"` // null when it is no number
+	Loss              *float64          `json:"loss"` // null when it is not a number
 	Tokens            int64             `json:"tokens"`
 	StepTimeNS        int64             `json:"step_time_ns"`
 	Skipped           bool              `json:"skipped"`

@@ -15,7 +15,7 @@ type Memory struct {
 	sizes    map[uint64]int64
 }
 
-// firstAddress is where segments begin. It is not 0, which is no address.
+// firstAddress is where segments begin. It is not 0, which is not an address.
 const firstAddress = 1 << 32
 
 // granularity is how segments are aligned.

@@ -36,7 +36,7 @@ func TestWhatTheFormatsForbidIsRefused(t *testing.T) {
 		"an escape that is none":        {exposition.Text, gauge + "a{b=\"\\t\"} 1\n", false},
 		"a label that does not end":     {exposition.Text, gauge + "a{b=\"c} 1\n", false},
 		"no value":                      {exposition.Text, gauge + "a\n", false},
-		"a value that is no number":     {exposition.Text, gauge + "a many\n", false},
+		"a value that is not a number":  {exposition.Text, gauge + "a many\n", false},
 		"a timestamp that is not ours":  {exposition.Text, gauge + "a 1 1700000000000\n", false},
 		"a name of a unit it is not in": {exposition.OpenMetrics, "# HELP a A.\n# TYPE a gauge\n# UNIT a bytes\na 1\n# EOF\n", false},
 	}

@@ -69,7 +69,7 @@ func (p *textReader) line(number int, text string) error {
 	if !known {
 		kind := trace.KindOf(word)
 		if kind == trace.Other && word != "other" {
-			return fmt.Errorf("%.20q is no kind of line", word)
+			return fmt.Errorf("%.20q is not a kind of line", word)
 		}
 		return p.event(kind, f)
 	}

@@ -183,5 +183,5 @@ func (v *textValue) scalar() (any, error) {
 	if f, err := strconv.ParseFloat(word, 64); err == nil && strings.ContainsAny(word, ".eE") {
 		return f, nil
 	}
-	return nil, fmt.Errorf("%.20q is no value", word)
+	return nil, fmt.Errorf("%.20q is not a value", word)
 }

@@ -160,7 +160,7 @@ func (*Driver) always(name string) bool {
 	return name == "cuGetErrorName" || name == "cuGetErrorString" || name == "cuDriverGetVersion"
 }
 
-// handle returns a new handle, which is no address of anything.
+// handle returns a new handle, which is not an address of anything.
 func (d *Driver) handle() uint64 {
 	d.next += 16
 	return d.next
