@@ -8,6 +8,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"memtop/snapshots/analysis"
+	"memtop/snapshots/analysis/leak"
 	"memtop/snapshots/trace"
 	"memtop/tui/tuitest"
 )
@@ -213,7 +214,7 @@ func TestAFilterLeavesWhatMatches(t *testing.T) {
 func TestSitesThatGrowComeFirst(t *testing.T) {
 	made := tuitest.Recording()
 	x := analysis.NewIndex(made, &made.Devices[0])
-	worst := analysis.Undecided
+	worst := leak.Undecided
 	for _, s := range x.Sites(made.Devices[0].Events.Len() - 1) {
 		worst = max(worst, s.Trend)
 	}

@@ -16,18 +16,18 @@ import (
 // age returns how many steps began since an allocation was made, and whether
 // that is only the least that it can be.
 func (d *describer) age(a *trace.Allocation) (int64, bool) {
-	begins := d.dates.begins
+	begins := d.dates.Begins
 	if len(begins) == 0 {
 		return -1, false
 	}
 	if a.Open < 0 {
-		return max(0, d.now-begins[0].number), true
+		return max(0, d.now-begins[0].Number), true
 	}
 	if g := gapAt(d.gaps, a.Open); g != nil {
 		return max(0, d.now-d.dates.stepUntil(g.To)), true
 	}
-	if a.Open < int(begins[0].event) {
-		return max(0, d.now-begins[0].number+1), true
+	if a.Open < int(begins[0].Event) {
+		return max(0, d.now-begins[0].Number+1), true
 	}
 	return max(0, d.now-d.dates.stepAt(a.Open)), false
 }

@@ -4,21 +4,15 @@ import (
 	"math"
 	"sort"
 
+	"memtop/snapshots/analysis/leak"
 	"memtop/snapshots/trace"
 )
 
 // calendar knows when steps began and ended and when settings changed. Its lists
 // only grow, so that who was handed one may read on.
 type calendar struct {
-	begins, ends []stepEvent
-	changes      []int32 // events that tell of a changed setting
-	read         int     // of the program's events
-}
-
-// stepEvent is an event that a step begins or ends with.
-type stepEvent struct {
-	event  int32
-	number int64 // of the step
+	leak.Steps
+	read int // of the program's events
 }
 
 func (x *Index) calendar() *calendar {
@@ -40,11 +34,11 @@ func (x *Index) calendar() *calendar {
 func (c *calendar) add(i int32, x *Index) {
 	switch e := x.events.At(int(i)); e.Kind {
 	case trace.StepBegin:
-		c.begins = append(c.begins, stepEvent{i, e.Size})
+		c.Begins = append(c.Begins, leak.StepEvent{Event: i, Number: e.Size})
 	case trace.StepEnd:
-		c.ends = append(c.ends, stepEvent{i, e.Size})
+		c.Ends = append(c.Ends, leak.StepEvent{Event: i, Number: e.Size})
 	case trace.SettingChanged:
-		c.changes = append(c.changes, i)
+		c.Changes = append(c.Changes, i)
 	default:
 	}
 }
@@ -52,9 +46,9 @@ func (c *calendar) add(i int32, x *Index) {
 // mark takes steps that have no numbers; they are counted.
 func (c *calendar) mark(steps []Step) {
 	for k, s := range steps {
-		c.begins = append(c.begins, stepEvent{int32(s.From), int64(k + 1)})
+		c.Begins = append(c.Begins, leak.StepEvent{Event: int32(s.From), Number: int64(k + 1)})
 		if s.To > s.From {
-			c.ends = append(c.ends, stepEvent{int32(s.To - 1), int64(k + 1)})
+			c.Ends = append(c.Ends, leak.StepEvent{Event: int32(s.To - 1), Number: int64(k + 1)})
 		}
 	}
 }
@@ -62,19 +56,19 @@ func (c *calendar) mark(steps []Step) {
 // stepAt returns the number of the step that an event is in, or that came last
 // before it; 0 before the first.
 func (c *calendar) stepAt(event int) int64 {
-	n := sort.Search(len(c.begins), func(k int) bool { return int(c.begins[k].event) > event })
+	n := sort.Search(len(c.Begins), func(k int) bool { return int(c.Begins[k].Event) > event })
 	if n == 0 {
 		return 0
 	}
-	return c.begins[n-1].number
+	return c.Begins[n-1].Number
 }
 
 // stepUntil returns the number of the last step that may have begun before an
 // event: the one before the next that did begin then or later.
 func (c *calendar) stepUntil(event int) int64 {
-	n := sort.Search(len(c.begins), func(k int) bool { return int(c.begins[k].event) >= event })
-	if n < len(c.begins) {
-		return c.begins[n].number - 1
+	n := sort.Search(len(c.Begins), func(k int) bool { return int(c.Begins[k].Event) >= event })
+	if n < len(c.Begins) {
+		return c.Begins[n].Number - 1
 	}
 	return math.MaxInt64
 }

@@ -93,7 +93,7 @@ func Experiments(t *trace.Trace, device int) []Experiment {
 // where in the events the changes are.
 func (x *Index) Experiments() []Experiment {
 	all := Experiments(x.trace, x.device.ID)
-	for _, i := range x.calendar().changes {
+	for _, i := range x.calendar().Changes {
 		e := x.events.At(int(i))
 		text := x.tables.String(x.tables.Notes[e.Note].UserMetadata)
 		for k := range all {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 
+	"memtop/snapshots/analysis/leak"
 	"memtop/snapshots/quantity"
 	"memtop/snapshots/trace"
 )
@@ -42,12 +43,12 @@ func (f *finder) leaks() {
 			continue
 		}
 		severity := Problem
-		if s.Trend == Growing {
+		if s.Trend == leak.Growing {
 			severity = Warning
 		}
 		f.add(Finding{
-			Kind: LeakFinding, Severity: severity, Bytes: s.Bytes, Confidence: s.Trend.confidence(),
-			Where: Where{f.index.End(), s.Stack}, Evidence: s.evidence(),
+			Kind: LeakFinding, Severity: severity, Bytes: s.Bytes, Confidence: confidence(s.Trend),
+			Where: Where{f.index.End(), s.ID.Stack()}, Evidence: siteEvidence(&s),
 		})
 	}
 	if more > 0 {
@@ -59,11 +60,11 @@ func (f *finder) leaks() {
 }
 
 // confidence returns how sure it is that a site with an alarming trend leaks.
-func (t Trend) confidence() Certainty {
+func confidence(t leak.Trend) Certainty {
 	switch t {
-	case Unreachable:
+	case leak.Unreachable:
 		return Certain
-	case SuspectedLeak:
+	case leak.Suspected:
 		return Probable
 	default:
 		return Possible
@@ -71,7 +72,7 @@ func (t Trend) confidence() Certainty {
 }
 
 // evidence says how a site grows, without the last full stop.
-func (s *Site) evidence() string {
+func siteEvidence(s *leak.Site) string {
 	text := s.Name + ": " + s.Trend.String()
 	if s.GrowthPerStep > 0 {
 		text += ", +" + quantity.Bytes(s.GrowthPerStep) + " per step"

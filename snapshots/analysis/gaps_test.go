@@ -3,6 +3,7 @@ package analysis
 import (
 	"testing"
 
+	"memtop/snapshots/analysis/leak"
 	"memtop/snapshots/trace"
 )
 
@@ -11,10 +12,10 @@ import (
 func TestWhatAGapBroughtIsNoLeak(t *testing.T) {
 	for name, test := range map[string]struct {
 		told bool
-		want Trend
+		want leak.Trend
 	}{
-		"with the gaps told of": {true, Undecided},
-		"without":               {false, SuspectedLeak},
+		"with the gaps told of": {true, leak.Undecided},
+		"without":               {false, leak.Suspected},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newMaker()

@@ -1,6 +1,9 @@
 package analysis
 
-import "memtop/snapshots/trace"
+import (
+	"memtop/snapshots/analysis/leak"
+	"memtop/snapshots/trace"
+)
 
 // Index answers questions about one device of a trace. It is owned by one
 // goroutine while it is made or advanced; in between any number may read it.
@@ -41,10 +44,10 @@ type answers struct {
 	live       lasting[[]finalBlock]
 	final      lasting[*Map]
 	folded     lasting[*folding]
-	sites      lasting[*sites]
-	history    lasting[*history]
+	sites      lasting[*leak.Sites]
+	history    lasting[*leak.History]
 	alive      lasting[[]trace.Allocation]
-	sitesNow   lasting[[]Site]
+	sitesNow   lasting[[]leak.Site]
 	peak       lasting[*peakFacts]
 }
 

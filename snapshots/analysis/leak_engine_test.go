@@ -8,13 +8,14 @@ import (
 
 	"memtop/engine/train/traintest"
 	"memtop/snapshots/analysis"
+	"memtop/snapshots/analysis/leak"
 )
 
 // verdicts is what was said of a run of the engine, step by step.
 type verdicts struct {
 	named  int64             // the step after which the leak was named, 0 for never
 	alarms map[string]int    // sites that leak nothing and were called a leak, after how many steps
-	ended  analysis.Trend    // of the leak, at the end
+	ended  leak.Trend        // of the leak, at the end
 	last   map[string]string // alarms that stand at the end
 }
 
@@ -27,15 +28,15 @@ func watch(t *testing.T, r traintest.Run) verdicts {
 	for _, step := range x.Steps() {
 		v.last = make(map[string]string)
 		for _, s := range x.Sites(step.To - 1) {
-			leak := r.Leaks != nil && strings.HasPrefix(s.Name, r.Leaks.Layer+" "+r.Leaks.Role)
+			leaks := r.Leaks != nil && strings.HasPrefix(s.Name, r.Leaks.Layer+" "+r.Leaks.Role)
 			switch {
-			case leak && s.Trend >= analysis.SuspectedLeak && v.named == 0:
+			case leaks && s.Trend >= leak.Suspected && v.named == 0:
 				v.named = step.Number
-			case !leak && s.Trend >= analysis.SuspectedLeak:
+			case !leaks && s.Trend >= leak.Suspected:
 				v.alarms[s.Name]++
 				v.last[s.Name] = s.Reason
 			}
-			if leak {
+			if leaks {
 				v.ended = s.Trend
 			}
 		}
@@ -51,9 +52,9 @@ func TestLeaksOfTheEngineAreNamed(t *testing.T) {
 	right, wrong, missed := 0, 0, 0
 	for _, name := range slices.Sorted(maps.Keys(leaking)) {
 		v := watch(t, leaking[name])
-		want := analysis.SuspectedLeak
+		want := leak.Suspected
 		if leaking[name].Unreachable {
-			want = analysis.Unreachable
+			want = leak.Unreachable
 		}
 		if v.ended == want {
 			right++

@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"memtop/snapshots/analysis/leak"
 	"memtop/snapshots/trace"
 )
 
@@ -141,9 +142,9 @@ func (d *doing) lookups(n, keys int) {
 
 // outcome is what was said of a habit's site.
 type outcome struct {
-	named  int64 // the first step after which it was called a leak, 0 for never
-	alarms int   // after how many steps it was
-	last   Site  // what was said at the end
+	named  int64     // the first step after which it was called a leak, 0 for never
+	alarms int       // after how many steps it was
+	last   leak.Site // what was said at the end
 }
 
 const madeSteps = 60
@@ -182,7 +183,7 @@ func practise(h habit, seed uint64, stacks bool, late int) outcome {
 			if s.Name[:6] != "habits" {
 				continue
 			}
-			if s.Trend >= SuspectedLeak {
+			if s.Trend >= leak.Suspected {
 				out.alarms++
 				if out.named == 0 {
 					out.named = int64(k + 1)
@@ -203,7 +204,7 @@ func TestLeaksAreToldFromWhatLooksLikeThem(t *testing.T) {
 		named, alarmed, most := 0, 0, int64(0)
 		for seed := range uint64(runs) {
 			o := practise(h, seed, seed%2 == 0, int(seed%3)*7)
-			switch ended := o.last.Trend >= SuspectedLeak; {
+			switch ended := o.last.Trend >= leak.Suspected; {
 			case h.leaks && ended:
 				named++
 			case h.leaks:

@@ -3,6 +3,8 @@ package analysis
 import (
 	"strings"
 	"testing"
+
+	"memtop/snapshots/analysis/leak"
 )
 
 // TestATensorThatIsReplacedByLargerOnesGrows is about one whose first allocation
@@ -10,11 +12,11 @@ import (
 func TestATensorThatIsReplacedByLargerOnesGrows(t *testing.T) {
 	tests := map[string]struct {
 		other func(step int64) int64 // bytes of what steps allocate beside it
-		want  Trend
+		want  leak.Trend
 		why   string
 	}{
-		"while shapes stay":  {func(int64) int64 { return 1 << 20 }, Growing, "replaced by larger ones"},
-		"as the shapes grow": {func(step int64) int64 { return 1<<20 + step<<14 }, ShapeDriven, "sizes follow the shapes"},
+		"while shapes stay":  {func(int64) int64 { return 1 << 20 }, leak.Growing, "replaced by larger ones"},
+		"as the shapes grow": {func(step int64) int64 { return 1<<20 + step<<14 }, leak.ShapeDriven, "sizes follow the shapes"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -34,7 +36,7 @@ func TestATensorThatIsReplacedByLargerOnesGrows(t *testing.T) {
 			made := m.trace()
 			x := NewIndex(made, &made.Devices[0])
 			for _, s := range x.Sites(made.Devices[0].Events.Len() - 1) {
-				if s.Stack == m.stack(10) && (s.Trend != test.want || !strings.Contains(s.Reason, test.why)) {
+				if s.ID.Stack() == m.stack(10) && (s.Trend != test.want || !strings.Contains(s.Reason, test.why)) {
 					t.Errorf("%v because %q, want %v because of %q", s.Trend, s.Reason, test.want, test.why)
 				}
 			}

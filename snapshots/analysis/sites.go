@@ -1,95 +1,141 @@
 package analysis
 
-import "memtop/snapshots/trace"
+import (
+	"cmp"
+	"slices"
 
-// site is what makes two allocations be of one site: the stack they were made
-// by, or where none is known what they are for.
-type site struct {
-	stack       trace.StackID
-	layer, role trace.StringID
-	note        trace.NoteID // the first that says so
-}
+	"memtop/snapshots/analysis/leak"
+	"memtop/snapshots/trace"
+)
 
-// id returns the site's public number, which does not depend on when it was
-// first seen.
-func (s *site) id() SiteID {
-	if s.stack > 0 {
-		return SiteID(s.stack)
+// Sites groups what is held right after an event by where it was created, the
+// largest first. History and trends are those of the steps up to that event.
+func (x *Index) Sites(at int) []leak.Site {
+	if at = x.clamp(at); at < x.End() {
+		return x.sitesAt(at)
 	}
-	return -SiteID(s.note)
+	return slices.Clone(x.kept.sitesNow.get(x, func([]leak.Site) []leak.Site { return x.sitesAt(at) }))
 }
 
-// tag is what an allocation is for.
-type tag struct{ layer, role trace.StringID }
-
-// sites lists the creation sites of an index. The first is of memory of which
-// nothing is known.
-type sites struct {
-	list   []site
-	tags   map[tag]int32 // place in list
-	stacks []int32       // place by stack, 0 for none
-	notes  []int32       // place by note
-}
-
-func newSites() *sites { return &sites{list: make([]site, 1), tags: make(map[tag]int32)} }
-
-// read adds the sites of the tables' new stacks and notes.
-func (s *sites) read(t *trace.Tables) {
-	for id := len(s.stacks); id < t.StackCount(); id++ {
-		at := int32(0)
-		if trace.StackID(id) > trace.EmptyStack {
-			at = int32(len(s.list))
-			s.list = append(s.list, site{stack: trace.StackID(id)})
-		}
-		s.stacks = append(s.stacks, at)
+func (x *Index) sitesAt(at int) []leak.Site {
+	g := &siteGatherer{index: x, at: at, describe: x.describer(at), known: make(map[leak.SiteID]*gathered)}
+	alive := x.alive(at)
+	for i := range alive {
+		g.add(&alive[i])
 	}
-	for id := len(s.notes); id < len(t.Notes); id++ {
-		n := &t.Notes[id]
-		key, at := tag{n.Layer, n.Role}, int32(0)
-		if n.Layer > trace.EmptyString || n.Role > trace.EmptyString {
-			var ok bool
-			if at, ok = s.tags[key]; !ok {
-				at = int32(len(s.list))
-				s.tags[key] = at
-				s.list = append(s.list, site{layer: n.Layer, role: n.Role, note: trace.NoteID(id)})
-			}
-		}
-		s.notes = append(s.notes, at)
-	}
-}
-
-// place returns where in the list the site of a stack and a note is. The stack
-// of a free says nothing of where something was made.
-func (s *sites) place(stack trace.StackID, note trace.NoteID, freeStack bool) int32 {
-	if at := s.stacks[stack]; at > 0 && !freeStack {
-		return at
-	}
-	return s.notes[note]
-}
-
-func (s *sites) of(a *trace.Allocation) int32 { return s.place(a.Stack, a.Note, a.FreeStack) }
-
-// sites returns all sites.
-func (x *Index) sites() *sites {
-	return x.kept.sites.get(x, func(s *sites) *sites {
-		if s == nil {
-			s = newSites()
-		}
-		s.read(x.tables)
-		return s
-	})
+	return g.sites()
 }
 
 // SiteName names a site by what is made there or, where that is not known, by
 // where that is.
-func (x *Index) SiteName(id SiteID) string {
+func (x *Index) SiteName(id leak.SiteID) string {
 	switch {
 	case id > 0:
-		return x.StackName(trace.StackID(id))
+		return x.StackName(id.Stack())
 	case id < 0:
-		n := &x.tables.Notes[-id]
+		n := &x.tables.Notes[id.Note()]
 		return tagName(x.tables, n.Layer, n.Role)
 	default:
 		return HeldBefore
 	}
+}
+
+// sites returns all sites.
+func (x *Index) sites() *leak.Sites {
+	return x.kept.sites.get(x, func(s *leak.Sites) *leak.Sites {
+		if s == nil {
+			s = leak.NewSites()
+		}
+		s.Read(x.tables)
+		return s
+	})
+}
+
+// history returns what all sites held after each step.
+func (x *Index) history() *leak.History {
+	return x.kept.history.get(x, func(h *leak.History) *leak.History {
+		c := x.calendar()
+		if h == nil || c.read == 0 {
+			h = new(leak.History)
+		}
+		h.Advance(x.life, x.sites(), c.Steps)
+		return h
+	})
+}
+
+// siteGatherer groups allocations by site, at one moment.
+type siteGatherer struct {
+	index    *Index
+	at       int
+	describe *describer
+	known    map[leak.SiteID]*gathered
+	found    []*gathered // in the order of their oldest allocations
+}
+
+// gathered is what is known of one site.
+type gathered struct {
+	leak.Site
+	categories [trace.CategoryCount]int64
+	sizes      []int64
+	tag        trace.NoteID // of all its allocations
+	mixed      bool         // they have several
+}
+
+func (g *siteGatherer) add(a *trace.Allocation) {
+	id := g.describe.sites.Of(a)
+	s := g.known[id]
+	if s == nil {
+		s = &gathered{tag: a.Note, Site: leak.Site{ID: id}}
+		s.Oldest, s.AtLeast = g.describe.age(a) // they come the oldest first
+		g.known[id], g.found = s, append(g.found, s)
+	}
+	v := g.index.verdict(a.Stack, a.Note, a.FreeStack)
+	s.Count++
+	s.Bytes += a.Size
+	s.categories[v.category] += a.Size
+	s.Guessed = s.Guessed || v.rule != ruleExact
+	s.mixed = s.mixed || a.Note != s.tag && g.describe.noted(a.Note) != g.describe.noted(s.tag)
+	s.sizes = append(s.sizes, a.Size)
+	if lost := g.index.life.Lost(a.ID); lost <= g.at {
+		s.LostCount++
+		s.LostBytes += a.Size
+	}
+}
+
+// sites judges what was gathered and returns it, the largest first.
+func (g *siteGatherer) sites() []leak.Site {
+	all := make([]leak.Site, 0, len(g.found))
+	survey := g.index.history().Survey(g.at, g.describe.gaps, g.index.room(g.at))
+	for _, s := range g.found {
+		g.name(s)
+		s.Category = trace.Categories[0]
+		for _, c := range trace.Categories {
+			if s.categories[c] > s.categories[s.Category] {
+				s.Category = c
+			}
+		}
+		survey.Judge(&s.Site, s.sizes)
+		all = append(all, s.Site)
+	}
+	slices.SortFunc(all, func(a, b leak.Site) int { return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.ID, b.ID)) })
+	return all
+}
+
+// name joins what is made at a site, where its allocations agree on that, and
+// where it is.
+func (g *siteGatherer) name(s *gathered) {
+	s.Name = g.index.SiteName(s.ID)
+	if what := g.describe.noted(s.tag); !s.mixed && what != "" && what != s.Name {
+		s.Name = what + ", " + s.Name
+	}
+}
+
+// room returns how many bytes the program can still take, −1 when that is not known:
+// what the driver has left, and what the allocator has cached.
+func (x *Index) room(at int) int64 {
+	gauge := x.GaugeAt(at)
+	if gauge == nil || gauge.Total < 0 || gauge.Used < 0 {
+		return -1
+	}
+	return max(0, gauge.Total-gauge.Used) + max(0, x.ReservedAt(at)-x.RequestedAt(at))
 }

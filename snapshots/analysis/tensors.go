@@ -3,6 +3,7 @@ package analysis
 import (
 	"strings"
 
+	"memtop/snapshots/analysis/leak"
 	"memtop/snapshots/trace"
 )
 
@@ -20,7 +21,7 @@ type Tensor struct {
 	// AtLeast says that its begin was not recorded: it may be older.
 	Age     int64
 	AtLeast bool
-	Site    SiteID
+	Site    leak.SiteID
 }
 
 // Tensors returns what is held right after an event, the largest first and
@@ -42,7 +43,7 @@ type describer struct {
 	dates  *calendar
 	gaps   []trace.Gap
 	now    int64
-	sites  *sites
+	sites  *leak.Sites
 	notes  map[trace.NoteID]string
 	stacks map[trace.StackID]string
 }
@@ -64,7 +65,7 @@ func (d *describer) tensor(a *trace.Allocation) Tensor {
 		Allocation: *a, Name: d.name(a), Category: v.category, Guessed: v.rule != ruleExact,
 		Layer: trace.Printable(x.tables.String(note.Layer)), Role: trace.Printable(x.tables.String(note.Role)),
 		Shape: trace.Printable(x.tables.String(note.Shape)), DType: trace.Printable(x.tables.String(note.DType)),
-		Site: d.sites.list[d.sites.of(a)].id(),
+		Site: d.sites.Of(a),
 	}
 	t.Age, t.AtLeast = d.age(a)
 	return t

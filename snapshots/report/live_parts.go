@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"memtop/snapshots/analysis"
+	"memtop/snapshots/analysis/leak"
 	"memtop/snapshots/trace"
 )
 
@@ -34,7 +35,7 @@ func (r *Live) addStep(s *trace.Step) {
 func liveTensors(x *analysis.Index, at int) []Tensor {
 	tensors := x.Tensors(at)
 	all := make([]Tensor, len(tensors))
-	names := make(map[analysis.SiteID]string)
+	names := make(map[leak.SiteID]string)
 	for _, s := range x.Sites(at) {
 		names[s.ID] = s.Name
 	}
@@ -54,11 +55,11 @@ func liveTensors(x *analysis.Index, at int) []Tensor {
 
 func liveLeaks(x *analysis.Index, at int) []Leak {
 	sites := x.Sites(at)
-	slices.SortStableFunc(sites, func(a, b analysis.Site) int { return cmp.Compare(b.Trend, a.Trend) })
+	slices.SortStableFunc(sites, func(a, b leak.Site) int { return cmp.Compare(b.Trend, a.Trend) })
 	leaks := make([]Leak, 0)
 	for i := range sites {
 		s := &sites[i]
-		if s.Trend <= analysis.Steady || s.Trend == analysis.ShapeDriven && !stays(s) {
+		if s.Trend <= leak.Steady || s.Trend == leak.ShapeDriven && !stays(s) {
 			continue
 		}
 		leaks = append(leaks, Leak{
@@ -88,4 +89,4 @@ func liveGauges(g *trace.Gauge) *Gauges {
 }
 
 // stays reports whether anything of the site was left after the last step.
-func stays(s *analysis.Site) bool { return len(s.History) > 0 && s.History[len(s.History)-1].Count > 0 }
+func stays(s *leak.Site) bool { return len(s.History) > 0 && s.History[len(s.History)-1].Count > 0 }

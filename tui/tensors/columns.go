@@ -3,7 +3,7 @@ package tensors
 import (
 	"cmp"
 
-	"memtop/snapshots/analysis"
+	"memtop/snapshots/analysis/leak"
 	"memtop/tui/page"
 	"memtop/tui/screen"
 )
@@ -27,7 +27,7 @@ func siteColumns(h *held) []page.Column[row] {
 		{Head: "per step", Width: when(h.stepped, page.Cells(10)), Text: func(r row) string { return growthText(r.site) }, Value: func(r row) int64 { return r.site.GrowthPerStep }},
 		{Head: "oldest", Width: when(h.stepped, page.From(100, 7)), Text: func(r row) string { return ageText(r.site.Oldest, r.site.AtLeast) }, Value: func(r row) int64 { return r.site.Oldest }},
 		{Head: "category", Width: page.From(least(100), 11), Left: true, Searched: true, Text: func(r row) string { return categoryText(r.site.Category, r.site.Guessed) }, Value: func(r row) int64 { return -int64(r.site.Category.Place()) }},
-		{Head: "steps", Width: when(h.stepped, func(w int) int { return page.From(60, min(max(w/9, 8), analysis.HistorySteps))(w) }), Left: true, Draw: drawLevels},
+		{Head: "steps", Width: when(h.stepped, func(w int) int { return page.From(60, min(max(w/9, 8), leak.HistorySteps))(w) }), Left: true, Draw: drawLevels},
 		{Head: "created at", Rest: page.All, Left: true, Searched: true, Text: siteName, Compare: func(a, b row) int { return cmp.Compare(a.site.Name, b.site.Name) }},
 		{Searched: true, Text: func(r row) string { return r.site.Trend.String() }},
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"memtop/snapshots/analysis"
+	"memtop/snapshots/analysis/leak"
 	"memtop/tui/page"
 	"memtop/tui/screen"
 )
@@ -25,7 +26,7 @@ func (p *Page) detailLines() []page.Line {
 	}
 }
 
-func (p *Page) siteLines(s *analysis.Site) []page.Line {
+func (p *Page) siteLines(s *leak.Site) []page.Line {
 	lines := append([]page.Line{page.Heading(s.Name)}, p.trendLines(s)...)
 	held := screen.Bytes(s.Bytes) + " in " + screen.Plural(s.Count, "tensor") + ", " + categoryText(s.Category, s.Guessed)
 	if s.Oldest >= 0 {
@@ -33,17 +34,17 @@ func (p *Page) siteLines(s *analysis.Site) []page.Line {
 	}
 	lines = append(lines, page.Pair("holds", held))
 	switch {
-	case s.Stack == 0 && s.Name == analysis.HeldBefore:
+	case s.ID.Stack() == 0 && s.Name == analysis.HeldBefore:
 		return append(lines, page.Line{Text: "nothing was recorded of where it was made", Style: screen.Dim})
-	case s.Stack == 0:
+	case s.ID.Stack() == 0:
 		return append(lines, page.Line{Text: "known by what it is: no stack was recorded", Style: screen.Dim})
 	}
 	lines = append(lines, page.Heading("created at"))
-	return append(lines, page.StackPart(p.scene, s.Stack, p.all)...)
+	return append(lines, page.StackPart(p.scene, s.ID.Stack(), p.all)...)
 }
 
 // trendLines is the verdict on a site, with what it rests on.
-func (p *Page) trendLines(s *analysis.Site) []page.Line {
+func (p *Page) trendLines(s *leak.Site) []page.Line {
 	if !p.held.stepped {
 		return page.Sentence("verdict", "undecided: nothing says where steps begin, so there is nothing to compare")
 	}
@@ -51,7 +52,7 @@ func (p *Page) trendLines(s *analysis.Site) []page.Line {
 	if s.Reason != "" {
 		lines = append(lines, page.Sentence("because", s.Reason)...)
 	}
-	if s.LostCount > 0 && s.Trend != analysis.Unreachable {
+	if s.LostCount > 0 && s.Trend != leak.Unreachable {
 		lines = append(lines, page.Pair("lost", screen.Bytes(s.LostBytes)+" in "+screen.Plural(s.LostCount, "tensor")+" that nothing in the program refers to"))
 	}
 	if s.GrowthPerStep != 0 {
@@ -88,7 +89,7 @@ func about(d time.Duration) string {
 	}
 }
 
-func restsOn(s *analysis.Site) string {
+func restsOn(s *leak.Site) string {
 	if s.Steps <= 0 {
 		return ""
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"memtop/snapshots/analysis"
+	"memtop/snapshots/analysis/leak"
 	"memtop/snapshots/trace"
 	"memtop/tui/page"
 )
@@ -29,7 +30,7 @@ type held struct {
 
 // row is a creation site, or a tensor with its site, if that is known.
 type row struct {
-	site   *analysis.Site
+	site   *leak.Site
 	tensor *analysis.Tensor
 }
 
@@ -38,11 +39,11 @@ func look(_ context.Context, q question) *held {
 	x := q.index.Index
 	sites := x.Sites(q.at)
 	h := &held{at: q.at, stepped: len(x.Steps()) > 0, sites: make([]row, len(sites))}
-	numbers := make(map[analysis.SiteID]*analysis.Site, len(sites))
+	numbers := make(map[leak.SiteID]*leak.Site, len(sites))
 	stacks := make([]trace.StackID, len(sites))
 	for i := range sites {
 		s := &sites[i]
-		h.sites[i], numbers[s.ID], stacks[i] = row{site: s}, s, s.Stack
+		h.sites[i], numbers[s.ID], stacks[i] = row{site: s}, s, s.ID.Stack()
 	}
 	for i, name := range x.StackNames(stacks) {
 		if stacks[i] != 0 {
@@ -135,7 +136,7 @@ func (r row) bytes() int64 {
 // compareTrends puts what is alarming first, the worst and fastest of it before
 // the rest. Among what is not, size says more than the trend.
 func compareTrends(a, b row) int {
-	rank := func(r row) analysis.Trend {
+	rank := func(r row) leak.Trend {
 		if r.site.Trend.Alarming() {
 			return r.site.Trend
 		}

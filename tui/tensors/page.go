@@ -6,7 +6,7 @@ package tensors
 import (
 	tea "charm.land/bubbletea/v2"
 
-	"memtop/snapshots/analysis"
+	"memtop/snapshots/analysis/leak"
 	"memtop/snapshots/trace"
 	"memtop/tui/ask"
 	"memtop/tui/page"
@@ -193,9 +193,9 @@ func nameOf(r row) selection {
 	return selection{site: keyOf(r.site)}
 }
 
-func keyOf(s *analysis.Site) siteKey {
-	if s.Stack != 0 {
-		return siteKey{stack: s.Stack}
+func keyOf(s *leak.Site) siteKey {
+	if stack := s.ID.Stack(); stack != 0 {
+		return siteKey{stack: stack}
 	}
 	return siteKey{name: s.Name}
 }

@@ -1,7 +1,7 @@
 package tensors
 
 import (
-	"memtop/snapshots/analysis"
+	"memtop/snapshots/analysis/leak"
 	"memtop/snapshots/trace"
 	"memtop/tui/page"
 	"memtop/tui/screen"
@@ -12,15 +12,15 @@ var trends = [...]struct {
 	text  string
 	style screen.Style
 }{
-	analysis.Undecided: {"  undecided", screen.Dim}, analysis.Steady: {"  steady", screen.Dim},
-	analysis.Unreachable: {"⚠ unreachable", screen.Bad}, analysis.SuspectedLeak: {"⚠ suspected", screen.Bad},
-	analysis.Growing: {"▲ growing", screen.Warn}, analysis.Warming: {"  warming up", screen.Plain},
-	analysis.ShapeDriven: {"  shape-driven", screen.Plain},
+	leak.Undecided: {"  undecided", screen.Dim}, leak.Steady: {"  steady", screen.Dim},
+	leak.Unreachable: {"⚠ unreachable", screen.Bad}, leak.Suspected: {"⚠ suspected", screen.Bad},
+	leak.Growing: {"▲ growing", screen.Warn}, leak.Warming: {"  warming up", screen.Plain},
+	leak.ShapeDriven: {"  shape-driven", screen.Plain},
 }
 
-func trendText(t analysis.Trend) string { return trends[t].text }
+func trendText(t leak.Trend) string { return trends[t].text }
 
-func trendStyle(t analysis.Trend) screen.Style { return trends[t].style }
+func trendStyle(t leak.Trend) screen.Style { return trends[t].style }
 
 // siteTrend is the whole name of the trend of a tensor's site.
 func siteTrend(r row) string {
@@ -31,7 +31,7 @@ func siteTrend(r row) string {
 }
 
 // growthText is by how much a site grows.
-func growthText(s *analysis.Site) string {
+func growthText(s *leak.Site) string {
 	if s.GrowthPerStep == 0 {
 		return ""
 	}

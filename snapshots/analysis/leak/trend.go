@@ -1,4 +1,4 @@
-package analysis
+package leak
 
 import (
 	"fmt"
@@ -39,25 +39,21 @@ const (
 
 // sample is what a site holds at the end of one step.
 type sample struct {
-	count    int
-	bytes    int64
-	number   int64
+	Level
 	turnover int64 // bytes that the step allocated, of all sites
 	// What the site itself allocated in the step.
 	made      int
 	madeBytes int64
-	bridged   bool
-	changed   bool
 }
 
 // excused reports whether a change of level there is not the site's doing.
-func (s *sample) excused() bool { return s.bridged || s.changed }
+func (s *sample) excused() bool { return s.Bridged || s.Changed }
 
 // evidence is what a trend is judged by. It may be used again, for another site.
 type evidence struct {
 	samples  []sample
 	category trace.Category
-	distinct func() bool // each of its allocations has a size of its own
+	sizes    []int64 // of its allocations
 	fellAt   int64
 	fellFrom int // how far it had grown before it fell back, 0 for never
 	lost     int
@@ -71,26 +67,18 @@ type evidence struct {
 	steps    int     // compared with the one before, and not excused
 }
 
-// judgement is a trend and how it is known.
-type judgement struct {
-	trend   Trend
-	reason  string
-	steps   int
-	perStep int64
-}
-
 // judge decides. It keeps what it computes in e.
-func (e *evidence) judge() judgement {
+func (e *evidence) judge() Verdict {
 	e.lowWater()
-	j := judgement{steps: max(0, len(e.samples)-1)}
+	j := Verdict{Steps: max(0, len(e.samples)-1)}
 	switch {
 	case e.lost > 0:
-		j.trend = Unreachable
-		j.reason = fmt.Sprintf("%s of %s here: nothing in the program refers to them any more, and they were never released.",
+		j.Trend = Unreachable
+		j.Reason = fmt.Sprintf("%s of %s here: nothing in the program refers to them any more, and they were never released.",
 			quantity.Bytes(e.lostSize), quantity.Plural(e.lost, "tensor"))
-		j.perStep = e.perStep()
+		j.GrowthPerStep = e.perStep()
 	case len(e.samples) < trendFew:
-		j.reason = "Only " + quantity.Plural(j.steps, "step") + " seen so far."
+		j.Reason = "Only " + quantity.Plural(j.Steps, "step") + " seen so far."
 	case e.rise < 2*e.noise || len(e.grew) == 0:
 		e.flat(&j)
 	default:
@@ -107,11 +95,11 @@ func (e *evidence) lowWater() {
 	}
 	e.grew, e.rise, e.noise, e.steps = e.grew[:0], 0, 0, 0
 	for i := n - 1; i >= 0; i-- {
-		e.low[i], e.lowBytes[i] = e.samples[i].count, e.samples[i].bytes
+		e.low[i], e.lowBytes[i] = e.samples[i].Count, e.samples[i].Bytes
 		if i < n-1 {
 			e.low[i], e.lowBytes[i] = min(e.low[i], e.low[i+1]), min(e.lowBytes[i], e.lowBytes[i+1])
 		}
-		e.noise = max(e.noise, e.samples[i].count-e.low[i])
+		e.noise = max(e.noise, e.samples[i].Count-e.low[i])
 	}
 	for i := 1; i < n; i++ {
 		if e.samples[i].excused() {
@@ -142,41 +130,41 @@ func (e *evidence) perStep() int64 {
 }
 
 // number returns the step that a sample was taken after.
-func (e *evidence) number(i int) string { return quantity.Count(int(e.samples[i].number)) }
+func (e *evidence) number(i int) string { return quantity.Count(int(e.samples[i].Step)) }
 
 // flat judges a site that holds no more allocations than it did.
-func (e *evidence) flat(j *judgement) {
-	j.trend = Steady
+func (e *evidence) flat(j *Verdict) {
+	j.Trend = Steady
 	first, last := &e.samples[0], &e.samples[len(e.samples)-1]
-	low, high, up := first.bytes, first.bytes, 0
+	low, high, up := first.Bytes, first.Bytes, 0
 	same := true
 	for i := range e.samples {
 		s := &e.samples[i]
-		low, high = min(low, s.bytes), max(high, s.bytes)
-		same = same && s.count == first.count
-		if i > 0 && !s.excused() && s.bytes > e.samples[i-1].bytes && s.count == e.samples[i-1].count {
+		low, high = min(low, s.Bytes), max(high, s.Bytes)
+		same = same && s.Count == first.Count
+		if i > 0 && !s.excused() && s.Bytes > e.samples[i-1].Bytes && s.Count == e.samples[i-1].Count {
 			up++
 		}
 	}
 	switch {
-	case same && low == high && last.count == 0 && e.madeOfManySizes(j):
+	case same && low == high && last.Count == 0 && e.madeOfManySizes(j):
 	case same && low == high:
-		j.reason = "The same " + quantity.Plural(last.count, "tensor") + " after each of the last " + quantity.Plural(j.steps, "step") + "."
-		if last.count == 0 {
-			j.reason = "Nothing is left of it after any of the last " + quantity.Plural(j.steps, "step") + "."
+		j.Reason = "The same " + quantity.Plural(last.Count, "tensor") + " after each of the last " + quantity.Plural(j.Steps, "step") + "."
+		if last.Count == 0 {
+			j.Reason = "Nothing is left of it after any of the last " + quantity.Plural(j.Steps, "step") + "."
 		}
 	case same && up >= trendSome && !e.shapesVary():
-		j.trend = Growing
-		j.perStep = (last.bytes - first.bytes) / int64(max(1, j.steps))
-		j.reason = fmt.Sprintf("%s replaced by larger ones in %d of %s, while the steps' other tensors stay as large as they were.",
-			isOrAre(last.count), up, quantity.Plural(j.steps, "step"))
-		if j.perStep <= 0 {
-			j.trend, j.reason = ShapeDriven, sizesReason(last.count, low, high, j.steps)
+		j.Trend = Growing
+		j.GrowthPerStep = (last.Bytes - first.Bytes) / int64(max(1, j.Steps))
+		j.Reason = fmt.Sprintf("%s replaced by larger ones in %d of %s, while the steps' other tensors stay as large as they were.",
+			isOrAre(last.Count), up, quantity.Plural(j.Steps, "step"))
+		if j.GrowthPerStep <= 0 {
+			j.Trend, j.Reason = ShapeDriven, sizesReason(last.Count, low, high, j.Steps)
 		}
 	case same:
-		j.trend, j.reason = ShapeDriven, sizesReason(last.count, low, high, j.steps)
+		j.Trend, j.Reason = ShapeDriven, sizesReason(last.Count, low, high, j.Steps)
 	default:
-		j.reason = e.steadyReason()
+		j.Reason = e.steadyReason()
 	}
 }
 
@@ -195,12 +183,12 @@ func sizesReason(count int, low, high int64, steps int) string {
 // steadyReason says when a site that does not grow last moved.
 func (e *evidence) steadyReason() string {
 	for i := len(e.samples) - 1; i > 0; i-- {
-		if s := &e.samples[i]; s.count != e.samples[i-1].count {
+		if s := &e.samples[i]; s.Count != e.samples[i-1].Count {
 			text := "Its count last changed in step " + e.number(i)
 			switch {
-			case s.changed:
+			case s.Changed:
 				text += ", when a setting did"
-			case s.bridged:
+			case s.Bridged:
 				text += ", where events are missing"
 			}
 			return text + fmt.Sprintf("; it does not rise over %s.", quantity.Plural(len(e.samples)-1, "step"))
@@ -216,7 +204,7 @@ func (e *evidence) shapesVary() bool {
 		if e.samples[i].excused() {
 			continue
 		}
-		other := e.samples[i].turnover - e.samples[i].bytes
+		other := e.samples[i].turnover - e.samples[i].Bytes
 		if low < 0 || other < low {
 			low = other
 		}
@@ -226,7 +214,7 @@ func (e *evidence) shapesVary() bool {
 }
 
 // rising judges a site that holds ever more.
-func (e *evidence) rising(j *judgement) {
+func (e *evidence) rising(j *Verdict) {
 	n := len(e.samples)
 	first, last := e.grew[0], e.grew[len(e.grew)-1]
 	quiet := e.count(last+1, n)
@@ -240,31 +228,31 @@ func (e *evidence) rising(j *judgement) {
 	}
 	switch {
 	case stopped && (len(e.grew) <= 2 || quiet >= quietLong):
-		j.trend, j.reason = Steady, fmt.Sprintf("It grew in %s, last in step %s, and not in the %s since.",
+		j.Trend, j.Reason = Steady, fmt.Sprintf("It grew in %s, last in step %s, and not in the %s since.",
 			quantity.Plural(len(e.grew), "step"), e.number(last), quantity.Plural(quiet, "step"))
 	case stopped:
-		j.trend, j.reason = Warming, fmt.Sprintf("It grew in %s up to step %s, and not in the %s since.",
+		j.Trend, j.Reason = Warming, fmt.Sprintf("It grew in %s up to step %s, and not in the %s since.",
 			quantity.Plural(len(e.grew), "step"), e.number(last), quantity.Plural(quiet, "step"))
 	case len(e.grew) < trendSome && e.steps < 2*trendSome:
-		j.reason = fmt.Sprintf("It grew in %d of the %s seen so far.", len(e.grew), quantity.Plural(e.steps, "step"))
+		j.Reason = fmt.Sprintf("It grew in %d of the %s seen so far.", len(e.grew), quantity.Plural(e.steps, "step"))
 	case len(e.grew) < trendSome:
-		j.trend, j.reason = Steady, fmt.Sprintf("It grew in only %d of %s.", len(e.grew), quantity.Plural(e.steps, "step"))
+		j.Trend, j.Reason = Steady, fmt.Sprintf("It grew in only %d of %s.", len(e.grew), quantity.Plural(e.steps, "step"))
 	case e.slowing():
-		j.trend, j.reason = Warming, fmt.Sprintf("It grew in %d of the last %s, in the later ones less than in the earlier.",
+		j.Trend, j.Reason = Warming, fmt.Sprintf("It grew in %d of the last %s, in the later ones less than in the earlier.",
 			len(e.grew), quantity.Plural(e.count(first, n), "step"))
-		j.perStep = e.perStep()
+		j.GrowthPerStep = e.perStep()
 	default:
-		j.perStep, j.steps = e.perStep(), e.count(first, n)
+		j.GrowthPerStep, j.Steps = e.perStep(), e.count(first, n)
 		e.leaking(j)
 	}
 }
 
 // replaced judges a site that holds as many allocations since sample last, but
 // others than before: larger ones, or of the batch's sizes.
-func (e *evidence) replaced(j *judgement, last, quiet int) bool {
-	since := evidence{samples: e.samples[last:], category: e.category, distinct: e.distinct}
-	found := judgement{steps: quiet}
-	if since.flat(&found); found.trend == Steady {
+func (e *evidence) replaced(j *Verdict, last, quiet int) bool {
+	since := evidence{samples: e.samples[last:], category: e.category}
+	found := Verdict{Steps: quiet}
+	if since.flat(&found); found.Trend == Steady {
 		return false
 	}
 	*j = found
@@ -308,26 +296,32 @@ func (e *evidence) slowing() bool {
 }
 
 // leaking tells whether a site has been growing for long enough.
-func (e *evidence) leaking(j *judgement) {
+func (e *evidence) leaking(j *Verdict) {
 	n := len(e.samples)
 	need, why := leakOther, "longer than caches take"
 	if c := e.category; c == trace.Activation || c == trace.Gradient || c == trace.Input {
 		need, why = leakTransient, c.String()+"s should not outlive their step"
 	}
-	grew := fmt.Sprintf("It grew in %d of the last %s, by %s a step", len(e.grew), quantity.Plural(j.steps, "step"), quantity.Bytes(j.perStep))
-	j.trend = Growing
+	grew := fmt.Sprintf("It grew in %d of the last %s, by %s a step", len(e.grew), quantity.Plural(j.Steps, "step"), quantity.Bytes(j.GrowthPerStep))
+	j.Trend = Growing
 	switch {
 	case e.fellFrom > 0 && e.rise <= e.fellFrom*5/4:
-		j.reason = fmt.Sprintf("%s; up to step %s it had grown as far, and fell back.", grew, quantity.Count(int(e.fellAt)))
+		j.Reason = fmt.Sprintf("%s; up to step %s it had grown as far, and fell back.", grew, quantity.Count(int(e.fellAt)))
 	case need == leakOther && e.distinct():
-		j.reason = grew + "; each of its tensors has a size of its own, as in a cache by shape."
+		j.Reason = grew + "; each of its tensors has a size of its own, as in a cache by shape."
 	case e.everyStep(need) || e.spaced(need) || e.evenly(need):
-		j.trend, j.reason = SuspectedLeak, grew+", and gives nothing back: "+why+"."
+		j.Trend, j.Reason = Suspected, grew+", and gives nothing back: "+why+"."
 	case e.count(e.grew[0], n) < need:
-		j.reason = grew + fmt.Sprintf("; whether it is a cache shows within %s.", quantity.Plural(need-e.count(e.grew[0], n), "more step"))
+		j.Reason = grew + fmt.Sprintf("; whether it is a cache shows within %s.", quantity.Plural(need-e.count(e.grew[0], n), "more step"))
 	default:
-		j.reason = grew + ", too unevenly to tell it from a cache."
+		j.Reason = grew + ", too unevenly to tell it from a cache."
 	}
+}
+
+// distinct reports whether each allocation has a size of its own.
+func (e *evidence) distinct() bool {
+	slices.Sort(e.sizes)
+	return len(e.sizes) >= trendFew && len(slices.Compact(e.sizes)) == len(e.sizes)
 }
 
 // everyStep reports whether the site grew by the same in each of the last steps.
@@ -383,7 +377,7 @@ func (e *evidence) evenly(need int) bool {
 
 // madeOfManySizes judges a site of which nothing is left after steps, but which
 // makes the same number of tensors in all of them, of different sizes.
-func (e *evidence) madeOfManySizes(j *judgement) bool {
+func (e *evidence) madeOfManySizes(j *Verdict) bool {
 	count, low, high := 0, int64(0), int64(0)
 	for i := 1; i < len(e.samples); i++ {
 		s := &e.samples[i]
@@ -400,8 +394,8 @@ func (e *evidence) madeOfManySizes(j *judgement) bool {
 	if low == high {
 		return false
 	}
-	j.trend = ShapeDriven
-	j.reason = fmt.Sprintf("Every step makes %s here, of %s to %s, and frees them: sizes follow the shapes of the batch.",
+	j.Trend = ShapeDriven
+	j.Reason = fmt.Sprintf("Every step makes %s here, of %s to %s, and frees them: sizes follow the shapes of the batch.",
 		quantity.Plural(count, "tensor"), quantity.Bytes(low), quantity.Bytes(high))
 	return true
 }

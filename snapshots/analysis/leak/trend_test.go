@@ -1,4 +1,4 @@
-package analysis
+package leak
 
 import (
 	"fmt"
@@ -14,12 +14,12 @@ func trends(category trace.Category, counts []int) string {
 	var changes []string
 	last := Trend(255)
 	for n := 1; n <= len(counts); n++ {
-		e := evidence{category: category, distinct: func() bool { return false }}
+		e := evidence{category: category}
 		for k, count := range counts[:n] {
-			e.samples = append(e.samples, sample{count: count, bytes: int64(count) << 10, number: int64(k)})
+			e.samples = append(e.samples, sample{Level: Level{Count: count, Bytes: int64(count) << 10, Step: int64(k)}})
 		}
-		if j := e.judge(); j.trend != last {
-			last = j.trend
+		if j := e.judge(); j.Trend != last {
+			last = j.Trend
 			changes = append(changes, fmt.Sprintf("%d %s", n, last))
 		}
 	}

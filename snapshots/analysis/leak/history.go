@@ -1,4 +1,4 @@
-package analysis
+package leak
 
 import (
 	"sort"
@@ -18,7 +18,7 @@ import (
 
 // holds is what a site holds from the end of a step on.
 type holds struct {
-	moment int32 // place in history.moments
+	moment int32 // place in History.moments
 	count  int32
 	bytes  int64
 }
@@ -30,8 +30,24 @@ type moment struct {
 	turnover int64 // bytes that were allocated since the moment before
 }
 
-// history is what sites held at the end of each step.
-type history struct {
+// Steps is what is known of a program's steps.
+type Steps struct {
+	Begins, Ends []StepEvent
+	Changes      []int32 // events that tell of a changed setting
+}
+
+// StepEvent is an event that a step begins or ends with.
+type StepEvent struct {
+	Event  int32
+	Number int64 // of the step
+}
+
+// History is what sites held at the end of each step. It is owned by one goroutine
+// while it advances; in between any number may read it.
+type History struct {
+	life    *trace.Lifetimes
+	known   *Sites
+	steps   Steps
 	moments []moment
 	sites   [][]holds // by place of the site
 	now     []holds   // after the events read
@@ -46,49 +62,45 @@ type history struct {
 	passed  int64 // bytes allocated since the last moment
 }
 
-func (x *Index) history() *history {
-	return x.kept.history.get(x, func(h *history) *history {
-		s, c := x.sites(), x.calendar()
-		if h == nil || c.read == 0 || h.heldN != len(x.life.Held) {
-			h = new(history)
+// Advance reads the events and sites that came since, of the same trace. Of other
+// memory from before the events it begins anew.
+func (h *History) Advance(life *trace.Lifetimes, sites *Sites, steps Steps) {
+	if h.heldN != len(life.Held) {
+		*h = History{}
+	}
+	h.life, h.known, h.steps = life, sites, steps
+	h.grow(len(sites.list))
+	if h.n == 0 {
+		h.heldN = len(life.Held)
+		for k := range life.Held {
+			held := &life.Held[k]
+			h.change(sites.place(held.Stack, held.Note, held.FreeStack), 1, held.Size)
 		}
-		h.grow(len(s.list))
-		if h.n == 0 {
-			h.begin(x, s)
-		}
-		h.advance(x, s, c)
-		return h
-	})
+	}
+	h.advance()
 }
 
 // grow makes room for sites that are new.
-func (h *history) grow(n int) {
+func (h *History) grow(n int) {
 	for len(h.sites) < n {
 		h.sites, h.now, h.marked = append(h.sites, nil), append(h.now, holds{}), append(h.marked, false)
 		h.made, h.making = append(h.made, nil), append(h.making, holds{})
 	}
 }
 
-func (h *history) begin(x *Index, s *sites) {
-	h.heldN = len(x.life.Held)
-	for k := range x.life.Held {
-		held := &x.life.Held[k]
-		h.change(s.place(held.Stack, held.Note, held.FreeStack), 1, held.Size)
-	}
-}
-
 // advance reads the events that came since.
-func (h *history) advance(x *Index, s *sites, c *calendar) {
-	for h.n < x.events.Len() {
-		span := x.events.Span(h.n)
+func (h *History) advance() {
+	events, begins, ends := h.life.Events(), h.steps.Begins, h.steps.Ends
+	for h.n < events.Len() {
+		span := events.Span(h.n)
 		for j := range span {
-			h.step(x, s, h.n+j, &span[j])
+			h.step(h.n+j, &span[j])
 			switch {
-			case h.next < len(c.ends) && h.n+j == int(c.ends[h.next].event):
-				h.take(h.n+j, c.ends[h.next].number)
+			case h.next < len(ends) && h.n+j == int(ends[h.next].Event):
+				h.take(h.n+j, ends[h.next].Number)
 				h.next++
-			case len(h.moments) == 0 && len(c.begins) > 0 && h.n+j == int(c.begins[0].event):
-				h.take(h.n+j, c.begins[0].number-1)
+			case len(h.moments) == 0 && len(begins) > 0 && h.n+j == int(begins[0].Event):
+				h.take(h.n+j, begins[0].Number-1)
 			}
 		}
 		h.n += len(span)
@@ -96,49 +108,49 @@ func (h *history) advance(x *Index, s *sites, c *calendar) {
 }
 
 // step applies event i.
-func (h *history) step(x *Index, s *sites, i int, e *trace.Event) {
+func (h *History) step(i int, e *trace.Event) {
 	switch {
 	case e.Kind == trace.Alloc:
-		place := s.place(e.Stack, e.Note, false)
+		place := h.known.place(e.Stack, e.Note, false)
 		h.passed += e.Size
 		h.change(place, 1, e.Size)
 		h.making[place].count++
 		h.making[place].bytes += e.Size
-		if x.life.Reused() > 0 {
-			if id, ok := x.life.Displaced(i); ok {
-				h.move(x, s, id, i-1, -1)
+		if h.life.Reused() > 0 {
+			if id, ok := h.life.Displaced(i); ok {
+				h.move(id, i-1, -1)
 			}
 		}
 	case e.Kind.Closes():
-		h.move(x, s, x.life.Ended(i), i-1, -1)
+		h.move(h.life.Ended(i), i-1, -1)
 	case e.Kind == trace.Retag:
-		if id, ok := x.life.Retagged(i); ok {
-			h.move(x, s, id, i-1, -1)
-			h.move(x, s, id, i, 1)
+		if id, ok := h.life.Retagged(i); ok {
+			h.move(id, i-1, -1)
+			h.move(id, i, 1)
 		}
 	}
 }
 
 // move adds an allocation, times sign, to the site that it was of right after
 // an event.
-func (h *history) move(x *Index, s *sites, id trace.AllocationID, at int, sign int32) {
+func (h *History) move(id trace.AllocationID, at int, sign int32) {
 	var stack trace.StackID
 	var size int64
 	var free bool
 	if k, held := id.Held(); held {
-		stack, size, free = x.life.Held[k].Stack, x.life.Held[k].Size, x.life.Held[k].FreeStack
+		stack, size, free = h.life.Held[k].Stack, h.life.Held[k].Size, h.life.Held[k].FreeStack
 	} else {
-		e := x.events.At(int(id))
+		e := h.life.Events().At(int(id))
 		stack, size = e.Stack, e.Size
 	}
-	place := s.stacks[stack]
+	place := h.known.stacks[stack]
 	if place == 0 || free {
-		place = s.notes[x.life.NoteAt(id, at)]
+		place = h.known.notes[h.life.NoteAt(id, at)]
 	}
 	h.change(place, sign, int64(sign)*size)
 }
 
-func (h *history) change(place, count int32, bytes int64) {
+func (h *History) change(place, count int32, bytes int64) {
 	now := &h.now[place]
 	now.count += count
 	now.bytes += bytes
@@ -149,7 +161,7 @@ func (h *history) change(place, count int32, bytes int64) {
 }
 
 // take notes what sites hold at the end of a step.
-func (h *history) take(event int, number int64) {
+func (h *History) take(event int, number int64) {
 	at := int32(len(h.moments))
 	h.moments = append(h.moments, moment{event, number, h.passed})
 	h.passed = 0
@@ -183,14 +195,14 @@ func note(notes []holds, at int32, now holds) []holds {
 }
 
 // until returns how many moments there are up to an event.
-func (h *history) until(event int) int {
+func (h *History) until(event int) int {
 	return sort.Search(len(h.moments), func(k int) bool { return h.moments[k].event > event })
 }
 
 // levels writes what a site held at the moments from from on, and allocated
 // before each, into out.
-func (h *history) levels(place int32, from int, out []sample) {
-	read(h.sites[place], from, len(out), func(k int, n holds) { out[k].count, out[k].bytes = int(n.count), n.bytes })
+func (h *History) levels(place int32, from int, out []sample) {
+	read(h.sites[place], from, len(out), func(k int, n holds) { out[k].Count, out[k].Bytes = int(n.count), n.bytes })
 	read(h.made[place], from, len(out), func(k int, n holds) { out[k].made, out[k].madeBytes = int(n.count), n.bytes })
 }
 
@@ -210,7 +222,7 @@ func read(notes []holds, from, n int, yield func(k int, n holds)) {
 // fell returns the last moment in [0, until) at which a site that had grown by
 // some allocations gave at least half of them back, and by how many it had
 // grown; −1 when it never did.
-func (h *history) fell(place int32, until int) (int, int) {
+func (h *History) fell(place int32, until int) (int, int) {
 	at, most := -1, 0
 	low, high := int32(0), int32(0)
 	for k, n := range h.sites[place] {
