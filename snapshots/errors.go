@@ -3,7 +3,6 @@ package snapshots
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -59,7 +58,7 @@ func (o *opening) explain(err error) error {
 	}
 	var recording *wire.CorruptError
 	if errors.As(err, &recording) {
-		return o.decoded(recording.Offset, recording.Reason, "copy the recording again from where it was made")
+		return o.decoded(recording.Offset, recording.Reason, recording.Memory, "copy the recording again from where it was made")
 	}
 	if version := (*wire.VersionError)(nil); errors.As(err, &version) {
 		return fmt.Errorf("%s: %w", o.path, err)
@@ -68,12 +67,12 @@ func (o *opening) explain(err error) error {
 	if !errors.As(err, &corrupt) {
 		return err
 	}
-	return o.decoded(corrupt.Offset, corrupt.Reason, "get it again from where it was dumped; nothing in it was executed")
+	return o.decoded(corrupt.Offset, corrupt.Reason, corrupt.Memory, "get it again from where it was dumped; nothing in it was executed")
 }
 
 // decoded returns what a decoder found wrong, and where.
-func (o *opening) decoded(offset int64, reason, remedy string) error {
-	if strings.Contains(reason, "--max-memory") {
+func (o *opening) decoded(offset int64, reason string, memory bool, remedy string) error {
+	if memory {
 		remedy = "" // the reason names it
 	}
 	return &CorruptError{Path: o.path, Within: o.within(), Offset: offset, Reason: reason, Remedy: remedy}

@@ -9,7 +9,7 @@ import (
 	"memtop/snapshots/trace"
 )
 
-// followed is a process that is followed: a *probe.Client, or a test's.
+// followed is a process that is followed: an *attach.Client, or a test's.
 type followed interface {
 	Trace() *trace.Trace
 	Changed() <-chan struct{}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"memtop/snapshots/pytorch"
@@ -123,7 +122,7 @@ func (s *saved) decode(ctx context.Context) (*trace.Trace, error) {
 		return nil, ctx.Err()
 	}
 	var corrupt *pytorch.CorruptError
-	if errors.As(err, &corrupt) && strings.Contains(corrupt.Reason, "--max-memory") {
+	if errors.As(err, &corrupt) && corrupt.Memory {
 		return nil, s.tooMuch(corrupt.Reason)
 	}
 	return nil, s.from.unreadable("snapshot", err)

@@ -26,6 +26,8 @@ type Options struct {
 type CorruptError struct {
 	Offset int64 // of the offending byte in the pickle
 	Reason string
+	// Memory says that the input needs more memory than its bound allows.
+	Memory bool
 }
 
 func (e *CorruptError) Error() string {

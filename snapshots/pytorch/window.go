@@ -51,7 +51,7 @@ func newWindow(ctx context.Context, r io.Reader, o Options) *window {
 // tooMuch says that the contents need more memory than what has come of them
 // may take.
 func (w *window) tooMuch() error {
-	return &CorruptError{Offset: w.offset(), Reason: w.bound.Refusal(w.came())}
+	return &CorruptError{Offset: w.offset(), Reason: w.bound.Refusal(w.came()), Memory: true}
 }
 
 // came returns how many bytes of the input were read into the window so far.

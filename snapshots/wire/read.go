@@ -44,7 +44,7 @@ func Read(ctx context.Context, r io.Reader, o Options) (*trace.Trace, error) {
 		}
 		switch {
 		case errors.As(err, &corrupt) && corrupt.Memory:
-			return nil, s.decoder.corrupt("%s", o.Bound.Refusal(w.read))
+			return nil, &CorruptError{Offset: s.decoder.begin, Reason: o.Bound.Refusal(w.read), Memory: true}
 		case err == nil && o.Total > 0 && s.decoder.offset >= o.Total:
 			return s.finish(), nil
 		case err == nil:
