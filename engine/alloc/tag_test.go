@@ -84,7 +84,10 @@ func TestCategoriesHaveTheNamesOfReports(t *testing.T) {
 	for i := range trace.CategoryCount + 1 {
 		got = append(got, trace.Category(i).String())
 	}
-	want := []string{"other", "parameter", "gradient", "optimizer", "activation", "input", "workspace", "other"}
+	want := []string{
+		"other", "parameter", "gradient", "optimizer", "activation", "backward-temporary", "input", "kv-cache",
+		"workspace", "inference", "other",
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

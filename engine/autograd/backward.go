@@ -79,7 +79,7 @@ func (t *Tape) Backward(v *Value) {
 	mark := len(t.temps)
 	defer t.sweep(mark)
 	seed := t.hold(tensor.Full(t.device, v.Shape(), v.DType(), 1,
-		tensor.Tag{Category: trace.Gradient, Layer: t.layer, Role: "grad seed"}))
+		tensor.Tag{Category: trace.BackwardTemporary, Layer: t.layer, Role: "grad seed"}))
 	t.BackwardFrom(v, seed)
 }
 
@@ -94,7 +94,7 @@ func (t *Tape) BackwardFrom(v *Value, dv *tensor.Tensor) {
 	case v.slot.done:
 		panic(fmt.Sprintf("autograd: backward from %v, whose graph an earlier backward pass has used", v))
 	}
-	seed := tensor.Contiguous(dv, tensor.Tag{Category: trace.Gradient, Layer: t.layer, Role: "grad seed"})
+	seed := tensor.Contiguous(dv, tensor.Tag{Category: trace.BackwardTemporary, Layer: t.layer, Role: "grad seed"})
 	defer seed.Release()
 	v.slot.add(t, seed)
 	t.differentiate(t.record)

@@ -114,7 +114,7 @@ func (s *slot) add(t *Tape, g *tensor.Tensor) {
 	sum := s.grad
 	if sum.Storage().Handles() > 1 {
 		sum = tensor.New(t.device, s.like.Shape(), s.like.DType(),
-			tensor.Tag{Category: trace.Gradient, Layer: t.layer, Role: "grad sum"})
+			tensor.Tag{Category: trace.BackwardTemporary, Layer: t.layer, Role: "grad sum"})
 	}
 	t.backend().AddScaled(sum.Array(), s.grad.Array(), g.Array(), 1)
 	if sum != s.grad {

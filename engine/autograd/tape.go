@@ -122,7 +122,7 @@ func (t *Tape) reset() {
 func (t *Tape) temporary(shape tensor.Shape, dtype device.DType, role string) *tensor.Tensor {
 	category := trace.Workspace
 	if t.phase == Backward {
-		category = trace.Gradient
+		category = trace.BackwardTemporary
 	}
 	return t.hold(tensor.New(t.device, shape, dtype, tensor.Tag{Category: category, Layer: t.layer, Role: role}))
 }

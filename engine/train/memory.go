@@ -40,7 +40,7 @@ type Source struct {
 }
 
 // Sources returns the parts of reserved memory: parameters, gradients, optimizer
-// state, activations, inputs, workspace, untagged memory, and fragmentation.
+// state and the other categories, untagged memory, and fragmentation.
 // They add up to Reserved.
 func (m *Memory) Sources() []Source {
 	b := &m.Now

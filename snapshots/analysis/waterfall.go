@@ -32,7 +32,8 @@ type Row struct {
 }
 
 var purposeNames = [trace.CategoryCount]string{
-	"other", "parameters", "gradients", "optimizer state", "activations", "inputs", "workspace",
+	"other", "parameters", "gradients", "optimizer state", "activations", "backward temporaries", "inputs",
+	"key-value cache", "workspace", "inference",
 }
 
 // Waterfall says what the memory is used for right after an event. The rows,

@@ -75,7 +75,7 @@ func fleeting() *trace.Trace {
 
 // TestLegendsHaveEveryCategoryThatOccurs also checks what the script reads.
 func TestLegendsHaveEveryCategoryThatOccurs(t *testing.T) {
-	item := regexp.MustCompile(`<li><span class="key (c\d|reserved)"></span>([^<]+) <output>([^<]+)</output></li>`)
+	item := regexp.MustCompile(`<li><span class="key (c\d+|reserved)"></span>([^<]+) <output>([^<]+)</output></li>`)
 	tests := map[string]struct {
 		trace *trace.Trace
 		want  string

@@ -31,7 +31,7 @@ func tag(r *rand.Rand, t *trace.Trace) {
 	}
 	for i := range t.Tables.Notes {
 		n := &t.Tables.Notes[i]
-		n.Category = text("parameter", "gradient", "optimizer", "activation", "input", "workspace", "other")
+		n.Category = text("parameter", "gradient", "optimizer", "activation", "backward-temporary", "input", "kv-cache", "workspace", "inference", "other")
 		n.Layer = text("", "blocks.0.attn", "blocks.1.mlp.up", "head")
 		n.Role, n.Shape, n.DType = text("weight", "saved", "output"), text("[4, 64]"), text("bf16")
 	}

@@ -19,7 +19,7 @@ const reportKeys = "schema source path kind container pickle_protocol bytes writ
 	"events actions alloc initial_requested_bytes final_requested_bytes peak_requested_bytes peak_event " +
 	"initial_reserved_bytes peak_reserved_bytes peak_stacks peak_largest_stack_bytes distinct_stacks " +
 	"oom pools id segments reserved_bytes active_bytes " +
-	"categories_at_peak parameter gradient optimizer activation input workspace other guessed " +
+	"categories_at_peak parameter gradient optimizer activation backward-temporary input kv-cache workspace inference other guessed " +
 	"top_stacks_at_peak bytes count frames " +
 	"findings kind severity bytes evidence remedy confidence event frames " +
 	"kind severity bytes evidence remedy confidence event frames" // there are two
@@ -38,7 +38,7 @@ block 0x100200 2096640 inactive
 		t.Fatal(err)
 	}
 	var keys []string
-	for _, match := range regexp.MustCompile(`"([a-z_0-9]+)":`).FindAllSubmatch(text, -1) {
+	for _, match := range regexp.MustCompile(`"([a-z_0-9-]+)":`).FindAllSubmatch(text, -1) {
 		keys = append(keys, string(match[1]))
 	}
 	if got := strings.Join(keys, " "); got != reportKeys {

@@ -102,7 +102,7 @@ func (d *Device) categories(p *page, x *analysis.Index) {
 	p.line("  %s", title)
 	line := func(name string, bytes int64) {
 		if bytes > 0 {
-			p.line("  %-12s%12s %3d%%  %s", name, quantity.Bytes(bytes), analysis.Percent(bytes, whole), bar(bytes, whole, 30))
+			p.line("  %-18s%12s %3d%%  %s", name, quantity.Bytes(bytes), analysis.Percent(bytes, whole), bar(bytes, whole, 30))
 		}
 	}
 	held := min(x.UnknownAt(d.PeakEvent), c.Bytes[trace.OtherCategory])

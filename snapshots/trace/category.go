@@ -6,22 +6,28 @@ type Category uint8
 // The categories. OtherCategory also stands for what is not known. Fragmentation
 // is none of them: it is computed.
 const (
-	OtherCategory Category = iota
-	Parameter              // weights, and buffers of modules
-	Gradient               // .grad, and gradients on their way during the backward pass
-	Optimizer              // moments, master weights, quantised state
-	Activation             // what was saved for the backward pass
-	Input                  // data and targets
-	Workspace              // scratch, and results that nothing saved
-	CategoryCount = int(iota)
+	OtherCategory     Category = iota
+	Parameter                  // weights, and buffers of modules
+	Gradient                   // .grad of parameters, flat gradient buffers too
+	Optimizer                  // moments, master weights, quantised state
+	Activation                 // results of forward, kept for the backward pass
+	BackwardTemporary          // gradients of activations and scratch of the backward pass
+	Input                      // data and targets
+	KVCache                    // keys and values of generation
+	Workspace                  // scratch of libraries, and results that nothing saved
+	Inference                  // results of forward without a graph
+	CategoryCount     = int(iota)
 )
 
 var categoryNames = [CategoryCount]string{
-	"other", "parameter", "gradient", "optimizer", "activation", "input", "workspace",
+	"other", "parameter", "gradient", "optimizer", "activation", "backward-temporary", "input", "kv-cache",
+	"workspace", "inference",
 }
 
 // Categories are all of them in the order in which they are stacked and listed.
-var Categories = [CategoryCount]Category{Parameter, Gradient, Optimizer, Activation, Input, Workspace, OtherCategory}
+var Categories = [CategoryCount]Category{
+	Parameter, Gradient, Optimizer, Activation, BackwardTemporary, Input, KVCache, Workspace, Inference, OtherCategory,
+}
 
 // Place returns the category's place in Categories.
 func (c Category) Place() int { return (int(c) + CategoryCount - 1) % CategoryCount }
@@ -36,7 +42,7 @@ func (c Category) String() string {
 
 // otherNames are what torch.profiler calls categories that we call otherwise.
 var otherNames = map[string]Category{
-	"optimizer_state": Optimizer, "temporary": Workspace, "autograd_detail": Gradient, "unknown": OtherCategory,
+	"optimizer_state": Optimizer, "temporary": Workspace, "autograd_detail": BackwardTemporary, "unknown": OtherCategory,
 }
 
 // NamedCategory returns the category that a writer noted, the other one where it

@@ -6,17 +6,19 @@ import (
 )
 
 // liveFalls is the waterfall of a running program. It goes down to what the
-// driver says is used, where it was asked. Small screens leave out what
-// there has never been any of, so that no row comes and goes.
+// driver says is used, where it was asked. Categories that the program notes, and
+// on small screens all rows, are left out while there has never been any of them,
+// so that no row comes and goes.
 func (p *Page) liveFalls(f *facts, compact bool) section {
 	rows, sum := make([]fall, 0, len(f.rows)), int64(0)
 	for i := range f.rows {
 		row := &f.rows[i]
 		sum += row.Bytes
-		if compact && !p.seen[row.Kind][row.Category] && row.Kind != analysis.UnexplainedRow {
+		never := !p.seen[row.Kind][row.Category] && row.Kind != analysis.UnexplainedRow
+		if never && (compact || row.Kind == analysis.PurposeRow && !p.scene.Index.Guessed()) {
 			continue
 		}
-		rows = append(rows, fall{row.Name, row.Bytes, fallStyle(row)})
+		rows = append(rows, fall{name: row.Name, bytes: row.Bytes, style: fallStyle(row)})
 	}
 	whole := "reserved"
 	if f.gauged {

@@ -12,6 +12,7 @@ type fall struct {
 	name  string
 	bytes int64
 	style screen.Style
+	none  string // instead of 0 bytes, what is known of them
 }
 
 // falls returns the rows that sum to reserved memory.
@@ -19,7 +20,7 @@ func (p *Page) falls(f *facts) []fall {
 	rows := make([]fall, 0, trace.CategoryCount+5)
 	rest := f.state.Reserved
 	add := func(name string, bytes int64, style screen.Style) {
-		rows = append(rows, fall{name, bytes, style})
+		rows = append(rows, fall{name: name, bytes: bytes, style: style})
 		rest -= bytes
 	}
 	for _, c := range trace.Categories {
@@ -28,6 +29,7 @@ func (p *Page) falls(f *facts) []fall {
 			bytes -= f.unknown
 		}
 		add(c.String(), bytes, screen.Style{Fg: screen.Band(c.Place())})
+		rows[len(rows)-1].none = p.none(f, bytes)
 	}
 	add("held before", f.unknown, screen.Style{Fg: screen.Held})
 	add("rounding", f.state.Rounding, screen.Style{Fg: screen.Warning})
@@ -36,6 +38,20 @@ func (p *Page) falls(f *facts) []fall {
 		add("unexplained", rest, screen.Bad)
 	}
 	return rows
+}
+
+// none says what is known of a guessed category without bytes: that there may be
+// some in what no rule knows, or that there are none.
+func (p *Page) none(f *facts, bytes int64) string {
+	const much = 100 // of all is not known: one part in so many
+	switch level := p.scene.Index.RequestedAt(f.at); {
+	case bytes != 0 || !p.scene.Index.Guessed():
+		return ""
+	case f.categories[trace.OtherCategory] > level/much:
+		return "not known"
+	default:
+		return "none found"
+	}
 }
 
 // waterfall shows what reserved memory is made of. The compact one leaves out
@@ -115,6 +131,10 @@ func drawFall(c screen.Canvas, y, name int, row fall, of int64) {
 		style = screen.Dim
 	}
 	c.Fit(1, y, name, row.name, style)
+	if row.none != "" {
+		c.Right(name, y, screen.BytesWidth+1, row.none, style)
+		return
+	}
 	c.Right(1+name, y, screen.BytesWidth, screen.Bytes(row.bytes), style)
 	c.Right(2+name+screen.BytesWidth, y, 6, screen.Percent(row.bytes, of), screen.Dim)
 }

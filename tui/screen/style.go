@@ -35,7 +35,7 @@ func Band(i int) Role { return Band0 + Role(((i%bandCount)+bandCount)%bandCount)
 // Series returns the role of the i-th of many things that have no order of
 // their own. It leaves out the grey band, which would look like the rest.
 func Series(i int) Role {
-	const grey = 6
+	const grey = 9
 	if i %= bandCount - 1; i >= grey {
 		i++
 	}
@@ -90,12 +90,12 @@ var palette = [roleCount]color.Color{
 	Band0 + 1:  lipgloss.Color("#f2a14a"),
 	Band0 + 2:  lipgloss.Color("#b583c9"),
 	Band0 + 3:  lipgloss.Color("#63b8a5"),
-	Band0 + 4:  lipgloss.Color("#e7cf58"),
-	Band0 + 5:  lipgloss.Color("#e2736f"),
-	Band0 + 6:  lipgloss.Color("#a9b0ba"),
-	Band0 + 7:  lipgloss.Color("#8cc265"),
-	Band0 + 8:  lipgloss.Color("#f3a6b5"),
-	Band0 + 9:  lipgloss.Color("#a98467"),
+	Band0 + 4:  lipgloss.Color("#f3a6b5"),
+	Band0 + 5:  lipgloss.Color("#e7cf58"),
+	Band0 + 6:  lipgloss.Color("#a98467"),
+	Band0 + 7:  lipgloss.Color("#e2736f"),
+	Band0 + 8:  lipgloss.Color("#8cc265"),
+	Band0 + 9:  lipgloss.Color("#a9b0ba"),
 	Band0 + 10: lipgloss.Color("#6fc7de"),
 	Band0 + 11: lipgloss.Color("#c5c15a"),
 }

@@ -69,8 +69,8 @@ const (
 // kindRoles has two colours for each kind, which rows of the graph take in
 // turn so that callers and callees can be told apart.
 var kindRoles = [...][2]screen.Role{
-	program: {screen.Band0, screen.Band0 + 10}, library: {screen.Band0 + 3, screen.Band0 + 7},
-	native: {screen.Rest, screen.Band0 + 6}, unknown: {screen.Held, screen.Held},
+	program: {screen.Band0, screen.Band0 + 10}, library: {screen.Band0 + 3, screen.Band0 + 8},
+	native: {screen.Rest, screen.Band0 + 9}, unknown: {screen.Held, screen.Held},
 }
 
 func (p *Page) kindOf(n *analysis.Node) kind {

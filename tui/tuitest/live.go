@@ -25,9 +25,15 @@ type liveRun struct {
 	atPeak   [categories]int64
 }
 
-const categories = 7
+const categories = trace.CategoryCount
 
-var categoryNames = [categories]string{"parameter", "gradient", "optimizer", "activation", "input", "workspace", "other"}
+// categoryNames are in the order of trace.Categories.
+var categoryNames = func() (names [categories]string) {
+	for i, c := range trace.Categories {
+		names[i] = c.String()
+	}
+	return names
+}()
 
 // stepNS is how long a step takes with nothing switched on.
 const stepNS = 42_000_000
