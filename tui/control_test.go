@@ -3,6 +3,7 @@ package tui
 import (
 	"context"
 	"errors"
+	"regexp"
 	"testing"
 	"time"
 
@@ -60,10 +61,33 @@ func TestAChangeIsToldOfOnEveryPage(t *testing.T) {
 			d.news()
 			d.wants("checkpoint none → block · pending · predicted peak -5.7 MiB")
 			d.train(p, 3)
-			d.wants("checkpoint none → block · applied at step 10 · measuring 1/5 steps")
-			d.train(p, 6)
+			d.wants("checkpoint none → block · applied at step 10 · measuring 1/8 steps")
+			d.train(p, 8)
 			d.wants("checkpoint none → block · at step 10 · peak -", "· step time +")
 		})
+	}
+}
+
+// TestTheLineOfAChangeSaysWhatTheTableSays lets steps come one at a time: from the
+// first on that measures the change both have the same numbers, with their spread.
+func TestTheLineOfAChangeSaysWhatTheTableSays(t *testing.T) {
+	d, p := startLive(t, 120, 40, 9)
+	d.press("8", "C", "y")
+	number := regexp.MustCompile(`[-+][\d.]+% ±[\d.]+%`)
+	last := ""
+	for range 30 {
+		d.train(p, 1)
+		found := number.FindAllString(plain(d.screen()), -1)
+		if len(found) < 2 {
+			continue
+		}
+		if found[0] != found[1] || last != "" && found[0] != last {
+			t.Fatalf("the table and the line say %q, before it was %q:\n%s", found, last, plain(d.screen()))
+		}
+		last = found[0]
+	}
+	if last == "" {
+		t.Errorf("the change is not measured:\n%s", plain(d.screen()))
 	}
 }
 
@@ -225,7 +249,7 @@ func TestTheLineOfAChangeGoesWhenItWasRead(t *testing.T) {
 	d.train(p, 1)
 	d.press("down")
 	d.lacks("applied at step 10")
-	d.train(p, 8)
+	d.train(p, 9)
 	d.wants("at step 10 · peak")
 	d.press("j")
 	d.wants("at step 10 · peak")
@@ -238,7 +262,7 @@ func TestAChangeIsToldOfWhileTheScreenIsFrozen(t *testing.T) {
 	d, p := startLive(t, 120, 40, 9)
 	d.press("space", "C", "y")
 	d.wants("pending")
-	p.Train(9)
+	p.Train(11)
 	d.send(lookMsg{})
 	d.wants("at step 10 · peak")
 }

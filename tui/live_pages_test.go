@@ -71,7 +71,7 @@ func TestScreensOfChanges(t *testing.T) {
 		"no-changes":      {80, 24, []string{"8"}, 0},
 		"choices":         {80, 24, []string{"8", "enter"}, 0},
 		"pending":         {80, 24, []string{"8", "C", "y"}, 0},
-		"measured-narrow": {60, 16, []string{"8", "C", "y"}, 9},
+		"measured-narrow": {60, 16, []string{"8", "C", "y"}, 11},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

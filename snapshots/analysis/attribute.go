@@ -19,10 +19,9 @@ import (
 // they overlap. Steps whose gradients overflowed are left out.
 
 const (
-	settlingSteps = 2  // right after a change, that are left out
-	settledSteps  = 5  // that make a measurement
-	apartSteps    = 3  // settled ones between two changes that can be told apart
-	measuredSteps = 10 // that are looked at, at most
+	settlingSteps = 2 // right after a change, that are left out
+	measuredSteps = 8 // of each side that are looked at: when they are there, the measurement is final
+	apartSteps    = 3 // settled ones between two changes that can be told apart
 )
 
 // group is changes that can be told apart from all others, by step.
@@ -67,12 +66,18 @@ func (g *group) settled() int64 { return g.changes[len(g.changes)-1].Step + sett
 func (g *group) measure(steps []*trace.Step) {
 	before := window(steps, g.since, g.first(), -1)
 	after := window(steps, g.settled(), g.until, 1)
+	needed := measuredSteps
+	if g.until <= lastStep(steps) { // no more will be looked at
+		needed = len(after)
+	}
 	for _, e := range g.changes {
-		e.Settled = min(len(after), e.Needed)
+		e.Settled, e.Needed = len(after), needed
 		for q := range e.Effects {
 			f := &e.Effects[q]
-			f.Before, f.After = spreadOf(before, f.Quantity), spreadOf(after, f.Quantity)
-			f.compare(len(g.changes) == 1)
+			f.measure(before, after, g.first())
+			if len(g.changes) == 1 {
+				f.compare()
+			}
 		}
 		for _, o := range g.changes {
 			if o != e {
@@ -80,6 +85,14 @@ func (g *group) measure(steps []*trace.Step) {
 			}
 		}
 	}
+}
+
+// lastStep returns the number of the last step, 0 when there is none.
+func lastStep(steps []*trace.Step) int64 {
+	if len(steps) == 0 {
+		return 0
+	}
+	return steps[len(steps)-1].Number
 }
 
 // window returns some of the steps numbered in [from, to): the last ones when

@@ -7,49 +7,6 @@ import (
 	"memtop/snapshots/trace"
 )
 
-// Quantity is something that a change of a setting may change.
-type Quantity uint8
-
-// The quantities, in the order in which they are shown. Bytes are those of a
-// step's peak; step times are in nanoseconds.
-const (
-	PeakAllocatedQuantity Quantity = iota
-	ReservedQuantity
-	ActivationQuantity
-	StepTimeQuantity
-	TokenRateQuantity // tokens per second
-	LossQuantity
-	QuantityCount = int(iota)
-)
-
-// String returns the quantity's name in the keys of JSON.
-func (q Quantity) String() string {
-	return [...]string{
-		"peak_allocated_bytes", "reserved_bytes", "activation_bytes", "step_time_ns", "tokens_per_second", "loss",
-	}[q]
-}
-
-// Spread is the middle of some steps, and how far they are apart.
-type Spread struct {
-	Median, Low, High float64
-	Steps             int // how many were looked at; 0 means that nothing is known
-}
-
-// Effect is what a change did to one quantity.
-type Effect struct {
-	Quantity      Quantity
-	Before, After Spread
-	Delta         float64 // of the medians
-	Measured      bool    // Delta is: both sides have settled steps
-	// Predicted is by how much it was expected to change, where Foretold.
-	Predicted float64
-	Foretold  bool
-	// Error is the measured minus the predicted change, in parts of the level
-	// before, where Compared: both are known, and are of this change alone.
-	Error    float64
-	Compared bool
-}
-
 // Experiment is a setting that was changed, or was wanted to, and what came of it.
 type Experiment struct {
 	trace.Change
@@ -57,7 +14,8 @@ type Experiment struct {
 	// never, or its events are not kept.
 	Event   int
 	Effects [QuantityCount]Effect
-	// Settled is how many settled steps there are since, of Needed.
+	// Settled is how many settled steps there are since, of Needed: fewer than
+	// usual where another change came before.
 	Settled, Needed int
 	// Overlaps lists the other changes whose steps cannot be told from this one's,
 	// as "key=value at step N". What was measured is then the effect of all.
@@ -184,7 +142,7 @@ func isKnown(known []Experiment, step int64, key string) bool {
 
 // describe fills in what is known without any measuring.
 func (e *Experiment) describe() {
-	e.Needed = settledSteps
+	e.Needed = measuredSteps
 	for q := range e.Effects {
 		e.Effects[q].Quantity = Quantity(q)
 	}
@@ -195,59 +153,4 @@ func (e *Experiment) describe() {
 			e.Effects[StepTimeQuantity].foretell(p.StepTime)
 		}
 	}
-}
-
-func (f *Effect) foretell(delta int64) { f.Predicted, f.Foretold = float64(delta), true }
-
-func (f *Effect) compare(alone bool) {
-	f.Measured = f.Before.Steps > 0 && f.After.Steps > 0
-	if !f.Measured {
-		return
-	}
-	f.Delta = f.After.Median - f.Before.Median
-	if alone && f.Foretold && f.Before.Median != 0 {
-		f.Error, f.Compared = (f.Delta-f.Predicted)/f.Before.Median, true
-	}
-}
-
-// spreadOf looks at a quantity over some steps.
-func spreadOf(steps []*trace.Step, q Quantity) Spread {
-	values := make([]float64, 0, len(steps))
-	for _, s := range steps {
-		if v, ok := quantityOf(s, q); ok {
-			values = append(values, v)
-		}
-	}
-	if len(values) == 0 {
-		return Spread{}
-	}
-	slices.Sort(values)
-	n := len(values)
-	return Spread{Median: (values[(n-1)/2] + values[n/2]) / 2, Low: values[0], High: values[n-1], Steps: n}
-}
-
-func quantityOf(s *trace.Step, q Quantity) (float64, bool) {
-	switch q {
-	case PeakAllocatedQuantity:
-		return float64(s.PeakAllocated), true
-	case ReservedQuantity:
-		return float64(s.PeakReserved), true
-	case ActivationQuantity:
-		return float64(amountOf(s.AtPeak, trace.Activation.String())), len(s.AtPeak) > 0
-	case StepTimeQuantity:
-		return float64(s.Duration), s.Duration > 0
-	case TokenRateQuantity:
-		return float64(s.Tokens) / float64(s.Duration) * 1e9, s.Duration > 0
-	default:
-		return s.Loss, true
-	}
-}
-
-func amountOf(amounts []trace.Amount, name string) int64 {
-	for _, a := range amounts {
-		if a.Name == name {
-			return a.Bytes
-		}
-	}
-	return 0
 }

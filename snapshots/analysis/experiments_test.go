@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -85,11 +86,11 @@ func TestExperimentsSayWhatCameOfAChange(t *testing.T) {
 	}{
 		"one change is measured when its steps have settled": {
 			practice{steps: 30, changes: []trace.Change{applied(1, "a", "off", "on", 10)}},
-			[]string{"a off→on applied at 10 peak -100 after 5 of 5"},
+			[]string{"a off→on applied at 10 peak -100 after 8 of 8"},
 		},
 		"soon after it only some have": {
 			practice{steps: 13, changes: []trace.Change{applied(1, "a", "off", "on", 10)}},
-			[]string{"a off→on applied at 10 peak -100 after 2 of 5"},
+			[]string{"a off→on applied at 10 peak -100 after 2 of 8"},
 		},
 		"right after it none has": {
 			practice{steps: 11, changes: []trace.Change{applied(1, "a", "off", "on", 10)}},
@@ -97,43 +98,43 @@ func TestExperimentsSayWhatCameOfAChange(t *testing.T) {
 		},
 		"a prediction has an error": {
 			practice{steps: 30, changes: []trace.Change{predicted}},
-			[]string{"a off→on applied at 10 peak -100 after 5 of 5 error +0.05"},
+			[]string{"a off→on applied at 10 peak -100 after 8 of 8 error +0.05"},
 		},
 		"one that was refused has no effects":   {practice{steps: 30, changes: []trace.Change{refused}}, []string{"a off→odd refused at 0"}},
 		"one that nobody has used yet has none": {practice{steps: 30, changes: []trace.Change{pending}}, []string{"a off→on pending at 0"}},
 		"steps that were skipped are left out": {
 			practice{steps: 30, changes: []trace.Change{applied(1, "a", "off", "on", 10)}, skipped: []int64{7, 8, 9, 14, 15}},
-			[]string{"a off→on applied at 10 peak -100 after 5 of 5"},
+			[]string{"a off→on applied at 10 peak -100 after 8 of 8"},
 		},
 		"changes far apart are told apart": {
 			practice{steps: 40, changes: []trace.Change{applied(1, "a", "off", "on", 10), applied(2, "b", "off", "on", 20)}},
-			[]string{"a off→on applied at 10 peak -100 after 5 of 5", "b off→on applied at 20 peak -100 after 5 of 5"},
+			[]string{"a off→on applied at 10 peak -100 after 8 of 8", "b off→on applied at 20 peak -100 after 8 of 8"},
 		},
 		"changes at one step are measured together": {
 			practice{steps: 40, changes: []trace.Change{applied(1, "a", "off", "on", 10), applied(2, "b", "off", "on", 10)}},
 			[]string{
-				"a off→on applied at 10 peak -200 after 5 of 5 with b=on at step 10",
-				"b off→on applied at 10 peak -200 after 5 of 5 with a=on at step 10",
+				"a off→on applied at 10 peak -200 after 8 of 8 with b=on at step 10",
+				"b off→on applied at 10 peak -200 after 8 of 8 with a=on at step 10",
 			},
 		},
 		"changes that follow closely overlap": {
 			practice{steps: 40, changes: []trace.Change{predicted, applied(2, "b", "off", "on", 13)}},
 			[]string{
-				"a off→on applied at 10 peak -200 after 5 of 5 with b=on at step 13",
-				"b off→on applied at 13 peak -200 after 5 of 5 with a=on at step 10",
+				"a off→on applied at 10 peak -200 after 8 of 8 with b=on at step 13",
+				"b off→on applied at 13 peak -200 after 8 of 8 with a=on at step 10",
 			},
 		},
 		"what nobody asked for is seen in the steps": {
 			practice{steps: 40, silent: map[int64]string{10: "c=on"}},
-			[]string{"c off→on applied at 10 peak -100 after 5 of 5"},
+			[]string{"c off→on applied at 10 peak -100 after 8 of 8"},
 		},
 		"what comes along with a change is noted there": {
 			practice{steps: 40, changes: []trace.Change{applied(1, "a", "off", "on", 10)}, silent: map[int64]string{10: "c=on"}},
-			[]string{"a off→on applied at 10 peak -200 after 5 of 5 along c off → on"},
+			[]string{"a off→on applied at 10 peak -200 after 8 of 8 along c off → on"},
 		},
 		"an undone change is another": {
 			practice{steps: 40, changes: []trace.Change{applied(1, "a", "off", "on", 10), applied(2, "a", "on", "off", 20)}},
-			[]string{"a off→on applied at 10 peak -100 after 5 of 5", "a on→off applied at 20 peak +100 after 5 of 5"},
+			[]string{"a off→on applied at 10 peak -100 after 8 of 8", "a on→off applied at 20 peak +100 after 8 of 8"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -149,13 +150,13 @@ func TestExperimentsSayWhatCameOfAChange(t *testing.T) {
 	}
 }
 
-func TestEffectsAreMediansWithTheirSpread(t *testing.T) {
+func TestEffectsAreDifferencesOfMedians(t *testing.T) {
 	all := Experiments(practice{steps: 30, changes: []trace.Change{applied(1, "a", "off", "on", 10)}}.trace(), 0)
 	e := all[0].Effects
 	if got := e[ActivationQuantity]; got.Delta != -50 || got.Before.Median != 500 {
 		t.Errorf("activations: got %+v", got)
 	}
-	if got := e[StepTimeQuantity].After; got.Low != 1_000_000 || got.High != 1_000_002 || got.Median != 1_000_001 || got.Steps != 10 {
+	if got := e[StepTimeQuantity]; got.After.Median != 1_000_001 || got.After.Steps != 8 || got.Spread != 1 {
 		t.Errorf("step time: got %+v", got)
 	}
 	if got := e[TokenRateQuantity].After.Median; got < 49_000 || got > 51_000 {
@@ -163,5 +164,75 @@ func TestEffectsAreMediansWithTheirSpread(t *testing.T) {
 	}
 	if got := Experiments(practice{steps: 30, changes: []trace.Change{applied(1, "a", "off", "on", 10)}}.trace(), 1); got[0].Effects[0].Measured {
 		t.Error("another device's steps were measured")
+	}
+}
+
+// TestDriftIsNoEffect changes a setting in a run whose quantities move anyway, by
+// a known amount or by nothing.
+func TestDriftIsNoEffect(t *testing.T) {
+	scatter := func(n int64) float64 { return float64((n*7919)%13-6) / 6 } // -1 to 1
+	for name, test := range map[string]struct {
+		quantity  Quantity
+		set       func(s *trace.Step, on bool)
+		delta     float64 // of the setting
+		tolerance float64
+		spread    float64 // at most
+	}{
+		"a loss that falls ever slower": {
+			LossQuantity, func(s *trace.Step, _ bool) { s.Loss = 6 * math.Exp(-float64(s.Number)/25) }, 0, 0.02, 0.2, // it falls by 0.7
+		},
+		"a loss that falls and scatters": {
+			LossQuantity, func(s *trace.Step, _ bool) { s.Loss = 6 - 0.05*float64(s.Number) + 0.02*scatter(s.Number) }, 0, 0.03, 0.2,
+		},
+		"a loss that the setting raises while it falls": {
+			LossQuantity, func(s *trace.Step, on bool) { s.Loss = 6 - 0.05*float64(s.Number) + map[bool]float64{true: 1}[on] }, 1, 1e-9, 1e-9,
+		},
+		"a leak under a change that saves memory": {
+			PeakAllocatedQuantity, func(s *trace.Step, on bool) {
+				s.PeakAllocated = 1<<30 + s.Number<<20 + map[bool]int64{true: -64 << 20}[on]
+			}, -64 << 20, 0, 0,
+		},
+		"a step time with slow steps in it": {
+			StepTimeQuantity, func(s *trace.Step, on bool) {
+				s.Duration = 1_000_000 + int64(1000*scatter(s.Number)) + map[bool]int64{true: 50_000}[on] + map[bool]int64{true: 900_000}[s.Number%5 == 0]
+			}, 50_000, 2000, 500_000,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			run := practice{steps: 60, changes: []trace.Change{applied(1, "a", "off", "on", 30)}}.trace()
+			for i := range run.Steps {
+				test.set(&run.Steps[i], run.Steps[i].Number >= 30)
+			}
+			f := Experiments(run, 0)[0].Effects[test.quantity]
+			if math.Abs(f.Delta-test.delta) > test.tolerance || f.After.Median-f.Before.Median != f.Delta {
+				t.Errorf("moved by %v from %v to %v, want %v ± %v", f.Delta, f.Before, f.After, test.delta, test.tolerance)
+			}
+			if f.Spread > test.spread || math.Abs(f.Delta-test.delta) > f.Spread+1e-9 {
+				t.Errorf("the spread is %v of %v, want at most %v and %v within", f.Spread, f.Delta, test.spread, test.delta)
+			}
+		})
+	}
+}
+
+// TestAMeasurementIsFinalWhenItIsDone compares what is shown when a change has been
+// measured with what is shown of it ever after.
+func TestAMeasurementIsFinalWhenItIsDone(t *testing.T) {
+	run := practice{steps: 60, changes: []trace.Change{applied(1, "a", "off", "on", 20), applied(2, "b", "off", "on", 40)}}.trace()
+	for i := range run.Steps {
+		run.Steps[i].Duration = 1_000_000 + (run.Steps[i].Number*7919)%100_000
+	}
+	all, first := run.Steps, (*Experiment)(nil)
+	for n := 20; n <= len(all); n++ {
+		run.Steps = all[:n]
+		e := &Experiments(run, 0)[0]
+		switch {
+		case first == nil && e.Done():
+			first = e
+		case first != nil && e.Effects != first.Effects:
+			t.Fatalf("after step %d: got %+v, was %+v", n, e.Effects, first.Effects)
+		}
+	}
+	if first == nil {
+		t.Error("the change is never measured")
 	}
 }

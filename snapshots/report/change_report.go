@@ -35,12 +35,13 @@ type Predicted struct {
 	StepTime      *int64 `json:"step_time_ns"` // null when not known
 }
 
-// Measured is the median of a few steps before and after, and their
-// difference.
+// Measured is an [analysis.Effect]: the level before and after, their difference,
+// and how far that may be off.
 type Measured struct {
 	Before float64 `json:"before"`
 	After  float64 `json:"after"`
 	Delta  float64 `json:"delta"`
+	Spread float64 `json:"spread"`
 }
 
 // NewChanges reports on changes that were made together. What is measured
@@ -98,7 +99,7 @@ func (r *Changes) measure(e *analysis.Experiment, first int64) {
 	}
 	for i := range e.Effects {
 		if f := &e.Effects[i]; f.Measured {
-			r.Measured[f.Quantity.String()] = Measured{f.Before.Median, f.After.Median, f.Delta}
+			r.Measured[f.Quantity.String()] = Measured{f.Before.Median, f.After.Median, f.Delta, f.Spread}
 		}
 	}
 }
@@ -122,8 +123,11 @@ func (r *Changes) Text(w io.Writer, width int) error {
 	for q := range analysis.QuantityCount {
 		quantity := analysis.Quantity(q)
 		if m, ok := r.Measured[quantity.String()]; ok {
-			p.line("  %-19s %s → %s  (%s)", quantityNames[q],
-				quantityText(quantity, m.Before), quantityText(quantity, m.After), moved(quantity, m.Delta))
+			delta := moved(quantity, m.Delta)
+			if m.Spread > 0 {
+				delta += " ± " + quantityText(quantity, m.Spread)
+			}
+			p.line("  %-19s %s → %s  (%s)", quantityNames[q], quantityText(quantity, m.Before), quantityText(quantity, m.After), delta)
 		}
 	}
 	if len(r.overlaps) > 0 {

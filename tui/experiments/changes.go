@@ -18,12 +18,12 @@ func columns() []page.Column[*analysis.Experiment] {
 		{Head: "state", Width: page.Cells(14), Left: true, Text: func(e change) string { return stateText(e) }, Style: stateStyle},
 		effect("peak", page.Cells(10), analysis.PeakAllocatedQuantity, measuredText),
 		effect("predicted", page.From(66, 10), analysis.PeakAllocatedQuantity, predictedText),
-		effect("step time", page.From(77, 10), analysis.StepTimeQuantity, measuredText),
-		effect("error", page.From(84, 6), analysis.PeakAllocatedQuantity, errorText),
-		effect("activations", page.From(96, 11), analysis.ActivationQuantity, measuredText),
-		effect("reserved", page.From(107, 10), analysis.ReservedQuantity, measuredText),
-		effect("tokens/s", page.From(117, 9), analysis.TokenRateQuantity, measuredText),
-		effect("loss", page.From(126, 8), analysis.LossQuantity, measuredText),
+		effect("step time", page.From(77, 12), analysis.StepTimeQuantity, shareText),
+		effect("error", page.From(86, 6), analysis.PeakAllocatedQuantity, errorText),
+		effect("activations", page.From(98, 11), analysis.ActivationQuantity, measuredText),
+		effect("reserved", page.From(109, 10), analysis.ReservedQuantity, measuredText),
+		effect("tokens/s", page.From(119, 9), analysis.TokenRateQuantity, measuredText),
+		effect("loss", page.From(136, 16), analysis.LossQuantity, spreadText),
 	}
 }
 
@@ -116,9 +116,11 @@ func effectLine(f *analysis.Effect, w int) page.Line {
 	}
 	if f.After.Steps > 0 {
 		after = Amount(f.Quantity, f.After.Median)
-		spread = "±" + Amount(f.Quantity, (f.After.High-f.After.Low)/2)
 	}
-	return page.Line{Text: row(w, names[f.Quantity], predictedText(f), measuredText(f), shareText(f), errorText(f), before, after, spread)}
+	if f.Measured {
+		spread = "±" + Amount(f.Quantity, f.Spread)
+	}
+	return page.Line{Text: row(w, names[f.Quantity], predictedText(f), measuredText(f), percentText(f, f.Delta), errorText(f), before, after, spread)}
 }
 
 // The widths from which a row has the level before and the spread, and the

@@ -114,15 +114,37 @@ func errorText(f *analysis.Effect) string {
 	return strconv.FormatFloat(100*f.Error, 'f', 1, 64) + "%"
 }
 
-// shareText is a measured change in parts of the level before.
+// shareText is a measured change in parts of the level before, and how far that
+// may be off.
 func shareText(f *analysis.Effect) string {
 	if !f.Measured || f.Before.Median == 0 {
 		return ""
 	}
-	share := 100 * f.Delta / f.Before.Median
+	text := percentText(f, f.Delta)
+	if f.Spread > 0 {
+		text += " ±" + strings.TrimPrefix(percentText(f, f.Spread), "+")
+	}
+	return text
+}
+
+// percentText is an amount in parts of the level before.
+func percentText(f *analysis.Effect, amount float64) string {
+	if !f.Measured || f.Before.Median == 0 {
+		return ""
+	}
+	share := 100 * amount / f.Before.Median
 	text := strconv.FormatFloat(share, 'f', 1, 64) + "%"
 	if share > 0 {
 		return "+" + text
+	}
+	return text
+}
+
+// spreadText is a measured change, and how far that may be off.
+func spreadText(f *analysis.Effect) string {
+	text := measuredText(f)
+	if f.Measured && f.Spread > 0 {
+		text += " ±" + Amount(f.Quantity, f.Spread)
 	}
 	return text
 }

@@ -1,0 +1,222 @@
+package analysis
+
+import (
+	"math"
+	"slices"
+
+	"memtop/snapshots/trace"
+)
+
+// # The estimate
+//
+// One estimate serves every screen and report. It is the difference of two medians,
+// of the steps before and of the settled ones after, so that one slow step moves
+// nothing. What drifts for certain is first put back to where it was at the change,
+// along the mean of the two sides' median slopes: the steps on both sides are as many
+// and about as far away, so a loss that falls ever slower leaves no difference either.
+// The spread is half of the 95 % interval of Mann and Whitney and, for what drifts,
+// beside it that of Sen for the slope, over the distance between the sides.
+
+// Quantity is something that a change of a setting may change.
+type Quantity uint8
+
+// The quantities, in the order in which they are shown. Bytes are those of a
+// step's peak; step times are in nanoseconds.
+const (
+	PeakAllocatedQuantity Quantity = iota
+	ReservedQuantity
+	ActivationQuantity
+	StepTimeQuantity
+	TokenRateQuantity // tokens per second
+	LossQuantity
+	QuantityCount = int(iota)
+)
+
+// String returns the quantity's name in the keys of JSON.
+func (q Quantity) String() string {
+	return [...]string{
+		"peak_allocated_bytes", "reserved_bytes", "activation_bytes", "step_time_ns", "tokens_per_second", "loss",
+	}[q]
+}
+
+// drifts reports whether a quantity moves from step to step while no setting is
+// changed: a loss falls, a leak grows. Times only scatter.
+func (q Quantity) drifts() bool { return q != StepTimeQuantity && q != TokenRateQuantity }
+
+// Level is the middle of some steps. Of a quantity that drifts it is where that
+// level was at the change.
+type Level struct {
+	Median float64
+	Steps  int // how many were looked at; 0 means that nothing is known
+}
+
+// Effect is what a change did to one quantity.
+type Effect struct {
+	Quantity      Quantity
+	Before, After Level
+	Delta         float64 // After's median minus Before's
+	// Spread is how far Delta may be off: half of its 95 % interval.
+	Spread   float64
+	Measured bool // Delta is: both sides have settled steps
+	// Predicted is by how much it was expected to change, where Foretold.
+	Predicted float64
+	Foretold  bool
+	// Error is the measured minus the predicted change, in parts of the level
+	// before, where Compared: both are known, and are of this change alone.
+	Error    float64
+	Compared bool
+}
+
+func (f *Effect) foretell(delta int64) { f.Predicted, f.Foretold = float64(delta), true }
+
+// point is a quantity in one step.
+type point struct{ step, value float64 }
+
+// measure compares the steps before and after a change, which was in the step
+// numbered at.
+func (f *Effect) measure(before, after []*trace.Step, at int64) {
+	b, a := pointsOf(before, f.Quantity, at), pointsOf(after, f.Quantity, at)
+	slope, slopeSpread := 0.0, 0.0
+	if f.Quantity.drifts() {
+		slope, slopeSpread = drift(b, a)
+	}
+	b, a = b.without(slope), a.without(slope)
+	f.Before, f.After = b.level(), a.level()
+	if f.Measured = len(a) > 0 && len(b) > 0; f.Measured {
+		f.Delta = f.After.Median - f.Before.Median
+		f.Spread = math.Hypot(shiftSpread(b, a), slopeSpread*(a.middle()-b.middle()))
+	}
+}
+
+// compare says by how much the prediction was wrong.
+func (f *Effect) compare() {
+	if f.Measured && f.Foretold && f.Before.Median != 0 {
+		f.Error, f.Compared = (f.Delta-f.Predicted)/f.Before.Median, true
+	}
+}
+
+type points []point
+
+// pointsOf returns a quantity in some steps, which are counted from the one of a
+// change.
+func pointsOf(steps []*trace.Step, q Quantity, at int64) points {
+	all := make(points, 0, len(steps))
+	for _, s := range steps {
+		if v, ok := quantityOf(s, q); ok && !math.IsNaN(v) && !math.IsInf(v, 0) {
+			all = append(all, point{float64(s.Number - at), v})
+		}
+	}
+	return all
+}
+
+// without returns the points as they would be if there was no drift.
+func (p points) without(slope float64) points {
+	level := make(points, len(p))
+	for i := range p {
+		level[i] = point{p[i].step, p[i].value - slope*p[i].step}
+	}
+	return level
+}
+
+func (p points) level() Level {
+	values := make([]float64, len(p))
+	for i := range p {
+		values[i] = p[i].value
+	}
+	return Level{median(values), len(p)}
+}
+
+// middle returns the middle of the points' steps.
+func (p points) middle() float64 { return (p[0].step + p[len(p)-1].step) / 2 }
+
+// drift returns the slope that both sides have in common, the mean of theirs, and
+// half of its 95 % interval; nothing where that reaches to no slope at all.
+func drift(sides ...points) (slope, spread float64) {
+	known := 0.0
+	for _, p := range sides {
+		if slopes := p.slopes(); len(slopes) > 0 {
+			n := float64(len(p))
+			known++
+			slope += median(slopes)
+			spread = math.Hypot(spread, halfInterval(slopes, n*(n-1)*(2*n+5)/18))
+		}
+	}
+	if math.Abs(slope) <= spread {
+		return 0, 0
+	}
+	return slope / known, spread / known
+}
+
+// slopes returns those between any two points.
+func (p points) slopes() []float64 {
+	var slopes []float64
+	for i := range p {
+		for j := range i {
+			if apart := p[i].step - p[j].step; apart != 0 {
+				slopes = append(slopes, (p[i].value-p[j].value)/apart)
+			}
+		}
+	}
+	return slopes
+}
+
+// shiftSpread returns half of the 95 % interval of how much higher one side is than
+// the other.
+func shiftSpread(before, after points) float64 {
+	differences := make([]float64, 0, len(before)*len(after))
+	for _, b := range before {
+		for _, a := range after {
+			differences = append(differences, a.value-b.value)
+		}
+	}
+	n, m := float64(len(before)), float64(len(after))
+	return halfInterval(differences, n*m*(n+m+1)/3)
+}
+
+// halfInterval returns half of the 95 % interval of the median of pairs, of which the
+// number of rising ones minus that of falling ones would have a variance if nothing
+// moved.
+func halfInterval(pairs []float64, variance float64) float64 {
+	if len(pairs) == 0 {
+		return 0
+	}
+	slices.Sort(pairs)
+	k := max(int((float64(len(pairs))-1.96*math.Sqrt(variance))/2), 0)
+	return (pairs[len(pairs)-1-k] - pairs[k]) / 2
+}
+
+// median returns the middle of values, which it sorts, and 0 of none.
+func median(values []float64) float64 {
+	if len(values) == 0 {
+		return 0
+	}
+	slices.Sort(values)
+	n := len(values)
+	return (values[(n-1)/2] + values[n/2]) / 2
+}
+
+func quantityOf(s *trace.Step, q Quantity) (float64, bool) {
+	switch q {
+	case PeakAllocatedQuantity:
+		return float64(s.PeakAllocated), true
+	case ReservedQuantity:
+		return float64(s.PeakReserved), true
+	case ActivationQuantity:
+		return float64(amountOf(s.AtPeak, trace.Activation.String())), len(s.AtPeak) > 0
+	case StepTimeQuantity:
+		return float64(s.Duration), s.Duration > 0
+	case TokenRateQuantity:
+		return float64(s.Tokens) / float64(s.Duration) * 1e9, s.Duration > 0
+	default:
+		return s.Loss, true
+	}
+}
+
+func amountOf(amounts []trace.Amount, name string) int64 {
+	for _, a := range amounts {
+		if a.Name == name {
+			return a.Bytes
+		}
+	}
+	return 0
+}
