@@ -130,7 +130,7 @@ func TestADemoIsChangedRecordedAndOpenedAgain(t *testing.T) {
 	demo.see("C changes the running job from its next step on:", "checkpoint none → block")
 	demo.press("y")
 	demo.see("checkpoint none → block · at step", "peak -")
-	demo.page("8", "1 change", "5 steps measured")
+	demo.page("8", "1 change", "8 steps measured")
 
 	if err := syscall.Kill(pid, syscall.SIGINT); err != nil {
 		t.Fatal(err)
@@ -146,7 +146,7 @@ func TestADemoIsChangedRecordedAndOpenedAgain(t *testing.T) {
 		key   string
 		texts []string
 	}{
-		{"8", []string{"5 steps measured", "Settings at the end"}}, // one row of an experiment
+		{"8", []string{"8 steps measured", "Settings at the end"}}, // one row of an experiment
 		{"2", []string{"Layers of step", "lm_head"}},
 	} {
 		demo.page(page.key, page.texts...)
