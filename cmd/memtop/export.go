@@ -12,6 +12,7 @@ import (
 
 	"memtop/cmd/command"
 	"memtop/cmd/output"
+	"memtop/snapshots/analysis"
 	"memtop/snapshots/export"
 	"memtop/snapshots/pytorch"
 	"memtop/snapshots/trace"
@@ -75,11 +76,16 @@ lets it be replaced. A link means the file that it leads to.`,
 	cmd.Flags().Lookup("device").Usage = "device `N` only (default all)"
 	cmd.Flags().StringVar(&format, "to", "", "`FORMAT` to write: "+formats())
 	outputFlags(cmd, &to)
-	cmd.Flags().Var(&options.At, "at", "show what is live at the peak, at the end, or after an event: peak, end or its number")
+	atFlag(cmd, &options.At)
 	cmd.Flags().BoolVar(&options.AllFrames, "all-frames", false, "keep the frames of the interpreter and the dispatcher in stacks")
 	complete(cmd, "to", strings.Split(formats(), ", "))
-	complete(cmd, "at", []string{"peak", "end"})
 	return cmd
+}
+
+// atFlag adds the flag that chooses a moment.
+func atFlag(cmd *cobra.Command, at *analysis.Moment) {
+	cmd.Flags().Var(at, "at", "show what is live at the peak, at the end, or after an event: peak, end or its number")
+	complete(cmd, "at", []string{"peak", "end"})
 }
 
 // chosenFormat returns the format that --to names, or else the output's
@@ -122,7 +128,12 @@ func (a *app) export(ctx context.Context, path string, to output.File, f export.
 		}
 	}
 	err = a.write(to, func(w io.Writer) error { return f.Write(while(ctx, w), t, o) })
-	var moment *export.MomentError
+	return momentUsage(err)
+}
+
+// momentUsage makes a moment that a trace does not have an error of usage.
+func momentUsage(err error) error {
+	var moment *analysis.MomentError
 	if errors.As(err, &moment) {
 		return command.Usage(moment.Cause, moment.Remedy)
 	}

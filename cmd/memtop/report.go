@@ -16,12 +16,37 @@ import (
 )
 
 func (a *app) reportCommand() *cobra.Command {
+	var options report.LinesOptions
 	cmd := &cobra.Command{
 		Use:   "report FILE|PID",
 		Short: "Print the findings as text, or all numbers as JSON",
-		Args:  files(1, 1),
-		RunE:  func(cmd *cobra.Command, paths []string) error { return a.reports(cmd.Context(), paths) },
+		Long: `Print what stands out and the numbers at the peak, as text or as JSON.
+
+With --by, print whose line the memory is instead: a table of what each line,
+function, file or module holds itself and together with what it calls. Memory counts
+for the innermost line of the program's own code: Python that is in no folder of
+packages and neither PyTorch's nor the standard library's. A module is the package
+that a file is in. --libraries counts it for the innermost line of all.`,
+		Example: `  memtop report snapshot.pickle
+  memtop report snapshot.pickle --by line
+  memtop report snapshot.pickle --by module --libraries --at end`,
+		Args: files(1, 1),
+		RunE: func(cmd *cobra.Command, paths []string) error {
+			if cmd.Flags().Changed("by") {
+				return a.lines(cmd.Context(), paths[0], options)
+			}
+			for _, name := range []string{"at", "libraries"} {
+				if cmd.Flags().Changed(name) {
+					return usage(cmd, "--"+name+" goes with --by: the report itself is about the peak")
+				}
+			}
+			return a.reports(cmd.Context(), paths)
+		},
 	}
+	cmd.Flags().Var(&options.By, "by", "add memory up by line, function, file or module")
+	cmd.Flags().BoolVar(&options.Libraries, "libraries", false, "with --by: lines of libraries, of PyTorch and of C++ too")
+	atFlag(cmd, &options.At)
+	complete(cmd, "by", []string{"line", "function", "file", "module"})
 	a.readFlags(cmd.Flags())
 	a.deviceFlag(cmd.Flags())
 	a.jsonFlag(cmd.Flags())
@@ -52,6 +77,26 @@ func (a *app) reports(ctx context.Context, paths []string) error {
 		}
 	}
 	return nil
+}
+
+// lines prints whose line a file's memory is.
+func (a *app) lines(ctx context.Context, path string, o report.LinesOptions) error {
+	t, err := a.trace(ctx, path)
+	if err != nil {
+		return err
+	}
+	if t, err = a.chosen(t); err != nil {
+		return err
+	}
+	l, err := report.NewLines(t, o)
+	switch {
+	case err != nil:
+		return momentUsage(err)
+	case a.settings.json:
+		return a.printJSON(l)
+	default:
+		return l.Text(a.stdout, a.width())
+	}
 }
 
 // chosen narrows a trace to the device that --device names.

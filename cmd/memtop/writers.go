@@ -46,7 +46,7 @@ func (w *writers) export(x *analysis.Index, event int, path string, overwrite bo
 	}
 	t := *x.Trace()
 	t.Devices = []trace.Device{*x.Device()}
-	o := export.Options{At: export.At(event), Indexes: []*analysis.Index{x}}
+	o := export.Options{At: analysis.At(event), Indexes: []*analysis.Index{x}}
 	return w.write(path, overwrite, func(out io.Writer) error { return f.Write(out, &t, o) })
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"memtop/snapshots/analysis/leak"
+	"memtop/snapshots/analysis/lines"
 	"memtop/snapshots/quantity"
 	"memtop/snapshots/trace"
 )
@@ -133,17 +134,42 @@ func (f *finder) peak() {
 	default:
 		found.Evidence = fmt.Sprintf("The peak is %s, at event %s of %s", quantity.Bytes(s.PeakRequested), quantity.Count(s.PeakEvent), quantity.Count(s.Events))
 	}
-	holders := f.index.peakFacts().holders
-	if known := KnownHolders(holders); len(known) > 0 && known[0].Stack > trace.EmptyStack {
-		top, largest := &known[0], "largest part"
-		if holders[0].Bytes > top.Bytes {
+	if row, unknown := f.peakLine(); row != nil {
+		largest := "largest part"
+		if unknown > row.Self {
 			largest += " of known origin"
 		}
-		found.Where.Stack = top.Stack
+		found.Where.Stack = f.largestFrom(row.Frame)
 		found.Evidence += fmt.Sprintf("; the %s, %s (%s), is from %s",
-			largest, quantity.Bytes(top.Bytes), share(top.Bytes, s.PeakRequested), f.index.StackName(top.Stack))
+			largest, quantity.Bytes(row.Self), share(row.Self, s.PeakRequested), row.Name)
 	}
 	f.add(found)
+}
+
+// peakLine returns the line that most of the peak is from, nil where none is
+// known, and how much of the peak has no stack.
+func (f *finder) peakLine() (most *lines.Row, unknown int64) {
+	table := LinesOf(f.index, f.index.peakFacts().holders, lines.Line, false)
+	for i := range table.Rows {
+		switch row := &table.Rows[i]; {
+		case row.Frame == 0:
+			unknown = max(unknown, row.Self)
+		case most == nil:
+			most = row
+		}
+	}
+	return most, unknown
+}
+
+// largestFrom returns the stack that holds most of the peak among those whose
+// memory is from a line.
+func (f *finder) largestFrom(line trace.FrameID) trace.StackID {
+	for _, h := range f.index.peakFacts().holders {
+		if h.Stack > trace.EmptyStack && f.index.Code().Line(h.Stack) == line {
+			return h.Stack
+		}
+	}
+	return 0
 }
 
 func (f *finder) grown() {

@@ -51,8 +51,8 @@ func alike(names []string) [][]int {
 // addOperations adds to the names of a group what allocated.
 func (x *Index) addOperations(names []string, stacks []trace.StackID, group []int) {
 	for _, i := range group {
-		operation := x.operation(stacks[i])
-		if own := x.ownFrames(stacks[i], 1); len(own) > 0 && operation != 0 && operation != own[0] {
+		operation := x.Code().Operation(stacks[i])
+		if own := x.Code().OwnFrames(stacks[i], 1); len(own) > 0 && operation != 0 && operation != own[0] {
 			names[i] += " > " + x.ShortLabel(operation)
 		}
 	}
@@ -96,17 +96,17 @@ func (x *Index) addCallers(names []string, stacks []trace.StackID, group []int) 
 // callers returns the lines that led to the one that names the stack: the
 // program's own, or where those are not known all that tell anything.
 func (x *Index) callers(stack trace.StackID) []trace.FrameID {
-	if own := x.ownFrames(stack, namedCallers+1); len(own) > 0 {
+	if own := x.Code().OwnFrames(stack, namedCallers+1); len(own) > 0 {
 		return own[1:]
 	}
-	f, after := x.folding(), false
-	operation := x.operation(stack)
+	code, after := x.Code(), false
+	line := code.Line(stack)
 	var told []trace.FrameID
 	for _, frame := range x.tables.Stack(stack) {
-		if after && !f.runtime[frame] && len(told) < namedCallers {
+		if after && !code.Hidden(frame) && len(told) < namedCallers {
 			told = append(told, frame)
 		}
-		after = after || frame == operation
+		after = after || frame == line
 	}
 	return told
 }

@@ -37,7 +37,7 @@ func (x *Index) Stacks(at int, o StackOptions) *Tree {
 	b := treeBuilder{index: x, options: o, root: &Node{Label: "all"}}
 	b.labels = make(map[trace.FrameID]string)
 	if o.HideRuntime {
-		b.hidden = x.folding().runtime
+		b.hidden = x.Code().Hidden
 	}
 	for _, h := range x.holdingsAt(at) {
 		b.add(h)
@@ -50,7 +50,7 @@ type treeBuilder struct {
 	index   *Index
 	options StackOptions
 	root    *Node
-	hidden  []bool
+	hidden  func(trace.FrameID) bool
 	labels  map[trace.FrameID]string
 	path    []trace.FrameID
 }
@@ -105,7 +105,7 @@ func (b *treeBuilder) pathOf(stack trace.StackID) []trace.FrameID {
 	b.path = b.path[:0]
 	frames := b.index.tables.Stack(stack)
 	for _, frame := range frames {
-		if b.hidden == nil || !b.hidden[frame] {
+		if b.hidden == nil || !b.hidden(frame) {
 			b.path = append(b.path, frame)
 		}
 	}

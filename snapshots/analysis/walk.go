@@ -20,11 +20,11 @@ func (x *Index) Walk(yield func(event int, requested, reserved int64) bool) {
 // but those that [StackOptions].HideRuntime hides. A stack of nothing but such
 // frames keeps its innermost one.
 func (x *Index) Told(stack trace.StackID) []trace.FrameID {
-	hidden := x.folding().runtime
+	code := x.Code()
 	frames := x.tables.Stack(stack)
 	told := make([]trace.FrameID, 0, len(frames))
 	for _, frame := range frames {
-		if !hidden[frame] {
+		if !code.Hidden(frame) {
 			told = append(told, frame)
 		}
 	}

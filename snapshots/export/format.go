@@ -24,7 +24,7 @@ type Format struct {
 
 // Options say what of a trace to write. The zero value is the peak.
 type Options struct {
-	At Moment
+	At analysis.Moment
 	// AllFrames keeps the frames of the interpreter, the dispatcher and the
 	// allocator, which are otherwise left out of stacks.
 	AllFrames bool

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"memtop/snapshots/analysis"
 	"memtop/snapshots/export"
 	"memtop/snapshots/pytorch/pytorchtest"
 	"memtop/snapshots/trace"
@@ -140,15 +141,15 @@ func TestSnapshotsWithoutAHistorySaySo(t *testing.T) {
 	nothing := tracetest.Parse(t, "device 0\nalloc 0x0 512\nfree_completed 0x0 512\n")
 	tests := map[string]struct {
 		trace   *trace.Trace
-		at      export.Moment
+		at      analysis.Moment
 		notices string
 		live    int64
 	}{
-		"blocks only":        {&state, export.Peak, "device 0: only its memory at the end is in the export; no history was recorded", 94445568},
-		"one entry":          {entry, export.Peak, "device 0: only its memory at the end is in the export; no history was recorded", 512},
-		"no device":          {tracetest.Parse(t, ""), export.Peak, "the snapshot has no device with memory or events, so nothing is in the export", 0},
-		"an empty moment":    {nothing, export.End, "device 0: nothing is live at that moment, so nothing is in the export", 0},
-		"a moment with some": {nothing, export.Peak, "", 512},
+		"blocks only":        {&state, analysis.Peak, "device 0: only its memory at the end is in the export; no history was recorded", 94445568},
+		"one entry":          {entry, analysis.Peak, "device 0: only its memory at the end is in the export; no history was recorded", 512},
+		"no device":          {tracetest.Parse(t, ""), analysis.Peak, "the snapshot has no device with memory or events, so nothing is in the export", 0},
+		"an empty moment":    {nothing, analysis.End, "device 0: nothing is live at that moment, so nothing is in the export", 0},
+		"a moment with some": {nothing, analysis.Peak, "", 512},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -62,6 +62,7 @@ type Device struct {
 	Pools                 []Pool         `json:"pools"`
 	CategoriesAtPeak      Categories     `json:"categories_at_peak"`
 	TopStacksAtPeak       []Stack        `json:"top_stacks_at_peak"`
+	LinesAtPeak           []Line         `json:"lines_at_peak"`
 	Findings              []Finding      `json:"findings"` // the most severe first
 }
 
@@ -193,6 +194,7 @@ func (d *Device) addPeak(x *analysis.Index, holders []analysis.Holder) {
 		}
 	}
 	d.TopStacksAtPeak = make([]Stack, 0, reportedStacks)
+	d.LinesAtPeak = linesOf(x, holders)
 	known := analysis.KnownHolders(holders)
 	for _, h := range known[:min(len(known), reportedStacks)] {
 		d.TopStacksAtPeak = append(d.TopStacksAtPeak, Stack{h.Bytes, h.Count, x.Frames(h.Stack)})

@@ -1,0 +1,147 @@
+package lines
+
+import (
+	"strings"
+
+	"memtop/snapshots/trace"
+)
+
+// kind says whose a frame is.
+type kind uint8
+
+const (
+	runtime   kind = iota // interpreter, dispatcher, allocator and unwinder glue
+	native                // compiled code: C++ without the glue, Go
+	framework             // Python of PyTorch, of the standard library, generated
+	library               // Python of other installed packages
+	own                   // Python of the program itself
+)
+
+// Code knows whose code each frame of a trace is. It is owned by one goroutine
+// while it reads; in between any number may ask it.
+type Code struct {
+	tables  *trace.Tables
+	kinds   []kind // by frame
+	library []string
+}
+
+// Read judges the frames that are new in longer tables of the same trace.
+func (c *Code) Read(t *trace.Tables) {
+	c.tables = t
+	for id := len(c.kinds); id < len(t.Frames); id++ {
+		c.learn(Slashed(t.String(t.Frames[id].File)))
+	}
+	for id := len(c.kinds); id < len(t.Frames); id++ {
+		f := t.Frames[id]
+		c.kinds = append(c.kinds, c.judge(id, Slashed(t.String(f.File)), t.String(f.Name), f.Line))
+	}
+}
+
+func (c *Code) judge(id int, file, name string, line int32) kind {
+	switch {
+	case id == 0:
+		return native
+	case isRuntime(file, name):
+		return runtime
+	case !IsPython(file):
+		return native
+	case line <= 0 || isGenerated(file) || isPyTorch(file) || c.isStandard(file):
+		return framework
+	case packagesIn(file) >= 0:
+		return library
+	default:
+		return own
+	}
+}
+
+// Hidden reports whether a frame tells a reader nothing: it is on every stack.
+func (c *Code) Hidden(frame trace.FrameID) bool { return c.kinds[frame] == runtime }
+
+// Own reports whether a frame is a line of the program itself.
+func (c *Code) Own(frame trace.FrameID) bool { return c.kinds[frame] == own }
+
+// OwnFrames returns up to n of the program's own lines on a stack, innermost
+// first.
+func (c *Code) OwnFrames(stack trace.StackID, n int) []trace.FrameID {
+	var found []trace.FrameID
+	for _, frame := range c.tables.Stack(stack) {
+		if len(found) < n && c.Own(frame) {
+			found = append(found, frame)
+		}
+	}
+	return found
+}
+
+// Line returns the frame that a stack's memory is from: the program's innermost
+// own line, else that of an installed package, else what was called. It is 0
+// for a stack without frames.
+func (c *Code) Line(stack trace.StackID) trace.FrameID {
+	frames := c.tables.Stack(stack)
+	for _, whose := range [...]kind{own, library} {
+		for _, frame := range frames {
+			if c.kinds[frame] == whose {
+				return frame
+			}
+		}
+	}
+	if operation := c.Operation(stack); operation != 0 || len(frames) == 0 {
+		return operation
+	}
+	return frames[0]
+}
+
+// Operation returns the frame that names what allocated: the innermost line of
+// Python, else the backward node, else the outermost operator, whose inner ones
+// are how it is made. It is 0 where all frames are hidden.
+func (c *Code) Operation(stack trace.StackID) trace.FrameID {
+	var operator, first trace.FrameID
+	for _, id := range c.tables.Stack(stack) {
+		if c.kinds[id] == runtime {
+			continue
+		}
+		name := c.tables.String(c.tables.Frames[id].Name)
+		switch {
+		case c.kinds[id] >= framework, isNode(name):
+			return id
+		case strings.Contains(name, "at::_ops::"):
+			operator = id
+		case first == 0:
+			first = id
+		}
+	}
+	if operator != 0 {
+		return operator
+	}
+	return first
+}
+
+// isNode knows the frame that runs a node of the backward graph.
+func isNode(name string) bool {
+	return strings.Contains(name, "::apply(") && containsAny(name, "Backward", "AccumulateGrad::")
+}
+
+// Telling returns up to n frames of a stack that tell a reader the most,
+// innermost first: what was called, and the program's own lines that led there.
+// Where the program is not on the stack, lines of its libraries stand in.
+func (c *Code) Telling(stack trace.StackID, n int) []trace.FrameID {
+	operation := c.Operation(stack)
+	found := make([]trace.FrameID, 0, n+1)
+	if operation != 0 {
+		found = append(found, operation)
+	}
+	add := func(tells func(trace.FrameID) bool) {
+		for _, frame := range c.tables.Stack(stack) {
+			if len(found) < n && frame != operation && !c.Hidden(frame) && tells(frame) {
+				found = append(found, frame)
+			}
+		}
+	}
+	add(c.Own)
+	if len(found) <= 1 {
+		add(func(frame trace.FrameID) bool { return c.kinds[frame] >= framework })
+	}
+	if len(found) <= 1 {
+		add(func(frame trace.FrameID) bool { return IsGo(c.tables.String(c.tables.Frames[frame].File)) })
+	}
+	return found[:min(n, len(found))]
+}

@@ -1,0 +1,80 @@
+package lines
+
+import (
+	"slices"
+	"strings"
+)
+
+// packageFolders are where Python's package managers put what they install.
+var packageFolders = [...]string{"site-packages/", "dist-packages/"}
+
+// packagesIn returns where the path of an installed package's file goes on below
+// the folder of packages, −1 when the file is in none.
+func packagesIn(file string) int {
+	for _, folder := range packageFolders {
+		if at := strings.LastIndex(file, folder); at == 0 || at > 0 && file[at-1] == '/' {
+			return at + len(folder)
+		}
+	}
+	return -1
+}
+
+// learn notes where the standard library is: its folder holds that of packages,
+// also on Windows, where nothing else about its path tells.
+func (c *Code) learn(file string) {
+	at := packagesIn(file)
+	if at < 0 {
+		return
+	}
+	root := file[:at-len(packageFolders[0])]
+	folder := strings.ToLower(root[strings.LastIndexByte(strings.TrimSuffix(root, "/"), '/')+1:])
+	if (folder == "lib/" || strings.HasPrefix(folder, "python3")) && !slices.Contains(c.library, root) {
+		c.library = append(c.library, root)
+	}
+}
+
+// isStandard knows files of the standard library, and of what debuggers and
+// notebooks run a program in.
+func (c *Code) isStandard(file string) bool {
+	return packagesIn(file) < 0 && (containsAny(file, "/lib/python3", "/lib64/python3", "/cpython-", "/debugpy/", "/pydevd") ||
+		slices.ContainsFunc(c.library, func(root string) bool { return strings.HasPrefix(file, root) }))
+}
+
+// isPyTorch knows PyTorch's own files, installed or built from source.
+func isPyTorch(file string) bool {
+	if at := packagesIn(file); at >= 0 {
+		return hasPrefix(file[at:], "torch/", "triton/", "torchgen/")
+	}
+	at := strings.LastIndex(file, "/torch/")
+	return at >= 0 && hasPrefix(file[at+len("/torch/"):], "nn/", "optim/", "autograd/", "utils/", "_dynamo/", "_inductor/", "_functorch/",
+		"_higher_order_ops/", "_library/", "_prims", "_refs/", "_subclasses/", "_decomp/", "ao/", "distributed/", "cuda/", "amp/", "fx/", "jit/",
+		"functional.py", "random.py", "serialization.py", "storage.py", "_tensor", "_ops.py", "_compile.py", "_jit_internal.py", "_utils.py",
+		"__init__.py", "_meta_registrations.py", "_lobpcg.py", "_linalg_utils.py", "hub.py", "multiprocessing/", "func/", "export/", "masked/",
+		"sparse/", "fft/", "linalg/", "special/", "testing/", "profiler/", "package/", "overrides.py", "backends/", "nested/", "distributions/", "signal/")
+}
+
+// isGenerated knows Python that no one wrote.
+func isGenerated(file string) bool {
+	return containsAny(file, "torchinductor", "torch_compile_debug") ||
+		hasPrefix(file, "<frozen", "<eval_with_key>", "<string>", "<decorator-gen", "<attrs generated", "<__array_function__", "<lambdifygenerated",
+			"<torch_package", "<unknown>")
+}
+
+// IsPython reports whether a frame's file is one of Python.
+func IsPython(file string) bool {
+	return strings.HasSuffix(file, ".py") || strings.HasPrefix(file, "<") || strings.HasPrefix(file, "/tmp/ipykernel")
+}
+
+// IsGo reports whether a frame's file is one of Go.
+func IsGo(file string) bool { return strings.HasSuffix(file, ".go") }
+
+// Slashed returns a path with the separators of Unix.
+func Slashed(path string) string { return strings.ReplaceAll(path, `\`, "/") }
+
+func containsAny(s string, parts ...string) bool {
+	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(s, part) })
+}
+
+func hasPrefix(s string, prefixes ...string) bool {
+	return slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(s, prefix) })
+}
