@@ -43,7 +43,7 @@ func (f *finder) advice() {
 
 // remedy says what helps PyTorch against fragmentation, unless it is on already.
 func (x *Index) remedy() string {
-	if x.cutsEverything() || x.kinds[trace.SegmentMap] > 0 || x.trace.Live != nil {
+	if rules := trace.NewRounding(x.trace.Settings); rules.Expandable || x.kinds[trace.SegmentMap] > 0 || x.trace.Live != nil {
 		return ""
 	}
 	return "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True helps against this"

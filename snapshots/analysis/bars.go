@@ -11,19 +11,19 @@ import (
 
 // bars is reserved memory split by region, kept at every 64th segment event.
 type bars struct {
-	ranges *ranges // that it is made from
-	events []int32
-	band   []uint8 // by segment event
-	delta  []int64
-	bands  []Band
-	start  []int64 // by band, before the first event
-	sums   []int64 // relative, before segment event k·64
-	levels pyramid // relative level after each segment event
+	history *trace.SegmentHistory // that it is made from
+	events  []int32
+	band    []uint8 // by segment event
+	delta   []int64
+	bands   []Band
+	start   []int64 // by band, before the first event
+	sums    []int64 // relative, before segment event k·64
+	levels  pyramid // relative level after each segment event
 }
 
 func (x *Index) bars() *bars {
 	return x.kept.bars.get(x, func(b *bars) *bars {
-		if b != nil && b.ranges == x.ranges() {
+		if b != nil && b.history == x.segmentHistory() {
 			return b
 		}
 		return x.newBars()
@@ -33,7 +33,7 @@ func (x *Index) bars() *bars {
 func (x *Index) newBars() *bars {
 	w := x.walkRegions()
 	of, bands := w.choose(bandCount)
-	b := &bars{ranges: x.ranges(), events: x.segmentEvents, bands: bands, start: make([]int64, len(bands))}
+	b := &bars{history: x.segmentHistory(), events: x.segmentEvents, bands: bands, start: make([]int64, len(bands))}
 	for id := range w.regions {
 		b.start[of[id]] += w.regions[id].initial
 	}

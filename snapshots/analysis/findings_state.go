@@ -136,7 +136,7 @@ func (x *Index) hasStacks() bool {
 func (f *finder) inconsistent() {
 	x := f.index
 	stray := x.strayBytes()
-	faults := x.ranges().faults + x.life.Reused()
+	faults := x.segmentHistory().Faults() + x.life.Reused()
 	if faults == 0 && stray == 0 || x.trace.Info.Truncated {
 		return
 	}

@@ -12,7 +12,7 @@ import (
 const moveReach = 4096
 
 // mover makes a map from that of a moment nearby. How a segment looks depends on
-// its extent, on what is alive in it, and on which of that was asked to be
+// its range, on what is alive in it, and on which of that was asked to be
 // freed, all of which change only by events about addresses in it. So segments
 // without such an event are taken over, and the others are inferred like those
 // of a whole map.
@@ -29,7 +29,7 @@ type mover struct {
 // not possible or not worth it.
 func (x *Index) moveMap(from *Map, at int) *Map {
 	switch {
-	case from == nil || from.extents == nil || from.OutsideCount > 0 || at == x.End():
+	case from == nil || from.segments == nil || from.OutsideCount > 0 || at == x.End():
 		return nil
 	case from.At == at:
 		return from
@@ -38,16 +38,11 @@ func (x *Index) moveMap(from *Map, at int) *Map {
 	}
 	m := &mover{index: x, from: from, at: at}
 	m.readEvents()
-	extents := from.extents
+	segments := from.segments
 	if m.resized {
-		extents = x.ranges().at(x, at)
+		segments = x.segmentHistory().At(at)
 	}
-	// Where extents overlap, and they do in no memory, what lies in one
-	// depends on the others.
-	if overlap(from.extents) || overlap(extents) {
-		return nil
-	}
-	return m.move(extents)
+	return m.move(segments)
 }
 
 // readEvents notes what the events between the two moments are about, that of
@@ -75,25 +70,12 @@ func (m *mover) readEvents() {
 	slices.Sort(m.touched)
 }
 
-// overlap reports whether some of the extents, which are in order, do.
-func overlap(extents []extent) bool {
-	var end uint64
-	for i := range extents {
-		e := &extents[i]
-		if e.addr < end || e.end() < e.addr {
-			return true
-		}
-		end = e.end()
-	}
-	return false
-}
-
-func (m *mover) move(extents []extent) *Map {
-	out := &Map{At: m.at, extents: extents, Segments: make([]MapSegment, len(extents))}
+func (m *mover) move(segments []trace.Segment) *Map {
+	out := &Map{At: m.at, segments: segments, Segments: make([]MapSegment, len(segments))}
 	anew := m.keep(out)
 	f := m.index.newInferrer(out, m.alive(), len(anew))
 	for _, k := range anew {
-		out.Segments[k] = f.place(&extents[k])
+		out.Segments[k] = f.place(&segments[k])
 		out.Segments[k].measure()
 	}
 	f.skipTo(^uint64(0))
@@ -105,33 +87,39 @@ func (m *mover) move(extents []extent) *Map {
 // others of from, and returns which of out's are to be made.
 func (m *mover) keep(out *Map) (anew []int) {
 	from, old := m.from, 0
-	for k := range out.extents {
-		e := &out.extents[k]
-		for old < len(from.extents) && from.extents[old].addr < e.addr {
+	for k := range out.segments {
+		s := &out.segments[k]
+		for old < len(from.segments) && from.segments[old].Addr < s.Addr {
 			m.open(&from.Segments[old])
 			old++
 		}
-		touched := m.touches(e)
-		if old < len(from.extents) && !touched && from.extents[old] == *e {
+		touched := m.touches(s)
+		if old < len(from.segments) && !touched && sameSegment(&from.segments[old], s) {
 			out.Segments[k] = from.Segments[old]
 			old++
 			continue
 		}
 		anew = append(anew, k)
 	}
-	for ; old < len(from.extents); old++ {
+	for ; old < len(from.segments); old++ {
 		m.open(&from.Segments[old])
 	}
 	return anew
 }
 
-// touches reports whether an event is about an address in the extent. Extents
+// sameSegment reports whether two segments without blocks are the same.
+func sameSegment(a, b *trace.Segment) bool {
+	return a.Addr == b.Addr && a.Size == b.Size && a.Stream == b.Stream && a.Pool == b.Pool && a.Type == b.Type &&
+		a.Stack == b.Stack && a.Expandable == b.Expandable
+}
+
+// touches reports whether an event is about an address in the segment. Segments
 // must be asked for in order.
-func (m *mover) touches(e *extent) bool {
-	for len(m.touched) > 0 && m.touched[0] < e.addr {
+func (m *mover) touches(s *trace.Segment) bool {
+	for len(m.touched) > 0 && m.touched[0] < s.Addr {
 		m.touched = m.touched[1:]
 	}
-	return len(m.touched) > 0 && m.touched[0] < e.end()
+	return len(m.touched) > 0 && m.touched[0] < s.End()
 }
 
 func (m *mover) open(s *MapSegment) {

@@ -35,37 +35,37 @@ type mappedSpan struct {
 }
 
 func (x *Index) walkRegions() *regionWalk {
-	r := x.ranges()
-	w := &regionWalk{of: make([]int32, len(r.events)), open: make(map[uint64]int32)}
-	w.findSpans(x, r)
-	for _, e := range r.marks[0].extents {
-		id := w.regionFor(&e)
-		w.regions[id].initial += e.size
-		w.regions[id].bytes += e.size
+	base := x.segmentHistory().At(-1)
+	w := &regionWalk{of: make([]int32, len(x.segmentEvents)), open: make(map[uint64]int32)}
+	w.findSpans(x, base)
+	for i := range base {
+		s := &base[i]
+		id := w.regionFor(s.Addr, s.Stack, s.Expandable)
+		w.regions[id].initial += s.Size
+		w.regions[id].bytes += s.Size
 	}
-	for k, i := range r.events {
-		e := x.extentOf(int(i))
-		w.of[k] = w.step(k, &e, x.events.At(int(i)))
+	for k, i := range x.segmentEvents {
+		w.of[k] = w.step(k, x.events.At(int(i)))
 	}
 	for id := range w.regions {
-		w.change(int32(id), len(r.events), 0)
+		w.change(int32(id), len(x.segmentEvents), 0)
 	}
 	return w
 }
 
 // step applies a segment event and returns its region.
-func (w *regionWalk) step(k int, e *extent, event *trace.Event) int32 {
-	if event.Kind == trace.SegmentFree {
-		id, ok := w.open[e.addr]
+func (w *regionWalk) step(k int, e *trace.Event) int32 {
+	if e.Kind == trace.SegmentFree {
+		id, ok := w.open[e.Addr]
 		if !ok {
 			return -1
 		}
-		delete(w.open, e.addr)
+		delete(w.open, e.Addr)
 		w.change(id, k, -w.regions[id].bytes)
 		return id
 	}
-	id := w.regionFor(e)
-	w.change(id, k, event.ReservedDelta())
+	id := w.regionFor(e.Addr, e.Stack, mapped(e))
+	w.change(id, k, e.ReservedDelta())
 	return id
 }
 
@@ -76,20 +76,23 @@ func (w *regionWalk) change(id int32, k int, delta int64) {
 	g.since = k
 }
 
-// regionFor returns the region of an extent that is being obtained.
-func (w *regionWalk) regionFor(e *extent) int32 {
-	if !e.expandable {
-		id := w.add(region{addr: e.addr, stack: e.stack})
-		w.open[e.addr] = id
+// mapped reports whether an event is about a part of an expandable segment.
+func mapped(e *trace.Event) bool { return e.Kind == trace.SegmentMap || e.Kind == trace.SegmentUnmap }
+
+// regionFor returns the region of memory that is being obtained.
+func (w *regionWalk) regionFor(addr uint64, stack trace.StackID, expandable bool) int32 {
+	if !expandable {
+		id := w.add(region{addr: addr, stack: stack})
+		w.open[addr] = id
 		return id
 	}
-	at, ok := slices.BinarySearchFunc(w.spans, e.addr, func(s mappedSpan, addr uint64) int { return cmp.Compare(s.from, addr) })
+	at, ok := slices.BinarySearchFunc(w.spans, addr, func(s mappedSpan, addr uint64) int { return cmp.Compare(s.from, addr) })
 	if !ok {
 		at--
 	}
 	s := &w.spans[at]
 	if s.region < 0 {
-		s.region = w.add(region{addr: s.from, stack: e.stack, expandable: true})
+		s.region = w.add(region{addr: s.from, stack: stack, expandable: true})
 	}
 	return s.region
 }
@@ -100,16 +103,16 @@ func (w *regionWalk) add(g region) int32 {
 }
 
 // findSpans joins all that was ever mapped, where it touches.
-func (w *regionWalk) findSpans(x *Index, r *ranges) {
+func (w *regionWalk) findSpans(x *Index, base []trace.Segment) {
 	var spans []mappedSpan
-	for _, e := range r.marks[0].extents {
-		if e.expandable {
-			spans = append(spans, mappedSpan{e.addr, e.end(), -1})
+	for i := range base {
+		if s := &base[i]; s.Expandable {
+			spans = append(spans, mappedSpan{s.Addr, s.End(), -1})
 		}
 	}
-	for _, i := range r.events {
-		if e := x.extentOf(int(i)); e.expandable {
-			spans = append(spans, mappedSpan{e.addr, e.end(), -1})
+	for _, i := range x.segmentEvents {
+		if e := x.events.At(int(i)); mapped(e) {
+			spans = append(spans, mappedSpan{e.Addr, e.Addr + uint64(e.Size), -1})
 		}
 	}
 	slices.SortFunc(spans, func(a, b mappedSpan) int { return cmp.Compare(a.from, b.from) })

@@ -25,7 +25,7 @@ type Map struct {
 	Outside      int64
 	OutsideCount int
 
-	extents []extent // what the segments were made from, nil for the writer's own map
+	segments []trace.Segment // what Segments were made from, nil for the writer's own map
 }
 
 // MapSegment is a range of memory obtained from the driver.

@@ -79,51 +79,6 @@ func TestSortByKeyIsStable(t *testing.T) {
 	}
 }
 
-func TestFencesKnowTheirNeighbours(t *testing.T) {
-	r := rand.New(rand.NewPCG(7, 8))
-	var f fences
-	blocks, ends := map[uint64]bool{}, map[uint64]bool{}
-	for range 20_000 {
-		addr, block := 1+r.Uint64N(3000), r.IntN(4) > 0
-		set := blocks
-		if !block {
-			set = ends
-		}
-		if r.IntN(2) == 0 {
-			set[addr] = true
-			f.add(addr, block)
-		} else {
-			delete(set, addr)
-			f.remove(addr, block)
-		}
-		if r.IntN(10) > 0 {
-			continue
-		}
-		at := 1 + r.Uint64N(3000)
-		before, after := f.around(at)
-		if wantBefore, wantAfter := neighbours(blocks, ends, at); before != wantBefore || after != wantAfter {
-			t.Fatalf("around %d: got %d and %d, want %d and %d", at, before, after, wantBefore, wantAfter)
-		}
-	}
-}
-
-func neighbours(blocks, ends map[uint64]bool, at uint64) (before, after uint64) {
-	for addr := at - 1; addr > 0; addr-- {
-		if blocks[addr] {
-			before = addr
-		}
-		if blocks[addr] || ends[addr] {
-			break
-		}
-	}
-	for addr := at + 1; addr <= 3000; addr++ {
-		if blocks[addr] || ends[addr] {
-			return before, addr
-		}
-	}
-	return before, 0
-}
-
 func TestRequestsAreRoundedAsTheSettingsSay(t *testing.T) {
 	divisions := func(mebibytes string, n int64) []trace.Setting {
 		return []trace.Setting{{Key: "roundup_power2_divisions", Value: []trace.Setting{{Key: mebibytes, Value: n}}}}

@@ -2,8 +2,11 @@ package trace
 
 import "slices"
 
-// followedDevices bounds how many devices a Follower follows.
-const followedDevices = 256
+// What a hostile stream could make as many as it likes is bounded.
+const (
+	followedDevices = 256
+	followedLinks   = 1 << 20 // blocks of all devices
+)
 
 // Follower makes traces of a stream: base states and events go in, immutable
 // traces come out. The final state of each is exact: the events are played
@@ -13,16 +16,13 @@ const followedDevices = 256
 // Its memory is bounded: over a limit, the oldest quarter of the events is
 // forgotten.
 type Follower struct {
+	rules
 	info     Info
 	settings []Setting
-	rounding Rounding
 	in       *Interner
-	names    typeNames
-	pool     PoolID   // the default pool
 	notes    []NoteID // by an event's note: that of its block, 0 when not looked up yet
 	limit    int
 	kept     int // events in all logs
-	links    int // in use, in all devices
 	devices  []*followed
 	gaps     []Gap
 	gapBytes int64 // that all gaps ever took
@@ -37,11 +37,12 @@ func NewFollower(in *Interner, limit int) *Follower {
 	if limit <= 0 {
 		limit = MaxEvents
 	}
-	return &Follower{
-		in: in, limit: min(limit, MaxEvents),
+	f := &Follower{in: in, limit: min(limit, MaxEvents)}
+	f.rules = rules{
 		names: typeNames{small: in.String("small"), large: in.String("large")},
-		pool:  in.Pool(Pool{}),
+		pool:  in.Pool(Pool{}), tables: &in.Tables, note: f.blockNote, most: followedLinks,
 	}
+	return f
 }
 
 // Describe says what the traces are of, and the allocator's settings, which the
@@ -118,7 +119,7 @@ func (f *Follower) Base(device int, first int64, s State, missed int64, reason s
 			f.problems.Add(device, 0, "more than %d devices", followedDevices)
 			return
 		}
-		d = &followed{id: device, first: max(0, first), memory: newMemory()}
+		d = &followed{id: device, first: max(0, first), memory: newMemory(device)}
 		at, _ := slices.BinarySearchFunc(f.devices, device, byID)
 		f.devices = slices.Insert(f.devices, at, d)
 		f.load(d, s)
@@ -128,8 +129,8 @@ func (f *Follower) Base(device int, first int64, s State, missed int64, reason s
 	}
 	from := d.log.Len()
 	old := d.memory
-	d.memory = newMemory()
-	f.links -= old.used()
+	d.memory = newMemory(device)
+	f.linked -= old.used()
 	f.load(d, s)
 	f.bridge(d, &old)
 	if to := d.log.Len(); to > from || missed != 0 {
@@ -148,7 +149,7 @@ func (f *Follower) Append(device int, events []Event) {
 	}
 	for i := range events {
 		e := &events[i]
-		if reason := f.play(d, e); reason != "" {
+		if reason := f.play(&d.memory, e); reason != "" {
 			f.problems.Add(device, d.log.Len(), "%s of %d bytes at %#x: %s", e.Kind, e.Size, e.Addr, reason)
 		}
 		f.append(d, e)
@@ -188,24 +189,14 @@ func (f *Follower) trim() {
 func (f *Follower) rebase(d *followed, events Events) {
 	// What these events contradict was counted when they came, and the blocks
 	// are those of a state, not of a memory that stays.
-	links, problems := f.links, f.problems
-	f.links = 0
-	past := &followed{id: d.id, memory: newMemory()}
+	linked, problems := f.linked, f.problems
+	f.linked = 0
+	past := &followed{id: d.id, memory: newMemory(d.id)}
 	f.load(past, *d.base)
-	gaps := f.gaps
-	for i := range events.Len() {
-		for len(gaps) > 0 && (gaps[0].Device != d.id || gaps[0].To <= i) {
-			gaps = gaps[1:]
-		}
-		if len(gaps) > 0 && gaps[0].From <= i {
-			f.place(past, events.At(i))
-		} else {
-			f.play(past, events.At(i))
-		}
-	}
+	f.replay(&past.memory, events, 0, f.gaps, nil)
 	base := past.memory.state()
 	d.base = &base
-	f.links, f.problems = links, problems
+	f.linked, f.problems = linked, problems
 }
 
 // renumber moves the gaps of a device whose first n events were forgotten.
@@ -220,4 +211,23 @@ func (f *Follower) renumber(device, n int) {
 		}
 	}
 	f.gaps = gaps
+}
+
+// blockNote returns what a block's note is when its event has that one: what
+// the memory is for, without what is about the event.
+func (f *Follower) blockNote(id NoteID) NoteID {
+	if id == 0 {
+		return 0
+	}
+	for int(id) >= len(f.notes) {
+		f.notes = append(f.notes, make([]NoteID, max(256, len(f.notes)))...)
+	}
+	if f.notes[id] == 0 {
+		n := &f.in.Notes[id]
+		// One more than the number: the note of nothing is 0 itself.
+		f.notes[id] = 1 + f.in.Note(Note{
+			Category: n.Category, Layer: n.Layer, Role: n.Role, Shape: n.Shape, DType: n.DType,
+		})
+	}
+	return f.notes[id] - 1
 }

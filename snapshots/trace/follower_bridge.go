@@ -13,7 +13,7 @@ import "sort"
 // bridge appends the events that lead from the old memory to the device's.
 func (f *Follower) bridge(d *followed, old *memory) {
 	b := bridge{f: f, d: d}
-	before, after := old.extents(), d.memory.extents()
+	before, after := old.list(), d.memory.list()
 	b.compare(before, after)
 	b.blocks(old.live(), d.memory.live())
 	for _, events := range [][]Event{b.frees, b.goes, b.comes, b.allocs} {
@@ -25,18 +25,17 @@ func (f *Follower) bridge(d *followed, old *memory) {
 
 // place plays an event that was made up: it allocates anywhere in free memory.
 // Of the sizes of blocks, what the rules say is as good as it gets.
-func (f *Follower) place(d *followed, e *Event) {
-	m := &d.memory
+func (r *rules) place(m *memory, e *Event) string {
 	if _, begins := m.find(e.Addr); e.Kind == Alloc && !begins {
 		if s := m.segmentAt(e.Addr); s != nil {
 			i := m.holder(s, e.Addr)
-			if b := &m.links[i]; b.State == Inactive && f.links < linksLimit {
-				f.links++
+			if b := &m.links[i]; b.State == Inactive && r.linked < r.most {
+				r.linked++
 				m.cut(i, int64(e.Addr-b.Addr))
 			}
 		}
 	}
-	f.play(d, e)
+	return r.play(m, e)
 }
 
 type bridge struct {
@@ -58,16 +57,6 @@ func (b *bridge) event(k Kind, addr uint64, size int64, stack StackID, note Note
 		e.Absent = NoTime
 	}
 	return e
-}
-
-// extents returns the segments without their blocks, in order.
-func (m *memory) extents() []Segment {
-	list := make([]Segment, 0, m.mapped.count)
-	m.mapped.from(0, func(_ uint64, id int32) bool {
-		list = append(list, m.segments[id].Segment)
-		return true
-	})
-	return list
 }
 
 // compare finds what is mapped in both states and makes the events for the rest.

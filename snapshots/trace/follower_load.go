@@ -9,7 +9,14 @@ import (
 // out, and is a problem.
 func (f *Follower) load(d *followed, s State) {
 	d.changed = true
-	m := &d.memory
+	f.rules.load(&d.memory, s, func(format string, values ...any) {
+		f.problems.Add(d.id, d.log.Len(), format, values...)
+	})
+}
+
+// load adds a state to an empty memory. What makes no sense in it is left out and
+// handed to wrong.
+func (r *rules) load(m *memory, s State, wrong func(format string, values ...any)) {
 	if !slices.IsSortedFunc(s.Segments, byAddress) {
 		s.Segments = slices.Clone(s.Segments)
 		slices.SortFunc(s.Segments, byAddress)
@@ -17,19 +24,19 @@ func (f *Follower) load(d *followed, s State) {
 	for i := range s.Segments {
 		g := s.Segments[i]
 		if g.Size <= 0 || g.End() < g.Addr || m.overlaps(g.Addr, g.Size) {
-			f.problems.Add(d.id, d.log.Len(), "segment %#x of %d bytes overlaps another or is empty", g.Addr, g.Size)
+			wrong("segment %#x of %d bytes overlaps another or is empty", g.Addr, g.Size)
 			continue
 		}
 		blocks, ok := tiled(&g)
 		if !ok {
-			f.problems.Add(d.id, d.log.Len(), "the blocks of segment %#x do not follow each other", g.Addr)
+			wrong("the blocks of segment %#x do not follow each other", g.Addr)
 			continue
 		}
-		if len(blocks) > linksLimit-f.links {
-			f.problems.Add(d.id, d.log.Len(), tooMany)
+		if len(blocks) > r.most-r.linked {
+			wrong(tooMany)
 			return
 		}
-		f.links += len(blocks)
+		r.linked += len(blocks)
 		m.loadSegment(g, blocks)
 	}
 }

@@ -20,26 +20,25 @@ func Rewind(t *Trace, d *Device) (State, Problems) {
 // worked out from the allocator's rules, see "Sizes of blocks" in
 // rewind_state.go.
 type Rewinder struct {
-	trace    *Trace
+	segmentRewinder
 	device   *Device
 	at       int
 	live     orderedIDs // by address: index into blocks
-	mapped   orderedIDs // by address: index into segments
 	blocks   []Block
-	segments []Segment
 	unused   []int32 // entries of blocks that may be used again
 	problems Problems
-	last     int32 // the block that came back last, or -1: usually the one asked for next
-	names    typeNames
+	back     int32 // the block that came back last, or -1: usually the one asked for next
 	rounding Rounding
 }
 
 // NewRewinder returns a rewinder that stands at the end of the device's trace.
 func NewRewinder(t *Trace, d *Device) *Rewinder {
-	r := &Rewinder{trace: t, device: d, at: d.Events.Len() - 1, last: -1, names: findTypeNames(t), rounding: NewRounding(t.Settings)}
+	r := &Rewinder{
+		segmentRewinder: newSegmentRewinder(t, d), device: d, at: d.Events.Len() - 1, back: -1, rounding: NewRounding(t.Settings),
+	}
 	for i := range d.Final.Segments {
 		s := &d.Final.Segments[i]
-		if s.Size <= 0 || !r.addSegment(*s) {
+		if !r.put(*s) {
 			r.problem(r.at+1, "segment %#x of %d bytes overlaps another or is empty", s.Addr, s.Size)
 			continue
 		}
@@ -76,14 +75,8 @@ func (r *Rewinder) undo(e *Event) {
 		r.undoFree(e, Allocated)
 	case FreeRequested:
 		r.undoRequest(e)
-	case SegmentAlloc:
-		r.undoSegmentAlloc(e)
-	case SegmentFree:
-		r.undoSegmentFree(e)
-	case SegmentMap:
-		r.undoMap(e)
-	case SegmentUnmap:
-		r.undoUnmap(e)
+	case SegmentAlloc, SegmentFree, SegmentMap, SegmentUnmap:
+		r.undoSegment(e)
 	default: // the rest changes no memory
 	}
 }
@@ -105,7 +98,7 @@ func (r *Rewinder) addBlock(b Block) bool {
 		r.blocks = append(r.blocks, b)
 	}
 	r.live.put(b.Addr, id)
-	r.last = id
+	r.back = id
 	return true
 }
 
@@ -119,8 +112,28 @@ func (r *Rewinder) undoAlloc(e *Event) {
 		r.problem(r.at, "alloc of %d bytes at %#x, which later has %d", e.Size, e.Addr, b.LiveRequested())
 	}
 	r.unused = append(r.unused, id)
-	if id == r.last {
-		r.last = -1
+	if id == r.back {
+		r.back = -1
+	}
+	r.learn(e.Addr)
+}
+
+// learn finds out how large the block before an address is, where one was allocated
+// that is being undone: it took the front of a free block, and in front of that is
+// none but the end of a live one.
+func (r *Rewinder) learn(addr uint64) {
+	id, ok := r.live.floor(addr)
+	if !ok {
+		return
+	}
+	b := &r.blocks[id]
+	rest := int64(addr-b.Addr) - b.Size
+	if rest <= 0 || b.Given&(GaveState|GaveSize) != 0 {
+		return
+	}
+	if s := r.segmentAt(addr); s != nil && s.Addr <= b.Addr && !r.rounding.Cuts(r.names.isSmall(&s.Segment), s.Expandable, b.Size, rest) {
+		b.Size += rest
+		b.Given |= GaveSize
 	}
 }
 
@@ -140,7 +153,7 @@ func (r *Rewinder) undoFree(e *Event, state BlockState) {
 }
 
 func (r *Rewinder) undoRequest(e *Event) {
-	id := r.last
+	id := r.back
 	if id < 0 || r.blocks[id].Addr != e.Addr {
 		var ok bool
 		if id, ok = r.live.get(e.Addr); !ok {
@@ -152,4 +165,30 @@ func (r *Rewinder) undoRequest(e *Event) {
 		r.problem(r.at, "free_requested at %#x, which is still allocated afterwards", e.Addr)
 	}
 	r.blocks[id].State = Allocated
+}
+
+func (r *Rewinder) undoSegment(e *Event) {
+	was, reason := r.segmentRewinder.undo(e)
+	if reason != "" {
+		r.problem(r.at, "%s of %d bytes at %#x, %s", e.Kind, e.Size, e.Addr, reason)
+	}
+	switch {
+	case e.Kind == SegmentMap && reason == "":
+		was = part(was, e.Addr, e.Addr+uint64(e.Size))
+	case e.Kind != SegmentAlloc:
+		return
+	}
+	if r.anyLive(was.Addr, was.Size) {
+		r.problem(r.at, "%s of %d bytes at %#x, where there are live blocks already", e.Kind, e.Size, e.Addr)
+	}
+}
+
+// anyLive reports whether a live block begins in the range.
+func (r *Rewinder) anyLive(addr uint64, size int64) bool {
+	found := false
+	r.live.from(addr, func(at uint64, _ int32) bool {
+		found = at < addr+uint64(size)
+		return false
+	})
+	return found
 }

@@ -45,7 +45,7 @@ func (n typeNames) isSmall(s *Segment) bool {
 func (r *Rewinder) State() State {
 	state := State{Segments: make([]Segment, 0, r.mapped.count)}
 	r.mapped.from(0, func(_ uint64, id int32) bool {
-		s := r.segments[id]
+		s := r.segments[id].Segment
 		s.Blocks = r.cutIntoBlocks(&s)
 		count(&s)
 		state.Segments = append(state.Segments, s)
@@ -74,7 +74,7 @@ func (r *Rewinder) cutIntoBlocks(s *Segment) []Block {
 			limit = live[i+1].Addr
 		}
 		room := int64(limit - b.Addr)
-		if b.Given&GaveState == 0 && !r.rounding.Cuts(r.names.isSmall(s), s.Expandable, b.Size, room-b.Size) {
+		if b.Given&(GaveState|GaveSize) == 0 && !r.rounding.Cuts(r.names.isSmall(s), s.Expandable, b.Size, room-b.Size) {
 			b.Size = room
 		}
 		b.Size = max(0, min(b.Size, room))

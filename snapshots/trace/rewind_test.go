@@ -174,7 +174,7 @@ segment 0x1000000 2097152 allocated=512 active=512 requested=512
 				"device 3, event 6: segment_unmap of 2097152 bytes at 0x1000000, where there is a segment afterwards",
 				"device 3, event 5: segment_free of 2097152 bytes at 0x1000000, where there is a segment afterwards",
 				"device 3, event 4: segment_map of 2097152 bytes at 0x5000000, which are not all mapped afterwards",
-				"device 3, event 3: segment_alloc at 0x5000000, where there is no segment afterwards",
+				"device 3, event 3: segment_alloc of 2097152 bytes at 0x5000000, where there is no segment afterwards",
 				"device 3, event 2: free_completed at 0x4000000, where there is no segment",
 				"device 3, event 1: free_requested at 0x3000000, which is not live afterwards",
 				"device 3, event 0: alloc of 512 bytes at 0x2000000, which is not live afterwards",
@@ -194,7 +194,7 @@ segment 0x1000000 2097152
 				"device 0, event 2: free_requested at 0x1000400, which is still allocated afterwards",
 				"device 0, event 1: alloc of 512 bytes at 0x1000000, which later has 900",
 				"device 0, event 0: segment_alloc of 4194304 bytes at 0x1000000, which has 2097152 afterwards",
-				"device 0, event 0: segment_alloc at 0x1000000, which already holds live blocks",
+				"device 0, event 0: segment_alloc of 4194304 bytes at 0x1000000, where there are live blocks already",
 			},
 		},
 		"sizes and addresses at the ends of their range do no harm": {
@@ -217,7 +217,7 @@ segment 0x1000000 2097152 allocated=512 active=1024 requested=922337203685477580
 `,
 			problems: []string{
 				"device 0, event 6: segment 0xfffffffffffffff0 of 4096 bytes overlaps another or is empty",
-				"device 0, event 5: segment_alloc at 0xffffffffffffffff, where there is no segment afterwards",
+				"device 0, event 5: segment_alloc of 1 bytes at 0xffffffffffffffff, where there is no segment afterwards",
 				"device 0, event 2: segment_map of -1 bytes at 0x0, which are not all mapped afterwards",
 				"device 0, event 1: segment_unmap of 9223372036854775807 bytes at 0x0, where there is a segment afterwards",
 				"device 0, event 0: segment_free of 4096 bytes at 0xffffffffffffff00, where there is a segment afterwards",

@@ -14,9 +14,16 @@ package trace
 // expandable ones grow by 2 MiB in the small pool and by at least 10 MiB in the
 // large one. Their pool is in the event's note unless it is the default one.
 
-// linksLimit bounds the blocks of all devices, which a hostile stream could make
-// as many as it likes.
-const linksLimit = 1 << 20
+// rules are what playing needs to know beside the memory that it changes.
+type rules struct {
+	rounding Rounding
+	names    typeNames
+	pool     PoolID              // the default pool, 0 when not known
+	tables   *Tables             // of the events
+	note     func(NoteID) NoteID // a block's note from its event's
+	linked   int                 // in use, in all memories that are played
+	most     int                 // of them
+}
 
 // mostSought bounds what an event costs that is not as PyTorch's allocator would
 // have it: in a segment of more blocks such events contradict the state.
@@ -38,34 +45,55 @@ const (
 
 // play changes the memory as the event says. It returns what contradicts the
 // event, "" for nothing; then the memory stays as it is.
-func (f *Follower) play(d *followed, e *Event) string {
-	m := &d.memory
+func (r *rules) play(m *memory, e *Event) string {
 	switch e.Kind {
 	case Alloc:
-		return f.playAlloc(m, e)
+		return r.playAlloc(m, e)
 	case FreeRequested:
 		return m.request(e)
 	case FreeCompleted, Free:
-		return f.playFree(m, e)
+		return r.playFree(m, e)
 	case Retag:
-		return f.playRetag(m, e)
+		return r.playRetag(m, e)
 	case SegmentAlloc:
-		return f.playSegment(d, e)
+		return r.playSegment(m, e)
 	case SegmentFree:
-		return f.playSegmentFree(m, e)
+		return r.playSegmentFree(m, e)
 	case SegmentMap:
-		return f.playMap(d, e)
+		return r.playMap(m, e)
 	case SegmentUnmap:
-		return f.playUnmap(m, e)
+		return r.playUnmap(m, e)
 	default:
 		return "" // the rest changes no memory
 	}
 }
 
-func (f *Follower) playAlloc(m *memory, e *Event) string {
+// replay plays events of a log from number from on. Those that bridge the gaps
+// were made up. What contradicts the memory is passed over; the others are handed
+// to played, which may be nil, once they have happened.
+func (r *rules) replay(m *memory, events Events, from int, gaps []Gap, played func(i int, e *Event)) {
+	for i := from; i < events.Len(); {
+		span := events.Span(i)
+		for j := range span {
+			for len(gaps) > 0 && (gaps[0].Device != int(m.device) || gaps[0].To <= i+j) {
+				gaps = gaps[1:]
+			}
+			play := r.play
+			if len(gaps) > 0 && gaps[0].From <= i+j {
+				play = r.place
+			}
+			if play(m, &span[j]) == "" && played != nil {
+				played(i+j, &span[j])
+			}
+		}
+		i += len(span)
+	}
+}
+
+func (r *rules) playAlloc(m *memory, e *Event) string {
 	i, ok := m.find(e.Addr)
 	if !ok {
-		if i, ok = f.within(m, e.Addr); !ok {
+		if i, ok = r.within(m, e.Addr); !ok {
 			return noBlock
 		}
 	}
@@ -74,20 +102,20 @@ func (f *Follower) playAlloc(m *memory, e *Event) string {
 		return notFree
 	}
 	s := m.segmentAt(e.Addr)
-	size := f.rounding.Round(e.Size)
+	size := r.rounding.Round(e.Size)
 	if size > b.Size {
 		return tooSmall
 	}
-	if f.rounding.Cuts(s.Type == f.names.small, s.Expandable, size, b.Size-size) {
-		if f.links == linksLimit {
+	if r.rounding.Cuts(r.names.isSmall(&s.Segment), s.Expandable, size, b.Size-size) {
+		if r.linked >= r.most {
 			return tooMany
 		}
-		f.links++
+		r.linked++
 		m.cut(i, size)
 		b = &m.links[i]
 	}
 	b.Block = Block{
-		Addr: e.Addr, Size: b.Size, Requested: e.Size, Stack: max(e.Stack, EmptyStack), Note: f.blockNote(e.Note),
+		Addr: e.Addr, Size: b.Size, Requested: e.Size, Stack: max(e.Stack, EmptyStack), Note: r.note(e.Note),
 		State: Allocated, Given: gaveBlock,
 	}
 	s.changed = true
@@ -98,9 +126,9 @@ func (f *Follower) playAlloc(m *memory, e *Event) string {
 // allocator takes the front of a free block and at times keeps its rest; one that
 // hands out memory from the middle, or the rest of a block that would have kept
 // it, has other rules, and its events say where the blocks really are.
-func (f *Follower) within(m *memory, addr uint64) (int32, bool) {
+func (r *rules) within(m *memory, addr uint64) (int32, bool) {
 	s := m.segmentAt(addr)
-	if s == nil || f.links >= linksLimit-1 {
+	if s == nil || r.linked >= r.most-1 {
 		return none, false
 	}
 	i, ok := m.holderWithin(s, addr, mostSought)
@@ -108,37 +136,18 @@ func (f *Follower) within(m *memory, addr uint64) (int32, bool) {
 		return none, false
 	}
 	if b := &m.links[i]; b.State.Live() {
-		kept := f.rounding.Round(b.LiveRequested())
+		kept := r.rounding.Round(b.LiveRequested())
 		if kept >= b.Size || b.Addr+uint64(kept) > addr {
 			return none, false
 		}
-		f.links++
+		r.linked++
 		i = m.cut(i, kept)
 	}
 	if b := &m.links[i]; b.Addr < addr {
-		f.links++
+		r.linked++
 		i = m.cut(i, int64(addr-b.Addr))
 	}
 	return i, true
-}
-
-// blockNote returns what a block's note is when its event has that one: what
-// the memory is for, without what is about the event.
-func (f *Follower) blockNote(id NoteID) NoteID {
-	if id == 0 {
-		return 0
-	}
-	for int(id) >= len(f.notes) {
-		f.notes = append(f.notes, make([]NoteID, max(256, len(f.notes)))...)
-	}
-	if f.notes[id] == 0 {
-		n := &f.in.Notes[id]
-		// One more than the number: the note of nothing is 0 itself.
-		f.notes[id] = 1 + f.in.Note(Note{
-			Category: n.Category, Layer: n.Layer, Role: n.Role, Shape: n.Shape, DType: n.DType,
-		})
-	}
-	return f.notes[id] - 1
 }
 
 func (m *memory) request(e *Event) string {
@@ -154,7 +163,7 @@ func (m *memory) request(e *Event) string {
 	return ""
 }
 
-func (f *Follower) playFree(m *memory, e *Event) string {
+func (r *rules) playFree(m *memory, e *Event) string {
 	i, ok := m.find(e.Addr)
 	if !ok {
 		return noBlock
@@ -165,13 +174,13 @@ func (f *Follower) playFree(m *memory, e *Event) string {
 	}
 	m.segmentAt(e.Addr).changed = true
 	b.Block = inactive(b.Addr, b.Size, b.LiveRequested())
-	f.links -= m.used()
+	r.linked -= m.used()
 	m.join(i)
-	f.links += m.used()
+	r.linked += m.used()
 	return ""
 }
 
-func (f *Follower) playRetag(m *memory, e *Event) string {
+func (r *rules) playRetag(m *memory, e *Event) string {
 	i, ok := m.find(e.Addr)
 	if !ok {
 		return noBlock
@@ -179,7 +188,7 @@ func (f *Follower) playRetag(m *memory, e *Event) string {
 	if !m.links[i].State.Live() {
 		return notLive
 	}
-	m.links[i].Note = f.blockNote(e.Note)
+	m.links[i].Note = r.note(e.Note)
 	m.segmentAt(e.Addr).changed = true
 	return ""
 }

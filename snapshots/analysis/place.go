@@ -13,11 +13,8 @@ func (x *Index) readFinal() *Map {
 	for i := range x.device.Final.Segments {
 		from := &x.device.Final.Segments[i]
 		s := &m.Segments[i]
-		*s = MapSegment{
-			Addr: from.Addr, Size: from.Size, Stream: from.Stream, Pool: from.Pool,
-			Type: x.tables.String(from.Type), Expandable: from.Expandable, Stack: from.Stack,
-			Blocks: make([]MapBlock, len(from.Blocks)),
-		}
+		*s = x.newSegment(from)
+		s.Blocks = make([]MapBlock, len(from.Blocks))
 		for b := range from.Blocks {
 			alive = s.Blocks[b].fill(&from.Blocks[b], alive)
 		}
@@ -27,6 +24,35 @@ func (x *Index) readFinal() *Map {
 	}
 	m.measure()
 	return m
+}
+
+// newSegment returns a segment of a map, without its blocks.
+func (x *Index) newSegment(from *trace.Segment) MapSegment {
+	return MapSegment{
+		Addr: from.Addr, Size: from.Size, Stream: from.Stream, Pool: from.Pool,
+		Type: x.tables.String(from.Type), Expandable: from.Expandable, Stack: from.Stack,
+	}
+}
+
+// segmentHistory returns what was reserved when.
+func (x *Index) segmentHistory() *trace.SegmentHistory {
+	return x.kept.segments.get(x, func(h *trace.SegmentHistory) *trace.SegmentHistory {
+		if h != nil && len(h.Changes()) == len(x.segmentEvents) {
+			return h // the final segments are still the same
+		}
+		return trace.NewSegmentHistory(x.trace, x.device, x.segmentEvents)
+	})
+}
+
+// blockSizes returns how large the blocks of allocations are.
+func (x *Index) blockSizes() *trace.BlockSizes {
+	return x.kept.sizes.get(x, func(b *trace.BlockSizes) *trace.BlockSizes {
+		if b == nil || x.device.Base == nil { // another end may have another base
+			return trace.NewBlockSizes(x.trace, x.device, x.life)
+		}
+		b.Advance(x.trace, x.device)
+		return b
+	})
 }
 
 // fill copies a final block and finds its allocation in alive, of which it
@@ -52,10 +78,9 @@ func (b *MapBlock) fill(from *trace.Block, alive []trace.Allocation) []trace.All
 // inferrer places allocations into segments.
 type inferrer struct {
 	index *Index
-	round trace.Rounding
-	rests *rests
+	sizes *trace.BlockSizes
 	at    int
-	asked uint64             // address of the block that event at asked to free
+	asked *trace.Event       // event at, if it asks to free a block
 	alive []trace.Allocation // by address, those not yet placed
 	final []finalBlock       // live blocks of the final state, by address, not yet passed
 	arena []MapBlock         // all blocks, with room for the rest: pointers into it stay good
@@ -63,11 +88,11 @@ type inferrer struct {
 }
 
 func (x *Index) inferMap(at int) *Map {
-	extents := x.ranges().at(x, at)
-	out := &Map{At: at, extents: extents, Segments: make([]MapSegment, len(extents))}
-	f := x.newInferrer(out, sorted(x.alive(at), byAddress), len(extents))
-	for i := range extents {
-		out.Segments[i] = f.place(&extents[i])
+	segments := x.segmentHistory().At(at)
+	out := &Map{At: at, segments: segments, Segments: make([]MapSegment, len(segments))}
+	f := x.newInferrer(out, sorted(x.alive(at), byAddress), len(segments))
+	for i := range segments {
+		out.Segments[i] = f.place(&segments[i])
 	}
 	f.skipTo(^uint64(0))
 	out.measure()
@@ -78,11 +103,11 @@ func (x *Index) inferMap(at int) *Map {
 // into some segments of out.
 func (x *Index) newInferrer(out *Map, alive []trace.Allocation, segments int) *inferrer {
 	f := &inferrer{
-		index: x, round: trace.NewRounding(x.trace.Settings), rests: x.rests(), at: out.At, alive: alive,
+		index: x, sizes: x.blockSizes(), at: out.At, alive: alive,
 		final: x.finalBlocks(), arena: make([]MapBlock, 0, 2*len(alive)+segments), out: out,
 	}
 	if e := x.eventAt(out.At); e != nil && e.Kind == trace.FreeRequested {
-		f.asked = e.Addr
+		f.asked = e
 	}
 	return f
 }
@@ -126,31 +151,28 @@ func (f *inferrer) skipTo(addr uint64) {
 	}
 }
 
-// place makes a segment of an extent and of the allocations that lie in it.
-func (f *inferrer) place(e *extent) MapSegment {
-	f.skipTo(e.addr)
+// place makes the map's segment of one and of the allocations that lie in it.
+func (f *inferrer) place(from *trace.Segment) MapSegment {
+	f.skipTo(from.Addr)
 	n := 0
-	for n < len(f.alive) && f.alive[n].Addr < e.end() {
+	for n < len(f.alive) && f.alive[n].Addr < from.End() {
 		n++
 	}
-	s := MapSegment{
-		Addr: e.addr, Size: e.size, Stream: e.stream, Pool: e.pool, Type: e.kind,
-		Expandable: e.expandable, Stack: e.stack,
-	}
+	s := f.index.newSegment(from)
 	if s.Type == "" {
-		s.Type = inferType(e, f.alive[:n])
+		s.Type = inferType(from, f.alive[:n])
 	}
-	from, first := e.addr, len(f.arena)
+	at, first := from.Addr, len(f.arena)
 	for i := range n {
-		next := e.end()
+		next := from.End()
 		if i+1 < n {
 			next = f.alive[i+1].Addr
 		}
-		f.addFree(from, f.alive[i].Addr)
+		f.addFree(at, f.alive[i].Addr)
 		f.arena = append(f.arena, f.block(&f.alive[i], next))
-		from = f.alive[i].Addr + uint64(f.arena[len(f.arena)-1].Size)
+		at = f.alive[i].Addr + uint64(f.arena[len(f.arena)-1].Size)
 	}
-	f.addFree(from, e.end())
+	f.addFree(at, from.End())
 	s.Blocks = f.arena[first:len(f.arena):len(f.arena)]
 	f.alive = f.alive[n:]
 	return s
@@ -163,14 +185,14 @@ func (f *inferrer) addFree(from, to uint64) {
 }
 
 // inferType tells a segment's size class where no one noted it.
-func inferType(e *extent, blocks []trace.Allocation) string {
-	if e.expandable && len(blocks) > 0 {
+func inferType(s *trace.Segment, blocks []trace.Allocation) string {
+	if s.Expandable && len(blocks) > 0 {
 		if blocks[0].Size <= trace.SmallLimit {
 			return "small"
 		}
 		return "large"
 	}
-	return typeBySize(e.size)
+	return typeBySize(s.Size)
 }
 
 func typeBySize(size int64) string {
@@ -189,7 +211,7 @@ func (f *inferrer) block(a *trace.Allocation, limit uint64) MapBlock {
 	if a.FreeStack {
 		b.Stack = 0
 	}
-	if asked := f.index.life.RequestedFree(a); asked <= f.at || a.Addr == f.asked || f.waiting(a, asked) {
+	if asked := f.index.life.RequestedFree(a); asked <= f.at || f.asked != nil && a.Addr == f.asked.Addr || f.waiting(a, asked) {
 		b.State = trace.PendingFree
 	}
 	b.Requested = min(b.Requested, b.Size)
@@ -216,8 +238,8 @@ func (f *inferrer) waiting(a *trace.Allocation, asked int) bool {
 	return last.Kind != trace.FreeRequested || last.Addr != a.Addr
 }
 
-// size returns how many of room bytes the allocation's block takes. See
-// "Rounding" and "Rests".
+// size returns how many of room bytes the allocation's block takes: as the final
+// state has it, else as the allocator's rules have it.
 func (f *inferrer) size(a *trace.Allocation, room int64) int64 {
 	if a.Close == trace.Never {
 		for len(f.final) > 0 && f.final[0].addr < a.Addr {
@@ -227,5 +249,5 @@ func (f *inferrer) size(a *trace.Allocation, room int64) int64 {
 			return min(f.final[0].size, room)
 		}
 	}
-	return min(f.round.Round(a.Size)+f.rests.of(a.ID), room)
+	return min(f.sizes.Of(a), room)
 }

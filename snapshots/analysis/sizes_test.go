@@ -6,34 +6,33 @@ import (
 	"memtop/snapshots/trace"
 )
 
-// checkRests compares the sizes inferred for blocks that were allocated in the
+// checkSizes compares the sizes found for blocks that were allocated in the
 // trace and are live at its end with the writer's.
-func checkRests(t *testing.T, x *Index) {
+func checkSizes(t *testing.T, x *Index) {
 	t.Helper()
-	round := trace.NewRounding(x.trace.Settings)
 	for i := range x.finalMap().Segments {
 		for _, b := range x.finalMap().Segments[i].Blocks {
 			if b.Known && b.Allocation >= 0 {
 				a := x.life.Allocation(b.Allocation)
-				if got := round.Round(a.Size) + x.rests().of(a.ID); got != b.Size {
-					t.Errorf("event %d asked for %d bytes: inferred %d, the block has %d", a.Open, a.Size, got, b.Size)
+				if got := x.blockSizes().Of(&a); got != b.Size {
+					t.Errorf("event %d asked for %d bytes: found %d, the block has %d", a.Open, a.Size, got, b.Size)
 				}
 			}
 		}
 	}
 }
 
-func TestSizesOfBlocksAreInferredExactly(t *testing.T) {
+func TestSizesOfBlocksAreExact(t *testing.T) {
 	forRandom(t, func(t *testing.T, x *Index, _ naive) {
 		t.Helper()
-		checkRests(t, x)
+		checkSizes(t, x)
 	})
 }
 
-func TestSizesOfBlocksInRealFilesAreInferredExactly(t *testing.T) {
+func TestSizesOfBlocksInRealFilesAreExact(t *testing.T) {
 	forReal(t, func(t *testing.T, _ string, tr *trace.Trace) {
 		t.Helper()
-		checkRests(t, NewIndex(tr, &tr.Devices[0]))
+		checkSizes(t, NewIndex(tr, &tr.Devices[0]))
 	})
 }
 
@@ -52,8 +51,5 @@ block 0x10540000 15466496 inactive
 `)
 	if got := x.SegmentsAt(-1).Segments[0].Blocks[0].Size; got != 3407872 {
 		t.Errorf("before the first event the block has %d bytes, want 3407872", got)
-	}
-	if got := x.rests().of(trace.HeldID(0)); got != 256<<10 {
-		t.Errorf("its rest is %d, want 256 KiB", got)
 	}
 }

@@ -1,42 +1,41 @@
 package trace
 
 // newSegment returns the segment that an event brought.
-func (f *Follower) newSegment(d *followed, e *Event, expandable bool) Segment {
+func (r *rules) newSegment(m *memory, e *Event, expandable bool) Segment {
 	s := Segment{
-		Addr: e.Addr, Size: e.Size, Stream: e.Stream, Stack: max(e.Stack, EmptyStack), Device: int32(d.id),
-		Pool: f.in.Notes[e.Note].Pool, Type: f.names.of(e.Size), Expandable: expandable, Given: gaveSegment,
+		Addr: e.Addr, Size: e.Size, Stream: e.Stream, Stack: max(e.Stack, EmptyStack), Device: m.device,
+		Pool: r.tables.Notes[e.Note].Pool, Type: r.names.of(e.Size), Expandable: expandable, Given: gaveSegment,
 	}
 	if s.Pool == 0 {
-		s.Pool = f.pool
+		s.Pool = r.pool
 	}
 	return s
 }
 
 // fresh returns what contradicts memory coming to that range.
-func (f *Follower) fresh(m *memory, e *Event) string {
+func (r *rules) fresh(m *memory, e *Event) string {
 	switch {
 	case e.Size <= 0 || e.Addr+uint64(e.Size) < e.Addr:
 		return noRange
 	case m.overlaps(e.Addr, e.Size):
 		return taken
-	case f.links == linksLimit:
+	case r.linked >= r.most:
 		return tooMany
 	default:
 		return ""
 	}
 }
 
-func (f *Follower) playSegment(d *followed, e *Event) string {
-	m := &d.memory
-	if reason := f.fresh(m, e); reason != "" {
+func (r *rules) playSegment(m *memory, e *Event) string {
+	if reason := r.fresh(m, e); reason != "" {
 		return reason
 	}
-	f.links++
-	m.addSegment(f.newSegment(d, e, false), m.add(inactive(e.Addr, e.Size, 0), none, none))
+	r.linked++
+	m.addSegment(r.newSegment(m, e, false), m.add(inactive(e.Addr, e.Size, 0), none, none))
 	return ""
 }
 
-func (f *Follower) playSegmentFree(m *memory, e *Event) string {
+func (r *rules) playSegmentFree(m *memory, e *Event) string {
 	id, ok := m.mapped.get(e.Addr)
 	if !ok || m.segments[id].Expandable || m.segments[id].Size != e.Size {
 		return noSegment
@@ -45,19 +44,18 @@ func (f *Follower) playSegmentFree(m *memory, e *Event) string {
 	if l := &m.links[head]; l.next != none || l.State != Inactive {
 		return inUse
 	}
-	f.links--
+	r.linked--
 	m.take(head)
 	m.removeSegment(e.Addr)
 	return ""
 }
 
 // playMap puts memory behind a range, which joins the segments it touches.
-func (f *Follower) playMap(d *followed, e *Event) string {
-	m := &d.memory
-	if reason := f.fresh(m, e); reason != "" {
+func (r *rules) playMap(m *memory, e *Event) string {
+	if reason := r.fresh(m, e); reason != "" {
 		return reason
 	}
-	s := f.newSegment(d, e, true)
+	s := r.newSegment(m, e, true)
 	before, after := m.neighbours(&s)
 	prev, next := none, none
 	head := none
@@ -78,9 +76,9 @@ func (f *Follower) playMap(d *followed, e *Event) string {
 		s.Size += after.Size
 		m.removeSegment(after.Addr)
 	}
-	f.links -= m.used()
+	r.linked -= m.used()
 	i := m.join(m.add(inactive(e.Addr, e.Size, 0), prev, next))
-	f.links += m.used()
+	r.linked += m.used()
 	if head == none {
 		head = i
 	}
@@ -114,7 +112,7 @@ func (m *memory) tail(s *stretch) int32 {
 
 // playUnmap takes the memory of a range inside a free block away, which may
 // leave a piece of its segment on either side.
-func (f *Follower) playUnmap(m *memory, e *Event) string {
+func (r *rules) playUnmap(m *memory, e *Event) string {
 	s := m.segmentAt(e.Addr)
 	if s == nil || !s.Expandable || e.Size <= 0 || uint64(e.Size) > s.End()-e.Addr {
 		return noSegment
@@ -125,17 +123,17 @@ func (f *Follower) playUnmap(m *memory, e *Event) string {
 	switch {
 	case b.State != Inactive || end > blockEnd:
 		return inUse
-	case f.links == linksLimit:
+	case r.linked >= r.most:
 		return tooMany
 	}
-	f.links -= m.used()
+	r.linked -= m.used()
 	whole, head := s.Segment, s.head
 	prev, next := m.links[i].prev, m.links[i].next
 	m.take(i)
 	m.removeSegment(whole.Addr)
 	m.keepBefore(&whole, head, i, prev, e.Addr, b.Addr)
 	m.keepAfter(&whole, next, end, blockEnd)
-	f.links += m.used()
+	r.linked += m.used()
 	return ""
 }
 
@@ -156,7 +154,7 @@ func (m *memory) keepBefore(whole *Segment, head, gone, prev int32, from, began 
 			head = piece
 		}
 	}
-	m.addSegment(cut(*whole, whole.Addr, from), head)
+	m.addSegment(part(*whole, whole.Addr, from), head)
 }
 
 // keepAfter adds what is left of a segment from the address to on, where the
@@ -171,5 +169,5 @@ func (m *memory) keepAfter(whole *Segment, next int32, to, ended uint64) {
 	if to < ended {
 		next = m.add(inactive(to, int64(ended-to), 0), none, next)
 	}
-	m.addSegment(cut(*whole, to, whole.End()), next)
+	m.addSegment(part(*whole, to, whole.End()), next)
 }

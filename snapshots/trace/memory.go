@@ -1,29 +1,19 @@
 package trace
 
-// memory is what a Follower knows of a device: the blocks of every segment as a
-// chain, found by their addresses.
+// memory is a device's at one moment: the blocks of every segment as a chain,
+// found by their addresses.
 type memory struct {
-	links    []link
-	unused   []int32
-	segments []stretch
-	empty    []int32 // entries of segments that may be used again
-	mapped   orderedIDs
-	at       addressTable // by address of a block: its link
-	last     int32        // the segment that was looked for last, or none
+	mapping
+	device int32
+	links  []link
+	unused []int32
+	at     addressTable // by address of a block: its link
 }
 
 // link is a block and its neighbours in the segment.
 type link struct {
 	Block
 	prev, next int32
-}
-
-// stretch is a segment. Its blocks are those of the last state, unless it has
-// changed.
-type stretch struct {
-	Segment
-	head    int32
-	changed bool
 }
 
 const none int32 = -1
@@ -34,54 +24,10 @@ const (
 		GavePool | GaveExpandable | GaveDevice
 )
 
-func newMemory() memory { return memory{last: none} }
+func newMemory(device int) memory { return memory{mapping: newMapping(), device: int32(device)} }
 
 // used returns how many blocks there are.
 func (m *memory) used() int { return len(m.links) - len(m.unused) }
-
-// segmentAt returns the segment that holds the address, or nil.
-func (m *memory) segmentAt(addr uint64) *stretch {
-	if m.last != none {
-		if s := &m.segments[m.last]; addr-s.Addr < uint64(s.Size) {
-			return s
-		}
-	}
-	id, ok := m.mapped.floor(addr)
-	if !ok {
-		return nil
-	}
-	s := &m.segments[id]
-	if addr-s.Addr >= uint64(s.Size) {
-		return nil
-	}
-	m.last = id
-	return s
-}
-
-// addSegment adds a segment, whose chain begins with head.
-func (m *memory) addSegment(s Segment, head int32) {
-	id := int32(len(m.segments))
-	if n := len(m.empty); n > 0 {
-		id, m.empty = m.empty[n-1], m.empty[:n-1]
-		m.segments[id] = stretch{s, head, true}
-	} else {
-		m.segments = append(m.segments, stretch{s, head, true})
-	}
-	m.mapped.put(s.Addr, id)
-}
-
-func (m *memory) removeSegment(addr uint64) {
-	id, _ := m.mapped.remove(addr)
-	m.segments[id] = stretch{}
-	m.empty = append(m.empty, id)
-	m.last = none
-}
-
-// overlaps reports whether any segment has a byte of the range.
-func (m *memory) overlaps(addr uint64, size int64) bool {
-	id, ok := m.mapped.floor(addr + uint64(size) - 1)
-	return ok && m.segments[id].End() > addr
-}
 
 // add puts a block behind another in its chain.
 func (m *memory) add(b Block, prev, next int32) int32 {

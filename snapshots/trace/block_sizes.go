@@ -1,0 +1,90 @@
+package trace
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// BlockSizes knows how large the blocks are that a device's allocations got. The
+// events say what was asked for; a block has more, what [Rounding] says and what
+// the allocator did not think worth cutting off. So the events are played forward,
+// see "Playing forward", from the base that the trace has or that [Rewind] finds.
+// What was made up to bridge a gap has the size that the rules would have given it.
+// It is owned by one goroutine; once it is no longer advanced, any may read it.
+type BlockSizes struct {
+	rules
+	memory
+	rests []rest        // of allocations that the trace makes, by id
+	held  map[int]int64 // sizes of the blocks of those from before
+	n     int           // events played
+}
+
+// rest is by how much a block exceeds its rounded request.
+type rest struct {
+	id    AllocationID
+	bytes int64
+}
+
+// NewBlockSizes plays the events of a device of a trace. Life has its lifetimes.
+func NewBlockSizes(t *Trace, d *Device, life *Lifetimes) *BlockSizes {
+	b := &BlockSizes{
+		rules: rules{
+			rounding: NewRounding(t.Settings), names: findTypeNames(t), tables: t.Tables, most: math.MaxInt,
+			note: func(id NoteID) NoteID { return id },
+		},
+		memory: newMemory(d.ID), held: make(map[int]int64),
+	}
+	base := d.Base
+	if base == nil {
+		past, _ := Rewind(t, d)
+		base = &past
+	}
+	b.load(&b.memory, *base, func(string, ...any) {}) // what makes no sense has no size
+	for k := range life.Held {
+		if i, ok := b.find(life.Held[k].Addr); ok {
+			b.held[k] = b.links[i].Size
+		}
+	}
+	b.Advance(t, d)
+	return b
+}
+
+// Advance plays the events that are new since the last call, for a device that has
+// the same base.
+func (b *BlockSizes) Advance(t *Trace, d *Device) {
+	b.tables = t.Tables
+	var gaps []Gap
+	if t.Live != nil {
+		gaps = t.Live.Gaps
+	}
+	b.replay(&b.memory, d.Events, b.n, gaps, b.played)
+	b.n = d.Events.Len()
+}
+
+// played notes the rest that an allocation got.
+func (b *BlockSizes) played(i int, e *Event) {
+	if e.Kind != Alloc {
+		return
+	}
+	at, _ := b.find(e.Addr)
+	if more := b.links[at].Size - b.rounding.Round(e.Size); more != 0 {
+		b.rests = append(b.rests, rest{AllocationID(i), more})
+	}
+}
+
+// Of returns the size of an allocation's block. Where the events contradict each
+// other it is the rounded request.
+func (b *BlockSizes) Of(a *Allocation) int64 {
+	if k, held := a.ID.Held(); held {
+		if size, ok := b.held[k]; ok {
+			return size
+		}
+		return b.rounding.Round(a.Size)
+	}
+	size := b.rounding.Round(a.Size)
+	if at, ok := slices.BinarySearchFunc(b.rests, a.ID, func(r rest, id AllocationID) int { return cmp.Compare(r.id, id) }); ok {
+		size += b.rests[at].bytes
+	}
+	return size
+}
