@@ -79,7 +79,7 @@ func goldenViews(t *testing.T, views map[string][]string, start func(t *testing.
 
 // views are the pages, with the keys that lead to each.
 var views = map[string][]string{
-	"overview": {"1"}, "timeline": {"4"}, "segments": {"5"}, "stacks": {"6"}, "flame": {"6", "t"}, "events": {"7"},
+	"overview": {"1"}, "timeline": {"4"}, "segments": {"5"}, "stacks": {"6"}, "flame": {"6", "t"}, "lines": {"6", "l"}, "events": {"7"},
 	"sites": {"3"}, "tensors": {"3", "t"},
 }
 

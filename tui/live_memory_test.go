@@ -43,7 +43,7 @@ func TestWhatWasLetGoIsNotHeld(t *testing.T) {
 var pagesWithCursors = map[string][]string{
 	"overview": {"1"}, "layers": {"2", "down"}, "sites": {"3", "down"}, "tensors": {"3", "t", "down"}, "a tensor": {"3", "t", "down", "enter"},
 	"timeline": {"4"}, "an allocation": {"4", "enter", "down", "enter", "down", "enter", "w", "down"}, "segments": {"5", "down"},
-	"blocks": {"5", "down", "enter", "down"}, "stacks": {"6", "down"}, "flames": {"6", "f", "down"}, "events": {"7", "up"}, "experiments": {"8"},
+	"blocks": {"5", "down", "enter", "down"}, "stacks": {"6", "down"}, "flames": {"6", "f", "down"}, "lines": {"6", "l", "down"}, "events": {"7", "up"}, "experiments": {"8"},
 }
 
 // TestTheScreenStandsStill lets old events go on every page and draws after every

@@ -9,9 +9,10 @@ import (
 
 // StackOptions says how stacks are joined into a tree.
 type StackOptions struct {
-	InnermostFirst bool                    // the roots are the allocating frames, not the programs' entry points
-	HideRuntime    bool                    // leave out frames of the interpreter, the dispatcher and the allocator
-	Match          func(label string) bool // keep only stacks with a frame that matches; nil keeps all
+	InnermostFirst bool                     // the roots are the allocating frames, not the programs' entry points
+	HideRuntime    bool                     // leave out frames of the interpreter, the dispatcher and the allocator
+	Match          func(label string) bool  // keep only stacks with a frame that matches; nil keeps all
+	Only           func(trace.StackID) bool // keep only these stacks; nil keeps all
 }
 
 // Tree is memory by call stack.
@@ -40,7 +41,9 @@ func (x *Index) Stacks(at int, o StackOptions) *Tree {
 		b.hidden = x.Code().Hidden
 	}
 	for _, h := range x.holdingsAt(at) {
-		b.add(h)
+		if o.Only == nil || o.Only(h.stack) {
+			b.add(h)
+		}
 	}
 	b.root.sort()
 	return &Tree{Root: b.root, Bytes: b.root.Bytes, Count: b.root.Count}

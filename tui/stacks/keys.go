@@ -3,6 +3,7 @@ package stacks
 import (
 	"charm.land/bubbles/v2/key"
 
+	"memtop/snapshots/analysis/lines"
 	"memtop/tui/keys"
 	"memtop/tui/page"
 )
@@ -15,16 +16,17 @@ type keyMap struct {
 
 // pageKeys are the keys of this page alone.
 type pageKeys struct {
-	Toggle, Moment, Order, Runtime, ExpandAll key.Binding
+	Toggle, Lines, Moment, Order, Runtime, ExpandAll key.Binding
 }
 
 func newKeyMap(s *page.Scene) keyMap {
 	k := keyMap{motion: s.Motion(), pane: keys.NewPane()}
 	k.mine = pageKeys{
 		Toggle:    keys.New("t", "tree or flame graph", "t"),
+		Lines:     keys.New("l", "whose line it is: by line; again by function, file, module", "l"),
 		Moment:    keys.New("c", "at the cursor, at the peak, at the end", "c"),
 		Order:     keys.New("i", "outermost or innermost frame first", "i"),
-		Runtime:   keys.New("r", "hide or show the runtime's frames", "r"),
+		Runtime:   keys.New("r", "hide or show the runtime's frames; lines: of libraries too", "r"),
 		ExpandAll: keys.New("E", "expand or collapse everything", "E"),
 	}
 	k.pane.Open.SetHelp("enter", "tree: expand; flame graph: zoom into the frame")
@@ -33,13 +35,14 @@ func newKeyMap(s *page.Scene) keyMap {
 	k.pane.ZoomIn.SetHelp("+", "flame graph: zoom into the frame")
 	k.pane.ZoomOut.SetHelp("-", "flame graph: zoom out")
 	k.pane.Other.SetEnabled(false)
+	k.motion.Right = keys.New("→", "right", "right") // l shows lines
 	k.motion.Sideways("collapse, to the caller; flame: to the left", "expand; flame: to the right")
 	return k
 }
 
 // Bindings returns the page's own keys.
 func (k pageKeys) Bindings() []key.Binding {
-	return []key.Binding{k.Toggle, k.Moment, k.Order, k.Runtime, k.ExpandAll}
+	return []key.Binding{k.Toggle, k.Lines, k.Moment, k.Order, k.Runtime, k.ExpandAll}
 }
 
 // Help returns the page's keys.
@@ -53,12 +56,18 @@ func (p *Page) Help() []keys.Group {
 // Short returns the keys for the bottom line.
 func (p *Page) Short() []key.Binding {
 	k := &p.keys
+	if p.flat.on {
+		return []key.Binding{
+			keys.Short(k.mine.Toggle, "tree"), keys.Short(k.mine.Lines, "by "+((p.flat.by+1)%lines.Ways).String()), keys.Short(k.mine.Moment, "moment"),
+			keys.Short(k.mine.Runtime, "libraries"), keys.Short(k.pane.Open, "its stacks"), keys.Short(k.pane.Search, "search"),
+		}
+	}
 	toggle := "flame graph"
 	if p.flame {
 		toggle = "tree"
 	}
 	return []key.Binding{
-		keys.Short(k.mine.Toggle, toggle), keys.Short(k.mine.Moment, "moment"), keys.Short(k.mine.Order, "order"),
+		keys.Short(k.mine.Toggle, toggle), keys.Short(k.mine.Lines, "by line"), keys.Short(k.mine.Moment, "moment"), keys.Short(k.mine.Order, "order"),
 		keys.Short(k.pane.Filter, "filter"), keys.Short(k.pane.Search, "search"), keys.Short(k.pane.Expand, "expand"),
 		keys.Short(k.pane.Copy, "copy"),
 	}

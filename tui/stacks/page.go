@@ -1,5 +1,5 @@
 // Package stacks is the page of memory by call stack, as a tree and as a flame
-// graph, at the cursor, at the peak or at the end.
+// graph, and by line, at the cursor, at the peak or at the end.
 package stacks
 
 import (
@@ -32,6 +32,7 @@ type question struct {
 	innermost bool
 	runtime   bool
 	filter    string
+	through   through
 }
 
 // Page is the stacks page.
@@ -49,6 +50,8 @@ type Page struct {
 	opened    map[uint64]bool          // what the reader expanded or collapsed
 	openAll   int                      // 1: everything, -1: nothing, 0: what is large
 	graph     graph
+	flat      flat
+	through   through // only stacks that pass this line
 }
 
 // New returns the page of a scene.
@@ -64,12 +67,13 @@ func New(s *page.Scene) *Page {
 		p.moment = atEnd
 	}
 	p.asked = ask.New(s.Gate, func(_ context.Context, q question) *analysis.Tree {
-		o := analysis.StackOptions{InnermostFirst: q.innermost, HideRuntime: !q.runtime}
+		o := analysis.StackOptions{InnermostFirst: q.innermost, HideRuntime: !q.runtime, Only: q.through.only(q.index.Index)}
 		if q.filter != "" {
 			o.Match = func(label string) bool { return find.Text(label, q.filter) }
 		}
 		return q.index.Stacks(q.at, o)
 	})
+	p.newFlat()
 	return p
 }
 
@@ -78,12 +82,25 @@ func (*Page) Pace(w, h int) time.Duration { return time.Duration(w*h) * 60 * tim
 
 // Rebase forgets the tree; what was opened in it and zoomed into is known by name.
 func (p *Page) Rebase(int) {
-	p.tree = nil
+	p.tree, p.flat.shown = nil, nil
 	p.table.Forget()
+	p.flat.table.Forget()
 }
 
-// Back zooms out, then clears the filter, then the order, then the search.
-func (p *Page) Back() bool { return p.flame && p.graph.out() || p.table.Back() }
+// Back zooms out, then clears the filter, then the order, then the search, then
+// goes back to the line that was opened.
+func (p *Page) Back() bool {
+	switch {
+	case p.flat.on:
+		return p.flat.table.Back()
+	case p.flame && p.graph.out() || p.table.Back():
+		return true
+	case p.through.name != "":
+		p.through, p.flat.on = through{}, true
+		return true
+	}
+	return false
+}
 
 // at returns the event whose stacks are wanted.
 func (p *Page) at() int {
@@ -99,7 +116,10 @@ func (p *Page) at() int {
 
 // Refresh asks for the tree and lays it out.
 func (p *Page) Refresh(w, h int) tea.Cmd {
-	cmd := p.asked.Ask(question{p.scene.Edition(), p.at(), p.innermost, p.runtime, p.table.Filter})
+	if p.flat.on {
+		return p.refreshLines(w, h)
+	}
+	cmd := p.asked.Ask(question{p.scene.Edition(), p.at(), p.innermost, p.runtime, p.table.Filter, p.through})
 	tree, ok := p.asked.Answer()
 	if !ok {
 		return cmd
@@ -120,13 +140,19 @@ func (p *Page) Update(msg tea.Msg) tea.Cmd {
 	case tea.KeyPressMsg:
 		return p.key(msg)
 	case tea.MouseWheelMsg:
-		if p.flame {
+		switch {
+		case p.flat.on:
+			p.flat.table.Wheel(msg)
+		case p.flame:
 			p.graph.wheel(msg)
-		} else {
+		default:
 			p.table.Wheel(msg)
 		}
 	case tea.MouseClickMsg:
-		if !p.flame {
+		switch {
+		case p.flat.on:
+			return p.flat.table.Click(msg)
+		case !p.flame:
 			return p.table.Click(msg)
 		}
 		p.graph.click(msg.X, msg.Y-bodyTop)
@@ -137,6 +163,10 @@ func (p *Page) Update(msg tea.Msg) tea.Cmd {
 func (p *Page) key(msg tea.KeyPressMsg) tea.Cmd {
 	k := &p.keys
 	switch {
+	case key.Matches(msg, k.mine.Lines):
+		p.turnLines()
+	case key.Matches(msg, k.mine.Toggle) && p.flat.on:
+		p.flat.on, p.through = false, through{}
 	case key.Matches(msg, k.mine.Toggle):
 		p.flame = !p.flame
 	case key.Matches(msg, k.mine.Moment):
@@ -147,6 +177,8 @@ func (p *Page) key(msg tea.KeyPressMsg) tea.Cmd {
 		p.runtime = !p.runtime
 	case key.Matches(msg, k.pane.Copy):
 		return p.copy()
+	case p.flat.on:
+		return p.linesKey(msg)
 	case p.flame && p.graph.key(msg, k):
 	default:
 		return p.treeKey(msg)
@@ -156,6 +188,12 @@ func (p *Page) key(msg tea.KeyPressMsg) tea.Cmd {
 
 // copy puts the frames from the selected one to the root on the clipboard.
 func (p *Page) copy() tea.Cmd {
+	if p.flat.on {
+		if r, ok := p.flat.table.Current(); ok {
+			return page.Copied(r.Name, "the "+p.flat.shown.By.String())
+		}
+		return nil
+	}
 	path := p.path()
 	if len(path) == 0 {
 		return nil

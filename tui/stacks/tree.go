@@ -2,7 +2,6 @@ package stacks
 
 import (
 	"hash/maphash"
-	"strings"
 
 	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
@@ -58,8 +57,8 @@ func (p *Page) withChildren(rows []*row, n *analysis.Node, parent *row, depth in
 	return rows
 }
 
-// Frames outside of Python that have one callee and pass all of their memory on
-// to it say little; foldedFrames and more in a row are folded into one row.
+// Frames that are not the program's own, have one callee and pass all of their
+// memory on to it say little; foldedFrames and more in a row are folded into one.
 const foldedFrames = 3
 
 // foldKey makes the key of a folded row differ from that of its first frame.
@@ -83,8 +82,7 @@ func (p *Page) passesOn(n *analysis.Node) bool {
 	if n.Frame == 0 || len(n.Children) != 1 || n.Children[0].Bytes != n.Bytes {
 		return false
 	}
-	t := p.scene.Tables()
-	return !strings.HasSuffix(t.String(t.Frames[n.Frame].File), ".py") && (p.table.Search == "" || !find.Text(n.Label, p.table.Search))
+	return !p.scene.Index.Code().Own(n.Frame) && (p.table.Search == "" || !find.Text(n.Label, p.table.Search))
 }
 
 func pathKey(parent uint64, label string) uint64 {

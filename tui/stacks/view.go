@@ -20,6 +20,10 @@ func bodyRect(w, h int) screen.Rect {
 func (p *Page) View(w, h int) string {
 	c := screen.New(p.scene.Theme, w, h)
 	c.Rule(0, p.title(), p.state(), true)
+	if p.flat.on {
+		p.drawLines(c)
+		return c.String()
+	}
 	if p.tree == nil {
 		c.Middle(0, h/2, w, "adding up the stacks …", screen.Dim)
 		return c.String()
@@ -47,12 +51,18 @@ func (p *Page) nothing() string {
 
 func (p *Page) title() string {
 	what := "Stacks"
-	if p.flame {
+	switch {
+	case p.flat.on:
+		what = "By " + p.flat.by.String()
+	case p.flame:
 		what = "Flame graph"
 	}
 	when := [...]string{atCursor: "at the cursor", atPeak: "at the peak", atEnd: "live at the end"}[p.moment]
 	text := what + " " + when
-	if p.tree != nil {
+	switch {
+	case p.flat.on && p.flat.shown != nil:
+		text += ": " + screen.Bytes(p.flat.shown.Bytes) + " in " + screen.Count(p.flat.shown.Count)
+	case !p.flat.on && p.tree != nil:
 		text += ": " + screen.Bytes(p.tree.Bytes) + " in " + screen.Count(p.tree.Count)
 	}
 	return text
@@ -60,12 +70,18 @@ func (p *Page) title() string {
 
 // state says how the tree differs from the plain one.
 func (p *Page) state() string {
+	if p.flat.on {
+		return p.flat.state(p.runtime)
+	}
 	text := "outermost first"
 	if p.innermost {
 		text = "innermost first"
 	}
 	if p.runtime {
 		text += " · all frames"
+	}
+	if p.through.name != "" {
+		text = "through " + p.through.name
 	}
 	if p.table.Filter != "" {
 		text += " · filter “" + p.table.Filter + "”"

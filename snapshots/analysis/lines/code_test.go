@@ -114,8 +114,11 @@ alloc 0x3000 3 stack=step
 		want      []row
 	}{
 		"by line": {lines.Line, false, []row{
-			held, {"blocks/model.py:20 forward", 100, 100, 1, 1}, {"heads/model.py:20 forward", 20, 20, 2, 2},
-			{"train.py:10 main", 3, 123, 3, 6}, {"blocks/model.py:30 forward", 0, 100, 0, 1},
+			held,
+			{"blocks/model.py:20 forward", 100, 100, 1, 1},
+			{"heads/model.py:20 forward", 20, 20, 2, 2},
+			{"train.py:10 main", 3, 123, 3, 6},
+			{"blocks/model.py:30 forward", 0, 100, 0, 1},
 		}},
 		"by function": {lines.Function, false, []row{
 			held, {"blocks/model.py forward", 100, 100, 1, 1}, {"heads/model.py forward", 20, 20, 2, 2}, {"train.py main", 3, 123, 3, 6},
@@ -135,6 +138,15 @@ alloc 0x3000 3 stack=step
 			table := code.Table(holdings, test.by, test.libraries)
 			var got []row
 			for _, r := range table.Rows {
+				passing := int64(0)
+				for _, h := range holdings {
+					if r.Frame == 0 && h.Stack == 0 || r.Frame != 0 && code.Passing(r.Frame, test.by, test.libraries)(h.Stack) {
+						passing += h.Bytes
+					}
+				}
+				if passing != r.Total {
+					t.Errorf("%s: the stacks that pass it hold %d, want %d", r.Name, passing, r.Total)
+				}
 				got = append(got, row{r.Name, r.Self, r.Total, r.SelfCount, r.TotalCount})
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" || table.Bytes != 1123 || table.Count != 10 {

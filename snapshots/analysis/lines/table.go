@@ -76,6 +76,18 @@ func (c *Code) Table(holdings []Holding, by By, libraries bool) *Table {
 	return b.table
 }
 
+// Passing returns which stacks a row of a table counts: those whose memory is
+// from its line or passes through it.
+func (c *Code) Passing(row trace.FrameID, by By, libraries bool) func(trace.StackID) bool {
+	b := builder{code: c, by: by, libraries: libraries}
+	want := b.place(row)
+	return func(stack trace.StackID) bool {
+		frames := c.tables.Stack(stack)
+		return len(frames) > 0 && (b.place(b.from(stack)) == want ||
+			slices.ContainsFunc(frames, func(frame trace.FrameID) bool { return b.shows(frame) && b.place(frame) == want }))
+	}
+}
+
 // place is what makes two frames stand in one row.
 type place struct {
 	file, name trace.StringID
