@@ -13,11 +13,11 @@ type lasting[T any] struct {
 
 // get returns the answer for the index as it is now. renew makes it of the one
 // before, at first the zero value. It must not modify what callers hold.
-func (k *lasting[T]) get(x *Index, renew func(before T) T) T {
+func (k *lasting[T]) get(x interface{ Version() int }, renew func(before T) T) T {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.version != x.version {
-		k.answer, k.version = renew(k.answer), x.version
+	if version := x.Version(); k.version != version {
+		k.answer, k.version = renew(k.answer), version
 	}
 	return k.answer
 }

@@ -17,6 +17,7 @@ const (
 )
 
 type levels struct {
+	*record
 	n         int     // events read
 	requested []int64 // relative level before event k·64
 	reserved  []int64
@@ -47,26 +48,25 @@ type bucket struct{ high, low, biggest int64 }
 
 // readEvents adds the events that came since the last call. A bucket that was
 // read in part is read again from its start.
-func (x *Index) readEvents() {
-	l := &x.levels
+func (l *levels) readEvents() {
 	if l.n == 0 {
 		l.peakEvent = -1
 	}
 	first := l.n >> bucketShift
-	x.countEvents(l.n)
+	l.countEvents(l.n)
 	if l.n&(bucketSize-1) != 0 {
 		l.nowRequested, l.nowReserved = l.requested[first], l.reserved[first]
 	}
-	for i := first << bucketShift; i < x.events.Len(); {
-		span := x.events.Span(i)
+	for i := first << bucketShift; i < l.events.Len(); {
+		span := l.events.Span(i)
 		for len(span) > 0 {
 			part := span[:min(len(span), bucketSize-i&(bucketSize-1))]
-			x.readBucket(i, part)
+			l.readBucket(i, part)
 			i += len(part)
 			span = span[len(part):]
 		}
 	}
-	l.n = x.events.Len()
+	l.n = l.events.Len()
 	l.high.build(first)
 	l.low.build(first)
 	l.biggest.build(first)
@@ -75,8 +75,7 @@ func (x *Index) readEvents() {
 // readBucket sums the events of one bucket, which start at number i. A span of
 // events is cut at multiples of 64, and chunks are multiples of 64, so a bucket
 // comes whole unless the slice's start lies inside a chunk.
-func (x *Index) readBucket(i int, events []trace.Event) {
-	l := &x.levels
+func (l *levels) readBucket(i int, events []trace.Event) {
 	k := i >> bucketShift
 	b := bucket{high: -1 << 62, low: 1 << 62}
 	if i&(bucketSize-1) == 0 {
@@ -84,7 +83,7 @@ func (x *Index) readBucket(i int, events []trace.Event) {
 	} else {
 		b = bucket{l.high.levels[0][k], -l.low.levels[0][k], l.biggest.levels[0][k]}
 	}
-	displaced := x.life.Reused() > 0
+	displaced := l.life.Reused() > 0
 	now, reserved := l.nowRequested, l.nowReserved
 	for j := range events {
 		e := &events[j]
@@ -93,13 +92,13 @@ func (x *Index) readBucket(i int, events []trace.Event) {
 			now += e.Size
 			b.biggest = max(b.biggest, e.Size)
 			if displaced {
-				now -= x.displacedSize(i + j)
+				now -= l.displacedSize(i + j)
 			}
 			if now > l.peakRequested {
 				l.peakRequested, l.peakEvent = now, i+j
 			}
 		case e.Kind.Closes():
-			now -= x.sizeOf(x.life.Ended(i + j))
+			now -= l.sizeOf(l.life.Ended(i + j))
 		case e.Kind.Segment():
 			reserved += e.ReservedDelta()
 			l.peakReserved = max(l.peakReserved, reserved)
@@ -119,82 +118,55 @@ func (l *levels) startBucket(k int) {
 	}
 }
 
-func (x *Index) sizeOf(id trace.AllocationID) int64 {
-	if k, held := id.Held(); held {
-		return x.life.Held[k].Size
-	}
-	return x.events.At(int(id)).Size
-}
-
-func (x *Index) displacedSize(i int) int64 {
-	if id, ok := x.life.Displaced(i); ok {
-		return x.sizeOf(id)
-	}
-	return 0
-}
-
-// delta returns by how much event i changes the requested level.
-func (x *Index) delta(i int) int64 {
-	e := x.events.At(i)
-	switch {
-	case e.Kind == trace.Alloc:
-		return e.Size - x.displacedSize(i)
-	case e.Kind.Closes():
-		return -x.sizeOf(x.life.Ended(i))
-	default:
-		return 0
-	}
-}
-
 // RequestedAt returns the requested bytes right after an event; −1 is before
 // the first.
-func (x *Index) RequestedAt(event int) int64 {
-	return x.levels.initial + x.relativeAt(x.clamp(event))
+func (l *levels) RequestedAt(event int) int64 {
+	return l.initial + l.relativeAt(l.clamp(event))
 }
 
-func (x *Index) relativeAt(event int) int64 {
-	if event == x.End() {
-		return x.levels.nowRequested
+func (l *levels) relativeAt(event int) int64 {
+	if event == l.End() {
+		return l.nowRequested
 	}
 	k := (event + 1) >> bucketShift
-	level := x.levels.requested[k]
+	level := l.requested[k]
 	for i := k << bucketShift; i <= event; i++ {
-		level += x.delta(i)
+		level += l.delta(i)
 	}
 	return level
 }
 
 // ReservedAt returns the bytes obtained from the driver right after an event;
 // −1 is before the first.
-func (x *Index) ReservedAt(event int) int64 {
-	event = x.clamp(event)
-	if event == x.End() {
-		return x.levels.initialReserved + x.levels.nowReserved
+func (l *levels) ReservedAt(event int) int64 {
+	event = l.clamp(event)
+	if event == l.End() {
+		return l.initialReserved + l.nowReserved
 	}
 	k := (event + 1) >> bucketShift
-	level := x.levels.initialReserved + x.levels.reserved[k]
+	level := l.initialReserved + l.reserved[k]
 	for i := k << bucketShift; i <= event; i++ {
-		level += x.events.At(i).ReservedDelta()
+		level += l.events.At(i).ReservedDelta()
 	}
 	return level
 }
 
 // Highest returns the first event in [from, to) with the highest requested
 // level right after it, and that level. The range must not be empty.
-func (x *Index) Highest(from, to int) (int, int64) {
-	at, level := x.extreme(&x.levels.high, 1, from, to)
-	return at, x.levels.initial + level
+func (l *levels) Highest(from, to int) (int, int64) {
+	at, level := l.extreme(&l.high, 1, from, to)
+	return at, l.initial + level
 }
 
 // Lowest is like Highest for the lowest level.
-func (x *Index) Lowest(from, to int) (int, int64) {
-	at, level := x.extreme(&x.levels.low, -1, from, to)
-	return at, x.levels.initial + level
+func (l *levels) Lowest(from, to int) (int, int64) {
+	at, level := l.extreme(&l.low, -1, from, to)
+	return at, l.initial + level
 }
 
 // extreme finds the first event in [from, to) where sign·level is largest. Whole
 // buckets are looked up, the ends replayed.
-func (x *Index) extreme(p *pyramid, sign int64, from, to int) (int, int64) {
+func (l *levels) extreme(p *pyramid, sign int64, from, to int) (int, int64) {
 	at, best := -1, int64(0)
 	consider := func(i int, level int64) {
 		if at < 0 || sign*level > sign*best {
@@ -203,26 +175,26 @@ func (x *Index) extreme(p *pyramid, sign int64, from, to int) (int, int64) {
 	}
 	first, last := (from+bucketSize-1)>>bucketShift, to>>bucketShift
 	if first >= last {
-		x.scan(from, to, consider)
+		l.scan(from, to, consider)
 		return at, best
 	}
-	x.scan(from, first<<bucketShift, consider)
+	l.scan(from, first<<bucketShift, consider)
 	if k, value := p.max(first, last); at < 0 || value > sign*best {
 		at = -1
-		x.scan(k<<bucketShift, (k+1)<<bucketShift, consider)
+		l.scan(k<<bucketShift, (k+1)<<bucketShift, consider)
 	}
-	x.scan(last<<bucketShift, to, consider)
+	l.scan(last<<bucketShift, to, consider)
 	return at, best
 }
 
 // scan calls visit with the relative level after each event in [from, to).
-func (x *Index) scan(from, to int, visit func(i int, level int64)) {
+func (l *levels) scan(from, to int, visit func(i int, level int64)) {
 	if from >= to {
 		return
 	}
-	level := x.relativeAt(from - 1)
+	level := l.relativeAt(from - 1)
 	for i := from; i < to; i++ {
-		level += x.delta(i)
+		level += l.delta(i)
 		visit(i, level)
 	}
 }

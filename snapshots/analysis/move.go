@@ -17,7 +17,7 @@ const moveReach = 4096
 // without such an event are taken over, and the others are inferred like those
 // of a whole map.
 type mover struct {
-	index   *Index
+	mapper  *mapper
 	from    *Map
 	at      int
 	touched []uint64             // what the events are about, by address
@@ -27,7 +27,7 @@ type mover struct {
 
 // moveMap returns the map right after event at, or nil where moving from is
 // not possible or not worth it.
-func (x *Index) moveMap(from *Map, at int) *Map {
+func (x *mapper) moveMap(from *Map, at int) *Map {
 	switch {
 	case from == nil || from.segments == nil || from.OutsideCount > 0 || at == x.End():
 		return nil
@@ -36,7 +36,7 @@ func (x *Index) moveMap(from *Map, at int) *Map {
 	case max(from.At-at, at-from.At) > moveReach:
 		return nil
 	}
-	m := &mover{index: x, from: from, at: at}
+	m := &mover{mapper: x, from: from, at: at}
 	m.readEvents()
 	segments := from.segments
 	if m.resized {
@@ -49,7 +49,7 @@ func (x *Index) moveMap(from *Map, at int) *Map {
 // the earlier moment included: a free_requested shows in the map right after
 // it.
 func (m *mover) readEvents() {
-	x := m.index
+	x := m.mapper
 	for i := max(0, min(m.from.At, m.at)); i <= max(m.from.At, m.at); i++ {
 		e := x.events.At(i)
 		switch {
@@ -73,7 +73,7 @@ func (m *mover) readEvents() {
 func (m *mover) move(segments []trace.Segment) *Map {
 	out := &Map{At: m.at, segments: segments, Segments: make([]MapSegment, len(segments))}
 	anew := m.keep(out)
-	f := m.index.newInferrer(out, m.alive(), len(anew))
+	f := m.mapper.newInferrer(out, m.alive(), len(anew))
 	for _, k := range anew {
 		out.Segments[k] = f.place(&segments[k])
 		out.Segments[k].measure()
@@ -135,7 +135,7 @@ func (m *mover) alive() []trace.Allocation {
 	slices.SortFunc(m.ids, func(a, b trace.AllocationID) int { return cmp.Compare(age(a), age(b)) })
 	var alive []trace.Allocation
 	for _, id := range slices.Compact(m.ids) {
-		if a := m.index.life.AllocationAt(id, m.at); a.Open <= m.at && m.at < a.Close {
+		if a := m.mapper.life.AllocationAt(id, m.at); a.Open <= m.at && m.at < a.Close {
 			alive = append(alive, a)
 		}
 	}

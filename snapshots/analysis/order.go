@@ -45,24 +45,11 @@ func sortByKey(items []keyed) []keyed {
 // from before recording, then in the order in which it was made. It must not be
 // changed: at the end, which is what a page that follows asks for, all who ask
 // share it.
-func (x *Index) alive(at int) []trace.Allocation {
+func (x *mapper) alive(at int) []trace.Allocation {
 	if at < x.End() {
 		return x.aliveAt(at)
 	}
-	return x.kept.alive.get(x, func([]trace.Allocation) []trace.Allocation { return x.aliveAt(at) })
-}
-
-func (x *Index) aliveAt(at int) []trace.Allocation {
-	ids := make([]trace.AllocationID, 0, 1024)
-	x.life.Alive(at, func(id trace.AllocationID) bool {
-		ids = append(ids, id)
-		return true
-	})
-	all := make([]trace.Allocation, len(ids))
-	for i, id := range ids {
-		all[i] = x.life.AllocationAt(id, at)
-	}
-	return all
+	return x.live.get(x, func([]trace.Allocation) []trace.Allocation { return x.aliveAt(at) })
 }
 
 // sorted returns allocations by key, the smallest first, and keeps the order

@@ -33,23 +33,23 @@ type Overflow struct {
 // the limit, and memory that has a stack, so was allocated while recording was
 // on, has no alloc event. The second alone also comes from a recording that was
 // restarted. Where the writer gave the base, nothing is lost unsaid.
-func (x *Index) Overflow() Overflow {
-	n := x.events.Len()
-	limit, flagged := x.ringSettings()
+func (r *record) Overflow() Overflow {
+	n := r.events.Len()
+	limit, flagged := r.ringSettings()
 	switch {
-	case !x.History(), x.device.Base != nil && !flagged:
+	case !r.History(), r.device.Base != nil && !flagged:
 		return Overflow{}
 	case flagged:
 		return Overflow{Certain, "the file says that its buffer of events overflowed"}
 	case limit > 0 && int64(n) >= limit:
 		return Overflow{Certain, fmt.Sprintf("the trace is as long as the buffer, %s events", quantity.Count(int(limit)))}
 	}
-	orphans, bytes := x.orphans()
+	orphans, bytes := r.orphans()
 	missing := fmt.Sprintf("%s (%s) allocated while recording was on without an alloc event", quantity.Plural(orphans, "block"), quantity.Bytes(bytes))
 	switch {
 	case orphans > 0 && limit == 0 && isRound(n):
 		return Overflow{Probable, fmt.Sprintf("the trace has exactly %s events, and there is memory in %s", quantity.Count(n), missing)}
-	case limit == 0 && isRound(n) && len(x.life.Held) > 0:
+	case limit == 0 && isRound(n) && len(r.life.Held) > 0:
 		return Overflow{Possible, fmt.Sprintf("the trace has exactly %s events, which looks like a limit", quantity.Count(n))}
 	case orphans > 0:
 		return Overflow{Possible, "there is memory in " + missing}
@@ -59,11 +59,11 @@ func (x *Index) Overflow() Overflow {
 
 // orphans counts the live blocks that were allocated while stacks were being
 // recorded, but before the trace begins.
-func (x *Index) orphans() (int, int64) {
+func (r *record) orphans() (int, int64) {
 	var n int
 	var bytes int64
-	for k := range x.life.Held {
-		if h := &x.life.Held[k]; !h.FreeStack && h.Stack > trace.EmptyStack {
+	for k := range r.life.Held {
+		if h := &r.life.Held[k]; !h.FreeStack && h.Stack > trace.EmptyStack {
 			n++
 			bytes += h.Size
 		}
@@ -89,32 +89,32 @@ func isRound(n int) bool {
 // ringSettings returns the buffer's limit, 0 when not known, and whether the
 // file says that it overflowed. The settings have been written as one value for
 // all devices, as a list by device, and as a dictionary by device.
-func (x *Index) ringSettings() (limit int64, flagged bool) {
-	limit, flagged = x.device.MaxEvents, x.device.Overflowed
-	for _, s := range x.trace.Settings {
+func (r *record) ringSettings() (limit int64, flagged bool) {
+	limit, flagged = r.device.MaxEvents, r.device.Overflowed
+	for _, s := range r.trace.Settings {
 		switch s.Key {
 		case "trace_alloc_max_entries":
-			if v := integer(x.ofDevice(s.Value)); limit == 0 && v > 0 {
+			if v := integer(r.ofDevice(s.Value)); limit == 0 && v > 0 {
 				limit = v
 			}
 		case "trace_alloc_overflowed":
-			flagged = flagged || integer(x.ofDevice(s.Value)) > 0
+			flagged = flagged || integer(r.ofDevice(s.Value)) > 0
 		}
 	}
 	return limit, flagged
 }
 
 // ofDevice picks the device's part of a setting.
-func (x *Index) ofDevice(value any) any {
+func (r *record) ofDevice(value any) any {
 	switch v := value.(type) {
 	case []any:
-		if x.device.ID < len(v) {
-			return v[x.device.ID]
+		if r.device.ID < len(v) {
+			return v[r.device.ID]
 		}
 		return nil
 	case []trace.Setting:
 		for _, s := range v {
-			if s.Key == fmt.Sprint(x.device.ID) {
+			if s.Key == fmt.Sprint(r.device.ID) {
 				return s.Value
 			}
 		}

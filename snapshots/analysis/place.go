@@ -3,11 +3,11 @@ package analysis
 import "memtop/snapshots/trace"
 
 // finalMap is the writer's own state, with the allocation of each block.
-func (x *Index) finalMap() *Map {
-	return x.kept.final.get(x, func(*Map) *Map { return x.readFinal() })
+func (x *mapper) finalMap() *Map {
+	return x.final.get(x, func(*Map) *Map { return x.readFinal() })
 }
 
-func (x *Index) readFinal() *Map {
+func (x *mapper) readFinal() *Map {
 	alive := sorted(x.alive(x.End()), byAddress)
 	m := &Map{At: x.End(), Exact: true, Segments: make([]MapSegment, len(x.device.Final.Segments))}
 	for i := range x.device.Final.Segments {
@@ -27,7 +27,7 @@ func (x *Index) readFinal() *Map {
 }
 
 // newSegment returns a segment of a map, without its blocks.
-func (x *Index) newSegment(from *trace.Segment) MapSegment {
+func (x *mapper) newSegment(from *trace.Segment) MapSegment {
 	return MapSegment{
 		Addr: from.Addr, Size: from.Size, Stream: from.Stream, Pool: from.Pool,
 		Type: x.tables.String(from.Type), Expandable: from.Expandable, Stack: from.Stack,
@@ -35,8 +35,8 @@ func (x *Index) newSegment(from *trace.Segment) MapSegment {
 }
 
 // segmentHistory returns what was reserved when.
-func (x *Index) segmentHistory() *trace.SegmentHistory {
-	return x.kept.segments.get(x, func(h *trace.SegmentHistory) *trace.SegmentHistory {
+func (x *mapper) segmentHistory() *trace.SegmentHistory {
+	return x.segments.get(x, func(h *trace.SegmentHistory) *trace.SegmentHistory {
 		if h != nil && len(h.Changes()) == len(x.segmentEvents) {
 			return h // the final segments are still the same
 		}
@@ -45,8 +45,8 @@ func (x *Index) segmentHistory() *trace.SegmentHistory {
 }
 
 // blockSizes returns how large the blocks of allocations are.
-func (x *Index) blockSizes() *trace.BlockSizes {
-	return x.kept.sizes.get(x, func(b *trace.BlockSizes) *trace.BlockSizes {
+func (x *mapper) blockSizes() *trace.BlockSizes {
+	return x.sizes.get(x, func(b *trace.BlockSizes) *trace.BlockSizes {
 		if b == nil || x.device.Base == nil { // another end may have another base
 			return trace.NewBlockSizes(x.trace, x.device, x.life)
 		}
@@ -77,17 +77,17 @@ func (b *MapBlock) fill(from *trace.Block, alive []trace.Allocation) []trace.All
 
 // inferrer places allocations into segments.
 type inferrer struct {
-	index *Index
-	sizes *trace.BlockSizes
-	at    int
-	asked *trace.Event       // event at, if it asks to free a block
-	alive []trace.Allocation // by address, those not yet placed
-	final []finalBlock       // live blocks of the final state, by address, not yet passed
-	arena []MapBlock         // all blocks, with room for the rest: pointers into it stay good
-	out   *Map
+	mapper *mapper
+	sizes  *trace.BlockSizes
+	at     int
+	asked  *trace.Event       // event at, if it asks to free a block
+	alive  []trace.Allocation // by address, those not yet placed
+	final  []finalBlock       // live blocks of the final state, by address, not yet passed
+	arena  []MapBlock         // all blocks, with room for the rest: pointers into it stay good
+	out    *Map
 }
 
-func (x *Index) inferMap(at int) *Map {
+func (x *mapper) inferMap(at int) *Map {
 	segments := x.segmentHistory().At(at)
 	out := &Map{At: at, segments: segments, Segments: make([]MapSegment, len(segments))}
 	f := x.newInferrer(out, sorted(x.alive(at), byAddress), len(segments))
@@ -101,23 +101,15 @@ func (x *Index) inferMap(at int) *Map {
 
 // newInferrer returns one that places alive, which is in order of addresses,
 // into some segments of out.
-func (x *Index) newInferrer(out *Map, alive []trace.Allocation, segments int) *inferrer {
+func (x *mapper) newInferrer(out *Map, alive []trace.Allocation, segments int) *inferrer {
 	f := &inferrer{
-		index: x, sizes: x.blockSizes(), at: out.At, alive: alive,
+		mapper: x, sizes: x.blockSizes(), at: out.At, alive: alive,
 		final: x.finalBlocks(), arena: make([]MapBlock, 0, 2*len(alive)+segments), out: out,
 	}
 	if e := x.eventAt(out.At); e != nil && e.Kind == trace.FreeRequested {
 		f.asked = e
 	}
 	return f
-}
-
-// eventAt returns event at, or nil when it is before the first.
-func (x *Index) eventAt(at int) *trace.Event {
-	if at < 0 {
-		return nil
-	}
-	return x.events.At(at)
 }
 
 // finalBlock is a live block of the final state.
@@ -128,8 +120,8 @@ type finalBlock struct {
 }
 
 // finalBlocks returns the live blocks of the final state, by address.
-func (x *Index) finalBlocks() []finalBlock {
-	return x.kept.live.get(x, func([]finalBlock) []finalBlock {
+func (x *mapper) finalBlocks() []finalBlock {
+	return x.blocks.get(x, func([]finalBlock) []finalBlock {
 		var live []finalBlock
 		for i := range x.device.Final.Segments {
 			for b := range x.device.Final.Segments[i].Blocks {
@@ -158,7 +150,7 @@ func (f *inferrer) place(from *trace.Segment) MapSegment {
 	for n < len(f.alive) && f.alive[n].Addr < from.End() {
 		n++
 	}
-	s := f.index.newSegment(from)
+	s := f.mapper.newSegment(from)
 	if s.Type == "" {
 		s.Type = inferType(from, f.alive[:n])
 	}
@@ -211,7 +203,7 @@ func (f *inferrer) block(a *trace.Allocation, limit uint64) MapBlock {
 	if a.FreeStack {
 		b.Stack = 0
 	}
-	if asked := f.index.life.RequestedFree(a); asked <= f.at || f.asked != nil && a.Addr == f.asked.Addr || f.waiting(a, asked) {
+	if asked := f.mapper.life.RequestedFree(a); asked <= f.at || f.asked != nil && a.Addr == f.asked.Addr || f.waiting(a, asked) {
 		b.State = trace.PendingFree
 	}
 	b.Requested = min(b.Requested, b.Size)
@@ -222,7 +214,7 @@ func (f *inferrer) block(a *trace.Allocation, limit uint64) MapBlock {
 // event: it is so at the end, or is completed, without ever being requested.
 // asked is the event that requested it.
 func (f *inferrer) waiting(a *trace.Allocation, asked int) bool {
-	events := f.index.events
+	events := f.mapper.events
 	switch {
 	case a.Open >= 0:
 		return false

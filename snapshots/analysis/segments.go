@@ -2,6 +2,16 @@ package analysis
 
 import "memtop/snapshots/trace"
 
+// mapper knows the allocator's memory at any moment.
+type mapper struct {
+	*record
+	segments lasting[*trace.SegmentHistory]
+	sizes    lasting[*trace.BlockSizes]
+	blocks   lasting[[]finalBlock] // the live ones of the final state
+	final    lasting[*Map]
+	live     lasting[[]trace.Allocation] // at the end
+}
+
 // Map is the allocator's memory at one moment.
 type Map struct {
 	At       int
@@ -85,7 +95,7 @@ type PoolUse struct {
 // writer's own; before, segments come from undoing the trace's segment events,
 // and the sizes of blocks that did not live to the end are inferred from the
 // allocator's rounding rules.
-func (x *Index) SegmentsAt(at int) *Map {
+func (x *mapper) SegmentsAt(at int) *Map {
 	at = x.clamp(at)
 	if at == x.End() {
 		return x.finalMap()
@@ -96,7 +106,7 @@ func (x *Index) SegmentsAt(at int) *Map {
 // MapAt is SegmentsAt for a reader who moves step by step: what no event between
 // the moment of from and at has touched is shared with from. The answer is the
 // same. From must be a map of this index, or nil.
-func (x *Index) MapAt(at int, from *Map) *Map {
+func (x *mapper) MapAt(at int, from *Map) *Map {
 	at = x.clamp(at)
 	if m := x.moveMap(from, at); m != nil {
 		return m

@@ -3,7 +3,6 @@ package analysis
 import (
 	"cmp"
 	"slices"
-	"sort"
 
 	"memtop/snapshots/trace"
 )
@@ -83,19 +82,6 @@ func (x *Index) byEvents(from, to, columns int) []Column {
 		cut[c].At, _ = x.Highest(cut[c].From, cut[c].To)
 	}
 	return cut
-}
-
-// Timed reports whether the events carry times.
-func (x *Index) Timed() bool {
-	n := x.events.Len()
-	return n > 0 && x.events.At(0).Absent&trace.NoTime == 0 && x.events.At(n-1).Absent&trace.NoTime == 0 &&
-		x.events.At(n-1).Time > x.events.At(0).Time
-}
-
-// EventAtTime returns the number of the first event at or after a time in
-// microseconds since the epoch.
-func (x *Index) EventAtTime(time int64) int {
-	return sort.Search(x.events.Len(), func(i int) bool { return x.events.At(i).Time >= time })
 }
 
 // byTime cuts [from, to) into columns of equal time.

@@ -5,11 +5,11 @@ import "memtop/snapshots/trace"
 // Walk calls yield with the requested and the reserved bytes right after each
 // event, in order, until yield returns false. It costs one look at each event,
 // where asking RequestedAt for all of them would replay many over and over.
-func (x *Index) Walk(yield func(event int, requested, reserved int64) bool) {
-	requested, reserved := x.RequestedAt(-1), x.ReservedAt(-1)
-	for i := range x.events.Len() {
-		requested += x.delta(i)
-		reserved += x.events.At(i).ReservedDelta()
+func (l *levels) Walk(yield func(event int, requested, reserved int64) bool) {
+	requested, reserved := l.RequestedAt(-1), l.ReservedAt(-1)
+	for i := range l.events.Len() {
+		requested += l.delta(i)
+		reserved += l.events.At(i).ReservedDelta()
 		if !yield(i, requested, reserved) {
 			return
 		}

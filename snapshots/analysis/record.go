@@ -1,0 +1,193 @@
+package analysis
+
+import (
+	"sort"
+
+	"memtop/snapshots/trace"
+)
+
+// record is what an index is about: the events of a device, when what they made
+// began and ended, and which of them are of which kind.
+type record struct {
+	trace  *trace.Trace
+	device *trace.Device
+	events trace.Events
+	tables *trace.Tables
+	life   *trace.Lifetimes
+	kinds  [trace.KindCount]int
+	others map[trace.NoteID]int // events of kind Other, by note
+	stacks seenStacks
+	// segmentEvents lists the events that change reserved memory.
+	segmentEvents []int32
+	oomEvents     []int32
+	// programEvents lists those of steps and settings, and what was lost.
+	programEvents []int32
+	version       int
+}
+
+// Version grows with every Advance: answers of one version fit together.
+func (r *record) Version() int { return r.version }
+
+// Continues reports whether a device has all of the index's events and maybe
+// more, so that Advance may take it. A device that dropped old events has not.
+func (r *record) Continues(device *trace.Device) bool {
+	return device.ID == r.device.ID && device.First == r.device.First && device.Events.Len() >= r.events.Len()
+}
+
+// Trace returns the trace that the index was made from.
+func (r *record) Trace() *trace.Trace { return r.trace }
+
+// Device returns the device that the index is about.
+func (r *record) Device() *trace.Device { return r.device }
+
+// Lifetimes returns when each allocation began and ended. It must not be
+// advanced.
+func (r *record) Lifetimes() *trace.Lifetimes { return r.life }
+
+// End returns the number of the last event, −1 when there is none.
+func (r *record) End() int { return r.events.Len() - 1 }
+
+// History reports whether the trace tells how memory came to be as it is. A
+// device without events has no history, and neither has the single entry that
+// PyTorch leaves when recording is set to "state": it is only the last thing
+// that happened.
+func (r *record) History() bool {
+	return r.events.Len() > 1 && r.kinds[trace.Alloc]+r.kinds[trace.FreeCompleted]+r.kinds[trace.Free]+
+		r.kinds[trace.SegmentAlloc]+r.kinds[trace.SegmentFree]+r.kinds[trace.SegmentMap]+r.kinds[trace.SegmentUnmap] > 0
+}
+
+// clamp brings an event number into [−1, End].
+func (r *record) clamp(event int) int { return max(-1, min(event, r.End())) }
+
+func (r *record) sizeOf(id trace.AllocationID) int64 {
+	if k, held := id.Held(); held {
+		return r.life.Held[k].Size
+	}
+	return r.events.At(int(id)).Size
+}
+
+func (r *record) displacedSize(i int) int64 {
+	if id, ok := r.life.Displaced(i); ok {
+		return r.sizeOf(id)
+	}
+	return 0
+}
+
+// delta returns by how much event i changes the requested level.
+func (r *record) delta(i int) int64 {
+	e := r.events.At(i)
+	switch {
+	case e.Kind == trace.Alloc:
+		return e.Size - r.displacedSize(i)
+	case e.Kind.Closes():
+		return -r.sizeOf(r.life.Ended(i))
+	default:
+		return 0
+	}
+}
+
+// Timed reports whether the events carry times.
+func (r *record) Timed() bool {
+	n := r.events.Len()
+	return n > 0 && r.events.At(0).Absent&trace.NoTime == 0 && r.events.At(n-1).Absent&trace.NoTime == 0 &&
+		r.events.At(n-1).Time > r.events.At(0).Time
+}
+
+// EventAtTime returns the number of the first event at or after a time in
+// microseconds since the epoch.
+func (r *record) EventAtTime(time int64) int {
+	return sort.Search(r.events.Len(), func(i int) bool { return r.events.At(i).Time >= time })
+}
+
+// eventAt returns event at, or nil when it is before the first.
+func (r *record) eventAt(at int) *trace.Event {
+	if at < 0 {
+		return nil
+	}
+	return r.events.At(at)
+}
+
+func (r *record) aliveAt(at int) []trace.Allocation {
+	ids := make([]trace.AllocationID, 0, 1024)
+	r.life.Alive(at, func(id trace.AllocationID) bool {
+		ids = append(ids, id)
+		return true
+	})
+	all := make([]trace.Allocation, len(ids))
+	for i, id := range ids {
+		all[i] = r.life.AllocationAt(id, at)
+	}
+	return all
+}
+
+// countEvents counts kinds and stacks of the events from number from on.
+func (r *record) countEvents(from int) {
+	for i := from; i < r.events.Len(); {
+		span := r.events.Span(i)
+		for j := range span {
+			e := &span[j]
+			r.kinds[e.Kind]++
+			r.stacks.add(e.Stack)
+			switch {
+			case e.Kind == trace.Other:
+				r.others[e.Note]++
+			case e.Kind == trace.OOM:
+				r.oomEvents = append(r.oomEvents, int32(i+j))
+			case e.Kind.Segment():
+				r.segmentEvents = append(r.segmentEvents, int32(i+j))
+			case e.Kind >= trace.StepBegin:
+				r.programEvents = append(r.programEvents, int32(i+j))
+			}
+		}
+		i += len(span)
+	}
+}
+
+// actions names what countEvents counted.
+func (r *record) actions() map[string]int {
+	named := make(map[string]int)
+	for kind, n := range r.kinds {
+		if n > 0 && trace.Kind(kind) != trace.Other {
+			named[trace.Kind(kind).String()] = n
+		}
+	}
+	for note, n := range r.others {
+		name := r.tables.String(r.tables.Notes[note].Action)
+		if name == "" {
+			name = trace.Other.String()
+		}
+		named[name] += n
+	}
+	return named
+}
+
+// seenStacks is a set of non-empty stacks.
+type seenStacks struct {
+	seen []bool
+	n    int
+}
+
+func (s *seenStacks) add(id trace.StackID) {
+	if int(id) < len(s.seen) {
+		if s.seen[id] {
+			return
+		}
+	} else {
+		s.seen = append(s.seen, make([]bool, int(id)+1-len(s.seen)+len(s.seen)/2)...)
+	}
+	s.seen[id] = true
+	if id > trace.EmptyStack {
+		s.n++
+	}
+}
+
+func (s *seenStacks) addBlocks(state *trace.State) {
+	for i := range state.Segments {
+		for b := range state.Segments[i].Blocks {
+			block := &state.Segments[i].Blocks[b]
+			s.add(block.LiveStack())
+		}
+	}
+}
+
+func (s *seenStacks) count() int { return s.n }
