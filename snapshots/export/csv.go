@@ -49,7 +49,7 @@ type csvWriter struct {
 
 // Rows repeat texts that a file may have only once, so both are bounded.
 const (
-	mostCell  = 32767    // bytes in a cell; spreadsheets take as many characters
+	mostCell  = 32760    // bytes in a cell, about: spreadsheets take 32,767 characters
 	mostCells = 16 << 20 // bytes that are remembered
 )
 
@@ -198,9 +198,7 @@ func (c *csvWriter) text(s string) {
 // csvCell quotes text where CSV needs it. A cell that begins like a formula gets
 // an apostrophe, because spreadsheets would run it.
 func csvCell(s string) string {
-	if over := len(s) - mostCell; over > 0 {
-		s = "..." + strings.ToValidUTF8(s[over+len("..."):], "")
-	}
+	s = trace.ShortenPath(s, mostCell)
 	if s != "" && strings.IndexByte("=+-@", s[0]) >= 0 {
 		s = "'" + s
 	}

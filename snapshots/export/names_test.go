@@ -194,7 +194,7 @@ func TestCellsOfCSVAreBounded(t *testing.T) {
 	}
 	stack := rows[1][slices.Index(rows[0], "stack")]
 	if len(stack) > 32767 || len(stack) < 32000 || !utf8.ValidString(stack) ||
-		!strings.HasPrefix(stack, "...") || !strings.HasSuffix(stack, ".py:1)") {
+		!strings.HasPrefix(stack, "…") || !strings.HasSuffix(stack, ".py:1)") {
 		t.Errorf("%d bytes: %.60q to %q", len(stack), stack, stack[max(0, len(stack)-60):])
 	}
 }
