@@ -113,8 +113,9 @@ var picture = map[string][]string{
 }
 
 type goPackage struct {
-	ImportPath string
-	Imports    []string
+	ImportPath, Dir           string
+	Imports                   []string
+	TestGoFiles, XTestGoFiles []string
 }
 
 func TestImportsFollowThePicture(t *testing.T) {
@@ -208,7 +209,7 @@ func TestAWatchedProgramCompilesNoViewer(t *testing.T) {
 // listPackages returns what go list says of some packages.
 func listPackages(t *testing.T, arguments ...string) []goPackage {
 	t.Helper()
-	arguments = append([]string{"list", "-json=ImportPath,Imports"}, arguments...)
+	arguments = append([]string{"list", "-json=ImportPath,Dir,Imports,TestGoFiles,XTestGoFiles"}, arguments...)
 	command := exec.CommandContext(t.Context(), "go", arguments...)
 	out, err := command.Output()
 	if err != nil {

@@ -2,8 +2,9 @@ package cmd_test
 
 import (
 	"os"
-	"os/exec"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -28,13 +29,13 @@ func TestTheProofNamesTestsThatExist(t *testing.T) {
 	if len(commands) < 50 {
 		t.Fatalf("only %d commands were found", len(commands))
 	}
-	listed := make(map[string]string)
+	declared := testsByPackage(t)
 	for _, command := range commands {
 		pattern := proofPattern.FindStringSubmatch(command[1])
 		if pattern == nil {
 			continue
 		}
-		names := testsIn(t, listed, proofPackage.FindAllString(command[1], -1))
+		names := testsIn(declared, proofPackage.FindAllString(command[1], -1))
 		for alternative := range strings.SplitSeq(strings.ReplaceAll(pattern[1], `\|`, "|"), "|") {
 			name, _, _ := strings.Cut(alternative, "/")
 			if !regexp.MustCompile("(?m)" + name).MatchString(names) {
@@ -44,39 +45,34 @@ func TestTheProofNamesTestsThatExist(t *testing.T) {
 	}
 }
 
-// testsIn returns the names of the tests in some packages.
-func testsIn(t *testing.T, listed map[string]string, packages []string) string {
-	t.Helper()
+// testsIn returns the names of the tests in the packages that some patterns name,
+// a line each.
+func testsIn(declared map[string]string, patterns []string) string {
 	var all strings.Builder
-	for _, p := range packages {
-		if _, ok := listed[p]; !ok {
-			listed[p] = namesIn(t, p)
+	for name, tests := range declared {
+		if slices.ContainsFunc(patterns, func(pattern string) bool { return matches("memtop"+pattern[1:], name) }) {
+			all.WriteString(tests)
 		}
-		all.WriteString(listed[p])
 	}
 	return all.String()
 }
 
 var declaredTest = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark|Example)\w*)`)
 
-func namesIn(t *testing.T, pattern string) string {
+// testsByPackage returns the names of the tests of every package of the module.
+func testsByPackage(t *testing.T) map[string]string {
 	t.Helper()
-	list := exec.CommandContext(t.Context(), "go", "list", "-f",
-		`{{$d := .Dir}}{{range .TestGoFiles}}{{$d}}/{{.}}{{"\n"}}{{end}}{{range .XTestGoFiles}}{{$d}}/{{.}}{{"\n"}}{{end}}`, pattern)
-	list.Dir = ".."
-	files, err := list.Output()
-	if err != nil {
-		t.Fatalf("go list %s: %v", pattern, err)
-	}
-	var all strings.Builder
-	for path := range strings.FieldsSeq(string(files)) {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, name := range declaredTest.FindAllStringSubmatch(string(text), -1) {
-			all.WriteString(name[1] + "\n")
+	declared := make(map[string]string)
+	for _, p := range listPackages(t, "memtop/...") {
+		for _, file := range append(p.TestGoFiles, p.XTestGoFiles...) {
+			text, err := os.ReadFile(filepath.Join(p.Dir, file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, name := range declaredTest.FindAllStringSubmatch(string(text), -1) {
+				declared[p.ImportPath] += name[1] + "\n"
+			}
 		}
 	}
-	return all.String()
+	return declared
 }
