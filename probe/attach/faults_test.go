@@ -188,16 +188,7 @@ func TestARecordingIsWhatWasStreamed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	file := newGrowing()
-	done := make(chan Recorded) // sent once
-	go func() {
-		kept, err := r.Run(t.Context(), file)
-		if err != nil {
-			t.Errorf("recording: %v", err)
-		}
-		done <- kept
-	}()
-	<-file.some
+	file, done := recorded(t, r)
 	probetest.Eventually(t, "a viewer", func() bool {
 		info, err := r.target.asker.info(t.Context())
 		return err == nil && info.Viewers == 1
@@ -224,6 +215,22 @@ func TestARecordingIsWhatWasStreamed(t *testing.T) {
 			t.Errorf("after %d writes: cut: %v, %v", at, got != nil && got.Info.Truncated, err)
 		}
 	}
+}
+
+// recorded runs a recording until it is over, and returns its file, which has the
+// state at the begin already, and what will receive the outcome once.
+func recorded(t *testing.T, r *Recording) (*growing, <-chan Recorded) {
+	t.Helper()
+	file, done := newGrowing(), make(chan Recorded)
+	go func() {
+		kept, err := r.Run(t.Context(), file)
+		if err != nil {
+			t.Errorf("recording: %v", err)
+		}
+		done <- kept
+	}()
+	<-file.some
+	return file, done
 }
 
 // growing is a file that remembers where each write ended.
@@ -255,16 +262,7 @@ func TestARecordingGoesOnAfterALostConnection(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	file := newGrowing()
-	done := make(chan Recorded) // sent once
-	go func() {
-		kept, err := r.Run(t.Context(), file)
-		if err != nil {
-			t.Errorf("recording: %v", err)
-		}
-		done <- kept
-	}()
-	<-file.some
+	file, done := recorded(t, r)
 	relay.drop(false)
 	probetest.Eventually(t, "the second stream", func() bool { return strings.Count(relay.sent(), "GET /v1/stream") == 2 })
 	var kept Recorded
