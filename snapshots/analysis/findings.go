@@ -34,8 +34,9 @@ func (f *finder) leaks() {
 		return
 	}
 	const shown = 4
+	at := LastStepEnd(f.index)
 	found, more, bytes := 0, 0, int64(0)
-	for _, s := range f.index.Sites(f.index.End()) {
+	for _, s := range f.index.Sites(at) {
 		if !s.Trend.Alarming() {
 			continue
 		}
@@ -49,12 +50,12 @@ func (f *finder) leaks() {
 		}
 		f.add(Finding{
 			Kind: LeakFinding, Severity: severity, Bytes: s.Bytes, Confidence: confidence(s.Trend),
-			Where: Where{f.index.End(), s.ID.Stack()}, Evidence: siteEvidence(&s),
+			Where: Where{at, s.ID.Stack()}, Evidence: siteEvidence(&s),
 		})
 	}
 	if more > 0 {
 		f.add(Finding{
-			Kind: LeakFinding, Severity: Warning, Bytes: bytes, Confidence: Possible, Where: Where{Event: f.index.End()},
+			Kind: LeakFinding, Severity: Warning, Bytes: bytes, Confidence: Possible, Where: Where{Event: at},
 			Evidence: fmt.Sprintf("Memory of %s grows too; they now hold %s", quantity.Plural(more, "more site"), quantity.Bytes(bytes)),
 		})
 	}

@@ -87,3 +87,26 @@ func TestARecordingBeginsLateByNature(t *testing.T) {
 		t.Errorf("of a file:\n%s", said(x))
 	}
 }
+
+// TestALeakIsMeasuredBetweenSteps looks at a program in the middle of a step, where
+// the site that leaks holds more for a while.
+func TestALeakIsMeasuredBetweenSteps(t *testing.T) {
+	m := newMaker()
+	tag := m.tag("activation", "h.0", "output")
+	for range 12 {
+		m.run(func() { m.drop(m.get(tag, m.stack(10), 8192)); m.get(tag, m.stack(10), 8192) })
+	}
+	m.add(trace.Event{Kind: trace.StepBegin, Size: 13})
+	for range 5 {
+		m.get(tag, m.stack(10), 8192)
+	}
+	tr := m.trace()
+	x := NewIndex(tr, &tr.Devices[0])
+	leaks, at := found(x, LeakFinding), LastStepEnd(x)
+	if len(leaks) != 1 || leaks[0].Bytes != 12*8192 || leaks[0].Where.Event != at || x.events.At(at).Kind != trace.StepEnd {
+		t.Errorf("got %+v, want 12 of 8 KiB after step 12, event %d", leaks, at)
+	}
+	if sites := x.Sites(at); len(sites) != 1 || sites[0].Bytes != leaks[0].Bytes || sites[0].Count != 12 {
+		t.Errorf("the sites then are %+v", sites)
+	}
+}

@@ -129,7 +129,7 @@ func LiveOf(x *analysis.Index) *Live {
 	for _, l := range analysis.Layers(t, 0).Rows {
 		r.Layers = append(r.Layers, Layer(l.Layer))
 	}
-	r.Tensors, r.Leaks = liveTensors(x, at), liveLeaks(x, at)
+	r.Tensors, r.Leaks = liveTensors(x, at), liveLeaks(x)
 	return r
 }
 

@@ -53,8 +53,9 @@ func liveTensors(x *analysis.Index, at int) []Tensor {
 	return all
 }
 
-func liveLeaks(x *analysis.Index, at int) []Leak {
-	sites := x.Sites(at)
+// liveLeaks lists what the findings and the page of tensors say of sites.
+func liveLeaks(x *analysis.Index) []Leak {
+	sites := x.Sites(analysis.LastStepEnd(x))
 	slices.SortStableFunc(sites, func(a, b leak.Site) int { return cmp.Compare(b.Trend, a.Trend) })
 	leaks := make([]Leak, 0)
 	for i := range sites {

@@ -23,7 +23,7 @@ func newKeyMap(s *page.Scene) keyMap {
 	k.mine = pageKeys{
 		View:     keys.New("t", "by where they were created, or tensor by tensor", "t"),
 		Worrying: keys.New("f", "only what grows or leaks, or all", "f"),
-		Moment:   keys.New("c", "following a program: after its last step, or at its last event", "c"),
+		Moment:   keys.New("c", "at the end: after the last step, or at the last event", "c"),
 	}
 	k.mine.Moment.SetEnabled(s.Growing())
 	k.pane.Open.SetHelp("enter", "site: its tensors; tensor: its stack; stack: the event")

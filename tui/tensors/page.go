@@ -6,6 +6,7 @@ package tensors
 import (
 	tea "charm.land/bubbletea/v2"
 
+	"memtop/snapshots/analysis"
 	"memtop/snapshots/analysis/leak"
 	"memtop/snapshots/trace"
 	"memtop/tui/ask"
@@ -132,14 +133,14 @@ func (p *Page) Refresh(w, h int) tea.Cmd {
 	return cmd
 }
 
-// question is what is alive at the cursor. Where that goes along with a running
-// program it is what is alive after its last step, unless the reader wants to
+// question is what is alive at the cursor. At the end of what a program did it is
+// what is alive after its last step, as in the findings, unless the reader wants to
 // see the very last event: in the middle of a step most of it comes and goes
 // too fast to be read.
 func (p *Page) question() question {
 	q := question{p.scene.Edition(), p.scene.Cursor(), p.view != sites}
-	if p.scene.Following && !p.now {
-		q.at = p.stepEnd()
+	if p.scene.Cursor() == p.scene.Last() && !p.now {
+		q.at = analysis.LastStepEnd(p.scene.Index)
 	}
 	// More events change nothing of what was at an event before them.
 	if last := p.wanted; last.index.Index == q.index.Index && last.at == q.at && last.tensors == q.tensors {
@@ -147,16 +148,6 @@ func (p *Page) question() question {
 	}
 	p.wanted = q
 	return q
-}
-
-// stepEnd returns the last event of the last whole step, or else of all.
-func (p *Page) stepEnd() int {
-	for k := len(p.scene.Steps) - 1; k >= 0; k-- {
-		if end := p.scene.StepEnd(k); end >= 0 {
-			return end
-		}
-	}
-	return p.scene.Cursor()
 }
 
 // take shows a new list.
