@@ -4,6 +4,9 @@ import (
 	"strings"
 	"testing"
 
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/colorprofile"
+
 	"memtop/snapshots/trace"
 	"memtop/tui/screen"
 	"memtop/tui/tuitest"
@@ -95,6 +98,31 @@ func TestColoursHaveRoles(t *testing.T) {
 			want, _, _ := strings.Cut(c.String(), "x")
 			if got := styleOf(t, d.screen(), test.text); got != want {
 				t.Errorf("%q is drawn in %q, want %q", test.text, got, want)
+			}
+		})
+	}
+}
+
+// TestFewColoursHaveLetters looks at a terminal with sixteen colours, in which several
+// categories share one.
+func TestFewColoursHaveLetters(t *testing.T) {
+	for name, test := range map[string]struct {
+		profile colorprofile.Profile
+		letters bool
+	}{
+		"true colour":     {colorprofile.TrueColor, false},
+		"256 colours":     {colorprofile.ANSI256, false},
+		"sixteen colours": {colorprofile.ANSI, true},
+		"none":            {colorprofile.ASCII, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := start(t, 120, 40, Options{}, fileOf("run.pickle", tuitest.Small()))
+			d.send(tea.ColorProfileMsg{Profile: test.profile})
+			for page, text := range map[string]string{"4": "AAAA", "5": "AAAA"} {
+				d.press(page)
+				if got := strings.Contains(plain(d.screen()), text); got != test.letters {
+					t.Errorf("page %s has letters: %v, want %v\n%s", page, got, test.letters, plain(d.screen()))
+				}
 			}
 		})
 	}

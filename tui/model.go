@@ -139,12 +139,11 @@ func (m *Model) route(msg tea.Msg) tea.Cmd {
 	return m.data(msg)
 }
 
-// profile gives up colour on a terminal that has none.
+// profile takes what colours the terminal has.
 func (m *Model) profile(p colorprofile.Profile) {
-	if p > colorprofile.ASCII || m.options.Color == "always" || !m.theme.Colour {
-		return
+	if m.options.Color != "always" && m.theme.Colour {
+		m.theme.SetColour(p > colorprofile.ASCII, p < colorprofile.ANSI256)
 	}
-	m.theme.SetColour(false)
 }
 
 // press gives a key to the open modal, the global keys or the page.

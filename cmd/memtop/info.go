@@ -88,7 +88,8 @@ func environment() []string {
 		name, _, _ := strings.Cut(variable, "=")
 		switch {
 		case strings.HasPrefix(name, "MEMTOP_"), strings.HasPrefix(name, "XDG_"),
-			name == "NO_COLOR", name == "CLICOLOR_FORCE", name == "COLORTERM", name == "GOMEMLIMIT":
+			name == "NO_COLOR", name == "CLICOLOR_FORCE", name == "COLORTERM", name == "GOMEMLIMIT",
+			name == "LC_ALL", name == "LC_CTYPE", name == "LANG":
 			heeded = append(heeded, variable)
 		}
 	}

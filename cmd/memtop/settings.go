@@ -15,7 +15,8 @@ import (
 
 // settings are the flags that mean the same wherever they make sense. Each can
 // also be set by the environment and by the configuration file: a flag wins
-// over MEMTOP_NAME, that over config.toml, that over the default.
+// over MEMTOP_NAME, that over config.toml, that over what the terminal needs, that
+// over the default.
 type settings struct {
 	json      bool
 	once      bool
@@ -61,8 +62,8 @@ func (a *app) screenFlags(cmd *cobra.Command) {
 	f.BoolVarP(&a.settings.once, "once", "1", false, "print the report and leave")
 	f.StringVar(&a.settings.page, "page", "overview", "first page: "+strings.Join(pages, ", "))
 	f.StringVar(&a.settings.color, "color", "auto", strings.Join(colors, ", "))
-	f.BoolVar(&a.settings.ascii, "ascii", false, "draw with ASCII characters only")
-	f.BoolVar(&a.settings.noMouse, "no-mouse", false, "leave the mouse to the terminal")
+	f.BoolVar(&a.settings.ascii, "ascii", false, "draw with ASCII characters only (default as TERM and the locale need it)")
+	f.BoolVar(&a.settings.noMouse, "no-mouse", false, "leave the mouse to the terminal (default as TERM needs it)")
 	complete(cmd, "page", pages)
 	complete(cmd, "color", colors)
 }
@@ -90,6 +91,8 @@ func (a *app) fill(cmd *cobra.Command) error {
 			err = set(cmd, f, value, environmentName(f.Name))
 		} else if value, ok := config[f.Name]; ok {
 			err = set(cmd, f, value, configPath())
+		} else if value := plainDefault(f.Name); value != "" {
+			err = set(cmd, f, value, "TERM")
 		}
 	})
 	return err

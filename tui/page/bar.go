@@ -20,7 +20,7 @@ func DrawBar(scene *Scene, c screen.Canvas, x, y, w int, s *analysis.MapSegment)
 		return
 	}
 	for i, m := range mixes(s, w) {
-		r, style := m.look(scene)
+		r, style := m.look(scene, c.Theme().Letters())
 		c.Set(x+i, y, r, style)
 	}
 }
@@ -62,8 +62,9 @@ func (m *mix) add(b *analysis.MapBlock, bytes int64) {
 }
 
 // look returns how a cell is drawn. Shading says how much of it is live, a
-// letter that something waits to be freed, colour what the memory is used for.
-func (m *mix) look(scene *Scene) (rune, screen.Style) {
+// letter that something waits to be freed, colour what the memory is used for, or
+// where colours cannot the letter of that.
+func (m *mix) look(scene *Scene, letters bool) (rune, screen.Style) {
 	total := m.live + m.pending + m.free
 	switch {
 	case m.pending > 0 && m.pending >= m.live:
@@ -71,8 +72,11 @@ func (m *mix) look(scene *Scene) (rune, screen.Style) {
 	case m.live == 0:
 		return '·', screen.Dim
 	}
-	style := screen.Style{Fg: blockRole(scene, m.block)}
+	role, letter := blockUse(scene, m.block)
+	style := screen.Style{Fg: role}
 	switch {
+	case letters && m.live*2 >= total:
+		return letter, style
 	case m.live*20 >= total*19:
 		return '█', style
 	case m.live*2 >= total:
@@ -82,15 +86,15 @@ func (m *mix) look(scene *Scene) (rune, screen.Style) {
 	}
 }
 
-// blockRole is the colour of what a block is used for.
-func blockRole(scene *Scene, b *analysis.MapBlock) screen.Role {
+// blockUse is the colour of what a block is used for, and its letter.
+func blockUse(scene *Scene, b *analysis.MapBlock) (screen.Role, rune) {
 	if !b.Known {
-		return screen.Held
+		return screen.Held, HeldLetter
 	}
 	a := scene.Index.Lifetimes().Allocation(b.Allocation)
 	category, _ := scene.Index.Category(a)
 	if a.Open < 0 && a.FreeStack {
-		return screen.Held
+		return screen.Held, HeldLetter
 	}
-	return screen.Band(category.Place())
+	return screen.Band(category.Place()), Letter(category)
 }

@@ -114,6 +114,7 @@ var onLight = map[Role]color.Color{
 // the terminal answers; the pages draw with it, on the same goroutine.
 type Theme struct {
 	Colour bool
+	Few    bool // fewer than 256 colours: several roles look the same
 	ASCII  bool
 	Light  bool             // dark text on a light background
 	open   map[Style]string // what begins the styles that were drawn so far
@@ -131,9 +132,9 @@ func (t *Theme) SetLight(light bool) {
 	clear(t.open)
 }
 
-// SetColour gives up colour, or takes it up.
-func (t *Theme) SetColour(colour bool) {
-	t.Colour = colour
+// SetColour gives up colour, or takes it up, with few colours or all.
+func (t *Theme) SetColour(colour, few bool) {
+	t.Colour, t.Few = colour, few
 	clear(t.open)
 }
 
@@ -178,4 +179,4 @@ func (t *Theme) sequence(s Style) string {
 
 // Letters reports whether chart areas must differ by what is printed in
 // them, because colour or block characters cannot be relied on.
-func (t *Theme) Letters() bool { return !t.Colour || t.ASCII }
+func (t *Theme) Letters() bool { return !t.Colour || t.Few || t.ASCII }

@@ -190,6 +190,9 @@ func (p *Page) listState() string {
 	}
 	if text == "" {
 		text = "█ live  · free  ▒ partly  p pending"
+		if p.scene.Theme.Letters() {
+			text = "A…Z live: the category  · free  ▒ partly  p pending"
+		}
 	}
 	return text
 }

@@ -1,10 +1,8 @@
 package timeline
 
 import (
-	"strings"
-
 	"memtop/snapshots/analysis"
-	"memtop/snapshots/trace"
+	"memtop/tui/page"
 	"memtop/tui/screen"
 )
 
@@ -163,12 +161,10 @@ func bandLetter(b *analysis.Band, i int, by analysis.Banding) rune {
 	case b.Rest:
 		return '.'
 	case b.Held && by != analysis.ByAllocation:
-		return 'H'
+		return page.HeldLetter
 	case by != analysis.ByCategory:
 		return rune('a' + i%26)
-	case b.Category == trace.OtherCategory:
-		return '?'
 	default:
-		return rune(strings.ToUpper(b.Name)[0])
+		return page.Letter(b.Category)
 	}
 }

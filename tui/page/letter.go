@@ -1,0 +1,34 @@
+package page
+
+import (
+	"unicode"
+
+	"memtop/snapshots/trace"
+)
+
+// HeldLetter stands for memory from before recording, of unknown use.
+const HeldLetter = 'H'
+
+// letters are what stands for categories where colours do not: of each the first
+// letter of its name that none before it has.
+var letters = makeLetters()
+
+// Letter returns the letter of a category.
+func Letter(c trace.Category) rune { return letters[c] }
+
+func makeLetters() (all [trace.CategoryCount]rune) {
+	taken := map[rune]bool{HeldLetter: true}
+	for _, c := range trace.Categories {
+		all[c] = '?'
+		if c == trace.OtherCategory {
+			continue
+		}
+		for _, r := range c.String() {
+			if r = unicode.ToUpper(r); unicode.IsLetter(r) && !taken[r] {
+				all[c], taken[r] = r, true
+				break
+			}
+		}
+	}
+	return all
+}
