@@ -70,13 +70,13 @@ func TestAFileWithoutDevicesSaysSo(t *testing.T) {
 func TestPagesAreReachedByNumberAndTab(t *testing.T) {
 	d := startSmall(t, 80, 24)
 	for number, text := range map[string]string{
-		"1": "What stands out", "2": "needs a program that measures its layers", "4": "Live memory by category", "5": "Allocator's map", "6": "Stacks at the cursor", "7": "247 events",
+		"1": "What stands out", "4": "Live memory by category", "5": "Allocator's map", "6": "Stacks at the cursor", "7": "247 events",
 	} {
 		d.press(number)
 		d.wants(text)
 	}
 	d.press("1", "tab")
-	d.wants("needs a program that measures its layers")
+	d.wants("creation sites")
 	d.press("7", "shift+tab")
 	d.wants("Stacks at the cursor")
 	d.press("1", "shift+tab", "tab")
@@ -94,12 +94,26 @@ func TestTheFirstPageCanBeChosen(t *testing.T) {
 func TestAPageThatTheFileHasNothingForSaysWhatItNeeds(t *testing.T) {
 	d := startSmall(t, 80, 24)
 	for number, need := range map[string]string{
-		"2": "needs a program that measures its layers",
-		"8": "needs a running program whose settings can be changed",
+		"2": "Layers are those of a program that measures them",
+		"8": "Experiments are those of a running program",
 	} {
 		d.press(number)
-		d.wants("1 Overview", "2 Layers", "3 Tensors", "8 Exper", need)
+		d.wants("1 Overview  3 Tensors", "7 Events", need, "What stands out")
+		d.lacks("2 Layers")
+		d.lacks("8 Exper")
 	}
+	d.press("?")
+	d.lacks("Experiments")
+	for name, file := range map[string]*trace.Trace{"layers": tuitest.Small(), "timeline": tuitest.StateOnly()} {
+		start(t, 80, 24, Options{Page: name}, fileOf("run.pickle", file)).wants("What stands out", map[string]string{
+			"layers": "Layers are those of a program", "timeline": "The file holds one state and no history",
+		}[name])
+	}
+}
+
+func TestAllPagesHaveTheirNamesAt80Columns(t *testing.T) {
+	d, _ := startLive(t, 80, 24, 3)
+	d.wants("1Overview 2Layers 3Tensors 4Timeline 5Segments 6Stacks 7Events 8Experiments")
 }
 
 // TestStepsThatEndedBeforeTheFirstEvent is about a ring buffer of events that
@@ -112,8 +126,8 @@ func TestStepsThatEndedBeforeTheFirstEvent(t *testing.T) {
 	early.Tables = &tables
 	early.Annotations = []trace.Annotation{{Name: at, Stage: at + 1, Time: 1}, {Name: at, Stage: at + 2, Time: 2}}
 	d := start(t, 80, 24, Options{}, fileOf("run.pickle", early))
-	d.press("2", "p")
-	d.wants("needs a program that measures its layers")
+	d.press("p", "2")
+	d.wants("Layers are those of a program that measures them")
 }
 
 func TestTheCursorBeginsAtTheOutOfMemoryEvent(t *testing.T) {

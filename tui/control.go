@@ -26,7 +26,7 @@ import (
 // goroutine that updates the screen.
 type control struct {
 	keys    controlKeys
-	agreed  bool   // the first change of this session was agreed to
+	agreed  bool   // the first change of this session was agreed to, or need not be
 	asking  *wish  // waits for y or n, nil when nothing does
 	queue   []wish // to be sent; the first is on its way when sending is set
 	sending bool
@@ -45,8 +45,8 @@ type controlKeys struct {
 	Checkpoint, Precision, Optimizer, Undo key.Binding
 }
 
-func newControl() control {
-	return control{asked: make(map[*file][]trace.Change), outcomes: newOutcomes(), look: look, keys: controlKeys{
+func newControl(own bool) control {
+	return control{agreed: own, asked: make(map[*file][]trace.Change), outcomes: newOutcomes(), look: look, keys: controlKeys{
 		Checkpoint: keys.New("C", "checkpointing: the next choice, from the next step on", "C"),
 		Precision:  keys.New("A", "mixed precision: off, bf16, fp16", "A"),
 		Optimizer:  keys.New("O", "optimizer: the next choice", "O"),

@@ -42,6 +42,14 @@ func TestTheFirstChangeOfASessionIsAskedAbout(t *testing.T) {
 	wantsAsked(t, p, "checkpoint=block", "amp=bf16", "optimizer=lion")
 }
 
+func TestOnesOwnProcessIsChangedWithoutAsking(t *testing.T) {
+	p := tuitest.NewProcess(9)
+	d := start(t, 80, 24, Options{Color: "never", Device: -1, Own: true}, processFile(p))
+	d.press("C")
+	d.lacks("changes the running job")
+	wantsAsked(t, p, "checkpoint=block")
+}
+
 func TestAQuestionThatCannotBeReadIsNotAnswered(t *testing.T) {
 	d, p := startLive(t, 120, 40, 9)
 	d.send(tea.WindowSizeMsg{Width: 50, Height: 12})

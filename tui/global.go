@@ -1,6 +1,8 @@
 package tui
 
 import (
+	"slices"
+
 	tea "charm.land/bubbletea/v2"
 
 	"memtop/tui/page"
@@ -49,8 +51,7 @@ func (m *Model) globalKey(msg tea.KeyPressMsg) (tea.Cmd, bool) {
 		return nil, true
 	}
 	if name, ok := m.pageKey(msg); ok {
-		m.turn(name)
-		return nil, true
+		return m.turn(name), true
 	}
 	return m.sceneKey(msg)
 }
@@ -159,17 +160,48 @@ func (m *Model) back() {
 	}
 }
 
-// turn goes to a page by its key; Esc does not come back from there.
-func (m *Model) turn(name string) { m.page, m.trail = name, nil }
+// turn goes to a page by its key; Esc does not come back from there. It says why
+// where the file has nothing for that page.
+func (m *Model) turn(name string) tea.Cmd {
+	if why := m.lacks(name); why != "" {
+		return page.Say(why)
+	}
+	m.page, m.trail = name, nil
+	return nil
+}
 
-// neighbour returns the page that many tabs away.
-func (m *Model) neighbour(step int) string {
-	for i, t := range tabs {
-		if t.name == m.page {
-			return tabs[(i+step+len(tabs))%len(tabs)].name
+// neighbour returns the next page in a direction that the file has something for.
+func (m *Model) neighbour(direction int) string {
+	at := slices.IndexFunc(tabs, func(t tab) bool { return t.name == m.shown() })
+	for {
+		at = (at + direction + len(tabs)) % len(tabs)
+		if m.lacks(tabs[at].name) == "" {
+			return tabs[at].name
 		}
 	}
-	return page.Overview
+}
+
+// lacks says why the file that is shown has nothing for a page, "" when it has or is
+// not known yet.
+func (m *Model) lacks(name string) string {
+	v := m.file().current()
+	if v == nil {
+		return ""
+	}
+	p, ok := v.pages[name].(page.Lacker)
+	if !ok {
+		return ""
+	}
+	return p.Lacks()
+}
+
+// shown is the page that is on the screen: the overview in the place of one that the
+// file has nothing for.
+func (m *Model) shown() string {
+	if m.lacks(m.page) != "" {
+		return page.Overview
+	}
+	return m.page
 }
 
 // nextDevice goes to the next device of the file.

@@ -111,7 +111,6 @@ func TestOtherScreens(t *testing.T) {
 		"out-of-memory-not-there":  {200, 60, []File{fileOf("two.pickle", tuitest.OneOfTwoRanOut())}, []string{"d", "4"}},
 		"state-only-overview":      {80, 24, []File{fileOf("state.pickle", tuitest.StateOnly())}, nil},
 		"state-only-timeline":      {80, 24, []File{fileOf("state.pickle", tuitest.StateOnly())}, []string{"4"}},
-		"state-only-events":        {80, 24, []File{fileOf("state.pickle", tuitest.StateOnly())}, []string{"7"}},
 		"timeline-by-stack":        {120, 40, []File{small}, []string{"4", "c"}},
 		"timeline-by-allocation":   {120, 40, []File{small}, []string{"4", "c", "c"}},
 		"timeline-segments":        {120, 40, []File{small}, []string{"4", "m"}},

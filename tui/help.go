@@ -1,6 +1,8 @@
 package tui
 
 import (
+	"slices"
+
 	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
 
@@ -25,9 +27,31 @@ func (m *Model) newHelp() *help {
 	if g, ok := m.controlHelp(); ok {
 		h.groups = append(h.groups, g)
 	}
-	h.groups = append(h.groups, keys.Group{Title: "Everywhere", Bindings: m.global.Bindings()})
+	h.groups = append(h.groups, keys.Group{Title: "Everywhere", Bindings: m.helpful()}, keys.Group{Title: "Words", Terms: words})
 	h.resize(m.w, m.h-frameRows)
 	return h
+}
+
+// words are what every page takes for granted.
+var words = []keys.Term{
+	keys.Explain("live", "memory that the program holds"),
+	keys.Explain("reserved", "what the allocator took from the device, live or not"),
+	keys.Explain("cached", "reserved, and in no live block"),
+	keys.Explain("segment", "a piece that the allocator took from the device; blocks are cut out of it"),
+	keys.Explain("peak", "when the most was live"),
+	keys.Explain("held", "since before recording or attaching"),
+	keys.Explain("rounding", "what blocks have more than was asked for"),
+}
+
+// helpful returns the global keys without those of pages that the file has nothing
+// for.
+func (m *Model) helpful() []key.Binding {
+	g := m.global
+	g.Pages = slices.Clone(g.Pages)
+	for i := range g.Pages {
+		g.Pages[i].SetEnabled(m.lacks(tabs[i].name) == "")
+	}
+	return g.Bindings()
 }
 
 // key scrolls, and reports whether the help is to be closed.
@@ -55,61 +79,84 @@ func (h *help) scroll(by int) {
 	h.list.Offset = min(max(h.list.Offset+by, 0), max(h.list.Count-h.list.Height, 0))
 }
 
-// helpLine is one line: a title, a key, or nothing.
-type helpLine struct {
-	title string
-	key   key.Help
+// helpLine is one line: a title, a key or a sign with what it means, the rest of
+// that, or nothing.
+type helpLine struct{ title, key, text string }
+
+// The least width of one column, how many there are at most, and the width of keys
+// with the space behind them.
+const (
+	helpColumn  = 39
+	helpColumns = 3
+	helpKeys    = 10
+)
+
+// layout puts the groups into as many columns as fit, each group whole.
+func (h *help) layout(w int) [][]helpLine {
+	n := min(max((w-2)/helpColumn, 1), helpColumns)
+	blocks, total := make([][]helpLine, len(h.groups)), 0
+	for i := range h.groups {
+		blocks[i] = groupLines(&h.groups[i], (w-2)/n-helpKeys-2)
+		total += len(blocks[i])
+	}
+	columns := make([][]helpLine, 1, n)
+	for _, block := range blocks {
+		if last := len(columns[len(columns)-1]); last > 0 && len(columns) < n && last+len(block)/2 > total/n {
+			columns = append(columns, nil)
+		}
+		columns[len(columns)-1] = append(columns[len(columns)-1], block...)
+	}
+	return columns
 }
 
-func (h *help) lines() []helpLine {
-	var lines []helpLine
-	for _, g := range h.groups {
-		if len(lines) > 0 {
-			lines = append(lines, helpLine{})
-		}
-		lines = append(lines, helpLine{title: g.Title})
-		for _, b := range g.Bindings {
-			if b.Enabled() {
-				lines = append(lines, helpLine{key: b.Help()})
-			}
+// groupLines writes a group with texts of at most so many cells, and an empty line
+// behind it.
+func groupLines(g *keys.Group, room int) []helpLine {
+	lines := []helpLine{{title: g.Title}}
+	add := func(key, text string) {
+		for _, part := range screen.Wrap(text, room) {
+			lines = append(lines, helpLine{key: key, text: part})
+			key = ""
 		}
 	}
-	return lines
+	for _, b := range g.Bindings {
+		if b.Enabled() {
+			add(b.Help().Key, b.Help().Desc)
+		}
+	}
+	for _, t := range g.Terms {
+		add(t.Sign, t.Means)
+	}
+	return append(lines, helpLine{})
 }
 
-// helpColumn is the least width of one column of keys.
-const helpColumn = 64
-
-func (h *help) columns(w int) int { return max((w-2)/helpColumn, 1) }
-
-// resize lays the lines out in as many columns as fit.
+// resize takes the size that the help is drawn at.
 func (h *help) resize(w, height int) {
-	n := len(h.lines())
-	columns := h.columns(w)
-	h.list.Height, h.list.Count = height-2, (n+columns-1)/columns
+	h.list.Height, h.list.Count = height-2, 0
+	for _, column := range h.layout(w) {
+		h.list.Count = max(h.list.Count, len(column)-1)
+	}
 	h.scroll(0)
 }
 
 func (h *help) view(t *screen.Theme, w, height int) string {
 	c := screen.New(t, w, height)
-	c.Rule(0, "Keys", "? or esc closes", true)
-	lines := h.lines()
-	column := (w - 2) / h.columns(w)
-	rows := (len(lines) + h.columns(w) - 1) / h.columns(w)
-	for i, line := range lines {
-		x, y := 2+i/rows*column, 2+i%rows-h.list.Offset
-		if y < 2 {
-			continue
-		}
-		if line.title != "" {
-			c.Text(x, y, line.title, screen.Title)
-			continue
-		}
-		c.Fit(x, y, 10, line.key.Key, screen.Strong)
-		c.Fit(x+11, y, column-13, line.key.Desc, screen.Plain)
+	columns := h.layout(w)
+	room := (w - 2) / len(columns)
+	for i, column := range columns {
+		drawHelp(c.Sub(screen.Rect{X: 2 + i*room, Y: 2, W: room - 1, H: height - 2}), column[min(h.list.Offset, len(column)):])
 	}
+	c.Rule(0, "Keys and signs", "? or esc closes", true)
 	if h.list.Offset+h.list.Height < h.list.Count {
 		c.Right(0, height-1, w, " ↓ more ", screen.Dim)
 	}
 	return c.String()
+}
+
+func drawHelp(c screen.Canvas, lines []helpLine) {
+	for y, line := range lines {
+		c.Fit(0, y, c.Width(), line.title, screen.Title)
+		c.Fit(0, y, helpKeys-1, line.key, screen.Strong)
+		c.Fit(helpKeys, y, c.Width()-helpKeys, line.text, screen.Plain)
+	}
 }

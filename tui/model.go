@@ -45,7 +45,7 @@ type Model struct {
 // New returns the screen for files. It is run with tea.NewProgram.
 func New(files []File, o Options) *Model {
 	m := &Model{
-		options: o, global: keys.NewGlobal(titles()), control: newControl(), page: cmp.Or(pageNamed(o.Page), page.Overview),
+		options: o, global: keys.NewGlobal(titles()), control: newControl(o.Own), page: cmp.Or(pageNamed(o.Page), page.Overview),
 		theme: screen.NewTheme(o.colour(), o.ASCII), now: time.Now, tick: tick,
 	}
 	for _, f := range files {
@@ -99,7 +99,7 @@ func (m *Model) visible() page.Page {
 		return nil
 	}
 	if v := m.file().current(); v != nil {
-		return v.pages[m.page]
+		return v.pages[m.shown()]
 	}
 	return nil
 }
@@ -205,6 +205,7 @@ func (m *Model) data(msg tea.Msg) tea.Cmd {
 	case indexedMsg:
 		msg.scene.ReadOnly = m.options.ReadOnly
 		msg.file.indexed(msg)
+		m.note = cmp.Or(m.lacks(m.page), m.note)
 	case tickMsg:
 		if msg.file.state == loading && msg.file.attempt == msg.attempt {
 			return m.tick(msg.file)
@@ -220,7 +221,7 @@ func (m *Model) data(msg tea.Msg) tea.Cmd {
 	case page.Note:
 		m.note = msg.Text
 	case page.Go:
-		m.trail = append(m.trail, m.page)
+		m.trail = append(m.trail, m.shown())
 		m.page = msg.Page
 	default:
 		if cmd, ok := m.controlData(msg); ok {

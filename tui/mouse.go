@@ -53,7 +53,7 @@ func (m *Model) helpMouse(msg tea.MouseMsg) {
 func (m *Model) clickTab(x int) {
 	for _, t := range m.tabRow() {
 		if x >= t.from && x < t.to {
-			m.turn(t.name)
+			_ = m.turn(t.name) // only pages that have something are shown
 		}
 	}
 }

@@ -38,6 +38,7 @@ type Options struct {
 	Export   Write  // what x does, in the format that the path's ending names; nil without that key
 	Save     Write  // what s does, as a PyTorch snapshot; nil without that key
 	ReadOnly bool   // the keys that change a process are gone
+	Own      bool   // the process is the reader's own, to play with: no change is asked about
 	// Interval is how often a process sends its news, 0 when not known. The
 	// screen is drawn when something arrives, not by a clock of its own.
 	Interval time.Duration

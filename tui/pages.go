@@ -15,25 +15,23 @@ import (
 	"memtop/tui/timeline"
 )
 
-// tab is one page of the screen. Its place among the tabs is its number and its
-// key, which are fixed: a page that a file has nothing for says what it needs
-// instead of being left out.
+// tab is one page of the screen. Its place in the list of all is its number and its
+// key, which are fixed, also where a file has nothing for the pages before it.
 type tab struct {
-	name  string // for --page and [page.Open]
-	short string // title where all tabs have little room
-	open  func(*page.Scene) page.Page
+	name string // for --page and [page.Open]
+	open func(*page.Scene) page.Page
 }
 
 // tabs are all pages, in the order of the screen. A new page is a line here.
 var tabs = []tab{
-	{page.Overview, "Overview", opens(overview.New)},
-	{"layers", "Layers", opens(layers.New)},
-	{page.Tensors, "Tensors", opens(tensors.New)},
-	{page.Timeline, "Timeline", opens(timeline.New)},
-	{page.Segments, "Segments", opens(segments.New)},
-	{"stacks", "Stacks", opens(stacks.New)},
-	{page.Events, "Events", opens(events.New)},
-	{"experiments", "Exper", opens(experiments.New)},
+	{page.Overview, opens(overview.New)},
+	{"layers", opens(layers.New)},
+	{page.Tensors, opens(tensors.New)},
+	{page.Timeline, opens(timeline.New)},
+	{page.Segments, opens(segments.New)},
+	{"stacks", opens(stacks.New)},
+	{page.Events, opens(events.New)},
+	{"experiments", opens(experiments.New)},
 }
 
 // opens turns a page's constructor into that of a tab.

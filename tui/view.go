@@ -83,7 +83,13 @@ func (m *Model) header() string {
 }
 
 // nameBelow reports whether the tabs leave no room for the file's name.
-func (m *Model) nameBelow() bool { return m.w >= tightTabs && m.w < roomyTabs+16 }
+func (m *Model) nameBelow() bool {
+	row := m.tabRow()
+	return m.tabStyle() != bare && m.w < row[len(row)-1].to+nameRoom
+}
+
+// nameRoom is how many cells a file's name needs.
+const nameRoom = 16
 
 // fileLabel returns the file's name with its number among several.
 func (m *Model) fileLabel(room int) string {
@@ -109,38 +115,55 @@ type tabCells struct {
 	active   bool
 }
 
-// tabRow returns the tabs. With little room they are shortened, with less only
-// the current one has its name.
-func (m *Model) tabRow() []tabCells {
+// tabStyle is how much room tabs take.
+type tabStyle uint8
+
+const (
+	roomy tabStyle = iota // " 1 Overview "
+	tight                 // " 1Overview"
+	bare                  // only the page that is shown has its name
+)
+
+// text is how a tab stands on the first row.
+func (s tabStyle) text(number int, t *tab, active bool) string {
+	text := " " + strconv.Itoa(number)
+	switch {
+	case s == tight:
+		return text + t.title()
+	case s == roomy || active:
+		return text + " " + t.title() + " "
+	default:
+		return text + " "
+	}
+}
+
+// tabStyle returns the first style that has room.
+func (m *Model) tabStyle() tabStyle {
+	for s := range bare {
+		row := m.styledTabs(s)
+		if row[len(row)-1].to < m.w {
+			return s
+		}
+	}
+	return bare
+}
+
+// tabRow returns the tabs of the pages that the file has something for.
+func (m *Model) tabRow() []tabCells { return m.styledTabs(m.tabStyle()) }
+
+func (m *Model) styledTabs(s tabStyle) []tabCells {
 	row, x := make([]tabCells, 0, len(tabs)), 0
 	for i, t := range tabs {
-		cells := tabCells{tab: t, from: x, active: t.name == m.page}
-		cells.text = " " + strconv.Itoa(i+1) + " "
-		switch {
-		case m.w >= roomyTabs, m.w < tightTabs && cells.active:
-			cells.text += t.title() + " "
-		case m.w >= tightTabs:
-			cells.text += t.short
+		if m.lacks(t.name) != "" {
+			continue
 		}
+		cells := tabCells{tab: t, from: x, active: t.name == m.shown()}
+		cells.text = s.text(i+1, &t, cells.active)
 		x += screen.Width(cells.text)
 		cells.to = x
 		row = append(row, cells)
 	}
 	return row
-}
-
-// The widths from which all tabs have their names, in full and shortened.
-var (
-	roomyTabs = tabsWidth(func(t *tab) string { return t.title() + " " })
-	tightTabs = tabsWidth(func(t *tab) string { return t.short }) + 1
-)
-
-func tabsWidth(name func(t *tab) string) int {
-	w := 0
-	for i := range tabs {
-		w += screen.Width(" " + strconv.Itoa(i+1) + " " + name(&tabs[i]))
-	}
-	return w
 }
 
 // footer draws the open prompt, a note, or the keys that are worth knowing.

@@ -162,7 +162,7 @@ func (a *app) attach(ctx context.Context, target string) error {
 		defer func() { _ = c.Close() }() // it was only read from
 		return a.printLive(c.Trace())
 	}
-	return a.showLive(ctx, c)
+	return a.showLive(ctx, c, false)
 }
 
 // printLive prints one state of a process.
@@ -179,8 +179,9 @@ func (a *app) printLive(t *trace.Trace) error {
 }
 
 // showLive runs the screen on a process. The screen owns the client; when it
-// loads the process again, it is attached to anew.
-func (a *app) showLive(ctx context.Context, c *attach.Client) error {
+// loads the process again, it is attached to anew. Changes of a process of the user's
+// own, to play with, are not asked about.
+func (a *app) showLive(ctx context.Context, c *attach.Client, own bool) error {
 	command.GiveWay()
 	var first sync.Once
 	load := func(ctx context.Context, _ trace.Progress) (trace.Source, error) {
@@ -195,7 +196,7 @@ func (a *app) showLive(ctx context.Context, c *attach.Client) error {
 	w, stop := newWriters(ctx)
 	defer stop()
 	o := a.screenOptions(w)
-	o.ReadOnly = a.settings.readOnly
+	o.ReadOnly, o.Own = a.settings.readOnly, own
 	name := c.Process().Command // the pid, which a restart changes, is told beside the state
 	return a.show(ctx, tui.New([]tui.File{{Name: name, Load: load, Live: true}}, o))
 }

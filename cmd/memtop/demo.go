@@ -69,7 +69,7 @@ func (a *app) demo(ctx context.Context, flags []string) error {
 		}
 		return a.printLive(t)
 	}
-	return a.showLive(ctx, c)
+	return a.showLive(ctx, c, true)
 }
 
 // demoSteps is how many steps are awaited before one state is printed: by then

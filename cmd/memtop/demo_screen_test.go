@@ -127,8 +127,6 @@ func TestADemoIsChangedRecordedAndOpenedAgain(t *testing.T) {
 	demo.number(`step ([\d,]+)`, step+8)
 
 	demo.press("C")
-	demo.see("C changes the running job from its next step on:", "checkpoint none → block")
-	demo.press("y")
 	demo.see("checkpoint none → block · at step", "peak -")
 	demo.page("8", "1 change", "8 steps measured")
 

@@ -25,10 +25,10 @@ func (p *Page) drawList(c screen.Canvas) {
 	if p.rows.filtered && p.rows.count() == 0 && p.filter.Done() {
 		p.table.Empty(c, "")
 	}
-	if p.scene.Last() < 0 {
-		c.Middle(0, 4, c.Width(), "The file has no events: recording was off.", screen.Dim)
-	}
 }
+
+// Lacks says what a file of one state would need.
+func (p *Page) Lacks() string { return p.scene.LacksHistory() }
 
 func (p *Page) title() string {
 	n := screen.Plural(p.scene.Last()+1, "event")

@@ -4,12 +4,16 @@ import (
 	"strings"
 
 	"memtop/snapshots/trace"
-	"memtop/tui/page"
 	"memtop/tui/screen"
 )
 
-// need is what the page lacks in a file.
-const need = "This page needs a running program whose settings can be changed, or a recording of one."
+// Lacks says what a file without experiments would need.
+func (p *Page) Lacks() string {
+	if p.scene.Live() != nil {
+		return ""
+	}
+	return "Experiments are those of a running program, or a recording of one"
+}
 
 // shape is where the panes are.
 type shape struct {
@@ -51,10 +55,6 @@ func (p *Page) newShape(w, h int) shape {
 // View draws the page.
 func (p *Page) View(w, h int) string {
 	c := screen.New(p.scene.Theme, w, h)
-	if p.scene.Live() == nil {
-		page.DrawNeeds(c, "Experiments", need)
-		return c.String()
-	}
 	s := p.newShape(w, h)
 	switch {
 	case s.options.H == 0:

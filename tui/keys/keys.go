@@ -9,11 +9,18 @@ import (
 	"charm.land/bubbles/v2/key"
 )
 
-// Group is a titled list of bindings, as help shows them.
+// Group is a titled list of bindings, as help shows them, or of terms.
 type Group struct {
 	Title    string
 	Bindings []key.Binding
+	Terms    []Term
 }
+
+// Term is a sign or a word of the screen, and what it means.
+type Term struct{ Sign, Means string }
+
+// Explain returns a term.
+func Explain(sign, means string) Term { return Term{sign, means} }
 
 // New returns a binding for the given keys. Shown is how help writes them.
 func New(shown, does string, names ...string) key.Binding {

@@ -15,8 +15,13 @@ const (
 // tableRect is where the table lies, its heads included.
 func tableRect(w, h int) screen.Rect { return screen.Rect{Y: 1, W: w, H: h - frameRows + 1} }
 
-// need is what a file lacks that has no layers.
-const need = "This page needs a program that measures its layers: `memtop demo` starts one, `memtop attach PID` looks at one."
+// Lacks says what a file without layers would need.
+func (p *Page) Lacks() string {
+	if p.scene.Live() != nil {
+		return ""
+	}
+	return "Layers are those of a program that measures them: `memtop attach PID` looks at one"
+}
 
 // View draws the page.
 func (p *Page) View(w, h int) string {
@@ -38,8 +43,6 @@ func (p *Page) View(w, h int) string {
 // lack says why there are no layers.
 func (p *Page) lack() string {
 	switch {
-	case p.scene.Live() == nil:
-		return need
 	case p.step() == 0 && len(p.scene.Trace().Steps) > 0:
 		return "No step has ended before the cursor: $ goes to the end."
 	case p.step() == 0:

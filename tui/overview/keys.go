@@ -38,11 +38,19 @@ func (k pageKeys) Bindings() []key.Binding {
 	return []key.Binding{k.Moment, k.Next, k.Previous, k.Open, k.Copy}
 }
 
+var signs = []keys.Term{
+	keys.Explain("✗ ! ·", "a problem, a warning, good to know"),
+	keys.Explain("░", "reserved, above what is live"),
+	keys.Explain("most", "the highest peak of all steps so far, and the step"),
+	keys.Explain("unexplained", "used, and neither the allocator nor the driver says for what"),
+}
+
 // Help returns the page's keys.
 func (p *Page) Help() []keys.Group {
 	return []keys.Group{
 		{Title: "Overview", Bindings: p.keys.mine.Bindings()},
 		{Title: "Moving", Bindings: p.keys.motion.Bindings()},
+		{Title: "Signs", Terms: signs},
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"unicode"
 
 	"memtop/snapshots/trace"
+	"memtop/tui/keys"
+	"memtop/tui/screen"
 )
 
 // HeldLetter stands for memory from before recording, of unknown use.
@@ -31,4 +33,16 @@ func makeLetters() (all [trace.CategoryCount]rune) {
 		}
 	}
 	return all
+}
+
+// CategoryTerms says which letter stands for which category, where letters do.
+func CategoryTerms(t *screen.Theme) []keys.Term {
+	if !t.Letters() {
+		return nil
+	}
+	terms := make([]keys.Term, 0, trace.CategoryCount+1)
+	for _, c := range trace.Categories {
+		terms = append(terms, keys.Explain(string(Letter(c)), c.String()))
+	}
+	return append(terms, keys.Explain(string(HeldLetter), "from before recording, of unknown use"))
 }

@@ -35,6 +35,13 @@ type Backer interface {
 	Back() bool
 }
 
+// Lacker is a page that some files have nothing for.
+type Lacker interface {
+	// Lacks says what the page would need and will never get, "" when it has it
+	// or may yet. It depends on the scene alone.
+	Lacks() string
+}
+
 // Maximiser is a page with panes that can be shown alone.
 type Maximiser interface {
 	// Maximise shows the focused pane alone, or all panes again.

@@ -73,6 +73,15 @@ func (s *Scene) update() {
 	}
 }
 
+// LacksHistory says what a file without events lacks, "" when there are or may yet be
+// some.
+func (s *Scene) LacksHistory() string {
+	if s.Index.History() || s.Live() != nil {
+		return ""
+	}
+	return "The file holds one state and no history: 5 shows segments, 6 stacks"
+}
+
 // Edition returns the index as it is now.
 func (s *Scene) Edition() Edition { return Edition{s.Index, s.version} }
 

@@ -41,6 +41,18 @@ func (p *Page) Help() []keys.Group {
 	return []keys.Group{
 		{Title: "Segments", Bindings: append(p.keys.mine.Bindings(), p.keys.pane.Bindings()...)},
 		{Title: "Moving", Bindings: p.keys.motion.Bindings()},
+		{Title: "Signs", Terms: append(page.CategoryTerms(p.scene.Theme), p.signs()...)},
+	}
+}
+
+func (p *Page) signs() []keys.Term {
+	return []keys.Term{
+		keys.Explain("▒ ▓", "live in part"),
+		keys.Explain("·", "free: cached by the allocator"),
+		keys.Explain("p", "freed, but another stream may still use it"),
+		keys.Explain("P", "pinned: more is free than live, and cannot go back to the device while that lives"),
+		keys.Explain("E", "empty: nothing is live, all of it can go back"),
+		keys.Explain("X", "expandable: can grow, and goes back page by page"),
 	}
 }
 

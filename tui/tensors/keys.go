@@ -25,7 +25,7 @@ func newKeyMap(s *page.Scene) keyMap {
 		Worrying: keys.New("f", "only what grows or leaks, or all", "f"),
 		Moment:   keys.New("c", "at the end: after the last step, or at the last event", "c"),
 	}
-	k.mine.Moment.SetEnabled(s.Growing())
+	k.mine.Moment.SetEnabled(s.Live() != nil)
 	k.pane.Open.SetHelp("enter", "site: its tensors; tensor: its stack; stack: the event")
 	k.pane.Search.SetHelp("/", "search verdict, place, name, category, shape, dtype")
 	k.pane.Filter.SetHelp("\\", "only what matches, as suspected or activation")
@@ -38,11 +38,19 @@ func newKeyMap(s *page.Scene) keyMap {
 // Bindings returns the page's own keys.
 func (k pageKeys) Bindings() []key.Binding { return []key.Binding{k.View, k.Worrying, k.Moment} }
 
+var signs = []keys.Term{
+	keys.Explain("⚠", "a leak: unreachable for certain, suspected when it grew for long"),
+	keys.Explain("▲", "grows; too early to call it a leak"),
+	keys.Explain("?", "behind a category: guessed"),
+	keys.Explain("+", "behind an age: it may be more"),
+}
+
 // Help returns the page's keys.
 func (p *Page) Help() []keys.Group {
 	return []keys.Group{
 		{Title: "Tensors", Bindings: append(p.keys.mine.Bindings(), p.keys.pane.Bindings()...)},
 		{Title: "Moving", Bindings: p.keys.motion.Bindings()},
+		{Title: "Signs", Terms: signs},
 	}
 }
 

@@ -139,7 +139,7 @@ func (p *Page) Refresh(w, h int) tea.Cmd {
 // too fast to be read.
 func (p *Page) question() question {
 	q := question{p.scene.Edition(), p.scene.Cursor(), p.view != sites}
-	if p.scene.Cursor() == p.scene.Last() && !p.now {
+	if p.scene.Live() != nil && p.scene.Cursor() == p.scene.Last() && !p.now {
 		q.at = analysis.LastStepEnd(p.scene.Index)
 	}
 	// More events change nothing of what was at an event before them.

@@ -54,11 +54,17 @@ func (k pageKeys) Bindings() []key.Binding {
 	}
 }
 
+var signs = []keys.Term{
+	keys.Explain("─", "reserved"), keys.Explain("▼", "the peak"), keys.Explain("✗", "out of memory"), keys.Explain("◆", "a setting changed"),
+	keys.Explain("░", "events are missing here"),
+}
+
 // Help returns the page's keys.
 func (p *Page) Help() []keys.Group {
 	return []keys.Group{
 		{Title: "Timeline", Bindings: append(p.keys.mine.Bindings(), p.keys.pane.Bindings()...)},
 		{Title: "Moving", Bindings: p.keys.motion.Bindings()},
+		{Title: "Signs", Terms: append(page.CategoryTerms(p.scene.Theme), signs...)},
 	}
 }
 

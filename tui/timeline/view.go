@@ -68,10 +68,6 @@ func listRows(h int) int {
 // View draws the page.
 func (p *Page) View(w, h int) string {
 	c := screen.New(p.scene.Theme, w, h)
-	if !p.scene.Index.History() {
-		noHistory(c)
-		return c.String()
-	}
 	s := p.newShape(w, h)
 	if s.chart.H > 0 {
 		p.drawChart(c, &s)
@@ -83,12 +79,8 @@ func (p *Page) View(w, h int) string {
 	return c.String()
 }
 
-func noHistory(c screen.Canvas) {
-	c.Rule(0, "Timeline", "", true)
-	y := max(c.Height()/2-1, 1)
-	c.Middle(0, y, c.Width(), "This file holds one state and no history.", screen.Plain)
-	c.Middle(0, y+1, c.Width(), "5 shows the segments, 6 the stacks of what is live.", screen.Dim)
-}
+// Lacks says what a file of one state would need.
+func (p *Page) Lacks() string { return p.scene.LacksHistory() }
 
 func (p *Page) drawChart(c screen.Canvas, s *shape) {
 	c.Rule(s.chart.Y, p.title(), p.titleRight(), false)
