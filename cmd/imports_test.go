@@ -23,6 +23,7 @@ var picture = map[string][]string{
 	"snapshots/trace/tracetest":     {"snapshots/trace"},
 	"snapshots/analysis/leak":       {"snapshots/quantity", "snapshots/trace"},
 	"snapshots/analysis/lines":      {"snapshots/trace"},
+	"snapshots/analysis/whatif":     {"snapshots/quantity", "snapshots/trace"},
 	"snapshots/analysis":            {"snapshots/analysis/leak", "snapshots/analysis/lines", "snapshots/quantity", "snapshots/trace"},
 	"snapshots/report":              {"snapshots/analysis/...", "snapshots/quantity", "snapshots/trace"},
 	"snapshots/pytorch":             {"snapshots/trace"},
@@ -58,6 +59,7 @@ var picture = map[string][]string{
 	},
 	// The engine: each package on those before it, and none on the probe.
 	"engine/alloc":  {"snapshots/trace"},
+	"engine/replay": {"engine/alloc", "snapshots/analysis/whatif", "snapshots/quantity", "snapshots/trace"},
 	"engine/choice": {},
 	"engine/device/...": {
 		"engine/device/...", "engine/alloc", "snapshots/trace", "github.com/ebitengine/purego", "golang.org/x/sys/...",
@@ -86,8 +88,8 @@ var picture = map[string][]string{
 	// What only tests use.
 	"cmd/output/killtest": {},
 	"cmd/memtop": {
-		"cmd/command", "cmd/output", "snapshots/cause", "cmd/memtrain/program", "tui", "probe/attach", "probe/protocol", "probe/collector",
-		"probe/exposition", "probe/gauge", "snapshots", "snapshots/analysis", "snapshots/quantity",
+		"cmd/command", "cmd/output", "snapshots/cause", "cmd/memtrain/program", "engine/replay", "tui", "probe/attach", "probe/protocol",
+		"probe/collector", "probe/exposition", "probe/gauge", "snapshots", "snapshots/analysis", "snapshots/analysis/whatif", "snapshots/quantity",
 		"snapshots/report", "snapshots/export", "snapshots/pytorch", "snapshots/trace", "snapshots/wire",
 		"charm.land/bubbletea/v2", "github.com/spf13/cobra", "github.com/spf13/pflag",
 		"github.com/charmbracelet/colorprofile", "github.com/charmbracelet/x/ansi", "github.com/charmbracelet/x/term",

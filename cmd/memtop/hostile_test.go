@@ -47,6 +47,7 @@ var hostileUses = map[string][][]string{
 	"memtop metrics":               {{}, {"--to", "text"}, {"--to", evil("format")}, {"--listen", evil("address")}},
 	"memtop open":                  {{aFile}, {aFile, another}, {aRecording}, {aFile, "--log", anOutput}},
 	"memtop record":                {{aProcess, "-o", anOutput + ".mtr", "--for", "50ms"}, {aProcess, "-o", evil("/no/folder") + "/a"}},
+	"memtop replay":                {{aFile}, {aFile, "--json"}, {aProcess}, {aFile, "--alloc-conf", evil("settings")}},
 	"memtop report":                {{aFile}, {aFile, "--json"}, {aRecording}, {aRecording, "--json"}, {aProcess}, {aFile, "--device", "9"}, {aFile, "--log", anOutput}},
 	"memtop set":                   {{aProcess, evil("key") + "=" + evil("value")}, {aProcess, "lr=1", "--json"}, {aProcess, evil("key")}},
 	"memtop snapshot":              {{aProcess, "-o", anOutput + ".pickle"}, {aProcess, "-o", evil("/no/folder") + "/a"}},

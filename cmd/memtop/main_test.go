@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"runtime"
 	"strconv"
@@ -30,7 +31,9 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata/script",
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("TEST_PID", strconv.Itoa(os.Getpid()))
-			return nil
+			tiny, err := filepath.Abs("testdata/tiny_training.pickle")
+			e.Setenv("TINY", tiny)
+			return err
 		},
 		Condition: func(name string) (bool, error) {
 			switch name {

@@ -50,7 +50,7 @@ func (b *block) reach() int64 {
 // it became part of, out of its pool.
 func (a *Allocator) growExpandable(q *request) (*block, error) {
 	b, err := a.expandableSpace(q)
-	if err != nil {
+	if b == nil || err != nil {
 		return nil, err
 	}
 	if !b.mapped {
@@ -70,7 +70,8 @@ func (a *Allocator) growExpandable(q *request) (*block, error) {
 }
 
 // expandableSpace returns the first of a row of free and unmapped blocks with
-// room for the request, at the lowest address there is.
+// room for the request, at the lowest address there is, or nil when the device has
+// less than that.
 func (a *Allocator) expandableSpace(q *request) (*block, error) {
 	for _, b := range q.pool.unmapped {
 		if b.stream != q.stream {
@@ -90,14 +91,14 @@ func (a *Allocator) expandableSpace(q *request) (*block, error) {
 	return a.reserve(q)
 }
 
-// reserve makes a new expandable segment, all of it unmapped.
+// reserve makes a new expandable segment, all of it unmapped. It returns nil for a
+// request of more than that, and so of more than the device has.
 func (a *Allocator) reserve(q *request) (*block, error) {
-	page := int64(smallSize)
-	if q.pool.kind == largePool {
-		page = a.config.largeSegment
+	page := a.pageOf(q.pool)
+	size := a.rangeSize(page)
+	if size < q.rounded {
+		return nil, nil
 	}
-	_, total := a.driver.MemInfo()
-	size := (total + total/8 + page - 1) / page * page
 	addr, err := a.mapper.Reserve(size)
 	if err != nil {
 		return nil, fmt.Errorf("reserving %d bytes of addresses on %s: %w", size, a.name, err)
@@ -109,6 +110,20 @@ func (a *Allocator) reserve(q *request) (*block, error) {
 	s.first = b
 	q.pool.addUnmapped(b)
 	return b, nil
+}
+
+// pageOf returns the unit in which memory is mapped for a pool.
+func (a *Allocator) pageOf(p *pool) int64 {
+	if p.kind == largePool {
+		return a.config.largeSegment
+	}
+	return smallSize
+}
+
+// rangeSize returns how many addresses an expandable segment reserves.
+func (a *Allocator) rangeSize(page int64) int64 {
+	_, total := a.driver.MemInfo()
+	return (total + total/8 + page - 1) / page * page
 }
 
 // mapFront puts memory behind at least the first size bytes of an unmapped

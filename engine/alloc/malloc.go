@@ -125,6 +125,22 @@ func (a *Allocator) bestFree(q *request) *block {
 	return b
 }
 
+// Serves reports whether a free block would serve a request of n bytes on a stream
+// now. Safe for concurrent use.
+func (a *Allocator) Serves(n int64, s Stream) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if n <= 0 || n >= maxRequest {
+		return false
+	}
+	q := request{stream: a.streamOf(s), rounded: a.config.round(n)}
+	q.pool = a.poolFor(q.rounded, q.stream)
+	searches := q.pool.searches
+	b := a.bestFree(&q)
+	q.pool.searches = searches // a question is no request
+	return b != nil
+}
+
 // grow asks the driver for memory. It returns nil and no error when there is
 // none, or the limit forbids it.
 func (a *Allocator) grow(q *request) (*block, error) {

@@ -48,6 +48,17 @@ func (a *Allocator) processEvents() {
 	}
 }
 
+// Poll frees the pending blocks whose events have happened, as every request does
+// before anything else. Safe for concurrent use.
+func (a *Allocator) Poll() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.tick()
+	if len(a.diverted) == 0 {
+		a.processEvents()
+	}
+}
+
 // synchronize waits for all outstanding events and frees their blocks.
 func (a *Allocator) synchronize() {
 	a.stats.SyncAllStreams++

@@ -47,9 +47,7 @@ func (a *Allocator) BeginPool(id trace.Pool, takes func(Stream) bool) error {
 	}
 	p := a.privatePool(id)
 	if p == nil {
-		p = &privatePool{id: id, note: a.names.poolNote(id)}
-		p.pools = newPoolPair(p)
-		a.private = append(a.private, p)
+		p = a.newPrivatePool(id)
 	}
 	p.users++
 	a.diverted = append(a.diverted, diversion{p, takes})
@@ -106,6 +104,14 @@ func (a *Allocator) privatePool(id trace.Pool) *privatePool {
 		}
 	}
 	return nil
+}
+
+// newPrivatePool adds a private pool without users.
+func (a *Allocator) newPrivatePool(id trace.Pool) *privatePool {
+	p := &privatePool{id: id, note: a.names.poolNote(id)}
+	p.pools = newPoolPair(p)
+	a.private = append(a.private, p)
+	return p
 }
 
 func (a *Allocator) diversionTo(id trace.Pool) int {

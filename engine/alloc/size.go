@@ -67,3 +67,22 @@ func (c *config) splits(b *block, rounded int64) bool {
 	}
 	return rounded < c.maxSplit && rest > smallLimit
 }
+
+// SegmentFor returns how many bytes are asked of the driver for a rounded request
+// that no free block serves: a new segment, or whole pages of an expandable one.
+// Safe for concurrent use.
+func (a *Allocator) SegmentFor(rounded int64) int64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	c := &a.config
+	switch page := int64(smallSize); {
+	case rounded >= maxRequest:
+		return rounded
+	case c.expandable && rounded > smallLimit:
+		page = c.largeSegment
+		fallthrough
+	case c.expandable:
+		return (rounded + page - 1) / page * page
+	}
+	return c.segmentSize(rounded)
+}

@@ -85,6 +85,7 @@ func (s *sample) commands() []invocation {
 		{name: "report --json", args: s.bounded("report", "--json", s.path), codes: fileCodes},
 		{name: "check", args: s.bounded("check", s.path, "--max-peak", "1MiB"), codes: gateCodes},
 		{name: "check --json", args: s.bounded("check", "--json", s.path, "--max-growth", "1KiB/step"), codes: gateCodes},
+		{name: "replay --json", args: s.bounded("replay", "--json", s.path), codes: append(slices.Clone(fileCodes), command.ExitUsage)},
 		{name: "diff", args: s.bounded("diff", s.original, s.path), codes: fileCodes},
 		{name: "diff --json", args: s.bounded("diff", "--json", s.path, s.original), codes: fileCodes},
 	}

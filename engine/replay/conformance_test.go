@@ -1,4 +1,4 @@
-package alloc
+package replay
 
 import (
 	"os"
@@ -13,16 +13,14 @@ import (
 	"memtop/snapshots/trace"
 )
 
-// TestRealTracesReplayEventByEvent is the conformance test: what PyTorch
-// recorded on real devices comes out again, every event equal in kind, address,
-// size and stream, and then the final segments and blocks.
-func TestRealTracesReplayEventByEvent(t *testing.T) {
+// forEachShared calls do with every device of the shared snapshots.
+func forEachShared(t *testing.T, do func(t *testing.T, name string, tr *trace.Trace, d *trace.Device)) {
+	t.Helper()
 	folder := pytorchtest.SharedFolder(t)
 	entries, err := os.ReadDir(folder)
 	if err != nil {
 		t.Skip(err)
 	}
-	events, devices := 0, 0
 	for _, entry := range entries {
 		name := entry.Name()
 		if !strings.HasSuffix(name, ".pickle") && !strings.HasSuffix(name, ".html") {
@@ -34,51 +32,49 @@ func TestRealTracesReplayEventByEvent(t *testing.T) {
 		}
 		tr := source.Trace()
 		for i := range tr.Devices {
-			d := &tr.Devices[i]
-			if d.Events.Len() <= 1 {
-				continue // one entry is what recording only the state leaves: no history
-			}
-			t.Run(name, func(t *testing.T) {
-				replayed := replay(t, tr, d, !strings.HasPrefix(name, "trimmed_by_hand"))
-				events += replayed
-				devices++
-			})
+			t.Run(name, func(t *testing.T) { do(t, name, tr, &tr.Devices[i]) })
 		}
 		if err := source.Close(); err != nil {
 			t.Error(err)
 		}
 	}
+}
+
+// TestRealTracesReplayEventByEvent is the conformance test of package alloc: what
+// PyTorch recorded on real devices comes out again, every event equal in kind,
+// address, size and stream, and then the final segments and blocks.
+func TestRealTracesReplayEventByEvent(t *testing.T) {
+	events, devices := 0, 0
+	forEachShared(t, func(t *testing.T, name string, tr *trace.Trace, d *trace.Device) {
+		if d.Events.Len() <= 1 {
+			return // one entry is what recording only the state leaves: no history
+		}
+		events += follow(t, tr, d, !strings.HasPrefix(name, "trimmed_by_hand"))
+		devices++
+	})
 	t.Logf("%d events of %d traces came out equal", events, devices)
 }
 
-// replay returns how many events came out right. The final state of a file
+// follow returns how many events came out right. The final state of a file
 // whose author took segments out of it cannot be compared.
-func replay(t *testing.T, tr *trace.Trace, d *trace.Device, whole bool) int {
+func follow(t *testing.T, tr *trace.Trace, d *trace.Device, whole bool) int {
 	t.Helper()
-	r := newReplayer(t, tr, d)
-	r.run()
-	if r.wrong != "" {
-		t.Error(r.wrong)
+	base := startOf(tr, d)
+	r, err := newRecording(tr, d, recordedSettings(tr, d), &base.state)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if r.done != len(r.want) {
-		t.Errorf("%d of %d events came out right", r.done, len(r.want))
+	if err := r.run(t.Context()); err != nil || r.wrong != "" {
+		t.Fatalf("event %d: %s (%v)", r.at, r.wrong, err)
 	}
-	if whole {
-		if diff := cmp.Diff(essence(tr.Tables, &d.Final), r.final()); diff != "" {
-			t.Errorf("the final state differs (-recorded +ours):\n%s", diff)
-		}
-	} else {
+	r.a.Observe(nil)
+	final := r.a.Snapshot()
+	if !whole {
 		t.Log("the final state is not compared: segments were taken out of this file")
+	} else if diff := cmp.Diff(essence(tr.Tables, &d.Final), essence(final.Tables, &final.Devices[0].Final)); diff != "" {
+		t.Errorf("the final state differs (-recorded +ours):\n%s", diff)
 	}
-	checkRecount(t, r.a)
 	return r.done
-}
-
-// final returns the essence of the allocator's state.
-func (r *replayer) final() []segmentEssence {
-	r.a.recorder = nil
-	tr := r.a.Snapshot()
-	return essence(tr.Tables, &tr.Devices[0].Final)
 }
 
 type segmentEssence struct {

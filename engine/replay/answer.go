@@ -1,0 +1,144 @@
+package replay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"memtop/engine/alloc"
+	"memtop/snapshots/analysis/whatif"
+	"memtop/snapshots/quantity"
+	"memtop/snapshots/trace"
+)
+
+// question is a question with what every replay of it needs.
+type question struct {
+	whatif.Question
+	settings  string // the recorded ones
+	unknown   error  // why the recorded settings cannot be had; then the defaults stand for them
+	start     start
+	curve     curve
+	pools     pools
+	givesBack bool // the recorded settings have the allocator give memory back before it must
+}
+
+// memory returns what the device has: the question's word, or the trace's.
+func (q *question) memory() int64 {
+	switch {
+	case q.Memory > 0:
+		return q.Memory
+	case q.curve.last != nil:
+		return q.curve.last.Capacity
+	default:
+		return plenty
+	}
+}
+
+// Most of what a replay takes on: looking for a stream or a pool takes a time that
+// grows with their number, and no program has so many.
+const most = 1000
+
+// Answer is a [whatif.Ask].
+func Answer(ctx context.Context, asked whatif.Question) (*whatif.Answer, error) {
+	q := &question{Question: asked}
+	if err := q.prepare(); err != nil {
+		return nil, err
+	}
+	answer := &whatif.Answer{Device: q.Device.ID, Runs: make([]whatif.Run, 0, len(q.Settings))}
+	r := &answer.Recorded
+	r.Settings, r.PeakReserved, r.OOM, r.Held = q.settings, q.curve.peak, q.curve.last, heldIn(&q.start.state)
+	if r.WhyNot = q.refusal(); r.WhyNot != "" {
+		return answer, q.check()
+	}
+	err := q.reproduce(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	if answer.Again, err = q.try(ctx, q.settings); err != nil {
+		return nil, err
+	}
+	for _, settings := range q.Settings {
+		run, err := q.try(ctx, settings)
+		if err != nil {
+			return nil, err
+		}
+		answer.Runs = append(answer.Runs, *run)
+	}
+	return answer, nil
+}
+
+// prepare finds out what was recorded.
+func (q *question) prepare() error {
+	q.settings = recordedSettings(q.Trace, q.Device)
+	a, err := alloc.New(newCounted(plenty), alloc.Options{Config: q.settings})
+	if err != nil {
+		q.unknown, q.settings = err, ""
+		if a, err = alloc.New(newCounted(plenty), alloc.Options{}); err != nil {
+			return err
+		}
+	}
+	q.givesBack = collects(a) || a.Stats().MaxSplitSize >= 0
+	q.start = startOf(q.Trace, q.Device)
+	q.curve = curveOf(a, q.Device, &q.start.state)
+	q.pools = poolsOf(q.Trace, q.Device)
+	return q.check()
+}
+
+// check looks whether the settings that are to be tried are any.
+func (q *question) check() error {
+	for _, settings := range q.Settings {
+		if _, err := newProgram(q, settings); err != nil {
+			return settingsError(settings, err)
+		}
+	}
+	return nil
+}
+
+func settingsError(settings string, err error) error {
+	e := &whatif.SettingsError{Settings: settings, Cause: err.Error(), Remedy: "--alloc-conf expandable_segments:True,max_split_size_mb:128"}
+	var config *alloc.ConfigError
+	switch {
+	case errors.Is(err, errUnknownMemory):
+		e.Remedy = "--device-memory 80GiB"
+	case errors.As(err, &config) && config.Key != "":
+		e.Cause = config.Key + ": " + config.Reason
+	case errors.As(err, &config):
+		e.Cause = config.Reason
+	}
+	return e
+}
+
+// refusal says why nothing can be replayed, "" when it can.
+func (q *question) refusal() string {
+	switch {
+	case q.Device.Events.Len() == 0:
+		return "the file has no history: recording was off, or only the state was recorded"
+	case q.Device.Events.Len() == 1:
+		return "the file has a history of one event, which is what recording only the state leaves"
+	case len(q.Trace.Tables.Streams) > most || len(q.Trace.Tables.Pools) > most:
+		return fmt.Sprintf("the file names more than %s streams or pools, as no program has", quantity.Count(most))
+	}
+	return ""
+}
+
+func heldIn(s *trace.State) int64 {
+	sum := int64(0)
+	for i := range s.Segments {
+		for k := range s.Segments[i].Blocks {
+			sum += s.Segments[i].Blocks[k].LiveRequested()
+		}
+	}
+	return sum
+}
+
+// try runs the program under some settings.
+func (q *question) try(ctx context.Context, settings string) (*whatif.Run, error) {
+	p, err := newProgram(q, settings)
+	if err != nil {
+		return nil, settingsError(settings, err)
+	}
+	if err := p.do(ctx); err != nil {
+		return nil, err
+	}
+	return &p.run, nil
+}

@@ -1,0 +1,53 @@
+package replay
+
+import (
+	"memtop/engine/alloc"
+	"memtop/snapshots/analysis/whatif"
+	"memtop/snapshots/trace"
+)
+
+// curve is what a recording says of reserved memory, in bytes.
+type curve struct {
+	begin, peak, end int64
+	ooms             int
+	last             *whatif.OOM // the last request that failed, nil when none did
+}
+
+// curveOf follows the reserved bytes from a state on. a has the recorded settings.
+func curveOf(a *alloc.Allocator, d *trace.Device, base *trace.State) curve {
+	c := curve{begin: reservedIn(base)}
+	c.peak, c.end = c.begin, c.begin
+	for i := 0; i < d.Events.Len(); {
+		span := d.Events.Span(i)
+		for k := range span {
+			e := &span[k]
+			c.end += e.ReservedDelta()
+			c.peak = max(c.peak, c.end)
+			if e.Kind == trace.OOM {
+				c.ooms++
+				c.last = oomOf(a, i+k, e, &c)
+			}
+		}
+		i += len(span)
+	}
+	return c
+}
+
+func reservedIn(s *trace.State) int64 {
+	sum := int64(0)
+	for i := range s.Segments {
+		sum += s.Segments[i].Size
+	}
+	return sum
+}
+
+// oomOf returns a request that failed. The process could reserve what it had and
+// what the driver had left. Where that would have done, a limit of the process's own
+// was in force, which is not recorded: it is at least what the process ever had.
+func oomOf(a *alloc.Allocator, i int, e *trace.Event, c *curve) *whatif.OOM {
+	o := &whatif.OOM{Event: i, Size: e.Size, Segment: a.SegmentFor(e.Size), Reserved: c.end, Capacity: c.peak}
+	if left := int64(e.Addr); e.Absent&trace.NoAddr == 0 && left >= 0 && left < o.Segment {
+		o.Capacity = o.Reserved + left
+	}
+	return o
+}

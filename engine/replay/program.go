@@ -1,0 +1,224 @@
+package replay
+
+import (
+	"context"
+	"errors"
+
+	"memtop/engine/alloc"
+	"memtop/snapshots/analysis/whatif"
+	"memtop/snapshots/trace"
+)
+
+// program gives a program's recorded calls to an allocator with settings of its
+// own. What the recording's allocator did by itself, segments, is left out.
+type program struct {
+	*counted
+	question *question
+	a        *alloc.Allocator
+	blocks   map[uint64]alloc.Allocation // by the recorded address
+	run      whatif.Run
+	level    int64 // reserved in the recording
+	judged   int   // the event up to which releases of memory are judged
+	failures int   // requests that failed in the recording and are still to come
+}
+
+// triedOOMs is how many of the requests that failed in the recording are made
+// again, the last ones: a program that keeps trying leaves thousands of the same.
+const triedOOMs = 64
+
+// newProgram returns the program before it has asked for anything. The error is
+// about the settings.
+func newProgram(q *question, settings string) (*program, error) {
+	p := &program{
+		counted: newCounted(q.memory()), question: q, blocks: make(map[uint64]alloc.Allocation), level: q.curve.begin,
+		failures: q.curve.ooms, run: whatif.Run{Settings: settings, OOMEvent: -1},
+	}
+	a, err := alloc.New(p, alloc.Options{Device: q.Device.ID, Config: settings})
+	if err != nil {
+		return nil, err
+	}
+	p.a = a
+	_, limited := a.Limit()
+	switch {
+	case !limited || q.Memory > 0:
+	case settings == q.settings:
+		a.SetLimit(p.total) // the recorded limit is not known: what the recording got is within it
+	default:
+		return nil, errUnknownMemory
+	}
+	if !limited && collects(a) {
+		p.run.Note = "garbage_collection_threshold does nothing without a memory fraction"
+	}
+	return p, nil
+}
+
+var errUnknownMemory = errors.New("a memory fraction is of what the device has, which the file does not say")
+
+// collects reports whether a threshold for collecting garbage is set.
+func collects(a *alloc.Allocator) bool {
+	for _, s := range a.Settings() {
+		if v, ok := s.Value.(float64); ok && s.Key == "garbage_collection_threshold" && v > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// do makes all calls.
+func (p *program) do(ctx context.Context) error {
+	p.hold()
+	for i := 0; i < p.question.Device.Events.Len() && !p.run.Ends; i++ {
+		if i%pace == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		p.event(i)
+	}
+	stats := p.a.Stats()
+	p.run.PeakReserved, p.run.PeakAllocated = stats.ReservedBytes.All.Peak, stats.AllocatedBytes.All.Peak
+	return nil
+}
+
+// hold asks anew for what was held when recording began, in order of address.
+func (p *program) hold() {
+	t := p.question.Trace.Tables
+	p.allow()
+	for i := range p.question.start.state.Segments {
+		s := &p.question.start.state.Segments[i]
+		for k := range s.Blocks {
+			b := &s.Blocks[k]
+			if !b.State.Live() || p.run.Ends {
+				continue
+			}
+			end := divertTo(p.a, t.Pools[s.Pool])
+			p.alloc(-1, b.Addr, b.LiveRequested(), alloc.Stream(t.Streams[s.Stream]))
+			end()
+			if b.State == trace.PendingFree {
+				p.free(b.Addr, true)
+			}
+		}
+	}
+}
+
+func (p *program) event(i int) {
+	e := p.question.Device.Events.At(i)
+	if e.Kind == trace.SegmentFree || e.Kind == trace.SegmentUnmap {
+		p.released(i)
+	}
+	p.level += e.ReservedDelta()
+	p.allow()
+	switch e.Kind {
+	case trace.Alloc:
+		end := p.question.pools.divert(p.a, e)
+		p.alloc(i, e.Addr, e.Size, p.streamOf(e))
+		end()
+	case trace.FreeRequested:
+		p.free(e.Addr, completes(p.question.Device.Events, i) < 0)
+	case trace.FreeCompleted:
+		if !p.completed(e.Addr) {
+			p.free(e.Addr, false)
+		}
+	case trace.Free:
+		p.free(e.Addr, false)
+	case trace.OOM:
+		p.failed(i, e)
+	default: // the rest is the allocator's own, or no call of it
+	}
+}
+
+// allow gives the process what it has in the recording, unless the question says
+// how much there is.
+func (p *program) allow() {
+	if p.question.Memory == 0 {
+		p.least = p.level
+	}
+}
+
+func (p *program) streamOf(e *trace.Event) alloc.Stream {
+	return alloc.Stream(p.question.Trace.Tables.Streams[e.Stream])
+}
+
+// alloc makes a request that the recording met.
+func (p *program) alloc(i int, addr uint64, size int64, s alloc.Stream) {
+	p.free(addr, false) // a damaged recording hands out an address twice
+	if size <= 0 {
+		return
+	}
+	b, err := p.a.Alloc(size, s, alloc.Tag{})
+	if err != nil {
+		p.fails(i, err)
+		p.run.Ends = true
+		return
+	}
+	p.blocks[addr] = b
+}
+
+func (p *program) fails(i int, err error) {
+	if !errors.Is(err, alloc.ErrNoMemory) {
+		p.run.Note = err.Error()
+	}
+	if !p.run.OOM {
+		p.run.OOM, p.run.OOMEvent = true, i
+	}
+}
+
+// free frees a block, which stays pending until the recording completes the free if
+// others still use it.
+func (p *program) free(addr uint64, pending bool) {
+	b, ok := p.blocks[addr]
+	if !ok {
+		return
+	}
+	delete(p.blocks, addr)
+	if pending {
+		p.a.RecordStream(b, tokenStream)
+		p.freed(addr)
+	}
+	p.a.Free(b)
+}
+
+// failed makes a request that failed in the recording. If it is met now, it is
+// freed: what the program would have done with it is not known.
+func (p *program) failed(i int, e *trace.Event) {
+	if p.failures--; p.failures >= triedOOMs || e.Size <= 0 {
+		return
+	}
+	b, err := p.a.Alloc(e.Size, p.streamOf(e), alloc.Tag{})
+	if err != nil {
+		p.fails(i, err)
+		return
+	}
+	if i == p.question.curve.last.Event {
+		stats := p.a.Stats()
+		p.run.Fits, p.run.Reserved = true, stats.Reserved()
+	}
+	p.a.Free(b)
+}
+
+// released looks at memory that went back to the driver in the recording. If the
+// program emptied the cache, it does so now; what the allocator gave back by
+// itself, because there was no memory left or its settings say so, is its own
+// affair. The two look alike when the next request takes new memory: then it was the
+// program where the device is known to have had that much more.
+func (p *program) released(i int) {
+	if i < p.judged {
+		return
+	}
+	events, grown := p.question.Device.Events, int64(0)
+	at := i
+	for ; at < events.Len(); at = ours(events, at+1) {
+		e := events.At(at)
+		if !e.Kind.Segment() && e.Kind != trace.FreeCompleted {
+			break
+		}
+		grown += max(e.ReservedDelta(), 0)
+	}
+	p.judged = at
+	last := p.question.curve.last
+	switch {
+	case at < events.Len() && events.At(at).Kind == trace.OOM,
+		grown > 0 && p.question.givesBack,
+		grown > 0 && last != nil && p.level+grown > last.Capacity:
+	default:
+		p.a.EmptyCache()
+	}
+}

@@ -1,0 +1,289 @@
+package replay
+
+import (
+	"context"
+	"fmt"
+
+	"memtop/engine/alloc"
+	"memtop/snapshots/trace"
+)
+
+// recording drives an allocator through a recorded trace and compares what the
+// allocator does with what was recorded, event by event.
+//
+// The driver answers with the addresses of the recording, and has no memory
+// where the recording got none. Everything else the allocator decides.
+type recording struct {
+	a      *alloc.Allocator
+	tables *trace.Tables
+	pools  pools
+	events trace.Events
+	at     int      // the event to come
+	done   int      // events of the allocator that came out right
+	wrong  string   // what went otherwise first, "" when nothing did
+	own    []uint64 // the allocator's streams
+	blocks map[uint64]alloc.Allocation
+	waits  waits
+}
+
+// tokenStream is the stream that stands for all others that used a block.
+const tokenStream = alloc.Stream(1<<64 - 1)
+
+// pace is after how many events a replay looks whether it is called off.
+const pace = 1 << 12
+
+// newRecording puts an allocator with the recorded settings into the state before
+// the first event.
+func newRecording(t *trace.Trace, d *trace.Device, settings string, base *trace.State) (*recording, error) {
+	r := &recording{tables: t.Tables, events: d.Events, pools: poolsOf(t, d), waits: newWaits()}
+	a, err := alloc.New(r, alloc.Options{Device: d.ID, Config: settings})
+	if err != nil {
+		return nil, err
+	}
+	r.a = a
+	if _, limited := a.Limit(); limited {
+		a.SetLimit(plenty) // the recording shows where there was no more
+	}
+	if r.blocks, err = a.Restore(t.Tables, base, tokenStream); err != nil {
+		return nil, err
+	}
+	r.waits.restored(base)
+	a.Observe(r)
+	r.skip()
+	return r, nil
+}
+
+// run replays all events, or until something goes otherwise.
+func (r *recording) run(ctx context.Context) error {
+	for steps := 0; r.wrong == "" && r.at < r.events.Len(); steps++ {
+		if steps%pace == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		before := r.at
+		if e := r.next(); e.Kind == trace.FreeRequested {
+			r.free(e)
+		} else {
+			r.request()
+		}
+		if r.at == before && r.wrong == "" {
+			r.wrong = fmt.Sprintf("nothing happened, the recording has %s", describe(r.next(), r.tables.Streams))
+		}
+	}
+	return nil
+}
+
+// skip goes on to the next event that an allocator makes.
+func (r *recording) skip() { r.at = ours(r.events, r.at) }
+
+// ours returns the first event from at on that an allocator makes.
+func ours(events trace.Events, at int) int {
+	for at < events.Len() {
+		if k := events.At(at).Kind; k <= trace.OOM && k != trace.Other {
+			break
+		}
+		at++
+	}
+	return at
+}
+
+// next returns the event to come, nil at the end.
+func (r *recording) next() *trace.Event {
+	if r.at == r.events.Len() {
+		return nil
+	}
+	return r.events.At(r.at)
+}
+
+// Record compares one event.
+func (r *recording) Record(_ int, e trace.Event) {
+	want := r.next()
+	if int(e.Stream) >= len(r.own) {
+		r.own = r.a.Names().Tables().Streams
+	}
+	switch {
+	case r.wrong != "":
+	case want == nil:
+		r.wrong = fmt.Sprintf("after the end the replay has %s", describe(&e, r.own))
+	case e.Kind != want.Kind || e.Size != want.Size || r.own[e.Stream] != r.tables.Streams[want.Stream] ||
+		e.Kind != trace.OOM && e.Addr != want.Addr:
+		r.wrong = fmt.Sprintf("the replay has %s, the recording %s", describe(&e, r.own), describe(want, r.tables.Streams))
+	default:
+		if e.Kind == trace.FreeCompleted {
+			r.waits.over(e.Addr)
+		}
+		r.at, r.done = r.at+1, r.done+1
+		r.skip()
+	}
+}
+
+func describe(e *trace.Event, streams []uint64) string {
+	return fmt.Sprintf("%s of %d bytes at %#x on stream %d", e.Kind, e.Size, e.Addr, streams[e.Stream])
+}
+
+// free frees a block, which stays pending when the recording does not complete
+// the free at once.
+func (r *recording) free(e *trace.Event) {
+	b, ok := r.blocks[e.Addr]
+	if !ok {
+		r.wrong = fmt.Sprintf("%#x is freed and was never allocated", e.Addr)
+		return
+	}
+	delete(r.blocks, e.Addr)
+	if r.pends() {
+		r.a.RecordStream(b, tokenStream)
+		r.waits.freed(e.Addr)
+	}
+	r.a.Free(b)
+}
+
+// pends reports whether the free that comes now leaves its block pending. One that is
+// completed right before a request that finds no memory may have been completed by
+// it. It is if nothing else is pending, which would have come first; if not, the
+// request completes it no later.
+func (r *recording) pends() bool {
+	at := completes(r.events, r.at)
+	return at < 0 || r.waits.none() && r.call(at).forced
+}
+
+// completes returns the event that completes the free requested at event i at once,
+// −1 when other events come first.
+func completes(events trace.Events, i int) int {
+	e := events.At(i)
+	at := ours(events, i+1)
+	if at == events.Len() {
+		return -1
+	}
+	if next := events.At(at); next.Kind != trace.FreeCompleted || next.Addr != e.Addr {
+		return -1
+	}
+	return at
+}
+
+// request replays one call: the frees that complete first, the segments that go
+// back, the segments that come, and the alloc or the failure.
+//
+// When there is no memory left, the allocator waits for all pending frees, gives
+// segments back by itself, and then looks for new memory only. The program may also
+// have emptied the cache: it did where the request could have been served before.
+func (r *recording) request() {
+	c := r.call(r.at)
+	if c.last != nil && c.forced && !r.a.Serves(c.last.Size, alloc.Stream(r.tables.Streams[c.last.Stream])) {
+		r.alloc(c.last)
+		return
+	}
+	r.complete(c.end)
+	if c.releases {
+		r.a.EmptyCache()
+	}
+	if c.last != nil {
+		r.alloc(c.last)
+		return
+	}
+	r.a.Poll()
+}
+
+// call is a run of events that one call may have made.
+type call struct {
+	end      int          // of the events before the alloc
+	last     *trace.Event // the alloc or the failure; nil when the run ends with neither
+	releases bool         // segments went back
+	forced   bool         // and new ones were asked for: there may have been no memory left
+}
+
+// call returns the run that begins with an event.
+func (r *recording) call(from int) call {
+	c, grows := call{end: from}, false
+	for ; c.end < r.events.Len(); c.end = ours(r.events, c.end+1) {
+		e := r.events.At(c.end)
+		if e.Kind == trace.Alloc || e.Kind == trace.OOM {
+			c.last = e
+			c.forced = c.releases && grows || e.Kind == trace.OOM
+		}
+		if e.Kind != trace.FreeCompleted && !e.Kind.Segment() {
+			break
+		}
+		c.releases = c.releases || e.Kind == trace.SegmentFree || e.Kind == trace.SegmentUnmap
+		grows = grows || e.Kind == trace.SegmentAlloc || e.Kind == trace.SegmentMap
+	}
+	return c
+}
+
+// complete lets happen what the completed frees before an event wait for.
+func (r *recording) complete(end int) {
+	for at := r.at; at < end; at = ours(r.events, at+1) {
+		if e := r.events.At(at); e.Kind == trace.FreeCompleted {
+			r.waits.completed(e.Addr)
+		}
+	}
+}
+
+func (r *recording) alloc(e *trace.Event) {
+	if e.Size <= 0 {
+		r.wrong = "the recording has " + describe(e, r.tables.Streams)
+		return
+	}
+	end := r.pools.divert(r.a, e)
+	b, err := r.a.Alloc(e.Size, alloc.Stream(r.tables.Streams[e.Stream]), alloc.Tag{})
+	end()
+	switch {
+	case r.wrong != "":
+	case e.Kind == trace.OOM && err == nil:
+		r.wrong = "a request succeeds that failed"
+	case e.Kind == trace.Alloc && err != nil:
+		r.wrong = fmt.Sprintf("the recording has %s, the replay %v", describe(e, r.tables.Streams), err)
+	case err == nil:
+		r.blocks[b.Addr()] = b
+	}
+}
+
+// Malloc is the driver's: the recorded segment, if one comes now.
+func (r *recording) Malloc(size int64) (uint64, error) {
+	if e := r.next(); e != nil && e.Kind == trace.SegmentAlloc && e.Size == size {
+		return e.Addr, nil
+	}
+	return 0, alloc.ErrNoMemory
+}
+
+// Free is the driver's.
+func (r *recording) Free(uint64) {}
+
+// deviceBytes is how much memory the driver says that the device has: a recording
+// does not have it. It only decides how many addresses are reserved.
+const deviceBytes = 80 << 30
+
+// MemInfo is the driver's.
+func (r *recording) MemInfo() (free, total int64) { return 0, deviceBytes }
+
+// Reserve is the driver's: where the next mapping of this call begins.
+func (r *recording) Reserve(int64) (uint64, error) {
+	end := r.call(r.at).end
+	for at := r.at; at < end; at = ours(r.events, at+1) {
+		if e := r.events.At(at); e.Kind == trace.SegmentMap {
+			return e.Addr, nil
+		}
+	}
+	return 0, alloc.ErrNoMemory
+}
+
+// Unreserve is the driver's.
+func (r *recording) Unreserve(uint64, int64) {}
+
+// Map is the driver's: there is memory where the recording got some.
+func (r *recording) Map(addr uint64, _ int64) error {
+	if e := r.next(); e == nil || e.Kind != trace.SegmentMap || e.Addr != addr {
+		return alloc.ErrNoMemory
+	}
+	return nil
+}
+
+// Unmap is the driver's.
+func (r *recording) Unmap(uint64, int64) {}
+
+// RecordEvent is the driver's.
+func (r *recording) RecordEvent(alloc.Stream) alloc.Event { return r.waits.record() }
+
+// EventReady is the driver's.
+func (r *recording) EventReady(e alloc.Event) bool { return r.waits.passed(e) }
+
+// SyncEvent is the driver's.
+func (r *recording) SyncEvent(e alloc.Event) { r.waits.forget(e) }

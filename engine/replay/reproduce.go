@@ -1,0 +1,71 @@
+package replay
+
+import (
+	"context"
+	"fmt"
+
+	"memtop/snapshots/analysis/whatif"
+	"memtop/snapshots/quantity"
+)
+
+// reproduce replays the recording under its own settings and notes what came of
+// it. Events that are all equal have the same curve of reserved bytes.
+func (q *question) reproduce(ctx context.Context, to *whatif.Recorded) error {
+	if q.unknown != nil {
+		to.WhyNot = "its settings are not those of this allocator: " + q.unknown.Error()
+		return nil
+	}
+	if q.start.doubt != "" {
+		to.WhyNot = q.start.doubt
+		return nil
+	}
+	r, err := newRecording(q.Trace, q.Device, q.settings, &q.start.state)
+	if err != nil {
+		to.WhyNot = "the state before the first event contradicts itself: " + err.Error()
+		return nil
+	}
+	if err := r.run(ctx); err != nil {
+		return err
+	}
+	stats := r.a.Stats()
+	switch {
+	case r.wrong != "":
+		to.WhyNot = fmt.Sprintf("%sevent %s of %s: %s", q.suspicion(), quantity.Count(r.at), quantity.Count(q.Device.Events.Len()), r.wrong)
+	case stats.Reserved() != reservedIn(&q.Device.Final):
+		to.WhyNot = fmt.Sprintf("it ends with %s reserved, the file with %s",
+			quantity.Bytes(stats.Reserved()), quantity.Bytes(reservedIn(&q.Device.Final)))
+	default:
+		to.PeakAllocated = stats.AllocatedBytes.All.Peak
+	}
+	return nil
+}
+
+// suspicion says what may be the reason for a difference, "" when nothing is known.
+func (q *question) suspicion() string {
+	switch {
+	case q.gaps() > 0:
+		return fmt.Sprintf("events were lost in %s: ", quantity.Plural(q.gaps(), "place"))
+	case len(q.Trace.Settings) == 0:
+		return "the file does not say its settings, and under the defaults it goes otherwise: "
+	case len(q.pools.ranges) > 0:
+		return "some memory is in private pools, of which not all is recorded: "
+	case q.Device.Overflowed:
+		return "the file lost earlier events: "
+	}
+	return ""
+}
+
+// gaps returns in how many places events of the device are missing.
+func (q *question) gaps() int {
+	n := 0
+	if q.Trace.Live != nil {
+		for _, g := range q.Trace.Live.Gaps {
+			if g.Device == q.Device.ID && g.Missed != 0 {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+var _ whatif.Ask = Answer

@@ -1,0 +1,87 @@
+package replay
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"memtop/snapshots/trace"
+)
+
+// textKeys are the settings that hold the text of all of them, by the names that
+// the versions of PyTorch have for it.
+var textKeys = []string{"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF"}
+
+// recordedSettings returns the settings of a recording as a text: the writer's, or
+// one made of the values that it wrote, and of what the events show.
+func recordedSettings(t *trace.Trace, d *trace.Device) string {
+	var parts []string
+	for _, s := range t.Settings {
+		if text, ok := s.Value.(string); ok && text != "" && slices.Contains(textKeys, s.Key) {
+			return text
+		}
+		if text := settingText(s); text != "" {
+			parts = append(parts, text)
+		}
+	}
+	if len(parts) == 0 && maps(d) {
+		return "expandable_segments:True"
+	}
+	return strings.Join(parts, ",")
+}
+
+// settingText returns a value as the text that sets it, "" when it is the default.
+func settingText(s trace.Setting) string {
+	switch v := s.Value.(type) {
+	case int64:
+		if s.Key == "max_split_size" && v > 0 {
+			return fmt.Sprintf("max_split_size_mb:%d", v>>20)
+		}
+	case float64:
+		if s.Key == "garbage_collection_threshold" && v > 0 {
+			return fmt.Sprintf("garbage_collection_threshold:%g", v)
+		}
+	case bool:
+		if s.Key == "expandable_segments" && v {
+			return "expandable_segments:True"
+		}
+	case []trace.Setting:
+		if s.Key == "roundup_power2_divisions" {
+			return divisionsText(v)
+		}
+	}
+	return ""
+}
+
+func divisionsText(sizes []trace.Setting) string {
+	var parts []string
+	some := false
+	for _, s := range sizes {
+		n, _ := s.Value.(int64)
+		some = some || n > 0
+		parts = append(parts, fmt.Sprintf("%s:%d", s.Key, n))
+	}
+	if !some {
+		return ""
+	}
+	return "roundup_power2_divisions:[" + strings.Join(parts, ",") + "]"
+}
+
+// maps reports whether the recording shows expandable segments.
+func maps(d *trace.Device) bool {
+	for i := range d.Final.Segments {
+		if d.Final.Segments[i].Expandable {
+			return true
+		}
+	}
+	for i := 0; i < d.Events.Len(); {
+		span := d.Events.Span(i)
+		for k := range span {
+			if span[k].Kind == trace.SegmentMap || span[k].Kind == trace.SegmentUnmap {
+				return true
+			}
+		}
+		i += len(span)
+	}
+	return false
+}

@@ -1,0 +1,32 @@
+package whatif
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Change is another setting under which a request that failed is met.
+type Change struct {
+	Settings string
+	// Saving is how many bytes less the process has reserved with the request met
+	// than it would have needed under the recorded settings.
+	Saving int64
+	// Certain says that it is the settings' doing: under the recorded ones the
+	// request fails again when what was held before recording is asked for anew. If
+	// not, what was cached or cut into pieces before recording has a part in it.
+	Certain bool
+}
+
+// Changes returns the settings of the answer that would have met the request that
+// ran out of memory, those that save most first.
+func (a *Answer) Changes() []Change {
+	var list []Change
+	failed := a.Recorded.OOM
+	for i := range a.Runs {
+		if r := &a.Runs[i]; failed != nil && r.Fits {
+			list = append(list, Change{r.Settings, failed.Reserved + failed.Segment - r.Reserved, !a.Again.Fits})
+		}
+	}
+	slices.SortStableFunc(list, func(x, y Change) int { return cmp.Compare(y.Saving, x.Saving) })
+	return list
+}

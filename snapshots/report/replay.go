@@ -1,0 +1,118 @@
+package report
+
+import (
+	"encoding/json"
+
+	"memtop/snapshots/analysis/whatif"
+)
+
+// ReplaySchema names the version of a replay's JSON form.
+const ReplaySchema = "memtop.replay/1"
+
+// Replay is what `memtop replay` prints: recorded requests under other settings of
+// the allocator. All sizes are bytes.
+type Replay struct {
+	Schema   string         `json:"schema"`
+	Device   int            `json:"device"`
+	Recorded ReplayRecorded `json:"recorded"`
+	// Reproduces is true when the replay under the recorded settings has the recorded
+	// reserved bytes at every event, else why it has not.
+	Reproduces Reproduces     `json:"reproduces"`
+	Again      *ReplayRun     `json:"again"` // the recorded settings, begun anew as the runs are; null without a history
+	Runs       []ReplayRun    `json:"runs"`
+	WouldFit   []ReplayChange `json:"would_fit"` // what would have met the request that failed, the largest saving first
+
+	answer *whatif.Answer
+}
+
+// ReplayRecorded is what happened.
+type ReplayRecorded struct {
+	AllocConf          string     `json:"alloc_conf"`
+	PeakReservedBytes  int64      `json:"peak_reserved_bytes"`
+	PeakAllocatedBytes *int64     `json:"peak_allocated_bytes"` // null when the replay does not reproduce the recording
+	HeldBytes          int64      `json:"held_bytes"`           // requested before recording began
+	OOM                *ReplayOOM `json:"oom"`                  // the last request that failed
+}
+
+// ReplayOOM is a request that failed.
+type ReplayOOM struct {
+	Event         int   `json:"event"`
+	RequestBytes  int64 `json:"requested_bytes"`
+	SegmentBytes  int64 `json:"segment_bytes"` // what was asked of the driver for it
+	ReservedBytes int64 `json:"reserved_bytes"`
+	CapacityBytes int64 `json:"capacity_bytes"` // most that the process could reserve then
+	ShortBytes    int64 `json:"short_bytes"`
+}
+
+// ReplayRun is the program under some settings.
+type ReplayRun struct {
+	AllocConf          string `json:"alloc_conf"`
+	PeakReservedBytes  int64  `json:"peak_reserved_bytes"`
+	PeakAllocatedBytes int64  `json:"peak_allocated_bytes"` // in blocks
+	OOM                bool   `json:"oom"`
+	OOMEvent           *int   `json:"oom_event"` // the first; −1 is before recording began, null without one
+	Fits               bool   `json:"fits"`      // the request that failed in the recording is met
+	Note               string `json:"note,omitempty"`
+}
+
+// ReplayChange is a change of settings that would have met the request.
+type ReplayChange struct {
+	Change      string `json:"change"`
+	SavingBytes int64  `json:"saving_bytes"`
+	Certain     bool   `json:"certain"` // the recorded settings, begun anew, fail again
+}
+
+// Reproduces is why a replay does not reproduce its recording, "" when it does. Its
+// JSON form is then true.
+type Reproduces string
+
+// MarshalJSON writes true or the reason.
+func (r Reproduces) MarshalJSON() ([]byte, error) {
+	if r == "" {
+		return []byte("true"), nil
+	}
+	return json.Marshal(string(r))
+}
+
+// NewReplay returns an answer as it is printed.
+func NewReplay(a *whatif.Answer) *Replay {
+	r := &Replay{
+		Schema: ReplaySchema, Device: a.Device, Reproduces: Reproduces(a.Recorded.WhyNot), answer: a,
+		Recorded: ReplayRecorded{
+			AllocConf: a.Recorded.Settings, PeakReservedBytes: a.Recorded.PeakReserved, HeldBytes: a.Recorded.Held, OOM: replayOOM(a.Recorded.OOM),
+		},
+		Runs: make([]ReplayRun, 0, len(a.Runs)), WouldFit: make([]ReplayChange, 0),
+	}
+	if a.Recorded.WhyNot == "" {
+		r.Recorded.PeakAllocatedBytes = &a.Recorded.PeakAllocated
+	}
+	if a.Again != nil {
+		again := replayRun(a.Again)
+		r.Again = &again
+	}
+	for i := range a.Runs {
+		r.Runs = append(r.Runs, replayRun(&a.Runs[i]))
+	}
+	for _, c := range a.Changes() {
+		r.WouldFit = append(r.WouldFit, ReplayChange{c.Settings, c.Saving, c.Certain})
+	}
+	return r
+}
+
+func replayOOM(o *whatif.OOM) *ReplayOOM {
+	if o == nil {
+		return nil
+	}
+	return &ReplayOOM{o.Event, o.Size, o.Segment, o.Reserved, o.Capacity, o.Short()}
+}
+
+func replayRun(r *whatif.Run) ReplayRun {
+	run := ReplayRun{
+		AllocConf: r.Settings, PeakReservedBytes: r.PeakReserved, PeakAllocatedBytes: r.PeakAllocated,
+		OOM: r.OOM, Fits: r.Fits, Note: r.Note,
+	}
+	if r.OOM {
+		run.OOMEvent = &r.OOMEvent
+	}
+	return run
+}
