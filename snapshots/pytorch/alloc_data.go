@@ -9,7 +9,7 @@ import (
 )
 
 // allocData is the plot data that PyTorch 2.0's trace_plot and profile_plot
-// put into their HTML, as JSON: not a snapshot, but what one was drawn from.
+// put into their HTML, as JSON. It is the input of a plot, not a snapshot.
 //
 //	elements             per allocation {"size": n, "info": i}; builds just
 //	                     before 2.1 write the columns elements_size,
@@ -34,7 +34,7 @@ type allocData struct {
 
 // DecodeAllocData reads the alloc_data of a plot made by PyTorch 2.0. The
 // addresses and the one segment of the trace are made up, since the plot has
-// none, and a notice says so. Bytes after the JSON are left alone.
+// none, and a notice says so. Bytes after the JSON are ignored.
 func DecodeAllocData(ctx context.Context, r io.Reader, o Options) (*trace.Trace, error) {
 	p := plotReader{jsonScanner: jsonScanner{window: newWindow(ctx, r, o)}}
 	defer p.release()
@@ -62,8 +62,8 @@ type plotReader struct {
 	used int64 // bytes of memory
 }
 
-// plotItemBytes is the memory that an item takes in the data and, as an action
-// does, in the trace made of it and its index.
+// plotItemBytes is the memory that an item takes in the data and, if it is an
+// action, in the trace and its index.
 const plotItemBytes = 64 + eventBytes
 
 func (p *plotReader) charge(bytes int) error {
@@ -136,7 +136,7 @@ func (p *plotReader) suffix(kind jsonKind) error {
 	return errors.Join(err, p.charge(plotItemBytes))
 }
 
-// check makes sure that every number in the data points at something.
+// check returns an error unless all references and sizes are in range.
 func (p *plotReader) check() error {
 	d := &p.data
 	elements := int64(len(d.sizes))
@@ -148,15 +148,15 @@ func (p *plotReader) check() error {
 	}
 	for _, list := range [][]int64{d.actions, d.initially} {
 		if !within(list, 0, elements) {
-			return p.corrupt("the plot names an element that it does not have")
+			return p.corrupt("the plot refers to an element that it does not have")
 		}
 	}
 	if !within(d.infos, -1, int64(len(d.suffixes))) {
-		return p.corrupt("the plot names a text that it does not have")
+		return p.corrupt("the plot refers to a text that it does not have")
 	}
 	for i, s := range d.suffixes {
 		if s[0] < 0 || s[0] >= int64(len(d.strings)) || s[1] < -1 || s[1] >= int64(i) {
-			return p.corrupt("entry %d of the plot's suffix table leads nowhere", i)
+			return p.corrupt("entry %d of the plot's suffix table is out of range", i)
 		}
 	}
 	if !within(d.sizes, 0, 1<<44) {

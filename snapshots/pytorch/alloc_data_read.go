@@ -1,7 +1,6 @@
 package pytorch
 
-// object reads the object that comes next and calls field at each key, to read
-// the value.
+// object reads the next object and calls field at each key, to read the value.
 func (p *plotReader) object(field func(key string) error) error {
 	kind, err := p.next()
 	if err != nil {
@@ -13,7 +12,7 @@ func (p *plotReader) object(field func(key string) error) error {
 	return p.members(field)
 }
 
-// members does the same for an object whose bracket was read.
+// members is object after the opening bracket.
 func (p *plotReader) members(field func(key string) error) error {
 	for {
 		kind, err := p.next()
@@ -26,20 +25,20 @@ func (p *plotReader) members(field func(key string) error) error {
 	}
 }
 
-// array reads the array or null that comes next and calls item with the first
-// token of each of its items.
+// array reads the next array, or null, and calls item with the first token of
+// each item.
 func (p *plotReader) array(item func(kind jsonKind) error) error {
 	kind, err := p.next()
 	switch {
 	case err != nil || kind == jsonNull:
 		return err
 	case kind != jsonArray:
-		return p.corrupt("a list must stand here")
+		return p.corrupt("a list is expected here")
 	}
 	return p.items(item)
 }
 
-// items does the same for an array whose bracket was read.
+// items is array after the opening bracket.
 func (p *plotReader) items(item func(kind jsonKind) error) error {
 	for {
 		kind, err := p.next()
@@ -52,7 +51,7 @@ func (p *plotReader) items(item func(kind jsonKind) error) error {
 	}
 }
 
-// integers appends the array that comes next to list; null counts as -1.
+// integers appends the next array to list; null counts as -1.
 func (p *plotReader) integers(list *[]int64) error {
 	return p.array(func(kind jsonKind) error {
 		n, err := p.number64(kind)
@@ -81,7 +80,7 @@ func (p *plotReader) number64(kind jsonKind) (int64, error) {
 	}
 	n, ok := p.scalar(kind).integer()
 	if !ok {
-		return 0, p.corrupt("an integer must stand here")
+		return 0, p.corrupt("an integer is expected here")
 	}
 	return n, nil
 }
@@ -89,14 +88,14 @@ func (p *plotReader) number64(kind jsonKind) (int64, error) {
 func (p *plotReader) texts(list *[]string) error {
 	return p.array(func(kind jsonKind) error {
 		if kind != jsonString {
-			return p.corrupt("a string must stand here")
+			return p.corrupt("a string is expected here")
 		}
 		*list = append(*list, string(p.text))
 		return p.charge(len(p.text) + plotItemBytes)
 	})
 }
 
-// skip passes over the value that comes next.
+// skip skips the next value.
 func (p *plotReader) skip() error {
 	for depth := 0; ; {
 		kind, err := p.next()

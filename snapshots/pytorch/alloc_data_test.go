@@ -12,8 +12,8 @@ import (
 	"memtop/snapshots/trace/tracetest"
 )
 
-// The plot of four allocations: 0 is freed and was there before, 1 lives on, 2
-// is freed, 3 was there before and lives on.
+// The plot of four allocations: 0 was there before and is freed, 1 stays live, 2
+// is freed, 3 was there before and stays live.
 const plot20 = `{"actions": [1, 2, 0, 2], "elements": [
  {"size": 1000, "info": 2}, {"size": 512, "info": 3}, {"size": 1000, "info": 5}, {"size": 1, "info": null}],
  "suffix_table": [[0, null], [1, 0], [2, 1], [3, 0], [4, 0], [5, 4]],
@@ -95,7 +95,7 @@ func TestADamagedPlotIsRefused(t *testing.T) {
 	tests := map[string]struct{ text, want string }{
 		"an element that is not there": {`{"actions": [1], "elements": [{"size": 1, "info": null}]}`, "element"},
 		"a text that is not there":     {`{"elements": [{"size": 1, "info": 3}]}`, "text"},
-		"a text without an end":        {`{"suffix_table": [[0, 0]], "string_table": ["a"]}`, "leads nowhere"},
+		"a text without an end":        {`{"suffix_table": [[0, 0]], "string_table": ["a"]}`, "out of range"},
 		"a size below zero":            {`{"elements": [{"size": -1, "info": null}]}`, "size"},
 		"columns of two lengths":       {`{"elements_size": [1, 2], "elements_info": [null]}`, "length"},
 		"a list that is none":          {`{"actions": 7}`, "list"},

@@ -9,7 +9,7 @@ import (
 	"memtop/snapshots/trace"
 )
 
-// plot makes a trace of an allocData.
+// plot turns an allocData into a trace.
 type plot struct {
 	data     *allocData
 	in       *trace.Interner
@@ -36,7 +36,7 @@ const (
 	plotBase = 1 << 44 // where the made-up addresses begin
 	plotUnit = 512
 
-	plotElementBytes = 128 + segmentBytes // with what becomes of it in the final state
+	plotElementBytes = 128 + segmentBytes // with its part of the final state
 )
 
 const plotNotice = "This page is a plot, not a snapshot: it has sizes, stacks and the order of events only. " +
@@ -100,7 +100,7 @@ func (p *plot) record(e *plotElement, block, segment trace.Kind) {
 	})
 }
 
-// open gives an element an address that nothing else has now.
+// open allocates an element, at a free address.
 func (p *plot) open(e *plotElement) {
 	if e.live {
 		return
@@ -119,7 +119,7 @@ func (p *plot) open(e *plotElement) {
 func roundUp(size int64) int64 { return max(plotUnit, (size+plotUnit-1)/plotUnit*plotUnit) }
 
 // describe finds an element's stack and category in its text. The first line
-// is a label, "20.0MiB allocation" with this and that around it.
+// is a label, which contains "20.0MiB allocation".
 func (p *plot) describe(i int) {
 	e := &p.elements[i]
 	e.size = p.data.sizes[i]
@@ -137,7 +137,7 @@ func (p *plot) label(i int) string {
 	return p.data.strings[p.data.suffixes[info][0]]
 }
 
-// category returns what torch.profiler called the element: in a column, or at
+// category returns torch.profiler's category of the element, from a column or
 // the end of its label, as in "1.0KiB allocation (gradient)".
 func (p *plot) category(i int) trace.StringID {
 	if len(p.data.categories) > 0 {
@@ -171,13 +171,13 @@ func (p *plot) stack(suffix int64) trace.StackID {
 	return id
 }
 
-// plotRemark tells the lines that PyTorch puts between label and stack.
+// plotRemark reports whether PyTorch puts the line between label and stack.
 func plotRemark(line string) bool {
 	return strings.HasPrefix(line, "alloc not recorded") || strings.HasPrefix(line, "<block was allocated before")
 }
 
-// frame takes "file:line:function" apart at the first number between colons. A
-// line of another form is kept whole as the function.
+// frame splits "file:line:function" at the first number between colons. A line
+// of another form is kept whole as the function.
 func (p *plot) frame(line string) trace.Frame {
 	for at := 0; ; {
 		i := strings.IndexByte(line[at:], ':')
@@ -219,7 +219,7 @@ func (p *plot) final() trace.State {
 	return trace.State{Segments: []trace.Segment{s}}
 }
 
-// appendGap fills what lies between two blocks.
+// appendGap appends a free block for the gap between two blocks.
 func appendGap(blocks []trace.Block, from, to uint64) []trace.Block {
 	if from == to {
 		return blocks
@@ -229,7 +229,7 @@ func appendGap(blocks []trace.Block, from, to uint64) []trace.Block {
 	})
 }
 
-// plotSegments returns segments of whose blocks nothing is known.
+// plotSegments returns segments whose blocks are unknown.
 func plotSegments(live []plotElement) []trace.Segment {
 	segments := make([]trace.Segment, 0, len(live))
 	for _, e := range live {

@@ -18,8 +18,8 @@ import (
 )
 
 // pickled has a value of every kind that a pickle can hold, in the bytes of
-// every opcode that makes one. What they store in the memo is far behind what
-// the pickler of the tests stores there.
+// every opcode that makes one. Their memo indices are far behind those of the
+// pickler of the tests.
 func pickled() map[string]string {
 	const frame = "}(\x8c\x08filename\x8c\x01a\x8c\x04lineK\x01\x8c\x04name\x8c\x01fu"
 	const entry = "}(\x8c\x06action\x8c\x05alloc\x8c\x04sizeK\x07u"
@@ -70,9 +70,9 @@ var inJSON = map[string]string{
 
 // TestAnyValueMayStandAnywhere puts a value of every kind in every place of
 // every kind of record: as the value of each key, instead of each key, as one
-// more key, and among the items of each list. What comes of it is a trace that
-// can be read, or an error that says where. A quarter of the places is tried,
-// others for each kind of value, or all with MEMTOP_LONG=1.
+// more key, and among the items of each list. The result is a trace that can be
+// read, or an error with its place. A quarter of the places is tried, different
+// ones for each kind of value, or all with MEMTOP_LONG=1.
 func TestAnyValueMayStandAnywhere(t *testing.T) {
 	encodings := map[string]struct {
 		kinds  map[string]string
@@ -113,7 +113,7 @@ func decoded(t *testing.T, place string, decode decoder, data []byte) {
 	checkReadable(tr)
 }
 
-// everywhere returns, by the place, snapshots in which v stands there.
+// everywhere returns, by place, snapshots with v in that place.
 func everywhere(v any) map[string]any {
 	all := map[string]any{}
 	for record, keys := range places() {
@@ -156,8 +156,8 @@ var lists = map[string]bool{
 	"blocks": true, "history": true, "frames": true, "forward_frames": true,
 }
 
-// everyKey is a small snapshot with every key of every record, those of old
-// blocks' histories and of torch.fx included.
+// everyKey is a small snapshot with every key of every record, including old
+// blocks' histories and torch.fx.
 func everyKey() any {
 	frame := func(name string) any {
 		return record("name", name, "filename", "a.py", "line", int64(3), "fx_node_op", "call", "fx_node_name", "n",

@@ -21,8 +21,8 @@ const (
 	forwardOf1 = "}(X\x06\x00\x00\x00actionX\x05\x00\x00\x00allocX\x0e\x00\x00\x00forward_framesh\x01u0"
 )
 
-// TestNothingGrowsBeyondTheLimit has inputs of about a megabyte in which a few
-// bytes, over and over, ask for many.
+// TestNothingGrowsBeyondTheLimit decodes inputs of about a megabyte in which few
+// bytes, repeated, ask for much memory.
 func TestNothingGrowsBeyondTheLimit(t *testing.T) {
 	numbered := func(format string, n int) string {
 		var b strings.Builder
@@ -80,8 +80,8 @@ func wantTooMuch(t *testing.T, err error) {
 	}
 }
 
-// TestALengthNearTheLargestIntegerIsRefused is about a sum that would overflow,
-// where the length of the input is not known.
+// TestALengthNearTheLargestIntegerIsRefused declares a length at which a sum
+// would overflow, in an input of unknown length.
 func TestALengthNearTheLargestIntegerIsRefused(t *testing.T) {
 	head := "\x80\x04N\x8d\xff\xff\xff\xff\xff\xff\xff\x7f"
 	in := io.MultiReader(strings.NewReader(head), bytes.NewReader(make([]byte, 4<<20)))
@@ -110,8 +110,8 @@ func TestAnEntryMayBeListedTwice(t *testing.T) {
 	}
 }
 
-// TestOneListMayBeFramesAndForwardFrames has a list in the memo that two keys
-// refer to; it means another thing under each.
+// TestOneListMayBeFramesAndForwardFrames decodes a memoized list to which two
+// keys refer, each with its own meaning.
 func TestOneListMayBeFramesAndForwardFrames(t *testing.T) {
 	entry := "}(X\x06\x00\x00\x00actionX\x05\x00\x00\x00alloc" +
 		"X\x06\x00\x00\x00frames](X\x01\x00\x00\x00aX\x01\x00\x00\x00beq\x00X\x0e\x00\x00\x00forward_framesh\x00u"

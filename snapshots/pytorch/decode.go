@@ -9,9 +9,9 @@ import (
 	"memtop/snapshots/trace"
 )
 
-// Options bounds and watches a decode. The zero value is useful.
+// Options bounds a decode and reports its progress. The zero value is useful.
 type Options struct {
-	// Bound is for the memory of the process; the zero value is
+	// Bound limits the memory of the process; the zero value is
 	// trace.DefaultBound.
 	Bound trace.Bound
 	// Progress receives the bytes read; nil for none.
@@ -21,12 +21,12 @@ type Options struct {
 	Total int64
 }
 
-// CorruptError says that the input is damaged, or holds what a memory snapshot
-// does not hold, and where.
+// CorruptError is damage in the input, or something that no memory snapshot
+// holds, and its place.
 type CorruptError struct {
 	Offset int64 // of the offending byte in the pickle
 	Reason string
-	// Memory says that the input needs more memory than its bound allows.
+	// Memory is true if the input needs more memory than its bound allows.
 	Memory bool
 }
 
@@ -37,12 +37,12 @@ func (e *CorruptError) Error() string {
 // errTruncated ends the loop when the input ends before its STOP.
 var errTruncated = errors.New("the file ends early")
 
-// Decode reads one snapshot pickle. Bytes after its STOP are left alone.
+// Decode reads one snapshot pickle. Bytes after its STOP are ignored.
 //
-// An input that ends early gives what was readable, with Info.Truncated and a
-// notice. Anything else that is wrong is a *[CorruptError]; a failing reader or
-// a cancelled context is returned as it is. Nothing in the input can make
-// Decode run code, crash, or use more memory than the bound.
+// An input that ends early gives its readable part, with Info.Truncated and a
+// notice. Any other damage is a *[CorruptError]; the error of the reader or the
+// context is returned unchanged. No input can make Decode run code, crash, or
+// use more memory than the bound.
 func Decode(ctx context.Context, r io.Reader, o Options) (*trace.Trace, error) {
 	m := newMachine(ctx, r, o)
 	defer m.release()

@@ -16,5 +16,5 @@
 //
 // [DecodeJSON] drives the same machine from JSON. [Write] is the way back.
 //
-// The package does not know files, compression or HTML: that is snapshots.
+// Package snapshots handles files, compression and HTML.
 package pytorch

@@ -3,7 +3,7 @@ package pytorch
 import "memtop/snapshots/trace"
 
 // noteFields are the keys of an entry that go into its note. Every entry has an
-// action; whether it goes there is known from its kind.
+// action; its kind decides whether it goes there.
 var noteFields = func() (fields uint64) {
 	for _, k := range append(noteKeys[:], namePoolID, nameForwardFrames, nameNotedCategory) {
 		fields |= 1 << k
@@ -11,8 +11,8 @@ var noteFields = func() (fields uint64) {
 	return fields &^ (1 << nameAction)
 }()
 
-// noteCache and streamCache remember the last answer: entries of a kind that
-// follow each other mostly have the same.
+// noteCache and streamCache hold the last result: consecutive entries of a kind
+// mostly share it.
 type noteCache struct {
 	note trace.Note
 	id   trace.NoteID
@@ -23,7 +23,7 @@ type streamCache struct {
 	id     trace.StreamID
 }
 
-// event makes an entry of a device's trace.
+// event turns the fields into an entry of a device's trace.
 func (m *machine) event(f *fields) (value, error) {
 	if m.log.Len()%1024 == 0 {
 		if err := m.charge(1024 * eventBytes); err != nil {
@@ -74,7 +74,7 @@ func (m *machine) stream(f *fields) (trace.StreamID, bool) {
 	return m.lastStream.id, true
 }
 
-// note gathers what else an entry or block says.
+// note returns the note of an entry or block.
 func (m *machine) note(f *fields, kind trace.Kind, action trace.StringID) trace.NoteID {
 	var n trace.Note
 	if kind == trace.Other {
@@ -102,8 +102,8 @@ func (m *machine) note(f *fields, kind trace.Kind, action trace.StringID) trace.
 	return last.id
 }
 
-// category returns what an entry itself says its memory is for. See "Categories
-// and PyTorch's viewer".
+// category returns an entry's own category. See "Categories and PyTorch's
+// viewer".
 func (m *machine) category(f *fields) trace.StringID {
 	if !f.has(nameNotedCategory) {
 		return m.string(f, nameCategory)

@@ -12,7 +12,7 @@ import (
 	"memtop/snapshots/trace"
 )
 
-// fuzzMemory is what a decode of any input may keep.
+// fuzzMemory is how much a decode of any input may keep.
 const fuzzMemory = 64 << 20
 
 // fuzzSeeds returns pickles of every protocol and of PyTorch's C++ pickler, of
@@ -33,9 +33,9 @@ func fuzzSeeds(t testing.TB) [][]byte {
 	return seeds
 }
 
-// FuzzDecode feeds the decoder any bytes. What it makes of them must be an
-// error that says where, or a trace that can be read through and written back
-// to a pickle that decodes to as many events.
+// FuzzDecode feeds the decoder any bytes. The result must be an error with its
+// place, or a trace that can be read through and written back to a pickle that
+// decodes to as many events.
 func FuzzDecode(f *testing.F) {
 	for _, seed := range fuzzSeeds(f) {
 		f.Add(seed)
@@ -109,8 +109,8 @@ func checkRewritten(t *testing.T, tr *trace.Trace) {
 	}
 }
 
-// TestDecodeKeepsToItsMemory decodes every seed and compares what the heap grew
-// by with the bound.
+// TestDecodeKeepsToItsMemory decodes every seed and compares the growth of the
+// heap with the bound.
 func TestDecodeKeepsToItsMemory(t *testing.T) {
 	for i, seed := range fuzzSeeds(t) {
 		var before, after runtime.MemStats

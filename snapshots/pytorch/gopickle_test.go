@@ -15,10 +15,9 @@ import (
 	"github.com/nlpodyssey/gopickle/types"
 )
 
-// reference compares what gopickle, a general unpickler written by others,
-// makes of a pickle with the Python value of the trace that we made of it.
-// gopickle trusts its input, so it is only given bytes that our decoder has
-// passed.
+// reference compares a pickle as read by gopickle, a general unpickler written
+// by others, with the Python value of the trace that we decode from it. gopickle
+// trusts its input, so it only gets bytes that our decoder accepted.
 type reference struct {
 	same   map[[2]any]bool // shared containers compared already
 	signed bool            // the writer cast unsigned integers to signed ones

@@ -35,7 +35,7 @@ func TestHostilePicklesAreRefused(t *testing.T) {
 			case err != nil && !errors.As(err, &corrupt):
 				t.Errorf("error %v (%T), want a *CorruptError", err, err)
 			case corrupt != nil && (corrupt.Offset < 0 || corrupt.Offset > int64(len(data)) || corrupt.Reason == ""):
-				t.Errorf("offset %d and reason %q say nothing", corrupt.Offset, corrupt.Reason)
+				t.Errorf("offset %d and reason %q are empty", corrupt.Offset, corrupt.Reason)
 			}
 			if grown := after.TotalAlloc - before.TotalAlloc; grown > hostileMemory {
 				t.Errorf("it took %d MiB", grown>>20)
@@ -94,7 +94,7 @@ func TestASnapshotCutAnywhereIsReadUpToThere(t *testing.T) {
 					continue
 				}
 				if !tr.Info.Truncated || len(tr.Notices) == 0 {
-					t.Fatalf("cut at %d of %d: not said to be cut", n, len(data))
+					t.Fatalf("cut at %d of %d: not marked as cut", n, len(data))
 				}
 				most = max(most, events(tr))
 				samePrefix(t, n, whole, tr)
@@ -114,7 +114,7 @@ func events(tr *trace.Trace) int {
 	return n
 }
 
-// samePrefix checks that what was saved of a cut file is its true beginning.
+// samePrefix checks that the trace of a cut file is the whole file's beginning.
 func samePrefix(t *testing.T, cut int, whole, saved *trace.Trace) {
 	t.Helper()
 	for _, d := range saved.Devices {

@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// trimmed reports whether somebody took events or segments out of a file, so
-// that its parts contradict each other.
+// trimmed reports whether events or segments were removed from a file by hand,
+// so that its parts contradict each other.
 func trimmed(path string) bool { return strings.HasPrefix(filepath.Base(path), "trimmed_by_hand") }
 
 func TestRealFilesKeepTheAllocatorsRules(t *testing.T) {
@@ -70,8 +70,8 @@ func TestRealFilesKeepTheirMeaningAsText(t *testing.T) {
 	}
 }
 
-// TestBothReplaysAgreeOnTheBeginning compares what was live before the first
-// event as the two directions see it.
+// TestBothReplaysAgreeOnTheBeginning compares the blocks that were live before
+// the first event, by replay in both directions.
 func TestBothReplaysAgreeOnTheBeginning(t *testing.T) {
 	traces := map[string]*trace.Trace{}
 	for seed := range uint64(10) {

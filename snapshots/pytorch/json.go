@@ -10,8 +10,8 @@ import (
 )
 
 // DecodeJSON reads a snapshot that was saved as JSON: the same records as in
-// the pickle, with lists for tuples. It promises what [Decode] does. Bytes
-// after the JSON are left alone.
+// the pickle, with lists for tuples. It gives the same guarantees as [Decode].
+// Bytes after the JSON are ignored.
 func DecodeJSON(ctx context.Context, r io.Reader, o Options) (*trace.Trace, error) {
 	m := newMachine(ctx, r, o)
 	defer m.release()
@@ -26,7 +26,7 @@ func DecodeJSON(ctx context.Context, r io.Reader, o Options) (*trace.Trace, erro
 	return m.finish()
 }
 
-// jsonDriver does with the machine what a pickle of the same data would.
+// jsonDriver drives the machine as a pickle of the same data would.
 type jsonDriver struct {
 	*machine
 	scan jsonScanner
@@ -82,7 +82,7 @@ func (d *jsonDriver) begin(container value) error {
 }
 
 // item counts a complete value. Like Python's pickler it hands items over in
-// batches, so a list of a million events never lies on the stack.
+// batches, so the stack never holds a list of a million events.
 func (d *jsonDriver) item() error {
 	if len(d.pending) == 0 {
 		return nil

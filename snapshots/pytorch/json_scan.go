@@ -2,7 +2,7 @@ package pytorch
 
 import "fmt"
 
-// jsonKind is what a JSON token is.
+// jsonKind is the kind of a JSON token.
 type jsonKind uint8
 
 const (
@@ -19,7 +19,7 @@ const (
 	jsonNull
 )
 
-// Bounds on what one token of a hostile file can cost.
+// Bounds on the cost of one token of a hostile file.
 const (
 	jsonMaxDepth  = 1000
 	jsonMaxNumber = 400
@@ -31,7 +31,7 @@ const (
 // NaN and Infinity included. It is owned by one goroutine.
 type jsonScanner struct {
 	*window
-	open  []byte // '{' and '[' of what is open
+	open  []byte // '{' and '[' that are not closed yet
 	state jsonState
 
 	text     []byte // of a key or string; valid until the next token
@@ -41,7 +41,7 @@ type jsonScanner struct {
 	truth    bool
 }
 
-// jsonState says what may come next.
+// jsonState is what the scanner expects next.
 type jsonState uint8
 
 const (
@@ -60,7 +60,7 @@ func (s *jsonScanner) corrupt(format string, values ...any) error {
 
 // next returns the next token, jsonEnd after the last. A stream that ends
 // within the value gives errTruncated; any other error of the reader is
-// returned as it is.
+// returned unchanged.
 func (s *jsonScanner) next() (jsonKind, error) {
 	if s.state == wantNothing {
 		return jsonEnd, nil
@@ -74,7 +74,7 @@ func (s *jsonScanner) next() (jsonKind, error) {
 			return s.close()
 		}
 		if c != ',' {
-			return jsonEnd, s.corrupt("JSON: %q where a comma or %q must stand", c, s.closing())
+			return jsonEnd, s.corrupt("JSON: %q where a comma or %q is expected", c, s.closing())
 		}
 		s.pos++
 		s.state = wantValue
@@ -124,7 +124,7 @@ func (s *jsonScanner) ended() {
 
 func (s *jsonScanner) key(c byte) (jsonKind, error) {
 	if c != '"' {
-		return jsonEnd, s.corrupt("JSON: %q where a key must stand", c)
+		return jsonEnd, s.corrupt("JSON: %q where a key is expected", c)
 	}
 	if err := s.string(); err != nil {
 		return jsonEnd, err
@@ -134,7 +134,7 @@ func (s *jsonScanner) key(c byte) (jsonKind, error) {
 		return jsonEnd, err
 	}
 	if c != ':' {
-		return jsonEnd, s.corrupt("JSON: %q where a colon must stand", c)
+		return jsonEnd, s.corrupt("JSON: %q where a colon is expected", c)
 	}
 	s.pos++
 	s.state = wantValue
@@ -180,7 +180,7 @@ func (s *jsonScanner) literal(c byte) (jsonKind, error) {
 	case 'n':
 		word = "null"
 	default:
-		return jsonEnd, s.corrupt("JSON: %q where a value must stand", c)
+		return jsonEnd, s.corrupt("JSON: %q where a value is expected", c)
 	}
 	for i := range len(word) {
 		c, err := s.peek()

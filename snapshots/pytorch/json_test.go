@@ -20,7 +20,7 @@ import (
 	"memtop/snapshots/trace/tracetest"
 )
 
-// contents returns a trace as text, without what is said of its file.
+// contents returns a trace as text, without the description of its file.
 func contents(t testing.TB, tr *trace.Trace) string {
 	t.Helper()
 	bare := *tr

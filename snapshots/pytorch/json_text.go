@@ -58,8 +58,7 @@ func numeric(c byte) bool {
 	return c >= '0' && c <= '9' || c == '-' || c == '+' || c == '.' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 }
 
-// longNumber reads what is no small integer. Integers beyond 64 bits become
-// floats.
+// longNumber reads any other number. Integers beyond 64 bits become floats.
 func (s *jsonScanner) longNumber(digits string) (jsonKind, error) {
 	if n, err := strconv.ParseUint(digits, 10, 64); err == nil {
 		s.integer = n
@@ -115,7 +114,7 @@ func (s *jsonScanner) string() error {
 	}
 }
 
-// escape reads what follows a backslash.
+// escape reads an escape after its backslash.
 func (s *jsonScanner) escape() error {
 	c, err := s.peek()
 	if err != nil {

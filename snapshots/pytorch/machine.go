@@ -9,22 +9,22 @@ import (
 	"memtop/snapshots/trace"
 )
 
-// What a record takes in bytes, for the bound: in the machine, in the trace made
-// of it, and in the index of that and a report on it. Tables count themselves.
+// Bytes that a record takes, for the bound: in the machine, in the trace, and in
+// the trace's index and report. Tables count their own.
 const (
 	eventBytes      = 160
-	oomBytes        = 640 // beside the event: each is looked into
+	oomBytes        = 640 // beside the event: reports analyse each
 	blockBytes      = 256
 	segmentBytes    = 384 // beside its place in the machine
 	tenantBytes     = 24
 	annotationBytes = 128 // beside its place in the machine
 	deviceBytes     = 256 << 10
-	chunkBytes      = 40 << 14 // that a log of events takes at once
+	chunkBytes      = 40 << 14 // by which a log of events grows
 )
 
 // machine is the state of a decode: a stack of values, the memo, and the
-// records made so far. Its operations know nothing of how the input writes
-// them. It never calls itself, so nesting costs only stack slots.
+// records made so far. Its operations do not depend on the input's encoding. It
+// does not recurse, so nesting costs only stack slots.
 type machine struct {
 	*window
 	used     int64 // bytes counted, without the interner's
@@ -34,7 +34,7 @@ type machine struct {
 	marks []int
 	memo  memo
 	lists []list // 1 and up
-	dicts []dict // 1 and up: those that come in pieces, and those that are no record
+	dicts []dict // 1 and up: dicts that come in pieces or are not records
 
 	in          *trace.Interner
 	fields      fields
@@ -44,16 +44,16 @@ type machine struct {
 	tenants     []trace.Tenant
 	annotations []trace.Annotation
 	snapshot    contents
-	kinds       uint32 // bit k: an event of kind k was met
+	kinds       uint32 // bit k: there is an event of kind k
 	raw         rawStacks
-	pendingRun  int64 // where the run of references now being read began, or -1
+	pendingRun  int64 // start of the run of references being read, or -1
 	shape       shape
-	dictStart   int64           // where the dict begun last began, or -1
+	dictStart   int64           // start of the dict begun last, or -1
 	frames      []trace.FrameID // scratch
 	lastNote    [trace.KindCount]noteCache
 	lastStream  streamCache
 	unknownKeys map[trace.StringID]int
-	odd         int // fields whose value had a type that the field cannot have
+	odd         int // fields and items with an invalid value
 }
 
 func newMachine(ctx context.Context, r io.Reader, o Options) *machine {
@@ -71,7 +71,7 @@ func (m *machine) corrupt(format string, args ...any) error {
 	return &CorruptError{Offset: m.offset(), Reason: fmt.Sprintf(format, args...)}
 }
 
-// charge counts memory that the result or the machine keeps, before it is taken.
+// charge counts memory that the result or the machine keeps, before it is allocated.
 func (m *machine) charge(bytes int64) error {
 	m.used += bytes
 	if m.free() < 0 {
@@ -80,12 +80,12 @@ func (m *machine) charge(bytes int64) error {
 	return nil
 }
 
-// free returns how many bytes may still be taken.
+// free returns how many bytes may still be allocated.
 func (m *machine) free() int64 { return m.room - m.used - m.in.Memory() - m.raw.held }
 
-// weight is how often the memory of a list is counted. What becomes records at once
-// is scratch, of which a snapshot needs next to nothing: whoever fills it has
-// no snapshot, and is refused early.
+// weight is how often the memory of a list is counted. Values that soon become
+// records are scratch. A snapshot needs next to no scratch, so a file that fills
+// it is not a snapshot and is refused early.
 type weight int64
 
 const (
@@ -212,8 +212,7 @@ func (m *machine) recall(at uint32) error {
 	return m.push(v)
 }
 
-// bind makes the container in a stack slot what it has become, for the memo
-// too.
+// bind replaces the container in a stack slot, and in the memo, by v.
 func (m *machine) bind(slot *value, v value) {
 	if slot.n != 0 {
 		m.memo.set(uint32(slot.n-1), m.memo.pack(v))
@@ -222,8 +221,8 @@ func (m *machine) bind(slot *value, v value) {
 	*slot = v
 }
 
-// resolve returns what an unbound container has become since it was copied
-// from the memo.
+// resolve returns the current value of a container that was unbound when it was
+// copied from the memo.
 func (m *machine) resolve(v value) value {
 	if v.unbound() && v.n != 0 {
 		if now, ok := m.memo.get(uint32(v.n - 1)); ok {
@@ -318,8 +317,8 @@ func (m *machine) bindList(slot *value) error {
 	return err
 }
 
-// reopen makes a stack a list again, for the writer that adds frames to a list
-// it had filled: the stack's frames, as items.
+// reopen turns a stack back into a list of its frames, for a writer that adds
+// frames to a list it had filled.
 func (m *machine) reopen(slot *value) error {
 	frames := m.in.Tables.Stack(trace.StackID(slot.id))
 	if err := m.charge(int64(len(frames)) * valueBytes); err != nil {

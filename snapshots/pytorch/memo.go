@@ -5,19 +5,19 @@ const (
 	memoPage  = 1 << memoShift
 )
 
-// memo is the pickle's table of values to be used again. A value takes four
-// bytes, its tag above its id: there is an entry for every dict, and most are
-// never asked for. Values that need more live aside. Pages come as they are
-// used, so a lone entry at a huge index costs one page.
+// memo is the pickle's table of values for reuse. A value takes four bytes, its
+// tag above its id: every dict has an entry, and most are never read. Larger
+// values are kept in aside. Pages are allocated at their first use, so a lone
+// entry at a huge index costs one page.
 type memo struct {
 	pages [][]uint32
 	aside []value
-	next  uint32 // index that MEMOIZE gives
-	inUse int64  // pages that are there
+	next  uint32 // index that MEMOIZE assigns
+	inUse int64  // pages allocated
 }
 
-// bytes returns the memory that the memo takes, with what its lists take while
-// they are moved as they grow.
+// bytes returns the memo's memory, with the second copy of its lists while they
+// grow.
 func (m *memo) bytes() int64 {
 	return m.inUse*memoPage*4 + 2*(int64(cap(m.pages))*24+int64(cap(m.aside))*valueBytes)
 }

@@ -7,15 +7,15 @@ import (
 	"memtop/snapshots/trace"
 )
 
-// metadataValues and metadataLength bound the text that is made of metadata
-// which is no text: many entries may refer to one big dict.
+// metadataValues and metadataLength bound the text made of metadata that is not
+// a string: many entries may refer to one big dict.
 const (
 	metadataValues = 64
 	metadataLength = 4 << 10
 )
 
 // metadata returns the user metadata of an entry, as text. PyTorch writes a
-// string, and its viewer also shows dicts; those become "key: value, …".
+// string, and its viewer also shows dicts; dicts become "key: value, …".
 func (m *machine) metadata(f *fields) trace.StringID {
 	if f.have&(1<<nameUserMetadata) == 0 {
 		return 0
@@ -30,7 +30,7 @@ func (m *machine) metadata(f *fields) trace.StringID {
 	default:
 		return m.string(f, nameUserMetadata)
 	}
-	if *known == 0 { // it is made once, since many entries may refer to one
+	if *known == 0 { // made once: many entries may refer to it
 		budget := metadataValues
 		*known = m.in.Bytes(appendPlain(nil, m.plain(v, settingsDepth, &budget)))
 	}
@@ -38,7 +38,7 @@ func (m *machine) metadata(f *fields) trace.StringID {
 }
 
 // appendPlain appends the text of a value that plain made. Containers within
-// containers stand in brackets.
+// containers are in brackets.
 func appendPlain(b []byte, v any) []byte {
 	between := func(i int) {
 		if i > 0 {
@@ -60,7 +60,7 @@ func appendPlain(b []byte, v any) []byte {
 		return appendText(b, v)
 	case nil:
 		return append(b, "None"...)
-	default: // a number or a truth
+	default: // a number or a boolean
 		return fmt.Append(b, v)
 	}
 	return b

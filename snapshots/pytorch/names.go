@@ -2,15 +2,15 @@ package pytorch
 
 import "memtop/snapshots/trace"
 
-// name is a string that a snapshot's keys and values are known by. The machine
-// interns all of them first, so a name is its string's number less firstName.
+// name is a known key or value of a snapshot. The machine interns all names
+// first, so a name is its string's number less firstName.
 type name uint32
 
 // firstName is the number of the first name: 0 and 1 are the absent and the
 // empty string.
 const firstName = 2
 
-// The keys of records, then the values that mean something.
+// The keys of records, then the values with a meaning.
 const (
 	nameAction name = iota
 	nameAddr
@@ -103,7 +103,7 @@ func internNames(in *trace.Interner) {
 	}
 }
 
-// nameOf returns the name that a string is, or one past all names.
+// nameOf returns the name of a string, a number past all names if it has none.
 func nameOf(id trace.StringID) name { return name(id) - firstName }
 
 // kindOf returns the kind of event that an action's name stands for.

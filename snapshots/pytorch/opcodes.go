@@ -78,8 +78,8 @@ const (
 	opReadOnlyBuffer = 0x98
 )
 
-// run executes opcodes up to and with STOP. The cases are in order of how
-// often a snapshot has them; the rest is in other.
+// run executes opcodes up to and including STOP. The cases are in order of
+// their frequency; the rest is in other.
 func (m *machine) run() error {
 	for {
 		if m.pos >= m.low {
@@ -137,7 +137,7 @@ func (m *machine) run() error {
 	}
 }
 
-// inputEnded is what ended the input before its STOP.
+// inputEnded returns the error that ended the input before its STOP.
 func (m *machine) inputEnded() error {
 	if m.err != nil {
 		return m.err
@@ -199,7 +199,7 @@ func (m *machine) fixed(op byte) error {
 		}
 	case opFrame:
 		if b := m.operand(8); b != nil {
-			return nil // the length is only for buffering; frames may lie
+			return nil // the length is only for buffering, and may be wrong
 		}
 	case opProto:
 		if b := m.operand(1); b != nil {
@@ -217,11 +217,11 @@ func (m *machine) proto(version int) error {
 	return nil
 }
 
-// longValue reads a little-endian two's complement integer of any length. What
-// does not fit in 64 bits is data that no field has.
+// longValue reads a little-endian two's complement integer of any length. No
+// field has one beyond 64 bits.
 func longValue(b []byte) value {
 	for len(b) > 8 && (b[len(b)-1] == 0 && b[len(b)-2] < 0x80 || b[len(b)-1] == 0xFF && b[len(b)-2] >= 0x80) {
-		b = b[:len(b)-1] // no more than a sign
+		b = b[:len(b)-1] // only the sign
 	}
 	if len(b) > 9 || len(b) == 9 && b[8] != 0 {
 		return value{tag: tagOpaque}
@@ -237,12 +237,12 @@ func longValue(b []byte) value {
 	return intValue(int64(n<<unused) >> unused)
 }
 
-// textCopies is how often a long text is in memory while it is gathered from
-// pieces, in lists that are moved as they grow.
+// textCopies is how many copies of a long text are in memory while it is
+// gathered from pieces, in lists that are moved as they grow.
 const textCopies = 4
 
-// counted executes the opcodes of text and bytes, whose length comes first in
-// so many bytes.
+// counted executes the opcodes of text and bytes, which begin with their length
+// in width bytes.
 func (m *machine) counted(op byte, width int) error {
 	b := m.operand(width)
 	if b == nil {
@@ -274,17 +274,17 @@ func (m *machine) counted(op byte, width int) error {
 	return m.text(text)
 }
 
-// tooLong refuses a declared length beyond the input, unless the input is one
-// that was cut off, where a string's end may well be missing.
+// tooLong refuses a declared length beyond the input. A short one means that the
+// input was cut off within the string.
 func (m *machine) tooLong(n uint64) error {
 	const plausible = 1 << 16
 	if n < plausible {
 		return m.inputEnded()
 	}
-	return m.corrupt("a text of %d bytes is declared where at most %d remain", n, m.remaining())
+	return m.corrupt("a text declares %d bytes where at most %d remain", n, m.remaining())
 }
 
-// tuple makes the n values on top of the stack one.
+// tuple makes the n values on top of the stack a tuple.
 func (m *machine) tuple(n int) error {
 	if err := m.need(n); err != nil {
 		return err
@@ -301,7 +301,7 @@ func (m *machine) tupleOf(items []value) error {
 	if len(items) == 0 {
 		return m.push(value{tag: tagTuple})
 	}
-	if m.restores() { // around every list and dict: no tuple is made for it
+	if m.restores() { // around every list and dict, so no tuple is made
 		m.pos++
 		m.stack[len(m.stack)-1] = items[0]
 		return nil

@@ -10,7 +10,7 @@ import (
 )
 
 // other executes the opcodes that only old protocols and unusual writers use,
-// and refuses those that would name or build an object.
+// and refuses those that name or build an object.
 func (m *machine) other(op byte) error {
 	switch op {
 	case opAppend:
@@ -42,7 +42,7 @@ func (m *machine) other(op byte) error {
 	}
 }
 
-// fromMark makes what is above the mark one container.
+// fromMark makes the values above the mark a container.
 func (m *machine) fromMark(op byte) error {
 	items, err := m.popMark()
 	if err != nil {
@@ -118,7 +118,7 @@ func (m *machine) textLine() ([]byte, error) {
 		return line, nil
 	}
 	if !m.ended {
-		return nil, m.corrupt("a line of text goes on for more than %d bytes", longestLine)
+		return nil, m.corrupt("a line of text is longer than %d bytes", longestLine)
 	}
 	return nil, m.inputEnded()
 }
@@ -135,7 +135,7 @@ func (m *machine) lineOp(op byte) error {
 	case opFloat:
 		f, err := strconv.ParseFloat(string(line), 64)
 		if err != nil {
-			return m.corrupt("a floating-point number is not one")
+			return m.corrupt("the operand of FLOAT is not a number")
 		}
 		return m.push(value{tag: tagFloat, n: math.Float64bits(f)})
 	case opString:
@@ -160,7 +160,7 @@ func (m *machine) decimal(s string) error {
 	}
 	for i := range len(s) {
 		if (s[i] < '0' || s[i] > '9') && (i > 0 || s[i] != '-') {
-			return m.corrupt("an integer is not one")
+			return m.corrupt("the operand of INT or LONG is not an integer")
 		}
 	}
 	return m.push(value{tag: tagOpaque})
@@ -179,8 +179,8 @@ func (m *machine) quoted(line []byte) error {
 	return m.text([]byte(text))
 }
 
-// unescape reads Python's raw-unicode-escape: \uXXXX and \UXXXXXXXX stand for
-// code points, every other byte for the Latin-1 character that it is.
+// unescape reads Python's raw-unicode-escape: \uXXXX and \UXXXXXXXX are code
+// points, every other byte is a Latin-1 character.
 func unescape(line []byte) []byte {
 	var out []byte
 	for i := 0; i < len(line); {
@@ -208,8 +208,8 @@ func escapeWidth(b []byte) int {
 	}
 }
 
-// long4 reads an integer whose length takes four bytes; no snapshot needs one
-// so long, but a pickler may choose it.
+// long4 reads an integer whose length takes four bytes; no snapshot needs it,
+// but a pickler may use it.
 func (m *machine) long4() error {
 	b := m.operand(4)
 	if b == nil {
@@ -217,7 +217,7 @@ func (m *machine) long4() error {
 	}
 	n := int32(binary.LittleEndian.Uint32(b))
 	if n < 0 || int64(n) > m.remaining() {
-		return m.corrupt("an integer of %d bytes is declared where at most %d remain", n, m.remaining())
+		return m.corrupt("an integer declares %d bytes where at most %d remain", n, m.remaining())
 	}
 	if n > lookahead {
 		if !m.skip(int64(n)) {
@@ -237,7 +237,7 @@ func (m *machine) stackOp(op byte) error {
 		return err
 	}
 	if op == opPop && len(m.marks) > 0 && m.floor() == len(m.stack) {
-		_, err := m.popMark() // as Python does: with nothing above it, the mark goes
+		_, err := m.popMark() // as in Python: a mark with nothing above it is popped
 		return err
 	}
 	if err := m.need(1); err != nil {
@@ -254,9 +254,9 @@ func (m *machine) stackOp(op byte) error {
 	return m.push(top)
 }
 
-// global accepts one name, which torch_npu's pickler wraps lists and dicts in:
-// a function that returns its first argument. It is recognised, not called.
-// Every other name is refused.
+// global accepts one name, restore_type_tag, in which torch_npu's pickler wraps
+// lists and dicts: a function that returns its first argument. It is recognised,
+// not called. Every other name is refused.
 func (m *machine) global() error {
 	line, err := m.textLine()
 	if err != nil {
@@ -271,17 +271,17 @@ func (m *machine) global() error {
 		return m.push(value{tag: tagTyper})
 	}
 	const longest = 60
-	return m.corrupt("the file names the Python object %.*q, which loading it would import; a snapshot names none", longest, string(module)+"."+string(function))
+	return m.corrupt("the file refers to the Python object %.*q, which pickle would import; a snapshot refers to none", longest, string(module)+"."+string(function))
 }
 
-// restores reports whether the function that returns its first argument is on top
-// of the stack, about to be applied to what comes.
+// restores reports whether restore_type_tag is on top of the stack and REDUCE
+// comes next.
 func (m *machine) restores() bool {
 	top := len(m.stack) - 1
 	return top >= m.floor() && m.stack[top].tag == tagTyper && m.have(1) && m.buf[m.pos] == opReduce
 }
 
-// reduce applies that function, and no other.
+// reduce applies restore_type_tag, and no other function.
 func (m *machine) reduce() error {
 	if err := m.need(2); err != nil {
 		return err

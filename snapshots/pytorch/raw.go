@@ -11,17 +11,16 @@ import (
 // # Runs of references
 //
 // Nine tenths of a snapshot's bytes are lists of frames, and nearly all of
-// them are runs of references to frame dicts that stand in the memo, the same
-// runs over and over: 22,332 entries of one real file have 188 distinct
-// stacks. So a run is recognised by its bytes, from the mark to the opcode that
-// ends it, without looking at its references one by one. That is right as long
-// as memo entries keep their meaning; when one is overwritten all runs are
-// forgotten.
+// them are runs of references to frame dicts in the memo, the same runs over
+// and over: 22,332 entries of one real file have 188 distinct stacks. So a run
+// is recognised by its bytes, from the mark to the opcode that ends it, without
+// looking at its references one by one. This is correct as long as memo entries
+// keep their meaning; when one is overwritten all runs are forgotten.
 //
-// Runs also follow each other in the same order, training being a loop, so the
-// run that came after the present one last time is compared first.
+// Training is a loop, so runs also repeat in order: the run that followed the
+// current one last time is compared first.
 
-// rawRun is a run that has been seen, and the stack that it is.
+// rawRun is a known run and its stack.
 type rawRun struct {
 	bytes []byte
 	stack trace.StackID
@@ -35,11 +34,11 @@ type rawStacks struct {
 	seed  maphash.Seed
 	runs  []rawRun
 	index map[uint64]int32
-	last  int32 // the run met last
-	held  int64 // bytes that all this takes
+	last  int32 // the run read last
+	held  int64 // bytes of all runs
 }
 
-// rawRunBytes is what a run takes beside its own bytes.
+// rawRunBytes is the memory of a run beside its own bytes.
 const rawRunBytes = 192
 
 func (r *rawStacks) init() {
@@ -55,7 +54,7 @@ func (r *rawStacks) forget() {
 	}
 }
 
-// find returns the run that b starts with and that ends a list, or 0.
+// find returns the known run that b starts with, if APPENDS follows it, or 0.
 func (r *rawStacks) find(b []byte) int32 {
 	for i, next := range r.runs[r.last].next {
 		if next != 0 && r.runs[next].begins(b) {
@@ -75,8 +74,8 @@ func (r *rawStacks) find(b []byte) int32 {
 	return at
 }
 
-// follow notes that run at came after the last one, and where among the last
-// one's guesses it was.
+// follow puts run at first among the last run's guesses, in place of guess i,
+// and makes it the last run.
 func (r *rawStacks) follow(i int, at int32) {
 	next := &r.runs[r.last].next
 	copy(next[1:i+1], next[:i])
@@ -116,8 +115,8 @@ func runLength(b []byte) int {
 	return 0
 }
 
-// emptyList pushes a list. When a known run of references fills it, it is read
-// past and its stack is pushed instead.
+// emptyList pushes a list. When a known run of references fills it, the run is
+// skipped and its stack is pushed instead.
 func (m *machine) emptyList() error {
 	if err := m.push(value{tag: tagList}); err != nil {
 		return err

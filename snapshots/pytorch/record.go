@@ -2,7 +2,7 @@ package pytorch
 
 import "memtop/snapshots/trace"
 
-// fields is a dict's known keys and their values, taken apart.
+// fields is a dict's known keys and their values.
 type fields struct {
 	have  uint64 // bit k: key k has a value
 	value [keyCount]value
@@ -17,16 +17,16 @@ func (f *fields) has(keys ...name) bool {
 	return true
 }
 
-// dict is one that came in pieces, or that is no record.
+// dict is a dict that came in pieces or is not a record.
 type dict struct {
 	items  []value        // keys and values in turn
-	text   trace.StringID // what it is as metadata, once asked
+	text   trace.StringID // its text as metadata, once made
 	closed bool
-	record value // what it became, once closed
+	record value // its record, once closed
 }
 
 // close turns an open dict into its record. It is called when the dict is
-// used, since it cannot be known before that no more will come.
+// used: until then more items may come.
 func (m *machine) close(v value) (value, error) {
 	v = m.resolve(v)
 	if v.tag != tagDict || v.id == 0 {
@@ -47,9 +47,9 @@ func (m *machine) close(v value) (value, error) {
 	return record, nil
 }
 
-// record makes a dict's keys and values a record. What it is shows in its keys,
-// not in where it stands, so the order in which a writer builds things does
-// not matter. For a dict that is no record the answer is an unbound dict.
+// record makes a dict's keys and values a record. The keys decide its kind, not
+// its place, so the order in which a writer builds things does not matter. For a
+// dict that is not a record it returns an unbound dict.
 func (m *machine) record(items []value) (value, error) {
 	f := &m.fields
 	f.have = 0
@@ -76,7 +76,7 @@ func (m *machine) record(items []value) (value, error) {
 	return v, m.charge(0)
 }
 
-// recordOf makes the record that the keys call for.
+// recordOf makes the record that the keys decide.
 func (m *machine) recordOf(f *fields) (v value, known bool, err error) {
 	switch {
 	case f.has(nameAction):
@@ -99,8 +99,8 @@ func (m *machine) recordOf(f *fields) (v value, known bool, err error) {
 	return v, true, err
 }
 
-// noteUnknown counts the keys of a record that this program does not know. A key
-// that is no string is odd.
+// noteUnknown counts the unknown keys of a record. A key that is not a string is
+// odd.
 func (m *machine) noteUnknown(items []value) {
 	for i := 0; i+1 < len(items); i += 2 {
 		id, ok := items[i].text()
@@ -115,7 +115,7 @@ func (m *machine) noteUnknown(items []value) {
 }
 
 // number returns a field as a signed integer, 0 and false when absent. A value
-// of another type counts as odd and as absent, as None does without counting.
+// of another type is absent and counted as odd; None is only absent.
 func (m *machine) number(f *fields, k name) (int64, bool) {
 	if f.have&(1<<k) == 0 {
 		return 0, false
@@ -127,7 +127,7 @@ func (m *machine) number(f *fields, k name) (int64, bool) {
 	return n, ok
 }
 
-// device returns the device field. A number that no device has is odd.
+// device returns the device field. A number beyond 32 bits is odd.
 func (m *machine) device(f *fields) (int32, bool) {
 	n, ok := m.number(f, nameDevice)
 	if n != int64(int32(n)) {
@@ -188,7 +188,7 @@ func (m *machine) pool(f *fields, k name) trace.PoolID {
 
 // frame makes a line of a stack.
 func (m *machine) frame(f *fields) value {
-	line, _ := m.address(f, nameLine) // a writer was seen to give 2^64-1 for -1
+	line, _ := m.address(f, nameLine) // one writer gives 2^64-1 for -1
 	id := m.in.Frame(trace.Frame{
 		File: m.string(f, nameFilename), Name: m.string(f, nameName), Line: int32(int64(line)),
 	})
@@ -202,7 +202,7 @@ func (m *machine) frame(f *fields) value {
 	return value{tag: tagFrame, id: uint32(id)}
 }
 
-// stackOf returns the stack that items are, if all are frames.
+// stackOf returns items as a stack, if all are frames.
 func (m *machine) stackOf(items []value) (trace.StackID, bool) {
 	m.frames = m.frames[:0]
 	for i := range items {
@@ -233,8 +233,8 @@ func (m *machine) frameStack(f *fields) trace.StackID {
 	return 0
 }
 
-// stackOfList returns the stack that a list of frames is. It is worked out once
-// per list, since many entries may refer to one.
+// stackOfList returns a list of frames as a stack. It is made once per list: many
+// entries may refer to one.
 func (m *machine) stackOfList(l *list) trace.StackID {
 	if l.stack != 0 {
 		return l.stack

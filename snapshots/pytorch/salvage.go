@@ -1,9 +1,8 @@
 package pytorch
 
-// salvage makes of a file that ended early what its end would have made of the
-// containers that are still open: lists keep the items they have, the dict
-// being read is dropped, and so are dicts around it except the outermost,
-// which is the snapshot itself.
+// salvage closes the containers that are open where a file ends early: lists
+// keep their items; the dict being read is dropped, and so are the dicts around
+// it except the outermost, which is the snapshot itself.
 func (m *machine) salvage() error {
 	m.snapshot.truncatedAt = m.base + int64(m.end)
 	for len(m.marks) > 0 {
@@ -23,7 +22,7 @@ func (m *machine) salvage() error {
 }
 
 // salvageMark closes the container below the last mark. A mark without one
-// began a tuple, which goes with what it has.
+// began a tuple, which is dropped with its items.
 func (m *machine) salvageMark() error {
 	at := m.floor()
 	below := 0
@@ -49,9 +48,9 @@ func (m *machine) salvageMark() error {
 	}
 }
 
-// foldValue brings the outermost dict's items above slot at back to keys and
+// foldValue folds the outermost dict's items from slot at on into keys and
 // values. A list of one item is filled without a mark, so above the last key
-// there may be a list, an item for it, an item for that.
+// there may be a list, its item, and that item's item.
 func (m *machine) foldValue(at int) error {
 	last := len(m.stack) - 1
 	for last >= at && m.stack[last].tag != tagString {
@@ -68,8 +67,8 @@ func (m *machine) foldValue(at int) error {
 	return nil
 }
 
-// salvageTop folds the top of the stack into what is below it, for protocol 0,
-// which puts items into containers one by one and needs no marks.
+// salvageTop folds the top of the stack into the container below it, for protocol
+// 0, which puts items into containers one by one and needs no marks.
 func (m *machine) salvageTop() error {
 	top := len(m.stack) - 1
 	below := m.resolve(m.stack[top-1])

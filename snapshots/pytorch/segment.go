@@ -38,7 +38,7 @@ func (m *machine) block(f *fields) (value, error) {
 	return value{tag: tagBlock, id: m.blocks.add(b)}, nil
 }
 
-// state returns a block's state, and its text when the state does not say it.
+// state returns a block's state, and its text unless the state implies it.
 func (m *machine) state(f *fields) (trace.BlockState, trace.StringID) {
 	id := m.string(f, nameState)
 	switch nameOf(id) {
@@ -82,8 +82,8 @@ func (m *machine) history(f *fields) ([]trace.Tenant, error) {
 	return tenants, nil
 }
 
-// listLen returns how many items a list field has. Who copies the items of a
-// list must count their memory first: many records may refer to one long list.
+// listLen returns how many items a list field has. Callers that copy the items
+// must charge their memory first: many records may refer to one long list.
 func (m *machine) listLen(f *fields, k name) int {
 	if f.have&(1<<k) == 0 {
 		return 0
@@ -163,9 +163,9 @@ func (m *machine) segment(f *fields) (value, error) {
 	return value{tag: tagSegment, id: uint32(len(m.segments) - 1)}, nil
 }
 
-// blocksOf returns a segment's blocks and gives those without an address the one
-// that follows from their order. They lie where they were read, one after the
-// other, unless the list was made in some unusual way.
+// blocksOf returns a segment's blocks. A block without an address gets the one
+// that follows from its place. Blocks that were read one after the other are not
+// copied.
 func (m *machine) blocksOf(f *fields, addr uint64) ([]trace.Block, error) {
 	blocks, err := m.listedBlocks(f)
 	for i := range blocks {
@@ -193,7 +193,7 @@ func (m *machine) listedBlocks(f *fields) ([]trace.Block, error) {
 	return blocks, nil
 }
 
-// listOf returns the list in a field, an empty one when there is none.
+// listOf returns the list in a field, an empty list when there is none.
 func (m *machine) listOf(f *fields, k name) *list {
 	if f.have&(1<<k) == 0 {
 		return &m.lists[0]
@@ -223,8 +223,8 @@ func (t *blockTable) add(b trace.Block) uint32 {
 
 func (t *blockTable) at(id uint32) *trace.Block { return &t.chunks[id/blockChunk][id%blockChunk] }
 
-// run returns n blocks from number first on as they lie, for one segment only;
-// nil when they are not in one chunk or another segment has them.
+// run returns n blocks from number first on without copying, for one segment
+// only; nil when they are not in one chunk or another segment has them.
 func (t *blockTable) run(first uint32, n int) []trace.Block {
 	chunk, from := int(first/blockChunk), int(first%blockChunk)
 	if chunk >= len(t.chunks) || from+n > len(t.chunks[chunk]) || from < t.claims[chunk] {

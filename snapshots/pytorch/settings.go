@@ -7,8 +7,8 @@ import (
 	"memtop/snapshots/trace"
 )
 
-// settingsDepth and settingsSize bound what is kept of the allocator's
-// settings, which real files write in two levels and some forty values.
+// settingsDepth and settingsSize bound the allocator's settings that are kept;
+// real files have two levels and some forty values.
 const (
 	settingsDepth = 8
 	settingsSize  = 4096
@@ -89,9 +89,9 @@ func (m *machine) plainList(v value, depth int, budget *int) any {
 	return items
 }
 
-// markOverflow notes which devices' ring buffers lost entries. PyTorch 2.12
-// says so; whether once, per device as a list or as a dict, at the top or among
-// the settings, was not to be found out, so all are read.
+// markOverflow marks the devices whose ring buffers lost entries. PyTorch 2.12
+// writes this in a form that is not known: once, per device as a list or as a
+// dict, at the top or among the settings. All are read.
 func (m *machine) markOverflow(t *trace.Trace) {
 	budget := settingsSize
 	overflowed := m.plain(m.snapshot.overflowed, settingsDepth, &budget)
@@ -111,7 +111,7 @@ func (m *machine) markOverflow(t *trace.Trace) {
 	}
 }
 
-// perDevice reads a number or truth that may be given once or by device.
+// perDevice reads a number or boolean that may be given once or by device.
 func perDevice(v any, device int) int64 {
 	switch v := v.(type) {
 	case bool:

@@ -9,15 +9,15 @@ import (
 // # Shapes of entries
 //
 // The entries of a trace have the same keys in the same order, each key a
-// reference to the same memo entry. The shape is learned from an entry that
-// took the ordinary way; the next is then read by comparing its keys with the
+// reference to the same memo entry. The shape is learned from an entry that was
+// read the ordinary way; the next is then read by comparing its keys with the
 // shape's and taking the values between them, with no value stack and no dict.
-// Anything unexpected, a key, an opcode, a run of references not seen before,
-// the end of the window, puts everything back and leaves the entry to the
-// ordinary way, so a shape can make reading faster and nothing else.
+// Anything unexpected (a key, an opcode, a new run of references, the end of the
+// window) undoes the attempt, and the entry is read the ordinary way. So a shape
+// changes only the speed.
 
 // shapeKey is a key as the shape expects it: the opcode of a reference, its
-// memo index, and what it is called.
+// memo index, and its name.
 type shapeKey struct {
 	op  byte
 	at  uint32
@@ -35,7 +35,7 @@ type shape struct {
 // entries of a file all miss: their stacks are new.
 func (s *shape) hopeless() bool { return s.misses > 10_000+s.hits }
 
-// longestEntry is how much of the window an entry may take to be tried.
+// longestEntry is how much the window must hold for an entry to be tried.
 const longestEntry = lookahead
 
 // entry is the state of reading one entry by its shape.
@@ -43,8 +43,8 @@ type entry struct {
 	m    *machine
 	b    []byte // the window
 	pos  int
-	next uint32 // memo index that MEMOIZE gives
-	dry  bool   // only look: the entry has been read
+	next uint32 // memo index that MEMOIZE assigns
+	dry  bool   // change nothing: the entry has been read
 }
 
 // shaped reads the entry whose dict has just begun, and reports whether it did.
@@ -90,8 +90,8 @@ func (e *entry) begin() (own, ok bool) {
 	return own, ok
 }
 
-// free reports whether the next memo entry is unused. Its page must be there,
-// so that memory is counted in one place.
+// free reports whether the next memo entry is unused. Its page must exist, so
+// that memory is counted in one place.
 func (e *entry) free() bool {
 	page := int(e.next >> memoShift)
 	pages := e.m.memo.pages
@@ -215,7 +215,7 @@ func (e *entry) memoize(v value) bool {
 	return true
 }
 
-// text reads a short string that has been seen before.
+// text reads a short string that is interned already.
 func (e *entry) text(v *value) bool {
 	n := int(e.b[e.pos+1])
 	if e.pos+n+64 > len(e.b) {
@@ -267,7 +267,7 @@ func (e *entry) single(v *value, at int) bool {
 	return ok
 }
 
-// run reads a list of frames that is a run of references seen before.
+// run reads a list of frames that is a known run of references.
 func (e *entry) run(v *value, at int) bool {
 	if e.dry {
 		n := runLength(e.b[at+1:])
@@ -285,8 +285,8 @@ func (e *entry) run(v *value, at int) bool {
 	return ok && e.pos+64 <= len(e.b)
 }
 
-// learn takes the shape of the entry that the ordinary way has just read, if
-// its dict is the one begun last and still in the window.
+// learn takes the shape of the entry just read the ordinary way, if its dict is
+// the one begun last and still in the window.
 func (m *machine) learn() {
 	s := &m.shape
 	start := int(m.dictStart - m.base)

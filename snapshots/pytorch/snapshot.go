@@ -8,8 +8,7 @@ import (
 	"memtop/snapshots/trace"
 )
 
-// contents is what the top level of a snapshot holds, and which keys its
-// records were seen to have.
+// contents is the top level of a snapshot, and the keys that its records have.
 type contents struct {
 	segments, traces, settings, annotations value
 	overflowed, maxEntries                  value
@@ -41,8 +40,7 @@ func (m *machine) contents(f *fields) value {
 	return value{tag: tagSnapshot}
 }
 
-// finish makes a trace of what the machine has read. The top of the stack is
-// the pickle's value.
+// finish makes the trace. The top of the stack is the pickle's value.
 func (m *machine) finish() (*trace.Trace, error) {
 	if err := m.top(); err != nil {
 		return nil, err
@@ -85,7 +83,7 @@ func (v value) listID() uint32 {
 // top checks that the pickle's value is a snapshot.
 func (m *machine) top() error {
 	if len(m.stack) == 0 {
-		return m.corrupt("the pickle holds nothing")
+		return m.corrupt("the pickle is empty")
 	}
 	v, err := m.close(m.stack[len(m.stack)-1])
 	if err != nil {
@@ -171,9 +169,9 @@ func (m *machine) countDevices(n int) error {
 	return nil
 }
 
-// byDevice parts segments by device, without growing anything. A segment that is
-// listed again and again is counted each time, blocks and all: who reads the
-// result walks through them as often.
+// byDevice splits segments by device, without growing a slice. A segment that is
+// listed several times is counted each time, with its blocks: readers of the
+// result walk through them as often.
 func (m *machine) byDevice(segments []uint32) (map[int][]trace.Segment, error) {
 	counts := make(map[int]int)
 	for _, id := range segments {
@@ -214,7 +212,7 @@ func sortSegments(segments []trace.Segment) {
 	})
 }
 
-// events returns a device's trace. Entries lie in the log as they were read;
+// events returns a device's trace. The log has the entries in the order read, so
 // only a list that shuffles or repeats them is copied.
 func (m *machine) events(v value) (events trace.Events, copied bool, err error) {
 	l := &m.lists[v.listID()]
@@ -239,7 +237,7 @@ func (m *machine) events(v value) (events trace.Events, copied bool, err error) 
 	return log.Events(), true, nil
 }
 
-// notices says what a reader should know before trusting the rest.
+// notices returns what readers should know before they trust the rest.
 func (m *machine) notices() []string {
 	var notices []string
 	if at := m.snapshot.truncatedAt; at > 0 {
@@ -250,7 +248,7 @@ func (m *machine) notices() []string {
 		notices = append(notices, "keys this version does not know were ignored: "+m.unknownText())
 	}
 	if m.odd > 0 {
-		notices = append(notices, fmt.Sprintf("%d fields or items had a type that they cannot have and were ignored", m.odd))
+		notices = append(notices, fmt.Sprintf("%d fields or items had an invalid value and were ignored", m.odd))
 	}
 	return notices
 }

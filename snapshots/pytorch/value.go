@@ -6,7 +6,7 @@ import (
 	"memtop/snapshots/trace"
 )
 
-// tag says what a value on the machine's stack is.
+// tag is the type of a value on the machine's stack.
 type tag uint8
 
 const (
@@ -21,8 +21,8 @@ const (
 	tagTuple  // id indexes machine.lists; any other tuple
 	tagTyper  // torch_npu's restore_type_tag, which changes nothing
 
-	// Containers and what has become of them. An unbound one is still empty:
-	// id is 0 and n its memo index plus one, if it has one.
+	// Containers and the records made of them. An unbound container is still
+	// empty: id is 0 and n its memo index plus one, if it has one.
 	tagList // id indexes machine.lists
 	tagDict // id indexes machine.dicts, open for more items
 	tagFrame
@@ -46,9 +46,8 @@ func intValue(n int64) value { return value{tag: tagInt, n: uint64(n)} }
 
 func stringValue(id trace.StringID) value { return value{tag: tagString, id: uint32(id)} }
 
-// integer returns the value as a signed integer. Truths and whole floats count,
-// as they are equal to integers in Python and what some JSON writers make of
-// them.
+// integer returns the value as a signed integer. Booleans and whole floats count:
+// they equal integers in Python, and some JSON writers write them for integers.
 func (v value) integer() (int64, bool) {
 	switch v.tag {
 	case tagInt, tagBool:
@@ -64,8 +63,8 @@ func (v value) integer() (int64, bool) {
 	return 0, false
 }
 
-// bits returns the value as an address: negative numbers are what PyTorch's
-// C++ pickler makes of addresses from 2^63 up.
+// bits returns the value as an address: PyTorch's C++ pickler writes addresses
+// from 2^63 up as negative numbers.
 func (v value) bits() (uint64, bool) {
 	if v.tag == tagUint {
 		return v.n, true
@@ -79,19 +78,17 @@ func (v value) text() (trace.StringID, bool) {
 	return trace.StringID(v.id), v.tag == tagString
 }
 
-// unbound reports whether v is a container that nothing was put into yet.
+// unbound reports whether v is a container that is still empty.
 func (v value) unbound() bool { return v.id == 0 && (v.tag == tagList || v.tag == tagDict) }
 
-// list is a finished or growing list. A run of records that lie one after the
-// other in their table is kept as its first number and count; anything else
-// item by item.
+// list is a finished or growing list. A run of records with consecutive numbers
+// is kept as its first number and count; anything else item by item.
 type list struct {
 	of    tag
 	first uint32
 	count uint32
 	items []value
-	// What the items are as a stack, as a list of strings and as metadata, once
-	// asked.
+	// The items as a stack, as a list of strings and as metadata, once made.
 	stack trace.StackID
 	texts trace.ListID
 	text  trace.StringID
@@ -131,7 +128,7 @@ func (m *machine) add(l *list, items []value) error {
 	return nil
 }
 
-// extendsRun reports whether items, of which there is one at least, continue the list's run of records.
+// extendsRun reports whether items, at least one, continue the list's run of records.
 func (l *list) extendsRun(items []value) bool {
 	of, next := items[0].tag, items[0].id
 	if l.count > 0 {

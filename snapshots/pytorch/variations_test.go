@@ -12,8 +12,7 @@ import (
 	"memtop/snapshots/trace/tracetest"
 )
 
-// sample is a snapshot with every key that PyTorch has ever written outside of
-// a history.
+// sample is a snapshot with every key that any PyTorch writes outside a history.
 func sample() *trace.Trace {
 	newest := pytorchtest.Layouts[10]
 	return newest.Strip(pytorchtest.Random(pytorchtest.Options{Seed: 21, Devices: 2, Operations: 300}))
@@ -34,8 +33,8 @@ func TestKeysMayStandInAnyOrder(t *testing.T) {
 	}
 }
 
-// TestAnyKeyMayBeMissing takes out one key everywhere. Except for the keys
-// that say what a record is, the rest must come through.
+// TestAnyKeyMayBeMissing removes one key everywhere. The rest must be read,
+// unless the key decides the kind of a record.
 func TestAnyKeyMayBeMissing(t *testing.T) {
 	whole := pytorchtest.Value(sample())
 	telling := map[string]bool{
@@ -162,8 +161,8 @@ segment 0xffff800000000000 512 device=0 allocated=512 active=512 requested=512 s
 	t.Run("written", func(t *testing.T) { sameMeaning(t, tr, decode(t, write(t, tr))) })
 }
 
-// TestBytesAfterTheEndAreLeft reads a pickle with what trace_plot puts behind
-// it before it makes base64 of it.
+// TestBytesAfterTheEndAreLeft reads a pickle with the bytes that trace_plot
+// appends before it encodes it in base64.
 func TestBytesAfterTheEndAreLeft(t *testing.T) {
 	want := sample()
 	data := append(pytorchtest.PythonPickle(pytorchtest.Value(want), 4), 0, 0, 0)

@@ -2,8 +2,8 @@ package pytorch
 
 import "memtop/snapshots/trace"
 
-// writer says who wrote the file. Layers are what only our own engine notes; it
-// writes as a PyTorch of a certain version does.
+// writer returns the program that wrote the file. Only our own engine records
+// layers; it writes as a PyTorch of a certain version does.
 func (m *machine) writer() string {
 	c := &m.snapshot
 	if c.entryKeys&(1<<nameLayer) != 0 {
@@ -12,11 +12,11 @@ func (m *machine) writer() string {
 	return m.versions()
 }
 
-// versions says which PyTorch writes such files, by the newest thing in them.
-// The steps are those of PyTorch's releases: 2.0 brought traces, 2.1 addresses
-// and stacks of blocks, 2.2 times, 2.3 settings, 2.5 annotations, 2.8 compile
-// contexts, 2.9 one more setting, 2.10 user metadata, 2.12 pools of entries,
-// 2.14 annotate. Without entries the newest things cannot show.
+// versions returns the PyTorch versions that write such files, by the newest
+// feature in them. PyTorch 2.0 added traces, 2.1 addresses and stacks of blocks,
+// 2.2 times, 2.3 settings, 2.5 annotations, 2.8 compile contexts, 2.9 one more
+// setting, 2.10 user metadata, 2.12 pools of entries, 2.14 annotate. A file
+// without entries cannot show the newest features.
 func (m *machine) versions() string {
 	c := &m.snapshot
 	switch {
@@ -53,7 +53,7 @@ func (m *machine) earlierWriter() string {
 	}
 }
 
-// orLater hedges where the file has no entries that could show more.
+// orLater returns " or later" for a file without entries that could show more.
 func (m *machine) orLater() string {
 	if m.snapshot.entryKeys != 0 || m.snapshot.segmentKeys&(1<<nameSegmentPoolID) == 0 {
 		return ""

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// sameMeaning compares what a snapshot says, not the container it came in.
+// sameMeaning compares the contents of snapshots, not their containers.
 func sameMeaning(t *testing.T, want, got *trace.Trace) {
 	t.Helper()
 	wanted, have := *want, *got
@@ -38,7 +38,7 @@ func decode(t *testing.T, data []byte) *trace.Trace {
 	return tr
 }
 
-// encodings are all the ways in which writers of snapshots pickle them.
+// encodings are all encodings that writers of snapshots use.
 func encodings() map[string]func(v any) []byte {
 	all := map[string]func(v any) []byte{
 		"C++":           func(v any) []byte { return pytorchtest.CPPPickle(v, false) },
@@ -117,8 +117,8 @@ for protocol, path in enumerate(sys.argv[1:]):
 	}
 }
 
-// TestPythonLoadsGeneratedTraces compares the writer with the test encoder,
-// which were written apart, as Python values.
+// TestPythonLoadsGeneratedTraces compares the output of the writer and of the
+// test encoder, which share no code, as Python values.
 func TestPythonLoadsGeneratedTraces(t *testing.T) {
 	needPython(t)
 	var pairs []string

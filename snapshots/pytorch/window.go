@@ -12,8 +12,8 @@ import (
 
 const (
 	windowSize = 1 << 20
-	// lookahead is how much of the input an opcode may rely on having in the
-	// window, unless the input ends before: more than any stack of frames.
+	// lookahead is how much input the window holds at an opcode, unless the
+	// input ends before: more than any stack of frames.
 	lookahead = 1 << 14
 	// longestLine bounds the operands of protocol 0.
 	longestLine = windowSize / 2
@@ -27,14 +27,14 @@ type window struct {
 	progress trace.Progress
 	total    int64 // length of the input, 0 when not known
 	bound    trace.Bound
-	room     int64 // what the bound lets the contents take now
+	room     int64 // bytes that the bound now allows the contents
 	buf      []byte
 	pos      int   // next byte to read
-	end      int   // end of what was read
-	low      int   // at pos ≥ low the window wants more
+	end      int   // end of the bytes read
+	low      int   // at pos ≥ low the window must be filled
 	base     int64 // offset in the input of buf[0]
 	ended    bool
-	err      error // what ended the input, when not its end
+	err      error // the error that ended the input, nil for its end
 }
 
 func newWindow(ctx context.Context, r io.Reader, o Options) *window {
@@ -48,8 +48,8 @@ func newWindow(ctx context.Context, r io.Reader, o Options) *window {
 	}
 }
 
-// tooMuch says that the contents need more memory than what has come of them
-// may take.
+// tooMuch returns the error for contents that need more memory than the bytes
+// read so far allow.
 func (w *window) tooMuch() error {
 	return &CorruptError{Offset: w.offset(), Reason: w.bound.Refusal(w.came()), Memory: true}
 }
@@ -64,7 +64,7 @@ var buffers = sync.Pool{New: func() any {
 	return &b
 }}
 
-// release gives the window's memory back. Nothing may be read after it.
+// release gives the window's memory back. The window must not be used after it.
 func (w *window) release() {
 	buf := w.buf
 	w.buf = nil
@@ -87,7 +87,7 @@ func (w *window) remaining() int64 {
 	}
 }
 
-// fill moves what is unread to the front and reads until the window is full
+// fill moves the unread bytes to the front and reads until the window is full
 // or the input ends.
 func (w *window) fill() {
 	copy(w.buf, w.buf[w.pos:w.end])
@@ -127,7 +127,7 @@ func (w *window) have(n int) bool {
 }
 
 // take returns the next n bytes, valid until the next call. Long ones are
-// gathered in a buffer that grows only as bytes really come.
+// gathered in a buffer that grows only as bytes arrive.
 func (w *window) take(n int64) ([]byte, bool) {
 	if n > w.remaining() {
 		return nil, false
@@ -156,7 +156,7 @@ func (w *window) gather(n int64) ([]byte, bool) {
 	return b, true
 }
 
-// skip passes over n bytes.
+// skip skips n bytes.
 func (w *window) skip(n int64) bool {
 	if n > w.remaining() {
 		return false

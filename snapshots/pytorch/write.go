@@ -14,11 +14,10 @@ import (
 const writeDevices = 1 << 16
 
 // Write writes t as PyTorch writes a snapshot: a pickle of protocol 4 that
-// pickle.load and memory_viz read. Keys stand in PyTorch's order, and only
-// those that t was given are written, so a snapshot that was read gives the
-// same Python value again. Of a trace that PyTorch cannot express, our own
-// keys hold the rest: layer, role, shape, dtype and noted_category. See "Categories
-// and PyTorch's viewer".
+// pickle.load and memory_viz read. Keys are in PyTorch's order, and only the keys
+// that t was given are written, so a snapshot that was read gives the same Python
+// value again. Our own keys hold what PyTorch cannot express: layer, role, shape,
+// dtype and noted_category. See "Categories and PyTorch's viewer".
 //
 // It streams; beside t it needs a few bytes for every string, frame and stack.
 func Write(w io.Writer, t *trace.Trace) error {
@@ -45,7 +44,7 @@ func Write(w io.Writer, t *trace.Trace) error {
 	return nil
 }
 
-// top writes the top level: a dict, or for what was one a bare list.
+// top writes the top level: a dict, or a bare list if it was one.
 func (p *pickler) top() error {
 	if p.t.Info.List && p.eventCount() == 0 {
 		p.segments()
@@ -123,7 +122,7 @@ func (p *pickler) deviceTrace(id int) {
 	})
 }
 
-// settings writes a dict. The memo has no part in it: settings are few.
+// settings writes a dict, which is not memoized: settings are few.
 func (p *pickler) settings(settings []trace.Setting, depth int) error {
 	p.op(opEmptyDict, opMark)
 	for _, s := range settings {
@@ -164,7 +163,7 @@ func (p *pickler) value(v any, depth int) error {
 		}
 		p.op(opAppends)
 	default:
-		return fmt.Errorf("no pickle for a %T", v)
+		return fmt.Errorf("a %T cannot be pickled", v)
 	}
 	return nil
 }

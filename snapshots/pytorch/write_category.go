@@ -6,25 +6,25 @@ import "memtop/snapshots/trace"
 //
 // PyTorch's web viewer colours an allocation by the category of its alloc event,
 // and stops with an exception at a file that has categories but not "unknown".
-// Our engine finds out what memory is for after it is allocated, and knows of
-// all of it. So in a trace with categories an alloc event says what its memory
-// was for at last, and an event without a category says unknown. What the event
-// itself says then stands under a key of our own, noted_category, which is empty
-// where it says nothing. PyTorch's own files get no such key.
+// Our engine learns what memory is for after it allocates it, and learns it for
+// all memory. So in a trace with categories an alloc event has the last category
+// of its memory, and an event without a category has "unknown". The event's own
+// category then has a key of our own, noted_category, which is empty if there is
+// none. PyTorch's own files get no such key.
 
 // unknownCategory is what the viewer must find in a file with categories.
 const unknownCategory = "unknown"
 
-// categories says what the viewer is to colour events by. The zero value leaves
-// a trace as it is.
+// categories decides the category that the viewer shows for an event. The zero
+// value changes nothing in a trace.
 type categories struct {
-	all  bool // every event says one
+	all  bool // every event has one
 	life []*trace.Lifetimes
-	last int // the index of the device that gets one more event to say unknown, or -1
+	last int // the index of the device that gets one more event, for "unknown", or -1
 }
 
-// newCategories looks at the traces that have categories, but not at those whose
-// writer said unknown: the viewer reads them as they are.
+// newCategories changes nothing in a trace without categories, or with "unknown"
+// among them: the viewer reads it as it is.
 func newCategories(t *trace.Trace) categories {
 	c := categories{last: -1}
 	for i := range t.Tables.Notes {
@@ -42,8 +42,8 @@ func newCategories(t *trace.Trace) categories {
 	return c
 }
 
-// read replays the devices. If all events of all of them have a category, the
-// first one with events gets one more, as PyTorch adds for a snapshot.
+// read replays the devices. If all events have a category, the first device with
+// events gets one more, as PyTorch adds for a snapshot.
 func (c *categories) read(t *trace.Trace) {
 	none := false
 	c.life = make([]*trace.Lifetimes, len(t.Devices))
@@ -64,8 +64,7 @@ func (c *categories) read(t *trace.Trace) {
 	}
 }
 
-// of returns the note whose category the viewer is to show for event i of a
-// device.
+// of returns the note whose category the viewer shows for event i of a device.
 func (c *categories) of(device, i int, e *trace.Event) trace.NoteID {
 	if c.life == nil || e.Kind != trace.Alloc {
 		return e.Note
@@ -74,7 +73,7 @@ func (c *categories) of(device, i int, e *trace.Event) trace.NoteID {
 }
 
 // category writes the category of the note to show, and that of the event's own
-// note where it is another.
+// note where it differs.
 func (p *pickler) category(ownNote, shownNote trace.NoteID) {
 	own, shown := p.t.Tables.Notes[ownNote].Category, p.t.Tables.Notes[shownNote].Category
 	switch {

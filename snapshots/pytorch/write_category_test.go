@@ -12,9 +12,9 @@ import (
 	"github.com/nlpodyssey/gopickle/types"
 )
 
-// TestTheWebViewerFindsACategoryAtEveryEvent holds what the viewer asks for: the
-// last category of an allocation at its alloc event, and the word unknown. What
-// the events themselves say comes back.
+// TestTheWebViewerFindsACategoryAtEveryEvent checks what the viewer needs: the
+// last category of an allocation at its alloc event, and the word unknown. The
+// events' own categories are read back.
 func TestTheWebViewerFindsACategoryAtEveryEvent(t *testing.T) {
 	const scratch, saved, nameless = `note scratch category="workspace" layer="h.0"
 `, `note saved category="activation" layer="h.1"
@@ -71,17 +71,17 @@ alloc 0x2000 512 note=saved`,
 			}
 			again := decode(t, data)
 			d := &again.Devices[0]
-			d.Events = d.Events.Slice(0, tr.Devices[0].Events.Len()) // but for what was added
+			d.Events = d.Events.Slice(0, tr.Devices[0].Events.Len()) // without the event added
 			sameMeaning(t, tr, again)
 			if !bytes.Equal(data, write(t, decode(t, data))) {
-				t.Error("written again it is another file")
+				t.Error("written again, the file differs")
 			}
 		})
 	}
 }
 
-// viewerCategories returns what the events of a pickle's first device say of
-// categories.
+// viewerCategories returns the action and the categories of each event of a
+// pickle's first device.
 func viewerCategories(t *testing.T, data []byte) []string {
 	t.Helper()
 	value, err := pickle.Loads(string(data))

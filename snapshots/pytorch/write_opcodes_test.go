@@ -12,9 +12,9 @@ import (
 	"memtop/snapshots/trace"
 )
 
-// viewerOpcodes are the opcodes that the official web viewer can read, of
-// those that the writer has a use for, with the length of their operand; −1 is
-// a length of one byte before it, −4 one of four. On any other it gives up.
+// viewerOpcodes are the opcodes that the writer uses and the official web viewer
+// can read, with the length of their operand; −1 is a length of one byte before
+// it, −4 a length of four. The viewer stops at any other.
 var viewerOpcodes = map[byte]int{
 	0x80: 1, '.': 0, '(': 0, '}': 0, ']': 0, 'u': 0, 'a': 0, 'e': 0, 0x94: 0,
 	'h': 1, 'j': 4, 'K': 1, 'M': 2, 'J': 4, 0x8a: -1, 'G': 8, 0x8c: -1, 'X': -4,
@@ -106,8 +106,8 @@ func TestAFailingWriterIsReported(t *testing.T) {
 	}
 }
 
-// TestTagsOfOurOwnEngineAreWritten writes what our own engine says of an
-// allocation, beyond what PyTorch can.
+// TestTagsOfOurOwnEngineAreWritten writes the tags of an allocation that only our
+// own engine has.
 func TestTagsOfOurOwnEngineAreWritten(t *testing.T) {
 	in := trace.NewInterner()
 	tag := in.Note(trace.Note{

@@ -9,9 +9,9 @@ import (
 	"memtop/snapshots/trace"
 )
 
-// pickler writes opcodes. What is referred to again is in the memo; its tables
-// hold memo indices plus one, 0 for what has not been written yet. The first
-// error stays, and nothing is written after it.
+// pickler writes opcodes. Values that recur are in the memo; the tables hold
+// memo indices plus one, 0 for a value that was not written yet. The first error
+// stays, and nothing is written after it.
 type pickler struct {
 	w       io.Writer
 	buf     []byte
@@ -42,7 +42,7 @@ func (p *pickler) flush() {
 
 func (p *pickler) op(code ...byte) { p.buf = append(p.buf, code...) }
 
-// memoize puts what was written last into the memo and returns its entry.
+// memoize puts the value written last into the memo and returns its entry.
 func (p *pickler) memoize() uint32 {
 	p.op(opMemoize)
 	p.memos++
@@ -72,7 +72,7 @@ func (p *pickler) little(v uint64, n int) {
 // key writes a key, or a value that is a name.
 func (p *pickler) key(k name) { p.known(&p.keys[k], names[k]) }
 
-// known writes one of a few strings, whose memo entry stands in entry.
+// known writes a string and keeps its memo entry in entry.
 func (p *pickler) known(entry *uint32, s string) {
 	if !p.recall(*entry) {
 		p.unicode(s)

@@ -78,8 +78,7 @@ func (p *pickler) tenant(h *trace.Tenant) {
 	p.op(opSetItems)
 }
 
-// event writes an entry. shown is the note of the category that PyTorch's viewer
-// is to show.
+// event writes an entry. shown is the note whose category PyTorch's viewer shows.
 func (p *pickler) event(e *trace.Event, shown trace.NoteID) {
 	p.op(opEmptyDict, opMark)
 	p.key(nameAction)
@@ -109,8 +108,8 @@ func (p *pickler) event(e *trace.Event, shown trace.NoteID) {
 	p.op(opSetItems)
 }
 
-// note writes what an entry or block says beyond the common fields, but the
-// action, the category and the forward stack.
+// note writes the note of an entry or block, except its action, category and
+// forward stack.
 func (p *pickler) note(id trace.NoteID) {
 	if id == 0 {
 		return
@@ -151,8 +150,8 @@ func (p *pickler) annotation(a *trace.Annotation) {
 	p.op(opSetItems)
 }
 
-// stackField writes a stack under its key unless it is absent. An empty one is
-// a list of its own, since a reader may not expect to meet it again.
+// stackField writes a stack under its key unless it is absent. An empty stack is
+// always a new list, since readers may not expect a reference to one.
 func (p *pickler) stackField(id trace.StackID) {
 	if id == 0 {
 		return
@@ -192,8 +191,8 @@ func (p *pickler) frame(id trace.FrameID) {
 	p.op(opSetItems)
 }
 
-// line writes a frame's line. PyTorch has it unsigned, in 64 bits, and writes
-// −1, which means unknown, as 2^64 − 1.
+// line writes a frame's line. PyTorch's lines are unsigned, in 64 bits: −1, which
+// means unknown, is written as 2^64 − 1.
 func (p *pickler) line(line int32) {
 	p.key(nameLine)
 	p.unsigned(uint64(int64(line)))

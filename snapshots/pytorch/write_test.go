@@ -14,7 +14,7 @@ import (
 	"memtop/snapshots/trace"
 )
 
-// text returns a trace in the text form, in which traces are compared.
+// decodeFile reads a snapshot pickle.
 func decodeFile(t *testing.T, path string) *trace.Trace {
 	t.Helper()
 	f, err := os.Open(path)
@@ -88,9 +88,9 @@ for s in pickle.load(open(sys.argv[1], 'rb'))['segments'][0]['blocks']:
     print(s['state'].encode('utf-8', 'surrogatepass' if s['state'] == '\ud800' else 'surrogateescape').hex())
 `
 
-// TestPythonLoadsTextThatIsNotUTF8 has Python load what no UTF-8 is, and give
-// back its bytes. A surrogate in the three bytes of a pickle is one character,
-// and one that stands for a byte gives that byte.
+// TestPythonLoadsTextThatIsNotUTF8 checks that Python loads text that is not
+// UTF-8 and gives back its bytes. A surrogate in the three bytes of a pickle is
+// one character, and a surrogate that stands for a byte gives that byte.
 func TestPythonLoadsTextThatIsNotUTF8(t *testing.T) {
 	needPython(t)
 	tests := []struct{ name, text, want string }{

@@ -7,14 +7,14 @@ import (
 
 // # Text that is not UTF-8
 //
-// Names of files and functions are bytes on Linux, and may be no text. Python
+// Names of files and functions are bytes on Linux, and may not be text. Python
 // then puts a lone surrogate, U+DC80 to U+DCFF, in the place of a byte (PEP 383),
-// and its pickles hold surrogates in the three bytes that they would have were
-// they allowed. Anything else that is not UTF-8 it refuses to load. So surrogates
-// are written as they are, and every other byte as the surrogate that stands for
-// it: os.fsencode gives the bytes again.
+// and its pickles encode a surrogate in three bytes, as UTF-8 would. Python
+// refuses to load anything else that is not UTF-8. So surrogates are written
+// unchanged, and every other byte as its surrogate: os.fsencode restores the
+// bytes.
 
-// pythonText returns s as Python can load it.
+// pythonText returns s in a form that Python can load.
 func pythonText(s string) string {
 	if utf8.ValidString(s) {
 		return s
@@ -37,7 +37,8 @@ func pythonText(s string) string {
 	return b.String()
 }
 
-// surrogate reports whether s begins with one: U+D800 to U+DFFF in three bytes.
+// surrogate reports whether s begins with a surrogate, U+D800 to U+DFFF in three
+// bytes.
 func surrogate(s string) bool {
 	return len(s) >= 3 && s[0] == 0xed && s[1]&0xe0 == 0xa0 && s[2]&0xc0 == 0x80
 }

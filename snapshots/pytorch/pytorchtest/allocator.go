@@ -16,7 +16,7 @@ const (
 	largeRound    = 2 << 20
 )
 
-// where is what a free block must share with a request to serve it.
+// where holds the properties that a free block must share with a request.
 type where struct {
 	pool   trace.Pool
 	stream uint64
@@ -63,7 +63,7 @@ type Allocator struct {
 	reserved int64
 	segments []*segment
 	heaps    int              // expandable address ranges handed out
-	heapOf   map[where]uint64 // their beginnings
+	heapOf   map[where]uint64 // their first addresses
 }
 
 // ceil rounds up to a multiple.
@@ -123,8 +123,7 @@ func (a *Allocator) find(w where, size int64) *block {
 	return best
 }
 
-// split gives back what is left of b behind its first bytes, when the
-// allocator would.
+// split cuts b after its first size bytes, if PyTorch's allocator would.
 func (b *block) split(size int64) {
 	s := b.segment
 	rest := b.size - size

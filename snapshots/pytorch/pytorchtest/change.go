@@ -5,8 +5,8 @@ import (
 	"math/rand/v2"
 )
 
-// Change returns a copy of v in which every dict has gone through edit. What
-// was shared stays shared.
+// Change returns a copy of v in which every dict has gone through edit. Shared
+// values stay shared.
 func Change(v any, edit func(items []Item) []Item) any {
 	c := &changer{edit: edit, done: map[any]any{}}
 	return c.change(v)
@@ -51,7 +51,7 @@ func Shuffle(seed uint64) func([]Item) []Item {
 	}
 }
 
-// Drop returns an edit that takes one key out.
+// Drop returns an edit that removes one key.
 func Drop(key string) func([]Item) []Item {
 	return func(items []Item) []Item {
 		var kept []Item
@@ -78,8 +78,8 @@ func Keys(v any) map[string]bool {
 	return keys
 }
 
-// Equal says where two values differ as Python compares them, nil when they
-// are equal: the order of keys does not matter, nor what is shared.
+// Equal returns the first difference of two values as Python compares them, nil
+// when they are equal: the order of keys and sharing do not matter.
 func Equal(a, b any) error {
 	c := &comparison{same: map[[2]any]bool{}}
 	return c.equal(a, b, "value")

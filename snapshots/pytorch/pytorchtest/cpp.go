@@ -10,7 +10,7 @@ import (
 // protocol 2, integers beyond 32 bits in eight bytes, addresses cast to signed
 // ones, lists and dicts in the memo only when they are used twice and then
 // after they are filled. With tags, every list and dict goes through
-// restore_type_tag, as torch_npu's call of that pickler has it.
+// restore_type_tag, as torch_npu calls that pickler.
 func CPPPickle(v any, tags bool) []byte {
 	p := &cppPickler{tags: tags, uses: map[any]int{}, memo: map[any]int{}, out: []byte{0x80, 2}}
 	p.count(v)

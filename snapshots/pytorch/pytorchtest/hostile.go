@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Hostile returns pickles that mean harm or make no sense, by what they do.
-// Every one must be refused, at once and in little memory. Those that would
-// run code would, with pickle.load, run print.
+// Hostile returns harmful and malformed pickles, by what they do. Every one must
+// be refused, at once and in little memory. A pickle that would run code runs
+// print in pickle.load.
 func Hostile() map[string][]byte {
 	all := map[string][]byte{}
 	for _, group := range []map[string]string{codeRunning(), declaredLengths(), brokenMemos(), brokenStacks(), otherData()} {
@@ -150,7 +150,7 @@ func brokenStacks() map[string]string {
 	}
 }
 
-// otherData are pickles that are whole and harmless, and no snapshots.
+// otherData are valid, harmless pickles that are not snapshots.
 func otherData() map[string]string {
 	return map[string]string{
 		"a number":                    protocol4 + "K\x01.",

@@ -2,13 +2,12 @@ package pytorchtest
 
 import "memtop/snapshots/trace"
 
-// Layout is what the snapshots of one version of PyTorch hold. Versions are
-// numbered as 210 for 2.10.
+// Layout is the contents of the snapshots of one version of PyTorch. Version 210
+// is 2.10.
 type Layout struct {
 	Name    string
 	Version int
-	// NoPool and NoTime say that the writer leaves those out whatever its
-	// version.
+	// NoPool and NoTime say that the writer omits these whatever its version.
 	NoPool, NoTime bool
 }
 
@@ -29,8 +28,8 @@ var Layouts = []Layout{
 	{Name: "npu", Version: 201, NoPool: true, NoTime: true},
 }
 
-// Strip returns t with only what the layout's writer would have written. What
-// became of the rest of a 1.13 block or a 2.0 one is in its history.
+// Strip returns t with only what the layout's writer writes. In 1.13 and 2.0 the
+// rest of a block is in its history.
 func (l Layout) Strip(t *trace.Trace) *trace.Trace {
 	out := *t
 	tables := *t.Tables
@@ -61,8 +60,8 @@ func (l Layout) Strip(t *trace.Trace) *trace.Trace {
 	return &out
 }
 
-// notes takes out of the notes what the version does not write, and returns
-// for every note the one that it has become.
+// notes removes from the notes what the version does not write, and returns for
+// every note its new number.
 func (l Layout) notes(tables *trace.Tables) []trace.NoteID {
 	moved := make([]trace.NoteID, len(tables.Notes))
 	ids := map[trace.Note]trace.NoteID{}

@@ -193,7 +193,7 @@ func rawEscape(s string) string {
 }
 
 // memoize gives the value written last the next memo entry. A nil key is a
-// value that will not be asked for.
+// value that is never referred to.
 func (p *pythonPickler) memoize(key any) {
 	if key != nil {
 		p.memo[key] = p.next

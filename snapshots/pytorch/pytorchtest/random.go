@@ -7,8 +7,8 @@ import (
 	"memtop/snapshots/trace"
 )
 
-// Options say what a random trace is like. The zero value gives one device
-// with a hundred operations.
+// Options describe a random trace. The zero value gives one device with a
+// hundred operations.
 type Options struct {
 	Seed       uint64
 	Devices    int  // 0 is 1
@@ -16,12 +16,12 @@ type Options struct {
 	Expandable bool // segments are expandable
 	FreeSites  bool // frees are recorded with their own stack
 	Ring       int  // how many events the ring buffer keeps; 0 is all
-	// Watch, when not nil, is told the true state after some event.
+	// Watch, when not nil, receives the true state after some events.
 	Watch func(device, event int, state trace.State)
 }
 
-// Random returns a consistent trace in which anything may happen that happens
-// in real ones: reuse, splits and merges, several streams with pending frees,
+// Random returns a consistent trace with everything that happens in real
+// traces: reuse, splits and merges, several streams with pending frees,
 // pools, an emptied cache, running out of memory, annotations.
 func Random(o Options) *trace.Trace {
 	if o.Devices == 0 {
@@ -147,8 +147,7 @@ func (p *program) active() int64 {
 	return sum
 }
 
-// annotateBlock says something of a live block after the fact, as PyTorch 2.14
-// can.
+// annotateBlock annotates a live block after its allocation, as PyTorch 2.14 can.
 func (p *program) annotateBlock() {
 	r := p.allocator.recorder
 	b := p.pick(func(b *block) bool { return b.live })

@@ -8,16 +8,16 @@ import (
 // epoch: 2026-01-01.
 const clockStart = 1_767_225_600_000_000
 
-// recorder makes a trace of what an allocator does. The stack and the note are
-// those of the program at this moment.
+// recorder makes a trace of an allocator's actions. The stack and the note are
+// the program's at this moment.
 type recorder struct {
 	in    *trace.Interner
 	log   trace.EventLog
 	now   int64
 	stack trace.StackID
 	note  trace.Note
-	// freeSite says that frees are recorded with the stack of the free, as
-	// PyTorch does with context="all", and not with that of the allocation.
+	// freeSite records frees with the stack of the free, as PyTorch does with
+	// context="all", and not with that of the allocation.
 	freeSite bool
 }
 
@@ -33,7 +33,7 @@ func (r *recorder) noteOf(pool trace.Pool) trace.NoteID {
 	return r.in.Note(n)
 }
 
-// plain returns the current note without what only allocations have.
+// plain returns the current note without the fields that only allocations have.
 func (r *recorder) plain(pool trace.Pool) trace.NoteID {
 	return r.in.Note(trace.Note{
 		CompileContext: r.note.CompileContext, UserMetadata: r.note.UserMetadata, Pool: r.in.Pool(pool),

@@ -50,8 +50,8 @@ func (a *Allocator) remove(s *segment) {
 	a.segments = slices.Delete(a.segments, i, i+1)
 }
 
-// EmptyCache gives the driver back what no block uses: whole segments, and
-// whole pages of expandable ones.
+// EmptyCache gives unused memory back to the driver: whole segments, and whole
+// pages of expandable ones.
 func (a *Allocator) EmptyCache() {
 	for _, s := range slices.Clone(a.segments) {
 		if s.expandable {
@@ -64,7 +64,7 @@ func (a *Allocator) EmptyCache() {
 	}
 }
 
-// page returns how much is mapped at once.
+// page returns the size of a page.
 func (w where) page() int64 {
 	if w.small {
 		return smallSegment
@@ -117,7 +117,7 @@ func (a *Allocator) expand(w where, size int64) *block {
 	return b
 }
 
-// spare returns what a block adds to the memory mapped behind it.
+// spare returns how much a block adds to the memory mapped behind it.
 func (b *block) spare() int64 {
 	if b == nil || !b.free() {
 		return 0

@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// SharedFolder returns the folder of real PyTorch snapshots that stands beside
-// the project: $MEMTOP_SNAPSHOTS, or shared/snapshots next to the project's
-// root. Where there is none, the test is skipped.
+// SharedFolder returns the folder of real PyTorch snapshots beside the project:
+// $MEMTOP_SNAPSHOTS, or shared/snapshots next to the project's root. Without
+// one, the test is skipped.
 func SharedFolder(t testing.TB) string {
 	t.Helper()
 	if folder := os.Getenv("MEMTOP_SNAPSHOTS"); folder != "" {

@@ -15,10 +15,10 @@ const (
 )
 
 // TinyTraining returns the trace of a training run as PyTorch 2.10 records it:
-// some memory that was there before recording began, a model being made, three
-// steps of forward, backward and AdamW, then a batch that is too large, and the
-// out-of-memory error that it ends in. It is small, always the same, and has stacks of all
-// the kinds by which memory is told apart.
+// some memory from before the recording, the making of a model, three steps of
+// forward, backward and AdamW, then a batch that is too large and its
+// out-of-memory error. It is small, always the same, and has stacks of all the
+// kinds that distinguish memory.
 func TinyTraining() *trace.Trace {
 	r := &training{in: trace.NewInterner()}
 	r.allocator = &Allocator{
@@ -133,7 +133,7 @@ func (r *training) construct() {
 	}
 }
 
-// step is one iteration over a batch so many times as large.
+// step is one iteration; batch is a factor on the batch's size.
 func (r *training) step(number int, batch int64) {
 	step := fmt.Sprintf("ProfilerStep#%d", number)
 	r.mark(step, "START")
@@ -151,7 +151,7 @@ func (r *training) step(number int, batch int64) {
 	r.mark(step, "END")
 }
 
-// forward returns what backward will need, and the logits.
+// forward returns the memory that backward needs, and the logits.
 func (r *training) forward(batch int64) (saved []*block, logits *block) {
 	model := []call{callModel, trainStep, main}
 	for layer := range trainingLayers {
@@ -174,8 +174,8 @@ func (r *training) forward(batch int64) (saved []*block, logits *block) {
 	return append(saved, logits, r.get(vocabulary*batch)), logits
 }
 
-// backward frees what forward saved, last first, and makes a gradient of every
-// parameter.
+// backward frees the memory that forward saved, last first, and makes a gradient
+// of every parameter.
 func (r *training) backward(saved []*block, logits *block) {
 	engine := []call{
 		{"??", 0, "torch::autograd::generated::MmBackward0::apply(std::vector<at::Tensor>&&)"},
@@ -197,7 +197,7 @@ func (r *training) backward(saved []*block, logits *block) {
 }
 
 // optimize is a step of AdamW, which makes its state the first time, and then
-// forgets the gradients.
+// frees the gradients.
 func (r *training) optimize() {
 	const name = "Optimizer.step#AdamW.step"
 	step := []call{{torch + "optim/adamw.py", 232, "step"}, {torch + "optim/optimizer.py", 517, "wrapper"}, trainStep, main}

@@ -13,8 +13,8 @@ type (
 	Dict struct{ Items []Item }
 	// Item is one entry of a dict.
 	Item struct{ Key, Value any }
-	// Fresh is a string that is an object of its own, where equal strings are
-	// otherwise one object.
+	// Fresh is a string that is an object of its own; other equal strings are
+	// one object.
 	Fresh string
 	// Raw is a value in the encoding's own bytes, whatever they are.
 	Raw string
@@ -28,9 +28,9 @@ func (d *Dict) setIf(given bool, key string, value any) {
 	}
 }
 
-// Value returns the Python value that PyTorch would make of t: objects are
-// shared where it shares them, keys stand in its order. It is written apart
-// from pytorch.Write, with which it is compared.
+// Value returns the Python value that PyTorch would make of t, with its sharing
+// of objects and its order of keys. It shares no code with pytorch.Write, with
+// which it is compared.
 func Value(t *trace.Trace) any {
 	b := &builder{t: t, stacks: map[trace.StackID]*List{}, frames: map[trace.FrameID]*Dict{}}
 	segments := &List{}
@@ -115,7 +115,7 @@ func (b *builder) event(e *trace.Event) *Dict {
 	return d
 }
 
-// tags sets what our own engine says beyond PyTorch.
+// tags sets the keys that only our own engine writes.
 func (b *builder) tags(d *Dict, n trace.Note) {
 	d.setIf(n.Category != 0, "category", b.text(n.Category))
 	d.setIf(n.Layer != 0, "layer", b.text(n.Layer))
@@ -178,7 +178,7 @@ func (b *builder) block(k *trace.Block) *Dict {
 	return d
 }
 
-// stack returns the list of a stack. The empty one is made anew each time.
+// stack returns the list of a stack. An empty stack is a new list each time.
 func (b *builder) stack(id trace.StackID) *List {
 	if l := b.stacks[id]; l != nil {
 		return l
