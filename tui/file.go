@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -156,8 +157,8 @@ func closing(s trace.Source) tea.Cmd {
 }
 
 // firstDevice returns the index of the device asked for, or else of the first
-// that ran out of memory, or else of the one with the most events, or else with
-// the most memory.
+// that ran out of memory, or else of the fullest, or else of the one with the most
+// events.
 func (f *file) firstDevice() int {
 	wanted := []int{f.wanted}
 	for _, s := range f.short {
@@ -168,12 +169,11 @@ func (f *file) firstDevice() int {
 			return i
 		}
 	}
-	best, bestEvents, bestSegments := 0, -1, -1
+	best := 0
 	for i := range f.trace.Devices {
-		d := &f.trace.Devices[i]
-		events, segments := d.Events.Len(), len(d.Final.Segments)
-		if events > bestEvents || events == bestEvents && segments > bestSegments {
-			best, bestEvents, bestSegments = i, events, segments
+		a, b := &f.trace.Devices[i], &f.trace.Devices[best]
+		if cmp.Or(cmp.Compare(a.Final.Reserved(), b.Final.Reserved()), cmp.Compare(a.Events.Len(), b.Events.Len())) > 0 {
+			best = i
 		}
 	}
 	return best

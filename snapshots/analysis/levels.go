@@ -37,10 +37,7 @@ func (l *levels) settle(life *trace.Lifetimes, final *trace.State) {
 	for k := range life.Held {
 		l.initial += life.Held[k].Size
 	}
-	l.initialReserved = -l.nowReserved
-	for i := range final.Segments {
-		l.initialReserved += final.Segments[i].Size
-	}
+	l.initialReserved = final.Reserved() - l.nowReserved
 }
 
 // bucket gathers one bucket's extremes.

@@ -91,8 +91,10 @@ func (x *Index) oomAt(i int) OOM {
 
 // judge finds out what the request died of.
 func (x *Index) judge(o *OOM) {
-	m := x.inferMap(o.Event)
-	holders := x.HoldersAt(o.Event)
+	x.judgeBy(o, x.inferMap(o.Event), x.HoldersAt(o.Event))
+}
+
+func (x *Index) judgeBy(o *OOM, m *Map, holders []Holder) {
 	o.Free, o.Holders = m.Free, holders[:min(len(holders), 10)]
 	o.Verdict, o.Reason = x.oomCause(o, x.events.At(o.Event), m)
 }
@@ -104,12 +106,12 @@ func (x *Index) oomCause(o *OOM, e *trace.Event, m *Map) (Verdict, string) {
 	own := int64(0) // free in the request's stream, in its size class or in the default pool
 	for i := range m.Fits {
 		f := &m.Fits[i]
-		if f.Stream == e.Stream && (f.Type != "small") == (o.Requested > trace.SmallLimit) {
+		if f.serves(o.Requested, e.Stream) {
 			own += f.Free
 			o.Largest = max(o.Largest, f.Largest)
 		}
 	}
-	ask, need := quantity.Bytes(o.Requested), segmentFor(o.Requested)
+	ask, need := quantity.Bytes(o.Requested), x.driverNeed(o.Requested)
 	enough := func(cached int64) bool { return cached >= o.Requested || cached+driver >= need }
 	if driver >= o.Requested && driver < need {
 		ask += ", which takes a new segment of " + quantity.Bytes(need)
@@ -130,6 +132,12 @@ func (x *Index) oomCause(o *OOM, e *trace.Event, m *Map) (Verdict, string) {
 		return Full, "asked for " + ask + "; only " + quantity.Bytes(m.Free) + " was cached and the driver had " + quantity.Bytes(driver) +
 			", while " + quantity.Bytes(o.Live) + " was held"
 	}
+}
+
+// serves reports whether a request of a stream may be served from the group's free
+// memory, as far as its pool is not known.
+func (f *Fit) serves(size int64, stream trace.StreamID) bool {
+	return f.Stream == stream && (f.Type != "small") == (size > trace.SmallLimit)
 }
 
 // segmentFor returns the size of the segment that the allocator asks the driver

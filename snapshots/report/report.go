@@ -73,6 +73,21 @@ type OOM struct {
 	DeviceFreeBytes    int64 `json:"device_free_bytes"`
 	LiveRequestedBytes int64 `json:"live_requested_bytes"`
 	ReservedBytes      int64 `json:"reserved_bytes"`
+	// Requester has the frames of the request, innermost first.
+	Requester []string `json:"requester"`
+	// ShortBytes is how much more the driver would have had to have, null when
+	// what it had is not known.
+	ShortBytes *int64 `json:"short_bytes"`
+	// WouldFit lists what alone would have made the request fit, the smallest
+	// change first. It is empty for all but the first 64 events.
+	WouldFit []Change `json:"would_fit"`
+}
+
+// Change is something that saves memory.
+type Change struct {
+	Change      string `json:"change"`
+	SavingBytes int64  `json:"saving_bytes"`
+	Basis       string `json:"basis"` // estimated, counted or replayed
 }
 
 // Pool is what a memory pool holds at the end.
@@ -176,11 +191,29 @@ func newDevice(x *analysis.Index) Device {
 		OOM:            make([]OOM, 0), Pools: poolReports(x),
 		CategoriesAtPeak: Categories{x.CountCategories(s.PeakEvent), x.Guessed()}, Findings: findings(x),
 	}
-	for _, o := range x.OOMEvents() {
-		d.OOM = append(d.OOM, OOM{o.Event, o.Requested, o.DeviceFree, o.Live, o.Reserved})
+	for k, o := range x.OOMEvents() {
+		d.OOM = append(d.OOM, failure(x, o, k < accountedOOMs))
 	}
 	d.addPeak(x, x.HoldersAt(s.PeakEvent))
 	return d
+}
+
+// accountedOOMs is how many out-of-memory events are accounted for in full.
+const accountedOOMs = 64
+
+func failure(x *analysis.Index, o analysis.OOM, full bool) OOM {
+	r := OOM{o.Event, o.Requested, o.DeviceFree, o.Live, o.Reserved, x.Frames(o.Stack), nil, make([]Change, 0)}
+	if !full {
+		return r
+	}
+	f := analysis.FailureAt(x, o.Event)
+	if f.Short >= 0 {
+		r.ShortBytes = &f.Short
+	}
+	for _, c := range f.WouldFit {
+		r.WouldFit = append(r.WouldFit, Change{c.Text, c.Saving, c.Basis.String()})
+	}
+	return r
 }
 
 // addPeak counts the stacks that hold memory at the peak. The counts are of

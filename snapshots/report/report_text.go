@@ -70,10 +70,43 @@ func (d *Device) text(p *page, x *analysis.Index) {
 	p.line("Device %d: %s, %s, %s", d.Device, quantity.Plural(d.Events, "event"), quantity.Plural(d.Segments, "segment"), quantity.Plural(d.Blocks, "block"))
 	p.line("")
 	findingLines(p, x)
+	d.failureLines(p, x)
 	d.numbers(p)
 	d.categories(p, x)
 	d.poolLines(p)
 	d.stackLines(p, x)
+}
+
+// failureLines accounts for the last request that ran out of memory, which as a
+// rule ended the job.
+func (d *Device) failureLines(p *page, x *analysis.Index) {
+	n := len(d.OOM)
+	if n == 0 {
+		return
+	}
+	f := analysis.FailureAt(x, d.OOM[n-1].Event)
+	p.line("")
+	p.line("  Out of memory at event %s", quantity.Count(f.Event))
+	for _, fact := range f.Facts(x.StackName) {
+		p.wrap(fmt.Sprintf("  %-11s", fact.Label), fact.Text)
+	}
+	for i, change := range f.WouldFit {
+		label := ""
+		if i == 0 {
+			label = "would fit"
+		}
+		p.wrap(fmt.Sprintf("  %-11s", label), fmt.Sprintf("%s: %s, %s", change.Text, quantity.Bytes(change.Saving), change.Basis))
+	}
+	for i, row := range f.Lines.Rows[:min(len(f.Lines.Rows), 5)] {
+		if row.Self == 0 {
+			break
+		}
+		label := ""
+		if i == 0 {
+			label = "held by"
+		}
+		p.line("  %-11s%10s  %s", label, quantity.Bytes(row.Self), row.Name)
+	}
 }
 
 func (d *Device) numbers(p *page) {

@@ -112,3 +112,12 @@ func (s *Segment) End() uint64 { return s.Addr + uint64(s.Size) }
 type State struct {
 	Segments []Segment
 }
+
+// Reserved returns the bytes of all segments.
+func (s *State) Reserved() int64 {
+	var bytes int64
+	for i := range s.Segments {
+		bytes += s.Segments[i].Size
+	}
+	return bytes
+}

@@ -9,23 +9,28 @@ import (
 	"memtop/tui/screen"
 )
 
-// look gathers what stands out on the device, and which others ran out of
-// memory.
-func look(_ context.Context, x page.Edition) []analysis.Finding {
-	found := slices.Clone(x.Findings())
+// lookout is what stands out on the device, and which devices ran out of memory.
+type lookout struct {
+	found []analysis.Finding
+	short []analysis.Shortage
+}
+
+func look(_ context.Context, x page.Edition) lookout {
+	o := lookout{found: slices.Clone(x.Findings())}
 	if x.Trace().Info.Growing || len(x.Trace().Devices) < 2 {
-		return found
+		return o
 	}
-	for _, s := range analysis.Shortages(x.Trace()) {
+	o.short = analysis.Shortages(x.Trace())
+	for _, s := range o.short {
 		if s.Device != x.Device().ID {
-			found = append(found, analysis.Finding{
+			o.found = append(o.found, analysis.Finding{
 				Kind: analysis.ShortageFinding, Severity: analysis.Problem, Confidence: analysis.Certain,
 				Where: analysis.Where{Event: analysis.NoEvent}, Evidence: s.String() + "; d goes to the next device",
 			})
 		}
 	}
-	slices.SortStableFunc(found, func(a, b analysis.Finding) int { return int(b.Severity) - int(a.Severity) })
-	return found
+	slices.SortStableFunc(o.found, func(a, b analysis.Finding) int { return int(b.Severity) - int(a.Severity) })
+	return o
 }
 
 // pageOf returns the page that a finding leads to.

@@ -65,16 +65,19 @@ func (f frame) findingRows() int {
 // sections returns the page's parts for the left and the right column. With
 // one column both stand in the left.
 func (p *Page) sections(f frame) (l, r []section) {
+	if a := p.failed(); a != nil {
+		return p.failureSections(f, a)
+	}
 	if p.live() {
 		return p.liveSections(f)
 	}
 	if f.right == 0 {
 		return []section{
-			p.findings(f.left, f.findingRows()), p.gauges(), p.waterfall(f.compact), p.holders(6), p.history(4),
+			p.devices(f.left), p.findings(f.left, f.findingRows()), p.gauges(), p.waterfall(f.compact), p.holders(6), p.history(4),
 			p.ooms(), p.pools(), p.source(), p.settings(),
 		}, nil
 	}
-	l = []section{p.findings(f.left, f.findingRows()), p.gauges(), p.waterfall(false), p.settings()}
+	l = []section{p.devices(f.left), p.findings(f.left, f.findingRows()), p.gauges(), p.waterfall(false), p.settings()}
 	r = []section{p.holders(min(max(f.h/3, 6), holderCount)), p.ooms(), p.pools(), p.source()}
 	left := f.h - f.total(r) - 3 - f.gap()
 	return l, append([]section{p.history(min(max(left, 5), 24))}, r...)

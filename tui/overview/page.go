@@ -4,6 +4,7 @@ package overview
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"charm.land/bubbles/v2/key"
@@ -45,6 +46,7 @@ type facts struct {
 	history    analysis.Timeline
 	rows       []analysis.Row // of the waterfall, of a running program only
 	gauged     bool           // they add up to what the driver says is used
+	failure    *account       // of the request that failed at this moment, nil for none
 }
 
 // holderCount is how many of the largest holders are shown at most.
@@ -55,7 +57,7 @@ type Page struct {
 	scene    *page.Scene
 	keys     keyMap
 	asked    *ask.One[question, facts]
-	looked   *ask.One[page.Edition, []analysis.Finding]
+	looked   *ask.One[page.Edition, lookout]
 	found    []analysis.Finding // nil until they are known
 	moment   moment
 	finding  int
@@ -85,6 +87,9 @@ func answer(ctx context.Context, q question) facts {
 	f := facts{at: q.at, categories: x.CategoriesAt(q.at)}
 	if ctx.Err() != nil {
 		return f
+	}
+	if q.at >= 0 && q.at <= x.End() && x.Device().Events.At(q.at).Kind == trace.OOM {
+		f.failure = newAccount(x.Index, q.at)
 	}
 	f.state = x.SegmentsAt(q.at)
 	f.holders = x.HoldersAt(q.at)
@@ -126,7 +131,13 @@ func (p *Page) at() int {
 func (p *Page) Refresh(w, h int) tea.Cmd {
 	p.w, p.h = w, h
 	looking := p.look()
-	p.found, _ = p.looked.Answer()
+	seen, _ := p.looked.Answer()
+	p.found = seen.found
+	if a := p.failed(); a != nil {
+		p.found = slices.DeleteFunc(slices.Clone(p.found), func(f analysis.Finding) bool {
+			return f.Kind == analysis.ShortageFinding && f.Where.Event == a.Event
+		})
+	}
 	p.see()
 	p.scroll.Resize(p.height(newFrame(w, h)), h)
 	return tea.Batch(p.asked.Ask(p.question(w)), looking)
@@ -217,7 +228,7 @@ func (p *Page) click(msg tea.MouseClickMsg) tea.Cmd {
 	if msg.X >= f.left {
 		return nil
 	}
-	row := msg.Y + p.scroll.Offset - 1
+	row := msg.Y + p.scroll.Offset - 1 - p.aboveFindings(f)
 	if p.live() {
 		row -= 1 + f.gap() // the step's line is above
 	}

@@ -1,0 +1,64 @@
+package analysis
+
+import (
+	"fmt"
+	"math"
+
+	"memtop/snapshots/quantity"
+	"memtop/snapshots/trace"
+)
+
+// findChanges says what of the memory itself would have made the request fit.
+// What other settings of the allocator would have done is for a replay to say.
+func (f *Failure) findChanges(x *Index) {
+	if f.Short <= 0 {
+		return
+	}
+	f.releasePins(x)
+	f.smallerBatch()
+}
+
+// releasePins frees the little that keeps segments, until enough of them go back.
+func (f *Failure) releasePins(x *Index) {
+	var live, back int64
+	for n, pin := range f.Pins {
+		live, back = live+pin.Live, back+pin.Segment
+		if back < f.Short {
+			continue
+		}
+		text := "free " + quantity.Bytes(live) + " that " + pinning(n+1)
+		if n == 0 {
+			text += ", from " + x.StackName(pin.Stack)
+		}
+		f.WouldFit = append(f.WouldFit, Change{Text: text, Saving: back, Basis: Counted})
+		return
+	}
+}
+
+func pinning(n int) string {
+	if n == 1 {
+		return "pins a segment"
+	}
+	return fmt.Sprintf("pin %d segments", n)
+}
+
+// growsWithBatch are the categories whose bytes are taken to be proportional to
+// the number of samples.
+var growsWithBatch = [...]trace.Category{trace.Activation, trace.BackwardTemporary, trace.Input, trace.Inference, trace.KVCache}
+
+// smallerBatch finds by how much fewer samples at once make room: what grows with
+// them shrinks, and so does the request.
+func (f *Failure) smallerBatch() {
+	grows := f.Requested
+	for _, c := range growsWithBatch {
+		grows += f.Categories[c]
+	}
+	percent := math.Ceil(100 * float64(f.Short) / float64(grows))
+	if percent >= 100 {
+		return
+	}
+	f.WouldFit = append(f.WouldFit, Change{
+		Text:   fmt.Sprintf("a batch %d%% smaller", int(percent)),
+		Saving: int64(float64(grows) * percent / 100), Basis: Estimated,
+	})
+}

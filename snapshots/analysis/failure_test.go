@@ -1,0 +1,91 @@
+package analysis
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"memtop/snapshots/trace"
+)
+
+// failing is a trace that ends with a request of 32 MiB of stream 0.
+const failing = names + `
+device 0
+segment_alloc 0x10000000 33554432 stream=0
+alloc 0x10000000 31457280 stream=0 stack=act
+segment_alloc 0x20000000 20971520 stream=0
+alloc 0x20000000 2097152 stream=0 stack=opt
+alloc 0x20200000 3145728 stream=0 stack=main
+free_requested 0x20000000 2097152 stream=0
+free_completed 0x20000000 2097152 stream=0
+segment_alloc 0x30000000 20971520 stream=0x7
+oom 12582912 33554432 stream=0 stack=main
+segment 0x10000000 33554432 stream=0 type="large"
+block 0x10000000 31457280 active_allocated requested=31457280 stack=act
+block 0x11e00000 2097152 inactive
+segment 0x20000000 20971520 stream=0 type="large"
+block 0x20000000 2097152 inactive
+block 0x20200000 3145728 active_allocated requested=3145728 stack=main
+block 0x20500000 15728640 inactive
+segment 0x30000000 20971520 stream=0x7 type="large"
+block 0x30000000 20971520 inactive
+`
+
+func TestAFailedRequestIsAccountedFor(t *testing.T) {
+	x := indexOf(t, failing)
+	f := FailureAt(x, x.End())
+	got := map[string]int64{
+		"need": f.Need, "short": f.Short, "free": f.Free, "largest": f.Largest, "elsewhere": f.Elsewhere,
+		"activation": f.Categories[trace.Activation], "lines": f.Lines.Bytes,
+	}
+	want := map[string]int64{
+		"need": 32 * mib, "short": 20 * mib, "free": 2*mib + 2*mib + 15*mib + 20*mib, "largest": 15 * mib,
+		"elsewhere": 20 * mib, "activation": 30 * mib, "lines": 33 * mib,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if len(f.Pins) != 1 || f.Pins[0].Live != 3*mib || f.Pins[0].Segment != 20*mib {
+		t.Errorf("pins: got %+v, want the segment of 20 MiB that 3 MiB keep", f.Pins)
+	}
+	// Of 30 MiB of activations and the request of 32 MiB a third is 20.7 MiB.
+	changes := []Change{
+		{Text: "free 3.0 MiB that pins a segment, from " + x.StackName(f.Pins[0].Stack), Saving: 20 * mib, Basis: Counted},
+		{Text: "a batch 33% smaller", Saving: 62 * mib * 33 / 100, Basis: Estimated},
+	}
+	if diff := cmp.Diff(changes, f.WouldFit); diff != "" {
+		t.Errorf("changes, -want +got:\n%s", diff)
+	}
+}
+
+// TestADriverThatHadEnoughLacksNothing has a limit on the process's share, for
+// which no change to the memory can be counted.
+func TestADriverThatHadEnoughLacksNothing(t *testing.T) {
+	for name, test := range map[string]struct {
+		event string
+		want  int64
+	}{
+		"enough":    {"oom 1073741824 33554432 stack=main", 0},
+		"not known": {"oom - 33554432 stack=main", -1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			x := indexOf(t, names+"\ndevice 0\nsegment_alloc 0x10000000 33554432\n"+test.event+`
+segment 0x10000000 33554432 stream=0 type="large"
+block 0x10000000 33554432 inactive
+`)
+			if f := FailureAt(x, x.End()); f.Short != test.want || len(f.WouldFit) != 0 {
+				t.Errorf("short by %d, want %d; changes %v, want none", f.Short, test.want, f.WouldFit)
+			}
+		})
+	}
+}
+
+func TestExpandableSegmentsGrowByPages(t *testing.T) {
+	x := indexOf(t, `
+settings
+setting "expandable_segments" true
+`+names+"\ndevice 0\noom 0 33554432 stack=main\n")
+	if f := FailureAt(x, x.End()); f.Need != 40*mib {
+		t.Errorf("needs %d, want two pages of 20 MiB", f.Need)
+	}
+}

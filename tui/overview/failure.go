@@ -1,0 +1,158 @@
+package overview
+
+import (
+	"memtop/snapshots/analysis"
+	"memtop/snapshots/analysis/lines"
+	"memtop/snapshots/trace"
+	"memtop/tui/page"
+	"memtop/tui/screen"
+)
+
+// account is what happened when memory ran out, in sentences too.
+type account struct {
+	*analysis.Failure
+	facts []analysis.Fact
+}
+
+func newAccount(x *analysis.Index, event int) *account {
+	f := analysis.FailureAt(x, event)
+	return &account{f, f.Facts(x.StackName)}
+}
+
+// failed returns the account of the moment that the page shows, nil where memory
+// did not run out.
+func (p *Page) failed() *account {
+	answer, _ := p.asked.Answer()
+	return answer.failure
+}
+
+// failureSections are the parts of a page about the moment at which memory ran
+// out: what was asked for and why there was none, what would have made room, and
+// who held the rest.
+func (p *Page) failureSections(f frame, a *account) (l, r []section) {
+	l = p.failureFirst(f, a)
+	below := []section{p.findings(f.left, f.findingRows()), p.gauges(), p.settings()}
+	if f.right > 0 {
+		return append(l, below...), []section{holding(a, f.right, f.h), p.history(8), p.pools(), p.source()}
+	}
+	return append(append(l, below...), p.pools(), p.source()), nil
+}
+
+// failureFirst are the parts that stand above the findings.
+func (p *Page) failureFirst(f frame, a *account) []section {
+	above := []section{p.devices(f.left), p.refused(a, f.left), wouldFit(a)}
+	if f.right == 0 {
+		above = append(above, holding(a, f.left, f.h))
+	}
+	return above
+}
+
+// aboveFindings is how many rows stand above the findings.
+func (p *Page) aboveFindings(f frame) int {
+	above := []section{p.devices(f.left)}
+	if a := p.failed(); a != nil {
+		above = p.failureFirst(f, a)
+	}
+	rows := 0
+	for _, s := range above {
+		if s.rows > 0 {
+			rows += s.rows + f.gap()
+		}
+	}
+	return rows
+}
+
+var factStyle = map[string]screen.Style{"asked": screen.Strong, "short by": screen.Bad}
+
+// refused says what failed and why.
+func (p *Page) refused(a *account, w int) section {
+	var all []page.Line
+	for _, fact := range a.facts {
+		label := fact.Label
+		for _, text := range screen.Wrap(fact.Text, max(w-14, 20)) {
+			all = append(all, page.Line{Label: label, Text: text, Style: factStyle[fact.Label]})
+			label = ""
+		}
+	}
+	return section{1 + len(all), func(c screen.Canvas) {
+		c.Rule(0, "Out of memory", p.failureCount(a), true)
+		for i, line := range all {
+			c.Text(1, 1+i, line.Label, screen.Dim)
+			c.Fit(11, 1+i, c.Width()-12, line.Text, line.Style)
+		}
+	}}
+}
+
+func (p *Page) failureCount(a *account) string {
+	all := p.scene.OOMs
+	for k := range all {
+		if all[k].Event == a.Event && len(all) > 1 {
+			return screen.Count(k+1) + " of " + screen.Count(len(all)) + " · o next"
+		}
+	}
+	return a.Verdict.String()
+}
+
+// wouldFit lists what alone would have made this request fit.
+func wouldFit(a *account) section {
+	return section{1 + max(len(a.WouldFit), 1), func(c screen.Canvas) {
+		c.Rule(0, "What alone would have made it fit", "", false)
+		if len(a.WouldFit) == 0 {
+			c.Text(1, 1, "no single change that memtop can count", screen.Dim)
+		}
+		for i, change := range a.WouldFit {
+			c.Right(1, 1+i, screen.BytesWidth, screen.Bytes(change.Saving), screen.Fine)
+			c.Fit(13, 1+i, c.Width()-26, change.Text, screen.Plain)
+			c.Right(0, 1+i, c.Width()-1, change.Basis.String(), screen.Dim)
+		}
+	}}
+}
+
+// holdingSide is the width of the part by category.
+const holdingSide = 38
+
+// holding shows who held what was in use, by category and by line: next to each
+// other where there is room.
+func holding(a *account, w, h int) section {
+	categories, shown := heldCategories(a), ownLines(a.Lines)
+	rows := max(len(categories), min(len(shown), max(h/3, 5)))
+	shown = shown[:min(len(shown), rows)]
+	x, y := holdingSide, 0
+	if w < 2*holdingSide {
+		x, y, rows = 0, len(categories), len(categories)+len(shown)
+	}
+	return section{1 + rows, func(c screen.Canvas) {
+		c.Rule(0, "Who held the rest, "+screen.Bytes(a.Live), "by category, by line", false)
+		for i, category := range categories {
+			c.Set(1, 1+i, '█', screen.Style{Fg: screen.Band(category.Place())})
+			c.Fit(3, 1+i, 18, category.String(), screen.Plain)
+			c.Right(20, 1+i, screen.BytesWidth, screen.Bytes(a.Categories[category]), screen.Plain)
+			c.Right(30, 1+i, 7, screen.Percent(a.Categories[category], a.Live), screen.Dim)
+		}
+		for i, row := range shown {
+			c.Right(x+1, 1+y+i, screen.BytesWidth, screen.Bytes(row.Self), screen.Plain)
+			c.Fit(x+2+screen.BytesWidth, 1+y+i, c.Width()-x-3-screen.BytesWidth, row.Name, screen.Plain)
+		}
+	}}
+}
+
+func heldCategories(a *account) []trace.Category {
+	var held []trace.Category
+	for _, c := range trace.Categories {
+		if a.Categories[c] > 0 {
+			held = append(held, c)
+		}
+	}
+	return held
+}
+
+// ownLines are the rows of a table that hold memory themselves.
+func ownLines(t *lines.Table) []lines.Row {
+	var own []lines.Row
+	for _, row := range t.Rows {
+		if row.Self > 0 {
+			own = append(own, row)
+		}
+	}
+	return own
+}
