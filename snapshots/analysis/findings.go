@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 
+	"memtop/snapshots/analysis/iteration"
 	"memtop/snapshots/analysis/leak"
 	"memtop/snapshots/analysis/lines"
 	"memtop/snapshots/quantity"
@@ -183,9 +184,12 @@ func (f *finder) grown() {
 			Kind: GrowthFinding, Severity: Warning, Bytes: g.Bytes, Confidence: Probable, Where: Where{f.index.End(), g.Stack},
 		}
 		how := fmt.Sprintf("per step, in each of %d", g.Steps)
+		if inferred := f.index.StepsInferred(); inferred != iteration.None {
+			how += " (inferred from " + inferred.String() + ")"
+		}
 		if !g.Marked {
 			found.Severity, found.Confidence = Info, Possible
-			how = "from each eighth of the trace to the next; no steps are marked, so this may be intended"
+			how = "from each eighth of the trace to the next; no steps are marked or can be inferred, so this may be intended"
 		}
 		found.Evidence = fmt.Sprintf("Memory from %s grows by %s %s; it now holds %s", f.index.StackName(g.Stack), quantity.Bytes(g.PerStep), how, quantity.Bytes(g.Bytes))
 		f.add(found)

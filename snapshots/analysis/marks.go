@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"memtop/snapshots/analysis/iteration"
 	"memtop/snapshots/quantity"
 	"memtop/snapshots/trace"
 )
@@ -93,14 +94,38 @@ type Step struct {
 
 // Steps returns the program's iterations: those that our engine or
 // torch.profiler numbered, else the stretches between the ends of the most
-// frequent optimizer step.
-func (x *Index) Steps() []Step {
+// frequent optimizer step, else those that [StepsInferred] speaks of.
+func (x *Index) Steps() []Step { return x.stepList().steps }
+
+// StepsInferred returns what the steps were inferred from, [iteration.None] where the
+// program marked them or there are none.
+func (x *Index) StepsInferred() iteration.Evidence { return x.stepList().inferred }
+
+func (x *Index) stepList() *stepList {
 	return x.kept.steps.get(x, func(l *stepList) *stepList {
-		if x.kinds[trace.StepBegin] == 0 {
-			return &stepList{steps: x.markedSteps()}
+		if x.kinds[trace.StepBegin] > 0 {
+			return l.advance(x)
 		}
-		return l.advance(x)
-	}).steps
+		switch marked := x.markedSteps(); {
+		case len(marked) > 0 || x.trace.Live != nil || !x.History():
+			return &stepList{steps: marked}
+		default:
+			return x.inferSteps()
+		}
+	})
+}
+
+// inferSteps makes steps of what repeats.
+func (x *Index) inferSteps() *stepList {
+	found, evidence := iteration.Infer(iteration.Trace{
+		Events: x.events, Tables: x.tables, Code: x.Code(),
+		Freed: func(event int) bool { return x.life.Closed(event) != trace.Never },
+	})
+	l := &stepList{inferred: evidence, steps: make([]Step, len(found))}
+	for i, s := range found {
+		l.steps[i] = Step{Name: "step " + quantity.Count(i+1) + " (inferred)", From: s.From, To: s.To}
+	}
+	return l
 }
 
 // markedSteps makes steps of annotations.
@@ -143,6 +168,8 @@ type stepList struct {
 	steps []Step
 	read  int  // of the program's events
 	open  bool // the last step has not ended yet
+	// inferred says from what the steps were, where the program marked none.
+	inferred iteration.Evidence
 }
 
 // advance returns the list with the steps that came since. Readers may still

@@ -49,7 +49,8 @@ type GatePeak struct {
 // add up to, or by how much the level itself rose in every step if that is more.
 type GateGrowth struct {
 	BytesPerStep      int64      `json:"bytes_per_step"`
-	Steps             int        `json:"steps"` // over which it was measured
+	Steps             int        `json:"steps"`         // over which it was measured
+	Inferred          string     `json:"inferred_from"` // "" for steps that the program marked
 	LimitBytesPerStep int64      `json:"limit_bytes_per_step"`
 	Exceeded          bool       `json:"exceeded"`
 	Sites             []GateSite `json:"sites"` // the fastest first; none when within the limit
@@ -74,11 +75,11 @@ type StepsError struct{ Steps int }
 func (e *StepsError) Error() string {
 	switch {
 	case e.Steps == 0:
-		return "no steps are marked, so there is no growth per step"
+		return "no steps are marked or can be inferred, so there is no growth per step"
 	case e.Steps < analysis.GrowthSteps:
-		return fmt.Sprintf("only %s marked, and growth takes %d", quantity.Plural(e.Steps, "step"), analysis.GrowthSteps)
+		return fmt.Sprintf("only %s, and growth takes %d", quantity.Plural(e.Steps, "step"), analysis.GrowthSteps)
 	default:
-		return "too few of the marked steps have events"
+		return "too few of the steps have events"
 	}
 }
 
@@ -131,7 +132,7 @@ func gateGrowth(x *analysis.Index, limit int64) *GateGrowth {
 	if moments == nil {
 		return nil
 	}
-	g := &GateGrowth{Steps: len(moments) - 1, LimitBytesPerStep: limit, Sites: make([]GateSite, 0)}
+	g := &GateGrowth{Steps: len(moments) - 1, Inferred: inferredFrom(x), LimitBytesPerStep: limit, Sites: make([]GateSite, 0)}
 	for _, growth := range grown {
 		g.BytesPerStep += growth.PerStep
 	}

@@ -97,9 +97,9 @@ func TestGateThatCannotMeasureDoesNotPass(t *testing.T) {
 		steps int
 		want  string
 	}{
-		"no steps":      {0, "no steps are marked, so there is no growth per step"},
-		"one step":      {1, "only 1 step marked, and growth takes 5"},
-		"too few steps": {4, "only 4 steps marked, and growth takes 5"},
+		"no steps":      {0, "no steps are marked or can be inferred, so there is no growth per step"},
+		"one step":      {1, "only 1 step, and growth takes 5"},
+		"too few steps": {4, "only 4 steps, and growth takes 5"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

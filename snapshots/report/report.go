@@ -63,6 +63,7 @@ type Device struct {
 	CategoriesAtPeak      Categories     `json:"categories_at_peak"`
 	TopStacksAtPeak       []Stack        `json:"top_stacks_at_peak"`
 	LinesAtPeak           []Line         `json:"lines_at_peak"`
+	Steps                 Steps          `json:"steps"`
 	Findings              []Finding      `json:"findings"` // the most severe first
 }
 
@@ -189,7 +190,7 @@ func newDevice(x *analysis.Index) Device {
 		InitialReservedBytes: s.InitialReserved, PeakReservedBytes: s.PeakReserved,
 		DistinctStacks: s.DistinctStacks,
 		OOM:            make([]OOM, 0), Pools: poolReports(x),
-		CategoriesAtPeak: Categories{x.CountCategories(s.PeakEvent), x.Guessed()}, Findings: findings(x),
+		CategoriesAtPeak: Categories{x.CountCategories(s.PeakEvent), x.Guessed()}, Steps: stepsOf(x), Findings: findings(x),
 	}
 	for k, o := range x.OOMEvents() {
 		d.OOM = append(d.OOM, failure(x, o, k < accountedOOMs))

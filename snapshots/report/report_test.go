@@ -20,7 +20,7 @@ const reportKeys = "schema source path kind container pickle_protocol bytes writ
 	"initial_reserved_bytes peak_reserved_bytes peak_stacks peak_largest_stack_bytes distinct_stacks " +
 	"oom pools id segments reserved_bytes active_bytes " +
 	"categories_at_peak parameter gradient optimizer activation backward-temporary input kv-cache workspace inference other guessed " +
-	"top_stacks_at_peak bytes count frames lines_at_peak file line function bytes count " +
+	"top_stacks_at_peak bytes count frames lines_at_peak file line function bytes count steps inferred inferred_from count peaks " +
 	"findings kind severity bytes evidence remedy confidence event frames " +
 	"kind severity bytes evidence remedy confidence event frames" // there are two
 

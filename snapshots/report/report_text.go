@@ -72,6 +72,7 @@ func (d *Device) text(p *page, x *analysis.Index) {
 	findingLines(p, x)
 	d.failureLines(p, x)
 	d.numbers(p)
+	d.Steps.text(p)
 	d.categories(p, x)
 	d.poolLines(p)
 	d.stackLines(p, x)

@@ -145,3 +145,7 @@ func (c *Code) Telling(stack trace.StackID, n int) []trace.FrameID {
 	}
 	return found[:min(n, len(found))]
 }
+
+// Installed reports whether a frame is of a program or of a package that was
+// installed for it, not of what runs below all of them.
+func (c *Code) Installed(frame trace.FrameID) bool { return c.kinds[frame] >= library }
