@@ -71,7 +71,7 @@ func TestStepsAreTheStretchesBetweenOptimizerSteps(t *testing.T) {
 	x := indexOf(t, steps(3, func(s int) string {
 		return fmt.Sprintf("alloc 0x%x 512 @%d stack=act\nalloc 0x%x 512 @%d stack=opt\n", s*8192+4096, s*1000+100, s*8192+8192, s*1000+920)
 	}))
-	want := "[{Optimizer.step#Adam.step 0 2 0} {Optimizer.step#Adam.step 2 4 0} {Optimizer.step#Adam.step 4 6 0}]"
+	want := "[{step 1 0 2 0} {step 2 2 4 0} {step 3 4 6 0}]"
 	if got := fmt.Sprint(x.Steps()); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}

@@ -146,7 +146,8 @@ func (x *Index) markedSteps() []Step {
 	return between(ends)
 }
 
-// between makes steps of the stretches that end with the most frequent mark.
+// between makes steps of the stretches that end with the most frequent mark. They do
+// not have its name: it is open at their ends only.
 func between(ends map[string][]int) []Step {
 	var best string
 	for name, at := range ends {
@@ -156,8 +157,8 @@ func between(ends map[string][]int) []Step {
 	}
 	var steps []Step
 	from := 0
-	for _, to := range ends[best] {
-		steps = append(steps, Step{Name: best, From: from, To: to})
+	for k, to := range ends[best] {
+		steps = append(steps, Step{Name: stepName(int64(k + 1)), From: from, To: to})
 		from = to
 	}
 	return steps
@@ -206,7 +207,7 @@ func (l *stepList) add(i int, x *Index) {
 	}
 }
 
-// stepName names a step of our engine, which numbers them from one.
+// stepName names a step by its number, which is counted from one.
 func stepName(number int64) string {
 	if number <= 0 {
 		return "step"

@@ -2,6 +2,7 @@ package page
 
 import (
 	"sort"
+	"strings"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -30,6 +31,9 @@ func EventLines(s *Scene, i int, all bool) []Line {
 		us, _ := s.Since(i)
 		lines = append(lines, Pair("time", when.UTC().Format("2006-01-02 15:04:05.000000 UTC")+"  +"+screen.Micros(us)+stepText(s, i)))
 	}
+	if open := openText(s, i); open != "" {
+		lines = append(lines, Pair("within", open))
+	}
 	if a, ok := AllocationOf(s, i); ok {
 		lines = append(lines, Pair("lives", LifeText(s, a)))
 		lines = append(lines, useLines(s, a)...)
@@ -54,6 +58,17 @@ func stepText(s *Scene, i int) string {
 		return ""
 	}
 	return ", in " + s.Steps[k].Name
+}
+
+// openText names the annotations that are open at event i, the outermost first.
+func openText(s *Scene, i int) string {
+	var names []string
+	for k := range s.Ranges {
+		if r := &s.Ranges[k]; r.From <= i && i < r.To {
+			names = append(names, r.Name)
+		}
+	}
+	return strings.Join(names, " > ")
 }
 
 // oomLines says why memory ran out and who held it.
