@@ -310,3 +310,16 @@ func TestAChangeLeadsToItsMoment(t *testing.T) {
 	d.press("g", "enter")
 	d.wants("no event tells of this change")
 }
+
+func TestTheLiveOverviewShowsThePeakOfTheLastStep(t *testing.T) {
+	d, p := startLive(t, 120, 40, 9)
+	d.wants("Memory, now", "What it is, at the peak of step 9", "Who holds most, at the peak of step 9")
+	d.train(p, 1)
+	d.wants("at the peak of step 10")
+	d.press("c")
+	d.wants("What it is, now", "Who holds most, now")
+	d.press("c")
+	d.wants("What it is, at the peak of step 10")
+	d.press("4", "left", "1")
+	d.wants("Memory, at the cursor", "What it is, at the cursor")
+}

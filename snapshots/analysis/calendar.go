@@ -76,18 +76,3 @@ func (c *calendar) stepUntil(event int) int64 {
 // StepAt returns the number of the step that an event is in, or that came last
 // before it; 0 before the first and where no steps are known.
 func (x *Index) StepAt(event int) int64 { return x.calendar().stepAt(event) }
-
-// LastStepEnd returns the event that ended the last step, the last event where none
-// did or memory ran out since. It is the moment to look at what a program keeps: in
-// the middle of a step most of what a site holds is about to go.
-func LastStepEnd(x *Index) int {
-	ends := x.calendar().Ends
-	if len(ends) == 0 || x.kinds[trace.StepEnd] == 0 {
-		return x.End()
-	}
-	last := ends[len(ends)-1].Event
-	if n := len(x.oomEvents); n > 0 && x.oomEvents[n-1] > last {
-		return x.End()
-	}
-	return int(last)
-}

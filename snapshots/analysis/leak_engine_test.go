@@ -9,6 +9,7 @@ import (
 	"memtop/engine/train/traintest"
 	"memtop/snapshots/analysis"
 	"memtop/snapshots/analysis/leak"
+	"memtop/snapshots/trace"
 )
 
 // verdicts is what was said of a run of the engine, step by step.
@@ -106,6 +107,25 @@ func TestExperimentsOfTheEngineAreMeasured(t *testing.T) {
 		}
 		if event := x.Device().Events.At(max(0, e.Event)); e.Event < 0 || event.Size != e.Step {
 			t.Errorf("%s=%s at step %d: its event is number %d", e.Key, e.To, e.Step, e.Event)
+		}
+	}
+}
+
+// TestThePeakOfTheLastStepIsTheEngines compares the event of the peak with what the
+// engine, which counts as it goes, says of that step.
+func TestThePeakOfTheLastStepIsTheEngines(t *testing.T) {
+	for _, name := range []string{"steady", "checkpoints come and go"} {
+		tr := traintest.Innocent()[name].Trace(t)
+		x := analysis.NewIndex(tr, &tr.Devices[0])
+		got, want := analysis.LastStepOf(x), tr.Steps[len(tr.Steps)-1]
+		if got == nil || got.Number != want.Number {
+			t.Fatalf("%s: the last step is %+v, want number %d", name, got, want.Number)
+		}
+		sums := x.CategoriesAt(got.Peak)
+		for _, a := range want.AtPeak {
+			if c, _ := trace.NamedCategory(a.Name); sums[c] != a.Bytes {
+				t.Errorf("%s: %d bytes of %s at the peak, want %d", name, sums[c], a.Name, a.Bytes)
+			}
 		}
 	}
 }

@@ -26,6 +26,9 @@ func newKeyMap(s *page.Scene) keyMap {
 		Open:     keys.New("enter", "show the finding's moment on the timeline", "enter"),
 		Copy:     keys.New("y", "copy the findings", "y"),
 	}
+	if s.Live() != nil {
+		k.mine.Moment.SetHelp("c", "at the peak of the last step, or now")
+	}
 	k.motion.Up.SetHelp("↑ k", "scroll up")
 	k.motion.Down.SetHelp("↓ j", "scroll down")
 	k.motion.Left.SetEnabled(false)

@@ -11,8 +11,8 @@ import (
 
 // # Live
 //
-// Of a running program the page shows what is now, or where the cursor was moved
-// back to. Sizes of blocks handed out and their peaks within steps are the
+// Of a running program the gauges show what is now, or where the cursor was moved
+// back to, and the rest the peak of the last step, see at. Sizes of blocks handed out and their peaks within steps are the
 // program's own word, exact to the byte; the waterfall is made from its events
 // and what the driver says.
 
@@ -20,14 +20,10 @@ import (
 // memory.
 func (p *Page) live() bool { return p.scene.Live() != nil }
 
-// now reports whether what is shown is the end of the trace, of which the
-// numbers are known without a question.
-func (p *Page) now() bool { return p.at() == p.scene.Last() }
-
 // stepLine says how training gets on, in one row.
 func (p *Page) stepLine() section {
 	return section{1, func(c screen.Canvas) {
-		step := p.scene.StepAt(p.at())
+		step := p.scene.StepAt(p.scene.Cursor())
 		if step == nil {
 			c.Fit(1, 0, c.Width()-2, "no step has ended yet", screen.Dim)
 			return
@@ -84,7 +80,7 @@ func (p *Page) drawStepTimes(c screen.Canvas, from int) {
 	if w < least {
 		return
 	}
-	steps := p.scene.StepsTo(p.at())
+	steps := p.scene.StepsTo(p.scene.Cursor())
 	times := make([]int64, 0, w)
 	for i := max(len(steps)-w, 0); i < len(steps); i++ {
 		times = append(times, steps[i].Duration)
@@ -99,7 +95,7 @@ func (p *Page) drawStepTimes(c screen.Canvas, from int) {
 func (p *Page) liveGauges() section {
 	all, top := p.liveNumbers()
 	return section{1 + len(all), func(c screen.Canvas) {
-		title := "Memory, " + p.when()
+		title := "Memory, " + p.hereText()
 		c.Rule(0, title, p.scaleText(top, c.Width()-screen.Width(title)-8), false)
 		for i, g := range all {
 			drawGauge(c, 1+i, g, top)
@@ -110,8 +106,8 @@ func (p *Page) liveGauges() section {
 func (p *Page) liveNumbers() ([]gauge, int64) {
 	s := &p.scene.Summary
 	allocated, reserved, segments := s.Allocated, s.Reserved, s.Segments
-	if !p.now() {
-		allocated, reserved, segments = 0, p.scene.Index.ReservedAt(p.at()), 0
+	if !p.scene.AtEnd() {
+		allocated, reserved, segments = 0, p.scene.Index.ReservedAt(p.scene.Cursor()), 0
 		if f, ok := p.asked.Answer(); ok && f.state != nil {
 			allocated, reserved, segments = f.state.Allocated, f.state.Reserved, len(f.state.Segments)
 		}
@@ -122,7 +118,7 @@ func (p *Page) liveNumbers() ([]gauge, int64) {
 		{name: "reserved", bytes: reserved, note: screen.Plural(segments, "segment"), style: cached, trail: p.trail(true)},
 	}
 	top := max(s.Reserved, s.PeakReserved, 1)
-	if step := p.scene.StepAt(p.at()); step != nil {
+	if step := p.scene.StepAt(p.scene.Cursor()); step != nil {
 		most, in := p.highest()
 		all = append(all,
 			gauge{name: "peak allocated", bytes: step.PeakAllocated, note: mostText(most, in), style: used},
@@ -136,7 +132,7 @@ func (p *Page) liveNumbers() ([]gauge, int64) {
 // would leave bars too short to be read the power of two above what is used.
 func (p *Page) scale(most int64) int64 {
 	const least = 5 // times
-	if g := p.scene.Index.GaugeAt(p.at()); g != nil && g.Total > 0 && g.Total < least*most {
+	if g := p.scene.Index.GaugeAt(p.scene.Cursor()); g != nil && g.Total > 0 && g.Total < least*most {
 		return max(g.Total, most)
 	}
 	top := int64(1)
@@ -148,7 +144,7 @@ func (p *Page) scale(most int64) int64 {
 
 // highest returns the highest peak of the steps so far, and in which it was.
 func (p *Page) highest() (bytes, number int64) {
-	steps := p.scene.StepsTo(p.at())
+	steps := p.scene.StepsTo(p.scene.Cursor())
 	for i := range steps {
 		if steps[i].PeakAllocated > bytes {
 			bytes, number = steps[i].PeakAllocated, steps[i].Number
@@ -165,7 +161,7 @@ func mostText(bytes, number int64) string {
 // the driver says of the whole device.
 func (p *Page) scaleText(top int64, room int) string {
 	text := "bars to " + screen.Bytes(top)
-	g := p.scene.Index.GaugeAt(p.at())
+	g := p.scene.Index.GaugeAt(p.scene.Cursor())
 	if g == nil {
 		return text
 	}

@@ -72,7 +72,8 @@ type Page struct {
 func New(s *page.Scene) *Page {
 	p := &Page{scene: s, keys: newKeyMap(s), lookedAt: -1}
 	switch {
-	case p.live(), len(s.OOMs) > 0: // where the cursor is to begin with
+	case p.live(): // of its last step
+	case len(s.OOMs) > 0: // where the cursor is to begin with
 		p.moment = atCursor
 	case !s.Index.History():
 		p.moment = atEnd
@@ -116,7 +117,16 @@ func answer(ctx context.Context, q question) facts {
 	return f
 }
 
+// at returns the event that the page is about. Of a program it is the cursor's; at the
+// end of what it did the peak of its last step, unless the reader wants to see now: in
+// the middle of a step categories come and go faster than they can be read.
 func (p *Page) at() int {
+	switch step := p.scene.LastStep; {
+	case p.live() && p.moment == atPeak && step != nil && p.scene.AtEnd():
+		return step.Peak
+	case p.live():
+		return p.scene.Cursor()
+	}
 	switch p.moment {
 	case atPeak:
 		return p.scene.Summary.PeakEvent
@@ -187,7 +197,7 @@ func (p *Page) key(msg tea.KeyPressMsg) tea.Cmd {
 	k := &p.keys
 	switch {
 	case key.Matches(msg, k.mine.Moment):
-		p.moment = (p.moment + 1) % moments
+		p.turn()
 	case key.Matches(msg, k.mine.Next):
 		p.choose(p.finding + 1)
 	case key.Matches(msg, k.mine.Previous):
@@ -200,6 +210,13 @@ func (p *Page) key(msg tea.KeyPressMsg) tea.Cmd {
 		p.scroll.Key(msg, k.motion)
 	}
 	return nil
+}
+
+// turn goes to the next moment: of a program to now, or back to its last step.
+func (p *Page) turn() {
+	if p.moment = (p.moment + 1) % moments; p.live() && p.moment == atEnd {
+		p.moment = atCursor
+	}
 }
 
 func (p *Page) choose(i int) {

@@ -11,7 +11,7 @@ import (
 // program lists the settings that the last step used, as many beside each other
 // as fit.
 func (p *Page) program() section {
-	step := p.scene.StepAt(p.at())
+	step := p.scene.StepAt(p.scene.Cursor())
 	if step == nil || len(step.Settings) == 0 {
 		return section{}
 	}
@@ -51,7 +51,7 @@ func (p *Page) liveSource() section {
 	lines = append(lines, page.Pair("process", who),
 		page.Pair("kept", screen.Plural(s.Events, "event")+", "+screen.Plural(s.DistinctStacks, "stack")+", "+
 			screen.Plural(len(p.scene.Trace().Steps), "step")))
-	if step := p.scene.StepAt(p.at()); step != nil {
+	if step := p.scene.StepAt(p.scene.Cursor()); step != nil {
 		lines = append(lines, page.Pair("probe", screen.Micros(step.ProbeNS/1000)+" in step "+screen.Count(int(step.Number))+
 			", "+screen.Percent(step.ProbeNS, step.Duration)+" of it; "+screen.Plural(int(live.Dropped), "event")+" dropped"))
 	}

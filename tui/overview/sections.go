@@ -64,9 +64,22 @@ func drawGauge(c screen.Canvas, y int, g gauge, top int64) {
 	c.Fit(x+w+2, y, note, g.note, screen.Dim)
 }
 
+// when names the moment that the page is about.
 func (p *Page) when() string {
 	switch {
-	case p.at() != p.scene.Last() || !p.live():
+	case p.live() && p.at() != p.scene.Cursor():
+		return "at the peak of step " + screen.Count(int(p.scene.LastStep.Number))
+	case p.live():
+		return p.hereText()
+	}
+	return [...]string{atPeak: "at the peak", atEnd: "at the end", atCursor: "at the cursor"}[p.moment]
+}
+
+// hereText names the cursor's moment, of a program.
+func (p *Page) hereText() string {
+	switch {
+	case !p.scene.AtEnd():
+		return "at the cursor"
 	case p.scene.Live().Connected && p.scene.Growing():
 		return "now"
 	case p.scene.Trace().Info.Kind == "live":
@@ -74,7 +87,6 @@ func (p *Page) when() string {
 	default:
 		return "at the end"
 	}
-	return [...]string{atPeak: "at the peak", atEnd: "at the end", atCursor: "at the cursor"}[p.moment]
 }
 
 func (p *Page) holders(most int) section {

@@ -24,6 +24,8 @@ type Scene struct {
 	Marks   []Mark // the ends of Ranges, and settings that changed, in the order of events
 	Ranges  []analysis.Mark
 	Steps   []analysis.Step
+	// LastStep is the last step of a program that ended, nil when none is known.
+	LastStep *analysis.LastStep
 	// Following says that the cursor goes along with the last event.
 	Following bool
 	ReadOnly  bool // the reader may change nothing of the program
@@ -65,6 +67,9 @@ func (s *Scene) update() {
 	x := s.Index
 	s.version++
 	s.Summary, s.OOMs, s.Ranges, s.Steps = x.Summary(), x.OOMs(), x.Marks(), x.Steps()
+	if s.Live() != nil {
+		s.LastStep = analysis.LastStepOf(x)
+	}
 	s.changes = append(s.changes, changesOf(x, s.read)...)
 	s.read = s.Events().Len()
 	s.Marks = marksOf(s.Ranges, s.changes)
@@ -107,6 +112,9 @@ func (s *Scene) Move(event int) {
 	s.cursor = min(max(event, -1), s.Last())
 	s.Following = s.Growing() && s.cursor == s.Last()
 }
+
+// AtEnd reports whether the cursor is where nothing comes after it.
+func (s *Scene) AtEnd() bool { return s.cursor == s.Last() }
 
 // Follow puts the cursor at the end and keeps it there while more comes.
 func (s *Scene) Follow() { s.Move(s.Last()) }

@@ -6,7 +6,6 @@ package tensors
 import (
 	tea "charm.land/bubbletea/v2"
 
-	"memtop/snapshots/analysis"
 	"memtop/snapshots/analysis/leak"
 	"memtop/snapshots/trace"
 	"memtop/tui/ask"
@@ -139,8 +138,8 @@ func (p *Page) Refresh(w, h int) tea.Cmd {
 // too fast to be read.
 func (p *Page) question() question {
 	q := question{p.scene.Edition(), p.scene.Cursor(), p.view != sites}
-	if p.scene.Live() != nil && p.scene.Cursor() == p.scene.Last() && !p.now {
-		q.at = analysis.LastStepEnd(p.scene.Index)
+	if step := p.scene.LastStep; step != nil && p.scene.AtEnd() && !p.now {
+		q.at = step.End
 	}
 	// More events change nothing of what was at an event before them.
 	if last := p.wanted; last.index.Index == q.index.Index && last.at == q.at && last.tensors == q.tensors {

@@ -1,0 +1,44 @@
+package analysis
+
+import (
+	"sort"
+
+	"memtop/snapshots/trace"
+)
+
+// LastStep is the last step that a program has ended. Its moments are those to look at
+// while the program runs: what it keeps shows at a step's end, what it needs at its
+// peak. Anywhere else in a step most of what is held comes and goes.
+type LastStep struct {
+	Number    int64
+	From, End int // its first and its last event
+	Peak      int // the event with the most live
+}
+
+// LastStepOf returns the last step, nil where none has ended or memory ran out since:
+// then the end is what matters.
+func LastStepOf(x *Index) *LastStep {
+	c := x.calendar()
+	if len(c.Ends) == 0 || x.kinds[trace.StepEnd] == 0 {
+		return nil
+	}
+	end := c.Ends[len(c.Ends)-1]
+	if n := len(x.oomEvents); n > 0 && x.oomEvents[n-1] > end.Event {
+		return nil
+	}
+	s := &LastStep{Number: end.Number, End: int(end.Event)}
+	if k := sort.Search(len(c.Begins), func(k int) bool { return c.Begins[k].Event > end.Event }); k > 0 {
+		s.From = int(c.Begins[k-1].Event)
+	}
+	s.Peak, _ = x.Highest(s.From, s.End+1)
+	return s
+}
+
+// LastStepEnd returns the event that ended the last step, the last of all where there
+// is no such step.
+func LastStepEnd(x *Index) int {
+	if s := LastStepOf(x); s != nil {
+		return s.End
+	}
+	return x.End()
+}
