@@ -71,7 +71,7 @@ func TestAChangeIsToldOfOnEveryPage(t *testing.T) {
 			d.train(p, 3)
 			d.wants("checkpoint none → block · applied at step 10 · measuring 1/8 steps")
 			d.train(p, 8)
-			d.wants("checkpoint none → block · at step 10 · peak -", "· step time +")
+			d.wants("checkpoint none → block · at step 10 · peak -", "· step +")
 		})
 	}
 }

@@ -1,6 +1,8 @@
 package tui
 
 import (
+	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -322,4 +324,26 @@ func TestTheLiveOverviewShowsThePeakOfTheLastStep(t *testing.T) {
 	d.wants("What it is, at the peak of step 10")
 	d.press("4", "left", "1")
 	d.wants("Memory, at the cursor", "What it is, at the cursor")
+}
+
+// TestTheLiveTimelineOpensOnTheLastSteps reads the window from the title.
+func TestTheLiveTimelineOpensOnTheLastSteps(t *testing.T) {
+	d, p := startLive(t, 120, 40, 60)
+	d.press("4")
+	title := regexp.MustCompile(`events ([\d,]+)–([\d,]+) of`)
+	for range 5 {
+		found := title.FindStringSubmatch(plain(d.screen()))
+		if found == nil {
+			t.Fatalf("the title says of no window:\n%s", plain(d.screen()))
+		}
+		from, err := strconv.Atoi(strings.ReplaceAll(found[1], ",", ""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		steps := d.scene().Steps
+		if n := len(steps); from < steps[n-6].From || from > steps[n-3].From {
+			t.Errorf("after %d steps the window begins at event %d, want one of the third to sixth last step, %d to %d", n, from, steps[n-6].From, steps[n-3].From)
+		}
+		d.train(p, 1)
+	}
 }

@@ -44,7 +44,7 @@ func Outcome(e *analysis.Experiment) []string {
 		parts = append(parts, "peak "+measuredText(f))
 	}
 	if f := &e.Effects[analysis.StepTimeQuantity]; f.Measured {
-		parts = append(parts, "step time "+shareText(f))
+		parts = append(parts, "step "+shareText(f))
 	}
 	if f := &e.Effects[analysis.PeakAllocatedQuantity]; f.Measured && f.Foretold {
 		parts = append(parts, "predicted "+predictedText(f))

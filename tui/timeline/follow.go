@@ -1,6 +1,10 @@
 package timeline
 
-import "sort"
+import (
+	"sort"
+
+	"memtop/tui/page"
+)
 
 // # Following
 //
@@ -13,14 +17,18 @@ import "sort"
 
 // following is how the window goes along.
 type following struct {
-	every int  // events of a column, 0 when the window is not on a grid
-	span  int  // how many events are to be seen at least, 0 for all until there are many
-	whole bool // all of them
+	every  int  // events of a column, 0 when the window is not on a grid
+	span   int  // how many events are to be seen at least, 0 for all until there are many
+	whole  bool // all of them
+	chosen bool // the reader chose the window
 }
 
-// firstSpan is how much time of a running program is shown at first, in
-// microseconds.
-const firstSpan = 20_000_000
+// What of a running program is shown at first: its last steps, or of one without
+// steps some time, in microseconds.
+const (
+	firstSteps = 3
+	firstSpan  = 20_000_000
+)
 
 // onGrid reports whether the window is to go along with the end: columns of
 // time and segments over time are cut anew instead.
@@ -34,8 +42,8 @@ func (p *Page) goAlong(columns int) {
 	if columns <= 0 || n == 0 {
 		return
 	}
-	if f.span == 0 {
-		f.begin(p.scene.Clock(), n, func(i int) int64 { return p.scene.Events().At(i).Time })
+	if !f.chosen {
+		f.begin(p.scene)
 	}
 	span := max(f.span, narrowest)
 	if f.whole || f.span == 0 {
@@ -61,14 +69,21 @@ func (p *Page) goAlong(columns int) {
 	p.window = window{from, from + wide}
 }
 
-// begin chooses the first span, the last seconds, once there are so many.
-func (f *following) begin(now int64, n int, time func(i int) int64) {
-	if time(0) < now-firstSpan {
+// begin chooses the span of the last steps, also when they get longer. Without steps
+// it is that of the last seconds, once there are so many. A quarter of the window is
+// empty at times, so it is a third wider than what is to be seen.
+func (f *following) begin(s *page.Scene) {
+	n, now := s.Events().Len(), s.Clock()
+	time := func(i int) int64 { return s.Events().At(i).Time }
+	switch ended := s.Steps[:max(len(s.Steps)-1, 0)]; { // the last has not, perhaps
+	case len(ended) >= firstSteps:
+		f.span = (ended[len(ended)-1].To - ended[len(ended)-firstSteps].From) * 4 / 3
+	case len(s.Steps) == 0 && f.span == 0 && time(0) < now-firstSpan:
 		f.span = max(n-sort.Search(n, func(i int) bool { return time(i) >= now-firstSpan }), narrowest)
 	}
 }
 
 // chosen notes that the reader chose a window, which the grid then follows.
 func (p *Page) chosen() {
-	p.following = following{span: max(min(p.window.to, p.scene.Last()+1)-p.window.from, narrowest), whole: p.window == p.axis().whole()}
+	p.following = following{chosen: true, span: max(min(p.window.to, p.scene.Last()+1)-p.window.from, narrowest), whole: p.window == p.axis().whole()}
 }

@@ -83,7 +83,7 @@ func (p *Page) View(w, h int) string {
 func (p *Page) Lacks() string { return p.scene.LacksHistory() }
 
 func (p *Page) drawChart(c screen.Canvas, s *shape) {
-	c.Rule(s.chart.Y, p.title(), p.titleRight(), false)
+	c.Rule(s.chart.Y, p.title(), p.titleRight(c.Width()-8-screen.Width(p.title())), false)
 	if p.chart == nil {
 		c.Middle(0, s.plot.Y+s.plot.H/2, c.Width(), "drawing …", screen.Dim)
 		return
@@ -118,12 +118,18 @@ func (p *Page) newPlot(c screen.Canvas) plot {
 	return part
 }
 
-// top is what the upper edge of the plot stands for.
+// top is what the upper edge of the plot stands for: what is reserved, unless live
+// memory would be squeezed flat under it.
 func (p *Page) top() int64 {
-	if p.reserved && !p.charted.segments && !p.fit {
+	if p.reserved && !p.charted.segments && !p.fit && !p.reservedAbove() {
 		return max(p.chart.Max, p.chart.MaxReserved, 1)
 	}
 	return max(p.chart.Max, 1)
+}
+
+// reservedAbove reports whether the reserved level is left out above the plot.
+func (p *Page) reservedAbove() bool {
+	return p.reserved && !p.charted.segments && !p.fit && p.chart != nil && p.chart.MaxReserved/2 > p.chart.Max
 }
 
 // base is what the lower edge of the plot stands for: zero, or when fitted a
@@ -152,8 +158,9 @@ func (p *Page) title() string {
 	return what
 }
 
-// titleRight says which part of the trace is shown.
-func (p *Page) titleRight() string {
+// titleRight says in so many cells which part of the trace is shown, and where there
+// is room how.
+func (p *Page) titleRight(room int) string {
 	w, n := p.window, p.scene.Last()+1
 	text := "all " + screen.Plural(n, "event")
 	if w.from > 0 || w.to < n {
@@ -162,13 +169,20 @@ func (p *Page) titleRight() string {
 	if p.axis().time {
 		text += " by time"
 	}
-	if p.fit {
-		text = "y from " + screen.Bytes(p.base()) + " · " + text
-	}
 	if !p.charts.Fresh() {
 		text = "… " + text
 	}
-	return text
+	how := ""
+	switch {
+	case p.fit:
+		how = "y from " + screen.Bytes(p.base()) + " · "
+	case p.reservedAbove():
+		how = "reserved " + screen.Bytes(p.chart.MaxReserved) + " above · "
+	}
+	if screen.Width(how+text) > room {
+		return text
+	}
+	return how + text
 }
 
 // drawReserved draws the reserved level where it is above the bands.
