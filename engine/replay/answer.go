@@ -27,8 +27,8 @@ func (q *question) memory() int64 {
 	switch {
 	case q.Memory > 0:
 		return q.Memory
-	case q.curve.last != nil:
-		return q.curve.last.Capacity
+	case q.curve.oom != nil:
+		return q.curve.oom.Capacity
 	default:
 		return plenty
 	}
@@ -46,7 +46,7 @@ func Answer(ctx context.Context, asked whatif.Question) (*whatif.Answer, error) 
 	}
 	answer := &whatif.Answer{Device: q.Device.ID, Runs: make([]whatif.Run, 0, len(q.Settings))}
 	r := &answer.Recorded
-	r.Settings, r.PeakReserved, r.OOM, r.Held = q.settings, q.curve.peak, q.curve.last, heldIn(&q.start.state)
+	r.Settings, r.PeakReserved, r.OOM, r.Held = q.settings, q.curve.peak, q.curve.oom, heldIn(&q.start.state)
 	if r.WhyNot = q.refusal(); r.WhyNot != "" {
 		return answer, q.check()
 	}
@@ -69,7 +69,7 @@ func Answer(ctx context.Context, asked whatif.Question) (*whatif.Answer, error) 
 
 // prepare finds out what was recorded.
 func (q *question) prepare() error {
-	q.settings = recordedSettings(q.Trace, q.Device)
+	q.settings = whatif.SettingsOf(q.Trace, q.Device)
 	a, err := alloc.New(newCounted(plenty), alloc.Options{Config: q.settings})
 	if err != nil {
 		q.unknown, q.settings = err, ""
@@ -79,7 +79,7 @@ func (q *question) prepare() error {
 	}
 	q.givesBack = collects(a) || a.Stats().MaxSplitSize >= 0
 	q.start = startOf(q.Trace, q.Device)
-	q.curve = curveOf(a, q.Device, &q.start.state)
+	q.curve = curveOf(a, q.Device, &q.start.state, q.Event)
 	q.pools = poolsOf(q.Trace, q.Device)
 	return q.check()
 }

@@ -58,7 +58,7 @@ func TestSharedFilesReproduceTheirReservedCurve(t *testing.T) {
 			return
 		}
 		base := startOf(tr, d)
-		r, err := newRecording(tr, d, recordedSettings(tr, d), &base.state)
+		r, err := newRecording(tr, d, whatif.SettingsOf(tr, d), &base.state)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"memtop/snapshots"
+	"memtop/snapshots/analysis/whatif"
 	"memtop/snapshots/pytorch/pytorchtest"
 	"memtop/snapshots/trace"
 )
@@ -60,7 +61,7 @@ func TestRealTracesReplayEventByEvent(t *testing.T) {
 func follow(t *testing.T, tr *trace.Trace, d *trace.Device, whole bool) int {
 	t.Helper()
 	base := startOf(tr, d)
-	r, err := newRecording(tr, d, recordedSettings(tr, d), &base.state)
+	r, err := newRecording(tr, d, whatif.SettingsOf(tr, d), &base.state)
 	if err != nil {
 		t.Fatal(err)
 	}

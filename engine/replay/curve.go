@@ -10,11 +10,12 @@ import (
 type curve struct {
 	begin, peak, end int64
 	ooms             int
-	last             *whatif.OOM // the last request that failed, nil when none did
+	oom              *whatif.OOM // the request that is asked about, nil when none failed
 }
 
-// curveOf follows the reserved bytes from a state on. a has the recorded settings.
-func curveOf(a *alloc.Allocator, d *trace.Device, base *trace.State) curve {
+// curveOf follows the reserved bytes from a state on. a has the recorded settings;
+// asked is the event of the failed request that is asked about, or else the last is.
+func curveOf(a *alloc.Allocator, d *trace.Device, base *trace.State, asked int) curve {
 	c := curve{begin: reservedIn(base)}
 	c.peak, c.end = c.begin, c.begin
 	for i := 0; i < d.Events.Len(); {
@@ -25,7 +26,9 @@ func curveOf(a *alloc.Allocator, d *trace.Device, base *trace.State) curve {
 			c.peak = max(c.peak, c.end)
 			if e.Kind == trace.OOM {
 				c.ooms++
-				c.last = oomOf(a, i+k, e, &c)
+				if c.oom == nil || c.oom.Event != asked {
+					c.oom = oomOf(a, i+k, e, &c)
+				}
 			}
 		}
 		i += len(span)

@@ -179,7 +179,8 @@ func (p *program) free(addr uint64, pending bool) {
 // failed makes a request that failed in the recording. If it is met now, it is
 // freed: what the program would have done with it is not known.
 func (p *program) failed(i int, e *trace.Event) {
-	if p.failures--; p.failures >= triedOOMs || e.Size <= 0 {
+	asked := i == p.question.curve.oom.Event
+	if p.failures--; p.failures >= triedOOMs && !asked || e.Size <= 0 {
 		return
 	}
 	b, err := p.a.Alloc(e.Size, p.streamOf(e), alloc.Tag{})
@@ -187,7 +188,7 @@ func (p *program) failed(i int, e *trace.Event) {
 		p.fails(i, err)
 		return
 	}
-	if i == p.question.curve.last.Event {
+	if asked {
 		stats := p.a.Stats()
 		p.run.Fits, p.run.Reserved = true, stats.Reserved()
 	}
@@ -213,7 +214,7 @@ func (p *program) released(i int) {
 		grown += max(e.ReservedDelta(), 0)
 	}
 	p.judged = at
-	last := p.question.curve.last
+	last := p.question.curve.oom
 	switch {
 	case at < events.Len() && events.At(at).Kind == trace.OOM,
 		grown > 0 && p.question.givesBack,

@@ -2,7 +2,10 @@ package whatif
 
 import (
 	"cmp"
+	"context"
 	"slices"
+
+	"memtop/snapshots/trace"
 )
 
 // Change is another setting under which a request that failed is met.
@@ -29,4 +32,15 @@ func (a *Answer) Changes() []Change {
 	}
 	slices.SortStableFunc(list, func(x, y Change) int { return cmp.Compare(y.Saving, x.Saving) })
 	return list
+}
+
+// WouldFit returns which of the useful settings would have met the request of an
+// out-of-memory event, those that save most first, and the answer that this follows
+// from: it says how far the replay can be trusted.
+func (ask Ask) WouldFit(ctx context.Context, t *trace.Trace, d *trace.Device, event int) ([]Change, *Answer, error) {
+	a, err := ask(ctx, Question{Trace: t, Device: d, Settings: Useful(t, d, 0), Event: event})
+	if err != nil {
+		return nil, nil, err
+	}
+	return a.Changes(), a, nil
 }

@@ -1,21 +1,42 @@
 package whatif
 
-import "memtop/snapshots/trace"
+import (
+	"strings"
 
-// useful are settings that often help.
+	"memtop/snapshots/trace"
+)
+
+// useful are settings that often help, each a change by itself but for the last.
 var useful = []string{
 	"expandable_segments:True",
 	"max_split_size_mb:128",
 	"max_split_size_mb:512",
 	"roundup_power2_divisions:4",
+	"roundup_power2_divisions:[256:1,512:2,1024:4,>:8]",
 	"expandable_segments:True,roundup_power2_divisions:8",
 }
 
-// Useful returns settings that are worth trying on a trace.
-func Useful(t *trace.Trace, memory int64) []string {
-	list := append([]string{}, useful...)
+// collecting takes a device whose memory is known.
+const collecting = "garbage_collection_threshold:0.8,per_process_memory_fraction:0.95"
+
+// Useful returns settings that are worth trying on a device: the recorded ones with a
+// change, and the defaults where the recorded ones are others. memory is what the
+// device has, 0 when that is not known.
+func Useful(t *trace.Trace, d *trace.Device, memory int64) []string {
+	recorded := SettingsOf(t, d)
+	var list []string
+	if recorded != "" {
+		list = append(list, "")
+	}
+	for _, change := range useful {
+		if recorded == "" {
+			list = append(list, change)
+		} else if !strings.Contains(recorded, change) {
+			list = append(list, recorded+","+change)
+		}
+	}
 	if memory > 0 {
-		list = append(list, "per_process_memory_fraction:0.9,garbage_collection_threshold:0.8")
+		list = append(list, collecting)
 	}
 	return list
 }

@@ -17,6 +17,8 @@ type Question struct {
 	// Settings are tried one after another, each in the syntax of
 	// PYTORCH_CUDA_ALLOC_CONF and in place of the recorded ones.
 	Settings []string
+	// Event is the out-of-memory event that is asked about; the last where it is none.
+	Event int
 	// Memory is how many bytes the device has; 0 is what the trace says.
 	Memory int64
 }
@@ -56,7 +58,7 @@ type Recorded struct {
 	// WhyNot says why the replay under the recorded settings does not give the
 	// recorded curve of reserved bytes, "" when it does, at every event.
 	WhyNot string
-	OOM    *OOM // the last request that failed, nil when none did
+	OOM    *OOM // the request that failed and is asked about, nil when none did
 }
 
 // OOM is a request that failed.

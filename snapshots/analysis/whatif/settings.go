@@ -1,4 +1,4 @@
-package replay
+package whatif
 
 import (
 	"fmt"
@@ -12,9 +12,9 @@ import (
 // the versions of PyTorch have for it.
 var textKeys = []string{"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF"}
 
-// recordedSettings returns the settings of a recording as a text: the writer's, or
-// one made of the values that it wrote, and of what the events show.
-func recordedSettings(t *trace.Trace, d *trace.Device) string {
+// SettingsOf returns the settings of a recording as a text: the writer's, or one made
+// of the values that it wrote, or of what the events show. "" is the defaults.
+func SettingsOf(t *trace.Trace, d *trace.Device) string {
 	var parts []string
 	for _, s := range t.Settings {
 		if text, ok := s.Value.(string); ok && text != "" && slices.Contains(textKeys, s.Key) {
