@@ -306,7 +306,7 @@ func TestAValueIsChosenOnThePageOfExperiments(t *testing.T) {
 
 func TestARecordingIsNotChanged(t *testing.T) {
 	d := start(t, 80, 24, Options{Color: "never", Device: -1}, fileOf("run.mtr", tuitest.Recording()))
-	d.press("8", "w", "enter")
+	d.press("8", "v", "enter")
 	d.wants("this is a recording: nothing runs that could be changed")
 }
 

@@ -46,6 +46,8 @@ func (m *Model) globalKey(msg tea.KeyPressMsg) (tea.Cmd, bool) {
 	case matches(msg, g.Export):
 		m.askWhere("Export to", ".html", "enter writes; the ending says the format", m.options.Export)
 		return nil, true
+	case matches(msg, g.WhatIf):
+		return m.openWhatIf(), true
 	case matches(msg, g.Save):
 		m.askWhere("Save snapshot to", "-saved.pickle", "enter writes", m.options.Save)
 		return nil, true

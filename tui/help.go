@@ -21,7 +21,9 @@ type help struct {
 
 func (m *Model) newHelp() *help {
 	h := &help{motion: keys.NewMotion(), close: []key.Binding{m.global.Help, m.global.Back, m.global.Quit}}
-	if p := m.visible(); p != nil {
+	if m.whatIf.open {
+		h.groups = append(h.groups, m.whatIf.help())
+	} else if p := m.visible(); p != nil {
 		h.groups = append(h.groups, p.Help()...)
 	}
 	if g, ok := m.controlHelp(); ok {

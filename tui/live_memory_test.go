@@ -42,7 +42,7 @@ func TestWhatWasLetGoIsNotHeld(t *testing.T) {
 // pagesWithCursors are the keys that lead to a place on each page.
 var pagesWithCursors = map[string][]string{
 	"overview": {"1"}, "layers": {"2", "down"}, "sites": {"3", "down"}, "tensors": {"3", "t", "down"}, "a tensor": {"3", "t", "down", "enter"},
-	"timeline": {"4"}, "an allocation": {"4", "enter", "down", "enter", "down", "enter", "w", "down"}, "segments": {"5", "down"},
+	"timeline": {"4"}, "an allocation": {"4", "enter", "down", "enter", "down", "enter", "v", "down"}, "segments": {"5", "down"},
 	"blocks": {"5", "down", "enter", "down"}, "stacks": {"6", "down"}, "flames": {"6", "f", "down"}, "lines": {"6", "l", "down"}, "events": {"7", "up"}, "experiments": {"8"},
 }
 

@@ -30,7 +30,7 @@ func startRecording(t testing.TB, w, h int, o Options) *driver {
 // recordedViews are the pages of running programs, with the keys that lead to
 // each.
 var recordedViews = map[string][]string{
-	"sites": {"3"}, "tensors": {"3", "t"}, "experiments": {"8"}, "settings": {"8", "w"},
+	"sites": {"3"}, "tensors": {"3", "t"}, "experiments": {"8"}, "settings": {"8", "v"},
 }
 
 func TestRecordedScreens(t *testing.T) {
@@ -257,7 +257,7 @@ func TestWhatAProgramSaysOfItsSettingsCannotReachTheTerminal(t *testing.T) {
 	live.Connected = true
 	made.Live, made.Info.Kind, made.Info.Control = &live, "live", true
 	d := start(t, 120, 40, Options{Color: "never", Device: -1}, sourceFile(obeying{given{&made}}))
-	for _, keys := range [][]string{{"8"}, {"w"}, {"enter"}, {"enter", "enter"}, {"y"}, {"esc", "G", "enter", "G", "enter"}} {
+	for _, keys := range [][]string{{"8"}, {"v"}, {"enter"}, {"enter", "enter"}, {"y"}, {"esc", "G", "enter", "G", "enter"}} {
 		d.press(keys...)
 		if shown := d.screen(); strings.Contains(shown, "\x1b]") || strings.Contains(shown, "\x1b[2J") || strings.ContainsAny(shown, "\x07\u202e") {
 			t.Errorf("after %q a control character got through:\n%q", keys, shown)

@@ -36,6 +36,7 @@ type Model struct {
 	help    *help        // nil when closed
 	asking  *page.Prompt // the program's own question, nil when there is none
 	control control
+	whatIf  whatIf
 	still   still
 	note    string
 	now     func() time.Time
@@ -51,6 +52,8 @@ func New(files []File, o Options) *Model {
 	for _, f := range files {
 		m.files = append(m.files, &file{name: f.Name, load: f.Load, live: f.Live, listen: listen})
 	}
+	m.whatIf = newWhatIf(o.WhatIf, &m.global)
+	m.global.WhatIf.SetEnabled(o.WhatIf != nil)
 	m.global.Export.SetEnabled(o.Export != nil)
 	m.global.Save.SetEnabled(o.Save != nil)
 	if len(files) < 2 {
@@ -156,6 +159,11 @@ func (m *Model) press(msg tea.KeyPressMsg) tea.Cmd {
 	}
 	if m.control.asking != nil {
 		return m.questionKey(msg)
+	}
+	if m.whatIf.open {
+		if cmd, mine := m.whatIfKey(msg); mine {
+			return cmd
+		}
 	}
 	if p := m.prompt(); p != nil {
 		cmd, done := p.Key(msg)

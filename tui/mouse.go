@@ -14,8 +14,13 @@ func (m *Model) mouse(msg tea.MouseMsg) tea.Cmd {
 	}
 	if at.Y < headerRows {
 		if _, ok := msg.(tea.MouseClickMsg); ok && at.Y == 0 {
+			m.whatIf.shut()
 			m.clickTab(at.X)
 		}
+		return nil
+	}
+	if m.whatIf.open {
+		m.whatIf.mouse(msg)
 		return nil
 	}
 	p := m.visible()

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"memtop/snapshots/analysis"
+	"memtop/snapshots/analysis/whatif"
 	"memtop/snapshots/trace"
 )
 
@@ -30,15 +31,18 @@ type Write func(x *analysis.Index, event int, path string, overwrite bool) error
 
 // Options say how to start. The zero value is usable.
 type Options struct {
-	Page     string // name or number of the first page; "" is the overview
-	Device   int    // device to show first; below 0, or when the file lacks it, the one that ran out of memory first, else with the most events
-	Color    string // "auto" or "", "always", "never"
-	ASCII    bool   // draw with the characters from space to tilde only
-	NoMouse  bool   // leave the mouse to the terminal
-	Export   Write  // what x does, in the format that the path's ending names; nil without that key
-	Save     Write  // what s does, as a PyTorch snapshot; nil without that key
-	ReadOnly bool   // the keys that change a process are gone
-	Own      bool   // the process is the reader's own, to play with: no change is asked about
+	Page    string // name or number of the first page; "" is the overview
+	Device  int    // device to show first; below 0, or when the file lacks it, the one that ran out of memory first, else with the most events
+	Color   string // "auto" or "", "always", "never"
+	ASCII   bool   // draw with the characters from space to tilde only
+	NoMouse bool   // leave the mouse to the terminal
+	Export  Write  // what x does, in the format that the path's ending names; nil without that key
+	Save    Write  // what s does, as a PyTorch snapshot; nil without that key
+	// WhatIf is what w asks: the recorded requests under other settings of the
+	// allocator. It is called on a goroutine of its own; nil without that key.
+	WhatIf   whatif.Ask
+	ReadOnly bool // the keys that change a process are gone
+	Own      bool // the process is the reader's own, to play with: no change is asked about
 	// Interval is how often a process sends its news, 0 when not known. The
 	// screen is drawn when something arrives, not by a clock of its own.
 	Interval time.Duration

@@ -141,6 +141,9 @@ var waitingWord = [...]string{
 
 // shortKeys returns the page's keys for the bottom line.
 func (m *Model) shortKeys() []key.Binding {
+	if m.whatIf.open {
+		return m.whatIf.short()
+	}
 	if p := m.visible(); p != nil {
 		return p.Short()
 	}

@@ -57,6 +57,9 @@ func (m *Model) body(w, h int) string {
 	if m.help != nil {
 		return m.help.view(m.theme, w, h)
 	}
+	if m.whatIf.open {
+		return m.whatIf.view(m.theme, w, h)
+	}
 	if p := m.visible(); p != nil {
 		return p.View(w, h)
 	}

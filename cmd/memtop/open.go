@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"memtop/cmd/command"
+	"memtop/engine/replay"
 	"memtop/snapshots"
 	"memtop/snapshots/trace"
 	"memtop/tui"
@@ -104,7 +105,7 @@ func (a *app) screenOptions(w *writers) tui.Options {
 	return tui.Options{
 		Page: a.settings.page, Device: a.settings.device, Color: a.settings.color,
 		ASCII: a.settings.ascii, NoMouse: a.settings.noMouse,
-		Export: w.export, Save: w.save,
+		Export: w.export, Save: w.save, WhatIf: replay.Answer,
 		Interval: time.Duration(a.settings.interval),
 	}
 }

@@ -20,6 +20,7 @@ type question struct {
 	curve     curve
 	pools     pools
 	givesBack bool // the recorded settings have the allocator give memory back before it must
+	limited   bool // the recorded settings have a memory fraction
 }
 
 // memory returns what the device has: the question's word, or the trace's.
@@ -77,6 +78,7 @@ func (q *question) prepare() error {
 			return err
 		}
 	}
+	_, q.limited = a.Limit()
 	q.givesBack = collects(a) || a.Stats().MaxSplitSize >= 0
 	q.start = startOf(q.Trace, q.Device)
 	q.curve = curveOf(a, q.Device, &q.start.state, q.Event)

@@ -71,6 +71,28 @@ func (r *random) trace(calls int) *trace.Trace {
 	return r.a.Snapshot()
 }
 
+// TestOwnTracesFromTheBeginReplayEventByEvent replays programs that run out of memory
+// again and again. There is nothing that a replay has to guess.
+func TestOwnTracesFromTheBeginReplayEventByEvent(t *testing.T) {
+	for name, config := range map[string]string{
+		"the defaults": "", "expandable segments": "expandable_segments:True", "oversize blocks": "max_split_size_mb:21",
+		"divided powers of two": "roundup_power2_divisions:4",
+	} {
+		t.Run(name, func(t *testing.T) {
+			ooms := 0
+			for seed := range uint64(12) {
+				r := newRandom(t, seed, 150*mib, alloc.Options{Config: config, History: 1 << 20})
+				tr := r.trace(3000)
+				follow(t, tr, &tr.Devices[0], true)
+				ooms += r.ooms
+			}
+			if ooms == 0 {
+				t.Error("no request failed: the programs are too tame")
+			}
+		})
+	}
+}
+
 // TestOwnTracesReplayEventByEvent replays what our allocator recorded itself, from
 // the middle on: it shows that the replay of the conformance test does what it
 // should with pending frees, emptied caches, failures and expandable segments,

@@ -41,8 +41,9 @@ func newProgram(q *question, settings string) (*program, error) {
 	_, limited := a.Limit()
 	switch {
 	case !limited || q.Memory > 0:
-	case settings == q.settings:
+	case q.limited:
 		a.SetLimit(p.total) // the recorded limit is not known: what the recording got is within it
+		p.run.Note = "the memory fraction is left out: the file does not say of how much it is"
 	default:
 		return nil, errUnknownMemory
 	}

@@ -47,6 +47,8 @@ func (q *question) suspicion() string {
 		return fmt.Sprintf("events were lost in %s: ", quantity.Plural(q.gaps(), "place"))
 	case len(q.Trace.Settings) == 0:
 		return "the file does not say its settings, and under the defaults it goes otherwise: "
+	case q.limited:
+		return "the settings limit the memory to a fraction that is not known in bytes: "
 	case len(q.pools.ranges) > 0:
 		return "some memory is in private pools, of which not all is recorded: "
 	case q.Device.Overflowed:

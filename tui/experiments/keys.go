@@ -15,7 +15,7 @@ type keyMap struct {
 func newKeyMap(s *page.Scene) keyMap {
 	k := keyMap{motion: s.Motion(), pane: keys.NewPane()}
 	k.pane.Open.SetHelp("enter", "setting: its choices; choice: use it; change: its place in time")
-	k.pane.Other.SetHelp("w", "settings, or changes")
+	k.pane.Other.SetHelp("v", "settings, or changes")
 	k.pane.Copy.SetHelp("y", "copy the experiment")
 	keys.Disable(&k.pane.ZoomIn, &k.pane.ZoomOut, &k.pane.Expand, &k.pane.Search, &k.pane.Next, &k.pane.Previous, &k.pane.Filter,
 		&k.pane.SortLeft, &k.pane.SortRight, &k.pane.Invert)

@@ -33,7 +33,7 @@ type Global struct {
 	Next, Previous                                        key.Binding
 	Pages                                                 []key.Binding // in the order of the pages
 	NextFile, PreviousFile, Device                        key.Binding
-	Export, Save                                          key.Binding
+	Export, Save, WhatIf                                  key.Binding
 	Peak, OOM, Start, End, Freeze, Maximise, Back, Redraw key.Binding
 }
 
@@ -51,7 +51,8 @@ func NewGlobal(titles []string) Global {
 		Next:    New("tab", "next page", "tab"), Previous: New("shift-tab", "previous page", "shift+tab"),
 		NextFile: New("]", "next file", "]"), PreviousFile: New("[", "previous file", "["), Device: New("d", "next device", "d"),
 		Export: New("x", "export to another format", "x"), Save: New("s", "save as a PyTorch snapshot", "s"),
-		Peak: New("p", "cursor to the peak", "p"), OOM: New("o", "cursor to the next out-of-memory", "o"),
+		WhatIf: New("w", "what if: other allocator settings", "w"),
+		Peak:   New("p", "cursor to the peak", "p"), OOM: New("o", "cursor to the next out-of-memory", "o"),
 		Start: New("^", "cursor before the first event", "^"), End: New("$", "cursor to the end", "$"),
 		Freeze: New("space", "freeze the display of a process, or let it go on", "space"), Maximise: New("z", "maximise the pane", "z"),
 		Back: New("esc", "back; cancel", "esc"), Redraw: New("ctrl-l", "redraw", "ctrl+l"),
@@ -64,7 +65,7 @@ func (g Global) Bindings() []key.Binding {
 		[]key.Binding{g.Help, g.Quit, g.Back, g.Next, g.Previous}, g.Pages,
 		[]key.Binding{
 			g.NextFile, g.PreviousFile, g.Device, g.Peak, g.OOM, g.Start, g.End, g.Maximise, g.Freeze,
-			g.Export, g.Save,
+			g.WhatIf, g.Export, g.Save,
 			g.Suspend, g.Redraw, g.Interrupt,
 		})
 }
@@ -112,7 +113,7 @@ func NewPane() Pane {
 		Invert: New("I", "invert the order", "I"),
 		Open:   New("enter", "open", "enter"), Expand: New("e", "expand or collapse", "e"),
 		ZoomIn: New("+", "zoom in", "+", "="), ZoomOut: New("-", "zoom out", "-", "_"),
-		Copy: New("y", "copy the row or stack", "y"), Other: New("w", "other pane", "w"),
+		Copy: New("y", "copy the row or stack", "y"), Other: New("v", "other pane", "v"),
 	}
 }
 

@@ -38,7 +38,7 @@ func newKeyMap(s *page.Scene) keyMap {
 	k.pane.Open.SetHelp("enter", "band: its stacks; stack: its allocations; allocation: its event")
 	k.pane.ZoomIn.SetHelp("+", "zoom in around the cursor")
 	k.pane.ZoomOut.SetHelp("-", "zoom out")
-	k.pane.Other.SetHelp("w", "the other list: bands, or all that is alive")
+	k.pane.Other.SetHelp("v", "the other list: bands, or all that is alive")
 	k.pane.Search.SetHelp("/", "search the list")
 	k.pane.Filter.SetHelp("\\", "filter what is alive by stack or address")
 	k.pane.Expand.SetHelp("e", "all frames, or the telling ones")

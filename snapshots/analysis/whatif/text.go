@@ -15,16 +15,15 @@ func (a *Answer) Sentences() []string {
 	if a.Again == nil {
 		return []string{"Nothing can be replayed: " + r.WhyNot + "."}
 	}
-	list := []string{"Replayed under the recorded settings, reserved memory is as recorded at every event."}
+	list := []string{"Reproduced: under the recorded settings, reserved memory is as recorded at every event."}
 	if r.WhyNot != "" {
-		list[0] = "The replay under the recorded settings is not the recording: " + r.WhyNot + ". Take the rest as estimates."
+		list[0] = "Not reproduced, so take this as an estimate: " + r.WhyNot + "."
 	}
 	if r.Held > 0 {
-		list = append(list, fmt.Sprintf("%s were held when recording began; every run asks for them anew, in order of "+
-			"address. What was cached then is in no run.", quantity.Bytes(r.Held)))
+		list = append(list, fmt.Sprintf("%s held before recording are asked for anew, without what was cached.", quantity.Bytes(r.Held)))
 	}
 	if o := r.OOM; o != nil {
-		list = append(list, fmt.Sprintf("Event %s asked for %s, which takes %s of the driver: %s were reserved, and %s could be had at most, %s too little.",
+		list = append(list, fmt.Sprintf("Event %s asked for %s, in a segment of %s, with %s of at most %s reserved: %s too little.",
 			quantity.Count(o.Event), quantity.Bytes(o.Size), quantity.Bytes(o.Segment), quantity.Bytes(o.Reserved),
 			quantity.Bytes(o.Capacity), quantity.Bytes(o.Short())))
 		if a.Again.Fits {
@@ -43,11 +42,17 @@ type Row struct {
 	Compared      bool  // Delta says something
 	Outcome       string
 	Note          string
+	settings      string
 }
 
+// Fits is the outcome of a run that met the request which failed.
+const Fits = "fits"
+
+// Variable returns the settings as they are set in the environment.
+func (r *Row) Variable() string { return "PYTORCH_CUDA_ALLOC_CONF=" + r.settings }
+
 // Columns says what the numbers of a row are.
-const Columns = "Reserved is the peak; in blocks, the peak of what was handed out, rounded; overhead, which part of the " +
-	"reserved peak is more than that; change, of the reserved peak."
+const Columns = "Overhead is which part of the reserved peak was never in blocks at once."
 
 // Allocated returns the peak of allocated bytes as text.
 func (r *Row) Allocated() string {
@@ -80,7 +85,7 @@ func (r *Row) Change() string {
 // Rows returns the recording, the same begun anew where that differs, and the runs.
 func (a *Answer) Rows() []Row {
 	rec := &a.Recorded
-	rows := []Row{{Name: "recorded: " + settingsName(rec.Settings), PeakReserved: rec.PeakReserved, PeakAllocated: rec.PeakAllocated}}
+	rows := []Row{{Name: "recorded: " + settingsName(rec.Settings), PeakReserved: rec.PeakReserved, PeakAllocated: rec.PeakAllocated, settings: rec.Settings}}
 	if rec.OOM != nil {
 		rows[0].Outcome = "ran out"
 	}
@@ -101,14 +106,14 @@ func (a *Answer) Rows() []Row {
 func (a *Answer) row(r *Run) Row {
 	row := Row{
 		Name: settingsName(r.Settings), PeakReserved: r.PeakReserved, PeakAllocated: r.PeakAllocated,
-		Delta: r.PeakReserved - a.Again.PeakReserved, Compared: !r.Ends, Note: r.Note,
+		Delta: r.PeakReserved - a.Again.PeakReserved, Compared: !r.Ends, Note: r.Note, settings: r.Settings,
 	}
 	failed := a.Recorded.OOM
 	switch {
 	case r.Ends:
 		row.Outcome, row.Note = "runs out", strings.TrimPrefix(row.Note+"; ", "; ")+endText(r)
 	case r.Fits:
-		row.Outcome = "fits"
+		row.Outcome = Fits
 	case failed != nil:
 		row.Outcome = "does not fit"
 	}

@@ -1,0 +1,123 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	tea "charm.land/bubbletea/v2"
+
+	"memtop/snapshots/analysis/whatif"
+	"memtop/tui/tuitest"
+)
+
+// answered is an answer of several kinds of rows.
+func answered() *whatif.Answer {
+	return &whatif.Answer{
+		Recorded: whatif.Recorded{
+			PeakReserved: 78 << 30, PeakAllocated: 61 << 30, Held: 5 << 30,
+			OOM: &whatif.OOM{Event: 1234, Size: 2 << 30, Segment: 2 << 30, Reserved: 78 << 30, Capacity: 79<<30 - 1<<28},
+		},
+		Again: &whatif.Run{PeakReserved: 78 << 30, PeakAllocated: 61 << 30, OOM: true, OOMEvent: 1234},
+		Runs: []whatif.Run{
+			{Settings: "expandable_segments:True", PeakReserved: 64 << 30, PeakAllocated: 63 << 30, Fits: true, Reserved: 64 << 30, OOMEvent: -1},
+			{Settings: "max_split_size_mb:128", PeakReserved: 78 << 30, PeakAllocated: 60 << 30, OOM: true, OOMEvent: 900, Ends: true},
+			{Settings: "roundup_power2_divisions:[256:1,512:2,1024:4,>:8]", PeakReserved: 78<<30 + 1<<28, PeakAllocated: 62 << 30, OOM: true, OOMEvent: 1234},
+			{Settings: "garbage_collection_threshold:0.8", PeakReserved: 78 << 30, PeakAllocated: 61 << 30, OOM: true, OOMEvent: 1234, Note: "garbage_collection_threshold does nothing without a memory fraction"},
+		},
+	}
+}
+
+// says returns an Ask that always gives the same answer.
+func says(a *whatif.Answer, err error) whatif.Ask {
+	return func(context.Context, whatif.Question) (*whatif.Answer, error) { return a, err }
+}
+
+func TestScreensOfWhatIf(t *testing.T) {
+	unlike := answered()
+	unlike.Recorded.WhyNot, unlike.Recorded.PeakAllocated, unlike.Again.Fits = "the file lost earlier events", 0, true
+	for name, test := range map[string]struct {
+		w, h int
+		ask  whatif.Ask
+		keys []string
+	}{
+		"fits-80x24":      {80, 24, says(answered(), nil), []string{"w"}},
+		"runs-out-80x24":  {80, 24, says(answered(), nil), []string{"w", "down", "down"}},
+		"last-row-60x16":  {60, 16, says(answered(), nil), []string{"w", "G"}},
+		"unlike-80x24":    {80, 24, says(unlike, nil), []string{"w"}},
+		"wide-200x60":     {200, 60, says(answered(), nil), []string{"w"}},
+		"nothing-80x24":   {80, 24, says(&whatif.Answer{Recorded: whatif.Recorded{PeakReserved: 1 << 30, WhyNot: "the file has no history"}}, nil), []string{"w"}},
+		"failure-80x24":   {80, 24, says(nil, errors.New("it cannot be done")), []string{"w"}},
+		"help-over-80x24": {80, 24, says(answered(), nil), []string{"w", "?"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := start(t, test.w, test.h, Options{Color: "never", WhatIf: test.ask}, fileOf("run.pickle", tuitest.Small()))
+			d.press(test.keys...)
+			golden(t, name, d.screen())
+		})
+	}
+}
+
+func TestWhatIfAsksAboutWhatIsShown(t *testing.T) {
+	var asked []whatif.Question
+	ask := func(_ context.Context, q whatif.Question) (*whatif.Answer, error) {
+		asked = append(asked, q)
+		return answered(), nil
+	}
+	d := start(t, 80, 24, Options{Color: "never", WhatIf: ask, Device: -1}, fileOf("two.pickle", tuitest.OneOfTwoRanOut()))
+	d.press("w", "w", "w") // the answer is kept
+	if len(asked) != 1 || asked[0].Device.ID != d.m.file().device || len(asked[0].Settings) == 0 {
+		t.Fatalf("asked %d times: %+v", len(asked), asked)
+	}
+	if e := asked[0].Device.Events.At(asked[0].Event); e.Kind.String() != "oom" {
+		t.Errorf("asked about a %s", e.Kind)
+	}
+	d.press("w", "d", "w")
+	if len(asked) != 2 || asked[1].Device.ID == asked[0].Device.ID {
+		t.Errorf("asked %d times, with the next device", len(asked))
+	}
+}
+
+func TestWhatIfIsCalledOff(t *testing.T) {
+	var running context.Context
+	ask := func(ctx context.Context, _ whatif.Question) (*whatif.Answer, error) {
+		running = ctx
+		return nil, ctx.Err()
+	}
+	d := start(t, 80, 24, Options{Color: "never", WhatIf: ask}, fileOf("run.pickle", tuitest.Small()))
+	d.hold = true // the command is on its way
+	d.press("w")
+	d.wants("replaying")
+	d.press("esc")
+	d.lacks("What if")
+	d.hold = false
+	for _, cmd := range d.waiting {
+		d.run(cmd)
+	}
+	if running == nil || running.Err() == nil {
+		t.Error("the replay goes on for nobody")
+	}
+}
+
+func TestWhatIfGivesWay(t *testing.T) {
+	d := start(t, 80, 24, Options{Color: "never", WhatIf: says(answered(), nil)}, fileOf("run.pickle", tuitest.Small()))
+	d.press("w", "4")
+	d.lacks("What if")
+	d.wants("4 Timeline")
+	d.press("w", "down", "y")
+	if want := "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"; d.copied != want {
+		t.Errorf("copied %q, want %q", d.copied, want)
+	}
+	d.press("q")
+	d.lacks("What if")
+	if d.quit {
+		t.Error("q closes the panel first")
+	}
+	d.press("w")
+	if _, ok := d.m.press(keyPress("ctrl+c"))().(tea.InterruptMsg); !ok {
+		t.Error("ctrl-c does not interrupt")
+	}
+	without := start(t, 80, 24, Options{Color: "never"}, fileOf("run.pickle", tuitest.Small()))
+	without.press("w")
+	without.lacks("What if")
+}
