@@ -7,9 +7,9 @@ import (
 	"memtop/engine/device/cuda/kernels"
 )
 
-// Backend computes on the device, in the order of the calls: the transfers are
-// the queue's, the products the library's where it has them, and everything
-// else is kernels. It belongs to one goroutine at a time.
+// Backend computes on the device, in the order of the calls: the queue does the
+// transfers, the library the products that it has, and kernels the rest. It
+// belongs to one goroutine at a time.
 type Backend struct {
 	*queue
 	*kernels.Compute
@@ -18,8 +18,8 @@ type Backend struct {
 
 var _ device.Backend = (*Backend)(nil)
 
-// start takes what kernels need, and loads a few of them: those that are least
-// work for a driver, so that one that is too old shows when the device is opened.
+// start allocates the kernels' own memory and loads the module that takes the
+// driver the least time, so that opening a device fails if the driver is too old.
 func (b *Backend) start() error {
 	scratch, err := b.reserveOwn()
 	if err != nil {
@@ -51,9 +51,9 @@ func (d *Device) multiply(lt *blas, m *device.MatMul) (bool, error) {
 	return lt.multiply(m, d.compute)
 }
 
-// reserveOwn takes the memory that kernels need beside their operands. It is the
-// driver's own, not the allocator's, so that the allocator's events are those of
-// the model and the same on every device.
+// reserveOwn allocates the memory that kernels need beside their operands. It
+// comes from the driver, not the allocator, so that the allocator's events are
+// those of the model and the same on every device.
 func (q *queue) reserveOwn() (scratch device.Buffer, err error) {
 	for _, part := range []struct {
 		at    *device.Buffer
@@ -88,7 +88,7 @@ func (q *queue) Synchronize() error {
 	return q.take()
 }
 
-// releaseOwn gives back what reserveOwn took.
+// releaseOwn frees the memory of reserveOwn.
 func (q *queue) releaseOwn() error {
 	var errs []error
 	for _, b := range []device.Buffer{q.scratch, q.failure} {

@@ -10,12 +10,12 @@ import (
 // # cuBLASLt
 //
 // NVIDIA's library of matrix products is used when it is found: it is faster on
-// every GPU than what one kernel of ours can be, and it comes with every
-// installation of PyTorch. Without it our own kernels multiply.
+// every GPU than one kernel of ours can be, and every installation of PyTorch
+// has it. Without it our own kernels multiply.
 //
-// The library stores matrices by columns. A matrix stored by rows is, read by
-// columns, its transpose, so C = A·B by rows is Cᵀ = Bᵀ·Aᵀ by columns: the
-// operands change places and nothing is moved.
+// The library stores matrices by columns. A matrix stored by rows, read by
+// columns, is its transpose, so C = A·B by rows is Cᵀ = Bᵀ·Aᵀ by columns: the
+// operands are swapped and no element moves.
 
 // blasSymbol is an entry point of the library.
 type blasSymbol int
@@ -55,8 +55,8 @@ var blasNames = [blasSymbolCount]string{
 
 func (s blasSymbol) String() string { return blasNames[s] }
 
-// blasLibrary answers calls as [Driver] does: the library, or a test's. The
-// result 0 is success.
+// blasLibrary serves calls as [Driver] does: the library, or a stand-in of the
+// tests. The result 0 is success.
 type blasLibrary interface {
 	call(s blasSymbol, args ...uintptr) int32
 }
@@ -81,11 +81,12 @@ type blas struct {
 	args      [16]uintptr
 }
 
-// blasWords are what the library reads and writes through pointers, on the heap.
+// blasWords are the words that the library reads and writes through pointers, on
+// the heap.
 type blasWords struct {
 	handle      uint64
 	attribute   uint64
-	alpha, beta [2]float32 // of which a float64 takes both halves
+	alpha, beta [2]float32 // a float64 takes both halves
 	found       int32
 	heuristic   blasHeuristic
 }
@@ -100,8 +101,8 @@ type blasHeuristic struct {
 }
 
 // blasWorkspace returns the bytes of scratch that PyTorch gives the library on a
-// GPU of that compute capability (its CublasHandlePool.cpp): with the same, the
-// library chooses the same algorithms.
+// GPU of that compute capability (its CublasHandlePool.cpp), so that the library
+// chooses the same algorithms.
 func blasWorkspace(major int) int64 {
 	if major == 9 {
 		return 4096 * 8 * 1024
@@ -109,7 +110,7 @@ func blasWorkspace(major int) int64 {
 	return 4096*1024*2 + 16*1024*8
 }
 
-// findBLAS uses the library if there is one that starts.
+// findBLAS uses the library if it is found and starts.
 func (d *Device) findBLAS() {
 	library := openBLAS()
 	if library == nil {
@@ -145,7 +146,7 @@ func (b *blas) do(s blasSymbol, args ...uintptr) error {
 	return nil
 }
 
-// create calls a function whose first argument is where it writes a handle.
+// create calls a function that writes a handle to its first argument.
 func (b *blas) create(s blasSymbol, args ...uintptr) (uintptr, error) {
 	at := uintptr(unsafe.Pointer(&b.words.handle))
 	err := b.do(s, append([]uintptr{at}, args...)...)

@@ -8,7 +8,7 @@ import (
 )
 
 // multiply queues a product on a stream, and reports whether the library can do
-// it. The product is that of a plan.
+// it. The product must come from a device.MatMulPlan.
 func (b *blas) multiply(m *device.MatMul, stream uintptr) (bool, error) {
 	k, ok := b.kindOf(m)
 	if !ok {

@@ -8,8 +8,8 @@ import (
 	"memtop/engine/device"
 )
 
-// productKind is everything about a product that its plan depends on: all but
-// the addresses and the factors.
+// productKind is everything that a product's plan depends on: all but the
+// addresses and the factors.
 type productKind struct {
 	m, n, k                   int
 	transA, transB            bool
@@ -46,9 +46,9 @@ var blasTypes = map[device.DType]uintptr{
 	device.Float32: real32, device.Float64: real64, device.Float16: real16, device.BFloat16: realB16,
 }
 
-// kindOf returns the kind of a product, and whether the library knows it: both
-// operands of one type, the result of that type or float32, the bias of the
-// result's, and no activation, of which the library has another approximation.
+// kindOf returns the kind of a product, and whether the library supports it:
+// both operands of one type, the result of that type or float32, the bias of the
+// result's type, and no activation, which the library approximates differently.
 func (b *blas) kindOf(m *device.MatMul) (productKind, bool) {
 	bias := !m.Bias.Absent()
 	switch {
@@ -97,7 +97,7 @@ func (b *blas) planOf(k productKind) (*plan, error) {
 	return p, nil
 }
 
-// describe makes the descriptors, with the operands' places changed.
+// describe makes the descriptors, with the operands swapped.
 func (p *plan) describe(b *blas, k productKind) (err error) {
 	compute, scale := uintptr(compute32), uintptr(real32)
 	if k.operands == device.Float64 {

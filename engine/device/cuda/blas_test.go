@@ -11,15 +11,15 @@ import (
 )
 
 // columns is a stand-in for cuBLASLt: it multiplies float32 matrices stored by
-// columns, as its descriptors say and in no other way.
+// columns, using only their descriptors.
 type columns struct {
 	next    uint64
 	objects map[uint64]map[int]uint64 // attributes by descriptor
-	refuse  bool                      // has no algorithm for anything
-	chosen  int                       // how often an algorithm was asked for
+	refuse  bool                      // it has no algorithm for any product
+	chosen  int                       // how often it was asked for an algorithm
 }
 
-// Keys for what a descriptor is created with, beside the library's own.
+// Keys for the values a descriptor is created with, beside the library's own.
 const (
 	attributeCompute = -1 - iota
 	attributeType
@@ -238,7 +238,7 @@ func TestAProductIsPlannedOnce(t *testing.T) {
 	if library.chosen != 1 {
 		t.Errorf("an algorithm was asked for %d times", library.chosen)
 	}
-	// The stand-in's own lists of arguments are not counted: they are the caller's.
+	// The stand-in's own lists of arguments are not counted.
 	if allocations > 1 {
 		t.Errorf("%v allocations for a product that is planned", allocations)
 	}

@@ -6,7 +6,7 @@ import (
 	"unsafe"
 )
 
-// frame is room for what a call reads and writes through pointers. It is on the
+// frame is memory that a call reads and writes through pointers. It is on the
 // heap, where nothing moves, and kept until the call has returned.
 type frame struct {
 	words [4]uint64
@@ -38,7 +38,7 @@ func (f *frame) text() string {
 // calls makes calls and turns their results into errors.
 type calls struct{ Driver }
 
-// do calls a function and returns why it failed.
+// do calls a function and returns its failure.
 func (c calls) do(s Symbol, args ...uintptr) error {
 	if r := c.Call(s, args...); r != success {
 		return c.failure(s, r)
@@ -46,7 +46,7 @@ func (c calls) do(s Symbol, args ...uintptr) error {
 	return nil
 }
 
-// word calls a function whose first argument is where it writes one word.
+// word calls a function that writes one word to its first argument.
 func (c calls) word(s Symbol, args ...uintptr) (uint64, error) {
 	f := newFrame()
 	defer f.release()

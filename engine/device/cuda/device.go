@@ -10,7 +10,7 @@ import (
 // Info describes a device.
 type Info struct {
 	Ordinal int
-	Name    string // as the driver has it, such as "NVIDIA H100 80GB HBM3"
+	Name    string // the driver's, such as "NVIDIA H100 80GB HBM3"
 	UUID    [16]byte
 	Memory  int64 // bytes in all
 	// Major and Minor are the compute capability, Processors the number of
@@ -18,12 +18,12 @@ type Info struct {
 	Major, Minor, Processors int
 	// SharedMemory is the most that one block may ask for, in bytes.
 	SharedMemory int
-	// VirtualMemory says that memory can be mapped to reserved addresses.
+	// VirtualMemory is true if memory can be mapped to reserved addresses.
 	VirtualMemory bool
 	Version       int // of the driver's interface, 12040 for 12.4
 }
 
-// The attributes of a device that are asked for.
+// The attributes of a device that describe reads.
 const (
 	attributeProcessors    = 16
 	attributeMajor         = 75
@@ -32,18 +32,18 @@ const (
 	attributeVirtualMemory = 102
 )
 
-// Options say which device to open. The zero value is the first device of the
-// driver that is installed.
+// Options choose the device to open. The zero value is the first device of the
+// installed driver.
 type Options struct {
 	Ordinal int
-	// Driver answers the calls; nil is the library of the system.
+	// Driver serves the calls; nil is the system's library.
 	Driver Driver
 	// OwnProducts multiplies with our kernels even where cuBLASLt is found.
 	OwnProducts bool
 }
 
-// Device is an open GPU: its memory and its queues. Close it after everything on
-// it was released.
+// Device is an open GPU: its memory and its queues. Release everything on it
+// before Close.
 type Device struct {
 	calls
 	info    Info
@@ -71,8 +71,8 @@ func connect(d Driver) (calls, error) {
 	return c, nil
 }
 
-// Devices lists the devices of a driver, nil being the system's. Without any the
-// error is an [UnavailableError].
+// Devices lists the devices of a driver; nil is the system's. If there are none,
+// the error is an [UnavailableError].
 func Devices(d Driver) ([]Info, error) {
 	c, err := connect(d)
 	if err != nil {
@@ -94,8 +94,7 @@ func Devices(d Driver) ([]Info, error) {
 	return list, nil
 }
 
-// describe asks for everything about a device, and for the driver's number of
-// it.
+// describe returns the Info of a device and the driver's number of it.
 func (c calls) describe(ordinal int) (Info, uintptr, error) {
 	info := Info{Ordinal: ordinal}
 	handle, err := c.word(cuDeviceGet, uintptr(ordinal))
@@ -127,7 +126,7 @@ func (c calls) describe(ordinal int) (Info, uintptr, error) {
 	return info, h, c.names(&info, h)
 }
 
-// names reads what a device is called.
+// names reads a device's name and UUID.
 func (c calls) names(info *Info, handle uintptr) error {
 	f := newFrame()
 	defer f.release()
@@ -170,8 +169,8 @@ func Open(o Options) (*Device, error) {
 	return d, nil
 }
 
-// start makes what an open device has. Whatever was made before a failure is
-// given back.
+// start makes the parts of an open device. After a failure it releases the parts
+// made before.
 func (d *Device) start() error {
 	context, err := d.word(cuDevicePrimaryCtxRetain, d.handle)
 	if err != nil {
@@ -185,7 +184,7 @@ func (d *Device) start() error {
 		err = d.Backend.start()
 	}
 	if err != nil {
-		_ = d.Close() // the failure to tell of is the first
+		_ = d.Close() // the first failure is returned
 	}
 	return err
 }
@@ -196,8 +195,8 @@ func (d *Device) Info() Info { return d.info }
 // Name returns the device's name in the engine, "cuda:0" for the first.
 func (d *Device) Name() string { return fmt.Sprintf("cuda:%d", d.info.Ordinal) }
 
-// Close waits for the device and gives everything back but memory that was not
-// freed, which goes with the process.
+// Close waits for the device and gives everything back except memory that was
+// not freed, which ends with the process.
 func (d *Device) Close() error {
 	err := d.closeQueue()
 	if d.blas != nil {
@@ -209,10 +208,10 @@ func (d *Device) Close() error {
 }
 
 func (d *Device) release() {
-	_ = d.do(cuDevicePrimaryCtxRelease, d.handle) // nothing can be done about it
+	_ = d.do(cuDevicePrimaryCtxRelease, d.handle) // a failure cannot be repaired
 }
 
-// enter makes the device's context the calling thread's; leave ends that.
+// enter binds the device's context to the calling thread; leave ends that.
 func (d *Device) enter() error {
 	runtime.LockOSThread()
 	if failed := d.failed.Load(); failed != nil {
@@ -241,8 +240,8 @@ func (d *Device) note(err error) error {
 	return err
 }
 
-// words calls a function whose first argument is where it writes one word, with
-// the device's context.
+// words calls a function that writes one word to its first argument, with the
+// device's context.
 func (d *Device) words(s Symbol, args ...uintptr) (uint64, error) {
 	defer d.leave()
 	if err := d.enter(); err != nil {

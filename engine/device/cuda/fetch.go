@@ -8,9 +8,9 @@ import (
 	"memtop/engine/device/cuda/kernels"
 )
 
-// fetches are places in pinned memory for values on their way to the host. There
-// are more than a training step reads; when all are taken, a value is waited for
-// at once.
+// fetches are slots in pinned memory for values on their way to the host. There
+// are more than a training step reads; when all are taken, Fetch waits for its
+// value.
 type fetches struct {
 	queue  *queue
 	memory pinned
@@ -20,8 +20,8 @@ type fetches struct {
 
 const fetchSlots = 64
 
-// fetchSlot is the room for one value and for what its kernels may have said
-// went wrong before it.
+// fetchSlot is the size of one value and of the kernels' record of an earlier
+// failure.
 const fetchSlot = device.FetchBytes + kernels.FailureBytes
 
 func (f *fetches) open() (err error) {
@@ -49,7 +49,7 @@ func (f *fetches) close() error {
 	return errors.Join(append(errs, f.queue.device.unpin(f.memory))...)
 }
 
-// slot returns a free place, −1 when there is none.
+// slot returns a free slot, −1 when there is none.
 func (f *fetches) slot() int {
 	for i, taken := range f.taken {
 		if !taken {
@@ -71,7 +71,7 @@ type fetched struct {
 // Fetch implements device.Transfers.
 func (q *queue) Fetch(src device.Buffer) device.Fetched {
 	if src.Bytes > device.FetchBytes {
-		panic(fmt.Sprintf("cuda: fetch of %d bytes, and %d are the most", src.Bytes, device.FetchBytes))
+		panic(fmt.Sprintf("cuda: fetch of %d bytes, at most %d are possible", src.Bytes, device.FetchBytes))
 	}
 	v := &fetched{queue: q, slot: q.fetches.slot(), bytes: int(src.Bytes)}
 	if v.slot < 0 || q.err != nil {
@@ -101,8 +101,8 @@ func (v *fetched) Ready() bool {
 	return d.enter() != nil || d.Call(cuEventQuery, v.queue.fetches.events[v.slot]) != notReady
 }
 
-// Wait implements device.Fetched. What a kernel said went wrong before the value
-// was read is a failure of the queue.
+// Wait implements device.Fetched. A failure that a kernel recorded before the
+// value was read is a failure of the queue.
 func (v *fetched) Wait(dst []byte) error {
 	if v.slot < 0 {
 		copy(dst, v.value[:v.bytes])

@@ -9,8 +9,8 @@ import (
 	"memtop/engine/device/cuda"
 )
 
-// gpu opens the first GPU of the machine. Without one the test is skipped, and
-// says why.
+// gpu opens the first GPU of the machine. Without one it skips the test, with
+// the reason.
 func gpu(t *testing.T) *cuda.Device {
 	t.Helper()
 	d, err := cuda.Open(cuda.Options{})

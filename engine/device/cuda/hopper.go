@@ -14,26 +14,26 @@ import (
 
 // # Products on Hopper
 //
-// Compute capability 9.0 has products of its own, of which a descriptor's one
-// wrong bit makes wrong numbers. Their kernels are therefore compared, when a
-// device first needs them, with those that run on every device, and are used only
-// where they agree.
+// Compute capability 9.0 has its own products, for which one wrong bit in a
+// descriptor gives wrong numbers. When a device first needs their kernels, they
+// are therefore compared with those that run on every device, and are used only
+// if they agree.
 
-// hopper says what is known of the kernels of Hopper's products.
+// hopper is the state of the kernels of Hopper's products.
 type hopper struct {
 	present bool // the device is of compute capability 9.0
 	tried   map[device.DType]error
 }
 
-// The matrices that are compared: several tiles in every direction, of which the
-// last are not whole.
+// The sizes of the compared matrices: several tiles in every direction, the last
+// one partial.
 const (
 	triedRows, triedCols, triedDepth = 136, 200, 88
 	triedResult                      = triedRows * triedCols
 )
 
-// tryHopper finds out whether a product may use Hopper's kernels, if it is the
-// first of its type.
+// tryHopper decides whether products of m's type may use Hopper's kernels, if m
+// is the first.
 func (b *Backend) tryHopper(m *device.MatMul) {
 	kind := m.A.DType
 	if !b.hopper.present || kind != m.B.DType || kind != device.BFloat16 && kind != device.Float16 || b.err != nil {
@@ -43,15 +43,15 @@ func (b *Backend) tryHopper(m *device.MatMul) {
 		return
 	}
 	if b.keep(b.Synchronize()) {
-		return // what failed before is not the kernels' fault, and is reported where it is waited for
+		return // an earlier failure is not the kernels', and the next Synchronize returns it
 	}
 	err := b.compareHopper(kind)
 	b.UseHopper(kind, err == nil)
 	b.hopper.tried[kind] = err
 }
 
-// compareHopper multiplies with both kernels, all ways to transpose, and waits
-// for it.
+// compareHopper multiplies with both kernels, with every transposition, and
+// waits for the results.
 func (b *Backend) compareHopper(kind device.DType) error {
 	module := kernels.HopperBfloat
 	if kind == device.Float16 {
@@ -80,12 +80,12 @@ func (b *Backend) compareHopper(kind device.DType) error {
 	return nil
 }
 
-// errDisagree says that two kernels for the same product have different results.
+// errDisagree is for two kernels that give different results for one product.
 var errDisagree = errors.New("wgmma and mma.sync give different sums")
 
-// triedProduct lays operands out in the scratch memory, which holds nothing
-// between operations. They are small whole numbers, of which every order of
-// adding gives the same sums, so that results are equal or wrong.
+// triedProduct puts operands into the scratch memory, which is unused between
+// operations. They are small whole numbers, whose sums do not depend on the
+// order, so that results are equal or wrong.
 func (b *Backend) triedProduct(kind device.DType) device.MatMul {
 	next := b.scratch
 	array := func(d device.DType, n int) device.Array {
@@ -111,8 +111,8 @@ func (b *Backend) triedProduct(kind device.DType) device.MatMul {
 	}
 }
 
-// Products says in one line what multiplies 16-bit matrices: cuBLASLt, or which
-// instructions our kernels use, and why not those of Hopper on a device that has
+// Products returns in one line what multiplies 16-bit matrices: cuBLASLt, or the
+// instructions of our kernels, and why they are not Hopper's on a device that has
 // them. It belongs to the goroutine of the backend.
 func (d *Device) Products() string {
 	switch {

@@ -5,14 +5,14 @@ import (
 	"unsafe"
 )
 
-// pinned is host memory that the device can reach by itself, so that a copy need
-// not wait for the host. Go's collector does not know of it.
+// pinned is host memory that the device can access itself, so that a copy need
+// not wait for the host. Go's collector does not manage it.
 type pinned struct {
 	addr  uintptr
 	bytes []byte
 }
 
-// hostPortable makes pinned memory good for every context of the process.
+// hostPortable makes pinned memory valid in every context of the process.
 const hostPortable = 1
 
 func (d *Device) pin(n int) (pinned, error) {
@@ -32,9 +32,9 @@ func (d *Device) unpin(p pinned) error {
 	return d.in(cuMemFreeHost, p.addr)
 }
 
-// Share lets kernels read and write ordinary memory of the host, at the address
-// that it has for the host, until release is called. It is slow, and meant for
-// tests that look at what a kernel wrote.
+// Share lets kernels read and write ordinary host memory, at its host address,
+// until release is called. It is slow, and meant for tests that read what a
+// kernel wrote.
 func (d *Device) Share(memory []byte) (release func() error, err error) {
 	const portableMapped = 1 | 2
 	at := uintptr(unsafe.Pointer(unsafe.SliceData(memory)))
@@ -44,15 +44,15 @@ func (d *Device) Share(memory []byte) (release func() error, err error) {
 	return func() error { return d.in(cuMemHostUnregister, at) }, nil
 }
 
-// staging is a ring of pinned memory through which bytes go to the device: they
-// are copied into it, and the caller may go on while the device fetches them.
-// It is cut into parts; a part is used again when the device has passed the
-// event behind its last copy. Owned by one goroutine.
+// staging is a ring of pinned memory through which bytes go to the device: the
+// caller copies them in, and may go on while the device fetches them. The ring
+// has parts; a part is reused when the device has passed the event behind its
+// last copy. Owned by one goroutine.
 type staging struct {
 	device *Device
 	memory pinned
 	events [stagingParts]uintptr
-	used   [stagingParts]bool // something was copied since the part was waited for
+	used   [stagingParts]bool // the part has copies that were not waited for
 	part   int
 	at     int // bytes used of the part
 }
@@ -62,8 +62,8 @@ const (
 	stagingPart  = 1 << 20
 )
 
-// open takes the ring's memory and events. What it has after a failure, close
-// gives back.
+// open allocates the ring's memory and events. close releases them, also after
+// a failure of open.
 func (s *staging) open() error {
 	var err error
 	if s.memory, err = s.device.pin(stagingParts * stagingPart); err != nil {
@@ -79,8 +79,8 @@ func (s *staging) open() error {
 	return nil
 }
 
-// room returns up to n bytes of the ring that nobody reads. When the part that
-// comes next is still being read, it waits.
+// room returns up to n free bytes of the ring. It waits while the device still
+// reads the next part.
 func (s *staging) room(n int, stream uintptr) (pinned, error) {
 	if s.at == stagingPart {
 		if err := s.turn(stream); err != nil {

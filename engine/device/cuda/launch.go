@@ -8,7 +8,7 @@ import (
 )
 
 // launchCall holds the words of a call of cuLaunchKernel, which the driver reads
-// through pointers: one for each queue, on the heap, used again and again.
+// through pointers: one for each queue, on the heap, reused by every launch.
 type launchCall struct {
 	words [11]uintptr
 	extra [5]uintptr
@@ -16,10 +16,10 @@ type launchCall struct {
 	args  [maxArguments]byte
 }
 
-// maxArguments is the most bytes of arguments that a kernel can take.
+// maxArguments is the most bytes of arguments that a kernel takes.
 const maxArguments = 4096
 
-// The keys of the list by which arguments are handed over as one buffer.
+// The keys of the list that passes arguments as one buffer.
 const (
 	launchEnd    = 0
 	launchBuffer = 1

@@ -28,14 +28,14 @@ func (l *blasShared) call(s blasSymbol, args ...uintptr) int32 {
 	return int32(r)
 }
 
-// driverNames and blasLibraryNames are the names of the libraries, the one to be
-// preferred first.
+// driverNames and blasLibraryNames are the names of the libraries, the preferred
+// one first.
 var (
 	driverNames      = []string{"libcuda.so.1", "libcuda.so"}
 	blasLibraryNames = []string{"libcublasLt.so.13", "libcublasLt.so.12"}
 )
 
-// openLibrary loads the driver. Without one the error is what the loader says.
+// openLibrary loads the driver. Without one it returns the loader's error.
 func openLibrary() (Driver, error) {
 	handle, path, err := load(driverNames)
 	if err != nil {
@@ -52,7 +52,7 @@ func openLibrary() (Driver, error) {
 	return l, nil
 }
 
-// openBLAS loads cuBLASLt, nil when there is none that can be used.
+// openBLAS loads cuBLASLt; it returns nil if none can be used.
 func openBLAS() blasLibrary {
 	handle, _, err := load(blasLibraryNames)
 	if err != nil {
@@ -67,8 +67,8 @@ func openBLAS() blasLibrary {
 	return l
 }
 
-// load loads the first library that is found: in MEMTOP_CUDA_LIB_DIR, where the
-// loader looks, in the toolkit, in a Python environment.
+// load loads the first library that is found: in MEMTOP_CUDA_LIB_DIR, the
+// loader's folders, the toolkit, a Python environment.
 func load(names []string) (handle uintptr, path string, err error) {
 	var first error
 	for _, name := range names {
@@ -96,8 +96,7 @@ func places(name string) []string {
 		list = append(list, filepath.Join(dir, name))
 	}
 	if env := os.Getenv("VIRTUAL_ENV"); env != "" {
-		// The wheels of PyTorch bring it along; which Python has which version is
-		// in the names of the folders.
+		// PyTorch's wheels contain it, in folders named for versions.
 		found, _ := filepath.Glob(filepath.Join(env, "lib/python3*/site-packages/nvidia/*/lib", name))
 		list = append(list, found...)
 	}

@@ -4,7 +4,7 @@ package cuda
 
 import "runtime"
 
-// openLibrary says that this system is not one where the driver is looked for.
+// openLibrary returns the error for a system that is not supported.
 func openLibrary() (Driver, error) {
 	return nil, &UnavailableError{Reason: "CUDA devices are supported on linux, not on " + runtime.GOOS}
 }

@@ -8,10 +8,9 @@ import (
 
 // # Memory behind reserved addresses
 //
-// The driver maps whole allocations and unmaps them whole, while an expandable
-// segment gives back any of its pages. So every piece of 2 MiB, the smallest
-// there is, is an allocation of its own; access is granted for a whole stretch
-// at once.
+// The driver maps and unmaps only whole allocations, while an expandable segment
+// gives back any of its pages. So every piece of 2 MiB, the smallest possible, is
+// an allocation of its own; access is granted for a whole range at once.
 
 // piece is the granularity of the driver's allocations, in bytes.
 const piece = 2 << 20
@@ -19,7 +18,7 @@ const piece = 2 << 20
 // The driver's structures, as cuda.h lays them out, are written word by word:
 // CUmemAllocationProp and CUmemAccessDesc.
 const (
-	allocationPinned = 1 // on the device; what the driver calls pinned
+	allocationPinned = 1 // on the device; the driver calls it pinned
 	locationDevice   = 1
 	accessReadWrite  = 3
 )
@@ -37,7 +36,7 @@ func (m *Memory) Unreserve(addr uint64, size int64) {
 	m.must(m.device.in(cuMemAddressFree, uintptr(addr), uintptr(size)))
 }
 
-// Map puts memory behind a part of a range, or behind none of it.
+// Map puts memory behind a part of a range. After an error it has mapped nothing.
 func (m *Memory) Map(addr uint64, size int64) error {
 	for done := int64(0); done < size; done += piece {
 		if err := m.mapPiece(addr + uint64(done)); err != nil {
@@ -79,7 +78,7 @@ func (m *Memory) mapPiece(addr uint64) error {
 	return nil
 }
 
-// allow lets the device read and write what was mapped.
+// allow lets the device read and write mapped memory.
 func (m *Memory) allow(addr uint64, size int64) error {
 	d := m.device
 	f := newFrame()
@@ -91,8 +90,8 @@ func (m *Memory) allow(addr uint64, size int64) error {
 	return d.in(cuMemSetAccess, uintptr(addr), uintptr(size), at, 1)
 }
 
-// Unmap takes the memory away from a part of a range. The device may still use
-// it: unmapping does not wait, so this does.
+// Unmap takes the memory away from a part of a range. The driver does not wait
+// for the device, which may still use the memory, so Unmap waits.
 func (m *Memory) Unmap(addr uint64, size int64) {
 	d := m.device
 	if size == 0 {
@@ -110,7 +109,7 @@ func (m *Memory) Unmap(addr uint64, size int64) {
 	}
 }
 
-// takePiece forgets a piece and returns its handle.
+// takePiece removes a piece from the list and returns its handle.
 func (m *Memory) takePiece(addr uint64) (uintptr, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

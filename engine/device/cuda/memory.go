@@ -25,25 +25,25 @@ var (
 	_ alloc.Mapper = (*Memory)(nil)
 )
 
-// Malloc returns memory of the driver's, aligned to at least 512 bytes.
+// Malloc returns memory from the driver, aligned to at least 512 bytes.
 func (m *Memory) Malloc(size int64) (uint64, error) {
 	return m.device.words(cuMemAlloc, uintptr(size))
 }
 
-// Free gives memory back. The driver waits for the device first. After the
-// context has ended there is nothing to give back to.
+// Free gives memory back. The driver waits for the device first. After the end
+// of the context it does nothing.
 func (m *Memory) Free(addr uint64) { m.must(m.device.in(cuMemFree, uintptr(addr))) }
 
-// must panics when the driver refuses what only a bug can make it refuse. A
-// context that has ended refuses everything, and keeps the reason.
+// must panics on a failure that only a bug can cause. A context that has ended
+// refuses every call, which is no bug.
 func (m *Memory) must(err error) {
 	if err != nil && m.device.Failed() == nil {
 		panic(fmt.Sprintf("cuda: %v", err))
 	}
 }
 
-// MemInfo returns the device's free and total bytes: those of all programs.
-// Once the context has ended nothing is free.
+// MemInfo returns the device's free and total bytes, over all programs. Once
+// the context has ended nothing is free.
 func (m *Memory) MemInfo() (free, total int64) {
 	d := m.device
 	f := newFrame()
@@ -54,11 +54,10 @@ func (m *Memory) MemInfo() (free, total int64) {
 	return int64(f.words[0]), int64(f.words[1])
 }
 
-// eventDisableTiming makes an event that only says whether it was passed, which
-// is cheaper.
+// eventDisableTiming makes an event without a time, which is cheaper.
 const eventDisableTiming = 2
 
-// RecordEvent marks the present end of a stream's queue.
+// RecordEvent marks the current end of a stream's queue.
 func (m *Memory) RecordEvent(s alloc.Stream) alloc.Event {
 	e, err := m.event()
 	if err == nil {
@@ -81,8 +80,8 @@ func (m *Memory) event() (alloc.Event, error) {
 	return alloc.Event(e), err
 }
 
-// EventReady reports, without waiting, whether the device has passed e. When
-// the context has ended, it has: nothing runs any more.
+// EventReady reports, without waiting, whether the device has passed e. It has
+// when the context has ended: nothing runs any more.
 func (m *Memory) EventReady(e alloc.Event) bool {
 	d := m.device
 	defer d.leave()
@@ -112,7 +111,7 @@ func (m *Memory) recycle(e alloc.Event) {
 	m.events = append(m.events, e)
 }
 
-// closeEvents gives back the events that are not waited for.
+// closeEvents destroys the free events.
 func (m *Memory) closeEvents() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

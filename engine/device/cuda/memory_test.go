@@ -14,11 +14,11 @@ import (
 
 const mib = 1 << 20
 
-// own is what an open device takes for its kernels.
+// own is the memory that an open device allocates for its kernels.
 const own = kernels.ScratchBytes + kernels.FailureBytes
 
-// open opens the first device of a test's driver and checks afterwards that
-// everything was given back.
+// open opens the first device of a test's driver and checks at the end that
+// everything was released.
 func open(t *testing.T, o cudatest.Options) (*cuda.Device, *cudatest.Driver) {
 	t.Helper()
 	driver := cudatest.New(o)
@@ -99,7 +99,7 @@ func TestMemoryHasAnEnd(t *testing.T) {
 		t.Fatalf("%#x, %v", a, err)
 	}
 	if _, err := d.Malloc(40 * mib); !errors.Is(err, alloc.ErrNoMemory) || !strings.Contains(err.Error(), "CUDA_ERROR_OUT_OF_MEMORY (2)") {
-		t.Errorf("%v, want the driver's word that memory is out", err)
+		t.Errorf("%v, want the driver's error for a lack of memory", err)
 	}
 	if free, total := d.MemInfo(); free != 24*mib || total != own+64*mib {
 		t.Errorf("%d free of %d", free, total)
@@ -188,7 +188,7 @@ func TestMappingFailsWholeOrNotAtAll(t *testing.T) {
 			}
 			driver.Fail(entry, 0, 2)
 			if err := d.Map(addr, 20*mib); !errors.Is(err, alloc.ErrNoMemory) {
-				t.Errorf("%v, want that there is no memory", err)
+				t.Errorf("%v, want alloc.ErrNoMemory", err)
 			}
 			if driver.Used() != own {
 				t.Errorf("%d bytes stay mapped", driver.Used()-own)

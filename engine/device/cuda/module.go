@@ -10,38 +10,37 @@ import (
 	"memtop/engine/device/cuda/kernels"
 )
 
-// modules are the kernels that were asked for so far, and the modules that have
-// them. A module is loaded for the first kernel of it.
+// modules are the kernels used so far, and their modules. A module is loaded for
+// its first kernel.
 type modules struct {
 	device    *Device
-	loaded    [kernels.ModuleCount]uintptr // 0 for what is not
+	loaded    [kernels.ModuleCount]uintptr // 0 if not loaded
 	functions [kernels.Count]function
 }
 
-// function is a kernel, and how much shared memory it was allowed so far beyond
-// what all may use. The handle is 0 for what was not asked for yet.
+// function is a kernel and the shared memory that it may use. The handle is 0
+// until the kernel is used.
 type function struct {
 	handle uintptr
 	shared uint32
 }
 
-// The options of cuModuleLoadDataEx that give room for the compiler's words.
+// The options of cuModuleLoadDataEx for the compiler's log.
 const (
 	jitErrorLog      = 5
 	jitErrorLogBytes = 6
 	jitLogBytes      = 4096
 )
 
-// compilation is what the driver is told of how to compile, and its room for
-// what it says of errors.
+// compilation holds the driver's options for compiling, and its log of errors.
 type compilation struct {
 	keys   [2]uint32
 	values [2]uintptr
 	log    [jitLogBytes]byte
 }
 
-// load hands the driver a module's text, which it compiles for the device, and
-// keeps what was made of it. Loading again does nothing.
+// load gives the driver a module's text, which it compiles for the device, and
+// keeps the handle. Loading again does nothing.
 func (m *modules) load(module kernels.Module) error {
 	if m.loaded[module] != 0 {
 		return nil
@@ -63,14 +62,14 @@ func (m *modules) load(module kernels.Module) error {
 	return nil
 }
 
-// loadFailure says why the driver does not take the kernels. A driver that does
-// not know their version of PTX is too old.
+// loadFailure returns the error for kernels that the driver does not load. A
+// driver that does not support their version of PTX is too old.
 func loadFailure(module kernels.Module, err error, log []byte) error {
 	var e *Error
 	said, _, _ := strings.Cut(strings.TrimRight(string(log), "\x00\n"), "\n")
 	switch {
 	case errors.As(err, &e) && e.Result == unsupportedPTX:
-		return &UnavailableError{"the NVIDIA driver is too old for the kernels: it must be one of CUDA 12.0 or later", err}
+		return &UnavailableError{"the NVIDIA driver is too old for the kernels: it must support CUDA 12.0 or later", err}
 	case said != "":
 		return fmt.Errorf("loading the kernels %v: %w: %s", module, err, said)
 	default:
@@ -78,14 +77,14 @@ func loadFailure(module kernels.Module, err error, log []byte) error {
 	}
 }
 
-// The shared memory that a block may use without asking, and the attribute by
-// which it asks for more.
+// The shared memory that a block may use by default, and the attribute that
+// allows more.
 const (
 	sharedUnasked       = 48 << 10
 	attributeMostShared = 8
 )
 
-// kernel returns a kernel, with leave to use so much shared memory.
+// kernel returns a kernel that may use that much shared memory.
 func (m *modules) kernel(k kernels.Kernel, shared uint32) (uintptr, error) {
 	f := &m.functions[k]
 	if f.handle == 0 {

@@ -8,7 +8,7 @@ import (
 	"memtop/engine/device/cuda/cudatest"
 )
 
-// TestModulesAreLoadedWhenTheyAreUsed counts what the driver was handed.
+// TestModulesAreLoadedWhenTheyAreUsed counts the modules that the driver loads.
 func TestModulesAreLoadedWhenTheyAreUsed(t *testing.T) {
 	d, driver := open(t, cudatest.Options{Run: func(cudatest.Launched) error { return nil }})
 	loads := func(when string, want int) {
@@ -29,7 +29,7 @@ func TestModulesAreLoadedWhenTheyAreUsed(t *testing.T) {
 	d.MatMul(device.MatMul{C: x, A: x, B: x, M: 8, N: 8, K: 8}.Plan())
 	loads("after a product", 3)
 	if got := driver.Calls("cuModuleGetFunction"); got != 3 {
-		t.Errorf("%d kernels were asked for, want 3", got)
+		t.Errorf("%d kernels were looked up, want 3", got)
 	}
 }
 
@@ -37,7 +37,7 @@ func TestADriverThatIsTooOldShowsWhenTheDeviceIsOpened(t *testing.T) {
 	driver := cudatest.New(cudatest.Options{})
 	driver.Fail("cuModuleLoadDataEx", 0, 222)
 	if _, err := cuda.Open(cuda.Options{Driver: driver}); !cuda.Unavailable(err) {
-		t.Errorf("got %v, want that the device is unavailable", err)
+		t.Errorf("got %v, want an UnavailableError", err)
 	}
 }
 

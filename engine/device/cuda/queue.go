@@ -9,10 +9,10 @@ import (
 	"memtop/engine/device/cuda/kernels"
 )
 
-// queue is the order in which the device works: the stream that computes, and
-// one beside it for copies that need not wait their turn. It belongs to one
-// goroutine at a time. The first failure is kept until the queue is waited
-// for; later operations do nothing.
+// queue orders the device's work: the stream that computes, and one beside it
+// for copies that need not wait for it. It belongs to one goroutine at a time.
+// The first failure is kept until a call waits for the queue; operations after
+// it do nothing.
 type queue struct {
 	device     *Device
 	compute    uintptr
@@ -20,7 +20,7 @@ type queue struct {
 	up         *staging
 	down       pinned
 	scratch    device.Buffer // the kernels' own memory
-	failure    device.Buffer // where a kernel says what went wrong
+	failure    device.Buffer // where a kernel records a failure
 	report     pinned        // the host's copy of it
 	fetches    fetches
 	modules    modules
@@ -28,14 +28,14 @@ type queue struct {
 	err        error
 }
 
-// downBytes is how much is fetched from the device at a time.
+// downBytes is how much a download copies at a time.
 const downBytes = 1 << 20
 
 // streamNonBlocking keeps a stream from waiting for the driver's default one.
 const streamNonBlocking = 1
 
-// newQueue returns a queue, with an error one that has what could be made and
-// must be closed all the same.
+// newQueue returns a queue. With an error the queue is incomplete and must still
+// be closed.
 func newQueue(d *Device) (*queue, error) {
 	q := &queue{device: d, launchCall: new(launchCall), up: &staging{device: d}}
 	q.fetches.queue = q
@@ -93,16 +93,16 @@ func (q *queue) keep(err error) bool {
 	return q.err != nil
 }
 
-// take returns the failure that was kept, and forgets it: what follows begins
-// anew, unless the context has ended.
+// take returns the failure that was kept, and clears it: later operations work
+// again, unless the context has ended.
 func (q *queue) take() error {
 	err := q.err
 	q.err = nil
 	return err
 }
 
-// Upload implements device.Transfers. The bytes go through pinned memory: when
-// the call returns they are there or on their way.
+// Upload implements device.Transfers. The bytes go through pinned memory: src may
+// be reused when the call returns.
 func (q *queue) Upload(dst device.Buffer, src []byte) {
 	if int64(len(src)) > dst.Bytes {
 		panic(fmt.Sprintf("cuda: upload of %d bytes into %d", len(src), dst.Bytes))
@@ -138,8 +138,8 @@ func (q *queue) Download(dst []byte, src device.Buffer) error {
 }
 
 // Copy implements device.Transfers. The driver promises no order within a copy,
-// so what overlaps goes through the kernels' scratch, piece by piece, and of each
-// end the one first that would be overwritten.
+// so buffers that overlap are copied through the kernels' scratch, piece by piece,
+// beginning at the end that would be overwritten first.
 func (q *queue) Copy(dst, src device.Buffer) {
 	n, piece := src.Bytes, q.scratch.Bytes
 	switch {
@@ -160,14 +160,14 @@ func (q *queue) Copy(dst, src device.Buffer) {
 	}
 }
 
-// within queues a copy of n bytes that do not overlap.
+// within queues a copy of n bytes between ranges that do not overlap.
 func (q *queue) within(dst, src uint64, n int64) {
 	if q.err == nil {
 		q.keep(q.device.in(cuMemcpyDtoDAsync, uintptr(dst), uintptr(src), uintptr(n), q.compute))
 	}
 }
 
-// through is within by way of the scratch.
+// through is within, through the scratch.
 func (q *queue) through(dst, src uint64, n int64) {
 	q.within(q.scratch.Addr, src, n)
 	q.within(dst, q.scratch.Addr, n)

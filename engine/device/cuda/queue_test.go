@@ -86,10 +86,10 @@ func TestTheFirstFailureIsKeptUntilSomebodyWaits(t *testing.T) {
 	}
 	err := d.Synchronize()
 	if err == nil || !strings.Contains(err.Error(), "cuMemcpyHtoDAsync_v2: CUDA_ERROR_INVALID_VALUE (1): invalid argument") {
-		t.Errorf("%v, want the driver's own words", err)
+		t.Errorf("%v, want the driver's own error", err)
 	}
 	if err := d.Synchronize(); err != nil {
-		t.Errorf("the failure is told twice: %v", err)
+		t.Errorf("the failure is returned twice: %v", err)
 	}
 }
 
@@ -119,7 +119,7 @@ func TestAFetchedValueIsTheOneOfItsTurn(t *testing.T) {
 	d, _ := open(t, cudatest.Options{})
 	b := buffer(t, d, 8)
 	var values []device.Fetched
-	const n = 100 // more than there are places
+	const n = 100 // more than there are slots
 	for i := range n {
 		d.Upload(b, []byte{byte(i), 1, 2, 3, 4, 5, 6, 7})
 		values = append(values, d.Fetch(b))
@@ -144,7 +144,7 @@ func TestFetchingDoesNotWait(t *testing.T) {
 	if got := driver.Calls("cuStreamSynchronize") + driver.Calls("cuEventSynchronize"); got != waits {
 		t.Errorf("it waited %d times", got-waits)
 	}
-	for !v.Ready() { // each question lets the device go on
+	for !v.Ready() { // each call lets the device go on
 	}
 	if err := v.Wait(make([]byte, 8)); err != nil {
 		t.Fatal(err)

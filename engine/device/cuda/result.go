@@ -7,10 +7,10 @@ import (
 	"memtop/engine/alloc"
 )
 
-// Result is a driver's answer to a call; 0 is success.
+// Result is a driver's result of a call; 0 is success.
 type Result int32
 
-// The answers that this package acts on; the driver names the others.
+// The results that this package acts on; the driver names the others.
 const (
 	success        Result = 0
 	outOfMemory    Result = 2
@@ -39,15 +39,15 @@ func (e *Error) Error() string {
 	return line
 }
 
-// Is makes a driver without memory an alloc.ErrNoMemory.
+// Is makes the driver's result for a lack of memory an alloc.ErrNoMemory.
 func (e *Error) Is(target error) bool {
 	return target == alloc.ErrNoMemory && e.Result == outOfMemory
 }
 
 // sticky reports whether a failure ends the context: nothing works after it
-// until the process begins anew. Those are the failures of kernels (700 to 719)
-// and of the hardware (214, 220, 221, 226, 310 and on); the call that reports
-// one need not be the call that caused it.
+// until the process begins anew. These are most failures of kernels (700 to 720)
+// and of the hardware (214, 220, 221, 226); the call that reports one need not be
+// the call that caused it.
 func (r Result) sticky() bool {
 	switch {
 	case r >= 700 && r <= 720 && r != 704 && r != 705 && r != 708 && r != 712 && r != 713:
@@ -58,10 +58,10 @@ func (r Result) sticky() bool {
 	return false
 }
 
-// UnavailableError says why there is no device to use.
+// UnavailableError is the reason why a device cannot be used.
 type UnavailableError struct {
 	Reason string
-	Err    error // the driver's word, if it was asked
+	Err    error // the driver's or loader's error, if any
 }
 
 // Error is one line.
@@ -72,11 +72,11 @@ func (e *UnavailableError) Error() string {
 	return e.Reason
 }
 
-// Unwrap returns the driver's word.
+// Unwrap returns Err.
 func (e *UnavailableError) Unwrap() error { return e.Err }
 
-// Unavailable reports whether err says that a device is not there, rather than
-// that it failed.
+// Unavailable reports whether err means that a device cannot be used, rather
+// than that it failed.
 func Unavailable(err error) bool {
 	var u *UnavailableError
 	return errors.As(err, &u)

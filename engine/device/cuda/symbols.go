@@ -3,8 +3,8 @@ package cuda
 // Symbol is an entry point of the driver.
 type Symbol int
 
-// The entry points that are used. The suffix _v2 is part of a name where the
-// driver still carries the first version of a function under the plain one.
+// The entry points that are used. A name has the suffix _v2 where the driver
+// keeps the first version of a function under the plain name.
 const (
 	cuInit Symbol = iota
 	cuDriverGetVersion
@@ -55,7 +55,7 @@ const (
 	symbolCount = int(iota)
 )
 
-// symbolNames are the names under which the library has them.
+// symbolNames are their names in the library.
 var symbolNames = [symbolCount]string{
 	cuInit:                    "cuInit",
 	cuDriverGetVersion:        "cuDriverGetVersion",
@@ -108,10 +108,11 @@ var symbolNames = [symbolCount]string{
 // String returns the function's name in the library.
 func (s Symbol) String() string { return symbolNames[s] }
 
-// Driver answers calls of the entry points: the library, or a test's.
+// Driver serves calls of the entry points: the library, or a stand-in of the
+// tests.
 type Driver interface {
-	// Call calls a function with its arguments as words. What a word points to
-	// must stay where it is until the call returns: memory of the heap that
-	// is still referenced, or memory that Go does not manage. Safe for concurrent use.
+	// Call calls a function with its arguments as words. Memory that a word
+	// points to must not move until the call returns: heap memory that is still
+	// referenced, or memory that Go does not manage. Safe for concurrent use.
 	Call(s Symbol, args ...uintptr) Result
 }

@@ -1,14 +1,13 @@
-// Package cudatest is a GPU's driver for tests: the entry points that package
-// cuda calls, answered in this process, over host memory.
+// Package cudatest is a GPU's driver for tests: it implements the entry points
+// that package cuda calls in this process, over host memory.
 //
-// It keeps the driver's contract where a caller could get it wrong. What is
-// queued on a stream does not happen before it is waited for, so a result
-// that is read too early, or a buffer that is used again too early, shows as a
-// wrong value. Memory is counted and has an end; a range that is not mapped
-// cannot be used. Any call can be made to fail.
+// It keeps the driver's contract where a caller could get it wrong. Work queued
+// on a stream runs only when a caller waits for it, so a result that is read too
+// early, or a buffer that is reused too early, shows as a wrong value. Memory is
+// counted and limited; a range that is not mapped cannot be used. Any call can be
+// made to fail.
 //
-// It is not fast, and draws no conclusions: what it is handed and must not be is
-// a panic.
+// It is not fast. It panics on arguments that a caller must not pass.
 package cudatest
 
 import (
@@ -19,7 +18,7 @@ import (
 	"memtop/engine/device/cuda"
 )
 
-// Launched is a kernel as the driver was given it.
+// Launched is a kernel as the driver received it.
 type Launched struct {
 	Name        string
 	Grid, Block [3]uint32
@@ -33,10 +32,10 @@ type Options struct {
 	Devices  int   // how many there are; 0 means 1
 	Capacity int64 // bytes of each
 	Major    int   // of the compute capability; 0 means 8
-	// Run computes a kernel, when its turn has come. Nil runs none, and then a
-	// launch is a failure.
+	// Run computes a kernel, in the order of its stream. If it is nil, a launch
+	// fails.
 	Run func(Launched) error
-	// NoMapping is a device that cannot map memory to reserved addresses.
+	// NoMapping makes a device that cannot map memory to reserved addresses.
 	NoMapping bool
 }
 
@@ -57,11 +56,11 @@ type Driver struct {
 	next    uint64 // the next handle
 	fails   map[string]failing
 	calls   map[string]int
-	texts   map[string][]byte // what error names point to
+	texts   map[string][]byte // to which error names point
 	dead    cuda.Result       // the failure that ended the context
 }
 
-// failing says which of the calls to come is to fail, and how.
+// failing is how many calls succeed before one fails, and its result.
 type failing struct {
 	after  int
 	result cuda.Result
@@ -86,8 +85,8 @@ func New(o Options) *Driver {
 	}
 }
 
-// Fail makes a call fail: the one of that entry point after so many more that
-// do what they should. A result of 700 and on ends the context.
+// Fail makes a call of an entry point fail, after so many calls that succeed. A
+// result from 700 on ends the context.
 func (d *Driver) Fail(entry string, after int, r cuda.Result) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -101,15 +100,14 @@ func (d *Driver) Calls(entry string) int {
 	return d.calls[entry]
 }
 
-// Used returns how many bytes of the device are in use, by cuMemAlloc and
-// cuMemCreate.
+// Used returns how many bytes of cuMemAlloc and cuMemCreate are in use.
 func (d *Driver) Used() int64 {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.used
 }
 
-// Left returns what nobody has given back, one line each: memory, streams,
+// Left returns everything that was not released, one line each: memory, streams,
 // events, modules, contexts.
 func (d *Driver) Left() []string {
 	d.mu.Lock()
@@ -155,18 +153,18 @@ func (d *Driver) Call(s cuda.Symbol, args ...uintptr) cuda.Result {
 	return answer(d, args)
 }
 
-// always reports whether a call works whatever the state of the driver.
+// always reports whether a call works in every state of the driver.
 func (*Driver) always(name string) bool {
 	return name == "cuGetErrorName" || name == "cuGetErrorString" || name == "cuDriverGetVersion"
 }
 
-// handle returns a new handle, which is not an address of anything.
+// handle returns a new handle, which is not an address.
 func (d *Driver) handle() uint64 {
 	d.next += 16
 	return d.next
 }
 
-// at returns where a word is that a call was given the address of.
+// at returns an address that a call received as a pointer.
 func at(p uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&p)) }
 
 func put64(p uintptr, v uint64) { *(*uint64)(at(p)) = v }

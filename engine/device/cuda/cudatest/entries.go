@@ -6,7 +6,7 @@ import (
 	"memtop/engine/device/cuda"
 )
 
-// The results that are answered.
+// The results that calls return.
 const (
 	success        cuda.Result = 0
 	invalidValue   cuda.Result = 1
@@ -30,8 +30,8 @@ var resultNames = map[cuda.Result][2]string{
 	launchFailed:   {"CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure"},
 }
 
-// entries answer the calls, with the driver locked. The words are the function's
-// arguments in order.
+// entries implement the calls, with the driver locked. The words are the
+// function's arguments in order.
 var entries = map[string]func(*Driver, []uintptr) cuda.Result{
 	"cuInit":             func(d *Driver, _ []uintptr) cuda.Result { d.started = true; return success },
 	"cuDriverGetVersion": func(_ *Driver, a []uintptr) cuda.Result { put32(a[0], 12040); return success },
@@ -88,7 +88,7 @@ var entries = map[string]func(*Driver, []uintptr) cuda.Result{
 	"cuMemSetAccess":       (*Driver).allow,
 }
 
-// say answers with the address of a text about a result.
+// say writes the address of a text about a result.
 func (d *Driver) say(a []uintptr, which int) cuda.Result {
 	names, ok := resultNames[cuda.Result(a[0])]
 	if !ok {

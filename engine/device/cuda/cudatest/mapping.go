@@ -14,7 +14,7 @@ type mapping struct {
 	mapped   map[uint64]*mapped
 }
 
-// mapped is a piece at its place.
+// mapped is a piece at its address.
 type mapped struct {
 	size    int64
 	handle  uint64
@@ -82,8 +82,8 @@ func (d *Driver) create(a []uintptr) cuda.Result {
 	return success
 }
 
-// releasePiece gives a piece back; its memory is free once it is not mapped
-// either. The caller here unmaps first.
+// releasePiece gives a piece back; its memory is free once it is also unmapped.
+// The caller here unmaps first.
 func (d *Driver) releasePiece(a []uintptr) cuda.Result {
 	n, ok := d.mapping.pieces[uint64(a[0])]
 	if !ok {

@@ -19,7 +19,7 @@ func aligned(n int) []byte {
 	return b[skip : skip+n : skip+n]
 }
 
-// find returns n bytes at an address, nil when not all of them are there.
+// find returns n bytes at an address, nil unless all of them exist.
 func (r ranges) find(addr uintptr, n int) []byte {
 	for _, b := range r {
 		from := address(b)
@@ -45,7 +45,7 @@ func (d *Driver) alloc(a []uintptr) cuda.Result {
 	return success
 }
 
-// free waits for everything that was queued, as the driver does.
+// free waits for all queued work, as the driver does.
 func (d *Driver) free(a []uintptr) cuda.Result {
 	b, ok := d.memory[uint64(a[0])]
 	if !ok {
@@ -64,7 +64,7 @@ func (d *Driver) hostAlloc(a []uintptr) cuda.Result {
 	return success
 }
 
-// register counts memory of the host's as memory that the device can reach.
+// register lets the device access memory of the host.
 func (d *Driver) register(a []uintptr) cuda.Result {
 	if a[1] == 0 || d.host[uint64(a[0])] != nil {
 		return invalidValue
@@ -89,7 +89,7 @@ func (d *Driver) onDevice(addr uintptr, n int) []byte {
 	return d.mapping.find(addr, n)
 }
 
-// copied queues a copy, whose two sides are looked up when its turn comes.
+// copied queues a copy, whose two sides are looked up when it runs.
 func (d *Driver) copied(stream uintptr, dst, src func() []byte) cuda.Result {
 	return d.stream(stream).push(func() cuda.Result {
 		to, from := dst(), src()

@@ -7,15 +7,15 @@ import (
 	"memtop/engine/device/cuda"
 )
 
-// stream is a queue of work that has not happened yet.
+// stream is a queue of work that has not run yet.
 type stream struct {
 	driver *Driver
 	work   []func() cuda.Result
-	done   int // pieces of work that have happened, since the beginning
+	done   int // pieces of work that have run, since the beginning
 }
 
-// mostQueued is how much work waits before the oldest happens by itself, as it
-// would on a device.
+// mostQueued is how much work waits before the oldest runs by itself, as on a
+// device.
 const mostQueued = 256
 
 func (s *stream) push(work func() cuda.Result) cuda.Result {
@@ -26,8 +26,8 @@ func (s *stream) push(work func() cuda.Result) cuda.Result {
 	return success
 }
 
-// run lets the work happen up to a number of pieces in all, -1 being all of it.
-// A failure ends the context.
+// run runs the work up to a number of pieces in all, -1 for all of it. A failure
+// ends the context.
 func (s *stream) run(until int) cuda.Result {
 	for len(s.work) > 0 && (until < 0 || s.done < until) {
 		work := s.work[0]
@@ -59,7 +59,7 @@ func (e *event) wait() cuda.Result {
 func (d *Driver) stream(handle uintptr) *stream {
 	s, ok := d.streams[uint64(handle)]
 	if !ok {
-		panic(fmt.Sprintf("cudatest: %#x is no stream", handle))
+		panic(fmt.Sprintf("cudatest: %#x is not a stream", handle))
 	}
 	return s
 }
@@ -67,13 +67,13 @@ func (d *Driver) stream(handle uintptr) *stream {
 func (d *Driver) event(handle uintptr) *event {
 	e, ok := d.events[uint64(handle)]
 	if !ok {
-		panic(fmt.Sprintf("cudatest: %#x is no event", handle))
+		panic(fmt.Sprintf("cudatest: %#x is not an event", handle))
 	}
 	return e
 }
 
-// runAll lets everything happen that was queued on any stream. They do not
-// depend on each other but through events, which run what they wait for.
+// runAll runs the work of all streams. They depend on each other only through
+// events, which run the work they wait for.
 func (d *Driver) runAll() cuda.Result {
 	for _, s := range d.streams {
 		if r := s.run(-1); r != success {
@@ -114,8 +114,8 @@ func (d *Driver) eventRecord(a []uintptr) cuda.Result {
 	return s.push(func() cuda.Result { return success })
 }
 
-// eventQuery lets one piece of work happen, so that whoever asks again and again
-// gets there.
+// eventQuery runs one piece of work, so that a caller that asks repeatedly gets
+// there.
 func (d *Driver) eventQuery(a []uintptr) cuda.Result {
 	e := d.event(a[0])
 	if e.passed() {
@@ -138,7 +138,7 @@ func (d *Driver) moduleLoad(a []uintptr) cuda.Result {
 	return success
 }
 
-// function gives a handle to what the module's text has an entry point for.
+// function returns a handle for an entry point of the module's text.
 func (d *Driver) function(a []uintptr) cuda.Result {
 	text, ok := d.modules[uint64(a[1])]
 	if !ok {
@@ -175,8 +175,8 @@ func (d *Driver) launchKernel(a []uintptr) cuda.Result {
 	})
 }
 
-// arguments reads the list of keys and values that a launch ends with, and
-// copies the buffer it names.
+// arguments reads the list of keys and values at the end of a launch's arguments,
+// and copies the buffer in it.
 func arguments(list uintptr) []byte {
 	word := func(i uintptr) uintptr { return *(*uintptr)(at(list + 8*i)) }
 	var buffer uintptr

@@ -2,7 +2,7 @@ package kernels
 
 import "memtop/engine/device"
 
-// attentionArgs is what the kernels of flash take.
+// attentionArgs is the argument of the kernels of flash.
 type attentionArgs struct {
 	Q, K, V, O, DO, DQ, DK, DV device.Heads
 	LSE, Delta                 device.Array
@@ -11,10 +11,10 @@ type attentionArgs struct {
 	Causal, Tile               int32
 }
 
-// attention is an attention at work.
+// attention is the operation that is being computed.
 type attention struct{ device.AttentionPlan }
 
-// args returns what the kernels of flash take.
+// args returns the argument of the kernels of flash.
 func (x *attention) args() attentionArgs {
 	return attentionArgs{
 		Q: x.Q, K: x.K, V: x.V, O: x.O, LSE: x.LSE, Heads: int64(x.Heads), Queries: int64(x.Queries), Keys: int64(x.Keys),
@@ -67,8 +67,8 @@ func of(h device.Heads, first int) matrices {
 	return matrices{h.Array, h.BatchStride, h.HeadStride, h.RowStride}
 }
 
-// lying returns matrices of step elements, one behind the other, with rows of
-// stride elements.
+// lying returns consecutive matrices of step elements, with rows of stride
+// elements.
 func (x *attention) lying(at device.Array, step, stride int) matrices {
 	return matrices{at, x.Heads * step, step, stride}
 }

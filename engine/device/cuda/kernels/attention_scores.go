@@ -2,7 +2,7 @@ package kernels
 
 import "memtop/engine/device"
 
-// scoresArgs is what the kernels on rows of scores take.
+// scoresArgs is the argument of the kernels on rows of scores.
 type scoresArgs struct {
 	Scores, Probs, LSE, Delta  device.Array
 	ScoresStep, ProbsStep      int64
@@ -39,7 +39,7 @@ func (c *Compute) naive(x *attention) {
 				step = n * x.Keys
 				scores = c.scratchArray(x.Compute, 0, count*step)
 			}
-			// The product's first matrix is number head, which lies at the start.
+			// The product's first matrix is number head, which is at the start.
 			before := scores
 			before.Addr -= uint64(int64(head*step) * x.Compute.Size())
 			c.product(x, x.lying(before, step, x.Keys), of(x.Q, row), of(x.K, 0), product{m: n, n: x.Keys, k: x.Dim, transB: true, first: head, count: count})
@@ -93,7 +93,7 @@ func (c *Compute) chunkedBackward(x *attention, g *device.AttentionBackwardPlan)
 		work = work.Slice(x.AllHeads*n, work.Len-x.AllHeads*n)
 		return part
 	}
-	// Those that are read four at a time come first.
+	// Arrays that are read four elements at a time come first.
 	p, ds, dk, dv, delta := take(size), take(size), take(keys), take(keys), take(x.Queries)
 	c.delta(x, g, delta)
 	c.Fill(dk, 0)
@@ -128,7 +128,7 @@ type storeHeadsArgs struct {
 	Heads, Rows, Dim int64
 }
 
-// storeHeads puts the keys' rows, which lie together in src, where heads are.
+// storeHeads copies the keys' rows, which are contiguous in src, to heads.
 func (c *Compute) storeHeads(x *attention, dst device.Heads, src device.Array) {
 	launch(c, pick(x.Wide(), StoreHeadsWide, StoreHeads), line(x.AllHeads*x.Keys), rowThreads(x.Dim), 0, storeHeadsArgs{
 		src, dst, int64(x.Heads), int64(x.Keys), int64(x.Dim),

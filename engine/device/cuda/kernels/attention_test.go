@@ -20,9 +20,9 @@ var attentions = map[string]device.Attention{
 	"too large for the tensor part": {Batch: 1, Heads: 1, Queries: 9, Keys: 17, Dim: 160, Causal: true},
 }
 
-// TestAttention tries all sizes with the kernels of flash, which are others for
-// every type. The other kinds are products, which have a test of their own, and
-// rows of scores: of 16-bit types it tries the small sizes with these.
+// TestAttention tries all sizes with the kernels of flash, which differ for every
+// type. The other kinds are products, which have their own test, and rows of
+// scores: these it tries with the small sizes of 16-bit types.
 func TestAttention(t *testing.T) {
 	r := newRig(t)
 	start := r.next
@@ -42,8 +42,8 @@ func TestAttention(t *testing.T) {
 	}
 }
 
-// heads returns rows of all heads: queries, keys and values lie side by side in
-// one array, as a projection leaves them, when packed is set.
+// heads returns rows of all heads. If packed is set, queries, keys and values are
+// side by side in one array, as a projection writes them.
 func heads(a device.Attention, rows int, of device.Array, parts, part int) device.Heads {
 	width := a.Heads * a.Dim
 	of = of.Slice(part*width, of.Len-part*width)
@@ -58,7 +58,7 @@ func (r *rig) attend(t *testing.T, a device.Attention, kind device.DType) {
 	keys := r.normals(kind, 2*a.Keys*width)
 	a.K, a.V = heads(a, a.Keys, keys, 2, 0), heads(a, a.Keys, keys, 2, 1)
 	do := heads(a, a.Queries, r.normals(kind, a.Queries*width), 1, 0)
-	var forward device.Attention // the CPU's, which both backward operations start from
+	var forward device.Attention // the CPU's, the input of both backward operations
 	r.agree(t, 3, func(c computer) {
 		a := a
 		a.O = heads(a, a.Queries, r.output(kind, a.Queries*width), 1, 0)
@@ -81,8 +81,8 @@ func (r *rig) attend(t *testing.T, a device.Attention, kind device.DType) {
 	})
 }
 
-// Probabilities that are kept in another type than is computed in go through
-// scratch, which holds some of the heads at a time, or some of the queries.
+// Probabilities kept in another type than that of computation go through scratch,
+// which holds some of the heads at a time, or some of the queries.
 func TestNaiveAttentionInBands(t *testing.T) {
 	r := newRig(t)
 	a := device.Attention{Batch: 2, Heads: 3, Queries: 15, Keys: 13, Dim: 2, Causal: true}

@@ -35,8 +35,8 @@ func (c *Compute) Conv2D(p device.ConvPlan) {
 	}
 }
 
-// newConvArgs returns what the kernels take for a band of x, whose unfolded
-// matrix lies at the start of unfolded.
+// newConvArgs returns the kernels' arguments for a band of x, whose unfolded
+// matrix is at the start of unfolded.
 func newConvArgs(p *device.ConvPlan, x, unfolded device.Array, b device.Band) convArgs {
 	return convArgs{
 		X: p.Input(x, b), Unfolded: unfolded.Slice(0, p.Unfolded*b.Rows*p.OutColumns), Channels: int64(p.InGroup), InHeight: int64(p.InHeight),

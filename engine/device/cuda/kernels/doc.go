@@ -1,7 +1,7 @@
-// Package kernels is what the CUDA device computes: the kernels' PTX, and the
-// operations of device.Backend as launches of them. It calls no driver. Whoever
-// has one gives Compute a Queue and gets everything of device.Backend but the
-// transfers; the tests give it the host build of the same sources.
+// Package kernels has the computations of the CUDA device: the kernels' PTX, and
+// the operations of device.Backend as launches of them. It calls no driver: a
+// caller gives Compute a Queue and gets all of device.Backend but the transfers.
+// The tests' Queue is the host build of the same sources.
 //
 // # Kernels
 //
@@ -16,13 +16,13 @@
 // # Modules
 //
 // Kernels that a run uses together are one module, loaded for the first of them.
-// All run on compute capability 8.0 and after it, but for Hopper's products: they
-// use instructions that only 9.0 has, and whoever has such a device says with
-// UseHopper that they may be launched.
+// All run on compute capability 8.0 and later, except Hopper's products: they use
+// instructions that only 9.0 has, and are launched only after a call of
+// UseHopper.
 //
 // # Precision and order
 //
-// A kernel that computes in float64 has _wide behind its name, and runs when
-// all floating-point operands are float64. Sums have one order, fixed by sizes:
-// there is no floating-point atomic anywhere.
+// A kernel that computes in float64 has _wide at the end of its name, and runs
+// when all floating-point operands are float64. Sums have one order, fixed by
+// sizes: there are no floating-point atomics.
 package kernels

@@ -21,7 +21,7 @@ type castArgs struct{ Dst, Src device.Array }
 // Cast implements device.Elementwise.
 func (c *Compute) Cast(dst, src device.Array) {
 	device.CheckLen("cast", "dst", dst, src.Len)
-	if dst.DType == src.DType { // whatever it is, the bits stay
+	if dst.DType == src.DType { // keep the bits, for every type
 		c.copyArray(dst, src)
 		return
 	}

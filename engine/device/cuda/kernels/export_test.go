@@ -7,7 +7,7 @@ import (
 	"unicode"
 )
 
-// argumentTypes are the structs that kernels take, by their names in C++.
+// argumentTypes are the kernels' argument structs, by their names in C++.
 var argumentTypes = []reflect.Type{
 	reflect.TypeFor[fillArgs](),
 	reflect.TypeFor[castArgs](),
@@ -41,7 +41,7 @@ var argumentTypes = []reflect.Type{
 
 // LayoutTable returns C++ that makes a table, memtop_layout, of the sizes and
 // of the fields' offsets and sizes of all argument structs, as the C++ compiler
-// sees them. It does not compile when a field is missing there.
+// lays them out. It does not compile when a field is missing in C++.
 func LayoutTable() string {
 	var b strings.Builder
 	b.WriteString("extern \"C\" const u32 memtop_layout[] = {\n")
@@ -57,7 +57,7 @@ func LayoutTable() string {
 	return b.String()
 }
 
-// Layout returns the same as Go sees it, and what each number is.
+// Layout returns the same of Go's structs, and the meaning of each number.
 func Layout() (numbers []uint32, meanings []string) {
 	add := func(n uintptr, format string, arguments ...any) {
 		numbers = append(numbers, uint32(n))
@@ -89,7 +89,7 @@ func upper(name string) string { return strings.ToUpper(name[:1]) + name[1:] }
 
 // cName turns DstStep into dst_step and DY into dy.
 func cName(name string) string {
-	if name == "DO" { // do is a word of the language
+	if name == "DO" { // do is a keyword of C++
 		return "d_o"
 	}
 	var b strings.Builder

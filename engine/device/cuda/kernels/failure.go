@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// FailureBytes is the size of the record that a kernel leaves of a failure.
+// FailureBytes is the size of the record that a kernel writes of a failure.
 const FailureBytes = 32
 
 // The operations that can fail, as kernels number them from 1 on.
@@ -17,7 +17,7 @@ var failures = []string{
 }
 
 // Failure returns the error that record, FailureBytes read from the device,
-// describes, or nil. When several threads failed it is one of theirs.
+// describes, or nil. When several threads failed it is one of their errors.
 func Failure(record []byte) error {
 	kind := binary.LittleEndian.Uint32(record[4:])
 	if binary.LittleEndian.Uint32(record) == 0 {

@@ -7,16 +7,16 @@ import (
 )
 
 // The tensor cores' kernels of flash: the rows of a block, its threads, and its
-// shared memory, which is the same for all of them but for the forward ones with
-// small heads.
+// shared memory, which is the same for all except the forward ones with small
+// heads.
 const (
 	flashRows    = 64
 	flashThreads = 128
 )
 
-// onTensorCores says whether flash is for the tensor cores: operands of one
-// 16-bit type and heads of up to 128 elements. other is the type of what the
-// backward operation reads besides, or that of Q.
+// onTensorCores reports whether flash runs on the tensor cores: operands of one
+// 16-bit type and heads of up to 128 elements. other is the type of the backward
+// operation's other inputs, or that of Q.
 func (x *attention) onTensorCores(other device.DType) bool {
 	kind := x.Q.DType
 	return (kind == device.BFloat16 || kind == device.Float16) && x.K.DType == kind && x.V.DType == kind && other == kind && x.Dim <= 128
@@ -49,8 +49,8 @@ func (c *Compute) flash(x *attention) {
 	launch(c, pick(x.Wide(), FlashWide, Flash), line(x.AllHeads*ceil(x.Queries, tile)), blockThreads, shared, a)
 }
 
-// flashTile returns the largest tile of flash on ordinary cores, at most 32,
-// of which rows tiles of rows of the heads, squares of scores and one number per
+// flashTile returns the largest tile of flash on ordinary cores, at most 32, for
+// which rows tiles of the heads' rows, squares tiles of scores and one number per
 // row fit into shared memory.
 func (x *attention) flashTile(rows, squares int) (tile int, shared uint32) {
 	for tile = 32; tile > 0; tile /= 2 {

@@ -4,14 +4,14 @@ import (
 	"memtop/engine/device"
 )
 
-// hopper says for which types of operands products use Hopper's kernels.
+// hopper is the set of operand types whose products use Hopper's kernels.
 type hopper struct{ bfloat, half bool }
 
 // hopperShared is the shared memory of Hopper's products: three tiles of both
-// operands, and room to begin where a descriptor can.
+// operands, and padding for the alignment of descriptors.
 const hopperShared = 3*2*128*64*2 + 1024
 
-// UseHopper says whether products of matrices of a 16-bit type use the kernels
+// UseHopper sets whether products of matrices of a 16-bit type use the kernels
 // for compute capability 9.0, which run on no other device. At first they do not.
 func (c *Compute) UseHopper(d device.DType, use bool) {
 	switch d {
@@ -20,12 +20,12 @@ func (c *Compute) UseHopper(d device.DType, use bool) {
 	case device.Float16:
 		c.hopper.half = use
 	default:
-		panic("kernels: there is no product for Hopper of " + d.String())
+		panic("kernels: Hopper has no product of " + d.String())
 	}
 }
 
-// takes says whether a product is one for Hopper's kernels: both operands of one
-// type, and all their rows at multiples of 16 bytes.
+// takes reports whether Hopper's kernels can compute a product: both operands of
+// one type, and all their rows at multiples of 16 bytes.
 func (h hopper) takes(a *matMulArgs) bool {
 	kind := a.A.DType
 	known := kind == device.BFloat16 && h.bfloat || kind == device.Float16 && h.half

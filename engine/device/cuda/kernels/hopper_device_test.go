@@ -11,14 +11,14 @@ import (
 	"memtop/engine/device/cuda/cudatest"
 )
 
-// watchedDevice is a device of the tests' driver, and what it launched.
+// watchedDevice is a device of the tests' driver, and its launches.
 type watchedDevice struct {
 	*cuda.Device
 	driver   *cudatest.Driver
 	launched []string
 }
 
-// count returns how many kernels were launched whose names begin so.
+// count returns how many launched kernels have names with this prefix.
 func (w *watchedDevice) count(prefix string) int {
 	n := 0
 	for _, name := range w.launched {
@@ -81,7 +81,7 @@ func TestHopperIsUsedWhereItAgrees(t *testing.T) {
 		major       int
 		wrong, fail string
 		want        string
-		compared    int // launches of Hopper's kernels before those that were asked for
+		compared    int // launches of Hopper's kernels for the comparison
 		used        bool
 	}{
 		"Ampere":                              {major: 8, want: "own, by mma.sync"},
@@ -106,7 +106,7 @@ func TestHopperIsUsedWhereItAgrees(t *testing.T) {
 				}
 			}
 			if got := w.Products(); !strings.HasPrefix(got, test.want) || strings.Contains(got, "\n") {
-				t.Errorf("it says %q, want %q", got, test.want)
+				t.Errorf("the products are %q, want %q", got, test.want)
 			}
 			want := test.compared
 			if test.used {
@@ -120,7 +120,7 @@ func TestHopperIsUsedWhereItAgrees(t *testing.T) {
 }
 
 // TestComparingKernelsLosesNoFailure has a lookup fail before the first product,
-// which is where the kernels are compared.
+// at which the kernels are compared.
 func TestComparingKernelsLosesNoFailure(t *testing.T) {
 	w := openWatched(t, 9, "")
 	addr, err := w.Malloc(4096)
@@ -136,13 +136,13 @@ func TestComparingKernelsLosesNoFailure(t *testing.T) {
 	w.Gather(at(512, device.Float32, 4), at(1024, device.Float32, 8), ids, 2, 4)
 	w.MatMul(device.MatMul{C: at(1536, device.Float32, 64), A: at(2048, device.BFloat16, 64), B: at(2048, device.BFloat16, 64), M: 8, N: 8, K: 8}.Plan())
 	if err := w.Synchronize(); err == nil || !strings.Contains(err.Error(), "gather: id 7") {
-		t.Errorf("got %v, want that the id is outside of the table", err)
+		t.Errorf("got %v, want the error for an id outside the table", err)
 	}
 	if n := w.count("hopper_"); n != 0 {
 		t.Errorf("Hopper's kernels were launched %d times", n)
 	}
 	w.multiplyOnes(t)
 	if got := w.Products(); got != "own, by wgmma" {
-		t.Errorf("afterwards it says %q", got)
+		t.Errorf("afterwards the products are %q", got)
 	}
 }

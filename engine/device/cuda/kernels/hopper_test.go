@@ -8,8 +8,7 @@ import (
 	"memtop/engine/device/cuda/kernels"
 )
 
-// hopperRig is a rig whose kernels are Hopper's, where there is one or the host
-// stands in for it.
+// hopperRig is a rig whose kernels are Hopper's, on a Hopper GPU or on the host.
 func hopperRig(t *testing.T) *rig {
 	t.Helper()
 	r := newRig(t)
@@ -65,7 +64,7 @@ func TestHopperProducts(t *testing.T) {
 	}
 }
 
-// lastQueue keeps what was launched last.
+// lastQueue keeps the last launch.
 type lastQueue struct{ last kernels.Launch }
 
 func (q *lastQueue) Enqueue(l *kernels.Launch) { q.last = *l }

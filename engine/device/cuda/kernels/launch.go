@@ -8,14 +8,14 @@ import (
 	"memtop/engine/device"
 )
 
-// Launch is one kernel with everything that the driver must know to queue it.
+// Launch is one kernel with everything that the driver needs to queue it.
 type Launch struct {
 	Kernel  Kernel
 	Grid    [3]uint32 // blocks
 	Threads uint32    // of a block, along its first dimension
 	Shared  uint32    // bytes of dynamic shared memory
-	// Args is the kernel's one argument, a struct by value: what cuLaunchKernel
-	// takes as its extra parameter buffer.
+	// Args is the kernel's one argument, a struct by value: cuLaunchKernel's extra
+	// parameter buffer.
 	Args []byte
 }
 
@@ -30,13 +30,12 @@ type Queue interface {
 // ScratchBytes is how much scratch memory a Compute needs.
 const ScratchBytes = 32 << 20
 
-// MaxShared is the most dynamic shared memory that a Launch asks for, but for
-// Hopper's products: what every device grants without being asked.
+// MaxShared is the most dynamic shared memory of a Launch, except for Hopper's
+// products: the default limit of every device.
 const MaxShared = 48 << 10
 
-// Compute implements everything of device.Backend but device.Transfers by
-// launching kernels. It belongs to one goroutine at a time and allocates
-// nothing.
+// Compute implements device.Backend, except device.Transfers, by launching
+// kernels. It belongs to one goroutine at a time and allocates nothing.
 type Compute struct {
 	queue   Queue
 	scratch device.Buffer
@@ -44,13 +43,13 @@ type Compute struct {
 	band    int64 // the bytes of scratch that a band of scores may take
 	rows    int   // the most output rows of a band of a convolution
 	hopper  hopper
-	last    Launch      // used again for the next
-	args    [512]uint64 // what last.Args lies in
+	last    Launch      // reused for the next
+	args    [512]uint64 // memory of last.Args
 }
 
 // NewCompute returns a Compute that launches into q. scratch is device memory
-// of at least ScratchBytes, and failure an address of FailureBytes, zeroed; both
-// are 256-byte aligned, are the Compute's alone and are written by kernels.
+// of at least ScratchBytes, and failure the address of FailureBytes, zeroed; both
+// are 256-byte aligned, belong to the Compute and are written by kernels.
 func NewCompute(q Queue, scratch device.Buffer, failure uint64) *Compute {
 	if scratch.Bytes < ScratchBytes || scratch.Addr%256 != 0 || failure%256 != 0 {
 		panic(fmt.Sprintf("kernels: %d bytes of scratch at %#x and a failure at %#x", scratch.Bytes, scratch.Addr, failure))
@@ -75,7 +74,7 @@ func launch[A any](c *Compute, k Kernel, grid [3]uint32, threads, shared uint32,
 // blockThreads is the size of most blocks.
 const blockThreads = 256
 
-// quads is the grid for n elements of which a thread has four.
+// quads is the grid for n elements, four for each thread.
 func quads(n int) [3]uint32 { return line(ceil(n, 4*blockThreads)) }
 
 func line(blocks int) [3]uint32 { return [3]uint32{uint32(blocks), 1, 1} }

@@ -15,7 +15,7 @@ func (q *countingQueue) Enqueue(l *kernels.Launch) {
 	q.threads = max(q.threads, int(l.Grid[0]*l.Threads))
 }
 
-// array returns an array of which nothing is read or written.
+// array returns an array that is neither read nor written.
 func nowhere(d device.DType, n int) device.Array {
 	return device.Array{Addr: 1 << 40, Len: n, DType: d}
 }

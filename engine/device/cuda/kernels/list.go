@@ -51,7 +51,7 @@ func (c *Compute) ClipByNorm(gradients []device.Array, norm device.Array, limit 
 }
 
 // each launches k on all arrays of a list, as many as fit at a time, and returns
-// the number of blocks. Partials moves on with them.
+// the number of blocks. Partials advances with them.
 func (c *Compute) each(operation string, k Kernel, list []device.Array, a listArgs) int {
 	total, blocks := 0, 0
 	for i, x := range list {

@@ -37,8 +37,8 @@ type scatterArgs struct {
 	Failure         uint64
 }
 
-// ScatterAdd implements device.Lookups. What is added to one row is rounded
-// once. After an id outside of the table the other rows are right nevertheless.
+// ScatterAdd implements device.Lookups. The sum added to a row is rounded once.
+// An id outside the table does not affect the other rows.
 func (c *Compute) ScatterAdd(table, src, ids device.Array, rows, cols int) {
 	device.CheckIndex("scatter add", ids.DType)
 	device.CheckFloat("scatter add", table.DType, src.DType)

@@ -41,14 +41,14 @@ func (c *Compute) multiplyFrom(a matMulArgs, first, count int) {
 	}
 }
 
-// The tiles of C that blocks compute, and what the tensor cores' operands take
-// of shared memory.
+// The tiles of C that blocks compute, and the shared memory of the tensor cores'
+// operands.
 const (
 	largeTile    = 128
 	smallTile    = 64
 	tensorShared = 3 * 2 * 128 * 32 * 2
-	// manyTiles keep a large device busy; with fewer large tiles, small ones do
-	// better.
+	// manyTiles keep a large device busy; with fewer large tiles, small ones are
+	// faster.
 	manyTiles = 128
 )
 

@@ -43,9 +43,8 @@ func (r *rig) operand(kind device.DType, transposed bool, rows, cols, batch, pad
 	return r.normals(kind, batch*step), stride, step
 }
 
-// TestMatMul tries every size with every kernel: of two mixes of types that use
-// the same one, which are neighbours in the alphabet, the other takes the half of
-// the sizes that this one leaves out.
+// TestMatMul tries every size with every kernel: two mixes of types that use the
+// same kernel, neighbours in the alphabet, share the sizes, one half each.
 func TestMatMul(t *testing.T) {
 	r := newRig(t)
 	start := r.next
@@ -57,8 +56,8 @@ func TestMatMul(t *testing.T) {
 				if (i+j+k)%2 == 1 && types != "float64" {
 					continue
 				}
-				// Rows that lie together, and rows with a gap that keeps them aligned or
-				// does not; not all for all.
+				// Contiguous rows, and rows with a gap that keeps or breaks alignment; not
+				// all for all.
 				pad := []int{0, 3, 8}[(len(name)+len(types)+int(trans[0])+2*int(trans[1]))%3]
 				t.Run(fmt.Sprintf("%s, %s, %s, %d between rows", name, types, trans, pad), func(t *testing.T) {
 					r.seed(t.Name())

@@ -40,7 +40,7 @@ func (c *Compute) NormalizeBackward(p device.NormBackwardPlan) {
 	if p.Rows*p.Cols == 0 {
 		return
 	}
-	// dx may be dy, which the parameters' gradients read: they go first.
+	// dx may be dy, which the parameters' gradients read: compute them first.
 	if !p.DWeight.Absent() || !p.DBias.Absent() {
 		c.normParams(&p)
 	}

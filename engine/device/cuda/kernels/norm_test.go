@@ -19,8 +19,8 @@ func TestNorms(t *testing.T) {
 				t.Run(fmt.Sprintf("%s, %v, with %s", name, size, with), func(t *testing.T) {
 					r.seed(t.Name())
 					rows, cols := size[0], size[1]
-					// dx of a row of one number is what eps leaves of a difference of
-					// equals: with a small one, all of its digits are rounding.
+					// dx of a row of one number is a difference that only eps keeps from 0:
+					// if eps is small, all its digits are rounding.
 					eps := 1e-5
 					if cols == 1 {
 						eps = 0.5

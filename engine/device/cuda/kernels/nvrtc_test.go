@@ -16,8 +16,8 @@ import (
 	"memtop/engine/device/cuda/kernels/source"
 )
 
-// nvrtc finds NVIDIA's run-time compiler, if the machine has it: MEMTOP_NVRTC or
-// the loader say where.
+// nvrtc loads NVIDIA's run-time compiler, if the machine has it: from MEMTOP_NVRTC
+// or where the loader finds it.
 func nvrtc(t *testing.T) func(symbol string, arguments ...uintptr) uintptr {
 	t.Helper()
 	name := os.Getenv("MEMTOP_NVRTC")
@@ -38,8 +38,8 @@ func nvrtc(t *testing.T) func(symbol string, arguments ...uintptr) uintptr {
 	}
 }
 
-// cText returns text that ends in 0, and where it lies for as long as the test
-// runs.
+// cText returns text that ends in 0, and its address, which is valid for as long
+// as the test runs.
 func cText(pin *runtime.Pinner, text string) uintptr {
 	b := append([]byte(text), 0)
 	pin.Pin(&b[0])
@@ -76,7 +76,7 @@ func TestNVRTCCompilesTheSameSources(t *testing.T) {
 	}
 }
 
-// nvrtcCompile returns what NVRTC makes of a module, whose sources are in dir.
+// nvrtcCompile compiles a module, whose sources are in dir, with NVRTC.
 func nvrtcCompile(t *testing.T, pin *runtime.Pinner, call func(string, ...uintptr) uintptr, dir string, m source.Module) string {
 	t.Helper()
 	program := new(uintptr)

@@ -6,7 +6,7 @@ import (
 	"memtop/engine/device"
 )
 
-// updatePart is the elements of a block of an update.
+// updatePart is how many elements a block of an update has.
 const updatePart = 4096
 
 type updateArgs struct {

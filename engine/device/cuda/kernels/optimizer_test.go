@@ -15,8 +15,8 @@ var updateTypes = map[string][3]device.DType{
 	"float64, for gradient checks": {device.Float64, device.Float64, device.Float32},
 }
 
-// stepped is what a step for every gradient writes, on one device; u has the
-// rule, its state and its constants.
+// stepped makes a step for every gradient, on one device; u has the rule, its
+// state and its constants.
 func (r *rig) stepped(c computer, p device.Array, gradients []device.Array, low device.DType, skip bool, u device.Update) {
 	found := 0.0
 	if skip {

@@ -4,9 +4,9 @@ import "embed"
 
 //go:generate go run ./ptxgen
 
-// Module is kernels whose PTX is one text, which a driver of CUDA 12.0 or later
-// compiles when it is loaded. A device loads a module when it first launches a
-// kernel of it: compiling all of them takes a driver seconds, and no run uses
+// Module is a set of kernels whose PTX is one text, which a driver of CUDA 12.0
+// or later compiles when it is loaded. A device loads a module when it first
+// launches a kernel of it: a driver takes seconds to compile all, and no run uses
 // all.
 type Module uint8
 
@@ -27,7 +27,7 @@ const (
 	ModuleCount // the number of modules
 )
 
-// Smallest is the module that takes a driver the least time.
+// Smallest is the module that a driver compiles fastest.
 const Smallest = Convolutions
 
 var moduleNames = [ModuleCount]string{
@@ -51,8 +51,8 @@ func (m Module) String() string { return moduleNames[m] }
 //go:embed ptx/*.ptx
 var texts embed.FS
 
-// PTX returns a copy of the module's text, which ends in a zero byte as the
-// driver wants it. Its entry points are the names of its kernels.
+// PTX returns a copy of the module's text, with the zero byte at its end that the
+// driver needs. Its entry points are the names of its kernels.
 func (m Module) PTX() []byte {
 	text, err := texts.ReadFile("ptx/" + m.String() + ".ptx")
 	if err != nil {
@@ -66,8 +66,8 @@ func ModuleOf(k Kernel) Module { return modules[k] }
 
 var modules = assign()
 
-// assign says which module has which kernel: neighbours in the list of kernels
-// are together, but for flash on tensor cores, where the types take turns.
+// assign returns the module of every kernel: neighbours in the list of kernels
+// are together, except flash on tensor cores, where the types alternate.
 func assign() (of [Count]Module) {
 	first := Kernel(0)
 	for _, run := range []struct {

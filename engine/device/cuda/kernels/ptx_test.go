@@ -39,7 +39,7 @@ func TestManifestIsOfTheseSources(t *testing.T) {
 		want = append(want, fmt.Sprintf("%x  ptx/%v.ptx", sha256.Sum256(ptx(m)), m))
 	}
 	if !slices.Equal(got, want) {
-		t.Errorf("the PTX was made of other sources: run go generate\ngot:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		t.Errorf("the PTX was made from other sources: run go generate\ngot:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
 
@@ -111,13 +111,13 @@ func TestGeneratingAgainGivesTheSameBytes(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got, err := os.ReadFile(filepath.Join("ptx", name)); err != nil || !bytes.Equal(got, want) {
-			t.Errorf("ptx/%s is not what the compiler makes of the sources (%v)", name, err)
+			t.Errorf("ptx/%s differs from the compiler's output for the sources (%v)", name, err)
 		}
 	}
 }
 
 // assembler returns NVIDIA's assembler, if the machine has it: MEMTOP_PTXAS or
-// the path say where.
+// the one in the path.
 func assembler(t *testing.T) string {
 	t.Helper()
 	name := os.Getenv("MEMTOP_PTXAS")

@@ -13,8 +13,8 @@ type reduceArgs struct {
 	Kind                          int32
 }
 
-// What a block of Reduce joins: about this many rows, or elements when they lie
-// together.
+// A block of Reduce joins about this many rows, or elements when they are
+// contiguous.
 const (
 	reduceRows     = 256
 	reduceElements = 16384
@@ -50,8 +50,8 @@ func (c *Compute) Reduce(kind device.Reduction, dst, src device.Array, outer, n,
 	c.joinRanges(a)
 }
 
-// ranges cuts n rows into ranges of rows or more: as many as there is scratch
-// for, with total results of each in float64, and no more than a grid has.
+// ranges cuts n rows into ranges of rows or more: as many as a grid allows and as
+// fit into scratch, with total results of each in float64.
 func (c *Compute) ranges(n, rows, total int) (perRange, ranges int) {
 	most := max(1, min(ScratchBytes/8/total, maxGridY))
 	perRange = max(rows, ceil(n, most))

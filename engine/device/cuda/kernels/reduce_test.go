@@ -36,8 +36,8 @@ func TestReduceMeetsWhatIsNoNumber(t *testing.T) {
 	}
 }
 
-// list returns arrays of all types, one of them longer than a block's part, and
-// more than one launch takes.
+// list returns arrays of all types, more than one launch takes; one of them is
+// longer than a block's part.
 func (r *rig) list(kinds ...device.DType) []device.Array {
 	list := []device.Array{r.normals(kinds[0], 40007)}
 	for i := range 130 {

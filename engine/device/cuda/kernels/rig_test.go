@@ -18,7 +18,7 @@ import (
 	"memtop/engine/device/cuda/kernels/hostbuild"
 )
 
-// computer is what the CPU backend and the kernels both offer.
+// computer is the operations that both the CPU backend and the kernels have.
 type computer interface {
 	device.Elementwise
 	device.MatMuls
@@ -71,9 +71,9 @@ func hostLibrary(t testing.TB) *hostbuild.Library {
 // with MEMTOP_GPU=1 the first GPU.
 type machine interface {
 	kernels.Queue
-	// Fall has the threads of blocks run in falling order, where anybody can say.
+	// Fall makes the threads of blocks run in falling order, on the host.
 	Fall(bool)
-	// Err waits for what was launched and returns the first failure.
+	// Err waits for all launches and returns the first failure.
 	Err() error
 }
 
@@ -87,7 +87,7 @@ func (onGPU) Fall(bool) {}
 
 func (g onGPU) Err() error { return g.Synchronize() }
 
-// newMachine returns what runs kernels on memory.
+// newMachine returns the machine that the environment chooses.
 func newMachine(t testing.TB, memory []byte) machine {
 	t.Helper()
 	if os.Getenv("MEMTOP_GPU") == "" {
@@ -109,8 +109,8 @@ func newMachine(t testing.TB, memory []byte) machine {
 	return onGPU{d}
 }
 
-// rig is memory that both the CPU backend and the kernels compute on, which is
-// ordinary memory of this process.
+// rig is ordinary memory of this process that both the CPU backend and the
+// kernels compute on.
 type rig struct {
 	t       testing.TB
 	cpu     *cpu.Device
@@ -119,14 +119,14 @@ type rig struct {
 	rand    *rand.Rand
 	next    uint64
 	failure device.Array
-	// What the operation under test writes, in the order of its requests.
+	// The outputs of the operation under test, in the order of its requests.
 	outputs []device.Array
 }
 
 const rigBytes = 256 << 20
 
-// seed makes the numbers of a case its own: they do not depend on which cases ran
-// before it, of which a map has another order in every run.
+// seed makes the numbers of a case independent of the cases that ran before it,
+// whose order a map changes in every run.
 func (r *rig) seed(name string) {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(name)) // it cannot fail
@@ -155,7 +155,7 @@ func newRig(t testing.TB) *rig {
 // guardBytes lie behind every array and must stay as they are.
 const guardBytes, guard = 64, 0xa5
 
-// array returns n fresh elements, full of NaN or of what nobody should read.
+// array returns n fresh elements, full of NaN or of values that must not be read.
 func (r *rig) array(d device.DType, n int) device.Array {
 	r.t.Helper()
 	a := device.Array{Addr: r.next, Len: n, DType: d}
@@ -230,7 +230,7 @@ func (r *rig) changed(a device.Array) device.Array {
 }
 
 // agree has the CPU backend and the kernels, with their threads in rising and
-// in falling order, do the same, and compares what they wrote: the kernels'
+// in falling order, do the same, and compares their outputs: the kernels'
 // outputs with each other by bits, and with the CPU's by the relative L2 error,
 // for which slack times the type's own error is allowed.
 func (r *rig) agree(t *testing.T, slack float64, operation func(c computer)) {
@@ -272,8 +272,8 @@ func (r *rig) record(do func()) []device.Array {
 	return r.outputs
 }
 
-// precision is the relative error that storing a result brings, and for the
-// types of arithmetic what functions and sums add.
+// precision is the relative error of storing a result, and for the types of
+// arithmetic that of functions and sums.
 func precision(d device.DType) float64 {
 	return map[device.DType]float64{
 		device.Float32: 1e-6, device.Float64: 1e-13, device.BFloat16: 0x1p-8, device.Float16: 0x1p-11,
@@ -313,8 +313,8 @@ func first(x []float64, n int) []float64 { return x[:min(n, len(x))] }
 
 var floats = []device.DType{device.Float32, device.Float64, device.BFloat16, device.Float16}
 
-// mixes are the types of operands that operations meet: all equal, and mixed as
-// mixed precision mixes them.
+// mixes are the types of operands that operations get: all equal, and those of
+// mixed precision.
 var mixes = map[string][3]device.DType{
 	"float32":                  {device.Float32, device.Float32, device.Float32},
 	"float64":                  {device.Float64, device.Float64, device.Float64},

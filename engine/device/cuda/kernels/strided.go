@@ -34,7 +34,7 @@ func (c *Compute) CopyStrided(dst, src device.Strided, shape []int) {
 	c.copyStrided(a)
 }
 
-// copyArray copies an array whatever its type.
+// copyArray copies an array of any type.
 func (c *Compute) copyArray(dst, src device.Array) {
 	a := copyStridedArgs{Dst: dst, Src: src, N: int64(src.Len), Size: int32(src.DType.Size()), Dims: 1}
 	a.Shape[0], a.DstStep[0], a.SrcStep[0] = a.N, 1, 1
@@ -46,9 +46,9 @@ func (c *Compute) copyStrided(a copyStridedArgs) {
 	launch(c, CopyStrided, line(ceil(int(a.N), blockThreads)), blockThreads, 0, a)
 }
 
-// simplify fills in the dimensions: without those of one element, and with
-// neighbours joined that lie together in both views. It returns false when
-// there is nothing to copy.
+// simplify fills in the dimensions: it drops those of one element, and joins
+// neighbours that are contiguous in both views. It returns false when there is
+// nothing to copy.
 func (a *copyStridedArgs) simplify(dst, src, shape []int) bool {
 	n := 0
 	for i := len(shape) - 1; i >= 0; i-- {
@@ -70,8 +70,8 @@ func (a *copyStridedArgs) simplify(dst, src, shape []int) bool {
 	return true
 }
 
-// widen makes units of 16 bytes, or as near as it comes, of elements that lie
-// together in both views.
+// widen joins elements that are contiguous in both views into units of up to 16
+// bytes.
 func (a *copyStridedArgs) widen() {
 	for a.Size < 16 && a.Dims > 0 && a.DstStep[0] == 1 && a.SrcStep[0] == 1 && a.halves() {
 		a.Size *= 2
@@ -84,7 +84,7 @@ func (a *copyStridedArgs) widen() {
 	}
 }
 
-// halves says whether two units everywhere make one of twice the size.
+// halves reports whether two units make one of twice the size everywhere.
 func (a *copyStridedArgs) halves() bool {
 	if odd := (a.Dst.Addr | a.Src.Addr) % uint64(2*a.Size); odd != 0 || a.Shape[0]%2 != 0 {
 		return false
@@ -97,7 +97,7 @@ func (a *copyStridedArgs) halves() bool {
 	return true
 }
 
-// extent returns the elements from the first to the last that a view reaches.
+// extent returns the number of elements from the first to the last of a view.
 func extent(strides, shape []int) int {
 	last := 0
 	for i, n := range shape {

@@ -1,6 +1,6 @@
-// Package hostbuild compiles the CUDA kernels with the C++ compiler of the
-// machine and runs them on its processor: for tests, which thus need no GPU, and
-// for nothing else, because it is slow. A Library is a kernels.Queue.
+// Package hostbuild compiles the CUDA kernels with the machine's C++ compiler and
+// runs them on its processor. It is slow, and only for tests, which thus need no
+// GPU. A Library is a kernels.Queue.
 package hostbuild
 
 import (
@@ -19,12 +19,12 @@ import (
 	"memtop/engine/device/cuda/kernels/source"
 )
 
-// ErrNoCompiler says that the machine has no C++ compiler.
+// ErrNoCompiler is returned on a machine without a C++ compiler.
 var ErrNoCompiler = errors.New("hostbuild: no C++ compiler: neither c++, g++ nor clang++ is in the path")
 
 // Library is a loaded build of the kernels. Enqueue runs a kernel before it
-// returns. It is not safe for concurrent use, and only one Library may be at
-// work at a time.
+// returns. It is not safe for concurrent use, and only one Library may run at a
+// time.
 type Library struct {
 	// Falling makes the threads of blocks run in falling order. Results do not
 	// depend on it, unless a kernel lacks a barrier.
@@ -36,8 +36,8 @@ type Library struct {
 }
 
 // Build compiles the kernels in the directory dir, which must exist, and loads
-// the result. extra is C++ that is compiled behind them. The library stays
-// loaded until the process ends.
+// the result. extra is C++ that is compiled after them. The library stays loaded
+// until the process ends.
 func Build(ctx context.Context, dir, extra string) (*Library, error) {
 	compiler, err := findCompiler()
 	if err != nil {
@@ -100,7 +100,7 @@ func open(path string) (*Library, error) {
 	return l, nil
 }
 
-// Symbol returns the address of something that extra exports.
+// Symbol returns the address of a symbol that extra exports.
 func (l *Library) Symbol(name string) (uintptr, error) {
 	return symbol(l.handle, name)
 }
@@ -125,7 +125,7 @@ func (l *Library) Enqueue(k *kernels.Launch) {
 // Err returns the first failure of a launch. Later launches do nothing.
 func (l *Library) Err() error { return l.err }
 
-// textAt returns a text of C.
+// textAt returns the C string at an address.
 func textAt(address uintptr) string {
 	p := *(*unsafe.Pointer)(unsafe.Pointer(&address))
 	n := 0

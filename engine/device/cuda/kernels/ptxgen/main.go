@@ -1,5 +1,5 @@
 // Command ptxgen compiles the CUDA kernels to PTX with clang 19, which needs no
-// CUDA SDK for it, and writes the PTX and a manifest of what it was made of.
+// CUDA SDK for it, and writes the PTX and a manifest of its sources and compiler.
 // `go generate` of package kernels runs it; equal sources and compilers give
 // equal bytes.
 package main
@@ -20,9 +20,9 @@ import (
 	"memtop/engine/device/cuda/kernels/source"
 )
 
-// flags make PTX 8.0, which every driver of CUDA 12.0 and later takes, of what
-// is read from the standard input. Nothing is contracted: a kernel says where it
-// wants a multiplication and an addition in one.
+// flags compile the standard input to PTX 8.0, which every driver of CUDA 12.0
+// and later accepts. Nothing is contracted: a kernel asks explicitly for a fused
+// multiplication and addition.
 var flags = []string{
 	"-x", "cuda", "-", "-I.", "--cuda-device-only", "-nocudainc", "-nocudalib",
 	"--cuda-feature=+ptx80", "-std=c++17", "-O3", "-ffp-contract=off", "-Wall", "-Wno-unused-function", "-Werror", "-S", "-o", "-",

@@ -1,10 +1,10 @@
-// Attention whose scores are in memory: what is done to rows of them between
+// Attention whose scores are in memory: operations on rows of scores between
 // products of matrices.
 #include "attention.h"
 #include "softmax.cu"
 
-// ScoresArgs is of rows of scores, of keys elements each: of every matrix rows
-// of them, from the query first on.
+// ScoresArgs is rows of scores, of keys elements each: rows of every matrix, from
+// the query first on.
 struct ScoresArgs {
     Array scores, probs, lse, delta; // of the first matrix
     i64 scores_step, probs_step;     // elements from a matrix to the next
@@ -24,7 +24,7 @@ DEVICE ScoresRow scores_row(const ScoresArgs &a) {
             seen < 0 ? 0 : seen > a.keys ? a.keys : seen};
 }
 
-// score_softmax makes probabilities of scores, and with lse present keeps the
+// score_softmax turns scores into probabilities, and with lse present keeps the
 // rows' log-sums.
 template <typename T> DEVICE void score_softmax(const ScoresArgs &a) {
     ScoresRow r = scores_row(a);
@@ -35,8 +35,8 @@ template <typename T> DEVICE void score_softmax(const ScoresArgs &a) {
 KERNEL(score_softmax, ScoresArgs, 256) { score_softmax<float>(a); }
 KERNEL(score_softmax_wide, ScoresArgs, 256) { score_softmax<double>(a); }
 
-// score_backward makes probabilities of scores again, and of what probs holds,
-// their gradients, the scores' own: scores = p, probs = p·(probs − delta).
+// score_backward turns scores into probabilities again, and their gradients, in
+// probs, into those of the scores: scores = p, probs = p·(probs − delta).
 template <typename T> DEVICE void score_backward(const ScoresArgs &a) {
     ScoresRow r = scores_row(a);
     T lse = element<T>(a.lse, r.query), delta = element<T>(a.delta, r.query);
@@ -75,7 +75,7 @@ template <typename T> DEVICE void attention_delta(const AttentionArgs &a) {
 KERNEL(attention_delta, AttentionArgs, 32) { attention_delta<float>(a); }
 KERNEL(attention_delta_wide, AttentionArgs, 32) { attention_delta<double>(a); }
 
-// StoreHeadsArgs asks for rows that lie together to be put where heads are.
+// StoreHeadsArgs copies contiguous rows to heads.
 struct StoreHeadsArgs {
     Array src; // [matrices, rows, dim]
     Heads dst;

@@ -1,4 +1,4 @@
-// What all kinds of attention share: their argument and which keys a query sees.
+// Shared by all kinds of attention: their argument and the keys that a query sees.
 #pragma once
 #include "block.h"
 #include "number.h"
@@ -9,8 +9,8 @@ struct Heads {
     i64 batch_stride, head_stride, row_stride;
 };
 
-// AttentionArgs is of the forward and the backward operation of flash. delta is
-// where Σ dO·O of every query is, in the type of computation as lse is.
+// AttentionArgs is the argument of flash, forward and backward. delta has Σ dO·O
+// of every query, in the type of computation, as lse.
 struct AttentionArgs {
     Heads q, k, v, o, d_o, dq, dk, dv;
     Array lse, delta;

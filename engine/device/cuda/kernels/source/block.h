@@ -1,6 +1,6 @@
-// What the threads of a block find out together. Every thread of the block must
-// come here, and all get the same answer, found in an order that depends on the
-// block's size alone.
+// Results that the threads of a block compute together. Every thread of the block
+// must call these functions, and all get the same result, computed in an order
+// that depends on the block's size alone.
 #pragma once
 #include "functions.h"
 #include "rt.h"

@@ -3,7 +3,7 @@
 // of the band, the input element that this tap meets, or 0.
 #include "number.h"
 
-// ConvArgs is of one band. x is the group of the image; unfolded is
+// ConvArgs is one band. x is the group of the image; unfolded is
 // [channels · taps, rows · out_width].
 struct ConvArgs {
     Array x, unfolded;
@@ -12,7 +12,7 @@ struct ConvArgs {
     i64 kernel_height, kernel_width, stride_height, stride_width, pad_height, pad_width, dilate_height, dilate_width;
     i32 last; // of fold: the band is the image's last
     i32 begins; // of fold: it is the first
-    Array sums; // of fold, where the bands before left theirs
+    Array sums; // of fold, from earlier bands
 };
 
 template <typename T> DEVICE void unfold(const ConvArgs &a) {
@@ -29,8 +29,8 @@ template <typename T> DEVICE void unfold(const ConvArgs &a) {
 KERNEL(unfold, ConvArgs, 256) { unfold<float>(a); }
 KERNEL(unfold_wide, ConvArgs, 256) { unfold<double>(a); }
 
-// fold has a thread for every input element, which adds what the taps that met
-// it have in the band to what earlier bands left.
+// fold has a thread for every input element, which adds the band's values of the
+// taps that met it to the sum of earlier bands.
 template <typename T> DEVICE void fold(const ConvArgs &a) {
     i64 i = (i64)block_x() * block_size() + thread_id();
     if (i >= a.channels * a.in_height * a.in_width) return;
@@ -55,8 +55,8 @@ template <typename T> DEVICE void fold(const ConvArgs &a) {
 KERNEL(fold, ConvArgs, 256) { fold<float>(a); }
 KERNEL(fold_wide, ConvArgs, 256) { fold<double>(a); }
 
-// AddChannelArgs asks for the bias of its channel to be added to every element
-// of y, which is [images, channels, size].
+// AddChannelArgs adds the bias of its channel to every element of y, which is
+// [images, channels, size].
 struct AddChannelArgs {
     Array y, bias;
     i64 size;

@@ -42,7 +42,7 @@ KERNEL(cast, CastArgs, 256) {
     }
 }
 
-// UnaryArgs asks for dst = f(x), and with dy present for dst = dy·f'(x).
+// UnaryArgs is dst = f(x), and with dy present dst = dy·f'(x).
 struct UnaryArgs {
     Array dst, x, dy;
     i32 f;
@@ -65,7 +65,7 @@ template <typename T> DEVICE void unary(const UnaryArgs &a) {
 KERNEL(unary, UnaryArgs, 256) { unary<float>(a); }
 KERNEL(unary_wide, UnaryArgs, 256) { unary<double>(a); }
 
-// BinaryArgs asks for dst[i] = a[i] op b[i mod b.len]; op 0 to 3 mirror
+// BinaryArgs is dst[i] = a[i] op b[i mod b.len]; op 0 to 3 mirror
 // device.BinaryOp, and 4 is a + alpha·b.
 struct BinaryArgs {
     Array dst, a, b;
@@ -103,7 +103,7 @@ template <typename T> DEVICE void binary(const BinaryArgs &a) {
 KERNEL(binary, BinaryArgs, 256) { binary<float>(a); }
 KERNEL(binary_wide, BinaryArgs, 256) { binary<double>(a); }
 
-// ScaleArgs asks for dst = factor·x, and with by present for dst = by[0]·x.
+// ScaleArgs is dst = factor·x, and with by present dst = by[0]·x.
 struct ScaleArgs {
     Array dst, x, by;
     double factor;

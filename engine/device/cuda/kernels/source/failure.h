@@ -1,5 +1,5 @@
-// How a kernel says that its input was wrong: the first thread that finds
-// something fills the record of failure.go.
+// How a kernel reports wrong input: the first thread that finds some fills the
+// record of failure.go.
 #pragma once
 #include "rt.h"
 

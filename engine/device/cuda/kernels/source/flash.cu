@@ -3,8 +3,8 @@
 //
 // A tile of queries goes along the tiles of keys that it sees. For every query
 // it carries the largest score so far, the sum of e^(score − largest), and the
-// output weighted so; when a larger score comes, both shrink. All tiles are in
-// shared memory, and the host has chosen their size so that they fit.
+// output with these weights; when a larger score comes, both shrink. All tiles are
+// in shared memory, and the host has chosen their size so that they fit.
 #include "attention.h"
 
 // FlashTiles divides the shared memory. Rows of dim elements have one more
@@ -22,7 +22,7 @@ template <typename T> struct FlashTiles {
     DEVICE_MEMBER T *square() { return take(tile * tile); }
 };
 
-// fetch_rows reads a tile of a head. What lies behind the last row is 0.
+// fetch_rows reads a tile of a head. Rows behind the last one are 0.
 template <typename T> DEVICE void fetch_rows(T *to, const AttentionArgs &a, const Heads &h, i64 head, i64 first, i64 rows) {
     i64 base = head_of(h, a.heads, head);
     for (i32 i = thread_id(); i < a.tile * a.dim; i += block_size()) {
@@ -49,8 +49,8 @@ template <typename T> DEVICE T dot(const T *x, const T *y, i32 n) {
     return sum;
 }
 
-// absorb turns a query's scores into weights and brings what is carried up to
-// date. It returns what the output must be multiplied by.
+// absorb turns a query's scores into weights and updates the largest score and the
+// sum. It returns the factor for the output.
 template <typename T> DEVICE T absorb(T *score, i32 n, T &top, T &total) {
     const T lowest = -math::infinity((T)0);
     T larger = top;

@@ -1,8 +1,8 @@
 // Flash attention on the tensor cores, for 16-bit operands with heads of up to
-// 128 elements. What flash.cu says holds here; scores, probabilities and sums
-// stay in registers, and probabilities become 16-bit numbers when they are
+// 128 elements. The comments of flash.cu hold here too; scores, probabilities and
+// sums stay in registers, and probabilities become 16-bit numbers when they are
 // multiplied again. A block has 64 rows, each of its four warps 16; columns come
-// in tiles, of which one is used while the next arrives.
+// in tiles, and one is used while the next arrives.
 #pragma once
 #include "attention.h"
 #include "tensor.h"
@@ -149,7 +149,7 @@ template <typename Kind, i32 dim, i32 cols> DEVICE void flash_tensor(const Atten
     store_fragments<chunks>(a, a.o, head, first + warp_row, a.queries, out);
 }
 
-// Sight is which columns the two rows of a lane see, from low to high, and with
+// Sight is the columns that the two rows of a lane see, from low to high, and with
 // queries as rows what is kept of them.
 struct Sight {
     i64 low[2], high[2];

@@ -1,6 +1,6 @@
-// Elementary functions. There is no library of them on the device, so they are
-// here, for float within a few units in the last place and for double within a
-// few of 10^-16: float by the same formulas as the CPU backend.
+// Elementary functions, since the device has no library of them: for float within
+// a few units in the last place, for double within a few of 10^-16. float uses the
+// formulas of the CPU backend.
 #pragma once
 #include "rt.h"
 
@@ -14,8 +14,8 @@ template <typename T> DEVICE T abs(T x) { return x < 0 ? -x : x == 0 ? (T)0 : x;
 template <typename T> DEVICE T larger(T a, T b) { return b > a || b != b ? b : a; }
 template <typename T> DEVICE T sign(T x) { return x > 0 ? (T)1 : x < 0 ? (T)-1 : x; }
 
-// exp takes 2^(x·log2 e) from the machine, and mends what rounding the product
-// lost by one more factor, 1 + rest·ln 2.
+// exp takes 2^(x·log2 e) from the machine, and corrects the rounding of the
+// product by one more factor, 1 + rest·ln 2.
 DEVICE float exp(float x) {
     const float log2e = 1.44269504f, log2e_rest = 1.92596299e-8f;
     if (x > 88.72283f) return infinity(x);
@@ -117,7 +117,7 @@ OUTLINE void normal(double x, double &phi, double &bell) {
     phi = 0.5 + density * bell * sum;
 }
 
-// sin_cos takes turns, in [0, 1), whose quarters it takes off without error.
+// sin_cos takes turns, in [0, 1), and subtracts quarters without error.
 OUTLINE void sin_cos(double turns, double &sine, double &cosine) {
     i32 quarter = (i32)(turns * 4 + 0.5);
     double r = (turns - quarter * 0.25) * 6.28318530717958647692, square = r * r, s = 1, c = 1;
@@ -141,7 +141,7 @@ enum Function { neg, exp_, log_, sqrt_, rsqrt_, square, abs_, sigmoid_, tanh_, r
 const double gelu_scale = 1.59576912160573071176; // 2·√(2/π)
 const double gelu_cubic = 0.044715;
 
-// activate is apply for what a product may end with.
+// activate is apply for the activations of a product.
 template <typename T> DEVICE T activate(i32 f, T x) {
     T phi, bell;
     switch (f) {

@@ -2,9 +2,9 @@
 // shared memory by themselves.
 //
 // A block computes 128 × 128 of C, each of its two warp groups 64 × 128 of that.
-// K is taken 64 at a time: three tiles of A and of B are in shared memory, of
-// which one is used while the others arrive. Two blocks fit into a processor, so
-// that one multiplies while the other waits or stores. Rows of the matrices must
+// K is taken 64 at a time: three tiles of A and of B are in shared memory; one
+// is used while the others arrive. Two blocks fit into a processor, so that one
+// multiplies while the other waits or stores. Rows of the matrices must
 // begin at multiples of 16 bytes.
 #pragma once
 #include "matmul_tensor.h"
@@ -25,7 +25,7 @@ template <bool along_k> struct GroupTile {
             else fetch_chunk(tile.chunk(row, chunk), s, k + row % 64, first + row / 64 * 64 + chunk * 8);
         }
     }
-    // operand describes what the tile holds from the half on and from k on.
+    // operand describes the tile's contents from the half on and from k on.
     static DEVICE_MEMBER u64 operand(const u16 *tile, i32 half, i32 k) {
         const u16 *from = tile + half * group_block;
         return along_k ? described(from + k, 16, 1024) : described(from + k * 64, group_block * 2, 1024);
@@ -64,7 +64,7 @@ template <typename Kind, bool trans_a, bool trans_b> DEVICE void multiply_group(
     ROLLED for (i64 step = 0; step < steps; step++) {
         copy_async_wait<1>();
         shared_fence();
-        barrier(); // the tile is there, and nobody reads the one before it
+        barrier(); // the tile has arrived, and no thread reads the previous one
         const u16 *at = tile_of(step);
         group_begin(sum);
         UNROLLED for (i32 k = 0; k < group_depth; k += 16)
@@ -73,7 +73,7 @@ template <typename Kind, bool trans_a, bool trans_b> DEVICE void multiply_group(
         fetch(step + group_stages - 1);
         group_end(sum);
     }
-    // The last tiles have been read: what finish needs takes their place.
+    // The last tiles have been read: Finish takes their place.
     Finish &end = *(Finish *)bytes;
     copy_async_wait<0>();
     barrier();

@@ -3,10 +3,10 @@
 // The threads of a block are lanes: each has a stack of its own (a fiber) and
 // runs until it must wait for others; then another one runs. A fiber whose lane
 // ends goes on with the next lane, so that a kernel without barriers costs no
-// switch. The stand-ins are stricter than the machine where that shows
-// mistakes: shared memory is full of NaNs before every block, a copy_async
-// happens only when it is waited for, lanes can run in falling order, and waits
-// that do not fit together are an error instead of undefined.
+// switch. The stand-ins are stricter than the machine to show mistakes: shared
+// memory is full of NaNs before every block, a copy_async happens only when a lane
+// waits for it, lanes can run in falling order, and waits that do not match are an
+// error instead of undefined.
 #pragma once
 #include <csetjmp>
 #include <cmath>
@@ -59,7 +59,7 @@ struct Lane {
     Copy copy[128];
 };
 
-// Deposit is what a lane shows its warp in one operation.
+// Deposit is the data that a lane shows its warp in one operation.
 struct Deposit { const char *operation; const void *row; u32 word[6]; };
 
 // Block is the block that runs.
@@ -82,8 +82,8 @@ static Lane lanes[max_threads];
 static u32 unfenced; // of all lanes
 static Deposit deposits[2][max_threads];
 alignas(1024) static unsigned char shared[max_shared];
-// shared_from is the address of the first byte in the machine's shared memory,
-// of which nothing is said but that it is a multiple of 128.
+// shared_from is the address of the first byte in the machine's shared memory. It
+// is only known to be a multiple of 128.
 const u32 shared_from = 128;
 
 // A fiber waits in at when it has no lane.
@@ -124,8 +124,8 @@ static void release_barrier() {
     }
 }
 
-// release_warp does so for a warp, whose lanes go before all others: warps run
-// as far apart as barriers let them.
+// release_warp does so for a warp, whose lanes go before all others, so that warps
+// run as far apart as barriers allow.
 static void release_warp(u32 w) {
     if (block.at_warp[w] == 0 || block.at_warp[w] < block.alive_in_warp[w]) return;
     block.at_warp[w] = 0;
@@ -159,7 +159,7 @@ static void live(u32 fiber);
     _longjmp(block.caller, 1);
 }
 
-// live is what a fiber does: lane after lane.
+// live runs a fiber: lane after lane.
 static void live(u32 fiber) {
     for (;;) {
         while (block.begun < block.threads && block.queued == 0) {
@@ -214,7 +214,7 @@ static int run_block() {
     }
     int came = _setjmp(block.caller);
     if (came == 0) go_on();
-    if (came == 2) idle_count = fibers_made = 0; // those in the middle of something are lost
+    if (came == 2) idle_count = fibers_made = 0; // fibers within a lane are lost
     return came == 2;
 }
 
@@ -352,8 +352,8 @@ static float half_number(u16 h) { return float_of_half(h); }
 DEVICE void multiply_bfloat(float c[4], const u32 a[4], const u32 b[2]) { host::multiply<host::bfloat_number>("multiply_bfloat", c, a, b); }
 DEVICE void multiply_half(float c[4], const u32 a[4], const u32 b[2]) { host::multiply<host::half_number>("multiply_half", c, a, b); }
 
-// memtop_launch runs a kernel and returns 0, or 1 when it cannot be run so:
-// memtop_error says why. It is not safe for concurrent use.
+// memtop_launch runs a kernel and returns 0, or 1 with the reason in
+// memtop_error. It is not safe for concurrent use.
 extern "C" int memtop_launch(const char *name, const u32 *grid, u32 threads, u32 dynamic, const void *args, size_t bytes, int falling) {
     host::Block &b = host::block;
     b.error = 0;

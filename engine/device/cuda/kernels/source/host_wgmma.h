@@ -1,12 +1,12 @@
 // The stand-ins for wgmma.h. They decode descriptors as the machine does, and are
-// stricter: it is an error to multiply without group_begin, what some thread has
-// copied without a shared_fence after it, or what changes before group_end. Sums
-// change at group_end.
+// stricter: it is an error to multiply without group_begin, to multiply numbers
+// copied without a shared_fence after it, or to change operands before group_end.
+// Sums change at group_end.
 #pragma once
 
 namespace host {
 
-// GroupProduct is what one lane has under way, and what its operands were.
+// GroupProduct is a product that a lane has begun, and its operands.
 struct GroupProduct {
     float *c, more[64];
     u64 a, b;
@@ -23,13 +23,13 @@ struct GroupLane {
 };
 static GroupLane group_lane[max_threads];
 
-// described_number returns where the number at row or column i and at k lies.
+// described_number returns the address of the number at row or column i and at k.
 static const u16 *described_number(u64 d, bool across, u32 i, u32 k) {
     u32 start = (u32)(d & 0x3fff) << 4, leading = (u32)(d >> 16 & 0x3fff) << 4, stride = (u32)(d >> 32 & 0x3fff) << 4;
     if (d >> 62 != 1 || (d >> 46 & 0xffff) != 0 || (d >> 30 & 3) != 0 || (d >> 14 & 3) != 0) fail("a descriptor of another kind");
     u32 at = start + (across ? i % 64 * 2 + i / 64 * leading + k % 8 * 128 + k / 8 * stride : i % 8 * 128 + i / 8 * stride + k * 2);
     at ^= (at >> 7 & 7) << 4;
-    if (at < shared_from || at + 2 > shared_from + block.used) fail("a descriptor of what is outside of shared memory");
+    if (at < shared_from || at + 2 > shared_from + block.used) fail("a descriptor of memory outside shared memory");
     return (const u16 *)(shared + (at - shared_from));
 }
 

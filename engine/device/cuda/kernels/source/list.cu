@@ -1,5 +1,5 @@
-// Operations on many arrays with one launch: the norm of all gradients, and
-// what multiplies them all. A block has list_part elements of one array.
+// Operations on many arrays with one launch: the norm of all gradients, and their
+// multiplication. A block has list_part elements of one array.
 #include "block.h"
 #include "number.h"
 
@@ -16,7 +16,7 @@ struct ListArgs {
     ListItem item[list_items];
     i32 count;
     Array by;       // the norm or the scale
-    Array found;    // where unscale leaves 1
+    Array found;    // unscale sets it to 1
     double limit;   // of clip
     u64 partials;   // of norm_squares: one double for every block
 };
@@ -71,7 +71,7 @@ KERNEL(norm_root, NormRootArgs, 256) {
     if (thread_id() == 0) store(a.dst, 0, root(sum));
 }
 
-// multiply scales a part and says whether all it met was finite: then x−x is 0.
+// multiply scales a part and returns whether all of it was finite: then x−x is 0.
 template <typename T> DEVICE bool multiply(const Part &p, T factor) {
     T difference = 0;
     for (i64 i = p.from + thread_id() * 4; i < p.to; i += 4 * block_size()) {
@@ -90,7 +90,7 @@ DEVICE bool multiply_any(const Part &p, double factor) {
     return p.a.type == float64 ? multiply<double>(p, factor) : multiply<float>(p, (float)factor);
 }
 
-// unscale multiplies by 1/by. All that find something write the same.
+// unscale multiplies by 1/by. All threads that write found write the same.
 KERNEL(unscale, ListArgs, 256) {
     if (!multiply_any(part_of(a), 1 / (double)element<float>(a.by, 0))) element<float>(a.found, 0) = 1;
 }

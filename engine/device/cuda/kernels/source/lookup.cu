@@ -48,9 +48,9 @@ struct Matches {
     u8 found[scatter_ahead];
 };
 
-// scatter adds rows to the table in the order of the ids, without any two blocks
-// meeting in one row: the block of an id's first place adds all rows with that
-// id, and the others find an earlier one and leave. A thread has one column.
+// scatter adds rows to the table in the order of the ids, and no two blocks write
+// one row: the block of an id's first place adds all rows with that id, and the
+// others find an earlier one and return. A thread has one column.
 template <typename T> DEVICE void scatter(const ScatterArgs &a) {
     SHARED(Matches, matches);
     i64 place = block_x(), id = index(a.ids, place), col = (i64)block_y() * block_size() + thread_id();

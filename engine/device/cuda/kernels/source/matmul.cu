@@ -5,8 +5,8 @@
 
 const i32 depth = 16; // of a tile, along K
 
-// Tile describes how an operand's tile of size × depth is fetched by 256
-// threads, four elements at a time along the direction in which they lie.
+// Tile describes how 256 threads fetch an operand's tile of size × depth, four
+// elements at a time along the direction in which they are contiguous.
 template <typename T, i32 size> struct Tile {
     static constexpr i32 quads = size * depth / 4 / 256;
     T x[quads][4];
@@ -16,7 +16,7 @@ struct Operand {
     Array array;
     i64 base, stride; // the matrix's first element, and from one stored row to the next
     i64 from, to;     // of the direction that is not K: the tile's first, and the matrix's end
-    bool along_k;     // K is the direction in which elements lie
+    bool along_k;     // elements are contiguous along K
 };
 
 template <typename T, i32 size> DEVICE void fetch(Tile<T, size> &t, const Operand &o, i64 k, i64 k_end) {

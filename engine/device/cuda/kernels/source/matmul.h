@@ -1,5 +1,5 @@
-// What all products of matrices share: their argument, the places of matrices in
-// a batch and of tiles in a matrix, and what is done to a sum that is complete.
+// Shared by all products of matrices: their argument, the places of matrices in a
+// batch and of tiles in a matrix, and the storing of complete sums.
 #pragma once
 #include "functions.h"
 #include "number.h"
@@ -15,14 +15,14 @@ struct MatMulArgs {
     i32 trans_a, trans_b, activation; // activation is negative when there is none
 };
 
-// Place is what a block computes: a tile of C, of one matrix of the batch.
+// Place is the tile of C that a block computes, of one matrix of the batch.
 struct Place {
     i64 a, b, c;  // the matrices' first elements
     i64 row, col; // the tile's first
 };
 
 // place goes through the tiles of eight rows of tiles column by column, so that
-// blocks that run at the same time share what they read.
+// blocks that run at the same time read the same tiles.
 DEVICE Place place(const MatMulArgs &a, i32 tile_rows, i32 tile_cols) {
     const u32 group = 8;
     u32 rows = (u32)((a.m + tile_rows - 1) / tile_rows), cols = (u32)((a.n + tile_cols - 1) / tile_cols);
@@ -33,7 +33,7 @@ DEVICE Place place(const MatMulArgs &a, i32 tile_rows, i32 tile_cols) {
             (i64)(from + within % high) * tile_rows, (i64)(within / high) * tile_cols};
 }
 
-// Finish is what finish needs of the arguments. It lies in shared memory.
+// Finish is the arguments that finish needs. It is in shared memory.
 struct Finish {
     Array c, bias, pre;
     i64 m, n, ldc, matrix; // matrix is C's first element

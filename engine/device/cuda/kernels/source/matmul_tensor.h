@@ -1,8 +1,8 @@
 // Products of 16-bit matrices on the tensor cores.
 //
 // A block computes 128 × 128 of C, each of its eight warps 64 × 32 of that. K
-// is taken 32 at a time: three tiles of A and of B are in shared memory, of
-// which one is used while the others arrive.
+// is taken 32 at a time: three tiles of A and of B are in shared memory; one is
+// used while the others arrive.
 #pragma once
 #include "matmul.h"
 #include "tensor.h"
@@ -63,7 +63,7 @@ template <typename Kind, bool trans_a, bool trans_b> DEVICE void multiply_tensor
     i64 steps = (a.k + tensor_depth - 1) / tensor_depth;
     ROLLED for (i64 step = 0; step < steps; step++) {
         copy_async_wait<1>();
-        barrier(); // the tile is there, and nobody reads the one before it
+        barrier(); // the tile has arrived, and no thread reads the previous one
         fetch(step + tensor_stages - 1);
         u16 *at = shelf + step % tensor_stages * 2 * tensor_numbers;
         const TileA tile_a = {{at}};
@@ -77,7 +77,7 @@ template <typename Kind, bool trans_a, bool trans_b> DEVICE void multiply_tensor
             }
         }
     }
-    // The last tiles have been read: what finish needs takes their place.
+    // The last tiles have been read: Finish takes their place.
     Finish &end = *(Finish *)bytes;
     copy_async_wait<0>();
     barrier();

@@ -3,8 +3,8 @@
 #include "block.h"
 #include "number.h"
 
-// NormArgs is of the forward and of the backward operation. Whatever is absent
-// is left out.
+// NormArgs is the argument of the forward and of the backward operation. Absent
+// arrays are left out.
 struct NormArgs {
     Array x, y, weight, bias, mean, rstd, dy, dx;
     i64 rows, cols;

@@ -1,7 +1,7 @@
 // Numbers in memory: arrays of any element type, read and written as float or
-// double, one element or four at a time. The type is looked at as the kernel
-// runs; all threads take the same way, and four elements share the decision, so
-// that one kernel serves all combinations of types at the memory's speed.
+// double, one element or four at a time. The kernel tests the type as it runs; all
+// threads take the same branch, and four elements share the test, so that one
+// kernel serves all combinations of types at the memory's speed.
 #pragma once
 #include "rt.h"
 
@@ -65,7 +65,7 @@ DEVICE float odd_round(double x) {
     return float_of(bits | 1);
 }
 
-// whole truncates toward zero; what does not fit is clamped, NaN becomes 0.
+// whole truncates toward zero; numbers out of range are clamped, NaN becomes 0.
 template <typename T> DEVICE i64 whole(T x, i64 low, i64 high) {
     if (x != x) return 0;
     if ((double)x <= (double)low) return low;
@@ -90,13 +90,13 @@ template <typename T> OUTLINE void store_any(u64 addr, u32 type, i64 i, T x) {
 // store puts x, rounded once, in element i.
 template <typename T> DEVICE void store(const Array &a, i64 i, T x) { store_any<T>(a.addr, a.type, i, x); }
 
-// together says whether the four elements from i on can be moved at once.
+// together reports whether the four elements from i on can be moved at once.
 DEVICE bool together(const Array &a, i64 i) {
     u32 size = size_of(a.type);
     return ((a.addr + i * size) & (4 * size - 1)) == 0;
 }
 
-// load_few is load4 for what cannot be moved at once.
+// load_few is load4 for elements that cannot be moved at once.
 template <typename T> OUTLINE Four<T> load_few(u64 addr, u32 type, i64 i, i32 n) {
     const Array a = {addr, 0, (u8)type};
     Four<T> f = {};
@@ -112,7 +112,7 @@ template <typename T> OUTLINE Four<T> load_few(u64 addr, u32 type, i64 i, i32 n)
 
 // load4 reads n ≤ 4 elements from i on; those beyond become 0.
 template <typename T> DEVICE void load4(T x[4], const Array &a, i64 i, i32 n) {
-    // What computes in double seldom reads anything else.
+    // Kernels that compute in double seldom read anything else.
     bool often = sizeof(T) == 4 ? a.type == float32 || a.type == bfloat16 || a.type == float16 : a.type == float64;
     if (n < 4 || !often || !together(a, i)) {
         const Four<T> f = load_few<T>(a.addr, a.type, i, n);
@@ -138,7 +138,7 @@ template <typename T> DEVICE void load4(T x[4], const Array &a, i64 i, i32 n) {
     }
 }
 
-// store_few is store4 for what cannot be moved at once.
+// store_few is store4 for elements that cannot be moved at once.
 template <typename T> OUTLINE void store_few(u64 addr, u32 type, i64 i, i32 n, T x0, T x1, T x2, T x3) {
     const Array a = {addr, 0, (u8)type};
     const T x[4] = {x0, x1, x2, x3};

@@ -17,10 +17,10 @@ struct Correction {
     double size, root;
 };
 
-// skips says whether the step is to be left out.
+// skips reports whether the step is left out.
 DEVICE bool skips(const Array &found) { return present(found) && element<float>(found, 0) != 0; }
 
-// correction is found once in a block.
+// correction is computed once in a block.
 DEVICE Correction correction(const Array &step, double lr, double log_beta1, double log_beta2) {
     SHARED(Correction, c);
     if (thread_id() == 0) {
@@ -32,7 +32,7 @@ DEVICE Correction correction(const Array &step, double lr, double log_beta1, dou
     return c;
 }
 
-// Moments is what a rule changes of one element.
+// Moments is the state of one element that a rule changes.
 template <typename T> struct Moments {
     T p, m, v;
 };
@@ -46,7 +46,7 @@ template <typename T> DEVICE void step_sgd(const UpdateArgs &a, Moments<T> &x, T
     x.p -= (T)a.lr * d;
 }
 
-// AdamFactors are in the type of computation what AdamW8 needs too.
+// AdamFactors are the factors that AdamW8 needs too, in the type of computation.
 template <typename T> struct AdamFactors {
     T coupled, shrink, beta1, rest1, beta2, rest2, eps, size, root;
 };

@@ -8,8 +8,8 @@ struct QuantMaps {
     float signed_map[quant_block], unsigned_map[quant_block];
 };
 
-// quant_maps makes both maps, ascending, as the program is compiled: of each
-// decade evenly placed values, and 0 and 1.
+// quant_maps makes both maps, ascending, at compile time: evenly placed values of
+// each decade, and 0 and 1.
 constexpr QuantMaps quant_maps() {
     QuantMaps q = {};
     double decade = 1e-6;
@@ -49,7 +49,7 @@ DEVICE u8 nearest(const float *map, float x) {
 }
 
 // encode returns the code of x of this thread; the block shares scale, its
-// largest magnitude. What cannot be divided by gives codes of 0.
+// largest magnitude. If 1/scale is 0 or not finite, the code is that of 0.
 DEVICE u8 encode(const float *map, float x, float &scale) {
     scale = block_max(math::abs(x));
     float inverse = 1 / scale;

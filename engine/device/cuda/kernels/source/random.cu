@@ -19,7 +19,7 @@ DEVICE void philox(u32 words[4], u64 seed, u64 counter) {
 }
 
 // DropoutArgs: y = x·scale where the upper 24 bits of a word are least or more,
-// or with drawn 0 where the mask says so.
+// or with drawn 0 where the mask is set.
 struct DropoutArgs {
     Array y, x, mask;
     u64 seed, offset;

@@ -1,8 +1,8 @@
 // Sums, means and largest elements.
 //
-// A block takes a range of rows (of n) and leaves one partial result of each
-// column (of inner) that it has. The partial results of all ranges are joined in
-// order by a second kernel; where one range is all, there is none.
+// A block takes a range of rows (of n) and writes one partial result of each
+// column (of inner) that it has. A second kernel joins the partial results of all
+// ranges in order; with one range there is none.
 #include "block.h"
 #include "number.h"
 
@@ -18,13 +18,13 @@ const i32 reduce_mean = 1, reduce_max = 2;
 DEVICE double reduce_start(i32 kind) { return kind == reduce_max ? -math::infinity(0.0) : 0.0; }
 DEVICE double reduce_join(i32 kind, double a, double b) { return kind == reduce_max ? math::larger(a, b) : a + b; }
 
-// reduce_leave puts the result of a range of rows where it belongs.
+// reduce_leave writes the result of a range of rows to its place.
 DEVICE void reduce_leave(const ReduceArgs &a, i64 range, i64 at, double x) {
     if (a.ranges > 1) ((double *)a.partials)[range * a.outer * a.inner + at] = x;
     else store(a.dst, at, a.kind == reduce_mean ? x / (double)a.n : x);
 }
 
-// load_double reads what is nearly always float faster than load does.
+// load_double is load, faster for float, which is nearly always the type.
 DEVICE double load_double(const Array &a, i64 i) { return a.type == float32 ? (double)element<float>(a, i) : load<double>(a, i); }
 
 struct ColumnSums {
@@ -48,7 +48,7 @@ KERNEL(reduce_columns, ReduceArgs, 256) {
     reduce_leave(a, block_y(), o * a.inner + col, x);
 }
 
-// reduce_rows is for inner = 1: what is joined lies together.
+// reduce_rows is for inner = 1: the joined elements are contiguous.
 KERNEL(reduce_rows, ReduceArgs, 256) {
     i64 from = block_y() * a.rows, to = from + a.rows < a.n ? from + a.rows : a.n, base = (i64)block_x() * a.n;
     double x = reduce_start(a.kind);

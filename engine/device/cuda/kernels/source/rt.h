@@ -1,5 +1,5 @@
-// What a kernel may use of the machine, and nothing else: no header of an SDK
-// is needed. On the device every function below is one instruction or two;
+// All that a kernel may use of the machine, without a header of an SDK. On the
+// device every function below is one instruction or two;
 // host.h has stand-ins with the same meaning, so that the same kernels run on
 // any processor. Kernels are written for both, and call these names only.
 #pragma once
@@ -25,12 +25,12 @@ typedef long long i64;
 
 #define DEVICE __device__ inline __attribute__((always_inline))
 #define DEVICE_MEMBER __device__ inline __attribute__((always_inline))
-// OUTLINE is for what is long and seldom used.
+// OUTLINE is for functions that are long and seldom used.
 #define OUTLINE static __device__ __attribute__((noinline))
 // ROLLED keeps a loop from being written out.
 #define ROLLED _Pragma("unroll 1")
-// UNROLLED writes a loop out however long it becomes, so that what it indexes
-// stays in registers.
+// UNROLLED writes a loop out however long it becomes, so that the arrays it
+// indexes stay in registers.
 #define UNROLLED _Pragma("unroll")
 // TABLE declares a constant in device memory.
 #define TABLE static __device__ const
@@ -41,7 +41,7 @@ typedef long long i64;
 #define PAIRED(threads) threads, 2
 // SHARED declares memory of the block. Its contents are undefined at first.
 #define SHARED(type, name) __shared__ type name
-// SHARED_BYTES names the block's memory whose size the launch says.
+// SHARED_BYTES names the block's memory whose size the launch sets.
 #define SHARED_BYTES(name) \
     extern __shared__ __attribute__((aligned(128))) unsigned char memtop_shared[]; \
     unsigned char *name = memtop_shared
@@ -58,7 +58,7 @@ DEVICE u32 blocks_x() { u32 x; asm("mov.u32 %0, %%nctaid.x;" : "=r"(x)); return 
 DEVICE void barrier() { asm volatile("bar.sync 0;" ::: "memory"); }
 
 // shuffle_xor returns the value of the lane whose number differs by mask. Every
-// thread of the warp must come here.
+// thread of the warp must call it.
 DEVICE u32 shuffle_xor(u32 x, u32 mask) {
     u32 y;
     asm volatile("shfl.sync.bfly.b32 %0, %1, %2, 0x1f, 0xffffffff;" : "=r"(y) : "r"(x), "r"(mask));
@@ -97,22 +97,22 @@ DEVICE void store_words4(void *p, const u32 w[4]) {
     asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(p), "r"(w[0]), "r"(w[1]), "r"(w[2]), "r"(w[3]) : "memory");
 }
 
-// claim sets *word from 0 to 1 and says whether it was this thread that did.
+// claim sets *word from 0 to 1 and reports whether this thread did it.
 DEVICE bool claim(u32 *word) {
     u32 old;
     asm volatile("atom.global.cas.b32 %0, [%1], 0, 1;" : "=r"(old) : "l"(word) : "memory");
     return old == 0;
 }
 
-// shared_address returns where in the block's memory p is.
+// shared_address returns p's place in the block's memory.
 DEVICE u32 shared_address(const void *p) {
     u64 a;
     asm("cvta.to.shared.u64 %0, %1;" : "=l"(a) : "l"((u64)p));
     return (u32)a;
 }
 
-// copy_async starts a copy of 16 bytes from global to shared memory, of which
-// the last 16−bytes are made 0 without reading them. Both are 16-byte aligned.
+// copy_async starts a copy of 16 bytes from global to shared memory; the last
+// 16−bytes become 0 without being read. Both are 16-byte aligned.
 DEVICE void copy_async(void *shared, const void *global, u32 bytes) {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(shared)), "l"(global), "r"(bytes) : "memory");
 }
@@ -120,8 +120,8 @@ DEVICE void copy_async_commit() { asm volatile("cp.async.commit_group;" ::: "mem
 // copy_async_wait waits until at most pending groups of this thread are open.
 template <int pending> DEVICE void copy_async_wait() { asm volatile("cp.async.wait_group %0;" ::"n"(pending) : "memory"); }
 
-// load_matrices gives the warp four 8×8 matrices of 16-bit numbers. Lane l says
-// where row l%8 of matrix l/8 begins (16-byte aligned, in shared memory) and
+// load_matrices gives the warp four 8×8 matrices of 16-bit numbers. Lane l passes
+// the address of row l%8 of matrix l/8 (16-byte aligned, in shared memory) and
 // gets, of every matrix, the two numbers at row l/4, column 2·(l%4).
 DEVICE void load_matrices(u32 r[4], const void *row) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"

@@ -1,6 +1,6 @@
-// Package source holds the sources of the CUDA kernels: what the generator
-// compiles to PTX, and what the host build compiles for an ordinary processor.
-// A program that only runs kernels does not import it.
+// Package source holds the sources of the CUDA kernels. The generator compiles
+// them to PTX, the host build for an ordinary processor. A program that only runs
+// kernels does not import it.
 package source
 
 import (
@@ -13,17 +13,18 @@ import (
 //go:embed *.cu *.h
 var Files embed.FS
 
-// Module is sources that become one text of PTX.
+// Module is the sources of one text of PTX.
 type Module struct {
 	Name string // as package kernels names it
-	// Architecture is the least that it runs on: "sm_80" for 8.0 and everything
-	// after it, "sm_90a" for 9.0 alone.
+	// Architecture is the least that it runs on: "sm_80" for 8.0 and later,
+	// "sm_90a" for 9.0 alone.
 	Architecture string
 	Files        []string
 }
 
-// Modules are all modules. What a run uses together is together, and what takes
-// a driver long to compile is alone, so that nobody waits for what is not used.
+// Modules are all modules. Kernels that a run uses together are together, and
+// kernels that compile slowly are alone, so that no run compiles what it does not
+// use.
 var Modules = []Module{
 	{"elementwise", "sm_80", []string{"elementwise.cu", "strided.cu", "reduce.cu", "lookup.cu", "random.cu"}},
 	{"optimizers", "sm_80", []string{"list.cu", "optimizer.cu", "optimizer8.cu"}},

@@ -1,5 +1,5 @@
 // Copies between views. The host has removed dimensions of one element and
-// joined those that lie together in both views.
+// joined those that are contiguous in both views.
 #include "number.h"
 
 struct CopyStridedArgs {

@@ -1,9 +1,9 @@
 // Tiles of 16-bit numbers in shared memory, and the tensor cores' fragments of
 // them.
 //
-// A tile is rows of 16-byte chunks. Where a chunk lies within its row depends on
-// the row, so that the eight rows that load_matrices reads at a time never meet
-// in a bank: with eight chunks to 128 bytes of banks, row r of a tile with c
+// A tile is rows of 16-byte chunks. The place of a chunk within its row depends on
+// the row, so that the eight rows that load_matrices reads at a time never share
+// a bank: with eight chunks to 128 bytes of banks, row r of a tile with c
 // chunks a row has its chunk i at place i xor (r·c/8 mod c or 8).
 #pragma once
 #include "number.h"
@@ -53,7 +53,7 @@ template <i32 chunks> struct Chunks {
     }
 };
 
-// FragmentFour is four neighbours in a row of 16 × 8 sums, and where they are.
+// FragmentFour is four neighbours in a row of 16 × 8 sums, and their place.
 struct FragmentFour {
     i32 row, col;
     float x[4];
@@ -67,7 +67,7 @@ DEVICE FragmentFour four_of(const float c[4]) {
     return {lane / 4 + odd * 8, lane % 4 / 2 * 4, {odd ? x : c[0], odd ? y : c[1], odd ? c[2] : x, odd ? c[3] : y}};
 }
 
-// Source is where the rows of a tile come from.
+// Source is the matrix that the rows of a tile come from.
 struct Source {
     u64 addr;       // of the matrix
     i64 stride;     // elements from one row to the next
@@ -77,8 +77,8 @@ struct Source {
 
 DEVICE bool aligned_rows(u64 addr, i64 stride) { return addr % 16 == 0 && stride % 8 == 0; }
 
-// copy_words copies n ≤ 8 numbers and makes the rest of the chunk 0. Words are
-// read whole, also where they begin before the numbers or end behind them: the
+// copy_words copies n ≤ 8 numbers and makes the rest of the chunk 0. It reads
+// whole words, even if they begin before the numbers or end behind them: the
 // memory of an array comes in larger units.
 OUTLINE void copy_words(u16 *to, const u16 *from, i32 n) {
     bool odd = (u64)from % 4 != 0;

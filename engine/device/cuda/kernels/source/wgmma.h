@@ -1,15 +1,14 @@
-// Hopper's products of matrices that lie in shared memory, by warp groups: four
-// warps, of which the first has a number that is a multiple of four. They are of
-// compute capability 9.0 and of no other, so a module that uses them is compiled
-// for sm_90a.
+// Hopper's products of matrices in shared memory, by warp groups: four warps; the
+// number of the first is a multiple of four. Only compute capability 9.0 has them,
+// so a module that uses them is compiled for sm_90a.
 #pragma once
 #include "rt.h"
 
-// A descriptor says how the tensor cores find the numbers of an operand, of which
-// 8 × 128 bytes belong together: eight rows whose 16-byte chunks have changed
-// places as in Chunks<8>, because the machine does the same to addresses: bits
-// 4 to 6 are those of the number's address xor bits 7 to 9. So those 1,024 bytes
-// begin at a multiple of 1,024, and first may point into their first row.
+// A descriptor tells the tensor cores the places of an operand's numbers. A unit
+// is 8 × 128 bytes: eight rows whose 16-byte chunks are permuted as in Chunks<8>,
+// because the machine does the same to addresses: bits 4 to 6 are those of the
+// number's address xor bits 7 to 9. So those 1,024 bytes begin at a multiple of
+// 1,024, and first may point into their first row.
 //
 // Along K, a row holds one row or column of the matrix, and stride is the bytes
 // from eight of them to the next. Across K, a row holds one k for 64 rows or
@@ -40,17 +39,17 @@ DEVICE u64 described(const void *first, u32 leading, u32 stride) {
     "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}"
 
 // shared_fence lets the tensor cores see what this thread has stored in shared
-// memory. A barrier between them is needed besides.
+// memory. A barrier between them is also needed.
 DEVICE void shared_fence() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
-// group_begin is for what follows to use sums that this thread has written.
+// group_begin lets later products use sums that this thread has written.
 DEVICE void group_begin(float (&c)[64]) { asm volatile("wgmma.fence.sync.aligned;" : MEMTOP_SUMS(c)::"memory"); }
 
-// group_commit is for the products since group_begin to be waited for.
+// group_commit lets group_end wait for the products since group_begin.
 DEVICE void group_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 
-// group_end waits for what was committed: until then nobody may touch the sums,
-// nor change the operands.
+// group_end waits for the committed products: until then no thread may touch the
+// sums or change the operands.
 DEVICE void group_end(float (&c)[64]) { asm volatile("wgmma.wait_group.sync.aligned 0;" : MEMTOP_SUMS(c)::"memory"); }
 
 // group_bfloat adds a 64×16 by 16×128 product to c. Lane l of warp w of the group
