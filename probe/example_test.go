@@ -22,7 +22,7 @@ import (
 type buffers struct {
 	mu       sync.Mutex
 	names    *trace.Interner
-	recorder trace.Recorder // nil while nobody listens
+	recorder trace.Recorder // nil while there is no listener
 	live     map[uint64]buffer
 	next     uint64
 }

@@ -93,7 +93,7 @@ func TestAStoppedViewerHoldsUpNobody(t *testing.T) {
 	at := other.next(t, wire.BaseFrame).First
 	probetest.Eventually(t, "the stopped viewer to be left", func() bool {
 		p.RunAt(100_000, 1_000)
-		for at < p.Events { // the other is told of everything meanwhile
+		for at < p.Events { // the other receives everything meanwhile
 			f := other.next(t, wire.EventsFrame)
 			if f.First != at {
 				t.Fatalf("events begin with %d, want %d", f.First, at)
@@ -119,8 +119,8 @@ func TestAStoppedViewerHoldsUpNobody(t *testing.T) {
 	must(t, command.Wait())
 }
 
-// TestAnotherUserIsRefused opens the folder and the socket to everybody, which
-// nobody should, and asks as another user.
+// TestAnotherUserIsRefused opens the folder and the socket to all users, which
+// is a mistake, and asks as another user.
 func TestAnotherUserIsRefused(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can be another user")

@@ -339,7 +339,7 @@ func watchSome(t *testing.T, i int, s *stream, seen *sync.WaitGroup) {
 func openFiles(t *testing.T) int {
 	t.Helper()
 	if runtime.GOOS != "linux" {
-		return 0 // nobody says
+		return 0 // not known
 	}
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {

@@ -113,7 +113,7 @@ func TestAProbeTakesThePlaceOfOneThatWasKilled(t *testing.T) {
 	}
 }
 
-// leave makes a socket that nobody listens on.
+// leave makes a socket without a listener.
 func leave(t *testing.T, path string) {
 	t.Helper()
 	name, release, err := reach(path)

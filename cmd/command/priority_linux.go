@@ -6,8 +6,8 @@ import (
 	"syscall"
 )
 
-// lowered is the niceness of who only looks on: where nobody else wants the
-// processors it changes nothing.
+// lowered is the niceness of a program that only watches: it changes nothing
+// while no other program wants the processors.
 const lowered = 10
 
 // GiveWay lets other programs have the processors first: who looks at a job

@@ -270,7 +270,7 @@ func noteOf(d *trace.Device, addr uint64) trace.NoteID {
 }
 
 // TestFollowersSurviveOtherSettings changes settings under the follower, which
-// is told of them together with a new base.
+// receives them together with a new base.
 func TestFollowersSurviveOtherSettings(t *testing.T) {
 	configs := []string{
 		"", "expandable_segments:True", "expandable_segments:False,max_split_size_mb:40",

@@ -24,7 +24,7 @@ func TestTheHistoryKeepsTheLastEvents(t *testing.T) {
 		}
 	}
 	if got := r.events[len(r.events)-1]; got.Kind != trace.Snapshot {
-		t.Errorf("the last event told of is %s, want the snapshot", got.Kind)
+		t.Errorf("the last event recorded is %s, want the snapshot", got.Kind)
 	}
 }
 

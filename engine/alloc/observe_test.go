@@ -10,8 +10,8 @@ import (
 )
 
 // TestEventsLeadOnFromTheStateOfTheirFirst takes the state in the middle of a
-// program, undoes all events that a recorder was told of since, and must come
-// back to what was live then.
+// program, undoes all events recorded since, and must come back to the blocks
+// that were live then.
 func TestEventsLeadOnFromTheStateOfTheirFirst(t *testing.T) {
 	p := newProgram(t, 7, Options{Limit: 600 * mib})
 	for range 500 {
@@ -68,7 +68,7 @@ func TestNobodyIsToldOnceObservationHasEnded(t *testing.T) {
 	a.Observe(nil)
 	a.Free(must(t, a, 512))
 	if len(first.events) != told || len(second.events) != 3 {
-		t.Errorf("the first was told of %d events, then %d; the second of %d, want 3", told, len(first.events), len(second.events))
+		t.Errorf("the first received %d events, then %d; the second %d, want 3", told, len(first.events), len(second.events))
 	}
 	for _, e := range second.events {
 		if e.Time == 0 {
@@ -81,7 +81,7 @@ func TestLostBlocksAreToldOfAgainAfterAState(t *testing.T) {
 	r := &tape{}
 	a := newAllocator(t, newMemory(t, gib), Options{})
 	lost, held := must(t, a, 700), must(t, a, 512)
-	a.Lost(lost) // while nobody listens
+	a.Lost(lost) // while there is no recorder
 	a.Lost(Allocation{})
 	a.Observe(r)
 	at := -1

@@ -75,7 +75,7 @@ func (a *Allocator) ReleasePool(id trace.Pool) error {
 	defer a.mu.Unlock()
 	p := a.privatePool(id)
 	if p == nil || p.users == 0 {
-		return fmt.Errorf("nobody uses pool %v", id)
+		return fmt.Errorf("pool %v is not in use", id)
 	}
 	p.users--
 	return nil

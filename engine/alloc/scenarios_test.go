@@ -106,7 +106,7 @@ func TestOutOfMemory(t *testing.T) {
 // test_out_of_memory_retry.
 func TestOutOfMemoryRetry(t *testing.T) {
 	d := newMemory(t, gib)
-	d.used = 3 * mib // somebody else's
+	d.used = 3 * mib // of other programs
 	a := newAllocator(t, d, Options{})
 	half := must(t, a, gib/2)
 	mustFail(t, a, gib/2)

@@ -73,7 +73,7 @@ func TestAStreamsEventsAreLookedAtInOrder(t *testing.T) {
 	must(t, a, 512)
 	stats := a.Stats()
 	if got := stats.Breakdown().PendingFree; got != 2*mib {
-		t.Errorf("%d bytes are pending, want both: nobody looks behind an event that has not happened", got)
+		t.Errorf("%d bytes are pending, want both: events behind one that has not happened are not queried", got)
 	}
 }
 

@@ -83,7 +83,7 @@ func TestWhatIsSavedIsAnActivationUntilItsRuleHasRun(t *testing.T) {
 				p, g, a, k, kilobyte, 2*kilobyte)
 		}
 		if saved != 2*kilobyte {
-			t.Errorf("told of %d bytes saved, want %d", saved, 2*kilobyte)
+			t.Errorf("%d bytes are reported saved, want %d", saved, 2*kilobyte)
 		}
 		tape.Backward(loss)
 		p, g, a, _ = categories(d)

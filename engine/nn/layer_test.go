@@ -41,7 +41,7 @@ func TestTheLayerTableOfAGPT(t *testing.T) {
 		shape                     tensor.Shape
 		parameters, output, saved int64
 	}{
-		// What each operation reads in its rule, and nobody before it has saved.
+		// What each operation's rule reads and no earlier operation has saved.
 		"LayerNorm h.2.ln_1":          {tensor.Shape{batch, rows, d}, 2 * d * float, bt * d * float, bt * (d + 2) * float},
 		"Linear h.2.attn.qkv":         {tensor.Shape{batch, rows, 3 * d}, (3*d*d + 3*d) * float, bt * 3 * d * float, bt * d * float},
 		"MultiHeadAttention h.2.attn": {tensor.Shape{batch, rows, d}, 0, bt * d * float, bt * (4*d + heads) * float},

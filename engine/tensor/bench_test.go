@@ -9,8 +9,8 @@ import (
 )
 
 // BenchmarkShortLife measures a tensor that is made and released within a step,
-// when nobody wants to know what is lost and when somebody does; and one that is
-// alive when a step ends.
+// with and without a watcher for lost tensors, and one that is alive when a step
+// ends.
 func BenchmarkShortLife(b *testing.B) {
 	for name, test := range map[string]struct{ watched, settled bool }{
 		"not watched": {}, "watched": {watched: true}, "watched, alive at the end": {true, true},

@@ -29,7 +29,7 @@ func TestPlantedLeaksGrowByTheSameEveryStep(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, 256<<20, g)
 			if test.leak == LeakHandle {
-				b.lost = 30 * test.bytes // nobody can give it back
+				b.lost = 30 * test.bytes // it can never be given back
 			}
 			trainer := b.trainer(t, DefaultSettings(), nil)
 			trainer.Plant(test.leak)

@@ -123,8 +123,8 @@ func (t *Trainer) weigh(loss *autograd.Value, n int) *autograd.Value {
 	return loss
 }
 
-// update uses the gradients. It returns their length, nil when nobody asked for
-// it, and who knows whether they were used.
+// update uses the gradients. It returns their norm, nil unless it is wanted, and
+// a function that reports whether they were used.
 func (t *Trainer) update(lr float64) (norm *tensor.Pending, applied func() bool) {
 	var over optim.Overflow
 	if t.current.AMP == amp.FP16 {

@@ -309,7 +309,7 @@ func TestDevicesAreLookedAtFromOutside(t *testing.T) {
 	probe := listening(t, p, probe.Options{})
 	look := func(who Process, devices []int) ([]trace.Gauge, error) {
 		if who.PID != os.Getpid() || !slices.Equal(devices, []int{0}) {
-			return nil, errors.New("asked about somebody else")
+			return nil, errors.New("asked about another process")
 		}
 		return []trace.Gauge{{Device: 0, Time: 1, Total: 100, Used: 50}}, nil
 	}

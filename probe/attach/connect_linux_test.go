@@ -35,7 +35,7 @@ func listenAs(t *testing.T, folder, name string) string {
 	return l.Addr().String()
 }
 
-// leaveBehind makes a socket that nobody listens on.
+// leaveBehind makes a socket without a listener.
 func leaveBehind(t *testing.T, folder, name string) string {
 	t.Helper()
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(folder, name), Net: "unix"})

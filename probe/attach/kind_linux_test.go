@@ -58,7 +58,7 @@ func started(t *testing.T, as *syscall.Credential, words ...string) int {
 	return c.Process.Pid
 }
 
-// hiding is a Python program that lets nobody but root look at it.
+// hiding is a Python program that only root can inspect.
 const hiding = `
 import ctypes, sys
 ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)

@@ -216,7 +216,7 @@ func TestAProgramThatIsKilledLeavesItsLastState(t *testing.T) {
 	if err := o.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = o.Wait() // as long as nobody has asked for it, it is not gone
+	_ = o.Wait() // without Wait it is not gone
 	last := awaiting(t, c, "the end", func(now *trace.Trace) bool { return now.Live.Note == ended })
 	if last.Live.Connected || len(taken(last)) != 11 {
 		t.Errorf("the last state is connected: %v, with %d slots taken", last.Live.Connected, len(taken(last)))

@@ -19,7 +19,7 @@ func followed(t *testing.T, o *other) *Client {
 	if err := o.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = o.Wait() // it was killed; as long as nobody has asked for it, it is not gone
+	_ = o.Wait() // it was killed; without Wait it is not gone
 	awaiting(t, c, "the end", func(now *trace.Trace) bool { return now.Live.Note == ended })
 	<-c.Ended()
 	return c

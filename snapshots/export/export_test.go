@@ -64,9 +64,8 @@ func golden(t *testing.T, name string, got []byte) {
 // ownScript is that of a page, which has a file of its own.
 var ownScript = regexp.MustCompile(`(?s)<script>.*</script>`)
 
-// TestFormats compares every format with what it was. A profile is compared as
-// the text that package profile makes of it: compressed bytes tell nobody
-// anything.
+// TestFormats compares every format with its golden file. A profile is compared
+// as the text that package profile makes of it: compressed bytes are unreadable.
 func TestFormats(t *testing.T) {
 	training := pytorchtest.TinyTraining()
 	for _, f := range export.Formats() {

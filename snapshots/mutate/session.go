@@ -10,11 +10,11 @@ import (
 	"memtop/snapshots/wire"
 )
 
-// batch is how many events are told of at once.
+// batch is how many events are sent at once.
 const batch = 20
 
-// session returns a stream in which a program tells of a random trace: bases,
-// batches of events, steps, settings that change, looks at the device.
+// session returns the stream of a program with a random trace: bases, batches of
+// events, steps, settings that change, measurements of the device.
 func session(r *rand.Rand) []byte {
 	t := original(r)
 	var out bytes.Buffer
@@ -56,7 +56,7 @@ func session(r *rand.Rand) []byte {
 // clock is when sessions begin, in microseconds since 1970.
 const clock = 1_767_225_600_000_000
 
-// progress tells of a step, and sometimes of what else happens.
+// progress writes a step, sometimes a change and a gauge, and counters.
 func progress(r *rand.Rand, e *wire.Encoder, device int, step int64) {
 	amounts := []trace.Amount{{Name: "parameter", Bytes: 4 << 20}, {Name: "activation", Bytes: r.Int64N(1 << 30)}}
 	e.Step(&trace.Step{

@@ -9,7 +9,7 @@ import (
 	"memtop/snapshots/trace/tracetest"
 )
 
-// liveRun is a step of a program on a device that somebody else uses too.
+// liveRun is a step of a program on a device that other programs use too.
 func liveRun(tb testing.TB) *trace.Trace {
 	tb.Helper()
 	t := tracetest.Parse(tb, `

@@ -117,7 +117,7 @@ func TestDamageIsFound(t *testing.T) {
 		case err == nil:
 			// The length may have become one that goes past the end.
 			if got, _ := read(t, damaged); !got.Info.Truncated {
-				t.Errorf("byte %d of %d is damaged, and nobody noticed", n, len(whole))
+				t.Errorf("byte %d of %d is damaged, and there is no error", n, len(whole))
 			}
 		case !errors.As(err, &corrupt):
 			t.Errorf("byte %d is damaged: %v", n, err)

@@ -13,8 +13,8 @@ import (
 	"memtop/snapshots/wire"
 )
 
-// TestStreamsStayWithinTheirMemory follows a program that tells of something new
-// of every kind without end.
+// TestStreamsStayWithinTheirMemory follows a program that sends new things of
+// every kind without end.
 func TestStreamsStayWithinTheirMemory(t *testing.T) {
 	const memory = 8 << 20
 	stream := written(t, tellWithoutEnd)
@@ -58,8 +58,8 @@ const (
 	batchEvents = 1000
 )
 
-// tellWithoutEnd tells of many batches, each with events at new places, a step
-// with layers, a change and a gauge.
+// tellWithoutEnd writes many batches, each with events at new places, a step with
+// layers, a change and a gauge.
 func tellWithoutEnd(e *wire.Encoder) {
 	in := trace.NewInterner()
 	stack := func(file string, line int32) trace.StackID {

@@ -11,7 +11,7 @@ func TestTheEstimateIsNotMovedByOutliers(t *testing.T) {
 	for i := range 200 {
 		x := 0.5 + 0.3*random.NormFloat64()
 		if i%20 == 0 {
-			x += 50 // somebody compiled something
+			x += 50 // a compiler ran on the machine
 		}
 		list = append(list, x)
 	}

@@ -1,5 +1,5 @@
-// Command benchattach measures what it costs a training run that it can be
-// attached to, and that somebody is. `make bench-attach` runs it.
+// Command benchattach measures what a probe, and a viewer attached to it, cost a
+// training run. `make bench-attach` runs it.
 //
 // It trains the model of memtop demo in this process and switches between two
 // ways of running it every few steps, in the order A B B A, so that whatever
@@ -75,7 +75,7 @@ func measure(ctx context.Context, o *options) error {
 		}
 	}
 	if o.wants("probe") {
-		q := question{"probe", "a probe that nobody looks at, against none", 0.2, j.observe}
+		q := question{"probe", "a probe without a viewer, against none", 0.2, j.observe}
 		if err := j.ask(ctx, o, q); err != nil {
 			return err
 		}
@@ -94,7 +94,7 @@ func measure(ctx context.Context, o *options) error {
 		return err
 	}
 	defer v.close()
-	return j.ask(ctx, o, question{"viewer", "a viewer at 10 Hz, against a probe that nobody looks at", 1, v.watch})
+	return j.ask(ctx, o, question{"viewer", "a viewer at 10 Hz, against a probe without one", 1, v.watch})
 }
 
 func (o *options) wants(question string) bool { return o.only == "" || o.only == question }
@@ -120,7 +120,7 @@ func events(ctx context.Context, o *options, step time.Duration) error {
 	}
 	mean, low, high := estimate(added)
 	part := 100 / (1e6 * step.Seconds())
-	fmt.Printf("events: what a probe that nobody looks at adds to a step that computes nothing\n")
+	fmt.Printf("events: what a probe without a viewer adds to a step that computes nothing\n")
 	fmt.Printf("  %.1f µs, 95 times in 100 between %.1f µs and %.1f µs\n", mean, low, high)
 	fmt.Printf("  of a step that computes, in %.1f ms, it is %.3f %%, between %.3f %% and %.3f %%\n",
 		1e3*step.Seconds(), part*mean, part*low, part*high)

@@ -88,7 +88,7 @@ func rateOf(d *tensor.Device, n int, t device.DType) float64 {
 
 // timed returns how long the device works on what f queues.
 func timed(d *tensor.Device, f func()) time.Duration {
-	_ = d.Backend().Synchronize() // a failure is told of by the next step
+	_ = d.Backend().Synchronize() // the next step returns a failure
 	start := time.Now()
 	f()
 	_ = d.Backend().Synchronize()

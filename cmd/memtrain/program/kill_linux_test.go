@@ -42,7 +42,7 @@ func TestKillingARunWhileItSavesLosesNothing(t *testing.T) {
 }
 
 // killTraining kills a run after its second step, and returns the last step that
-// it told of. A step is told of before the run is saved.
+// it reported. A step is reported before the run is saved.
 func killTraining(t *testing.T, moments *killtest.Moments, folder string, arguments []string, left killtest.Leftovers) (seen int64) {
 	t.Helper()
 	program, err := os.Executable()

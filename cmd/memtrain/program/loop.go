@@ -18,7 +18,7 @@ func (s *session) loop(ctx context.Context, r *reporter) error {
 	asked, stop := snapshotSignal()
 	defer stop()
 	var settled *train.Settings // of the last step; nil before the first
-	var running *queued         // the step that nobody has waited for; nil for none
+	var running *queued         // the step that was not waited for; nil for none
 	for s.steps == 0 || s.trainer.Steps() < s.steps {
 		if ctx.Err() != nil {
 			break

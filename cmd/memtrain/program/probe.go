@@ -90,7 +90,7 @@ func (s *session) gauges() func() []trace.Gauge {
 	return nil
 }
 
-// gauge looks at cpu:0 as a driver looks at its device: nobody else uses it.
+// gauge measures cpu:0 as a driver measures its device: no other process uses it.
 func (s *session) gauge() []trace.Gauge {
 	used, at := s.reserved()
 	return []trace.Gauge{{

@@ -13,7 +13,7 @@ import (
 	"memtop/snapshots/trace"
 )
 
-// reporter tells of steps, in text or in JSON.
+// reporter reports steps, in text or in JSON.
 type reporter struct {
 	out      *command.Output
 	json     *json.Encoder // nil for text
@@ -34,7 +34,7 @@ func newReporter(s *session, stdout *command.Output) *reporter {
 	return r
 }
 
-// step tells of a step.
+// step reports a step.
 func (r *reporter) step(e *train.Event) error {
 	r.last = e
 	if r.json != nil {

@@ -30,7 +30,7 @@ func newRig(t testing.TB, threads int) *rig {
 	return &rig{d, t, addr, addr + rigBytes, rand.New(rand.NewPCG(7, 11))}
 }
 
-// array returns n fresh elements, filled with what nobody should read.
+// array returns n fresh elements, filled with values that must not be read.
 func (r *rig) array(d device.DType, n int) device.Array {
 	r.t.Helper()
 	a := device.Array{Addr: r.next, Len: n, DType: d}

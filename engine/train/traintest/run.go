@@ -24,7 +24,7 @@ type Run struct {
 	About string
 	// Leaks says what is leaked, by the tags of the tensors; nil is nothing.
 	Leaks *Tensors
-	// Unreachable says that nobody has what is leaked any more.
+	// Unreachable says that the program cannot reach the leaked tensors any more.
 	Unreachable bool
 
 	length func(step int) int
@@ -176,7 +176,7 @@ type log struct{ log trace.EventLog }
 
 func (l *log) Record(_ int, e trace.Event) { l.log.Append(e) }
 
-// lostTensors are told of by the runtime.
+// lostTensors collects the tensors that the runtime reports lost.
 type lostTensors struct {
 	mu   sync.Mutex
 	list []tensor.Leak

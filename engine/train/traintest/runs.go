@@ -22,7 +22,7 @@ func Leaking() map[string]Run {
 			Leaks: &Tensors{"gradient", "wte", "grad", Steps * 256 * 16 * 4},
 		},
 		"handle": {
-			About: "a copy of the inputs is never released, and nobody has it", plant: train.LeakHandle, Unreachable: true,
+			About: "a copy of the inputs is never released, and cannot be reached", plant: train.LeakHandle, Unreachable: true,
 			Leaks: &Tensors{"input", "data", "copy of the input", Steps * batch * usual * 4},
 		},
 		"a cache, with settings that change": {
