@@ -13,6 +13,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"memtop/snapshots/trace"
+	"memtop/snapshots/trace/tracetest"
 	"memtop/tui/page"
 	"memtop/tui/tuitest"
 )
@@ -580,4 +581,56 @@ func TestEventsSortBySizeAndByLife(t *testing.T) {
 	d.wants("longest lived first")
 	d.press("esc", "esc")
 	d.wants("▌ 247 events")
+}
+
+// TestTheLineUnderTheAllocationsSaysWhatABandIs compares it with the list of what is
+// alive, which is made in another way.
+func TestTheLineUnderTheAllocationsSaysWhatABandIs(t *testing.T) {
+	d := startSmall(t, 120, 40)
+	d.press("4", "c", "c")
+	d.wants(" a  4.0 MiB  train.py:88 main", "held from before, never freed ")
+	d.press("down", "down", "down", "down", "down", "down", "down", "down", "down", "down", "down", "down", "down")
+	var band string
+	for line := range strings.Lines(plain(d.screen())) {
+		if strings.HasPrefix(line, "▸") {
+			band = strings.Fields(line)[0]
+		}
+	}
+	if band == "" || !strings.Contains(plain(d.screen()), " "+strings.TrimPrefix(band, "▸")+" ") {
+		t.Errorf("no line says what band %q is:\n%s", band, plain(d.screen()))
+	}
+}
+
+// TestHeldMemoryIsNotMadeWhereItWasFreed looks at a file in which memory from before
+// recording is known only by the stack that freed it.
+func TestHeldMemoryIsNotMadeWhereItWasFreed(t *testing.T) {
+	tr := tracetest.Parse(t, `memtop-trace 1
+frame f "train.py" 7 "drop"
+frame g "train.py" 3 "make"
+stack drop f
+stack make g
+device 0
+alloc 0x2000 1024 @10 stack=make
+free_requested 0x1000 4096 @20 stack=drop
+free_completed 0x1000 4096 @20 stack=drop
+free_requested 0x2000 1024 @30 stack=drop
+free_completed 0x2000 1024 @30 stack=drop
+`)
+	for what, keys := range map[string][]string{
+		"all that is alive": {"4", "^", "."}, "stacks of a band": {"4", "^", ".", "enter"}, "allocations": {"4", "^", ".", "enter", "enter"},
+		"by stack": {"4", "^", ".", "c"}, "by allocation": {"4", "^", ".", "c", "c"}, "blocks": {"5", "enter"}, "tensors": {"3"},
+		"overview": {"1"}, "stacks": {"6"},
+	} {
+		d := start(t, 120, 40, Options{Color: "never"}, fileOf("run.pickle", tr))
+		d.press(keys...)
+		shown := plain(d.screen())
+		for line := range strings.Lines(shown) {
+			if strings.Contains(line, "train.py:7") && !strings.Contains(line, "freed at") && !strings.Contains(shown, "the stack is where it was freed") {
+				t.Errorf("%s: the stack that freed memory stands for it:\n%s", what, plain(d.screen()))
+			}
+		}
+	}
+	d := start(t, 200, 60, Options{Color: "never"}, fileOf("run.pickle", tr))
+	d.press("4", "^", ".", "enter")
+	d.wants("held, freed at train.py:7 drop", "train.py:3 make")
 }

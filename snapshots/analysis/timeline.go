@@ -124,7 +124,7 @@ func (x *Index) fill(by Banding, from, to int, columns []Column) Timeline {
 	case ByStack:
 		t.Bands = x.fillStacks(columns)
 	case ByAllocation:
-		t.Bands = x.fillAllocations(from, to, columns)
+		t.Bands = x.fillAllocations(columns, bandCount)
 	case ByCategory:
 		t.Bands = x.fillCategories(columns)
 	}
@@ -156,10 +156,19 @@ func (x *Index) fillCategories(columns []Column) []Band {
 	return bands
 }
 
+// SplitByAllocation gives a band to each of so many allocations, in a timeline of an
+// index.
+func (t *Timeline) SplitByAllocation(x *Index, most int) {
+	t.Bands = x.fillAllocations(t.Columns, most)
+}
+
 // fillAllocations gives the bands to the allocations that fill the most of the
 // picture: bytes times events in view, among the largest.
-func (x *Index) fillAllocations(from, to int, columns []Column) []Band {
-	chosen := x.largestIn(max(from, 0), min(to, x.events.Len()))
+func (x *Index) fillAllocations(columns []Column, most int) []Band {
+	var chosen []trace.Allocation
+	if n := len(columns); n > 0 {
+		chosen = x.largestIn(max(columns[0].From, 0), min(columns[n-1].To, x.events.Len()), most)
+	}
 	bands := make([]Band, 0, len(chosen)+1)
 	for _, a := range chosen {
 		band := Band{Name: HeldBefore, Allocation: a.ID, Held: a.Open < 0}
@@ -186,7 +195,7 @@ func (x *Index) fillAllocations(from, to int, columns []Column) []Band {
 }
 
 // largestIn returns the allocations worth a band in events [from, to).
-func (x *Index) largestIn(from, to int) []trace.Allocation {
+func (x *Index) largestIn(from, to, most int) []trace.Allocation {
 	const candidates = 128
 	found, _ := x.LargestAt(from-1, candidates)
 	x.largestMade(from, to, candidates, func(i int) {
@@ -196,7 +205,7 @@ func (x *Index) largestIn(from, to int) []trace.Allocation {
 		return a.Size * int64(min(a.Close, to)-max(a.Open, from))
 	}
 	slices.SortStableFunc(found, func(a, b trace.Allocation) int { return cmp.Compare(area(b), area(a)) })
-	found = found[:min(len(found), bandCount)]
+	found = found[:min(len(found), most)]
 	slices.SortStableFunc(found, func(a, b trace.Allocation) int { return cmp.Compare(a.Open, b.Open) })
 	return found
 }

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"memtop/snapshots/analysis"
 	"memtop/snapshots/trace"
 	"memtop/tui/screen"
 )
@@ -96,15 +97,24 @@ func known(s string) bool { return s != "" && s != "N/A" }
 
 // AllocationName names an allocation in one line: what it is, if the file knows
 // that, and where it was made.
-func AllocationName(s *Scene, stack trace.StackID, note trace.NoteID) string {
+func AllocationName(s *Scene, a trace.Allocation) string {
 	t := s.Tables()
-	n, name := t.Notes[note], s.Index.StackName(stack)
+	n, name := t.Notes[a.Note], StackText(s.Index, a.Stack, a.FreeStack)
 	for _, id := range [...]trace.StringID{n.Role, n.Layer} {
 		if word := t.String(id); known(word) {
 			return word + "  " + name
 		}
 	}
 	return name
+}
+
+// StackText names a stack, and says so where memory that was held from before
+// recording is only known by the stack that freed it.
+func StackText(x *analysis.Index, stack trace.StackID, freed bool) string {
+	if freed {
+		return "held, freed at " + x.StackName(stack)
+	}
+	return x.StackName(stack)
 }
 
 // tensorLines returns the tensor that a note describes, in as few lines as it

@@ -53,5 +53,5 @@ func (p *Page) blockName(b *analysis.MapBlock) string {
 	if !b.Known {
 		return p.scene.Index.StackName(b.Stack)
 	}
-	return page.AllocationName(p.scene, b.Stack, p.scene.Index.Lifetimes().AllocationAt(b.Allocation, p.state.At).Note)
+	return page.AllocationName(p.scene, p.scene.Index.Lifetimes().AllocationAt(b.Allocation, p.state.At))
 }

@@ -3,7 +3,6 @@ package timeline
 import (
 	tea "charm.land/bubbletea/v2"
 
-	"memtop/snapshots/trace"
 	"memtop/tui/ask"
 	"memtop/tui/page"
 )
@@ -22,8 +21,8 @@ type drill struct {
 	step     step
 	band     int // entered at inBand and below, allBands for all
 	bandName string
-	stack    trace.StackID // entered at inStack
-	seek     trace.StackID // to be selected once its row is there
+	stack    stackKey // entered at inStack
+	seek     stackKey // to be selected once its row is there
 	left     page.List
 	right    page.List
 	detail   page.Reader
@@ -110,7 +109,7 @@ func (d *drill) question(p *Page, alive *aliveList) listQuestion {
 
 // seekStack selects the stack that was left, once the stacks are listed again.
 func (d *drill) seekStack() {
-	if d.seek == 0 || d.made.Answered().step != inBand {
+	if (d.seek == stackKey{}) || d.made.Answered().step != inBand {
 		return
 	}
 	for i := range d.groups {
@@ -118,7 +117,7 @@ func (d *drill) seekStack() {
 			d.left.Center(i)
 		}
 	}
-	d.seek = 0
+	d.seek = stackKey{}
 }
 
 // shownStep is the step that the lists on the screen are of.

@@ -123,7 +123,7 @@ func (d *drill) detailLines() []page.Line {
 	case g == nil || d.step != inStack || d.shownStep() != inStack:
 		return nil
 	case g.all:
-		return page.StackPart(d.scene, d.stack, d.frames)
+		return page.StackPart(d.scene, d.stack.id, d.frames)
 	default:
 		return page.AllocationLines(d.scene, d.scene.Index.Lifetimes().Allocation(g.id), d.frames)
 	}
@@ -143,7 +143,7 @@ func (d *drill) copy() tea.Cmd {
 		a := d.scene.Index.Lifetimes().Allocation(g.id)
 		return page.Copied(page.CopyLines(page.AllocationLines(d.scene, a, true)), "the allocation")
 	case d.step >= inBand && !g.all:
-		return page.Copied(page.CopyLines(page.StackLines(d.scene.Tables(), g.stack)), "the stack")
+		return page.Copied(page.CopyLines(page.StackLines(d.scene.Tables(), g.stack.id)), "the stack")
 	default:
 		return page.Copied(rowCopy(g), "the row")
 	}

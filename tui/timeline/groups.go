@@ -6,6 +6,7 @@ import (
 
 	"memtop/snapshots/analysis"
 	"memtop/snapshots/trace"
+	"memtop/tui/page"
 	"memtop/tui/screen"
 )
 
@@ -19,7 +20,7 @@ type group struct {
 	count  int
 	all    bool
 	band   int
-	stack  trace.StackID
+	stack  stackKey
 	id     trace.AllocationID
 }
 
@@ -51,7 +52,7 @@ func (q *listQuestion) bandGroups(scope []int32) []group {
 	groups := make([]group, len(q.chart.Bands))
 	for i := range q.chart.Bands {
 		b := &q.chart.Bands[i]
-		groups[i] = group{name: b.Name, letter: bandLetter(b, i, q.by), role: bandRole(b, i, q.by), band: i, stack: b.Stack, id: b.Allocation}
+		groups[i] = group{name: b.Name, letter: bandLetter(b, i, q.by), role: bandRole(b, i, q.by), band: i, stack: stackKey{id: b.Stack}, id: b.Allocation}
 	}
 	for _, i := range scope {
 		it := &q.alive.items[i]
@@ -91,16 +92,16 @@ func (q *listQuestion) segmentGroups() []group {
 
 // stackGroups adds up the stacks of the scope, the largest first.
 func (q *listQuestion) stackGroups(scope []int32) []group {
-	at := make(map[trace.StackID]int)
+	at := make(map[stackKey]int)
 	var groups []group
 	for _, i := range scope {
 		it := &q.alive.items[i]
-		k, ok := at[it.Stack]
+		k, ok := at[it.stack()]
 		if !ok {
 			k = len(groups)
-			at[it.Stack] = k
+			at[it.stack()] = k
 			groups = append(groups, group{
-				name: q.index.StackName(it.Stack), stack: it.Stack, letter: ' ', role: itemRole(it),
+				name: page.StackText(q.index.Index, it.Stack, it.FreeStack), stack: it.stack(), letter: ' ', role: itemRole(it),
 			})
 		}
 		groups[k].bytes += it.Size
@@ -114,7 +115,7 @@ func (q *listQuestion) allocationGroups(scope []int32) []group {
 	groups := make([]group, len(scope))
 	for k, i := range scope {
 		it := &q.alive.items[i]
-		groups[k] = group{name: madeText(it), bytes: it.Size, letter: ' ', stack: it.Stack, id: it.ID, role: itemRole(it)}
+		groups[k] = group{name: madeText(it), bytes: it.Size, letter: ' ', stack: it.stack(), id: it.ID, role: itemRole(it)}
 	}
 	return groups
 }

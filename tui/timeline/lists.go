@@ -19,6 +19,15 @@ type item struct {
 	held     bool // from before recording, of unknown use
 }
 
+// stackKey is what the stacks of a band are told apart by. One that freed memory from
+// before recording is not where that was made.
+type stackKey struct {
+	id    trace.StackID
+	freed bool
+}
+
+func (it *item) stack() stackKey { return stackKey{it.Stack, it.FreeStack} }
+
 // aliveQuestion asks for what is alive right after an event. From is a list of
 // another moment, from which the way may be short; it does not change the
 // answer.
@@ -110,7 +119,7 @@ type listQuestion struct {
 	step     step
 	band     int
 	bandName string
-	stack    trace.StackID
+	stack    stackKey
 	row      int
 	filter   string
 	byAge    bool
@@ -147,7 +156,7 @@ func (q *listQuestion) scope() []int32 {
 		it := &q.alive.items[i]
 		switch {
 		case q.step >= inBand && q.band != allBands && q.bandOf(it) != q.band,
-			q.step == inStack && it.Stack != q.stack,
+			q.step == inStack && it.stack() != q.stack,
 			q.filter != "" && !find.Text(itemText(q.index.Index, it), q.filter):
 			continue
 		}
@@ -158,7 +167,7 @@ func (q *listQuestion) scope() []int32 {
 
 // itemText is what search and filter look at in an allocation.
 func itemText(x *analysis.Index, it *item) string {
-	return x.StackName(it.Stack) + " " + screen.Address(it.Addr) + " " + it.category.String() + " " + screen.Bytes(it.Size)
+	return page.StackText(x, it.Stack, it.FreeStack) + " " + screen.Address(it.Addr) + " " + it.category.String() + " " + screen.Bytes(it.Size)
 }
 
 // bandOf returns the band of the chart that an allocation is in.
@@ -173,8 +182,8 @@ func (q *listQuestion) bandOf(it *item) int {
 			if b.Allocation == it.ID {
 				return i
 			}
-		case b.Held || it.held:
-			if b.Held && it.held {
+		case b.Held || it.held || q.by == analysis.ByStack && it.FreeStack:
+			if b.Held && (it.held || it.FreeStack) {
 				return i
 			}
 		case q.by == analysis.ByCategory && b.Category == it.category,
@@ -193,7 +202,7 @@ func (q *listQuestion) inGroup(g *group, it *item) bool {
 	case q.step == inAll:
 		return q.bandOf(it) == g.band
 	case q.step == inBand:
-		return it.Stack == g.stack
+		return it.stack() == g.stack
 	default:
 		return it.ID == g.id
 	}

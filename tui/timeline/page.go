@@ -24,7 +24,15 @@ type chartQuestion struct {
 	window   window
 	columns  int
 	every    int // events of a column, 0 to cut the window into equal ones
+	bands    int // of allocations
 }
+
+// How many allocations have a band of their own: as many as the plot has rows, within
+// what small plots can show of large ones and letters there are.
+const (
+	leastBands = 10
+	mostBands  = 26
+)
 
 // Page is the timeline page.
 type Page struct {
@@ -54,6 +62,9 @@ func New(s *page.Scene) *Page {
 	p.window = window{0, s.Events().Len()}
 	p.charts = ask.New(s.Gate, func(_ context.Context, q chartQuestion) *analysis.Timeline {
 		t := draw(q)
+		if q.by == analysis.ByAllocation && !q.segments {
+			t.SplitByAllocation(q.index.Index, q.bands)
+		}
 		return &t
 	})
 	p.drill = newDrill(s)
@@ -136,6 +147,7 @@ func (p *Page) moveWindow() {
 func (p *Page) question() chartQuestion {
 	q := chartQuestion{
 		index: p.scene.Edition(), by: p.by, segments: p.segments, time: p.axis().time, window: p.window, columns: p.shape.plot.W,
+		bands: min(max(p.shape.plot.H, leastBands), mostBands),
 	}
 	if p.onGrid() {
 		q.every = p.every

@@ -36,7 +36,7 @@ func (d *drill) leftTitle() string {
 	case inBand:
 		return d.bandName + " at the cursor, by stack"
 	case inStack:
-		return d.scene.Index.StackName(d.stack)
+		return page.StackText(d.scene.Index, d.stack.id, d.stack.freed)
 	default:
 		return "At the cursor"
 	}
@@ -132,5 +132,5 @@ func (p *Page) drawItem(c screen.Canvas, y int, it *item) {
 	}
 	c.Right(13+screen.BytesWidth, y, 10, since, screen.Dim)
 	x := 25 + screen.BytesWidth
-	c.Fit(x, y, c.Width()-x-2, page.AllocationName(p.scene, it.Stack, it.Note), screen.Plain)
+	c.Fit(x, y, c.Width()-x-2, page.AllocationName(p.scene, it.Allocation), screen.Plain)
 }

@@ -20,6 +20,7 @@ const (
 // plot the bands themselves.
 type shape struct {
 	chart, plot, ruler, axis screen.Rect
+	told                     screen.Rect // what the selected band is, of allocations
 	left, right              screen.Rect
 }
 
@@ -39,6 +40,10 @@ func (p *Page) newShape(w, h int) shape {
 	}
 	if s.chart.H > 0 {
 		inner := screen.Rect{X: labels, Y: s.chart.Y + 2, W: w - labels - 1, H: s.chart.H - 2}
+		if p.byAllocation() {
+			inner, s.told = inner.Bottom(1)
+			s.told.X, s.told.W = 0, w
+		}
 		inner, s.axis = inner.Bottom(1)
 		s.plot, s.ruler = inner.Bottom(p.rulerRows(s.chart.H))
 	}
@@ -95,6 +100,7 @@ func (p *Page) drawChart(c screen.Canvas, s *shape) {
 	p.drawScale(c, s, &part)
 	p.drawRuler(c, s)
 	p.drawAxis(c, s)
+	p.drawBand(c.Sub(s.told))
 	p.drawGaps(c, s)
 	p.drawChanges(c, s)
 	p.drawMarkers(c, s)

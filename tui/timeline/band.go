@@ -1,0 +1,70 @@
+package timeline
+
+import (
+	"memtop/snapshots/analysis"
+	"memtop/snapshots/trace"
+	"memtop/tui/page"
+	"memtop/tui/screen"
+)
+
+// byAllocation reports whether bands are single allocations.
+func (p *Page) byAllocation() bool { return p.by == analysis.ByAllocation && !p.segments }
+
+// bandAtCursor returns the band that a line is about: the selected one, else the
+// largest that is alive at the cursor, noBand when there is none.
+func (p *Page) bandAtCursor() int {
+	d := &p.drill
+	if g := d.selected(); d.step == inAll && d.shownStep() == inAll && g != nil && !g.all {
+		return g.band
+	} else if d.step != inAll && d.band != allBands {
+		return d.band
+	}
+	best, most, at := noBand, int64(0), p.scene.Cursor()
+	for i := range p.chart.Bands {
+		if b := &p.chart.Bands[i]; !b.Rest {
+			a := p.scene.Index.Lifetimes().Allocation(b.Allocation)
+			if a.Open <= at && at < a.Close && a.Size > most {
+				best, most = i, a.Size
+			}
+		}
+	}
+	return best
+}
+
+// drawBand says in a line what a band is: its size, where it was made, and from when to
+// when it lived.
+func (p *Page) drawBand(c screen.Canvas) {
+	if c.Height() == 0 || p.charted.by != analysis.ByAllocation || p.charted.segments {
+		return
+	}
+	i := p.bandAtCursor()
+	if i < 0 || i >= len(p.chart.Bands) || p.chart.Bands[i].Rest {
+		return
+	}
+	b := &p.chart.Bands[i]
+	a := p.scene.Index.Lifetimes().Allocation(b.Allocation)
+	life := p.lifeText(a)
+	swatch(c, 1, 0, &group{letter: bandLetter(b, i, analysis.ByAllocation), role: bandRole(b, i, analysis.ByAllocation)})
+	x := c.Text(4, 0, screen.Bytes(a.Size), screen.Strong) + 2
+	room := c.Width() - 1 - x
+	least := min(screen.Width(life), room*2/3)
+	c.Fit(x, 0, room-least-2, page.AllocationName(p.scene, a), screen.Plain)
+	c.Right(x, 0, room, screen.Truncate(life, least), screen.Dim)
+}
+
+// lifeText says when an allocation was born and freed, short enough for a line.
+func (p *Page) lifeText(a trace.Allocation) string {
+	born, freed := "held from before", "never freed"
+	if a.Open >= 0 {
+		born = "born #" + screen.Count(a.Open)
+	}
+	if a.Close == trace.Never {
+		return born + ", " + freed
+	}
+	freed = "freed #" + screen.Count(a.Close)
+	from, ok := p.scene.Since(a.Open)
+	if to, timed := p.scene.Since(a.Close); ok && timed {
+		freed += ", " + screen.Micros(to-from)
+	}
+	return born + ", " + freed
+}
