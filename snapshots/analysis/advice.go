@@ -1,44 +1,125 @@
 package analysis
 
 import (
-	"fmt"
+	"cmp"
+	"slices"
 
-	"memtop/snapshots/quantity"
+	"memtop/snapshots/analysis/advice"
 	"memtop/snapshots/trace"
 )
 
-// advices say what makes a category smaller, when it is at least so many
-// percent of the peak.
-var advices = [trace.CategoryCount]struct {
-	share int64
-	noun  string
-	how   string
-}{
-	trace.Gradient:   {40, "Gradients are", "zero_grad(set_to_none=True) before the forward pass, sharding, or lower precision reduce them"},
-	trace.Optimizer:  {35, "Optimizer state is", "an 8-bit or factored optimizer, or sharding it, reduces it"},
-	trace.Activation: {50, "Activations are", "checkpointing, a smaller micro-batch or mixed precision reduce them"},
-}
+// adviceKinds are the kinds of findings that package advice makes.
+var adviceKinds = func() map[*advice.Kind]*FindingKind {
+	kinds := make(map[*advice.Kind]*FindingKind)
+	for i := range advice.Kinds {
+		k := &advice.Kinds[i]
+		kinds[k] = &FindingKind{Name: k.Name, Speaks: k.Speaks, Silent: k.Silent, Saving: k.Saving}
+	}
+	return kinds
+}()
 
-// advice says what would make the largest part of the peak smaller.
-func (f *finder) advice() {
-	s := &f.summary
-	if !f.index.History() || s.PeakRequested == 0 {
+// advise says what of the peak could be less.
+func (f *finder) advise() {
+	if f.summary.PeakRequested == 0 {
 		return
 	}
-	peak := f.index.peakFacts().categories
-	for _, c := range trace.Categories {
-		a, bytes := &advices[c], peak[c]
-		if share := Percent(bytes, s.PeakRequested); a.how != "" && share >= a.share {
-			found := Finding{
-				Kind: CategoryFinding, Bytes: bytes, Where: Where{Event: s.PeakEvent},
-				Evidence: fmt.Sprintf("%s %s (%d%%) of the peak", a.noun, quantity.Bytes(bytes), share), Remedy: a.how, joint: ": ",
-			}
-			if f.index.Guessed() {
-				found.Evidence, found.Confidence = found.Evidence+", as guessed from stacks", Probable
-			}
-			f.add(found)
+	for _, a := range f.index.scene(f.summary.PeakEvent).Find() {
+		found := Finding{
+			Kind: adviceKinds[a.Kind], Bytes: a.Bytes, Saving: a.Saving, Evidence: a.Evidence, Remedy: a.Remedy,
+			Confidence: Possible, Where: Where{f.summary.PeakEvent, a.Stack},
+		}
+		if a.Kind.Sure {
+			found.Confidence = Probable
+		}
+		f.add(found)
+	}
+}
+
+// partKey is what the blocks of a part have in common.
+type partKey struct {
+	stack    trace.StackID
+	note     trace.NoteID
+	category trace.Category
+	size     int64
+}
+
+// scene returns what is alive right after an event, for package advice.
+func (x *Index) scene(at int) *advice.Scene {
+	s := &advice.Scene{Tables: x.tables, Code: x.Code()}
+	s.Checkpointing, s.Autocast = x.setting("checkpoint", "none"), x.setting("amp", "off")
+	begin := x.stepBegin(at)
+	places, notes := make(map[partKey]int), newNoteKinds(x.tables)
+	x.life.Alive(at, func(id trace.AllocationID) bool {
+		a := x.life.AllocationAt(id, at)
+		category, _ := x.Category(a)
+		if a.FreeStack {
+			a.Stack = 0
+		}
+		key := partKey{a.Stack, notes.of(a.Note), category, a.Size}
+		k, ok := places[key]
+		if !ok {
+			k = len(s.Parts)
+			places[key] = k
+			s.Parts = append(s.Parts, advice.Part{Stack: key.stack, Note: key.note, Category: category, Size: a.Size})
+		}
+		s.Parts[k].Count++
+		if a.Open < begin {
+			s.Parts[k].Old++
+		}
+		s.Bytes += a.Size
+		return true
+	})
+	slices.SortStableFunc(s.Parts, func(a, b advice.Part) int { return cmp.Compare(b.Bytes(), a.Bytes()) })
+	return s
+}
+
+// setting reports whether the program says that a setting is on now.
+func (x *Index) setting(key, off string) bool {
+	steps := x.trace.Steps
+	if len(steps) == 0 {
+		return false
+	}
+	for _, v := range steps[len(steps)-1].Settings {
+		if v.Key == key {
+			return v.Value != "" && v.Value != off
 		}
 	}
+	return false
+}
+
+// stepBegin returns the first event of the step that an event is in, −1 where
+// steps are not known.
+func (x *Index) stepBegin(at int) int {
+	steps := x.Steps()
+	for i := range steps {
+		if steps[i].From <= at && at < steps[i].To {
+			return steps[i].From
+		}
+	}
+	return -1
+}
+
+// noteKinds finds, for each note, the first that says the same of role and type.
+type noteKinds struct {
+	tables *trace.Tables
+	first  map[[2]trace.StringID]trace.NoteID
+}
+
+func newNoteKinds(t *trace.Tables) *noteKinds {
+	return &noteKinds{t, make(map[[2]trace.StringID]trace.NoteID)}
+}
+
+func (a *noteKinds) of(id trace.NoteID) trace.NoteID {
+	if id == 0 {
+		return 0
+	}
+	n := &a.tables.Notes[id]
+	key := [2]trace.StringID{n.Role, n.DType}
+	if first, ok := a.first[key]; ok {
+		return first
+	}
+	a.first[key] = id
+	return id
 }
 
 // remedy says what helps PyTorch against fragmentation, unless it is on already.

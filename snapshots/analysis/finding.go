@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 
+	"memtop/snapshots/analysis/advice"
+	"memtop/snapshots/quantity"
 	"memtop/snapshots/trace"
 )
 
@@ -21,47 +23,79 @@ const (
 // String returns the severity's name.
 func (s Severity) String() string { return [...]string{"info", "warning", "problem"}[s] }
 
-// FindingKind says what a finding is about.
-type FindingKind uint8
+// FindingKind says what a finding is about. Its texts are the documentation:
+// docs/findings.md is made of them.
+type FindingKind struct {
+	Name   string // in JSON
+	Speaks string // when there is such a finding
+	Silent string // when there is none although it looks like it
+	Saving string // how what it would save is worked out, "" where it saves nothing
+}
 
-// The kinds of findings.
-const (
-	LeakFinding FindingKind = iota // of a site, in a program that counts its steps
-	ShortageFinding
-	PeakFinding
-	CategoryFinding
-	GrowthFinding
-	FragmentationFinding
-	RoundingFinding
-	TruncationFinding
-	LostHistoryFinding
-	HeldBeforeFinding
-	UnrecordedFinding
-	ContradictionFinding
-	PendingFreeFinding
-	PrivatePoolFinding
+// The kinds of findings but for those of package advice.
+var (
+	ShortageFinding = &FindingKind{
+		Name: "out_of_memory", Speaks: "a request ran out of memory; the last of them first, three at most",
+		Saving: "what would have made it fit is listed with it, each alone",
+	}
+	ContradictionFinding = &FindingKind{
+		Name: "contradiction", Speaks: "events and final segments do not fit together, so numbers over time are approximate", Silent: "the file is cut off, which explains it",
+	}
+	TruncationFinding  = &FindingKind{Name: "truncation", Speaks: "the file ends early, so levels over time are approximate"}
+	LostHistoryFinding = &FindingKind{
+		Name: "lost_history", Speaks: "the beginning of the events is certainly or probably lost", Silent: "a program is watched, which begins late by nature",
+	}
+	UnrecordedFinding = &FindingKind{
+		Name: "unrecorded", Speaks: "there are no stacks, or no history", Silent: "a program is watched",
+	}
+	LeakFinding = &FindingKind{
+		Name: "leak", Speaks: "a site of a program that counts its steps grows (docs/leaks.md)", Silent: "its trend is not decided",
+		Saving: "what the site holds",
+	}
+	GrowthFinding = &FindingKind{
+		Name: "growth", Speaks: "memory of one stack grows in every step, or from each eighth of the trace to the next", Silent: "a program is watched: leaks rest on more",
+		Saving: "what the stack holds",
+	}
+	PeakFinding          = &FindingKind{Name: "peak", Speaks: "always: how high, when, and the line that held most"}
+	FragmentationFinding = &FindingKind{
+		Name: "fragmentation", Speaks: "memory ran out while more than a fifth of what was reserved was free at the end", Silent: "memory did not run out: cached memory alone harms no one",
+	}
+	RoundingFinding = &FindingKind{
+		Name: "rounding", Speaks: "rounding takes a tenth of what is in use, and 64 MiB", Saving: "what rounding takes",
+	}
+	HeldBeforeFinding = &FindingKind{
+		Name: "held_before", Speaks: "a fifth of the peak is from before recording, and no rule knows what it is for", Silent: "a program is watched",
+	}
+	PendingFreeFinding = &FindingKind{
+		Name: "pending_free", Speaks: "a twentieth of what is reserved is freed and waits for another stream", Saving: "what waits",
+	}
+	PrivatePoolFinding = &FindingKind{
+		Name: "private_pool", Speaks: "private pools leave a twentieth of what is reserved unused", Saving: "what is unused in them",
+	}
 )
 
-// String returns the kind's name in JSON.
-func (k FindingKind) String() string {
-	return [...]string{
-		"leak", "out_of_memory", "peak", "category", "growth", "fragmentation", "rounding", "truncation", "lost_history", "held_before",
-		"unrecorded", "contradiction", "pending_free", "private_pool",
-	}[k]
+// FindingKinds are all kinds, those first whose findings come first.
+func FindingKinds() []*FindingKind {
+	all := []*FindingKind{
+		ShortageFinding, ContradictionFinding, TruncationFinding, LostHistoryFinding, UnrecordedFinding, LeakFinding, GrowthFinding,
+	}
+	for i := range advice.Kinds {
+		all = append(all, adviceKinds[&advice.Kinds[i]])
+	}
+	return append(all, FragmentationFinding, PrivatePoolFinding, PendingFreeFinding, RoundingFinding, HeldBeforeFinding, PeakFinding)
 }
 
 // Finding is something that is wrong, or worth knowing, with its numbers. Pages
 // and reports show the same list of them.
 type Finding struct {
-	Kind       FindingKind
+	Kind       *FindingKind
 	Severity   Severity
 	Bytes      int64 // that it is about, 0 where it is about none
+	Saving     int64 // bytes that the remedy would save, 0 where that is not known
 	Evidence   string
-	Remedy     string // what helps, "" where nothing is known to
+	Remedy     string // what helps, as a clause or as a sentence; "" where nothing is known to
 	Confidence Certainty
 	Where      Where
-
-	joint string // that connects evidence and remedy into one sentence, "" for two sentences
 }
 
 // Where says what of a trace to look at.
@@ -75,32 +109,43 @@ const NoEvent = -2
 
 // Text returns the finding in whole sentences.
 func (f *Finding) Text() string {
-	if f.Remedy == "" {
-		return f.Evidence + "."
+	text := f.Evidence
+	if f.Remedy != "" {
+		joint := ". "
+		if c := f.Remedy[0]; c >= 'a' && c <= 'z' {
+			joint = "; "
+		}
+		text += joint + f.Remedy
+		if f.Saving > 0 && f.Saving != f.Bytes {
+			text += ", which saves " + quantity.Bytes(f.Saving)
+		}
 	}
-	return f.Evidence + cmp.Or(f.joint, ". ") + f.Remedy + "."
+	return text + "."
 }
 
-// Findings returns what a hurried reader should know, the most severe first.
+// mostFindings is how many a hurried reader takes in.
+const mostFindings = 5
+
+// Findings returns what a hurried reader should know, five at most: first what
+// went wrong and what makes numbers doubtful, then what would save the most.
 func (x *Index) Findings() []Finding {
 	return x.kept.findings.get(x, func([]Finding) []Finding {
 		f := &finder{index: x, summary: x.Summary()}
-		f.leaks()
-		f.ooms()
-		f.peak()
-		f.advice()
-		f.grown()
-		f.fragmented()
-		f.cut()
-		f.lost()
-		f.heldBefore()
-		f.unrecorded()
-		f.inconsistent()
-		f.waiting()
-		f.pools()
-		slices.SortStableFunc(f.found, func(a, b Finding) int { return int(b.Severity) - int(a.Severity) })
-		return f.found
+		for _, find := range []func(){
+			f.ooms, f.inconsistent, f.cut, f.lost, f.unrecorded, f.leaks, f.grown, f.advise, f.fragmented, f.pools, f.waiting, f.rounded, f.heldBefore, f.peak,
+		} {
+			find()
+		}
+		return f.best()
 	})
+}
+
+// best returns the findings that are shown, in their order.
+func (f *finder) best() []Finding {
+	slices.SortStableFunc(f.found, func(a, b Finding) int {
+		return cmp.Or(int(b.Severity)-int(a.Severity), cmp.Compare(b.Saving, a.Saving))
+	})
+	return f.found[:min(len(f.found), mostFindings)]
 }
 
 // finder gathers findings. Each of its methods looks for one kind.

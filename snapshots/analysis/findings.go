@@ -50,7 +50,7 @@ func (f *finder) leaks() {
 			severity = Warning
 		}
 		f.add(Finding{
-			Kind: LeakFinding, Severity: severity, Bytes: s.Bytes, Confidence: confidence(s.Trend),
+			Kind: LeakFinding, Severity: severity, Bytes: s.Bytes, Saving: s.Bytes, Confidence: confidence(s.Trend),
 			Where: Where{at, s.ID.Stack()}, Evidence: siteEvidence(&s),
 		})
 	}
@@ -181,7 +181,7 @@ func (f *finder) grown() {
 	growth := f.index.Growth()
 	for _, g := range growth[:min(len(growth), 3)] {
 		found := Finding{
-			Kind: GrowthFinding, Severity: Warning, Bytes: g.Bytes, Confidence: Probable, Where: Where{f.index.End(), g.Stack},
+			Kind: GrowthFinding, Severity: Warning, Bytes: g.Bytes, Saving: g.Bytes, Confidence: Probable, Where: Where{f.index.End(), g.Stack},
 		}
 		how := fmt.Sprintf("per step, in each of %d", g.Steps)
 		if inferred := f.index.StepsInferred(); inferred != iteration.None {
@@ -196,25 +196,28 @@ func (f *finder) grown() {
 	}
 }
 
+// fragmented speaks only where memory ran out: what is cached is at hand for the
+// next request.
 func (f *finder) fragmented() {
-	m, end := f.index.finalMap(), Where{Event: f.index.End()}
-	if m.Free > m.Reserved/5 && m.Free > 64<<20 {
-		found := Finding{
-			Kind: FragmentationFinding, Bytes: m.Free, Where: end,
-			Evidence: fmt.Sprintf("At the end %s (%d%%) of %s reserved is cached but unused, the largest piece %s; %s could be given back",
-				quantity.Bytes(m.Free), Percent(m.Free, m.Reserved), quantity.Bytes(m.Reserved), quantity.Bytes(m.LargestFit()), quantity.Bytes(m.Releasable)),
-		}
-		if pinned, keeps := m.pinned(); pinned > 0 {
-			found.Evidence += fmt.Sprintf("; small blocks pin %s segments with %s free", quantity.Count(pinned), quantity.Bytes(keeps))
-		}
-		if m.Releasable < m.Free/2 {
-			found.Severity, found.Remedy = Warning, f.index.remedy()
-		}
-		f.add(found)
+	m := f.index.finalMap()
+	if len(f.index.oomEvents) == 0 || m.Free <= m.Reserved/5 || m.Free <= 64<<20 || m.Releasable >= m.Free/2 {
+		return
 	}
-	if m.Rounding > m.Active/10 && m.Rounding > 64<<20 {
+	found := Finding{
+		Kind: FragmentationFinding, Severity: Warning, Bytes: m.Free, Where: Where{Event: f.index.End()}, Remedy: f.index.remedy(),
+		Evidence: fmt.Sprintf("At the end %s (%d%%) of %s reserved is cached but unused, the largest piece %s; %s could be given back",
+			quantity.Bytes(m.Free), Percent(m.Free, m.Reserved), quantity.Bytes(m.Reserved), quantity.Bytes(m.LargestFit()), quantity.Bytes(m.Releasable)),
+	}
+	if pinned, keeps := m.pinned(); pinned > 0 {
+		found.Evidence += fmt.Sprintf("; small blocks pin %s segments with %s free", quantity.Count(pinned), quantity.Bytes(keeps))
+	}
+	f.add(found)
+}
+
+func (f *finder) rounded() {
+	if m := f.index.finalMap(); m.Rounding > m.Active/10 && m.Rounding > 64<<20 {
 		f.add(Finding{
-			Kind: RoundingFinding, Severity: Warning, Bytes: m.Rounding, Where: end,
+			Kind: RoundingFinding, Severity: Warning, Bytes: m.Rounding, Saving: m.Rounding, Where: Where{Event: f.index.End()},
 			Evidence: fmt.Sprintf("Rounding wastes %s (%d%%) of the memory in use", quantity.Bytes(m.Rounding), Percent(m.Rounding, m.Active)),
 		})
 	}

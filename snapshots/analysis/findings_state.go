@@ -39,10 +39,7 @@ func (f *finder) lost() {
 		found.Evidence, found.Remedy = "The start of the history is lost: "+o.Reason, "Record with a larger max_entries"
 	case Probable:
 		found.Evidence, found.Remedy = "The start of the history is probably lost: "+o.Reason, "A larger max_entries keeps more"
-	case Possible:
-		found.Severity = Info
-		found.Evidence = "Earlier history may be missing: " + o.Reason + ". Recording was restarted, or its buffer overflowed"
-	case No:
+	default:
 		return
 	}
 	f.add(found)
@@ -60,19 +57,18 @@ func (f *finder) heldBefore() {
 	}
 	var bytes int64
 	for k := range f.index.life.Held {
-		h := &f.index.life.Held[k]
-		if f.index.device.Base != nil && h.Stack > trace.EmptyStack {
-			continue // the writer remembers where it was made
-		}
-		if int(h.Close) > s.PeakEvent {
-			bytes += h.Size
+		id := trace.HeldID(k)
+		if a := f.index.life.AllocationAt(id, s.PeakEvent); a.Close > s.PeakEvent {
+			if category, _ := f.index.Category(a); category == trace.OtherCategory {
+				bytes += a.Size
+			}
 		}
 	}
-	if share := Percent(bytes, s.PeakRequested); share >= 10 {
+	if share := Percent(bytes, s.PeakRequested); share >= 20 {
 		f.add(Finding{
 			Kind: HeldBeforeFinding, Bytes: bytes, Where: Where{Event: -1},
-			Evidence: fmt.Sprintf("%s (%d%%) of the peak was held before recording began", quantity.Bytes(bytes), share),
-			Remedy:   "start recording earlier to see where it came from", joint: "; ",
+			Evidence: fmt.Sprintf("%s (%d%%) of the peak is from before recording, and nothing tells what it is for", quantity.Bytes(bytes), share),
+			Remedy:   "Recording from the program's begin would tell",
 		})
 	}
 }
@@ -154,9 +150,9 @@ func (x *Index) strayBytes() int64 {
 }
 
 func (f *finder) waiting() {
-	if m := f.index.finalMap(); m.Pending > 0 {
+	if m := f.index.finalMap(); m.Pending > m.Reserved/20 {
 		f.add(Finding{
-			Kind: PendingFreeFinding, Bytes: m.Pending, Where: Where{Event: f.index.End()},
+			Kind: PendingFreeFinding, Bytes: m.Pending, Saving: m.Pending, Where: Where{Event: f.index.End()},
 			Evidence: quantity.Bytes(m.Pending) + " was freed by the program but is still in use by another stream",
 		})
 	}
@@ -172,11 +168,11 @@ func (f *finder) pools() {
 			free += p.Free
 		}
 	}
-	if n > 0 {
+	if free > f.index.finalMap().Reserved/20 {
 		f.add(Finding{
-			Kind: PrivatePoolFinding, Bytes: reserved, Where: Where{Event: NoEvent},
-			Evidence: fmt.Sprintf("%s is reserved by %d private pools (CUDA graphs or MemPool), %s of it unused; other code cannot use it",
-				quantity.Bytes(reserved), n, quantity.Bytes(free)),
+			Kind: PrivatePoolFinding, Bytes: reserved, Saving: free, Where: Where{Event: NoEvent},
+			Evidence: fmt.Sprintf("%s is reserved by %s (CUDA graphs or MemPool), %s of it unused; other code cannot use it",
+				quantity.Bytes(reserved), quantity.Plural(n, "private pool"), quantity.Bytes(free)),
 		})
 	}
 }

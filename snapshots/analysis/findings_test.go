@@ -145,7 +145,7 @@ block 0x100200 2096640 inactive
 			if o.Lost != test.lost {
 				t.Errorf("got %+v, want %d", o, test.lost)
 			}
-			words := [...]string{Possible: "Earlier history may be missing", Probable: "probably lost", Certain: "start of the history is lost"}
+			words := [...]string{Probable: "probably lost", Certain: "start of the history is lost"}
 			for lost, word := range words {
 				if said := strings.Contains(said(x), word); word != "" && said != (Certainty(lost) == test.lost) {
 					t.Errorf("%q is said: %v", word, said)
@@ -205,7 +205,7 @@ block 0x200000 1048576 inactive
 		"no events":            {"device 0" + fmt.Sprintf(block, "stack=act"), "The file has no history"},
 		"one event":            {"device 0\nfree_completed 0x1000 512\n" + fmt.Sprintf(block, "stack=act"), "a single entry, which is not a history"},
 		"no stacks":            {"device 0" + fmt.Sprintf(block, ""), "No stacks were recorded"},
-		"held before":          {"device 0\nalloc 0x180000 512 stack=act\nfree_completed 0x180000 512\n" + fmt.Sprintf(block, ""), "held before recording began"},
+		"held before":          {"device 0\nalloc 0x180000 512 stack=act\nfree_completed 0x180000 512\n" + fmt.Sprintf(block, ""), "from before recording, and nothing tells what it is for"},
 		"state without events": {"device 0\nalloc 0x1000 1024 stack=act\nalloc 0x2000 512 stack=act\n", "do not fit together"},
 		"a pending free": {
 			"device 0" + strings.Replace(fmt.Sprintf(block, "stack=act"), "active_allocated", "active_pending_free", 1),
@@ -213,7 +213,7 @@ block 0x200000 1048576 inactive
 		},
 		"a private pool": {
 			"device 0" + strings.Replace(fmt.Sprintf(block, "stack=act"), `type="small"`, `type="small" pool=0,1`, 1),
-			"reserved by 1 private pools",
+			"reserved by 1 private pool (CUDA graphs or MemPool), 1.0 MiB of it unused",
 		},
 	}
 	for name, test := range tests {
@@ -238,10 +238,9 @@ block 0x200000 1048576 inactive
 `)
 	d := &tr.Devices[0]
 	base, _ := trace.Rewind(tr, d)
-	for _, whole := range []bool{false, true} {
-		text := said(NewIndex(tr, d))
-		if missing := strings.Contains(text, "Earlier history may be missing") && strings.Contains(text, "held before recording"); missing == whole {
-			t.Errorf("with a base %v the findings are:\n%s", whole, text)
+	for _, want := range []Certainty{Possible, No} {
+		if got := NewIndex(tr, d).Overflow().Lost; got != want {
+			t.Errorf("the beginning is lost: %s, want %s", got, want)
 		}
 		d.Base = &base
 	}
@@ -251,14 +250,23 @@ block 0x200000 1048576 inactive
 	}
 }
 
-func TestWhatWouldMakeTheLargestPartSmallerIsSaid(t *testing.T) {
-	x := indexOf(t, names+`
-device 0
-alloc 0x1000 8192 stack=act
-alloc 0x9000 4096 stack=main
-`)
-	if got := said(x); !strings.Contains(got, "Activations are 8.0 KiB (67%) of the peak, as guessed from stacks: checkpointing") {
-		t.Errorf("got %s", got)
+func TestFindingsAreFewAndThoseThatSaveMostComeFirst(t *testing.T) {
+	f := &finder{}
+	x := indexOf(t, names+"device 0\nalloc 0x1000 512 stack=act\nfree 0x1000 512 stack=act\n")
+	found := x.Findings()
+	if len(found) == 0 || found[len(found)-1].Kind != PeakFinding {
+		t.Errorf("got %+v, want the peak last", found)
+	}
+	f.found = []Finding{
+		{Kind: PeakFinding}, {Kind: GrowthFinding, Saving: 5}, {Kind: LeakFinding, Saving: 7}, {Kind: RoundingFinding, Severity: Warning, Saving: 1},
+		{Kind: ShortageFinding, Severity: Problem}, {Kind: HeldBeforeFinding}, {Kind: FragmentationFinding, Saving: 6},
+	}
+	var got []string
+	for _, finding := range f.best() {
+		got = append(got, finding.Kind.Name)
+	}
+	if want := "out_of_memory rounding leak fragmentation growth"; strings.Join(got, " ") != want {
+		t.Errorf("got %v, want %s", got, want)
 	}
 }
 

@@ -29,7 +29,7 @@ type answers struct {
 	bars       lasting[*bars]
 	folded     lasting[*folding]
 	sites      lasting[*leak.Sites]
-	history    lasting[*leak.History]
+	history    lasting[pastSteps]
 	sitesNow   lasting[[]leak.Site]
 	peak       lasting[*peakFacts]
 }

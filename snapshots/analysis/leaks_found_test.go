@@ -21,7 +21,7 @@ func leaking(places, n int) *trace.Trace {
 	return m.trace()
 }
 
-func found(x *Index, kind FindingKind) []Finding {
+func found(x *Index, kind *FindingKind) []Finding {
 	var some []Finding
 	for _, f := range x.Findings() {
 		if f.Kind == kind {

@@ -104,6 +104,9 @@ func (x *Index) StepsInferred() iteration.Evidence { return x.stepList().inferre
 func (x *Index) stepList() *stepList {
 	return x.kept.steps.get(x, func(l *stepList) *stepList {
 		if x.kinds[trace.StepBegin] > 0 {
+			if l != nil && l.read == 0 {
+				l = nil // its steps were marked or inferred
+			}
 			return l.advance(x)
 		}
 		switch marked := x.markedSteps(); {

@@ -65,7 +65,7 @@ func TestReportsSayWhatIsFound(t *testing.T) {
 		}
 		for i, f := range found {
 			for _, said := range []report.Finding{r.Devices[0].Findings[i], l.Findings[i]} {
-				if said.Kind != f.Kind.String() || said.Evidence != f.Evidence || said.Remedy != f.Remedy || said.Bytes != f.Bytes {
+				if said.Kind != f.Kind.Name || said.Evidence != f.Evidence || said.Remedy != f.Remedy || said.Bytes != f.Bytes {
 					t.Errorf("seed %d: found %+v, JSON has %+v", seed, f, said)
 				}
 			}

@@ -53,14 +53,21 @@ func (x *Index) sites() *leak.Sites {
 
 // history returns what all sites held after each step.
 func (x *Index) history() *leak.History {
-	return x.kept.history.get(x, func(h *leak.History) *leak.History {
+	return x.kept.history.get(x, func(h pastSteps) pastSteps {
 		c := x.calendar()
-		if h == nil || c.read == 0 {
-			h = new(leak.History)
+		if h.History == nil || !h.counted {
+			h = pastSteps{new(leak.History), c.read > 0}
 		}
 		h.Advance(x.life, x.sites(), c.Steps)
 		return h
-	})
+	}).History
+}
+
+// pastSteps is a history, and whether the program itself counted its steps. Steps
+// that were inferred are other ones once more is known.
+type pastSteps struct {
+	*leak.History
+	counted bool
 }
 
 // siteGatherer groups allocations by site, at one moment.

@@ -4,14 +4,16 @@ import "memtop/snapshots/analysis"
 
 // Finding is something that is wrong, or worth knowing.
 type Finding struct {
-	Kind       string   `json:"kind"`
-	Severity   string   `json:"severity"` // problem, warning or info
-	Bytes      int64    `json:"bytes"`    // that it is about, 0 where it is about none
-	Evidence   string   `json:"evidence"`
-	Remedy     string   `json:"remedy"` // what helps, "" where nothing is known to
-	Confidence string   `json:"confidence"`
-	Event      *int     `json:"event"`  // to look at, −1 before the first, null for none
-	Frames     []string `json:"frames"` // of the stack to look at, innermost first
+	Kind        string   `json:"kind"`         // docs/findings.md has all
+	Severity    string   `json:"severity"`     // problem, warning or info
+	Bytes       int64    `json:"bytes"`        // that it is about, 0 where it is about none
+	SavingBytes int64    `json:"saving_bytes"` // that the remedy would save, 0 where that is not known
+	Confidence  string   `json:"confidence"`
+	Text        string   `json:"text"`
+	Evidence    string   `json:"evidence"`
+	Remedy      string   `json:"remedy"` // what helps, "" where nothing is known to
+	Event       *int     `json:"event"`  // to look at, −1 before the first, null for none
+	Where       []string `json:"where"`  // "file:line function" of the lines to look at, innermost first
 }
 
 // findings returns what analysis finds on a device, the most severe first.
@@ -21,8 +23,11 @@ func findings(x *analysis.Index) []Finding {
 	for i := range found {
 		f := &found[i]
 		all[i] = Finding{
-			Kind: f.Kind.String(), Severity: f.Severity.String(), Bytes: f.Bytes, Evidence: f.Evidence, Remedy: f.Remedy,
-			Confidence: f.Confidence.String(), Frames: x.Frames(f.Where.Stack),
+			Kind: f.Kind.Name, Severity: f.Severity.String(), Bytes: f.Bytes, SavingBytes: f.Saving, Confidence: f.Confidence.String(),
+			Text: f.Text(), Evidence: f.Evidence, Remedy: f.Remedy, Where: make([]string, 0),
+		}
+		for _, frame := range x.Telling(f.Where.Stack, 3) {
+			all[i].Where = append(all[i].Where, x.FrameLabel(frame))
 		}
 		if event := f.Where.Event; event != analysis.NoEvent {
 			all[i].Event = &event

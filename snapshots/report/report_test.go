@@ -21,8 +21,8 @@ const reportKeys = "schema source path kind container pickle_protocol bytes writ
 	"oom pools id segments reserved_bytes active_bytes " +
 	"categories_at_peak parameter gradient optimizer activation backward-temporary input kv-cache workspace inference other guessed " +
 	"top_stacks_at_peak bytes count frames lines_at_peak file line function bytes count steps inferred inferred_from count peaks " +
-	"findings kind severity bytes evidence remedy confidence event frames " +
-	"kind severity bytes evidence remedy confidence event frames" // there are two
+	"findings kind severity bytes saving_bytes confidence text evidence remedy event where " +
+	"kind severity bytes saving_bytes confidence text evidence remedy event where" // there are two
 
 func TestReportHasTheKeysOfItsSchemaInOrder(t *testing.T) {
 	tr := tracetest.Parse(t, names+`

@@ -1,0 +1,35 @@
+package advice
+
+import (
+	"fmt"
+
+	"memtop/snapshots/quantity"
+	"memtop/snapshots/trace"
+)
+
+func findCache(s *Scene) (Advice, bool) {
+	t := s.sum(func(p *Part) bool { return p.Category == trace.KVCache })
+	if !s.much(t.bytes, 15) {
+		return Advice{}, false
+	}
+	return Advice{
+		Bytes: t.bytes, Saving: t.bytes / 2, Stack: t.stack,
+		Evidence: fmt.Sprintf("Keys and values of generation take %s", quantity.Bytes(t.bytes)),
+		Remedy:   "an 8-bit cache takes half of what a 16-bit one does; its size is a setting of the server (the share of the device, the longest sequence)",
+	}, true
+}
+
+// smallWorkspace is what a workspace of cuBLAS has under CUBLAS_WORKSPACE_CONFIG=:4096:2.
+const smallWorkspace = 8 << 20
+
+func findWorkspaces(s *Scene) (Advice, bool) {
+	t := s.sum(func(p *Part) bool { return p.Category == trace.Workspace && p.Size > smallWorkspace+smallWorkspace/8 })
+	if t.bytes < 64<<20 || !s.much(t.bytes, 2) {
+		return Advice{}, false
+	}
+	return Advice{
+		Bytes: t.bytes, Saving: t.bytes - int64(t.count)*smallWorkspace, Stack: t.stack,
+		Evidence: fmt.Sprintf("Libraries hold %s in %s, one for each thread and stream", quantity.Bytes(t.bytes), quantity.Plural(t.count, "workspace")),
+		Remedy:   "CUBLAS_WORKSPACE_CONFIG=:4096:2 makes those of cuBLAS 8 MiB",
+	}, true
+}

@@ -1,0 +1,269 @@
+package advice
+
+import (
+	"fmt"
+	"slices"
+
+	"memtop/snapshots/quantity"
+	"memtop/snapshots/trace"
+)
+
+func findAttention(s *Scene) (Advice, bool) {
+	sizes := make(map[int64]bool)
+	for i := range s.Parts {
+		if p := &s.Parts[i]; s.of(p)&(softmax|attention|loss) == softmax|attention {
+			sizes[p.Size] = true
+		}
+	}
+	// The row sums of a softmax are small beside its scores; a copy in half precision
+	// has half their size.
+	largest := int64(0)
+	for size := range sizes {
+		largest = max(largest, size)
+	}
+	t := s.sum(func(p *Part) bool {
+		return s.of(p)&(attention|loss) == attention && (p.Size == largest || 2*p.Size == largest)
+	})
+	if len(sizes) == 0 || !s.much(t.bytes, 5) {
+		return Advice{}, false
+	}
+	return Advice{
+		Bytes: t.bytes, Saving: t.bytes, Stack: t.stack,
+		Evidence: fmt.Sprintf("The scores of attention are kept whole: %s in %s", quantity.Bytes(t.bytes), quantity.Plural(t.count, "block")),
+		Remedy:   "fused attention (torch.nn.functional.scaled_dot_product_attention) never has them all",
+	}, true
+}
+
+func findLogits(s *Scene) (Advice, bool) {
+	type group struct {
+		sum
+		size int64
+	}
+	bySize := make(map[int64]*group)
+	for i := range s.Parts {
+		p := &s.Parts[i]
+		if s.of(p)&(loss|attention) != loss {
+			continue
+		}
+		g := bySize[p.Size]
+		if g == nil {
+			g = &group{size: p.Size}
+			bySize[p.Size] = g
+		}
+		g.add(p)
+	}
+	var best *group
+	for _, g := range bySize {
+		if best == nil || g.bytes > best.bytes || g.bytes == best.bytes && g.size > best.size {
+			best = g
+		}
+	}
+	if best == nil {
+		return Advice{}, false
+	}
+	// What backward makes of them has their size, too.
+	t := s.sum(func(p *Part) bool {
+		return p.Size == best.size && (s.of(p)&(loss|attention) == loss || p.Category == trace.BackwardTemporary)
+	})
+	if t.count < 2 || !s.much(t.bytes, 5) {
+		return Advice{}, false
+	}
+	return Advice{
+		Bytes: t.bytes, Saving: t.bytes / 8 * 7, Stack: best.stack,
+		Evidence: fmt.Sprintf("The loss has %s of %s, one value for each token and class", quantity.Plural(t.count, "block"), quantity.Bytes(best.size)),
+		Remedy:   "computing it over an eighth of the tokens at a time, and dropping the logits, needs an eighth",
+	}, true
+}
+
+// findStale looks for what a name still holds of the step before.
+func findStale(s *Scene) (Advice, bool) {
+	stale := func(p *Part) bool {
+		return p.Old > 0 && p.Old < p.Count && p.Stack > trace.EmptyStack && (p.Category == trace.Activation || p.Category == trace.Inference)
+	}
+	var bytes int64
+	for i := range s.Parts {
+		if p := &s.Parts[i]; stale(p) {
+			bytes += p.Size * int64(p.Old)
+		}
+	}
+	if !s.much(bytes, 2) {
+		return Advice{}, false
+	}
+	return Advice{
+		Bytes: bytes, Saving: bytes, Stack: s.sum(stale).stack,
+		Evidence: fmt.Sprintf("%s of results of the step before are still held while this step computes them again", quantity.Bytes(bytes)),
+		Remedy:   "deleting the name before forward frees them",
+	}, true
+}
+
+func findStaleGradients(s *Scene) (Advice, bool) {
+	var bytes int64
+	underway := s.sum(func(p *Part) bool { return p.Category == trace.BackwardTemporary })
+	gradients := func(p *Part) bool { return p.Category == trace.Gradient && p.Old > 0 }
+	for i := range s.Parts {
+		if p := &s.Parts[i]; gradients(p) {
+			bytes += p.Size * int64(p.Old)
+		}
+	}
+	if underway.bytes > 0 || !s.much(bytes, 5) {
+		return Advice{}, false
+	}
+	return Advice{
+		Bytes: bytes, Saving: bytes, Stack: s.sum(gradients).stack,
+		Evidence: fmt.Sprintf("%s of gradients from before this step are alive during forward", quantity.Bytes(bytes)),
+		Remedy:   "unless they are being accumulated, zero_grad(set_to_none=True) before forward frees them",
+	}, true
+}
+
+// findInPlace pairs each result with a block of the same size from the line before:
+// the same caller, another function.
+func findInPlace(s *Scene) (Advice, bool) {
+	inputs := make(map[int64]int)
+	for i := range s.Parts {
+		if p := &s.Parts[i]; p.Category == trace.Activation && s.innermost(p)&inPlace == 0 {
+			inputs[p.Size] += p.Count
+		}
+	}
+	var t sum
+	for i := range s.Parts {
+		p := &s.Parts[i]
+		if p.Category != trace.Activation || s.innermost(p)&inPlace == 0 || inputs[p.Size] < p.Count {
+			continue
+		}
+		inputs[p.Size] -= p.Count
+		t.add(p)
+	}
+	if !s.much(t.bytes, 3) {
+		return Advice{}, false
+	}
+	return Advice{
+		Bytes: t.bytes, Saving: t.bytes, Stack: t.stack,
+		Evidence: fmt.Sprintf("Relu or dropout keep %s beside inputs of the same size", quantity.Bytes(t.bytes)),
+		Remedy:   "inplace=True lets them take the input's memory, where nothing else reads it",
+	}, true
+}
+
+// innermost returns the traits of the innermost Python frames: what was called.
+func (s *Scene) innermost(p *Part) trait {
+	operation := s.Code.Operation(p.Stack)
+	if operation == 0 {
+		return 0
+	}
+	return s.traits[operation]
+}
+
+func findWeightCopies(s *Scene) (Advice, bool) {
+	weights := make(map[int64]bool)
+	for i := range s.Parts {
+		if p := &s.Parts[i]; p.Category == trace.Parameter && s.of(p)&autocast == 0 {
+			weights[p.Size] = true
+		}
+	}
+	t := s.sum(func(p *Part) bool { return s.of(p)&autocast != 0 && weights[2*p.Size] })
+	if !s.much(t.bytes, 3) {
+		return Advice{}, false
+	}
+	return Advice{
+		Bytes: t.bytes, Saving: t.bytes, Stack: t.stack,
+		Evidence: fmt.Sprintf("Autocast keeps half-precision copies of weights: %s in %s", quantity.Bytes(t.bytes), quantity.Plural(t.count, "block")),
+		Remedy:   "weights in bfloat16, with an optimizer that keeps what they lack, need no copies",
+	}, true
+}
+
+func findOptimizer(s *Scene) (Advice, bool) {
+	t := s.sum(func(p *Part) bool { return p.Category == trace.Optimizer })
+	if s.all&eightBit != 0 || !s.much(t.bytes, 15) {
+		return Advice{}, false
+	}
+	return Advice{
+		Bytes: t.bytes, Saving: t.bytes / 4 * 3, Stack: t.stack,
+		Evidence: fmt.Sprintf("The optimizer's state takes %s", quantity.Bytes(t.bytes)),
+		Remedy:   "in 8 bits it takes a quarter, in the host's memory none",
+	}, true
+}
+
+func findCheckpointing(s *Scene) (Advice, bool) {
+	kept := func(p *Part) bool { return p.Category == trace.Activation }
+	t := s.sum(kept)
+	layers, input := s.layers(kept)
+	if s.Checkpointing || s.all&checkpoint != 0 || !s.trains() || layers == 0 || !s.much(t.bytes, 30) {
+		return Advice{}, false
+	}
+	saving := t.bytes - t.bytes/layers - layers*input
+	if saving <= 0 {
+		return Advice{}, false
+	}
+	return Advice{
+		Bytes: t.bytes, Saving: saving, Stack: t.stack,
+		Evidence: fmt.Sprintf("%d layers keep %s of activations for backward", layers, quantity.Bytes(t.bytes)),
+		Remedy:   "checkpointing each layer keeps its input alone, and computes it twice",
+	}, true
+}
+
+// layers returns how many layers there are: the number of which most of the memory
+// has a multiple of blocks, of each stack and size. It also returns the size that
+// most of these have, which stands for a layer's input.
+func (s *Scene) layers(fits func(p *Part) bool) (layers, input int64) {
+	var kept []*Part
+	for i := range s.Parts {
+		if p := &s.Parts[i]; fits(p) && p.Stack > trace.EmptyStack {
+			kept = append(kept, p)
+		}
+	}
+	best, covered := 0, int64(0)
+	for _, n := range counts(kept) {
+		var bytes int64
+		for _, p := range kept {
+			if p.Count%n == 0 {
+				bytes += p.Bytes()
+			}
+		}
+		if bytes >= covered {
+			best, covered = n, bytes
+		}
+	}
+	stacks := make(map[int64]int)
+	for _, p := range kept {
+		if best > 0 && p.Count%best == 0 {
+			stacks[p.Size]++
+			if stacks[p.Size] > stacks[input] || stacks[p.Size] == stacks[input] && p.Size < input {
+				input = p.Size
+			}
+		}
+	}
+	return int64(best), input
+}
+
+// fewestLayers is how often something must be there to be a layer.
+const fewestLayers = 4
+
+// counts returns the numbers of blocks that parts have, each once, ascending.
+func counts(parts []*Part) []int {
+	var all []int
+	for _, p := range parts {
+		if p.Count >= fewestLayers {
+			all = append(all, p.Count)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+func findPrecision(s *Scene) (Advice, bool) {
+	single := s.Tables
+	t := s.sum(func(p *Part) bool {
+		switch single.String(single.Notes[p.Note].DType) {
+		case "f32", "float32":
+			return p.Category == trace.Activation
+		}
+		return false
+	})
+	if s.Autocast || s.all&autocast != 0 || !s.trains() || !s.much(t.bytes, 30) {
+		return Advice{}, false
+	}
+	return Advice{
+		Bytes: t.bytes, Saving: t.bytes / 2, Stack: t.stack,
+		Evidence: fmt.Sprintf("%s of activations are float32", quantity.Bytes(t.bytes)),
+		Remedy:   "mixed precision keeps them in two bytes",
+	}, true
+}

@@ -1,0 +1,63 @@
+package advice
+
+import "strings"
+
+// trait is what the name of a frame or a role says of what it does.
+type trait uint16
+
+const (
+	softmax   trait = 1 << iota // the probabilities of attention, or those of a loss
+	attention                   // a layer that attends
+	loss                        // log-probabilities of all classes, and what is made of them
+	inPlace                     // a function that may overwrite its input
+	checkpoint
+	autocast
+	backward
+	eightBit // optimizer state that is small already
+	native   // C++, so that its stacks show the dispatcher
+)
+
+// traitsOf judges a frame by its file, with slashes, and its function.
+func traitsOf(file, name string) trait {
+	var t trait
+	base := strings.ToLower(file[strings.LastIndexByte(file, '/')+1:])
+	lower := strings.ToLower(name)
+	if has(lower, "softmax") && !has(lower, "log_softmax", "logsoftmax") || base == "softmax.py" {
+		t |= softmax
+	}
+	if has(lower, "attention", "attn", "sdpa") || has(base, "attention", "attn") {
+		t |= attention
+	}
+	if has(lower, "log_softmax", "logsoftmax", "cross_entropy", "crossentropy", "nll_loss", "nllloss", "logsumexp", "log_loss") {
+		t |= loss
+	}
+	switch lower {
+	case "relu", "relu_", "relu6", "leaky_relu", "dropout", "hardtanh", "elu":
+		t |= inPlace
+	}
+	if strings.HasSuffix(file, "torch/utils/checkpoint.py") || has(name, "CheckpointFunction", "recompute_fn") {
+		t |= checkpoint
+	}
+	if has(name, "autocast::") || strings.HasSuffix(file, "torch/amp/autocast_mode.py") {
+		t |= autocast
+	}
+	if has(name, "autograd::Engine", "_engine_run_backward", "Backward0", "run_backward") {
+		t |= backward
+	}
+	if has(file, "bitsandbytes", "8bit", "adafactor") || has(lower, "8bit", "adafactor") {
+		t |= eightBit
+	}
+	if strings.HasPrefix(name, "at::") || strings.HasPrefix(name, "torch::") {
+		t |= native
+	}
+	return t
+}
+
+func has(s string, parts ...string) bool {
+	for _, part := range parts {
+		if strings.Contains(s, part) {
+			return true
+		}
+	}
+	return false
+}
