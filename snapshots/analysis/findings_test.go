@@ -258,8 +258,13 @@ func TestFindingsAreFewAndThoseThatSaveMostComeFirst(t *testing.T) {
 		t.Errorf("got %+v, want the peak last", found)
 	}
 	f.found = []Finding{
-		{Kind: PeakFinding}, {Kind: GrowthFinding, Saving: 5}, {Kind: LeakFinding, Saving: 7}, {Kind: RoundingFinding, Severity: Warning, Saving: 1},
-		{Kind: ShortageFinding, Severity: Problem}, {Kind: HeldBeforeFinding}, {Kind: FragmentationFinding, Saving: 6},
+		{Kind: PeakFinding},
+		{Kind: GrowthFinding, Saving: 5},
+		{Kind: LeakFinding, Saving: 7},
+		{Kind: RoundingFinding, Severity: Warning, Saving: 1},
+		{Kind: ShortageFinding, Severity: Problem},
+		{Kind: HeldBeforeFinding},
+		{Kind: FragmentationFinding, Saving: 6},
 	}
 	var got []string
 	for _, finding := range f.best() {

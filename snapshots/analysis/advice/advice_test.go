@@ -176,8 +176,11 @@ func TestAdviceCountsWhatItWouldSave(t *testing.T) {
 // TestNothingIsAdvisedThatIsOn has a program that says itself what is on.
 func TestNothingIsAdvisedThatIsOn(t *testing.T) {
 	parts := []part{
-		{trace.Parameter, 4, 25, "state", 0}, {trace.Gradient, 1, 1, "state", 0},
-		{trace.Activation, 8, 80, "hidden", 0}, {trace.Activation, 8, 10, "scores", 0}, {trace.Activation, 8, 10, "positive", 0},
+		{trace.Parameter, 4, 25, "state", 0},
+		{trace.Gradient, 1, 1, "state", 0},
+		{trace.Activation, 8, 80, "hidden", 0},
+		{trace.Activation, 8, 10, "scores", 0},
+		{trace.Activation, 8, 10, "positive", 0},
 	}
 	single := func(s *advice.Scene) {
 		s.Tables.Strings = append(slices.Clone(s.Tables.Strings), "f32")
