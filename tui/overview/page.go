@@ -11,6 +11,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"memtop/snapshots/analysis"
+	"memtop/snapshots/analysis/iteration"
 	"memtop/snapshots/trace"
 	"memtop/tui/ask"
 	"memtop/tui/page"
@@ -44,9 +45,11 @@ type facts struct {
 	holders    []analysis.Holder
 	names      []string // of the holders
 	history    analysis.Timeline
-	rows       []analysis.Row // of the waterfall, of a running program only
-	gauged     bool           // they add up to what the driver says is used
-	failure    *account       // of the request that failed at this moment, nil for none
+	peaks      []analysis.StepPeak
+	inferred   iteration.Evidence // what the steps were inferred from
+	rows       []analysis.Row     // of the waterfall, of a running program only
+	gauged     bool               // they add up to what the driver says is used
+	failure    *account           // of the request that failed at this moment, nil for none
 }
 
 // holderCount is how many of the largest holders are shown at most.
@@ -110,6 +113,7 @@ func answer(ctx context.Context, q question) facts {
 	case x.History():
 		f.history = x.Timeline(analysis.ByCategory, 0, x.End()+1, q.columns)
 	}
+	f.peaks, f.inferred = analysis.StepPeaks(x.Index), x.StepsInferred()
 	if q.live {
 		gauge := x.GaugeAt(q.at)
 		f.rows, f.gauged = x.Waterfall(q.at, gauge), gauge != nil && gauge.Used >= 0
