@@ -234,3 +234,35 @@ func TestARecordedFractionIsNoObstacle(t *testing.T) {
 		t.Errorf("recorded %+v, under other settings %+v", a.Recorded, a.Runs)
 	}
 }
+
+// TestTheRequestMayBeChosen has two requests fail: one for want of a piece that is
+// large enough, and one that is larger than the device.
+func TestTheRequestMayBeChosen(t *testing.T) {
+	tr := pinned(t, alloc.Options{History: 1000})
+	first := tr.Devices[0].Events.Len() - 1
+	var log trace.EventLog
+	for i := range tr.Devices[0].Events.Len() {
+		log.Append(*tr.Devices[0].Events.At(i))
+	}
+	e := *tr.Devices[0].Events.At(first)
+	e.Size, e.Addr = 100*mib, 4*mib
+	last := log.Append(e)
+	tr.Devices[0].Events = log.Events()
+	for event, want := range map[int][]whatif.Change{
+		first: {
+			{Settings: "expandable_segments:True", Saving: 18 * mib, Certain: true},
+			{Settings: "roundup_power2_divisions:4", Saving: 18 * mib, Certain: true}, // 10 MiB has a segment of its own
+			{Settings: "expandable_segments:True,roundup_power2_divisions:8", Saving: 18 * mib, Certain: true},
+		},
+		last: nil, // and so is any event where no request failed
+		0:    nil,
+	} {
+		got, a, err := whatif.Ask(Answer).WouldFit(t.Context(), tr, &tr.Devices[0], event)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" || a.Recorded.OOM.Event != max(event, first) && event != 0 {
+			t.Errorf("event %d, answered about %d (-want +got):\n%s", event, a.Recorded.OOM.Event, diff)
+		}
+	}
+}
