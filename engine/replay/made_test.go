@@ -1,0 +1,114 @@
+package replay
+
+import (
+	"errors"
+	"testing"
+
+	"memtop/engine/alloc"
+	"memtop/snapshots/analysis/whatif"
+	"memtop/snapshots/trace"
+)
+
+// script makes calls on an allocator over a driver that counts.
+type script struct {
+	t *testing.T
+	a *alloc.Allocator
+}
+
+func newScript(t *testing.T, total int64, o alloc.Options) *script {
+	t.Helper()
+	a, err := alloc.New(newCounted(total), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &script{t, a}
+}
+
+func (s *script) alloc(size int64) alloc.Allocation {
+	s.t.Helper()
+	b, err := s.a.Alloc(size, 0, alloc.Tag{})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return b
+}
+
+func (s *script) fails(size int64) {
+	s.t.Helper()
+	if _, err := s.a.Alloc(size, 0, alloc.Tag{}); !errors.Is(err, alloc.ErrNoMemory) {
+		s.t.Fatalf("the request succeeds: %v", err)
+	}
+}
+
+// TestSizesFromBeforeRecordingAreFoundAhead has a block that got the rest of a free
+// one before recording began, is followed by a wide gap, and is freed later.
+func TestSizesFromBeforeRecordingAreFoundAhead(t *testing.T) {
+	s := newScript(t, plenty, alloc.Options{History: 4})
+	p, q := s.alloc(3*mib), s.alloc(3*mib)
+	s.alloc(3 * mib)
+	s.a.Free(p)
+	b := s.alloc(5 * mib / 2) // in 3 MiB
+	s.a.Free(q)
+	s.alloc(5 * mib / 2) // recording begins; in the 3 MiB after b
+	s.a.Free(b)
+	s.alloc(29 * mib / 10) // fits where b was
+	tr := s.a.Snapshot()
+	if got := ask(t, whatif.Question{Trace: tr}).Recorded.WhyNot; got != "" {
+		t.Error(got)
+	}
+}
+
+// TestTheProcessHasWhatItHad reserves more than was to be had when memory ran out,
+// because other processes had taken some by then.
+func TestTheProcessHasWhatItHad(t *testing.T) {
+	s := newScript(t, 64*mib, alloc.Options{History: 100})
+	s.a.Free(s.alloc(60 * mib))
+	s.a.EmptyCache()
+	s.alloc(40 * mib)
+	s.fails(30 * mib)
+	tr := changed(s.a.Snapshot(), func(_ int, e *trace.Event) {
+		if e.Kind == trace.OOM {
+			e.Addr = 4 * mib
+		}
+	})
+	a := ask(t, whatif.Question{Trace: tr, Settings: []string{""}})
+	if r := a.Runs[0]; a.Recorded.OOM.Capacity != 44*mib || r.Ends || !r.OOM || r.OOMEvent != a.Recorded.OOM.Event || r.PeakReserved != 60*mib {
+		t.Errorf("recorded %+v, run %+v", a.Recorded.OOM, r)
+	}
+}
+
+// TestWhatTheAllocatorGaveBackItselfIsKept has a segment go back because the device
+// was full. With more memory it stays.
+func TestWhatTheAllocatorGaveBackItselfIsKept(t *testing.T) {
+	for name, config := range map[string]string{"an oversize block": "max_split_size_mb:21", "the whole cache": ""} {
+		t.Run(name, func(t *testing.T) {
+			s := newScript(t, 100*mib, alloc.Options{Config: config, History: 100})
+			s.a.Free(s.alloc(40 * mib))
+			s.alloc(70 * mib)
+			s.fails(70 * mib)
+			a := ask(t, whatif.Question{Trace: s.a.Snapshot(), Settings: []string{config}, Memory: 1 << 30})
+			if r := a.Runs[0]; a.Recorded.WhyNot != "" || a.Recorded.PeakReserved != 70*mib || r.PeakReserved != 180*mib {
+				t.Errorf("recorded %+v, with 1 GiB %+v", a.Recorded, r)
+			}
+		})
+	}
+}
+
+// TestPrivatePoolsStayApart replays requests that went to a MemPool: they use none
+// of the default pool's memory.
+func TestPrivatePoolsStayApart(t *testing.T) {
+	s := newScript(t, plenty, alloc.Options{History: 100})
+	s.a.Free(s.alloc(40 * mib))
+	if err := s.a.BeginPool(trace.Pool{0, 1}, nil); err != nil {
+		t.Fatal(err)
+	}
+	s.alloc(30 * mib)
+	if err := s.a.EndPool(trace.Pool{0, 1}); err != nil {
+		t.Fatal(err)
+	}
+	s.alloc(40 * mib)
+	a := ask(t, whatif.Question{Trace: s.a.Snapshot(), Settings: []string{""}})
+	if a.Recorded.WhyNot != "" || a.Recorded.PeakReserved != 70*mib || a.Runs[0].PeakReserved != 70*mib {
+		t.Errorf("recorded %+v, run %+v", a.Recorded, a.Runs[0])
+	}
+}
