@@ -121,3 +121,23 @@ func TestWhatIfGivesWay(t *testing.T) {
 	without.press("w")
 	without.lacks("What if")
 }
+
+// TestWhatIfKeepsNothingOfAProcess asks anew each time, and holds no trace that the
+// screen has let go of.
+func TestWhatIfKeepsNothingOfAProcess(t *testing.T) {
+	asked := 0
+	ask := func(context.Context, whatif.Question) (*whatif.Answer, error) {
+		asked++
+		return answered(), nil
+	}
+	d := start(t, 80, 24, Options{Color: "never", WhatIf: ask, Device: -1}, processFile(tuitest.NewProcess(3)))
+	d.press("w", "w")
+	if p := &d.m.whatIf; p.asked.trace != nil || p.replay.Answered().trace != nil {
+		t.Error("the trace is kept")
+	}
+	d.press("w")
+	d.wants("Reproduced")
+	if asked != 2 {
+		t.Errorf("asked %d times", asked)
+	}
+}
