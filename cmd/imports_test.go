@@ -17,16 +17,20 @@ import (
 // name that ends in /... stands for the packages below it too. The standard
 // library is open to all.
 var picture = map[string][]string{
-	"snapshots/cause/...":           {}, // what an error means, for all
-	"snapshots/quantity":            {},
-	"snapshots/trace":               {},
-	"snapshots/trace/tracetest":     {"snapshots/trace"},
-	"snapshots/analysis/leak":       {"snapshots/quantity", "snapshots/trace"},
-	"snapshots/analysis/lines":      {"snapshots/trace"},
-	"snapshots/analysis/whatif":     {"snapshots/quantity", "snapshots/trace"},
-	"snapshots/analysis/advice":     {"snapshots/analysis/lines", "snapshots/quantity", "snapshots/trace"},
-	"snapshots/analysis/iteration":  {"snapshots/analysis/lines", "snapshots/trace"},
-	"snapshots/analysis":            {"snapshots/analysis/advice", "snapshots/analysis/leak", "snapshots/analysis/lines", "snapshots/analysis/iteration", "snapshots/quantity", "snapshots/trace"},
+	"snapshots/cause/...":          {}, // what an error means, for all
+	"snapshots/quantity":           {},
+	"snapshots/trace":              {},
+	"snapshots/trace/tracetest":    {"snapshots/trace"},
+	"snapshots/analysis/leak":      {"snapshots/quantity", "snapshots/trace"},
+	"snapshots/analysis/lines":     {"snapshots/trace"},
+	"snapshots/analysis/whatif":    {"snapshots/quantity", "snapshots/trace"},
+	"snapshots/analysis/advice":    {"snapshots/analysis/lines", "snapshots/quantity", "snapshots/trace"},
+	"snapshots/analysis/iteration": {"snapshots/analysis/lines", "snapshots/trace"},
+	"snapshots/analysis/category":  {"snapshots/trace"},
+	"snapshots/analysis": {
+		"snapshots/analysis/advice", "snapshots/analysis/category", "snapshots/analysis/leak", "snapshots/analysis/lines",
+		"snapshots/analysis/iteration", "snapshots/quantity", "snapshots/trace",
+	},
 	"snapshots/report":              {"snapshots/analysis/...", "snapshots/quantity", "snapshots/trace"},
 	"snapshots/pytorch":             {"snapshots/trace"},
 	"snapshots/pytorch/pytorchtest": {"snapshots/pytorch", "snapshots/trace"},

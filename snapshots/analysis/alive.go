@@ -94,20 +94,6 @@ func (x *Index) HoldersAt(at int) []Holder {
 	return holdersOf(x.holdingsAt(at))
 }
 
-// UnknownAt returns the bytes alive right after an event whose allocation was
-// not recorded: held from before recording began, without a stack.
-func (x *Index) UnknownAt(at int) int64 { return UnknownOf(x.HoldersAt(at)) }
-
-// UnknownOf is UnknownAt for holders that were asked for already.
-func UnknownOf(holders []Holder) int64 {
-	for _, h := range holders {
-		if h.Stack == 0 {
-			return h.Bytes
-		}
-	}
-	return 0
-}
-
 // KnownHolders leaves out the memory from before recording without a stack:
 // there is nothing to say of it but its size.
 func KnownHolders(holders []Holder) []Holder {

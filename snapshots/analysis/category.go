@@ -1,96 +1,56 @@
 package analysis
 
-import "memtop/snapshots/trace"
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"memtop/snapshots/analysis/category"
+	"memtop/snapshots/trace"
+)
 
 // Rule says why an allocation has its category.
 type Rule struct {
-	Name  string
+	category.Rule
 	Exact bool          // the writer noted the category; otherwise it is a guess
 	Frame trace.FrameID // the frame that decided, 0 when none did
 }
 
-// verdict is a category and the rule behind it.
-type verdict struct {
-	category trace.Category
-	rule     uint8 // index into guessRules, or one of the special ones
-	frame    trace.FrameID
+// RuleBytes is what one rule decided on: how much memory it gave which category.
+type RuleBytes struct {
+	Category trace.Category
+	Rule     category.Rule
+	Bytes    int64
+	Count    int
 }
 
-// classifier holds a verdict for every stack and every note. Numbers only grow,
-// so those of a longer trace are added.
-type classifier struct {
-	stacks []verdict
-	notes  []verdict
-	noted  []bool   // the note has an exact category
-	masks  []uint16 // by frame, the rules that know it
-	// transient tells optimizer state from what optimizer code gives back.
-	transient transientWalk
-	// generation grows when a verdict changes that some memory depends on.
-	generation int
-}
-
-// of returns the verdict on an allocation.
-func (c *classifier) of(stack trace.StackID, note trace.NoteID) verdict {
-	if c.noted[note] {
-		return c.notes[note]
-	}
-	return c.stacks[stack]
-}
-
-func (x *Index) classifier() *classifier {
-	return x.kept.categories.get(x, func(c *classifier) *classifier {
-		if c == nil {
-			c = new(classifier)
+// verdicts returns the judge of what memory is for, up to date.
+func (x *Index) verdicts() *category.Judge {
+	return x.kept.categories.get(x, func(j *category.Judge) *category.Judge {
+		if j == nil {
+			j = category.NewJudge()
 		}
-		c.readNotes(x.tables)
-		c.readStacks(x.tables)
-		c.findTransient(x)
-		return c
+		j.Advance(x.tables, x.events, x.life)
+		return j
 	})
-}
-
-// readNotes judges the notes that are new.
-func (c *classifier) readNotes(t *trace.Tables) {
-	for id := len(c.notes); id < len(t.Notes); id++ {
-		v, noted := verdict{}, false
-		if name := t.Notes[id].Category; name != 0 {
-			var category trace.Category
-			category, noted = trace.NamedCategory(t.String(name))
-			v = verdict{category: category, rule: ruleExact}
-		}
-		c.notes, c.noted = append(c.notes, v), append(c.noted, noted)
-	}
 }
 
 // Category returns what the allocation is used for and why memtop thinks so.
 // Rule.Exact tells a writer's word from a guess.
 func (x *Index) Category(a trace.Allocation) (trace.Category, Rule) {
-	v := x.verdict(a.Stack, a.Note, a.FreeStack)
-	return v.category, Rule{Name: ruleName(v.rule), Exact: v.rule == ruleExact, Frame: v.frame}
-}
-
-// verdict judges one allocation. The stack of a free says nothing of what the
-// memory was for.
-func (x *Index) verdict(stack trace.StackID, note trace.NoteID, freeStack bool) verdict {
-	c := x.classifier()
-	if freeStack && !c.noted[note] {
-		return verdict{category: trace.OtherCategory, rule: ruleHeld}
+	j := x.verdicts()
+	c, rule := j.Of(a.ID, a.Note)
+	r := Rule{Rule: rule, Exact: rule.Strength() == category.Exact}
+	if rule.Strength() >= category.Lived && !a.FreeStack && !r.Exact {
+		r.Frame = j.Frame(a.Stack)
 	}
-	return c.of(stack, note)
+	return c, r
 }
 
 // Guessed reports whether some category of this device is a guess: whether
 // any stack, or memory without a stack, has no exact note. Our own engine notes
 // every allocation; PyTorch notes none.
-func (x *Index) Guessed() bool {
-	c := x.classifier()
-	for note := range c.noted {
-		if c.noted[note] {
-			return false
-		}
-	}
-	return true
-}
+func (x *Index) Guessed() bool { return !x.verdicts().AnyNoted() }
 
 // CategoriesAt returns the requested bytes of each category right after an
 // event. They sum to RequestedAt.
@@ -102,15 +62,60 @@ func (x *Index) CategoriesAt(event int) [trace.CategoryCount]int64 {
 	return sums
 }
 
+// UnknownAt returns the bytes alive right after an event that were held from
+// before recording began, and of which no rule says what they are.
+func (x *Index) UnknownAt(event int) int64 { return x.categorySeries().at(x, x.clamp(event))[heldBand] }
+
 // CountCategories is CategoriesAt for one moment, without the series that makes
 // many moments cheap.
 func (x *Index) CountCategories(at int) [trace.CategoryCount]int64 {
 	var sums [trace.CategoryCount]int64
+	for _, r := range x.RulesAt(at) {
+		sums[r.Category] += r.Bytes
+	}
+	return sums
+}
+
+// RulesAt returns which rules gave what is alive right after an event its
+// category, by category in their order, and of each the most bytes first.
+func (x *Index) RulesAt(at int) []RuleBytes {
+	type key struct {
+		category trace.Category
+		rule     category.Rule
+	}
 	at = x.clamp(at)
+	found := make(map[key]*RuleBytes)
+	j := x.verdicts()
 	x.life.Alive(at, func(id trace.AllocationID) bool {
 		a := x.life.AllocationAt(id, at)
-		sums[x.verdict(a.Stack, a.Note, a.FreeStack).category] += a.Size
+		c, rule := j.Of(id, a.Note)
+		r := found[key{c, rule}]
+		if r == nil {
+			r = &RuleBytes{Category: c, Rule: rule}
+			found[key{c, rule}] = r
+		}
+		r.Bytes += a.Size
+		r.Count++
 		return true
 	})
-	return sums
+	all := make([]RuleBytes, 0, len(found))
+	for _, r := range found {
+		all = append(all, *r)
+	}
+	slices.SortFunc(all, func(a, b RuleBytes) int {
+		return cmp.Or(cmp.Compare(a.Category.Place(), b.Category.Place()), cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Rule, b.Rule))
+	})
+	return all
+}
+
+// slashed turns Windows paths into the form the rules are written in.
+func slashed(path string) string { return strings.ReplaceAll(path, `\`, "/") }
+
+func containsAny(s string, parts ...string) bool {
+	for _, part := range parts {
+		if strings.Contains(s, part) {
+			return true
+		}
+	}
+	return false
 }

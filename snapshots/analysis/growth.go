@@ -94,7 +94,7 @@ func (x *Index) growthBetween(moments []int, marked bool, least int64) []Growth 
 
 // mayLeak leaves out what is expected to be built up.
 func (x *Index) mayLeak(stack trace.StackID) bool {
-	category := x.classifier().of(stack, 0).category
+	category := x.verdicts().Stack(stack)
 	return category != trace.Parameter && category != trace.Optimizer
 }
 

@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"memtop/snapshots/analysis/category"
 	"memtop/snapshots/analysis/leak"
 	"memtop/snapshots/trace"
 )
@@ -17,7 +18,7 @@ type Index struct {
 // answers holds what is computed when first asked for.
 type answers struct {
 	summary    lasting[Summary]
-	categories lasting[*classifier]
+	categories lasting[*category.Judge]
 	byCategory lasting[*series]
 	byStack    lasting[*stackBands]
 	marks      lasting[[]Mark]

@@ -7,16 +7,17 @@ import "memtop/snapshots/trace"
 type peakFacts struct {
 	event      int
 	heldN      int // held ones that were known
+	judged     int // the judge's generation that categories are of
 	holders    []Holder
 	categories [trace.CategoryCount]int64
 }
 
 func (x *Index) peakFacts() *peakFacts {
-	event := x.Summary().PeakEvent
+	event, judged := x.Summary().PeakEvent, x.verdicts().Generation()
 	return x.kept.peak.get(x, func(p *peakFacts) *peakFacts {
-		if p != nil && p.event == event && p.heldN == len(x.life.Held) {
+		if p != nil && p.event == event && p.heldN == len(x.life.Held) && p.judged == judged {
 			return p
 		}
-		return &peakFacts{event, len(x.life.Held), x.HoldersAt(event), x.CountCategories(event)}
+		return &peakFacts{event, len(x.life.Held), judged, x.HoldersAt(event), x.CountCategories(event)}
 	})
 }

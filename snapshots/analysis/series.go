@@ -3,6 +3,7 @@ package analysis
 import (
 	"slices"
 
+	"memtop/snapshots/analysis/category"
 	"memtop/snapshots/trace"
 )
 
@@ -10,17 +11,17 @@ import (
 // like the levels themselves.
 type series struct {
 	bands   int
-	band    func(stack trace.StackID, note trace.NoteID) int // of an allocation made within the trace
-	held    func(k int, note trace.NoteID) int               // of one from before
+	band    func(i int, e *trace.Event, note trace.NoteID) int // of what event i made
+	held    func(k int, note trace.NoteID) int                 // of what is from before
 	initial []int64
 	sums    []int64 // relative sums before event k·64, bands at a time
 	now     []int64 // relative sums after the events read
 	n       int     // events read
 	heldN   int     // held ones that initial is of
-	judged  int     // the classifier's generation that bands are of
+	judged  int     // the judge's generation that bands are of
 }
 
-func (x *Index) newSeries(bands int, band func(trace.StackID, trace.NoteID) int, held func(int, trace.NoteID) int) *series {
+func (x *Index) newSeries(bands int, band func(int, *trace.Event, trace.NoteID) int, held func(int, trace.NoteID) int) *series {
 	s := &series{bands: bands, band: band, held: held, initial: make([]int64, bands), now: make([]int64, bands)}
 	s.heldN = len(x.life.Held)
 	for k := range x.life.Held {
@@ -56,7 +57,7 @@ func (s *series) advance(x *Index) {
 func (s *series) step(x *Index, now []int64, i int, e *trace.Event) {
 	switch {
 	case e.Kind == trace.Alloc:
-		now[s.band(e.Stack, e.Note)] += e.Size
+		now[s.band(i, e, e.Note)] += e.Size
 		if x.life.Reused() > 0 {
 			if id, ok := x.life.Displaced(i); ok {
 				s.move(x, now, id, i-1, -1)
@@ -81,7 +82,7 @@ func (s *series) move(x *Index, now []int64, id trace.AllocationID, at int, sign
 		return
 	}
 	e := x.events.At(int(id))
-	now[s.band(e.Stack, note)] += sign * e.Size
+	now[s.band(int(id), e, note)] += sign * e.Size
 }
 
 // at returns the bands right after an event.
@@ -118,12 +119,14 @@ func (x *Index) CategoryPeaks() []int64 {
 const heldBand = trace.CategoryCount
 
 func (x *Index) categorySeries() *series {
-	c := x.classifier()
+	j := x.verdicts()
 	return x.kept.byCategory.get(x, func(s *series) *series {
-		if !s.fits(x) || s.judged != c.generation {
-			s = x.newSeries(trace.CategoryCount+1,
-				func(stack trace.StackID, note trace.NoteID) int { return c.of(stack, note).category.Place() }, x.heldCategory)
-			s.judged = c.generation
+		if !s.fits(x) || s.judged != j.Generation() {
+			s = x.newSeries(trace.CategoryCount+1, func(i int, _ *trace.Event, note trace.NoteID) int {
+				c, _ := j.Of(trace.AllocationID(i), note)
+				return c.Place()
+			}, func(k int, note trace.NoteID) int { return heldCategory(j, k, note) })
+			s.judged = j.Generation()
 			return s
 		}
 		s.advance(x)
@@ -131,11 +134,11 @@ func (x *Index) categorySeries() *series {
 	})
 }
 
-func (x *Index) heldCategory(k int, note trace.NoteID) int {
-	h := &x.life.Held[k]
-	v := x.verdict(h.Stack, note, h.FreeStack)
-	if v.rule == ruleHeld || v.rule == ruleNoStack {
+// heldCategory keeps what no rule knows apart.
+func heldCategory(j *category.Judge, k int, note trace.NoteID) int {
+	c, rule := j.Of(trace.HeldID(k), note)
+	if rule.Unplaced() {
 		return heldBand
 	}
-	return v.category.Place()
+	return c.Place()
 }

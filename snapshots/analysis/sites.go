@@ -96,11 +96,11 @@ func (g *siteGatherer) add(a *trace.Allocation) {
 		s.Oldest, s.AtLeast = g.describe.age(a) // they come the oldest first
 		g.known[id], g.found = s, append(g.found, s)
 	}
-	v := g.index.verdict(a.Stack, a.Note, a.FreeStack)
+	c, rule := g.index.Category(*a)
 	s.Count++
 	s.Bytes += a.Size
-	s.categories[v.category] += a.Size
-	s.Guessed = s.Guessed || v.rule != ruleExact
+	s.categories[c] += a.Size
+	s.Guessed = s.Guessed || !rule.Exact
 	s.mixed = s.mixed || a.Note != s.tag && g.describe.noted(a.Note) != g.describe.noted(s.tag)
 	s.sizes = append(s.sizes, a.Size)
 	if lost := g.index.life.Lost(a.ID); lost <= g.at {

@@ -29,7 +29,7 @@ func (x *Index) stackBands() *stackBands {
 		b.addBands(x.tables.StackCount())
 		if b.series == nil {
 			b.series = x.newSeries(len(top)+2,
-				func(stack trace.StackID, _ trace.NoteID) int { return int(b.band[max(stack, trace.EmptyStack)]) },
+				func(_ int, e *trace.Event, _ trace.NoteID) int { return int(b.band[max(e.Stack, trace.EmptyStack)]) },
 				func(k int, _ trace.NoteID) int { return x.heldStackBand(k, b.band, len(top)+1) })
 			return b
 		}
@@ -92,7 +92,7 @@ func (p *stackPeaks) advance(x *Index) {
 
 func (p *stackPeaks) begin(x *Index) {
 	p.heldN = len(x.life.Held)
-	p.walk.band = func(stack trace.StackID, _ trace.NoteID) int { return int(max(stack, trace.EmptyStack)) }
+	p.walk.band = func(_ int, e *trace.Event, _ trace.NoteID) int { return int(max(e.Stack, trace.EmptyStack)) }
 	p.walk.held = func(k int, _ trace.NoteID) int { return x.heldStackSlot(k) }
 	for k := range x.life.Held {
 		p.now[x.heldStackSlot(k)] += x.life.Held[k].Size

@@ -60,9 +60,9 @@ func (x *Index) describer(at int) *describer {
 func (d *describer) tensor(a *trace.Allocation) Tensor {
 	x := d.index
 	note := &x.tables.Notes[a.Note]
-	v := x.verdict(a.Stack, a.Note, a.FreeStack)
+	c, rule := x.Category(*a)
 	t := Tensor{
-		Allocation: *a, Name: d.name(a), Category: v.category, Guessed: v.rule != ruleExact,
+		Allocation: *a, Name: d.name(a), Category: c, Guessed: !rule.Exact,
 		Layer: trace.Printable(x.tables.String(note.Layer)), Role: trace.Printable(x.tables.String(note.Role)),
 		Shape: trace.Printable(x.tables.String(note.Shape)), DType: trace.Printable(x.tables.String(note.DType)),
 		Site: d.sites.Of(a),

@@ -141,7 +141,7 @@ func (s snapshot) htmlNumbers() []htmlNumbers {
 // from before recording apart, as the chart has it.
 func (s snapshot) htmlCategories() []htmlShare {
 	sums := s.index.CategoriesAt(s.event)
-	held := min(s.index.UnknownAt(s.event), sums[trace.OtherCategory])
+	held := s.index.UnknownAt(s.event)
 	sums[trace.OtherCategory] -= held
 	var shares []htmlShare
 	for i, category := range trace.Categories {

@@ -130,7 +130,7 @@ func (d *Device) categories(p *page, x *analysis.Index) {
 	}
 	title := "At the peak, by category"
 	if c.Guessed {
-		title += " (guessed from stacks)"
+		title += " (guessed)"
 	}
 	p.line("")
 	p.line("  %s", title)
@@ -139,7 +139,7 @@ func (d *Device) categories(p *page, x *analysis.Index) {
 			p.line("  %-18s%12s %3d%%  %s", name, quantity.Bytes(bytes), analysis.Percent(bytes, whole), bar(bytes, whole, 30))
 		}
 	}
-	held := min(x.UnknownAt(d.PeakEvent), c.Bytes[trace.OtherCategory])
+	held := x.UnknownAt(d.PeakEvent)
 	for _, category := range trace.Categories {
 		bytes := c.Bytes[category]
 		if category == trace.OtherCategory {

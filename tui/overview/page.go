@@ -97,7 +97,7 @@ func answer(ctx context.Context, q question) facts {
 	}
 	f.state = x.SegmentsAt(q.at)
 	f.holders = x.HoldersAt(q.at)
-	f.unknown = min(analysis.UnknownOf(f.holders), f.categories[trace.OtherCategory])
+	f.unknown = x.UnknownAt(q.at)
 	f.holders = f.holders[:min(len(f.holders), holderCount)]
 	stacks := make([]trace.StackID, len(f.holders))
 	for i := range f.holders {

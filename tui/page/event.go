@@ -137,7 +137,7 @@ func useLines(s *Scene, a trace.Allocation) []Line {
 	category, rule := s.Index.Category(a)
 	text := category.String()
 	if !rule.Exact {
-		text += "  (guessed: " + rule.Name + ")"
+		text += "  (guessed: " + rule.String() + ")"
 	}
 	n := t.Notes[a.Note]
 	if role := t.String(n.Role); known(role) {

@@ -59,9 +59,8 @@ func aliveAt(_ context.Context, q aliveQuestion) *aliveList {
 }
 
 func itemOf(x *analysis.Index, a trace.Allocation) item {
-	category, rule := x.Category(a)
-	unknown := a.FreeStack || a.Stack <= trace.EmptyStack
-	return item{a, category, a.Open < 0 && unknown && !rule.Exact}
+	c, rule := x.Category(a)
+	return item{a, c, a.Open < 0 && rule.Unplaced()}
 }
 
 // moved returns the list at another moment: what stays, and what came. Both are

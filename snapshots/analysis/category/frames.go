@@ -1,0 +1,175 @@
+package category
+
+import (
+	"strings"
+)
+
+// trait is what a frame says of what happens below it. A frame may have several.
+type trait uint32
+
+// The traits, in the order in which they are tried on one frame.
+const (
+	workspaces  trait = 1 << iota // a library's scratch
+	zeroes                        // gradients are dropped
+	accumulates                   // a gradient is taken up
+	gradBuffers                   // flat gradients are made
+	flats                         // flat buffers of parameters and of gradients
+	gathers                       // shards are put together
+	caches                        // keys and values are kept
+	begins                        // an optimizer's state is made
+	updates                       // the optimizer's step
+	backs                         // backward
+	loads                         // data
+	moves                         // a module is moved
+	builds                        // a module is built or loaded
+	calls                         // a module is called
+	// What decides only where nothing above does.
+	copies     // data goes to the device
+	computes   // an operation
+	foreach    // an operation on many tensors at once, as optimizers do
+	constructs // __init__ of anything
+	noGrads    // a function runs without a graph
+	native     // C++
+	recomputes // forward is run again, for backward
+	strong     = copies - 1
+)
+
+// traitsOf reads a frame. File has slashes, whatever it was written with.
+func traitsOf(file, name string) trait {
+	if !isPython(file) {
+		return nativeTraits(name)
+	}
+	base := file[strings.LastIndexByte(file, '/')+1:]
+	var t trait
+	add := func(is bool, of trait) {
+		if is {
+			t |= of
+		}
+	}
+	add(hasAny(name, "allocate_workspace", "_workspace_buffer", "get_workspace"), workspaces)
+	add(hasAny(name, "zero_grad"), zeroes)
+	add(hasAny(name, "grad_buffer", "flat_grad", "_ipg_bucket", "reduce_bucket_buffer", "contiguous_grad"), gradBuffers)
+	add(strings.Contains(base, "grad") && strings.Contains(base, "buffer"), flats)
+	add(isGather(file, name), gathers)
+	add(isCache(base, name), caches)
+	add(isOptimizerFile(file, base) && isBeginning(name) || hasAny(name, "_init_group", "init_optimizer_state"), begins)
+	add(isOptimizerFile(file, base), updates)
+	add(isBackward(file, name), backs)
+	add(isLoading(file, name), loads)
+	add(strings.HasSuffix(file, "/nn/modules/module.py") && !isCall(file, name), moves)
+	add(isBuilding(file, base, name), builds)
+	add(isCall(file, name), calls)
+	add(strings.HasSuffix(file, "/torch/nn/functional.py") || strings.HasSuffix(file, "/torch/functional.py"), computes)
+	add(name == "__init__", constructs)
+	add(name == "decorate_context" || hasAny(name, "inference_mode", "no_grad"), noGrads)
+	add(strings.HasSuffix(file, "/torch/utils/checkpoint.py"), recomputes)
+	return t
+}
+
+// isPython knows files of Python, notebooks' and generated ones too.
+func isPython(file string) bool {
+	return strings.HasSuffix(file, ".py") || strings.HasPrefix(file, "<") || strings.Contains(file, "/ipykernel")
+}
+
+func isOptimizerFile(file, base string) bool {
+	switch base {
+	case "lr_scheduler.py", "swa_utils.py":
+		return false
+	case "optimizer.py":
+		// PyTorch's wrapper around every step is also around its closure.
+		return !strings.HasSuffix(file, "torch/optim/optimizer.py")
+	}
+	if hasAny(file, "/optim/", "/optimizers/") || hasAny(base, "optim") {
+		return true
+	}
+	for _, word := range strings.FieldsFunc(strings.TrimSuffix(base, ".py"), isSeparator) {
+		switch strings.ToLower(word) {
+		case "adam", "adamw", "adamw8bit", "adam8bit", "sgd", "lion", "lamb", "lars", "adafactor", "adagrad", "adadelta",
+			"rmsprop", "nadam", "radam", "shampoo", "soap", "muon", "sophia", "galore", "prodigy", "adopt", "came":
+			return true
+		}
+	}
+	return false
+}
+
+func isSeparator(r rune) bool { return r == '_' || r == '-' || r == '.' }
+
+// isBeginning knows functions of an optimizer that make its state.
+func isBeginning(name string) bool {
+	return name == "__init__" || name == "init_group" ||
+		strings.Contains(name, "init") && strings.Contains(name, "state") || strings.Contains(name, "state_buffer")
+}
+
+func isBackward(file, name string) bool {
+	switch {
+	case name == "backward", strings.HasPrefix(name, "backward_"):
+		return true
+	case strings.HasSuffix(file, "/torch/autograd/function.py"):
+		return name == "apply" // of BackwardCFunction; the forward's has the name of its class
+	}
+	return name == "_engine_run_backward" || hasAny(name, "post_backward", "_reduce_grad", "CompiledFunctionBackward") ||
+		name == "foreach_reduce"
+}
+
+func isLoading(file, name string) bool {
+	return hasAny(file, "/torch/utils/data/", "/dataloader", "/data_loader", "/datasets/", "/dataset.py") ||
+		hasAny(name, "collate", "pin_memory", "get_batch", "next_batch", "load_batch", "sample_batch", "get_input", "prepare_input",
+			"make_batch", "send_to_device", "batch_to_device", "move_data_to_device", "load_data", "data_loading")
+}
+
+func isBuilding(file, base, name string) bool {
+	switch name {
+	case "from_pretrained", "load_state_dict", "_load_pretrained_model", "_load_state_dict_into_meta_model", "create_weights",
+		"load_weights", "weight_loader", "process_weights_after_loading", "set_module_tensor_to_device", "materialize", "to_empty",
+		"load_checkpoint_in_model", "load_checkpoint_and_dispatch", "init_empty_weights", "load_model":
+		return true
+	case "__init__", "reset_parameters":
+		return strings.Contains(file, "/nn/modules/")
+	}
+	if strings.Contains(name, "weight") && hasAny(name, "init", "load", "create", "alloc") {
+		return true
+	}
+	return strings.HasSuffix(file, "/torch/nn/init.py") || strings.HasSuffix(file, "/torch/nn/parameter.py") ||
+		strings.Contains(file, "/safetensors/") || base == "swa_utils.py" ||
+		hasAny(file, "/fsdp/_flat_param", "/_init_utils.py", "/fsdp/_fsdp_param.py")
+}
+
+// isGather knows where sharded weights are put together for a layer.
+func isGather(file, name string) bool {
+	if !hasAny(file, "/fsdp/", "/fully_shard", "/_composable/", "deepspeed/runtime/zero/") {
+		return false
+	}
+	return hasAny(name, "unshard", "all_gather", "allgather", "alloc_storage", "_alloc_padded")
+}
+
+// isCache knows caches of keys and values, but not caches of code, files or types.
+func isCache(base, name string) bool {
+	if hasAny(name, "kv_cache", "kvcache", "KVCache", "past_key_value", "key_value_cache", "init_cache", "allocate_cache") {
+		return true
+	}
+	if !hasAny(base, "cache") || hasAny(base, "codecache", "lru", "file", "disk", "caching", "autotune") {
+		return false
+	}
+	return base != "cache.py" || hasAny(name, "update", "append", "alloc", "init")
+}
+
+func isCall(file, name string) bool {
+	switch name {
+	case "_call_impl", "_wrapped_call_impl", "_slow_forward", "__call__":
+		return strings.HasSuffix(file, "/nn/modules/module.py")
+	case "forward", "recompute_fn":
+		return true
+	case "call":
+		return strings.Contains(file, "torchinductor")
+	}
+	return strings.HasPrefix(name, "inner") && strings.HasSuffix(file, "/nn/modules/module.py")
+}
+
+func hasAny(s string, parts ...string) bool {
+	for _, part := range parts {
+		if strings.Contains(s, part) {
+			return true
+		}
+	}
+	return false
+}

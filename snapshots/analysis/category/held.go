@@ -1,0 +1,134 @@
+package category
+
+import (
+	"slices"
+
+	"memtop/snapshots/trace"
+)
+
+// judgeHeld judges what was held from before recording: by its own stack where that
+// is known, by the stack that frees it, and what is never freed by its size.
+func (j *Judge) judgeHeld() {
+	before := j.held
+	j.held = make([]Rule, len(j.life.Held))
+	var alike, never []int
+	for k := range j.life.Held {
+		h := &j.life.Held[k]
+		switch {
+		case j.noted[h.Note]:
+			j.held[k] = noted
+		case h.FreeStack:
+			j.held[k] = j.byFree(h)
+		default:
+			j.held[k] = j.byStack(h)
+		}
+		switch {
+		case j.held[k] == heldUnknown && h.Close == trace.Never:
+			never = append(never, k)
+		case j.held[k] == heldUnknown:
+			alike = append(alike, k)
+		}
+	}
+	j.judgeAlike(alike)
+	j.judgeCopies(never)
+	if !slices.Equal(before, j.held) {
+		j.generation++
+	}
+}
+
+// byStack judges by where a block was made, which survives the end of a recording.
+func (j *Judge) byStack(h *trace.Held) Rule {
+	switch m := j.stacks[h.Stack].maker; m {
+	case noMaker:
+		return heldUnknown
+	case unknownMaker:
+		return NoRule
+	case backwardMaker:
+		return outlivesBackward
+	case forwardMaker, operationMaker:
+		if j.trains() {
+			return heldResult
+		}
+		return heldOutput
+	default:
+		return j.first(h.Stack)
+	}
+}
+
+// byFree judges by where a block is freed.
+func (j *Judge) byFree(h *trace.Held) Rule {
+	switch j.freerAt(j.events.At(int(h.Close)), 0) {
+	case stepFreer:
+		return heldMoment
+	case zeroFreer:
+		return freedByZeroGrad
+	case engineFreer:
+		return heldResult
+	}
+	if j.stacks[h.Stack].maker == inputMaker {
+		return heldBatch
+	}
+	return heldUnknown
+}
+
+// trains reports whether something in the trace is a backward pass or an update.
+func (j *Judge) trains() bool {
+	for id := range j.stacks {
+		switch j.makerOf(trace.StackID(id)) {
+		case backwardMaker, gradientMaker, stepMaker, stateMaker:
+			if id > 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// judgeAlike judges blocks that the program's loop frees by what the trace makes of
+// the same size: a batch, logits or a loss that a name held on to. What the trace
+// makes none of is a result, where there is a model that gives one.
+func (j *Judge) judgeAlike(held []int) {
+	if len(held) == 0 {
+		return
+	}
+	made := make(map[int64]*[ruleCount]int32)
+	for _, k := range held {
+		made[j.life.Held[k].Size] = new([ruleCount]int32)
+	}
+	j.tally(made)
+	for _, k := range held {
+		most, n := NoRule, int32(0)
+		for r, count := range made[j.life.Held[k].Size] {
+			if count > n && table[r].strength > Unknown {
+				most, n = Rule(r), count
+			}
+		}
+		switch table[most].category {
+		case trace.Input:
+			j.held[k] = heldBatch
+		case trace.Activation, trace.BackwardTemporary:
+			j.held[k] = likeActivation
+		case trace.Inference:
+			j.held[k] = heldOutput
+		case trace.OtherCategory:
+		default:
+			j.held[k] = most
+		}
+	}
+}
+
+// tally counts by rule what the trace makes of some sizes.
+func (j *Judge) tally(made map[int64]*[ruleCount]int32) {
+	for i := 0; i < j.events.Len(); {
+		part := j.events.Span(i)
+		for k := range part {
+			if part[k].Kind != trace.Alloc {
+				continue
+			}
+			if counts := made[part[k].Size]; counts != nil {
+				counts[j.rules[i+k]]++
+			}
+		}
+		i += len(part)
+	}
+}

@@ -1,0 +1,230 @@
+package category
+
+import (
+	"slices"
+
+	"memtop/snapshots/trace"
+)
+
+// byMaker is the verdict on what a maker makes, where its end is not known.
+var byMaker = [...]Rule{
+	noMaker: noStack, workspaceMaker: libraryWorkspace, gradientMaker: accumulated, bufferMaker: gradientBuffer,
+	gatherMaker: weightsGathered, cacheMaker: cacheMade, stateMaker: optimizerState, stepMaker: outlivesStep,
+	backwardMaker: backwardScratch, recomputeMaker: recomputed, inputMaker: dataLoaded, scriptMaker: scriptMade,
+	moveMaker: moduleMoved, buildMaker: moduleBuilt, constructorMaker: constructorMade,
+	forwardMaker: graphKept, operationMaker: graphKept,
+}
+
+// judgeAll judges everything that was made within the trace.
+func (j *Judge) judgeAll() {
+	j.generation++
+	j.echoed = j.echoes()
+	p := panel{cut: newCut(j)}
+	j.longest = p.longestBackward()
+	p.findReplacements()
+	p.each(func(i int, e *trace.Event, at int) { j.rules[i] = p.made(i, e, at) })
+}
+
+// echoes reports whether the stack of a free is that of its allocation, as it is
+// where PyTorch recorded the context of allocations only.
+func (j *Judge) echoes() bool {
+	const enough = 4096
+	same, looked := 0, 0
+	for i := 0; i < j.events.Len() && looked < enough; i++ {
+		e := j.events.At(i)
+		if e.Kind != trace.Alloc || e.Stack <= trace.EmptyStack || j.life.Closed(i) == trace.Never {
+			continue
+		}
+		looked++
+		if j.events.At(j.life.Closed(i)).Stack == e.Stack {
+			same++
+		}
+	}
+	return looked > 0 && same*10 >= looked*9
+}
+
+// panel judges the allocations of a trace that was cut into spans.
+type panel struct {
+	*cut
+	replaces []bool // by stack of the optimizer's step: it makes parameters
+}
+
+// made judges what event i made, in span at.
+func (p *panel) made(i int, e *trace.Event, at int) Rule {
+	s := &p.spans[at]
+	if p.isWorkspace(i, e, at) {
+		return workspaceSize
+	}
+	switch m := p.makerOf(e.Stack); m {
+	case forwardMaker, operationMaker:
+		return p.forward(i, s, m)
+	case backwardMaker:
+		return p.backward(i, e, at)
+	case stepMaker:
+		return p.step(i, e, at)
+	case unknownMaker:
+		return p.unknown(i, e, at)
+	case inputMaker, scriptMaker:
+		if p.stacks[e.Stack].noGrad && m == scriptMaker {
+			return noGradMade
+		}
+		return byMaker[m]
+	default:
+		return p.first(e.Stack)
+	}
+}
+
+func (p *panel) forward(i int, s *span, m maker) Rule {
+	by := p.freedIn(i)
+	switch {
+	case by == engineFreer:
+		return freedByEngine
+	case s.phase == forward && s.graph:
+		return graphKept
+	case p.stacks[p.events.At(i).Stack].noGrad:
+		return noGradMade
+	default:
+		return noGraph
+	}
+}
+
+// backward tells gradients of parameters from what is gone when the pass ends.
+func (p *panel) backward(i int, e *trace.Event, at int) Rule {
+	end := p.life.Closed(i)
+	switch p.freedIn(i) {
+	case engineFreer:
+		return backwardScratch
+	case zeroFreer:
+		return freedByZeroGrad
+	case stepFreer:
+		return outlivesBackward
+	}
+	if at+1 < len(p.spans) && end >= int(p.spans[at+1].first) {
+		return outlivesBackward
+	}
+	return backwardScratch
+}
+
+// step tells state and parameters from what the update needs on its way.
+func (p *panel) step(i int, e *trace.Event, at int) Rule {
+	end := p.life.Closed(i)
+	if at+1 < len(p.spans) && end < int(p.spans[at+1].first) || end != trace.Never && at+1 == len(p.spans) {
+		return dropsInStep
+	}
+	if p.replaces[e.Stack] {
+		return replacedInStep
+	}
+	return outlivesStep
+}
+
+// unknown judges what no frame speaks for, by when it lives: within a forward pass,
+// or across one, as a batch does.
+func (p *panel) unknown(i int, e *trace.Event, at int) Rule {
+	s, next := &p.spans[at], len(p.spans) > at+1
+	switch {
+	case p.freedIn(i) == engineFreer:
+		return freedByEngine
+	case p.stacks[e.Stack].noGrad:
+		return noGradMade
+	case s.phase == forward && s.graph && s.leads:
+		return graphKept
+	case s.phase == forward && next && p.life.Closed(i) < int(p.spans[at+1].first):
+		return noGraph
+	case next && p.spans[at+1].phase == forward && p.life.Closed(i) != trace.Never && p.life.Closed(i) > int(p.spans[at+1].last):
+		return acrossForward
+	default:
+		return NoRule
+	}
+}
+
+// The sizes of libraries' workspaces, in bytes: cuBLAS's, on Hopper too, and
+// cublasLt's.
+const (
+	blasWorkspace   = 8_519_680
+	hopperWorkspace = 32 << 20
+	smallWorkspace  = 1 << 20
+)
+
+// isWorkspace knows a library's scratch by its size: it is made at the first product
+// of a thread, and stays.
+func (p *panel) isWorkspace(i int, e *trace.Event, at int) bool {
+	if e.Size != blasWorkspace && e.Size != hopperWorkspace && e.Size != smallWorkspace || p.life.Closed(i) != trace.Never {
+		return false
+	}
+	switch p.makerOf(e.Stack) {
+	case forwardMaker, operationMaker, backwardMaker, unknownMaker:
+	default:
+		return false
+	}
+	switch e.Size {
+	case blasWorkspace:
+		return true
+	case hopperWorkspace:
+		return !p.native && at+2 < len(p.spans)
+	default:
+		return p.beside(i, blasWorkspace)
+	}
+}
+
+// beside reports whether something of a size was made around event i, for good.
+func (p *panel) beside(i int, size int64) bool {
+	const reach = 8
+	for k := max(0, i-reach); k < min(i+reach, p.events.Len()); k++ {
+		if e := p.events.At(k); e.Kind == trace.Alloc && e.Size == size && p.life.Closed(k) == trace.Never {
+			return true
+		}
+	}
+	return false
+}
+
+// findReplacements finds the stacks of the optimizer's step that make parameters:
+// where a parameter is freed in the step, the allocation of its size right before
+// is its successor.
+func (p *panel) findReplacements() {
+	p.replaces = make([]bool, len(p.stacks))
+	parameter := func(m maker) bool { return m == moveMaker || m == buildMaker || m == constructorMaker }
+	for k := range p.life.Held {
+		h := &p.life.Held[k]
+		if !h.FreeStack && parameter(p.stacks[h.Stack].maker) && h.Close != trace.Never {
+			p.succeed(int(h.Close), h.Size, h.Stack)
+		}
+	}
+	for first, more := true, true; more; first = false {
+		before := slices.Clone(p.replaces)
+		p.eachClosed(func(i int, e *trace.Event) {
+			if first && parameter(p.stacks[e.Stack].maker) || before[e.Stack] {
+				p.succeed(p.life.Closed(i), e.Size, e.Stack)
+			}
+		})
+		more = !slices.Equal(before, p.replaces)
+	}
+}
+
+// eachClosed calls visit with what was made and freed within the trace.
+func (p *panel) eachClosed(visit func(i int, e *trace.Event)) {
+	for i := 0; i < p.events.Len(); {
+		part := p.events.Span(i)
+		for k := range part {
+			if part[k].Kind == trace.Alloc && p.life.Closed(i+k) != trace.Never {
+				visit(i+k, &part[k])
+			}
+		}
+		i += len(part)
+	}
+}
+
+// succeed looks for the successor of a parameter that event at frees. It may itself
+// be replaced in the same step.
+func (p *panel) succeed(at int, size int64, made trace.StackID) {
+	const reach = 64
+	if p.freerAt(p.events.At(at), made) != stepFreer {
+		return
+	}
+	for i := at - 1; i >= max(0, at-reach); i-- {
+		e := p.events.At(i)
+		if e.Kind == trace.Alloc && e.Size == size && p.life.Closed(i) > at && p.stacks[e.Stack].maker == stepMaker {
+			p.replaces[e.Stack] = true
+			return
+		}
+	}
+}

@@ -1,0 +1,270 @@
+package category
+
+import (
+	"sort"
+
+	"memtop/snapshots/trace"
+)
+
+// phase is what a program does between two allocations.
+type phase uint8
+
+const (
+	outside phase = iota
+	forward
+	backward
+	stepping
+)
+
+// span is a run of allocations of one phase; of forward, of one call of the model.
+type span struct {
+	first, last int32 // events of its first and last allocation
+	phase       phase
+	root        trace.FrameID
+	graph       bool
+	noGrad      bool
+	leads       bool  // only forward, with a graph, lies between it and a backward pass
+	born        int32 // forward allocations
+	backed      int32 // of them, freed by backward
+	stay        int32 // of them, alive after the last
+	sites       int32 // stacks of those
+}
+
+// cut is a trace in spans.
+type cut struct {
+	*Judge
+	spans  []span
+	broken bool // something outside of the model was made since
+	oom    int  // the last event at which memory ran out, or Never
+}
+
+// newCut walks over the allocations once and cuts them into spans.
+func newCut(j *Judge) *cut {
+	c := &cut{Judge: j, spans: []span{{first: -1, last: -1}}, oom: trace.Never}
+	for i := 0; i < j.events.Len(); {
+		part := j.events.Span(i)
+		for k := range part {
+			switch part[k].Kind {
+			case trace.Alloc:
+				c.add(i+k, &part[k])
+			case trace.OOM:
+				c.oom = i + k
+			}
+		}
+		i += len(part)
+	}
+	c.findGraphs()
+	return c
+}
+
+func (c *cut) add(i int, e *trace.Event) {
+	s := &c.stacks[e.Stack]
+	m := c.makerOf(e.Stack)
+	now := &c.spans[len(c.spans)-1]
+	switch m {
+	case forwardMaker, operationMaker:
+		if now.phase != forward || now.root != s.root || c.broken {
+			now = c.begin(i, forward)
+			now.root, now.noGrad = s.root, s.noGrad
+		}
+	case backwardMaker, gradientMaker, recomputeMaker:
+		if now.phase != backward {
+			now = c.begin(i, backward)
+		}
+	case stepMaker, stateMaker:
+		if now.phase != stepping {
+			now = c.begin(i, stepping)
+		}
+	default:
+		c.broken = true
+		return
+	}
+	c.broken = false
+	now.last = int32(i)
+}
+
+func (c *cut) begin(i int, p phase) *span {
+	c.spans = append(c.spans, span{first: int32(i), last: int32(i), phase: p})
+	return &c.spans[len(c.spans)-1]
+}
+
+// makerOf is the stack's maker. In files with stacks of Python only, the engine's
+// thread has none.
+func (j *Judge) makerOf(id trace.StackID) maker {
+	m := j.stacks[id].maker
+	if m == noMaker && j.silentEngine {
+		return backwardMaker
+	}
+	return m
+}
+
+// freedBy says who freed what the event made.
+func (j *Judge) freedBy(i int) freer {
+	at := j.life.Closed(i)
+	if at == trace.Never {
+		return unknownFreer
+	}
+	return j.freerAt(j.events.At(at), j.events.At(i).Stack)
+}
+
+// freerAt says who frees, by the event that closes an allocation of a stack. Files
+// that keep the stack of the allocation there do not say.
+func (j *Judge) freerAt(e *trace.Event, made trace.StackID) freer {
+	if !e.Kind.Closes() || e.Stack == made && made > trace.EmptyStack && j.echoed {
+		return unknownFreer
+	}
+	if j.stacks[e.Stack].maker == noMaker {
+		if j.silentEngine {
+			return engineFreer
+		}
+		return unknownFreer
+	}
+	return j.stacks[e.Stack].freer
+}
+
+// findGraphs decides for each call of the model whether a graph was made of it:
+// backward frees some of what it made, or much of it stays, from the same places
+// again and again as layers have it.
+func (c *cut) findGraphs() {
+	c.count()
+	trains, infers := c.trains(), false
+	for k := range c.spans {
+		s := &c.spans[k]
+		infers = infers || s.phase == forward && s.born >= manyBorn && s.stay*2 < s.born && s.backed == 0
+	}
+	roots := make(map[trace.FrameID]bool)
+	for k := range c.spans {
+		s := &c.spans[k]
+		if s.phase != forward {
+			continue
+		}
+		layers := s.stay >= 2*s.sites && s.stay*4 >= s.born && s.born >= manyBorn
+		kept := trains && s.stay*2 >= s.born || !trains && !infers && s.stay == s.born
+		s.graph = s.backed*50 > s.born || !s.noGrad && (layers || kept)
+		roots[s.root] = roots[s.root] || s.graph && s.backed > 0
+	}
+	c.inherit(roots)
+}
+
+// manyBorn is how many allocations of a call say something about it.
+const manyBorn = 8
+
+// inherit finds the graphs of spans that show none themselves: a loss belongs to
+// the model's call before it, and the last call may end with the trace.
+func (c *cut) inherit(roots map[trace.FrameID]bool) {
+	graph := false
+	c.leadToBackward()
+	for k := range c.spans {
+		s := &c.spans[k]
+		switch {
+		case s.phase != forward:
+			graph = false
+			continue
+		case !s.graph && graph && s.leads:
+			s.graph = true
+		case !s.graph && k == len(c.spans)-1:
+			s.graph = roots[s.root]
+		}
+		graph = s.graph
+	}
+}
+
+// leadToBackward marks the spans of forward that a backward pass follows.
+func (c *cut) leadToBackward() {
+	leads := false
+	for k := len(c.spans) - 1; k >= 0; k-- {
+		s := &c.spans[k]
+		leads = s.phase == backward || s.phase == forward && !s.noGrad && leads
+		s.leads = leads
+	}
+}
+
+// count counts what each call made, what of it backward frees, what outlives the
+// call, and from how many places that comes.
+func (c *cut) count() {
+	seen := make([]int32, len(c.stacks))
+	c.each(func(i int, e *trace.Event, at int) {
+		s := &c.spans[at]
+		m := c.makerOf(e.Stack)
+		if s.phase != forward || m != forwardMaker && m != operationMaker {
+			return
+		}
+		s.born++
+		if c.freedIn(i) == engineFreer {
+			s.backed++
+		}
+		if c.life.Closed(i) < c.after(at) {
+			return
+		}
+		s.stay++
+		if seen[e.Stack] != int32(at+1) {
+			seen[e.Stack] = int32(at + 1)
+			s.sites++
+		}
+	})
+}
+
+// after returns the first event that a span has no part in: of the last, where
+// memory ran out or the trace ends.
+func (c *cut) after(at int) int {
+	if at+1 < len(c.spans) {
+		return int(c.spans[at+1].first)
+	}
+	return c.oom
+}
+
+// each calls visit with every allocation and its span.
+func (c *cut) each(visit func(i int, e *trace.Event, at int)) {
+	at := 0
+	for i := 0; i < c.events.Len(); {
+		part := c.events.Span(i)
+		for k := range part {
+			if part[k].Kind != trace.Alloc {
+				continue
+			}
+			for at+1 < len(c.spans) && int(c.spans[at+1].first) <= i+k {
+				at++
+			}
+			visit(i+k, &part[k], at)
+		}
+		i += len(part)
+	}
+}
+
+// freedIn says who freed what the event made; where the stack of the free does not,
+// by the phase that it fell into.
+func (c *cut) freedIn(i int) freer {
+	by, end := c.freedBy(i), c.life.Closed(i)
+	if by != unknownFreer || end == trace.Never {
+		return by
+	}
+	at := sort.Search(len(c.spans), func(k int) bool { return int(c.spans[k].first) > end }) - 1
+	if s := &c.spans[at]; end <= int(s.last) {
+		switch s.phase {
+		case backward:
+			return engineFreer
+		case stepping:
+			return stepFreer
+		case forward:
+			return forwardFreer
+		}
+	}
+	return unknownFreer
+}
+
+// longestBackward returns the first and last event of the longest backward pass, of one
+// that something follows where there is one.
+func (c *cut) longestBackward() [2]int {
+	found, whole := [2]int{0, -1}, false
+	for k := range c.spans {
+		s := &c.spans[k]
+		last := k == len(c.spans)-1
+		if s.phase != backward || last && whole {
+			continue
+		}
+		if !last && !whole || int(s.last-s.first) > found[1]-found[0] {
+			found, whole = [2]int{int(s.first), int(s.last)}, !last
+		}
+	}
+	return found
+}

@@ -1,0 +1,130 @@
+package category
+
+import "memtop/snapshots/trace"
+
+// Strength says what kind of evidence a rule goes by.
+type Strength uint8
+
+// The strengths, weakest first.
+const (
+	Unknown Strength = iota // nothing applies
+	Counted                 // sizes, and how many there are of each
+	Lived                   // a stack, and when and by whom it was freed
+	Stacked                 // the stack names the maker
+	Exact                   // the writer noted it
+)
+
+// String returns the strength in a word or two.
+func (s Strength) String() string {
+	return [...]string{"none", "sizes", "lifetime", "stack", "noted"}[s]
+}
+
+// Rule is the number of a rule.
+type Rule uint8
+
+// The rules. Each gives one category; see table.
+const (
+	NoRule Rule = iota
+	noStack
+	heldUnknown
+	noted
+	libraryWorkspace
+	workspaceSize
+	moduleMoved
+	moduleBuilt
+	weightsGathered
+	constructorMade
+	replacedInStep
+	heldWeight
+	knownShape
+	accumulated
+	gradientBuffer
+	outlivesBackward
+	freedByZeroGrad
+	heldGradient
+	optimizerState
+	outlivesStep
+	dropsInStep
+	heldMoment
+	heldState
+	graphKept
+	freedByEngine
+	recomputed
+	heldResult
+	likeActivation
+	backwardScratch
+	dataLoaded
+	scriptMade
+	heldBatch
+	acrossForward
+	cacheMade
+	noGraph
+	noGradMade
+	heldOutput
+	ruleCount = int(iota)
+)
+
+// rule is one row of the table.
+type rule struct {
+	category trace.Category
+	strength Strength
+	name     string
+}
+
+var table = [ruleCount]rule{
+	NoRule:           {trace.OtherCategory, Unknown, "no rule matched"},
+	noStack:          {trace.OtherCategory, Unknown, "no stack recorded"},
+	heldUnknown:      {trace.OtherCategory, Unknown, "held from before recording"},
+	noted:            {trace.OtherCategory, Exact, "noted by the writer"}, // the note has the category
+	libraryWorkspace: {trace.Workspace, Stacked, "library workspace"},
+	workspaceSize:    {trace.Workspace, Counted, "the size of a library workspace, never freed"},
+	moduleMoved:      {trace.Parameter, Stacked, "module moved or converted"},
+	moduleBuilt:      {trace.Parameter, Stacked, "module built or loaded"},
+	weightsGathered:  {trace.Parameter, Stacked, "sharded weights gathered"},
+	constructorMade:  {trace.Parameter, Stacked, "made by a constructor"},
+	replacedInStep:   {trace.Parameter, Lived, "replaces a parameter in the step"},
+	heldWeight:       {trace.Parameter, Counted, "held before, never freed: the first copy of each size"},
+	knownShape:       {trace.Parameter, Counted, "sizes of layers and their vectors"},
+	accumulated:      {trace.Gradient, Stacked, "gradient accumulated"},
+	gradientBuffer:   {trace.Gradient, Stacked, "flat buffer of gradients"},
+	outlivesBackward: {trace.Gradient, Lived, "made in backward, outlives it"},
+	freedByZeroGrad:  {trace.Gradient, Lived, "freed in zero_grad"},
+	heldGradient:     {trace.Gradient, Counted, "held before, never freed: the copy that backward adds to"},
+	optimizerState:   {trace.Optimizer, Stacked, "optimizer begins its state"},
+	outlivesStep:     {trace.Optimizer, Lived, "made in the step, outlives it"},
+	dropsInStep:      {trace.Optimizer, Lived, "made and freed in the step"},
+	heldMoment:       {trace.Optimizer, Lived, "held before, freed in the step"},
+	heldState:        {trace.Optimizer, Counted, "held before, never freed: further copies of the weights"},
+	graphKept:        {trace.Activation, Lived, "forward with a graph"},
+	freedByEngine:    {trace.Activation, Lived, "freed by backward"},
+	recomputed:       {trace.Activation, Stacked, "forward run again in backward"},
+	heldResult:       {trace.Activation, Lived, "held before, freed by backward"},
+	likeActivation:   {trace.Activation, Lived, "held before, the size of activations"},
+	backwardScratch:  {trace.BackwardTemporary, Lived, "made in backward, gone before it ends"},
+	dataLoaded:       {trace.Input, Stacked, "data loading"},
+	scriptMade:       {trace.Input, Stacked, "copied or made outside of any module"},
+	acrossForward:    {trace.Input, Lived, "alive through a call of the model"},
+	heldBatch:        {trace.Input, Lived, "held before, the size of a batch"},
+	cacheMade:        {trace.KVCache, Stacked, "cache of keys and values"},
+	noGraph:          {trace.Inference, Lived, "forward without a graph"},
+	noGradMade:       {trace.Inference, Stacked, "under no_grad or inference_mode"},
+	heldOutput:       {trace.Inference, Lived, "held before, freed in the loop without a graph"},
+}
+
+// Rules are the numbers of all rules, in the order of their categories.
+func Rules() []Rule {
+	all := make([]Rule, ruleCount)
+	for i := range all {
+		all[i] = Rule(i)
+	}
+	return all
+}
+
+// String says in words what the rule goes by.
+func (r Rule) String() string { return table[r].name }
+
+// Unplaced reports whether neither a stack nor a size says what an allocation is for.
+func (r Rule) Unplaced() bool { return r == heldUnknown || r == noStack }
+
+// Strength says what kind of evidence the rule goes by.
+func (r Rule) Strength() Strength { return table[r].strength }

@@ -1,0 +1,199 @@
+package category
+
+import (
+	"strings"
+
+	"memtop/snapshots/trace"
+)
+
+// maker is what a stack says of what it allocates.
+type maker uint8
+
+// The makers.
+const (
+	unknownMaker maker = iota
+	noMaker            // no stack
+	workspaceMaker
+	gradientMaker // where a gradient is accumulated, or a flat buffer of them
+	bufferMaker
+	flatMaker // a flat buffer, of parameters or of gradients
+	gatherMaker
+	cacheMaker
+	stateMaker
+	stepMaker
+	backwardMaker
+	recomputeMaker
+	inputMaker
+	scriptMaker // a copy or a fresh tensor, outside of everything
+	moveMaker
+	buildMaker
+	constructorMaker
+	forwardMaker
+	operationMaker // an operation outside of any module
+)
+
+// freer is who frees memory, as the stack of the free says.
+type freer uint8
+
+// The freers.
+const (
+	unknownFreer freer = iota // never freed, or the stack does not say
+	engineFreer
+	stepFreer
+	zeroFreer
+	forwardFreer
+	otherFreer
+)
+
+// stack is what is known of one.
+type stack struct {
+	maker maker
+	freer freer
+	root  trace.FrameID // of forwardMaker: the frame that called the outermost module
+	frame trace.FrameID // the one that decided
+	// noGrad says that the outermost caller runs without a graph, python that some
+	// frame is Python.
+	noGrad, python bool
+}
+
+// decides lists the strong traits in the order of their strength on one frame.
+var decides = [...]struct {
+	trait trait
+	maker maker
+	freer freer
+}{
+	{workspaces, workspaceMaker, otherFreer},
+	{zeroes, unknownMaker, zeroFreer},
+	{accumulates, gradientMaker, engineFreer},
+	{gradBuffers, bufferMaker, otherFreer},
+	{flats, flatMaker, otherFreer},
+	{gathers, gatherMaker, forwardFreer},
+	{caches, cacheMaker, forwardFreer},
+	{begins, stateMaker, stepFreer},
+	{updates, stepMaker, stepFreer},
+	{backs, backwardMaker, engineFreer},
+	{loads, inputMaker, otherFreer},
+	{calls, forwardMaker, forwardFreer},
+	{moves, moveMaker, otherFreer},
+	{builds, buildMaker, otherFreer},
+}
+
+// readStacks judges the frames and stacks that are new.
+func (j *Judge) readStacks(t *trace.Tables) {
+	for id := len(j.traits); id < len(t.Frames); id++ {
+		var of trait
+		if id > 0 {
+			f := &t.Frames[id]
+			of = traitsOf(slashed(t.String(f.File)), t.String(f.Name))
+		}
+		j.traits = append(j.traits, of)
+	}
+	for id := len(j.stacks); id < t.StackCount(); id++ {
+		s := j.readStack(t.Stack(trace.StackID(id)))
+		j.native = j.native || s.maker != noMaker && j.hasNative(t.Stack(trace.StackID(id)))
+		if s.maker == flatMaker {
+			f := &t.Frames[s.frame]
+			j.flats[f.File] = max(j.flats[f.File], f.Line)
+		}
+		j.stacks = append(j.stacks, s)
+	}
+}
+
+// flat tells flat buffers of gradients from those of parameters: of the lines of one
+// file that make them, the last is the gradients'.
+func (j *Judge) flat(id trace.StackID) Rule {
+	f := &j.tables.Frames[j.stacks[id].frame]
+	if f.Line == j.flats[f.File] {
+		return gradientBuffer
+	}
+	return moduleBuilt
+}
+
+func (j *Judge) hasNative(frames []trace.FrameID) bool {
+	for _, frame := range frames {
+		if j.traits[frame]&native != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// readStack lets the innermost frame decide that has a strong trait.
+func (j *Judge) readStack(frames []trace.FrameID) stack {
+	if len(frames) == 0 {
+		return stack{maker: noMaker}
+	}
+	s, all, decided := stack{freer: otherFreer}, trait(0), false
+	for i, frame := range frames {
+		t := j.traits[frame]
+		all |= t
+		s.noGrad = s.noGrad || t&noGrads != 0
+		s.python = s.python || t&native == 0
+		if t&calls != 0 && i+1 < len(frames) {
+			s.root = frames[i+1]
+		}
+		if t&strong != 0 && !decided {
+			decided = true
+			s.decide(t, frame)
+		}
+	}
+	switch {
+	case !decided:
+		s.maker = weak(all, s.python)
+		s.root = frames[len(frames)-1]
+		if at := j.firstPython(frames); at >= 0 {
+			s.root = frames[at]
+		}
+	case s.maker == forwardMaker && all&(backs|recomputes) == backs|recomputes, s.maker == forwardMaker && j.inEngine(frames):
+		s.maker, s.freer = recomputeMaker, engineFreer
+	}
+	return s
+}
+
+func (s *stack) decide(t trait, frame trace.FrameID) {
+	for _, d := range decides {
+		if t&d.trait != 0 {
+			s.maker, s.freer, s.frame = d.maker, d.freer, frame
+			return
+		}
+	}
+}
+
+// inEngine reports whether a forward pass runs under the engine, which calls
+// no program but to compute something again.
+func (j *Judge) inEngine(frames []trace.FrameID) bool {
+	for _, frame := range frames {
+		if t := j.traits[frame]; t&backs != 0 && t&native != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// weak judges a stack of which no frame decides.
+func weak(all trait, python bool) maker {
+	switch {
+	case all&foreach != 0 && !python:
+		return stepMaker
+	case all&constructs != 0:
+		return constructorMaker
+	case all&computes != 0:
+		return operationMaker
+	case all&copies != 0:
+		return scriptMaker
+	default:
+		return unknownMaker
+	}
+}
+
+func (j *Judge) firstPython(frames []trace.FrameID) int {
+	for i, frame := range frames {
+		if j.traits[frame]&native == 0 {
+			return i
+		}
+	}
+	return -1
+}
+
+// slashed turns Windows paths into the form the rules are written in.
+func slashed(path string) string { return strings.ReplaceAll(path, `\`, "/") }
