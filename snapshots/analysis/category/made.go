@@ -75,7 +75,7 @@ func (p *panel) made(i int, e *trace.Event, at int) Rule {
 }
 
 func (p *panel) forward(i int, s *span, m maker) Rule {
-	by := p.freedIn(i)
+	by := p.freer(i)
 	switch {
 	case by == engineFreer:
 		return freedByEngine
@@ -91,7 +91,7 @@ func (p *panel) forward(i int, s *span, m maker) Rule {
 // backward tells gradients of parameters from what is gone when the pass ends.
 func (p *panel) backward(i int, e *trace.Event, at int) Rule {
 	end := p.life.Closed(i)
-	switch p.freedIn(i) {
+	switch p.freer(i) {
 	case engineFreer:
 		return backwardScratch
 	case zeroFreer:
@@ -122,7 +122,7 @@ func (p *panel) step(i int, e *trace.Event, at int) Rule {
 func (p *panel) unknown(i int, e *trace.Event, at int) Rule {
 	s, next := &p.spans[at], len(p.spans) > at+1
 	switch {
-	case p.freedIn(i) == engineFreer:
+	case p.freer(i) == engineFreer:
 		return freedByEngine
 	case p.stacks[e.Stack].noGrad:
 		return noGradMade

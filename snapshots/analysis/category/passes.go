@@ -180,17 +180,20 @@ func (c *cut) leadToBackward() {
 }
 
 // count counts what each call made, what of it backward frees, what outlives the
-// call, and from how many places that comes.
+// call, and from how many places that comes. It leaves who frees each allocation
+// in the place of its rule: events far apart are looked up once.
 func (c *cut) count() {
 	seen := make([]int32, len(c.stacks))
 	c.each(func(i int, e *trace.Event, at int) {
+		by := c.freedIn(i)
+		c.rules[i] = Rule(by)
 		s := &c.spans[at]
 		m := c.makerOf(e.Stack)
 		if s.phase != forward || m != forwardMaker && m != operationMaker {
 			return
 		}
 		s.born++
-		if c.freedIn(i) == engineFreer {
+		if by == engineFreer {
 			s.backed++
 		}
 		if c.life.Closed(i) < c.after(at) {
@@ -230,6 +233,9 @@ func (c *cut) each(visit func(i int, e *trace.Event, at int)) {
 		i += len(part)
 	}
 }
+
+// freer returns what count found.
+func (c *cut) freer(i int) freer { return freer(c.rules[i]) }
 
 // freedIn says who freed what the event made; where the stack of the free does not,
 // by the phase that it fell into.
