@@ -56,6 +56,18 @@ func (c *changes) find(key, value string) (o trace.Option, reason string) {
 	return o, ""
 }
 
+// foresee predicts a change that is not made, one at a time with those that are. An
+// error says that ctx was done first.
+func (c *changes) foresee(ctx context.Context, key, value string) (*trace.Prediction, error) {
+	select {
+	case c.turn <- struct{}{}:
+		defer func() { <-c.turn }()
+		return c.predict(ctx, key, value), nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
 // predict asks the program what the change would do; nil when it cannot say.
 func (c *changes) predict(ctx context.Context, key, value string) *trace.Prediction {
 	ctx, cancel := context.WithTimeout(ctx, predictTimeout)

@@ -46,11 +46,12 @@ type handler func(http.ResponseWriter, *http.Request) error
 
 func (p *Probe) routes() map[string]map[string]handler {
 	return map[string]map[string]handler{
-		"/v1/info":     {http.MethodGet: p.serveInfo},
-		"/v1/stream":   {http.MethodGet: p.serveStream},
-		"/v1/snapshot": {http.MethodGet: p.serveSnapshot},
-		"/v1/settings": {http.MethodGet: p.serveSettings, http.MethodPost: p.serveSet},
-		"/metrics":     {http.MethodGet: p.serveMetrics},
+		"/v1/info":       {http.MethodGet: p.serveInfo},
+		"/v1/stream":     {http.MethodGet: p.serveStream},
+		"/v1/snapshot":   {http.MethodGet: p.serveSnapshot},
+		"/v1/settings":   {http.MethodGet: p.serveSettings, http.MethodPost: p.serveSet},
+		"/v1/prediction": {http.MethodGet: p.servePrediction},
+		"/metrics":       {http.MethodGet: p.serveMetrics},
 	}
 }
 

@@ -24,6 +24,23 @@ func (p *Probe) serveSettings(w http.ResponseWriter, _ *http.Request) error {
 	return p.reply(w, http.StatusOK, p.settings())
 }
 
+// servePrediction says what a change would do and makes none. It costs the program
+// what a change does, so it is for those who may change something.
+func (p *Probe) servePrediction(w http.ResponseWriter, r *http.Request) error {
+	if !p.changes.allowed() {
+		return statusf(http.StatusForbidden, "this program's settings cannot be changed from outside: its probe is read-only")
+	}
+	key, value := r.URL.Query().Get("key"), r.URL.Query().Get("value")
+	if _, reason := p.changes.find(key, value); reason != "" {
+		return statusf(http.StatusBadRequest, "%s", reason)
+	}
+	predicted, err := p.changes.foresee(r.Context(), key, value)
+	if err != nil {
+		return err
+	}
+	return p.reply(w, http.StatusOK, protocol.Prediction{Predicted: predicted})
+}
+
 // maxWait bounds how long a POST may wait for steps to show its changes.
 const maxWait = time.Minute
 

@@ -395,3 +395,35 @@ func TestTheSecondWriterIsToldWhoTheFirstIs(t *testing.T) {
 		return status == http.StatusOK
 	})
 }
+
+func TestAPredictionChangesNothing(t *testing.T) {
+	p := probetest.New()
+	want := trace.Prediction{PeakAllocated: -5, Activation: -3, StepTime: 7, StepTimeKnown: true}
+	p.Prediction = func(context.Context) (*trace.Prediction, error) { return &want, nil }
+	probe := listening(t, p, Options{Control: p})
+	c := newClient(t, probe, "screen")
+	for name, test := range map[string]struct {
+		query  string
+		status int
+		text   string
+	}{
+		"a change that can be made":    {"?key=amp&value=bf16", http.StatusOK, `"peak_allocated_bytes":-5`},
+		"a value that is none":         {"?key=amp&value=odd", http.StatusBadRequest, "amp takes off, bf16"},
+		"a setting that there is none": {"?key=speed&value=1", http.StatusBadRequest, `there is no setting`},
+		"no question":                  {"", http.StatusBadRequest, "there is no setting"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			status, text := c.ask(t, http.MethodGet, "/v1/prediction"+test.query, "")
+			if status != test.status || !strings.Contains(text, test.text) {
+				t.Errorf("answer %d: %s; want %d and %s", status, text, test.status, test.text)
+			}
+		})
+	}
+	if list, _ := probe.changes.view(); len(list) > 0 || p.Values["amp"] != "off" {
+		t.Errorf("there are changes %+v and amp is %s", list, p.Values["amp"])
+	}
+	only := newClient(t, listening(t, probetest.New(), Options{Control: p, ReadOnly: true}), "screen")
+	if status, text := only.ask(t, http.MethodGet, "/v1/prediction?key=amp&value=bf16", ""); status != http.StatusForbidden {
+		t.Errorf("a read-only probe answers %d: %s", status, text)
+	}
+}

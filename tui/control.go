@@ -25,13 +25,15 @@ import (
 // control is what the reader wants of the running programs. It is owned by the
 // goroutine that updates the screen.
 type control struct {
-	keys    controlKeys
-	agreed  bool   // the first change of this session was agreed to, or need not be
-	asking  *wish  // waits for y or n, nil when nothing does
-	queue   []wish // to be sent; the first is on its way when sending is set
-	sending bool
-	asked   map[*file][]trace.Change // what programs took
-	notice  *notice                  // what the bottom line shows, nil for nothing
+	keys   controlKeys
+	agreed bool  // the first change of this session was agreed to, or need not be
+	asking *wish // waits for y or n, nil when nothing does
+	// foreseen is what the program says of it.
+	foreseen foreseen
+	queue    []wish // to be sent; the first is on its way when sending is set
+	sending  bool
+	asked    map[*file][]trace.Change // what programs took
+	notice   *notice                  // what the bottom line shows, nil for nothing
 	// outcomes measures the change of the notice; lastAsked is what it was
 	// asked last.
 	outcomes  *ask.One[outcomeQuestion, analysis.Experiment]
@@ -88,6 +90,9 @@ func (m *Model) controlData(msg tea.Msg) (tea.Cmd, bool) {
 	switch msg := msg.(type) {
 	case sentMsg:
 		return m.control.sent(msg), true
+	case foreseenMsg:
+		m.control.foresee(msg)
+		return nil, true
 	case lookMsg:
 		m.control.looking = false
 		return nil, true
@@ -138,8 +143,7 @@ func (m *Model) want(by, setting, value string) tea.Cmd {
 		return page.Say(setting + " is " + value + " already")
 	}
 	if !m.control.agreed {
-		m.control.asking = &w
-		return nil
+		return m.control.ask(&w)
 	}
 	return m.control.add(w)
 }

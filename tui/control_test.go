@@ -27,7 +27,7 @@ func wantsAsked(t *testing.T, p *tuitest.Process, want ...string) {
 func TestTheFirstChangeOfASessionIsAskedAbout(t *testing.T) {
 	d, p := startLive(t, 120, 40, 9)
 	d.press("C")
-	d.wants("C changes the running job from its next step on:", "checkpoint none → block", "y yes", "n no")
+	d.wants("C changes the running job from its next step on:", "checkpoint none → block", "predicted peak -5.7 MiB · step +11.0 ms", "y yes", "n no")
 	d.press("j", "C", "enter", "4")
 	d.wants("C changes the running job")
 	d.press("n")
@@ -40,6 +40,17 @@ func TestTheFirstChangeOfASessionIsAskedAbout(t *testing.T) {
 	d.press("A", "O")
 	d.lacks("changes the running job")
 	wantsAsked(t, p, "checkpoint=block", "amp=bf16", "optimizer=lion")
+}
+
+func TestAQuestionSaysWhenNothingIsForeseen(t *testing.T) {
+	d, p := startLive(t, 80, 24, 9)
+	d.press("O")
+	d.wants("optimizer adamw → lion", "what that does the program cannot say")
+	d.press("n")
+	d.hold = true
+	d.press("C")
+	d.wants("checkpoint none → block", "asking the program what that does …")
+	wantsAsked(t, p)
 }
 
 func TestOnesOwnProcessIsChangedWithoutAsking(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"memtop/snapshots/analysis"
+	"memtop/snapshots/trace"
 	"memtop/tui/experiments"
 	"memtop/tui/screen"
 )
@@ -34,7 +35,7 @@ func (m *Model) questionKey(msg tea.KeyPressMsg) tea.Cmd {
 // The question's size, with its frame.
 const (
 	questionWidth = 58
-	questionRows  = 6
+	questionRows  = 7
 )
 
 // question lays the question over what the body shows.
@@ -66,10 +67,22 @@ func (m *Model) drawQuestion(c screen.Canvas) {
 	}
 	c.Fit(2, 1, c.Width()-4, name+" changes the running job from its next step on:", screen.Plain)
 	c.Fit(2, 2, c.Width()-4, w.change(), screen.Strong)
-	x := c.Text(2, 4, "y", screen.Strong)
-	x = c.Text(x+1, 4, "yes, and ask no more in this session", screen.Dim)
-	x = c.Text(x+3, 4, "n", screen.Strong)
-	c.Text(x+1, 4, "no", screen.Dim)
+	c.Fit(2, 3, c.Width()-4, m.control.foreseen.text(), screen.Plain)
+	x := c.Text(2, 5, "y", screen.Strong)
+	x = c.Text(x+1, 5, "yes, and ask no more in this session", screen.Dim)
+	x = c.Text(x+3, 5, "n", screen.Strong)
+	c.Text(x+1, 5, "no", screen.Dim)
+}
+
+// text says what the change would do.
+func (f *foreseen) text() string {
+	switch {
+	case !f.answered:
+		return "asking the program what that does …"
+	case f.prediction == nil:
+		return "what that does the program cannot say"
+	}
+	return strings.Join(predicted(f.prediction), " · ")
 }
 
 // frame draws a line around a canvas.
@@ -159,7 +172,7 @@ func (t *notice) parts() []string {
 	case refused:
 		return append(change, "refused: "+t.change.Reason)
 	case waiting:
-		return append(append(change, "pending"), t.predicted()...)
+		return append(append(change, "pending"), predicted(t.change.Predicted)...)
 	case abandoned:
 		return append(change, "never measured: the program is gone")
 	case applied:
@@ -167,14 +180,14 @@ func (t *notice) parts() []string {
 		if t.outcome.Needed > 0 {
 			progress += " " + screen.Count(t.outcome.Settled) + "/" + screen.Count(t.outcome.Needed) + " steps"
 		}
-		return append(append(change, "applied at step "+screen.Count(int(t.change.Step)), progress), t.predicted()...)
+		return append(append(change, "applied at step "+screen.Count(int(t.change.Step)), progress), predicted(t.change.Predicted)...)
 	default:
 		return append(append(change, "at step "+screen.Count(int(t.change.Step))), experiments.Outcome(&t.outcome)...)
 	}
 }
 
-func (t *notice) predicted() []string {
-	p := t.change.Predicted
+// predicted says what a change should do, the most important first.
+func predicted(p *trace.Prediction) []string {
 	if p == nil {
 		return nil
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"net/url"
 
 	"memtop/probe/protocol"
 	"memtop/snapshots/trace"
@@ -53,4 +54,20 @@ func (c *Client) Change(ctx context.Context, wanted []trace.Value) ([]trace.Chan
 		return nil, asker.endpoint.malformed("answer", errUnknownChange)
 	}
 	return answer.Changes, nil
+}
+
+// Predict asks what a change would do and changes nothing. It returns nil where the
+// program cannot say; one that does not know the question is an error.
+func (c *Client) Predict(ctx context.Context, key, value string) (*trace.Prediction, error) {
+	if c.o.ReadOnly {
+		return nil, errReadOnly
+	}
+	query := url.Values{"key": {key}, "value": {value}}
+	from, err := c.now.Load().asker.get(ctx, "/v1/prediction?"+query.Encode())
+	if err != nil {
+		return nil, err
+	}
+	var answer protocol.Prediction
+	err = from.readJSON(maxAnswer, &answer)
+	return answer.Predicted, err
 }

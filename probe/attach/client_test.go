@@ -99,6 +99,23 @@ func TestAClientFollowsAProgram(t *testing.T) {
 	}
 }
 
+func TestAClientAsksWhatAChangeWouldDo(t *testing.T) {
+	p := probetest.New()
+	p.Prediction = func(context.Context) (*trace.Prediction, error) { return &trace.Prediction{PeakAllocated: -7}, nil }
+	probe := listening(t, p, probe.Options{Control: p})
+	c := dialling(t, probe.Path(), DialOptions{})
+	got, err := c.Predict(t.Context(), "amp", "bf16")
+	if err != nil || got == nil || got.PeakAllocated != -7 {
+		t.Errorf("got %+v and %v, want a peak of 7 bytes less", got, err)
+	}
+	if _, err := c.Predict(t.Context(), "amp", "a&b=c"); err == nil || !strings.Contains(err.Error(), "amp takes") {
+		t.Errorf("a value that is none: got %v", err)
+	}
+	if n := len(c.Trace().Live.Changes); n > 0 || p.Values["amp"] != "off" {
+		t.Errorf("%d changes were made, amp is %s", n, p.Values["amp"])
+	}
+}
+
 func TestAClientChangesSettings(t *testing.T) {
 	p := probetest.New()
 	probe := listening(t, p, probe.Options{Control: p})

@@ -14,6 +14,11 @@ type Settings struct {
 	Changes  []trace.Change `json:"changes"` // of a POST those it asked for, else all
 }
 
+// Prediction is the answer of /v1/prediction.
+type Prediction struct {
+	Predicted *trace.Prediction `json:"predicted"` // null when the program cannot say
+}
+
 // HeldError says that another viewer is changing settings.
 type HeldError struct{ Holder string }
 

@@ -136,6 +136,16 @@ func (p *Process) Set(ctx context.Context, key, value string) (trace.Change, err
 	return c, nil
 }
 
+// Predict says what a change is expected to do, as Set does, and makes none.
+func (p *Process) Predict(ctx context.Context, key, value string) (*trace.Prediction, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if key != "checkpoint" && key != "amp" {
+		return nil, ctx.Err()
+	}
+	return p.run.predict(value), ctx.Err()
+}
+
 // publish makes the trace of now and tells who waits for it.
 func (p *Process) publish() {
 	p.now = p.troubled(p.run.snapshot(p.note))
