@@ -64,15 +64,15 @@ func TestTheProcessHasWhatItHad(t *testing.T) {
 	s := newScript(t, 64*mib, alloc.Options{History: 100})
 	s.a.Free(s.alloc(60 * mib))
 	s.a.EmptyCache()
-	s.alloc(40 * mib)
-	s.fails(30 * mib)
+	s.alloc(20 * mib)
+	s.fails(50 * mib)
 	tr := changed(s.a.Snapshot(), func(_ int, e *trace.Event) {
 		if e.Kind == trace.OOM {
 			e.Addr = 4 * mib
 		}
 	})
 	a := ask(t, whatif.Question{Trace: tr, Settings: []string{"", "expandable_segments:True"}})
-	if a.Recorded.OOM.Capacity != 44*mib {
+	if a.Recorded.OOM.Capacity != 24*mib {
 		t.Errorf("the process could have %d", a.Recorded.OOM.Capacity)
 	}
 	for _, r := range a.Runs {
@@ -138,5 +138,32 @@ func TestPrivatePoolsStayApart(t *testing.T) {
 	a := ask(t, whatif.Question{Trace: s.a.Snapshot(), Settings: []string{""}})
 	if a.Recorded.WhyNot != "" || a.Recorded.PeakReserved != 70*mib || a.Runs[0].PeakReserved != 70*mib {
 		t.Errorf("recorded %+v, run %+v", a.Recorded, a.Runs[0])
+	}
+}
+
+// TestAFloodOfFailuresEnds has a file say that requests fail, and that the cache is
+// emptied, more often than can be looked at.
+func TestAFloodOfFailuresEnds(t *testing.T) {
+	for name, calls := range map[string]func(*script){
+		"failures": func(s *script) { s.fails(30 * mib) },
+		"emptied caches": func(s *script) {
+			s.a.Free(s.alloc(10 * mib))
+			s.a.EmptyCache()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScript(t, 20*mib, alloc.Options{History: 1000})
+			calls(s)
+			tr := s.a.Snapshot()
+			base := startOf(tr, &tr.Devices[0])
+			r, err := newRecording(tr, &tr.Devices[0], "", &base.state)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.spent = enough
+			if err := r.run(t.Context()); err != nil || r.wrong != errEffort.Error() {
+				t.Errorf("it ends with %q (%v)", r.wrong, err)
+			}
+		})
 	}
 }

@@ -19,7 +19,8 @@ type program struct {
 	run      whatif.Run
 	level    int64 // reserved in the recording
 	judged   int   // the event up to which releases of memory are judged
-	failures int   // requests that failed in the recording and are still to come
+	spent    effort
+	failures int // requests that failed in the recording and are still to come
 }
 
 // triedOOMs is how many of the requests that failed in the recording are made
@@ -221,6 +222,10 @@ func (p *program) released(i int) {
 		grown > 0 && p.question.givesBack,
 		grown > 0 && last != nil && p.level+grown > last.Capacity:
 	default:
+		if err := p.spent.spend(len(p.blocks)); err != nil {
+			p.run.Ends, p.run.Note = true, err.Error()
+			return
+		}
 		p.a.EmptyCache()
 	}
 }

@@ -24,6 +24,7 @@ type recording struct {
 	own    []uint64 // the allocator's streams
 	blocks map[uint64]alloc.Allocation
 	waits  waits
+	spent  effort
 }
 
 // tokenStream is the stream that stands for all others that used a block.
@@ -173,6 +174,7 @@ func (r *recording) request() {
 	}
 	r.complete(c.end)
 	if c.releases {
+		r.spend(1)
 		r.a.EmptyCache()
 	}
 	if c.last != nil {
@@ -222,6 +224,9 @@ func (r *recording) alloc(e *trace.Event) {
 		r.wrong = "the recording has " + describe(e, r.tables.Streams)
 		return
 	}
+	if e.Kind == trace.OOM {
+		r.spend(failureCost)
+	}
 	end := r.pools.divert(r.a, e)
 	b, err := r.a.Alloc(e.Size, alloc.Stream(r.tables.Streams[e.Stream]), alloc.Tag{})
 	end()
@@ -233,6 +238,13 @@ func (r *recording) alloc(e *trace.Event) {
 		r.wrong = fmt.Sprintf("the recording has %s, the replay %v", describe(e, r.tables.Streams), err)
 	case err == nil:
 		r.blocks[b.Addr()] = b
+	}
+}
+
+// spend counts a call that looks at all blocks so many times.
+func (r *recording) spend(times int) {
+	if err := r.spent.spend(times * len(r.blocks)); err != nil && r.wrong == "" {
+		r.wrong = err.Error()
 	}
 }
 
