@@ -123,20 +123,3 @@ func (m *Map) LargestFit() int64 {
 	}
 	return best
 }
-
-// External returns how badly the free memory is cut up: 0 when all of it is
-// one block, near 1 when it is dust.
-func (m *Map) External() float64 {
-	if m.Free == 0 {
-		return 0
-	}
-	return 1 - float64(m.LargestFit())/float64(m.Free)
-}
-
-// Internal returns the part of active memory that is rounding.
-func (m *Map) Internal() float64 {
-	if m.Active == 0 {
-		return 0
-	}
-	return float64(m.Rounding) / float64(m.Active)
-}

@@ -28,6 +28,7 @@ type Page struct {
 	listed  *ask.One[listQuestion, []*analysis.MapSegment]
 	shown   listQuestion  // what the table's rows answer
 	state   *analysis.Map // that they are of, nil before the first
+	room    analysis.Room // in it
 	table   page.Table[*analysis.MapSegment, uint64]
 	largest int64                                  // size of a segment that is shown
 	inside  bool                                   // the blocks of one segment are listed
@@ -112,6 +113,9 @@ func (p *Page) Refresh(w, h int) tea.Cmd {
 
 // take shows a new list.
 func (p *Page) take(q listQuestion, rows []*analysis.MapSegment) {
+	if q.state != p.state {
+		p.room = analysis.RoomIn(p.scene.Index, q.state)
+	}
 	p.shown, p.state, p.largest = q, q.state, 1
 	for _, s := range rows {
 		p.largest = max(p.largest, s.Size)

@@ -1,8 +1,6 @@
 package segments
 
 import (
-	"strconv"
-
 	"memtop/snapshots/analysis"
 	"memtop/tui/page"
 	"memtop/tui/screen"
@@ -58,8 +56,6 @@ func (p *Page) drawTotals(c screen.Canvas) {
 	}
 }
 
-func share(f float64) string { return strconv.FormatFloat(100*f, 'f', 1, 64) + "%" }
-
 // facts are the totals, the most important first.
 func (p *Page) facts() []string {
 	m := p.state
@@ -70,9 +66,13 @@ func (p *Page) facts() []string {
 	if m.Pending > 0 {
 		facts = append(facts, "pending free "+screen.Bytes(m.Pending))
 	}
-	facts = append(facts,
-		"largest fit "+screen.Bytes(m.LargestFit()), "external fragmentation "+share(m.External()), "internal "+share(m.Internal()),
-		"in empty segments "+screen.Bytes(m.Releasable))
+	facts = append(facts, roomText(p.room))
+	if m.Free > 0 {
+		facts = append(facts, screen.Percent(p.room.Pinned, m.Free)+" of free is pinned")
+	}
+	if m.Active > 0 {
+		facts = append(facts, "rounding "+screen.Percent(m.Rounding, m.Active)+" of live")
+	}
 	if m.OutsideCount > 0 {
 		facts = append(facts, "outside any segment "+screen.Bytes(m.Outside))
 	}
@@ -195,4 +195,18 @@ func (p *Page) listState() string {
 		}
 	}
 	return text
+}
+
+// roomText says how large a request fits: as memory is, and when the allocator
+// gives back what it can.
+func roomText(r analysis.Room) string {
+	text := "fits " + screen.Bytes(r.Cached)
+	switch {
+	case r.Largest == r.Cached:
+		return text + ", also with " + screen.Bytes(r.Returnable) + " given back"
+	case r.Driver < 0:
+		return text + ", " + screen.Bytes(r.Largest) + " with " + screen.Bytes(r.Returnable) + " given back"
+	default:
+		return text + ", " + screen.Bytes(r.Largest) + " with " + screen.Bytes(r.Returnable) + " given back + " + screen.Bytes(r.Driver) + " of the driver"
+	}
 }

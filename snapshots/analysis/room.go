@@ -1,0 +1,77 @@
+package analysis
+
+import "memtop/snapshots/trace"
+
+// Room says how large a request could be served at some moment. All are bytes.
+type Room struct {
+	Cached     int64 // the largest that a cached piece serves as it is
+	Returnable int64 // of the free memory, what no live block keeps from going back to the driver
+	Pinned     int64 // the rest of it
+	Driver     int64 // what the driver has free, −1 where that is not known
+	Largest    int64 // the largest that is served at all, also by a new segment
+}
+
+// RoomIn returns the room in a map of an index. Before a request fails, the
+// allocator gives back what it can and asks the driver for a new segment.
+func RoomIn(x *Index, m *Map) Room {
+	r := Room{Cached: m.LargestFit(), Driver: driverFree(x, m.At)}
+	for i := range m.Segments {
+		s := &m.Segments[i]
+		if x.tables.Pools[s.Pool] == (trace.Pool{}) { // private pools are kept
+			r.Returnable += s.returnable()
+		}
+	}
+	r.Pinned = m.Free - r.Returnable
+	r.Largest = max(r.Cached, largestIn(r.Returnable+max(r.Driver, 0)))
+	return r
+}
+
+// driverFree returns what the driver had right after an event: as the failed
+// request says, or a running program's gauge.
+func driverFree(x *Index, event int) int64 {
+	if event >= 0 && x.events.At(event).Kind == trace.OOM {
+		return x.oomAt(event).DeviceFree
+	}
+	if g := x.GaugeAt(event); g != nil && g.Total >= 0 && g.Used >= 0 {
+		return max(0, g.Total-g.Used)
+	}
+	return -1
+}
+
+// returnable counts what of a segment goes back: all of it when nothing lives in
+// it; of an expandable one its free pages.
+func (s *MapSegment) returnable() int64 {
+	switch {
+	case s.LiveCount == 0:
+		return s.Free
+	case !s.Expandable:
+		return 0
+	}
+	page := uint64(20 << 20)
+	if s.Type == "small" {
+		page = trace.SmallSegment
+	}
+	bytes := uint64(0)
+	for i := range s.Blocks {
+		b := &s.Blocks[i]
+		from, to := (b.Addr-s.Addr+page-1)/page, (b.Addr-s.Addr+uint64(b.Size))/page
+		if b.State == trace.Inactive && to > from {
+			bytes += (to - from) * page
+		}
+	}
+	return int64(bytes)
+}
+
+// largestIn returns the largest request whose new segment fits into what the
+// driver has.
+func largestIn(bytes int64) int64 {
+	const step, least = 2 << 20, 10 << 20
+	switch {
+	case bytes >= least:
+		return bytes / step * step
+	case bytes >= segmentFor(1):
+		return trace.SmallLimit
+	default:
+		return 0
+	}
+}
