@@ -29,7 +29,7 @@ var picture = map[string][]string{
 	"snapshots/analysis/category":  {"snapshots/trace"},
 	"snapshots/analysis": {
 		"snapshots/analysis/advice", "snapshots/analysis/category", "snapshots/analysis/leak", "snapshots/analysis/lines",
-		"snapshots/analysis/iteration", "snapshots/quantity", "snapshots/trace",
+		"snapshots/analysis/iteration", "snapshots/analysis/whatif", "snapshots/quantity", "snapshots/trace",
 	},
 	"snapshots/report":              {"snapshots/analysis/...", "snapshots/quantity", "snapshots/trace"},
 	"snapshots/pytorch":             {"snapshots/trace"},

@@ -11,6 +11,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"memtop/snapshots/analysis"
+	"memtop/snapshots/analysis/whatif"
 	"memtop/snapshots/trace"
 	"memtop/tui/page"
 	"memtop/tui/screen"
@@ -49,6 +50,7 @@ type file struct {
 	views   map[int]*view
 	growth  growth
 	listen  func(*file, trace.Growing) tea.Cmd
+	whatIf  whatif.Ask // replays requests, nil where that is not to be had
 }
 
 // view is one device of a file with its pages, which keep their cursors,
@@ -198,6 +200,7 @@ func (f *file) indexed(msg indexedMsg) {
 	if msg.attempt != f.attempt {
 		return
 	}
+	msg.scene.WhatIf = f.whatIf
 	f.views[msg.device] = &view{scene: msg.scene, pages: makePages(msg.scene)}
 	if msg.device == f.device {
 		f.state = ready

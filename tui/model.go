@@ -50,7 +50,7 @@ func New(files []File, o Options) *Model {
 		theme: screen.NewTheme(o.colour(), o.ASCII), now: time.Now, tick: tick,
 	}
 	for _, f := range files {
-		m.files = append(m.files, &file{name: f.Name, load: f.Load, live: f.Live, listen: listen})
+		m.files = append(m.files, &file{name: f.Name, load: f.Load, live: f.Live, listen: listen, whatIf: o.WhatIf})
 	}
 	m.whatIf = newWhatIf(o.WhatIf, &m.global)
 	m.global.WhatIf.SetEnabled(o.WhatIf != nil)

@@ -64,7 +64,7 @@ func TestWhatIfAsksAboutWhatIsShown(t *testing.T) {
 		asked = append(asked, q)
 		return answered(), nil
 	}
-	d := start(t, 80, 24, Options{Color: "never", WhatIf: ask, Device: -1}, fileOf("two.pickle", tuitest.OneOfTwoRanOut()))
+	d := start(t, 80, 24, Options{Color: "never", WhatIf: ask, Device: -1, Page: "segments"}, fileOf("two.pickle", tuitest.OneOfTwoRanOut()))
 	d.press("w", "w", "w") // the answer is kept
 	if len(asked) != 1 || asked[0].Device.ID != d.m.file().device || len(asked[0].Settings) == 0 {
 		t.Fatalf("asked %d times: %+v", len(asked), asked)
@@ -84,7 +84,7 @@ func TestWhatIfIsCalledOff(t *testing.T) {
 		off = ctx.Err()
 		return nil, off
 	}
-	d := start(t, 80, 24, Options{Color: "never", WhatIf: ask}, fileOf("run.pickle", tuitest.Small()))
+	d := start(t, 80, 24, Options{Color: "never", WhatIf: ask, Page: "segments"}, fileOf("run.pickle", tuitest.Small()))
 	d.hold = true // the command is on its way
 	d.press("w")
 	d.wants("replaying")
@@ -140,4 +140,14 @@ func TestWhatIfKeepsNothingOfAProcess(t *testing.T) {
 	if asked != 2 {
 		t.Errorf("asked %d times", asked)
 	}
+}
+
+// TestTheOverviewSaysWhichSettingsWouldHaveFit has a replay of which one run fits, by
+// the settings' doing.
+func TestTheOverviewSaysWhichSettingsWouldHaveFit(t *testing.T) {
+	d := start(t, 80, 24, Options{Color: "never", WhatIf: says(answered(), nil)}, fileOf("run.pickle", tuitest.Small()))
+	d.press("o")
+	d.wants("Out of memory")
+	d.wants("16.0 GiB  PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True")
+	d.lacks("max_split_size_mb:128")
 }

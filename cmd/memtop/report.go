@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"memtop/cmd/command"
+	"memtop/engine/replay"
 	"memtop/snapshots/analysis"
 	"memtop/snapshots/report"
 	"memtop/snapshots/trace"
@@ -67,6 +68,9 @@ func (a *app) reports(ctx context.Context, paths []string) error {
 			fmt.Fprintln(a.stdout)
 		}
 		r := report.New(t)
+		if err := r.Replay(ctx, replay.Answer); err != nil {
+			return err
+		}
 		if a.settings.json {
 			err = a.printJSON(r)
 		} else {

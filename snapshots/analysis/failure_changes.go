@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"memtop/snapshots/analysis/whatif"
 	"memtop/snapshots/quantity"
 	"memtop/snapshots/trace"
 )
@@ -16,6 +17,19 @@ func (f *Failure) findChanges(x *Index) {
 	}
 	f.releasePins(x)
 	f.smallerBatch()
+}
+
+// AddSettings puts the settings of the allocator first that would have met the
+// request: they cost the program nothing. What a replay is not certain of is left
+// out.
+func (f *Failure) AddSettings(changes []whatif.Change) {
+	var met []Change
+	for _, c := range changes {
+		if c.Certain {
+			met = append(met, Change{Text: "PYTORCH_CUDA_ALLOC_CONF=" + c.Settings, Saving: c.Saving, Basis: Replayed})
+		}
+	}
+	f.WouldFit = append(met, f.WouldFit...)
 }
 
 // releasePins frees the little that keeps segments, until enough of them go back.

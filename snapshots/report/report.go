@@ -2,11 +2,13 @@ package report
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"slices"
 	"strconv"
 
 	"memtop/snapshots/analysis"
+	"memtop/snapshots/analysis/whatif"
 	"memtop/snapshots/trace"
 )
 
@@ -65,6 +67,8 @@ type Device struct {
 	LinesAtPeak           []Line         `json:"lines_at_peak"`
 	Steps                 Steps          `json:"steps"`
 	Findings              []Finding      `json:"findings"` // the most severe first
+
+	failure *analysis.Failure // the last request that ran out of memory, nil for none
 }
 
 // OOM is one out-of-memory event.
@@ -80,7 +84,7 @@ type OOM struct {
 	// what it had is not known.
 	ShortBytes *int64 `json:"short_bytes"`
 	// WouldFit lists what alone would have made the request fit, the smallest
-	// change first. It is empty for all but the first 64 events.
+	// change first. It is empty for all but the first 64 events and the last.
 	WouldFit []Change `json:"would_fit"`
 }
 
@@ -192,8 +196,13 @@ func newDevice(x *analysis.Index) Device {
 		OOM:            make([]OOM, 0), Pools: poolReports(x),
 		CategoriesAtPeak: Categories{x.CountCategories(s.PeakEvent), x.Guessed()}, Steps: stepsOf(x), Findings: findings(x),
 	}
-	for k, o := range x.OOMEvents() {
-		d.OOM = append(d.OOM, failure(x, o, k < accountedOOMs))
+	ooms := x.OOMEvents()
+	for k, o := range ooms {
+		d.OOM = append(d.OOM, newOOM(x, o))
+		if k < accountedOOMs || k == len(ooms)-1 {
+			d.failure = analysis.FailureAt(x, o.Event)
+			d.OOM[k].account(d.failure)
+		}
 	}
 	d.addPeak(x, x.HoldersAt(s.PeakEvent))
 	return d
@@ -202,19 +211,37 @@ func newDevice(x *analysis.Index) Device {
 // accountedOOMs is how many out-of-memory events are accounted for in full.
 const accountedOOMs = 64
 
-func failure(x *analysis.Index, o analysis.OOM, full bool) OOM {
-	r := OOM{o.Event, o.Requested, o.DeviceFree, o.Live, o.Reserved, x.Frames(o.Stack), nil, make([]Change, 0)}
-	if !full {
-		return r
-	}
-	f := analysis.FailureAt(x, o.Event)
+func newOOM(x *analysis.Index, o analysis.OOM) OOM {
+	return OOM{o.Event, o.Requested, o.DeviceFree, o.Live, o.Reserved, x.Frames(o.Stack), nil, make([]Change, 0)}
+}
+
+func (o *OOM) account(f *analysis.Failure) {
 	if f.Short >= 0 {
-		r.ShortBytes = &f.Short
+		o.ShortBytes = &f.Short
 	}
+	o.WouldFit = make([]Change, 0, len(f.WouldFit))
 	for _, c := range f.WouldFit {
-		r.WouldFit = append(r.WouldFit, Change{c.Text, c.Saving, c.Basis.String()})
+		o.WouldFit = append(o.WouldFit, Change{c.Text, c.Saving, c.Basis.String()})
 	}
-	return r
+}
+
+// Replay asks under which other settings of the allocator the last request of each
+// device that ran out of memory would have been met. An error ends it.
+func (r *Report) Replay(ctx context.Context, ask whatif.Ask) error {
+	for i := range r.Devices {
+		d := &r.Devices[i]
+		if d.failure == nil {
+			continue
+		}
+		t := r.indexes[i].Trace()
+		changes, _, err := ask.WouldFit(ctx, t, t.Device(d.Device), d.failure.Event)
+		if err != nil {
+			return err
+		}
+		d.failure.AddSettings(changes)
+		d.OOM[len(d.OOM)-1].account(d.failure)
+	}
+	return nil
 }
 
 // addPeak counts the stacks that hold memory at the peak. The counts are of

@@ -2,15 +2,19 @@ package report
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"regexp"
 	"strings"
 	"testing"
 
+	"memtop/snapshots/analysis/whatif"
 	"memtop/snapshots/pytorch/pytorchtest"
 	"memtop/snapshots/trace"
 	"memtop/snapshots/trace/tracetest"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // reportKeys are the keys of the report in the order of its definition.
@@ -202,5 +206,57 @@ block 0x100600 2095616 inactive
 	}
 	if same := DiffMoments(x, 2, x, 2); !same.Empty() {
 		t.Errorf("a moment and itself: got %+v", same)
+	}
+}
+
+// TestAReportSaysWhatWouldHaveFit hands in the answer of a replay: a setting that is
+// certain to have met the request, and one that is not.
+func TestAReportSaysWhatWouldHaveFit(t *testing.T) {
+	tr := tracetest.Parse(t, names+`
+device 0
+segment_alloc 0x10000000 33554432
+alloc 0x10000000 31457280 stack=act
+oom 12582912 33554432 stack=main
+segment 0x10000000 33554432 type="large"
+block 0x10000000 31457280 active_allocated requested=31457280 stack=act
+block 0x11e00000 2097152 inactive
+`)
+	r := New(tr)
+	answer := &whatif.Answer{
+		Recorded: whatif.Recorded{OOM: &whatif.OOM{Reserved: 32 << 20, Segment: 32 << 20}},
+		Again:    &whatif.Run{},
+		Runs: []whatif.Run{
+			{Settings: "a:1", Fits: false, Reserved: 1 << 20},
+			{Settings: "b:1", Fits: true, Reserved: 40 << 20},
+		},
+	}
+	ask := func(context.Context, whatif.Question) (*whatif.Answer, error) { return answer, nil }
+	if err := r.Replay(t.Context(), ask); err != nil {
+		t.Fatal(err)
+	}
+	o := r.Devices[0].OOM[0]
+	// Of 30 MiB of activations and the request of 32 MiB a third is more than 20 MiB.
+	want := []Change{
+		{"PYTORCH_CUDA_ALLOC_CONF=b:1", 24 << 20, "replayed"},
+		{"a batch 33% smaller", 62 << 20 * 33 / 100, "estimated"},
+	}
+	if diff := cmp.Diff(want, o.WouldFit); diff != "" || o.ShortBytes == nil || *o.ShortBytes != 20<<20 || o.Requester[len(o.Requester)-1] != "/home/me/train.py:10 main" {
+		t.Errorf("short by %v, requested by %v; changes, -want +got:\n%s", o.ShortBytes, o.Requester, diff)
+	}
+	var text strings.Builder
+	if err := r.Text(&text, 100); err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{
+		"asked      32.0 MiB by train.py:10 main", "short by   20.0 MiB: the driver had 12.0 MiB", "would fit  PYTORCH_CUDA_ALLOC_CONF=b:1: 24.0 MiB, replayed",
+	} {
+		if !strings.Contains(text.String(), line) {
+			t.Errorf("the text lacks %q:\n%s", line, text.String())
+		}
+	}
+	answer.Again.Fits = true // under the recorded settings too: it is not the settings' doing
+	r = New(tr)
+	if err := r.Replay(t.Context(), ask); err != nil || len(r.Devices[0].OOM[0].WouldFit) != 1 {
+		t.Errorf("%v, %v: want the batch alone", err, r.Devices[0].OOM[0].WouldFit)
 	}
 }

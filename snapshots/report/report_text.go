@@ -81,11 +81,10 @@ func (d *Device) text(p *page, x *analysis.Index) {
 // failureLines accounts for the last request that ran out of memory, which as a
 // rule ended the job.
 func (d *Device) failureLines(p *page, x *analysis.Index) {
-	n := len(d.OOM)
-	if n == 0 {
+	f := d.failure
+	if f == nil {
 		return
 	}
-	f := analysis.FailureAt(x, d.OOM[n-1].Event)
 	p.line("")
 	p.line("  Out of memory at event %s", quantity.Count(f.Event))
 	for _, fact := range f.Facts(x.StackName) {

@@ -1,11 +1,16 @@
 package overview
 
 import (
+	"context"
+
 	"memtop/snapshots/analysis"
 	"memtop/snapshots/analysis/lines"
+	"memtop/snapshots/analysis/whatif"
 	"memtop/snapshots/trace"
 	"memtop/tui/page"
 	"memtop/tui/screen"
+
+	tea "charm.land/bubbletea/v2"
 )
 
 // account is what happened when memory ran out, in sentences too.
@@ -40,7 +45,7 @@ func (p *Page) failureSections(f frame, a *account) (l, r []section) {
 
 // failureFirst are the parts that stand above the findings.
 func (p *Page) failureFirst(f frame, a *account) []section {
-	above := []section{p.devices(f.left), p.refused(a, f.left), wouldFit(a)}
+	above := []section{p.devices(f.left), p.refused(a, f.left), p.wouldFit(a)}
 	if f.right == 0 {
 		above = append(above, holding(a, f.left, f.h))
 	}
@@ -93,14 +98,47 @@ func (p *Page) failureCount(a *account) string {
 	return a.Verdict.String()
 }
 
+// replayQuestion asks under which other settings a request would have been met.
+type replayQuestion struct {
+	index page.Edition
+	event int
+	ask   *page.Scene // whose WhatIf answers
+}
+
+func replay(ctx context.Context, q replayQuestion) []whatif.Change {
+	found, _, err := q.ask.WhatIf.WouldFit(ctx, q.index.Trace(), q.index.Device(), q.event)
+	if err != nil {
+		return nil // w says why
+	}
+	return found
+}
+
+// askReplay asks where memory ran out in a trace that does not grow.
+func (p *Page) askReplay() tea.Cmd {
+	a := p.failed()
+	if a == nil || p.scene.WhatIf == nil || p.scene.Growing() {
+		return nil
+	}
+	return p.replayed.Ask(replayQuestion{p.scene.Edition(), a.Event, p.scene})
+}
+
 // wouldFit lists what alone would have made this request fit.
-func wouldFit(a *account) section {
-	return section{1 + max(len(a.WouldFit), 1), func(c screen.Canvas) {
-		c.Rule(0, "What alone would have made it fit", "", false)
-		if len(a.WouldFit) == 0 {
+func (p *Page) wouldFit(a *account) section {
+	whole := *a.Failure
+	note := ""
+	switch changes, ok := p.replayed.Answer(); {
+	case p.scene.WhatIf == nil || p.scene.Growing():
+	case ok && p.replayed.Answered().event == a.Event:
+		whole.AddSettings(changes)
+	default:
+		note = "replaying other settings …"
+	}
+	return section{1 + max(len(whole.WouldFit), 1), func(c screen.Canvas) {
+		c.Rule(0, "What alone would have made it fit", note, false)
+		if len(whole.WouldFit) == 0 {
 			c.Text(1, 1, "no single change that memtop can count", screen.Dim)
 		}
-		for i, change := range a.WouldFit {
+		for i, change := range whole.WouldFit {
 			c.Right(1, 1+i, screen.BytesWidth, screen.Bytes(change.Saving), screen.Fine)
 			c.Fit(13, 1+i, c.Width()-26, change.Text, screen.Plain)
 			c.Right(0, 1+i, c.Width()-1, change.Basis.String(), screen.Dim)

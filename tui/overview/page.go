@@ -12,6 +12,7 @@ import (
 
 	"memtop/snapshots/analysis"
 	"memtop/snapshots/analysis/iteration"
+	"memtop/snapshots/analysis/whatif"
 	"memtop/snapshots/trace"
 	"memtop/tui/ask"
 	"memtop/tui/page"
@@ -61,6 +62,7 @@ type Page struct {
 	keys     keyMap
 	asked    *ask.One[question, facts]
 	looked   *ask.One[page.Edition, lookout]
+	replayed *ask.One[replayQuestion, []whatif.Change]
 	found    []analysis.Finding // nil until they are known
 	moment   moment
 	finding  int
@@ -83,6 +85,7 @@ func New(s *page.Scene) *Page {
 	}
 	p.asked = ask.New(s.Gate, func(ctx context.Context, q question) facts { return answer(ctx, q) })
 	p.looked = ask.New(s.Gate, look)
+	p.replayed = ask.New(s.Gate, replay)
 	return p
 }
 
@@ -154,7 +157,7 @@ func (p *Page) Refresh(w, h int) tea.Cmd {
 	}
 	p.see()
 	p.scroll.Resize(p.height(newFrame(w, h)), h)
-	return tea.Batch(p.asked.Ask(p.question(w)), looking)
+	return tea.Batch(p.asked.Ask(p.question(w)), looking, p.askReplay())
 }
 
 // Rebase lets what stands out be looked for anew.

@@ -5,6 +5,7 @@ package page
 
 import (
 	"memtop/snapshots/analysis"
+	"memtop/snapshots/analysis/whatif"
 	"memtop/snapshots/trace"
 	"memtop/tui/ask"
 	"memtop/tui/keys"
@@ -29,10 +30,13 @@ type Scene struct {
 	// Following says that the cursor goes along with the last event.
 	Following bool
 	ReadOnly  bool // the reader may change nothing of the program
-	cursor    int
-	version   int
-	changes   []Mark // settings that changed, among the events read so far
-	read      int    // how many events changes are of
+	// WhatIf replays requests under other settings of the allocator; nil where that
+	// is not to be had.
+	WhatIf  whatif.Ask
+	cursor  int
+	version int
+	changes []Mark // settings that changed, among the events read so far
+	read    int    // how many events changes are of
 }
 
 // Edition is an index as far as it had come at one time. It is part of every
