@@ -49,6 +49,7 @@ func TestSharedFilesReproduceTheirReservedCurve(t *testing.T) {
 		"trimmed_by_hand": "contradicts itself in 24 places",
 	}
 	forEachShared(t, func(t *testing.T, name string, tr *trace.Trace, d *trace.Device) {
+		t.Helper()
 		prefix, _, _ := strings.Cut(name, ".")
 		got := ask(t, whatif.Question{Trace: tr, Device: d}).Recorded.WhyNot
 		if want := reasons[prefix]; !strings.Contains(got, want) || want == "" && got != "" {
@@ -74,6 +75,7 @@ func TestSharedFilesReproduceTheirReservedCurve(t *testing.T) {
 				level += e.Size
 			case trace.SegmentFree, trace.SegmentUnmap:
 				level -= e.Size
+			default:
 			}
 			want = append(want, level)
 		}
@@ -88,11 +90,11 @@ func TestSharedFilesReproduceTheirReservedCurve(t *testing.T) {
 // from an empty start its peaks are the recorded ones, whatever the settings.
 func TestRunsUnderTheRecordedSettingsAreTheRecording(t *testing.T) {
 	for name, config := range map[string]string{
-		"the defaults":           "",
-		"expandable segments":    "expandable_segments:True",
-		"divided powers of two":  "roundup_power2_divisions:[1:2,2:4,4:8,>:1]",
-		"one number of divisons": "roundup_power2_divisions:4",
-		"oversize blocks":        "max_split_size_mb:21",
+		"the defaults":            "",
+		"expandable segments":     "expandable_segments:True",
+		"divided powers of two":   "roundup_power2_divisions:[1:2,2:4,4:8,>:1]",
+		"one number of divisions": "roundup_power2_divisions:4",
+		"oversize blocks":         "max_split_size_mb:21",
 	} {
 		t.Run(name, func(t *testing.T) {
 			for seed := range uint64(5) {

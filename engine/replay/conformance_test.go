@@ -47,6 +47,7 @@ func forEachShared(t *testing.T, do func(t *testing.T, name string, tr *trace.Tr
 func TestRealTracesReplayEventByEvent(t *testing.T) {
 	events, devices := 0, 0
 	forEachShared(t, func(t *testing.T, name string, tr *trace.Trace, d *trace.Device) {
+		t.Helper()
 		if d.Events.Len() <= 1 {
 			return // one entry is what recording only the state leaves: no history
 		}

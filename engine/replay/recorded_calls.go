@@ -1,0 +1,96 @@
+package replay
+
+import (
+	"fmt"
+
+	"memtop/engine/alloc"
+	"memtop/snapshots/trace"
+)
+
+// request replays one call: the frees that complete first, the segments that go
+// back, the segments that come, and the alloc or the failure.
+//
+// When there is no memory left, the allocator waits for all pending frees, gives
+// segments back by itself, and then looks for new memory only. The program may also
+// have emptied the cache: it did where the request could have been served before.
+func (r *recording) request() {
+	c := r.call(r.at)
+	if c.last != nil && c.forced && !r.a.Serves(c.last.Size, alloc.Stream(r.tables.Streams[c.last.Stream])) {
+		r.alloc(c.last)
+		return
+	}
+	r.complete(c.end)
+	if c.releases {
+		r.spend(1)
+		r.a.EmptyCache()
+	}
+	if c.last != nil {
+		r.alloc(c.last)
+		return
+	}
+	r.a.Poll()
+}
+
+// call is a run of events that one call may have made.
+type call struct {
+	end      int          // of the events before the alloc
+	last     *trace.Event // the alloc or the failure; nil when the run ends with neither
+	releases bool         // segments went back
+	forced   bool         // and new ones were asked for: there may have been no memory left
+}
+
+// call returns the run that begins with an event.
+func (r *recording) call(from int) call {
+	c, grows := call{end: from}, false
+	for ; c.end < r.events.Len(); c.end = ours(r.events, c.end+1) {
+		e := r.events.At(c.end)
+		if e.Kind == trace.Alloc || e.Kind == trace.OOM {
+			c.last = e
+			c.forced = c.releases && grows || e.Kind == trace.OOM
+		}
+		if e.Kind != trace.FreeCompleted && !e.Kind.Segment() {
+			break
+		}
+		c.releases = c.releases || e.Kind == trace.SegmentFree || e.Kind == trace.SegmentUnmap
+		grows = grows || e.Kind == trace.SegmentAlloc || e.Kind == trace.SegmentMap
+	}
+	return c
+}
+
+// complete lets happen what the completed frees before an event wait for.
+func (r *recording) complete(end int) {
+	for at := r.at; at < end; at = ours(r.events, at+1) {
+		if e := r.events.At(at); e.Kind == trace.FreeCompleted {
+			r.waits.completed(e.Addr)
+		}
+	}
+}
+
+func (r *recording) alloc(e *trace.Event) {
+	if e.Size <= 0 {
+		r.wrong = "the recording has " + describe(e, r.tables.Streams)
+		return
+	}
+	if e.Kind == trace.OOM {
+		r.spend(failureCost)
+	}
+	end := r.pools.divert(r.a, e)
+	b, err := r.a.Alloc(e.Size, alloc.Stream(r.tables.Streams[e.Stream]), alloc.Tag{})
+	end()
+	switch {
+	case r.wrong != "":
+	case e.Kind == trace.OOM && err == nil:
+		r.wrong = "a request succeeds that failed"
+	case e.Kind == trace.Alloc && err != nil:
+		r.wrong = fmt.Sprintf("the recording has %s, the replay %v", describe(e, r.tables.Streams), err)
+	case err == nil:
+		r.blocks[b.Addr()] = b
+	}
+}
+
+// spend counts a call that looks at all blocks so many times.
+func (r *recording) spend(times int) {
+	if err := r.spent.spend(times * len(r.blocks)); err != nil && r.wrong == "" {
+		r.wrong = err.Error()
+	}
+}
