@@ -15,8 +15,11 @@ SOAK     ?= 10m
 MEMORYVIZ ?=
 FILES    ?= 20000
 SEED     ?= 1
+# Labelled snapshots, and the table of their labels when it lies elsewhere.
+SNAPSHOTS ?= ../shared/snapshots
+LABELS   ?=
 
-.PHONY: build test lint vet fmt race golden bench bench-open bench-engine bench-attach bench-live soak gpu fuzz fuzz-mutate viewer kill deadcode test-busy check
+.PHONY: build test lint vet fmt race golden bench bench-open bench-engine bench-attach bench-live soak gpu fuzz fuzz-mutate viewer kill deadcode test-busy check check-categories
 
 build: ## bin/memtop, a static file, and bin/memtrain, which needs the C library to look for a GPU's driver
 	CGO_ENABLED=$(CGO_ENABLED) $(GO) build -trimpath -o bin/memtop ./cmd/memtop
@@ -80,6 +83,10 @@ fuzz: ## every fuzz target in turn, $(FUZZTIME) each
 fuzz-mutate: build ## $(FILES) mutated files through every command of the real program and its screen
 	$(GO) build -o bin/fuzzmutate ./cmd/memtop/fuzzmutate
 	bin/fuzzmutate -memtop bin/memtop -files $(FILES) -seed $(SEED)
+
+check-categories: ## by file, the share of the bytes at the peak of $(SNAPSHOTS) that has a wrong category
+	MEMTOP_SNAPSHOTS=$(abspath $(SNAPSHOTS)) MEMTOP_LABELS=$(if $(LABELS),$(abspath $(LABELS))) \
+		$(GO) test -count 1 -v -run '^TestCategoriesOfLabelledFiles$$' ./snapshots/report
 
 kill: ## kill -9 $(KILLS) times each: memtrain while saving, memtop export, and a writer with and without a name
 	MEMTOP_TEST_KILLS=$(KILLS) $(GO) test -v -count 1 -run '^TestKillingA' ./cmd/output ./cmd/memtop ./cmd/memtrain/program

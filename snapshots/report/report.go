@@ -63,6 +63,7 @@ type Device struct {
 	OOM                   []OOM          `json:"oom"`
 	Pools                 []Pool         `json:"pools"`
 	CategoriesAtPeak      Categories     `json:"categories_at_peak"`
+	RulesAtPeak           []CategoryRule `json:"category_rules_at_peak"`
 	TopStacksAtPeak       []Stack        `json:"top_stacks_at_peak"`
 	LinesAtPeak           []Line         `json:"lines_at_peak"`
 	Steps                 Steps          `json:"steps"`
@@ -149,6 +150,24 @@ func (c *Categories) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
+// CategoryRule says which rule gave how much memory its category, and what kind of
+// evidence it goes by.
+type CategoryRule struct {
+	Category string `json:"category"`
+	Rule     string `json:"rule"`
+	Evidence string `json:"evidence"` // "noted", "stack", "lifetime", "sizes" or "none"
+	Bytes    int64  `json:"bytes"`
+	Count    int    `json:"count"`
+}
+
+func rulesOf(x *analysis.Index, at int) []CategoryRule {
+	rules := make([]CategoryRule, 0)
+	for _, r := range x.RulesAt(at) {
+		rules = append(rules, CategoryRule{r.Category.String(), r.Rule.String(), r.Rule.Strength().String(), r.Bytes, r.Count})
+	}
+	return rules
+}
+
 // reportedStacks is how many stacks a report lists.
 const reportedStacks = 10
 
@@ -194,7 +213,7 @@ func newDevice(x *analysis.Index) Device {
 		InitialReservedBytes: s.InitialReserved, PeakReservedBytes: s.PeakReserved,
 		DistinctStacks: s.DistinctStacks,
 		OOM:            make([]OOM, 0), Pools: poolReports(x),
-		CategoriesAtPeak: Categories{x.CountCategories(s.PeakEvent), x.Guessed()}, Steps: stepsOf(x), Findings: findings(x),
+		CategoriesAtPeak: Categories{x.CountCategories(s.PeakEvent), x.Guessed()}, RulesAtPeak: rulesOf(x, s.PeakEvent), Steps: stepsOf(x), Findings: findings(x),
 	}
 	ooms := x.OOMEvents()
 	for k, o := range ooms {

@@ -24,7 +24,7 @@ const reportKeys = "schema source path kind container pickle_protocol bytes writ
 	"initial_reserved_bytes peak_reserved_bytes peak_stacks peak_largest_stack_bytes distinct_stacks " +
 	"oom pools id segments reserved_bytes active_bytes " +
 	"categories_at_peak parameter gradient optimizer activation backward-temporary input kv-cache workspace inference other guessed " +
-	"top_stacks_at_peak bytes count frames lines_at_peak file line function bytes count steps inferred inferred_from count peaks " +
+	"category_rules_at_peak category rule evidence bytes count top_stacks_at_peak bytes count frames lines_at_peak file line function bytes count steps inferred inferred_from count peaks " +
 	"findings kind severity bytes saving_bytes confidence text evidence remedy event where " +
 	"kind severity bytes saving_bytes confidence text evidence remedy event where" // there are two
 

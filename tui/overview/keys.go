@@ -14,7 +14,7 @@ type keyMap struct {
 
 // pageKeys are the keys of this page.
 type pageKeys struct {
-	Moment, Next, Previous, Open, Copy key.Binding
+	Moment, Next, Previous, Open, Rules, Copy key.Binding
 }
 
 func newKeyMap(s *page.Scene) keyMap {
@@ -24,6 +24,7 @@ func newKeyMap(s *page.Scene) keyMap {
 		Next:     keys.New("n", "next finding", "n"),
 		Previous: keys.New("N", "previous finding", "N"),
 		Open:     keys.New("enter", "show the finding's moment on the timeline", "enter"),
+		Rules:    keys.New("e", "which rules gave the categories", "e"),
 		Copy:     keys.New("y", "copy the findings", "y"),
 	}
 	if s.Live() != nil {
@@ -38,7 +39,7 @@ func newKeyMap(s *page.Scene) keyMap {
 
 // Bindings returns the page's own keys.
 func (k pageKeys) Bindings() []key.Binding {
-	return []key.Binding{k.Moment, k.Next, k.Previous, k.Open, k.Copy}
+	return []key.Binding{k.Moment, k.Next, k.Previous, k.Open, k.Rules, k.Copy}
 }
 
 var signs = []keys.Term{

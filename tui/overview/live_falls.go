@@ -19,6 +19,9 @@ func (p *Page) liveFalls(f *facts, compact bool) section {
 			continue
 		}
 		rows = append(rows, fall{name: row.Name, bytes: row.Bytes, style: fallStyle(row)})
+		if row.Kind == analysis.PurposeRow {
+			rows = append(rows, rulesOf(f, row.Category)...)
+		}
 	}
 	whole := "reserved"
 	if f.gauged {

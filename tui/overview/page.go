@@ -35,6 +35,7 @@ type question struct {
 	columns int
 	span    int64 // microseconds of a column; 0 shows the whole trace
 	live    bool
+	rules   bool // the rules behind the categories
 }
 
 // facts is the answer.
@@ -42,6 +43,7 @@ type facts struct {
 	at         int
 	categories [trace.CategoryCount]int64
 	unknown    int64 // of other, held before recording by unknown stacks
+	rules      []analysis.RuleBytes
 	state      *analysis.Map
 	holders    []analysis.Holder
 	names      []string // of the holders
@@ -66,6 +68,7 @@ type Page struct {
 	found    []analysis.Finding // nil until they are known
 	moment   moment
 	finding  int
+	rules    bool // are shown below the categories
 	scroll   page.Reader
 	lookedAt int64                               // the time of looking
 	looking  page.Edition                        // what was looked at
@@ -101,6 +104,9 @@ func answer(ctx context.Context, q question) facts {
 	f.state = x.SegmentsAt(q.at)
 	f.holders = x.HoldersAt(q.at)
 	f.unknown = x.UnknownAt(q.at)
+	if q.rules {
+		f.rules = x.RulesAt(q.at)
+	}
 	f.holders = f.holders[:min(len(f.holders), holderCount)]
 	stacks := make([]trace.StackID, len(f.holders))
 	for i := range f.holders {
@@ -164,7 +170,7 @@ func (p *Page) Refresh(w, h int) tea.Cmd {
 func (p *Page) Rebase(int) { p.lookedAt, p.looking = -1, page.Edition{} }
 
 func (p *Page) question(w int) question {
-	q := question{index: p.scene.Edition(), at: p.at(), columns: max(historyWidth(w), 1), live: p.live()}
+	q := question{index: p.scene.Edition(), at: p.at(), columns: max(historyWidth(w), 1), live: p.live(), rules: p.rules}
 	if p.scene.Growing() {
 		q.span = liveSpan
 	}
@@ -211,6 +217,8 @@ func (p *Page) key(msg tea.KeyPressMsg) tea.Cmd {
 		p.choose(p.finding - 1)
 	case key.Matches(msg, k.mine.Open):
 		return p.open()
+	case key.Matches(msg, k.mine.Rules):
+		p.rules = !p.rules
 	case key.Matches(msg, k.mine.Copy):
 		return page.Copied(p.text(), "the findings")
 	default:

@@ -13,6 +13,7 @@ type fall struct {
 	bytes int64
 	style screen.Style
 	none  string // instead of 0 bytes, what is known of them
+	part  int64  // of a rule's row: of the category above, and not in the sum
 }
 
 // falls returns the rows that sum to reserved memory.
@@ -30,12 +31,25 @@ func (p *Page) falls(f *facts) []fall {
 		}
 		add(c.String(), bytes, screen.Style{Fg: screen.Band(c.Place())})
 		rows[len(rows)-1].none = p.none(f, bytes)
+		rows = append(rows, rulesOf(f, c)...)
 	}
 	add("held before", f.unknown, screen.Style{Fg: screen.Held})
 	add("rounding", f.state.Rounding, screen.Style{Fg: screen.Warning})
 	add("cached free", f.state.Free, screen.Style{Fg: screen.Muted})
 	if rest != 0 {
 		add("unexplained", rest, screen.Bad)
+	}
+	return rows
+}
+
+// rulesOf returns a row for each rule that gave memory a category. They are part of
+// the category's row, and have no bar.
+func rulesOf(f *facts, c trace.Category) []fall {
+	var rows []fall
+	for _, r := range f.rules {
+		if r.Category == c && !r.Rule.Unplaced() {
+			rows = append(rows, fall{name: "  " + r.Rule.String(), style: screen.Dim, part: r.Bytes})
+		}
 	}
 	return rows
 }
@@ -66,12 +80,12 @@ func (p *Page) waterfall(compact bool) section {
 		rows = p.falls(&f)
 	}
 	if compact {
-		rows = slices.DeleteFunc(rows, func(r fall) bool { return r.bytes == 0 })
+		rows = slices.DeleteFunc(rows, func(r fall) bool { return r.bytes == 0 && r.part == 0 })
 	}
 	return section{max(len(rows), 1) + 2, func(c screen.Canvas) {
 		guessed := "categories exact"
 		if p.scene.Index.Guessed() {
-			guessed = "categories guessed from stacks"
+			guessed = "guessed · e by which rules"
 			if c.Width() < 75 {
 				guessed = "guessed"
 			}
@@ -82,7 +96,7 @@ func (p *Page) waterfall(compact bool) section {
 			return
 		}
 		p.drawFalls(c, rows, f.state.Reserved)
-		drawSum(c, len(rows)+1, gaugeName, "= reserved", f.state.Reserved)
+		drawSum(c, len(rows)+1, nameWidth(rows), "= reserved", f.state.Reserved)
 	}}
 }
 
@@ -131,6 +145,11 @@ func drawFall(c screen.Canvas, y, name int, row fall, of int64) {
 		style = screen.Dim
 	}
 	c.Fit(1, y, name, row.name, style)
+	if row.part > 0 {
+		c.Right(1+name, y, screen.BytesWidth, screen.Bytes(row.part), screen.Dim)
+		c.Right(2+name+screen.BytesWidth, y, 6, screen.Percent(row.part, of), screen.Dim)
+		return
+	}
 	if row.none != "" {
 		c.Right(name, y, screen.BytesWidth+1, row.none, style)
 		return

@@ -1,0 +1,106 @@
+package category_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"memtop/snapshots/trace"
+)
+
+// blocks writes a final state of blocks without a stack.
+func blocks(sizes ...int64) string {
+	var text strings.Builder
+	var total int64
+	for _, size := range sizes {
+		total += size
+	}
+	fmt.Fprintf(&text, "segment 0x10000000 %d type=\"large\"\n", total)
+	addr := int64(0x10000000)
+	for _, size := range sizes {
+		fmt.Fprintf(&text, "block 0x%x %d active_allocated requested=%d\n", addr, size, size)
+		addr += size
+	}
+	return text.String()
+}
+
+// times returns a size n times.
+func times(n int, size int64) []int64 {
+	all := make([]int64, n)
+	for i := range all {
+		all[i] = size
+	}
+	return all
+}
+
+func join(lists ...[]int64) []int64 {
+	var all []int64
+	for _, list := range lists {
+		all = append(all, list...)
+	}
+	return all
+}
+
+// TestHeldFromBefore sums up by category what was held before the first event.
+func TestHeldFromBefore(t *testing.T) {
+	// One backward pass that makes a gradient of each of two sizes, and keeps or frees them.
+	const keeps = "alloc 0x1000 4096 stack=back\nalloc 0x3000 8192 stack=back\nalloc 0x9000 64 stack=forward\n"
+	const frees = "alloc 0x1000 4096 stack=back\nfree_completed 0x1000 4096 stack=back\n" +
+		"alloc 0x3000 8192 stack=back\nfree_completed 0x3000 8192 stack=back\nalloc 0x9000 64 stack=forward\n"
+	const infers = "alloc 0x9000 64 stack=sampled\nfree_completed 0x9000 64 stack=sampled\n"
+	tests := map[string]struct {
+		events string
+		blocks []int64
+		want   map[trace.Category]int64
+	}{
+		"one copy is the weights":          {infers, []int64{4096, 8192}, map[trace.Category]int64{trace.Parameter: 12288}},
+		"two, where backward adds to one":  {frees, join(times(2, 4096), times(2, 8192)), map[trace.Category]int64{trace.Parameter: 12288, trace.Gradient: 12288}},
+		"two, where gradients are dropped": {keeps, join(times(2, 4096), times(2, 8192)), map[trace.Category]int64{trace.Parameter: 12288, trace.Optimizer: 12288}},
+		"three are weights and Adam's":     {keeps, join(times(3, 4096), times(3, 8192)), map[trace.Category]int64{trace.Parameter: 12288, trace.Optimizer: 24576}},
+		"four with gradients that stay":    {frees, join(times(4, 4096), times(4, 8192)), map[trace.Category]int64{trace.Parameter: 12288, trace.Gradient: 12288, trace.Optimizer: 24576}},
+		"frozen weights have one copy, whatever the trained ones have": {
+			keeps, join(times(3, 4096), times(10, 1<<20)), map[trace.Category]int64{trace.Parameter: 4096 + 10<<20, trace.Optimizer: 8192},
+		},
+		"a cuBLAS workspace": {infers, []int64{8519680}, map[trace.Category]int64{trace.Workspace: 8519680}},
+		"what the step frees is a moment": {
+			"free_completed 0x1000 4096 stack=ownstep\nalloc 0x9000 64 stack=forward\n", nil, map[trace.Category]int64{trace.Optimizer: 4096},
+		},
+		"what zero_grad frees is a gradient": {
+			"free_completed 0x1000 4096 stack=zeroing\nalloc 0x9000 64 stack=forward\n", nil, map[trace.Category]int64{trace.Gradient: 4096},
+		},
+		"what backward frees is a result": {
+			"free_completed 0x1000 4096 stack=back\nalloc 0x9000 64 stack=forward\n", nil, map[trace.Category]int64{trace.Activation: 4096},
+		},
+		"what the loop frees is like what the model makes of its size": {
+			"free_completed 0x1000 4096 stack=loop\nalloc 0x1000 4096 stack=sampled\nfree_completed 0x1000 4096 stack=sampled\n", nil,
+			map[trace.Category]int64{trace.Inference: 4096},
+		},
+		"nothing is known of what the loop frees": {
+			"free_completed 0x1000 4096 stack=loop\nalloc 0x9000 64 stack=sampled\n", nil, map[trace.Category]int64{trace.OtherCategory: 4096},
+		},
+		"layers repeat, without a history": {
+			"", join(times(12, 4<<20), times(24, 2048), times(1, 30<<20)), map[trace.Category]int64{trace.Parameter: 12*4<<20 + 24*2048 + 30<<20},
+		},
+		"pictures are no matrices, without a history": {
+			"", join(times(7, 1280*4), times(5, 1280*1280*9*4), times(3, 513*513*128*4)),
+			map[trace.Category]int64{trace.Parameter: 7*1280*4 + 5*1280*1280*9*4, trace.OtherCategory: 3 * 513 * 513 * 128 * 4},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			text := test.events
+			if len(test.blocks) > 0 {
+				text += blocks(test.blocks...)
+			}
+			j, life := judged(t, names, text)
+			got := make(map[trace.Category]int64)
+			for k := range life.Held {
+				c, _ := j.Of(trace.HeldID(k), life.Held[k].Note)
+				got[c] += life.Held[k].Size
+			}
+			if fmt.Sprint(got) != fmt.Sprint(test.want) {
+				t.Errorf("got %v, want %v", got, test.want)
+			}
+		})
+	}
+}

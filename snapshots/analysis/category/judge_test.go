@@ -1,0 +1,188 @@
+package category_test
+
+import (
+	"testing"
+
+	"memtop/snapshots/analysis/category"
+	"memtop/snapshots/trace"
+	"memtop/snapshots/trace/tracetest"
+)
+
+// names are frames and stacks for traces in tests, with C++ frames.
+const names = `
+frame malloc "??" 0 "c10::cuda::CUDACachingAllocator::Native::malloc(int)"
+frame main "/home/me/train.py" 10 "main"
+frame evaluate "/home/me/train.py" 60 "evaluate"
+frame layer "/home/me/model.py" 20 "forward"
+frame call "/env/site-packages/torch/nn/modules/module.py" 1700 "_call_impl"
+frame engine "??" 0 "torch::autograd::Engine::evaluate_function(std::shared_ptr<int>)"
+frame node "??" 0 "torch::autograd::generated::MulBackward0::apply(int)"
+frame takes "??" 0 "torch::autograd::AccumulateGrad::apply(int)"
+frame linear "/env/site-packages/torch/nn/modules/linear.py" 90 "__init__"
+frame moved "/env/site-packages/torch/nn/modules/module.py" 957 "_apply"
+frame zero "/env/site-packages/torch/optim/optimizer.py" 975 "zero_grad"
+frame wrapper "/env/site-packages/torch/optim/optimizer.py" 500 "wrapper"
+frame sgd "/env/site-packages/torch/optim/sgd.py" 300 "_single_tensor_sgd"
+frame factored "/env/site-packages/transformers/optimization.py" 700 "step"
+frame eightbit "/env/site-packages/bitsandbytes/optim/optimizer.py" 400 "init_state"
+frame mine "/home/me/optimizer.py" 64 "step"
+frame check "/env/site-packages/torch/utils/checkpoint.py" 1000 "unpack_hook"
+frame nograd "/env/site-packages/torch/utils/_contextlib.py" 116 "decorate_context"
+frame cache "/env/site-packages/transformers/cache_utils.py" 450 "update"
+frame server "/env/site-packages/vllm/worker/cache_engine.py" 83 "_allocate_kv_cache"
+frame casts "??" 0 "at::autocast::cached_cast(c10::ScalarType)"
+frame reducer "??" 0 "c10d::Reducer::initialize_buckets(int)"
+frame shard "/env/site-packages/torch/distributed/fsdp/_flat_param.py" 1400 "_alloc_padded_unsharded_flat_param"
+frame paramdata "/env/site-packages/megatron/core/distributed/param_and_grad_buffer.py" 100 "__init__"
+frame graddata "/env/site-packages/megatron/core/distributed/param_and_grad_buffer.py" 120 "__init__"
+frame cxxstep "??" 0 "torch::optim::AdamW::step(std::function<at::Tensor ()>)"
+frame cxxforward "??" 0 "torch::nn::LinearImpl::forward(at::Tensor const&)"
+frame program "??" 0 "train_loop(int)"
+stack forward malloc layer call main
+stack second malloc call layer call main
+stack evaluated malloc layer call evaluate
+stack back malloc node engine
+stack taken malloc takes engine
+stack weight malloc linear main
+stack moving malloc moved main
+stack zeroing malloc zero main
+stack wrapped wrapper main
+stack sgdstep malloc sgd wrapper main
+stack factoredstep malloc factored wrapper main
+stack eightstate malloc eightbit wrapper main
+stack ownstep malloc mine wrapper main
+stack again malloc layer call check node engine
+stack sampled malloc layer call nograd main
+stack cached malloc cache layer call nograd main
+stack pages malloc server main
+stack cast malloc casts layer call main
+stack bucket malloc reducer main
+stack gathered malloc shard layer call main
+stack flatparam malloc paramdata main
+stack flatgrad malloc graddata main
+stack native malloc cxxstep program
+stack nativeforward malloc cxxforward program
+stack loop main
+`
+
+// judged returns the judge of a trace in the text form, after NAMES.
+func judged(t *testing.T, names, text string) (*category.Judge, *trace.Lifetimes) {
+	t.Helper()
+	tr := tracetest.Parse(t, names+"\ndevice 0\n"+text)
+	d := &tr.Devices[0]
+	life := trace.NewLifetimes()
+	life.Advance(d.Events)
+	life.Finish(&d.Final)
+	j := category.NewJudge()
+	j.Advance(tr.Tables, d.Events, life)
+	return j, life
+}
+
+// TestCategoryOfTheFirstEvent judges what event 0 makes by what comes after.
+func TestCategoryOfTheFirstEvent(t *testing.T) {
+	const (
+		step = "alloc 0x9000 64 stack=sgdstep\nfree_completed 0x9000 64 stack=sgdstep\n"
+		back = "alloc 0x8000 64 stack=back\nfree_completed 0x8000 64 stack=back\n"
+	)
+	tests := map[string]struct {
+		events string
+		want   trace.Category
+	}{
+		"what backward makes and frees is its scratch":           {"alloc 0x1000 512 stack=back\nfree_completed 0x1000 512 stack=back\n" + step, trace.BackwardTemporary},
+		"what outlives backward is a gradient":                   {"alloc 0x1000 512 stack=back\n" + back + step + "free_completed 0x1000 512 stack=loop\n", trace.Gradient},
+		"what zero_grad frees is a gradient":                     {"alloc 0x1000 512 stack=back\n" + back + "free_completed 0x1000 512 stack=zeroing\n", trace.Gradient},
+		"what is accumulated is a gradient":                      {"alloc 0x1000 512 stack=taken\n", trace.Gradient},
+		"a bucket of reduced gradients is one":                   {"alloc 0x1000 512 stack=bucket\n" + back, trace.Gradient},
+		"what forward makes and backward frees is an activation": {"alloc 0x1000 512 stack=forward\n" + back + "free_completed 0x1000 512 stack=back\n", trace.Activation},
+		"what forward frees is an activation beside one that backward frees": {
+			"alloc 0x1000 512 stack=forward\nalloc 0x2000 512 stack=forward\nfree_completed 0x1000 512 stack=forward\n" +
+				back + "free_completed 0x2000 512 stack=back\n", trace.Activation,
+		},
+		"an evaluation in a training run keeps nothing": {
+			"alloc 0x1000 512 stack=evaluated\nalloc 0x3000 512 stack=evaluated\nfree_completed 0x1000 512 stack=evaluated\n" +
+				"free_completed 0x3000 512 stack=evaluated\nalloc 0x2000 512 stack=forward\n" + back + "free_completed 0x2000 512 stack=back\n", trace.Inference,
+		},
+		"forward run again in backward makes activations":            {"alloc 0x1000 512 stack=again\nfree_completed 0x1000 512 stack=back\n", trace.Activation},
+		"forward under no_grad":                                      {"alloc 0x1000 512 stack=sampled\nfree_completed 0x1000 512 stack=sampled\n", trace.Inference},
+		"a cache of keys and values under no_grad":                   {"alloc 0x1000 512 stack=cached\n", trace.KVCache},
+		"a server's pages":                                           {"alloc 0x1000 512 stack=pages\n", trace.KVCache},
+		"momentum of SGD outlives its step":                          {"alloc 0x1000 512 stack=sgdstep\nalloc 0x2000 512 stack=forward\n", trace.Optimizer},
+		"a library's factored optimizer":                             {"alloc 0x1000 512 stack=factoredstep\nalloc 0x2000 512 stack=forward\n", trace.Optimizer},
+		"eight-bit state":                                            {"alloc 0x1000 512 stack=eightstate\n", trace.Optimizer},
+		"what a step makes and frees is the optimizer's":             {"alloc 0x1000 512 stack=sgdstep\nfree_completed 0x1000 512 stack=sgdstep\nalloc 0x2000 512 stack=forward\n", trace.Optimizer},
+		"weights that a layer gathers":                               {"alloc 0x1000 512 stack=gathered\nfree_completed 0x1000 512 stack=forward\n", trace.Parameter},
+		"a flat buffer of parameters, where a later line makes more": {"alloc 0x1000 512 stack=flatparam\nalloc 0x2000 1024 stack=flatgrad\n", trace.Parameter},
+		"a flat buffer of gradients, made by the later line":         {"alloc 0x1000 1024 stack=flatgrad\nalloc 0x2000 512 stack=flatparam\n", trace.Gradient},
+		"state of an optimizer in C++":                               {"alloc 0x1000 512 stack=native\nalloc 0x2000 512 stack=nativeforward\n", trace.Optimizer},
+		"forward in C++":                                             {"alloc 0x1000 512 stack=nativeforward\n" + back + "free_completed 0x1000 512 stack=back\n", trace.Activation},
+		"a module moved":                                             {"alloc 0x1000 512 stack=moving\n", trace.Parameter},
+		"a workspace by its size": {
+			"alloc 0x100000 8519680 stack=forward\nalloc 0x1000 512 stack=forward\n" + back + "free_completed 0x1000 512 stack=back\n" + step, trace.Workspace,
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			j, _ := judged(t, names, test.events)
+			if got, rule := j.Of(0, 0); got != test.want {
+				t.Errorf("got %s by %q, want %s", got, rule, test.want)
+			}
+		})
+	}
+}
+
+// TestAParameterReplacedInTheStepStaysOne is about p.data = p.data - …, where the new
+// tensor is born in the step, as the optimizer's moments are.
+func TestAParameterReplacedInTheStepStaysOne(t *testing.T) {
+	j, _ := judged(t, names, `
+alloc 0x1000 512 stack=weight
+alloc 0x7000 512 stack=sgdstep
+alloc 0x2000 512 stack=ownstep
+free_completed 0x1000 512 stack=ownstep
+alloc 0x3000 64 stack=forward
+alloc 0x4000 512 stack=ownstep
+free_completed 0x2000 512 stack=ownstep
+alloc 0x5000 64 stack=forward
+`)
+	for id, want := range map[trace.AllocationID]trace.Category{1: trace.Optimizer, 2: trace.Parameter, 5: trace.Parameter} {
+		if got, rule := j.Of(id, 0); got != want {
+			t.Errorf("event %d: got %s by %q, want %s", id, got, rule, want)
+		}
+	}
+}
+
+// pythonNames are stacks of a file that has Python frames only.
+const pythonNames = `
+frame main "/home/me/train.py" 10 "main"
+frame loss "/home/me/train.py" 30 "own_loss"
+frame layer "/home/me/model.py" 20 "forward"
+frame call "/env/site-packages/torch/nn/modules/module.py" 1700 "_call_impl"
+stack forward layer call main
+stack lost loss main
+stack empty
+stack loop main
+`
+
+// TestWithPythonFramesOnlyAnEmptyStackIsTheEngine also takes a loss outside of any
+// module for part of the graph, and the batch before it for one.
+func TestWithPythonFramesOnlyAnEmptyStackIsTheEngine(t *testing.T) {
+	j, _ := judged(t, pythonNames, `
+alloc 0x6000 80 stack=loop
+alloc 0x1000 512 stack=forward
+alloc 0x2000 512 stack=lost
+alloc 0x3000 512 stack=empty
+free_completed 0x3000 512 stack=empty
+free_completed 0x1000 512 stack=empty
+free_completed 0x2000 512 stack=lost
+free_completed 0x6000 80 stack=loop
+alloc 0x6000 80 stack=loop
+alloc 0x1000 512 stack=forward
+`)
+	want := map[trace.AllocationID]trace.Category{
+		0: trace.Input, 1: trace.Activation, 2: trace.Activation, 3: trace.BackwardTemporary, 9: trace.Activation,
+	}
+	for id, want := range want {
+		if got, rule := j.Of(id, 0); got != want {
+			t.Errorf("event %d: got %s by %q, want %s", id, got, rule, want)
+		}
+	}
+}
