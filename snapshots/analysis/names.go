@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"strconv"
+	"strings"
 
 	"memtop/snapshots/trace"
 )
@@ -48,12 +49,16 @@ func alike(names []string) [][]int {
 	return groups
 }
 
-// addOperations adds to the names of a group what allocated.
+// addOperations adds to the names of a group what allocated: the line of Python
+// that was called, or where that is the same the operator.
 func (x *Index) addOperations(names []string, stacks []trace.StackID, group []int) {
 	for _, i := range group {
-		operation := x.Code().Operation(stacks[i])
-		if own := x.Code().OwnFrames(stacks[i], 1); len(own) > 0 && operation != 0 && operation != own[0] {
-			names[i] += " > " + x.ShortLabel(operation)
+		operation, line := x.Code().Operation(stacks[i]), x.Code().Line(stacks[i])
+		if operation == line {
+			operation = x.Code().Operator(stacks[i])
+		}
+		if operation != 0 && operation != line {
+			names[i] += " > " + strings.TrimSuffix(x.ShortLabel(operation), "::call")
 		}
 	}
 }

@@ -19,6 +19,8 @@ frame linear "/env/site-packages/torch/nn/linear.py" 125 "forward"
 frame adam "/env/site-packages/torch/optim/adam.py" 60 "step"
 frame one "??" 0 "at::one"
 frame two "??" 0 "at::two"
+frame exp "??" 0 "at::_ops::exp::call(at::Tensor const&)"
+frame div "??" 0 "at::_ops::div_Tensor::call(at::Tensor const&)"
 frame gemm "engine/nn/linear.go" 37 "memtop/engine/nn.(*Linear).Forward"
 frame up "engine/nn/gpt.go" 20 "memtop/engine/nn.(*Block).Forward"
 frame down "engine/nn/gpt.go" 30 "memtop/engine/nn.(*Block).Forward"
@@ -40,6 +42,7 @@ frame glue "engine/nn/ctx.go" 51 "memtop/engine/nn.(*Ctx).Call"
 		"what was called tells them apart": {
 			"linear main", "adam main", "train.py:10 main > linear.py:125 forward", "train.py:10 main > adam.py:60 step",
 		},
+		"the operators of one line": {"exp forward main", "div forward main", "model.py:20 forward > exp", "model.py:20 forward > div_Tensor"},
 		"only frames that tell nothing differ": {
 			"linear one main", "linear two main", "train.py:10 main > linear.py:125 forward", "train.py:10 main > linear.py:125 forward #2",
 		},

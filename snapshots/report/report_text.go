@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"memtop/snapshots/analysis"
+	"memtop/snapshots/analysis/lines"
 	"memtop/snapshots/quantity"
 	"memtop/snapshots/trace"
 )
@@ -75,6 +76,7 @@ func (d *Device) text(p *page, x *analysis.Index) {
 	d.Steps.text(p)
 	d.categories(p, x)
 	d.poolLines(p)
+	d.lineLines(p, x)
 	d.stackLines(p, x)
 }
 
@@ -159,6 +161,22 @@ func (d *Device) poolLines(p *page) {
 	for _, pool := range d.Pools {
 		p.line("  %-12s%12d%12s%12s", fmt.Sprintf("(%d, %d)", pool.ID[0], pool.ID[1]), pool.Segments,
 			quantity.Bytes(pool.ReservedBytes), quantity.Bytes(pool.ActiveBytes))
+	}
+}
+
+// lineLines lists the lines of the program that hold most at the peak.
+func (d *Device) lineLines(p *page, x *analysis.Index) {
+	const shown = 8
+	table := analysis.LinesAt(x, d.PeakEvent, lines.Line, false)
+	rows := slices.DeleteFunc(table.Rows, func(r lines.Row) bool { return r.SelfCount == 0 })
+	if len(rows) < 2 {
+		return // all is from one place
+	}
+	p.line("")
+	p.line("  At the peak, by line (the %d largest of %d; --by line shows all)", min(shown, len(rows)), len(rows))
+	for _, r := range rows[:min(shown, len(rows))] {
+		lead := fmt.Sprintf("  %9s %3d%% %6dx ", quantity.Bytes(r.Self), analysis.Percent(r.Self, d.PeakRequestedBytes), r.SelfCount)
+		p.line("%s%s", lead, fitLeft(r.Name, p.width-cells(lead)))
 	}
 }
 

@@ -115,6 +115,21 @@ func (c *Code) Operation(stack trace.StackID) trace.FrameID {
 	return first
 }
 
+// Operator returns the frame of the operator that was called from the innermost
+// line of Python, 0 where none was recorded.
+func (c *Code) Operator(stack trace.StackID) trace.FrameID {
+	var operator trace.FrameID
+	for _, id := range c.tables.Stack(stack) {
+		switch {
+		case c.kinds[id] >= framework:
+			return operator
+		case strings.Contains(c.tables.String(c.tables.Frames[id].Name), "at::_ops::"):
+			operator = id
+		}
+	}
+	return operator
+}
+
 // isNode knows the frame that runs a node of the backward graph.
 func isNode(name string) bool {
 	return strings.Contains(name, "::apply(") && containsAny(name, "Backward", "AccumulateGrad::")
