@@ -132,8 +132,11 @@ func percentText(f *analysis.Effect, amount float64) string {
 	if !f.Measured || f.Before.Median == 0 {
 		return ""
 	}
-	share := 100 * amount / f.Before.Median
-	text := strconv.FormatFloat(share, 'f', 1, 64) + "%"
+	share, digits := 100*amount/f.Before.Median, 1
+	if math.Abs(share) >= 100 {
+		digits = 0
+	}
+	text := strconv.FormatFloat(share, 'f', digits, 64) + "%"
 	if share > 0 {
 		return "+" + text
 	}

@@ -1,6 +1,8 @@
 package stacks
 
 import (
+	"slices"
+
 	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
 
@@ -20,6 +22,7 @@ type graph struct {
 	root     *analysis.Node
 	zoomed   *analysis.Node
 	selected *analysis.Node
+	trunks   []trunk // of which frames are left out
 	parents  map[*analysis.Node]*analysis.Node
 	boxes    []box
 	width    int
@@ -78,9 +81,81 @@ func (g *graph) layout(w, h int) {
 	g.height = max(h, 1)
 	if g.width != w && g.root != nil {
 		g.width, g.boxes, g.deepest = w, g.boxes[:0], 0
+		g.fold()
 		g.place(g.zoomed, 0, w, 0)
 	}
 	g.keepInView()
+}
+
+// trunk is a run of frames that each call one thing only: boxes of the same width that
+// say nothing of where memory splits.
+type trunk struct {
+	first, last *analysis.Node
+	folded      int // frames before the last, which are left out
+}
+
+// fold finds the trunks right under the zoomed frame. Of those of three frames and more
+// only the last is shown, which calls several.
+func (g *graph) fold() {
+	g.trunks = g.trunks[:0]
+	for _, child := range g.zoomed.Children {
+		t := trunk{child, child, 0}
+		for len(t.last.Children) == 1 && t.last.Children[0].Bytes == t.last.Bytes {
+			t.last = t.last.Children[0]
+			t.folded++
+		}
+		if t.folded >= 2 && len(t.last.Children) > 1 {
+			g.trunks = append(g.trunks, t)
+		}
+	}
+	if g.depthOf(g.selected) < 0 {
+		for n := g.selected; n != nil; n = g.parents[n] {
+			if t := g.trunkFrom(n); t != nil {
+				g.selected = t.last
+			}
+		}
+	}
+}
+
+// trunkFrom and trunkTo return the trunk that begins and ends with a frame, nil when
+// none does.
+func (g *graph) trunkFrom(n *analysis.Node) *trunk {
+	return g.findTrunk(func(t *trunk) bool { return t.first == n })
+}
+
+func (g *graph) trunkTo(n *analysis.Node) *trunk {
+	return g.findTrunk(func(t *trunk) bool { return t.last == n })
+}
+
+func (g *graph) findTrunk(is func(*trunk) bool) *trunk {
+	for i := range g.trunks {
+		if is(&g.trunks[i]) {
+			return &g.trunks[i]
+		}
+	}
+	return nil
+}
+
+// below returns the frames that stand under a box.
+func (g *graph) below(n *analysis.Node) []*analysis.Node {
+	if n != g.zoomed || len(g.trunks) == 0 {
+		return n.Children
+	}
+	shown := slices.Clone(n.Children)
+	for i, child := range shown {
+		if t := g.trunkFrom(child); t != nil {
+			shown[i] = t.last
+		}
+	}
+	return shown
+}
+
+// above returns the frame that a box stands under.
+func (g *graph) above(n *analysis.Node) *analysis.Node {
+	if g.trunkTo(n) != nil {
+		return g.zoomed
+	}
+	return g.parents[n]
 }
 
 func (g *graph) place(n *analysis.Node, x, w, depth int) {
@@ -91,7 +166,7 @@ func (g *graph) place(n *analysis.Node, x, w, depth int) {
 	}
 	var before int64
 	column := func() int { return x + int(float64(w)*min(max(float64(before)/float64(n.Bytes), 0), 1)+0.5) }
-	for _, child := range n.Children {
+	for _, child := range g.below(n) {
 		from := column()
 		before += child.Bytes
 		to := column()
@@ -101,13 +176,17 @@ func (g *graph) place(n *analysis.Node, x, w, depth int) {
 	}
 }
 
-// depthOf returns how deep a node lies under the zoomed one, -1 outside.
+// depthOf returns how deep a node lies under the zoomed one, -1 outside and where it is
+// left out.
 func (g *graph) depthOf(n *analysis.Node) int {
 	for depth := 0; n != nil; depth++ {
-		if n == g.zoomed {
+		switch {
+		case n == g.zoomed:
 			return depth
+		case g.trunkTo(n) == nil && g.trunkFrom(n) != nil:
+			return -1
 		}
-		n = g.parents[n]
+		n = g.above(n)
 	}
 	return -1
 }
@@ -126,6 +205,7 @@ func (g *graph) keepInView() {
 // zoom makes a node fill the width.
 func (g *graph) zoom(n *analysis.Node) {
 	g.zoomed, g.selected, g.offset, g.width = n, n, 0, -1
+	g.trunks = g.trunks[:0]
 }
 
 // out zooms out one step and reports whether there was one.
@@ -163,11 +243,11 @@ func (g *graph) key(msg tea.KeyPressMsg, k *keyMap) bool {
 		g.out()
 	case key.Matches(msg, k.motion.Up):
 		if g.selected != g.zoomed {
-			g.selected = g.parents[g.selected]
+			g.selected = g.above(g.selected)
 		}
 	case key.Matches(msg, k.motion.Down):
-		if len(g.selected.Children) > 0 {
-			g.selected = g.selected.Children[0]
+		if below := g.below(g.selected); len(below) > 0 {
+			g.selected = below[0]
 		}
 	case key.Matches(msg, k.motion.Left):
 		g.sideways(-1)
@@ -176,8 +256,8 @@ func (g *graph) key(msg tea.KeyPressMsg, k *keyMap) bool {
 	case key.Matches(msg, k.motion.Top):
 		g.selected = g.zoomed
 	case key.Matches(msg, k.motion.Bottom):
-		for len(g.selected.Children) > 0 {
-			g.selected = g.selected.Children[0]
+		for below := g.below(g.selected); len(below) > 0; below = g.below(g.selected) {
+			g.selected = below[0]
 		}
 	case key.Matches(msg, k.motion.PageUp):
 		g.offset -= g.height
@@ -213,10 +293,10 @@ func (g *graph) sideways(direction int) {
 func (g *graph) selectVisible() {
 	g.offset = min(max(g.offset, 0), max(g.deepest+1-g.height, 0))
 	for g.depthOf(g.selected) >= g.offset+g.height {
-		g.selected = g.parents[g.selected]
+		g.selected = g.above(g.selected)
 	}
-	for g.depthOf(g.selected) < g.offset && len(g.selected.Children) > 0 {
-		g.selected = g.selected.Children[0]
+	for below := g.below(g.selected); g.depthOf(g.selected) < g.offset && len(below) > 0; below = g.below(g.selected) {
+		g.selected = below[0]
 	}
 }
 

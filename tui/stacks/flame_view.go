@@ -50,6 +50,9 @@ func (p *Page) boxLabel(n *analysis.Node, room int) string {
 	if n.Frame != 0 {
 		label = p.scene.Index.ShortLabel(n.Frame)
 	}
+	if t := p.graph.trunkTo(n); t != nil {
+		label = "+" + screen.Count(t.folded) + " … " + label
+	}
 	if size := screen.Bytes(n.Bytes); room > screen.Width(label)+len(size)+3 {
 		label += "  " + size
 	}
