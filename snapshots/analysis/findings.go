@@ -136,7 +136,8 @@ func (f *finder) peak() {
 	default:
 		found.Evidence = fmt.Sprintf("The peak is %s, at event %s of %s", quantity.Bytes(s.PeakRequested), quantity.Count(s.PeakEvent), quantity.Count(s.Events))
 	}
-	if row, unknown := f.peakLine(); row != nil {
+	found.Evidence += f.largestCategory()
+	if row, unknown := f.peakLine(); row != nil && row.Self*100 >= s.PeakRequested {
 		largest := "largest part"
 		if unknown > row.Self {
 			largest += " of known origin"
@@ -146,6 +147,20 @@ func (f *finder) peak() {
 			largest, quantity.Bytes(row.Self), share(row.Self, s.PeakRequested), row.Name)
 	}
 	f.add(found)
+}
+
+// largestCategory says which category most of the peak is, if one is known.
+func (f *finder) largestCategory() string {
+	largest, bytes := trace.OtherCategory, int64(0)
+	for _, c := range trace.Categories {
+		if b := f.index.peakFacts().categories[c]; c != trace.OtherCategory && b > bytes {
+			largest, bytes = c, b
+		}
+	}
+	if bytes == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", of it %s %s", share(bytes, f.summary.PeakRequested), largest)
 }
 
 // peakLine returns the line that most of the peak is from, nil where none is

@@ -73,16 +73,15 @@ func (f *finder) heldBefore() {
 	}
 }
 
-// heldWithoutStack says how much of a file without a history has no stack.
+// heldWithoutStack says how much of a file without a history has no stack, where
+// nothing else tells what it is for.
 func (f *finder) heldWithoutStack() {
-	s := &f.summary
-	for _, h := range f.index.HoldersAt(f.index.End()) {
-		if share := Percent(h.Bytes, s.FinalRequested); h.Stack == 0 && share >= 10 && share < 100 {
-			f.add(Finding{
-				Kind: HeldBeforeFinding, Bytes: h.Bytes, Where: Where{Event: NoEvent},
-				Evidence: fmt.Sprintf("%s (%d%%) has no stack: it was allocated while recording was off", quantity.Bytes(h.Bytes), share),
-			})
-		}
+	bytes := f.index.CountCategories(f.index.End())[trace.OtherCategory]
+	if share := Percent(bytes, f.summary.FinalRequested); share >= 20 && f.index.hasStacks() {
+		f.add(Finding{
+			Kind: HeldBeforeFinding, Bytes: bytes, Where: Where{Event: NoEvent},
+			Evidence: fmt.Sprintf("%s (%d%%) was allocated while recording was off, and nothing tells what it is for", quantity.Bytes(bytes), share),
+		})
 	}
 }
 
@@ -98,13 +97,13 @@ func (f *finder) unrecorded() {
 	}
 	switch {
 	case x.events.Len() == 0:
-		add(Info, "The file has no history, only the memory at the moment it was written", "To record one, "+how+" first")
+		add(Info, "The file has no history, only the memory at the moment it was written", "to record one, "+how+" first")
 	case !x.History():
 		add(Info, "The trace holds "+entries(x.events.Len())+", which is not a history: recording was set to keep only the state",
-			"To record one, "+how)
+			"to record one, "+how)
 	}
 	if !x.hasStacks() {
-		add(Warning, "No stacks were recorded, so memory cannot be told apart by who allocated it", "To record them, "+how+" before allocating")
+		add(Warning, "No stacks were recorded, so memory cannot be told apart by who allocated it", "to record them, "+how+" before allocating")
 	}
 }
 

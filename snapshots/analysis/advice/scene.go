@@ -117,5 +117,14 @@ func (s *Scene) sum(fits func(p *Part) bool) sum {
 	return t
 }
 
+// at names the line that a stack's memory is from, "" where it is not known.
+func (s *Scene) at(stack trace.StackID) string {
+	line := s.Code.Line(stack)
+	if line == 0 {
+		return ""
+	}
+	return " at " + s.Code.FrameLabel(line)
+}
+
 // much reports whether bytes are at least so many percent of all.
 func (s *Scene) much(bytes, percent int64) bool { return bytes > 0 && bytes*100 >= s.Bytes*percent }

@@ -14,8 +14,8 @@ func findCache(s *Scene) (Advice, bool) {
 	}
 	return Advice{
 		Bytes: t.bytes, Saving: t.bytes / 2, Stack: t.stack,
-		Evidence: fmt.Sprintf("Keys and values of generation take %s", quantity.Bytes(t.bytes)),
-		Remedy:   "an 8-bit cache takes half of what a 16-bit one does; its size is a setting of the server (the share of the device, the longest sequence)",
+		Evidence: fmt.Sprintf("Keys and values of generation take %s%s, by a setting of the server or the longest sequence", quantity.Bytes(t.bytes), s.at(t.stack)),
+		Remedy:   "a cache of 8 bits instead of 16 takes half",
 	}, true
 }
 
@@ -29,7 +29,7 @@ func findWorkspaces(s *Scene) (Advice, bool) {
 	}
 	return Advice{
 		Bytes: t.bytes, Saving: t.bytes - int64(t.count)*smallWorkspace, Stack: t.stack,
-		Evidence: fmt.Sprintf("Libraries hold %s in %s, one for each thread and stream", quantity.Bytes(t.bytes), quantity.Plural(t.count, "workspace")),
+		Evidence: fmt.Sprintf("Libraries hold %s in %s%s, one for each thread and stream", quantity.Bytes(t.bytes), quantity.Plural(t.count, "workspace"), s.at(t.stack)),
 		Remedy:   "CUBLAS_WORKSPACE_CONFIG=:4096:2 makes those of cuBLAS 8 MiB",
 	}, true
 }

@@ -29,7 +29,7 @@ func findAttention(s *Scene) (Advice, bool) {
 	}
 	return Advice{
 		Bytes: t.bytes, Saving: t.bytes, Stack: t.stack,
-		Evidence: fmt.Sprintf("The scores of attention are kept whole: %s in %s", quantity.Bytes(t.bytes), quantity.Plural(t.count, "block")),
+		Evidence: fmt.Sprintf("The scores of attention are kept whole%s: %s in %s", s.at(t.stack), quantity.Bytes(t.bytes), quantity.Plural(t.count, "block")),
 		Remedy:   "fused attention (torch.nn.functional.scaled_dot_product_attention) never has them all",
 	}, true
 }
@@ -70,7 +70,7 @@ func findLogits(s *Scene) (Advice, bool) {
 	}
 	return Advice{
 		Bytes: t.bytes, Saving: t.bytes / 8 * 7, Stack: best.stack,
-		Evidence: fmt.Sprintf("The loss has %s of %s, one value for each token and class", quantity.Plural(t.count, "block"), quantity.Bytes(best.size)),
+		Evidence: fmt.Sprintf("The loss%s has %s of %s, one value for each token and class", s.at(best.stack), quantity.Plural(t.count, "block"), quantity.Bytes(best.size)),
 		Remedy:   "computing it over an eighth of the tokens at a time, and dropping the logits, needs an eighth",
 	}, true
 }
@@ -91,7 +91,7 @@ func findStale(s *Scene) (Advice, bool) {
 	}
 	return Advice{
 		Bytes: bytes, Saving: bytes, Stack: s.sum(stale).stack,
-		Evidence: fmt.Sprintf("%s of results of the step before are still held while this step computes them again", quantity.Bytes(bytes)),
+		Evidence: fmt.Sprintf("%s of results%s are still held from the step before while this one computes them again", quantity.Bytes(bytes), s.at(s.sum(stale).stack)),
 		Remedy:   "deleting the name before forward frees them",
 	}, true
 }
@@ -138,7 +138,7 @@ func findInPlace(s *Scene) (Advice, bool) {
 	}
 	return Advice{
 		Bytes: t.bytes, Saving: t.bytes, Stack: t.stack,
-		Evidence: fmt.Sprintf("Relu or dropout keep %s beside inputs of the same size", quantity.Bytes(t.bytes)),
+		Evidence: fmt.Sprintf("Relu or dropout%s keep %s beside inputs of the same size", s.at(t.stack), quantity.Bytes(t.bytes)),
 		Remedy:   "inplace=True lets them take the input's memory, where nothing else reads it",
 	}, true
 }
@@ -165,7 +165,7 @@ func findWeightCopies(s *Scene) (Advice, bool) {
 	}
 	return Advice{
 		Bytes: t.bytes, Saving: t.bytes, Stack: t.stack,
-		Evidence: fmt.Sprintf("Autocast keeps half-precision copies of weights: %s in %s", quantity.Bytes(t.bytes), quantity.Plural(t.count, "block")),
+		Evidence: fmt.Sprintf("Autocast keeps half-precision copies of weights%s: %s in %s", s.at(t.stack), quantity.Bytes(t.bytes), quantity.Plural(t.count, "block")),
 		Remedy:   "weights in bfloat16, with an optimizer that keeps what they lack, need no copies",
 	}, true
 }
@@ -177,7 +177,7 @@ func findOptimizer(s *Scene) (Advice, bool) {
 	}
 	return Advice{
 		Bytes: t.bytes, Saving: t.bytes / 4 * 3, Stack: t.stack,
-		Evidence: fmt.Sprintf("The optimizer's state takes %s", quantity.Bytes(t.bytes)),
+		Evidence: fmt.Sprintf("The optimizer's state%s takes %s", s.at(t.stack), quantity.Bytes(t.bytes)),
 		Remedy:   "in 8 bits it takes a quarter, in the host's memory none",
 	}, true
 }
@@ -195,7 +195,7 @@ func findCheckpointing(s *Scene) (Advice, bool) {
 	}
 	return Advice{
 		Bytes: t.bytes, Saving: saving, Stack: t.stack,
-		Evidence: fmt.Sprintf("%d layers keep %s of activations for backward", layers, quantity.Bytes(t.bytes)),
+		Evidence: fmt.Sprintf("%d layers keep %s of activations for backward, most%s", layers, quantity.Bytes(t.bytes), s.at(t.stack)),
 		Remedy:   "checkpointing each layer keeps its input alone, and computes it twice",
 	}, true
 }
@@ -263,7 +263,7 @@ func findPrecision(s *Scene) (Advice, bool) {
 	}
 	return Advice{
 		Bytes: t.bytes, Saving: t.bytes / 2, Stack: t.stack,
-		Evidence: fmt.Sprintf("%s of activations are float32", quantity.Bytes(t.bytes)),
+		Evidence: fmt.Sprintf("%s of activations are float32, most%s", quantity.Bytes(t.bytes), s.at(t.stack)),
 		Remedy:   "mixed precision keeps them in two bytes",
 	}, true
 }
