@@ -52,20 +52,18 @@ func parseConfig(c config, text string) (config, error) {
 // tokens splits a text. Blanks mean nothing, even inside of words.
 func tokens(text string) []string {
 	var list []string
-	word := ""
-	for _, r := range text + "," {
-		switch {
-		case strings.ContainsRune(",:[]", r):
-			if word != "" {
-				list = append(list, word)
-			}
-			word = ""
-			list = append(list, string(r))
-		case r != ' ':
-			word += string(r)
+	for text = strings.ReplaceAll(text, " ", ""); text != ""; {
+		n := strings.IndexAny(text, ",:[]")
+		switch n {
+		case -1:
+			n = len(text)
+		case 0:
+			n = 1
 		}
+		list = append(list, text[:n])
+		text = text[n:]
 	}
-	return list[:len(list)-1]
+	return list
 }
 
 func (p *parser) fail(format string, values ...any) error {

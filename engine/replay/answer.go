@@ -45,7 +45,7 @@ func Answer(ctx context.Context, asked whatif.Question) (*whatif.Answer, error) 
 	if err := q.prepare(); err != nil {
 		return nil, err
 	}
-	answer := &whatif.Answer{Device: q.Device.ID, Runs: make([]whatif.Run, 0, len(q.Settings))}
+	answer := &whatif.Answer{Device: q.Device.ID, Memory: q.Memory, Runs: make([]whatif.Run, 0, len(q.Settings))}
 	r := &answer.Recorded
 	r.Settings, r.PeakReserved, r.OOM, r.Held = q.settings, q.curve.peak, q.curve.oom, heldIn(&q.start.state)
 	if r.WhyNot = q.refusal(); r.WhyNot != "" {

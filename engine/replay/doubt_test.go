@@ -103,3 +103,22 @@ func TestNonsenseIsAnsweredWithoutHarm(t *testing.T) {
 		}})
 	}
 }
+
+func TestSettingsOfAnyLengthAreRead(t *testing.T) {
+	tr := newRandom(t, 4, plenty, alloc.Options{History: 1000}).trace(50)
+	long := strings.Repeat("x", 1<<20)
+	tr.Settings = []trace.Setting{{Key: "PYTORCH_ALLOC_CONF", Value: long}}
+	a := ask(t, whatif.Question{Trace: tr})
+	if got := a.Recorded.WhyNot; !strings.Contains(got, "unknown setting") || len(got) > 1000 {
+		t.Errorf("why not: %.1000q", got)
+	}
+	tr.Settings[0].Value = strings.Repeat("expandable_segments:False,", 1<<15)
+	if a = ask(t, whatif.Question{Trace: tr}); a.Recorded.WhyNot != "" {
+		t.Errorf("why not: %.1000q", a.Recorded.WhyNot)
+	}
+	for _, r := range a.Rows() {
+		if len(r.Name) > 1000 || len(r.Variable()) > 1000 {
+			t.Errorf("a row of %d and %d bytes", len(r.Name), len(r.Variable()))
+		}
+	}
+}

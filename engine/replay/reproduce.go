@@ -6,13 +6,17 @@ import (
 
 	"memtop/snapshots/analysis/whatif"
 	"memtop/snapshots/quantity"
+	"memtop/snapshots/trace"
 )
+
+// longest is how much of a text of the file's a reason repeats, in bytes.
+const longest = 200
 
 // reproduce replays the recording under its own settings and notes what came of
 // it. Events that are all equal have the same curve of reserved bytes.
 func (q *question) reproduce(ctx context.Context, to *whatif.Recorded) error {
 	if q.unknown != nil {
-		to.WhyNot = "its settings are not those of this allocator: " + q.unknown.Error()
+		to.WhyNot = "its settings are not those of this allocator: " + trace.Shorten(q.unknown.Error(), longest)
 		return nil
 	}
 	if q.start.doubt != "" {

@@ -12,7 +12,8 @@ import (
 type Change struct {
 	Settings string
 	// Saving is how many bytes less the process has reserved with the request met
-	// than it would have needed under the recorded settings.
+	// than it would have needed under the recorded settings; 0 where more memory than
+	// it had is what met it.
 	Saving int64
 	// Certain says that it is the settings' doing: under the recorded ones the
 	// request fails again when what was held before recording is asked for anew. If
@@ -27,7 +28,7 @@ func (a *Answer) Changes() []Change {
 	failed := a.Recorded.OOM
 	for i := range a.Runs {
 		if r := &a.Runs[i]; failed != nil && r.Fits {
-			list = append(list, Change{r.Settings, failed.Reserved + failed.Segment - r.Reserved, !a.Again.Fits})
+			list = append(list, Change{r.Settings, max(failed.Reserved+failed.Segment-r.Reserved, 0), !a.Again.Fits})
 		}
 	}
 	slices.SortStableFunc(list, func(x, y Change) int { return cmp.Compare(y.Saving, x.Saving) })

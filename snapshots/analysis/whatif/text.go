@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"memtop/snapshots/quantity"
+	"memtop/snapshots/trace"
 )
 
 // Sentences says in words how far the answer can be trusted, and what the request
@@ -26,7 +27,9 @@ func (a *Answer) Sentences() []string {
 		list = append(list, fmt.Sprintf("Event %s asked for %s, in a segment of %s, with %s of at most %s reserved: %s too little.",
 			quantity.Count(o.Event), quantity.Bytes(o.Size), quantity.Bytes(o.Segment), quantity.Bytes(o.Reserved),
 			quantity.Bytes(o.Capacity), quantity.Bytes(o.Short())))
-		if a.Again.Fits {
+		if a.Again.Fits && a.Memory > 0 {
+			list = append(list, "With "+quantity.Bytes(a.Memory)+" it fits under the recorded settings.")
+		} else if a.Again.Fits {
 			list = append(list, "Begun anew it fits under the recorded settings too: what was cached or cut into pieces before recording has a part in it.")
 		}
 	}
@@ -49,7 +52,9 @@ type Row struct {
 const Fits = "fits"
 
 // Variable returns the settings as they are set in the environment.
-func (r *Row) Variable() string { return "PYTORCH_CUDA_ALLOC_CONF=" + r.settings }
+func (r *Row) Variable() string {
+	return "PYTORCH_CUDA_ALLOC_CONF=" + trace.Shorten(r.settings, longest)
+}
 
 // Columns says what the numbers of a row are.
 const Columns = "Overhead is which part of the reserved peak was never in blocks at once."
@@ -120,7 +125,13 @@ func (a *Answer) row(r *Run) Row {
 	return row
 }
 
-func settingsName(settings string) string { return cmp.Or(settings, "the defaults") }
+func settingsName(settings string) string {
+	return cmp.Or(trace.Shorten(settings, longest), "the defaults")
+}
+
+// longest is how much of settings is shown, in bytes: those of a file may be of any
+// length.
+const longest = 400
 
 func endText(r *Run) string {
 	if r.OOMEvent < 0 {

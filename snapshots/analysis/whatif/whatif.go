@@ -41,6 +41,7 @@ func (e *SettingsError) Error() string {
 // bytes.
 type Answer struct {
 	Device   int
+	Memory   int64 // as the question says
 	Recorded Recorded
 	// Again is the program under the recorded settings as the runs are made: what
 	// it held when recording began is asked for anew. What differs between Again and
