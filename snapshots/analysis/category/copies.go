@@ -20,22 +20,76 @@ type size struct {
 func (j *Judge) judgeCopies(held []int) {
 	sizes := j.groupSizes(held)
 	stay := j.countGradients(sizes)
+	born := slices.ContainsFunc(sizes, func(s size) bool { return s.born > 0 })
+	if copies := trainedCopies(sizes); !born && copies > 1 {
+		for i := range sizes {
+			j.judgeSize(&sizes[i], copies, copies < most)
+		}
+		return
+	}
 	if !j.history() {
 		j.judgeShapes(sizes)
 		return
 	}
+	copies := commonCopies(sizes)
 	for i := range sizes {
-		s := &sizes[i]
-		j.judgeSize(s, max(1, s.copies()), stay)
+		s, each := &sizes[i], 1
+		if s.born > 0 && len(s.held) >= copies {
+			each = copies
+		}
+		j.judgeSize(s, each, stay)
 	}
 }
 
-// copies returns how many copies there are, by how many gradients one pass makes.
-func (s *size) copies() int {
-	if s.born == 0 {
-		return 1
+// most is how many copies there are at most: weights, gradients and two of Adam's.
+const most = 4
+
+// commonCopies returns how many copies most bytes have of the sizes that backward
+// makes gradients of, 1 where they do not agree: the pass is not whole.
+func commonCopies(sizes []size) int {
+	var bytes [most + 1]int64
+	all := int64(0)
+	for i := range sizes {
+		s := &sizes[i]
+		if s.born == 0 {
+			continue
+		}
+		held := int64(len(s.held)) * s.bytes
+		all += held
+		if n := len(s.held) / s.born; n <= most && n*s.born == len(s.held) {
+			bytes[n] += held
+		}
 	}
-	return min(len(s.held)/s.born, 4)
+	for n := most; n > 1; n-- {
+		if bytes[n]*2 > all {
+			return n
+		}
+	}
+	return 1
+}
+
+// trainedCopies knows weights with Adam's state, and maybe gradients, by their counts
+// alone: every size occurs a multiple of three or four times, and some just so often.
+// It returns 1 where there is no such thing.
+func trainedCopies(sizes []size) int {
+	const fewest = 4 // sizes that have to agree
+	for n := most; n > 2; n-- {
+		agree, unique := 0, false
+		var fits, all int64
+		for i := range sizes {
+			s := &sizes[i]
+			held := int64(len(s.held)) * s.bytes
+			all += held
+			if len(s.held)%n == 0 {
+				agree, fits = agree+1, fits+held
+				unique = unique || len(s.held) == n
+			}
+		}
+		if agree >= fewest && unique && fits*200 >= all*199 {
+			return n
+		}
+	}
+	return 1
 }
 
 // judgeSize gives the copies of one size their names. Gradients that stay after

@@ -22,6 +22,7 @@ const (
 	loads                         // data
 	moves                         // a module is moved
 	builds                        // a module is built or loaded
+	compiles                      // generated code is called, forward's or backward's
 	calls                         // a module is called
 	// What decides only where nothing above does.
 	copies     // data goes to the device
@@ -48,7 +49,7 @@ func traitsOf(file, name string) trait {
 	}
 	add(hasAny(name, "allocate_workspace", "_workspace_buffer", "get_workspace"), workspaces)
 	add(hasAny(name, "zero_grad"), zeroes)
-	add(hasAny(name, "grad_buffer", "flat_grad", "_ipg_bucket", "reduce_bucket_buffer", "contiguous_grad"), gradBuffers)
+	add(hasAny(name, "grad_buffer", "flat_grad", "_ipg_bucket", "reduce_bucket_buffer", "contiguous_grad", "_ddp_init_helper"), gradBuffers)
 	add(strings.Contains(base, "grad") && strings.Contains(base, "buffer"), flats)
 	add(isGather(file, name), gathers)
 	add(isCache(base, name), caches)
@@ -58,6 +59,7 @@ func traitsOf(file, name string) trait {
 	add(isLoading(file, name), loads)
 	add(strings.HasSuffix(file, "/nn/modules/module.py") && !isCall(file, name), moves)
 	add(isBuilding(file, base, name), builds)
+	add(name == "call" && strings.Contains(file, "torchinductor"), compiles)
 	add(isCall(file, name), calls)
 	add(strings.HasSuffix(file, "/torch/nn/functional.py") || strings.HasSuffix(file, "/torch/functional.py"), computes)
 	add(name == "__init__", constructs)
@@ -79,7 +81,7 @@ func isOptimizerFile(file, base string) bool {
 		// PyTorch's wrapper around every step is also around its closure.
 		return !strings.HasSuffix(file, "torch/optim/optimizer.py")
 	}
-	if hasAny(file, "/optim/", "/optimizers/") || hasAny(base, "optim") {
+	if hasAny(base, "optim") || hasAny(file, "/torch/optim/", "/bitsandbytes/optim/", "/apex/optimizers/", "/ops/adam/") {
 		return true
 	}
 	for _, word := range strings.FieldsFunc(strings.TrimSuffix(base, ".py"), isSeparator) {
@@ -112,7 +114,7 @@ func isBackward(file, name string) bool {
 }
 
 func isLoading(file, name string) bool {
-	return hasAny(file, "/torch/utils/data/", "/dataloader", "/data_loader", "/datasets/", "/dataset.py") ||
+	return hasAny(file, "/torch/utils/data/", "/dataloader.py", "/data_loader.py", "/site-packages/datasets/", "/dataset.py") ||
 		hasAny(name, "collate", "pin_memory", "get_batch", "next_batch", "load_batch", "sample_batch", "get_input", "prepare_input",
 			"make_batch", "send_to_device", "batch_to_device", "move_data_to_device", "load_data", "data_loading")
 }
@@ -147,10 +149,13 @@ func isCache(base, name string) bool {
 	if hasAny(name, "kv_cache", "kvcache", "KVCache", "past_key_value", "key_value_cache", "init_cache", "allocate_cache") {
 		return true
 	}
-	if !hasAny(base, "cache") || hasAny(base, "codecache", "lru", "file", "disk", "caching", "autotune") {
+	if hasAny(base, "memory_pool") && hasAny(name, "buffer", "__init__") {
+		return true
+	}
+	if !hasAny(base, "cache") || hasAny(base, "codecache", "lru", "file", "disk", "caching", "autotune", "model") {
 		return false
 	}
-	return base != "cache.py" || hasAny(name, "update", "append", "alloc", "init")
+	return name != "forward" && hasAny(name, "update", "append", "alloc", "init", "extend", "insert", "concat", "quant", "store", "push", "grow")
 }
 
 func isCall(file, name string) bool {
@@ -159,8 +164,6 @@ func isCall(file, name string) bool {
 		return strings.HasSuffix(file, "/nn/modules/module.py")
 	case "forward", "recompute_fn":
 		return true
-	case "call":
-		return strings.Contains(file, "torchinductor")
 	}
 	return strings.HasPrefix(name, "inner") && strings.HasSuffix(file, "/nn/modules/module.py")
 }

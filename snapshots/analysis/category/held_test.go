@@ -61,6 +61,14 @@ func TestHeldFromBefore(t *testing.T) {
 		"frozen weights have one copy, whatever the trained ones have": {
 			keeps, join(times(3, 4096), times(10, 1<<20)), map[trace.Category]int64{trace.Parameter: 4096 + 10<<20, trace.Optimizer: 8192},
 		},
+		"a pass that is cut off tells no copies": {
+			"alloc 0x1000 4096 stack=back\nalloc 0x3000 8192 stack=back\n", join(times(7, 4096), times(5, 8192)),
+			map[trace.Category]int64{trace.Parameter: 7*4096 + 5*8192},
+		},
+		"counts alone show weights and Adam's": {
+			"alloc 0x9000 64 stack=forward\n", join(times(36, 4096), times(12, 8192), times(24, 16384), times(3, 1<<20)),
+			map[trace.Category]int64{trace.Parameter: 12*4096 + 4*8192 + 8*16384 + 1<<20, trace.Optimizer: 2 * (12*4096 + 4*8192 + 8*16384 + 1<<20)},
+		},
 		"a cuBLAS workspace": {infers, []int64{8519680}, map[trace.Category]int64{trace.Workspace: 8519680}},
 		"what the step frees is a moment": {
 			"free_completed 0x1000 4096 stack=ownstep\nalloc 0x9000 64 stack=forward\n", nil, map[trace.Category]int64{trace.Optimizer: 4096},

@@ -37,6 +37,10 @@ frame paramdata "/env/site-packages/megatron/core/distributed/param_and_grad_buf
 frame graddata "/env/site-packages/megatron/core/distributed/param_and_grad_buffer.py" 120 "__init__"
 frame cxxstep "??" 0 "torch::optim::AdamW::step(std::function<at::Tensor ()>)"
 frame cxxforward "??" 0 "torch::nn::LinearImpl::forward(at::Tensor const&)"
+frame compiled "/tmp/torchinductor_me/ab/cabc.py" 40 "call"
+frame compiledback "/env/site-packages/torch/_functorch/_aot_autograd/runtime_wrappers.py" 2000 "backward"
+frame cachedmodel "/home/me/modeling_kvcache.py" 90 "forward"
+frame ddp "/env/site-packages/torch/nn/parallel/distributed.py" 1200 "_ddp_init_helper"
 frame program "??" 0 "train_loop(int)"
 stack forward malloc layer call main
 stack second malloc call layer call main
@@ -63,6 +67,10 @@ stack flatgrad malloc graddata main
 stack native malloc cxxstep program
 stack nativeforward malloc cxxforward program
 stack loop main
+stack compiledforward malloc compiled layer call main
+stack compiledbackward malloc compiled compiledback engine
+stack named malloc cachedmodel call main
+stack buckets malloc ddp main
 `
 
 // judged returns the judge of a trace in the text form, after NAMES.
@@ -115,7 +123,13 @@ func TestCategoryOfTheFirstEvent(t *testing.T) {
 		"a flat buffer of gradients, made by the later line":         {"alloc 0x1000 1024 stack=flatgrad\nalloc 0x2000 512 stack=flatparam\n", trace.Gradient},
 		"state of an optimizer in C++":                               {"alloc 0x1000 512 stack=native\nalloc 0x2000 512 stack=nativeforward\n", trace.Optimizer},
 		"forward in C++":                                             {"alloc 0x1000 512 stack=nativeforward\n" + back + "free_completed 0x1000 512 stack=back\n", trace.Activation},
-		"a module moved":                                             {"alloc 0x1000 512 stack=moving\n", trace.Parameter},
+		"generated code of a backward pass":                          {"alloc 0x1000 512 stack=compiledbackward\nfree_completed 0x1000 512 stack=compiledbackward\n", trace.BackwardTemporary},
+		"generated code of a forward pass":                           {"alloc 0x1000 512 stack=compiledforward\n" + back + "free_completed 0x1000 512 stack=back\n", trace.Activation},
+		"forward in a file named after a cache": {
+			"alloc 0x1000 512 stack=named\n" + back + "free_completed 0x1000 512 stack=back\n", trace.Activation,
+		},
+		"buckets of gradients": {"alloc 0x1000 512 stack=buckets\n", trace.Gradient},
+		"a module moved":       {"alloc 0x1000 512 stack=moving\n", trace.Parameter},
 		"a workspace by its size": {
 			"alloc 0x100000 8519680 stack=forward\nalloc 0x1000 512 stack=forward\n" + back + "free_completed 0x1000 512 stack=back\n" + step, trace.Workspace,
 		},

@@ -73,6 +73,7 @@ var decides = [...]struct {
 	{updates, stepMaker, stepFreer},
 	{backs, backwardMaker, engineFreer},
 	{loads, inputMaker, otherFreer},
+	{compiles, forwardMaker, forwardFreer},
 	{calls, forwardMaker, forwardFreer},
 	{moves, moveMaker, otherFreer},
 	{builds, buildMaker, otherFreer},
@@ -129,7 +130,7 @@ func (j *Judge) readStack(frames []trace.FrameID) stack {
 		all |= t
 		s.noGrad = s.noGrad || t&noGrads != 0
 		s.python = s.python || t&native == 0
-		if t&calls != 0 && i+1 < len(frames) {
+		if t&(calls|compiles) != 0 && i+1 < len(frames) {
 			s.root = frames[i+1]
 		}
 		if t&strong != 0 && !decided {
@@ -144,6 +145,8 @@ func (j *Judge) readStack(frames []trace.FrameID) stack {
 		if at := j.firstPython(frames); at >= 0 {
 			s.root = frames[at]
 		}
+	case s.maker == forwardMaker && j.traits[s.frame]&compiles != 0 && all&backs != 0:
+		s.maker, s.freer = backwardMaker, engineFreer
 	case s.maker == forwardMaker && all&(backs|recomputes) == backs|recomputes, s.maker == forwardMaker && j.inEngine(frames):
 		s.maker, s.freer = recomputeMaker, engineFreer
 	}
