@@ -80,6 +80,9 @@ func (f *Effect) measure(before, after []*trace.Step, at int64) {
 	if f.Quantity.drifts() {
 		slope, slopeSpread = drift(b, a)
 	}
+	if math.Abs(slope) <= slopeSpread && f.Quantity != LossQuantity {
+		slope, slopeSpread = 0, 0 // perhaps it does not drift; a loss always does
+	}
 	b, a = b.without(slope), a.without(slope)
 	f.Before, f.After = b.level(), a.level()
 	if f.Measured = len(a) > 0 && len(b) > 0; f.Measured {
@@ -130,7 +133,7 @@ func (p points) level() Level {
 func (p points) middle() float64 { return (p[0].step + p[len(p)-1].step) / 2 }
 
 // drift returns the slope that both sides have in common, the mean of theirs, and
-// half of its 95 % interval; nothing where that reaches to no slope at all.
+// half of its 95 % interval.
 func drift(sides ...points) (slope, spread float64) {
 	known := 0.0
 	for _, p := range sides {
@@ -141,10 +144,7 @@ func drift(sides ...points) (slope, spread float64) {
 			spread = math.Hypot(spread, halfInterval(slopes, n*(n-1)*(2*n+5)/18))
 		}
 	}
-	if math.Abs(slope) <= spread {
-		return 0, 0
-	}
-	return slope / known, spread / known
+	return slope / max(known, 1), spread / max(known, 1)
 }
 
 // slopes returns those between any two points.

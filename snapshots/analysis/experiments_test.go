@@ -184,6 +184,9 @@ func TestDriftIsNoEffect(t *testing.T) {
 		"a loss that falls and scatters": {
 			LossQuantity, func(s *trace.Step, _ bool) { s.Loss = 6 - 0.05*float64(s.Number) + 0.02*scatter(s.Number) }, 0, 0.03, 0.2,
 		},
+		"a loss that scatters more than it falls in a window": {
+			LossQuantity, func(s *trace.Step, _ bool) { s.Loss = 6 - 0.03*float64(s.Number) + 0.25*scatter(s.Number) }, 0, 0.5, 2,
+		},
 		"a loss that the setting raises while it falls": {
 			LossQuantity, func(s *trace.Step, on bool) { s.Loss = 6 - 0.05*float64(s.Number) + map[bool]float64{true: 1}[on] }, 1, 1e-9, 1e-9,
 		},

@@ -18,12 +18,12 @@ func columns() []page.Column[*analysis.Experiment] {
 		{Head: "state", Width: page.Cells(14), Left: true, Text: func(e change) string { return stateText(e) }, Style: stateStyle},
 		effect("peak", page.Cells(10), analysis.PeakAllocatedQuantity, measuredText),
 		effect("predicted", page.From(66, 10), analysis.PeakAllocatedQuantity, predictedText),
-		effect("step time", page.From(77, 12), analysis.StepTimeQuantity, shareText),
-		effect("error", page.From(86, 6), analysis.PeakAllocatedQuantity, errorText),
-		effect("activations", page.From(98, 11), analysis.ActivationQuantity, measuredText),
-		effect("reserved", page.From(109, 10), analysis.ReservedQuantity, measuredText),
-		effect("tokens/s", page.From(119, 9), analysis.TokenRateQuantity, measuredText),
-		effect("loss", page.From(136, 16), analysis.LossQuantity, spreadText),
+		effect("step time", page.From(77, 13), analysis.StepTimeQuantity, shareText),
+		effect("error", page.From(87, 6), analysis.PeakAllocatedQuantity, errorText),
+		effect("activations", page.From(99, 11), analysis.ActivationQuantity, measuredText),
+		effect("reserved", page.From(110, 10), analysis.ReservedQuantity, measuredText),
+		effect("tokens/s", page.From(120, 9), analysis.TokenRateQuantity, measuredText),
+		effect("loss", page.From(137, 16), analysis.LossQuantity, spreadText),
 	}
 }
 
