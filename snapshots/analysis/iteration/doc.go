@@ -6,8 +6,7 @@
 //   - calls of zero_grad, where those are far more, as with a fused optimizer that
 //     allocates nothing once its state is made: a step is from one to the next;
 //   - backward passes with a forward pass between them;
-//   - visits of one line of a loop around the model, which are alike and free what
-//     they allocate.
+//   - visits of one line of a loop around the model, which are alike.
 //
 // What is found is a guess, and whoever shows it says so.
 package iteration

@@ -130,7 +130,9 @@ func TestStepsAreInferredFromWhatPrograms(t *testing.T) {
 		"a model that is loaded part by part":     {"", "LOADA= LOADB=", "", "", 9, 0, iteration.None},
 		"parts that are loaded and given back":    {"", "LOADA LOADB", "", "", 9, 0, iteration.None},
 		"one step, of which the optimizer is one": {"", "FORWARD BACKWARD STEP", "", "", 1, 1, iteration.Optimizer},
-		"nothing": {"", "", "", "", 1, 0, iteration.None},
+		"one network that trains twice as often":  {"", "FORWARD BACKWARD STEP2 FORWARD BACKWARD STEP FORWARD BACKWARD STEP", "", "", 4, 8, iteration.Optimizer},
+		"a scheduler, which is no optimizer":      {"INIT=", "FORWARD HEAD BACKWARD SCHEDULE", "", "", 4, 4, iteration.Backward},
+		"nothing":                                 {"", "", "", "", 1, 0, iteration.None},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -152,6 +154,9 @@ func TestStepsAreInferredFromWhatPrograms(t *testing.T) {
 			for i, begin := range p.begins {
 				if s := found; test.want == test.n && (begin+1 < s[i].From || begin+1 >= s[i].To) {
 					t.Errorf("step %d is the events [%d, %d), without %d", i, s[i].From, s[i].To, begin+1)
+				}
+				if last := begin + len(strings.Fields(test.step)) - 1; by == iteration.Backward && last >= found[i].To {
+					t.Errorf("step %d ends before %d, which allocates for its backward pass", i, found[i].To)
 				}
 			}
 		})

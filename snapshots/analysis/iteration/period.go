@@ -10,6 +10,10 @@ import (
 // fewest is how often a line is visited that counts as a loop's.
 const fewest = 2
 
+// deepest is how many calls a loop may be inside of: each costs a look at all
+// allocations.
+const deepest = 100
+
 // period finds the loop around the model in a trace with no sign of training. It
 // goes from the outermost frame in: of the lines at a depth it takes the one below
 // which most memory is allocated and freed again. Where the program comes back to
@@ -22,7 +26,7 @@ func period(t Trace) []Span {
 	for i := range active {
 		active[i] = true
 	}
-	for depth := 0; ; depth++ {
+	for depth := range deepest {
 		line := p.heaviest(active, depth)
 		if line == 0 {
 			return nil
@@ -34,6 +38,7 @@ func period(t Trace) []Span {
 			active[i] = active[i] && depth < len(trunk) && trunk[depth] == line
 		}
 	}
+	return nil
 }
 
 // trunks are the beginnings of the stacks, from the outermost frame to the first
@@ -48,10 +53,10 @@ type trunks struct {
 
 // run is allocations one after another with the same trunk.
 type run struct {
-	trunk      int
-	from, to   int // the first and last of them
-	many, gone int // how many there are, and were freed
-	model      bool
+	trunk    int
+	from, to int // the first and last of them
+	many     int // how many there are
+	model    bool
 }
 
 func newTrunks(t Trace) *trunks {
@@ -77,7 +82,6 @@ func (p *trunks) add(i, trunk int) {
 	r.to = i
 	r.many++
 	if p.Freed(i) {
-		r.gone++
 		p.freed[trunk]++
 	}
 }
@@ -146,7 +150,6 @@ func (p *trunks) visits(active []bool, depth int, line trace.FrameID) []run {
 			v := &found[len(found)-1]
 			v.to = r.to
 			v.many += r.many
-			v.gone += r.gone
 			v.model = v.model || r.model
 		default:
 			found = append(found, r)
@@ -156,17 +159,15 @@ func (p *trunks) visits(active []bool, depth int, line trace.FrameID) []run {
 	return found
 }
 
-// spans makes steps of visits that are alike and leave little behind, nil of
-// others.
+// spans makes steps of visits that are alike and run the model, nil of others.
 func (p *trunks) spans(visits []run) []Span {
 	if len(visits) < fewest {
 		return nil
 	}
 	sizes := make([]int, len(visits))
-	many, gone, models := 0, 0, 0
+	models := 0
 	for i, v := range visits {
 		sizes[i] = v.many
-		many, gone = many+v.many, gone+v.gone
 		if v.model {
 			models++
 		}
@@ -178,7 +179,7 @@ func (p *trunks) spans(visits []run) []Span {
 			alike++
 		}
 	}
-	if 2*alike < len(visits) || 2*models < len(visits) || 2*gone < many {
+	if 2*alike < len(visits) || 2*models < len(visits) {
 		return nil
 	}
 	found := make([]Span, len(visits))

@@ -45,8 +45,6 @@ func callOf(t *trace.Tables, code *lines.Code, stack trace.StackID) call {
 			return call{role: forward}
 		case name == "zero_grad":
 			return call{clear, caller(t, code, frames[i+1:])}
-		case isOptimizer(file) && name == "__init__":
-			return call{}
 		case inside && isStep(file, name):
 			return call{step, caller(t, code, frames[i+1:])}
 		}
