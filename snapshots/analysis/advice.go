@@ -20,13 +20,11 @@ var adviceKinds = func() map[*advice.Kind]*FindingKind {
 
 // advise says what of the peak could be less.
 func (f *finder) advise() {
-	if f.summary.PeakRequested == 0 {
-		return
-	}
-	for _, a := range f.index.scene(f.summary.PeakEvent).Find() {
+	at := f.top().event
+	for _, a := range f.index.scene(at).Find() {
 		found := Finding{
 			Kind: adviceKinds[a.Kind], Bytes: a.Bytes, Saving: a.Saving, Evidence: a.Evidence, Remedy: a.Remedy,
-			Confidence: Possible, Where: Where{f.summary.PeakEvent, a.Stack},
+			Confidence: Possible, Where: Where{at, a.Stack},
 		}
 		if a.Kind.Sure {
 			found.Confidence = Probable

@@ -56,7 +56,7 @@ var (
 		Name: "growth", Speaks: "memory of one stack grows in every step, or from each eighth of the trace to the next", Silent: "a program is watched: leaks rest on more",
 		Saving: "what the stack holds",
 	}
-	PeakFinding          = &FindingKind{Name: "peak", Speaks: "always: how high, when, and the line that held most"}
+	PeakFinding          = &FindingKind{Name: "peak", Speaks: "always: how high, when, and the line that held most; of a program that is watched, in its last step"}
 	FragmentationFinding = &FindingKind{
 		Name: "fragmentation", Speaks: "memory ran out while more than a fifth of what was reserved was free at the end", Silent: "memory did not run out: cached memory alone harms no one",
 	}
@@ -152,6 +152,7 @@ func (f *finder) best() []Finding {
 type finder struct {
 	index   *Index
 	summary Summary
+	highest *peakFacts // see top
 	found   []Finding
 }
 

@@ -7,9 +7,7 @@ import (
 
 	"memtop/snapshots/analysis/iteration"
 	"memtop/snapshots/analysis/leak"
-	"memtop/snapshots/analysis/lines"
 	"memtop/snapshots/quantity"
-	"memtop/snapshots/trace"
 )
 
 // Percent returns a part of a whole in whole percent, 0 of nothing.
@@ -120,73 +118,6 @@ func (f *finder) ooms() {
 			Evidence: fmt.Sprintf("%d more requests ran out of memory", len(all)-shown),
 		})
 	}
-}
-
-func (f *finder) peak() {
-	s := &f.summary
-	if s.PeakRequested == 0 {
-		return
-	}
-	found := Finding{Kind: PeakFinding, Bytes: s.PeakRequested, Where: Where{Event: s.PeakEvent}}
-	switch {
-	case !f.index.History():
-		found.Evidence = quantity.Bytes(s.PeakRequested) + " is in use"
-	case s.PeakEvent < 0:
-		found.Evidence = "The peak is " + quantity.Bytes(s.PeakRequested) + ", before the first event"
-	default:
-		found.Evidence = fmt.Sprintf("The peak is %s, at event %s of %s", quantity.Bytes(s.PeakRequested), quantity.Count(s.PeakEvent), quantity.Count(s.Events))
-	}
-	found.Evidence += f.largestCategory()
-	if row, unknown := f.peakLine(); row != nil && row.Self*100 >= s.PeakRequested {
-		largest := "largest part"
-		if unknown > row.Self {
-			largest += " of known origin"
-		}
-		found.Where.Stack = f.largestFrom(row.Frame)
-		found.Evidence += fmt.Sprintf("; the %s, %s (%s), is from %s",
-			largest, quantity.Bytes(row.Self), share(row.Self, s.PeakRequested), row.Name)
-	}
-	f.add(found)
-}
-
-// largestCategory says which category most of the peak is, if one is known.
-func (f *finder) largestCategory() string {
-	largest, bytes := trace.OtherCategory, int64(0)
-	for _, c := range trace.Categories {
-		if b := f.index.peakFacts().categories[c]; c != trace.OtherCategory && b > bytes {
-			largest, bytes = c, b
-		}
-	}
-	if bytes == 0 {
-		return ""
-	}
-	return fmt.Sprintf(", of it %s %s", share(bytes, f.summary.PeakRequested), largest)
-}
-
-// peakLine returns the line that most of the peak is from, nil where none is
-// known, and how much of the peak has no stack.
-func (f *finder) peakLine() (most *lines.Row, unknown int64) {
-	table := LinesOf(f.index, f.index.peakFacts().holders, lines.Line, false)
-	for i := range table.Rows {
-		switch row := &table.Rows[i]; {
-		case row.Frame == 0:
-			unknown = max(unknown, row.Self)
-		case most == nil:
-			most = row
-		}
-	}
-	return most, unknown
-}
-
-// largestFrom returns the stack that holds most of the peak among those whose
-// memory is from a line.
-func (f *finder) largestFrom(line trace.FrameID) trace.StackID {
-	for _, h := range f.index.peakFacts().holders {
-		if h.Stack > trace.EmptyStack && f.index.Code().Line(h.Stack) == line {
-			return h.Stack
-		}
-	}
-	return 0
 }
 
 func (f *finder) grown() {

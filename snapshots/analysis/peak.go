@@ -18,6 +18,10 @@ func (x *Index) peakFacts() *peakFacts {
 		if p != nil && p.event == event && p.heldN == len(x.life.Held) && p.judged == judged {
 			return p
 		}
-		return &peakFacts{event, len(x.life.Held), judged, x.HoldersAt(event), x.CountCategories(event)}
+		return newPeakFacts(x, event)
 	})
+}
+
+func newPeakFacts(x *Index, event int) *peakFacts {
+	return &peakFacts{event, len(x.life.Held), x.verdicts().Generation(), x.HoldersAt(event), x.CountCategories(event)}
 }
