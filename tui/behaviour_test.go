@@ -634,3 +634,12 @@ free_completed 0x2000 1024 @30 stack=drop
 	d.press("4", "^", ".", "enter")
 	d.wants("held, freed at train.py:7 drop", "train.py:3 make")
 }
+
+func TestTheRulesBehindTheCategoriesShowBelowThem(t *testing.T) {
+	d := startSmall(t, 120, 60)
+	d.press("c") // away from where memory ran out
+	d.wants("activation", "not known")
+	d.lacks("forward with a graph")
+	d.press("e")
+	d.wants("freed by backward", "module moved or converted", "optimizer begins its state")
+}

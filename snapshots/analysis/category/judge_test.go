@@ -104,6 +104,8 @@ func TestCategoryOfTheFirstEvent(t *testing.T) {
 		"what forward makes and backward frees is an activation": {"alloc 0x1000 512 stack=forward\n" + back + "free_completed 0x1000 512 stack=back\n", trace.Activation},
 		"what forward frees is an activation beside one that backward frees": {
 			"alloc 0x1000 512 stack=forward\nalloc 0x2000 512 stack=forward\nfree_completed 0x1000 512 stack=forward\n" +
+				"alloc 0x1000 512 stack=forward\nfree_completed 0x1000 512 stack=forward\n" +
+				"alloc 0x1000 512 stack=forward\nfree_completed 0x1000 512 stack=forward\n" +
 				back + "free_completed 0x2000 512 stack=back\n", trace.Activation,
 		},
 		"an evaluation in a training run keeps nothing": {
