@@ -31,6 +31,7 @@ var picture = map[string][]string{
 		"snapshots/analysis/advice", "snapshots/analysis/category", "snapshots/analysis/leak", "snapshots/analysis/lines",
 		"snapshots/analysis/iteration", "snapshots/analysis/whatif", "snapshots/quantity", "snapshots/trace",
 	},
+	"snapshots/analysis/difference": {"snapshots/analysis", "snapshots/analysis/lines", "snapshots/quantity", "snapshots/trace"},
 	"snapshots/report":              {"snapshots/analysis/...", "snapshots/quantity", "snapshots/trace"},
 	"snapshots/pytorch":             {"snapshots/trace"},
 	"snapshots/pytorch/pytorchtest": {"snapshots/pytorch", "snapshots/trace"},

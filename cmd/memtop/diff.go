@@ -7,18 +7,41 @@ import (
 	"github.com/spf13/cobra"
 
 	"memtop/cmd/command"
+	"memtop/snapshots/analysis"
 	"memtop/snapshots/report"
 	"memtop/snapshots/trace"
 )
 
+// moments are the two that are compared.
+type moments struct {
+	from, to analysis.Moment
+	given    bool // else the ends are, and the histories
+}
+
 func (a *app) diffCommand() *cobra.Command {
 	var limit command.Size
+	var m moments
 	cmd := &cobra.Command{
-		Use:   "diff BEFORE AFTER",
-		Short: "Print what grew, shrank, appeared and vanished between two snapshots",
-		Args:  files(2, 2),
+		Use:   "diff BEFORE [AFTER]",
+		Short: "Print what grew, shrank, appeared and vanished between two snapshots or moments, and why",
+		Long: `Print what grew, shrank, appeared and vanished between two snapshots, or between two
+moments of one: by cause, by category, by line of the program, by module, and by when it
+was allocated. Without --at and --to the ends are compared, and the histories.
+
+Causes are counted: allocations of a line that all changed their sizes by one factor, as
+mixed precision or another batch makes, copies of autocast, memory of the same sizes from
+another line, what the other side holds at another moment of its step, what is on one
+side only. They sum to the difference. Lines are compared by file, line and function; a
+program that lies in another folder is the same program.`,
+		Example: `  memtop diff fp32.pickle amp.pickle --at peak
+  memtop diff snapshot.pickle --at peak --to end
+  memtop diff before.pickle after.pickle --at 3400 --to 5100 --json`,
+		Args: files(1, 2),
 		RunE: func(cmd *cobra.Command, paths []string) error {
-			diff, err := a.diff(cmd.Context(), paths[0], paths[1])
+			if err := m.read(cmd, paths); err != nil {
+				return err
+			}
+			diff, err := a.diff(cmd.Context(), paths, m)
 			if err != nil || !cmd.Flags().Changed("max-growth") {
 				return err
 			}
@@ -28,23 +51,54 @@ func (a *app) diffCommand() *cobra.Command {
 	a.readFlags(cmd.Flags())
 	a.deviceFlag(cmd.Flags())
 	a.jsonFlag(cmd.Flags())
+	cmd.Flags().Var(&m.from, "at", "compare what is live at the peak, at the end, or after an event: peak, end or its number")
+	cmd.Flags().Var(&m.to, "to", "the moment of AFTER (default that of --at)")
+	complete(cmd, "at", []string{"peak", "end"})
+	complete(cmd, "to", []string{"peak", "end"})
 	cmd.Flags().Var(&limit, "max-growth", "leave with exit code 10 if the peak of a device grew by more than this")
 	return cmd
 }
 
-// diff prints the difference between two files and returns it.
-func (a *app) diff(ctx context.Context, before, after string) (*report.Diff, error) {
-	var traces [2]*trace.Trace
-	for i, path := range []string{before, after} {
+// read takes what the flags say.
+func (m *moments) read(cmd *cobra.Command, paths []string) error {
+	at, to := cmd.Flags().Changed("at"), cmd.Flags().Changed("to")
+	m.given = at || to
+	switch {
+	case to && !at:
+		return usage(cmd, "--to is the second moment, so --at must say the first")
+	case len(paths) == 1 && !to:
+		return usage(cmd, "it needs 2 files, or --at and --to for two moments of one")
+	case m.given && cmd.Flags().Changed("max-growth"):
+		return usage(cmd, "--max-growth is about the peaks, whatever the moments are: leave --at out")
+	case !to:
+		m.to = m.from
+	}
+	return nil
+}
+
+// diff prints the difference between two files, or moments of one, and returns it.
+func (a *app) diff(ctx context.Context, paths []string, m moments) (*report.Diff, error) {
+	var traces []*trace.Trace
+	for _, path := range paths {
 		t, err := a.trace(ctx, path)
 		if err != nil {
 			return nil, err
 		}
-		if traces[i], err = a.chosen(t); err != nil {
+		if t, err = a.chosen(t); err != nil {
 			return nil, err
 		}
+		traces = append(traces, t)
 	}
-	diff := report.NewDiff(traces[0], traces[1])
+	before, after := traces[0], traces[len(traces)-1]
+	var diff *report.Diff
+	if m.given {
+		var err error
+		if diff, err = report.NewDiffAt(before, m.from, after, m.to); err != nil {
+			return nil, momentUsage(err)
+		}
+	} else {
+		diff = report.NewDiff(before, after)
+	}
 	if a.settings.json {
 		return diff, a.printJSON(diff)
 	}
@@ -60,7 +114,7 @@ func growth(diff *report.Diff, limit command.Size) error {
 				return thresholdError{
 					fmt.Sprintf(
 						"the peak of device %d grew by %d bytes, more than the %s of --max-growth", device.Device, n.Delta(), &limit),
-					"find the stacks that grew in the diff",
+					"find the lines that grew in the diff",
 				}
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"memtop/snapshots/analysis"
+	"memtop/snapshots/analysis/difference"
 	"memtop/snapshots/trace"
 )
 
@@ -59,8 +60,15 @@ type Diff struct {
 type DeviceDiff struct {
 	Device     int          `json:"device"`
 	Only       *DiffKind    `json:"only,omitempty"` // Appeared or Vanished when one trace lacks the device, else nil
+	Before     MomentOfDiff `json:"before"`
+	After      MomentOfDiff `json:"after"`
 	Numbers    []NumberDiff `json:"numbers"`
 	Categories []NumberDiff `json:"categories"`
+	Causes     []CauseDiff  `json:"causes"` // their changes sum to that of what is requested
+	Explained  Explained    `json:"explained"`
+	Lines      []PlaceDiff  `json:"lines"`
+	Modules    []PlaceDiff  `json:"modules"`
+	Phases     []PlaceDiff  `json:"phases"` // by when it was allocated, seen from the moment
 	Stacks     []StackDiff  `json:"stacks"`
 	Segments   []RangeDiff  `json:"segments"`
 	Blocks     []RangeDiff  `json:"blocks"`
@@ -119,36 +127,77 @@ func (d *DeviceDiff) Empty() bool {
 
 // NewDiff compares the ends of two traces, and their histories.
 func NewDiff(a, b *trace.Trace) *Diff {
-	d := &Diff{Schema: DiffSchema, Devices: []DeviceDiff{}, Annotations: !sameAnnotations(a, b), Settings: !sameSettings(a.Settings, b.Settings)}
-	merged := newMerger(a.Tables, b.Tables)
-	for i := range a.Devices {
-		before := &a.Devices[i]
-		after := b.Device(before.ID)
-		if after == nil {
-			d.Devices = append(d.Devices, DeviceDiff{Device: before.ID, Only: only(Vanished), FirstEvent: -1})
-			continue
-		}
-		x, y := analysis.NewIndex(a, before), analysis.NewIndex(b, after)
+	d := newDiff(a, b)
+	d.Annotations, d.Settings = !sameAnnotations(a, b), !sameSettings(a.Settings, b.Settings)
+	merged := difference.Merge(a.Tables, b.Tables)
+	xs, ys := shared(a, b)
+	for i, x := range xs {
+		y := ys[i]
 		device := compare(merged, x, x.End(), y, y.End())
 		device.Numbers = compareNumbers(x.Summary(), y.Summary())
-		device.FirstEvent = merged.firstDifference(x.Device().Events, y.Device().Events)
-		d.Devices = append(d.Devices, device)
+		device.FirstEvent = merged.FirstDifference(x.Device().Events, y.Device().Events)
+		d.add(device)
 	}
-	for i := range b.Devices {
-		if a.Device(b.Devices[i].ID) == nil {
-			d.Devices = append(d.Devices, DeviceDiff{Device: b.Devices[i].ID, Only: only(Appeared), FirstEvent: -1})
-		}
-	}
-	slices.SortStableFunc(d.Devices, func(a, b DeviceDiff) int { return cmp.Compare(a.Device, b.Device) })
 	return d
 }
 
-func only(c DiffKind) *DiffKind { return &c }
+// NewDiffAt compares a moment of one trace with one of another, or of the same. It
+// returns an [analysis.MomentError] where a trace does not have the moment.
+func NewDiffAt(a *trace.Trace, from analysis.Moment, b *trace.Trace, to analysis.Moment) (*Diff, error) {
+	xs, ys := shared(a, b)
+	before, err := from.Of(xs)
+	if err != nil {
+		return nil, err
+	}
+	after, err := to.Of(ys)
+	if err != nil {
+		return nil, err
+	}
+	d := newDiff(a, b)
+	merged := difference.Merge(a.Tables, b.Tables)
+	for i := range xs {
+		d.add(diffMoments(merged, xs[i], before[i], ys[i], after[i]))
+	}
+	return d, nil
+}
+
+// newDiff returns a difference with the devices that only one of the traces has.
+func newDiff(a, b *trace.Trace) *Diff {
+	d := &Diff{Schema: DiffSchema, Devices: []DeviceDiff{}}
+	for change, sides := range map[DiffKind][2]*trace.Trace{Vanished: {a, b}, Appeared: {b, a}} {
+		for i := range sides[0].Devices {
+			if id := sides[0].Devices[i].ID; sides[1].Device(id) == nil {
+				d.add(DeviceDiff{Device: id, Only: &change, FirstEvent: -1})
+			}
+		}
+	}
+	return d
+}
+
+// add adds a device in the order of their numbers.
+func (d *Diff) add(device DeviceDiff) {
+	at, _ := slices.BinarySearchFunc(d.Devices, device.Device, func(e DeviceDiff, id int) int { return cmp.Compare(e.Device, id) })
+	d.Devices = slices.Insert(d.Devices, at, device)
+}
+
+// shared returns indexes of the devices that both traces have.
+func shared(a, b *trace.Trace) (xs, ys []*analysis.Index) {
+	for i := range a.Devices {
+		if after := b.Device(a.Devices[i].ID); after != nil {
+			xs, ys = append(xs, analysis.NewIndex(a, &a.Devices[i])), append(ys, analysis.NewIndex(b, after))
+		}
+	}
+	return xs, ys
+}
 
 // DiffMoments compares what was held right after event from of x with what was
 // held right after event to of y. The indexes may be the same one.
 func DiffMoments(x *analysis.Index, from int, y *analysis.Index, to int) DeviceDiff {
-	d := compare(newMerger(x.Trace().Tables, y.Trace().Tables), x, from, y, to)
+	return diffMoments(difference.Merge(x.Trace().Tables, y.Trace().Tables), x, from, y, to)
+}
+
+func diffMoments(merged *difference.Merged, x *analysis.Index, from int, y *analysis.Index, to int) DeviceDiff {
+	d := compare(merged, x, from, y, to)
 	d.Numbers = append(d.Numbers, changedNumbers([]NumberDiff{
 		{"requested", x.RequestedAt(from), y.RequestedAt(to)},
 		{"reserved", x.ReservedAt(from), y.ReservedAt(to)},
@@ -156,14 +205,11 @@ func DiffMoments(x *analysis.Index, from int, y *analysis.Index, to int) DeviceD
 	return d
 }
 
-func compare(merged *merger, x *analysis.Index, from int, y *analysis.Index, to int) DeviceDiff {
-	d := DeviceDiff{Device: x.Device().ID, FirstEvent: -1}
-	before, after := x.CountCategories(from), y.CountCategories(to)
-	for _, c := range trace.Categories {
-		d.Categories = append(d.Categories, NumberDiff{c.String(), before[c], after[c]})
-	}
-	d.Categories = changedNumbers(d.Categories)
-	d.Stacks = merged.compareStacks(x, from, y, to)
+func compare(merged *difference.Merged, x *analysis.Index, from int, y *analysis.Index, to int) DeviceDiff {
+	before, after := difference.Side{Index: x, At: from}, difference.Side{Index: y, At: to}
+	d := DeviceDiff{Device: x.Device().ID, FirstEvent: -1, Before: momentOf(before), After: momentOf(after)}
+	d.addDifference(difference.Of(merged, before, after))
+	d.Stacks = compareStacks(merged, before, after)
 	d.compareMaps(x.SegmentsAt(from), y.SegmentsAt(to))
 	return d
 }

@@ -1,12 +1,11 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
+	"memtop/snapshots/analysis"
 	"memtop/snapshots/quantity"
 )
 
@@ -42,9 +41,18 @@ func (d *DeviceDiff) text(p *page) {
 		return
 	}
 	p.line("Device %d", d.Device)
+	for _, side := range [...]struct {
+		name string
+		MomentOfDiff
+	}{{"before", d.Before}, {"after", d.After}} {
+		p.line("  %-7s %s in %s, %s", side.name, quantity.Bytes(side.Bytes), quantity.Plural(side.Count, "allocation"), side.When)
+	}
 	d.numberLines(p, "", d.Numbers)
 	d.numberLines(p, "by category, guessed unless the writer noted it", d.Categories)
-	d.stackLines(p)
+	d.causeLines(p)
+	placeLines(p, "line", d.Lines)
+	placeLines(p, "module", d.Modules)
+	placeLines(p, "allocated", d.Phases)
 	p.line("")
 	p.line("  segments: %s", rangeCounts(d.Segments))
 	p.line("  blocks:   %s", rangeCounts(d.Blocks))
@@ -74,45 +82,39 @@ func signed(n int64) string {
 	return quantity.Bytes(n)
 }
 
-func (d *DeviceDiff) stackLines(p *page) {
-	const shown = 20
-	named := mergeNamed(d.Stacks)
-	if len(named) == 0 {
+// causeLines says what made the difference.
+func (d *DeviceDiff) causeLines(p *page) {
+	if len(d.Causes) == 0 {
 		return
 	}
 	p.line("")
-	p.line("  by where it was allocated")
-	for _, s := range named[:min(shown, len(named))] {
-		p.line("  %-9s%12s  %5d -> %-5d %s", s.Change, signed(s.Delta()), s.CountBefore, s.CountAfter, s.Name)
+	p.line("  what made the difference")
+	for i := range d.Causes {
+		c := &d.Causes[i]
+		p.wrap(fmt.Sprintf("  %12s  ", signed(c.Delta())), c.Text)
 	}
-	if more := len(named) - shown; more > 0 {
-		p.line("  and %d more", more)
-	}
+	e := &d.Explained
+	p.line("")
+	p.wrap("  ", fmt.Sprintf("Of %s that lines grew or shrank by, %d%% are of a category with a name and %d%% from the program's own code; %d%% are one of the two.",
+		quantity.Bytes(e.Bytes), analysis.Percent(e.Category, e.Bytes), analysis.Percent(e.Line, e.Bytes), analysis.Percent(e.Either, e.Bytes)))
 }
 
-// mergeNamed adds up the stacks of one name, the largest change first: two
-// versions of a program call the same line by different ways. Names that come
-// to the same on both sides are left out.
-func mergeNamed(stacks []StackDiff) []StackDiff {
-	at := make(map[string]int)
-	var merged []StackDiff
-	for _, s := range stacks {
-		k, ok := at[s.Name]
-		if !ok {
-			k = len(merged)
-			at[s.Name] = k
-			merged = append(merged, StackDiff{Name: s.Name})
-		}
-		m := &merged[k]
-		m.Before, m.After = m.Before+s.Before, m.After+s.After
-		m.CountBefore, m.CountAfter = m.CountBefore+s.CountBefore, m.CountAfter+s.CountAfter
+// placeLines lists the largest changes of lines, modules or phases.
+func placeLines(p *page, title string, rows []PlaceDiff) {
+	const shown = 20
+	if len(rows) == 0 {
+		return
 	}
-	merged = slices.DeleteFunc(merged, func(s StackDiff) bool { return s.Before == s.After && s.CountBefore == s.CountAfter })
-	for i := range merged {
-		merged[i].Change, _ = changeOf(merged[i].Before, merged[i].After)
+	p.line("")
+	p.line("%12s%12s%12s%16s  %s", "before", "after", "change", "count", title)
+	for i := range rows[:min(shown, len(rows))] {
+		r := &rows[i]
+		p.line("%12s%12s%12s%16s  %s", quantity.Bytes(r.Before), quantity.Bytes(r.After), signed(r.Delta()),
+			fmt.Sprintf("%s -> %s", quantity.Count(r.CountBefore), quantity.Count(r.CountAfter)), fitLeft(r.Name, p.width-54))
 	}
-	slices.SortStableFunc(merged, func(a, b StackDiff) int { return cmp.Compare(magnitude(b.Delta()), magnitude(a.Delta())) })
-	return merged
+	if more := len(rows) - shown; more > 0 {
+		p.line("  and %s more", quantity.Count(more))
+	}
 }
 
 // rangeCounts sums ranges up by what became of them.

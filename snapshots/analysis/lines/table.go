@@ -67,13 +67,49 @@ type Table struct {
 // stack is from its [Code.Line], and passes through the program's own lines;
 // else it is from the innermost frame that tells anything.
 func (c *Code) Table(holdings []Holding, by By, libraries bool) *Table {
-	b := builder{code: c, by: by, libraries: libraries, table: &Table{By: by}, slots: make(map[place]int), frames: make(map[trace.FrameID]int)}
+	b := c.builder(by, libraries)
 	for _, h := range holdings {
 		b.add(h)
 	}
 	b.name()
 	slices.SortStableFunc(b.table.Rows, func(a, b Row) int { return cmp.Or(cmp.Compare(b.Self, a.Self), cmp.Compare(b.Total, a.Total)) })
 	return b.table
+}
+
+// Pair makes a table of each of two lists of holdings. Both tables have the same rows,
+// in the same order, which is none.
+func (c *Code) Pair(before, after []Holding, by By, libraries bool) (first, second *Table) {
+	b := c.builder(by, libraries)
+	for _, h := range before {
+		b.add(h)
+	}
+	first = b.table
+	b.table = &Table{By: by, Rows: slices.Clone(first.Rows)}
+	b.clear()
+	for _, h := range after {
+		b.add(h)
+	}
+	b.name()
+	second = b.table
+	for i := range second.Rows {
+		if i == len(first.Rows) {
+			first.Rows = append(first.Rows, Row{Frame: second.Rows[i].Frame, Own: second.Rows[i].Own})
+		}
+		first.Rows[i].Name = second.Rows[i].Name
+	}
+	return first, second
+}
+
+func (c *Code) builder(by By, libraries bool) *builder {
+	return &builder{code: c, by: by, libraries: libraries, table: &Table{By: by}, slots: make(map[place]int), frames: make(map[trace.FrameID]int)}
+}
+
+// clear forgets what rows hold.
+func (b *builder) clear() {
+	for i := range b.table.Rows {
+		r := &b.table.Rows[i]
+		r.Self, r.Total, r.SelfCount, r.TotalCount = 0, 0, 0, 0
+	}
 }
 
 // Passing returns which stacks a row of a table counts: those whose memory is

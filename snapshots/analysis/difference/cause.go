@@ -1,0 +1,218 @@
+package difference
+
+import (
+	"cmp"
+	"slices"
+
+	"memtop/snapshots/trace"
+)
+
+// CauseKind says what made a difference; see "Causes" of the package.
+type CauseKind uint8
+
+// The kinds of causes.
+const (
+	Scaled      CauseKind = iota // the same allocations, larger or smaller by one factor
+	Cast                         // copies that autocast made
+	Moved                        // the same sizes, from other lines
+	OtherMoment                  // the other side has them at another moment of its step
+	Appeared
+	Vanished
+)
+
+// String returns the kind's name in JSON.
+func (k CauseKind) String() string {
+	return [...]string{"scaled", "cast", "moved", "other-moment", "appeared", "vanished"}[k]
+}
+
+// Cause is what made a part of a difference. Its Row counts the allocations, before and
+// after; those of Moved do not differ.
+type Cause struct {
+	Kind     CauseKind
+	Factor   Factor         // of Scaled
+	Square   bool           // it is the square of another cause's factor
+	Category trace.Category // of Appeared and Vanished
+	Row      Row
+	Lines    []Row // that they are from, the largest change first
+	lines    map[trace.FrameID]*Row
+}
+
+// Causes divides the allocations of both sides into causes, the largest change first;
+// those that did not change have none. The changes sum to the difference.
+func (d *Difference) Causes() []Cause {
+	c := causes{d: d, piles: make(map[place]*pile), found: make(map[causeKey]*Cause)}
+	c.divide()
+	c.scale()
+	c.takeCasts()
+	c.pairMoved()
+	c.findElsewhere()
+	c.takeRest()
+	return c.sorted()
+}
+
+// place is where allocations are compared.
+type place struct {
+	line trace.FrameID // 0 where it was not recorded
+	cast bool          // a copy that autocast made
+}
+
+// pile is what one place holds and no cause has taken yet, by size.
+type pile struct {
+	place
+	left [2]map[int64][]*block
+	held [2]int // allocations, before any was taken
+}
+
+type causeKey struct {
+	kind     CauseKind
+	factor   Factor
+	category trace.Category
+}
+
+type causes struct {
+	d       *Difference
+	piles   map[place]*pile
+	order   []*pile
+	found   map[causeKey]*Cause
+	factors []Factor // that were found, the largest change first
+}
+
+func (c *causes) divide() {
+	for side, blocks := range c.d.blocks {
+		for i := range blocks {
+			b := &blocks[i]
+			p := c.pile(c.d.placeOf(b.stack))
+			p.left[side][b.size] = append(p.left[side][b.size], b)
+			p.held[side]++
+		}
+	}
+}
+
+func (c *causes) pile(at place) *pile {
+	p := c.piles[at]
+	if p == nil {
+		p = &pile{place: at, left: [2]map[int64][]*block{{}, {}}}
+		c.piles[at] = p
+		c.order = append(c.order, p)
+	}
+	return p
+}
+
+// sizes returns the sizes of a side's allocations, ascending.
+func (p *pile) sizes(side int) []int64 {
+	var all []int64
+	for size, blocks := range p.left[side] {
+		if len(blocks) > 0 {
+			all = append(all, size)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// take removes n allocations of a size.
+func (p *pile) take(side int, size int64, n int) []*block {
+	blocks := p.left[side][size]
+	p.left[side][size] = blocks[n:]
+	return blocks[:n]
+}
+
+// cancel takes what is equal on both sides.
+func (p *pile) cancel() {
+	for _, size := range p.sizes(0) {
+		n := min(len(p.left[0][size]), len(p.left[1][size]))
+		p.take(0, size, n)
+		p.take(1, size, n)
+	}
+}
+
+// note adds allocations of a place to a cause.
+func (c *causes) note(k causeKey, at place, side int, blocks []*block) {
+	if len(blocks) == 0 {
+		return
+	}
+	cause := c.found[k]
+	if cause == nil {
+		cause = &Cause{Kind: k.kind, Factor: k.factor, Category: k.category, lines: make(map[trace.FrameID]*Row)}
+		c.found[k] = cause
+	}
+	line := cause.lines[at.line]
+	if line == nil {
+		line = &Row{Name: c.d.Merged.lineName(at.line), Frame: at.line, Own: c.d.Merged.code.Own(at.line)}
+		cause.lines[at.line] = line
+	}
+	for _, b := range blocks {
+		cause.Row.add(side, b.size)
+		line.add(side, b.size)
+	}
+}
+
+func (c *causes) takeCasts() {
+	for _, p := range c.order {
+		if p.cast {
+			c.takeAll(p, func(int, *block) causeKey { return causeKey{kind: Cast} })
+		}
+	}
+}
+
+func (c *causes) takeRest() {
+	for _, p := range c.order {
+		c.takeAll(p, func(side int, b *block) causeKey {
+			return causeKey{kind: [2]CauseKind{Vanished, Appeared}[side], category: b.category}
+		})
+	}
+}
+
+func (c *causes) takeAll(p *pile, key func(side int, b *block) causeKey) {
+	for side := range p.left {
+		for _, size := range p.sizes(side) {
+			for _, b := range p.take(side, size, len(p.left[side][size])) {
+				c.note(key(side, b), p.place, side, []*block{b})
+			}
+		}
+	}
+}
+
+// pairMoved pairs allocations of lines that only one side has by their sizes.
+func (c *causes) pairMoved() {
+	appeared := make(map[int64][]*pile)
+	for _, p := range c.order {
+		if p.held[0] == 0 {
+			for _, size := range p.sizes(1) {
+				appeared[size] = append(appeared[size], p)
+			}
+		}
+	}
+	for _, p := range c.order {
+		if p.held[1] > 0 {
+			continue
+		}
+		for _, size := range p.sizes(0) {
+			for _, other := range appeared[size] {
+				n := min(len(p.left[0][size]), len(other.left[1][size]))
+				c.note(causeKey{kind: Moved}, p.place, 0, p.take(0, size, n))
+				c.note(causeKey{kind: Moved}, other.place, 1, other.take(1, size, n))
+			}
+		}
+	}
+}
+
+func (c *causes) sorted() []Cause {
+	all := make([]Cause, 0, len(c.found))
+	for _, cause := range c.found {
+		for _, line := range cause.lines {
+			cause.Lines = append(cause.Lines, *line)
+		}
+		slices.SortFunc(cause.Lines, func(a, b Row) int {
+			return cmp.Or(cmp.Compare(magnitude(b.Delta()), magnitude(a.Delta())), cmp.Compare(b.Bytes[0]+b.Bytes[1], a.Bytes[0]+a.Bytes[1]), cmp.Compare(a.Frame, b.Frame))
+		})
+		f := cause.Factor
+		cause.Square = cause.Kind == Scaled && slices.ContainsFunc(c.factors, func(g Factor) bool { return g.Times*g.Times == f.Times && g.Over*g.Over == f.Over })
+		all = append(all, *cause)
+	}
+	slices.SortFunc(all, func(a, b Cause) int {
+		return cmp.Or(cmp.Compare(magnitude(b.Row.Delta()), magnitude(a.Row.Delta())), cmp.Compare(a.Kind, b.Kind),
+			cmp.Compare(a.Category, b.Category), cmp.Compare(a.Factor.Times, b.Factor.Times), cmp.Compare(a.Factor.Over, b.Factor.Over))
+	})
+	return all
+}

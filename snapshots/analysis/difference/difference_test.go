@@ -1,0 +1,182 @@
+package difference_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"memtop/snapshots/analysis"
+	"memtop/snapshots/analysis/difference"
+	"memtop/snapshots/analysis/lines"
+	"memtop/snapshots/trace"
+	"memtop/snapshots/trace/tracetest"
+)
+
+// names are what the traces of this file call; FOLDER is where the program lies.
+const names = `
+frame linear "FOLDER/model.py" 20 "forward"
+frame attend "FOLDER/model.py" 30 "forward"
+frame scores "FOLDER/model.py" 31 "forward"
+frame build "FOLDER/train.py" 5 "__init__"
+frame main "FOLDER/train.py" 10 "main"
+frame update "FOLDER/adam.py" 7 "step"
+frame cast "??" 0 "at::autocast::cached_cast(c10::ScalarType)"
+frame wrap "??" 0 "at::autocast::WrapFunction_<x>::call(y)"
+frame again "/lib/site-packages/torch/utils/checkpoint.py" 9 "checkpoint"
+stack lin linear main
+stack att attend main
+stack sco scores main
+stack half wrap linear main
+stack cop cast linear main
+stack ckpt linear again main
+stack init build main
+stack opt update main
+`
+
+// side makes a trace of allocations, each "size stack", all of which live.
+func side(tb testing.TB, folder string, allocations ...string) *trace.Trace {
+	tb.Helper()
+	var b strings.Builder
+	b.WriteString(strings.ReplaceAll(names, "FOLDER", folder) + "device 0\n")
+	for i, a := range allocations {
+		size, stack, _ := strings.Cut(a, " ")
+		fmt.Fprintf(&b, "alloc %#x %s stack=%s\n", (i+1)<<20, size, stack)
+	}
+	return tracetest.Parse(tb, b.String())
+}
+
+func at(tr *trace.Trace, event int) difference.Side {
+	x := analysis.NewIndex(tr, &tr.Devices[0])
+	return difference.Side{Index: x, At: min(event, x.End())}
+}
+
+const last = 1 << 30
+
+func of(a, b *trace.Trace) *difference.Difference {
+	return difference.Of(difference.Merge(a.Tables, b.Tables), at(a, last), at(b, last))
+}
+
+// causesOf writes causes as "kind factor: bytes in count -> bytes in count".
+func causesOf(d *difference.Difference) []string {
+	var all []string
+	for _, c := range d.Causes() {
+		name := c.Kind.String()
+		if c.Kind == difference.Scaled {
+			name += " " + c.Factor.String()
+		}
+		all = append(all, fmt.Sprintf("%s: %d in %d -> %d in %d", name, c.Row.Bytes[0], c.Row.Count[0], c.Row.Bytes[1], c.Row.Count[1]))
+	}
+	return all
+}
+
+func TestCausesAreCounted(t *testing.T) {
+	tests := map[string]struct {
+		before, after []string
+		causes        string
+		text          string // of the first
+	}{
+		"nothing changed": {[]string{"1000 lin", "2000 att"}, []string{"2000 att", "1000 lin"}, "", ""},
+		"mixed precision halves what a line keeps and makes copies": {
+			[]string{"4096 lin", "4096 lin", "8192 att", "8192 init"},
+			[]string{"2048 half", "2048 half", "8192 att", "8192 init", "1024 cop", "1024 cop"},
+			"scaled 1/2: 8192 in 2 -> 4096 in 2; cast: 0 in 0 -> 2048 in 2",
+			"Half as large: 2 allocations, 8.0 KiB before, 4.0 KiB after; autocast runs after and not before; from model.py:20 forward.",
+		},
+		"a line has a block that is halved among those that stay": {
+			[]string{"4096 lin", "1000 lin", "1000 lin"}, []string{"2048 lin", "1000 lin"},
+			"scaled 1/2: 4096 in 1 -> 2048 in 1; vanished: 1000 in 1 -> 0 in 0", "",
+		},
+		"the batch doubles and sequences with it": {
+			[]string{"3000 lin", "3000 lin", "1000 att", "500 sco", "777 init"},
+			[]string{"6000 lin", "6000 lin", "2000 att", "2000 sco", "777 init"},
+			"scaled 2: 7000 in 3 -> 14000 in 3; appeared: 0 in 0 -> 2000 in 1; vanished: 500 in 1 -> 0 in 0",
+			"2 times as large: 3 allocations, 6.8 KiB before, 13.7 KiB after, as with a batch or a sequence 2 times as long; from model.py:20 forward, model.py:30 forward.",
+		},
+		"the square of a factor is one where several have it": {
+			[]string{"3000 lin", "3000 lin", "500 sco", "700 sco"}, []string{"6000 lin", "6000 lin", "2000 sco", "2800 sco"},
+			"scaled 2: 6000 in 2 -> 12000 in 2; scaled 4: 1200 in 2 -> 4800 in 2", "",
+		},
+		"sizes that double are no new blocks where one has the size of another": {
+			[]string{"1024 lin", "2048 lin"}, []string{"2048 lin", "4096 lin"}, "scaled 2: 3072 in 2 -> 6144 in 2", "",
+		},
+		"weights are from another line": {
+			[]string{"4096 init", "512 init"}, []string{"512 opt", "4096 opt"}, "moved: 4608 in 2 -> 4608 in 2",
+			"From another line, with the same sizes: 2 allocations, 4.5 KiB; from train.py:5 __init__, adam.py:7 step.",
+		},
+		"checkpointing drops what layers keep": {
+			[]string{"4096 lin", "4096 lin", "4096 lin", "100 att"}, []string{"4096 ckpt", "100 att"},
+			"vanished: 8192 in 2 -> 0 in 0",
+			"activation that only before holds: 2 allocations, 8.0 KiB; checkpointing runs after and not before; from model.py:20 forward.",
+		},
+		"one block of a factor that no other has is another block": {
+			[]string{"3000 lin"}, []string{"7000 lin"}, "appeared: 0 in 0 -> 7000 in 1; vanished: 3000 in 1 -> 0 in 0", "",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			d := of(side(t, "/home/me", test.before...), side(t, "/home/me", test.after...))
+			if got := strings.Join(causesOf(d), "; "); got != test.causes {
+				t.Errorf("got  %s\nwant %s", got, test.causes)
+			}
+			if causes := d.Causes(); test.text != "" && d.Text(&causes[0]) != test.text {
+				t.Errorf("got  %s\nwant %s", d.Text(&causes[0]), test.text)
+			}
+		})
+	}
+}
+
+func TestOneProgramInTwoFoldersIsTheSame(t *testing.T) {
+	d := of(side(t, "/home/me/first", "1000 lin", "500 init"), side(t, "/root/second", "1000 lin", "900 init"))
+	var got []string
+	for _, r := range d.Lines(lines.Line) {
+		got = append(got, fmt.Sprint(r.Name, " ", r.Bytes))
+	}
+	if want := "train.py:5 __init__ [500 900]; model.py:20 forward [1000 1000]"; strings.Join(got, "; ") != want {
+		t.Errorf("got %s, want %s", strings.Join(got, "; "), want)
+	}
+}
+
+func TestWhatIsHeldAtAnotherMomentIsNamedSo(t *testing.T) {
+	const steps = names + `
+device 0
+alloc 0x100000 4096 stack=init
+alloc 0x200000 1000 stack=lin
+alloc 0x300000 2000 stack=att
+free_requested 0x300000 2000
+free_completed 0x300000 2000
+alloc 0x400000 3000 stack=sco
+`
+	tr := tracetest.Parse(t, strings.ReplaceAll(steps, "FOLDER", "/home/me"))
+	merged := difference.Merge(tr.Tables, tr.Tables)
+	d := difference.Of(merged, at(tr, 2), at(tr, last))
+	if got, want := strings.Join(causesOf(d), "; "), "other-moment: 2000 in 1 -> 3000 in 1"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestPhasesAreSeenFromTheMoment(t *testing.T) {
+	tr := tracetest.Parse(t, strings.ReplaceAll(names, "FOLDER", "/home/me")+`
+annotation "load" "START" device=0 @1
+annotation "load" "END" device=0 @3
+annotation "ProfilerStep#1" "START" device=0 @4
+annotation "ProfilerStep#1" "END" device=0 @6
+annotation "ProfilerStep#2" "START" device=0 @7
+annotation "ProfilerStep#2" "END" device=0 @9
+device 0
+alloc 0x100000 4096 stack=init @2
+alloc 0x200000 1000 stack=lin @5
+alloc 0x300000 2000 stack=att @8
+`)
+	d := difference.Of(difference.Merge(tr.Tables, tr.Tables), at(tr, 1), at(tr, 2))
+	got := make(map[string]string)
+	for _, r := range d.Phases() {
+		got[r.Name] = fmt.Sprint(r.Bytes)
+	}
+	want := map[string]string{"before the first step, within load": "[4096 4096]", "in this step": "[1000 2000]", "in an earlier step": "[0 1000]"}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if got, want := d.Sides[1].When(), "after event 2, in ProfilerStep#2 of 2"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

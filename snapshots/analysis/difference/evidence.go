@@ -1,0 +1,76 @@
+package difference
+
+import (
+	"strings"
+
+	"memtop/snapshots/analysis/lines"
+	"memtop/snapshots/trace"
+)
+
+// placeOf returns where the allocations of a common stack are compared.
+func (d *Difference) placeOf(stack trace.StackID) place {
+	m := d.Merged
+	if stack <= trace.EmptyStack {
+		return place{}
+	}
+	return place{m.code.Line(stack), m.has(stack, isCast)}
+}
+
+// has reports whether a frame of a common stack is of some kind.
+func (m *Merged) has(stack trace.StackID, is func(file, name string) bool) bool {
+	for _, id := range m.common.Stack(stack) {
+		f := m.common.Frames[id]
+		if is(m.common.String(f.File), m.common.String(f.Name)) {
+			return true
+		}
+	}
+	return false
+}
+
+// means are what a program does that changes its memory, as far as its stacks show it.
+type means struct{ autocast, checkpoint bool }
+
+// meansOf looks at the stacks of all that a side allocates.
+func (d *Difference) meansOf(side int) means {
+	var found means
+	events := d.Sides[side].Index.Device().Events
+	seen := make([]bool, d.Merged.common.StackCount())
+	look := func(stack trace.StackID) {
+		if !seen[stack] {
+			seen[stack] = true
+			found.autocast = found.autocast || d.Merged.has(stack, isAutocast)
+			found.checkpoint = found.checkpoint || d.Merged.has(stack, isCheckpoint)
+		}
+	}
+	for i := 0; i < events.Len(); {
+		span := events.Span(i)
+		for j := range span {
+			look(d.Merged.stacks[side][span[j].Stack])
+		}
+		i += len(span)
+	}
+	for i := range d.blocks[side] {
+		look(d.blocks[side][i].stack)
+	}
+	return found
+}
+
+// isCast knows the copies that autocast makes, and the gradients that go back through
+// them.
+func isCast(_, name string) bool {
+	return strings.Contains(name, "autocast::cached_cast") || strings.Contains(name, "ToCopyBackward")
+}
+
+func isAutocast(_, name string) bool { return strings.Contains(name, "at::autocast::") }
+
+func isCheckpoint(file, _ string) bool {
+	return strings.HasSuffix(lines.Slashed(file), "torch/utils/checkpoint.py")
+}
+
+// lineName names the line that memory is from.
+func (m *Merged) lineName(line trace.FrameID) string {
+	if line == 0 {
+		return lines.NoStack
+	}
+	return m.code.FrameLabel(line)
+}

@@ -1,0 +1,45 @@
+package difference
+
+import "memtop/snapshots/trace"
+
+// Explained is how much of a difference has a name. The difference is taken apart by
+// category and line; what one of them grew by and another shrank by both count, so
+// Bytes is at least as large as the net difference. A part is explained where its
+// category is not the other one, or where it is from a line of the program's own code.
+type Explained struct {
+	Bytes    int64 // of all parts, grown or shrunk
+	Category int64 // of those in a named category
+	Line     int64 // of those from a line of the program's own code
+	Either   int64 // of those explained
+}
+
+// Explained returns how much of the difference has a name.
+func (d *Difference) Explained() Explained {
+	type cell struct {
+		line     trace.FrameID
+		category trace.Category
+	}
+	cells := make(map[cell]int64)
+	for side, blocks := range d.blocks {
+		for i := range blocks {
+			b := &blocks[i]
+			cells[cell{d.placeOf(b.stack).line, b.category}] += b.size * int64(2*side-1)
+		}
+	}
+	var e Explained
+	for at, delta := range cells {
+		delta = magnitude(delta)
+		named, own := at.category != trace.OtherCategory, d.Merged.code.Own(at.line)
+		e.Bytes += delta
+		if named {
+			e.Category += delta
+		}
+		if own {
+			e.Line += delta
+		}
+		if named || own {
+			e.Either += delta
+		}
+	}
+	return e
+}

@@ -1,0 +1,115 @@
+package difference
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// Factor is by how much sizes grew: Times over Over, in lowest terms. The zero value is
+// none.
+type Factor struct{ Times, Over int64 }
+
+// String returns the factor as people write it.
+func (f Factor) String() string {
+	if f.Over == 1 {
+		return fmt.Sprint(f.Times)
+	}
+	return fmt.Sprintf("%d/%d", f.Times, f.Over)
+}
+
+// largestTerm bounds the terms of a factor: with larger ones any two sizes have one.
+const largestTerm = 64
+
+// factorOf returns the factor between two sizes, and whether it is one.
+func factorOf(before, after int64) (Factor, bool) {
+	if before <= 0 || after <= 0 || before == after {
+		return Factor{}, false
+	}
+	a, b := after, before
+	for b != 0 {
+		a, b = b, a%b
+	}
+	f := Factor{after / a, before / a}
+	return f, f.Times <= largestTerm && f.Over <= largestTerm
+}
+
+// of returns the size times the factor, and whether that is whole.
+func (f Factor) of(size int64) (int64, bool) {
+	return size / f.Over * f.Times, size%f.Over == 0
+}
+
+// ofTypes are the factors between element types.
+var ofTypes = [...]Factor{{1, 2}, {2, 1}}
+
+// scale finds the factors and takes what they explain.
+func (c *causes) scale() {
+	fits, change := make(map[Factor]int), make(map[Factor]int64)
+	whole := make(map[*pile]Factor)
+	for _, p := range c.order {
+		if f, ok := p.factor(); ok {
+			whole[p] = f
+			fits[f] += p.held[0]
+			change[f] += magnitude(p.bytes(1) - p.bytes(0))
+		} else {
+			p.cancel()
+		}
+	}
+	for f, n := range fits {
+		if n > 1 || slices.Contains(ofTypes[:], f) {
+			c.factors = append(c.factors, f)
+		}
+	}
+	slices.SortFunc(c.factors, func(a, b Factor) int {
+		return cmp.Or(cmp.Compare(change[b], change[a]), cmp.Compare(a.Times, b.Times), cmp.Compare(a.Over, b.Over))
+	})
+	for _, f := range ofTypes {
+		if !slices.Contains(c.factors, f) {
+			c.factors = append(c.factors, f)
+		}
+	}
+	for _, p := range c.order {
+		if f, ok := whole[p]; ok {
+			c.takeScaled(p, f)
+		}
+		for _, f := range c.factors {
+			c.takeScaled(p, f)
+		}
+	}
+}
+
+// factor returns the one factor between all sizes of both sides.
+func (p *pile) factor() (Factor, bool) {
+	before, after := p.sizes(0), p.sizes(1)
+	if len(before) == 0 || len(before) != len(after) {
+		return Factor{}, false
+	}
+	f, ok := factorOf(before[0], after[0])
+	for i := range before {
+		g, simple := factorOf(before[i], after[i])
+		ok = ok && simple && g == f && len(p.left[0][before[i]]) == len(p.left[1][after[i]])
+	}
+	return f, ok
+}
+
+func (p *pile) bytes(side int) int64 {
+	var sum int64
+	for size, blocks := range p.left[side] {
+		sum += size * int64(len(blocks))
+	}
+	return sum
+}
+
+func (c *causes) takeScaled(p *pile, f Factor) {
+	if !slices.Contains(c.factors, f) {
+		p.cancel()
+		return
+	}
+	for _, size := range p.sizes(0) {
+		if scaled, ok := f.of(size); ok {
+			n := min(len(p.left[0][size]), len(p.left[1][scaled]))
+			c.note(causeKey{kind: Scaled, factor: f}, p.place, 0, p.take(0, size, n))
+			c.note(causeKey{kind: Scaled, factor: f}, p.place, 1, p.take(1, scaled, n))
+		}
+	}
+}

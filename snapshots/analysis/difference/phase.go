@@ -1,0 +1,117 @@
+package difference
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"memtop/snapshots/analysis"
+	"memtop/snapshots/quantity"
+)
+
+// Phases returns what is held on both sides by when it was allocated, seen from the
+// moment itself: in its step, before it, or before recording, and within which range
+// that the program named. The largest change comes first.
+func (d *Difference) Phases() []Row {
+	at := make(map[string]int)
+	var rows []Row
+	for side, s := range d.Sides {
+		names := newPhases(s)
+		for _, b := range sortedByOpen(d.blocks[side]) {
+			name := names.of(b.open)
+			k, ok := at[name]
+			if !ok {
+				k = len(rows)
+				at[name] = k
+				rows = append(rows, Row{Name: name})
+			}
+			rows[k].add(side, b.size)
+		}
+	}
+	sortByChange(rows)
+	return rows
+}
+
+func sortByChange(rows []Row) {
+	slices.SortStableFunc(rows, func(a, b Row) int {
+		return cmp.Or(cmp.Compare(magnitude(b.Delta()), magnitude(a.Delta())), cmp.Compare(b.Bytes[1], a.Bytes[1]), cmp.Compare(a.Name, b.Name))
+	})
+}
+
+func magnitude(n int64) int64 { return max(n, -n) }
+
+func sortedByOpen(blocks []block) []block {
+	return slices.SortedStableFunc(slices.Values(blocks), func(a, b block) int { return cmp.Compare(a.open, b.open) })
+}
+
+// phases names when events happened, for events that are asked for in their order.
+type phases struct {
+	steps []analysis.Step
+	now   int // the step that the moment is in, −1 for none
+	marks []analysis.Mark
+	open  []analysis.Mark // those that began before the last event asked for
+}
+
+func newPhases(s Side) *phases {
+	p := &phases{steps: s.Index.Steps(), now: -1}
+	for i, step := range p.steps {
+		if step.From <= s.At && s.At < step.To {
+			p.now = i
+		}
+	}
+	for _, m := range s.Index.Marks() {
+		if !strings.HasPrefix(m.Name, "ProfilerStep#") {
+			p.marks = append(p.marks, m)
+		}
+	}
+	return p
+}
+
+func (p *phases) of(event int) string {
+	if event < 0 {
+		return "before recording"
+	}
+	when := "while recording"
+	switch {
+	case p.now >= 0 && event >= p.steps[p.now].From:
+		when = "in this step"
+	case len(p.steps) > 0 && event < p.steps[0].From:
+		when = "before the first step"
+	case len(p.steps) > 0:
+		when = "in an earlier step"
+	}
+	if name := p.within(event); name != "" {
+		when += ", within " + name
+	}
+	return when
+}
+
+// within returns the innermost range that an event is in.
+func (p *phases) within(event int) string {
+	for len(p.marks) > 0 && p.marks[0].From <= event {
+		p.open = append(p.open, p.marks[0])
+		p.marks = p.marks[1:]
+	}
+	p.open = slices.DeleteFunc(p.open, func(m analysis.Mark) bool { return m.To <= event })
+	if n := len(p.open); n > 0 {
+		return p.open[n-1].Name
+	}
+	return ""
+}
+
+// When says what a side's moment is: its event, its step and the innermost range that
+// it is in.
+func (s Side) When() string {
+	if s.At < 0 {
+		return "before the first event"
+	}
+	text := "after event " + quantity.Count(s.At)
+	p := newPhases(s)
+	if p.now >= 0 {
+		text += ", in " + p.steps[p.now].Name + " of " + quantity.Count(len(p.steps))
+	}
+	if name := p.within(s.At); name != "" {
+		text += ", within " + name
+	}
+	return text
+}

@@ -1,0 +1,91 @@
+package difference
+
+import (
+	"fmt"
+	"strings"
+
+	"memtop/snapshots/quantity"
+	"memtop/snapshots/trace"
+)
+
+// Text says a cause in a sentence or two.
+func (d *Difference) Text(c *Cause) string {
+	var text string
+	switch c.Kind {
+	case Scaled:
+		text = d.scaledText(c)
+	case Cast:
+		text = "Copies that autocast makes: " + change(c) + d.onlyIn(autocast, "; autocast runs")
+	case Moved:
+		text = fmt.Sprintf("From another line, with the same sizes: %s, %s", quantity.Plural(c.Row.Count[0], "allocation"), quantity.Bytes(c.Row.Bytes[0]))
+	case OtherMoment:
+		text = "Allocated on both sides, and held at only one of the two moments: " + change(c)
+	case Appeared:
+		text = c.Category.String() + " that only after holds: " + change(c)
+	default:
+		text = c.Category.String() + " that only before holds: " + change(c)
+		if c.Category == trace.Activation {
+			text += d.onlyIn(checkpoint, "; checkpointing runs")
+		}
+	}
+	return text + from(c)
+}
+
+// scaledText says by what the sizes changed and what makes such a change.
+func (d *Difference) scaledText(c *Cause) string {
+	f := c.Factor
+	text := f.String() + " times as large: "
+	if f == (Factor{1, 2}) {
+		text = "Half as large: "
+	}
+	text += change(c)
+	switch amp := d.onlyIn(autocast, "autocast runs"); {
+	case amp != "" && (f == ofTypes[0] || f == ofTypes[1]):
+		return text + "; " + amp
+	case c.Square:
+		return text + ", the square of another factor, as sequence by sequence has"
+	default:
+		return text + ", as with a batch or a sequence " + f.String() + " times as long"
+	}
+}
+
+// onlyIn says that something runs on one side and not on the other, "" otherwise.
+func (d *Difference) onlyIn(is func(means) bool, runs string) string {
+	switch before, after := is(d.means[0]), is(d.means[1]); {
+	case after && !before:
+		return runs + " after and not before"
+	case before && !after:
+		return runs + " before and not after"
+	}
+	return ""
+}
+
+func autocast(m means) bool   { return m.autocast }
+func checkpoint(m means) bool { return m.checkpoint }
+
+// change says how much a cause is before and after.
+func change(c *Cause) string {
+	if c.Row.Count[0] == 0 || c.Row.Count[1] == 0 {
+		return fmt.Sprintf("%s, %s", quantity.Plural(c.Row.Count[0]+c.Row.Count[1], "allocation"), quantity.Bytes(c.Row.Bytes[0]+c.Row.Bytes[1]))
+	}
+	if c.Row.Count[0] == c.Row.Count[1] {
+		return fmt.Sprintf("%s, %s before, %s after", quantity.Plural(c.Row.Count[0], "allocation"), quantity.Bytes(c.Row.Bytes[0]), quantity.Bytes(c.Row.Bytes[1]))
+	}
+	return fmt.Sprintf("%s in %s before, %s in %s after", quantity.Bytes(c.Row.Bytes[0]), quantity.Count(c.Row.Count[0]), quantity.Bytes(c.Row.Bytes[1]), quantity.Count(c.Row.Count[1]))
+}
+
+// namedLines is how many lines a cause names.
+const namedLines = 3
+
+// from names the lines that a cause is mostly from.
+func from(c *Cause) string {
+	names := make([]string, 0, namedLines)
+	for i := range c.Lines[:min(namedLines, len(c.Lines))] {
+		names = append(names, c.Lines[i].Name)
+	}
+	text := "; from " + strings.Join(names, ", ")
+	if more := len(c.Lines) - len(names); more > 0 {
+		text += " and " + quantity.Plural(more, "more line")
+	}
+	return text + "."
+}

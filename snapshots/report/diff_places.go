@@ -1,0 +1,101 @@
+package report
+
+import (
+	"memtop/snapshots/analysis/difference"
+	"memtop/snapshots/analysis/lines"
+	"memtop/snapshots/trace"
+)
+
+// MomentOfDiff is one side of a comparison.
+type MomentOfDiff struct {
+	Event int    `json:"event"` // that it is right after, −1 before the first
+	When  string `json:"when"`  // that event, its step and the range that it is in
+	Bytes int64  `json:"requested_bytes"`
+	Count int    `json:"allocations"`
+}
+
+// PlaceDiff is what a line, a module or a phase holds before and after.
+type PlaceDiff struct {
+	Name        string `json:"name"`
+	File        string `json:"file,omitempty"`     // of a line
+	Line        int    `json:"line,omitempty"`     // likewise
+	Function    string `json:"function,omitempty"` // likewise
+	Own         bool   `json:"own"`                // the program's own code
+	Before      int64  `json:"before"`
+	After       int64  `json:"after"`
+	CountBefore int    `json:"count_before"`
+	CountAfter  int    `json:"count_after"`
+}
+
+// Delta returns the difference in bytes.
+func (p *PlaceDiff) Delta() int64 { return p.After - p.Before }
+
+// CauseDiff is what made a part of the difference.
+type CauseDiff struct {
+	Kind        string      `json:"kind"`
+	Factor      float64     `json:"factor,omitempty"`   // of sizes that all changed by it
+	Category    string      `json:"category,omitempty"` // of what appeared or vanished
+	Text        string      `json:"text"`
+	Before      int64       `json:"before"`
+	After       int64       `json:"after"`
+	CountBefore int         `json:"count_before"`
+	CountAfter  int         `json:"count_after"`
+	Lines       []PlaceDiff `json:"lines"`
+}
+
+// Delta returns the difference in bytes.
+func (c *CauseDiff) Delta() int64 { return c.After - c.Before }
+
+// Explained is how much of the difference has a name; see [difference.Explained].
+type Explained struct {
+	Bytes    int64 `json:"changed_bytes"`
+	Category int64 `json:"by_category_bytes"`
+	Line     int64 `json:"by_line_bytes"`
+	Either   int64 `json:"explained_bytes"`
+}
+
+func momentOf(s difference.Side) MomentOfDiff { return MomentOfDiff{Event: s.At, When: s.When()} }
+
+// addDifference takes what two moments' memory differs in.
+func (d *DeviceDiff) addDifference(found *difference.Difference) {
+	d.Explained = Explained(found.Explained())
+	for _, r := range found.Categories() {
+		d.Before.Bytes, d.After.Bytes = d.Before.Bytes+r.Bytes[0], d.After.Bytes+r.Bytes[1]
+		d.Before.Count, d.After.Count = d.Before.Count+r.Count[0], d.After.Count+r.Count[1]
+		if r.Delta() != 0 {
+			d.Categories = append(d.Categories, NumberDiff{r.Name, r.Bytes[0], r.Bytes[1]})
+		}
+	}
+	tables := found.Merged.Tables()
+	d.Lines = places(found.Lines(lines.Line), tables)
+	d.Modules = places(found.Lines(lines.Module), nil)
+	d.Phases = places(found.Phases(), nil)
+	causes := found.Causes()
+	for i := range causes {
+		c := &causes[i]
+		row := CauseDiff{c.Kind.String(), 0, "", found.Text(c), c.Row.Bytes[0], c.Row.Bytes[1], c.Row.Count[0], c.Row.Count[1], places(c.Lines, tables)}
+		switch c.Kind {
+		case difference.Scaled:
+			row.Factor = float64(c.Factor.Times) / float64(c.Factor.Over)
+		case difference.Appeared, difference.Vanished:
+			row.Category = c.Category.String()
+		}
+		d.Causes = append(d.Causes, row)
+	}
+}
+
+// places lists the rows that changed; those of lines have their tables.
+func places(rows []difference.Row, t *trace.Tables) []PlaceDiff {
+	changed := []PlaceDiff{}
+	for _, r := range rows {
+		if r.Bytes[0] == r.Bytes[1] && r.Count[0] == r.Count[1] {
+			continue
+		}
+		p := PlaceDiff{r.Name, "", 0, "", r.Own, r.Bytes[0], r.Bytes[1], r.Count[0], r.Count[1]}
+		if t != nil && r.Frame != 0 {
+			p.File, p.Line, p.Function = t.FrameFile(r.Frame), int(t.Frames[r.Frame].Line), t.FrameName(r.Frame)
+		}
+		changed = append(changed, p)
+	}
+	return changed
+}
