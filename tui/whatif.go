@@ -55,7 +55,7 @@ func (p *whatIf) forget() {
 	p.asked = whatIfQuestion{}
 	p.replay = ask.New(nil, func(ctx context.Context, q whatIfQuestion) whatIfAnswer {
 		d := q.trace.Device(q.device)
-		a, err := replay(ctx, whatif.Question{Trace: q.trace, Device: d, Event: q.event, Settings: whatif.Useful(q.trace, d, 0)})
+		a, err := replay(ctx, whatif.Question{Trace: q.trace, Device: d, Event: q.event})
 		return whatIfAnswer{a, err}
 	})
 }

@@ -61,9 +61,6 @@ func (a *app) replay(ctx context.Context, path string, settings []string, memory
 	if d == nil {
 		return command.Usage(path+" has no segments and no events on any device", "a file that was recorded with history")
 	}
-	if settings == nil {
-		settings = whatif.Useful(t, d, memory)
-	}
 	answer, err := replay.Answer(ctx, whatif.Question{Trace: t, Device: d, Settings: settings, Memory: memory})
 	var wrong *whatif.SettingsError
 	switch {

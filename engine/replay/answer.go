@@ -79,6 +79,9 @@ func (q *question) prepare() error {
 		}
 	}
 	_, q.limited = a.Limit()
+	if q.Settings == nil {
+		q.Settings = whatif.Useful(q.settings, q.Memory)
+	}
 	q.givesBack = collects(a) || a.Stats().MaxSplitSize >= 0
 	q.start = startOf(q.Trace, q.Device)
 	q.curve = curveOf(a, q.Device, &q.start.state, q.Event)

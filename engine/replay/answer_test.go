@@ -231,7 +231,7 @@ func TestAReplayEndsWhenItIsCalledOff(t *testing.T) {
 // memory fraction, of which the recording does not say how many bytes it is.
 func TestARecordedFractionIsNoObstacle(t *testing.T) {
 	tr := pinned(t, alloc.Options{History: 1000, Config: "per_process_memory_fraction:1.0"})
-	a := ask(t, whatif.Question{Trace: tr, Settings: whatif.Useful(tr, &tr.Devices[0], 0)})
+	a := ask(t, whatif.Question{Trace: tr})
 	if a.Recorded.WhyNot != "" || len(a.Runs) < 5 || a.Runs[1].Settings != "per_process_memory_fraction:1.0,expandable_segments:True" || !a.Runs[1].Fits {
 		t.Errorf("recorded %+v, under other settings %+v", a.Recorded, a.Runs)
 	}

@@ -109,6 +109,9 @@ func TestSettingsOfAnyLengthAreRead(t *testing.T) {
 	long := strings.Repeat("x", 1<<20)
 	tr.Settings = []trace.Setting{{Key: "PYTORCH_ALLOC_CONF", Value: long}}
 	a := ask(t, whatif.Question{Trace: tr})
+	if len(a.Runs) < 5 || a.Runs[0].Settings != "expandable_segments:True" {
+		t.Errorf("what is worth trying: %.1000v", a.Runs)
+	}
 	if got := a.Recorded.WhyNot; !strings.Contains(got, "unknown setting") || len(got) > 1000 {
 		t.Errorf("why not: %.1000q", got)
 	}

@@ -39,7 +39,7 @@ func (a *Answer) Changes() []Change {
 // out-of-memory event, those that save most first, and the answer that this follows
 // from: it says how far the replay can be trusted.
 func (ask Ask) WouldFit(ctx context.Context, t *trace.Trace, d *trace.Device, event int) ([]Change, *Answer, error) {
-	a, err := ask(ctx, Question{Trace: t, Device: d, Settings: Useful(t, d, 0), Event: event})
+	a, err := ask(ctx, Question{Trace: t, Device: d, Event: event})
 	if err != nil {
 		return nil, nil, err
 	}

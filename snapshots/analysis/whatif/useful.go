@@ -1,10 +1,6 @@
 package whatif
 
-import (
-	"strings"
-
-	"memtop/snapshots/trace"
-)
+import "strings"
 
 // useful are settings that often help, each a change by itself but for the last.
 var useful = []string{
@@ -19,11 +15,10 @@ var useful = []string{
 // collecting takes a device whose memory is known.
 const collecting = "garbage_collection_threshold:0.8,per_process_memory_fraction:0.95"
 
-// Useful returns settings that are worth trying on a device: the recorded ones with a
-// change, and the defaults where the recorded ones are others. memory is what the
-// device has, 0 when that is not known.
-func Useful(t *trace.Trace, d *trace.Device, memory int64) []string {
-	recorded := SettingsOf(t, d)
+// Useful returns settings that are worth trying on a program that had some: those with
+// a change, and the defaults where they are others. memory is what the device has, 0
+// when that is not known.
+func Useful(recorded string, memory int64) []string {
 	var list []string
 	if recorded != "" {
 		list = append(list, "")
@@ -32,7 +27,7 @@ func Useful(t *trace.Trace, d *trace.Device, memory int64) []string {
 		if recorded == "" {
 			list = append(list, change)
 		} else if !strings.Contains(recorded, change) {
-			list = append(list, recorded+","+change)
+			list = append(list, strings.TrimRight(recorded, ", ")+","+change)
 		}
 	}
 	if memory > 0 {

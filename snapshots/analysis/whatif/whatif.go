@@ -15,7 +15,8 @@ type Question struct {
 	Trace  *trace.Trace
 	Device *trace.Device
 	// Settings are tried one after another, each in the syntax of
-	// PYTORCH_CUDA_ALLOC_CONF and in place of the recorded ones.
+	// PYTORCH_CUDA_ALLOC_CONF and in place of the recorded ones. nil is those that are
+	// worth trying, see [Useful].
 	Settings []string
 	// Event is the out-of-memory event that is asked about; the last where it is none.
 	Event int
@@ -34,7 +35,7 @@ type SettingsError struct{ Settings, Cause, Remedy string }
 
 // Error names the settings and what is wrong with them.
 func (e *SettingsError) Error() string {
-	return "settings \"" + trace.Printable(e.Settings) + "\": " + trace.Printable(e.Cause)
+	return "settings \"" + trace.Printable(trace.Shorten(e.Settings, longest)) + "\": " + trace.Printable(trace.Shorten(e.Cause, longest))
 }
 
 // Answer says what the requests took and what they would have taken. Sizes are
