@@ -68,9 +68,12 @@ func (x *Index) UnknownAt(event int) int64 { return x.categorySeries().at(x, x.c
 
 // CountCategories is CategoriesAt for one moment, without the series that makes
 // many moments cheap.
-func (x *Index) CountCategories(at int) [trace.CategoryCount]int64 {
+func (x *Index) CountCategories(at int) [trace.CategoryCount]int64 { return CategoriesOf(x.RulesAt(at)) }
+
+// CategoriesOf adds the bytes of rules up by category.
+func CategoriesOf(rules []RuleBytes) [trace.CategoryCount]int64 {
 	var sums [trace.CategoryCount]int64
-	for _, r := range x.RulesAt(at) {
+	for _, r := range rules {
 		sums[r.Category] += r.Bytes
 	}
 	return sums

@@ -9,7 +9,15 @@ type peakFacts struct {
 	heldN      int // held ones that were known
 	judged     int // the judge's generation that categories are of
 	holders    []Holder
+	rules      []RuleBytes
 	categories [trace.CategoryCount]int64
+}
+
+// AtPeak is [Index.HoldersAt] and [Index.RulesAt] for the highest level, which are
+// kept: much asks for them.
+func (x *Index) AtPeak() ([]Holder, []RuleBytes) {
+	p := x.peakFacts()
+	return p.holders, p.rules
 }
 
 func (x *Index) peakFacts() *peakFacts {
@@ -23,5 +31,6 @@ func (x *Index) peakFacts() *peakFacts {
 }
 
 func newPeakFacts(x *Index, event int) *peakFacts {
-	return &peakFacts{event, len(x.life.Held), x.verdicts().Generation(), x.HoldersAt(event), x.CountCategories(event)}
+	rules := x.RulesAt(event)
+	return &peakFacts{event, len(x.life.Held), x.verdicts().Generation(), x.HoldersAt(event), rules, CategoriesOf(rules)}
 }

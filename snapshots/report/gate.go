@@ -118,7 +118,7 @@ func gatePeak(x *analysis.Index, limit int64) *GatePeak {
 		Exceeded: s.PeakRequested > limit, Sites: make([]GateSite, 0),
 	}
 	if p.Exceeded {
-		holders := x.HoldersAt(s.PeakEvent)
+		holders, _ := x.AtPeak()
 		for _, h := range holders[:min(len(holders), gateSites)] {
 			p.Sites = append(p.Sites, gateSite(x, h, 0))
 		}

@@ -160,9 +160,9 @@ type CategoryRule struct {
 	Count    int    `json:"count"`
 }
 
-func rulesOf(x *analysis.Index, at int) []CategoryRule {
-	rules := make([]CategoryRule, 0)
-	for _, r := range x.RulesAt(at) {
+func rulesOf(found []analysis.RuleBytes) []CategoryRule {
+	rules := make([]CategoryRule, 0, len(found))
+	for _, r := range found {
 		rules = append(rules, CategoryRule{r.Category.String(), r.Rule.String(), r.Rule.Strength().String(), r.Bytes, r.Count})
 	}
 	return rules
@@ -203,6 +203,7 @@ func sourceReport(i *trace.Info) Source {
 
 func newDevice(x *analysis.Index) Device {
 	s := x.Summary()
+	holders, rules := x.AtPeak()
 	d := Device{
 		Device: x.Device().ID, Segments: s.Segments, Blocks: s.Blocks,
 		ReservedBytes: s.Reserved, AllocatedBytes: s.Allocated, ActiveBytes: s.Active,
@@ -213,7 +214,7 @@ func newDevice(x *analysis.Index) Device {
 		InitialReservedBytes: s.InitialReserved, PeakReservedBytes: s.PeakReserved,
 		DistinctStacks: s.DistinctStacks,
 		OOM:            make([]OOM, 0), Pools: poolReports(x),
-		CategoriesAtPeak: Categories{x.CountCategories(s.PeakEvent), x.Guessed()}, RulesAtPeak: rulesOf(x, s.PeakEvent), Steps: stepsOf(x), Findings: findings(x),
+		CategoriesAtPeak: Categories{analysis.CategoriesOf(rules), x.Guessed()}, RulesAtPeak: rulesOf(rules), Steps: stepsOf(x), Findings: findings(x),
 	}
 	ooms := x.OOMEvents()
 	for k, o := range ooms {
@@ -223,7 +224,7 @@ func newDevice(x *analysis.Index) Device {
 			d.OOM[k].account(d.failure)
 		}
 	}
-	d.addPeak(x, x.HoldersAt(s.PeakEvent))
+	d.addPeak(x, holders)
 	return d
 }
 

@@ -182,7 +182,7 @@ func (d *Device) lineLines(p *page, x *analysis.Index) {
 
 func (d *Device) stackLines(p *page, x *analysis.Index) {
 	const shown, frames = 5, 3
-	holders := x.HoldersAt(d.PeakEvent)
+	holders, _ := x.AtPeak()
 	if len(holders) == 0 {
 		return
 	}
