@@ -68,7 +68,9 @@ func (x *Index) UnknownAt(event int) int64 { return x.categorySeries().at(x, x.c
 
 // CountCategories is CategoriesAt for one moment, without the series that makes
 // many moments cheap.
-func (x *Index) CountCategories(at int) [trace.CategoryCount]int64 { return CategoriesOf(x.RulesAt(at)) }
+func (x *Index) CountCategories(at int) [trace.CategoryCount]int64 {
+	return CategoriesOf(x.RulesAt(at))
+}
 
 // CategoriesOf adds the bytes of rules up by category.
 func CategoriesOf(rules []RuleBytes) [trace.CategoryCount]int64 {
