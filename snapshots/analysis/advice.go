@@ -20,11 +20,13 @@ var adviceKinds = func() map[*advice.Kind]*FindingKind {
 
 // advise says what of the peak could be less.
 func (f *finder) advise() {
-	at := f.top().event
-	for _, a := range f.index.scene(at).Find() {
+	top, x := f.top(), f.index
+	s := *top.scene
+	s.Checkpointing, s.Autocast = x.setting("checkpoint", "none"), x.setting("amp", "off")
+	for _, a := range s.Find() {
 		found := Finding{
 			Kind: adviceKinds[a.Kind], Bytes: a.Bytes, Saving: a.Saving, Evidence: a.Evidence, Remedy: a.Remedy,
-			Confidence: Possible, Where: Where{at, a.Stack},
+			Confidence: Possible, Where: Where{top.event, a.Stack},
 		}
 		if a.Kind.Sure {
 			found.Confidence = Probable
@@ -41,19 +43,18 @@ type partKey struct {
 	size     int64
 }
 
-// scene returns what is alive right after an event, for package advice.
-func (x *Index) scene(at int) *advice.Scene {
+// sceneOf returns what is alive right after an event, for package advice.
+func (x *Index) sceneOf(alive []trace.Allocation, at int) *advice.Scene {
 	s := &advice.Scene{Tables: x.tables, Code: x.Code()}
-	s.Checkpointing, s.Autocast = x.setting("checkpoint", "none"), x.setting("amp", "off")
-	begin := x.stepBegin(at)
+	begin, j := x.stepBegin(at), x.verdicts()
 	places, notes := make(map[partKey]int), newNoteKinds(x.tables)
-	x.life.Alive(at, func(id trace.AllocationID) bool {
-		a := x.life.AllocationAt(id, at)
-		category, _ := x.Category(a)
-		if a.FreeStack {
-			a.Stack = 0
-		}
+	for i := range alive {
+		a := &alive[i]
+		category, _ := j.Of(a.ID, a.Note)
 		key := partKey{a.Stack, notes.of(a.Note), category, a.Size}
+		if a.FreeStack {
+			key.stack = 0
+		}
 		k, ok := places[key]
 		if !ok {
 			k = len(s.Parts)
@@ -65,8 +66,7 @@ func (x *Index) scene(at int) *advice.Scene {
 			s.Parts[k].Old++
 		}
 		s.Bytes += a.Size
-		return true
-	})
+	}
 	slices.SortStableFunc(s.Parts, func(a, b advice.Part) int { return cmp.Compare(b.Bytes(), a.Bytes()) })
 	return s
 }

@@ -35,19 +35,12 @@ func (h *holding) known() (int64, int) { return h.bytes - h.unknown, h.count - h
 
 // holdingsAt groups what is held right after an event by stack, in order of
 // stack number. An absent and an empty stack are the same.
-func (x *Index) holdingsAt(at int) []holding {
+func (x *Index) holdingsAt(at int) []holding { return x.holdingsOf(x.alive(x.clamp(at))) }
+
+func (x *Index) holdingsOf(alive []trace.Allocation) []holding {
 	all := make([]holding, x.tables.StackCount())
-	if at = x.clamp(at); at == x.End() {
-		alive := x.alive(at)
-		for i := range alive {
-			hold(all, &alive[i])
-		}
-	} else {
-		x.life.Alive(at, func(id trace.AllocationID) bool {
-			a := x.life.Allocation(id)
-			hold(all, &a)
-			return true
-		})
+	for i := range alive {
+		hold(all, &alive[i])
 	}
 	some := all[:0]
 	for id := range all {

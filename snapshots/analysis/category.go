@@ -83,17 +83,18 @@ func CategoriesOf(rules []RuleBytes) [trace.CategoryCount]int64 {
 
 // RulesAt returns which rules gave what is alive right after an event its
 // category, by category in their order, and of each the most bytes first.
-func (x *Index) RulesAt(at int) []RuleBytes {
+func (x *Index) RulesAt(at int) []RuleBytes { return x.rulesOf(x.alive(x.clamp(at))) }
+
+func (x *Index) rulesOf(alive []trace.Allocation) []RuleBytes {
 	type key struct {
 		category trace.Category
 		rule     category.Rule
 	}
-	at = x.clamp(at)
 	found := make(map[key]*RuleBytes)
 	j := x.verdicts()
-	x.life.Alive(at, func(id trace.AllocationID) bool {
-		a := x.life.AllocationAt(id, at)
-		c, rule := j.Of(id, a.Note)
+	for i := range alive {
+		a := &alive[i]
+		c, rule := j.Of(a.ID, a.Note)
 		r := found[key{c, rule}]
 		if r == nil {
 			r = &RuleBytes{Category: c, Rule: rule}
@@ -101,8 +102,7 @@ func (x *Index) RulesAt(at int) []RuleBytes {
 		}
 		r.Bytes += a.Size
 		r.Count++
-		return true
-	})
+	}
 	all := make([]RuleBytes, 0, len(found))
 	for _, r := range found {
 		all = append(all, *r)

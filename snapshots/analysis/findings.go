@@ -145,8 +145,11 @@ func (f *finder) grown() {
 // fragmented speaks only where memory ran out: what is cached is at hand for the
 // next request.
 func (f *finder) fragmented() {
+	if len(f.index.oomEvents) == 0 {
+		return
+	}
 	m := f.index.finalMap()
-	if len(f.index.oomEvents) == 0 || m.Free <= m.Reserved/5 || m.Free <= 64<<20 || m.Releasable >= m.Free/2 {
+	if m.Free <= m.Reserved/5 || m.Free <= 64<<20 || m.Releasable >= m.Free/2 {
 		return
 	}
 	found := Finding{
@@ -161,10 +164,10 @@ func (f *finder) fragmented() {
 }
 
 func (f *finder) rounded() {
-	if m := f.index.finalMap(); m.Rounding > m.Active/10 && m.Rounding > 64<<20 {
+	if lost := f.summary.Active - f.summary.Requested; lost > f.summary.Active/10 && lost > 64<<20 {
 		f.add(Finding{
-			Kind: RoundingFinding, Severity: Warning, Bytes: m.Rounding, Saving: m.Rounding, Where: Where{Event: f.index.End()},
-			Evidence: fmt.Sprintf("Rounding wastes %s (%d%%) of the memory in use", quantity.Bytes(m.Rounding), Percent(m.Rounding, m.Active)),
+			Kind: RoundingFinding, Severity: Warning, Bytes: lost, Saving: lost, Where: Where{Event: f.index.End()},
+			Evidence: fmt.Sprintf("Rounding wastes %s (%d%%) of the memory in use", quantity.Bytes(lost), Percent(lost, f.summary.Active)),
 		})
 	}
 }

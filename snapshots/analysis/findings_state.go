@@ -149,29 +149,36 @@ func (x *Index) strayBytes() int64 {
 }
 
 func (f *finder) waiting() {
-	if m := f.index.finalMap(); m.Pending > m.Reserved/20 {
+	if pending := f.summary.Active - f.summary.Allocated; pending > f.summary.Reserved/20 {
 		f.add(Finding{
-			Kind: PendingFreeFinding, Bytes: m.Pending, Saving: m.Pending, Where: Where{Event: f.index.End()},
-			Evidence: quantity.Bytes(m.Pending) + " was freed by the program but is still in use by another stream",
+			Kind: PendingFreeFinding, Bytes: pending, Saving: pending, Where: Where{Event: f.index.End()},
+			Evidence: quantity.Bytes(pending) + " was freed by the program but is still in use by another stream",
 		})
 	}
 }
 
 func (f *finder) pools() {
 	var reserved, free int64
-	n := 0
-	for _, p := range f.index.finalMap().Pools {
-		if f.index.tables.Pools[p.Pool] != (trace.Pool{}) {
-			n++
-			reserved += p.Reserved
-			free += p.Free
+	found := make(map[trace.PoolID]bool)
+	segments := f.index.device.Final.Segments
+	for i := range segments {
+		s := &segments[i]
+		if f.index.tables.Pools[s.Pool] == (trace.Pool{}) {
+			continue
+		}
+		found[s.Pool] = true
+		reserved += s.Size
+		for b := range s.Blocks {
+			if s.Blocks[b].State == trace.Inactive {
+				free += s.Blocks[b].Size
+			}
 		}
 	}
-	if free > f.index.finalMap().Reserved/20 {
+	if free > f.summary.Reserved/20 {
 		f.add(Finding{
 			Kind: PrivatePoolFinding, Bytes: reserved, Saving: free, Where: Where{Event: NoEvent},
 			Evidence: fmt.Sprintf("%s is reserved by %s (CUDA graphs or MemPool), %s of it unused; other code cannot use it",
-				quantity.Bytes(reserved), quantity.Plural(n, "private pool"), quantity.Bytes(free)),
+				quantity.Bytes(reserved), quantity.Plural(len(found), "private pool"), quantity.Bytes(free)),
 		})
 	}
 }

@@ -1,6 +1,9 @@
 package analysis
 
-import "memtop/snapshots/trace"
+import (
+	"memtop/snapshots/analysis/advice"
+	"memtop/snapshots/trace"
+)
 
 // peakFacts is what was alive at the highest level. A later event changes
 // nothing about it, unless the peak is elsewhere then.
@@ -11,6 +14,7 @@ type peakFacts struct {
 	holders    []Holder
 	rules      []RuleBytes
 	categories [trace.CategoryCount]int64
+	scene      *advice.Scene
 }
 
 // AtPeak is [Index.HoldersAt] and [Index.RulesAt] for the highest level, which are
@@ -31,6 +35,9 @@ func (x *Index) peakFacts() *peakFacts {
 }
 
 func newPeakFacts(x *Index, event int) *peakFacts {
-	rules := x.RulesAt(event)
-	return &peakFacts{event, len(x.life.Held), x.verdicts().Generation(), x.HoldersAt(event), rules, CategoriesOf(rules)}
+	alive := x.alive(event)
+	rules := x.rulesOf(alive)
+	return &peakFacts{
+		event, len(x.life.Held), x.verdicts().Generation(), holdersOf(x.holdingsOf(alive)), rules, CategoriesOf(rules), x.sceneOf(alive, event),
+	}
 }
