@@ -44,12 +44,14 @@ func TestLiveAdviceIsAboutTheLastStepAndWhatIsOnInIt(t *testing.T) {
 		"C was pressed": {
 			[2]int{8, 1},
 			[]trace.Value{{Key: "amp", Value: "off"}, {Key: "checkpoint", Value: "block"}},
-			[]string{"mixed_precision"}, 9 << 20,
+			[]string{"mixed_precision"},
+			9 << 20,
 		},
 		"A was pressed": {
 			[2]int{8, 8},
 			[]trace.Value{{Key: "amp", Value: "bf16"}, {Key: "checkpoint", Value: "none"}},
-			[]string{"checkpointing"}, 37 << 20,
+			[]string{"checkpointing"},
+			37 << 20,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
