@@ -94,6 +94,7 @@ func TestScreens(t *testing.T) {
 
 func TestOtherScreens(t *testing.T) {
 	small := fileOf("run.pickle", tuitest.Small())
+	two := []File{small, fileOf("larger.pickle", tuitest.Large(1))}
 	tests := map[string]struct {
 		w, h  int
 		files []File
@@ -118,6 +119,9 @@ func TestOtherScreens(t *testing.T) {
 		"timeline-band-stacks":     {120, 40, []File{small}, []string{"4", "p", "down", "down", "enter"}},
 		"timeline-band-allocation": {120, 40, []File{small}, []string{"4", "p", "enter", "enter"}},
 		"segments-blocks":          {80, 24, []File{small}, []string{"5", "enter", "down"}},
+		"compared-by-cause":        {80, 24, two, []string{"6", "v"}},
+		"compared-by-line":         {200, 60, two, []string{"6", "v", "l"}},
+		"compared-flame-graphs":    {80, 24, two, []string{"6", "v", "t"}},
 		"stacks-innermost":         {120, 40, []File{small}, []string{"6", "i", "E"}},
 	}
 	for name, test := range tests {

@@ -212,6 +212,7 @@ func (m *Model) data(msg tea.Msg) tea.Cmd {
 		return msg.file.loaded(msg, m.options.Device, m.theme)
 	case indexedMsg:
 		msg.scene.ReadOnly = m.options.ReadOnly
+		m.introduce(msg.file, msg.scene)
 		msg.file.indexed(msg)
 		m.note = cmp.Or(m.lacks(m.page), m.note)
 	case tickMsg:
@@ -226,6 +227,8 @@ func (m *Model) data(msg tea.Msg) tea.Cmd {
 		m.replaced(msg)
 	case existsMsg:
 		m.askOverwrite(msg)
+	case page.ReadRival:
+		return m.readRival()
 	case page.Note:
 		m.note = msg.Text
 	case page.Go:

@@ -137,7 +137,7 @@ func TestOtherStatesFit(t *testing.T) {
 		"help": {"4", "?"}, "prompt": {"7", "/", "x", "y", "z"}, "stacks of a band": {"4", "enter"},
 		"allocations of a stack": {"4", "enter", "enter"}, "all that is alive": {"4", "v"}, "chart alone": {"4", "z"},
 		"lists alone": {"4", "z", "z"}, "segments over time": {"4", "m", "f"}, "blocks": {"5", "enter"}, "one pool": {"5", "c"},
-		"everything expanded": {"6", "E", "i"}, "lines of libraries": {"6", "l", "l", "r"}, "stacks of a line": {"6", "l", "down", "enter"}, "zoomed flame": {"6", "t", "down", "enter"}, "sorted events": {"7", ">"},
+		"everything expanded": {"6", "E", "i"}, "lines of libraries": {"6", "l", "l", "r"}, "stacks of a line": {"6", "l", "down", "enter"}, "compared": {"6", "v", "l"}, "compared flames": {"6", "^", "v", "t", "down", "enter"}, "zoomed flame": {"6", "t", "down", "enter"}, "sorted events": {"7", ">"},
 	}
 	for name, keys := range states {
 		t.Run(name, func(t *testing.T) {

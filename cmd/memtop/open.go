@@ -25,7 +25,8 @@ func (a *app) openCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "open FILE...",
 		Short: "Look at snapshots",
-		Long: `Look at one or more snapshots; [ and ] switch between them, ? shows all keys.
+		Long: `Look at one or more snapshots; [ and ] switch between them, 6 v compares two, ? shows
+all keys.
 FILE may be - for standard input. When standard output is not a terminal, the
 report is printed instead.`,
 		Args: files(1, -1),

@@ -32,7 +32,9 @@ type Scene struct {
 	ReadOnly  bool // the reader may change nothing of the program
 	// WhatIf replays requests under other settings of the allocator; nil where that
 	// is not to be had.
-	WhatIf  whatif.Ask
+	WhatIf whatif.Ask
+	// Rival returns what another open file has to compare with; nil when none is open.
+	Rival   func() *Rival
 	cursor  int
 	version int
 	changes []Mark // settings that changed, among the events read so far

@@ -16,7 +16,7 @@ type keyMap struct {
 
 // pageKeys are the keys of this page alone.
 type pageKeys struct {
-	Toggle, Lines, Moment, Order, Runtime, ExpandAll key.Binding
+	Toggle, Lines, Versus, Moment, Order, Runtime, ExpandAll key.Binding
 }
 
 func newKeyMap(s *page.Scene) keyMap {
@@ -24,6 +24,7 @@ func newKeyMap(s *page.Scene) keyMap {
 	k.mine = pageKeys{
 		Toggle:    keys.New("t", "tree or flame graph", "t"),
 		Lines:     keys.New("l", "whose line it is: by line; again by function, file, module", "l"),
+		Versus:    keys.New("v", "compare with the other file, or with the peak of this one", "v"),
 		Moment:    keys.New("c", "at the cursor, at the peak, at the end", "c"),
 		Order:     keys.New("i", "outermost or innermost frame first", "i"),
 		Runtime:   keys.New("r", "hide or show the runtime's frames; lines: of libraries too", "r"),
@@ -42,7 +43,7 @@ func newKeyMap(s *page.Scene) keyMap {
 
 // Bindings returns the page's own keys.
 func (k pageKeys) Bindings() []key.Binding {
-	return []key.Binding{k.Toggle, k.Lines, k.Moment, k.Order, k.Runtime, k.ExpandAll}
+	return []key.Binding{k.Toggle, k.Lines, k.Versus, k.Moment, k.Order, k.Runtime, k.ExpandAll}
 }
 
 // Help returns the page's keys.
@@ -50,13 +51,17 @@ func (p *Page) Help() []keys.Group {
 	return []keys.Group{
 		{Title: "Stacks", Bindings: append(p.keys.mine.Bindings(), p.keys.pane.Bindings()...)},
 		{Title: "Moving", Bindings: p.keys.motion.Bindings()},
-		{Title: "Signs", Terms: []keys.Term{keys.Explain("+9 …", "in the flame graph: nine frames above, of the same bytes, are left out")}},
+		{Title: "Signs", Terms: []keys.Term{keys.Explain("+9 …", "in the flame graph: nine frames above, of the same bytes, are left out"),
+			keys.Explain("+ - =", "in flame graphs of two sides: it grew, shrank, stayed")}},
 	}
 }
 
 // Short returns the keys for the bottom line.
 func (p *Page) Short() []key.Binding {
 	k := &p.keys
+	if p.versus.on {
+		return p.versusShort()
+	}
 	if p.flat.on {
 		return []key.Binding{
 			keys.Short(k.mine.Toggle, "tree"), keys.Short(k.mine.Lines, "by "+((p.flat.by+1)%lines.Ways).String()), keys.Short(k.mine.Moment, "moment"),
@@ -68,8 +73,20 @@ func (p *Page) Short() []key.Binding {
 		toggle = "tree"
 	}
 	return []key.Binding{
-		keys.Short(k.mine.Toggle, toggle), keys.Short(k.mine.Lines, "by line"), keys.Short(k.mine.Moment, "moment"), keys.Short(k.mine.Order, "order"),
+		keys.Short(k.mine.Toggle, toggle), keys.Short(k.mine.Lines, "by line"), keys.Short(k.mine.Versus, "compare"), keys.Short(k.mine.Moment, "moment"), keys.Short(k.mine.Order, "order"),
 		keys.Short(k.pane.Filter, "filter"), keys.Short(k.pane.Search, "search"), keys.Short(k.pane.Expand, "expand"),
 		keys.Short(k.pane.Copy, "copy"),
+	}
+}
+
+// versusShort are those while things are compared.
+func (p *Page) versusShort() []key.Binding {
+	k, toggle := &p.keys, "flame graphs"
+	if p.versus.flame {
+		toggle = "table"
+	}
+	return []key.Binding{
+		keys.Short(k.mine.Toggle, toggle), keys.Short(k.mine.Lines, "by "+((p.versus.by+1)%ways).String()), keys.Short(k.mine.Moment, "moment"),
+		keys.Short(k.mine.Versus, "back"), keys.Short(k.pane.Search, "search"), keys.Short(k.pane.Copy, "copy"),
 	}
 }

@@ -43,6 +43,7 @@ type Page struct {
 	asked     *ask.One[question, *analysis.Tree]
 	tree      *analysis.Tree // the newest answer, laid out
 	moment    moment
+	width     int // of the last Refresh
 	innermost bool
 	runtime   bool // show the runtime's frames
 	flame     bool
@@ -51,6 +52,7 @@ type Page struct {
 	openAll   int                      // 1: everything, -1: nothing, 0: what is large
 	graph     graph
 	flat      flat
+	versus    versus
 	through   through // only stacks that pass this line
 }
 
@@ -74,6 +76,7 @@ func New(s *page.Scene) *Page {
 		return q.index.Stacks(q.at, o)
 	})
 	p.newFlat()
+	p.newVersus()
 	return p
 }
 
@@ -82,8 +85,9 @@ func (*Page) Pace(w, h int) time.Duration { return time.Duration(w*h) * 60 * tim
 
 // Rebase forgets the tree; what was opened in it and zoomed into is known by name.
 func (p *Page) Rebase(int) {
-	p.tree, p.flat.shown = nil, nil
+	p.tree, p.flat.shown, p.versus.shown = nil, nil, nil
 	p.table.Forget()
+	p.versus.table.Forget()
 	p.flat.table.Forget()
 }
 
@@ -91,6 +95,8 @@ func (p *Page) Rebase(int) {
 // goes back to the line that was opened.
 func (p *Page) Back() bool {
 	switch {
+	case p.versus.on:
+		return p.versusBack()
 	case p.flat.on:
 		return p.flat.table.Back()
 	case p.flame && p.graph.out() || p.table.Back():
@@ -103,19 +109,31 @@ func (p *Page) Back() bool {
 }
 
 // at returns the event whose stacks are wanted.
-func (p *Page) at() int {
-	switch p.moment {
+func (p *Page) at() int { return p.moment.of(p.scene) }
+
+// of returns the event of a scene that the moment is right after.
+func (m moment) of(s *page.Scene) int {
+	switch m {
 	case atPeak:
-		return p.scene.Summary.PeakEvent
+		return s.Summary.PeakEvent
 	case atEnd:
-		return p.scene.Last()
+		return s.Last()
 	default:
-		return p.scene.Cursor()
+		return s.Cursor()
 	}
+}
+
+// String says when it is.
+func (m moment) String() string {
+	return [...]string{atCursor: "at the cursor", atPeak: "at the peak", atEnd: "live at the end"}[m]
 }
 
 // Refresh asks for the tree and lays it out.
 func (p *Page) Refresh(w, h int) tea.Cmd {
+	p.width = w
+	if p.versus.on {
+		return p.refreshVersus(w, h)
+	}
 	if p.flat.on {
 		return p.refreshLines(w, h)
 	}
@@ -141,6 +159,10 @@ func (p *Page) Update(msg tea.Msg) tea.Cmd {
 		return p.key(msg)
 	case tea.MouseWheelMsg:
 		switch {
+		case p.versus.on && p.versus.flame:
+			p.versus.graph.wheel(msg)
+		case p.versus.on:
+			p.versus.table.Wheel(msg)
 		case p.flat.on:
 			p.flat.table.Wheel(msg)
 		case p.flame:
@@ -150,6 +172,8 @@ func (p *Page) Update(msg tea.Msg) tea.Cmd {
 		}
 	case tea.MouseClickMsg:
 		switch {
+		case p.versus.on:
+			return p.clickVersus(msg, p.width)
 		case p.flat.on:
 			return p.flat.table.Click(msg)
 		case !p.flame:
@@ -163,6 +187,10 @@ func (p *Page) Update(msg tea.Msg) tea.Cmd {
 func (p *Page) key(msg tea.KeyPressMsg) tea.Cmd {
 	k := &p.keys
 	switch {
+	case p.versus.on:
+		return p.versusKey(msg)
+	case key.Matches(msg, k.mine.Versus):
+		return p.turnVersus()
 	case key.Matches(msg, k.mine.Lines):
 		p.turnLines()
 	case key.Matches(msg, k.mine.Toggle) && p.flat.on:

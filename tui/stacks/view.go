@@ -19,6 +19,10 @@ func bodyRect(w, h int) screen.Rect {
 // View draws the page.
 func (p *Page) View(w, h int) string {
 	c := screen.New(p.scene.Theme, w, h)
+	if p.versus.on {
+		p.drawVersus(c)
+		return c.String()
+	}
 	c.Rule(0, p.title(), p.state(), true)
 	if p.flat.on {
 		p.drawLines(c)
@@ -57,8 +61,7 @@ func (p *Page) title() string {
 	case p.flame:
 		what = "Flame graph"
 	}
-	when := [...]string{atCursor: "at the cursor", atPeak: "at the peak", atEnd: "live at the end"}[p.moment]
-	text := what + " " + when
+	text := what + " " + p.moment.String()
 	switch {
 	case p.flat.on && p.flat.shown != nil:
 		text += ": " + screen.Bytes(p.flat.shown.Bytes) + " in " + screen.Count(p.flat.shown.Count)

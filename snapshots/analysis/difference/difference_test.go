@@ -106,7 +106,7 @@ func TestCausesAreCounted(t *testing.T) {
 		"checkpointing drops what layers keep": {
 			[]string{"4096 lin", "4096 lin", "4096 lin", "100 att"}, []string{"4096 ckpt", "100 att"},
 			"vanished: 8192 in 2 -> 0 in 0",
-			"activation that only before holds: 2 allocations, 8.0 KiB; checkpointing runs after and not before; from model.py:20 forward.",
+			"Only before, activation: 2 allocations, 8.0 KiB; checkpointing runs after and not before; from model.py:20 forward.",
 		},
 		"one block of a factor that no other has is another block": {
 			[]string{"3000 lin"}, []string{"7000 lin"}, "appeared: 0 in 0 -> 7000 in 1; vanished: 3000 in 1 -> 0 in 0", "",

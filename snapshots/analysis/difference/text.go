@@ -8,6 +8,27 @@ import (
 	"memtop/snapshots/trace"
 )
 
+// Name says a cause in a few words.
+func (c *Cause) Name() string {
+	switch c.Kind {
+	case Scaled:
+		if c.Factor == ofTypes[0] {
+			return "half as large"
+		}
+		return c.Factor.String() + " times as large"
+	case Cast:
+		return "copies that autocast makes"
+	case Moved:
+		return "from another line, of the same sizes"
+	case OtherMoment:
+		return "held at only one of the moments"
+	case Appeared:
+		return c.Category.String() + ", only after"
+	default:
+		return c.Category.String() + ", only before"
+	}
+}
+
 // Text says a cause in a sentence or two.
 func (d *Difference) Text(c *Cause) string {
 	var text string
@@ -21,9 +42,9 @@ func (d *Difference) Text(c *Cause) string {
 	case OtherMoment:
 		text = "Allocated on both sides, and held at only one of the two moments: " + change(c)
 	case Appeared:
-		text = c.Category.String() + " that only after holds: " + change(c)
+		text = "Only after, " + c.Category.String() + ": " + change(c)
 	default:
-		text = c.Category.String() + " that only before holds: " + change(c)
+		text = "Only before, " + c.Category.String() + ": " + change(c)
 		if c.Category == trace.Activation {
 			text += d.onlyIn(checkpoint, "; checkpointing runs")
 		}

@@ -1,0 +1,145 @@
+package difference
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"memtop/snapshots/analysis"
+	"memtop/snapshots/analysis/lines"
+	"memtop/snapshots/trace"
+)
+
+// Tree is the stacks of both sides joined: a node's Bytes and Count are those of both
+// together, and Of has them apart.
+type Tree struct {
+	Root *analysis.Node
+	Of   map[*analysis.Node]*Row
+}
+
+// Tree joins the stacks of both sides by function, as another version of a program has
+// its lines elsewhere. Of a stack it has the program's own frames and what was called
+// there, or all that tell anything. Children are sorted by what both sides hold together,
+// the most first.
+func (d *Difference) Tree(innermostFirst, all bool) *Tree {
+	t := &Tree{Root: &analysis.Node{Label: "all"}, Of: make(map[*analysis.Node]*Row)}
+	scripts := d.Merged.scripts()
+	children := make(map[*analysis.Node]map[function]*analysis.Node)
+	for side := range d.blocks {
+		for _, h := range d.holdings(side) {
+			node := t.Root
+			t.add(node, side, h)
+			for _, frame := range d.path(h.Stack, innermostFirst, all) {
+				if children[node] == nil {
+					children[node] = make(map[function]*analysis.Node)
+				}
+				f := d.Merged.common.Frames[frame]
+				key := function{cmp.Or(scripts[f.File], f.File), f.Name}
+				child := children[node][key]
+				if child == nil {
+					child = &analysis.Node{Frame: frame, Label: d.Merged.functionName(frame)}
+					children[node][key] = child
+					node.Children = append(node.Children, child)
+				}
+				node = child
+				t.add(node, side, h)
+			}
+		}
+	}
+	sortTree(t.Root)
+	return t
+}
+
+func (t *Tree) add(n *analysis.Node, side int, h lines.Holding) {
+	r := t.Of[n]
+	if r == nil {
+		r = &Row{Name: n.Label, Frame: n.Frame}
+		t.Of[n] = r
+	}
+	n.Bytes += h.Bytes
+	n.Count += h.Count
+	r.Bytes[side] += h.Bytes
+	r.Count[side] += h.Count
+}
+
+// function is what frames are joined by.
+type function struct{ file, name trace.StringID }
+
+// functionName names a frame without its line.
+func (m *Merged) functionName(frame trace.FrameID) string {
+	if f := m.common.Frames[frame]; m.code.Own(frame) {
+		file := parts(m.common.String(f.File))
+		return file[len(file)-1] + " " + m.common.String(f.Name)
+	}
+	return m.lineName(frame)
+}
+
+// scripts pairs files of the program's own that only one side has and that have the same
+// functions: one script in two versions. It returns the first side's file by the second's.
+func (m *Merged) scripts() map[trace.StringID]trace.StringID {
+	var functions [2]map[trace.StringID]map[string]bool
+	for side, stacks := range m.stacks {
+		functions[side] = make(map[trace.StringID]map[string]bool)
+		for _, stack := range stacks {
+			for _, frame := range m.common.Stack(stack) {
+				if f := m.common.Frames[frame]; m.code.Own(frame) {
+					if functions[side][f.File] == nil {
+						functions[side][f.File] = make(map[string]bool)
+					}
+					functions[side][f.File][m.common.String(f.Name)] = true
+				}
+			}
+		}
+	}
+	first, second := byFunctions(functions[0], functions[1]), byFunctions(functions[1], functions[0])
+	paired := make(map[trace.StringID]trace.StringID)
+	for names, files := range second {
+		if twins := first[names]; len(files) == 1 && len(twins) == 1 {
+			paired[files[0]] = twins[0]
+		}
+	}
+	return paired
+}
+
+// byFunctions groups the files that the other side lacks by the functions they have.
+func byFunctions(mine, other map[trace.StringID]map[string]bool) map[string][]trace.StringID {
+	groups := make(map[string][]trace.StringID)
+	for file, names := range mine {
+		if other[file] == nil {
+			all := strings.Join(slices.Sorted(maps.Keys(names)), "\x00")
+			groups[all] = append(groups[all], file)
+		}
+	}
+	return groups
+}
+
+// path returns a stack's frames from the root of the tree on; one without a stack is
+// the absent frame.
+func (d *Difference) path(stack trace.StackID, innermostFirst, all bool) []trace.FrameID {
+	var path []trace.FrameID
+	code, frames := d.Merged.code, d.Merged.common.Stack(stack)
+	operation := code.Operation(stack)
+	for _, frame := range frames {
+		if code.Own(frame) || frame == operation || all && !code.Hidden(frame) {
+			path = append(path, frame)
+		}
+	}
+	switch {
+	case len(frames) == 0:
+		path = append(path, 0)
+	case len(path) == 0:
+		path = append(path, frames[0])
+	}
+	if !innermostFirst {
+		slices.Reverse(path)
+	}
+	return path
+}
+
+func sortTree(n *analysis.Node) {
+	slices.SortStableFunc(n.Children, func(a, b *analysis.Node) int { return cmp.Compare(b.Bytes, a.Bytes) })
+	for _, child := range n.Children {
+		sortTree(child)
+	}
+}

@@ -1,0 +1,46 @@
+package tui
+
+import (
+	"slices"
+
+	tea "charm.land/bubbletea/v2"
+
+	"memtop/tui/page"
+)
+
+// rivalOf returns the file that another is compared with, nil when no other is open.
+func (m *Model) rivalOf(f *file) *file {
+	if len(m.files) < 2 {
+		return nil
+	}
+	return m.files[(slices.Index(m.files, f)+1)%len(m.files)]
+}
+
+// introduce lets the pages of a file ask for what it is compared with.
+func (m *Model) introduce(f *file, s *page.Scene) {
+	rival := m.rivalOf(f)
+	if rival == nil {
+		return
+	}
+	first := slices.Index(m.files, rival) < slices.Index(m.files, f)
+	s.Rival = func() *page.Rival {
+		r := &page.Rival{Name: rival.name, Own: f.name, First: first}
+		switch v := rival.current(); {
+		case v != nil:
+			r.Scene = v.scene
+		case rival.err != nil:
+			r.Why = rival.err.Error()
+		case rival.state == cancelled:
+			r.Why = "reading it was cancelled"
+		}
+		return r
+	}
+}
+
+// readRival reads the file that the shown one is compared with, unless it was read.
+func (m *Model) readRival() tea.Cmd {
+	if rival := m.rivalOf(m.file()); rival != nil && rival.state == idle {
+		return m.load(rival)
+	}
+	return nil
+}

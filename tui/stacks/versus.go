@@ -1,0 +1,280 @@
+package stacks
+
+import (
+	"context"
+
+	"charm.land/bubbles/v2/key"
+	tea "charm.land/bubbletea/v2"
+
+	"memtop/snapshots/analysis"
+	"memtop/snapshots/analysis/difference"
+	"memtop/snapshots/analysis/lines"
+	"memtop/tui/ask"
+	"memtop/tui/page"
+)
+
+// way is what a comparison is listed by.
+type way uint8
+
+const (
+	byCause way = iota
+	byLine
+	byFunction
+	byFile
+	byModule
+	byCategory
+	byPhase
+	ways
+)
+
+// String returns what a row is.
+func (w way) String() string {
+	return [...]string{"cause", "line", "function", "file", "module", "category", "time of allocation"}[w]
+}
+
+// sides are what is compared, before and after.
+type sides struct {
+	editions [2]page.Edition
+	at       [2]int
+}
+
+// versusQuestion is what decides what a comparison shows.
+type versusQuestion struct {
+	sides
+	by        way
+	innermost bool
+	runtime   bool
+	filter    string
+	order     page.Order
+}
+
+// versusRow is a row of a comparison.
+type versusRow struct {
+	difference.Row
+	text string // of a cause
+}
+
+// comparison is an answer.
+type comparison struct {
+	*difference.Difference
+	bytes [2]int64
+	rows  []*versusRow
+	tree  *difference.Tree
+}
+
+// versus is the comparison with the other file or, where no other is open, with the
+// peak of this one.
+type versus struct {
+	on    bool
+	flame bool
+	by    way
+	asked *ask.One[versusQuestion, *comparison]
+	shown *comparison
+	table page.Table[*versusRow, string]
+	graph graph // of both sides together: what is zoomed into and selected
+	boxes [2][]box
+}
+
+func (p *Page) newVersus() {
+	v := &p.versus
+	v.table = page.Table[*versusRow, string]{
+		Columns: versusColumns(), Noun: "row", SearchHint: "part of the name", FilterHint: "only matching rows",
+		Motion: p.keys.motion, Pane: p.keys.pane, Prompts: &p.Prompts, Key: func(r *versusRow) string { return r.Name },
+	}
+	v.table.Start(page.Order{By: "change"})
+	v.asked = ask.New(p.scene.Gate, func(_ context.Context, q versusQuestion) *comparison {
+		return compare(q, v.table.Columns)
+	})
+}
+
+func compare(q versusQuestion, columns []page.Column[*versusRow]) *comparison {
+	a, b := q.editions[0].Index, q.editions[1].Index
+	merged := difference.Merge(a.Trace().Tables, b.Trace().Tables)
+	d := difference.Of(merged, difference.Side{Index: a, At: q.at[0]}, difference.Side{Index: b, At: q.at[1]})
+	c := &comparison{Difference: d, bytes: d.Bytes(), tree: d.Tree(q.innermost, q.runtime)}
+	if q.by == byCause {
+		causes := d.Causes()
+		for i := range causes {
+			row := causes[i].Row
+			row.Name = causes[i].Name()
+			c.rows = append(c.rows, &versusRow{row, d.Text(&causes[i])})
+		}
+	} else {
+		for _, row := range rowsBy(d, q.by) {
+			if row.Bytes[0] != row.Bytes[1] || row.Count[0] != row.Count[1] {
+				c.rows = append(c.rows, &versusRow{Row: row})
+			}
+		}
+	}
+	c.rows = page.Arrange(c.rows, columns, q.order, q.filter)
+	return c
+}
+
+func rowsBy(d *difference.Difference, by way) []difference.Row {
+	switch by {
+	case byCategory:
+		return d.Categories()
+	case byPhase:
+		return d.Phases()
+	default:
+		return d.Lines(lines.By(by - byLine))
+	}
+}
+
+// compared returns what is compared, and false while the other file is not there.
+func (p *Page) compared() (s sides, ok bool) {
+	if p.scene.Rival == nil {
+		e := p.scene.Edition()
+		return sides{[2]page.Edition{e, e}, [2]int{p.scene.Summary.PeakEvent, p.at()}}, true
+	}
+	r := p.scene.Rival()
+	if r.Scene == nil {
+		return s, false
+	}
+	scenes := [2]*page.Scene{p.scene, r.Scene}
+	if r.First {
+		scenes[0], scenes[1] = scenes[1], scenes[0]
+	}
+	for i, scene := range scenes {
+		s.editions[i], s.at[i] = scene.Edition(), p.moment.of(scene)
+	}
+	return s, true
+}
+
+func (p *Page) refreshVersus(w, h int) tea.Cmd {
+	v := &p.versus
+	s, ok := p.compared()
+	if !ok {
+		v.shown = nil
+		return nil
+	}
+	cmd := v.asked.Ask(versusQuestion{s, v.by, p.innermost, p.runtime, v.table.Filter, v.table.Order})
+	c, ok := v.asked.Answer()
+	if !ok {
+		return cmd
+	}
+	if c != v.shown {
+		v.shown = c
+		v.table.Show(c.rows, v.asked.Answered().order)
+		v.graph.show(c.tree.Root)
+	}
+	v.table.Place(versusRect(w, h))
+	v.graph.layout(w, versusRect(w, h).H-1)
+	v.place(w)
+	return cmd
+}
+
+// turnVersus begins a comparison.
+func (p *Page) turnVersus() tea.Cmd {
+	p.versus.on = true
+	return func() tea.Msg { return page.ReadRival{} }
+}
+
+// versusKey answers a key while things are compared.
+func (p *Page) versusKey(msg tea.KeyPressMsg) tea.Cmd {
+	v, k := &p.versus, &p.keys
+	switch {
+	case key.Matches(msg, k.mine.Versus):
+		v.on = false
+	case key.Matches(msg, k.mine.Lines):
+		if !p.versus.flame {
+			v.by = (v.by + 1) % ways
+			v.table.Unselect()
+		}
+		p.versus.flame = false
+	case key.Matches(msg, k.mine.Toggle):
+		p.versus.flame = !p.versus.flame
+	case key.Matches(msg, k.mine.Moment):
+		p.moment = (p.moment + 1) % moments
+	case key.Matches(msg, k.mine.Order):
+		p.innermost = !p.innermost
+	case key.Matches(msg, k.mine.Runtime):
+		p.runtime = !p.runtime
+	case key.Matches(msg, k.pane.Copy):
+		return p.copyVersus()
+	case p.versus.flame:
+		v.graph.key(msg, k)
+	default:
+		cmd, _ := v.table.Press(msg)
+		return cmd
+	}
+	return nil
+}
+
+func (p *Page) copyVersus() tea.Cmd {
+	r, ok := p.versus.table.Current()
+	switch {
+	case !ok || p.versus.flame:
+		return nil
+	case r.text != "":
+		return page.Copied(r.text, "the cause")
+	default:
+		return page.Copied(r.Name, "the "+p.versus.by.String())
+	}
+}
+
+// versusBack zooms out, clears what the table has, then ends the comparison.
+func (p *Page) versusBack() bool {
+	v := &p.versus
+	if p.versus.flame && v.graph.out() || v.table.Back() {
+		return true
+	}
+	v.on = false
+	return true
+}
+
+// place lays the boxes of both sides out, each on half the width and to one scale.
+func (v *versus) place(w int) {
+	half := (w - 1) / 2
+	for side := range v.boxes {
+		v.boxes[side] = v.boxes[side][:0]
+		zoomed := v.shown.tree.Of[v.graph.zoomed]
+		if zoomed == nil {
+			continue
+		}
+		most := max(zoomed.Bytes[0], zoomed.Bytes[1])
+		v.placeSide(side, v.graph.zoomed, 0, cells(half, zoomed.Bytes[side], most), 0)
+	}
+}
+
+func cells(w int, part, whole int64) int {
+	if whole == 0 {
+		return 0
+	}
+	return int(float64(w)*float64(part)/float64(whole) + 0.5)
+}
+
+func (v *versus) placeSide(side int, n *analysis.Node, x, w, depth int) {
+	if w <= 0 {
+		return
+	}
+	v.boxes[side] = append(v.boxes[side], box{n, x, w, depth})
+	whole, before := v.shown.tree.Of[n].Bytes[side], int64(0)
+	for _, child := range v.graph.below(n) {
+		from := x + cells(w, before, whole)
+		before += v.shown.tree.Of[child].Bytes[side]
+		v.placeSide(side, child, from, x+cells(w, before, whole)-from, depth+1)
+	}
+}
+
+// clickVersus selects the box at a cell of either side; a click on the selected one
+// zooms into it.
+func (p *Page) clickVersus(msg tea.MouseClickMsg, w int) tea.Cmd {
+	v := &p.versus
+	if !p.versus.flame {
+		return v.table.Click(msg)
+	}
+	for side, boxes := range v.boxes {
+		x := msg.X - side*(w/2+1)
+		for _, b := range boxes {
+			if b.depth == msg.Y-bodyTop-1+v.graph.offset && x >= b.x && x < b.x+b.w {
+				if b.node == v.graph.selected {
+					v.graph.zoom(b.node)
+				}
+				v.graph.selected = b.node
+				return nil
+			}
+		}
+	}
+	return nil
+}
