@@ -20,7 +20,7 @@ func (a *app) recordCommand() *cobra.Command {
 	var o attach.RecordOptions
 	cmd := &cobra.Command{
 		Use:   "record PID -o OUT.mtr",
-		Short: "Save what a process tells of itself, to look at it later",
+		Short: "Save what a process reports, to look at it later",
 		Long: `Save the live stream of a process until it ends, or until Ctrl-C or another
 signal ends the recording. memtop open shows it like the process itself, from its
 first event to its last. The file is whole at any time, also while it grows.`,

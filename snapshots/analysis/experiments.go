@@ -10,7 +10,7 @@ import (
 // Experiment is a setting that was changed, or was wanted to, and what came of it.
 type Experiment struct {
 	trace.Change
-	// Event is the one that tells of the change, −1 when there is none: not yet,
+	// Event is that of the change, −1 when there is none: not yet,
 	// never, or its events are not kept.
 	Event   int
 	Effects [QuantityCount]Effect

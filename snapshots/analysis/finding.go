@@ -56,6 +56,10 @@ var (
 		Name: "growth", Speaks: "memory of one stack grows in every step, or from each eighth of the trace to the next", Silent: "a program is watched: leaks rest on more",
 		Saving: "what the stack holds",
 	}
+	WarmUpFinding = &FindingKind{
+		Name: "warm_up", Speaks: "the first of at least three steps needed a tenth more than any later one, and what it left is still cached",
+		Silent: "steps are not known", Saving: "what the first step needed more, as far as it is still cached",
+	}
 	PeakFinding          = &FindingKind{Name: "peak", Speaks: "always: how high, when, and the line that held most; of a program that is watched, in its last step"}
 	FragmentationFinding = &FindingKind{
 		Name: "fragmentation", Speaks: "memory ran out while more than a fifth of what was reserved was free at the end", Silent: "memory did not run out: cached memory alone harms no one",
@@ -82,7 +86,7 @@ func FindingKinds() []*FindingKind {
 	for i := range advice.Kinds {
 		all = append(all, adviceKinds[&advice.Kinds[i]])
 	}
-	return append(all, FragmentationFinding, PrivatePoolFinding, PendingFreeFinding, RoundingFinding, HeldBeforeFinding, PeakFinding)
+	return append(all, WarmUpFinding, FragmentationFinding, PrivatePoolFinding, PendingFreeFinding, RoundingFinding, HeldBeforeFinding, PeakFinding)
 }
 
 // Finding is something that is wrong, or worth knowing, with its numbers. Pages
@@ -132,7 +136,7 @@ func (x *Index) Findings() []Finding {
 	return x.kept.findings.get(x, func([]Finding) []Finding {
 		f := &finder{index: x, summary: x.Summary()}
 		for _, find := range []func(){
-			f.ooms, f.inconsistent, f.cut, f.lost, f.unrecorded, f.leaks, f.grown, f.advise, f.fragmented, f.pools, f.waiting, f.rounded, f.heldBefore, f.peak,
+			f.ooms, f.inconsistent, f.cut, f.lost, f.unrecorded, f.leaks, f.grown, f.advise, f.warmUp, f.fragmented, f.pools, f.waiting, f.rounded, f.heldBefore, f.peak,
 		} {
 			find()
 		}

@@ -142,6 +142,30 @@ func (f *finder) grown() {
 	}
 }
 
+// warmUp compares the first step with the others: autotuning, compiling and the first
+// shapes leave a cache that is never needed again.
+func (f *finder) warmUp() {
+	steps := f.index.Steps()
+	if len(steps) < 3 || f.watched() {
+		return
+	}
+	event, first := f.index.Highest(steps[0].From, steps[0].To)
+	var later int64
+	for _, s := range steps[1:] {
+		_, peak := f.index.Highest(s.From, s.To)
+		later = max(later, peak)
+	}
+	more := min(first-later, f.summary.Free)
+	if first < later/10*11 || more < 64<<20 {
+		return
+	}
+	f.add(Finding{
+		Kind: WarmUpFinding, Bytes: first, Saving: more, Confidence: Probable, Where: Where{Event: event},
+		Evidence: fmt.Sprintf("The first step needed %s, no later one more than %s", quantity.Bytes(first), quantity.Bytes(later)),
+		Remedy:   "torch.cuda.empty_cache() after it gives back what is cached",
+	})
+}
+
 // fragmented speaks only where memory ran out: what is cached is at hand for the
 // next request.
 func (f *finder) fragmented() {

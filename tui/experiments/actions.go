@@ -102,7 +102,7 @@ func (p *Page) visit() tea.Cmd {
 	case e == nil:
 		return nil
 	case e.Event < 0:
-		return page.Say("no event tells of this change")
+		return page.Say("this change has no event")
 	}
 	p.scene.Move(e.Event)
 	return page.Open(page.Timeline)

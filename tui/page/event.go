@@ -221,7 +221,7 @@ func ToEvent(s *Scene, a trace.Allocation) tea.Cmd {
 	case a.Close != trace.Never:
 		s.Move(a.Close)
 	default:
-		return Say("held from before recording and never freed: no event tells of it")
+		return Say("held from before recording and never freed: it has no event")
 	}
 	return Open(Events)
 }

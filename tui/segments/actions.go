@@ -72,7 +72,7 @@ func (p *Page) open() tea.Cmd {
 	case b == nil || !b.State.Live():
 		return page.Say("this block is free")
 	case !b.Known:
-		return page.Say("no event tells of this block")
+		return page.Say("this block has no event")
 	}
 	return page.ToEvent(p.scene, p.scene.Index.Lifetimes().Allocation(b.Allocation))
 }

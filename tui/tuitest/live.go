@@ -18,7 +18,7 @@ type liveRun struct {
 	halfway  []uint64       // activations of a step that has not ended, nil between steps
 	table    []uint64       // what the growing table lies in, one block or none
 	purpose  map[uint64]int // of an address: index into categoryNames
-	lost     []uint64       // copies that nobody can reach, to be noticed
+	lost     []uint64       // copies that are out of reach: a leak
 	peak     int64
 	used     int64 // requested bytes in use
 	after    [categories]int64

@@ -74,7 +74,7 @@ func (p *Process) Close() error { return nil }
 // Changed returns the channel that receives when there is something newer.
 func (p *Process) Changed() <-chan struct{} { return p.changed }
 
-// Train trains so many more steps and tells of them at once; with none it only
+// Train trains so many more steps and reports them at once; with none it only
 // tells.
 func (p *Process) Train(steps int) {
 	p.mu.Lock()
@@ -85,7 +85,7 @@ func (p *Process) Train(steps int) {
 	p.publish()
 }
 
-// Begin runs the first half of a step and tells of it.
+// Begin runs the first half of a step and reports it.
 func (p *Process) Begin() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -27,6 +27,7 @@ frame relu "/env/site-packages/torch/nn/functional.py" 1700 "relu"
 frame cast "??" 0 "at::autocast::cached_cast(c10::ScalarType, at::Tensor const&)"
 frame again "/env/site-packages/torch/utils/checkpoint.py" 300 "forward"
 frame eight "/env/site-packages/bitsandbytes/optim/adamw.py" 50 "step"
+frame buffer "/env/site-packages/megatron/param_and_grad_buffer.py" 592 "__init__"
 frame node "??" 0 "torch::autograd::Engine::evaluate_function(std::shared_ptr<int>)"
 frame blas "??" 0 "at::cuda::getCurrentCUDABlasHandle()"
 stack probabilities softmax attend train
@@ -38,6 +39,7 @@ stack copy cast linear train
 stack recomputed linear again train
 stack state8 eight train
 stack backward node
+stack flat buffer train
 stack workspace blas linear train
 stack state train
 `
@@ -127,6 +129,12 @@ func TestAdviceCountsWhatItWouldSave(t *testing.T) {
 		},
 		"gradients while backward runs": {
 			[]part{weights, {trace.Gradient, 4, 25, "state", 4}, {trace.BackwardTemporary, 1, 10, "backward", 0}}, map[string][2]int64{},
+		},
+		"flat gradients in float32 of weights in half precision": {
+			[]part{weights, {trace.Gradient, 1, 200, "flat", 0}}, map[string][2]int64{"gradient_buffers": {200, 100}},
+		},
+		"flat gradients in the weights' precision": {
+			[]part{weights, {trace.Gradient, 1, 100, "flat", 0}}, map[string][2]int64{},
 		},
 		"relu beside its input": {
 			[]part{weights, {trace.Activation, 2, 20, "hidden", 0}, {trace.Activation, 2, 20, "positive", 0}},

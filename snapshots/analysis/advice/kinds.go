@@ -42,6 +42,13 @@ var Kinds = []Kind{
 		Sure:   true, find: findStaleGradients,
 	},
 	{
+		Name:   "gradient_buffers",
+		Speaks: "flat buffers of gradients are 5 % of the peak, and take twice the bytes of as many weights",
+		Silent: "they have the bytes of the weights, or there are no such buffers",
+		Saving: "half of them: two bytes for each value instead of four",
+		find:   findGradientBuffers,
+	},
+	{
 		Name:   "in_place",
 		Speaks: "results of relu or dropout are alive at the peak, and as many blocks of the same size that the line before made; they are 3 % of it",
 		Silent: "the input is not kept",

@@ -115,6 +115,21 @@ func findStaleGradients(s *Scene) (Advice, bool) {
 	}, true
 }
 
+// findGradientBuffers knows float32 buffers by the weights that they are for, which
+// have as many values in half the bytes.
+func findGradientBuffers(s *Scene) (Advice, bool) {
+	t := s.sum(func(p *Part) bool { return p.Category == trace.Gradient && s.of(p)&flat != 0 })
+	weights := s.sum(func(p *Part) bool { return p.Category == trace.Parameter })
+	if !s.much(t.bytes, 5) || weights.bytes == 0 || t.bytes < weights.bytes/4*7 {
+		return Advice{}, false
+	}
+	return Advice{
+		Bytes: t.bytes, Saving: t.bytes / 2, Stack: t.stack,
+		Evidence: fmt.Sprintf("Flat buffers of gradients%s take %s, twice what the weights do", s.at(t.stack), quantity.Bytes(t.bytes)),
+		Remedy:   "gradients in the weights' type take half",
+	}, true
+}
+
 // findInPlace pairs each result with a block of the same size from the line before:
 // the same caller, another function.
 func findInPlace(s *Scene) (Advice, bool) {

@@ -14,7 +14,7 @@ const (
 	autocast
 	backward
 	eightBit // optimizer state that is small already
-	native   // C++, so that its stacks show the dispatcher
+	flat     // a buffer for many gradients
 )
 
 // traitsOf judges a frame by its file, with slashes, and its function.
@@ -47,8 +47,8 @@ func traitsOf(file, name string) trait {
 	if has(file, "bitsandbytes", "8bit", "adafactor") || has(lower, "8bit", "adafactor") {
 		t |= eightBit
 	}
-	if strings.HasPrefix(name, "at::") || strings.HasPrefix(name, "torch::") {
-		t |= native
+	if has(lower, "grad_buffer", "flat_grad", "flatten_dense") || has(base, "grad_buffer", "bucket") {
+		t |= flat
 	}
 	return t
 }
