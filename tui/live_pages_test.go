@@ -310,7 +310,7 @@ func TestAChangeLeadsToItsMoment(t *testing.T) {
 	d.press("esc")
 	d.wants("4 changes, the newest first")
 	d.press("g", "enter")
-	d.wants("no event tells of this change")
+	d.wants("this change has no event")
 }
 
 func TestTheLiveOverviewShowsThePeakOfTheLastStep(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 // Experiment is a setting that was changed, or was wanted to, and what came of it.
 type Experiment struct {
 	trace.Change
-	// Event is that of the change, −1 when there is none: not yet,
-	// never, or its events are not kept.
+	// Event is that of the change, −1 when there is none: not yet, never, or
+	// its events are not kept.
 	Event   int
 	Effects [QuantityCount]Effect
 	// Settled is how many settled steps there are since, of Needed: fewer than
