@@ -20,10 +20,8 @@ var adviceKinds = func() map[*advice.Kind]*FindingKind {
 
 // advise says what of the peak could be less.
 func (f *finder) advise() {
-	top, x := f.top(), f.index
-	s := *top.scene
-	s.Checkpointing, s.Autocast = x.setting("checkpoint", "none"), x.setting("amp", "off")
-	for _, a := range s.Find() {
+	top := f.top()
+	for _, a := range f.index.advise(top.scene) {
 		found := Finding{
 			Kind: adviceKinds[a.Kind], Bytes: a.Bytes, Saving: a.Saving, Evidence: a.Evidence, Remedy: a.Remedy,
 			Confidence: Possible, Where: Where{top.event, a.Stack},
@@ -33,6 +31,13 @@ func (f *finder) advise() {
 		}
 		f.add(found)
 	}
+}
+
+// advise finds the advice of a scene, but for what the program says is on now.
+func (x *Index) advise(scene *advice.Scene) []advice.Advice {
+	s := *scene
+	s.Checkpointing, s.Autocast = x.setting("checkpoint", "none"), x.setting("amp", "off")
+	return s.Find()
 }
 
 // partKey is what the blocks of a part have in common.

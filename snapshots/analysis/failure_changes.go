@@ -1,9 +1,12 @@
 package analysis
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 
+	"memtop/snapshots/analysis/advice"
 	"memtop/snapshots/analysis/whatif"
 	"memtop/snapshots/quantity"
 	"memtop/snapshots/trace"
@@ -17,6 +20,25 @@ func (f *Failure) findChanges(x *Index) {
 	}
 	f.releasePins(x)
 	f.smallerBatch()
+	f.follow(x.advise(x.sceneOf(x.alive(f.Event), f.Event)))
+}
+
+// mostChanges is how many changes are listed of those that memory itself allows.
+const mostChanges = 4
+
+// follow takes advice that alone saves enough, the least saving first.
+func (f *Failure) follow(found []advice.Advice) {
+	slices.SortStableFunc(found, func(a, b advice.Advice) int { return cmp.Compare(a.Saving, b.Saving) })
+	for _, a := range found {
+		if a.Saving < f.Short || len(f.WouldFit) == mostChanges {
+			continue
+		}
+		basis := Estimated
+		if a.Kind.Sure {
+			basis = Counted
+		}
+		f.WouldFit = append(f.WouldFit, Change{Text: a.Kind.Change, Saving: a.Saving, Basis: basis})
+	}
 }
 
 // AddSettings puts the settings of the allocator first that would have met the

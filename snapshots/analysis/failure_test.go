@@ -1,6 +1,8 @@
 package analysis
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -87,5 +89,27 @@ setting "expandable_segments" true
 `+names+"\ndevice 0\noom 0 33554432 stack=main\n")
 	if f := FailureAt(x, x.End()); f.Need != 40*mib {
 		t.Errorf("needs %d, want two pages of 20 MiB", f.Need)
+	}
+}
+
+// TestAdviceThatSavesEnoughWouldHaveFit has an optimizer's state of 64 MiB: in 8 bits
+// it saves 48 MiB, which is enough for one request and not for the other.
+func TestAdviceThatSavesEnoughWouldHaveFit(t *testing.T) {
+	for free, want := range map[int64]bool{12 * mib: true, 0: true, -16 * mib: false} {
+		x := indexOf(t, names+fmt.Sprintf(`
+device 0
+segment_alloc 0x10000000 67108864
+alloc 0x10000000 67108864 stack=opt
+oom %d %d stack=main
+segment 0x10000000 67108864 type="large"
+block 0x10000000 67108864 active_allocated requested=67108864 stack=opt
+`, max(free, 0), 48*mib-min(free, 0)))
+		f := FailureAt(x, x.End())
+		got := slices.ContainsFunc(f.WouldFit, func(c Change) bool {
+			return c.Text == "an 8-bit optimizer" && c.Saving == 48*mib && c.Basis == Estimated
+		})
+		if got != want {
+			t.Errorf("short by %d: the optimizer's state is a change: %v, want %v: %+v", f.Short, got, want, f.WouldFit)
+		}
 	}
 }

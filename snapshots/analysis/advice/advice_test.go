@@ -222,7 +222,7 @@ func TestNothingIsAdvisedThatIsOn(t *testing.T) {
 
 func TestEveryKindIsExplained(t *testing.T) {
 	for _, k := range advice.Kinds {
-		if k.Name == "" || k.Speaks == "" || k.Silent == "" || k.Saving == "" {
+		if k.Name == "" || k.Change == "" || k.Speaks == "" || k.Silent == "" || k.Saving == "" {
 			t.Errorf("%+v lacks a text", k)
 		}
 	}
