@@ -15,6 +15,7 @@ const (
 	Scaled      CauseKind = iota // the same allocations, larger or smaller by one factor
 	Cast                         // copies that autocast made
 	Moved                        // the same sizes, from other lines
+	Recomputed                   // checkpointing makes them again on the other side, when they are needed
 	OtherMoment                  // the other side has them at another moment of its step
 	Appeared
 	Vanished
@@ -22,7 +23,7 @@ const (
 
 // String returns the kind's name in JSON.
 func (k CauseKind) String() string {
-	return [...]string{"scaled", "cast", "moved", "other-moment", "appeared", "vanished"}[k]
+	return [...]string{"scaled", "cast", "moved", "recomputed", "other-moment", "appeared", "vanished"}[k]
 }
 
 // Cause is what made a part of a difference. Its Row counts the allocations, before and
@@ -35,6 +36,7 @@ type Cause struct {
 	Row      Row
 	Lines    []Row // that they are from, the largest change first
 	lines    map[trace.FrameID]*Row
+	types    [2]map[trace.StringID]int64 // bytes by element type, where it was noted
 }
 
 // Causes divides the allocations of both sides into causes, the largest change first;
@@ -81,7 +83,7 @@ func (c *causes) divide() {
 	for side, blocks := range c.d.blocks {
 		for i := range blocks {
 			b := &blocks[i]
-			p := c.pile(c.d.placeOf(b.stack))
+			p := c.pile(c.d.placeOf(b.stack, b.note))
 			p.left[side][b.size] = append(p.left[side][b.size], b)
 			p.held[side]++
 		}
@@ -133,7 +135,7 @@ func (c *causes) note(k causeKey, at place, side int, blocks []*block) {
 	}
 	cause := c.found[k]
 	if cause == nil {
-		cause = &Cause{Kind: k.kind, Factor: k.factor, Category: k.category, lines: make(map[trace.FrameID]*Row)}
+		cause = &Cause{Kind: k.kind, Factor: k.factor, Category: k.category, lines: make(map[trace.FrameID]*Row), types: [2]map[trace.StringID]int64{{}, {}}}
 		c.found[k] = cause
 	}
 	line := cause.lines[at.line]
@@ -144,6 +146,7 @@ func (c *causes) note(k causeKey, at place, side int, blocks []*block) {
 	for _, b := range blocks {
 		cause.Row.add(side, b.size)
 		line.add(side, b.size)
+		cause.types[side][c.d.typeOf(b)] += b.size
 	}
 }
 

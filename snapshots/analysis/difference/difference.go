@@ -26,7 +26,8 @@ type block struct {
 	stack    trace.StackID // of the common tables, 0 where it was not recorded
 	size     int64
 	category trace.Category
-	open     int // the event that made it, −1 when held from before
+	note     trace.NoteID // of the common tables
+	open     int          // the event that made it, −1 when held from before
 }
 
 // Of compares two moments. The indexes may be the same one; merged is of their tables.
@@ -37,7 +38,7 @@ func Of(merged *Merged, before, after Side) *Difference {
 		d.blocks[side] = make([]block, len(alive))
 		for i, a := range alive {
 			category, _ := s.Index.Category(a)
-			b := block{0, a.Size, category, a.Open}
+			b := block{0, a.Size, category, merged.notes[side][a.Note], a.Open}
 			if !a.FreeStack && a.Stack != 0 {
 				b.stack = merged.stacks[side][a.Stack]
 			}

@@ -83,8 +83,12 @@ func TestCausesAreCounted(t *testing.T) {
 			"Half as large: 2 allocations, 8.0 KiB before, 4.0 KiB after; autocast runs after and not before; from model.py:20 forward.",
 		},
 		"a line has a block that is halved among those that stay": {
-			[]string{"4096 lin", "1000 lin", "1000 lin"}, []string{"2048 lin", "1000 lin"},
+			[]string{"4096 lin", "1000 lin", "1000 lin"}, []string{"2048 half", "1000 half"},
 			"scaled 1/2: 4096 in 1 -> 2048 in 1; vanished: 1000 in 1 -> 0 in 0", "",
+		},
+		"one block that is halved is another block where no type is": {
+			[]string{"4096 lin", "1000 lin"}, []string{"2048 lin", "1000 lin"},
+			"vanished: 4096 in 1 -> 0 in 0; appeared: 0 in 0 -> 2048 in 1", "",
 		},
 		"the batch doubles and sequences with it": {
 			[]string{"3000 lin", "3000 lin", "1000 att", "500 sco", "777 init"},
@@ -122,6 +126,40 @@ func TestCausesAreCounted(t *testing.T) {
 				t.Errorf("got  %s\nwant %s", d.Text(&causes[0]), test.text)
 			}
 		})
+	}
+}
+
+// TestCheckpointingMakesAgainWhatIsNotKept has a layer that frees what it allocates, in a
+// part of the program that checkpointing runs.
+func TestCheckpointingMakesAgainWhatIsNotKept(t *testing.T) {
+	const program = names + `
+device 0
+alloc 0x100000 4096 stack=STACK
+FREE
+alloc 0x200000 4096 stack=STACK
+alloc 0x300000 100 stack=att
+`
+	parse := func(stack, free string) *trace.Trace {
+		return tracetest.Parse(t, strings.NewReplacer("FOLDER", "/home/me", "STACK", stack, "FREE", free).Replace(program))
+	}
+	kept := parse("lin", "")
+	checkpointed := parse("ckpt", "free_requested 0x100000 4096\nfree_completed 0x100000 4096")
+	if got, want := strings.Join(causesOf(of(kept, checkpointed)), "; "), "recomputed: 4096 in 1 -> 0 in 0"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if got, want := strings.Join(causesOf(of(checkpointed, kept)), "; "), "recomputed: 0 in 0 -> 4096 in 1"; got != want {
+		t.Errorf("the other way round: got %s, want %s", got, want)
+	}
+}
+
+func TestNotedTypesAreNamed(t *testing.T) {
+	parse := func(size, dtype string) *trace.Trace {
+		return tracetest.Parse(t, strings.ReplaceAll(names, "FOLDER", "/home/me")+"note typed dtype=\""+dtype+"\"\ndevice 0\nalloc 0x100000 "+size+" stack=lin note=typed\n")
+	}
+	d := of(parse("4096", "float32"), parse("2048", "bfloat16"))
+	causes := d.Causes()
+	if got, want := d.Text(&causes[0]), "Half as large: 1 allocation, 4.0 KiB before, 2.0 KiB after; float32 before, bfloat16 after; from model.py:20 forward."; got != want {
+		t.Errorf("got %s, want %s", got, want)
 	}
 }
 

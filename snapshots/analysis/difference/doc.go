@@ -16,10 +16,13 @@
 //
 //   - those of equal sizes are no difference;
 //   - those of which each is larger or smaller by the same factor are scaled. A factor
-//     counts where two lines have it, or where it is 2 or 1/2, as of another type;
+//     counts where two allocations have it. So does 2 or 1/2 where the sides differ in
+//     element types or in autocast, of any allocations of a line;
 //   - copies of autocast that only one side has are casts;
 //   - those of a line that has no memory on the other side are moved if a line that has
 //     none on this side has the same sizes there;
+//   - those that the other side makes at that line when checkpointing runs it, which only
+//     that side does, are recomputed;
 //   - those that the other side allocates in the same step, but does not hold at its
 //     moment, are of another moment;
 //   - what remains appeared or vanished.

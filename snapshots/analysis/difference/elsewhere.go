@@ -5,7 +5,8 @@ import "memtop/snapshots/trace"
 // spot is one size at one place.
 type spot struct {
 	place
-	size int64
+	size       int64
+	recomputed bool // in a part of the program that checkpointing runs again
 }
 
 // findElsewhere takes what the other side allocates in the step of its moment, at the
@@ -17,10 +18,12 @@ func (c *causes) findElsewhere() {
 		for _, p := range c.order {
 			for _, size := range p.sizes(side) {
 				for _, twin := range c.twinsOf(size, side) {
-					at := spot{p.place, twin}
-					n := min(len(p.left[side][size]), elsewhere[at])
-					elsewhere[at] -= n
-					c.note(causeKey{kind: OtherMoment}, p.place, side, p.take(side, size, n))
+					for _, kind := range [...]CauseKind{Recomputed, OtherMoment} {
+						at := spot{p.place, twin, kind == Recomputed}
+						n := min(len(p.left[side][size]), elsewhere[at])
+						elsewhere[at] -= n
+						c.note(causeKey{kind: kind}, p.place, side, p.take(side, size, n))
+					}
 				}
 			}
 		}
@@ -50,19 +53,26 @@ func (d *Difference) elsewhere(side int) map[spot]int {
 		from, to = p.steps[p.now].From, p.steps[p.now].To
 	}
 	count := make(map[spot]int)
-	places := make(map[trace.StackID]place)
+	type origin struct {
+		stack trace.StackID
+		note  trace.NoteID
+	}
+	spots := make(map[origin]spot)
+	checkpoints := d.means[side].checkpoint && !d.means[1-side].checkpoint
 	events, life := s.Index.Device().Events, s.Index.Lifetimes()
 	for i := from; i < to; i++ {
 		e := events.At(i)
 		if e.Kind != trace.Alloc || i <= s.At && life.Closed(i) > s.At {
 			continue
 		}
-		at, ok := places[e.Stack]
+		from := origin{d.Merged.stacks[side][e.Stack], d.Merged.notes[side][e.Note]}
+		at, ok := spots[from]
 		if !ok {
-			at = d.placeOf(d.Merged.stacks[side][e.Stack])
-			places[e.Stack] = at
+			at = spot{place: d.placeOf(from.stack, from.note), recomputed: checkpoints && d.Merged.has(from.stack, isCheckpoint)}
+			spots[from] = at
 		}
-		count[spot{at, e.Size}]++
+		at.size = e.Size
+		count[at]++
 	}
 	return count
 }

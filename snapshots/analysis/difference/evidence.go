@@ -7,14 +7,21 @@ import (
 	"memtop/snapshots/trace"
 )
 
-// placeOf returns where the allocations of a common stack are compared.
-func (d *Difference) placeOf(stack trace.StackID) place {
+// placeOf returns where the allocations of a common stack and note are compared.
+func (d *Difference) placeOf(stack trace.StackID, note trace.NoteID) place {
 	m := d.Merged
+	cast := isCastRole(m.common.String(m.common.Notes[note].Role))
 	if stack <= trace.EmptyStack {
-		return place{}
+		return place{cast: cast}
 	}
-	return place{m.code.Line(stack), m.has(stack, isCast)}
+	return place{m.code.Line(stack), cast || m.has(stack, isCast)}
 }
+
+// isCastRole knows the copies of our own engine's mixed precision by what it notes.
+func isCastRole(role string) bool { return role == "autocast weight" || role == "cast output" }
+
+// typeOf returns the element type of a block, 0 or empty where no writer noted it.
+func (d *Difference) typeOf(b *block) trace.StringID { return d.Merged.common.Notes[b.note].DType }
 
 // has reports whether a frame of a common stack is of some kind.
 func (m *Merged) has(stack trace.StackID, is func(file, name string) bool) bool {
@@ -55,16 +62,16 @@ func (d *Difference) meansOf(side int) means {
 	return found
 }
 
-// isCast knows the copies that autocast makes, and the gradients that go back through
-// them.
-func isCast(_, name string) bool {
-	return strings.Contains(name, "autocast::cached_cast") || strings.Contains(name, "ToCopyBackward")
-}
+// isCast knows the copies that autocast makes. Those that gradients go back through are
+// none: the gradient of a parameter is such a copy, and takes the place of another.
+func isCast(_, name string) bool { return strings.Contains(name, "autocast::cached_cast") }
 
 func isAutocast(_, name string) bool { return strings.Contains(name, "at::autocast::") }
 
-func isCheckpoint(file, _ string) bool {
-	return strings.HasSuffix(lines.Slashed(file), "torch/utils/checkpoint.py")
+// isCheckpoint knows what runs a part of the program without keeping what it makes, and
+// again in backward: PyTorch's, and our own engine's.
+func isCheckpoint(file, name string) bool {
+	return strings.HasSuffix(lines.Slashed(file), "torch/utils/checkpoint.py") || strings.Contains(name, "autograd.(*checkpoint).")
 }
 
 // lineName names the line that memory is from.

@@ -3,7 +3,10 @@ package difference
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
+
+	"memtop/snapshots/trace"
 )
 
 // Factor is by how much sizes grew: Times over Over, in lowest terms. The zero value is
@@ -55,8 +58,9 @@ func (c *causes) scale() {
 			p.cancel()
 		}
 	}
+	typed := c.d.otherTypes()
 	for f, n := range fits {
-		if n > 1 || slices.Contains(ofTypes[:], f) {
+		if n > 1 || typed && slices.Contains(ofTypes[:], f) {
 			c.factors = append(c.factors, f)
 		}
 	}
@@ -64,7 +68,7 @@ func (c *causes) scale() {
 		return cmp.Or(cmp.Compare(change[b], change[a]), cmp.Compare(a.Times, b.Times), cmp.Compare(a.Over, b.Over))
 	})
 	for _, f := range ofTypes {
-		if !slices.Contains(c.factors, f) {
+		if typed && !slices.Contains(c.factors, f) {
 			c.factors = append(c.factors, f)
 		}
 	}
@@ -76,6 +80,19 @@ func (c *causes) scale() {
 			c.takeScaled(p, f)
 		}
 	}
+}
+
+// otherTypes reports whether one side has element types that the other lacks, as far as
+// that was noted, or runs autocast, which the other does not.
+func (d *Difference) otherTypes() bool {
+	var has [2]map[trace.StringID]bool
+	for side, blocks := range d.blocks {
+		has[side] = make(map[trace.StringID]bool)
+		for i := range blocks {
+			has[side][d.typeOf(&blocks[i])] = true
+		}
+	}
+	return d.means[0].autocast != d.means[1].autocast || !maps.Equal(has[0], has[1])
 }
 
 // factor returns the one factor between all sizes of both sides.

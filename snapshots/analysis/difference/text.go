@@ -1,6 +1,7 @@
 package difference
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -20,6 +21,8 @@ func (c *Cause) Name() string {
 		return "copies that autocast makes"
 	case Moved:
 		return "from another line, of the same sizes"
+	case Recomputed:
+		return "made again by checkpointing"
 	case OtherMoment:
 		return "held at only one of the moments"
 	case Appeared:
@@ -39,6 +42,8 @@ func (d *Difference) Text(c *Cause) string {
 		text = "Copies that autocast makes: " + change(c) + d.onlyIn(autocast, "; autocast runs")
 	case Moved:
 		text = fmt.Sprintf("From another line, with the same sizes: %s, %s", quantity.Plural(c.Row.Count[0], "allocation"), quantity.Bytes(c.Row.Bytes[0]))
+	case Recomputed:
+		text = "Kept on one side, made again by checkpointing on the other: " + change(c)
 	case OtherMoment:
 		text = "Allocated on both sides, and held at only one of the two moments: " + change(c)
 	case Appeared:
@@ -60,7 +65,7 @@ func (d *Difference) scaledText(c *Cause) string {
 		text = "Half as large: "
 	}
 	text += change(c)
-	switch amp := d.onlyIn(autocast, "autocast runs"); {
+	switch amp := cmp.Or(d.typesText(c), d.onlyIn(autocast, "autocast runs")); {
 	case amp != "" && (f == ofTypes[0] || f == ofTypes[1]):
 		return text + "; " + amp
 	case c.Square:
@@ -68,6 +73,23 @@ func (d *Difference) scaledText(c *Cause) string {
 	default:
 		return text + ", as with a batch or a sequence " + f.String() + " times as long"
 	}
+}
+
+// typesText says that the element types of most of a cause are others, "" otherwise.
+func (d *Difference) typesText(c *Cause) string {
+	var names [2]string
+	for side, types := range c.types {
+		var most int64
+		for dtype, bytes := range types {
+			if bytes > most {
+				names[side], most = d.Merged.common.String(dtype), bytes
+			}
+		}
+	}
+	if names[0] == names[1] || names[0] == "" || names[1] == "" {
+		return ""
+	}
+	return names[0] + " before, " + names[1] + " after"
 }
 
 // onlyIn says that something runs on one side and not on the other, "" otherwise.
