@@ -62,7 +62,7 @@ func TestBothSidesOfAFlameGraphHaveOneSelection(t *testing.T) {
 	d.press("6", "v", "t")
 	d.wants("Flame graphs at the cursor: -2.5 KiB", "- all  6.0 KiB", "- all  3.5 KiB", "6.0 KiB in 2 → 3.5 KiB in 3, -2.5 KiB")
 	d.press("down", "down", "down", "enter")
-	d.wants("- model.py forward", "/me/model.py:20 forward")
+	d.wants("- model.py forward", "/me/model.py:20")
 	d.press("esc", "esc", "esc", "esc", "esc")
 	d.wants("Stacks at the cursor: 6.0 KiB in 2")
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"path/filepath"
 
-	"memtop/snapshots/analysis"
 	"memtop/snapshots/trace"
 	"memtop/tui/page"
 	"memtop/tui/screen"
@@ -102,7 +101,7 @@ func (p *Page) versusTitle() string {
 }
 
 func (p *Page) versusState() string {
-	const room = 16 // of a name, so that both fit into 80 cells
+	room := max(16, (p.width-48)/2) // of a name
 	text := screen.Truncate(p.sideName(0), room) + " → " + screen.Truncate(p.sideName(1), room)
 	if p.versus.table.Filter != "" {
 		text = "filter “" + p.versus.table.Filter + "”"
@@ -134,13 +133,11 @@ func (p *Page) drawVersusRow(c screen.Canvas) {
 	}
 	right := screen.Bytes(r.Bytes[0]) + " in " + screen.Count(r.Count[0]) + " → " + screen.Bytes(r.Bytes[1]) + " in " + screen.Count(r.Count[1])
 	c.Rule(0, "of "+screen.Bytes(v.shown.bytes[0])+" → "+screen.Bytes(v.shown.bytes[1]), right, false)
-	text := r.text
-	if text == "" {
-		text = r.Name
-		if v.by == byLine && r.Frame != 0 {
-			text = v.shown.Merged.Tables().FrameText(r.Frame)
-		}
+	if v.by == byLine && r.Frame != 0 {
+		drawFrameLine(c, v.shown.Merged.Tables(), r.Frame)
+		return
 	}
+	text := cmp.Or(r.text, r.Name)
 	for y, line := range screen.Wrap(trace.Printable(text), c.Width()-2) {
 		c.Text(1, 1+y, line, screen.Plain)
 	}
@@ -220,13 +217,17 @@ func (p *Page) drawVersusFrame(c screen.Canvas) {
 		return
 	}
 	c.Rule(0, "Frame", screen.Bytes(row.Bytes[0])+" in "+screen.Count(row.Count[0])+" → "+screen.Bytes(row.Bytes[1])+" in "+screen.Count(row.Count[1])+", "+signed(row.Delta()), false)
-	c.Fit(1, 1, c.Width()-2, frameOf(n, v.shown.Merged.Tables()), screen.Strong)
-	c.Fit(1, 2, c.Width()-2, "Functions of the program, and what they called. Both sides are to one scale.", screen.Dim)
+	if n.Frame == 0 {
+		c.Fit(1, 1, c.Width()-2, n.Label, screen.Strong)
+	} else {
+		drawFrameLine(c, v.shown.Merged.Tables(), n.Frame)
+	}
+	c.Fit(1, 3, c.Width()-2, "Functions of the program, and what they called. Both sides are to one scale.", screen.Dim)
 }
 
-func frameOf(n *analysis.Node, t *trace.Tables) string {
-	if n.Frame == 0 {
-		return n.Label
-	}
-	return t.FrameText(n.Frame)
+// drawFrameLine draws a frame in full below the detail's heading.
+func drawFrameLine(c screen.Canvas, t *trace.Tables, frame trace.FrameID) {
+	line := page.FrameLine(t, frame)
+	c.Fit(1, 1, c.Width()-2, line.Text, screen.Strong)
+	c.Text(1, 2, screen.TruncateLeft(line.Where, c.Width()-2), screen.Dim)
 }

@@ -34,8 +34,8 @@ type Cause struct {
 	Square   bool           // it is the square of another cause's factor
 	Category trace.Category // of Appeared and Vanished
 	Row      Row
-	Lines    []Row // that they are from, the largest change first
-	lines    map[trace.FrameID]*Row
+	Lines    []Row                       // that they are from, the largest change first
+	lines    map[place]*Row              // by place without casts
 	types    [2]map[trace.StringID]int64 // bytes by element type, where it was noted
 }
 
@@ -55,6 +55,7 @@ func (d *Difference) Causes() []Cause {
 // place is where allocations are compared.
 type place struct {
 	line trace.FrameID // 0 where it was not recorded
+	held bool          // it was held before recording
 	cast bool          // a copy that autocast made
 }
 
@@ -135,13 +136,14 @@ func (c *causes) note(k causeKey, at place, side int, blocks []*block) {
 	}
 	cause := c.found[k]
 	if cause == nil {
-		cause = &Cause{Kind: k.kind, Factor: k.factor, Category: k.category, lines: make(map[trace.FrameID]*Row), types: [2]map[trace.StringID]int64{{}, {}}}
+		cause = &Cause{Kind: k.kind, Factor: k.factor, Category: k.category, lines: make(map[place]*Row), types: [2]map[trace.StringID]int64{{}, {}}}
 		c.found[k] = cause
 	}
-	line := cause.lines[at.line]
+	at.cast = false
+	line := cause.lines[at]
 	if line == nil {
-		line = &Row{Name: c.d.Merged.lineName(at.line), Frame: at.line, Own: c.d.Merged.code.Own(at.line)}
-		cause.lines[at.line] = line
+		line = &Row{Name: c.d.Merged.lineName(at.line, at.held), Frame: at.line, Own: c.d.Merged.code.Own(at.line)}
+		cause.lines[at] = line
 	}
 	for _, b := range blocks {
 		cause.Row.add(side, b.size)

@@ -23,7 +23,7 @@ type Difference struct {
 
 // block is one allocation that is held.
 type block struct {
-	stack    trace.StackID // of the common tables, 0 where it was not recorded
+	stack    trace.StackID // of the common tables, empty where it was not recorded, 0 if it was held before
 	size     int64
 	category trace.Category
 	note     trace.NoteID // of the common tables
@@ -39,8 +39,11 @@ func Of(merged *Merged, before, after Side) *Difference {
 		for i, a := range alive {
 			category, _ := s.Index.Category(a)
 			b := block{0, a.Size, category, merged.notes[side][a.Note], a.Open}
-			if !a.FreeStack && a.Stack != 0 {
+			switch recorded := a.Stack > trace.EmptyStack && !a.FreeStack; {
+			case recorded:
 				b.stack = merged.stacks[side][a.Stack]
+			case a.Open >= 0:
+				b.stack = trace.EmptyStack
 			}
 			d.blocks[side][i] = b
 		}

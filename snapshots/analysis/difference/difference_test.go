@@ -152,6 +152,45 @@ alloc 0x300000 100 stack=att
 	}
 }
 
+func TestMemoryWithoutAStackSaysWhetherItWasHeldBefore(t *testing.T) {
+	held := tracetest.Parse(t, "device 0\nfree_requested 0x100000 700\nfree_completed 0x100000 700\nalloc 0x200000 300\n")
+	d := difference.Of(difference.Merge(held.Tables, held.Tables), at(held, -1), at(held, last))
+	var got []string
+	for _, c := range d.Causes() {
+		got = append(got, fmt.Sprint(c.Lines[0].Name, " ", c.Row.Delta()))
+	}
+	if want := "held before recording -700; no stack recorded 300"; strings.Join(got, "; ") != want {
+		t.Errorf("got %s, want %s", strings.Join(got, "; "), want)
+	}
+	if root := d.Tree(false, false).Root; len(root.Children) != 2 || root.Children[0].Label != "held before recording" || root.Children[1].Label != "no stack recorded" {
+		t.Errorf("the tree has %d branches", len(root.Children))
+	}
+}
+
+// TestScriptsWithTheSameFunctionsAreOneInTheTree has two versions of a script.
+func TestScriptsWithTheSameFunctionsAreOneInTheTree(t *testing.T) {
+	parse := func(script, line string) *trace.Trace {
+		return tracetest.Parse(t, strings.NewReplacer("SCRIPT", script, "LINE", line).Replace(`
+frame layer "/me/model.py" 3 "forward"
+frame main "/me/SCRIPT.py" LINE "main"
+frame module "/me/SCRIPT.py" 90 "<module>"
+stack lin layer main module
+device 0
+alloc 0x100000 100 stack=lin
+alloc 0x200000 50 stack=lin
+`))
+	}
+	tree := of(parse("train", "10"), parse("train_amp", "12")).Tree(false, false)
+	node, path := tree.Root, ""
+	for len(node.Children) == 1 {
+		node = node.Children[0]
+		path += fmt.Sprint(node.Label, " ", tree.Of[node].Bytes, "; ")
+	}
+	if want := "train.py <module> [150 150]; train.py main [150 150]; model.py forward [150 150]; "; path != want {
+		t.Errorf("got %s, want %s", path, want)
+	}
+}
+
 func TestNotedTypesAreNamed(t *testing.T) {
 	parse := func(size, dtype string) *trace.Trace {
 		return tracetest.Parse(t, strings.ReplaceAll(names, "FOLDER", "/home/me")+"note typed dtype=\""+dtype+"\"\ndevice 0\nalloc 0x100000 "+size+" stack=lin note=typed\n")

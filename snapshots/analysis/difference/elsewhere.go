@@ -65,7 +65,7 @@ func (d *Difference) elsewhere(side int) map[spot]int {
 		if e.Kind != trace.Alloc || i <= s.At && life.Closed(i) > s.At {
 			continue
 		}
-		from := origin{d.Merged.stacks[side][e.Stack], d.Merged.notes[side][e.Note]}
+		from := origin{max(d.Merged.stacks[side][e.Stack], trace.EmptyStack), d.Merged.notes[side][e.Note]}
 		at, ok := spots[from]
 		if !ok {
 			at = spot{place: d.placeOf(from.stack, from.note), recomputed: checkpoints && d.Merged.has(from.stack, isCheckpoint)}

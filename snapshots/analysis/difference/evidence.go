@@ -12,9 +12,9 @@ func (d *Difference) placeOf(stack trace.StackID, note trace.NoteID) place {
 	m := d.Merged
 	cast := isCastRole(m.common.String(m.common.Notes[note].Role))
 	if stack <= trace.EmptyStack {
-		return place{cast: cast}
+		return place{held: stack == 0, cast: cast}
 	}
-	return place{m.code.Line(stack), cast || m.has(stack, isCast)}
+	return place{line: m.code.Line(stack), cast: cast || m.has(stack, isCast)}
 }
 
 // isCastRole knows the copies of our own engine's mixed precision by what it notes.
@@ -74,9 +74,12 @@ func isCheckpoint(file, name string) bool {
 	return strings.HasSuffix(lines.Slashed(file), "torch/utils/checkpoint.py") || strings.Contains(name, "autograd.(*checkpoint).")
 }
 
-// lineName names the line that memory is from.
-func (m *Merged) lineName(line trace.FrameID) string {
-	if line == 0 {
+// lineName names the line that memory is from, 0 where it was not recorded.
+func (m *Merged) lineName(line trace.FrameID, held bool) string {
+	switch {
+	case held:
+		return lines.HeldBefore
+	case line == 0:
 		return lines.NoStack
 	}
 	return m.code.FrameLabel(line)

@@ -35,10 +35,10 @@ func (d *Difference) Tree(innermostFirst, all bool) *Tree {
 					children[node] = make(map[function]*analysis.Node)
 				}
 				f := d.Merged.common.Frames[frame]
-				key := function{cmp.Or(scripts[f.File], f.File), f.Name}
+				key := function{cmp.Or(scripts[f.File], f.File), f.Name, h.Stack == 0}
 				child := children[node][key]
 				if child == nil {
-					child = &analysis.Node{Frame: frame, Label: d.Merged.functionName(frame)}
+					child = &analysis.Node{Frame: frame, Label: d.Merged.functionName(frame, h.Stack == 0)}
 					children[node][key] = child
 					node.Children = append(node.Children, child)
 				}
@@ -64,15 +64,18 @@ func (t *Tree) add(n *analysis.Node, side int, h lines.Holding) {
 }
 
 // function is what frames are joined by.
-type function struct{ file, name trace.StringID }
+type function struct {
+	file, name trace.StringID
+	held       bool // there is none: the memory was held before recording
+}
 
 // functionName names a frame without its line.
-func (m *Merged) functionName(frame trace.FrameID) string {
+func (m *Merged) functionName(frame trace.FrameID, held bool) string {
 	if f := m.common.Frames[frame]; m.code.Own(frame) {
 		file := parts(m.common.String(f.File))
 		return file[len(file)-1] + " " + m.common.String(f.Name)
 	}
-	return m.lineName(frame)
+	return m.lineName(frame, held)
 }
 
 // scripts pairs files of the program's own that only one side has and that have the same
