@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"memtop/snapshots/analysis"
+	"memtop/snapshots/trace/tracetest"
+	"memtop/tui/page"
 )
 
 // chain returns a node with so many frames under it, one in the other, and the last
@@ -77,5 +79,24 @@ func TestATrunkBesideOthersIsFoldedToo(t *testing.T) {
 	g.layout(80, 10)
 	if below := g.below(root); len(below) != 2 || below[0].Label != "f4" || below[1].Label != "held" {
 		t.Errorf("under all stand %v", below)
+	}
+}
+
+func TestAFramesColourSaysWhoseCodeItIs(t *testing.T) {
+	for file, want := range map[string]kind{
+		"/home/me/train.py":                     program,
+		"<ipython-input-3-1a2b>":                program,
+		"/home/me/lib/python/train.py":          program,
+		"/env/site-packages/torch/_ops.py":      library,
+		"/usr/lib/python3.12/contextlib.py":     library,
+		"<frozen runpy>":                        library,
+		"/build/aten/src/ATen/RegisterCUDA.cpp": native,
+		"engine/nn/linear.go":                   native,
+	} {
+		tr := tracetest.Parse(t, fmt.Sprintf("frame f %q 10 \"main\"\nstack s f\ndevice 0\nalloc 0x1000 512 stack=s\n", file))
+		p := &Page{scene: &page.Scene{Index: analysis.NewIndex(tr, &tr.Devices[0])}}
+		if got := p.kindOf(&analysis.Node{Frame: 1}); got != want {
+			t.Errorf("%s: got %d, want %d", file, got, want)
+		}
 	}
 }

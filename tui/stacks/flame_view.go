@@ -1,9 +1,8 @@
 package stacks
 
 import (
-	"strings"
-
 	"memtop/snapshots/analysis"
+	"memtop/snapshots/analysis/lines"
 	"memtop/tui/find"
 	"memtop/tui/screen"
 )
@@ -80,14 +79,13 @@ func (p *Page) kindOf(n *analysis.Node) kind {
 	if n.Frame == 0 {
 		return unknown
 	}
-	t := p.scene.Tables()
-	switch file := t.String(t.Frames[n.Frame].File); {
-	case !strings.HasSuffix(file, ".py"):
-		return native
-	case strings.Contains(file, "-packages/"), strings.Contains(file, "/lib/python"):
+	switch {
+	case p.scene.Index.Code().Own(n.Frame):
+		return program
+	case lines.IsPython(p.scene.Tables().FrameFile(n.Frame)):
 		return library
 	default:
-		return program
+		return native
 	}
 }
 
