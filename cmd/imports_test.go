@@ -26,7 +26,7 @@ var picture = map[string][]string{
 	"snapshots/analysis/whatif":    {"snapshots/quantity", "snapshots/trace"},
 	"snapshots/analysis/advice":    {"snapshots/analysis/lines", "snapshots/quantity", "snapshots/trace"},
 	"snapshots/analysis/iteration": {"snapshots/analysis/lines", "snapshots/trace"},
-	"snapshots/analysis/category":  {"snapshots/trace"},
+	"snapshots/analysis/category":  {"snapshots/analysis/lines", "snapshots/trace"},
 	"snapshots/analysis": {
 		"snapshots/analysis/advice", "snapshots/analysis/category", "snapshots/analysis/leak", "snapshots/analysis/lines",
 		"snapshots/analysis/iteration", "snapshots/analysis/whatif", "snapshots/quantity", "snapshots/trace",

@@ -11,9 +11,6 @@ const (
 	HeldBefore = lines.HeldBefore
 )
 
-// folding is what the index keeps of frames.
-type folding = lines.Code
-
 // Code returns whose code the frames of the trace are.
 func (x *Index) Code() *lines.Code {
 	return x.kept.folded.get(x, func(c *lines.Code) *lines.Code {
@@ -80,5 +77,3 @@ func (x *Index) Frames(stack trace.StackID) []string {
 	}
 	return labels
 }
-
-func isPython(file string) bool { return lines.IsPython(file) }

@@ -3,6 +3,7 @@ package analysis
 import (
 	"memtop/snapshots/analysis/category"
 	"memtop/snapshots/analysis/leak"
+	"memtop/snapshots/analysis/lines"
 	"memtop/snapshots/trace"
 )
 
@@ -28,7 +29,7 @@ type answers struct {
 	growth     lasting[[]Growth]
 	findings   lasting[[]Finding]
 	bars       lasting[*bars]
-	folded     lasting[*folding]
+	folded     lasting[*lines.Code]
 	sites      lasting[*leak.Sites]
 	history    lasting[pastSteps]
 	sitesNow   lasting[[]leak.Site]

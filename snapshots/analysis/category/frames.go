@@ -2,6 +2,8 @@ package category
 
 import (
 	"strings"
+
+	"memtop/snapshots/analysis/lines"
 )
 
 // trait is what a frame says of what happens below it. A frame may have several.
@@ -37,7 +39,7 @@ const (
 
 // traitsOf reads a frame. File has slashes, whatever it was written with.
 func traitsOf(file, name string) trait {
-	if !isPython(file) {
+	if !lines.IsPython(file) {
 		return nativeTraits(name)
 	}
 	base := file[strings.LastIndexByte(file, '/')+1:]
@@ -66,11 +68,6 @@ func traitsOf(file, name string) trait {
 	add(name == "decorate_context" || hasAny(name, "inference_mode", "no_grad"), noGrads)
 	add(strings.HasSuffix(file, "/torch/utils/checkpoint.py"), recomputes)
 	return t
-}
-
-// isPython knows files of Python, notebooks' and generated ones too.
-func isPython(file string) bool {
-	return strings.HasSuffix(file, ".py") || strings.HasPrefix(file, "<") || strings.Contains(file, "/ipykernel")
 }
 
 func isOptimizerFile(file, base string) bool {

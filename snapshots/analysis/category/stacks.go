@@ -1,8 +1,7 @@
 package category
 
 import (
-	"strings"
-
+	"memtop/snapshots/analysis/lines"
 	"memtop/snapshots/trace"
 )
 
@@ -85,7 +84,7 @@ func (j *Judge) readStacks(t *trace.Tables) {
 		var of trait
 		if id > 0 {
 			f := &t.Frames[id]
-			of = traitsOf(slashed(t.String(f.File)), t.String(f.Name))
+			of = traitsOf(lines.Slashed(t.String(f.File)), t.String(f.Name))
 		}
 		j.traits = append(j.traits, of)
 	}
@@ -197,6 +196,3 @@ func (j *Judge) firstPython(frames []trace.FrameID) int {
 	}
 	return -1
 }
-
-// slashed turns Windows paths into the form the rules are written in.
-func slashed(path string) string { return strings.ReplaceAll(path, `\`, "/") }

@@ -60,9 +60,10 @@ func isGenerated(file string) bool {
 			"<torch_package", "<unknown>")
 }
 
-// IsPython reports whether a frame's file is one of Python.
+// IsPython reports whether a frame's file is one of Python, also a notebook's or
+// generated.
 func IsPython(file string) bool {
-	return strings.HasSuffix(file, ".py") || strings.HasPrefix(file, "<") || strings.HasPrefix(file, "/tmp/ipykernel")
+	return strings.HasSuffix(file, ".py") || strings.HasPrefix(file, "<") || strings.Contains(file, "/ipykernel")
 }
 
 // IsGo reports whether a frame's file is one of Go.
