@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"memtop/snapshots/trace"
+	"memtop/snapshots/trace/tracetest"
 )
 
 // checkArrivals compares what stays and what comes with what is alive.
@@ -56,7 +57,7 @@ func TestArrivalsOfNonsenseAreRight(t *testing.T) {
 }
 
 func TestArrivalsAreNotToldWhereNotesChange(t *testing.T) {
-	x := indexOf(t, names+"\ndevice 0\nalloc 0x1000 512 stack=act\nretag 0x1000 512\n")
+	x := indexOf(t, tracetest.Frames+"\ndevice 0\nalloc 0x1000 512 stack=act\nretag 0x1000 512\n")
 	if _, ok := x.Arrivals(0, 1); ok {
 		t.Error("arrivals were told over an event that retags what stays")
 	}

@@ -3,7 +3,6 @@ package analysis
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"memtop/snapshots/analysis/category"
 	"memtop/snapshots/trace"
@@ -81,6 +80,17 @@ func CategoriesOf(rules []RuleBytes) [trace.CategoryCount]int64 {
 	return sums
 }
 
+// Doubtful reports whether guessed categories that have none of these bytes may
+// have some in truth: more than one part in a hundred is of no known category.
+func Doubtful(sums *[trace.CategoryCount]int64) bool {
+	const part = 100
+	whole := int64(0)
+	for _, bytes := range sums {
+		whole += bytes
+	}
+	return sums[trace.OtherCategory] > whole/part
+}
+
 // RulesAt returns which rules gave what is alive right after an event its
 // category, by category in their order, and of each the most bytes first.
 func (x *Index) RulesAt(at int) []RuleBytes { return x.rulesOf(x.alive(x.clamp(at))) }
@@ -111,16 +121,4 @@ func (x *Index) rulesOf(alive []trace.Allocation) []RuleBytes {
 		return cmp.Or(cmp.Compare(a.Category.Place(), b.Category.Place()), cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Rule, b.Rule))
 	})
 	return all
-}
-
-// slashed turns Windows paths into the form the rules are written in.
-func slashed(path string) string { return strings.ReplaceAll(path, `\`, "/") }
-
-func containsAny(s string, parts ...string) bool {
-	for _, part := range parts {
-		if strings.Contains(s, part) {
-			return true
-		}
-	}
-	return false
 }

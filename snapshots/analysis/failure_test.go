@@ -8,10 +8,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"memtop/snapshots/trace"
+	"memtop/snapshots/trace/tracetest"
 )
 
 // failing is a trace that ends with a request of 32 MiB of stream 0.
-const failing = names + `
+const failing = tracetest.Frames + `
 device 0
 segment_alloc 0x10000000 33554432 stream=0
 alloc 0x10000000 31457280 stream=0 stack=act
@@ -71,7 +72,7 @@ func TestADriverThatHadEnoughLacksNothing(t *testing.T) {
 		"not known": {"oom - 33554432 stack=main", -1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			x := indexOf(t, names+"\ndevice 0\nsegment_alloc 0x10000000 33554432\n"+test.event+`
+			x := indexOf(t, tracetest.Frames+"\ndevice 0\nsegment_alloc 0x10000000 33554432\n"+test.event+`
 segment 0x10000000 33554432 stream=0 type="large"
 block 0x10000000 33554432 inactive
 `)
@@ -86,7 +87,7 @@ func TestExpandableSegmentsGrowByPages(t *testing.T) {
 	x := indexOf(t, `
 settings
 setting "expandable_segments" true
-`+names+"\ndevice 0\noom 0 33554432 stack=main\n")
+`+tracetest.Frames+"\ndevice 0\noom 0 33554432 stack=main\n")
 	if f := FailureAt(x, x.End()); f.Need != 40*mib {
 		t.Errorf("needs %d, want two pages of 20 MiB", f.Need)
 	}
@@ -96,7 +97,7 @@ setting "expandable_segments" true
 // it saves 48 MiB, which is enough for one request and not for the other.
 func TestAdviceThatSavesEnoughWouldHaveFit(t *testing.T) {
 	for free, want := range map[int64]bool{12 * mib: true, 0: true, -16 * mib: false} {
-		x := indexOf(t, names+fmt.Sprintf(`
+		x := indexOf(t, tracetest.Frames+fmt.Sprintf(`
 device 0
 segment_alloc 0x10000000 67108864
 alloc 0x10000000 67108864 stack=opt

@@ -18,23 +18,8 @@ func said(x *Index) string {
 	return strings.Join(lines, "\n")
 }
 
-// steps writes a trace of training steps. body returns the events of one step.
-func steps(n int, body func(step int) string) string {
-	var b strings.Builder
-	b.WriteString(names)
-	for s := range n {
-		fmt.Fprintf(&b, "annotation \"Optimizer.step#Adam.step\" \"START\" device=0 @%d\n", s*1000+900)
-		fmt.Fprintf(&b, "annotation \"Optimizer.step#Adam.step\" \"END\" device=0 @%d\n", s*1000+950)
-	}
-	b.WriteString("device 0\n")
-	for s := range n {
-		b.WriteString(body(s))
-	}
-	return b.String()
-}
-
 func TestMemoryThatGrowsEveryStepIsFound(t *testing.T) {
-	leaking := indexOf(t, steps(8, func(s int) string {
+	leaking := indexOf(t, tracetest.Steps(8, func(s int) string {
 		return fmt.Sprintf(`
 alloc 0x%x 1048576 @%d stack=main
 alloc 0x100 4096 @%d stack=act
@@ -49,13 +34,13 @@ free_completed 0x100 4096 @%d
 	if got := said(leaking); !strings.Contains(got, "warning: Memory from train.py:10 main grows by 1.0 MiB per step, in each of 6; it now holds 8.0 MiB.") {
 		t.Errorf("findings:\n%s", got)
 	}
-	slow := indexOf(t, steps(8, func(s int) string {
+	slow := indexOf(t, tracetest.Steps(8, func(s int) string {
 		return fmt.Sprintf("alloc 0x%x 8192 @%d stack=main\n", (s+1)<<24, s*1000+100)
 	}))
 	if growth := slow.Growth(); len(growth) != 1 || growth[0].PerStep != 8192 {
 		t.Errorf("got %+v, want 8 KiB per step", growth)
 	}
-	steady := indexOf(t, steps(8, func(s int) string {
+	steady := indexOf(t, tracetest.Steps(8, func(s int) string {
 		return fmt.Sprintf(`
 alloc 0x1000000 1048576 @%d stack=main
 free_requested 0x1000000 1048576 @%d
@@ -68,7 +53,7 @@ free_completed 0x1000000 1048576 @%d
 }
 
 func TestStepsAreTheStretchesBetweenOptimizerSteps(t *testing.T) {
-	x := indexOf(t, steps(3, func(s int) string {
+	x := indexOf(t, tracetest.Steps(3, func(s int) string {
 		return fmt.Sprintf("alloc 0x%x 512 @%d stack=act\nalloc 0x%x 512 @%d stack=opt\n", s*8192+4096, s*1000+100, s*8192+8192, s*1000+920)
 	}))
 	want := "[{step 1 0 2 0} {step 2 2 4 0} {step 3 4 6 0}]"
@@ -82,7 +67,7 @@ func TestStepsAreTheStretchesBetweenOptimizerSteps(t *testing.T) {
 }
 
 func TestMarksWithoutTheirOtherEndStayOpen(t *testing.T) {
-	x := indexOf(t, names+`
+	x := indexOf(t, tracetest.Frames+`
 annotation "load" "END" device=0 @100
 annotation "step" "START" device=0 @150
 annotation "inner" "START" device=0 @160
@@ -140,7 +125,7 @@ block 0x100200 2096640 inactive
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			x := indexOf(t, names+test.text)
+			x := indexOf(t, tracetest.Frames+test.text)
 			o := x.Overflow()
 			if o.Lost != test.lost {
 				t.Errorf("got %+v, want %d", o, test.lost)
@@ -156,7 +141,7 @@ block 0x100200 2096640 inactive
 }
 
 func TestAFullRoundTraceHasProbablyOverflowed(t *testing.T) {
-	text := names + "device 0\n" + strings.Repeat("alloc 0x1000 512 stack=act\nfree_completed 0x1000 512\n", 512) + `
+	text := tracetest.Frames + "device 0\n" + strings.Repeat("alloc 0x1000 512 stack=act\nfree_completed 0x1000 512\n", 512) + `
 segment 0x100000 2097152 type="small"
 block 0x100000 512 active_allocated requested=512 stack=act
 block 0x100200 2096640 inactive
@@ -170,7 +155,7 @@ block 0x100200 2096640 inactive
 // behind and uses so much meanwhile.
 func unmarked(rounds int, swing int64) string {
 	var b strings.Builder
-	b.WriteString(names + "device 0\n")
+	b.WriteString(tracetest.Frames + "device 0\n")
 	for s := range rounds {
 		fmt.Fprintf(&b, "alloc 0x%x 1048576 stack=main\nalloc 0x100 %d stack=act\nfree_requested 0x100 %[2]d\nfree_completed 0x100 %[2]d\n",
 			(s+1)<<24, swing)
@@ -218,7 +203,7 @@ block 0x200000 1048576 inactive
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := said(indexOf(t, names+test.text)); !strings.Contains(got, test.want) {
+			if got := said(indexOf(t, tracetest.Frames+test.text)); !strings.Contains(got, test.want) {
 				t.Errorf("findings:\n%s\nwant one with %q", got, test.want)
 			}
 		})
@@ -228,7 +213,7 @@ block 0x200000 1048576 inactive
 // TestStreamsBeginWithWhatIsHeld reads a trace whose writer gave its base, as a
 // running program does: what is held from before is known.
 func TestStreamsBeginWithWhatIsHeld(t *testing.T) {
-	tr := tracetest.Parse(t, names+`
+	tr := tracetest.Parse(t, tracetest.Frames+`
 device 0
 alloc 0x180000 512 stack=act
 free_completed 0x180000 512
@@ -262,7 +247,7 @@ func TestACacheOfTheFirstStepIsFound(t *testing.T) {
 		"the others need just as much": {512 << 20, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			x := indexOf(t, steps(4, func(s int) string {
+			x := indexOf(t, tracetest.Steps(4, func(s int) string {
 				size := int64(512 << 20)
 				if s > 0 {
 					size = test.others
@@ -285,7 +270,7 @@ func TestACacheOfTheFirstStepIsFound(t *testing.T) {
 
 func TestFindingsAreFewAndThoseThatSaveMostComeFirst(t *testing.T) {
 	f := &finder{}
-	x := indexOf(t, names+"device 0\nalloc 0x1000 512 stack=act\nfree 0x1000 512 stack=act\n")
+	x := indexOf(t, tracetest.Frames+"device 0\nalloc 0x1000 512 stack=act\nfree 0x1000 512 stack=act\n")
 	found := x.Findings()
 	if len(found) == 0 || found[len(found)-1].Kind != PeakFinding {
 		t.Errorf("got %+v, want the peak last", found)

@@ -7,6 +7,7 @@ import (
 
 	"memtop/snapshots/analysis/lines"
 	"memtop/snapshots/trace"
+	"memtop/snapshots/trace/tracetest"
 )
 
 // notOwn is what no file of the shared programs is called, written down apart
@@ -82,7 +83,7 @@ func compareLines(t *testing.T, x *Index, at int) {
 }
 
 func TestThePeakIsFromTheLineWhoseStacksTogetherHoldMost(t *testing.T) {
-	x := indexOf(t, names+`
+	x := indexOf(t, tracetest.Frames+`
 frame once "/home/me/model.py" 30 "attend"
 frame here "/home/me/train.py" 11 "main"
 frame there "/home/me/train.py" 12 "main"

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"memtop/snapshots/pytorch/pytorchtest"
+	"memtop/snapshots/trace/tracetest"
 )
 
 // checkMoved compares every field of a map that was moved, those of its
@@ -78,7 +79,7 @@ func TestMovedMapOfNonsenseEqualsTheWholeOne(t *testing.T) {
 }
 
 func TestMovingSharesWhatNoEventTouched(t *testing.T) {
-	x := indexOf(t, names+`
+	x := indexOf(t, tracetest.Frames+`
 device 0
 alloc 0x10000000 512 stack=act
 alloc 0x20000000 512 stack=act

@@ -3,6 +3,8 @@ package analysis
 import (
 	"strings"
 	"testing"
+
+	"memtop/snapshots/trace/tracetest"
 )
 
 const mib = 1 << 20
@@ -77,7 +79,7 @@ block 0x10000000 33554432 inactive
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			x := indexOf(t, names+test.text)
+			x := indexOf(t, tracetest.Frames+test.text)
 			ooms := x.OOMs()
 			if len(ooms) != 1 {
 				t.Fatalf("got %d out-of-memory events, want 1", len(ooms))
@@ -103,17 +105,17 @@ block 0x10a00000 2097152 active_allocated requested=2097152 stack=act
 block 0x10c00000 8388608 inactive
 `
 	const remedy = "expandable_segments:True helps"
-	if got := said(indexOf(t, names+text)); !strings.Contains(got, remedy) {
+	if got := said(indexOf(t, tracetest.Frames+text)); !strings.Contains(got, remedy) {
 		t.Errorf("got %s", got)
 	}
 	set := "settings\nsetting \"expandable_segments\" true\n"
-	if got := said(indexOf(t, names+set+text)); strings.Contains(got, remedy) {
+	if got := said(indexOf(t, tracetest.Frames+set+text)); strings.Contains(got, remedy) {
 		t.Errorf("although it is on already: got %s", got)
 	}
 }
 
 func TestOOMSaysWhoHeldTheRest(t *testing.T) {
-	x := indexOf(t, names+`
+	x := indexOf(t, tracetest.Frames+`
 device 0
 segment_alloc 0x10000000 33554432
 alloc 0x10000000 25165824 stack=act

@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"memtop/snapshots/trace/tracetest"
 )
 
-const pinned = names + `
+const pinned = tracetest.Frames + `
 device 0
 segment 0x10000000 20971520 stream=0 type="large" pool=0,0
 block 0x10000000 1048576 active_allocated requested=1048000 stack=main
@@ -64,7 +66,7 @@ func TestMapSaysWhatFitsWithoutANewSegment(t *testing.T) {
 }
 
 func TestExpandableSegmentIsOneBandAsItGrowsAndShrinks(t *testing.T) {
-	x := indexOf(t, names+`
+	x := indexOf(t, tracetest.Frames+`
 device 0
 segment_map 0x10000000 20971520 stack=act
 segment_map 0x11400000 20971520 stack=act
@@ -94,7 +96,7 @@ block 0x50000000 2097152 inactive
 }
 
 func TestMemoryOutsideOfEverySegmentIsSaid(t *testing.T) {
-	x := indexOf(t, names+`
+	x := indexOf(t, tracetest.Frames+`
 device 0
 alloc 0x1000 4096 stack=act
 alloc 0x9000 512 stack=act

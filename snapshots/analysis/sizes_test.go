@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"memtop/snapshots/trace"
+	"memtop/snapshots/trace/tracetest"
 )
 
 // checkSizes compares the sizes found for blocks that were allocated in the
@@ -39,7 +40,7 @@ func TestSizesOfBlocksInRealFilesAreExact(t *testing.T) {
 func TestHeldBlocksShowTheirRestWhenTheNextBlockBegins(t *testing.T) {
 	// A block of 3 MiB and 256 KiB from before, with a free block behind it from
 	// whose front event 0 allocates.
-	x := indexOf(t, names+`
+	x := indexOf(t, tracetest.Frames+`
 device 0
 alloc 0x10340000 2097152 stack=act
 free_requested 0x10000000 3145728

@@ -6,6 +6,7 @@ import (
 
 	"memtop/snapshots/analysis/iteration"
 	"memtop/snapshots/trace"
+	"memtop/snapshots/trace/tracetest"
 )
 
 func TestStepsOfRealFilesAreInferredAsTheyAreMarked(t *testing.T) {
@@ -39,7 +40,7 @@ func TestStepsOfRealFilesAreInferredAsTheyAreMarked(t *testing.T) {
 func abs(n int) int { return max(n, -n) }
 
 func TestGrowthIsJudgedByInferredSteps(t *testing.T) {
-	text := names + "stack step malloc adam wrap user\n" + "frame other \"/home/me/train.py\" 60 \"main\"\nstack leak malloc other\ndevice 0\n"
+	text := tracetest.Frames + "stack step malloc adam wrap user\n" + "frame other \"/home/me/train.py\" 60 \"main\"\nstack leak malloc other\ndevice 0\n"
 	for i := range 8 {
 		text += fmt.Sprintf("alloc 0x%x00000 1048576 stack=leak\n", 0x1000+i*16)
 		text += "alloc 0x1000 4096 stack=act\nalloc 0x9000 512 stack=grad\nalloc 0x8000 512 stack=step\n" +

@@ -15,31 +15,6 @@ func indexOf(tb testing.TB, text string) *Index {
 	return NewIndex(t, &t.Devices[0])
 }
 
-// names are frames and stacks for traces in tests.
-const names = `
-frame user "/home/me/train.py" 10 "main"
-frame layer "/home/me/model.py" 20 "forward"
-frame call "/env/site-packages/torch/nn/modules/module.py" 1700 "_call_impl"
-frame adam "/env/site-packages/torch/optim/adam.py" 150 "_init_group"
-frame wrap "/env/site-packages/torch/optim/optimizer.py" 500 "wrapper"
-frame engine "??" 0 "torch::autograd::Engine::evaluate_function(std::shared_ptr<int>)"
-frame node "??" 0 "torch::autograd::generated::MulBackward0::apply(int)"
-frame malloc "??" 0 "c10::cuda::CUDACachingAllocator::Native::malloc(int)"
-frame load "/env/site-packages/torch/utils/data/dataloader.py" 700 "__next__"
-frame linear "/env/site-packages/torch/nn/modules/linear.py" 90 "__init__"
-frame blas "??" 0 "at::cuda::getCurrentCUDABlasHandle()"
-frame copy "??" 0 "at::native::_to_copy(at::Tensor const&)"
-frame own "/home/me/layers.py" 30 "__init__"
-frame check "/env/site-packages/torch/utils/checkpoint.py" 1000 "unpack_hook"
-frame loss "/env/site-packages/torch/nn/functional.py" 3000 "cross_entropy"
-stack act malloc layer call user
-stack opt malloc adam wrap user
-stack grad malloc node engine
-stack data malloc load user
-stack param malloc linear user
-stack main malloc user
-`
-
 func TestCategoryIsThatOfTheInnermostFrameThatARuleKnows(t *testing.T) {
 	tests := map[string]struct {
 		frames   string
@@ -63,7 +38,7 @@ func TestCategoryIsThatOfTheInnermostFrameThatARuleKnows(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			x := indexOf(t, names+"stack s "+test.frames+`
+			x := indexOf(t, tracetest.Frames+"stack s "+test.frames+`
 device 0
 alloc 0x1000 512 stack=s
 alloc 0x2000 512 stack=main
@@ -80,7 +55,7 @@ alloc 0x2000 512 stack=main
 }
 
 func TestCategoryThatTheWriterNotedIsExact(t *testing.T) {
-	x := indexOf(t, names+`
+	x := indexOf(t, tracetest.Frames+`
 note weights category="parameter"
 device 0
 alloc 0x1000 512 stack=act note=weights
@@ -92,7 +67,7 @@ alloc 0x1000 512 stack=act note=weights
 }
 
 func TestMemoryFreedButNeverAllocatedHasNoKnownStack(t *testing.T) {
-	x := indexOf(t, names+`
+	x := indexOf(t, tracetest.Frames+`
 device 0
 free_requested 0x1000 4096 stack=act
 free_completed 0x1000 4096 stack=act
@@ -109,7 +84,7 @@ alloc 0x1000 512 stack=act
 }
 
 func TestStacksAreNamedByTheProgramsOwnLine(t *testing.T) {
-	x := indexOf(t, names+`
+	x := indexOf(t, tracetest.Frames+`
 frame sdpa "/env/site-packages/torch/nn/functional.py" 5 "scaled_dot_product_attention"
 stack deep malloc sdpa layer call user
 device 0

@@ -13,7 +13,7 @@ import (
 // growing is a run of n steps in which main keeps so many bytes of each step.
 func growing(tb testing.TB, n, leak int) *trace.Trace {
 	tb.Helper()
-	return tracetest.Parse(tb, steps(n, func(s int) string {
+	return tracetest.Parse(tb, tracetest.Steps(n, func(s int) string {
 		return fmt.Sprintf(`
 alloc 0x%x %d @%d stack=main
 alloc 0x100 4096 @%d stack=act
@@ -80,7 +80,7 @@ func TestGateNamesTheSitesThatBrokeIt(t *testing.T) {
 // TestGateSeesGrowthOfEverDifferentStacks has a level that rises because of a
 // different stack each time.
 func TestGateSeesGrowthOfEverDifferentStacks(t *testing.T) {
-	tr := tracetest.Parse(t, steps(8, func(s int) string {
+	tr := tracetest.Parse(t, tracetest.Steps(8, func(s int) string {
 		return fmt.Sprintf("alloc 0x%x 1048576 @%d stack=%s\n", (s+1)<<24, s*1000+100, []string{"main", "act", "opt"}[s%3])
 	}))
 	gate, err := NewGate(tr, Limits{NoLimit, 1024})

@@ -29,7 +29,7 @@ const reportKeys = "schema source path kind container pickle_protocol bytes writ
 	"kind severity bytes saving_bytes confidence text evidence remedy event where" // there are two
 
 func TestReportHasTheKeysOfItsSchemaInOrder(t *testing.T) {
-	tr := tracetest.Parse(t, names+`
+	tr := tracetest.Parse(t, tracetest.Frames+`
 info kind="snapshot" container="pickle" protocol=4 bytes=10 writer="test" path="x.pickle"
 device 0
 alloc 0x100000 512 stack=act
@@ -85,7 +85,7 @@ func TestReportCanBeReadBack(t *testing.T) {
 }
 
 func TestTopStacksLeaveOutWhatNobodyKnows(t *testing.T) {
-	tr := tracetest.Parse(t, names+`
+	tr := tracetest.Parse(t, tracetest.Frames+`
 device 0
 alloc 0x100000 1024 stack=act
 alloc 0x100400 512
@@ -146,7 +146,7 @@ func TestDiffOfATraceWithItselfIsEmpty(t *testing.T) {
 }
 
 func TestDiffSaysWhatBecameOfStacks(t *testing.T) {
-	const before = names + `
+	const before = tracetest.Frames + `
 device 0
 alloc 0x100000 1024 stack=act
 alloc 0x100400 512 stack=opt
@@ -155,7 +155,7 @@ block 0x100000 1024 active_allocated requested=1024 stack=act
 block 0x100400 512 active_allocated requested=512 stack=opt
 block 0x100600 2095616 inactive
 `
-	const after = names + `
+	const after = tracetest.Frames + `
 device 0
 alloc 0x100000 4096 stack=act
 alloc 0x101000 2048 stack=data
@@ -189,7 +189,7 @@ alloc 0x900000 512
 }
 
 func TestMomentsOfOneTraceAreCompared(t *testing.T) {
-	x := indexOf(t, names+`
+	x := indexOf(t, tracetest.Frames+`
 device 0
 alloc 0x100000 1024 stack=act
 alloc 0x100400 512 stack=opt
@@ -212,7 +212,7 @@ block 0x100600 2095616 inactive
 // TestAReportSaysWhatWouldHaveFit hands in the answer of a replay: a setting that is
 // certain to have met the request, and one that is not.
 func TestAReportSaysWhatWouldHaveFit(t *testing.T) {
-	tr := tracetest.Parse(t, names+`
+	tr := tracetest.Parse(t, tracetest.Frames+`
 device 0
 segment_alloc 0x10000000 33554432
 alloc 0x10000000 31457280 stack=act

@@ -135,6 +135,7 @@ func (d *Device) categories(p *page, x *analysis.Index) {
 	}
 	p.line("")
 	p.line("  %s", title)
+	doubtful := c.Guessed && analysis.Doubtful(&c.Bytes)
 	line := func(name string, bytes int64) {
 		if bytes > 0 {
 			p.line("  %-18s%12s %3d%%  %s", name, quantity.Bytes(bytes), analysis.Percent(bytes, whole), bar(bytes, whole, 30))
@@ -143,8 +144,11 @@ func (d *Device) categories(p *page, x *analysis.Index) {
 	held := x.UnknownAt(d.PeakEvent)
 	for _, category := range trace.Categories {
 		bytes := c.Bytes[category]
-		if category == trace.OtherCategory {
+		switch {
+		case category == trace.OtherCategory:
 			bytes -= held
+		case bytes == 0 && doubtful:
+			p.line("  %-18s%12s", category, "not known")
 		}
 		line(category.String(), bytes)
 	}

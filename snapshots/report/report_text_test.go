@@ -9,6 +9,7 @@ import (
 
 	"memtop/snapshots/analysis"
 	"memtop/snapshots/trace"
+	"memtop/snapshots/trace/tracetest"
 )
 
 // indexOfFrame returns an index whose trace has one frame, number 1.
@@ -89,5 +90,26 @@ func TestALongPathIsCutInOneGo(t *testing.T) {
 	}
 	if err := New(x.Trace()).Text(io.Discard, 80); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestACategoryThatMayBeInWhatIsNotKnownSaysSo(t *testing.T) {
+	for name, test := range map[string]struct {
+		other int
+		want  bool
+	}{
+		"hardly anything is not known": {1000, false},
+		"much is not known":            {2000, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var b strings.Builder
+			text := fmt.Sprintf("%sdevice 0\nalloc 0x100000 100000 stack=data\nalloc 0x200000 %d stack=main\n", tracetest.Frames, test.other)
+			if err := New(tracetest.Parse(t, text)).Text(&b, 80); err != nil {
+				t.Fatal(err)
+			}
+			if got := strings.Contains(b.String(), "  optimizer            not known\n"); got != test.want {
+				t.Errorf("the optimizer's row is there: %v, want %v, in\n%s", got, test.want, &b)
+			}
+		})
 	}
 }

@@ -3,6 +3,7 @@ package overview
 import (
 	"slices"
 
+	"memtop/snapshots/analysis"
 	"memtop/snapshots/trace"
 	"memtop/tui/screen"
 )
@@ -57,11 +58,10 @@ func rulesOf(f *facts, c trace.Category) []fall {
 // none says what is known of a guessed category without bytes: that there may be
 // some in what no rule knows, or that there are none.
 func (p *Page) none(f *facts, bytes int64) string {
-	const much = 100 // of all is not known: one part in so many
-	switch level := p.scene.Index.RequestedAt(f.at); {
+	switch {
 	case bytes != 0 || !p.scene.Index.Guessed():
 		return ""
-	case f.categories[trace.OtherCategory] > level/much:
+	case analysis.Doubtful(&f.categories):
 		return "not known"
 	default:
 		return "none found"
