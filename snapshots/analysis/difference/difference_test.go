@@ -90,6 +90,13 @@ func TestCausesAreCounted(t *testing.T) {
 			[]string{"4096 lin", "1000 lin"}, []string{"2048 lin", "1000 lin"},
 			"vanished: 4096 in 1 -> 0 in 0; appeared: 0 in 0 -> 2048 in 1", "",
 		},
+		"the only block of all that changes is another block where no type is": {
+			[]string{"4096 lin"}, []string{"2048 lin"}, "vanished: 4096 in 1 -> 0 in 0; appeared: 0 in 0 -> 2048 in 1", "",
+		},
+		"blocks of a line with a factor each have no factor in common": {
+			[]string{"1000 lin", "3000 lin"}, []string{"2000 lin", "9000 lin"},
+			"appeared: 0 in 0 -> 11000 in 2; vanished: 4000 in 2 -> 0 in 0", "",
+		},
 		"the batch doubles and sequences with it": {
 			[]string{"3000 lin", "3000 lin", "1000 att", "500 sco", "777 init"},
 			[]string{"6000 lin", "6000 lin", "2000 att", "2000 sco", "777 init"},
