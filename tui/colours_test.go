@@ -44,6 +44,10 @@ func TestColoursHaveRoles(t *testing.T) {
 		t.Helper()
 		return start(t, 120, 40, colour, fileOf("run.pickle", tuitest.Small()))
 	}
+	compared := func(t *testing.T) *driver {
+		t.Helper()
+		return start(t, 120, 40, colour, twoRuns(t)...)
+	}
 	recorded := func(t *testing.T) *driver {
 		t.Helper()
 		return startRecording(t, 120, 40, colour)
@@ -70,6 +74,9 @@ func TestColoursHaveRoles(t *testing.T) {
 		"another page":                {snapshot, []string{"7"}, "1 Overview", screen.Dim},
 		"the pane with the keys":      {snapshot, []string{"7"}, "247 events", screen.Title},
 		"another pane":                {snapshot, []string{"7"}, "Detail", screen.Strong},
+		"what grew, compared":         {compared, []string{"6", "v"}, "+512 B", screen.Warn},
+		"what shrank, compared":       {compared, []string{"6", "v", "down"}, "-3.0 KiB", screen.Fine},
+		"a box that shrank":           {compared, []string{"6", "v", "t"}, "- model.py", screen.Style{Fg: screen.OnBand, Bg: screen.Good}},
 		"the head of a column":        {snapshot, []string{"7"}, "action", screen.Dim},
 		"out of memory, selected":     {snapshot, []string{"7"}, "oom ", selected(screen.Bad)},
 		"out of memory":               {snapshot, []string{"7", "k"}, "oom ", screen.Bad},

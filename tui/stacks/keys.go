@@ -81,12 +81,13 @@ func (p *Page) Short() []key.Binding {
 
 // versusShort are those while things are compared.
 func (p *Page) versusShort() []key.Binding {
-	k, toggle := &p.keys, "flame graphs"
+	k := &p.keys
+	toggle, others := "flame graphs", []key.Binding{keys.Short(k.pane.Search, "search"), keys.Short(k.pane.Copy, "copy")}
 	if p.versus.flame {
-		toggle = "table"
+		toggle, others = "table", []key.Binding{keys.Short(k.pane.Open, "zoom"), keys.Short(k.mine.Order, "order")}
 	}
-	return []key.Binding{
+	return append([]key.Binding{
 		keys.Short(k.mine.Toggle, toggle), keys.Short(k.mine.Lines, "by "+((p.versus.by+1)%ways).String()), keys.Short(k.mine.Moment, "moment"),
-		keys.Short(k.mine.Versus, "back"), keys.Short(k.pane.Search, "search"), keys.Short(k.pane.Copy, "copy"),
-	}
+		keys.Short(k.mine.Versus, "back"),
+	}, others...)
 }

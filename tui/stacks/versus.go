@@ -177,11 +177,8 @@ func (p *Page) versusKey(msg tea.KeyPressMsg) tea.Cmd {
 	case key.Matches(msg, k.mine.Versus):
 		v.on = false
 	case key.Matches(msg, k.mine.Lines):
-		if !p.versus.flame {
-			v.by = (v.by + 1) % ways
-			v.table.Unselect()
-		}
-		p.versus.flame = false
+		v.by, v.flame = (v.by+1)%ways, false
+		v.table.Unselect()
 	case key.Matches(msg, k.mine.Toggle):
 		p.versus.flame = !p.versus.flame
 	case key.Matches(msg, k.mine.Moment):

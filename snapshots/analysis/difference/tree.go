@@ -19,8 +19,8 @@ type Tree struct {
 }
 
 // Tree joins the stacks of both sides by function, as another version of a program has
-// its lines elsewhere. Of a stack it has the program's own frames and what was called
-// there, or all that tell anything. Children are sorted by what both sides hold together,
+// its lines elsewhere. Of a stack it has the program's own frames, those of Go, and
+// what was called there, or all that tell anything. Children are sorted by what both sides hold together,
 // the most first.
 func (d *Difference) Tree(innermostFirst, all bool) *Tree {
 	t := &Tree{Root: &analysis.Node{Label: "all"}, Of: make(map[*analysis.Node]*Row)}
@@ -71,7 +71,7 @@ type function struct {
 
 // functionName names a frame without its line.
 func (m *Merged) functionName(frame trace.FrameID, held bool) string {
-	if f := m.common.Frames[frame]; m.code.Own(frame) {
+	if f := m.common.Frames[frame]; !held && m.code.Own(frame) {
 		file := parts(m.common.String(f.File))
 		return file[len(file)-1] + " " + m.common.String(f.Name)
 	}
@@ -124,7 +124,8 @@ func (d *Difference) path(stack trace.StackID, innermostFirst, all bool) []trace
 	code, frames := d.Merged.code, d.Merged.common.Stack(stack)
 	operation := code.Operation(stack)
 	for _, frame := range frames {
-		if code.Own(frame) || frame == operation || all && !code.Hidden(frame) {
+		tells := all || lines.IsGo(d.Merged.common.String(d.Merged.common.Frames[frame].File))
+		if code.Own(frame) || frame == operation || tells && !code.Hidden(frame) {
 			path = append(path, frame)
 		}
 	}
