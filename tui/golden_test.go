@@ -107,6 +107,7 @@ func TestOtherScreens(t *testing.T) {
 		"several-files":            {80, 24, []File{small, small, small}, []string{"]"}},
 		"two-devices":              {80, 24, []File{fileOf("two.pickle", tuitest.TwoDevices())}, []string{"d", "d", "5"}},
 		"out-of-memory-80x24":      {80, 24, []File{fileOf("two.pickle", tuitest.OneOfTwoRanOut())}, nil},
+		"out-of-memory-rules":      {80, 24, []File{fileOf("two.pickle", tuitest.OneOfTwoRanOut())}, []string{"e"}},
 		"out-of-memory-200x60":     {200, 60, []File{fileOf("two.pickle", tuitest.OneOfTwoRanOut())}, nil},
 		"out-of-memory-elsewhere":  {80, 24, []File{fileOf("two.pickle", tuitest.OneOfTwoRanOut())}, []string{"d"}},
 		"out-of-memory-not-there":  {200, 60, []File{fileOf("two.pickle", tuitest.OneOfTwoRanOut())}, []string{"d", "4"}},

@@ -104,7 +104,7 @@ block 0x10000000 10485760 inactive
 block 0x10a00000 2097152 active_allocated requested=2097152 stack=act
 block 0x10c00000 8388608 inactive
 `
-	const remedy = "expandable_segments:True helps"
+	const remedy = "expandable_segments:True may help (memtop replay)"
 	if got := said(indexOf(t, tracetest.Frames+text)); !strings.Contains(got, remedy) {
 		t.Errorf("got %s", got)
 	}

@@ -38,7 +38,7 @@ func (p *Page) failureSections(f frame, a *account) (l, r []section) {
 	l = p.failureFirst(f, a)
 	below := []section{p.findings(f.left, f.findingRows()), p.gauges(), p.settings()}
 	if f.right > 0 {
-		return append(l, below...), []section{holding(a, f.right, f.h), p.history(8), p.pools(), p.source()}
+		return append(l, below...), []section{p.holding(a, f.right, f.h), p.history(8), p.pools(), p.source()}
 	}
 	return append(append(l, below...), p.pools(), p.source()), nil
 }
@@ -47,7 +47,7 @@ func (p *Page) failureSections(f frame, a *account) (l, r []section) {
 func (p *Page) failureFirst(f frame, a *account) []section {
 	above := []section{p.devices(f.left), p.refused(a, f.left), p.wouldFit(a)}
 	if f.right == 0 {
-		above = append(above, holding(a, f.left, f.h))
+		above = append(above, p.holding(a, f.left, f.h))
 	}
 	return above
 }
@@ -146,26 +146,29 @@ func (p *Page) wouldFit(a *account) section {
 	}}
 }
 
-// holdingSide is the width of the part by category.
-const holdingSide = 38
+// holdingSide is the width of the part by category, holdingName that of a category's name.
+const (
+	holdingSide = 38
+	holdingName = 18
+)
 
 // holding shows who held what was in use, by category and by line: next to each
-// other where there is room.
-func holding(a *account, w, h int) section {
-	categories, shown := heldCategories(a), ownLines(a.Lines)
-	rows := max(len(categories), min(len(shown), max(h/3, 5)))
+// other where there is room, and the rules behind the categories are not asked for.
+func (p *Page) holding(a *account, w, h int) section {
+	categories, shown := p.heldCategories(a), ownLines(a.Lines)
+	x, y, rows := holdingSide, 0, max(len(categories), min(len(shown), max(h/3, 5)))
 	shown = shown[:min(len(shown), rows)]
-	x, y := holdingSide, 0
-	if w < 2*holdingSide {
+	if w < 2*holdingSide || p.rules {
 		x, y, rows = 0, len(categories), len(categories)+len(shown)
 	}
+	name := max(nameWidth(categories), holdingName)
 	return section{1 + rows, func(c screen.Canvas) {
-		c.Rule(0, "Who held the rest, "+screen.Bytes(a.Live), "by category, by line", false)
-		for i, category := range categories {
-			c.Set(1, 1+i, '█', screen.Style{Fg: screen.Band(category.Place())})
-			c.Fit(3, 1+i, 18, category.String(), screen.Plain)
-			c.Right(20, 1+i, screen.BytesWidth, screen.Bytes(a.Categories[category]), screen.Plain)
-			c.Right(30, 1+i, 7, screen.Percent(a.Categories[category], a.Live), screen.Dim)
+		c.Rule(0, "Who held the rest, "+screen.Bytes(a.Live), p.certainty(c.Width()), false)
+		for i, row := range categories {
+			if row.part == 0 {
+				c.Set(1, 1+i, '█', row.style)
+			}
+			drawFall(c.Sub(screen.Rect{X: 2, W: c.Width() - 2, H: c.Height()}), 1+i, name, row, a.Live)
 		}
 		for i, row := range shown {
 			c.Right(x+1, 1+y+i, screen.BytesWidth, screen.Bytes(row.Self), screen.Plain)
@@ -174,11 +177,15 @@ func holding(a *account, w, h int) section {
 	}}
 }
 
-func heldCategories(a *account) []trace.Category {
-	var held []trace.Category
+// heldCategories returns a row for each category that held something, and below it
+// those of the rules, where they are asked for.
+func (p *Page) heldCategories(a *account) []fall {
+	f, _ := p.asked.Answer()
+	var held []fall
 	for _, c := range trace.Categories {
-		if a.Categories[c] > 0 {
-			held = append(held, c)
+		if bytes := a.Categories[c]; bytes > 0 {
+			held = append(held, fall{name: c.String(), bytes: bytes, style: screen.Style{Fg: screen.Band(c.Place())}})
+			held = append(held, rulesOf(&f, c)...)
 		}
 	}
 	return held

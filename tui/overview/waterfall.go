@@ -83,14 +83,7 @@ func (p *Page) waterfall(compact bool) section {
 		rows = slices.DeleteFunc(rows, func(r fall) bool { return r.bytes == 0 && r.part == 0 })
 	}
 	return section{max(len(rows), 1) + 2, func(c screen.Canvas) {
-		guessed := "categories exact"
-		if p.scene.Index.Guessed() {
-			guessed = "guessed · e by which rules"
-			if c.Width() < 75 {
-				guessed = "guessed"
-			}
-		}
-		c.Rule(0, "What reserved memory is, "+p.when(), guessed, false)
+		c.Rule(0, "What reserved memory is, "+p.when(), p.certainty(c.Width()), false)
 		if !ok {
 			c.Text(3, 2, "adding up …", screen.Dim)
 			return
@@ -98,6 +91,18 @@ func (p *Page) waterfall(compact bool) section {
 		p.drawFalls(c, rows, f.state.Reserved)
 		drawSum(c, len(rows)+1, nameWidth(rows), "= reserved", f.state.Reserved)
 	}}
+}
+
+// certainty says in the title of a part of so many cells how the categories are known.
+func (p *Page) certainty(w int) string {
+	switch {
+	case !p.scene.Index.Guessed():
+		return "categories exact"
+	case w < 75:
+		return "guessed"
+	default:
+		return "guessed · e by which rules"
+	}
 }
 
 func (p *Page) drawFalls(c screen.Canvas, rows []fall, reserved int64) {

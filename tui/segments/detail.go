@@ -46,12 +46,13 @@ func (p *Page) segmentLines(s *analysis.MapSegment) []page.Line {
 	return append(lines, page.StackPart(p.scene, s.Stack, p.all)...)
 }
 
-// pinLines says which small block keeps the segment.
+// pinLines says which small block keeps the segment: first in one line, because
+// that is all that a low screen has room for.
 func (p *Page) pinLines(s *analysis.MapSegment) []page.Line {
 	lines := []page.Line{
 		{Label: "pinned by", Text: screen.Bytes(s.Pin.Requested) + " at " + screen.Address(s.Pin.Addr) +
-			": while it lives the driver cannot have the segment back", Style: screen.Warn},
-		page.Heading("the pin was allocated at"),
+			" by " + p.scene.Index.StackName(s.Pin.Stack), Style: screen.Warn},
+		page.Heading("while it lives the driver cannot have the segment back; it was allocated at"),
 	}
 	return append(lines, page.StackPart(p.scene, s.Pin.Stack, p.all)...)
 }
