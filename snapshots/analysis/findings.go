@@ -8,6 +8,7 @@ import (
 	"memtop/snapshots/analysis/iteration"
 	"memtop/snapshots/analysis/leak"
 	"memtop/snapshots/quantity"
+	"memtop/snapshots/trace"
 )
 
 // Percent returns a part of a whole in whole percent, 0 of nothing.
@@ -129,7 +130,7 @@ func (f *finder) grown() {
 		found := Finding{
 			Kind: GrowthFinding, Severity: Warning, Bytes: g.Bytes, Saving: g.Bytes, Confidence: Probable, Where: Where{f.index.End(), g.Stack},
 		}
-		how := fmt.Sprintf("per step, in each of %d", g.Steps)
+		how := fmt.Sprintf("per step, in each of the last %s", quantity.Plural(g.Steps, "step"))
 		if inferred := f.index.StepsInferred(); inferred != iteration.None {
 			how += " (inferred from " + inferred.String() + ")"
 		}
@@ -137,7 +138,12 @@ func (f *finder) grown() {
 			found.Severity, found.Confidence = Info, Possible
 			how = "from each eighth of the trace to the next; no steps are marked or can be inferred, so this may be intended"
 		}
-		found.Evidence = fmt.Sprintf("Memory from %s grows by %s %s; it now holds %s", f.index.StackName(g.Stack), quantity.Bytes(g.PerStep), how, quantity.Bytes(g.Bytes))
+		held := "it now holds " + quantity.Bytes(g.Bytes)
+		if end := heldBy(f.index.holdingsAt(f.index.End()), g.Stack); end < g.Bytes {
+			found.Severity, found.Saving, found.Confidence = Info, 0, Possible
+			held = fmt.Sprintf("it held %s then, and gave it back since: %s is left at the end", quantity.Bytes(g.Bytes), quantity.Bytes(end))
+		}
+		found.Evidence = fmt.Sprintf("Memory from %s grows by %s %s; %s", f.index.StackName(g.Stack), quantity.Bytes(g.PerStep), how, held)
 		f.add(found)
 	}
 }
@@ -164,6 +170,16 @@ func (f *finder) warmUp() {
 		Evidence: fmt.Sprintf("The first step needed %s, no later one more than %s", quantity.Bytes(first), quantity.Bytes(later)),
 		Remedy:   "torch.cuda.empty_cache() after it gives back what is cached",
 	})
+}
+
+// heldBy returns the bytes of one stack.
+func heldBy(all []holding, stack trace.StackID) int64 {
+	for i := range all {
+		if all[i].stack == stack {
+			return all[i].bytes
+		}
+	}
+	return 0
 }
 
 // fragmented speaks only where memory ran out: what is cached is at hand for the

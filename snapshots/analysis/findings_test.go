@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"memtop/snapshots/pytorch/pytorchtest"
 	"memtop/snapshots/trace"
 	"memtop/snapshots/trace/tracetest"
 )
@@ -31,7 +32,7 @@ free_completed 0x100 4096 @%d
 	if len(growth) != 1 || growth[0].PerStep != mib || !growth[0].Marked || leaking.StackName(growth[0].Stack) != "train.py:10 main" {
 		t.Fatalf("got %+v, want 1 MiB per step from train.py", growth)
 	}
-	if got := said(leaking); !strings.Contains(got, "warning: Memory from train.py:10 main grows by 1.0 MiB per step, in each of 6; it now holds 8.0 MiB.") {
+	if got := said(leaking); !strings.Contains(got, "warning: Memory from train.py:10 main grows by 1.0 MiB per step, in each of the last 6 steps; it now holds 8.0 MiB.") {
 		t.Errorf("findings:\n%s", got)
 	}
 	slow := indexOf(t, tracetest.Steps(8, func(s int) string {
@@ -49,6 +50,15 @@ free_completed 0x1000000 1048576 @%d
 	}))
 	if growth := steady.Growth(); len(growth) != 0 {
 		t.Errorf("memory that is freed in each step: got %+v, want no growth", growth)
+	}
+}
+
+func TestMemoryThatGrewAndWasGivenBackIsNoneNow(t *testing.T) {
+	evaluation := pytorchtest.PinnedEvaluation()
+	got := said(NewIndex(evaluation, &evaluation.Devices[0]))
+	if want := "info: Memory from model.py:70 forward grows by 9.0 MiB per step, in each of the last 7 steps (inferred from a repeating line); " +
+		"it held 90.0 MiB then, and gave it back since: 0 B is left at the end."; !strings.Contains(got, want) {
+		t.Errorf("findings:\n%s\nwant\n%s", got, want)
 	}
 }
 

@@ -56,7 +56,7 @@ func TestGrowthIsJudgedByInferredSteps(t *testing.T) {
 	for _, f := range x.Findings() {
 		if f.Kind == GrowthFinding {
 			found = true
-			if want := "Memory from train.py:60 main grows by 1.0 MiB per step, in each of 6 (inferred from optimizer steps); it now holds 8.0 MiB"; f.Evidence != want {
+			if want := "Memory from train.py:60 main grows by 1.0 MiB per step, in each of the last 6 steps (inferred from optimizer steps); it now holds 8.0 MiB"; f.Evidence != want {
 				t.Errorf("got %q, want %q", f.Evidence, want)
 			}
 		}

@@ -20,14 +20,7 @@ const (
 // out-of-memory error. It is small, always the same, and has stacks of all the
 // kinds that distinguish memory.
 func TinyTraining() *trace.Trace {
-	r := &training{in: trace.NewInterner()}
-	r.allocator = &Allocator{
-		capacity: trainingCapacity,
-		recorder: &recorder{
-			in: r.in, now: clockStart,
-			note: trace.Note{CompileContext: r.in.String("N/A"), UserMetadata: r.in.String("")},
-		},
-	}
+	r := newTraining()
 	r.allocator.recorder.stack = trace.EmptyStack
 	r.get(6 << 20)
 	unrecorded := r.allocator.recorder.log.Len()
@@ -36,6 +29,22 @@ func TinyTraining() *trace.Trace {
 		r.step(step, 1)
 	}
 	r.step(4, 8)
+	return r.trace(unrecorded)
+}
+
+func newTraining() *training {
+	in := trace.NewInterner()
+	return &training{in: in, allocator: &Allocator{
+		capacity: trainingCapacity,
+		recorder: &recorder{
+			in: in, now: clockStart,
+			note: trace.Note{CompileContext: in.String("N/A"), UserMetadata: in.String("")},
+		},
+	}}
+}
+
+// trace returns what was recorded after the first events.
+func (r *training) trace(unrecorded int) *trace.Trace {
 	events := r.allocator.recorder.log.Events()
 	t := &trace.Trace{
 		Info: trace.Info{Kind: "snapshot", PickleProtocol: -1, TraceLists: 1},
