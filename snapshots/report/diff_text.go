@@ -110,7 +110,7 @@ func placeLines(p *page, title string, rows []PlaceDiff) {
 	for i := range rows[:min(shown, len(rows))] {
 		r := &rows[i]
 		p.line("%12s%12s%12s%16s  %s", quantity.Bytes(r.Before), quantity.Bytes(r.After), signed(r.Delta()),
-			fmt.Sprintf("%s -> %s", quantity.Count(r.CountBefore), quantity.Count(r.CountAfter)), fitLeft(r.Name, p.width-54))
+			fmt.Sprintf("%s -> %s", quantity.Count(r.CountBefore), quantity.Count(r.CountAfter)), fitName(r.Name, p.width-54))
 	}
 	if more := len(rows) - shown; more > 0 {
 		p.line("  and %s more", quantity.Count(more))

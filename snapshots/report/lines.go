@@ -2,6 +2,7 @@ package report
 
 import (
 	"io"
+	"strings"
 
 	"memtop/snapshots/analysis"
 	"memtop/snapshots/analysis/lines"
@@ -144,8 +145,17 @@ func (d *DeviceLines) text(p *page, by string) {
 	p.line("  %10s %5s %10s %5s %7s  %s", "self", "", "with calls", "", "count", by)
 	for _, r := range d.Rows {
 		p.line("  %10s %4d%% %10s %4d%% %7s  %s", quantity.Bytes(r.Bytes), analysis.Percent(r.Bytes, d.Bytes),
-			quantity.Bytes(r.CumulativeBytes), analysis.Percent(r.CumulativeBytes, d.Bytes), quantity.Count(r.CumulativeCount), fitLeft(r.Name, p.width-47))
+			quantity.Bytes(r.CumulativeBytes), analysis.Percent(r.CumulativeBytes, d.Bytes), quantity.Count(r.CumulativeCount), fitName(r.Name, p.width-47))
 	}
+}
+
+// fitName cuts a name: of "file:line function" the end, because the line tells
+// more than the whole function; of another the beginning.
+func fitName(text string, width int) string {
+	if place, _, ok := strings.Cut(text, " "); ok && cells(place)+len(cut) < width {
+		return fit(text, width)
+	}
+	return fitLeft(text, width)
 }
 
 // fitLeft cuts the beginning of a name, whose end tells more.

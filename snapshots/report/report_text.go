@@ -180,7 +180,7 @@ func (d *Device) lineLines(p *page, x *analysis.Index) {
 	p.line("  At the peak, by line (the %d largest of %d; --by line shows all)", min(shown, len(rows)), len(rows))
 	for _, r := range rows[:min(shown, len(rows))] {
 		lead := fmt.Sprintf("  %9s %3d%% %6dx ", quantity.Bytes(r.Self), analysis.Percent(r.Self, d.PeakRequestedBytes), r.SelfCount)
-		p.line("%s%s", lead, fitLeft(r.Name, p.width-cells(lead)))
+		p.line("%s%s", lead, fitName(r.Name, p.width-cells(lead)))
 	}
 }
 

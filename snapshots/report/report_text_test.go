@@ -18,6 +18,26 @@ func indexOfFrame(tb testing.TB, file, name string, line int) *analysis.Index {
 	return indexOf(tb, fmt.Sprintf("frame it %q %d %q\nstack its it\ndevice 0\nalloc 0x100 512 stack=its\n", file, line, name))
 }
 
+func TestNamesAreCutWhereTheyTellLeast(t *testing.T) {
+	tests := map[string]struct {
+		name  string
+		width int
+		want  string
+	}{
+		"it fits":                               {"leak.go:80 train.fillCache", 26, "leak.go:80 train.fillCache"},
+		"a line stays, not all of the function": {"leak.go:80 train.(*Trainer).fillCache", 26, "leak.go:80 train.(*Trai..."},
+		"a line that does not fit":              {"a/long/path/leak.go:80 main", 18, "...leak.go:80 main"},
+		"the end of a path":                     {"/home/me/project/model.py", 12, ".../model.py"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := fitName(test.name, test.width); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
 func TestTailLeavesOutFoldersFirst(t *testing.T) {
 	tests := map[string]struct {
 		file, name string
