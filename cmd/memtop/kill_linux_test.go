@@ -17,7 +17,7 @@ import (
 // left.
 func TestKillingAnExportLeavesAWholeFile(t *testing.T) {
 	input := filepath.Join(t.TempDir(), "large.pickle")
-	writeSnapshot(t, input, pytorchtest.Options{Seed: 1, Operations: 20_000})
+	writeSnapshot(t, input, pytorchtest.Random(pytorchtest.Options{Seed: 1, Operations: 20_000}))
 	folder := t.TempDir()
 	path := filepath.Join(folder, "out.csv")
 	export := startMemtop(t, "export", input, "-o", path)

@@ -17,6 +17,7 @@ import (
 
 	"memtop/snapshots/pytorch"
 	"memtop/snapshots/pytorch/pytorchtest"
+	"memtop/snapshots/trace"
 	"memtop/snapshots/trace/tracetest"
 	"memtop/snapshots/wire"
 )
@@ -101,27 +102,33 @@ func snapshot(ts *testscript.TestScript, _ bool, args []string) {
 func steps(ts *testscript.TestScript, _ bool, args []string) {
 	n, err := strconv.Atoi(args[1])
 	ts.Check(err)
+	t, err := leakingSteps(n, args[2])
+	ts.Check(err)
+	f, err := os.Create(ts.MkAbs(args[0]))
+	ts.Check(err)
+	ts.Check(errors.Join(pytorch.Write(f, t), f.Close()))
+}
+
+// leakingSteps returns the trace of a run of n steps that keeps so many bytes of
+// each, "0" for none.
+func leakingSteps(n int, bytes string) (*trace.Trace, error) {
 	var marks, events strings.Builder
 	for s := range n {
 		for i, stage := range []string{"START", "END"} {
 			fmt.Fprintf(&marks, "annotation \"ProfilerStep#%d\" %q device=0 @%d\n", s, stage, s*1000+i*900)
 		}
 		fmt.Fprintf(&events, "alloc 0x100 4096 @%d stack=forward\n", s*1000+100)
-		if args[2] != "0" {
-			fmt.Fprintf(&events, "alloc 0x%x %s @%d stack=leak\n", (s+1)<<24, args[2], s*1000+200)
+		if bytes != "0" {
+			fmt.Fprintf(&events, "alloc 0x%x %s @%d stack=leak\n", (s+1)<<24, bytes, s*1000+200)
 		}
 		fmt.Fprintf(&events, "free_completed 0x100 4096 @%d\n", s*1000+300)
 	}
-	t, err := tracetest.ParseText(strings.NewReader(`memtop-trace 1
+	return tracetest.ParseText(strings.NewReader(`memtop-trace 1
 frame model "model.py" 20 "forward"
 frame log "train.py" 71 "log_loss"
 stack forward model
 stack leak log
 ` + marks.String() + "device 0\n" + events.String()))
-	ts.Check(err)
-	f, err := os.Create(ts.MkAbs(args[0]))
-	ts.Check(err)
-	ts.Check(errors.Join(pytorch.Write(f, t), f.Close()))
 }
 
 // cut leaves the first bytes of a file, or the whole frames of a recording:

@@ -14,6 +14,7 @@ import (
 	"memtop/cmd/memtop/terminal"
 	"memtop/snapshots/pytorch"
 	"memtop/snapshots/pytorch/pytorchtest"
+	"memtop/snapshots/trace"
 )
 
 // deadline is how long anything on the screen may take before a test fails. It
@@ -106,18 +107,18 @@ func (s session) leave(code int) {
 func sampleFile(t *testing.T, name string, seed uint64) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	writeSnapshot(t, path, pytorchtest.Options{Seed: seed, Operations: 300})
+	writeSnapshot(t, path, pytorchtest.Random(pytorchtest.Options{Seed: seed, Operations: 300}))
 	return path
 }
 
-func writeSnapshot(t *testing.T, path string, o pytorchtest.Options) {
+func writeSnapshot(t *testing.T, path string, recorded *trace.Trace) {
 	t.Helper()
 	f, err := os.Create(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if err := pytorch.Write(f, pytorchtest.Random(o)); err != nil {
+	if err := pytorch.Write(f, recorded); err != nil {
 		t.Fatal(err)
 	}
 }
