@@ -74,10 +74,10 @@ func (d *DeviceDiff) addDifference(found *difference.Difference) {
 	for i := range causes {
 		c := &causes[i]
 		row := CauseDiff{c.Kind.String(), 0, "", found.Text(c), c.Row.Bytes[0], c.Row.Bytes[1], c.Row.Count[0], c.Row.Count[1], places(c.Lines, tables)}
-		switch c.Kind {
-		case difference.Scaled:
+		if c.Kind == difference.Scaled {
 			row.Factor = float64(c.Factor.Times) / float64(c.Factor.Over)
-		case difference.Appeared, difference.Vanished:
+		}
+		if c.Kind == difference.Appeared || c.Kind == difference.Vanished {
 			row.Category = c.Category.String()
 		}
 		d.Causes = append(d.Causes, row)

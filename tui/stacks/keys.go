@@ -51,8 +51,10 @@ func (p *Page) Help() []keys.Group {
 	return []keys.Group{
 		{Title: "Stacks", Bindings: append(p.keys.mine.Bindings(), p.keys.pane.Bindings()...)},
 		{Title: "Moving", Bindings: p.keys.motion.Bindings()},
-		{Title: "Signs", Terms: []keys.Term{keys.Explain("+9 …", "in the flame graph: nine frames above, of the same bytes, are left out"),
-			keys.Explain("+ - =", "in flame graphs of two sides: it grew, shrank, stayed")}},
+		{Title: "Signs", Terms: []keys.Term{
+			keys.Explain("+9 …", "in the flame graph: nine frames above, of the same bytes, are left out"),
+			keys.Explain("+ - =", "in flame graphs of two sides: it grew, shrank, stayed"),
+		}},
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
 
-	"memtop/snapshots/analysis"
 	"memtop/snapshots/analysis/difference"
 	"memtop/snapshots/analysis/lines"
 	"memtop/tui/ask"
@@ -218,60 +217,4 @@ func (p *Page) versusBack() bool {
 	}
 	v.on = false
 	return true
-}
-
-// place lays the boxes of both sides out, each on half the width and to one scale.
-func (v *versus) place(w int) {
-	half := (w - 1) / 2
-	for side := range v.boxes {
-		v.boxes[side] = v.boxes[side][:0]
-		zoomed := v.shown.tree.Of[v.graph.zoomed]
-		if zoomed == nil {
-			continue
-		}
-		most := max(zoomed.Bytes[0], zoomed.Bytes[1])
-		v.placeSide(side, v.graph.zoomed, 0, cells(half, zoomed.Bytes[side], most), 0)
-	}
-}
-
-func cells(w int, part, whole int64) int {
-	if whole == 0 {
-		return 0
-	}
-	return int(float64(w)*float64(part)/float64(whole) + 0.5)
-}
-
-func (v *versus) placeSide(side int, n *analysis.Node, x, w, depth int) {
-	if w <= 0 {
-		return
-	}
-	v.boxes[side] = append(v.boxes[side], box{n, x, w, depth})
-	whole, before := v.shown.tree.Of[n].Bytes[side], int64(0)
-	for _, child := range v.graph.below(n) {
-		from := x + cells(w, before, whole)
-		before += v.shown.tree.Of[child].Bytes[side]
-		v.placeSide(side, child, from, x+cells(w, before, whole)-from, depth+1)
-	}
-}
-
-// clickVersus selects the box at a cell of either side; a click on the selected one
-// zooms into it.
-func (p *Page) clickVersus(msg tea.MouseClickMsg, w int) tea.Cmd {
-	v := &p.versus
-	if !p.versus.flame {
-		return v.table.Click(msg)
-	}
-	for side, boxes := range v.boxes {
-		x := msg.X - side*(w/2+1)
-		for _, b := range boxes {
-			if b.depth == msg.Y-bodyTop-1+v.graph.offset && x >= b.x && x < b.x+b.w {
-				if b.node == v.graph.selected {
-					v.graph.zoom(b.node)
-				}
-				v.graph.selected = b.node
-				return nil
-			}
-		}
-	}
-	return nil
 }

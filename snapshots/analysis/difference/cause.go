@@ -52,20 +52,6 @@ func (d *Difference) Causes() []Cause {
 	return c.sorted()
 }
 
-// place is where allocations are compared.
-type place struct {
-	line trace.FrameID // 0 where it was not recorded
-	held bool          // it was held before recording
-	cast bool          // a copy that autocast made
-}
-
-// pile is what one place holds and no cause has taken yet, by size.
-type pile struct {
-	place
-	left [2]map[int64][]*block
-	held [2]int // allocations, before any was taken
-}
-
 type causeKey struct {
 	kind     CauseKind
 	factor   Factor
@@ -99,34 +85,6 @@ func (c *causes) pile(at place) *pile {
 		c.order = append(c.order, p)
 	}
 	return p
-}
-
-// sizes returns the sizes of a side's allocations, ascending.
-func (p *pile) sizes(side int) []int64 {
-	var all []int64
-	for size, blocks := range p.left[side] {
-		if len(blocks) > 0 {
-			all = append(all, size)
-		}
-	}
-	slices.Sort(all)
-	return all
-}
-
-// take removes n allocations of a size.
-func (p *pile) take(side int, size int64, n int) []*block {
-	blocks := p.left[side][size]
-	p.left[side][size] = blocks[n:]
-	return blocks[:n]
-}
-
-// cancel takes what is equal on both sides.
-func (p *pile) cancel() {
-	for _, size := range p.sizes(0) {
-		n := min(len(p.left[0][size]), len(p.left[1][size]))
-		p.take(0, size, n)
-		p.take(1, size, n)
-	}
 }
 
 // note adds allocations of a place to a cause.

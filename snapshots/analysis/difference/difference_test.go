@@ -83,18 +83,21 @@ func TestCausesAreCounted(t *testing.T) {
 			"Half as large: 2 allocations, 8.0 KiB before, 4.0 KiB after; autocast runs after and not before; from model.py:20 forward.",
 		},
 		"a line has a block that is halved among those that stay": {
-			[]string{"4096 lin", "1000 lin", "1000 lin"}, []string{"2048 half", "1000 half"},
+			[]string{"4096 lin", "1000 lin", "1000 lin"},
+			[]string{"2048 half", "1000 half"},
 			"scaled 1/2: 4096 in 1 -> 2048 in 1; vanished: 1000 in 1 -> 0 in 0", "",
 		},
 		"one block that is halved is another block where no type is": {
-			[]string{"4096 lin", "1000 lin"}, []string{"2048 lin", "1000 lin"},
+			[]string{"4096 lin", "1000 lin"},
+			[]string{"2048 lin", "1000 lin"},
 			"vanished: 4096 in 1 -> 0 in 0; appeared: 0 in 0 -> 2048 in 1", "",
 		},
 		"the only block of all that changes is another block where no type is": {
 			[]string{"4096 lin"}, []string{"2048 lin"}, "vanished: 4096 in 1 -> 0 in 0; appeared: 0 in 0 -> 2048 in 1", "",
 		},
 		"blocks of a line with a factor each have no factor in common": {
-			[]string{"1000 lin", "3000 lin"}, []string{"2000 lin", "9000 lin"},
+			[]string{"1000 lin", "3000 lin"},
+			[]string{"2000 lin", "9000 lin"},
 			"appeared: 0 in 0 -> 11000 in 2; vanished: 4000 in 2 -> 0 in 0", "",
 		},
 		"the batch doubles and sequences with it": {
@@ -104,18 +107,22 @@ func TestCausesAreCounted(t *testing.T) {
 			"2 times as large: 3 allocations, 6.8 KiB before, 13.7 KiB after, as with a batch or a sequence 2 times as long; from model.py:20 forward, model.py:30 forward.",
 		},
 		"the square of a factor is one where several have it": {
-			[]string{"3000 lin", "3000 lin", "500 sco", "700 sco"}, []string{"6000 lin", "6000 lin", "2000 sco", "2800 sco"},
+			[]string{"3000 lin", "3000 lin", "500 sco", "700 sco"},
+			[]string{"6000 lin", "6000 lin", "2000 sco", "2800 sco"},
 			"scaled 2: 6000 in 2 -> 12000 in 2; scaled 4: 1200 in 2 -> 4800 in 2", "",
 		},
 		"sizes that double are no new blocks where one has the size of another": {
 			[]string{"1024 lin", "2048 lin"}, []string{"2048 lin", "4096 lin"}, "scaled 2: 3072 in 2 -> 6144 in 2", "",
 		},
 		"weights are from another line": {
-			[]string{"4096 init", "512 init"}, []string{"512 opt", "4096 opt"}, "moved: 4608 in 2 -> 4608 in 2",
+			[]string{"4096 init", "512 init"},
+			[]string{"512 opt", "4096 opt"},
+			"moved: 4608 in 2 -> 4608 in 2",
 			"From another line, with the same sizes: 2 allocations, 4.5 KiB; from train.py:5 __init__, adam.py:7 step.",
 		},
 		"checkpointing drops what layers keep": {
-			[]string{"4096 lin", "4096 lin", "4096 lin", "100 att"}, []string{"4096 ckpt", "100 att"},
+			[]string{"4096 lin", "4096 lin", "4096 lin", "100 att"},
+			[]string{"4096 ckpt", "100 att"},
 			"vanished: 8192 in 2 -> 0 in 0",
 			"Only before, activation: 2 allocations, 8.0 KiB; checkpointing runs after and not before; from model.py:20 forward.",
 		},

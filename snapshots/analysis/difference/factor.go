@@ -95,28 +95,6 @@ func (d *Difference) otherTypes() bool {
 	return d.means[0].autocast != d.means[1].autocast || !maps.Equal(has[0], has[1])
 }
 
-// factor returns the one factor between all sizes of both sides.
-func (p *pile) factor() (Factor, bool) {
-	before, after := p.sizes(0), p.sizes(1)
-	if len(before) == 0 || len(before) != len(after) {
-		return Factor{}, false
-	}
-	f, ok := factorOf(before[0], after[0])
-	for i := range before {
-		g, simple := factorOf(before[i], after[i])
-		ok = ok && simple && g == f && len(p.left[0][before[i]]) == len(p.left[1][after[i]])
-	}
-	return f, ok
-}
-
-func (p *pile) bytes(side int) int64 {
-	var sum int64
-	for size, blocks := range p.left[side] {
-		sum += size * int64(len(blocks))
-	}
-	return sum
-}
-
 func (c *causes) takeScaled(p *pile, f Factor) {
 	if !slices.Contains(c.factors, f) {
 		p.cancel()

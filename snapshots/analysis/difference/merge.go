@@ -36,9 +36,6 @@ func Merge(a, b *trace.Tables) *Merged {
 // Tables returns the common tables.
 func (m *Merged) Tables() *trace.Tables { return m.common }
 
-// Code returns whose code the common frames are.
-func (m *Merged) Code() *lines.Code { return m.code }
-
 // Stack returns the common number of a stack of side 0 or 1.
 func (m *Merged) Stack(side int, id trace.StackID) trace.StackID { return m.stacks[side][id] }
 
