@@ -601,6 +601,37 @@ func TestTheLineUnderTheAllocationsSaysWhatABandIs(t *testing.T) {
 	}
 }
 
+func TestStacksThatReadAlikeAreToldApartInEveryList(t *testing.T) {
+	tr := tracetest.Parse(t, `memtop-trace 1
+frame main "/home/me/train.py" 7 "main"
+frame linear "/env/site-packages/torch/nn/modules/linear.py" 90 "forward"
+frame adam "/env/site-packages/torch/optim/adam.py" 150 "_init_group"
+stack one linear main
+stack two adam main
+device 0
+alloc 0x1000000 1048576 @10 stack=one
+alloc 0x1100000 1048576 @20 stack=two
+alloc 0x1200000 1048576 @30 stack=two
+segment 0x1000000 20971520 stream=0 type="large" pool=0,0
+block 0x1000000 1048576 active_allocated requested=1048576 stack=one
+block 0x1100000 1048576 active_allocated requested=1048576 stack=two
+block 0x1200000 1048576 active_allocated requested=1048576 stack=two
+block 0x1300000 17825792 inactive
+oom - 33554432 stack=one
+`)
+	for what, keys := range map[string][]string{
+		"alive": {"4", "$"}, "stacks of all bands": {"4", "$", "enter"}, "by stack": {"4", "$", "c"}, "by allocation": {"4", "$", "c", "c"},
+		"blocks": {"5", "$", "enter"}, "holders when memory ran out": {"7", "$"}, "sites": {"3"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			d := start(t, 200, 60, Options{Color: "never"}, fileOf("run.pickle", tr))
+			d.press(keys...)
+			d.wants("train.py:7 main > linear.py:90 forward", "train.py:7 main > adam.py:150 _init_group")
+			d.lacks("_init_group #2")
+		})
+	}
+}
+
 // TestHeldMemoryIsNotMadeWhereItWasFreed looks at a file in which memory from before
 // recording is known only by the stack that freed it.
 func TestHeldMemoryIsNotMadeWhereItWasFreed(t *testing.T) {

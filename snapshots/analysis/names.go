@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -13,7 +14,8 @@ const namedCallers = 16
 // StackNames names stacks that stand together in a list so that different ones
 // have different names. Those that StackName would call the same are told apart
 // by the nearest caller in which they differ, else by what was called there,
-// else by a number, as when they differ only in frames of C++.
+// else by a number, as when they differ only in frames of C++. All without frames
+// have one name.
 func (x *Index) StackNames(stacks []trace.StackID) []string {
 	names := make([]string, len(stacks))
 	for i, id := range stacks {
@@ -27,9 +29,21 @@ func (x *Index) StackNames(stacks []trace.StackID) []string {
 	}
 	count := make(map[string]int)
 	for i, name := range names {
-		if count[name]++; count[name] > 1 {
+		if count[name]++; count[name] > 1 && name != NoStack {
 			names[i] = name + " #" + strconv.Itoa(count[name])
 		}
+	}
+	return names
+}
+
+// NamesOf names the stacks of a list that has some of them often. A name depends
+// on which stacks there are, not on their order, which becomes that of their ids.
+func NamesOf(x *Index, stacks []trace.StackID) map[trace.StackID]string {
+	slices.Sort(stacks)
+	stacks = slices.Compact(stacks)
+	names := make(map[trace.StackID]string, len(stacks))
+	for i, name := range x.StackNames(stacks) {
+		names[stacks[i]] = name
 	}
 	return names
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"memtop/snapshots/trace"
+	"memtop/snapshots/trace/tracetest"
 )
 
 func TestStacksThatStandTogetherHaveDifferentNames(t *testing.T) {
@@ -65,5 +66,14 @@ frame glue "engine/nn/ctx.go" 51 "memtop/engine/nn.(*Ctx).Call"
 				t.Errorf("names differ (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestAStackHasOneNameHoweverOftenItStandsInAList(t *testing.T) {
+	x := indexOf(t, tracetest.Frames+"device 0\nalloc 0x1000 512 stack=act\nalloc 0x2000 512 stack=main\n")
+	act, user := x.Lifetimes().Allocation(0).Stack, x.Lifetimes().Allocation(1).Stack
+	want := map[trace.StackID]string{0: NoStack, trace.EmptyStack: NoStack, act: "model.py:20 forward", user: "train.py:10 main"}
+	if diff := cmp.Diff(want, NamesOf(x, []trace.StackID{user, act, user, 0, trace.EmptyStack, act})); diff != "" {
+		t.Errorf("names differ (-want +got):\n%s", diff)
 	}
 }

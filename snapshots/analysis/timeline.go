@@ -169,15 +169,7 @@ func (x *Index) fillAllocations(columns []Column, most int) []Band {
 	if n := len(columns); n > 0 {
 		chosen = x.largestIn(max(columns[0].From, 0), min(columns[n-1].To, x.events.Len()), most)
 	}
-	bands := make([]Band, 0, len(chosen)+1)
-	for _, a := range chosen {
-		band := Band{Name: HeldBefore, Allocation: a.ID, Held: a.Open < 0}
-		if !a.FreeStack && (a.Open >= 0 || a.Stack > trace.EmptyStack) {
-			band.Name, band.Stack = x.StackName(a.Stack), a.Stack
-		}
-		bands = append(bands, band)
-	}
-	bands = append(bands, Band{Name: "rest", Category: trace.OtherCategory, Rest: true})
+	bands := x.allocationBands(chosen)
 	for c := range columns {
 		column := &columns[c]
 		column.Total = x.RequestedAt(column.At)
@@ -192,6 +184,25 @@ func (x *Index) fillAllocations(columns []Column, most int) []Band {
 		column.Bands[len(chosen)] = rest
 	}
 	return bands
+}
+
+// allocationBands gives each of some allocations a band, and one to the rest.
+func (x *Index) allocationBands(chosen []trace.Allocation) []Band {
+	bands := make([]Band, 0, len(chosen)+1)
+	var stacks []trace.StackID
+	for _, a := range chosen {
+		band := Band{Allocation: a.ID, Held: a.Open < 0}
+		if !a.FreeStack && (a.Open >= 0 || a.Stack > trace.EmptyStack) {
+			band.Stack = a.Stack
+			stacks = append(stacks, a.Stack)
+		}
+		bands = append(bands, band)
+	}
+	names := NamesOf(x, stacks)
+	for i := range bands {
+		bands[i].Name = cmp.Or(names[bands[i].Stack], HeldBefore)
+	}
+	return append(bands, Band{Name: "rest", Category: trace.OtherCategory, Rest: true})
 }
 
 // largestIn returns the allocations worth a band in events [from, to).

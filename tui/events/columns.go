@@ -96,13 +96,13 @@ func (p *Page) place(i int, e *trace.Event) string {
 			if a.Open < 0 {
 				return "← from before recording"
 			}
-			return "← #" + screen.Count(a.Open) + " " + page.AllocationName(p.scene, a)
+			return "← #" + screen.Count(a.Open) + " " + page.Names(nil).Allocation(p.scene.Index, a)
 		}
 	}
 	if e.Stack <= trace.EmptyStack {
 		return ""
 	}
-	return page.AllocationName(p.scene, trace.Allocation{Stack: e.Stack, Note: e.Note})
+	return page.Names(nil).Allocation(p.scene.Index, trace.Allocation{Stack: e.Stack, Note: e.Note})
 }
 
 // drawWhole draws marks and the start, which have no columns, and marks what the

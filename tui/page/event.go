@@ -6,6 +6,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"memtop/snapshots/analysis"
 	"memtop/snapshots/trace"
 	"memtop/tui/screen"
 )
@@ -81,8 +82,14 @@ func oomLines(s *Scene, i int, e *trace.Event) []Line {
 		}
 		lines = append(lines, Line{Label: "cause", Text: o.Verdict.String(), Style: screen.Bad})
 		lines = append(lines, Sentence("because", o.Reason)...)
-		for _, h := range o.Holders[:min(len(o.Holders), 5)] {
-			lines = append(lines, Pair("holds", screen.Bytes(h.Bytes)+" ×"+screen.Count(h.Count)+"  "+s.Index.StackName(h.Stack)))
+		holders := o.Holders[:min(len(o.Holders), 5)]
+		stacks := make([]trace.StackID, len(holders))
+		for k, h := range holders {
+			stacks[k] = h.Stack
+		}
+		names := Names(analysis.NamesOf(s.Index, stacks))
+		for _, h := range holders {
+			lines = append(lines, Pair("holds", screen.Bytes(h.Bytes)+" ×"+screen.Count(h.Count)+"  "+names.Stack(s.Index, h.Stack, false)))
 		}
 	}
 	return lines

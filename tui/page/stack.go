@@ -95,12 +95,17 @@ func NoteLines(t *trace.Tables, id trace.NoteID) []Line {
 // known reports whether a word of the file is more than a placeholder.
 func known(s string) bool { return s != "" && s != "N/A" }
 
-// AllocationName names an allocation in one line: what it is, if the file knows
-// that, and where it was made.
-func AllocationName(s *Scene, a trace.Allocation) string {
-	t := s.Tables()
-	n, name := t.Notes[a.Note], StackText(s.Index, a.Stack, a.FreeStack)
-	for _, id := range [...]trace.StringID{n.Role, n.Layer} {
+// Names name stacks that stand together in one list, so that different ones have
+// different names; see [analysis.NamesOf]. Without any, each is named as if it
+// stood alone.
+type Names map[trace.StackID]string
+
+// Allocation names an allocation in one line: what it is, if the file knows that,
+// and where it was made.
+func (n Names) Allocation(x *analysis.Index, a trace.Allocation) string {
+	t, name := x.Trace().Tables, n.Stack(x, a.Stack, a.FreeStack)
+	note := &t.Notes[a.Note]
+	for _, id := range [...]trace.StringID{note.Role, note.Layer} {
 		if word := t.String(id); known(word) {
 			return word + "  " + name
 		}
@@ -108,13 +113,17 @@ func AllocationName(s *Scene, a trace.Allocation) string {
 	return name
 }
 
-// StackText names a stack, and says so where memory that was held from before
+// Stack names a stack, and says so where memory that was held from before
 // recording is only known by the stack that freed it.
-func StackText(x *analysis.Index, stack trace.StackID, freed bool) string {
-	if freed {
-		return "held, freed at " + x.StackName(stack)
+func (n Names) Stack(x *analysis.Index, stack trace.StackID, freed bool) string {
+	name, listed := n[stack]
+	if !listed {
+		name = x.StackName(stack)
 	}
-	return x.StackName(stack)
+	if freed {
+		return "held, freed at " + name
+	}
+	return name
 }
 
 // tensorLines returns the tensor that a note describes, in as few lines as it

@@ -31,6 +31,7 @@ type Page struct {
 	room    analysis.Room // in it
 	table   page.Table[*analysis.MapSegment, uint64]
 	largest int64                                  // size of a segment that is shown
+	named   *ask.One[nameQuestion, page.Names]     // the blocks of one segment
 	inside  bool                                   // the blocks of one segment are listed
 	segment uint64                                 // address of the segment whose blocks are listed
 	blocks  page.Table[*analysis.MapBlock, uint64] // stays on its row when time moves
@@ -56,6 +57,7 @@ func New(s *page.Scene) *Page {
 	}
 	p.asked = ask.New(s.Gate, func(_ context.Context, q question) *analysis.Map { return q.index.SegmentsAt(q.at) })
 	p.listed = ask.New(s.Gate, list)
+	p.named = ask.New(s.Gate, nameBlocks)
 	return p
 }
 
@@ -104,6 +106,7 @@ func (p *Page) Refresh(w, h int) tea.Cmd {
 	if s := p.opened(); s != nil {
 		p.blocks.At = func(i int) *analysis.MapBlock { return &s.Blocks[i] }
 		p.blocks.Resize(len(s.Blocks), p.blocks.Height)
+		cmd = tea.Batch(cmd, p.named.Ask(nameQuestion{p.shown.index, p.state, s}))
 	} else if p.state != nil {
 		p.inside = false
 	}

@@ -1,11 +1,34 @@
 package segments
 
 import (
+	"context"
+
 	"memtop/snapshots/analysis"
 	"memtop/snapshots/trace"
 	"memtop/tui/page"
 	"memtop/tui/screen"
 )
+
+// nameQuestion asks for the names of what the live blocks of a segment hold.
+type nameQuestion struct {
+	index   page.Edition
+	state   *analysis.Map
+	segment *analysis.MapSegment
+}
+
+func nameBlocks(_ context.Context, q nameQuestion) page.Names {
+	var stacks []trace.StackID
+	for i := range q.segment.Blocks {
+		switch b := &q.segment.Blocks[i]; {
+		case !b.State.Live():
+		case b.Known:
+			stacks = append(stacks, q.index.Lifetimes().AllocationAt(b.Allocation, q.state.At).Stack)
+		default:
+			stacks = append(stacks, b.Stack)
+		}
+	}
+	return analysis.NamesOf(q.index.Index, stacks)
+}
 
 // blockColumns are those of the blocks of one segment.
 func (p *Page) blockColumns() []page.Column[*analysis.MapBlock] {
@@ -50,8 +73,13 @@ func stateText(s trace.BlockState) string {
 
 // blockName says what a live block holds.
 func (p *Page) blockName(b *analysis.MapBlock) string {
-	if !b.Known {
-		return p.scene.Index.StackName(b.Stack)
+	x := p.scene.Index
+	names, _ := p.named.Answer()
+	if p.named.Answered().segment != p.opened() {
+		names = nil
 	}
-	return page.AllocationName(p.scene, p.scene.Index.Lifetimes().AllocationAt(b.Allocation, p.state.At))
+	if !b.Known {
+		return names.Stack(x, b.Stack, false)
+	}
+	return names.Allocation(x, x.Lifetimes().AllocationAt(b.Allocation, p.state.At))
 }

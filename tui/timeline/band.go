@@ -3,7 +3,6 @@ package timeline
 import (
 	"memtop/snapshots/analysis"
 	"memtop/snapshots/trace"
-	"memtop/tui/page"
 	"memtop/tui/screen"
 )
 
@@ -48,7 +47,7 @@ func (p *Page) drawBand(c screen.Canvas) {
 	x := c.Text(4, 0, screen.Bytes(a.Size), screen.Strong) + 2
 	room := c.Width() - 1 - x
 	least := min(screen.Width(life), room*2/3)
-	c.Fit(x, 0, room-least-2, page.AllocationName(p.scene, a), screen.Plain)
+	c.Fit(x, 0, room-least-2, p.drill.names.Allocation(p.scene.Index, a), screen.Plain)
 	c.Right(x, 0, room, screen.Truncate(life, least), screen.Dim)
 }
 

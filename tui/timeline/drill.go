@@ -16,6 +16,7 @@ type drill struct {
 	want     aliveQuestion // of asked, the newest
 	made     *ask.One[listQuestion, *lists]
 	items    []item
+	names    page.Names // of their stacks
 	groups   []group
 	alive    []int32 // of items, what the selected row holds
 	step     step
@@ -43,7 +44,7 @@ func (d *drill) reset() { d.step, d.band, d.left.Cursor = inAll, allBands, 0 }
 
 // forget forgets what is alive: allocations are known by numbers.
 func (d *drill) forget() {
-	d.want, d.items, d.groups, d.alive = aliveQuestion{}, nil, nil, nil
+	d.want, d.items, d.names, d.groups, d.alive = aliveQuestion{}, nil, nil, nil, nil
 }
 
 // back goes one step up and reports whether there was one.
@@ -77,7 +78,8 @@ func (d *drill) refresh(p *Page) tea.Cmd {
 		cmd = tea.Batch(cmd, d.made.Ask(d.question(p, alive)))
 	}
 	if made, ok := d.made.Answer(); ok && made != nil {
-		d.items, d.groups, d.alive = d.made.Answered().alive.items, made.groups, made.alive
+		alive := d.made.Answered().alive
+		d.items, d.names, d.groups, d.alive = alive.items, alive.names, made.groups, made.alive
 	}
 	d.left.Resize(len(d.groups), p.shape.left.H-1)
 	d.seekStack()

@@ -111,7 +111,7 @@ func (d *drill) next(direction int) tea.Cmd {
 
 func (d *drill) rowText(i int) string {
 	if d.list() == &d.right {
-		return itemText(d.scene.Index, d.item(i))
+		return itemText(d.scene.Index, d.names, d.item(i))
 	}
 	return d.groups[i].name
 }

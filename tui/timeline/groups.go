@@ -6,7 +6,6 @@ import (
 
 	"memtop/snapshots/analysis"
 	"memtop/snapshots/trace"
-	"memtop/tui/page"
 	"memtop/tui/screen"
 )
 
@@ -101,7 +100,7 @@ func (q *listQuestion) stackGroups(scope []int32) []group {
 			k = len(groups)
 			at[it.stack()] = k
 			groups = append(groups, group{
-				name: page.StackText(q.index.Index, it.Stack, it.FreeStack), stack: it.stack(), letter: ' ', role: itemRole(it),
+				name: q.alive.names.Stack(q.index.Index, it.Stack, it.FreeStack), stack: it.stack(), letter: ' ', role: itemRole(it),
 			})
 		}
 		groups[k].bytes += it.Size

@@ -42,16 +42,28 @@ type aliveQuestion struct {
 type aliveList struct {
 	at    int
 	items []item
+	names page.Names // of the items' stacks
 }
 
 func aliveAt(_ context.Context, q aliveQuestion) *aliveList {
+	list := q.list()
+	stacks := make([]trace.StackID, len(list.items))
+	for i := range list.items {
+		stacks[i] = list.items[i].Stack
+	}
+	list.names = analysis.NamesOf(q.index.Index, stacks)
+	return list
+}
+
+// list returns the items, without their names.
+func (q *aliveQuestion) list() *aliveList {
 	if q.from != nil {
 		if came, ok := q.index.Arrivals(q.from.at, q.at); ok {
 			return q.from.moved(q.index.Index, q.at, came)
 		}
 	}
 	alive := q.index.AliveAt(q.at)
-	list := &aliveList{q.at, make([]item, len(alive))}
+	list := &aliveList{at: q.at, items: make([]item, len(alive))}
 	for i := range alive {
 		list.items[i] = itemOf(q.index.Index, alive[i])
 	}
@@ -66,7 +78,7 @@ func itemOf(x *analysis.Index, a trace.Allocation) item {
 // moved returns the list at another moment: what stays, and what came. Both are
 // in order.
 func (l *aliveList) moved(x *analysis.Index, at int, came []trace.Allocation) *aliveList {
-	list := &aliveList{at, make([]item, 0, len(l.items)+len(came))}
+	list := &aliveList{at: at, items: make([]item, 0, len(l.items)+len(came))}
 	for i := range l.items {
 		it := &l.items[i]
 		if it.Open > at || at >= it.Close {
@@ -156,7 +168,7 @@ func (q *listQuestion) scope() []int32 {
 		switch {
 		case q.step >= inBand && q.band != allBands && q.bandOf(it) != q.band,
 			q.step == inStack && it.stack() != q.stack,
-			q.filter != "" && !find.Text(itemText(q.index.Index, it), q.filter):
+			q.filter != "" && !find.Text(itemText(q.index.Index, q.alive.names, it), q.filter):
 			continue
 		}
 		in = append(in, int32(i))
@@ -165,8 +177,8 @@ func (q *listQuestion) scope() []int32 {
 }
 
 // itemText is what search and filter look at in an allocation.
-func itemText(x *analysis.Index, it *item) string {
-	return page.StackText(x, it.Stack, it.FreeStack) + " " + screen.Address(it.Addr) + " " + it.category.String() + " " + screen.Bytes(it.Size)
+func itemText(x *analysis.Index, names page.Names, it *item) string {
+	return names.Stack(x, it.Stack, it.FreeStack) + " " + screen.Address(it.Addr) + " " + it.category.String() + " " + screen.Bytes(it.Size)
 }
 
 // bandOf returns the band of the chart that an allocation is in.

@@ -1,7 +1,6 @@
 package timeline
 
 import (
-	"memtop/tui/page"
 	"memtop/tui/screen"
 )
 
@@ -36,7 +35,7 @@ func (d *drill) leftTitle() string {
 	case inBand:
 		return d.bandName + " at the cursor, by stack"
 	case inStack:
-		return page.StackText(d.scene.Index, d.stack.id, d.stack.freed)
+		return d.names.Stack(d.scene.Index, d.stack.id, d.stack.freed)
 	default:
 		return "At the cursor"
 	}
@@ -132,5 +131,5 @@ func (p *Page) drawItem(c screen.Canvas, y int, it *item) {
 	}
 	c.Right(13+screen.BytesWidth, y, 10, since, screen.Dim)
 	x := 25 + screen.BytesWidth
-	c.Fit(x, y, c.Width()-x-2, page.AllocationName(p.scene, it.Allocation), screen.Plain)
+	c.Fit(x, y, c.Width()-x-2, p.drill.names.Allocation(p.scene.Index, it.Allocation), screen.Plain)
 }
