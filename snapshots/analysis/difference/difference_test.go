@@ -166,6 +166,42 @@ alloc 0x300000 100 stack=att
 	}
 }
 
+// TestABackwardPassThatOneSideLacksIsSaid has a forward pass whose results only the side
+// with a backward pass keeps.
+func TestABackwardPassThatOneSideLacksIsSaid(t *testing.T) {
+	parse := func(events string) *trace.Trace {
+		return tracetest.Parse(t, strings.ReplaceAll(names, "FOLDER", "/home/me")+`
+frame engine "??" 0 "torch::autograd::Engine::thread_main(x)"
+stack back engine
+device 0
+alloc 0x100000 4096 stack=lin
+`+events)
+	}
+	d := of(parse("free_requested 0x100000 4096\nfree_completed 0x100000 4096\n"), parse("alloc 0x200000 8 stack=back\n"))
+	causes := d.Causes()
+	want := "Allocated on both sides, and held at only one of the two moments: 1 allocation, 4.0 KiB; a backward pass runs after and not before; from model.py:20 forward."
+	if got := d.Text(&causes[0]); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// TestEqualSizesAreOfEqualCategories has copies of a weight that are of other use.
+func TestEqualSizesAreOfEqualCategories(t *testing.T) {
+	parse := func(notes ...string) *trace.Trace {
+		text := strings.ReplaceAll(names, "FOLDER", "/home/me") + "note weight category=\"parameter\"\nnote state category=\"optimizer\"\ndevice 0\n"
+		for i, note := range notes {
+			text += fmt.Sprintf("alloc %#x 4096 stack=init note=%s\n", (i+1)<<20, note)
+		}
+		return tracetest.Parse(t, text)
+	}
+	for _, after := range [][]string{{"state", "weight", "state"}, {"weight", "state", "state"}, {"state", "state", "weight"}} {
+		causes := of(parse("weight"), parse(after...)).Causes()
+		if len(causes) != 1 || causes[0].Category != trace.Optimizer || causes[0].Row.Delta() != 8192 {
+			t.Errorf("%v: got %+v, want 8192 bytes of the optimizer", after, causes)
+		}
+	}
+}
+
 func TestMemoryWithoutAStackSaysWhetherItWasHeldBefore(t *testing.T) {
 	held := tracetest.Parse(t, "device 0\nfree_requested 0x100000 700\nfree_completed 0x100000 700\nalloc 0x200000 300\n")
 	d := difference.Of(difference.Merge(held.Tables, held.Tables), at(held, -1), at(held, last))

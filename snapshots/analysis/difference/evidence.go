@@ -35,7 +35,7 @@ func (m *Merged) has(stack trace.StackID, is func(file, name string) bool) bool 
 }
 
 // means are what a program does that changes its memory, as far as its stacks show it.
-type means struct{ autocast, checkpoint bool }
+type means struct{ autocast, checkpoint, backward bool }
 
 // meansOf looks at the stacks of all that a side allocates.
 func (d *Difference) meansOf(side int) means {
@@ -46,6 +46,7 @@ func (d *Difference) meansOf(side int) means {
 		if !seen[stack] {
 			seen[stack] = true
 			found.autocast = found.autocast || d.Merged.has(stack, isAutocast)
+			found.backward = found.backward || d.Merged.has(stack, isBackward)
 			found.checkpoint = found.checkpoint || d.Merged.has(stack, isCheckpoint)
 		}
 	}
@@ -67,6 +68,9 @@ func (d *Difference) meansOf(side int) means {
 func isCast(_, name string) bool { return strings.Contains(name, "autocast::cached_cast") }
 
 func isAutocast(_, name string) bool { return strings.Contains(name, "at::autocast::") }
+
+// isBackward knows the engine that runs a graph backward.
+func isBackward(_, name string) bool { return strings.Contains(name, "autograd::Engine::") }
 
 // isCheckpoint knows what runs a part of the program without keeping what it makes, and
 // again in backward: PyTorch's, and our own engine's.

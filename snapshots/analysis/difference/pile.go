@@ -39,13 +39,36 @@ func (p *pile) take(side int, size int64, n int) []*block {
 	return blocks[:n]
 }
 
-// cancel takes what is equal on both sides.
+// cancel takes what is equal on both sides, of equal categories first.
 func (p *pile) cancel() {
 	for _, size := range p.sizes(0) {
+		var count [2][trace.CategoryCount]int
+		for side := range p.left {
+			for _, b := range p.left[side][size] {
+				count[side][b.category]++
+			}
+		}
+		for side := range p.left {
+			p.left[side][size] = sharedFirst(p.left[side][size], count)
+		}
 		n := min(len(p.left[0][size]), len(p.left[1][size]))
 		p.take(0, size, n)
 		p.take(1, size, n)
 	}
+}
+
+// sharedFirst returns blocks with those first that both sides have as many of, by category.
+func sharedFirst(blocks []*block, count [2][trace.CategoryCount]int) []*block {
+	var shared, others []*block
+	var seen [trace.CategoryCount]int
+	for _, b := range blocks {
+		if seen[b.category]++; seen[b.category] <= min(count[0][b.category], count[1][b.category]) {
+			shared = append(shared, b)
+		} else {
+			others = append(others, b)
+		}
+	}
+	return append(shared, others...)
 }
 
 func (p *pile) bytes(side int) int64 {

@@ -45,7 +45,7 @@ func (d *Difference) Text(c *Cause) string {
 	case Recomputed:
 		text = "Kept on one side, made again by checkpointing on the other: " + change(c)
 	case OtherMoment:
-		text = "Allocated on both sides, and held at only one of the two moments: " + change(c)
+		text = "Allocated on both sides, and held at only one of the two moments: " + change(c) + d.onlyIn(backward, "; a backward pass runs")
 	case Appeared:
 		text = "Only after, " + c.Category.String() + ": " + change(c)
 	default:
@@ -104,6 +104,7 @@ func (d *Difference) onlyIn(is func(means) bool, runs string) string {
 }
 
 func autocast(m means) bool   { return m.autocast }
+func backward(m means) bool   { return m.backward }
 func checkpoint(m means) bool { return m.checkpoint }
 
 // change says how much a cause is before and after.
