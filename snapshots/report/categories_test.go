@@ -94,7 +94,11 @@ func mislabelled(t *testing.T, path string, devices map[int]*labelled) float64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer source.Close()
+	defer func() {
+		if err := source.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
 	found := make(map[int]map[string]int64)
 	for _, d := range New(source.Trace()).Devices {
 		found[d.Device] = make(map[string]int64)
