@@ -56,9 +56,8 @@ func NewSegmentHistory(t *Trace, d *Device, changes []int32) *SegmentHistory {
 func (h *SegmentHistory) event(k int) *Event { return h.events.At(int(h.changes[k])) }
 
 // redo applies change k, and reports whether it fits.
-func (h *SegmentHistory) redo(now *mapping, k int) bool {
-	e, ok := h.event(k), false
-	switch e.Kind {
+func (h *SegmentHistory) redo(now *mapping, k int) (ok bool) {
+	switch e := h.event(k); e.Kind {
 	case SegmentFree:
 		_, ok = now.pick(e.Addr)
 	case SegmentUnmap:
