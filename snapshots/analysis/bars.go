@@ -38,7 +38,7 @@ func (x *Index) newBars() *bars {
 		b.start[of[id]] += w.regions[id].initial
 	}
 	// What no segment accounts for, as in files cut by hand, is rest.
-	b.start[len(bands)-1] += x.levels.initialReserved - sum(b.start)
+	b.start[len(bands)-1] += x.initialReserved - sum(b.start)
 	now, level := make([]int64, len(bands)), int64(0)
 	for k, i := range b.events {
 		band := uint8(len(bands) - 1)

@@ -13,7 +13,6 @@ func (x *Index) Buckets(span int64, n int) Timeline {
 	first = max(first, last-int64(n)+1)
 	columns := make([]Column, 0, last-first+1)
 	from := x.EventAtTime(first * span)
-	begin := from
 	for k := first; k <= last; k++ {
 		to := x.events.Len()
 		if k < last {
@@ -22,7 +21,7 @@ func (x *Index) Buckets(span int64, n int) Timeline {
 		columns = append(columns, x.timeColumn(from, to))
 		from = to
 	}
-	return x.fill(ByCategory, begin, x.events.Len(), columns)
+	return x.fill(ByCategory, columns)
 }
 
 // TimelineEvery cuts the events from one on into columns of equally many, at
@@ -40,5 +39,5 @@ func (x *Index) TimelineEvery(by Banding, from, events, n int) Timeline {
 		column.At, _ = x.Highest(column.From, column.To)
 		columns = append(columns, column)
 	}
-	return x.fill(by, columns[0].From, to, columns)
+	return x.fill(by, columns)
 }

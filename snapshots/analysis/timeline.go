@@ -52,14 +52,14 @@ const bandCount = 10
 // Timeline splits events [from, to) into columns of equal numbers of events.
 // With fewer events than columns, neighbouring columns show the same event.
 func (x *Index) Timeline(by Banding, from, to, columns int) Timeline {
-	return x.fill(by, from, to, x.byEvents(from, to, columns))
+	return x.fill(by, x.byEvents(from, to, columns))
 }
 
 // TimelineByTime is like Timeline with columns equal in time. The level that a
 // column starts with counts as its own. It falls back to events when they have
 // no times.
 func (x *Index) TimelineByTime(by Banding, from, to, columns int) Timeline {
-	return x.fill(by, from, to, x.byTime(from, to, columns))
+	return x.fill(by, x.byTime(from, to, columns))
 }
 
 // byEvents cuts [from, to) into columns of equally many events.
@@ -117,7 +117,7 @@ func (x *Index) timeColumn(from, to int) Column {
 }
 
 // fill computes the columns' levels and bands.
-func (x *Index) fill(by Banding, from, to int, columns []Column) Timeline {
+func (x *Index) fill(by Banding, columns []Column) Timeline {
 	var t Timeline
 	t.Columns = columns
 	switch by {

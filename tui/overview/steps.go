@@ -8,7 +8,8 @@ import (
 
 // steps returns the chart of the peak of each step over the whole run: of more
 // steps than columns the highest of those that share one.
-func (p *Page) steps(rows int) section {
+func (p *Page) steps() section {
+	const rows = 4
 	f, ok := p.asked.Answer()
 	if !ok || len(f.peaks) < 2 {
 		return section{}

@@ -83,8 +83,7 @@ func (s *Scene) trains() bool {
 		return true
 	}
 	for i := range s.Parts {
-		switch s.Parts[i].Category {
-		case trace.Gradient, trace.Optimizer, trace.BackwardTemporary:
+		if c := s.Parts[i].Category; c == trace.Gradient || c == trace.Optimizer || c == trace.BackwardTemporary {
 			return true
 		}
 	}

@@ -156,6 +156,7 @@ func (j *Judge) countGradients(sizes []size) (stay bool) {
 		case outlivesBackward, freedByZeroGrad, accumulated:
 			staying[at]++
 			stay = true
+		default: // no gradient
 		}
 	}
 	for i := range sizes {

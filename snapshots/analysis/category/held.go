@@ -64,21 +64,19 @@ func (j *Judge) byFree(h *trace.Held) Rule {
 		return freedByZeroGrad
 	case engineFreer:
 		return heldResult
+	default:
+		if j.stacks[h.Stack].maker == inputMaker {
+			return heldBatch
+		}
+		return heldUnknown
 	}
-	if j.stacks[h.Stack].maker == inputMaker {
-		return heldBatch
-	}
-	return heldUnknown
 }
 
 // trains reports whether something in the trace is a backward pass or an update.
 func (j *Judge) trains() bool {
-	for id := range j.stacks {
-		switch j.makerOf(trace.StackID(id)) {
-		case backwardMaker, gradientMaker, stepMaker, stateMaker:
-			if id > 0 {
-				return true
-			}
+	for id := 1; id < len(j.stacks); id++ {
+		if m := j.makerOf(trace.StackID(id)); m == backwardMaker || m == gradientMaker || m == stepMaker || m == stateMaker {
+			return true
 		}
 	}
 	return false

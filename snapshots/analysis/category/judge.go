@@ -128,13 +128,10 @@ func (j *Judge) Of(id trace.AllocationID, note trace.NoteID) (trace.Category, Ru
 	if j.noted[note] {
 		return j.notes[note], noted
 	}
-	rule := NoRule
 	if k, held := id.Held(); held {
-		rule = j.held[k]
-	} else {
-		rule = j.rules[id]
+		return table[j.held[k]].category, j.held[k]
 	}
-	return table[rule].category, rule
+	return table[j.rules[id]].category, j.rules[id]
 }
 
 // Frame returns the frame of a stack that decides what it makes, 0 when none does.

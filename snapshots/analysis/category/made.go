@@ -57,9 +57,9 @@ func (p *panel) made(i int, e *trace.Event, at int) Rule {
 	}
 	switch m := p.makerOf(e.Stack); m {
 	case forwardMaker, operationMaker:
-		return p.forward(i, s, m)
+		return p.forward(i, s)
 	case backwardMaker:
-		return p.backward(i, e, at)
+		return p.backward(i, at)
 	case stepMaker:
 		return p.step(i, e, at)
 	case unknownMaker:
@@ -74,7 +74,7 @@ func (p *panel) made(i int, e *trace.Event, at int) Rule {
 	}
 }
 
-func (p *panel) forward(i int, s *span, m maker) Rule {
+func (p *panel) forward(i int, s *span) Rule {
 	by := p.freer(i)
 	switch {
 	case by == engineFreer:
@@ -89,7 +89,7 @@ func (p *panel) forward(i int, s *span, m maker) Rule {
 }
 
 // backward tells gradients of parameters from what is gone when the pass ends.
-func (p *panel) backward(i int, e *trace.Event, at int) Rule {
+func (p *panel) backward(i, at int) Rule {
 	end := p.life.Closed(i)
 	switch p.freer(i) {
 	case engineFreer:
@@ -98,11 +98,12 @@ func (p *panel) backward(i int, e *trace.Event, at int) Rule {
 		return freedByZeroGrad
 	case stepFreer:
 		return outlivesBackward
+	default:
+		if at+1 < len(p.spans) && end >= int(p.spans[at+1].first) {
+			return outlivesBackward
+		}
+		return backwardScratch
 	}
-	if at+1 < len(p.spans) && end >= int(p.spans[at+1].first) {
-		return outlivesBackward
-	}
-	return backwardScratch
 }
 
 // step tells state and parameters from what the update needs on its way.

@@ -44,10 +44,9 @@ func newCut(j *Judge) *cut {
 	for i := 0; i < j.events.Len(); {
 		part := j.events.Span(i)
 		for k := range part {
-			switch part[k].Kind {
-			case trace.Alloc:
+			if part[k].Kind == trace.Alloc {
 				c.add(i+k, &part[k])
-			case trace.OOM:
+			} else if part[k].Kind == trace.OOM {
 				c.oom = i + k
 			}
 		}
@@ -245,17 +244,19 @@ func (c *cut) freedIn(i int) freer {
 		return by
 	}
 	at := sort.Search(len(c.spans), func(k int) bool { return int(c.spans[k].first) > end }) - 1
-	if s := &c.spans[at]; end <= int(s.last) {
-		switch s.phase {
-		case backward:
-			return engineFreer
-		case stepping:
-			return stepFreer
-		case forward:
-			return forwardFreer
-		}
+	s := &c.spans[at]
+	switch {
+	case end > int(s.last):
+		return unknownFreer
+	case s.phase == backward:
+		return engineFreer
+	case s.phase == stepping:
+		return stepFreer
+	case s.phase == forward:
+		return forwardFreer
+	default:
+		return unknownFreer
 	}
-	return unknownFreer
 }
 
 // longestBackward returns the first and last event of the longest backward pass, of one

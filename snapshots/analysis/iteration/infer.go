@@ -98,7 +98,7 @@ func (w *walk) event(i int, c *call) {
 	switch c.role {
 	case step:
 		w.steps, w.stepDone = extend(w.steps, c.caller, i, w.stepDone), false
-	case clear:
+	case clears:
 		w.clears, w.clearDone = extend(w.clears, c.caller, i, w.clearDone), false
 	case backward:
 		w.backward = extend(w.backward, 0, i, w.pass != backward)

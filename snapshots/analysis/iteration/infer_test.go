@@ -84,8 +84,8 @@ type program struct {
 func (p *program) run(words []string) {
 	var open []string
 	for _, word := range words {
-		name, from, by := strings.TrimSuffix(word, "="), "", ""
-		name, from, _ = strings.Cut(name, "/")
+		name, from, _ := strings.Cut(strings.TrimSuffix(word, "="), "/")
+		by := ""
 		p.addr++
 		addr := fmt.Sprintf("0x%x", p.addr<<12)
 		fmt.Fprintf(&p.text, "alloc %s 512 stack=%s\n", addr, name)

@@ -15,7 +15,7 @@ const (
 	forward       // inside of a module
 	backward      // inside of the autograd engine
 	step          // inside of an optimizer's step
-	clear         // inside of zero_grad
+	clears        // inside of zero_grad
 )
 
 // call is a stack's role and the line that called for it.
@@ -44,7 +44,7 @@ func callOf(t *trace.Tables, code *lines.Code, stack trace.StackID) call {
 		case name == "_call_impl":
 			return call{role: forward}
 		case name == "zero_grad":
-			return call{clear, caller(t, code, frames[i+1:])}
+			return call{clears, caller(t, code, frames[i+1:])}
 		case inside && isStep(file, name):
 			return call{step, caller(t, code, frames[i+1:])}
 		}
