@@ -621,7 +621,7 @@ oom - 33554432 stack=one
 `)
 	for what, keys := range map[string][]string{
 		"alive": {"4", "$"}, "stacks of all bands": {"4", "$", "enter"}, "by stack": {"4", "$", "c"}, "by allocation": {"4", "$", "c", "c"},
-		"blocks": {"5", "$", "enter"}, "holders when memory ran out": {"7", "$"}, "sites": {"3"},
+		"blocks": {"5", "$", "enter"}, "holders when memory ran out": {"7", "$"}, "sites": {"3"}, "tensors": {"3", "t"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			d := start(t, 200, 60, Options{Color: "never"}, fileOf("run.pickle", tr))
