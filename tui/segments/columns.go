@@ -20,7 +20,7 @@ func columns(x *analysis.Index, bar func(screen.Canvas, *analysis.MapSegment)) [
 		{Head: "blocks by address", Rest: page.All, Left: true, Still: true, Draw: bar},
 		{Head: "free", Width: page.Cells(screen.BytesWidth), Text: func(s segment) string { return screen.Bytes(s.Free) }, Value: func(s segment) int64 { return s.Free }},
 		{Head: "live", Width: page.Cells(6), Text: func(s segment) string { return screen.Count(s.LiveCount) }, Value: func(s segment) int64 { return int64(s.LiveCount) }},
-		{Width: page.Cells(3), Text: flags},
+		{Head: "pin", Width: page.Cells(4), Text: flags, Value: pinned},
 		{Head: "stream", Width: page.From(99, 6), Text: func(s segment) string { return page.StreamText(s.Stream) }},
 		{Head: "pool", Width: page.From(99, 9), Text: func(s segment) string { return page.PoolText(x.Trace().Tables, s.Pool) }},
 		{Head: "type", Width: page.From(99, 5), Searched: true, Text: func(s segment) string { return s.Type }},
@@ -29,6 +29,14 @@ func columns(x *analysis.Index, bar func(screen.Canvas, *analysis.MapSegment)) [
 }
 
 func used(s *analysis.MapSegment) float64 { return float64(s.Live) / float64(max(s.Size, 1)) }
+
+// pinned returns the free bytes that a pin keeps from the driver.
+func pinned(s *analysis.MapSegment) int64 {
+	if s.Pin == nil {
+		return 0
+	}
+	return s.Free
+}
 
 // flags says in letters what is particular about a segment: pinned,
 // expandable, without anything live.
