@@ -102,7 +102,8 @@ func (p *Page) versusTitle() string {
 
 func (p *Page) versusState() string {
 	room := max(16, (p.width-48)/2) // of a name
-	text := screen.Truncate(p.sideName(0), room) + " → " + screen.Truncate(p.sideName(1), room)
+	before, after := apart(p.sideName(0), p.sideName(1), room)
+	text := screen.Truncate(before, room) + " → " + screen.Truncate(after, room)
 	if p.versus.table.Filter != "" {
 		text = "filter “" + p.versus.table.Filter + "”"
 	}
@@ -110,6 +111,23 @@ func (p *Page) versusState() string {
 		text = "… " + text
 	}
 	return text
+}
+
+// apart leaves out how two names begin alike, where one is wider than its room:
+// snapshots of one run differ at the end.
+func apart(a, b string, room int) (string, string) {
+	if screen.Width(a) <= room && screen.Width(b) <= room {
+		return a, b
+	}
+	one, other := []rune(a), []rune(b)
+	n := 0
+	for n < min(len(one), len(other))-1 && one[n] == other[n] {
+		n++
+	}
+	if n < 2 {
+		return a, b
+	}
+	return "…" + string(one[n:]), "…" + string(other[n:])
 }
 
 // sideName names a side in short.
