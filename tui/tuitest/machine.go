@@ -132,7 +132,8 @@ func (m *machine) segment(s *slab) trace.Segment {
 	}
 	segment := trace.Segment{
 		Addr: s.addr, Size: s.block * int64(s.blocks), Stack: s.stack, Stream: s.stream, Pool: s.pool,
-		Type: m.in.String(kind), Given: trace.GaveAddr | trace.GaveType | trace.GavePool | trace.GaveStream,
+		Type: m.in.String(kind), Given: trace.GaveAddr | trace.GaveSize | trace.GaveType | trace.GavePool | trace.GaveStream | trace.GaveDevice | trace.GaveAllocated |
+			trace.GaveActive | trace.GaveRequested,
 	}
 	for i := range s.blocks {
 		m.addBlock(&segment, s, s.addr+uint64(s.block)*uint64(i))
@@ -147,7 +148,7 @@ func (m *machine) addBlock(segment *trace.Segment, s *slab, addr uint64) {
 		segment.Blocks[n-1].Size += s.block
 		return
 	}
-	b := trace.Block{Addr: addr, Size: s.block, Given: trace.GaveAddr | trace.GaveRequested | trace.GaveState}
+	b := trace.Block{Addr: addr, Size: s.block, Given: trace.GaveAddr | trace.GaveSize | trace.GaveRequested | trace.GaveState}
 	if live {
 		b.State, b.Requested, b.Stack, b.Note = trace.Allocated, t.size, t.stack, t.note
 		segment.Active += s.block

@@ -1,6 +1,7 @@
 package tuitest
 
 import (
+	"slices"
 	"strconv"
 
 	"memtop/snapshots/trace"
@@ -43,8 +44,7 @@ func Large(n int) *trace.Trace {
 func TwoDevices() *trace.Trace {
 	t := Small()
 	first := trace.Device{ID: 0, Final: trace.State{Segments: t.Devices[0].Final.Segments[:1]}}
-	second := t.Devices[0]
-	second.ID = 1
+	second := onDevice(t.Devices[0], 1)
 	t.Devices = []trace.Device{first, second}
 	t.Annotations = nil
 	return t
@@ -54,12 +54,21 @@ func TwoDevices() *trace.Trace {
 // 1 ran out of memory.
 func OneOfTwoRanOut() *trace.Trace {
 	t := Small()
-	busy, short := t.Devices[0], t.Devices[0]
+	busy, short := t.Devices[0], onDevice(t.Devices[0], 1)
 	n := busy.Events.Len()
 	busy.Events = busy.Events.Slice(0, n-1)
-	short.ID, short.Events = 1, short.Events.Slice(n/2, n)
+	short.Events = short.Events.Slice(n/2, n)
 	t.Devices = []trace.Device{busy, short}
 	return t
+}
+
+// onDevice returns what happened as if it had been on another device.
+func onDevice(d trace.Device, id int) trace.Device {
+	d.ID, d.Final.Segments = id, slices.Clone(d.Final.Segments)
+	for i := range d.Final.Segments {
+		d.Final.Segments[i].Device = int32(id)
+	}
+	return d
 }
 
 // StateOnly returns a trace that has segments and no events.
