@@ -12,6 +12,7 @@ import (
 
 	"memtop/cmd/command"
 	"memtop/snapshots/pytorch/pytorchtest"
+	"memtop/tui/tuitest"
 )
 
 // mostKeys is how many keys an answer may take.
@@ -46,6 +47,12 @@ var tasks = map[string]task{
 			`34\.0 MiB linear\.go:\d+ nn\.\(\*Linear\)`, `12\.6 MiB build\.go:\d+ nn\.Builder\.Param`,
 		},
 	},
+	"which of the devices ran out of memory": {
+		command: "open two_devices.pickle", leave: "q",
+		answer: []string{
+			`device 1 of 2 · at event 123/123 \(out of memory\)`, `0 +193\.7 MiB +▸1 +193\.7 MiB ✗`, `asked     512\.0 MiB by attention\.py:31 attend`,
+		},
+	},
 	"which line holds most at the peak: PyTorch": {
 		command: "open training.pickle", begin: "device 0", keys: []press{{"p", `\(peak\)`}, {"6", "outermost first"}, {"l", "By line"}}, leave: "q",
 		answer: []string{
@@ -69,9 +76,9 @@ var tasks = map[string]task{
 		},
 	},
 	"which block pins a segment": {
-		command: "open pinned.pickle", begin: "device 0", keys: []press{{"5", "▸ 0x7f0000000000"}, {"j", "▸ 0x7f0002000000"}}, leave: "q",
+		command: "open pinned.pickle", begin: "device 0", keys: []press{{"5", "▸ 0x7f0000000000"}, {"<", `address▼`}, {"<", `pin▼\n  0x7f`}, {"g", "▸ 0x7f0002000000"}}, leave: "q",
 		answer: []string{
-			`▸ 0x7f0002000000   20\.0 MiB  10\.0% .* 18\.0 MiB      1   P`,
+			`▸ 0x7f0002000000   20\.0 MiB  10\.0% .* 18\.0 MiB      1    P`,
 			`pinned by  2\.0 MiB at 0x7f0003200000 by evaluate\.py:41 keep_scores\n`,
 		},
 	},
@@ -182,6 +189,7 @@ func taskFiles(t *testing.T) string {
 		t.Fatal(err)
 	}
 	writeSnapshot(t, in("pinned.pickle"), pytorchtest.PinnedEvaluation())
+	writeSnapshot(t, in("two_devices.pickle"), tuitest.OneOfTwoRanOut())
 	for name, n := range map[string]int{"before.pickle": 8, "after.pickle": 12} {
 		run, err := leakingSteps(n, "1048576")
 		if err != nil {
