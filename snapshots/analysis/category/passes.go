@@ -44,10 +44,12 @@ func newCut(j *Judge) *cut {
 	for i := 0; i < j.events.Len(); {
 		part := j.events.Span(i)
 		for k := range part {
-			if part[k].Kind == trace.Alloc {
+			switch part[k].Kind {
+			case trace.Alloc:
 				c.add(i+k, &part[k])
-			} else if part[k].Kind == trace.OOM {
+			case trace.OOM:
 				c.oom = i + k
+			default: // no memory is asked for
 			}
 		}
 		i += len(part)
