@@ -86,6 +86,7 @@ var views = map[string][]string{
 func TestScreens(t *testing.T) {
 	small := fileOf("run.pickle", tuitest.Small())
 	goldenViews(t, views, func(t *testing.T, w, h int, o Options, keys []string) *driver {
+		t.Helper()
 		d := start(t, w, h, o, small)
 		d.press(keys...)
 		return d

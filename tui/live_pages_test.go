@@ -35,6 +35,7 @@ var recordedViews = map[string][]string{
 
 func TestRecordedScreens(t *testing.T) {
 	goldenViews(t, recordedViews, func(t *testing.T, w, h int, o Options, keys []string) *driver {
+		t.Helper()
 		d := startRecording(t, w, h, o)
 		d.press(keys...)
 		return d

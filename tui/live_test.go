@@ -41,6 +41,7 @@ var liveViews = map[string][]string{
 
 func TestLiveScreens(t *testing.T) {
 	goldenViews(t, liveViews, func(t *testing.T, w, h int, o Options, keys []string) *driver {
+		t.Helper()
 		d, p := startLiveWith(t, w, h, 20, o)
 		d.press(keys...)
 		d.train(p, 1)

@@ -116,7 +116,7 @@ func entries(n int) string {
 
 // hasStacks reports whether anything at all has a stack.
 func (x *Index) hasStacks() bool {
-	if x.stacks.count() > 0 || x.levels.initial+x.levels.nowRequested == 0 && x.kinds[trace.Alloc] == 0 {
+	if x.stacks.count() > 0 || x.initial+x.nowRequested == 0 && x.kinds[trace.Alloc] == 0 {
 		return true
 	}
 	for i := range x.device.Final.Segments {
@@ -145,7 +145,7 @@ func (f *finder) inconsistent() {
 // strayBytes counts what the events leave alive that the final state does not
 // know.
 func (x *Index) strayBytes() int64 {
-	return max(0, x.levels.initial+x.levels.nowRequested-x.Summary().Requested)
+	return max(0, x.initial+x.nowRequested-x.Summary().Requested)
 }
 
 func (f *finder) waiting() {

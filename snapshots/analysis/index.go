@@ -56,7 +56,7 @@ func (x *Index) Advance(t *trace.Trace, device *trace.Device) {
 	x.life.Advance(device.Events)
 	x.life.Finish(&device.Final)
 	x.readEvents()
-	x.levels.settle(x.life, &device.Final)
+	x.settle(x.life, &device.Final)
 	if device.Base == nil {
 		x.stacks.addBlocks(&device.Final)
 	}

@@ -43,12 +43,12 @@ func TestTheDifferenceThatMixedPrecisionMakesIsExplained(t *testing.T) {
 	}
 	want := countCasts(peakOf(b)) - countCasts(peakOf(a))
 	for _, c := range d.Causes() {
-		switch {
-		case c.Kind == difference.Cast:
+		switch c.Kind {
+		case difference.Cast:
 			if c.Row.Delta() != want || want == 0 || !strings.Contains(d.Text(&c), "autocast runs after and not before") {
 				t.Errorf("copies of autocast: got %s, %d bytes, want %d", d.Text(&c), c.Row.Delta(), want)
 			}
-		case c.Kind == difference.Scaled:
+		case difference.Scaled:
 			if c.Factor != (difference.Factor{Times: 1, Over: 2}) || c.Row.Bytes[0] != 2*c.Row.Bytes[1] || c.Row.Count[0] != c.Row.Count[1] {
 				t.Errorf("half precision: got %+v", c.Row)
 			}
