@@ -111,15 +111,6 @@ var table = [ruleCount]rule{
 	heldOutput:       {trace.Inference, Lived, "held before, freed in the loop without a graph"},
 }
 
-// Rules are the numbers of all rules, in the order of their categories.
-func Rules() []Rule {
-	all := make([]Rule, ruleCount)
-	for i := range all {
-		all[i] = Rule(i)
-	}
-	return all
-}
-
 // String says in words what the rule goes by.
 func (r Rule) String() string { return table[r].name }
 
