@@ -674,3 +674,24 @@ func TestTheRulesBehindTheCategoriesShowBelowThem(t *testing.T) {
 	d.press("e")
 	d.wants("freed by backward", "module moved or converted", "optimizer begins its state")
 }
+
+// TestEnterOnACategorySaysWhichRulesGaveIt goes backwards from the first finding: to
+// the last of the categories that hold something, and on to the first.
+func TestEnterOnACategorySaysWhichRulesGaveIt(t *testing.T) {
+	d := startSmall(t, 120, 60)
+	d.press("c") // away from where memory ran out
+	d.press("N")
+	for range 8 {
+		if strings.Contains(d.screen(), "▸parameter") {
+			break
+		}
+		d.press("N")
+	}
+	d.press("enter")
+	d.wants("▸parameter", "module moved or converted")
+	d.lacks("freed by backward")
+	d.press("enter")
+	d.lacks("module moved or converted")
+	d.press("N", "enter") // the last finding: to its page
+	d.wants("At the cursor")
+}

@@ -158,7 +158,7 @@ func (p *Page) holding(a *account, w, h int) section {
 	categories, shown := p.heldCategories(a), ownLines(a.Lines)
 	x, y, rows := holdingSide, 0, max(len(categories), min(len(shown), max(h/3, 5)))
 	shown = shown[:min(len(shown), rows)]
-	if w < 2*holdingSide || p.rules {
+	if w < 2*holdingSide || p.tells() {
 		x, y, rows = 0, len(categories), len(categories)+len(shown)
 	}
 	name := max(nameWidth(categories), holdingName)
@@ -184,8 +184,8 @@ func (p *Page) heldCategories(a *account) []fall {
 	var held []fall
 	for _, c := range trace.Categories {
 		if bytes := a.Categories[c]; bytes > 0 {
-			held = append(held, fall{name: c.String(), bytes: bytes, style: screen.Style{Fg: screen.Band(c.Place())}})
-			held = append(held, rulesOf(&f, c)...)
+			held = append(held, fall{name: c.String(), bytes: bytes, style: screen.Style{Fg: screen.Band(c.Place())}, chosen: p.chosen(c)})
+			held = append(held, p.rulesOf(&f, c)...)
 		}
 	}
 	return held

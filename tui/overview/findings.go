@@ -129,7 +129,7 @@ func (p *Page) moreFindings(shown int) string {
 
 func (p *Page) drawFinding(c screen.Canvas, y, i int) int {
 	f := &p.found[i]
-	if i == p.finding && len(p.found) > 1 {
+	if i == p.finding && len(p.found) > 1 && p.category < 0 {
 		c.Set(0, y, '▸', screen.Title)
 	}
 	c.Set(1, y, severityMark[f.Severity], severityStyle[f.Severity])

@@ -21,10 +21,10 @@ func newKeyMap(s *page.Scene) keyMap {
 	k := keyMap{motion: s.Motion()}
 	k.mine = pageKeys{
 		Moment:   keys.New("c", "at the peak, at the end, at the cursor", "c"),
-		Next:     keys.New("n", "next finding", "n"),
-		Previous: keys.New("N", "previous finding", "N"),
-		Open:     keys.New("enter", "show the finding's moment on the timeline", "enter"),
-		Rules:    keys.New("e", "which rules gave the categories", "e"),
+		Next:     keys.New("n", "next finding, then the categories", "n"),
+		Previous: keys.New("N", "previous finding or category", "N"),
+		Open:     keys.New("enter", "show the finding's moment, or which rules gave the category", "enter"),
+		Rules:    keys.New("e", "which rules gave all categories", "e"),
 		Copy:     keys.New("y", "copy the findings", "y"),
 	}
 	if s.Live() != nil {

@@ -20,7 +20,8 @@ func (p *Page) liveFalls(f *facts, compact bool) section {
 		}
 		rows = append(rows, fall{name: row.Name, bytes: row.Bytes, style: fallStyle(row)})
 		if row.Kind == analysis.PurposeRow {
-			rows = append(rows, rulesOf(f, row.Category)...)
+			rows[len(rows)-1].chosen = p.chosen(row.Category)
+			rows = append(rows, p.rulesOf(f, row.Category)...)
 		}
 	}
 	whole := "reserved"

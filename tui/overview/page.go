@@ -68,7 +68,9 @@ type Page struct {
 	found    []analysis.Finding // nil until they are known
 	moment   moment
 	finding  int
-	rules    bool // are shown below the categories
+	rules    bool                      // are shown below the categories
+	opened   [trace.CategoryCount]bool // whose rules alone are shown
+	category int                       // that is chosen, among those that hold something; −1 where a finding is
 	scroll   page.Reader
 	lookedAt int64                               // the time of looking
 	looking  page.Edition                        // what was looked at
@@ -78,7 +80,7 @@ type Page struct {
 
 // New returns the page of a scene.
 func New(s *page.Scene) *Page {
-	p := &Page{scene: s, keys: newKeyMap(s), lookedAt: -1}
+	p := &Page{scene: s, keys: newKeyMap(s), lookedAt: -1, category: -1}
 	switch {
 	case p.live(): // of its last step
 	case len(s.OOMs) > 0: // where the cursor is to begin with
@@ -170,7 +172,7 @@ func (p *Page) Refresh(w, h int) tea.Cmd {
 func (p *Page) Rebase(int) { p.lookedAt, p.looking = -1, page.Edition{} }
 
 func (p *Page) question(w int) question {
-	q := question{index: p.scene.Edition(), at: p.at(), columns: max(historyWidth(w), 1), live: p.live(), rules: p.rules}
+	q := question{index: p.scene.Edition(), at: p.at(), columns: max(historyWidth(w), 1), live: p.live(), rules: p.tells()}
 	if p.scene.Growing() {
 		q.span = liveSpan
 	}
@@ -212,9 +214,9 @@ func (p *Page) key(msg tea.KeyPressMsg) tea.Cmd {
 	case key.Matches(msg, k.mine.Moment):
 		p.turn()
 	case key.Matches(msg, k.mine.Next):
-		p.choose(p.finding + 1)
+		p.choose(p.place() + 1)
 	case key.Matches(msg, k.mine.Previous):
-		p.choose(p.finding - 1)
+		p.choose(p.place() - 1)
 	case key.Matches(msg, k.mine.Open):
 		return p.open()
 	case key.Matches(msg, k.mine.Rules):
@@ -234,15 +236,13 @@ func (p *Page) turn() {
 	}
 }
 
-func (p *Page) choose(i int) {
-	if n := len(p.found); n > 0 {
-		p.finding = (i + n) % n
-		p.scroll.Offset = 0
-	}
-}
-
-// open goes to the moment of the chosen finding.
+// open goes to the moment of the chosen finding, or shows which rules gave the chosen
+// category.
 func (p *Page) open() tea.Cmd {
+	if held := p.categories(); p.category >= 0 && p.category < len(held) {
+		p.opened[held[p.category]] = !p.opened[held[p.category]]
+		return nil
+	}
 	if p.finding >= len(p.found) {
 		return nil
 	}
@@ -273,10 +273,10 @@ func (p *Page) click(msg tea.MouseClickMsg) tea.Cmd {
 	for _, i := range p.shownFindings(f.left, f.findingRows()) {
 		n := len(p.findingLines(i, f.left))
 		if row >= 0 && row < n {
-			if i == p.finding {
+			if i == p.finding && p.category < 0 {
 				return p.open()
 			}
-			p.finding = i
+			p.finding, p.category = i, -1
 			return nil
 		}
 		row -= n

@@ -10,11 +10,12 @@ import (
 
 // fall is one row of the waterfall.
 type fall struct {
-	name  string
-	bytes int64
-	style screen.Style
-	none  string // instead of 0 bytes, what is known of them
-	part  int64  // of a rule's row: of the category above, and not in the sum
+	name   string
+	bytes  int64
+	style  screen.Style
+	none   string // instead of 0 bytes, what is known of them
+	part   int64  // of a rule's row: of the category above, and not in the sum
+	chosen bool   // the category that Enter opens
 }
 
 // falls returns the rows that sum to reserved memory.
@@ -31,8 +32,8 @@ func (p *Page) falls(f *facts) []fall {
 			bytes -= f.unknown
 		}
 		add(c.String(), bytes, screen.Style{Fg: screen.Band(c.Place())})
-		rows[len(rows)-1].none = p.none(f, bytes)
-		rows = append(rows, rulesOf(f, c)...)
+		rows[len(rows)-1].none, rows[len(rows)-1].chosen = p.none(f, bytes), p.chosen(c)
+		rows = append(rows, p.rulesOf(f, c)...)
 	}
 	add("held before", f.unknown, screen.Style{Fg: screen.Held})
 	add("rounding", f.state.Rounding, screen.Style{Fg: screen.Warning})
@@ -43,12 +44,12 @@ func (p *Page) falls(f *facts) []fall {
 	return rows
 }
 
-// rulesOf returns a row for each rule that gave memory a category. They are part of
-// the category's row, and have no bar.
-func rulesOf(f *facts, c trace.Category) []fall {
+// rulesOf returns a row for each rule that gave memory a category, where they are
+// asked for. They are part of the category's row, and have no bar.
+func (p *Page) rulesOf(f *facts, c trace.Category) []fall {
 	var rows []fall
 	for _, r := range f.rules {
-		if r.Category == c && !r.Rule.Unplaced() {
+		if r.Category == c && !r.Rule.Unplaced() && (p.rules || p.opened[c]) {
 			rows = append(rows, fall{name: "  " + r.Rule.String(), style: screen.Dim, part: r.Bytes})
 		}
 	}
@@ -145,6 +146,9 @@ func nameWidth(rows []fall) int {
 }
 
 func drawFall(c screen.Canvas, y, name int, row fall, of int64) {
+	if row.chosen {
+		c.Set(0, y, '▸', screen.Title)
+	}
 	style := screen.Plain
 	if row.bytes == 0 {
 		style = screen.Dim

@@ -1,0 +1,50 @@
+package overview
+
+import "memtop/snapshots/trace"
+
+// What Enter opens
+//
+// The findings come first and then the categories that hold something, as one list
+// that n and N go through.
+
+// categories returns those that hold something at the moment that is shown, in their
+// order.
+func (p *Page) categories() []trace.Category {
+	f, _ := p.asked.Answer()
+	var held []trace.Category
+	for _, c := range trace.Categories {
+		if f.categories[c] > 0 {
+			held = append(held, c)
+		}
+	}
+	return held
+}
+
+// place is where the choice stands in the list.
+func (p *Page) place() int {
+	if p.category >= 0 {
+		return len(p.found) + p.category
+	}
+	return p.finding
+}
+
+func (p *Page) choose(i int) {
+	n := len(p.found) + len(p.categories())
+	if n == 0 {
+		return
+	}
+	i = (i + n) % n
+	if p.category = i - len(p.found); p.category < 0 {
+		p.finding, p.category = i, -1
+	}
+	p.scroll.Offset = 0
+}
+
+// chosen reports whether Enter shows which rules gave a category.
+func (p *Page) chosen(c trace.Category) bool {
+	held := p.categories()
+	return p.category >= 0 && p.category < len(held) && held[p.category] == c
+}
+
+// tells reports whether rules are shown for some category.
+func (p *Page) tells() bool { return p.rules || p.opened != [trace.CategoryCount]bool{} }
