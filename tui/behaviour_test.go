@@ -682,7 +682,7 @@ func TestEnterOnACategorySaysWhichRulesGaveIt(t *testing.T) {
 	d.press("c") // away from where memory ran out
 	d.press("N")
 	for range 8 {
-		if strings.Contains(d.screen(), "▸parameter") {
+		if strings.Contains(plain(d.screen()), "▸parameter") {
 			break
 		}
 		d.press("N")
