@@ -1,0 +1,119 @@
+package analysis
+
+import (
+	"strings"
+	"testing"
+
+	"memtop/snapshots/trace"
+)
+
+// counted is one allocation as a reader of the file would look at it.
+type counted struct {
+	size     int64
+	category trace.Category
+	stack    string // its frames' functions and files, in small letters, a line each
+}
+
+// countedAt lists what is alive at the peak, one by one.
+func countedAt(x *Index) []counted {
+	var all []counted
+	for id := trace.AllocationID(-len(x.life.Held)); int(id) < x.events.Len(); id++ {
+		if id >= 0 && x.events.At(int(id)).Kind != trace.Alloc {
+			continue
+		}
+		a := x.life.Allocation(id)
+		if at := x.Summary().PeakEvent; a.Open > at || a.Close <= at {
+			continue
+		}
+		c := counted{size: a.Size}
+		c.category, _ = x.Category(a)
+		if !a.FreeStack {
+			for _, frame := range x.Frames(a.Stack) {
+				c.stack += strings.ToLower(frame[strings.LastIndexAny(frame, `/\`)+1:]) + "\n"
+			}
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+func sumOf(all []counted, fits func(c *counted) bool) int64 {
+	var bytes int64
+	for i := range all {
+		if fits(&all[i]) {
+			bytes += all[i].size
+		}
+	}
+	return bytes
+}
+
+func (c *counted) says(words ...string) bool {
+	for _, word := range words {
+		if strings.Contains(c.stack, word) {
+			return true
+		}
+	}
+	return false
+}
+
+// attends reports whether the allocation is of a layer that attends, and not of a loss.
+func (c *counted) attends() bool {
+	return c.says("attention", "attn", "sdpa") && !c.says("log_softmax", "cross_entropy", "nll_loss", "logsumexp")
+}
+
+// TestFindingsOfRealFilesEqualACountOfAllocations counts what findings are about again,
+// allocation by allocation, from the words on their stacks.
+func TestFindingsOfRealFilesEqualACountOfAllocations(t *testing.T) {
+	checked := make(map[string]int)
+	forReal(t, func(t *testing.T, _ string, tr *trace.Trace) {
+		t.Helper()
+		x := NewIndex(tr, &tr.Devices[0])
+		all := countedAt(x)
+		of := func(category trace.Category) int64 {
+			return sumOf(all, func(c *counted) bool { return c.category == category })
+		}
+		var scores int64 // the largest of a softmax within attention
+		weights := make(map[int64]bool)
+		for i := range all {
+			c := &all[i]
+			if c.attends() && c.says("softmax") {
+				scores = max(scores, c.size)
+			}
+			if c.category == trace.Parameter && !c.says("autocast") {
+				weights[c.size] = true
+			}
+		}
+		for _, f := range x.Findings() {
+			bytes, saving := int64(-1), f.Saving
+			switch f.Kind.Name {
+			case "peak":
+				bytes, saving = sumOf(all, func(*counted) bool { return true }), 0
+			case "optimizer_state":
+				bytes = of(trace.Optimizer)
+				saving = bytes / 4 * 3
+			case "kv_cache":
+				bytes = of(trace.KVCache)
+				saving = bytes / 2
+			case "checkpointing":
+				bytes = of(trace.Activation)
+			case "attention_scores":
+				bytes = sumOf(all, func(c *counted) bool { return c.attends() && (c.size == scores || 2*c.size == scores) })
+				saving = bytes
+			case "weight_copies":
+				bytes = sumOf(all, func(c *counted) bool { return c.says("autocast::") && weights[2*c.size] })
+				saving = bytes
+			default:
+				continue
+			}
+			checked[f.Kind.Name]++
+			if f.Bytes != bytes || f.Saving != saving {
+				t.Errorf("%s: about %d and saves %d, counted %d and %d", f.Kind.Name, f.Bytes, f.Saving, bytes, saving)
+			}
+		}
+	})
+	for _, kind := range []string{"peak", "optimizer_state", "kv_cache", "checkpointing", "attention_scores", "weight_copies"} {
+		if checked[kind] == 0 {
+			t.Errorf("no file has a finding of kind %s", kind)
+		}
+	}
+}
