@@ -53,8 +53,8 @@ func (b Basis) String() string { return [...]string{"estimated", "counted", "rep
 // FailureAt accounts for the request that failed at an event of kind OOM.
 func FailureAt(x *Index, event int) *Failure {
 	f := &Failure{OOM: x.oomAt(event)}
-	m, holders, stream := x.inferMap(event), x.HoldersAt(event), x.events.At(event).Stream
-	x.judgeBy(&f.OOM, m, holders)
+	m, held, stream := x.inferMap(event), newHeldFacts(x, event), x.events.At(event).Stream
+	x.judgeBy(&f.OOM, m, held.holders)
 	f.Need, f.Short = x.driverNeed(f.Requested), -1
 	if f.DeviceFree >= 0 {
 		f.Short = max(0, f.Need-f.DeviceFree)
@@ -65,9 +65,9 @@ func FailureAt(x *Index, event int) *Failure {
 		}
 	}
 	f.Pins = pinsOf(m)
-	f.Categories = x.CountCategories(event)
-	f.Lines = LinesOf(x, holders, lines.Line, false)
-	f.findChanges(x)
+	f.Categories = held.categories
+	f.Lines = LinesOf(x, held.holders, lines.Line, false)
+	f.findChanges(x, held.scene)
 	return f
 }
 

@@ -14,13 +14,13 @@ import (
 
 // findChanges says what of the memory itself would have made the request fit.
 // What other settings of the allocator would have done is for a replay to say.
-func (f *Failure) findChanges(x *Index) {
+func (f *Failure) findChanges(x *Index, scene *advice.Scene) {
 	if f.Short <= 0 {
 		return
 	}
 	f.releasePins(x)
 	f.smallerBatch()
-	f.follow(x.advise(x.sceneOf(x.alive(f.Event), f.Event)))
+	f.follow(x.advise(scene))
 }
 
 // mostChanges is how many changes are listed of those that memory itself allows.

@@ -156,7 +156,7 @@ func (f *finder) best() []Finding {
 type finder struct {
 	index   *Index
 	summary Summary
-	highest *peakFacts // see top
+	highest *heldFacts // see top
 	found   []Finding
 }
 

@@ -10,11 +10,11 @@ import (
 
 // top is the moment that peaks and advice are about: the highest of all, of a program
 // that is watched that of its last step, because settings may have changed since.
-func (f *finder) top() *peakFacts {
+func (f *finder) top() *heldFacts {
 	if f.highest == nil {
 		f.highest = f.index.peakFacts()
 		if step := f.lastStep(); step != nil {
-			f.highest = newPeakFacts(f.index, step.Peak)
+			f.highest = newHeldFacts(f.index, step.Peak)
 		}
 	}
 	return f.highest

@@ -33,7 +33,7 @@ type answers struct {
 	sites      lasting[*leak.Sites]
 	history    lasting[pastSteps]
 	sitesNow   lasting[[]leak.Site]
-	peak       lasting[*peakFacts]
+	peak       lasting[*heldFacts]
 }
 
 // NewIndex reads the device's whole trace.

@@ -5,9 +5,9 @@ import (
 	"memtop/snapshots/trace"
 )
 
-// peakFacts is what was alive at the highest level. A later event changes
-// nothing about it, unless the peak is elsewhere then.
-type peakFacts struct {
+// heldFacts is what is alive right after one event, listed once for all who ask. A
+// later event changes nothing about it.
+type heldFacts struct {
 	event      int
 	heldN      int // held ones that were known
 	judged     int // the judge's generation that categories are of
@@ -24,20 +24,20 @@ func (x *Index) AtPeak() ([]Holder, []RuleBytes) {
 	return p.holders, p.rules
 }
 
-func (x *Index) peakFacts() *peakFacts {
+func (x *Index) peakFacts() *heldFacts {
 	event, judged := x.Summary().PeakEvent, x.verdicts().Generation()
-	return x.kept.peak.get(x, func(p *peakFacts) *peakFacts {
+	return x.kept.peak.get(x, func(p *heldFacts) *heldFacts {
 		if p != nil && p.event == event && p.heldN == len(x.life.Held) && p.judged == judged {
 			return p
 		}
-		return newPeakFacts(x, event)
+		return newHeldFacts(x, event)
 	})
 }
 
-func newPeakFacts(x *Index, event int) *peakFacts {
+func newHeldFacts(x *Index, event int) *heldFacts {
 	alive := x.alive(event)
 	rules := x.rulesOf(alive)
-	return &peakFacts{
+	return &heldFacts{
 		event, len(x.life.Held), x.verdicts().Generation(), holdersOf(x.holdingsOf(alive)), rules, CategoriesOf(rules), x.sceneOf(alive, event),
 	}
 }
