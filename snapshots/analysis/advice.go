@@ -33,9 +33,11 @@ func (f *finder) advise() {
 	}
 }
 
-// advise finds the advice of a scene, but for what the program says is on now.
+// advise finds the advice of a scene, but for what the program says is on now. A scene
+// that is kept may be older than the tables, which only grow.
 func (x *Index) advise(scene *advice.Scene) []advice.Advice {
 	s := *scene
+	s.Tables, s.Code, s.Words = x.tables, x.Code(), x.words()
 	s.Checkpointing, s.Autocast = x.setting("checkpoint", "none"), x.setting("amp", "off")
 	return s.Find()
 }
@@ -48,9 +50,10 @@ type partKey struct {
 	size     int64
 }
 
-// sceneOf returns what is alive right after an event, for package advice.
+// sceneOf returns what is alive right after an event, for package advice. Names are
+// added by advise.
 func (x *Index) sceneOf(alive []trace.Allocation, at int) *advice.Scene {
-	s := &advice.Scene{Tables: x.tables, Code: x.Code()}
+	s := new(advice.Scene)
 	begin, j := x.stepBegin(at), x.verdicts()
 	places, notes := make(map[partKey]int), newNoteKinds(x.tables)
 	for i := range alive {
@@ -74,6 +77,17 @@ func (x *Index) sceneOf(alive []trace.Allocation, at int) *advice.Scene {
 	}
 	slices.SortStableFunc(s.Parts, func(a, b advice.Part) int { return cmp.Compare(b.Bytes(), a.Bytes()) })
 	return s
+}
+
+// words judges names of frames once, however often advice is asked for.
+func (x *Index) words() *advice.Words {
+	return x.kept.words.get(x, func(w *advice.Words) *advice.Words {
+		if w == nil {
+			w = new(advice.Words)
+		}
+		w.Read(x.tables)
+		return w
+	})
 }
 
 // setting reports whether the program says that a setting is on now.

@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"memtop/snapshots/analysis/advice"
 	"memtop/snapshots/analysis/category"
 	"memtop/snapshots/analysis/leak"
 	"memtop/snapshots/analysis/lines"
@@ -34,6 +35,7 @@ type answers struct {
 	history    lasting[pastSteps]
 	sitesNow   lasting[[]leak.Site]
 	peak       lasting[*heldFacts]
+	words      lasting[*advice.Words]
 }
 
 // NewIndex reads the device's whole trace.

@@ -90,6 +90,8 @@ func used(parts []part) string {
 
 // saved is what was found, in MiB: what it is about and what it saves.
 func saved(s *advice.Scene) map[string][2]int64 {
+	s.Words = new(advice.Words)
+	s.Words.Read(s.Tables)
 	got := make(map[string][2]int64)
 	for _, a := range s.Find() {
 		got[a.Kind.Name] = [2]int64{a.Bytes / mib, a.Saving / mib}

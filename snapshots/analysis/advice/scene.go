@@ -22,14 +22,11 @@ func (p *Part) Bytes() int64 { return p.Size * int64(p.Count) }
 type Scene struct {
 	Tables *trace.Tables
 	Code   *lines.Code
+	Words  *Words
 	Parts  []Part
 	Bytes  int64 // of all parts
 	// Checkpointing and Autocast are on now, as the program itself says.
 	Checkpointing, Autocast bool
-
-	traits []trait // by frame
-	all    trait   // of all stacks of parts
-	notes  []trait // by note
 }
 
 // Advice is what could be less.
@@ -44,7 +41,6 @@ type Advice struct {
 
 // Find returns the advice of all kinds that have some, in the order of [Kinds].
 func (s *Scene) Find() []Advice {
-	s.read()
 	var found []Advice
 	for k := range Kinds {
 		if a, ok := Kinds[k].find(s); ok {
@@ -55,31 +51,18 @@ func (s *Scene) Find() []Advice {
 	return found
 }
 
-func (s *Scene) read() {
-	s.traits = make([]trait, len(s.Tables.Frames))
-	for id := range s.traits {
-		f := &s.Tables.Frames[id]
-		s.traits[id] = traitsOf(lines.Slashed(s.Tables.String(f.File)), s.Tables.String(f.Name))
-		s.all |= s.traits[id]
-	}
-	s.notes = make([]trait, len(s.Tables.Notes))
-	for id := range s.notes {
-		s.notes[id] = traitsOf("", s.Tables.String(s.Tables.Notes[id].Role))
-	}
-}
-
 // of returns the traits of all frames on a part's stack.
 func (s *Scene) of(p *Part) trait {
-	all := s.notes[p.Note]
+	all := s.Words.notes[p.Note]
 	for _, frame := range s.Tables.Stack(p.Stack) {
-		all |= s.traits[frame]
+		all |= s.Words.frames[frame]
 	}
 	return all
 }
 
 // trains reports whether the program has a backward pass.
 func (s *Scene) trains() bool {
-	if s.all&backward != 0 {
+	if s.Words.all&backward != 0 {
 		return true
 	}
 	for i := range s.Parts {

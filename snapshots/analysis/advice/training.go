@@ -164,7 +164,7 @@ func (s *Scene) innermost(p *Part) trait {
 	if operation == 0 {
 		return 0
 	}
-	return s.traits[operation]
+	return s.Words.frames[operation]
 }
 
 func findWeightCopies(s *Scene) (Advice, bool) {
@@ -187,7 +187,7 @@ func findWeightCopies(s *Scene) (Advice, bool) {
 
 func findOptimizer(s *Scene) (Advice, bool) {
 	t := s.sum(func(p *Part) bool { return p.Category == trace.Optimizer })
-	if s.all&eightBit != 0 || !s.much(t.bytes, 15) {
+	if s.Words.all&eightBit != 0 || !s.much(t.bytes, 15) {
 		return Advice{}, false
 	}
 	return Advice{
@@ -201,7 +201,7 @@ func findCheckpointing(s *Scene) (Advice, bool) {
 	kept := func(p *Part) bool { return p.Category == trace.Activation }
 	t := s.sum(kept)
 	layers, input := s.layers(kept)
-	if s.Checkpointing || s.all&checkpoint != 0 || !s.trains() || layers == 0 || !s.much(t.bytes, 30) {
+	if s.Checkpointing || s.Words.all&checkpoint != 0 || !s.trains() || layers == 0 || !s.much(t.bytes, 30) {
 		return Advice{}, false
 	}
 	saving := t.bytes - t.bytes/layers - layers*input
@@ -265,15 +265,14 @@ func counts(parts []*Part) []int {
 }
 
 func findPrecision(s *Scene) (Advice, bool) {
-	single := s.Tables
 	t := s.sum(func(p *Part) bool {
-		switch single.String(single.Notes[p.Note].DType) {
+		switch s.Tables.String(s.Tables.Notes[p.Note].DType) {
 		case "f32", "float32":
 			return p.Category == trace.Activation
 		}
 		return false
 	})
-	if s.Autocast || s.all&autocast != 0 || !s.trains() || !s.much(t.bytes, 30) {
+	if s.Autocast || s.Words.all&autocast != 0 || !s.trains() || !s.much(t.bytes, 30) {
 		return Advice{}, false
 	}
 	return Advice{

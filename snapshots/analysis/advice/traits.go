@@ -1,6 +1,11 @@
 package advice
 
-import "strings"
+import (
+	"strings"
+
+	"memtop/snapshots/analysis/lines"
+	"memtop/snapshots/trace"
+)
 
 // trait is what the name of a frame or a role says of what it does.
 type trait uint16
@@ -16,6 +21,25 @@ const (
 	eightBit // optimizer state that is small already
 	flat     // a buffer for many gradients
 )
+
+// Words knows what the names of a trace's frames and roles say. It is owned by one
+// goroutine while it reads; in between any number of scenes may ask it.
+type Words struct {
+	frames, notes []trait // by frame, by note
+	all           trait   // of all frames
+}
+
+// Read judges the frames and notes that are new in longer tables of the same trace.
+func (w *Words) Read(t *trace.Tables) {
+	for id := len(w.frames); id < len(t.Frames); id++ {
+		f := &t.Frames[id]
+		is := traitsOf(lines.Slashed(t.String(f.File)), t.String(f.Name))
+		w.frames, w.all = append(w.frames, is), w.all|is
+	}
+	for id := len(w.notes); id < len(t.Notes); id++ {
+		w.notes = append(w.notes, traitsOf("", t.String(t.Notes[id].Role)))
+	}
+}
 
 // traitsOf judges a frame by its file, with slashes, and its function.
 func traitsOf(file, name string) trait {
