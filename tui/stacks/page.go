@@ -184,6 +184,23 @@ func (p *Page) Update(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
+// viewKey takes the keys that mean the same in every view: which moment, in which
+// order, with which frames.
+func (p *Page) viewKey(msg tea.KeyPressMsg) bool {
+	k := &p.keys
+	switch {
+	case key.Matches(msg, k.mine.Moment):
+		p.moment = (p.moment + 1) % moments
+	case key.Matches(msg, k.mine.Order):
+		p.innermost = !p.innermost
+	case key.Matches(msg, k.mine.Runtime):
+		p.runtime = !p.runtime
+	default:
+		return false
+	}
+	return true
+}
+
 func (p *Page) key(msg tea.KeyPressMsg) tea.Cmd {
 	k := &p.keys
 	switch {
@@ -197,12 +214,7 @@ func (p *Page) key(msg tea.KeyPressMsg) tea.Cmd {
 		p.flat.on, p.through = false, through{}
 	case key.Matches(msg, k.mine.Toggle):
 		p.flame = !p.flame
-	case key.Matches(msg, k.mine.Moment):
-		p.moment = (p.moment + 1) % moments
-	case key.Matches(msg, k.mine.Order):
-		p.innermost = !p.innermost
-	case key.Matches(msg, k.mine.Runtime):
-		p.runtime = !p.runtime
+	case p.viewKey(msg):
 	case key.Matches(msg, k.pane.Copy):
 		return p.copy()
 	case p.flat.on:

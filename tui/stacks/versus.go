@@ -180,12 +180,7 @@ func (p *Page) versusKey(msg tea.KeyPressMsg) tea.Cmd {
 		v.table.Unselect()
 	case key.Matches(msg, k.mine.Toggle):
 		p.versus.flame = !p.versus.flame
-	case key.Matches(msg, k.mine.Moment):
-		p.moment = (p.moment + 1) % moments
-	case key.Matches(msg, k.mine.Order):
-		p.innermost = !p.innermost
-	case key.Matches(msg, k.mine.Runtime):
-		p.runtime = !p.runtime
+	case p.viewKey(msg):
 	case key.Matches(msg, k.pane.Copy):
 		return p.copyVersus()
 	case p.versus.flame:
