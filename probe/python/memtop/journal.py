@@ -1,0 +1,157 @@
+"""What viewers are told, in the order in which it happened.
+
+A journal is the agent's one meeting point: what watches the program writes into
+it, and each viewer's session reads from it at its own pace. Its writers never
+wait for a viewer. It knows what is alive, so that a session can begin, or begin
+again, with the whole state. All methods are safe for concurrent use; none may be
+called from a finalizer or a weak reference's callback, which can run while the
+same thread holds the lock.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Union
+
+from .tables import Tables
+
+# Kinds of events, as in docs/protocol.md.
+ALLOC, FREE, RETAG, LOST = 1, 4, 12, 16
+STEP_BEGIN, STEP_END, SETTING_CHANGED = 13, 14, 15
+
+
+class Event(NamedTuple):
+    """One event. Of a step the size is its number; stack and note are numbers of the tables."""
+
+    kind: int
+    address: int
+    size: int
+    time_us: int
+    stack: int
+    note: int
+
+
+class Alive(NamedTuple):
+    """Memory that is handed out."""
+
+    size: int
+    stack: int
+    note: int
+
+
+class Message(NamedTuple):
+    """A message of the protocol: its type and what its JSON says."""
+
+    type: int
+    data: Any
+
+
+class Pickled(NamedTuple):
+    """A snapshot as PyTorch's allocator tells it, pickled."""
+
+    time_us: int
+    data: bytes
+
+
+class Tags(NamedTuple):
+    """What the memory of a device is for, as of now: the note of each address."""
+
+    device: int
+    notes: tuple[tuple[int, int], ...]
+
+
+Entry = Union[Event, Message, Pickled, Tags]
+
+
+@dataclass
+class State:
+    """What a session begins with. The numbers are of the journal's tables."""
+
+    position: int  # of the entry that comes next
+    events: int  # how many events the program counted before
+    alive: dict[int, Alive]
+    latest: dict[Any, Entry]  # the last of each message that a new stream repeats
+
+
+@dataclass
+class Batch:
+    """What came since a position. `missed` is None, or how many events are no longer kept."""
+
+    position: int
+    entries: list[Entry] = field(default_factory=list)
+    missed: int | None = None
+
+
+class Journal:
+    """See the module. It keeps the last entries, and of what it lets go the events' number."""
+
+    def __init__(self, keep: int = 65_536) -> None:
+        self.tables = Tables()
+        self.lock = threading.RLock()
+        self._entries: deque[Entry] = deque()
+        self._keep = keep
+        self._first = 0  # the position of the oldest entry kept
+        self._events_before = 0  # how many events came before it
+        self._events = 0  # in all
+        self._alive: dict[int, Alive] = {}
+        self._latest: dict[Any, Entry] = {}
+
+    def event(self, kind: int, address: int, size: int, stack: int = 0, note: int = 0, time_us: int = 0) -> None:
+        """Add an event, at the time given or else now, in microseconds since 1970."""
+        with self.lock:
+            if kind == ALLOC:
+                self._alive[address] = Alive(size, stack, note)
+            elif kind == FREE:
+                self._alive.pop(address, None)
+            elif kind == RETAG and address in self._alive:
+                self._alive[address] = self._alive[address]._replace(note=note)
+            self._events += 1
+            self._add(Event(kind, address, size, time_us or now_us(), stack, note))
+
+    def message(self, type: int, data: Any, key: Any = None) -> None:
+        """Add a message. One with a key is repeated to new viewers until another of its type and key replaces it."""
+        with self.lock:
+            entry = Message(type, data)
+            if key is not None:
+                self._latest[(type, key)] = entry
+            self._add(entry)
+
+    def add(self, entry: Pickled | Tags) -> None:
+        """Add a snapshot or what memory is for."""
+        with self.lock:
+            self._add(entry)
+
+    def state(self) -> State:
+        """Return the state as of now. The session owns it."""
+        with self.lock:
+            return State(self._first + len(self._entries), self._events, dict(self._alive), dict(self._latest))
+
+    def since(self, position: int) -> Batch:
+        """Return what came from a position on."""
+        with self.lock:
+            end = self._first + len(self._entries)
+            if position < self._first:
+                return Batch(end, missed=self._events)
+            new = end - position
+            return Batch(end, [self._entries[i] for i in range(len(self._entries) - new, len(self._entries))])
+
+    @property
+    def alive_bytes(self) -> int:
+        """The bytes of all that is alive."""
+        with self.lock:
+            return sum(a.size for a in self._alive.values())
+
+    def _add(self, entry: Entry) -> None:
+        self._entries.append(entry)
+        while len(self._entries) > self._keep:
+            self._first += 1
+            if isinstance(self._entries.popleft(), Event):
+                self._events_before += 1
+
+
+def now_us() -> int:
+    """Return the microseconds since 1970."""
+    return time.time_ns() // 1000
