@@ -60,6 +60,7 @@ var picture = map[string][]string{
 	"probe/attach": {
 		"probe/protocol", "snapshots/wire", "snapshots/pytorch", "snapshots/trace", "snapshots/cause", "golang.org/x/sys/...",
 	},
+	"probe/python":    {},
 	"probe/probetest": {"snapshots/trace"},
 	"probe/collector": {
 		"probe/attach", "probe/protocol", "probe/exposition", "snapshots/analysis", "snapshots/trace", "snapshots/wire",
@@ -95,7 +96,7 @@ var picture = map[string][]string{
 	// What only tests use.
 	"cmd/output/killtest": {},
 	"cmd/memtop": {
-		"cmd/command", "cmd/output", "snapshots/cause", "cmd/memtrain/program", "engine/replay", "tui", "probe/attach", "probe/protocol",
+		"cmd/command", "cmd/output", "snapshots/cause", "cmd/memtrain/program", "engine/replay", "tui", "probe/attach", "probe/protocol", "probe/python",
 		"probe/collector", "probe/exposition", "probe/gauge", "snapshots", "snapshots/analysis", "snapshots/analysis/whatif", "snapshots/quantity",
 		"snapshots/report", "snapshots/export", "snapshots/pytorch", "snapshots/trace", "snapshots/wire",
 		"charm.land/bubbletea/v2", "github.com/spf13/cobra", "github.com/spf13/pflag",

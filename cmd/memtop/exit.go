@@ -51,6 +51,7 @@ func classify(err error) (code int, cause, remedy string) {
 		input     *output.InputError
 		file      *fs.PathError
 		listen    listenError
+		folder    *protocol.FolderError
 	)
 	if code, cause, remedy, ok := classifyLive(err); ok {
 		return code, cause, remedy
@@ -66,6 +67,8 @@ func classify(err error) (code int, cause, remedy string) {
 		return command.ExitThreshold, threshold.cause, threshold.remedy
 	case errors.As(err, &train):
 		return train.code, train.line, ""
+	case errors.As(err, &folder):
+		return command.ExitPermission, folder.Error(), ""
 	case errors.As(err, &listen):
 		return command.ExitError, listen.Error(), "name another address"
 	case errors.As(err, &bug):

@@ -37,6 +37,7 @@ func (a *app) info() error {
 	row("configuration", "%s", present(configPath()))
 	row("cache", "%s", present(cachePath()))
 	row("sockets", "%s", present(protocol.Folder()))
+	row("agent", "%s", agentText())
 	row("memory bound", "%d MiB and %d bytes for each byte of a file, unpacked, at most %d MiB (--max-memory)",
 		trace.DefaultBound.Least>>20, trace.DefaultBound.PerByte, snapshots.MostMemory()>>20)
 	row("processors", "%d", runtime.GOMAXPROCS(0))

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"cmp"
+	"os"
+	"path/filepath"
+
+	"memtop/probe/protocol"
+	"memtop/probe/python"
+)
+
+// agentFolders returns where the agent may be put for programs that this user starts: in
+// the cache, or beside the sockets where there can be no cache.
+func agentFolders() []string {
+	folders := []string{protocol.Folder()}
+	if cache := cachePath(); cache != "" {
+		folders = append([]string{filepath.Join(cache, "agents")}, folders...)
+	}
+	return folders
+}
+
+// unpackAgent puts the agent there and returns the folder that it is. The error is
+// about the first place, which is the one to put right.
+func unpackAgent() (string, error) {
+	var failed error
+	for _, folder := range agentFolders() {
+		agent, err := unpackIn(folder)
+		if err == nil {
+			return agent, nil
+		}
+		failed = cmp.Or(failed, err)
+	}
+	return "", failed
+}
+
+func unpackIn(folder string) (string, error) {
+	folder, err := filepath.Abs(folder)
+	if err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return "", err
+	}
+	if err := protocol.CheckFolder(folder, os.Geteuid()); err != nil {
+		return "", err
+	}
+	return python.Unpack(folder, python.Self())
+}
+
+// agentText says where the agent is, or would be.
+func agentText() string {
+	folders := agentFolders()
+	for _, folder := range folders {
+		if path := filepath.Join(folder, python.Name()); present(path) == path {
+			return path
+		}
+	}
+	return present(filepath.Join(folders[0], python.Name()))
+}

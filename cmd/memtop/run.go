@@ -1,0 +1,67 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+
+	"github.com/spf13/cobra"
+
+	"memtop/probe/python"
+)
+
+func (a *app) runCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "run [--] PROGRAM [ARGUMENT...]",
+		Short: "Start a PyTorch program so that it can be attached to",
+		Long: `Start a program, as if memtop were not there: in this terminal, with this process
+number and exit code. Every Python in it that imports PyTorch and trains gets memtop's
+agent: all ranks of torchrun, no launcher and no worker of a data loader. Then
+memtop attach, in another terminal, shows it.
+
+It sets PYTHONPATH, which interpreters called with -I, -E or -S ignore. A
+sitecustomize of your own runs as before.`,
+		Example: `  memtop run -- python train.py --epochs 3
+  memtop run -- torchrun --nproc-per-node 8 train.py
+  memtop run -- accelerate launch train.py`,
+		DisableFlagsInUseLine: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usage(cmd, "it needs a program, such as python train.py")
+			}
+			return a.run(args)
+		},
+	}
+	cmd.Flags().SetInterspersed(false) // what follows the program is the program's
+	return cmd
+}
+
+// run becomes the program. It returns only if it cannot.
+func (a *app) run(args []string) error {
+	path, err := exec.LookPath(args[0])
+	if err != nil && !errors.Is(err, exec.ErrDot) { // a shell takes what PATH says too
+		return programError(args[0], err)
+	}
+	agent, err := unpackAgent()
+	if err != nil {
+		return err
+	}
+	if option := python.Ignoring(append([]string{path}, args[1:]...)); option != "" {
+		fmt.Fprintf(a.stderr, "memtop: python %s ignores PYTHONPATH, so there will be no agent; leave it out, or import memtop.auto in the program\n", option)
+	}
+	return programError(args[0], become(path, args, python.Environment(os.Environ(), agent)))
+}
+
+// programError is why a program cannot be started.
+func programError(name string, err error) error {
+	var call *exec.Error
+	if errors.As(err, &call) {
+		err = call.Err
+	}
+	if errors.Is(err, exec.ErrNotFound) {
+		err = fs.ErrNotExist
+	}
+	return &fs.PathError{Op: "run", Path: name, Err: err}
+}

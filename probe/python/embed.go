@@ -1,0 +1,55 @@
+// Package python is the agent for programs in Python: what a PyTorch job has in
+// it so that memtop can attach. The agent itself is in Python, beside this file;
+// this package has it within memtop, and puts it where an interpreter finds it.
+package python
+
+import (
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"io/fs"
+)
+
+// files is the agent: the package memtop, and what starts it in a program that
+// does not ask for it. Its tests are no part of it.
+//
+//go:embed memtop/*.py run/sitecustomize.py
+var files embed.FS
+
+// noBytecode is the name of a file in each folder of the agent. As long as it is
+// there, interpreters can neither leave compiled code in the folder nor find some
+// that was planted: what runs is what was checked.
+const noBytecode = "__pycache__"
+
+// contents returns the agent's files by their path, with slashes.
+func contents() map[string][]byte {
+	all := make(map[string][]byte)
+	err := fs.WalkDir(files, ".", func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir():
+			all[path+"/"+noBytecode] = nil
+			return nil
+		}
+		all[path], err = files.ReadFile(path)
+		return err
+	})
+	if err != nil {
+		panic("python: " + err.Error()) // it is in the program
+	}
+	delete(all, "./"+noBytecode)
+	return all
+}
+
+// Name returns what the agent's folder is called: it says what is in it.
+func Name() string { return name(contents()) }
+
+func name(all map[string][]byte) string {
+	sum := sha256.New()
+	for _, path := range sorted(all) {
+		part := sha256.Sum256(all[path])
+		sum.Write([]byte(path + "\x00" + hex.EncodeToString(part[:]) + "\n"))
+	}
+	return "agent-" + hex.EncodeToString(sum.Sum(nil)[:8])
+}

@@ -1,0 +1,97 @@
+package python
+
+import (
+	"bufio"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// pathVariable is where interpreters look for modules first.
+const pathVariable = "PYTHONPATH"
+
+// Environment returns an environment in which interpreters start the agent that
+// lies in a folder once their programs import PyTorch. All else is as it was.
+func Environment(environ []string, agent string) []string {
+	value := filepath.Join(agent, "run")
+	var changed []string
+	for _, variable := range environ {
+		name, before, _ := strings.Cut(variable, "=")
+		if name != pathVariable {
+			changed = append(changed, variable)
+		} else if before != "" {
+			value += string(os.PathListSeparator) + before
+		}
+	}
+	return append(changed, pathVariable+"="+value)
+}
+
+// Ignoring returns the option by which an interpreter that is called like this
+// ignores the agent, "" if it does not, as far as that can be seen. A script is
+// called with the options of its first line.
+func Ignoring(command []string) string {
+	if len(command) == 0 {
+		return ""
+	}
+	if isInterpreter(command[0]) {
+		return ignoring(command[1:])
+	}
+	if first := interpreterOf(command[0]); len(first) > 0 && isInterpreter(first[0]) {
+		return ignoring(first[1:])
+	}
+	return ""
+}
+
+func isInterpreter(path string) bool {
+	name := filepath.Base(path)
+	return strings.HasPrefix(name, "python") || strings.HasPrefix(name, "pypy")
+}
+
+// interpreterOf returns the first line of a script, without its mark.
+func interpreterOf(path string) []string {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil
+	}
+	defer f.Close() // it was only read
+	line, err := bufio.NewReaderSize(f, 256).ReadSlice('\n')
+	text, is := strings.CutPrefix(string(line), "#!")
+	if err != nil || !is {
+		return nil
+	}
+	fields := strings.Fields(text)
+	if len(fields) > 0 && filepath.Base(fields[0]) == "env" {
+		fields = slices.DeleteFunc(fields[1:], func(f string) bool { return f == "-S" })
+	}
+	return fields
+}
+
+// ignoring looks through the options of an interpreter, which end at the program.
+func ignoring(arguments []string) string {
+	for i := 0; i < len(arguments); i++ {
+		argument := arguments[i]
+		if len(argument) < 2 || argument[0] != '-' {
+			return ""
+		}
+		if argument[1] == '-' {
+			continue // none of the long ones takes what follows, but for one
+		}
+		for j, letter := range argument[1:] {
+			switch letter {
+			case 'I', 'E', 'S':
+				return "-" + string(letter)
+			case 'c', 'm':
+				return ""
+			case 'W', 'X':
+				if j == len(argument)-2 {
+					i++ // its value is the next one
+				}
+			default:
+				continue
+			}
+			break
+		}
+	}
+	return ""
+}

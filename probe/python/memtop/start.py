@@ -1,0 +1,61 @@
+"""Starting the agent, in the processes of a job that may train.
+
+Others get none: launchers, data loaders' workers, compilers. A child of
+multiprocessing may be a rank, so it has one from its first optimizer step on.
+Nothing here imports PyTorch, raises into the program or prints.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import Any
+
+from .importing import when_imported
+from .role import Role, role
+
+_asked = False
+_begun = False
+
+
+def start() -> None:
+    """Have the agent started as soon as PyTorch has been imported. Only the first call does something."""
+    global _asked
+    if not _asked:
+        _asked = True
+        when_imported("torch", begin)
+
+
+def begin() -> None:
+    """Start the agent if this process is one that may train. PyTorch has been imported."""
+    global _begun
+    if _begun:
+        return
+    _begun = True
+    try:
+        part = role()
+        if part is Role.PROGRAM:
+            start_agent()
+        elif part is Role.CHILD:
+            _at_first_step()
+    except Exception:
+        pass  # an agent that cannot start is no reason for the program not to
+
+
+def start_agent() -> None:
+    """Start the agent in this process, whatever its part is. It raises what the agent does."""
+    importlib.import_module("memtop.agent").start()
+
+
+def _at_first_step() -> None:
+    """Start the agent after the first optimizer step, and watch for no second one."""
+    register = sys.modules["torch.optim.optimizer"].register_optimizer_step_post_hook
+
+    def stepped(*_: Any) -> None:
+        handle.remove()
+        try:
+            start_agent()
+        except Exception:
+            pass
+
+    handle = register(stepped)

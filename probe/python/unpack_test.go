@@ -1,0 +1,176 @@
+package python
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestEveryFileOfTheAgentIsUnpacked(t *testing.T) {
+	agent := unpack(t, t.TempDir())
+	count := 0
+	for _, folder := range []string{"memtop", "run"} {
+		err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || filepath.Ext(path) != ".py" {
+				return err
+			}
+			count++
+			want, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			if got, err := os.ReadFile(filepath.Join(agent, path)); err != nil || string(got) != string(want) {
+				t.Errorf("%s is not unpacked as it is: %v", path, err)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if count < 5 {
+		t.Errorf("only %d files were looked at", count)
+	}
+}
+
+func unpack(t *testing.T, folder string) string {
+	t.Helper()
+	agent, err := Unpack(folder, Self())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return agent
+}
+
+// TestAChangedAgentIsReplaced changes what was unpacked: the next use must find it
+// as it should be, and nothing else beside it.
+func TestAChangedAgentIsReplaced(t *testing.T) {
+	write := func(text string, path ...string) func(string) error {
+		return func(agent string) error {
+			return os.WriteFile(filepath.Join(append([]string{agent}, path...)...), []byte(text), 0o600)
+		}
+	}
+	remove := func(agent string, path ...string) error {
+		return os.RemoveAll(filepath.Join(append([]string{agent}, path...)...))
+	}
+	for name, change := range map[string]func(agent string) error{
+		"a file has other text":     write("import os; os.abort()", "memtop", "auto.py"),
+		"a file has text added":     write("\n", "run", noBytecode),
+		"a module was planted":      write("", "run", "os.py"),
+		"a folder was planted":      func(agent string) error { return os.WriteFile(agent+"/x", nil, 0o600) },
+		"a file is missing":         func(agent string) error { return remove(agent, "memtop", "role.py") },
+		"all files are missing":     func(agent string) error { return remove(agent, "memtop") },
+		"the agent is a file":       func(agent string) error { _ = remove(agent); return os.WriteFile(agent, nil, 0o600) },
+		"compiled code was planted": plantBytecode,
+		"a file is a link to one that is equal": func(agent string) error {
+			path := filepath.Join(agent, "run", "sitecustomize.py")
+			if err := os.Rename(path, agent+"-other"); err != nil {
+				return err
+			}
+			return os.Symlink("../../"+filepath.Base(agent)+"-other", path)
+		},
+		"the agent is a link to another folder": func(agent string) error {
+			if err := os.Rename(agent, agent+"-other"); err != nil {
+				return err
+			}
+			return os.Symlink(filepath.Base(agent)+"-other", agent)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			folder := t.TempDir()
+			agent := unpack(t, folder)
+			if err := change(agent); err != nil {
+				t.Fatal(err)
+			}
+			if got := unpack(t, folder); got != agent {
+				t.Errorf("it is now at %s, was at %s", got, agent)
+			}
+			isWhole(t, agent)
+			entries, err := os.ReadDir(folder)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, entry := range entries {
+				if name := entry.Name(); name != filepath.Base(agent) && !strings.HasSuffix(name, "-other") {
+					t.Errorf("%s was left behind", name)
+				}
+			}
+		})
+	}
+}
+
+// plantBytecode puts a folder of compiled code where interpreters look for it.
+func plantBytecode(agent string) error {
+	cache := filepath.Join(agent, "run", noBytecode)
+	if err := os.Remove(cache); err != nil {
+		return err
+	}
+	if err := os.Mkdir(cache, 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(cache, "sitecustomize.cpython-313.pyc"), nil, 0o600)
+}
+
+// isWhole reports files that are not the agent's, without what Unpack compares with.
+func isWhole(t *testing.T, agent string) {
+	t.Helper()
+	want := contents()
+	err := filepath.WalkDir(agent, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		inside, err := filepath.Rel(agent, path)
+		if err != nil {
+			return err
+		}
+		got, err := os.ReadFile(path)
+		if text, known := want[filepath.ToSlash(inside)]; !known || string(got) != string(text) || !entry.Type().IsRegular() {
+			t.Errorf("%s is not the agent's", inside)
+		}
+		delete(want, filepath.ToSlash(inside))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range want {
+		t.Errorf("%s is missing", name)
+	}
+}
+
+func TestAnUnchangedAgentIsLeftAlone(t *testing.T) {
+	folder := t.TempDir()
+	agent := unpack(t, folder)
+	before, err := os.Stat(agent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unpack(t, folder)
+	after, err := os.Stat(agent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !os.SameFile(before, after) {
+		t.Error("it was written again")
+	}
+}
+
+func TestSeveralUnpackAtOnce(t *testing.T) {
+	folder := t.TempDir()
+	failed := make(chan error) // never closed
+	const copies = 8
+	for range copies {
+		go func() {
+			_, err := Unpack(folder, Self())
+			failed <- err
+		}()
+	}
+	for range copies {
+		if err := <-failed; err != nil {
+			t.Error(err)
+		}
+	}
+	isWhole(t, filepath.Join(folder, Name()))
+}
