@@ -124,6 +124,14 @@ class Journal:
         with self.lock:
             self._add(entry)
 
+    def forget(self) -> None:
+        """Begin anew: nothing is known to be alive, and what was told before is kept no longer."""
+        with self.lock:
+            self._first += len(self._entries)
+            self._events_before = self._events
+            self._entries.clear()
+            self._alive.clear()
+
     def state(self) -> State:
         """Return the state as of now. The session owns it."""
         with self.lock:

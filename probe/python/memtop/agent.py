@@ -1,0 +1,74 @@
+"""The agent: what watches the program and what serves it to viewers, joined."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from . import __version__
+from .host import SETTINGS
+from .journal import Journal
+from .program import Info, Json, Memory, Refused
+from .server import Server
+from .watch import Watch
+
+_agent: Agent | None = None
+
+
+def start() -> None:
+    """Start the agent of this process, unless it runs. PyTorch must have been imported."""
+    global _agent
+    if _agent is None:
+        _agent = Agent()
+
+
+def stop() -> None:
+    """End the agent: its socket goes, and at the end of the step at hand its hooks."""
+    global _agent
+    if _agent is not None:
+        _agent.close()
+        _agent = None
+
+
+class Agent:
+    """Answers the server for the program. Its methods are called by the server's threads."""
+
+    def __init__(self) -> None:
+        self.journal = Journal()
+        self.watch = Watch(self.journal)
+        self.server = Server(self.journal, self)
+        self.server.start()
+
+    def close(self) -> None:
+        """Leave the process."""
+        self.server.close()
+        self.watch.close()
+
+    def info(self) -> Info:
+        """Say how the program is now."""
+        memory = self.watch.memory
+        return Info(
+            devices=[Memory(0, memory.allocated, memory.allocated, memory.allocated)],
+            writer=f"memtop's agent {__version__}",
+            settings=SETTINGS,
+            capabilities=("steps", "stacks"),
+        )
+
+    def options(self) -> Sequence[Json]:
+        """Return what may be changed: nothing so far."""
+        return ()
+
+    def on_viewers(self, count: int) -> None:
+        """Watch while there is a viewer."""
+        self.watch.want(count > 0)
+
+    def change(self, key: str, value: str) -> None:
+        """Refuse: nothing may be changed."""
+        raise Refused(f"there is no setting {key}")
+
+    def predict(self, key: str, value: str) -> Json | None:
+        """Return nothing: there is nothing to predict."""
+        return None
+
+    def snapshot(self) -> bytes:
+        """Return the memory as PyTorch writes it."""
+        raise Refused("this program's memory has no caching allocator")

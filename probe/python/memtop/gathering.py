@@ -1,0 +1,117 @@
+"""What is for what: parameters, gradients, optimizer state, caches, and what a program's own names hold."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from .models import Models
+from .registry import OTHER, Registry, tensors_in
+
+DEEPEST = 6  # from a name to a tensor
+
+
+class Gathering:
+    """Shows the registry the memory that outlives a step. It belongs to the thread that trains."""
+
+    def __init__(self, models: Models, registry: Registry) -> None:
+        self._models = models
+        self._registry = registry
+
+    def model(self) -> None:
+        """Show parameters and buffers of all models."""
+        for model in self._models:
+            for module in model.modules():
+                name = self._models.name(module)
+                for role, parameter in list(module._parameters.items()) + list(module._buffers.items()):
+                    if parameter is not None:
+                        self._registry.see(parameter, "parameter", name, role, 0)
+
+    def optimizer(self, optimizer: Any, state: bool = True) -> None:
+        """Show the parameters of an optimizer, their gradients and, if asked for, its state."""
+        for group in optimizer.param_groups:
+            for parameter in group["params"]:
+                path = self._models.parameter(parameter)
+                layer, _, role = path.rpartition(".")
+                self._registry.see(parameter, "parameter", layer, role, 0)
+                if parameter.grad is not None:
+                    self._registry.see(parameter.grad, "gradient", layer, role, 0)
+        if not state:
+            return
+        for parameter, kept in list(optimizer.state.items()):
+            path = self._models.parameter(parameter) if isinstance(parameter, torch.Tensor) else ""
+            layer, _, role = path.rpartition(".")
+            for key, value in list(kept.items()) if isinstance(kept, dict) else []:
+                for tensor in tensors_in(value):
+                    self._registry.see(tensor, "optimizer", layer, f"{role} {key}".strip(), 0)
+
+    def scan(self) -> list[Any]:
+        """Show every tensor of the interpreter, those of caches as such, and name the models. Return the optimizers.
+
+        It goes through all objects that Python's garbage collector knows, which takes some milliseconds for a large
+        program, and calls nothing of theirs.
+        """
+        found: dict[int, list[Any]] = {_TENSOR: [], _CACHE: [], _MODULE: [], _OPTIMIZER: []}
+        kinds: dict[type, int] = {}
+        for thing in gc.get_objects():
+            kind = type(thing)
+            what = kinds.get(kind)
+            if what is None:
+                what = kinds[kind] = _kind_of(kind)
+            if what != _NEITHER:
+                found[what].append(thing)
+        parts = {id(part) for module in found[_MODULE] for part in list(module._modules.values())}
+        for module in found[_MODULE]:
+            if id(module) not in parts:
+                self._models.add(module)
+        self.model()
+        for optimizer in found[_OPTIMIZER]:
+            self.optimizer(optimizer)
+        for cache in found[_CACHE]:
+            for tensor in _inside(cache):
+                self._registry.see(tensor, "kv-cache", role=type(cache).__name__, stack=0)
+        for tensor in found[_TENSOR]:
+            self._registry.see(tensor, _category_of(tensor), stack=0)
+        return found[_OPTIMIZER]
+
+
+def _category_of(tensor: Any) -> str:
+    """Return what a tensor is for of which nothing else is known."""
+    if isinstance(tensor, torch.nn.Parameter):
+        return "parameter"
+    return "activation" if tensor.grad_fn is not None else OTHER
+
+
+_NEITHER, _TENSOR, _CACHE, _MODULE, _OPTIMIZER = range(5)
+
+
+def _kind_of(kind: type) -> int:
+    if issubclass(kind, torch.Tensor):
+        # Wrappers hold tensors, which are found by themselves, and answer by code of their own.
+        plain = kind.__torch_dispatch__ is torch.Tensor.__torch_dispatch__
+        return _TENSOR if plain else _NEITHER
+    if issubclass(kind, torch.nn.Module):
+        return _MODULE
+    if issubclass(kind, torch.optim.Optimizer):
+        return _OPTIMIZER
+    # The classes of Hugging Face and those modelled on them.
+    return _CACHE if kind.__name__.endswith("Cache") and _has_tensors(kind) else _NEITHER
+
+
+def _has_tensors(kind: type) -> bool:
+    module = sys.modules.get(kind.__module__)
+    return module is not None and hasattr(module, "torch")
+
+
+def _inside(thing: Any) -> Iterator[Any]:
+    fields = getattr(thing, "__dict__", None)
+    if isinstance(fields, dict):
+        for value in list(fields.values()):
+            yield from tensors_in(value)
+            if isinstance(value, (list, tuple)):
+                for item in value:
+                    yield from tensors_in(getattr(item, "__dict__", None))

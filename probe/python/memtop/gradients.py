@@ -1,0 +1,53 @@
+"""Gradients as they come to be: a hook on each parameter, called when its gradient is there."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Callable
+
+from .models import Models
+from .registry import Registry
+
+PAUSE = 0.002  # seconds between two times that storages are asked whether they have ended, where they must be
+
+
+class Gradients:
+    """Shows the registry each gradient. `on` and `off` belong to the thread that trains."""
+
+    def __init__(self, models: Models, registry: Registry) -> None:
+        self._models = models
+        self._registry = registry
+        self._handles: list[Any] = []
+        self.spent_ns = 0
+        self._pause = 0.0
+
+    def begin(self) -> None:
+        """Say that a forward begins: with the first gradient after it, those of the step before have ended."""
+        self._pause = 0.0
+
+    def on(self) -> None:
+        """Put a hook on each parameter that is trained."""
+        if self._handles:
+            return
+        for model in self._models:
+            for path, parameter in model.named_parameters():
+                if parameter.requires_grad and parameter.is_leaf:
+                    layer, _, role = (self._models.parameter(parameter) or path).rpartition(".")
+                    self._handles.append(parameter.register_post_accumulate_grad_hook(self._hook(layer, role)))
+
+    def off(self) -> None:
+        """Take the hooks away."""
+        for handle in self._handles:
+            handle.remove()
+        self._handles.clear()
+
+    def _hook(self, layer: str, role: str) -> Callable[[Any], None]:
+        def ready(parameter: Any) -> None:
+            start = time.perf_counter_ns()
+            if parameter.grad is not None:
+                self._registry.see(parameter.grad, "gradient", layer, role, 0)
+            self._registry.settle(self._pause)
+            self._pause = PAUSE
+            self.spent_ns += time.perf_counter_ns() - start
+
+        return ready

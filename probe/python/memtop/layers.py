@@ -1,0 +1,193 @@
+"""What each layer does in one step, from hooks on all modules.
+
+The hooks are PyTorch's own for every module: one before a forward, one after it,
+also when it fails. Times are of the processor's clock; nothing waits for a device.
+The time of a layer's backward comes from hooks on the nodes of the graph that its
+forward made, which change neither the graph nor a gradient.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+import torch
+
+from .models import Models
+from .registry import Registry, dtype_of, shape_of, tensors_in
+
+
+class Layer:
+    """A row of the table: sums over the calls of one step."""
+
+    def __init__(self, module: Any, name: str) -> None:
+        self.name = name
+        self.class_name = type(module).__name__
+        self.parameter_bytes = sum(p.numel() * p.element_size() for p in module.parameters(recurse=False))
+        self.output_shape = ""
+        self.dtype = ""
+        self.output_bytes = 0
+        self.saved_bytes = 0
+        self.forward_ns = 0
+        self.recompute_ns = 0
+        self.calls = 0
+        self.checkpointed = False
+        self.made: list[Call] = []  # calls whose backward may come
+
+    def json(self) -> dict[str, Any]:
+        """Return the layer as the protocol's message has it."""
+        return {
+            "name": self.name, "class": self.class_name, "output_shape": self.output_shape, "dtype": self.dtype,
+            "parameter_bytes": self.parameter_bytes, "output_bytes": self.output_bytes, "saved_bytes": self.saved_bytes,
+            "forward_ns": self.forward_ns, "recompute_ns": self.recompute_ns,
+            "backward_ns": sum(max(0, call.backward_ended - call.backward_began) for call in self.made),
+            "calls": self.calls, "checkpointed": self.checkpointed,
+        }  # fmt: skip
+
+
+class Call:
+    """A forward, and later its backward. Times are nanoseconds of one clock, 0 when it has not come to that."""
+
+    __slots__ = ("backward_began", "backward_ended", "began", "entry", "layer", "module", "parent", "recompute")
+
+    def __init__(self, module: Any, layer: Layer, parent: Call | None, recompute: bool) -> None:
+        self.module = module
+        self.layer = layer
+        self.parent = parent
+        self.recompute = recompute
+        self.entry: Any = None  # the node that made the input, which runs when the layer's backward is done
+        self.backward_began = 0
+        self.backward_ended = 0
+        self.began = time.perf_counter_ns()
+
+    def begin_backward(self, *_: Any) -> None:
+        """Note that the node of the output is about to run."""
+        self.backward_began = self.backward_began or time.perf_counter_ns()
+
+    def end_backward(self, *_: Any) -> None:
+        """Note that a node of the layer has run: so far went it, and what it is part of."""
+        now = time.perf_counter_ns()
+        call: Call | None = self
+        while call is not None:
+            if call.backward_began:
+                call.backward_ended = now
+            call = call.parent
+
+
+class Layers:
+    """Keeps the table of a step. All but `spent` belongs to the thread that trains."""
+
+    def __init__(self, models: Models, registry: Registry) -> None:
+        self._models = models
+        self._registry = registry
+        self._calls: list[Call] = []
+        self._table: dict[int, Layer] = {}
+        self._handles: list[Any] = []
+        self._thread = 0
+        self.forwards = 0  # calls of models so far
+        self.spent_ns = 0  # by the hooks themselves
+        self.losses: list[Any] = []  # results of one number, the last of them last
+
+    @property
+    def current(self) -> str:
+        """The name of the layer whose forward runs, "" outside of all."""
+        return self._calls[-1].layer.name if self._calls else ""
+
+    def on(self) -> None:
+        """Put the hooks in place."""
+        self._thread = threading.get_ident()
+        if not self._handles:
+            before, after = torch.nn.modules.module.register_module_forward_pre_hook, _register_after()
+            self._handles = [before(self._before), after(self._after)]
+
+    def off(self) -> None:
+        """Take the hooks away. A forward that runs is not measured to its end."""
+        for handle in self._handles:
+            handle.remove()
+        self._handles.clear()
+        self._calls.clear()
+
+    def take(self) -> list[dict[str, Any]]:
+        """Return the table in the order in which layers ran, and begin another."""
+        table, self._table = self._table, {}
+        self.losses.clear()
+        return [layer.json() for layer in table.values()]
+
+    def saved(self, size: int) -> None:
+        """Count bytes that were saved by the layer whose forward runs."""
+        if self._calls:
+            self._calls[-1].layer.saved_bytes += size
+
+    def _before(self, module: Any, inputs: Any) -> None:
+        if threading.get_ident() != self._thread:
+            return
+        start = time.perf_counter_ns()
+        if not self._calls and torch._C._current_graph_task_id() == -1:
+            self._models.add(module)
+            self._registry.settle()
+            self.forwards += 1
+            for tensor in tensors_in(inputs):
+                if tensor.grad_fn is None:
+                    self._registry.see(tensor, "input", role="argument")
+        layer = self._table.get(id(module))
+        if layer is None:
+            layer = self._table[id(module)] = Layer(module, self._models.name(module))
+        parent = self._calls[-1] if self._calls else None
+        call = Call(module, layer, parent, torch._C._current_graph_task_id() != -1)
+        call.entry = next((t.grad_fn for t in tensors_in(inputs) if t.grad_fn is not None), None)
+        self._calls.append(call)
+        self.spent_ns += call.began - start
+
+    def _after(self, module: Any, inputs: Any, output: Any) -> None:
+        if threading.get_ident() != self._thread:
+            return
+        end = time.perf_counter_ns()
+        while self._calls and self._calls[-1].module is not module:
+            self._calls.pop()  # a hook that failed hid the end of one within
+        if not self._calls:
+            return
+        call = self._calls.pop()
+        layer = call.layer
+        if call.recompute:
+            layer.recompute_ns += end - call.began
+            layer.checkpointed = True
+        else:
+            layer.calls += 1
+            layer.forward_ns += end - call.began
+            self._results(call, output)
+        self.spent_ns += time.perf_counter_ns() - end
+
+    def _results(self, call: Call, output: Any) -> None:
+        layer, tensors = call.layer, list(tensors_in(output))
+        if not tensors:
+            return
+        layer.output_shape, layer.dtype = shape_of(tensors[0]), dtype_of(tensors[0])
+        layer.output_bytes = sum(t.numel() * t.element_size() for t in tensors)
+        for tensor in tensors:
+            self._registry.see(tensor, "activation" if tensor.requires_grad else "inference", layer.name, "output")
+            if not self._calls and tensor.dim() == 0 and tensor.requires_grad:
+                self.losses.append(tensor.detach())
+        node = next((t.grad_fn for t in tensors if t.grad_fn is not None), None)
+        if node is not None:
+            self._time_backward(call, node)
+
+    def _time_backward(self, call: Call, node: Any) -> None:
+        """Have a backward timed: it begins with the node that made the output, and is over when the one that made the
+        input begins, or else with the last node that is known to be the layer's."""
+        call.layer.made.append(call)
+        node.register_prehook(call.begin_backward)
+        node.register_hook(call.end_backward)
+        if call.entry is not None and call.entry is not node:
+            call.entry.register_prehook(call.end_backward)
+        call.entry = None
+
+
+def _register_after() -> Any:
+    """Return PyTorch's function that registers a hook for the end of every forward, also of those that fail."""
+    register = torch.nn.modules.module.register_module_forward_hook
+
+    def always(hook: Any) -> Any:
+        return register(hook, always_call=True)
+
+    return always

@@ -1,0 +1,87 @@
+"""The models of a program: which modules there are, and what each is called.
+
+A model is a module that no other module calls. Its own name is "", and a part's
+is its path from there, as `named_modules` has it; where there are several
+models, all but the largest have the name of their class in front.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Iterator
+from typing import Any
+
+WRAPPERS = ("DistributedDataParallel", "DataParallel", "FullyShardedDataParallel", "OptimizedModule")
+
+
+class Models:
+    """Names modules. Models are held weakly. Safe for concurrent use."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._models: dict[int, weakref.ref[Any]] = {}
+        self._names: dict[int, str] = {}
+        self._part_of: dict[int, Any] = {}  # by identity, a weak reference to the module
+        self._parameters: dict[int, str] = {}  # by identity, the name
+
+    def add(self, module: Any) -> None:
+        """Take a module that is part of no other, unless it is known."""
+        with self._lock:
+            known = self._models.get(id(module))
+            if known is not None and known() is module or self._part_of.get(id(module), _nothing)() is module:
+                return
+            for part in module.modules():
+                self._models.pop(id(part), None)
+            self._models[id(module)] = weakref.ref(module)
+            self._name_all()
+
+    def _name_all(self) -> None:
+        self._names.clear()
+        self._parameters.clear()
+        self._part_of.clear()
+        for place, model in enumerate(sorted(self, key=size_of, reverse=True)):
+            front = "" if place == 0 else type(model).__name__
+            for path, module in model.named_modules():
+                self._names.setdefault(id(module), join(front, bare(model, path)))
+                self._part_of[id(module)] = weakref.ref(module)
+            for path, parameter in model.named_parameters():
+                self._parameters.setdefault(id(parameter), join(front, bare(model, path)))
+
+    def name(self, module: Any) -> str:
+        """Return a module's name, that of its class where it is part of no model."""
+        return self._names.get(id(module), type(module).__name__)
+
+    def parameter(self, parameter: Any) -> str:
+        """Return a parameter's name, "" where it is part of no model."""
+        return self._parameters.get(id(parameter), "")
+
+    def __iter__(self) -> Iterator[Any]:
+        """Yield the models that are alive."""
+        for reference in list(self._models.values()):
+            model = reference()
+            if model is not None:
+                yield model
+
+
+def bare(model: Any, path: str) -> str:
+    """Return a path without the part that a wrapper put in front."""
+    if type(model).__name__ in WRAPPERS:
+        for front in ("module", "_orig_mod"):
+            if path == front or path.startswith(front + "."):
+                return path[len(front) + 1 :]
+    return path
+
+
+def join(front: str, path: str) -> str:
+    """Return a path below another."""
+    return f"{front}.{path}" if front and path else front or path
+
+
+def _nothing() -> None:
+    """Stand for a module that is gone."""
+
+
+def size_of(model: Any) -> int:
+    """Return the bytes of a model's parameters."""
+    return sum(p.numel() * p.element_size() for p in model.parameters())

@@ -1,0 +1,221 @@
+"""The memory that the agent knows: storages, what each is for, and when it ends.
+
+PyTorch without a caching allocator keeps no list of its memory. The registry is
+one: hooks and scans show it tensors, it takes each storage once, and it notices
+the end of a storage without holding it. Everything but `_ended` runs under the
+registry's lock; `_ended` is called by the garbage collector at any moment, in any
+thread, and only appends to a queue that the next call takes up.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import weakref
+from collections import deque
+from collections.abc import Iterator
+from typing import Any, Callable, Protocol
+
+import torch
+
+from .stacks import Stacks
+
+OTHER = "other"
+
+# A storage keeps the category that says most; one further right gives way to one further left.
+STRONGEST_FIRST = ("parameter", "gradient", "optimizer", "kv-cache", "input", "activation", "inference", OTHER)
+STRENGTH = {name: len(STRONGEST_FIRST) - place for place, name in enumerate(STRONGEST_FIRST)}
+
+
+class Sink(Protocol):
+    """Who is told what becomes of memory. Sizes are bytes."""
+
+    def born(self, holding: Holding) -> None: ...
+    def changed(self, holding: Holding) -> None: ...
+    def died(self, holding: Holding) -> None: ...
+
+
+class Holding:
+    """A storage that is alive: where, how large, what for."""
+
+    __slots__ = (
+        "address", "born", "category", "counted", "device", "dtype", "layer", "reference", "role", "saved_in", "shape", "size", "stack",
+    )
+
+    def __init__(self, address: int, size: int, device: Any) -> None:
+        self.address = address
+        self.size = size
+        self.device = device
+        self.category = OTHER
+        self.counted = OTHER  # the category under which the sink has added it up
+        self.layer = ""
+        self.role = ""
+        self.shape = ""
+        self.dtype = ""
+        self.stack = 0
+        self.born = 0  # the step
+        self.saved_in = 0  # the step that last saved it for its backward
+        self.reference: Any = None
+
+
+class Registry:
+    """See the module. `wanted` says which devices' memory is kept, by torch's device."""
+
+    def __init__(self, sink: Sink, stacks: Stacks, wanted: Callable[[Any], bool]) -> None:
+        self.lock = threading.RLock()
+        self.step = 0
+        self._sink = sink
+        self._stacks = stacks
+        self._wanted = wanted
+        self._alive: dict[int, Holding] = {}
+        self._ends: deque[tuple[int, Any]] = deque()
+        self._follow = _by_callback if _callbacks_work() else _by_asking
+        self._asked = 0.0
+
+    def __len__(self) -> int:
+        return len(self._alive)
+
+    def holdings(self) -> list[Holding]:
+        """Return all that is alive. They stay the registry's."""
+        with self.lock:
+            self.settle()
+            return list(self._alive.values())
+
+    def find(self, tensor: Any) -> Holding | None:
+        """Return what is known of a tensor's storage."""
+        with self.lock:
+            self._take_ends()
+            return self._alive.get(_storage_of(tensor)[1])
+
+    def see(self, tensor: Any, category: str, layer: str = "", role: str = "", stack: int | None = None) -> Holding | None:
+        """Take a tensor's storage as memory of a category; None for one that has none here. A stack of None is taken
+        when the storage is new."""
+        storage, address = _storage_of(tensor)
+        if address == 0 or not self._wanted(tensor.device):
+            return None
+        with self.lock:
+            self._take_ends()
+            holding = self._alive.get(address)
+            if holding is not None and self._follow is _by_asking and holding.reference.expired():
+                self._forget(holding)
+                holding = None
+            if holding is None:
+                return self._bear(tensor, storage, address, category, layer, role, stack)
+            self._tell(holding, tensor, category, layer, role)
+            return holding
+
+    def settle(self, pause: float = 0.0) -> None:
+        """Take up what has ended. Where storages have to be asked, they are when `pause` seconds have passed."""
+        with self.lock:
+            self._take_ends()
+            if self._follow is not _by_asking or time.monotonic() - self._asked < pause:
+                return
+            self._asked = time.monotonic()
+            for holding in [h for h in self._alive.values() if h.reference.expired()]:
+                self._forget(holding)
+
+    def clear(self) -> None:
+        """Forget everything, without a word to the sink."""
+        with self.lock:
+            self._alive.clear()
+            self._ends.clear()
+
+    def _bear(
+        self, tensor: Any, storage: Any, address: int, category: str, layer: str, role: str, stack: int | None
+    ) -> Holding:
+        holding = Holding(address, storage.nbytes(), tensor.device)
+        holding.category, holding.layer, holding.role = category, layer, role
+        holding.shape, holding.dtype = shape_of(tensor), dtype_of(tensor)
+        holding.stack = self._stacks.capture() if stack is None else stack
+        holding.born = self.step
+        holding.reference = self._follow(storage, address, self._ends)
+        self._alive[address] = holding
+        self._sink.born(holding)
+        return holding
+
+    def _tell(self, holding: Holding, tensor: Any, category: str, layer: str, role: str) -> None:
+        """Add what is now known. A storage that was resized in place is a new one."""
+        changed = False
+        if STRENGTH[category] > STRENGTH[holding.category]:
+            holding.category, holding.role = category, role
+            holding.layer = layer or holding.layer
+            holding.shape, holding.dtype = shape_of(tensor), dtype_of(tensor)
+            changed = True
+        elif category == holding.category and (layer or role) and not holding.layer and not holding.role:
+            holding.layer, holding.role, changed = layer, role, True
+        if changed:
+            self._sink.changed(holding)
+
+    def _take_ends(self) -> None:
+        while self._ends:
+            address, reference = self._ends.popleft()
+            holding = self._alive.get(address)
+            if holding is not None and holding.reference is reference:
+                self._forget(holding)
+
+    def _forget(self, holding: Holding) -> None:
+        del self._alive[holding.address]
+        holding.reference = None
+        self._sink.died(holding)
+
+
+def _storage_of(tensor: Any) -> tuple[Any, int]:
+    """Return a tensor's storage and its address, 0 where it has no memory of its own that can be named."""
+    try:
+        storage = tensor.untyped_storage()
+        return storage, storage.data_ptr()
+    except Exception:  # sparse tensors, wrappers, tensors of a trace: each kind raises another
+        return None, 0
+
+
+def _by_callback(storage: Any, address: int, ends: deque[tuple[int, Any]]) -> Any:
+    return weakref.ref(storage, lambda reference: ends.append((address, reference)))
+
+
+def _by_asking(storage: Any, address: int, ends: deque[tuple[int, Any]]) -> Any:
+    return torch.multiprocessing.reductions.StorageWeakRef(storage)
+
+
+def _callbacks_work() -> bool:
+    """Report whether a weak reference of a storage ends with the memory, and not before: so it is since about 2.3."""
+    ended: list[Any] = []
+    tensor = torch.empty(1, device="cpu")
+    reference = weakref.ref(tensor.untyped_storage(), ended.append)
+    view = tensor.view(1)
+    del tensor
+    early = bool(ended)
+    del view
+    return not early and bool(ended) and reference() is None
+
+
+def tensors_in(value: Any, depth: int = 4) -> Iterator[Any]:
+    """Yield the tensors in a value: itself, or those of its containers and dataclass-like fields."""
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif depth == 0:
+        return
+    elif isinstance(value, dict):
+        for item in list(value.values()):
+            yield from tensors_in(item, depth - 1)
+    elif isinstance(value, (list, tuple, set)):
+        for item in list(value):
+            yield from tensors_in(item, depth - 1)
+    elif hasattr(value, "__dataclass_fields__"):
+        yield from tensors_in(vars(value) if hasattr(value, "__dict__") else {}, depth - 1)
+
+
+_dtypes: dict[Any, str] = {}
+
+
+def dtype_of(tensor: Any) -> str:
+    """Return an element type as the engine's pages call it."""
+    name = _dtypes.get(tensor.dtype)
+    if name is None:
+        name = str(tensor.dtype).replace("torch.", "").replace("bfloat", "bf")
+        name = _dtypes[tensor.dtype] = name.replace("float", "fp") if not name.startswith("float8") else name
+    return name
+
+
+def shape_of(tensor: Any) -> str:
+    """Return a shape, such as "[8, 128, 512]"."""
+    return str(list(tensor.shape))

@@ -1,0 +1,139 @@
+"""Tensors saved for the backward pass, seen as they are saved.
+
+PyTorch calls the top one of a stack of hooks for each tensor that it saves. The
+agent's lies at the bottom of that stack or not at all: what the program itself
+pushes comes on top and works as without an agent, and where the program already
+has hooks the agent stays away. `torch.func` refuses to run while there are hooks,
+so the agent's leave for that time.
+
+With hooks PyTorch no longer notices that a saved tensor was changed in place, so
+the hooks look themselves, and raise what PyTorch would.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+import torch
+
+_autograd = torch._C._autograd
+
+
+class SavedTensors:
+    """Calls `saw` with each tensor that is saved while it is on, in the thread that calls `on` and `off`."""
+
+    def __init__(self, saw: Callable[[Any], None]) -> None:
+        self._saw = saw
+        self._pushed = False
+        self._watching = False
+        self._away = False  # while torch.func runs
+        self._pair = (self._pack, _unpack)
+        self._originals: tuple[Any, Any] | None = None
+
+    def on(self) -> bool:
+        """Begin; False where the program has hooks of its own, or has forbidden them."""
+        self._watching = True
+        if self._pushed:
+            return True
+        if not _autograd._saved_tensors_hooks_is_enabled() or _top() is not None:
+            return False
+        _autograd._push_saved_tensors_default_hooks(*self._pair)
+        self._pushed = True
+        self._step_aside_for_func()
+        return True
+
+    def off(self) -> None:
+        """End. Hooks that the program's own lie upon stay, and do nothing, until they can be taken away."""
+        self._watching = False
+        if self._pushed and self._is_top():
+            _autograd._pop_saved_tensors_default_hooks()
+            self._pushed = False
+            self._come_back()
+
+    def _is_top(self) -> bool:
+        top = _top()
+        return top is not None and top[0] == self._pair[0]
+
+    def _pack(self, tensor: Any) -> Any:
+        if self._watching:
+            self._saw(tensor)
+        # The tensor itself would hold its graph, and the graph it.
+        return _Saved(tensor if tensor.grad_fn is None else tensor.detach())
+
+    def _step_aside_for_func(self) -> None:
+        """Have torch.func find no hooks. It forbids them for as long as it runs."""
+        disable, enable = _autograd._saved_tensors_hooks_disable, _autograd._saved_tensors_hooks_enable
+        self._originals = (disable, enable)
+
+        def disabled(*arguments: Any) -> Any:
+            if self._pushed and not self._away and self._is_top():
+                _autograd._pop_saved_tensors_default_hooks()
+                self._away = True
+            return disable(*arguments)
+
+        def enabled(*arguments: Any) -> Any:
+            result = enable(*arguments)
+            if self._away:
+                self._away = False
+                _autograd._push_saved_tensors_default_hooks(*self._pair)
+            return result
+
+        _autograd._saved_tensors_hooks_disable, _autograd._saved_tensors_hooks_enable = disabled, enabled
+
+    def _come_back(self) -> None:
+        if self._originals is not None:
+            _autograd._saved_tensors_hooks_disable, _autograd._saved_tensors_hooks_enable = self._originals
+            self._originals = None
+
+
+class _Saved:
+    """A saved tensor and which version of it."""
+
+    __slots__ = ("tensor", "version")
+
+    def __init__(self, tensor: Any) -> None:
+        self.tensor = tensor
+        self.version = _version_of(tensor)
+
+
+def _version_of(tensor: Any) -> int:
+    return -1 if tensor.is_inference() else int(tensor._version)
+
+
+def _unpack(saved: _Saved) -> Any:
+    if saved.version >= 0 and saved.tensor._version != saved.version:
+        raise RuntimeError(
+            "one of the variables needed for gradient computation has been modified by an inplace operation: "
+            f"[{saved.tensor.type()} {list(saved.tensor.shape)}] is at version {saved.tensor._version}; expected version "
+            f"{saved.version} instead. Hint: enable anomaly detection to find the operation that failed to compute its "
+            "gradient, with torch.autograd.set_detect_anomaly(True)."
+        )
+    return saved.tensor
+
+
+if hasattr(_autograd, "_top_saved_tensors_default_hooks"):
+
+    def _top() -> Any:
+        """Return the hooks that are called now, or None."""
+        return _autograd._top_saved_tensors_default_hooks(True)
+
+else:
+    # Older versions do not say which hooks there are; so those that come and go
+    # through the only door are counted from here on.
+    _stack: list[Any] = []
+    _push, _pop = _autograd._push_saved_tensors_default_hooks, _autograd._pop_saved_tensors_default_hooks
+
+    def _counted_push(pack: Any, unpack: Any) -> None:
+        _push(pack, unpack)
+        _stack.append((pack, unpack))
+
+    def _counted_pop() -> None:
+        _pop()
+        if _stack:
+            _stack.pop()
+
+    _autograd._push_saved_tensors_default_hooks = _counted_push
+    _autograd._pop_saved_tensors_default_hooks = _counted_pop
+
+    def _top() -> Any:
+        return _stack[-1] if _stack else None

@@ -1,0 +1,71 @@
+"""Where something happened: the Python frames of the calling thread, as a number of the tables."""
+
+from __future__ import annotations
+
+import os
+import sys
+from types import CodeType, FrameType
+
+from .journal import Journal
+from .tables import EMPTY
+
+DEEPEST = 64  # frames; what calls those is left out
+OWN = os.path.dirname(os.path.abspath(__file__)) + os.sep
+
+
+class Stacks:
+    """Captures stacks. A frame that was seen before costs two look-ups, a stack one more."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        # By the code's identity, which holds while the code is kept here.
+        self._codes: dict[int, tuple[CodeType, dict[int, int]]] = {}
+        self._stacks: dict[tuple[int, ...], int] = {}
+
+    def capture(self, frame: FrameType | None = None) -> int:
+        """Return the number of the caller's stack, without the agent's own frames."""
+        frame = frame or sys._getframe(1)
+        frames: list[int] = []
+        while frame is not None and len(frames) < DEEPEST:
+            number = self._frame(frame)
+            if number:
+                frames.append(number)
+            frame = frame.f_back  # type: ignore[assignment]
+        key = tuple(frames)
+        stack = self._stacks.get(key)
+        if stack is None:
+            with self._journal.lock:
+                stack = self._journal.tables.stacks.number(key) if key else EMPTY
+            self._stacks[key] = stack
+        return stack
+
+    def _frame(self, frame: FrameType) -> int:
+        """Return the number of a frame, 0 for one of the agent's."""
+        code = frame.f_code
+        known = self._codes.get(id(code))
+        if known is None:
+            known = self._codes[id(code)] = (code, {})
+        line = frame.f_lineno or code.co_firstlineno
+        number = known[1].get(line)
+        if number is None:
+            number = known[1][line] = self._new(code, line)
+        return number
+
+    def _new(self, code: CodeType, line: int) -> int:
+        if code.co_filename.startswith(OWN):
+            return 0
+        with self._journal.lock:
+            return self._journal.tables.frame(code.co_filename, code.co_name, line)
+
+
+def place_of(frame: FrameType | None) -> FrameType | None:
+    """Return the innermost frame that is the program's own: of no library and not the agent's."""
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if not name.startswith((OWN, "<")) and not any(part in name for part in LIBRARIES):
+            return frame
+        frame = frame.f_back
+    return None
+
+
+LIBRARIES = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}", f"{os.sep}lib{os.sep}python")

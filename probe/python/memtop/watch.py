@@ -1,0 +1,191 @@
+"""Watching: what happens at the edges of steps, and what is looked at within them.
+
+A step ends when an optimizer has stepped. That moment belongs to the thread that
+trains and to no forward or backward, so hooks come and go there. Between two looks
+there is nothing of the agent in the job but one call an optimizer's step.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from typing import Any
+
+import torch
+from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+
+from .gathering import Gathering
+from .gradients import PAUSE, Gradients
+from .host import HostMemory
+from .journal import STEP_BEGIN, STEP_END, Journal
+from .layers import Layers
+from .models import Models
+from .registry import Registry
+from .sampling import Sampling
+from .saved import SavedTensors
+from .stacks import Stacks, place_of
+
+STEP = 12  # the type of the message
+SCAN_EVERY = 8  # looks
+
+
+class Watch:
+    """Watches while it is wanted. `want` may be called by any thread, the rest belongs to the thread that trains."""
+
+    def __init__(self, journal: Journal) -> None:
+        self.journal = journal
+        self.models = Models()
+        self.memory = HostMemory(journal)
+        self.stacks = Stacks(journal)
+        self.registry = Registry(self.memory, self.stacks, self.memory.wanted)
+        self.layers = Layers(self.models, self.registry)
+        self.saved = SavedTensors(self._saved)
+        self.gathering = Gathering(self.models, self.registry)
+        self.gradients = Gradients(self.models, self.registry)
+        self.sampling = Sampling()
+        self.step = 0  # how many have ended
+        self._wanted = False
+        self._looking = False
+        self._looks = 0
+        self._began = time.perf_counter_ns()
+        self._spent = 0
+        self._leader: int | None = None  # the optimizer whose steps are counted
+        self._since_leader = 0
+        self._lock = threading.RLock()
+        self._handles = [
+            register_optimizer_step_pre_hook(self._before_step),
+            register_optimizer_step_post_hook(self._after_step),
+        ]
+
+    def want(self, wanted: bool) -> None:
+        """Begin or end watching. It begins with what is alive now, and ends for good at the next step."""
+        with self._lock:
+            if wanted and not self._wanted:
+                with self.registry.lock:
+                    self.registry.clear()
+                    self.memory.clear()
+                    self.journal.forget()
+                    self.gathering.scan()
+                self.sampling.begin()
+            self._wanted = wanted
+
+    def close(self) -> None:
+        """Leave: from here on nothing of the agent is called."""
+        self.want(False)
+        for handle in self._handles:
+            handle.remove()
+        self.layers.off()
+        self.gradients.off()
+
+    def _saved(self, tensor: Any) -> None:
+        start = time.perf_counter_ns()
+        layer = self.layers.current
+        # Outside of all layers, what is saved and no result of arithmetic is a loss's targets.
+        data = not layer and not tensor.dtype.is_floating_point
+        category = "input" if data else "activation"
+        holding = self.registry.see(tensor, category, layer, "target" if data else "saved", None)
+        if holding is not None and holding.saved_in != self.step + 1 and holding.category == "activation":
+            holding.saved_in = self.step + 1
+            self.layers.saved(holding.size)
+        self.registry.settle(PAUSE)
+        self._spent += time.perf_counter_ns() - start
+
+    def _before_step(self, optimizer: Any, *_: Any) -> None:
+        if self._looking:
+            start = time.perf_counter_ns()
+            self.gathering.optimizer(optimizer, state=False)
+            self._spent += time.perf_counter_ns() - start
+
+    def _after_step(self, optimizer: Any, *_: Any) -> None:
+        if not self._leads(optimizer):
+            return
+        try:
+            self._boundary(optimizer)
+        except Exception:  # the job goes on, whatever became of the agent
+            self._looking = self._wanted = False
+            raise
+
+    def _leads(self, optimizer: Any) -> bool:
+        """Report whether this optimizer's steps are counted: those of the first, for as long as it goes on."""
+        if self._leader is None or self._since_leader > 8:
+            self._leader = id(optimizer)
+        self._since_leader = 0 if self._leader == id(optimizer) else self._since_leader + 1
+        return self._since_leader == 0
+
+    def _boundary(self, optimizer: Any) -> None:
+        now = time.perf_counter_ns()
+        duration, self._began = now - self._began, now
+        self.step += 1
+        if not self._wanted and not self._looking:
+            return
+        data: dict[str, Any] = {"step": self.step, "time_us": time.time_ns() // 1000, "duration_ns": duration, "device": 0}
+        loss = loss_of(self.layers.losses)
+        if loss is not None:
+            data["loss"] = loss
+        spent = 0
+        if self._looking:
+            self._finish(optimizer, data)
+            spent = self._spent + self.layers.spent_ns + self.gradients.spent_ns + time.perf_counter_ns() - now
+        self._look(optimizer, self._wanted and self.sampling.next(duration, spent))
+        data["probe_ns"] = spent
+        data["settings"] = [{"key": "looked at", "value": every(self.sampling.period)}]
+        self.journal.event(STEP_END, 0, self.step)
+        self.journal.message(STEP, data, key=0)
+        self.journal.event(STEP_BEGIN, 0, self.step + 1)
+        self._began = time.perf_counter_ns()
+
+    def _finish(self, optimizer: Any, data: dict[str, Any]) -> None:
+        self._looks += 1
+        self.gathering.optimizer(optimizer)
+        if self._looks % SCAN_EVERY == 1:
+            self.gathering.scan()
+        with self.registry.lock:
+            self.registry.settle()
+            data.update(self.memory.measures())
+        data["layers"] = self.layers.take()
+
+    def _look(self, optimizer: Any, wanted: bool) -> None:
+        self._spent = self.layers.spent_ns = self.gradients.spent_ns = 0
+        if wanted and not self._looking:
+            self.gathering.optimizer(optimizer)
+        self._looking = wanted
+        self.registry.step = self.step + 1
+        if wanted:
+            self.gradients.begin()
+            with self.registry.lock:
+                self.memory.begin_step()
+            self.layers.on()
+            self.saved.on()
+            self.gradients.on()
+        else:
+            self.layers.off()
+            self.saved.off()
+            self.gradients.off()
+
+
+def loss_of(candidates: list[Any]) -> float | str | None:
+    """Return the loss, where a model gave one or a variable of the program's own has that name, and reading it waits
+    for no device."""
+    if candidates:
+        return number(candidates[-1])
+    frame = place_of(sys._getframe(1))
+    while frame is not None:
+        value = frame.f_locals.get("loss")
+        if isinstance(value, torch.Tensor) and value.dim() == 0 and value.device.type == "cpu":
+            return number(value)
+        frame = place_of(frame.f_back)
+    return None
+
+
+def number(value: Any) -> float | str:
+    """Return a number as the protocol's JSON has it, which knows no infinity."""
+    got = float(value.detach())
+    if got != got:
+        return "NaN"
+    return {float("inf"): "+Inf", float("-inf"): "-Inf"}.get(got, got)
+
+
+def every(period: int) -> str:
+    """Say how often."""
+    return "every step" if period == 1 else f"every {period}th step"
