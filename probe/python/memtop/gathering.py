@@ -21,6 +21,7 @@ class Gathering:
     def __init__(self, models: Models, registry: Registry) -> None:
         self._models = models
         self._registry = registry
+        self._shown: dict[int, int] = {}  # by identity of an optimizer, how much state was shown
 
     def model(self) -> None:
         """Show parameters and buffers of all models."""
@@ -31,17 +32,18 @@ class Gathering:
                     if parameter is not None:
                         self._registry.see(parameter, "parameter", name, role, 0)
 
-    def optimizer(self, optimizer: Any, state: bool = True) -> None:
-        """Show the parameters of an optimizer, their gradients and, if asked for, its state."""
+    def optimizer(self, optimizer: Any, anew: bool = False) -> None:
+        """Show the parameters of an optimizer, their gradients and its state, unless it is as it was."""
+        states = sum(len(kept) for kept in list(optimizer.state.values()) if isinstance(kept, dict))
+        if not anew and self._shown.get(id(optimizer)) == states:
+            return
+        self._shown[id(optimizer)] = states
         for group in optimizer.param_groups:
             for parameter in group["params"]:
-                path = self._models.parameter(parameter)
-                layer, _, role = path.rpartition(".")
+                layer, _, role = self._models.parameter(parameter).rpartition(".")
                 self._registry.see(parameter, "parameter", layer, role, 0)
                 if parameter.grad is not None:
                     self._registry.see(parameter.grad, "gradient", layer, role, 0)
-        if not state:
-            return
         for parameter, kept in list(optimizer.state.items()):
             path = self._models.parameter(parameter) if isinstance(parameter, torch.Tensor) else ""
             layer, _, role = path.rpartition(".")
@@ -70,7 +72,7 @@ class Gathering:
                 self._models.add(module)
         self.model()
         for optimizer in found[_OPTIMIZER]:
-            self.optimizer(optimizer)
+            self.optimizer(optimizer, anew=True)
         for cache in found[_CACHE]:
             for tensor in _inside(cache):
                 self._registry.see(tensor, "kv-cache", role=type(cache).__name__, stack=0)

@@ -26,11 +26,17 @@ class Stacks:
         """Return the number of the caller's stack, without the agent's own frames."""
         frame = frame or sys._getframe(1)
         frames: list[int] = []
-        while frame is not None and len(frames) < DEEPEST:
-            number = self._frame(frame)
+        codes = self._codes
+        for _ in range(DEEPEST):
+            known = codes.get(id(frame.f_code))
+            number = known[1].get(frame.f_lineno) if known is not None else None
+            if number is None:
+                number = self._frame(frame)
             if number:
                 frames.append(number)
-            frame = frame.f_back  # type: ignore[assignment]
+            if frame.f_back is None:
+                break
+            frame = frame.f_back
         key = tuple(frames)
         stack = self._stacks.get(key)
         if stack is None:
@@ -40,15 +46,10 @@ class Stacks:
         return stack
 
     def _frame(self, frame: FrameType) -> int:
-        """Return the number of a frame, 0 for one of the agent's."""
-        code = frame.f_code
-        known = self._codes.get(id(code))
-        if known is None:
-            known = self._codes[id(code)] = (code, {})
-        line = frame.f_lineno or code.co_firstlineno
-        number = known[1].get(line)
-        if number is None:
-            number = known[1][line] = self._new(code, line)
+        """Return the number of a frame that is new here, 0 for one of the agent's."""
+        code, line = frame.f_code, frame.f_lineno or frame.f_code.co_firstlineno
+        lines = self._codes.setdefault(id(code), (code, {}))[1]
+        number = lines[line] = self._new(code, line)
         return number
 
     def _new(self, code: CodeType, line: int) -> int:

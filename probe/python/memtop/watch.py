@@ -13,7 +13,7 @@ import time
 from typing import Any
 
 import torch
-from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from .gathering import Gathering
 from .gradients import PAUSE, Gradients
@@ -53,10 +53,7 @@ class Watch:
         self._leader: int | None = None  # the optimizer whose steps are counted
         self._since_leader = 0
         self._lock = threading.RLock()
-        self._handles = [
-            register_optimizer_step_pre_hook(self._before_step),
-            register_optimizer_step_post_hook(self._after_step),
-        ]
+        self._handle = register_optimizer_step_post_hook(self._after_step)
 
     def want(self, wanted: bool) -> None:
         """Begin or end watching. It begins with what is alive now, and ends for good at the next step."""
@@ -73,8 +70,7 @@ class Watch:
     def close(self) -> None:
         """Leave: from here on nothing of the agent is called."""
         self.want(False)
-        for handle in self._handles:
-            handle.remove()
+        self._handle.remove()
         self.layers.off()
         self.gradients.off()
 
@@ -90,12 +86,6 @@ class Watch:
             self.layers.saved(holding.size)
         self.registry.settle(PAUSE)
         self._spent += time.perf_counter_ns() - start
-
-    def _before_step(self, optimizer: Any, *_: Any) -> None:
-        if self._looking:
-            start = time.perf_counter_ns()
-            self.gathering.optimizer(optimizer, state=False)
-            self._spent += time.perf_counter_ns() - start
 
     def _after_step(self, optimizer: Any, *_: Any) -> None:
         if not self._leads(optimizer):
@@ -137,7 +127,7 @@ class Watch:
 
     def _finish(self, optimizer: Any, data: dict[str, Any]) -> None:
         self._looks += 1
-        self.gathering.optimizer(optimizer)
+        self.gathering.optimizer(optimizer)  # state that this step made
         if self._looks % SCAN_EVERY == 1:
             self.gathering.scan()
         with self.registry.lock:
@@ -147,8 +137,6 @@ class Watch:
 
     def _look(self, optimizer: Any, wanted: bool) -> None:
         self._spent = self.layers.spent_ns = self.gradients.spent_ns = 0
-        if wanted and not self._looking:
-            self.gathering.optimizer(optimizer)
         self._looking = wanted
         self.registry.step = self.step + 1
         if wanted:
