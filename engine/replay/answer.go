@@ -116,6 +116,8 @@ func settingsError(settings string, err error) error {
 // refusal says why nothing can be replayed, "" when it can.
 func (q *question) refusal() string {
 	switch {
+	case trace.NewRounding(q.Trace.Settings).Uncached:
+		return "the device has no caching allocator, so none has settings here"
 	case q.Device.Events.Len() == 0:
 		return "the file has no history: recording was off, or only the state was recorded"
 	case q.Device.Events.Len() == 1:

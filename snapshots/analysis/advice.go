@@ -142,7 +142,7 @@ func (a *noteKinds) of(id trace.NoteID) trace.NoteID {
 // remedy says what is made against fragmentation in PyTorch, unless it is on already.
 // Whether it helps here depends on the requests: only a replay proves it.
 func (x *Index) remedy() string {
-	if rules := trace.NewRounding(x.trace.Settings); rules.Expandable || x.kinds[trace.SegmentMap] > 0 || x.trace.Live != nil {
+	if rules := trace.NewRounding(x.trace.Settings); rules.Expandable || rules.Uncached || x.kinds[trace.SegmentMap] > 0 || x.trace.Live != nil {
 		return ""
 	}
 	return "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True may help (memtop replay)"

@@ -133,6 +133,9 @@ func (x *Index) SegmentTimelineByTime(from, to, columns int) Timeline {
 }
 
 func (x *Index) fillBars(columns []Column) Timeline {
+	if x.uncached {
+		return x.fillSums(columns)
+	}
 	b := x.bars()
 	t := Timeline{Bands: b.bands, Columns: columns}
 	for c := range columns {

@@ -74,7 +74,10 @@ func FailureAt(x *Index, event int) *Failure {
 // driverNeed returns what the allocator asks the driver for when no cached block
 // serves a request: a segment, of expandable ones the pages.
 func (r *record) driverNeed(size int64) int64 {
-	if rules := trace.NewRounding(r.trace.Settings); !rules.Expandable {
+	switch rules := trace.NewRounding(r.trace.Settings); {
+	case rules.Uncached:
+		return size
+	case !rules.Expandable:
 		return segmentFor(size)
 	}
 	page := int64(20 << 20)

@@ -55,6 +55,7 @@ func NewIndex(t *trace.Trace, device *trace.Device) *Index {
 func (x *Index) Advance(t *trace.Trace, device *trace.Device) {
 	x.version++
 	x.trace, x.device, x.tables, x.events = t, device, t.Tables, device.Events
+	x.uncached = trace.NewRounding(t.Settings).Uncached
 	x.life.Advance(device.Events)
 	x.life.Finish(&device.Final)
 	x.readEvents()

@@ -102,6 +102,9 @@ func (l *levels) readBucket(i int, events []trace.Event) {
 		}
 		b.high, b.low = max(b.high, now), min(b.low, now)
 	}
+	if l.uncached {
+		reserved, l.peakReserved = now, l.peakRequested
+	}
 	l.nowRequested, l.nowReserved = now, reserved
 	l.high.set(k, b.high)
 	l.low.set(k, -b.low)
@@ -143,7 +146,7 @@ func (l *levels) ReservedAt(event int) int64 {
 	k := (event + 1) >> bucketShift
 	level := l.initialReserved + l.reserved[k]
 	for i := k << bucketShift; i <= event; i++ {
-		level += l.events.At(i).ReservedDelta()
+		level += l.reservedDelta(i)
 	}
 	return level
 }

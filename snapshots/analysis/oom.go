@@ -128,6 +128,8 @@ func (x *Index) oomCause(o *OOM, e *trace.Event, m *Map) (Verdict, string) {
 			" of it for this stream and size class"
 	case enough(m.Free + m.Pending):
 		return PendingFrees, "asked for " + ask + "; " + quantity.Bytes(m.Pending) + " was freed but still in use by another stream"
+	case x.uncached:
+		return Full, "asked for " + ask + "; the device had " + quantity.Bytes(driver) + ", while " + quantity.Bytes(o.Live) + " was held"
 	default:
 		return Full, "asked for " + ask + "; only " + quantity.Bytes(m.Free) + " was cached and the driver had " + quantity.Bytes(driver) +
 			", while " + quantity.Bytes(o.Live) + " was held"

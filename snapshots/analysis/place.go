@@ -8,6 +8,9 @@ func (x *mapper) finalMap() *Map {
 }
 
 func (x *mapper) readFinal() *Map {
+	if x.uncached {
+		return x.sumMap(x.End())
+	}
 	alive := sorted(x.alive(x.End()), byAddress)
 	m := &Map{At: x.End(), Exact: true, Segments: make([]MapSegment, len(x.device.Final.Segments))}
 	for i := range x.device.Final.Segments {
@@ -88,6 +91,9 @@ type inferrer struct {
 }
 
 func (x *mapper) inferMap(at int) *Map {
+	if x.uncached {
+		return x.sumMap(at)
+	}
 	segments := x.segmentHistory().At(at)
 	out := &Map{At: at, segments: segments, Segments: make([]MapSegment, len(segments))}
 	f := x.newInferrer(out, sorted(x.alive(at), byAddress), len(segments))

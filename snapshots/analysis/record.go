@@ -23,6 +23,20 @@ type record struct {
 	// programEvents lists those of steps and settings, and what was lost.
 	programEvents []int32
 	version       int
+	uncached      bool
+}
+
+// Uncached reports whether the device has no caching allocator: nothing is
+// rounded, cached or fragmented, what is reserved is what was asked for, and there
+// is no more to say of segments.
+func (r *record) Uncached() bool { return r.uncached }
+
+// reservedDelta returns by how much event i changes reserved memory.
+func (r *record) reservedDelta(i int) int64 {
+	if r.uncached {
+		return r.delta(i)
+	}
+	return r.events.At(i).ReservedDelta()
 }
 
 // Version grows with every Advance: answers of one version fit together.

@@ -22,6 +22,10 @@ func RoomIn(x *Index, m *Map) Room {
 		}
 	}
 	r.Pinned = m.Free - r.Returnable
+	if x.uncached {
+		r.Largest = max(r.Driver, 0)
+		return r
+	}
 	r.Largest = max(r.Cached, largestIn(r.Returnable+max(r.Driver, 0)))
 	return r
 }

@@ -11,7 +11,7 @@ type Summary struct {
 	InitialReserved, FinalReserved   int64
 	PeakReserved                     int64
 
-	Segments, Blocks int
+	Segments, Blocks int   // segments are 0 where there is no caching allocator
 	Reserved         int64 // all segments
 	Allocated        int64 // blocks in use
 	Active           int64 // blocks in use or pending free
@@ -44,6 +44,9 @@ func (x *Index) summarise() Summary {
 		Held:           len(x.life.Held), HeldBytes: l.initial,
 	}
 	s.addState(&x.device.Final)
+	if x.uncached {
+		s.Segments = 0
+	}
 	return s
 }
 

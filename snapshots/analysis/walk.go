@@ -9,7 +9,7 @@ func (l *levels) Walk(yield func(event int, requested, reserved int64) bool) {
 	requested, reserved := l.RequestedAt(-1), l.ReservedAt(-1)
 	for i := range l.events.Len() {
 		requested += l.delta(i)
-		reserved += l.events.At(i).ReservedDelta()
+		reserved += l.reservedDelta(i)
 		if !yield(i, requested, reserved) {
 			return
 		}

@@ -91,6 +91,9 @@ func (r *rules) replay(m *memory, events Events, from int, gaps []Gap, played fu
 }
 
 func (r *rules) playAlloc(m *memory, e *Event) string {
+	if r.rounding.Uncached {
+		return r.playWhole(m, e)
+	}
 	i, ok := m.find(e.Addr)
 	if !ok {
 		if i, ok = r.within(m, e.Addr); !ok {
@@ -114,12 +117,17 @@ func (r *rules) playAlloc(m *memory, e *Event) string {
 		m.cut(i, size)
 		b = &m.links[i]
 	}
-	b.Block = Block{
-		Addr: e.Addr, Size: b.Size, Requested: e.Size, Stack: max(e.Stack, EmptyStack), Note: r.note(e.Note),
-		State: Allocated, Given: gaveBlock,
-	}
+	b.Block = r.allocated(e, b.Size)
 	s.changed = true
 	return ""
+}
+
+// allocated returns the block of so many bytes that an event handed out.
+func (r *rules) allocated(e *Event, size int64) Block {
+	return Block{
+		Addr: e.Addr, Size: size, Requested: e.Size, Stack: max(e.Stack, EmptyStack), Note: r.note(e.Note),
+		State: Allocated, Given: gaveBlock,
+	}
 }
 
 // within returns a free block that begins at an address where none did. PyTorch's
@@ -175,7 +183,9 @@ func (r *rules) playFree(m *memory, e *Event) string {
 	m.segmentAt(e.Addr).changed = true
 	b.Block = inactive(b.Addr, b.Size, b.LiveRequested())
 	r.linked -= m.used()
-	m.join(i)
+	if i = m.join(i); r.rounding.Uncached {
+		m.giveBack(i)
+	}
 	r.linked += m.used()
 	return ""
 }

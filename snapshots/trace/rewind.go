@@ -115,6 +115,10 @@ func (r *Rewinder) undoAlloc(e *Event) {
 	if id == r.back {
 		r.back = -1
 	}
+	if r.rounding.Uncached {
+		r.undoWhole(e)
+		return
+	}
 	r.learn(e.Addr)
 }
 
@@ -138,6 +142,9 @@ func (r *Rewinder) learn(addr uint64) {
 }
 
 func (r *Rewinder) undoFree(e *Event, state BlockState) {
+	if r.rounding.Uncached {
+		r.put(r.restored(e))
+	}
 	s := r.segmentAt(e.Addr)
 	if s == nil {
 		r.problem(r.at, "%s at %#x, where there is no segment", e.Kind, e.Addr)

@@ -25,7 +25,10 @@ type Rounding struct {
 	// Expandable says that new segments are expandable, and then large blocks
 	// are cut like small ones.
 	Expandable bool
-	divisions  [16]int64 // by power of two from 1 MiB on
+	// Uncached says that there is no caching allocator, see "Without a caching
+	// allocator".
+	Uncached  bool
+	divisions [16]int64 // by power of two from 1 MiB on
 }
 
 // NewRounding returns the rounding of an allocator with those settings.
@@ -41,6 +44,8 @@ func NewRounding(settings []Setting) Rounding {
 			r.Expandable, _ = s.Value.(bool)
 		case "roundup_power2_divisions":
 			r.setDivisions(s.Value)
+		case "allocator":
+			r.Uncached = s.Value == "none"
 		}
 	}
 	return r
@@ -73,6 +78,8 @@ func (r *Rounding) setDivisions(value any) {
 // a rest that is too small to be cut off.
 func (r *Rounding) Round(n int64) int64 {
 	switch {
+	case r.Uncached:
+		return n
 	case n < MinBlock:
 		return MinBlock
 	case n > math.MaxInt64/4:

@@ -115,7 +115,7 @@ func (p *Page) liveNumbers() ([]gauge, int64) {
 	used, cached := screen.Style{Fg: screen.Band0}, screen.Style{Fg: screen.Muted}
 	all := []gauge{
 		{name: "allocated", bytes: allocated, note: "blocks handed out", style: used, trail: p.trail(false)},
-		{name: "reserved", bytes: reserved, note: screen.Plural(segments, "segment"), style: cached, trail: p.trail(true)},
+		{name: "reserved", bytes: reserved, note: p.scene.Index.SegmentsText(segments), style: cached, trail: p.trail(true)},
 	}
 	top := max(s.Reserved, s.PeakReserved, 1)
 	if step := p.scene.StepAt(p.scene.Cursor()); step != nil {

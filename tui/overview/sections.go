@@ -21,7 +21,7 @@ func (p *Page) gauges() section {
 	live := screen.Style{Fg: screen.Band0}
 	all := []gauge{
 		{name: "live", bytes: s.Active, note: "asked for " + screen.Bytes(s.Requested), style: live},
-		{name: "reserved", bytes: s.Reserved, note: screen.Plural(s.Segments, "segment"), style: screen.Style{Fg: screen.Muted}},
+		{name: "reserved", bytes: s.Reserved, note: p.scene.Index.SegmentsText(s.Segments), style: screen.Style{Fg: screen.Muted}},
 	}
 	if p.scene.Index.History() {
 		all = append(all,
@@ -164,7 +164,7 @@ func (p *Page) source() section {
 		page.Pair("written by", info.Writer),
 		page.Pair("as", container+", "+screen.Bytes(info.Bytes)),
 		page.Pair("has", screen.Plural(s.Events, "event")+", "+screen.Plural(s.DistinctStacks, "stack")+", "+
-			screen.Plural(s.Segments, "segment")+", "+screen.Plural(s.Blocks, "block")+", "+screen.Plural(len(t.Annotations), "annotation")),
+			p.scene.Index.SegmentsText(s.Segments)+", "+screen.Plural(s.Blocks, "block")+", "+screen.Plural(len(t.Annotations), "annotation")),
 	}
 	if s.Held > 0 {
 		lines = append(lines, page.Pair("before", screen.Bytes(s.HeldBytes)+" in "+screen.Plural(s.Held, "allocation")+" from before recording"))

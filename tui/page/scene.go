@@ -93,6 +93,10 @@ func (s *Scene) LacksHistory() string {
 	return "The file holds one state and no history: 5 shows segments, 6 stacks"
 }
 
+// Uncached is what stands where segments would be on a device without a caching
+// allocator.
+const Uncached = "this device has no caching allocator: it has no segments, and nothing is cached or fragmented"
+
 // Edition returns the index as it is now.
 func (s *Scene) Edition() Edition { return Edition{s.Index, s.version} }
 

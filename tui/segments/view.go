@@ -36,11 +36,25 @@ func (p *Page) View(w, h int) string {
 		c.Middle(0, h/2, w, "building the allocator's map …", screen.Dim)
 		return c.String()
 	}
+	if p.scene.Index.Uncached() {
+		p.drawUncached(c)
+		return c.String()
+	}
 	s := p.newShape(w, h)
 	p.drawTotals(c.Sub(s.totals))
 	p.drawList(c.Sub(s.list))
 	p.drawDetail(c.Sub(s.detail), s.detail.X > 0)
 	return c.String()
+}
+
+// drawUncached draws what there is to say where there are no segments.
+func (p *Page) drawUncached(c screen.Canvas) {
+	c.Rule(0, "Segments", "", true)
+	lines := screen.Wrap("Here "+page.Uncached+". "+screen.Bytes(p.state.Requested)+" are allocated, in "+
+		screen.Plural(p.state.Blocks, "block")+": 3 lists them, 4 shows them over time.", c.Width()-4)
+	for i, line := range lines {
+		c.Text(2, 2+i, line, screen.Plain)
+	}
 }
 
 func (p *Page) drawTotals(c screen.Canvas) {

@@ -219,6 +219,9 @@ func (p *Page) switchKey(msg tea.KeyPressMsg) tea.Cmd {
 		p.by = (p.by + 1) % (analysis.ByAllocation + 1)
 		p.drill.reset()
 	case key.Matches(msg, k.mine.Mode):
+		if p.scene.Index.Uncached() {
+			return page.Say(page.Uncached)
+		}
 		p.segments = !p.segments
 		p.drill.reset()
 	case key.Matches(msg, k.mine.Axis):

@@ -1,0 +1,33 @@
+package trace
+
+// # Without a caching allocator
+//
+// Some devices have no caching allocator: the setting "allocator" is "none". There
+// is no rounding, and nothing is cached. Each allocation is a segment of its own,
+// exactly as large as what was asked for, which its alloc brings and its free takes
+// away; no events tell of segments.
+
+// playWhole brings a segment that is one block.
+func (r *rules) playWhole(m *memory, e *Event) string {
+	if reason := r.fresh(m, e); reason != "" {
+		return reason
+	}
+	r.linked++
+	m.addSegment(r.newSegment(m, e, false), m.add(r.allocated(e, e.Size), none, none))
+	return ""
+}
+
+// giveBack removes the segment that free block i fills.
+func (m *memory) giveBack(i int32) {
+	if b := &m.links[i]; b.prev == none && b.next == none {
+		m.removeSegment(b.Addr)
+		m.take(i)
+	}
+}
+
+// undoWhole takes the segment away again that an alloc brought.
+func (r *Rewinder) undoWhole(e *Event) {
+	if s := r.segmentAt(e.Addr); s != nil && s.Addr == e.Addr && s.Size == e.Size {
+		r.removeSegment(e.Addr)
+	}
+}
