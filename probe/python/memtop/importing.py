@@ -22,12 +22,12 @@ class _Watch:
         self._then = then
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        """Return the spec that the other finders give, which runs `then` once the module is executed."""
-        if name != self._name:
+        """Return the spec that the finders behind this one give, and run `then` once the module is executed."""
+        if name != self._name or self not in sys.meta_path:
             return None
-        for finder in list(sys.meta_path):
+        for finder in sys.meta_path[sys.meta_path.index(self) + 1 :]:
             find = getattr(finder, "find_spec", None)
-            spec = find(name, path, target) if find and finder is not self else None
+            spec = find(name, path, target) if find else None
             if spec is not None:
                 self._follow(spec.loader)
                 return spec
@@ -40,16 +40,14 @@ class _Watch:
             return
 
         def exec_module(module: Any) -> None:
-            del loader.exec_module
+            vars(loader).pop("exec_module", None)  # another watch may have done so
             execute(module)
             if self in sys.meta_path:
-                sys.meta_path.remove(self)  # type: ignore[arg-type]
+                sys.meta_path.remove(self)
                 self._then()
 
-        try:
+        if hasattr(loader, "__dict__"):  # a loader with a form of its own imports the module as always
             loader.exec_module = exec_module
-        except AttributeError:
-            pass  # a loader with a form of its own: the module is imported as always
 
 
 def when_imported(name: str, then: Callable[[], None]) -> None:
@@ -58,4 +56,4 @@ def when_imported(name: str, then: Callable[[], None]) -> None:
     if module is not None and not getattr(module.__spec__, "_initializing", False):
         then()
     else:
-        sys.meta_path.insert(0, _Watch(name, then))  # type: ignore[arg-type]
+        sys.meta_path.insert(0, _Watch(name, then))

@@ -7,6 +7,7 @@ Nothing here imports PyTorch, raises into the program or prints.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import sys
 from typing import Any
@@ -53,9 +54,7 @@ def _at_first_step() -> None:
 
     def stepped(*_: Any) -> None:
         handle.remove()
-        try:
+        with contextlib.suppress(Exception):
             start_agent()
-        except Exception:
-            pass
 
     handle = register(stepped)

@@ -43,7 +43,7 @@ def _watch():
 
 _here = os.path.dirname(os.path.abspath(__file__))
 _root = os.path.dirname(_here)
-try:
+try:  # noqa: SIM105 contextlib would be imported into the program
     _watch()
 except Exception:
     pass
