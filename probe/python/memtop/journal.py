@@ -14,6 +14,7 @@ import threading
 import time
 from collections import deque
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, NamedTuple, Union
 
 from .tables import Tables
@@ -21,6 +22,9 @@ from .tables import Tables
 # Kinds of events, as in docs/protocol.md.
 ALLOC, FREE, RETAG, LOST = 1, 4, 12, 16
 STEP_BEGIN, STEP_END, SETTING_CHANGED = 13, 14, 15
+
+# Types of messages, as there.
+HELLO, SETTINGS, STEP, OPTIONS, CHANGE, GAUGES, COUNTERS, BYE = range(10, 18)
 
 
 class Event(NamedTuple):
@@ -143,8 +147,31 @@ class Journal:
             end = self._first + len(self._entries)
             if position < self._first:
                 return Batch(end, missed=self._events)
-            new = end - position
-            return Batch(end, [self._entries[i] for i in range(len(self._entries) - new, len(self._entries))])
+            newest_first = islice(reversed(self._entries), end - position)
+            return Batch(end, list(newest_first)[::-1])
+
+    @property
+    def position(self) -> int:
+        """The position of the entry that comes next."""
+        with self.lock:
+            return self._first + len(self._entries)
+
+    @property
+    def events(self) -> int:
+        """How many events there were, in all."""
+        with self.lock:
+            return self._events
+
+    @property
+    def keeps(self) -> int:
+        """How many entries are kept."""
+        return self._keep
+
+    def latest(self, type: int) -> list[Any]:
+        """Return what the messages of a type say that new viewers get."""
+        with self.lock:
+            entries = list(self._latest.values())
+        return [entry.data for entry in entries if isinstance(entry, Message) and entry.type == type]
 
     @property
     def alive_bytes(self) -> int:

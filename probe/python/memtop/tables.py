@@ -7,12 +7,15 @@ since it last sent. They are not safe for concurrent use: `Journal` guards them.
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 T = TypeVar("T", bound=Hashable)
 
 ABSENT = 0
 EMPTY = 1
+
+# The types of the tables' frames.
+STRING_TABLE, FRAME_TABLE, STACK_TABLE, NOTE_TABLE = 1, 5, 6, 7
 
 
 class Table(Generic[T]):
@@ -85,3 +88,29 @@ class Tables:
 
     def _text(self, text: str) -> int:
         return self.strings.number(text) if text else ABSENT
+
+
+class New:
+    """What of the tables a stream has not sent. It needs no lock: see `of`."""
+
+    def __init__(self) -> None:
+        self._sent: dict[int, int] = {}  # entries by type
+
+    def of(self, tables: Tables) -> list[tuple[int, int, list[Any]]]:
+        """Return what is new, to be sent in this order: types, first numbers and entries.
+
+        Entries refer to tables before their own. These may grow meanwhile, so they are looked at last.
+        """
+        new: list[tuple[int, int, list[Any]]] = []
+        for type, table in (
+            (NOTE_TABLE, tables.notes),
+            (STACK_TABLE, tables.stacks),
+            (FRAME_TABLE, tables.frames),
+            (STRING_TABLE, tables.strings),
+        ):
+            first = self._sent.get(type, table.fixed)
+            entries = table.entries[first:]
+            self._sent[type] = first + len(entries)
+            if entries:
+                new.append((type, first, entries))
+        return new[::-1]

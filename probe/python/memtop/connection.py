@@ -1,0 +1,236 @@
+"""One peer: its requests one after the other, and what is sent to it.
+
+A peer must send a request, and take what is sent to it, without long pauses. The
+body of a long answer is asked for its next piece only when what came before has been
+taken, so for a peer that is slow a bounded part of it is kept.
+"""
+
+from __future__ import annotations
+
+import selectors
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+from .answer import Answer, Piece, chunk_of, refusal_answer
+from .output import AHEAD, Output
+from .place import Peer, peer_of
+from .request import BODY_MAX, HEADER_MAX, Reader, Refusal, Request
+from .routes import Later, Routes
+
+_PATIENCE = 5.0  # seconds, for a request, and for taking something of what was sent
+_TURN_AWAY_WITHIN = 1.0  # for the request of a connection too many
+_IDLE = 30.0  # between requests
+_LINGER = 0.5  # for a peer to read the last answer before the connection is closed
+_TURNS = 16  # how often an answer is made and sent before other connections get their turn
+
+
+class Connection:
+    """Owned by the server's thread."""
+
+    def __init__(
+        self, accepted: socket.socket, routes: Routes, call: Callable[[Callable[[], None]], None], refusal: str
+    ) -> None:
+        """Take a connection; with a refusal, one of which every request is refused."""
+        self.socket = accepted
+        self.refusal = refusal
+        self.closed = False
+        self.watched = selectors.EVENT_READ  # what the selector looks for
+        self._routes = routes
+        self._call = call
+        self._peer: Peer | None = None
+        self._reader = Reader()
+        self._out = Output(accepted)
+        self._request: Request | None = None  # that is being answered
+        self._answer: Answer | None = None
+        self._body: Iterator[Piece] | None = None
+        self._resume = 0.0  # when the body goes on
+        self._stays = True  # for another request
+        self._lingers = False
+        self._heard = True  # the peer may send more
+        self._deadline: float | None = time.monotonic() + (_TURN_AWAY_WITHIN if refusal else _PATIENCE)
+
+    @property
+    def answering(self) -> bool:
+        """Whether an answer is on its way."""
+        return self._request is not None or self._answer is not None
+
+    @property
+    def wants(self) -> int:
+        """What the selector is to look for."""
+        return (selectors.EVENT_READ if self._heard else 0) | (selectors.EVENT_WRITE if self._out.blocked else 0)
+
+    def due(self) -> float | None:
+        """Return when the connection has something to do by itself."""
+        goes_on = self._resume if self._body is not None and not self._out.blocked else None
+        return min((t for t in (goes_on, self._deadline) if t is not None), default=None)
+
+    def read(self) -> None:
+        """Take what the peer has sent."""
+        try:
+            data = self.socket.recv(1 << 16)
+        except BlockingIOError:
+            return
+        except OSError:
+            self.close()
+            return
+        if not data:
+            self._hung_up()
+        elif not self._lingers:
+            if not self._reader.begun and not self.answering and not self.refusal:
+                self._deadline = time.monotonic() + _PATIENCE
+            self._reader.data += data
+            if len(self._reader.data) > 2 * (HEADER_MAX + BODY_MAX):
+                self.close()
+
+    def go_on(self, now: float) -> None:
+        """Do what there is to do."""
+        try:
+            for _ in range(_TURNS):
+                if self.closed or not (self._send(now) if self.answering else self._next(now)):
+                    break
+        except OSError:  # the peer has gone
+            self.close()
+        if not self.closed and self._deadline is not None and now >= self._deadline:
+            self._expired()
+
+    def close(self) -> None:
+        """Give the connection up. The server closes its file."""
+        self.closed = True
+        if self._answer is not None:
+            self._answer.done()
+            self._answer = None
+
+    def _hung_up(self) -> None:
+        """The peer sends no more. It may still read an answer, but not a stream that has no end."""
+        self._heard = self._stays = False
+        if self._body is not None or not self.answering:
+            self.close()
+
+    def _expired(self) -> None:
+        self._deadline = None
+        if self._reader.begun and not self.answering and not self._lingers:
+            self._begin(refusal_answer(Refusal(408, "the request did not arrive in time")), stays=False)
+        else:
+            self.close()
+
+    def _next(self, now: float) -> bool:
+        """Begin to answer the next request, if it is there."""
+        if self._lingers:
+            return False
+        try:
+            request = self._reader.next()
+            if request is None:
+                if self._reader.wants_more:
+                    self._out.add(b"HTTP/1.1 100 Continue\r\n\r\n")
+                    self._out.send()
+                return False
+            self._request, self._deadline = request, None
+            answer = self._routes.answer(request, self._admit())
+        except Refusal as refusal:
+            known = self._request is not None and refusal.status < 500 and refusal.status != 403
+            self._begin(refusal_answer(refusal), stays=known)
+        else:
+            if isinstance(answer, Later):
+                self._later(answer)
+                return False
+            self._begin(answer)
+        return True
+
+    def _admit(self) -> Peer:
+        """Refuse peers that are too many, and those of other users, which the folder's mode keeps out already."""
+        if self.refusal:
+            raise Refusal(503, self.refusal)
+        if self._peer is None:
+            try:
+                self._peer = peer_of(self.socket)
+            except OSError as error:
+                raise Refusal(403, f"the system does not say which process is asking: {error}") from None
+        self._routes.admit(self._peer)
+        return self._peer
+
+    def _later(self, later: Later) -> None:
+        """Make an answer on a thread of its own."""
+
+        def work() -> None:
+            try:
+                answer = later.answer()
+            except Refusal as refusal:
+                answer = refusal_answer(refusal)
+            except Exception as error:
+                answer = refusal_answer(Refusal(500, f"the program's agent has a fault: {error!r}"))
+            self._call(lambda: self._begin(answer))
+
+        try:
+            threading.Thread(target=work, name="memtop-request", daemon=True).start()
+        except RuntimeError:  # no thread can be had, or the interpreter ends
+            self._begin(refusal_answer(Refusal(503, "the program is ending")), stays=False)
+
+    def _begin(self, answer: Answer, stays: bool = True) -> None:
+        if self.closed:
+            answer.done()
+            return
+        request = self._request
+        self._stays = self._stays and stays and request is not None and request.stays
+        self._answer = answer
+        self._resume = 0.0
+        self._out.add(answer.head(request, self._stays))
+        if request is not None and request.method == "HEAD":
+            return
+        if isinstance(answer.body, bytes):
+            self._out.add(answer.body)
+        else:
+            self._body = answer.body
+
+    def _send(self, now: float) -> bool:
+        """Make more of the answer and send it. Report whether more can be done at once."""
+        if self._body is not None and now >= self._resume and not self._out.full:
+            self._make()
+        progress = self._out.send()
+        if self._out.blocked:
+            self._deadline = now + _PATIENCE if progress or self._deadline is None else self._deadline
+            return False
+        self._deadline = None
+        if self._body is not None:
+            return now >= self._resume
+        if self._answer is None:
+            return False  # it is being made
+        self._finish(now)
+        return True
+
+    def _make(self) -> None:
+        """Take pieces of the body, as many as are sent at a time."""
+        assert self._body is not None and self._request is not None
+        began = time.thread_time_ns()
+        pieces: list[bytes] = []
+        size, ended = 0, False
+        while size < AHEAD and not ended:
+            piece = next(self._body, None)
+            if isinstance(piece, float):
+                self._resume = piece
+                break
+            ended = piece is None
+            if piece:
+                pieces.append(piece)
+                size += len(piece)
+        for data in chunk_of(self._request, pieces, ended):
+            self._out.add(data)
+        if ended:
+            self._body = None
+            self._stays = self._stays and self._request.minor >= 1
+        self._routes.meter.viewers_ns += time.thread_time_ns() - began
+
+    def _finish(self, now: float) -> None:
+        """End an answer that was sent."""
+        assert self._answer is not None
+        self._answer.done()
+        self._answer = self._request = None
+        if self._stays:
+            self._deadline = now + (_PATIENCE if self._reader.begun else _IDLE)
+        elif self._heard:
+            # A socket that is closed with something unread gives the peer an error in place of the answer.
+            self.socket.shutdown(socket.SHUT_WR)
+            self._lingers, self._deadline = True, now + _LINGER
+        else:
+            self.close()

@@ -1,0 +1,49 @@
+"""Numbers, texts and JSON as docs/protocol.md writes them."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+
+def unsigned(number: int) -> bytes:
+    """Return a number that is not negative: seven bits a byte, lowest first."""
+    if number < 0x80:
+        return bytes((number,))
+    encoded = bytearray()
+    while number >= 0x80:
+        encoded.append(number & 0x7F | 0x80)
+        number >>= 7
+    encoded.append(number)
+    return bytes(encoded)
+
+
+def signed(number: int) -> bytes:
+    """Return a number that may be negative."""
+    return unsigned(2 * number if number >= 0 else -2 * number - 1)
+
+
+def text(value: str) -> bytes:
+    """Return a text with its length. What is no character of Unicode becomes a question mark."""
+    encoded = value.encode("utf-8", "replace")
+    return unsigned(len(encoded)) + encoded
+
+
+def json_text(value: Any) -> str:
+    """Return JSON in ASCII. A number that is none becomes a text: "NaN", "+Inf" or "-Inf"."""
+    try:
+        line = json.dumps(value, separators=(",", ":"), allow_nan=False)
+    except ValueError:
+        line = json.dumps(_finite(value), separators=(",", ":"))
+    return line.replace("\x7f", "\\u007f")  # the one that json takes for printable
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "+Inf" if value > 0 else "-Inf"
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(item) for item in value]
+    return value

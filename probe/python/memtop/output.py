@@ -1,0 +1,48 @@
+"""What is on its way to a peer."""
+
+from __future__ import annotations
+
+import socket
+from collections import deque
+
+AHEAD = 64 << 10  # bytes that are made before they are sent
+_WRITE = 256 << 10
+# A job may have SIGPIPE end it, which must not happen because a viewer has gone.
+_NO_SIGNAL = getattr(socket, "MSG_NOSIGNAL", 0)
+
+
+class Output:
+    """Sends without waiting. Owned by the server's thread."""
+
+    def __init__(self, peer: socket.socket) -> None:
+        self._peer = peer
+        self._waiting: deque[memoryview] = deque()
+        self.blocked = False  # the peer must take something first
+
+    @property
+    def full(self) -> bool:
+        """Whether something waits to be sent."""
+        return bool(self._waiting)
+
+    def add(self, data: bytes) -> None:
+        """Add data to be sent."""
+        if data:
+            self._waiting.append(memoryview(data))
+
+    def send(self) -> bool:
+        """Send as much as the peer takes, and report whether that was something."""
+        sent = False
+        self.blocked = False
+        while self._waiting:
+            data = self._waiting[0]
+            try:
+                count = self._peer.send(data[:_WRITE], _NO_SIGNAL)
+            except BlockingIOError:
+                self.blocked = True
+                break
+            sent = True
+            if count == len(data):
+                self._waiting.popleft()
+            else:
+                self._waiting[0] = data[count:]
+        return sent

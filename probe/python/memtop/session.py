@@ -1,0 +1,157 @@
+"""A viewer's stream: the state, then what happens, at the viewer's pace.
+
+A session reads the journal when its batch is due and all that it sent before was
+taken. A viewer that is too slow finds that entries are gone, learns how many events
+it missed, and begins again from the state of now.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from .answer import Piece
+from .changes import Changes
+from .journal import BYE, CHANGE, COUNTERS, HELLO, OPTIONS, Entry, Event, Journal, Message, now_us
+from .lines import Lines
+from .program import Json, Program
+from .wire import Frames
+
+INTERVAL, INTERVAL_MIN, INTERVAL_MAX = 0.1, 0.05, 60.0  # seconds
+_HEARTBEAT = 1.0
+_LOOK = 0.25  # how often a slow viewer's session looks whether the journal lets go what it has not sent
+
+
+@dataclass
+class Meter:
+    """What viewers cost, and what they missed, since the program began."""
+
+    viewers_ns: int = 0
+    dropped_events: int = 0
+    dropped_steps: int = 0
+    ending: bool = False  # sessions say goodbye
+
+
+class Session:
+    """Owned by the server's thread."""
+
+    def __init__(
+        self,
+        program: Program,
+        journal: Journal,
+        changes: Changes,
+        meter: Meter,
+        hello: Json,
+        encoder: Frames | Lines,
+        interval: float,
+    ) -> None:
+        self._program = program
+        self._journal = journal
+        self._changes = changes
+        self._meter = meter
+        self._hello = hello
+        self._encoder = encoder
+        self._interval = interval
+        self._position = 0  # in the journal
+        self._event = 0  # the next to send
+        self._sent = 0.0
+        self._options: Sequence[Json] | None = None
+        self._known: dict[int, Json] = {}  # changes, as the viewer has them
+        self._version = -1  # of the changes
+
+    def run(self) -> Iterator[Piece]:
+        """Send until the server ends."""
+        yield self._encoder.header()
+        yield self._encoder.message(HELLO, self._hello)
+        yield from self._base("")
+        yield from self._end_batch()
+        while not self._meter.ending:
+            yield time.monotonic() + min(self._interval, _LOOK)
+            if self._due():
+                yield from self._batch()
+        yield from self._batch()
+        yield self._encoder.message(BYE, {"reason": "the program ended"})
+
+    def _due(self) -> bool:
+        """Report whether a batch is: the interval has passed and something happened, or the journal lets go much."""
+        since = time.monotonic() - self._sent
+        waiting = self._journal.position - self._position
+        news = waiting > 0 or self._changes.view()[1] != self._version
+        return (
+            (news and since >= self._interval - INTERVAL_MIN / 2)
+            or since >= max(_HEARTBEAT, self._interval)
+            or waiting > self._journal.keeps // 4
+        )
+
+    def _batch(self) -> Iterator[Piece]:
+        batch = self._journal.since(self._position)
+        if batch.missed is not None:
+            yield from self._base("the viewer fell behind")
+        else:
+            self._position = batch.position
+            yield from self._encoder.tables(self._journal.tables)
+            yield from self._entries(batch.entries)
+        yield from self._end_batch()
+
+    def _base(self, reason: str) -> Iterator[Piece]:
+        """Send the state of now, and how many events the viewer misses by that."""
+        state = self._journal.state()
+        missed = state.events - self._event if reason else 0
+        self._meter.dropped_events += missed
+        yield from self._encoder.tables(self._journal.tables)
+        for at, device in enumerate(self._hello["devices"]):
+            alive = state.alive if at == 0 else {}
+            yield from self._encoder.base(device, state.events, alive, missed, reason)
+        self._position, self._event = state.position, state.events
+        for entry in state.latest.values():
+            yield from self._entry(entry)
+
+    def _entries(self, entries: Sequence[Entry]) -> Iterator[Piece]:
+        """Send entries in their order; events that follow each other share frames."""
+        events: list[Event] = []
+        for entry in entries:
+            if isinstance(entry, Event):
+                events.append(entry)
+                continue
+            yield from self._events(events)
+            events = []
+            yield from self._entry(entry)
+        yield from self._events(events)
+
+    def _events(self, events: list[Event]) -> Iterator[Piece]:
+        if events:
+            yield from self._encoder.events(self._hello["devices"][0], self._event, events)
+            self._event += len(events)
+
+    def _entry(self, entry: Entry) -> Iterator[Piece]:
+        if isinstance(entry, Message):
+            yield self._encoder.message(entry.type, entry.data)
+
+    def _end_batch(self) -> Iterator[Piece]:
+        yield from self._settings()
+        self._sent = time.monotonic()
+        meter = self._meter
+        yield self._encoder.message(
+            COUNTERS,
+            {
+                "time_us": now_us(),
+                "dropped": meter.dropped_events,
+                "dropped_steps": meter.dropped_steps,
+                "probe_ns": self._program.info().probe_ns,
+            },
+        )
+
+    def _settings(self) -> Iterator[Piece]:
+        """Send the options and the changes that differ from what the viewer has."""
+        changes, version = self._changes.view()
+        options = list(self._program.options())
+        if options != self._options:
+            self._options = options
+            yield self._encoder.message(OPTIONS, options)
+        if version != self._version:
+            self._version = version
+            for change in changes:
+                if self._known.get(change["id"]) != change:
+                    yield self._encoder.message(CHANGE, change)
+            self._known = {change["id"]: change for change in changes}

@@ -1,0 +1,117 @@
+"""The stream of docs/protocol.md as bytes: its header and frames.
+
+A `Frames` belongs to one session. Its methods return whole frames, in pieces small
+enough that others get their turn between them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from .checksum import crc32c
+from .encoding import json_text, signed, text, unsigned
+from .events import encode_events
+from .journal import STEP, Alive, Event
+from .tables import FRAME_TABLE, NOTE_TABLE, STACK_TABLE, STRING_TABLE, Frame, New, Tables
+
+VERSION = 1
+MINOR = 0
+MAGIC = b"\x8fmtr\r\n"
+FRAME_LIMIT = 16 << 20  # bytes of a payload
+_JSON_LIMIT = 4 << 20
+_TABLE_FRAME = 32 << 10  # after how many bytes another frame of the same table begins
+_EVENTS_IN_FRAME = 1024
+
+BASE, EVENTS = 8, 9
+
+
+class Frames:
+    """Makes the frames of one stream, and knows how much of the tables it has sent."""
+
+    content_type = "application/vnd.memtop.stream"
+
+    def __init__(self, checksum: Callable[[bytes], int] = crc32c) -> None:
+        self._checksum = checksum
+        self._new = New()
+
+    def header(self) -> bytes:
+        """Return what a stream begins with."""
+        return MAGIC + bytes((VERSION, MINOR))
+
+    def message(self, type: int, data: Any) -> bytes:
+        """Return a message. A step that is too long for one comes without its layers."""
+        payload = json_text(data).encode()
+        if len(payload) > _JSON_LIMIT and type == STEP:
+            payload = json_text({key: value for key, value in data.items() if key != "layers"}).encode()
+        return self._frame(type, payload)
+
+    def tables(self, tables: Tables) -> Iterator[bytes]:
+        """Return what is new in the tables. Entries refer to entries before them only."""
+        for type, _, entries in self._new.of(tables):
+            encode = _ENTRIES[type]
+            parts, size = [], 0
+            for entry in entries:
+                part = encode(entry)
+                parts.append(part)
+                size += len(part)
+                if size >= _TABLE_FRAME:
+                    yield self._frame(type, b"".join(parts))
+                    parts, size = [], 0
+            if parts:
+                yield self._frame(type, b"".join(parts))
+
+    def base(self, device: int, first: int, alive: Mapping[int, Alive], missed: int, reason: str) -> Iterator[bytes]:
+        """Return the memory of a device without a caching allocator: each allocation is a segment of its own."""
+        parts = [signed(device), signed(first), signed(missed), text(reason), unsigned(len(alive))]
+        for at, address in enumerate(sorted(alive)):
+            if at % _EVENTS_IN_FRAME == 0:
+                yield b""
+            parts.append(_segment(device, address, alive[address]))
+        yield self._frame(BASE, b"".join(parts))
+
+    def events(self, device: int, first: int, events: Sequence[Event]) -> Iterator[bytes]:
+        """Return events, the first of which has that number in the program's own count."""
+        for at in range(0, len(events), _EVENTS_IN_FRAME):
+            some = events[at : at + _EVENTS_IN_FRAME]
+            head = signed(device) + signed(first + at) + unsigned(len(some))
+            yield self._frame(EVENTS, head + encode_events(some))
+
+    def _frame(self, type: int, payload: bytes) -> bytes:
+        if len(payload) > FRAME_LIMIT:
+            raise ValueError(f"a frame of type {type} would have {len(payload)} bytes")
+        frame = bytes((type,)) + unsigned(len(payload)) + payload
+        return frame + self._checksum(frame).to_bytes(4, "little")
+
+
+def _numbers(numbers: Iterable[int]) -> bytes:
+    return b"".join(map(unsigned, numbers))
+
+
+def _frame_entry(frame: Frame) -> bytes:
+    return unsigned(frame.file) + unsigned(frame.function) + signed(frame.line)
+
+
+def _stack_entry(stack: tuple[int, ...]) -> bytes:
+    return unsigned(len(stack)) + _numbers(stack)
+
+
+_ENTRIES: dict[int, Callable[[Any], bytes]] = {
+    STRING_TABLE: text,
+    FRAME_TABLE: _frame_entry,
+    STACK_TABLE: _stack_entry,
+    NOTE_TABLE: _numbers,
+}
+
+# Fields given, see docs/protocol.md.
+_SEGMENT_GIVEN = unsigned(2 * 0xA0F)  # address, requested, allocated, active, device, size
+_BLOCK_GIVEN = unsigned(0xC03)  # address, requested, state, size
+_NO_STACK_ONE_BLOCK = b"\0\0\0\0\1"  # nor stream, pool and type
+_BLOCK_HEAD = bytes((1 | 0x08 | 0x10 | 0x20,))  # allocated; given, requested, stack and note follow
+
+
+def _segment(device: int, address: int, memory: Alive) -> bytes:
+    size = signed(memory.size)
+    segment = (_SEGMENT_GIVEN, unsigned(address), size, size, size, size, signed(device), _NO_STACK_ONE_BLOCK)
+    block = (_BLOCK_HEAD, size, _BLOCK_GIVEN, size, unsigned(memory.stack), unsigned(memory.note))
+    return b"".join(segment + block)

@@ -1,0 +1,53 @@
+"""What several tests use: a server of a pretended program, and a peer that asks it."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from peer import Peer
+from pretended import Pretended
+
+from memtop.journal import Journal
+from memtop.server import Server
+
+
+class Serving:
+    """A server with its program."""
+
+    def __init__(self, folder: Path, **about: bool) -> None:
+        self.journal = Journal()
+        self.program = Pretended(self.journal, **about)
+        self.server = Server(self.program, self.journal, str(folder))
+        self.peers: list[Peer] = []
+
+    def peer(self) -> Peer:
+        peer = Peer(self.server.path)
+        self.peers.append(peer)
+        return peer
+
+    def close(self) -> None:
+        for peer in self.peers:
+            peer.close()
+        self.server.close()
+
+
+@pytest.fixture
+def serving(tmp_path: Path) -> Iterator[Serving]:
+    s = Serving(tmp_path / "memtop")
+    yield s
+    s.close()
+
+
+def eventually(what: str, holds: Callable[[], object]) -> None:
+    """Wait until something holds."""
+    until = time.monotonic() + 20
+    while not holds():
+        assert time.monotonic() < until, f"waited for {what}"
+        time.sleep(0.005)

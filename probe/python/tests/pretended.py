@@ -1,0 +1,126 @@
+"""A program that pretends to train, for tests of the server and of viewers.
+
+Run as a script it serves, prints the path of its socket, and makes a step for each
+line on its standard input.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from memtop.journal import ALLOC, FREE, STEP, STEP_BEGIN, STEP_END, Journal, now_us
+from memtop.program import Info, Json, Memory, Refused
+from memtop.server import Server
+
+CATEGORIES = ("parameter", "gradient", "optimizer", "activation", "input")
+PARAMETERS, ACTIVATIONS = 12, 200
+
+
+class Pretended:
+    """Has parameters that stay, and activations that come and go with each step."""
+
+    def __init__(self, journal: Journal, read_only: bool = False) -> None:
+        self.journal = journal
+        self.read_only = read_only
+        self.viewers: list[int] = []  # the counts, one after the other
+        self.step = 0
+        self.amp = "off"
+        self.refuses = False
+        self.snapshots = 0
+        self.gauges: list[Json] = []
+        self.stack = self._stack()
+        for number in range(PARAMETERS):
+            self._alloc(number, 65536, "parameter", f"layers.{number}.weight")
+
+    def info(self) -> Info:
+        alive = self.journal.alive_bytes
+        return Info(
+            devices=[Memory(0, alive, alive, alive)],
+            writer="a pretended program",
+            settings={"allocator": "none"},
+            read_only=self.read_only,
+            gauges=self.gauges,
+        )
+
+    def options(self) -> list[Json]:
+        choices = ["off", "bf16"]
+        return [{"key": "amp", "value": self.amp, "about": "precision of the forward pass", "choices": choices}]
+
+    def on_viewers(self, count: int) -> None:
+        self.viewers.append(count)
+
+    def change(self, key: str, value: str) -> None:
+        if self.refuses:
+            raise Refused("the program does not want to")
+        self.amp = value
+
+    def predict(self, key: str, value: str) -> Json | None:
+        return {"peak_allocated_bytes": -1000, "activation_bytes": -1000, "step_time_ns": 0, "step_time_known": False}
+
+    def snapshot(self) -> bytes:
+        self.snapshots += 1
+        return b"a snapshot"
+
+    def run(self, steps: int = 1) -> None:
+        """Make steps."""
+        for _ in range(steps):
+            self.step += 1
+            began = now_us()
+            self.journal.event(STEP_BEGIN, 0, self.step)
+            for number in range(ACTIVATIONS):
+                self._alloc(PARAMETERS + number, 4000 + 8 * number, "activation", f"layers.{number % PARAMETERS}")
+            peak = self.journal.alive_bytes
+            for number in reversed(range(ACTIVATIONS)):
+                self._free(PARAMETERS + number)
+            self.journal.event(STEP_END, 0, self.step)
+            self.journal.message(STEP, self._measured(began, peak), "step")
+
+    def _measured(self, began: int, peak: int) -> Json:
+        alive = self.journal.alive_bytes
+        step: dict[str, Any] = {"step": self.step, "time_us": now_us(), "duration_ns": (now_us() - began) * 1000}
+        step.update(loss=1 / self.step, device=0, allocated_bytes=alive, reserved_bytes=alive)
+        step.update(peak_allocated_bytes=peak, peak_reserved_bytes=peak)
+        step["categories"] = [{"name": "parameter", "bytes": alive}]
+        step["settings"] = [{"key": "amp", "value": self.amp}]
+        step["layers"] = [
+            {
+                "name": f"layers.{number}", "class": "Linear", "output_shape": "[8, 128]", "dtype": "f32",
+                "parameter_bytes": 65536, "output_bytes": 4096, "saved_bytes": 8192, "forward_ns": 1000,
+                "backward_ns": 2000, "calls": 1,
+            }
+            for number in range(PARAMETERS)
+        ]  # fmt: skip
+        return step
+
+    def _stack(self) -> int:
+        tables = self.journal.tables
+        inner, outer = tables.frame("model.py", "forward", 42), tables.frame("train.py", "<module>", 7)
+        return tables.stacks.number((inner, outer))
+
+    def _alloc(self, place: int, size: int, category: str, layer: str) -> None:
+        note = self.journal.tables.note(category, layer)
+        self.journal.event(ALLOC, _address(place), size, self.stack, note)
+
+    def _free(self, place: int) -> None:
+        self.journal.event(FREE, _address(place), self.journal.state().alive[_address(place)].size)
+
+
+def _address(place: int) -> int:
+    return 0x7F00_0000_0000 + place * 0x20_0040
+
+
+def main() -> None:
+    journal = Journal()
+    program = Pretended(journal)
+    server = Server(program, journal)
+    print(server.path, flush=True)
+    for _ in sys.stdin:
+        program.run()
+
+
+if __name__ == "__main__":
+    main()

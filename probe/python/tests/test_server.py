@@ -1,0 +1,58 @@
+"""What each request is answered with."""
+
+from __future__ import annotations
+
+from conftest import Serving, eventually
+
+from memtop.journal import BYE, COUNTERS, HELLO, STEP
+from memtop.wire import BASE, EVENTS
+
+
+def test_info_says_who_is_talking_and_how_the_memory_is(serving: Serving) -> None:
+    serving.program.run(3)
+    status, info = serving.peer().ask("/v1/info")
+    assert status == 200
+    assert (info["version"], info["step"], info["viewers"], info["read_only"]) == (1, 3, 0, False)
+    assert info["capabilities"] == ["ndjson", "snapshot", "metrics", "control"]
+    [device] = info["devices"]
+    assert device["allocated_bytes"] == device["requested_bytes"] == 12 * 65536
+    assert info["last_step"]["peak_allocated_bytes"] > info["devices"][0]["allocated_bytes"]
+
+
+def test_a_stream_has_the_state_and_then_every_event(serving: Serving) -> None:
+    serving.program.run(1)
+    stream = serving.peer().stream()
+    assert stream.header == b"\x8fmtr\r\n\x01\x00"
+    first = stream.batch()
+    assert first[0].type == HELLO and first[0].data["devices"] == [0]
+    [base] = [frame.data for frame in first if frame.type == BASE]
+    assert len(base["blocks"]) == 12 and base["missed"] == 0 and base["reason"] == ""
+    assert [frame.data["step"] for frame in first if frame.type == STEP] == [1]
+    before = serving.journal.events
+    serving.program.run(20)
+    events: list[tuple[int, ...]] = []
+    while len(events) < serving.journal.events - before:
+        events += stream.until(EVENTS).data
+    kept = [e for e in serving.journal.since(0).entries if type(e).__name__ == "Event"][before:]
+    assert events == [(e.kind, e.address, e.size, e.time_us, e.stack, e.note) for e in kept]
+
+
+def test_viewers_are_counted_from_the_first_to_the_last(serving: Serving) -> None:
+    one, other = serving.peer(), serving.peer()
+    one.stream().until(COUNTERS)
+    other.stream().until(COUNTERS)
+    assert serving.program.viewers == [1, 2]
+    one.close()
+    eventually("the first to have left", lambda: serving.program.viewers[-1] == 1)
+    other.close()
+    eventually("the last to have left", lambda: serving.program.viewers == [1, 2, 1, 0])
+
+
+def test_a_stream_ends_with_goodbye(serving: Serving) -> None:
+    stream = serving.peer().stream()
+    stream.batch()
+    serving.program.run(1)
+    serving.server.close()
+    frames = list(stream.frames())
+    assert frames[-1].type == BYE and stream.next == serving.journal.events
+    assert serving.program.viewers == [1, 0]
