@@ -47,13 +47,22 @@ Handler = Callable[[Request, Peer], Union[Answer, Later]]
 class Routes:
     """Owned by the server's thread, but for what a `Later` calls."""
 
-    def __init__(self, program: Program, journal: Journal, changes: Changes, process: Process, meter: Meter) -> None:
+    def __init__(
+        self,
+        program: Program,
+        journal: Journal,
+        changes: Changes,
+        process: Process,
+        meter: Meter,
+        viewers_changed: Callable[[], None],
+    ) -> None:
         self.viewers = 0
         self.meter = meter
         self._program = program
         self._journal = journal
         self._changes = changes
         self._process = process
+        self._viewers_changed = viewers_changed
         self._lease = Lease()
         self._saving = threading.BoundedSemaphore(_SNAPSHOTS_MAX)
         self._handlers: dict[str, dict[str, Handler]] = {
@@ -146,6 +155,7 @@ class Routes:
         session = Session(self._program, self._journal, self._changes, self.meter, hello, encoder, interval)
         self.viewers += 1
         self._lease.open(viewer)
+        self._viewers_changed()  # before the session asks for the state
 
         def done() -> None:
             self.viewers -= 1

@@ -41,15 +41,19 @@ _WATCHED_FOR = 60.0  # how long a change that waits for a step counts as a viewe
 
 
 class Server:
-    """Serves a program until it is closed, or the process ends. All methods are safe for concurrent use."""
+    """Serves a program, once it is started, until it is closed or the process ends.
 
-    def __init__(self, program: Program, journal: Journal, folder: str | None = None) -> None:
-        """Begin to listen. It raises `place.Unsafe` or an OSError where there is no good place for a socket."""
-        self._journal = journal
+    Methods are safe for concurrent use.
+    """
+
+    def __init__(self, journal: Journal, program: Program, folder: str | None = None) -> None:
+        """Make a server whose socket is in the folder, or where viewers look for it."""
+        self.path = ""  # of the socket, once there is one
+        self._folder = folder or place.folder()
         self._process = process.this()
         self._meter = Meter()
         self._changes = Changes(program, journal, self._wake)
-        self._routes = Routes(program, journal, self._changes, self._process, self._meter)
+        self._routes = Routes(program, journal, self._changes, self._process, self._meter, self._count_viewers)
         self._program = program
         self._watching = 0
         self._pending_until = 0.0
@@ -58,7 +62,7 @@ class Server:
         self._away: deque[float] = deque()  # until when the places of connections too many are taken
         self._full_until = 0.0
         self._end = 0.0  # when the server gives up its viewers, 0 while it does not end
-        self._listener, self.path = place.listen(folder or place.folder(), self._process)
+        self._listener: socket.socket | None = None
         self._woken, self._waker = socket.socketpair()
         for end in (self._woken, self._waker):
             end.setblocking(False)
@@ -66,6 +70,14 @@ class Server:
         self._selector.register(self._woken, selectors.EVENT_READ)
         self._accepting = False
         self._thread = threading.Thread(target=self._run, name="memtop", daemon=True)
+
+    def start(self) -> None:
+        """Begin to listen. It raises `place.Unsafe` or an OSError where there is no good place for a socket."""
+        try:
+            self._listener, self.path = place.listen(self._folder, self._process)
+        except BaseException:
+            self._close_files()
+            raise
         _servers.add(self)
         self._thread.start()
 
@@ -125,7 +137,7 @@ class Server:
         for connection in list(self._connections.values()):
             connection.go_on(now)
             self._watch_for(connection)
-        self._count_viewers(now)
+        self._count_viewers()
 
     def _next(self) -> float | None:
         """Return when there is something to do without anything happening."""
@@ -149,6 +161,7 @@ class Server:
             and now >= self._full_until
             and (self._proper() < CONNECTIONS_MAX or len(self._away) + self._improper() < _TURNED_AWAY_MAX)
         )
+        assert self._listener is not None
         if room and not self._accepting:
             self._full_until = 0.0
             self._selector.register(self._listener, selectors.EVENT_READ)
@@ -163,6 +176,7 @@ class Server:
         return sum(bool(c.refusal) for c in self._connections.values())
 
     def _accept(self) -> None:
+        assert self._listener is not None
         try:
             accepted, _ = self._listener.accept()
         except (BlockingIOError, ConnectionAbortedError):
@@ -199,9 +213,9 @@ class Server:
         if connection.refusal:
             self._away.append(time.monotonic() + _TURN_AWAY_EVERY)
 
-    def _count_viewers(self, now: float) -> None:
+    def _count_viewers(self) -> None:
         """Tell the program how many viewers watch, when that has changed."""
-        count = self._routes.viewers
+        count, now = self._routes.viewers, time.monotonic()
         if not self._changes.pending:
             self._pending_until = 0.0
         else:
@@ -209,21 +223,25 @@ class Server:
             if now < self._pending_until:
                 self._changes.view()
                 count += self._changes.pending
+        self._tell(count)
+
+    def _tell(self, count: int) -> None:
         if count != self._watching:
             self._watching = count
-            self._program.on_viewers(count)
+            with contextlib.suppress(Exception):  # a fault of watching must not end the serving
+                self._program.on_viewers(count)
 
     def _leave(self) -> None:
         for connection in list(self._connections.values()):
             self._forget(connection)
-        if self._watching:
-            self._program.on_viewers(0)
+        self._tell(0)
         self._close_files()
 
     def _close_files(self) -> None:
         self._selector.close()
         for file in (self._listener, self._woken, self._waker):
-            file.close()
+            if file is not None:
+                file.close()
 
     def _abandon(self) -> None:
         """Close what a forked child has of the server, which goes on in its parent.

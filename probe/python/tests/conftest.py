@@ -24,7 +24,8 @@ class Serving:
     def __init__(self, folder: Path, **about: bool) -> None:
         self.journal = Journal()
         self.program = Pretended(self.journal, **about)
-        self.server = Server(self.program, self.journal, str(folder))
+        self.server = Server(self.journal, self.program, str(folder))
+        self.server.start()
         self.peers: list[Peer] = []
 
     def peer(self) -> Peer:

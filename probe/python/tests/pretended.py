@@ -116,7 +116,8 @@ def _address(place: int) -> int:
 def main() -> None:
     journal = Journal()
     program = Pretended(journal)
-    server = Server(program, journal)
+    server = Server(journal, program)
+    server.start()
     print(server.path, flush=True)
     for _ in sys.stdin:
         program.run()
