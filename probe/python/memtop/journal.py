@@ -76,17 +76,26 @@ class State:
 
     position: int  # of the entry that comes next
     events: int  # how many events the program counted before
+    steps: int  # how many steps were reported before
     alive: dict[int, Alive]
-    latest: dict[Any, Entry]  # the last of each message that a new stream repeats
+    pickled: Pickled | None
+    latest: list[Entry]  # what a new stream repeats
 
 
 @dataclass
 class Batch:
-    """What came since a position. `missed` is None, or how many events are no longer kept."""
+    """What came since a position. `missed` is None, or how many events are no longer kept.
+
+    Snapshots without data were followed by others.
+    """
 
     position: int
     entries: list[Entry] = field(default_factory=list)
     missed: int | None = None
+
+
+STEPS_REPEATED = 64  # that a new stream has
+_LAYERS_EVERY_US = 50_000  # of the steps of a device, so often one comes with its layers
 
 
 class Journal:
@@ -102,6 +111,12 @@ class Journal:
         self._events = 0  # in all
         self._alive: dict[int, Alive] = {}
         self._latest: dict[Any, Entry] = {}
+        self._reported = 0  # steps, in all
+        self._steps: deque[Message] = deque(maxlen=STEPS_REPEATED)
+        self._layered: dict[int, Message] = {}  # by device, the newest step that has layers
+        self._pickled: Pickled | None = None  # the newest
+        self._pickled_at = -1  # its position
+        self._time_us = 0  # of the newest event: times do not go back
 
     def event(self, kind: int, address: int, size: int, stack: int = 0, note: int = 0, time_us: int = 0) -> None:
         """Add an event, at the time given or else now, in microseconds since 1970."""
@@ -113,19 +128,30 @@ class Journal:
             elif kind == RETAG and address in self._alive:
                 self._alive[address] = self._alive[address]._replace(note=note)
             self._events += 1
-            self._add(Event(kind, address, size, time_us or now_us(), stack, note))
+            self._time_us = max(self._time_us, time_us or now_us())
+            self._add(Event(kind, address, size, self._time_us, stack, note))
 
     def message(self, type: int, data: Any, key: Any = None) -> None:
-        """Add a message. One with a key is repeated to new viewers until another of its type and key replaces it."""
+        """Add a message. One with a key is repeated to new viewers until another of its type and key replaces it.
+
+        Of steps, which need no key, the last are repeated.
+        """
         with self.lock:
             entry = Message(type, data)
-            if key is not None:
+            if type == STEP:
+                entry = self._step(entry)
+            elif key is not None:
                 self._latest[(type, key)] = entry
             self._add(entry)
 
     def add(self, entry: Pickled | Tags) -> None:
-        """Add a snapshot or what memory is for."""
+        """Add a snapshot or what memory is for. Of snapshots only the newest is kept, for it has what others had."""
         with self.lock:
+            if isinstance(entry, Pickled):
+                self._pickled, self._pickled_at = entry, self._first + len(self._entries)
+                entry = entry._replace(data=b"")
+            else:
+                self._latest[(Tags, entry.device)] = entry
             self._add(entry)
 
     def forget(self) -> None:
@@ -139,7 +165,10 @@ class Journal:
     def state(self) -> State:
         """Return the state as of now. The session owns it."""
         with self.lock:
-            return State(self._first + len(self._entries), self._events, dict(self._alive), dict(self._latest))
+            position, latest = self._first + len(self._entries), list(self._latest.values())
+            return State(
+                position, self._events, self._reported, dict(self._alive), self._pickled, [*self._last_steps(), *latest]
+            )
 
     def since(self, position: int) -> Batch:
         """Return what came from a position on."""
@@ -148,7 +177,10 @@ class Journal:
             if position < self._first:
                 return Batch(end, missed=self._events)
             newest_first = islice(reversed(self._entries), end - position)
-            return Batch(end, list(newest_first)[::-1])
+            entries = list(newest_first)[::-1]
+            if self._pickled is not None and position <= self._pickled_at:
+                entries[self._pickled_at - position] = self._pickled
+            return Batch(end, entries)
 
     @property
     def position(self) -> int:
@@ -170,7 +202,7 @@ class Journal:
     def latest(self, type: int) -> list[Any]:
         """Return what the messages of a type say that new viewers get."""
         with self.lock:
-            entries = list(self._latest.values())
+            entries = [*self._last_steps(), *self._latest.values()]
         return [entry.data for entry in entries if isinstance(entry, Message) and entry.type == type]
 
     @property
@@ -179,12 +211,35 @@ class Journal:
         with self.lock:
             return sum(a.size for a in self._alive.values())
 
+    def _step(self, entry: Message) -> Message:
+        """Keep a step, without its layers where one that has them came shortly before: they are many."""
+        device, time_us = entry.data.get("device", 0), entry.data["time_us"]
+        if entry.data.get("layers"):
+            before = self._layered.get(device)
+            if before is None or not 0 <= time_us - before.data["time_us"] < _LAYERS_EVERY_US:
+                self._layered[device] = entry
+            else:
+                entry = _without_layers(entry)
+        self._reported += 1
+        self._steps.append(entry)
+        return entry
+
+    def _last_steps(self) -> list[Entry]:
+        """Return the last steps. Of each device the newest one that has layers comes with them."""
+        layered = list(self._layered.values())
+        older = [step for step in layered if step not in self._steps]
+        return [*older, *(step if step in layered else _without_layers(step) for step in self._steps)]
+
     def _add(self, entry: Entry) -> None:
         self._entries.append(entry)
         while len(self._entries) > self._keep:
             self._first += 1
             if isinstance(self._entries.popleft(), Event):
                 self._events_before += 1
+
+
+def _without_layers(step: Message) -> Message:
+    return Message(step.type, {key: value for key, value in step.data.items() if key != "layers"})
 
 
 def now_us() -> int:

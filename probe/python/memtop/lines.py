@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from . import journal
 from .encoding import json_text
-from .journal import Alive, Event
+from .journal import Alive, Event, Tags
 from .tables import FRAME_TABLE, NOTE_TABLE, STACK_TABLE, STRING_TABLE, Frame, New, Note, Tables
 
 CONTENT_TYPE = "application/x-ndjson"
 
 _AT_ONCE = 1024  # entries of a line
+_PART = 3 << 18  # bytes of a part of a snapshot
 
 _MESSAGES = {
     journal.HELLO: "hello",
@@ -68,6 +70,17 @@ class Lines:
         for at in range(0, len(events), _AT_ONCE):
             some = [_event(event) for event in events[at : at + _AT_ONCE]]
             yield _line("events", {"device": device, "first": first + at, "events": some})
+
+    def snapshot(self, pickled: bytes) -> Iterator[bytes]:
+        """Return a snapshot of PyTorch's in parts."""
+        parts = [pickled[at : at + _PART] for at in range(0, len(pickled), _PART)]
+        for left, part in zip(range(len(parts) - 1, -1, -1), parts):
+            yield _line("snapshot", {"parts_left": left, "pickle": base64.b64encode(part).decode()})
+
+    def tags(self, tags: Tags) -> bytes:
+        """Return what memory is for."""
+        notes = [{"addr": hex(address), "note": note} for address, note in tags.notes]
+        return _line("tags", {"device": tags.device, "tags": notes})
 
 
 def _line(type: str, data: Any) -> bytes:

@@ -34,16 +34,13 @@ def this() -> Process:
 
 
 def _start() -> tuple[int, int]:
-    """Return when this process began: for its name, and in microseconds since 1970.
-
-    Without a /proc both are when this module was loaded: a name that only it knows.
-    """
+    """Return when this process began: for its name, 0 without a /proc, and in microseconds since 1970."""
     try:
         with open("/proc/self/stat", "rb") as file:
             # The second field is the command in parentheses, which may hold anything.
             ticks = int(file.read().rpartition(b")")[2].split()[19])
     except OSError:
-        return _loaded_us, _loaded_us
+        return 0, _loaded_us
     return ticks, (_boot_ns() + ticks * (1_000_000_000 // _TICKS)) // 1000
 
 

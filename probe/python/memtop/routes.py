@@ -13,6 +13,7 @@ from typing import Union
 from . import metrics
 from .answer import Answer, json_answer
 from .changes import Changes
+from .checksum import CHECKSUMS
 from .journal import STEP, Journal
 from .lease import Lease
 from .lines import CONTENT_TYPE as NDJSON
@@ -151,7 +152,7 @@ class Routes:
             **self._hello(info), "minor": MINOR, "devices": [m.device for m in info.devices],
             "interval_ns": round(interval * 1e9), "settings": info.settings,
         }  # fmt: skip
-        encoder = Lines() if NDJSON in request.headers.get("accept", "") else Frames()
+        encoder = Lines() if NDJSON in request.headers.get("accept", "") else Frames(_checksum(request))
         session = Session(self._program, self._journal, self._changes, self.meter, hello, encoder, interval)
         self.viewers += 1
         self._lease.open(viewer)
@@ -230,6 +231,12 @@ class Routes:
 _LAST_STEP: Json = {
     "duration_ns": 0, "loss": 0, "device": 0, "peak_allocated_bytes": 0, "peak_reserved_bytes": 0, "categories": [],
 }  # fmt: skip
+
+
+def _checksum(request: Request) -> str:
+    """Return the checksum that the viewer would like, if there is that one."""
+    wish = request.query.get("checksum", "")
+    return wish if wish in CHECKSUMS else "crc32c"
 
 
 def _wanted(body: bytes) -> dict[str, str]:

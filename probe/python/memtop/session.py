@@ -13,7 +13,22 @@ from dataclasses import dataclass
 
 from .answer import Piece
 from .changes import Changes
-from .journal import BYE, CHANGE, COUNTERS, HELLO, OPTIONS, Entry, Event, Journal, Message, now_us
+from .journal import (
+    BYE,
+    CHANGE,
+    COUNTERS,
+    HELLO,
+    OPTIONS,
+    STEP,
+    STEPS_REPEATED,
+    Entry,
+    Event,
+    Journal,
+    Message,
+    Pickled,
+    Tags,
+    now_us,
+)
 from .lines import Lines
 from .program import Json, Program
 from .wire import Frames
@@ -55,6 +70,8 @@ class Session:
         self._interval = interval
         self._position = 0  # in the journal
         self._event = 0  # the next to send
+        self._steps = 0  # that were reported before
+        self._uncached = hello["settings"].get("allocator") == "none"  # there is no caching allocator
         self._sent = 0.0
         self._options: Sequence[Json] | None = None
         self._known: dict[int, Json] = {}  # changes, as the viewer has them
@@ -64,7 +81,7 @@ class Session:
         """Send until the server ends."""
         yield self._encoder.header()
         yield self._encoder.message(HELLO, self._hello)
-        yield from self._base("")
+        yield from self._state("")
         yield from self._end_batch()
         while not self._meter.ending:
             yield time.monotonic() + min(self._interval, _LOOK)
@@ -87,25 +104,31 @@ class Session:
     def _batch(self) -> Iterator[Piece]:
         batch = self._journal.since(self._position)
         if batch.missed is not None:
-            yield from self._base("the viewer fell behind")
+            yield from self._state("the viewer fell behind")
         else:
             self._position = batch.position
             yield from self._encoder.tables(self._journal.tables)
             yield from self._entries(batch.entries)
         yield from self._end_batch()
 
-    def _base(self, reason: str) -> Iterator[Piece]:
+    def _state(self, reason: str) -> Iterator[Piece]:
         """Send the state of now, and how many events the viewer misses by that."""
         state = self._journal.state()
         missed = state.events - self._event if reason else 0
         self._meter.dropped_events += missed
-        yield from self._encoder.tables(self._journal.tables)
-        for at, device in enumerate(self._hello["devices"]):
-            alive = state.alive if at == 0 else {}
-            yield from self._encoder.base(device, state.events, alive, missed, reason)
+        if reason:
+            self._meter.dropped_steps += max(0, state.steps - self._steps - STEPS_REPEATED)
         self._position, self._event = state.position, state.events
-        for entry in state.latest.values():
+        yield from self._encoder.tables(self._journal.tables)
+        if self._uncached:
+            for device in self._hello["devices"]:
+                alive = state.alive if device == self._hello["devices"][0] else {}
+                yield from self._encoder.base(device, state.events, alive, missed, reason)
+        elif state.pickled is not None:
+            yield from self._encoder.snapshot(state.pickled.data)
+        for entry in state.latest:
             yield from self._entry(entry)
+        self._steps = state.steps
 
     def _entries(self, entries: Sequence[Entry]) -> Iterator[Piece]:
         """Send entries in their order; events that follow each other share frames."""
@@ -120,13 +143,18 @@ class Session:
         yield from self._events(events)
 
     def _events(self, events: list[Event]) -> Iterator[Piece]:
-        if events:
+        if events and self._uncached:
             yield from self._encoder.events(self._hello["devices"][0], self._event, events)
             self._event += len(events)
 
     def _entry(self, entry: Entry) -> Iterator[Piece]:
         if isinstance(entry, Message):
+            self._steps += entry.type == STEP
             yield self._encoder.message(entry.type, entry.data)
+        elif isinstance(entry, Pickled):
+            yield from self._encoder.snapshot(entry.data)
+        elif isinstance(entry, Tags):
+            yield self._encoder.tags(entry)
 
     def _end_batch(self) -> Iterator[Piece]:
         yield from self._settings()

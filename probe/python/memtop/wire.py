@@ -9,21 +9,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from .checksum import crc32c
+from .checksum import CHECKSUMS
 from .encoding import json_text, signed, text, unsigned
 from .events import encode_events
-from .journal import STEP, Alive, Event
+from .journal import STEP, Alive, Event, Tags
 from .tables import FRAME_TABLE, NOTE_TABLE, STACK_TABLE, STRING_TABLE, Frame, New, Tables
 
 VERSION = 1
-MINOR = 0
+MINOR = 1
 MAGIC = b"\x8fmtr\r\n"
 FRAME_LIMIT = 16 << 20  # bytes of a payload
 _JSON_LIMIT = 4 << 20
 _TABLE_FRAME = 32 << 10  # after how many bytes another frame of the same table begins
 _EVENTS_IN_FRAME = 1024
+_PART = 1 << 20  # bytes of a part of a snapshot
 
-BASE, EVENTS = 8, 9
+BASE, EVENTS, SNAPSHOT, TAGS = 8, 9, 18, 19
 
 
 class Frames:
@@ -31,13 +32,13 @@ class Frames:
 
     content_type = "application/vnd.memtop.stream"
 
-    def __init__(self, checksum: Callable[[bytes], int] = crc32c) -> None:
-        self._checksum = checksum
+    def __init__(self, checksum: str = "crc32c") -> None:
+        self._checksum = CHECKSUMS[checksum]
         self._new = New()
 
     def header(self) -> bytes:
         """Return what a stream begins with."""
-        return MAGIC + bytes((VERSION, MINOR))
+        return MAGIC + bytes((VERSION, MINOR | self._checksum.header))
 
     def message(self, type: int, data: Any) -> bytes:
         """Return a message. A step that is too long for one comes without its layers."""
@@ -77,11 +78,22 @@ class Frames:
             head = signed(device) + signed(first + at) + unsigned(len(some))
             yield self._frame(EVENTS, head + encode_events(some))
 
+    def snapshot(self, pickled: bytes) -> Iterator[bytes]:
+        """Return a snapshot of PyTorch's in parts."""
+        parts = [pickled[at : at + _PART] for at in range(0, len(pickled), _PART)]
+        for left, part in zip(range(len(parts) - 1, -1, -1), parts):
+            yield self._frame(SNAPSHOT, unsigned(left) + part)
+
+    def tags(self, tags: Tags) -> bytes:
+        """Return what memory is for."""
+        numbers = (number for tag in tags.notes for number in tag)
+        return self._frame(TAGS, signed(tags.device) + unsigned(len(tags.notes)) + _numbers(numbers))
+
     def _frame(self, type: int, payload: bytes) -> bytes:
         if len(payload) > FRAME_LIMIT:
             raise ValueError(f"a frame of type {type} would have {len(payload)} bytes")
         frame = bytes((type,)) + unsigned(len(payload)) + payload
-        return frame + self._checksum(frame).to_bytes(4, "little")
+        return frame + self._checksum.of(frame)
 
 
 def _numbers(numbers: Iterable[int]) -> bytes:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from memtop.checksum import crc32c
+from memtop.checksum import CHECKSUMS
 
 
 class Connection(http.client.HTTPConnection):
@@ -113,6 +113,7 @@ class Stream:
         self.header = self.take(8)
         self.tables: dict[int, list[Any]] = {1: [None, ""], 5: [None], 6: [None, ()], 7: [None]}
         self.next = -1  # the number of the next event
+        self.checksum = CHECKSUMS[("crc32c", "crc32", "none")[self.header[7] >> 6]].of
 
     def take(self, count: int) -> bytes:
         data = b""
@@ -128,7 +129,8 @@ class Stream:
         while len(begin) < 2 or begin[-1] >= 0x80:
             begin += self.take(1)
         payload = self.take(Cursor(begin[1:]).u())
-        assert int.from_bytes(self.take(4), "little") == crc32c(begin + payload)
+        checksum = self.checksum(begin + payload)
+        assert self.take(len(checksum)) == checksum
         return Frame(begin[0], self.decode(begin[0], payload))
 
     def frames(self) -> Iterator[Frame]:

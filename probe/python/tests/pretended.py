@@ -77,7 +77,7 @@ class Pretended:
             for number in reversed(range(ACTIVATIONS)):
                 self._free(PARAMETERS + number)
             self.journal.event(STEP_END, 0, self.step)
-            self.journal.message(STEP, self._measured(began, peak), "step")
+            self.journal.message(STEP, self._measured(began, peak))
 
     def _measured(self, began: int, peak: int) -> Json:
         alive = self.journal.alive_bytes

@@ -22,7 +22,7 @@ def test_info_says_who_is_talking_and_how_the_memory_is(serving: Serving) -> Non
 def test_a_stream_has_the_state_and_then_every_event(serving: Serving) -> None:
     serving.program.run(1)
     stream = serving.peer().stream()
-    assert stream.header == b"\x8fmtr\r\n\x01\x00"
+    assert stream.header == b"\x8fmtr\r\n\x01\x01"
     first = stream.batch()
     assert first[0].type == HELLO and first[0].data["devices"] == [0]
     [base] = [frame.data for frame in first if frame.type == BASE]
