@@ -49,8 +49,7 @@ var picture = map[string][]string{
 		"tui/...", "snapshots/analysis/...", "snapshots/quantity", "snapshots/trace",
 		"charm.land/...", "github.com/charmbracelet/...",
 	},
-	"probe/exposition":                {"snapshots/trace"},
-	"probe/exposition/expositiontest": {"probe/exposition"},
+	"probe/exposition": {"snapshots/trace"},
 	// What is watched, what watches, and what both agree on.
 	"probe/protocol": {"probe/exposition", "snapshots/wire", "snapshots/trace", "golang.org/x/sys/..."},
 	"probe": {
@@ -60,7 +59,10 @@ var picture = map[string][]string{
 	"probe/attach": {
 		"probe/protocol", "snapshots/wire", "snapshots/pytorch", "snapshots/trace", "snapshots/cause", "golang.org/x/sys/...",
 	},
-	"probe/python":    {},
+	"probe/python": {},
+	"probe/conformance": {
+		"probe/attach", "probe/protocol", "probe/exposition", "snapshots/wire", "snapshots/pytorch", "snapshots/trace",
+	},
 	"probe/probetest": {"snapshots/trace"},
 	"probe/collector": {
 		"probe/attach", "probe/protocol", "probe/exposition", "snapshots/analysis", "snapshots/trace", "snapshots/wire",
@@ -97,7 +99,7 @@ var picture = map[string][]string{
 	"cmd/output/killtest": {},
 	"cmd/memtop": {
 		"cmd/command", "cmd/output", "snapshots/cause", "cmd/memtrain/program", "engine/replay", "tui", "probe/attach", "probe/protocol", "probe/python",
-		"probe/collector", "probe/exposition", "probe/gauge", "snapshots", "snapshots/analysis", "snapshots/analysis/whatif", "snapshots/quantity",
+		"probe/collector", "probe/conformance", "probe/exposition", "probe/gauge", "snapshots", "snapshots/analysis", "snapshots/analysis/whatif", "snapshots/quantity",
 		"snapshots/report", "snapshots/export", "snapshots/pytorch", "snapshots/trace", "snapshots/wire",
 		"charm.land/bubbletea/v2", "github.com/spf13/cobra", "github.com/spf13/pflag",
 		"github.com/charmbracelet/colorprofile", "github.com/charmbracelet/x/ansi", "github.com/charmbracelet/x/term",

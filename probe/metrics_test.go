@@ -14,7 +14,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"memtop/probe/exposition"
-	"memtop/probe/exposition/expositiontest"
 	"memtop/probe/probetest"
 	"memtop/probe/protocol"
 	"memtop/snapshots/trace"
@@ -88,7 +87,7 @@ func TestMetricsAreInTheFormatThatIsAskedFor(t *testing.T) {
 			if contentType != test.format.ContentType() {
 				t.Errorf("content type %q", contentType)
 			}
-			samples, err := expositiontest.Parse(test.format, text)
+			samples, err := exposition.Parse(test.format, text)
 			if err != nil {
 				t.Fatalf("%v in\n%s", err, text)
 			}

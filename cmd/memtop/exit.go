@@ -122,8 +122,11 @@ func classifyPeer(err error) (code int, cause, remedy string, ok bool) {
 		busy      *attach.RefusedError
 		endless   *attach.EndlessError
 		malformed *attach.MalformedError
+		broken    brokenError
 	)
 	switch {
+	case errors.As(err, &broken):
+		return command.ExitError, broken.Error(), "mend it by what is wanted above", true
 	case errors.As(err, &silent) && silent.Stopped != 0:
 		return command.ExitError, silent.Error(), fmt.Sprintf("kill -CONT %d lets it go on", silent.Stopped), true
 	case errors.As(err, &silent):

@@ -22,7 +22,6 @@ import (
 
 	"memtop/probe/attach"
 	"memtop/probe/exposition"
-	"memtop/probe/exposition/expositiontest"
 )
 
 // trains starts memtrain as a process of its own, waits until it can be
@@ -198,7 +197,7 @@ func metrics(ts *testscript.TestScript, _ bool, args []string) {
 		if got := answer.Header.Get("Content-Type"); answer.StatusCode != http.StatusOK || got != format.ContentType() {
 			ts.Fatalf("%s gives %s of %s", url, answer.Status, got)
 		}
-		if _, err := expositiontest.Parse(format, string(text)); err != nil {
+		if _, err := exposition.Parse(format, string(text)); err != nil {
 			ts.Fatalf("%v in\n%s", err, text)
 		}
 		fmt.Fprint(ts.Stdout(), string(text))

@@ -11,7 +11,6 @@ import (
 
 	"memtop/probe/attach"
 	"memtop/probe/exposition"
-	"memtop/probe/exposition/expositiontest"
 	"memtop/probe/protocol"
 	"memtop/snapshots/trace"
 	"memtop/snapshots/wire"
@@ -37,7 +36,7 @@ func written(t *testing.T, families []exposition.Family) map[string]float64 {
 		if err := exposition.Write(&text, f, families); err != nil {
 			t.Fatal(err)
 		}
-		parsed, err := expositiontest.Parse(f, text.String())
+		parsed, err := exposition.Parse(f, text.String())
 		if err != nil {
 			t.Fatalf("%v in\n%.2000s", err, text.String())
 		}

@@ -19,7 +19,6 @@ import (
 
 	"memtop/probe/attach"
 	"memtop/probe/exposition"
-	"memtop/probe/exposition/expositiontest"
 )
 
 // pretending serves this process's socket, where a probe would, until the test
@@ -67,7 +66,7 @@ func scrape(ctx context.Context, h http.Handler, change func(*http.Request)) *ht
 // those of others that may run here.
 func ofThisProcess(t *testing.T, text, name string) (value float64, found bool) {
 	t.Helper()
-	samples, err := expositiontest.Parse(exposition.Text, text)
+	samples, err := exposition.Parse(exposition.Text, text)
 	if err != nil {
 		t.Fatalf("%v in\n%s", err, text)
 	}

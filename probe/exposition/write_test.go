@@ -9,7 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"memtop/probe/exposition"
-	"memtop/probe/exposition/expositiontest"
 )
 
 var sampleFamilies = []exposition.Family{
@@ -71,7 +70,7 @@ memtop_loss{pid="2"} NaN
 			if diff := cmp.Diff(test.want, text.String()); diff != "" {
 				t.Errorf("the text (-want +got):\n%s", diff)
 			}
-			if _, err := expositiontest.Parse(test.format, text.String()); err != nil {
+			if _, err := exposition.Parse(test.format, text.String()); err != nil {
 				t.Error(err)
 			}
 		})

@@ -16,6 +16,9 @@ type StreamOptions struct {
 	Limits Limits
 	// Memory is how many bytes may be kept, 0 for what suits a running program.
 	Memory int64
+	// Look, unless it is nil, is called with each frame before the stream takes it,
+	// and with the names that it refers to. Neither may be changed or kept.
+	Look func(*Frame, *trace.Tables)
 }
 
 // Stream makes traces of a stream. It is owned by one goroutine; the traces it
@@ -83,6 +86,9 @@ func (s *Stream) Advance() (Type, error) {
 	f, err := s.decoder.Next()
 	if err != nil {
 		return 0, err
+	}
+	if s.options.Look != nil {
+		s.options.Look(&f, &s.in.Tables)
 	}
 	if err := s.take(&f); err != nil {
 		return 0, s.decoder.corrupt("a frame of %s: %v", f.Type, err)

@@ -1,6 +1,4 @@
-// Package expositiontest reads metrics by the letter of their formats, for tests
-// of what is written.
-package expositiontest
+package exposition
 
 import (
 	"errors"
@@ -9,17 +7,15 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"memtop/probe/exposition"
 )
 
 // Parse returns the samples of a text, by name and labels in the order of their
 // names: name{a="1",b="2"}, the values without escapes. What OpenMetrics 1.0 or
 // the text format 0.0.4 forbids is an error, and so is what promtool frowns on:
 // a family without help, or a counter whose name does not end in _total.
-func Parse(f exposition.Format, text string) (map[string]float64, error) {
+func Parse(f Format, text string) (map[string]float64, error) {
 	p := &parser{format: f, samples: make(map[string]float64), families: make(map[string]bool)}
-	if f == exposition.OpenMetrics {
+	if f == OpenMetrics {
 		body, ok := strings.CutSuffix(text, "# EOF\n")
 		if !ok {
 			return nil, errors.New("the end is missing")
@@ -40,7 +36,7 @@ func Parse(f exposition.Format, text string) (map[string]float64, error) {
 }
 
 type parser struct {
-	format       exposition.Format
+	format       Format
 	family, kind string
 	metadata     []string // of the family, so far
 	sampled      bool
@@ -53,10 +49,10 @@ var (
 	metricLabel = regexp.MustCompile(`^([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\["\\n])*)"`)
 )
 
-// kinds are what may stand in a TYPE line, with what ends the samples' names.
-var kinds = map[exposition.Format]map[string]string{
-	exposition.OpenMetrics: {"gauge": "", "counter": "_total", "info": "_info"},
-	exposition.Text:        {"gauge": "", "counter": ""},
+// suffixes are what may stand in a TYPE line, with what ends the samples' names.
+var suffixes = map[Format]map[string]string{
+	OpenMetrics: {"gauge": "", "counter": "_total", "info": "_info"},
+	Text:        {"gauge": "", "counter": ""},
 }
 
 func (p *parser) line(line string) error {
@@ -64,7 +60,7 @@ func (p *parser) line(line string) error {
 		return p.comment(comment)
 	}
 	name := metricName.FindString(line)
-	if suffix, known := kinds[p.format][p.kind]; !known || name != p.family+suffix {
+	if suffix, known := suffixes[p.format][p.kind]; !known || name != p.family+suffix {
 		return fmt.Errorf("a sample named %q in family %q of type %q", name, p.family, p.kind)
 	}
 	labels, rest, err := parseLabels(line[len(name):])
@@ -89,7 +85,7 @@ func (p *parser) line(line string) error {
 func (p *parser) comment(comment string) error {
 	fields := strings.SplitN(comment, " ", 3)
 	words := []string{"TYPE", "HELP"}
-	if p.format == exposition.OpenMetrics {
+	if p.format == OpenMetrics {
 		words = append(words, "UNIT")
 	}
 	if len(fields) != 3 || !slices.Contains(words, fields[0]) {
@@ -107,7 +103,7 @@ func (p *parser) comment(comment string) error {
 	p.metadata = append(p.metadata, word)
 	if word == "TYPE" {
 		p.kind = fields[2]
-		if total := strings.HasSuffix(name, "_total"); total != (p.kind == "counter" && p.format == exposition.Text) {
+		if total := strings.HasSuffix(name, "_total"); total != (p.kind == "counter" && p.format == Text) {
 			return fmt.Errorf("a %s of this name", p.kind)
 		}
 	}

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"memtop/probe/conformance"
+)
+
+func (a *app) conformanceCommand() *cobra.Command {
+	var o conformance.Options
+	cmd := &cobra.Command{
+		Use:   "conformance PID|SOCKET",
+		Short: "Check a probe against docs/protocol.md, rule by rule",
+		Long: `Check whether the probe of a process keeps the rules of docs/protocol.md, as far
+as they can be seen from outside. It plays viewer: it watches several streams at
+once, asks for everything that can be asked, and sends requests that make no
+sense. Each rule is passed, broken or not seen; of a broken one it says what was
+seen and what the page wants. The exit code is 1 when a rule is broken.
+
+It costs the process what a few viewers cost. One setting is set to the value
+that it has already; --change has it changed to another value and back.`,
+		Example: `  memtop conformance 4711
+  memtop conformance /run/user/1000/memtop/4711-123456.sock --json`,
+		Args:              oneProcess(1),
+		ValidArgsFunction: completeProcess,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.For < time.Second || o.For > time.Hour {
+				return usage(cmd, fmt.Sprintf("--for %v is not between 1s and 1h", o.For))
+			}
+			return a.conformance(cmd.Context(), args[0], o)
+		},
+	}
+	f := cmd.Flags()
+	a.jsonFlag(f)
+	f.DurationVar(&o.For, "for", conformance.DefaultFor, "how long to watch, 1s to 1h")
+	f.BoolVar(&o.Change, "change", false, "change a setting to another value, and back")
+	f.BoolVar(&o.Crowd, "crowd", false, "take all places for viewers too: others are turned away meanwhile")
+	return cmd
+}
+
+// conformance examines a probe and prints what it does.
+func (a *app) conformance(ctx context.Context, target string, o conformance.Options) error {
+	r, err := conformance.Examine(ctx, target, o)
+	if err != nil {
+		return err
+	}
+	if a.settings.json {
+		err = a.printJSON(r)
+	} else {
+		err = r.Text(a.stdout, a.width())
+	}
+	if err == nil && r.Broken > 0 {
+		err = brokenError{r.Broken}
+	}
+	return err
+}
+
+// brokenError says that a probe breaks rules.
+type brokenError struct{ rules int }
+
+func (e brokenError) Error() string {
+	if e.rules == 1 {
+		return "the probe breaks a rule of docs/protocol.md"
+	}
+	return fmt.Sprintf("the probe breaks %d rules of docs/protocol.md", e.rules)
+}

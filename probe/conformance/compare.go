@@ -1,0 +1,114 @@
+package conformance
+
+import (
+	"context"
+	"net/http"
+
+	"memtop/snapshots/pytorch"
+	"memtop/snapshots/trace"
+)
+
+// compare has streams of one program agree with each other.
+func (e *examination) compare(main, past *watcher, lines *lineReader) {
+	e.agree("lines.same", "the same as in the binary form", main.observed, lines.observed)
+	e.agree("stream.viewers", "the same for every viewer", main.observed, past.observed)
+	if len(past.memory) == 0 {
+		return
+	}
+	e.check("stream.past", len(past.counters) > 0, "a stream with ?past as without", "no batch of it came")
+}
+
+// agree has two streams say the same of what both have.
+func (e *examination) agree(rule, want string, a, b *observation) {
+	both := 0
+	for at, first := range a.numbered {
+		if second, ok := b.numbered[at]; ok {
+			both++
+			e.check(rule, first == second, want, "event %d of device %d: %s; in the other stream: %s", at.number, at.device, first, second)
+		}
+	}
+	if both == 0 {
+		e.unseen(rule, "the two streams have no event or base in common")
+	}
+}
+
+// moment is what an answer says of the memory as it was when it was made.
+type moment struct {
+	rule      string
+	of        string
+	device    int
+	requested int64 // -1 where it is not said
+	reserved  int64
+	allocated int64
+}
+
+// infoMoment asks for the memory of now.
+func (e *examination) infoMoment(ctx context.Context) moment {
+	info, err := e.askInfo(ctx)
+	if err != nil || len(info.Devices) == 0 {
+		return moment{}
+	}
+	d := info.Devices[0]
+	m := moment{"info.memory", "/v1/info", d.Device, -1, d.Reserved, d.Allocated}
+	if d.Requested != nil {
+		m.requested = *d.Requested
+	}
+	return m
+}
+
+// remember looks whether the memory that answers gave was there when the stream was
+// watched.
+func (e *examination) remember(w *watcher, moments []moment) {
+	for _, m := range moments {
+		p := w.memory[m.device]
+		if m.rule == "" || p == nil || m.requested < 0 {
+			continue
+		}
+		_, was := p.sums[memorySum{m.requested, m.reserved}]
+		if !was && len(p.sums) >= sumsKept {
+			e.unseen(m.rule, "there were too many events to compare it with")
+			continue
+		}
+		e.check(m.rule, was, "bytes requested and reserved as the stream had them at one event of these seconds",
+			"%s: device %d: %d requested, %d reserved", m.of, m.device, m.requested, m.reserved)
+		e.check(m.rule, m.allocated >= 0 && m.allocated <= m.reserved, "blocks within segments: 0 <= allocated <= reserved", "%s: %d and %d", m.of, m.allocated, m.reserved)
+	}
+}
+
+// contentPickle is what a snapshot is sent as.
+const contentPickle = "application/octet-stream"
+
+// examineSnapshot reads a snapshot as memtop would.
+func (e *examination) examineSnapshot(ctx context.Context) []moment {
+	if !e.can("snapshot") {
+		e.unseen("snapshot.pickle", "the program says that it writes none")
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, snapshotWithin)
+	defer cancel()
+	response, err := e.viewer.open(ctx, get("/v1/snapshot"))
+	if err != nil {
+		e.broken("snapshot.pickle", "a snapshot", "%v", err)
+		return nil
+	}
+	defer func() { _ = response.Body.Close() }() // it was only read
+	kind := contentType(response.Header)
+	if !e.check("snapshot.pickle", response.StatusCode == http.StatusOK && kind == contentPickle,
+		"status 200, Content-Type: "+contentPickle, "status %d, Content-Type: %s", response.StatusCode, kind) {
+		return nil
+	}
+	t, err := pytorch.Decode(ctx, response.Body, pytorch.Options{Bound: trace.DefaultBound})
+	if err != nil || t.Info.Truncated {
+		e.broken("snapshot.pickle", "a whole pickle as PyTorch writes it", "%v", errorOr(err, "it ends early"))
+		return nil
+	}
+	e.passed("snapshot.pickle")
+	var moments []moment
+	for i := range t.Devices {
+		d := &t.Devices[i]
+		p := played{sums: make(map[memorySum]int64)}
+		p.load(0, &d.Final)
+		moments = append(moments, moment{"snapshot.memory", "/v1/snapshot", d.ID, p.requested, p.reserved, p.allocated})
+	}
+	return moments
+}

@@ -1,0 +1,119 @@
+package conformance
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"sync"
+	"time"
+
+	"memtop/probe/attach"
+	"memtop/probe/protocol"
+	"memtop/snapshots/wire"
+)
+
+// Options say how long and how hard a probe is examined. The zero value is useful.
+type Options struct {
+	// For is how long its streams are watched, 0 for five seconds.
+	For time.Duration
+	// Change has a setting changed to another of its values and back. Otherwise one
+	// is set to the value that it has.
+	Change bool
+	// Crowd takes all places that the probe has: other viewers are turned away for
+	// that moment.
+	Crowd bool
+}
+
+// DefaultFor is how long streams are watched when nothing else is said.
+const DefaultFor = 5 * time.Second
+
+// examination is one examination of one program.
+type examination struct {
+	*ledger
+	o      Options
+	viewer *viewer
+	info   *protocol.Info // as it was first
+}
+
+// Examine checks a program's probe. The target and the errors are those of
+// [attach.Dial]; what the probe does wrong is in the report.
+func Examine(ctx context.Context, target string, o Options) (*Report, error) {
+	place, err := attach.Locate(ctx, target)
+	if err != nil {
+		return nil, err
+	}
+	o.For = cmp.Or(o.For, DefaultFor)
+	e := &examination{ledger: newLedger(), o: o, viewer: newViewer(place, "conformance-"+strconv.Itoa(os.Getpid()))}
+	defer e.viewer.close()
+	e.examinePlace()
+	if e.info, err = e.askInfo(ctx); err != nil {
+		return nil, fmt.Errorf("%v: %w", place, err)
+	}
+	if e.info.Version != 0 && e.info.Version != wire.Version {
+		return nil, &wire.VersionError{Theirs: e.info.Version, Ours: wire.Version}
+	}
+	e.examineAll(ctx)
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	return e.report(), nil
+}
+
+// examineAll watches streams, and asks meanwhile.
+func (e *examination) examineAll(ctx context.Context) {
+	watching, cancel := context.WithTimeout(ctx, e.o.For)
+	defer cancel()
+	var all sync.WaitGroup
+	var main, past *watcher
+	var lines *lineReader
+	all.Go(func() { main = e.watch(watching, "?interval=100ms", 100*time.Millisecond) })
+	all.Go(func() { past = e.watch(watching, "?interval=100ms&past", 100*time.Millisecond) })
+	all.Go(func() { lines = e.lines(watching, "?interval=100ms") })
+	all.Go(func() { e.examineIntervals(watching) })
+	all.Go(func() { e.examineIdler(ctx) })
+	all.Go(func() { e.examineSlow(ctx) })
+	var moments []moment
+	all.Go(func() { moments = e.examineAnswers(ctx) })
+	all.Wait()
+	e.compare(main, past, lines)
+	e.remember(main, moments)
+	e.examineAfter(ctx)
+}
+
+// examineIntervals asks for streams that are too quick and too slow.
+func (e *examination) examineIntervals(ctx context.Context) {
+	for query, asked := range map[string]time.Duration{"?interval=1ms": time.Millisecond, "?interval=2h": 2 * time.Hour} {
+		short, cancel := context.WithTimeout(ctx, time.Second)
+		w := e.watch(short, query, asked)
+		cancel()
+		if asked < protocol.MinInterval {
+			e.check("stream.interval", len(w.counters) <= 30, "at most a batch every 50ms", "%d within a second", len(w.counters))
+		}
+	}
+}
+
+// examineAnswers asks for everything that is answered at once.
+func (e *examination) examineAnswers(ctx context.Context) []moment {
+	e.examineRefusals(ctx)
+	e.examineSettings(ctx)
+	e.examineMetrics(ctx)
+	var moments []moment
+	for range 3 {
+		moments = append(moments, e.infoMoment(ctx))
+		moments = append(moments, e.examineSnapshot(ctx)...)
+	}
+	e.examineInfo(ctx)
+	return moments
+}
+
+// examineAfter looks whether everything is as it was before.
+func (e *examination) examineAfter(ctx context.Context) {
+	if e.o.Crowd {
+		e.examineCrowd(ctx)
+	}
+	_, err := e.askInfo(ctx)
+	e.check("http.survives", err == nil, "answers after requests that make no sense", "%v", err)
+	e.examineEnd(ctx)
+}

@@ -1,0 +1,116 @@
+package conformance
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"memtop/probe/protocol"
+	"memtop/snapshots/wire"
+)
+
+// infoFields are the fields that /v1/info always has.
+var infoFields = []struct {
+	name string
+	kind kind
+}{
+	{"version", number}, {"capabilities", list}, {"pid", number}, {"command", text}, {"user", text}, {"host", text}, {"started_us", number},
+	{"read_only", flag}, {"viewers", number}, {"devices", list}, {"step", number}, {"probe_ns", number}, {"viewers_ns", number},
+	{"dropped_events", number}, {"dropped_steps", number},
+}
+
+// kind is a type of JSON.
+type kind string
+
+const (
+	number kind = "a whole number"
+	text   kind = "a text"
+	flag   kind = "true or false"
+	list   kind = "a list"
+)
+
+// is reports whether a value is of the kind.
+func (k kind) is(value json.RawMessage) bool {
+	into := map[kind]any{number: new(int64), text: new(string), flag: new(bool), list: new([]json.RawMessage)}[k]
+	return json.Unmarshal(value, into) == nil && string(value) != "null"
+}
+
+// askInfo asks the program who it is, for all examiners that need to know.
+func (e *examination) askInfo(ctx context.Context) (*protocol.Info, error) {
+	a, err := e.viewer.ask(ctx, get("/v1/info"))
+	if err != nil {
+		return nil, err
+	}
+	return e.readInfo(a), nil
+}
+
+// readInfo reads what the program says of itself, and looks at how it does.
+func (e *examination) readInfo(a *answer) *protocol.Info {
+	var info protocol.Info
+	o, err := a.object()
+	ok := a.status == 200 && err == nil && contentType(a.header) == contentJSON && len(a.body) <= maxInfo
+	if !e.check("info.json", ok, "status 200 and one JSON object of at most 64 KiB, as "+contentJSON,
+		"status %d, %d bytes, Content-Type: %s: %v", a.status, len(a.body), a.header.Get("Content-Type"), errorOr(err, "an object")) {
+		return &info
+	}
+	for _, field := range infoFields {
+		e.check("info.fields", field.kind.is(o[field.name]), field.name+" is "+string(field.kind), "%s: %s", field.name, orMissing(o[field.name]))
+	}
+	if err := json.Unmarshal(a.body, &info); err != nil {
+		e.broken("info.fields", "fields of the types that the page says", "%v", err)
+		return &info
+	}
+	reason := info.Malformed()
+	e.check("info.devices", reason == "", "at least one device, ascending; numbers that are not negative", "%s", reason)
+	return &info
+}
+
+// orMissing is a value as it came.
+func orMissing(value json.RawMessage) string {
+	if value == nil {
+		return "missing"
+	}
+	return string(value)
+}
+
+func errorOr(err error, otherwise string) string {
+	if err != nil {
+		return err.Error()
+	}
+	return otherwise
+}
+
+// can reports whether the program says that it can do something.
+func (e *examination) can(capability string) bool {
+	return slices.Contains(e.info.Capabilities, capability)
+}
+
+// examineInfo looks whether the program is the one that listens, and whether its
+// sums grow.
+func (e *examination) examineInfo(ctx context.Context) {
+	before := e.info
+	after, err := e.askInfo(ctx)
+	if err != nil {
+		e.broken("info.json", "an answer within 10 seconds", "%v", err)
+		return
+	}
+	e.check("info.version", after.Version == wire.Version, fmt.Sprint("version ", wire.Version), "version %d", after.Version)
+	now, then := sumsOf(after), sumsOf(before)
+	for name, value := range now {
+		e.check("info.sums", value >= then[name], name+" never less than before", "%d, then %d", then[name], value)
+	}
+	same := after.PID == before.PID && after.Started == before.Started && after.Command == before.Command
+	e.check("info.same", same, "the same process in each answer", "process %d begun at %d, then process %d begun at %d",
+		before.PID, before.Started, after.PID, after.Started)
+}
+
+func sumsOf(i *protocol.Info) map[string]int64 {
+	sums := map[string]int64{
+		"probe_ns": i.ProbeNS, "viewers_ns": i.ViewersNS, "dropped_events": i.Dropped, "dropped_steps": i.DroppedSteps, "step": i.Step,
+	}
+	for _, d := range i.Devices {
+		sums[fmt.Sprintf("events of device %d", d.Device)] = d.Events
+	}
+	return sums
+}

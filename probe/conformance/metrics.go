@@ -1,0 +1,88 @@
+package conformance
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"strings"
+
+	"memtop/probe/exposition"
+	"memtop/probe/protocol"
+)
+
+// examineMetrics reads the metrics in each format, and compares them with what the
+// program says of itself before and after.
+func (e *examination) examineMetrics(ctx context.Context) {
+	e.refused(ctx, &refusal{"http.406", request{method: http.MethodGet, path: "/metrics", accept: "image/png"}, http.StatusNotAcceptable})
+	for accept, format := range map[string]exposition.Format{
+		"": exposition.OpenMetrics, "application/openmetrics-text; version=1.0.0": exposition.OpenMetrics,
+		"text/plain": exposition.Text, "application/openmetrics-text;q=0.1, text/plain;q=0.9": exposition.Text,
+	} {
+		before, err := e.askInfo(ctx)
+		if err != nil {
+			return
+		}
+		a, err := e.viewer.ask(ctx, request{method: http.MethodGet, path: "/metrics", accept: accept})
+		if err != nil {
+			e.broken("metrics.format", "metrics", "%v", err)
+			return
+		}
+		after, err := e.askInfo(ctx)
+		if err != nil {
+			return
+		}
+		want := format.ContentType()
+		if !e.check("metrics.format", a.status == http.StatusOK && a.header.Get("Content-Type") == want, "status 200, Content-Type: "+want,
+			"%v: status %d, Content-Type: %s", a.request, a.status, a.header.Get("Content-Type")) {
+			continue
+		}
+		got, err := exposition.Parse(format, string(a.body))
+		if e.check("metrics.format", err == nil, "a text by the letter of its format", "%v: %v", a.request, err) {
+			e.compareMetrics(format, got, before, after)
+		}
+	}
+}
+
+// compareMetrics has the samples be those of /v1/info.
+func (e *examination) compareMetrics(format exposition.Format, got map[string]float64, before, after *protocol.Info) {
+	low, high := samplesOf(format, before), samplesOf(format, after)
+	still := before.Step == after.Step && sumsEqual(before, after)
+	for name, least := range low {
+		most, ok := high[name]
+		if !ok {
+			continue
+		}
+		value, there := got[name]
+		if !e.check("metrics.values", there, "a sample of each number of /v1/info", "%s is missing", name) {
+			continue
+		}
+		counter := strings.Contains(name, "_total")
+		if counter || still {
+			e.check("metrics.values", !counter || value >= least && value <= most, name+" between what /v1/info said before and after",
+				"%v, not between %v and %v", value, least, most)
+			e.check("metrics.values", counter || least != most || value == least, name+" as in /v1/info", "%v, not %v", value, least)
+		}
+	}
+}
+
+func sumsEqual(before, after *protocol.Info) bool {
+	for i := range before.Devices {
+		if i >= len(after.Devices) || before.Devices[i].Events != after.Devices[i].Events {
+			return false
+		}
+	}
+	return true
+}
+
+// samplesOf returns what the metrics of a program with that info are.
+func samplesOf(format exposition.Format, i *protocol.Info) map[string]float64 {
+	var text bytes.Buffer
+	if exposition.Write(&text, format, protocol.Metrics([]protocol.Measured{{Info: i}})) != nil {
+		return nil
+	}
+	samples, err := exposition.Parse(format, text.String())
+	if err != nil {
+		return nil // its own numbers are at fault, and were looked at
+	}
+	return samples
+}

@@ -1,0 +1,162 @@
+package conformance
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+
+	"memtop/probe/protocol"
+	"memtop/snapshots/trace"
+)
+
+// examineSettings asks what may be changed, and sets one to the value that it has.
+func (e *examination) examineSettings(ctx context.Context) {
+	said := e.settings(ctx, get("/v1/settings"))
+	if said == nil {
+		return
+	}
+	if e.info.ReadOnly || !e.can("control") {
+		e.noSettings("the program's settings cannot be changed")
+		return
+	}
+	i := slices.IndexFunc(said.Options, func(o trace.Option) bool { return slices.Contains(o.Choices, o.Value) })
+	if i < 0 {
+		e.noSettings("the program has no setting with choices")
+		return
+	}
+	o := &said.Options[i]
+	e.predict(ctx, o)
+	value := o.Value
+	if e.o.Change {
+		value = otherThan(o)
+	}
+	if e.set(ctx, o, value) && e.o.Change {
+		e.set(ctx, o, o.Value)
+	}
+}
+
+// otherThan returns another value of a setting, or the one it has.
+func otherThan(o *trace.Option) string {
+	for _, c := range o.Choices {
+		if c != o.Value {
+			return c
+		}
+	}
+	return o.Value
+}
+
+func (e *examination) noSettings(why string) {
+	for _, rule := range []string{"settings.set", "settings.holder", "settings.released", "prediction.answer"} {
+		e.unseen(rule, why)
+	}
+}
+
+// settings asks for the settings, and returns nil where the answer is none.
+func (e *examination) settings(ctx context.Context, r request) *protocol.Settings {
+	const want = "status 200 and {options, changes}, as " + contentJSON
+	a, err := e.viewer.ask(ctx, r)
+	if err != nil {
+		e.broken("settings.answer", want, "%v", err)
+		return nil
+	}
+	if a.status == http.StatusConflict {
+		e.noSettings("another viewer is changing settings")
+		return nil
+	}
+	var said protocol.Settings
+	o, err := a.object()
+	if err == nil {
+		err = json.Unmarshal(a.body, &said)
+	}
+	ok := err == nil && a.status == http.StatusOK && contentType(a.header) == contentJSON
+	if !e.check("settings.answer", ok, want, "%v: status %d, Content-Type: %s: %v %.100s", r, a.status, a.header.Get("Content-Type"), errorOr(err, ""), a.body) {
+		return nil
+	}
+	for _, name := range []string{"options", "changes"} {
+		e.check("settings.answer", list.is(o[name]) || string(o[name]) == "null", name+" is "+string(list), "%s", orMissing(o[name]))
+	}
+	return &said
+}
+
+// set sets a setting, and has another viewer try it too.
+func (e *examination) set(ctx context.Context, o *trace.Option, value string) bool {
+	body, err := json.Marshal(map[string]any{"set": map[string]string{o.Key: value}})
+	if err != nil {
+		return false
+	}
+	r := post(string(body))
+	if e.o.Change {
+		r.path += "?wait=9s"
+	}
+	said := e.settings(ctx, r)
+	if said == nil {
+		return false
+	}
+	ok := len(said.Changes) == 1 && said.Changes[0].Key == o.Key
+	if !e.check("settings.set", ok, "the change that was asked for, and no other", "%d changes: %+v", len(said.Changes), said.Changes) {
+		return false
+	}
+	e.check("settings.holder", said.Holder == e.viewer.name, fmt.Sprintf("holder %q after its change", e.viewer.name), "holder %q", said.Holder)
+	e.heldBy(ctx, r)
+	return true
+}
+
+// heldBy has another viewer try to change a setting.
+func (e *examination) heldBy(ctx context.Context, r request) {
+	r.viewer = "another-" + e.viewer.name
+	want := fmt.Sprintf("status 409 and holder %q", e.viewer.name)
+	a, err := e.viewer.ask(ctx, r)
+	if err != nil {
+		e.broken("settings.holder", want, "%v", err)
+		return
+	}
+	var said struct{ Holder string }
+	_ = json.Unmarshal(a.body, &said) // a holder that cannot be read is none
+	if e.check("settings.holder", a.status == http.StatusConflict && said.Holder == e.viewer.name, want, "another viewer: status %d: %.100s", a.status, a.body) {
+		e.errorOf(a)
+	}
+}
+
+// predict asks what the value that a setting has would change.
+func (e *examination) predict(ctx context.Context, o *trace.Option) {
+	a, err := e.viewer.ask(ctx, get("/v1/prediction?"+url.Values{"key": {o.Key}, "value": {otherThan(o)}}.Encode()))
+	const want = `status 200 and {"predicted": …}`
+	if err != nil {
+		e.broken("prediction.answer", want, "%v", err)
+		return
+	}
+	said, err := a.object()
+	_, there := said["predicted"]
+	var p protocol.Prediction
+	ok := a.status == http.StatusOK && err == nil && there && json.Unmarshal(a.body, &p) == nil
+	e.check("prediction.answer", ok, want, "%s=%s: status %d: %.100s", o.Key, otherThan(o), a.status, a.body)
+}
+
+// examineEnd looks whether the right to change settings ends with the holder's last
+// stream, or ten seconds after its change.
+func (e *examination) examineEnd(ctx context.Context) {
+	changing := ""
+	poll := time.NewTicker(100 * time.Millisecond)
+	defer poll.Stop()
+	for end := time.Now().Add(leaseEnds); time.Now().Before(end); <-poll.C {
+		info, err := e.askInfo(ctx)
+		if err != nil {
+			return
+		}
+		if changing = info.Changing; changing != e.viewer.name {
+			break
+		}
+	}
+	e.check("settings.released", changing != e.viewer.name, "no holder after its last stream has ended", "changing is still %q", changing)
+}
+
+// How long some things may take that have an end by the page.
+const (
+	leaseEnds      = 15 * time.Second
+	snapshotWithin = time.Minute
+	slowWithin     = 20 * time.Second
+)
