@@ -37,6 +37,7 @@ that it has already; --change has it changed to another value and back.`,
 	f := cmd.Flags()
 	a.jsonFlag(f)
 	f.DurationVar(&o.For, "for", conformance.DefaultFor, "how long to watch, 1s to 1h")
+	f.BoolVar(&o.Quick, "quick", false, "leave out what takes ten seconds: viewers that do not read, requests that do not end")
 	f.BoolVar(&o.Change, "change", false, "change a setting to another value, and back")
 	f.BoolVar(&o.Crowd, "crowd", false, "take all places for viewers too: others are turned away meanwhile")
 	return cmd

@@ -24,6 +24,9 @@ type Options struct {
 	// Crowd takes all places that the probe has: other viewers are turned away for
 	// that moment.
 	Crowd bool
+	// Quick leaves out what takes ten seconds: viewers that do not read, and requests
+	// that do not end.
+	Quick bool
 }
 
 // DefaultFor is how long streams are watched when nothing else is said.
@@ -51,29 +54,39 @@ func Examine(ctx context.Context, target string, o Options) (*Report, error) {
 	if e.info, err = e.askInfo(ctx); err != nil {
 		return nil, fmt.Errorf("%v: %w", place, err)
 	}
-	if e.info.Version != 0 && e.info.Version != wire.Version {
-		return nil, &wire.VersionError{Theirs: e.info.Version, Ours: wire.Version}
+	if err := e.examineVersion(ctx); err != nil {
+		return nil, err
 	}
-	e.examineAll(ctx)
+	if e.info.PID != 0 { // what cannot be read says nothing of what to ask next
+		e.examineAll(ctx)
+	}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
 	return e.report(), nil
 }
 
+// examineVersion returns an error when the program speaks another version.
+func (e *examination) examineVersion(ctx context.Context) error {
+	if e.info.Version != 0 && e.info.Version != wire.Version {
+		return &wire.VersionError{Theirs: e.info.Version, Ours: wire.Version}
+	}
+	return e.watch(ctx, "", protocol.DefaultInterval, 0).version
+}
+
 // examineAll watches streams, and asks meanwhile.
 func (e *examination) examineAll(ctx context.Context) {
-	watching, cancel := context.WithTimeout(ctx, e.o.For)
-	defer cancel()
 	var all sync.WaitGroup
 	var main, past *watcher
 	var lines *lineReader
-	all.Go(func() { main = e.watch(watching, "?interval=100ms", 100*time.Millisecond) })
-	all.Go(func() { past = e.watch(watching, "?interval=100ms&past", 100*time.Millisecond) })
-	all.Go(func() { lines = e.lines(watching, "?interval=100ms") })
-	all.Go(func() { e.examineIntervals(watching) })
-	all.Go(func() { e.examineIdler(ctx) })
-	all.Go(func() { e.examineSlow(ctx) })
+	all.Go(func() { main = e.watch(ctx, "?interval=100ms", 100*time.Millisecond, e.o.For) })
+	all.Go(func() { past = e.watch(ctx, "?interval=100ms&past", 100*time.Millisecond, e.o.For) })
+	all.Go(func() { lines = e.lines(ctx, "?interval=100ms", e.o.For) })
+	all.Go(func() { e.examineIntervals(ctx) })
+	if !e.o.Quick {
+		all.Go(func() { e.examineIdler(ctx) })
+		all.Go(func() { e.examineSlow(ctx) })
+	}
 	var moments []moment
 	all.Go(func() { moments = e.examineAnswers(ctx) })
 	all.Wait()
@@ -85,9 +98,7 @@ func (e *examination) examineAll(ctx context.Context) {
 // examineIntervals asks for streams that are too quick and too slow.
 func (e *examination) examineIntervals(ctx context.Context) {
 	for query, asked := range map[string]time.Duration{"?interval=1ms": time.Millisecond, "?interval=2h": 2 * time.Hour} {
-		short, cancel := context.WithTimeout(ctx, time.Second)
-		w := e.watch(short, query, asked)
-		cancel()
+		w := e.watch(ctx, query, asked, time.Second)
 		if asked < protocol.MinInterval {
 			e.check("stream.interval", len(w.counters) <= 30, "at most a batch every 50ms", "%d within a second", len(w.counters))
 		}

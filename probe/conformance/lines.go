@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	"memtop/snapshots/trace"
 	"memtop/snapshots/wire"
@@ -37,6 +38,8 @@ type lineReader struct {
 	stacks   []trace.StackID
 	notes    []trace.NoteID
 	count    int
+	batches  int
+	begun    func() // called with the first batch
 }
 
 func newLineReader(l *ledger) *lineReader {
@@ -47,9 +50,12 @@ func newLineReader(l *ledger) *lineReader {
 	}
 }
 
-// lines reads the stream as lines of JSON until ctx is done.
-func (e *examination) lines(ctx context.Context, query string) *lineReader {
+// lines reads the stream as lines of JSON for so long from its first batch on.
+func (e *examination) lines(ctx context.Context, query string, long time.Duration) *lineReader {
 	r := newLineReader(e.ledger)
+	ctx, begun, end := window(ctx, long)
+	defer end()
+	r.begun = begun
 	r.names.Bound(watchMemory)
 	response, err := e.viewer.open(ctx, request{method: http.MethodGet, path: "/v1/stream" + query, accept: contentNDJSON})
 	if err != nil {
@@ -96,6 +102,11 @@ func (r *lineReader) line(text []byte) bool {
 
 func (r *lineReader) take(l line) error {
 	switch l.Type {
+	case "counters":
+		r.batches++
+		if r.batches == 1 {
+			r.begun()
+		}
 	case "base":
 		return r.base(l.Data)
 	case "events":

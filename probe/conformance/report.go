@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -48,7 +49,7 @@ func (e *examination) report() *Report {
 			r.Broken++
 		case NotSeen:
 			r.NotSeen++
-			result.Why = trace.Printable(m.why)
+			result.Why = trace.Printable(cmp.Or(m.why, "nothing of it was seen"))
 		}
 		r.Rules = append(r.Rules, result)
 	}

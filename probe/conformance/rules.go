@@ -48,7 +48,6 @@ var rules = []Rule{
 
 	{"stream.answer", "/v1/stream is a stream", ""},
 	{"stream.header", "a stream begins with its header", ""},
-	{"stream.frames", "a frame has a type, a length, a payload and a checksum", ""},
 	{"stream.hello-first", "hello is first, and comes once", ""},
 	{"stream.interval", "the interval is held between 50 ms and a minute", ""},
 	{"stream.viewers", "each viewer sees the same", ""},
@@ -56,16 +55,26 @@ var rules = []Rule{
 	{"stream.goes-on", "a stream lasts as long as its viewer reads", ""},
 	{"stream.bye", "bye is last, and no stream ends without it", "the program goes on"},
 
+	{"frame.type", "a frame has a type from 1 to 127", ""},
+	{"frame.length", "a frame has at most 16 MiB", ""},
+	{"frame.checksum", "a frame ends with the checksum of what is before it", ""},
+
+	{"table.entries", "a table's payload is whole entries", "no table came"},
+	{"table.numbers", "a number that is referred to came in a table before", ""},
+
+	{"message.json", "a message is one JSON value with fields of the page's types", ""},
 	{"hello.version", "hello has the version of the header", ""},
 	{"hello.devices", "hello names the devices, ascending", ""},
 	{"hello.program", "hello says which program it is, and when it began", ""},
 
+	{"base.layout", "a base has the layout of the page", ""},
 	{"base.device", "a base is of a device of hello", ""},
 	{"base.segments", "segments ascend and do not overlap", ""},
 	{"base.blocks", "the blocks of a segment fill it", ""},
 	{"base.missed", "missed is how many events a base stands for", ""},
 	{"base.consistent", "a base where none are missing is what the events led to", "no second base came"},
 
+	{"events.layout", "a frame of events has the layout of the page", noEvents},
 	{"events.base-first", "events of a device come after a base of it", noEvents},
 	{"events.first", "first is where the frame before ended", noEvents},
 	{"events.time", "times are microseconds since 1970", noEvents},

@@ -31,8 +31,10 @@ type watcher struct {
 	steps    map[int]int64   // by device: the last step
 	changes  map[int64]trace.ChangeState
 	observed *observation
+	version  error // that it is of another version
 	bye      bool
 	frames   int
+	begun    func() // called with the first batch
 }
 
 // watchMemory bounds what is kept of one stream, in bytes.
@@ -45,10 +47,13 @@ func newWatcher(l *ledger, asked time.Duration) *watcher {
 	}
 }
 
-// watch reads a stream until ctx is done, or it ends. Whether it should have gone
-// on is judged from what was seen.
-func (e *examination) watch(ctx context.Context, query string, asked time.Duration) *watcher {
+// watch reads a stream for so long from its first batch on, which must come within
+// answerWithin.
+func (e *examination) watch(ctx context.Context, query string, asked, long time.Duration) *watcher {
 	w := newWatcher(e.ledger, asked)
+	ctx, begun, end := window(ctx, long)
+	defer end()
+	w.begun = begun
 	response, err := e.viewer.open(ctx, request{method: http.MethodGet, path: "/v1/stream" + query})
 	if err != nil {
 		e.broken("stream.answer", "a stream", "GET /v1/stream%s: %v", query, err)
@@ -56,8 +61,9 @@ func (e *examination) watch(ctx context.Context, query string, asked time.Durati
 	}
 	defer func() { _ = response.Body.Close() }() // it was only read
 	kind := contentType(response.Header)
-	if !e.check("stream.answer", response.StatusCode == http.StatusOK && kind == contentFrames, "status 200, Content-Type: "+contentFrames,
-		"GET /v1/stream%s: status %d, Content-Type: %s", query, response.StatusCode, kind) {
+	e.check("stream.answer", response.StatusCode == http.StatusOK && kind == contentFrames, "status 200, Content-Type: "+contentFrames,
+		"GET /v1/stream%s: status %d, Content-Type: %s", query, response.StatusCode, kind)
+	if response.StatusCode != http.StatusOK {
 		return w
 	}
 	w.stream = wire.NewStream(response.Body, wire.StreamOptions{Memory: watchMemory, Look: w.look})
@@ -68,19 +74,34 @@ func (e *examination) watch(ctx context.Context, query string, asked time.Durati
 	}
 	if ctx.Err() == nil || !errors.Is(err, ctx.Err()) {
 		w.ended(err)
+	} else {
+		w.passed("stream.goes-on")
 	}
-	w.judge()
+	if w.version == nil {
+		w.judge()
+	}
 	return w
+}
+
+// window returns a context that ends so long after begun was called, or answerWithin
+// from now when that is not.
+func window(ctx context.Context, long time.Duration) (_ context.Context, begun, end func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	limit := time.AfterFunc(answerWithin, cancel)
+	return ctx, func() { limit.Reset(long) }, func() { limit.Stop(); cancel() }
 }
 
 // ended notes how a stream ended that was not given up.
 func (w *watcher) ended(err error) {
 	var corrupt *wire.CorruptError
 	switch {
+	case errors.As(err, new(*wire.VersionError)):
+		w.version = err
 	case w.bye:
 		w.passed("stream.bye")
+	case errors.As(err, &corrupt) && corrupt.Rule == "": // the look at the frame has said it
 	case errors.As(err, &corrupt):
-		w.broken(ruleOf(corrupt), "a frame as the page describes it", "%v", corrupt)
+		w.broken(corrupt.Rule, "a frame as the page describes it", "%v", corrupt)
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
 		w.broken("stream.bye", "bye at the end, or no end while a viewer reads", "the stream ends without bye after %d frames", w.frames)
 	case err != nil:
@@ -92,11 +113,12 @@ func (w *watcher) ended(err error) {
 func (w *watcher) look(f *wire.Frame, names *trace.Tables) {
 	w.frames++
 	if w.frames == 1 {
-		w.check("stream.header", true, "", "")
+		w.passed("stream.header")
 		w.check("stream.hello-first", f.Type == wire.HelloFrame, "hello", "%v first", f.Type)
 	}
 	w.check("stream.bye", !w.bye, "nothing", "a frame of %v after bye", f.Type)
 	w.seen[f.Type]++
+	w.readable(f.Type)
 	switch f.Type {
 	case wire.HelloFrame:
 		w.hello(f.Hello)
@@ -116,6 +138,24 @@ func (w *watcher) look(f *wire.Frame, names *trace.Tables) {
 		w.count(f.Counters)
 	case wire.ByeFrame:
 		w.bye = true
+	}
+}
+
+// readable notes the rules that a frame keeps which could be read.
+func (w *watcher) readable(t wire.Type) {
+	for _, rule := range []string{"frame.type", "frame.length", "frame.checksum"} {
+		w.passed(rule)
+	}
+	switch {
+	case t == wire.BaseFrame:
+		w.passed("base.layout")
+		w.passed("table.numbers")
+	case t == wire.EventsFrame:
+		w.passed("events.layout")
+	case t >= wire.StringTable && t <= wire.NoteTable:
+		w.passed("table.entries")
+	default:
+		w.passed("message.json")
 	}
 }
 
@@ -195,7 +235,9 @@ func (w *watcher) count(c wire.Counters) {
 		w.check("counters.fields", c.Dropped >= last.Dropped && c.DroppedSteps >= last.DroppedSteps && c.ProbeNS >= last.ProbeNS && c.Time >= last.Time,
 			"sums that never shrink", "%+v, then %+v", last, c)
 	}
-	w.counters = append(w.counters, c)
+	if w.counters = append(w.counters, c); len(w.counters) == 1 {
+		w.begun()
+	}
 }
 
 // judge looks at the stream as a whole.
@@ -220,8 +262,3 @@ func (w *watcher) judge() {
 
 // patience is how much later than it should a busy machine may do something.
 const patience = 2 * time.Second
-
-// ruleOf returns the rule that a stream breaks that cannot be read.
-func ruleOf(c *wire.CorruptError) string {
-	return "stream.frames" // refined below
-}

@@ -23,6 +23,7 @@ type Program struct {
 	Events     int64             // recorded or not
 	Values     map[string]string // of the settings in the next step
 	Refusal    error             // of every change
+	Epoch      int64             // microseconds since 1970 of what would be the time 0
 	Prediction func(context.Context) (*trace.Prediction, error)
 
 	mu     sync.Mutex
@@ -115,7 +116,7 @@ func (p *Program) Run(n int) {
 		p.Events++
 		if p.Recorder != nil {
 			p.Recorder.Record(0, trace.Event{
-				Addr: Address(slot), Size: Block, Time: p.Events, Stack: p.stack, Note: p.note, Kind: kind,
+				Addr: Address(slot), Size: Block, Time: p.Epoch + p.Events, Stack: p.stack, Note: p.note, Kind: kind,
 			})
 		}
 		p.mu.Unlock()
@@ -157,7 +158,7 @@ type Stepper interface{ Step(s trace.Step) }
 func (p *Program) Finish(to Stepper) {
 	p.mu.Lock()
 	p.step++
-	s := trace.Step{Number: p.step, Duration: int64(time.Millisecond), Time: p.step, Loss: 2}
+	s := trace.Step{Number: p.step, Duration: int64(time.Millisecond), Time: p.Epoch + p.step, Loss: 2}
 	for key, value := range p.Values {
 		s.Settings = append(s.Settings, trace.Value{Key: key, Value: value})
 	}

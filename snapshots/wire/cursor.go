@@ -5,8 +5,20 @@ import "encoding/binary"
 // cursor reads a payload. Past its end everything is 0 and short is set, so
 // that it is enough to look at that once.
 type cursor struct {
-	b     []byte
-	short bool
+	b       []byte
+	short   bool
+	missing bool // what it was short of is an entry of a table
+}
+
+// err returns why it is short, nil when it is not.
+func (c *cursor) err() error {
+	switch {
+	case c.missing:
+		return errMissing
+	case c.short:
+		return errShort
+	}
+	return nil
 }
 
 func (c *cursor) fail() {

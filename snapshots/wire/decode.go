@@ -56,6 +56,9 @@ type CorruptError struct {
 	Zeros bool
 	// Memory says that what comes needs more memory than the limits allow.
 	Memory bool
+	// Rule is the rule of docs/protocol.md that is broken, by its id; "" where the
+	// frames can be read and contradict each other.
+	Rule string
 }
 
 // Error is one line.
@@ -122,6 +125,7 @@ func (d *Decoder) Next() (Frame, error) {
 		if err != nil {
 			return Frame{}, &CorruptError{
 				Offset: d.begin, Reason: fmt.Sprintf("a frame of %s: %s", t, cause.Of(err)), Memory: errors.As(err, new(tooMuchError)),
+				Rule: t.rule(err),
 			}
 		}
 		return f, nil
@@ -132,8 +136,8 @@ func (d *Decoder) Next() (Frame, error) {
 // When it is 0, Next may wait.
 func (d *Decoder) Buffered() int { return d.r.Buffered() }
 
-func (d *Decoder) corrupt(format string, values ...any) error {
-	return &CorruptError{Offset: d.begin, Reason: fmt.Sprintf(format, values...)}
+func (d *Decoder) corrupt(rule, format string, values ...any) error {
+	return &CorruptError{Offset: d.begin, Rule: rule, Reason: fmt.Sprintf(format, values...)}
 }
 
 // tooMuchError says that a frame needs more memory than the limits allow.
@@ -156,11 +160,11 @@ func (d *Decoder) read() (Type, error) {
 	case first == magic[0]:
 		return 0, d.header()
 	case !d.begun:
-		return 0, d.corrupt("this is not a memtop stream: it begins with byte %#02x", first)
+		return 0, d.corrupt("stream.header", "this is not a memtop stream: it begins with byte %#02x", first)
 	case first == 0:
-		return 0, &CorruptError{Offset: d.begin, Zeros: true, Reason: "there are zeros where a frame should be"}
+		return 0, &CorruptError{Offset: d.begin, Zeros: true, Rule: "frame.type", Reason: "there are zeros where a frame should be"}
 	case first > 0x7f:
-		return 0, d.corrupt("%#02x is not a type of a frame", first)
+		return 0, d.corrupt("frame.type", "%#02x is not a type of a frame", first)
 	}
 	length, err := d.length()
 	if err != nil {
@@ -179,7 +183,7 @@ func (d *Decoder) header() error {
 		return unexpected(err)
 	}
 	if string(rest[:len(magic)-1]) != magic[1:] {
-		return d.corrupt("the header is damaged, as if the file was transferred as text")
+		return d.corrupt("stream.header", "the header is damaged, as if the file was transferred as text")
 	}
 	if theirs := int(rest[len(magic)-1]); theirs != Version {
 		return &VersionError{Theirs: theirs, Ours: Version}
@@ -209,7 +213,7 @@ func (d *Decoder) length() (int, error) {
 		n |= uint64(b&0x7f) << shift
 		if n > uint64(d.limits.Frame) || shift > 28 {
 			return 0, &CorruptError{
-				Offset: d.begin, Reason: fmt.Sprintf("a frame of more than %d bytes", d.limits.Frame), Memory: n <= frameLimit,
+				Offset: d.begin, Rule: "frame.length", Reason: fmt.Sprintf("a frame of more than %d bytes", d.limits.Frame), Memory: n <= frameLimit,
 			}
 		}
 		if b < 0x80 {
@@ -235,7 +239,7 @@ func (d *Decoder) body(length int) error {
 	}
 	end := head + length
 	if crc32.Checksum(d.frame[:end], castagnoli) != binary.LittleEndian.Uint32(d.frame[end:]) {
-		return d.corrupt("the checksum of a frame of %d bytes does not fit: it was damaged", length)
+		return d.corrupt("frame.checksum", "the checksum of a frame of %d bytes does not fit: it was damaged", length)
 	}
 	d.payload = d.frame[head:end]
 	return nil

@@ -6,15 +6,37 @@ import (
 	"fmt"
 )
 
-// errShort says that a payload ends too early, or has a number that is none.
-var errShort = errors.New("it ends too early, or refers to a missing entry")
+// Why a payload cannot be read.
+var (
+	errShort     = errors.New("it is cut off, or has a number that is none")
+	errMissing   = errors.New("it refers to a missing entry")
+	errUngreeted = errors.New("it comes before hello")
+)
+
+// rule returns the rule of docs/protocol.md that a frame breaks which cannot be read.
+func (t Type) rule(err error) string {
+	switch {
+	case errors.Is(err, errUngreeted):
+		return "stream.hello-first"
+	case errors.Is(err, errMissing):
+		return "table.numbers"
+	case t >= firstMessage:
+		return "message.json"
+	case t.table():
+		return "table.entries"
+	case t == BaseFrame:
+		return "base.layout"
+	default:
+		return "events.layout"
+	}
+}
 
 // decode makes a frame of the payload. Bytes that are left are ignored: they
 // are a newer minor version's.
 func (d *Decoder) decode(t Type) (Frame, error) {
 	f := Frame{Type: t}
 	if !d.hello && t != HelloFrame {
-		return f, errors.New("it comes before hello")
+		return f, errUngreeted
 	}
 	c := &cursor{b: d.payload}
 	var err error
@@ -28,8 +50,8 @@ func (d *Decoder) decode(t Type) (Frame, error) {
 	default:
 		err = d.run(&f, c)
 	}
-	if err == nil && c.short {
-		err = errShort
+	if err == nil {
+		err = c.err()
 	}
 	return f, err
 }

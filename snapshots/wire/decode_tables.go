@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"errors"
 	"math"
 
 	"memtop/snapshots/trace"
@@ -53,6 +52,7 @@ func lookup[ID any](c *cursor, t *column[ID], n uint64) ID {
 	switch {
 	case n >= t.count:
 		var none ID
+		c.missing = !c.short
 		c.fail()
 		return none
 	case n >= uint64(len(t.ids)):
@@ -74,8 +74,8 @@ func (d *Decoder) table(t Type, c *cursor) error {
 			d.ids.strings.rest, d.ids.frames.rest, d.ids.stacks.rest = rest.Text, rest.Frame, rest.Stack
 		}
 		d.entry(t, c, kept)
-		if c.short {
-			return errors.New("an entry is cut off or refers to a missing entry")
+		if err := c.err(); err != nil {
+			return err
 		}
 	}
 	return nil

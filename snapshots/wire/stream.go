@@ -91,7 +91,7 @@ func (s *Stream) Advance() (Type, error) {
 		s.options.Look(&f, &s.in.Tables)
 	}
 	if err := s.take(&f); err != nil {
-		return 0, s.decoder.corrupt("a frame of %s: %v", f.Type, err)
+		return 0, s.decoder.corrupt("", "a frame of %s: %v", f.Type, err)
 	}
 	return f.Type, nil
 }
