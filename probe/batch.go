@@ -2,6 +2,7 @@ package probe
 
 import (
 	"reflect"
+	"slices"
 	"time"
 
 	"memtop/snapshots/trace"
@@ -45,6 +46,7 @@ func (s *session) flush() error {
 
 func (s *session) events(device int, end int64) {
 	r := s.p.rings[device]
+	slack := false
 	for s.at[device] < end {
 		at := s.at[device]
 		events, ok := r.read(at)
@@ -53,9 +55,26 @@ func (s *session) events(device int, end int64) {
 			return
 		}
 		events = events[:min(int64(len(events)), end-at)]
+		if s.old && slices.ContainsFunc(events, hasSlack) {
+			events, slack = withoutSlack(events), true
+		}
 		s.e.Events(device, at, events)
 		s.at[device] += int64(len(events))
 	}
+	if slack {
+		s.base(device, s.at[device], "the allocator has other rules than PyTorch's")
+	}
+}
+
+func hasSlack(e trace.Event) bool { return e.Slack > 0 }
+
+// withoutSlack returns events as a viewer of minor version 0 reads them.
+func withoutSlack(events []trace.Event) []trace.Event {
+	old := slices.Clone(events)
+	for i := range old {
+		old[i].Slack = 0
+	}
+	return old
 }
 
 // lost sends a viewer that was too slow how much it missed, and begins again
@@ -86,6 +105,9 @@ func (s *session) first(device int) {
 // on the viewer misses by it.
 func (s *session) base(device int, at int64, reason string) (missed int64) {
 	b := s.p.base(device)
+	if b.at < at { // it is shared, and this viewer has had more
+		b = s.p.takeBase(device)
+	}
 	if reason != "" {
 		missed = b.at - at
 	}

@@ -45,6 +45,7 @@ func TestHostileRequestsAreRefusedInOneLine(t *testing.T) {
 		"a huge body":             post(set("amp", strings.Repeat("x", 1<<17)), 413),
 		"a body without an end":   {"POST /v1/settings HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{", 408, "the request did not arrive"},
 		"a bad interval":          {"GET /v1/stream?interval=soon HTTP/1.1\r\nHost: x\r\n\r\n", 400, "interval must be a duration"},
+		"a checksum of no name":   {"GET /v1/stream?checksum=md5 HTTP/1.1\r\nHost: x\r\n\r\n", 400, "checksum must be"},
 		"a bad name":              {"GET /v1/stream HTTP/1.1\r\nHost: x\r\nMemtop-Viewer: caf\xc3\xa9\r\n\r\n", 400, "Memtop-Viewer takes"},
 		"a long name":             {"GET /v1/stream HTTP/1.1\r\nHost: x\r\nMemtop-Viewer: " + strings.Repeat("x", 65) + "\r\n\r\n", 400, "Memtop-Viewer takes"},
 	}

@@ -29,6 +29,7 @@ type session struct {
 	e        *wire.Encoder
 	interval time.Duration
 	past     bool    // the viewer wants to know what led to the first state
+	old      bool    // the viewer reads minor version 0
 	at       []int64 // by device: the next event to send
 	ends     []int64 // by device: scratch of batch
 	step     int64   // the next step to send
@@ -48,6 +49,10 @@ func (p *Probe) serveStream(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	sum, known := wire.ChecksumNamed(r.URL.Query().Get("checksum"))
+	if !known {
+		return statusf(http.StatusBadRequest, "checksum must be crc32c, crc32 or none")
+	}
 	if err := p.viewers.enter(); err != nil {
 		return err
 	}
@@ -56,6 +61,8 @@ func (p *Probe) serveStream(w http.ResponseWriter, r *http.Request) error {
 	defer p.changes.lease.close(viewer)
 	s := p.newSession(w, interval, strings.Contains(r.Header.Get("Accept"), contentNDJSON))
 	s.past = r.URL.Query().Has("past")
+	s.old = !r.URL.Query().Has("minor")
+	s.e.Checksum(sum)
 	p.o.Log.Info("viewer came", "viewer", viewer, "interval", interval)
 	err = s.run(r.Context())
 	p.o.Log.Info("viewer left", "viewer", viewer, "error", err)

@@ -187,3 +187,35 @@ func TestAViewerOfManyViewersSharesTheState(t *testing.T) {
 }
 
 var _ trace.Recorder = (*Probe)(nil)
+
+// TestSlackIsSentToWhoReadsIt records events whose blocks no rule knows: a viewer of
+// minor version 0 gets them without, and a base.
+func TestSlackIsSentToWhoReadsIt(t *testing.T) {
+	for query, want := range map[string]uint32{"?interval=50ms&minor=1": 8, "?interval=50ms": 0} {
+		probe := listening(t, probetest.New(), Options{})
+		s := newClient(t, probe, "").stream(t, query)
+		s.next(t, wire.CountersFrame)
+		probe.Record(0, trace.Event{Kind: trace.Annotate, Slack: 8})
+		f := s.next(t, wire.EventsFrame)
+		if f.Events[0].Slack != want {
+			t.Errorf("%s: slack %d, want %d", query, f.Events[0].Slack, want)
+		}
+		if want == 0 {
+			if b := s.next(t, wire.BaseFrame); b.First != f.First+1 || b.Missed != 0 {
+				t.Errorf("the base is of event %d and %d are missing", b.First, b.Missed)
+			}
+		}
+	}
+}
+
+func TestAStreamHasTheChecksumThatIsAskedFor(t *testing.T) {
+	probe := listening(t, probetest.New(), Options{})
+	for query, want := range map[string]byte{"": 0x01, "?checksum=crc32": 0x41, "?checksum=none": 0x81} {
+		answer := newClient(t, probe, "").request(t.Context(), t, http.MethodGet, "/v1/stream"+query, "")
+		header := make([]byte, 8)
+		if _, err := io.ReadFull(answer.Body, header); err != nil || header[7] != want {
+			t.Errorf("%q: the header is % x (%v), want it to end in %02x", query, header, err, want)
+		}
+		_ = answer.Body.Close()
+	}
+}

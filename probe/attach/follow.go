@@ -42,8 +42,7 @@ type connection struct {
 // open connects to the program's stream. A client that comes for the first time
 // asks for the past too.
 func (p *target) open(ctx context.Context, past string) (*connection, error) {
-	interval := url.QueryEscape(p.interval.String())
-	from, err := p.asker.get(ctx, "/v1/stream?interval="+interval+past)
+	from, err := p.asker.get(ctx, streamPath(p.interval)+past)
 	if err != nil {
 		return nil, err
 	}
@@ -52,6 +51,12 @@ func (p *target) open(ctx context.Context, past string) (*connection, error) {
 	c := &connection{from, time.AfterFunc(within, func() { from.cancel(p.asker.endpoint.endless(within)) })}
 	c.answer.heard()
 	return c, nil
+}
+
+// streamPath returns where a stream is asked for. The checksum is one that every
+// language has at hand; Castagnoli's costs a program in Python as much as the rest.
+func streamPath(interval time.Duration) string {
+	return fmt.Sprintf("/v1/stream?interval=%s&minor=%d&checksum=crc32", url.QueryEscape(interval.String()), wire.Minor)
 }
 
 // endless says that what belongs together did not end in time.

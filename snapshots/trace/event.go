@@ -77,10 +77,19 @@ type Event struct {
 	Time   int64    // microseconds since the epoch; 0 when absent
 	Stack  StackID  // where it happened
 	Note   NoteID   // what else is known of it
+	Slack  uint32   // see BlockSize
 	Stream StreamID // the allocator's stream
 	Kind   Kind
 	Absent Absent
 }
+
+// BlockSize returns the bytes of the block that an allocation or a free is about,
+// and whether the event says so; otherwise they follow from the allocator's rules.
+func (e *Event) BlockSize() (int64, bool) { return e.Size + int64(e.Slack) - 1, e.Slack > 0 }
+
+// SetSlack says by how many bytes the block is larger than what was asked for. What
+// is beyond 32 bits counts as the most there is.
+func (e *Event) SetSlack(bytes uint64) { e.Slack = uint32(min(bytes, math.MaxUint32-1)) + 1 }
 
 // ReservedDelta returns by how much the event changes reserved memory, in bytes.
 func (e *Event) ReservedDelta() int64 {

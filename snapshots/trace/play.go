@@ -105,11 +105,14 @@ func (r *rules) playAlloc(m *memory, e *Event) string {
 		return notFree
 	}
 	s := m.segmentAt(e.Addr)
-	size := r.rounding.Round(e.Size)
-	if size > b.Size {
+	size, exact := e.BlockSize()
+	if !exact {
+		size = r.rounding.Round(e.Size)
+	}
+	if size <= 0 || size > b.Size {
 		return tooSmall
 	}
-	if r.rounding.Cuts(r.names.isSmall(&s.Segment), s.Expandable, size, b.Size-size) {
+	if exact && size < b.Size || !exact && r.rounding.Cuts(r.names.isSmall(&s.Segment), s.Expandable, size, b.Size-size) {
 		if r.linked >= r.most {
 			return tooMany
 		}

@@ -154,6 +154,9 @@ func (r *Rewinder) undoFree(e *Event, state BlockState) {
 		Addr: e.Addr, Size: r.rounding.Round(e.Size), Requested: e.Size, Stack: e.Stack, Note: e.Note,
 		State: state, Given: GaveRequested,
 	}
+	if size, exact := e.BlockSize(); exact {
+		b.Size, b.Given = size, b.Given|GaveSize
+	}
 	if !r.addBlock(b) {
 		r.problem(r.at, "%s at %#x, which is live afterwards", e.Kind, e.Addr)
 	}

@@ -20,8 +20,9 @@ type StackID uint32
 // NoteID numbers a note; 0 notes nothing.
 type NoteID uint32
 
-// StreamID numbers a stream; 0 is the default stream.
-type StreamID uint32
+// StreamID numbers a stream; 0 is the default stream, which also stands for those
+// beyond the largest number.
+type StreamID uint16
 
 // PoolID numbers a memory pool; 0 is absent.
 type PoolID uint32
@@ -249,6 +250,10 @@ func (in *Interner) Note(n Note) NoteID {
 func (in *Interner) Stream(handle uint64) StreamID {
 	if id, ok := in.streams[handle]; ok {
 		return id
+	}
+	if len(in.Streams) > math.MaxUint16 {
+		in.room.full = true
+		return DefaultStream
 	}
 	if !in.room.take(numberBytes) {
 		return DefaultStream

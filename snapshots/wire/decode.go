@@ -2,10 +2,9 @@ package wire
 
 import (
 	"bufio"
-	"encoding/binary"
+	"bytes"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 
 	"memtop/snapshots/cause"
@@ -80,8 +79,10 @@ type Decoder struct {
 	frame   []byte // the header or frame at hand, as it came
 	payload []byte // the part of it that the frame is about
 	events  []trace.Event
-	begun   bool // a header was read
-	hello   bool // and the frame after it
+	parts   snapshotParts
+	sum     Checksum // of the frames
+	begun   bool     // a header was read
+	hello   bool     // and the frame after it
 }
 
 // readBuffer is how much is read at once.
@@ -188,7 +189,10 @@ func (d *Decoder) header() error {
 	if theirs := int(rest[len(magic)-1]); theirs != Version {
 		return &VersionError{Theirs: theirs, Ours: Version}
 	}
-	d.begun, d.hello, d.numbers = true, false, 0
+	if d.sum = Checksum(rest[len(magic)] >> checksumShift); d.sum > NoChecksum {
+		return d.corrupt("header.checksum", "the header names a checksum that there is none of")
+	}
+	d.begun, d.hello, d.numbers, d.parts = true, false, 0, snapshotParts{}
 	d.ids.reset()
 	return nil
 }
@@ -226,7 +230,7 @@ func (d *Decoder) length() (int, error) {
 // a claim: memory is taken as bytes arrive.
 func (d *Decoder) body(length int) error {
 	head := len(d.frame)
-	for missing := length + checksumSize; missing > 0; {
+	for missing := length + d.sum.size(); missing > 0; {
 		at := len(d.frame)
 		n := min(missing, max(readBuffer, at))
 		d.frame = append(d.frame, make([]byte, n)...)
@@ -238,7 +242,7 @@ func (d *Decoder) body(length int) error {
 		missing -= n
 	}
 	end := head + length
-	if crc32.Checksum(d.frame[:end], castagnoli) != binary.LittleEndian.Uint32(d.frame[end:]) {
+	if !bytes.Equal(d.sum.append(nil, d.frame[:end]), d.frame[end:]) {
 		return d.corrupt("frame.checksum", "the checksum of a frame of %d bytes does not fit: it was damaged", length)
 	}
 	d.payload = d.frame[head:end]

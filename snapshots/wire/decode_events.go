@@ -87,4 +87,7 @@ func (r *runReader) fields(head byte) {
 	if more&otherStream != 0 {
 		v.Stream = lookup(c, &r.ids.streams, c.number())
 	}
+	if v.Slack = 0; more&hasSlack != 0 {
+		v.SetSlack(c.number())
+	}
 }

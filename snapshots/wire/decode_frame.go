@@ -20,6 +20,10 @@ func (t Type) rule(err error) string {
 		return "stream.hello-first"
 	case errors.Is(err, errMissing):
 		return "table.numbers"
+	case t == SnapshotFrame:
+		return "snapshot.parts"
+	case t == TagsFrame:
+		return "tags.layout"
 	case t >= firstMessage:
 		return "message.json"
 	case t.table():
@@ -41,6 +45,10 @@ func (d *Decoder) decode(t Type) (Frame, error) {
 	c := &cursor{b: d.payload}
 	var err error
 	switch {
+	case t == SnapshotFrame:
+		err = d.snapshot(&f, c)
+	case t == TagsFrame:
+		err = d.tags(&f, c)
 	case t >= firstMessage:
 		err = d.message(&f)
 	case t.table():

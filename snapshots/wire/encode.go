@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
-	"hash/crc32"
 	"io"
 )
 
@@ -22,6 +21,7 @@ type Encoder struct {
 	head  []byte // its type and length
 	began bool   // the header is written
 	lines bool   // frames are lines of JSON
+	sum   Checksum
 	sent  counts // how much of the tables was sent
 }
 
@@ -30,6 +30,9 @@ const flushAt = 64 << 10
 
 // NewEncoder returns an encoder that writes to w.
 func NewEncoder(w io.Writer) *Encoder { return &Encoder{w: w, sent: fixedCounts} }
+
+// Checksum sets the checksum of all frames, before the first.
+func (e *Encoder) Checksum(c Checksum) { e.sum = c }
 
 // Flush writes what was gathered and returns the first error there was.
 func (e *Encoder) Flush() error {
@@ -44,7 +47,7 @@ func (e *Encoder) Flush() error {
 func (e *Encoder) header() {
 	if !e.began && !e.lines {
 		e.buf = append(e.buf, magic...)
-		e.buf = append(e.buf, Version, Minor)
+		e.buf = append(e.buf, Version, Minor|byte(e.sum)<<checksumShift)
 	}
 	e.began = true
 }
@@ -69,8 +72,7 @@ func (e *Encoder) end(t Type) {
 	start := e.begin - 1 - binary.MaxVarintLen32
 	at := start + copy(e.buf[start:], e.head)
 	at += copy(e.buf[at:], payload)
-	sum := crc32.Checksum(e.buf[start:at], castagnoli)
-	e.buf = binary.LittleEndian.AppendUint32(e.buf[:at], sum)
+	e.buf = e.sum.append(e.buf[:at], e.buf[start:at])
 	e.flushFull()
 }
 

@@ -28,6 +28,7 @@ const (
 	absentMask  = 0x0f // of the extra byte: trace.Absent
 	otherStream = 0x10 // the stream's number follows; otherwise it is the one before
 	plainAddr   = 0x20 // the address itself is written
+	hasSlack    = 0x40 // the block's size is not what the rules say: by how much it is larger than the event's follows
 )
 
 // addrUnit is what addresses of blocks and segments are multiples of.
@@ -78,7 +79,7 @@ func (c *coder) put(v *trace.Event) {
 		head |= sameTime
 	}
 	same := v.Addr == last.Addr && v.Size == last.Size && v.Stack == last.Stack && v.Note == last.Note &&
-		v.Stream == last.Stream && v.Absent == last.Absent
+		v.Stream == last.Stream && v.Absent == last.Absent && v.Slack == last.Slack
 	if same {
 		c.buf = append(c.buf, head|sameEvent)
 	} else {
@@ -99,6 +100,9 @@ func (c *coder) fields(head byte, v *trace.Event) {
 	if v.Addr%addrUnit != 0 || v.Addr == 0 {
 		more |= plainAddr
 	}
+	if v.Slack > 0 {
+		more |= hasSlack
+	}
 	if more == 0 {
 		c.buf = append(c.buf, head)
 	} else {
@@ -115,5 +119,8 @@ func (c *coder) fields(head byte, v *trace.Event) {
 	c.buf = binary.AppendUvarint(c.buf, uint64(v.Note))
 	if more&otherStream != 0 {
 		c.buf = binary.AppendUvarint(c.buf, uint64(v.Stream))
+	}
+	if more&hasSlack != 0 {
+		c.buf = binary.AppendUvarint(c.buf, uint64(v.Slack-1))
 	}
 }

@@ -1,10 +1,6 @@
 package wire
 
-import (
-	"hash/crc32"
-
-	"memtop/snapshots/trace"
-)
+import "memtop/snapshots/trace"
 
 // Type says what a frame is.
 type Type uint8
@@ -25,6 +21,13 @@ const (
 	firstMessage
 )
 
+// The types that came with minor version 1.
+const (
+	SnapshotFrame Type = messagesEnd + iota // a part of PyTorch's own snapshot
+	TagsFrame                               // what live memory is for
+	typeEnd
+)
+
 var typeNames = [firstMessage]string{
 	"", "strings", "lists", "pools", "streams", "frames", "stacks", "notes", "base", "events",
 }
@@ -34,8 +37,12 @@ func (t Type) String() string {
 	switch {
 	case t < firstMessage:
 		return typeNames[t]
-	case t < typeEnd:
+	case t < messagesEnd:
 		return messages[t].name
+	case t == SnapshotFrame:
+		return "snapshot"
+	case t == TagsFrame:
+		return "tags"
 	}
 	return "unknown"
 }
@@ -43,23 +50,21 @@ func (t Type) String() string {
 // table reports whether frames of the type add to the tables.
 func (t Type) table() bool { return t >= StringTable && t <= NoteTable }
 
-// castagnoli is the polynomial of the checksums: processors compute it.
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
-const checksumSize = 4
-
 // Frame is one frame as a [Decoder] read it. Which fields are set depends on
 // Type. States, events and notes refer to the decoder's tables. Events are valid
 // until the next call of Next; everything else is the caller's.
 type Frame struct {
 	Type Type
 
-	Device int   // Base, Events
+	Device int   // Base, Events, Tags
 	First  int64 // Base, Events: number of the next or the first event in the program's count
 	State  trace.State
 	Missed int64  // Base: events before it that this stream does not have, -1 when not known
 	Reason string // Base: why it was sent; Bye: why it ends
 	Events []trace.Event
+	Left   int         // Snapshot: how many parts of it follow
+	Parts  [][]byte    // Snapshot: all parts of the pickle, once none follow
+	Tags   []trace.Tag // Tags
 
 	Message
 }

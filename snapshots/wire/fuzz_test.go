@@ -79,7 +79,7 @@ func unframed(stream []byte) []byte {
 
 // framed is the stream of which unframed leaves b.
 func framed(b []byte) []byte {
-	stream := []byte("\x8fmtr\r\n\x01\x00")
+	stream := []byte("\x8fmtr\r\n\x01\x01")
 	for len(b) >= 3 {
 		length := min(int(b[1])|int(b[2])<<8, len(b)-3)
 		frame := binary.AppendUvarint([]byte{b[0]}, uint64(length))

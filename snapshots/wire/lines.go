@@ -84,6 +84,7 @@ type eventLine struct {
 	Note   trace.NoteID   `json:"note,omitempty"`
 	Stream trace.StreamID `json:"stream,omitempty"`
 	Absent trace.Absent   `json:"absent,omitempty"`
+	Slack  *int64         `json:"slack,omitempty"`
 }
 
 func (e *Encoder) eventsLine(device int, first int64, events []trace.Event) {
@@ -91,10 +92,36 @@ func (e *Encoder) eventsLine(device int, first int64, events []trace.Event) {
 	for i := range events {
 		v := &events[i]
 		data.Events[i] = eventLine{
-			v.Kind.String(), address(v.Addr), v.Size, v.Time, v.Stack, v.Note, v.Stream, v.Absent,
+			v.Kind.String(), address(v.Addr), v.Size, v.Time, v.Stack, v.Note, v.Stream, v.Absent, nil,
+		}
+		if size, exact := v.BlockSize(); exact {
+			slack := size - v.Size
+			data.Events[i].Slack = &slack
 		}
 	}
 	e.message(EventsFrame, data)
+}
+
+// snapshotLine is a part of a snapshot, which JSON has in Base64.
+type snapshotLine struct {
+	Left   int    `json:"parts_left"`
+	Pickle []byte `json:"pickle"`
+}
+
+type tagLine struct {
+	Addr address      `json:"addr"`
+	Note trace.NoteID `json:"note"`
+}
+
+func (e *Encoder) tagsLine(device int, tags []trace.Tag) {
+	data := struct {
+		Device int       `json:"device"`
+		Tags   []tagLine `json:"tags"`
+	}{device, make([]tagLine, len(tags))}
+	for i, t := range tags {
+		data.Tags[i] = tagLine{address(t.Addr), t.Note}
+	}
+	e.message(TagsFrame, data)
 }
 
 type baseLine struct {

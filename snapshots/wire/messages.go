@@ -20,7 +20,7 @@ const (
 	GaugesFrame                              // looks at the device from outside
 	CountersFrame                            // the end of a batch: what came since the last belongs together
 	ByeFrame                                 // the end
-	typeEnd
+	messagesEnd
 )
 
 // Message is what a message says, in the field of its type. Bye says it in the
@@ -43,7 +43,7 @@ type message struct {
 	take func(*Stream, *Frame)
 }
 
-var messages = [typeEnd]message{
+var messages = [messagesEnd]message{
 	HelloFrame: { // it may be another program's, so [Stream.take] greets it
 		"hello", func(f *Frame) any { f.Hello = &Hello{}; return f.Hello }, nil,
 	},

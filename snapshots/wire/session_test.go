@@ -37,7 +37,7 @@ func tables() *trace.Interner {
 // anything.
 func randomEvent(rnd *rand.Rand) trace.Event {
 	return trace.Event{
-		Addr: edge(rnd), Size: int64(edge(rnd)), Time: int64(edge(rnd)), Stack: trace.StackID(rnd.IntN(4)),
+		Slack: uint32(edge(rnd) >> 32 * uint64(rnd.IntN(2))), Addr: edge(rnd), Size: int64(edge(rnd)), Time: int64(edge(rnd)), Stack: trace.StackID(rnd.IntN(4)),
 		Note: trace.NoteID(rnd.IntN(3)), Stream: trace.StreamID(rnd.IntN(2)),
 		Kind: trace.Kind(rnd.IntN(trace.KindCount)), Absent: trace.Absent(rnd.IntN(16)),
 	}

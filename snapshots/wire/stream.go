@@ -104,8 +104,13 @@ func (s *Stream) take(f *Frame) error {
 		return s.base(f)
 	case EventsFrame:
 		return s.events(f)
+	case SnapshotFrame, TagsFrame:
+		return nil
 	default:
-		if take := messages[f.Type].take; take != nil { // tables are the decoder's business
+		if f.Type < firstMessage {
+			return nil // tables are the decoder's business
+		}
+		if take := messages[f.Type].take; take != nil {
 			take(s, f)
 		}
 		return nil

@@ -2,7 +2,9 @@ package wire
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
+	"hash/crc32"
 )
 
 // Version is the protocol's version. A reader refuses a stream of another one.
@@ -10,12 +12,52 @@ const Version = 1
 
 // Minor grows when frames or fields are added that an older reader of the same
 // version may skip.
-const Minor = 0
+const Minor = 1
 
 // magic begins every stream; the version and the minor version follow. Its
 // first byte is no frame's type and no beginning of a pickle or a text, and its
 // line ending shows when a file was transferred as text.
 const magic = "\x8fmtr\r\n"
+
+// Checksum says which checksum the frames of a stream have.
+type Checksum uint8
+
+// The checksums. The upper bits of a header's last byte have their numbers.
+const (
+	CRC32C     Checksum = iota // Castagnoli's polynomial
+	CRC32                      // that of zlib
+	NoChecksum                 // what comes over a socket is not damaged on the way
+)
+
+const (
+	checksumShift = 6 // of a header's last byte
+	minorMask     = 1<<checksumShift - 1
+)
+
+var checksumTables = [...]*crc32.Table{CRC32C: crc32.MakeTable(crc32.Castagnoli), CRC32: crc32.IEEETable}
+
+// ChecksumNamed returns the checksum that a viewer asks for by this name, of which
+// none is CRC32C, and whether there is one.
+func ChecksumNamed(name string) (Checksum, bool) {
+	c, ok := map[string]Checksum{"": CRC32C, "crc32c": CRC32C, "crc32": CRC32, "none": NoChecksum}[name]
+	return c, ok
+}
+
+// size is how many bytes of each frame are the checksum.
+func (c Checksum) size() int {
+	if c == NoChecksum {
+		return 0
+	}
+	return crc32.Size
+}
+
+// append appends the checksum of a frame to some bytes.
+func (c Checksum) append(to, frame []byte) []byte {
+	if c == NoChecksum {
+		return to
+	}
+	return binary.LittleEndian.AppendUint32(to, crc32.Checksum(frame, checksumTables[c]))
+}
 
 // headerSize is the length of a stream's header.
 const headerSize = len(magic) + 2

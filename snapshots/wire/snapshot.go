@@ -1,0 +1,98 @@
+package wire
+
+import (
+	"fmt"
+
+	"memtop/snapshots/trace"
+)
+
+// # Snapshots and tags
+//
+// A program in a language that is not fast sends PyTorch's own snapshot, pickled,
+// in parts, and what its live memory is for. What becomes of them is in follow.go.
+
+const (
+	partBytes     = 4 << 20  // of a snapshot in one frame
+	snapshotLimit = 64 << 20 // of all parts of a snapshot
+	partsLimit    = 1 << 10  // how many there are
+	tagLeast      = 2        // bytes that a tag takes
+)
+
+// Snapshot sends PyTorch's own snapshot, as pickle.dumps makes it of what
+// torch.cuda.memory._snapshot gives.
+func (e *Encoder) Snapshot(pickle []byte) {
+	if len(pickle) > snapshotLimit {
+		e.fail(fmt.Errorf("a snapshot of %d bytes, more than %d", len(pickle), snapshotLimit))
+		return
+	}
+	for left := max(0, len(pickle)-1) / partBytes; left >= 0; left-- {
+		part := pickle[:min(len(pickle), partBytes)]
+		pickle = pickle[len(part):]
+		if e.lines {
+			e.message(SnapshotFrame, snapshotLine{left, part})
+			continue
+		}
+		e.frame()
+		e.number(uint64(left))
+		e.buf = append(e.buf, part...)
+		e.end(SnapshotFrame)
+	}
+}
+
+// Tags sends what live memory of a device is for, as of now.
+func (e *Encoder) Tags(device int, tags []trace.Tag) {
+	if e.lines {
+		e.tagsLine(device, tags)
+		return
+	}
+	e.frame()
+	e.signed(int64(device))
+	e.number(uint64(len(tags)))
+	for _, t := range tags {
+		e.number(t.Addr)
+		e.number(uint64(t.Note))
+	}
+	e.end(TagsFrame)
+}
+
+// snapshotParts are the parts of a snapshot that have come.
+type snapshotParts struct {
+	parts [][]byte
+	bytes int
+	left  int // that must come
+}
+
+// snapshot reads a part of a snapshot. The last one hands over all of them.
+func (d *Decoder) snapshot(f *Frame, c *cursor) error {
+	left := c.number()
+	p := &d.parts
+	switch {
+	case left >= partsLimit:
+		return fmt.Errorf("%d parts of it follow, and it may have %d", left, partsLimit)
+	case len(p.parts) > 0 && int(left) != p.left-1:
+		return fmt.Errorf("it says that %d parts follow, and the one before said %d", left, p.left)
+	case p.bytes+len(c.b) > snapshotLimit:
+		return tooMuch("its parts have more than %d bytes", snapshotLimit)
+	}
+	p.parts, p.bytes, p.left = append(p.parts, append([]byte(nil), c.b...)), p.bytes+len(c.b), int(left)
+	if f.Left = p.left; f.Left == 0 {
+		f.Parts, *p = p.parts, snapshotParts{}
+	}
+	return nil
+}
+
+func (d *Decoder) tags(f *Frame, c *cursor) error {
+	var err error
+	if f.Device, err = c.device(); err != nil {
+		return err
+	}
+	n := c.count(tagLeast)
+	if n > d.limits.Blocks {
+		return tooMuch("it has more than %d tags", d.limits.Blocks)
+	}
+	f.Tags = make([]trace.Tag, n)
+	for i := range f.Tags {
+		f.Tags[i] = trace.Tag{Addr: c.number(), Note: lookup(c, &d.ids.notes, c.number())}
+	}
+	return nil
+}
