@@ -216,6 +216,15 @@ def dtype_of(tensor: Any) -> str:
     return name
 
 
+_shapes: dict[Any, str] = {}
+
+
 def shape_of(tensor: Any) -> str:
     """Return a shape, such as "[8, 128, 512]"."""
-    return str(list(tensor.shape))
+    shape = tensor.shape
+    text = _shapes.get(shape)
+    if text is None:
+        if len(_shapes) > 10_000:  # of sequences of all lengths
+            _shapes.clear()
+        text = _shapes[shape] = str(list(shape))
+    return text

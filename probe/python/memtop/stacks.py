@@ -45,6 +45,12 @@ class Stacks:
             self._stacks[key] = stack
         return stack
 
+    def of_line(self, code: CodeType, line: int) -> int:
+        """Return the number of the stack that is one line of a function."""
+        with self._journal.lock:
+            frame = self._journal.tables.frame(code.co_filename, code.co_name, line)
+            return self._journal.tables.stacks.number((frame,))
+
     def _frame(self, frame: FrameType) -> int:
         """Return the number of a frame that is new here, 0 for one of the agent's."""
         code, line = frame.f_code, frame.f_lineno or frame.f_code.co_firstlineno

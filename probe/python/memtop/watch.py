@@ -21,13 +21,13 @@ from .host import HostMemory
 from .journal import STEP_BEGIN, STEP_END, Journal
 from .layers import Layers
 from .models import Models
+from .names import Names
 from .registry import Registry
-from .sampling import Sampling
+from .sampling import CREDIT_NS, Sampling
 from .saved import SavedTensors
 from .stacks import Stacks, place_of
 
 STEP = 12  # the type of the message
-SCAN_EVERY = 8  # looks
 
 
 class Watch:
@@ -43,11 +43,14 @@ class Watch:
         self.saved = SavedTensors(self._saved)
         self.gathering = Gathering(self.models, self.registry)
         self.gradients = Gradients(self.models, self.registry)
+        self.names = Names(self.registry, self.stacks)
         self.sampling = Sampling()
+        self.scanning = Sampling(share=0.001, credit_ns=1)
         self.step = 0  # how many have ended
         self._wanted = False
         self._looking = False
-        self._looks = 0
+        self._looked = False  # since a viewer came
+        self._first = True  # look since then
         self._began = time.perf_counter_ns()
         self._spent = 0
         self._leader: int | None = None  # the optimizer whose steps are counted
@@ -65,6 +68,7 @@ class Watch:
                     self.journal.forget()
                     self.gathering.scan()
                 self.sampling.begin()
+                self._looked = False
             self._wanted = wanted
 
     def close(self) -> None:
@@ -109,7 +113,9 @@ class Watch:
         self.step += 1
         if not self._wanted and not self._looking:
             return
-        data: dict[str, Any] = {"step": self.step, "time_us": time.time_ns() // 1000, "duration_ns": duration, "device": 0}
+        data: dict[str, Any] = {"step": self.step, "time_us": time.time_ns() // 1000, "device": 0}
+        if self.step > 1:  # of the first it is not known when it began
+            data["duration_ns"] = duration
         loss = loss_of(self.layers.losses)
         if loss is not None:
             data["loss"] = loss
@@ -117,7 +123,8 @@ class Watch:
         if self._looking:
             self._finish(optimizer, data)
             spent = self._spent + self.layers.spent_ns + self.gradients.spent_ns + time.perf_counter_ns() - now
-        self._look(optimizer, self._wanted and self.sampling.next(duration, spent))
+        self.sampling.pay(min(spent, CREDIT_NS // 2) if self._first else spent)  # much of a first look never comes again
+        self._look(optimizer, self._wanted and self.sampling.next(duration))
         data["probe_ns"] = spent
         data["settings"] = [{"key": "looked at", "value": every(self.sampling.period)}]
         self.journal.event(STEP_END, 0, self.step)
@@ -126,10 +133,12 @@ class Watch:
         self._began = time.perf_counter_ns()
 
     def _finish(self, optimizer: Any, data: dict[str, Any]) -> None:
-        self._looks += 1
         self.gathering.optimizer(optimizer)  # state that this step made
-        if self._looks % SCAN_EVERY == 1:
+        self.names.show(sys._getframe(1))
+        if self.scanning.next(data.get("duration_ns", 0)):
+            start = time.perf_counter_ns()
             self.gathering.scan()
+            self.scanning.pay(time.perf_counter_ns() - start)
         with self.registry.lock:
             self.registry.settle()
             data.update(self.memory.measures())
@@ -137,9 +146,14 @@ class Watch:
 
     def _look(self, optimizer: Any, wanted: bool) -> None:
         self._spent = self.layers.spent_ns = self.gradients.spent_ns = 0
+        if wanted and not self._looking:
+            self.gathering.model()
+            self.gathering.optimizer(optimizer)
         self._looking = wanted
         self.registry.step = self.step + 1
+        self._first = not self._looked
         if wanted:
+            self._looked = True
             self.gradients.begin()
             with self.registry.lock:
                 self.memory.begin_step()
