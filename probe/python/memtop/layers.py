@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import Any
+from typing import Any, Callable
 
 import torch
 
@@ -78,7 +78,8 @@ class Call:
 class Layers:
     """Keeps the table of a step. All but `spent` belongs to the thread that trains."""
 
-    def __init__(self, models: Models, registry: Registry) -> None:
+    def __init__(self, models: Models, registry: Registry, new_model: Callable[[], None]) -> None:
+        self._new_model = new_model
         self._models = models
         self._registry = registry
         self._calls: list[Call] = []
@@ -107,6 +108,8 @@ class Layers:
             handle.remove()
         self._handles.clear()
         self._calls.clear()
+        self._table.clear()
+        self.losses.clear()
 
     def take(self) -> list[dict[str, Any]]:
         """Return the table in the order in which layers ran, and begin another."""
@@ -124,7 +127,8 @@ class Layers:
             return
         start = time.perf_counter_ns()
         if not self._calls and torch._C._current_graph_task_id() == -1:
-            self._models.add(module)
+            if self._models.add(module):
+                self._new_model()
             self._registry.settle()
             self.forwards += 1
             for tensor in tensors_in(inputs):
@@ -148,6 +152,7 @@ class Layers:
         if not self._calls:
             return
         call = self._calls.pop()
+        call.module = None  # which may end before its backward
         layer = call.layer
         if call.recompute:
             layer.recompute_ns += end - call.began

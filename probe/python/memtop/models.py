@@ -25,16 +25,17 @@ class Models:
         self._part_of: dict[int, Any] = {}  # by identity, a weak reference to the module
         self._parameters: dict[int, str] = {}  # by identity, the name
 
-    def add(self, module: Any) -> None:
-        """Take a module that is part of no other, unless it is known."""
+    def add(self, module: Any) -> bool:
+        """Take a module that is part of no other; False where it is known."""
         with self._lock:
             known = self._models.get(id(module))
             if known is not None and known() is module or self._part_of.get(id(module), _nothing)() is module:
-                return
+                return False
             for part in module.modules():
                 self._models.pop(id(part), None)
             self._models[id(module)] = weakref.ref(module)
             self._name_all()
+            return True
 
     def _name_all(self) -> None:
         self._names.clear()

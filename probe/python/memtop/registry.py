@@ -22,6 +22,8 @@ from .stacks import Stacks
 
 OTHER = "other"
 
+WEAK_REFERENCES_SINCE = (2, 15)  # of the versions tried the oldest in which a storage's weak reference can be used
+
 # A storage keeps the category that says most; one further right gives way to one further left.
 STRONGEST_FIRST = ("parameter", "gradient", "optimizer", "kv-cache", "input", "activation", "inference", OTHER)
 STRENGTH = {name: len(STRONGEST_FIRST) - place for place, name in enumerate(STRONGEST_FIRST)}
@@ -71,6 +73,11 @@ class Registry:
         self._ends: deque[tuple[int, Any]] = deque()
         self._follow = _by_callback if _callbacks_work() else _by_asking
         self._asked = 0.0
+
+    @property
+    def exact(self) -> bool:
+        """Whether the end of a storage is noticed at once, and not a little later."""
+        return self._follow is _by_callback
 
     def __len__(self) -> int:
         return len(self._alive)
@@ -177,15 +184,10 @@ def _by_asking(storage: Any, address: int, ends: deque[tuple[int, Any]]) -> Any:
 
 
 def _callbacks_work() -> bool:
-    """Report whether a weak reference of a storage ends with the memory, and not before: so it is since about 2.3."""
-    ended: list[Any] = []
-    tensor = torch.empty(1, device="cpu")
-    reference = weakref.ref(tensor.untyped_storage(), ended.append)
-    view = tensor.view(1)
-    del tensor
-    early = bool(ended)
-    del view
-    return not early and bool(ended) and reference() is None
+    """Report whether weak references of storages may be used. In old versions, 2.1 among them, they outlive the storage
+    and crash the interpreter, so this is decided without a try."""
+    release = tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2] if part.isdigit())
+    return release >= WEAK_REFERENCES_SINCE
 
 
 def tensors_in(value: Any, depth: int = 4) -> Iterator[Any]:

@@ -39,7 +39,7 @@ class Watch:
         self.memory = HostMemory(journal)
         self.stacks = Stacks(journal)
         self.registry = Registry(self.memory, self.stacks, self.memory.wanted)
-        self.layers = Layers(self.models, self.registry)
+        self.layers = Layers(self.models, self.registry, self._new_model)
         self.saved = SavedTensors(self._saved)
         self.gathering = Gathering(self.models, self.registry)
         self.gradients = Gradients(self.models, self.registry)
@@ -48,11 +48,14 @@ class Watch:
         self.scanning = Sampling(share=0.001, credit_ns=1)
         self.step = 0  # how many have ended
         self._wanted = False
+        self._thread = 0  # the one that trains
+        self._closing = False
         self._looking = False
         self._looked = False  # since a viewer came
         self._first = True  # look since then
         self._began = time.perf_counter_ns()
         self._spent = 0
+        self._scanned = 0  # of it by a scan, which has a purse of its own
         self._leader: int | None = None  # the optimizer whose steps are counted
         self._since_leader = 0
         self._lock = threading.RLock()
@@ -72,11 +75,24 @@ class Watch:
             self._wanted = wanted
 
     def close(self) -> None:
-        """Leave: from here on nothing of the agent is called."""
+        """Leave: at once in the thread that trains, else when it comes to the end of its step."""
         self.want(False)
-        self._handle.remove()
+        if self._thread in (0, threading.get_ident()):
+            self._leave()
+        else:
+            self._closing = True
+
+    def _leave(self) -> None:
         self.layers.off()
+        self.saved.off()
         self.gradients.off()
+        self._looking = False
+        self._handle.remove()
+
+    def _new_model(self) -> None:
+        self.gathering.model()
+        self.gradients.off()
+        self.gradients.on()
 
     def _saved(self, tensor: Any) -> None:
         start = time.perf_counter_ns()
@@ -111,6 +127,10 @@ class Watch:
         now = time.perf_counter_ns()
         duration, self._began = now - self._began, now
         self.step += 1
+        self._thread = threading.get_ident()
+        if self._closing:
+            self._leave()
+            return
         if not self._wanted and not self._looking:
             return
         data: dict[str, Any] = {"step": self.step, "time_us": time.time_ns() // 1000, "device": 0}
@@ -123,7 +143,8 @@ class Watch:
         if self._looking:
             self._finish(optimizer, data)
             spent = self._spent + self.layers.spent_ns + self.gradients.spent_ns + time.perf_counter_ns() - now
-        self.sampling.pay(min(spent, CREDIT_NS // 2) if self._first else spent)  # much of a first look never comes again
+        paid = spent - self._scanned
+        self.sampling.pay(min(paid, CREDIT_NS // 2) if self._first else paid)  # much of a first look never comes again
         self._look(optimizer, self._wanted and self.sampling.next(duration))
         data["probe_ns"] = spent
         data["settings"] = [{"key": "looked at", "value": every(self.sampling.period)}]
@@ -138,13 +159,15 @@ class Watch:
         if self.scanning.next(data.get("duration_ns", 0)):
             start = time.perf_counter_ns()
             self.gathering.scan()
-            self.scanning.pay(time.perf_counter_ns() - start)
+            self._scanned = time.perf_counter_ns() - start
+            self.scanning.pay(self._scanned)
         with self.registry.lock:
             self.registry.settle()
             data.update(self.memory.measures())
         data["layers"] = self.layers.take()
 
     def _look(self, optimizer: Any, wanted: bool) -> None:
+        self._scanned = 0
         self._spent = self.layers.spent_ns = self.gradients.spent_ns = 0
         if wanted and not self._looking:
             self.gathering.model()

@@ -1,0 +1,223 @@
+"""What the agent says of a model, held against counts of the test's own."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="needs PyTorch")
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "examples"))
+import train  # noqa: E402
+
+from memtop.journal import Journal, Message  # noqa: E402
+from memtop.watch import STEP, Watch  # noqa: E402
+
+
+def gpt() -> tuple[Any, Any]:
+    model = train.GPT(vocabulary=97, length=16, layers=2, width=32, heads=4)
+
+    def batch() -> tuple[Any, Any]:
+        tokens = torch.randint(97, (3, 17))
+        return tokens[:, :-1].contiguous(), tokens[:, 1:].contiguous()
+
+    return model, lambda: (model(*batch())[1], [])
+
+
+def convolutions() -> tuple[Any, Any]:
+    model = torch.nn.Sequential(
+        torch.nn.Conv2d(3, 8, 3), torch.nn.BatchNorm2d(8), torch.nn.ReLU(), torch.nn.MaxPool2d(2), torch.nn.Flatten(),
+        torch.nn.Dropout(0.2), torch.nn.Linear(8 * 15 * 15, 10),
+    )  # fmt: skip
+    measure = torch.nn.CrossEntropyLoss()
+    return model, lambda: (measure(model(torch.randn(4, 3, 32, 32)), torch.randint(10, (4,))), [])
+
+
+MODELS = {"a GPT with its loss inside": gpt, "convolutions with a loss module": convolutions}
+
+
+def train_steps(make: Any, steps: int, before_step: Any = None, after_step: Any = None) -> list[float]:
+    torch.manual_seed(1)
+    model, forward = make()
+    optimizer = torch.optim.AdamW(model.parameters())
+    losses = []
+    for step in range(1, steps + 1):
+        if before_step:
+            before_step(step, model, optimizer)
+        loss, _ = forward()
+        losses.append(float(loss.detach()))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        if after_step:
+            after_step(step, model, optimizer)
+        del loss
+    return losses
+
+
+@pytest.fixture
+def watch() -> Any:
+    gc.collect()  # models of other tests
+    watch = Watch(Journal())
+    watch.want(True)
+    yield watch
+    watch.close()
+
+
+def steps_of(watch: Watch) -> dict[int, Any]:
+    entries = watch.journal.since(0).entries
+    return {e.data["step"]: e.data for e in entries if isinstance(e, Message) and e.type == STEP}
+
+
+def bytes_of(tensors: Any) -> int:
+    return sum({t.untyped_storage().data_ptr(): t.untyped_storage().nbytes() for t in tensors}.values())
+
+
+def saved_by_layer(make: Any) -> dict[str, int]:
+    """Count what each module saves in the second step: each storage once, where it is saved first, without parameters."""
+    counts: dict[str, int] = {}
+    running: list[str] = []
+    seen: dict[int, Any] = {}
+
+    def count(step: int, model: Any, _: Any) -> None:
+        if step != 2:
+            return
+        weights = {p.untyped_storage().data_ptr() for p in [*model.parameters(), *model.buffers()]}
+
+        def pack(tensor: Any) -> Any:
+            address = tensor.untyped_storage().data_ptr()
+            data = not tensor.dtype.is_floating_point and (tensor.grad_fn is None and (not running or address in inputs))
+            if address not in weights and address not in seen and not data and address not in inputs:
+                seen[address] = tensor.detach()
+                counts[running[-1]] = counts.get(running[-1], 0) + tensor.untyped_storage().nbytes()
+            return tensor.detach()
+
+        inputs: set[int] = set()
+        names = {id(module): name for name, module in model.named_modules()}
+
+        def before(module: Any, arguments: Any) -> None:
+            if not running:
+                inputs.update(t.untyped_storage().data_ptr() for t in arguments if t.grad_fn is None)
+            running.append(names.get(id(module), type(module).__name__))
+
+        def after(*_: Any) -> None:
+            running.pop()
+
+        torch.nn.modules.module.register_module_forward_pre_hook(before)
+        torch.nn.modules.module.register_module_forward_hook(after)
+        torch._C._autograd._push_saved_tensors_default_hooks(pack, lambda t: t)
+
+    def leave(step: int, *_: Any) -> None:
+        if step == 2:
+            torch._C._autograd._pop_saved_tensors_default_hooks()
+            torch.nn.modules.module._global_forward_pre_hooks.clear()
+            torch.nn.modules.module._global_forward_hooks.clear()
+
+    train_steps(make, 2, count, leave)
+    return counts
+
+
+@pytest.mark.parametrize("make", MODELS.values(), ids=MODELS.keys())
+class TestOfAModel:
+    def test_losses_are_the_same_to_the_bit(self, make: Any, request: Any) -> None:
+        alone = train_steps(make, 6)
+        watch = request.getfixturevalue("watch")
+        assert train_steps(make, 6) == alone
+        assert [data.get("loss") for data in steps_of(watch).values()][1:] == alone[1:]
+
+    def test_saved_bytes_of_each_layer_are_those_that_hooks_count(self, make: Any, request: Any) -> None:
+        counted = saved_by_layer(make)
+        watch = request.getfixturevalue("watch")
+        train_steps(make, 3)
+        layers = steps_of(watch)[2]["layers"]
+        assert {layer["name"]: layer["saved_bytes"] for layer in layers if layer["saved_bytes"]} == counted
+
+    def test_what_lasts_is_counted_to_the_byte(self, make: Any, watch: Watch) -> None:
+        found: dict[str, int] = {}
+
+        def count(step: int, model: Any, optimizer: Any) -> None:
+            if step == 3:
+                found["parameter"] = bytes_of([*model.parameters(), *model.buffers()])
+                found["gradient"] = bytes_of(p.grad for p in model.parameters() if p.grad is not None)
+                found["optimizer"] = bytes_of(t for state in optimizer.state.values() for t in state.values())
+
+        train_steps(make, 4, after_step=count)
+        says = {amount["name"]: amount["bytes"] for amount in steps_of(watch)[3]["categories"]}
+        assert {name: says[name] for name in found} == found
+
+    def test_a_step_leaves_nothing_behind(self, make: Any, watch: Watch) -> None:
+        train_steps(make, 6)
+        steps = steps_of(watch)
+        assert steps[4]["allocated_bytes"] == steps[6]["allocated_bytes"]
+        # Where storages must be asked whether they have ended, some are asked late.
+        within = {"abs": 8} if watch.registry.exact else {"rel": 0.1}
+        assert steps[4]["peak_allocated_bytes"] == pytest.approx(steps[6]["peak_allocated_bytes"], **within)
+
+
+def test_without_a_viewer_nothing_is_hooked() -> None:
+    watch = Watch(Journal())
+    try:
+        train_steps(gpt, 2)
+        assert not torch.nn.modules.module._global_forward_hooks
+        assert not watch.registry.holdings()
+        assert not watch.journal.since(0).entries
+    finally:
+        watch.close()
+
+
+def test_when_the_last_viewer_has_gone_nothing_is_left() -> None:
+    watch = Watch(Journal())
+    watch.want(True)
+    model, forward = gpt()
+    optimizer = torch.optim.AdamW(model.parameters())
+    for step in range(4):
+        forward()[0].backward()
+        optimizer.step()
+        if step == 2:
+            watch.want(False)
+    assert not torch.nn.modules.module._global_forward_hooks
+    assert not torch.nn.modules.module._global_forward_pre_hooks
+    assert torch._C._autograd._saved_tensors_hooks_is_enabled()
+    assert all(not (p._post_accumulate_grad_hooks or {}) for p in model.parameters())
+    watch.close()
+
+
+def test_a_list_that_grows_is_named_by_the_line_that_fills_it(watch: Watch) -> None:
+    kept = []
+    model = torch.nn.Linear(8, 8)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(5):
+        out = model(torch.randn(4, 8))
+        out.sum().backward()
+        kept.append(out.detach() + 1)
+        line = sys._getframe().f_lineno - 1
+        optimizer.step()
+    tables = watch.journal.tables
+    held = [a for a in watch.journal.state().alive.values() if tables.strings.entries[tables.notes.entries[a.note].role] == "kept[…]"]
+    assert len(held) >= 3
+    for alive in held:
+        (frame,) = tables.stacks.entries[alive.stack]
+        assert tables.frames.entries[frame].line == line
+
+
+def test_torch_func_works_while_hooks_are_there(watch: Watch) -> None:
+    def step(step: int, *_: Any) -> None:
+        torch.func.vmap(lambda x: x * 2)(torch.randn(3))
+        torch.func.grad(lambda x: (x * x).sum())(torch.randn(3))
+
+    train_steps(gpt, 4, before_step=step)
+    assert any("layers" in data for data in steps_of(watch).values())
+
+
+def test_a_tensor_changed_in_place_fails_as_without_an_agent(watch: Watch) -> None:
+    train_steps(gpt, 2)  # the hooks are there
+    x = torch.randn(3, requires_grad=True)
+    y = x * 1
+    z = y.exp()
+    z.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        z.sum().backward()
