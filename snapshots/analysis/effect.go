@@ -198,9 +198,9 @@ func median(values []float64) float64 {
 func quantityOf(s *trace.Step, q Quantity) (float64, bool) {
 	switch q {
 	case PeakAllocatedQuantity:
-		return float64(s.PeakAllocated), true
+		return float64(s.PeakAllocated), s.Measured()
 	case ReservedQuantity:
-		return float64(s.PeakReserved), true
+		return float64(s.PeakReserved), s.Measured()
 	case ActivationQuantity:
 		return float64(amountOf(s.AtPeak, trace.Activation.String())), len(s.AtPeak) > 0
 	case StepTimeQuantity:

@@ -7,12 +7,12 @@ type StepPeak struct {
 	Bytes  int64 // requested, or what a running program said that was handed out
 }
 
-// StepPeaks returns the peaks of all steps of a device, those too of a running
-// program whose events were let go.
+// StepPeaks returns the peaks of all steps of a device that were measured, those too of
+// a running program whose events were let go.
 func StepPeaks(x *Index) []StepPeak {
 	var peaks []StepPeak
 	for i := range x.trace.Steps {
-		if s := &x.trace.Steps[i]; s.Device == x.device.ID {
+		if s := &x.trace.Steps[i]; s.Device == x.device.ID && s.Measured() {
 			peaks = append(peaks, StepPeak{s.Number, NoEvent, s.PeakAllocated})
 		}
 	}

@@ -9,24 +9,25 @@ import (
 	"memtop/snapshots/trace"
 )
 
-// addStep adds what the program measured in its last step. Where there is none, the
-// peaks are those since the first event.
-func (r *Live) addStep(s *trace.Step) {
-	if s == nil {
+// addStep adds what the program said of its last step, and measured in the last one
+// whose memory it looked at. Where there is none, the peaks are those since the first event.
+func (r *Live) addStep(last, measured *trace.Step) {
+	r.Step = r.index.StepAt(r.index.End())
+	if last != nil {
+		r.Step, r.Probe.CostNSPerStep = last.Number, last.ProbeNS
+		for _, v := range last.Settings {
+			r.Settings[v.Key] = v.Value
+		}
+	}
+	if measured == nil {
 		x := r.index
 		peak := x.Summary().PeakEvent
 		r.PeakAllocatedBytes, r.PeakReservedBytes = x.SegmentsAt(peak).Allocated, x.Summary().PeakReserved
 		r.CategoriesAtPeak = Categories{Bytes: x.CategoriesAt(peak)}
-		r.Step = x.StepAt(x.End())
 		return
 	}
-	r.Step = s.Number
-	r.PeakAllocatedBytes, r.PeakReservedBytes = s.PeakAllocated, s.PeakReserved
-	r.Probe.CostNSPerStep = s.ProbeNS
-	for _, v := range s.Settings {
-		r.Settings[v.Key] = v.Value
-	}
-	for _, a := range s.AtPeak {
+	r.PeakAllocatedBytes, r.PeakReservedBytes = measured.PeakAllocated, measured.PeakReserved
+	for _, a := range measured.AtPeak {
 		c, _ := trace.NamedCategory(a.Name)
 		r.CategoriesAtPeak.Bytes[c] += a.Bytes
 	}

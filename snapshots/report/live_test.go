@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"memtop/snapshots/analysis"
 	"memtop/snapshots/trace"
 	"memtop/snapshots/trace/tracetest"
 )
@@ -72,6 +73,21 @@ func TestLiveReportHasTheKeysOfItsSchemaInOrder(t *testing.T) {
 				at += next
 			}
 		}
+	}
+}
+
+func TestAStepThatWasNotMeasuredHidesNoneThatWas(t *testing.T) {
+	run := liveRun(t)
+	run.Steps = append(run.Steps, trace.Step{Number: 2, Time: 22, Duration: 1_000_000, ProbeNS: 7})
+	r := NewLive(run)
+	if r.Step != 2 || r.Probe.CostNSPerStep != 7 {
+		t.Errorf("got step %d at a cost of %d ns, want what the program said last", r.Step, r.Probe.CostNSPerStep)
+	}
+	if r.PeakAllocatedBytes != 4<<16 || r.CategoriesAtPeak.Bytes[trace.Activation] != 3<<16 {
+		t.Errorf("got a peak of %d, want that of the step that was measured", r.PeakAllocatedBytes)
+	}
+	if peaks := analysis.StepPeaks(r.Index()); len(peaks) != 1 || peaks[0].Number != 1 {
+		t.Errorf("got peaks %+v, want that of step 1 only", peaks)
 	}
 }
 

@@ -27,6 +27,10 @@ type Step struct {
 	ProbeNS int64 `json:"probe_ns"`
 }
 
+// Measured reports whether the program looked at its memory in this step. One that
+// looks at some steps only says of the others that they were.
+func (s *Step) Measured() bool { return s.PeakAllocated > 0 }
+
 // Amount is a number of bytes with a name.
 type Amount struct {
 	Name  string `json:"name"`

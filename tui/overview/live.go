@@ -118,7 +118,7 @@ func (p *Page) liveNumbers() ([]gauge, int64) {
 		{name: "reserved", bytes: reserved, note: p.scene.Index.SegmentsText(segments), style: cached, trail: p.trail(true)},
 	}
 	top := max(s.Reserved, s.PeakReserved, 1)
-	if step := p.scene.StepAt(p.scene.Cursor()); step != nil {
+	if step := p.scene.MeasuredStepAt(p.scene.Cursor()); step != nil {
 		most, in := p.highest()
 		all = append(all,
 			gauge{name: "peak allocated", bytes: step.PeakAllocated, note: mostText(most, in), style: used},

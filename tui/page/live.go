@@ -106,6 +106,18 @@ func (s *Scene) StepAt(event int) *trace.Step {
 	return &steps[len(steps)-1]
 }
 
+// MeasuredStepAt returns the last of StepsTo whose memory was measured, nil when there
+// is none.
+func (s *Scene) MeasuredStepAt(event int) *trace.Step {
+	steps := s.StepsTo(event)
+	for i := len(steps) - 1; i >= 0; i-- {
+		if steps[i].Measured() {
+			return &steps[i]
+		}
+	}
+	return nil
+}
+
 // endedAt returns the number of the last step that had ended right after an
 // event, 0 when none had.
 func (s *Scene) endedAt(event int) int64 {

@@ -22,7 +22,7 @@ from .stacks import Stacks
 
 OTHER = "other"
 
-WEAK_REFERENCES_SINCE = (2, 15)  # of the versions tried the oldest in which a storage's weak reference can be used
+WEAK_REFERENCES_SINCE = (2, 5)  # of the versions tried the oldest in which a storage's weak reference can be used
 
 # A storage keeps the category that says most; one further right gives way to one further left.
 STRONGEST_FIRST = ("parameter", "gradient", "optimizer", "kv-cache", "input", "activation", "inference", OTHER)

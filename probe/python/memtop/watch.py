@@ -142,15 +142,16 @@ class Watch:
         spent = 0
         if self._looking:
             self._finish(optimizer, data)
+            self.journal.event(STEP_END, 0, self.step)
             spent = self._spent + self.layers.spent_ns + self.gradients.spent_ns + time.perf_counter_ns() - now
         paid = spent - self._scanned
         self.sampling.pay(min(paid, CREDIT_NS // 2) if self._first else paid)  # much of a first look never comes again
         self._look(optimizer, self._wanted and self.sampling.next(duration))
         data["probe_ns"] = spent
         data["settings"] = [{"key": "looked at", "value": every(self.sampling.period)}]
-        self.journal.event(STEP_END, 0, self.step)
         self.journal.message(STEP, data, key=0)
-        self.journal.event(STEP_BEGIN, 0, self.step + 1)
+        if self._looking:
+            self.journal.event(STEP_BEGIN, 0, self.step + 1)
         self._began = time.perf_counter_ns()
 
     def _finish(self, optimizer: Any, data: dict[str, Any]) -> None:
