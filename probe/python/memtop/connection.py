@@ -87,13 +87,12 @@ class Connection:
     def go_on(self, now: float) -> None:
         """Do what there is to do."""
         try:
-            for _ in range(_TURNS):
-                if self.closed or not (self._send(now) if self.answering else self._next(now)):
-                    break
-        except OSError:  # the peer has gone
+            self._turn(now)
+            if not self.closed and self._deadline is not None and now >= self._deadline:
+                self._expired()
+                self._turn(now)
+        except Exception:  # the peer has gone, or a session has a fault
             self.close()
-        if not self.closed and self._deadline is not None and now >= self._deadline:
-            self._expired()
 
     def close(self) -> None:
         """Give the connection up. The server closes its file."""
@@ -101,6 +100,15 @@ class Connection:
         if self._answer is not None:
             self._answer.done()
             self._answer = None
+
+    def hurry(self) -> None:
+        """Have a stream look for news now."""
+        self._resume = 0.0
+
+    def _turn(self, now: float) -> None:
+        for _ in range(_TURNS):
+            if self.closed or not (self._send(now) if self.answering else self._next(now)):
+                return
 
     def _hung_up(self) -> None:
         """The peer sends no more. It may still read an answer, but not a stream that has no end."""
@@ -131,6 +139,8 @@ class Connection:
         except Refusal as refusal:
             known = self._request is not None and refusal.status < 500 and refusal.status != 403
             self._begin(refusal_answer(refusal), stays=known)
+        except Exception as fault:
+            self._begin(refusal_answer(_fault(fault)), stays=False)
         else:
             if isinstance(answer, Later):
                 self._later(answer)
@@ -159,13 +169,17 @@ class Connection:
             except Refusal as refusal:
                 answer = refusal_answer(refusal)
             except Exception as error:
-                answer = refusal_answer(Refusal(500, f"the program's agent has a fault: {error!r}"))
-            self._call(lambda: self._begin(answer))
+                answer = refusal_answer(_fault(error))
+            self._call(lambda: self._made(later, answer))
 
         try:
             threading.Thread(target=work, name="memtop-request", daemon=True).start()
         except RuntimeError:  # no thread can be had, or the interpreter ends
-            self._begin(refusal_answer(Refusal(503, "the program is ending")), stays=False)
+            self._made(later, refusal_answer(Refusal(503, "the program is ending")))
+
+    def _made(self, later: Later, answer: Answer) -> None:
+        later.done()
+        self._begin(answer)
 
     def _begin(self, answer: Answer, stays: bool = True) -> None:
         if self.closed:
@@ -185,7 +199,7 @@ class Connection:
 
     def _send(self, now: float) -> bool:
         """Make more of the answer and send it. Report whether more can be done at once."""
-        if self._body is not None and now >= self._resume and not self._out.full:
+        if self._body is not None and now >= self._resume and not self._out.waiting:
             self._make()
         progress = self._out.send()
         if self._out.blocked:
@@ -234,3 +248,7 @@ class Connection:
             self._lingers, self._deadline = True, now + _LINGER
         else:
             self.close()
+
+
+def _fault(error: Exception) -> Refusal:
+    return Refusal(500, f"the program's agent has a fault: {error!r}")

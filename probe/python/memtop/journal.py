@@ -189,6 +189,12 @@ class Journal:
             return self._first + len(self._entries)
 
     @property
+    def oldest(self) -> int:
+        """The position of the oldest entry that is kept."""
+        with self.lock:
+            return self._first
+
+    @property
     def events(self) -> int:
         """How many events there were, in all."""
         with self.lock:

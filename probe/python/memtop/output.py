@@ -16,25 +16,25 @@ class Output:
 
     def __init__(self, peer: socket.socket) -> None:
         self._peer = peer
-        self._waiting: deque[memoryview] = deque()
+        self._data: deque[memoryview] = deque()
         self.blocked = False  # the peer must take something first
 
     @property
-    def full(self) -> bool:
+    def waiting(self) -> bool:
         """Whether something waits to be sent."""
-        return bool(self._waiting)
+        return bool(self._data)
 
     def add(self, data: bytes) -> None:
         """Add data to be sent."""
         if data:
-            self._waiting.append(memoryview(data))
+            self._data.append(memoryview(data))
 
     def send(self) -> bool:
         """Send as much as the peer takes, and report whether that was something."""
         sent = False
         self.blocked = False
-        while self._waiting:
-            data = self._waiting[0]
+        while self._data:
+            data = self._data[0]
             try:
                 count = self._peer.send(data[:_WRITE], _NO_SIGNAL)
             except BlockingIOError:
@@ -42,7 +42,7 @@ class Output:
                 break
             sent = True
             if count == len(data):
-                self._waiting.popleft()
+                self._data.popleft()
             else:
-                self._waiting[0] = data[count:]
+                self._data[0] = data[count:]
         return sent

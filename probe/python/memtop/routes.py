@@ -23,9 +23,9 @@ from .process import Process
 from .program import Info, Json, Program
 from .request import Refusal, Request
 from .session import INTERVAL, INTERVAL_MAX, INTERVAL_MIN, Meter, Session
+from .viewers import Viewers
 from .wire import MINOR, VERSION, Frames
 
-VIEWERS_MAX = 64
 _SNAPSHOTS_MAX = 2  # at a time
 _SNAPSHOT_WAIT = 5.0  # seconds, for one of these places
 _WAIT_MAX = 60.0  # for steps to show changes
@@ -37,9 +37,10 @@ _READ_ONLY = "this program's settings cannot be changed from outside: its agent 
 
 @dataclass
 class Later:
-    """An answer that takes a while: it is made on a thread of its own."""
+    """An answer that takes a while: it is made on a thread of its own, and then the server's calls done."""
 
     answer: Callable[[], Answer]
+    done: Callable[[], None] = lambda: None
 
 
 Handler = Callable[[Request, Peer], Union[Answer, Later]]
@@ -55,15 +56,14 @@ class Routes:
         changes: Changes,
         process: Process,
         meter: Meter,
-        viewers_changed: Callable[[], None],
+        viewers: Viewers,
     ) -> None:
-        self.viewers = 0
         self.meter = meter
         self._program = program
         self._journal = journal
         self._changes = changes
         self._process = process
-        self._viewers_changed = viewers_changed
+        self._viewers = viewers
         self._lease = Lease()
         self._saving = threading.BoundedSemaphore(_SNAPSHOTS_MAX)
         self._handlers: dict[str, dict[str, Handler]] = {
@@ -111,7 +111,7 @@ class Routes:
         info = self._program.info()
         events = self._journal.events
         described = {
-            **self._hello(info), "step": 0, "viewers": self.viewers, "probe_ns": info.probe_ns,
+            **self._hello(info), "step": 0, "viewers": self._viewers.streams, "probe_ns": info.probe_ns,
             "viewers_ns": self.meter.viewers_ns, "dropped_events": self.meter.dropped_events,
             "dropped_steps": self.meter.dropped_steps,
             "devices": [
@@ -144,8 +144,6 @@ class Routes:
     def _stream(self, request: Request, peer: Peer) -> Answer:
         viewer = request.viewer(peer.pid)
         interval = request.duration("interval", INTERVAL, INTERVAL_MIN, INTERVAL_MAX)
-        if self.viewers >= VIEWERS_MAX:
-            raise Refusal(503, f"{VIEWERS_MAX} viewers are watching already: close one of them")
         self._check_running()
         info = self._program.info()
         hello = {
@@ -154,12 +152,11 @@ class Routes:
         }  # fmt: skip
         encoder = Lines() if NDJSON in request.headers.get("accept", "") else Frames(_checksum(request))
         session = Session(self._program, self._journal, self._changes, self.meter, hello, encoder, interval)
-        self.viewers += 1
+        self._viewers.enter()
         self._lease.open(viewer)
-        self._viewers_changed()  # before the session asks for the state
 
         def done() -> None:
-            self.viewers -= 1
+            self._viewers.leave()
             self._lease.close(viewer)
 
         return Answer(200, {"Content-Type": encoder.content_type}, session.run(), done)
@@ -182,7 +179,8 @@ class Routes:
             }
             return Answer(200, headers, data, self._saving.release)
 
-        return Later(answer)
+        self._viewers.begin_snapshot()
+        return Later(answer, self._viewers.end_snapshot)
 
     def _settings(self, request: Request, peer: Peer) -> Answer:
         return json_answer(self._settings_now(None))

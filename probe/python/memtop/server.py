@@ -19,25 +19,22 @@ import signal
 import socket
 import threading
 import time
-import weakref
 from collections import deque
 from collections.abc import Callable
 
 from . import place, process
 from .changes import Changes
 from .connection import Connection
+from .door import Door
 from .journal import Journal
 from .program import Program
 from .routes import Routes
 from .session import Meter
+from .viewers import Viewers
 
-CONNECTIONS_MAX = 128
-_TOO_MANY = f"{CONNECTIONS_MAX} connections are open, all that the agent takes: close some of its viewers"
-_TURNED_AWAY_MAX = 16  # connections too many that are answered at a time
-_TURN_AWAY_EVERY = 0.1  # seconds, at least, for one of these places
-_CLOSE_WITHIN = 1.0  # for viewers to take their last events
-_NO_ROOM = 1.0  # how long no connection is taken when the program has no file to spare
-_WATCHED_FOR = 60.0  # how long a change that waits for a step counts as a viewer
+_CLOSE_WITHIN = 1.0  # seconds, for viewers to take their last events
+# Signals by which a thread learns of its own fault: they cannot wait.
+_FAULTS = {signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGABRT, signal.SIGTRAP, signal.SIGSYS}
 
 
 class Server:
@@ -51,45 +48,42 @@ class Server:
         self.path = ""  # of the socket, once there is one
         self._folder = folder or place.folder()
         self._process = process.this()
+        self._journal = journal
         self._meter = Meter()
         self._changes = Changes(program, journal, self._wake)
-        self._routes = Routes(program, journal, self._changes, self._process, self._meter, self._count_viewers)
-        self._program = program
-        self._watching = 0
-        self._pending_until = 0.0
+        self._viewers = Viewers(program, self._changes)
+        self._routes = Routes(program, journal, self._changes, self._process, self._meter, self._viewers)
         self._done: deque[Callable[[], None]] = deque()  # what other threads have for this one
         self._connections: dict[int, Connection] = {}  # by file
-        self._away: deque[float] = deque()  # until when the places of connections too many are taken
-        self._full_until = 0.0
         self._end = 0.0  # when the server gives up its viewers, 0 while it does not end
-        self._listener: socket.socket | None = None
+        self._thread = threading.Thread(target=self._run, name="memtop", daemon=True)
+
+    def start(self) -> None:
+        """Begin to listen. It raises `place.Unsafe` or an OSError where there is no good place for a socket."""
+        listener, self.path = place.listen(self._folder, self._process)
         self._woken, self._waker = socket.socketpair()
         for end in (self._woken, self._waker):
             end.setblocking(False)
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._woken, selectors.EVENT_READ)
-        self._accepting = False
-        self._thread = threading.Thread(target=self._run, name="memtop", daemon=True)
-
-    def start(self) -> None:
-        """Begin to listen. It raises `place.Unsafe` or an OSError where there is no good place for a socket."""
-        try:
-            self._listener, self.path = place.listen(self._folder, self._process)
-        except BaseException:
-            self._close_files()
-            raise
+        self._door = Door(listener, self._selector)
         _servers.add(self)
-        self._thread.start()
+        try:
+            self._thread.start()
+        except RuntimeError:  # no thread can be had
+            self._leave()
+            raise
 
     def close(self) -> None:
-        """Say goodbye to the viewers and remove the socket. It waits a second at most."""
+        """Say goodbye to the viewers and remove the socket. It waits two seconds at most."""
         if self not in _servers:
             return
         _servers.discard(self)
         _remove(self.path)
         self._meter.ending = True
         self._wake()
-        self._thread.join(2 * _CLOSE_WITHIN)
+        if threading.current_thread() is not self._thread:
+            self._thread.join(2 * _CLOSE_WITHIN)
 
     def refuse(self, reason: str, *keys: str) -> None:
         """Say that the program could not use the changes of these settings that it had taken."""
@@ -105,27 +99,29 @@ class Server:
         self._wake()
 
     def _run(self) -> None:
-        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
-        try:
+        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals() - _FAULTS)
+        with contextlib.suppress(Exception):  # a fault shows by the socket that is gone, not in the program's output
             while not self._over():
                 self._turn()
-        finally:
-            self._leave()
+        self._leave()
 
     def _over(self) -> bool:
         if not self._meter.ending:
             return False
         now = time.monotonic()
-        self._end = self._end or now + _CLOSE_WITHIN
+        if not self._end:
+            self._end = now + _CLOSE_WITHIN
+            for connection in self._connections.values():
+                connection.hurry()
         return now >= self._end or not any(c.answering for c in self._connections.values())
 
     def _turn(self) -> None:
         """Wait for something to happen, and do what there is to do."""
-        self._accept_or_not()
-        due = self._next()
+        self._door.tend(self._meter.ending)
+        due = self._due()
         timeout = None if due is None else max(0.0, due - time.monotonic())
         for key, events in self._selector.select(timeout):
-            if key.fileobj is self._listener:
+            if key.fileobj is self._door.listener:
                 self._accept()
             elif key.fileobj is self._woken:
                 _drain(self._woken)
@@ -136,61 +132,22 @@ class Server:
         now = time.monotonic()
         for connection in list(self._connections.values()):
             connection.go_on(now)
-            self._watch_for(connection)
-        self._count_viewers()
+            self._look_for(connection)
+        self._viewers.count()
 
-    def _next(self) -> float | None:
-        """Return when there is something to do without anything happening."""
-        times = [t for c in self._connections.values() if (t := c.due()) is not None]
-        if not self._accepting:
-            times += list(self._away)[:1]
-            times += [self._full_until] if self._full_until else []
-        if self._changes.pending and self._pending_until:
-            times.append(time.monotonic() + 0.25)
-        if self._end:
-            times.append(self._end)
-        return min(times, default=None)
-
-    def _accept_or_not(self) -> None:
-        """Listen for connections while there is room for one."""
-        now = time.monotonic()
-        while self._away and self._away[0] <= now:
-            self._away.popleft()
-        room = (
-            not self._meter.ending
-            and now >= self._full_until
-            and (self._proper() < CONNECTIONS_MAX or len(self._away) + self._improper() < _TURNED_AWAY_MAX)
-        )
-        assert self._listener is not None
-        if room and not self._accepting:
-            self._full_until = 0.0
-            self._selector.register(self._listener, selectors.EVENT_READ)
-        elif not room and self._accepting:
-            self._selector.unregister(self._listener)
-        self._accepting = room
-
-    def _proper(self) -> int:
-        return len(self._connections) - self._improper()
-
-    def _improper(self) -> int:
-        return sum(bool(c.refusal) for c in self._connections.values())
+    def _due(self) -> float | None:
+        """Return when there is something to do though nothing happens."""
+        times = [self._end or None, self._door.due(), self._viewers.next_look()]
+        times += [connection.due() for connection in self._connections.values()]
+        return min((t for t in times if t is not None), default=None)
 
     def _accept(self) -> None:
-        assert self._listener is not None
-        try:
-            accepted, _ = self._listener.accept()
-        except (BlockingIOError, ConnectionAbortedError):
-            return
-        except OSError:  # no file or no memory is left
-            self._full_until = time.monotonic() + _NO_ROOM
-            return
-        accepted.setblocking(False)
-        refusal = _TOO_MANY if self._proper() >= CONNECTIONS_MAX else ""
-        connection = Connection(accepted, self._routes, self._call, refusal)
-        self._connections[accepted.fileno()] = connection
-        self._selector.register(accepted, selectors.EVENT_READ)
+        if taken := self._door.accept():
+            accepted, refusal = taken
+            self._connections[accepted.fileno()] = Connection(accepted, self._routes, self._call, refusal)
+            self._selector.register(accepted, selectors.EVENT_READ)
 
-    def _watch_for(self, connection: Connection) -> None:
+    def _look_for(self, connection: Connection) -> None:
         """Have the selector look for what the connection waits for."""
         if connection.closed:
             self._forget(connection)
@@ -202,56 +159,37 @@ class Server:
             connection.watched = connection.wants
 
     def _forget(self, connection: Connection) -> None:
-        file = connection.socket.fileno()
         if connection.watched:
             self._selector.unregister(connection.socket)
-        del self._connections[file]
+        del self._connections[connection.socket.fileno()]
         connection.close()
         with contextlib.suppress(OSError):  # the peer has gone
             connection.socket.shutdown(socket.SHUT_RDWR)  # a forked child may have it too
         connection.socket.close()
-        if connection.refusal:
-            self._away.append(time.monotonic() + _TURN_AWAY_EVERY)
-
-    def _count_viewers(self) -> None:
-        """Tell the program how many viewers watch, when that has changed."""
-        count, now = self._routes.viewers, time.monotonic()
-        if not self._changes.pending:
-            self._pending_until = 0.0
-        else:
-            self._pending_until = self._pending_until or now + _WATCHED_FOR
-            if now < self._pending_until:
-                self._changes.view()
-                count += self._changes.pending
-        self._tell(count)
-
-    def _tell(self, count: int) -> None:
-        if count != self._watching:
-            self._watching = count
-            with contextlib.suppress(Exception):  # a fault of watching must not end the serving
-                self._program.on_viewers(count)
+        self._door.left(connection.refusal)
 
     def _leave(self) -> None:
+        _servers.discard(self)
+        _remove(self.path)
         for connection in list(self._connections.values()):
             self._forget(connection)
-        self._tell(0)
+        self._viewers.end()
         self._close_files()
 
     def _close_files(self) -> None:
-        self._selector.close()
-        for file in (self._listener, self._woken, self._waker):
-            if file is not None:
-                file.close()
+        for file in (self._selector, self._door.listener, self._woken, self._waker):
+            file.close()
 
-    def _abandon(self) -> None:
+    def abandon(self) -> None:
         """Close what a forked child has of the server, which goes on in its parent.
 
-        The files are only closed: the selector's list is shared with the parent.
+        The files are only closed: what the selector looks for is shared with the parent.
         """
         for connection in self._connections.values():
             connection.socket.close()
         self._connections.clear()
         self._close_files()
+        self._journal.lock = threading.RLock()  # the server's thread, which is no more, may have held it
 
 
 def _drain(woken: socket.socket) -> None:
@@ -265,7 +203,7 @@ def _remove(path: str) -> None:
         os.unlink(path)
 
 
-_servers: weakref.WeakSet[Server] = weakref.WeakSet()  # that run in this process
+_servers: set[Server] = set()  # that run in this process
 
 
 def _close_all() -> None:
@@ -276,7 +214,7 @@ def _close_all() -> None:
 def _abandon_all() -> None:
     for server in list(_servers):
         _servers.discard(server)
-        server._abandon()
+        server.abandon()
 
 
 atexit.register(_close_all)

@@ -84,11 +84,16 @@ class Session:
         yield from self._state("")
         yield from self._end_batch()
         while not self._meter.ending:
-            yield time.monotonic() + min(self._interval, _LOOK)
+            yield self._next_look()
             if self._due():
                 yield from self._batch()
         yield from self._batch()
         yield self._encoder.message(BYE, {"reason": "the program ended"})
+
+    def _next_look(self) -> float:
+        """Return when to look for news: at multiples of the interval, so that viewers are served together."""
+        every = min(self._interval, _LOOK)
+        return (time.monotonic() // every + 1) * every
 
     def _due(self) -> bool:
         """Report whether a batch is: the interval has passed and something happened, or the journal lets go much."""

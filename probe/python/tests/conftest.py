@@ -21,8 +21,8 @@ from memtop.server import Server
 class Serving:
     """A server with its program."""
 
-    def __init__(self, folder: Path, **about: bool) -> None:
-        self.journal = Journal()
+    def __init__(self, folder: Path, journal: Journal | None = None, **about: bool) -> None:
+        self.journal = journal or Journal()
         self.program = Pretended(self.journal, **about)
         self.server = Server(self.journal, self.program, str(folder))
         self.server.start()

@@ -151,10 +151,14 @@ class Stream:
 
     def decode(self, type: int, payload: bytes) -> Any:
         c = Cursor(payload)
-        if type >= 10:
+        if 10 <= type <= 17:
             return json.loads(payload)
         if type in self.tables:
             return self.entries(type, c)
+        if type == 18:
+            return c.u(), c.data[c.at :]
+        if type == 19:
+            return c.s(), [(c.u(), self.name(7, c.u())[3]) for _ in range(c.u())]
         return self.base(c) if type == 8 else self.events(c)
 
     def entries(self, type: int, c: Cursor) -> list[Any]:

@@ -12,6 +12,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
+from memtop import pickled
 from memtop.journal import ALLOC, FREE, STEP, STEP_BEGIN, STEP_END, Journal, now_us
 from memtop.program import Info, Json, Memory, Refused
 from memtop.server import Server
@@ -30,8 +31,9 @@ class Pretended:
         self.step = 0
         self.amp = "off"
         self.refuses = False
-        self.snapshots = 0
+        self.cached = False  # there is a caching allocator, which tells of itself by snapshots
         self.gauges: list[Json] = []
+        self.sizes: dict[int, int] = {}
         self.stack = self._stack()
         for number in range(PARAMETERS):
             self._alloc(number, 65536, "parameter", f"layers.{number}.weight")
@@ -41,7 +43,7 @@ class Pretended:
         return Info(
             devices=[Memory(0, alive, alive, alive)],
             writer="a pretended program",
-            settings={"allocator": "none"},
+            settings={} if self.cached else {"allocator": "none"},
             read_only=self.read_only,
             gauges=self.gauges,
         )
@@ -62,8 +64,7 @@ class Pretended:
         return {"peak_allocated_bytes": -1000, "activation_bytes": -1000, "step_time_ns": 0, "step_time_known": False}
 
     def snapshot(self) -> bytes:
-        self.snapshots += 1
-        return b"a snapshot"
+        return pickled.of(self.journal, self.info().settings)
 
     def run(self, steps: int = 1) -> None:
         """Make steps."""
@@ -103,10 +104,11 @@ class Pretended:
 
     def _alloc(self, place: int, size: int, category: str, layer: str) -> None:
         note = self.journal.tables.note(category, layer)
+        self.sizes[place] = size
         self.journal.event(ALLOC, _address(place), size, self.stack, note)
 
     def _free(self, place: int) -> None:
-        self.journal.event(FREE, _address(place), self.journal.state().alive[_address(place)].size)
+        self.journal.event(FREE, _address(place), self.sizes[place])
 
 
 def _address(place: int) -> int:

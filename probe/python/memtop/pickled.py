@@ -1,0 +1,104 @@
+"""A snapshot in PyTorch's format of a program whose allocator makes none: what `memtop open` reads.
+
+It has what the journal knows: each allocation is a segment of its own, and the last
+events are the trace of device 0. What PyTorch's format cannot express, the parts of
+notes, has keys of memtop's own, as in the snapshots of its other programs.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Mapping
+from typing import Any
+
+from .journal import ALLOC, FREE, RETAG, Alive, Event, Journal
+from .lines import KINDS
+from .tables import Note, Tables
+
+Dict = dict[str, Any]
+
+# The viewer of PyTorch's web site colours an allocation by the category of its alloc event, and stops at
+# a file that has categories but not this one.
+_UNKNOWN = "unknown"
+
+
+def of(journal: Journal, settings: Mapping[str, Any]) -> bytes:
+    """Return a snapshot of a journal, with the settings of its allocator."""
+    with journal.lock:
+        state = journal.state()
+        events = [entry for entry in journal.since(journal.oldest).entries if isinstance(entry, Event)]
+    writer = _Writer(journal.tables)
+    snapshot = {
+        "segments": [writer.segment(address, state.alive[address]) for address in sorted(state.alive)],
+        "device_traces": [writer.trace(events)],
+        "allocator_settings": dict(settings),
+        "external_annotations": [],
+    }
+    return pickle.dumps(snapshot, protocol=4)
+
+
+class _Writer:
+    """Makes the dicts. Equal stacks are one list, which a pickle then has once."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+        self._stacks: dict[int, list[Dict]] = {}
+        self._notes: dict[int, Dict] = {}
+
+    def segment(self, address: int, memory: Alive) -> Dict:
+        frames = self._frames(memory.stack)
+        block = {
+            "address": address, "size": memory.size, "requested_size": memory.size, "state": "active_allocated",
+            "frames": frames, **self._note(memory.note),
+        }  # fmt: skip
+        return {
+            "device": 0, "address": address, "total_size": memory.size, "allocated_size": memory.size,
+            "active_size": memory.size, "requested_size": memory.size, "stream": 0, "segment_type": "large",
+            "segment_pool_id": (0, 0), "is_expandable": False, "frames": frames, "blocks": [block],
+        }  # fmt: skip
+
+    def trace(self, events: list[Event]) -> list[Dict]:
+        """Return events as PyTorch has them. An alloc has the last category of its memory, which the viewer shows."""
+        trace: list[Dict] = []
+        allocs: dict[int, Dict] = {}  # by address
+        for event in events:
+            entry = self._event(event)
+            if event.kind == ALLOC:
+                allocs[event.address] = entry
+            elif event.kind == RETAG and event.address in allocs:
+                alloc = allocs[event.address]
+                alloc.setdefault("noted_category", alloc["category"] if alloc["category"] != _UNKNOWN else "")
+                alloc["category"] = entry["category"]
+            elif event.kind == FREE:
+                allocs.pop(event.address, None)
+                trace.append({**entry, "action": "free_requested"})
+                entry["action"] = "free_completed"
+            trace.append(entry)
+        return trace
+
+    def _event(self, event: Event) -> Dict:
+        entry = {
+            "action": KINDS[event.kind], "addr": event.address, "size": event.size, "stream": 0,
+            "time_us": event.time_us, "frames": self._frames(event.stack), **self._note(event.note),
+        }  # fmt: skip
+        entry.setdefault("category", _UNKNOWN)
+        return entry
+
+    def _frames(self, stack: int) -> list[Dict]:
+        frames = self._stacks.get(stack)
+        if frames is None:
+            strings = self._tables.strings.entries
+            numbers = self._tables.stacks.entries[stack] if stack else ()
+            lines = [self._tables.frames.entries[number] for number in numbers]
+            frames = self._stacks[stack] = [
+                {"filename": strings[line.file], "line": line.line, "name": strings[line.function]} for line in lines
+            ]
+        return frames
+
+    def _note(self, number: int) -> Dict:
+        note = self._notes.get(number)
+        if note is None:
+            strings, entry = self._tables.strings.entries, self._tables.notes.entries[number]
+            texts = (name for name in Note._fields if name not in ("pool", "forward") and getattr(entry, name))
+            note = self._notes[number] = {name: strings[getattr(entry, name)] for name in texts}
+        return note
