@@ -7,6 +7,7 @@ import socket
 import stat
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -132,12 +133,20 @@ def test_the_kernel_says_who_asks(serving: Serving) -> None:
         assert place.peer_of(ours) == (os.getpid(), os.geteuid())
 
 
-def test_other_users_are_refused_though_the_folder_lets_them_in(serving: Serving) -> None:
+def test_other_users_are_refused_though_the_folder_lets_them_in() -> None:
     if os.geteuid() != 0:
         pytest.skip("only root can be another user")
-    for path in (serving.server.path, *map(str, Path(serving.server.path).parents)):
-        if path.startswith("/tmp/"):
-            os.chmod(path, 0o777)
+    with tempfile.TemporaryDirectory() as folder:
+        serving = Serving(Path(folder))
+        os.chmod(folder, 0o755)
+        os.chmod(serving.server.path, 0o777)
+        try:
+            _ask_as_another_user(serving)
+        finally:
+            serving.close()
+
+
+def _ask_as_another_user(serving: Serving) -> None:
     ask = (
         "import os, socket\nos.setuid(65534)\ns = socket.socket(socket.AF_UNIX)\n"
         f"s.connect({serving.server.path!r})\ns.sendall(b'GET /v1/info HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n')\n"
