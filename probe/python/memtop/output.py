@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import socket
 from collections import deque
+from itertools import islice
 
 AHEAD = 64 << 10  # bytes that are made before they are sent
-_WRITE = 256 << 10
+_AT_ONCE = 64  # pieces that are sent by one call of the system
 # A job may have SIGPIPE end it, which must not happen because a viewer has gone.
 _NO_SIGNAL = getattr(socket, "MSG_NOSIGNAL", 0)
 
@@ -31,18 +32,22 @@ class Output:
 
     def send(self) -> bool:
         """Send as much as the peer takes, and report whether that was something."""
-        sent = False
-        self.blocked = False
+        sent = self.blocked = False
         while self._data:
-            data = self._data[0]
             try:
-                count = self._peer.send(data[:_WRITE], _NO_SIGNAL)
+                count = self._peer.sendmsg(islice(self._data, _AT_ONCE), (), _NO_SIGNAL)
             except BlockingIOError:
                 self.blocked = True
                 break
             sent = True
-            if count == len(data):
-                self._data.popleft()
-            else:
-                self._data[0] = data[count:]
+            self._took(count)
         return sent
+
+    def _took(self, count: int) -> None:
+        while count:
+            first = self._data[0]
+            if count < len(first):
+                self._data[0] = first[count:]
+                return
+            count -= len(first)
+            self._data.popleft()
