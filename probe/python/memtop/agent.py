@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from . import __version__, pickled
-from .host import SETTINGS
+from . import __version__
 from .journal import Journal
-from .program import Info, Json, Memory, Refused
+from .program import Info, Json, Refused
 from .server import Server
 from .watch import Watch
 
@@ -45,11 +44,11 @@ class Agent:
 
     def info(self) -> Info:
         """Say how the program is now."""
-        memory = self.watch.memory
+        memory = self.watch.source()
         return Info(
-            devices=[Memory(0, memory.allocated, memory.allocated, memory.allocated)],
+            devices=memory.devices(),
             writer=f"memtop's agent {__version__}",
-            settings=SETTINGS,
+            settings=memory.settings,
             capabilities=("steps", "stacks"),
         )
 
@@ -71,4 +70,4 @@ class Agent:
 
     def snapshot(self) -> bytes:
         """Return the memory as PyTorch writes it."""
-        return pickled.of(self.journal, SETTINGS)
+        return self.watch.source().snapshot()

@@ -54,7 +54,7 @@ class Message(NamedTuple):
 
 
 class Pickled(NamedTuple):
-    """A snapshot as PyTorch's allocator tells it, pickled."""
+    """A snapshot as PyTorch's allocator tells it, pickled; empty once a later one has taken its place."""
 
     time_us: int
     data: bytes
@@ -161,6 +161,9 @@ class Journal:
             self._events_before = self._events
             self._entries.clear()
             self._alive.clear()
+            self._pickled = None
+            for key in [key for key, entry in self._latest.items() if isinstance(entry, Tags)]:
+                del self._latest[key]
 
     def state(self) -> State:
         """Return the state as of now. The session owns it."""

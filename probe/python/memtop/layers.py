@@ -171,7 +171,7 @@ class Layers:
         layer.output_bytes = sum(t.numel() * t.element_size() for t in tensors)
         for tensor in tensors:
             self._registry.see(tensor, "activation" if tensor.requires_grad else "inference", layer.name, "output")
-            if not self._calls and tensor.dim() == 0 and tensor.requires_grad:
+            if not self._calls and tensor.dim() == 0 and tensor.requires_grad and tensor.device.type == "cpu":
                 self.losses.append(tensor.detach())
         node = next((t.grad_fn for t in tensors if t.grad_fn is not None), None)
         if node is not None:

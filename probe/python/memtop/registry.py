@@ -14,7 +14,7 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Iterator
-from typing import Any, Callable, Protocol
+from typing import Any, Protocol
 
 import torch
 
@@ -32,6 +32,9 @@ STRENGTH = {name: len(STRONGEST_FIRST) - place for place, name in enumerate(STRO
 class Sink(Protocol):
     """Who is told what becomes of memory. Sizes are bytes."""
 
+    stacks: bool  # whether the stacks of new storages are to be captured
+
+    def wanted(self, device: Any) -> bool: ...
     def born(self, holding: Holding) -> None: ...
     def changed(self, holding: Holding) -> None: ...
     def died(self, holding: Holding) -> None: ...
@@ -61,14 +64,13 @@ class Holding:
 
 
 class Registry:
-    """See the module. `wanted` says which devices' memory is kept, by torch's device."""
+    """See the module."""
 
-    def __init__(self, sink: Sink, stacks: Stacks, wanted: Callable[[Any], bool]) -> None:
+    def __init__(self, sink: Sink, stacks: Stacks) -> None:
         self.lock = threading.RLock()
         self.step = 0
         self._sink = sink
         self._stacks = stacks
-        self._wanted = wanted
         self._alive: dict[int, Holding] = {}
         self._ends: deque[tuple[int, Any]] = deque()
         self._follow = _by_callback if _callbacks_work() else _by_asking
@@ -98,7 +100,7 @@ class Registry:
         """Take a tensor's storage as memory of a category; None for one that has none here. A stack of None is taken
         when the storage is new."""
         storage, address = _storage_of(tensor)
-        if address == 0 or not self._wanted(tensor.device):
+        if address == 0 or not self._sink.wanted(tensor.device):
             return None
         with self.lock:
             self._take_ends()
@@ -121,9 +123,10 @@ class Registry:
             for holding in [h for h in self._alive.values() if h.reference.expired()]:
                 self._forget(holding)
 
-    def clear(self) -> None:
-        """Forget everything, without a word to the sink."""
+    def clear(self, sink: Sink) -> None:
+        """Forget everything, without a word to the sink, and tell this one from here on."""
         with self.lock:
+            self._sink = sink
             self._alive.clear()
             self._ends.clear()
 
@@ -133,7 +136,9 @@ class Registry:
         holding = Holding(address, storage.nbytes(), tensor.device)
         holding.category, holding.layer, holding.role = category, layer, role
         holding.shape, holding.dtype = shape_of(tensor), dtype_of(tensor)
-        holding.stack = self._stacks.capture() if stack is None else stack
+        holding.stack = stack or 0
+        if stack is None and self._sink.stacks:
+            holding.stack = self._stacks.capture()
         holding.born = self.step
         holding.reference = self._follow(storage, address, self._ends)
         self._alive[address] = holding

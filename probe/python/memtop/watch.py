@@ -15,16 +15,19 @@ from typing import Any
 import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
+from . import cuda
+from .cuda import CudaMemory
 from .gathering import Gathering
 from .gradients import PAUSE, Gradients
 from .host import HostMemory
-from .journal import STEP_BEGIN, STEP_END, Journal
+from .journal import SETTINGS, STEP_BEGIN, STEP_END, Journal
 from .layers import Layers
 from .models import Models
 from .names import Names
 from .registry import Registry
 from .sampling import CREDIT_NS, Sampling
 from .saved import SavedTensors
+from .source import Source
 from .stacks import Stacks, place_of
 
 STEP = 12  # the type of the message
@@ -36,9 +39,9 @@ class Watch:
     def __init__(self, journal: Journal) -> None:
         self.journal = journal
         self.models = Models()
-        self.memory = HostMemory(journal)
+        self.memory: Source = HostMemory(journal)
         self.stacks = Stacks(journal)
-        self.registry = Registry(self.memory, self.stacks, self.memory.wanted)
+        self.registry = Registry(self.memory, self.stacks)
         self.layers = Layers(self.models, self.registry, self._new_model)
         self.saved = SavedTensors(self._saved)
         self.gathering = Gathering(self.models, self.registry)
@@ -65,14 +68,45 @@ class Watch:
         """Begin or end watching. It begins with what is alive now, and ends for good at the next step."""
         with self._lock:
             if wanted and not self._wanted:
-                with self.registry.lock:
-                    self.registry.clear()
-                    self.memory.clear()
-                    self.journal.forget()
-                    self.gathering.scan()
+                self._look_where()
+                self._begin()
                 self.sampling.begin()
                 self._looked = False
+            elif self._wanted and not wanted:
+                self.memory.end()
             self._wanted = wanted
+
+    def source(self) -> Source:
+        """Return the memory that is looked at, or that would be if watching began now. Any thread may ask."""
+        with self._lock:
+            if not self._wanted:
+                self._look_where()
+            return self.memory
+
+    def _look_where(self) -> bool:
+        """Choose the memory to look at: a device's from the moment on at which the program has one. Report whether it
+        is another than before."""
+        if isinstance(self.memory, CudaMemory) or not cuda.present():
+            return False
+        self.memory.end()
+        self.memory = CudaMemory(self.journal)
+        return True
+
+    def _go_to_device(self) -> None:
+        """Watch a device's memory from here on, if the program has begun to use one."""
+        if isinstance(self.memory, HostMemory) and cuda.present():
+            with self._lock:
+                if self._wanted and self._look_where():
+                    self.journal.message(SETTINGS, self.memory.settings, key=0)
+                    self._begin()
+
+    def _begin(self) -> None:
+        with self.registry.lock:
+            self.registry.clear(self.memory)
+            self.memory.clear()
+            self.journal.forget()
+            self.gathering.scan()
+        self.memory.begin(self.registry)
 
     def close(self) -> None:
         """Leave: at once in the thread that trains, else when it comes to the end of its step."""
@@ -133,6 +167,7 @@ class Watch:
             return
         if not self._wanted and not self._looking:
             return
+        self._go_to_device()
         data: dict[str, Any] = {"step": self.step, "time_us": time.time_ns() // 1000, "device": 0}
         if self.step > 1:  # of the first it is not known when it began
             data["duration_ns"] = duration
@@ -164,7 +199,7 @@ class Watch:
             self.scanning.pay(self._scanned)
         with self.registry.lock:
             self.registry.settle()
-            data.update(self.memory.measures())
+            data.update(self.memory.measures()[0])
         data["layers"] = self.layers.take()
 
     def _look(self, optimizer: Any, wanted: bool) -> None:

@@ -1,0 +1,95 @@
+"""Snapshots of PyTorch's caching allocator, taken beside the program by a thread of the agent.
+
+PyTorch makes a snapshot in C, and Python's global lock is held meanwhile, so the
+program waits. How long that takes is measured, and decides when the next one is
+taken: they all take no more than a small share of the time. One that would tell
+nothing new is not taken.
+"""
+
+from __future__ import annotations
+
+import pickle
+import threading
+import time
+from typing import Any, Callable
+
+import torch
+
+from .journal import Journal, Pickled, Tags, now_us
+
+SHARE = 0.006  # of the time that snapshots may take in the mean
+LEAST_PAUSE = 0.1  # seconds between two
+MOST_BYTES = 64 << 20  # of one, see docs/protocol.md
+MOST_ENTRIES = 200_000  # of one, where the program keeps more
+PROTOCOL = 4  # of pickles: what all readers know
+
+
+class Snapshots:
+    """Writes snapshots and tags into the journal. `begin` and `end` may be called by any thread.
+
+    `tags` returns what memory is for, by device. `activity` returns a value that changes whenever memory does.
+    """
+
+    def __init__(self, journal: Journal, tags: Callable[[], list[Tags]], activity: Callable[[], object]) -> None:
+        self._journal = journal
+        self._tags = tags
+        self._activity = activity
+        self._seen: object = None
+        self._stop: threading.Event | None = None
+        self._lock = threading.Lock()
+        self.pause = LEAST_PAUSE  # seconds from one to the next
+        self.spent_ns = 0  # since the program began
+
+    def begin(self) -> None:
+        """Take a snapshot, and have the next ones taken."""
+        self.end()
+        self._seen, self._stop = None, threading.Event()
+        self.take()
+        threading.Thread(target=self._run, args=(self._stop,), name="memtop snapshots", daemon=True).start()
+
+    def end(self) -> None:
+        """Have no more taken. One that is being taken is not waited for."""
+        if self._stop is not None:
+            self._stop.set()
+            self._stop = None
+
+    def take(self) -> None:
+        """Take a snapshot unless the memory is as it was, with what it is for right before."""
+        with self._lock:
+            activity = self._activity()
+            if activity == self._seen:
+                return
+            self._seen, start = activity, time.thread_time_ns()
+            tags, data = self._tags(), snapshot()
+            self._journal.add(Pickled(now_us(), data))
+            for entry in tags:
+                self._journal.add(entry)
+            cost = time.thread_time_ns() - start
+            self.spent_ns += cost
+            self.pause = max(LEAST_PAUSE, cost / 1e9 / SHARE)
+
+    def _run(self, stop: threading.Event) -> None:
+        while not stop.wait(self.pause):
+            try:
+                self.take()
+            except Exception:  # the program may be ending; what is known stays known
+                return
+
+
+def snapshot() -> bytes:
+    """Return a snapshot as PyTorch writes it, without the oldest entries of a history that is too long to be sent."""
+    contents, entries = torch.cuda.memory._snapshot(), MOST_ENTRIES
+    while True:
+        shorten(contents, entries)
+        data = pickle.dumps(contents, PROTOCOL)
+        if len(data) <= MOST_BYTES or entries == 0:
+            return data
+        entries //= 4
+
+
+def shorten(contents: dict[str, Any], entries: int) -> None:
+    """Leave only the last entries of each device's history."""
+    traces = contents.get("device_traces") or []
+    for device, trace in enumerate(traces):
+        if len(trace) > entries:
+            traces[device] = trace[len(trace) - entries :]
