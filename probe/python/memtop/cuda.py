@@ -32,7 +32,8 @@ def present() -> bool:
 
 
 class CudaMemory:
-    """Adds up what storages are for, and has snapshots taken. Guarded by its registry's lock but for what takes them."""
+    """Adds up what storages are for, and has snapshots taken. What does not concern those is guarded by the registry's
+    lock."""
 
     stacks = False  # the allocator knows them
 

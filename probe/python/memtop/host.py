@@ -15,10 +15,10 @@ from .source import Notes, amounts
 class HostMemory:
     """Writes what becomes of storages into the journal, and adds it up. Guarded by its registry's lock."""
 
-    settings: Json = {"allocator": "none"}
     stacks = True  # nothing but the agent knows which line made a storage
 
     def __init__(self, journal: Journal) -> None:
+        self.settings: Json = {"allocator": "none"}
         self._journal = journal
         self._notes = Notes(journal)
         self.allocated = 0

@@ -8,6 +8,7 @@ nothing new is not taken.
 
 from __future__ import annotations
 
+import contextlib
 import pickle
 import threading
 import time
@@ -43,37 +44,42 @@ class Snapshots:
     def begin(self) -> None:
         """Take a snapshot, and have the next ones taken."""
         self.end()
-        self._seen, self._stop = None, threading.Event()
-        self.take()
-        threading.Thread(target=self._run, args=(self._stop,), name="memtop snapshots", daemon=True).start()
+        stop = threading.Event()
+        with self._lock:
+            self._seen, self._stop = None, stop
+            self._take()
+        threading.Thread(target=self._run, args=(stop,), name="memtop snapshots", daemon=True).start()
 
     def end(self) -> None:
-        """Have no more taken. One that is being taken is not waited for."""
-        if self._stop is not None:
-            self._stop.set()
-            self._stop = None
+        """Have no more taken. It waits for the one that is being taken."""
+        with self._lock:
+            if self._stop is not None:
+                self._stop.set()
+                self._stop = None
 
     def take(self) -> None:
-        """Take a snapshot unless the memory is as it was, with what it is for right before."""
+        """Take a snapshot unless none is wanted, or the memory is as it was."""
         with self._lock:
-            activity = self._activity()
-            if activity == self._seen:
-                return
-            self._seen, start = activity, time.thread_time_ns()
-            tags, data = self._tags(), snapshot()
-            self._journal.add(Pickled(now_us(), data))
-            for entry in tags:
-                self._journal.add(entry)
-            cost = time.thread_time_ns() - start
-            self.spent_ns += cost
-            self.pause = max(LEAST_PAUSE, cost / 1e9 / SHARE)
+            if self._stop is not None:
+                self._take()
+
+    def _take(self) -> None:
+        activity = self._activity()
+        if activity == self._seen:
+            return
+        self._seen, start = activity, time.thread_time_ns()
+        tags, data = self._tags(), snapshot()  # what memory is for, right before
+        self._journal.add(Pickled(now_us(), data))
+        for entry in tags:
+            self._journal.add(entry)
+        cost = time.thread_time_ns() - start
+        self.spent_ns += cost
+        self.pause = max(LEAST_PAUSE, cost / 1e9 / SHARE)
 
     def _run(self, stop: threading.Event) -> None:
-        while not stop.wait(self.pause):
-            try:
+        with contextlib.suppress(Exception):  # the program may be ending; what is known stays known
+            while not stop.wait(self.pause):
                 self.take()
-            except Exception:  # the program may be ending; what is known stays known
-                return
 
 
 def snapshot() -> bytes:

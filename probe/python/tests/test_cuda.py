@@ -1,0 +1,235 @@
+"""The memory of devices, against a stand-in for PyTorch's allocator that plays recorded snapshots again."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import weakref
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+# ruff: noqa: E402
+from conftest import eventually
+from standin import ACTIVE, Allocator
+
+from memtop.cuda import CudaMemory, used
+from memtop.history import MOST_ENTRIES
+from memtop.journal import Journal, Pickled, Tags
+from memtop.registry import Registry
+from memtop.stacks import Stacks
+
+RECORDED = Path(os.environ.get("MEMTOP_SNAPSHOTS", Path(__file__).parents[3] / ".." / "shared" / "snapshots"))
+TRAINING = "training_medium_512.torch2.10.pickle"
+
+needs_recorded = pytest.mark.skipif(not (RECORDED / TRAINING).is_file(), reason=f"no recorded snapshots in {RECORDED}")
+
+
+@pytest.fixture
+def allocator(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Allocator:
+    found = Allocator(RECORDED / getattr(request, "param", TRAINING))
+    found.install(monkeypatch.setattr)
+    return found
+
+
+def _follow(storage: Storage, address: int, ends: Any) -> Any:
+    return weakref.ref(storage, lambda reference: ends.append((address, reference)))
+
+
+class Watched:
+    """Memory of devices that is watched."""
+
+    def __init__(self) -> None:
+        self.journal = Journal()
+        self.memory = CudaMemory(self.journal)
+        self.registry = Registry(self.memory, Stacks(self.journal))
+        self.registry._follow = _follow  # storages of PyTorch are told of in other ways by its older versions
+        self.memory.begin(self.registry)
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return the newest snapshot of the journal."""
+        pickled = self.journal.state().pickled
+        assert pickled is not None
+        found: dict[str, Any] = pickle.loads(pickled.data)
+        return found
+
+    def tags(self) -> list[Tags]:
+        """Return the newest tags of the journal."""
+        return [entry for entry in self.journal.state().latest if isinstance(entry, Tags)]
+
+
+@pytest.fixture
+def watched(allocator: Allocator) -> Iterator[Watched]:
+    found = Watched()
+    yield found
+    found.memory.end()
+
+
+class Storage:
+    """What the registry asks of a storage."""
+
+    def __init__(self, address: int, size: int) -> None:
+        self.address = address
+        self.size = size
+
+    def data_ptr(self) -> int:
+        return self.address
+
+    def nbytes(self) -> int:
+        return self.size
+
+
+class Tensor:
+    """What the registry asks of a tensor."""
+
+    def __init__(self, address: int, size: int, device: int = 0) -> None:
+        self.storage = Storage(address, size)
+        self.device = torch.device("cuda", device)
+        self.shape = (size // 4,)
+        self.dtype = torch.float32
+
+    def untyped_storage(self) -> Storage:
+        return self.storage
+
+
+def expected() -> list[Any]:
+    if not (RECORDED / "expected.jsonl").is_file():
+        return []
+    lines = [json.loads(line) for line in (RECORDED / "expected.jsonl").read_text().splitlines()]
+    return [line for line in lines if line["file"].endswith("pickle") and line["devices"][0]["events"] > 50]
+
+
+@needs_recorded
+@pytest.mark.parametrize(
+    ("allocator", "numbers"), [(e["file"], e["devices"][0]) for e in expected()], indirect=["allocator"]
+)
+def test_a_snapshot_at_the_end_of_a_history_has_the_numbers_of_the_recording(
+    allocator: Allocator, watched: Watched, numbers: dict[str, Any]
+) -> None:
+    events = 0
+    while happened := allocator.advance(8000):
+        events += happened
+        watched.memory._snapshots.take()
+    last = watched.snapshot()
+    segments = last["segments"]
+    assert events == numbers["events"]
+    assert len(last["device_traces"][0]) == min(events, MOST_ENTRIES)
+    assert len(segments) == numbers["segments"]
+    assert sum(len(s["blocks"]) for s in segments) == numbers["blocks"]
+    for name in ("allocated", "active", "requested"):
+        assert sum(s[f"{name}_size"] for s in segments) == numbers[f"{name}_bytes"]
+    assert sum(s["total_size"] for s in segments) == numbers["reserved_bytes"]
+    [device] = watched.memory.devices()
+    assert device.allocated == numbers["allocated_bytes"]
+    assert device.reserved == numbers["reserved_bytes"]
+
+
+@needs_recorded
+def test_the_history_is_on_while_memory_is_watched_and_bounded(allocator: Allocator, watched: Watched) -> None:
+    door = torch._C._cuda_record_memory_history
+    assert allocator.most == MOST_ENTRIES
+    assert allocator.switched[0][:3] == ("all", "alloc", "python")
+    watched.memory.end()
+    assert allocator.most is None
+    assert torch._C._cuda_record_memory_history == allocator.switch != door
+
+
+@needs_recorded
+def test_the_history_of_a_program_that_records_is_left_alone(allocator: Allocator) -> None:
+    torch.cuda.memory._record_memory_history(max_entries=99)
+    watched = Watched()
+    watched.memory.end()
+    assert allocator.most == 99
+    assert len(allocator.switched) == 1
+
+
+@needs_recorded
+def test_a_program_that_begins_to_record_while_it_is_watched_keeps_its_history(allocator: Allocator) -> None:
+    watched = Watched()
+    torch.cuda.memory._record_memory_history(max_entries=99)
+    watched.memory.end()
+    assert allocator.most == 99
+    assert torch._C._cuda_record_memory_history == allocator.switch
+
+
+@needs_recorded
+def test_snapshots_come_by_themselves_as_long_as_memory_changes(allocator: Allocator, watched: Watched) -> None:
+    allocator.advance(1000)
+    eventually("a snapshot with the events", lambda: len(watched.snapshot()["device_traces"][0]) == 1000)
+    position = watched.journal.position
+    watched.memory._snapshots.take()
+    assert watched.journal.position == position, "nothing had happened"
+
+
+@needs_recorded
+def test_snapshots_are_as_rare_as_their_cost_demands(allocator: Allocator, watched: Watched) -> None:
+    snapshots = watched.memory._snapshots
+    before = snapshots.spent_ns
+    allocator.advance(10)
+    snapshots.take()
+    cost = (snapshots.spent_ns - before) / 1e9
+    assert snapshots.pause == pytest.approx(max(0.1, cost / 0.006))
+
+
+@needs_recorded
+def test_the_journal_keeps_one_snapshot(allocator: Allocator, watched: Watched) -> None:
+    for _ in range(3):
+        allocator.advance(10)
+        watched.memory._snapshots.take()
+    pickles = [entry for entry in watched.journal.since(0).entries if isinstance(entry, Pickled)]
+    assert [bool(p.data) for p in pickles].count(True) == 1
+    assert pickles[-1].data
+
+
+@needs_recorded
+def test_memory_is_tagged_with_what_the_registry_knows(allocator: Allocator, watched: Watched) -> None:
+    allocator.advance(5000)
+    block = next(b for s in allocator.snapshot()["segments"] for b in s["blocks"] if b["state"] == ACTIVE)
+    tensor = Tensor(block["address"], block["requested_size"])
+    watched.registry.see(tensor, "parameter", "layers.0", "weight", 0)
+    watched.memory._snapshots.take()
+    [tags] = watched.tags()
+    [(address, number)] = tags.notes
+    assert address == block["address"]
+    tables = watched.journal.tables
+    note = tables.notes.entries[number]
+    texts = [tables.strings.entries[n] for n in (note.category, note.layer, note.role, note.shape, note.dtype)]
+    assert texts == ["parameter", "layers.0", "weight", str([block["requested_size"] // 4]), "fp32"]
+
+
+@needs_recorded
+def test_a_step_says_what_its_memory_is_for_and_its_peak_only_where_it_is_its_own(
+    allocator: Allocator, watched: Watched
+) -> None:
+    tensor = Tensor(4096, 1000)
+    watched.registry.see(tensor, "parameter", stack=0)
+    watched.memory.begin_step()
+    allocator.advance(3000)
+    [step] = watched.memory.measures()
+    stats = used()[0]
+    assert step["peak_allocated_bytes"] == stats["allocated_bytes"]["all"]["peak"]
+    assert {c["name"]: c["bytes"] for c in step["categories"]}["parameter"] == 1000
+    assert sum(c["bytes"] for c in step["categories"]) == step["allocated_bytes"]
+    watched.memory.begin_step()
+    [step] = watched.memory.measures()
+    assert "peak_allocated_bytes" not in step
+
+
+@needs_recorded
+def test_every_device_that_has_memory_is_told_of(
+    allocator: Allocator, watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    idle = {"allocated_bytes": {"all": {"current": 0, "peak": 0}}, "reserved_bytes": {"all": {"current": 0, "peak": 0}}}
+    stats = allocator.devices[0].stats()
+    monkeypatch.setattr(torch._C, "_cuda_getDeviceCount", lambda: 3)
+    monkeypatch.setattr(torch._C, "_cuda_memoryStats", lambda device: idle if device == 1 else stats)
+    assert [m.device for m in watched.memory.devices()] == [0, 2]
+    watched.registry.see(tensor := Tensor(4096, 1000, device=2), "input", stack=0)
+    assert [(t.device, len(t.notes)) for t in watched.memory._tags()] == [(2, 1)]
+    del tensor
+    assert watched.memory._tags() == []
