@@ -1,9 +1,9 @@
 """Snapshots of PyTorch's caching allocator, taken beside the program by a thread of the agent.
 
 PyTorch makes a snapshot in C, and Python's global lock is held meanwhile, so the
-program waits. How long that takes is measured, and decides when the next one is
-taken: they all take no more than a small share of the time. One that would tell
-nothing new is not taken.
+program waits. How long that takes is measured, and paid from a purse that fills with
+time: all of them take no more than a small share of it. One that would tell nothing
+new is not taken.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from typing import Any, Callable
 import torch
 
 from .journal import Journal, Pickled, Tags, now_us
+from .sampling import Sampling
 
-SHARE = 0.006  # of the time that snapshots may take in the mean
-LEAST_PAUSE = 0.1  # seconds between two
+PAUSE = 0.1  # seconds between two, at least
 MOST_BYTES = 64 << 20  # of one, see docs/protocol.md
 MOST_ENTRIES = 200_000  # of one, where the program keeps more
 PROTOCOL = 4  # of pickles: what all readers know
@@ -38,7 +38,7 @@ class Snapshots:
         self._seen: object = None
         self._stop: threading.Event | None = None
         self._lock = threading.Lock()
-        self.pause = LEAST_PAUSE  # seconds from one to the next
+        self._purse = Sampling()
         self.spent_ns = 0  # since the program began
 
     def begin(self) -> None:
@@ -47,6 +47,7 @@ class Snapshots:
         stop = threading.Event()
         with self._lock:
             self._seen, self._stop = None, stop
+            self._purse.begin()
             self._take()
         threading.Thread(target=self._run, args=(stop,), name="memtop snapshots", daemon=True).start()
 
@@ -74,12 +75,16 @@ class Snapshots:
             self._journal.add(entry)
         cost = time.thread_time_ns() - start
         self.spent_ns += cost
-        self.pause = max(LEAST_PAUSE, cost / 1e9 / SHARE)
+        self._purse.pay(cost)
 
     def _run(self, stop: threading.Event) -> None:
+        before = time.monotonic_ns()
         with contextlib.suppress(Exception):  # the program may be ending; what is known stays known
-            while not stop.wait(self.pause):
-                self.take()
+            while not stop.wait(PAUSE):
+                now = time.monotonic_ns()
+                if self._purse.next(now - before):
+                    self.take()
+                before = now
 
 
 def snapshot() -> bytes:

@@ -7,8 +7,8 @@ the segments and blocks that there were when the snapshot's history was recorded
 
 from __future__ import annotations
 
-import copy
 import pickle
+import threading
 import time
 from collections import deque
 from collections.abc import Iterator
@@ -156,15 +156,17 @@ class Allocator:
         self.most: int | None = None  # entries of the history, None while it is off
         self.switched: list[tuple[Any, ...]] = []  # the arguments of each call
         self.snapshots = 0
+        self.lock = threading.Lock()
         self.observers: list[Callable[[int, int, int, int], None]] = []
 
     def advance(self, events: int) -> int:
         """Let events happen on each device; return how many there were."""
         happened = 0
-        for device in self.devices:
-            happened += device.advance(events, self.most is not None)
-            while self.most is not None and len(device.recorded) > self.most:
-                device.recorded.popleft()
+        with self.lock:
+            for device in self.devices:
+                happened += device.advance(events, self.most is not None)
+                while self.most is not None and len(device.recorded) > self.most:
+                    device.recorded.popleft()
         return happened
 
     def replaced(self) -> dict[str, Any]:
@@ -172,7 +174,7 @@ class Allocator:
         return {
             "_cuda_getDeviceCount": lambda: len(self.devices),
             "_cuda_getAllocatorBackend": lambda: "native",
-            "_cuda_memoryStats": lambda device: self.devices[device].stats(),
+            "_cuda_memoryStats": self.stats,
             "_cuda_memorySnapshot": self.snapshot,
             "_cuda_isHistoryEnabled": lambda: self.most is not None,
             "_cuda_record_memory_history": self.switch,
@@ -185,6 +187,11 @@ class Allocator:
         for name, value in self.replaced().items():
             replace(torch._C, name, value)
 
+    def stats(self, device: int) -> dict[str, Any]:
+        """Return a device's counters as `_cuda_memoryStats` does."""
+        with self.lock:
+            return self.devices[device].stats()
+
     def switch(self, *arguments: Any) -> None:
         """Record the history or not, as `_cuda_record_memory_history` does."""
         self.switched.append(arguments)
@@ -196,12 +203,13 @@ class Allocator:
 
     def snapshot(self, *_: Any) -> dict[str, Any]:
         """Return a snapshot as `_cuda_memorySnapshot` does."""
-        self.snapshots += 1
-        return {
-            **copy.copy(self.contents),
-            "segments": [segment for device in self.devices for segment in device.described()],
-            "device_traces": [list(device.recorded) for device in self.devices],
-        }
+        with self.lock:
+            self.snapshots += 1
+            return {
+                **self.contents,
+                "segments": [segment for device in self.devices for segment in device.described()],
+                "device_traces": [list(device.recorded) for device in self.devices],
+            }
 
     def run_out(self, device: int, size: int, free: int, total: int) -> None:
         """Run out of memory as PyTorch does: the event is recorded, the observers are called, then it raises."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import threading
 import weakref
 from collections.abc import Iterator
 from pathlib import Path
@@ -167,13 +168,22 @@ def test_snapshots_come_by_themselves_as_long_as_memory_changes(allocator: Alloc
 
 
 @needs_recorded
-def test_snapshots_are_as_rare_as_their_cost_demands(allocator: Allocator, watched: Watched) -> None:
-    snapshots = watched.memory._snapshots
-    before = snapshots.spent_ns
+def test_snapshots_are_paid_from_a_purse_and_not_taken_while_it_is_empty(
+    allocator: Allocator, watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    snapshots, asked = watched.memory._snapshots, threading.Semaphore(0)
+    with snapshots._lock:
+        snapshots._purse.pay(10**12)
+        ask = snapshots._purse.next
+        monkeypatch.setattr(snapshots._purse, "next", lambda passed: [ask(passed), asked.release()][0])
     allocator.advance(10)
-    snapshots.take()
-    cost = (snapshots.spent_ns - before) / 1e9
-    assert snapshots.pause == pytest.approx(max(0.1, cost / 0.006))
+    taken = allocator.snapshots
+    for _ in range(3):
+        asked.acquire()
+    assert allocator.snapshots == taken
+    with snapshots._lock:
+        snapshots._purse.begin()
+    eventually("a snapshot", lambda: allocator.snapshots > taken)
 
 
 @needs_recorded
