@@ -13,6 +13,7 @@ type played struct {
 	requested, reserved int64               // bytes, of now
 	allocated           int64               // bytes of blocks, as of the last base
 	sums                map[memorySum]int64 // that were seen, and the last event before which
+	uncached            bool                // no allocator keeps memory: each allocation is a segment
 }
 
 // memorySum is what a memory adds up to, in bytes.
@@ -52,7 +53,7 @@ func (w *watcher) base(f *wire.Frame, names *trace.Tables) {
 	p, known := w.memory[f.Device]
 	if !known {
 		w.check("base.missed", f.Missed == 0, "0 missed in the first base of a device", "device %d: %d missed", f.Device, f.Missed)
-		p = &played{sums: make(map[memorySum]int64)}
+		p = &played{sums: make(map[memorySum]int64), uncached: w.uncached()}
 		w.memory[f.Device] = p
 	} else {
 		w.bridged(f, p)
@@ -113,6 +114,24 @@ func (w *watcher) events(f *wire.Frame, names *trace.Tables) {
 	}
 }
 
+// uncached reports whether the program says that it has no caching allocator.
+func (w *watcher) uncached() bool {
+	for _, s := range w.stream.Hello().Settings {
+		if s.Key == "allocator" && s.Value == "none" {
+			return true
+		}
+	}
+	return false
+}
+
+// hold adds to the bytes in use.
+func (p *played) hold(bytes int64) {
+	p.requested += bytes
+	if p.uncached {
+		p.reserved += bytes
+	}
+}
+
 func (w *watcher) event(f *wire.Frame, p *played, v *trace.Event) {
 	if v.Absent&trace.NoTime == 0 {
 		w.check("events.time", plausible(v.Time), "microseconds since 1970", "event %d of device %d: %d", p.next, f.Device, v.Time)
@@ -122,12 +141,12 @@ func (w *watcher) event(f *wire.Frame, p *played, v *trace.Event) {
 	case trace.Alloc:
 		w.check("events.live", !live, "memory that is free is handed out", "event %d: alloc at %#x, which is live", p.next, v.Addr)
 		p.live[v.Addr] = v.Size
-		p.requested += v.Size - size
+		p.hold(v.Size - size)
 	case trace.FreeCompleted, trace.Free:
 		w.check("events.live", live && size == v.Size, "memory is given back as it was handed out",
 			"event %d: %v of %d bytes at %#x, where %d are live", p.next, v.Kind, v.Size, v.Addr, size)
 		delete(p.live, v.Addr)
-		p.requested -= size
+		p.hold(-size)
 	case trace.FreeRequested, trace.Retag, trace.Lost:
 		w.check("events.live", live, "an event about memory that is live", "event %d: %v at %#x, where nothing is", p.next, v.Kind, v.Addr)
 	default:
