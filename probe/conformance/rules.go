@@ -2,108 +2,150 @@ package conformance
 
 import "strings"
 
-// Rule is a rule of docs/protocol.md that can be seen from outside.
+// Rule is a rule of docs/protocol.md that can be seen from outside, or one side of it.
 type Rule struct {
-	ID   string `json:"id"`
-	Text string `json:"text"` // in a line
+	// Labels are what the page calls it: several, with blanks between, where they can
+	// only be seen together.
+	Labels string `json:"labels"`
+	Name   string `json:"name"` // what this side of it is called here
+	Text   string `json:"text"` // in a line
 	// unseen is why there may be nothing to see of it.
 	unseen string
 }
 
-// Group is the first part of the id: what the rule is about.
-func (r Rule) Group() string { group, _, _ := strings.Cut(r.ID, "."); return group }
+// Group is the first part of the name: what the rule is about.
+func (r Rule) Group() string { group, _, _ := strings.Cut(r.Name, "."); return group }
 
 const (
 	noEvents  = "the program had no events in that time"
 	noSteps   = "the program ended no step in that time"
-	noControl = "nothing of it was sent"
+	noControl = "the program's settings cannot be changed"
+	noModes   = "this system has no such modes"
+	notTried  = "it takes ten seconds: ask for it without --quick"
+	noParts   = "the program sent no snapshot"
+	cached    = "the program has a caching allocator"
 )
 
+// rules are all of them, in the order of the page.
 var rules = []Rule{
-	{"socket.folder", "the socket's folder is the program's user's own, mode 0700", "this system has no such modes"},
-	{"socket.mode", "the socket has mode 0600", "this system has no such modes"},
-	{"socket.name", "the socket is called <pid>-<start time>.sock", "this system has no such names"},
+	{"S1", "socket.http", "a probe speaks HTTP/1.1", ""},
+	{"S2", "socket.name", "the socket is called <pid>-<start time>.sock", noModes},
+	{"S3", "socket.folder", "its folder is the program's user's own, mode 0700", noModes},
+	{"S3", "socket.mode", "the socket has mode 0600", noModes},
 
-	{"http.400", "what makes no sense is refused with 400", ""},
-	{"http.403", "changes of a read-only program are refused with 403", ""},
-	{"http.404", "what is not there is refused with 404", ""},
-	{"http.405", "another method is refused with 405", ""},
-	{"http.406", "metrics in no format that is accepted are refused with 406", ""},
-	{"http.408", "a body that does not come is refused with 408", ""},
-	{"http.413", "a body that is too large is refused with 413", ""},
-	{"http.viewer-name", "Memtop-Viewer has up to 64 printable ASCII characters", ""},
-	{"http.error", "a refusal is a JSON object with one line of error", ""},
-	{"http.slow", "a request that does not end ends the connection", ""},
-	{"http.idle", "a viewer that takes nothing for five seconds is cut off", ""},
-	{"http.viewers", "one more than 64 viewers is refused with 503", "it turns other viewers away: ask for it with --crowd"},
-	{"http.survives", "the program goes on after all that", ""},
+	{"S5", "http.capabilities", "what the capabilities name is served", ""},
+	{"S5", "http.unknown", "parameters that are not known are ignored", ""},
+	{"S6", "http.400", "what makes no sense is refused with 400", ""},
+	{"S6", "http.404", "what is not there is refused with 404", ""},
+	{"S6", "http.405", "another method is refused with 405, and Allow", ""},
+	{"S6", "http.406", "metrics in no format that is accepted are refused with 406", "the program has no metrics"},
+	{"S6", "http.408", "a body that does not come is refused with 408", notTried},
+	{"S6", "http.413", "a body that is too large is refused with 413", noControl},
+	{"S6", "http.503", "a viewer too many is refused with 503", "it turns other viewers away: ask for it with --crowd"},
+	{"S6", "http.error", "a refusal is a JSON object with one line of error", ""},
+	{"S6", "http.slow", "a request that does not end ends the connection", notTried},
+	{"S8", "http.idle", "a viewer that takes nothing for five seconds is cut off", notTried},
+	{"S8", "http.survives", "the program goes on after all that", ""},
 
-	{"info.json", "/v1/info is one JSON object of at most 64 KiB", ""},
-	{"info.fields", "its fields have the names and types of the page", ""},
-	{"info.devices", "its devices ascend, and there is one at least", ""},
-	{"info.version", "its version is that of the protocol", ""},
-	{"info.same", "each answer is of the same process", ""},
-	{"info.sums", "what is counted since the begin never shrinks", ""},
-	{"info.memory", "its bytes are those that the stream leads to", noEvents},
+	{"R1 S7", "info.json", "/v1/info is one JSON object of at most 64 KiB", ""},
+	{"I1", "info.fields", "its fields have the names and types of the page", ""},
+	{"I1", "info.hello", "it says of the program what hello says", ""},
+	{"I1", "info.viewers", "viewers is how many streams are open", ""},
+	{"I2", "info.devices", "its devices ascend, there is one at least, and no size is negative", ""},
+	{"I2", "info.memory", "its bytes are those that the stream leads to", noEvents},
+	{"I3", "info.step", "step is the last step, and last_step says what it took", noSteps},
+	{"I4", "info.sums", "what is counted since the begin never shrinks", ""},
 
-	{"stream.answer", "/v1/stream is a stream", ""},
-	{"stream.header", "a stream begins with its header", ""},
-	{"stream.hello-first", "hello is first, and comes once", ""},
-	{"stream.interval", "the interval is held between 50 ms and a minute", ""},
-	{"stream.viewers", "each viewer sees the same", ""},
-	{"stream.past", "with ?past a stream begins earlier", ""},
-	{"stream.goes-on", "a stream lasts as long as its viewer reads", ""},
-	{"stream.bye", "bye is last, and no stream ends without it", "the program goes on"},
+	{"R2 S7", "stream.answer", "/v1/stream is a stream", ""},
+	{"F1", "stream.header", "a stream begins with its header", ""},
+	{"S9", "stream.interval", "the interval is held between 50 ms and a minute", ""},
+	{"S12", "stream.past", "with ?past a stream begins earlier, where that is known", ""},
+	{"S11 F5", "stream.checksum", "the header names the checksum that was asked for, or CRC-32C", ""},
+	{"O1", "stream.hello-first", "hello is first, and comes once", ""},
+	{"O4", "stream.counters", "counters end a batch at least every second or interval", ""},
+	{"O6", "stream.bye", "bye is last, and no stream ends without it", "the program goes on"},
+	{"O6", "stream.goes-on", "a stream lasts as long as its viewer reads", ""},
+	{"O7", "stream.begin", "the first batch has the whole state", ""},
+	{"O7", "stream.viewers", "each viewer sees the same", ""},
 
-	{"frame.type", "a frame has a type from 1 to 127", ""},
-	{"frame.length", "a frame has at most 16 MiB", ""},
-	{"frame.checksum", "a frame ends with the checksum of what is before it", ""},
+	{"F2 F7", "frame.form", "a frame has a type, a length of at most 16 MiB and a payload", ""},
+	{"F5", "frame.checksum", "a frame ends with the checksum of what is before it", ""},
+	{"T1", "table.entries", "a table's payload is whole entries", "no table came"},
+	{"O2 T2", "table.numbers", "a number that is referred to came in a table before", ""},
 
-	{"table.entries", "a table's payload is whole entries", "no table came"},
-	{"table.numbers", "a number that is referred to came in a table before", ""},
+	{"B6", "base.layout", "a base has the layout of the page", "no base came"},
+	{"B1", "base.device", "a base is of a device of hello", "no base came"},
+	{"B2", "base.same", "a base where no event is missing is what the events led to", "no second base came"},
+	{"B3", "base.missed", "missed is how many events a base stands for", "no base came"},
+	{"B4", "base.segments", "segments ascend and do not overlap", "no base came"},
+	{"B5", "base.blocks", "blocks follow each other and lie in their segment", "no base came"},
 
-	{"message.json", "a message is one JSON value with fields of the page's types", ""},
-	{"hello.version", "hello has the version of the header", ""},
-	{"hello.devices", "hello names the devices, ascending", ""},
-	{"hello.program", "hello says which program it is, and when it began", ""},
+	{"E6", "events.layout", "a frame of events has the layout of the page", noEvents},
+	{"O3", "events.first", "events come after a base, and without a hole", noEvents},
+	{"E1", "events.most", "a frame has at most 65,536 events", noEvents},
+	{"E2", "events.time", "times are microseconds since 1970, and do not go back", noEvents},
+	{"E3", "events.live", "events are about memory that is as they say", noEvents},
+	{"A1 A2 A3 A4 A5 A6 A7", "events.play", "events played forward by the rules fit the memory", noEvents},
+	{"S10 E5", "events.slack", "slack is sent to who reads minor version 1, and to no other", "no event had any"},
 
-	{"base.layout", "a base has the layout of the page", ""},
-	{"base.device", "a base is of a device of hello", ""},
-	{"base.segments", "segments ascend and do not overlap", ""},
-	{"base.blocks", "the blocks of a segment fill it", ""},
-	{"base.missed", "missed is how many events a base stands for", ""},
-	{"base.consistent", "a base where none are missing is what the events led to", "no second base came"},
+	{"N1 N2", "uncached.events", "without a caching allocator there are no segment events", cached},
+	{"N3", "uncached.sizes", "what is live has bytes, and does not overlap", cached},
+	{"N4", "uncached.base", "a base has a segment with one block for each allocation", cached},
 
-	{"events.layout", "a frame of events has the layout of the page", noEvents},
-	{"events.base-first", "events of a device come after a base of it", noEvents},
-	{"events.first", "first is where the frame before ended", noEvents},
-	{"events.time", "times are microseconds since 1970", noEvents},
-	{"events.live", "events are about memory that is as they say", noEvents},
-	{"events.consistent", "events played forward fit the memory", noEvents},
+	{"P1", "parts.order", "parts of a snapshot fall to 0, and are not too many", noParts},
+	{"P2", "parts.pickle", "the parts are one whole pickle of PyTorch's", noParts},
+	{"P5", "parts.devices", "a device that comes by snapshots has no base and no events", noParts},
+	{"P6", "parts.tags", "tags name a device, addresses and notes", "no tags came"},
 
-	{"step.ascending", "steps of a device ascend", noSteps},
-	{"step.fields", "a step says when it ended, and on which device", noSteps},
-	{"step.peaks", "peaks are not less than what they are peaks of", noSteps},
-	{"options.keys", "each key of options comes once", noControl},
-	{"options.value", "an option's value is one of its choices", noControl},
-	{"change.fields", "a change has an id, a key and a time", noControl},
-	{"change.states", "a change is pending, then applied or refused", noControl},
-	{"gauges.fields", "gauges say when, and -1 for what is not known", "the program has no gauges"},
-	{"counters.fields", "counters are sums that never shrink", ""},
-	{"counters.cadence", "counters come at least every second or interval", ""},
+	{"M1", "message.json", "a message is one JSON value with fields of the page's types", ""},
+	{"M2", "message.most", "a message has at most 4 MiB", ""},
+	{"M3", "message.hello", "hello says who is talking", ""},
+	{"M4", "message.settings", "after settings come bases of all devices", "the allocator's settings did not change"},
+	{"M5", "message.step", "steps ascend, say when they ended, and have peaks that are peaks", noSteps},
+	{"O5", "message.step-after", "a step comes after its events", noSteps},
+	{"M6", "message.counters", "counters are sums that never shrink", ""},
+	{"M7", "message.options", "each key of options comes once, with a value of its choices", noControl},
+	{"C2", "message.change", "a change is pending, then applied or refused", "there was no change"},
+	{"M8", "message.gauges", "gauges say when, and -1 for what is not known", "the program has no gauges"},
 
-	{"lines.answer", "the stream comes as lines of JSON when asked so", ""},
-	{"lines.form", "a line has the names of the page", ""},
-	{"lines.same", "lines say what frames say", ""},
+	{"R3 S7", "lines.answer", "the stream comes as lines of JSON when asked so", "the program has none"},
+	{"L1", "lines.form", "each line is a type and its data", "the program has none"},
+	{"L2", "lines.tables", "the entries of tables have the names and forms of the page", "the program has none"},
+	{"L3 L5", "lines.base", "a base has the names of the page", "the program has none"},
+	{"L4", "lines.events", "events have the names and kinds of the page", noEvents},
+	{"L1", "lines.same", "lines say what frames say", "the program has none"},
 
-	{"settings.answer", "/v1/settings is a JSON object with options and changes", ""},
-	{"settings.set", "a change is answered with that change", ""},
-	{"settings.holder", "one viewer at a time changes settings; another gets 409", ""},
-	{"settings.released", "the right to change ends with the holder's last stream", ""},
-	{"prediction.answer", "/v1/prediction says what a value would change, or null", ""},
-	{"prediction.refused", "a prediction of nothing is refused with 400", ""},
-	{"snapshot.pickle", "/v1/snapshot is a pickle as PyTorch writes it", ""},
-	{"snapshot.memory", "a snapshot has the memory that the stream leads to", ""},
-	{"metrics.format", "/metrics is by the letter of the format that is liked best", ""},
-	{"metrics.values", "metrics are the numbers of /v1/info", ""},
+	{"R4", "snapshot.pickle", "/v1/snapshot is a pickle as PyTorch writes it", "the program has none"},
+	{"R4", "snapshot.memory", "a snapshot has the memory that the stream leads to", "the program has none"},
+	{"R5", "settings.answer", "/v1/settings is a JSON object with options and changes", noControl},
+	{"R6", "settings.set", "a change is answered with that change, and no other", noControl},
+	{"C1", "settings.holder", "one viewer at a time changes settings; another gets 409", noControl},
+	{"C1", "settings.released", "the right to change ends with the holder's last stream", noControl},
+	{"C1", "settings.name", "Memtop-Viewer has up to 64 printable ASCII characters", ""},
+	{"C3", "settings.read-only", "changes of a read-only program are refused with 403", "the program is not read-only"},
+	{"R7", "prediction.answer", "/v1/prediction says what a value would change, or null", noControl},
+	{"R7", "prediction.refused", "a prediction of nothing is refused with 400", noControl},
+	{"R8", "metrics.format", "/metrics is by the letter of the format that is liked best", "the program has no metrics"},
+	{"R8", "metrics.values", "metrics are the numbers of /v1/info", "the program has no metrics"},
+}
+
+// unseeable are the rules of the page that nothing from outside can tell, and why.
+var unseeable = map[string]string{
+	"S4": "it takes another user to be refused; memtop's side of it is asked before a byte is sent",
+	"F3": "it is about readers", "F4": "it is about readers", "F6": "it is about who records",
+	"I5": "it is about who asks",
+	"O8": "a viewer would have to fall behind by a quarter of a million events",
+	"T3": "only the program knows what its memory is for",
+	"E4": "only the program knows the pool", "A8": "it is about readers",
+	"P3": "only PyTorch knows its memory", "P4": "a gap is seen, and not whose fault it is",
+}
+
+// labelled returns the name of the first rule with a label.
+func labelled(label string) string {
+	for i := range rules {
+		if strings.Contains(" "+rules[i].Labels+" ", " "+label+" ") {
+			return rules[i].Name
+		}
+	}
+	panic("conformance: there is no rule " + label)
 }
