@@ -46,13 +46,17 @@ func (s *session) flush() error {
 
 func (s *session) events(device int, end int64) {
 	r := s.p.rings[device]
-	slack := false
+	slack, lost := false, false
 	for s.at[device] < end {
 		at := s.at[device]
 		events, ok := r.read(at)
-		if !ok {
+		if !ok && lost {
+			return // the program is too quick by far
+		}
+		if !ok { // the state may be a little old: what came after it belongs to the batch
 			s.lost(device)
-			return
+			lost = true
+			continue
 		}
 		events = events[:min(int64(len(events)), end-at)]
 		if s.old && slices.ContainsFunc(events, hasSlack) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -217,5 +218,21 @@ func TestAStreamHasTheChecksumThatIsAskedFor(t *testing.T) {
 			t.Errorf("%q: the header is % x (%v), want it to end in %02x", query, header, err, want)
 		}
 		_ = answer.Body.Close()
+	}
+}
+
+// TestWhoFellBehindGetsAllOfItsBatch has a viewer begin again with a state that was
+// taken for another: the events since then come before the steps that they are of.
+func TestWhoFellBehindGetsAllOfItsBatch(t *testing.T) {
+	p := probetest.New()
+	probe := listening(t, p, Options{Ring: 1 << 13})
+	s := probe.newSession(httptest.NewRecorder(), time.Second, false)
+	p.Run(1 << 16)
+	probe.base(0) // which another viewer has asked for
+	p.Run(10)
+	p.Finish(probe)
+	s.events(0, probe.rings[0].end())
+	if end := probe.rings[0].end(); s.at[0] != end {
+		t.Errorf("the batch ends before event %d, and its step after event %d", s.at[0], end)
 	}
 }

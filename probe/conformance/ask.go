@@ -67,6 +67,7 @@ func get(path string) request { return request{method: http.MethodGet, path: pat
 type answer struct {
 	request
 	status int
+	proto  string
 	header http.Header
 	body   []byte
 }
@@ -104,7 +105,7 @@ func (v *viewer) ask(ctx context.Context, r request) (*answer, error) {
 	if len(body) > maxAnswer {
 		return nil, fmt.Errorf("%v: the answer has more than %d bytes", r, maxAnswer)
 	}
-	return &answer{r, response.StatusCode, response.Header, body}, nil
+	return &answer{r, response.StatusCode, response.Proto, response.Header, body}, nil
 }
 
 // contentType returns what a header says the content is, without parameters.

@@ -4,16 +4,19 @@ import (
 	"context"
 	"net/http"
 
+	"memtop/probe/protocol"
 	"memtop/snapshots/pytorch"
 	"memtop/snapshots/trace"
 )
 
 // compare has streams of one program agree with each other.
-func (e *examination) compare(main, past *watcher, lines *lineReader) {
-	e.agree("lines.same", "the same as in the binary form", main.observed, lines.observed)
-	e.agree("stream.viewers", "the same for every viewer", main.observed, past.observed)
-	if len(past.memory) == 0 {
-		return
+func (e *examination) compare(streams []*watcher, lines *lineReader) {
+	main, past := streams[0], streams[1]
+	if lines != nil {
+		e.agree("lines.same", "the same as in the binary form", main.observed, lines.observed)
+	}
+	for _, other := range streams[1:] {
+		e.agree("stream.viewers", "the same for every viewer", main.observed, other.observed)
 	}
 	e.check("stream.past", len(past.counters) > 0, "a stream with ?past as without", "no batch of it came")
 }
@@ -40,6 +43,7 @@ type moment struct {
 	requested int64 // -1 where it is not said
 	reserved  int64
 	allocated int64
+	info      *protocol.Info // nil of a snapshot
 }
 
 // infoMoment asks for the memory of now.
@@ -49,7 +53,7 @@ func (e *examination) infoMoment(ctx context.Context) moment {
 		return moment{}
 	}
 	d := info.Devices[0]
-	m := moment{"info.memory", "/v1/info", d.Device, -1, d.Reserved, d.Allocated}
+	m := moment{"info.memory", "/v1/info", d.Device, -1, d.Reserved, d.Allocated, info}
 	if d.Requested != nil {
 		m.requested = *d.Requested
 	}
@@ -60,11 +64,14 @@ func (e *examination) infoMoment(ctx context.Context) moment {
 // watched.
 func (e *examination) remember(w *watcher, moments []moment) {
 	for _, m := range moments {
+		if m.info != nil {
+			e.lastStep(w, m.info)
+		}
 		p := w.memory[m.device]
 		if m.rule == "" || p == nil || m.requested < 0 {
 			continue
 		}
-		_, was := p.sums[memorySum{m.requested, m.reserved}]
+		was := p.sums[memorySum{m.requested, m.reserved}]
 		if !was && len(p.sums) >= sumsKept {
 			e.unseen(m.rule, "there were too many events to compare it with")
 			continue
@@ -75,13 +82,25 @@ func (e *examination) remember(w *watcher, moments []moment) {
 	}
 }
 
+// lastStep compares the last step of /v1/info with that of the stream.
+func (e *examination) lastStep(w *watcher, info *protocol.Info) {
+	const rule = "info.step"
+	last := info.LastStep
+	if !e.check(rule, (info.Step == 0) == (last == nil), "last_step where step is not 0, and no other", "step %d, last_step %v", info.Step, last) || last == nil {
+		return
+	}
+	if s, known := w.steps[stepOf{last.Device, info.Step}]; known {
+		e.check(rule, last.Duration == s.Duration && last.PeakAllocated == s.PeakAllocated && last.PeakReserved == s.PeakReserved,
+			"last_step as the stream has it", "step %d: %+v; in the stream %d ns, peaks %d and %d", info.Step, *last, s.Duration, s.PeakAllocated, s.PeakReserved)
+	}
+}
+
 // contentPickle is what a snapshot is sent as.
 const contentPickle = "application/octet-stream"
 
 // examineSnapshot reads a snapshot as memtop would.
 func (e *examination) examineSnapshot(ctx context.Context) []moment {
-	if !e.can("snapshot") {
-		e.unseen("snapshot.pickle", "the program says that it writes none")
+	if !e.can(protocol.CapabilitySnapshot) {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, snapshotWithin)
@@ -106,9 +125,9 @@ func (e *examination) examineSnapshot(ctx context.Context) []moment {
 	var moments []moment
 	for i := range t.Devices {
 		d := &t.Devices[i]
-		p := played{sums: make(map[memorySum]int64)}
+		p := newPlayed(false)
 		p.load(0, &d.Final)
-		moments = append(moments, moment{"snapshot.memory", "/v1/snapshot", d.ID, p.requested, p.reserved, p.allocated})
+		moments = append(moments, moment{"snapshot.memory", "/v1/snapshot", d.ID, p.requested, p.reserved, p.allocated, nil})
 	}
 	return moments
 }

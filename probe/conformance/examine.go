@@ -71,35 +71,47 @@ func (e *examination) examineVersion(ctx context.Context) error {
 	if e.info.Version != 0 && e.info.Version != wire.Version {
 		return &wire.VersionError{Theirs: e.info.Version, Ours: wire.Version}
 	}
-	return e.watch(ctx, "", protocol.DefaultInterval, 0).version
+	return e.watch(ctx, asking{interval: protocol.DefaultInterval}, 0, func(*watcher) {}).version
 }
 
 // examineAll watches streams, and asks meanwhile.
 func (e *examination) examineAll(ctx context.Context) {
 	var all sync.WaitGroup
-	var main, past *watcher
 	var lines *lineReader
-	all.Go(func() { main = e.watch(ctx, "?interval=100ms", 100*time.Millisecond, e.o.For) })
-	all.Go(func() { past = e.watch(ctx, "?interval=100ms&past", 100*time.Millisecond, e.o.For) })
-	all.Go(func() { lines = e.lines(ctx, "?interval=100ms", e.o.For) })
+	var moments []moment
+	streams := make([]*watcher, 3)
+	for i, asked := range []asking{
+		{interval: protocol.DefaultInterval},
+		{interval: protocol.DefaultInterval, past: true},
+		{interval: protocol.DefaultInterval, minor: wire.Minor, checksum: "none"},
+	} {
+		begun := func(*watcher) {}
+		if i == 0 {
+			begun = func(w *watcher) { e.examineOpen(ctx, w) }
+		}
+		all.Go(func() { streams[i] = e.watch(ctx, asked, e.o.For, begun) })
+	}
+	if e.can(protocol.CapabilityNDJSON) {
+		all.Go(func() { lines = e.lines(ctx, e.o.For) })
+	}
 	all.Go(func() { e.examineIntervals(ctx) })
 	if !e.o.Quick {
 		all.Go(func() { e.examineIdler(ctx) })
 		all.Go(func() { e.examineSlow(ctx) })
 	}
-	var moments []moment
 	all.Go(func() { moments = e.examineAnswers(ctx) })
 	all.Wait()
-	e.compare(main, past, lines)
-	e.remember(main, moments)
+	e.compare(streams, lines)
+	e.remember(streams[0], moments)
 	e.examineAfter(ctx)
 }
 
-// examineIntervals asks for streams that are too quick and too slow.
+// examineIntervals asks for streams that are too quick and too slow, with the other
+// checksums.
 func (e *examination) examineIntervals(ctx context.Context) {
-	for query, asked := range map[string]time.Duration{"?interval=1ms": time.Millisecond, "?interval=2h": 2 * time.Hour} {
-		w := e.watch(ctx, query, asked, time.Second)
-		if asked < protocol.MinInterval {
+	for _, asked := range []asking{{interval: time.Millisecond, checksum: "crc32"}, {interval: 2 * time.Hour, checksum: "crc32c"}} {
+		w := e.watch(ctx, asked, time.Second, func(*watcher) {})
+		if asked.interval < protocol.MinInterval {
 			e.check("stream.interval", len(w.counters) <= 30, "at most a batch every 50ms", "%d within a second", len(w.counters))
 		}
 	}
@@ -107,6 +119,7 @@ func (e *examination) examineIntervals(ctx context.Context) {
 
 // examineAnswers asks for everything that is answered at once.
 func (e *examination) examineAnswers(ctx context.Context) []moment {
+	e.examineCapabilities(ctx)
 	e.examineRefusals(ctx)
 	e.examineSettings(ctx)
 	e.examineMetrics(ctx)

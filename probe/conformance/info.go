@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"slices"
 
 	"memtop/probe/protocol"
@@ -49,7 +50,8 @@ func (e *examination) askInfo(ctx context.Context) (*protocol.Info, error) {
 func (e *examination) readInfo(a *answer) *protocol.Info {
 	var info protocol.Info
 	o, err := a.object()
-	ok := a.status == 200 && err == nil && contentType(a.header) == contentJSON && len(a.body) <= maxInfo
+	e.check("socket.http", a.proto == "HTTP/1.1", "HTTP/1.1", "%s", a.proto)
+	ok := a.status == http.StatusOK && err == nil && contentType(a.header) == contentJSON && len(a.body) <= maxInfo
 	if !e.check("info.json", ok, "status 200 and one JSON object of at most 64 KiB, as "+contentJSON,
 		"status %d, %d bytes, Content-Type: %s: %v", a.status, len(a.body), a.header.Get("Content-Type"), errorOr(err, "an object")) {
 		return &info
@@ -62,6 +64,7 @@ func (e *examination) readInfo(a *answer) *protocol.Info {
 		return &info
 	}
 	reason := info.Malformed()
+	e.check("info.hello", info.Version == wire.Version, fmt.Sprint("version ", wire.Version), "version %d", info.Version)
 	e.check("info.devices", reason == "", "at least one device, ascending; numbers that are not negative", "%s", reason)
 	return &info
 }
@@ -86,23 +89,30 @@ func (e *examination) can(capability string) bool {
 	return slices.Contains(e.info.Capabilities, capability)
 }
 
-// examineInfo looks whether the program is the one that listens, and whether its
-// sums grow.
+// examineInfo looks whether the program's sums grow.
 func (e *examination) examineInfo(ctx context.Context) {
-	before := e.info
 	after, err := e.askInfo(ctx)
 	if err != nil {
 		e.broken("info.json", "an answer within 10 seconds", "%v", err)
 		return
 	}
-	e.check("info.version", after.Version == wire.Version, fmt.Sprint("version ", wire.Version), "version %d", after.Version)
-	now, then := sumsOf(after), sumsOf(before)
+	now, then := sumsOf(after), sumsOf(e.info)
 	for name, value := range now {
 		e.check("info.sums", value >= then[name], name+" never less than before", "%d, then %d", then[name], value)
 	}
-	same := after.PID == before.PID && after.Started == before.Started && after.Command == before.Command
-	e.check("info.same", same, "the same process in each answer", "process %d begun at %d, then process %d begun at %d",
-		before.PID, before.Started, after.PID, after.Started)
+}
+
+// examineOpen asks who the program is while a stream of it is open.
+func (e *examination) examineOpen(ctx context.Context, w *watcher) {
+	info, err := e.askInfo(ctx)
+	h := w.stream.Hello()
+	if err != nil || h == nil {
+		return // that was said elsewhere
+	}
+	e.check("info.viewers", info.Viewers > 0, "at least 1 viewer while a stream is open", "%d", info.Viewers)
+	said := fmt.Sprintf("pid %d, begun at %d, %s, %s, %s, %s, %v, read only %v", info.PID, info.Started, info.Command, info.User, info.Host, info.Writer, info.Capabilities, info.ReadOnly)
+	hello := fmt.Sprintf("pid %d, begun at %d, %s, %s, %s, %s, %v, read only %v", h.PID, h.Started, h.Command, h.User, h.Host, h.Writer, h.Capabilities, h.ReadOnly)
+	e.check("info.hello", said == hello, "what hello says: "+hello, "%s", said)
 }
 
 func sumsOf(i *protocol.Info) map[string]int64 {

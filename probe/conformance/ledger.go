@@ -52,7 +52,7 @@ type ledger struct {
 func newLedger() *ledger {
 	l := &ledger{marks: make(map[string]*mark, len(rules))}
 	for i := range rules {
-		l.marks[rules[i].ID] = &mark{why: rules[i].unseen}
+		l.marks[rules[i].Name] = &mark{why: rules[i].unseen}
 	}
 	return l
 }

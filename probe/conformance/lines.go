@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"memtop/probe/protocol"
 	"memtop/snapshots/trace"
 	"memtop/snapshots/wire"
 )
@@ -51,13 +52,13 @@ func newLineReader(l *ledger) *lineReader {
 }
 
 // lines reads the stream as lines of JSON for so long from its first batch on.
-func (e *examination) lines(ctx context.Context, query string, long time.Duration) *lineReader {
+func (e *examination) lines(ctx context.Context, long time.Duration) *lineReader {
 	r := newLineReader(e.ledger)
 	ctx, begun, end := window(ctx, long)
 	defer end()
 	r.begun = begun
 	r.names.Bound(watchMemory)
-	response, err := e.viewer.open(ctx, request{method: http.MethodGet, path: "/v1/stream" + query, accept: contentNDJSON})
+	response, err := e.viewer.open(ctx, request{method: http.MethodGet, path: asking{interval: protocol.DefaultInterval}.path(), accept: contentNDJSON})
 	if err != nil {
 		e.broken("lines.answer", "a stream", "%v", err)
 		return r
@@ -93,11 +94,27 @@ func (r *lineReader) line(text []byte) bool {
 	if r.count == 0 {
 		r.check("lines.form", l.Type == wire.HelloFrame.String(), "hello first", "%s", l.Type)
 	}
+	rule := ruleOfLine(l.Type)
 	if err := r.take(l); err != nil {
-		r.broken("lines.form", "the names and numbers of the page", "%s: %v", l.Type, err)
+		r.broken(rule, "the names and numbers of the page", "%s: %v", l.Type, err)
 		return false
 	}
+	r.passed(rule)
 	return true
+}
+
+func ruleOfLine(name string) string {
+	switch name {
+	case "base":
+		return "lines.base"
+	case "events":
+		return "lines.events"
+	case "snapshot", "tags":
+		return "lines.parts"
+	case "strings", "lists", "pools", "streams", "frames", "stacks", "notes":
+		return "lines.tables"
+	}
+	return "lines.form"
 }
 
 func (r *lineReader) take(l line) error {
@@ -131,6 +148,10 @@ func (r *lineReader) take(l line) error {
 		})
 	case "notes":
 		return entries(l.Data, &r.notes, r.note)
+	case "snapshot":
+		return r.part(l.Data)
+	case "tags":
+		return r.tags(l.Data)
 	}
 	return nil
 }

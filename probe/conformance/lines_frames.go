@@ -147,3 +147,40 @@ func (r *lineReader) block(l *blockLine) (b trace.Block, err error) {
 	b.Note, errs[1] = of(r.notes, l.Note)
 	return b, errors.Join(errs[:]...)
 }
+
+// part reads a part of a snapshot.
+func (r *lineReader) part(data []byte) error {
+	var said struct {
+		Left   *int   `json:"parts_left"`
+		Pickle []byte // in Base64
+	}
+	if err := json.Unmarshal(data, &said); err != nil {
+		return err
+	}
+	if said.Left == nil || len(said.Pickle) == 0 {
+		return errors.New("it has no parts_left or no pickle")
+	}
+	return nil
+}
+
+func (r *lineReader) tags(data []byte) error {
+	var said struct {
+		Device int
+		Tags   []struct {
+			Addr *address
+			Note int
+		}
+	}
+	if err := json.Unmarshal(data, &said); err != nil {
+		return err
+	}
+	for _, tag := range said.Tags {
+		if tag.Addr == nil {
+			return errors.New("a tag has no address")
+		}
+		if _, err := of(r.notes, tag.Note); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -13,6 +13,9 @@ import (
 // examineMetrics reads the metrics in each format, and compares them with what the
 // program says of itself before and after.
 func (e *examination) examineMetrics(ctx context.Context) {
+	if !e.can(protocol.CapabilityMetrics) {
+		return
+	}
 	e.refused(ctx, &refusal{"http.406", request{method: http.MethodGet, path: "/metrics", accept: "image/png"}, http.StatusNotAcceptable})
 	for accept, format := range map[string]exposition.Format{
 		"": exposition.OpenMetrics, "application/openmetrics-text; version=1.0.0": exposition.OpenMetrics,

@@ -56,7 +56,7 @@ func TestOurProbeKeepsThePage(t *testing.T) {
 	r := examined(t, served.Path(), quick)
 	for _, rule := range r.Rules {
 		if rule.Outcome == Broken {
-			t.Errorf("%s is broken: %+v", rule.ID, rule.Findings)
+			t.Errorf("%s is broken: %+v", rule.Name, rule.Findings)
 		}
 	}
 	if r.Passed < 50 {

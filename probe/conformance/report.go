@@ -40,7 +40,7 @@ func (e *examination) report() *Report {
 		Command: trace.Printable(e.info.Command), Writer: trace.Printable(e.info.Writer),
 	}
 	for i := range rules {
-		m := e.marks[rules[i].ID]
+		m := e.marks[rules[i].Name]
 		result := Result{Rule: rules[i], Outcome: m.outcome, Findings: m.findings, Count: m.count}
 		switch m.outcome {
 		case Passed:
@@ -109,13 +109,13 @@ func (r *Report) notSeen(b *strings.Builder, width int) {
 		if r.Rules[i].Outcome == NotSeen {
 			b.WriteString(title)
 			title = ""
-			paragraph(b, "  "+r.Rules[i].ID+": ", r.Rules[i].Why, width)
+			paragraph(b, "  "+r.Rules[i].Name+": ", r.Rules[i].Why, width)
 		}
 	}
 }
 
 func (r *Result) broken(b *strings.Builder, width int) {
-	paragraph(b, "broken: ", r.ID+": "+r.Rule.Text, width)
+	paragraph(b, "broken: ", r.Name+": "+r.Rule.Text+" ("+r.Labels+")", width)
 	for _, f := range r.Findings {
 		paragraph(b, "  wanted  ", f.Want, width)
 		paragraph(b, "  seen    ", f.Seen, width)

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+
+	"memtop/probe/protocol"
 )
 
 const contentJSON = "application/json"
@@ -31,11 +33,11 @@ var refusals = []refusal{
 	{"http.405", request{method: http.MethodPost, path: "/metrics"}, http.StatusMethodNotAllowed},
 	{"http.400", get("/v1/stream?interval=soon"), http.StatusBadRequest},
 	{"http.400", get("/v1/stream?interval=100"), http.StatusBadRequest},
-	{"http.viewer-name", request{method: http.MethodGet, path: "/v1/stream", viewer: strings.Repeat("x", 65)}, http.StatusBadRequest},
-	{"http.viewer-name", request{method: http.MethodGet, path: "/v1/stream", viewer: "caf\xc3\xa9"}, http.StatusBadRequest},
+	{"settings.name", request{method: http.MethodGet, path: "/v1/stream", viewer: strings.Repeat("x", 65)}, http.StatusBadRequest},
+	{"settings.name", request{method: http.MethodGet, path: "/v1/stream", viewer: "caf\xc3\xa9"}, http.StatusBadRequest},
 }
 
-// setting are those that a program refuses whose settings can be changed.
+// settingRefusals are those of a program whose settings can be changed.
 var settingRefusals = []refusal{
 	{"http.400", post("{\"set\":"), http.StatusBadRequest},
 	{"http.400", post("[1,2,3]"), http.StatusBadRequest},
@@ -48,8 +50,8 @@ var settingRefusals = []refusal{
 
 // readOnlyRefusals are those of a program whose settings cannot be changed.
 var readOnlyRefusals = []refusal{
-	{"http.403", post("{\"set\":{\"none\":\"x\"}}"), http.StatusForbidden},
-	{"http.403", get("/v1/prediction?key=none&value=x"), http.StatusForbidden},
+	{"settings.read-only", post("{\"set\":{\"none\":\"x\"}}"), http.StatusForbidden},
+	{"settings.read-only", get("/v1/prediction?key=none&value=x"), http.StatusForbidden},
 }
 
 func post(body string) request {
@@ -59,13 +61,11 @@ func post(body string) request {
 // examineRefusals asks for what makes no sense.
 func (e *examination) examineRefusals(ctx context.Context) {
 	all := append([]refusal{}, refusals...)
-	if e.info.ReadOnly || !e.can("control") {
-		all = append(all, readOnlyRefusals...)
-		e.unseen("http.413", "no request of a read-only program has a body that it must read")
-		e.unseen("prediction.refused", "settings cannot be changed: the program is read-only")
-	} else {
+	switch {
+	case e.changeable():
 		all = append(all, settingRefusals...)
-		e.unseen("http.403", "the program is not read-only, and its viewer is its own user")
+	case e.info.ReadOnly:
+		all = append(all, readOnlyRefusals...)
 	}
 	for i := range all {
 		e.refused(ctx, &all[i])
@@ -79,9 +79,44 @@ func (e *examination) refused(ctx context.Context, r *refusal) {
 		e.broken(r.rule, want, "%v", err)
 		return
 	}
-	if e.check(r.rule, a.status == r.status, want, "%v: status %d", short(r.request), a.status) {
-		e.errorOf(a)
+	if !e.check(r.rule, a.status == r.status, want, "%v: status %d", short(r.request), a.status) {
+		return
 	}
+	e.errorOf(a)
+	if a.status == http.StatusMethodNotAllowed {
+		e.check(r.rule, a.header.Get("Allow") != "", "Allow: the methods that are", "%v: no Allow", short(r.request))
+	}
+}
+
+// changeable reports whether the program says that its settings can be changed.
+func (e *examination) changeable() bool {
+	return !e.info.ReadOnly && e.can(protocol.CapabilityControl)
+}
+
+// served are the paths of the capabilities that are asked for here.
+var served = []struct{ capability, path string }{
+	{protocol.CapabilityMetrics, "/metrics"}, {protocol.CapabilityControl, "/v1/settings"},
+}
+
+// examineCapabilities asks for what is served, and with parameters that mean nothing.
+func (e *examination) examineCapabilities(ctx context.Context) {
+	for _, s := range served {
+		if !e.can(s.capability) {
+			continue
+		}
+		a, err := e.viewer.ask(ctx, get(s.path))
+		e.check("http.capabilities", err == nil && a.status == http.StatusOK, s.path+" with the capability "+s.capability, "%v", statusOf(a, err))
+	}
+	a, err := e.viewer.ask(ctx, get("/v1/info?nothing=1&past"))
+	e.check("http.unknown", err == nil && a.status == http.StatusOK, "status 200 with a parameter that is not known", "%v", statusOf(a, err))
+}
+
+// statusOf says what came of a request.
+func statusOf(a *answer, err error) string {
+	if err != nil {
+		return err.Error()
+	}
+	return fmt.Sprintf("%v: status %d", short(a.request), a.status)
 }
 
 // short is a request whose path is not too long to be read.

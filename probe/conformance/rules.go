@@ -113,6 +113,7 @@ var rules = []Rule{
 	{"L2", "lines.tables", "the entries of tables have the names and forms of the page", "the program has none"},
 	{"L3 L5", "lines.base", "a base has the names of the page", "the program has none"},
 	{"L4", "lines.events", "events have the names and kinds of the page", noEvents},
+	{"L6", "lines.parts", "snapshots and tags have the names of the page", noParts},
 	{"L1", "lines.same", "lines say what frames say", "the program has none"},
 
 	{"R4", "snapshot.pickle", "/v1/snapshot is a pickle as PyTorch writes it", "the program has none"},

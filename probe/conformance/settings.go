@@ -15,12 +15,11 @@ import (
 
 // examineSettings asks what may be changed, and sets one to the value that it has.
 func (e *examination) examineSettings(ctx context.Context) {
-	said := e.settings(ctx, get("/v1/settings"))
-	if said == nil {
+	if !e.can(protocol.CapabilityControl) {
 		return
 	}
-	if e.info.ReadOnly || !e.can("control") {
-		e.noSettings("the program's settings cannot be changed")
+	said := e.settings(ctx, get("/v1/settings"))
+	if said == nil || e.info.ReadOnly {
 		return
 	}
 	i := slices.IndexFunc(said.Options, func(o trace.Option) bool { return slices.Contains(o.Choices, o.Value) })

@@ -26,8 +26,8 @@ func (e *examination) examineSlow(ctx context.Context) {
 		e.check("http.slow", err == nil, "an end of the connection", "after %.30q: still open after %v", text, slowWithin)
 		e.check("http.slow", said == "" || strings.HasPrefix(said, "HTTP/1.1 4"), "no answer, or a refusal", "after %.30q: %.60s", text, said)
 	}
-	if e.info.ReadOnly || !e.can("control") {
-		e.unseen("http.408", "no request of a read-only program has a body that it must read")
+	if !e.changeable() {
+		e.unseen("http.408", noControl)
 		return
 	}
 	said, err := e.raw(ctx, "POST /v1/settings HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{")
@@ -116,14 +116,14 @@ func (e *examination) examineCrowd(ctx context.Context) {
 	for range viewerPlaces + 1 {
 		response, err := e.viewer.open(ctx, get("/v1/stream?interval=1m"))
 		if err != nil {
-			e.broken("http.viewers", "status 503", "%v", err)
+			e.broken("http.503", "status 503", "%v", err)
 			return
 		}
 		defer func() { _ = response.Body.Close() }()
 		if response.StatusCode == http.StatusServiceUnavailable {
-			e.passed("http.viewers")
+			e.passed("http.503")
 			return
 		}
 	}
-	e.broken("http.viewers", "status 503 for one more than 64 viewers", "%d viewers are let in", viewerPlaces+1)
+	e.broken("http.503", "status 503 for one more than 64 viewers", "%d viewers are let in", viewerPlaces+1)
 }

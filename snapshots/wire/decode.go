@@ -55,7 +55,7 @@ type CorruptError struct {
 	Zeros bool
 	// Memory says that what comes needs more memory than the limits allow.
 	Memory bool
-	// Rule is the rule of docs/protocol.md that is broken, by its id; "" where the
+	// Rule is the rule of docs/protocol.md that is broken, by its label; "" where the
 	// frames can be read and contradict each other.
 	Rule string
 }
@@ -161,11 +161,11 @@ func (d *Decoder) read() (Type, error) {
 	case first == magic[0]:
 		return 0, d.header()
 	case !d.begun:
-		return 0, d.corrupt("stream.header", "this is not a memtop stream: it begins with byte %#02x", first)
+		return 0, d.corrupt("F1", "this is not a memtop stream: it begins with byte %#02x", first)
 	case first == 0:
-		return 0, &CorruptError{Offset: d.begin, Zeros: true, Rule: "frame.type", Reason: "there are zeros where a frame should be"}
+		return 0, &CorruptError{Offset: d.begin, Zeros: true, Rule: "F2", Reason: "there are zeros where a frame should be"}
 	case first > 0x7f:
-		return 0, d.corrupt("frame.type", "%#02x is not a type of a frame", first)
+		return 0, d.corrupt("F2", "%#02x is not a type of a frame", first)
 	}
 	length, err := d.length()
 	if err != nil {
@@ -184,13 +184,13 @@ func (d *Decoder) header() error {
 		return unexpected(err)
 	}
 	if string(rest[:len(magic)-1]) != magic[1:] {
-		return d.corrupt("stream.header", "the header is damaged, as if the file was transferred as text")
+		return d.corrupt("F1", "the header is damaged, as if the file was transferred as text")
 	}
 	if theirs := int(rest[len(magic)-1]); theirs != Version {
 		return &VersionError{Theirs: theirs, Ours: Version}
 	}
 	if d.sum = Checksum(rest[len(magic)] >> checksumShift); d.sum > NoChecksum {
-		return d.corrupt("header.checksum", "the header names a checksum that there is none of")
+		return d.corrupt("F5", "the header names a checksum that there is none of")
 	}
 	d.begun, d.hello, d.numbers, d.parts = true, false, 0, snapshotParts{}
 	d.ids.reset()
@@ -217,7 +217,7 @@ func (d *Decoder) length() (int, error) {
 		n |= uint64(b&0x7f) << shift
 		if n > uint64(d.limits.Frame) || shift > 28 {
 			return 0, &CorruptError{
-				Offset: d.begin, Rule: "frame.length", Reason: fmt.Sprintf("a frame of more than %d bytes", d.limits.Frame), Memory: n <= frameLimit,
+				Offset: d.begin, Rule: "F2", Reason: fmt.Sprintf("a frame of more than %d bytes", d.limits.Frame), Memory: n <= frameLimit,
 			}
 		}
 		if b < 0x80 {
@@ -243,7 +243,7 @@ func (d *Decoder) body(length int) error {
 	}
 	end := head + length
 	if !bytes.Equal(d.sum.append(nil, d.frame[:end]), d.frame[end:]) {
-		return d.corrupt("frame.checksum", "the checksum of a frame of %d bytes does not fit: it was damaged", length)
+		return d.corrupt("F5", "the checksum of a frame of %d bytes does not fit: it was damaged", length)
 	}
 	d.payload = d.frame[head:end]
 	return nil

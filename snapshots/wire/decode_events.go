@@ -30,7 +30,7 @@ func (d *Decoder) run(f *Frame, c *cursor) error {
 	f.First = c.signed()
 	n := c.count(1)
 	if n > runLimit {
-		return fmt.Errorf("%d events in one frame, more than %d", n, runLimit)
+		return &ruleError{"E1", fmt.Sprintf("%d events in one frame, more than %d", n, runLimit)}
 	}
 	if cap(d.events) < n {
 		d.events = make([]trace.Event, n)

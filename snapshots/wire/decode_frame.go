@@ -6,32 +6,37 @@ import (
 	"fmt"
 )
 
-// Why a payload cannot be read.
+// ruleError says why a payload cannot be read, and which rule of docs/protocol.md
+// that breaks, by its label.
+type ruleError struct{ rule, text string }
+
+func (e *ruleError) Error() string { return e.text }
+
 var (
-	errShort     = errors.New("it is cut off, or has a number that is none")
-	errMissing   = errors.New("it refers to a missing entry")
-	errUngreeted = errors.New("it comes before hello")
+	errMissing   = &ruleError{"O2", "it refers to a missing entry"}
+	errUngreeted = &ruleError{"O1", "it comes before hello"}
+	// errShort breaks the rule of its frame's layout.
+	errShort = errors.New("it is cut off, or has a number that is none")
 )
 
 // rule returns the rule of docs/protocol.md that a frame breaks which cannot be read.
 func (t Type) rule(err error) string {
+	var known *ruleError
 	switch {
-	case errors.Is(err, errUngreeted):
-		return "stream.hello-first"
-	case errors.Is(err, errMissing):
-		return "table.numbers"
-	case t == SnapshotFrame:
-		return "snapshot.parts"
-	case t == TagsFrame:
-		return "tags.layout"
-	case t >= firstMessage:
-		return "message.json"
+	case errors.As(err, &known):
+		return known.rule
 	case t.table():
-		return "table.entries"
+		return "T1"
 	case t == BaseFrame:
-		return "base.layout"
+		return "B6"
+	case t == EventsFrame:
+		return "E6"
+	case t == SnapshotFrame:
+		return "P1"
+	case t == TagsFrame:
+		return "P6"
 	default:
-		return "events.layout"
+		return "M1"
 	}
 }
 
@@ -67,7 +72,7 @@ func (d *Decoder) decode(t Type) (Frame, error) {
 // message reads a frame of JSON.
 func (d *Decoder) message(f *Frame) error {
 	if len(d.payload) > jsonLimit {
-		return fmt.Errorf("it has %d bytes, more than %d", len(d.payload), jsonLimit)
+		return &ruleError{"M2", fmt.Sprintf("it has %d bytes, more than %d", len(d.payload), jsonLimit)}
 	}
 	if messageMemory(d.payload) > d.limits.Message {
 		return tooMuch("what it says takes more than %d bytes", d.limits.Message)

@@ -71,6 +71,9 @@ func (s *Stream) Hello() *Hello { return s.hello }
 // Ended returns whether the stream said goodbye, and why.
 func (s *Stream) Ended() (reason string, ok bool) { return s.live.Note, s.ended }
 
+// Checksum returns which checksum its frames have, as the last header says.
+func (s *Stream) Checksum() Checksum { return s.decoder.sum }
+
 // Counters returns the newest.
 func (s *Stream) Counters() Counters { return s.counters }
 
