@@ -110,7 +110,7 @@ func (e *examination) examineAll(ctx context.Context) {
 // checksums.
 func (e *examination) examineIntervals(ctx context.Context) {
 	for _, asked := range []asking{{interval: time.Millisecond, checksum: "crc32"}, {interval: 2 * time.Hour, checksum: "crc32c"}} {
-		w := e.watch(ctx, asked, time.Second, func(*watcher) {})
+		w := e.watch(ctx, asked, min(e.o.For, time.Second), func(*watcher) {})
 		if asked.interval < protocol.MinInterval {
 			e.check("stream.interval", len(w.counters) <= 30, "at most a batch every 50ms", "%d within a second", len(w.counters))
 		}

@@ -1,7 +1,6 @@
 package conformance
 
 import (
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -10,18 +9,11 @@ import (
 )
 
 // quick is an examination that does not wait for what takes seconds by the page.
-var quick = Options{For: 1500 * time.Millisecond, Quick: true}
+var quick = Options{For: 300 * time.Millisecond, Quick: true}
 
-// running starts a made program that allocates, ends steps and has a probe.
-func running(t *testing.T, o probe.Options) *probe.Probe {
+// train has a program allocate and end steps until the test ends.
+func train(t *testing.T, program *probetest.Program, served *probe.Probe) {
 	t.Helper()
-	program := probetest.New()
-	program.Epoch = time.Now().UnixMicro()
-	o.Dir, o.Control = filepath.Join(t.TempDir(), "probe"), program
-	served, err := probe.Listen(t.Context(), o, program)
-	if err != nil {
-		t.Fatal(err)
-	}
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	t.Cleanup(func() { close(stop); <-stopped; _ = served.Close() })
 	go func() {
@@ -38,7 +30,6 @@ func running(t *testing.T, o probe.Options) *probe.Probe {
 			}
 		}
 	}()
-	return served
 }
 
 func examined(t *testing.T, path string, o Options) *Report {
@@ -52,14 +43,20 @@ func examined(t *testing.T, path string, o Options) *Report {
 
 func TestOurProbeKeepsThePage(t *testing.T) {
 	t.Parallel()
-	served := running(t, probe.Options{})
-	r := examined(t, served.Path(), quick)
-	for _, rule := range r.Rules {
-		if rule.Outcome == Broken {
-			t.Errorf("%s is broken: %+v", rule.Name, rule.Findings)
-		}
-	}
-	if r.Passed < 50 {
-		t.Errorf("only %d rules passed", r.Passed)
+	for name, m := range map[string]mutant{
+		"that takes changes": {}, "that is read-only": {o: probe.Options{ReadOnly: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := examined(t, m.running(t), quick)
+			for _, rule := range r.Rules {
+				if rule.Outcome == Broken {
+					t.Errorf("%s is broken: %+v", rule.Name, rule.Findings)
+				}
+			}
+			if r.Passed < 50 {
+				t.Errorf("only %d rules passed", r.Passed)
+			}
+		})
 	}
 }
