@@ -102,8 +102,8 @@ def _escape(label: str) -> str:
     return label.replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")
 
 
-def _program(key: str, scale: float | None = None) -> Callable[[Json], Iterator[Sample]]:
-    return lambda info: iter([({}, info[key] if scale is None else info[key] * scale)])
+def _program(key: str) -> Callable[[Json], Iterator[Sample]]:
+    return lambda info: iter([({}, info[key] / 1e9 if key.endswith("_ns") else info[key])])
 
 
 def _step(value: Callable[[Json], Any]) -> Callable[[Json], Iterator[Sample]]:
@@ -150,9 +150,9 @@ _FAMILIES = [
             "Most bytes held from the driver within the last step.", _step_of_device("peak_reserved_bytes")),
     _Family("memtop_category_bytes", "gauge", "bytes", "Requested bytes by purpose after the last step.", _categories),
     _Family("memtop_probe_cost_seconds", "counter", "seconds", "Time for which reporting held up the program.",
-            _program("probe_ns", 1e-9)),
+            _program("probe_ns")),
     _Family("memtop_probe_viewers_seconds", "counter", "seconds",
-            "Time spent on viewers, beside the program where it has cores to spare.", _program("viewers_ns", 1e-9)),
+            "Time spent on viewers, beside the program where it has cores to spare.", _program("viewers_ns")),
     _Family("memtop_probe_dropped_events", "counter", "", "Events that a viewer was too slow for.",
             _program("dropped_events")),
     _Family("memtop_probe_dropped_steps", "counter", "", "Steps that a viewer was too slow for.",

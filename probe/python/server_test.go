@@ -1,0 +1,163 @@
+package python_test
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"memtop/probe/attach"
+	"memtop/snapshots/trace"
+)
+
+// program is tests/pretended.py: the agent's server with a program that makes a step
+// for each line it is sent.
+type program struct {
+	path  string
+	lines io.Writer
+}
+
+// The program's parameters, which stay.
+const (
+	parameters     = 12
+	parameterBytes = 65536
+)
+
+func pretended(t *testing.T) *program {
+	t.Helper()
+	if runtime.GOOS != "linux" {
+		t.Skip("the kernel is asked who is at the other end, as Linux says it")
+	}
+	const newEnough = "import sys; sys.exit(sys.version_info < (3, 9))"
+	if err := exec.CommandContext(t.Context(), "python3", "-c", newEnough).Run(); err != nil {
+		t.Skipf("there is no python3 of 3.9 or later: %v", err)
+	}
+	command := exec.CommandContext(t.Context(), "python3", "-B", filepath.Join("tests", "pretended.py"))
+	command.Env = append(os.Environ(), "MEMTOP_DIR="+filepath.Join(t.TempDir(), "memtop"))
+	var problems bytes.Buffer
+	command.Stderr = &problems
+	lines, err := command.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = lines.Close() // which ends the program
+		if err := command.Wait(); err != nil && t.Context().Err() == nil || problems.Len() > 0 {
+			t.Errorf("the program ended with %v and said:\n%s", err, &problems)
+		}
+	})
+	path, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatalf("the program did not say where its socket is: %v\n%s", err, &problems)
+	}
+	return &program{strings.TrimSpace(path), lines}
+}
+
+func (p *program) run(t *testing.T, steps int) {
+	t.Helper()
+	if _, err := io.WriteString(p.lines, strings.Repeat("\n", steps)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// await returns a client's trace when it satisfies ok.
+func await(t *testing.T, c *attach.Client, what string, ok func(*trace.Trace) bool) *trace.Trace {
+	t.Helper()
+	limit := time.After(time.Minute) // only to say what did not come
+	for {
+		if now := c.Trace(); ok(now) {
+			return now
+		}
+		select {
+		case <-c.Changed():
+		case <-limit:
+			t.Fatalf("not in a minute: %s; it says %q", what, c.Trace().Live.Note)
+		}
+	}
+}
+
+func TestAViewerFollowsAPythonProgram(t *testing.T) {
+	t.Parallel()
+	p := pretended(t)
+	c, err := attach.Dial(t.Context(), p.path, attach.DialOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close() }()
+	first := c.Trace()
+	checkParameters(t, first)
+	if s := first.Settings; len(s) != 1 || s[0].Key != "allocator" || s[0].Value != "none" {
+		t.Errorf("the allocator's settings are %+v", s)
+	}
+	p.run(t, 5)
+	got := await(t, c, "five steps", func(now *trace.Trace) bool { return len(now.Steps) == 5 })
+	if n := got.Devices[0].Events.Len(); n != 5*402 {
+		t.Errorf("five steps have %d events, want 402 each", n)
+	}
+	if len(got.Notices) > 0 || len(got.Live.Gaps) > 0 {
+		t.Errorf("it does not fit: %v, %v", got.Notices, got.Live.Gaps)
+	}
+	checkParameters(t, got)
+	if last := got.Steps[4]; last.Number != 5 || len(last.Layers) != parameters && len(got.Steps[0].Layers) != parameters {
+		t.Errorf("the last step is %+v", last)
+	}
+	if made, err := c.Set(t.Context(), "amp", "bf16"); err != nil || made.State != trace.Pending {
+		t.Fatalf("a change: %+v, %v", made, err)
+	}
+	p.run(t, 1)
+	await(t, c, "the change to be applied", func(now *trace.Trace) bool {
+		return len(now.Live.Changes) == 1 && now.Live.Changes[0].State == trace.Applied && now.Live.Changes[0].Step == 6
+	})
+}
+
+func TestAPythonProgramWritesItsMemory(t *testing.T) {
+	t.Parallel()
+	p := pretended(t)
+	c, err := attach.Dial(t.Context(), p.path, attach.DialOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close() }()
+	p.run(t, 2)
+	await(t, c, "two steps", func(now *trace.Trace) bool { return len(now.Steps) == 2 })
+	got, err := attach.Snapshot(t.Context(), p.path, io.Discard, attach.SnapshotOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkParameters(t, got)
+	if len(got.Notices) > 0 {
+		t.Errorf("it does not fit: %v", got.Notices)
+	}
+}
+
+// checkParameters reports memory that is not one allocation for each parameter.
+func checkParameters(t *testing.T, got *trace.Trace) {
+	t.Helper()
+	segments := got.Devices[0].Final.Segments
+	if len(segments) != parameters {
+		t.Fatalf("there are %d segments, want one for each of %d parameters", len(segments), parameters)
+	}
+	for _, s := range segments {
+		if len(s.Blocks) != 1 || s.Blocks[0].Size != parameterBytes || s.Allocated != parameterBytes {
+			t.Errorf("a segment is %+v, want a parameter of %d bytes", s, parameterBytes)
+			continue
+		}
+		note := got.Tables.Notes[s.Blocks[0].Note]
+		if name := got.Tables.Strings[note.Category]; name != "parameter" {
+			t.Errorf("it is of category %q", name)
+		}
+	}
+}
