@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from . import __version__
+from .gauges import host_gauge
 from .journal import Journal
 from .program import Info, Json, Refused
 from .server import Server
@@ -46,10 +47,11 @@ class Agent:
         """Say how the program is now."""
         memory = self.watch.source()
         return Info(
-            devices=memory.devices(),
+            devices=self.watch.devices(),
             writer=f"memtop's agent {__version__}",
             settings=memory.settings,
-            capabilities=("steps", "stacks"),
+            capabilities=("steps", "stacks", "gauges"),
+            gauges=[gauge] if memory.host and (gauge := host_gauge()) else [],
         )
 
     def options(self) -> Sequence[Json]:

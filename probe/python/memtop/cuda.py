@@ -35,6 +35,7 @@ class CudaMemory:
     """Adds up what storages are for, and has snapshots taken. What does not concern those is guarded by the registry's
     lock."""
 
+    host = False
     stacks = False  # the allocator knows them
 
     def __init__(self, journal: Journal) -> None:

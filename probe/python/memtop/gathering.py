@@ -81,6 +81,14 @@ class Gathering:
         return found[_OPTIMIZER]
 
 
+def bytes_of(optimizer: Any) -> int:
+    """Return the bytes of an optimizer's parameters, their gradients and its state."""
+    parameters = [p for group in optimizer.param_groups for p in group["params"]]
+    state = [t for kept in list(optimizer.state.values()) for t in tensors_in(kept)]
+    gradients = [p.grad for p in parameters if p.grad is not None]
+    return sum({t.data_ptr(): t.numel() * t.element_size() for t in (*parameters, *gradients, *state)}.values())
+
+
 def _category_of(tensor: Any) -> str:
     """Return what a tensor is for of which nothing else is known."""
     if isinstance(tensor, torch.nn.Parameter):
@@ -88,13 +96,15 @@ def _category_of(tensor: Any) -> str:
     return "activation" if tensor.grad_fn is not None else OTHER
 
 
+PLAIN: Any = torch.Tensor.__torch_dispatch__
+
 _NEITHER, _TENSOR, _CACHE, _MODULE, _OPTIMIZER = range(5)
 
 
 def _kind_of(kind: type) -> int:
     if issubclass(kind, torch.Tensor):
         # Wrappers hold tensors, which are found by themselves, and answer by code of their own.
-        plain = kind.__torch_dispatch__ is torch.Tensor.__torch_dispatch__
+        plain = getattr(kind, "__torch_dispatch__", None) is PLAIN
         return _TENSOR if plain else _NEITHER
     if issubclass(kind, torch.nn.Module):
         return _MODULE

@@ -15,6 +15,7 @@ from .source import Notes, amounts
 class HostMemory:
     """Writes what becomes of storages into the journal, and adds it up. Guarded by its registry's lock."""
 
+    host = True
     stacks = True  # nothing but the agent knows which line made a storage
 
     def __init__(self, journal: Journal) -> None:

@@ -29,7 +29,7 @@ class Models:
         """Take a module that is part of no other; False where it is known."""
         with self._lock:
             known = self._models.get(id(module))
-            if known is not None and known() is module or self._part_of.get(id(module), _nothing)() is module:
+            if (known is not None and known() is module) or self._part_of.get(id(module), _nothing)() is module:
                 return False
             for part in module.modules():
                 self._models.pop(id(part), None)

@@ -14,7 +14,7 @@ import types
 from collections import deque
 from collections.abc import Iterator
 from types import CodeType, FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -23,11 +23,23 @@ from .stacks import Stacks, place_of
 
 DEEPEST = 4  # from a variable to a tensor
 MOST = 20_000  # values that are looked at each time
+PLAIN: Any = object.__getattribute__  # of objects that run no code of their own when an attribute is read
+LOADING = ("LOAD_FAST", "LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF")
 ADDING = frozenset(("append", "extend", "add", "insert", "update", "setdefault", "appendleft"))
 
 
+class Way(NamedTuple):
+    """A value and how it was come to."""
+
+    value: Any
+    path: str
+    name: str  # of the last variable or attribute on the way
+    owner: Any  # the function or the class that has it
+    left: int  # how much further it may go
+
+
 class Names:
-    """Names tensors. It belongs to the thread that trains, calls nothing of the program's and keeps none of its values."""
+    """Names tensors. It belongs to the thread that trains, and keeps no value of the program."""
 
     def __init__(self, registry: Registry, stacks: Stacks) -> None:
         self._registry = registry
@@ -39,37 +51,38 @@ class Names:
         left = MOST
         frame = place_of(frame)
         while frame is not None and left > 0:
+            outer = place_of(frame.f_back)
             left = self._walk(frame, frame.f_locals, left)
-            if frame.f_locals is not frame.f_globals and frame.f_back is None:
+            if outer is None and frame.f_locals is not frame.f_globals:
                 left = self._walk(frame, frame.f_globals, left)
-            frame = place_of(frame.f_back)
+            frame = outer
 
     def _walk(self, frame: FrameType, variables: Any, left: int) -> int:
-        """Follow variables to tensors, those with the shortest way first; return how many values may still be looked at."""
-        todo: deque[tuple[Any, str, str, Any, int]] = deque(
-            (value, name, name, frame.f_code, DEEPEST) for name, value in list(variables.items()) if not name.startswith("__")
-        )
+        """Follow variables to tensors, the nearest first; return how many values may still be looked at."""
+        own = [(name, value) for name, value in list(variables.items()) if not name.startswith("__")]
+        todo = deque(Way(value, name, name, frame.f_code, DEEPEST) for name, value in own)
         seen: set[int] = set()
         while todo and left > 0:
-            value, path, name, code, depth = todo.popleft()
+            way = todo.popleft()
             left -= 1
-            if isinstance(value, torch.Tensor):
-                self._name(value, path, name, code, frame)
-            elif depth and id(value) not in seen:
-                seen.add(id(value))
-                todo.extend((inner, path + way, key or name, owner or code, depth - 1) for inner, way, key, owner in inside(value))
+            if isinstance(way.value, torch.Tensor):
+                self._name(way, frame)
+            elif way.left and id(way.value) not in seen:
+                seen.add(id(way.value))
+                todo.extend(inside(way))
         return left
 
-    def _name(self, tensor: Any, path: str, name: str, code: Any, frame: FrameType) -> None:
-        if self._registry.find(tensor) is None:
-            line = self._line(code, name)
-            stack = self._stacks.of_line(*line) if line else self._stacks.of_line(frame.f_code, frame.f_lineno)
-            self._registry.see(tensor, "activation" if tensor.grad_fn is not None else OTHER, role=path, stack=stack)
+    def _name(self, way: Way, frame: FrameType) -> None:
+        if self._registry.find(way.value) is None:
+            code, line = self._line(way.owner, way.name) or (frame.f_code, frame.f_lineno)
+            category = "activation" if way.value.grad_fn is not None else OTHER
+            self._registry.see(way.value, category, role=way.path, stack=self._stacks.of_line(code, line))
 
     def _line(self, owner: Any, name: str) -> tuple[CodeType, int] | None:
         """Return where something is put under a name: in a function, or in a class's methods."""
-        codes = [owner] if isinstance(owner, CodeType) else [f.__code__ for f in vars(owner).values() if isinstance(f, types.FunctionType)]
-        for code in codes:
+        methods = [] if isinstance(owner, CodeType) else list(vars(owner).values())
+        codes = [f.__code__ for f in methods if isinstance(f, types.FunctionType)]
+        for code in [owner] if isinstance(owner, CodeType) else codes:
             key = (id(code), name)
             if key not in self._lines:
                 self._lines[key] = (code, adding_line(code, name))
@@ -78,25 +91,31 @@ class Names:
         return None
 
 
-def inside(value: Any) -> Iterator[tuple[Any, str, str, Any]]:
-    """Yield what a value holds, each with the way there and, for an attribute, its name and the class it is of."""
-    kind = type(value)
+def inside(way: Way) -> Iterator[Way]:
+    """Yield what a value holds, without calling anything of the program's."""
+    value, kind = way.value, type(way.value)
     if kind in (list, tuple, set, deque, frozenset):
-        yield from ((item, "[…]", "", None) for item in list(value)[-MOST:])
+        items = list(value)[-MOST:]
     elif isinstance(value, dict):
-        yield from ((item, "[…]", "", None) for item in list(value.values()))
-    elif not isinstance(value, (type, types.ModuleType, types.FunctionType, torch.nn.Module, torch.optim.Optimizer)):
-        fields = getattr(value, "__dict__", None) if kind.__getattribute__ is object.__getattribute__ else None
-        if isinstance(fields, dict):
-            yield from ((item, "." + name, name, kind) for name, item in list(fields.items()))
+        items = list(value.values())[-MOST:]
+    else:
+        opaque = (type, types.ModuleType, types.FunctionType, torch.nn.Module, torch.optim.Optimizer)
+        plain = not isinstance(value, opaque) and getattr(kind, "__getattribute__", None) is PLAIN
+        fields = getattr(value, "__dict__", None) if plain else None
+        for name, item in list(fields.items()) if isinstance(fields, dict) else []:
+            yield Way(item, f"{way.path}.{name}", name, kind, way.left - 1)
+        return
+    for item in items:
+        yield Way(item, way.path + "[…]", way.name, way.owner, way.left - 1)
 
 
 def adding_line(code: CodeType, name: str) -> int:
-    """Return the line of a function where something is added to a variable or attribute of that name, 0 if there is none."""
+    """Return the line of a function that adds to a variable or attribute of that name, 0 if there is none."""
+    lines = dict(dis.findlinestarts(code))
     line, loaded = 0, False
     for step in dis.get_instructions(code):
-        line = getattr(step, "line_number", None) or step.starts_line or line if not isinstance(step.starts_line, bool) else step.line_number
-        if step.opname.startswith(("LOAD_FAST", "LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF")):
+        line = lines.get(step.offset) or line
+        if step.opname.startswith(LOADING):
             loaded = name in (step.argval if isinstance(step.argval, tuple) else (step.argval,))
         elif step.opname in ("LOAD_ATTR", "LOAD_METHOD"):
             if loaded and step.argval in ADDING:

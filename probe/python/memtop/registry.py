@@ -44,7 +44,19 @@ class Holding:
     """A storage that is alive: where, how large, what for."""
 
     __slots__ = (
-        "address", "born", "category", "counted", "device", "dtype", "layer", "reference", "role", "saved_in", "shape", "size", "stack",
+        "address",
+        "born",
+        "category",
+        "counted",
+        "device",
+        "dtype",
+        "layer",
+        "reference",
+        "role",
+        "saved_in",
+        "shape",
+        "size",
+        "stack",
     )
 
     def __init__(self, address: int, size: int, device: Any) -> None:
@@ -96,7 +108,9 @@ class Registry:
             self._take_ends()
             return self._alive.get(_storage_of(tensor)[1])
 
-    def see(self, tensor: Any, category: str, layer: str = "", role: str = "", stack: int | None = None) -> Holding | None:
+    def see(
+        self, tensor: Any, category: str, layer: str = "", role: str = "", stack: int | None = None
+    ) -> Holding | None:
         """Take a tensor's storage as memory of a category; None for one that has none here. A stack of None is taken
         when the storage is new."""
         storage, address = _storage_of(tensor)

@@ -102,11 +102,12 @@ def _version_of(tensor: Any) -> int:
 
 def _unpack(saved: _Saved) -> Any:
     if saved.version >= 0 and saved.tensor._version != saved.version:
+        tensor = saved.tensor
         raise RuntimeError(
             "one of the variables needed for gradient computation has been modified by an inplace operation: "
-            f"[{saved.tensor.type()} {list(saved.tensor.shape)}] is at version {saved.tensor._version}; expected version "
-            f"{saved.version} instead. Hint: enable anomaly detection to find the operation that failed to compute its "
-            "gradient, with torch.autograd.set_detect_anomaly(True)."
+            f"[{tensor.type()} {list(tensor.shape)}] is at version {tensor._version}; expected version {saved.version} "
+            "instead. Hint: enable anomaly detection to find the operation that failed to compute its gradient, with "
+            "torch.autograd.set_detect_anomaly(True)."
         )
     return saved.tensor
 

@@ -15,6 +15,7 @@ class Source(Sink, Protocol):
     any thread, the rest under the lock."""
 
     settings: Json  # of the allocator
+    host: bool  # it is the processor's, which the system has gauges of
     stacks: bool  # whether a storage's stack is to be captured when the registry first sees it
 
     def wanted(self, device: Any) -> bool:

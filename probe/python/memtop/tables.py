@@ -77,8 +77,12 @@ class Tables:
         text = self._text
         return self.notes.number(
             Note(
-                user_metadata=text(metadata), category=text(category), layer=text(layer), role=text(role),
-                shape=text(shape), dtype=text(dtype),
+                user_metadata=text(metadata),
+                category=text(category),
+                layer=text(layer),
+                role=text(role),
+                shape=text(shape),
+                dtype=text(dtype),
             )
         )
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 import sys
 import threading
 import time
+import weakref
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -17,20 +19,23 @@ from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from . import cuda
 from .cuda import CudaMemory
-from .gathering import Gathering
+from .gathering import Gathering, bytes_of
+from .gauges import host_gauge
 from .gradients import PAUSE, Gradients
 from .host import HostMemory
-from .journal import SETTINGS, STEP_BEGIN, STEP_END, Journal
+from .journal import GAUGES, SETTINGS, STEP, STEP_BEGIN, STEP_END, Journal, now_us
 from .layers import Layers
 from .models import Models
 from .names import Names
+from .program import Memory
 from .registry import Registry
 from .sampling import CREDIT_NS, Sampling
 from .saved import SavedTensors
 from .source import Source
 from .stacks import Stacks, place_of
 
-STEP = 12  # the type of the message
+PASSING_NS = 100_000_000  # from one step that nobody watches to the next that is noted
+GAUGE_NS = 1_000_000_000
 
 
 class Watch:
@@ -59,6 +64,9 @@ class Watch:
         self._began = time.perf_counter_ns()
         self._spent = 0
         self._scanned = 0  # of it by a scan, which has a purse of its own
+        self._gauged = 0  # when the system was last asked
+        self._noted = 0  # when a step was last noted that no viewer watched
+        self._passing: weakref.ref[Any] | None = None  # its optimizer
         self._leader: int | None = None  # the optimizer whose steps are counted
         self._since_leader = 0
         self._lock = threading.RLock()
@@ -166,9 +174,10 @@ class Watch:
             self._leave()
             return
         if not self._wanted and not self._looking:
+            self._pass(optimizer, now, duration)
             return
         self._go_to_device()
-        data: dict[str, Any] = {"step": self.step, "time_us": time.time_ns() // 1000, "device": 0}
+        data: dict[str, Any] = {"step": self.step, "time_us": now_us(), "device": 0}
         if self.step > 1:  # of the first it is not known when it began
             data["duration_ns"] = duration
         loss = loss_of(self.layers.losses)
@@ -185,9 +194,31 @@ class Watch:
         data["probe_ns"] = spent
         data["settings"] = [{"key": "looked at", "value": every(self.sampling.period)}]
         self.journal.message(STEP, data, key=0)
+        if now - self._gauged >= GAUGE_NS:
+            self._gauged = now
+            gauge = host_gauge() if self.memory.host else None
+            if gauge is not None:
+                self.journal.message(GAUGES, [gauge], key=0)
         if self._looking:
             self.journal.event(STEP_BEGIN, 0, self.step + 1)
         self._began = time.perf_counter_ns()
+
+    def _pass(self, optimizer: Any, now: int, duration: int) -> None:
+        """Note a step that no viewer watches, at most ten in a second."""
+        if now - self._noted >= PASSING_NS:
+            self._noted = now
+            self._passing = weakref.ref(optimizer)
+            self.journal.message(STEP, {"step": self.step, "time_us": now_us(), "duration_ns": duration, "device": 0})
+            self.journal.forget()
+
+    def devices(self) -> Sequence[Memory]:
+        """Return the devices and their memory. On a processor that is all that is known while there is a viewer, else
+        what the optimizer's parameters have, their gradients and state among it."""
+        optimizer = self._passing() if self._passing else None
+        if not self.source().host or self._wanted or optimizer is None:
+            return self.source().devices()
+        held = bytes_of(optimizer)
+        return [Memory(0, held, held, held)]
 
     def _finish(self, optimizer: Any, data: dict[str, Any]) -> None:
         self.gathering.optimizer(optimizer)  # state that this step made

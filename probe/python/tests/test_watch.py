@@ -14,8 +14,8 @@ torch = pytest.importorskip("torch", reason="needs PyTorch")
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "examples"))
 import train  # noqa: E402
 
-from memtop.journal import Journal, Message  # noqa: E402
-from memtop.watch import STEP, Watch  # noqa: E402
+from memtop.journal import STEP, Journal, Message  # noqa: E402
+from memtop.watch import Watch  # noqa: E402
 
 
 def gpt() -> tuple[Any, Any]:
@@ -78,7 +78,7 @@ def bytes_of(tensors: Any) -> int:
 
 
 def saved_by_layer(make: Any) -> dict[str, int]:
-    """Count what each module saves in the second step: each storage once, where it is saved first, without parameters."""
+    """Count what each module saves in the second step: each storage once, where it is first saved, no weights."""
     counts: dict[str, int] = {}
     running: list[str] = []
     seen: dict[int, Any] = {}
@@ -90,8 +90,8 @@ def saved_by_layer(make: Any) -> dict[str, int]:
 
         def pack(tensor: Any) -> Any:
             address = tensor.untyped_storage().data_ptr()
-            data = not tensor.dtype.is_floating_point and (tensor.grad_fn is None and (not running or address in inputs))
-            if address not in weights and address not in seen and not data and address not in inputs:
+            target = not tensor.dtype.is_floating_point and not running
+            if not target and address not in weights | inputs | set(seen):
                 seen[address] = tensor.detach()
                 counts[running[-1]] = counts.get(running[-1], 0) + tensor.untyped_storage().nbytes()
             return tensor.detach()
@@ -154,7 +154,7 @@ class TestOfAModel:
         steps = steps_of(watch)
         assert steps[4]["allocated_bytes"] == steps[6]["allocated_bytes"]
         # Where storages must be asked whether they have ended, some are asked late.
-        within = {"abs": 8} if watch.registry.exact else {"rel": 0.1}
+        within = {"abs": 8} if watch.registry.exact else {"rel": 0.3}
         assert steps[4]["peak_allocated_bytes"] == pytest.approx(steps[6]["peak_allocated_bytes"], **within)
 
 
@@ -197,7 +197,11 @@ def test_a_list_that_grows_is_named_by_the_line_that_fills_it(watch: Watch) -> N
         line = sys._getframe().f_lineno - 1
         optimizer.step()
     tables = watch.journal.tables
-    held = [a for a in watch.journal.state().alive.values() if tables.strings.entries[tables.notes.entries[a.note].role] == "kept[…]"]
+    held = [
+        a
+        for a in watch.journal.state().alive.values()
+        if tables.strings.entries[tables.notes.entries[a.note].role] == "kept[…]"
+    ]
     assert len(held) >= 3
     for alive in held:
         (frame,) = tables.stacks.entries[alive.stack]
