@@ -35,7 +35,7 @@ var picture = map[string][]string{
 	"snapshots/report":              {"snapshots/analysis/...", "snapshots/quantity", "snapshots/trace"},
 	"snapshots/pytorch":             {"snapshots/trace"},
 	"snapshots/pytorch/pytorchtest": {"snapshots/pytorch", "snapshots/trace"},
-	"snapshots/wire":                {"snapshots/trace", "snapshots/cause"},
+	"snapshots/wire":                {"snapshots/pytorch", "snapshots/trace", "snapshots/cause"},
 	"snapshots":                     {"snapshots/pytorch", "snapshots/trace", "snapshots/wire", "github.com/klauspost/compress/..."},
 	// Damaged files, for tests and the command that tries them.
 	"snapshots/mutate": {

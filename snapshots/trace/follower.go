@@ -61,6 +61,7 @@ const (
 	followedSegment = 640
 	followedGap     = 160
 	followedDevice  = 1 << 20
+	followedKey     = 8
 )
 
 // Kept returns how many events are kept, of all devices.
@@ -71,7 +72,8 @@ func (f *Follower) Kept() int { return f.kept }
 func (f *Follower) Memory() int64 {
 	bytes := f.gapBytes
 	for _, d := range f.devices {
-		bytes += int64(len(d.memory.links))*followedBlock + int64(len(d.memory.segments))*followedSegment + followedDevice
+		bytes += int64(len(d.memory.links))*followedBlock + int64(len(d.memory.segments))*followedSegment + followedDevice +
+			int64(cap(d.window.keys))*followedKey
 	}
 	return bytes
 }
@@ -94,6 +96,7 @@ type followed struct {
 	base       *State // before the log's first event
 	state      State  // as last published
 	changed    bool   // since then
+	window     window // that was merged last
 }
 
 func (f *Follower) device(id int) *followed {
@@ -127,17 +130,29 @@ func (f *Follower) Base(device int, first int64, s State, missed int64, reason s
 		d.base = &base
 		return
 	}
-	from := d.log.Len()
+	if from := f.replace(d, s); from < d.log.Len() || missed != 0 {
+		f.gap(d, from, missed, reason)
+	}
+	f.trim()
+}
+
+// replace makes the state the device's, and returns where the events begin that
+// were made up to lead there.
+func (f *Follower) replace(d *followed, s State) (from int) {
+	from = d.log.Len()
 	old := d.memory
-	d.memory = newMemory(device)
+	d.memory = newMemory(d.id)
 	f.linked -= old.used()
 	f.load(d, s)
 	f.bridge(d, &old)
-	if to := d.log.Len(); to > from || missed != 0 {
-		f.gaps = append(f.gaps, Gap{Device: device, From: from, To: to, Missed: missed, Reason: reason})
-		f.gapBytes += followedGap + int64(len(reason))
-	}
-	f.trim()
+	return from
+}
+
+// gap notes that events are missing before number from, and that those from there on
+// were made up.
+func (f *Follower) gap(d *followed, from int, missed int64, reason string) {
+	f.gaps = append(f.gaps, Gap{Device: d.id, From: from, To: d.log.Len(), Missed: missed, Reason: reason})
+	f.gapBytes += followedGap + int64(len(reason))
 }
 
 // Append takes events of a device that had a base. They are copied.

@@ -17,6 +17,9 @@ type Limits struct {
 	Frame  int   // bytes of one frame: 16 MiB, which is also the most
 	Tables int64 // bytes of all names, stacks and notes together that are kept: 256 MiB
 	Blocks int   // of one base, segments and earlier tenants among them: 1,048,576
+	// Snapshot bounds the bytes of memory that a snapshot of PyTorch's takes, with
+	// what is read of it: 384 MiB.
+	Snapshot int64
 	// Message bounds the bytes of memory that one message of JSON takes: 64 MiB.
 	Message int64
 }
@@ -40,6 +43,9 @@ func (l Limits) filled() Limits {
 	}
 	if l.Blocks <= 0 {
 		l.Blocks = blocksLimit
+	}
+	if l.Snapshot <= 0 {
+		l.Snapshot = 384 << 20
 	}
 	if l.Message <= 0 {
 		l.Message = 64 << 20

@@ -114,6 +114,16 @@ func FuzzFrames(f *testing.F) {
 		})
 		e.Base(1, 9, &trace.State{}, -1, "lost")
 	})))
+	f.Add(unframed(written(f, func(e *wire.Encoder) {
+		e.Hello(greeting())
+		e.Tables(&view)
+		for _, now := range []*trace.Trace{oneBlock(allocAt(10)), oneBlock(allocAt(10), freeAt(12)), oneBlock(freeAt(30), allocAt(40))} {
+			e.Snapshot(pickled(f, now))
+			e.Tags(0, []trace.Tag{{Addr: firstAddr, Note: 2}})
+			e.Step(&trace.Step{Number: 1, Time: 11})
+			e.Counters(wire.Counters{})
+		}
+	})))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if err := play(t, bytes.NewReader(framed(b))); !known(err) {
 			t.Errorf("got %v", err)

@@ -78,7 +78,7 @@ func (s *Stream) fit(memory int64) error {
 	left := memory - s.in.Memory() - s.follower.Memory() - int64(s.follower.Kept())*eventBytes -
 		s.steps.layers*layerBytes - int64(len(s.steps.all))*stepBytes
 	s.decoder.limits = Limits{
-		Frame: int(min(left/4, frameLimit)), Tables: s.shares.tables, Blocks: int(min(left/blockBytes, blocksLimit)), Message: left,
+		Frame: int(min(left/4, frameLimit)), Tables: s.shares.tables, Blocks: int(min(left/blockBytes, blocksLimit)), Message: left, Snapshot: left,
 	}.filled()
 	if left <= 0 {
 		return &CorruptError{Offset: s.decoder.offset, Memory: true, Reason: "it needs too much memory"}

@@ -9,7 +9,7 @@ import (
 // # Snapshots and tags
 //
 // A program in a language that is not fast sends PyTorch's own snapshot, pickled,
-// in parts, and what its live memory is for. What becomes of them is in follow.go.
+// in parts, and what its live memory is for. What becomes of them is in merge.go.
 
 const (
 	partBytes     = 4 << 20  // of a snapshot in one frame
@@ -72,7 +72,9 @@ func (d *Decoder) snapshot(f *Frame, c *cursor) error {
 	case len(p.parts) > 0 && int(left) != p.left-1:
 		return fmt.Errorf("it says that %d parts follow, and the one before said %d", left, p.left)
 	case p.bytes+len(c.b) > snapshotLimit:
-		return tooMuch("its parts have more than %d bytes", snapshotLimit)
+		return fmt.Errorf("its parts have more than %d bytes", snapshotLimit)
+	case int64(p.bytes+len(c.b)) > d.limits.Snapshot:
+		return tooMuch("its parts have more than %d bytes", d.limits.Snapshot)
 	}
 	p.parts, p.bytes, p.left = append(p.parts, append([]byte(nil), c.b...)), p.bytes+len(c.b), int(left)
 	if f.Left = p.left; f.Left == 0 {

@@ -41,6 +41,7 @@ type Stream struct {
 	settings []trace.Setting
 	next     map[int]int64 // by device: the number of the event that must come next
 	resumed  bool          // bases that come now bridge a lost connection
+	merging  merging
 	steps    steps
 	live     trace.Live
 	ended    bool // a goodbye came
@@ -55,6 +56,7 @@ func NewStream(r io.Reader, o StreamOptions) *Stream {
 	return &Stream{
 		options: o, shares: shares, memory: o.Memory, in: in, decoder: newDecoder(r, o.Limits, in), follower: trace.NewFollower(in, shares.events),
 		next: make(map[int]int64), steps: steps{room: shares.steps},
+		merging: merging{tags: make(map[int][]trace.Tag), windowed: make(map[int]bool), marks: make(map[int]*marks)},
 	}
 }
 
@@ -107,7 +109,13 @@ func (s *Stream) take(f *Frame) error {
 		return s.base(f)
 	case EventsFrame:
 		return s.events(f)
-	case SnapshotFrame, TagsFrame:
+	case SnapshotFrame:
+		if f.Left > 0 {
+			return nil
+		}
+		return s.takeSnapshot(f.Parts)
+	case TagsFrame:
+		s.takeTags(f.Device, f.Tags)
 		return nil
 	default:
 		if f.Type < firstMessage {
@@ -121,6 +129,7 @@ func (s *Stream) take(f *Frame) error {
 }
 
 func (s *Stream) greet(h *Hello) error {
+	s.merge()
 	if s.hello != nil {
 		if h.PID != s.hello.PID || h.Started != s.hello.Started {
 			return fmt.Errorf("it comes from process %d, and what came before from process %d", h.PID, s.hello.PID)
@@ -148,6 +157,9 @@ func (s *Stream) describe() {
 }
 
 func (s *Stream) base(f *Frame) error {
+	if s.merging.windowed[f.Device] {
+		return fmt.Errorf("device %d comes by snapshots", f.Device)
+	}
 	next, known := s.next[f.Device]
 	missed, reason := f.Missed, f.Reason
 	if known && f.First >= next {
@@ -178,6 +190,7 @@ func (s *Stream) events(f *Frame) error {
 }
 
 func (s *Stream) count(c Counters) {
+	s.merge()
 	s.counters = c
 	s.live.Dropped, s.live.DroppedSteps, s.live.ProbeNS = c.Dropped, c.DroppedSteps, c.ProbeNS
 }
@@ -207,6 +220,7 @@ func (s *Stream) change(c *trace.Change) {
 
 // Trace returns a trace of now. It costs what is new since the last call.
 func (s *Stream) Trace() *trace.Trace {
+	s.merge()
 	live := s.live
 	live.Gauges = slices.Clip(live.Gauges)
 	t := s.follower.Publish(s.steps.list(), &live)

@@ -1,0 +1,226 @@
+package trace
+
+import "slices"
+
+// # Windows
+//
+// PyTorch's allocator keeps its last events. A snapshot has those and the state
+// after them: it is a window on what happened. Windows that overlap are joined by
+// what their events say. Their times do not say it: old versions write none, and
+// newer ones work them out anew for each snapshot, some microseconds off. A program
+// that repeats itself may fit in several places; then the times decide between them,
+// or where there are none the bytes that are alive.
+
+// Why windows leave a gap.
+const (
+	overwritten = "the program overwrote events before it sent them"
+	misled      = "the events do not lead to the memory that the program reports"
+)
+
+// window is what is remembered of a device's last window.
+type window struct {
+	keys []uint64 // what its events said
+	time int64    // of the last of them as that window had it, 0 when it had none
+}
+
+// Window takes a device of a snapshot: the events of its trace that are new are
+// appended, and the state becomes the device's. The first window begins the device;
+// events that are lost between two make a gap. Marks are events of the program
+// itself that are newer than those of the window before, in the order of time;
+// they come between the others by their times. Tags say what the memory in the
+// final state is for. What is handed over stays the caller's.
+func (f *Follower) Window(t *Trace, device *Device, marks []Event, tags []Tag) {
+	w := f.open(t, device)
+	d := f.device(device.ID)
+	if d == nil {
+		base := w.before()
+		w.tagEvents(tags)
+		w.tagState(&base, tags)
+		f.Base(device.ID, 0, base, 0, "")
+		if d = f.device(device.ID); d == nil {
+			return // there are too many
+		}
+	} else {
+		f.join(d, w)
+		w.tagEvents(tags)
+	}
+	d.window.keys, d.window.time = w.keys, w.time
+	f.appendWindow(d, w.merged(marks, d.time))
+	w.final = f.explained(d, w.final)
+	if from := f.replace(d, w.final); from < d.log.Len() {
+		f.gap(d, from, -1, misled)
+	}
+	f.Tag(device.ID, tags)
+	f.trim()
+}
+
+// opened is a window that is being merged, in the follower's numbers.
+type opened struct {
+	f      *Follower
+	adopt  *Adoption
+	trace  *Trace
+	device *Device
+	events []Event  // that are new
+	keys   []uint64 // of all its events
+	time   int64    // of the last of them
+	timed  bool
+	final  State
+}
+
+func (f *Follower) open(t *Trace, device *Device) *opened {
+	w := &opened{f: f, adopt: f.in.Adopt(t.Tables), trace: t, device: device, timed: true}
+	n := device.Events.Len()
+	w.events, w.keys = make([]Event, 0, n), make([]uint64, 0, n)
+	for i := 0; i < n; {
+		span := device.Events.Span(i)
+		for j := range span {
+			e := &span[j]
+			w.events, w.keys = append(w.events, w.adopt.Event(e)), append(w.keys, w.adopt.Key(e))
+			w.timed = w.timed && e.Absent&NoTime == 0
+			w.time = e.Time
+		}
+		i += len(span)
+	}
+	w.final = w.adopt.State(device.Final)
+	return w
+}
+
+// before returns the state before the window's first event. Who made what is freed
+// within the window is not known; undoing gives who freed it.
+func (w *opened) before() State {
+	undone, _ := Rewind(w.trace, w.device)
+	base := w.adopt.State(undone)
+	made, freed := make(map[uint64]bool), make(map[uint64]bool)
+	for i := range w.events {
+		switch e := &w.events[i]; {
+		case e.Kind == Alloc:
+			made[e.Addr] = true
+		case e.Kind.Closes() && !made[e.Addr]:
+			freed[e.Addr] = true
+		}
+	}
+	eachLive(&base, func(b *Block) {
+		b.Note = w.f.blockNote(b.Note)
+		if freed[b.Addr] {
+			b.Stack, b.Note = 0, 0
+		}
+	})
+	return base
+}
+
+// eachLive calls do for the live blocks of a state.
+func eachLive(s *State, do func(b *Block)) {
+	for i := range s.Segments {
+		for k := range s.Segments[i].Blocks {
+			if b := &s.Segments[i].Blocks[k]; b.State.Live() {
+				do(b)
+			}
+		}
+	}
+}
+
+// join leaves only those of the window's events that a device has not had, and
+// brings the device to the state before them.
+func (f *Follower) join(d *followed, w *opened) {
+	switch known := w.known(d); {
+	case known > 0 || len(w.events) == 0:
+		w.events = w.events[known:]
+	case len(d.window.keys) == 0: // recording began after the last window, or events are lost
+		if from := f.replace(d, f.explained(d, w.before())); from < d.log.Len() {
+			f.gap(d, from, -1, overwritten)
+		}
+	default:
+		from := f.replace(d, f.explained(d, w.before()))
+		f.gap(d, from, -1, overwritten)
+	}
+}
+
+// explained returns a state in which what is also in the device's memory has the
+// notes, and where it has none the stacks, that are known of it. A segment's pool
+// goes the other way: events do not always say it.
+func (f *Follower) explained(d *followed, s State) State {
+	for i := range s.Segments {
+		g := &s.Segments[i]
+		if g.Pool == 0 {
+			g.Pool = f.pool
+		}
+		d.memory.learn(g)
+	}
+	eachLive(&s, func(b *Block) {
+		i, ok := d.memory.find(b.Addr)
+		if !ok || !d.memory.links[i].State.Live() || d.memory.links[i].LiveRequested() != b.LiveRequested() {
+			b.Note = f.blockNote(b.Note)
+			return
+		}
+		known := &d.memory.links[i]
+		if b.Note = known.Note; b.LiveStack() <= EmptyStack {
+			b.Stack = known.LiveStack()
+		}
+	})
+	return s
+}
+
+// learn gives what is known of a segment to those in memory that it is made of.
+func (m *memory) learn(g *Segment) {
+	from := g.Addr
+	if s := m.segmentAt(from); s != nil {
+		from = s.Addr
+	}
+	m.mapped.from(from, func(addr uint64, id int32) bool {
+		s := &m.segments[id]
+		if addr >= g.End() {
+			return false
+		}
+		if s.Stream == g.Stream && s.Expandable == g.Expandable {
+			s.Pool, s.Type, s.Stack = g.Pool, g.Type, g.Stack
+		}
+		return true
+	})
+}
+
+// merged returns the new events with the marks between them, from a time on.
+func (w *opened) merged(marks []Event, time int64) []Event {
+	if n := len(w.events); n > 0 && w.timed && time == 0 {
+		marks = since(marks, w.events[0].Time)
+	}
+	all := make([]Event, 0, len(w.events)+len(marks))
+	add := func(e Event) {
+		if w.timed {
+			time = max(time, e.Time) // as the first window that has it says, and never back
+			e.Time = time
+		} else if e.Kind >= StepBegin {
+			e.Time, e.Absent = 0, NoTime
+		}
+		all = append(all, e)
+	}
+	for i := range w.events {
+		for w.timed && len(marks) > 0 && marks[0].Time < w.events[i].Time {
+			add(marks[0])
+			marks = marks[1:]
+		}
+		add(w.events[i])
+	}
+	for _, m := range marks {
+		add(m)
+	}
+	return slices.Clip(all)
+}
+
+// since leaves out the marks from before a time, but for the step that went on then.
+func since(marks []Event, time int64) []Event {
+	for len(marks) > 0 && marks[0].Time < time && (marks[0].Kind != StepBegin || len(marks) > 1 && marks[1].Time < time) {
+		marks = marks[1:]
+	}
+	return marks
+}
+
+// appendAtOnce is how many events are appended before old ones are forgotten.
+const appendAtOnce = chunkSize
+
+func (f *Follower) appendWindow(d *followed, events []Event) {
+	for len(events) > 0 {
+		n := min(len(events), appendAtOnce)
+		f.Append(d.id, events[:n])
+		events = events[n:]
+	}
+}

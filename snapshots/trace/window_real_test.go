@@ -1,0 +1,154 @@
+package trace_test
+
+import (
+	"math/rand/v2"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"memtop/snapshots"
+	"memtop/snapshots/pytorch/pytorchtest"
+	"memtop/snapshots/trace"
+)
+
+// forShared runs a test for each device with a history of the real files.
+func forShared(t *testing.T, test func(t *testing.T, tr *trace.Trace, d *trace.Device)) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(pytorchtest.SharedFolder(t), "*.torch*"))
+	if err != nil || len(files) == 0 {
+		t.Fatal("no files", err)
+	}
+	for _, file := range files {
+		source, err := snapshots.Open(t.Context(), file, snapshots.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tr := source.Trace()
+		for i := range tr.Devices {
+			if d := &tr.Devices[i]; d.Events.Len() > 1 && filepath.Base(file) != "trimmed_by_hand.torch2.10.pickle" {
+				t.Run(filepath.Base(file), func(t *testing.T) { test(t, tr, d) })
+			}
+		}
+	}
+}
+
+// merge returns what a follower makes of windows.
+func merge(windows []*trace.Trace) (*trace.Trace, trace.Problems) {
+	f := trace.NewFollower(trace.NewInterner(), 0)
+	f.Describe(trace.Info{Kind: "live"}, windows[0].Settings)
+	for _, w := range windows {
+		f.Window(w, &w.Devices[0], nil, nil)
+	}
+	return f.Publish(nil, &trace.Live{}), f.Problems()
+}
+
+// said returns what an event says, in words that do not depend on tables.
+func said(tr *trace.Trace, e *trace.Event) []any {
+	var frames []string
+	for _, id := range tr.Tables.Stack(e.Stack) {
+		frames = append(frames, tr.Tables.FrameText(id))
+	}
+	n := tr.Tables.Notes[e.Note]
+	return []any{
+		e.Kind.String(), e.Addr, e.Size, e.Time, e.Absent, tr.Tables.Stream(e.Stream), frames,
+		tr.Tables.String(n.CompileContext), tr.Tables.String(n.UserMetadata), tr.Tables.Pools[n.Pool],
+	}
+}
+
+// endsOf cuts n events into windows of a ring of so many, which overlap.
+func endsOf(rnd *rand.Rand, n, size int) []int {
+	var ends []int
+	for at := min(size, n); ; at = min(n, at+1+rnd.IntN(size*3/4)) {
+		if ends = append(ends, at); at == n {
+			return ends
+		}
+	}
+}
+
+func TestWindowsOfARealRunAreTheWholeAgain(t *testing.T) {
+	forShared(t, func(t *testing.T, tr *trace.Trace, d *trace.Device) {
+		rnd := rand.New(rand.NewPCG(1, 0))
+		for _, size := range []int{d.Events.Len()/20 + 100, d.Events.Len() / 3} {
+			ends := endsOf(rnd, d.Events.Len(), size)
+			got, problems := merge((&pytorchtest.Ring{Trace: tr, Device: d, Size: size}).Windows(ends))
+			if problems.Count > 0 || len(got.Live.Gaps) > 0 {
+				t.Fatalf("%d windows of %d: problems %v, gaps %v", len(ends), size, problems.First, got.Live.Gaps)
+			}
+			sameEvents(t, tr, d, got, got.Device(d.ID))
+			if diff := cmp.Diff(layout(&d.Final), layout(&got.Device(d.ID).Final)); diff != "" {
+				t.Fatalf("the final state (-recorded +merged):\n%.2000s", diff)
+			}
+		}
+	})
+}
+
+func sameEvents(t *testing.T, want *trace.Trace, w *trace.Device, got *trace.Trace, g *trace.Device) {
+	t.Helper()
+	if w.Events.Len() != g.Events.Len() {
+		t.Fatalf("%d events, want %d", g.Events.Len(), w.Events.Len())
+	}
+	type names struct {
+		stack  trace.StackID
+		note   trace.NoteID
+		stream trace.StreamID
+	}
+	compared := map[[2]names]bool{}
+	for i := range w.Events.Len() {
+		a, b := *w.Events.At(i), *g.Events.At(i)
+		pair := [2]names{{a.Stack, a.Note, a.Stream}, {b.Stack, b.Note, b.Stream}}
+		if a.Stack, a.Note, a.Stream = b.Stack, b.Note, b.Stream; compared[pair] && a == b {
+			continue
+		}
+		if diff := cmp.Diff(said(want, w.Events.At(i)), said(got, g.Events.At(i))); diff != "" {
+			t.Fatalf("event %d (-recorded +merged):\n%s", i, diff)
+		}
+		compared[pair] = true
+	}
+}
+
+// TestWindowsAreJoinedByWhatEventsSay joins windows whose times are worked out anew
+// for each, and some without times.
+func TestWindowsAreJoinedByWhatEventsSay(t *testing.T) {
+	forShared(t, func(t *testing.T, tr *trace.Trace, d *trace.Device) {
+		for name, change := range map[string]func(window int, e *trace.Event){
+			"times are off": func(window int, e *trace.Event) { e.Time += int64(window*37%80 - 40) },
+			"no times":      func(_ int, e *trace.Event) { e.Time, e.Absent = 0, e.Absent|trace.NoTime },
+		} {
+			size := d.Events.Len()/10 + 100
+			ends := endsOf(rand.New(rand.NewPCG(2, 0)), d.Events.Len(), size)
+			got, problems := merge((&pytorchtest.Ring{Trace: tr, Device: d, Size: size, Change: change}).Windows(ends))
+			g := got.Device(d.ID)
+			if problems.Count > 0 || len(got.Live.Gaps) > 0 || g.Events.Len() != d.Events.Len() {
+				t.Errorf("%s: %d events, want %d; problems %v, gaps %v", name, g.Events.Len(), d.Events.Len(), problems.First, got.Live.Gaps)
+			}
+			for i := 1; i < g.Events.Len(); i++ {
+				if g.Events.At(i).Time < g.Events.At(i-1).Time {
+					t.Fatalf("%s: time goes back at event %d", name, i)
+				}
+			}
+		}
+	})
+}
+
+func TestWindowsThatDoNotOverlapLeaveAGap(t *testing.T) {
+	forShared(t, func(t *testing.T, tr *trace.Trace, d *trace.Device) {
+		n := d.Events.Len()
+		if n < 1000 {
+			t.Skip("it is too short")
+		}
+		ends := []int{n / 4, n / 4 * 3, n}
+		got, problems := merge((&pytorchtest.Ring{Trace: tr, Device: d, Size: n / 4}).Windows(ends))
+		g := got.Device(d.ID)
+		if len(got.Live.Gaps) == 0 || got.Live.Gaps[0].Missed != -1 || problems.Count > 0 {
+			t.Errorf("gaps %v, problems %v", got.Live.Gaps, problems.First)
+		}
+		if diff := cmp.Diff(layout(&d.Final), layout(&g.Final)); diff != "" {
+			t.Errorf("the final state (-recorded +merged):\n%.2000s", diff)
+		}
+		last := g.Events.At(g.Events.Len() - 1)
+		if diff := cmp.Diff(said(tr, d.Events.At(n-1)), said(got, last)); diff != "" {
+			t.Errorf("the last event (-recorded +merged):\n%s", diff)
+		}
+	})
+}

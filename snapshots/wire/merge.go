@@ -1,0 +1,172 @@
+package wire
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+
+	"memtop/snapshots/pytorch"
+	"memtop/snapshots/trace"
+)
+
+// # Devices that come by snapshots
+//
+// A snapshot waits until its batch has ended: the steps and tags of the batch belong
+// to it. Then it is a window, which the follower joins to what it knows.
+
+// merging is what waits for the end of a batch, and what devices came that way.
+type merging struct {
+	snapshot *trace.Trace // nil when none waits
+	tags     map[int][]trace.Tag
+	tagged   int // how many there are
+	windowed map[int]bool
+	marks    map[int]*marks
+}
+
+// devicesLimit is how many devices are followed.
+const devicesLimit = 256
+
+// takeSnapshot reads a snapshot all of which has come.
+func (s *Stream) takeSnapshot(parts [][]byte) error {
+	s.merge()
+	t, err := readSnapshot(parts, s.decoder.limits.Snapshot)
+	if err != nil {
+		return err
+	}
+	for i := range t.Devices {
+		id := t.Devices[i].ID
+		if _, based := s.next[id]; based {
+			return fmt.Errorf("device %d had a base before", id)
+		}
+		if id < 0 || id >= deviceLimit {
+			return fmt.Errorf("there is no device %d", id)
+		}
+		s.merging.windowed[id] = true
+	}
+	if len(s.merging.windowed)+len(s.next) > devicesLimit {
+		return fmt.Errorf("it has more than %d devices", devicesLimit)
+	}
+	s.merging.snapshot = t
+	return nil
+}
+
+// readSnapshot decodes a snapshot, which may take so many bytes.
+func readSnapshot(parts [][]byte, memory int64) (*trace.Trace, error) {
+	readers, total := make([]io.Reader, len(parts)), int64(0)
+	for i, part := range parts {
+		readers[i] = bytes.NewReader(part)
+		total += int64(len(part))
+	}
+	bound := trace.DefaultBound
+	bound.Most = memory
+	t, err := pytorch.Decode(context.Background(), io.MultiReader(readers...), pytorch.Options{Bound: bound, Total: total})
+	var corrupt *pytorch.CorruptError
+	switch {
+	case errors.As(err, &corrupt) && corrupt.Memory:
+		return nil, tooMuch("it takes more than %d bytes", memory)
+	case err != nil:
+		return nil, err
+	case t.Info.Truncated:
+		return nil, errors.New("the pickle is cut off")
+	}
+	return t, nil
+}
+
+// takeTags applies tags, or keeps them for the snapshot that they came with.
+func (s *Stream) takeTags(device int, tags []trace.Tag) {
+	m := &s.merging
+	if m.tagged+len(tags) > blocksLimit {
+		s.merge()
+	}
+	if m.snapshot == nil || !m.windowed[device] {
+		s.follower.Tag(device, tags)
+		return
+	}
+	m.tags[device] = append(m.tags[device], tags...)
+	m.tagged += len(tags)
+}
+
+// merge joins the snapshot that waits, if one does.
+func (s *Stream) merge() {
+	m := &s.merging
+	t := m.snapshot
+	if t == nil {
+		return
+	}
+	m.snapshot = nil
+	if t.Settings != nil {
+		s.settings = t.Settings
+		s.describe()
+	}
+	for _, id := range slices.Sorted(maps.Keys(m.windowed)) {
+		d := t.Device(id)
+		if d == nil {
+			d = &trace.Device{ID: id} // all of its memory is gone
+		}
+		s.follower.Window(t, d, m.marksOf(id).take(), m.tags[id])
+	}
+	clear(m.tags)
+	m.tagged = 0
+}
+
+// step makes events of a step, for a device that comes by snapshots or that nothing
+// is known of yet.
+func (s *Stream) step(step *trace.Step) {
+	if _, based := s.next[step.Device]; based || step.Device < 0 || step.Device >= deviceLimit {
+		return
+	}
+	m := &s.merging
+	if m.marks[step.Device] == nil && len(m.marks) == devicesLimit {
+		return
+	}
+	m.marksOf(step.Device).add(step)
+}
+
+func (m *merging) marksOf(device int) *marks {
+	if m.marks[device] == nil {
+		m.marks[device] = new(marks)
+	}
+	return m.marks[device]
+}
+
+// marks are the events that the steps of a device are made into. A step begins
+// when the one before ends, unless it is the first that is known.
+type marks struct {
+	events []trace.Event
+	open   int64 // the number of the step that has begun, 0 for none
+	last   int64 // and of the last that has ended
+}
+
+// marksKept is how many wait at most.
+const marksKept = 1024
+
+func (m *marks) add(step *trace.Step) {
+	if step.Number <= m.last {
+		return // it came with another stream
+	}
+	if m.open != step.Number {
+		m.mark(trace.StepBegin, step.Number, step.Time-step.Duration/1000)
+	}
+	m.mark(trace.StepEnd, step.Number, step.Time)
+	m.mark(trace.StepBegin, step.Number+1, step.Time)
+	m.last, m.open = step.Number, step.Number+1
+	m.events = keep(m.events, marksKept)
+}
+
+func (m *marks) mark(kind trace.Kind, number, time int64) {
+	if n := len(m.events); n > 0 {
+		time = max(time, m.events[n-1].Time)
+	}
+	m.events = append(m.events, trace.Event{Kind: kind, Size: number, Time: time, Stack: trace.EmptyStack})
+}
+
+// take returns what waits, and forgets it.
+func (m *marks) take() []trace.Event {
+	events := m.events
+	m.events = nil
+	return events
+}
