@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from . import __version__
 from .gauges import host_gauge
 from .journal import Journal
+from .oom import OutOfMemory
 from .program import Info, Json, Refused
 from .server import Server
 from .watch import Watch
@@ -37,9 +38,12 @@ class Agent:
         self.watch = Watch(self.journal)
         self.server = Server(self.journal, self)
         self.server.start()
+        self.out_of_memory = OutOfMemory(self.watch)
+        self.out_of_memory.begin()
 
     def close(self) -> None:
         """Leave the process."""
+        self.out_of_memory.close()
         self.server.close()
         self.watch.close()
 

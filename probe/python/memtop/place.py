@@ -54,7 +54,7 @@ def listen(path: str, process: Process) -> tuple[socket.socket, str]:
     os.makedirs(os.path.dirname(path), mode=0o755, exist_ok=True)
     with contextlib.suppress(FileExistsError):  # it may be safe
         os.mkdir(path, 0o700)
-    handle = _open(path)
+    handle = open_folder(path)
     try:
         _remove_stale(path, handle)
         name = f"{process.pid}-{process.start}.sock"
@@ -77,7 +77,7 @@ def peer_of(connection: socket.socket) -> Peer:
     raise OSError("this system does not say who is at the other end of a socket")
 
 
-def _open(path: str) -> int:
+def open_folder(path: str) -> int:
     """Open the folder, which must be a real one of this user's, closed to others."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)

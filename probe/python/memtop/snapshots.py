@@ -88,8 +88,13 @@ class Snapshots:
 
 
 def snapshot() -> bytes:
-    """Return a snapshot as PyTorch writes it, without the oldest entries of a history that is too long to be sent."""
-    contents, entries = torch.cuda.memory._snapshot(), MOST_ENTRIES
+    """Return a snapshot as PyTorch writes it, see `pickled`."""
+    return pickled(torch.cuda.memory._snapshot())
+
+
+def pickled(contents: dict[str, Any]) -> bytes:
+    """Return a snapshot as bytes, and leave out of it the oldest entries of a history that is too long to be sent."""
+    entries = MOST_ENTRIES
     while True:
         shorten(contents, entries)
         data = pickle.dumps(contents, PROTOCOL)

@@ -28,7 +28,7 @@ from .layers import Layers
 from .models import Models
 from .names import Names
 from .program import Memory
-from .registry import Registry
+from .registry import Holding, Registry
 from .sampling import CREDIT_NS, Sampling
 from .saved import SavedTensors
 from .source import Source
@@ -90,6 +90,20 @@ class Watch:
             if not self._wanted:
                 self._look_where()
             return self.memory
+
+    def known(self) -> list[Holding]:
+        """Return all that is known now of the memory of devices: what watching knows, and what the interpreter holds.
+        The program must be within one call of PyTorch's meanwhile."""
+        with self.registry.lock:
+            if not self._wanted:
+                self._look_where()
+                self.registry.clear(self.memory)
+                self.memory.clear()
+            self.gathering.scan()
+            found = self.registry.holdings()
+            if not self._wanted:
+                self.registry.clear(self.memory)
+            return found
 
     def _look_where(self) -> bool:
         """Choose the memory to look at: a device's from the moment on at which the program has one. Report whether it

@@ -219,7 +219,7 @@ class Allocator:
         for observer in self.observers:
             observer(device, size, total, free)
         raise torch.cuda.OutOfMemoryError(
-            f"CUDA out of memory. Tried to allocate {size / 2**20:.2f} MiB. GPU 0 has ..."
+            f"CUDA out of memory. Tried to allocate {size >> 20} MiB. GPU {device} has ..."
         )
 
 

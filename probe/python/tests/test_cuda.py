@@ -26,14 +26,14 @@ from memtop.registry import Registry
 from memtop.stacks import Stacks
 
 RECORDED = Path(os.environ.get("MEMTOP_SNAPSHOTS", Path(__file__).parents[3] / ".." / "shared" / "snapshots"))
-TRAINING = "training_medium_512.torch2.10.pickle"
+SHORT = "python_frames_only.torch2.10.pickle"
 
-needs_recorded = pytest.mark.skipif(not (RECORDED / TRAINING).is_file(), reason=f"no recorded snapshots in {RECORDED}")
+needs_recorded = pytest.mark.skipif(not (RECORDED / SHORT).is_file(), reason=f"no recorded snapshots in {RECORDED}")
 
 
 @pytest.fixture
 def allocator(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Allocator:
-    found = Allocator(RECORDED / getattr(request, "param", TRAINING))
+    found = Allocator(RECORDED / getattr(request, "param", SHORT))
     found.install(monkeypatch.setattr)
     return found
 
@@ -198,7 +198,7 @@ def test_the_journal_keeps_one_snapshot(allocator: Allocator, watched: Watched) 
 
 @needs_recorded
 def test_memory_is_tagged_with_what_the_registry_knows(allocator: Allocator, watched: Watched) -> None:
-    allocator.advance(5000)
+    allocator.advance(3000)
     block = next(b for s in allocator.snapshot()["segments"] for b in s["blocks"] if b["state"] == ACTIVE)
     tensor = Tensor(block["address"], block["requested_size"])
     watched.registry.see(tensor, "parameter", "layers.0", "weight", 0)

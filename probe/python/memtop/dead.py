@@ -1,0 +1,77 @@
+"""The files of programs that ran out of memory: where they lie, and how they come to be there.
+
+They lie in a folder of the user's own that outlives the program and the session, closed
+to others. A file has a hidden name until it is complete. The oldest go when there are
+too many, or too much.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+
+from . import place
+
+MOST_FILES = 64  # two for each time that a program ran out
+MOST_BYTES = 1 << 30
+_NAME = re.compile(r"[1-9][0-9]*-[0-9]+\.(?:pickle|json)")
+
+
+def folder() -> str:
+    """Return where the files lie, and where memtop looks for them."""
+    environment = os.environ
+    if own := environment.get("MEMTOP_DIR"):
+        return os.path.abspath(os.path.join(own, "dead"))
+    state = environment.get("XDG_STATE_HOME") or os.path.join(os.path.expanduser("~"), ".local", "state")
+    return os.path.abspath(os.path.join(state, "memtop", "dead"))
+
+
+def write(files: dict[str, bytes]) -> str:
+    """Write files, by their names and in their order; return their folder. It raises `place.Unsafe` or an OSError."""
+    path = folder()
+    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    with contextlib.suppress(FileExistsError):  # it may be safe
+        os.mkdir(path, 0o700)
+    handle = place.open_folder(path)
+    try:
+        for name, data in files.items():
+            _write(handle, name, data)
+        _make_room(handle, keep=set(files))
+    finally:
+        os.close(handle)
+    return path
+
+
+def _write(handle: int, name: str, data: bytes) -> None:
+    hidden = "." + name
+    file = os.open(hidden, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=handle)
+    try:
+        try:
+            left = memoryview(data)
+            while left:
+                left = left[os.write(file, left) :]
+        finally:
+            os.close(file)
+        os.rename(hidden, name, src_dir_fd=handle, dst_dir_fd=handle)
+    except BaseException:
+        os.unlink(hidden, dir_fd=handle)
+        raise
+
+
+def _make_room(handle: int, keep: set[str]) -> None:
+    """Remove the oldest files beyond the bounds, but not those to be kept."""
+    found = []
+    for name in os.listdir(handle):
+        with contextlib.suppress(FileNotFoundError):  # another program was quicker
+            if _NAME.fullmatch(name):
+                stat = os.stat(name, dir_fd=handle, follow_symlinks=False)
+                found.append((stat.st_mtime_ns, name, stat.st_size))
+    files, size = len(found), sum(size for _, _, size in found)
+    for _, name, its in sorted(found):
+        if files <= MOST_FILES and size <= MOST_BYTES:
+            return
+        if name not in keep:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(name, dir_fd=handle)
+            files, size = files - 1, size - its

@@ -1,0 +1,148 @@
+"""What a request that failed is accounted by: who asked for how much, who held the memory, what would have fit.
+
+It is made of PyTorch's own snapshot and of what the agent knows, right when the request
+fails. What the agent knows is written into the snapshot too, so that memtop, which
+works the answer out again, has it exactly.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from types import FrameType
+from typing import Any, NamedTuple
+
+from .program import Json
+from .registry import OTHER, Holding
+from .source import amounts
+from .stacks import LIBRARIES, OWN
+
+SCHEMA = "memtop.dead/1"
+DEEPEST = 64  # frames
+MOST_NAMES = 32  # layers, and lines
+_MIB = 1 << 20
+
+
+class Request(NamedTuple):
+    """A request that failed, in bytes, and what the driver had then."""
+
+    device: int
+    asked: int
+    free: int
+    total: int
+    frames: list[dict[str, Any]]  # innermost first, as PyTorch has them
+
+
+def frames_of(frame: FrameType | None) -> list[dict[str, Any]]:
+    """Return the stack of a frame as PyTorch has stacks, without the agent's own."""
+    frames: list[dict[str, Any]] = []
+    while frame is not None and len(frames) < DEEPEST:
+        code = frame.f_code
+        if not code.co_filename.startswith(OWN):
+            frames.append({"filename": code.co_filename, "line": frame.f_lineno or 0, "name": code.co_name})
+        frame = frame.f_back
+    return frames
+
+
+def write_request(contents: Mapping[str, Any], request: Request) -> None:
+    """Write the request into a snapshot's history where the allocator has not."""
+    traces = contents["device_traces"]
+    while len(traces) <= request.device:
+        traces.append([])
+    trace = traces[request.device]
+    failed = (e for e in reversed(trace[-16:]) if e["action"] == "oom" and e["size"] == request.asked)
+    event = next(failed, None)
+    if event is None:
+        event = {"action": "oom", "device_free": request.free, "size": request.asked, "stream": 0}
+        event["time_us"] = time.time_ns() // 1000
+        trace.append(event)
+    if not event.get("frames"):
+        event["frames"] = request.frames
+
+
+def write_notes(contents: Mapping[str, Any], holdings: Iterable[Holding]) -> None:
+    """Write what memory is for beside the blocks that are alive, and the events that they came by.
+
+    An event has the keys that PyTorch's viewer wants as soon as one of them has a category.
+    """
+    notes = {holding.address: _note(holding) for holding in holdings}
+    for block in blocks_of(contents):
+        block.update(notes.get(block["address"], {}))
+    for trace in contents["device_traces"]:
+        left = dict(notes)
+        for event in reversed(trace):
+            note = left.pop(event.get("addr"), {}) if event["action"] == "alloc" else {}
+            event.update(note if "category" in note else {**note, "category": "unknown", "noted_category": ""})
+
+
+def account(contents: Mapping[str, Any], request: Request) -> Json:
+    """Return the answer. Its bytes are those that were asked for, of blocks without their rounding."""
+    segments = [s for s in contents["segments"] if s["device"] == request.device]
+    categories: dict[str, int] = {}
+    layers: dict[str, int] = {}
+    lines: dict[str, int] = {}
+    largest = 0
+    for segment in segments:
+        for block in segment["blocks"]:
+            size = block["requested_size"]
+            if block["state"] == "inactive":
+                largest = max(largest, block["size"])
+                continue
+            category = block.get("category", OTHER)
+            categories[category] = categories.get(category, 0) + size
+            if layer := block.get("layer", ""):
+                layers[layer] = layers.get(layer, 0) + size
+            line = line_of(block.get("frames") or [])
+            lines[line] = lines.get(line, 0) + size
+    return {
+        "schema": SCHEMA,
+        "device": request.device,
+        "asked_bytes": request.asked,
+        "short_bytes": max(0, segment_for(request.asked) - request.free),
+        "free_bytes": request.free,
+        "total_bytes": request.total,
+        "allocated_bytes": sum(s["allocated_size"] for s in segments),
+        "reserved_bytes": sum(s["total_size"] for s in segments),
+        "fits_bytes": max(largest, request.free // (2 * _MIB) * 2 * _MIB),
+        "stack": [f"{f['filename']}:{f['line']} {f['name']}" for f in request.frames],
+        "categories": amounts(categories),
+        "layers": _largest(layers),
+        "lines": _largest(lines),
+    }
+
+
+def segment_for(size: int) -> int:
+    """Return how much the allocator asks the driver for when no cached block serves a request."""
+    if size <= _MIB:
+        return 2 * _MIB
+    if size < 10 * _MIB:
+        return 20 * _MIB
+    return -(-size // (2 * _MIB)) * 2 * _MIB
+
+
+def line_of(frames: list[dict[str, Any]]) -> str:
+    """Return the innermost line of a stack that is the program's own; where none is, the innermost."""
+    own = (f for f in frames if f["filename"].endswith(".py") and not any(part in f["filename"] for part in LIBRARIES))
+    frame = next(own, frames[0] if frames else None)
+    return f"{frame['filename']}:{frame['line']} {frame['name']}" if frame else "(no stack was recorded)"
+
+
+def blocks_of(contents: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the blocks of a snapshot that are in use."""
+    for segment in contents["segments"]:
+        for block in segment["blocks"]:
+            if block["state"] != "inactive":
+                yield block
+
+
+def _note(holding: Holding) -> dict[str, str]:
+    note = {
+        "category": holding.category, "layer": holding.layer, "role": holding.role, "shape": holding.shape,
+        "dtype": holding.dtype,
+    }  # fmt: skip
+    return {key: value for key, value in note.items() if value and (key, value) != ("category", OTHER)}
+
+
+def _largest(sizes: Mapping[str, int]) -> list[Json]:
+    names = sorted(sizes, key=lambda name: (-sizes[name], name))
+    return [{"name": name, "bytes": sizes[name]} for name in names[:MOST_NAMES]]

@@ -1,0 +1,255 @@
+"""What is written when memory runs out, against the stand-in for PyTorch's allocator."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import stat
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+# ruff: noqa: E402
+from standin import ACTIVE, Allocator
+from test_cuda import RECORDED, SHORT, Tensor, _follow, needs_recorded
+
+from memtop import dead, oom
+from memtop.journal import Journal
+from memtop.oom import OutOfMemory
+from memtop.watch import Watch
+
+MIB = 1 << 20
+
+
+class Dying:
+    """A program with an agent that runs out of memory."""
+
+    def __init__(self, allocator: Allocator) -> None:
+        self.allocator = allocator
+        self.watch = Watch(Journal())
+        self.watch.registry._follow = _follow
+        self.handler = OutOfMemory(self.watch)
+        self.handler.begin()
+
+    def run_out(self, asked: int = 300 * MIB) -> BaseException:
+        """Run out of memory; return the exception."""
+        with pytest.raises(torch.cuda.OutOfMemoryError) as caught:
+            self.allocator.run_out(0, asked, 20 * MIB, 80 << 30)
+        return caught.value
+
+    def files(self) -> list[str]:
+        """Return the names of what was written, but for the times in them."""
+        return sorted(os.listdir(dead.folder()))
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return the snapshot that was written."""
+        [name] = [name for name in self.files() if name.endswith(".pickle")]
+        with open(os.path.join(dead.folder(), name), "rb") as file:
+            found: dict[str, Any] = pickle.load(file)
+        return found
+
+    def answer(self) -> dict[str, Any]:
+        """Return the answer that was written."""
+        [name] = [name for name in self.files() if name.endswith(".json")]
+        found: dict[str, Any] = json.loads(Path(dead.folder(), name).read_text())
+        return found
+
+
+@pytest.fixture
+def dying(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Dying]:
+    monkeypatch.setenv("MEMTOP_DIR", str(tmp_path / "memtop"))
+    monkeypatch.setattr(oom, "_attached", False)
+    allocator = Allocator(RECORDED / SHORT)
+    allocator.install(monkeypatch.setattr)
+    allocator.advance(3000)
+    found = Dying(allocator)
+    yield found
+    found.handler.close()
+    found.watch.close()
+
+
+@needs_recorded
+def test_the_snapshot_and_the_answer_are_there_before_the_exception_and_its_text_says_where(dying: Dying) -> None:
+    seen: list[list[str]] = []
+    dying.allocator.observers.append(lambda *_: seen.append(dying.files()))  # the program's own, after the agent's
+    error = dying.run_out()
+    [files] = seen
+    assert [name.rpartition(".")[2] for name in files] == ["json", "pickle"]
+    first, line = str(error).split("\n")
+    assert first.startswith("CUDA out of memory. Tried to allocate 300 MiB")
+    assert line == f"memtop: what held the memory: memtop open {os.path.join(dead.folder(), files[1])}"
+    assert str(error) == str(error)
+    assert error.args == (first,)
+    assert pickle.loads(pickle.dumps(error)).args == (first,)
+
+
+@needs_recorded
+def test_the_answer_says_who_asked_for_how_much_and_who_held_it(dying: Dying) -> None:
+    dying.run_out()
+    answer, stats = dying.answer(), dying.allocator.stats(0)
+    assert answer["asked_bytes"] == 300 * MIB
+    assert answer["short_bytes"] == 280 * MIB
+    assert answer["device"] == 0
+    assert answer["pid"] == os.getpid()
+    assert answer["allocated_bytes"] == stats["allocated_bytes"]["all"]["current"]
+    assert answer["reserved_bytes"] == stats["reserved_bytes"]["all"]["current"]
+    active = sum(s["requested_size"] for s in dying.allocator.snapshot()["segments"])
+    assert sum(c["bytes"] for c in answer["categories"]) == active
+    assert any(line.endswith(" run_out") and "test_oom.py" in line for line in answer["stack"])
+    assert not any(os.sep + "memtop" + os.sep + "oom.py" in line for line in answer["stack"])
+    assert (answer["lines"][0]["bytes"], len(answer["lines"]) <= 32) == (
+        max(line["bytes"] for line in answer["lines"]),
+        True,
+    )
+
+
+@needs_recorded
+def test_the_snapshot_has_the_request_and_what_memory_is_for(dying: Dying, monkeypatch: pytest.MonkeyPatch) -> None:
+    blocks = [b for s in dying.allocator.snapshot()["segments"] for b in s["blocks"] if b["state"] == ACTIVE]
+    tensor = Tensor(blocks[3]["address"], blocks[3]["requested_size"])
+    scan = dying.watch.gathering.scan
+    monkeypatch.setattr(
+        dying.watch.gathering,
+        "scan",
+        lambda: [scan(), dying.watch.registry.see(tensor, "parameter", "layers.7", "weight", 0)],
+    )
+    dying.run_out()
+    found = dying.snapshot()
+    [noted] = [b for s in found["segments"] for b in s["blocks"] if b.get("category") == "parameter"]
+    assert (noted["address"], noted["layer"], noted["role"]) == (tensor.storage.address, "layers.7", "weight")
+    assert {c["name"]: c["bytes"] for c in dying.answer()["categories"]}["parameter"] == tensor.storage.size
+    [event] = found["device_traces"][0]
+    assert (event["action"], event["size"], event["device_free"]) == ("oom", 300 * MIB, 20 * MIB)
+    assert event["frames"][0]["name"] == "run_out"
+
+
+@needs_recorded
+def test_a_history_that_is_recorded_has_the_request_once_and_notes_on_what_is_alive(
+    dying: Dying, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    torch.cuda.memory._record_memory_history()
+    dying.allocator.advance(1000)
+    alive = {b["address"] for s in dying.allocator.snapshot()["segments"] for b in s["blocks"] if b["state"] == ACTIVE}
+    event = next(
+        e for e in reversed(dying.allocator.devices[0].recorded) if e["action"] == "alloc" and e["addr"] in alive
+    )
+    tensor = Tensor(event["addr"], event["size"])
+    monkeypatch.setattr(
+        dying.watch.gathering, "scan", lambda: dying.watch.registry.see(tensor, "activation", "layers.7", "output", 0)
+    )
+    dying.run_out()
+    trace = dying.snapshot()["device_traces"][0]
+    assert [e["action"] for e in trace].count("oom") == 1
+    noted = [e for e in trace if e["category"] == "activation"]
+    assert [(e["addr"], e["layer"]) for e in noted] == [(event["addr"], "layers.7")]
+    assert all(e["noted_category"] == "" for e in trace if e["category"] == "unknown")
+
+
+@needs_recorded
+def test_at_most_one_is_written_in_a_minute(dying: Dying, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = dying.run_out()
+    second = dying.run_out()
+    assert len(dying.files()) == 2
+    assert "memtop" not in str(second)
+    assert "memtop" not in str(first), "the text belongs to the exception that was shown, not to one before it"
+    now = time.monotonic() + 61
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    assert "memtop open" in str(dying.run_out())
+    assert len(dying.files()) == 4
+
+
+@needs_recorded
+def test_the_oldest_files_go_when_there_are_too_many(dying: Dying, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dead, "MOST_FILES", 4)
+    monkeypatch.setattr(oom, "PAUSE", 0)
+    for _ in range(5):
+        dying.run_out()
+    assert [name.rpartition(".")[2] for name in dying.files()] == ["json", "pickle"] * 2
+    Path(dead.folder(), "mine.txt").write_text("kept")
+    monkeypatch.setattr(dead, "MOST_BYTES", 1)
+    dying.run_out()
+    assert len(dying.files()) == 3
+
+
+@needs_recorded
+def test_files_and_folder_are_the_users_own(dying: Dying) -> None:
+    dying.run_out()
+    assert stat.S_IMODE(os.stat(dead.folder()).st_mode) == 0o700
+    assert {stat.S_IMODE(os.stat(Path(dead.folder(), name)).st_mode) for name in dying.files()} == {0o600}
+
+
+@needs_recorded
+@pytest.mark.parametrize("wrong", ["open to all", "a link", "a file"])
+def test_a_folder_that_is_not_safe_gets_nothing_and_the_exception_says_so(
+    dying: Dying, tmp_path: Path, wrong: str
+) -> None:
+    folder = Path(dead.folder())
+    folder.parent.mkdir()
+    if wrong == "open to all":
+        folder.mkdir()
+        folder.chmod(0o777)
+    elif wrong == "a link":
+        (tmp_path / "elsewhere").mkdir(mode=0o700)
+        folder.symlink_to(tmp_path / "elsewhere")
+    else:
+        folder.write_text("")
+    assert "memtop: what held the memory could not be written: folder" in str(dying.run_out())
+
+
+@needs_recorded
+def test_what_fails_in_the_agent_does_not_reach_the_program(dying: Dying, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dying.handler, "_write", lambda request: 1 / 0)
+    assert "division by zero" in str(dying.run_out())
+    monkeypatch.setattr(oom, "_answer", lambda request: 1 / 0)
+    assert str(dying.run_out()).startswith("CUDA out of memory")
+
+
+@needs_recorded
+def test_nothing_is_left_in_the_exceptions_and_the_observer_rests_when_the_agent_has_left(dying: Dying) -> None:
+    dying.handler.close()
+    error = dying.run_out()
+    assert "__str__" not in vars(torch.cuda.OutOfMemoryError)
+    assert "memtop" not in str(error)
+    assert not Path(dead.folder()).exists()
+    again = OutOfMemory(dying.watch)
+    again.begin()
+    assert len(dying.allocator.observers) == 1, "PyTorch takes no observer back, so there is one for the whole life"
+    assert "memtop open" in str(dying.run_out())
+    again.close()
+
+
+@needs_recorded
+def test_the_observer_waits_for_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[Any] = []
+    allocator = Allocator(RECORDED / SHORT)
+    allocator.install(monkeypatch.setattr)
+    monkeypatch.setattr(oom, "_attached", False)
+    monkeypatch.setattr(torch.cuda, "_lazy_call", calls.append)
+    watch = Watch(Journal())
+    handler = OutOfMemory(watch)
+    handler.begin()
+    assert not allocator.observers
+    [initialised] = calls
+    initialised()
+    assert len(allocator.observers) == 1
+    handler.close()
+    watch.close()
+
+
+@needs_recorded
+def test_the_history_is_on_from_the_beginning_where_it_is_asked_for(
+    dying: Dying, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert dying.allocator.most is None
+    monkeypatch.setenv("MEMTOP_HISTORY", "1")
+    again = OutOfMemory(dying.watch)
+    again.begin()
+    assert dying.allocator.most is not None
+    again.close()
+    assert dying.allocator.most is None
