@@ -59,7 +59,7 @@ var picture = map[string][]string{
 	"probe/attach": {
 		"probe/protocol", "snapshots/wire", "snapshots/pytorch", "snapshots/trace", "snapshots/cause", "golang.org/x/sys/...",
 	},
-	"probe/python": {},
+	"probe/python":    {"probe/protocol"},
 	"probe/conformance": {
 		"probe/attach", "probe/protocol", "probe/exposition", "snapshots/wire", "snapshots/pytorch", "snapshots/trace",
 	},

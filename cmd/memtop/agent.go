@@ -38,13 +38,16 @@ func unpackIn(folder string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := os.MkdirAll(folder, 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Dir(folder), 0o700); err != nil {
 		return "", err
 	}
-	if err := protocol.CheckFolder(folder, os.Geteuid()); err != nil {
+	root, err := python.Open(folder, python.Self())
+	if err != nil {
 		return "", err
 	}
-	return python.Unpack(folder, python.Self())
+	defer root.Close() // every file in it is closed
+	agent, err := python.Unpack(root, python.Self())
+	return filepath.Join(folder, agent), err
 }
 
 // agentText says where the agent is, or would be.

@@ -121,17 +121,24 @@ func from(folder string, getenv func(string) string) func(string) string {
 
 // find returns the socket of a process that the user named.
 func find(_ context.Context, pid int) (endpoint, error) {
+	p, err := own(pid)
+	if err != nil {
+		return endpoint{}, err
+	}
+	return p.endpoint()
+}
+
+// own returns a process that this user may attach to.
+func own(pid int) (process, error) {
 	p, err := readProcess(pid)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return endpoint{}, &NotFoundError{Target: "process " + strconv.Itoa(pid)}
-	case err != nil:
-		return endpoint{}, err
-	case !mayAttach(p.uid):
-		return endpoint{}, &PermissionError{
+		return p, &NotFoundError{Target: "process " + strconv.Itoa(pid)}
+	case err == nil && !mayAttach(p.uid):
+		err = &PermissionError{
 			Cause:  "process " + strconv.Itoa(pid) + " belongs to user " + userOf(p.uid),
 			Remedy: "attach as that user, or as root",
 		}
 	}
-	return p.endpoint()
+	return p, err
 }

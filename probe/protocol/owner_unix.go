@@ -8,8 +8,9 @@ import (
 	"syscall"
 )
 
-// checkOwner reports whether a folder is uid's own and closed to others.
-func checkOwner(path string, info fs.FileInfo, uid int) error {
+// CheckOwner reports with a *FolderError that a folder is not uid's own, or not closed
+// to others.
+func CheckOwner(path string, info fs.FileInfo, uid int) error {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	switch {
 	case !ok:

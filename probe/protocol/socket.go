@@ -82,5 +82,5 @@ func CheckFolder(path string, uid int) error {
 	case !info.IsDir():
 		return &FolderError{path, "is not a folder"}
 	}
-	return checkOwner(path, info, uid)
+	return CheckOwner(path, info, uid)
 }

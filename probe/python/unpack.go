@@ -9,8 +9,9 @@ import (
 	"maps"
 	"os"
 	"path"
-	"path/filepath"
 	"slices"
+
+	"memtop/probe/protocol"
 )
 
 // Owner is whose the files are to be, by number. The zero value is root.
@@ -25,25 +26,52 @@ type Owner struct{ User, Group int }
 // differs is put aside and made anew: in a folder of another name, which then takes
 // its place, so that no interpreter ever finds half of it.
 
+// Open makes sure that a folder is there, the owner's and closed to others, and
+// opens it. Of a path only the last part is created. The caller closes the folder.
+func Open(path string, owner Owner) (*os.Root, error) {
+	created := os.Mkdir(path, 0o700) == nil
+	root, err := os.OpenRoot(path)
+	if err != nil {
+		return nil, err
+	}
+	if created {
+		err = give(root, ".", owner)
+	}
+	if err == nil {
+		err = check(root, path, owner)
+	}
+	if err != nil {
+		_ = root.Close() // nothing in it was used
+		return nil, err
+	}
+	return root, nil
+}
+
+// check looks at the folder that was opened, whatever is at its path by now.
+func check(root *os.Root, path string, owner Owner) error {
+	info, err := root.Stat(".")
+	if err != nil {
+		return err
+	}
+	return protocol.CheckOwner(path, info, owner.User)
+}
+
 // Unpack makes sure that the agent lies in a folder of the owner's, and returns
-// where. What this program creates there is given to the owner.
-func Unpack(folder string, owner Owner) (string, error) {
-	root, err := os.OpenRoot(folder)
+// its name there. What this program creates is given to the owner.
+func Unpack(root *os.Root, owner Owner) (string, error) {
+	all := contents()
+	agent := name(all)
+	if compare(root, agent, all) == nil {
+		return agent, nil
+	}
+	err := replace(root, agent, all, owner)
+	if err == nil {
+		err = compare(root, agent, all)
+	}
 	if err != nil {
 		return "", fmt.Errorf("unpacking the agent: %w", err)
 	}
-	defer root.Close() // every file in it is closed
-	all := contents()
-	agent := name(all)
-	if err := compare(root, agent, all); err != nil {
-		if err := replace(root, agent, all, owner); err != nil {
-			return "", fmt.Errorf("unpacking the agent: %w", err)
-		}
-		if err := compare(root, agent, all); err != nil {
-			return "", fmt.Errorf("unpacking the agent: %w", err)
-		}
-	}
-	return filepath.Join(folder, agent), nil
+	return agent, nil
 }
 
 // compare reports how a folder differs from the agent.

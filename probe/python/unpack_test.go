@@ -1,6 +1,7 @@
 package python
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -9,7 +10,7 @@ import (
 )
 
 func TestEveryFileOfTheAgentIsUnpacked(t *testing.T) {
-	agent := unpack(t, t.TempDir())
+	agent := unpack(t, ownFolder(t))
 	count := 0
 	for _, folder := range []string{"memtop", "run"} {
 		err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
@@ -37,11 +38,22 @@ func TestEveryFileOfTheAgentIsUnpacked(t *testing.T) {
 
 func unpack(t *testing.T, folder string) string {
 	t.Helper()
-	agent, err := Unpack(folder, Self())
+	root, err := Open(folder, Self())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return agent
+	defer func() { _ = root.Close() }()
+	agent, err := Unpack(root, Self())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(folder, agent)
+}
+
+// ownFolder returns a folder that is closed to others.
+func ownFolder(t *testing.T) string {
+	t.Helper()
+	return filepath.Join(t.TempDir(), "own")
 }
 
 // TestAChangedAgentIsReplaced changes what was unpacked: the next use must find it
@@ -79,7 +91,7 @@ func TestAChangedAgentIsReplaced(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			folder := t.TempDir()
+			folder := ownFolder(t)
 			agent := unpack(t, folder)
 			if err := change(agent); err != nil {
 				t.Fatal(err)
@@ -141,7 +153,7 @@ func isWhole(t *testing.T, agent string) {
 }
 
 func TestAnUnchangedAgentIsLeftAlone(t *testing.T) {
-	folder := t.TempDir()
+	folder := ownFolder(t)
 	agent := unpack(t, folder)
 	before, err := os.Stat(agent)
 	if err != nil {
@@ -158,12 +170,17 @@ func TestAnUnchangedAgentIsLeftAlone(t *testing.T) {
 }
 
 func TestSeveralUnpackAtOnce(t *testing.T) {
-	folder := t.TempDir()
+	folder := ownFolder(t)
+	root, err := Open(folder, Self())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = root.Close() }()
 	failed := make(chan error) // never closed
 	const copies = 8
 	for range copies {
 		go func() {
-			_, err := Unpack(folder, Self())
+			_, err := Unpack(root, Self())
 			failed <- err
 		}()
 	}
@@ -173,4 +190,30 @@ func TestSeveralUnpackAtOnce(t *testing.T) {
 		}
 	}
 	isWhole(t, filepath.Join(folder, Name()))
+}
+
+func TestAFolderThatOthersCouldHaveFilledIsRefused(t *testing.T) {
+	for name, prepare := range map[string]func(path string) error{
+		"others may write": func(path string) error { return errors.Join(os.Mkdir(path, 0o700), os.Chmod(path, 0o777)) },
+		"others may look":  func(path string) error { return errors.Join(os.Mkdir(path, 0o700), os.Chmod(path, 0o750)) },
+		"it is a file":     func(path string) error { return os.WriteFile(path, nil, 0o600) },
+		"there is no way":  func(path string) error { return os.Symlink("nowhere/at/all", path) },
+		"it is another user's": func(path string) error {
+			if os.Geteuid() != 0 {
+				return os.Symlink("/", path)
+			}
+			return errors.Join(os.Mkdir(path, 0o700), os.Chown(path, 12345, 12345))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := ownFolder(t)
+			if err := prepare(path); err != nil {
+				t.Fatal(err)
+			}
+			if root, err := Open(path, Self()); err == nil {
+				_ = root.Close()
+				t.Error("it was taken")
+			}
+		})
+	}
 }

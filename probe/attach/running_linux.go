@@ -1,0 +1,66 @@
+package attach
+
+import (
+	"io"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// Look returns what the system says of a process. The error is that of an attach
+// to it where this user may not, or there is none.
+func Look(pid int) (*Running, error) {
+	runs := watch(pid)
+	p, err := own(pid)
+	if err != nil {
+		return nil, err
+	}
+	cwd, _ := os.Readlink(inProc(pid, "cwd")) // "" where it may not be read
+	r := &Running{
+		PID: pid, Inside: p.inside, User: p.uid, Root: p.root(), Arguments: argumentsOf(pid), Maps: mappedFiles(pid),
+		Folders: foldersFor(from(cwd, EnvironmentOf(pid)), p.ownUID()), Stopped: isStopped(pid),
+	}
+	status, _ := os.ReadFile(inProc(pid, "status")) // what it cannot say now it could above
+	r.Group, r.Tracer = number(status, "Gid", 1), number(status, "TracerPid", 0)
+	r.Executable, _ = os.Readlink(inProc(pid, "exe"))
+	if root, err := os.Readlink(inProc(pid, "root")); err == nil && root != "/" {
+		r.Executable = strings.TrimPrefix(r.Executable, root)
+	}
+	if !runs() {
+		return nil, &NotFoundError{Target: "process " + strconv.Itoa(pid)}
+	}
+	return r, nil
+}
+
+// number returns a number of a status file, 0 where there is none.
+func number(status []byte, name string, field int) int {
+	for line := range strings.Lines(string(status)) {
+		if values, is := strings.CutPrefix(line, name+":"); is {
+			if fields := strings.Fields(values); field < len(fields) {
+				n, _ := strconv.Atoi(fields[field]) // the kernel writes numbers
+				return n
+			}
+		}
+	}
+	return 0
+}
+
+// mappedFiles returns the names of the files that a process has mapped, as far as
+// they are looked at.
+func mappedFiles(pid int) string {
+	f, err := os.Open(inProc(pid, "maps"))
+	if err != nil {
+		return ""
+	}
+	defer f.Close()                                       // it was only read
+	maps, _ := io.ReadAll(io.LimitReader(f, maxMappings)) // what could be read is enough
+	var names strings.Builder
+	last := ""
+	for line := range strings.Lines(string(maps)) {
+		if at := strings.IndexByte(line, '/'); at >= 0 && line[at:] != last {
+			last = line[at:]
+			names.WriteString(last)
+		}
+	}
+	return names.String()
+}

@@ -1,0 +1,58 @@
+"""Import the agent into a program from a folder that is on no path of the program's.
+
+The file stands alone: what starts an agent in a program that does not ask for it
+runs it without the package around it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from importlib.util import module_from_spec, spec_from_file_location
+
+_PACKAGE = "memtop"
+
+
+def load(root: str) -> None:
+    """Import the package from the folder `root`, in place of one that is from elsewhere."""
+    folder = os.path.join(root, _PACKAGE)
+    loaded = sys.modules.get(_PACKAGE)
+    if loaded is not None:
+        if list(loaded.__path__) == [folder]:
+            return
+        for name in [n for n in sys.modules if n.partition(".")[0] == _PACKAGE]:
+            del sys.modules[name]
+    spec = spec_from_file_location(_PACKAGE, os.path.join(folder, "__init__.py"), submodule_search_locations=[folder])
+    if spec is None or spec.loader is None:
+        raise ImportError("there is no agent in " + root)
+    module = sys.modules[_PACKAGE] = module_from_spec(spec)
+    spec.loader.exec_module(module)
+
+
+def start_beside(root: str, answer: str) -> None:
+    """Start the agent in a thread of its own, and write into the file `answer` how that went: "ok", or why not.
+
+    Without that file nothing is done: whoever asked has given up.
+    """
+    if os.path.exists(answer):
+        threading.Thread(target=_start, args=(root, answer), name="memtop", daemon=True).start()
+
+
+def _start(root: str, answer: str) -> None:
+    try:
+        if "torch" not in sys.modules:
+            raise ImportError("it has not imported PyTorch")
+        load(root)
+        from memtop.start import start_agent
+
+        start_agent()
+        text = "ok"
+    except BaseException as error:
+        text = str(error) if isinstance(error, ImportError) else f"{type(error).__name__}: {error}"
+    try:
+        with open(answer + ".new", "w", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(answer + ".new", answer)
+    except OSError:
+        pass
