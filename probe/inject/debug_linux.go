@@ -1,0 +1,148 @@
+package inject
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"memtop/probe/attach"
+	"memtop/probe/protocol"
+)
+
+const (
+	debugWithin = time.Minute     // for a debugger to go in, call and leave
+	debugLeave  = 5 * time.Second // for one that was asked to stop
+)
+
+// debug has a debugger leave the program a line that runs the script.
+func (p *Plan) debug(ctx context.Context, script string) error {
+	line := fmt.Sprintf("try:\n exec(open(%s, encoding='utf-8').read(), {})\nexcept BaseException:\n pass\n", literal(script))
+	line = fmt.Sprintf("exec(bytes.fromhex('%x'), {})", line) // no quoting, whatever the path is
+	args := gdbArguments(p.program, line)
+	if path.Base(p.debugger) != "gdb" {
+		args = lldbArguments(p.program.PID, line)
+	}
+	printed, err := p.runDebugger(ctx, args)
+	if err != nil {
+		return err
+	}
+	if !strings.Contains(printed, accepted) {
+		return debugError(p, printed)
+	}
+	return nil
+}
+
+// accepted is what a debugger prints when the line is in the interpreter's list.
+const accepted = "$pending = 0"
+
+// debugError says what it means that a debugger did not do it.
+func debugError(p *Plan, printed string) error {
+	name := path.Base(p.debugger)
+	switch {
+	case strings.Contains(printed, "Operation not permitted"), strings.Contains(printed, "attach failed"):
+		return &RefusedError{
+			Cause:  fmt.Sprintf("%s may not go into process %d: %v", name, p.program.PID, failure(printed)),
+			Remedy: launch, Forbidden: true,
+		}
+	default:
+		return &FailedError{Cause: fmt.Sprintf("%s could not go into process %d: %v", name, p.program.PID, failure(printed))}
+	}
+}
+
+// gdbArguments has gdb read no more than the symbols of the interpreter: those of
+// PyTorch would take it many seconds, in which the program does not run.
+func gdbArguments(r *attach.Running, line string) []string {
+	args := []string{"-nx", "-q", "-batch"}
+	if r.Root != "/" {
+		args = append(args, "-iex", "set sysroot "+r.Root) // its libraries are those of its container
+	}
+	for _, setting := range []string{
+		"auto-load off", "debuginfod enabled off", "auto-solib-add off", "confirm off", "pagination off", "language c", "unwindonsignal on",
+		"print thread-events off",
+	} {
+		args = append(args, "-iex", "set "+setting)
+	}
+	pid := strconv.Itoa(r.PID)
+	args = append(args, "-se", "/proc/"+pid+"/exe", "-p", pid)
+	for _, command := range []string{
+		`sharedlibrary libpython`,
+		`sharedlibrary libc\.so|ld-musl|/libc-`,
+		fmt.Sprintf(`set $room = ((void*(*)(void*, unsigned long, int, int, int, long))mmap)((void*)0, %d, 3, 0x22, -1, 0L)`, len(line)+1),
+		fmt.Sprintf(`set {char[%d]}$room = "%s"`, len(line)+1, line),
+		`printf "$pending = %d\n", ((int(*)(void*, void*))Py_AddPendingCall)((void*)PyRun_SimpleString, $room)`,
+		`detach`,
+	} {
+		args = append(args, "-ex", command)
+	}
+	return args
+}
+
+// lldbArguments does so for lldb.
+func lldbArguments(pid int, line string) []string {
+	args := []string{"--no-lldbinit", "--batch"}
+	for _, command := range []string{
+		"settings set target.preload-symbols false",
+		"settings set symbols.enable-external-lookup false",
+		"settings set target.load-script-from-symbol-file false",
+		fmt.Sprintf("process attach --pid %d", pid),
+		fmt.Sprintf(`expression -l c -- char *$room = ((char*(*)(void*, unsigned long, int, int, int, long))mmap)((void*)0, %d, 3, 0x22, -1, 0L)`, len(line)+1),
+		fmt.Sprintf(`expression -l c -- ((void*(*)(void*, const void*, unsigned long))memcpy)($room, "%s", %d)`, line, len(line)+1),
+		`expression -l c -- void *$run = (void*)&PyRun_SimpleString`,
+		`expression -l c -- int $pending = ((int(*)(void*, void*))Py_AddPendingCall)($run, $room)`,
+		`expression -l c -- $pending`,
+		"detach",
+	} {
+		args = append(args, "-o", command)
+	}
+	return args
+}
+
+// runDebugger runs it and returns what it printed, into a file: a debugger that
+// has nobody to print to must not end in the middle of its work. It is no part of
+// memtop's group of processes either, so what is typed does not interrupt it.
+func (p *Plan) runDebugger(ctx context.Context, args []string) (string, error) {
+	out, err := os.CreateTemp("", "memtop-debugger-*")
+	if err != nil {
+		return "", err
+	}
+	defer out.Close() // it was only read
+	_ = os.Remove(out.Name())
+	ctx, cancel := context.WithTimeoutCause(ctx, debugWithin, errors.New(path.Base(p.debugger)+" took too long"))
+	defer cancel()
+	cmd := exec.CommandContext(ctx, p.debugger, args...)
+	cmd.Env = append(os.Environ(), "LC_ALL=C", "DEBUGINFOD_URLS=")
+	cmd.Stdout, cmd.Stderr = out, out
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) } // on which it leaves the program alone
+	cmd.WaitDelay = debugLeave
+	failed := cmd.Run()
+	p.letGo()
+	if ctx.Err() != nil {
+		return "", context.Cause(ctx)
+	}
+	printed := make([]byte, maxPrinted)
+	n, err := out.ReadAt(printed, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return "", errors.Join(failed, err)
+	}
+	return string(printed[:n]), nil
+}
+
+// maxPrinted is how much of what a debugger prints is looked at, in bytes.
+const maxPrinted = 64 << 10
+
+// letGo has the program go on if a debugger that was killed left it stopped.
+func (p *Plan) letGo() {
+	fields, err := protocol.StatFields(fmt.Sprintf("/proc/%d/stat", p.program.PID), 0)
+	if err == nil && fields[0][0] == 'T' {
+		_ = syscall.Kill(p.program.PID, syscall.SIGCONT) // it may have ended
+	}
+}

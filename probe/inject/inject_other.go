@@ -1,0 +1,19 @@
+//go:build !linux
+
+package inject
+
+import "context"
+
+// Plan is a way into a program. There is none here.
+type Plan struct{}
+
+// NewPlan refuses.
+func NewPlan(int) (*Plan, error) {
+	return nil, &RefusedError{Cause: "memtop goes into running programs on Linux only", Remedy: launch}
+}
+
+// How says nothing.
+func (*Plan) How() string { return "" }
+
+// Start is never reached.
+func (*Plan) Start(context.Context) error { panic("inject: there is no plan") }

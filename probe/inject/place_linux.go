@@ -1,0 +1,130 @@
+package inject
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"memtop/probe/attach"
+	"memtop/probe/python"
+)
+
+// place is where the agent lies for a program, and what the program is to run.
+type place struct {
+	root           *os.Root // the folder, open
+	script, answer string   // as the program sees them
+	files          []string // what is removed in the end
+}
+
+// prepare puts the agent where the program finds it: into the folder that its
+// socket would be in, which is its user's own.
+func (p *Plan) prepare() (*place, error) {
+	owner := python.Owner{User: p.program.User, Group: p.program.Group}
+	var failed []error
+	for _, folder := range p.program.Folders {
+		root, err := python.Open(filepath.Join(p.program.Root, folder), owner)
+		if err != nil {
+			failed = append(failed, err)
+			continue
+		}
+		made, err := newPlace(root, folder, owner)
+		if err == nil {
+			return made, nil
+		}
+		_ = root.Close() // it was of no use
+		failed = append(failed, err)
+	}
+	return nil, fmt.Errorf("there is no folder for the agent: %w", errors.Join(failed...))
+}
+
+func newPlace(root *os.Root, folder string, owner python.Owner) (*place, error) {
+	agent, err := python.Unpack(root, owner)
+	if err != nil {
+		return nil, err
+	}
+	name := "start-" + rand.Text()
+	p := &place{root: root, script: filepath.Join(folder, name+".py"), answer: filepath.Join(folder, name)}
+	agent = filepath.Join(folder, agent)
+	for file, text := range map[string]string{name + ".py": script(agent, p.answer), name: ""} {
+		p.files = append(p.files, file)
+		err := root.WriteFile(file, []byte(text), 0o600)
+		if err == nil && owner != python.Self() {
+			err = root.Lchown(file, owner.User, owner.Group)
+		}
+		if err != nil {
+			p.clear()
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+// script returns what starts the agent that lies in a folder. Whatever happens in
+// it, the program's own names and its standard error stay as they are.
+func script(agent, answer string) string {
+	return fmt.Sprintf(`try:
+    path = %s
+    with open(path, encoding="utf-8") as file:
+        code = compile(file.read(), path, "exec")
+    names = {"__name__": "memtop.loading"}
+    exec(code, names)
+    names["start_beside"](%s, %s)
+except BaseException:
+    pass
+`, literal(filepath.Join(agent, "memtop", "loading.py")), literal(agent), literal(answer))
+}
+
+// literal returns a path as an expression of Python.
+func literal(path string) string {
+	return fmt.Sprintf(`bytes.fromhex("%x").decode("utf-8", "surrogateescape")`, path)
+}
+
+// clear removes the files, without which the program does nothing more.
+func (p *place) clear() {
+	for _, file := range p.files {
+		_ = p.root.Remove(file) // the program may be gone, and its folder with it
+	}
+	_ = p.root.Close() // nothing is open in it
+}
+
+const (
+	answerWithin = 15 * time.Second
+	answerLook   = 20 * time.Millisecond
+)
+
+// await waits until the program says how the agent fares.
+func (p *place) await(ctx context.Context, program *attach.Running) error {
+	who := "process " + strconv.Itoa(program.PID)
+	late := time.NewTimer(answerWithin)
+	defer late.Stop()
+	look := time.NewTicker(answerLook)
+	defer look.Stop()
+	for {
+		text, err := p.root.ReadFile(filepath.Base(p.answer))
+		switch {
+		case err != nil:
+			return err
+		case string(text) == "ok":
+			return nil
+		case len(text) > 0:
+			return &FailedError{Cause: who + " has no agent: " + string(text)}
+		}
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-late.C:
+			return &FailedError{
+				Cause: fmt.Sprintf("%s did not run the agent within %v: its main thread is in a call that does not return to Python", who, answerWithin),
+			}
+		}
+		if _, err := attach.Look(program.PID); err != nil {
+			return err // it has ended
+		}
+	}
+}
