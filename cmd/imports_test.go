@@ -59,8 +59,8 @@ var picture = map[string][]string{
 	"probe/attach": {
 		"probe/protocol", "snapshots/wire", "snapshots/pytorch", "snapshots/trace", "snapshots/cause", "golang.org/x/sys/...",
 	},
-	"probe/python":    {"probe/protocol"},
-	"probe/inject":    {"probe/attach", "probe/protocol", "probe/python", "snapshots/trace"},
+	"probe/python": {"probe/protocol"},
+	"probe/inject": {"probe/attach", "probe/protocol", "probe/python", "snapshots/trace"},
 	"probe/conformance": {
 		"probe/attach", "probe/protocol", "probe/exposition", "snapshots/wire", "snapshots/pytorch", "snapshots/trace",
 	},
@@ -99,7 +99,7 @@ var picture = map[string][]string{
 	// What only tests use.
 	"cmd/output/killtest": {},
 	"cmd/memtop": {
-		"cmd/command", "cmd/output", "snapshots/cause", "cmd/memtrain/program", "engine/replay", "tui", "probe/attach", "probe/protocol", "probe/python",
+		"cmd/command", "cmd/output", "snapshots/cause", "cmd/memtrain/program", "engine/replay", "tui", "probe/attach", "probe/inject", "probe/protocol", "probe/python",
 		"probe/collector", "probe/conformance", "probe/exposition", "probe/gauge", "snapshots", "snapshots/analysis", "snapshots/analysis/whatif", "snapshots/quantity",
 		"snapshots/report", "snapshots/export", "snapshots/pytorch", "snapshots/trace", "snapshots/wire",
 		"charm.land/bubbletea/v2", "github.com/spf13/cobra", "github.com/spf13/pflag",

@@ -25,8 +25,9 @@ func (a *app) attachCommand() *cobra.Command {
 		Long: `Look at the device memory of a running process, live. Without an argument it is
 the one process that can be attached to; if there are several, you choose.
 
-The process must have a probe: memtrain has one, and any Go program can have
-one. With --once, or when standard output is not a terminal, one state is
+The process must have a probe: memtrain has one, any Go program can have one, and a
+PyTorch program has one if it was started with memtop run or imports memtop.auto.
+Into a PyTorch program without one memtop brings it if you agree. With --once, or when standard output is not a terminal, one state is
 printed instead; --json prints it as JSON.`,
 		Example: `  memtop attach
   memtop attach 4711
@@ -50,6 +51,8 @@ printed instead; --json prints it as JSON.`,
 	a.screenFlags(cmd)
 	cmd.Flags().Lookup("once").Usage = "print one state and leave"
 	cmd.Flags().BoolVar(&a.settings.readOnly, "read-only", false, "without the keys that change the process")
+	cmd.Flags().StringVar(&a.settings.inject, "inject", injectAsk, "bring the agent into a PyTorch program without one: "+strings.Join(injections, ", "))
+	complete(cmd, "inject", injections)
 	return cmd
 }
 
@@ -101,7 +104,7 @@ func (a *app) target(ctx context.Context, args []string) (string, error) {
 		return "", err
 	}
 	good, silent := attachable(all)
-	pids, asks := pidsOf(good), !a.settings.once && !a.settings.json && isTerminal(a.stdout)
+	pids, asks := pidsOf(good), a.interactive()
 	switch {
 	case len(good) == 0:
 		return "", nothingAttachable(all)
@@ -154,11 +157,14 @@ func nothingAttachable(all []attach.Process) error {
 
 // attach shows a process, or prints how it is.
 func (a *app) attach(ctx context.Context, target string) error {
-	c, err := a.dial(ctx, target)
-	if err != nil {
+	c, err := a.dialOrInject(ctx, target)
+	switch {
+	case errors.Is(err, errLeft):
+		return nil
+	case err != nil:
 		return err
 	}
-	if a.settings.once || a.settings.json || !isTerminal(a.stdout) {
+	if !a.interactive() {
 		defer func() { _ = c.Close() }() // it was only read from
 		return a.printLive(c.Trace())
 	}

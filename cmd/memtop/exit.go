@@ -10,6 +10,7 @@ import (
 	"memtop/cmd/command"
 	"memtop/cmd/output"
 	"memtop/probe/attach"
+	"memtop/probe/inject"
 	"memtop/probe/protocol"
 	"memtop/snapshots"
 	"memtop/snapshots/wire"
@@ -94,6 +95,8 @@ func classifyLive(err error) (code int, cause, remedy string, ok bool) {
 		held      *protocol.HeldError
 		refused   settingError
 		waited    waitError
+		barred    *inject.RefusedError
+		failed    *inject.FailedError
 	)
 	switch {
 	case errors.As(err, &missing):
@@ -103,6 +106,12 @@ func classifyLive(err error) (code int, cause, remedy string, ok bool) {
 	case errors.As(err, &none):
 		cause, remedy = noProbe(none)
 		return command.ExitNoProbe, cause, remedy, true
+	case errors.As(err, &barred) && barred.Forbidden:
+		return command.ExitPermission, barred.Cause, barred.Remedy, true
+	case errors.As(err, &barred):
+		return command.ExitNoProbe, barred.Cause, barred.Remedy, true
+	case errors.As(err, &failed):
+		return command.ExitError, failed.Error(), "the program goes on; try again, or start it with memtop run", true
 	case errors.As(err, &version):
 		return command.ExitVersion, err.Error(), "", true
 	case errors.As(err, &held):

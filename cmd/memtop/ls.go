@@ -4,10 +4,13 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 
+	"github.com/charmbracelet/x/ansi"
 	"github.com/spf13/cobra"
 
+	"memtop/cmd/command"
 	"memtop/probe/attach"
 	"memtop/snapshots/quantity"
 )
@@ -21,7 +24,10 @@ func (a *app) lsCommand() *cobra.Command {
 They have three seconds to answer. A process that does not, or must not be
 trusted, has a row without numbers, and standard error says why; so it does of
 sockets that ended processes left behind. In the JSON these have a "problem" in
-the place of numbers, and those of no process the pid 0.`,
+the place of numbers, and those of no process the pid 0.
+
+Python programs that use a GPU or have PyTorch, and no agent, are listed below with
+what to do about that; the JSON has it as "remedy".`,
 		Args: files(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.ls(cmd.Context()) },
 	}
@@ -38,6 +44,7 @@ type listed struct {
 	Socket  string `json:"socket"`
 	*listedDevice
 	Problem string `json:"problem,omitempty"`
+	Remedy  string `json:"remedy,omitempty"` // for a program without an agent
 }
 
 type listedDevice struct {
@@ -59,13 +66,18 @@ func (a *app) ls(ctx context.Context) error {
 			rows = append(rows, rowsOf(p)...)
 		}
 	}
+	bare := bareRows(a.bare(ctx, processes))
 	if a.settings.json {
-		return a.printJSON(rows)
+		return a.printJSON(append(rows, bare...))
 	}
-	if len(rows) == 0 {
-		_, err = fmt.Fprintln(a.stdout, "no process can be attached to; start one with memtop demo")
-	} else {
+	switch {
+	case len(rows) > 0:
 		err = writeRows(a.stdout, rows)
+	case len(bare) == 0:
+		_, err = fmt.Fprintln(a.stdout, "no process can be attached to; start one with memtop demo")
+	}
+	if err == nil && len(bare) > 0 {
+		err = a.writeBare(bare)
 	}
 	for _, line := range problems(processes) {
 		fmt.Fprintln(a.stderr, "memtop: "+line)
@@ -98,4 +110,47 @@ func writeRows(out io.Writer, rows []listed) error {
 		fmt.Fprintf(w, "%d\t%s\t%s\t%s\n", r.PID, r.User, numbers, r.Command)
 	}
 	return w.Flush()
+}
+
+// notAttached is the problem of a program that has just no agent yet.
+const notAttached = "not attached"
+
+// bareRows returns the rows of programs without an agent.
+func bareRows(programs []attach.Process) []listed {
+	var rows []listed
+	for _, p := range programs {
+		remedy, reason := wayIn(p.PID)
+		if reason == "" {
+			reason = notAttached
+		}
+		rows = append(rows, listed{PID: p.PID, User: p.User, Command: p.Command, Problem: reason, Remedy: remedy})
+	}
+	return rows
+}
+
+// writeBare prints programs without an agent, each in a line of the terminal, and
+// on standard error why some cannot be attached to.
+func (a *app) writeBare(rows []listed) error {
+	var text strings.Builder
+	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	for _, r := range rows {
+		way := r.Remedy
+		if r.Problem != notAttached {
+			way = "memtop run"
+			fmt.Fprintln(a.stderr, "memtop: "+command.Line(r.Problem, r.Remedy))
+		}
+		fmt.Fprintf(w, "%d\t%s\tnot attached: %s\t%s\n", r.PID, r.User, way, r.Command)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	for line := range strings.Lines(text.String()) {
+		if isTerminal(a.stdout) {
+			line = ansi.Truncate(strings.TrimRight(line, "\n"), a.width(), "…") + "\n"
+		}
+		if _, err := io.WriteString(a.stdout, line); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -11,9 +11,9 @@ func noProbe(none *attach.NoProbeError) (cause, remedy string) {
 	is := func(what string) string { return fmt.Sprintf("process %d is %s", none.PID, what) }
 	switch attach.KindOf(none.PID) {
 	case attach.PyTorchKind:
-		return is("a PyTorch program, which has no probe"),
-			"call torch.cuda.memory._record_memory_history() in it, later torch.cuda.memory._dump_snapshot(\"snap.pickle\"), " +
-				"then: memtop open snap.pickle"
+		return withoutAgent(none.PID)
+	case attach.LauncherKind:
+		return is("a launcher, which only starts others"), "attach to one that it started; memtop ls lists them"
 	case attach.GoKind:
 		return is("a Go program without a probe"), "call probe.Listen in it, as docs/embedding.md shows"
 	case attach.TrainerKind:
@@ -21,7 +21,7 @@ func noProbe(none *attach.NoProbeError) (cause, remedy string) {
 	case attach.KernelKind:
 		return is("a thread of the kernel"), listsRemedy
 	case attach.OtherKind:
-		return none.Error(), "attach to memtrain or to a Go program that calls probe.Listen; memtop ls lists them"
+		return none.Error(), "attach to a PyTorch program, to memtrain or to a Go program that calls probe.Listen; memtop ls lists them"
 	default: // nothing is known of it
 		return none.Error(), listsRemedy
 	}

@@ -29,6 +29,7 @@ type settings struct {
 	log       string
 	interval  interval
 	readOnly  bool
+	inject    string
 }
 
 // pages are the names that --page takes.
@@ -118,6 +119,9 @@ func (s *settings) check(cmd *cobra.Command) error {
 	}
 	if s.color != "" && !slices.Contains(colors, s.color) {
 		return usage(cmd, fmt.Sprintf("--color is %s, not %q", strings.Join(colors, ", "), s.color))
+	}
+	if s.inject != "" && !slices.Contains(injections, s.inject) {
+		return usage(cmd, fmt.Sprintf("--inject is %s, not %q", strings.Join(injections, ", "), s.inject))
 	}
 	return nil
 }

@@ -5,10 +5,11 @@ type Kind uint8
 
 // The kinds of processes, by what one can do about a missing probe.
 const (
-	UnknownKind Kind = iota // it has ended, or the system does not say
-	OtherKind               // none of those below
-	PyTorchKind             // Python that has loaded PyTorch, or torchrun
-	GoKind                  // a Go program
-	TrainerKind             // memtrain
-	KernelKind              // a thread of the kernel
+	UnknownKind  Kind = iota // it has ended, or the system does not say
+	OtherKind                // none of those below
+	PyTorchKind              // Python that has loaded PyTorch
+	LauncherKind             // Python that starts other PyTorch programs, such as torchrun
+	GoKind                   // a Go program
+	TrainerKind              // memtrain
+	KernelKind               // a thread of the kernel
 )

@@ -47,7 +47,7 @@ func recognise(pid int) Kind {
 	}
 	arguments := argumentsOf(pid)
 	if launchesTorch(arguments) {
-		return PyTorchKind
+		return LauncherKind
 	}
 	program, err := os.Open(inProc(pid, "exe"))
 	if err != nil {
@@ -91,12 +91,16 @@ func argumentsOf(pid int) []string {
 	return strings.Split(strings.TrimRight(string(text), "\x00"), "\x00")
 }
 
+// firstArguments is how many words of a command line can be the interpreter's: what
+// follows is the program's own.
+const firstArguments = 5
+
 // launchesTorch reports whether a command line is Python's with PyTorch's
 // launcher, a script or a module.
 func launchesTorch(arguments []string) bool {
-	launchers := []string{"torchrun", "torch.distributed.run", "torch.distributed.launch"}
+	launchers := []string{"torchrun", "torch.distributed.run", "torch.distributed.launch", "accelerate", "accelerate.commands.launch", "deepspeed"}
 	return strings.HasPrefix(path.Base(arguments[0]), "python") &&
-		slices.ContainsFunc(arguments[1:], func(a string) bool { return slices.Contains(launchers, path.Base(a)) })
+		slices.ContainsFunc(arguments[1:min(len(arguments), firstArguments)], func(a string) bool { return slices.Contains(launchers, path.Base(a)) })
 }
 
 // goKind returns whether a program is written in Go, and whether it is memtrain,

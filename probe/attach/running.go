@@ -5,6 +5,8 @@ package attach
 type Running struct {
 	PID         int
 	Inside      int      // the pid that it has for itself
+	Owner       string   // the user's name, printable
+	Command     string   // printable
 	User, Group int      // effective, as this process counts
 	Root        string   // what is / for it, from here
 	Arguments   []string // its command line, one at least

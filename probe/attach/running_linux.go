@@ -17,7 +17,7 @@ func Look(pid int) (*Running, error) {
 	}
 	cwd, _ := os.Readlink(inProc(pid, "cwd")) // "" where it may not be read
 	r := &Running{
-		PID: pid, Inside: p.inside, User: p.uid, Root: p.root(), Arguments: argumentsOf(pid), Maps: mappedFiles(pid),
+		PID: pid, Inside: p.inside, User: p.uid, Owner: userOf(p.uid), Command: commandOf(pid), Root: p.root(), Arguments: argumentsOf(pid), Maps: mappedFiles(pid),
 		Folders: foldersFor(from(cwd, EnvironmentOf(pid)), p.ownUID()), Stopped: isStopped(pid),
 	}
 	status, _ := os.ReadFile(inProc(pid, "status")) // what it cannot say now it could above

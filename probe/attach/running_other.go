@@ -2,7 +2,13 @@
 
 package attach
 
-import "errors"
+import (
+	"context"
+	"errors"
+)
 
 // Look is not possible here.
 func Look(int) (*Running, error) { return nil, errors.New("memtop knows of processes on Linux only") }
+
+// Bare finds none here.
+func Bare(context.Context, []int) ([]Process, error) { return nil, nil }

@@ -2,6 +2,7 @@ package gauge
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"memtop/snapshots/trace"
@@ -68,6 +69,19 @@ func (r *Reader) Read(p Program) ([]trace.Gauge, error) {
 		gauges = append(gauges, g)
 	}
 	return gauges, err
+}
+
+// Users returns the processes that use a device, as the driver counts them.
+func (r *Reader) Users() ([]int, error) {
+	cards, err := r.library.cards()
+	var pids []int
+	for _, c := range cards {
+		for _, u := range c.users {
+			pids = append(pids, u.pid)
+		}
+	}
+	slices.Sort(pids)
+	return slices.Compact(pids), err
 }
 
 // gauge returns what c says, from the view of a process.

@@ -2,7 +2,11 @@
 
 package inject
 
-import "context"
+import (
+	"context"
+
+	"memtop/probe/attach"
+)
 
 // Plan is a way into a program. There is none here.
 type Plan struct{}
@@ -11,6 +15,9 @@ type Plan struct{}
 func NewPlan(int) (*Plan, error) {
 	return nil, &RefusedError{Cause: "memtop goes into running programs on Linux only", Remedy: launch}
 }
+
+// Program returns none.
+func (*Plan) Program() *attach.Running { return nil }
 
 // How says nothing.
 func (*Plan) How() string { return "" }

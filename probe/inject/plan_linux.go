@@ -126,6 +126,9 @@ func versionOf(r *attach.Running) int {
 	return -1
 }
 
+// Program returns what the system says of the program.
+func (p *Plan) Program() *attach.Running { return p.program }
+
 // How says in a clause what goes into the program.
 func (p *Plan) How() string {
 	if p.debugger == "" {

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
+import time
 from importlib.util import module_from_spec, spec_from_file_location
 
 _PACKAGE = "memtop"
@@ -39,10 +40,23 @@ def start_beside(root: str, answer: str) -> None:
         threading.Thread(target=_start, args=(root, answer), name="memtop", daemon=True).start()
 
 
+def _wait_for_torch() -> None:
+    """Wait for an import of PyTorch under way; without one there is nothing to wait for."""
+    end = time.monotonic() + 10
+    while True:
+        torch = sys.modules.get("torch")
+        if torch is None:
+            raise ImportError("it has not imported PyTorch")
+        if not getattr(torch.__spec__, "_initializing", False):
+            return
+        if time.monotonic() > end:
+            raise ImportError("it does not get to an end of importing PyTorch")
+        time.sleep(0.05)
+
+
 def _start(root: str, answer: str) -> None:
     try:
-        if "torch" not in sys.modules:
-            raise ImportError("it has not imported PyTorch")
+        _wait_for_torch()
         load(root)
         from memtop.start import start_agent
 

@@ -1,0 +1,171 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+
+	"memtop/probe/attach"
+	"memtop/probe/gauge"
+	"memtop/probe/inject"
+)
+
+// When memtop starts the agent in a program that has none.
+const (
+	injectAsk    = "ask" // on a terminal, each time
+	injectAlways = "always"
+	injectNever  = "never"
+)
+
+var injections = []string{injectAsk, injectAlways, injectNever}
+
+// dialOrInject attaches to a process, into which it brings the agent if it is a
+// PyTorch program without one and the user agrees.
+func (a *app) dialOrInject(ctx context.Context, target string) (*attach.Client, error) {
+	c, err := a.dial(ctx, target)
+	var none *attach.NoProbeError
+	if !errors.As(err, &none) || a.settings.inject == injectNever || attach.KindOf(none.PID) != attach.PyTorchKind {
+		return c, err
+	}
+	plan, refused := inject.NewPlan(none.PID)
+	if refused != nil {
+		return nil, refused
+	}
+	if a.settings.inject != injectAlways {
+		if !a.interactive() {
+			return nil, err
+		}
+		if err := a.agree(ctx, plan); err != nil {
+			return nil, err
+		}
+	}
+	if isTerminal(a.stderr) {
+		fmt.Fprintf(a.stderr, "starting the agent in process %d ...\n", none.PID)
+	}
+	start := time.Now()
+	err = plan.Start(ctx)
+	a.log.Info("inject", "pid", none.PID, "how", plan.How(), "took", time.Since(start), "error", err)
+	if err != nil {
+		return nil, err
+	}
+	return a.dial(ctx, target)
+}
+
+// interactive reports whether there is a screen to ask on.
+func (a *app) interactive() bool {
+	return !a.settings.once && !a.settings.json && isTerminal(a.stdout)
+}
+
+// agree asks whether the agent may be started in a process.
+func (a *app) agree(ctx context.Context, plan *inject.Plan) error {
+	q := &question{text: fmt.Sprintf(`Process %d is a PyTorch program without memtop's agent:
+
+  %s
+
+memtop can start the agent in it: %s. It runs in threads of the program's, looks at its memory while you look, and listens on a socket that only %s and root can reach. The program goes on as it is if that fails.
+
+Start it?   y yes   n no`, plan.Program().PID, plan.Program().Command, plan.How(), plan.Program().Owner)}
+	if err := a.show(ctx, q); err != nil {
+		return err
+	}
+	if !q.yes {
+		return errLeft
+	}
+	return nil
+}
+
+// question asks the user whether to go on.
+type question struct {
+	text  string
+	width int
+	yes   bool
+}
+
+// Init does nothing: the question is known.
+func (q *question) Init() tea.Cmd { return nil }
+
+// Update takes the answer.
+func (q *question) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	switch msg := msg.(type) {
+	case tea.WindowSizeMsg:
+		q.width = msg.Width
+	case tea.KeyPressMsg:
+		switch msg.String() {
+		case "y", "Y":
+			q.yes = true
+			return q, tea.Quit
+		case "n", "N", "q", "esc", "ctrl+c":
+			return q, tea.Quit
+		}
+	}
+	return q, nil
+}
+
+// View draws the question.
+func (q *question) View() tea.View {
+	v := tea.NewView(ansi.Wordwrap(q.text, max(q.width, 1), ""))
+	v.AltScreen = true
+	return v
+}
+
+// onCards returns the processes that use a GPU, as far as its driver says so.
+func (a *app) onCards() []int {
+	reader, err := gauge.Open()
+	if err != nil {
+		a.log.Info("driver", "error", err)
+		return nil
+	}
+	defer reader.Close() // it was only read
+	pids, err := reader.Users()
+	a.log.Info("driver", "error", err)
+	return pids
+}
+
+// bare returns the PyTorch programs that have no agent.
+func (a *app) bare(ctx context.Context, found []attach.Process) []attach.Process {
+	known := make(map[int]bool)
+	for _, p := range found {
+		known[p.PID] = true
+	}
+	all, err := attach.Bare(ctx, a.onCards())
+	a.log.Info("without an agent", "error", err)
+	return slices.DeleteFunc(all, func(p attach.Process) bool { return known[p.PID] })
+}
+
+// wayIn says what to do about a program without an agent: a command, and in a line
+// why it is no attach if so.
+func wayIn(pid int) (remedy, reason string) {
+	_, err := inject.NewPlan(pid)
+	var refused *inject.RefusedError
+	switch {
+	case err == nil:
+		return "memtop attach " + strconv.Itoa(pid), ""
+	case errors.As(err, &refused):
+		return refused.Remedy, refused.Cause
+	default:
+		return "", err.Error()
+	}
+}
+
+// history is what a PyTorch program on a GPU can do by itself.
+const history = "call torch.cuda.memory._record_memory_history() in it, later torch.cuda.memory._dump_snapshot(\"snap.pickle\"), " +
+	"then: memtop open snap.pickle"
+
+// withoutAgent says what a PyTorch program without an agent is, and what to do.
+func withoutAgent(pid int) (cause, remedy string) {
+	cause = fmt.Sprintf("process %d is a PyTorch program, which has no agent", pid)
+	remedy, reason := wayIn(pid)
+	switch {
+	case reason != "":
+		return cause + ", and " + reason, strings.TrimPrefix(remedy+", or "+history, ", or ")
+	default:
+		return cause, remedy + " starts one in it, on a terminal or with --inject always; or " + history
+	}
+}
