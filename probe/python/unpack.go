@@ -115,12 +115,15 @@ func replace(root *os.Root, agent string, all map[string][]byte, owner Owner) er
 	if err := write(root, fresh, all, owner); err != nil {
 		return err
 	}
+	if root.Rename(fresh, agent) == nil || compare(root, agent, all) == nil {
+		return nil // nothing was there, or another memtop was faster
+	}
 	if err := root.Rename(agent, old); err == nil {
 		defer root.RemoveAll(old) // an interpreter may still be reading it
 	}
 	err := root.Rename(fresh, agent)
 	if errors.Is(err, fs.ErrExist) {
-		return nil // another memtop was faster; it is compared like any other
+		return nil // another memtop was faster now; it is compared like any other
 	}
 	return err
 }
