@@ -15,6 +15,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "examples"))
 import train  # noqa: E402
 
 from memtop.journal import STEP, Journal, Message  # noqa: E402
+from memtop.sampling import Sampling  # noqa: E402
 from memtop.watch import Watch  # noqa: E402
 
 
@@ -63,6 +64,7 @@ def train_steps(make: Any, steps: int, before_step: Any = None, after_step: Any 
 def watch() -> Any:
     gc.collect()  # models of other tests
     watch = Watch(Journal())
+    watch.sampling = Sampling(credit_ns=10**15)  # every step is looked at, however slow the machine is
     watch.want(True)
     yield watch
     watch.close()
