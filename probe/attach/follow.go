@@ -6,10 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net/url"
 	"sync"
 	"time"
 
+	"memtop/probe/protocol"
 	"memtop/snapshots/trace"
 	"memtop/snapshots/wire"
 )
@@ -56,7 +56,7 @@ func (p *target) open(ctx context.Context, past string) (*connection, error) {
 // streamPath returns where a stream is asked for. The checksum is one that every
 // language has at hand; Castagnoli's costs a program in Python as much as the rest.
 func streamPath(interval time.Duration) string {
-	return fmt.Sprintf("/v1/stream?interval=%s&minor=%d&checksum=crc32", url.QueryEscape(interval.String()), wire.Minor)
+	return fmt.Sprintf("/v1/stream?interval=%s&minor=%d&checksum=crc32", protocol.Duration(interval), wire.Minor)
 }
 
 // endless says that what belongs together did not end in time.

@@ -120,12 +120,7 @@ func (m *mutant) proxy(t *testing.T, behind string) string {
 	if err != nil {
 		t.Skip("the name of a socket needs /proc")
 	}
-	folder, err := os.MkdirTemp("", "memtop")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(folder) })
-	path := filepath.Join(folder, protocol.SocketName(os.Getpid(), start))
+	path := filepath.Join(shortFolder(t), protocol.SocketName(os.Getpid(), start))
 	if m.place != nil {
 		path = m.place(t, path)
 	}
@@ -145,6 +140,17 @@ func (m *mutant) proxy(t *testing.T, behind string) string {
 	go func() { _ = server.Serve(l) }()
 	t.Cleanup(func() { _ = server.Close(); to.CloseIdleConnections() })
 	return path
+}
+
+// shortFolder returns a folder whose path leaves room for a socket's name.
+func shortFolder(t *testing.T) string {
+	t.Helper()
+	folder, err := os.MkdirTemp("", "memtop")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(folder) })
+	return folder
 }
 
 func (m *mutant) serve(w http.ResponseWriter, r *http.Request, to *http.Client) {

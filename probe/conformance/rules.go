@@ -127,7 +127,7 @@ var rules = []Rule{
 	{"R7", "prediction.answer", "/v1/prediction says what a value would change, or null", noControl},
 	{"R7", "prediction.refused", "a prediction of nothing is refused with 400", noControl},
 	{"R8", "metrics.format", "/metrics is by the letter of the format that is liked best", "the program has no metrics"},
-	{"R8", "metrics.values", "metrics are the numbers of /v1/info", "the program has no metrics"},
+	{"X1", "metrics.values", "metrics are the numbers of /v1/info", "the program has no metrics"},
 }
 
 // unseeable are the rules of the page that nothing from outside can tell, and why.

@@ -4,11 +4,12 @@ import (
 	"context"
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"strings"
 	"time"
+
+	"memtop/probe/protocol"
 )
 
 // slow is the begin of a request that never ends, or nonsense; the connection must
@@ -53,58 +54,49 @@ func (e *examination) raw(ctx context.Context, text string) (string, error) {
 	return string(said), err
 }
 
-// fullBuffer is how much a stream must have sent, at least, to have been held up: what
-// the system keeps of a socket's bytes on the usual machine is about twice as much.
-const fullBuffer = 128 << 10
-
 // idleFor is how long a viewer does not read that must be cut off: the page gives it
 // five seconds.
 const idleFor = 8 * time.Second
 
-// examineIdler opens a stream and does not read it.
+// examineIdler opens a stream and does not read it for a while. What is in it then
+// says whether the program was held up: it has counters at least every second.
 func (e *examination) examineIdler(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, idleFor+slowWithin)
+	ctx, cancel := context.WithTimeout(ctx, idleFor+answerWithin)
 	defer cancel()
-	c, err := e.viewer.place.Connect(ctx)
-	if err != nil {
-		return
+	response, err := e.viewer.open(ctx, get(asking{interval: protocol.MinInterval, past: true}.path()))
+	if err != nil || response.StatusCode != http.StatusOK {
+		return // that was said of another stream
 	}
-	defer func() { _ = c.Close() }() // nothing more is wanted of it
-	if _, err := io.WriteString(c, "GET /v1/stream?interval=50ms&past HTTP/1.1\r\nHost: memtop\r\nMemtop-Viewer: idle-"+e.viewer.name+"\r\n\r\n"); err != nil {
-		return
-	}
+	defer func() { _ = response.Body.Close() }() // nothing more is wanted of it
 	select {
 	case <-time.After(idleFor):
 	case <-ctx.Done():
 		return
 	}
-	waiting, ended := drain(c)
+	w := newWatcher(newLedger(), asking{}) // whose other findings are those of the other streams
+	reading, start, end := window(ctx, 3*time.Second)
+	defer end()
+	w.begun = start
+	stop := context.AfterFunc(reading, func() { _ = response.Body.Close() })
+	defer stop()
+	w.read(reading, response.Body)
+	e.judgeIdler(w, reading.Err() == nil)
+}
+
+func (e *examination) judgeIdler(w *watcher, cut bool) {
+	held := time.Duration(0)
+	for i := 1; i < len(w.counters); i++ {
+		held = max(held, time.Duration(w.counters[i].Time-w.counters[i-1].Time)*time.Microsecond)
+	}
 	switch {
-	case ended:
+	case cut:
 		e.passed("http.idle")
-	case waiting < fullBuffer:
-		e.unseen("http.idle", "the program sent too little to hold a viewer up that does not read")
+	case held < idleFor-patience:
+		e.unseen("http.idle", "the program sent too little to be held up by a viewer that does not read")
 	default:
-		e.broken("http.idle", "a viewer that takes nothing for five seconds is cut off", "after %v it is sent more, with %d bytes not taken", idleFor, waiting)
+		e.broken("http.idle", "a viewer that takes nothing for five seconds is cut off", "after %v in which nothing was taken it is sent more", held)
 	}
 }
-
-// drain reads what is there at once, and reports whether nothing more comes.
-func drain(c net.Conn) (bytes int, ended bool) {
-	buffer := make([]byte, 1<<16)
-	for bytes < maxSnapshot {
-		_ = c.SetReadDeadline(time.Now().Add(20 * time.Millisecond))
-		n, err := c.Read(buffer)
-		bytes += n
-		if err != nil {
-			return bytes, !errors.Is(err, os.ErrDeadlineExceeded)
-		}
-	}
-	return bytes, false
-}
-
-// maxSnapshot bounds what is read of an answer that nothing else bounds.
-const maxSnapshot = 1 << 30
 
 // places are how many viewers and connections a probe takes.
 const viewerPlaces, connectionPlaces = 64, 128

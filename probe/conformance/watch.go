@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	"memtop/probe/protocol"
 	"memtop/snapshots/trace"
 	"memtop/snapshots/wire"
 )
@@ -26,7 +27,7 @@ type asking struct {
 }
 
 func (a asking) path() string {
-	path := "/v1/stream?interval=" + a.interval.String()
+	path := "/v1/stream?interval=" + protocol.Duration(a.interval)
 	if a.past {
 		path += "&past"
 	}
