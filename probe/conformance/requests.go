@@ -11,6 +11,9 @@ import (
 	"memtop/probe/protocol"
 )
 
+// maxBody is how many bytes a request may have.
+const maxBody = 64 << 10
+
 const contentJSON = "application/json"
 
 // refusal is a request that must be refused with a status.
@@ -43,7 +46,7 @@ var settingRefusals = []refusal{
 	{"http.400", post("[1,2,3]"), http.StatusBadRequest},
 	{"http.400", post("{\"set\":{}}"), http.StatusBadRequest},
 	{"http.400", post("{\"set\":{\"\u0000none\":{\"$ne\":1}}}"), http.StatusBadRequest},
-	{"http.413", post("{\"set\":{\"none\":\"" + strings.Repeat("x", 1<<20) + "\"}}"), http.StatusRequestEntityTooLarge},
+	{"http.413", post("{\"set\":{\"none\":\"" + strings.Repeat("x", maxBody) + "\"}}"), http.StatusRequestEntityTooLarge},
 	{"prediction.refused", get("/v1/prediction"), http.StatusBadRequest},
 	{"prediction.refused", get("/v1/prediction?key=%01none&value=x"), http.StatusBadRequest},
 }

@@ -167,10 +167,10 @@ function viewerOf(request) {
 async function readBody(request) {
   const parts = [];
   let length = 0;
-  for await (const part of request) {
-    if ((length += part.length) > BODY_MAX) throw new Refusal(413, `a request may have ${BODY_MAX} bytes`, { Connection: "close" });
-    parts.push(part);
+  for await (const part of request) { // to its end, or the answer would be lost with what was not read
+    if ((length += part.length) <= BODY_MAX) parts.push(part);
   }
+  if (length > BODY_MAX) throw new Refusal(413, `a request may have ${BODY_MAX} bytes`);
   return Buffer.concat(parts).toString();
 }
 
