@@ -1,7 +1,7 @@
 """Events as docs/protocol.md writes them, as quickly as Python can.
 
-A program makes the same allocations in each step, so nearly every number has been
-written before: the bytes of numbers are looked up, not made.
+A program makes the same allocations in each step, so nearly all that an event says
+has been written before: its bytes are looked up, not made.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from .journal import Event
 
 _SAME, _SAME_TIME, _EXTRA = 0x20, 0x40, 0x80
 _PLAIN_ADDRESS = 0x20  # of the second byte: the address itself is written
-_KEPT = 1 << 15  # numbers whose bytes are kept
+_KEPT = 1 << 15  # entries of a table of bytes
 
 
-class _Encoded(dict[int, bytes]):
-    """The bytes of unsigned numbers that were written before."""
+class _Numbers(dict[int, bytes]):
+    """The bytes of unsigned numbers."""
 
     def __missing__(self, number: int) -> bytes:
         if len(self) >= _KEPT:
@@ -26,30 +26,39 @@ class _Encoded(dict[int, bytes]):
         return encoded
 
 
-_encoded = _Encoded()
+class _Rests(dict[tuple[int, int, int], bytes]):
+    """The bytes of a size, a stack and a note."""
+
+    def __missing__(self, rest: tuple[int, int, int]) -> bytes:
+        if len(self) >= _KEPT:
+            self.clear()
+        size, stack, note = rest
+        encoded = self[rest] = signed(size) + unsigned(stack) + unsigned(note)
+        return encoded
+
+
+_numbers, _rests = _Numbers(), _Rests()
+_HEADS = {head: bytes((head | _EXTRA, _PLAIN_ADDRESS)) for head in range(_EXTRA)}
 
 
 def encode_events(events: Iterable[Event]) -> bytes:
-    """Return the events of one frame."""
-    encoded = _encoded
+    """Return the events of one frame. Their times do not go back, which the journal sees to."""
+    numbers, rests, heads = _numbers, _rests, _HEADS
     parts: list[bytes] = []
     add = parts.append
-    before_address = before_size = before_stack = before_note = before_time = 0
+    before_address, before_rest, before_time = 0, (0, 0, 0), 0
     for kind, address, size, time_us, stack, note in events:
-        same_time = _SAME_TIME if time_us == before_time else 0
-        if address == before_address and size == before_size and note == before_note and stack == before_stack:
-            add(encoded[kind | _SAME | same_time])
+        rest = (size, stack, note)
+        if time_us == before_time:
+            kind |= _SAME_TIME
+        if address == before_address and rest == before_rest:
+            add(numbers[kind | _SAME])
         else:
-            add(_HEADS[kind | same_time])
-            add(encoded[address])
-            add(encoded[2 * size])
-            add(encoded[stack])
-            add(encoded[note])
-            before_address, before_size, before_stack, before_note = address, size, stack, note
-        if not same_time:
-            add(signed(time_us - before_time))
+            add(heads[kind])
+            add(numbers[address])
+            add(rests[rest])
+            before_address, before_rest = address, rest
+        if time_us != before_time:
+            add(numbers[2 * (time_us - before_time)])
             before_time = time_us
     return b"".join(parts)
-
-
-_HEADS = {head: bytes((head | _EXTRA, _PLAIN_ADDRESS)) for head in range(0x80)}

@@ -8,7 +8,7 @@ from typing import Any
 
 from . import journal
 from .encoding import json_text
-from .journal import Alive, Event, Tags
+from .journal import Event, Tags
 from .tables import FRAME_TABLE, NOTE_TABLE, STACK_TABLE, STRING_TABLE, Frame, New, Note, Tables
 
 CONTENT_TYPE = "application/x-ndjson"
@@ -57,7 +57,7 @@ class Lines:
                 some = [_entry(entry) for entry in entries[at : at + _AT_ONCE]]
                 yield _line(_TABLES[type], {"first": first + at, "entries": some})
 
-    def base(self, device: int, first: int, alive: Mapping[int, Alive], missed: int, reason: str) -> Iterator[bytes]:
+    def base(self, device: int, first: int, alive: Mapping[int, Event], missed: int, reason: str) -> Iterator[bytes]:
         """Return the memory of a device."""
         data: dict[str, Any] = {"device": device, "first": first, "missed": missed}
         if reason:
@@ -100,7 +100,7 @@ def _event(event: Event) -> dict[str, Any]:
     return line | {key: value for key, value in (("stack", event.stack), ("note", event.note)) if value}
 
 
-def _segment(address: int, memory: Alive) -> dict[str, Any]:
+def _segment(address: int, memory: Event) -> dict[str, Any]:
     block: dict[str, Any] = {
         "addr": hex(address), "size": memory.size, "requested": memory.size, "state": "active_allocated",
         "stack": memory.stack, "note": memory.note,

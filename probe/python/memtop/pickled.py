@@ -11,7 +11,7 @@ import pickle
 from collections.abc import Mapping
 from typing import Any
 
-from .journal import ALLOC, FREE, RETAG, Alive, Event, Journal
+from .journal import ALLOC, FREE, RETAG, Event, Journal
 from .lines import KINDS
 from .tables import Note, Tables
 
@@ -45,7 +45,7 @@ class _Writer:
         self._stacks: dict[int, list[Dict]] = {}
         self._notes: dict[int, Dict] = {}
 
-    def segment(self, address: int, memory: Alive) -> Dict:
+    def segment(self, address: int, memory: Event) -> Dict:
         frames = self._frames(memory.stack)
         block = {
             "address": address, "size": memory.size, "requested_size": memory.size, "state": "active_allocated",

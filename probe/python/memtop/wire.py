@@ -12,7 +12,7 @@ from typing import Any
 from .checksum import CHECKSUMS
 from .encoding import json_text, signed, text, unsigned
 from .events import encode_events
-from .journal import STEP, Alive, Event, Tags
+from .journal import STEP, Event, Tags
 from .tables import FRAME_TABLE, NOTE_TABLE, STACK_TABLE, STRING_TABLE, Frame, New, Tables
 
 VERSION = 1
@@ -62,7 +62,7 @@ class Frames:
             if parts:
                 yield self._frame(type, b"".join(parts))
 
-    def base(self, device: int, first: int, alive: Mapping[int, Alive], missed: int, reason: str) -> Iterator[bytes]:
+    def base(self, device: int, first: int, alive: Mapping[int, Event], missed: int, reason: str) -> Iterator[bytes]:
         """Return the memory of a device without a caching allocator: each allocation is a segment of its own."""
         parts = [signed(device), signed(first), signed(missed), text(reason), unsigned(len(alive))]
         for at, address in enumerate(sorted(alive)):
@@ -122,7 +122,7 @@ _NO_STACK_ONE_BLOCK = b"\0\0\0\0\1"  # nor stream, pool and type
 _BLOCK_HEAD = bytes((1 | 0x08 | 0x10 | 0x20,))  # allocated; given, requested, stack and note follow
 
 
-def _segment(device: int, address: int, memory: Alive) -> bytes:
+def _segment(device: int, address: int, memory: Event) -> bytes:
     size = signed(memory.size)
     segment = (_SEGMENT_GIVEN, unsigned(address), size, size, size, size, signed(device), _NO_STACK_ONE_BLOCK)
     block = (_BLOCK_HEAD, size, _BLOCK_GIVEN, size, unsigned(memory.stack), unsigned(memory.note))
