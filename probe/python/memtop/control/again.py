@@ -1,0 +1,53 @@
+"""A block's forward of which nothing is kept for the backward but what it is given: it is computed again there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import torch
+from torch.nn.modules.batchnorm import _NormBase
+from torch.utils.checkpoint import checkpoint
+
+from ..layers import Layers
+from .standing import Standing
+
+
+class Again(Standing):
+    """Checkpoints a block while it is trained. It uses PyTorch's own means, with the random state of the first time."""
+
+    def __init__(self, module: Any, layers: Layers) -> None:
+        super().__init__(module)
+        self._layers = layers
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        """Compute the forward, so that it can be computed again."""
+        if not self._module().training or not torch.is_grad_enabled():
+            return super().__call__(*arguments, **named)
+        return checkpoint(partial(self._run, **named), *arguments, use_reentrant=False, preserve_rng_state=True)
+
+    def _run(self, *arguments: Any, **named: Any) -> Any:
+        module = self._module()
+        if torch._C._current_graph_task_id() == -1:
+            return self._plain(module, *arguments, **named)
+        with self._layers.again(module), kept(module):
+            return self._plain(module, *arguments, **named)
+
+
+@contextmanager
+def kept(module: Any) -> Iterator[None]:
+    """Leave a module's running means as they are, which its forward adds to.
+
+    Copies stand in their place meanwhile: their values have no part in what is computed in training.
+    """
+    norms = [part for part in module.modules() if isinstance(part, _NormBase) and part.track_running_stats]
+    buffers = [(norm, dict(norm._buffers)) for norm in norms]
+    try:
+        for norm, own in buffers:
+            norm._buffers.update({name: None if buffer is None else buffer.clone() for name, buffer in own.items()})
+        yield
+    finally:
+        for norm, own in buffers:
+            norm._buffers.update(own)

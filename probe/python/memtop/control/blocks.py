@@ -1,0 +1,39 @@
+"""The blocks of a model: the parts of its containers that it repeats."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from torch.nn import ModuleDict, ModuleList, Sequential
+
+CONTAINERS = (ModuleDict, ModuleList, Sequential)
+
+
+@dataclass(frozen=True)
+class Block:
+    """A block, and the modules that it is in, the model first."""
+
+    module: Any
+    within: tuple[Any, ...]
+
+
+def blocks_of(model: Any) -> Iterator[Block]:
+    """Yield the blocks of a model, the outermost only: of a container with several parts of one class, these parts."""
+    yield from _inside(model, (model,), set())
+
+
+def _inside(module: Any, within: tuple[Any, ...], seen: set[int]) -> Iterator[Block]:
+    children = [child for child in module._modules.values() if child is not None]
+    classes = Counter(type(child) for child in children) if isinstance(module, CONTAINERS) else Counter()
+    for child in children:
+        if id(child) in seen:
+            continue
+        seen.add(id(child))
+        # A part without parts of its own saves little but what it is given.
+        if classes[type(child)] > 1 and child._modules and not isinstance(child, CONTAINERS):
+            yield Block(child, within)
+        else:
+            yield from _inside(child, (*within, child), seen)

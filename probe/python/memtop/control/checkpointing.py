@@ -1,0 +1,128 @@
+"""The setting `checkpoint`: which blocks are computed again in the backward instead of kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..layers import Layers
+from ..models import Models
+from ..program import Json, Refused
+from . import hugging_face
+from .again import Again
+from .obstacles import why_fixed, why_once
+from .survey import Seen, Survey
+
+OFF, ALL, HALF = "off", "all", "half"
+
+
+class Checkpointing:
+    """See `setting.Setting`. Which blocks are worth it is measured: those that free bytes when computed again."""
+
+    key = "checkpoint"
+    choices = (OFF, ALL, HALF)
+
+    def __init__(self, models: Models, survey: Survey, layers: Layers) -> None:
+        self._models = models
+        self._survey = survey
+        self._layers = layers
+        self._undo: list[Any] = []  # what takes back the value at hand, by calling
+        self.value = OFF
+
+    @property
+    def about(self) -> str:
+        """One line, which says how many blocks can be computed again, once that is known."""
+        text = "compute blocks again in the backward instead of keeping what they save"
+        able = [seen for seen in self._survey.blocks if not self._why_not(seen)]
+        left = next((f"{self._name(s)}: {self._why_not(s)}" for s in self._survey.blocks if self._why_not(s)), "")
+        if not left or not able:
+            return text
+        return f"{text}; {len(able)} of {len(self._survey.blocks)} can be, not {left}"
+
+    def check(self, value: str) -> None:
+        """Raise `Refused` where a value cannot be used."""
+        if value == OFF:
+            return
+        if self._survey.record is None:
+            raise Refused("no step was looked at yet: try again after the next one")
+        if not self._survey.blocks:
+            raise Refused("the model has no blocks that repeat, or none was seen running")
+        if not self._able():
+            first = self._survey.blocks[0]
+            raise Refused(f"{self._name(first)}: {self._why_not(first)}")
+        chosen = self._chosen(value)
+        if not chosen:
+            raise Refused("the blocks save no more than what they are given, so nothing would be freed")
+        for model in {id(m): m for seen in chosen if (m := hugging_face.model_of(seen)) is not None}.values():
+            if self.value == OFF and hugging_face.is_on(model):
+                raise Refused("the program has gradient checkpointing on already")
+            if value == HALF and not hugging_face.is_one_by_one([seen.module() for seen in chosen]):
+                raise Refused("the model's own switch is for all of its blocks, or none")
+
+    def predict(self, value: str) -> Json | None:
+        """Say what a value would change of what the step that was surveyed needed."""
+        record = self._survey.record
+        if record is None:
+            return None
+        before, after = self._chosen(self.value), self._chosen(value)
+        now, then = record.play(_calls(before)), record.play(_calls(after))
+        again = sum(seen.forward_ns for seen in after) - sum(seen.forward_ns for seen in before)
+        return {
+            "peak_allocated_bytes": then.peak - now.peak, "activation_bytes": then.activations - now.activations,
+            "step_time_ns": again, "step_time_known": True,
+        }  # fmt: skip
+
+    def switch(self, value: str) -> None:
+        """Use a value from here on."""
+        self.check(value)
+        self.restore()
+        modules = [module for seen in self._chosen(value) if (module := seen.module()) is not None]
+        within = {id(seen.module()): hugging_face.model_of(seen) for seen in self._chosen(value)}
+        for module in modules:
+            if within[id(module)] is None:
+                again = Again(module, self._layers)
+                again.put()
+                self._undo.append(again.remove)
+        for model in {id(m): m for m in within.values() if m is not None}.values():
+            self._undo.append(hugging_face.enable(model, modules))
+        self.value = value
+
+    def restore(self) -> None:
+        """Have all be as the program made it."""
+        while self._undo:
+            self._undo.pop()()
+        self.value = OFF
+
+    def _able(self) -> list[Seen]:
+        return [seen for seen in self._survey.blocks if not self._why_not(seen)]
+
+    def _chosen(self, value: str) -> list[Seen]:
+        """Return the blocks that a value has computed again: those that free most for the time it takes come first."""
+        record = self._survey.record
+        if value == OFF or record is None:
+            return []
+        frees = {id(seen): sum(h.size for h in record.freed(set(seen.calls))) for seen in self._able()}
+        able = [seen for seen in self._able() if frees[id(seen)] > 0]
+        if value == ALL:
+            return able
+        able.sort(key=lambda seen: frees[id(seen)] / max(1, seen.forward_ns), reverse=True)
+        wanted, chosen = sum(frees.values()) / 2, []
+        for seen in able:
+            if sum(frees[id(s)] for s in chosen) < wanted:
+                chosen.append(seen)
+        return chosen
+
+    def _why_not(self, seen: Seen) -> str:
+        module = seen.module()
+        modules = [m for reference in seen.within if (m := reference()) is not None]
+        if module is None:
+            return "it is gone"
+        own = hugging_face.model_of(seen)
+        return why_fixed([*modules, module]) or why_once(module) or (hugging_face.why_not(own, seen) if own else seen.why_not)
+
+    def _name(self, seen: Seen) -> str:
+        return self._models.name(seen.module())
+
+
+def _calls(chosen: Sequence[Seen]) -> set[int]:
+    return {call for seen in chosen for call in seen.calls}

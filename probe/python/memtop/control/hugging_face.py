@@ -1,0 +1,63 @@
+"""Models of Hugging Face's transformers, which have a switch of their own for checkpointing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from inspect import signature
+from typing import Any
+
+from torch.utils.checkpoint import checkpoint
+
+from .survey import GIVEN, Seen
+
+_FLAG, _FUNCTION = "gradient_checkpointing", "_gradient_checkpointing_func"
+_SWITCH = "_set_gradient_checkpointing"  # what the public ones call, which leave more behind when they are turned off
+
+
+def model_of(seen: Seen) -> Any | None:
+    """Return the model around a block that has the switch, the outermost; None where there is none."""
+    for reference in seen.within:
+        module = reference()
+        if getattr(module, "supports_gradient_checkpointing", False) and hasattr(module, _SWITCH):
+            return module
+    return None
+
+
+def why_not(model: Any, seen: Seen) -> str:
+    """Return why the switch does not do for a block, "" if it does. With the switch on, a block is given no cache."""
+    if "value" in signature(getattr(model, _SWITCH)).parameters:
+        return "its switch is of a transformers before 4.35, which checkpoints in another way"
+    return "" if seen.why_not.startswith(GIVEN) else seen.why_not
+
+
+def is_on(model: Any) -> bool:
+    """Report whether the program has the switch on."""
+    return any(getattr(part, _FLAG, False) for part in model.modules())
+
+
+def is_one_by_one(modules: Sequence[Any]) -> bool:
+    """Report whether each of these blocks has a switch of its own."""
+    return all(hasattr(module, _FLAG) for module in modules)
+
+
+def enable(model: Any, modules: Sequence[Any]) -> Callable[[], None]:
+    """Turn it on for these blocks, and return what makes all as it was."""
+    parts = list(model.modules())
+    before = [{name: part.__dict__[name] for name in (_FLAG, _FUNCTION) if name in part.__dict__} for part in parts]
+    getattr(model, _SWITCH)(enable=True, gradient_checkpointing_func=partial(checkpoint, use_reentrant=False))
+    if is_one_by_one(modules):
+        chosen = {id(module) for module in modules}
+        for part in parts:
+            if type(part) in {type(module) for module in modules} and id(part) not in chosen:
+                part.__dict__[_FLAG] = False
+
+    def undo() -> None:
+        for part, own in zip(parts, before):
+            for name in (_FLAG, _FUNCTION):
+                if name in own:
+                    part.__dict__[name] = own[name]
+                else:
+                    part.__dict__.pop(name, None)
+
+    return undo

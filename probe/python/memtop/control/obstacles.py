@@ -1,0 +1,61 @@
+"""What in a module's making stands against changing how its forward is computed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+
+from .standing import is_replaced
+
+_KINDS = {  # by the name of a class or of one that it is made from
+    "OptimizedModule": "it is compiled, and the compiled code would not know of it",
+    "ScriptModule": "it is compiled by TorchScript, which keeps its own forward",
+    "FullyShardedDataParallel": "FSDP gathers its parameters for one forward and frees them after it",
+    "FSDPModule": "FSDP gathers its parameters for one forward and frees them after it",
+    "DeepSpeedEngine": "DeepSpeed runs it by a plan of its own",
+    "DataParallel": "DataParallel copies it for each step, and the copies would share one forward",
+}
+
+
+def why_fixed(modules: Iterable[Any]) -> str:
+    """Return why the forward of modules, one within the other, cannot be changed, "" if it can."""
+    return next((why for module in modules if (why := _why(module))), "")
+
+
+def _why(module: Any) -> str:
+    for kind in type(module).__mro__:
+        if kind.__name__ in _KINDS:
+            return _KINDS[kind.__name__]
+    if getattr(module, "_compiled_call_impl", None) is not None:
+        return _KINDS["OptimizedModule"]
+    if getattr(module, "static_graph", False) and type(module).__name__ == "DistributedDataParallel":
+        return "DistributedDataParallel was promised a static graph"
+    return ""
+
+
+def why_once(module: Any) -> str:
+    """Return why a module's forward may not run twice, as far as that can be seen without running it, "" if it may."""
+    if is_replaced(module):
+        return "the program has put a forward of its own in its place"
+    if torch.nn.modules.module._global_forward_hooks and _hooks_of_others():
+        return "the program has hooks on all modules, which would run twice"
+    for part in module.modules():
+        if isinstance(part, torch.nn.SyncBatchNorm):
+            return "its SyncBatchNorm talks to the other ranks, which do not compute it again"
+        if part is not module and (part._forward_hooks or part._forward_pre_hooks or part._backward_hooks):
+            return f"its {type(part).__name__} has hooks, which would run twice"
+        for compiled in ("OptimizedModule", "ScriptModule"):
+            if any(kind.__name__ == compiled for kind in type(part).__mro__):
+                return f"its {type(part).__name__} is compiled"
+    return ""
+
+
+def _hooks_of_others() -> bool:
+    """Report whether there are hooks on all modules that are not the agent's."""
+    hooks = torch.nn.modules.module
+    every = [*hooks._global_forward_hooks.values(), *hooks._global_forward_pre_hooks.values()]
+    own = sys.modules[__name__].__name__.partition(".")[0]
+    return any(not (getattr(hook, "__module__", None) or "").startswith(f"{own}.") for hook in every)

@@ -1,0 +1,40 @@
+"""What each setting is to the table of settings."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from ..program import Json
+
+
+class Setting(Protocol):
+    """A setting. `switch` and `restore` belong to the thread that trains, between two steps; the rest may be called by
+    any thread, at any time."""
+
+    @property
+    def key(self) -> str: ...
+
+    @property
+    def about(self) -> str:
+        """One line."""
+        ...
+
+    @property
+    def choices(self) -> tuple[str, ...]: ...
+
+    @property
+    def value(self) -> str:
+        """The value in use."""
+        ...
+
+    def check(self, value: str) -> None:
+        """Raise `Refused` where the value cannot be used now."""
+
+    def predict(self, value: str) -> Json | None:
+        """Say what the value would change, as `predicted` of the message change; None where that is not known."""
+
+    def switch(self, value: str) -> None:
+        """Use a value from here on. It may raise `Refused`."""
+
+    def restore(self) -> None:
+        """Have all be as the program made it."""
