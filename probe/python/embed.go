@@ -13,7 +13,7 @@ import (
 // files is the agent: the package memtop, and what starts it in a program that
 // does not ask for it. Its tests are no part of it.
 //
-//go:embed memtop/*.py run/sitecustomize.py
+//go:embed memtop/*.py memtop/control/*.py run/sitecustomize.py
 var files embed.FS
 
 // noBytecode is the name of a file in each folder of the agent. As long as it is

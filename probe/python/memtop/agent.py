@@ -37,6 +37,7 @@ class Agent:
         self.journal = Journal()
         self.watch = Watch(self.journal)
         self.server = Server(self.journal, self)
+        self.watch.settings.refused = self.server.refuse
         self.server.start()
         self.out_of_memory = OutOfMemory(self.watch)
         self.out_of_memory.begin()
@@ -56,23 +57,24 @@ class Agent:
             settings=memory.settings,
             capabilities=("steps", "stacks", "gauges"),
             gauges=[gauge] if memory.host and (gauge := host_gauge()) else [],
+            read_only=self.watch.settings.read_only,
         )
 
     def options(self) -> Sequence[Json]:
-        """Return what may be changed: nothing so far."""
-        return ()
+        """Return what may be changed."""
+        return self.watch.settings.options()
 
     def on_viewers(self, count: int) -> None:
         """Watch while there is a viewer."""
         self.watch.want(count > 0)
 
     def change(self, key: str, value: str) -> None:
-        """Refuse: nothing may be changed."""
-        raise Refused(f"there is no setting {key}")
+        """Change a setting from the next step on."""
+        self.watch.settings.change(key, value)
 
     def predict(self, key: str, value: str) -> Json | None:
-        """Return nothing: there is nothing to predict."""
-        return None
+        """Say what a change would do."""
+        return self.watch.settings.predict(key, value)
 
     def snapshot(self) -> bytes:
         """Return the memory as PyTorch writes it."""

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Callable
 
 import torch
@@ -118,9 +120,21 @@ class Layers:
         return [layer.json() for layer in table.values()]
 
     def saved(self, size: int) -> None:
-        """Count bytes that were saved by the layer whose forward runs."""
-        if self._calls:
+        """Count bytes that were saved by the layer whose forward runs, for the first time."""
+        if self._calls and not self._calls[-1].recompute:
             self._calls[-1].layer.saved_bytes += size
+
+    @contextmanager
+    def again(self, module: Any) -> Iterator[None]:
+        """Measure a forward that a backward runs again by itself, without the hooks of a call."""
+        if not self._handles:
+            yield
+            return
+        self._before(module, ())
+        try:
+            yield
+        finally:
+            self._after(module, (), None)
 
     def _before(self, module: Any, inputs: Any) -> None:
         if threading.get_ident() != self._thread:

@@ -12,9 +12,11 @@ the hooks look themselves, and raise what PyTorch would.
 
 from __future__ import annotations
 
+import functools
 from typing import Any, Callable
 
 import torch
+from torch.utils import checkpoint
 
 _autograd = torch._C._autograd
 
@@ -26,25 +28,49 @@ class SavedTensors:
         self._saw = saw
         self._pushed = False
         self._watching = False
+        self.to_host = False  # what is saved on a device waits in the host's memory
         self._away = False  # while torch.func runs
         self._pair = (self._pack, _unpack)
         self._originals: tuple[Any, Any] | None = None
+        self._recomputations = _Recomputations(saw)
 
     def on(self) -> bool:
         """Begin; False where the program has hooks of its own, or has forbidden them."""
+        if not self._watching:
+            self._recomputations.on()
         self._watching = True
+        return self._push()
+
+    def off(self) -> None:
+        """End. Hooks that the program's own lie upon stay, and do nothing, until they can be taken away."""
+        self._recomputations.off()
+        self._watching = False
+        if not self.to_host:
+            self._pop()
+
+    def move(self, to_host: bool) -> None:
+        """Have what is saved from here on wait in the host's memory, or where it is."""
+        self.to_host = to_host
+        if to_host:
+            self._push()
+        elif not self._watching:
+            self._pop()
+
+    def free(self) -> bool:
+        """Report whether there are no hooks but these, and there may be some."""
+        return self._pushed or bool(_autograd._saved_tensors_hooks_is_enabled() and _top() is None)
+
+    def _push(self) -> bool:
         if self._pushed:
             return True
-        if not _autograd._saved_tensors_hooks_is_enabled() or _top() is not None:
+        if not self.free():
             return False
         _autograd._push_saved_tensors_default_hooks(*self._pair)
         self._pushed = True
         self._step_aside_for_func()
         return True
 
-    def off(self) -> None:
-        """End. Hooks that the program's own lie upon stay, and do nothing, until they can be taken away."""
-        self._watching = False
+    def _pop(self) -> None:
         if self._pushed and self._is_top():
             _autograd._pop_saved_tensors_default_hooks()
             self._pushed = False
@@ -57,6 +83,8 @@ class SavedTensors:
     def _pack(self, tensor: Any) -> Any:
         if self._watching:
             self._saw(tensor)
+        if self.to_host and is_movable(tensor):
+            return _Moved(tensor)
         # The tensor itself would hold its graph, and the graph it.
         return _Saved(tensor if tensor.grad_fn is None else tensor.detach())
 
@@ -96,11 +124,60 @@ class _Saved:
         self.version = _version_of(tensor)
 
 
+class _Moved:
+    """A copy of a saved tensor in the host's memory, pinned so that the device fetches it by itself."""
+
+    __slots__ = ("device", "tensor")
+
+    def __init__(self, tensor: Any) -> None:
+        self.device = tensor.device
+        self.tensor = torch.empty_like(tensor, device="cpu", pin_memory=torch.cuda.is_initialized())
+        self.tensor.copy_(tensor)
+
+
+def is_movable(tensor: Any) -> bool:
+    """Report whether a copy in the host's memory would free that of a saved tensor: a device's, and no parameter's."""
+    base = tensor._base if tensor._is_view() else tensor
+    is_parameter = base.grad_fn is None and base.requires_grad
+    return tensor.layout is torch.strided and tensor.device.type != "cpu" and not is_parameter
+
+
+class _Recomputations:
+    """Has what a checkpoint computes again be seen as it is saved again. PyTorch's own hooks are on top meanwhile."""
+
+    def __init__(self, saw: Callable[[Any], None]) -> None:
+        self._saw = saw
+        self._original: Any = None
+
+    def on(self) -> None:
+        saw, original = self._saw, checkpoint._recomputation_hook
+
+        class Seen(original):  # type: ignore[misc,valid-type]
+            def __init__(self, *arguments: Any) -> None:
+                super().__init__(*arguments)
+                pack: Callable[[Any], Any] = self.pack_hook
+
+                @functools.wraps(pack)
+                def seen(tensor: Any) -> Any:
+                    saw(tensor)
+                    return pack(tensor)
+
+                self.pack_hook = seen
+
+        self._original, checkpoint._recomputation_hook = original, Seen
+
+    def off(self) -> None:
+        if self._original is not None:
+            checkpoint._recomputation_hook, self._original = self._original, None
+
+
 def _version_of(tensor: Any) -> int:
     return -1 if tensor.is_inference() else int(tensor._version)
 
 
-def _unpack(saved: _Saved) -> Any:
+def _unpack(saved: _Saved | _Moved) -> Any:
+    if isinstance(saved, _Moved):
+        return saved.tensor.to(saved.device, non_blocking=True)
     if saved.version >= 0 and saved.tensor._version != saved.version:
         tensor = saved.tensor
         raise RuntimeError(

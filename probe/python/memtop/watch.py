@@ -18,12 +18,19 @@ import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from . import cuda
+from .control.actions import Actions
+from .control.checkpointing import Checkpointing
+from .control.course import Course
+from .control.precision import Precision
+from .control.settings import Settings
+from .control.survey import Survey
+from .control.transfer import Transfer
 from .cuda import CudaMemory
 from .gathering import Gathering, bytes_of
 from .gauges import host_gauge
 from .gradients import PAUSE, Gradients
 from .host import HostMemory
-from .journal import GAUGES, SETTINGS, STEP, STEP_BEGIN, STEP_END, Journal, now_us
+from .journal import GAUGES, SETTING_CHANGED, SETTINGS, STEP, STEP_BEGIN, STEP_END, Journal, now_us
 from .layers import Layers
 from .models import Models
 from .names import Names
@@ -46,7 +53,8 @@ class Watch:
         self.models = Models()
         self.memory: Source = HostMemory(journal)
         self.stacks = Stacks(journal)
-        self.registry = Registry(self.memory, self.stacks)
+        self.course = Course(self.memory)
+        self.registry = Registry(self.course, self.stacks)
         self.layers = Layers(self.models, self.registry, self._new_model)
         self.saved = SavedTensors(self._saved)
         self.gathering = Gathering(self.models, self.registry)
@@ -54,6 +62,9 @@ class Watch:
         self.names = Names(self.registry, self.stacks)
         self.sampling = Sampling()
         self.scanning = Sampling(share=0.001, credit_ns=1)
+        self.survey = Survey(self.models, self.registry, self.course)
+        checkpointing = Checkpointing(self.models, self.survey, self.layers)
+        self.settings = Settings((checkpointing, Precision(self.models, self.survey), Transfer(self.saved), Actions()))
         self.step = 0  # how many have ended
         self._wanted = False
         self._thread = 0  # the one that trains
@@ -79,6 +90,7 @@ class Watch:
                 self._look_where()
                 self._begin()
                 self.sampling.begin()
+                self.survey.renew()
                 self._looked = False
             elif self._wanted and not wanted:
                 self.memory.end()
@@ -124,7 +136,8 @@ class Watch:
 
     def _begin(self) -> None:
         with self.registry.lock:
-            self.registry.clear(self.memory)
+            self.course.sink = self.memory
+            self.registry.clear(self.course)
             self.memory.clear()
             self.journal.forget()
             self.gathering.scan()
@@ -139,6 +152,8 @@ class Watch:
             self._closing = True
 
     def _leave(self) -> None:
+        self.settings.restore()
+        self.survey.leave()
         self.layers.off()
         self.saved.off()
         self.gradients.off()
@@ -157,6 +172,7 @@ class Watch:
         data = not layer and not tensor.dtype.is_floating_point
         category = "input" if data else "activation"
         holding = self.registry.see(tensor, category, layer, "target" if data else "saved", None)
+        self.course.saved(holding)
         if holding is not None and holding.saved_in != self.step + 1 and holding.category == "activation":
             holding.saved_in = self.step + 1
             self.layers.saved(holding.size)
@@ -187,6 +203,9 @@ class Watch:
         if self._closing:
             self._leave()
             return
+        used, changed = self.settings.values(), self.settings.apply()
+        if changed:
+            self.sampling.begin()  # what it did shall be known soon
         if not self._wanted and not self._looking:
             self._pass(optimizer, now, duration)
             return
@@ -201,13 +220,19 @@ class Watch:
         if self._looking:
             self._finish(optimizer, data)
             self.journal.event(STEP_END, 0, self.step)
-            spent = self._spent + self.layers.spent_ns + self.gradients.spent_ns + time.perf_counter_ns() - now
+            spent = self._spent + self.layers.spent_ns + self.gradients.spent_ns + self.survey.spent_ns
+            spent += time.perf_counter_ns() - now
         paid = spent - self._scanned
         self.sampling.pay(min(paid, CREDIT_NS // 2) if self._first else paid)  # much of a first look never comes again
         self._look(optimizer, self._wanted and self.sampling.next(duration))
         data["probe_ns"] = spent
-        data["settings"] = [{"key": "looked at", "value": every(self.sampling.period)}]
+        used.append(("looked at", every(self.sampling.period)))
+        data["settings"] = [{"key": key, "value": value} for key, value in used]
         self.journal.message(STEP, data, key=0)
+        for key, value in changed:
+            with self.journal.lock:
+                note = self.journal.tables.note(metadata=f"{key}={value}")
+            self.journal.event(SETTING_CHANGED, 0, self.step + 1, note=note)
         if now - self._gauged >= GAUGE_NS:
             self._gauged = now
             gauge = host_gauge() if self.memory.host else None
@@ -235,6 +260,7 @@ class Watch:
         return [Memory(0, held, held, held)]
 
     def _finish(self, optimizer: Any, data: dict[str, Any]) -> None:
+        self.survey.end()
         self.gathering.optimizer(optimizer)  # state that this step made
         self.names.show(sys._getframe(1))
         if self.scanning.next(data.get("duration_ns", 0)):
@@ -249,7 +275,7 @@ class Watch:
 
     def _look(self, optimizer: Any, wanted: bool) -> None:
         self._scanned = 0
-        self._spent = self.layers.spent_ns = self.gradients.spent_ns = 0
+        self._spent = self.layers.spent_ns = self.gradients.spent_ns = self.survey.spent_ns = 0
         if wanted and not self._looking:
             self.gathering.model()
             self.gathering.optimizer(optimizer)
@@ -264,7 +290,9 @@ class Watch:
             self.layers.on()
             self.saved.on()
             self.gradients.on()
+            self.survey.begin()
         else:
+            self.survey.leave()
             self.layers.off()
             self.saved.off()
             self.gradients.off()

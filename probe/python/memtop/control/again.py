@@ -24,12 +24,12 @@ class Again(Standing):
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """Compute the forward, so that it can be computed again."""
-        if not self._module().training or not torch.is_grad_enabled():
+        if not self.module.training or not torch.is_grad_enabled():
             return super().__call__(*arguments, **named)
         return checkpoint(partial(self._run, **named), *arguments, use_reentrant=False, preserve_rng_state=True)
 
     def _run(self, *arguments: Any, **named: Any) -> Any:
-        module = self._module()
+        module = self.module
         if torch._C._current_graph_task_id() == -1:
             return self._plain(module, *arguments, **named)
         with self._layers.again(module), kept(module):

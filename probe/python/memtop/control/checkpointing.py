@@ -20,6 +20,7 @@ class Checkpointing:
     """See `setting.Setting`. Which blocks are worth it is measured: those that free bytes when computed again."""
 
     key = "checkpoint"
+    once = False
     choices = (OFF, ALL, HALF)
 
     def __init__(self, models: Models, survey: Survey, layers: Layers) -> None:
@@ -65,7 +66,7 @@ class Checkpointing:
         if record is None:
             return None
         before, after = self._chosen(self.value), self._chosen(value)
-        now, then = record.play(_calls(before)), record.play(_calls(after))
+        now, then = (record.play(_calls(seen), _calls(_uncached(seen))) for seen in (before, after))
         again = sum(seen.forward_ns for seen in after) - sum(seen.forward_ns for seen in before)
         return {
             "peak_allocated_bytes": then.peak - now.peak, "activation_bytes": then.activations - now.activations,
@@ -86,12 +87,14 @@ class Checkpointing:
         for model in {id(m): m for m in within.values() if m is not None}.values():
             self._undo.append(hugging_face.enable(model, modules))
         self.value = value
+        self._survey.plain = value == OFF
 
     def restore(self) -> None:
         """Have all be as the program made it."""
         while self._undo:
             self._undo.pop()()
         self.value = OFF
+        self._survey.plain = True
 
     def _able(self) -> list[Seen]:
         return [seen for seen in self._survey.blocks if not self._why_not(seen)]
@@ -106,10 +109,11 @@ class Checkpointing:
         if value == ALL:
             return able
         able.sort(key=lambda seen: frees[id(seen)] / max(1, seen.forward_ns), reverse=True)
-        wanted, chosen = sum(frees.values()) / 2, []
+        left, chosen = sum(frees.values()) / 2, []
         for seen in able:
-            if sum(frees[id(s)] for s in chosen) < wanted:
+            if left > 0:
                 chosen.append(seen)
+                left -= frees[id(seen)]
         return chosen
 
     def _why_not(self, seen: Seen) -> str:
@@ -118,10 +122,16 @@ class Checkpointing:
         if module is None:
             return "it is gone"
         own = hugging_face.model_of(seen)
-        return why_fixed([*modules, module]) or why_once(module) or (hugging_face.why_not(own, seen) if own else seen.why_not)
+        seen_to = hugging_face.why_not(own, seen) if own is not None else seen.why_not
+        return why_fixed([*modules, module]) or why_once(module) or seen_to
 
     def _name(self, seen: Seen) -> str:
         return self._models.name(seen.module())
+
+
+def _uncached(chosen: Sequence[Seen]) -> list[Seen]:
+    """Return the blocks that keep no cache any more: those of a model whose own switch is used."""
+    return [seen for seen in chosen if hugging_face.model_of(seen) is not None]
 
 
 def _calls(chosen: Sequence[Seen]) -> set[int]:

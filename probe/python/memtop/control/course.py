@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from ..registry import Holding, Sink
 
+
 class Moment(NamedTuple):
     """Memory went from one category to another, "" being none; or, of a number, the backward of that call began."""
 
@@ -76,9 +77,9 @@ class Course:
             self.record.moments.append(Moment(holding, before=holding.counted))
         self._sink.died(holding)
 
-    def saved(self, holding: Holding) -> None:
+    def saved(self, holding: Holding | None) -> None:
         """Note that the forward that runs has saved memory for its backward."""
-        if self.recording and holding in self.record.uses:
+        if self.recording and holding is not None and holding in self.record.uses:
             self.record.uses[holding].saved_in.add(self.call)
 
     def given(self, holding: Holding | None) -> None:
@@ -108,9 +109,14 @@ class Record:
             if use.saved_in and use.made_in in calls and use.saved_in.issubset(calls) and use.given_to.isdisjoint(calls)
         }
 
-    def play(self, calls: Collection[int]) -> Needs:
-        """Return what the step needs if these calls are computed again when their backward begins."""
-        absent = self.freed(calls)
+    def cached(self, calls: Collection[int]) -> list[Holding]:
+        """Return what these calls made for others than the backward and the blocks after them."""
+        return [h for h, use in self.uses.items() if use.made_in in calls and not use.saved_in and not use.given_to]
+
+    def play(self, calls: Collection[int], uncached: Collection[int] = ()) -> Needs:
+        """Return what the step needs if these calls are computed again when their backward begins, and what some of them
+        cache is not made."""
+        absent = {**dict.fromkeys(self.cached(uncached), 0), **self.freed(calls)}
         memory = _Memory(self.categories)
         for of, before, after in self.moments:
             if isinstance(of, int):

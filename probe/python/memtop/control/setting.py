@@ -6,6 +6,8 @@ from typing import Protocol
 
 from ..program import Json
 
+NONE = "none"  # the value of a setting that is used once, before and after
+
 
 class Setting(Protocol):
     """A setting. `switch` and `restore` belong to the thread that trains, between two steps; the rest may be called by
@@ -13,6 +15,11 @@ class Setting(Protocol):
 
     @property
     def key(self) -> str: ...
+
+    @property
+    def once(self) -> bool:
+        """Whether a value is used for one step and then goes back by itself."""
+        ...
 
     @property
     def about(self) -> str:

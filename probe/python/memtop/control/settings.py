@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Sequence
 
 from ..program import Json, Refused
-from .setting import Setting
+from .setting import NONE, Setting
 
 READ_ONLY = "MEMTOP_READ_ONLY"  # in the program's environment: nothing may be changed
 
@@ -24,11 +24,11 @@ def is_read_only() -> bool:
 class Settings:
     """`apply`, `values` and `restore` belong to the thread that trains; the rest is safe for concurrent use."""
 
-    def __init__(self, table: Sequence[Setting], refused: Callable[[str, str], None]) -> None:
-        """`refused` is told of a change that was taken and could not be made: the reason, and the key."""
+    def __init__(self, table: Sequence[Setting]) -> None:
         self.read_only = is_read_only()
         self._table = {setting.key: setting for setting in table}
-        self._refused = refused
+        self.refused: Callable[[str, str], None] = lambda reason, key: None  # told of what was taken and cannot be done
+        self._once = [setting for setting in table if setting.once]
         self._lock = threading.Lock()
         self._asked: dict[str, str] = {}  # by key, in order
 
@@ -64,22 +64,25 @@ class Settings:
 
     def values(self) -> list[tuple[str, str]]:
         """Return the values in use, by key, ascending."""
-        return sorted((setting.key, setting.value) for setting in self._table.values() if setting.value)
+        return sorted((s.key, s.value) for s in self._table.values() if not s.once or s.value != NONE)
 
     def apply(self) -> list[tuple[str, str]]:
         """Make the changes that were asked for, and return them."""
+        for setting in self._once:
+            setting.restore()
         if not self._asked:
             return []
         with self._lock:
             asked, self._asked = self._asked, {}
-        made = []
-        for key, value in asked.items():
-            try:
-                self._table[key].switch(value)
-                made.append((key, value))
-            except Exception as error:
-                self._refused(str(error) if isinstance(error, Refused) else f"it cannot be done: {error!r}", key)
-        return made
+        return [(key, value) for key, value in asked.items() if self._switch(key, value)]
+
+    def _switch(self, key: str, value: str) -> bool:
+        try:
+            self._table[key].switch(value)
+            return True
+        except Exception as error:
+            self.refused(str(error) if isinstance(error, Refused) else f"it cannot be done: {error!r}", key)
+            return False
 
     def restore(self) -> None:
         """Have all be as the program made it."""

@@ -21,33 +21,38 @@ class Standing:
         self._module = weakref.ref(module)
         self._plain = type(module).forward
 
+    @property
+    def module(self) -> Any:
+        """The module."""
+        return self._module()
+
     def put(self) -> None:
         """Begin to stand in."""
-        self._module().__dict__[FORWARD] = self
+        self.module.__dict__[FORWARD] = self
 
     def remove(self) -> None:
         """End. What the program has put in its place meanwhile stays."""
-        module = self._module()
+        module = self.module
         if module is not None and module.__dict__.get(FORWARD) is self:
             del module.__dict__[FORWARD]
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """Do as the module's own forward."""
-        return self._plain(self._module(), *arguments, **named)
+        return self._plain(self.module, *arguments, **named)
 
     @property
     def __wrapped__(self) -> Any:
         """The module's own forward, whose signature and name are this one's too."""
-        return self._plain.__get__(self._module())
+        return self._plain.__get__(self.module)
 
     def __getattr__(self, name: str) -> Any:
         """Return an attribute of the class's forward."""
-        return getattr(type(self._module()).forward, name)
+        return getattr(type(self.module).forward, name)
 
     def __reduce__(self) -> Any:
         """Be copied and pickled as the method of the module's class. Its module's state comes after it, so the copy of
         the module finds no stand-in yet."""
-        return getattr, (self._module(), FORWARD)
+        return getattr, (self.module, FORWARD)
 
 
 def is_replaced(module: Any) -> bool:

@@ -6,7 +6,6 @@ A survey is made of a step now and then, by hooks that are there for that step o
 
 from __future__ import annotations
 
-import random
 import sys
 import threading
 import time
@@ -14,14 +13,18 @@ import weakref
 from typing import Any
 
 import torch
+from torch.utils.weak import TensorWeakRef
 
 from ..models import Models
 from ..registry import Registry, tensors_in
+from .autocast import autocast_type
 from .blocks import Block, blocks_of
 from .course import Course, Record
+from .effects import State, custom_function, strange
 
+FIRST = 2  # looks of a viewer that are surveys; the first may be of a program's first step
+EVERY = 32  # looks between two surveys
 GIVEN = "it is given a "  # so begins why a block must not be computed again that is given more than tensors
-PLAIN = (type(None), bool, int, float, complex, str, bytes, torch.Tensor, torch.dtype, torch.device, torch.Size)
 
 
 class Seen:
@@ -36,7 +39,7 @@ class Seen:
 
 
 class Survey:
-    """Watches one step at a time. It belongs to the thread that trains; `blocks` and `record` are replaced, never changed."""
+    """Watches a step at a time. It belongs to the thread that trains; what it has found is replaced, never changed."""
 
     def __init__(self, models: Models, registry: Registry, course: Course) -> None:
         self._models = models
@@ -44,23 +47,36 @@ class Survey:
         self._course = course
         self._handles: list[Any] = []
         self._seen: dict[int, Seen] = {}  # by identity of the block
+        self._roots: set[int] = set()  # models, by identity
         self._running: _Call | None = None
         self._calls = 0
         self._thread = 0
         self._mixed = ""
+        self._looks = 0  # since the last viewer came
+        self.spent_ns = 0
+        self.plain = True  # nothing is computed again by a setting, so a survey sees what could be
+        self._custom = ""
+        self.custom = ""  # a function in a model that has a backward of the program's own
         self.mixed = ""  # the type of which the program has autocast run its model
         self.blocks: list[Seen] = []  # those whose forward ran
         self.record: Record | None = None  # the step, None before the first
 
+    def renew(self) -> None:
+        """Have the next steps that are looked at be surveyed."""
+        self._looks = 0
+
     def begin(self, categories: dict[str, int]) -> None:
-        """Watch the step that begins, with so many bytes in use."""
-        if self._handles:
+        """Watch the step that begins, with so many bytes in use, if it is time for a survey."""
+        self._looks += 1
+        if self._handles or not self.plain or (self._looks > FIRST and self._looks % EVERY):
             return
         hooks = torch.nn.modules.module
+        self._roots = {id(model) for model in self._models}
         self._seen = {id(b.module): Seen(b) for model in self._models for b in blocks_of(model)}
-        self._running, self._calls, self._mixed = None, 0, ""
+        self._running, self._calls, self._mixed, self._custom = None, 0, "", ""
         self._thread = threading.get_ident()
-        self._handles = [hooks.register_module_forward_pre_hook(self._before), hooks.register_module_forward_hook(self._after)]
+        before, after = hooks.register_module_forward_pre_hook, hooks.register_module_forward_hook
+        self._handles = [before(self._before), after(self._after)]
         self._course.begin(categories)
 
     def end(self) -> None:
@@ -70,7 +86,7 @@ class Survey:
         self.leave()
         self.record = self._course.end()
         self.blocks = [seen for seen in self._seen.values() if seen.calls or seen.why_not]
-        self.mixed = self._mixed
+        self.mixed, self.custom = self._mixed, self._custom
 
     def leave(self) -> None:
         """Take the hooks away."""
@@ -79,6 +95,14 @@ class Survey:
         self._handles.clear()
 
     def _before(self, module: Any, inputs: Any) -> None:
+        start = time.perf_counter_ns()
+        try:
+            self._begin_call(module, inputs)
+        except Exception:
+            self._give_up()
+        self.spent_ns += time.perf_counter_ns() - start
+
+    def _begin_call(self, module: Any, inputs: Any) -> None:
         if torch._C._current_graph_task_id() != -1:
             self._again(module)
             return
@@ -96,15 +120,33 @@ class Survey:
         self._running = _Call(seen, module, given, self._calls)
 
     def _after(self, module: Any, inputs: Any, output: Any) -> None:
+        start = time.perf_counter_ns()
+        try:
+            self._end_call(module, output, start)
+        except Exception:
+            self._give_up()
+        self.spent_ns += time.perf_counter_ns() - start
+
+    def _give_up(self) -> None:
+        """Leave a program alone that does what is not understood here."""
+        self.leave()
+        self._course.end()
+
+    def _end_call(self, module: Any, output: Any, now: int) -> None:
+        if id(module) in self._roots and threading.get_ident() == self._thread:
+            self._custom = self._custom or custom_function(output, set())
         call = self._running
         if call is None or call.module is not module or threading.get_ident() != self._thread:
             return
         self._running, self._course.call = None, 0
-        call.end(output)
+        call.end(output, now)
         node = next((t.grad_fn for t in tensors_in(output) if t.grad_fn is not None), None)
         if node is not None:
-            number = call.number
-            node.register_prehook(lambda *_: (self._course.backward(number), call.check_inputs())[0])
+            node.register_prehook(lambda *_: self._begin_backward(call))
+
+    def _begin_backward(self, call: _Call) -> None:
+        self._course.backward(call.number)
+        call.check_inputs()
 
     def _again(self, module: Any) -> None:
         """Note that a module is computed again already."""
@@ -121,16 +163,16 @@ class _Call:
         self.module = module
         self.number = number
         self._seen = seen
-        self._inputs = [(weakref.ref(t), t._version) for t in tensors_in(given) if not t.is_inference()]
+        self._inputs = [(TensorWeakRef(t), t._version) for t in tensors_in(given) if not t.is_inference()]
         self._entries = {t.grad_fn for t in tensors_in(given) if t.grad_fn is not None}
-        self._before = _State(module)
-        self._strange = next((type(value).__name__ for value in _values(given) if not isinstance(value, PLAIN)), "")
+        self._before = State(module)
+        self._strange = strange(given)
         self._began = time.perf_counter_ns()
 
-    def end(self, output: Any) -> None:
-        """Note what the forward did."""
+    def end(self, output: Any, now: int) -> None:
+        """Note what the forward did, which was over at a time of the performance counter."""
         seen = self._seen
-        seen.forward_ns += time.perf_counter_ns() - self._began
+        seen.forward_ns += now - self._began
         seen.calls.append(self.number)
         custom = custom_function(output, self._entries)
         if self._strange:
@@ -144,107 +186,12 @@ class _Call:
     def check_inputs(self) -> None:
         """Note whether what the block was given is still that."""
         for reference, version in self._inputs:
-            tensor = reference()
+            tensor = reference()  # with it the version is that of the memory, whoever changed it
             if tensor is not None and tensor._version != version:
                 self._seen.why_not = "what it is given is changed in place"
 
 
-class _State:
-    """What a forward may change beside its output, and a second one would change again."""
-
-    def __init__(self, module: Any) -> None:
-        self._random = random.getstate()
-        self._numpy = _numpy_state()
-        self._parts = [(part, _attributes(part), _buffers(part)) for part in module.modules()]
-
-    def changes(self, module: Any) -> str:
-        """Say what was changed, "" if nothing was."""
-        if self._random != random.getstate() or self._numpy != _numpy_state():
-            return "it draws random numbers of Python or NumPy, which a second forward would not draw again"
-        for part, attributes, buffers in self._parts:
-            now = _attributes(part)
-            changed = next((name for name in {**now, **attributes} if now.get(name) is not attributes.get(name)), "")
-            if changed:
-                return f"its {type(part).__name__} changes {changed}, and a second forward would change it again"
-            if buffers != _buffers(part) and not isinstance(part, torch.nn.modules.batchnorm._NormBase):
-                return f"its {type(part).__name__} changes its buffers, and a second forward would change them again"
-        return ""
-
-
-def _attributes(module: Any) -> dict[str, Any]:
-    return {name: value for name, value in module.__dict__.items() if not isinstance(value, dict)}
-
-
-def _buffers(module: Any) -> list[tuple[int, int]]:
-    return [(id(b), b._version) for b in module._buffers.values() if b is not None and not b.is_inference()]
-
-
-def _numpy_state() -> Any:
-    numpy = sys.modules.get("numpy")
-    if numpy is None:
-        return None
-    name, keys, *rest = numpy.random.get_state()
-    return name, keys.tobytes(), rest
-
-
-def _values(value: Any, depth: int = 4) -> Any:
-    """Yield what containers hold."""
-    if isinstance(value, (list, tuple, set)) and not isinstance(value, torch.Size) and depth:
-        for item in value:
-            yield from _values(item, depth - 1)
-    elif type(value) is dict and depth:
-        for item in value.values():
-            yield from _values(item, depth - 1)
-    else:
-        yield value
-
-
-def custom_function(output: Any, entries: set[Any]) -> str:
-    """Return the name of a function of the program's own in the graph between a block's input and output, or ""."""
-    stack = [t.grad_fn for t in tensors_in(output) if t.grad_fn is not None]
-    known = set(stack) | entries
-    while stack:
-        node = stack.pop()
-        if isinstance(node, torch.autograd.function.BackwardCFunction):
-            return type(node).__name__
-        for following, _ in node.next_functions:
-            if following is not None and following not in known:
-                known.add(following)
-                stack.append(following)
-    return ""
-
-
 def named_arguments() -> Any:
     """Return what a module that is about to run was given by name, which hooks for all modules are not told of."""
-    frame = sys._getframe(2)
+    frame = sys._getframe(3)
     return frame.f_locals.get("kwargs") if frame.f_code.co_filename.endswith("module.py") else None
-
-
-def autocast_type() -> str:
-    """Return the type to which autocast turns results now, "" where it is off."""
-    for device in ("cuda", "cpu"):
-        if is_autocast(device):
-            return autocast_to(device)
-    return ""
-
-
-if hasattr(torch, "get_autocast_dtype"):
-
-    def is_autocast(device: str) -> bool:
-        """Report whether autocast is on for a kind of device."""
-        return bool(torch.is_autocast_enabled(device))
-
-    def autocast_to(device: str) -> str:
-        """Return the type that autocast turns results to."""
-        return str(torch.get_autocast_dtype(device)).replace("torch.", "")
-
-else:
-
-    def is_autocast(device: str) -> bool:
-        """Report whether autocast is on for a kind of device."""
-        return bool(torch.is_autocast_enabled() if device == "cuda" else torch.is_autocast_cpu_enabled())
-
-    def autocast_to(device: str) -> str:
-        """Return the type that autocast turns results to."""
-        got = torch.get_autocast_gpu_dtype() if device == "cuda" else torch.get_autocast_cpu_dtype()
-        return str(got).replace("torch.", "")

@@ -1,0 +1,109 @@
+"""The setting `amp`: mixed precision of a model's forward, by autocast to bfloat16."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+
+from ..models import Models
+from ..program import Json, Refused
+from .obstacles import why_fixed
+from .standing import Standing, is_replaced
+from .survey import Survey
+
+OFF, BF16 = "off", "bf16"
+
+
+class Precision:
+    """See `setting.Setting`. What a model returns keeps the types that it has without, so a loss outside of the model
+    is computed as the program wrote it."""
+
+    key = "amp"
+    about = "autocast of the model's forward in training: bf16 for matrix products; a loss outside of it stays as it is"
+    once = False
+    choices = (OFF, BF16)
+
+    def __init__(self, models: Models, survey: Survey) -> None:
+        self._models = models
+        self._survey = survey
+        self._standing: list[Mixed] = []
+        self.value = OFF
+
+    def check(self, value: str) -> None:
+        """Raise `Refused` where a value cannot be used."""
+        if value == OFF:
+            return
+        if self._survey.record is None:
+            raise Refused("no step was looked at yet: try again after the next one")
+        if self._survey.mixed:
+            raise Refused(f"the program sets mixed precision itself: {self._survey.mixed}")
+        if self._survey.custom:
+            raise Refused(f"the model uses {self._survey.custom}, whose backward may not bear types that differ")
+        for model in self._models:
+            why = why_fixed(model.modules()) or self._why(model)
+            if why:
+                raise Refused(f"{type(model).__name__}: {why}")
+
+    def _why(self, model: Any) -> str:
+        if is_replaced(model):
+            return "the program has put a forward of its own in its place"
+        types = {p.dtype for p in model.parameters() if p.dtype.is_floating_point}
+        half = next((t for t in types if t != torch.float32), None)
+        if half is not None:
+            return f"it has parameters of {str(half).replace('torch.', '')}: autocast is for those of float32"
+        if any(p.is_cuda for p in model.parameters()) and not torch.cuda.is_bf16_supported():
+            return "its device computes no bfloat16"
+        return ""
+
+    def predict(self, value: str) -> Json | None:
+        """Return nothing: which of the model's results autocast keeps in which type is known when it has run."""
+        return None
+
+    def switch(self, value: str) -> None:
+        """Use a value from here on."""
+        self.check(value)
+        self.restore()
+        if value == BF16:
+            for model in self._models:
+                mixed = Mixed(model)
+                mixed.put()
+                self._standing.append(mixed)
+        self.value = value
+
+    def restore(self) -> None:
+        """Have all be as the program made it."""
+        while self._standing:
+            self._standing.pop().remove()
+        self.value = OFF
+
+
+class Mixed(Standing):
+    """Runs a model under autocast while it is trained."""
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        """Compute the forward."""
+        module = self.module
+        if not module.training or not torch.is_grad_enabled():
+            return super().__call__(*arguments, **named)
+        device = next((p.device.type for p in module.parameters()), "cpu")
+        with torch.autocast(device, torch.bfloat16):
+            return full(super().__call__(*arguments, **named))
+
+
+def full(value: Any) -> Any:
+    """Return a value with float32 where autocast has put bfloat16."""
+    return _map(value, lambda tensor: tensor.float() if tensor.dtype is torch.bfloat16 else tensor)
+
+
+def _map(value: Any, change: Callable[[Any], Any]) -> Any:
+    if isinstance(value, torch.Tensor):
+        return change(value)
+    if isinstance(value, Mapping):
+        return type(value)({key: _map(item, change) for key, item in value.items()})  # type: ignore[call-arg]
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*(_map(item, change) for item in value))
+    if type(value) in (list, tuple):
+        return type(value)(_map(item, change) for item in value)
+    return value

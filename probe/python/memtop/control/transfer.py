@@ -1,0 +1,47 @@
+"""The setting `saved_tensors`: where what is saved for the backward waits for it."""
+
+from __future__ import annotations
+
+import torch
+
+from ..program import Json, Refused
+from ..saved import SavedTensors
+
+DEVICE, HOST = "device", "host"
+
+
+class Transfer:
+    """See `setting.Setting`."""
+
+    key = "saved_tensors"
+    about = "where tensors that are saved for the backward wait: host copies them to pinned memory and back"
+    once = False
+    choices = (DEVICE, HOST)
+
+    def __init__(self, saved: SavedTensors) -> None:
+        self._saved = saved
+
+    @property
+    def value(self) -> str:
+        """The value in use."""
+        return HOST if self._saved.to_host else DEVICE
+
+    def check(self, value: str) -> None:
+        """Raise `Refused` where a value cannot be used."""
+        if value == HOST and not torch.cuda.is_initialized():
+            raise Refused("what this program saves is in the host's memory already: it uses no other device")
+        if value == HOST and not self._saved.free():
+            raise Refused("the program has hooks for saved tensors of its own, or forbids them")
+
+    def predict(self, value: str) -> Json | None:
+        """Return nothing: when what comes back is needed depends on the device."""
+        return None
+
+    def switch(self, value: str) -> None:
+        """Use a value from here on."""
+        self.check(value)
+        self._saved.move(value == HOST)
+
+    def restore(self) -> None:
+        """Have all be as the program made it."""
+        self._saved.move(False)
