@@ -114,8 +114,8 @@ class Record:
         return [h for h, use in self.uses.items() if use.made_in in calls and not use.saved_in and not use.given_to]
 
     def play(self, calls: Collection[int], uncached: Collection[int] = ()) -> Needs:
-        """Return what the step needs if these calls are computed again when their backward begins, and what some of them
-        cache is not made."""
+        """Return what the step needs if these calls are computed again when their backward begins; some of them cache
+        nothing."""
         absent = {**dict.fromkeys(self.cached(uncached), 0), **self.freed(calls)}
         memory = _Memory(self.categories)
         for of, before, after in self.moments:
