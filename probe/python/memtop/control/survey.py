@@ -145,6 +145,7 @@ class Survey:
             node.register_prehook(lambda *_: self._begin_backward(call))
 
     def _begin_backward(self, call: _Call) -> None:
+        self._registry.settle()  # what has ended before the backward is no part of it
         self._course.backward(call.number)
         call.check_inputs()
 
