@@ -8,7 +8,7 @@ from . import __version__
 from .gauges import host_gauge
 from .journal import Journal
 from .oom import OutOfMemory
-from .program import Info, Json, Refused
+from .program import Info, Json
 from .server import Server
 from .watch import Watch
 

@@ -32,7 +32,10 @@ STRENGTH = {name: len(STRONGEST_FIRST) - place for place, name in enumerate(STRO
 class Sink(Protocol):
     """Who is told what becomes of memory. Sizes are bytes."""
 
-    stacks: bool  # whether the stacks of new storages are to be captured
+    @property
+    def stacks(self) -> bool:
+        """Whether the stacks of new storages are to be captured."""
+        ...
 
     def wanted(self, device: Any) -> bool: ...
     def born(self, holding: Holding) -> None: ...

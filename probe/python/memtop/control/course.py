@@ -7,7 +7,7 @@ there is a question.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -42,14 +42,26 @@ class Course:
     """Records while `recording`. It belongs to the thread that trains, and is the registry's sink."""
 
     def __init__(self, sink: Sink) -> None:
-        self._sink = sink
+        self.sink = sink
         self.recording = False
         self.call = 0  # the number of the block's call whose forward runs
         self.record = Record({})
 
-    def begin(self, categories: dict[str, int]) -> None:
-        """Begin to record, with these bytes in use."""
-        self.record = Record(dict(categories))
+    @property
+    def stacks(self) -> bool:
+        """Whether the stacks of new storages are to be captured."""
+        return self.sink.stacks
+
+    def wanted(self, device: Any) -> bool:
+        """Report whether memory of that device is the registry's."""
+        return self.sink.wanted(device)
+
+    def begin(self, holdings: Iterable[Holding]) -> None:
+        """Begin to record, with these alive."""
+        categories: dict[str, int] = {}
+        for holding in holdings:
+            categories[holding.counted] = categories.get(holding.counted, 0) + holding.size
+        self.record = Record(categories)
         self.recording, self.call = True, 0
 
     def end(self) -> Record:
@@ -63,19 +75,19 @@ class Course:
         if self.recording:
             self.record.uses[holding] = Use(self.call)
             self.record.moments.append(Moment(holding, after=holding.category))
-        self._sink.born(holding)
+        self.sink.born(holding)
 
     def changed(self, holding: Holding) -> None:
         """Tell that memory is for something else than was known."""
         if self.recording:
             self.record.moments.append(Moment(holding, holding.counted, holding.category))
-        self._sink.changed(holding)
+        self.sink.changed(holding)
 
     def died(self, holding: Holding) -> None:
         """Tell of the end of memory."""
         if self.recording:
             self.record.moments.append(Moment(holding, before=holding.counted))
-        self._sink.died(holding)
+        self.sink.died(holding)
 
     def saved(self, holding: Holding | None) -> None:
         """Note that the forward that runs has saved memory for its backward."""

@@ -65,8 +65,8 @@ class Survey:
         """Have the next steps that are looked at be surveyed."""
         self._looks = 0
 
-    def begin(self, categories: dict[str, int]) -> None:
-        """Watch the step that begins, with so many bytes in use, if it is time for a survey."""
+    def begin(self) -> None:
+        """Watch the step that begins, if it is time for a survey."""
         self._looks += 1
         if self._handles or not self.plain or (self._looks > FIRST and self._looks % EVERY):
             return
@@ -77,7 +77,7 @@ class Survey:
         self._thread = threading.get_ident()
         before, after = hooks.register_module_forward_pre_hook, hooks.register_module_forward_hook
         self._handles = [before(self._before), after(self._after)]
-        self._course.begin(categories)
+        self._course.begin(self._registry.holdings())
 
     def end(self) -> None:
         """Have the step be over, and keep what was seen."""
