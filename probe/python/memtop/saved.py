@@ -155,14 +155,14 @@ class _Recomputations:
         class Seen(original):  # type: ignore[misc,valid-type]
             def __init__(self, *arguments: Any) -> None:
                 super().__init__(*arguments)
-                pack: Callable[[Any], Any] = self.pack_hook
+                pack = self.pack_hook
 
                 @functools.wraps(pack)
                 def seen(tensor: Any) -> Any:
                     saw(tensor)
                     return pack(tensor)
 
-                self.pack_hook = seen
+                self.pack_hook: Callable[[Any], Any] = seen
 
         self._original, checkpoint._recomputation_hook = original, Seen
 

@@ -44,6 +44,7 @@ def image(model: Any) -> list[Any]:
 def test_checkpointing_changes_memory_as_predicted_and_no_number(job: Any, name: str) -> None:
     plain = job(name, watched=False)
     plain.train(8)
+    gc.collect()
     j = job(name)
     j.train(3)
     made, peak, activations = image(j.model), j.peak(), j.activations()
