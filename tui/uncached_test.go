@@ -29,8 +29,10 @@ func TestPagesSayThatThereIsNoCachingAllocator(t *testing.T) {
 		if !strings.Contains(text, "no caching allocator") {
 			t.Errorf("%s does not say so:\n%s", name, d.screen())
 		}
-		if strings.Contains(text, "0 segments") {
-			t.Errorf("%s counts segments:\n%s", name, d.screen())
+		for _, word := range []string{"0 segments", "cached free", "rounding 0 B"} {
+			if strings.Contains(text, word) {
+				t.Errorf("%s says %q:\n%s", name, word, d.screen())
+			}
 		}
 	}
 	d.press("5", "enter", "c", "b", "j", "y", "/", "x", "enter", "esc", "w")

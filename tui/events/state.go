@@ -51,12 +51,13 @@ func (p *Page) drawState(c screen.Canvas) {
 	if !ok {
 		return
 	}
-	c.Fit(1, 1, c.Width()-2, "live "+screen.Bytes(m.Requested)+" + rounding "+screen.Bytes(m.Rounding)+" + free "+
-		screen.Bytes(m.Free)+" = reserved "+screen.Bytes(m.Reserved), screen.Plain)
 	if p.scene.Index.Uncached() {
+		c.Fit(1, 1, c.Width()-2, "live "+screen.Bytes(m.Requested), screen.Plain)
 		c.Fit(1, 2, c.Width()-2, page.Uncached, screen.Dim)
 		return
 	}
+	c.Fit(1, 1, c.Width()-2, "live "+screen.Bytes(m.Requested)+" + rounding "+screen.Bytes(m.Rounding)+" + free "+
+		screen.Bytes(m.Free)+" = reserved "+screen.Bytes(m.Reserved), screen.Plain)
 	c.Fit(1, 2, c.Width()-2, screen.Count(len(m.Segments))+" segments, of which the largest free piece fits "+screen.Bytes(m.LargestFit()), screen.Plain)
 	addr, ok := p.address()
 	if !ok {

@@ -15,7 +15,7 @@ func (p *Page) liveFalls(f *facts, compact bool) section {
 		row := &f.rows[i]
 		sum += row.Bytes
 		never := !p.seen[row.Kind][row.Category] && row.Kind != analysis.UnexplainedRow
-		if never && (compact || row.Kind == analysis.PurposeRow && !p.scene.Index.Guessed()) {
+		if p.pointless(row.Kind) || never && (compact || row.Kind == analysis.PurposeRow && !p.scene.Index.Guessed()) {
 			continue
 		}
 		rows = append(rows, fall{name: row.Name, bytes: row.Bytes, style: fallStyle(row)})
@@ -43,6 +43,11 @@ func (p *Page) liveFalls(f *facts, compact bool) section {
 			drawSum(c, len(rows)+1, nameWidth(rows), "= "+whole, sum)
 		}
 	}}
+}
+
+// pointless reports whether there can be nothing in a kind of rows.
+func (p *Page) pointless(kind analysis.RowKind) bool {
+	return p.scene.Index.Uncached() && (kind == analysis.RoundingRow || kind == analysis.CachedRow)
 }
 
 // rowKinds is how many kinds of rows a waterfall has.

@@ -36,8 +36,10 @@ func (p *Page) falls(f *facts) []fall {
 		rows = append(rows, p.rulesOf(f, c)...)
 	}
 	add("held before", f.unknown, screen.Style{Fg: screen.Held})
-	add("rounding", f.state.Rounding, screen.Style{Fg: screen.Warning})
-	add("cached free", f.state.Free, screen.Style{Fg: screen.Muted})
+	if !p.scene.Index.Uncached() {
+		add("rounding", f.state.Rounding, screen.Style{Fg: screen.Warning})
+		add("cached free", f.state.Free, screen.Style{Fg: screen.Muted})
+	}
 	if rest != 0 {
 		add("unexplained", rest, screen.Bad)
 	}
