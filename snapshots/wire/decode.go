@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 
-	"memtop/snapshots/cause"
 	"memtop/snapshots/trace"
 )
 
@@ -130,10 +129,7 @@ func (d *Decoder) Next() (Frame, error) {
 		}
 		f, err := d.decode(t)
 		if err != nil {
-			return Frame{}, &CorruptError{
-				Offset: d.begin, Reason: fmt.Sprintf("a frame of %s: %s", t, cause.Of(err)), Memory: errors.As(err, new(tooMuchError)),
-				Rule: t.rule(err),
-			}
+			return Frame{}, d.unfit(t, err, t.layoutRule())
 		}
 		return f, nil
 	}

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+
+	"memtop/snapshots/cause"
 )
 
 // ruleError says why a payload cannot be read, and which rule of docs/protocol.md
@@ -19,12 +21,10 @@ var (
 	errShort = errors.New("it is cut off, or has a number that is none")
 )
 
-// rule returns the rule of docs/protocol.md that a frame breaks which cannot be read.
-func (t Type) rule(err error) string {
-	var known *ruleError
+// layoutRule returns the rule of docs/protocol.md that a frame breaks whose payload is
+// not laid out as its type says.
+func (t Type) layoutRule() string {
 	switch {
-	case errors.As(err, &known):
-		return known.rule
 	case t.table():
 		return "T1"
 	case t == BaseFrame:
@@ -38,6 +38,18 @@ func (t Type) rule(err error) string {
 	default:
 		return "M1"
 	}
+}
+
+// unfit returns the error for a frame that does not fit what came before it, or whose
+// contents cannot be read. It breaks that rule unless it says which one.
+func (d *Decoder) unfit(t Type, err error, rule string) error {
+	e := &CorruptError{
+		Offset: d.begin, Reason: fmt.Sprintf("a frame of %s: %s", t, cause.Of(err)), Memory: errors.As(err, new(tooMuchError)), Rule: rule,
+	}
+	if known := (*ruleError)(nil); errors.As(err, &known) {
+		e.Rule = known.rule
+	}
+	return e
 }
 
 // decode makes a frame of the payload. Bytes that are left are ignored: they

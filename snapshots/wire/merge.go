@@ -40,10 +40,10 @@ func (s *Stream) takeSnapshot(parts [][]byte) error {
 	for i := range t.Devices {
 		id := t.Devices[i].ID
 		if _, based := s.next[id]; based {
-			return fmt.Errorf("device %d had a base before", id)
+			return &ruleError{"P5", fmt.Sprintf("device %d had a base before", id)}
 		}
 		if id < 0 || id >= deviceLimit {
-			return fmt.Errorf("there is no device %d", id)
+			return &ruleError{"P3", fmt.Sprintf("there is no device %d", id)}
 		}
 		s.merging.windowed[id] = true
 	}
@@ -69,9 +69,9 @@ func readSnapshot(parts [][]byte, memory int64) (*trace.Trace, error) {
 	case errors.As(err, &corrupt) && corrupt.Memory:
 		return nil, tooMuch("it takes more than %d bytes", memory)
 	case err != nil:
-		return nil, err
+		return nil, &ruleError{"P2", err.Error()}
 	case t.Info.Truncated:
-		return nil, errors.New("the pickle is cut off")
+		return nil, &ruleError{"P2", "the pickle is cut off"}
 	}
 	return t, nil
 }

@@ -2,6 +2,7 @@ package wire_test
 
 import (
 	"bytes"
+	"errors"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -293,6 +294,9 @@ func TestStreamsRefuseSnapshotsThatAreNone(t *testing.T) {
 			}
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got %v, want %q", err, test.want)
+			}
+			if corrupt := (*wire.CorruptError)(nil); errors.As(err, &corrupt) && corrupt.Rule == "" {
+				t.Errorf("%v names no rule", err)
 			}
 		})
 	}

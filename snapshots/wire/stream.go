@@ -96,7 +96,7 @@ func (s *Stream) Advance() (Type, error) {
 		s.options.Look(&f, &s.in.Tables)
 	}
 	if err := s.take(&f); err != nil {
-		return 0, s.decoder.corrupt("", "a frame of %s: %v", f.Type, err)
+		return 0, s.decoder.unfit(f.Type, err, "")
 	}
 	return f.Type, nil
 }
@@ -158,7 +158,7 @@ func (s *Stream) describe() {
 
 func (s *Stream) base(f *Frame) error {
 	if s.merging.windowed[f.Device] {
-		return fmt.Errorf("device %d comes by snapshots", f.Device)
+		return &ruleError{"P5", fmt.Sprintf("device %d comes by snapshots", f.Device)}
 	}
 	next, known := s.next[f.Device]
 	missed, reason := f.Missed, f.Reason
