@@ -10,20 +10,22 @@ func (w *opened) known(d *followed) int {
 	if len(last.keys) == 0 || len(w.keys) == 0 {
 		return 0
 	}
-	fits := w.rise(d)
+	events := w.device.Events
+	var fits func(k int) bool
 	best, off := 0, int64(mostOff)
 	borders := borders(w.keys)
 	for k := overlap(last.keys, w.keys, borders); k > 0; k = int(borders[k-1]) {
 		if !w.timed || last.time == 0 {
 			if best == 0 {
-				best = k // unless one fits better
+				best, fits = k, w.rise(d) // unless one fits better
 			}
 			if fits(k) {
 				return k
 			}
 			continue
 		}
-		if o := max(w.events[k-1].Time-last.time, last.time-w.events[k-1].Time); o < off {
+		time := events.At(k - 1).Time
+		if o := max(time-last.time, last.time-time); o < off {
 			best, off = k, o
 		}
 	}
@@ -38,17 +40,17 @@ func (w *opened) rise(d *followed) func(k int) bool {
 		now += t.LiveRequested()
 	}
 	eachLive(&w.final, func(b *Block) { then += b.LiveRequested() })
-	sums := make([]int64, len(w.events)+1)
-	for i := range w.events {
-		sums[i+1] = sums[i]
-		switch e := &w.events[i]; {
+	sums, sum := make([]int64, 1, len(w.keys)+1), int64(0)
+	w.each(0, func(e *Event) {
+		switch {
 		case e.Kind == Alloc:
-			sums[i+1] += e.Size
+			sum += e.Size
 		case e.Kind.Closes():
-			sums[i+1] -= e.Size
+			sum -= e.Size
 		}
-	}
-	return func(k int) bool { return now+sums[len(w.events)]-sums[k] == then }
+		sums = append(sums, sum)
+	})
+	return func(k int) bool { return now+sum-sums[k] == then }
 }
 
 // borders returns, for each beginning of a list, how long the longest shorter one is

@@ -34,15 +34,14 @@ func (f *Follower) Window(t *Trace, device *Device, marks []Event, tags []Tag) {
 	d := f.device(device.ID)
 	if d == nil {
 		base := w.before()
-		w.tagEvents(tags)
+		w.take(0, tags)
 		w.tagState(&base, tags)
 		f.Base(device.ID, 0, base, 0, "")
 		if d = f.device(device.ID); d == nil {
 			return // there are too many
 		}
 	} else {
-		f.join(d, w)
-		w.tagEvents(tags)
+		w.take(f.join(d, w), tags)
 	}
 	d.window.keys, d.window.time = w.keys, w.time
 	f.appendWindow(d, w.merged(marks, d.time))
@@ -54,14 +53,14 @@ func (f *Follower) Window(t *Trace, device *Device, marks []Event, tags []Tag) {
 	f.trim()
 }
 
-// opened is a window that is being merged, in the follower's numbers.
+// opened is a window that is being merged.
 type opened struct {
 	f      *Follower
 	adopt  *Adoption
 	trace  *Trace
 	device *Device
-	events []Event  // that are new
 	keys   []uint64 // of all its events
+	events []Event  // those that are new, in the follower's numbers
 	time   int64    // of the last of them
 	timed  bool
 	final  State
@@ -69,20 +68,34 @@ type opened struct {
 
 func (f *Follower) open(t *Trace, device *Device) *opened {
 	w := &opened{f: f, adopt: f.in.Adopt(t.Tables), trace: t, device: device, timed: true}
-	n := device.Events.Len()
-	w.events, w.keys = make([]Event, 0, n), make([]uint64, 0, n)
-	for i := 0; i < n; {
-		span := device.Events.Span(i)
+	w.keys = make([]uint64, 0, device.Events.Len())
+	w.each(0, func(e *Event) {
+		w.keys = append(w.keys, w.adopt.Key(e))
+		w.timed = w.timed && e.Absent&NoTime == 0
+		w.time = e.Time
+	})
+	w.final = w.adopt.State(device.Final)
+	return w
+}
+
+// each calls do for the window's events from number from on, as the snapshot has
+// them.
+func (w *opened) each(from int, do func(e *Event)) {
+	for i := from; i < w.device.Events.Len(); {
+		span := w.device.Events.Span(i)
 		for j := range span {
-			e := &span[j]
-			w.events, w.keys = append(w.events, w.adopt.Event(e)), append(w.keys, w.adopt.Key(e))
-			w.timed = w.timed && e.Absent&NoTime == 0
-			w.time = e.Time
+			do(&span[j])
 		}
 		i += len(span)
 	}
-	w.final = w.adopt.State(device.Final)
-	return w
+}
+
+// take takes the events from number from on, which are new, and tells of what they
+// made what it is for.
+func (w *opened) take(from int, tags []Tag) {
+	w.events = make([]Event, 0, w.device.Events.Len()-from)
+	w.each(from, func(e *Event) { w.events = append(w.events, w.adopt.Event(e)) })
+	w.tagEvents(tags)
 }
 
 // before returns the state before the window's first event. Who made what is freed
@@ -91,14 +104,14 @@ func (w *opened) before() State {
 	undone, _ := Rewind(w.trace, w.device)
 	base := w.adopt.State(undone)
 	made, freed := make(map[uint64]bool), make(map[uint64]bool)
-	for i := range w.events {
-		switch e := &w.events[i]; {
+	w.each(0, func(e *Event) {
+		switch {
 		case e.Kind == Alloc:
 			made[e.Addr] = true
 		case e.Kind.Closes() && !made[e.Addr]:
 			freed[e.Addr] = true
 		}
-	}
+	})
 	eachLive(&base, func(b *Block) {
 		b.Note = w.f.blockNote(b.Note)
 		if freed[b.Addr] {
@@ -119,20 +132,19 @@ func eachLive(s *State, do func(b *Block)) {
 	}
 }
 
-// join leaves only those of the window's events that a device has not had, and
-// brings the device to the state before them.
-func (f *Follower) join(d *followed, w *opened) {
-	switch known := w.known(d); {
-	case known > 0 || len(w.events) == 0:
-		w.events = w.events[known:]
-	case len(d.window.keys) == 0: // recording began after the last window, or events are lost
-		if from := f.replace(d, f.explained(d, w.before())); from < d.log.Len() {
-			f.gap(d, from, -1, overwritten)
-		}
-	default:
-		from := f.replace(d, f.explained(d, w.before()))
+// join returns which of the window's events is the first that a device has not had,
+// and brings the device to the state before that.
+func (f *Follower) join(d *followed, w *opened) int {
+	known := w.known(d)
+	if known > 0 || len(w.keys) == 0 {
+		return known
+	}
+	from := f.replace(d, f.explained(d, w.before()))
+	// Without events in the window before, recording may have begun after it.
+	if from < d.log.Len() || len(d.window.keys) > 0 {
 		f.gap(d, from, -1, overwritten)
 	}
+	return 0
 }
 
 // explained returns a state in which what is also in the device's memory has the
