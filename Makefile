@@ -19,11 +19,18 @@ SEED     ?= 1
 SNAPSHOTS ?= ../shared/snapshots
 LABELS   ?=
 
-.PHONY: build test lint vet fmt race golden bench bench-open bench-engine bench-attach bench-live soak gpu fuzz fuzz-mutate viewer kill deadcode test-busy check check-categories
+.PHONY: build wheel test lint vet fmt race golden bench bench-open bench-engine bench-attach bench-live soak gpu fuzz fuzz-mutate viewer kill deadcode test-busy check check-categories
 
 build: ## bin/memtop, a static file, and bin/memtrain, which needs the C library to look for a GPU's driver
 	CGO_ENABLED=$(CGO_ENABLED) $(GO) build -trimpath -o bin/memtop ./cmd/memtop
 	CGO_ENABLED=$(CGO_ENABLED) $(GO) build -trimpath -o bin/memtrain ./cmd/memtrain
+
+wheel: ## dist/memtop-*.whl: the command and the agent for pip, made twice and installed once
+	CGO_ENABLED=0 $(GO) build -trimpath -o bin/wheel/memtop ./cmd/memtop
+	rm -rf dist/memtop-*.whl bin/wheel/again && $(GO) run ./probe/python/wheel -memtop bin/wheel/memtop -o dist
+	$(GO) run ./probe/python/wheel -memtop bin/wheel/memtop -o bin/wheel/again
+	cmp dist/memtop-*.whl bin/wheel/again/memtop-*.whl
+	MEMTOP_WHEEL=$$(ls -d $(CURDIR)/dist/memtop-*.whl) $(GO) test -count 1 -v -run Installed ./probe/python/wheel
 
 test:
 	$(GO) test ./...

@@ -59,8 +59,9 @@ var picture = map[string][]string{
 	"probe/attach": {
 		"probe/protocol", "snapshots/wire", "snapshots/pytorch", "snapshots/trace", "snapshots/cause", "golang.org/x/sys/...",
 	},
-	"probe/python": {"probe/protocol"},
-	"probe/inject": {"probe/attach", "probe/protocol", "probe/python", "snapshots/trace"},
+	"probe/python/wheel": {"probe/python"},
+	"probe/python":       {"probe/protocol"},
+	"probe/inject":       {"probe/attach", "probe/protocol", "probe/python", "snapshots/trace"},
 	"probe/conformance": {
 		"probe/attach", "probe/protocol", "probe/exposition", "snapshots/wire", "snapshots/pytorch", "snapshots/trace",
 	},

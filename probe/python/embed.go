@@ -8,6 +8,8 @@ import (
 	"embed"
 	"encoding/hex"
 	"io/fs"
+	"maps"
+	"strings"
 )
 
 // files is the agent: the package memtop, and what starts it in a program that
@@ -40,6 +42,22 @@ func contents() map[string][]byte {
 	}
 	delete(all, "./"+noBytecode)
 	return all
+}
+
+// Package returns the files of the Python package by their path, with slashes.
+func Package() map[string][]byte {
+	all := contents()
+	maps.DeleteFunc(all, func(path string, _ []byte) bool {
+		return !strings.HasPrefix(path, "memtop/") || !strings.HasSuffix(path, ".py")
+	})
+	return all
+}
+
+// Version returns the version that the package has in itself.
+func Version() string {
+	_, text, _ := strings.Cut(string(contents()["memtop/__init__.py"]), "__version__ = \"")
+	version, _, _ := strings.Cut(text, "\"")
+	return version
 }
 
 // Name returns what the agent's folder is called: it says what is in it.
