@@ -16,6 +16,7 @@ import (
 )
 
 func (a *app) lsCommand() *cobra.Command {
+	var dead bool
 	cmd := &cobra.Command{
 		Use:   "ls",
 		Short: "List the processes that can be attached to",
@@ -27,10 +28,19 @@ sockets that ended processes left behind. In the JSON these have a "problem" in
 the place of numbers, and those of no process the pid 0.
 
 Python programs that use a GPU or have PyTorch, and no agent, are listed below with
-what to do about that; the JSON has it as "remedy".`,
+what to do about that; the JSON has it as "remedy".
+
+--dead lists the PyTorch programs with an agent that ran out of memory instead:
+each left a snapshot, made before the exception was raised, for memtop open.`,
 		Args: files(0, 0),
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.ls(cmd.Context()) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if dead {
+				return a.lsDead()
+			}
+			return a.ls(cmd.Context())
+		},
 	}
+	cmd.Flags().BoolVar(&dead, "dead", false, "list programs that ran out of memory, and the snapshots that they left")
 	a.jsonFlag(cmd.Flags())
 	return cmd
 }

@@ -121,10 +121,12 @@ def segment_for(size: int) -> int:
 
 
 def line_of(frames: list[dict[str, Any]]) -> str:
-    """Return the innermost line of a stack that is the program's own; where none is, the innermost."""
-    own = (f for f in frames if f["filename"].endswith(".py") and not any(part in f["filename"] for part in LIBRARIES))
-    frame = next(own, frames[0] if frames else None)
-    return f"{frame['filename']}:{frame['line']} {frame['name']}" if frame else "(no stack was recorded)"
+    """Return the innermost line of a stack that is the program's own, else the innermost of Python, else of any."""
+    python = [frame for frame in frames if frame["filename"].endswith(".py")]
+    own = [frame for frame in python if not any(part in frame["filename"] for part in LIBRARIES)]
+    for frame in own or python or frames:
+        return f"{frame['filename']}:{frame['line']} {frame['name']}"
+    return "(no stack was recorded)"
 
 
 def blocks_of(contents: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

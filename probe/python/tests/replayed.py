@@ -1,28 +1,58 @@
 """A program on a device that is not there: the stand-in for PyTorch's allocator, with the agent.
 
-It prints that it is ready, then lets as many events happen as each line of its standard
-input says.
+Its arguments are a recorded snapshot, and how many of the blocks that it begins with are
+parameters. It prints that it is ready, and does what each line of its standard input
+says: a number is how many events happen, "oom BYTES FREE" a request that fails. It
+answers with a line.
 """
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
+
+import torch
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from standin import Allocator
+from standin import ACTIVE, Allocator, Tensor, follow
 
 from memtop import agent
+from memtop.watch import Watch
 
 
 def main() -> None:
     allocator = Allocator(Path(sys.argv[1]))
     allocator.install()
     agent.start()
+    assert agent._agent is not None
+    give_parameters(agent._agent.watch, allocator, int(sys.argv[2]))
     print("ready", flush=True)
     for line in sys.stdin:
-        print(allocator.advance(int(line)), flush=True)
+        what = line.split()
+        if what[0] == "oom":
+            try:
+                allocator.run_out(0, int(what[1]), int(what[2]), 80 << 30)
+            except torch.cuda.OutOfMemoryError as error:
+                print(str(error).replace("\n", " "), flush=True)
+        else:
+            print(allocator.advance(int(what[0])), flush=True)
+
+
+def give_parameters(watch: Watch, allocator: Allocator, count: int) -> None:
+    """Have scans find tensors at the addresses of the first blocks."""
+    watch.registry._follow = follow
+    blocks = [b for s in allocator.snapshot()["segments"] for b in s["blocks"] if b["state"] == ACTIVE]
+    tensors = [Tensor(b["address"], b["requested_size"]) for b in blocks[:count]]
+    scan = watch.gathering.scan
+
+    def scan_them() -> Any:
+        for number, tensor in enumerate(tensors):
+            watch.registry.see(tensor, "parameter", f"layers.{number}", "weight", 0)
+        return scan()
+
+    watch.gathering.scan = scan_them  # type: ignore[method-assign]
 
 
 if __name__ == "__main__":

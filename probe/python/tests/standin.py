@@ -10,6 +10,7 @@ from __future__ import annotations
 import pickle
 import threading
 import time
+import weakref
 from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
@@ -221,6 +222,38 @@ class Allocator:
         raise torch.cuda.OutOfMemoryError(
             f"CUDA out of memory. Tried to allocate {size >> 20} MiB. GPU {device} has ..."
         )
+
+
+class Storage:
+    """What the registry asks of a storage."""
+
+    def __init__(self, address: int, size: int) -> None:
+        self.address = address
+        self.size = size
+
+    def data_ptr(self) -> int:
+        return self.address
+
+    def nbytes(self) -> int:
+        return self.size
+
+
+class Tensor:
+    """What the registry asks of a tensor."""
+
+    def __init__(self, address: int, size: int, device: int = 0) -> None:
+        self.storage = Storage(address, size)
+        self.device = torch.device("cuda", device)
+        self.shape = (size // 4,)
+        self.dtype = torch.float32
+
+    def untyped_storage(self) -> Storage:
+        return self.storage
+
+
+def follow(storage: Storage, address: int, ends: Any) -> Any:
+    """Learn of the end of a stand-in's storage: PyTorch's own are told of in other ways by its older versions."""
+    return weakref.ref(storage, lambda reference: ends.append((address, reference)))
 
 
 def _free(address: int, size: int) -> dict[str, Any]:

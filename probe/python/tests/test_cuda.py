@@ -6,7 +6,6 @@ import json
 import os
 import pickle
 import threading
-import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ torch = pytest.importorskip("torch")
 
 # ruff: noqa: E402
 from conftest import eventually
-from standin import ACTIVE, Allocator
+from standin import ACTIVE, Allocator, Tensor, follow
 
 from memtop.cuda import CudaMemory, used
 from memtop.history import MOST_ENTRIES
@@ -38,10 +37,6 @@ def allocator(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -
     return found
 
 
-def _follow(storage: Storage, address: int, ends: Any) -> Any:
-    return weakref.ref(storage, lambda reference: ends.append((address, reference)))
-
-
 class Watched:
     """Memory of devices that is watched."""
 
@@ -49,7 +44,7 @@ class Watched:
         self.journal = Journal()
         self.memory = CudaMemory(self.journal)
         self.registry = Registry(self.memory, Stacks(self.journal))
-        self.registry._follow = _follow  # storages of PyTorch are told of in other ways by its older versions
+        self.registry._follow = follow  # storages of PyTorch are told of in other ways by its older versions
         self.memory.begin(self.registry)
 
     def snapshot(self) -> dict[str, Any]:
@@ -69,33 +64,6 @@ def watched(allocator: Allocator) -> Iterator[Watched]:
     found = Watched()
     yield found
     found.memory.end()
-
-
-class Storage:
-    """What the registry asks of a storage."""
-
-    def __init__(self, address: int, size: int) -> None:
-        self.address = address
-        self.size = size
-
-    def data_ptr(self) -> int:
-        return self.address
-
-    def nbytes(self) -> int:
-        return self.size
-
-
-class Tensor:
-    """What the registry asks of a tensor."""
-
-    def __init__(self, address: int, size: int, device: int = 0) -> None:
-        self.storage = Storage(address, size)
-        self.device = torch.device("cuda", device)
-        self.shape = (size // 4,)
-        self.dtype = torch.float32
-
-    def untyped_storage(self) -> Storage:
-        return self.storage
 
 
 def expected() -> list[Any]:

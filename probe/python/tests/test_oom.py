@@ -16,8 +16,8 @@ import pytest
 torch = pytest.importorskip("torch")
 
 # ruff: noqa: E402
-from standin import ACTIVE, Allocator
-from test_cuda import RECORDED, SHORT, Tensor, _follow, needs_recorded
+from standin import ACTIVE, Allocator, Tensor, follow
+from test_cuda import RECORDED, SHORT, needs_recorded
 
 from memtop import dead, oom
 from memtop.journal import Journal
@@ -33,7 +33,7 @@ class Dying:
     def __init__(self, allocator: Allocator) -> None:
         self.allocator = allocator
         self.watch = Watch(Journal())
-        self.watch.registry._follow = _follow
+        self.watch.registry._follow = follow
         self.handler = OutOfMemory(self.watch)
         self.handler.begin()
 
