@@ -7,6 +7,8 @@ BENCHTIME ?= 1s
 COPIES   ?= 64,256
 RUNS     ?= 5
 KILLS    ?= 100
+# A Python that has PyTorch, for the agent's tests.
+TORCH_PYTHON ?= $(or $(MEMTOP_TORCH_PYTHON),python3)
 # 1 lets memtop ask NVIDIA's driver for gauges, and needs a C compiler.
 CGO_ENABLED ?= 0
 PAIRS    ?= 200
@@ -19,7 +21,7 @@ SEED     ?= 1
 SNAPSHOTS ?= ../shared/snapshots
 LABELS   ?=
 
-.PHONY: build wheel test lint vet fmt race golden bench bench-open bench-engine bench-attach bench-live soak gpu fuzz fuzz-mutate viewer kill deadcode test-busy check check-categories
+.PHONY: build wheel test lint vet fmt race golden bench bench-open bench-engine bench-attach bench-live soak gpu fuzz fuzz-mutate viewer agent-real kill deadcode test-busy check check-categories
 
 build: ## bin/memtop, a static file, and bin/memtrain, which needs the C library to look for a GPU's driver
 	CGO_ENABLED=$(CGO_ENABLED) $(GO) build -trimpath -o bin/memtop ./cmd/memtop
@@ -78,6 +80,9 @@ viewer: ## our snapshots in PyTorch's own viewer; MEMORYVIZ is torch/utils/viz/M
 		npm install --silent --no-save --prefix "$$folder" d3v5@npm:d3@5.16.0 d3v7@npm:d3@7.9.0 && \
 		MEMTOP_MEMORYVIZ=$(abspath $(MEMORYVIZ)) MEMTOP_D3="$$folder/node_modules" \
 		$(GO) test -count 1 -v -run PyTorchViewer ./cmd/memtop
+
+agent-real: ## the agent beside models that people train, held against counts of the tests' own
+	cd probe/python && OMP_NUM_THREADS=1 $(TORCH_PYTHON) -m pytest -p no:cacheprovider -m "real or not real" -rs tests/real
 
 fuzz: ## every fuzz target in turn, $(FUZZTIME) each
 	@for package in $$($(GO) list ./...); do \

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import gc
-import sys
-from collections.abc import Iterator
 from typing import Any
 
 import torch
 
+from .caches import cached, is_cache
 from .models import Models
 from .registry import OTHER, Registry, tensors_in
 
@@ -74,8 +73,8 @@ class Gathering:
         for optimizer in found[_OPTIMIZER]:
             self.optimizer(optimizer, anew=True)
         for cache in found[_CACHE]:
-            for tensor in _inside(cache):
-                self._registry.see(tensor, "kv-cache", role=type(cache).__name__, stack=0)
+            for category, name, tensor in cached(cache):
+                self._registry.see(tensor, category, role=name, stack=0)
         for tensor in found[_TENSOR]:
             self._registry.see(tensor, _category_of(tensor), stack=0)
         return found[_OPTIMIZER]
@@ -110,20 +109,4 @@ def _kind_of(kind: type) -> int:
         return _MODULE
     if issubclass(kind, torch.optim.Optimizer):
         return _OPTIMIZER
-    # The classes of Hugging Face and those modelled on them.
-    return _CACHE if kind.__name__.endswith("Cache") and _has_tensors(kind) else _NEITHER
-
-
-def _has_tensors(kind: type) -> bool:
-    module = sys.modules.get(kind.__module__)
-    return module is not None and hasattr(module, "torch")
-
-
-def _inside(thing: Any) -> Iterator[Any]:
-    fields = getattr(thing, "__dict__", None)
-    if isinstance(fields, dict):
-        for value in list(fields.values()):
-            yield from tensors_in(value)
-            if isinstance(value, (list, tuple)):
-                for item in value:
-                    yield from tensors_in(getattr(item, "__dict__", None))
+    return _CACHE if is_cache(kind) else _NEITHER

@@ -8,6 +8,7 @@ forward made, which change neither the graph nor a gradient.
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -16,8 +17,10 @@ from typing import Any, Callable
 
 import torch
 
+from .caches import cached
 from .models import Models
 from .registry import Registry, dtype_of, shape_of, tensors_in
+from .stacks import variables_of
 
 
 class Layer:
@@ -93,9 +96,9 @@ class Layers:
         self.losses: list[Any] = []  # results of one number, the last of them last
 
     @property
-    def current(self) -> str:
-        """The name of the layer whose forward runs, "" outside of all."""
-        return self._calls[-1].layer.name if self._calls else ""
+    def current(self) -> str | None:
+        """The name of the layer whose forward runs, None outside of all."""
+        return self._calls[-1].layer.name if self._calls else None
 
     def on(self) -> None:
         """Put the hooks in place."""
@@ -145,7 +148,10 @@ class Layers:
                 self._new_model()
             self._registry.settle()
             self.forwards += 1
-            for tensor in tensors_in(inputs):
+            # Arguments by keyword are not passed on to hooks, but the frame that calls them has them.
+            given = (*inputs, variables_of(sys._getframe(1)).get("kwargs"))
+            self._see_caches("", given)
+            for tensor in tensors_in(given):
                 if tensor.grad_fn is None:
                     self._registry.see(tensor, "input", role="argument")
         layer = self._table.get(id(module))
@@ -179,6 +185,7 @@ class Layers:
 
     def _results(self, call: Call, output: Any) -> None:
         layer, tensors = call.layer, list(tensors_in(output))
+        self._see_caches(layer.name, output)
         if not tensors:
             return
         layer.output_shape, layer.dtype = shape_of(tensors[0]), dtype_of(tensors[0])
@@ -190,6 +197,10 @@ class Layers:
         node = next((t.grad_fn for t in tensors if t.grad_fn is not None), None)
         if node is not None:
             self._time_backward(call, node)
+
+    def _see_caches(self, layer: str, value: Any) -> None:
+        for category, name, tensor in cached(value):
+            self._registry.see(tensor, category, layer, name)
 
     def _time_backward(self, call: Call, node: Any) -> None:
         """Have a backward timed: it begins with the node that made the output, and is over when the one that made the

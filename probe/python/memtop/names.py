@@ -10,6 +10,7 @@ puts things under that name, such as that of `history.append(x)`.
 from __future__ import annotations
 
 import dis
+import inspect
 import types
 from collections import deque
 from collections.abc import Iterator
@@ -19,7 +20,7 @@ from typing import Any, NamedTuple
 import torch
 
 from .registry import OTHER, Registry
-from .stacks import Stacks, place_of
+from .stacks import Stacks, place_of, variables_of
 
 DEEPEST = 4  # from a variable to a tensor
 MOST = 20_000  # values that are looked at each time
@@ -52,8 +53,8 @@ class Names:
         frame = place_of(frame)
         while frame is not None and left > 0:
             outer = place_of(frame.f_back)
-            left = self._walk(frame, frame.f_locals, left)
-            if outer is None and frame.f_locals is not frame.f_globals:
+            left = self._walk(frame, variables_of(frame), left)
+            if outer is None and frame.f_code.co_flags & inspect.CO_OPTIMIZED:
                 left = self._walk(frame, frame.f_globals, left)
             frame = outer
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import sys
 from types import CodeType, FrameType
+from typing import Any
 
 from .journal import Journal
 from .tables import EMPTY
@@ -73,6 +75,21 @@ def place_of(frame: FrameType | None) -> FrameType | None:
             return frame
         frame = frame.f_back
     return None
+
+
+def variables_of(frame: FrameType) -> dict[str, Any]:
+    """Return the variables of a frame that runs.
+
+    Before Python 3.13 asking for them has the frame hold them until it is asked again, and with them memory that the
+    program has let go. So that is undone, unless the program holds the same dictionary, as `locals()` returns it.
+    """
+    held = frame.f_locals
+    if sys.version_info >= (3, 13) or not frame.f_code.co_flags & inspect.CO_OPTIMIZED:
+        return dict(held)
+    variables = dict(held)
+    if sys.getrefcount(held) <= 3:  # the frame's, ours and the argument
+        held.clear()
+    return variables
 
 
 LIBRARIES = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}", f"{os.sep}lib{os.sep}python")

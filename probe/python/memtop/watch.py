@@ -12,7 +12,7 @@ import threading
 import time
 import weakref
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Callable
 
 import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook
@@ -39,7 +39,7 @@ from .registry import Holding, Registry
 from .sampling import CREDIT_NS, Sampling
 from .saved import SavedTensors
 from .source import Source
-from .stacks import Stacks, place_of
+from .stacks import Stacks, place_of, variables_of
 
 PASSING_NS = 100_000_000  # from one step that nobody watches to the next that is noted
 GAUGE_NS = 1_000_000_000
@@ -78,7 +78,7 @@ class Watch:
         self._gauged = 0  # when the system was last asked
         self._noted = 0  # when a step was last noted that no viewer watched
         self._passing: weakref.ref[Any] | None = None  # its optimizer
-        self._leader: int | None = None  # the optimizer whose steps are counted
+        self._leader: Callable[[], Any] = _nothing  # returns the optimizer whose steps are counted, while it is alive
         self._since_leader = 0
         self._lock = threading.RLock()
         self._handle = register_optimizer_step_post_hook(self._after_step)
@@ -169,9 +169,9 @@ class Watch:
         start = time.perf_counter_ns()
         layer = self.layers.current
         # Outside of all layers, what is saved and no result of arithmetic is a loss's targets.
-        data = not layer and not tensor.dtype.is_floating_point
+        data = layer is None and not tensor.dtype.is_floating_point
         category = "input" if data else "activation"
-        holding = self.registry.see(tensor, category, layer, "target" if data else "saved", None)
+        holding = self.registry.see(tensor, category, layer or "", "target" if data else "saved", None)
         self.course.saved(holding)
         if holding is not None and holding.saved_in != self.step + 1 and holding.category == "activation":
             holding.saved_in = self.step + 1
@@ -189,10 +189,10 @@ class Watch:
             raise
 
     def _leads(self, optimizer: Any) -> bool:
-        """Report whether this optimizer's steps are counted: those of the first, for as long as it goes on."""
-        if self._leader is None or self._since_leader > 8:
-            self._leader = id(optimizer)
-        self._since_leader = 0 if self._leader == id(optimizer) else self._since_leader + 1
+        """Report whether this optimizer's steps are counted: those of the first, while it lives and goes on."""
+        if self._leader() is None or self._since_leader > 8:
+            self._leader = weakref.ref(optimizer)
+        self._since_leader = 0 if self._leader() is optimizer else self._since_leader + 1
         return self._since_leader == 0
 
     def _boundary(self, optimizer: Any) -> None:
@@ -298,6 +298,10 @@ class Watch:
             self.gradients.off()
 
 
+def _nothing() -> None:
+    """Stand for an optimizer that is not there."""
+
+
 def loss_of(candidates: list[Any]) -> float | str | None:
     """Return the loss, where a model gave one or a variable of the program's own has that name, and reading it waits
     for no device."""
@@ -305,7 +309,7 @@ def loss_of(candidates: list[Any]) -> float | str | None:
         return number(candidates[-1])
     frame = place_of(sys._getframe(1))
     while frame is not None:
-        value = frame.f_locals.get("loss")
+        value = variables_of(frame).get("loss")
         if isinstance(value, torch.Tensor) and value.dim() == 0 and value.device.type == "cpu":
             return number(value)
         frame = place_of(frame.f_back)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import sys
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -227,3 +228,23 @@ def test_a_tensor_changed_in_place_fails_as_without_an_agent(watch: Watch) -> No
     z.add_(1)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         z.sum().backward()
+
+
+def test_steps_go_on_with_another_optimizer_when_the_first_has_gone(watch: Watch) -> None:
+    train_steps(gpt, 2)
+    gc.collect()
+    train_steps(gpt, 2)
+    assert watch.step == 4
+
+
+def test_what_is_held_by_the_programs_names_is_let_go_with_them(watch: Watch) -> None:
+    model = torch.nn.Linear(8, 8)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        batch = torch.randn(4, 8)
+        gone = weakref.ref(batch)
+        loss = model(batch).sum()
+        loss.backward()
+        optimizer.step()
+    del batch, loss
+    assert gone() is None

@@ -1,0 +1,64 @@
+"""Key-value caches: the objects and tuples in which generation keeps its keys and values."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from .registry import tensors_in
+
+# What Hugging Face's models call them, among their arguments and in their results.
+NAMES = ("past_key_values", "past_key_value", "past_buckets_states")
+
+
+def cached(value: Any) -> Iterator[tuple[str, str, Any]]:
+    """Yield the tensors of the caches among a call's arguments or results, each with its category and a name."""
+    for name, tensors in _caches(value):
+        # In training, where a graph holds a cache too, it is one activation of many.
+        category = "kv-cache" if all(tensor.grad_fn is None for tensor in tensors) else "activation"
+        yield from ((category, name, tensor) for tensor in tensors)
+
+
+def _caches(value: Any) -> Iterator[tuple[str, list[Any]]]:
+    if is_cache(type(value)):
+        yield type(value).__name__, list(_inside(value))
+    elif isinstance(value, dict):
+        for name, item in list(value.items()):
+            if is_cache(type(item)):
+                yield from _caches(item)
+            elif name in NAMES:
+                yield name, list(tensors_in(item))
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            if is_cache(type(item)) or isinstance(item, dict):
+                yield from _caches(item)
+
+
+def _inside(cache: Any) -> Iterator[Any]:
+    fields = getattr(cache, "__dict__", None)
+    for value in list(fields.values()) if isinstance(fields, dict) else []:
+        yield from tensors_in(value)
+        if isinstance(value, (list, tuple)):
+            for item in value:
+                yield from tensors_in(getattr(item, "__dict__", None))
+
+
+_known: dict[type, bool] = {}
+
+
+def is_cache(kind: type) -> bool:
+    """Report whether a class is a cache: one of Hugging Face's, or one modelled on them."""
+    known = _known.get(kind)
+    if known is None:
+        known = _known[kind] = (
+            kind.__name__.endswith("Cache") and not issubclass(kind, torch.nn.Module) and _has_tensors(kind)
+        )
+    return known
+
+
+def _has_tensors(kind: type) -> bool:
+    module = sys.modules.get(kind.__module__)
+    return module is not None and hasattr(module, "torch")
