@@ -17,7 +17,7 @@ func liveParts(s *page.Scene) []string {
 	if step := s.StepAt(at); step != nil {
 		parts = append(parts, "step "+screen.Count(int(step.Number)))
 		parts = append(parts, settingWords(step.Settings)...)
-		parts = append(parts, probeText(step, s.Live()))
+		parts = append(parts, probeText(s.StepsTo(at), s.Live()))
 	}
 	if s.Index.Device().Overflowed {
 		parts = append(parts, "older events let go")
@@ -42,11 +42,29 @@ func settingWords(settings []trace.Value) []string {
 	return words
 }
 
-// probeText says what reporting costs the program, and what it could not report.
-func probeText(step *trace.Step, l *trace.Live) string {
-	text := "probe " + screen.Micros(step.ProbeNS/1000) + "/step"
-	if step.Duration > 0 {
-		text = "probe " + screen.Percent(step.ProbeNS, step.Duration)
+// probedSteps are how many of the last steps say what reporting costs: enough for
+// a program that measures few of them.
+const probedSteps = 64
+
+// probeText says what reporting costs the program in the mean of its last steps, in
+// which of them it measured its memory, and what it could not report.
+func probeText(steps []trace.Step, l *trace.Live) string {
+	steps = steps[max(len(steps)-probedSteps, 0):]
+	measured := 0
+	var cost, duration int64
+	for i := range steps {
+		cost += steps[i].ProbeNS
+		duration += steps[i].Duration
+		if steps[i].Measured() {
+			measured++
+		}
+	}
+	text := "probe " + screen.Micros(cost/1000/int64(len(steps))) + "/step"
+	if duration > 0 {
+		text = "probe " + screen.Percent(cost, duration)
+	}
+	if measured > 0 && measured < len(steps) {
+		text += ", 1 step in " + screen.Count((len(steps)+measured/2)/measured)
 	}
 	if lost := l.Dropped + l.DroppedSteps; lost > 0 {
 		text += ", " + screen.Count(int(lost)) + " dropped"

@@ -13,8 +13,6 @@ class Sampling:
         self._share = share
         self._most = credit_ns
         self._credit = float(credit_ns)
-        self._since = 0  # steps since the last look
-        self.period = 1  # steps from the look before to the last one
 
     def begin(self) -> None:
         """Fill the purse: a viewer has come, or waits for what a change did."""
@@ -27,8 +25,4 @@ class Sampling:
     def next(self, duration_ns: int) -> bool:
         """Report whether to look, after a step that took so long."""
         self._credit = min(self._credit + duration_ns * self._share, float(self._most))
-        self._since += 1
-        if self._credit <= 0:
-            return False
-        self.period, self._since = self._since, 0
-        return True
+        return self._credit > 0

@@ -226,7 +226,6 @@ class Watch:
         self.sampling.pay(min(paid, CREDIT_NS // 2) if self._first else paid)  # much of a first look never comes again
         self._look(optimizer, self._wanted and self.sampling.next(duration))
         data["probe_ns"] = spent
-        used.append(("looked at", every(self.sampling.period)))
         data["settings"] = [{"key": key, "value": value} for key, value in used]
         self.journal.message(STEP, data, key=0)
         for key, value in changed:
@@ -322,8 +321,3 @@ def number(value: Any) -> float | str:
     if got != got:
         return "NaN"
     return {float("inf"): "+Inf", float("-inf"): "-Inf"}.get(got, got)
-
-
-def every(period: int) -> str:
-    """Say how often."""
-    return "every step" if period == 1 else f"every {period}th step"
