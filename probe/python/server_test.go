@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"memtop/probe/attach"
+	"memtop/probe/conformance"
 	"memtop/snapshots/trace"
 )
 
@@ -71,6 +72,26 @@ func (p *program) run(t *testing.T, steps int) {
 	if _, err := io.WriteString(p.lines, strings.Repeat("\n", steps)); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// runs has the program make steps until the test ends.
+func (p *program) runs(t *testing.T) {
+	t.Helper()
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	t.Cleanup(func() { close(stop); <-stopped })
+	go func() {
+		defer close(stopped)
+		tick := time.NewTicker(20 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				_, _ = io.WriteString(p.lines, "\n") // the end of the program fails the test elsewhere
+			case <-stop:
+				return
+			}
+		}
+	}()
 }
 
 // await returns a client's trace when it satisfies ok.
@@ -159,5 +180,23 @@ func checkParameters(t *testing.T, got *trace.Trace) {
 		if name := got.Tables.Strings[note.Category]; name != "parameter" {
 			t.Errorf("it is of category %q", name)
 		}
+	}
+}
+
+func TestTheAgentsServerKeepsThePage(t *testing.T) {
+	t.Parallel()
+	p := pretended(t)
+	p.runs(t)
+	r, err := conformance.Examine(t.Context(), p.path, conformance.Options{For: 1500 * time.Millisecond, Quick: true, Change: true, Crowd: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, rule := range r.Rules {
+		if rule.Outcome == conformance.Broken {
+			t.Errorf("%s is broken: %+v", rule.Name, rule.Findings)
+		}
+	}
+	if r.Passed < 60 {
+		t.Errorf("only %d rules were seen to be kept", r.Passed)
 	}
 }

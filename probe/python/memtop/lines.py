@@ -38,6 +38,7 @@ class Lines:
     """Makes the lines of one stream: what `wire.Frames` is for frames."""
 
     content_type = CONTENT_TYPE
+    encoding = "lines"
 
     def __init__(self) -> None:
         self._new = New()

@@ -23,6 +23,7 @@ from .process import Process
 from .program import Info, Json, Program
 from .request import Refusal, Request
 from .session import INTERVAL, INTERVAL_MAX, INTERVAL_MIN, Meter, Session
+from .shared import Shared
 from .viewers import Viewers
 from .wire import MINOR, VERSION, Frames
 
@@ -65,6 +66,7 @@ class Routes:
         self._process = process
         self._viewers = viewers
         self._lease = Lease()
+        self._shared = Shared()
         self._saving = threading.BoundedSemaphore(_SNAPSHOTS_MAX)
         self._handlers: dict[str, dict[str, Handler]] = {
             "/v1/info": {"GET": self._info},
@@ -151,12 +153,16 @@ class Routes:
             "interval_ns": round(interval * 1e9), "settings": info.settings,
         }  # fmt: skip
         encoder = Lines() if NDJSON in request.headers.get("accept", "") else Frames(_checksum(request))
-        session = Session(self._program, self._journal, self._changes, self.meter, hello, encoder, interval)
+        session = Session(
+            self._program, self._journal, self._changes, self.meter, self._shared, hello, encoder, interval
+        )
         self._viewers.enter()
         self._lease.open(viewer)
 
         def done() -> None:
             self._viewers.leave()
+            if not self._viewers.streams:
+                self._shared.clear()
             self._lease.close(viewer)
 
         return Answer(200, {"Content-Type": encoder.content_type}, session.run(), done)

@@ -7,8 +7,9 @@ it missed, and begins again from the state of now.
 
 from __future__ import annotations
 
+import functools
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from .answer import Piece
@@ -31,6 +32,7 @@ from .journal import (
 )
 from .lines import Lines
 from .program import Json, Program
+from .shared import Shared
 from .wire import Frames
 
 INTERVAL, INTERVAL_MIN, INTERVAL_MAX = 0.1, 0.05, 60.0  # seconds
@@ -57,6 +59,7 @@ class Session:
         journal: Journal,
         changes: Changes,
         meter: Meter,
+        shared: Shared,
         hello: Json,
         encoder: Frames | Lines,
         interval: float,
@@ -65,6 +68,7 @@ class Session:
         self._journal = journal
         self._changes = changes
         self._meter = meter
+        self._shared = shared
         self._hello = hello
         self._encoder = encoder
         self._interval = interval
@@ -84,10 +88,11 @@ class Session:
         yield from self._state("")
         yield from self._end_batch()
         while not self._meter.ending:
-            yield self._next_look()
+            look = self._next_look()
+            yield look
             if self._due():
-                yield from self._batch()
-        yield from self._batch()
+                yield from self._batch(self._shared.end(look, self._journal.position))
+        yield from self._batch(self._journal.position)
         yield self._encoder.message(BYE, {"reason": "the program ended"})
 
     def _next_look(self) -> float:
@@ -106,14 +111,15 @@ class Session:
             or waiting > self._journal.keeps // 4
         )
 
-    def _batch(self) -> Iterator[Piece]:
+    def _batch(self, end: int) -> Iterator[Piece]:
+        """Send what the journal has up to a position."""
         batch = self._journal.since(self._position)
         if batch.missed is not None:
             yield from self._state("the viewer fell behind")
         else:
-            self._position = batch.position
             yield from self._encoder.tables(self._journal.tables)
-            yield from self._entries(batch.entries)
+            yield from self._entries(batch.entries[: max(0, end - self._position)])
+            self._position = max(end, self._position)
         yield from self._end_batch()
 
     def _state(self, reason: str) -> Iterator[Piece]:
@@ -128,7 +134,11 @@ class Session:
         if self._uncached:
             for device in self._hello["devices"]:
                 alive = state.alive if device == self._hello["devices"][0] else {}
-                yield from self._encoder.base(device, state.events, alive, missed, reason)
+                yield from self._once(
+                    ("base", device, state.position, missed, reason),
+                    None,
+                    functools.partial(self._encoder.base, device, state.events, alive, missed, reason),
+                )
         elif state.pickled is not None:
             yield from self._encoder.snapshot(state.pickled.data)
         for entry in state.latest:
@@ -149,17 +159,23 @@ class Session:
 
     def _events(self, events: list[Event]) -> Iterator[Piece]:
         if events and self._uncached:
-            yield from self._encoder.events(self._hello["devices"][0], self._event, events)
+            make = functools.partial(self._encoder.events, self._hello["devices"][0], self._event, events)
+            yield from self._once(("events", self._event, len(events)), None, make)
             self._event += len(events)
 
     def _entry(self, entry: Entry) -> Iterator[Piece]:
         if isinstance(entry, Message):
             self._steps += entry.type == STEP
-            yield self._encoder.message(entry.type, entry.data)
+            yield from self._once(
+                ("message", id(entry)), entry, lambda: [self._encoder.message(entry.type, entry.data)]
+            )
         elif isinstance(entry, Pickled):
             yield from self._encoder.snapshot(entry.data)
         elif isinstance(entry, Tags):
             yield self._encoder.tags(entry)
+
+    def _once(self, key: tuple[Hashable, ...], source: object, make: Callable[[], Iterable[bytes]]) -> Iterator[Piece]:
+        return self._shared.pieces((self._encoder.encoding, *key), source, make)
 
     def _end_batch(self) -> Iterator[Piece]:
         yield from self._settings()

@@ -33,6 +33,7 @@ class Frames:
     content_type = "application/vnd.memtop.stream"
 
     def __init__(self, checksum: str = "crc32c") -> None:
+        self.encoding = checksum  # streams of one encoding have the same frames
         self._checksum = CHECKSUMS[checksum]
         self._new = New()
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from conftest import Serving, eventually
 
-from memtop.journal import BYE, COUNTERS, HELLO, STEP
+from memtop import wire
+from memtop.events import encode_events
+from memtop.journal import BYE, COUNTERS, HELLO, STEP, Event
+from memtop.shared import Shared
 from memtop.wire import BASE, EVENTS
 
 
@@ -56,3 +60,37 @@ def test_a_stream_ends_with_goodbye(serving: Serving) -> None:
     frames = list(stream.frames())
     assert frames[-1].type == BYE and stream.next == serving.journal.events
     assert serving.program.viewers == [1, 0]
+
+
+def test_viewers_of_one_encoding_share_the_work(serving: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[int] = []
+
+    def counting(events: list[Event]) -> bytes:
+        calls.append(len(events))
+        return encode_events(events)
+
+    monkeypatch.setattr(wire, "encode_events", counting)
+    streams = [serving.peer().stream("?interval=200ms&checksum=none") for _ in range(10)]
+    for stream in streams:
+        stream.until(COUNTERS)
+    before = serving.journal.events
+    serving.program.run(20)
+    for stream in streams:
+        while stream.next < serving.journal.events:
+            stream.frame()
+    assert sum(calls) <= 5 * (serving.journal.events - before)
+
+
+def test_what_is_shared_is_bounded() -> None:
+    shared = Shared()
+    made = []
+
+    def make() -> list[bytes]:
+        made.append(1)
+        return [bytes(1 << 20)]
+
+    for number in [*range(4), *range(4), 4, 5, 0]:
+        assert len(b"".join(shared.pieces(number, None, make))) == 1 << 20
+    assert len(made) == 7
+    shared.clear()
+    assert list(shared.pieces(5, None, list)) == []

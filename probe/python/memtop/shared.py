@@ -1,0 +1,53 @@
+"""What several viewers are sent is made once.
+
+Numbers of the tables and of events are the journal's, so all streams of one encoding
+have the same frames of events, steps and states. Only the last ones are kept, for
+viewers are served together.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Iterator
+
+_BYTES = 4 << 20
+
+
+class Shared:
+    """Owned by the server's thread."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[Hashable, tuple[object, list[bytes]]] = OrderedDict()
+        self._size = 0  # bytes
+        self._look, self._end = 0.0, 0
+
+    def end(self, look: float, now: int) -> int:
+        """Return up to which position of the journal streams send that look for news at the same time."""
+        if self._look != look:
+            self._look, self._end = look, now
+        return self._end
+
+    def pieces(self, key: Hashable, source: object, make: Callable[[], Iterable[bytes]]) -> Iterator[bytes]:
+        """Return the pieces that were made for the key, or make them. The source, which the key is of, is kept."""
+        if known := self._kept.get(key):
+            yield from known[1]
+            return
+        made = []
+        for piece in make():
+            made.append(piece)
+            yield piece
+        self._keep(key, source, made)
+
+    def clear(self) -> None:
+        """Let everything go."""
+        self._kept.clear()
+        self._size = 0
+
+    def _keep(self, key: Hashable, source: object, made: list[bytes]) -> None:
+        if key in self._kept:
+            return  # another stream was quicker
+        self._kept[key] = (source, made)
+        self._size += sum(map(len, made))
+        while self._size > _BYTES:
+            _, (_, oldest) = self._kept.popitem(last=False)
+            self._size -= sum(map(len, oldest))
