@@ -3,6 +3,7 @@ package conformance
 import (
 	"context"
 	"net/http"
+	"time"
 
 	"memtop/probe/protocol"
 	"memtop/snapshots/pytorch"
@@ -44,6 +45,7 @@ type moment struct {
 	reserved  int64
 	allocated int64
 	info      *protocol.Info // nil of a snapshot
+	at        int64          // when it had come, microseconds since 1970
 }
 
 // infoMoment asks for the memory of now.
@@ -53,7 +55,7 @@ func (e *examination) infoMoment(ctx context.Context) moment {
 		return moment{}
 	}
 	d := info.Devices[0]
-	m := moment{"info.memory", "/v1/info", d.Device, -1, d.Reserved, d.Allocated, info}
+	m := moment{"info.memory", "/v1/info", d.Device, -1, d.Reserved, d.Allocated, info, time.Now().UnixMicro()}
 	if d.Requested != nil {
 		m.requested = *d.Requested
 	}
@@ -64,6 +66,9 @@ func (e *examination) infoMoment(ctx context.Context) moment {
 // watched.
 func (e *examination) remember(w *watcher, moments []moment) {
 	for _, m := range moments {
+		if n := len(w.counters); n == 0 || m.at > w.counters[n-1].Time {
+			continue // the stream was not watched any more
+		}
 		if m.info != nil {
 			e.lastStep(w, m.info)
 		}
@@ -127,7 +132,7 @@ func (e *examination) examineSnapshot(ctx context.Context) []moment {
 		d := &t.Devices[i]
 		p := newPlayed(false)
 		p.load(0, &d.Final)
-		moments = append(moments, moment{"snapshot.memory", "/v1/snapshot", d.ID, p.requested, p.reserved, p.allocated, nil})
+		moments = append(moments, moment{"snapshot.memory", "/v1/snapshot", d.ID, p.requested, p.reserved, p.allocated, nil, time.Now().UnixMicro()})
 	}
 	return moments
 }

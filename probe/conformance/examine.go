@@ -27,6 +27,16 @@ type Options struct {
 	// Quick leaves out what takes ten seconds: viewers that do not read, and requests
 	// that do not end.
 	Quick bool
+
+	most time.Duration // that a test waits for what should come, 0 for as long as the page says
+}
+
+// within returns how long is waited for what the page gives so long.
+func (e *examination) within(long time.Duration) time.Duration {
+	if e.o.most > 0 {
+		return min(e.o.most, long)
+	}
+	return long
 }
 
 // DefaultFor is how long streams are watched when nothing else is said.
@@ -71,26 +81,29 @@ func (e *examination) examineVersion(ctx context.Context) error {
 	if e.info.Version != 0 && e.info.Version != wire.Version {
 		return &wire.VersionError{Theirs: e.info.Version, Ours: wire.Version}
 	}
-	return e.watch(ctx, asking{interval: protocol.DefaultInterval}, 0, func(*watcher) {}).version
+	return e.watch(ctx, asking{interval: protocol.DefaultInterval}, 0, ignore).version
 }
 
-// examineAll watches streams, and asks meanwhile.
+// examineAll watches streams, and asks meanwhile. The first stream is there while
+// anything is asked, and for some time after it.
 func (e *examination) examineAll(ctx context.Context) {
 	var all sync.WaitGroup
+	var main, past, newer *watcher
 	var lines *lineReader
 	var moments []moment
-	streams := make([]*watcher, 3)
-	for i, asked := range []asking{
-		{interval: protocol.DefaultInterval},
-		{interval: protocol.DefaultInterval, past: true},
-		{interval: protocol.DefaultInterval, minor: wire.Minor, checksum: "none"},
-	} {
-		begun := func(*watcher) {}
-		if i == 0 {
-			begun = func(w *watcher) { e.examineOpen(ctx, w) }
-		}
-		all.Go(func() { streams[i] = e.watch(ctx, asked, e.o.For, begun) })
-	}
+	watched, begin := context.WithCancel(ctx)
+	watching, stop := context.WithCancel(ctx)
+	defer stop()
+	all.Go(func() {
+		defer begin()
+		main = e.watch(watching, asking{interval: protocol.DefaultInterval}, longest, func(w *watcher) { e.examineOpen(ctx, w); begin() })
+	})
+	all.Go(func() {
+		past = e.watch(ctx, asking{interval: protocol.DefaultInterval, past: true}, e.o.For, ignore)
+	})
+	all.Go(func() {
+		newer = e.watch(ctx, asking{interval: protocol.DefaultInterval, minor: wire.Minor, checksum: "none"}, e.o.For, ignore)
+	})
 	if e.can(protocol.CapabilityNDJSON) {
 		all.Go(func() { lines = e.lines(ctx, e.o.For) })
 	}
@@ -99,18 +112,28 @@ func (e *examination) examineAll(ctx context.Context) {
 		all.Go(func() { e.examineIdler(ctx) })
 		all.Go(func() { e.examineSlow(ctx) })
 	}
-	all.Go(func() { moments = e.examineAnswers(ctx) })
+	all.Go(func() {
+		<-watched.Done()
+		moments = e.examineAnswers(ctx)
+		time.AfterFunc(e.o.For, stop)
+	})
 	all.Wait()
-	e.compare(streams, lines)
-	e.remember(streams[0], moments)
+	e.compare([]*watcher{main, past, newer}, lines)
+	e.remember(main, moments)
 	e.examineAfter(ctx)
 }
+
+// longest is for how long a stream is watched whose end something else is.
+const longest = time.Hour
+
+// ignore is for streams at whose begin nothing is asked.
+func ignore(*watcher) {}
 
 // examineIntervals asks for streams that are too quick and too slow, with the other
 // checksums.
 func (e *examination) examineIntervals(ctx context.Context) {
 	for _, asked := range []asking{{interval: time.Millisecond, checksum: "crc32"}, {interval: 2 * time.Hour, checksum: "crc32c"}} {
-		w := e.watch(ctx, asked, min(e.o.For, time.Second), func(*watcher) {})
+		w := e.watch(ctx, asked, min(e.o.For, time.Second), ignore)
 		if asked.interval < protocol.MinInterval {
 			e.check("stream.interval", len(w.counters) <= 30, "at most a batch every 50ms", "%d within a second", len(w.counters))
 		}

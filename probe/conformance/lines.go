@@ -54,7 +54,7 @@ func newLineReader(l *ledger) *lineReader {
 // lines reads the stream as lines of JSON for so long from its first batch on.
 func (e *examination) lines(ctx context.Context, long time.Duration) *lineReader {
 	r := newLineReader(e.ledger)
-	ctx, begun, end := window(ctx, long)
+	ctx, begun, end := window(ctx, e.within(answerWithin), long)
 	defer end()
 	r.begun = begun
 	r.names.Bound(watchMemory)

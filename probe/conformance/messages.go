@@ -27,8 +27,8 @@ func (w *watcher) hello(h *wire.Hello) {
 // future. Seconds, milliseconds and nanoseconds are not, nor is a clock of the machine.
 func plausible(us int64) bool { return us > earliest && us < latestNow() }
 
-// earliest is a time in microseconds since 1970 before which no program ran, in 1990.
-const earliest = 631_152_000_000_000
+// earliest is a time in microseconds since 1970 before which no program ran, in 2010.
+const earliest = 1_262_304_000_000_000
 
 // latestNow is a time in microseconds since 1970 that is still to come.
 func latestNow() int64 { return time.Now().Add(time.Hour).UnixMicro() }

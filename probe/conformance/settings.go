@@ -141,7 +141,7 @@ func (e *examination) examineEnd(ctx context.Context) {
 	changing := ""
 	poll := time.NewTicker(100 * time.Millisecond)
 	defer poll.Stop()
-	for end := time.Now().Add(leaseEnds); time.Now().Before(end); <-poll.C {
+	for end := time.Now().Add(e.within(leaseEnds)); time.Now().Before(end); <-poll.C {
 		info, err := e.askInfo(ctx)
 		if err != nil {
 			return

@@ -74,7 +74,7 @@ func (e *examination) examineIdler(ctx context.Context) {
 		return
 	}
 	w := newWatcher(newLedger(), asking{}) // whose other findings are those of the other streams
-	reading, start, end := window(ctx, 3*time.Second)
+	reading, start, end := window(ctx, answerWithin, 3*time.Second)
 	defer end()
 	w.begun = start
 	stop := context.AfterFunc(reading, func() { _ = response.Body.Close() })

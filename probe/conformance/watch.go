@@ -85,7 +85,7 @@ func newWatcher(l *ledger, asked asking) *watcher {
 // answerWithin. It calls begun at that batch.
 func (e *examination) watch(ctx context.Context, asked asking, long time.Duration, begun func(*watcher)) *watcher {
 	w := newWatcher(e.ledger, asked)
-	ctx, start, end := window(ctx, long)
+	ctx, start, end := window(ctx, e.within(answerWithin), long)
 	defer end()
 	w.begun = func() { begun(w); start() }
 	response, err := e.viewer.open(ctx, get(asked.path()))
@@ -103,11 +103,11 @@ func (e *examination) watch(ctx context.Context, asked asking, long time.Duratio
 	return w
 }
 
-// window returns a context that ends so long after begun was called, or answerWithin
+// window returns a context that ends so long after begun was called, or within a time
 // from now when that is not.
-func window(ctx context.Context, long time.Duration) (_ context.Context, begun, end func()) {
+func window(ctx context.Context, within, long time.Duration) (_ context.Context, begun, end func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	limit := time.AfterFunc(answerWithin, cancel)
+	limit := time.AfterFunc(within, cancel)
 	return ctx, func() { limit.Reset(long) }, func() { limit.Stop(); cancel() }
 }
 
@@ -115,7 +115,7 @@ func window(ctx context.Context, long time.Duration) (_ context.Context, begun, 
 func (w *watcher) read(ctx context.Context, from io.Reader) {
 	w.stream = wire.NewStream(&lagged{from: from, most: &w.lag, last: time.Now()}, wire.StreamOptions{Memory: watchMemory, Look: w.look})
 	var err error
-	for err == nil && !w.bye {
+	for err == nil {
 		_, err = w.stream.Advance()
 	}
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
@@ -153,9 +153,9 @@ func (w *watcher) ended(err error) {
 	switch {
 	case errors.As(err, new(*wire.VersionError)):
 		w.version = err
-	case w.lag > tooBusy && err != nil && !errors.As(err, &corrupt): // it may have been cut off, as it should
-	case w.bye:
+	case w.bye && errors.Is(err, io.EOF):
 		w.passed("stream.bye")
+	case w.lag > tooBusy && err != nil && !errors.As(err, &corrupt): // it may have been cut off, as it should
 	case errors.As(err, &corrupt) && corrupt.Rule == "": // the look at the frame has said it
 	case errors.As(err, &corrupt):
 		w.broken(labelled(corrupt.Rule), "a stream as the page describes it", "%v", corrupt)
