@@ -104,10 +104,14 @@ func (a *app) target(ctx context.Context, args []string) (string, error) {
 		return "", err
 	}
 	good, silent := attachable(all)
-	pids, asks := pidsOf(good), a.interactive()
+	bare, asks := a.bare(ctx, all), a.interactive()
+	if asks {
+		good = append(good, bare...)
+	}
+	pids := pidsOf(good)
 	switch {
 	case len(good) == 0:
-		return "", nothingAttachable(all)
+		return "", nothingAttachable(append(all, bare...))
 	case asks && len(good)+len(silent) > 1:
 		chosen, err := a.pick(ctx, good, problems(all))
 		return strconv.Itoa(chosen.PID), err

@@ -69,9 +69,9 @@ func (a *app) agree(ctx context.Context, plan *inject.Plan) error {
 
   %s
 
-memtop can start the agent in it: %s. It runs in threads of the program's, looks at its memory while you look, and listens on a socket that only %s and root can reach. The program goes on as it is if that fails.
+memtop can start the agent in it: %s. It runs in threads of the program's, looks at its memory while you look, and listens on a socket that is closed to other users. The program goes on as it is if that fails.
 
-Start it?   y yes   n no`, plan.Program().PID, plan.Program().Command, plan.How(), plan.Program().Owner)}
+Start it?   y yes   n no`, plan.Program().PID, plan.Program().Command, plan.How())}
 	if err := a.show(ctx, q); err != nil {
 		return err
 	}

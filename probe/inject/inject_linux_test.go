@@ -182,6 +182,16 @@ func TestAnAgentThatFailsIsReported(t *testing.T) {
 	}
 }
 
+func TestWithoutADebuggerItSaysWhatToInstall(t *testing.T) {
+	r := run(t, pythons(t)[0], job)
+	p := r.plan("")
+	t.Setenv("PATH", t.TempDir())
+	var refused *RefusedError
+	if _, err := NewPlan(r.cmd.Process.Pid); p.version < remote && (!errors.As(err, &refused) || refused.Remedy != "install the package gdb, or start it with memtop run") {
+		t.Errorf("got %v", err)
+	}
+}
+
 // TestKillingADebuggerLeavesTheProgramRunning kills it as soon as it is in.
 func TestKillingADebuggerLeavesTheProgramRunning(t *testing.T) {
 	r := run(t, pythons(t)[0], job)

@@ -64,7 +64,7 @@ func hasTrace(status []byte, _ error) bool {
 }
 
 // refusal says what stands in the way and how to put that right.
-func (o obstacles) refusal(pid int) error {
+func (o obstacles) refusal(pid int) *RefusedError {
 	e := &RefusedError{Cause: fmt.Sprintf("the system lets nothing into process %d", pid), Remedy: launch, Forbidden: true}
 	again := fmt.Sprintf("sudo memtop attach %d", pid)
 	switch {

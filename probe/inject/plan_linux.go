@@ -134,7 +134,7 @@ func (p *Plan) How() string {
 	if p.debugger == "" {
 		return fmt.Sprintf("Python 3.%d runs it at its next safe point (sys.remote_exec)", p.version)
 	}
-	return path.Base(p.debugger) + " stops it for a moment and leaves it one line of Python to run"
+	return path.Base(p.debugger) + " stops it for a second or so and leaves it one line of Python to run"
 }
 
 // Start brings the agent in and returns when it runs there. An error says that it

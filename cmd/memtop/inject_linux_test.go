@@ -1,0 +1,78 @@
+package main
+
+import (
+	"bufio"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"testing"
+
+	"memtop/cmd/command"
+	"memtop/probe/inject"
+)
+
+// passesForTorch starts Python that has a library of PyTorch's name mapped until the
+// test ends, and returns its pid.
+func passesForTorch(t *testing.T) int {
+	t.Helper()
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("there is no Python here: ", err)
+	}
+	library := filepath.Join(t.TempDir(), "libtorch_cpu.so")
+	if err := os.WriteFile(library, []byte("as large as it is mapped"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const program = `
+import mmap, sys
+file = open(sys.argv[1], "r+b")
+mapped = mmap.mmap(file.fileno(), 0)
+print("ready", flush=True)
+while True: sum(range(1000))
+`
+	job := exec.CommandContext(t.Context(), python, "-c", program, library)
+	output, err := job.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := job.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = job.Process.Kill(); _ = job.Wait() })
+	if !bufio.NewScanner(output).Scan() {
+		t.Fatal("the program ended")
+	}
+	return job.Process.Pid
+}
+
+// TestTheAgentIsNotStartedUnasked answers the question no, and yes for a program that
+// turns out to have no PyTorch: either way it goes on.
+func TestTheAgentIsNotStartedUnasked(t *testing.T) {
+	for name, test := range map[string]struct {
+		key  string
+		code int
+		says string
+	}{
+		"no":     {"n", command.ExitOK, ""},
+		"escape": {"\x1b", command.ExitOK, ""},
+		"yes":    {"y", command.ExitError, "has no agent"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			liveness(t)
+			pid := passesForTorch(t)
+			if _, err := inject.NewPlan(pid); err != nil {
+				t.Skip(err)
+			}
+			s := openScreen(t, 80, 24, "attach", strconv.Itoa(pid))
+			s.see("Process "+strconv.Itoa(pid)+" is a PyTorch program", "Start it?   y yes   n no")
+			s.press(test.key)
+			s.see(test.says)
+			s.leave(test.code)
+			if err := syscall.Kill(pid, 0); err != nil {
+				t.Errorf("the program has ended: %v", err)
+			}
+		})
+	}
+}
