@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 
 from . import __version__
@@ -38,15 +39,20 @@ class Agent:
         self.watch = Watch(self.journal)
         self.server = Server(self.journal, self)
         self.watch.settings.refused = self.server.refuse
+        self.watch.guard.failed = self._give_up
         self.server.start()
         self.out_of_memory = OutOfMemory(self.watch)
         self.out_of_memory.begin()
 
-    def close(self) -> None:
-        """Leave the process."""
+    def close(self, reason: str = "the agent was stopped") -> None:
+        """Leave the process; viewers learn the reason."""
         self.out_of_memory.close()
-        self.server.close()
+        self.server.close(reason)
         self.watch.close()
+
+    def _give_up(self, error: str) -> None:
+        reason = f"the agent failed and has left, the program goes on: {error}"
+        threading.Thread(target=self.close, args=(reason,), name="memtop-leaves", daemon=True).start()
 
     def info(self) -> Info:
         """Say how the program is now."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any, Callable
 
+from .guard import Guard
 from .models import Models
 from .registry import Registry
 
@@ -14,7 +15,8 @@ PAUSE = 0.002  # seconds between two times that storages are asked whether they 
 class Gradients:
     """Shows the registry each gradient. `on` and `off` belong to the thread that trains."""
 
-    def __init__(self, models: Models, registry: Registry) -> None:
+    def __init__(self, models: Models, registry: Registry, guard: Guard) -> None:
+        self._guard = guard
         self._models = models
         self._registry = registry
         self._handles: list[Any] = []
@@ -33,7 +35,8 @@ class Gradients:
             for path, parameter in model.named_parameters():
                 if parameter.requires_grad and parameter.is_leaf:
                     layer, _, role = (self._models.parameter(parameter) or path).rpartition(".")
-                    self._handles.append(parameter.register_post_accumulate_grad_hook(self._hook(layer, role)))
+                    hook = self._guard(self._hook(layer, role))
+                    self._handles.append(parameter.register_post_accumulate_grad_hook(hook))
 
     def off(self) -> None:
         """Take the hooks away."""

@@ -18,6 +18,7 @@ from typing import Any, Callable
 import torch
 
 from .caches import cached
+from .guard import Guard
 from .models import Models
 from .registry import Registry, dtype_of, shape_of, tensors_in
 from .stacks import variables_of
@@ -83,7 +84,8 @@ class Call:
 class Layers:
     """Keeps the table of a step. All but `spent` belongs to the thread that trains."""
 
-    def __init__(self, models: Models, registry: Registry, new_model: Callable[[], None]) -> None:
+    def __init__(self, models: Models, registry: Registry, new_model: Callable[[], None], guard: Guard) -> None:
+        self._guard = guard
         self._new_model = new_model
         self._models = models
         self._registry = registry
@@ -105,7 +107,7 @@ class Layers:
         self._thread = threading.get_ident()
         if not self._handles:
             before, after = torch.nn.modules.module.register_module_forward_pre_hook, _register_after()
-            self._handles = [before(self._before), after(self._after)]
+            self._handles = [before(self._guard(self._before)), after(self._guard(self._after))]
 
     def off(self) -> None:
         """Take the hooks away. A forward that runs is not measured to its end."""

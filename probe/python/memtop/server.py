@@ -74,12 +74,13 @@ class Server:
             self._leave()
             raise
 
-    def close(self) -> None:
-        """Say goodbye to the viewers and remove the socket. It waits two seconds at most."""
+    def close(self, reason: str = "the program ended") -> None:
+        """Say goodbye to the viewers, with a reason, and remove the socket. It waits two seconds at most."""
         if self not in _servers:
             return
         _servers.discard(self)
         _remove(self.path)
+        self._meter.reason = reason
         self._meter.ending = True
         self._wake()
         if threading.current_thread() is not self._thread:

@@ -48,6 +48,7 @@ class Meter:
     dropped_events: int = 0
     dropped_steps: int = 0
     ending: bool = False  # sessions say goodbye
+    reason: str = "the program ended"  # that they give
 
 
 class Session:
@@ -93,7 +94,7 @@ class Session:
             if self._due():
                 yield from self._batch(self._shared.end(look, self._journal.position))
         yield from self._batch(self._journal.position)
-        yield self._encoder.message(BYE, {"reason": "the program ended"})
+        yield self._encoder.message(BYE, {"reason": self._meter.reason})
 
     def _next_look(self) -> float:
         """Return when to look for news: at multiples of the interval, so that viewers are served together."""

@@ -7,6 +7,7 @@ there is nothing of the agent in the job but one call an optimizer's step.
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import threading
 import time
@@ -29,6 +30,7 @@ from .cuda import CudaMemory
 from .gathering import Gathering, bytes_of
 from .gauges import host_gauge
 from .gradients import PAUSE, Gradients
+from .guard import Guard
 from .host import HostMemory
 from .journal import GAUGES, SETTING_CHANGED, SETTINGS, STEP, STEP_BEGIN, STEP_END, Journal, now_us
 from .layers import Layers
@@ -50,15 +52,16 @@ class Watch:
 
     def __init__(self, journal: Journal) -> None:
         self.journal = journal
+        self.guard = Guard()
         self.models = Models()
         self.memory: Source = HostMemory(journal)
         self.stacks = Stacks(journal)
         self.course = Course(self.memory)
         self.registry = Registry(self.course, self.stacks)
-        self.layers = Layers(self.models, self.registry, self._new_model)
-        self.saved = SavedTensors(self._saved)
+        self.layers = Layers(self.models, self.registry, self._new_model, self.guard)
+        self.saved = SavedTensors(self.guard(self._saved))
         self.gathering = Gathering(self.models, self.registry)
-        self.gradients = Gradients(self.models, self.registry)
+        self.gradients = Gradients(self.models, self.registry, self.guard)
         self.names = Names(self.registry, self.stacks)
         self.sampling = Sampling()
         self.scanning = Sampling(share=0.001, credit_ns=1)
@@ -81,6 +84,7 @@ class Watch:
         self._leader: Callable[[], Any] = _nothing  # returns the optimizer whose steps are counted, while it is alive
         self._since_leader = 0
         self._lock = threading.RLock()
+        self._guarded = self.guard(self._step)
         self._handle = register_optimizer_step_post_hook(self._after_step)
 
     def want(self, wanted: bool) -> None:
@@ -180,13 +184,14 @@ class Watch:
         self._spent += time.perf_counter_ns() - start
 
     def _after_step(self, optimizer: Any, *_: Any) -> None:
-        if not self._leads(optimizer):
-            return
-        try:
+        self._guarded(optimizer)
+        if self.guard.error:
+            with contextlib.suppress(Exception):  # what can be taken away is
+                self._leave()
+
+    def _step(self, optimizer: Any) -> None:
+        if self._leads(optimizer):
             self._boundary(optimizer)
-        except Exception:  # the job goes on, whatever became of the agent
-            self._looking = self._wanted = False
-            raise
 
     def _leads(self, optimizer: Any) -> bool:
         """Report whether this optimizer's steps are counted: those of the first, while it lives and goes on."""

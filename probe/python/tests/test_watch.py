@@ -248,3 +248,23 @@ def test_what_is_held_by_the_programs_names_is_let_go_with_them(watch: Watch) ->
         optimizer.step()
     del batch, loss
     assert gone() is None
+
+
+@pytest.mark.parametrize("part", ["registry.see", "layers.take", "names.show", "gathering.optimizer"])
+def test_a_mistake_of_the_agent_is_none_of_the_program(part: str, watch: Watch) -> None:
+    reasons: list[str] = []
+    watch.guard.failed = reasons.append
+
+    def fails(*_: Any, **__: Any) -> None:
+        raise ValueError("a mistake")
+
+    def break_it(step: int, *_: Any) -> None:
+        if step == 3:
+            owner, name = part.split(".")
+            setattr(getattr(watch, owner), name, fails)
+
+    assert train_steps(gpt, 6, before_step=break_it) == train_steps(gpt, 6)
+    assert len(reasons) == 1
+    assert reasons[0].startswith("ValueError at test_watch.py")
+    assert not torch.nn.modules.module._global_forward_hooks
+    assert torch._C._autograd._saved_tensors_hooks_is_enabled()
