@@ -52,6 +52,14 @@ def chunk_of(request: Request, pieces: list[bytes], ended: bool) -> list[bytes]:
     return [*framed, b"0\r\n\r\n"] if ended else framed
 
 
+@dataclass
+class Later:
+    """An answer that takes a while: it is made on a thread of its own, and then the server's calls done."""
+
+    answer: Callable[[], Answer]
+    done: Callable[[], None] = lambda: None
+
+
 def json_answer(value: Any, status: int = 200) -> Answer:
     """Return an answer of one line of JSON, in printable ASCII."""
     return Answer(status, {"Content-Type": "application/json"}, json_text(value).encode() + b"\n")

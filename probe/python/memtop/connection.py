@@ -13,11 +13,11 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 
-from .answer import Answer, Piece, chunk_of, refusal_answer
+from .answer import Answer, Later, Piece, chunk_of, refusal_answer
 from .output import AHEAD, Output
 from .place import Peer, peer_of
 from .request import BODY_MAX, HEADER_MAX, Reader, Refusal, Request
-from .routes import Later, Routes
+from .routes import Routes
 
 _PATIENCE = 5.0  # seconds, for a request, and for taking something of what was sent
 _TURN_AWAY_WITHIN = 1.0  # for the request of a connection too many

@@ -62,3 +62,9 @@ def encode_events(events: Iterable[Event]) -> bytes:
             add(numbers[2 * (time_us - before_time)])
             before_time = time_us
     return b"".join(parts)
+
+
+def forget() -> None:
+    """Let go of the bytes that were kept."""
+    _numbers.clear()
+    _rests.clear()

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator
 
+from .events import forget
+
 _BYTES = 4 << 20
 
 
@@ -42,6 +44,7 @@ class Shared:
         """Let everything go."""
         self._kept.clear()
         self._size = 0
+        forget()
 
     def _keep(self, key: Hashable, source: object, made: list[bytes]) -> None:
         if key in self._kept:

@@ -6,6 +6,7 @@ import contextlib
 import http.client
 import json
 import os
+import random
 import socket
 import threading
 from pathlib import Path
@@ -240,3 +241,33 @@ def test_a_fault_of_the_program_is_an_answer(serving: Serving, monkeypatch: pyte
     monkeypatch.undo()
     assert serving.peer().ask("/v1/info")[0] == 200
     serving.peer().stream().until(BASE)
+
+
+def test_a_peer_that_sends_byte_by_byte_has_no_more_time_than_others(impatient: None, serving: Serving) -> None:
+    peer = serving.peer().raw()
+    peer.settimeout(0.02)
+    data = b""
+    while b"408" not in data:
+        _send(peer, b"G")
+        with contextlib.suppress(TimeoutError, socket.timeout):
+            data += peer.recv(4096)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_requests_of_nonsense_leave_the_server_as_it_was(serving: Serving, seed: int) -> None:
+    chance = random.Random(seed)
+    good = [GET.format(path) for path in ("/v1/info", "/metrics", "/v1/stream?interval=50ms", "/v1/snapshot")]
+    good += [post('{"set":{"amp":"bf16"}}'), GET.format("/v1/settings").replace("1.1", "1.0")]
+    for _ in range(20):
+        data = bytearray("".join(chance.choices(good, k=3)).encode())
+        for _ in range(chance.randrange(12)):
+            at = chance.randrange(len(data))
+            data[at : at + chance.randrange(5)] = bytes(chance.randrange(256) for _ in range(chance.randrange(5)))
+        peer = serving.peer()
+        raw = peer.raw()
+        _send(raw, bytes(data))
+        if chance.random() < 0.5:
+            raw.recv(1)
+        peer.close()
+    assert serving.peer().ask("/v1/info")[0] == 200
+    eventually("all viewers to have left", lambda: serving.program.viewers[-1:] in ([], [0]) or serving.program.run())
