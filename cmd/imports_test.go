@@ -39,7 +39,7 @@ var picture = map[string][]string{
 	"snapshots":                     {"snapshots/pytorch", "snapshots/trace", "snapshots/wire", "github.com/klauspost/compress/..."},
 	// Damaged files, for tests and the command that tries them.
 	"snapshots/mutate": {
-		"snapshots/pytorch/pytorchtest", "snapshots/trace", "snapshots/wire", "github.com/klauspost/compress/...",
+		"snapshots/pytorch", "snapshots/pytorch/pytorchtest", "snapshots/trace", "snapshots/wire", "github.com/klauspost/compress/...",
 	},
 	"snapshots/export": {
 		"snapshots/report", "snapshots/analysis", "snapshots/quantity", "snapshots/trace", "github.com/google/pprof/profile",

@@ -6,6 +6,8 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"memtop/snapshots/pytorch"
+	"memtop/snapshots/pytorch/pytorchtest"
 	"memtop/snapshots/trace"
 	"memtop/snapshots/wire"
 )
@@ -29,6 +31,40 @@ func session(r *rand.Rand) []byte {
 	e.Hello(&hello)
 	e.Tables(t.Tables)
 	e.Options([]trace.Option{{Key: "amp", Value: "off", About: "mixed precision", Choices: []string{"off", "bf16"}}})
+	if r.IntN(3) == 0 {
+		sendWindows(r, e, t)
+	} else {
+		sendEvents(r, e, t)
+	}
+	if r.IntN(4) > 0 {
+		e.Bye("the program ended")
+	}
+	_ = e.Flush() // a buffer takes everything
+	return out.Bytes()
+}
+
+// sendWindows sends windows on a device, as PyTorch's own snapshots, with what some of
+// its memory is for.
+func sendWindows(r *rand.Rand, e *wire.Encoder, t *trace.Trace) {
+	d := &t.Devices[0]
+	var ends []int
+	for at := 0; at < d.Events.Len(); at += 1 + r.IntN(3*batch) {
+		ends = append(ends, at)
+	}
+	ring := pytorchtest.Ring{Trace: t, Device: d, Size: 2 * batch}
+	for step, w := range ring.Windows(ends) {
+		var pickle bytes.Buffer
+		_ = pytorch.Write(&pickle, w) // a buffer takes everything
+		e.Snapshot(pickle.Bytes())
+		if n := w.Devices[0].Events.Len(); n > 0 && len(t.Tables.Notes) > 1 {
+			e.Tags(d.ID, []trace.Tag{{Addr: w.Devices[0].Events.At(r.IntN(n)).Addr, Note: 1}})
+		}
+		progress(r, e, d.ID, int64(step+1))
+	}
+}
+
+// sendEvents sends bases and events of all devices.
+func sendEvents(r *rand.Rand, e *wire.Encoder, t *trace.Trace) {
 	step := int64(0)
 	for i := range t.Devices {
 		d := &t.Devices[i]
@@ -46,11 +82,6 @@ func session(r *rand.Rand) []byte {
 			}
 		}
 	}
-	if r.IntN(4) > 0 {
-		e.Bye("the program ended")
-	}
-	_ = e.Flush() // a buffer takes everything
-	return out.Bytes()
 }
 
 // clock is when sessions begin, in microseconds since 1970.

@@ -4,8 +4,8 @@ import "io"
 
 // Copier copies a stream a whole frame at a time, so that what was written is a
 // recording at any moment. Frames that this program does not know are copied
-// like the others. Frames without a checksum get one, by which the recording can
-// be judged. It is owned by one goroutine.
+// like the others. Frames that have another checksum than CRC-32C, or none, get that
+// one: by it every reader can judge the recording. It is owned by one goroutine.
 type Copier struct {
 	w io.Writer
 	d *Decoder
@@ -26,8 +26,8 @@ func (c *Copier) Next() (Type, error) {
 		if err != nil {
 			return 0, err
 		}
-		if c.d.sum == NoChecksum {
-			c.addChecksum(t)
+		if c.d.sum != CRC32C {
+			c.sum(t)
 		}
 		if _, err := c.w.Write(c.d.frame); err != nil {
 			return 0, err
@@ -38,27 +38,21 @@ func (c *Copier) Next() (Type, error) {
 	}
 }
 
-// addChecksum gives the header or frame at hand what [Copier.sum] needs.
-func (c *Copier) addChecksum(t Type) {
-	if frame := c.d.frame; t == 0 {
+// sum gives the header or frame at hand the checksum that every reader knows.
+func (c *Copier) sum(t Type) {
+	frame, has := c.d.frame, c.d.sum.size()
+	if t == 0 {
 		frame[len(frame)-1] &= minorMask
-	} else {
-		c.d.frame = c.sum().append(frame, frame)
+		return
 	}
-}
-
-// sum is the checksum of the copy.
-func (c *Copier) sum() Checksum {
-	if c.d.sum == NoChecksum {
-		return CRC32C
-	}
-	return c.d.sum
+	frame = frame[:len(frame)-has]
+	c.d.frame = CRC32C.append(frame, frame)
 }
 
 // Bye ends the copy for a reason of the copier's own. Nothing may be copied
 // after it but another stream.
 func (c *Copier) Bye(reason string) error {
-	e := Encoder{w: c.w, began: true, sum: c.sum()}
+	e := Encoder{w: c.w, began: true}
 	e.Bye(reason)
 	return e.Flush()
 }

@@ -15,60 +15,37 @@ type Ring struct {
 // Windows returns the snapshots that would have been taken after so many events
 // each, ascending.
 func (r *Ring) Windows(ends []int) []*trace.Trace {
-	f := trace.NewFollower(internerOf(r.Trace.Tables), 0)
+	in := trace.NewInterner()
+	adopt, f := in.Adopt(r.Trace.Tables), trace.NewFollower(in, 0)
 	f.Describe(r.Trace.Info, r.Trace.Settings)
 	base, _ := trace.Rewind(r.Trace, r.Device)
-	f.Base(r.Device.ID, 0, base, 0, "")
-	all, played := make([]*trace.Trace, 0, len(ends)), 0
+	f.Base(r.Device.ID, 0, adopt.State(base), 0, "")
+	all, events := make([]*trace.Trace, 0, len(ends)), make([]trace.Event, 0, r.Device.Events.Len())
 	for window, end := range ends {
-		for ; played < end; played++ {
-			f.Append(r.Device.ID, []trace.Event{*r.Device.Events.At(played)})
+		played := len(events)
+		for len(events) < end {
+			events = append(events, adopt.Event(r.Device.Events.At(len(events))))
 		}
+		f.Append(r.Device.ID, events[played:])
 		now := f.Publish(nil, nil)
 		w := &trace.Trace{Info: r.Trace.Info, Tables: now.Tables, Settings: r.Trace.Settings}
-		w.Devices = []trace.Device{{ID: r.Device.ID, Events: r.events(window, end), Final: now.Devices[0].Final}}
+		w.Devices = []trace.Device{{ID: r.Device.ID, Events: r.kept(window, events)}}
+		if d := now.Device(r.Device.ID); d != nil { // it has had memory
+			w.Devices[0].Final = d.Final
+		}
 		all = append(all, w)
 	}
 	return all
 }
 
-// events returns what the ring holds after so many events.
-func (r *Ring) events(window, end int) trace.Events {
+// kept returns what the ring holds of some events.
+func (r *Ring) kept(window int, events []trace.Event) trace.Events {
 	var log trace.EventLog
-	for i := max(0, end-r.Size); i < end; i++ {
-		e := *r.Device.Events.At(i)
+	for _, e := range events[max(0, len(events)-r.Size):] {
 		if r.Change != nil {
 			r.Change(window, &e)
 		}
 		log.Append(e)
 	}
 	return log.Events()
-}
-
-// internerOf returns an interner with the tables of t. Its numbers are the same,
-// because entries come in the order in which they first came.
-func internerOf(t *trace.Tables) *trace.Interner {
-	in := trace.NewInterner()
-	for _, s := range t.Strings[2:] {
-		in.String(s)
-	}
-	for _, p := range t.Pools[1:] {
-		in.Pool(p)
-	}
-	for _, s := range t.Streams[1:] {
-		in.Stream(s)
-	}
-	for _, f := range t.Frames[1:] {
-		in.Frame(f)
-	}
-	for i := 2; i < t.StackCount(); i++ {
-		in.Stack(t.Stack(trace.StackID(i)))
-	}
-	for _, l := range t.Lists[1:] {
-		in.List(l)
-	}
-	for _, n := range t.Notes[1:] {
-		in.Note(n)
-	}
-	return in
 }
