@@ -8,8 +8,8 @@ import "slices"
 // after them: it is a window on what happened. Windows that overlap are joined by
 // what their events say. Their times do not say it: old versions write none, and
 // newer ones work them out anew for each snapshot, some microseconds off. A program
-// that repeats itself may fit in several places; then the times decide between them,
-// or where there are none the bytes that are alive.
+// that repeats itself may fit in several places; then the times decide between them.
+// Where there are none, as few events as possible count as new.
 
 // Why windows leave a gap.
 const (

@@ -2,7 +2,9 @@ package wire_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
+	"hash/crc32"
 	"strings"
 	"testing"
 
@@ -43,6 +45,17 @@ func TestStreamsOfEveryChecksumAreRead(t *testing.T) {
 	}
 	if _, ok := wire.ChecksumNamed("md5"); ok {
 		t.Error("there is no md5 here")
+	}
+}
+
+// TestTheChecksumIsThatOfZlib looks at the first frame.
+func TestTheChecksumIsThatOfZlib(t *testing.T) {
+	const header = 8
+	stream := summed(t, wire.CRC32)
+	length, n := binary.Uvarint(stream[header+1:])
+	end := header + 1 + n + int(length)
+	if got, want := binary.LittleEndian.Uint32(stream[end:]), crc32.ChecksumIEEE(stream[header:end]); got != want {
+		t.Errorf("the checksum is %#x, want %#x", got, want)
 	}
 }
 

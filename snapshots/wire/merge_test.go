@@ -246,6 +246,30 @@ func TestStepsOfSnapshotsComeBetweenTheirEvents(t *testing.T) {
 	}
 }
 
+// TestAPoolThatNoEventSaysIsNoContradiction obtains a segment for a private pool, as
+// before PyTorch 2.12, whose events have no pool.
+func TestAPoolThatNoEventSaysIsNoContradiction(t *testing.T) {
+	segment := trace.Event{Kind: trace.SegmentAlloc, Addr: firstAddr, Size: 2 * mib, Time: 9}
+	empty, private := oneBlock(segment), oneBlock(segment, allocAt(10))
+	empty.Devices[0].Final.Segments[0].Blocks = []trace.Block{{Addr: firstAddr, Size: 2 * mib, Given: private.Devices[0].Final.Segments[0].Blocks[1].Given}}
+	for _, w := range []*trace.Trace{empty, private} {
+		w.Tables.Pools = append(w.Tables.Pools, trace.Pool{0, 7})
+		w.Devices[0].Final.Segments[0].Pool = 2
+	}
+	none := &trace.Trace{Info: trace.Info{TraceLists: 1}, Tables: empty.Tables, Devices: []trace.Device{{}}}
+	tr := traceOf(t, written(t, func(e *wire.Encoder) {
+		e.Hello(greeting())
+		for _, w := range []*trace.Trace{none, empty, private} {
+			e.Snapshot(pickled(t, w))
+			e.Counters(wire.Counters{})
+		}
+	}))
+	final := &tr.Devices[0].Final.Segments[0]
+	if got := kindsOf(tr); got != "segment_alloc alloc" || len(tr.Live.Gaps) > 0 || tr.Tables.Pools[final.Pool] != (trace.Pool{0, 7}) {
+		t.Errorf("the events are %s with gaps %v, in pool %v", got, tr.Live.Gaps, tr.Tables.Pools[final.Pool])
+	}
+}
+
 func TestEventsThatDoNotLeadToTheSegmentsAreBridged(t *testing.T) {
 	tr := traceOf(t, written(t, func(e *wire.Encoder) {
 		e.Hello(greeting())
