@@ -8,7 +8,6 @@ forward made, which change neither the graph nor a gradient.
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -21,7 +20,7 @@ from .caches import cached
 from .guard import Guard
 from .models import Models
 from .registry import Registry, dtype_of, shape_of, tensors_in
-from .stacks import variables_of
+from .stacks import named_arguments
 
 
 class Layer:
@@ -150,8 +149,7 @@ class Layers:
                 self._new_model()
             self._registry.settle()
             self.forwards += 1
-            # Arguments by keyword are not passed on to hooks, but the frame that calls them has them.
-            given = (*inputs, variables_of(sys._getframe(1)).get("kwargs"))
+            given = (*inputs, named_arguments())
             self._see_caches("", given)
             for tensor in tensors_in(given):
                 if tensor.grad_fn is None:

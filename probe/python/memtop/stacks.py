@@ -92,4 +92,12 @@ def variables_of(frame: FrameType) -> dict[str, Any]:
     return variables
 
 
+def named_arguments() -> Any:
+    """Return what a module that is about to run was given by name. Hooks are not told; who calls them has it."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(OWN):
+        frame = frame.f_back
+    return variables_of(frame).get("kwargs") if frame is not None else None
+
+
 LIBRARIES = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}", f"{os.sep}lib{os.sep}python")

@@ -19,6 +19,7 @@ import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from . import cuda
+from .compiled import compiles
 from .control.actions import Actions
 from .control.checkpointing import Checkpointing
 from .control.course import Course
@@ -72,6 +73,7 @@ class Watch:
         self._wanted = False
         self._thread = 0  # the one that trains
         self._closing = False
+        self._compiles = False  # from then on nothing is hooked within steps
         self._looking = False
         self._looked = False  # since a viewer came
         self._first = True  # look since then
@@ -231,6 +233,8 @@ class Watch:
         self.sampling.pay(min(paid, CREDIT_NS // 2) if self._first else paid)  # much of a first look never comes again
         self._look(optimizer, self._wanted and self.sampling.next(duration))
         data["probe_ns"] = spent
+        if self._compiles:
+            used.append(("layers", "not watched: the model is compiled"))
         data["settings"] = [{"key": key, "value": value} for key, value in used]
         self.journal.message(STEP, data, key=0)
         for key, value in changed:
@@ -265,7 +269,7 @@ class Watch:
 
     def _finish(self, optimizer: Any, data: dict[str, Any]) -> None:
         self.survey.end()
-        self.gathering.optimizer(optimizer)  # state that this step made
+        self.gathering.optimizer(optimizer, anew=self._compiles)  # what this step made
         self.names.show(sys._getframe(1))
         if self.scanning.next(data.get("duration_ns", 0)):
             start = time.perf_counter_ns()
@@ -283,6 +287,7 @@ class Watch:
         if wanted and not self._looking:
             self.gathering.model()
             self.gathering.optimizer(optimizer)
+        self._compiles = self._compiles or (wanted and compiles(self.models))
         self._looking = wanted
         self.registry.step = self.step + 1
         self._first = not self._looked
@@ -291,6 +296,7 @@ class Watch:
             self.gradients.begin()
             with self.registry.lock:
                 self.memory.begin_step()
+        if wanted and not self._compiles:
             self.layers.on()
             self.saved.on()
             self.gradients.on()

@@ -6,7 +6,6 @@ A survey is made of a step now and then, by hooks that are there for that step o
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 import weakref
@@ -17,6 +16,7 @@ from torch.utils.weak import TensorWeakRef
 
 from ..models import Models
 from ..registry import Registry, tensors_in
+from ..stacks import named_arguments
 from .autocast import autocast_type
 from .blocks import Block, blocks_of
 from .course import Course, Record
@@ -190,9 +190,3 @@ class _Call:
             tensor = reference()  # with it the version is that of the memory, whoever changed it
             if tensor is not None and tensor._version != version:
                 self._seen.why_not = "what it is given is changed in place"
-
-
-def named_arguments() -> Any:
-    """Return what a module that is about to run was given by name, which hooks for all modules are not told of."""
-    frame = sys._getframe(3)
-    return frame.f_locals.get("kwargs") if frame.f_code.co_filename.endswith("module.py") else None
