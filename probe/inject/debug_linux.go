@@ -128,6 +128,9 @@ func (p *Plan) runDebugger(ctx context.Context, args []string) (string, error) {
 	if ctx.Err() != nil {
 		return "", context.Cause(ctx)
 	}
+	if state := cmd.ProcessState; state != nil && !state.Exited() {
+		return "", &FailedError{Cause: fmt.Sprintf("%s ended before it was done: %v", path.Base(p.debugger), failed)}
+	}
 	printed := make([]byte, maxPrinted)
 	n, err := out.ReadAt(printed, 0)
 	if err != nil && !errors.Is(err, io.EOF) {

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -47,7 +48,8 @@ func newPlace(root *os.Root, folder string, owner python.Owner) (*place, error) 
 	if err != nil {
 		return nil, err
 	}
-	name := "start-" + rand.Text()
+	clean(root)
+	name := prefix + rand.Text()
 	p := &place{root: root, script: filepath.Join(folder, name+".py"), answer: filepath.Join(folder, name)}
 	agent = filepath.Join(folder, agent)
 	for file, text := range map[string]string{name + ".py": script(agent, p.answer), name: ""} {
@@ -62,6 +64,23 @@ func newPlace(root *os.Root, folder string, owner python.Owner) (*place, error) 
 		}
 	}
 	return p, nil
+}
+
+// prefix begins the names of what is removed in the end, or by the next memtop after
+// leftAfter if this one is killed.
+const (
+	prefix    = "start-"
+	leftAfter = time.Hour
+)
+
+// clean removes what memtops that were killed have left.
+func clean(root *os.Root) {
+	left, _ := fs.Glob(root.FS(), prefix+"*") // the pattern is good
+	for _, name := range left {
+		if info, err := root.Lstat(name); err == nil && time.Since(info.ModTime()) > leftAfter {
+			_ = root.Remove(name) // another one may have
+		}
+	}
 }
 
 // script returns what starts the agent that lies in a folder. Whatever happens in
