@@ -2,8 +2,8 @@
 
 Its arguments are a recorded snapshot, and how many of the blocks that it begins with are
 parameters. It prints that it is ready, and does what each line of its standard input
-says: a number is how many events happen, "oom BYTES FREE" a request that fails. It
-answers with a line.
+says: a number is how many events happen, "snapshot" has the agent take one now, and
+"oom BYTES FREE" is a request that fails. It answers with a line.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from standin import ACTIVE, Allocator, Tensor, follow
 
 from memtop import agent
+from memtop.cuda import CudaMemory
 from memtop.watch import Watch
 
 
@@ -36,8 +37,18 @@ def main() -> None:
                 allocator.run_out(0, int(what[1]), int(what[2]), 80 << 30)
             except torch.cuda.OutOfMemoryError as error:
                 print(str(error).replace("\n", " "), flush=True)
+        elif what[0] == "snapshot":
+            take(agent._agent.watch)
+            print("taken", flush=True)
         else:
             print(allocator.advance(int(what[0])), flush=True)
+
+
+def take(watch: Watch) -> None:
+    """Take a snapshot without regard to what it costs."""
+    memory = watch.source()
+    assert isinstance(memory, CudaMemory)
+    memory._snapshots.take()
 
 
 def give_parameters(watch: Watch, allocator: Allocator, count: int) -> None:

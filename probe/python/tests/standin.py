@@ -35,6 +35,7 @@ class Device:
         self.counts = {"allocated": 0, "freed": 0}
         while self.at > 0:
             self._back()
+        self._grow_blocks()
         self.peaks: dict[str, int] = {}
         stats = self.stats()
         self.running = {name: stats[name]["all"]["current"] for name in ("allocated_bytes", "reserved_bytes")}
@@ -118,7 +119,8 @@ class Device:
     def _forth(self, event: dict[str, Any]) -> None:
         action, address = event["action"], event.get("addr")
         if action == "alloc":
-            self.blocks[address] = dict(self.real[self.at])
+            size, frames = self._size(address, event["size"]), event.get("frames", [])
+            self.blocks[address] = {**self.real[self.at], "size": size, "frames": frames}
             self._grow("allocated_bytes", self.blocks[address]["size"])
             self.counts["allocated"] += 1
         elif action == "free_requested":
@@ -132,6 +134,29 @@ class Device:
             self._grow("reserved_bytes", event["size"])
         elif action == "segment_free":
             self._grow("reserved_bytes", -self.segments.pop(address)["total_size"])
+
+    def _size(self, address: int, requested: int) -> int:
+        """Return how large a block becomes: the allocator leaves no piece that is too small for its kind of segment."""
+        segment = max(a for a in self.segments if a <= address)
+        end = segment + self.segments[segment]["total_size"]
+        size = -(-requested // 512) * 512
+        free = min((a for a in self.blocks if address < a < end), default=end) - address
+        return size if free - size > self._least(segment) else free
+
+    def _least(self, segment: int) -> int:
+        """Return up to how many bytes no piece of a segment may have."""
+        about = self.segments[segment]
+        return 0 if about["segment_type"] == "small" or about.get("is_expandable") else 1 << 20
+
+    def _grow_blocks(self) -> None:
+        """Give blocks the bytes behind them that cannot be a piece of their own."""
+        for segment in self.described():
+            before = None
+            for block in segment["blocks"]:
+                if block["state"] != INACTIVE:
+                    before = block["address"]
+                elif before is not None and block["size"] <= self._least(segment["address"]):
+                    self.blocks[before]["size"] += block["size"]
 
     def _grow(self, name: str, size: int) -> None:
         self.running[name] += size
