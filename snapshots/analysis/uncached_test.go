@@ -59,6 +59,19 @@ func TestWithoutACachingAllocatorReservedIsWhatWasAskedFor(t *testing.T) {
 	}
 }
 
+func TestTheWaterfallOfAProcessorLeavesTheMachineOut(t *testing.T) {
+	tr := tracetest.Parse(t, uncached)
+	sum := int64(0)
+	for _, row := range NewIndex(tr, tr.Device(0)).Waterfall(5, &trace.Gauge{Used: 1 << 30, Process: 1 << 20, Others: 1 << 29}) {
+		if sum += row.Bytes; row.Kind != PurposeRow && row.Bytes != 0 {
+			t.Errorf("%d bytes are %s", row.Bytes, row.Name)
+		}
+	}
+	if sum != 600 {
+		t.Errorf("the rows add up to %d, want the 600 that are allocated", sum)
+	}
+}
+
 func TestWithoutACachingAllocatorNothingIsFragmented(t *testing.T) {
 	tr := tracetest.Parse(t, uncached)
 	x := NewIndex(tr, tr.Device(0))

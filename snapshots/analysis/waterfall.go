@@ -8,7 +8,8 @@ import "memtop/snapshots/trace"
 // what belongs to others. The rows always add up to what the driver says is used,
 // or where the driver was not asked to what the allocator has reserved. What they
 // cannot explain is a row of its own, which may be less than nothing: drivers do
-// not count everything they use, and count some of it twice.
+// not count everything they use, and count some of it twice. Of a processor's memory
+// the rows add up to what is allocated: the machine's is mostly other programs'.
 
 // RowKind says what a row of the waterfall is about.
 type RowKind uint8
@@ -49,7 +50,7 @@ func (x *Index) Waterfall(at int, gauge *trace.Gauge) []Row {
 	reserved, rounding, free := x.reservedParts(at)
 	rows = append(rows, Row{Kind: RoundingRow, Name: "rounding", Bytes: rounding}, Row{Kind: CachedRow, Name: "cached free", Bytes: free})
 	used, outside, others := reserved, int64(0), int64(0)
-	if gauge != nil && gauge.Used >= 0 {
+	if gauge != nil && gauge.Used >= 0 && !x.uncached {
 		used = gauge.Used
 		others = max(0, gauge.Others)
 		if gauge.Process >= 0 {

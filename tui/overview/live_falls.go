@@ -25,7 +25,10 @@ func (p *Page) liveFalls(f *facts, compact bool) section {
 		}
 	}
 	whole := "reserved"
-	if f.gauged {
+	switch {
+	case p.scene.Index.Uncached():
+		whole = "allocated"
+	case f.gauged:
 		whole = "used on the device"
 	}
 	title, right := "What it is, "+p.when(), "= "+screen.Bytes(sum)+" "+whole
@@ -47,7 +50,7 @@ func (p *Page) liveFalls(f *facts, compact bool) section {
 
 // pointless reports whether there can be nothing in a kind of rows.
 func (p *Page) pointless(kind analysis.RowKind) bool {
-	return p.scene.Index.Uncached() && (kind == analysis.RoundingRow || kind == analysis.CachedRow)
+	return p.scene.Index.Uncached() && (kind != analysis.PurposeRow)
 }
 
 // rowKinds is how many kinds of rows a waterfall has.

@@ -123,7 +123,7 @@ func (e *evidence) perStep() int64 {
 	for i := e.grew[0]; i < len(e.samples); i++ {
 		if !e.samples[i].excused() {
 			bytes += e.lowBytes[i] - e.lowBytes[i-1]
-			steps++
+			steps += int64(e.gap(i))
 		}
 	}
 	return max(0, bytes/max(1, steps))
@@ -155,7 +155,7 @@ func (e *evidence) flat(j *Verdict) {
 		}
 	case same && up >= trendSome && !e.shapesVary():
 		j.Trend = Growing
-		j.GrowthPerStep = (last.Bytes - first.Bytes) / int64(max(1, j.Steps))
+		j.GrowthPerStep = (last.Bytes - first.Bytes) / max(1, last.Step-first.Step)
 		j.Reason = fmt.Sprintf("%s replaced by larger ones in %d of %s, while the steps' other tensors stay as large as they were.",
 			isOrAre(last.Count), up, quantity.Plural(j.Steps, "step"))
 		if j.GrowthPerStep <= 0 {
@@ -259,8 +259,20 @@ func (e *evidence) replaced(j *Verdict, last, quiet int) bool {
 	return true
 }
 
-// count returns how many samples in [from, to) are not excused.
+// count returns how many steps the samples in [from, to) stand for that are not
+// excused: those too that a program which measures some steps only passed over.
 func (e *evidence) count(from, to int) int {
+	n := 0
+	for i := max(from, 1); i < to; i++ {
+		if !e.samples[i].excused() {
+			n += e.gap(i)
+		}
+	}
+	return n
+}
+
+// measured returns how many samples in [from, to) are not excused.
+func (e *evidence) measured(from, to int) int {
 	n := 0
 	for i := max(from, 1); i < to; i++ {
 		if !e.samples[i].excused() {
@@ -268,6 +280,14 @@ func (e *evidence) count(from, to int) int {
 		}
 	}
 	return n
+}
+
+// mostGap bounds how many steps one sample stands for: a number of a step may be anything.
+const mostGap = 1 << 20
+
+// gap returns how many steps passed from the sample before to this one.
+func (e *evidence) gap(i int) int {
+	return int(min(max(e.samples[i].Step-e.samples[i-1].Step, 1), mostGap))
 }
 
 // risen returns by how much the low water rose at the samples in [from, to).
@@ -302,7 +322,11 @@ func (e *evidence) leaking(j *Verdict) {
 	if c := e.category; c == trace.Activation || c == trace.Gradient || c == trace.Input {
 		need, why = leakTransient, c.String()+"s should not outlive their step"
 	}
-	grew := fmt.Sprintf("It grew in %d of the last %s, by %s a step", len(e.grew), quantity.Plural(j.Steps, "step"), quantity.Bytes(j.GrowthPerStep))
+	among := "last " + quantity.Plural(j.Steps, "step")
+	if seen := e.measured(e.grew[0], n); seen < j.Steps {
+		among = quantity.Plural(seen, "step") + " measured of the " + among
+	}
+	grew := fmt.Sprintf("It grew in %d of the %s, by %s a step", len(e.grew), among, quantity.Bytes(j.GrowthPerStep))
 	j.Trend = Growing
 	switch {
 	case e.fellFrom > 0 && e.rise <= e.fellFrom*5/4:
@@ -324,30 +348,32 @@ func (e *evidence) distinct() bool {
 	return len(e.sizes) >= trendFew && len(slices.Compact(e.sizes)) == len(e.sizes)
 }
 
-// everyStep reports whether the site grew by the same in each of the last steps.
+// everyStep reports whether the site grew by the same in each of the last steps, of
+// which the samples may be some.
 func (e *evidence) everyStep(need int) bool {
-	by := make([]int, 0, need)
-	for i := len(e.samples) - 1; i > 0 && len(by) < need; i-- {
+	var rates []float64
+	steps, i := 0, len(e.samples)-1
+	for ; i > 0 && (steps < need || len(rates) < trendFew); i-- {
 		if e.samples[i].excused() {
 			continue
 		}
-		rose := e.low[i] - e.low[i-1]
-		if rose == 0 {
+		if e.low[i] == e.low[i-1] {
 			return false
 		}
-		by = append(by, rose)
+		steps += e.gap(i)
+		rates = append(rates, float64(e.low[i]-e.low[i-1])/float64(e.gap(i)))
 	}
-	if len(by) < need {
+	if steps < need || len(rates) < trendFew {
 		return false
 	}
-	slices.Sort(by)
-	usual, same := by[len(by)/2], 0
-	for _, rose := range by {
-		if rose == usual {
+	slices.Sort(rates)
+	usual, same := rates[len(rates)/2], 0
+	for i++; i < len(e.samples); i++ {
+		if rose := e.low[i] - e.low[i-1]; !e.samples[i].excused() && math.Abs(float64(rose)-usual*float64(e.gap(i))) < 0.5 {
 			same++
 		}
 	}
-	return same*10 >= len(by)*9
+	return same*10 >= len(rates)*9
 }
 
 // spaced reports whether the site grows once every so many steps, for a while.
@@ -358,7 +384,7 @@ func (e *evidence) spaced(need int) bool {
 	recent := e.grew[len(e.grew)-leakSpaced:]
 	shortest, longest := len(e.samples), 0
 	for k := 1; k < len(recent); k++ {
-		gap := e.count(recent[k-1]+1, recent[k]+1)
+		gap := e.measured(recent[k-1]+1, recent[k]+1)
 		shortest, longest = min(shortest, gap), max(longest, gap)
 	}
 	return shortest > 1 && longest <= shortest+1

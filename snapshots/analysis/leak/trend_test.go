@@ -65,3 +65,37 @@ func TestHowLongEachVerdictTakes(t *testing.T) {
 		})
 	}
 }
+
+// TestSitesOfAProgramThatMeasuresSomeSteps samples a site after some steps only, of
+// which it has grown in all.
+func TestSitesOfAProgramThatMeasuresSomeSteps(t *testing.T) {
+	sampled := func(count func(step int64) int, steps ...int64) Verdict {
+		e := evidence{category: trace.Workspace}
+		for _, step := range steps {
+			e.samples = append(e.samples, sample{Level: Level{Count: count(step), Bytes: int64(count(step)) << 10, Step: step}})
+		}
+		return e.judge()
+	}
+	each := func(step int64) int { return int(step) }
+	ten := func(step int64) int { return int(min(step, 10)) }
+	tests := map[string]struct {
+		verdict Verdict
+		trend   Trend
+		rate    int64
+	}{
+		"one more in each step, measured at odd intervals": {sampled(each, 1, 4, 6, 11, 20, 24), Suspected, 1 << 10},
+		"three samples say too little":                     {sampled(each, 1, 20, 40), Undecided, 0},
+		"a cache that was filled within two samples":       {sampled(ten, 1, 4, 8, 12, 16, 20, 24, 28, 32), Steady, 0},
+		"as many more at each sample, whatever lies between": {
+			sampled(func(step int64) int { return int(step*step) / 16 }, 1, 4, 9, 16, 25), Growing, 39 << 10 / 24,
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if test.verdict.Trend != test.trend || test.trend != Steady && test.verdict.GrowthPerStep != test.rate {
+				t.Errorf("got %s at %d bytes a step (%s), want %s at %d",
+					test.verdict.Trend, test.verdict.GrowthPerStep, test.verdict.Reason, test.trend, test.rate)
+			}
+		})
+	}
+}
