@@ -66,14 +66,20 @@ func (e *examination) infoMoment(ctx context.Context) moment {
 // watched.
 func (e *examination) remember(w *watcher, moments []moment) {
 	for _, m := range moments {
+		if m.rule == "" {
+			continue
+		}
 		if n := len(w.counters); n == 0 || m.at > w.counters[n-1].Time {
-			continue // the stream was not watched any more
+			for _, rule := range []string{m.rule, "info.step"} {
+				e.unseen(rule, "the stream had ended when it was asked: this machine is busy")
+			}
+			continue
 		}
 		if m.info != nil {
 			e.lastStep(w, m.info)
 		}
 		p := w.memory[m.device]
-		if m.rule == "" || p == nil || m.requested < 0 {
+		if p == nil || m.requested < 0 {
 			continue
 		}
 		was := p.sums[memorySum{m.requested, m.reserved}]

@@ -84,7 +84,7 @@ func (e *examination) examineVersion(ctx context.Context) error {
 	return e.watch(ctx, asking{interval: protocol.DefaultInterval}, 0, ignore).version
 }
 
-// examineAll watches streams, and asks meanwhile. The first stream is there while
+// examineAll watches streams, and asks meanwhile. The first two are there while
 // anything is asked, and for some time after it.
 func (e *examination) examineAll(ctx context.Context) {
 	var all sync.WaitGroup
@@ -105,7 +105,7 @@ func (e *examination) examineAll(ctx context.Context) {
 		newer = e.watch(ctx, asking{interval: protocol.DefaultInterval, minor: wire.Minor, checksum: "none"}, e.o.For, ignore)
 	})
 	if e.can(protocol.CapabilityNDJSON) {
-		all.Go(func() { lines = e.lines(ctx, e.o.For) })
+		all.Go(func() { lines = e.lines(watching, longest) })
 	}
 	all.Go(func() { e.examineIntervals(ctx) })
 	if !e.o.Quick {

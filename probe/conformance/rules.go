@@ -104,7 +104,7 @@ var rules = []Rule{
 	{"M5", "message.step", "steps ascend, say when they ended, and have peaks that are peaks", noSteps},
 	{"O5", "message.step-after", "a step comes after its events", noSteps},
 	{"M6", "message.counters", "counters are sums that never shrink", ""},
-	{"M7", "message.options", "each key of options comes once, with a value of its choices", noControl},
+	{"M7", "message.options", "each key of options comes once, and has choices or is free", noControl},
 	{"C2", "message.change", "a change is pending, then applied or refused", "there was no change"},
 	{"M8", "message.gauges", "gauges say when, and -1 for what is not known", "the program has no gauges"},
 
