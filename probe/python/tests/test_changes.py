@@ -163,7 +163,7 @@ def test_the_lease_ends_with_the_last_stream_or_by_itself() -> None:
     lease.open("other")
     lease.open("other")
     lease.take("other")
-    now = 60.0
+    now = 15.0
     lease.close("other")
     assert lease.held() == "other"
     lease.close("other")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from conftest import Serving, eventually
 
-from memtop import wire
+from memtop import session, wire
 from memtop.events import encode_events
 from memtop.journal import BYE, COUNTERS, HELLO, STEP, Event
 from memtop.shared import Shared
@@ -52,8 +52,9 @@ def test_viewers_are_counted_from_the_first_to_the_last(serving: Serving) -> Non
     eventually("the last to have left", lambda: serving.program.viewers == [1, 2, 1, 0])
 
 
-def test_a_stream_ends_with_goodbye(serving: Serving) -> None:
-    stream = serving.peer().stream()
+def test_a_stream_ends_with_goodbye_at_once(serving: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session, "_LOOK", 60)
+    stream = serving.peer().stream("?interval=1m")
     stream.batch()
     serving.program.run(1)
     serving.server.close()
