@@ -68,10 +68,19 @@ func TestAChangedAgentIsReplaced(t *testing.T) {
 		return os.RemoveAll(filepath.Join(append([]string{agent}, path...)...))
 	}
 	for name, change := range map[string]func(agent string) error{
-		"a file has other text":     write("import os; os.abort()", "memtop", "auto.py"),
+		"a file has other text": write("import os; os.abort()", "memtop", "auto.py"),
+		"one byte is another": func(agent string) error {
+			path := filepath.Join(agent, "memtop", "auto.py")
+			text, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			text[len(text)/2] ^= 1
+			return os.WriteFile(path, text, 0o600)
+		},
 		"a file has text added":     write("\n", "run", noBytecode),
 		"a module was planted":      write("", "run", "os.py"),
-		"a folder was planted":      func(agent string) error { return os.WriteFile(agent+"/x", nil, 0o600) },
+		"a file was planted":        func(agent string) error { return os.WriteFile(agent+"/x", nil, 0o600) },
 		"a file is missing":         func(agent string) error { return remove(agent, "memtop", "role.py") },
 		"all files are missing":     func(agent string) error { return remove(agent, "memtop") },
 		"the agent is a file":       func(agent string) error { _ = remove(agent); return os.WriteFile(agent, nil, 0o600) },
