@@ -26,12 +26,12 @@ type ownRules struct {
 }
 
 func (o *ownRules) alloc(size int64) {
-	real := (size + 95) / 96 * 96
+	rounded := (size + 95) / 96 * 96
 	e := trace.Event{Kind: trace.Alloc, Addr: o.next, Size: size, Stack: trace.EmptyStack}
-	e.SetSlack(uint64(real - size))
+	e.SetSlack(uint64(rounded - size))
 	o.events = append(o.events, e)
-	o.blocks = append(o.blocks, trace.Block{Addr: o.next, Size: real, Requested: size, State: trace.Allocated})
-	o.next += uint64(real)
+	o.blocks = append(o.blocks, trace.Block{Addr: o.next, Size: rounded, Requested: size, State: trace.Allocated})
+	o.next += uint64(rounded)
 }
 
 func (o *ownRules) free(i int) {

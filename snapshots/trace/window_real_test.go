@@ -68,6 +68,7 @@ func endsOf(rnd *rand.Rand, n, size int) []int {
 
 func TestWindowsOfARealRunAreTheWholeAgain(t *testing.T) {
 	forShared(t, func(t *testing.T, tr *trace.Trace, d *trace.Device) {
+		t.Helper()
 		rnd := rand.New(rand.NewPCG(1, 0))
 		for _, size := range []int{d.Events.Len()/20 + 100, d.Events.Len() / 3} {
 			ends := endsOf(rnd, d.Events.Len(), size)
@@ -111,6 +112,7 @@ func sameEvents(t *testing.T, want *trace.Trace, w *trace.Device, got *trace.Tra
 // for each, and some without times.
 func TestWindowsAreJoinedByWhatEventsSay(t *testing.T) {
 	forShared(t, func(t *testing.T, tr *trace.Trace, d *trace.Device) {
+		t.Helper()
 		for name, change := range map[string]func(window int, e *trace.Event){
 			"times are off": func(window int, e *trace.Event) { e.Time += int64(window*37%80 - 40) },
 			"no times":      func(_ int, e *trace.Event) { e.Time, e.Absent = 0, e.Absent|trace.NoTime },
@@ -133,6 +135,7 @@ func TestWindowsAreJoinedByWhatEventsSay(t *testing.T) {
 
 func TestWindowsThatDoNotOverlapLeaveAGap(t *testing.T) {
 	forShared(t, func(t *testing.T, tr *trace.Trace, d *trace.Device) {
+		t.Helper()
 		n := d.Events.Len()
 		if n < 1000 {
 			t.Skip("it is too short")
