@@ -165,8 +165,12 @@ func (f *Follower) explained(d *followed, s State) State {
 			return
 		}
 		known := &d.memory.links[i]
-		if b.Note = known.Note; b.LiveStack() <= EmptyStack {
+		b.Note, known.Size = known.Note, b.Size // rules do not make another allocation of it
+		switch {
+		case b.LiveStack() <= EmptyStack:
 			b.Stack = known.LiveStack()
+		case known.LiveStack() <= EmptyStack: // stacks of what is alive only were recorded
+			known.Stack = b.LiveStack()
 		}
 	})
 	return s

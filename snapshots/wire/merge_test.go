@@ -270,6 +270,29 @@ func TestAPoolThatNoEventSaysIsNoContradiction(t *testing.T) {
 	}
 }
 
+// TestWhatBlocksSayBeyondTheirEventsIsNoContradiction has stacks of what is alive only,
+// as with context="state", and a block that is larger than the rules say.
+func TestWhatBlocksSayBeyondTheirEventsIsNoContradiction(t *testing.T) {
+	now := oneBlock(allocAt(10))
+	more := trace.NewInterner()
+	stack := more.Stack([]trace.FrameID{more.Frame(trace.Frame{File: more.String("train.py"), Name: more.String("step"), Line: 7})})
+	small := more.String("small")
+	tables := more.View()
+	now.Tables = &tables
+	s := &now.Devices[0].Final.Segments[0]
+	s.Type, s.Pool = small, 0
+	s.Blocks[0].Stack, s.Blocks[0].Size = stack, 4096
+	s.Blocks[1].Addr, s.Blocks[1].Size = firstAddr+4096, 2*mib-4096
+	tr := traceOf(t, written(t, func(e *wire.Encoder) {
+		e.Hello(greeting())
+		e.Snapshot(pickled(t, now))
+	}))
+	block := &tr.Devices[0].Final.Segments[0].Blocks[0]
+	if got := kindsOf(tr); got != "alloc" || len(tr.Live.Gaps) > 0 || block.Size != 4096 || len(tr.Tables.Stack(block.Stack)) != 1 {
+		t.Errorf("the events are %s with gaps %v, the block %+v", got, tr.Live.Gaps, block)
+	}
+}
+
 func TestEventsThatDoNotLeadToTheSegmentsAreBridged(t *testing.T) {
 	tr := traceOf(t, written(t, func(e *wire.Encoder) {
 		e.Hello(greeting())

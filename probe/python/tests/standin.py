@@ -96,7 +96,8 @@ class Device:
         event = self.trace[self.at]
         action, address = event["action"], event.get("addr")
         if action == "alloc":
-            self.real[self.at] = {**self.blocks.pop(address), "state": ACTIVE}
+            block = {**self.blocks.pop(address), "state": ACTIVE}
+            self.real[self.at] = {**block, "frames": event.get("frames", block.get("frames", []))}
         elif action == "free_requested":
             self.blocks[address]["state"] = ACTIVE
         elif action == "free_completed":
