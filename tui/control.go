@@ -50,7 +50,7 @@ type controlKeys struct {
 func newControl(own bool) control {
 	return control{agreed: own, asked: make(map[*file][]trace.Change), outcomes: newOutcomes(), look: look, keys: controlKeys{
 		Checkpoint: keys.New("C", "checkpointing: the next choice, from the next step on", "C"),
-		Precision:  keys.New("A", "mixed precision: off, bf16, fp16", "A"),
+		Precision:  keys.New("A", "mixed precision: the next choice", "A"),
 		Optimizer:  keys.New("O", "optimizer: the next choice", "O"),
 		Undo:       keys.New("U", "undo the last change", "U"),
 	}}
@@ -155,11 +155,13 @@ func (m *Model) undo() tea.Cmd {
 		return page.Say(why)
 	}
 	list := standing(m.control.changes(f))
-	if len(list) == 0 {
-		return page.Say("nothing was changed yet")
+	for _, last := range slices.Backward(list) {
+		// What is done once is over, and back where it was by itself.
+		if o := option(f, last.Key); o == nil || m.control.next(f, o) != last.From {
+			return m.want("U", last.Key, last.From)
+		}
 	}
-	last := list[len(list)-1]
-	return m.want("U", last.Key, last.From)
+	return page.Say("nothing was changed yet")
 }
 
 // standing returns the changes that can be undone, the last one last. A change and its undoing cancel each other. What was refused, or passed

@@ -3,6 +3,7 @@ package tui
 import (
 	"context"
 	"errors"
+	"slices"
 	"regexp"
 	"testing"
 	"time"
@@ -216,6 +217,34 @@ func TestUndoGoesBackThroughTheChanges(t *testing.T) {
 	d.press("U", "U")
 	wantsAsked(t, p, "checkpoint=block", "amp=bf16", "checkpoint=every=2", "checkpoint=block", "amp=off", "checkpoint=none")
 	d.wants("nothing was changed yet")
+}
+
+// following is a source of which changes are asked.
+type following struct {
+	given
+	asked *[]string
+}
+
+func (f following) Set(_ context.Context, key, value string) (trace.Change, error) {
+	*f.asked = append(*f.asked, key+"="+value)
+	return trace.Change{}, nil
+}
+
+func TestWhatIsDoneOnceIsNotUndone(t *testing.T) {
+	now := *tuitest.Live(5)
+	live := *now.Live
+	live.Options = []trace.Option{{Key: "action", Value: "none", Choices: []string{"collect-garbage"}}, {Key: "amp", Value: "bf16"}}
+	live.Changes = []trace.Change{
+		{ID: 1, Key: "amp", From: "off", To: "bf16", State: trace.Applied, Step: 3},
+		{ID: 2, Key: "action", From: "none", To: "collect-garbage", State: trace.Applied, Step: 4},
+	}
+	now.Live = &live
+	var asked []string
+	d := start(t, 80, 24, Options{Color: "never", Device: -1}, sourceFile(following{given{&now}, &asked}))
+	d.press("U", "y")
+	if want := []string{"amp=off"}; !slices.Equal(asked, want) {
+		t.Errorf("asked for %q, want %q", asked, want)
+	}
 }
 
 func TestARefusedChangeIsNotUndone(t *testing.T) {

@@ -64,17 +64,16 @@ func (g *group) settled() int64 { return g.changes[len(g.changes)-1].Step + sett
 
 // measure compares the steps before and after the group's changes.
 func (g *group) measure(steps []*trace.Step) {
-	before := window(steps, g.since, g.first(), -1)
-	after := window(steps, g.settled(), g.until, 1)
+	settled := len(window(steps, PeakAllocatedQuantity, g.settled(), g.until, 1))
 	needed := measuredSteps
 	if g.until <= lastStep(steps) { // no more will be looked at
-		needed = len(after)
+		needed = settled
 	}
 	for _, e := range g.changes {
-		e.Settled, e.Needed = len(after), needed
+		e.Settled, e.Needed = settled, needed
 		for q := range e.Effects {
 			f := &e.Effects[q]
-			f.measure(before, after, g.first())
+			f.measure(window(steps, f.Quantity, g.since, g.first(), -1), window(steps, f.Quantity, g.settled(), g.until, 1), g.first())
 			if len(g.changes) == 1 {
 				f.compare()
 			}
@@ -95,9 +94,9 @@ func lastStep(steps []*trace.Step) int64 {
 	return steps[len(steps)-1].Number
 }
 
-// window returns some of the steps numbered in [from, to): the last ones when
-// direction is −1, else the first.
-func window(steps []*trace.Step, from, to, direction int64) []*trace.Step {
+// window returns some of the steps numbered in [from, to) that say how much of a quantity there was: the last ones
+// when direction is −1, else the first.
+func window(steps []*trace.Step, q Quantity, from, to, direction int64) []*trace.Step {
 	at := func(number int64) int {
 		return sort.Search(len(steps), func(i int) bool { return steps[i].Number >= number })
 	}
@@ -108,7 +107,7 @@ func window(steps []*trace.Step, from, to, direction int64) []*trace.Step {
 	}
 	var some []*trace.Step
 	for ; i != end && len(some) < measuredSteps; i += int(direction) {
-		if !steps[i].Skipped {
+		if _, known := quantityOf(steps[i], q); known && !steps[i].Skipped {
 			some = append(some, steps[i])
 		}
 	}

@@ -36,7 +36,7 @@ func (e *Experiment) Done() bool {
 func Experiments(t *trace.Trace, device int) []Experiment {
 	steps := stepsOf(t, device)
 	all := asked(t)
-	all = append(all, unasked(steps, all)...)
+	all = append(all, unasked(steps, all, offered(t))...)
 	for i := range all {
 		all[i].describe()
 	}
@@ -89,10 +89,19 @@ func asked(t *trace.Trace) []Experiment {
 	return all
 }
 
+// offered tells of a setting whether it may be changed. What a program lets nobody change, and steps report all the
+// same, is no experiment when it moves.
+func offered(t *trace.Trace) func(key string) bool {
+	return func(key string) bool {
+		return t.Live == nil || len(t.Live.Options) == 0 ||
+			slices.ContainsFunc(t.Live.Options, func(o trace.Option) bool { return o.Key == key })
+	}
+}
+
 // unasked returns the changes that steps show and no viewer is known to have asked
 // for. One setting may bring another with it: what changes together with
 // something that was asked for is noted there.
-func unasked(steps []*trace.Step, known []Experiment) []Experiment {
+func unasked(steps []*trace.Step, known []Experiment, offered func(string) bool) []Experiment {
 	var all []Experiment
 	for i := 1; i < len(steps); i++ {
 		before, now := steps[i-1], steps[i]
@@ -102,7 +111,7 @@ func unasked(steps []*trace.Step, known []Experiment) []Experiment {
 		cause := slices.IndexFunc(known, func(e Experiment) bool { return e.State == trace.Applied && e.Step == now.Number })
 		for _, v := range now.Settings {
 			from, ok := valueOf(before.Settings, v.Key)
-			if !ok || from == v.Value || isKnown(known, now.Number, v.Key) {
+			if !ok || from == v.Value || !offered(v.Key) || isKnown(known, now.Number, v.Key) {
 				continue
 			}
 			if cause >= 0 {

@@ -16,12 +16,17 @@ type practice struct {
 	changes []trace.Change
 	silent  map[int64]string // settings that change without that anybody asked, as "key=value" by step
 	skipped []int64          // steps whose gradients overflowed
+	every   int64            // steps from one whose memory is known to the next, 0 for all
+	offered []string         // settings that may be changed, nil where that is not known
 }
 
 // trace makes steps of 1000 bytes, 100 less for each setting that is not "off",
 // of which two steps after a change need 5000.
 func (p practice) trace() *trace.Trace {
 	t := &trace.Trace{Live: &trace.Live{Changes: p.changes}}
+	for _, key := range p.offered {
+		t.Live.Options = append(t.Live.Options, trace.Option{Key: key})
+	}
 	settings := map[string]string{"a": "off", "b": "off", "c": "off"}
 	restless := int64(-10)
 	for n := int64(1); n <= int64(p.steps); n++ {
@@ -47,6 +52,9 @@ func (p practice) trace() *trace.Trace {
 		}
 		if slices.Contains(p.skipped, n) {
 			s.Skipped, s.PeakAllocated = true, 9000
+		}
+		if p.every > 0 && n%p.every != 0 {
+			s.PeakAllocated, s.PeakReserved, s.AtPeak = 0, 0, nil
 		}
 		t.Steps = append(t.Steps, s)
 	}
@@ -131,6 +139,21 @@ func TestExperimentsSayWhatCameOfAChange(t *testing.T) {
 		"what comes along with a change is noted there": {
 			practice{steps: 40, changes: []trace.Change{applied(1, "a", "off", "on", 10)}, silent: map[int64]string{10: "c=on"}},
 			[]string{"a off→on applied at 10 peak -200 after 8 of 8 along c off → on"},
+		},
+		"steps that tell nothing of memory are passed over": {
+			practice{steps: 200, changes: []trace.Change{applied(1, "a", "off", "on", 95)}, every: 10},
+			[]string{"a off→on applied at 95 peak -100 after 8 of 8"},
+		},
+		"and do not make it final": {
+			practice{steps: 120, changes: []trace.Change{applied(1, "a", "off", "on", 95)}, every: 10},
+			[]string{"a off→on applied at 95 peak -100 after 3 of 8"},
+		},
+		"what may not be changed is no experiment": {
+			practice{
+				steps: 40, changes: []trace.Change{applied(1, "a", "off", "on", 10)}, silent: map[int64]string{11: "c=on"},
+				offered: []string{"a", "b"},
+			},
+			[]string{"a off→on applied at 10 peak -200 after 8 of 8"},
 		},
 		"an undone change is another": {
 			practice{steps: 40, changes: []trace.Change{applied(1, "a", "off", "on", 10), applied(2, "a", "on", "off", 20)}},
