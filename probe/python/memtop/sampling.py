@@ -13,10 +13,13 @@ class Sampling:
         self._share = share
         self._most = credit_ns
         self._credit = float(credit_ns)
+        self._sure = 0  # looks that are made whatever they cost
 
-    def begin(self) -> None:
-        """Fill the purse: a viewer has come, or waits for what a change did."""
+    def begin(self, looks: int = 0) -> None:
+        """Fill the purse: a viewer has come, or waits for what a change did. So many looks are made in any case; what
+        they cost more than there was is saved up afterwards."""
         self._credit = float(self._most)
+        self._sure = looks
 
     def pay(self, cost_ns: float) -> None:
         """Take what a look has cost."""
@@ -25,4 +28,7 @@ class Sampling:
     def next(self, duration_ns: int) -> bool:
         """Report whether to look, after a step that took so long."""
         self._credit = min(self._credit + duration_ns * self._share, float(self._most))
-        return self._credit > 0
+        if self._credit <= 0 and self._sure <= 0:
+            return False
+        self._sure -= 1
+        return True

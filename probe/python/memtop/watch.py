@@ -46,6 +46,7 @@ from .stacks import Stacks, place_of, variables_of
 
 PASSING_NS = 100_000_000  # from one step that nobody watches to the next that is noted
 GAUGE_NS = 1_000_000_000
+MEASURED = 10  # steps after a change that are looked at: two that settle, eight that are compared
 
 
 class Watch:
@@ -68,7 +69,7 @@ class Watch:
         self.scanning = Sampling(share=0.001, credit_ns=1)
         self.survey = Survey(self.models, self.registry, self.course)
         checkpointing = Checkpointing(self.models, self.survey, self.layers)
-        self.settings = Settings((checkpointing, Precision(self.models, self.survey), Transfer(self.saved), Actions()))
+        self.settings = Settings((checkpointing, Precision(self.survey), Transfer(self.saved), Actions()))
         self.step = 0  # how many have ended
         self._wanted = False
         self._thread = 0  # the one that trains
@@ -212,14 +213,14 @@ class Watch:
             return
         used, changed = self.settings.values(), self.settings.apply()
         if changed:
-            self.sampling.begin()  # what it did shall be known soon
+            self.sampling.begin(MEASURED)  # what it did shall be known soon
         if not self._wanted and not self._looking:
             self._pass(optimizer, now, duration)
             return
         self._go_to_device()
         data: dict[str, Any] = {"step": self.step, "time_us": now_us(), "device": 0}
         if self.step > 1:  # of the first it is not known when it began
-            data["duration_ns"] = duration
+            data["duration_ns"] = duration - self._within()  # so that steps are alike, looked at or not
         loss = loss_of(self.layers.losses)
         if loss is not None:
             data["loss"] = loss
@@ -227,8 +228,7 @@ class Watch:
         if self._looking:
             self._finish(optimizer, data)
             self.journal.event(STEP_END, 0, self.step)
-            spent = self._spent + self.layers.spent_ns + self.gradients.spent_ns + self.survey.spent_ns
-            spent += time.perf_counter_ns() - now
+            spent = self._within() + time.perf_counter_ns() - now
         paid = spent - self._scanned
         self.sampling.pay(min(paid, CREDIT_NS // 2) if self._first else paid)  # much of a first look never comes again
         self._look(optimizer, self._wanted and self.sampling.next(duration))
@@ -249,6 +249,10 @@ class Watch:
         if self._looking:
             self.journal.event(STEP_BEGIN, 0, self.step + 1)
         self._began = time.perf_counter_ns()
+
+    def _within(self) -> int:
+        """Return what a look has cost within its step, in nanoseconds."""
+        return self._spent + self.layers.spent_ns + self.gradients.spent_ns + self.survey.spent_ns
 
     def _pass(self, optimizer: Any, now: int, duration: int) -> None:
         """Note a step that no viewer watches, at most ten in a second."""

@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 import gc
+import inspect
+import pickle
+import random
+import subprocess
+import sys
+import weakref
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +20,10 @@ torch = pytest.importorskip("torch", reason="needs PyTorch")
 
 import jobs  # noqa: E402
 from jobs import Job  # noqa: E402
+
+from memtop import saved  # noqa: E402
+from memtop.control.standing import FORWARD, Standing  # noqa: E402
+from memtop.program import Refused  # noqa: E402
 
 NEEDS = {"resnet": "torchvision", "gpt2": "transformers", "lora": "peft"}
 
@@ -67,3 +79,325 @@ def test_checkpointing_changes_memory_as_predicted_and_no_number(job: Any, name:
     assert j.refused == []
     if j.watch.registry.exact:
         assert (j.activations(), j.peak()) == (activations, peak)
+
+
+class Doubled(torch.autograd.Function):  # type: ignore[misc]
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        return x * 2
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        return grad * 2
+
+
+class Block(torch.nn.Module):  # type: ignore[misc]
+    """A block; what it does beside its output is `kind`'s."""
+
+    def __init__(self, kind: str = "") -> None:
+        super().__init__()
+        self.kind = kind
+        self.first, self.second = torch.nn.Linear(16, 64), torch.nn.Linear(64, 16)
+        self.register_buffer("count", torch.zeros(1))
+        self.calls = 0
+
+    def forward(self, x: Any) -> Any:
+        if self.kind == "custom":
+            x = Doubled.apply(x)
+        elif self.kind == "attribute":
+            self.calls += 1
+        elif self.kind == "buffer":
+            self.count.add_(1)
+        elif self.kind == "random":
+            x = x * random.random()
+        elif self.kind == "numpy":
+            numpy = pytest.importorskip("numpy")
+            x = x * float(numpy.random.rand())
+        elif self.kind == "checkpointed":
+            return x + torch.utils.checkpoint.checkpoint(self.inner, x, use_reentrant=False)
+        elif self.kind == "reentrant":
+            return x + torch.utils.checkpoint.checkpoint(self.inner, x, use_reentrant=True)
+        elif self.kind == "changed":
+            y = self.inner(x * 1)
+            return y + x.relu_()
+        return x + self.inner(x)
+
+    def inner(self, x: Any) -> Any:
+        return self.second(torch.nn.functional.gelu(self.first(x)))
+
+
+def blocks(*kinds: str) -> Any:
+    def make() -> Any:
+        class Model(torch.nn.Module):  # type: ignore[misc]
+            def __init__(self) -> None:
+                super().__init__()
+                self.enter, self.blocks = torch.nn.Linear(4, 16), torch.nn.ModuleList(Block(k) for k in kinds)
+
+            def forward(self, x: Any) -> Any:
+                x = self.enter(x)
+                for block in self.blocks:
+                    x = block(x * 1)
+                return x
+
+        own = Model()
+        return own, lambda: own(torch.randn(32, 4)).pow(2).mean()
+
+    return make
+
+
+def hooked() -> Any:
+    model, forward = blocks("", "")()
+    for block in model.blocks:
+        block.first.register_forward_hook(lambda *_: None)
+    return model, forward
+
+
+def replaced() -> Any:
+    model, forward = blocks("", "")()
+    for block in model.blocks:
+        block.forward = block.forward
+    return model, forward
+
+
+def flat() -> Any:
+    model = torch.nn.Sequential(torch.nn.Linear(4, 16), torch.nn.Linear(16, 4))
+    return model, lambda: model(torch.randn(8, 4)).pow(2).mean()
+
+
+@pytest.mark.parametrize(
+    ("make", "why"),
+    [
+        (blocks("custom", "custom"), "DoubledBackward"),
+        (blocks("attribute", "attribute"), "changes calls"),
+        (blocks("buffer", "buffer"), "changes its buffers"),
+        (blocks("random", "random"), "random numbers of Python"),
+        (blocks("numpy", "numpy"), "random numbers of Python or NumPy"),
+        (blocks("checkpointed", "checkpointed"), "computes it again already"),
+        (blocks("reentrant", "reentrant"), "computes it again already"),
+        (blocks("changed", "changed"), "changed in place"),
+        (hooked, "has hooks, which would run twice"),
+        (replaced, "forward of its own in its place"),
+        (flat, "no blocks that repeat"),
+    ],
+)
+def test_checkpointing_is_refused_with_the_reason(job: Any, make: Any, why: str) -> None:
+    if why.endswith("NumPy"):
+        pytest.importorskip("numpy").random.rand()
+    j = job(make)
+    j.train(3)
+    with pytest.raises(Refused, match=why):
+        j.change("checkpoint", "all")
+    j.train(1)
+    assert not any(isinstance(module.__dict__.get(FORWARD), Standing) for module in j.model.modules())
+
+
+def test_a_block_that_cannot_be_computed_again_is_left_out(job: Any) -> None:
+    j = job(blocks("", "buffer", ""))
+    j.train(3)
+    j.change("checkpoint", "all")
+    j.train(2)
+    assert [FORWARD in block.__dict__ for block in j.model.blocks] == [True, False, True]
+    about = next(option["about"] for option in j.settings.options() if option["key"] == "checkpoint")
+    assert "2 of 3 can be, not blocks.1: its Block changes its buffers" in about
+
+
+def test_nothing_is_changed_before_a_step_was_looked_at(job: Any) -> None:
+    j = job("gpt")
+    for key, value in (("checkpoint", "all"), ("amp", "bf16")):
+        with pytest.raises(Refused, match="no step was looked at yet"):
+            j.change(key, value)
+
+
+def test_half_of_what_is_saved_is_computed_again(job: Any) -> None:
+    j = job("gpt")
+    j.train(3)
+    activations, predicted = j.activations(), j.settings.predict("checkpoint", "half")
+    j.change("checkpoint", "half")
+    j.train(3)
+    assert sum(FORWARD in block.__dict__ for block in j.model.blocks) == 2
+    assert j.activations() - activations == pytest.approx(predicted["activation_bytes"], rel=0.05)
+
+
+def test_a_module_is_copied_and_pickled_without_what_stands_in(job: Any) -> None:
+    j = job("gpt")
+    j.train(3)
+    model, names = j.model, list(j.model.state_dict())
+    j.change("checkpoint", "all")
+    j.train(1)
+    block = model.blocks[0]
+    assert list(model.state_dict()) == names
+    assert type(block) is jobs.train.Block
+    assert inspect.signature(block.forward) == inspect.signature(jobs.train.Block.forward.__get__(block))
+    for other in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        forward = other.blocks[0].forward
+        assert forward.__func__ is jobs.train.Block.forward and forward.__self__ is other.blocks[0]
+    code = "import sys, pickle; sys.path.insert(0, sys.argv[1]); sys.path.insert(0, sys.argv[2])\n"
+    code += "m = pickle.load(sys.stdin.buffer); import torch; x = torch.ones(1, 3, dtype=int); m(x, x)\n"
+    code += "assert not any(n.startswith('memtop') for n in sys.modules)"
+    folders = [str(Path(jobs.train.__file__).parent), str(Path(torch.__file__).parents[1])]
+    subprocess.run([sys.executable, "-c", code, *folders], input=pickle.dumps(model), check=True)
+
+
+def test_a_model_is_not_checkpointed_where_nothing_is_kept(job: Any) -> None:
+    j = job("gpt")
+    j.train(3)
+    j.change("checkpoint", "all")
+    j.train(1)
+    ran = []
+    handle = j.model.blocks[0].norm_1.register_forward_hook(lambda *_: ran.append(1))
+    with torch.no_grad():
+        j.forward()
+    j.model.eval()
+    j.forward().backward()
+    handle.remove()
+    assert ran == [1, 1]
+
+
+def test_mixed_precision_comes_and_goes(job: Any) -> None:
+    plain = job("gpt", watched=False)
+    plain.train(6)
+    j = job("gpt")
+    j.train(3)
+    made, activations = image(j.model), j.activations()
+    j.change("amp", "bf16")
+    j.train(3)
+    assert j.activations() < activations
+    assert j.losses[:3] == plain.losses[:3] and j.losses[4:] != plain.losses[4:]
+    assert j.losses == pytest.approx(plain.losses, rel=0.02)
+    tokens = torch.zeros(1, 3, dtype=torch.long)
+    assert j.model(tokens, tokens)[0].dtype is torch.float32
+    j.change("amp", "off")
+    j.train(1)
+    assert image(j.model) == made
+
+
+def mixed() -> Any:
+    model, _ = jobs.gpt()
+
+    def forward() -> Any:
+        tokens = torch.randint(97, (2, 9))
+        with torch.autocast("cpu", torch.bfloat16):
+            return model(tokens[:, :-1].contiguous(), tokens[:, 1:].contiguous())[1]
+
+    return model, forward
+
+
+def halved() -> Any:
+    model, _ = blocks("", "")()
+    model.to(torch.bfloat16)
+    return model, lambda: model(torch.randn(32, 4, dtype=torch.bfloat16)).float().pow(2).mean()
+
+
+@pytest.mark.parametrize(
+    ("make", "why"),
+    [
+        (mixed, "sets mixed precision itself: bfloat16"),
+        (halved, "parameters of bfloat16"),
+        (blocks("custom", "custom"), "DoubledBackward"),
+    ],
+)
+def test_mixed_precision_is_refused_with_the_reason(job: Any, make: Any, why: str) -> None:
+    j = job(make)
+    j.train(3)
+    with pytest.raises(Refused, match=why):
+        j.change("amp", "bf16")
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("OptimizedModule", "compiled"),
+        ("ScriptModule", "TorchScript"),
+        ("FullyShardedDataParallel", "FSDP"),
+        ("FSDPModule", "FSDP"),
+        ("DataParallel", "DataParallel"),
+        ("DeepSpeedEngine", "DeepSpeed"),
+    ],
+)
+def test_models_that_others_run_are_left_alone(job: Any, name: str, why: str) -> None:
+    made, _ = blocks("", "")()
+    wrapper = type(name, (torch.nn.Module,), {"forward": lambda self, x: self.module(x)})()
+    wrapper.module = made
+    j = job(lambda: (wrapper, lambda: wrapper(torch.randn(32, 4)).pow(2).mean()))
+    j.train(3)
+    for key, value in (("checkpoint", "all"), ("amp", "bf16")):
+        with pytest.raises(Refused, match=why):
+            j.change(key, value)
+
+
+def test_a_compiled_forward_is_left_alone(job: Any) -> None:
+    made, forward = blocks("", "")()
+    j = job(lambda: (made, forward))
+    j.train(3)
+    made._compiled_call_impl = made._call_impl
+    with pytest.raises(Refused, match="compiled"):
+        j.change("checkpoint", "all")
+
+
+def test_garbage_is_collected_once(job: Any) -> None:
+    j = job("gpt")
+    j.train(3)
+    ring: list[Any] = []
+    ring.append(ring)
+    gone = weakref.ref(j.model.tokens.weight.new_zeros(1))  # something else that is weakly held
+    before = gc.get_stats()[2]["collections"]
+    j.change("action", "collect-garbage")
+    j.train(1)
+    assert gc.get_stats()[2]["collections"] > before and gone() is None
+    j.train(2)
+    shown = [[s["value"] for s in step["settings"] if s["key"] == "action"] for step in j.steps()]
+    assert shown == [[]] * (len(shown) - 2) + [["collect-garbage"], []]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "why"),
+    [
+        ("saved_tensors", "host", "host's memory already"),
+        ("action", "empty-cache", "takes collect-garbage"),
+        ("amp", "fp16", "takes off, bf16"),
+        ("optimizer", "lion", "no setting optimizer"),
+    ],
+)
+def test_what_a_program_cannot_do_is_refused(job: Any, key: str, value: str, why: str) -> None:
+    j = job("gpt")
+    j.train(2)
+    with pytest.raises(Refused, match=why):
+        j.change(key, value)
+
+
+def test_a_read_only_program_changes_nothing(job: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMTOP_READ_ONLY", "1")
+    j = job("gpt")
+    j.train(3)
+    assert j.settings.read_only
+    for call in (j.settings.change, j.settings.predict):
+        with pytest.raises(Refused, match="MEMTOP_READ_ONLY"):
+            call("checkpoint", "all")
+
+
+def test_leaving_undoes_what_was_changed(job: Any) -> None:
+    j = job("gpt")
+    j.train(3)
+    made = image(j.model)
+    j.change("checkpoint", "all")
+    j.change("amp", "bf16")
+    j.train(2)
+    j.watch.close()
+    j.train(1)
+    assert image(j.model) == made
+
+
+def test_what_is_saved_waits_elsewhere_and_comes_back(job: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = job("gpt", watched=False)
+    plain.train(6)
+    moved = []
+    monkeypatch.setattr(saved, "is_movable", lambda tensor: moved.append(tensor.nbytes) or True)
+    j = job("gpt")
+    j.train(2)
+    j.watch.saved.move(True)
+    j.train(2)
+    assert len(moved) > 20 and j.settings.values()[-1] == ("saved_tensors", "host")
+    j.watch.saved.move(False)
+    del moved[:]
+    j.train(2)
+    assert not moved and j.losses == plain.losses

@@ -7,7 +7,6 @@ from typing import Any
 
 import torch
 
-from ..models import Models
 from ..program import Json, Refused
 from .obstacles import why_fixed
 from .standing import Standing, is_replaced
@@ -25,8 +24,7 @@ class Precision:
     once = False
     choices = (OFF, BF16)
 
-    def __init__(self, models: Models, survey: Survey) -> None:
-        self._models = models
+    def __init__(self, survey: Survey) -> None:
         self._survey = survey
         self._standing: list[Mixed] = []
         self.value = OFF
@@ -41,7 +39,7 @@ class Precision:
             raise Refused(f"the program sets mixed precision itself: {self._survey.mixed}")
         if self._survey.custom:
             raise Refused(f"the model uses {self._survey.custom}, whose backward may not bear types that differ")
-        for model in self._models:
+        for model in self._survey.trained:
             why = why_fixed(model.modules()) or self._why(model)
             if why:
                 raise Refused(f"{type(model).__name__}: {why}")
@@ -66,7 +64,7 @@ class Precision:
         self.check(value)
         self.restore()
         if value == BF16:
-            for model in self._models:
+            for model in self._survey.trained:
                 mixed = Mixed(model)
                 mixed.put()
                 self._standing.append(mixed)

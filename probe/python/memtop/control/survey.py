@@ -48,6 +48,7 @@ class Survey:
         self._handles: list[Any] = []
         self._seen: dict[int, Seen] = {}  # by identity of the block
         self._roots: set[int] = set()  # models, by identity
+        self._ran: dict[int, weakref.ref[Any]] = {}  # those of them that were trained
         self._running: _Call | None = None
         self._calls = 0
         self._thread = 0
@@ -60,6 +61,12 @@ class Survey:
         self.mixed = ""  # the type of which the program has autocast run its model
         self.blocks: list[Seen] = []  # those whose forward ran
         self.record: Record | None = None  # the step, None before the first
+        self._trained: list[weakref.ref[Any]] = []
+
+    @property
+    def trained(self) -> list[Any]:
+        """The models that ran in training."""
+        return [model for reference in self._trained if (model := reference()) is not None]
 
     def renew(self) -> None:
         """Have the next steps that are looked at be surveyed."""
@@ -71,7 +78,7 @@ class Survey:
         if self._handles or not self.plain or (self._looks > FIRST and self._looks % EVERY):
             return
         hooks = torch.nn.modules.module
-        self._roots = {id(model) for model in self._models}
+        self._roots, self._ran = {id(model) for model in self._models}, {}
         self._seen = {id(b.module): Seen(b) for model in self._models for b in blocks_of(model)}
         self._running, self._calls, self._mixed, self._custom = None, 0, "", ""
         self._thread = threading.get_ident()
@@ -86,7 +93,7 @@ class Survey:
         self.leave()
         self.record = self._course.end()
         self.blocks = [seen for seen in self._seen.values() if seen.calls or seen.why_not]
-        self.mixed, self.custom = self._mixed, self._custom
+        self.mixed, self.custom, self._trained = self._mixed, self._custom, list(self._ran.values())
 
     def leave(self) -> None:
         """Take the hooks away."""
@@ -109,6 +116,8 @@ class Survey:
         if threading.get_ident() != self._thread:
             return
         self._mixed = self._mixed or autocast_type()
+        if id(module) in self._roots and module.training and torch.is_grad_enabled():
+            self._ran[id(module)] = weakref.ref(module)
         seen = self._seen.get(id(module))
         if seen is None or self._running is not None or not (module.training and torch.is_grad_enabled()):
             return
