@@ -3,8 +3,8 @@ package tui
 import (
 	"context"
 	"errors"
-	"slices"
 	"regexp"
+	"slices"
 	"testing"
 	"time"
 
