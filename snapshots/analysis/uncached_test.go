@@ -88,11 +88,4 @@ func TestWithoutACachingAllocatorNothingIsFragmented(t *testing.T) {
 			t.Errorf("it is found that %s", found.Text())
 		}
 	}
-	rows := x.Waterfall(3, &trace.Gauge{Used: 1000, Process: -1, Others: 100})
-	for _, row := range rows {
-		want := map[RowKind]int64{RoundingRow: 0, CachedRow: 0, OutsideRow: 300, OthersRow: 100, UnexplainedRow: 0}
-		if bytes, ok := want[row.Kind]; ok && bytes != row.Bytes {
-			t.Errorf("%s is %d bytes, want %d", row.Name, row.Bytes, bytes)
-		}
-	}
 }
