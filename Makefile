@@ -100,6 +100,9 @@ check-categories: ## by file, the share of the bytes at the peak of $(SNAPSHOTS)
 	MEMTOP_SNAPSHOTS=$(abspath $(SNAPSHOTS)) MEMTOP_LABELS=$(if $(LABELS),$(abspath $(LABELS))) \
 		$(GO) test -count 1 -v -run '^TestCategoriesOfLabelledFiles$$' ./snapshots/report
 
+conformance: ## probes against every rule of docs/protocol.md, those that take the seconds of the page too
+	MEMTOP_CONFORMANCE_SLOW=1 $(GO) test -v -count 1 ./probe/conformance
+
 kill: ## kill -9 $(KILLS) times each: memtrain while saving, memtop export, and a writer with and without a name
 	MEMTOP_TEST_KILLS=$(KILLS) $(GO) test -v -count 1 -run '^TestKillingA' ./cmd/output ./cmd/memtop ./cmd/memtrain/program
 
