@@ -44,6 +44,7 @@ class CudaMemory:
         self._snapshots = Snapshots(journal, self._tags, self._activity)
         self._registry: Registry | None = None
         self._categories: dict[int, dict[str, int]] = {}  # by device
+        self._changes = 0  # how often something was learned
         self._peaks: dict[int, int] = {}  # the allocator's when the step began
         self.settings: Json = {name: os.environ[name] for name in _SETTINGS if name in os.environ}
 
@@ -121,6 +122,7 @@ class CudaMemory:
         return measure
 
     def _add(self, holding: Holding, category: str, size: int) -> None:
+        self._changes += 1
         categories = self._categories.setdefault(holding.device.index or 0, {})
         categories[category] = categories.get(category, 0) + size
 
@@ -136,7 +138,8 @@ class CudaMemory:
         return [Tags(device, tuple(sorted(notes[device]))) for device in sorted(notes)]
 
     def _activity(self) -> object:
-        return [(amount(s, "allocation", "allocated"), amount(s, "allocation", "freed")) for s in used().values()]
+        counts = [(amount(s, "allocation", "allocated"), amount(s, "allocation", "freed")) for s in used().values()]
+        return self._changes, counts
 
 
 def used() -> dict[int, Mapping[str, Any]]:

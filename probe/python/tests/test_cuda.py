@@ -169,8 +169,9 @@ def test_memory_is_tagged_with_what_the_registry_knows(allocator: Allocator, wat
     allocator.advance(3000)
     block = next(b for s in allocator.snapshot()["segments"] for b in s["blocks"] if b["state"] == ACTIVE)
     tensor = Tensor(block["address"], block["requested_size"])
-    watched.registry.see(tensor, "parameter", "layers.0", "weight", 0)
     watched.memory._snapshots.take()
+    watched.registry.see(tensor, "parameter", "layers.0", "weight", 0)
+    watched.memory._snapshots.take()  # for what was learned, though no memory has changed
     [tags] = watched.tags()
     [(address, number)] = tags.notes
     assert address == block["address"]
