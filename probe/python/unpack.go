@@ -61,18 +61,24 @@ func check(root *os.Root, path string, owner Owner) error {
 func Unpack(root *os.Root, owner Owner) (string, error) {
 	all := contents()
 	agent := name(all)
-	if compare(root, agent, all) == nil {
+	var err error
+	for range unpackTries {
+		if err = compare(root, agent, all); err == nil {
+			return agent, nil
+		}
+		if failed := replace(root, agent, all, owner); failed != nil {
+			err = failed
+		}
+	}
+	if err = compare(root, agent, all); err == nil {
 		return agent, nil
 	}
-	err := replace(root, agent, all, owner)
-	if err == nil {
-		err = compare(root, agent, all)
-	}
-	if err != nil {
-		return "", fmt.Errorf("unpacking the agent: %w", err)
-	}
-	return agent, nil
+	return "", fmt.Errorf("unpacking the agent: %w", err)
 }
+
+// unpackTries is how often the agent is put in place: other memtops that replace what
+// was there before may take it away while it is compared.
+const unpackTries = 8
 
 // compare reports how a folder differs from the agent.
 func compare(root *os.Root, agent string, all map[string][]byte) error {
