@@ -12,6 +12,7 @@ TORCH_PYTHON ?= $(or $(MEMTOP_TORCH_PYTHON),python3)
 # 1 lets memtop ask NVIDIA's driver for gauges, and needs a C compiler.
 CGO_ENABLED ?= 0
 PAIRS    ?= 200
+ROUNDS   ?= 20
 SOAK     ?= 10m
 # PyTorch's viewer, which is not part of its packages: a file of its source.
 MEMORYVIZ ?=
@@ -21,7 +22,7 @@ SEED     ?= 1
 SNAPSHOTS ?= ../shared/snapshots
 LABELS   ?=
 
-.PHONY: build wheel test lint vet fmt race golden bench bench-open bench-engine bench-attach bench-live soak gpu fuzz fuzz-mutate viewer agent-real kill deadcode test-busy check check-categories
+.PHONY: build wheel test lint vet fmt race golden bench bench-open bench-engine bench-attach bench-live soak gpu fuzz fuzz-mutate viewer agent-real bench-agent soak-agent kill deadcode test-busy check check-categories
 
 build: ## bin/memtop, a static file, and bin/memtrain, which needs the C library to look for a GPU's driver
 	CGO_ENABLED=$(CGO_ENABLED) $(GO) build -trimpath -o bin/memtop ./cmd/memtop
@@ -81,8 +82,18 @@ viewer: ## our snapshots in PyTorch's own viewer; MEMORYVIZ is torch/utils/viz/M
 		MEMTOP_MEMORYVIZ=$(abspath $(MEMORYVIZ)) MEMTOP_D3="$$folder/node_modules" \
 		$(GO) test -count 1 -v -run PyTorchViewer ./cmd/memtop
 
+bench-agent: ## what the agent costs a job: alone, not attached and attached, by $(ROUNDS) interleaved rounds
+	CGO_ENABLED=0 $(GO) build -trimpath -o bin/memtop ./cmd/memtop
+	OMP_NUM_THREADS=1 $(TORCH_PYTHON) probe/python/bench/agent.py $(CURDIR)/bin/memtop --pairs $(ROUNDS)
+
+soak-agent: ## the memory of a job by minute, while it is attached for $(SOAK), which is in minutes: 30m
+	CGO_ENABLED=0 $(GO) build -trimpath -o bin/memtop ./cmd/memtop
+	OMP_NUM_THREADS=1 $(TORCH_PYTHON) probe/python/bench/agent.py $(CURDIR)/bin/memtop --soak $(SOAK:m=)
+
 agent-real: ## the agent beside models that people train, held against counts of the tests' own
-	cd probe/python && OMP_NUM_THREADS=1 $(TORCH_PYTHON) -m pytest -p no:cacheprovider -m "real or not real" -rs tests/real
+	CGO_ENABLED=0 $(GO) build -trimpath -o bin/memtop ./cmd/memtop
+	cd probe/python && OMP_NUM_THREADS=1 MEMTOP=$(CURDIR)/bin/memtop MEMTOP_TEST_ATTACHES=$(KILLS) \
+		$(TORCH_PYTHON) -m pytest -p no:cacheprovider -m "real or not real" -rs tests/real
 
 fuzz: ## every fuzz target in turn, $(FUZZTIME) each
 	@for package in $$($(GO) list ./...); do \

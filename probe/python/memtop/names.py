@@ -53,15 +53,16 @@ class Names:
         frame = place_of(frame)
         while frame is not None and left > 0:
             outer = place_of(frame.f_back)
-            left = self._walk(frame, variables_of(frame), left)
-            if outer is None and frame.f_code.co_flags & inspect.CO_OPTIMIZED:
-                left = self._walk(frame, frame.f_globals, left)
+            local = frame.f_code.co_flags & inspect.CO_OPTIMIZED
+            left = self._walk(frame, variables_of(frame), left, frame.f_code if local else frame.f_globals)
+            if outer is None and local:
+                left = self._walk(frame, frame.f_globals, left, frame.f_globals)
             frame = outer
 
-    def _walk(self, frame: FrameType, variables: Any, left: int) -> int:
+    def _walk(self, frame: FrameType, variables: Any, left: int, owner: Any) -> int:
         """Follow variables to tensors, the nearest first; return how many values may still be looked at."""
         own = [(name, value) for name, value in list(variables.items()) if not name.startswith("__")]
-        todo = deque(Way(value, name, name, frame.f_code, DEEPEST) for name, value in own)
+        todo = deque(Way(value, name, name, owner, DEEPEST) for name, value in own)
         seen: set[int] = set()
         while todo and left > 0:
             way = todo.popleft()
@@ -75,21 +76,31 @@ class Names:
 
     def _name(self, way: Way, frame: FrameType) -> None:
         if self._registry.find(way.value) is None:
-            code, line = self._line(way.owner, way.name) or (frame.f_code, frame.f_lineno)
+            code, line = self._line([frame.f_code, *codes_of(way.owner)], way.name) or (frame.f_code, frame.f_lineno)
             category = "activation" if way.value.grad_fn is not None else OTHER
             self._registry.see(way.value, category, role=way.path, stack=self._stacks.of_line(code, line))
 
-    def _line(self, owner: Any, name: str) -> tuple[CodeType, int] | None:
-        """Return where something is put under a name: in a function, or in a class's methods."""
-        methods = [] if isinstance(owner, CodeType) else list(vars(owner).values())
-        codes = [f.__code__ for f in methods if isinstance(f, types.FunctionType)]
-        for code in [owner] if isinstance(owner, CodeType) else codes:
+    def _line(self, codes: list[CodeType], name: str) -> tuple[CodeType, int] | None:
+        """Return where one of these functions puts something under a name."""
+        for code in codes:
             key = (id(code), name)
             if key not in self._lines:
                 self._lines[key] = (code, adding_line(code, name))
             if self._lines[key][1]:
                 return self._lines[key]
         return None
+
+
+def codes_of(owner: Any) -> list[CodeType]:
+    """Return the code that may add to what a name holds: a function, or those of a class or a module."""
+    if isinstance(owner, CodeType):
+        return [owner]
+    names = list((owner if isinstance(owner, dict) else vars(owner)).values())
+    codes = [f.__code__ for f in names if isinstance(f, types.FunctionType)]
+    if isinstance(owner, dict):
+        own = [kind for kind in names if isinstance(kind, type) and kind.__module__ == owner.get("__name__")]
+        codes += [code for kind in own for code in codes_of(kind)]
+    return codes
 
 
 def inside(way: Way) -> Iterator[Way]:
@@ -99,8 +110,15 @@ def inside(way: Way) -> Iterator[Way]:
         items = list(value)[-MOST:]
     elif isinstance(value, dict):
         items = list(value.values())[-MOST:]
+    elif isinstance(value, types.FunctionType):
+        kept = way.path.endswith("[…]")  # then what keeps the function's variables is what keeps the function
+        for name, cell in zip(value.__code__.co_freevars, value.__closure__ or ()):
+            by, owner = (way.name, way.owner) if kept else (name, value.__code__)
+            if cell != types.CellType():  # it has a value
+                yield Way(cell.cell_contents, f"{way.path}.{name}", by, owner, way.left - 1)
+        return
     else:
-        opaque = (type, types.ModuleType, types.FunctionType, torch.nn.Module, torch.optim.Optimizer)
+        opaque = (type, types.ModuleType, torch.nn.Module, torch.optim.Optimizer)
         plain = not isinstance(value, opaque) and getattr(kind, "__getattribute__", None) is PLAIN
         fields = getattr(value, "__dict__", None) if plain else None
         for name, item in list(fields.items()) if isinstance(fields, dict) else []:
@@ -113,15 +131,17 @@ def inside(way: Way) -> Iterator[Way]:
 def adding_line(code: CodeType, name: str) -> int:
     """Return the line of a function that adds to a variable or attribute of that name, 0 if there is none."""
     lines = dict(dis.findlinestarts(code))
-    line, loaded = 0, False
+    line, loaded, loaded_at = 0, False, -1
     for step in dis.get_instructions(code):
         line = lines.get(step.offset) or line
         if step.opname.startswith(LOADING):
             loaded = name in (step.argval if isinstance(step.argval, tuple) else (step.argval,))
+            loaded_at = line if loaded else loaded_at
         elif step.opname in ("LOAD_ATTR", "LOAD_METHOD"):
             if loaded and step.argval in ADDING:
                 return line
             loaded = step.argval == name
-        elif step.opname == "STORE_SUBSCR" and loaded:
+            loaded_at = line if loaded else loaded_at
+        elif step.opname == "STORE_SUBSCR" and line == loaded_at:
             return line
     return 0

@@ -268,3 +268,29 @@ def test_a_mistake_of_the_agent_is_none_of_the_program(part: str, watch: Watch) 
     assert reasons[0].startswith("ValueError at test_watch.py")
     assert not torch.nn.modules.module._global_forward_hooks
     assert torch._C._autograd._saved_tensors_hooks_is_enabled()
+
+
+CACHE: dict[int, Any] = {}
+
+
+def remember(step: int, value: Any) -> None:
+    CACHE[step] = value
+
+
+def test_what_a_global_and_a_closure_keep_is_named_by_the_lines_that_fill_them(watch: Watch) -> None:
+    calls = []
+
+    def keep(step: int, *_: Any) -> None:
+        remember(step, torch.zeros(100))
+        values = torch.zeros(200)
+        calls.append(lambda: values)
+
+    train_steps(gpt, 4, before_step=keep)
+    CACHE.clear()
+    tables, found = watch.journal.tables, set()
+    for alive in watch.journal.state().alive.values():
+        role = tables.strings.entries[tables.notes.entries[alive.note].role]
+        for frame in tables.stacks.entries[alive.stack][:1]:
+            found.add((role, tables.frames.entries[frame].line) if frame > 0 else (role, 0))
+    assert ("CACHE[…]", remember.__code__.co_firstlineno + 1) in found
+    assert {line for role, line in found if "calls[…].values" in role} == {keep.__code__.co_firstlineno + 3}
