@@ -2,7 +2,8 @@
 
 A model is a module that no other module calls. Its own name is "", and a part's
 is its path from there, as `named_modules` has it; where there are several
-models, all but the largest have the name of their class in front.
+models, all but the one that is trained, else the largest, have the name of their
+class in front.
 """
 
 from __future__ import annotations
@@ -24,6 +25,13 @@ class Models:
         self._names: dict[int, str] = {}
         self._part_of: dict[int, Any] = {}  # by identity, a weak reference to the module
         self._parameters: dict[int, str] = {}  # by identity, the name
+        self._trained: frozenset[int] = frozenset()  # identities of parameters
+
+    def lead(self, optimizer: Any) -> None:
+        """Have the model come first, and be named without its class, that this optimizer trains."""
+        with self._lock:
+            self._trained = frozenset(id(p) for group in optimizer.param_groups for p in group["params"])
+            self._name_all()
 
     def add(self, module: Any) -> bool:
         """Take a module that is part of no other; False where it is known."""
@@ -37,11 +45,14 @@ class Models:
             self._name_all()
             return True
 
+    def _rank(self, model: Any) -> tuple[bool, int]:
+        return any(id(p) in self._trained for p in model.parameters()), size_of(model)
+
     def _name_all(self) -> None:
         self._names.clear()
         self._parameters.clear()
         self._part_of.clear()
-        for place, model in enumerate(sorted(self, key=size_of, reverse=True)):
+        for place, model in enumerate(sorted(self, key=self._rank, reverse=True)):
             front = "" if place == 0 else type(model).__name__
             for path, module in model.named_modules():
                 self._names.setdefault(id(module), join(front, bare(model, path)))

@@ -200,6 +200,7 @@ class Watch:
         """Report whether this optimizer's steps are counted: those of the first, while it lives and goes on."""
         if self._leader() is None or self._since_leader > 8:
             self._leader = weakref.ref(optimizer)
+            self.models.lead(optimizer)
         self._since_leader = 0 if self._leader() is optimizer else self._since_leader + 1
         return self._since_leader == 0
 

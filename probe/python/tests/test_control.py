@@ -323,6 +323,7 @@ def test_models_that_others_run_are_left_alone(job: Any, name: str, why: str) ->
     for key, value in (("checkpoint", "all"), ("amp", "bf16")):
         with pytest.raises(Refused, match=why):
             j.change(key, value)
+    type(wrapper).__name__ = "Ended"  # PyTorch 2.1 keeps it for a while, and it shall be no model of later tests
 
 
 def test_a_compiled_forward_is_left_alone(job: Any) -> None:

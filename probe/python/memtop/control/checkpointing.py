@@ -44,8 +44,7 @@ class Checkpointing:
         """Raise `Refused` where a value cannot be used."""
         if value == OFF:
             return
-        if self._survey.record is None:
-            raise Refused("no step was looked at yet: try again after the next one")
+        self._survey.demand()
         if not self._survey.blocks:
             raise Refused("the model has no blocks that repeat, or none was seen running")
         if not self._able():
@@ -111,7 +110,7 @@ class Checkpointing:
         able.sort(key=lambda seen: frees[id(seen)] / max(1, seen.forward_ns), reverse=True)
         left, chosen = sum(frees.values()) / 2, []
         for seen in able:
-            if left > 0:
+            if left > frees[id(seen)] / 2:  # half is nearer with it than without
                 chosen.append(seen)
                 left -= frees[id(seen)]
         return chosen

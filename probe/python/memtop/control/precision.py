@@ -33,8 +33,7 @@ class Precision:
         """Raise `Refused` where a value cannot be used."""
         if value == OFF:
             return
-        if self._survey.record is None:
-            raise Refused("no step was looked at yet: try again after the next one")
+        self._survey.demand()
         if self._survey.mixed:
             raise Refused(f"the program sets mixed precision itself: {self._survey.mixed}")
         if self._survey.custom:

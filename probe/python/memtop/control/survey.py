@@ -14,7 +14,9 @@ from typing import Any
 import torch
 from torch.utils.weak import TensorWeakRef
 
+from ..compiled import compiles
 from ..models import Models
+from ..program import Refused
 from ..registry import Registry, tensors_in
 from ..stacks import named_arguments
 from .autocast import autocast_type
@@ -71,6 +73,14 @@ class Survey:
     def renew(self) -> None:
         """Have the next steps that are looked at be surveyed."""
         self._looks = 0
+
+    def demand(self) -> None:
+        """Raise `Refused` where no step was surveyed, with the reason."""
+        if self.record is not None:
+            return
+        if compiles(self._models):
+            raise Refused("the program is compiled by torch.compile, and the compiled code would not know of it")
+        raise Refused("no step was looked at yet: try again after the next one")
 
     def begin(self) -> None:
         """Watch the step that begins, if it is time for a survey."""
