@@ -16,9 +16,21 @@ var infoFields = []struct {
 	name string
 	kind kind
 }{
-	{"version", number}, {"capabilities", list}, {"pid", number}, {"command", text}, {"user", text}, {"host", text}, {"started_us", number},
-	{"read_only", flag}, {"viewers", number}, {"devices", list}, {"step", number}, {"probe_ns", number}, {"viewers_ns", number},
-	{"dropped_events", number}, {"dropped_steps", number},
+	{"version", number},
+	{"capabilities", list},
+	{"pid", number},
+	{"command", text},
+	{"user", text},
+	{"host", text},
+	{"started_us", number},
+	{"read_only", flag},
+	{"viewers", number},
+	{"devices", list},
+	{"step", number},
+	{"probe_ns", number},
+	{"viewers_ns", number},
+	{"dropped_events", number},
+	{"dropped_steps", number},
 }
 
 // kind is a type of JSON.
