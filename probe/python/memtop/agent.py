@@ -72,7 +72,10 @@ class Agent:
 
     def on_viewers(self, count: int) -> None:
         """Watch while there is a viewer."""
-        self.watch.want(count > 0)
+        try:
+            self.watch.want(count > 0)
+        except Exception as error:
+            self.watch.guard.fail(error)
 
     def change(self, key: str, value: str) -> None:
         """Change a setting from the next step on."""

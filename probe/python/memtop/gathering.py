@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 from typing import Any
 
@@ -12,6 +13,10 @@ from .models import Models
 from .registry import OTHER, Registry, tensors_in
 
 DEEPEST = 6  # from a name to a tensor
+
+
+# What a module or an optimizer raises that another thread is just making. The next scan finds it whole.
+UNFINISHED = (AttributeError, RuntimeError)
 
 
 class Gathering:
@@ -25,11 +30,15 @@ class Gathering:
     def model(self) -> None:
         """Show parameters and buffers of all models."""
         for model in self._models:
-            for module in model.modules():
-                name = self._models.name(module)
-                for role, parameter in list(module._parameters.items()) + list(module._buffers.items()):
-                    if parameter is not None:
-                        self._registry.see(parameter, "parameter", name, role, 0)
+            with contextlib.suppress(*UNFINISHED):
+                self._show(model)
+
+    def _show(self, model: Any) -> None:
+        for module in model.modules():
+            name = self._models.name(module)
+            for role, parameter in list(module._parameters.items()) + list(module._buffers.items()):
+                if parameter is not None:
+                    self._registry.see(parameter, "parameter", name, role, 0)
 
     def optimizer(self, optimizer: Any, anew: bool = False) -> None:
         """Show the parameters of an optimizer, their gradients and its state, unless it is as it was."""
@@ -65,19 +74,27 @@ class Gathering:
                 what = kinds[kind] = _kind_of(kind)
             if what != _NEITHER:
                 found[what].append(thing)
-        parts = {id(part) for module in found[_MODULE] for part in list(module._modules.values())}
-        for module in found[_MODULE]:
-            if id(module) not in parts:
-                self._models.add(module)
+        self._add_models(found[_MODULE])
         self.model()
         for optimizer in found[_OPTIMIZER]:
-            self.optimizer(optimizer, anew=True)
+            with contextlib.suppress(*UNFINISHED):
+                self.optimizer(optimizer, anew=True)
         for cache in found[_CACHE]:
             for category, name, tensor in cached(cache):
                 self._registry.see(tensor, category, role=name, stack=0)
         for tensor in found[_TENSOR]:
             self._registry.see(tensor, _category_of(tensor), stack=0)
         return found[_OPTIMIZER]
+
+    def _add_models(self, modules: list[Any]) -> None:
+        parts: set[int] = set()
+        for module in modules:
+            with contextlib.suppress(*UNFINISHED):
+                parts.update(id(part) for part in list(module._modules.values()))
+        for module in modules:
+            if id(module) not in parts:
+                with contextlib.suppress(*UNFINISHED):
+                    self._models.add(module)
 
 
 def bytes_of(optimizer: Any) -> int:

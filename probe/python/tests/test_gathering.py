@@ -1,0 +1,26 @@
+"""Scans of a program that is just being set up by another thread."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="needs PyTorch")
+
+from memtop.journal import Journal  # noqa: E402
+from memtop.watch import Watch  # noqa: E402
+
+
+def test_a_scan_passes_over_what_is_not_finished() -> None:
+    halves: list[Any] = [cls.__new__(cls) for cls in (torch.nn.Linear, torch.nn.Sequential, torch.optim.AdamW)]
+    model = torch.nn.Linear(4, 3)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    watch = Watch(Journal())
+    try:
+        watch.want(True)
+        known = {h.address: h.category for h in watch.registry.holdings()}
+        assert known[model.weight.untyped_storage().data_ptr()] == "parameter"
+    finally:
+        watch.close()
+    assert len(halves) == 3 and optimizer.state == {}
