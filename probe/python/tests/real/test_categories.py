@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -111,3 +113,13 @@ def test_what_generation_caches_is_called_a_cache(watch: Watch) -> None:
     keys_and_values = storages(flat(first.past_key_values))
     assert keys_and_values
     assert watch.memory.categories["kv-cache"] == sum(keys_and_values.values())
+
+
+@pytest.mark.real
+def test_ranks_that_train_together_are_counted_to_the_byte() -> None:
+    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    done = subprocess.run(
+        [*launch, str(Path(__file__).with_name("ranks.py"))], capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "rank 0: [" in done.stdout and "rank 1: [" in done.stdout, done.stdout + done.stderr
