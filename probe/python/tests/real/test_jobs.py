@@ -47,7 +47,7 @@ class Job:
         """Wait for the agent, and return its socket's path."""
         until = time.monotonic() + 120
         while time.monotonic() < until and self.process.poll() is None:
-            for path in (self.folder / "sockets").glob("*.sock"):
+            for path in (self.folder / "sockets").glob("[0-9]*.sock"):
                 return str(path)
             time.sleep(0.01)
         raise AssertionError(f"there was no agent: {self.process.communicate()}")
