@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import sys
+import time
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -14,6 +17,8 @@ from .registry import OTHER, Registry, tensors_in
 
 DEEPEST = 6  # from a name to a tensor
 
+
+UNDISTURBED = 1_000.0  # seconds, longer than any scan takes
 
 # What a module or an optimizer raises that another thread is just making. The next scan finds it whole.
 UNFINISHED = (AttributeError, RuntimeError)
@@ -63,17 +68,10 @@ class Gathering:
         """Show every tensor of the interpreter, those of caches as such, and name the models. Return the optimizers.
 
         It goes through all objects that Python's garbage collector knows, which takes some milliseconds for a large
-        program, and calls nothing of theirs.
+        program, and calls nothing of theirs. Only the thread that trains may call it, between its steps.
         """
-        found: dict[int, list[Any]] = {_TENSOR: [], _CACHE: [], _MODULE: [], _OPTIMIZER: []}
-        kinds: dict[type, int] = {}
-        for thing in gc.get_objects():
-            kind = type(thing)
-            what = kinds.get(kind)
-            if what is None:
-                what = kinds[kind] = _kind_of(kind)
-            if what != _NEITHER:
-                found[what].append(thing)
+        with undisturbed():
+            found = _sorted()
         self._add_models(found[_MODULE])
         self.model()
         for optimizer in found[_OPTIMIZER]:
@@ -95,6 +93,37 @@ class Gathering:
             if id(module) not in parts:
                 with contextlib.suppress(*UNFINISHED):
                     self._models.add(module)
+
+
+@contextlib.contextmanager
+def undisturbed() -> Iterator[None]:
+    """Let no other thread run meanwhile.
+
+    The collector also knows tuples that are still being filled. Filling one fails, in whatever thread that is, when
+    another reference to it is there, so all references must be gone before that thread goes on. A thread asks for its
+    turn when it has waited for the switch interval: those that wait by the old one have asked after the sleep.
+    """
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(UNDISTURBED)
+    try:
+        time.sleep(interval * 1.2)
+        yield
+    finally:
+        sys.setswitchinterval(interval)
+
+
+def _sorted() -> dict[int, list[Any]]:
+    """Return what the garbage collector knows of each kind, and refer to nothing else any more."""
+    found: dict[int, list[Any]] = {_TENSOR: [], _CACHE: [], _MODULE: [], _OPTIMIZER: []}
+    kinds: dict[type, int] = {}
+    for thing in gc.get_objects():
+        kind = type(thing)
+        what = kinds.get(kind)
+        if what is None:
+            what = kinds[kind] = _kind_of(kind)
+        if what != _NEITHER:
+            found[what].append(thing)
+    return found
 
 
 def bytes_of(optimizer: Any) -> int:

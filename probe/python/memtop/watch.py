@@ -147,7 +147,9 @@ class Watch:
             self.registry.clear(self.course)
             self.memory.clear()
             self.journal.forget()
-            self.gathering.scan()
+            optimizer = self._passing() if self._passing else None
+            if optimizer is not None:  # the rest is found at the end of the step, by the thread that trains
+                self.gathering.optimizer(optimizer, anew=True)
         self.memory.begin(self.registry)
 
     def close(self) -> None:
@@ -290,6 +292,8 @@ class Watch:
         self._scanned = 0
         self._spent = self.layers.spent_ns = self.gradients.spent_ns = self.survey.spent_ns = 0
         if wanted and not self._looking:
+            if not self._looked:
+                self.gathering.scan()
             self.gathering.model()
             self.gathering.optimizer(optimizer)
         self._compiles = self._compiles or (wanted and compiles(self.models))
