@@ -109,6 +109,13 @@ func (e *examination) lastStep(w *watcher, info *protocol.Info) {
 // contentPickle is what a snapshot is sent as.
 const contentPickle = "application/octet-stream"
 
+// answers checks that a rule's answer is good, and of a content type.
+func (e *examination) answers(rule string, response *http.Response, want string) bool {
+	kind := contentType(response.Header)
+	return e.check(rule, response.StatusCode == http.StatusOK && kind == want,
+		"status 200, Content-Type: "+want, "status %d, Content-Type: %s", response.StatusCode, kind)
+}
+
 // examineSnapshot reads a snapshot as memtop would.
 func (e *examination) examineSnapshot(ctx context.Context) []moment {
 	if !e.can(protocol.CapabilitySnapshot) {
@@ -122,9 +129,7 @@ func (e *examination) examineSnapshot(ctx context.Context) []moment {
 		return nil
 	}
 	defer func() { _ = response.Body.Close() }() // it was only read
-	kind := contentType(response.Header)
-	if !e.check("snapshot.pickle", response.StatusCode == http.StatusOK && kind == contentPickle,
-		"status 200, Content-Type: "+contentPickle, "status %d, Content-Type: %s", response.StatusCode, kind) {
+	if !e.answers("snapshot.pickle", response, contentPickle) {
 		return nil
 	}
 	t, err := pytorch.Decode(ctx, response.Body, pytorch.Options{Bound: trace.DefaultBound})

@@ -64,9 +64,7 @@ func (e *examination) lines(ctx context.Context, long time.Duration) *lineReader
 		return r
 	}
 	defer func() { _ = response.Body.Close() }() // it was only read
-	kind := contentType(response.Header)
-	if !e.check("lines.answer", response.StatusCode == http.StatusOK && kind == contentNDJSON,
-		"status 200, Content-Type: "+contentNDJSON, "status %d, Content-Type: %s", response.StatusCode, kind) {
+	if !e.answers("lines.answer", response, contentNDJSON) {
 		return r
 	}
 	in := bufio.NewReaderSize(response.Body, maxLine)

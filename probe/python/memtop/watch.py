@@ -292,9 +292,10 @@ class Watch:
         self._scanned = 0
         self._spent = self.layers.spent_ns = self.gradients.spent_ns = self.survey.spent_ns = 0
         if wanted and not self._looking:
-            if not self._looked:
-                self.gathering.scan()
-            self.gathering.model()
+            if self._looked:
+                self.gathering.model()
+            else:
+                self.gathering.scan()  # which shows the models too
             self.gathering.optimizer(optimizer)
         self._compiles = self._compiles or (wanted and compiles(self.models))
         self._looking = wanted
