@@ -111,7 +111,7 @@ func (w *watcher) count(c wire.Counters) {
 	if w.seen[wire.SettingsFrame] > 0 {
 		w.check("message.settings", len(w.unbased) == 0, "bases of all devices in the same batch", "none of the devices %v", w.unbased)
 	}
-	if w.counters = append(w.counters, c); len(w.counters) == 1 {
+	if w.counters = append(w.counters, batchEnd{c, w.reading.late()}); len(w.counters) == 1 {
 		w.whole()
 		w.begun()
 	}

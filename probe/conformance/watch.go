@@ -50,16 +50,16 @@ type watcher struct {
 	memory   map[int]*played // by device
 	observed *observation
 	seen     map[wire.Type]int
-	counters []wire.Counters // of all batches
+	counters []batchEnd // of all batches
 	steps    map[stepOf]trace.Step
 	lastStep map[int]int64 // by device
 	changes  map[int64]trace.ChangeState
-	unbased  map[int]bool  // devices whose base must follow settings
-	parts    int           // of the snapshot that is coming, to come
-	opened   int64         // when the stream was asked for, microseconds since 1970
-	latest   int64         // a time that is still to come, microseconds since 1970
-	lag      time.Duration // the longest for which this machine did not come to read
-	version  error         // that it is of another version
+	unbased  map[int]bool // devices whose base must follow settings
+	parts    int          // of the snapshot that is coming, to come
+	opened   int64        // when the stream was asked for, microseconds since 1970
+	latest   int64        // a time that is still to come, microseconds since 1970
+	reading  *lagged
+	version  error // that it is of another version
 	bye      bool
 	frames   int
 }
@@ -113,7 +113,9 @@ func window(ctx context.Context, within, long time.Duration) (_ context.Context,
 
 // read reads a stream until ctx is done, or it ends.
 func (w *watcher) read(ctx context.Context, from io.Reader) {
-	w.stream = wire.NewStream(&lagged{from: from, most: &w.lag, last: time.Now()}, wire.StreamOptions{Memory: watchMemory, Look: w.look})
+	w.reading = newLagged(from)
+	defer w.reading.close()
+	w.stream = wire.NewStream(w.reading, wire.StreamOptions{Memory: watchMemory, Look: w.look})
 	var err error
 	for err == nil {
 		_, err = w.stream.Advance()
@@ -128,21 +130,6 @@ func (w *watcher) read(ctx context.Context, from io.Reader) {
 	}
 }
 
-// lagged notes for how long its reader was away.
-type lagged struct {
-	from io.Reader
-	last time.Time // when the last Read returned
-	most *time.Duration
-}
-
-// Read reads.
-func (l *lagged) Read(p []byte) (int, error) {
-	*l.most = max(*l.most, time.Since(l.last))
-	n, err := l.from.Read(p)
-	l.last = time.Now()
-	return n, err
-}
-
 // tooBusy is for how long this machine may not come to read before it can judge
 // what a program does in time.
 const tooBusy = 2 * time.Second
@@ -155,7 +142,7 @@ func (w *watcher) ended(err error) {
 		w.version = err
 	case w.bye && errors.Is(err, io.EOF):
 		w.passed("stream.bye")
-	case w.lag > tooBusy && err != nil && !errors.As(err, &corrupt): // it may have been cut off, as it should
+	case w.reading.most > tooBusy && err != nil && !errors.As(err, &corrupt): // it may have been cut off, as it should
 	case errors.As(err, &corrupt) && corrupt.Rule == "": // the look at the frame has said it
 	case errors.As(err, &corrupt):
 		w.broken(labelled(corrupt.Rule), "a stream as the page describes it", "%v", corrupt)
@@ -238,16 +225,21 @@ func (w *watcher) judge() {
 		w.check("stream.counters", w.bye, fmt.Sprintf("counters within %v", answerWithin), "none in %d frames", w.frames)
 		return
 	}
-	most := max(time.Second, w.asked.interval)
-	for i := 1; i < len(w.counters); i++ {
-		gap := time.Duration(w.counters[i].Time-w.counters[i-1].Time) * time.Microsecond
-		w.check("stream.counters", gap <= most+patience+2*w.lag, fmt.Sprintf("counters at least every %v", most), "%s: none for %v", w.asked.path(), gap)
-	}
+	w.rhythm()
 	for _, notice := range w.stream.Trace().Notices {
 		w.broken("events.play", "events that fit the memory that they change", "%s", notice)
 	}
 	if w.seen[wire.EventsFrame] > 0 {
 		w.passed("events.play")
+	}
+}
+
+// rhythm looks at how often batches ended.
+func (w *watcher) rhythm() {
+	most := max(time.Second, w.asked.interval)
+	for i := 1; i < len(w.counters); i++ {
+		gap, late := w.counters[i].since(w.counters[i-1])
+		w.check("stream.counters", gap <= most+patience+2*late, fmt.Sprintf("counters at least every %v", most), "%s: none for %v", w.asked.path(), gap)
 	}
 }
 

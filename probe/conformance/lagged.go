@@ -1,0 +1,73 @@
+package conformance
+
+import (
+	"io"
+	"sync/atomic"
+	"time"
+
+	"memtop/snapshots/wire"
+)
+
+// lagged reads a stream, and notes for how long it was this machine that did not
+// come to read. A program waits for a reader that is late, so what it does late
+// meanwhile is no fault of it.
+type lagged struct {
+	from    io.Reader
+	last    time.Time     // when the last Read returned
+	most    time.Duration // the longest between two of them
+	away    time.Duration // all that lay between them
+	stalled atomic.Int64  // nanoseconds for which this process did not run
+	stop    chan struct{}
+}
+
+// newLagged returns a reader that close ends the watch of.
+func newLagged(from io.Reader) *lagged {
+	l := &lagged{from: from, last: time.Now(), stop: make(chan struct{})}
+	go l.watch()
+	return l
+}
+
+func (l *lagged) close() { close(l.stop) }
+
+// watch notes how late this process comes to do what is due: all that is above one
+// turn of a clock.
+func (l *lagged) watch() {
+	const turn = 100 * time.Millisecond
+	clock := time.NewTicker(turn)
+	defer clock.Stop()
+	for last := time.Now(); ; last = time.Now() {
+		select {
+		case <-clock.C:
+			l.stalled.Add(max(0, int64(time.Since(last)-turn)))
+		case <-l.stop:
+			return
+		}
+	}
+}
+
+// Read reads.
+func (l *lagged) Read(p []byte) (int, error) {
+	away := time.Since(l.last)
+	l.away += away
+	l.most = max(l.most, away)
+	n, err := l.from.Read(p)
+	l.last = time.Now()
+	return n, err
+}
+
+// late returns for how long in all nothing was read that could have been.
+func (l *lagged) late() time.Duration {
+	return l.away + time.Since(l.last) + time.Duration(l.stalled.Load())
+}
+
+// batchEnd are the counters that end a batch.
+type batchEnd struct {
+	wire.Counters
+	late time.Duration // of the reader, until then
+}
+
+// since returns how much later the program says that it is than at the last batch,
+// and for how long of that this machine was late.
+func (b batchEnd) since(last batchEnd) (gap, late time.Duration) {
+	return time.Duration(b.Time-last.Time) * time.Microsecond, b.late - last.late
+}
