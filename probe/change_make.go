@@ -29,7 +29,7 @@ func (c *changes) set(ctx context.Context, key, value string) (trace.Change, err
 	if reason != "" {
 		return c.refuse(id, reason), nil
 	}
-	if p := c.predict(ctx, key, value); p != nil {
+	if p := c.predict(ctx, []trace.Value{{Key: key, Value: value}}); p != nil {
 		c.edit(id, func(e *trace.Change) { e.Predicted = p })
 	}
 	if err := ctx.Err(); err != nil {
@@ -56,23 +56,24 @@ func (c *changes) find(key, value string) (o trace.Option, reason string) {
 	return o, ""
 }
 
-// foresee predicts a change that is not made, one at a time with those that are. An
+// foresee predicts changes that are not made, in turn with those that are. An
 // error says that ctx was done first.
-func (c *changes) foresee(ctx context.Context, key, value string) (*trace.Prediction, error) {
+func (c *changes) foresee(ctx context.Context, wanted []trace.Value) (*trace.Prediction, error) {
 	select {
 	case c.turn <- struct{}{}:
 		defer func() { <-c.turn }()
-		return c.predict(ctx, key, value), nil
+		return c.predict(ctx, wanted), nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
 }
 
-// predict asks the program what the change would do; nil when it cannot say.
-func (c *changes) predict(ctx context.Context, key, value string) *trace.Prediction {
+// predict asks the program what the changes would do together; nil when it cannot
+// say.
+func (c *changes) predict(ctx context.Context, wanted []trace.Value) *trace.Prediction {
 	ctx, cancel := context.WithTimeout(ctx, predictTimeout)
 	defer cancel()
-	p, err := c.control.Predict(ctx, key, value)
+	p, err := c.control.Predict(ctx, wanted)
 	if err != nil {
 		return nil
 	}

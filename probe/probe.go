@@ -42,9 +42,9 @@ type Control interface {
 	// Set changes a value from the next step on, or says in one line why not.
 	// It must not wait for the step.
 	Set(key, value string) error
-	// Predict says what a change would do, or returns nil when it is not known.
-	// It may take long and must not hold up the program.
-	Predict(ctx context.Context, key, value string) (*trace.Prediction, error)
+	// Predict says what changes would do together, or returns nil when it is not
+	// known. It may take long and must not hold up the program.
+	Predict(ctx context.Context, changes []trace.Value) (*trace.Prediction, error)
 }
 
 // Options are the details of a probe. The zero value is useful.

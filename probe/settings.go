@@ -24,21 +24,45 @@ func (p *Probe) serveSettings(w http.ResponseWriter, _ *http.Request) error {
 	return p.reply(w, http.StatusOK, p.settings())
 }
 
-// servePrediction says what a change would do and makes none. It costs the program
+// servePrediction says what changes would do and makes none. It costs the program
 // what a change does, so it is for those who may change something.
 func (p *Probe) servePrediction(w http.ResponseWriter, r *http.Request) error {
 	if !p.changes.allowed() {
 		return statusf(http.StatusForbidden, "this program's settings cannot be changed from outside: its probe is read-only")
 	}
-	key, value := r.URL.Query().Get("key"), r.URL.Query().Get("value")
-	if _, reason := p.changes.find(key, value); reason != "" {
-		return statusf(http.StatusBadRequest, "%s", reason)
+	wanted, err := readQuestion(r)
+	if err != nil {
+		return err
 	}
-	predicted, err := p.changes.foresee(r.Context(), key, value)
+	for _, v := range wanted {
+		if _, reason := p.changes.find(v.Key, v.Value); reason != "" {
+			return statusf(http.StatusBadRequest, "%s", reason)
+		}
+	}
+	predicted, err := p.changes.foresee(r.Context(), wanted)
 	if err != nil {
 		return err
 	}
 	return p.reply(w, http.StatusOK, protocol.Prediction{Predicted: predicted})
+}
+
+// readQuestion reads key=…&value=… of one change, or set=key=value of each of
+// several.
+func readQuestion(r *http.Request) ([]trace.Value, error) {
+	query := r.URL.Query()
+	given := query["set"]
+	if len(given) == 0 {
+		return []trace.Value{{Key: query.Get("key"), Value: query.Get("value")}}, nil
+	}
+	if len(given) > maxSettings {
+		return nil, statusf(http.StatusBadRequest, "a request may change %d settings", maxSettings)
+	}
+	wanted := make([]trace.Value, len(given))
+	for i, text := range given {
+		key, value, _ := strings.Cut(text, "=")
+		wanted[i] = trace.Value{Key: key, Value: value}
+	}
+	return wanted, nil
 }
 
 // maxWait bounds how long a POST may wait for steps to show its changes.

@@ -244,7 +244,7 @@ func TestTheProgramsSpellingOfAValueIsAwaited(t *testing.T) {
 func TestPredictionsAreMadeBeforeTheChangeAndDoNotHoldUpTheProgram(t *testing.T) {
 	p := probetest.New()
 	asked, answer := make(chan string, 1), make(chan struct{})
-	p.Prediction = func(context.Context) (*trace.Prediction, error) {
+	p.Prediction = func(context.Context, []trace.Value) (*trace.Prediction, error) {
 		asked <- p.Options()[0].Value
 		<-answer
 		return &trace.Prediction{PeakAllocated: -100, Activation: -80}, nil
@@ -399,7 +399,11 @@ func TestTheSecondWriterIsToldWhoTheFirstIs(t *testing.T) {
 func TestAPredictionChangesNothing(t *testing.T) {
 	p := probetest.New()
 	want := trace.Prediction{PeakAllocated: -5, Activation: -3, StepTime: 7, StepTimeKnown: true}
-	p.Prediction = func(context.Context) (*trace.Prediction, error) { return &want, nil }
+	var asked []trace.Value
+	p.Prediction = func(_ context.Context, changes []trace.Value) (*trace.Prediction, error) {
+		asked = changes
+		return &want, nil
+	}
 	probe := listening(t, p, Options{Control: p})
 	c := newClient(t, probe, "screen")
 	for name, test := range map[string]struct {
@@ -408,6 +412,10 @@ func TestAPredictionChangesNothing(t *testing.T) {
 		text   string
 	}{
 		"a change that can be made":    {"?key=amp&value=bf16", http.StatusOK, `"peak_allocated_bytes":-5`},
+		"several":                      {"?set=amp%3Dbf16&set=checkpoint%3Devery%3D2", http.StatusOK, `"peak_allocated_bytes":-5`},
+		"several, one of no value":     {"?set=amp%3Dbf16&set=amp%3Dodd", http.StatusBadRequest, "amp takes off, bf16"},
+		"several without a value":      {"?set=amp", http.StatusBadRequest, "amp takes off, bf16"},
+		"more than a request may have": {"?set=amp%3Dbf16" + strings.Repeat("&set=amp%3Doff", maxSettings), http.StatusBadRequest, "16 settings"},
 		"a value that is none":         {"?key=amp&value=odd", http.StatusBadRequest, "amp takes off, bf16"},
 		"a setting that there is none": {"?key=speed&value=1", http.StatusBadRequest, `there is no setting`},
 		"no question":                  {"", http.StatusBadRequest, "there is no setting"},
@@ -418,6 +426,10 @@ func TestAPredictionChangesNothing(t *testing.T) {
 				t.Errorf("answer %d: %s; want %d and %s", status, text, test.status, test.text)
 			}
 		})
+	}
+	if _, text := c.ask(t, http.MethodGet, "/v1/prediction?set=amp%3Dbf16&set=checkpoint%3Devery%3D2", ""); len(asked) != 2 ||
+		asked[0] != (trace.Value{Key: "amp", Value: "bf16"}) || asked[1] != (trace.Value{Key: "checkpoint", Value: "every=2"}) {
+		t.Errorf("the program was asked about %v: %s", asked, text)
 	}
 	if list, _ := probe.changes.view(); len(list) > 0 || p.Values["amp"] != "off" {
 		t.Errorf("there are changes %+v and amp is %s", list, p.Values["amp"])

@@ -8,9 +8,9 @@ import (
 	"memtop/snapshots/trace"
 )
 
-// predictor is a source that says what a change would do and makes none.
+// predictor is a source that says what changes would do together and makes none.
 type predictor interface {
-	Predict(ctx context.Context, key, value string) (*trace.Prediction, error)
+	Predict(ctx context.Context, changes []trace.Value) (*trace.Prediction, error)
 }
 
 // foreseen is what is known of the change that is asked about.
@@ -36,7 +36,7 @@ func (c *control) ask(w *wish) tea.Cmd {
 	return func() tea.Msg {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
-		p, err := to.Predict(ctx, w.key, w.value)
+		p, err := to.Predict(ctx, []trace.Value{{Key: w.key, Value: w.value}})
 		if err != nil {
 			p = nil // an older program does not know the question; the change itself will say what is wrong
 		}

@@ -138,6 +138,6 @@ func (hostileControl) Options() []trace.Option {
 
 func (hostileControl) Set(_, _ string) error { return errors.New(evil("reason")) }
 
-func (hostileControl) Predict(context.Context, string, string) (*trace.Prediction, error) {
+func (hostileControl) Predict(context.Context, []trace.Value) (*trace.Prediction, error) {
 	return nil, nil
 }

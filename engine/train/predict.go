@@ -19,18 +19,21 @@ const predictionTime = 10 * time.Second
 // ErrNoRehearsal says that a trainer does not know how its model is made.
 var ErrNoRehearsal = errors.New("this run cannot say what a change will do")
 
-// Predict says by how much another value of a setting would move what a step
-// needs. The change is rehearsed on a device that computes nothing: steps as
-// they are now, then steps as they would be, and the difference. How much longer
-// a step takes is known where it follows from times that were measured: those of
-// the layers that are computed again. It fails when the value is none, or when
-// Config.Build is not given. Safe for concurrent use; it does not wait for a
-// step, and no step waits for it.
-func (t *Trainer) Predict(ctx context.Context, key, value string) (*trace.Prediction, error) {
+// Predict says by how much other values of settings, all changed together, would
+// move what a step needs. The change is rehearsed on a device that computes
+// nothing: steps as they are now, then steps as they would be, and the difference.
+// How much longer a step takes is known where it follows from times that were
+// measured: those of the layers that are computed again. It fails when a value is
+// none, or when Config.Build is not given. Safe for concurrent use; it does not wait
+// for a step, and no step waits for it.
+func (t *Trainer) Predict(ctx context.Context, changes []trace.Value) (*trace.Prediction, error) {
 	now := t.Settings()
-	then, err := t.with(&now, key, value)
-	if err != nil {
-		return nil, err
+	then := now
+	for _, c := range changes {
+		var err error
+		if then, err = t.with(&then, c.Key, c.Value); err != nil {
+			return nil, err
+		}
 	}
 	if t.config.Build == nil {
 		return nil, ErrNoRehearsal

@@ -56,6 +56,9 @@ func TestPredictionsComeTrue(t *testing.T) {
 		"checkpoints with half precision":  {[]string{"amp=bf16"}, "checkpoint=block", true},
 		"few moments with half precision":  {[]string{"amp=bf16", "optimizer=adamw"}, "optimizer=adamw8bit", true},
 		"one block after the other, of 4s": {nil, "checkpoint=ratio=0.5", true},
+		"checkpoints and half precision":   {nil, "checkpoint=block amp=bf16", true},
+		"parts and few moments":            {nil, "micro_batch=2 optimizer=adamw8bit", true},
+		"one setting twice is the latter":  {nil, "checkpoint=block checkpoint=none", false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -77,7 +80,9 @@ func comesTrue(t *testing.T, trainer *Trainer, change string, leak int64) int64 
 	const settled = 3
 	before := steps(t, trainer, settled)[settled-1].Memory
 	p := predict(t, trainer, change)
-	set(t, trainer, change)
+	for _, text := range strings.Fields(change) {
+		set(t, trainer, text)
+	}
 	after := steps(t, trainer, settled)[settled-1].Memory
 	peak := after.PeakAllocated - before.PeakAllocated - settled*leak
 	activation := after.AtPeak[trace.Activation] - before.AtPeak[trace.Activation]
@@ -91,8 +96,12 @@ func comesTrue(t *testing.T, trainer *Trainer, change string, leak int64) int64 
 
 func predict(t *testing.T, trainer *Trainer, change string) *trace.Prediction {
 	t.Helper()
-	key, value, _ := strings.Cut(change, "=")
-	p, err := trainer.Predict(t.Context(), key, value)
+	var changes []trace.Value
+	for _, text := range strings.Fields(change) {
+		key, value, _ := strings.Cut(text, "=")
+		changes = append(changes, trace.Value{Key: key, Value: value})
+	}
+	p, err := trainer.Predict(t.Context(), changes)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,12 +169,12 @@ func TestStepTimeIsPredictedWhereItFollows(t *testing.T) {
 func TestPredictionsThatCannotBeMade(t *testing.T) {
 	trainer := rehearsing(t, tiny())
 	for _, setting := range [][2]string{{"amp", "tf32"}, {"volume", "11"}, {"accumulate", "3"}, {"micro_batch", "9"}} {
-		if p, err := trainer.Predict(t.Context(), setting[0], setting[1]); err == nil {
+		if p, err := trainer.Predict(t.Context(), []trace.Value{{Key: setting[0], Value: setting[1]}}); err == nil {
 			t.Errorf("%v: got %v", setting, p)
 		}
 	}
 	blind := newBench(t, 64<<20, tiny()).trainer(t, DefaultSettings(), nil)
-	if _, err := blind.Predict(t.Context(), "amp", "bf16"); !errors.Is(err, ErrNoRehearsal) {
+	if _, err := blind.Predict(t.Context(), []trace.Value{{Key: "amp", Value: "bf16"}}); !errors.Is(err, ErrNoRehearsal) {
 		t.Errorf("without a way to make the model: got error %v", err)
 	}
 }
@@ -176,7 +185,7 @@ func TestPredictionsAreMadeWhileStepsRun(t *testing.T) {
 	var wait sync.WaitGroup
 	for _, value := range []string{"block", "sqrt", "selective"} {
 		wait.Go(func() {
-			if _, err := trainer.Predict(t.Context(), "checkpoint", value); err != nil {
+			if _, err := trainer.Predict(t.Context(), []trace.Value{{Key: "checkpoint", Value: value}}); err != nil {
 				t.Error(err)
 			}
 			if err := trainer.Change("checkpoint", value); err != nil {
@@ -199,7 +208,7 @@ func BenchmarkPredict(b *testing.B) {
 	trainer := bench.trainer(b, DefaultSettings(), func(c *Config) { c.Build = gpt(g) })
 	for b.Loop() {
 		trainer.forecasts.known = nil
-		if _, err := trainer.Predict(b.Context(), "checkpoint", "block"); err != nil {
+		if _, err := trainer.Predict(b.Context(), []trace.Value{{Key: "checkpoint", Value: "block"}}); err != nil {
 			b.Fatal(err)
 		}
 	}

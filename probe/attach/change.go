@@ -56,13 +56,21 @@ func (c *Client) Change(ctx context.Context, wanted []trace.Value) ([]trace.Chan
 	return answer.Changes, nil
 }
 
-// Predict asks what a change would do and changes nothing. It returns nil where the
-// program cannot say; one that does not know the question is an error.
-func (c *Client) Predict(ctx context.Context, key, value string) (*trace.Prediction, error) {
+// Predict asks what changes would do together and changes nothing. It returns nil
+// where the program cannot say; one that does not know the question is an error.
+func (c *Client) Predict(ctx context.Context, changes []trace.Value) (*trace.Prediction, error) {
 	if c.o.ReadOnly {
 		return nil, errReadOnly
 	}
-	query := url.Values{"key": {key}, "value": {value}}
+	query := make(url.Values)
+	if len(changes) == 1 { // which programs of all versions understand
+		query.Set("key", changes[0].Key)
+		query.Set("value", changes[0].Value)
+	} else {
+		for _, v := range changes {
+			query.Add("set", v.Key+"="+v.Value)
+		}
+	}
 	from, err := c.now.Load().asker.get(ctx, "/v1/prediction?"+query.Encode())
 	if err != nil {
 		return nil, err

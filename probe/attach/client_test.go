@@ -101,15 +101,21 @@ func TestAClientFollowsAProgram(t *testing.T) {
 
 func TestAClientAsksWhatAChangeWouldDo(t *testing.T) {
 	p := probetest.New()
-	p.Prediction = func(context.Context) (*trace.Prediction, error) { return &trace.Prediction{PeakAllocated: -7}, nil }
+	p.Prediction = func(_ context.Context, changes []trace.Value) (*trace.Prediction, error) {
+		return &trace.Prediction{PeakAllocated: -7 * int64(len(changes))}, nil
+	}
 	probe := listening(t, p, probe.Options{Control: p})
 	c := dialling(t, probe.Path(), DialOptions{})
-	got, err := c.Predict(t.Context(), "amp", "bf16")
+	got, err := c.Predict(t.Context(), []trace.Value{{Key: "amp", Value: "bf16"}})
 	if err != nil || got == nil || got.PeakAllocated != -7 {
 		t.Errorf("got %+v and %v, want a peak of 7 bytes less", got, err)
 	}
-	if _, err := c.Predict(t.Context(), "amp", "a&b=c"); err == nil || !strings.Contains(err.Error(), "amp takes") {
+	if _, err := c.Predict(t.Context(), []trace.Value{{Key: "amp", Value: "a&b=c"}}); err == nil || !strings.Contains(err.Error(), "amp takes") {
 		t.Errorf("a value that is none: got %v", err)
+	}
+	got, err = c.Predict(t.Context(), []trace.Value{{Key: "amp", Value: "bf16"}, {Key: "checkpoint", Value: "every=2&set=amp=off"}})
+	if err != nil || got == nil || got.PeakAllocated != -14 {
+		t.Errorf("two changes: got %+v and %v, want a peak of 14 bytes less", got, err)
 	}
 	if n := len(c.Trace().Live.Changes); n > 0 || p.Values["amp"] != "off" {
 		t.Errorf("%d changes were made, amp is %s", n, p.Values["amp"])

@@ -120,10 +120,19 @@ func (e *examination) heldBy(ctx context.Context, r request) {
 	}
 }
 
-// predict asks what the value that a setting has would change.
+// predict asks what another value of a setting would change: by itself, and as one of
+// several, which a program need not know.
 func (e *examination) predict(ctx context.Context, o *trace.Option) {
-	a, err := e.viewer.ask(ctx, get("/v1/prediction?"+url.Values{"key": {o.Key}, "value": {otherThan(o)}}.Encode()))
 	const want = `status 200 and {"predicted": …}`
+	alone := url.Values{"key": {o.Key}, "value": {otherThan(o)}}
+	several := url.Values{"set": {o.Key + "=" + otherThan(o), o.Key + "=" + o.Value}}
+	e.predicted(ctx, alone, want, http.StatusOK)
+	e.predicted(ctx, several, want+", or status 400", http.StatusOK, http.StatusBadRequest)
+}
+
+// predicted asks for a prediction, which is answered with one of these states.
+func (e *examination) predicted(ctx context.Context, query url.Values, want string, states ...int) {
+	a, err := e.viewer.ask(ctx, get("/v1/prediction?"+query.Encode()))
 	if err != nil {
 		e.broken("prediction.answer", want, "%v", err)
 		return
@@ -131,8 +140,11 @@ func (e *examination) predict(ctx context.Context, o *trace.Option) {
 	said, err := a.object()
 	_, there := said["predicted"]
 	var p protocol.Prediction
-	ok := a.status == http.StatusOK && err == nil && there && json.Unmarshal(a.body, &p) == nil
-	e.check("prediction.answer", ok, want, "%s=%s: status %d: %.100s", o.Key, otherThan(o), a.status, a.body)
+	ok := slices.Contains(states, a.status) && err == nil
+	if a.status == http.StatusOK {
+		ok = ok && there && json.Unmarshal(a.body, &p) == nil
+	}
+	e.check("prediction.answer", ok, want, "%v: status %d: %.100s", query, a.status, a.body)
 }
 
 // examineEnd looks whether the right to change settings ends with the holder's last

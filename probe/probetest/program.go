@@ -24,7 +24,7 @@ type Program struct {
 	Values     map[string]string // of the settings in the next step
 	Refusal    error             // of every change
 	Epoch      int64             // microseconds since 1970 of what would be the time 0
-	Prediction func(context.Context) (*trace.Prediction, error)
+	Prediction func(context.Context, []trace.Value) (*trace.Prediction, error)
 
 	mu     sync.Mutex
 	states int // how often a state was asked for
@@ -189,11 +189,11 @@ func (p *Program) Set(key, value string) error {
 }
 
 // Predict asks Prediction, if there is one.
-func (p *Program) Predict(ctx context.Context, _, _ string) (*trace.Prediction, error) {
+func (p *Program) Predict(ctx context.Context, changes []trace.Value) (*trace.Prediction, error) {
 	if p.Prediction == nil {
 		return nil, nil //nolint:nilnil // it is how a program says that it does not know
 	}
-	return p.Prediction(ctx)
+	return p.Prediction(ctx, changes)
 }
 
 // Eventually polls until done reports true, for five minutes at most.

@@ -33,6 +33,8 @@ type Predicted struct {
 	PeakAllocated int64  `json:"peak_allocated_bytes"`
 	Activation    int64  `json:"activation_bytes"`
 	StepTime      *int64 `json:"step_time_ns"` // null when not known
+	// StepTimeEstimated says that it does not follow from measured times alone.
+	StepTimeEstimated bool `json:"step_time_estimated,omitempty"`
 }
 
 // Measured is an [analysis.Effect]: the level before and after, their difference,
@@ -75,20 +77,35 @@ func (r *Changes) predict(p *trace.Prediction) {
 	if p == nil {
 		return
 	}
-	known := p.StepTimeKnown && (r.Predicted == nil || r.Predicted.StepTime != nil)
+	one := predictedOf(p)
 	if r.Predicted == nil {
-		r.Predicted = &Predicted{}
+		r.Predicted = one
+		return
 	}
-	sum := p.StepTime
-	if r.Predicted.StepTime != nil {
-		sum += *r.Predicted.StepTime
+	r.Predicted.add(one)
+}
+
+// predictedOf is one prediction.
+func predictedOf(p *trace.Prediction) *Predicted {
+	r := &Predicted{PeakAllocated: p.PeakAllocated, Activation: p.Activation, StepTimeEstimated: p.StepTimeEstimated}
+	if p.StepTimeKnown || p.StepTimeEstimated {
+		r.StepTime = &p.StepTime
 	}
-	r.Predicted.PeakAllocated += p.PeakAllocated
-	r.Predicted.Activation += p.Activation
-	r.Predicted.StepTime = nil
-	if known {
-		r.Predicted.StepTime = &sum
+	return r
+}
+
+// add adds what is expected of another change. A time that is not known makes the
+// sum unknown.
+func (c *Predicted) add(o *Predicted) {
+	c.PeakAllocated += o.PeakAllocated
+	c.Activation += o.Activation
+	c.StepTimeEstimated = c.StepTimeEstimated || o.StepTimeEstimated
+	if c.StepTime == nil || o.StepTime == nil {
+		c.StepTime = nil
+		return
 	}
+	sum := *c.StepTime + *o.StepTime
+	c.StepTime = &sum
 }
 
 func (r *Changes) measure(e *analysis.Experiment, first int64) {

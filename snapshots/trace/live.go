@@ -81,12 +81,16 @@ type Change struct {
 	Predicted *Prediction `json:"predicted,omitempty"`
 }
 
-// Prediction is by how much a change should move what a step needs.
+// Prediction is by how much a change, of one setting or several, should move what
+// a step needs.
 type Prediction struct {
 	PeakAllocated int64 `json:"peak_allocated_bytes"`
 	Activation    int64 `json:"activation_bytes"` // at the peak
 	StepTime      int64 `json:"step_time_ns"`     // nanoseconds
-	StepTimeKnown bool  `json:"step_time_known"`
+	// StepTimeKnown says that StepTime follows from times that were measured,
+	// StepTimeEstimated that it was worked out from what a step has to do.
+	StepTimeKnown     bool `json:"step_time_known"`
+	StepTimeEstimated bool `json:"step_time_estimated,omitempty"`
 }
 
 // Gauge is one look at a device from outside of the program. What is not known

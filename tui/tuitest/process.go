@@ -136,14 +136,21 @@ func (p *Process) Set(ctx context.Context, key, value string) (trace.Change, err
 	return c, nil
 }
 
-// Predict says what a change is expected to do, as Set does, and makes none.
-func (p *Process) Predict(ctx context.Context, key, value string) (*trace.Prediction, error) {
+// Predict says what changes are expected to do together, as Set does, and makes
+// none.
+func (p *Process) Predict(ctx context.Context, changes []trace.Value) (*trace.Prediction, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if key != "checkpoint" && key != "amp" {
-		return nil, ctx.Err()
+	all := new(trace.Prediction)
+	for _, c := range changes {
+		if c.Key != "checkpoint" && c.Key != "amp" {
+			return nil, ctx.Err()
+		}
+		one := p.run.predict(c.Value)
+		all.PeakAllocated, all.Activation = all.PeakAllocated+one.PeakAllocated, all.Activation+one.Activation
+		all.StepTime, all.StepTimeKnown = all.StepTime+one.StepTime, true
 	}
-	return p.run.predict(value), ctx.Err()
+	return all, ctx.Err()
 }
 
 // publish makes the trace of now and tells who waits for it.

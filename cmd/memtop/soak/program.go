@@ -197,7 +197,7 @@ func (p *program) Set(key, value string) error {
 }
 
 // Predict says nothing.
-func (p *program) Predict(context.Context, string, string) (*trace.Prediction, error) {
+func (p *program) Predict(context.Context, []trace.Value) (*trace.Prediction, error) {
 	return &trace.Prediction{}, nil
 }
 

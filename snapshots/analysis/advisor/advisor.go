@@ -1,0 +1,111 @@
+package advisor
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"memtop/snapshots/trace"
+)
+
+// Predict asks a program what changes would do together. It returns nil where the
+// program cannot say.
+type Predict func(ctx context.Context, changes []trace.Value) (*trace.Prediction, error)
+
+// Option is a change of settings, and what it should do.
+type Option struct {
+	Change    []trace.Value
+	Predicted trace.Prediction
+	Error     *Error // of past predictions, nil while there is none
+}
+
+// Name writes the change as `memtop set` takes it.
+func (o *Option) Name() string {
+	words := make([]string, len(o.Change))
+	for i, v := range o.Change {
+		words[i] = v.Key + "=" + v.Value
+	}
+	return strings.Join(words, " ")
+}
+
+// Saved is by how many bytes the option lowers the peak, below 0 when it raises it.
+func (o *Option) Saved() int64 { return -o.Predicted.PeakAllocated }
+
+// Timed reports whether it is known what the option does to the time of a step,
+// measured or estimated.
+func (o *Option) Timed() bool { return o.Predicted.StepTimeKnown || o.Predicted.StepTimeEstimated }
+
+// Advice is what the advisor found.
+type Advice struct {
+	Options []Option // the best first; those that save nothing are last
+	// Unknown are the changes of which the program cannot say what they do.
+	Unknown []string
+}
+
+// Find asks the program about every single change that its settings offer.
+func Find(ctx context.Context, settings []trace.Option, past Ledger, predict Predict) (*Advice, error) {
+	a := new(Advice)
+	for _, change := range Candidates(settings) {
+		o := Option{Change: []trace.Value{change}, Error: past.Of(change.Key)}
+		p, err := predict(ctx, o.Change)
+		switch {
+		case err != nil:
+			return nil, err
+		case p == nil:
+			a.Unknown = append(a.Unknown, o.Name())
+			continue
+		}
+		o.Predicted = *p
+		a.Options = append(a.Options, o)
+	}
+	slices.SortStableFunc(a.Options, compare)
+	return a, nil
+}
+
+// compare puts the better of two options first: what saves memory and costs no
+// time, then by bytes saved for each nanosecond, then what costs an unknown time, and
+// last what saves nothing.
+func compare(a, b Option) int {
+	if c := cmp.Compare(a.class(), b.class()); c != 0 {
+		return c
+	}
+	if a.class() == costly {
+		return cmp.Compare(b.rate(), a.rate())
+	}
+	return cmp.Compare(b.Saved(), a.Saved())
+}
+
+// class is a group of options that are ordered alike.
+type class uint8
+
+const (
+	free class = iota // it costs no time
+	costly
+	untimed
+	useless
+)
+
+func (o *Option) class() class {
+	switch {
+	case o.Saved() <= 0:
+		return useless
+	case !o.Timed():
+		return untimed
+	case o.Predicted.StepTime <= 0:
+		return free
+	}
+	return costly
+}
+
+// rate is the bytes saved for each nanosecond of a step.
+func (o *Option) rate() float64 { return float64(o.Saved()) / float64(o.Predicted.StepTime) }
+
+// Useful are the options that save memory.
+func (a *Advice) Useful() []Option {
+	i := slices.IndexFunc(a.Options, func(o Option) bool { return o.class() == useless })
+	if i < 0 {
+		return a.Options
+	}
+	return a.Options[:i]
+}

@@ -1,0 +1,33 @@
+package advisor
+
+import (
+	"slices"
+	"strconv"
+
+	"memtop/snapshots/trace"
+)
+
+// halved is the setting that takes any number and saves memory where it is less.
+const halved = "micro_batch"
+
+// Candidates are the single changes that a program's settings offer: every other
+// choice of each, and half of the samples that run at a time. An action, whose value
+// is none of its choices, is no candidate: it holds for no step.
+func Candidates(settings []trace.Option) []trace.Value {
+	var all []trace.Value
+	for i := range settings {
+		o := &settings[i]
+		if n, err := strconv.Atoi(o.Value); o.Key == halved && err == nil && n > 1 {
+			all = append(all, trace.Value{Key: o.Key, Value: strconv.Itoa(n / 2)})
+		}
+		if !o.Free && !slices.Contains(o.Choices, o.Value) {
+			continue
+		}
+		for _, choice := range o.Choices {
+			if choice != o.Value {
+				all = append(all, trace.Value{Key: o.Key, Value: choice})
+			}
+		}
+	}
+	return all
+}

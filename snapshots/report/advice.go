@@ -1,0 +1,105 @@
+package report
+
+import (
+	"slices"
+
+	"memtop/snapshots/analysis/advisor"
+	"memtop/snapshots/trace"
+)
+
+// AdviceSchema names the version of the JSON form of advice.
+const AdviceSchema = "memtop.advice/1"
+
+// Advice is what would make memory less, the best first: what `memtop advise`
+// prints. All sizes are bytes.
+type Advice struct {
+	Schema string `json:"schema"`
+	PID    int    `json:"pid,omitempty"` // of a running program
+	Step   int64  `json:"step,omitempty"`
+	// Settings, PeakAllocated and StepTime are those of the last step.
+	Settings      map[string]string `json:"settings,omitempty"`
+	PeakAllocated int64             `json:"peak_allocated_bytes"`
+	StepTime      int64             `json:"step_time_ns,omitempty"`
+	Options       []AdviceOption    `json:"options"`
+	// Unknown are changes of which the program cannot say what they do.
+	Unknown []string `json:"unknown,omitempty"`
+}
+
+// AdviceOption is a change and what it should do.
+type AdviceOption struct {
+	Change    map[string]string `json:"change"`
+	Predicted Predicted         `json:"predicted"`
+	Error     *AdviceError      `json:"error"` // null while no prediction was compared
+	Why       string            `json:"why"`
+	name      string
+}
+
+// AdviceError is how far past predictions were off, as means of absolute errors in
+// per cent of the level before the change.
+type AdviceError struct {
+	Predictions int      `json:"predictions"`
+	Peak        float64  `json:"peak_percent"`
+	StepTime    *float64 `json:"step_time_percent"` // null where none was compared
+}
+
+// NewAdvice reports what the advisor found about the program of a trace, on the
+// device of its last step.
+func NewAdvice(t *trace.Trace, a *advisor.Advice) *Advice {
+	r := &Advice{Schema: AdviceSchema, Settings: make(map[string]string), Options: make([]AdviceOption, 0), Unknown: a.Unknown}
+	if t.Live != nil {
+		r.PID = t.Live.PID
+	}
+	if n := len(t.Steps); n > 0 {
+		r.addStep(t, t.Steps[n-1].Device)
+	}
+	for i := range a.Options {
+		r.Options = append(r.Options, r.option(&a.Options[i]))
+	}
+	return r
+}
+
+func (r *Advice) addStep(t *trace.Trace, device int) {
+	last := LastStep(t, device)
+	r.Step = last.Number
+	for _, v := range last.Settings {
+		r.Settings[v.Key] = v.Value
+	}
+	if measured := lastMeasured(t, device); measured != nil {
+		r.PeakAllocated = measured.PeakAllocated
+	}
+	r.StepTime = usualTime(t, last)
+}
+
+// usualTime is the median time of the steps with the settings of the last one.
+func usualTime(t *trace.Trace, last *trace.Step) int64 {
+	var times []int64
+	for i := range t.Steps {
+		if s := &t.Steps[i]; s.Device == last.Device && slices.Equal(s.Settings, last.Settings) {
+			times = append(times, s.Duration)
+		}
+	}
+	slices.Sort(times)
+	return times[len(times)/2]
+}
+
+func (r *Advice) option(o *advisor.Option) AdviceOption {
+	option := AdviceOption{
+		Change: make(map[string]string), Predicted: *predictedOf(&o.Predicted), Error: adviceError(o.Error), Why: o.Why(), name: o.Name(),
+	}
+	for _, v := range o.Change {
+		option.Change[v.Key] = v.Value
+	}
+	return option
+}
+
+func adviceError(e *advisor.Error) *AdviceError {
+	if e == nil {
+		return nil
+	}
+	r := &AdviceError{Predictions: e.Predictions, Peak: 100 * e.Peak}
+	if e.Timed > 0 {
+		percent := 100 * e.StepTime
+		r.StepTime = &percent
+	}
+	return r
+}
