@@ -19,6 +19,7 @@ import (
 var picture = map[string][]string{
 	"snapshots/cause/...":          {}, // what an error means, for all
 	"snapshots/quantity":           {},
+	"snapshots/hostmemory":         {},
 	"snapshots/trace":              {},
 	"snapshots/trace/tracetest":    {"snapshots/trace"},
 	"snapshots/analysis/leak":      {"snapshots/quantity", "snapshots/trace"},
@@ -37,7 +38,7 @@ var picture = map[string][]string{
 	"snapshots/pytorch":             {"snapshots/trace"},
 	"snapshots/pytorch/pytorchtest": {"snapshots/pytorch", "snapshots/trace"},
 	"snapshots/wire":                {"snapshots/pytorch", "snapshots/trace", "snapshots/cause"},
-	"snapshots":                     {"snapshots/pytorch", "snapshots/trace", "snapshots/wire", "github.com/klauspost/compress/..."},
+	"snapshots":                     {"snapshots/hostmemory", "snapshots/pytorch", "snapshots/trace", "snapshots/wire", "github.com/klauspost/compress/..."},
 	// Damaged files, for tests and the command that tries them.
 	"snapshots/mutate": {
 		"snapshots/pytorch", "snapshots/pytorch/pytorchtest", "snapshots/trace", "snapshots/wire", "github.com/klauspost/compress/...",
@@ -110,7 +111,7 @@ var picture = map[string][]string{
 	// What trains on a GPU; memtop, which trains for its demo only, must not link it.
 	"cmd/memtrain": {"cmd/memtrain/program", "engine/device/cuda"},
 	"cmd/memtrain/program": {
-		"cmd/command", "cmd/output", "engine/...", "probe", "snapshots/pytorch", "snapshots/trace",
+		"cmd/command", "cmd/output", "engine/...", "probe", "snapshots/hostmemory", "snapshots/pytorch", "snapshots/trace",
 		"github.com/spf13/cobra", "github.com/spf13/pflag",
 	},
 	"cmd/memtrain/benchengine": {"cmd/memtrain/program", "engine/..."},

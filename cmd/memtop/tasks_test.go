@@ -199,7 +199,7 @@ func taskFiles(t *testing.T) string {
 	}
 	trained(t, command.ExitOK, "--leak", "cache", "--steps", "5", "--snapshot", in("early.pickle"))
 	trained(t, command.ExitOK, "--leak", "cache", "--steps", "30", "--snapshot", in("leak.pickle"))
-	trained(t, command.ExitError, "--device-memory", "128MiB", "--layers", "4", "--seq", "256", "--dim", "256", "--batch", "8",
+	trained(t, command.ExitError, "--force", "--device-memory", "128MiB", "--layers", "4", "--seq", "256", "--dim", "256", "--batch", "8",
 		"--snapshot", in("ran_out.pickle"))
 	return folder
 }

@@ -2,10 +2,13 @@ package autograd_test
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"memtop/engine/autograd"
 	"memtop/engine/device"
@@ -154,7 +157,9 @@ var operations = map[string]operation{
 	}),
 }
 
-func TestGradientsAreFiniteDifferences(t *testing.T) {
+// everyOperation returns the operations of the table, every function of one
+// number and every kind of attention.
+func everyOperation() map[string]operation {
 	all := map[string]operation{}
 	for name, o := range operations {
 		all[name] = o
@@ -181,8 +186,42 @@ func TestGradientsAreFiniteDifferences(t *testing.T) {
 			}
 		}
 	}
-	for name, o := range all {
+	return all
+}
+
+func TestGradientsAreFiniteDifferences(t *testing.T) {
+	for name, o := range everyOperation() {
 		t.Run(name, func(t *testing.T) { checkGradient(t, o) })
+	}
+}
+
+// named is a caster that converts nothing and notes the operations.
+type named map[string]bool
+
+func (n named) Cast(op string, _ []device.DType) (device.DType, bool) {
+	n[op] = true
+	return 0, false
+}
+
+func TestOperationsAreThoseThatRun(t *testing.T) {
+	d, random := tensortest.Device(t), rand.New(rand.NewPCG(1, 2))
+	ran := named{"cast": true} // of which casters are not asked
+	for _, o := range everyOperation() {
+		tape := autograd.NewTape(d, 1)
+		tape.SetCaster(ran)
+		var vars []*autograd.Variable
+		var in []*autograd.Value
+		for _, shape := range o.shapes {
+			v := variable(d, random, shape, o.low, o.high)
+			vars, in = append(vars, v), append(in, v.Value())
+		}
+		tape.Run(func() { o.compute(tape, in) })
+		for _, v := range vars {
+			v.Close()
+		}
+	}
+	if diff := cmp.Diff(slices.Sorted(maps.Keys(ran)), autograd.Operations()); diff != "" {
+		t.Errorf("operations (-ran +named):\n%s", diff)
 	}
 }
 

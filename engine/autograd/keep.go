@@ -1,12 +1,31 @@
 package autograd
 
-import "memtop/engine/tensor"
+import (
+	"slices"
+
+	"memtop/engine/device"
+	"memtop/engine/tensor"
+)
 
 // Keep decides for a selective checkpoint whether the results of an operation
 // are kept until the backward pass instead of being computed again. It gets the
 // operation's name, such as "linear", and the module path it runs in, and must
 // always give the same answer.
 type Keep func(op, layer string) bool
+
+// Operations returns the names of all operations whose results can be kept, in
+// alphabetical order.
+func Operations() []string {
+	list := []string{
+		"add", "attention", "cast", "concat", "contiguous", "conv2d", "cross_entropy", "div", "dropout", "embedding",
+		"layer_norm", "linear", "matmul", "mean", "mul", "rms_norm", "scale", "softmax", "sub", "sum",
+	}
+	for _, f := range device.UnaryOps() {
+		list = append(list, f.String())
+	}
+	slices.Sort(list)
+	return list
+}
 
 // keeper is the memory of one selective checkpoint: first it collects the
 // results that the rule keeps, then it hands them out in the same order.

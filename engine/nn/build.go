@@ -1,8 +1,10 @@
 package nn
 
 import (
+	"fmt"
 	"hash/fnv"
 	"math"
+	"reflect"
 
 	"memtop/engine/autograd"
 	"memtop/engine/device"
@@ -21,21 +23,58 @@ type Builder struct {
 }
 
 // Build runs construct with a builder and returns the model. When there is not
-// enough memory for it, what was made is released and the error is a
-// *tensor.Failure. dtype is the type of parameters: float32, or float64 for
-// gradient checks.
+// enough memory for it, the error is a *tensor.Failure; when two of its parts
+// cannot be told apart, it names them. Either way what was made is released.
+// dtype is the type of parameters: float32, or float64 for gradient checks.
 func Build[M Module](d *tensor.Device, dtype device.DType, seed uint64, construct func(b Builder) M) (M, error) {
 	var model M
 	var made []*Param
 	err := tensor.Try(func() {
 		model = construct(Builder{device: d, dtype: dtype, seed: seed, made: &made})
 	})
+	if err == nil {
+		err = distinct(model, made)
+	}
 	if err != nil {
 		for _, p := range made {
 			p.Close()
 		}
 	}
 	return model, err
+}
+
+// distinct checks that every parameter has a name of its own, on which its first
+// values depend, every module a path, which names its layer, and an address, by
+// which it is known.
+func distinct(model Module, made []*Param) error {
+	names := make(map[string]bool, len(made))
+	for _, p := range made {
+		if names[p.Name()] {
+			return fmt.Errorf("nn: two parameters are named %q; give each module a name with Builder.In", p.Name())
+		}
+		names[p.Name()] = true
+	}
+	var err error
+	paths := make(map[string]bool)
+	Walk(model, func(path string, m Module) {
+		switch {
+		case paths[path]:
+			err = fmt.Errorf("nn: two modules are at %q; give each child a name of its own", path)
+		case empty(m):
+			err = fmt.Errorf("nn: module %q, a %s, has no size, and Go may put another one at its address; give it a field", path, class(m))
+		}
+		paths[path] = true
+	})
+	return err
+}
+
+// empty reports whether a module is a value without size, or points to one.
+func empty(m Module) bool {
+	t := reflect.TypeOf(m)
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return t.Size() == 0
 }
 
 // In returns a builder for the child with the given name.

@@ -3,6 +3,7 @@ package nn_test
 import (
 	"errors"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -146,5 +147,56 @@ func TestAModelThatDoesNotFitIsAnErrorAndLeavesNothing(t *testing.T) {
 	}
 	if d.Live() != 0 {
 		t.Errorf("%d bytes are live, want 0", d.Live())
+	}
+}
+
+// sized is a module that has a size, sizeless one that has none.
+type (
+	sized    struct{ *nn.Linear }
+	sizeless struct{}
+)
+
+func (sizeless) Forward(_ *nn.Ctx, in ...*autograd.Value) *autograd.Value { return in[0] }
+func (sizeless) Params() []*nn.Param                                      { return nil }
+func (sizeless) Children() []nn.Child                                     { return nil }
+
+// twins has two children of one name.
+type twins struct{ a, b sized }
+
+func (t *twins) Forward(_ *nn.Ctx, in ...*autograd.Value) *autograd.Value { return in[0] }
+func (t *twins) Params() []*nn.Param                                      { return nil }
+func (t *twins) Children() []nn.Child {
+	return []nn.Child{{Name: "twin", Module: t.a}, {Name: "twin", Module: t.b}}
+}
+
+func TestPartsThatCannotBeToldApartAreAnErrorAndLeaveNothing(t *testing.T) {
+	tests := map[string]struct {
+		build func(b nn.Builder) nn.Module
+		want  string
+	}{
+		"parameters of one name": {func(b nn.Builder) nn.Module {
+			return nn.NewSequential(nn.NewLinear(b.In("a"), 2, 2, true), nn.NewLinear(b.In("a"), 2, 2, true))
+		}, `two parameters are named "a.weight"`},
+		"children of one name": {func(b nn.Builder) nn.Module {
+			return &twins{sized{nn.NewLinear(b.In("a"), 2, 2, true)}, sized{nn.NewLinear(b.In("b"), 2, 2, true)}}
+		}, `two modules are at "twin"`},
+		"a module without size": {func(nn.Builder) nn.Module {
+			return nn.NewSequential(&nn.GELU{}, sizeless{})
+		}, `module "1", a sizeless, has no size`},
+		"a pointer to one": {func(b nn.Builder) nn.Module {
+			return nn.NewSequential(nn.NewLinear(b, 2, 2, true), &sizeless{})
+		}, `module "1", a sizeless, has no size`},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			d := tensortest.Device(t)
+			_, err := nn.Build(d, device.Float32, 1, test.build)
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, want something about %s", err, test.want)
+			}
+			if d.Live() != 0 {
+				t.Errorf("%d bytes are live, want 0", d.Live())
+			}
+		})
 	}
 }

@@ -146,13 +146,24 @@ func ParsePolicy(text string) (Policy, error) {
 			return Ratio(r), nil
 		}
 	case name == "selective" && given && value != "":
-		return Selective(strings.Split(value, "+")...), nil
+		return parseSelective(strings.Split(value, "+"))
 	case !given:
 		if p, ok := plainPolicies[name]; ok {
 			return p, nil
 		}
 	}
 	return Policy{}, fmt.Errorf("checkpoint policy %q: want none, block, every=K, sqrt, ratio=R (0 to 1), or selective", text)
+}
+
+// parseSelective refuses operations that there are not: they would keep nothing.
+func parseSelective(roles []string) (Policy, error) {
+	known := autograd.Operations()
+	for _, role := range roles {
+		if !slices.Contains(known, role) {
+			return Policy{}, fmt.Errorf("checkpoint policy selective: there is no operation %q: %s are known", role, strings.Join(known, ", "))
+		}
+	}
+	return Selective(roles...), nil
 }
 
 var plainPolicies = map[string]Policy{

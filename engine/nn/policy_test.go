@@ -70,6 +70,15 @@ func TestPoliciesAreReadAsTheyAreWritten(t *testing.T) {
 	}
 }
 
+func TestAPolicyKeepsOnlyOperationsThatThereAre(t *testing.T) {
+	for _, text := range []string{"selective=foo", "selective=linear+foo", "selective=linear+"} {
+		p, err := nn.ParsePolicy(text)
+		if err == nil || !strings.Contains(err.Error(), "there is no operation") || !strings.Contains(err.Error(), "conv2d") {
+			t.Errorf("%q is read as %v, error %v, want one that says which operations there are", text, p, err)
+		}
+	}
+}
+
 func TestAttentionNamesAreReadAsTheyAreWritten(t *testing.T) {
 	for _, text := range []string{"auto", "naive", "chunked", "flash"} {
 		a, err := nn.ParseAttention(text)

@@ -64,6 +64,8 @@ func (o *options) check() error {
 		}
 	}
 	switch {
+	case o.deviceMemory == 0:
+		return usagef("--device-memory 0: want the size of a device that has memory, such as 2GiB")
 	case o.steps < 0:
 		return usagef("--steps %d: want 0 or more", o.steps)
 	case o.model == "gpt" && o.dim%o.heads != 0:

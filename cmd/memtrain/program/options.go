@@ -35,6 +35,7 @@ type options struct {
 	probe        string
 	saveEvery    int64
 	asJSON       bool
+	force        bool
 	// settings are the flags that may change from step to step, by the key of
 	// the setting; "" was not given.
 	settings map[string]*string
@@ -73,7 +74,7 @@ written, and the exit code is 128 and the number of the signal.`,
   memtrain --layers 6 --dim 256 --seq 256 --checkpoint block --amp bf16
   memtrain --data book.txt --steps 1000 --save run.mem
   memtrain --resume run.mem --steps 2000
-  memtrain --device-memory 64MiB --snapshot oom.pickle
+  memtrain --device-memory 64MiB --seq 256 --force --snapshot oom.pickle
   memtrain --leak cache --json`,
 		Args:              cobra.NoArgs,
 		SilenceErrors:     true,
@@ -121,6 +122,7 @@ func (o *options) register(f *pflag.FlagSet) {
 	f.StringVar(&o.snapshot, "snapshot", "", "write the state of memory to `FILE`, as PyTorch does, at the end, on SIGUSR1 and when memory runs out")
 	f.StringVar(&o.leak, "leak", "", "make a mistake in every step, `KIND`: activations, cache, gradients or handle")
 	f.StringVar(&o.probe, "probe", "on", "let memtop attach to the run: `on or off`")
+	f.BoolVar(&o.force, "force", false, "begin although the run will not fit")
 	f.BoolVar(&o.asJSON, "json", false, "print one JSON object a step")
 }
 

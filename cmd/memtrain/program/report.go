@@ -102,18 +102,11 @@ func needs(m *train.Memory) string {
 }
 
 // announce says what is going to be trained and, by a step that computes
-// nothing, what it will need.
+// nothing, what it will need. It fails when that is not there.
 func (s *session) announce(ctx context.Context, out io.Writer) error {
+	needed, warning, refused := s.checkFit(ctx)
 	if s.asJSON {
-		return nil
-	}
-	plan := train.Plan{
-		Build: s.build, Spec: s.set.Spec(), Batch: s.batch, Settings: s.settings,
-		Allocator: s.allocator(),
-	}
-	e, err := plan.Estimate(ctx)
-	if err != nil {
-		return err
+		return refused
 	}
 	if s.without != nil {
 		if _, err := fmt.Fprintf(out, "device     %s, because %v\n", s.machine.Name(), s.without); err != nil {
@@ -121,15 +114,16 @@ func (s *session) announce(ctx context.Context, out io.Writer) error {
 		}
 	}
 	if _, err := fmt.Fprintf(out, "%s on %s of %s: %s, %s\n", s.options.model, s.machine.Name(),
-		sizeText(s.capacity), s.shape(), s.plan()); err != nil {
+		sizeText(s.capacity), s.shape(), s.manner()); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(out, "estimate   %s\n", needs(&e.Memory))
-	if err == nil && e.Memory.PeakReserved > s.capacity {
-		_, err = fmt.Fprintf(out, "this will not fit: it takes %s more than the device has\n",
-			sizeText(e.Memory.PeakReserved-s.capacity))
+	if _, err := fmt.Fprintf(out, "estimate   %s\n", needs(&needed.Memory)); err != nil {
+		return err
 	}
-	return err
+	if refused == nil && warning != "" {
+		_, refused = fmt.Fprintln(out, warning)
+	}
+	return refused
 }
 
 // shape describes the model's size.
@@ -141,8 +135,8 @@ func (s *session) shape() string {
 	return text
 }
 
-// plan describes how it is trained.
-func (s *session) plan() string {
+// manner describes how it is trained.
+func (s *session) manner() string {
 	text := fmt.Sprintf("batch %d, %s", s.batch, s.settings.Optimizer.Kind)
 	for _, key := range []string{"checkpoint", "amp"} {
 		if v := s.settings.Values()[key]; v != "none" && v != "off" {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 
 	"github.com/ebitengine/purego"
 )
@@ -42,6 +43,8 @@ func openLibrary() (Driver, error) {
 		return nil, &UnavailableError{"no NVIDIA driver is installed", err}
 	}
 	l := &library{path: path}
+	runtime.LockOSThread() // as load does
+	defer runtime.UnlockOSThread()
 	for s, name := range symbolNames {
 		fn, err := purego.Dlsym(handle, name)
 		if err != nil {
@@ -68,8 +71,12 @@ func openBLAS() blasLibrary {
 }
 
 // load loads the first library that is found: in MEMTOP_CUDA_LIB_DIR, the
-// loader's folders, the toolkit, a Python environment.
+// loader's folders, the toolkit, a Python environment. The loader keeps the
+// reason of a failure for the thread that met it: the goroutine stays there until
+// it has read it.
 func load(names []string) (handle uintptr, path string, err error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	var first error
 	for _, name := range names {
 		for _, path := range places(name) {

@@ -1,0 +1,79 @@
+package program
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"memtop/engine/device/cpu"
+	"memtop/engine/train"
+	"memtop/snapshots/hostmemory"
+	"memtop/snapshots/trace"
+)
+
+// plan is the run as one that has not begun, in the memory that there is for it.
+func (s *session) plan() train.Plan {
+	return train.Plan{
+		Build: s.build, Spec: s.set.Spec(), Batch: s.batch, Settings: s.settings, Allocator: s.allocator(),
+		Capacity: s.room().Bytes,
+	}
+}
+
+// room is the memory that the device can give: its own, and as cpu:0's is the
+// host's, no more than the host has left.
+func (s *session) room() hostmemory.Room {
+	free, _ := s.machine.MemInfo()
+	room := hostmemory.Room{Bytes: free, Of: s.machine.Name()}
+	if _, isCPU := s.machine.(*cpu.Device); isCPU {
+		if host := hostmemory.Available(); host.Bytes < free {
+			return host
+		}
+	}
+	return room
+}
+
+// checkFit finds out by steps that compute nothing what a step will need. It
+// fails when there is less, unless --force is given; warning then says so.
+func (s *session) checkFit(ctx context.Context) (needs train.Estimate, warning string, err error) {
+	plan := s.plan()
+	needs, fits, err := plan.Fits(ctx)
+	if err != nil || fits {
+		return needs, "", err
+	}
+	warning = fmt.Sprintf("this will not fit: it takes %s, and %s has %s", sizeText(needs.Memory.PeakReserved),
+		s.room().Of, sizeText(plan.Capacity))
+	if s.force {
+		return needs, warning, nil
+	}
+	fitting, least, err := plan.Remedies(ctx)
+	if err != nil {
+		return needs, warning, err
+	}
+	return needs, warning, machineError{warning, s.remedy(fitting, least) + "; --force tries it all the same"}
+}
+
+// remedy says in one line what would make the run fit.
+func (s *session) remedy(fitting []train.Remedy, least train.Remedy) string {
+	if len(fitting) == 0 {
+		return fmt.Sprintf("the least that was found is %s, with %s: give more memory, or a smaller model",
+			sizeText(least.Needs.Memory.PeakReserved), flagsOf(least.Changes))
+	}
+	var ways []string
+	for _, r := range fitting {
+		ways = append(ways, fmt.Sprintf("%s (%s)", flagsOf(r.Changes), sizeText(r.Needs.Memory.PeakReserved)))
+	}
+	return "it fits with " + strings.Join(ways, " or ")
+}
+
+// flagsOf writes changes as flags.
+func flagsOf(changes []trace.Value) string {
+	var text []string
+	for _, c := range changes {
+		for _, f := range settingFlags {
+			if f.key == c.Key {
+				text = append(text, "--"+f.flag+" "+c.Value)
+			}
+		}
+	}
+	return strings.Join(text, " ")
+}
