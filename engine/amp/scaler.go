@@ -40,11 +40,11 @@ func (o ScalerOptions) withDefaults() ScalerOptions {
 //	scaled := s.Scale(tape, loss)
 //	tape.Backward(scaled)
 //	s.Unscale(params)            // before clipping
-//	optimizer.Step(s.FoundInf()) // does nothing after an overflow
+//	optimizer.Step(lr, s)        // does nothing after an overflow
 //	s.Update()
 type Scaler struct {
 	options  ScalerOptions
-	backend  device.Backend
+	device   *tensor.Device
 	scale    *tensor.Tensor
 	tracker  *tensor.Tensor
 	foundInf *tensor.Tensor
@@ -59,7 +59,7 @@ func NewScaler(d *tensor.Device, o ScalerOptions) *Scaler {
 		return tensor.Full(d, nil, device.Float32, value, tag)
 	}
 	return &Scaler{
-		options: o, backend: d.Backend(),
+		options: o, device: d,
 		scale: number("scale", o.Initial), tracker: number("growth tracker", 0), foundInf: number("found inf", 0),
 	}
 }
@@ -70,21 +70,28 @@ func (s *Scaler) Scale(t *autograd.Tape, loss *autograd.Value) *autograd.Value {
 }
 
 // Unscale divides the gradients of all parameters by the scale, in place, and
-// marks the step when one is infinite or no number. It is called once a step.
+// marks the step when one is infinite or no number. It computes where the
+// gradients are, all on one device, and is called once a step.
 func (s *Scaler) Unscale(params []*autograd.Variable) {
-	var grads []device.Array
+	where, grads := s.device, []device.Array(nil)
 	for _, p := range params {
 		if g := p.Grad(); g != nil {
 			g.Storage().Wrote()
-			grads = append(grads, g.Array())
+			where, grads = g.Device(), append(grads, g.Array())
 		}
 	}
-	s.backend.Unscale(grads, s.scale.Array(), s.foundInf.Array())
+	scale, mark := s.scale.To(where), s.foundInf.To(where)
+	defer scale.Release()
+	defer mark.Release()
+	where.Backend().Unscale(grads, scale.Array(), mark.Array())
+	if where != s.device {
+		s.foundInf.CopyFrom(mark)
+	}
 }
 
-// FoundInf is the mark of the present step, one float32 element in device
-// memory: not 0 after an overflow. Optimizers take it to skip the step.
-func (s *Scaler) FoundInf() device.Array { return s.foundInf.Array() }
+// FoundInf is the mark of the present step, one float32 element: not 0 after an
+// overflow. Optimizers take it to skip the step.
+func (s *Scaler) FoundInf() *tensor.Tensor { return s.foundInf }
 
 // Overflowed reads the mark of the present step, and does not wait for it.
 func (s *Scaler) Overflowed() *tensor.Pending { return s.foundInf.Fetch() }
@@ -95,7 +102,7 @@ func (s *Scaler) Update() {
 		x.Storage().Wrote()
 	}
 	o := s.options
-	s.backend.UpdateScale(s.scale.Array(), s.tracker.Array(), s.foundInf.Array(), o.Growth, o.Backoff, o.Interval)
+	s.device.Backend().UpdateScale(s.scale.Array(), s.tracker.Array(), s.foundInf.Array(), o.Growth, o.Backoff, o.Interval)
 	s.foundInf.Fill(0)
 }
 

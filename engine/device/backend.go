@@ -33,6 +33,12 @@ type Transfers interface {
 	Fetch(src Buffer) Fetched
 	// Copy copies src.Bytes bytes; the ranges may overlap.
 	Copy(dst, src Buffer)
+	// Send queues a copy of src to dst in the memory of the device's host, after
+	// the operations before it and beside those after it. Until the copy is done
+	// nothing may write to src or touch dst.
+	Send(dst, src Buffer) Crossing
+	// Receive is Send in the other direction.
+	Receive(dst, src Buffer) Crossing
 	// Synchronize waits for every operation before it and returns the first
 	// failure of the queue.
 	Synchronize() error
@@ -49,6 +55,17 @@ type Fetched interface {
 	// Wait waits for the value and copies it to dst, of the size that was
 	// fetched. It returns the first failure of the queue, and is called once.
 	Wait(dst []byte) error
+}
+
+// Crossing is a copy between a device and its host that operations need not wait
+// for. It belongs to the goroutine of the Backend, and must be waited for.
+type Crossing interface {
+	// Await has the operations that are queued from now on come after the copy,
+	// and does not wait for it.
+	Await()
+	// Wait waits for the copy. It returns the first failure of the queue, and is
+	// called once.
+	Wait() error
 }
 
 // Shapes rearranges elements.

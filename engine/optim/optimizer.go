@@ -10,7 +10,7 @@ import (
 // Optimizer updates the parameters of a model. It belongs to the goroutine of
 // the device. Whoever made it closes it.
 type Optimizer struct {
-	device   *tensor.Device
+	device   *tensor.Device // where the state is, and where it is used
 	settings Settings
 	slots    []*slot
 	steps    int64
@@ -19,9 +19,9 @@ type Optimizer struct {
 	overflow *tensor.Pending
 }
 
-// New returns an optimizer for the parameters, with its state allocated. It
-// fails, as tensors do, when there is no memory; what it had allocated is
-// released before that.
+// New returns an optimizer for the parameters, with its state allocated on d,
+// which may be the host of the device that they are on. It fails, as tensors do,
+// when there is no memory; what it had allocated is released before that.
 func New(d *tensor.Device, parameters []*autograd.Variable, s Settings) *Optimizer {
 	o := &Optimizer{device: d, settings: s}
 	done := false
@@ -33,8 +33,8 @@ func New(d *tensor.Device, parameters []*autograd.Variable, s Settings) *Optimiz
 	for _, v := range parameters {
 		p := &slot{variable: v}
 		o.slots = append(o.slots, p)
-		p.copyMaster()
-		p.allocate(&o.settings)
+		p.copyMaster(d)
+		p.allocate(d, &o.settings)
 	}
 	done = true
 	return o
@@ -44,8 +44,6 @@ func New(d *tensor.Device, parameters []*autograd.Variable, s Settings) *Optimiz
 func (o *Optimizer) Close() {
 	for _, p := range o.slots {
 		p.release()
-		p.master.Release()
-		p.master = nil
 	}
 	o.slots = nil
 }
@@ -86,11 +84,36 @@ func (o *Optimizer) Change(s Settings) {
 func (o *Optimizer) renew() {
 	o.steps = 0
 	for _, p := range o.slots {
-		p.release()
+		p.releaseMoments()
 	}
 	for _, p := range o.slots {
-		p.allocate(&o.settings)
+		p.allocate(o.device, &o.settings)
 	}
+}
+
+// Device returns where the state is.
+func (o *Optimizer) Device() *tensor.Device { return o.device }
+
+// Move brings the state to another device, where later steps use it. It fails,
+// and changes nothing, when there is no memory.
+func (o *Optimizer) Move(d *tensor.Device) {
+	if d == o.device {
+		return
+	}
+	moved := make([]kept, 0, len(o.slots))
+	defer func() {
+		for i := range moved { // the copies, or else what they are copies of
+			moved[i].release()
+		}
+	}()
+	for _, p := range o.slots {
+		moved = append(moved, kept{})
+		p.kept.copyTo(d, &moved[len(moved)-1])
+	}
+	for i, p := range o.slots {
+		p.kept, moved[i] = moved[i], p.kept
+	}
+	o.device = d
 }
 
 // sameState reports whether both keep the same of a large parameter.
@@ -117,20 +140,11 @@ func (o *Optimizer) Restore(steps int64) {
 	}
 }
 
-// StateBytes returns the bytes of all state.
-func (o *Optimizer) StateBytes() int64 {
-	sum := int64(0)
-	for _, s := range o.State() {
-		sum += s.Data.Bytes()
-	}
-	return sum
-}
-
 // Overflow is who knows whether the gradients of a step can be used: a loss
 // scaler.
 type Overflow interface {
-	// FoundInf is one float32 element in device memory, not 0 when they cannot.
-	FoundInf() device.Array
+	// FoundInf is one float32 element, not 0 when they cannot.
+	FoundInf() *tensor.Tensor
 	// Overflowed reads that element, and does not wait for it.
 	Overflowed() *tensor.Pending
 }
@@ -149,15 +163,12 @@ func (o *Optimizer) Step(lr float64, over Overflow) (applied func() bool) {
 	u := o.settings.constants()
 	u.LR, u.Step = lr, step.Array()
 	if over != nil {
-		u.FoundInf = over.FoundInf()
+		found := over.FoundInf().To(d)
+		defer found.Release()
+		u.FoundInf = found.Array()
 	}
 	b.AdvanceStep(u.Step, u.FoundInf)
-	for _, p := range o.slots {
-		p.changed = p.variable.Grad() != nil
-		if p.changed {
-			p.update(b, &o.settings, u)
-		}
-	}
+	o.update(u)
 	if over == nil {
 		o.count()
 		return func() bool { return true }

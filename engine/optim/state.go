@@ -16,12 +16,40 @@ const min8bit = 4096
 // there are depends on the settings; the others are nil.
 type slot struct {
 	variable *autograd.Variable
-	master   *tensor.Tensor // float32 copy of a half precision parameter
-	m, v     *tensor.Tensor
-	scaleM   *tensor.Tensor
-	scaleV   *tensor.Tensor
-	used     bool // m holds something
-	changed  bool // by the last step, unless it was skipped
+	kept
+	used    bool // m holds something
+	changed bool // by the last step, unless it was skipped
+}
+
+// kept are the tensors of a slot, all on one device.
+type kept struct {
+	master         *tensor.Tensor // float32 copy of a half precision parameter
+	m, v           *tensor.Tensor
+	scaleM, scaleV *tensor.Tensor
+}
+
+// all are the tensors in the order in which they are saved, with nil for those
+// that there are not.
+func (k *kept) all() [5]**tensor.Tensor {
+	return [...]**tensor.Tensor{&k.master, &k.m, &k.scaleM, &k.v, &k.scaleV}
+}
+
+// copyTo puts what there is on a device.
+func (k *kept) copyTo(d *tensor.Device, to *kept) {
+	copies := to.all()
+	for i, x := range k.all() {
+		if *x != nil {
+			*copies[i] = (*x).To(d)
+		}
+	}
+}
+
+// release gives up all tensors.
+func (k *kept) release() {
+	for _, x := range k.all() {
+		(*x).Release()
+		*x = nil
+	}
 }
 
 // The roles of state, PyTorch's names where it has them.
@@ -72,10 +100,10 @@ func (p *slot) tag(role string) tensor.Tag {
 	return tensor.Tag{Category: trace.Optimizer, Layer: p.variable.Data().Storage().Label().Layer, Role: role}
 }
 
-// allocate makes the state, as it is before the first step.
-func (p *slot) allocate(s *Settings) {
+// allocate makes the state on a device, as it is before the first step.
+func (p *slot) allocate(d *tensor.Device, s *Settings) {
 	data := p.variable.Data()
-	l, d := s.layout(data.Size()), data.Device()
+	l := s.layout(data.Size())
 	dtype := stateType(data)
 	switch {
 	case l.m == "":
@@ -95,10 +123,12 @@ func (p *slot) allocate(s *Settings) {
 }
 
 // copyMaster makes the master copy that a half precision parameter needs.
-func (p *slot) copyMaster() {
+func (p *slot) copyMaster(d *tensor.Device) {
 	data := p.variable.Data()
 	if data.DType() == device.BFloat16 || data.DType() == device.Float16 {
-		p.master = tensor.Convert(data, device.Float32, p.tag(roleMaster))
+		low := data.To(d)
+		defer low.Release()
+		p.master = tensor.Convert(low, device.Float32, p.tag(roleMaster))
 	}
 }
 
@@ -110,12 +140,12 @@ func stateType(data *tensor.Tensor) device.DType {
 	return device.Float32
 }
 
-// release gives up the moments; the master copy stays.
-func (p *slot) release() {
-	for _, x := range []**tensor.Tensor{&p.m, &p.v, &p.scaleM, &p.scaleV} {
-		(*x).Release()
-		*x = nil
-	}
+// releaseMoments leaves the master copy only.
+func (p *slot) releaseMoments() {
+	moments := p.kept
+	moments.master = nil
+	moments.release()
+	p.kept = kept{master: p.master}
 }
 
 // State is one tensor that an optimizer keeps.
@@ -127,9 +157,9 @@ type State struct {
 
 func (p *slot) state() []State {
 	var list []State
-	for _, x := range []*tensor.Tensor{p.master, p.m, p.scaleM, p.v, p.scaleV} {
-		if x != nil {
-			list = append(list, State{p.variable.Name(), x.Storage().Label().Role, x})
+	for _, x := range p.all() {
+		if *x != nil {
+			list = append(list, State{p.variable.Name(), (*x).Storage().Label().Role, *x})
 		}
 	}
 	return list

@@ -5,19 +5,85 @@ import (
 	"memtop/engine/tensor"
 )
 
-// update runs the device's operation for one parameter. u has what all
-// parameters share.
-func (p *slot) update(b device.Backend, s *Settings, u device.Update) {
-	data := p.variable.Data()
-	u.Rule, u.First = s.rule(data.Size()), !p.used
-	u.P, u.G = data.Array(), p.variable.Grad().Array()
+// # Steps away from the parameters
+//
+// State, parameters and gradients may each be on the device or on its host. A
+// step is taken where the state is: what it reads comes there, and what it
+// changes goes back. While one parameter is updated, the next one is on its way
+// and the one before returns.
+
+// lent is a slot whose parameter and gradient are where the state is, or are on
+// their way there.
+type lent struct {
+	slot       *slot
+	data, grad *tensor.Tensor // the variable's own, or copies
+}
+
+// update changes every parameter that has a gradient. u has what all of them
+// share.
+func (o *Optimizer) update(u device.Update) {
+	var now, next lent
+	defer func() {
+		now.release()
+		next.release()
+	}()
+	for _, p := range o.slots {
+		p.changed = p.variable.Grad() != nil
+		if !p.changed {
+			continue
+		}
+		now, next = next, p.lend(o.device)
+		now.update(o, u)
+		now.release()
+	}
+	now, next = next, lent{}
+	now.update(o, u)
+}
+
+func (p *slot) lend(d *tensor.Device) lent {
+	return lent{p, brought(p.variable.Data(), d), brought(p.variable.Grad(), d)}
+}
+
+// brought returns t itself if it is on the device, else a copy that is.
+func brought(t *tensor.Tensor, d *tensor.Device) *tensor.Tensor {
+	if t.Device() == d {
+		return t
+	}
+	return t.To(d)
+}
+
+// update runs the device's operation, if there is a slot.
+func (l *lent) update(o *Optimizer, u device.Update) {
+	p := l.slot
+	if p == nil {
+		return
+	}
+	u.Rule, u.First = o.settings.rule(l.data.Size()), !p.used
+	l.data.Storage().Wrote()
+	u.P, u.G = l.data.Array(), l.grad.Array()
 	if p.master != nil {
-		u.P, u.Low = p.master.Array(), data.Array()
+		u.P, u.Low = p.master.Array(), u.P
 		p.master.Storage().Wrote()
 	}
-	data.Storage().Wrote()
 	u.M, u.V, u.ScaleM, u.ScaleV = array(p.m), array(p.v), array(p.scaleM), array(p.scaleV)
-	b.Update(u.Plan())
+	o.device.Backend().Update(u.Plan())
+	if data := p.variable.Data(); data != l.data {
+		data.CopyFrom(l.data)
+	}
+}
+
+// release gives up the copies.
+func (l *lent) release() {
+	if l.slot == nil {
+		return
+	}
+	if l.data != l.slot.variable.Data() {
+		l.data.Release()
+	}
+	if l.grad != l.slot.variable.Grad() {
+		l.grad.Release()
+	}
+	*l = lent{}
 }
 
 // array is the elements of a tensor that there may be none of.

@@ -96,6 +96,8 @@ func copyElements(dst, src *Tensor) {
 	b := dst.Device().backend
 	switch {
 	case dst.Size() == 0:
+	case dst.Device() != src.Device():
+		crossElements(dst, src)
 	case dst.Contiguous() && src.Contiguous():
 		b.Copy(dst.Array().Buffer(), src.Array().Buffer())
 	default:

@@ -23,6 +23,9 @@ type Device struct {
 	scope   scope
 	onLeak  func(Leak) // may be nil
 	young   *Storage   // the first of those made since Settle, while onLeak is given
+	host    *Device    // nil until it is used; a host's is itself
+	// The copies under way to the host and from it, nil for none.
+	outward, inward *crossing
 }
 
 // NewDevice returns the device with the given name, such as "cpu:0". The

@@ -16,6 +16,8 @@ type Storage struct {
 	version int
 	label   alloc.Label
 	watch   watch
+	// The copies under way that fill the storage and that read it.
+	arriving, leaving *crossing
 }
 
 // Bytes returns what was requested for the storage.
@@ -36,7 +38,10 @@ func (s *Storage) Version() int { return s.version }
 
 // Wrote counts one more write in place. Everything that writes into memory that
 // others may have saved calls it, such as an optimizer's step.
-func (s *Storage) Wrote() { s.version++ }
+func (s *Storage) Wrote() {
+	s.leaving.precede(s.device)
+	s.version++
+}
 
 // Retag says that the memory is for something else from now on: bytes move from
 // one category to another, and it records one event.

@@ -104,6 +104,7 @@ func (t *Tensor) check() {
 
 // base is n elements from the tensor's first one on.
 func (t *Tensor) base(n int) device.Array {
+	t.storage.arriving.precede(t.Device())
 	size := t.dtype.Size()
 	return device.Array{
 		Addr:  t.storage.block.Addr() + uint64(int64(t.offset)*size),

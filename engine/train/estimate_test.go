@@ -46,6 +46,7 @@ func TestEstimateEqualsWhatIsMeasured(t *testing.T) {
 		"square root, in parts":  func(s *Settings) { s.Checkpoint, s.Accumulate = nn.SqrtN(), 4 },
 		"selective, bf16, flash": func(s *Settings) { s.Checkpoint, s.AMP, s.Attention = nn.Selective(), amp.BF16, nn.FlashAttention },
 		"fp16, eight bits":       func(s *Settings) { s.AMP, s.Optimizer = amp.FP16, optim.Defaults(optim.AdamW8bit) },
+		"state on the host":      func(s *Settings) { s.Offload.Optimizer = true },
 		"chunked, sgd":           func(s *Settings) { s.Attention, s.Optimizer = nn.ChunkedAttention, optim.Defaults(optim.SGD) },
 	}
 	g := tiny()

@@ -60,6 +60,16 @@ var settingKeys = []setting{
 		},
 	},
 	{
+		"offload", "what lives in the host's memory; several are joined by +",
+		append([]string{"none"}, Offloads()...),
+		true,
+		func(s *Settings) string { return s.Offload.String() },
+		func(s *Settings, v string) (err error) {
+			s.Offload, err = ParseOffload(v)
+			return err
+		},
+	},
+	{
 		"accumulate", "in how many equal parts a batch runs", nil, true,
 		func(s *Settings) string { return strconv.Itoa(s.Accumulate) },
 		func(s *Settings, v string) error {

@@ -2,6 +2,7 @@ package train
 
 import (
 	"memtop/engine/alloc"
+	"memtop/engine/tensor"
 	"memtop/snapshots/trace"
 )
 
@@ -17,6 +18,17 @@ type Memory struct {
 	// Highest is the most that was requested of each category by itself, whose
 	// highest moments differ.
 	Highest [trace.CategoryCount]int64
+	// Host is what was requested of the host, by category, when that was most.
+	Host [trace.CategoryCount]int64
+}
+
+// memoryOf is ReadMemory with what the host has for the device.
+func memoryOf(d *tensor.Device) Memory {
+	m := ReadMemory(d.Memory())
+	if h := d.HostMemory(); h != nil {
+		m.Host = h.Stats().CategoryAtPeak
+	}
+	return m
 }
 
 // ReadMemory asks an allocator. It may be called by any goroutine.

@@ -29,6 +29,7 @@ func TestReportsSayWhatStepsDid(t *testing.T) {
 		{Key: "clip", Value: "1"},
 		{Key: "lr", Value: "0.001"},
 		{Key: "micro_batch", Value: "4"},
+		{Key: "offload", Value: "none"},
 		{Key: "optimizer", Value: "adamw"},
 		{Key: "schedule", Value: "constant"},
 	}

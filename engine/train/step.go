@@ -41,6 +41,9 @@ func (t *Trainer) Queue(ctx context.Context) (*Queued, error) {
 	t.ctx.Reset()
 	t.phases = nil
 	d.Memory().ResetPeak()
+	if h := d.HostMemory(); h != nil {
+		h.ResetPeak()
+	}
 	q := &Queued{trainer: t, start: start}
 	e := &q.Event
 	e.Step, e.Tokens = t.step+1, int64(batch.Size*batch.Spec.Target.Size())
@@ -49,16 +52,18 @@ func (t *Trainer) Queue(ctx context.Context) (*Queued, error) {
 		t.apply(&s, e.Step)
 		t.fit(batch.Spec)
 		t.run(batch, parts, q)
+		d.Land()
 	})
 	if err != nil {
 		t.dropGradients()
+		_ = tensor.Try(d.Land) // the first failure is returned
 		return nil, t.failed(err, "step "+count(e.Step))
 	}
 	t.step++
 	d.Memory().Mark(trace.StepEnd, e.Step, "")
 	d.Settle()
 	e.Duration = time.Since(start)
-	e.Phases, e.Memory = t.phases, ReadMemory(d.Memory())
+	e.Phases, e.Memory = t.phases, memoryOf(d)
 	e.Settings = t.filled(s)
 	return q, nil
 }
@@ -147,17 +152,22 @@ func (t *Trainer) dropGradients() {
 	}
 }
 
-// Live returns what is allocated between steps, by what it is for: parameters,
-// optimizer state and inputs. It is computed from the tensors themselves, for
+// Live returns what is allocated on the device between steps, by what it is for:
+// parameters, optimizer state and inputs. It is computed from the tensors themselves, for
 // comparing with what the allocator counts.
 func (t *Trainer) Live() (bytes [trace.CategoryCount]int64) {
-	for _, p := range t.parameters {
-		bytes[trace.Parameter] += p.Data().Bytes()
-		if g := p.Grad(); g != nil {
-			bytes[trace.Gradient] += g.Bytes()
+	add := func(c trace.Category, x *tensor.Tensor) {
+		if x != nil && x.Device() == t.config.Device {
+			bytes[c] += x.Bytes()
 		}
 	}
-	bytes[trace.Optimizer] = t.optimizer.StateBytes()
+	for _, p := range t.parameters {
+		add(trace.Parameter, p.Data())
+		add(trace.Gradient, p.Grad())
+	}
+	for _, s := range t.optimizer.State() {
+		add(trace.Optimizer, s.Data)
+	}
 	if t.scaler != nil {
 		bytes[trace.Optimizer] += scalerBytes
 	}

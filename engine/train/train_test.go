@@ -46,6 +46,9 @@ func newBench(t testing.TB, capacity int64, g nn.GPTConfig) *bench {
 		if live := d.Live() - b.lost; live != 0 {
 			t.Errorf("%d bytes are still allocated at the end", live)
 		}
+		if h := d.HostMemory(); h != nil && h.Stats().RequestedBytes.All.Current != 0 {
+			t.Errorf("%d bytes are still on the host at the end", h.Stats().RequestedBytes.All.Current)
+		}
 		if err := c.Close(); err != nil {
 			t.Error(err)
 		}

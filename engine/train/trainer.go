@@ -86,7 +86,7 @@ func New(c Config) (*Trainer, error) {
 	c.Device.Memory().NotifyOOM(t.toldOOM)
 	err := tensor.Try(func() {
 		t.fit(c.Spec)
-		t.optimizer = optim.New(c.Device, t.parameters, c.Settings.Optimizer)
+		t.optimizer = optim.New(t.home(c.Settings.Offload.Optimizer), t.parameters, c.Settings.Optimizer)
 	})
 	if err != nil {
 		err = t.failed(err, "setting up")
@@ -135,6 +135,7 @@ func (t *Trainer) apply(s *Settings, step int64) {
 			memory.Mark(trace.SettingChanged, step, k.key+"="+now)
 		}
 	}
+	t.optimizer.Move(t.home(s.Offload.Optimizer))
 	if s.Optimizer != t.optimizer.Settings() {
 		t.optimizer.Change(s.Optimizer)
 	}

@@ -2,6 +2,7 @@ package program
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -53,6 +54,7 @@ var settingFlags = []struct{ flag, key, usage string }{
 	{"amp", "amp", "mixed precision `MODE`: " + choice.Or(amp.Modes()) + " (default off)"},
 	{"checkpoint", "checkpoint", "what to compute again instead of keeping, `POLICY`: none, block, every=K, sqrt, ratio=R or selective (default none)"},
 	{"attention", "attention", "`KIND` of attention: " + choice.Or(nn.Attentions()) + " (default auto)"},
+	{"offload", "offload", "what lives in the host's memory, `PARTS` of " + strings.Join(train.Offloads(), ", ") + " (default none)"},
 	{"accumulate", "accumulate", "run a batch in `N` equal parts"},
 	{"micro-batch", "micro_batch", "run a batch `M` samples at a time"},
 }

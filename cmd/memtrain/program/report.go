@@ -159,6 +159,7 @@ type object struct {
 	PeakReservedBytes int64             `json:"peak_reserved_bytes"`
 	Categories        map[string]int64  `json:"categories"`
 	CategoriesAtPeak  map[string]int64  `json:"categories_at_peak"`
+	HostBytes         map[string]int64  `json:"host_bytes"` // when that was most
 	Settings          map[string]string `json:"settings"`
 }
 
@@ -168,7 +169,7 @@ func objectOf(e *train.Event) object {
 		Step: e.Step, Loss: &e.Loss, Tokens: e.Tokens, StepTimeNS: e.Duration.Nanoseconds(), Skipped: e.Skipped,
 		AllocatedBytes: m.Allocated, ReservedBytes: m.Reserved,
 		PeakAllocated: m.PeakAllocated, PeakReservedBytes: m.PeakReserved,
-		Categories: byName(m.Now.Category), CategoriesAtPeak: byName(m.AtPeak), Settings: e.Settings.Values(),
+		Categories: byName(m.Now.Category), CategoriesAtPeak: byName(m.AtPeak), HostBytes: byName(m.Host), Settings: e.Settings.Values(),
 	}
 	if math.IsNaN(e.Loss) || math.IsInf(e.Loss, 0) {
 		o.Loss = nil

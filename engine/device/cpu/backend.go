@@ -16,7 +16,8 @@ type Backend struct {
 	pool    *pool
 	product simd.Product
 	jobs    jobs
-	conv    conv // the convolution at work
+	conv    conv     // the convolution at work
+	host    *Backend // nil until OpenHost
 
 	failure sync.Mutex // guards err, which workers set
 	err     error

@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 )
@@ -54,5 +55,8 @@ func (d *Device) Name() string {
 // be used after it.
 func (d *Device) Close() error {
 	d.pool.close()
+	if d.host != nil {
+		return errors.Join(d.host.memory.close(), d.close())
+	}
 	return d.close()
 }

@@ -21,6 +21,16 @@ const (
 	maxReservable = 1 << 39 // bytes
 )
 
+// HostMemory returns the bytes of memory that the machine has, or
+// DefaultCapacity when the system does not say.
+func HostMemory() int64 {
+	var info unix.Sysinfo_t
+	if unix.Sysinfo(&info) != nil {
+		return DefaultCapacity
+	}
+	return int64(info.Totalram) * int64(info.Unit) //nolint:unconvert // smaller types on 32 bits
+}
+
 // region is a range of addresses. Parts of it get memory by commit and lose it
 // by release; touching any other part is a fault.
 type region struct {

@@ -22,6 +22,9 @@ const (
 	maxReservable = 1 << 36 // bytes
 )
 
+// HostMemory returns how much memory a host has here: not too much to take.
+func HostMemory() int64 { return 4 * DefaultCapacity }
+
 func reserveRegion(size int64) (r region, err error) {
 	defer func() {
 		if recover() != nil {

@@ -1,6 +1,7 @@
 package cuda
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"sync/atomic"
@@ -52,6 +53,7 @@ type Device struct {
 	*Memory
 	*Backend
 	blas *blas // nil when the library is not there
+	host *host // nil until OpenHost
 	// failed is the first failure that ended the context; nil while it lives.
 	failed atomic.Pointer[Error]
 }
@@ -198,7 +200,7 @@ func (d *Device) Name() string { return fmt.Sprintf("cuda:%d", d.info.Ordinal) }
 // Close waits for the device and gives everything back except memory that was
 // not freed, which ends with the process.
 func (d *Device) Close() error {
-	err := d.closeQueue()
+	err := errors.Join(d.closeQueue(), d.host.close())
 	if d.blas != nil {
 		_ = d.blas.close() // the context goes next
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // queue orders the device's work: the stream that computes, and one beside it
-// for copies that need not wait for it. It belongs to one goroutine at a time.
+// for copies to the host and from it that operations need not wait for. It belongs to one goroutine at a time.
 // The first failure is kept until a call waits for the queue; operations after
 // it do nothing.
 type queue struct {

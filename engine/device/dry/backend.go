@@ -1,6 +1,9 @@
 package dry
 
-import "memtop/engine/device"
+import (
+	"memtop/engine/alloc"
+	"memtop/engine/device"
+)
 
 // Backend is a [device.Backend] whose operations do nothing.
 type Backend struct{}
@@ -30,6 +33,23 @@ func (fetched) Wait(dst []byte) error {
 
 // Copy does nothing.
 func (Backend) Copy(_, _ device.Buffer) {}
+
+// Send does nothing.
+func (Backend) Send(_, _ device.Buffer) device.Crossing { return crossing{} }
+
+// Receive does nothing.
+func (Backend) Receive(_, _ device.Buffer) device.Crossing { return crossing{} }
+
+type crossing struct{}
+
+func (crossing) Await() {}
+
+func (crossing) Wait() error { return nil }
+
+// OpenHost returns memory without end that computes nothing either.
+func (Backend) OpenHost() (alloc.Driver, device.Backend, error) {
+	return NewMemory(0), Backend{}, nil
+}
 
 // Synchronize does nothing.
 func (Backend) Synchronize() error { return nil }

@@ -68,6 +68,9 @@ func finish(t testing.TB, d *tensor.Device, machine *cpu.Device) {
 	if live := stats.RequestedBytes.All.Current; d.Live() != 0 || live != 0 {
 		t.Errorf("at the end of the test %d bytes are live (the allocator says %d), want 0", d.Live(), live)
 	}
+	if h := d.HostMemory(); h != nil && h.Stats().RequestedBytes.All.Current != 0 {
+		t.Errorf("at the end of the test %d bytes are on the host, want 0", h.Stats().RequestedBytes.All.Current)
+	}
 	if err := machine.Synchronize(); err != nil {
 		t.Errorf("the device failed: %v", err)
 	}

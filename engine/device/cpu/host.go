@@ -1,0 +1,41 @@
+package cpu
+
+import (
+	"fmt"
+
+	"memtop/engine/alloc"
+	"memtop/engine/device"
+)
+
+// OpenHost returns the machine's memory outside of the device's, and what
+// computes on it: the device's own threads, so that it belongs to the goroutine
+// of the device. Closing the device ends it. It is called once.
+func (b *Backend) OpenHost() (alloc.Driver, device.Backend, error) {
+	m, err := openMemory(HostMemory())
+	if err != nil {
+		return nil, nil, fmt.Errorf("cpu: reserving addresses for the host: %w", err)
+	}
+	b.host = &Backend{memory: m, pool: b.pool, product: b.product}
+	return m, b.host, nil
+}
+
+// crossing is a copy that is done.
+type crossing struct{ backend *Backend }
+
+// Send implements device.Transfers. The copy is done when it returns.
+func (b *Backend) Send(dst, src device.Buffer) device.Crossing {
+	copy(b.host.bytes("send", dst, src.Bytes), b.bytes("send", src, src.Bytes))
+	return crossing{b}
+}
+
+// Receive implements device.Transfers. The copy is done when it returns.
+func (b *Backend) Receive(dst, src device.Buffer) device.Crossing {
+	copy(b.bytes("receive", dst, src.Bytes), b.host.bytes("receive", src, src.Bytes))
+	return crossing{b}
+}
+
+// Await does nothing.
+func (crossing) Await() {}
+
+// Wait returns the first failure of the device.
+func (c crossing) Wait() error { return c.backend.Synchronize() }

@@ -1,0 +1,160 @@
+package tensor
+
+import (
+	"memtop/engine/alloc"
+	"memtop/engine/device"
+)
+
+// # Crossing to the host
+//
+// Every device has a host: the memory of the machine that it is in, as a device
+// of its own whose operations are the processor's. A tensor goes there and comes
+// back by a copy that runs beside the device's operations.
+//
+// Such a copy needs no care of its caller's. Both storages know of it: whoever
+// reads the copy comes after it, and so does whoever writes to the original;
+// on the device by the order of its queue, on the host by waiting. Each
+// direction has one copy under way, which holds a handle on either side until
+// the next one begins or [Device.Land] is called, on every device alike, so that
+// memory goes up and down in a rehearsal as it will on a device that copies later.
+
+// hosted is a backend that can reach its host's memory.
+type hosted interface {
+	// OpenHost returns that memory and what computes on it. Closing the device
+	// ends both. It is called once.
+	OpenHost() (alloc.Driver, device.Backend, error)
+}
+
+// Host returns the memory of the machine that the device is in, as a device. It
+// is opened by the first call, and fails when the backend cannot reach any.
+func (d *Device) Host() *Device {
+	if d.host == nil {
+		d.host = d.openHost()
+	}
+	return d.host
+}
+
+func (d *Device) openHost() *Device {
+	driver, backend, err := d.backend.(hosted).OpenHost()
+	fail(err, "open the host of %s", d.name)
+	memory, err := alloc.New(driver, alloc.Options{Name: "host"})
+	fail(err, "open the host of %s", d.name)
+	h := NewDevice("host", memory, backend, Options{Poison: d.options.Poison})
+	h.host = h
+	return h
+}
+
+// HostMemory returns the allocator of the host, nil while nothing was there.
+func (d *Device) HostMemory() *alloc.Allocator {
+	if d.host == nil {
+		return nil
+	}
+	return d.host.memory
+}
+
+// crossing is a copy under way between a device and its host.
+type crossing struct {
+	to, from *Tensor // handles of its own
+	device   *Device
+	inward   bool
+	work     device.Crossing
+	awaited  bool
+}
+
+// To returns t on a device: a further handle when it lies there, contiguous,
+// else a contiguous copy with the same label. It does not wait for the copy.
+func (t *Tensor) To(d *Device) *Tensor {
+	label := t.storage.label
+	tag := Tag{Category: label.Category, Layer: label.Layer, Role: label.Role}
+	if t.Device() == d {
+		return Contiguous(t, tag)
+	}
+	c := New(d, t.shape, t.dtype, tag)
+	copyElements(c, t)
+	return c
+}
+
+// crossElements copies between devices; what is not contiguous is made so on its
+// own side.
+func crossElements(dst, src *Tensor) {
+	tag := Tag{Role: "copy between devices"}
+	from := Contiguous(src, tag)
+	defer from.Release()
+	if dst.Contiguous() {
+		cross(dst, from)
+		return
+	}
+	to := New(dst.Device(), dst.shape, dst.dtype, tag)
+	defer to.Release()
+	cross(to, from)
+	copyElements(dst, to)
+}
+
+// cross copies contiguous elements between devices.
+func cross(to, from *Tensor) {
+	a, b := from.Device(), to.Device()
+	switch {
+	case a.host == b:
+		begin(&crossing{to: to, from: from, device: a})
+	case b.host == a:
+		begin(&crossing{to: to, from: from, device: b, inward: true})
+	default:
+		b.backend.Upload(to.Array().Buffer(), from.Download())
+	}
+}
+
+// begin begins a copy, after the end of the one before it.
+func begin(c *crossing) {
+	place := c.device.place(c.inward)
+	(*place).end()
+	dst, src := c.to.Array().Buffer(), c.from.Array().Buffer()
+	c.to, c.from = c.to.Retain(), c.from.Retain()
+	if c.inward {
+		c.work = c.device.backend.Receive(dst, src)
+	} else {
+		c.work = c.device.backend.Send(dst, src)
+	}
+	c.to.storage.arriving, c.from.storage.leaving, *place = c, c, c
+}
+
+// place is where the copy under way in one direction is.
+func (d *Device) place(inward bool) **crossing {
+	if inward {
+		return &d.inward
+	}
+	return &d.outward
+}
+
+// Land waits for the copies between the device and its host that are under way,
+// and gives up their handles.
+func (d *Device) Land() {
+	d.outward.end()
+	d.inward.end()
+}
+
+// precede has what is done next on one side of the copy come after it. There
+// may be no copy.
+func (c *crossing) precede(side *Device) {
+	switch {
+	case c == nil:
+	case side != c.device:
+		c.end()
+	case !c.awaited:
+		c.awaited = true
+		c.work.Await()
+	}
+}
+
+// end waits for the copy.
+func (c *crossing) end() {
+	if c == nil {
+		return
+	}
+	*c.device.place(c.inward) = nil
+	c.to.storage.arriving, c.from.storage.leaving = nil, nil
+	doing := c.from.String()
+	err := c.work.Wait()
+	c.to.Release()
+	c.from.Release()
+	fail(err, "copy %s between %s and its host", doing, c.device.name)
+}

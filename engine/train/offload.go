@@ -1,0 +1,81 @@
+package train
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"memtop/engine/tensor"
+)
+
+// Offload says what lives in the host's memory instead of the device's while it
+// is not used. The zero value is nothing. It is immutable.
+type Offload struct {
+	Optimizer   bool // state, and the step itself, which the processor computes
+	Gradients   bool // of parameters, from the moment they are complete
+	Parameters  bool // but for the time in which a module uses them
+	Activations bool // what the forward pass saves for the backward pass
+}
+
+// offloads are the parts of Offload by name, in the order in which they are
+// shown.
+var offloads = []struct {
+	name string
+	of   func(*Offload) *bool
+}{
+	{"optimizer", func(o *Offload) *bool { return &o.Optimizer }},
+	{"gradients", func(o *Offload) *bool { return &o.Gradients }},
+	{"parameters", func(o *Offload) *bool { return &o.Parameters }},
+	{"activations", func(o *Offload) *bool { return &o.Activations }},
+}
+
+// Offloads returns what can be offloaded, by name.
+func Offloads() []string {
+	var list []string
+	for _, part := range offloads {
+		list = append(list, part.name)
+	}
+	return list
+}
+
+// String returns what ParseOffload reads: "none", or "optimizer+gradients".
+func (o Offload) String() string {
+	var list []string
+	for _, part := range offloads {
+		if *part.of(&o) {
+			list = append(list, part.name)
+		}
+	}
+	if list == nil {
+		return "none"
+	}
+	return strings.Join(list, "+")
+}
+
+// ParseOffload is the inverse of Offload.String. The parts may be in any order,
+// and commas may join them as well.
+func ParseOffload(text string) (Offload, error) {
+	var o Offload
+	if text == "none" {
+		return o, nil
+	}
+	for name := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == '+' || r == ',' }) {
+		i := slices.Index(Offloads(), name)
+		if i < 0 {
+			return Offload{}, fmt.Errorf("offload %q: want none, or some of %s joined by +", text, strings.Join(Offloads(), ", "))
+		}
+		*offloads[i].of(&o) = true
+	}
+	if o == (Offload{}) {
+		return o, fmt.Errorf("offload %q: want none, or some of %s joined by +", text, strings.Join(Offloads(), ", "))
+	}
+	return o, nil
+}
+
+// home is where something lives that may be offloaded.
+func (t *Trainer) home(offloaded bool) *tensor.Device {
+	if offloaded {
+		return t.config.Device.Host()
+	}
+	return t.config.Device
+}

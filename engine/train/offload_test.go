@@ -1,0 +1,109 @@
+package train
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"memtop/engine/amp"
+	"memtop/engine/device"
+	"memtop/engine/nn"
+	"memtop/engine/optim"
+	"memtop/snapshots/trace"
+)
+
+// offloadable are settings that offloading has to work together with.
+var offloadable = map[string]struct {
+	change func(*Settings)
+	half   bool // the whole model in bfloat16
+}{
+	"adamw":                     {change: func(*Settings) {}},
+	"plain sgd, no clipping":    {change: func(s *Settings) { s.Optimizer, s.Clip = optim.Settings{Kind: optim.SGD}, 0 }},
+	"eight bits, in four parts": {change: func(s *Settings) { s.Optimizer, s.Accumulate = optim.Defaults(optim.AdamW8bit), 4 }},
+	"bf16, checkpointed, in two parts": {change: func(s *Settings) {
+		s.AMP, s.Checkpoint, s.Accumulate = amp.BF16, nn.PerBlock(), 2
+	}},
+	"fp16 with a loss scale, selective": {change: func(s *Settings) { s.AMP, s.Checkpoint = amp.FP16, nn.Selective() }},
+	"the whole model in bf16":           {change: func(s *Settings) { s.Checkpoint = nn.SqrtN() }, half: true},
+}
+
+// offloading is a GPT with a parameter that is kept in eight bits.
+func offloading() nn.GPTConfig {
+	g := tiny()
+	g.Dim, g.Dropout = 64, 0.1
+	return g
+}
+
+// offloadingTrainer returns a trainer of that GPT.
+func offloadingTrainer(t *testing.T, s Settings, half bool) (*bench, *Trainer) {
+	t.Helper()
+	b := newBench(t, 64<<20, offloading())
+	if half {
+		amp.Convert(nn.Params(b.model), device.BFloat16)
+	}
+	// Large enough that the first steps overflow and are skipped.
+	return b, b.trainer(t, s, func(c *Config) { c.Scaler = amp.ScalerOptions{Initial: 1 << 32} })
+}
+
+// TestOffloadingChangesNoBit trains with every way of offloading from the first
+// step on, and with each from step 3 to step 4.
+func TestOffloadingChangesNoBit(t *testing.T) {
+	for name, test := range offloadable {
+		t.Run(name, func(t *testing.T) {
+			s := DefaultSettings()
+			test.change(&s)
+			_, plain := offloadingTrainer(t, s, test.half)
+			want := losses(steps(t, plain, 6))
+			for _, parts := range offloadTests {
+				with, err := s.With("offload", parts)
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, all := offloadingTrainer(t, with, test.half)
+				if diff := cmp.Diff(want, losses(steps(t, all, 6))); diff != "" {
+					t.Errorf("%s: losses (-on the device +offloaded):\n%s", parts, diff)
+				}
+				_, some := offloadingTrainer(t, s, test.half)
+				got := losses(steps(t, some, 2))
+				for _, now := range []Settings{with, s} {
+					if err := some.Set(now); err != nil {
+						t.Fatal(err)
+					}
+					got = append(got, losses(steps(t, some, 2))...)
+				}
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Errorf("%s for two steps: losses (-on the device +offloaded):\n%s", parts, diff)
+				}
+			}
+		})
+	}
+}
+
+// offloadTests are the sets that are tried.
+var offloadTests = []string{"optimizer"}
+
+// TestOffloadedStateFreesItsBytesExactly compares what is allocated between
+// steps, on the device and on its host.
+func TestOffloadedStateFreesItsBytesExactly(t *testing.T) {
+	s := DefaultSettings()
+	_, trainer := offloadingTrainer(t, s, false)
+	before := steps(t, trainer, 2)[1]
+	state := before.Memory.Now.Category[trace.Optimizer]
+	if err := trainer.Change("offload", "optimizer"); err != nil {
+		t.Fatal(err)
+	}
+	during := steps(t, trainer, 2)[1]
+	if got := during.Memory.Now.Category; got[trace.Optimizer] != 0 || got != trainer.Live() {
+		t.Errorf("%v bytes on the device, want %v and no state", got, trainer.Live())
+	}
+	if got := during.Memory.Host[trace.Optimizer]; got != state {
+		t.Errorf("%d bytes of state on the host, want the device's %d", got, state)
+	}
+	if err := trainer.Change("offload", "none"); err != nil {
+		t.Fatal(err)
+	}
+	after := steps(t, trainer, 2)[1]
+	if after.Memory != before.Memory {
+		t.Errorf("memory before %+v, and after %+v", before.Memory, after.Memory)
+	}
+}
