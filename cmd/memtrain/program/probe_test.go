@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"memtop/cmd/command"
+	"memtop/engine/train"
 	"memtop/probe/protocol"
 	"memtop/snapshots/trace"
 )
@@ -154,8 +155,8 @@ func TestARunShowsItself(t *testing.T) {
 	}
 	var settings protocol.Settings
 	w.ask(http.MethodGet, "/v1/settings", "", &settings)
-	if len(settings.Options) != 9 {
-		t.Errorf("got %d options, want 9", len(settings.Options))
+	if got, want := len(settings.Options), len(train.Keys()); got != want {
+		t.Errorf("got %d options, want the %d settings", got, want)
 	}
 	w.end()
 }
