@@ -111,7 +111,7 @@ var picture = map[string][]string{
 	// What trains on a GPU; memtop, which trains for its demo only, must not link it.
 	"cmd/memtrain": {"cmd/memtrain/program", "engine/device/cuda"},
 	"cmd/memtrain/program": {
-		"cmd/command", "cmd/output", "engine/...", "probe", "snapshots/hostmemory", "snapshots/pytorch", "snapshots/trace",
+		"cmd/command", "cmd/output", "engine/...", "probe", "snapshots/hostmemory", "snapshots/pytorch", "snapshots/quantity", "snapshots/trace",
 		"github.com/spf13/cobra", "github.com/spf13/pflag",
 	},
 	"cmd/memtrain/benchengine": {"cmd/memtrain/program", "engine/..."},

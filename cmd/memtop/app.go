@@ -91,7 +91,7 @@ Exit codes:
 	root.AddCommand(
 		a.demoCommand(), a.runCommand(), a.attachCommand(), a.lsCommand(), a.recordCommand(), a.snapshotCommand(), a.setCommand(), a.adviseCommand(), a.metricsCommand(),
 		a.conformanceCommand(),
-		a.openCommand(), a.reportCommand(), a.diffCommand(), a.checkCommand(), a.replayCommand(), a.exportCommand(),
+		a.openCommand(), a.reportCommand(), a.diffCommand(), a.checkCommand(), a.replayCommand(), a.exportCommand(), a.estimateCommand(),
 		a.infoCommand(), a.versionCommand(),
 	)
 	return root

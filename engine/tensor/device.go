@@ -12,6 +12,9 @@ type Options struct {
 	// Poison fills memory with NaN before it is freed, so that a use after the
 	// release shows in the result. It costs one pass over every block.
 	Poison bool
+	// Unnamed has the allocator know of memory only what it is for, not whose it
+	// is: the blocks of a rehearsal are only counted.
+	Unnamed bool
 }
 
 // Device joins what tensors need of a device: memory and operations.
@@ -47,7 +50,7 @@ func (d *Device) Backend() device.Backend { return d.backend }
 // allocate returns a storage of n bytes with one handle. It fails with the
 // allocator's *alloc.OOMError.
 func (d *Device) allocate(n int64, label alloc.Label) *Storage {
-	block, err := d.memory.Alloc(n, d.options.Stream, d.memory.Tag(label))
+	block, err := d.memory.Alloc(n, d.options.Stream, d.tag(label))
 	if err != nil {
 		fail(err, "allocate %s", describe(n, label))
 	}
@@ -55,4 +58,12 @@ func (d *Device) allocate(n int64, label alloc.Label) *Storage {
 	d.remember(s)
 	d.scope.grow(n)
 	return s
+}
+
+// tag returns what the allocator is told of memory with a label.
+func (d *Device) tag(label alloc.Label) alloc.Tag {
+	if d.options.Unnamed {
+		label = alloc.Label{Category: label.Category}
+	}
+	return d.memory.Tag(label)
 }

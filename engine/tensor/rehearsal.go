@@ -15,5 +15,5 @@ func NewRehearsal(d *Device) (*Device, error) {
 	if err != nil {
 		return nil, fmt.Errorf("rehearsal of %s: %w", d.name, err)
 	}
-	return NewDevice(d.name, memory, dry.Backend{}, Options{Stream: d.options.Stream}), nil
+	return NewDevice(d.name, memory, dry.Backend{}, Options{Stream: d.options.Stream, Unnamed: true}), nil
 }

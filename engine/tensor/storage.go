@@ -52,8 +52,7 @@ func (s *Storage) Retag(category trace.Category, layer, role string) {
 		return
 	}
 	s.label = label
-	memory := s.device.memory
-	memory.Retag(s.block, memory.Tag(label))
+	s.device.memory.Retag(s.block, s.device.tag(label))
 }
 
 func (s *Storage) retain() {

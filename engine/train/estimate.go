@@ -25,7 +25,8 @@ type Plan struct {
 
 // Estimate is what a step will need.
 type Estimate struct {
-	Memory Memory
+	Memory     Memory
+	Parameters int64 // their number
 	// Layers are what each layer will do; the times mean nothing.
 	Layers []nn.Layer
 }
@@ -54,7 +55,7 @@ func (p Plan) rehearse(ctx context.Context, groups ...Settings) ([]Estimate, err
 	if err != nil {
 		return nil, err
 	}
-	d := tensor.NewDevice("dry", a, dry.Backend{}, tensor.Options{})
+	d := tensor.NewDevice("dry", a, dry.Backend{}, tensor.Options{Unnamed: true})
 	model, err := p.Build(d)
 	if err != nil {
 		return nil, OutOfMemory(err, "making the model")
@@ -92,6 +93,9 @@ func (t *Trainer) estimate(ctx context.Context, s Settings) (Estimate, error) {
 		}
 	}
 	estimate := Estimate{Memory: e.Memory}
+	for _, p := range t.parameters {
+		estimate.Parameters += int64(p.Data().Size())
+	}
 	for _, l := range t.Layers() {
 		estimate.Layers = append(estimate.Layers, *l)
 	}

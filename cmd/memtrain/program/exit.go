@@ -13,8 +13,10 @@ import (
 
 // usagef returns an error about a flag, with the general remedy.
 func usagef(format string, values ...any) error {
-	return command.Usage(fmt.Sprintf(format, values...), "try: memtrain --help")
+	return command.Usage(fmt.Sprintf(format, values...), tryHelp)
 }
+
+const tryHelp = "try: memtrain --help"
 
 // machineError is what this machine cannot do.
 type machineError struct{ cause, remedy string }

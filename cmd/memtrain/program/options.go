@@ -21,28 +21,27 @@ type options struct {
 	device       string
 	deviceMemory command.Size
 	model        string
-	layers, dim  int
-	heads, seq   int
-	batch, vocab int
-	half         bool
-	data         string
-	steps        int64
-	seed         uint64
-	save         string
-	resume       string
-	init         string
-	snapshot     string
-	leak         string
-	probe        string
-	saveEvery    int64
-	asJSON       bool
-	force        bool
+	sizes
+	half      bool
+	data      string
+	steps     int64
+	seed      uint64
+	save      string
+	resume    string
+	init      string
+	snapshot  string
+	leak      string
+	probe     string
+	saveEvery int64
+	asJSON    bool
+	force     bool
 	// settings are the flags that may change from step to step, by the key of
 	// the setting; "" was not given.
 	settings map[string]*string
 
-	flags *pflag.FlagSet
-	gpus  GPUs
+	preset preset // of model, once complete
+	flags  *pflag.FlagSet
+	gpus   GPUs
 }
 
 // settingFlags are the flags of settings and what they say of themselves.
@@ -61,7 +60,7 @@ var settingFlags = []struct{ flag, key, usage string }{
 
 // root returns the command line.
 func root(stdout *command.Output, gpus GPUs) *cobra.Command {
-	o := &options{settings: make(map[string]*string), gpus: gpus}
+	o := &options{gpus: gpus}
 	c := &cobra.Command{
 		Use:   "memtrain",
 		Short: "Train a small model, and say where its memory goes",
@@ -98,22 +97,11 @@ written, and the exit code is 128 and the number of the signal.`,
 }
 
 func (o *options) register(f *pflag.FlagSet) {
-	o.flags = f
-	f.SortFlags = false
+	o.begin(f)
 	f.StringVar(&o.device, "device", "auto", "`DEVICE` to train on: auto, cpu:0 or cuda:N")
 	o.deviceMemory = cpu.DefaultCapacity
 	f.Var(&o.deviceMemory, "device-memory", "memory of cpu:0")
-	f.StringVar(&o.model, "model", "gpt", "`MODEL`: gpt, mlp or conv")
-	f.IntVar(&o.layers, "layers", 0, "layers of the model (default 4; 3 of conv)")
-	f.IntVar(&o.dim, "dim", 0, "width of a layer (default 128; 16 of conv's first)")
-	f.IntVar(&o.heads, "heads", 0, "attention heads of gpt (default 4)")
-	f.IntVar(&o.seq, "seq", 0, "tokens in a sample of gpt (default 128)")
-	f.IntVar(&o.batch, "batch", 0, "samples of one step (default 8; 32 of mlp and conv)")
-	f.IntVar(&o.vocab, "vocab", 0, "tokens that gpt knows (default as many as the data has)")
-	for _, s := range settingFlags {
-		o.settings[s.key] = f.String(s.flag, "", s.usage)
-	}
-	f.BoolVar(&o.half, "half", false, "the whole model in bfloat16, with a float32 copy in the optimizer")
+	o.registerPlan(f)
 	f.StringVar(&o.data, "data", "", "text or token `FILE` to train gpt on (default a text that comes with memtrain)")
 	f.Int64Var(&o.steps, "steps", 200, "steps of the whole run, 0 for no end")
 	f.Uint64Var(&o.seed, "seed", 1, "seed of the weights, of dropout and of the order of samples")
@@ -126,6 +114,25 @@ func (o *options) register(f *pflag.FlagSet) {
 	f.StringVar(&o.probe, "probe", "on", "let memtop attach to the run: `on or off`")
 	f.BoolVar(&o.force, "force", false, "begin although the run will not fit")
 	f.BoolVar(&o.asJSON, "json", false, "print one JSON object a step")
+}
+
+// begin takes the flags of a command.
+func (o *options) begin(f *pflag.FlagSet) {
+	o.flags, o.settings = f, make(map[string]*string)
+	f.SortFlags = false
+}
+
+// registerPlan adds the flags that say what is trained and how: all that an estimate
+// has to know.
+func (o *options) registerPlan(f *pflag.FlagSet) {
+	f.StringVar(&o.model, "model", "gpt", "`MODEL`: "+presetNames()+"; the following change its sizes")
+	for _, size := range sizeFlags {
+		f.IntVar(size.of(&o.sizes), size.name, 0, size.usage)
+	}
+	for _, s := range settingFlags {
+		o.settings[s.key] = f.String(s.flag, "", s.usage)
+	}
+	f.BoolVar(&o.half, "half", false, "the whole model in bfloat16, with a float32 copy in the optimizer")
 }
 
 // given reports whether a flag was on the command line.
@@ -159,8 +166,8 @@ func (o *options) change(s train.Settings) (train.Settings, error) {
 // programFlags are the flags that a saved run remembers, and those of them that
 // must stay what they were.
 var (
-	programFlags = []string{"model", "layers", "dim", "heads", "seq", "batch", "vocab", "half", "data", "seed", "steps", "device-memory"}
-	fixedFlags   = []string{"model", "layers", "dim", "heads", "seq", "batch", "vocab", "half", "seed"}
+	programFlags = append([]string{"data", "steps", "device-memory"}, fixedFlags...)
+	fixedFlags   = append([]string{"model", "half", "seed"}, sizeNames()...)
 )
 
 // program returns the flags that a saved run remembers.

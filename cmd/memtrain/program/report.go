@@ -114,7 +114,7 @@ func (s *session) announce(ctx context.Context, out io.Writer) error {
 		}
 	}
 	if _, err := fmt.Fprintf(out, "%s on %s of %s: %s, %s\n", s.options.model, s.machine.Name(),
-		sizeText(s.capacity), s.shape(), s.manner()); err != nil {
+		sizeText(s.capacity), s.shape(), s.howTrained(&s.settings)); err != nil {
 		return err
 	}
 	if _, err := fmt.Fprintf(out, "estimate   %s\n", needs(&needed.Memory)); err != nil {
@@ -127,19 +127,19 @@ func (s *session) announce(ctx context.Context, out io.Writer) error {
 }
 
 // shape describes the model's size.
-func (s *session) shape() string {
-	text := fmt.Sprintf("%d layers of width %d", s.layers, s.dim)
-	if s.options.model == "gpt" {
-		text += fmt.Sprintf(", %d heads, %d tokens of %d", s.heads, s.seq, s.vocab)
+func (o *options) shape() string {
+	text := fmt.Sprintf("%d layers of width %d", o.layers, o.dim)
+	if o.preset.family.text {
+		text += fmt.Sprintf(", %d heads, %d tokens of %d", o.heads, o.seq, o.vocab)
 	}
 	return text
 }
 
-// manner describes how it is trained.
-func (s *session) manner() string {
-	text := fmt.Sprintf("batch %d, %s", s.batch, s.settings.Optimizer.Kind)
+// howTrained describes how it is trained.
+func (o *options) howTrained(s *train.Settings) string {
+	text := fmt.Sprintf("batch %d, %s", o.batch, s.Optimizer.Kind)
 	for _, key := range []string{"checkpoint", "amp"} {
-		if v := s.settings.Values()[key]; v != "none" && v != "off" {
+		if v := s.Values()[key]; v != "none" && v != "off" {
 			text += ", " + key + " " + v
 		}
 	}

@@ -1,0 +1,175 @@
+package program
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/pflag"
+
+	"memtop/cmd/command"
+	"memtop/engine/train"
+	"memtop/snapshots/quantity"
+	"memtop/snapshots/trace"
+)
+
+// EstimateSchema names the version of an estimate's JSON form.
+const EstimateSchema = "memtop.estimate/1"
+
+// Estimate is a run that is not begun: the flags of one, and what it would need.
+type Estimate struct {
+	options
+}
+
+// Register adds the flags: those of memtrain that memory depends on.
+func (e *Estimate) Register(f *pflag.FlagSet) {
+	e.begin(f)
+	e.registerPlan(f)
+}
+
+// EstimateReport is what a run would need. All sizes are bytes.
+type EstimateReport struct {
+	Schema     string            `json:"schema"`
+	Model      string            `json:"model"`
+	Parameters int64             `json:"parameters"` // a number, not bytes
+	Settings   map[string]string `json:"settings"`
+	Ranks      []EstimatedRank   `json:"ranks"`
+	// Fits says for devices of a size whether the run fits on each, see [DeviceSizes].
+	Fits map[string]bool `json:"fits"`
+	// Techniques are the same run with changes that lower the peak, in the order in
+	// which they are to be tried: each alone, then those that lower it further together.
+	Techniques []Technique `json:"techniques"`
+
+	about string
+}
+
+// EstimatedRank is what one process of the run would need. Sources are what the
+// memory is for when most is allocated, and add up to PeakAllocated; Highest is the
+// most of each at its own moment, and adds up to nothing.
+type EstimatedRank struct {
+	Rank          int              `json:"rank"`
+	Sources       map[string]int64 `json:"sources"`
+	Highest       map[string]int64 `json:"highest"`
+	PeakAllocated int64            `json:"peak_allocated_bytes"`
+	PeakReserved  int64            `json:"peak_reserved_bytes"`
+}
+
+// Technique is a run with other settings, of which the rank that needs most is
+// told.
+type Technique struct {
+	Change        map[string]string `json:"change"`
+	PeakAllocated int64             `json:"peak_allocated_bytes"`
+	PeakReserved  int64             `json:"peak_reserved_bytes"`
+	Fits          map[string]bool   `json:"fits"`
+
+	words []string // the change, as flags have it
+}
+
+// roundingSource is what the allocator adds to what is asked for.
+const roundingSource = "rounding"
+
+// Run rehearses the run, and its variants. Errors of the command line are
+// [command.UsageError].
+func (e *Estimate) Run(ctx context.Context) (*EstimateReport, error) {
+	v, err := e.asked()
+	if err != nil {
+		return nil, generalRemedy(err)
+	}
+	found, err := v.estimate(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r := &EstimateReport{
+		Schema: EstimateSchema, Model: e.model, Parameters: found.Parameters, Settings: v.settings.Values(),
+		Ranks: []EstimatedRank{estimatedRank(0, &found.Memory)}, about: e.shape() + "; " + e.howTrained(&v.settings),
+	}
+	if r.Fits, err = v.fits(ctx, &found.Memory); err != nil {
+		return nil, err
+	}
+	r.Techniques, err = v.techniques(ctx, &found.Memory)
+	return r, err
+}
+
+// maxStaging is the most memory of the host's that the samples of a step may be.
+const maxStaging = 4 << 30
+
+// asked is the run that the flags describe.
+func (e *Estimate) asked() (variant, error) {
+	if err := e.complete(); err != nil {
+		return variant{}, err
+	}
+	spec := e.spec()
+	if n := int64(e.batch) * int64(spec.Input.Bytes()+spec.Target.Bytes()); n > maxStaging {
+		return variant{}, usagef("a batch of %d samples is %s: too many to estimate", e.batch, sizeText(n))
+	}
+	s, err := e.change(train.DefaultSettings())
+	return variant{options: &e.options, spec: spec, half: e.half, settings: s}, err
+}
+
+func estimatedRank(rank int, m *train.Memory) EstimatedRank {
+	r := EstimatedRank{
+		Rank: rank, Sources: byName(m.AtPeak), Highest: byName(m.Highest),
+		PeakAllocated: m.PeakAllocated, PeakReserved: m.PeakReserved,
+	}
+	rounding := m.PeakAllocated
+	for _, n := range r.Sources {
+		rounding -= n
+	}
+	r.Sources[roundingSource] = rounding
+	return r
+}
+
+// sourceNames are the keys of EstimatedRank.Sources in the order in which they are
+// printed.
+func sourceNames() []string {
+	var names []string
+	for _, c := range trace.Categories {
+		names = append(names, c.String())
+	}
+	return append(names, roundingSource)
+}
+
+// generalRemedy leaves it to the program that was called to name its help.
+func generalRemedy(err error) error {
+	var use command.UsageError
+	if errors.As(err, &use) && use.Remedy == tryHelp {
+		use.Remedy = "memtop estimate --help"
+		return use
+	}
+	return err
+}
+
+// size is the memory of devices that are sold with that much.
+type size struct {
+	name  string
+	sold  string // some of them
+	bytes int64  // as CUDA tells of them, which is less than the name says
+}
+
+// gib returns a number of GiB in bytes.
+func gib(n float64) int64 { return int64(n * (1 << 30)) }
+
+// deviceSizes are the sizes for which it is said whether a run fits. Their bytes
+// are from PyTorch's messages ("GPU 0 has a total capacity of …").
+var deviceSizes = []size{
+	{"24GiB", "RTX 3090, RTX 4090", gib(23.65)},
+	{"48GiB", "RTX A6000", gib(47.54)},
+	{"80GiB", "A100, H100", gib(79.15)},
+	{"141GiB", "H200", gib(139.80)},
+}
+
+// outsideBytes is what a process takes of a device besides the allocator's memory:
+// the CUDA context and the libraries' own. The same messages have 430 to 670 MB.
+const outsideBytes = 650 << 20
+
+// OutsideAllocator is the size of what fits on a device besides a run.
+func OutsideAllocator() string { return quantity.Bytes(outsideBytes) }
+
+// DeviceSizes explains what fits means, in a line for each size.
+func DeviceSizes() []string {
+	var list []string
+	for _, s := range deviceSizes {
+		list = append(list, fmt.Sprintf("%-7s%.2f GiB as CUDA tells (%s)", s.name, float64(s.bytes)/(1<<30), s.sold))
+	}
+	return list
+}

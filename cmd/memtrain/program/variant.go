@@ -1,0 +1,173 @@
+package program
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"memtop/engine/data"
+	"memtop/engine/nn"
+	"memtop/engine/tensor"
+	"memtop/engine/train"
+)
+
+// variant is a run that could be: one that flags describe, with changes. It is a
+// value.
+type variant struct {
+	*options
+	spec     data.Spec
+	half     bool
+	settings train.Settings
+}
+
+// plan returns the run as one that has not begun.
+func (v *variant) plan() train.Plan {
+	o := *v.options
+	o.half = v.half
+	return train.Plan{
+		Build: func(d *tensor.Device) (nn.Module, error) { return o.build(d) },
+		Spec:  v.spec, Batch: v.batch, Settings: v.settings,
+	}
+}
+
+func (v *variant) estimate(ctx context.Context) (train.Estimate, error) {
+	return v.plan().Estimate(ctx)
+}
+
+// fits says on devices of which sizes the variant runs, of which m is known.
+func (v *variant) fits(ctx context.Context, m *train.Memory) (map[string]bool, error) {
+	fits := make(map[string]bool, len(deviceSizes))
+	for _, s := range deviceSizes {
+		ok, err := v.fitsIn(ctx, m, s.bytes-outsideBytes)
+		if err != nil {
+			return nil, err
+		}
+		fits[s.name] = ok
+	}
+	return fits, nil
+}
+
+// fitsIn says whether so many bytes are enough. Between what is allocated and what
+// would be reserved if there were no end to memory, only the allocator knows: it gives
+// back what it has cached before it fails.
+func (v *variant) fitsIn(ctx context.Context, m *train.Memory, capacity int64) (bool, error) {
+	if m.PeakReserved <= capacity || m.PeakAllocated > capacity {
+		return m.PeakReserved <= capacity, nil
+	}
+	plan := v.plan()
+	plan.Capacity = capacity
+	_, err := plan.Estimate(ctx)
+	var oom *train.OutOfMemoryError
+	if errors.As(err, &oom) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// technique is a change that may lower what a run needs.
+type technique struct {
+	key, value string
+	apply      func(v *variant, value string) error
+	alone      bool // it does not go with those before it
+}
+
+// techniques are in the order in which they are to be tried: what costs least
+// first.
+var techniques = []technique{
+	{"attention", "flash", setting("attention"), false},
+	{"amp", "bf16", setting("amp"), false},
+	{"half", "true", half, true},
+	{"checkpoint", "block", setting("checkpoint"), false},
+	{"micro_batch", "1", setting("micro_batch"), false},
+	{"optimizer", "adamw8bit", setting("optimizer"), false},
+}
+
+func half(v *variant, _ string) error {
+	v.half = true
+	return nil
+}
+
+// setting applies a technique that is a setting.
+func setting(key string) func(v *variant, value string) error {
+	return func(v *variant, value string) (err error) {
+		v.settings, err = v.settings.With(key, value)
+		return err
+	}
+}
+
+// with returns the variant with changes, and whether it is another one.
+func (v *variant) with(list ...technique) (changed variant, other bool, err error) {
+	changed = *v
+	for _, t := range list {
+		if err := t.apply(&changed, t.value); err != nil {
+			return changed, false, err
+		}
+	}
+	parts, err := changed.settings.Parts(v.batch)
+	if err != nil {
+		return changed, false, err
+	}
+	before, err := v.settings.Parts(v.batch)
+	same := slices.Equal(parts, before) && changed.half == v.half
+	for key, value := range changed.settings.Values() {
+		same = same && (partly[key] || value == v.settings.Values()[key])
+	}
+	return changed, !same, err
+}
+
+// partly are the settings that say the same in two ways.
+var partly = map[string]bool{"micro_batch": true, "accumulate": true}
+
+// techniques returns what those techniques do that lower the peak of the run, of
+// which m is known, and then those that lower it further together. A technique that
+// does more by itself than with those before it takes their place.
+func (v *variant) techniques(ctx context.Context, m *train.Memory) ([]Technique, error) {
+	alone, together := []Technique{}, []Technique{}
+	var taken []technique
+	lowest := m.PeakReserved
+	for _, t := range techniques {
+		one, err := v.tried(ctx, t)
+		if err != nil {
+			return nil, err
+		}
+		if one == nil || one.PeakReserved >= m.PeakReserved {
+			continue
+		}
+		alone = append(alone, *one)
+		if t.alone {
+			continue
+		}
+		more, err := v.tried(ctx, append(slices.Clip(taken), t)...)
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case min(one.PeakReserved, more.PeakReserved) >= lowest:
+		case one.PeakReserved <= more.PeakReserved:
+			taken, lowest = []technique{t}, one.PeakReserved
+		default:
+			taken, lowest = append(taken, t), more.PeakReserved
+			together = append(together, *more)
+		}
+	}
+	return append(alone, together...), nil
+}
+
+// tried rehearses the variant with changes. It returns nil when they change nothing.
+func (v *variant) tried(ctx context.Context, list ...technique) (*Technique, error) {
+	other, changed, err := v.with(list...)
+	if err != nil || !changed {
+		return nil, err
+	}
+	e, err := other.estimate(ctx)
+	if err != nil {
+		return nil, err
+	}
+	t := &Technique{Change: make(map[string]string), PeakAllocated: e.Memory.PeakAllocated, PeakReserved: e.Memory.PeakReserved}
+	for _, one := range list {
+		t.Change[one.key] = one.value
+		t.words = append(t.words, one.key+"="+one.value)
+	}
+	t.Fits, err = other.fits(ctx, &e.Memory)
+	return t, err
+}
