@@ -17,7 +17,11 @@ type back struct {
 // saved returns what the operation saved. It panics when that was written to
 // since, because the gradient would be wrong.
 func (b *back) saved(i int) *tensor.Tensor {
-	s := b.node.saved[i]
+	s := &b.node.saved[i]
+	if s.away != nil {
+		s.away.fetch(b.Tape)
+		return b.hold(s.away.back.As(s.layout))
+	}
 	if now := s.data.Storage().Version(); now != s.version {
 		panic(fmt.Sprintf("autograd: %v of layer %q, which the gradient of %s needs, was changed in place "+
 			"after it was saved (version %d, now %d)", s.data, b.node.layer, b.node.op, s.version, now))
@@ -108,6 +112,7 @@ func (t *Tape) differentiate(r *record) {
 	for len(r.nodes) > 0 {
 		last := len(r.nodes) - 1
 		n := r.nodes[last]
+		t.fetchNext(r.nodes[:last])
 		t.step(n)
 		r.nodes[last], r.nodes = nil, r.nodes[:last]
 	}

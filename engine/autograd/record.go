@@ -13,6 +13,7 @@ type record struct {
 	nodes  []*node
 	leaves map[*Variable]*slot
 	casts  map[castKey]*slot
+	away   map[awayKey]*away
 }
 
 // node is one recorded operation.
@@ -28,8 +29,10 @@ type node struct {
 
 // saved is a tensor that a rule will read, as it was when it was saved.
 type saved struct {
-	data    *tensor.Tensor
+	data    *tensor.Tensor // nil while it waits on the host
 	version int
+	away    *away
+	layout  tensor.Layout // of what is away
 }
 
 // slot is where the gradient of one value adds up.
@@ -42,7 +45,7 @@ type slot struct {
 }
 
 func newRecord() *record {
-	return &record{leaves: make(map[*Variable]*slot), casts: make(map[castKey]*slot)}
+	return &record{leaves: make(map[*Variable]*slot), casts: make(map[castKey]*slot), away: make(map[awayKey]*away)}
 }
 
 // slotOf returns where the gradient of v goes, nil when it is not wanted.
@@ -87,10 +90,18 @@ func (r *record) release() {
 
 func (n *node) release() {
 	for i := range n.saved {
-		n.saved[i].data.Release()
+		n.saved[i].release()
 	}
 	n.saved = nil
 	n.out.release()
+}
+
+func (s *saved) release() {
+	if s.away != nil {
+		s.away.release()
+		return
+	}
+	s.data.Release()
 }
 
 func (s *slot) release() {
@@ -123,13 +134,17 @@ func (s *slot) add(t *Tape, g *tensor.Tensor) {
 	}
 }
 
-// save takes handles on what a rule will read, and says in the tags of what was
-// temporary that it is an activation from now on.
+// save takes handles on what a rule will read, or sends it to the host, and says
+// in the tags of what was temporary that it is an activation from now on.
 func (t *Tape) save(list []*tensor.Tensor) []saved {
 	out := make([]saved, len(list))
 	for i, x := range list {
-		out[i] = saved{data: x.Retain(), version: x.Storage().Version()}
 		t.retag(x)
+		if a := t.send(x); a != nil {
+			out[i] = saved{away: a, layout: x.Layout()}
+		} else {
+			out[i] = saved{data: x.Retain(), version: x.Storage().Version()}
+		}
 	}
 	return out
 }

@@ -36,6 +36,7 @@ type Tape struct {
 	layer     string
 	phase     Phase
 	onSave    func(layer string, bytes int64)
+	offload   func(layer string) bool // see OffloadSaved
 	runs      int
 }
 
@@ -115,6 +116,7 @@ func (t *Tape) reset() {
 	if t.keepCasts == 0 {
 		t.DropCasts()
 	}
+	t.device.Land()
 }
 
 // temporary allocates memory that lives until the operation under way ends,

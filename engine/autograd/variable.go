@@ -14,6 +14,7 @@ type Variable struct {
 	value  Value
 	grad   *tensor.Tensor
 	frozen bool
+	keeper *tensor.Device // see KeepGrad
 	hooks  []func(*Variable)
 }
 
@@ -62,6 +63,11 @@ func (v *Variable) OnGrad(f func(*Variable)) {
 	v.hooks = append(v.hooks, f)
 }
 
+// KeepGrad has the gradient kept on a device such as the host: each part of it
+// goes there when a backward pass has completed it, and parts add up there. nil
+// is where it is computed. There must be no gradient.
+func (v *Variable) KeepGrad(d *tensor.Device) { v.keeper = d }
+
 // SetData replaces the tensor by another one, whose handle it takes over, and
 // releases the old one and the gradient. It is how a whole model changes its
 // element type.
@@ -84,11 +90,16 @@ func (v *Variable) Close() {
 // when there is no other handle on it.
 func (v *Variable) accumulate(t *Tape, g *tensor.Tensor) {
 	layer := v.Data().Storage().Label().Layer
+	sent := v.keeper != nil && v.keeper != g.Device()
+	if sent {
+		g = g.To(v.keeper)
+		defer g.Release()
+	}
 	switch {
 	case v.grad != nil:
 		v.grad.Storage().Wrote()
-		t.backend().AddScaled(v.grad.Array(), v.grad.Array(), g.Array(), 1)
-	case g.Storage().Handles() == 1:
+		g.Device().Backend().AddScaled(v.grad.Array(), v.grad.Array(), g.Array(), 1)
+	case g.Storage().Handles() == 1 || sent:
 		v.grad = g.Retain()
 		g.Storage().Retag(trace.Gradient, layer, "grad")
 	default:

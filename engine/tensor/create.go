@@ -29,6 +29,7 @@ func New(d *Device, shape Shape, dtype device.DType, tag Tag) *Tensor {
 		Category: tag.Category, Layer: tag.Layer, Role: tag.Role,
 		Shape: shape.String(), DType: dtype.String(),
 	})
+	storage.shape, storage.dtype = shape, dtype
 	return &Tensor{storage: storage, shape: shape, strides: shape.Strides(), dtype: dtype}
 }
 

@@ -1,6 +1,8 @@
 package tensor
 
 import (
+	"slices"
+
 	"memtop/engine/alloc"
 	"memtop/engine/device"
 )
@@ -14,9 +16,9 @@ import (
 // Such a copy needs no care of its caller's. Both storages know of it: whoever
 // reads the copy comes after it, and so does whoever writes to the original;
 // on the device by the order of its queue, on the host by waiting. Each
-// direction has one copy under way, which holds a handle on either side until
-// the next one begins or [Device.Land] is called, on every device alike, so that
-// memory goes up and down in a rehearsal as it will on a device that copies later.
+// direction has a few copies under way. They hold handles until later ones begin
+// or [Device.Land] is called, on every device alike, so that memory goes up and
+// down in a rehearsal as it will on a device that copies later.
 
 // hosted is a backend that can reach its host's memory.
 type hosted interface {
@@ -52,14 +54,27 @@ func (d *Device) HostMemory() *alloc.Allocator {
 	return d.host.memory
 }
 
-// crossing is a copy under way between a device and its host.
+// crossing is a copy under way between a device and its host. to is nil when it
+// has been let go.
 type crossing struct {
 	to, from *Tensor // handles of its own
 	device   *Device
-	inward   bool
+	way      way
 	work     device.Crossing
-	awaited  bool
 }
+
+// way is the direction of a crossing.
+type way uint8
+
+const (
+	outward way = iota
+	inward
+	ways
+)
+
+// underWay is how many copies there are at once in each direction. What is on
+// its way out holds memory of the device.
+var underWay = [ways]int{outward: 1, inward: 4}
 
 // To returns t on a device: a further handle when it lies there, contiguous,
 // else a contiguous copy with the same label. It does not wait for the copy.
@@ -95,41 +110,39 @@ func cross(to, from *Tensor) {
 	a, b := from.Device(), to.Device()
 	switch {
 	case a.host == b:
-		begin(&crossing{to: to, from: from, device: a})
+		begin(&crossing{to: to, from: from, device: a, way: outward})
 	case b.host == a:
-		begin(&crossing{to: to, from: from, device: b, inward: true})
+		begin(&crossing{to: to, from: from, device: b, way: inward})
 	default:
 		b.backend.Upload(to.Array().Buffer(), from.Download())
 	}
 }
 
-// begin begins a copy, after the end of the one before it.
+// begin begins a copy, after the end of an earlier one if there are enough.
 func begin(c *crossing) {
-	place := c.device.place(c.inward)
-	(*place).end()
+	list := &c.device.crossings[c.way]
+	for len(*list) >= underWay[c.way] {
+		(*list)[0].end()
+	}
 	dst, src := c.to.Array().Buffer(), c.from.Array().Buffer()
 	c.to, c.from = c.to.Retain(), c.from.Retain()
-	if c.inward {
+	if c.way == inward {
 		c.work = c.device.backend.Receive(dst, src)
 	} else {
 		c.work = c.device.backend.Send(dst, src)
 	}
-	c.to.storage.arriving, c.from.storage.leaving, *place = c, c, c
-}
-
-// place is where the copy under way in one direction is.
-func (d *Device) place(inward bool) **crossing {
-	if inward {
-		return &d.inward
-	}
-	return &d.outward
+	c.to.storage.arriving, c.from.storage.leaving = c, c
+	*list = append(*list, c)
 }
 
 // Land waits for the copies between the device and its host that are under way,
 // and gives up their handles.
 func (d *Device) Land() {
-	d.outward.end()
-	d.inward.end()
+	for _, list := range d.crossings {
+		for _, c := range slices.Clone(list) {
+			c.end()
+		}
+	}
 }
 
 // precede has what is done next on one side of the copy come after it. There
@@ -139,22 +152,33 @@ func (c *crossing) precede(side *Device) {
 	case c == nil:
 	case side != c.device:
 		c.end()
-	case !c.awaited:
-		c.awaited = true
+	case c.way == outward:
 		c.work.Await()
+	default:
+		c.work.Await()
+		c.land()
+	}
+}
+
+// land lets go of the copy: all that can be done with it now comes after it.
+func (c *crossing) land() {
+	if c.to != nil {
+		c.to.storage.arriving = nil
+		c.to.Release()
+		c.to = nil
 	}
 }
 
 // end waits for the copy.
 func (c *crossing) end() {
-	if c == nil {
-		return
-	}
-	*c.device.place(c.inward) = nil
-	c.to.storage.arriving, c.from.storage.leaving = nil, nil
+	list := &c.device.crossings[c.way]
+	*list = slices.DeleteFunc(*list, func(other *crossing) bool { return other == c })
 	doing := c.from.String()
 	err := c.work.Wait()
-	c.to.Release()
+	if c.from.storage.leaving == c {
+		c.from.storage.leaving = nil
+	}
+	c.land()
 	c.from.Release()
 	fail(err, "copy %s between %s and its host", doing, c.device.name)
 }

@@ -27,8 +27,8 @@ type Device struct {
 	onLeak  func(Leak) // may be nil
 	young   *Storage   // the first of those made since Settle, while onLeak is given
 	host    *Device    // nil until it is used; a host's is itself
-	// The copies under way to the host and from it, nil for none.
-	outward, inward *crossing
+	// crossings are the copies under way to the host and from it, oldest first.
+	crossings [ways][]*crossing
 }
 
 // NewDevice returns the device with the given name, such as "cpu:0". The

@@ -15,6 +15,8 @@ type Storage struct {
 	refs    int
 	version int
 	label   alloc.Label
+	shape   Shape // of the tensor that it was made for
+	dtype   device.DType
 	watch   watch
 	// The copies under way that fill the storage and that read it.
 	arriving, leaving *crossing

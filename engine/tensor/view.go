@@ -3,6 +3,8 @@ package tensor
 import (
 	"fmt"
 	"slices"
+
+	"memtop/engine/device"
 )
 
 // # Views
@@ -14,6 +16,30 @@ func (t *Tensor) view(shape Shape, strides []int, offset int) *Tensor {
 	t.check()
 	t.storage.retain()
 	return &Tensor{storage: t.storage, offset: offset, shape: shape, strides: strides, dtype: t.dtype}
+}
+
+// Layout says which elements of its storage a tensor shows, in which order.
+type Layout struct {
+	offset         int
+	shape, strides []int
+	dtype          device.DType
+}
+
+// Layout returns how the tensor lies in its storage.
+func (t *Tensor) Layout() Layout { return Layout{t.offset, t.shape, t.strides, t.dtype} }
+
+// As returns the view with a layout that a tensor had on this storage or on one
+// of which this is a copy.
+func (t *Tensor) As(l Layout) *Tensor {
+	v := t.view(l.shape, l.strides, l.offset)
+	v.dtype = l.dtype
+	return v
+}
+
+// Whole returns the view of all of the storage, as it was made.
+func (t *Tensor) Whole() *Tensor {
+	s := t.storage
+	return t.As(Layout{shape: s.shape, strides: s.shape.Strides(), dtype: s.dtype})
 }
 
 // Transpose returns the view with dimensions a and b exchanged.

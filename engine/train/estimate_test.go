@@ -47,7 +47,10 @@ func TestEstimateEqualsWhatIsMeasured(t *testing.T) {
 		"selective, bf16, flash": func(s *Settings) { s.Checkpoint, s.AMP, s.Attention = nn.Selective(), amp.BF16, nn.FlashAttention },
 		"fp16, eight bits":       func(s *Settings) { s.AMP, s.Optimizer = amp.FP16, optim.Defaults(optim.AdamW8bit) },
 		"state on the host":      func(s *Settings) { s.Offload.Optimizer = true },
-		"chunked, sgd":           func(s *Settings) { s.Attention, s.Optimizer = nn.ChunkedAttention, optim.Defaults(optim.SGD) },
+		"all on the host, in parts": func(s *Settings) {
+			s.Offload, s.Accumulate, s.AMP = Offload{Optimizer: true, Gradients: true, Activations: true}, 2, amp.BF16
+		},
+		"chunked, sgd": func(s *Settings) { s.Attention, s.Optimizer = nn.ChunkedAttention, optim.Defaults(optim.SGD) },
 	}
 	g := tiny()
 	g.Dim, g.Dropout, g.Context = 64, 0.1, 32

@@ -72,6 +72,18 @@ func ParseOffload(text string) (Offload, error) {
 	return o, nil
 }
 
+// offload has the step that begins use the host for what o says.
+func (t *Trainer) offload(o Offload) {
+	t.optimizer.Move(t.home(o.Optimizer))
+	for _, p := range t.parameters {
+		p.KeepGrad(t.home(o.Gradients))
+	}
+	t.ctx.OffloadSaved(nil)
+	if o.Activations {
+		t.ctx.OffloadSaved(func(string) bool { return true })
+	}
+}
+
 // home is where something lives that may be offloaded.
 func (t *Trainer) home(offloaded bool) *tensor.Device {
 	if offloaded {

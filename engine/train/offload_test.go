@@ -80,7 +80,7 @@ func TestOffloadingChangesNoBit(t *testing.T) {
 }
 
 // offloadTests are the sets that are tried.
-var offloadTests = []string{"optimizer"}
+var offloadTests = []string{"optimizer", "gradients", "activations", "optimizer+gradients+activations"}
 
 // TestOffloadedStateFreesItsBytesExactly compares what is allocated between
 // steps, on the device and on its host.

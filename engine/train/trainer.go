@@ -135,7 +135,7 @@ func (t *Trainer) apply(s *Settings, step int64) {
 			memory.Mark(trace.SettingChanged, step, k.key+"="+now)
 		}
 	}
-	t.optimizer.Move(t.home(s.Offload.Optimizer))
+	t.offload(s.Offload)
 	if s.Optimizer != t.optimizer.Settings() {
 		t.optimizer.Change(s.Optimizer)
 	}

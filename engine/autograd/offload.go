@@ -1,0 +1,89 @@
+package autograd
+
+import (
+	"memtop/engine/tensor"
+	"memtop/snapshots/trace"
+)
+
+// # Saved tensors on the host
+//
+// What the forward pass saves is not needed until the backward pass comes back
+// to it. It may wait on the host: it goes there as it is saved, once for all
+// operations that save it, and returns when the first of their rules is next.
+
+// OffloadSaved has what layers save in the forward pass wait on the device's
+// host, for the layers that the rule names by their module path; nil is none. It
+// holds for operations recorded from now on.
+func (t *Tape) OffloadSaved(rule func(layer string) bool) { t.offload = rule }
+
+// away is a saved storage that waits on the host.
+type away struct {
+	host  *tensor.Tensor // nil once it has returned
+	back  *tensor.Tensor // on the device, nil before
+	users int            // by saved tensors
+}
+
+// awayKey is a storage as it was when it was saved.
+type awayKey struct {
+	storage *tensor.Storage
+	version int
+}
+
+// send returns where a tensor waits that is being saved, nil if it stays.
+func (t *Tape) send(x *tensor.Tensor) *away {
+	storage := x.Storage()
+	label := storage.Label()
+	if t.offload == nil || t.phase != Forward || label.Category != trace.Activation || !t.offload(label.Layer) {
+		return nil
+	}
+	key := awayKey{storage, storage.Version()}
+	a := t.record.away[key]
+	if a == nil {
+		whole := x.Whole()
+		defer whole.Release()
+		a = &away{host: whole.To(t.device.Host())}
+		t.record.away[key] = a
+	}
+	a.users++
+	return a
+}
+
+// fetch begins to bring the storage back, unless it has returned.
+func (a *away) fetch(t *Tape) {
+	if a.back == nil {
+		a.back = a.host.To(t.device)
+		a.host.Release()
+		a.host = nil
+	}
+}
+
+// release ends one use.
+func (a *away) release() {
+	if a.users--; a.users == 0 {
+		a.host.Release()
+		a.back.Release()
+	}
+}
+
+// ahead is how many operations fetchNext looks at.
+const ahead = 8
+
+// fetchNext begins to bring back what the next rule that reads anything will
+// read, so that it is on its way while the present one runs.
+func (t *Tape) fetchNext(nodes []*node) {
+	if t.offload == nil {
+		return
+	}
+	for i := len(nodes) - 1; i >= max(0, len(nodes)-ahead); i-- {
+		fetched := false
+		for _, s := range nodes[i].saved {
+			if s.away != nil {
+				s.away.fetch(t)
+				fetched = true
+			}
+		}
+		if fetched {
+			return
+		}
+	}
+}
