@@ -26,6 +26,9 @@ func (b *back) saved(i int) *tensor.Tensor {
 		panic(fmt.Sprintf("autograd: %v of layer %q, which the gradient of %s needs, was changed in place "+
 			"after it was saved (version %d, now %d)", s.data, b.node.layer, b.node.op, s.version, now))
 	}
+	if s.data.Device() != b.device {
+		return b.hold(b.use(s.data).As(s.layout))
+	}
 	return s.data
 }
 

@@ -28,8 +28,8 @@ type call struct {
 func (t *Tape) begin(op string, in ...*Value) *call {
 	c := &call{Tape: t, op: op, in: slices.Clone(in)}
 	t.autocast(op, c.in)
-	for _, v := range c.in {
-		v.data.Shape() // a nil operand is noticed here
+	for i, v := range c.in {
+		c.in[i] = t.local(v) // a nil operand is noticed here
 	}
 	c.mark = len(t.temps)
 	c.replay = t.keeper.replays(op, t.layer)

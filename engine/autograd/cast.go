@@ -22,8 +22,8 @@ type castKey struct {
 	dtype    device.DType
 }
 
-// cast is a variable's tensor in another type, good while the variable's own is
-// not written to.
+// cast is a variable's tensor in another type, where the variable is, good while
+// the variable's own is not written to.
 type cast struct {
 	data    *tensor.Tensor
 	source  *tensor.Storage
@@ -138,9 +138,10 @@ func (t *Tape) castOf(key castKey) *tensor.Tensor {
 		c.data.Release()
 		delete(t.casts, key)
 	}
-	data := tensor.New(t.device, key.variable.Data().Shape(), key.dtype,
+	d := key.variable.Data().Device()
+	data := tensor.New(d, key.variable.Data().Shape(), key.dtype,
 		tensor.Tag{Category: trace.Workspace, Layer: source.Label().Layer, Role: castRole})
 	t.casts[key] = &cast{data: data, source: source, version: source.Version()}
-	t.backend().Cast(data.Array(), key.variable.Data().Array())
+	d.Backend().Cast(data.Array(), key.variable.Data().Array())
 	return data
 }

@@ -75,7 +75,7 @@ func (t *Tape) inPlace(op string, a, b *Value, change func(x, y *tensor.Tensor),
 	if b == nil {
 		b = t.Detach(a)
 	}
-	c := &call{Tape: t, op: op, in: []*Value{a, t.Contiguous(b)}, mark: len(t.temps)}
+	c := &call{Tape: t, op: op, in: []*Value{a, t.Contiguous(t.local(b))}, mark: len(t.temps)}
 	defer c.end()
 	b = c.in[1]
 	a.data.Storage().Wrote()

@@ -6,24 +6,29 @@ import (
 
 	"memtop/engine/device"
 	"memtop/engine/tensor"
+	"memtop/snapshots/trace"
 )
 
 // Embedding returns the rows of table, [Rows, Cols], that ids names: the shape
 // of ids, Int32 or Int64, with Cols appended. Its gradient is added to what other
 // uses of the table gave, such as a head that shares it, without a second one of
 // the table's size. An id outside of the table is a
-// failure of the device, which its next download reports.
+// failure of the device, which its next download reports. Of a table on the host
+// only the rows are fetched, where they are less than the table.
 func (t *Tape) Embedding(table, ids *Value) *Value {
 	if len(table.Shape()) != 2 || ids.DType().IsFloat() {
 		panic(fmt.Sprintf("autograd: embedding of %v by %v", table, ids))
 	}
-	c := t.begin("embedding", table, ids)
-	defer c.end()
-	c.contiguous(0, 1)
-	table, ids = c.in[0], c.in[1]
 	rows, cols := table.Shape()[0], table.Shape()[1]
+	if table.data.Device() == t.device || ids.Size() >= rows {
+		table = t.Contiguous(t.local(table))
+	}
+	c := t.begin("embedding", ids)
+	defer c.end()
+	c.contiguous(0)
+	ids, c.in = c.in[0], []*Value{table, c.in[0]}
 	y := c.out(slices.Concat(ids.Shape(), tensor.Shape{cols}), table.DType())
-	c.run(func() { t.backend().Gather(y.Array(), table.data.Array(), ids.data.Array(), rows, cols) })
+	c.run(func() { gather(y, table.data, ids.data) })
 	return c.value(y, []*tensor.Tensor{ids.data}, func(b *back) {
 		d, fresh := b.sum(0)
 		if fresh {
@@ -34,6 +39,22 @@ func (t *Tape) Embedding(table, ids *Value) *Value {
 			b.give(0, d)
 		}
 	})
+}
+
+// gather looks rows up where the table is.
+func gather(y, table, ids *tensor.Tensor) {
+	rows, cols, d := table.Shape()[0], table.Shape()[1], table.Device()
+	if y.Device() == d {
+		d.Backend().Gather(y.Array(), table.Array(), ids.Array(), rows, cols)
+		return
+	}
+	near := ids.To(d)
+	defer near.Release()
+	found := tensor.New(d, y.Shape(), y.DType(), tensor.Tag{Category: trace.Workspace, Role: "rows for the device"})
+	defer found.Release()
+	d.Backend().Gather(found.Array(), table.Array(), near.Array(), rows, cols)
+	d.Synchronize()
+	y.CopyFrom(found)
 }
 
 // IgnoreIndex is the target that counts for nothing, as in PyTorch.

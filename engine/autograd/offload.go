@@ -71,16 +71,18 @@ const ahead = 8
 // fetchNext begins to bring back what the next rule that reads anything will
 // read, so that it is on its way while the present one runs.
 func (t *Tape) fetchNext(nodes []*node) {
-	if t.offload == nil {
-		return
-	}
 	for i := len(nodes) - 1; i >= max(0, len(nodes)-ahead); i-- {
 		fetched := false
 		for _, s := range nodes[i].saved {
-			if s.away != nil {
+			switch {
+			case s.away != nil:
 				s.away.fetch(t)
-				fetched = true
+			case s.data.Device() != t.device:
+				t.fetch(s.data)
+			default:
+				continue
 			}
+			fetched = true
 		}
 		if fetched {
 			return

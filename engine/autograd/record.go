@@ -29,10 +29,18 @@ type node struct {
 
 // saved is a tensor that a rule will read, as it was when it was saved.
 type saved struct {
-	data    *tensor.Tensor // nil while it waits on the host
+	data    *tensor.Tensor // nil while it is away, and on the host if it lives there
 	version int
 	away    *away
-	layout  tensor.Layout // of what is away
+	layout  tensor.Layout
+}
+
+// keep takes a handle on what is saved, or on what it is a copy of.
+func (s *saved) keep(t *Tape, x *tensor.Tensor) {
+	if original := t.original(x); original != nil {
+		x = original
+	}
+	s.data, s.version = x.Retain(), x.Storage().Version()
 }
 
 // slot is where the gradient of one value adds up.
@@ -140,10 +148,9 @@ func (t *Tape) save(list []*tensor.Tensor) []saved {
 	out := make([]saved, len(list))
 	for i, x := range list {
 		t.retag(x)
-		if a := t.send(x); a != nil {
-			out[i] = saved{away: a, layout: x.Layout()}
-		} else {
-			out[i] = saved{data: x.Retain(), version: x.Storage().Version()}
+		out[i] = saved{away: t.send(x), layout: x.Layout()}
+		if out[i].away == nil {
+			out[i].keep(t, x)
 		}
 	}
 	return out

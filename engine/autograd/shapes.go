@@ -20,6 +20,7 @@ func (t *Tape) viewOf(op string, x *Value, view *tensor.Tensor, rule func(b *bac
 // View returns x in another shape, where one extent may be -1. It copies only
 // when the strides of x do not allow a view.
 func (t *Tape) View(x *Value, shape ...int) *Value {
+	x = t.local(x)
 	full := x.data.Infer(shape)
 	if !x.data.Viewable(full) {
 		x = t.Contiguous(x)
@@ -42,6 +43,7 @@ func (t *Tape) Transpose(x *Value, i, j int) *Value {
 
 // Permute returns x with dimension i being x's dimension order[i], as a view.
 func (t *Tape) Permute(x *Value, order ...int) *Value {
+	x = t.local(x)
 	back0 := make([]int, len(order))
 	view := x.data.Permute(order...)
 	for i, d := range order {
@@ -55,6 +57,7 @@ func (t *Tape) Permute(x *Value, order ...int) *Value {
 
 // Narrow returns n indexes of a dimension of x, from start on, as a view.
 func (t *Tape) Narrow(x *Value, dim, start, n int) *Value {
+	x = t.local(x)
 	return t.viewOf("narrow", x, x.data.Narrow(dim, start, n), func(b *back) {
 		b.each(0, func(dx *tensor.Tensor) {
 			dx.Fill(0)
@@ -65,6 +68,7 @@ func (t *Tape) Narrow(x *Value, dim, start, n int) *Value {
 
 // Expand returns x repeated to a shape, as a view: see [tensor.Broadcast].
 func (t *Tape) Expand(x *Value, shape ...int) *Value {
+	x = t.local(x)
 	return t.viewOf("expand", x, x.data.Expand(shape), func(b *back) { b.reduced(0, b.dy, 1) })
 }
 

@@ -37,12 +37,13 @@ type Tape struct {
 	phase     Phase
 	onSave    func(layer string, bytes int64)
 	offload   func(layer string) bool // see OffloadSaved
+	fetched   map[*tensor.Storage]*fetched
 	runs      int
 }
 
 // NewTape returns a tape whose random numbers come from the given seed.
 func NewTape(d *tensor.Device, seed uint64) *Tape {
-	return &Tape{device: d, random: device.Seed{Seed: seed}, casts: make(map[castKey]*cast)}
+	return &Tape{device: d, random: device.Seed{Seed: seed}, casts: make(map[castKey]*cast), fetched: make(map[*tensor.Storage]*fetched)}
 }
 
 // Device returns where the tape computes.
@@ -113,6 +114,7 @@ func (t *Tape) reset() {
 		t.record.release()
 	}
 	t.record, t.keeper, t.phase, t.layer = nil, nil, Forward, ""
+	t.dropFetched(true)
 	if t.keepCasts == 0 {
 		t.DropCasts()
 	}

@@ -63,6 +63,16 @@ func (v *Variable) OnGrad(f func(*Variable)) {
 	v.hooks = append(v.hooks, f)
 }
 
+// Move brings the tensor to another device, such as the host, where it lives from
+// now on; operations fetch it for as long as they need it. The gradient stays
+// where it is.
+func (v *Variable) Move(d *tensor.Device) {
+	if old := v.value.data; old.Device() != d {
+		v.value.data = old.To(d)
+		old.Release()
+	}
+}
+
 // KeepGrad has the gradient kept on a device such as the host: each part of it
 // goes there when a backward pass has completed it, and parts add up there. nil
 // is where it is computed. There must be no gradient.

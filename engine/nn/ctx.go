@@ -49,6 +49,7 @@ func (c *Ctx) Call(m Module, in ...*autograd.Value) *autograd.Value {
 	b := &backwardPass{c: c, layer: l}
 	c.Mark(b.end)
 	out := c.measured(l, func() *autograd.Value { return m.Forward(c, in...) })
+	c.DropFetched()
 	b.out = out
 	c.Mark(b.begin)
 	for _, h := range c.of(l) {
@@ -167,4 +168,5 @@ func (b *backwardPass) begin() {
 // end runs when the module has been differentiated.
 func (b *backwardPass) end() {
 	b.layer.BackwardNS += time.Since(b.start).Nanoseconds()
+	b.c.DropFetched()
 }

@@ -47,6 +47,10 @@ func (d *Device) Memory() *alloc.Allocator { return d.memory }
 // Backend returns the operations.
 func (d *Device) Backend() device.Backend { return d.backend }
 
+// Synchronize waits for the device. It fails with the first failure of an
+// operation.
+func (d *Device) Synchronize() { fail(d.backend.Synchronize(), "compute on %s", d.name) }
+
 // allocate returns a storage of n bytes with one handle. It fails with the
 // allocator's *alloc.OOMError.
 func (d *Device) allocate(n int64, label alloc.Label) *Storage {

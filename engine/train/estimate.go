@@ -56,7 +56,7 @@ func (p Plan) rehearse(ctx context.Context, groups ...Settings) ([]Estimate, err
 		return nil, err
 	}
 	d := tensor.NewDevice("dry", a, dry.Backend{}, tensor.Options{Unnamed: true})
-	model, err := p.Build(d)
+	model, err := p.Build(groups[0].Offload.Home(d))
 	if err != nil {
 		return nil, OutOfMemory(err, "making the model")
 	}

@@ -76,12 +76,23 @@ func ParseOffload(text string) (Offload, error) {
 func (t *Trainer) offload(o Offload) {
 	t.optimizer.Move(t.home(o.Optimizer))
 	for _, p := range t.parameters {
+		p.Move(t.home(o.Parameters))
 		p.KeepGrad(t.home(o.Gradients))
 	}
 	t.ctx.OffloadSaved(nil)
 	if o.Activations {
 		t.ctx.OffloadSaved(func(string) bool { return true })
 	}
+}
+
+// Home is where a model is to be made on a device so that its parameters are
+// where they will live: a model that is larger than the device fits on its host.
+// It fails, as tensors do, when the host cannot be reached.
+func (o Offload) Home(d *tensor.Device) *tensor.Device {
+	if o.Parameters {
+		return d.Host()
+	}
+	return d
 }
 
 // home is where something lives that may be offloaded.

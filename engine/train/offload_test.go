@@ -80,7 +80,9 @@ func TestOffloadingChangesNoBit(t *testing.T) {
 }
 
 // offloadTests are the sets that are tried.
-var offloadTests = []string{"optimizer", "gradients", "activations", "optimizer+gradients+activations"}
+var offloadTests = []string{
+	"optimizer", "gradients", "parameters", "activations", "optimizer+parameters", "optimizer+gradients+parameters+activations",
+}
 
 // TestOffloadedStateFreesItsBytesExactly compares what is allocated between
 // steps, on the device and on its host.

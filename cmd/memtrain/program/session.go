@@ -200,7 +200,11 @@ func (s *session) openWeights() (err error) {
 }
 
 func (s *session) openModel() (err error) {
-	if s.model, err = s.build(s.device); err != nil {
+	home := s.device
+	if err := tensor.Try(func() { home = s.settings.Offload.Home(s.device) }); err != nil {
+		return err
+	}
+	if s.model, err = s.build(home); err != nil {
 		return train.OutOfMemory(err, "making the model")
 	}
 	s.onClose(func() { nn.Close(s.model) })

@@ -1,0 +1,67 @@
+package autograd
+
+import "memtop/engine/tensor"
+
+// # Operands on the host
+//
+// A variable may live on the device's host. An operation that reads it, or a
+// rule that does, gets a copy, which is kept for further use until
+// [Tape.DropFetched], at the end of the module. What saves such a copy saves the
+// original.
+
+// fetched is a copy of a tensor of the host.
+type fetched struct {
+	source *tensor.Tensor // of the variable, or of its converted copy
+	copy   *tensor.Tensor
+	used   bool // else it came ahead of its use
+}
+
+// local returns the value for the tape's device, itself if it is there.
+func (t *Tape) local(v *Value) *Value {
+	if v.data.Device() == t.device {
+		return v
+	}
+	return &Value{data: t.use(v.data), slot: v.slot, variable: v.variable}
+}
+
+// use returns the copy of a tensor of the host. It is no new handle.
+func (t *Tape) use(x *tensor.Tensor) *tensor.Tensor {
+	f := t.fetch(x)
+	f.used = true
+	return f.copy
+}
+
+// fetch begins to copy a tensor of the host, unless that has begun.
+func (t *Tape) fetch(x *tensor.Tensor) *fetched {
+	f := t.fetched[x.Storage()]
+	if f == nil {
+		f = &fetched{source: x.Retain(), copy: x.To(t.device)}
+		t.fetched[x.Storage()] = f
+	}
+	return f
+}
+
+// original returns what x is a view of a copy of, nil if it is none.
+func (t *Tape) original(x *tensor.Tensor) *tensor.Tensor {
+	for _, f := range t.fetched {
+		if f.copy.Storage() == x.Storage() {
+			return f.source
+		}
+	}
+	return nil
+}
+
+// DropFetched releases the copies of what lives on the host that were used. It
+// is for the end of a module, in the forward and in the backward pass; what is
+// needed again is fetched again.
+func (t *Tape) DropFetched() { t.dropFetched(false) }
+
+func (t *Tape) dropFetched(all bool) {
+	for key, f := range t.fetched {
+		if all || f.used {
+			f.source.Release()
+			f.copy.Release()
+			delete(t.fetched, key)
+		}
+	}
+}

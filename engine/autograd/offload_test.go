@@ -1,0 +1,103 @@
+package autograd_test
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"memtop/engine/autograd"
+	"memtop/engine/device"
+	"memtop/engine/tensor"
+	"memtop/engine/tensor/tensortest"
+	"memtop/snapshots/trace"
+)
+
+func everyLayer(string) bool { return true }
+
+// TestEveryGradientIsTheSameFromTheHost runs every operation, directly and in a
+// checkpoint, twice: with everything on the device, and with variables, their
+// gradients and what is saved on the host.
+func TestEveryGradientIsTheSameFromTheHost(t *testing.T) {
+	for name, o := range operations {
+		t.Run(name, func(t *testing.T) {
+			want, _ := gradientsOf(t, o, false)
+			got, left := gradientsOf(t, o, true)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("gradients (-on the device +on the host):\n%s", diff)
+			}
+			if left != 0 {
+				t.Errorf("%d bytes are left on the device", left)
+			}
+		})
+	}
+}
+
+// gradientsOf returns the gradients of two passes, one of them of a checkpoint,
+// and what is on the device afterwards.
+func gradientsOf(t *testing.T, o operation, onHost bool) (grads [][]float64, left int64) {
+	t.Helper()
+	d := tensortest.Device(t)
+	random := rand.New(rand.NewPCG(1, 2))
+	tape := autograd.NewTape(d, 7)
+	vars := make([]*autograd.Variable, len(o.shapes))
+	in := make([]*autograd.Value, len(vars))
+	for i, shape := range o.shapes {
+		vars[i] = variable(d, random, shape, o.low, o.high)
+		defer vars[i].Close()
+		in[i] = vars[i].Value()
+		if onHost {
+			vars[i].Move(d.Host())
+			vars[i].KeepGrad(d.Host())
+		}
+	}
+	if onHost {
+		tape.OffloadSaved(everyLayer)
+	}
+	tape.Run(func() { tape.Backward(tape.SumAll(weighted(tape, o.compute(tape, in)))) })
+	tape.Run(func() {
+		out := tape.Checkpoint(func(in []*autograd.Value) *autograd.Value { return o.compute(tape, in) }, in...)
+		tape.Backward(tape.SumAll(weighted(tape, out)))
+	})
+	for _, v := range vars {
+		grads = append(grads, v.Grad().Floats())
+	}
+	return grads, d.Live()
+}
+
+// TestWhatIsSavedWaitsOnTheHost looks at both memories between the passes, at a
+// tensor that two operations save, of which one sees a part.
+func TestWhatIsSavedWaitsOnTheHost(t *testing.T) {
+	d := tensortest.Device(t)
+	v := autograd.NewVariable("v", tensor.Full(d, tensor.Shape{1024}, device.Float32, 3, tensor.Tag{Category: trace.Parameter}))
+	defer v.Close()
+	tape := autograd.NewTape(d, 1)
+	tape.OffloadSaved(func(layer string) bool { return layer == "chosen" })
+	before := d.Live()
+	tape.Run(func() {
+		square := func(layer string) *autograd.Value {
+			tape.SetLayer(layer)
+			return tape.Frame(func() *autograd.Value {
+				x := tape.Scale(v.Value(), 2)
+				half := tape.Narrow(x, 0, 0, 512)
+				return tape.Add(tape.SumAll(tape.Mul(x, x)), tape.SumAll(tape.Mul(half, half)))
+			})
+		}
+		sum := tape.Add(square("chosen"), square("other"))
+		d.Land()
+		activations := d.Memory().Stats().Category[trace.Activation].Current
+		away := d.HostMemory().Stats().Category[trace.Activation].Current
+		if activations != 4096 || away != 4096 {
+			t.Errorf("%d bytes are saved on the device and %d on the host, want 4096 each", activations, away)
+		}
+		tape.Backward(sum)
+	})
+	// Of 2·(Σ (2v)² + Σ over the first half of (2v)²).
+	if got := v.Grad().Floats(); got[0] != 2*2*8*3 || got[1023] != 2*8*3 {
+		t.Errorf("gradients %v and %v, want 96 and 48", got[0], got[1023])
+	}
+	v.ZeroGrad()
+	if got := d.Live(); got != before {
+		t.Errorf("%d bytes are live at the end, want %d", got, before)
+	}
+}
