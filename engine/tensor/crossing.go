@@ -41,7 +41,7 @@ func (d *Device) openHost() *Device {
 	fail(err, "open the host of %s", d.name)
 	memory, err := alloc.New(driver, alloc.Options{Name: "host"})
 	fail(err, "open the host of %s", d.name)
-	h := NewDevice("host", memory, backend, Options{Poison: d.options.Poison})
+	h := NewDevice("host", memory, backend, Options{Poison: d.options.Poison, Unnamed: true})
 	h.host = h
 	return h
 }
