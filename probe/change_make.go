@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"memtop/probe/protocol"
 	"memtop/snapshots/trace"
 )
 
@@ -58,14 +59,35 @@ func (c *changes) find(key, value string) (o trace.Option, reason string) {
 
 // foresee predicts changes that are not made, in turn with those that are. An
 // error says that ctx was done first.
-func (c *changes) foresee(ctx context.Context, wanted []trace.Value) (*trace.Prediction, error) {
+func (c *changes) foresee(ctx context.Context, q question) (answer protocol.Prediction, err error) {
 	select {
 	case c.turn <- struct{}{}:
 		defer func() { <-c.turn }()
-		return c.predict(ctx, wanted), nil
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return answer, ctx.Err()
 	}
+	if len(q.changes) > 0 {
+		answer.Predicted = c.predict(ctx, q.changes)
+	}
+	if q.room {
+		answer.Headroom = c.room(ctx, q)
+	}
+	return answer, nil
+}
+
+// room asks the program how many samples fit; nil when it cannot say.
+func (c *changes) room(ctx context.Context, q question) *trace.Headroom {
+	control, ok := c.control.(Roomer)
+	if !ok {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, predictTimeout)
+	defer cancel()
+	h, err := control.Headroom(ctx, q.changes, q.capacity)
+	if err != nil {
+		return nil
+	}
+	return h
 }
 
 // predict asks the program what the changes would do together; nil when it cannot

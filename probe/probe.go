@@ -47,6 +47,13 @@ type Control interface {
 	Predict(ctx context.Context, changes []trace.Value) (*trace.Prediction, error)
 }
 
+// Roomer is a [Control] that can also say how many samples at a time would fit into
+// so many bytes, 0 for all that the device has, with some changes made. It returns
+// nil when that is not known. It may take long and must not hold up the program.
+type Roomer interface {
+	Headroom(ctx context.Context, changes []trace.Value, capacity int64) (*trace.Headroom, error)
+}
+
 // Options are the details of a probe. The zero value is useful.
 type Options struct {
 	// Dir is the folder of the socket. Empty means $MEMTOP_DIR, else

@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -30,39 +32,50 @@ func (p *Probe) servePrediction(w http.ResponseWriter, r *http.Request) error {
 	if !p.changes.allowed() {
 		return statusf(http.StatusForbidden, "this program's settings cannot be changed from outside: its probe is read-only")
 	}
-	wanted, err := readQuestion(r)
+	q, err := readQuestion(r.URL.Query())
 	if err != nil {
 		return err
 	}
-	for _, v := range wanted {
+	for _, v := range q.changes {
 		if _, reason := p.changes.find(v.Key, v.Value); reason != "" {
 			return statusf(http.StatusBadRequest, "%s", reason)
 		}
 	}
-	predicted, err := p.changes.foresee(r.Context(), wanted)
+	answer, err := p.changes.foresee(r.Context(), q)
 	if err != nil {
 		return err
 	}
-	return p.reply(w, http.StatusOK, protocol.Prediction{Predicted: predicted})
+	return p.reply(w, http.StatusOK, answer)
+}
+
+// question is what a viewer wants to know of changes that are not made.
+type question struct {
+	changes  []trace.Value
+	room     bool  // how many samples fit
+	capacity int64 // into so many bytes, 0 for all that the device has
 }
 
 // readQuestion reads key=…&value=… of one change, or set=key=value of each of
-// several.
-func readQuestion(r *http.Request) ([]trace.Value, error) {
-	query := r.URL.Query()
+// several; with a capacity there may be none.
+func readQuestion(query url.Values) (q question, err error) {
+	if q.room = query.Has("capacity"); q.room {
+		q.capacity, err = strconv.ParseInt(query.Get("capacity"), 10, 64)
+		if err != nil || q.capacity < 0 {
+			return q, statusf(http.StatusBadRequest, "capacity %q: want a number of bytes", query.Get("capacity"))
+		}
+	}
 	given := query["set"]
-	if len(given) == 0 {
-		return []trace.Value{{Key: query.Get("key"), Value: query.Get("value")}}, nil
+	if len(given) == 0 && !q.room {
+		given = []string{query.Get("key") + "=" + query.Get("value")}
 	}
 	if len(given) > maxSettings {
-		return nil, statusf(http.StatusBadRequest, "a request may change %d settings", maxSettings)
+		return q, statusf(http.StatusBadRequest, "a request may change %d settings", maxSettings)
 	}
-	wanted := make([]trace.Value, len(given))
-	for i, text := range given {
+	for _, text := range given {
 		key, value, _ := strings.Cut(text, "=")
-		wanted[i] = trace.Value{Key: key, Value: value}
+		q.changes = append(q.changes, trace.Value{Key: key, Value: value})
 	}
-	return wanted, nil
+	return q, nil
 }
 
 // maxWait bounds how long a POST may wait for steps to show its changes.

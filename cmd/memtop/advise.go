@@ -2,63 +2,138 @@ package main
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
+	"memtop/cmd/command"
+	"memtop/probe/attach"
 	"memtop/snapshots/analysis"
 	"memtop/snapshots/analysis/advisor"
 	"memtop/snapshots/report"
 	"memtop/snapshots/trace"
 )
 
+// advising is what `memtop advise` is asked to do beside advising.
+type advising struct {
+	target command.Size
+	apply  bool
+}
+
 func (a *app) adviseCommand() *cobra.Command {
+	var o advising
 	cmd := &cobra.Command{
-		Use:   "advise PID",
+		Use:   "advise PID|FILE",
 		Short: "What would make a job's memory less, in bytes and time, the best first",
 		Long: `Ask a running process about every setting that it offers, one at a time, and
-print what each would save and cost: the most bytes for a millisecond first.
-Nothing is changed. The process rehearses each change beside its training.`,
+print what each would save and cost: the most bytes for a millisecond first, and
+how many samples fit. The process rehearses each change beside its training, and
+nothing is changed.
+
+With --target it looks for settings that together bring the peak below that size.
+--apply makes these changes from the next step on; without --target, the first one.
+
+Of a file it prints what the stacks prove.`,
 		Example: `  memtop advise 4711
-  memtop advise 4711 --json`,
+  memtop advise 4711 --target 16GiB --apply
+  memtop advise snapshot.pickle --json`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usage(cmd, "it needs one process")
+			switch {
+			case len(args) != 1:
+				return usage(cmd, "it needs one process or file")
+			case !isLive(args[0]) && (o.target > 0 || o.apply):
+				return usage(cmd, "--target and --apply are for a process: a file can be asked nothing")
 			}
 			return nil
 		},
 		ValidArgsFunction: completeProcess,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.advise(cmd.Context(), args[0])
+			if isLive(args[0]) {
+				return a.advise(cmd.Context(), args[0], o)
+			}
+			return a.adviseFile(cmd.Context(), args[0])
 		},
 	}
-	a.liveFlags(cmd.Flags())
+	cmd.Flags().Var(&o.target, "target", "find settings that together bring the peak below this size, such as 16GiB")
+	cmd.Flags().BoolVar(&o.apply, "apply", false, "make the changes")
+	cmd.Flags().Var(&a.settings.interval, "interval", "how often to look, 50ms to 1m")
+	a.readFlags(cmd.Flags())
+	a.deviceFlag(cmd.Flags())
 	a.jsonFlag(cmd.Flags())
 	return cmd
 }
 
-// advise asks a process and prints what it found.
-func (a *app) advise(ctx context.Context, target string) error {
-	c, err := a.dial(ctx, target)
+// adviseFile prints what would make the memory in a file less.
+func (a *app) adviseFile(ctx context.Context, path string) error {
+	t, err := a.trace(ctx, path)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = c.Close() }() // it was only asked
-	t, err := until(ctx, c, func(t *trace.Trace) bool { return len(t.Steps) > 0 })
-	if err != nil {
+	if t, err = a.chosen(t); err != nil {
 		return err
 	}
-	found, err := advisor.Find(ctx, t.Live.Options, ledger(t), c.Predict)
-	if err != nil {
-		return err
-	}
-	r := report.NewAdvice(t, found)
+	return a.printAdvice(report.FileAdvice(t))
+}
+
+func (a *app) printAdvice(r *report.Advice) error {
 	if a.settings.json {
 		return a.printJSON(r)
 	}
 	return r.Text(a.stdout, a.width())
 }
 
-// ledger is what became of the predictions that a process made so far.
-func ledger(t *trace.Trace) advisor.Ledger {
-	return advisor.LedgerOf(analysis.Experiments(t, t.Steps[len(t.Steps)-1].Device))
+// advise asks a process, and changes what it is asked to.
+func (a *app) advise(ctx context.Context, target string, o advising) error {
+	c, err := a.dial(ctx, target)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = c.Close() }() // what was to be changed is changed
+	t, err := until(ctx, c, func(t *trace.Trace) bool { return len(t.Steps) > 0 })
+	if err != nil {
+		return err
+	}
+	past := advisor.LedgerOf(analysis.Experiments(t, t.Steps[len(t.Steps)-1].Device))
+	found, err := advisor.Find(ctx, c, t.Live.Options, past)
+	if err != nil {
+		return err
+	}
+	r := report.NewAdvice(t, found)
+	wanted := firstOf(found)
+	if o.target > 0 {
+		plan, err := advisor.Search(ctx, c, found, r.PeakAllocated, int64(o.target), past)
+		if err != nil {
+			return err
+		}
+		r.AddPlan(plan)
+		wanted = plan.Change
+	}
+	var refused error
+	if o.apply && len(wanted) > 0 {
+		if r.Applied, refused, err = a.applied(ctx, c, wanted); err != nil {
+			return err
+		}
+	}
+	if err := a.printAdvice(r); err != nil {
+		return err
+	}
+	return refused
+}
+
+// firstOf returns the best change, none where nothing saves memory.
+func firstOf(found *advisor.Advice) []trace.Value {
+	if useful := found.Useful(); len(useful) > 0 {
+		return useful[0].Change
+	}
+	return nil
+}
+
+// applied makes changes, and returns what came of them and the error of one that the
+// program refused.
+func (a *app) applied(ctx context.Context, c *attach.Client, wanted []trace.Value) (r *report.Changes, refused, err error) {
+	made, err := a.change(ctx, c, wanted, false)
+	if err != nil {
+		return nil, nil, fmt.Errorf("applying the advice: %w", err)
+	}
+	return report.NewChanges(made), refusal(c.Trace(), made), nil
 }

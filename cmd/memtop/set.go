@@ -70,14 +70,7 @@ func (a *app) set(ctx context.Context, target string, wanted []trace.Value, wait
 		return err
 	}
 	defer func() { _ = c.Close() }() // what was to be changed is changed
-	changes, err := c.Change(ctx, wanted)
-	if err != nil {
-		return err
-	}
-	if wait && isTerminal(a.stderr) {
-		fmt.Fprintln(a.stderr, "waiting for steps to settle; Ctrl-C leaves the change as it is")
-	}
-	made, err := settled(ctx, c, changes, wait)
+	made, err := a.change(ctx, c, wanted, wait)
 	if err != nil {
 		return err
 	}
@@ -92,6 +85,18 @@ func (a *app) set(ctx context.Context, target string, wanted []trace.Value, wait
 		err = refusal(c.Trace(), made)
 	}
 	return err
+}
+
+// change changes settings and returns what came of it.
+func (a *app) change(ctx context.Context, c *attach.Client, wanted []trace.Value, wait bool) ([]analysis.Experiment, error) {
+	changes, err := c.Change(ctx, wanted)
+	if err != nil {
+		return nil, err
+	}
+	if wait && isTerminal(a.stderr) {
+		fmt.Fprintln(a.stderr, "waiting for steps to settle; Ctrl-C leaves the change as it is")
+	}
+	return settled(ctx, c, changes, wait)
 }
 
 // settled waits until the changes are applied or refused, and with all until

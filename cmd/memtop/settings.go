@@ -40,7 +40,7 @@ var colors = []string{"auto", "always", "never"}
 // noEnvironment are the flags that only make sense on one command line.
 var noEnvironment = []string{
 	"help", "output", "to", "at", "all-frames", "max-growth", "max-peak",
-	"for", "steps", "force", "wait", "quick", "change", "crowd", "listen", "allow-remote",
+	"for", "steps", "force", "wait", "quick", "change", "crowd", "listen", "allow-remote", "target", "apply",
 }
 
 // readFlags adds the flags of commands that read a file.

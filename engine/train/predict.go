@@ -13,7 +13,7 @@ import (
 	"memtop/snapshots/trace"
 )
 
-// predictionTime is how long a rehearsal may take.
+// predictionTime is how long the rehearsals of one answer may take.
 const predictionTime = 10 * time.Second
 
 // ErrNoRehearsal says that a trainer does not know how its model is made.
@@ -27,13 +27,9 @@ var ErrNoRehearsal = errors.New("this run cannot say what a change will do")
 // none, or when Config.Build is not given. Safe for concurrent use; it does not wait
 // for a step, and no step waits for it.
 func (t *Trainer) Predict(ctx context.Context, changes []trace.Value) (*trace.Prediction, error) {
-	now := t.Settings()
-	then := now
-	for _, c := range changes {
-		var err error
-		if then, err = t.with(&then, c.Key, c.Value); err != nil {
-			return nil, err
-		}
+	now, then, err := t.changed(changes)
+	if err != nil {
+		return nil, err
 	}
 	if t.config.Build == nil {
 		return nil, ErrNoRehearsal
@@ -51,6 +47,18 @@ func (t *Trainer) Predict(ctx context.Context, changes []trace.Value) (*trace.Pr
 		p.StepTime, p.StepTimeKnown = after-before, true
 	}
 	return p, nil
+}
+
+// changed returns the settings of the next step, and what changes would make of them.
+func (t *Trainer) changed(changes []trace.Value) (now, then Settings, err error) {
+	now = t.Settings()
+	then = now
+	for _, c := range changes {
+		if then, err = t.with(&then, c.Key, c.Value); err != nil {
+			return now, then, err
+		}
+	}
+	return now, then, nil
 }
 
 // plan is the run as one that has not begun. Its memory has no end: a change

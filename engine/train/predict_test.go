@@ -96,16 +96,21 @@ func comesTrue(t *testing.T, trainer *Trainer, change string, leak int64) int64 
 
 func predict(t *testing.T, trainer *Trainer, change string) *trace.Prediction {
 	t.Helper()
-	var changes []trace.Value
-	for _, text := range strings.Fields(change) {
-		key, value, _ := strings.Cut(text, "=")
-		changes = append(changes, trace.Value{Key: key, Value: value})
-	}
-	p, err := trainer.Predict(t.Context(), changes)
+	p, err := trainer.Predict(t.Context(), values(change))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return p
+}
+
+// values reads changes, such as "amp=bf16 checkpoint=block".
+func values(changes string) []trace.Value {
+	var list []trace.Value
+	for _, text := range strings.Fields(changes) {
+		key, value, _ := strings.Cut(text, "=")
+		list = append(list, trace.Value{Key: key, Value: value})
+	}
+	return list
 }
 
 // TestPredictionsComeTrueInALongRun changes one setting after the other in a

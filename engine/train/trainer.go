@@ -40,6 +40,9 @@ type Config struct {
 	// Build, when given, is how Model was made: it lets a trainer rehearse what a
 	// change would do. It may be called at any time, on another device.
 	Build func(d *tensor.Device) (nn.Module, error)
+	// Capacity is the bytes of the device's memory, 0 where that is not known: a
+	// trainer needs it to say how many samples fit.
+	Capacity int64
 	// SaveOOM, when given, is called when memory is not there, before anything
 	// is released, and returns the file that it saved the state of memory to.
 	SaveOOM func(*alloc.OOMError) (path string, err error)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"strconv"
 
 	"memtop/probe/protocol"
 	"memtop/snapshots/trace"
@@ -59,9 +60,6 @@ func (c *Client) Change(ctx context.Context, wanted []trace.Value) ([]trace.Chan
 // Predict asks what changes would do together and changes nothing. It returns nil
 // where the program cannot say; one that does not know the question is an error.
 func (c *Client) Predict(ctx context.Context, changes []trace.Value) (*trace.Prediction, error) {
-	if c.o.ReadOnly {
-		return nil, errReadOnly
-	}
 	query := make(url.Values)
 	if len(changes) == 1 { // which programs of all versions understand
 		query.Set("key", changes[0].Key)
@@ -71,11 +69,30 @@ func (c *Client) Predict(ctx context.Context, changes []trace.Value) (*trace.Pre
 			query.Add("set", v.Key+"="+v.Value)
 		}
 	}
+	answer, err := c.foresee(ctx, query)
+	return answer.Predicted, err
+}
+
+// Headroom asks how many samples at a time would fit into so many bytes, 0 for all that
+// the device has, with some changes made, and changes nothing. It returns nil where
+// the program cannot say; one that does not know the question is an error.
+func (c *Client) Headroom(ctx context.Context, changes []trace.Value, capacity int64) (*trace.Headroom, error) {
+	query := url.Values{"capacity": {strconv.FormatInt(capacity, 10)}}
+	for _, v := range changes {
+		query.Add("set", v.Key+"="+v.Value)
+	}
+	answer, err := c.foresee(ctx, query)
+	return answer.Headroom, err
+}
+
+func (c *Client) foresee(ctx context.Context, query url.Values) (answer protocol.Prediction, err error) {
+	if c.o.ReadOnly {
+		return answer, errReadOnly
+	}
 	from, err := c.now.Load().asker.get(ctx, "/v1/prediction?"+query.Encode())
 	if err != nil {
-		return nil, err
+		return answer, err
 	}
-	var answer protocol.Prediction
 	err = from.readJSON(maxAnswer, &answer)
-	return answer.Predicted, err
+	return answer, err
 }

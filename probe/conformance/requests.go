@@ -49,6 +49,7 @@ var settingRefusals = []refusal{
 	{"http.413", post("{\"set\":{\"none\":\"" + strings.Repeat("x", maxBody) + "\"}}"), http.StatusRequestEntityTooLarge},
 	{"prediction.refused", get("/v1/prediction"), http.StatusBadRequest},
 	{"prediction.refused", get("/v1/prediction?key=%01none&value=x"), http.StatusBadRequest},
+	{"prediction.refused", get("/v1/prediction?capacity=all"), http.StatusBadRequest},
 }
 
 // readOnlyRefusals are those of a program whose settings cannot be changed.

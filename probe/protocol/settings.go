@@ -17,6 +17,9 @@ type Settings struct {
 // Prediction is the answer of /v1/prediction.
 type Prediction struct {
 	Predicted *trace.Prediction `json:"predicted"` // null when the program cannot say
+	// Headroom is there when the question has a capacity, null when the program
+	// cannot say.
+	Headroom *trace.Headroom `json:"headroom,omitempty"`
 }
 
 // HeldError says that another viewer is changing settings.

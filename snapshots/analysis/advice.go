@@ -13,7 +13,7 @@ var adviceKinds = func() map[*advice.Kind]*FindingKind {
 	kinds := make(map[*advice.Kind]*FindingKind)
 	for i := range advice.Kinds {
 		k := &advice.Kinds[i]
-		kinds[k] = &FindingKind{Name: k.Name, Speaks: k.Speaks, Silent: k.Silent, Saving: k.Saving}
+		kinds[k] = &FindingKind{Name: k.Name, Change: k.Change, Speaks: k.Speaks, Silent: k.Silent, Saving: k.Saving}
 	}
 	return kinds
 }()

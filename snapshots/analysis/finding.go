@@ -27,6 +27,7 @@ func (s Severity) String() string { return [...]string{"info", "warning", "probl
 // docs/findings.md is made of them.
 type FindingKind struct {
 	Name   string // in JSON
+	Change string // what helps, in a few words; "" where the finding alone says it
 	Speaks string // when there is such a finding
 	Silent string // when there is none although it looks like it
 	Saving string // how what it would save is worked out, "" where it saves nothing
@@ -133,6 +134,21 @@ const mostFindings = 5
 // Findings returns what a hurried reader should know, five at most: first what
 // went wrong and what makes numbers doubtful, then what would save the most.
 func (x *Index) Findings() []Finding {
+	return shown(x.allFindings())
+}
+
+// shown cuts findings that are in their order.
+func shown(all []Finding) []Finding { return all[:min(len(all), mostFindings)] }
+
+// Savings returns the findings that would make memory less and say how, those that
+// save most first.
+func (x *Index) Savings() []Finding {
+	all := slices.DeleteFunc(slices.Clone(x.allFindings()), func(f Finding) bool { return f.Saving <= 0 || f.Remedy == "" })
+	slices.SortStableFunc(all, func(a, b Finding) int { return cmp.Compare(b.Saving, a.Saving) })
+	return all
+}
+
+func (x *Index) allFindings() []Finding {
 	return x.kept.findings.get(x, func([]Finding) []Finding {
 		f := &finder{index: x, summary: x.Summary()}
 		for _, find := range []func(){
@@ -140,16 +156,16 @@ func (x *Index) Findings() []Finding {
 		} {
 			find()
 		}
-		return f.best()
+		return f.ordered()
 	})
 }
 
-// best returns the findings that are shown, in their order.
-func (f *finder) best() []Finding {
+// ordered returns the findings in their order.
+func (f *finder) ordered() []Finding {
 	slices.SortStableFunc(f.found, func(a, b Finding) int {
 		return cmp.Or(int(b.Severity)-int(a.Severity), cmp.Compare(b.Saving, a.Saving))
 	})
-	return f.found[:min(len(f.found), mostFindings)]
+	return f.found
 }
 
 // finder gathers findings. Each of its methods looks for one kind.

@@ -295,7 +295,7 @@ func TestFindingsAreFewAndThoseThatSaveMostComeFirst(t *testing.T) {
 		{Kind: FragmentationFinding, Saving: 6},
 	}
 	var got []string
-	for _, finding := range f.best() {
+	for _, finding := range shown(f.ordered()) {
 		got = append(got, finding.Kind.Name)
 	}
 	if want := "out_of_memory rounding leak fragmentation growth"; strings.Join(got, " ") != want {

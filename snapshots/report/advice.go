@@ -1,8 +1,10 @@
 package report
 
 import (
+	"cmp"
 	"slices"
 
+	"memtop/snapshots/analysis"
 	"memtop/snapshots/analysis/advisor"
 	"memtop/snapshots/trace"
 )
@@ -14,7 +16,8 @@ const AdviceSchema = "memtop.advice/1"
 // prints. All sizes are bytes.
 type Advice struct {
 	Schema string `json:"schema"`
-	PID    int    `json:"pid,omitempty"` // of a running program
+	PID    int    `json:"pid,omitempty"`  // of a running program
+	Path   string `json:"path,omitempty"` // of a file
 	Step   int64  `json:"step,omitempty"`
 	// Settings, PeakAllocated and StepTime are those of the last step.
 	Settings      map[string]string `json:"settings,omitempty"`
@@ -23,10 +26,31 @@ type Advice struct {
 	Options       []AdviceOption    `json:"options"`
 	// Unknown are changes of which the program cannot say what they do.
 	Unknown []string `json:"unknown,omitempty"`
+	// Plan is what brings the peak below a target, where one was given.
+	Plan *AdvicePlan `json:"plan,omitempty"`
+	// Error is that of all predictions so far, null while none was compared.
+	Error *AdviceError `json:"error"`
+	// Headroom is how many samples at a time fit, null where that is not known.
+	Headroom *trace.Headroom `json:"headroom"`
+	// Applied is what was changed, where that was wanted.
+	Applied *Changes `json:"applied,omitempty"`
 }
 
-// AdviceOption is a change and what it should do.
+// AdvicePlan is the changes that together bring the peak below a target, or those
+// that save most where none do.
+type AdvicePlan struct {
+	AdviceOption
+	Target        int64 `json:"target_bytes"`
+	PeakAllocated int64 `json:"peak_allocated_bytes"` // as predicted
+	Fits          bool  `json:"fits"`
+	// Rehearsed says that a run was rehearsed on a memory of the target's size.
+	Rehearsed bool `json:"rehearsed"`
+}
+
+// AdviceOption is a change and what it should do. Of a file, the change is the kind of
+// a finding and what helps.
 type AdviceOption struct {
+	Device    int               `json:"device,omitempty"`
 	Change    map[string]string `json:"change"`
 	Predicted Predicted         `json:"predicted"`
 	Error     *AdviceError      `json:"error"` // null while no prediction was compared
@@ -45,7 +69,10 @@ type AdviceError struct {
 // NewAdvice reports what the advisor found about the program of a trace, on the
 // device of its last step.
 func NewAdvice(t *trace.Trace, a *advisor.Advice) *Advice {
-	r := &Advice{Schema: AdviceSchema, Settings: make(map[string]string), Options: make([]AdviceOption, 0), Unknown: a.Unknown}
+	r := &Advice{
+		Schema: AdviceSchema, Settings: make(map[string]string), Options: make([]AdviceOption, 0), Unknown: a.Unknown,
+		Headroom: a.Headroom, Error: adviceError(a.Error),
+	}
 	if t.Live != nil {
 		r.PID = t.Live.PID
 	}
@@ -56,6 +83,37 @@ func NewAdvice(t *trace.Trace, a *advisor.Advice) *Advice {
 		r.Options = append(r.Options, r.option(&a.Options[i]))
 	}
 	return r
+}
+
+// FileAdvice reports what the stacks of a file prove: of each device the findings that
+// say what would make its peak less, those first that save most.
+func FileAdvice(t *trace.Trace) *Advice {
+	r := &Advice{Schema: AdviceSchema, Path: t.Info.Path, Options: make([]AdviceOption, 0)}
+	for i := range t.Devices {
+		x := analysis.NewIndex(t, &t.Devices[i])
+		r.PeakAllocated = max(r.PeakAllocated, x.Summary().PeakRequested)
+		found := x.Savings()
+		for k := range found {
+			r.Options = append(r.Options, provenOption(t.Devices[i].ID, &found[k]))
+		}
+	}
+	slices.SortStableFunc(r.Options, func(a, b AdviceOption) int { return cmp.Compare(a.Predicted.PeakAllocated, b.Predicted.PeakAllocated) })
+	return r
+}
+
+func provenOption(device int, f *analysis.Finding) AdviceOption {
+	change := cmp.Or(f.Kind.Change, f.Remedy)
+	return AdviceOption{
+		Device: device, Change: map[string]string{f.Kind.Name: change}, Predicted: Predicted{PeakAllocated: -f.Saving},
+		Why: f.Evidence + "; " + f.Remedy, name: change,
+	}
+}
+
+// AddPlan adds a plan.
+func (r *Advice) AddPlan(p *advisor.Plan) {
+	r.Plan = &AdvicePlan{
+		AdviceOption: r.option(&p.Option), Target: p.Target, PeakAllocated: p.Peak, Fits: p.Fits, Rehearsed: p.Rehearsed,
+	}
 }
 
 func (r *Advice) addStep(t *trace.Trace, device int) {

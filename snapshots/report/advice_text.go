@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +16,10 @@ import (
 func (r *Advice) Text(w io.Writer, width int) error {
 	p := newPage(w, width)
 	p.line("%s", r.title())
+	if r.Path != "" {
+		r.proven(p)
+		return p.w.Flush()
+	}
 	useful := slices.DeleteFunc(slices.Clone(r.Options), func(o AdviceOption) bool { return o.Predicted.PeakAllocated >= 0 })
 	if len(useful) == 0 {
 		p.line("nothing that can be changed would make its memory less")
@@ -27,15 +32,76 @@ func (r *Advice) Text(w io.Writer, width int) error {
 	if len(r.Unknown) > 0 {
 		p.wrap("cannot be predicted: ", strings.Join(r.Unknown, ", "))
 	}
-	return p.w.Flush()
+	r.headroom(p)
+	r.plan(p)
+	if err := p.w.Flush(); err != nil || r.Applied == nil {
+		return err
+	}
+	return r.Applied.Text(w, width)
+}
+
+// headroom says how many samples fit.
+func (r *Advice) headroom(p *page) {
+	h := r.Headroom
+	if h == nil {
+		return
+	}
+	text := fmt.Sprintf("%s fit into %s", quantity.Plural(h.Most, "sample"), quantity.Bytes(h.Capacity))
+	if h.Parts > 1 {
+		text = fmt.Sprintf("%s in each of %d parts fit into %s", quantity.Plural(h.Most, "sample"), h.Parts, quantity.Bytes(h.Capacity))
+	}
+	if e := r.Error; e != nil && h.PerSample > 0 {
+		apart := math.Ceil(e.Peak / 100 * float64(h.Capacity) / float64(h.PerSample))
+		text += fmt.Sprintf(" (±%.0f, as past predictions were off by %.1f%%)", apart, e.Peak)
+	}
+	p.wrap("headroom: ", fmt.Sprintf("%s; a step takes %s and %s for each sample, %d run at a time now",
+		text, quantity.Bytes(h.Fixed), quantity.Bytes(h.PerSample), h.Samples))
+}
+
+// plan says what brings the peak below the target.
+func (r *Advice) plan(p *page) {
+	if r.Plan == nil {
+		return
+	}
+	l := r.Plan
+	mark := "plan for " + quantity.Bytes(l.Target) + ": "
+	reserve := ""
+	if l.Rehearsed {
+		reserve = ", rehearsed on a memory of that size"
+	}
+	switch {
+	case l.name == "" && l.Fits:
+		p.wrap(mark, "it fits as it is"+reserve)
+	case l.name == "":
+		p.wrap(mark, "it does not fit, and no setting would make it less")
+	case l.Fits:
+		p.wrap(mark, fmt.Sprintf("%s: peak allocated %s, step time %s%s", l.name, quantity.Bytes(l.PeakAllocated), r.timeText(&l.AdviceOption), reserve))
+	default:
+		p.wrap(mark, fmt.Sprintf("no settings make it fit; with %s the peak would still be %s", l.name, quantity.Bytes(l.PeakAllocated)))
+	}
 }
 
 func (r *Advice) title() string {
+	if r.Path != "" {
+		return fmt.Sprintf("%s: the peak is %s", r.Path, quantity.Bytes(r.PeakAllocated))
+	}
 	text := fmt.Sprintf("process %d, step %d: peak allocated %s", r.PID, r.Step, quantity.Bytes(r.PeakAllocated))
 	if r.StepTime > 0 {
 		text += ", " + quantityText(analysis.StepTimeQuantity, float64(r.StepTime)) + " a step"
 	}
 	return text
+}
+
+// proven writes what a file's stacks prove.
+func (r *Advice) proven(p *page) {
+	if len(r.Options) == 0 {
+		p.line("its stacks prove nothing that would make it less")
+	}
+	for i := range r.Options {
+		o := &r.Options[i]
+		p.wrap(fmt.Sprintf("  %11s %5s  ", moved(analysis.PeakAllocatedQuantity, float64(o.Predicted.PeakAllocated)), share(o.Predicted.PeakAllocated, r.PeakAllocated)),
+			o.name+": "+o.Why)
+	}
 }
 
 // table writes the options that save memory.

@@ -31,8 +31,8 @@ type Changes struct {
 // Predicted is the sum of what was expected of each change.
 type Predicted struct {
 	PeakAllocated int64  `json:"peak_allocated_bytes"`
-	Activation    int64  `json:"activation_bytes"`
-	StepTime      *int64 `json:"step_time_ns"` // null when not known
+	Activation    *int64 `json:"activation_bytes"` // null of a file, whose activations are not predicted
+	StepTime      *int64 `json:"step_time_ns"`     // null when not known
 	// StepTimeEstimated says that it does not follow from measured times alone.
 	StepTimeEstimated bool `json:"step_time_estimated,omitempty"`
 }
@@ -87,7 +87,7 @@ func (r *Changes) predict(p *trace.Prediction) {
 
 // predictedOf is one prediction.
 func predictedOf(p *trace.Prediction) *Predicted {
-	r := &Predicted{PeakAllocated: p.PeakAllocated, Activation: p.Activation, StepTimeEstimated: p.StepTimeEstimated}
+	r := &Predicted{PeakAllocated: p.PeakAllocated, Activation: &p.Activation, StepTimeEstimated: p.StepTimeEstimated}
 	if p.StepTimeKnown || p.StepTimeEstimated {
 		r.StepTime = &p.StepTime
 	}
@@ -98,7 +98,8 @@ func predictedOf(p *trace.Prediction) *Predicted {
 // sum unknown.
 func (c *Predicted) add(o *Predicted) {
 	c.PeakAllocated += o.PeakAllocated
-	c.Activation += o.Activation
+	activation := *c.Activation + *o.Activation
+	c.Activation = &activation
 	c.StepTimeEstimated = c.StepTimeEstimated || o.StepTimeEstimated
 	if c.StepTime == nil || o.StepTime == nil {
 		c.StepTime = nil
@@ -156,7 +157,7 @@ func (r *Changes) Text(w io.Writer, width int) error {
 func (c *Predicted) words() []string {
 	list := []string{
 		"peak allocated " + moved(analysis.PeakAllocatedQuantity, float64(c.PeakAllocated)),
-		"activations " + moved(analysis.ActivationQuantity, float64(c.Activation)),
+		"activations " + moved(analysis.ActivationQuantity, float64(*c.Activation)),
 	}
 	if c.StepTime != nil {
 		list = append(list, "step time "+moved(analysis.StepTimeQuantity, float64(*c.StepTime)))

@@ -93,6 +93,21 @@ type Prediction struct {
 	StepTimeEstimated bool `json:"step_time_estimated,omitempty"`
 }
 
+// Headroom is how many samples at a time would fit into a device's memory. Sizes are
+// bytes.
+type Headroom struct {
+	Capacity int64 `json:"capacity_bytes"` // of the memory that was asked about
+	Samples  int   `json:"samples"`        // that run at a time now
+	Parts    int   `json:"parts"`          // that a batch runs in
+	Most     int   `json:"most_samples"`   // that fit, 0 when not even one does
+	// A step's peak is the fixed part and so much for each sample.
+	Fixed     int64 `json:"fixed_bytes"`
+	PerSample int64 `json:"sample_bytes"`
+	// The peaks are those of a run that begins so, with Samples at a time.
+	PeakAllocated int64 `json:"peak_allocated_bytes"`
+	PeakReserved  int64 `json:"peak_reserved_bytes"`
+}
+
 // Gauge is one look at a device from outside of the program. What is not known
 // is -1.
 type Gauge struct {

@@ -9,10 +9,6 @@ import (
 	"memtop/snapshots/trace"
 )
 
-// Predict asks a program what changes would do together. It returns nil where the
-// program cannot say.
-type Predict func(ctx context.Context, changes []trace.Value) (*trace.Prediction, error)
-
 // Option is a change of settings, and what it should do.
 type Option struct {
 	Change    []trace.Value
@@ -41,14 +37,17 @@ type Advice struct {
 	Options []Option // the best first; those that save nothing are last
 	// Unknown are the changes of which the program cannot say what they do.
 	Unknown []string
+	// Headroom is how many samples fit as it is, nil where that is not known.
+	Headroom *trace.Headroom
+	Error    *Error // of all past predictions, nil while there is none
 }
 
 // Find asks the program about every single change that its settings offer.
-func Find(ctx context.Context, settings []trace.Option, past Ledger, predict Predict) (*Advice, error) {
-	a := new(Advice)
+func Find(ctx context.Context, program Program, settings []trace.Option, past Ledger) (*Advice, error) {
+	a := &Advice{Error: past.sum(func(*Entry) bool { return true })}
 	for _, change := range Candidates(settings) {
 		o := Option{Change: []trace.Value{change}, Error: past.Of(change.Key)}
-		p, err := predict(ctx, o.Change)
+		p, err := program.Predict(ctx, o.Change)
 		switch {
 		case err != nil:
 			return nil, err
@@ -60,7 +59,10 @@ func Find(ctx context.Context, settings []trace.Option, past Ledger, predict Pre
 		a.Options = append(a.Options, o)
 	}
 	slices.SortStableFunc(a.Options, compare)
-	return a, nil
+	if h, err := program.Headroom(ctx, nil, 0); err == nil { // a program that does not know the question still has options
+		a.Headroom = h
+	}
+	return a, ctx.Err()
 }
 
 // compare puts the better of two options first: what saves memory and costs no

@@ -15,9 +15,21 @@ import (
 // program is one that says of each change what is set for it.
 type program map[string]*trace.Prediction
 
-func (p program) predict(_ context.Context, changes []trace.Value) (*trace.Prediction, error) {
+func (p program) Predict(_ context.Context, changes []trace.Value) (*trace.Prediction, error) {
 	return p[(&Option{Change: changes}).Name()], nil
 }
+
+// Headroom says that one sample fits into all but 512 bytes of a memory.
+func (p program) Headroom(_ context.Context, changes []trace.Value, capacity int64) (*trace.Headroom, error) {
+	h := &trace.Headroom{Samples: 1}
+	if at := p[(&Option{Change: changes}).Name()]; at != nil && peak+at.PeakAllocated+512 <= capacity {
+		h.Most = 1
+	}
+	return h, nil
+}
+
+// peak is that of the made programs.
+const peak = 10_000
 
 func timed(peak, ns int64) *trace.Prediction {
 	return &trace.Prediction{PeakAllocated: peak, StepTime: ns, StepTimeKnown: true}
@@ -34,7 +46,7 @@ func TestTheBestOptionIsFirst(t *testing.T) {
 		"amp=bf16": timed(-100, -5), "amp=fp16": {PeakAllocated: -9000},
 		"attention=naive": timed(500, -90),
 	}
-	a, err := Find(t.Context(), settings, nil, p.predict)
+	a, err := Find(t.Context(), p, settings, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,10 +69,18 @@ func TestTheBestOptionIsFirst(t *testing.T) {
 func TestAProgramThatAnswersNothingIsAnError(t *testing.T) {
 	settings := []trace.Option{{Key: "amp", Value: "off", Choices: []string{"off", "bf16"}}}
 	gone := errors.New("gone")
-	_, err := Find(t.Context(), settings, nil, func(context.Context, []trace.Value) (*trace.Prediction, error) { return nil, gone })
-	if !errors.Is(err, gone) {
+	if _, err := Find(t.Context(), absent{gone}, settings, nil); !errors.Is(err, gone) {
 		t.Errorf("got %v, want %v", err, gone)
 	}
+}
+
+// absent is a program that answers nothing.
+type absent struct{ err error }
+
+func (a absent) Predict(context.Context, []trace.Value) (*trace.Prediction, error) { return nil, a.err }
+
+func (a absent) Headroom(context.Context, []trace.Value, int64) (*trace.Headroom, error) {
+	return nil, a.err
 }
 
 func TestCandidates(t *testing.T) {

@@ -17,8 +17,8 @@ func Candidates(settings []trace.Option) []trace.Value {
 	var all []trace.Value
 	for i := range settings {
 		o := &settings[i]
-		if n, err := strconv.Atoi(o.Value); o.Key == halved && err == nil && n > 1 {
-			all = append(all, trace.Value{Key: o.Key, Value: strconv.Itoa(n / 2)})
+		if less, ok := half(o.Value); ok && o.Key == halved {
+			all = append(all, trace.Value{Key: o.Key, Value: less})
 		}
 		if !o.Free && !slices.Contains(o.Choices, o.Value) {
 			continue
@@ -30,4 +30,10 @@ func Candidates(settings []trace.Option) []trace.Value {
 		}
 	}
 	return all
+}
+
+// half returns half of a number of samples, and whether there is one.
+func half(value string) (string, bool) {
+	n, err := strconv.Atoi(value)
+	return strconv.Itoa(n / 2), err == nil && n > 1
 }

@@ -1,0 +1,115 @@
+package train
+
+import (
+	"context"
+	"errors"
+
+	"memtop/snapshots/trace"
+)
+
+// # Headroom
+//
+// How many samples fit at a time is found as it would be found by trying: steps with
+// more and more of them are rehearsed on a memory of the given size, whose allocator
+// cuts and keeps blocks as the real one does, until one runs out of memory. A batch
+// stays as many parts as it is now. The parts that a step's peak is made of, a fixed
+// one and one for each sample, are the line through two of these rehearsals.
+
+// mostSamples bounds the search.
+const mostSamples = 1 << 20
+
+// Headroom says how many samples at a time fit into so many bytes of memory, 0 for
+// all that the device has, in a run that begins with the given changes. It fails
+// when a value is none, when Config.Build is not given, or when it is not known how
+// much memory the device has. Safe for concurrent use, as Predict is.
+func (t *Trainer) Headroom(ctx context.Context, changes []trace.Value, capacity int64) (*trace.Headroom, error) {
+	_, then, err := t.changed(changes)
+	switch {
+	case err != nil:
+		return nil, err
+	case t.config.Build == nil:
+		return nil, ErrNoRehearsal
+	case capacity == 0:
+		capacity = t.config.Capacity
+	}
+	if capacity <= 0 {
+		return nil, errors.New("it is not known how much memory the device has")
+	}
+	ctx, cancel := context.WithTimeout(ctx, predictionTime)
+	defer cancel()
+	parts, err := then.Parts(t.config.Batch)
+	if err != nil {
+		return nil, err
+	}
+	s := search{plan: t.plan(), settings: then, parts: len(parts)}
+	return s.headroom(ctx, parts[0], capacity)
+}
+
+// search rehearses steps of different numbers of samples.
+type search struct {
+	plan     Plan
+	settings Settings
+	parts    int // of a batch
+}
+
+// step rehearses steps with n samples at a time.
+func (s *search) step(ctx context.Context, n int, capacity int64) (Memory, error) {
+	p := s.plan
+	p.Batch, p.Capacity, p.Settings = n*s.parts, capacity, s.settings
+	p.Settings.MicroBatch, p.Settings.Accumulate = 0, s.parts
+	e, err := p.Estimate(ctx)
+	return e.Memory, err
+}
+
+// fits reports whether n samples at a time do.
+func (s *search) fits(ctx context.Context, n int, capacity int64) (bool, error) {
+	_, err := s.step(ctx, n, capacity)
+	var oom *OutOfMemoryError
+	if errors.As(err, &oom) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+func (s *search) headroom(ctx context.Context, now int, capacity int64) (*trace.Headroom, error) {
+	one, err := s.step(ctx, now, 0)
+	if err != nil {
+		return nil, err
+	}
+	two, err := s.step(ctx, 2*now, 0)
+	if err != nil {
+		return nil, err
+	}
+	h := &trace.Headroom{
+		Capacity: capacity, Samples: now, Parts: s.parts, PeakAllocated: one.PeakAllocated, PeakReserved: one.PeakReserved,
+		PerSample: (two.PeakAllocated - one.PeakAllocated) / int64(now),
+	}
+	h.Fixed = one.PeakAllocated - int64(now)*h.PerSample
+	h.Most, err = most(now, func(n int) (bool, error) { return s.fits(ctx, n, capacity) })
+	return h, err
+}
+
+// most returns how many samples fit, 0 when not even one does: twice as many as now,
+// and so on, until too many are found, and then what is between. Segments have few
+// sizes, so of more samples than that some may fit by chance.
+func most(now int, fits func(n int) (bool, error)) (int, error) {
+	good, bad := 0, 0
+	for n := now; bad == 0 || bad-good > 1; {
+		ok, err := fits(n)
+		switch {
+		case err != nil:
+			return 0, err
+		case ok:
+			good = n
+		default:
+			bad = n
+		}
+		if n = (good + bad) / 2; bad == 0 {
+			n = 2 * good
+		}
+		if good >= mostSamples {
+			return good, nil
+		}
+	}
+	return good, nil
+}
