@@ -27,12 +27,17 @@ func (t *Tape) binary(name string, op device.BinaryOp, a, b *Value) *Value {
 	shape := tensor.Broadcast(a.Shape(), b.Shape())
 	y := c.out(shape, Wider(a.DType(), b.DType()))
 	c.run(func() { t.combine(op, y, a.data, b.data) })
-	var list []*tensor.Tensor
-	if op == device.Mul || op == device.Div {
-		list = []*tensor.Tensor{a.data, b.data}
+	switch {
+	case op != device.Mul && op != device.Div:
+		return c.value(y, nil, binaryRules[op])
+	case op == device.Mul && !c.wanted(b): // the other operand is not read: it is not kept
+		return c.value(y, []*tensor.Tensor{b.data}, mulBy)
 	}
-	return c.value(y, list, binaryRules[op])
+	return c.value(y, []*tensor.Tensor{a.data, b.data}, binaryRules[op])
 }
+
+// mulBy is the rule of a product with a constant.
+func mulBy(b *back) { b.reduced(0, b.with(device.Mul, b.dy, b.saved(0)), 1) }
 
 // Wider returns the type that two floating types promote to, as PyTorch has it:
 // the larger one, and float32 for the two halves together.

@@ -77,6 +77,9 @@ func (c *call) value(x *tensor.Tensor, list []*tensor.Tensor, rule func(b *back)
 	return v
 }
 
+// wanted says whether a gradient flows into v.
+func (c *call) wanted(v *Value) bool { return c.record != nil && c.record.slotOf(v) != nil }
+
 func (c *call) differentiate(v *Value, list []*tensor.Tensor, rule func(b *back)) {
 	if c.record == nil {
 		return

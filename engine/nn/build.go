@@ -120,6 +120,16 @@ func (b Builder) Param(role string, init Init, shape ...int) *Param {
 	return p
 }
 
+// Buffer makes a tensor that training does not change, with the given elements. See
+// [Buffered].
+func (b Builder) Buffer(role string, values []float64, shape ...int) *Param {
+	t := tensor.From(b.device, values, shape, b.dtype, tensor.Tag{Category: trace.Parameter, Layer: b.path, Role: role})
+	p := autograd.NewVariable(join(b.path, role), t)
+	p.SetFrozen(true)
+	*b.made = append(*b.made, p)
+	return p
+}
+
 func hash(name string) uint64 {
 	h := fnv.New64a()
 	h.Write([]byte(name))

@@ -140,18 +140,21 @@ func (k *Block) Children() []Child {
 // Forward takes and returns [Batch, Rows, Width].
 func (k *Block) Forward(c *Ctx, in ...*autograd.Value) *autograd.Value {
 	x := one(k, in)
-	y := k.branch(c, x, k.Norm1, k.Attention)
-	z := k.branch(c, y, k.Norm2, k.MLP)
+	y := branch(c, x, k.Norm1, k.Attention, k.drop)
+	z := branch(c, y, k.Norm2, k.MLP, k.drop)
 	c.Done(y)
 	return z
 }
 
-// branch returns x + drop(m(norm(x))).
-func (k *Block) branch(c *Ctx, x *autograd.Value, norm, m Module) *autograd.Value {
+// branch returns x + drop(m(norm(x))); drop may be nil.
+func branch(c *Ctx, x *autograd.Value, norm, m Module, drop *Dropout) *autograd.Value {
 	return c.Frame(func() *autograd.Value {
 		n := c.Call(norm, x)
 		y := c.Call(m, n)
 		c.Done(n)
-		return c.Add(x, c.Call(k.drop, y))
+		if drop != nil {
+			y = c.Call(drop, y)
+		}
+		return c.Add(x, y)
 	})
 }

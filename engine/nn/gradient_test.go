@@ -47,6 +47,13 @@ var modules = map[string]struct {
 	"ConvNet": {func(b nn.Builder) nn.Module {
 		return nn.NewConvNet(b, nn.ConvNetConfig{Channels: 1, Width: 2, Layers: 2, Classes: 3})
 	}, tensor.Shape{2, 1, 6, 6}, false},
+	"attention in groups": {func(b nn.Builder) nn.Module {
+		return nn.NewGroupedAttention(b, 8, 4, 2, nn.NewRotary(b, 5, 2, 10), 0.5)
+	}, tensor.Shape{2, 5, 8}, false},
+	"gated MLP": {func(b nn.Builder) nn.Module { return nn.NewGatedMLP(b, 3, 5, 0.5) }, tensor.Shape{2, 3}, false},
+	"Llama": {func(b nn.Builder) nn.Module {
+		return nn.NewLlama(b, nn.LlamaConfig{Layers: 2, Dim: 8, Heads: 2, KVHeads: 1, Hidden: 6, Context: 4, Vocab: 5})
+	}, tensor.Shape{2, 3}, true},
 	"GPT": {func(b nn.Builder) nn.Module {
 		return nn.NewGPT(b, nn.GPTConfig{Layers: 2, Dim: 4, Heads: 2, Context: 4, Vocab: 5, Bias: true, Dropout: 0.2, AttentionDropout: 0.1})
 	}, tensor.Shape{2, 3}, true},

@@ -64,11 +64,14 @@ func join(path, name string) string {
 
 // Params returns all parameters of m and below, in the order of Walk; one that
 // several modules share comes once.
-func Params(m Module) []*Param {
+func Params(m Module) []*Param { return collect(m, Module.Params) }
+
+// collect returns what every module of m and below has, each once.
+func collect(m Module, own func(Module) []*Param) []*Param {
 	var list []*Param
 	seen := make(map[*Param]bool)
 	Walk(m, func(_ string, m Module) {
-		for _, p := range m.Params() {
+		for _, p := range own(m) {
 			if !seen[p] {
 				seen[p] = true
 				list = append(list, p)
@@ -78,9 +81,27 @@ func Params(m Module) []*Param {
 	return list
 }
 
-// Close releases all parameters of m and below with their gradients.
+// Buffered is a module with tensors that it computes with and training does not
+// change, such as tables. They are not saved with a run.
+type Buffered interface {
+	Module
+	Buffers() []*Param
+}
+
+// Buffers returns all buffers of m and below, each once.
+func Buffers(m Module) []*Param {
+	return collect(m, func(m Module) []*Param {
+		if b, ok := m.(Buffered); ok {
+			return b.Buffers()
+		}
+		return nil
+	})
+}
+
+// Close releases all parameters of m and below with their gradients, and the
+// buffers.
 func Close(m Module) {
-	for _, p := range Params(m) {
+	for _, p := range append(Params(m), Buffers(m)...) {
 		p.Close()
 	}
 }

@@ -9,8 +9,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"memtop/engine/alloc"
 	"memtop/engine/autograd"
 	"memtop/engine/device"
+	"memtop/engine/device/dry"
 	"memtop/engine/nn"
 	"memtop/engine/tensor"
 	"memtop/engine/tensor/tensortest"
@@ -21,6 +23,9 @@ import (
 type reference struct {
 	Cases        map[string]referenceCase `json:"cases"`
 	SavedByBlock []int64                  `json:"saved_by_block"`
+	// Of a Llama, with as many heads of keys as of queries and with half as many.
+	SavedByLlamaBlock   []int64 `json:"saved_by_llama_block"`
+	SavedByGroupedBlock []int64 `json:"saved_by_grouped_block"`
 }
 
 type referenceCase struct {
@@ -67,6 +72,10 @@ var pytorchLayers = map[string]func(b nn.Builder) nn.Module{
 	"CrossEntropy":     func(nn.Builder) nn.Module { return &nn.CrossEntropy{} },
 	"attention":        func(b nn.Builder) nn.Module { return pytorchAttention(b, false) },
 	"causal attention": func(b nn.Builder) nn.Module { return pytorchAttention(b, true) },
+	"attention in groups": func(b nn.Builder) nn.Module {
+		return nn.NewGroupedAttention(b, 8, 4, 2, nn.NewRotary(b, 5, 2, 10), 1)
+	},
+	"gated MLP": func(b nn.Builder) nn.Module { return nn.NewGatedMLP(b, 4, 6, 1) },
 }
 
 func pytorchAttention(b nn.Builder, causal bool) nn.Module {
@@ -143,23 +152,55 @@ func near(t *testing.T, what string, got *tensor.Tensor, want referenceTensor) {
 }
 
 func TestABlockSavesTheBytesThatPyTorchSaves(t *testing.T) {
-	d := tensortest.Device(t)
-	m, err := nn.Build(d, device.Float32, 1, func(b nn.Builder) *nn.GPT {
-		return nn.NewGPT(b, nn.GPTConfig{Layers: 1, Dim: 32, Heads: 4, Context: 16, Vocab: 8, Bias: true})
-	})
+	want := readReference(t)
+	llama := func(kvHeads int) func(b nn.Builder) *nn.Blocks {
+		return func(b nn.Builder) *nn.Blocks {
+			return nn.NewLlama(b, nn.LlamaConfig{Layers: 1, Dim: 32, Heads: 2, KVHeads: kvHeads, Hidden: 48, Context: 16, Vocab: 8}).Blocks
+		}
+	}
+	tests := map[string]struct {
+		build func(b nn.Builder) *nn.Blocks
+		want  []int64
+	}{
+		"of a GPT": {func(b nn.Builder) *nn.Blocks {
+			return nn.NewGPT(b, nn.GPTConfig{Layers: 1, Dim: 32, Heads: 4, Context: 16, Vocab: 8, Bias: true}).Blocks
+		}, want.SavedByBlock},
+		"of a Llama":             {llama(2), want.SavedByLlamaBlock},
+		"of a Llama with groups": {llama(1), want.SavedByGroupedBlock},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, savedBy(t, test.build)); diff != "" {
+				t.Errorf("bytes of what is saved (-PyTorch +ours):\n%s", diff)
+			}
+		})
+	}
+}
+
+// savedBy returns the sizes of what the first block of a model saves, in order.
+func savedBy(t *testing.T, build func(b nn.Builder) *nn.Blocks) (sizes []int64) {
+	t.Helper()
+	d := tensor.NewDevice("dry", memory(t), dry.Backend{}, tensor.Options{})
+	m, err := nn.Build(d, device.Float32, 1, build)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer nn.Close(m)
 	c := nn.NewCtx(autograd.NewTape(d, 1), nn.Options{Training: true, Attention: nn.FlashAttention})
-	var got []int64
-	c.OnSave(func(_ string, bytes int64) { got = append(got, bytes) })
+	c.OnSave(func(_ string, bytes int64) { sizes = append(sizes, bytes) })
 	c.Run(func() {
 		x := c.Take(tensor.Full(d, tensor.Shape{2, 16, 32}, device.Float32, 1, tensor.Tag{Category: trace.Workspace}))
-		c.Call(m.Blocks.Children()[0].Module, x)
+		c.Call(m.Children()[0].Module, x)
 	})
-	slices.Sort(got)
-	if diff := cmp.Diff(readReference(t).SavedByBlock, got); diff != "" {
-		t.Errorf("bytes of what is saved (-PyTorch +ours):\n%s", diff)
+	slices.Sort(sizes)
+	return sizes
+}
+
+// memory is without end, and holds nothing.
+func memory(t *testing.T) *alloc.Allocator {
+	t.Helper()
+	a, err := alloc.New(dry.NewMemory(0), alloc.Options{})
+	if err != nil {
+		t.Fatal(err)
 	}
+	return a
 }

@@ -7,6 +7,7 @@ import (
 	"memtop/engine/amp"
 	"memtop/engine/autograd"
 	"memtop/engine/data"
+	"memtop/engine/nn"
 	"memtop/engine/optim"
 	"memtop/engine/tensor"
 	"memtop/snapshots/trace"
@@ -164,6 +165,9 @@ func (t *Trainer) Live() (bytes [trace.CategoryCount]int64) {
 	for _, p := range t.parameters {
 		add(trace.Parameter, p.Data())
 		add(trace.Gradient, p.Grad())
+	}
+	for _, b := range nn.Buffers(t.config.Model) {
+		add(trace.Parameter, b.Data())
 	}
 	for _, s := range t.optimizer.State() {
 		add(trace.Optimizer, s.Data)

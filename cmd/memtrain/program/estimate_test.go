@@ -50,6 +50,8 @@ func TestEstimateIsWhatARunTakes(t *testing.T) {
 		"a part at a time":            append(slices.Clip(small), "--micro-batch", "1", "--attention", "naive"),
 		"a published one, smaller":    append(slices.Clip(small), "--model", "gpt2", "--vocab", "300", "--heads", "4"),
 		"an mlp":                      {"--model", "mlp"},
+		"a llama":                     append(slices.Clip(small), "--model", "llama", "--amp", "bf16"),
+		"a llama, half, recomputed":   append(slices.Clip(small), "--model", "llama", "--half", "--checkpoint", "selective"),
 		"a convolutional net":         {"--model", "conv", "--batch", "4"},
 	}
 	for name, args := range tests {
@@ -76,6 +78,8 @@ func TestEstimateIsWhatARunTakes(t *testing.T) {
 func TestModelsHaveTheirPublishedSizes(t *testing.T) {
 	tests := map[string]int64{
 		"gpt2": 124439808, "gpt2-medium": 354823168, "gpt2-large": 774030080, "gpt2-xl": 1557611200,
+		"llama-7b": 6738415616, "llama-13b": 13015864320, "llama-65b": 65285660672, "llama-70b": 68976648192,
+		"llama3-8b": 8030261248, "llama3-70b": 70553706496,
 	}
 	for model, want := range tests {
 		if got := estimated(t, []string{"--model", model}).Parameters; got != want {
@@ -140,12 +144,12 @@ func TestFittingIsWhatTheAllocatorCanServe(t *testing.T) {
 	}
 }
 
-// BenchmarkEstimateOf70B is one rehearsal of a model of 65 billion parameters.
+// BenchmarkEstimateOf70B is an estimate with all of its variants.
 func BenchmarkEstimateOf70B(b *testing.B) {
 	var e Estimate
 	f := pflag.NewFlagSet("estimate", pflag.ContinueOnError)
 	e.Register(f)
-	args := []string{"--layers", "80", "--dim", "8192", "--heads", "64", "--seq", "4096", "--vocab", "32000", "--amp", "bf16"}
+	args := []string{"--model", "llama-70b", "--amp", "bf16"}
 	if err := f.Parse(args); err != nil {
 		b.Fatal(err)
 	}

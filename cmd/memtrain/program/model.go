@@ -25,6 +25,7 @@ func (o *options) complete() (err error) {
 			*n = *f.of(&o.preset.sizes)
 		}
 	}
+	o.base = o.preset.base
 	return o.check()
 }
 
@@ -39,6 +40,10 @@ func (o *options) check() error {
 		return usagef("--data is for models of text, not for %s", o.model)
 	case text && o.dim%o.heads != 0:
 		return usagef("--dim %d cannot be divided among --heads %d", o.dim, o.heads)
+	case o.kvHeads > 0 && o.heads%o.kvHeads != 0:
+		return usagef("--heads %d cannot share --kv-heads %d evenly", o.heads, o.kvHeads)
+	case o.kvHeads > 0 && o.dim/o.heads%2 != 0:
+		return usagef("--dim %d in --heads %d: llama turns pairs, and a head of %d has an odd one", o.dim, o.heads, o.dim/o.heads)
 	case o.model == "conv" && o.layers > 5:
 		return usagef("--layers %d: each halves a picture of %d pixels, so at most 5", o.layers, imageSide)
 	}

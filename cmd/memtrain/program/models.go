@@ -12,7 +12,9 @@ import (
 // a model does not have, or what the data decides.
 type sizes struct {
 	layers, dim, heads int
+	kvHeads, hidden    int // of llama
 	seq, batch, vocab  int
+	base               float64 // of llama's rotation; there is no flag for it
 }
 
 // preset is a model with a name and the sizes that it has unless flags say
@@ -32,14 +34,22 @@ type family struct {
 }
 
 var (
-	gptFamily  = family{make: makeGPT, text: true}
-	mlpFamily  = family{make: makeMLP, samples: spirals}
-	convFamily = family{make: makeConv, samples: figures}
+	gptFamily   = family{make: makeGPT, text: true}
+	llamaFamily = family{make: makeLlama, text: true}
+	mlpFamily   = family{make: makeMLP, samples: spirals}
+	convFamily  = family{make: makeConv, samples: figures}
 )
 
 func makeGPT(b nn.Builder, s *sizes) nn.Module {
 	return nn.NewGPT(b, nn.GPTConfig{
 		Layers: s.layers, Dim: s.dim, Heads: s.heads, Context: s.seq, Vocab: s.vocab, Bias: true,
+	})
+}
+
+func makeLlama(b nn.Builder, s *sizes) nn.Module {
+	return nn.NewLlama(b, nn.LlamaConfig{
+		Layers: s.layers, Dim: s.dim, Heads: s.heads, KVHeads: s.kvHeads, Hidden: s.hidden,
+		Context: s.seq, Vocab: s.vocab, Base: s.base,
 	})
 }
 
@@ -62,12 +72,14 @@ type sizeFlag struct {
 }
 
 var sizeFlags = []sizeFlag{
-	{"layers", 1 << 12, func(s *sizes) *int { return &s.layers }, "layers of the model (default 4 of gpt and mlp, 3 of conv)"},
-	{"dim", 1 << 20, func(s *sizes) *int { return &s.dim }, "width of a layer (default 128 of gpt and mlp, 16 of conv's first)"},
-	{"heads", 1 << 12, func(s *sizes) *int { return &s.heads }, "attention heads (default 4 of gpt)"},
-	{"seq", 1 << 20, func(s *sizes) *int { return &s.seq }, "tokens in a sample (default 128 of gpt)"},
-	{"batch", 1 << 20, func(s *sizes) *int { return &s.batch }, "samples of one step (default 8 of gpt, 32 of mlp and conv, 1 of larger models)"},
-	{"vocab", 1 << 24, func(s *sizes) *int { return &s.vocab }, "tokens that the model knows (default as many as the data of gpt has)"},
+	{"layers", 1 << 12, func(s *sizes) *int { return &s.layers }, "layers of the model (default 4; 3 of conv)"},
+	{"dim", 1 << 20, func(s *sizes) *int { return &s.dim }, "width of a layer (default 128; 16 of conv's first)"},
+	{"heads", 1 << 12, func(s *sizes) *int { return &s.heads }, "attention heads (default 4)"},
+	{"kv-heads", 1 << 12, func(s *sizes) *int { return &s.kvHeads }, "heads of keys and values in llama (default 2)"},
+	{"hidden", 1 << 22, func(s *sizes) *int { return &s.hidden }, "width within llama's MLP (default 352)"},
+	{"seq", 1 << 20, func(s *sizes) *int { return &s.seq }, "tokens in a sample (default 128)"},
+	{"batch", 1 << 20, func(s *sizes) *int { return &s.batch }, "samples of one step (default 8; 32 of mlp and conv, 1 of published models)"},
+	{"vocab", 1 << 24, func(s *sizes) *int { return &s.vocab }, "tokens that the model knows (default as many as the data has)"},
 }
 
 func sizeNames() []string {
@@ -84,15 +96,38 @@ func (p *preset) has(f sizeFlag) bool {
 }
 
 // presets are the models that --model names. Those that are published have the
-// sizes of their publication: GPT-2 of Radford et al. 2019.
+// sizes of their publication: GPT-2 of Radford et al. 2019, Llama of Touvron et al.
+// 2023 (65B of the first, the others of the second; 7B and 13B are the same in both
+// but for the context), Llama 3 of Grattafiori et al. 2024.
 var presets = []preset{
 	{"gpt", gptFamily, sizes{layers: 4, dim: 128, heads: 4, seq: 128, batch: 8}},
+	{"llama", llamaFamily, sizes{layers: 4, dim: 128, heads: 4, kvHeads: 2, hidden: 352, seq: 128, batch: 8}},
 	{"mlp", mlpFamily, sizes{layers: 4, dim: 128, batch: 32}},
 	{"conv", convFamily, sizes{layers: 3, dim: 16, batch: 32}},
-	{"gpt2", gptFamily, sizes{layers: 12, dim: 768, heads: 12, seq: 1024, vocab: 50257, batch: 1}},
-	{"gpt2-medium", gptFamily, sizes{layers: 24, dim: 1024, heads: 16, seq: 1024, vocab: 50257, batch: 1}},
-	{"gpt2-large", gptFamily, sizes{layers: 36, dim: 1280, heads: 20, seq: 1024, vocab: 50257, batch: 1}},
-	{"gpt2-xl", gptFamily, sizes{layers: 48, dim: 1600, heads: 25, seq: 1024, vocab: 50257, batch: 1}},
+	{"gpt2", gptFamily, gpt2(12, 768, 12)},
+	{"gpt2-medium", gptFamily, gpt2(24, 1024, 16)},
+	{"gpt2-large", gptFamily, gpt2(36, 1280, 20)},
+	{"gpt2-xl", gptFamily, gpt2(48, 1600, 25)},
+	{"llama-7b", llamaFamily, llama(32, 4096, 32, 32, 11008, 4096)},
+	{"llama-13b", llamaFamily, llama(40, 5120, 40, 40, 13824, 4096)},
+	{"llama-65b", llamaFamily, llama(80, 8192, 64, 64, 22016, 2048)},
+	{"llama-70b", llamaFamily, llama(80, 8192, 64, 8, 28672, 4096)},
+	{"llama3-8b", llamaFamily, llama3(32, 4096, 32, 14336)},
+	{"llama3-70b", llamaFamily, llama3(80, 8192, 64, 28672)},
+}
+
+func gpt2(layers, dim, heads int) sizes {
+	return sizes{layers: layers, dim: dim, heads: heads, seq: 1024, vocab: 50257, batch: 1}
+}
+
+func llama(layers, dim, heads, kvHeads, hidden, seq int) sizes {
+	return sizes{layers: layers, dim: dim, heads: heads, kvHeads: kvHeads, hidden: hidden, seq: seq, vocab: 32000, batch: 1}
+}
+
+func llama3(layers, dim, heads, hidden int) sizes {
+	s := llama(layers, dim, heads, 8, hidden, 8192)
+	s.vocab, s.base = 128256, 500000
+	return s
 }
 
 // presetNames lists all of them.

@@ -130,7 +130,11 @@ func (s *session) announce(ctx context.Context, out io.Writer) error {
 func (o *options) shape() string {
 	text := fmt.Sprintf("%d layers of width %d", o.layers, o.dim)
 	if o.preset.family.text {
-		text += fmt.Sprintf(", %d heads, %d tokens of %d", o.heads, o.seq, o.vocab)
+		text += fmt.Sprintf(", %d heads", o.heads)
+		if o.kvHeads != 0 && o.kvHeads != o.heads {
+			text += fmt.Sprintf(" on %d", o.kvHeads)
+		}
+		text += fmt.Sprintf(", %d tokens of %d", o.seq, o.vocab)
 	}
 	return text
 }

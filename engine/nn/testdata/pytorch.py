@@ -52,13 +52,9 @@ def attention(causal):
     return case(forward, [torch.randn(b, t, d)], params)
 
 
-def saved_by_block():
-    """Bytes of the storages that a GPT block of float32 saves, without its parameters."""
-    b, t, d, heads = 2, 16, 32, 4
-    torch.set_default_dtype(torch.float32)
-    norm1, norm2 = nn.LayerNorm(d), nn.LayerNorm(d)
-    qkv, proj, fc, out = nn.Linear(d, 3 * d), nn.Linear(d, d), nn.Linear(d, 4 * d), nn.Linear(4 * d, d)
-    own = {p.untyped_storage().data_ptr() for m in (norm1, norm2, qkv, proj, fc, out) for p in m.parameters()}
+def saved_storages(run, *modules):
+    """Bytes of the storages that run saves, sorted, without the modules' parameters."""
+    own = {p.untyped_storage().data_ptr() for m in modules for p in m.parameters()}
     storages = {}
 
     def pack(x):
@@ -68,14 +64,92 @@ def saved_by_block():
         return x
 
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda x: x):
+        run()
+    return sorted(n for n, _ in storages.values())
+
+
+def saved_by_block():
+    """Bytes of the storages that a GPT block of float32 saves, without its parameters."""
+    b, t, d, heads = 2, 16, 32, 4
+    torch.set_default_dtype(torch.float32)
+    norm1, norm2 = nn.LayerNorm(d), nn.LayerNorm(d)
+    qkv, proj, fc, out = nn.Linear(d, 3 * d), nn.Linear(d, d), nn.Linear(d, 4 * d), nn.Linear(4 * d, d)
+    heads_of = lambda z: z.view(b, t, heads, d // heads).transpose(1, 2)
+
+    def block():
         x = torch.randn(b, t, d, requires_grad=True)
         q, k, v = qkv(norm1(x)).split(d, dim=2)
-        heads_of = lambda z: z.view(b, t, heads, d // heads).transpose(1, 2)
         y = F.scaled_dot_product_attention(heads_of(q), heads_of(k), heads_of(v), is_causal=True)
         y = x + proj(y.transpose(1, 2).reshape(b, t, d))
-        y = y + out(F.gelu(fc(norm2(y)), approximate="tanh"))
+        return y + out(F.gelu(fc(norm2(y)), approximate="tanh"))
+
+    sizes = saved_storages(block, norm1, norm2, qkv, proj, fc, out)
     torch.set_default_dtype(torch.float64)
-    return sorted(n for n, _ in storages.values())
+    return sizes
+
+
+def rotated(x, base):
+    """Turns the heads of [b, rows, heads, width] by their rows, as Llama does."""
+    half = x.shape[-1] // 2
+    angles = torch.arange(x.shape[1])[:, None] * base ** (-torch.arange(half) / half)
+    cos = torch.cat((angles, angles), -1).cos()[:, None].to(x.dtype)
+    sin = torch.cat((angles, angles), -1).sin()[:, None].to(x.dtype)
+    return x * cos + torch.cat((-x[..., half:], x[..., :half]), -1) * sin
+
+
+class Grouped(nn.Module):
+    """Attention in groups, as Llama 2 70B's."""
+
+    def __init__(self, width, heads, kv_heads, base):
+        super().__init__()
+        self.heads, self.kv_heads, self.dim, self.base = heads, kv_heads, width // heads, base
+        self.q_proj, self.o_proj = nn.Linear(width, width, bias=False), nn.Linear(width, width, bias=False)
+        self.k_proj, self.v_proj = (nn.Linear(width, kv_heads * self.dim, bias=False) for _ in range(2))
+
+    def forward(self, x):
+        b, t, _ = x.shape
+        heads_of = lambda z, n: z.view(b, t, n, self.dim)
+        q = rotated(heads_of(self.q_proj(x), self.heads), self.base)
+        k = rotated(heads_of(self.k_proj(x), self.kv_heads), self.base)
+        v = heads_of(self.v_proj(x), self.kv_heads)
+        k, v = (z.repeat_interleave(self.heads // self.kv_heads, dim=2) for z in (k, v))
+        y = F.scaled_dot_product_attention(*(z.transpose(1, 2) for z in (q, k, v)), is_causal=True)
+        return self.o_proj(y.transpose(1, 2).reshape(b, t, -1))
+
+
+class Gated(nn.Module):
+    def __init__(self, width, hidden):
+        super().__init__()
+        self.gate_proj, self.up_proj = (nn.Linear(width, hidden, bias=False) for _ in range(2))
+        self.down_proj = nn.Linear(hidden, width, bias=False)
+
+    def forward(self, x):
+        return self.down_proj(F.silu(self.gate_proj(x)) * self.up_proj(x))
+
+
+class RowNorm(torch.autograd.Function):
+    """RMSNorm as PyTorch's kernel for GPUs saves it. On a processor it is single operations, which keep the row
+    without its weight as well."""
+
+    @staticmethod
+    def forward(ctx, x, weight):
+        rstd = (x.pow(2).mean(-1, keepdim=True) + 1e-5).rsqrt()
+        ctx.save_for_backward(x, weight, rstd)
+        return x * rstd * weight
+
+
+def saved_by_llama_block(kv_heads):
+    """Bytes of the storages that a block of a Llama saves in float32, without parameters and tables."""
+    b, t, d, heads, hidden = 2, 16, 32, 2, 48
+    torch.set_default_dtype(torch.float32)
+    weights = nn.ParameterList([torch.ones(d), torch.ones(d)])
+    norm1, norm2 = lambda x: RowNorm.apply(x, weights[0]), lambda x: RowNorm.apply(x, weights[1])
+    attention, mlp = Grouped(d, heads, kv_heads, 10000.0), Gated(d, hidden)
+    x = torch.randn(b, t, d, requires_grad=True)
+    sizes = saved_storages(lambda: (lambda y: y + mlp(norm2(y)))(x + attention(norm1(x))), weights, attention, mlp)
+    torch.set_default_dtype(torch.float64)
+    table = t * d // heads * 4
+    return sorted(n for n in sizes if n != table)
 
 
 linear, ln, rms = nn.Linear(3, 4), nn.LayerNorm(5), nn.RMSNorm(5, eps=1e-5)
@@ -84,6 +158,7 @@ with torch.no_grad():
         p.copy_(torch.randn_like(p))
 embedding = nn.Embedding(5, 3)
 conv, grouped = nn.Conv2d(2, 3, 3, stride=2, padding=1), nn.Conv2d(4, 6, 3, groups=2, dilation=2)
+grouped_attention, gated = Grouped(8, 4, 2, 10.0), Gated(4, 6)
 weight_bias = {"weight": "weight", "bias": "bias"}
 logits = nn.Linear(3, 5)
 
@@ -101,8 +176,11 @@ cases = {
     "Softmax": case(nn.Softmax(-1), [torch.randn(3, 5)], {}),
     "attention": attention(False),
     "causal attention": attention(True),
+    "attention in groups": case(grouped_attention, [torch.randn(2, 5, 8)], dict(grouped_attention.named_parameters())),
+    "gated MLP": case(gated, [torch.randn(2, 3, 4)], dict(gated.named_parameters())),
     "CrossEntropy": case(
         lambda x, y: F.cross_entropy(x.view(-1, 5), y.view(-1)),
         [torch.randn(2, 3, 5), torch.tensor([[4, 0, -100], [1, 3, 3]])], {}),
 }
-print(json.dumps({"torch": torch.__version__.split("+")[0], "cases": cases, "saved_by_block": saved_by_block()}, indent=None))
+print(json.dumps({"torch": torch.__version__.split("+")[0], "cases": cases, "saved_by_block": saved_by_block(),
+                  "saved_by_llama_block": saved_by_llama_block(2), "saved_by_grouped_block": saved_by_llama_block(1)}, indent=None))
