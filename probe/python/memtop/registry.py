@@ -2,9 +2,9 @@
 
 PyTorch without a caching allocator keeps no list of its memory. The registry is
 one: hooks and scans show it tensors, it takes each storage once, and it notices
-the end of a storage without holding it. Everything but `_ended` runs under the
-registry's lock; `_ended` is called by the garbage collector at any moment, in any
-thread, and only appends to a queue that the next call takes up.
+the end of a storage without holding it. Everything runs under the registry's lock,
+but that a storage has ended is noted at any moment, in any thread: it only goes into
+a queue that the next call takes up.
 """
 
 from __future__ import annotations
@@ -87,14 +87,14 @@ class Registry:
         self._sink = sink
         self._stacks = stacks
         self._alive: dict[int, Holding] = {}
-        self._ends: deque[tuple[int, Any]] = deque()
-        self._follow = _by_callback if _callbacks_work() else _by_asking
+        self._ends: deque[Any] = deque()  # references whose storages have ended
+        self._follow = by_callback if _callbacks_work() else by_asking
         self._asked = 0.0
 
     @property
     def exact(self) -> bool:
         """Whether the end of a storage is noticed at once, and not a little later."""
-        return self._follow is _by_callback
+        return self._follow is by_callback
 
     def __len__(self) -> int:
         return len(self._alive)
@@ -122,7 +122,7 @@ class Registry:
         with self.lock:
             self._take_ends()
             holding = self._alive.get(address)
-            if holding is not None and self._follow is _by_asking and holding.reference.expired():
+            if holding is not None and self._follow is by_asking and holding.reference.expired():
                 self._forget(holding)
                 holding = None
             if holding is None:
@@ -134,7 +134,7 @@ class Registry:
         """Take up what has ended. Where storages have to be asked, they are when `pause` seconds have passed."""
         with self.lock:
             self._take_ends()
-            if self._follow is not _by_asking or time.monotonic() - self._asked < pause:
+            if self._follow is not by_asking or time.monotonic() - self._asked < pause:
                 return
             self._asked = time.monotonic()
             for holding in [h for h in self._alive.values() if h.reference.expired()]:
@@ -177,8 +177,8 @@ class Registry:
 
     def _take_ends(self) -> None:
         while self._ends:
-            address, reference = self._ends.popleft()
-            holding = self._alive.get(address)
+            reference = self._ends.popleft()
+            holding = self._alive.get(reference.address)
             if holding is not None and holding.reference is reference:
                 self._forget(holding)
 
@@ -197,11 +197,21 @@ def _storage_of(tensor: Any) -> tuple[Any, int]:
         return None, 0
 
 
-def _by_callback(storage: Any, address: int, ends: deque[tuple[int, Any]]) -> Any:
-    return weakref.ref(storage, lambda reference: ends.append((address, reference)))
+class _Reference(weakref.ref[Any]):
+    """A weak reference to a storage."""
+
+    __slots__ = ("address",)
+    address: int
 
 
-def _by_asking(storage: Any, address: int, ends: deque[tuple[int, Any]]) -> Any:
+def by_callback(storage: Any, address: int, ends: deque[Any]) -> Any:
+    # Code of Python's as the callback would be interrupted in the program's place, and the interrupt be lost.
+    reference = _Reference(storage, ends.append)
+    reference.address = address
+    return reference
+
+
+def by_asking(storage: Any, address: int, ends: deque[Any]) -> Any:
     return torch.multiprocessing.reductions.StorageWeakRef(storage)
 
 

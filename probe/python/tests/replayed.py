@@ -16,10 +16,11 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from standin import ACTIVE, Allocator, Tensor, follow
+from standin import ACTIVE, Allocator, Tensor
 
 from memtop import agent
 from memtop.cuda import CudaMemory
+from memtop.registry import by_callback
 from memtop.watch import Watch
 
 
@@ -53,7 +54,7 @@ def take(watch: Watch) -> None:
 
 def give_parameters(watch: Watch, allocator: Allocator, count: int) -> None:
     """Have scans find tensors at the addresses of the first blocks."""
-    watch.registry._follow = follow
+    watch.registry._follow = by_callback
     blocks = [b for s in allocator.snapshot()["segments"] for b in s["blocks"] if b["state"] == ACTIVE]
     tensors = [Tensor(b["address"], b["requested_size"]) for b in blocks[:count]]
     scan = watch.gathering.scan

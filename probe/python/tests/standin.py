@@ -10,7 +10,6 @@ from __future__ import annotations
 import pickle
 import threading
 import time
-import weakref
 from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
@@ -275,11 +274,6 @@ class Tensor:
 
     def untyped_storage(self) -> Storage:
         return self.storage
-
-
-def follow(storage: Storage, address: int, ends: Any) -> Any:
-    """Learn of the end of a stand-in's storage: PyTorch's own are told of in other ways by its older versions."""
-    return weakref.ref(storage, lambda reference: ends.append((address, reference)))
 
 
 def _free(address: int, size: int) -> dict[str, Any]:

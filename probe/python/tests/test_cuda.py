@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import os
 import pickle
 import threading
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,18 +13,14 @@ torch = pytest.importorskip("torch")
 
 # ruff: noqa: E402
 from conftest import eventually
-from standin import ACTIVE, Allocator, Tensor, follow
+from recorded import RECORDED, SHORT, expected, needs_recorded
+from standin import ACTIVE, Allocator, Tensor
 
 from memtop.cuda import CudaMemory, used
 from memtop.history import MOST_ENTRIES
 from memtop.journal import Journal, Pickled, Tags
-from memtop.registry import Registry
+from memtop.registry import Registry, by_callback
 from memtop.stacks import Stacks
-
-RECORDED = Path(os.environ.get("MEMTOP_SNAPSHOTS", Path(__file__).parents[3] / ".." / "shared" / "snapshots"))
-SHORT = "python_frames_only.torch2.10.pickle"
-
-needs_recorded = pytest.mark.skipif(not (RECORDED / SHORT).is_file(), reason=f"no recorded snapshots in {RECORDED}")
 
 
 @pytest.fixture
@@ -44,7 +37,7 @@ class Watched:
         self.journal = Journal()
         self.memory = CudaMemory(self.journal)
         self.registry = Registry(self.memory, Stacks(self.journal))
-        self.registry._follow = follow  # storages of PyTorch are told of in other ways by its older versions
+        self.registry._follow = by_callback  # storages of PyTorch are told of in other ways by its older versions
         self.memory.begin(self.registry)
 
     def snapshot(self) -> dict[str, Any]:
@@ -66,17 +59,8 @@ def watched(allocator: Allocator) -> Iterator[Watched]:
     found.memory.end()
 
 
-def expected() -> list[Any]:
-    if not (RECORDED / "expected.jsonl").is_file():
-        return []
-    lines = [json.loads(line) for line in (RECORDED / "expected.jsonl").read_text().splitlines()]
-    return [line for line in lines if line["file"].endswith("pickle") and line["devices"][0]["events"] > 50]
-
-
 @needs_recorded
-@pytest.mark.parametrize(
-    ("allocator", "numbers"), [(e["file"], e["devices"][0]) for e in expected()], indirect=["allocator"]
-)
+@pytest.mark.parametrize(("allocator", "numbers"), expected(), indirect=["allocator"])
 def test_a_snapshot_at_the_end_of_a_history_has_the_numbers_of_the_recording(
     allocator: Allocator, watched: Watched, numbers: dict[str, Any]
 ) -> None:

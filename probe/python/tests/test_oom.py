@@ -16,12 +16,13 @@ import pytest
 torch = pytest.importorskip("torch")
 
 # ruff: noqa: E402
-from standin import ACTIVE, Allocator, Tensor, follow
-from test_cuda import RECORDED, SHORT, needs_recorded
+from recorded import RECORDED, SHORT, needs_recorded
+from standin import ACTIVE, Allocator, Tensor
 
 from memtop import dead, oom
 from memtop.journal import Journal
 from memtop.oom import OutOfMemory
+from memtop.registry import by_callback
 from memtop.watch import Watch
 
 MIB = 1 << 20
@@ -33,7 +34,7 @@ class Dying:
     def __init__(self, allocator: Allocator) -> None:
         self.allocator = allocator
         self.watch = Watch(Journal())
-        self.watch.registry._follow = follow
+        self.watch.registry._follow = by_callback
         self.handler = OutOfMemory(self.watch)
         self.handler.begin()
 
