@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Sequence
 
@@ -29,6 +30,17 @@ def stop() -> None:
     if _agent is not None:
         _agent.close()
         _agent = None
+
+
+def _abandon() -> None:
+    """Have a forked child be without the agent, which is its parent's."""
+    global _agent
+    if _agent is not None:
+        _agent.watch.abandon()
+        _agent = None
+
+
+os.register_at_fork(after_in_child=_abandon)
 
 
 class Agent:

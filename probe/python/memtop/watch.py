@@ -160,14 +160,24 @@ class Watch:
         else:
             self._closing = True
 
+    def abandon(self) -> None:
+        """Have a forked child go on without hooks. It takes no lock: one that another thread held at the fork is held
+        in the child for good."""
+        self.guard.error = "a forked child has no agent"
+        self._unhook()
+        self._handle.remove()
+
     def _leave(self) -> None:
         self.settings.restore()
+        self._unhook()
+        self._looking = False
+        self._handle.remove()
+
+    def _unhook(self) -> None:
         self.survey.leave()
         self.layers.off()
         self.saved.off()
         self.gradients.off()
-        self._looking = False
-        self._handle.remove()
 
     def _new_model(self) -> None:
         self.gathering.model()
@@ -312,10 +322,7 @@ class Watch:
             self.gradients.on()
             self.survey.begin()
         else:
-            self.survey.leave()
-            self.layers.off()
-            self.saved.off()
-            self.gradients.off()
+            self._unhook()
 
 
 def _nothing() -> None:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import copy
 import io
+import os
 import pickle
 import random
+import signal
+import threading
 import traceback
+import types
 from typing import Any
 
 import pytest
@@ -16,6 +20,7 @@ torch = pytest.importorskip("torch", reason="needs PyTorch")
 from counting import train  # noqa: E402
 from subjects import gpt  # noqa: E402
 
+from memtop import agent  # noqa: E402
 from memtop.journal import Journal  # noqa: E402
 from memtop.sampling import Sampling  # noqa: E402
 from memtop.watch import Watch  # noqa: E402
@@ -101,6 +106,29 @@ def test_a_fault_of_the_agent_is_none_of_the_jobs(part: str, watch: Watch, monke
     assert train(gpt, 6) == alone
     assert not torch.nn.modules.module._global_forward_hooks
     assert watch.guard.error
+
+
+def test_a_child_that_is_forked_while_a_thread_of_the_agent_is_busy_trains(watched: Watch, monkeypatch: Any) -> None:
+    monkeypatch.setattr(agent, "_agent", types.SimpleNamespace(watch=watched))
+    holds, done = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with watched.registry.lock:
+            holds.set()
+            done.wait(60)
+
+    threading.Thread(target=hold).start()
+    holds.wait()
+    child = os.fork()
+    if child == 0:
+        signal.alarm(30)
+        hooks = torch.nn.modules.module
+        train(gpt, 3)
+        os._exit(len(hooks._global_forward_hooks) + len(hooks._global_forward_pre_hooks))
+    _, status = os.waitpid(child, 0)
+    done.set()
+    assert os.WIFEXITED(status) and os.WEXITSTATUS(status) == 0
+    assert torch.nn.modules.module._global_forward_hooks
 
 
 @pytest.mark.real
