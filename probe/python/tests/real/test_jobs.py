@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import json
 import os
+import random
+import re
+import signal
 import subprocess
 import sys
 import time
@@ -23,6 +26,7 @@ from subjects import SUBJECTS
 MEMTOP = os.environ.get("MEMTOP", "")
 TIMES = int(os.environ.get("MEMTOP_TEST_ATTACHES", "3"))
 JOB = Path(__file__).with_name("job.py")
+CHILDREN = Path(__file__).with_name("children.py")
 LEAKS = ("loss", "output", "cache", "closure")
 
 pytestmark = [pytest.mark.real, pytest.mark.skipif(not MEMTOP, reason="needs MEMTOP, the path of memtop")]
@@ -31,12 +35,16 @@ pytestmark = [pytest.mark.real, pytest.mark.skipif(not MEMTOP, reason="needs MEM
 class Job:
     """A job under `memtop run`, in a folder of its own."""
 
-    def __init__(self, folder: Path, *arguments: str) -> None:
+    def __init__(self, folder: Path, *arguments: str, program: Path = JOB) -> None:
         self.folder = folder
         self.environment = {**os.environ, "MEMTOP_DIR": str(folder / "sockets"), "OMP_NUM_THREADS": "1"}
-        (folder / "sockets").mkdir(mode=0o700)
-        command = [MEMTOP, "run", "--", sys.executable, str(JOB), *arguments]
-        self.process = subprocess.Popen(command, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        (folder / "sockets").mkdir(mode=0o700, exist_ok=True)
+        command = [MEMTOP, "run", "--", sys.executable, str(program), *arguments]
+        self._written = folder / "output", folder / "errors"  # files, which never make it wait
+        with open(self._written[0], "wb") as output, open(self._written[1], "wb") as errors:
+            self.process = subprocess.Popen(
+                command, env=self.environment, stdin=subprocess.PIPE, stdout=output, stderr=errors
+            )
 
     def memtop(self, *arguments: str) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
@@ -47,10 +55,27 @@ class Job:
         """Wait for the agent, and return its socket's path."""
         until = time.monotonic() + 120
         while time.monotonic() < until and self.process.poll() is None:
-            for path in (self.folder / "sockets").glob("[0-9]*.sock"):
+            for path in (self.folder / "sockets").glob(f"{self.process.pid}-*.sock"):
                 return str(path)
             time.sleep(0.01)
-        raise AssertionError(f"there was no agent: {self.process.communicate()}")
+        self.process.kill()
+        raise AssertionError(f"there was no agent: {self.end()}")
+
+    def begin(self) -> None:
+        """Have a job begin that waits for a line."""
+        assert self.process.stdin
+        self.process.stdin.write(b"\n")
+        self.process.stdin.close()
+
+    def wait_for_step(self) -> None:
+        """Wait until a step has ended."""
+        while not self._written[0].stat().st_size and self.process.poll() is None:
+            time.sleep(0.01)
+
+    def end(self) -> tuple[int, str, str]:
+        """Wait for the end, and return the exit status and what was written."""
+        status = self.process.wait(timeout=600)
+        return status, self._written[0].read_text(), self._written[1].read_text()
 
     def record(self, steps: int) -> dict[str, Any]:
         """Record steps, and return the report on them."""
@@ -63,15 +88,23 @@ class Job:
 
     def close(self) -> None:
         self.process.kill()
-        self.process.communicate()
+        self.process.wait()
+
+
+def alone(folder: Path, *arguments: str, program: Path = JOB) -> tuple[int, str, str]:
+    """Run a job without an agent."""
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "MEMTOP_DIR": str(folder)}
+    command = [sys.executable, str(program), *arguments]
+    ended = subprocess.run(command, input="\n", capture_output=True, text=True, env=environment)
+    return ended.returncode, ended.stdout, ended.stderr
 
 
 @pytest.fixture
 def run(tmp_path: Path) -> Iterator[Any]:
     jobs: list[Job] = []
 
-    def begin(*arguments: str) -> Job:
-        jobs.append(Job(tmp_path, *arguments))
+    def begin(*arguments: str, **options: Path) -> Job:
+        jobs.append(Job(tmp_path, *arguments, **options))
         return jobs[-1]
 
     yield begin
@@ -100,13 +133,9 @@ def test_no_leak_is_found_in_1000_steps_of_a_model_that_has_none(subject: str, r
     assert leaks_of(run(subject, "--steps", "1000000").record(1000)) == []
 
 
-def test_viewers_come_and_go_and_are_killed_and_the_job_does_not_notice(run: Any) -> None:
+def test_viewers_come_and_go_and_are_killed_and_the_job_does_not_notice(run: Any, tmp_path: Path) -> None:
     steps = 400
-    alone = subprocess.run(
-        [sys.executable, str(JOB), "gpt", "--steps", str(steps)],
-        capture_output=True,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )
+    expected = alone(tmp_path, "gpt", "--steps", str(steps))
     job = run("gpt", "--steps", str(steps), "--pause", "0.02")
     socket = job.socket()
     for turn in range(TIMES):
@@ -115,5 +144,52 @@ def test_viewers_come_and_go_and_are_killed_and_the_job_does_not_notice(run: Any
         viewer.kill() if turn % 2 else viewer.terminate()
         viewer.communicate()
         assert job.process.poll() is None or turn > steps // 40
-    output, errors = job.process.communicate(timeout=600)
-    assert (job.process.returncode, output, errors) == (alone.returncode, alone.stdout, alone.stderr)
+    assert job.end() == expected
+
+
+SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
+
+# What a viewer says whose program ends, by its exit status.
+ENDS = {
+    0: rb"wrote [^\n]*; the process has ended; this is its last state\n",
+    3: rb"memtop: there is no process \d+; memtop ls lists what can be attached to\n",
+}
+
+
+def test_a_job_that_is_killed_ends_as_without_an_agent(run: Any, tmp_path: Path) -> None:
+    steps = alone(tmp_path, "gpt", "--steps", "2000")[1]
+    moments = random.Random(1)
+    for turn in range(TIMES):
+        number = SIGNALS[turn % len(SIGNALS)]
+        job = run("gpt", "--steps", "1000000")
+        job.socket()
+        viewer = job.memtop("record", str(job.process.pid), "-o", str(job.folder / f"{turn}.mtr"))
+        if turn // len(SIGNALS) % 4:  # of those that train; else also of those that only begin
+            job.wait_for_step()
+        time.sleep(moments.uniform(0, 1))
+        job.process.send_signal(number)
+        status, output, errors = job.end()
+        assert status == -number
+        assert steps.startswith(output)
+        trace = r"Traceback [^\n]*\n( [^\n]*\n)+KeyboardInterrupt\n" if number == signal.SIGINT else ""
+        assert re.fullmatch(trace, errors), errors
+        said, _ = viewer.communicate(timeout=60)
+        assert re.fullmatch(ENDS.get(viewer.returncode, b""), said), (viewer.returncode, said)
+        listed, _ = job.memtop("ls", "--json").communicate(timeout=60)
+        assert f'"pid": {job.process.pid},' not in listed.decode()
+    assert len(list((job.folder / "sockets").iterdir())) <= 1, "each agent removes what the one before it left"
+
+
+@pytest.mark.parametrize("way", ["fork", "spawn", "forkserver", "loader"])
+def test_children_of_a_watched_job_have_no_agent_and_do_as_without(way: str, run: Any, tmp_path: Path) -> None:
+    job = run(way, program=CHILDREN)
+    file = tmp_path / "run.mtr"
+    viewer = job.memtop("record", job.socket(), "-o", str(file))
+    while not (file.exists() and file.stat().st_size) and viewer.poll() is None:
+        time.sleep(0.01)
+    job.begin()
+    ended = job.end()
+    said, _ = viewer.communicate(timeout=60)
+    assert viewer.returncode == 0 and re.fullmatch(ENDS[0], said), said
+    assert ended == alone(tmp_path, way, program=CHILDREN)
+    assert ended[0] == 0 and " [] [] 0\n" in ended[1]
