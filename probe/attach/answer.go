@@ -103,11 +103,11 @@ func (a *answer) meant(err error) error {
 	case closed(err) && a.body != nil:
 		return io.ErrUnexpectedEOF
 	case closed(err):
-		return &RefusedError{who.String() + " closed the connection without an answer", "try again; it may be ending, or have too many viewers", true}
+		return who.orEnded(&RefusedError{who.String() + " closed the connection without an answer", "try again; it may have too many viewers", true})
 	case a.body != nil:
-		return who.malformed("answer", errChunks)
+		return who.orEnded(who.malformed("answer", errChunks))
 	default:
-		return who.malformed("answer", errHeader)
+		return who.orEnded(who.malformed("answer", errHeader))
 	}
 }
 
@@ -123,5 +123,5 @@ func (a *answer) unreadable(what string, err error) error {
 	if a.err != nil && !errors.Is(a.err, io.ErrUnexpectedEOF) {
 		return a.err
 	}
-	return a.from.endpoint.malformed(what, err)
+	return a.from.endpoint.orEnded(a.from.endpoint.malformed(what, err))
 }

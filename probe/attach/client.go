@@ -110,13 +110,13 @@ func Dial(ctx context.Context, target string, o DialOptions) (*Client, error) {
 func locate(ctx context.Context, target string) (endpoint, error) {
 	e, err := resolve(ctx, target)
 	if err != nil {
-		return e, err
+		return e, e.orEnded(err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
 	conn, err := e.connect(ctx)
 	if err != nil {
-		return e, err
+		return e, e.orEnded(err)
 	}
 	if who, err := protocol.PeerOf(conn); err == nil && e.pid == 0 {
 		e.pid = who.PID

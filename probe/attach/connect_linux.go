@@ -153,7 +153,10 @@ func (e endpoint) checkName(pid int) error {
 	if !named || pid == 0 || !procIsOurs() {
 		return nil // nothing to compare, or nothing to compare with
 	}
-	if p, err := readProcess(pid); err != nil || p.inside != inside || p.start != start {
+	switch p, err := readProcess(pid); {
+	case errors.Is(err, fs.ErrNotExist):
+		return &NotFoundError{Target: "process " + strconv.Itoa(pid)}
+	case err != nil || p.inside != inside || p.start != start:
 		return &PermissionError{fmt.Sprintf("process %d is not the one that socket %s is named for", pid, e.path()), noTrust}
 	}
 	return nil

@@ -125,7 +125,9 @@ func find(_ context.Context, pid int) (endpoint, error) {
 	if err != nil {
 		return endpoint{}, err
 	}
-	return p.endpoint()
+	e, err := p.endpoint()
+	e.pid = pid
+	return e, err
 }
 
 // own returns a process that this user may attach to.

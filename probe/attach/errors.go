@@ -113,6 +113,15 @@ func (e endpoint) malformed(what string, err error) error {
 	return &MalformedError{e.String(), what, cause.Of(err)}
 }
 
+// orEnded returns the error that a process gave cause for, or else, when the process
+// has ended, that it is not there: what it left undone means no more than that.
+func (e endpoint) orEnded(err error) error {
+	if e.pid == 0 || !hasEnded(e.pid) {
+		return err
+	}
+	return &NotFoundError{Target: e.String()}
+}
+
 // RefusedError says that a program did not answer what it was asked.
 type RefusedError struct {
 	Cause, Remedy string // Remedy is empty when the program named one

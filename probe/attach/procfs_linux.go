@@ -1,12 +1,15 @@
 package attach
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"memtop/probe/protocol"
 	"memtop/snapshots/trace"
@@ -75,6 +78,21 @@ func startOf(pid int) (uint64, error) { return protocol.StartOf(inProc(pid, "sta
 func isStopped(pid int) bool {
 	fields, err := protocol.StatFields(inProc(pid, "stat"), 0)
 	return err == nil && fields[0][0] == 'T'
+}
+
+// endingTime is how long a process may take to end, in milliseconds, after the system
+// has closed its files.
+const endingTime = 100
+
+// hasEnded reports whether a process has ended, or ends now.
+func hasEnded(pid int) bool {
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return errors.Is(err, unix.ESRCH)
+	}
+	defer func() { _ = unix.Close(fd) }()                                                    // it was only waited for
+	ended, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, endingTime) //nolint:gosec // files have small numbers
+	return err == nil && ended > 0
 }
 
 // EnvironmentOf returns the variables that a process began with, "" for those

@@ -48,7 +48,7 @@ func (e endpoint) asker(viewer string) *asker {
 func (e endpoint) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	conn, err := e.connect(ctx)
 	if err != nil {
-		return nil, dialError{err}
+		return nil, dialError{e.orEnded(err)}
 	}
 	return conn, nil
 }
