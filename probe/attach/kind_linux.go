@@ -95,12 +95,26 @@ func argumentsOf(pid int) []string {
 // follows is the program's own.
 const firstArguments = 5
 
+// What starts PyTorch programs: commands, and how the names of modules begin. The
+// agent has the same in probe/python/memtop/role.py.
+var (
+	launchers        = []string{"accelerate", "deepspeed", "torchrun"}
+	launcherPackages = []string{"torch.", "accelerate.commands.", "deepspeed.launcher."}
+)
+
 // launchesTorch reports whether a command line is Python's with PyTorch's
 // launcher, a script or a module.
 func launchesTorch(arguments []string) bool {
-	launchers := []string{"torchrun", "torch.distributed.run", "torch.distributed.launch", "accelerate", "accelerate.commands.launch", "deepspeed"}
-	return strings.HasPrefix(path.Base(arguments[0]), "python") &&
-		slices.ContainsFunc(arguments[1:min(len(arguments), firstArguments)], func(a string) bool { return slices.Contains(launchers, path.Base(a)) })
+	if !strings.HasPrefix(path.Base(arguments[0]), "python") {
+		return false
+	}
+	for i, argument := range arguments[1:min(len(arguments), firstArguments)] {
+		inPackage := func(name string) bool { return strings.HasPrefix(argument, name) }
+		if slices.Contains(launchers, path.Base(argument)) || arguments[i] == "-m" && slices.ContainsFunc(launcherPackages, inPackage) {
+			return true
+		}
+	}
+	return false
 }
 
 // goKind returns whether a program is written in Go, and whether it is memtrain,

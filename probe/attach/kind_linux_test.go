@@ -7,10 +7,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"memtop/probe/probetest"
 )
@@ -188,6 +192,9 @@ func TestPyTorchIsSeenInWhatAProcessHasMappedAndInItsCommand(t *testing.T) {
 	commands := map[string]bool{
 		"/usr/bin/python3 /usr/bin/torchrun --nproc-per-node 8 train.py": true,
 		"python -m torch.distributed.run train.py":                       true,
+		"python3 -m accelerate.commands.launch train.py":                 true,
+		"python -u -m deepspeed.launcher.launch train.py":                true,
+		"python torch.py": false,
 		"python train.py": false,
 		"vim torchrun":    false,
 		"":                false,
@@ -195,6 +202,23 @@ func TestPyTorchIsSeenInWhatAProcessHasMappedAndInItsCommand(t *testing.T) {
 	for line, want := range commands {
 		if got := launchesTorch(strings.Split(line, " ")); got != want {
 			t.Errorf("%q: got %v, want %v", line, got, want)
+		}
+	}
+}
+
+func TestTheAgentKnowsTheSameLaunchers(t *testing.T) {
+	text, err := os.ReadFile("../python/memtop/role.py")
+	must(t, err)
+	for name, want := range map[string][]string{"_LAUNCHERS": launchers, "_LAUNCHER_PACKAGES": launcherPackages} {
+		_, rest, _ := strings.Cut(string(text), "\n"+name+" = ")
+		table, _, _ := strings.Cut(rest, "\n")
+		var got []string
+		for _, quoted := range regexp.MustCompile(`"[^"]+"`).FindAllString(table, -1) {
+			got = append(got, strings.Trim(quoted, `"`))
+		}
+		sort := cmpopts.SortSlices(strings.Compare)
+		if diff := cmp.Diff(want, got, sort); diff != "" {
+			t.Errorf("%s differs from the table here (-here +there):\n%s", name, diff)
 		}
 	}
 }
