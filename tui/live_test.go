@@ -2,6 +2,7 @@ package tui
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
@@ -288,6 +289,30 @@ func TestAWaterfallAtAnyMomentIsExplained(t *testing.T) {
 			if said := strings.TrimSpace(text); !strings.HasPrefix(said, row[1]) {
 				t.Errorf("after %v: %s %.12s, want %s\n%s", keys, row[0], said, row[1], d.screen())
 			}
+		}
+	}
+}
+
+// TestWhatIsOnTheHostIsBelowTheWaterfall shows a recording at its end and at an
+// earlier step, whose program had nothing on the host.
+func TestWhatIsOnTheHostIsBelowTheWaterfall(t *testing.T) {
+	recorded := *tuitest.NewProcess(20).Trace()
+	recorded.Steps = slices.Clone(recorded.Steps)
+	last := &recorded.Steps[len(recorded.Steps)-1]
+	last.Host = []trace.Amount{{Name: "optimizer", Bytes: 6 << 20}, {Name: "activation", Bytes: 2 << 20}}
+	for _, size := range [][2]int{{80, 25}, {200, 60}} {
+		d := start(t, size[0], size[1], Options{Color: "never", Device: -1}, fileOf("run.mtr", &recorded))
+		d.press("1")
+		if text := strings.Join(strings.Fields(plain(d.screen())), " "); !strings.Contains(text, "on the host 8.0 MiB 6.0 MiB optimizer state, 2.0 MiB act") {
+			t.Errorf("at %v:\n%s", size, d.screen())
+		}
+		d.press("4")
+		for range 40 {
+			d.press("left")
+		}
+		d.press("1")
+		if strings.Contains(plain(d.screen()), "on the host") {
+			t.Errorf("at an earlier step:\n%s", d.screen())
 		}
 	}
 }

@@ -15,9 +15,10 @@ import (
 // where it changes, so that a report costs little more than the copy of the
 // layer table.
 type report struct {
-	last    atomic.Pointer[trace.Step] // for who predicts; nil before the first
-	texts   map[*nn.Layer]layerText
-	now, at [trace.CategoryCount]int64 // what the last amounts were made of
+	last  atomic.Pointer[trace.Step] // for who predicts; nil before the first
+	texts map[*nn.Layer]layerText
+	// What the last amounts were made of.
+	now, at, host [trace.CategoryCount]int64
 }
 
 // layerText is a layer's shape in words, and of what it was made.
@@ -49,10 +50,13 @@ func (t *Trainer) Report(e *Event) trace.Step {
 	if s.AtPeak = old.AtPeak; old.AtPeak == nil || r.at != m.AtPeak {
 		s.AtPeak = amounts(&m.AtPeak)
 	}
+	if s.Host = old.Host; r.host != m.Host {
+		s.Host = amounts(&m.Host)
+	}
 	if s.Settings = e.Settings.list(); slices.Equal(s.Settings, old.Settings) {
 		s.Settings = old.Settings
 	}
-	r.now, r.at = m.Now.Category, m.AtPeak
+	r.now, r.at, r.host = m.Now.Category, m.AtPeak, m.Host
 	s.ProbeNS = time.Since(began).Nanoseconds()
 	r.last.Store(&s)
 	return s

@@ -67,6 +67,30 @@ func (x *Index) Waterfall(at int, gauge *trace.Gauge) []Row {
 	return append(rows, Row{Kind: UnexplainedRow, Name: "unexplained", Bytes: unexplained})
 }
 
+// OnHost returns what a program keeps in the host's memory instead of this
+// device's, a row for each purpose that there is anything of: what its last step up
+// to an event said of the moment when that was most. It is beside the waterfall,
+// not in it.
+func (x *Index) OnHost(at int) []Row {
+	number, steps := x.StepAt(x.clamp(at)), x.Trace().Steps
+	for i := len(steps) - 1; i >= 0; i-- {
+		if s := &steps[i]; s.Device == x.Device().ID && s.Number <= number && s.Measured() {
+			return hostRows(s.Host)
+		}
+	}
+	return nil
+}
+
+func hostRows(amounts []trace.Amount) []Row {
+	var rows []Row
+	for _, a := range amounts {
+		if c, ok := trace.NamedCategory(a.Name); ok && a.Bytes != 0 {
+			rows = append(rows, Row{PurposeRow, purposeNames[c], c, a.Bytes})
+		}
+	}
+	return rows
+}
+
 // reservedParts returns the bytes that are reserved, and of them those lost in
 // blocks and those in none. At the end the writer's own sums say so.
 func (x *Index) reservedParts(at int) (reserved, rounding, free int64) {

@@ -21,7 +21,8 @@ type Live struct {
 	PeakReservedBytes  int64             `json:"peak_reserved_bytes"`
 	Categories         Categories        `json:"categories"`
 	CategoriesAtPeak   Categories        `json:"categories_at_peak"`
-	Waterfall          []Row             `json:"waterfall"` // sums to the device's used memory
+	Waterfall          []Row             `json:"waterfall"`  // sums to the device's used memory
+	HostBytes          Categories        `json:"host_bytes"` // kept on the host instead, when that was most in the last step
 	Layers             []Layer           `json:"layers"`
 	Tensors            []Tensor          `json:"tensors"` // the largest first
 	Leaks              []Leak            `json:"leaks"`   // sites that are not steady, the most alarming first
@@ -125,6 +126,9 @@ func LiveOf(x *analysis.Index) *Live {
 	r.addStep(LastStep(t, x.Device().ID), lastMeasured(t, x.Device().ID))
 	for _, row := range x.Waterfall(at, x.GaugeAt(at)) {
 		r.Waterfall = append(r.Waterfall, Row{row.Name, row.Bytes})
+	}
+	for _, row := range x.OnHost(at) {
+		r.HostBytes.Bytes[row.Category] = row.Bytes
 	}
 	for _, l := range analysis.Layers(t, 0).Rows {
 		r.Layers = append(r.Layers, Layer(l.Layer))

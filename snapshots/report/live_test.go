@@ -55,7 +55,7 @@ func TestLiveReportHasTheKeysOfItsSchemaInOrder(t *testing.T) {
 	}
 	for name, keys := range map[string]string{
 		"report": "schema pid step settings allocated_bytes reserved_bytes peak_allocated_bytes peak_reserved_bytes " +
-			"categories categories_at_peak waterfall layers tensors leaks gauges probe findings",
+			"categories categories_at_peak waterfall host_bytes layers tensors leaks gauges probe findings",
 		"categories": "parameter gradient optimizer activation backward-temporary input kv-cache workspace inference other",
 		"layer": "name class output_shape dtype parameter_bytes output_bytes saved_bytes transient_peak_bytes " +
 			"forward_ns backward_ns recompute_ns checkpointed",
@@ -119,5 +119,27 @@ func TestLiveReportSaysWhatIsThere(t *testing.T) {
 		if tensor.Stack == nil {
 			t.Errorf("%s: the stack is null, want a list", tensor.Name)
 		}
+	}
+}
+
+func TestLiveReportSaysWhatIsOnTheHost(t *testing.T) {
+	run := liveRun(t)
+	run.Steps[0].Host = []trace.Amount{{Name: "optimizer", Bytes: 3 << 20}, {Name: "gradient"}, {Name: "activation", Bytes: 1 << 20}}
+	r := NewLive(run)
+	if r.HostBytes.Bytes[trace.Optimizer] != 3<<20 || r.HostBytes.Bytes[trace.Activation] != 1<<20 {
+		t.Errorf("got %+v", r.HostBytes)
+	}
+	var text strings.Builder
+	if err := r.Text(&text, 100); err != nil {
+		t.Fatal(err)
+	}
+	const want = "  on the host                4.0 MiB  3.0 MiB optimizer state, 1.0 MiB activations\n"
+	if !strings.Contains(text.String(), want) {
+		t.Errorf("the text has no line %q:\n%s", want, &text)
+	}
+	run.Steps[0].Host = nil
+	text.Reset()
+	if err := NewLive(run).Text(&text, 100); err != nil || strings.Contains(text.String(), "host") {
+		t.Errorf("of a run with nothing there (error %v):\n%s", err, &text)
 	}
 }

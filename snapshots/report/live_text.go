@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"io"
 	"maps"
 	"slices"
@@ -30,6 +31,7 @@ func (r *Live) Text(w io.Writer, width int) error {
 	findingLines(p, r.index)
 	r.levelsText(p)
 	r.waterfallText(p)
+	r.hostText(p)
 	r.layersText(p)
 	r.tensorsText(p)
 	if r.Probe.CostNSPerStep > 0 || r.Probe.DroppedEvents > 0 {
@@ -72,6 +74,19 @@ func (r *Live) waterfallText(p *page) {
 			p.line("  %-22s%12s %3d%%  %s", row.Name, quantity.Bytes(row.Bytes), analysis.Percent(row.Bytes, max(whole, 1)), bar(max(row.Bytes, 0), max(whole, 1), 30))
 		}
 	}
+}
+
+// hostText says what is on the host instead of on the device.
+func (r *Live) hostText(p *page) {
+	whole, parts := int64(0), []string(nil)
+	for _, row := range r.index.OnHost(r.index.End()) {
+		whole += row.Bytes
+		parts = append(parts, quantity.Bytes(row.Bytes)+" "+row.Name)
+	}
+	if parts == nil {
+		return
+	}
+	p.wrap(fmt.Sprintf("  %-22s%12s  ", "on the host", quantity.Bytes(whole)), strings.Join(parts, ", "))
 }
 
 func (r *Live) layersText(p *page) {

@@ -21,8 +21,11 @@ type Step struct {
 	// AtPeak the same when most was allocated.
 	Categories []Amount `json:"categories"`
 	AtPeak     []Amount `json:"categories_at_peak"`
-	Settings   []Value  `json:"settings"`         // that the step used, ordered by key
-	Layers     []Layer  `json:"layers,omitempty"` // in the order they ran; nil where they were not measured
+	// Host is what was requested of the host's memory for each purpose, when that
+	// was most: what the program keeps there instead of on the device.
+	Host     []Amount `json:"host_bytes,omitempty"`
+	Settings []Value  `json:"settings"`         // that the step used, ordered by key
+	Layers   []Layer  `json:"layers,omitempty"` // in the order they ran; nil where they were not measured
 	// ProbeNS is what reporting cost the program in this step, in nanoseconds.
 	ProbeNS int64 `json:"probe_ns"`
 }

@@ -79,22 +79,21 @@ func share(step, before *trace.Step) {
 	if slices.Equal(step.Settings, before.Settings) {
 		step.Settings = before.Settings
 	}
-	for i := range step.Categories {
-		if i < len(before.Categories) {
-			same(&step.Categories[i].Name, before.Categories[i].Name)
-		}
-	}
-	for i := range step.AtPeak {
-		if i < len(before.AtPeak) {
-			same(&step.AtPeak[i].Name, before.AtPeak[i].Name)
-		}
-	}
+	shareNames(step.Categories, before.Categories)
+	shareNames(step.AtPeak, before.AtPeak)
+	shareNames(step.Host, before.Host)
 	for i := range min(len(step.Layers), len(before.Layers)) {
 		now, was := &step.Layers[i], &before.Layers[i]
 		same(&now.Name, was.Name)
 		same(&now.Class, was.Class)
 		same(&now.OutputShape, was.OutputShape)
 		same(&now.DType, was.DType)
+	}
+}
+
+func shareNames(now, was []trace.Amount) {
+	for i := range min(len(now), len(was)) {
+		same(&now[i].Name, was[i].Name)
 	}
 }
 

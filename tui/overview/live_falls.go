@@ -1,6 +1,8 @@
 package overview
 
 import (
+	"strings"
+
 	"memtop/snapshots/analysis"
 	"memtop/tui/screen"
 )
@@ -39,13 +41,32 @@ func (p *Page) liveFalls(f *facts, compact bool) section {
 	if !compact {
 		height++
 	}
+	if len(f.host) > 0 {
+		height++
+	}
 	return section{height, func(c screen.Canvas) {
 		c.Rule(0, title, right, false)
 		p.drawFalls(c, rows, sum)
 		if !compact {
 			drawSum(c, len(rows)+1, nameWidth(rows), "= "+whole, sum)
 		}
+		if len(f.host) > 0 {
+			drawHost(c, height-1, nameWidth(rows), f.host)
+		}
 	}}
+}
+
+// drawHost draws what is on the host and therefore not in the sum.
+func drawHost(c screen.Canvas, y, width int, rows []analysis.Row) {
+	whole, parts := int64(0), make([]string, len(rows))
+	for i, row := range rows {
+		whole += row.Bytes
+		parts[i] = screen.Bytes(row.Bytes) + " " + row.Name
+	}
+	x := width + screen.BytesWidth + 3
+	c.Fit(1, y, width, "on the host", screen.Plain)
+	c.Right(1+width, y, screen.BytesWidth, screen.Bytes(whole), screen.Strong)
+	c.Fit(x, y, c.Width()-x-1, strings.Join(parts, ", "), screen.Dim)
 }
 
 // pointless reports whether there can be nothing in a kind of rows.

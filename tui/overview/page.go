@@ -51,6 +51,7 @@ type facts struct {
 	peaks      []analysis.StepPeak
 	inferred   iteration.Evidence // what the steps were inferred from
 	rows       []analysis.Row     // of the waterfall, of a running program only
+	host       []analysis.Row     // what is not in it, but on the host
 	gauged     bool               // they add up to what the driver says is used
 	failure    *account           // of the request that failed at this moment, nil for none
 }
@@ -128,6 +129,7 @@ func answer(ctx context.Context, q question) facts {
 	if q.live {
 		gauge := x.GaugeAt(q.at)
 		f.rows, f.gauged = x.Waterfall(q.at, gauge), gauge != nil && gauge.Used >= 0
+		f.host = x.OnHost(q.at)
 	}
 	return f
 }
