@@ -15,6 +15,7 @@ type Backend struct {
 	memory  *Memory
 	pool    *pool
 	product simd.Product
+	pairs   simd.Product // of bfloat16 numbers; Run is nil where there is none
 	jobs    jobs
 	conv    conv     // the convolution at work
 	host    *Backend // nil until OpenHost
@@ -58,7 +59,9 @@ type jobs struct {
 }
 
 func newBackend(m *Memory, threads int) *Backend {
-	return &Backend{memory: m, pool: newPool(threads), product: simd.Best()}
+	b := &Backend{memory: m, pool: newPool(threads), product: simd.Best()}
+	b.pairs, _ = simd.Pairs()
+	return b
 }
 
 // fail keeps the first failure for Synchronize.

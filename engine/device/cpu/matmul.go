@@ -1,6 +1,9 @@
 package cpu
 
-import "memtop/engine/device"
+import (
+	"memtop/engine/device"
+	"memtop/engine/device/cpu/simd"
+)
 
 // # How a product is cut
 //
@@ -13,8 +16,13 @@ import "memtop/engine/device"
 // blocks of blockK: the cut of the rest, and the number of threads, do not
 // matter. Bias, activation and conversion are done to a block of C right after
 // its last product, while it is in the cache.
+//
+// Where the processor multiplies pairs of bfloat16 numbers, and both operands are
+// such, panels hold them as they are: a word of 32 bits is two numbers that follow
+// each other along K, and a block has twice the depth. Such a product treats
+// numbers below 2^-126 as zero, and rounds once for a pair.
 const (
-	blockK = 256
+	blockK = 256 // words
 	blockN = 4096
 	blockM = 3072 // rows packed at a time
 	// A task is up to taskM × taskN of C: its A and B stay in the second cache,
@@ -47,7 +55,7 @@ func (b *Backend) MatMul(p device.MatMulPlan) {
 		b.jobs.wide = wideJob{g: g, m: p.MatMul}
 		b.pool.run(&b.jobs.wide, p.Batch*b.jobs.wide.rowParts())
 	case p.Batch >= len(b.pool.workers) && p.Batch > 1:
-		b.jobs.matrices = matricesJob{g: g, m: p.MatMul, kernel: b.product}
+		b.jobs.matrices = matricesJob{g: g, m: p.MatMul, kernel: b.kernel(&g)}
 		b.pool.run(&b.jobs.matrices, p.Batch)
 	default:
 		for i := range p.Batch {
@@ -63,6 +71,14 @@ func (b *Backend) resolveMatMul(m *device.MatMul) product {
 		transA: m.TransA, transB: m.TransB, alpha: m.Alpha, beta: m.Beta,
 		activate: m.Activate, activation: m.Activation,
 	}
+}
+
+// kernel returns what multiplies the tiles of g.
+func (b *Backend) kernel(g *product) simd.Product {
+	if b.pairs.Run != nil && g.a.kind == device.BFloat16 && g.b.kind == device.BFloat16 && g.alpha == 1 {
+		return b.pairs
+	}
+	return b.product
 }
 
 // batch returns the i-th product of a batch.

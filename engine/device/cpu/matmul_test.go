@@ -72,6 +72,8 @@ func TestMatMulAgreesWithTheDefinition(t *testing.T) {
 		for _, kind := range floats {
 			t.Run(fmt.Sprintf("%s, %v", name, kind), func(t *testing.T) {
 				r := newRig(t, 2)
+				checkMatMul(t, r, m, kind)
+				r.pairs = simd.Product{}
 				for _, kernel := range simd.Products() {
 					r.product = kernel
 					checkMatMul(t, r, m, kind)
@@ -136,6 +138,26 @@ func TestMatMulGivesTheSameBitsWithAnyKernelInAssemblyAndAnyThreads(t *testing.T
 					t.Errorf("%s with %d threads, alone %v: other bits", kernel.Name, threads, alone)
 				}
 			}
+		}
+	}
+}
+
+func TestMatMulOfPairsGivesTheSameBitsWithAnyThreads(t *testing.T) {
+	if _, ok := simd.Pairs(); !ok {
+		t.Skip("this processor does not multiply pairs of bfloat16 numbers")
+	}
+	var first []byte
+	for _, threads := range []int{1, 2, 3} {
+		r := newRig(t, threads)
+		m := device.MatMul{M: 210, N: 550, K: 1301, TransA: true}
+		m.A, m.B, m.C = r.normals(device.BFloat16, 210*1301), r.normals(device.BFloat16, 550*1301), r.array(device.Float32, 210*550)
+		want, _ := referenceProduct(m, r.get(m.A), r.get(m.B), make([]float64, 210*550), nil)
+		r.MatMul(m.Plan())
+		near(t, "pairs", r.get(m.C), want, 1e-4) // as exact as products in float32
+		if got := r.bytes(m.C); first == nil {
+			first = got
+		} else if !bytes.Equal(got, first) {
+			t.Errorf("%d threads: other bits", threads)
 		}
 	}
 }

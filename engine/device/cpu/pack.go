@@ -1,13 +1,15 @@
 package cpu
 
 import (
+	"unsafe"
+
 	"memtop/engine/device"
 	"memtop/engine/device/cpu/simd"
 )
 
 // packing says how an operand becomes panels: width rows of A, or columns of B,
-// side by side, dst[p·width+i] for k from from to from+depth. What is beyond
-// limit is zero.
+// side by side, dst[p·width+i] for word p of depth numbers from from on. What is
+// beyond limit is zero.
 type packing struct {
 	v           view
 	stride      int
@@ -15,13 +17,19 @@ type packing struct {
 	limit       int
 	width       int
 	from, depth int
+	words       int
+	pairs       bool // numbers come in pairs
+}
+
+func (b *block) packing(v view, stride int, alongK bool, limit, width int) packing {
+	return packing{v, stride, alongK, limit, width, b.from, b.depth, b.words, b.kernel.InWord == 2}
 }
 
 // packA packs n panels from number i on, of the rows from row on.
 func (b *block) packA(w *worker, i, n int) {
 	g, width := &b.g, b.kernel.Rows
-	p := packing{g.a, g.lda, !g.transA, g.m, width, b.from, b.depth}
-	dst := b.packedA[i*width*b.depth : (i+n)*width*b.depth]
+	p := b.packing(g.a, g.lda, !g.transA, g.m, width)
+	dst := b.packedA[i*width*b.words : (i+n)*width*b.words]
 	p.panels(w, dst, b.row+i*width)
 	if alpha := float32(g.alpha); alpha != 1 {
 		multiplyRow(dst, dst, alpha)
@@ -31,14 +39,14 @@ func (b *block) packA(w *worker, i, n int) {
 // packB packs n panels from number i on, of the columns from col on.
 func (b *block) packB(w *worker, i, n int) {
 	g, width := &b.g, b.kernel.Cols
-	p := packing{g.b, g.ldb, g.transB, g.n, width, b.from, b.depth}
-	p.panels(w, b.packedB[i*width*b.depth:(i+n)*width*b.depth], b.col+i*width)
+	p := b.packing(g.b, g.ldb, g.transB, g.n, width)
+	p.panels(w, b.packedB[i*width*b.words:(i+n)*width*b.words], b.col+i*width)
 }
 
 // panels fills dst with whole panels, of which the first begins at first.
 func (p *packing) panels(w *worker, dst []float32, first int) {
-	size := p.width * p.depth
-	if beyond := first + len(dst)/p.depth - p.limit; beyond > 0 {
+	size := p.width * p.words
+	if beyond := first + len(dst)/p.words - p.limit; beyond > 0 {
 		clear(dst[len(dst)-size:])
 	}
 	if !p.alongK {
@@ -53,27 +61,57 @@ func (p *packing) panels(w *worker, dst []float32, first int) {
 // along packs one panel by turning rows into columns.
 func (p *packing) along(w *worker, dst []float32, first int) {
 	count := min(p.width, p.limit-first)
+	at := func(i int) int { return (first+i)*p.stride + p.from }
 	if p.v.kind == device.Float32 {
-		rows := slice[float32](p.v, first*p.stride+p.from, (count-1)*p.stride+p.depth)
+		rows := slice[float32](p.v, at(0), (count-1)*p.stride+p.depth)
 		simd.Interleave(dst, rows, count, p.depth, p.width, p.stride)
 		return
 	}
-	rows := scratch[float32](w, slotWiden, count*p.depth)
+	rows := scratch[float32](w, slotWiden, count*p.words)
 	for i := range count {
-		widen(rows[i*p.depth:(i+1)*p.depth], p.v, (first+i)*p.stride+p.from)
+		if row := rows[i*p.words : (i+1)*p.words]; !p.pairs {
+			widen(row, p.v, at(i))
+		} else {
+			pairsOf(row, slice[uint16](p.v, at(i), p.depth))
+		}
 	}
-	simd.Interleave(dst, rows, count, p.depth, p.width, p.depth)
+	simd.Interleave(dst, rows, count, p.words, p.width, p.words)
+}
+
+// pairsOf sets words to the halves of row, each with the next one; a last one that
+// is alone gets a zero.
+func pairsOf(words []float32, row []uint16) {
+	words[len(words)-1] = 0
+	copy(unsafe.Slice((*uint16)(unsafe.Pointer(&words[0])), len(row)), row)
 }
 
 // across packs all panels at once, going along rows of the operand, which cross
 // them.
 func (p *packing) across(w *worker, dst []float32, first int) {
-	size := p.width * p.depth
-	count := min(len(dst)/p.depth, p.limit-first)
-	for k := range p.depth {
-		row := load[float32](w, slotWiden, p.v, (p.from+k)*p.stride+first, count)
+	size := p.width * p.words
+	count := min(len(dst)/p.words, p.limit-first)
+	for k := range p.words {
+		row := p.word(w, k, first, count)
 		for at := k * p.width; len(row) > 0; at += size {
 			row = row[copy(dst[at:at+p.width], row):]
 		}
 	}
+}
+
+// word returns word k of count rows or columns, of an operand stored across K.
+func (p *packing) word(w *worker, k, first, count int) []float32 {
+	if !p.pairs {
+		return load[float32](w, slotWiden, p.v, (p.from+k)*p.stride+first, count)
+	}
+	at := (p.from+2*k)*p.stride + first
+	low := slice[uint16](p.v, at, count)
+	words := scratch[float32](w, slotWiden, count)
+	if 2*k+1 < p.depth {
+		simd.Pair(words, low, slice[uint16](p.v, at+p.stride, count))
+	} else {
+		nothing := scratch[uint16](w, slotTile, count)
+		clear(nothing)
+		simd.Pair(words, low, nothing)
+	}
+	return words
 }

@@ -13,6 +13,7 @@ type block struct {
 	row, rows         int
 	col, cols         int
 	from, depth       int
+	words             int // of a row of a panel: depth, or half of it where numbers come in pairs
 	packedA, packedB  []float32
 	held              []float32 // the columns of C while they are not float32
 	heldStride        int
@@ -34,17 +35,17 @@ func up(n, step int) int { return (n + step - 1) / step * step }
 // sizes returns the elements of scratch that a product needs.
 func sizes(g *product, kernel simd.Product) (a, b, held int) {
 	cols := columnsAtOnce(g, kernel)
-	depth := min(blockK, g.k)
+	words := min(blockK, kernel.Words(g.k))
 	if g.c.kind != device.Float32 {
 		held = g.m * cols
 	}
-	return up(min(blockM, g.m), kernel.Rows) * depth, cols * depth, held
+	return up(min(blockM, g.m), kernel.Rows) * words, cols * words, held
 }
 
 // multiply computes g on all workers.
 func (b *Backend) multiply(g product) {
 	w := b.pool.workers[0]
-	multiply(w, g, b.product, func(blk *block, panels int) {
+	multiply(w, g, b.kernel(&g), func(blk *block, panels int) {
 		b.jobs.packB = packJob{blk}
 		b.pool.run(&b.jobs.packB, (panels+packRun-1)/packRun)
 	}, func(blk *block, tasks int) {
@@ -101,8 +102,10 @@ func multiply(w *worker, g product, kernel simd.Product, pack, compute func(blk 
 	for blk.col = 0; blk.col < g.n; blk.col += step {
 		blk.cols = min(step, g.n-blk.col)
 		blk.heldStride = blk.cols
-		for blk.from = 0; blk.from < g.k || blk.from == 0; blk.from += blockK {
-			blk.depth = min(blockK, g.k-blk.from)
+		deep := blockK * kernel.InWord
+		for blk.from = 0; blk.from < g.k || blk.from == 0; blk.from += deep {
+			blk.depth = min(deep, g.k-blk.from)
+			blk.words = kernel.Words(blk.depth)
 			for blk.row = 0; blk.row < g.m; blk.row += blockM {
 				blk.rows = min(blockM, g.m-blk.row)
 				panelsA, panelsB := blk.panels()
@@ -202,13 +205,13 @@ func (b *block) tile(w *worker, c []float32, stride, i, j, rows, cols int) {
 		zeroTile(c, stride, rows, cols, add)
 		return
 	}
-	pa, pb := &b.packedA[i*b.depth], &b.packedB[j*b.depth]
+	pa, pb := &b.packedA[i*b.words], &b.packedB[j*b.words]
 	if rows == k.Rows && cols == k.Cols {
-		k.Run(b.depth, pa, pb, &c[0], stride, add)
+		k.Run(b.words, pa, pb, &c[0], stride, add)
 		return
 	}
 	edge := scratch[float32](w, slotTile, k.Rows*k.Cols)
-	k.Run(b.depth, pa, pb, &edge[0], k.Cols, false)
+	k.Run(b.words, pa, pb, &edge[0], k.Cols, false)
 	for r := range rows {
 		to, from := c[r*stride:r*stride+cols], edge[r*k.Cols:r*k.Cols+cols]
 		if !add {

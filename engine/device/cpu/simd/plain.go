@@ -4,7 +4,7 @@ import "unsafe"
 
 // plain is the kernel for processors without assembly: a 4×4 tile, which is
 // what sixteen scalar registers and the compiler manage well.
-var plain = Product{Name: "Go 4×4", Rows: 4, Cols: 4, Run: productPlain}
+var plain = Product{Name: "Go 4×4", Rows: 4, Cols: 4, InWord: 1, Run: productPlain}
 
 func productPlain(k int, a, b, c *float32, stride int, add bool) {
 	var sum [4][4]float32

@@ -21,12 +21,18 @@ package simd
 type Product struct {
 	Name       string
 	Rows, Cols int
-	Run        func(k int, a, b, c *float32, stride int, add bool)
+	// InWord is how many numbers along K share 32 bits of a panel: 1, or 2 of a
+	// kernel for bfloat16, whose k counts words.
+	InWord int
+	Run    func(k int, a, b, c *float32, stride int, add bool)
 	// Peak runs n rounds of PeakFlops floating-point operations each without
 	// touching memory; nil where there is no assembly.
 	Peak      func(n int)
 	PeakFlops int
 }
+
+// Words returns how many words of a panel so many numbers along K are.
+func (p Product) Words(k int) int { return (k + p.InWord - 1) / p.InWord }
 
 // Best returns the fastest kernel of this processor.
 func Best() Product {

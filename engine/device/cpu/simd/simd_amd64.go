@@ -15,6 +15,14 @@ func peakAVX2(n int)
 func peakAVX512(n int)
 
 //go:noescape
+func productBFloat16(k int, a, b, c *float32, stride int, add bool)
+
+func peakBFloat16(n int)
+
+//go:noescape
+func pairAVX(dst *float32, low, high *uint16, n int)
+
+//go:noescape
 func transpose4(dst, src *float32, blocks, dstStride, srcStride int)
 
 //go:noescape
@@ -92,10 +100,19 @@ var wide = cpu.X86.HasAVX2 && cpu.X86.HasFMA
 func Products() []Product {
 	var found []Product
 	if cpu.X86.HasAVX512F {
-		found = append(found, Product{"AVX-512 12×32", 12, 32, productAVX512, peakAVX512, 24 * 32})
+		found = append(found, Product{"AVX-512 12×32", 12, 32, 1, productAVX512, peakAVX512, 24 * 32})
 	}
 	if wide {
-		found = append(found, Product{"AVX2 6×16", 6, 16, productAVX2, peakAVX2, 12 * 16})
+		found = append(found, Product{"AVX2 6×16", 6, 16, 1, productAVX2, peakAVX2, 12 * 16})
 	}
 	return append(found, plain)
+}
+
+// Pairs returns the kernel that multiplies packed pairs of bfloat16 numbers, if
+// this processor has one.
+func Pairs() (kernel Product, ok bool) {
+	if !cpu.X86.HasAVX512F || !cpu.X86.HasAVX512BF16 {
+		return Product{}, false
+	}
+	return Product{"AVX-512 BF16 12×32", 12, 32, 2, productBFloat16, peakBFloat16, 2 * 24 * 32}, true
 }

@@ -10,6 +10,11 @@ func Products() []Product {
 	return []Product{plain}
 }
 
+// Pairs returns the kernel that multiplies packed pairs of bfloat16 numbers, if
+// this processor has one.
+func Pairs() (kernel Product, ok bool) { return Product{}, false }
+
+func pairAVX(_ *float32, _, _ *uint16, _ int)                  {}
 func transpose4(_, _ *float32, _, _, _ int)                    {}
 func transpose8(_, _ *float32, _, _, _ int)                    {}
 func widenBFloat16AVX(_ *float32, _ *uint16, _ int)            {}

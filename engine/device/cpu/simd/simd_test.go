@@ -55,6 +55,44 @@ func checkProduct(t *testing.T, kernel Product, k int, add bool) {
 	}
 }
 
+func TestPairsAreMultipliedAsTheyAreDefined(t *testing.T) {
+	kernel, ok := Pairs()
+	if !ok {
+		t.Skip("this processor does not multiply pairs of bfloat16 numbers")
+	}
+	r := rand.New(rand.NewPCG(4, 4))
+	for _, words := range []int{0, 1, 3, 4, 5, 129} {
+		a, b := make([]uint16, 2*(kernel.Rows*words+1)), make([]uint16, 2*(kernel.Cols*words+1))
+		for _, list := range [][]uint16{a, b} {
+			for i := range list {
+				list[i] = device.Float32ToBFloat16(float32(r.NormFloat64()))
+			}
+		}
+		join := func(halves []uint16) []float32 {
+			low, high, words := make([]uint16, len(halves)/2), make([]uint16, len(halves)/2), make([]float32, len(halves)/2)
+			for i := range low {
+				low[i], high[i] = halves[2*i], halves[2*i+1]
+			}
+			Pair(words, low, high)
+			return words
+		}
+		c := make([]float32, kernel.Rows*kernel.Cols)
+		kernel.Run(words, &join(a)[0], &join(b)[0], &c[0], kernel.Cols, false)
+		value := func(halves []uint16, at int) float64 { return float64(device.BFloat16ToFloat32(halves[at])) }
+		for i := range kernel.Rows {
+			for j := range kernel.Cols {
+				want := 0.0
+				for p := range 2 * words {
+					want += value(a, 2*(p/2*kernel.Rows+i)+p%2) * value(b, 2*(p/2*kernel.Cols+j)+p%2)
+				}
+				if got := float64(c[i*kernel.Cols+j]); math.Abs(got-want) > 1e-5*float64(2*words+1) {
+					t.Fatalf("%d words, row %d column %d: got %v, want %v", words, i, j, got, want)
+				}
+			}
+		}
+	}
+}
+
 func TestInterleaveTransposesEveryShape(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 2))
 	for rows := 1; rows <= MaxCols; rows++ {

@@ -71,6 +71,28 @@ func conversions(w *writer) {
 	cast(w, "narrowBFloat16AVX", 32, 16, func() { narrowBFloat16(w) })
 }
 
+// pairUp writes func pairAVX(dst *float32, low, high *uint16, n int): the words of
+// which low has the lower halves and high the upper ones, n a multiple of eight.
+func pairUp(w *writer) {
+	w.function("pairAVX joins n halves of each, eight at a time.", "pairAVX", 32)
+	for i, register := range []string{"DI", "SI", "DX", "CX"} {
+		w.op("MOVQ %s+%d(FP), %s", []string{"dst", "low", "high", "n"}[i], 8*i, register)
+	}
+	top := w.label("loop")
+	w.mark(top)
+	w.op("VPMOVZXWD (SI), Y0")
+	w.op("VPMOVZXWD (DX), Y1")
+	w.op("VPSLLD $16, Y1, Y1")
+	w.op("VPOR Y0, Y1, Y0")
+	w.op("VMOVUPS Y0, (DI)")
+	w.op("ADDQ $16, SI")
+	w.op("ADDQ $16, DX")
+	w.op("ADDQ $32, DI")
+	w.op("SUBQ $8, CX")
+	w.op("JGT %s", top)
+	w.finish()
+}
+
 // narrowBFloat16 rounds to nearest even by adding 0x7fff plus the lowest kept
 // bit; a NaN instead keeps its upper half and becomes quiet.
 func narrowBFloat16(w *writer) {

@@ -1,6 +1,9 @@
 package main
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // tile is the shape of a micro-kernel: rows × (2·lanes) numbers of the product
 // stay in registers while the kernel runs along K.
@@ -9,15 +12,14 @@ type tile struct {
 	register string // Y or Z
 	lanes    int    // float32 numbers in a register
 	rows     int
+	multiply func(w *writer, b, a, sum int) // adds b·a to sum, all of them registers
 }
 
 // The first two registers hold a row of B, the next two an element of A in
 // every lane, and the accumulators follow.
 const firstAccumulator = 4
 
-func (t tile) accumulator(row, half int) string {
-	return fmt.Sprintf("%s%d", t.register, firstAccumulator+2*row+half)
-}
+func (t tile) accumulator(row, half int) int { return firstAccumulator + 2*row + half }
 
 func (t tile) bytes() int { return 4 * t.lanes }
 
@@ -35,7 +37,7 @@ func product(w *writer, t tile) {
 	for row := range t.rows {
 		for half := range 2 {
 			a := t.accumulator(row, half)
-			w.op("VXORPS %s, %s, %s", a, a, a)
+			w.op("VXORPS %[1]s%[2]d, %[1]s%[2]d, %[1]s%[2]d", t.register, a)
 		}
 	}
 	const unroll = 4
@@ -66,10 +68,10 @@ func step(w *writer, t tile, i int) {
 		w.op("VMOVUPS %d(DI), %s%d", (2*i+half)*t.bytes(), t.register, half)
 	}
 	for row := range t.rows {
-		element := fmt.Sprintf("%s%d", t.register, 2+row%2)
-		w.op("VBROADCASTSS %d(SI), %s", 4*(i*t.rows+row), element)
+		element := 2 + row%2
+		w.op("VBROADCASTSS %d(SI), %s%d", 4*(i*t.rows+row), t.register, element)
 		for half := range 2 {
-			w.op("VFMADD231PS %s%d, %s, %s", t.register, half, element, t.accumulator(row, half))
+			t.multiply(w, half, element, t.accumulator(row, half))
 		}
 	}
 }
@@ -84,32 +86,52 @@ func store(w *writer, t tile) {
 	for row := range t.rows {
 		for half := range 2 {
 			a := t.accumulator(row, half)
-			w.op("VADDPS %d(BX), %s, %s", half*t.bytes(), a, a)
+			w.op("VADDPS %[1]d(BX), %[2]s%[3]d, %[2]s%[3]d", half*t.bytes(), t.register, a)
 		}
 		w.op("ADDQ R8, BX")
 	}
 	w.mark(plain)
 	for row := range t.rows {
 		for half := range 2 {
-			w.op("VMOVUPS %s, %d(DX)", t.accumulator(row, half), half*t.bytes())
+			w.op("VMOVUPS %s%d, %d(DX)", t.register, t.accumulator(row, half), half*t.bytes())
 		}
 		w.op("ADDQ R8, DX")
 	}
 	w.finish()
 }
 
+// fused writes a fused multiply-add of float32 numbers.
+func fused(register string) func(w *writer, b, a, sum int) {
+	return func(w *writer, b, a, sum int) {
+		w.op("VFMADD231PS %[1]s%[2]d, %[1]s%[3]d, %[1]s%[4]d", register, b, a, sum)
+	}
+}
+
+// pairs writes VDPBF16PS on Z registers, which Go's assembler does not have: each
+// lane of sum takes the products of two bfloat16 numbers of b and of a. Its bytes
+// are those of an EVEX prefix, opcode 52 of map 0F38 with prefix F3 (Intel's
+// Software Developer's Manual, volume 2, 2.7.1).
+func pairs(w *writer, b, a, sum int) {
+	not := func(register, bit int) int { return register>>bit&1 ^ 1 }
+	prefix := not(sum, 3)<<7 | not(b, 4)<<6 | not(b, 3)<<5 | not(sum, 4)<<4 | 0x2
+	second, third := a&0xf<<3^0x78|0x6, 0x40|not(a, 4)<<3
+	operands := 0xc0 | sum&7<<3 | b&7
+	w.op("LONG $%#08x; WORD $%#04x // VDPBF16PS Z%d, Z%d, Z%d", third<<24|second<<16|prefix<<8|0x62, operands<<8|0x52, b, a, sum)
+}
+
 // peak writes func name(n int): n rounds of independent multiply-adds in
 // registers, what the processor could do at most.
-func peak(w *writer, name, register string, accumulators int) {
+func peak(w *writer, t tile) {
+	name := strings.Replace(t.name, "product", "peak", 1)
 	w.function(name+" runs n rounds of multiply-adds on registers alone.", name, 8)
 	w.op("MOVQ n+0(FP), CX")
 	top := w.label("loop")
-	for i := range firstAccumulator + accumulators {
-		w.op("VXORPS %s%d, %s%d, %s%d", register, i, register, i, register, i)
+	for i := range t.accumulator(t.rows, 0) {
+		w.op("VXORPS %[1]s%[2]d, %[1]s%[2]d, %[1]s%[2]d", t.register, i)
 	}
 	w.mark(top)
-	for i := range accumulators {
-		w.op("VFMADD231PS %s0, %s1, %s%d", register, register, register, firstAccumulator+i)
+	for i := firstAccumulator; i < t.accumulator(t.rows, 0); i++ {
+		t.multiply(w, 0, 1, i)
 	}
 	w.op("DECQ CX")
 	w.op("JNE %s", top)
