@@ -17,7 +17,6 @@ type Backend struct {
 	product simd.Product
 	pairs   simd.Product // of bfloat16 numbers; Run is nil where there is none
 	jobs    jobs
-	conv    conv     // the convolution at work
 	host    *Backend // nil until OpenHost
 
 	failure sync.Mutex // guards err, which workers set
@@ -51,9 +50,8 @@ type jobs struct {
 	wide       wideJob
 	attention  attentionJob
 	attendGrad attentionGradJob
-	unfold     unfoldJob
-	fold       foldJob
-	channel    channelJob
+	conv       convJob
+	places     placesJob
 	update     updateJob
 	finite     finiteJob
 }

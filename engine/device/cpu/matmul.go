@@ -36,6 +36,8 @@ const (
 // product is one product of matrices, resolved.
 type product struct {
 	c, a, b, bias, pre view
+	madeA, madeB       lines   // nil for operands that are stored
+	places             *placed // where C is stored by places; nil for a matrix
 	m, n, k            int
 	lda, ldb, ldc      int
 	transA, transB     bool
@@ -98,10 +100,17 @@ func (g product) batch(m device.MatMul, i int) product {
 	return g
 }
 
+// held reports whether C is kept in scratch until it is complete.
+func (g *product) held() bool { return g.c.kind != device.Float32 || g.places != nil }
+
 // finish adds the bias, applies the activation and stores rows from i on of the
 // columns from j to j+n, which are complete in held.
 func (g *product) finish(w *worker, held []float32, stride, i, rows, j, n int) {
-	inPlace := g.c.kind == device.Float32
+	if g.places != nil {
+		g.places.store(w, g, held, stride, i, rows, j, n)
+		return
+	}
+	inPlace := !g.held()
 	if inPlace && g.bias.absent() && !g.activate && g.pre.absent() {
 		return
 	}

@@ -18,17 +18,25 @@ type packing struct {
 	width       int
 	from, depth int
 	words       int
-	pairs       bool // numbers come in pairs
+	pairs       bool  // numbers come in pairs
+	made        lines // nil for an operand that is stored
 }
 
-func (b *block) packing(v view, stride int, alongK bool, limit, width int) packing {
-	return packing{v, stride, alongK, limit, width, b.from, b.depth, b.words, b.kernel.InWord == 2}
+// lines is an operand that is not stored, and made row by row while it is packed.
+type lines interface {
+	// line sets dst to the numbers of a row from one on. It may use the worker's
+	// slotA.
+	line(w *worker, dst []float32, row, from int)
+}
+
+func (b *block) packing(v view, made lines, stride int, alongK bool, limit, width int) packing {
+	return packing{v, stride, alongK, limit, width, b.from, b.depth, b.words, b.kernel.InWord == 2, made}
 }
 
 // packA packs n panels from number i on, of the rows from row on.
 func (b *block) packA(w *worker, i, n int) {
 	g, width := &b.g, b.kernel.Rows
-	p := b.packing(g.a, g.lda, !g.transA, g.m, width)
+	p := b.packing(g.a, g.madeA, g.lda, !g.transA, g.m, width)
 	dst := b.packedA[i*width*b.words : (i+n)*width*b.words]
 	p.panels(w, dst, b.row+i*width)
 	if alpha := float32(g.alpha); alpha != 1 {
@@ -39,7 +47,7 @@ func (b *block) packA(w *worker, i, n int) {
 // packB packs n panels from number i on, of the columns from col on.
 func (b *block) packB(w *worker, i, n int) {
 	g, width := &b.g, b.kernel.Cols
-	p := b.packing(g.b, g.ldb, g.transB, g.n, width)
+	p := b.packing(g.b, g.madeB, g.ldb, g.transB, g.n, width)
 	p.panels(w, b.packedB[i*width*b.words:(i+n)*width*b.words], b.col+i*width)
 }
 
@@ -62,17 +70,20 @@ func (p *packing) panels(w *worker, dst []float32, first int) {
 func (p *packing) along(w *worker, dst []float32, first int) {
 	count := min(p.width, p.limit-first)
 	at := func(i int) int { return (first+i)*p.stride + p.from }
-	if p.v.kind == device.Float32 {
+	if p.v.kind == device.Float32 && p.made == nil {
 		rows := slice[float32](p.v, at(0), (count-1)*p.stride+p.depth)
 		simd.Interleave(dst, rows, count, p.depth, p.width, p.stride)
 		return
 	}
 	rows := scratch[float32](w, slotWiden, count*p.words)
 	for i := range count {
-		if row := rows[i*p.words : (i+1)*p.words]; !p.pairs {
-			widen(row, p.v, at(i))
-		} else {
+		switch row := rows[i*p.words : (i+1)*p.words]; {
+		case p.made != nil:
+			p.made.line(w, row, first+i, p.from)
+		case p.pairs:
 			pairsOf(row, slice[uint16](p.v, at(i), p.depth))
+		default:
+			widen(row, p.v, at(i))
 		}
 	}
 	simd.Interleave(dst, rows, count, p.words, p.width, p.words)
@@ -100,6 +111,11 @@ func (p *packing) across(w *worker, dst []float32, first int) {
 
 // word returns word k of count rows or columns, of an operand stored across K.
 func (p *packing) word(w *worker, k, first, count int) []float32 {
+	if p.made != nil {
+		row := scratch[float32](w, slotWiden, count)
+		p.made.line(w, row, p.from+k, first)
+		return row
+	}
 	if !p.pairs {
 		return load[float32](w, slotWiden, p.v, (p.from+k)*p.stride+first, count)
 	}

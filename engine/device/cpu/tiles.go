@@ -15,7 +15,7 @@ type block struct {
 	from, depth       int
 	words             int // of a row of a panel: depth, or half of it where numbers come in pairs
 	packedA, packedB  []float32
-	held              []float32 // the columns of C while they are not float32
+	held              []float32 // the columns of C until they are complete, where C does not keep them
 	heldStride        int
 	tall, flat        int // rows and columns of a task
 	tallest, flattest int // tasks in each direction
@@ -24,7 +24,7 @@ type block struct {
 // columnsAtOnce is blockN, less where C has to be held in scratch and is tall.
 func columnsAtOnce(g *product, kernel simd.Product) int {
 	n := blockN
-	if g.c.kind != device.Float32 {
+	if g.held() {
 		n = min(n, max(kernel.Cols, maxHeld/g.m/kernel.Cols*kernel.Cols))
 	}
 	return min(n, up(g.n, kernel.Cols))
@@ -36,7 +36,7 @@ func up(n, step int) int { return (n + step - 1) / step * step }
 func sizes(g *product, kernel simd.Product) (a, b, held int) {
 	cols := columnsAtOnce(g, kernel)
 	words := min(blockK, kernel.Words(g.k))
-	if g.c.kind != device.Float32 {
+	if g.held() {
 		held = g.m * cols
 	}
 	return up(min(blockM, g.m), kernel.Rows) * words, cols * words, held
@@ -174,7 +174,7 @@ func (b *block) task(w *worker, task int) {
 
 // target returns where the sums of a task are kept, and its stride.
 func (b *block) target(i, j, rows, cols int) ([]float32, int) {
-	if b.g.c.kind != device.Float32 {
+	if b.g.held() {
 		return b.held[(b.row+i)*b.heldStride+j:], b.heldStride
 	}
 	return slice[float32](b.g.c, (b.row+i)*b.g.ldc+b.col+j, (rows-1)*b.g.ldc+cols), b.g.ldc

@@ -32,6 +32,7 @@ const (
 	slotWiden
 	slotTile
 	slotSums
+	slotUnfolded
 	slotCount
 )
 
