@@ -78,22 +78,40 @@ func (u *unfolding) line(w *worker, dst []float32, row, place int) {
 	channel, tap := u.first+row/taps, row%taps
 	inside, end, x := inputSpan(p, tap)
 	size := p.OutRows * p.OutColumns
+	image, rest := place/size, place%size
+	y, column := rest/p.OutColumns, rest%p.OutColumns
 	for len(dst) > 0 {
-		image, rest := place/size, place%size
-		y, column := rest/p.OutColumns, rest%p.OutColumns
 		n := min(len(dst), p.OutColumns-column)
 		part := dst[:n]
-		dst, place = dst[n:], place+n
-		y = inputRow(p, y, tap)
 		from, to := max(inside, column), min(end, column+n)
-		if y < 0 || y >= p.InHeight || from >= to {
+		if in := inputRow(p, y, tap); in < 0 || in >= p.InHeight || from >= to {
 			clear(part)
-			continue
+		} else {
+			at := ((image*p.InChannels+channel)*p.InHeight+in)*p.InWidth + x + (from-inside)*p.StrideWidth
+			u.seen(w, part, from-column, to-column, at)
 		}
-		clear(part[:from-column])
-		clear(part[to-column:])
-		at := ((image*p.InChannels+channel)*p.InHeight+y)*p.InWidth + x + (from-inside)*p.StrideWidth
-		spread(part[from-column:to-column], load[float32](w, slotA, u.x, at, (to-from-1)*p.StrideWidth+1), p.StrideWidth)
+		dst, column, y = dst[n:], 0, y+1
+		if y == p.OutRows {
+			image, y = image+1, 0
+		}
+	}
+}
+
+// seen sets dst to what it sees of X: from one place to another the input from an
+// element on, zeros around them.
+func (u *unfolding) seen(w *worker, dst []float32, from, to, at int) {
+	if from > 0 {
+		clear(dst[:from])
+	}
+	if to < len(dst) {
+		clear(dst[to:])
+	}
+	stride, dst := u.p.StrideWidth, dst[from:to]
+	n := (len(dst)-1)*stride + 1
+	if u.x.kind == device.Float32 {
+		spread(dst, slice[float32](u.x, at, n), stride)
+	} else {
+		spread(dst, load[float32](w, slotA, u.x, at, n), stride)
 	}
 }
 

@@ -62,7 +62,8 @@ func apply[T float](op device.UnaryOp, dst, x []T) {
 	x = x[:len(dst)]
 	switch op {
 	case device.ReLU:
-		for i, v := range x {
+		for i := simd.ReLU(single(dst), single(x)); i < len(x); i++ {
+			v := x[i]
 			if v < 0 {
 				v = 0
 			}
@@ -119,9 +120,9 @@ func derive[T float](op device.UnaryOp, dx, x, dy []T) {
 	x, dy = x[:len(dx)], dy[:len(dx)]
 	switch op {
 	case device.ReLU:
-		for i, v := range x {
+		for i := simd.ReLUSlope(single(dx), single(x), single(dy)); i < len(x); i++ {
 			d := dy[i]
-			if v <= 0 {
+			if x[i] <= 0 {
 				d = 0
 			}
 			dx[i] = d

@@ -23,6 +23,8 @@ func TestVectorLoopsGiveTheBitsOfThePlainOnes(t *testing.T) {
 		"GELU by tanh slope": func(dst, x, y []float32) { derive(device.GELUTanh, dst, x, y) },
 		"GELU":               func(dst, x, _ []float32) { apply(device.GELU, dst, x) },
 		"GELU slope":         func(dst, x, y []float32) { derive(device.GELU, dst, x, y) },
+		"ReLU":               func(dst, x, _ []float32) { apply(device.ReLU, dst, x) },
+		"ReLU slope":         func(dst, x, y []float32) { derive(device.ReLU, dst, x, y) },
 		"SiLU":               func(dst, x, _ []float32) { apply(device.SiLU, dst, x) },
 		"SiLU slope":         func(dst, x, y []float32) { derive(device.SiLU, dst, x, y) },
 		"adam": func(dst, x, y []float32) {

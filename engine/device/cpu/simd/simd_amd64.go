@@ -68,6 +68,12 @@ func geluTanhAVX(dst, a, b *float32, alpha, beta float32, n int)
 func geluTanhSlopeAVX(dst, a, b *float32, alpha, beta float32, n int)
 
 //go:noescape
+func reluAVX(dst, a, b *float32, alpha, beta float32, n int)
+
+//go:noescape
+func reluSlopeAVX(dst, a, b *float32, alpha, beta float32, n int)
+
+//go:noescape
 func siluAVX(dst, a, b *float32, alpha, beta float32, n int)
 
 //go:noescape

@@ -35,6 +35,8 @@ func maxAVX(_ *[16]float32, _ *float32, _ int)                 {}
 func adamAVX(_, _, _, _ *float32, _ *Adam, _ int)              {}
 func geluTanhAVX(_, _, _ *float32, _, _ float32, _ int)        {}
 func geluTanhSlopeAVX(_, _, _ *float32, _, _ float32, _ int)   {}
+func reluAVX(_, _, _ *float32, _, _ float32, _ int)            {}
+func reluSlopeAVX(_, _, _ *float32, _, _ float32, _ int)       {}
 func siluAVX(_, _, _ *float32, _, _ float32, _ int)            {}
 func siluSlopeAVX(_, _, _ *float32, _, _ float32, _ int)       {}
 func unscaleAVX(_ *[8]float32, _ *float32, _ int, _ float32)   {}

@@ -97,6 +97,24 @@ func GELUSlope(dst, a, b []float32) int {
 	return n
 }
 
+// ReLU sets dst to a, or 0 where a is below it.
+func ReLU(dst, a []float32) int {
+	n := whole(len(dst))
+	if n > 0 {
+		reluAVX(&dst[0], &a[:n][0], nil, 0, 0, n)
+	}
+	return n
+}
+
+// ReLUSlope sets dst to b, or 0 where a is not above it.
+func ReLUSlope(dst, a, b []float32) int {
+	n := whole(len(dst))
+	if n > 0 {
+		reluSlopeAVX(&dst[0], &a[:n][0], &b[:n][0], 0, 0, n)
+	}
+	return n
+}
+
 // SiLU sets dst to a/(1+e^-a).
 func SiLU(dst, a []float32) int {
 	n := whole(len(dst))

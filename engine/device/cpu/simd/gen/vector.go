@@ -55,6 +55,8 @@ func vectors(w *writer) {
 	loop(w, "geluTanhSlopeAVX", true, func() { geluTanhSlope(w) })
 	loop(w, "geluAVX", false, func() { gelu(w) })
 	loop(w, "geluSlopeAVX", true, func() { geluSlope(w) })
+	loop(w, "reluAVX", false, func() { positive(w, 1, 0) })
+	loop(w, "reluSlopeAVX", true, func() { positive(w, 2, 1) })
 	loop(w, "siluAVX", false, func() { silu(w) })
 	loop(w, "siluSlopeAVX", true, func() { siluSlope(w) })
 }
@@ -204,6 +206,14 @@ func geluSlope(w *writer) {
 	w.op("VMULPS Y9, Y2, Y2")
 	w.op("VADDPS Y2, Y0, Y0")
 	w.op("VMULPS Y0, Y1, Y0")
+}
+
+// positive sets Y0 to a register, or 0 where Y0 compares to 0 as it says: 1 is
+// below, 2 not above. A NaN does neither.
+func positive(w *writer, compares, register int) {
+	w.op("VXORPS Y2, Y2, Y2")
+	w.op("VCMPPS $%d, Y2, Y0, Y3", compares)
+	w.op("VANDNPS Y%d, Y3, Y0", register)
 }
 
 func silu(w *writer) {
