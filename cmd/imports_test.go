@@ -81,7 +81,7 @@ var picture = map[string][]string{
 	"engine/tensor":            {"engine/device/...", "engine/alloc", "snapshots/trace"},
 	"engine/tensor/tensortest": {"engine/tensor", "engine/device/cpu", "engine/alloc"},
 	"engine/autograd":          {"engine/tensor", "engine/device", "engine/alloc", "snapshots/trace"},
-	"engine/nn":                {"engine/choice", "engine/autograd", "engine/tensor", "engine/device", "engine/alloc", "snapshots/trace"},
+	"engine/nn":                {"engine/choice", "snapshots/quantity", "engine/autograd", "engine/tensor", "engine/device", "engine/alloc", "snapshots/trace"},
 	"engine/amp":               {"engine/choice", "engine/autograd", "engine/tensor", "engine/device", "engine/alloc", "snapshots/trace"},
 	"engine/data":              {"engine/device"},
 	"engine/optim":             {"engine/choice", "engine/autograd", "engine/tensor", "engine/device", "engine/alloc", "snapshots/trace"},
@@ -97,7 +97,7 @@ var picture = map[string][]string{
 	"probe/gauge": {"snapshots/trace", "github.com/NVIDIA/go-nvml/..."},
 
 	"cmd":         {},
-	"cmd/command": {"snapshots/cause", "snapshots/trace", "github.com/spf13/pflag"},
+	"cmd/command": {"snapshots/cause", "snapshots/quantity", "snapshots/trace", "github.com/spf13/pflag"},
 	"cmd/output":  {"golang.org/x/sys/..."},
 	// What only tests use.
 	"cmd/output/killtest": {},

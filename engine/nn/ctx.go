@@ -37,9 +37,17 @@ func NewCtx(t *autograd.Tape, o Options) *Ctx {
 }
 
 // Call runs a module: hooks, a frame of its own, and the module's Forward. All
-// that the module made is released but its result and what the tape saved.
+// that the module made is released but its result and what the tape saved. A
+// layer that the policy names is checkpointed.
 func (c *Ctx) Call(m Module, in ...*autograd.Value) *autograd.Value {
 	l := c.layerOf(m)
+	if !c.Options.Checkpoint.chosen[l.Name] {
+		return c.call(m, l, in)
+	}
+	return c.Checkpoint(func(in []*autograd.Value) *autograd.Value { return c.call(m, l, in) }, in...)
+}
+
+func (c *Ctx) call(m Module, l *Layer, in []*autograd.Value) *autograd.Value {
 	defer c.enter(l)()
 	for _, h := range c.of(l) {
 		if h.Pre != nil {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"memtop/engine/autograd"
+	"memtop/snapshots/quantity"
 )
 
 // Policy says which blocks of a model are checkpointed: keep only their inputs
@@ -19,6 +20,10 @@ type Policy struct {
 	ratio float64
 	keep  []string
 	rule  autograd.Keep
+	// layers are the names of the layers that are checkpointed, each by itself.
+	layers []string
+	chosen map[string]bool // the same, to look up
+	bytes  int64           // of a plan; 0 is halfway
 }
 
 type policyKind uint8
@@ -30,6 +35,8 @@ const (
 	checkpointSqrt
 	checkpointRatio
 	checkpointSelective
+	checkpointLayers
+	checkpointPlan
 )
 
 // PerBlock checkpoints every block by itself.
@@ -66,6 +73,39 @@ func SelectiveBy(rule autograd.Keep) Policy {
 	return Policy{kind: checkpointSelective, rule: rule}
 }
 
+// Layers checkpoints the layers with the given names, such as "h.2" or
+// "h.2.mlp", each by itself. Without a name it is the policy that checkpoints
+// nothing.
+func Layers(names ...string) Policy {
+	if len(names) == 0 {
+		return Policy{}
+	}
+	return Policy{kind: checkpointLayers}.choose(names)
+}
+
+// Planned checkpoints the layers that keep a step within so many bytes at the
+// least time; with 0 bytes, halfway between the most that a step takes and the
+// least. Which layers these are is found out by whoever knows the step, and
+// given to [Policy.Choose]: until then it checkpoints nothing.
+func Planned(bytes int64) Policy { return Policy{kind: checkpointPlan, bytes: bytes} }
+
+// Plan reports whether the policy is a plan, and for how many bytes.
+func (p Policy) Plan() (bytes int64, ok bool) { return p.bytes, p.kind == checkpointPlan }
+
+// Choose returns the plan with the layers that it came to.
+func (p Policy) Choose(names ...string) Policy { return p.choose(names) }
+
+func (p Policy) choose(names []string) Policy {
+	p.layers, p.chosen = slices.Clone(names), make(map[string]bool, len(names))
+	for _, name := range names {
+		p.chosen[name] = true
+	}
+	return p
+}
+
+// Chosen returns the names of the layers that are checkpointed each by itself.
+func (p Policy) Chosen() []string { return slices.Clone(p.layers) }
+
 // Selective says whether results are kept within checkpoints.
 func (p Policy) Selective() bool { return p.kind == checkpointSelective }
 
@@ -86,7 +126,7 @@ type Segment struct {
 // Segments divides n blocks. All of them are in one segment, in order.
 func (p Policy) Segments(n int) []Segment {
 	switch p.kind {
-	case checkpointNone:
+	case checkpointNone, checkpointLayers, checkpointPlan:
 		return []Segment{{From: 0, To: n}}
 	case checkpointEvery:
 		return pieces(n, p.every)
@@ -112,7 +152,8 @@ func pieces(n, size int) []Segment {
 }
 
 // String returns the policy as ParsePolicy reads it: "none", "block",
-// "every=2", "sqrt", "ratio=0.5", "selective", or "selective=linear+attention".
+// "every=2", "sqrt", "ratio=0.5", "selective", "selective=linear+attention",
+// "layers=h.0+h.2", "plan" or "plan=96MiB".
 func (p Policy) String() string {
 	switch p.kind {
 	case checkpointBlock:
@@ -128,6 +169,13 @@ func (p Policy) String() string {
 			return "selective"
 		}
 		return "selective=" + strings.Join(p.keep, "+")
+	case checkpointLayers:
+		return "layers=" + strings.Join(p.layers, "+")
+	case checkpointPlan:
+		if p.bytes == 0 {
+			return "plan"
+		}
+		return "plan=" + quantity.Exact(p.bytes)
 	case checkpointNone:
 	}
 	return "none"
@@ -147,12 +195,18 @@ func ParsePolicy(text string) (Policy, error) {
 		}
 	case name == "selective" && given && value != "":
 		return parseSelective(strings.Split(value, "+"))
+	case name == "layers" && given && !slices.Contains(strings.Split(value, "+"), ""):
+		return Layers(strings.Split(value, "+")...), nil
+	case name == "plan" && given:
+		if n, err := quantity.ParseBytes(value); err == nil && n > 0 {
+			return Planned(n), nil
+		}
 	case !given:
 		if p, ok := plainPolicies[name]; ok {
 			return p, nil
 		}
 	}
-	return Policy{}, fmt.Errorf("checkpoint policy %q: want none, block, every=K, sqrt, ratio=R (0 to 1), or selective", text)
+	return Policy{}, fmt.Errorf("checkpoint policy %q: want none, block, every=K, sqrt, ratio=R (0 to 1), selective, layers=NAME+NAME, plan or plan=SIZE", text)
 }
 
 // parseSelective refuses operations that there are not: they would keep nothing.
@@ -167,5 +221,5 @@ func parseSelective(roles []string) (Policy, error) {
 }
 
 var plainPolicies = map[string]Policy{
-	"none": {}, "block": PerBlock(), "sqrt": SqrtN(), "selective": Selective(),
+	"none": {}, "block": PerBlock(), "sqrt": SqrtN(), "selective": Selective(), "plan": Planned(0),
 }

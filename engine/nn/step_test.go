@@ -86,7 +86,10 @@ func (r *trainer) bytes(c trace.Category) int64 {
 func policies(t *testing.T) map[string]nn.Policy {
 	t.Helper()
 	all := make(map[string]nn.Policy)
-	for _, text := range []string{"none", "block", "every=2", "sqrt", "ratio=0.5", "selective", "selective=attention"} {
+	for _, text := range []string{
+		"none", "block", "every=2", "sqrt", "ratio=0.5", "selective", "selective=attention",
+		"layers=h.0+h.1.mlp", "layers=wte+drop+h.0.ln_1+h.1+h.1.mlp+h.2.attn.qkv+h.3.mlp.gelu+ln_f+lm_head",
+	} {
 		p, err := nn.ParsePolicy(text)
 		if err != nil {
 			t.Fatal(err)
@@ -152,6 +155,8 @@ func TestCheckpointsSaveActivations(t *testing.T) {
 		{"ratio=0.5", "none"},
 		{"every=2", "block"},
 		{"block", "a rule"},
+		{"block", "layers=h.0+h.1.mlp"},
+		{"layers=h.0+h.1.mlp", "none"},
 	} {
 		if saved[order[0]] >= saved[order[1]] {
 			t.Errorf("%s keeps %d bytes and %s %d, want less", order[0], saved[order[0]], order[1], saved[order[1]])
