@@ -85,11 +85,12 @@ var picture = map[string][]string{
 	"engine/amp":               {"engine/choice", "engine/autograd", "engine/tensor", "engine/device", "engine/alloc", "snapshots/trace"},
 	"engine/data":              {"engine/device"},
 	"engine/optim":             {"engine/choice", "engine/autograd", "engine/tensor", "engine/device", "engine/alloc", "snapshots/trace"},
+	"engine/recompute":         {},
 	"engine/weights":           {"engine/autograd", "engine/tensor", "github.com/nlpodyssey/gopickle/..."},
 	"engine/train": {
-		"engine/choice", "engine/amp", "engine/optim", "engine/nn/...", "engine/data", "engine/autograd", "engine/tensor", "engine/device",
+		"engine/choice", "engine/recompute", "engine/amp", "engine/optim", "engine/nn/...", "engine/data", "engine/autograd", "engine/tensor", "engine/device",
 		"engine/device/dry", "engine/alloc",
-		"snapshots/trace",
+		"snapshots/quantity", "snapshots/trace",
 	},
 	"engine/train/traintest": {"engine/...", "snapshots/trace"}, // of tests, those of analysis included
 

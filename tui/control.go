@@ -49,7 +49,7 @@ type controlKeys struct {
 
 func newControl(own bool) control {
 	return control{agreed: own, asked: make(map[*file][]trace.Change), outcomes: newOutcomes(), look: look, keys: controlKeys{
-		Checkpoint: keys.New("C", "checkpointing: the next choice, from the next step on", "C"),
+		Checkpoint: keys.New("C", "checkpointing: the next choice; on a row of layers that layer alone", "C"),
 		Precision:  keys.New("A", "mixed precision: the next choice", "A"),
 		Optimizer:  keys.New("O", "optimizer: the next choice", "O"),
 		Undo:       keys.New("U", "undo the last change", "U"),
@@ -73,7 +73,7 @@ func (m *Model) controlKey(msg tea.KeyPressMsg) (tea.Cmd, bool) {
 	k := &m.control.keys
 	switch {
 	case matches(msg, k.Checkpoint):
-		return m.cycle("C", "checkpoint"), true
+		return m.checkpoint(), true
 	case matches(msg, k.Precision):
 		return m.cycle("A", "amp"), true
 	case matches(msg, k.Optimizer):
@@ -112,6 +112,21 @@ func (m *Model) controlHelp() (keys.Group, bool) {
 		return keys.Group{}, false
 	}
 	return keys.Group{Title: "The running program, from its next step on", Bindings: m.control.keys.Bindings()}, true
+}
+
+// checkpoint wants the layer of the selected row changed, on a page of layers,
+// and else the next choice for all.
+func (m *Model) checkpoint() tea.Cmd {
+	const by, setting = "C", "checkpoint"
+	f := m.file()
+	if p, ok := m.visible().(page.Checkpointer); ok && m.immovable(f, by) == "" {
+		if o := option(f, setting); o != nil && o.Free {
+			if value, ok := p.Checkpoint(m.control.next(f, o)); ok {
+				return m.want(by, setting, value)
+			}
+		}
+	}
+	return m.cycle(by, setting)
 }
 
 // cycle wants the choice after the present one.

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"memtop/tui/tuitest"
 )
 
 func TestLayersFoldAndUnfold(t *testing.T) {
@@ -66,4 +68,20 @@ func TestLayersAreFilteredAndSearched(t *testing.T) {
 func TestASeldomScreenSaysHowOften(t *testing.T) {
 	d, _ := startLiveWith(t, 80, 24, 3, Options{Color: "never", Device: -1, Interval: 2500 * time.Millisecond})
 	d.wants("live, every 2.5 s")
+}
+
+func TestCheckpointingIsChangedForTheSelectedLayer(t *testing.T) {
+	p := tuitest.NewProcess(20)
+	d := start(t, 120, 40, Options{Color: "never", Device: -1, Own: true}, processFile(p))
+	d.press("2")
+	d.press("/")
+	d.typed("h.1")
+	d.press("enter", "C")
+	wantsAsked(t, p, "checkpoint=layers=h.1")
+	d.press("/")
+	d.typed("h.3.mlp")
+	d.press("enter", "C")
+	wantsAsked(t, p, "checkpoint=layers=h.1", "checkpoint=layers=h.1+h.3.mlp")
+	d.press("1", "C")
+	wantsAsked(t, p, "checkpoint=layers=h.1", "checkpoint=layers=h.1+h.3.mlp", "checkpoint=none")
 }

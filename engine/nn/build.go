@@ -79,7 +79,7 @@ func empty(m Module) bool {
 
 // In returns a builder for the child with the given name.
 func (b Builder) In(name string) Builder {
-	b.path = join(b.path, name)
+	b.path = Join(b.path, name)
 	return b
 }
 
@@ -111,7 +111,7 @@ func FanIn(inputs int) Init {
 // depend on the seed and its name only.
 func (b Builder) Param(role string, init Init, shape ...int) *Param {
 	t := tensor.New(b.device, shape, b.dtype, tensor.Tag{Category: trace.Parameter, Layer: b.path, Role: role})
-	name := join(b.path, role)
+	name := Join(b.path, role)
 	p := autograd.NewVariable(name, t)
 	*b.made = append(*b.made, p)
 	if t.Size() > 0 {
@@ -124,7 +124,7 @@ func (b Builder) Param(role string, init Init, shape ...int) *Param {
 // [Buffered].
 func (b Builder) Buffer(role string, values []float64, shape ...int) *Param {
 	t := tensor.From(b.device, values, shape, b.dtype, tensor.Tag{Category: trace.Parameter, Layer: b.path, Role: role})
-	p := autograd.NewVariable(join(b.path, role), t)
+	p := autograd.NewVariable(Join(b.path, role), t)
 	p.SetFrozen(true)
 	*b.made = append(*b.made, p)
 	return p

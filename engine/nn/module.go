@@ -54,11 +54,12 @@ func Walk(m Module, f func(path string, m Module)) {
 func walk(path string, m Module, f func(path string, m Module)) {
 	f(path, m)
 	for _, child := range m.Children() {
-		walk(join(path, child.Name), child.Module, f)
+		walk(Join(path, child.Name), child.Module, f)
 	}
 }
 
-func join(path, name string) string {
+// Join returns the path of a child: "" is the path of the model.
+func Join(path, name string) string {
 	return strings.Trim(path+"."+name, ".")
 }
 

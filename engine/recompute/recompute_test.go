@@ -21,12 +21,10 @@ func drawn(r *rand.Rand, blocks int, most int64) Problem {
 
 // level is the highest level of a choice for every block, and its cost.
 func level(p Problem, choices []int) (level, cost int64) {
-	var kept int64
 	for i, k := range choices {
-		c := p.Blocks[i][k]
-		level, kept, cost = max(level, kept+c.Need), kept+c.Kept, cost+c.Cost
+		cost += p.Blocks[i][k].Cost
 	}
-	return max(level, kept+p.End), cost
+	return p.Level(choices), cost
 }
 
 // try calls f with every choice there is.

@@ -6,13 +6,14 @@ import "memtop/snapshots/trace"
 func (t *Trainer) Settings() Settings { return *t.settings.Load() }
 
 // Set has the next step use other settings, and the ones after it. It fails,
-// and changes nothing, when they do not fit the batch. Safe for concurrent use.
+// and changes nothing, when they fit neither the batch nor the model, or ask for a
+// plan that there is not. Safe for concurrent use.
 func (t *Trainer) Set(s Settings) error {
-	if _, err := s.Parts(t.config.Batch); err != nil {
-		return err
+	s, err := t.settle(s)
+	if err == nil {
+		t.settings.Store(&s)
 	}
-	t.settings.Store(&s)
-	return nil
+	return err
 }
 
 // Change has the next step use another value of one setting, and leaves what
@@ -31,11 +32,11 @@ func (t *Trainer) Change(key, value string) error {
 	}
 }
 
-// with returns settings with one of them changed, if they fit the batch.
+// with returns settings with one of them changed, if they fit the run.
 func (t *Trainer) with(s *Settings, key, value string) (Settings, error) {
 	changed, err := s.With(key, value)
 	if err == nil {
-		_, err = changed.Parts(t.config.Batch)
+		changed, err = t.settle(changed)
 	}
 	return changed, err
 }

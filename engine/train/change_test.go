@@ -101,7 +101,7 @@ func text(snapshot *trace.Trace, e *trace.Event) string {
 }
 
 func TestChangesOfOneSettingLeaveTheOthers(t *testing.T) {
-	trainer := newBench(t, 64<<20, tiny()).trainer(t, DefaultSettings(), nil)
+	trainer := newBench(t, 64<<20, tiny()).trainer(t, DefaultSettings(), func(c *Config) { c.Build = gpt(tiny()) })
 	for _, change := range [][2]string{{"amp", "bf16"}, {"micro_batch", "4"}, {"checkpoint", "every=2"}} {
 		if err := trainer.Change(change[0], change[1]); err != nil {
 			t.Fatal(err)

@@ -21,6 +21,8 @@ type Plan struct {
 	Allocator alloc.Options
 	// Capacity is its memory in bytes; 0 is without end.
 	Capacity int64
+	// times are of the forward passes of layers, by name, where they are known.
+	times map[string]int64
 }
 
 // Estimate is what a step will need.
@@ -48,36 +50,44 @@ func (p Plan) Estimate(ctx context.Context) (Estimate, error) {
 
 // rehearse runs steps with one group of settings after the other, as one run
 // whose settings are changed, and returns what the last step of each needed.
-func (p Plan) rehearse(ctx context.Context, groups ...Settings) ([]Estimate, error) {
+func (p Plan) rehearse(ctx context.Context, groups ...Settings) (list []Estimate, err error) {
+	p.Settings = groups[0]
+	err = p.stage(func(t *Trainer) error {
+		for _, s := range groups {
+			e, err := t.estimate(ctx, s)
+			if err != nil {
+				return err
+			}
+			list = append(list, e)
+		}
+		return nil
+	})
+	return list, err
+}
+
+// stage has f use a trainer of the plan on a device that computes nothing.
+func (p Plan) stage(f func(t *Trainer) error) error {
 	o := p.Allocator
 	o.Names, o.Recorder, o.History, o.Stacks = nil, nil, 0, alloc.StacksNone
 	a, err := alloc.New(dry.NewMemory(p.Capacity), o)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	d := tensor.NewDevice("dry", a, dry.Backend{}, tensor.Options{Unnamed: true})
-	model, err := p.Build(groups[0].Offload.Home(d))
+	model, err := p.Build(p.Settings.Offload.Home(d))
 	if err != nil {
-		return nil, OutOfMemory(err, "making the model")
+		return OutOfMemory(err, "making the model")
 	}
 	defer nn.Close(model)
 	t, err := New(Config{
-		Device: d, Model: model, Spec: p.Spec, Batch: p.Batch, Settings: groups[0],
-		Batches: empty{data.Empty(p.Spec, p.Batch)},
+		Device: d, Model: model, Spec: p.Spec, Batch: p.Batch, Settings: p.Settings,
+		Batches: empty{data.Empty(p.Spec, p.Batch)}, Build: p.Build, rehearses: &p,
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer t.Close()
-	var list []Estimate
-	for _, s := range groups {
-		e, err := t.estimate(ctx, s)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, e)
-	}
-	return list, nil
+	return f(t)
 }
 
 // estimate runs steps with the given settings.

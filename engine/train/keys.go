@@ -24,8 +24,8 @@ type setting struct {
 // word on what a key is called and what it takes.
 var settingKeys = []setting{
 	{
-		"checkpoint", "what is computed again instead of kept; also every=K, ratio=R, selective=OPERATION+…",
-		[]string{"none", "block", "sqrt", "selective"},
+		"checkpoint", "what is computed again instead of kept; also every=K, ratio=R, selective=OPERATION+…, layers=NAME+…, plan=SIZE",
+		[]string{"none", "block", "sqrt", "selective", "plan"},
 		true,
 		func(s *Settings) string { return s.Checkpoint.String() },
 		func(s *Settings, v string) (err error) {

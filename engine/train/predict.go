@@ -68,6 +68,7 @@ func (t *Trainer) plan() Plan {
 	return Plan{
 		Build: t.config.Build, Spec: *t.spec.Load(), Batch: t.config.Batch,
 		Allocator: alloc.Options{Name: d.Name(), Config: d.Memory().Config()},
+		times:     t.times.known(),
 	}
 }
 

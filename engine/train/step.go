@@ -29,6 +29,7 @@ func (t *Trainer) Step(ctx context.Context) (Event, error) {
 // are those of Step.
 func (t *Trainer) Queue(ctx context.Context) (*Queued, error) {
 	start, d := time.Now(), t.config.Device
+	t.timed()
 	s := *t.settings.Load()
 	parts, err := s.Parts(t.config.Batch)
 	if err != nil {
@@ -66,6 +67,7 @@ func (t *Trainer) Queue(ctx context.Context) (*Queued, error) {
 	e.Duration = time.Since(start)
 	e.Phases, e.Memory = t.phases, memoryOf(d)
 	e.Settings = t.filled(s)
+	t.waits = !q.Ready()
 	return q, nil
 }
 

@@ -46,6 +46,9 @@ type Config struct {
 	// SaveOOM, when given, is called when memory is not there, before anything
 	// is released, and returns the file that it saved the state of memory to.
 	SaveOOM func(*alloc.OOMError) (path string, err error)
+	// rehearses is the plan that the trainer runs on a device that computes
+	// nothing, nil when it trains.
+	rehearses *Plan
 }
 
 // Trainer trains a model.
@@ -66,6 +69,10 @@ type Trainer struct {
 	phases     []Phase
 	report     report
 	forecasts  forecasts
+	layers     map[string]bool // the paths in the model
+	times      times
+	planned    planned
+	waits      bool   // the device was not done when the last step was queued
 	saved      string // snapshot of the last OOM
 	savedErr   error
 	onStep     func() // of a planted leak; may be nil
@@ -84,7 +91,10 @@ func New(c Config) (*Trainer, error) {
 		config: c, current: c.Settings, parameters: nn.Params(c.Model), lossLayer: &nn.CrossEntropy{},
 		ctx: nn.NewCtx(autograd.NewTape(c.Device, c.Seed), nn.Options{Training: true}),
 	}
-	t.settings.Store(&c.Settings)
+	t.layers = layersOf(c.Model)
+	if c.rehearses != nil && c.rehearses.times != nil {
+		t.times.Store(&c.rehearses.times)
+	}
 	t.ctx.Name(t.lossLayer, "loss")
 	c.Device.Memory().NotifyOOM(t.toldOOM)
 	err := tensor.Try(func() {
@@ -93,6 +103,10 @@ func New(c Config) (*Trainer, error) {
 	})
 	if err != nil {
 		err = t.failed(err, "setting up")
+		t.Close()
+		return nil, err
+	}
+	if err := t.Set(c.Settings); err != nil {
 		t.Close()
 		return nil, err
 	}

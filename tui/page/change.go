@@ -12,3 +12,12 @@ type Undo struct{}
 
 // Set returns a command that asks for another value of a setting.
 func Set(key, value string) tea.Cmd { return func() tea.Msg { return ChangeSetting{key, value} } }
+
+// Checkpointer is a page whose rows stand for layers. On one of them the key for
+// checkpointing changes that layer alone, where the program takes layers by name.
+type Checkpointer interface {
+	// Checkpoint returns the value of the setting that has the selected layer
+	// computed again if it is kept and kept if it is computed again. now is the
+	// value before. It is false when no layer is selected.
+	Checkpoint(now string) (value string, ok bool)
+}

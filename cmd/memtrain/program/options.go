@@ -51,7 +51,7 @@ var settingFlags = []struct{ flag, key, usage string }{
 	{"schedule", "schedule", "`HOW` the rate moves: " + choice.Or(optim.Shapes()) + ", then ,warmup=STEPS and ,floor=PART if wanted (default constant)"},
 	{"clip", "clip", "greatest `NORM` of all gradients together, 0 for no limit (default 1)"},
 	{"amp", "amp", "mixed precision `MODE`: " + choice.Or(amp.Modes()) + " (default off)"},
-	{"checkpoint", "checkpoint", "what to compute again instead of keeping, `POLICY`: none, block, every=K, sqrt, ratio=R or selective (default none)"},
+	{"checkpoint", "checkpoint", "what to compute again instead of keeping, `POLICY`: none, block, every=K, sqrt, ratio=R, selective, layers=NAME+NAME, or plan=SIZE, the cheapest layers that keep a step's peak within it (default none)"},
 	{"attention", "attention", "`KIND` of attention: " + choice.Or(nn.Attentions()) + " (default auto)"},
 	{"offload", "offload", "what lives in the host's memory, `PARTS` of " + strings.Join(train.Offloads(), ", ") + " (default none)"},
 	{"accumulate", "accumulate", "run a batch in `N` equal parts"},

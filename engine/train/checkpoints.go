@@ -1,0 +1,286 @@
+package train
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"memtop/engine/alloc"
+	"memtop/engine/autograd"
+	"memtop/engine/nn"
+	"memtop/engine/recompute"
+	"memtop/engine/tensor"
+	"memtop/snapshots/quantity"
+)
+
+// # Plans of checkpoints
+//
+// Which layers a plan computes again is solved by package recompute from what
+// rehearsals say: one for each way to run all blocks. A block can be kept, be
+// computed again as a whole, or in its larger parts. The bytes are exact. The
+// time to compute a layer again is that of its forward pass, measured in this
+// run; before there is one, and on a device whose host does not know how long it
+// takes, it is what [work] says. What comes of it is rehearsed before it is used.
+
+// checkpoints returns the names of the layers that the plan of the settings
+// computes again.
+func (p Plan) checkpoints(ctx context.Context) ([]string, error) {
+	limit, _ := p.Settings.Checkpoint.Plan()
+	profile, err := p.profile(ctx)
+	if err != nil {
+		return nil, err
+	}
+	problem := profile.problem(p.times)
+	least := recompute.Least(problem)
+	halfway := limit == 0
+	if halfway {
+		limit = least + max(0, profile.free-least)/2
+	}
+	problem.Limit = limit
+	lowest, best := profile.free, []string(nil) // of what was rehearsed
+	for {
+		solution, ok := recompute.Solve(problem)
+		switch {
+		case !ok && halfway:
+			return best, nil
+		case !ok:
+			return nil, fmt.Errorf("checkpoint plan=%s: a step takes %s at least", quantity.Exact(limit), quantity.Bytes(max(least, limit+1)))
+		}
+		names := profile.names(solution)
+		peak, err := p.peakWith(ctx, names)
+		if err != nil || peak <= limit {
+			return names, err
+		}
+		if peak < lowest {
+			lowest, best = peak, names
+		}
+		// Neighbours that run in different ways may need more than the profile says.
+		problem.Limit = min(problem.Level(solution.Choices)-1, problem.Limit-(peak-limit))
+	}
+}
+
+// peakWith rehearses a step in which the named layers are computed again.
+func (p Plan) peakWith(ctx context.Context, names []string) (peak int64, err error) {
+	p.Settings.Checkpoint, p.Capacity = nn.Layers(names...), 0
+	e, err := p.Estimate(ctx)
+	return e.Memory.PeakAllocated, err
+}
+
+// blocks returns the ways to run each block of a model: each a list of the layers
+// that are computed again.
+func blocks(model nn.Module) (list [][][]string) {
+	nn.Walk(model, func(path string, m nn.Module) {
+		b, ok := m.(*nn.Blocks)
+		if !ok {
+			return
+		}
+		for _, child := range b.Children() {
+			list = append(list, ways(nn.Join(path, child.Name), child.Module))
+		}
+	})
+	return list
+}
+
+// mostParts is how many parts of a block are chosen from.
+const mostParts = 3
+
+// ways returns the ways to run a block: kept, as a whole, and every choice of its
+// parts that have parts themselves.
+func ways(path string, m nn.Module) [][]string {
+	var parts []string
+	for _, child := range m.Children() {
+		if len(child.Module.Children()) > 0 && len(parts) < mostParts {
+			parts = append(parts, nn.Join(path, child.Name))
+		}
+	}
+	list := [][]string{nil, {path}}
+	for set := 1; set < 1<<len(parts); set++ {
+		var way []string
+		for i, part := range parts {
+			if set&(1<<i) != 0 {
+				way = append(way, part)
+			}
+		}
+		list = append(list, way)
+	}
+	return list
+}
+
+// profile is what a step needs in every way to run its blocks.
+type profile struct {
+	blocks [][][]string
+	levels []levels // by way, of a step whose blocks all run in it, or are kept if they have it not
+	layers []nn.Layer
+	free   int64 // peak of a step in which nothing is computed again
+}
+
+// levels are bytes during one step.
+type levels struct {
+	kept []int64 // by each block, from its run to its backward pass
+	peak []int64 // while each block works, and in the end while none does
+}
+
+// profile rehearses all ways.
+func (p Plan) profile(ctx context.Context) (f profile, err error) {
+	p.Capacity = 0
+	p.Settings.Checkpoint = nn.Policy{}
+	err = p.stage(func(t *Trainer) error {
+		f.blocks = blocks(t.config.Model)
+		most := 1
+		for _, ways := range f.blocks {
+			most = max(most, len(ways))
+		}
+		for way := range most {
+			s := p.Settings
+			s.Checkpoint = nn.Layers(f.layersOf(way)...)
+			if err := t.Set(s); err != nil {
+				return err
+			}
+			l, peak, err := t.levels(ctx, f.blocks)
+			if err != nil {
+				return err
+			}
+			if f.levels = append(f.levels, l); way == 0 {
+				f.free = peak
+				for _, l := range t.Layers() {
+					f.layers = append(f.layers, *l)
+				}
+			}
+		}
+		return nil
+	})
+	return f, err
+}
+
+// layersOf returns the layers that are computed again when all blocks that have a
+// way run in it.
+func (f *profile) layersOf(way int) (names []string) {
+	for _, ways := range f.blocks {
+		if way < len(ways) {
+			names = append(names, ways[way]...)
+		}
+	}
+	return names
+}
+
+// problem is what is to be solved, but for the limit.
+func (f *profile) problem(times map[string]int64) recompute.Problem {
+	last := len(f.blocks)
+	p := recompute.Problem{Blocks: make([][]recompute.Choice, last)}
+	for way, l := range f.levels {
+		before := int64(0)
+		for i, ways := range f.blocks {
+			if way < len(ways) {
+				p.Blocks[i] = append(p.Blocks[i], recompute.Choice{
+					Kept: l.kept[i], Need: max(0, l.peak[i]-before), Cost: f.cost(ways[way], times),
+				})
+			}
+			before += l.kept[i]
+		}
+		p.End = max(p.End, l.peak[last]-before)
+	}
+	return p
+}
+
+// cost is the time to compute layers again.
+func (f *profile) cost(names []string, times map[string]int64) (sum int64) {
+	for _, name := range names {
+		if len(times) > 0 {
+			sum += times[name]
+			continue
+		}
+		for i := range f.layers {
+			if l := &f.layers[i]; l.Name == name || within(map[string]bool{name: true}, l.Name) {
+				sum += work(l)
+			}
+		}
+	}
+	return sum
+}
+
+// resultWork is the work for a byte of a result, in multiplications.
+const resultWork = 32
+
+// work is a measure of a layer's own forward pass: a multiplication for every
+// parameter and row of the result, and some for every byte of it.
+func work(l *nn.Layer) int64 {
+	rows := l.OutputShape.Size()
+	switch n := len(l.OutputShape); {
+	case n == 4: // a picture, whose channels come second
+		rows /= max(l.OutputShape[1], 1)
+	case n > 0:
+		rows /= max(l.OutputShape[n-1], 1)
+	}
+	return l.ParameterBytes/4*int64(rows) + resultWork*l.OutputBytes
+}
+
+// names returns the layers that a solution computes again.
+func (f *profile) names(s recompute.Solution) (names []string) {
+	for i, way := range s.Choices {
+		names = append(names, f.blocks[i][way]...)
+	}
+	return names
+}
+
+// levels runs steps and returns the levels of the last one, and its peak. It uses
+// the allocator's peak.
+func (t *Trainer) levels(ctx context.Context, blocks [][][]string) (levels, int64, error) {
+	w := &watch{memory: t.config.Device.Memory(), number: make(map[string]int)}
+	for i, ways := range blocks {
+		w.number[ways[1][0]] = i
+	}
+	var peak int64
+	for range estimatedSteps {
+		w.levels = levels{make([]int64, len(blocks)), make([]int64, len(blocks)+1)}
+		w.at = 0
+		remove := t.ctx.AddHooks(w.hooks())
+		_, err := t.Step(ctx)
+		remove()
+		if err != nil {
+			return levels{}, 0, err
+		}
+		w.turn(0)
+		peak = slices.Max(w.peak)
+	}
+	return w.levels, peak, nil
+}
+
+// watch notes the levels of a step. At every moment of it, what is kept is what
+// the blocks before a certain one keep.
+type watch struct {
+	levels
+	memory *alloc.Allocator
+	number map[string]int // of a block, by name
+	at     int            // the block of this moment
+	begin  int64          // bytes when it began
+}
+
+// turn ends the moments of a block and begins those of another one.
+func (w *watch) turn(to int) {
+	s := w.memory.Stats()
+	w.peak[w.at] = max(w.peak[w.at], s.AllocatedBytes.All.Peak)
+	w.memory.ResetPeak()
+	w.at, w.begin = to, s.Allocated()
+}
+
+func (w *watch) hooks() nn.Hooks {
+	return nn.Hooks{
+		Pre: func(_ *nn.Ctx, l *nn.Layer, _ []*autograd.Value) {
+			if i, ok := w.number[l.Name]; ok {
+				w.turn(i)
+			}
+		},
+		Post: func(c *nn.Ctx, l *nn.Layer, _ []*autograd.Value, _ *autograd.Value) {
+			if i, ok := w.number[l.Name]; ok && c.Phase() == autograd.Forward {
+				s := w.memory.Stats()
+				w.kept[i] = max(w.kept[i], s.Allocated()-w.begin)
+				w.turn(i + 1)
+			}
+		},
+		Backward: func(_ *nn.Ctx, l *nn.Layer, _ *tensor.Tensor) {
+			if i, ok := w.number[l.Name]; ok {
+				w.turn(i)
+			}
+		},
+	}
+}

@@ -1,0 +1,112 @@
+package train
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"memtop/engine/nn"
+	"memtop/engine/optim"
+)
+
+// settle returns settings that a step can use as they are: they fit the batch and
+// the model, and if they have a plan of checkpoints, it is made. Safe for
+// concurrent use.
+func (t *Trainer) settle(s Settings) (Settings, error) {
+	if _, err := s.Parts(t.config.Batch); err != nil {
+		return s, err
+	}
+	if _, ok := s.Checkpoint.Plan(); ok {
+		names, err := t.planned.of(t, s)
+		s.Checkpoint = s.Checkpoint.Choose(names...)
+		return s, err
+	}
+	for _, name := range s.Checkpoint.Chosen() {
+		if !t.layers[name] {
+			return s, fmt.Errorf("checkpoint layers: there is no layer %q, but %s …", name, strings.Join(t.someLayers(), ", "))
+		}
+	}
+	return s, nil
+}
+
+// someLayers returns some of the layers that there are.
+func (t *Trainer) someLayers() []string {
+	all := slices.Sorted(maps.Keys(t.layers))
+	return all[:min(len(all), 3)]
+}
+
+// layersOf returns the paths of all layers below a model.
+func layersOf(model nn.Module) map[string]bool {
+	paths := make(map[string]bool)
+	nn.Walk(model, func(path string, _ nn.Module) { paths[path] = path != "" })
+	return paths
+}
+
+// planned is the plan of checkpoints that was made last: it is made again when
+// anything changes that it depends on.
+type planned struct {
+	mu    sync.Mutex // held while one is made
+	key   string     // what it depends on
+	names []string
+}
+
+func (p *planned) of(t *Trainer, s Settings) ([]string, error) {
+	if t.config.Build == nil {
+		return nil, fmt.Errorf("a plan of checkpoints: %w", ErrNoRehearsal)
+	}
+	plan := t.plan()
+	plan.Settings = s
+	s.LR, s.Schedule = 0, optim.Schedule{} // which no memory depends on
+	key := fmt.Sprint(plan.Spec, s.list(), len(plan.times) > 0)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if key == p.key {
+		return p.names, nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), predictionTime)
+	defer cancel()
+	names, err := plan.checkpoints(ctx)
+	if err == nil {
+		p.key, p.names = key, names
+	}
+	return names, err
+}
+
+// times are those of the layers' forward passes, by name.
+type times struct {
+	atomic.Pointer[map[string]int64]
+}
+
+// known returns the times, nil when none were measured.
+func (k *times) known() map[string]int64 {
+	if m := k.Load(); m != nil {
+		return *m
+	}
+	return nil
+}
+
+// timedStep is the step whose times plans go by: the first one that finds all
+// memory where it needs it.
+const timedStep = 2
+
+// timed notes the times of the step that was taken last, and makes a plan of
+// checkpoints anew by them. On a device that works while the host goes on they say
+// nothing, and in a rehearsal neither.
+func (t *Trainer) timed() {
+	if t.step != timedStep || t.waits || t.config.rehearses != nil {
+		return
+	}
+	m := make(map[string]int64)
+	for _, l := range t.Layers() {
+		m[l.Name] = l.ForwardNS
+	}
+	t.times.Store(&m)
+	old := t.settings.Load()
+	if s, err := t.settle(*old); err == nil {
+		t.settings.CompareAndSwap(old, &s)
+	}
+}

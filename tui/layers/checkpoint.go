@@ -1,0 +1,100 @@
+package layers
+
+import (
+	"slices"
+	"strings"
+
+	"memtop/snapshots/analysis"
+	"memtop/tui/page"
+)
+
+// byName begins the value of the setting that names layers, none is the value
+// that names no layer.
+const (
+	byName        = "layers="
+	noneRecompute = "none"
+)
+
+var _ page.Checkpointer = (*Page)(nil)
+
+// Checkpoint changes the selected layer and leaves the others as the last step
+// had them, or as the setting names them.
+func (p *Page) Checkpoint(now string) (value string, ok bool) {
+	at := p.current()
+	if at < 0 || p.data.Rows[at].Name == "" {
+		return "", false
+	}
+	rows := analysis.Layers(p.scene.Trace(), 0).Rows
+	i := slices.IndexFunc(rows, func(r analysis.LayerRow) bool { return r.Name == p.data.Rows[at].Name })
+	if i < 0 {
+		return "", false
+	}
+	s := selection{rows, make([]bool, len(rows))}
+	s.read(now)
+	s.toggle(i)
+	return s.value(), true
+}
+
+// selection are the layers that are computed again, each by itself.
+type selection struct {
+	rows   []analysis.LayerRow
+	chosen []bool
+}
+
+// read takes the layers that the setting names; of a setting that names none,
+// those that the step has computed again, the outermost only.
+func (s *selection) read(now string) {
+	names, named := strings.CutPrefix(now, byName)
+	list := strings.Split(names, "+")
+	for i := range s.rows {
+		r := &s.rows[i]
+		switch {
+		case named:
+			s.chosen[i] = slices.Contains(list, r.Name)
+		case now != noneRecompute:
+			s.chosen[i] = r.Checkpointed && (r.Parent < 0 || !s.rows[r.Parent].Checkpointed)
+		}
+	}
+}
+
+// toggle changes one layer. Where one around it is chosen, its other parts are
+// chosen instead.
+func (s *selection) toggle(i int) {
+	around := i
+	for around >= 0 && !s.chosen[around] {
+		around = s.rows[around].Parent
+	}
+	if around < 0 {
+		s.clear(i)
+		s.chosen[i] = true
+		return
+	}
+	s.chosen[around] = false
+	for ; i != around; i = s.rows[i].Parent {
+		for _, sister := range s.rows[s.rows[i].Parent].Children {
+			// What has no parts saves little but what it is given.
+			s.chosen[sister] = sister != i && len(s.rows[sister].Children) > 0
+		}
+	}
+}
+
+// clear forgets what is chosen inside a layer.
+func (s *selection) clear(i int) {
+	for _, child := range s.rows[i].Children {
+		s.chosen[child] = false
+		s.clear(child)
+	}
+}
+
+func (s *selection) value() string {
+	var names []string
+	for i, chosen := range s.chosen {
+		if chosen {
+			names = append(names, s.rows[i].Name)
+		}
+	}
+	if len(names) == 0 {
+		return noneRecompute
+	}
+	return byName + strings.Join(names, "+")
+}
