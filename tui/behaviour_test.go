@@ -97,6 +97,7 @@ func TestAPageThatTheFileHasNothingForSaysWhatItNeeds(t *testing.T) {
 	for number, need := range map[string]string{
 		"2": "Layers are those of a program that measures them",
 		"8": "Experiments are those of a running program",
+		"9": "Advice is asked of a running program",
 	} {
 		d.press(number)
 		d.wants("1 Overview  3 Tensors", "7 Events", need, "What stands out")
@@ -114,6 +115,8 @@ func TestAPageThatTheFileHasNothingForSaysWhatItNeeds(t *testing.T) {
 
 func TestAllPagesHaveTheirNamesAt80Columns(t *testing.T) {
 	d, _ := startLive(t, 80, 24, 3)
+	d.wants("1Overview 2Layers 3Tensor 4Timeli 5Segmen 6Stacks 7Events 8Experi 9Advice")
+	d = startRecording(t, 80, 24, Options{Color: "never"})
 	d.wants("1Overview 2Layers 3Tensors 4Timeline 5Segments 6Stacks 7Events 8Experiments")
 }
 

@@ -26,9 +26,9 @@ import (
 // goroutine that updates the screen.
 type control struct {
 	keys   controlKeys
-	agreed bool  // the first change of this session was agreed to, or need not be
-	asking *wish // waits for y or n, nil when nothing does
-	// foreseen is what the program says of it.
+	agreed bool   // the first change of this session was agreed to, or need not be
+	asking []wish // wait for y or n, none when nothing does
+	// foreseen is what the program says of them.
 	foreseen foreseen
 	queue    []wish // to be sent; the first is on its way when sending is set
 	sending  bool
@@ -96,8 +96,8 @@ func (m *Model) controlData(msg tea.Msg) (tea.Cmd, bool) {
 	case lookMsg:
 		m.control.looking = false
 		return nil, true
-	case page.ChangeSetting:
-		return m.want("", msg.Key, msg.Value), true
+	case page.ChangeSettings:
+		return m.want("", msg.Values...), true
 	case page.Undo:
 		return m.undo(), true
 	}
@@ -122,7 +122,7 @@ func (m *Model) checkpoint() tea.Cmd {
 	if p, ok := m.visible().(page.Checkpointer); ok && m.immovable(f, by) == "" {
 		if o := option(f, setting); o != nil && o.Free {
 			if value, ok := p.Checkpoint(m.control.next(f, o)); ok {
-				return m.want(by, setting, value)
+				return m.want(by, trace.Value{Key: setting, Value: value})
 			}
 		}
 	}
@@ -140,27 +140,32 @@ func (m *Model) cycle(by, setting string) tea.Cmd {
 		return page.Say("the program offers no choice of " + setting)
 	}
 	next := (slices.Index(o.Choices, m.control.next(f, o)) + 1) % len(o.Choices)
-	return m.want(by, setting, o.Choices[next])
+	return m.want(by, trace.Value{Key: setting, Value: o.Choices[next]})
 }
 
-// want asks for a value of a setting: the reader first, when that is due.
-func (m *Model) want(by, setting, value string) tea.Cmd {
+// want asks for values of settings: the reader first, when that is due.
+func (m *Model) want(by string, values ...trace.Value) tea.Cmd {
 	f := m.file()
 	if why := m.immovable(f, by); why != "" {
 		return page.Say(why)
 	}
-	o := option(f, setting)
-	if o == nil {
-		return page.Say("the program has no setting " + setting)
+	var wishes []wish
+	for _, v := range values {
+		o := option(f, v.Key)
+		if o == nil {
+			return page.Say("the program has no setting " + v.Key)
+		}
+		if from := m.control.next(f, o); from != v.Value {
+			wishes = append(wishes, wish{file: f, by: by, key: v.Key, from: from, value: v.Value})
+		}
 	}
-	w := wish{file: f, by: by, key: setting, from: m.control.next(f, o), value: value}
-	if w.from == w.value {
-		return page.Say(setting + " is " + value + " already")
+	switch {
+	case len(wishes) == 0:
+		return page.Say(values[0].Key + " is " + values[0].Value + " already")
+	case !m.control.agreed:
+		return m.control.ask(wishes)
 	}
-	if !m.control.agreed {
-		return m.control.ask(&w)
-	}
-	return m.control.add(w)
+	return m.control.addAll(wishes)
 }
 
 // undo wants the value before the last change that holds or waits.
@@ -173,7 +178,7 @@ func (m *Model) undo() tea.Cmd {
 	for _, last := range slices.Backward(list) {
 		// What is done once is over, and back where it was by itself.
 		if o := option(f, last.Key); o == nil || m.control.next(f, o) != last.From {
-			return m.want("U", last.Key, last.From)
+			return m.want("U", trace.Value{Key: last.Key, Value: last.From})
 		}
 	}
 	return page.Say("nothing was changed yet")

@@ -13,40 +13,44 @@ type predictor interface {
 	Predict(ctx context.Context, changes []trace.Value) (*trace.Prediction, error)
 }
 
-// foreseen is what is known of the change that is asked about.
+// foreseen is what is known of the changes that are asked about.
 type foreseen struct {
 	answered   bool
 	prediction *trace.Prediction // nil when the program cannot say
 }
 
-// foreseenMsg says what the program says of a wish.
+// foreseenMsg says what the program says of wishes, which are known by the first.
 type foreseenMsg struct {
-	wish *wish
+	first *wish
 	foreseen
 }
 
-// ask puts a wish to the reader, and asks the program meanwhile what it would do.
-func (c *control) ask(w *wish) tea.Cmd {
-	c.asking, c.foreseen = w, foreseen{}
-	to, ok := w.file.source.(predictor)
+// ask puts wishes to the reader, and asks the program meanwhile what they would do.
+func (c *control) ask(wishes []wish) tea.Cmd {
+	c.asking, c.foreseen = wishes, foreseen{}
+	to, ok := wishes[0].file.source.(predictor)
 	if !ok {
 		c.foreseen.answered = true
 		return nil
 	}
+	changes := make([]trace.Value, len(wishes))
+	for i, w := range wishes {
+		changes[i] = trace.Value{Key: w.key, Value: w.value}
+	}
 	return func() tea.Msg {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
-		p, err := to.Predict(ctx, []trace.Value{{Key: w.key, Value: w.value}})
+		p, err := to.Predict(ctx, changes)
 		if err != nil {
 			p = nil // an older program does not know the question; the change itself will say what is wrong
 		}
-		return foreseenMsg{w, foreseen{true, p}}
+		return foreseenMsg{&wishes[0], foreseen{true, p}}
 	}
 }
 
 // foresee takes an answer, unless another question is open by now.
 func (c *control) foresee(msg foreseenMsg) {
-	if msg.wish == c.asking {
+	if len(c.asking) > 0 && msg.first == &c.asking[0] {
 		c.foreseen = msg.foreseen
 	}
 }

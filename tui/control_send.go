@@ -38,6 +38,15 @@ func (c *control) add(w wish) tea.Cmd {
 	return c.send()
 }
 
+// addAll does so for several.
+func (c *control) addAll(wishes []wish) tea.Cmd {
+	var all []tea.Cmd
+	for _, w := range wishes {
+		all = append(all, c.add(w))
+	}
+	return tea.Batch(all...)
+}
+
 // send sends the first wish in a command, unless one is on its way.
 func (c *control) send() tea.Cmd {
 	if c.sending || len(c.queue) == 0 {

@@ -23,9 +23,9 @@ func (m *Model) questionKey(msg tea.KeyPressMsg) tea.Cmd {
 		if m.tooSmall() {
 			return nil // there is no room to read it
 		}
-		w := *c.asking
+		wishes := c.asking
 		c.asking, c.agreed = nil, true
-		return c.add(w)
+		return c.addAll(wishes)
 	case "n", "N", "esc", "q", "ctrl+c":
 		c.asking = nil
 	}
@@ -59,14 +59,18 @@ func overlay(line, over string, x, n int) string {
 }
 
 func (m *Model) drawQuestion(c screen.Canvas) {
-	w := m.control.asking
+	wishes := m.control.asking
 	frame(c)
-	name := w.by
+	name := wishes[0].by
 	if name == "" {
 		name = "This"
 	}
 	c.Fit(2, 1, c.Width()-4, name+" changes the running job from its next step on:", screen.Plain)
-	c.Fit(2, 2, c.Width()-4, w.change(), screen.Strong)
+	var all []string
+	for i := range wishes {
+		all = append(all, wishes[i].change())
+	}
+	c.Fit(2, 2, c.Width()-4, strings.Join(all, ", "), screen.Strong)
 	c.Fit(2, 3, c.Width()-4, m.control.foreseen.text(), screen.Plain)
 	x := c.Text(2, 5, "y", screen.Strong)
 	x = c.Text(x+1, 5, "yes, and ask no more in this session", screen.Dim)

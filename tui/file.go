@@ -11,6 +11,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"memtop/snapshots/analysis"
+	"memtop/snapshots/analysis/advisor"
 	"memtop/snapshots/analysis/whatif"
 	"memtop/snapshots/trace"
 	"memtop/tui/page"
@@ -201,6 +202,9 @@ func (f *file) indexed(msg indexedMsg) {
 		return
 	}
 	msg.scene.WhatIf = f.whatIf
+	if program, ok := f.source.(advisor.Program); ok && !msg.scene.ReadOnly && f.source.Trace().Info.Control {
+		msg.scene.Program = program
+	}
 	f.views[msg.device] = &view{scene: msg.scene, pages: makePages(msg.scene)}
 	if msg.device == f.device {
 		f.state = ready

@@ -157,7 +157,7 @@ func (m *Model) press(msg tea.KeyPressMsg) tea.Cmd {
 		}
 		return nil
 	}
-	if m.control.asking != nil {
+	if len(m.control.asking) > 0 {
 		return m.questionKey(msg)
 	}
 	if m.whatIf.open {

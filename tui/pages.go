@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"memtop/tui/advice"
 	"memtop/tui/events"
 	"memtop/tui/experiments"
 	"memtop/tui/layers"
@@ -32,6 +33,7 @@ var tabs = []tab{
 	{"stacks", opens(stacks.New)},
 	{page.Events, opens(events.New)},
 	{"experiments", opens(experiments.New)},
+	{"advice", opens(advice.New)},
 }
 
 // opens turns a page's constructor into that of a tab.

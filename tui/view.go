@@ -36,7 +36,7 @@ func (m *Model) text() string {
 		return m.still.frame
 	}
 	body := m.body(m.w, m.h-frameRows)
-	if m.control.asking != nil {
+	if len(m.control.asking) > 0 {
 		body = m.question(body, m.w, m.h-frameRows)
 	}
 	parts := []string{m.header(), body, m.footer()}
@@ -124,15 +124,21 @@ type tabStyle uint8
 const (
 	roomy tabStyle = iota // " 1 Overview "
 	tight                 // " 1Overview"
+	cut                   // " 1Overvi"
 	bare                  // only the page that is shown has its name
 )
+
+// cutName is how much of a name a cut tab has.
+const cutName = 6
 
 // text is how a tab stands on the first row.
 func (s tabStyle) text(number int, t *tab, active bool) string {
 	text := " " + strconv.Itoa(number)
 	switch {
-	case s == tight:
+	case s == tight, s == cut && active:
 		return text + t.title()
+	case s == cut:
+		return text + t.title()[:min(len(t.title()), cutName)]
 	case s == roomy || active:
 		return text + " " + t.title() + " "
 	default:

@@ -34,6 +34,7 @@ type Advice struct {
 	Headroom *trace.Headroom `json:"headroom"`
 	// Applied is what was changed, where that was wanted.
 	Applied *Changes `json:"applied,omitempty"`
+	past    *advisor.Error
 }
 
 // AdvicePlan is the changes that together bring the peak below a target, or those
@@ -45,6 +46,7 @@ type AdvicePlan struct {
 	Fits          bool  `json:"fits"`
 	// Rehearsed says that a run was rehearsed on a memory of the target's size.
 	Rehearsed bool `json:"rehearsed"`
+	text      string
 }
 
 // AdviceOption is a change and what it should do. Of a file, the change is the kind of
@@ -55,7 +57,8 @@ type AdviceOption struct {
 	Predicted Predicted         `json:"predicted"`
 	Error     *AdviceError      `json:"error"` // null while no prediction was compared
 	Why       string            `json:"why"`
-	name      string
+	// What it is called, what it does to the step time and the past error, for people.
+	name, time, past string
 }
 
 // AdviceError is how far past predictions were off, as means of absolute errors in
@@ -71,7 +74,7 @@ type AdviceError struct {
 func NewAdvice(t *trace.Trace, a *advisor.Advice) *Advice {
 	r := &Advice{
 		Schema: AdviceSchema, Settings: make(map[string]string), Options: make([]AdviceOption, 0), Unknown: a.Unknown,
-		Headroom: a.Headroom, Error: adviceError(a.Error),
+		Headroom: a.Headroom, Error: adviceError(a.Error), past: a.Error,
 	}
 	if t.Live != nil {
 		r.PID = t.Live.PID
@@ -113,6 +116,7 @@ func provenOption(device int, f *analysis.Finding) AdviceOption {
 func (r *Advice) AddPlan(p *advisor.Plan) {
 	r.Plan = &AdvicePlan{
 		AdviceOption: r.option(&p.Option), Target: p.Target, PeakAllocated: p.Peak, Fits: p.Fits, Rehearsed: p.Rehearsed,
+		text: p.Text(),
 	}
 }
 
@@ -125,24 +129,13 @@ func (r *Advice) addStep(t *trace.Trace, device int) {
 	if measured := lastMeasured(t, device); measured != nil {
 		r.PeakAllocated = measured.PeakAllocated
 	}
-	r.StepTime = usualTime(t, last)
-}
-
-// usualTime is the median time of the steps with the settings of the last one.
-func usualTime(t *trace.Trace, last *trace.Step) int64 {
-	var times []int64
-	for i := range t.Steps {
-		if s := &t.Steps[i]; s.Device == last.Device && slices.Equal(s.Settings, last.Settings) {
-			times = append(times, s.Duration)
-		}
-	}
-	slices.Sort(times)
-	return times[len(times)/2]
+	r.StepTime = analysis.UsualTime(t, last)
 }
 
 func (r *Advice) option(o *advisor.Option) AdviceOption {
 	option := AdviceOption{
-		Change: make(map[string]string), Predicted: *predictedOf(&o.Predicted), Error: adviceError(o.Error), Why: o.Why(), name: o.Name(),
+		Change: make(map[string]string), Predicted: *predictedOf(&o.Predicted), Error: adviceError(o.Error), Why: o.Why(),
+		name: o.Name(), time: o.TimeText(r.StepTime), past: o.ErrorText(),
 	}
 	for _, v := range o.Change {
 		option.Change[v.Key] = v.Value

@@ -5,6 +5,7 @@ package page
 
 import (
 	"memtop/snapshots/analysis"
+	"memtop/snapshots/analysis/advisor"
 	"memtop/snapshots/analysis/whatif"
 	"memtop/snapshots/trace"
 	"memtop/tui/ask"
@@ -30,6 +31,9 @@ type Scene struct {
 	// Following says that the cursor goes along with the last event.
 	Following bool
 	ReadOnly  bool // the reader may change nothing of the program
+	// Program can be asked what changes of its settings would do; nil where there is
+	// none, or it lets nothing be changed.
+	Program advisor.Program
 	// WhatIf replays requests under other settings of the allocator; nil where that
 	// is not to be had.
 	WhatIf whatif.Ask

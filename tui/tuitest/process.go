@@ -141,16 +141,30 @@ func (p *Process) Set(ctx context.Context, key, value string) (trace.Change, err
 func (p *Process) Predict(ctx context.Context, changes []trace.Value) (*trace.Prediction, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if err := errors.Join(ctx.Err(), p.err); err != nil {
+		return nil, err
+	}
 	all := new(trace.Prediction)
 	for _, c := range changes {
 		if c.Key != "checkpoint" && c.Key != "amp" {
-			return nil, ctx.Err()
+			return nil, nil //nolint:nilnil // it is how a program says that it does not know
 		}
 		one := p.run.predict(c.Value)
 		all.PeakAllocated, all.Activation = all.PeakAllocated+one.PeakAllocated, all.Activation+one.Activation
 		all.StepTime, all.StepTimeKnown = all.StepTime+one.StepTime, true
 	}
-	return all, ctx.Err()
+	return all, nil
+}
+
+// Headroom says how many samples fit, of which each takes less with every change.
+func (p *Process) Headroom(ctx context.Context, changes []trace.Value, capacity int64) (*trace.Headroom, error) {
+	if capacity == 0 {
+		capacity = 2 << 30
+	}
+	h := &trace.Headroom{Capacity: capacity, Samples: 8, Parts: 1, Fixed: 8 << 20, PerSample: int64(3-len(changes)) << 19}
+	h.PeakAllocated = h.Fixed + 8*h.PerSample
+	h.PeakReserved, h.Most = h.PeakAllocated, int((capacity-h.Fixed)/h.PerSample)
+	return h, ctx.Err()
 }
 
 // publish makes the trace of now and tells who waits for it.

@@ -1,0 +1,238 @@
+// Package advice is the page of what would make the memory of a running program
+// less: its settings, each with what the program says that it would save and cost, the
+// best first, and settings that fit together into a given size.
+package advice
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"charm.land/bubbles/v2/key"
+	tea "charm.land/bubbletea/v2"
+
+	"memtop/snapshots/analysis"
+	"memtop/snapshots/analysis/advisor"
+	"memtop/snapshots/quantity"
+	"memtop/snapshots/trace"
+	"memtop/tui/ask"
+	"memtop/tui/page"
+)
+
+// question is what is wanted of the program.
+type question struct {
+	program  advisor.Program
+	settings string // of the next step
+	measured int    // changes whose outcome is known: their errors are stated
+	target   int64  // bytes, 0 for none
+	device   int
+	trace    *trace.Trace // of when the rest became what it is, without events
+}
+
+// found is the answer.
+type found struct {
+	*advisor.Advice
+	rows     []row
+	plan     *advisor.Plan // nil without a target
+	peak     int64         // of the last step, bytes
+	stepTime int64         // nanoseconds
+	err      error
+}
+
+// row is an option, or the plan.
+type row struct {
+	*advisor.Option
+	of     *found
+	target int64 // of a plan, else 0
+}
+
+// name says what would be changed.
+func (r row) name() string {
+	switch {
+	case r.target > 0 && len(r.Change) == 0:
+		return "for " + quantity.Bytes(r.target) + ": nothing"
+	case r.target > 0:
+		return "for " + quantity.Bytes(r.target) + ": " + r.Name()
+	}
+	return r.Name()
+}
+
+// Page is the page of advice.
+type Page struct {
+	page.Prompts
+	scene  *page.Scene
+	keys   keyMap
+	asked  *ask.One[question, *found]
+	last   question
+	table  page.Table[row, string]
+	shown  *found // what the table shows, nil before the first
+	target int64  // what the reader wants it to fit into, 0 for nothing
+	detail page.Reader
+}
+
+// New returns the page of a scene.
+func New(s *page.Scene) *Page {
+	p := &Page{scene: s, keys: newKeyMap(s), asked: ask.New(nil, look)}
+	p.table = page.Table[row, string]{
+		Columns: columns(), Noun: "option", Motion: p.keys.motion, Pane: p.keys.pane, Prompts: &p.Prompts, Style: styleOf,
+		Key: row.name, Open: p.use, Moved: func() { p.detail.Offset = 0 },
+	}
+	return p
+}
+
+// settling is how many steps it takes until the outcome of a change is known.
+const settling = 12
+
+// look asks the program.
+func look(ctx context.Context, q question) *found {
+	last := lastStep(q.trace, q.device)
+	f := &found{peak: last.PeakAllocated, stepTime: analysis.UsualTime(q.trace, last)}
+	past := advisor.LedgerOf(analysis.Experiments(q.trace, q.device))
+	if f.Advice, f.err = advisor.Find(ctx, q.program, q.trace.Live.Options, past); f.err != nil {
+		return f
+	}
+	if q.target > 0 {
+		if f.plan, f.err = advisor.Search(ctx, q.program, f.Advice, f.peak, q.target, past); f.err != nil {
+			return f
+		}
+		f.rows = append(f.rows, row{&f.plan.Option, f, q.target})
+	}
+	for i := range f.Options {
+		f.rows = append(f.rows, row{&f.Options[i], f, 0})
+	}
+	return f
+}
+
+// lastStep returns the last measured step, nil when there is none.
+func lastStep(t *trace.Trace, device int) *trace.Step {
+	for i := len(t.Steps) - 1; i >= 0; i-- {
+		if s := &t.Steps[i]; s.Device == device && s.Measured() {
+			return s
+		}
+	}
+	return nil
+}
+
+// wanted returns the question of now, and whether it can be asked: not while a change
+// waits for a step, whose peak would be that of other settings.
+func (p *Page) wanted() (question, bool) {
+	t := p.scene.Trace()
+	q := question{program: p.scene.Program, target: p.target, device: p.scene.Index.Device().ID}
+	last := lastStep(t, q.device)
+	if last == nil {
+		return q, false
+	}
+	var settings strings.Builder
+	for _, o := range t.Live.Options {
+		if slices.ContainsFunc(last.Settings, func(v trace.Value) bool { return v.Key == o.Key && v.Value != o.Value }) {
+			return q, false
+		}
+		fmt.Fprintf(&settings, "%s=%s ", o.Key, o.Value)
+	}
+	q.settings = settings.String()
+	for _, c := range t.Live.Changes {
+		if c.State == trace.Applied && c.Step+settling <= last.Number {
+			q.measured++
+		}
+	}
+	if q.trace = p.last.trace; q != p.last {
+		q.trace = &trace.Trace{Steps: t.Steps, Live: t.Live}
+	}
+	return q, true
+}
+
+// Refresh asks the program when its settings are others than when it was asked.
+func (p *Page) Refresh(w, h int) tea.Cmd {
+	var cmd tea.Cmd
+	if p.Lacks() != "" {
+		return nil
+	}
+	if q, ok := p.wanted(); ok {
+		p.last = q
+		cmd = p.asked.Ask(q)
+	}
+	table, detail := areas(w, h)
+	p.table.Place(table)
+	if f, ok := p.asked.Answer(); ok && f.err == nil && f != p.shown {
+		p.show(f)
+	}
+	p.detail.Resize(len(p.lines()), detail.H-1)
+	return cmd
+}
+
+// show shows an answer, with the cursor on a plan that is new.
+func (p *Page) show(f *found) {
+	planned := f.plan != nil && (p.shown == nil || p.shown.plan == nil || p.shown.plan.Target != f.plan.Target)
+	p.shown = f
+	p.table.Show(f.rows, page.Order{})
+	if planned {
+		p.table.Select(f.rows[0].name())
+	}
+}
+
+// Update takes keys and the mouse.
+func (p *Page) Update(msg tea.Msg) tea.Cmd {
+	switch msg := msg.(type) {
+	case tea.KeyPressMsg:
+		return p.press(msg)
+	case tea.MouseWheelMsg:
+		p.table.Wheel(msg)
+	case tea.MouseClickMsg:
+		return p.table.Click(msg)
+	}
+	return nil
+}
+
+func (p *Page) press(msg tea.KeyPressMsg) tea.Cmd {
+	k := &p.keys
+	switch {
+	case p.detail.Sideways(msg, k.motion):
+	case key.Matches(msg, k.target):
+		p.askTarget()
+	case key.Matches(msg, k.pane.Copy):
+		return page.Copied(page.CopyLines(p.lines()), "the advice")
+	default:
+		cmd, _ := p.table.Press(msg)
+		return cmd
+	}
+	return nil
+}
+
+// askTarget lets the reader type a size.
+func (p *Page) askTarget() {
+	text := ""
+	if p.target > 0 {
+		text = quantity.Bytes(p.target)
+	}
+	p.Ask("fit in", text, "a size, such as 16GiB; empty for none", func(text string) tea.Cmd {
+		if text == "" {
+			p.target = 0
+			return nil
+		}
+		target, err := quantity.ParseBytes(strings.ReplaceAll(text, " ", ""))
+		if err != nil {
+			return page.Say(err.Error())
+		}
+		p.target = target
+		return nil
+	})
+}
+
+// use asks for the selected change from the next step on.
+func (p *Page) use() tea.Cmd {
+	r, ok := p.table.Current()
+	switch {
+	case !ok:
+		return nil
+	case len(r.Change) == 0:
+		return page.Say("there is nothing to change: it fits as it is")
+	}
+	return page.SetAll(r.Change)
+}
+
+var (
+	_ page.Page     = (*Page)(nil)
+	_ page.Lacker   = (*Page)(nil)
+	_ page.Prompter = (*Page)(nil)
+)
