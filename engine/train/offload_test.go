@@ -1,6 +1,7 @@
 package train
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -107,5 +108,48 @@ func TestOffloadedStateFreesItsBytesExactly(t *testing.T) {
 	after := steps(t, trainer, 2)[1]
 	if after.Memory != before.Memory {
 		t.Errorf("memory before %+v, and after %+v", before.Memory, after.Memory)
+	}
+}
+
+// TestWhatDoesNotFitOnTheDeviceComesBackLater trains a model that is larger than
+// the device, asks for all of it there, and goes on without.
+func TestWhatDoesNotFitOnTheDeviceComesBackLater(t *testing.T) {
+	g := tiny()
+	g.Dim, g.Layers = 256, 8 // 25 MiB of parameters
+	all := DefaultSettings()
+	all.Offload = Offload{true, true, true, true}
+	train := func(between func(*Trainer, Batches)) []float64 {
+		b := newBenchWith(t, 8<<20, g, all.Offload)
+		batches := b.loader(t, 0)
+		trainer := b.trainer(t, all, func(c *Config) { c.Batches = batches })
+		list := losses(steps(t, trainer, 2))
+		between(trainer, batches)
+		return append(list, losses(steps(t, trainer, 2))...)
+	}
+	want := train(func(_ *Trainer, batches Batches) {
+		for range 2 {
+			lost, err := batches.Next(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			lost.Release()
+		}
+	})
+	got := train(func(trainer *Trainer, _ Batches) {
+		for _, parts := range []string{"none", "gradients+activations"} {
+			if err := trainer.Change("offload", parts); err != nil {
+				t.Fatal(err)
+			}
+			var oom *OutOfMemoryError
+			if _, err := trainer.Step(t.Context()); !errors.As(err, &oom) {
+				t.Fatalf("with %s on the host: error %v, want an OutOfMemoryError", parts, err)
+			}
+		}
+		if err := trainer.Set(all); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("losses (-left alone +changed):\n%s", diff)
 	}
 }

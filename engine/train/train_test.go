@@ -23,6 +23,12 @@ type bench struct {
 // newBench opens a device with a small GPT on the built-in text.
 func newBench(t testing.TB, capacity int64, g nn.GPTConfig) *bench {
 	t.Helper()
+	return newBenchWith(t, capacity, g, Offload{})
+}
+
+// newBenchWith makes the GPT where a run that offloads has its parameters.
+func newBenchWith(t testing.TB, capacity int64, g nn.GPTConfig, o Offload) *bench {
+	t.Helper()
 	c, err := cpu.Open(cpu.Options{Capacity: capacity})
 	if err != nil {
 		t.Fatal(err)
@@ -32,7 +38,7 @@ func newBench(t testing.TB, capacity int64, g nn.GPTConfig) *bench {
 		t.Fatal(err)
 	}
 	d := tensor.NewDevice("cpu:0", a, c, tensor.Options{})
-	model, err := nn.Build(d, device.Float32, 1, func(b nn.Builder) *nn.GPT { return nn.NewGPT(b, g) })
+	model, err := nn.Build(o.Home(d), device.Float32, 1, func(b nn.Builder) *nn.GPT { return nn.NewGPT(b, g) })
 	if err != nil {
 		t.Fatal(err)
 	}

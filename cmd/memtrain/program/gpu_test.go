@@ -100,7 +100,11 @@ func TestAGPUTrainsAsTheProcessorDoes(t *testing.T) {
 		"bf16 on Hopper":                 {small, []string{"--steps", "4", "--amp", "bf16"}, 2e-2, 9},
 		"fp16, naive attention":          {small, []string{"--steps", "6", "--amp", "fp16", "--attention", "naive"}, 2e-2, 0},
 		"8-bit optimizer, in two parts":  {small, []string{"--steps", "5", "--optimizer", "adamw8bit", "--accumulate", "2"}, 1e-3, 0},
-		"a model of convolutions":        {[]string{"--model", "conv", "--layers", "2", "--dim", "4", "--batch", "2"}, []string{"--steps", "5"}, 1e-3, 0},
+		"all on the host, in two parts":  {small, []string{"--steps", "5", "--offload", everything, "--accumulate", "2"}, 1e-3, 0},
+		"fp16, checkpointed, all on the host": {
+			small, []string{"--steps", "5", "--offload", everything, "--amp", "fp16", "--checkpoint", "block"}, 2e-2, 0,
+		},
+		"a model of convolutions": {[]string{"--model", "conv", "--layers", "2", "--dim", "4", "--batch", "2"}, []string{"--steps", "5"}, 1e-3, 0},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -121,6 +125,25 @@ func TestAGPUTrainsAsTheProcessorDoes(t *testing.T) {
 				t.Errorf("memory differs (-cpu:0 +cuda:0):\n%s", diff)
 			}
 		})
+	}
+}
+
+const everything = "optimizer,gradients,parameters,activations"
+
+// TestAGPUComputesTheSameFromTheHost offloads what does not change where anything
+// is computed.
+func TestAGPUComputesTheSameFromTheHost(t *testing.T) {
+	g := gpus(t)
+	args := append(small, "--steps", "4", "--amp", "bf16", "--device", "cuda:0")
+	want := trained(t, g, args...)
+	got := trained(t, g, append(args, "--offload", "parameters,activations")...)
+	for i := range want {
+		if got[i].Loss != want[i].Loss {
+			t.Errorf("step %d: the loss is %v, on the device %v", i+1, got[i].Loss, want[i].Loss)
+		}
+		if got[i].PeakAllocated >= want[i].PeakAllocated {
+			t.Errorf("step %d: the peak is %d bytes, on the device %d", i+1, got[i].PeakAllocated, want[i].PeakAllocated)
+		}
 	}
 }
 
