@@ -138,7 +138,7 @@ func (t *Tape) castOf(key castKey) *tensor.Tensor {
 		c.data.Release()
 		delete(t.casts, key)
 	}
-	d := key.variable.Data().Device()
+	d := key.variable.Data().Device().Passing()
 	data := tensor.New(d, key.variable.Data().Shape(), key.dtype,
 		tensor.Tag{Category: trace.Workspace, Layer: source.Label().Layer, Role: castRole})
 	t.casts[key] = &cast{data: data, source: source, version: source.Version()}

@@ -51,9 +51,10 @@ func ParseAttention(name string) (Attention, error) {
 	return 0, fmt.Errorf("attention %q: want %s", name, choice.Or(Attentions()))
 }
 
-// pick resolves auto: naive while the probabilities of a head are no more than
-// its queries, and flash beyond, where they would soon be most of the memory.
-func (a Attention) pick(rows, width int) device.AttentionKind {
+// Kind resolves auto for rows in heads of a width: naive while the probabilities of
+// a head are no more than its queries, and flash beyond, where they would soon be
+// most of the memory.
+func (a Attention) Kind(rows, width int) device.AttentionKind {
 	switch {
 	case a != AutoAttention:
 		return a.kind()
@@ -97,7 +98,7 @@ func (m *MultiHeadAttention) mix(c *Ctx, qkv *autograd.Value) *autograd.Value {
 	if c.Training && m.Dropout > 0 {
 		return c.Frame(func() *autograd.Value { return m.dropped(c, qkv) })
 	}
-	kind := c.Options.Attention.pick(s[1], s[2]/3/m.Heads)
+	kind := c.Options.Attention.Kind(s[1], s[2]/3/m.Heads)
 	return c.AttentionPacked(qkv, autograd.AttentionOptions{Kind: kind, Heads: m.Heads, Causal: m.Causal})
 }
 

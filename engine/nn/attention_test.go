@@ -17,11 +17,11 @@ func TestAutoKeepsProbabilitiesWhileTheyAreNoMoreThanTheQueries(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := AutoAttention.pick(test.rows, test.width); got != test.want {
+			if got := AutoAttention.Kind(test.rows, test.width); got != test.want {
 				t.Errorf("%d rows of %d: got %v, want %v", test.rows, test.width, got, test.want)
 			}
 			for _, kind := range device.AttentionKinds() {
-				if a, err := ParseAttention(kind.String()); err != nil || a.pick(test.rows, test.width) != kind {
+				if a, err := ParseAttention(kind.String()); err != nil || a.Kind(test.rows, test.width) != kind {
 					t.Errorf("%v, which was asked for, is not used (%v)", kind, err)
 				}
 			}

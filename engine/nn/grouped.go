@@ -49,7 +49,7 @@ func (g *GroupedAttention) Forward(c *Ctx, in ...*autograd.Value) *autograd.Valu
 	q := g.turned(c, g.Q, x)
 	k := g.shared(c, g.turned(c, g.K, x))
 	v := g.shared(c, c.Call(g.V, x))
-	kind := c.Options.Attention.pick(x.Shape()[1], g.Rotary.dim)
+	kind := c.Options.Attention.Kind(x.Shape()[1], g.Rotary.dim)
 	y := c.Tape.Attention(q, k, v, autograd.AttentionOptions{Kind: kind, Heads: g.Heads, Causal: true})
 	for _, part := range []*autograd.Value{q, k, v} {
 		c.Done(part)

@@ -17,6 +17,8 @@ type Plan struct {
 	Spec     data.Spec
 	Batch    int
 	Settings Settings
+	// Sharding is how many processes there are, of which one is rehearsed.
+	Sharding Sharding
 	// Allocator is how its allocator is set up.
 	Allocator alloc.Options
 	// Capacity is its memory in bytes; 0 is without end.
@@ -74,14 +76,15 @@ func (p Plan) stage(f func(t *Trainer) error) error {
 		return err
 	}
 	d := tensor.NewDevice("dry", a, dry.Backend{}, tensor.Options{Unnamed: true})
-	model, err := p.Build(p.Settings.Offload.Home(d))
+	homes := p.Sharding.homes(d)
+	model, err := p.Build(homes.of(p.Settings.Offload.Parameters, ShardParameters))
 	if err != nil {
 		return OutOfMemory(err, "making the model")
 	}
 	defer nn.Close(model)
 	t, err := New(Config{
 		Device: d, Model: model, Spec: p.Spec, Batch: p.Batch, Settings: p.Settings,
-		Batches: empty{data.Empty(p.Spec, p.Batch)}, Build: p.Build, rehearses: &p,
+		Batches: empty{data.Empty(p.Spec, p.Batch)}, Build: p.Build, rehearses: &p, homes: homes,
 	})
 	if err != nil {
 		return err

@@ -74,10 +74,10 @@ func ParseOffload(text string) (Offload, error) {
 
 // offload has the step that begins use the host for what o says.
 func (t *Trainer) offload(o Offload) {
-	t.optimizer.Move(t.home(o.Optimizer))
+	t.optimizer.Move(t.config.homes.of(o.Optimizer, ShardOptimizer))
 	for _, p := range t.parameters {
-		p.Move(t.home(o.Parameters))
-		p.KeepGrad(t.home(o.Gradients))
+		p.Move(t.config.homes.of(o.Parameters, ShardParameters))
+		p.KeepGrad(t.config.homes.of(o.Gradients, ShardGradients))
 	}
 	t.ctx.OffloadSaved(nil)
 	if o.Activations {
@@ -89,16 +89,5 @@ func (t *Trainer) offload(o Offload) {
 // where they will live: a model that is larger than the device fits on its host.
 // It fails, as tensors do, when the host cannot be reached.
 func (o Offload) Home(d *tensor.Device) *tensor.Device {
-	if o.Parameters {
-		return d.Host()
-	}
-	return d
-}
-
-// home is where something lives that may be offloaded.
-func (t *Trainer) home(offloaded bool) *tensor.Device {
-	if offloaded {
-		return t.config.Device.Host()
-	}
-	return t.config.Device
+	return homes{device: d}.of(o.Parameters, ShardParameters)
 }

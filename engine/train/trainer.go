@@ -49,6 +49,8 @@ type Config struct {
 	// rehearses is the plan that the trainer runs on a device that computes
 	// nothing, nil when it trains.
 	rehearses *Plan
+	// homes are given by a rehearsal; else everything is on Device or its host.
+	homes homes
 }
 
 // Trainer trains a model.
@@ -87,6 +89,9 @@ func New(c Config) (*Trainer, error) {
 	if _, err := c.Settings.Parts(c.Batch); err != nil {
 		return nil, err
 	}
+	if c.homes.device == nil {
+		c.homes.device = c.Device
+	}
 	t := &Trainer{
 		config: c, current: c.Settings, parameters: nn.Params(c.Model), lossLayer: &nn.CrossEntropy{},
 		ctx: nn.NewCtx(autograd.NewTape(c.Device, c.Seed), nn.Options{Training: true}),
@@ -99,7 +104,7 @@ func New(c Config) (*Trainer, error) {
 	c.Device.Memory().NotifyOOM(t.toldOOM)
 	err := tensor.Try(func() {
 		t.fit(c.Spec)
-		t.optimizer = optim.New(t.home(c.Settings.Offload.Optimizer), t.parameters, c.Settings.Optimizer)
+		t.optimizer = optim.New(t.config.homes.of(c.Settings.Offload.Optimizer, ShardOptimizer), t.parameters, c.Settings.Optimizer)
 	})
 	if err != nil {
 		err = t.failed(err, "setting up")

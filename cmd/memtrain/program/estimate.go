@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"memtop/cmd/command"
+	"memtop/engine/choice"
 	"memtop/engine/train"
 	"memtop/snapshots/quantity"
 	"memtop/snapshots/trace"
@@ -19,12 +20,16 @@ const EstimateSchema = "memtop.estimate/1"
 // Estimate is a run that is not begun: the flags of one, and what it would need.
 type Estimate struct {
 	options
+	ranks int
+	shard string
 }
 
 // Register adds the flags: those of memtrain that memory depends on.
 func (e *Estimate) Register(f *pflag.FlagSet) {
 	e.begin(f)
 	e.registerPlan(f)
+	f.IntVar(&e.ranks, "ranks", 1, "processes that train together, each on a device of its own and on a batch of its own")
+	f.StringVar(&e.shard, "shard", "none", "what they divide among them, `STAGE`: "+choice.Or(train.Shards())+", each with those before it")
 }
 
 // EstimateReport is what a run would need. All sizes are bytes.
@@ -33,12 +38,16 @@ type EstimateReport struct {
 	Model      string            `json:"model"`
 	Parameters int64             `json:"parameters"` // a number, not bytes
 	Settings   map[string]string `json:"settings"`
+	Half       bool              `json:"half"`
+	Shard      string            `json:"shard"`
 	Ranks      []EstimatedRank   `json:"ranks"`
 	// Fits says for devices of a size whether the run fits on each, see [DeviceSizes].
 	Fits map[string]bool `json:"fits"`
 	// Techniques are the same run with changes that lower the peak, in the order in
 	// which they are to be tried: each alone, then those that lower it further together.
 	Techniques []Technique `json:"techniques"`
+	// Formulas are those of the literature that are about such a run.
+	Formulas []Formula `json:"formulas"`
 
 	about string
 }
@@ -81,13 +90,32 @@ func (e *Estimate) Run(ctx context.Context) (*EstimateReport, error) {
 	}
 	r := &EstimateReport{
 		Schema: EstimateSchema, Model: e.model, Parameters: found.Parameters, Settings: v.settings.Values(),
-		Ranks: []EstimatedRank{estimatedRank(0, &found.Memory)}, about: e.shape() + "; " + e.howTrained(&v.settings),
+		Half: v.half, Shard: v.sharding.Shard.String(), Formulas: v.formulas(&found),
+		about: v.about(),
+	}
+	for rank := range e.ranks {
+		r.Ranks = append(r.Ranks, estimatedRank(rank, &found.Memory))
 	}
 	if r.Fits, err = v.fits(ctx, &found.Memory); err != nil {
 		return nil, err
 	}
 	r.Techniques, err = v.techniques(ctx, &found.Memory)
 	return r, err
+}
+
+// about describes the run.
+func (v *variant) about() string {
+	text := v.shape() + "; " + v.howTrained(&v.settings)
+	if v.half {
+		text += ", in bfloat16"
+	}
+	if v.sharding.Ranks > 1 {
+		text += fmt.Sprintf(", %d ranks", v.sharding.Ranks)
+	}
+	if v.sharding.Shard != train.ShardNothing {
+		text += " that divide " + v.sharding.Shard.String()
+	}
+	return text
 }
 
 // maxStaging is the most memory of the host's that the samples of a step may be.
@@ -103,7 +131,30 @@ func (e *Estimate) asked() (variant, error) {
 		return variant{}, usagef("a batch of %d samples is %s: too many to estimate", e.batch, sizeText(n))
 	}
 	s, err := e.change(train.DefaultSettings())
-	return variant{options: &e.options, spec: spec, half: e.half, settings: s}, err
+	if err != nil {
+		return variant{}, err
+	}
+	sharding, err := e.sharding(s)
+	return variant{options: &e.options, spec: spec, half: e.half, settings: s, sharding: sharding}, err
+}
+
+// maxRanks is how many processes are told of one by one.
+const maxRanks = 1 << 16
+
+// sharding reads --shard and --ranks.
+func (e *Estimate) sharding(s train.Settings) (train.Sharding, error) {
+	shard, err := train.ParseShard(e.shard)
+	switch {
+	case err != nil:
+		return train.Sharding{}, usagef("--%v", err) // it begins with the flag's name
+	case e.ranks < 1 || e.ranks > maxRanks:
+		return train.Sharding{}, usagef("--ranks %d: want a number from 1 to %d", e.ranks, maxRanks)
+	case shard != train.ShardNothing && e.ranks == 1:
+		return train.Sharding{}, usagef("--shard %v: one process has none to divide it with; give --ranks", shard)
+	case shard != train.ShardNothing && s.Offload != train.Offload{}:
+		return train.Sharding{}, usagef("--shard and --offload are not estimated together")
+	}
+	return train.Sharding{Shard: shard, Ranks: e.ranks}, nil
 }
 
 func estimatedRank(rank int, m *train.Memory) EstimatedRank {

@@ -3,15 +3,18 @@ package program
 import (
 	"bytes"
 	"encoding/json"
+	"math"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/spf13/pflag"
+
+	"memtop/engine/train"
 )
 
-// estimated runs memtop estimate with the given flags.
-func estimated(t *testing.T, args []string) *EstimateReport {
+// parsed is memtop estimate with the given flags.
+func parsed(t testing.TB, args []string) *Estimate {
 	t.Helper()
 	var e Estimate
 	f := pflag.NewFlagSet("estimate", pflag.ContinueOnError)
@@ -19,11 +22,31 @@ func estimated(t *testing.T, args []string) *EstimateReport {
 	if err := f.Parse(args); err != nil {
 		t.Fatal(err)
 	}
-	r, err := e.Run(t.Context())
+	return &e
+}
+
+// estimated runs it, with everything that it tells.
+func estimated(t *testing.T, args []string) *EstimateReport {
+	t.Helper()
+	r, err := parsed(t, args).Run(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	return r
+}
+
+// rehearsed is the run itself.
+func rehearsed(t *testing.T, args []string) (variant, train.Estimate) {
+	t.Helper()
+	v, err := parsed(t, args).asked()
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := v.estimate(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v, e
 }
 
 // ran runs memtrain with the given flags and returns its last step.
@@ -82,8 +105,8 @@ func TestModelsHaveTheirPublishedSizes(t *testing.T) {
 		"llama3-8b": 8030261248, "llama3-70b": 70553706496,
 	}
 	for model, want := range tests {
-		if got := estimated(t, []string{"--model", model}).Parameters; got != want {
-			t.Errorf("%s has %d parameters, want %d", model, got, want)
+		if _, e := rehearsed(t, []string{"--model", model}); e.Parameters != want {
+			t.Errorf("%s has %d parameters, want %d", model, e.Parameters, want)
 		}
 	}
 }
@@ -112,20 +135,7 @@ func TestTechniquesAreToldInTheOrderToTryThem(t *testing.T) {
 }
 
 func TestFittingIsWhatTheAllocatorCanServe(t *testing.T) {
-	var e Estimate
-	f := pflag.NewFlagSet("estimate", pflag.ContinueOnError)
-	e.Register(f)
-	if err := f.Parse([]string{"--model", "gpt2", "--batch", "4", "--amp", "bf16", "--checkpoint", "block"}); err != nil {
-		t.Fatal(err)
-	}
-	v, err := e.asked()
-	if err != nil {
-		t.Fatal(err)
-	}
-	found, err := v.estimate(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	v, found := rehearsed(t, []string{"--model", "gpt2", "--batch", "4", "--amp", "bf16", "--checkpoint", "block"})
 	m := &found.Memory
 	tests := map[string]struct {
 		capacity int64
@@ -144,17 +154,59 @@ func TestFittingIsWhatTheAllocatorCanServe(t *testing.T) {
 	}
 }
 
+// TestFormulasOfTheLiteratureAreMet holds the rehearsal to what was published about
+// the same memory.
+func TestFormulasOfTheLiteratureAreMet(t *testing.T) {
+	gpt := []string{"--model", "gpt2-xl", "--half", "--batch", "4"}
+	tests := map[string]struct {
+		args  []string
+		wants []string
+	}{
+		"a whole model":               {gpt, []string{"(2 + 2 + 12) P", "s b (32 h L + 4 h + 2 v)"}},
+		"naive attention":             {append(slices.Clip(gpt), "--attention", "naive"), []string{"(2 + 2 + 12) P", "s b ((32 h + 2 a s) L + 4 h + 2 v)"}},
+		"everything recomputed":       {append(slices.Clip(gpt), "--checkpoint", "block"), []string{"(2 + 2 + 12) P", "s b (2 h L + 4 h + 2 v)"}},
+		"stage 1":                     {[]string{"--model", "llama-7b", "--half", "--ranks", "4", "--shard", "optimizer"}, []string{"(2 + 2 + 12/4) P"}},
+		"stage 2":                     {[]string{"--model", "llama-7b", "--half", "--ranks", "4", "--shard", "gradients"}, []string{"(2 + 2/4 + 12/4) P"}},
+		"stage 3":                     {[]string{"--model", "llama-7b", "--half", "--ranks", "4", "--shard", "parameters"}, []string{"(2/4 + 2/4 + 12/4) P"}},
+		"full precision, one moment":  {[]string{"--model", "gpt2", "--optimizer", "lion"}, []string{"(4 + 4 + 4) P"}},
+		"none for state in blocks":    {[]string{"--model", "gpt2", "--optimizer", "adamw8bit"}, nil},
+		"none for other models' rows": {[]string{"--model", "conv", "--half"}, []string{"(2 + 2 + 12) P"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			v, e := rehearsed(t, test.args)
+			for _, f := range v.formulas(&e) {
+				got = append(got, f.Formula)
+				if off := math.Abs(float64(f.Estimated)/float64(f.Bytes) - 1); off > 0.04 {
+					t.Errorf("%s: %d bytes, estimated %d: %.1f %% off", f.Formula, f.Bytes, f.Estimated, 100*off)
+				}
+			}
+			if !slices.Equal(got, test.wants) {
+				t.Errorf("got %q, want %q", got, test.wants)
+			}
+		})
+	}
+}
+
 // BenchmarkEstimateOf70B is an estimate with all of its variants.
 func BenchmarkEstimateOf70B(b *testing.B) {
-	var e Estimate
-	f := pflag.NewFlagSet("estimate", pflag.ContinueOnError)
-	e.Register(f)
-	args := []string{"--model", "llama-70b", "--amp", "bf16"}
-	if err := f.Parse(args); err != nil {
+	e := parsed(b, []string{"--model", "llama-70b", "--amp", "bf16"})
+	for b.Loop() {
+		if _, err := e.Run(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkRehearsalOf70B is the run itself.
+func BenchmarkRehearsalOf70B(b *testing.B) {
+	v, err := parsed(b, []string{"--model", "llama-70b", "--amp", "bf16"}).asked()
+	if err != nil {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		if _, err := e.Run(b.Context()); err != nil {
+		if _, err := v.estimate(b.Context()); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -2,7 +2,6 @@ package program
 
 import (
 	"memtop/cmd/command"
-	"memtop/engine/amp"
 	"memtop/engine/data"
 	"memtop/engine/device"
 	"memtop/engine/nn"
@@ -91,15 +90,9 @@ func (o *options) dataset() (set data.Dataset, closeData func(), err error) {
 
 // build makes the model on a device.
 func (o *options) build(d *tensor.Device) (nn.Module, error) {
-	model, err := nn.Build(d, device.Float32, o.seed, func(b nn.Builder) nn.Module { return o.preset.family.make(b, &o.sizes) })
-	if err != nil {
-		return nil, err
-	}
+	dtype := device.Float32
 	if o.half {
-		err = tensor.Try(func() { amp.Convert(nn.Params(model), device.BFloat16) })
+		dtype = device.BFloat16
 	}
-	if err != nil {
-		nn.Close(model)
-	}
-	return model, err
+	return nn.Build(d, dtype, o.seed, func(b nn.Builder) nn.Module { return o.preset.family.make(b, &o.sizes) })
 }

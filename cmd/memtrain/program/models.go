@@ -27,6 +27,7 @@ type preset struct {
 
 // family is a kind of model: how it is made and fed.
 type family struct {
+	name string
 	make func(b nn.Builder, s *sizes) nn.Module
 	// text says that it learns from tokens; else samples are what it learns from.
 	text    bool
@@ -34,10 +35,10 @@ type family struct {
 }
 
 var (
-	gptFamily   = family{make: makeGPT, text: true}
-	llamaFamily = family{make: makeLlama, text: true}
-	mlpFamily   = family{make: makeMLP, samples: spirals}
-	convFamily  = family{make: makeConv, samples: figures}
+	gptFamily   = family{name: "gpt", make: makeGPT, text: true}
+	llamaFamily = family{name: "llama", make: makeLlama, text: true}
+	mlpFamily   = family{name: "mlp", make: makeMLP, samples: spirals}
+	convFamily  = family{name: "conv", make: makeConv, samples: figures}
 )
 
 func makeGPT(b nn.Builder, s *sizes) nn.Module {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 
 	"memtop/engine/data"
 	"memtop/engine/nn"
@@ -18,6 +19,7 @@ type variant struct {
 	spec     data.Spec
 	half     bool
 	settings train.Settings
+	sharding train.Sharding
 }
 
 // plan returns the run as one that has not begun.
@@ -26,7 +28,7 @@ func (v *variant) plan() train.Plan {
 	o.half = v.half
 	return train.Plan{
 		Build: func(d *tensor.Device) (nn.Module, error) { return o.build(d) },
-		Spec:  v.spec, Batch: v.batch, Settings: v.settings,
+		Spec:  v.spec, Batch: v.batch, Settings: v.settings, Sharding: v.sharding,
 	}
 }
 
@@ -75,11 +77,31 @@ type technique struct {
 // first.
 var techniques = []technique{
 	{"attention", "flash", setting("attention"), false},
-	{"amp", "bf16", setting("amp"), false},
+	{"amp", "bf16", mixed, false},
 	{"half", "true", half, true},
 	{"checkpoint", "block", setting("checkpoint"), false},
 	{"micro_batch", "1", setting("micro_batch"), false},
 	{"optimizer", "adamw8bit", setting("optimizer"), false},
+	{"shard", "optimizer", shard, false},
+	{"shard", "gradients", shard, false},
+	{"shard", "parameters", shard, false},
+}
+
+// shard has several processes divide what they have; one cannot.
+func shard(v *variant, value string) error {
+	s, err := train.ParseShard(value)
+	if v.sharding.Ranks > 1 && v.sharding.Shard < s && v.settings.Offload == (train.Offload{}) {
+		v.sharding.Shard = s
+	}
+	return err
+}
+
+// mixed precision is for models that are whole.
+func mixed(v *variant, mode string) error {
+	if v.half {
+		return nil
+	}
+	return setting("amp")(v, mode)
 }
 
 func half(v *variant, _ string) error {
@@ -108,7 +130,7 @@ func (v *variant) with(list ...technique) (changed variant, other bool, err erro
 		return changed, false, err
 	}
 	before, err := v.settings.Parts(v.batch)
-	same := slices.Equal(parts, before) && changed.half == v.half
+	same := slices.Equal(parts, before) && changed.half == v.half && changed.sharding == v.sharding
 	for key, value := range changed.settings.Values() {
 		same = same && (partly[key] || value == v.settings.Values()[key])
 	}
@@ -122,14 +144,15 @@ var partly = map[string]bool{"micro_batch": true, "accumulate": true}
 // which m is known, and then those that lower it further together. A technique that
 // does more by itself than with those before it takes their place.
 func (v *variant) techniques(ctx context.Context, m *train.Memory) ([]Technique, error) {
+	each, err := v.triedEach(ctx)
+	if err != nil {
+		return nil, err
+	}
 	alone, together := []Technique{}, []Technique{}
 	var taken []technique
 	lowest := m.PeakReserved
-	for _, t := range techniques {
-		one, err := v.tried(ctx, t)
-		if err != nil {
-			return nil, err
-		}
+	for i, t := range techniques {
+		one := each[i]
 		if one == nil || one.PeakReserved >= m.PeakReserved {
 			continue
 		}
@@ -137,20 +160,34 @@ func (v *variant) techniques(ctx context.Context, m *train.Memory) ([]Technique,
 		if t.alone {
 			continue
 		}
-		more, err := v.tried(ctx, append(slices.Clip(taken), t)...)
-		if err != nil {
-			return nil, err
+		others := slices.DeleteFunc(slices.Clone(taken), func(other technique) bool { return other.key == t.key })
+		more := one
+		if len(others) > 0 {
+			if more, err = v.tried(ctx, append(others, t)...); err != nil {
+				return nil, err
+			}
 		}
 		switch {
 		case min(one.PeakReserved, more.PeakReserved) >= lowest:
 		case one.PeakReserved <= more.PeakReserved:
 			taken, lowest = []technique{t}, one.PeakReserved
 		default:
-			taken, lowest = append(taken, t), more.PeakReserved
+			taken, lowest = append(others, t), more.PeakReserved
 			together = append(together, *more)
 		}
 	}
 	return append(alone, together...), nil
+}
+
+// triedEach rehearses the variant with each technique alone, side by side.
+func (v *variant) triedEach(ctx context.Context) ([]*Technique, error) {
+	list, errs := make([]*Technique, len(techniques)), make([]error, len(techniques))
+	var running sync.WaitGroup
+	for i, t := range techniques {
+		running.Go(func() { list[i], errs[i] = v.tried(ctx, t) })
+	}
+	running.Wait()
+	return list, errors.Join(errs...)
 }
 
 // tried rehearses the variant with changes. It returns nil when they change nothing.

@@ -1,0 +1,94 @@
+package program
+
+import (
+	"fmt"
+
+	"memtop/engine/amp"
+	"memtop/engine/device"
+	"memtop/engine/optim"
+	"memtop/engine/train"
+	"memtop/snapshots/trace"
+)
+
+// Formula is what the literature computes of a part of the memory, beside what the
+// rehearsal found of it.
+type Formula struct {
+	Of        string `json:"of"`
+	Formula   string `json:"formula"`
+	Bytes     int64  `json:"bytes"`
+	Estimated int64  `json:"estimated_bytes"`
+	Source    string `json:"source"`
+}
+
+// formulas returns those that are about such a run.
+func (v *variant) formulas(e *train.Estimate) []Formula {
+	list := []Formula{}
+	if f, ok := v.modelStates(e); ok {
+		list = append(list, f)
+	}
+	if f, ok := v.activations(e); ok {
+		list = append(list, f)
+	}
+	return list
+}
+
+// modelStates is the ZeRO paper's, with the bytes that a parameter has here.
+func (v *variant) modelStates(e *train.Estimate) (Formula, bool) {
+	size, state := 4.0, map[optim.Kind]float64{optim.SGD: 4, optim.Adam: 8, optim.AdamW: 8, optim.Lion: 4}[v.settings.Optimizer.Kind]
+	if state == 0 || v.settings.Offload != (train.Offload{}) {
+		return Formula{}, false // its state is in blocks, or not all of it is on the device
+	}
+	if v.half {
+		size, state = 2, state+4
+	}
+	part := func(bytes float64, from train.Shard) (string, float64) {
+		if v.sharding.Ranks > 1 && v.sharding.Shard >= from {
+			return fmt.Sprintf("%.0f/%d", bytes, v.sharding.Ranks), bytes / float64(v.sharding.Ranks)
+		}
+		return fmt.Sprintf("%.0f", bytes), bytes
+	}
+	p, pBytes := part(size, train.ShardParameters)
+	g, gBytes := part(size, train.ShardGradients)
+	o, oBytes := part(state, train.ShardOptimizer)
+	h := &e.Memory.Highest
+	return Formula{
+		Of: "parameters, gradients and optimizer state", Formula: fmt.Sprintf("(%s + %s + %s) P", p, g, o),
+		Bytes:     int64((pBytes + gBytes + oBytes) * float64(e.Parameters)),
+		Estimated: h[trace.Parameter] + h[trace.Gradient] + h[trace.Optimizer],
+		Source:    "Rajbhandari et al. 2020, section 3",
+	}, true
+}
+
+// activations is Korthikanti's and others', who count what a transformer of 16 bits
+// with GELU keeps: without the masks of dropout, which are kept nowhere here, and
+// with logits of 16 bits.
+func (v *variant) activations(e *train.Estimate) (Formula, bool) {
+	parts, err := v.settings.Parts(v.batch)
+	if err != nil || v.preset.family.name != "gpt" || !v.half || v.settings.AMP != amp.Off {
+		return Formula{}, false
+	}
+	s, b, h := float64(v.seq), float64(parts[0]), float64(v.dim)
+	layer := ""
+	sum := 4*h + 2*float64(v.vocab)
+	switch v.settings.Checkpoint.String() {
+	case "block":
+		layer, sum = "2 h", sum+2*h*float64(v.layers)
+	case "none":
+		layer, sum = "32 h", sum+32*h*float64(v.layers)
+		if v.attentionKept() {
+			layer, sum = "(32 h + 2 a s)", sum+2*float64(v.heads)*s*float64(v.layers)
+		}
+	default:
+		return Formula{}, false
+	}
+	return Formula{
+		Of: "activations", Formula: "s b (" + layer + " L + 4 h + 2 v)", Bytes: int64(s * b * sum),
+		Estimated: e.Memory.Highest[trace.Activation],
+		Source:    "Korthikanti et al. 2022, section 4",
+	}, true
+}
+
+// attentionKept says whether the probabilities of attention are kept.
+func (v *variant) attentionKept() bool {
+	return v.settings.Attention.Kind(v.seq, v.dim/v.heads) == device.Naive
+}

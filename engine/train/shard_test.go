@@ -1,0 +1,119 @@
+package train
+
+import (
+	"testing"
+
+	"memtop/engine/amp"
+	"memtop/engine/nn"
+	"memtop/snapshots/trace"
+)
+
+// parted is a plan of a GPT whose tensors can all be divided among four.
+func parted(t *testing.T) Plan {
+	t.Helper()
+	g := nn.GPTConfig{Layers: 3, Dim: 64, Heads: 4, Context: 16, Vocab: 256, Bias: true}
+	s := DefaultSettings()
+	s.Checkpoint = nn.PerBlock()
+	return Plan{Build: gpt(g), Spec: newBench(t, 64<<20, g).set.Spec(), Batch: 2, Settings: s}
+}
+
+func TestRanksDivideWhatTheirStageSays(t *testing.T) {
+	plan := parted(t)
+	whole, err := plan.Estimate(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const ranks = 4
+	all := &whole.Memory.Highest
+	largest := int64(256 * 64 * 4) // the embedding, which is the head too
+	for _, shard := range Shards() {
+		for name, mode := range map[string]amp.Mode{"in float32": amp.Off, "in bf16": amp.BF16} {
+			t.Run(shard.String()+" "+name, func(t *testing.T) {
+				plan := plan
+				plan.Settings.AMP, plan.Sharding = mode, Sharding{shard, ranks}
+				e, err := plan.Estimate(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, test := range []struct {
+					category trace.Category
+					from     Shard
+					besides  int64 // what is whole for a while
+				}{
+					{trace.Optimizer, ShardOptimizer, 0},
+					// One is whole until it is sent, as one more comes.
+					{trace.Gradient, ShardGradients, 2 * largest},
+					// A module's are whole while it runs, and those of the next one come.
+					{trace.Parameter, ShardParameters, 2 * largest},
+				} {
+					got, want := e.Memory.Highest[test.category], all[test.category]
+					if shard >= test.from {
+						want /= ranks
+					}
+					if got < want || got > want+test.besides {
+						t.Errorf("%v takes %d bytes, want %d and at most %d more", test.category, got, want, test.besides)
+					}
+				}
+				if got := e.Memory.Highest[trace.Activation]; mode == amp.Off && got != all[trace.Activation] {
+					t.Errorf("activations take %d bytes, and %d of one process", got, all[trace.Activation])
+				}
+			})
+		}
+	}
+}
+
+func TestOneRankDividesNothing(t *testing.T) {
+	plan := parted(t)
+	want, err := plan.Estimate(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan.Sharding = Sharding{ShardParameters, 1}
+	got, err := plan.Estimate(t.Context())
+	if err != nil || got.Memory != want.Memory {
+		t.Errorf("got %+v, error %v, want %+v", got.Memory, err, want.Memory)
+	}
+}
+
+func TestAModelLargerThanADeviceFitsOnSeveral(t *testing.T) {
+	plan := parted(t)
+	plan.Build = gpt(nn.GPTConfig{Layers: 4, Dim: 256, Heads: 4, Context: 16, Vocab: 256, Bias: true})
+	plan.Capacity = 40 << 20 // the parameters alone take 12 MiB, and everything four times as much
+	if _, err := plan.Estimate(t.Context()); err == nil {
+		t.Fatal("it fits on one: the test shows nothing")
+	}
+	plan.Sharding = Sharding{ShardParameters, 8}
+	if _, err := plan.Estimate(t.Context()); err != nil {
+		t.Errorf("of eight: %v", err)
+	}
+}
+
+// TestPartsAreConvertedOnTheirWay looks at the copies in bfloat16 that autocast keeps
+// of whole weights.
+func TestPartsAreConvertedOnTheirWay(t *testing.T) {
+	plan := parted(t)
+	plan.Settings.AMP = amp.BF16
+	workspace := func(s Shard) int64 {
+		plan.Sharding = Sharding{s, 4}
+		e, err := plan.Estimate(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e.Memory.Highest[trace.Workspace]
+	}
+	const weights = 3 * 12 * 64 * 64 * 2 // in the layers' products, in bfloat16
+	if kept, passing := workspace(ShardGradients), workspace(ShardParameters); kept-passing < weights*9/10 {
+		t.Errorf("%d bytes of workspace where weights are whole and %d where they are divided; the copies are %d", kept, passing, weights)
+	}
+}
+
+func TestShardsHaveNames(t *testing.T) {
+	for _, s := range Shards() {
+		if got, err := ParseShard(s.String()); err != nil || got != s {
+			t.Errorf("%v: got %v, error %v", s, got, err)
+		}
+	}
+	if _, err := ParseShard("weights"); err == nil || err.Error() != `shard "weights": want none, optimizer, gradients or parameters` {
+		t.Errorf("got error %v", err)
+	}
+}
