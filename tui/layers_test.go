@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"memtop/snapshots/trace"
 	"memtop/tui/tuitest"
 )
 
@@ -84,4 +85,17 @@ func TestCheckpointingIsChangedForTheSelectedLayer(t *testing.T) {
 	wantsAsked(t, p, "checkpoint=layers=h.1", "checkpoint=layers=h.1+h.3.mlp")
 	d.press("1", "C")
 	wantsAsked(t, p, "checkpoint=layers=h.1", "checkpoint=layers=h.1+h.3.mlp", "checkpoint=none")
+}
+
+func TestLayersThatWereTimedOnTheProcessorSaySo(t *testing.T) {
+	recording := tuitest.Recording()
+	last := &recording.Steps[len(recording.Steps)-1]
+	d := start(t, 120, 40, Options{Color: "never", Device: -1}, fileOf("run.mtr", recording))
+	d.press("2")
+	d.wants("times")
+	d.lacks("of the processor")
+	last.Settings = append(last.Settings, trace.Value{Key: "layer_times", Value: "processor"})
+	d = start(t, 120, 40, Options{Color: "never", Device: -1}, fileOf("run.mtr", recording))
+	d.press("2")
+	d.wants(", of the processor, not the device")
 }

@@ -86,13 +86,17 @@ type Hello struct {
 	Command      string   `json:"command"`
 	User         string   `json:"user"`
 	Host         string   `json:"host"`
-	Writer       string   `json:"writer"`      // what made the events, such as "memtop's engine"
-	Started      int64    `json:"started_us"`  // when the program began, microseconds since the epoch
-	Devices      []int    `json:"devices"`     // ascending
-	ReadOnly     bool     `json:"read_only"`   // nothing can be changed
-	Interval     int64    `json:"interval_ns"` // between batches
-	Settings     Settings `json:"settings"`    // of the allocator
+	Writer       string   `json:"writer"`            // what made the events, such as "memtop's engine"
+	Started      int64    `json:"started_us"`        // when the program began, microseconds since the epoch
+	Devices      []int    `json:"devices"`           // ascending
+	ReadOnly     bool     `json:"read_only"`         // nothing can be changed
+	Interval     int64    `json:"interval_ns"`       // between batches
+	Settings     Settings `json:"settings"`          // of the allocator
+	Notices      []string `json:"notices,omitempty"` // what a viewer should know before it trusts the rest
 }
+
+// maxNotices is how many notices of a program are shown.
+const maxNotices = 8
 
 // Counters are sums since the program began.
 type Counters struct {

@@ -228,3 +228,20 @@ func TestACopyGoesOnAfterALostConnection(t *testing.T) {
 		t.Errorf("%d gaps, want 3: one in each stream and one between them", n)
 	}
 }
+
+func TestNoticesOfAProgramAreShownWithItsTrace(t *testing.T) {
+	greeted := greeting()
+	for range 100 {
+		greeted.Notices = append(greeted.Notices, "devices are not shown\x1b[2J")
+	}
+	got, err := read(t, written(t, func(e *wire.Encoder) {
+		e.Hello(greeted)
+		e.Bye("done")
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Notices) != 8 || strings.Contains(got.Notices[0], "\x1b") || !strings.HasPrefix(got.Notices[0], "devices are not shown") {
+		t.Errorf("notices %q", got.Notices)
+	}
+}

@@ -224,6 +224,9 @@ func (s *Stream) Trace() *trace.Trace {
 	live := s.live
 	live.Gauges = slices.Clip(live.Gauges)
 	t := s.follower.Publish(s.steps.list(), &live)
+	for _, notice := range s.hello.Notices[:min(len(s.hello.Notices), maxNotices)] {
+		t.Notices = append(t.Notices, trace.Printable(notice))
+	}
 	if s.in.Full() {
 		t.Notices = append(t.Notices, "the program has more different names and stacks than memtop keeps: later ones show as "+trace.NotKept)
 	}

@@ -1,7 +1,10 @@
 package layers
 
 import (
+	"slices"
+
 	"memtop/snapshots/analysis"
+	"memtop/snapshots/trace"
 	"memtop/tui/page"
 	"memtop/tui/screen"
 )
@@ -61,11 +64,18 @@ func (p *Page) title() string {
 	return text
 }
 
+// hostTimes is the setting of a step whose layers were timed without regard to what
+// their device still had to do.
+var hostTimes = trace.Value{Key: "layer_times", Value: "processor"}
+
 // state says what the numbers are, and the order.
 func (p *Page) state() string {
 	text := "times: median of " + screen.Plural(p.data.steps, "step")
 	if p.data.steps == 1 {
 		text = "times of this step"
+	}
+	if slices.Contains(p.data.Step.Settings, hostTimes) {
+		text += ", of the processor, not the device"
 	}
 	if p.table.Order.Inverse {
 		text += " · inverted"

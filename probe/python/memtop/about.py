@@ -33,7 +33,7 @@ class About:
         info = self._program.info()
         return {
             **self._who(info), "minor": MINOR, "devices": [m.device for m in info.devices],
-            "interval_ns": round(interval * 1e9), "settings": info.settings,
+            "interval_ns": round(interval * 1e9), "settings": info.settings, "notices": info.notices,
         }  # fmt: skip
 
     def _who(self, info: Info) -> Json:

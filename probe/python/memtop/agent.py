@@ -73,6 +73,7 @@ class Agent:
             devices=self.watch.devices(),
             writer=f"memtop's agent {__version__}",
             settings=memory.settings,
+            notices=self.watch.notices(),
             capabilities=("steps", "stacks", "gauges"),
             gauges=[gauge] if memory.host and (gauge := host_gauge()) else [],
             read_only=self.watch.settings.read_only,

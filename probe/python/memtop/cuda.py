@@ -23,12 +23,20 @@ from .source import Notes, amounts
 _SETTINGS = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF", "PYTORCH_ALLOC_CONF")
 
 
+NATIVE = "native"  # so PyTorch calls its own allocator
+
+
+def allocator() -> str:
+    """Return the allocator of the devices that the program uses, "" while it uses none."""
+    if not torch.cuda.is_initialized():
+        return ""
+    backend = getattr(torch._C, "_cuda_getAllocatorBackend", None)
+    return NATIVE if backend is None else str(backend())
+
+
 def present() -> bool:
     """Report whether the program uses such a device, through PyTorch's own allocator."""
-    if not torch.cuda.is_initialized():
-        return False
-    backend = getattr(torch._C, "_cuda_getAllocatorBackend", None)
-    return backend is None or backend() == "native"
+    return allocator() == NATIVE
 
 
 class CudaMemory:

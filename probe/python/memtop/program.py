@@ -36,6 +36,7 @@ class Info:
     writer: str = ""  # what records the events
     command: str = ""
     settings: Json = field(default_factory=dict)  # of the allocator
+    notices: list[str] = field(default_factory=list)  # what a viewer should know before it trusts the rest
     capabilities: Sequence[str] = ()  # beside the server's own
     read_only: bool = True  # nothing may be changed
     probe_ns: int = 0  # for how long watching has held up the program, since it began

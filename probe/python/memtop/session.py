@@ -31,13 +31,15 @@ from .journal import (
     now_us,
 )
 from .lines import Lines
-from .program import Json, Program
+from .program import Info, Json, Program
 from .shared import Shared
 from .wire import Frames
 
 INTERVAL, INTERVAL_MIN, INTERVAL_MAX = 0.1, 0.05, 60.0  # seconds
 _HEARTBEAT = 1.0
 _LOOK = 0.25  # how often a slow viewer's session looks whether the journal lets go what it has not sent
+
+_ANOTHER = "it has begun to use a device: attach again to see the memory of that"
 
 
 @dataclass
@@ -78,23 +80,24 @@ class Session:
         self._steps = 0  # that were reported before
         self._uncached = hello["settings"].get("allocator") == "none"  # there is no caching allocator
         self._sent = 0.0
+        self._outdated = False  # what was said first is true no longer
         self._options: Sequence[Json] | None = None
         self._known: dict[int, Json] = {}  # changes, as the viewer has them
         self._version = -1  # of the changes
 
     def run(self) -> Iterator[Piece]:
-        """Send until the server ends."""
+        """Send until the server ends, or what was said first is true no longer."""
         yield self._encoder.header()
         yield self._encoder.message(HELLO, self._hello)
         yield from self._state("")
         yield from self._end_batch()
-        while not self._meter.ending:
+        while not self._meter.ending and not self._outdated:
             look = self._next_look()
             yield look
             if self._due():
                 yield from self._batch(self._shared.end(look, self._journal.position))
         yield from self._batch(self._journal.position)
-        yield self._encoder.message(BYE, {"reason": self._meter.reason})
+        yield self._encoder.message(BYE, {"reason": _ANOTHER if self._outdated else self._meter.reason})
 
     def _next_look(self) -> float:
         """Return when to look for news: at multiples of the interval, so that viewers are served together."""
@@ -116,6 +119,9 @@ class Session:
         """Send what the journal has up to a position."""
         batch = self._journal.since(self._position)
         if batch.missed is not None:
+            self._compare(self._program.info())
+            if self._outdated:
+                return
             yield from self._state("the viewer fell behind")
         else:
             yield from self._encoder.tables(self._journal.tables)
@@ -181,16 +187,20 @@ class Session:
     def _end_batch(self) -> Iterator[Piece]:
         yield from self._settings()
         self._sent = time.monotonic()
-        meter = self._meter
+        meter, info = self._meter, self._program.info()
+        self._compare(info)
         yield self._encoder.message(
             COUNTERS,
             {
                 "time_us": now_us(),
                 "dropped": meter.dropped_events,
                 "dropped_steps": meter.dropped_steps,
-                "probe_ns": self._program.info().probe_ns,
+                "probe_ns": info.probe_ns,
             },
         )
+
+    def _compare(self, info: Info) -> None:
+        self._outdated = any(getattr(info, name) != self._hello[name] for name in ("settings", "notices"))
 
     def _settings(self) -> Iterator[Piece]:
         """Send the options and the changes that differ from what the viewer has."""

@@ -33,7 +33,7 @@ from .gauges import host_gauge
 from .gradients import PAUSE, Gradients
 from .guard import Guard
 from .host import HostMemory
-from .journal import GAUGES, SETTING_CHANGED, SETTINGS, STEP, STEP_BEGIN, STEP_END, Journal, now_us
+from .journal import GAUGES, SETTING_CHANGED, STEP, STEP_BEGIN, STEP_END, Journal, now_us
 from .layers import Layers
 from .models import Models
 from .names import Names
@@ -110,6 +110,13 @@ class Watch:
                 self._look_where()
             return self.memory
 
+    def notices(self) -> list[str]:
+        """Return what a viewer should know of the memory that it sees. Any thread may ask."""
+        name = cuda.allocator()
+        if name in ("", cuda.NATIVE):
+            return []
+        return [f"devices are not shown, only the processor: {name} gives no account of its memory"]
+
     def known(self) -> list[Holding]:
         """Return all that is known now of the memory of devices: what watching knows, and what the interpreter holds.
         The program must be within one call of PyTorch's meanwhile."""
@@ -138,7 +145,6 @@ class Watch:
         if isinstance(self.memory, HostMemory) and cuda.present():
             with self._lock:
                 if self._wanted and self._look_where():
-                    self.journal.message(SETTINGS, self.memory.settings, key=0)
                     self._begin()
 
     def _begin(self) -> None:
@@ -246,9 +252,11 @@ class Watch:
         self.sampling.pay(min(paid, CREDIT_NS // 2) if self._first else paid)  # much of a first look never comes again
         self._look(optimizer, self._wanted and self.sampling.next(duration))
         data["probe_ns"] = spent
+        if not self.memory.host:
+            used.append(("layer_times", "processor"))  # nothing waits for a device
         if self._compiles:
             used.append(("layers", "not watched: the model is compiled"))
-        data["settings"] = [{"key": key, "value": value} for key, value in used]
+        data["settings"] = [{"key": key, "value": value} for key, value in sorted(used)]
         self.journal.message(STEP, data, key=0)
         for key, value in changed:
             with self.journal.lock:

@@ -18,9 +18,10 @@ from standin import ACTIVE, Allocator, Tensor
 
 from memtop.cuda import CudaMemory, used
 from memtop.history import MOST_ENTRIES
-from memtop.journal import Journal, Pickled, Tags
+from memtop.journal import STEP, Journal, Pickled, Tags
 from memtop.registry import Registry, by_callback
 from memtop.stacks import Stacks
+from memtop.watch import Watch
 
 
 @pytest.fixture
@@ -196,3 +197,28 @@ def test_every_device_that_has_memory_is_told_of(
     assert [(t.device, len(t.notes)) for t in watched.memory._tags()] == [(2, 1)]
     del tensor
     assert watched.memory._tags() == []
+
+
+@needs_recorded
+@pytest.mark.parametrize(("name", "shown"), [("native", True), ("cudaMallocAsync", False), ("pluggable", False)])
+def test_a_device_that_is_used_after_a_viewer_came_is_shown_or_its_allocator_is_named(
+    name: str, shown: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watch = Watch(Journal())
+    try:
+        watch.want(True)
+        assert watch.source().host and watch.notices() == []
+        allocator = Allocator(RECORDED / SHORT)
+        allocator.install(monkeypatch.setattr)
+        monkeypatch.setattr(torch._C, "_cuda_getAllocatorBackend", lambda: name)
+        model = torch.nn.Linear(2, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in range(2):
+            model(torch.ones(1, 2)).sum().backward()
+            optimizer.step()
+        assert watch.source().host != shown
+        assert [name in notice for notice in watch.notices()] == [True] * (not shown)
+        [*_, step] = watch.journal.latest(STEP)
+        assert ({"key": "layer_times", "value": "processor"} in step["settings"]) == shown
+    finally:
+        watch.close()

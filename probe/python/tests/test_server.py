@@ -41,6 +41,14 @@ def test_a_stream_has_the_state_and_then_every_event(serving: Serving) -> None:
     assert events == [(e.kind, e.address, e.size, e.time_us, e.stack, e.note) for e in kept]
 
 
+def test_a_stream_says_goodbye_when_the_memory_is_another_than_it_began_with(serving: Serving) -> None:
+    stream = serving.peer().stream()
+    assert stream.batch()[0].data["settings"] == {"allocator": "none"}
+    serving.program.cached = True
+    assert "attach again" in stream.until(BYE).data["reason"]
+    assert serving.peer().stream().batch()[0].data["settings"] == {}
+
+
 def test_viewers_are_counted_from_the_first_to_the_last(serving: Serving) -> None:
     one, other = serving.peer(), serving.peer()
     one.stream().until(COUNTERS)
