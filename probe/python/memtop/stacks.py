@@ -20,7 +20,8 @@ class Stacks:
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
-        # By the code's identity, which holds while the code is kept here.
+        # By the code's identity, which holds while the code is kept here, and by the instruction in it: to ask for
+        # its line takes the interpreter far longer.
         self._codes: dict[int, tuple[CodeType, dict[int, int]]] = {}
         self._stacks: dict[tuple[int, ...], int] = {}
 
@@ -31,7 +32,7 @@ class Stacks:
         codes = self._codes
         for _ in range(DEEPEST):
             known = codes.get(id(frame.f_code))
-            number = known[1].get(frame.f_lineno) if known is not None else None
+            number = known[1].get(frame.f_lasti) if known is not None else None
             if number is None:
                 number = self._frame(frame)
             if number:
@@ -56,8 +57,8 @@ class Stacks:
     def _frame(self, frame: FrameType) -> int:
         """Return the number of a frame that is new here, 0 for one of the agent's."""
         code, line = frame.f_code, frame.f_lineno or frame.f_code.co_firstlineno
-        lines = self._codes.setdefault(id(code), (code, {}))[1]
-        number = lines[line] = self._new(code, line)
+        numbers = self._codes.setdefault(id(code), (code, {}))[1]
+        number = numbers[frame.f_lasti] = self._new(code, line)
         return number
 
     def _new(self, code: CodeType, line: int) -> int:

@@ -15,7 +15,6 @@ import weakref
 from collections.abc import Sequence
 from typing import Any, Callable
 
-import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from . import cuda
@@ -35,6 +34,7 @@ from .guard import Guard
 from .host import HostMemory
 from .journal import GAUGES, SETTING_CHANGED, STEP, STEP_BEGIN, STEP_END, Journal, now_us
 from .layers import Layers
+from .losses import loss_of
 from .models import Models
 from .names import Names
 from .program import Memory
@@ -42,7 +42,7 @@ from .registry import Holding, Registry
 from .sampling import CREDIT_NS, Sampling
 from .saved import SavedTensors
 from .source import Source
-from .stacks import Stacks, place_of, variables_of
+from .stacks import Stacks
 
 PASSING_NS = 100_000_000  # from one step that nobody watches to the next that is noted
 GAUGE_NS = 1_000_000_000
@@ -335,25 +335,3 @@ class Watch:
 
 def _nothing() -> None:
     """Stand for an optimizer that is not there."""
-
-
-def loss_of(candidates: list[Any]) -> float | str | None:
-    """Return the loss, where a model gave one or a variable of the program's own has that name, and reading it waits
-    for no device."""
-    if candidates:
-        return number(candidates[-1])
-    frame = place_of(sys._getframe(1))
-    while frame is not None:
-        value = variables_of(frame).get("loss")
-        if isinstance(value, torch.Tensor) and value.dim() == 0 and value.device.type == "cpu":
-            return number(value)
-        frame = place_of(frame.f_back)
-    return None
-
-
-def number(value: Any) -> float | str:
-    """Return a number as the protocol's JSON has it, which knows no infinity."""
-    got = float(value.detach())
-    if got != got:
-        return "NaN"
-    return {float("inf"): "+Inf", float("-inf"): "-Inf"}.get(got, got)
