@@ -49,8 +49,14 @@ func (s *session) checkFit(ctx context.Context) (needs train.Estimate, warning s
 	if err != nil {
 		return needs, warning, err
 	}
-	return needs, warning, machineError{warning, s.remedy(fitting, least) + "; --force tries it all the same"}
+	return needs, warning, unfitError{machineError{warning, s.remedy(fitting, least) + "; --force tries it all the same"}}
 }
+
+// unfitError is a run that was refused because it will not fit.
+type unfitError struct{ machineError }
+
+// Unwrap returns what is printed of it.
+func (e unfitError) Unwrap() error { return e.machineError }
 
 // remedy says in one line what would make the run fit.
 func (s *session) remedy(fitting []train.Remedy, least train.Remedy) string {

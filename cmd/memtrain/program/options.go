@@ -76,8 +76,8 @@ written, and the exit code is 128 and the number of the signal.`,
   memtrain --data book.txt --steps 1000 --save run.mem
   memtrain --resume run.mem --steps 2000
   memtrain --device-memory 64MiB --seq 256 --force --snapshot oom.pickle
-  memtrain --leak cache --json`,
-		Args:              cobra.NoArgs,
+  memtrain --leak cache --json
+  memtrain compare --settings "none; checkpoint=block; amp=bf16"`,
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		DisableAutoGenTag: true,
@@ -87,24 +87,26 @@ written, and the exit code is 128 and the number of the signal.`,
 	}
 	o.register(c.Flags())
 	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usagef("%s", command.FlagCause(err)) })
-	c.Args = func(_ *cobra.Command, args []string) error {
-		if len(args) > 0 {
-			return usagef("memtrain takes flags only, not %q", args[0])
-		}
-		return nil
-	}
+	c.Args = flagsOnly
+	compare := compareCommand(stdout, gpus)
+	compare.Args = flagsOnly
+	c.AddCommand(compare)
+	c.CompletionOptions.DisableDefaultCmd = true
+	c.SetHelpCommand(&cobra.Command{Hidden: true})
 	return c
+}
+
+func flagsOnly(_ *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usagef("memtrain takes flags only, not %q", args[0])
+	}
+	return nil
 }
 
 func (o *options) register(f *pflag.FlagSet) {
 	o.begin(f)
-	f.StringVar(&o.device, "device", "auto", "`DEVICE` to train on: auto, cpu:0 or cuda:N")
-	o.deviceMemory = cpu.DefaultCapacity
-	f.Var(&o.deviceMemory, "device-memory", "memory of cpu:0")
-	o.registerPlan(f)
-	f.StringVar(&o.data, "data", "", "text or token `FILE` to train gpt on (default a text that comes with memtrain)")
+	o.registerRun(f)
 	f.Int64Var(&o.steps, "steps", 200, "steps of the whole run, 0 for no end")
-	f.Uint64Var(&o.seed, "seed", 1, "seed of the weights, of dropout and of the order of samples")
 	f.StringVar(&o.save, "save", "", "save the run to `FILE` when it ends")
 	f.Int64Var(&o.saveEvery, "save-every", 0, "and every `N` steps, so that a run that is killed can go on")
 	f.StringVar(&o.resume, "resume", "", "go on with the run that was saved to `FILE`")
@@ -114,6 +116,16 @@ func (o *options) register(f *pflag.FlagSet) {
 	f.StringVar(&o.probe, "probe", "on", "let memtop attach to the run: `on or off`")
 	f.BoolVar(&o.force, "force", false, "begin although the run will not fit")
 	f.BoolVar(&o.asJSON, "json", false, "print one JSON object a step")
+}
+
+// registerRun adds the flags that say what is trained, on what and where.
+func (o *options) registerRun(f *pflag.FlagSet) {
+	f.StringVar(&o.device, "device", "auto", "`DEVICE` to train on: auto, cpu:0 or cuda:N")
+	o.deviceMemory = cpu.DefaultCapacity
+	f.Var(&o.deviceMemory, "device-memory", "memory of cpu:0")
+	o.registerPlan(f)
+	f.StringVar(&o.data, "data", "", "text or token `FILE` to train models of text on (default a text that comes with memtrain)")
+	f.Uint64Var(&o.seed, "seed", 1, "seed of the weights, of dropout and of the order of samples")
 }
 
 // begin takes the flags of a command.

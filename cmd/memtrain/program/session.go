@@ -14,6 +14,7 @@ import (
 	"memtop/engine/train"
 	"memtop/engine/weights"
 	"memtop/probe"
+	"memtop/snapshots/trace"
 )
 
 // session is a run: everything that is open while it trains. It is owned by the
@@ -36,6 +37,7 @@ type session struct {
 	probed    bool         // a probe is wanted
 	listening *probe.Probe // nil when there is none
 	closers   []func()
+	changes   []trace.Value // to the settings that the flags say; of a comparison
 }
 
 // train is the program.
@@ -188,8 +190,21 @@ func (s *session) readSettings() (err error) {
 			return err
 		}
 	}
-	s.settings, err = s.change(settings)
-	return err
+	if s.settings, err = s.change(settings); err != nil {
+		return err
+	}
+	for _, c := range s.changes {
+		if c.Key == halfKey {
+			continue
+		}
+		if s.settings, err = s.settings.With(c.Key, c.Value); err != nil {
+			return usagef("--settings: %v", err)
+		}
+	}
+	if _, err = s.settings.Parts(s.batch); err != nil {
+		return usagef("--settings %s: %v", settingsText(s.changes), err)
+	}
+	return nil
 }
 
 func (s *session) openWeights() (err error) {
