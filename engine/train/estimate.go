@@ -77,7 +77,7 @@ func (p Plan) stage(f func(t *Trainer) error) error {
 	}
 	d := tensor.NewDevice("dry", a, dry.Backend{}, tensor.Options{Unnamed: true})
 	homes := p.Sharding.homes(d)
-	model, err := p.Build(homes.of(p.Settings.Offload.Parameters, ShardParameters))
+	model, err := p.Build(homes.of(p.Settings.Offload.Parameters != "", ShardParameters))
 	if err != nil {
 		return OutOfMemory(err, "making the model")
 	}

@@ -48,7 +48,7 @@ func TestEstimateEqualsWhatIsMeasured(t *testing.T) {
 		"fp16, eight bits":       func(s *Settings) { s.AMP, s.Optimizer = amp.FP16, optim.Defaults(optim.AdamW8bit) },
 		"state on the host":      func(s *Settings) { s.Offload.Optimizer = true },
 		"all on the host, in parts": func(s *Settings) {
-			s.Offload, s.Accumulate, s.AMP = Offload{true, true, true, true}, 2, amp.BF16
+			s.Offload, s.Accumulate, s.AMP = Offload{true, true, AllLayers, AllLayers}, 2, amp.BF16
 		},
 		"chunked, sgd": func(s *Settings) { s.Attention, s.Optimizer = nn.ChunkedAttention, optim.Defaults(optim.SGD) },
 	}

@@ -9,24 +9,47 @@ import (
 )
 
 // Offload says what lives in the host's memory instead of the device's while it
-// is not used. The zero value is nothing. It is immutable.
+// is not used. The zero value is nothing.
 type Offload struct {
-	Optimizer   bool // state, and the step itself, which the processor computes
-	Gradients   bool // of parameters, from the moment they are complete
-	Parameters  bool // but for the time in which a module uses them
-	Activations bool // what the forward pass saves for the backward pass
+	Optimizer   bool   // state, and the step itself, which the processor computes
+	Gradients   bool   // of parameters, from the moment they are complete
+	Parameters  Layers // whose are on the device only while a module uses them
+	Activations Layers // of which what the forward pass saves waits for the backward pass
+}
+
+// Layers are parts of a model: none of it, AllLayers, or the paths of some with
+// all that is below them, joined by +.
+type Layers string
+
+// AllLayers is the whole model.
+const AllLayers Layers = "*"
+
+// names returns the paths.
+func (l Layers) names() []string {
+	if l == "" || l == AllLayers {
+		return nil
+	}
+	return strings.Split(string(l), "+")
+}
+
+// has reports whether a path is, or is below, one of the layers.
+func (l Layers) has(path string) bool {
+	return l == AllLayers || slices.ContainsFunc(l.names(), func(name string) bool {
+		return path == name || strings.HasPrefix(path, name+".")
+	})
 }
 
 // offloads are the parts of Offload by name, in the order in which they are
-// shown.
+// shown. A part is one of its two kinds.
 var offloads = []struct {
-	name string
-	of   func(*Offload) *bool
+	name   string
+	whole  func(*Offload) *bool
+	layers func(*Offload) *Layers
 }{
-	{"optimizer", func(o *Offload) *bool { return &o.Optimizer }},
-	{"gradients", func(o *Offload) *bool { return &o.Gradients }},
-	{"parameters", func(o *Offload) *bool { return &o.Parameters }},
-	{"activations", func(o *Offload) *bool { return &o.Activations }},
+	{name: "optimizer", whole: func(o *Offload) *bool { return &o.Optimizer }},
+	{name: "gradients", whole: func(o *Offload) *bool { return &o.Gradients }},
+	{name: "parameters", layers: func(o *Offload) *Layers { return &o.Parameters }},
+	{name: "activations", layers: func(o *Offload) *Layers { return &o.Activations }},
 }
 
 // Offloads returns what can be offloaded, by name.
@@ -38,12 +61,16 @@ func Offloads() []string {
 	return list
 }
 
-// String returns what ParseOffload reads: "none", or "optimizer+gradients".
+// String returns what ParseOffload reads: "none", or "optimizer+activations", or
+// with some layers only "optimizer+activations=h.0+h.1".
 func (o Offload) String() string {
 	var list []string
 	for _, part := range offloads {
-		if *part.of(&o) {
+		switch {
+		case part.whole != nil && *part.whole(&o), part.layers != nil && *part.layers(&o) == AllLayers:
 			list = append(list, part.name)
+		case part.layers != nil && *part.layers(&o) != "":
+			list = append(list, part.name+"="+string(*part.layers(&o)))
 		}
 	}
 	if list == nil {
@@ -53,35 +80,60 @@ func (o Offload) String() string {
 }
 
 // ParseOffload is the inverse of Offload.String. The parts may be in any order,
-// and commas may join them as well.
+// and commas may join them as well. What is not the name of a part is one more
+// layer of the part before.
 func ParseOffload(text string) (Offload, error) {
 	var o Offload
 	if text == "none" {
 		return o, nil
 	}
-	for name := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == '+' || r == ',' }) {
-		i := slices.Index(Offloads(), name)
-		if i < 0 {
-			return Offload{}, fmt.Errorf("offload %q: want none, or some of %s joined by +", text, strings.Join(Offloads(), ", "))
+	var open *Layers // of the part before
+	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return r == '+' || r == ',' }) {
+		ok := false
+		if open, ok = o.add(word, open); !ok {
+			o = Offload{}
+			break
 		}
-		*offloads[i].of(&o) = true
 	}
 	if o == (Offload{}) {
-		return o, fmt.Errorf("offload %q: want none, or some of %s joined by +", text, strings.Join(Offloads(), ", "))
+		return o, fmt.Errorf("offload %q: want none, or some of %s joined by +; the last two may be of some layers only, as in activations=h.0+h.1",
+			text, strings.Join(Offloads(), ", "))
 	}
 	return o, nil
+}
+
+// add adds a part, or a layer to the part that is open.
+func (o *Offload) add(word string, open *Layers) (opened *Layers, ok bool) {
+	name, layer, given := strings.Cut(word, "=")
+	i := slices.Index(Offloads(), name)
+	switch {
+	case i < 0 && open != nil && !given:
+		*open += Layers("+" + word)
+		return open, true
+	case i < 0 || given && (offloads[i].whole != nil || layer == "" || layer == string(AllLayers)):
+		return nil, false
+	case offloads[i].whole != nil:
+		*offloads[i].whole(o) = true
+		return nil, true
+	case !given:
+		*offloads[i].layers(o) = AllLayers
+		return nil, true
+	}
+	opened = offloads[i].layers(o)
+	*opened = Layers(layer)
+	return opened, true
 }
 
 // offload has the step that begins use the host for what o says.
 func (t *Trainer) offload(o Offload) {
 	t.optimizer.Move(t.config.homes.of(o.Optimizer, ShardOptimizer))
 	for _, p := range t.parameters {
-		p.Move(t.config.homes.of(o.Parameters, ShardParameters))
+		p.Move(t.config.homes.of(o.Parameters.has(p.Name()), ShardParameters))
 		p.KeepGrad(t.config.homes.of(o.Gradients, ShardGradients))
 	}
 	t.ctx.OffloadSaved(nil)
-	if o.Activations {
-		t.ctx.OffloadSaved(func(string) bool { return true })
+	if o.Activations != "" {
+		t.ctx.OffloadSaved(o.Activations.has)
 	}
 }
 
@@ -89,5 +141,5 @@ func (t *Trainer) offload(o Offload) {
 // where they will live: a model that is larger than the device fits on its host.
 // It fails, as tensors do, when the host cannot be reached.
 func (o Offload) Home(d *tensor.Device) *tensor.Device {
-	return homes{device: d}.of(o.Parameters, ShardParameters)
+	return homes{device: d}.of(o.Parameters != "", ShardParameters)
 }

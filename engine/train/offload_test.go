@@ -2,6 +2,7 @@ package train
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -83,6 +84,7 @@ func TestOffloadingChangesNoBit(t *testing.T) {
 // offloadTests are the sets that are tried.
 var offloadTests = []string{
 	"optimizer", "gradients", "parameters", "activations", "optimizer+parameters", "optimizer+gradients+parameters+activations",
+	"parameters=h.0+h.2.mlp+activations=h.1+h.3.attn",
 }
 
 // TestOffloadedStateFreesItsBytesExactly compares what is allocated between
@@ -117,7 +119,7 @@ func TestWhatDoesNotFitOnTheDeviceComesBackLater(t *testing.T) {
 	g := tiny()
 	g.Dim, g.Layers = 256, 8 // 25 MiB of parameters
 	all := DefaultSettings()
-	all.Offload = Offload{true, true, true, true}
+	all.Offload = Offload{true, true, AllLayers, AllLayers}
 	train := func(between func(*Trainer, Batches)) []float64 {
 		b := newBenchWith(t, 8<<20, g, all.Offload)
 		batches := b.loader(t, 0)
@@ -151,5 +153,62 @@ func TestWhatDoesNotFitOnTheDeviceComesBackLater(t *testing.T) {
 	})
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("losses (-left alone +changed):\n%s", diff)
+	}
+}
+
+func TestOffloadIsReadAsItIsWritten(t *testing.T) {
+	for text, want := range map[string]Offload{
+		"none":                                   {},
+		"optimizer":                              {Optimizer: true},
+		"optimizer+gradients":                    {Optimizer: true, Gradients: true},
+		"parameters+activations":                 {Parameters: AllLayers, Activations: AllLayers},
+		"activations=h.0+h.1.mlp":                {Activations: "h.0+h.1.mlp"},
+		"parameters=wte+h.0+h.1":                 {Parameters: "wte+h.0+h.1"},
+		"optimizer+parameters=h+activations=wte": {Optimizer: true, Parameters: "h", Activations: "wte"},
+	} {
+		got, err := ParseOffload(text)
+		if err != nil || got != want || got.String() != text {
+			t.Errorf("%q is %+v, %v, written %q; want %+v", text, got, err, got, want)
+		}
+	}
+	for text, want := range map[string]string{
+		"gradients,optimizer":               "optimizer+gradients",
+		"activations=h.0,optimizer":         "optimizer+activations=h.0",
+		"activations=h.0,h.1,parameters":    "parameters+activations=h.0+h.1",
+		"activations,optimizer,activations": "optimizer+activations",
+	} {
+		if got, err := ParseOffload(text); err != nil || got.String() != want {
+			t.Errorf("%q is read as %q, %v; want %q", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"", "all", "optimizer=h.0", "h.0", "optimizer+h.0", "activations=", "activations=*", "none+optimizer", "+"} {
+		if got, err := ParseOffload(text); err == nil {
+			t.Errorf("%q is taken for %q", text, got)
+		}
+	}
+	_, trainer := offloadingTrainer(t, DefaultSettings(), false)
+	if err := trainer.Change("offload", "activations=h.0+h.9"); err == nil || !strings.Contains(err.Error(), `there is no layer "h.9"`) {
+		t.Errorf("of a layer that there is not: %v", err)
+	}
+}
+
+// TestOnlyTheChosenLayersAreOffloaded compares what is on the host with what the
+// layers have.
+func TestOnlyTheChosenLayersAreOffloaded(t *testing.T) {
+	s := DefaultSettings()
+	s.Offload = Offload{Parameters: "h.1.mlp", Activations: "h.0+h.2.attn"}
+	_, trainer := offloadingTrainer(t, s, false)
+	got := steps(t, trainer, 2)[1].Memory.Host
+	var want [trace.CategoryCount]int64
+	for _, l := range trainer.Layers() {
+		if s.Offload.Activations.has(l.Name) {
+			want[trace.Activation] += l.SavedBytes
+		}
+		if s.Offload.Parameters.has(l.Name) {
+			want[trace.Parameter] += l.ParameterBytes
+		}
+	}
+	if got != want || want[trace.Activation] == 0 || want[trace.Parameter] == 0 {
+		t.Errorf("%v bytes on the host, the layers have %v", got, want)
 	}
 }

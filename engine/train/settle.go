@@ -25,12 +25,20 @@ func (t *Trainer) settle(s Settings) (Settings, error) {
 		s.Checkpoint = s.Checkpoint.Choose(names...)
 		return s, err
 	}
-	for _, name := range s.Checkpoint.Chosen() {
+	if err := t.exist("checkpoint layers", s.Checkpoint.Chosen()); err != nil {
+		return s, err
+	}
+	return s, t.exist("offload", slices.Concat(s.Offload.Parameters.names(), s.Offload.Activations.names()))
+}
+
+// exist fails when a setting names a layer that there is not.
+func (t *Trainer) exist(setting string, names []string) error {
+	for _, name := range names {
 		if !t.layers[name] {
-			return s, fmt.Errorf("checkpoint layers: there is no layer %q, but %s …", name, strings.Join(t.someLayers(), ", "))
+			return fmt.Errorf("%s: there is no layer %q, but %s …", setting, name, strings.Join(t.someLayers(), ", "))
 		}
 	}
-	return s, nil
+	return nil
 }
 
 // someLayers returns some of the layers that there are.
