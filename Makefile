@@ -86,7 +86,7 @@ bench-peers: ## training steps on the processor beside PyTorch, in turn, by $(RO
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/memtrain ./cmd/memtrain
 	$(TORCH_PYTHON) cmd/memtrain/benchpeers/peers.py $(CURDIR)/bin/memtrain --rounds $(ROUNDS)
 
-bench-agent: ## what the agent costs a job: alone, not attached and attached, by $(ROUNDS) interleaved rounds
+bench-agent: ## what the agent costs a job, by $(ROUNDS) interleaved pairs: alone and attached
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/memtop ./cmd/memtop
 	OMP_NUM_THREADS=1 $(TORCH_PYTHON) probe/python/bench/agent.py $(CURDIR)/bin/memtop --pairs $(ROUNDS)
 
