@@ -22,7 +22,7 @@ SEED     ?= 1
 SNAPSHOTS ?= ../shared/snapshots
 LABELS   ?=
 
-.PHONY: build wheel test lint vet fmt race golden bench bench-open bench-engine bench-attach bench-live bench-peers soak gpu fuzz fuzz-mutate viewer agent-real bench-agent soak-agent kill deadcode test-busy check check-categories
+.PHONY: build wheel test lint vet fmt race golden bench bench-open bench-engine bench-attach bench-live bench-peers predictions soak gpu fuzz fuzz-mutate viewer agent-real bench-agent soak-agent kill deadcode test-busy check check-categories
 
 build: ## bin/memtop, a static file, and bin/memtrain, which needs the C library to look for a GPU's driver
 	CGO_ENABLED=$(CGO_ENABLED) $(GO) build -trimpath -o bin/memtop ./cmd/memtop
@@ -81,6 +81,9 @@ viewer: ## our snapshots in PyTorch's own viewer; MEMORYVIZ is torch/utils/viz/M
 		npm install --silent --no-save --prefix "$$folder" d3v5@npm:d3@5.16.0 d3v7@npm:d3@7.9.0 && \
 		MEMTOP_MEMORYVIZ=$(abspath $(MEMORYVIZ)) MEMTOP_D3="$$folder/node_modules" \
 		$(GO) test -count 1 -v -run PyTorchViewer ./cmd/memtop
+
+predictions: ## predicted and measured peaks and step times of five models in all settings: the table of errors
+	MEMTOP_LONG=1 $(GO) test ./engine/train -count 1 -timeout 30m -v -run PredictionsOfManyModels
 
 bench-peers: ## training steps on the processor beside PyTorch, in turn, by $(ROUNDS) rounds
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/memtrain ./cmd/memtrain

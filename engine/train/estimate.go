@@ -33,6 +33,8 @@ type Estimate struct {
 	Parameters int64 // their number
 	// Layers are what each layer will do; the times mean nothing.
 	Layers []nn.Layer
+	// Work is what the step has to do.
+	Work dry.Work
 }
 
 // estimatedSteps is how many steps are run: the second finds the memory that the
@@ -75,7 +77,7 @@ func (p Plan) stage(f func(t *Trainer) error) error {
 	if err != nil {
 		return err
 	}
-	d := tensor.NewDevice("dry", a, dry.Backend{}, tensor.Options{Unnamed: true})
+	d := tensor.NewDevice("dry", a, new(dry.Meter), tensor.Options{Unnamed: true})
 	homes := p.Sharding.homes(d)
 	model, err := p.Build(homes.of(p.Settings.Offload.Parameters != "", ShardParameters))
 	if err != nil {
@@ -99,13 +101,15 @@ func (t *Trainer) estimate(ctx context.Context, s Settings) (Estimate, error) {
 		return Estimate{}, err
 	}
 	var e Event
+	meter := t.config.Device.Backend().(*dry.Meter) // see stage
 	for range estimatedSteps {
 		var err error
+		meter.Take()
 		if e, err = t.Step(ctx); err != nil {
 			return Estimate{}, err
 		}
 	}
-	estimate := Estimate{Memory: e.Memory}
+	estimate := Estimate{Memory: e.Memory, Work: meter.Take()}
 	for _, p := range t.parameters {
 		estimate.Parameters += int64(p.Data().Size())
 	}

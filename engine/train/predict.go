@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"memtop/engine/alloc"
+	"memtop/engine/device/dry"
 	"memtop/snapshots/trace"
 )
 
@@ -23,7 +24,8 @@ var ErrNoRehearsal = errors.New("this run cannot say what a change will do")
 // move what a step needs. The change is rehearsed on a device that computes
 // nothing: steps as they are now, then steps as they would be, and the difference.
 // How much longer a step takes is known where it follows from times that were
-// measured: those of the layers that are computed again. It fails when a value is
+// measured: those of the layers that are computed again; elsewhere it is estimated,
+// see "Estimated times" in step_time.go. It fails when a value is
 // none, or when Config.Build is not given. Safe for concurrent use; it does not wait
 // for a step, and no step waits for it.
 func (t *Trainer) Predict(ctx context.Context, changes []trace.Value) (*trace.Prediction, error) {
@@ -41,10 +43,11 @@ func (t *Trainer) Predict(ctx context.Context, changes []trace.Value) (*trace.Pr
 		return nil, err
 	}
 	p := &trace.Prediction{PeakAllocated: f.peak, Activation: f.activation}
+	t.estimateTime(p, &now, &f)
 	if last := t.report.last.Load(); last != nil && t.timesFollow(&now, &then, last) {
 		before := recomputed(last.Layers, checkpointed(last.Layers), func(l *trace.Layer) int64 { return l.RecomputeNS })
 		after := recomputed(last.Layers, f.checkpointed, func(l *trace.Layer) int64 { return l.ForwardNS })
-		p.StepTime, p.StepTimeKnown = after-before, true
+		p.StepTime, p.StepTimeKnown, p.StepTimeEstimated = after-before, true, false
 	}
 	return p, nil
 }
@@ -75,6 +78,7 @@ func (t *Trainer) plan() Plan {
 // forecast is what a change does to memory.
 type forecast struct {
 	peak, activation int64
+	before, after    dry.Work        // of a step
 	checkpointed     map[string]bool // the names of layers that will be computed again
 }
 
@@ -101,8 +105,9 @@ func (p *forecasts) of(ctx context.Context, plan Plan, now, then Settings) (fore
 	}
 	a, b := &list[0].Memory, &list[1].Memory
 	f := forecast{
-		peak:         b.PeakAllocated - a.PeakAllocated,
-		activation:   b.AtPeak[trace.Activation] - a.AtPeak[trace.Activation],
+		peak:       b.PeakAllocated - a.PeakAllocated,
+		activation: b.AtPeak[trace.Activation] - a.AtPeak[trace.Activation],
+		before:     list[0].Work, after: list[1].Work,
 		checkpointed: make(map[string]bool),
 	}
 	for i := range list[1].Layers {

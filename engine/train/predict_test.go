@@ -171,6 +171,28 @@ func TestStepTimeIsPredictedWhereItFollows(t *testing.T) {
 	}
 }
 
+func TestStepTimeIsEstimatedElsewhere(t *testing.T) {
+	trainer := rehearsing(t, visible())
+	if p := predict(t, trainer, "amp=bf16"); p.StepTimeEstimated {
+		t.Error("a time is estimated before a step was measured")
+	}
+	e := steps(t, trainer, 3)[2]
+	step := trainer.Report(&e)
+	for change, sign := range map[string]int64{"accumulate=8": 1, "optimizer=sgd": -1, "optimizer=adamw8bit": 1, "checkpoint=selective": 1, "offload=activations": 1} {
+		p := predict(t, trainer, change)
+		if !p.StepTimeEstimated || p.StepTimeKnown || p.StepTime*sign <= 0 || p.StepTime <= -step.Duration {
+			t.Errorf("%s: got %+v of a step of %d ns", change, p, step.Duration)
+		}
+	}
+	if p := predict(t, trainer, "checkpoint=block"); p.StepTimeEstimated {
+		t.Error("a time that follows from measured ones is said to be estimated")
+	}
+	set(t, trainer, "amp=bf16")
+	if p := predict(t, trainer, "optimizer=sgd"); p.StepTimeEstimated {
+		t.Error("a time is estimated from steps with other settings")
+	}
+}
+
 func TestPredictionsThatCannotBeMade(t *testing.T) {
 	trainer := rehearsing(t, tiny())
 	for _, setting := range [][2]string{{"amp", "tf32"}, {"volume", "11"}, {"accumulate", "3"}, {"micro_batch", "9"}} {

@@ -59,6 +59,7 @@ func (t *Trainer) Report(e *Event) trace.Step {
 	r.now, r.at, r.host = m.Now.Category, m.AtPeak, m.Host
 	s.ProbeNS = time.Since(began).Nanoseconds()
 	r.last.Store(&s)
+	t.stepTimes.note(&s)
 	return s
 }
 

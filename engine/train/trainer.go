@@ -71,6 +71,7 @@ type Trainer struct {
 	phases     []Phase
 	report     report
 	forecasts  forecasts
+	stepTimes  stepTimes
 	layers     map[string]bool // the paths in the model
 	times      times
 	planned    planned

@@ -1,0 +1,132 @@
+package dry
+
+import (
+	"memtop/engine/alloc"
+	"memtop/engine/device"
+)
+
+// Kind is a kind of work, of which a unit takes about the same time wherever it is
+// done on a device.
+type Kind uint8
+
+// The kinds. Products are counted in multiplications, what is read and written in
+// bytes.
+const (
+	Products     Kind = iota // of float32
+	HalfProducts             // with an operand of two bytes
+	Scores                   // products of attention
+	Moved                    // bytes of everything that is not a product
+	Cast                     // bytes of changes of the element type
+	Updated                  // bytes of parameters, gradients and the optimizer's state
+	UpdatedBytes             // elements of parameters whose state is in eight bits
+	Crossed                  // bytes between the device and the host
+	Operations
+	Kinds = int(iota)
+)
+
+// Work is how much of each kind was done.
+type Work [Kinds]float64
+
+// Meter is a [Backend] that counts the work which it does not do. It belongs to one
+// goroutine.
+type Meter struct {
+	Backend
+	Work Work
+}
+
+var _ device.Backend = (*Meter)(nil)
+
+// Take returns the work since the last call.
+func (m *Meter) Take() Work {
+	w := m.Work
+	m.Work = Work{}
+	return w
+}
+
+// OpenHost returns memory without end, whose work is counted together.
+func (m *Meter) OpenHost() (alloc.Driver, device.Backend, error) {
+	driver, _, err := m.Backend.OpenHost()
+	return driver, m, err
+}
+
+// move counts an operation that reads or writes all of these.
+func (m *Meter) move(kind Kind, arrays ...device.Array) {
+	m.Work[Operations]++
+	for _, a := range arrays {
+		m.Work[kind] += float64(int64(a.Len) * a.DType.Size())
+	}
+}
+
+// multiply counts products of which one operand is of this type.
+func (m *Meter) multiply(n int, operands ...device.Array) {
+	m.Work[Operations]++
+	kind := Products
+	for _, a := range operands {
+		if a.DType.Size() == 2 {
+			kind = HalfProducts
+		}
+	}
+	m.Work[kind] += float64(n)
+}
+
+// MatMul counts its products.
+func (m *Meter) MatMul(p device.MatMulPlan) { m.multiply(p.M*p.N*p.K*p.Batch, p.A, p.B) }
+
+// Conv2D counts its products, and the unfolded images.
+func (m *Meter) Conv2D(p device.ConvPlan) { m.convolve(&p, 1) }
+
+// Conv2DBackward counts those of both gradients.
+func (m *Meter) Conv2DBackward(p device.ConvBackwardPlan) { m.convolve(&p.ConvPlan, 2) }
+
+func (m *Meter) convolve(p *device.ConvPlan, times int) {
+	pixels := p.Batch * p.OutRows * p.OutColumns
+	m.multiply(times*pixels*p.OutChannels*p.Unfolded, p.X, p.Weight)
+	m.Work[Moved] += float64(times * pixels * p.Unfolded * p.Groups * 4)
+}
+
+// Attention counts its products.
+func (m *Meter) Attention(p device.AttentionPlan) { m.attend(&p, 2) }
+
+// AttentionBackward counts its products; those without probabilities that were kept
+// make them again.
+func (m *Meter) AttentionBackward(p device.AttentionBackwardPlan) {
+	if p.Kind == device.Naive {
+		m.attend(&p.AttentionPlan, 4)
+		return
+	}
+	m.attend(&p.AttentionPlan, 5)
+}
+
+func (m *Meter) attend(p *device.AttentionPlan, times int) {
+	m.Work[Operations]++
+	visible := 0
+	for q := range p.Queries {
+		visible += p.Visible(q)
+	}
+	m.Work[Scores] += float64(times * p.AllHeads * visible * p.Dim)
+}
+
+// Update counts bytes, or elements where their state is in eight bits.
+func (m *Meter) Update(p device.UpdatePlan) {
+	if !p.Rule.InBytes() {
+		m.move(Updated, p.P, p.G, p.M, p.V, p.Low)
+		return
+	}
+	m.Work[Operations]++
+	m.Work[UpdatedBytes] += float64(p.P.Len)
+}
+
+// Send counts bytes.
+func (m *Meter) Send(dst, src device.Buffer) device.Crossing {
+	m.Work[Crossed] += float64(src.Bytes)
+	return m.Backend.Send(dst, src)
+}
+
+// Receive counts bytes.
+func (m *Meter) Receive(dst, src device.Buffer) device.Crossing {
+	m.Work[Crossed] += float64(src.Bytes)
+	return m.Backend.Receive(dst, src)
+}
+
+// Cast counts bytes.
+func (m *Meter) Cast(dst, src device.Array) { m.move(Cast, dst, src) }

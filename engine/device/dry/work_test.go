@@ -1,0 +1,58 @@
+package dry
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"memtop/engine/device"
+)
+
+func TestWorkIsCountedByKind(t *testing.T) {
+	half := device.Array{Len: 100, DType: device.BFloat16}
+	full := device.Array{Len: 100}
+	tests := map[string]struct {
+		work func(m *Meter)
+		want Work
+	}{
+		"a product": {
+			func(m *Meter) { m.MatMul(device.MatMulPlan{MatMul: device.MatMul{M: 2, N: 3, K: 5, Batch: 7}}) },
+			Work{Products: 210, Operations: 1},
+		},
+		"a product in half precision": {
+			func(m *Meter) {
+				m.MatMul(device.MatMulPlan{MatMul: device.MatMul{A: half, B: half, M: 2, N: 3, K: 5, Batch: 1}})
+			},
+			Work{HalfProducts: 30, Operations: 1},
+		},
+		"a causal score": {
+			func(m *Meter) {
+				m.Attention(device.AttentionPlan{Attention: device.Attention{Queries: 3, Keys: 3, Dim: 4, Causal: true}, AllHeads: 2})
+			},
+			Work{Scores: 2 * 2 * 6 * 4, Operations: 1},
+		},
+		"a sum": {func(m *Meter) { m.Binary(0, full, full, half) }, Work{Moved: 1000, Operations: 1}},
+		"a change of type": {
+			func(m *Meter) { m.Cast(half, full) }, Work{Cast: 600, Operations: 1},
+		},
+		"a copy to the host": {
+			func(m *Meter) { m.Send(device.Buffer{}, device.Buffer{Bytes: 64}) }, Work{Crossed: 64},
+		},
+		"an update in eight bits": {
+			func(m *Meter) { m.Update(device.UpdatePlan{Update: device.Update{Rule: device.AdamW8, P: full}}) },
+			Work{UpdatedBytes: 100, Operations: 1},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			m := new(Meter)
+			test.work(m)
+			if diff := cmp.Diff(test.want, m.Take()); diff != "" {
+				t.Errorf("work (-want +got):\n%s", diff)
+			}
+			if m.Work != (Work{}) {
+				t.Error("what was taken is still counted")
+			}
+		})
+	}
+}
