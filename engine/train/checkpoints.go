@@ -61,8 +61,8 @@ func (p Plan) checkpoints(ctx context.Context) ([]string, error) {
 
 // peakWith rehearses a step in which the named layers are computed again.
 func (p Plan) peakWith(ctx context.Context, names []string) (peak int64, err error) {
-	p.Settings.Checkpoint, p.Capacity = nn.Layers(names...), 0
-	e, err := p.Estimate(ctx)
+	p.Settings.Checkpoint = nn.Layers(names...)
+	e, err := p.unlimited().Estimate(ctx)
 	return e.Memory.PeakAllocated, err
 }
 
@@ -122,9 +122,8 @@ type levels struct {
 
 // profile rehearses all ways.
 func (p Plan) profile(ctx context.Context) (f profile, err error) {
-	p.Capacity = 0
 	p.Settings.Checkpoint = nn.Policy{}
-	err = p.stage(func(t *Trainer) error {
+	err = p.unlimited().stage(func(t *Trainer) error {
 		f.blocks = blocks(t.config.Model)
 		most := 1
 		for _, ways := range f.blocks {

@@ -30,9 +30,9 @@
 // # When things go wrong
 //
 // Memory that is not there ends a step with one [OutOfMemoryError]; the trainer
-// is whole and may go on with other settings. [Trainer.Save] writes all that a
-// run needs to go on, as a whole file or not at all, and [Open] refuses a
-// damaged one.
+// is whole and may take the step again with other settings, which a [Budget] does
+// by itself. [Trainer.Save] writes all that a run needs to go on, as a whole file
+// or not at all, and [Open] refuses a damaged one.
 //
 // A Trainer belongs to one goroutine, except for what says otherwise.
 package train

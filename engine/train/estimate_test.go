@@ -105,7 +105,7 @@ func TestEstimateFindsThatMemoryIsTooSmall(t *testing.T) {
 
 func TestOutOfMemoryLeavesTheTrainerWhole(t *testing.T) {
 	g := tiny()
-	g.Context, g.Dim = 64, 64
+	g.Context, g.Dim, g.Dropout = 64, 64, 0.1
 	b := newBench(t, 8<<20, g)
 	s := DefaultSettings()
 	saved := 0
@@ -130,11 +130,20 @@ func TestOutOfMemoryLeavesTheTrainerWhole(t *testing.T) {
 	if live := ReadMemory(b.device.Memory()).Now.Category; live != trainer.Live() {
 		t.Errorf("%v bytes are live, want %v", live, trainer.Live())
 	}
+	if position := trainer.position(); position != 0 {
+		t.Errorf("the run goes on with batch %d, want the first one again", position)
+	}
 	s.MicroBatch, s.Checkpoint = 1, nn.PerBlock()
 	if err := trainer.Set(s); err != nil {
 		t.Fatal(err)
 	}
-	steps(t, trainer, 2)
+	got := steps(t, trainer, 2)
+	want := steps(t, newBench(t, 64<<20, g).trainer(t, s, nil), 2)
+	for i := range want {
+		if got[i].Loss != want[i].Loss {
+			t.Errorf("step %d after the failure: loss %v, and without one %v", i+1, got[i].Loss, want[i].Loss)
+		}
+	}
 }
 
 // TestMemoryEffects trains the GPT that the promises are about, for some

@@ -17,6 +17,8 @@ type OutOfMemoryError struct {
 	// SnapshotErr says why it could not be saved.
 	SnapshotErr error
 	Err         *alloc.OOMError
+	// Lost says that the optimizer had begun: the step cannot be taken again.
+	Lost bool
 }
 
 // Error is one line.
@@ -60,6 +62,15 @@ func OutOfMemory(err error, doing string) error {
 		return &OutOfMemoryError{Doing: doing, Err: oom}
 	}
 	return fmt.Errorf("%s: %w", doing, err)
+}
+
+// lost says that a step cannot be taken again.
+func lost(err error) error {
+	var oom *OutOfMemoryError
+	if errors.As(err, &oom) {
+		oom.Lost = true
+	}
+	return err
 }
 
 func count(n int64) string { return strconv.FormatInt(n, 10) }

@@ -22,9 +22,14 @@ func (p Plan) Fits(ctx context.Context) (needs Estimate, fits bool, err error) {
 	if oom := new(OutOfMemoryError); !errors.As(err, &oom) {
 		return needs, err == nil, err
 	}
-	p.Capacity = 0
-	needs, err = p.Estimate(ctx)
+	needs, err = p.unlimited().Estimate(ctx)
 	return needs, false, err
+}
+
+// unlimited is the plan where memory has no end.
+func (p Plan) unlimited() Plan {
+	p.Capacity, p.Allocator.Limit = 0, 0
+	return p
 }
 
 // Remedies rehearses what makes a plan fit that does not: checkpoints, and
@@ -47,13 +52,12 @@ func (p Plan) Remedies(ctx context.Context) (fitting []Remedy, least Remedy, err
 // first appends the first of some groups of changes that fits.
 func (p Plan) first(ctx context.Context, groups [][]trace.Value, fitting []Remedy, least Remedy) ([]Remedy, Remedy, error) {
 	for _, changes := range groups {
-		q := p
-		for _, c := range changes {
-			var err error
-			if q.Settings, err = q.Settings.With(c.Key, c.Value); err != nil {
-				return nil, least, err
-			}
+		s, err := p.Settings.changed(changes)
+		if err != nil {
+			return nil, least, err
 		}
+		q := p
+		q.Settings = s
 		needs, fits, err := q.Fits(ctx)
 		if err != nil {
 			return nil, least, err

@@ -12,12 +12,14 @@ import (
 type Queued struct {
 	// Event is what is known already: all but the loss, the length of the
 	// gradients and whether the step was skipped. Its duration is the host's.
-	Event   Event
-	trainer *Trainer
-	start   time.Time
-	losses  []partLoss
-	norm    *tensor.Pending // nil without clipping
-	applied func() bool
+	Event Event
+	// Settings are those of the step, as they were set.
+	Settings Settings
+	trainer  *Trainer
+	start    time.Time
+	losses   []partLoss
+	norm     *tensor.Pending // nil without clipping
+	applied  func() bool
 }
 
 // partLoss is the loss of a part of a batch, and its share of the batch's.

@@ -70,7 +70,7 @@ func (t *Trainer) Save(w io.Writer, program any) error {
 		return fmt.Errorf("saving the run: %w", err)
 	}
 	c := content{
-		Program: own, Step: t.step, Position: t.config.Batches.Position(), Random: t.ctx.Random(),
+		Program: own, Step: t.step, Position: t.position(), Random: t.ctx.Random(),
 		Settings: t.current.Values(), Optimizer: t.optimizer.Settings(), OptimizerSteps: t.optimizer.Steps(),
 	}
 	if t.scaler != nil {
@@ -182,7 +182,7 @@ func (t *Trainer) Resume(s *Saved) error {
 			return fmt.Errorf("%s: %w", s.path, err)
 		}
 	}
-	t.step = s.content.Step
+	t.step, t.began = s.content.Step, s.content.Step
 	t.ctx.SetRandom(s.content.Random)
 	t.optimizer.Restore(s.content.OptimizerSteps)
 	if s.content.Scaler != nil {

@@ -6,6 +6,7 @@ import (
 	"memtop/engine/amp"
 	"memtop/engine/nn"
 	"memtop/engine/optim"
+	"memtop/snapshots/trace"
 )
 
 // Settings are what may change from one step to the next. A Settings is a
@@ -59,6 +60,23 @@ func (s Settings) With(key, value string) (Settings, error) {
 		}
 	}
 	return s, fmt.Errorf("there is no setting %q: %v are known", key, Keys())
+}
+
+// changed returns the settings with some of them changed.
+func (s Settings) changed(list []trace.Value) (Settings, error) {
+	for _, c := range list {
+		var err error
+		if s, err = s.With(c.Key, c.Value); err != nil {
+			return s, err
+		}
+	}
+	return s, nil
+}
+
+// memory returns the settings that what a step needs depends on.
+func (s Settings) memory() []trace.Value {
+	s.LR, s.Schedule = 0, optim.Schedule{}
+	return s.list()
 }
 
 // Parts returns the sizes of the parts that a batch runs in. It fails when

@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 
 	"memtop/engine/nn"
-	"memtop/engine/optim"
 )
 
 // settle returns settings that a step can use as they are: they fit the batch and
@@ -68,8 +67,7 @@ func (p *planned) of(t *Trainer, s Settings) ([]string, error) {
 	}
 	plan := t.plan()
 	plan.Settings = s
-	s.LR, s.Schedule = 0, optim.Schedule{} // which no memory depends on
-	key := fmt.Sprint(plan.Spec, s.list(), len(plan.times) > 0)
+	key := fmt.Sprint(plan.Spec, s.memory(), len(plan.times) > 0)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if key == p.key {
@@ -105,7 +103,7 @@ const timedStep = 2
 // checkpoints anew by them. On a device that works while the host goes on they say
 // nothing, and in a rehearsal neither.
 func (t *Trainer) timed() {
-	if t.step != timedStep || t.waits || t.config.rehearses != nil {
+	if t.step-t.began != timedStep || t.waits || t.config.rehearses != nil {
 		return
 	}
 	m := make(map[string]int64)

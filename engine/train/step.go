@@ -14,8 +14,9 @@ import (
 )
 
 // Step trains on the next batch and waits for what came of it. After an error
-// the trainer is as it was before the step, but that the batch is gone; when the
-// device has no memory, the error is an [OutOfMemoryError].
+// the trainer is as it was before the step, and the next one takes the same batch;
+// when the device has no memory, the error is an [OutOfMemoryError]. Only where
+// that says that the step is lost some parameters have changed.
 func (t *Trainer) Step(ctx context.Context) (Event, error) {
 	q, err := t.Queue(ctx)
 	if err != nil {
@@ -35,18 +36,18 @@ func (t *Trainer) Queue(ctx context.Context) (*Queued, error) {
 	if err != nil {
 		return nil, err
 	}
-	batch, err := t.config.Batches.Next(ctx)
+	batch, err := t.take(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer batch.Release()
+	random := t.ctx.Random()
 	t.ctx.Reset()
 	t.phases = nil
 	d.Memory().ResetPeak()
 	if h := d.HostMemory(); h != nil {
 		h.ResetPeak()
 	}
-	q := &Queued{trainer: t, start: start}
+	q := &Queued{trainer: t, start: start, Settings: s}
 	e := &q.Event
 	e.Step, e.Tokens = t.step+1, int64(batch.Size*batch.Spec.Target.Size())
 	err = tensor.Try(func() {
@@ -59,8 +60,17 @@ func (t *Trainer) Queue(ctx context.Context) (*Queued, error) {
 	if err != nil {
 		t.dropGradients()
 		_ = tensor.Try(d.Land) // the first failure is returned
-		return nil, t.failed(err, "step "+count(e.Step))
+		err = t.failed(err, "step "+count(e.Step))
+		if !t.updating {
+			t.again = batch
+			t.ctx.SetRandom(random)
+			return nil, err
+		}
+		t.updating = false
+		batch.Release()
+		return nil, lost(err)
 	}
+	batch.Release()
 	t.step++
 	d.Memory().Mark(trace.StepEnd, e.Step, "")
 	d.Settle()
@@ -69,6 +79,23 @@ func (t *Trainer) Queue(ctx context.Context) (*Queued, error) {
 	e.Settings = t.filled(s)
 	t.waits = !q.Ready()
 	return q, nil
+}
+
+// take returns the batch of a step that failed, or the next one.
+func (t *Trainer) take(ctx context.Context) (*data.Batch, error) {
+	if batch := t.again; batch != nil {
+		t.again = nil
+		return batch, nil
+	}
+	return t.config.Batches.Next(ctx)
+}
+
+// position is the number of the batch that the next step takes.
+func (t *Trainer) position() int64 {
+	if t.again != nil {
+		return t.again.Number
+	}
+	return t.config.Batches.Position()
 }
 
 // run is the step proper.
@@ -91,6 +118,7 @@ func (t *Trainer) run(batch *data.Batch, parts []int, q *Queued) {
 		q.norm, q.applied = t.update(e.LR)
 		t.dropGradients()
 	})
+	t.updating = false
 }
 
 // part runs n samples from number from on, forward and backward, and returns
@@ -142,6 +170,7 @@ func (t *Trainer) update(lr float64) (norm *tensor.Pending, applied func() bool)
 	if t.current.Clip > 0 {
 		norm = optim.Clip(t.config.Device, t.parameters, t.current.Clip)
 	}
+	t.updating = true
 	applied = t.optimizer.Step(lr, over)
 	if t.current.AMP == amp.FP16 {
 		t.scaler.Update()

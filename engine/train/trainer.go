@@ -67,6 +67,7 @@ type Trainer struct {
 	target     *tensor.Tensor
 	spec       atomic.Pointer[data.Spec] // of the last batch
 	step       int64                     // steps taken, skipped ones included
+	began      int64                     // steps taken before this process
 	waited     time.Time                 // when the last step was waited for
 	phases     []Phase
 	report     report
@@ -75,8 +76,11 @@ type Trainer struct {
 	layers     map[string]bool // the paths in the model
 	times      times
 	planned    planned
-	waits      bool   // the device was not done when the last step was queued
-	saved      string // snapshot of the last OOM
+	waits      bool        // the device was not done when the last step was queued
+	again      *data.Batch // of a step that failed, nil for none
+	updating   bool        // the optimizer changes parameters
+	why        string      // what the next step's changes of settings are for, "" for nothing
+	saved      string      // snapshot of the last OOM
 	savedErr   error
 	onStep     func() // of a planted leak; may be nil
 	leaks      leaks
@@ -126,6 +130,9 @@ func (t *Trainer) Close() {
 	}
 	t.config.SaveOOM = nil // the allocator may go on without the trainer
 	t.leaks.release()
+	if t.again != nil {
+		t.again.Release()
+	}
 	t.input.Release()
 	t.target.Release()
 	if t.optimizer != nil {
@@ -157,6 +164,10 @@ func (t *Trainer) apply(s *Settings, step int64) {
 		if before, now := k.get(&t.current), k.get(s); before != now && t.step > 0 {
 			memory.Mark(trace.SettingChanged, step, k.key+"="+now)
 		}
+	}
+	if t.why != "" {
+		memory.Mark(trace.SettingChanged, step, t.why)
+		t.why = ""
 	}
 	t.offload(s.Offload)
 	if s.Optimizer != t.optimizer.Settings() {

@@ -23,15 +23,14 @@ func (s *session) loop(ctx context.Context, r *reporter) error {
 		if ctx.Err() != nil {
 			break
 		}
-		settings := s.trainer.Settings()
-		q, err := s.trainer.Queue(ctx)
+		q, err := s.queue(ctx)
 		if s.takeBack(err, settled) {
 			continue
 		}
 		if err := errors.Join(s.told(r, running), err); err != nil {
 			return errors.Join(err, r.end())
 		}
-		settled, running = &settings, s.queued(q)
+		settled, running = &q.Settings, s.queued(q)
 		if q.Ready() {
 			if err := s.told(r, running); err != nil {
 				return errors.Join(err, r.end())

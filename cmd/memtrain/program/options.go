@@ -20,6 +20,7 @@ import (
 type options struct {
 	device       string
 	deviceMemory command.Size
+	budget       command.Size // 0 for none
 	model        string
 	sizes
 	half      bool
@@ -137,6 +138,7 @@ func (o *options) begin(f *pflag.FlagSet) {
 // registerPlan adds the flags that say what is trained and how: all that an estimate
 // has to know.
 func (o *options) registerPlan(f *pflag.FlagSet) {
+	f.Var(&o.budget, "memory-budget", "reserve no more than this of the device: change parts of the batch, checkpoints and offload between steps to stay within it")
 	f.StringVar(&o.model, "model", "gpt", "`MODEL`: "+presetNames()+"; the following change its sizes")
 	for _, size := range sizeFlags {
 		f.IntVar(size.of(&o.sizes), size.name, 0, size.usage)

@@ -41,12 +41,17 @@ func (s *session) openProbe(ctx context.Context) {
 }
 
 // takeBack goes back to the settings of the last step when a change that came
-// from outside leaves too little memory: whoever looks at a run should not be
+// from outside leaves too little memory, or none for the budget: whoever looks at a run should not be
 // able to end it with one key. It says so, and reports whether there is
 // something to go back to.
 func (s *session) takeBack(failed error, settled *train.Settings) bool {
-	var oom *train.OutOfMemoryError
-	if s.listening == nil || settled == nil || !errors.As(failed, &oom) {
+	what := "out of memory"
+	if small := new(train.TooSmallError); errors.As(failed, &small) {
+		what = "more than the memory budget"
+	} else if oom := new(train.OutOfMemoryError); !errors.As(failed, &oom) {
+		return false
+	}
+	if s.listening == nil || settled == nil {
 		return false
 	}
 	now, before := s.trainer.Settings().Values(), settled.Values()
@@ -59,9 +64,9 @@ func (s *session) takeBack(failed error, settled *train.Settings) bool {
 	if len(keys) == 0 || s.trainer.Set(*settled) != nil {
 		return false
 	}
-	reason := "out of memory with " + strings.Join(changes, " ")
+	reason := what + " with " + strings.Join(changes, " ")
 	s.listening.Refuse(reason, keys...)
-	fmt.Fprintln(s.stderr, "memtrain: "+command.Line(oom.Doing+": "+reason, "going on as before"))
+	fmt.Fprintln(s.stderr, "memtrain: "+command.Line(fmt.Sprintf("step %d: %s", s.trainer.Steps()+1, reason), "going on as before"))
 	return true
 }
 

@@ -48,7 +48,7 @@ func TestScripts(t *testing.T) {
 			return false, errors.New("unknown condition " + name)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"fails": fails, "objects": objects, "losses": losses, "grows": grows, "checked": checked,
+			"fails": fails, "objects": objects, "losses": losses, "near": near, "reserved": reserved, "grows": grows, "checked": checked,
 			"signalled": signalled, "flip": flip,
 		},
 	})
@@ -180,6 +180,34 @@ func losses(ts *testscript.TestScript, _ bool, args []string) {
 	for i := range whole {
 		if *whole[i].Loss != *parts[i].Loss || whole[i].Step != parts[i].Step {
 			ts.Fatalf("step %d: loss %v in parts, %v as a whole", whole[i].Step, *parts[i].Loss, *whole[i].Loss)
+		}
+	}
+}
+
+// near checks that the losses of the steps in two files differ by rounding only:
+//
+//	near FILE FILE
+func near(ts *testscript.TestScript, _ bool, args []string) {
+	a, b := read(ts, args[0]), read(ts, args[1])
+	if len(a) != len(b) {
+		ts.Fatalf("%d steps and %d", len(a), len(b))
+	}
+	for i := range a {
+		if d := *a[i].Loss - *b[i].Loss; d > 1e-4 || d < -1e-4 {
+			ts.Fatalf("step %d: losses %v and %v", i+1, *a[i].Loss, *b[i].Loss)
+		}
+	}
+}
+
+// reserved checks that no step has reserved more:
+//
+//	reserved FILE BYTES
+func reserved(ts *testscript.TestScript, _ bool, args []string) {
+	most, err := strconv.ParseInt(args[1], 10, 64)
+	ts.Check(err)
+	for i, o := range read(ts, args[0]) {
+		if o.PeakReservedBytes > most {
+			ts.Fatalf("step %d has reserved %d bytes, more than %d", i+1, o.PeakReservedBytes, most)
 		}
 	}
 }

@@ -34,8 +34,10 @@ type session struct {
 	saved     *train.Saved    // nil when the run begins here
 	weights   []weights.Array // that the run begins with, if any were given
 	settings  train.Settings
-	probed    bool         // a probe is wanted
-	listening *probe.Probe // nil when there is none
+	budgeted  *train.Budget  // nil without a budget
+	wanted    train.Settings // before they were made to fit the budget
+	probed    bool           // a probe is wanted
+	listening *probe.Probe   // nil when there is none
 	closers   []func()
 	changes   []trace.Value // to the settings that the flags say; of a comparison
 }
@@ -66,6 +68,7 @@ func (s *session) open(ctx context.Context, stdout io.Writer) error {
 	}
 	for _, step := range []func() error{
 		s.checkOutputs, s.openSaved, s.complete, s.openDevice, s.openData, s.openWeights, s.readSettings,
+		func() error { return s.fitBudget(ctx) },
 		func() error { return s.announce(ctx, stdout) },
 		s.openModel, s.openTrainer,
 	} {
@@ -73,6 +76,7 @@ func (s *session) open(ctx context.Context, stdout io.Writer) error {
 			return err
 		}
 	}
+	s.keepBudget()
 	s.trainer.Plant(leak)
 	if s.probed {
 		s.openProbe(ctx)
@@ -150,7 +154,7 @@ func (s *session) openDevice() (err error) {
 
 func (s *session) allocator() alloc.Options {
 	o := alloc.Options{
-		Name: s.machine.Name(),
+		Name: s.machine.Name(), Limit: int64(s.budget),
 		// Stacks begin at the layer, not at what every layer goes through.
 		Hide: []string{"memtop/engine/tensor", "memtop/engine/autograd"},
 	}

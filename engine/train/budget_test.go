@@ -1,0 +1,191 @@
+package train
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"testing"
+
+	"memtop/engine/alloc"
+	"memtop/engine/nn"
+)
+
+// budgeted is a model of which 20 sizes of memory make a difference.
+func budgeted() nn.GPTConfig {
+	g := tiny()
+	g.Layers, g.Dim, g.Context = 3, 64, 128
+	return g
+}
+
+// plan is the run of a bench's model.
+func (b *bench) plan(g nn.GPTConfig) Plan {
+	return Plan{Build: gpt(g), Spec: b.set.Spec(), Batch: 8, Settings: DefaultSettings()}
+}
+
+// keepWithin trains with a budget and returns the trainer's steps, and what was
+// changed.
+func keepWithin(t *testing.T, g nn.GPTConfig, bytes int64, n int, between func(step int, trainer *Trainer)) ([]Event, []Adjustment) {
+	t.Helper()
+	b := newBench(t, 64<<20, g)
+	fit, err := b.plan(g).Within(t.Context(), bytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := DefaultSettings().changed(fit.Changes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.device.Memory().SetLimit(bytes)
+	trainer := b.trainer(t, s, func(c *Config) { c.Build = gpt(g) })
+	var told []Adjustment
+	budget := NewBudget(trainer, bytes, DefaultSettings(), func(a Adjustment) { told = append(told, a) })
+	var list []Event
+	for step := range n {
+		if between != nil {
+			between(step, trainer)
+		}
+		q, err := budget.Queue(t.Context())
+		if err != nil {
+			t.Fatalf("%d bytes, step %d: %v", bytes, step+1, err)
+		}
+		e, err := q.Wait()
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, e)
+	}
+	return list, told
+}
+
+// TestARunStaysWithinItsBudget tries budgets between the least that is possible
+// and what the run would take: a few, or 20 with MEMTOP_LONG.
+func TestARunStaysWithinItsBudget(t *testing.T) {
+	g := budgeted()
+	b := newBench(t, 64<<20, g)
+	const n = 5
+	free := steps(t, b.trainer(t, DefaultSettings(), nil), n)
+	var small *TooSmallError
+	if _, err := b.plan(g).Within(t.Context(), granularity/2); !errors.As(err, &small) || !strings.Contains(err.Error(), "the least that this run can do with is") {
+		t.Fatalf("got error %v, want a TooSmallError", err)
+	}
+	most := free[n-1].Memory.PeakReserved
+	if small.Least >= most*2/3 {
+		t.Fatalf("the least is %d bytes, and freely it takes %d: too little between them to try", small.Least, most)
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	changed := make(map[string]bool)
+	budgets := 5
+	if os.Getenv("MEMTOP_LONG") != "" {
+		budgets = 20
+	}
+	for i := range budgets {
+		bytes := small.Least + r.Int64N(most-small.Least)
+		if i == 0 {
+			bytes = small.Least
+		}
+		list, _ := keepWithin(t, g, bytes, n, nil)
+		for k, e := range list {
+			if e.Memory.PeakReserved > bytes {
+				t.Errorf("%d bytes: step %d has reserved %d", bytes, e.Step, e.Memory.PeakReserved)
+			}
+			if math.Abs(e.Loss-free[k].Loss) > 1e-4 {
+				t.Errorf("%d bytes: step %d has loss %v, and freely %v", bytes, e.Step, e.Loss, free[k].Loss)
+			}
+		}
+		start := DefaultSettings()
+		for _, c := range changes(&start, &list[n-1].Settings) {
+			changed[c.Key] = true
+		}
+	}
+	if !changed["micro_batch"] || !changed["offload"] {
+		t.Errorf("only %v were changed", changed)
+	}
+}
+
+func TestABudgetBelowTheLeastNamesTheLeast(t *testing.T) {
+	g := budgeted()
+	b := newBench(t, 64<<20, g)
+	for _, bytes := range []int64{1, 1 << 20} {
+		var small *TooSmallError
+		if _, err := b.plan(g).Within(t.Context(), bytes); !errors.As(err, &small) {
+			t.Errorf("%d bytes: got error %v, want a TooSmallError", bytes, err)
+			continue
+		}
+		if _, err := b.plan(g).Within(t.Context(), small.Least); err != nil {
+			t.Errorf("the least is %d bytes, but: %v", small.Least, err)
+		}
+	}
+}
+
+// TestABudgetHoldsWhenSettingsAreChangedFromOutside changes a run to what does
+// not fit, and back.
+func TestABudgetHoldsWhenSettingsAreChangedFromOutside(t *testing.T) {
+	g := budgeted()
+	b := newBench(t, 64<<20, g)
+	s := DefaultSettings()
+	s.MicroBatch = 1
+	trainer := b.trainer(t, s, func(c *Config) { c.Build = gpt(g) })
+	bytes := steps(t, trainer, 2)[1].Memory.PeakReserved
+	list, told := keepWithin(t, g, bytes, 8, func(step int, trainer *Trainer) {
+		var err error
+		switch step {
+		case 3:
+			err = trainer.Change("micro_batch", "8")
+		case 5:
+			err = trainer.Change("lr", "0.002")
+		case 6:
+			err = trainer.Change("optimizer", "sgd")
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	for _, e := range list {
+		if e.Memory.PeakReserved > bytes {
+			t.Errorf("step %d has reserved %d bytes of %d", e.Step, e.Memory.PeakReserved, bytes)
+		}
+	}
+	if list[3].Settings.MicroBatch == 8 {
+		t.Error("all samples at a time fit")
+	}
+	if list[7].Settings.LR == 0.001 || list[7].Settings.Optimizer.Kind.String() != "sgd" {
+		t.Errorf("in the end settings are %v", list[7].Settings.Values())
+	}
+	var steps []int64
+	for _, a := range told {
+		if a.Why == "" || len(a.Changes) == 0 {
+			t.Errorf("step %d: %v changed because %q", a.Step, a.Changes, a.Why)
+		}
+		steps = append(steps, a.Step)
+	}
+	t.Logf("changed at steps %v: %+v", steps, told)
+}
+
+// TestAStepIsTakenAgainWhenOthersTakeMemory fills the device between steps.
+func TestAStepIsTakenAgainWhenOthersTakeMemory(t *testing.T) {
+	g := budgeted()
+	free := steps(t, newBench(t, 64<<20, g).trainer(t, DefaultSettings(), nil), 6)
+	bytes := free[5].Memory.PeakReserved
+	list, told := keepWithin(t, g, bytes, 6, func(step int, trainer *Trainer) {
+		if step < 3 || step > 4 {
+			return
+		}
+		m := trainer.config.Device.Memory()
+		m.EmptyCache()
+		for range 2 { // a segment
+			if _, err := m.Alloc(1<<20, 0, alloc.Tag{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+	for k, e := range list {
+		if e.Step != int64(k+1) || e.Memory.PeakReserved > bytes || math.Abs(e.Loss-free[k].Loss) > 1e-4 {
+			t.Errorf("step %d has reserved %d bytes of %d and loss %v, and freely %v", e.Step, e.Memory.PeakReserved, bytes, e.Loss, free[k].Loss)
+		}
+	}
+	if len(told) == 0 || told[len(told)-1].Step < 4 {
+		t.Errorf("changed %+v, want a change after the memory was taken", told)
+	}
+}
