@@ -18,15 +18,18 @@ type Memory struct {
 	// Highest is the most that was requested of each category by itself, whose
 	// highest moments differ.
 	Highest [trace.CategoryCount]int64
-	// Host is what was requested of the host, by category, when that was most.
-	Host [trace.CategoryCount]int64
+	// Host is what was requested of the host, by category, when that was most, and
+	// HostReserved the most that its allocator had taken for it.
+	Host         [trace.CategoryCount]int64
+	HostReserved int64
 }
 
 // memoryOf is ReadMemory with what the host has for the device.
 func memoryOf(d *tensor.Device) Memory {
 	m := ReadMemory(d.Memory())
 	if h := d.HostMemory(); h != nil {
-		m.Host = h.Stats().CategoryAtPeak
+		s := h.Stats()
+		m.Host, m.HostReserved = s.CategoryAtPeak, s.ReservedBytes.All.Peak
 	}
 	return m
 }

@@ -124,8 +124,15 @@ func (o *Offload) add(word string, open *Layers) (opened *Layers, ok bool) {
 	return opened, true
 }
 
-// offload has the step that begins use the host for what o says.
+// offload has the step that begins use the host for what o says. When that
+// changes, the host's allocator gives back what it keeps for nothing.
 func (t *Trainer) offload(o Offload) {
+	if d := t.config.Device; o != t.current.Offload && d.HostMemory() != nil {
+		defer func() {
+			d.Land()
+			d.HostMemory().EmptyCache()
+		}()
+	}
 	t.optimizer.Move(t.config.homes.of(o.Optimizer, ShardOptimizer))
 	for _, p := range t.parameters {
 		p.Move(t.config.homes.of(o.Parameters.has(p.Name()), ShardParameters))

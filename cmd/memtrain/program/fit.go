@@ -37,8 +37,12 @@ func (s *session) room() hostmemory.Room {
 func (s *session) checkFit(ctx context.Context) (needs train.Estimate, warning string, err error) {
 	plan := s.plan()
 	needs, fits, err := plan.Fits(ctx)
-	if err != nil || fits {
+	if err != nil {
 		return needs, "", err
+	}
+	if fits {
+		warning, err = s.checkHost(&needs.Memory)
+		return needs, warning, err
 	}
 	warning = fmt.Sprintf("this will not fit: it takes %s, and %s has %s", sizeText(needs.Memory.PeakReserved),
 		s.room().Of, sizeText(plan.Capacity))
@@ -50,6 +54,24 @@ func (s *session) checkFit(ctx context.Context) (needs train.Estimate, warning s
 		return needs, warning, err
 	}
 	return needs, warning, unfitError{machineError{warning, s.remedy(fitting, least) + "; --force tries it all the same"}}
+}
+
+// checkHost fails when the host has less than what is to live there, unless
+// --force is given. On cpu:0 the device's memory is the host's too.
+func (s *session) checkHost(m *train.Memory) (warning string, err error) {
+	room, takes := hostmemory.Available(), m.HostReserved
+	if _, isCPU := s.machine.(*cpu.Device); isCPU {
+		takes += m.PeakReserved
+	}
+	if m.HostReserved == 0 || takes <= room.Bytes {
+		return "", nil
+	}
+	warning = fmt.Sprintf("this will not fit: it keeps %s in the host's memory, and %s has %s",
+		sizeText(m.HostReserved), room.Of, sizeText(room.Bytes))
+	if s.force {
+		return warning, nil
+	}
+	return warning, unfitError{machineError{warning, "give less with --offload, or a smaller model; --force tries it all the same"}}
 }
 
 // unfitError is a run that was refused because it will not fit.

@@ -95,10 +95,17 @@ func (r *reporter) end() error {
 
 // needs says how much memory a step takes, and for what.
 func needs(m *train.Memory) string {
-	h := &m.Highest
-	return fmt.Sprintf("%s parameters  %s gradients  %s optimizer  %s activations  %s inputs  %s peak  %s reserved",
+	h, host := &m.Highest, int64(0)
+	for _, n := range m.Host {
+		host += n
+	}
+	text := fmt.Sprintf("%s parameters  %s gradients  %s optimizer  %s activations  %s inputs  %s peak  %s reserved",
 		sizeText(h[trace.Parameter]), sizeText(h[trace.Gradient]), sizeText(h[trace.Optimizer]),
 		sizeText(h[trace.Activation]), sizeText(h[trace.Input]), sizeText(m.PeakAllocated), sizeText(m.PeakReserved))
+	if host > 0 {
+		text += "  " + sizeText(host) + " on the host"
+	}
+	return text
 }
 
 // announce says what is going to be trained and, by a step that computes
