@@ -9,7 +9,7 @@ import (
 
 // wanted says in words what the flags of a type take.
 var wanted = map[string]string{
-	"int": "a number", "int64": "a number", "uint64": "a whole number, 0 or more", "bool": "true or false",
+	"int": "a number", "int64": "a number", "float64": "a number", "uint64": "a whole number, 0 or more", "bool": "true or false",
 	"duration": "a time such as 500ms, 30s or 2m", "DURATION": "a time such as 500ms, 30s or 2m",
 }
 

@@ -70,7 +70,7 @@ func TestEstimateIsWhatARunTakes(t *testing.T) {
 		"a gpt":                       small,
 		"in bf16, checkpointed":       append(slices.Clip(small), "--amp", "bf16", "--checkpoint", "block"),
 		"the whole model in bfloat16": append(slices.Clip(small), "--half", "--optimizer", "sgd"),
-		"a part at a time":            append(slices.Clip(small), "--micro-batch", "1", "--attention", "naive"),
+		"a part at a time":            append(slices.Clip(small), "--dropout", "0.1", "--micro-batch", "1", "--attention", "naive"),
 		"a published one, smaller":    append(slices.Clip(small), "--model", "gpt2", "--vocab", "300", "--heads", "4"),
 		"an mlp":                      {"--model", "mlp"},
 		"a llama":                     append(slices.Clip(small), "--model", "llama", "--amp", "bf16"),

@@ -50,7 +50,7 @@ func (s *session) loop(ctx context.Context, r *reporter) error {
 		default:
 		}
 	}
-	return errors.Join(s.told(r, running), r.end(), ctx.Err())
+	return errors.Join(s.told(r, running), r.end(), s.printTables(r.out), ctx.Err())
 }
 
 // queued is a step under way, with its report to the probe.

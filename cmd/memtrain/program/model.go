@@ -37,6 +37,10 @@ func (o *options) check() error {
 		return usagef("--memory-budget 0: want a size, such as 1.5GiB")
 	case o.steps < 0:
 		return usagef("--steps %d: want 0 or more", o.steps)
+	case o.dropout != 0 && o.preset.family.name != "gpt":
+		return usagef("--dropout is for models as gpt, not for %s", o.model)
+	case !(o.dropout >= 0 && o.dropout < 1):
+		return usagef("--dropout %v: want a probability, from 0 to below 1", o.dropout)
 	case !text && o.data != "":
 		return usagef("--data is for models of text, not for %s", o.model)
 	case text && o.dim%o.heads != 0:

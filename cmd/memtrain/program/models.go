@@ -15,6 +15,7 @@ type sizes struct {
 	kvHeads, hidden    int // of llama
 	seq, batch, vocab  int
 	base               float64 // of llama's rotation; there is no flag for it
+	dropout            float64 // of gpt
 }
 
 // preset is a model with a name and the sizes that it has unless flags say
@@ -43,7 +44,7 @@ var (
 
 func makeGPT(b nn.Builder, s *sizes) nn.Module {
 	return nn.NewGPT(b, nn.GPTConfig{
-		Layers: s.layers, Dim: s.dim, Heads: s.heads, Context: s.seq, Vocab: s.vocab, Bias: true,
+		Layers: s.layers, Dim: s.dim, Heads: s.heads, Context: s.seq, Vocab: s.vocab, Bias: true, Dropout: s.dropout,
 	})
 }
 

@@ -40,6 +40,9 @@ type options struct {
 	// the setting; "" was not given.
 	settings map[string]*string
 
+	layersTable bool
+	summary     bool
+
 	preset preset // of model, once complete
 	flags  *pflag.FlagSet
 	gpus   GPUs
@@ -116,6 +119,8 @@ func (o *options) register(f *pflag.FlagSet) {
 	f.StringVar(&o.leak, "leak", "", "make a mistake in every step, `KIND`: activations, cache, gradients or handle")
 	f.StringVar(&o.probe, "probe", "on", "let memtop attach to the run: `on or off`")
 	f.BoolVar(&o.force, "force", false, "begin although the run will not fit")
+	f.BoolVar(&o.layersTable, "layers-table", false, "print at the end what each layer did in the last step")
+	f.BoolVar(&o.summary, "summary", false, "print at the end the allocator's statistics by pool, as torch.cuda.memory_summary does")
 	f.BoolVar(&o.asJSON, "json", false, "print one JSON object a step")
 }
 
@@ -143,6 +148,7 @@ func (o *options) registerPlan(f *pflag.FlagSet) {
 	for _, size := range sizeFlags {
 		f.IntVar(size.of(&o.sizes), size.name, 0, size.usage)
 	}
+	f.Float64Var(&o.dropout, "dropout", 0, "`PROBABILITY` of dropout in gpt, after the embeddings and on every branch")
 	for _, s := range settingFlags {
 		o.settings[s.key] = f.String(s.flag, "", s.usage)
 	}
@@ -181,7 +187,7 @@ func (o *options) change(s train.Settings) (train.Settings, error) {
 // must stay what they were.
 var (
 	programFlags = append([]string{"data", "steps", "device-memory"}, fixedFlags...)
-	fixedFlags   = append([]string{"model", "half", "seed"}, sizeNames()...)
+	fixedFlags   = append([]string{"model", "half", "seed", "dropout"}, sizeNames()...)
 )
 
 // program returns the flags that a saved run remembers.

@@ -67,7 +67,7 @@ func (s *session) open(ctx context.Context, stdout io.Writer) error {
 		return err
 	}
 	for _, step := range []func() error{
-		s.checkOutputs, s.openSaved, s.complete, s.openDevice, s.openData, s.openWeights, s.readSettings,
+		s.checkOutputs, s.checkTables, s.openSaved, s.complete, s.openDevice, s.openData, s.openWeights, s.readSettings,
 		func() error { return s.fitBudget(ctx) },
 		func() error { return s.announce(ctx, stdout) },
 		s.openModel, s.openTrainer,

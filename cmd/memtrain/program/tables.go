@@ -1,0 +1,58 @@
+package program
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+)
+
+// checkTables refuses tables where only JSON is printed.
+func (o *options) checkTables() error {
+	if o.asJSON && (o.layersTable || o.summary) {
+		return usagef("--layers-table and --summary are text, and --json is not")
+	}
+	return nil
+}
+
+// printTables prints what was asked for of a run that has ended: what each layer did
+// in the last step, and the allocator's statistics.
+func (s *session) printTables(out io.Writer) error {
+	if s.layersTable && s.trainer.Steps() > 0 {
+		if err := s.printLayers(out); err != nil {
+			return progressed(err)
+		}
+	}
+	if !s.summary {
+		return nil
+	}
+	stats := s.memory.Stats()
+	_, err := fmt.Fprint(out, stats.Summary(s.memory.Device(), false))
+	return progressed(err)
+}
+
+// printLayers prints a line for each layer, in the order in which they ran. Bytes and
+// times of a layer have those of the layers in it, but for its parameters and for
+// saved, what its own operations keep for the backward pass.
+func (s *session) printLayers(out io.Writer) error {
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "layer\tclass\tshape\ttype\tparameters\toutput\tsaved\tforward\tbackward\tagain")
+	for _, l := range s.trainer.Layers() {
+		name := l.Name
+		if name == "" {
+			name = "(model)"
+		}
+		again := ""
+		if l.Checkpointed {
+			again = milliseconds(l.RecomputeNS)
+		}
+		fmt.Fprintf(table, "%s\t%s\t%v\t%v\t%s\t%s\t%s\t%s\t%s\t%s\n", name, l.Class, l.OutputShape, l.DType,
+			sizeText(l.ParameterBytes), sizeText(l.OutputBytes), sizeText(l.SavedBytes),
+			milliseconds(l.ForwardNS), milliseconds(l.BackwardNS), again)
+	}
+	return table.Flush()
+}
+
+func milliseconds(ns int64) string {
+	return fmt.Sprintf("%.2f ms", float64(ns)/float64(time.Millisecond))
+}
