@@ -33,7 +33,12 @@ nothing is changed.
 With --target it looks for settings that together bring the peak below that size.
 --apply makes these changes from the next step on; without --target, the first one.
 
-Of a file it prints what the stacks prove.`,
+Of a file it prints what the stacks prove.
+
+Both name memory that serves nothing: weights in two precisions, duplicates,
+gradients that outlive their step, optimizer state without a gradient, rounding.
+What a program reads is recorded nowhere, so a tensor that it makes and never reads
+is not found.`,
 		Example: `  memtop advise 4711
   memtop advise 4711 --target 16GiB --apply
   memtop advise snapshot.pickle --json`,
@@ -99,6 +104,10 @@ func (a *app) advise(ctx context.Context, target string, o advising) error {
 		return err
 	}
 	r := report.NewAdvice(t, found)
+	now := c.Trace() // in the meantime steps were seen whole
+	if d := now.Device(now.Steps[len(now.Steps)-1].Device); d != nil {
+		r.AddWaste(analysis.NewIndex(now, d))
+	}
 	wanted := firstOf(found)
 	if o.target > 0 {
 		plan, err := advisor.Search(ctx, c, found, r.PeakAllocated, int64(o.target), past)

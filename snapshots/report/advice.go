@@ -32,6 +32,9 @@ type Advice struct {
 	Error *AdviceError `json:"error"`
 	// Headroom is how many samples at a time fit, null where that is not known.
 	Headroom *trace.Headroom `json:"headroom"`
+	// Waste is memory that serves nothing, the most first; null of a running program of
+	// which no step was seen whole.
+	Waste []Waste `json:"waste"`
 	// Applied is what was changed, where that was wanted.
 	Applied *Changes `json:"applied,omitempty"`
 	past    *advisor.Error
@@ -99,9 +102,36 @@ func FileAdvice(t *trace.Trace) *Advice {
 		for k := range found {
 			r.Options = append(r.Options, provenOption(t.Devices[i].ID, &found[k]))
 		}
+		r.AddWaste(x)
 	}
 	slices.SortStableFunc(r.Options, func(a, b AdviceOption) int { return cmp.Compare(a.Predicted.PeakAllocated, b.Predicted.PeakAllocated) })
 	return r
+}
+
+// Waste is memory that serves nothing.
+type Waste struct {
+	Device int      `json:"device,omitempty"`
+	Kind   string   `json:"kind"`
+	Bytes  int64    `json:"bytes"`
+	Count  int      `json:"count"`
+	Text   string   `json:"text"`
+	Where  []string `json:"where"` // "file:line function" of the line that has most of it, innermost first
+}
+
+// AddWaste adds what the last step of a device wastes.
+func (r *Advice) AddWaste(x *analysis.Index) {
+	found, known := x.Waste()
+	if r.Waste == nil && (known || len(found) > 0) {
+		r.Waste = make([]Waste, 0)
+	}
+	for i := range found {
+		w := &found[i]
+		waste := Waste{Device: x.Device().ID, Kind: w.Kind.Name, Bytes: w.Bytes, Count: w.Count, Text: w.Text(), Where: make([]string, 0)}
+		for _, frame := range x.Telling(w.Stack, 3) {
+			waste.Where = append(waste.Where, x.FrameLabel(frame))
+		}
+		r.Waste = append(r.Waste, waste)
+	}
 }
 
 func provenOption(device int, f *analysis.Finding) AdviceOption {

@@ -18,6 +18,7 @@ func (r *Advice) Text(w io.Writer, width int) error {
 	p.line("%s", r.title())
 	if r.Path != "" {
 		r.proven(p)
+		r.wasted(p)
 		return p.w.Flush()
 	}
 	useful := slices.DeleteFunc(slices.Clone(r.Options), func(o AdviceOption) bool { return o.Predicted.PeakAllocated >= 0 })
@@ -32,6 +33,7 @@ func (r *Advice) Text(w io.Writer, width int) error {
 	if len(r.Unknown) > 0 {
 		p.wrap("cannot be predicted: ", strings.Join(r.Unknown, ", "))
 	}
+	r.wasted(p)
 	if r.Headroom != nil {
 		p.wrap("headroom: ", advisor.RoomText(r.Headroom, r.past))
 	}
@@ -53,6 +55,13 @@ func (r *Advice) title() string {
 		text += ", " + quantityText(analysis.StepTimeQuantity, float64(r.StepTime)) + " a step"
 	}
 	return text
+}
+
+// wasted writes what serves nothing.
+func (r *Advice) wasted(p *page) {
+	for i := range r.Waste {
+		p.wrap("waste: ", r.Waste[i].Text)
+	}
 }
 
 // proven writes what a file's stacks prove.

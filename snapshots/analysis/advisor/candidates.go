@@ -3,12 +3,33 @@ package advisor
 import (
 	"slices"
 	"strconv"
+	"strings"
 
 	"memtop/snapshots/trace"
 )
 
 // halved is the setting that takes any number and saves memory where it is less.
 const halved = "micro_batch"
+
+// joined is the setting whose values hold together, several with a sign between them,
+// but for nothing.
+const (
+	joined  = "offload"
+	joint   = "+"
+	nothing = "none"
+)
+
+// join returns a value of a setting with another choice: in its place, or beside it
+// where both hold together.
+func join(v trace.Value, choice string) trace.Value {
+	switch {
+	case v.Key != joined || v.Value == nothing || choice == nothing:
+		v.Value = choice
+	case !slices.Contains(strings.Split(v.Value, joint), choice):
+		v.Value += joint + choice
+	}
+	return v
+}
 
 // Candidates are the single changes that a program's settings offer: every other
 // choice of each, and half of the samples that run at a time. An action, whose value
@@ -24,8 +45,8 @@ func Candidates(settings []trace.Option) []trace.Value {
 			continue
 		}
 		for _, choice := range o.Choices {
-			if choice != o.Value {
-				all = append(all, trace.Value{Key: o.Key, Value: choice})
+			if v := join(trace.Value{Key: o.Key, Value: o.Value}, choice); v.Value != o.Value {
+				all = append(all, v)
 			}
 		}
 	}

@@ -134,12 +134,18 @@ func (s *searching) prune(ctx context.Context, plan *Plan) (*Plan, error) {
 	return plan, nil
 }
 
-// with returns changes with others, which replace those of the same settings.
+// with returns changes with others, which replace those of the same settings or hold
+// beside them.
 func with(changes, more []trace.Value) []trace.Value {
-	all := slices.DeleteFunc(slices.Clone(changes), func(v trace.Value) bool {
-		return slices.ContainsFunc(more, func(o trace.Value) bool { return o.Key == v.Key })
-	})
-	return append(all, more...)
+	all := slices.Clone(changes)
+	for _, v := range more {
+		if i := slices.IndexFunc(all, func(o trace.Value) bool { return o.Key == v.Key }); i >= 0 {
+			v = join(all[i], v.Value)
+			all = slices.Delete(all, i, i+1)
+		}
+		all = append(all, v)
+	}
+	return all
 }
 
 // worst is the largest error of predictions for the changed settings, nil where there

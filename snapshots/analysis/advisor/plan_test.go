@@ -6,6 +6,18 @@ import (
 	"memtop/snapshots/trace"
 )
 
+func TestAPlanOffloadsMoreThanOneThing(t *testing.T) {
+	settings := []trace.Option{{Key: "offload", Value: "none", Choices: []string{"none", "optimizer", "activations"}, Free: true}}
+	p := program{"": timed(0, 0), "offload=optimizer": timed(-4000, 1), "offload=activations": timed(-3000, 1), "offload=optimizer+activations": timed(-7000, 2)}
+	found, err := Find(t.Context(), p, settings, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if plan, err := Search(t.Context(), p, found, peak, 4000, nil); err != nil || plan.Name() != "offload=optimizer+activations" || !plan.Fits {
+		t.Errorf("got %q and %v", plan.Name(), err)
+	}
+}
+
 func TestAPlanHalvesSamplesUntilItFits(t *testing.T) {
 	settings := []trace.Option{
 		{Key: "amp", Value: "off", Choices: []string{"off", "bf16"}},
