@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"memtop/engine/alloc"
 	"memtop/engine/device"
 	"memtop/engine/device/cuda"
@@ -149,5 +151,33 @@ func TestCopiesToTheHostAndBackNeverRace(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestTensorsGoFromDeviceToDevice takes a view of a matrix through devices that do
+// not know of each other.
+func TestTensorsGoFromDeviceToDevice(t *testing.T) {
+	a, b := tensortest.Device(t), tensortest.Device(t)
+	x := counting(a, 2, 3)
+	defer x.Release()
+	x.Storage().Retag(trace.Gradient, "h.0", "grad")
+	turned := x.Transpose(0, 1)
+	defer turned.Release()
+	at := turned
+	for _, d := range []*tensor.Device{b, b.Host(), b.Host(), a.Host(), a} {
+		at = at.To(d)
+		defer at.Release()
+		if diff := cmp.Diff([]float64{0, 3, 1, 4, 2, 5}, at.Floats()); diff != "" {
+			t.Errorf("on %s (-want +got):\n%s", d.Name(), diff)
+		}
+		if label := at.Storage().Label(); at.Device() != d || label.Category != trace.Gradient || label.Layer != "h.0" || label.Role != "grad" {
+			t.Errorf("it is on %s with the label %+v, want %s and the label that it had", at.Device().Name(), label, d.Name())
+		}
+	}
+	if again := x.To(a); again.Storage() != x.Storage() {
+		t.Error("a tensor that is there already was copied")
+		again.Release()
+	} else {
+		again.Release()
 	}
 }

@@ -14,11 +14,12 @@ import (
 // looks where the trace has it, and compares with two separate runs.
 func TestAChangeHoldsFromTheNextStepOn(t *testing.T) {
 	for name, change := range map[string]string{
-		"checkpoints":     "checkpoint=block",
-		"mixed precision": "amp=bf16",
-		"the optimizer":   "optimizer=adamw8bit",
-		"no moments":      "optimizer=sgd",
-		"parts":           "accumulate=4",
+		"checkpoints":       "checkpoint=block",
+		"mixed precision":   "amp=bf16",
+		"the optimizer":     "optimizer=adamw8bit",
+		"no moments":        "optimizer=sgd",
+		"parts":             "accumulate=4",
+		"what is offloaded": "offload=optimizer+gradients+parameters+activations",
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, 256<<20, visible())

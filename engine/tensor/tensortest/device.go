@@ -64,6 +64,7 @@ func finish(t testing.TB, d *tensor.Device, machine *cpu.Device) {
 	if t.Failed() {
 		return
 	}
+	d.Land()
 	stats := d.Memory().Stats()
 	if live := stats.RequestedBytes.All.Current; d.Live() != 0 || live != 0 {
 		t.Errorf("at the end of the test %d bytes are live (the allocator says %d), want 0", d.Live(), live)
