@@ -95,10 +95,7 @@ func rowsOf(s tensor.Shape) int {
 // Dropout zeroes every element with probability p, from 0 to below 1, and scales
 // the rest by 1/(1−p). It saves nothing: the backward pass draws the same numbers again.
 func (t *Tape) Dropout(x *Value, p float64) *Value {
-	if p < 0 || p >= 1 {
-		panic(fmt.Sprintf("autograd: dropout with probability %v", p))
-	}
-	if p == 0 {
+	if checkDropout(p); p == 0 {
 		return x
 	}
 	c := t.begin("dropout", x)
@@ -108,11 +105,21 @@ func (t *Tape) Dropout(x *Value, p float64) *Value {
 	seed := t.draw(x.Size())
 	y := c.out(x.Shape(), x.DType())
 	c.run(func() { t.backend().Dropout(y.Array(), x.data.Array(), device.Array{}, p, seed) })
-	return c.value(y, nil, func(b *back) {
+	return c.value(y, nil, dropoutRule(p, seed))
+}
+
+func checkDropout(p float64) {
+	if p < 0 || p >= 1 {
+		panic(fmt.Sprintf("autograd: dropout with probability %v", p))
+	}
+}
+
+func dropoutRule(p float64, seed device.Seed) func(b *back) {
+	return func(b *back) {
 		b.each(0, func(dx *tensor.Tensor) {
 			b.backend().Dropout(dx.Array(), b.dy.Array(), device.Array{}, p, seed)
 		})
-	})
+	}
 }
 
 // draw reserves random numbers for n elements.

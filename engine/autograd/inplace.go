@@ -50,20 +50,66 @@ func (t *Tape) MulInPlace(a, b *Value) {
 }
 
 // ReLUInPlace replaces a by max(a, 0). Its rule needs the result only.
-func (t *Tape) ReLUInPlace(a *Value) {
-	t.inPlace("relu_", a, nil, func(x, _ *tensor.Tensor) { t.backend().Unary(device.ReLU, x.Array(), x.Array()) },
+func (t *Tape) ReLUInPlace(a *Value) { t.unaryInPlace(device.ReLU, a) }
+
+// RuleReadsResult reports whether the gradient of a function follows from its
+// result, so that what it was given may be overwritten.
+func RuleReadsResult(f device.UnaryOp) bool { return f == device.ReLU }
+
+// UnaryOver returns f(a) in the memory of a, which is used no more. Where a
+// gradient flows, the function must be one whose rule reads the result; else it
+// panics.
+func (t *Tape) UnaryOver(f device.UnaryOp, a *Value) *Value {
+	return t.over(a, func() { t.unaryInPlace(f, a) })
+}
+
+func (t *Tape) unaryInPlace(f device.UnaryOp, a *Value) {
+	if t.record != nil && a.NeedsGrad() && !RuleReadsResult(f) {
+		panic(fmt.Sprintf("autograd: %v_ of a value that needs a gradient, whose rule reads what would be overwritten", f))
+	}
+	t.inPlace(f.String()+"_", a, nil, func(x, _ *tensor.Tensor) { t.backend().Unary(f, x.Array(), x.Array()) },
 		func(x, _ *tensor.Tensor) []*tensor.Tensor { return []*tensor.Tensor{x} },
 		func(b *back) {
 			b.each(0, func(dx *tensor.Tensor) {
-				b.backend().UnaryBackward(device.ReLU, dx.Array(), b.saved(0).Array(), b.dy.Array())
+				b.backend().UnaryBackward(f, dx.Array(), b.saved(0).Array(), b.dy.Array())
 			})
 		})
+}
+
+// DropoutOver is Dropout in the memory of a, which is used no more. Its rule draws
+// the same numbers again and needs neither what a was nor what it becomes.
+func (t *Tape) DropoutOver(a *Value, p float64) *Value {
+	checkDropout(p)
+	seed := t.draw(a.Size())
+	return t.over(a, func() {
+		t.inPlace("dropout_", a, nil,
+			func(x, _ *tensor.Tensor) { t.backend().Dropout(x.Array(), x.Array(), device.Array{}, p, seed) },
+			nil, dropoutRule(p, seed))
+	})
+}
+
+// over returns what change makes of a as a value of its own, so that the gradient
+// of what a was stays known by a.
+func (t *Tape) over(a *Value, change func()) *Value {
+	before := a.slot
+	change()
+	v := t.own(a.data)
+	v.slot, a.slot = a.slot, before
+	return v
 }
 
 // FillInPlace sets every element of a. No gradient flows to what a was.
 func (t *Tape) FillInPlace(a *Value, value float64) {
 	t.inPlace("fill_", a, nil, func(x, _ *tensor.Tensor) { t.backend().Fill(x.Array(), value) },
 		nil, func(*back) {})
+}
+
+// Sole reports whether an operation may overwrite a value that its caller has no
+// further use for: no operation has saved it or will, in a selective checkpoint or
+// on its way to the host, and no view or variable shares its memory.
+func (t *Tape) Sole(v *Value) bool {
+	return t.keeper == nil && t.offload == nil && v.variable == nil && v.base == nil && v.views == 0 &&
+		v.data.Contiguous() && !v.data.Overlaps() && v.data.Storage().Handles() == 1
 }
 
 // inPlace changes a, after looking whether it may. save names what the rule

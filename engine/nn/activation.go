@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"memtop/engine/autograd"
+	"memtop/engine/device"
 )
 
 // GELU is x·Φ(x), or GPT-2's approximation by tanh.
@@ -14,10 +15,11 @@ type GELU struct {
 
 // Forward takes and returns any shape.
 func (g *GELU) Forward(c *Ctx, in ...*autograd.Value) *autograd.Value {
+	f := device.GELU
 	if g.Tanh {
-		return c.GELUTanh(one(g, in))
+		f = device.GELUTanh
 	}
-	return c.GELU(one(g, in))
+	return activate(c, f, one(g, in))
 }
 
 // ReLU is max(x, 0).
@@ -25,7 +27,7 @@ type ReLU struct{ stateless }
 
 // Forward takes and returns any shape.
 func (r *ReLU) Forward(c *Ctx, in ...*autograd.Value) *autograd.Value {
-	return c.ReLU(one(r, in))
+	return activate(c, device.ReLU, one(r, in))
 }
 
 // SiLU is x/(1+e^-x).
@@ -33,7 +35,36 @@ type SiLU struct{ stateless }
 
 // Forward takes and returns any shape.
 func (s *SiLU) Forward(c *Ctx, in ...*autograd.Value) *autograd.Value {
-	return c.SiLU(one(s, in))
+	return activate(c, device.SiLU, one(s, in))
+}
+
+// activate returns f(x), in the place of x where that is wanted and safe.
+func activate(c *Ctx, f device.UnaryOp, x *autograd.Value) *autograd.Value {
+	if !c.overwrites(x, autograd.RuleReadsResult(f)) {
+		return c.Unary(f, x)
+	}
+	return c.UnaryOver(f, x)
+}
+
+// overwrites decides whether the activation that runs may overwrite what it is
+// given, and notes it on the layer. spare says that its rule does not read that.
+func (c *Ctx) overwrites(x *autograd.Value, spare bool) bool {
+	if !c.InPlace {
+		return false
+	}
+	why := ""
+	switch {
+	case c.given != x:
+		why = "what it is given has other uses"
+	case !spare && c.Recording():
+		why = "its backward pass reads what it is given"
+	case !c.Sole(x):
+		why = "what it is given is kept for another operation"
+	}
+	if c.Phase() == autograd.Forward {
+		c.current.InPlace, c.current.Copies = why == "", why
+	}
+	return why == ""
 }
 
 // Softmax is e^x / Σ e^x over the last dimension.
@@ -54,10 +85,13 @@ type Dropout struct {
 // Forward takes and returns any shape.
 func (d *Dropout) Forward(c *Ctx, in ...*autograd.Value) *autograd.Value {
 	x := one(d, in)
-	if !c.Training {
+	if !c.Training || d.P == 0 {
 		return x
 	}
-	return c.Dropout(x, d.P)
+	if !c.overwrites(x, true) {
+		return c.Dropout(x, d.P)
+	}
+	return c.DropoutOver(x, d.P)
 }
 
 // CrossEntropy is the mean over rows of −ln softmax(logits)[target], without

@@ -14,6 +14,7 @@ type Options struct {
 	Training   bool      // dropout is on
 	Checkpoint Policy    // which blocks are computed again instead of saved
 	Attention  Attention // which implementation; the zero value picks
+	InPlace    bool      // activations overwrite what they are given where they may
 }
 
 // Ctx is what modules compute with: a tape, options, hooks, and the table of
@@ -26,7 +27,9 @@ type Ctx struct {
 	order   []*Layer // by first call since Reset
 	hooks   []*Hooks
 	current *Layer
-	within  int // checkpoints that are open
+	within  int             // checkpoints that are open
+	last    *autograd.Value // the input of the next call, if that is its last use
+	given   *autograd.Value // the same for the module that runs
 }
 
 // NewCtx returns a context on a tape, with no hooks. It takes the tape's OnSave.
@@ -41,13 +44,30 @@ func NewCtx(t *autograd.Tape, o Options) *Ctx {
 // layer that the policy names is checkpointed.
 func (c *Ctx) Call(m Module, in ...*autograd.Value) *autograd.Value {
 	l := c.layerOf(m)
+	last := c.last
+	c.last = nil
 	if !c.Options.Checkpoint.chosen[l.Name] {
-		return c.call(m, l, in)
+		return c.call(m, l, last, in)
 	}
-	return c.Checkpoint(func(in []*autograd.Value) *autograd.Value { return c.call(m, l, in) }, in...)
+	return c.Checkpoint(func(in []*autograd.Value) *autograd.Value { return c.call(m, l, nil, in) }, in...)
 }
 
-func (c *Ctx) call(m Module, l *Layer, in []*autograd.Value) *autograd.Value {
+// CallLast is Call with a value that the caller made and has no further use for:
+// it is released, or the module has returned it or overwritten it with its
+// result.
+func (c *Ctx) CallLast(m Module, x *autograd.Value) *autograd.Value {
+	c.last = x
+	y := c.Call(m, x)
+	if y != x {
+		c.Done(x)
+	}
+	return y
+}
+
+func (c *Ctx) call(m Module, l *Layer, given *autograd.Value, in []*autograd.Value) *autograd.Value {
+	before := c.given
+	c.given = given
+	defer func() { c.given = before }()
 	defer c.enter(l)()
 	for _, h := range c.of(l) {
 		if h.Pre != nil {

@@ -83,11 +83,7 @@ func (m *GPT) Forward(c *Ctx, in ...*autograd.Value) *autograd.Value {
 	}
 	x := c.Frame(func() *autograd.Value { return m.embed(c, ids) })
 	for _, part := range []Module{m.Drop, m.Blocks, m.Norm, m.Head} {
-		y := c.Call(part, x)
-		if y != x {
-			c.Done(x)
-		}
-		x = y
+		x = c.CallLast(part, x)
 	}
 	return x
 }
@@ -149,11 +145,9 @@ func (k *Block) Forward(c *Ctx, in ...*autograd.Value) *autograd.Value {
 // branch returns x + drop(m(norm(x))); drop may be nil.
 func branch(c *Ctx, x *autograd.Value, norm, m Module, drop *Dropout) *autograd.Value {
 	return c.Frame(func() *autograd.Value {
-		n := c.Call(norm, x)
-		y := c.Call(m, n)
-		c.Done(n)
+		y := c.CallLast(m, c.Call(norm, x))
 		if drop != nil {
-			y = c.Call(drop, y)
+			y = c.CallLast(drop, y)
 		}
 		return c.Add(x, y)
 	})

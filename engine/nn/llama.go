@@ -130,9 +130,7 @@ func (g *GatedMLP) Children() []Child {
 // Forward takes and returns [..., Width].
 func (g *GatedMLP) Forward(c *Ctx, in ...*autograd.Value) *autograd.Value {
 	x := one(g, in)
-	gate := c.Call(g.Gate, x)
-	active := c.Call(g.act, gate)
-	c.Done(gate)
+	active := c.CallLast(g.act, c.Call(g.Gate, x))
 	up := c.Call(g.Up, x)
 	y := c.Mul(active, up)
 	c.Done(active)

@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"slices"
 	"strconv"
 
 	"memtop/engine/autograd"
@@ -37,11 +38,14 @@ func (s *Sequential) Forward(c *Ctx, in ...*autograd.Value) *autograd.Value {
 }
 
 func chain(c *Ctx, modules []Child, in ...*autograd.Value) *autograd.Value {
-	for i, m := range modules {
-		out := c.Call(m.Module, in...)
-		if i > 0 && out != in[0] {
-			c.Done(in[0])
+	own := false // what the next module takes was made here
+	for _, m := range modules {
+		if own {
+			in = []*autograd.Value{c.CallLast(m.Module, in[0])}
+			continue
 		}
+		out := c.Call(m.Module, in...)
+		own = !slices.Contains(in, out)
 		in = []*autograd.Value{out}
 	}
 	return in[0]

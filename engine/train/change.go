@@ -57,6 +57,9 @@ func (t *Trainer) Options() []trace.Option {
 	list := make([]trace.Option, len(settingKeys))
 	for i, k := range settingKeys {
 		list[i] = trace.Option{Key: k.key, Value: k.get(&s), About: k.about, Choices: k.choices, Free: k.free}
+		if text := t.inPlace.Load(); k.key == "in_place" && text != nil {
+			list[i].About += ": " + *text
+		}
 	}
 	return list
 }

@@ -70,6 +70,24 @@ var settingKeys = []setting{
 		},
 	},
 	{
+		"in_place", "activations overwrite what they are given, where that is safe",
+		[]string{"off", "on"},
+		false,
+		func(s *Settings) string {
+			if s.InPlace {
+				return "on"
+			}
+			return "off"
+		},
+		func(s *Settings, v string) error {
+			if v != "on" && v != "off" {
+				return fmt.Errorf("in_place %q: want on or off", v)
+			}
+			s.InPlace = v == "on"
+			return nil
+		},
+	},
+	{
 		"accumulate", "in how many equal parts a batch runs", nil, true,
 		func(s *Settings) string { return strconv.Itoa(s.Accumulate) },
 		func(s *Settings, v string) error {

@@ -27,6 +27,7 @@ func TestReportsSayWhatStepsDid(t *testing.T) {
 		{Key: "attention", Value: "auto"},
 		{Key: "checkpoint", Value: "none"},
 		{Key: "clip", Value: "1"},
+		{Key: "in_place", Value: "off"},
 		{Key: "lr", Value: "0.001"},
 		{Key: "micro_batch", Value: "4"},
 		{Key: "offload", Value: "none"},

@@ -78,6 +78,9 @@ func (t *Trainer) Queue(ctx context.Context) (*Queued, error) {
 	e.Phases, e.Memory = t.phases, memoryOf(d)
 	e.Settings = t.filled(s)
 	t.waits = !q.Ready()
+	if s.InPlace && t.fresh {
+		t.noteInPlace()
+	}
 	return q, nil
 }
 

@@ -76,11 +76,13 @@ type Trainer struct {
 	layers     map[string]bool // the paths in the model
 	times      times
 	planned    planned
-	waits      bool        // the device was not done when the last step was queued
-	again      *data.Batch // of a step that failed, nil for none
-	updating   bool        // the optimizer changes parameters
-	why        string      // what the next step's changes of settings are for, "" for nothing
-	saved      string      // snapshot of the last OOM
+	inPlace    atomic.Pointer[string] // what working in place came to; nil where it was not tried
+	fresh      bool                   // the last step had other settings than the one before
+	waits      bool                   // the device was not done when the last step was queued
+	again      *data.Batch            // of a step that failed, nil for none
+	updating   bool                   // the optimizer changes parameters
+	why        string                 // what the next step's changes of settings are for, "" for nothing
+	saved      string                 // snapshot of the last OOM
 	savedErr   error
 	onStep     func() // of a planted leak; may be nil
 	leaks      leaks
@@ -160,6 +162,7 @@ func (t *Trainer) Layers() []*nn.Layer { return t.ctx.Layers() }
 // right at the step's begin: what a change does to memory belongs to the step.
 func (t *Trainer) apply(s *Settings, step int64) {
 	memory := t.config.Device.Memory()
+	t.fresh = t.step == t.began || len(changes(&t.current, s)) > 0
 	for _, k := range settingKeys {
 		if before, now := k.get(&t.current), k.get(s); before != now && t.step > 0 {
 			memory.Mark(trace.SettingChanged, step, k.key+"="+now)
@@ -177,7 +180,7 @@ func (t *Trainer) apply(s *Settings, step int64) {
 		t.scaler = amp.NewScaler(t.config.Device, t.config.Scaler)
 	}
 	t.current = *s
-	t.ctx.Options = nn.Options{Training: true, Checkpoint: s.Checkpoint, Attention: s.Attention}
+	t.ctx.Options = nn.Options{Training: true, Checkpoint: s.Checkpoint, Attention: s.Attention, InPlace: s.InPlace}
 	t.ctx.SetCaster(s.AMP.Caster())
 }
 

@@ -127,6 +127,11 @@ func (s *session) announce(ctx context.Context, out io.Writer) error {
 	if _, err := fmt.Fprintf(out, "estimate   %s\n", needs(&needed.Memory)); err != nil {
 		return err
 	}
+	if s.settings.InPlace {
+		if _, err := fmt.Fprintf(out, "in place   %s\n", needed.InPlace()); err != nil {
+			return err
+		}
+	}
 	if refused == nil && warning != "" {
 		_, refused = fmt.Fprintln(out, warning)
 	}
