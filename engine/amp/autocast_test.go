@@ -265,6 +265,31 @@ func TestMicroBatchesShareConvertedWeights(t *testing.T) {
 	}
 }
 
+func TestACheckpointDropsTheWeightsThatItConverted(t *testing.T) {
+	converted := func(p nn.Policy) (afterForward, highest int64) {
+		r := newRun(t, nn.Options{Checkpoint: p})
+		defer r.zero()
+		r.c.Run(func() {
+			r.c.SetCaster(amp.BF16.Caster())
+			out := r.forward()
+			afterForward = r.device.Memory().Stats().Category[trace.Workspace].Current
+			r.device.Memory().ResetPeak()
+			r.c.Backward(out)
+			highest = r.device.Memory().Stats().Category[trace.Workspace].Peak
+		})
+		return afterForward, highest
+	}
+	after, highest := converted(nn.PerBlock())
+	whole, wholeHighest := converted(nn.Policy{})
+	blocks := int64(config.Layers) * 12 * int64(config.Dim) * int64(config.Dim) * 2 // bytes of their products' weights
+	if whole-after < blocks {
+		t.Errorf("after the forward pass %d bytes of workspace with checkpoints and %d without, want %d fewer", after, whole, blocks)
+	}
+	if one := blocks / int64(config.Layers); wholeHighest-highest < blocks-2*one {
+		t.Errorf("in the backward pass at most %d bytes of workspace with checkpoints and %d without, want all but one block's %d fewer", highest, wholeHighest, blocks)
+	}
+}
+
 func TestARecomputationCastsAsItsForwardRunDid(t *testing.T) {
 	gradient := func(p nn.Policy, during amp.Mode) []float64 {
 		r := newRun(t, nn.Options{Checkpoint: p})

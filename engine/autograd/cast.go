@@ -43,11 +43,17 @@ func (t *Tape) Caster() Caster { return t.caster }
 // DropCasts releases the converted weights that were kept for further use. They
 // are dropped at the end of a run in any case, see KeepCasts; dropping them
 // between the forward and the backward pass leaves only those that are saved.
-func (t *Tape) DropCasts() {
-	for key, c := range t.casts {
-		c.data.Release()
-		delete(t.casts, key)
+func (t *Tape) DropCasts() { t.dropCasts(0) }
+
+// dropCasts releases those that were made since there were n.
+func (t *Tape) dropCasts(n int) {
+	for _, key := range t.made[n:] {
+		if c := t.casts[key]; c != nil {
+			c.data.Release()
+			delete(t.casts, key)
+		}
 	}
+	t.made = t.made[:n]
 }
 
 // KeepCasts runs f, and keeps converted weights from one run of the tape within
@@ -142,6 +148,7 @@ func (t *Tape) castOf(key castKey) *tensor.Tensor {
 	data := tensor.New(d, key.variable.Data().Shape(), key.dtype,
 		tensor.Tag{Category: trace.Workspace, Layer: source.Label().Layer, Role: castRole})
 	t.casts[key] = &cast{data: data, source: source, version: source.Version()}
+	t.made = append(t.made, key)
 	d.Backend().Cast(data.Array(), key.variable.Data().Array())
 	return data
 }

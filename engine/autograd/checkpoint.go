@@ -69,9 +69,11 @@ type checkpoint struct {
 	inputs int     // how many of the saved tensors are inputs
 }
 
-// first runs f without recording.
+// first runs f without recording. The weights that it converts go with it: the
+// second run converts them again, one function's at a time.
 func (p *checkpoint) first(t *Tape, in []*Value) (v *Value) {
-	outer := t.keeper
+	outer, casts := t.keeper, len(t.made)
+	defer func() { t.dropCasts(casts) }()
 	t.keeper = p.keeper
 	done := false
 	defer func() {
@@ -161,7 +163,9 @@ func (p *checkpoint) second(b *back, r *record, in []*Value) *Value {
 			t.keeper.kept = append(t.keeper.kept, b.saved(i))
 		}
 	}
+	casts := len(t.made)
 	out := t.Frame(func() *Value { return p.f(in) })
+	t.dropCasts(casts) // what is saved stays until its rule has run
 	if slices.Contains(in, out) {
 		return b.copyOf(out)
 	}
