@@ -122,6 +122,9 @@ func castBack(b *back) {
 func (t *Tape) castVariable(v *Value, dtype device.DType) *Value {
 	key := castKey{v.variable, dtype}
 	out := t.own(t.castOf(key))
+	if out.data.Device() != t.device {
+		t.follow(key)
+	}
 	if t.record == nil || v.variable.frozen {
 		return out
 	}

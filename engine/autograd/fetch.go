@@ -21,6 +21,9 @@ func (t *Tape) local(v *Value) *Value {
 	if v.data.Device() == t.device {
 		return v
 	}
+	if v.variable != nil {
+		t.follow(castKey{v.variable, v.DType()})
+	}
 	return &Value{data: t.use(v.data), slot: v.slot, variable: v.variable}
 }
 
@@ -39,6 +42,43 @@ func (t *Tape) fetch(x *tensor.Tensor) *fetched {
 		t.fetched[x.Storage()] = f
 	}
 	return f
+}
+
+// followers are what was fetched after what, the last time. Forward passes go
+// through a model in one order, and recomputations in another.
+type followers struct {
+	next map[castKey]castKey
+	last castKey // of this run; the zero value before its first
+}
+
+// follow notes that a variable's tensor of a type is fetched now, and begins to
+// fetch the one that came after it the last time, so that it is on its way while
+// this one is computed with. In the backward pass fetchNext does that.
+func (t *Tape) follow(key castKey) {
+	f := &t.followers[t.phase]
+	if t.phase == Backward || key == f.last {
+		return
+	}
+	if f.next == nil {
+		f.next = make(map[castKey]castKey)
+	}
+	next, known := f.next[key]
+	if f.last.variable != nil {
+		f.next[f.last] = key
+	}
+	f.last = key
+	if known && next.variable.Data().Device() != t.device {
+		t.fetch(key.tensor(t))
+		t.fetch(next.tensor(t))
+	}
+}
+
+// tensor returns the variable's tensor in the type, where it lives.
+func (k castKey) tensor(t *Tape) *tensor.Tensor {
+	if k.dtype == k.variable.Data().DType() {
+		return k.variable.Data()
+	}
+	return t.castOf(k)
 }
 
 // original returns what x is a view of a copy of, nil if it is none.

@@ -2,10 +2,12 @@ package autograd_test
 
 import (
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"memtop/engine/alloc"
 	"memtop/engine/autograd"
 	"memtop/engine/device"
 	"memtop/engine/tensor"
@@ -99,5 +101,58 @@ func TestWhatIsSavedWaitsOnTheHost(t *testing.T) {
 	v.ZeroGrad()
 	if got := d.Live(); got != before {
 		t.Errorf("%d bytes are live at the end, want %d", got, before)
+	}
+}
+
+// ordered is a device's backend that notes when weights come and are used.
+type ordered struct {
+	device.Backend
+	order *[]string
+}
+
+func (o ordered) Receive(dst, src device.Buffer) device.Crossing {
+	*o.order = append(*o.order, "fetch")
+	return o.Backend.Receive(dst, src)
+}
+
+func (o ordered) MatMul(p device.MatMulPlan) {
+	*o.order = append(*o.order, "product")
+	o.Backend.MatMul(p)
+}
+
+func (o ordered) OpenHost() (alloc.Driver, device.Backend, error) {
+	return o.Backend.(interface {
+		OpenHost() (alloc.Driver, device.Backend, error)
+	}).OpenHost()
+}
+
+// TestWeightsComeAheadOfTheirUse looks at the order of two forward passes: the
+// first one does not know yet what comes next.
+func TestWeightsComeAheadOfTheirUse(t *testing.T) {
+	plain := tensortest.Device(t)
+	var order []string
+	d := tensor.NewDevice("ordered", plain.Memory(), ordered{plain.Backend(), &order}, tensor.Options{})
+	var weights []*autograd.Variable
+	for range 3 {
+		w := autograd.NewVariable("w", tensor.Full(d.Host(), tensor.Shape{4, 4}, device.Float32, 1, tensor.Tag{}))
+		defer w.Close()
+		weights = append(weights, w)
+	}
+	tape := autograd.NewTape(d, 1)
+	for _, want := range []string{
+		"fetch product fetch product fetch product",
+		"fetch fetch product fetch product product",
+	} {
+		order = nil
+		tape.Run(func() {
+			x := tape.Take(tensor.Full(d, tensor.Shape{2, 4}, device.Float32, 1, tensor.Tag{}))
+			for _, w := range weights {
+				x = tape.Linear(x, w.Value(), nil)
+				tape.DropFetched()
+			}
+		})
+		if got := strings.Join(order, " "); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
 	}
 }

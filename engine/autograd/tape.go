@@ -39,6 +39,7 @@ type Tape struct {
 	onSave    func(layer string, bytes int64)
 	offload   func(layer string) bool // see OffloadSaved
 	fetched   map[*tensor.Storage]*fetched
+	followers [Recompute + 1]followers
 	runs      int
 }
 
@@ -116,6 +117,9 @@ func (t *Tape) reset() {
 	}
 	t.record, t.keeper, t.phase, t.layer = nil, nil, Forward, ""
 	t.dropFetched(true)
+	for i := range t.followers {
+		t.followers[i].last = castKey{}
+	}
 	if t.keepCasts == 0 {
 		t.DropCasts()
 	}
