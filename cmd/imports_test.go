@@ -68,6 +68,10 @@ var picture = map[string][]string{
 		"probe/attach", "probe/protocol", "probe/exposition", "snapshots/wire", "snapshots/pytorch", "snapshots/trace",
 	},
 	"probe/probetest": {"snapshots/trace"},
+	// The engine and the probe joined, for programs that train.
+	"probe/engine": {"engine/alloc", "engine/device", "engine/device/cpu", "engine/tensor", "engine/train", "probe", "snapshots/trace"},
+	// What a reader begins with: nothing but what anyone may import.
+	"examples/...": {"engine/...", "probe/engine"},
 	"probe/collector": {
 		"probe/attach", "probe/protocol", "probe/exposition", "snapshots/analysis", "snapshots/trace", "snapshots/wire",
 	},
@@ -112,12 +116,12 @@ var picture = map[string][]string{
 	// What trains on a GPU; memtop, which trains for its demo only, must not link it.
 	"cmd/memtrain": {"cmd/memtrain/program", "engine/device/cuda"},
 	"cmd/memtrain/program": {
-		"cmd/command", "cmd/output", "engine/...", "probe", "snapshots/hostmemory", "snapshots/pytorch", "snapshots/quantity", "snapshots/trace",
+		"cmd/command", "cmd/output", "engine/...", "probe", "probe/engine", "snapshots/hostmemory", "snapshots/pytorch", "snapshots/quantity", "snapshots/trace",
 		"github.com/spf13/cobra", "github.com/spf13/pflag",
 	},
 	"cmd/memtrain/benchengine": {"cmd/memtrain/program", "engine/..."},
 	"cmd/memtrain/benchgpu":    {"engine/device/cuda"},
-	"cmd/memtrain/benchattach": {"cmd/command", "engine/...", "probe", "probe/attach", "snapshots/trace"},
+	"cmd/memtrain/benchattach": {"cmd/command", "engine/...", "probe", "probe/attach", "probe/engine"},
 	// What only the end-to-end test and the benchmark use.
 	"cmd/memtop/fuzzmutate": {"cmd/command", "cmd/memtop/terminal", "snapshots/mutate", "snapshots/trace"},
 	"cmd/memtop/soak": {
@@ -213,7 +217,7 @@ func standard(path string) bool {
 // TestAWatchedProgramCompilesNoViewer asks for all that a program compiles when it
 // makes the one call, however far away it is imported.
 func TestAWatchedProgramCompilesNoViewer(t *testing.T) {
-	for _, name := range []string{"probe", "cmd/memtrain/program"} {
+	for _, name := range []string{"probe", "examples/spirals", "cmd/memtrain/program"} {
 		for _, p := range listPackages(t, "-deps", "memtop/"+name) {
 			switch p.ImportPath {
 			case "memtop/probe/attach", "memtop/probe/collector", "memtop/tui", "memtop/snapshots/analysis":

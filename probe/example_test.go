@@ -168,18 +168,22 @@ func ExampleListen() {
 }
 
 // TestTheEmbeddingPageShowsThisCode compares every piece of Go in the page with
-// this file, which is compiled and run.
+// this file and the example program, which are compiled and run.
 func TestTheEmbeddingPageShowsThisCode(t *testing.T) {
 	page, err := os.ReadFile("../docs/embedding.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	code, err := os.ReadFile("example_test.go")
-	if err != nil {
-		t.Fatal(err)
+	var code []byte
+	for _, file := range []string{"example_test.go", "../examples/spirals/main.go"} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		code = append(code, text...)
 	}
 	pieces := strings.Split(string(page), "```go\n")[1:]
-	if len(pieces) < 3 {
+	if len(pieces) < 6 {
 		t.Errorf("the page has %d pieces of Go", len(pieces))
 	}
 	for _, piece := range pieces {

@@ -39,6 +39,12 @@ var modules = map[string]struct {
 		tensor.Shape{2, 5, 4},
 		false,
 	},
+	"parts that are named once": {func(b nn.Builder) nn.Module { return newShifted(b) }, tensor.Shape{2, 3}, false},
+	"mean square": {func(b nn.Builder) nn.Module {
+		return nn.NewSequential(nn.NewLinear(b.In("0"), 3, 2, true), nn.NewFunction(func(c *nn.Ctx, in ...*autograd.Value) *autograd.Value {
+			return c.Call(&nn.MSE{}, in[0], c.Scale(in[0], 3))
+		}))
+	}, tensor.Shape{2, 3}, false},
 	"MLP": {
 		func(b nn.Builder) nn.Module { return nn.NewMLP(b, nn.MLPConfig{In: 3, Hidden: 5, Out: 2, Layers: 2}) },
 		tensor.Shape{2, 3},

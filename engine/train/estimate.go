@@ -14,6 +14,7 @@ import (
 type Plan struct {
 	// Build makes the model on a device, see [nn.Build].
 	Build    func(d *tensor.Device) (nn.Module, error)
+	Loss     nn.Module // as in [Config]
 	Spec     data.Spec
 	Batch    int
 	Settings Settings
@@ -85,7 +86,7 @@ func (p Plan) stage(f func(t *Trainer) error) error {
 	}
 	defer nn.Close(model)
 	t, err := New(Config{
-		Device: d, Model: model, Spec: p.Spec, Batch: p.Batch, Settings: p.Settings,
+		Device: d, Model: model, Loss: p.Loss, Spec: p.Spec, Batch: p.Batch, Settings: p.Settings,
 		Batches: empty{data.Empty(p.Spec, p.Batch)}, Build: p.Build, rehearses: &p, homes: homes,
 	})
 	if err != nil {

@@ -69,7 +69,7 @@ func (t *Trainer) changed(changes []trace.Value) (now, then Settings, err error)
 func (t *Trainer) plan() Plan {
 	d := t.config.Device
 	return Plan{
-		Build: t.config.Build, Spec: *t.spec.Load(), Batch: t.config.Batch,
+		Build: t.config.Build, Loss: t.config.Loss, Spec: *t.spec.Load(), Batch: t.config.Batch,
 		Allocator: alloc.Options{Name: d.Name(), Config: d.Memory().Config()},
 		times:     t.times.known(),
 	}

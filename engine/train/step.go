@@ -144,9 +144,9 @@ func (t *Trainer) forward(from, n int) *autograd.Value {
 	c := t.ctx
 	x := c.Take(t.input.Narrow(0, from, n))
 	target := c.Take(t.target.Narrow(0, from, n))
-	logits := c.Call(t.config.Model, x)
-	loss := c.Call(t.lossLayer, logits, target)
-	c.Done(logits)
+	output := c.Call(t.config.Model, x)
+	loss := c.Call(t.config.Loss, output, target)
+	c.Done(output)
 	return loss
 }
 

@@ -27,12 +27,19 @@ type Batches interface {
 // Config is what a [Trainer] is made of.
 type Config struct {
 	Device *tensor.Device
-	// Model takes a batch of inputs and returns logits. It stays the caller's.
-	Model   nn.Module
+	// Model takes a batch of inputs and returns what Loss takes. It stays the
+	// caller's; nil has the trainer make one by Build.
+	Model nn.Module
+	// Loss takes what Model returns and the batch's targets, and returns one number,
+	// the mean over the samples. It has no parameters, and rehearsals call it at the
+	// same time, on other devices. nil is a [nn.CrossEntropy].
+	Loss    nn.Module
 	Batches Batches
 	Spec    data.Spec // of the first batch
-	Batch   int       // samples of one step
-	Seed    uint64    // of dropout
+	// Data stands in for Batches and Spec: the trainer makes batches of it.
+	Data  data.Dataset
+	Batch int    // samples of one step
+	Seed  uint64 // of dropout, and of the order of Data
 	// Settings are those of the first step.
 	Settings Settings
 	// Scaler is how the loss scale of fp16 moves; the zero value is PyTorch's.
@@ -62,7 +69,6 @@ type Trainer struct {
 	parameters []*autograd.Variable
 	optimizer  *optim.Optimizer
 	scaler     *amp.Scaler // nil until a step runs in fp16
-	lossLayer  *nn.CrossEntropy
 	input      *tensor.Tensor
 	target     *tensor.Tensor
 	spec       atomic.Pointer[data.Spec] // of the last batch
@@ -86,6 +92,7 @@ type Trainer struct {
 	savedErr   error
 	onStep     func() // of a planted leak; may be nil
 	leaks      leaks
+	made       []func() // release what the caller left to the trainer
 }
 
 // New returns a trainer with the memory that training needs between steps:
@@ -100,32 +107,39 @@ func New(c Config) (*Trainer, error) {
 		c.homes.device = c.Device
 	}
 	t := &Trainer{
-		config: c, current: c.Settings, parameters: nn.Params(c.Model), lossLayer: &nn.CrossEntropy{},
-		ctx: nn.NewCtx(autograd.NewTape(c.Device, c.Seed), nn.Options{Training: true}),
+		config: c, current: c.Settings, ctx: nn.NewCtx(autograd.NewTape(c.Device, c.Seed), nn.Options{Training: true}),
 	}
-	t.layers = layersOf(c.Model)
-	if c.rehearses != nil && c.rehearses.times != nil {
-		t.times.Store(&c.rehearses.times)
-	}
-	t.ctx.Name(t.lossLayer, "loss")
 	c.Device.Memory().NotifyOOM(t.toldOOM)
-	err := tensor.Try(func() {
-		t.fit(c.Spec)
-		t.optimizer = optim.New(t.config.homes.of(c.Settings.Offload.Optimizer, ShardOptimizer), t.parameters, c.Settings.Optimizer)
-	})
-	if err != nil {
-		err = t.failed(err, "setting up")
-		t.Close()
-		return nil, err
-	}
-	if err := t.Set(c.Settings); err != nil {
+	if err := t.open(); err != nil {
 		t.Close()
 		return nil, err
 	}
 	return t, nil
 }
 
-// Close releases what the trainer has on the device. The model stays.
+// open makes what a new trainer has.
+func (t *Trainer) open() error {
+	if err := t.makeMissing(); err != nil {
+		return err
+	}
+	c := &t.config
+	t.parameters, t.layers = nn.Params(c.Model), layersOf(c.Model)
+	if c.rehearses != nil && c.rehearses.times != nil {
+		t.times.Store(&c.rehearses.times)
+	}
+	t.ctx.Name(c.Loss, "loss")
+	err := tensor.Try(func() {
+		t.fit(c.Spec)
+		t.optimizer = optim.New(c.homes.of(c.Settings.Offload.Optimizer, ShardOptimizer), t.parameters, c.Settings.Optimizer)
+	})
+	if err != nil {
+		return t.failed(err, "setting up")
+	}
+	return t.Set(c.Settings)
+}
+
+// Close releases what the trainer has on the device. A model that the caller
+// made stays.
 func (t *Trainer) Close() {
 	for _, p := range t.parameters {
 		p.ZeroGrad()
@@ -142,6 +156,9 @@ func (t *Trainer) Close() {
 	}
 	if t.scaler != nil {
 		t.scaler.Close()
+	}
+	for _, release := range t.made {
+		release()
 	}
 }
 

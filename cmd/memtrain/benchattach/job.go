@@ -17,7 +17,7 @@ import (
 	"memtop/engine/tensor"
 	"memtop/engine/train"
 	"memtop/probe"
-	"memtop/snapshots/trace"
+	"memtop/probe/engine"
 )
 
 // The run of memtop demo.
@@ -102,7 +102,7 @@ func (j *job) listen(ctx context.Context) error {
 		return err
 	}
 	j.onClose(func() { _ = os.RemoveAll(dir) })
-	j.probe, err = probe.Listen(ctx, probe.Options{Dir: dir, Writer: "memtop's engine"}, shown{j.memory})
+	j.probe, err = probe.Listen(ctx, probe.Options{Dir: dir, Writer: "memtop's engine"}, engine.Source(j.memory))
 	if err != nil {
 		return err
 	}
@@ -134,8 +134,7 @@ func (j *job) observe(on bool) error {
 
 func (j *job) probed() {
 	j.memory.Observe(j.probe)
-	j.memory.SetStacks(alloc.StacksAlloc)
-	j.device.OnLeak(func(l tensor.Leak) { j.memory.Lost(l.Allocation) })
+	engine.Watch(j.device)
 	j.tells = true
 }
 
@@ -176,12 +175,3 @@ func (j *job) stretch(ctx context.Context, o *options) (s stretch, err error) {
 	}
 	return stretch{time.Since(start).Seconds(), (processorTime() - used).Seconds()}, err
 }
-
-// shown is the allocator as a probe sees it.
-type shown struct{ memory *alloc.Allocator }
-
-func (v shown) Devices() []int                     { return []int{v.memory.Device()} }
-func (v shown) Tables() trace.Tables               { return v.memory.Names().Tables() }
-func (v shown) State(_ int, at func()) trace.State { return v.memory.State(at) }
-func (v shown) Settings() []trace.Setting          { return v.memory.Settings() }
-func (v shown) Observe(r trace.Recorder)           { v.memory.Observe(r) }

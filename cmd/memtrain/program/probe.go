@@ -5,14 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"memtop/cmd/command"
-	"memtop/engine/device/cpu"
-	"memtop/engine/tensor"
 	"memtop/engine/train"
 	"memtop/probe"
-	"memtop/snapshots/trace"
+	"memtop/probe/engine"
 )
 
 // probeSwitch reads --probe.
@@ -29,9 +26,7 @@ func (o *options) probeSwitch() (on bool, err error) {
 // openProbe lets viewers look at the run. A run without a probe is
 // still a run: one line says so, and training goes on.
 func (s *session) openProbe(ctx context.Context) {
-	p, err := probe.Listen(context.WithoutCancel(ctx), probe.Options{ // viewers see the last step too
-		Control: controlled{s.trainer}, Gauge: s.gauges(), Writer: "memtop's engine",
-	}, shown{s})
+	p, err := engine.Listen(context.WithoutCancel(ctx), probe.Options{}, s.trainer) // viewers see the last step too
 	if err != nil {
 		fmt.Fprintln(s.stderr, "memtrain: "+command.Line(err.Error(), "training without it, as with --probe off"))
 		return
@@ -69,56 +64,3 @@ func (s *session) takeBack(failed error, settled *train.Settings) bool {
 	fmt.Fprintln(s.stderr, "memtrain: "+command.Line(fmt.Sprintf("step %d: %s", s.trainer.Steps()+1, reason), "going on as before"))
 	return true
 }
-
-// shown is a run as a probe sees it. The allocator and its tables are safe for
-// concurrent use.
-type shown struct{ s *session }
-
-func (v shown) Devices() []int                     { return []int{v.s.memory.Device()} }
-func (v shown) Tables() trace.Tables               { return v.s.memory.Names().Tables() }
-func (v shown) State(_ int, at func()) trace.State { return v.s.memory.State(at) }
-func (v shown) Settings() []trace.Setting          { return v.s.memory.Settings() }
-func (v shown) Observe(r trace.Recorder)           { v.s.memory.Observe(r) }
-
-// controlled is what viewers may change.
-type controlled struct{ *train.Trainer }
-
-// Set changes a setting of the next step.
-func (c controlled) Set(key, value string) error { return c.Change(key, value) }
-
-// gauges returns who looks at the device from outside. A GPU is looked at by the
-// viewer, through the driver, and never by the program that trains on it.
-func (s *session) gauges() func() []trace.Gauge {
-	if _, isCPU := s.machine.(*cpu.Device); isCPU {
-		return s.gauge
-	}
-	return nil
-}
-
-// gauge measures cpu:0 as a driver measures its device: no other process uses it.
-func (s *session) gauge() []trace.Gauge {
-	used, at := s.reserved()
-	return []trace.Gauge{{
-		Device: s.memory.Device(), Time: at.UnixMicro(),
-		Total: s.capacity, Used: used, Process: used, Others: 0,
-		Utilisation: -1, Temperature: -1, Power: -1,
-	}}
-}
-
-// reserved returns what is reserved and when it was: the same before and after
-// the clock was read, so that it can be compared with events. A program that
-// gives it no peace gets the last that was seen.
-func (s *session) reserved() (bytes int64, at time.Time) {
-	const tries = 8
-	for range tries {
-		stats := s.memory.Stats()
-		bytes, at = stats.Reserved(), time.Now()
-		if stats = s.memory.Stats(); stats.Reserved() == bytes {
-			break
-		}
-	}
-	return bytes, at
-}
-
-// lost notes a tensor that the program can no longer reach and never released.
-func (s *session) lost(l tensor.Leak) { s.memory.Lost(l.Allocation) }

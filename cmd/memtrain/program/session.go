@@ -14,6 +14,7 @@ import (
 	"memtop/engine/train"
 	"memtop/engine/weights"
 	"memtop/probe"
+	"memtop/probe/engine"
 	"memtop/snapshots/trace"
 )
 
@@ -147,7 +148,7 @@ func (s *session) openDevice() (err error) {
 	}
 	s.device = tensor.NewDevice(s.machine.Name(), s.memory, s.machine, tensor.Options{})
 	if s.probed {
-		s.device.OnLeak(s.lost)
+		engine.Watch(s.device)
 	}
 	return nil
 }
@@ -159,10 +160,7 @@ func (s *session) allocator() alloc.Options {
 		Hide: []string{"memtop/engine/tensor", "memtop/engine/autograd"},
 	}
 	if s.snapshot != "" {
-		o.History = history
-	}
-	if s.snapshot != "" || s.probed {
-		o.Stacks = alloc.StacksAlloc
+		o.History, o.Stacks = history, alloc.StacksAlloc
 	}
 	return o
 }

@@ -1,0 +1,50 @@
+package nn
+
+import "memtop/engine/autograd"
+
+// Parts are a module's own parameters and the modules within it, each named once,
+// where it is made. A module that embeds them has only its Forward to write:
+//
+//	type twoLayers struct {
+//		nn.Parts
+//		first, second *nn.Linear
+//	}
+//
+//	func newTwoLayers(b nn.Builder) *twoLayers {
+//		m := &twoLayers{Parts: nn.NewParts(b)}
+//		m.first = nn.Part(&m.Parts, "first", func(b nn.Builder) *nn.Linear { return nn.NewLinear(b, 8, 16, true) })
+//		…
+type Parts struct {
+	builder  Builder
+	params   []*Param
+	children []Child
+}
+
+// NewParts returns the parts of the module that b makes, none yet.
+func NewParts(b Builder) Parts { return Parts{builder: b} }
+
+// Part makes a module within the one that has the parts, after those that are there
+// already.
+func Part[M Module](p *Parts, name string, construct func(b Builder) M) M {
+	m := construct(p.builder.In(name))
+	p.children = append(p.children, Child{Name: name, Module: m})
+	return m
+}
+
+// Param makes a parameter of the module's own, see [Builder.Param].
+func (p *Parts) Param(role string, init Init, shape ...int) *Param {
+	made := p.builder.Param(role, init, shape...)
+	p.params = append(p.params, made)
+	return made
+}
+
+// Params returns the module's own parameters in the order in which they were made.
+func (p *Parts) Params() []*Param { return p.params }
+
+// Children returns the modules within in the order in which they were made.
+func (p *Parts) Children() []Child { return p.children }
+
+// Chain calls the modules within one after the other, as a [Sequential] does.
+func (p *Parts) Chain(c *Ctx, in ...*autograd.Value) *autograd.Value {
+	return chain(c, p.children, in...)
+}

@@ -1,0 +1,180 @@
+package train
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"memtop/engine/autograd"
+	"memtop/engine/data"
+	"memtop/engine/device"
+	"memtop/engine/nn"
+	"memtop/engine/tensor"
+	"memtop/engine/tensor/tensortest"
+	"memtop/snapshots/trace"
+)
+
+// points are samples whose targets are numbers, not classes.
+type points struct{ data.Spirals }
+
+func (p points) Spec() data.Spec {
+	s := p.Spirals.Spec()
+	return data.Spec{Input: s.Input, Target: s.Input}
+}
+
+func (p points) Read(i int, into data.Sample) error {
+	if err := p.Spirals.Read(i, data.Sample{Input: into.Input, Target: make([]byte, 4)}); err != nil {
+		return err
+	}
+	copy(into.Target, into.Input)
+	return nil
+}
+
+// regression is a config that leaves to the trainer what it can, and whose targets
+// cross-entropy would not take.
+func regression(t *testing.T, loss nn.Module, dataset data.Dataset) Config {
+	t.Helper()
+	return Config{
+		Device: tensortest.Device(t), Loss: loss, Data: dataset, Batch: 32, Seed: 3, Settings: DefaultSettings(),
+		Build: func(d *tensor.Device) (nn.Module, error) {
+			return nn.Build(d, device.Float32, 1, func(b nn.Builder) *nn.Sequential {
+				return nn.NewMLP(b, nn.MLPConfig{In: 8, Hidden: 64, Out: 8, Layers: 3})
+			})
+		},
+	}
+}
+
+// distance is a loss that no package has: the mean of (output − target)⁴.
+func distance(c *nn.Ctx, in ...*autograd.Value) *autograd.Value {
+	d := c.Sub(in[0], in[1])
+	square := c.Mul(d, d)
+	return c.MeanAll(c.Mul(square, square))
+}
+
+func TestALossOfOnesOwnIsTrainedAndRehearsed(t *testing.T) {
+	tests := map[string]struct {
+		loss  nn.Module
+		class string
+	}{
+		"mean square":          {&nn.MSE{}, "MSE"},
+		"a function":           {nn.NewFunction(distance), "Function"},
+		"a chain of functions": {nn.NewSequential(nn.NewFunction(distance), nn.NewFunction(tripled)), "Sequential"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			c := regression(t, test.loss, points{data.Spirals{Features: 8, Classes: 3}})
+			trainer, err := New(c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer trainer.Close()
+			plan := trainer.plan()
+			plan.Settings = c.Settings
+			estimate, err := plan.Estimate(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			events := steps(t, trainer, 30)
+			if first, last := events[0].Loss, events[29].Loss; last > 0.8*first {
+				t.Errorf("the loss went from %g to %g", first, last)
+			}
+			if diff := cmp.Diff(estimate.Memory, events[1].Memory); diff != "" {
+				t.Errorf("memory (-estimate +measured):\n%s", diff)
+			}
+			i := slices.IndexFunc(trainer.Layers(), func(l *nn.Layer) bool { return l.Name == "loss" })
+			if i < 0 || trainer.Layers()[i].Class != test.class {
+				t.Errorf("no layer \"loss\" of class %s", test.class)
+			}
+			if _, err := trainer.Predict(t.Context(), []trace.Value{{Key: "accumulate", Value: "4"}}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func tripled(c *nn.Ctx, in ...*autograd.Value) *autograd.Value { return c.Scale(in[0], 3) }
+
+func TestLossOfABatchInPartsIsThatOfTheWhole(t *testing.T) {
+	var whole []Event
+	for _, accumulate := range []string{"1", "4"} {
+		trainer, err := New(regression(t, &nn.MSE{}, points{data.Spirals{Features: 8, Classes: 3}}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer trainer.Close()
+		if err := trainer.Change("accumulate", accumulate); err != nil {
+			t.Fatal(err)
+		}
+		events := steps(t, trainer, 5)
+		if whole == nil {
+			whole = events
+		}
+		for i := range events {
+			if d := events[i].Loss - whole[i].Loss; d > 1e-5 || d < -1e-5 {
+				t.Errorf("step %d in %s parts: loss %g, want %g", i+1, accumulate, events[i].Loss, whole[i].Loss)
+			}
+		}
+	}
+}
+
+func TestWhatIsLeftToTheTrainerIsWhatTheCallerWouldMake(t *testing.T) {
+	set := points{data.Spirals{Features: 8, Classes: 3}}
+	c := regression(t, &nn.MSE{}, set)
+	before := c.Device.Live()
+	trainer, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := losses(steps(t, trainer, 3))
+	trainer.Close()
+	if live := c.Device.Live(); live != before {
+		t.Errorf("%d bytes are allocated after the trainer was closed, %d before it was made", live, before)
+	}
+
+	if c.Model, err = c.Build(c.Device); err != nil {
+		t.Fatal(err)
+	}
+	defer nn.Close(c.Model)
+	loader, err := data.NewLoader(set, data.LoaderOptions{Batch: c.Batch, Seed: c.Seed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer loader.Close()
+	c.Batches, c.Spec, c.Data = loader, set.Spec(), nil
+	if trainer, err = New(c); err != nil {
+		t.Fatal(err)
+	}
+	defer trainer.Close()
+	if diff := cmp.Diff(losses(steps(t, trainer, 3)), got); diff != "" {
+		t.Errorf("losses (-the caller's +the trainer's):\n%s", diff)
+	}
+}
+
+func TestAConfigThatCannotTrainIsRefused(t *testing.T) {
+	tests := map[string]struct {
+		change func(c *Config)
+		want   string
+	}{
+		"no model":                   {func(c *Config) { c.Build = nil }, "neither Model nor Build"},
+		"no samples":                 {func(c *Config) { c.Data = nil }, "neither Batches nor Data"},
+		"a loss that wants training": {func(c *Config) { c.Loss, _ = c.Build(c.Device) }, "the loss has parameters"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			c := regression(t, nil, points{data.Spirals{Features: 8, Classes: 3}})
+			test.change(&c)
+			if c.Loss != nil {
+				defer nn.Close(c.Loss)
+			}
+			trainer, err := New(c)
+			if err == nil {
+				trainer.Close()
+			}
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got error %v, want one with %q", err, test.want)
+			}
+		})
+	}
+}

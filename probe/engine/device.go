@@ -1,0 +1,37 @@
+package engine
+
+import (
+	"memtop/engine/alloc"
+	"memtop/engine/device"
+	"memtop/engine/tensor"
+)
+
+// Machine is a device's memory and what computes on it, such as a cpu.Device.
+type Machine interface {
+	alloc.Driver
+	device.Backend
+	// Name is the device's name, such as "cpu:0".
+	Name() string
+}
+
+// Open returns a machine's device, whose memory is shown with the lines that asked
+// for it. The machine stays the caller's, and is closed after everything on the device
+// was released. The options need no name.
+func Open(m Machine, o alloc.Options) (*tensor.Device, error) {
+	o.Name = m.Name()
+	a, err := alloc.New(m, o)
+	if err != nil {
+		return nil, err
+	}
+	d := tensor.NewDevice(o.Name, a, m, tensor.Options{})
+	Watch(d)
+	return d, nil
+}
+
+// Watch has a device note from now on which lines ask for memory, and which tensors
+// the program loses without a release. It belongs to the device's goroutine.
+func Watch(d *tensor.Device) {
+	memory := d.Memory()
+	memory.SetStacks(alloc.StacksAlloc)
+	d.OnLeak(func(l tensor.Leak) { memory.Lost(l.Allocation) })
+}

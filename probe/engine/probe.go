@@ -1,0 +1,45 @@
+package engine
+
+import (
+	"context"
+
+	"memtop/engine/alloc"
+	"memtop/engine/train"
+	"memtop/probe"
+	"memtop/snapshots/trace"
+)
+
+// Listen puts a probe into a program that trains: viewers see the memory of the
+// trainer's device and may change the trainer's settings, unless the options say
+// otherwise. The program reports each step with Probe.Step and Trainer.Report, and
+// closes the probe.
+func Listen(ctx context.Context, o probe.Options, t *train.Trainer) (*probe.Probe, error) {
+	d := t.Ctx().Device()
+	if o.Control == nil {
+		o.Control = control{t}
+	}
+	if o.Gauge == nil {
+		o.Gauge = gauge(d)
+	}
+	if o.Writer == "" {
+		o.Writer = "memtop's engine"
+	}
+	return probe.Listen(ctx, o, Source(d.Memory()))
+}
+
+// control is what viewers may change.
+type control struct{ *train.Trainer }
+
+// Set changes a setting of the next step.
+func (c control) Set(key, value string) error { return c.Change(key, value) }
+
+// Source returns what an allocator has to show.
+func Source(a *alloc.Allocator) probe.Source { return source{a} }
+
+// source is an allocator as a probe sees it. The allocator and its tables are
+// safe for concurrent use.
+type source struct{ *alloc.Allocator }
+
+func (s source) Devices() []int                     { return []int{s.Device()} }
+func (s source) Tables() trace.Tables               { return s.Names().Tables() }
+func (s source) State(_ int, at func()) trace.State { return s.Allocator.State(at) }

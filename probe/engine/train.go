@@ -1,0 +1,47 @@
+package engine
+
+import (
+	"context"
+	"errors"
+
+	"memtop/engine/alloc"
+	"memtop/engine/train"
+	"memtop/probe"
+)
+
+// Train trains on a machine with a probe, until told, which is called after each
+// step, returns false, or ctx is done, which is no error. The config's device is made
+// here, and all of the machine's memory is its own. The machine stays the caller's.
+func Train(ctx context.Context, m Machine, c train.Config, told func(e *train.Event) bool) (err error) {
+	if c.Device, err = Open(m, alloc.Options{}); err != nil {
+		return err
+	}
+	_, c.Capacity = m.MemInfo()
+	t, err := train.New(c)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	p, err := Listen(context.WithoutCancel(ctx), probe.Options{}, t) // viewers see the last step too
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.Close()) }()
+	return steps(ctx, t, p, told)
+}
+
+func steps(ctx context.Context, t *train.Trainer, p *probe.Probe, told func(e *train.Event) bool) error {
+	for {
+		e, err := t.Step(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil:
+			return err
+		}
+		p.Step(t.Report(&e))
+		if !told(&e) {
+			return nil
+		}
+	}
+}
