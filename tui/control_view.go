@@ -196,8 +196,12 @@ func predicted(p *trace.Prediction) []string {
 		return nil
 	}
 	list := []string{"predicted peak " + experiments.Signed(analysis.PeakAllocatedQuantity, float64(p.PeakAllocated))}
-	if p.StepTimeKnown {
-		list = append(list, "step "+experiments.Signed(analysis.StepTimeQuantity, float64(p.StepTime)))
+	if p.Timed() {
+		about := ""
+		if p.StepTimeEstimated {
+			about = "≈"
+		}
+		list = append(list, "step "+about+experiments.Signed(analysis.StepTimeQuantity, float64(p.StepTime)))
 	}
 	return list
 }

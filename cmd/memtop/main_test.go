@@ -51,6 +51,7 @@ func TestScripts(t *testing.T) {
 			"steps":    steps,
 			"cut":      cut,
 			"trains":   trains,
+			"toggles":  toggles,
 			"speaks":   speaks,
 			"runs":     runs,
 			"lies":     lies,

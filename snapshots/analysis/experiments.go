@@ -158,7 +158,7 @@ func (e *Experiment) describe() {
 	if p := e.Predicted; p != nil {
 		e.Effects[PeakAllocatedQuantity].foretell(p.PeakAllocated)
 		e.Effects[ActivationQuantity].foretell(p.Activation)
-		if p.StepTimeKnown {
+		if p.Timed() {
 			e.Effects[StepTimeQuantity].foretell(p.StepTime)
 		}
 	}

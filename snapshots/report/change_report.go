@@ -88,7 +88,7 @@ func (r *Changes) predict(p *trace.Prediction) {
 // predictedOf is one prediction.
 func predictedOf(p *trace.Prediction) *Predicted {
 	r := &Predicted{PeakAllocated: p.PeakAllocated, Activation: &p.Activation, StepTimeEstimated: p.StepTimeEstimated}
-	if p.StepTimeKnown || p.StepTimeEstimated {
+	if p.Timed() {
 		r.StepTime = &p.StepTime
 	}
 	return r
@@ -160,7 +160,11 @@ func (c *Predicted) words() []string {
 		"activations " + moved(analysis.ActivationQuantity, float64(*c.Activation)),
 	}
 	if c.StepTime != nil {
-		list = append(list, "step time "+moved(analysis.StepTimeQuantity, float64(*c.StepTime)))
+		about := ""
+		if c.StepTimeEstimated {
+			about = "≈"
+		}
+		list = append(list, "step time "+about+moved(analysis.StepTimeQuantity, float64(*c.StepTime)))
 	}
 	return list
 }

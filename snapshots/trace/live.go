@@ -93,6 +93,9 @@ type Prediction struct {
 	StepTimeEstimated bool `json:"step_time_estimated,omitempty"`
 }
 
+// Timed reports whether StepTime is known, measured or estimated.
+func (p *Prediction) Timed() bool { return p.StepTimeKnown || p.StepTimeEstimated }
+
 // Headroom is how many samples at a time would fit into a device's memory. Sizes are
 // bytes.
 type Headroom struct {

@@ -30,7 +30,7 @@ func (o *Option) Saved() int64 { return -o.Predicted.PeakAllocated }
 
 // Timed reports whether it is known what the option does to the time of a step,
 // measured or estimated.
-func (o *Option) Timed() bool { return o.Predicted.StepTimeKnown || o.Predicted.StepTimeEstimated }
+func (o *Option) Timed() bool { return o.Predicted.Timed() }
 
 // Advice is what the advisor found.
 type Advice struct {
