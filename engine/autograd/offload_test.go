@@ -156,3 +156,40 @@ func TestWeightsComeAheadOfTheirUse(t *testing.T) {
 		}
 	}
 }
+
+// TestRowsAreLookedUpWhereTheTableIs compares what a lookup takes of the device
+// with the bytes of the table and of the rows.
+func TestRowsAreLookedUpWhereTheTableIs(t *testing.T) {
+	const rows, cols = 64, 16
+	for name, test := range map[string]struct{ ids, want int }{
+		"fewer rows than the table has": {8, 8 * cols * 4},
+		"more":                          {100, (rows + 100) * cols * 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := tensortest.Device(t)
+			values := make([]float32, rows*cols)
+			for i := range values {
+				values[i] = float32(i / cols)
+			}
+			table := autograd.NewVariable("w", tensor.From(d.Host(), values, tensor.Shape{rows, cols}, device.Float32, tensor.Tag{}))
+			defer table.Close()
+			tape := autograd.NewTape(d, 1)
+			tape.Run(func() {
+				ids := make([]int32, test.ids)
+				for i := range ids {
+					ids[i] = int32(i * 7 % rows)
+				}
+				x := tape.Take(tensor.From(d, ids, tensor.Shape{test.ids}, device.Int32, tensor.Tag{}))
+				var y *autograd.Value
+				if u := d.Measure(func() { y = tape.Embedding(table.Value(), x) }); u.Peak-u.Before != int64(test.want) {
+					t.Errorf("it took %d bytes of the device, want %d", u.Peak-u.Before, test.want)
+				}
+				for i, got := range y.Data().Floats() {
+					if want := float64(ids[i/cols]); got != want {
+						t.Fatalf("element %d is %v, want %v", i, got, want)
+					}
+				}
+			})
+		})
+	}
+}

@@ -60,7 +60,7 @@ var settingKeys = []setting{
 		},
 	},
 	{
-		"offload", "what lives in the host's memory; several are joined by +",
+		"offload", "what lives in the host's memory; several are joined by +, also activations=h.0+h.1",
 		append([]string{"none"}, Offloads()...),
 		true,
 		func(s *Settings) string { return s.Offload.String() },

@@ -57,7 +57,7 @@ var settingFlags = []struct{ flag, key, usage string }{
 	{"amp", "amp", "mixed precision `MODE`: " + choice.Or(amp.Modes()) + " (default off)"},
 	{"checkpoint", "checkpoint", "what to compute again instead of keeping, `POLICY`: none, block, every=K, sqrt, ratio=R, selective, layers=NAME+NAME, or plan=SIZE, the cheapest layers that keep a step's peak within it (default none)"},
 	{"attention", "attention", "`KIND` of attention: " + choice.Or(nn.Attentions()) + " (default auto)"},
-	{"offload", "offload", "what lives in the host's memory, `PARTS` of " + strings.Join(train.Offloads(), ", ") + " (default none)"},
+	{"offload", "offload", "what lives in the host's memory, `PARTS` of " + strings.Join(train.Offloads(), ", ") + ", the last two also =LAYER+LAYER (default none)"},
 	{"in-place", "in_place", "have activations overwrite what they are given, `on or off`: where that is safe (default off)"},
 	{"accumulate", "accumulate", "run a batch in `N` equal parts"},
 	{"micro-batch", "micro_batch", "run a batch `M` samples at a time"},
