@@ -117,6 +117,7 @@ func TestLossesAreBitEqualInPlace(t *testing.T) {
 	g.Dropout = 0.1
 	losses := make(map[string][]float64)
 	all := policies(t)
+	all["the activations kept"] = nn.Selective("gelu_tanh", "dropout")
 	for name, p := range maps.All(all) {
 		r := newTrainer(t, g, nn.Options{Checkpoint: p, Attention: nn.FlashAttention, InPlace: true})
 		for range 3 {

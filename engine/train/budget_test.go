@@ -24,9 +24,9 @@ func (b *bench) plan(g nn.GPTConfig) Plan {
 	return Plan{Build: gpt(g), Spec: b.set.Spec(), Batch: 8, Settings: DefaultSettings()}
 }
 
-// keepWithin trains with a budget and returns the trainer's steps, and what was
-// changed.
-func keepWithin(t *testing.T, g nn.GPTConfig, bytes int64, n int, between func(step int, trainer *Trainer)) ([]Event, []Adjustment) {
+// keepWithin trains with a budget and returns the trainer's steps, what was
+// changed, and how often memory ran out.
+func keepWithin(t *testing.T, g nn.GPTConfig, bytes int64, n int, between func(step int, trainer *Trainer)) ([]Event, []Adjustment, int) {
 	t.Helper()
 	b := newBench(t, 64<<20, g)
 	fit, err := b.plan(g).Within(t.Context(), bytes)
@@ -38,7 +38,14 @@ func keepWithin(t *testing.T, g nn.GPTConfig, bytes int64, n int, between func(s
 		t.Fatal(err)
 	}
 	b.device.Memory().SetLimit(bytes)
-	trainer := b.trainer(t, s, func(c *Config) { c.Build = gpt(g) })
+	ranOut := 0
+	trainer := b.trainer(t, s, func(c *Config) {
+		c.Build = gpt(g)
+		c.SaveOOM = func(*alloc.OOMError) (string, error) {
+			ranOut++
+			return "", nil
+		}
+	})
 	var told []Adjustment
 	budget := NewBudget(trainer, bytes, DefaultSettings(), func(a Adjustment) { told = append(told, a) })
 	var list []Event
@@ -56,7 +63,7 @@ func keepWithin(t *testing.T, g nn.GPTConfig, bytes int64, n int, between func(s
 		}
 		list = append(list, e)
 	}
-	return list, told
+	return list, told, ranOut
 }
 
 // TestARunStaysWithinItsBudget tries budgets between the least that is possible
@@ -85,7 +92,7 @@ func TestARunStaysWithinItsBudget(t *testing.T) {
 		if i == 0 {
 			bytes = small.Least
 		}
-		list, _ := keepWithin(t, g, bytes, n, nil)
+		list, _, ranOut := keepWithin(t, g, bytes, n, nil)
 		for k, e := range list {
 			if e.Memory.PeakReserved > bytes {
 				t.Errorf("%d bytes: step %d has reserved %d", bytes, e.Step, e.Memory.PeakReserved)
@@ -93,6 +100,9 @@ func TestARunStaysWithinItsBudget(t *testing.T) {
 			if math.Abs(e.Loss-free[k].Loss) > 1e-4 {
 				t.Errorf("%d bytes: step %d has loss %v, and freely %v", bytes, e.Step, e.Loss, free[k].Loss)
 			}
+		}
+		if ranOut > 0 {
+			t.Errorf("%d bytes: memory ran out %d times", bytes, ranOut)
 		}
 		start := DefaultSettings()
 		for _, c := range changes(&start, &list[n-1].Settings) {
@@ -128,7 +138,7 @@ func TestABudgetHoldsWhenSettingsAreChangedFromOutside(t *testing.T) {
 	s.MicroBatch = 1
 	trainer := b.trainer(t, s, func(c *Config) { c.Build = gpt(g) })
 	bytes := steps(t, trainer, 2)[1].Memory.PeakReserved
-	list, told := keepWithin(t, g, bytes, 8, func(step int, trainer *Trainer) {
+	list, told, ranOut := keepWithin(t, g, bytes, 8, func(step int, trainer *Trainer) {
 		var err error
 		switch step {
 		case 3:
@@ -146,6 +156,9 @@ func TestABudgetHoldsWhenSettingsAreChangedFromOutside(t *testing.T) {
 		if e.Memory.PeakReserved > bytes {
 			t.Errorf("step %d has reserved %d bytes of %d", e.Step, e.Memory.PeakReserved, bytes)
 		}
+	}
+	if ranOut > 0 {
+		t.Errorf("memory ran out %d times, want the change to be foreseen", ranOut)
 	}
 	if list[3].Settings.MicroBatch == 8 {
 		t.Error("all samples at a time fit")
@@ -168,7 +181,7 @@ func TestAStepIsTakenAgainWhenOthersTakeMemory(t *testing.T) {
 	g := budgeted()
 	free := steps(t, newBench(t, 64<<20, g).trainer(t, DefaultSettings(), nil), 6)
 	bytes := free[5].Memory.PeakReserved
-	list, told := keepWithin(t, g, bytes, 6, func(step int, trainer *Trainer) {
+	list, told, ranOut := keepWithin(t, g, bytes, 6, func(step int, trainer *Trainer) {
 		if step < 3 || step > 4 {
 			return
 		}
@@ -184,6 +197,9 @@ func TestAStepIsTakenAgainWhenOthersTakeMemory(t *testing.T) {
 		if e.Step != int64(k+1) || e.Memory.PeakReserved > bytes || math.Abs(e.Loss-free[k].Loss) > 1e-4 {
 			t.Errorf("step %d has reserved %d bytes of %d and loss %v, and freely %v", e.Step, e.Memory.PeakReserved, bytes, e.Loss, free[k].Loss)
 		}
+	}
+	if ranOut == 0 {
+		t.Error("memory did not run out")
 	}
 	if len(told) == 0 || told[len(told)-1].Step < 4 {
 		t.Errorf("changed %+v, want a change after the memory was taken", told)
