@@ -83,7 +83,7 @@ func TestARunStaysWithinItsBudget(t *testing.T) {
 	}
 	r := rand.New(rand.NewPCG(1, 2))
 	changed := make(map[string]bool)
-	budgets := 5
+	budgets := 3
 	if os.Getenv("MEMTOP_LONG") != "" {
 		budgets = 20
 	}
@@ -174,6 +174,35 @@ func TestABudgetHoldsWhenSettingsAreChangedFromOutside(t *testing.T) {
 		steps = append(steps, a.Step)
 	}
 	t.Logf("changed at steps %v: %+v", steps, told)
+}
+
+// TestAPlanOfCheckpointsIsKeptToWithinABudget asks for a plan that only smaller
+// parts than the run began with can keep to.
+func TestAPlanOfCheckpointsIsKeptToWithinABudget(t *testing.T) {
+	g := budgeted()
+	b := newBench(t, 64<<20, g)
+	p := b.plan(g)
+	p.Settings.MicroBatch = 2
+	f, err := p.profile(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	needs, err := p.Estimate(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	limit := f.free * 3 / 4
+	list, _, _ := keepWithin(t, g, needs.Memory.PeakReserved, 4, func(step int, trainer *Trainer) {
+		if step != 1 {
+			return
+		}
+		if err := trainer.Change("checkpoint", nn.Planned(limit).String()); err != nil {
+			t.Error(err)
+		}
+	})
+	if last := list[3]; last.Memory.PeakAllocated > limit || last.Settings.Checkpoint.String() != nn.Planned(limit).String() {
+		t.Errorf("with checkpoint=%v a step takes %d bytes, want the plan of at most %d", last.Settings.Checkpoint, last.Memory.PeakAllocated, limit)
+	}
 }
 
 // TestAStepIsTakenAgainWhenOthersTakeMemory fills the device between steps.

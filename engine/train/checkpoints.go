@@ -44,7 +44,7 @@ func (p Plan) checkpoints(ctx context.Context) ([]string, error) {
 		case !ok && halfway:
 			return best, nil
 		case !ok:
-			return nil, fmt.Errorf("checkpoint plan=%s: a step takes %s at least", quantity.Exact(limit), quantity.Bytes(max(least, limit+1)))
+			return nil, &planError{limit, max(least, limit+1)}
 		}
 		names := profile.names(solution)
 		peak, err := p.peakWith(ctx, names)
@@ -57,6 +57,14 @@ func (p Plan) checkpoints(ctx context.Context) ([]string, error) {
 		// Neighbours that run in different ways may need more than the profile says.
 		problem.Limit = min(problem.Level(solution.Choices)-1, problem.Limit-(peak-limit))
 	}
+}
+
+// planError says that no choice of layers keeps a step within a plan's limit.
+type planError struct{ limit, least int64 }
+
+// Error names the least.
+func (e *planError) Error() string {
+	return fmt.Sprintf("checkpoint plan=%s: a step takes %s at least", quantity.Exact(e.limit), quantity.Bytes(e.least))
 }
 
 // peakWith rehearses a step in which the named layers are computed again.

@@ -2,6 +2,7 @@ package train
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"memtop/engine/nn"
@@ -41,7 +42,7 @@ func (e *TooSmallError) Error() string {
 func (p Plan) Within(ctx context.Context, bytes int64) (Remedy, error) {
 	p.Allocator.Limit = bytes
 	needs, fits, err := p.Fits(ctx)
-	if err != nil || fits {
+	if unplanned := new(planError); !errors.As(err, &unplanned) && (err != nil || fits) {
 		return Remedy{Needs: needs}, err
 	}
 	var least Plan // of what was tried
@@ -154,7 +155,11 @@ const searches = 6
 // which the plan fits: none, or what the settings say, if that will do. It is nil
 // when none will.
 func (p Plan) recomputing(ctx context.Context) (*candidate, error) {
-	if needs, fits, err := p.Fits(ctx); err != nil || fits {
+	needs, fits, err := p.Fits(ctx)
+	if unplanned := new(planError); errors.As(err, &unplanned) {
+		return nil, nil // these parts cannot keep to the plan that is wanted
+	}
+	if err != nil || fits {
 		return &candidate{p, needs, 0}, err
 	}
 	f, err := p.profile(ctx)
