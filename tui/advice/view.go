@@ -46,7 +46,10 @@ func areas(w, h int) (table, detail screen.Rect) {
 
 // Lacks says what a file without advice would need.
 func (p *Page) Lacks() string {
-	if p.scene.Program == nil {
+	switch {
+	case p.scene.Program == nil && p.scene.Growing() && p.scene.ReadOnly:
+		return "Advice is asked of the program, which --read-only leaves alone"
+	case p.scene.Program == nil:
 		return "Advice is asked of a running program; `memtop advise FILE` prints what the stacks of a file prove"
 	}
 	return ""

@@ -42,21 +42,24 @@ type Advice struct {
 	Error    *Error // of all past predictions, nil while there is none
 }
 
-// Find asks the program about every single change that its settings offer.
+// Find asks the program about every single change that its settings offer. A program
+// may refuse to say what one of them does; it fails when none is answered.
 func Find(ctx context.Context, program Program, settings []trace.Option, past Ledger) (*Advice, error) {
 	a := &Advice{Error: past.sum(func(*Entry) bool { return true })}
+	var failed error
 	for _, change := range Candidates(settings) {
 		o := Option{Change: []trace.Value{change}, Error: past.Of(change.Key)}
 		p, err := program.Predict(ctx, o.Change)
-		switch {
-		case err != nil:
-			return nil, err
-		case p == nil:
+		failed = cmp.Or(failed, err)
+		if err != nil || p == nil {
 			a.Unknown = append(a.Unknown, o.Name())
 			continue
 		}
 		o.Predicted = *p
 		a.Options = append(a.Options, o)
+	}
+	if failed != nil && len(a.Options) == 0 {
+		return nil, failed
 	}
 	slices.SortStableFunc(a.Options, compare)
 	if h, err := program.Headroom(ctx, nil, 0); err == nil { // a program that does not know the question still has options

@@ -74,6 +74,25 @@ func TestAProgramThatAnswersNothingIsAnError(t *testing.T) {
 	}
 }
 
+func TestAChangeThatIsRefusedIsOneOfMany(t *testing.T) {
+	settings := []trace.Option{{Key: "amp", Value: "off", Choices: []string{"off", "bf16", "fp16"}}}
+	a, err := Find(t.Context(), refusing{program{"amp=fp16": timed(-1, 1)}}, settings, nil)
+	if err != nil || len(a.Options) != 1 || len(a.Unknown) != 1 || a.Unknown[0] != "amp=bf16" {
+		t.Errorf("got %+v and %v", a, err)
+	}
+}
+
+// refusing is a program that refuses to say what it does not know.
+type refusing struct{ program }
+
+func (r refusing) Predict(ctx context.Context, changes []trace.Value) (*trace.Prediction, error) {
+	p, err := r.program.Predict(ctx, changes)
+	if p == nil {
+		err = errors.New("refused")
+	}
+	return p, err
+}
+
 // absent is a program that answers nothing.
 type absent struct{ err error }
 

@@ -79,7 +79,7 @@ func (s *searching) try(ctx context.Context, changes []trace.Value) (*Plan, erro
 	if len(changes) > 0 {
 		p, err := s.program.Predict(ctx, changes)
 		if p == nil || err != nil {
-			return nil, err
+			return nil, ctx.Err() // it may predict one change at a time only
 		}
 		plan.Predicted, plan.Peak = *p, s.peak+p.PeakAllocated
 	}

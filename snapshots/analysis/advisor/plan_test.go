@@ -6,6 +6,22 @@ import (
 	"memtop/snapshots/trace"
 )
 
+func TestAPlanIsOneChangeWhereMoreCannotBePredicted(t *testing.T) {
+	settings := []trace.Option{
+		{Key: "checkpoint", Value: "none", Choices: []string{"none", "block"}},
+		{Key: "amp", Value: "off", Choices: []string{"off", "bf16"}},
+	}
+	p := refusing{program{"": timed(0, 0), "amp=bf16": timed(-1000, 1), "checkpoint=block": timed(-4000, 40)}}
+	found, err := Find(t.Context(), p, settings, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := Search(t.Context(), p, found, peak, 1000, nil)
+	if err != nil || plan.Fits || plan.Name() != "amp=bf16" {
+		t.Errorf("got %+v and %v", plan, err)
+	}
+}
+
 func TestAPlanOffloadsMoreThanOneThing(t *testing.T) {
 	settings := []trace.Option{{Key: "offload", Value: "none", Choices: []string{"none", "optimizer", "activations"}, Free: true}}
 	p := program{"": timed(0, 0), "offload=optimizer": timed(-4000, 1), "offload=activations": timed(-3000, 1), "offload=optimizer+activations": timed(-7000, 2)}
