@@ -1,6 +1,10 @@
 package autograd
 
-import "memtop/engine/tensor"
+import (
+	"slices"
+
+	"memtop/engine/tensor"
+)
 
 // # Operands on the host
 //
@@ -44,30 +48,42 @@ func (t *Tape) fetch(x *tensor.Tensor) *fetched {
 	return f
 }
 
-// followers are what was fetched after what, the last time. Forward passes go
-// through a model in one order, and recomputations in another.
-type followers struct {
-	next map[castKey]castKey
-	last castKey // of this run; the zero value before its first
+// order is what a run fetches, in order, beside what the run before it had fetched.
+// Forward passes go through a model in one order, and recomputations in another. A
+// tensor may be in it several times, as one that layers share is.
+type order struct {
+	before, now []castKey
+	at          int // in before: what comes next
+}
+
+// begin is for the start of a run.
+func (o *order) begin() { o.before, o.now, o.at = o.now, o.before[:0], 0 }
+
+// follow notes that a key is fetched, and returns the one that came after it the
+// last time, if there is one.
+func (o *order) follow(key castKey) (next castKey, known bool) {
+	if n := len(o.now); n > 0 && o.now[n-1] == key {
+		return next, false
+	}
+	o.now = append(o.now, key)
+	i := slices.Index(o.before[o.at:], key)
+	if i < 0 {
+		return next, false
+	}
+	if o.at += i + 1; o.at == len(o.before) {
+		return next, false
+	}
+	return o.before[o.at], true
 }
 
 // follow notes that a variable's tensor of a type is fetched now, and begins to
 // fetch the one that came after it the last time, so that it is on its way while
 // this one is computed with. In the backward pass fetchNext does that.
 func (t *Tape) follow(key castKey) {
-	f := &t.followers[t.phase]
-	if t.phase == Backward || key == f.last {
+	if t.phase == Backward {
 		return
 	}
-	if f.next == nil {
-		f.next = make(map[castKey]castKey)
-	}
-	next, known := f.next[key]
-	if f.last.variable != nil {
-		f.next[f.last] = key
-	}
-	f.last = key
-	if known && next.variable.Data().Device() != t.device {
+	if next, known := t.orders[t.phase].follow(key); known && next.variable.Data().Device() != t.device {
 		t.fetch(key.tensor(t))
 		t.fetch(next.tensor(t))
 	}

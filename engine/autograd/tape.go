@@ -39,7 +39,7 @@ type Tape struct {
 	onSave    func(layer string, bytes int64)
 	offload   func(layer string) bool // see OffloadSaved
 	fetched   map[*tensor.Storage]*fetched
-	followers [Recompute + 1]followers
+	orders    [Recompute + 1]order
 	runs      int
 }
 
@@ -117,8 +117,8 @@ func (t *Tape) reset() {
 	}
 	t.record, t.keeper, t.phase, t.layer = nil, nil, Forward, ""
 	t.dropFetched(true)
-	for i := range t.followers {
-		t.followers[i].last = castKey{}
+	for i := range t.orders {
+		t.orders[i].begin()
 	}
 	if t.keepCasts == 0 {
 		t.DropCasts()

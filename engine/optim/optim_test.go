@@ -289,6 +289,98 @@ func TestHalfPrecisionHasAMasterCopy(t *testing.T) {
 	}
 }
 
+// TestHalfPrecisionWithoutMainCopies compares with the reference rounded after every
+// step, and with main copies: small steps are lost without them.
+func TestHalfPrecisionWithoutMainCopies(t *testing.T) {
+	defer func(n int) { lowChunk = n }(lowChunk)
+	lowChunk = 2 * device.QuantBlock
+	round := func(x []float64) {
+		for i := range x {
+			x[i] = float64(device.BFloat16ToFloat32(device.Float32ToBFloat16(float32(x[i]))))
+		}
+	}
+	const n, lr, steps = 5000, 1e-2, 3
+	for _, kind := range Kinds() {
+		t.Run(kind.String(), func(t *testing.T) {
+			d, r := newDevice(t), rand.New(rand.NewPCG(3, 4))
+			s := Defaults(kind)
+			s.NoMainCopies = true
+			start := random(r, n, 1)
+			round(start)
+			v := parameter(t, d, "p", device.BFloat16, start)
+			o := New(d, []*autograd.Variable{v}, s)
+			defer o.Close()
+			want := int64(2 * n) // a moment
+			if kind == AdamW8bit {
+				want = s.StateBytes(n)
+			} else if kind != SGD && kind != Lion {
+				want *= 2
+			}
+			if got := bytesOf(o); got != want {
+				t.Errorf("%d bytes of state, want %d", got, want)
+			}
+			ref := reference{s: s, p: slices.Clone(start), m: make([]float64, n), v: make([]float64, n)}
+			for range steps {
+				g := random(r, n, 1)
+				round(g)
+				give(d, v, g)
+				o.Step(lr, nil)
+				ref.step(lr, g)
+				round(ref.p)
+				if kind != AdamW8bit {
+					round(ref.m)
+					round(ref.v)
+				}
+			}
+			tolerance := 0.02 // of 3 steps of 1e-2 each, in numbers with 8 bits
+			closeTo(t, v.Data().Floats(), ref.p, tolerance)
+		})
+	}
+}
+
+func bytesOf(o *Optimizer) (sum int64) {
+	for _, s := range o.State() {
+		sum += s.Data.Bytes()
+	}
+	return sum
+}
+
+func TestMainCopiesComeAndGo(t *testing.T) {
+	d := newDevice(t)
+	v := parameter(t, d, "p", device.BFloat16, make([]float64, 64))
+	whole := parameter(t, d, "q", device.Float32, make([]float64, 64))
+	for name, test := range map[string]struct {
+		v         *autograd.Variable
+		on, off   int64
+		freshness bool
+	}{
+		"of half precision":  {v, 64 * (4 + 4 + 4), 64 * (2 + 2), true},
+		"float32 is its own": {whole, 64 * (4 + 4), 64 * (4 + 4), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := Defaults(AdamW)
+			o := New(d, []*autograd.Variable{test.v}, s)
+			defer o.Close()
+			give(d, test.v, make([]float64, 64))
+			o.Step(1e-3, nil)
+			for _, off := range []bool{true, false} {
+				s.NoMainCopies = off
+				o.Change(s)
+				want := test.on
+				if off {
+					want = test.off
+				}
+				if got := bytesOf(o); got != want {
+					t.Errorf("main copies off %v: %d bytes, want %d", off, got, want)
+				}
+			}
+			if fresh := o.Steps() == 0; fresh != test.freshness {
+				t.Errorf("the state is fresh: %v, want %v", fresh, test.freshness)
+			}
+		})
+	}
+}
+
 func TestChangingTheOptimizer(t *testing.T) {
 	tests := map[string]struct {
 		from, to Kind

@@ -1,6 +1,8 @@
 package optim
 
 import (
+	"slices"
+
 	"memtop/engine/autograd"
 	"memtop/engine/device"
 	"memtop/engine/tensor"
@@ -33,7 +35,7 @@ func New(d *tensor.Device, parameters []*autograd.Variable, s Settings) *Optimiz
 	for _, v := range parameters {
 		p := &slot{variable: v}
 		o.slots = append(o.slots, p)
-		p.copyMaster(d)
+		p.settleMaster(d, &o.settings)
 		p.allocate(d, &o.settings)
 	}
 	done = true
@@ -66,7 +68,7 @@ func (o *Optimizer) Change(s Settings) {
 	o.settle()
 	before := o.settings
 	o.settings = s
-	if sameState(&before, &s) {
+	if o.sameState(&before, &s) {
 		return
 	}
 	done := false
@@ -87,6 +89,7 @@ func (o *Optimizer) renew() {
 		p.releaseMoments()
 	}
 	for _, p := range o.slots {
+		p.settleMaster(o.device, &o.settings)
 		p.allocate(o.device, &o.settings)
 	}
 }
@@ -116,8 +119,11 @@ func (o *Optimizer) Move(d *tensor.Device) {
 	o.device = d
 }
 
-// sameState reports whether both keep the same of a large parameter.
-func sameState(a, b *Settings) bool { return a.layout(min8bit) == b.layout(min8bit) }
+// sameState reports whether both keep the same of every parameter.
+func (o *Optimizer) sameState(a, b *Settings) bool {
+	low := slices.ContainsFunc(o.slots, func(p *slot) bool { return isLow(p.variable.Data()) })
+	return a.layout(min8bit) == b.layout(min8bit) && (a.NoMainCopies == b.NoMainCopies || !low)
+}
 
 // State returns what the optimizer keeps, in an order that depends only on the
 // parameters and the settings.

@@ -66,6 +66,10 @@ type Settings struct {
 	Eps          float64
 	Momentum     float64 // of SGD; 0 keeps no state
 	Nesterov     bool
+	// NoMainCopies has parameters of half precision updated as they are, with moments
+	// of their own type, as PyTorch does. Else a float32 copy of each is updated, and
+	// rounded.
+	NoMainCopies bool
 }
 
 // Defaults returns the settings that an optimizer begins with.

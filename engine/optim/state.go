@@ -104,7 +104,7 @@ func (p *slot) tag(role string) tensor.Tag {
 func (p *slot) allocate(d *tensor.Device, s *Settings) {
 	data := p.variable.Data()
 	l := s.layout(data.Size())
-	dtype := stateType(data)
+	dtype := s.stateType(data)
 	switch {
 	case l.m == "":
 	case l.narrow:
@@ -122,20 +122,31 @@ func (p *slot) allocate(d *tensor.Device, s *Settings) {
 	p.used = false
 }
 
-// copyMaster makes the master copy that a half precision parameter needs.
-func (p *slot) copyMaster(d *tensor.Device) {
+// settleMaster makes the master copy that a half precision parameter needs, or gives
+// it up where none is wanted.
+func (p *slot) settleMaster(d *tensor.Device, s *Settings) {
 	data := p.variable.Data()
-	if data.DType() == device.BFloat16 || data.DType() == device.Float16 {
+	switch wanted := !s.NoMainCopies && isLow(data); {
+	case wanted && p.master == nil:
 		low := data.To(d)
 		defer low.Release()
 		p.master = tensor.Convert(low, device.Float32, p.tag(roleMaster))
+	case !wanted:
+		p.master.Release()
+		p.master = nil
 	}
 }
 
-// stateType is float64 for float64 parameters, which only tests have.
-func stateType(data *tensor.Tensor) device.DType {
-	if data.DType() == device.Float64 {
-		return device.Float64
+// isLow reports whether a tensor is in half precision.
+func isLow(t *tensor.Tensor) bool {
+	return t.DType() == device.BFloat16 || t.DType() == device.Float16
+}
+
+// stateType is float32 but for half precision without main copies, and for float64
+// parameters, which only tests have.
+func (s *Settings) stateType(data *tensor.Tensor) device.DType {
+	if data.DType() == device.Float64 || s.NoMainCopies && isLow(data) {
+		return data.DType()
 	}
 	return device.Float32
 }

@@ -3,6 +3,7 @@ package optim
 import (
 	"memtop/engine/device"
 	"memtop/engine/tensor"
+	"memtop/snapshots/trace"
 )
 
 // # Steps away from the parameters
@@ -66,10 +67,54 @@ func (l *lent) update(o *Optimizer, u device.Update) {
 		p.master.Storage().Wrote()
 	}
 	u.M, u.V, u.ScaleM, u.ScaleV = array(p.m), array(p.v), array(p.scaleM), array(p.scaleV)
-	o.device.Backend().Update(u.Plan())
+	if p.master == nil && isLow(l.data) {
+		o.updateLow(u)
+	} else {
+		o.device.Backend().Update(u.Plan())
+	}
 	if data := p.variable.Data(); data != l.data {
 		data.CopyFrom(l.data)
 	}
+}
+
+// lowChunk is how many elements of half precision are updated at a time, a multiple
+// of device.QuantBlock. Tests make it small.
+var lowChunk = 4 << 20
+
+// updateLow updates what is in half precision throughout: a part of it at a time is
+// float32 for as long as that takes.
+func (o *Optimizer) updateLow(u device.Update) {
+	for from := 0; from < u.P.Len; from += lowChunk {
+		n := min(lowChunk, u.P.Len-from)
+		part := func(a device.Array, from, n int) device.Array {
+			if a.Absent() {
+				return a
+			}
+			return a.Slice(from, n)
+		}
+		c := u
+		c.P, c.G, c.M, c.V = u.P.Slice(from, n), u.G.Slice(from, n), part(u.M, from, n), part(u.V, from, n)
+		blocks := from / device.QuantBlock
+		c.ScaleM, c.ScaleV = part(u.ScaleM, blocks, device.QuantBlocks(n)), part(u.ScaleV, blocks, device.QuantBlocks(n))
+		o.updateWide(c)
+	}
+}
+
+// updateWide runs the device's operation on float32 copies.
+func (o *Optimizer) updateWide(u device.Update) {
+	b := o.device.Backend()
+	for _, low := range []*device.Array{&u.P, &u.M, &u.V} {
+		if low.Absent() || low.DType == device.UInt8 {
+			continue
+		}
+		half := *low
+		wide := tensor.New(o.device, tensor.Shape{half.Len}, device.Float32, tensor.Tag{Category: trace.Workspace, Role: "update"})
+		defer wide.Release()
+		b.Cast(wide.Array(), half)
+		defer func() { b.Cast(half, wide.Array()) }() // before the release
+		*low = wide.Array()
+	}
+	b.Update(u.Plan())
 }
 
 // release gives up the copies.

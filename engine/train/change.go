@@ -50,16 +50,20 @@ func (t *Trainer) filled(s Settings) Settings {
 	return s
 }
 
-// Options returns what may be changed, and the values of the next step. Safe for
-// concurrent use.
+// Options returns what may be changed that would change something, and the values of
+// the next step. Safe for concurrent use.
 func (t *Trainer) Options() []trace.Option {
 	s := t.filled(t.Settings())
-	list := make([]trace.Option, len(settingKeys))
-	for i, k := range settingKeys {
-		list[i] = trace.Option{Key: k.key, Value: k.get(&s), About: k.about, Choices: k.choices, Free: k.free}
-		if text := t.inPlace.Load(); k.key == "in_place" && text != nil {
-			list[i].About += ": " + *text
+	list := make([]trace.Option, 0, len(settingKeys))
+	for _, k := range settingKeys {
+		if k.key == mainCopiesKey && !t.low {
+			continue
 		}
+		option := trace.Option{Key: k.key, Value: k.get(&s), About: k.about, Choices: k.choices, Free: k.free}
+		if text := t.inPlace.Load(); k.key == "in_place" && text != nil {
+			option.About += ": " + *text
+		}
+		list = append(list, option)
 	}
 	return list
 }

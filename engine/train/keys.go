@@ -50,6 +50,19 @@ var settingKeys = []setting{
 		func(s *Settings) string { return s.Optimizer.Kind.String() }, setOptimizer,
 	},
 	{
+		mainCopiesKey, "of a model in half precision: float32 copies in the optimizer; a change begins with fresh state",
+		[]string{"on", "off"},
+		false,
+		func(s *Settings) string { return map[bool]string{false: "on", true: "off"}[s.Optimizer.NoMainCopies] },
+		func(s *Settings, v string) error {
+			if v != "on" && v != "off" {
+				return fmt.Errorf("main_copies %q: want on or off", v)
+			}
+			s.Optimizer.NoMainCopies = v == "off"
+			return nil
+		},
+	},
+	{
 		"attention", "which implementation",
 		choice.Names(nn.Attentions()),
 		false,
@@ -125,6 +138,9 @@ var settingKeys = []setting{
 	},
 }
 
+// mainCopiesKey is the setting that only models in half precision have.
+const mainCopiesKey = "main_copies"
+
 // setOptimizer changes the optimizer, and the learning rate with it when that is
 // still the old optimizer's default.
 func setOptimizer(s *Settings, v string) error {
@@ -135,7 +151,9 @@ func setOptimizer(s *Settings, v string) error {
 	if s.LR == optim.DefaultLR(s.Optimizer.Kind) {
 		s.LR = optim.DefaultLR(kind)
 	}
+	copies := s.Optimizer.NoMainCopies
 	s.Optimizer = optim.Defaults(kind)
+	s.Optimizer.NoMainCopies = copies
 	return nil
 }
 

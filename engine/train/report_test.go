@@ -29,6 +29,7 @@ func TestReportsSayWhatStepsDid(t *testing.T) {
 		{Key: "clip", Value: "1"},
 		{Key: "in_place", Value: "off"},
 		{Key: "lr", Value: "0.001"},
+		{Key: "main_copies", Value: "on"},
 		{Key: "micro_batch", Value: "4"},
 		{Key: "offload", Value: "none"},
 		{Key: "optimizer", Value: "adamw"},

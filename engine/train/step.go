@@ -2,11 +2,13 @@ package train
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"memtop/engine/amp"
 	"memtop/engine/autograd"
 	"memtop/engine/data"
+	"memtop/engine/device"
 	"memtop/engine/nn"
 	"memtop/engine/optim"
 	"memtop/engine/tensor"
@@ -156,7 +158,7 @@ func (t *Trainer) weigh(loss *autograd.Value, n int) *autograd.Value {
 	if n != t.config.Batch {
 		loss = t.ctx.Scale(loss, float64(n)/float64(t.config.Batch))
 	}
-	if t.current.AMP == amp.FP16 {
+	if t.scales(&t.current) {
 		loss = t.scaler.Scale(t.ctx.Tape, loss)
 	}
 	return loss
@@ -166,7 +168,7 @@ func (t *Trainer) weigh(loss *autograd.Value, n int) *autograd.Value {
 // a function that reports whether they were used.
 func (t *Trainer) update(lr float64) (norm *tensor.Pending, applied func() bool) {
 	var over optim.Overflow
-	if t.current.AMP == amp.FP16 {
+	if t.scales(&t.current) {
 		t.scaler.Unscale(t.parameters)
 		over = t.scaler
 	}
@@ -175,10 +177,16 @@ func (t *Trainer) update(lr float64) (norm *tensor.Pending, applied func() bool)
 	}
 	t.updating = true
 	applied = t.optimizer.Step(lr, over)
-	if t.current.AMP == amp.FP16 {
+	if t.scales(&t.current) {
 		t.scaler.Update()
 	}
 	return norm, applied
+}
+
+// scales reports whether the loss is scaled, so that gradients do not vanish in
+// float16.
+func (t *Trainer) scales(s *Settings) bool {
+	return s.AMP == amp.FP16 || slices.ContainsFunc(t.parameters, func(p *autograd.Variable) bool { return p.Data().DType() == device.Float16 })
 }
 
 func (t *Trainer) dropGradients() {

@@ -2,6 +2,7 @@ package train
 
 import (
 	"context"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -67,6 +68,7 @@ type Trainer struct {
 	current    Settings                 // those of the step under way, or the last one
 	ctx        *nn.Ctx
 	parameters []*autograd.Variable
+	low        bool // some are in half precision
 	optimizer  *optim.Optimizer
 	scaler     *amp.Scaler // nil until a step runs in fp16
 	input      *tensor.Tensor
@@ -124,6 +126,7 @@ func (t *Trainer) open() error {
 	}
 	c := &t.config
 	t.parameters, t.layers = nn.Params(c.Model), layersOf(c.Model)
+	t.low = slices.ContainsFunc(t.parameters, func(p *autograd.Variable) bool { return p.Data().DType().Size() == 2 })
 	if c.rehearses != nil && c.rehearses.times != nil {
 		t.times.Store(&c.rehearses.times)
 	}
@@ -193,7 +196,7 @@ func (t *Trainer) apply(s *Settings, step int64) {
 	if s.Optimizer != t.optimizer.Settings() {
 		t.optimizer.Change(s.Optimizer)
 	}
-	if s.AMP == amp.FP16 && t.scaler == nil {
+	if t.scales(s) && t.scaler == nil {
 		t.scaler = amp.NewScaler(t.config.Device, t.config.Scaler)
 	}
 	t.current = *s

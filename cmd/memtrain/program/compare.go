@@ -108,7 +108,14 @@ func (c *comparison) parse() ([][]trace.Value, error) {
 			switch {
 			case word == "none":
 				continue
-			case word == halfKey:
+			case key == halfKey:
+				chosen := defaultHalf
+				if given {
+					if err := chosen.Set(value); err != nil {
+						return nil, usagef("--settings: %v", err)
+					}
+				}
+				value = string(chosen)
 			case !given:
 				return nil, usagef("--settings: %q: want KEY=VALUE, none or half", word)
 			default:
@@ -128,7 +135,9 @@ func (c *comparison) one(ctx context.Context, changes []trace.Value, stderr io.W
 	row := compared{Settings: settingsText(changes)}
 	o := c.options
 	o.asJSON = true // it announces nothing
-	o.half = o.half || slices.ContainsFunc(changes, func(v trace.Value) bool { return v.Key == halfKey })
+	if i := slices.IndexFunc(changes, func(v trace.Value) bool { return v.Key == halfKey }); i >= 0 {
+		o.half = half(changes[i].Value)
+	}
 	s := &session{options: &o, stderr: stderr, changes: changes}
 	defer s.close()
 	err := s.open(ctx, io.Discard)
@@ -149,11 +158,7 @@ func settingsText(changes []trace.Value) string {
 	}
 	var words []string
 	for _, v := range changes {
-		if v.Key == halfKey {
-			words = append(words, halfKey)
-		} else {
-			words = append(words, v.Key+"="+v.Value)
-		}
+		words = append(words, v.Key+"="+v.Value)
 	}
 	return strings.Join(words, " ")
 }

@@ -12,7 +12,7 @@ import (
 func TestAComparisonIsItsRunsByThemselves(t *testing.T) {
 	small := []string{"--model", "llama", "--layers", "2", "--dim", "32", "--seq", "32", "--batch", "4"}
 	var stdout, stderr bytes.Buffer
-	const settings = "none; checkpoint=block amp=bf16; half; micro_batch=1 offload=optimizer,gradients"
+	const settings = "none; checkpoint=block amp=bf16; half; half=fp16 main_copies=off; micro_batch=1 offload=optimizer,gradients"
 	if code := Run(append([]string{"compare", "--json", "--steps", "2", "--settings", settings}, small...), &stdout, &stderr, nil); code != 0 {
 		t.Fatalf("exit code %d: %s", code, stderr.String())
 	}
@@ -26,7 +26,8 @@ func TestAComparisonIsItsRunsByThemselves(t *testing.T) {
 	}{
 		{"none", nil},
 		{"checkpoint=block amp=bf16", []string{"--checkpoint", "block", "--amp", "bf16"}},
-		{"half", []string{"--half"}},
+		{"half=bf16", []string{"--half"}},
+		{"half=fp16 main_copies=off", []string{"--half=fp16", "--main-copies", "off"}},
 		{"micro_batch=1 offload=optimizer,gradients", []string{"--micro-batch", "1", "--offload", "optimizer+gradients"}},
 	}
 	if len(rows) != len(tests) {

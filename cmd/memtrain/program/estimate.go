@@ -38,7 +38,7 @@ type EstimateReport struct {
 	Model      string            `json:"model"`
 	Parameters int64             `json:"parameters"` // a number, not bytes
 	Settings   map[string]string `json:"settings"`
-	Half       bool              `json:"half"`
+	Half       string            `json:"half"` // "off", or the type of the whole model
 	Shard      string            `json:"shard"`
 	Ranks      []EstimatedRank   `json:"ranks"`
 	// Fits says for devices of a size whether the run fits on each, see [DeviceSizes].
@@ -90,7 +90,7 @@ func (e *Estimate) Run(ctx context.Context) (*EstimateReport, error) {
 	}
 	r := &EstimateReport{
 		Schema: EstimateSchema, Model: e.model, Parameters: found.Parameters, Settings: v.settings.Values(),
-		Half: v.half, Shard: v.sharding.Shard.String(), Formulas: v.formulas(&found),
+		Half: v.half.String(), Shard: v.sharding.Shard.String(), Formulas: v.formulas(&found),
 		about: v.about(),
 	}
 	for rank := range e.ranks {
@@ -106,8 +106,11 @@ func (e *Estimate) Run(ctx context.Context) (*EstimateReport, error) {
 // about describes the run.
 func (v *variant) about() string {
 	text := v.shape() + "; " + v.howTrained(&v.settings)
-	if v.half {
-		text += ", in bfloat16"
+	if v.half != "" {
+		text += ", in " + v.half.dtype().String()
+	}
+	if v.half != "" && v.settings.Optimizer.NoMainCopies {
+		text += " throughout"
 	}
 	if v.sharding.Ranks > 1 {
 		text += fmt.Sprintf(", %d ranks", v.sharding.Ranks)

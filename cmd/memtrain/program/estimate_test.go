@@ -70,6 +70,8 @@ func TestEstimateIsWhatARunTakes(t *testing.T) {
 		"a gpt":                       small,
 		"in bf16, checkpointed":       append(slices.Clip(small), "--amp", "bf16", "--checkpoint", "block"),
 		"the whole model in bfloat16": append(slices.Clip(small), "--half", "--optimizer", "sgd"),
+		"in bfloat16 throughout":      append(slices.Clip(small), "--half", "--main-copies", "off"),
+		"in float16":                  append(slices.Clip(small), "--half=fp16"),
 		"a part at a time":            append(slices.Clip(small), "--dropout", "0.1", "--micro-batch", "1", "--attention", "naive"),
 		"a published one, smaller":    append(slices.Clip(small), "--model", "gpt2", "--vocab", "300", "--heads", "4"),
 		"an mlp":                      {"--model", "mlp"},
@@ -123,7 +125,7 @@ func TestTechniquesAreToldInTheOrderToTryThem(t *testing.T) {
 		lowest = min(lowest, technique.PeakReserved)
 	}
 	want := []string{
-		"amp=bf16", "half=true", "checkpoint=block", "micro_batch=1", "optimizer=adamw8bit",
+		"amp=bf16", "half=bf16", "checkpoint=block", "micro_batch=1", "optimizer=adamw8bit",
 		"checkpoint=block micro_batch=1", "checkpoint=block micro_batch=1 optimizer=adamw8bit",
 	}
 	if !slices.Equal(got, want) {
@@ -168,6 +170,7 @@ func TestFormulasOfTheLiteratureAreMet(t *testing.T) {
 		"stage 1":                     {[]string{"--model", "llama-7b", "--half", "--ranks", "4", "--shard", "optimizer"}, []string{"(2 + 2 + 12/4) P"}},
 		"stage 2":                     {[]string{"--model", "llama-7b", "--half", "--ranks", "4", "--shard", "gradients"}, []string{"(2 + 2/4 + 12/4) P"}},
 		"stage 3":                     {[]string{"--model", "llama-7b", "--half", "--ranks", "4", "--shard", "parameters"}, []string{"(2/4 + 2/4 + 12/4) P"}},
+		"half precision throughout":   {[]string{"--model", "llama-7b", "--half", "--main-copies", "off"}, []string{"(2 + 2 + 4) P"}},
 		"full precision, one moment":  {[]string{"--model", "gpt2", "--optimizer", "lion"}, []string{"(4 + 4 + 4) P"}},
 		"none for state in blocks":    {[]string{"--model", "gpt2", "--optimizer", "adamw8bit"}, nil},
 		"none for other models' rows": {[]string{"--model", "conv", "--half"}, []string{"(2 + 2 + 12) P"}},

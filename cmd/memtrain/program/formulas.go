@@ -38,7 +38,10 @@ func (v *variant) modelStates(e *train.Estimate) (Formula, bool) {
 	if state == 0 || v.settings.Offload != (train.Offload{}) {
 		return Formula{}, false // its state is in blocks, or not all of it is on the device
 	}
-	if v.half {
+	switch {
+	case v.half != "" && v.settings.Optimizer.NoMainCopies:
+		size, state = 2, state/2
+	case v.half != "":
 		size, state = 2, state+4
 	}
 	part := func(bytes float64, from train.Shard) (string, float64) {
@@ -64,7 +67,7 @@ func (v *variant) modelStates(e *train.Estimate) (Formula, bool) {
 // with logits of 16 bits.
 func (v *variant) activations(e *train.Estimate) (Formula, bool) {
 	parts, err := v.settings.Parts(v.batch)
-	if err != nil || v.preset.family.name != "gpt" || !v.half || v.settings.AMP != amp.Off {
+	if err != nil || v.preset.family.name != "gpt" || v.half == "" || v.settings.AMP != amp.Off {
 		return Formula{}, false
 	}
 	s, b, h := float64(v.seq), float64(parts[0]), float64(v.dim)

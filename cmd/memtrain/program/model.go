@@ -96,9 +96,5 @@ func (o *options) dataset() (set data.Dataset, closeData func(), err error) {
 
 // build makes the model on a device.
 func (o *options) build(d *tensor.Device) (nn.Module, error) {
-	dtype := device.Float32
-	if o.half {
-		dtype = device.BFloat16
-	}
-	return nn.Build(d, dtype, o.seed, func(b nn.Builder) nn.Module { return o.preset.family.make(b, &o.sizes) })
+	return nn.Build(d, o.half.dtype(), o.seed, func(b nn.Builder) nn.Module { return o.preset.family.make(b, &o.sizes) })
 }

@@ -23,7 +23,7 @@ type options struct {
 	budget       command.Size // 0 for none
 	model        string
 	sizes
-	half      bool
+	half      half
 	data      string
 	steps     int64
 	seed      uint64
@@ -56,6 +56,7 @@ var settingFlags = []struct{ flag, key, usage string }{
 	{"clip", "clip", "greatest `NORM` of all gradients together, 0 for no limit (default 1)"},
 	{"amp", "amp", "mixed precision `MODE`: " + choice.Or(amp.Modes()) + " (default off)"},
 	{"checkpoint", "checkpoint", "what to compute again instead of keeping, `POLICY`: none, block, every=K, sqrt, ratio=R, selective, layers=NAME+NAME, or plan=SIZE, the cheapest layers that keep a step's peak within it (default none)"},
+	{"main-copies", "main_copies", "with --half, float32 copies of parameters in the optimizer: `on or off` (default on)"},
 	{"attention", "attention", "`KIND` of attention: " + choice.Or(nn.Attentions()) + " (default auto)"},
 	{"offload", "offload", "what lives in the host's memory, `PARTS` of " + strings.Join(train.Offloads(), ", ") + ", the last two also =LAYER+LAYER (default none)"},
 	{"in-place", "in_place", "have activations overwrite what they are given, `on or off`: where that is safe (default off)"},
@@ -153,7 +154,8 @@ func (o *options) registerPlan(f *pflag.FlagSet) {
 	for _, s := range settingFlags {
 		o.settings[s.key] = f.String(s.flag, "", s.usage)
 	}
-	f.BoolVar(&o.half, "half", false, "the whole model in bfloat16, with a float32 copy in the optimizer")
+	f.Var(&o.half, "half", "the whole model in `TYPE`, bf16 or fp16: --half=fp16; without one bf16")
+	f.Lookup("half").NoOptDefVal = string(defaultHalf)
 }
 
 // given reports whether a flag was on the command line.

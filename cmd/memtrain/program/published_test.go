@@ -44,7 +44,9 @@ func TestPublishedConfigurations(t *testing.T) {
 		lomo  = "--model llama-7b --seq 512 --batch 8 --half --checkpoint block"
 		zero  = "--model gpt --layers 36 --dim 4096 --heads 32 --seq 1024 --vocab 50257 --batch 1 --half --optimizer adam --ranks 64 --shard "
 		titan = "--model llama3-8b --seq 8192 --batch 2 --amp bf16 --checkpoint selective --shard parameters --ranks "
-		llmc  = "--model gpt2 --batch 64 --half --vocab 50304 --checkpoint selective=linear+attention+layer_norm+add"
+		// Seven billion are 6.74, and the gradients come when the activations go.
+		galore = "--model llama-7b --seq 256 --half --main-copies off"
+		llmc   = "--model gpt2 --batch 64 --half --vocab 50304 --checkpoint selective=linear+attention+layer_norm+add"
 	)
 	tests := []struct {
 		source, args string
@@ -61,6 +63,9 @@ func TestPublishedConfigurations(t *testing.T) {
 		{"Rajbhandari et al. 2020, section 3.2: checkpointed", "--model gpt2-xl --batch 32 --half --checkpoint block", activations, 8, gb},
 		{"torchtitan, December 2024, table 1", titan + "8", reservedPeak, 82.4, gibUnit},
 		{"torchtitan, December 2024, table 3", titan + "128", reservedPeak, 67.0, gibUnit},
+		{"Zhao et al. 2024, section 1: parameters", galore, parameters, 14, gb},
+		{"Zhao et al. 2024, section 1: state and gradients", galore, highest(trace.Gradient, trace.Optimizer), 42, gb},
+		{"Zhao et al. 2024, section 1: at least", galore, allocatedPeak, 58, gb},
 		{"llm.c, discussion 481: parameters", llmc, parameters, 237, mibUnit},
 		{"llm.c, discussion 481: gradients", llmc, gradients, 237, mibUnit},
 		{"llm.c, discussion 481: m, v and master copy", llmc, optimizer, 3 * 474, mibUnit},

@@ -17,7 +17,7 @@ import (
 type variant struct {
 	*options
 	spec     data.Spec
-	half     bool
+	half     half
 	settings train.Settings
 	sharding train.Sharding
 }
@@ -78,10 +78,11 @@ type technique struct {
 var techniques = []technique{
 	{"attention", "flash", setting("attention"), false},
 	{"amp", "bf16", mixed, false},
-	{"half", "true", half, true},
+	{"half", "bf16", halved, true},
 	{"checkpoint", "block", setting("checkpoint"), false},
 	{"micro_batch", "1", setting("micro_batch"), false},
 	{"optimizer", "adamw8bit", setting("optimizer"), false},
+	{"main_copies", "off", pure, false},
 	{"shard", "optimizer", shard, false},
 	{"shard", "gradients", shard, false},
 	{"shard", "parameters", shard, false},
@@ -98,15 +99,26 @@ func shard(v *variant, value string) error {
 
 // mixed precision is for models that are whole.
 func mixed(v *variant, mode string) error {
-	if v.half {
+	if v.half != "" {
 		return nil
 	}
 	return setting("amp")(v, mode)
 }
 
-func half(v *variant, _ string) error {
-	v.half = true
+// halved is the whole model in half precision.
+func halved(v *variant, kind string) error {
+	if v.half == "" {
+		v.half = half(kind)
+	}
 	return nil
+}
+
+// pure is half precision without main copies.
+func pure(v *variant, off string) error {
+	if v.half == "" {
+		return nil
+	}
+	return setting("main_copies")(v, off)
 }
 
 // setting applies a technique that is a setting.
