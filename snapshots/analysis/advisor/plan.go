@@ -51,6 +51,9 @@ func Search(ctx context.Context, p Program, a *Advice, peak, target int64, past 
 			break
 		}
 		next, err := s.try(ctx, with(best.Change, o.Change))
+		if next == nil && err == nil {
+			next, err = s.try(ctx, o.Change)
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -17,7 +17,7 @@ func TestAPlanIsOneChangeWhereMoreCannotBePredicted(t *testing.T) {
 		t.Fatal(err)
 	}
 	plan, err := Search(t.Context(), p, found, peak, 1000, nil)
-	if err != nil || plan.Fits || plan.Name() != "amp=bf16" {
+	if err != nil || plan.Fits || plan.Name() != "checkpoint=block" {
 		t.Errorf("got %+v and %v", plan, err)
 	}
 }
