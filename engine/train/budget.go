@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"memtop/snapshots/quantity"
 	"memtop/snapshots/trace"
@@ -96,8 +97,8 @@ func (b *Budget) fit(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if list := changes(&now, &chosen); len(list) > 0 {
-		if err := b.adjust(ctx, now, chosen, list); err != nil {
+	if len(changes(&now, &chosen)) > 0 {
+		if err := b.adjust(ctx, now, chosen); err != nil {
 			return err
 		}
 	}
@@ -113,7 +114,7 @@ func (b *Budget) plan(s Settings) Plan {
 }
 
 // adjust changes the settings, and says why.
-func (b *Budget) adjust(ctx context.Context, now, chosen Settings, list []trace.Value) error {
+func (b *Budget) adjust(ctx context.Context, now, chosen Settings) error {
 	needs, fits, err := b.plan(now).Fits(ctx)
 	if err != nil {
 		return err
@@ -131,6 +132,8 @@ func (b *Budget) adjust(ctx context.Context, now, chosen Settings, list []trace.
 		return err
 	}
 	b.trainer.why = fmt.Sprintf("memory budget %s: %s", quantity.Exact(b.bytes), why)
+	now, chosen = b.trainer.filled(now), b.trainer.filled(chosen)
+	list := slices.DeleteFunc(changes(&now, &chosen), func(v trace.Value) bool { return v.Key == "accumulate" }) // micro_batch says it
 	b.say(Adjustment{b.trainer.step + 1, list, why})
 	return nil
 }

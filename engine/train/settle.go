@@ -49,7 +49,8 @@ func (t *Trainer) someLayers() []string {
 // layersOf returns the paths of all layers below a model.
 func layersOf(model nn.Module) map[string]bool {
 	paths := make(map[string]bool)
-	nn.Walk(model, func(path string, _ nn.Module) { paths[path] = path != "" })
+	nn.Walk(model, func(path string, _ nn.Module) { paths[path] = true })
+	delete(paths, "") // the model itself
 	return paths
 }
 
