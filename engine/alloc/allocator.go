@@ -61,10 +61,6 @@ type Options struct {
 	History int
 	// Stacks says which events get the Go stack that caused them.
 	Stacks Stacks
-	// Hide are import paths of packages that allocate for others: their frames
-	// are left out at the inner end of stacks, so that a stack begins with who
-	// wanted the memory.
-	Hide []string
 	// Names are the tables that tags and stacks are interned in. Allocators of
 	// one program share theirs, so that their devices fit in one trace. nil
 	// makes new ones.
@@ -91,7 +87,6 @@ func New(d Driver, o Options) (*Allocator, error) {
 	if a.names == nil {
 		a.names = NewNames()
 	}
-	a.names.hide(o.Hide)
 	if err := a.Configure(o.Config); err != nil {
 		return nil, err
 	}
@@ -104,6 +99,11 @@ func New(d Driver, o Options) (*Allocator, error) {
 
 // Device returns the device's number.
 func (a *Allocator) Device() int { return a.device }
+
+// Hide leaves out, at the inner end of stacks that were not seen before, the frames
+// of a package with that import path, which allocates for others: a stack begins with
+// who wanted the memory. Safe for concurrent use.
+func (a *Allocator) Hide(packagePath string) { a.names.hide(packagePath + ".") }
 
 // Names returns the tables that the allocator's events refer to.
 func (a *Allocator) Names() *Names { return a.names }

@@ -17,7 +17,7 @@ type Names struct {
 	stacks map[stackKey]trace.StackID // by the program counters of all frames
 	known  map[stackKey]trace.StackID // by where calls return to
 	full   bool                       // there is no room for another stack
-	hidden []string                   // beginnings of functions' names, see Options.Hide
+	hidden []string                   // beginnings of functions' names, see Allocator.Hide
 	plain  trace.NoteID               // of an event about a block without a label
 }
 

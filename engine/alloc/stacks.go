@@ -112,12 +112,12 @@ func (n *Names) newStack(pcs stackKey) trace.StackID {
 	return id
 }
 
-// hide leaves out the frames of packages at the inner end of new stacks.
-func (n *Names) hide(packages []string) {
+// hide leaves out functions whose names begin so at the inner end of new stacks.
+func (n *Names) hide(beginning string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	for _, p := range packages {
-		n.hidden = append(n.hidden, p+".")
+	if !slices.Contains(n.hidden, beginning) {
+		n.hidden = append(n.hidden, beginning)
 	}
 }
 

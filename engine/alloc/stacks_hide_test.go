@@ -30,9 +30,12 @@ func TestStacksBeginWithWhoWantedTheMemory(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			a, err := alloc.New(&roomy{}, alloc.Options{History: 10, Stacks: alloc.StacksAlloc, Hide: test.hide})
+			a, err := alloc.New(&roomy{}, alloc.Options{History: 10, Stacks: alloc.StacksAlloc})
 			if err != nil {
 				t.Fatal(err)
+			}
+			for _, path := range test.hide {
+				a.Hide(path)
 			}
 			b, err := a.Alloc(512, 0, alloc.Tag{})
 			if err != nil {

@@ -43,8 +43,10 @@ type Tape struct {
 	runs      int
 }
 
-// NewTape returns a tape whose random numbers come from the given seed.
+// NewTape returns a tape whose random numbers come from the given seed. Stacks of
+// the device's allocations begin with who asked for an operation.
 func NewTape(d *tensor.Device, seed uint64) *Tape {
+	d.Memory().Hide("memtop/engine/autograd")
 	return &Tape{device: d, random: device.Seed{Seed: seed}, casts: make(map[castKey]*cast), fetched: make(map[*tensor.Storage]*fetched)}
 }
 

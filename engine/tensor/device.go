@@ -37,8 +37,10 @@ type Device struct {
 
 // NewDevice returns the device with the given name, such as "cpu:0". The
 // allocator hands out memory that the backend can reach. The caller keeps both
-// and closes them after everything on the device was released.
+// and closes them after everything on the device was released. Stacks of allocations
+// begin with who asked for a tensor.
 func NewDevice(name string, memory *alloc.Allocator, backend device.Backend, o Options) *Device {
+	memory.Hide("memtop/engine/tensor")
 	return &Device{name: name, memory: memory, backend: backend, options: o}
 }
 

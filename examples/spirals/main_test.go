@@ -7,9 +7,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"memtop/probe/attach"
+	"memtop/snapshots/analysis/lines"
 	"memtop/snapshots/trace"
 )
 
@@ -20,7 +22,7 @@ func TestTheExampleTrainsAndIsSeen(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- run(ctx, 1<<40) }()
-	step, err := look(t, ended)
+	seen, step, err := look(t, ended)
 	interrupt()
 	if failed := <-ended; failed != nil || err != nil {
 		t.Fatal(errors.Join(failed, err))
@@ -34,10 +36,38 @@ func TestTheExampleTrainsAndIsSeen(t *testing.T) {
 			t.Errorf("layer %q is of class %q, want %q", name, layers[name], class)
 		}
 	}
+	checkLines(t, seen)
+}
+
+// checkLines wants all memory to be from lines of this program, and no stack to begin
+// with what every allocation goes through.
+func checkLines(t *testing.T, seen *trace.Trace) {
+	t.Helper()
+	code := new(lines.Code)
+	code.Read(seen.Tables)
+	blocks := 0
+	for _, s := range seen.Devices[0].Final.Segments {
+		for _, b := range s.Blocks {
+			stack := seen.Tables.Stack(b.Stack)
+			if b.State != trace.Allocated || len(stack) == 0 {
+				continue
+			}
+			blocks++
+			if line := code.FrameLabel(code.Line(b.Stack)); !strings.HasPrefix(line, "main.go:") {
+				t.Errorf("%d bytes are from %s, want a line of main.go", b.Size, line)
+			}
+			if first := seen.Tables.FrameName(stack[0]); strings.Contains(first, "engine/tensor.") || strings.Contains(first, "engine/autograd.") {
+				t.Errorf("a stack begins with %s", first)
+			}
+		}
+	}
+	if blocks == 0 {
+		t.Error("no block has a stack")
+	}
 }
 
 // look attaches to the program, changes a setting and returns a step that has it.
-func look(t *testing.T, ended <-chan error) (*trace.Step, error) {
+func look(t *testing.T, ended <-chan error) (*trace.Trace, *trace.Step, error) {
 	var viewer *attach.Client
 	for viewer == nil {
 		c, err := attach.Dial(t.Context(), strconv.Itoa(os.Getpid()), attach.DialOptions{})
@@ -46,24 +76,25 @@ func look(t *testing.T, ended <-chan error) (*trace.Step, error) {
 		}
 		select {
 		case err := <-ended:
-			return nil, errors.Join(errors.New("the program ended"), err)
+			return nil, nil, errors.Join(errors.New("the program ended"), err)
 		default:
 		}
 	}
 	defer func() { _ = viewer.Close() }() // it was only looked at
 	if _, err := viewer.Set(t.Context(), "lr", "0.001"); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for {
-		for _, s := range viewer.Trace().Steps {
+		seen := viewer.Trace()
+		for _, s := range seen.Steps {
 			if len(s.Layers) > 0 && slices.Contains(s.Settings, trace.Value{Key: "lr", Value: "0.001"}) {
-				return &s, nil
+				return seen, &s, nil
 			}
 		}
 		select {
 		case <-viewer.Changed():
 		case <-t.Context().Done():
-			return nil, t.Context().Err()
+			return nil, nil, t.Context().Err()
 		}
 	}
 }

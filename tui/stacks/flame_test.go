@@ -91,7 +91,7 @@ func TestAFramesColourSaysWhoseCodeItIs(t *testing.T) {
 		"/usr/lib/python3.12/contextlib.py":     library,
 		"<frozen runpy>":                        library,
 		"/build/aten/src/ATen/RegisterCUDA.cpp": native,
-		"engine/nn/linear.go":                   native,
+		"/home/me/train.go":                     program,
 	} {
 		tr := tracetest.Parse(t, fmt.Sprintf("frame f %q 10 \"main\"\nstack s f\ndevice 0\nalloc 0x1000 512 stack=s\n", file))
 		p := &Page{scene: &page.Scene{Index: analysis.NewIndex(tr, &tr.Devices[0])}}

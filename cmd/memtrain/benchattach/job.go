@@ -56,9 +56,7 @@ func newJob(ctx context.Context, idle bool) (_ *job, err error) {
 	if idle {
 		driver, backend = dry.NewMemory(capacity), dry.Backend{}
 	}
-	j.memory, err = alloc.New(driver, alloc.Options{
-		Name: c.Name(), Hide: []string{"memtop/engine/tensor", "memtop/engine/autograd"},
-	})
+	j.memory, err = alloc.New(driver, alloc.Options{Name: c.Name()})
 	if err != nil {
 		return nil, err
 	}

@@ -154,11 +154,7 @@ func (s *session) openDevice() (err error) {
 }
 
 func (s *session) allocator() alloc.Options {
-	o := alloc.Options{
-		Name: s.machine.Name(), Limit: int64(s.budget),
-		// Stacks begin at the layer, not at what every layer goes through.
-		Hide: []string{"memtop/engine/tensor", "memtop/engine/autograd"},
-	}
+	o := alloc.Options{Name: s.machine.Name(), Limit: int64(s.budget)}
 	if s.snapshot != "" {
 		o.History, o.Stacks = history, alloc.StacksAlloc
 	}

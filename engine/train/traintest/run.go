@@ -71,9 +71,7 @@ func (r Run) Trace(t testing.TB) *trace.Trace {
 		t.Fatal(err)
 	}
 	defer c.Close() //nolint:errcheck // the memory of a test
-	a, err := alloc.New(c, alloc.Options{
-		Name: c.Name(), Stacks: alloc.StacksAlloc, Hide: []string{"memtop/engine/tensor", "memtop/engine/autograd"},
-	})
+	a, err := alloc.New(c, alloc.Options{Name: c.Name(), Stacks: alloc.StacksAlloc})
 	if err != nil {
 		t.Fatal(err)
 	}

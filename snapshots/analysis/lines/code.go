@@ -11,10 +11,10 @@ type kind uint8
 
 const (
 	runtime   kind = iota // interpreter, dispatcher, allocator and unwinder glue
-	native                // compiled code: C++ without the glue, Go
-	framework             // Python of PyTorch, of the standard library, generated
-	library               // Python of other installed packages
-	own                   // Python of the program itself
+	native                // compiled code: C++ without the glue, Go's standard library
+	framework             // Python of PyTorch, of the standard library, generated; our own engine
+	library               // other installed packages
+	own                   // Python or Go of the program itself
 )
 
 // Code knows whose code each frame of a trace is. It is owned by one goroutine
@@ -43,6 +43,8 @@ func (c *Code) judge(id int, file, name string, line int32) kind {
 		return native
 	case isRuntime(file, name):
 		return runtime
+	case IsGo(file):
+		return judgeGo(file, name)
 	case !IsPython(file):
 		return native
 	case line <= 0 || isGenerated(file) || isPyTorch(file) || c.isStandard(file):
@@ -52,6 +54,24 @@ func (c *Code) judge(id int, file, name string, line int32) kind {
 	default:
 		return own
 	}
+}
+
+// judgeGo says whose a function of Go is: a program's own unless it is known to be
+// another's.
+func judgeGo(file, name string) kind {
+	path := goPackage(name)
+	site, _, _ := strings.Cut(path, "/")
+	switch {
+	case hasPrefix(path, "memtop/engine/", "memtop/probe/", "memtop/cmd/"),
+		path == "main" && containsAny(file, "cmd/memtrain/", "cmd/memtop/"): // our programs are no models of a user's
+		return framework
+	case strings.Contains(file, "/src/"+path+"/"), // the standard library, with its folder or built without
+		strings.HasPrefix(file, path+"/") && !strings.Contains(site, "."):
+		return native
+	case containsAny(file, "/pkg/mod/", "/vendor/", "@"):
+		return library
+	}
+	return own
 }
 
 // Hidden reports whether a frame tells a reader nothing: it is on every stack.

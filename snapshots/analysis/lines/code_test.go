@@ -71,6 +71,22 @@ frame c "??" 0 "start_thread"`, "_foreach_utils.py:5 step"},
 frame a "??" 0 "at::native::mul(at::Tensor const&)"
 frame b "??" 0 "torch::autograd::generated::MulBackward0::apply(int)"
 frame c "??" 0 "torch::autograd::Engine::thread_main()"`, "MulBackward0::apply"},
+		"Go: a model of the program's": {`
+frame a "/src/engine/nn/linear.go" 88 "memtop/engine/nn.(*Linear).Forward"
+frame b "/src/engine/nn/ctx.go" 88 "memtop/engine/nn.(*Ctx).Call"
+frame c "/home/me/model.go" 7 "main.(*model).Forward"`, "model.go:7 main.(*model).Forward"},
+		"Go: a package of the program's": {`
+frame a "/src/engine/nn/linear.go" 88 "memtop/engine/nn.(*Linear).Forward"
+frame b "/home/me/go/pkg/mod/example.com/layers@v1.0.0/layer.go" 9 "example.com/layers.(*Layer).Forward"
+frame c "/home/me/model/model.go" 7 "example.com/me/model.(*Model).Forward"`, "model.go:7 model.(*Model).Forward"},
+		"Go: what the standard library calls": {`
+frame a "/root/go/pkg/mod/golang.org/toolchain@v0.0.1-go1.26.0.linux-amd64/src/slices/sort.go" 9 "slices.SortFunc"
+frame b "sync/once.go" 9 "sync.(*Once).Do"
+frame c "/home/me/mine/model.go" 7 "mine.(*Model).Forward"`, "model.go:7 mine.(*Model).Forward"},
+		"Go: memtrain's own main is none": {`
+frame a "/src/engine/nn/linear.go" 88 "memtop/engine/nn.(*Linear).Forward"
+frame b "/src/cmd/memtrain/program/session.go" 5 "memtop/cmd/memtrain/program.(*session).openModel"
+frame c "memtop/cmd/memtrain/main.go" 20 "main.main"`, "linear.go:88 nn.(*Linear).Forward"},
 		"Go: what was called": {`
 frame a "/src/engine/tensor/pool.go" 9 "memtop/engine/tensor.(*Pool).New"
 frame b "/src/engine/nn/linear.go" 88 "memtop/engine/nn.(*Linear).Forward"

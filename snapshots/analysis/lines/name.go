@@ -74,8 +74,7 @@ func (c *Code) module(id trace.FrameID) string {
 	file, name := Slashed(c.tables.FrameFile(id)), c.tables.FrameName(id)
 	switch {
 	case IsGo(file):
-		slash := strings.LastIndexByte(name, '/') + 1
-		return name[:slash] + before(name[slash:], ".")
+		return goPackage(name)
 	case c.kinds[id] == native || c.kinds[id] == runtime && !IsPython(file):
 		name = withoutParameters(name)
 		name = name[strings.LastIndexByte(name, ' ')+1:]
@@ -92,6 +91,12 @@ func (c *Code) module(id trace.FrameID) string {
 		return strings.ReplaceAll(file[at:at+folder], "/", ".")
 	}
 	return strings.TrimSuffix(file[at:], ".py")
+}
+
+// goPackage returns the path of a Go function's package.
+func goPackage(name string) string {
+	slash := strings.LastIndexByte(name, '/') + 1
+	return name[:slash] + before(name[slash:], ".")
 }
 
 func before(s, separator string) string {
