@@ -89,18 +89,20 @@ class Batch:
     missed: int | None = None
 
 
+KEPT_SECONDS = 60.0  # who reads later than that begins anew
 STEPS_REPEATED = 64  # that a new stream has
 _LAYERS_EVERY_US = 50_000  # of the steps of a device, so often one comes with its layers
 
 
 class Journal:
-    """See the module. It keeps the last entries, and of what it lets go the events' number."""
+    """See the module. It keeps the last entries, for a minute, and of what it lets go the events' number."""
 
     def __init__(self, keep: int = 65_536) -> None:
         self.tables = Tables()
         self.lock = threading.RLock()
         self._entries: deque[Entry] = deque(maxlen=keep)
         self._keep = keep
+        self._moments: deque[tuple[float, int]] = deque()  # one a second, with the position then
         self._position = 0  # of the entry that comes next
         self._events = 0  # in all
         self._alive: dict[int, Event] = {}
@@ -237,6 +239,16 @@ class Journal:
     def _add(self, entry: Entry) -> None:
         self._position += 1
         self._entries.append(entry)
+        self._let_go(time.monotonic())
+
+    def _let_go(self, now: float) -> None:
+        """Let old entries go, which readers have had: the program would grow until there are as many as are kept."""
+        if not self._moments or now - self._moments[-1][0] >= 1:
+            self._moments.append((now, self._position))
+        while now - self._moments[0][0] > KEPT_SECONDS:
+            _, position = self._moments.popleft()
+            while self._entries and self.oldest < position:
+                self._entries.popleft()
 
 
 def _without_layers(step: Message) -> Message:
