@@ -32,6 +32,7 @@ const (
 // hostileUses are command lines of every command, on files and processes whose
 // every text is hostile.
 var hostileUses = map[string][][]string{
+	"memtop advise":                {{aProcess}, {aProcess, "--json"}, {aProcess, "--target", evil("size")}, {aFile}, {aFile, "--json"}, {evil("pid")}},
 	"memtop attach":                {{aProcess}, {aProcess, "--json"}, {evil("pid")}},
 	"memtop check":                 {{aFile, "--max-peak", "1"}, {aFile, "--max-peak", "1", "--json"}, {aProcess, "--max-peak", "1"}, {aFile, "--max-growth", "1"}},
 	"memtop completion bash":       {{}},
@@ -41,6 +42,7 @@ var hostileUses = map[string][][]string{
 	"memtop conformance":           {{aProcess, "--quick", "--for", "1s"}, {aProcess, "--quick", "--for", "1s", "--json"}, {evil("pid")}},
 	"memtop demo":                  {{"--once", "--", "--model", evil("model")}, {"--once", "--", "--data", evil("/no/data")}},
 	"memtop diff":                  {{aFile, another}, {aFile, another, "--json"}, {aFile, another, "--max-growth", "1"}, {aFile, evil("/no/file")}},
+	"memtop estimate":              {{"--model", evil("model")}, {"--checkpoint", evil("policy")}, {"--offload", "activations=" + evil("layer")}},
 	"memtop export":                hostileExports(),
 	"memtop help":                  {{evil("topic")}},
 	"memtop info":                  {{}},

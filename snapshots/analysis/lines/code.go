@@ -63,13 +63,13 @@ func judgeGo(file, name string) kind {
 	site, _, _ := strings.Cut(path, "/")
 	switch {
 	case hasPrefix(path, "memtop/engine/", "memtop/probe/", "memtop/cmd/"),
-		path == "main" && containsAny(file, "cmd/memtrain/", "cmd/memtop/"): // our programs are no models of a user's
+		path == "main" && containsAny(file, "cmd/memtrain/", "cmd/memtop/"), // our programs are no models of a user's
+		file == "_testmain.go": // what go test writes to run tests
 		return framework
 	case strings.Contains(file, "/src/"+path+"/"), // the standard library, with its folder or built without
-		strings.HasPrefix(file, path+"/") && !strings.Contains(site, "."):
+		strings.HasPrefix(file, path+"/") && !strings.Contains(site, "."),
+		containsAny(file, "/pkg/mod/", "/vendor/", "@"): // a package that runs commands or tests is on every stack
 		return native
-	case containsAny(file, "/pkg/mod/", "/vendor/", "@"):
-		return library
 	}
 	return own
 }

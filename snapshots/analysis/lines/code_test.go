@@ -87,6 +87,10 @@ frame c "/home/me/mine/model.go" 7 "mine.(*Model).Forward"`, "model.go:7 mine.(*
 frame a "/src/engine/nn/linear.go" 88 "memtop/engine/nn.(*Linear).Forward"
 frame b "/src/cmd/memtrain/program/session.go" 5 "memtop/cmd/memtrain/program.(*session).openModel"
 frame c "memtop/cmd/memtrain/main.go" 20 "main.main"`, "linear.go:88 nn.(*Linear).Forward"},
+		"Go: what runs memtrain's commands and its tests is none": {`
+frame a "/src/engine/nn/linear.go" 88 "memtop/engine/nn.(*Linear).Forward"
+frame b "github.com/spf13/cobra@v1.10.2/command.go" 5 "github.com/spf13/cobra.(*Command).execute"
+frame c "_testmain.go" 126 "main.main"`, "linear.go:88 nn.(*Linear).Forward"},
 		"Go: what was called": {`
 frame a "/src/engine/tensor/pool.go" 9 "memtop/engine/tensor.(*Pool).New"
 frame b "/src/engine/nn/linear.go" 88 "memtop/engine/nn.(*Linear).Forward"
