@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -94,7 +95,7 @@ func (a *app) advise(ctx context.Context, target string, o advising) error {
 		return err
 	}
 	defer func() { _ = c.Close() }() // what was to be changed is changed
-	t, err := until(ctx, c, func(t *trace.Trace) bool { return len(t.Steps) > 0 })
+	t, err := until(ctx, c, measured)
 	if err != nil {
 		return err
 	}
@@ -127,6 +128,12 @@ func (a *app) advise(ctx context.Context, target string, o advising) error {
 		return err
 	}
 	return refused
+}
+
+// measured reports whether there is a step to begin from: a program that looks at some
+// steps only knows of the others that they were.
+func measured(t *trace.Trace) bool {
+	return slices.ContainsFunc(t.Steps, func(s trace.Step) bool { return s.Measured() })
 }
 
 // firstOf returns the best change, none where nothing saves memory.
