@@ -88,8 +88,8 @@ func (f *finder) heldWithoutStack() {
 // unrecorded says what was not recorded, and how to record it.
 func (f *finder) unrecorded() {
 	x := f.index
-	if f.watched() {
-		return // it is being recorded, by a program that is not PyTorch's
+	if f.watched() || x.Uncached() {
+		return // PyTorch's recorder has no part in it: another program, or memory without an allocator
 	}
 	const how = "call torch.cuda.memory._record_memory_history(max_entries=1000000)"
 	add := func(severity Severity, evidence, remedy string) {

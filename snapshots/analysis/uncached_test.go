@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"strings"
 	"testing"
 
 	"memtop/snapshots/trace"
@@ -86,6 +87,15 @@ func TestWithoutACachingAllocatorNothingIsFragmented(t *testing.T) {
 		switch found.Kind {
 		case FragmentationFinding, RoundingFinding, PrivatePoolFinding, ContradictionFinding:
 			t.Errorf("it is found that %s", found.Text())
+		}
+	}
+}
+
+func TestPyTorchsRecorderIsNoRemedyWithoutItsAllocator(t *testing.T) {
+	for text, want := range map[string]bool{uncached: false, strings.Replace(uncached, `"none"`, `"native"`, 1): true} {
+		got := strings.Contains(said(indexOf(t, text)), "No stacks were recorded")
+		if got != want {
+			t.Errorf("a remedy by PyTorch's recorder: %v, want %v, for\n%s", got, want, text)
 		}
 	}
 }
