@@ -95,7 +95,7 @@ func (a *app) advise(ctx context.Context, target string, o advising) error {
 		return err
 	}
 	defer func() { _ = c.Close() }() // what was to be changed is changed
-	t, err := until(ctx, c, measured)
+	t, err := until(ctx, c, anyMeasured)
 	if err != nil {
 		return err
 	}
@@ -130,9 +130,9 @@ func (a *app) advise(ctx context.Context, target string, o advising) error {
 	return refused
 }
 
-// measured reports whether there is a step to begin from: a program that looks at some
+// anyMeasured reports whether there is a step to begin from: a program that looks at some
 // steps only knows of the others that they were.
-func measured(t *trace.Trace) bool {
+func anyMeasured(t *trace.Trace) bool {
 	return slices.ContainsFunc(t.Steps, func(s trace.Step) bool { return s.Measured() })
 }
 
