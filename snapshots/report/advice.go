@@ -156,7 +156,7 @@ func (r *Advice) addStep(t *trace.Trace, device int) {
 	for _, v := range last.Settings {
 		r.Settings[v.Key] = v.Value
 	}
-	if measured := lastMeasured(t, device); measured != nil {
+	if measured := t.LastMeasured(device); measured != nil {
 		r.PeakAllocated = measured.PeakAllocated
 	}
 	r.StepTime = analysis.UsualTime(t, last)

@@ -123,7 +123,7 @@ func LiveOf(x *analysis.Index) *Live {
 	if t.Live != nil {
 		r.PID, r.Probe.DroppedEvents = t.Live.PID, t.Live.Dropped
 	}
-	r.addStep(LastStep(t, x.Device().ID), lastMeasured(t, x.Device().ID))
+	r.addStep(LastStep(t, x.Device().ID), t.LastMeasured(x.Device().ID))
 	for _, row := range x.Waterfall(at, x.GaugeAt(at)) {
 		r.Waterfall = append(r.Waterfall, Row{row.Name, row.Bytes})
 	}
@@ -142,18 +142,8 @@ func (r *Live) Index() *analysis.Index { return r.index }
 
 // LastStep returns the last step of a device, nil when there is none.
 func LastStep(t *trace.Trace, device int) *trace.Step {
-	return lastStep(t, device, func(*trace.Step) bool { return true })
-}
-
-// lastMeasured returns the last step of a device whose memory was measured, nil when
-// there is none.
-func lastMeasured(t *trace.Trace, device int) *trace.Step {
-	return lastStep(t, device, (*trace.Step).Measured)
-}
-
-func lastStep(t *trace.Trace, device int, wanted func(*trace.Step) bool) *trace.Step {
 	for i := len(t.Steps) - 1; i >= 0; i-- {
-		if s := &t.Steps[i]; s.Device == device && wanted(s) {
+		if s := &t.Steps[i]; s.Device == device {
 			return s
 		}
 	}

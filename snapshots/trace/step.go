@@ -34,6 +34,17 @@ type Step struct {
 // looks at some steps only says of the others that they were.
 func (s *Step) Measured() bool { return s.PeakAllocated > 0 }
 
+// LastMeasured returns the last step of a device whose memory was measured, nil when
+// there is none.
+func (t *Trace) LastMeasured(device int) *Step {
+	for i := len(t.Steps) - 1; i >= 0; i-- {
+		if s := &t.Steps[i]; s.Device == device && s.Measured() {
+			return s
+		}
+	}
+	return nil
+}
+
 // Amount is a number of bytes with a name.
 type Amount struct {
 	Name  string `json:"name"`

@@ -86,7 +86,7 @@ const settling = 12
 
 // look asks the program.
 func look(ctx context.Context, q question) *found {
-	last := lastStep(q.trace, q.device)
+	last := q.trace.LastMeasured(q.device)
 	f := &found{peak: last.PeakAllocated, stepTime: analysis.UsualTime(q.trace, last)}
 	past := advisor.LedgerOf(analysis.Experiments(q.trace, q.device))
 	if f.Advice, f.err = advisor.Find(ctx, q.program, q.trace.Live.Options, past); f.err != nil {
@@ -104,22 +104,12 @@ func look(ctx context.Context, q question) *found {
 	return f
 }
 
-// lastStep returns the last measured step, nil when there is none.
-func lastStep(t *trace.Trace, device int) *trace.Step {
-	for i := len(t.Steps) - 1; i >= 0; i-- {
-		if s := &t.Steps[i]; s.Device == device && s.Measured() {
-			return s
-		}
-	}
-	return nil
-}
-
 // wanted returns the question of now, and whether it can be asked: not while a change
 // waits for a step, whose peak would be that of other settings.
 func (p *Page) wanted() (question, bool) {
 	t := p.scene.Trace()
 	q := question{program: p.scene.Program, target: p.target, device: p.scene.Index.Device().ID}
-	last := lastStep(t, q.device)
+	last := t.LastMeasured(q.device)
 	if last == nil {
 		return q, false
 	}
