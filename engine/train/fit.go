@@ -18,12 +18,21 @@ type Remedy struct {
 // Fits says whether the plan runs within its capacity, and what a step needs:
 // where it does not fit, what it would take without the limit.
 func (p Plan) Fits(ctx context.Context) (needs Estimate, fits bool, err error) {
-	needs, err = p.Estimate(ctx)
-	if oom := new(OutOfMemoryError); !errors.As(err, &oom) {
-		return needs, err == nil, err
+	if needs, fits, err = p.Runs(ctx); err != nil || fits {
+		return needs, fits, err
 	}
 	needs, err = p.unlimited().Estimate(ctx)
 	return needs, false, err
+}
+
+// Runs says whether the plan runs within its capacity, and what a step needs if it
+// does.
+func (p Plan) Runs(ctx context.Context) (needs Estimate, runs bool, err error) {
+	needs, err = p.Estimate(ctx)
+	if errors.As(err, new(*OutOfMemoryError)) {
+		return needs, false, nil
+	}
+	return needs, err == nil, err
 }
 
 // unlimited is the plan where memory has no end.
@@ -76,11 +85,7 @@ func (p Plan) first(ctx context.Context, groups [][]trace.Value, fitting []Remed
 // parts adds to changes the sizes of parts in which a batch may run, the largest
 // first.
 func (p Plan) parts(changes []trace.Value) (list [][]trace.Value) {
-	sizes, err := p.Settings.Parts(p.Batch)
-	if err != nil {
-		return nil
-	}
-	for n := sizes[0] / 2; n > 0; n /= 2 {
+	for _, n := range p.sizes()[1:] {
 		list = append(list, append(slices.Clone(changes), trace.Value{Key: "micro_batch", Value: strconv.Itoa(n)}))
 	}
 	return list

@@ -52,31 +52,26 @@ type search struct {
 	parts    int // of a batch
 }
 
-// step rehearses steps with n samples at a time.
-func (s *search) step(ctx context.Context, n int, capacity int64) (Memory, error) {
+// of is the run with n samples at a time.
+func (s *search) of(n int, capacity int64) Plan {
 	p := s.plan
 	p.Batch, p.Capacity, p.Settings = n*s.parts, capacity, s.settings
 	p.Settings.MicroBatch, p.Settings.Accumulate = 0, s.parts
-	e, err := p.Estimate(ctx)
+	return p
+}
+
+// step rehearses steps with n samples at a time in memory without end.
+func (s *search) step(ctx context.Context, n int) (Memory, error) {
+	e, err := s.of(n, 0).Estimate(ctx)
 	return e.Memory, err
 }
 
-// fits reports whether n samples at a time do.
-func (s *search) fits(ctx context.Context, n int, capacity int64) (bool, error) {
-	_, err := s.step(ctx, n, capacity)
-	var oom *OutOfMemoryError
-	if errors.As(err, &oom) {
-		return false, nil
-	}
-	return err == nil, err
-}
-
 func (s *search) headroom(ctx context.Context, now int, capacity int64) (*trace.Headroom, error) {
-	one, err := s.step(ctx, now, 0)
+	one, err := s.step(ctx, now)
 	if err != nil {
 		return nil, err
 	}
-	two, err := s.step(ctx, 2*now, 0)
+	two, err := s.step(ctx, 2*now)
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +80,10 @@ func (s *search) headroom(ctx context.Context, now int, capacity int64) (*trace.
 		PerSample: (two.PeakAllocated - one.PeakAllocated) / int64(now),
 	}
 	h.Fixed = one.PeakAllocated - int64(now)*h.PerSample
-	h.Most, err = most(now, func(n int) (bool, error) { return s.fits(ctx, n, capacity) })
+	h.Most, err = most(now, func(n int) (bool, error) {
+		_, fits, err := s.of(n, capacity).Runs(ctx)
+		return fits, err
+	})
 	return h, err
 }
 

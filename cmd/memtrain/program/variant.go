@@ -58,12 +58,8 @@ func (v *variant) fitsIn(ctx context.Context, m *train.Memory, capacity int64) (
 	}
 	plan := v.plan()
 	plan.Capacity = capacity
-	_, err := plan.Estimate(ctx)
-	var oom *train.OutOfMemoryError
-	if errors.As(err, &oom) {
-		return false, nil
-	}
-	return err == nil, err
+	_, runs, err := plan.Runs(ctx)
+	return runs, err
 }
 
 // technique is a change that may lower what a run needs.
