@@ -89,9 +89,9 @@ bench-peers: ## training steps on the processor beside PyTorch, in turn, by $(RO
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/memtrain ./cmd/memtrain
 	$(TORCH_PYTHON) cmd/memtrain/benchpeers/peers.py $(CURDIR)/bin/memtrain --rounds $(ROUNDS)
 
-bench-agent: ## what the agent costs a job, by $(ROUNDS) interleaved pairs: alone and attached
+bench-agent: ## what the agent costs a job, by $(ROUNDS) turns with a viewer and without
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/memtop ./cmd/memtop
-	OMP_NUM_THREADS=1 $(TORCH_PYTHON) probe/python/bench/agent.py $(CURDIR)/bin/memtop --pairs $(ROUNDS)
+	OMP_NUM_THREADS=1 $(TORCH_PYTHON) probe/python/bench/agent.py $(CURDIR)/bin/memtop --turns $(ROUNDS)
 
 soak-agent: ## the memory of a job by minute, while it is attached for $(SOAK), which is in minutes: 30m
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/memtop ./cmd/memtop

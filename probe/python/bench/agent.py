@@ -1,29 +1,33 @@
-"""What the agent costs a job, by interleaved pairs: alone, and attached at 10 Hz.
+"""What the agent costs a job: by turns of one job with a viewer at 10 Hz, and without.
 
-    python bench/agent.py MEMTOP [--pairs N] [--warm SECONDS] [--seconds SECONDS] [--soak MINUTES]
+    python bench/agent.py MEMTOP [--turns N] [--warm SECONDS] [--seconds SECONDS] [--soak MINUTES]
 
-Each pair runs both ways of a job one after the other, in an order that changes, so
-that what else the machine does falls on both. A viewer comes when a job is warm, and
-times are taken from some seconds later on: what its first look costs is had once, and
-the agent says it of itself. The table has the median of each pair's ratio to the job
-alone, with the interval in which the true median lies with 95 % (by order statistics,
-of any distribution). What the agent costs while no viewer looks is a few calls in a
-step, far below what two runs differ by: it is measured on a job whose steps take
-microseconds. A soak runs one job for a time while it is attached, and prints its
-memory by minute.
+A viewer comes to a running job and leaves it again, in turn, so that what differs from
+one process to the next falls on neither. Each turn with a viewer is held against the
+mean of the two without one beside it, so that what drifts falls on both. Times are
+taken from some seconds after the viewer came: what its first look costs is had once,
+and the agent says it of itself. The table has the median of the ratios, with the
+interval in which the true median lies with 95 % (by order statistics, of any
+distribution). What the agent costs while no viewer looks is a few calls in a step, far
+below what two turns differ by: it is measured on a job whose steps take microseconds,
+by interleaved runs with the agent and without. A soak runs one job for a time while it
+is attached, and prints its memory by minute.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import math
 import os
+import signal
 import statistics
 import subprocess
 import sys
 import tempfile
-import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 JOBS = {
     "idle": """
@@ -66,82 +70,79 @@ def steps_for(seconds):
 for _ in range(3):
     step()
 print("ready", flush=True)
-sys.stdin.readline()
-for _ in steps_for({warm}):
-    pass
-minute, steps = 0, 0
-used, began = time.process_time(), time.perf_counter()
-for _ in steps_for({seconds}):
-    steps += 1
-    if {soaks} and time.perf_counter() - began >= 60 * minute:
-        resident = int(open("/proc/self/statm").read().split()[1]) * resource.getpagesize()
-        print(minute, resident, len(gc.get_objects()), flush=True)
-        minute += 1
-print("took", (time.process_time() - used) / steps, (time.perf_counter() - began) / steps, flush=True)
+for line in sys.stdin:
+    steps, minute = 0, 0
+    used, began = time.process_time(), time.perf_counter()
+    for _ in steps_for(float(line)):
+        steps += 1
+        if {soaks} and time.perf_counter() - began >= 60 * minute:
+            resident = int(open("/proc/self/statm").read().split()[1]) * resource.getpagesize()
+            print(minute, resident, len(gc.get_objects()), flush=True)
+            minute += 1
+    print("took", (time.process_time() - used) / steps, (time.perf_counter() - began) / steps, flush=True)
 """
 
 
-class Run:
-    """A job, one way. Its viewer reads the stream at 10 Hz into a file."""
+class Job:
+    """A job that takes steps for as many seconds as it is told to."""
 
-    def __init__(
-        self, memtop: str, job: str, way: str, folder: Path, warm: float, seconds: float, soaks: bool = False
-    ) -> None:
+    def __init__(self, memtop: str, job: str, folder: Path, agent: bool = True, soaks: bool = False) -> None:
         examples = str(Path(__file__).resolve().parents[3] / "examples")
-        code = LOOP.format(job=JOBS[job], examples=examples, warm=warm, seconds=seconds, soaks=soaks)
         script = folder / "job.py"
-        script.write_text(code)
-        environment = {**os.environ, "MEMTOP_DIR": str(folder), "OMP_NUM_THREADS": "1"}
-        command = [] if way == "alone" else [memtop, "run", "--"]
-        self.job = subprocess.Popen(
-            [*command, sys.executable, str(script)],
-            env=environment,
+        script.write_text(LOOP.format(job=JOBS[job], examples=examples, soaks=soaks))
+        self.memtop, self.recording = memtop, folder / "run.mtr"
+        self.environment = {**os.environ, "MEMTOP_DIR": str(folder), "OMP_NUM_THREADS": "1"}
+        self.process = subprocess.Popen(
+            [*([memtop, "run", "--"] if agent else []), sys.executable, str(script)],
+            env=self.environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
         )
-        assert self.job.stdin and self.job.stdout
-        self.lines = self.job.stdout
-        while self.lines.readline() != "ready\n":
-            if self.job.poll() is not None:
-                raise SystemExit(f"the job {job} ended before it was ready")
-        self.viewer = None
-        if way == "attached":
-            recorded = [memtop, "record", str(self.job.pid), "-o", str(folder / "run.mtr"), "--interval", "100ms"]
-            self.viewer = subprocess.Popen(recorded, env=environment, stdout=subprocess.DEVNULL)
-            time.sleep(1)
-        self.job.stdin.write("go\n")
-        self.job.stdin.flush()
+        assert self.process.stdin and self.process.stdout
+        self.commands, self.lines = self.process.stdin, self.process.stdout
+        self.line("ready")
 
-    def results(self) -> list[list[str]]:
-        """Return the lines that the job prints, in words, once it has ended."""
-        lines = []
+    def line(self, first: str) -> list[str]:
+        """Return the words of the next line that begins so, and print those before it."""
         for line in self.lines:
-            lines.append(line.split())
-            if lines[-1][0] != "took":
-                print(*lines[-1], flush=True)
-        if self.job.wait() != 0:
+            if line.split()[:1] == [first]:
+                return line.split()
+            print(line, end="", flush=True)
+        raise SystemExit("the job ended before it should")
+
+    def steps(self, seconds: float) -> Cost:
+        """Take steps for so long."""
+        self.commands.write(f"{seconds}\n")
+        self.commands.flush()
+        _, processor, wall = self.line("took")
+        return Cost(float(processor), float(wall))
+
+    @contextlib.contextmanager
+    def viewed(self) -> Iterator[None]:
+        """Have a viewer, which reads the stream at 10 Hz into a file."""
+        self.recording.unlink(missing_ok=True)
+        record = [self.memtop, "record", str(self.process.pid), "-o", str(self.recording), "--interval", "100ms"]
+        viewer = subprocess.Popen(record, env=self.environment, stdout=subprocess.DEVNULL)
+        try:
+            yield
+            if viewer.poll() is not None:
+                raise SystemExit("the viewer left too early")
+        finally:
+            viewer.send_signal(signal.SIGINT)
+            viewer.wait()
+
+    def end(self) -> None:
+        self.commands.close()
+        if self.process.wait() != 0:
             raise SystemExit("the job failed")
-        if self.viewer is not None:
-            self.viewer.wait()
-        return lines
 
 
-def measured(options: argparse.Namespace, job: str, way: str) -> tuple[float, float]:
-    """Return the processor's seconds and the seconds of a step."""
-    with tempfile.TemporaryDirectory() as folder:
-        (took,) = Run(options.memtop, job, way, Path(folder), options.warm, options.seconds).results()
-    return float(took[1]), float(took[2])
+class Cost(NamedTuple):
+    """What a step takes, in seconds."""
 
-
-def pairs_of(options: argparse.Namespace, job: str, way: str) -> list[tuple[tuple[float, float], tuple[float, float]]]:
-    """Return what was measured of the job alone and of it in the other way, in turn."""
-    pairs = []
-    for number in range(options.pairs):
-        order = ("alone", way) if number % 2 else (way, "alone")
-        times = {each: measured(options, job, each) for each in order}
-        pairs.append((times["alone"], times[way]))
-    return pairs
+    processor: float
+    wall: float
 
 
 def interval(values: list[float]) -> tuple[float, float]:
@@ -157,38 +158,60 @@ def change(values: list[float]) -> str:
 
 
 def compare(options: argparse.Namespace, job: str) -> None:
-    """Run the pairs of a job, and print its row."""
-    pairs = pairs_of(options, job, "attached")
-    milliseconds = 1000 * statistics.median(alone[1] for alone, _ in pairs)
-    ratios = [change([with_it[which] / alone[which] for alone, with_it in pairs]) for which in (0, 1)]
-    print(f"| {job}, {milliseconds:.1f} ms a step | {ratios[0]} | {ratios[1]} | {len(pairs)} |", flush=True)
+    """Run the turns of a job, and print its row."""
+    with tempfile.TemporaryDirectory() as folder:
+        running = Job(options.memtop, job, Path(folder))
+        running.steps(options.warm)
+        alone, viewed = [running.steps(options.seconds)], []
+        for _ in range(options.turns):
+            with running.viewed():
+                running.steps(options.warm)
+                viewed.append(running.steps(options.seconds))
+            running.steps(1)
+            alone.append(running.steps(options.seconds))
+        running.end()
+    ratios = [
+        change([2 * with_it[which] / (alone[i][which] + alone[i + 1][which]) for i, with_it in enumerate(viewed)])
+        for which in (0, 1)
+    ]
+    milliseconds = 1000 * statistics.median(cost.wall for cost in alone)
+    print(f"| {job}, {milliseconds:.1f} ms a step | {ratios[0]} | {ratios[1]} | {options.turns} |", flush=True)
 
 
 def idle(options: argparse.Namespace) -> None:
     """Print what a step costs while no viewer looks: the least of each way."""
-    options = argparse.Namespace(**{**vars(options), "warm": 1, "seconds": 3})
-    pairs = pairs_of(options, "idle", "not attached")
-    alone, with_it = (1e6 * min(pair[which][0] for pair in pairs) for which in (0, 1))
+    least = {False: math.inf, True: math.inf}
+    for number in range(2 * options.turns):
+        with tempfile.TemporaryDirectory() as folder:
+            agent = number % 4 in (1, 2)
+            job = Job(options.memtop, "idle", Path(folder), agent=agent)
+            least[agent] = min(least[agent], job.steps(3).processor)
+            job.end()
     print(
-        f"not attached: {with_it - alone:+.2f} us a step ({alone:.1f} us alone), least of {len(pairs)} each", flush=True
+        f"not attached: {1e6 * (least[True] - least[False]):+.2f} us a step "
+        f"({1e6 * least[False]:.1f} us alone), least of {options.turns} each",
+        flush=True,
     )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("memtop")
-    parser.add_argument("--pairs", type=int, default=20)
-    parser.add_argument("--warm", type=float, default=15, help="seconds between the viewer's coming and the first time")
-    parser.add_argument("--seconds", type=float, default=30, help="of each run")
+    parser.add_argument("--turns", type=int, default=20, help="with a viewer, and without")
+    parser.add_argument("--warm", type=float, default=10, help="seconds between the viewer's coming and the first time")
+    parser.add_argument("--seconds", type=float, default=20, help="of each turn")
     parser.add_argument("--soak", type=float, default=0, help="minutes")
     options = parser.parse_args()
     if options.soak:
         print("minute, resident bytes, Python objects")
         with tempfile.TemporaryDirectory() as folder:
-            Run(options.memtop, "GPT", "attached", Path(folder), 0, 60 * options.soak, soaks=True).results()
+            job = Job(options.memtop, "GPT", Path(folder), soaks=True)
+            with job.viewed():
+                job.steps(60 * options.soak)
+            job.end()
         return
     idle(options)
-    print("| job | processor time: median, 95 % from, to | step time: median, 95 % from, to | pairs |")
+    print("| job | processor time: median, 95 % from, to | step time: median, 95 % from, to | turns |")
     print("|---|---|---|---:|")
     for job in ("GPT", "ResNet"):
         compare(options, job)
