@@ -106,7 +106,7 @@ func (c *changes) predict(ctx context.Context, wanted []trace.Value) *trace.Pred
 // in another way, and steps from number since on may have shown that.
 func (c *changes) accepted(w *awaited, since int64) trace.Change {
 	option, _ := c.find(w.key, w.value)
-	if spelled := option.Value; spelled != "" && spelled != w.value {
+	if spelled := option.Value; spelled != "" && spelled != w.value && !option.IsAction(spelled) {
 		w.spelled.Store(&spelled)
 		for at := since; at < c.steps.end(); at++ {
 			if s, _ := c.steps.read(at); s != nil {

@@ -241,6 +241,30 @@ func TestTheProgramsSpellingOfAValueIsAwaited(t *testing.T) {
 	}
 }
 
+// TestAnActionKeepsItsNameWhenItIsOver has a program that is back where it was when it
+// is asked how it calls what it was told.
+func TestAnActionKeepsItsNameWhenItIsOver(t *testing.T) {
+	p := probetest.New()
+	probe := listening(t, p, Options{Control: acting{p}})
+	_, change := newClient(t, probe, "").post(t, "action", "empty-cache")
+	if change.State != trace.Pending || change.From != "none" || change.To != "empty-cache" {
+		t.Errorf("got %+v", change)
+	}
+	probe.Step(trace.Step{Number: 1, Settings: []trace.Value{{Key: "action", Value: "empty-cache"}}})
+	if got := probe.change(change.ID); got.State != trace.Applied || got.To != "empty-cache" {
+		t.Errorf("after its step: got %+v", got)
+	}
+}
+
+// acting is a program that does something once.
+type acting struct{ *probetest.Program }
+
+func (acting) Options() []trace.Option {
+	return []trace.Option{{Key: "action", Value: "none", Choices: []string{"empty-cache"}}}
+}
+
+func (acting) Set(string, string) error { return nil }
+
 func TestPredictionsAreMadeBeforeTheChangeAndDoNotHoldUpTheProgram(t *testing.T) {
 	p := probetest.New()
 	asked, answer := make(chan string, 1), make(chan struct{})

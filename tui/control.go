@@ -15,7 +15,7 @@ import (
 
 // # Control
 //
-// Four keys, and the page of experiments, change settings of the running
+// Five keys, and the page of experiments, change settings of the running
 // program from its next step on. The first change of a session is asked about.
 // Changes are sent one at a time in the order of the keys, because commands
 // have none: a key that is pressed again before its change has left replaces
@@ -44,7 +44,7 @@ type control struct {
 
 // controlKeys are the keys that change the running program.
 type controlKeys struct {
-	Checkpoint, Precision, Optimizer, Undo key.Binding
+	Checkpoint, Precision, Optimizer, Empty, Undo key.Binding
 }
 
 func newControl(own bool) control {
@@ -52,13 +52,14 @@ func newControl(own bool) control {
 		Checkpoint: keys.New("C", "checkpointing: the next choice; on a row of layers that layer alone", "C"),
 		Precision:  keys.New("A", "mixed precision: the next choice", "A"),
 		Optimizer:  keys.New("O", "optimizer: the next choice", "O"),
+		Empty:      keys.New("F", "free what the allocator keeps for nothing, once", "F"),
 		Undo:       keys.New("U", "undo the last change", "U"),
 	}}
 }
 
 // Bindings returns all of them in the order of help.
 func (k controlKeys) Bindings() []key.Binding {
-	return []key.Binding{k.Checkpoint, k.Precision, k.Optimizer, k.Undo}
+	return []key.Binding{k.Checkpoint, k.Precision, k.Optimizer, k.Empty, k.Undo}
 }
 
 // wish is a change that the reader wants.
@@ -66,6 +67,7 @@ type wish struct {
 	file             *file
 	by               string // the key that was pressed
 	key, from, value string
+	once             bool // something to be done
 }
 
 // controlKey answers the keys that change the running program.
@@ -78,6 +80,8 @@ func (m *Model) controlKey(msg tea.KeyPressMsg) (tea.Cmd, bool) {
 		return m.cycle("A", "amp"), true
 	case matches(msg, k.Optimizer):
 		return m.cycle("O", "optimizer"), true
+	case matches(msg, k.Empty):
+		return m.empty(), true
 	case matches(msg, k.Undo):
 		return m.undo(), true
 	}
@@ -156,7 +160,7 @@ func (m *Model) want(by string, values ...trace.Value) tea.Cmd {
 			return page.Say("the program has no setting " + v.Key)
 		}
 		if from := m.control.next(f, o); from != v.Value {
-			wishes = append(wishes, wish{file: f, by: by, key: v.Key, from: from, value: v.Value})
+			wishes = append(wishes, wish{file: f, by: by, key: v.Key, from: from, value: v.Value, once: o.IsAction(from)})
 		}
 	}
 	switch {
@@ -168,18 +172,40 @@ func (m *Model) want(by string, values ...trace.Value) tea.Cmd {
 	return m.control.addAll(wishes)
 }
 
+// empty wants the allocator's cache emptied.
+func (m *Model) empty() tea.Cmd {
+	const by, setting, action = "F", "action", "empty-cache"
+	f := m.file()
+	if why := m.immovable(f, by); why != "" {
+		return page.Say(why)
+	}
+	if o := option(f, setting); o == nil || !slices.Contains(o.Choices, action) {
+		return page.Say("the program has no cache that could be emptied")
+	}
+	return m.want(by, trace.Value{Key: setting, Value: action})
+}
+
 // undo wants the value before the last change that holds or waits.
 func (m *Model) undo() tea.Cmd {
 	f := m.file()
 	if why := m.immovable(f, "U"); why != "" {
 		return page.Say(why)
 	}
-	list := standing(m.control.changes(f))
-	for _, last := range slices.Backward(list) {
-		// What is done once is over, and back where it was by itself.
-		if o := option(f, last.Key); o == nil || m.control.next(f, o) != last.From {
-			return m.want("U", trace.Value{Key: last.Key, Value: last.From})
+	changes, done := m.control.changes(f), ""
+	changes = slices.DeleteFunc(changes, func(c trace.Change) bool {
+		o := option(f, c.Key)
+		once := o != nil && o.IsAction(c.From)
+		if once {
+			done = c.To
 		}
+		return once
+	})
+	switch list := standing(changes); {
+	case len(list) > 0:
+		last := list[len(list)-1]
+		return m.want("U", trace.Value{Key: last.Key, Value: last.From})
+	case done != "":
+		return page.Say(done + " is done once, and cannot be undone")
 	}
 	return page.Say("nothing was changed yet")
 }

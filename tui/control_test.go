@@ -230,21 +230,60 @@ func (f following) Set(_ context.Context, key, value string) (trace.Change, erro
 	return trace.Change{}, nil
 }
 
-func TestWhatIsDoneOnceIsNotUndone(t *testing.T) {
+// acting starts the screen of a program that does something once, and was asked for
+// these changes.
+func acting(t *testing.T, asked *[]string, changes ...trace.Change) *driver {
+	t.Helper()
 	now := *tuitest.Live(5)
 	live := *now.Live
-	live.Options = []trace.Option{{Key: "action", Value: "none", Choices: []string{"collect-garbage"}}, {Key: "amp", Value: "bf16"}}
-	live.Changes = []trace.Change{
-		{ID: 1, Key: "amp", From: "off", To: "bf16", State: trace.Applied, Step: 3},
-		{ID: 2, Key: "action", From: "none", To: "collect-garbage", State: trace.Applied, Step: 4},
+	live.Options = []trace.Option{
+		{Key: "action", Value: "none", Choices: []string{"collect-garbage", "empty-cache"}},
+		{Key: "amp", Value: "bf16", Choices: []string{"off", "bf16"}},
 	}
-	now.Live = &live
+	live.Changes, now.Live = changes, &live
+	return start(t, 80, 24, Options{Color: "never", Device: -1}, sourceFile(following{given{&now}, asked}))
+}
+
+func TestWhatIsDoneOnceIsNotUndone(t *testing.T) {
+	amp := trace.Change{ID: 1, Key: "amp", From: "off", To: "bf16", State: trace.Applied, Step: 3}
+	collect := trace.Change{ID: 2, Key: "action", From: "none", To: "collect-garbage", State: trace.Applied, Step: 4}
+	empty := trace.Change{ID: 3, Key: "action", From: "none", To: "empty-cache", State: trace.Applied, Step: 5}
+	waits := trace.Change{ID: 4, Key: "action", From: "none", To: "empty-cache", State: trace.Pending}
+	tests := map[string]struct {
+		changes []trace.Change
+		want    []string
+	}{
+		"but what holds":                {[]trace.Change{amp, collect}, []string{"amp=off"}},
+		"nor one for another":           {[]trace.Change{amp, collect, empty}, []string{"amp=off"}},
+		"nor while it waits for a step": {[]trace.Change{amp, waits}, []string{"amp=off"}},
+		"and where that is all":         {[]trace.Change{collect, empty}, nil},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			var asked []string
+			d := acting(t, &asked, test.changes...)
+			d.press("U")
+			if test.want == nil {
+				d.wants("empty-cache is done once, and cannot be undone")
+			}
+			if d.press("y"); !slices.Equal(asked, test.want) {
+				t.Errorf("asked for %q, want %q", asked, test.want)
+			}
+		})
+	}
+}
+
+func TestAKeyEmptiesTheCache(t *testing.T) {
 	var asked []string
-	d := start(t, 80, 24, Options{Color: "never", Device: -1}, sourceFile(following{given{&now}, &asked}))
-	d.press("U", "y")
-	if want := []string{"amp=off"}; !slices.Equal(asked, want) {
-		t.Errorf("asked for %q, want %q", asked, want)
+	d := acting(t, &asked)
+	d.press("F")
+	d.wants("F is done once, when the next step has ended:", "action empty-cache")
+	if d.press("y"); !slices.Equal(asked, []string{"action=empty-cache"}) {
+		t.Errorf("asked for %q", asked)
 	}
+	d, _ = startLive(t, 80, 24, 9)
+	d.press("F")
+	d.wants("the program has no cache that could be emptied")
 }
 
 func TestARefusedChangeIsNotUndone(t *testing.T) {

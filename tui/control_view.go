@@ -65,7 +65,11 @@ func (m *Model) drawQuestion(c screen.Canvas) {
 	if name == "" {
 		name = "This"
 	}
-	c.Fit(2, 1, c.Width()-4, name+" changes the running job from its next step on:", screen.Plain)
+	does := " changes the running job from its next step on:"
+	if wishes[0].once {
+		does = " is done once, when the next step has ended:"
+	}
+	c.Fit(2, 1, c.Width()-4, name+does, screen.Plain)
 	var all []string
 	for i := range wishes {
 		all = append(all, wishes[i].change())
@@ -109,7 +113,12 @@ func frame(c screen.Canvas) {
 }
 
 // change names what is wanted, like "checkpoint none → block".
-func (w *wish) change() string { return w.key + " " + w.from + " → " + w.value }
+func (w *wish) change() string {
+	if w.once {
+		return w.key + " " + w.value
+	}
+	return w.key + " " + w.from + " → " + w.value
+}
 
 // shownNotice returns the notice that the bottom line shows, nil when it shows
 // none.
@@ -194,6 +203,9 @@ func (t *notice) parts() []string {
 func predicted(p *trace.Prediction) []string {
 	if p == nil {
 		return nil
+	}
+	if p.Reserved != nil {
+		return []string{"predicted reserved " + experiments.Signed(analysis.ReservedQuantity, float64(*p.Reserved))}
 	}
 	list := []string{"predicted peak " + experiments.Signed(analysis.PeakAllocatedQuantity, float64(p.PeakAllocated))}
 	if p.Timed() {

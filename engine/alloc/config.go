@@ -76,3 +76,10 @@ func (a *Allocator) Config() string {
 	defer a.mu.Unlock()
 	return a.config.text
 }
+
+// Expandable reports whether segments grow and shrink by pages. Safe for concurrent use.
+func (a *Allocator) Expandable() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.config.expandable
+}

@@ -17,9 +17,16 @@ func (t *Trainer) Set(s Settings) error {
 }
 
 // Change has the next step use another value of one setting, and leaves what
-// others change at the same time as they want it. The error says what may be
-// given. Safe for concurrent use.
+// others change at the same time as they want it; or has an [Action] done. The
+// error says what may be given. Safe for concurrent use.
 func (t *Trainer) Change(key, value string) error {
+	if key == actionKey {
+		a, err := ParseAction(value)
+		if err == nil {
+			t.Do(a)
+		}
+		return err
+	}
 	for {
 		old := t.settings.Load()
 		s, err := t.with(old, key, value)
@@ -54,7 +61,7 @@ func (t *Trainer) filled(s Settings) Settings {
 // the next step. Safe for concurrent use.
 func (t *Trainer) Options() []trace.Option {
 	s := t.filled(t.Settings())
-	list := make([]trace.Option, 0, len(settingKeys))
+	list := make([]trace.Option, 0, len(settingKeys)+1)
 	for _, k := range settingKeys {
 		if k.key == mainCopiesKey && !t.low {
 			continue
@@ -65,5 +72,5 @@ func (t *Trainer) Options() []trace.Option {
 		}
 		list = append(list, option)
 	}
-	return list
+	return append(list, actionOption())
 }

@@ -17,8 +17,19 @@ type Event struct {
 	// Skipped says that gradients overflowed, and nothing was changed.
 	Skipped  bool
 	Settings Settings // of this step, with MicroBatch and Accumulate both filled in
+	Action   Action   // done when it had ended
 	Memory   Memory   // right after the step
 	Phases   []Phase
+}
+
+// Values returns every setting of the step as text, under its name, and the action if
+// there was one.
+func (e *Event) Values() map[string]string {
+	m := e.Settings.Values()
+	if e.Action != NoAction {
+		m[actionKey] = e.Action.String()
+	}
+	return m
 }
 
 // Phase is a stretch of a step.

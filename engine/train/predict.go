@@ -25,10 +25,18 @@ var ErrNoRehearsal = errors.New("this run cannot say what a change will do")
 // nothing: steps as they are now, then steps as they would be, and the difference.
 // How much longer a step takes is known where it follows from times that were
 // measured: those of the layers that are computed again; elsewhere it is estimated,
-// see "Estimated times" in step_time.go. It fails when a value is
+// see "Estimated times" in step_time.go. Of an [Action] alone it says what goes back to
+// the driver, nil where that is not known; with changes it counts for nothing. It fails when a value is
 // none, or when Config.Build is not given. Safe for concurrent use; it does not wait
 // for a step, and no step waits for it.
 func (t *Trainer) Predict(ctx context.Context, changes []trace.Value) (*trace.Prediction, error) {
+	changes, acts, err := withoutAction(changes)
+	if err != nil {
+		return nil, err
+	}
+	if acts && len(changes) == 0 {
+		return t.givesBack(), nil
+	}
 	now, then, err := t.changed(changes)
 	if err != nil {
 		return nil, err

@@ -56,10 +56,13 @@ func (t *Trainer) Report(e *Event) trace.Step {
 	if s.Settings = e.Settings.list(); slices.Equal(s.Settings, old.Settings) {
 		s.Settings = old.Settings
 	}
+	t.stepTimes.note(&s)
+	if e.Action != NoAction {
+		s.Settings = ordered(append(s.Settings[:len(s.Settings):len(s.Settings)], trace.Value{Key: actionKey, Value: e.Action.String()}))
+	}
 	r.now, r.at, r.host = m.Now.Category, m.AtPeak, m.Host
 	s.ProbeNS = time.Since(began).Nanoseconds()
 	r.last.Store(&s)
-	t.stepTimes.note(&s)
 	return s
 }
 
@@ -69,6 +72,11 @@ func (s Settings) list() []trace.Value {
 	for i, k := range settingKeys {
 		list[i] = trace.Value{Key: k.key, Value: k.get(&s)}
 	}
+	return ordered(list)
+}
+
+// ordered sorts values by key.
+func ordered(list []trace.Value) []trace.Value {
 	slices.SortFunc(list, func(a, b trace.Value) int { return cmp.Compare(a.Key, b.Key) })
 	return list
 }

@@ -33,7 +33,8 @@ func (t *Trainer) Step(ctx context.Context) (Event, error) {
 func (t *Trainer) Queue(ctx context.Context) (*Queued, error) {
 	start, d := time.Now(), t.config.Device
 	t.timed()
-	s := *t.settings.Load()
+	used := t.settings.Load()
+	s := *used
 	parts, err := s.Parts(t.config.Batch)
 	if err != nil {
 		return nil, err
@@ -74,11 +75,13 @@ func (t *Trainer) Queue(ctx context.Context) (*Queued, error) {
 	}
 	batch.Release()
 	t.step++
+	e.Action = t.act()
 	d.Memory().Mark(trace.StepEnd, e.Step, "")
 	d.Settle()
 	e.Duration = time.Since(start)
 	e.Phases, e.Memory = t.phases, memoryOf(d)
 	e.Settings = t.filled(s)
+	t.noteLeft(used, e)
 	t.waits = !q.Ready()
 	if s.InPlace && t.fresh {
 		t.noteInPlace()

@@ -190,11 +190,7 @@ func TestSettingsHoldForWholeSteps(t *testing.T) {
 func set(t *testing.T, trainer *Trainer, change string) {
 	t.Helper()
 	key, value, _ := strings.Cut(change, "=")
-	s, err := trainer.Settings().With(key, value)
-	if err == nil {
-		err = trainer.Set(s)
-	}
-	if err != nil {
+	if err := trainer.Change(key, value); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -65,7 +65,8 @@ type Config struct {
 type Trainer struct {
 	config     Config
 	settings   atomic.Pointer[Settings] // those of the next step
-	current    Settings                 // those of the step under way, or the last one
+	actions    actions
+	current    Settings // those of the step under way, or the last one
 	ctx        *nn.Ctx
 	parameters []*autograd.Variable
 	low        bool // some are in half precision

@@ -73,6 +73,11 @@ func (g *group) measure(steps []*trace.Step) {
 		e.Settled, e.Needed = settled, needed
 		for q := range e.Effects {
 			f := &e.Effects[q]
+			if f.Quantity == ReservedQuantity && f.Foretold {
+				f.measureWithin(stepOf(steps, e.Step))
+				f.compare()
+				continue
+			}
 			f.measure(window(steps, f.Quantity, g.since, g.first(), -1), window(steps, f.Quantity, g.settled(), g.until, 1), g.first())
 			if len(g.changes) == 1 {
 				f.compare()
@@ -84,6 +89,15 @@ func (g *group) measure(steps []*trace.Step) {
 			}
 		}
 	}
+}
+
+// stepOf returns the step of a number, nil when there is none.
+func stepOf(steps []*trace.Step, number int64) *trace.Step {
+	i := sort.Search(len(steps), func(i int) bool { return steps[i].Number >= number })
+	if i == len(steps) || steps[i].Number != number {
+		return nil
+	}
+	return steps[i]
 }
 
 // lastStep returns the number of the last step, 0 when there is none.

@@ -91,6 +91,17 @@ func (f *Effect) measure(before, after []*trace.Step, at int64) {
 	}
 }
 
+// measureWithin compares what was reserved at the highest moment of a step, which may be
+// nil, with what was when it had ended: what went back is foretold for that, and the next
+// step takes of it what it needs.
+func (f *Effect) measureWithin(s *trace.Step) {
+	if s == nil || !s.Measured() {
+		return
+	}
+	f.Before, f.After = Level{float64(s.PeakReserved), 1}, Level{float64(s.Reserved), 1}
+	f.Delta, f.Measured = f.After.Median-f.Before.Median, true
+}
+
 // compare says by how much the prediction was wrong.
 func (f *Effect) compare() {
 	if f.Measured && f.Foretold && f.Before.Median != 0 {

@@ -14,6 +14,8 @@ type Experiment struct {
 	// its events are not kept.
 	Event   int
 	Effects [QuantityCount]Effect
+	// Once says that it was something to be done, which holds for no step.
+	Once bool
 	// Settled is how many settled steps there are since, of Needed: fewer than
 	// usual where another change came before.
 	Settled, Needed int
@@ -83,7 +85,8 @@ func asked(t *trace.Trace) []Experiment {
 	var all []Experiment
 	if t.Live != nil {
 		for _, c := range t.Live.Changes {
-			all = append(all, Experiment{Change: c, Event: -1})
+			i := slices.IndexFunc(t.Live.Options, func(o trace.Option) bool { return o.Key == c.Key })
+			all = append(all, Experiment{Change: c, Event: -1, Once: i >= 0 && t.Live.Options[i].IsAction(c.From)})
 		}
 	}
 	return all
@@ -155,7 +158,11 @@ func (e *Experiment) describe() {
 	for q := range e.Effects {
 		e.Effects[q].Quantity = Quantity(q)
 	}
-	if p := e.Predicted; p != nil {
+	switch p := e.Predicted; {
+	case p == nil:
+	case p.Reserved != nil:
+		e.Effects[ReservedQuantity].foretell(*p.Reserved)
+	default:
 		e.Effects[PeakAllocatedQuantity].foretell(p.PeakAllocated)
 		e.Effects[ActivationQuantity].foretell(p.Activation)
 		if p.Timed() {

@@ -262,3 +262,26 @@ func TestAMeasurementIsFinalWhenItIsDone(t *testing.T) {
 		t.Error("the change is never measured")
 	}
 }
+
+// TestWhatAnActionGivesBackIsMeasuredInItsStep has steps that take again what went back.
+func TestWhatAnActionGivesBackIsMeasuredInItsStep(t *testing.T) {
+	back := int64(-1500)
+	made := practice{steps: 20, changes: []trace.Change{{
+		ID: 1, Key: "action", From: "none", To: "empty-cache", State: trace.Applied, Step: 12, Predicted: &trace.Prediction{Reserved: &back},
+	}}}.trace()
+	made.Live.Options = []trace.Option{{Key: "action", Value: "none", Choices: []string{"empty-cache"}}}
+	for i := range made.Steps {
+		s := &made.Steps[i]
+		if s.Reserved = s.PeakReserved; s.Number == 12 {
+			s.Reserved = 600
+		}
+	}
+	e := Experiments(made, 0)[0]
+	f := e.Effects[ReservedQuantity]
+	if !e.Once || f.Delta != -1400 || f.Before.Median != 2000 || f.After.Median != 600 || f.Error != 100.0/2000 || !f.Compared {
+		t.Errorf("got %+v of %+v", f, e.Change)
+	}
+	if f := e.Effects[PeakAllocatedQuantity]; f.Foretold || !f.Measured || f.Delta != 0 {
+		t.Errorf("the peak: got %+v", f)
+	}
+}

@@ -25,6 +25,7 @@ type Changes struct {
 	// Measured is what did change, by the names of quantities.
 	Measured map[string]Measured `json:"measured"`
 	steps    int                 // settled steps that the measurement rests on
+	once     map[string]bool     // settings whose change was something to be done
 	overlaps []string
 }
 
@@ -35,6 +36,8 @@ type Predicted struct {
 	StepTime      *int64 `json:"step_time_ns"`     // null when not known
 	// StepTimeEstimated says that it does not follow from measured times alone.
 	StepTimeEstimated bool `json:"step_time_estimated,omitempty"`
+	// Reserved is what goes back to the driver right after the step, of an action.
+	Reserved *int64 `json:"reserved_bytes,omitempty"`
 }
 
 // Measured is an [analysis.Effect]: the level before and after, their difference,
@@ -49,7 +52,7 @@ type Measured struct {
 // NewChanges reports on changes that were made together. What is measured
 // after the last of them is the effect of all.
 func NewChanges(made []analysis.Experiment) *Changes {
-	r := &Changes{Change: make(map[string][2]string), Measured: make(map[string]Measured)}
+	r := &Changes{Change: make(map[string][2]string), Measured: make(map[string]Measured), once: make(map[string]bool)}
 	first := int64(0)
 	for i := range made {
 		e := &made[i]
@@ -60,7 +63,7 @@ func NewChanges(made []analysis.Experiment) *Changes {
 			r.Refused[e.Key] = e.Reason
 			continue
 		}
-		r.Change[e.Key] = [2]string{e.From, e.To}
+		r.Change[e.Key], r.once[e.Key] = [2]string{e.From, e.To}, e.Once
 		r.predict(e.Predicted)
 		if e.Step >= r.AppliedAtStep {
 			r.AppliedAtStep = e.Step
@@ -87,7 +90,7 @@ func (r *Changes) predict(p *trace.Prediction) {
 
 // predictedOf is one prediction.
 func predictedOf(p *trace.Prediction) *Predicted {
-	r := &Predicted{PeakAllocated: p.PeakAllocated, Activation: &p.Activation, StepTimeEstimated: p.StepTimeEstimated}
+	r := &Predicted{PeakAllocated: p.PeakAllocated, Activation: &p.Activation, StepTimeEstimated: p.StepTimeEstimated, Reserved: p.Reserved}
 	if p.Timed() {
 		r.StepTime = &p.StepTime
 	}
@@ -95,8 +98,9 @@ func predictedOf(p *trace.Prediction) *Predicted {
 }
 
 // add adds what is expected of another change. A time that is not known makes the
-// sum unknown.
+// sum unknown. What goes back with other settings is not known.
 func (c *Predicted) add(o *Predicted) {
+	c.Reserved = nil
 	c.PeakAllocated += o.PeakAllocated
 	activation := *c.Activation + *o.Activation
 	c.Activation = &activation
@@ -126,6 +130,10 @@ func (r *Changes) measure(e *analysis.Experiment, first int64) {
 func (r *Changes) Text(w io.Writer, width int) error {
 	p := newPage(w, width)
 	for _, key := range slices.Sorted(maps.Keys(r.Change)) {
+		if r.once[key] {
+			p.line("%s: %s, done at step %d", key, r.Change[key][1], r.AppliedAtStep)
+			continue
+		}
 		p.line("%s: %s → %s, from step %d on", key, r.Change[key][0], r.Change[key][1], r.AppliedAtStep)
 	}
 	for _, key := range slices.Sorted(maps.Keys(r.Refused)) {
@@ -137,7 +145,11 @@ func (r *Changes) Text(w io.Writer, width int) error {
 	if len(r.Measured) == 0 {
 		return p.w.Flush()
 	}
-	p.line("measured, medians of %d settled steps:", r.steps)
+	if r.steps > 0 {
+		p.line("measured, medians of %d settled steps:", r.steps)
+	} else {
+		p.line("measured:")
+	}
 	for q := range analysis.QuantityCount {
 		quantity := analysis.Quantity(q)
 		if m, ok := r.Measured[quantity.String()]; ok {
@@ -155,6 +167,9 @@ func (r *Changes) Text(w io.Writer, width int) error {
 }
 
 func (c *Predicted) words() []string {
+	if c.Reserved != nil {
+		return []string{"reserved " + moved(analysis.ReservedQuantity, float64(*c.Reserved)) + ", when the step has ended"}
+	}
 	list := []string{
 		"peak allocated " + moved(analysis.PeakAllocatedQuantity, float64(c.PeakAllocated)),
 		"activations " + moved(analysis.ActivationQuantity, float64(*c.Activation)),

@@ -1,6 +1,9 @@
 package trace
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Live is what is known of a running program beside its memory. Like a Trace it
 // never changes; its lists only grow from one to the next.
@@ -30,6 +33,12 @@ type Option struct {
 	Choices []string `json:"choices"`
 	// Free says that other values than Choices may do.
 	Free bool `json:"free,omitempty"`
+}
+
+// IsAction reports whether a choice is something to be done once instead of a value that
+// holds: the value before it, and again after it, is none of the choices.
+func (o *Option) IsAction(before string) bool {
+	return !o.Free && len(o.Choices) > 0 && !slices.Contains(o.Choices, before)
 }
 
 // ChangeState is what has become of a change.
@@ -87,6 +96,10 @@ type Prediction struct {
 	PeakAllocated int64 `json:"peak_allocated_bytes"`
 	Activation    int64 `json:"activation_bytes"` // at the peak
 	StepTime      int64 `json:"step_time_ns"`     // nanoseconds
+	// Reserved is what an action does to reserved memory: how much more there is when its
+	// step has ended than at the step's highest moment. nil where that is not known, and
+	// of what is no action.
+	Reserved *int64 `json:"reserved_bytes,omitempty"`
 	// StepTimeKnown says that StepTime follows from times that were measured,
 	// StepTimeEstimated that it was worked out from what a step has to do.
 	StepTimeKnown     bool `json:"step_time_known"`

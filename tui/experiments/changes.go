@@ -14,7 +14,7 @@ import (
 func columns() []page.Column[*analysis.Experiment] {
 	type change = *analysis.Experiment
 	return []page.Column[change]{
-		{Head: "change", Rest: page.All, Left: true, Text: func(e change) string { return changeText(&e.Change) }},
+		{Head: "change", Rest: page.All, Left: true, Text: func(e change) string { return changeText(e) }},
 		{Head: "state", Width: page.Cells(14), Left: true, Text: func(e change) string { return stateText(e) }, Style: stateStyle},
 		effect("peak", page.Cells(10), analysis.PeakAllocatedQuantity, measuredText),
 		effect("predicted", page.From(66, 10), analysis.PeakAllocatedQuantity, predictedText),
@@ -67,7 +67,12 @@ func (p *Page) changesTitle() string {
 	return screen.Plural(p.table.Count, "change") + ", the newest first"
 }
 
-func changeText(c *trace.Change) string { return c.Key + " " + c.From + " → " + c.To }
+func changeText(e *analysis.Experiment) string {
+	if e.Once {
+		return e.Key + " " + e.To
+	}
+	return e.Key + " " + e.From + " → " + e.To
+}
 
 func (p *Page) drawDetail(c screen.Canvas, beside bool) {
 	if c.Height() == 0 {
@@ -91,7 +96,7 @@ func (p *Page) detailLines() []page.Line {
 	if e == nil {
 		return nil
 	}
-	lines := []page.Line{page.Heading(changeText(&e.Change) + ", " + stateSentence(e, p.fixed() == ""))}
+	lines := []page.Line{page.Heading(changeText(e) + ", " + stateSentence(e, p.fixed() == ""))}
 	if e.State == trace.Refused {
 		return append(lines, page.Sentence("because", e.Reason)...)
 	}
@@ -120,7 +125,11 @@ func effectLine(f *analysis.Effect, w int) page.Line {
 	if f.Measured {
 		spread = "±" + Amount(f.Quantity, f.Spread)
 	}
-	return page.Line{Text: row(w, names[f.Quantity], predictedText(f), measuredText(f), percentText(f, f.Delta), errorText(f), before, after, spread)}
+	name := names[f.Quantity]
+	if f.Quantity == analysis.ReservedQuantity && f.Foretold {
+		name = "reserved after" // the step, not at its highest moment
+	}
+	return page.Line{Text: row(w, name, predictedText(f), measuredText(f), percentText(f, f.Delta), errorText(f), before, after, spread)}
 }
 
 // The widths from which a row has the level before and the spread, and the

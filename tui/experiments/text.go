@@ -40,6 +40,9 @@ func Signed(q analysis.Quantity, delta float64) string {
 // important first.
 func Outcome(e *analysis.Experiment) []string {
 	var parts []string
+	if f := &e.Effects[analysis.ReservedQuantity]; f.Measured && f.Foretold {
+		parts = append(parts, "reserved "+measuredText(f), "predicted "+predictedText(f))
+	}
 	if f := &e.Effects[analysis.PeakAllocatedQuantity]; f.Measured {
 		parts = append(parts, "peak "+measuredText(f))
 	}

@@ -145,6 +145,30 @@ func TestAChangeFromOutsideHoldsFromItsStepOn(t *testing.T) {
 	}
 }
 
+// TestAnActionFromOutsideIsDoneOnce leaves memory behind by a change of settings.
+func TestAnActionFromOutsideIsDoneOnce(t *testing.T) {
+	w := startWatched(t, "--layers", "2", "--dim", "64", "--seq", "64", "--batch", "8")
+	w.until(2)
+	var answer protocol.Settings
+	w.ask(http.MethodPost, "/v1/settings?wait=60s", `{"set":{"checkpoint":"block"}}`, &answer)
+	w.until(answer.Changes[0].Step + 2)
+	w.ask(http.MethodPost, "/v1/settings?wait=60s", `{"set":{"action":"empty-cache"}}`, &answer)
+	made := answer.Changes[0]
+	if made.State != trace.Applied || made.Predicted == nil || made.Predicted.Reserved == nil {
+		t.Fatalf("got %+v, want what was predicted and done", made)
+	}
+	w.until(made.Step + 1)
+	list := w.end()
+	if o := list[made.Step-1]; o.ReservedBytes-o.PeakReservedBytes != *made.Predicted.Reserved || *made.Predicted.Reserved >= 0 {
+		t.Errorf("reserved fell from %d to %d, predicted %d", o.PeakReservedBytes, o.ReservedBytes, *made.Predicted.Reserved)
+	}
+	for _, o := range list {
+		if done := o.Settings["action"] != ""; done != (o.Step == made.Step) {
+			t.Errorf("step %d says action %q, it was done in step %d", o.Step, o.Settings["action"], made.Step)
+		}
+	}
+}
+
 func TestARunShowsItself(t *testing.T) {
 	w := startWatched(t, "--layers", "1", "--dim", "16", "--heads", "2", "--seq", "8", "--batch", "2")
 	w.until(2)
@@ -155,8 +179,8 @@ func TestARunShowsItself(t *testing.T) {
 	}
 	var settings protocol.Settings
 	w.ask(http.MethodGet, "/v1/settings", "", &settings)
-	if got, want := len(settings.Options), len(train.Keys())-1; got != want { // without main_copies, which is for models in halves
-		t.Errorf("got %d options, want the %d settings", got, want)
+	if got, want := len(settings.Options), len(train.Keys()); got != want { // an action more, without main_copies, which is for models in halves
+		t.Errorf("got %d options, want %d", got, want)
 	}
 	w.end()
 }

@@ -185,7 +185,7 @@ func objectOf(e *train.Event) object {
 		Step: e.Step, Loss: &e.Loss, Tokens: e.Tokens, StepTimeNS: e.Duration.Nanoseconds(), Skipped: e.Skipped,
 		AllocatedBytes: m.Allocated, ReservedBytes: m.Reserved,
 		PeakAllocated: m.PeakAllocated, PeakReservedBytes: m.PeakReserved,
-		Categories: byName(m.Now.Category), CategoriesAtPeak: byName(m.AtPeak), HostBytes: byName(m.Host), Settings: e.Settings.Values(),
+		Categories: byName(m.Now.Category), CategoriesAtPeak: byName(m.AtPeak), HostBytes: byName(m.Host), Settings: e.Values(),
 	}
 	if math.IsNaN(e.Loss) || math.IsInf(e.Loss, 0) {
 		o.Loss = nil

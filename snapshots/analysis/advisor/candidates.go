@@ -41,7 +41,7 @@ func Candidates(settings []trace.Option) []trace.Value {
 		if less, ok := half(o.Value); ok && o.Key == halved {
 			all = append(all, trace.Value{Key: o.Key, Value: less})
 		}
-		if !o.Free && !slices.Contains(o.Choices, o.Value) {
+		if o.IsAction(o.Value) {
 			continue
 		}
 		for _, choice := range o.Choices {

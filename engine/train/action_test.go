@@ -1,0 +1,166 @@
+package train
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"memtop/engine/nn"
+	"memtop/engine/tensor"
+	"memtop/snapshots/trace"
+)
+
+// TestAnActionGivesBackWhatWasPredicted leaves memory behind by a change of settings, as
+// a reader does who then wants it back.
+func TestAnActionGivesBackWhatWasPredicted(t *testing.T) {
+	for _, action := range []string{"empty-cache", "aggressive-clear"} {
+		t.Run(action, func(t *testing.T) {
+			b := newBench(t, 256<<20, visible())
+			b.device.Memory().SetHistory(1 << 16)
+			trainer := b.trainer(t, DefaultSettings(), func(c *Config) { c.Batch = 16 })
+			steps(t, trainer, 2)
+			set(t, trainer, "checkpoint=block")
+			before := steps(t, trainer, 3)[2]
+			p := predict(t, trainer, "action="+action)
+			if p == nil || p.Reserved == nil || *p.Reserved >= 0 || *p.Reserved != -before.Memory.Now.Releasable {
+				t.Fatalf("predicted %+v, the last step has left %d bytes", p, before.Memory.Now.Releasable)
+			}
+			set(t, trainer, "action="+action)
+			list := steps(t, trainer, 3)
+			m := &list[0].Memory
+			if got, want := m.Reserved-m.PeakReserved, *p.Reserved; got != want || m.Now.Releasable != 0 {
+				t.Errorf("the action moved %+d bytes and left %d, predicted %+d", got, m.Now.Releasable, want)
+			}
+			if m.Now.Category != before.Memory.Now.Category || list[2].Memory.PeakAllocated != before.Memory.PeakAllocated {
+				t.Errorf("what is in use was %+v, is %+v and then %+v", before.Memory, *m, list[2].Memory)
+			}
+			if list[0].Values()["action"] != action || list[1].Action != NoAction {
+				t.Errorf("the steps say %v and %v", list[0].Action, list[1].Action)
+			}
+			checkGivenBack(t, b.device.Memory().Snapshot(), list[0].Step, "action="+action, -*p.Reserved)
+		})
+	}
+}
+
+// checkGivenBack wants an action's mark within a step, after it segments of so many bytes
+// that go back, and nothing else before the step's end.
+func checkGivenBack(t *testing.T, snapshot *trace.Trace, step int64, action string, bytes int64) {
+	t.Helper()
+	events, freed, at := snapshot.Devices[0].Events, int64(0), -1
+	for i := range events.Len() {
+		e := events.At(i)
+		switch {
+		case e.Kind == trace.SettingChanged && text(snapshot, e) == action && e.Size == step:
+			at = i
+		case at >= 0 && e.Kind == trace.SegmentFree:
+			freed += e.Size
+		case at >= 0:
+			if e.Kind != trace.StepEnd || e.Size != step || freed != bytes {
+				t.Errorf("after %s of step %d: %d bytes went back, want %d, then %s %d", action, step, freed, bytes, e.Kind, e.Size)
+			}
+			return
+		}
+	}
+	t.Errorf("the trace has no %s", action)
+}
+
+func TestAnActionLeavesLossesAndSettingsAlone(t *testing.T) {
+	run := func(change string) ([]float64, map[string]string) {
+		trainer := newBench(t, 64<<20, tiny()).trainer(t, DefaultSettings(), nil)
+		list := steps(t, trainer, 3)
+		if change != "" {
+			set(t, trainer, change)
+		}
+		list = append(list, steps(t, trainer, 4)...)
+		return losses(list), trainer.Settings().Values()
+	}
+	losses, values := run("")
+	for _, action := range Actions() {
+		got, after := run("action=" + action.String())
+		if diff := cmp.Diff(losses, got) + cmp.Diff(values, after); diff != "" {
+			t.Errorf("%v (-without +with):\n%s", action, diff)
+		}
+	}
+}
+
+func TestAnAggressiveClearEmptiesTheHostToo(t *testing.T) {
+	b := newBench(t, 64<<20, visible())
+	trainer := b.trainer(t, DefaultSettings(), nil)
+	set(t, trainer, "offload=activations")
+	steps(t, trainer, 2)
+	host := b.device.HostMemory()
+	reserved := func() int64 { s := host.Stats(); return s.Reserved() }
+	set(t, trainer, "action=empty-cache")
+	steps(t, trainer, 1)
+	if reserved() == 0 {
+		t.Fatal("the host keeps nothing that could be given back")
+	}
+	set(t, trainer, "action=aggressive-clear")
+	steps(t, trainer, 1)
+	if n := reserved(); n != 0 {
+		t.Errorf("the host keeps %d bytes", n)
+	}
+}
+
+func TestWhatAnActionGivesBackIsNotAlwaysKnown(t *testing.T) {
+	tests := map[string]func(t *testing.T, trainer *Trainer){
+		"before the first step":                        func(*testing.T, *Trainer) {},
+		"after the first, which finds an empty device": func(t *testing.T, trainer *Trainer) { steps(t, trainer, 1) },
+		"when settings have changed since":             func(t *testing.T, trainer *Trainer) { steps(t, trainer, 3); set(t, trainer, "amp=bf16") },
+		"after the first step with them": func(t *testing.T, trainer *Trainer) {
+			steps(t, trainer, 3)
+			set(t, trainer, "amp=bf16")
+			steps(t, trainer, 1)
+		},
+		"when it was done just now": func(t *testing.T, trainer *Trainer) {
+			steps(t, trainer, 3)
+			set(t, trainer, "action=empty-cache")
+			steps(t, trainer, 1)
+		},
+	}
+	for name, before := range tests {
+		t.Run(name, func(t *testing.T) {
+			trainer := newBench(t, 64<<20, tiny()).trainer(t, DefaultSettings(), nil)
+			before(t, trainer)
+			if p := predict(t, trainer, "action=empty-cache"); p != nil {
+				t.Errorf("got %+v", p)
+			}
+			steps(t, trainer, 2)
+			if p := predict(t, trainer, "action=empty-cache"); p == nil {
+				t.Error("two steps later it is not known either")
+			}
+		})
+	}
+}
+
+func TestAnActionOutlivesAStepThatFails(t *testing.T) {
+	b := newBench(t, 64<<20, tiny())
+	trainer := b.trainer(t, DefaultSettings(), nil)
+	steps(t, trainer, 2)
+	set(t, trainer, "action=empty-cache")
+	fail := true
+	defer trainer.Ctx().AddHooks(nn.Hooks{Backward: func(*nn.Ctx, *nn.Layer, *tensor.Tensor) {
+		if fail {
+			tensor.New(b.device, tensor.Shape{1 << 30}, 0, tensor.Tag{})
+		}
+	}})()
+	if _, err := trainer.Step(t.Context()); err == nil {
+		t.Fatal("the step has not failed")
+	}
+	fail = false
+	if e := steps(t, trainer, 1)[0]; e.Action != EmptyCache {
+		t.Errorf("the step that was taken again did %v", e.Action)
+	}
+}
+
+func TestAnActionThatIsNone(t *testing.T) {
+	trainer := newBench(t, 64<<20, tiny()).trainer(t, DefaultSettings(), nil)
+	for _, value := range []string{"none", "collect-garbage", ""} {
+		if err := trainer.Change("action", value); err == nil {
+			t.Errorf("%q was accepted", value)
+		}
+		if _, err := trainer.Predict(t.Context(), []trace.Value{{Key: "action", Value: value}}); err == nil {
+			t.Errorf("%q was predicted", value)
+		}
+	}
+}

@@ -1,0 +1,32 @@
+package report
+
+import (
+	"strings"
+	"testing"
+
+	"memtop/snapshots/analysis"
+	"memtop/snapshots/trace"
+)
+
+func TestAnActionIsReportedAsDone(t *testing.T) {
+	back := int64(-54 << 20)
+	e := analysis.Experiment{Once: true, Change: trace.Change{
+		ID: 1, Key: "action", From: "none", To: "empty-cache", State: trace.Applied, Step: 18, Predicted: &trace.Prediction{Reserved: &back},
+	}}
+	e.Effects[analysis.ReservedQuantity] = analysis.Effect{
+		Quantity: analysis.ReservedQuantity, Measured: true, Delta: float64(back),
+		Before: analysis.Level{Median: 64 << 20, Steps: 1}, After: analysis.Level{Median: 10 << 20, Steps: 1},
+	}
+	var text strings.Builder
+	if err := NewChanges([]analysis.Experiment{e}).Text(&text, 80); err != nil {
+		t.Fatal(err)
+	}
+	const want = `action: empty-cache, done at step 18
+predicted: reserved -54.0 MiB, when the step has ended
+measured:
+  reserved            64.0 MiB → 10.0 MiB  (-54.0 MiB)
+`
+	if got := text.String(); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
