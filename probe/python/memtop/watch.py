@@ -8,7 +8,6 @@ there is nothing of the agent in the job but one call an optimizer's step.
 from __future__ import annotations
 
 import contextlib
-import sys
 import threading
 import time
 import weakref
@@ -18,29 +17,24 @@ from typing import Any, Callable
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from . import cuda
-from .compiled import compiles
 from .control.actions import Actions
 from .control.checkpointing import Checkpointing
 from .control.course import Course
 from .control.precision import Precision
 from .control.settings import Settings
-from .control.survey import Survey
 from .control.transfer import Transfer
 from .cuda import CudaMemory
-from .gathering import Gathering, bytes_of
+from .gathering import bytes_of
 from .gauges import host_gauge
-from .gradients import PAUSE, Gradients
 from .guard import Guard
 from .host import HostMemory
 from .journal import GAUGES, SETTING_CHANGED, STEP, STEP_BEGIN, STEP_END, Journal, now_us
-from .layers import Layers
+from .look import Look
 from .losses import loss_of
 from .models import Models
-from .names import Names
 from .program import Memory
 from .registry import Holding, Registry
 from .sampling import CREDIT_NS, Sampling
-from .saved import SavedTensors
 from .source import Source
 from .stacks import Stacks
 
@@ -60,27 +54,16 @@ class Watch:
         self.stacks = Stacks(journal)
         self.course = Course(self.memory)
         self.registry = Registry(self.course, self.stacks)
-        self.layers = Layers(self.models, self.registry, self._new_model, self.guard)
-        self.saved = SavedTensors(self.guard(self._saved))
-        self.gathering = Gathering(self.models, self.registry)
-        self.gradients = Gradients(self.models, self.registry, self.guard)
-        self.names = Names(self.registry, self.stacks)
+        self.look = Look(self.models, self.registry, self.course, self.stacks, self.guard)
         self.sampling = Sampling()
-        self.scanning = Sampling(share=0.001, credit_ns=1)
-        self.survey = Survey(self.models, self.registry, self.course)
-        checkpointing = Checkpointing(self.models, self.survey, self.layers)
-        self.settings = Settings((checkpointing, Precision(self.survey), Transfer(self.saved), Actions()))
+        survey = self.look.survey
+        checkpointing = Checkpointing(self.models, survey, self.look.layers)
+        self.settings = Settings((checkpointing, Precision(survey), Transfer(self.look.saved), Actions()))
         self.step = 0  # how many have ended
         self._wanted = False
         self._thread = 0  # the one that trains
         self._closing = False
-        self._compiles = False  # from then on nothing is hooked within steps
-        self._looking = False
-        self._looked = False  # since a viewer came
-        self._first = True  # look since then
         self._began = time.perf_counter_ns()
-        self._spent = 0
-        self._scanned = 0  # of it by a scan, which has a purse of its own
         self._gauged = 0  # when the system was last asked
         self._noted = 0  # when a step was last noted that no viewer watched
         self._passing: weakref.ref[Any] | None = None  # its optimizer
@@ -97,8 +80,7 @@ class Watch:
                 self._look_where()
                 self._begin()
                 self.sampling.begin()
-                self.survey.renew()
-                self._looked = False
+                self.look.renew()
             elif self._wanted and not wanted:
                 self.memory.end()
             self._wanted = wanted
@@ -125,7 +107,7 @@ class Watch:
                 self._look_where()
                 self.registry.clear(self.memory)
                 self.memory.clear()
-            self.gathering.scan()
+            self.look.gathering.scan()
             found = self.registry.holdings()
             if not self._wanted:
                 self.registry.clear(self.memory)
@@ -155,7 +137,7 @@ class Watch:
             self.journal.forget()
             optimizer = self._passing() if self._passing else None
             if optimizer is not None:  # the rest is found at the end of the step, by the thread that trains
-                self.gathering.optimizer(optimizer, anew=True)
+                self.look.gathering.optimizer(optimizer, anew=True)
         self.memory.begin(self.registry)
 
     def close(self) -> None:
@@ -170,39 +152,14 @@ class Watch:
         """Have a forked child go on without hooks. It takes no lock: one that another thread held at the fork is held
         in the child for good."""
         self.guard.error = "a forked child has no agent"
-        self._unhook()
+        self.look.leave()
         self._handle.remove()
 
     def _leave(self) -> None:
         self.settings.restore()
-        self._unhook()
-        self._looking = False
+        self.look.leave()
+        self.look.on = False
         self._handle.remove()
-
-    def _unhook(self) -> None:
-        self.survey.leave()
-        self.layers.off()
-        self.saved.off()
-        self.gradients.off()
-
-    def _new_model(self) -> None:
-        self.gathering.model()
-        self.gradients.off()
-        self.gradients.on()
-
-    def _saved(self, tensor: Any) -> None:
-        start = time.perf_counter_ns()
-        layer = self.layers.current
-        # Outside of all layers, what is saved and no result of arithmetic is a loss's targets.
-        data = layer is None and not tensor.dtype.is_floating_point
-        category = "input" if data else "activation"
-        holding = self.registry.see(tensor, category, layer or "", "target" if data else "saved", None)
-        self.course.saved(holding)
-        if holding is not None and holding.saved_in != self.step + 1 and holding.category == "activation":
-            holding.saved_in = self.step + 1
-            self.layers.saved(holding.size)
-        self.registry.settle(PAUSE)
-        self._spent += time.perf_counter_ns() - start
 
     def _after_step(self, optimizer: Any, *_: Any) -> None:
         self._guarded(optimizer)
@@ -233,28 +190,36 @@ class Watch:
         used, changed = self.settings.values(), self.settings.apply()
         if changed:
             self.sampling.begin(MEASURED)  # what it did shall be known soon
-        if not self._wanted and not self._looking:
+        if not self._wanted and not self.look.on:
             self._pass(optimizer, now, duration)
             return
         self._go_to_device()
         data: dict[str, Any] = {"step": self.step, "time_us": now_us(), "device": 0}
         if self.step > 1:  # of the first it is not known when it began
-            data["duration_ns"] = duration - self._within()  # so that steps are alike, looked at or not
-        loss = loss_of(self.layers.losses)
+            data["duration_ns"] = duration - self.look.spent_ns  # so that steps are alike, looked at or not
+        loss = loss_of(self.look.layers.losses)
         if loss is not None:
             data["loss"] = loss
-        spent = 0
-        if self._looking:
-            self._finish(optimizer, data)
-            self.journal.event(STEP_END, 0, self.step)
-            spent = self._within() + time.perf_counter_ns() - now
-        paid = spent - self._scanned
-        self.sampling.pay(min(paid, CREDIT_NS // 2) if self._first else paid)  # much of a first look never comes again
-        self._look(optimizer, self._wanted and self.sampling.next(duration))
-        data["probe_ns"] = spent
+        data["probe_ns"] = self._finish(optimizer, data, now) if self.look.on else 0
+        self._pay(data["probe_ns"])
+        self._begin_step(optimizer, self._wanted and self.sampling.next(duration))
+        self._tell(data, used, changed)
+        self._gauge(now)
+        if self.look.on:
+            self.journal.event(STEP_BEGIN, 0, self.step + 1)
+        self._began = time.perf_counter_ns()
+
+    def _pay(self, spent: int) -> None:
+        paid = spent - self.look.scan_ns
+        self.sampling.pay(
+            min(paid, CREDIT_NS // 2) if self.look.first else paid
+        )  # much of a first look never comes again
+
+    def _tell(self, data: dict[str, Any], used: list[tuple[str, str]], changed: list[tuple[str, str]]) -> None:
+        """Send what is known of the step that has ended, and what changed with it."""
         if not self.memory.host:
             used.append(("layer_times", "processor"))  # nothing waits for a device
-        if self._compiles:
+        if self.look.compiled:
             used.append(("layers", "not watched: the model is compiled"))
         data["settings"] = [{"key": key, "value": value} for key, value in sorted(used)]
         self.journal.message(STEP, data, key=0)
@@ -262,18 +227,14 @@ class Watch:
             with self.journal.lock:
                 note = self.journal.tables.note(metadata=f"{key}={value}")
             self.journal.event(SETTING_CHANGED, 0, self.step + 1, note=note)
-        if now - self._gauged >= GAUGE_NS:
-            self._gauged = now
-            gauge = host_gauge() if self.memory.host else None
-            if gauge is not None:
-                self.journal.message(GAUGES, [gauge], key=0)
-        if self._looking:
-            self.journal.event(STEP_BEGIN, 0, self.step + 1)
-        self._began = time.perf_counter_ns()
 
-    def _within(self) -> int:
-        """Return what a look has cost within its step, in nanoseconds."""
-        return self._spent + self.layers.spent_ns + self.gradients.spent_ns + self.survey.spent_ns
+    def _gauge(self, now: int) -> None:
+        if now - self._gauged < GAUGE_NS:
+            return
+        self._gauged = now
+        gauge = host_gauge() if self.memory.host else None
+        if gauge is not None:
+            self.journal.message(GAUGES, [gauge], key=0)
 
     def _pass(self, optimizer: Any, now: int, duration: int) -> None:
         """Note a step that no viewer watches, at most ten in a second."""
@@ -292,45 +253,22 @@ class Watch:
         held = bytes_of(optimizer)
         return [Memory(0, held, held, held)]
 
-    def _finish(self, optimizer: Any, data: dict[str, Any]) -> None:
-        self.survey.end()
-        self.gathering.optimizer(optimizer, anew=self._compiles)  # what this step made
-        self.names.show(sys._getframe(1))
-        if self.scanning.next(data.get("duration_ns", 0)):
-            start = time.perf_counter_ns()
-            self.gathering.scan()
-            self._scanned = time.perf_counter_ns() - start
-            self.scanning.pay(self._scanned)
+    def _finish(self, optimizer: Any, data: dict[str, Any], since: int) -> int:
+        """Take up what the step that was looked at made. Return what the look has cost, with all since then."""
+        self.look.finish(optimizer, data.get("duration_ns", 0))
         with self.registry.lock:
             self.registry.settle()
             data.update(self.memory.measures()[0])
-        data["layers"] = self.layers.take()
+        data["layers"] = self.look.layers.take()
+        self.journal.event(STEP_END, 0, self.step)
+        return self.look.spent_ns + time.perf_counter_ns() - since
 
-    def _look(self, optimizer: Any, wanted: bool) -> None:
-        self._scanned = 0
-        self._spent = self.layers.spent_ns = self.gradients.spent_ns = self.survey.spent_ns = 0
-        if wanted and not self._looking:
-            if self._looked:
-                self.gathering.model()
-            else:
-                self.gathering.scan()  # which shows the models too
-            self.gathering.optimizer(optimizer)
-        self._compiles = self._compiles or (wanted and compiles(self.models))
-        self._looking = wanted
+    def _begin_step(self, optimizer: Any, look: bool) -> None:
+        self.look.turn(self.step + 1, optimizer, look)
         self.registry.step = self.step + 1
-        self._first = not self._looked
-        if wanted:
-            self._looked = True
-            self.gradients.begin()
+        if look:
             with self.registry.lock:
                 self.memory.begin_step()
-        if wanted and not self._compiles:
-            self.layers.on()
-            self.saved.on()
-            self.gradients.on()
-            self.survey.begin()
-        else:
-            self._unhook()
 
 
 def _nothing() -> None:

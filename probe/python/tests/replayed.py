@@ -57,14 +57,14 @@ def give_parameters(watch: Watch, allocator: Allocator, count: int) -> None:
     watch.registry._follow = by_callback
     blocks = [b for s in allocator.snapshot()["segments"] for b in s["blocks"] if b["state"] == ACTIVE]
     tensors = [Tensor(b["address"], b["requested_size"]) for b in blocks[:count]]
-    scan = watch.gathering.scan
+    scan = watch.look.gathering.scan
 
     def scan_them() -> Any:
         for number, tensor in enumerate(tensors):
             watch.registry.see(tensor, "parameter", f"layers.{number}", "weight", 0)
         return scan()
 
-    watch.gathering.scan = scan_them  # type: ignore[method-assign]
+    watch.look.gathering.scan = scan_them  # type: ignore[method-assign]
 
 
 if __name__ == "__main__":

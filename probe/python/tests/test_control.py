@@ -31,7 +31,7 @@ NEEDS = {"resnet": "torchvision", "gpt2": "transformers", "lora": "peft"}
 @pytest.fixture
 def job(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     begun: list[Job] = []
-    for module in ("watch", "gradients"):  # where the ends of storages must be asked for, a test cannot wait to ask
+    for module in ("look", "gradients"):  # where the ends of storages must be asked for, a test cannot wait to ask
         monkeypatch.setattr(f"memtop.{module}.PAUSE", 0)
 
     def begin(name: Any, *arguments: Any, **named: Any) -> Job:
@@ -395,10 +395,10 @@ def test_what_is_saved_waits_elsewhere_and_comes_back(job: Any, monkeypatch: pyt
     monkeypatch.setattr(saved, "is_movable", lambda tensor: moved.append(tensor.nbytes) or True)
     j = job("gpt")
     j.train(2)
-    j.watch.saved.move(True)
+    j.watch.look.saved.move(True)
     j.train(2)
     assert len(moved) > 20 and j.settings.values()[-1] == ("saved_tensors", "host")
-    j.watch.saved.move(False)
+    j.watch.look.saved.move(False)
     del moved[:]
     j.train(2)
     assert not moved and j.losses == plain.losses

@@ -18,7 +18,7 @@ def test_a_scan_passes_over_what_is_not_finished() -> None:
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     watch = Watch(Journal())
     try:
-        watch.gathering.scan()
+        watch.look.gathering.scan()
         known = {h.address: h.category for h in watch.registry.holdings()}
         assert known[model.weight.untyped_storage().data_ptr()] == "parameter"
     finally:

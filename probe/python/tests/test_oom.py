@@ -114,9 +114,9 @@ def test_the_answer_says_who_asked_for_how_much_and_who_held_it(dying: Dying) ->
 def test_the_snapshot_has_the_request_and_what_memory_is_for(dying: Dying, monkeypatch: pytest.MonkeyPatch) -> None:
     blocks = [b for s in dying.allocator.snapshot()["segments"] for b in s["blocks"] if b["state"] == ACTIVE]
     tensor = Tensor(blocks[3]["address"], blocks[3]["requested_size"])
-    scan = dying.watch.gathering.scan
+    scan = dying.watch.look.gathering.scan
     monkeypatch.setattr(
-        dying.watch.gathering,
+        dying.watch.look.gathering,
         "scan",
         lambda: [scan(), dying.watch.registry.see(tensor, "parameter", "layers.7", "weight", 0)],
     )
@@ -142,7 +142,9 @@ def test_a_history_that_is_recorded_has_the_request_once_and_notes_on_what_is_al
     )
     tensor = Tensor(event["addr"], event["size"])
     monkeypatch.setattr(
-        dying.watch.gathering, "scan", lambda: dying.watch.registry.see(tensor, "activation", "layers.7", "output", 0)
+        dying.watch.look.gathering,
+        "scan",
+        lambda: dying.watch.registry.see(tensor, "activation", "layers.7", "output", 0),
     )
     dying.run_out()
     trace = dying.snapshot()["device_traces"][0]

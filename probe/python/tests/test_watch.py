@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 import weakref
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -250,7 +251,7 @@ def test_what_is_held_by_the_programs_names_is_let_go_with_them(watch: Watch) ->
     assert gone() is None
 
 
-@pytest.mark.parametrize("part", ["registry.see", "layers.take", "names.show", "gathering.optimizer"])
+@pytest.mark.parametrize("part", ["registry.see", "look.layers.take", "look.names.show", "look.gathering.optimizer"])
 def test_a_mistake_of_the_agent_is_none_of_the_program(part: str, watch: Watch) -> None:
     reasons: list[str] = []
     watch.guard.failed = reasons.append
@@ -260,8 +261,8 @@ def test_a_mistake_of_the_agent_is_none_of_the_program(part: str, watch: Watch) 
 
     def break_it(step: int, *_: Any) -> None:
         if step == 3:
-            owner, name = part.split(".")
-            setattr(getattr(watch, owner), name, fails)
+            owner, _, name = part.rpartition(".")
+            setattr(attrgetter(owner)(watch), name, fails)
 
     assert train_steps(gpt, 6, before_step=break_it) == train_steps(gpt, 6)
     assert len(reasons) == 1

@@ -89,7 +89,7 @@ def test_a_model_that_fails_does_so_without_a_line_of_the_agents(watched: Watch)
     assert not [file for file in files if "memtop/" in file]
 
 
-@pytest.mark.parametrize("part", ["layers._models.add", "registry.see", "gathering.optimizer", "names.show"])
+@pytest.mark.parametrize("part", ["models.add", "registry.see", "look.gathering.optimizer", "look.names.show"])
 def test_a_fault_of_the_agent_is_none_of_the_jobs(part: str, watch: Watch, monkeypatch: Any) -> None:
     alone = train(gpt, 6)
     watch.want(True)
