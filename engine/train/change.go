@@ -62,11 +62,13 @@ func (t *Trainer) filled(s Settings) Settings {
 func (t *Trainer) Options() []trace.Option {
 	s := t.filled(t.Settings())
 	list := make([]trace.Option, 0, len(settingKeys)+1)
-	for _, k := range settingKeys {
+	for i, k := range settingKeys {
 		if k.key == mainCopiesKey && !t.low {
 			continue
 		}
-		option := trace.Option{Key: k.key, Value: k.get(&s), About: k.about, Choices: k.choices, Free: k.free}
+		option := trace.Option{
+			Key: k.key, Value: k.get(&s), About: k.about, Choices: k.choices, Free: k.free, Neutral: i >= len(memoryKeys),
+		}
 		if text := t.inPlace.Load(); k.key == "in_place" && text != nil {
 			option.About += ": " + *text
 		}

@@ -2,6 +2,7 @@ package train
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"memtop/engine/amp"
@@ -22,7 +23,10 @@ type setting struct {
 
 // settingKeys are all parts, in the order in which they are shown. The last
 // word on what a key is called and what it takes.
-var settingKeys = []setting{
+var settingKeys = slices.Concat(memoryKeys, neutralKeys)
+
+// memoryKeys are the parts on which depends what a step needs.
+var memoryKeys = []setting{
 	{
 		"checkpoint", "what is computed again instead of kept; also every=K, ratio=R, selective=OPERATION+…, layers=NAME+…, plan=SIZE",
 		[]string{"none", "block", "sqrt", "selective", "plan"},
@@ -117,6 +121,15 @@ var settingKeys = []setting{
 		},
 	},
 	{
+		"clip", "greatest norm of all gradients together, 0 for no limit", nil, true,
+		func(s *Settings) string { return number(s.Clip) },
+		func(s *Settings, v string) error { return setNumber(&s.Clip, "clip", v) },
+	},
+}
+
+// neutralKeys are the parts with any value of which a step needs the same memory.
+var neutralKeys = []setting{
+	{
 		"lr", "learning rate, before the schedule", nil, true,
 		func(s *Settings) string { return number(s.LR) },
 		func(s *Settings, v string) error { return setNumber(&s.LR, "lr", v) },
@@ -130,11 +143,6 @@ var settingKeys = []setting{
 			s.Schedule, err = optim.ParseSchedule(v, s.Schedule.Total)
 			return err
 		},
-	},
-	{
-		"clip", "greatest norm of all gradients together, 0 for no limit", nil, true,
-		func(s *Settings) string { return number(s.Clip) },
-		func(s *Settings, v string) error { return setNumber(&s.Clip, "clip", v) },
 	},
 }
 

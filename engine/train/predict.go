@@ -141,8 +141,8 @@ func (t *Trainer) timesFollow(now, then *Settings, last *trace.Step) bool {
 	if !slices.Equal(t.filled(*now).list(), last.Settings) {
 		return false // the last step was yet another one
 	}
-	for _, k := range settingKeys {
-		if k.get(now) != k.get(then) && k.key != "checkpoint" && k.key != "lr" && k.key != "schedule" {
+	for _, k := range memoryKeys {
+		if k.get(now) != k.get(then) && k.key != "checkpoint" {
 			return false
 		}
 	}

@@ -67,10 +67,12 @@ func (t *Trainer) Report(e *Event) trace.Step {
 }
 
 // list returns every setting as text, ordered by key.
-func (s Settings) list() []trace.Value {
-	list := make([]trace.Value, len(settingKeys))
-	for i, k := range settingKeys {
-		list[i] = trace.Value{Key: k.key, Value: k.get(&s)}
+func (s Settings) list() []trace.Value { return listOf(settingKeys, &s) }
+
+func listOf(keys []setting, s *Settings) []trace.Value {
+	list := make([]trace.Value, len(keys))
+	for i, k := range keys {
+		list[i] = trace.Value{Key: k.key, Value: k.get(s)}
 	}
 	return ordered(list)
 }

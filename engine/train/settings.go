@@ -74,11 +74,8 @@ func (s Settings) changed(list []trace.Value) (Settings, error) {
 	return s, nil
 }
 
-// memory returns the settings that what a step needs depends on.
-func (s Settings) memory() []trace.Value {
-	s.LR, s.Schedule = 0, optim.Schedule{}
-	return s.list()
-}
+// memory returns the settings on which depends what a step needs.
+func (s Settings) memory() []trace.Value { return listOf(memoryKeys, &s) }
 
 // Parts returns the sizes of the parts that a batch runs in. It fails when
 // MicroBatch and Accumulate do not agree about it.

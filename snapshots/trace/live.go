@@ -33,6 +33,8 @@ type Option struct {
 	Choices []string `json:"choices"`
 	// Free says that other values than Choices may do.
 	Free bool `json:"free,omitempty"`
+	// Neutral says that a step needs the same memory whatever the value is.
+	Neutral bool `json:"neutral,omitempty"`
 }
 
 // IsAction reports whether a choice is something to be done once instead of a value that

@@ -111,6 +111,7 @@ func TestCandidates(t *testing.T) {
 		"a value that is typed has choices": {trace.Option{Key: "checkpoint", Value: "every=2", Choices: []string{"none"}, Free: true}, []string{"none"}},
 		"what holds together is joined":     {trace.Option{Key: "offload", Value: "optimizer", Choices: []string{"none", "optimizer", "gradients"}, Free: true}, []string{"none", "optimizer+gradients"}},
 		"an action holds for no step":       {trace.Option{Key: "empty_cache", Value: "none", Choices: []string{"now"}}, nil},
+		"memory does not depend on it":      {trace.Option{Key: "schedule", Value: "constant", Choices: []string{"constant", "cosine"}, Free: true, Neutral: true}, nil},
 		"half of the samples at a time":     {trace.Option{Key: "micro_batch", Value: "8", Free: true}, []string{"4"}},
 		"half of an odd number":             {trace.Option{Key: "micro_batch", Value: "5", Free: true}, []string{"2"}},
 		"one sample has no half":            {trace.Option{Key: "micro_batch", Value: "1", Free: true}, nil},

@@ -32,8 +32,9 @@ func join(v trace.Value, choice string) trace.Value {
 }
 
 // Candidates are the single changes that a program's settings offer: every other
-// choice of each, and half of the samples that run at a time. An action, whose value
-// is none of its choices, is no candidate: it holds for no step.
+// choice of each, and half of the samples that run at a time. What memory does not
+// depend on is no candidate, nor is an action, whose value is none of its choices: it
+// holds for no step.
 func Candidates(settings []trace.Option) []trace.Value {
 	var all []trace.Value
 	for i := range settings {
@@ -41,7 +42,7 @@ func Candidates(settings []trace.Option) []trace.Value {
 		if less, ok := half(o.Value); ok && o.Key == halved {
 			all = append(all, trace.Value{Key: o.Key, Value: less})
 		}
-		if o.IsAction(o.Value) {
+		if o.Neutral || o.IsAction(o.Value) {
 			continue
 		}
 		for _, choice := range o.Choices {
