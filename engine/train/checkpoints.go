@@ -92,6 +92,9 @@ func blocks(model nn.Module) (list [][][]string) {
 // mostParts is how many parts of a block are chosen from.
 const mostParts = 3
 
+// asWhole is the way to run a block in which all of it is computed again.
+const asWhole = 1
+
 // ways returns the ways to run a block: kept, as a whole, and every choice of its
 // parts that have parts themselves.
 func ways(path string, m nn.Module) [][]string {
@@ -229,12 +232,20 @@ func (f *profile) names(s recompute.Solution) (names []string) {
 	return names
 }
 
+// policy is a solution as a setting.
+func (f *profile) policy(s recompute.Solution) nn.Policy {
+	if !slices.ContainsFunc(s.Choices, func(way int) bool { return way != asWhole }) {
+		return nn.PerBlock()
+	}
+	return nn.Layers(f.names(s)...)
+}
+
 // levels runs steps and returns the levels of the last one, and its peak. It uses
 // the allocator's peak.
 func (t *Trainer) levels(ctx context.Context, blocks [][][]string) (levels, int64, error) {
 	w := &watch{memory: t.config.Device.Memory(), number: make(map[string]int)}
 	for i, ways := range blocks {
-		w.number[ways[1][0]] = i
+		w.number[ways[asWhole][0]] = i
 	}
 	var peak int64
 	for range estimatedSteps {

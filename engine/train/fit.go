@@ -3,8 +3,6 @@ package train
 import (
 	"context"
 	"errors"
-	"slices"
-	"strconv"
 
 	"memtop/snapshots/trace"
 )
@@ -39,54 +37,4 @@ func (p Plan) Runs(ctx context.Context) (needs Estimate, runs bool, err error) {
 func (p Plan) unlimited() Plan {
 	p.Capacity, p.Allocator.Limit = 0, 0
 	return p
-}
-
-// Remedies rehearses what makes a plan fit that does not: checkpoints, and
-// smaller parts of the batch, and if neither is enough both. It returns the
-// first of each kind that fits, or, when there is none, the one that needs
-// least.
-func (p Plan) Remedies(ctx context.Context) (fitting []Remedy, least Remedy, err error) {
-	block := []trace.Value{{Key: "checkpoint", Value: "block"}}
-	for _, kind := range [][][]trace.Value{{block}, p.parts(nil)} {
-		if fitting, least, err = p.first(ctx, kind, fitting, least); err != nil {
-			return nil, least, err
-		}
-	}
-	if len(fitting) > 0 {
-		return fitting, least, nil
-	}
-	return p.first(ctx, p.parts(block), nil, least)
-}
-
-// first appends the first of some groups of changes that fits.
-func (p Plan) first(ctx context.Context, groups [][]trace.Value, fitting []Remedy, least Remedy) ([]Remedy, Remedy, error) {
-	for _, changes := range groups {
-		s, err := p.Settings.changed(changes)
-		if err != nil {
-			return nil, least, err
-		}
-		q := p
-		q.Settings = s
-		needs, fits, err := q.Fits(ctx)
-		if err != nil {
-			return nil, least, err
-		}
-		r := Remedy{changes, needs}
-		if fits {
-			return append(fitting, r), least, nil
-		}
-		if least.Changes == nil || needs.Memory.PeakReserved < least.Needs.Memory.PeakReserved {
-			least = r
-		}
-	}
-	return fitting, least, nil
-}
-
-// parts adds to changes the sizes of parts in which a batch may run, the largest
-// first.
-func (p Plan) parts(changes []trace.Value) (list [][]trace.Value) {
-	for _, n := range p.sizes()[1:] {
-		list = append(list, append(slices.Clone(changes), trace.Value{Key: "micro_batch", Value: strconv.Itoa(n)}))
-	}
-	return list
 }

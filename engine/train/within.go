@@ -41,7 +41,7 @@ func (e *TooSmallError) Error() string {
 // nothing is enough.
 func (p Plan) Within(ctx context.Context, bytes int64) (Remedy, error) {
 	p.Allocator.Limit = bytes
-	needs, fits, err := p.Fits(ctx)
+	needs, fits, err := p.Runs(ctx)
 	if unplanned := new(planError); !errors.As(err, &unplanned) && (err != nil || fits) {
 		return Remedy{Needs: needs}, err
 	}
@@ -96,6 +96,9 @@ func (c *candidate) remedy(before Settings) Remedy {
 // cheapest returns the parts and layers that cost the least time of those that
 // fit, nil when none do.
 func (p Plan) cheapest(ctx context.Context) (best *candidate, err error) {
+	if begins, err := p.begins(); err != nil || !begins {
+		return nil, err
+	}
 	sizes := p.sizes()
 	smallest := p.inPartsOf(sizes[len(sizes)-1])
 	if c, err := smallest.recomputing(ctx); err != nil || c == nil {
@@ -123,6 +126,17 @@ func (p Plan) cheapest(ctx context.Context) (best *candidate, err error) {
 		}
 	}
 	return best, nil
+}
+
+// begins says whether there is room for what the run has before its first step, of
+// which neither parts nor layers take anything away.
+func (p Plan) begins() (bool, error) {
+	p.Settings.Checkpoint = nn.Policy{}
+	err := p.stage(func(*Trainer) error { return nil })
+	if errors.As(err, new(*OutOfMemoryError)) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // sizes returns the sizes of parts to try, the largest first: as it is, and half
@@ -155,7 +169,7 @@ const searches = 6
 // which the plan fits: none, or what the settings say, if that will do. It is nil
 // when none will.
 func (p Plan) recomputing(ctx context.Context) (*candidate, error) {
-	needs, fits, err := p.Fits(ctx)
+	needs, fits, err := p.Runs(ctx)
 	if unplanned := new(planError); errors.As(err, &unplanned) {
 		return nil, nil // these parts cannot keep to the plan that is wanted
 	}
@@ -202,8 +216,8 @@ func (p Plan) solved(ctx context.Context, f profile, problem recompute.Problem, 
 	if !ok {
 		return nil, nil
 	}
-	p.Settings.Checkpoint = nn.Layers(f.names(solution)...)
-	needs, fits, err := p.Fits(ctx)
+	p.Settings.Checkpoint = f.policy(solution)
+	needs, fits, err := p.Runs(ctx)
 	if err != nil || !fits {
 		return nil, err
 	}
@@ -222,7 +236,7 @@ func (p Plan) least(ctx context.Context, tooLittle int64) (int64, error) {
 	problem := f.problem(p.times)
 	problem.Limit = recompute.Least(problem)
 	if solution, ok := recompute.Solve(problem); ok {
-		p.Settings.Checkpoint = nn.Layers(f.names(solution)...)
+		p.Settings.Checkpoint = f.policy(solution)
 	}
 	needs, err := p.unlimited().Estimate(ctx)
 	if err != nil {
@@ -232,7 +246,7 @@ func (p Plan) least(ctx context.Context, tooLittle int64) (int64, error) {
 	for low+1 < high {
 		middle := low + (high-low)/2
 		p.Allocator.Limit = middle * granularity
-		_, fits, err := p.Fits(ctx)
+		_, fits, err := p.Runs(ctx)
 		if err != nil {
 			return 0, err
 		}

@@ -2,12 +2,15 @@ package program
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"memtop/engine/device/cpu"
 	"memtop/engine/train"
 	"memtop/snapshots/hostmemory"
+	"memtop/snapshots/quantity"
 	"memtop/snapshots/trace"
 )
 
@@ -49,11 +52,11 @@ func (s *session) checkFit(ctx context.Context) (needs train.Estimate, warning s
 	if s.force {
 		return needs, warning, nil
 	}
-	fitting, least, err := plan.Remedies(ctx)
+	remedy, err := s.remedy(ctx, &plan)
 	if err != nil {
 		return needs, warning, err
 	}
-	return needs, warning, unfitError{machineError{warning, s.remedy(fitting, least) + "; --force tries it all the same"}}
+	return needs, warning, unfitError{machineError{warning, remedy + "; --force tries it all the same"}}
 }
 
 // checkHost fails when the host has less than what is to live there, unless
@@ -80,17 +83,28 @@ type unfitError struct{ machineError }
 // Unwrap returns what is printed of it.
 func (e unfitError) Unwrap() error { return e.machineError }
 
-// remedy says in one line what would make the run fit.
-func (s *session) remedy(fitting []train.Remedy, least train.Remedy) string {
-	if len(fitting) == 0 {
-		return fmt.Sprintf("the least that was found is %s, with %s: give more memory, or a smaller model",
-			sizeText(least.Needs.Memory.PeakReserved), flagsOf(least.Changes))
+// remedyTime is how long a refusal may take to find out what would make a run fit.
+const remedyTime = 5 * time.Second
+
+// remedy says in one line what would make the run fit: what a memory budget of all
+// that there is would change.
+func (s *session) remedy(ctx context.Context, plan *train.Plan) (string, error) {
+	soon, cancel := context.WithTimeout(ctx, remedyTime)
+	defer cancel()
+	fit, err := plan.Within(soon, plan.Capacity)
+	var small *train.TooSmallError
+	switch {
+	case soon.Err() != nil && ctx.Err() == nil:
+		return fmt.Sprintf("--memory-budget %s looks for what makes it fit, which takes longer than %v", quantity.Exact(plan.Capacity), remedyTime), nil
+	case errors.As(err, &small):
+		return fmt.Sprintf("the least that this run can do with is %s: give more memory, or a smaller model", sizeText(small.Least)), nil
+	case err != nil:
+		return "", err
 	}
-	var ways []string
-	for _, r := range fitting {
-		ways = append(ways, fmt.Sprintf("%s (%s)", flagsOf(r.Changes), sizeText(r.Needs.Memory.PeakReserved)))
+	if _, err := s.checkHost(&fit.Needs.Memory); err != nil {
+		return "there is too little for it on the host, too: give more memory, or a smaller model", nil
 	}
-	return "it fits with " + strings.Join(ways, " or ")
+	return fmt.Sprintf("it fits with %s (%s)", flagsOf(fit.Changes), sizeText(fit.Needs.Memory.PeakReserved)), nil
 }
 
 // flagsOf writes changes as flags.
