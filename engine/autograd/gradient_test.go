@@ -100,8 +100,14 @@ var operations = map[string]operation{
 		y := t.Embedding(x, whole(t, s(2, 2), 4, 0, 4, 2))
 		return t.Linear(y, x, nil)
 	}),
+	"one hot": single(s(2, 2, 3), func(t *autograd.Tape, x *autograd.Value) *autograd.Value {
+		return t.Mul(x, t.OneHot(whole(t, s(2, 2), 2, 0, 1, 2), 3, x.DType()))
+	}),
 	"cross entropy": single(s(2, 2, 5), func(t *autograd.Tape, x *autograd.Value) *autograd.Value {
 		return t.CrossEntropy(x, whole(t, s(2, 2), 4, 0, autograd.IgnoreIndex, 2))
+	}),
+	"cross entropy in steps": single(s(2, 2, 5), func(t *autograd.Tape, x *autograd.Value) *autograd.Value {
+		return t.CrossEntropyInSteps(x, whole(t, s(2, 2), 4, 0, autograd.IgnoreIndex, 2))
 	}),
 	"convolution": {shapes: []tensor.Shape{s(2, 2, 5, 4), s(3, 2, 3, 2), s(3)}, compute: func(t *autograd.Tape, v []*autograd.Value) *autograd.Value {
 		return t.Conv2D(v[0], v[1], v[2], autograd.Conv2DOptions{Stride: [2]int{2, 1}, Pad: [2]int{1, 0}})

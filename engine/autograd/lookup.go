@@ -57,45 +57,19 @@ func gather(y, table, ids *tensor.Tensor) {
 	y.CopyFrom(found)
 }
 
-// IgnoreIndex is the target that counts for nothing, as in PyTorch.
-const IgnoreIndex = -100
-
-// CrossEntropy returns the mean of −ln softmax(logits)[target] over the rows
-// whose target is not IgnoreIndex: logits are [..., Classes], targets, Int32 or
-// Int64, have the leading dimensions. It is float32 (float64 when the logits
-// are) and saves the logits and one number per row.
-func (t *Tape) CrossEntropy(logits, targets *Value) *Value {
-	atLeast("cross_entropy", logits, 1)
-	lead := logits.Shape()[:len(logits.Shape())-1]
-	if !targets.Shape().Equal(lead) || targets.DType().IsFloat() {
-		panic(fmt.Sprintf("autograd: cross_entropy of %v with targets %v", logits, targets))
-	}
-	c := t.begin("cross_entropy", logits, targets)
+// OneHot returns 1 at the place of each class and 0 at the n−1 others: the shape of
+// classes, Int32 or Int64, with n appended. No gradient flows through it. A class
+// that is not below n is a failure of the device.
+func (t *Tape) OneHot(classes *Value, n int, dtype device.DType) *Value {
+	c := t.begin("one_hot", classes)
 	defer c.end()
-	c.contiguous(0, 1)
-	logits, targets = c.in[0], c.in[1]
-	wide := statistics(logits.DType())
-	loss := c.out(nil, wide)
-	lse := c.result(tensor.Shape{lead.Size()}, wide, "log sum exp")
-	count := c.result(nil, wide, "targets counted")
-	shape := device.CrossEntropy{Rows: lead.Size(), Classes: logits.Shape().Last(), IgnoreIndex: IgnoreIndex}
-	list := []*tensor.Tensor{logits.data, targets.data, lse, count}
-	c.run(func() {
-		e := lossOn(shape, list)
-		e.Loss = loss.Array()
-		t.backend().CrossEntropy(e)
-	})
-	return c.value(loss, list, func(b *back) {
-		b.each(0, func(dx *tensor.Tensor) {
-			e := lossOn(shape, []*tensor.Tensor{b.saved(0), b.saved(1), b.saved(2), b.saved(3)})
-			e.Loss = b.dy.Array() // not read, but a device looks at its type
-			b.backend().CrossEntropyBackward(dx.Array(), e, b.dy.Array())
-		})
-	})
-}
-
-func lossOn(e device.CrossEntropy, list []*tensor.Tensor) device.CrossEntropy {
-	e.Logits, e.Targets = list[0].Array(), list[1].Array()
-	e.LSE, e.Count = list[2].Array(), list[3].Array()
-	return e
+	c.contiguous(0)
+	identity := make([]float32, n*n)
+	for i := range n {
+		identity[i*n+i] = 1
+	}
+	table := c.hold(tensor.From(t.device, identity, tensor.Shape{n, n}, dtype, t.Workspace("identity")))
+	y := c.out(slices.Concat(classes.Shape(), tensor.Shape{n}), dtype)
+	c.run(func() { gather(y, table, c.in[0].data) })
+	return c.value(y, nil, nil)
 }

@@ -1,8 +1,6 @@
 package nn
 
 import (
-	"fmt"
-
 	"memtop/engine/autograd"
 	"memtop/engine/device"
 )
@@ -92,19 +90,6 @@ func (d *Dropout) Forward(c *Ctx, in ...*autograd.Value) *autograd.Value {
 		return c.Dropout(x, d.P)
 	}
 	return c.DropoutOver(x, d.P)
-}
-
-// CrossEntropy is the mean over rows of −ln softmax(logits)[target], without
-// the rows whose target is autograd.IgnoreIndex.
-type CrossEntropy struct{ stateless }
-
-// Forward takes logits, [..., Classes], and targets of the leading dimensions,
-// and returns one number.
-func (l *CrossEntropy) Forward(c *Ctx, in ...*autograd.Value) *autograd.Value {
-	if len(in) != 2 {
-		panic(fmt.Sprintf("nn: CrossEntropy takes logits and targets, got %d inputs", len(in)))
-	}
-	return c.CrossEntropy(in[0], in[1])
 }
 
 // Flatten joins all dimensions from the second on.

@@ -15,6 +15,7 @@ type Options struct {
 	Checkpoint Policy    // which blocks are computed again instead of saved
 	Attention  Attention // which implementation; the zero value picks
 	InPlace    bool      // activations overwrite what they are given where they may
+	LossMemory LossMemory
 }
 
 // Ctx is what modules compute with: a tape, options, hooks, and the table of

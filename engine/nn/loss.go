@@ -4,17 +4,73 @@ import (
 	"fmt"
 
 	"memtop/engine/autograd"
+	"memtop/engine/choice"
+	"memtop/engine/device"
 )
 
-// MSE is the mean over all elements of (output − target)².
+// LossMemory is what the cross-entropy keeps for the backward pass. The loss and
+// its gradients are the same.
+type LossMemory uint8
+
+// The ways. The zero value takes the least memory.
+const (
+	LeanLoss    LossMemory = iota // the logits, as they are
+	PyTorchLoss                   // their log-softmax, see [autograd.Tape.CrossEntropyInSteps]
+)
+
+// LossMemories returns both.
+func LossMemories() []LossMemory { return []LossMemory{LeanLoss, PyTorchLoss} }
+
+// String returns the name that settings use, such as "lean".
+func (m LossMemory) String() string { return [...]string{LeanLoss: "lean", PyTorchLoss: "pytorch"}[m] }
+
+// ParseLossMemory is the inverse of LossMemory.String.
+func ParseLossMemory(name string) (LossMemory, error) {
+	if m, ok := choice.Find(LossMemories(), name); ok {
+		return m, nil
+	}
+	return 0, fmt.Errorf("loss %q: want %s", name, choice.Or(LossMemories()))
+}
+
+// CrossEntropy is the tape's, with the memory that the options say.
+func (c *Ctx) CrossEntropy(logits, targets *autograd.Value) *autograd.Value {
+	if c.Options.LossMemory == PyTorchLoss {
+		return c.CrossEntropyInSteps(logits, targets)
+	}
+	return c.Tape.CrossEntropy(logits, targets)
+}
+
+// CrossEntropy is the mean over rows of −ln softmax(logits)[target], without
+// the rows whose target is autograd.IgnoreIndex.
+type CrossEntropy struct{ stateless }
+
+// Forward takes logits, [..., Classes], and targets of the leading dimensions,
+// and returns one number.
+func (l *CrossEntropy) Forward(c *Ctx, in ...*autograd.Value) *autograd.Value {
+	if len(in) != 2 {
+		panic(fmt.Sprintf("nn: CrossEntropy takes logits and targets, got %d inputs", len(in)))
+	}
+	return c.CrossEntropy(in[0], in[1])
+}
+
+// MSE is the mean over all elements of (output − target)². Where targets are
+// classes, each stands for 1 at its place in the last dimension and 0 elsewhere.
 type MSE struct{ stateless }
 
-// Forward takes two values of one shape and returns one number.
+// Forward takes an output, and targets of its shape or classes of its leading
+// dimensions, and returns one number.
 func (m *MSE) Forward(c *Ctx, in ...*autograd.Value) *autograd.Value {
-	if len(in) != 2 || !in[0].Shape().Equal(in[1].Shape()) {
+	if len(in) != 2 {
+		panic(fmt.Sprintf("nn: MSE takes an output and targets, got %d inputs", len(in)))
+	}
+	output, target := in[0], in[1]
+	if !target.DType().IsFloat() {
+		target = c.OneHot(target, output.Shape().Last(), autograd.Wider(output.DType(), device.Float32))
+	}
+	if !output.Shape().Equal(target.Shape()) {
 		panic(fmt.Sprintf("nn: MSE takes an output and targets of its shape, got %v", in))
 	}
-	difference := c.Sub(in[0], in[1])
+	difference := c.Sub(output, target)
 	return c.MeanAll(c.Mul(difference, difference))
 }
 

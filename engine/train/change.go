@@ -1,6 +1,9 @@
 package train
 
-import "memtop/snapshots/trace"
+import (
+	"memtop/engine/nn"
+	"memtop/snapshots/trace"
+)
 
 // Settings returns the settings of the next step. Safe for concurrent use.
 func (t *Trainer) Settings() Settings { return *t.settings.Load() }
@@ -57,13 +60,25 @@ func (t *Trainer) filled(s Settings) Settings {
 	return s
 }
 
+// has reports whether a setting can change anything in this run.
+func (t *Trainer) has(key string) bool {
+	switch key {
+	case mainCopiesKey:
+		return t.low
+	case lossKey:
+		_, square := t.config.Loss.(*nn.MSE)
+		return !square
+	}
+	return true
+}
+
 // Options returns what may be changed that would change something, and the values of
 // the next step. Safe for concurrent use.
 func (t *Trainer) Options() []trace.Option {
 	s := t.filled(t.Settings())
 	list := make([]trace.Option, 0, len(settingKeys)+1)
 	for i, k := range settingKeys {
-		if k.key == mainCopiesKey && !t.low {
+		if !t.has(k.key) {
 			continue
 		}
 		option := trace.Option{

@@ -50,6 +50,10 @@ func TestEstimateEqualsWhatIsMeasured(t *testing.T) {
 		"all on the host, in parts": func(s *Settings) {
 			s.Offload, s.Accumulate, s.AMP = Offload{true, true, AllLayers, AllLayers}, 2, amp.BF16
 		},
+		"PyTorch's loss, bf16, in parts": func(s *Settings) { s.LossMemory, s.AMP, s.Accumulate = nn.PyTorchLoss, amp.BF16, 4 },
+		"PyTorch's loss, fp16, saved on the host": func(s *Settings) {
+			s.LossMemory, s.AMP, s.Offload.Activations = nn.PyTorchLoss, amp.FP16, AllLayers
+		},
 		"chunked, sgd": func(s *Settings) { s.Attention, s.Optimizer = nn.ChunkedAttention, optim.Defaults(optim.SGD) },
 	}
 	g := tiny()

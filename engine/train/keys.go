@@ -77,6 +77,16 @@ var memoryKeys = []setting{
 		},
 	},
 	{
+		lossKey, "what the cross-entropy keeps: lean, the logits, or pytorch, their log-softmax in float32",
+		choice.Names(nn.LossMemories()),
+		false,
+		func(s *Settings) string { return s.LossMemory.String() },
+		func(s *Settings, v string) (err error) {
+			s.LossMemory, err = nn.ParseLossMemory(v)
+			return err
+		},
+	},
+	{
 		"offload", "what lives in the host's memory; several are joined by +, also activations=h.0+h.1",
 		append([]string{"none"}, Offloads()...),
 		true,
@@ -148,6 +158,9 @@ var neutralKeys = []setting{
 
 // mainCopiesKey is the setting that only models in half precision have.
 const mainCopiesKey = "main_copies"
+
+// lossKey is the setting that only runs with a cross-entropy have.
+const lossKey = "loss"
 
 // setOptimizer changes the optimizer, and the learning rate with it when that is
 // still the old optimizer's default.

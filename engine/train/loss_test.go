@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"memtop/engine/amp"
 	"memtop/engine/autograd"
 	"memtop/engine/data"
 	"memtop/engine/device"
@@ -54,17 +55,20 @@ func distance(c *nn.Ctx, in ...*autograd.Value) *autograd.Value {
 }
 
 func TestALossOfOnesOwnIsTrainedAndRehearsed(t *testing.T) {
+	numbers, classes := points{data.Spirals{Features: 8, Classes: 3}}, data.Spirals{Features: 8, Classes: 2}
 	tests := map[string]struct {
 		loss  nn.Module
 		class string
+		data  data.Dataset
 	}{
-		"mean square":          {&nn.MSE{}, "MSE"},
-		"a function":           {nn.NewFunction(distance), "Function"},
-		"a chain of functions": {nn.NewSequential(nn.NewFunction(distance), nn.NewFunction(tripled)), "Sequential"},
+		"mean square":            {&nn.MSE{}, "MSE", numbers},
+		"mean square of classes": {&nn.MSE{}, "MSE", classes},
+		"a function":             {nn.NewFunction(distance), "Function", numbers},
+		"a chain of functions":   {nn.NewSequential(nn.NewFunction(distance), nn.NewFunction(tripled)), "Sequential", numbers},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			c := regression(t, test.loss, points{data.Spirals{Features: 8, Classes: 3}})
+			c := regression(t, test.loss, test.data)
 			trainer, err := New(c)
 			if err != nil {
 				t.Fatal(err)
@@ -91,6 +95,45 @@ func TestALossOfOnesOwnIsTrainedAndRehearsed(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+func TestBothWaysOfCrossEntropyTrainWithTheSameBits(t *testing.T) {
+	for name, change := range map[string]func(*Settings){
+		"float32":                   func(*Settings) {},
+		"bf16, in parts":            func(s *Settings) { s.AMP, s.Accumulate = amp.BF16, 4 },
+		"fp16, saved on the host":   func(s *Settings) { s.AMP, s.Offload.Activations = amp.FP16, AllLayers },
+		"checkpointed, from step 4": func(s *Settings) { s.Checkpoint = nn.PerBlock() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			train := func(way string) []float64 {
+				b, s := newBench(t, 64<<20, tiny()), DefaultSettings()
+				change(&s)
+				trainer := b.trainer(t, s, nil)
+				before := steps(t, trainer, 3)
+				if err := trainer.Change("loss", way); err != nil {
+					t.Fatal(err)
+				}
+				return losses(append(before, steps(t, trainer, 5)...))
+			}
+			if diff := cmp.Diff(train("lean"), train("pytorch")); diff != "" {
+				t.Errorf("losses (-lean +pytorch):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestWhatALossKeepsIsOfferedWhereItIsCrossEntropy(t *testing.T) {
+	for _, loss := range []nn.Module{nil, &nn.MSE{}} {
+		trainer, err := New(regression(t, loss, data.Spirals{Features: 8, Classes: 8}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer trainer.Close()
+		offered := slices.ContainsFunc(trainer.Options(), func(o trace.Option) bool { return o.Key == "loss" })
+		if offered != (loss == nil) {
+			t.Errorf("with the loss %T it is offered: %v", loss, offered)
+		}
 	}
 }
 

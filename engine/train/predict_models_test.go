@@ -58,6 +58,7 @@ var (
 		"checkpoint=block", "checkpoint=sqrt", "checkpoint=selective", "checkpoint=every=2", "amp=bf16", "amp=fp16",
 		"optimizer=sgd", "optimizer=adam", "optimizer=adamw8bit", "optimizer=lion", "attention=naive", "attention=chunked", "attention=flash",
 		"accumulate=2", "micro_batch=2", "offload=optimizer", "offload=gradients", "offload=parameters", "offload=activations",
+		"loss=pytorch",
 	}
 	pairs = []string{
 		"checkpoint=block amp=bf16", "checkpoint=block optimizer=adamw8bit", "checkpoint=block micro_batch=2", "checkpoint=block attention=flash",
@@ -65,6 +66,7 @@ var (
 		"checkpoint=block amp=fp16", "amp=bf16 optimizer=adamw8bit", "amp=bf16 micro_batch=2", "amp=bf16 attention=naive", "amp=bf16 offload=optimizer",
 		"amp=fp16 optimizer=lion", "amp=bf16 offload=activations", "micro_batch=2 offload=optimizer", "micro_batch=2 optimizer=sgd",
 		"optimizer=adamw8bit offload=gradients", "checkpoint=block offload=activations", "accumulate=2 offload=gradients",
+		"loss=pytorch amp=bf16", "loss=pytorch micro_batch=2",
 	}
 )
 

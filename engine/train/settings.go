@@ -15,6 +15,7 @@ type Settings struct {
 	Checkpoint nn.Policy      // which blocks are computed again instead of kept
 	AMP        amp.Mode       // in what precision operations run
 	Attention  nn.Attention   // which implementation
+	LossMemory nn.LossMemory  // what the cross-entropy keeps
 	InPlace    bool           // activations overwrite what they are given where they may
 	Offload    Offload        // what lives on the host
 	Optimizer  optim.Settings // changing its kind begins with fresh state

@@ -201,7 +201,9 @@ func (t *Trainer) apply(s *Settings, step int64) {
 		t.scaler = amp.NewScaler(t.config.Device, t.config.Scaler)
 	}
 	t.current = *s
-	t.ctx.Options = nn.Options{Training: true, Checkpoint: s.Checkpoint, Attention: s.Attention, InPlace: s.InPlace}
+	t.ctx.Options = nn.Options{
+		Training: true, Checkpoint: s.Checkpoint, Attention: s.Attention, InPlace: s.InPlace, LossMemory: s.LossMemory,
+	}
 	t.ctx.SetCaster(s.AMP.Caster())
 }
 

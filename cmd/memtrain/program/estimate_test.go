@@ -77,6 +77,8 @@ func TestEstimateIsWhatARunTakes(t *testing.T) {
 		"an mlp":                      {"--model", "mlp"},
 		"a llama":                     append(slices.Clip(small), "--model", "llama", "--amp", "bf16"),
 		"a llama, half, recomputed":   append(slices.Clip(small), "--model", "llama", "--half", "--checkpoint", "selective"),
+		"with PyTorch's loss":         append(slices.Clip(small), "--loss-memory", "pytorch", "--amp", "bf16", "--accumulate", "2", "--vocab", "5000"),
+		"the mean square":             {"--model", "mlp", "--loss", "mse", "--amp", "bf16", "--micro-batch", "8"},
 		"a convolutional net":         {"--model", "conv", "--batch", "4"},
 	}
 	for name, args := range tests {

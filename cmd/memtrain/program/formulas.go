@@ -5,6 +5,7 @@ import (
 
 	"memtop/engine/amp"
 	"memtop/engine/device"
+	"memtop/engine/nn"
 	"memtop/engine/optim"
 	"memtop/engine/train"
 	"memtop/snapshots/trace"
@@ -64,15 +65,18 @@ func (v *variant) modelStates(e *train.Estimate) (Formula, bool) {
 
 // activations is Korthikanti's and others', who count what a transformer of 16 bits
 // with GELU keeps: without the masks of dropout, which are kept nowhere here, and
-// with logits of 16 bits.
+// with logits of 16 bits unless their log-softmax is kept.
 func (v *variant) activations(e *train.Estimate) (Formula, bool) {
 	parts, err := v.settings.Parts(v.batch)
 	if err != nil || v.preset.family.name != "gpt" || v.half == "" || v.settings.AMP != amp.Off {
 		return Formula{}, false
 	}
 	s, b, h := float64(v.seq), float64(parts[0]), float64(v.dim)
-	layer := ""
-	sum := 4*h + 2*float64(v.vocab)
+	layer, logits := "", 2.0
+	if v.settings.LossMemory == nn.PyTorchLoss {
+		logits = 4
+	}
+	sum := 4*h + logits*float64(v.vocab)
 	switch v.settings.Checkpoint.String() {
 	case "block":
 		layer, sum = "2 h", sum+2*h*float64(v.layers)
@@ -85,7 +89,7 @@ func (v *variant) activations(e *train.Estimate) (Formula, bool) {
 		return Formula{}, false
 	}
 	return Formula{
-		Of: "activations", Formula: "s b (" + layer + " L + 4 h + 2 v)", Bytes: int64(s * b * sum),
+		Of: "activations", Formula: fmt.Sprintf("s b (%s L + 4 h + %.0f v)", layer, logits), Bytes: int64(s * b * sum),
 		Estimated: e.Memory.Highest[trace.Activation],
 		Source:    "Korthikanti et al. 2022, section 4",
 	}, true

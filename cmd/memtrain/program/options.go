@@ -24,6 +24,7 @@ type options struct {
 	model        string
 	sizes
 	half      half
+	loss      string // what is minimised
 	data      string
 	steps     int64
 	seed      uint64
@@ -58,6 +59,7 @@ var settingFlags = []struct{ flag, key, usage string }{
 	{"checkpoint", "checkpoint", "what to compute again instead of keeping, `POLICY`: none, block, every=K, sqrt, ratio=R, selective, layers=NAME+NAME, or plan=SIZE, the cheapest layers that keep a step's peak within it (default none)"},
 	{"main-copies", "main_copies", "with --half, float32 copies of parameters in the optimizer: `on or off` (default on)"},
 	{"attention", "attention", "`KIND` of attention: " + choice.Or(nn.Attentions()) + " (default auto)"},
+	{"loss-memory", "loss", "what the cross-entropy keeps for the backward pass, `WAY`: lean, the logits, or pytorch, their log-softmax in float32 (default lean)"},
 	{"offload", "offload", "what lives in the host's memory, `PARTS` of " + strings.Join(train.Offloads(), ", ") + ", the last two also =LAYER+LAYER (default none)"},
 	{"in-place", "in_place", "have activations overwrite what they are given, `on or off`: where that is safe (default off)"},
 	{"accumulate", "accumulate", "run a batch in `N` equal parts"},
@@ -151,6 +153,7 @@ func (o *options) registerPlan(f *pflag.FlagSet) {
 		f.IntVar(size.of(&o.sizes), size.name, 0, size.usage)
 	}
 	f.Float64Var(&o.dropout, "dropout", 0, "`PROBABILITY` of dropout in gpt, after the embeddings and on every branch")
+	f.StringVar(&o.loss, "loss", crossEntropy, "what is minimised, `LOSS`: cross_entropy, or of mlp and conv mse, the mean square of what the output differs from 1 for the target and 0 for every other class")
 	for _, s := range settingFlags {
 		o.settings[s.key] = f.String(s.flag, "", s.usage)
 	}
@@ -190,7 +193,7 @@ func (o *options) change(s train.Settings) (train.Settings, error) {
 // must stay what they were.
 var (
 	programFlags = append([]string{"data", "steps", "device-memory"}, fixedFlags...)
-	fixedFlags   = append([]string{"model", "half", "seed", "dropout"}, sizeNames()...)
+	fixedFlags   = append([]string{"model", "half", "loss", "seed", "dropout"}, sizeNames()...)
 )
 
 // program returns the flags that a saved run remembers.

@@ -249,7 +249,7 @@ func (s *session) openTrainer() (err error) {
 	}
 	s.onClose(s.loader.Close)
 	s.trainer, err = train.New(train.Config{
-		Device: s.device, Model: s.model, Batches: s.loader, Spec: s.set.Spec(), Batch: s.batch, Seed: s.seed,
+		Device: s.device, Model: s.model, Loss: s.lossModule(), Batches: s.loader, Spec: s.set.Spec(), Batch: s.batch, Seed: s.seed,
 		Settings: settings, SaveOOM: s.saveOOM, Build: s.build, Capacity: s.capacity,
 	})
 	if err != nil {

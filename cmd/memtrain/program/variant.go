@@ -28,7 +28,7 @@ func (v *variant) plan() train.Plan {
 	o.half = v.half
 	return train.Plan{
 		Build: func(d *tensor.Device) (nn.Module, error) { return o.build(d) },
-		Spec:  v.spec, Batch: v.batch, Settings: v.settings, Sharding: v.sharding,
+		Loss:  o.lossModule(), Spec: v.spec, Batch: v.batch, Settings: v.settings, Sharding: v.sharding,
 	}
 }
 
@@ -73,6 +73,7 @@ type technique struct {
 // first.
 var techniques = []technique{
 	{"attention", "flash", setting("attention"), false},
+	{"loss", "lean", setting("loss"), false},
 	{"amp", "bf16", mixed, false},
 	{"half", "bf16", halved, true},
 	{"checkpoint", "block", setting("checkpoint"), false},

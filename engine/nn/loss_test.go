@@ -1,0 +1,112 @@
+package nn_test
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"memtop/engine/autograd"
+	"memtop/engine/device"
+	"memtop/engine/nn"
+	"memtop/engine/tensor"
+	"memtop/engine/tensor/tensortest"
+)
+
+// entropyOf is a cross-entropy of rows of logits of some type, run forward and
+// backward with one way to keep memory.
+func entropyOf(t *testing.T, rows, classes int, dtype device.DType, o nn.Options) (loss float64, gradient []float64, kept, peak int64) {
+	t.Helper()
+	d := tensortest.Device(t)
+	values, targets := make([]float64, rows*classes), make([]int32, rows)
+	for i := range values {
+		values[i] = 9 * math.Sin(float64(i*i))
+	}
+	for i := range targets {
+		targets[i] = int32(i * 7 % classes)
+	}
+	targets[1] = autograd.IgnoreIndex
+	weight := autograd.NewVariable("weight", tensor.From(d, values, tensor.Shape{rows, classes}, dtype, tensor.Tag{}))
+	defer weight.Close()
+	given := tensor.From(d, targets, tensor.Shape{rows}, device.Int32, tensor.Tag{})
+	c := nn.NewCtx(autograd.NewTape(d, 1), o)
+	before := d.Live()
+	usage := d.Measure(func() {
+		c.Run(func() {
+			logits := c.Scale(weight.Value(), -1)
+			v := c.Call(&nn.CrossEntropy{}, logits, c.Take(given))
+			c.Done(logits)
+			kept = d.Live() - before
+			loss = v.Data().Item()
+			c.Backward(v)
+		})
+	})
+	return loss, weight.Grad().Floats(), kept, usage.Peak - before
+}
+
+func TestBothWaysOfCrossEntropyHaveTheSameBits(t *testing.T) {
+	for _, dtype := range []device.DType{device.Float32, device.BFloat16, device.Float16, device.Float64} {
+		t.Run(dtype.String(), func(t *testing.T) {
+			lean, want, _, _ := entropyOf(t, 6, 333, dtype, nn.Options{})
+			loss, got, _, _ := entropyOf(t, 6, 333, dtype, nn.Options{LossMemory: nn.PyTorchLoss})
+			if loss != lean {
+				t.Errorf("loss %v, want %v", loss, lean)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("gradients (-lean +pytorch):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestCrossEntropyTakesTheBytesOfPyTorchs compares with testdata/loss_memory.json,
+// which testdata/loss_memory.py measures. PyTorch's has let go of the number of
+// targets when it takes most.
+func TestCrossEntropyTakesTheBytesOfPyTorchs(t *testing.T) {
+	raw, err := os.ReadFile("testdata/loss_memory.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var measured struct {
+		Cases []struct {
+			Rows, Classes int
+			Type          string
+			Kept, Peak    int64 // above logits' weight and targets
+		}
+	}
+	if err := json.Unmarshal(raw, &measured); err != nil {
+		t.Fatal(err)
+	}
+	types := map[string]device.DType{"float32": device.Float32, "bfloat16": device.BFloat16}
+	for _, want := range measured.Cases {
+		_, _, kept, peak := entropyOf(t, want.Rows, want.Classes, types[want.Type], nn.Options{LossMemory: nn.PyTorchLoss})
+		if peak -= device.Float32.Size(); kept != want.Kept || peak != want.Peak {
+			t.Errorf("%d rows of %d classes in %s: %d bytes are kept and %d taken, PyTorch's are %d and %d",
+				want.Rows, want.Classes, want.Type, kept, peak, want.Kept, want.Peak)
+		}
+	}
+}
+
+func TestMeanSquareOfClassesIsThatOfOnesAndZeros(t *testing.T) {
+	d := tensortest.Device(t)
+	output := []float64{0.25, -1, 2, 3, 0.5, 0}
+	ones := []float64{0, 0, 1, 1, 0, 0}
+	c := nn.NewCtx(autograd.NewTape(d, 1), nn.Options{})
+	loss := func(target *tensor.Tensor) (value float64, gradient []float64) {
+		w := autograd.NewVariable("w", tensor.From(d, output, tensor.Shape{2, 3}, device.Float64, tensor.Tag{}))
+		defer w.Close()
+		c.Run(func() {
+			v := c.Call(&nn.MSE{}, w.Value(), c.Take(target))
+			value = v.Data().Item()
+			c.Backward(v)
+		})
+		return value, w.Grad().Floats()
+	}
+	want, slope := loss(tensor.From(d, ones, tensor.Shape{2, 3}, device.Float64, tensor.Tag{}))
+	got, gradient := loss(tensor.From(d, []int32{2, 0}, tensor.Shape{2}, device.Int32, tensor.Tag{}))
+	if got != want || want == 0 || !cmp.Equal(gradient, slope) {
+		t.Errorf("loss %v with gradient %v, want %v with %v", got, gradient, want, slope)
+	}
+}

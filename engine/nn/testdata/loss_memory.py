@@ -1,0 +1,48 @@
+"""Writes loss_memory.json: the bytes of PyTorch's cross-entropy, for TestCrossEntropyTakesTheBytesOfPyTorchs.
+
+Run it with a Python that has torch:  python loss_memory.py > loss_memory.json
+What the processor's allocator reports is measured. bfloat16 is converted first, as autocast does for log_softmax on
+CUDA; autocast on a processor has another list.
+"""
+
+import json
+
+import torch
+from torch.nn import functional as F
+from torch._C._profiler import _EventType
+
+
+def allocations(run):
+    """Runs a function, and returns its result and the sizes of what it allocated, and freed as negative ones, in order."""
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as profile:
+        result = run()
+    found, events = [], list(profile.profiler.kineto_results.experimental_event_tree())
+    while events:
+        event = events.pop()
+        events += event.children
+        if event.typed[0] == _EventType.Allocation:
+            found.append((event.start_time_ns, event.typed[1].alloc_size))
+    return result, [size for _, size in sorted(found, key=lambda f: f[0])]
+
+
+def case(rows, classes, dtype):
+    weight = torch.randn(rows, classes).to(dtype).requires_grad_()
+    targets = torch.randint(classes, (rows,))
+
+    def forward():
+        logits = -weight
+        return F.cross_entropy(logits.float(), targets)
+
+    loss, there = allocations(forward)
+    _, back = allocations(loss.backward)
+    live, levels = 0, []
+    for size in there + back:
+        live += size
+        levels.append(live)
+    return {"rows": rows, "classes": classes, "type": str(dtype).split(".")[1],
+            "kept": sum(there), "peak": max(levels), "left": live}
+
+
+sizes = [(6, 11), (64, 1000), (128, 5003)]
+cases = [case(rows, classes, dtype) for rows, classes in sizes for dtype in (torch.float32, torch.bfloat16)]
+print(json.dumps({"torch": torch.__version__.split("+")[0], "cases": cases}, indent=1))
