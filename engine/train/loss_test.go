@@ -106,7 +106,7 @@ func TestBothWaysOfCrossEntropyTrainWithTheSameBits(t *testing.T) {
 		"checkpointed, from step 4": func(s *Settings) { s.Checkpoint = nn.PerBlock() },
 	} {
 		t.Run(name, func(t *testing.T) {
-			train := func(way string) []float64 {
+			train := func(way string) (got []float64, peak int64) {
 				b, s := newBench(t, 64<<20, tiny()), DefaultSettings()
 				change(&s)
 				trainer := b.trainer(t, s, nil)
@@ -114,10 +114,13 @@ func TestBothWaysOfCrossEntropyTrainWithTheSameBits(t *testing.T) {
 				if err := trainer.Change("loss", way); err != nil {
 					t.Fatal(err)
 				}
-				return losses(append(before, steps(t, trainer, 5)...))
+				after := steps(t, trainer, 5)
+				return losses(append(before, after...)), after[4].Memory.PeakAllocated
 			}
-			if diff := cmp.Diff(train("lean"), train("pytorch")); diff != "" {
-				t.Errorf("losses (-lean +pytorch):\n%s", diff)
+			want, least := train("lean")
+			got, peak := train("pytorch")
+			if diff := cmp.Diff(want, got); diff != "" || peak <= least {
+				t.Errorf("peak %d and %d, losses (-lean +pytorch):\n%s", least, peak, diff)
 			}
 		})
 	}
