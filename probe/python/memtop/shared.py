@@ -2,24 +2,26 @@
 
 Numbers of the tables and of events are the journal's, so all streams of one encoding
 have the same frames of events, steps and states. Only the last ones are kept, for
-viewers are served together.
+viewers are served together: what is kept longer is the job's memory.
 """
 
 from __future__ import annotations
 
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator
 
 from .events import forget
 
 _BYTES = 4 << 20
+_SECONDS = 2.0
 
 
 class Shared:
     """Owned by the server's thread."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[Hashable, tuple[object, list[bytes]]] = OrderedDict()
+        self._kept: OrderedDict[Hashable, tuple[float, object, list[bytes]]] = OrderedDict()
         self._size = 0  # bytes
         self._look, self._end = 0.0, 0
 
@@ -32,7 +34,7 @@ class Shared:
     def pieces(self, key: Hashable, source: object, make: Callable[[], Iterable[bytes]]) -> Iterator[bytes]:
         """Return the pieces that were made for the key, or make them. The source, which the key is of, is kept."""
         if known := self._kept.get(key):
-            yield from known[1]
+            yield from known[-1]
             return
         made = []
         for piece in make():
@@ -49,8 +51,9 @@ class Shared:
     def _keep(self, key: Hashable, source: object, made: list[bytes]) -> None:
         if key in self._kept:
             return  # another stream was quicker
-        self._kept[key] = (source, made)
+        now = time.monotonic()
+        self._kept[key] = (now, source, made)
         self._size += sum(map(len, made))
-        while self._size > _BYTES:
-            _, (_, oldest) = self._kept.popitem(last=False)
+        while self._kept and (self._size > _BYTES or now - next(iter(self._kept.values()))[0] > _SECONDS):
+            _, (*_, oldest) = self._kept.popitem(last=False)
             self._size -= sum(map(len, oldest))

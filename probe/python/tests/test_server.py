@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import weakref
+from types import SimpleNamespace
+
 import pytest
 from conftest import Serving, eventually
 
@@ -10,6 +13,10 @@ from memtop.events import encode_events
 from memtop.journal import BYE, COUNTERS, HELLO, STEP, Event
 from memtop.shared import Shared
 from memtop.wire import BASE, EVENTS
+
+
+class Source:
+    """What frames are made of."""
 
 
 def test_info_says_who_is_talking_and_how_the_memory_is(serving: Serving) -> None:
@@ -88,6 +95,17 @@ def test_viewers_of_one_encoding_share_the_work(serving: Serving, monkeypatch: p
         while stream.next < serving.journal.events:
             stream.frame()
     assert sum(calls) <= 5 * (serving.journal.events - before)
+
+
+def test_what_is_shared_is_let_go_when_all_viewers_have_had_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    shared, now = Shared(), [100.0]
+    monkeypatch.setattr("memtop.shared.time", SimpleNamespace(monotonic=lambda: now[0]))
+    sources = [Source() for _ in range(3)]
+    alive = [weakref.ref(source) for source in sources]
+    for number in range(3):
+        list(shared.pieces(number, sources.pop(0), lambda: [b"a frame"]))
+        now[0] += 1.5
+    assert [source() is not None for source in alive] == [False, True, True]
 
 
 def test_what_is_shared_is_bounded() -> None:
