@@ -83,7 +83,8 @@ class Server:
         self._meter.reason = reason
         self._meter.ending = True
         self._wake()
-        if threading.current_thread() is not self._thread:
+        # An interrupt may have come before the thread had begun: then it cannot be waited for.
+        if self._thread.is_alive() and threading.current_thread() is not self._thread:
             self._thread.join(2 * _CLOSE_WITHIN)
 
     def refuse(self, reason: str, *keys: str) -> None:

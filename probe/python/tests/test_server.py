@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import threading
 import weakref
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from conftest import Serving, eventually
+from pretended import Pretended
 
 from memtop import session, wire
 from memtop.events import encode_events
-from memtop.journal import BYE, COUNTERS, HELLO, STEP, Event
+from memtop.journal import BYE, COUNTERS, HELLO, STEP, Event, Journal
+from memtop.server import Server
 from memtop.shared import Shared
 from memtop.wire import BASE, EVENTS
 
@@ -95,6 +99,19 @@ def test_viewers_of_one_encoding_share_the_work(serving: Serving, monkeypatch: p
         while stream.next < serving.journal.events:
             stream.frame()
     assert sum(calls) <= 5 * (serving.journal.events - before)
+
+
+def test_a_start_that_was_interrupted_is_closed_without_a_word(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(thread: threading.Thread) -> None:
+        raise KeyboardInterrupt
+
+    journal = Journal()
+    server = Server(journal, Pretended(journal), str(tmp_path / "memtop"))
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(threading.Thread, "start", interrupted)
+        server.start()
+    server.close()
+    assert not list((tmp_path / "memtop").glob("*.sock"))
 
 
 def test_what_is_shared_is_let_go_when_all_viewers_have_had_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -74,7 +74,11 @@ class Job:
 
     def end(self) -> tuple[int, str, str]:
         """Wait for the end, and return the exit status and what was written."""
-        status = self.process.wait(timeout=600)
+        try:
+            status = self.process.wait(timeout=600)
+        except subprocess.TimeoutExpired:
+            last = self._written[0].read_text()[-200:]
+            raise AssertionError(f"it goes on: {last!r}, and said {self._written[1].read_text()!r}") from None
         return status, self._written[0].read_text(), self._written[1].read_text()
 
     def record(self, steps: int) -> dict[str, Any]:
