@@ -117,7 +117,7 @@ var picture = map[string][]string{
 	"cmd/memtrain": {"cmd/memtrain/program", "engine/device/cuda"},
 	"cmd/memtrain/program": {
 		"cmd/command", "cmd/output", "engine/...", "probe", "probe/engine", "snapshots/hostmemory", "snapshots/pytorch", "snapshots/quantity", "snapshots/trace",
-		"github.com/spf13/cobra", "github.com/spf13/pflag",
+		"github.com/charmbracelet/x/term", "github.com/spf13/cobra", "github.com/spf13/pflag",
 	},
 	"cmd/memtrain/benchengine": {"cmd/memtrain/program", "engine/..."},
 	"cmd/memtrain/benchgpu":    {"engine/device/cuda"},

@@ -64,6 +64,16 @@ func (s Settings) With(key, value string) (Settings, error) {
 	return s, fmt.Errorf("there is no setting %q: %v are known", key, Keys())
 }
 
+// Chosen returns the settings that are not those of a run that chose nothing but the
+// optimizer.
+func (s Settings) Chosen() []trace.Value {
+	d := DefaultSettings()
+	if d.Optimizer.Kind != s.Optimizer.Kind {
+		d.Optimizer, d.LR = optim.Defaults(s.Optimizer.Kind), optim.DefaultLR(s.Optimizer.Kind)
+	}
+	return changes(&d, &s)
+}
+
 // changed returns the settings with some of them changed.
 func (s Settings) changed(list []trace.Value) (Settings, error) {
 	for _, c := range list {

@@ -72,7 +72,7 @@ func (c *comparison) run(ctx context.Context, stdout *command.Output, stderr io.
 	table := &comparisonTable{out: stdout, markdown: c.markdown, silent: c.asJSON, cases: list}
 	rows := make([]compared, 0, len(list))
 	for _, changes := range list {
-		row, err := c.one(ctx, changes, stderr)
+		row, err := c.one(ctx, changes, stderr, table)
 		if err != nil {
 			return err
 		}
@@ -131,7 +131,7 @@ func (c *comparison) parse() ([][]trace.Value, error) {
 }
 
 // one is a run from the beginning. One that does not fit is a row that says so.
-func (c *comparison) one(ctx context.Context, changes []trace.Value, stderr io.Writer) (compared, error) {
+func (c *comparison) one(ctx context.Context, changes []trace.Value, stderr io.Writer, table *comparisonTable) (compared, error) {
 	row := compared{Settings: settingsText(changes)}
 	o := c.options
 	o.asJSON = true // it announces nothing
@@ -141,6 +141,9 @@ func (c *comparison) one(ctx context.Context, changes []trace.Value, stderr io.W
 	s := &session{options: &o, stderr: stderr, changes: changes}
 	defer s.close()
 	err := s.open(ctx, io.Discard)
+	if s.machine != nil {
+		err = errors.Join(err, table.title(s, c.half))
+	}
 	if err == nil {
 		err = row.measure(ctx, s)
 	}
@@ -205,7 +208,25 @@ type comparisonTable struct {
 	out              io.Writer
 	markdown, silent bool
 	cases            [][]trace.Value
-	begun            bool
+	titled, begun    bool
+}
+
+// title prints, above the table, what all rows have in common: what is trained, and all
+// that the flags say of how.
+func (t *comparisonTable) title(s *session, h half) error {
+	if t.silent || t.titled {
+		return nil
+	}
+	t.titled = true
+	common, err := s.change(train.DefaultSettings())
+	if err != nil {
+		return err
+	}
+	if !t.markdown {
+		return s.header(&common, h).print(t.out)
+	}
+	_, err = fmt.Fprintf(t.out, "%s\n\n", s.header(&common, h))
+	return err
 }
 
 func (t *comparisonTable) row(r *compared) error {

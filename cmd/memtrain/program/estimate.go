@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -105,13 +106,7 @@ func (e *Estimate) Run(ctx context.Context) (*EstimateReport, error) {
 
 // about describes the run.
 func (v *variant) about() string {
-	text := v.shape() + "; " + v.howTrained(&v.settings)
-	if v.half != "" {
-		text += ", in " + v.half.dtype().String()
-	}
-	if v.half != "" && v.settings.Optimizer.NoMainCopies {
-		text += " throughout"
-	}
+	text := v.shape() + "; " + strings.Join(v.howTrained(&v.settings, v.half), ", ")
 	if v.sharding.Ranks > 1 {
 		text += fmt.Sprintf(", %d ranks", v.sharding.Ranks)
 	}

@@ -1,12 +1,12 @@
 package program
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"math"
-	"os"
+	"strings"
+
+	"github.com/charmbracelet/x/term"
 
 	"memtop/cmd/command"
 	"memtop/engine/train"
@@ -15,11 +15,11 @@ import (
 
 // reporter reports steps, in text or in JSON.
 type reporter struct {
-	out      *command.Output
-	json     *json.Encoder // nil for text
-	terminal bool          // a line can be overwritten
-	last     *train.Event
-	steps    int64
+	out   *command.Output
+	json  *json.Encoder // nil for text
+	width int           // of the terminal, where a line is overwritten by the next; 0 for none
+	last  *train.Event
+	steps int64
 }
 
 func newReporter(s *session, stdout *command.Output) *reporter {
@@ -27,10 +27,7 @@ func newReporter(s *session, stdout *command.Output) *reporter {
 	if s.asJSON {
 		r.json = json.NewEncoder(stdout.JSON())
 	}
-	if f, ok := stdout.Raw().(*os.File); ok {
-		info, err := f.Stat()
-		r.terminal = err == nil && info.Mode()&os.ModeCharDevice != 0
-	}
+	r.width, _, _ = term.GetSize(stdout.Fd()) // 0 where it is no terminal
 	return r
 }
 
@@ -40,8 +37,8 @@ func (r *reporter) step(e *train.Event) error {
 	if r.json != nil {
 		return progressed(r.json.Encode(objectOf(e)))
 	}
-	if r.terminal {
-		_, err := fmt.Fprint(r.out.Raw(), "\r", progress(e, r.steps), "\x1b[K")
+	if r.width > 0 {
+		_, err := fmt.Fprint(r.out.Raw(), "\r", shortened(progress(e, r.steps), r.width), "\x1b[K")
 		return progressed(err)
 	}
 	_, err := fmt.Fprintln(r.out, progress(e, r.steps))
@@ -75,9 +72,22 @@ func progress(e *train.Event, steps int64) string {
 	if e.Skipped {
 		skipped = "  skipped"
 	}
-	return fmt.Sprintf("step %d%s  loss %.4f  %.0f tokens/s  %s allocated  %s reserved  %s peak%s",
-		e.Step, of, e.Loss, float64(e.Tokens)/e.Duration.Seconds(),
-		sizeText(e.Memory.Allocated), sizeText(e.Memory.Reserved), sizeText(e.Memory.PeakAllocated), skipped)
+	return fmt.Sprintf("step %d%s  loss %.4f%s  %.0f tokens/s  %s peak  %s reserved  %s allocated",
+		e.Step, of, e.Loss, skipped, float64(e.Tokens)/e.Duration.Seconds(),
+		sizeText(e.Memory.PeakAllocated), sizeText(e.Memory.Reserved), sizeText(e.Memory.Allocated))
+}
+
+// shortened leaves out the last parts of a line that a terminal of some width would break:
+// the next could not overwrite it.
+func shortened(line string, width int) string {
+	for len(line) >= width {
+		end := strings.LastIndex(line, "  ")
+		if end < 0 {
+			return line[:max(width-1, 0)]
+		}
+		line = line[:end]
+	}
+	return line
 }
 
 // end closes the report: in text, with what the last step's memory was for.
@@ -85,81 +95,10 @@ func (r *reporter) end() error {
 	if r.json != nil || r.last == nil {
 		return nil
 	}
-	if r.terminal {
+	if r.width > 0 {
 		fmt.Fprintln(r.out)
 	}
-	m := &r.last.Memory
-	_, err := fmt.Fprintf(r.out, "measured   %s\n", needs(m))
-	return progressed(err)
-}
-
-// needs says how much memory a step takes, and for what.
-func needs(m *train.Memory) string {
-	h, host := &m.Highest, int64(0)
-	for _, n := range m.Host {
-		host += n
-	}
-	text := fmt.Sprintf("%s parameters  %s gradients  %s optimizer  %s activations  %s inputs  %s peak  %s reserved",
-		sizeText(h[trace.Parameter]), sizeText(h[trace.Gradient]), sizeText(h[trace.Optimizer]),
-		sizeText(h[trace.Activation]), sizeText(h[trace.Input]), sizeText(m.PeakAllocated), sizeText(m.PeakReserved))
-	if host > 0 {
-		text += "  " + sizeText(host) + " on the host"
-	}
-	return text
-}
-
-// announce says what is going to be trained and, by a step that computes
-// nothing, what it will need. It fails when that is not there.
-func (s *session) announce(ctx context.Context, out io.Writer) error {
-	needed, warning, refused := s.checkFit(ctx)
-	if s.asJSON {
-		return refused
-	}
-	if s.without != nil {
-		if _, err := fmt.Fprintf(out, "device     %s, because %v\n", s.machine.Name(), s.without); err != nil {
-			return err
-		}
-	}
-	if _, err := fmt.Fprintf(out, "%s on %s of %s: %s, %s\n", s.options.model, s.machine.Name(),
-		sizeText(s.capacity), s.shape(), s.howTrained(&s.settings)); err != nil {
-		return err
-	}
-	if _, err := fmt.Fprintf(out, "estimate   %s\n", needs(&needed.Memory)); err != nil {
-		return err
-	}
-	if s.settings.InPlace {
-		if _, err := fmt.Fprintf(out, "in place   %s\n", needed.InPlace()); err != nil {
-			return err
-		}
-	}
-	if refused == nil && warning != "" {
-		_, refused = fmt.Fprintln(out, warning)
-	}
-	return refused
-}
-
-// shape describes the model's size.
-func (o *options) shape() string {
-	text := fmt.Sprintf("%d layers of width %d", o.layers, o.dim)
-	if o.preset.family.text {
-		text += fmt.Sprintf(", %d heads", o.heads)
-		if o.kvHeads != 0 && o.kvHeads != o.heads {
-			text += fmt.Sprintf(" on %d", o.kvHeads)
-		}
-		text += fmt.Sprintf(", %d tokens of %d", o.seq, o.vocab)
-	}
-	return text
-}
-
-// howTrained describes how it is trained.
-func (o *options) howTrained(s *train.Settings) string {
-	text := fmt.Sprintf("batch %d, %s", o.batch, s.Optimizer.Kind)
-	for _, key := range []string{"checkpoint", "amp"} {
-		if v := s.Values()[key]; v != "none" && v != "off" {
-			text += ", " + key + " " + v
-		}
-	}
-	return text
+	return progressed(printNeeds(r.out, "measured", &r.last.Memory))
 }
 
 // object is what --json prints of a step.

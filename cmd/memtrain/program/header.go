@@ -1,0 +1,172 @@
+package program
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"memtop/engine/train"
+	"memtop/snapshots/trace"
+)
+
+// lineWidth is what memtrain's lines are folded to, but for those about steps.
+const lineWidth = 80
+
+// labelWidth is that of what a line is about, before it.
+const labelWidth = 11
+
+// fold prints parts that no line breaks, with a space between them, in as many lines as
+// they need: after a label, and under that.
+func fold(out io.Writer, label string, parts ...string) error {
+	line, text := fmt.Sprintf("%-*s", labelWidth, label), ""
+	for i, part := range parts {
+		if i > 0 && len(line)+1+len(part) > lineWidth {
+			text += strings.TrimRight(line, " ") + "\n"
+			line = strings.Repeat(" ", labelWidth-1)
+		}
+		if i > 0 {
+			line += " "
+		}
+		line += part
+	}
+	_, err := fmt.Fprintln(out, text+line)
+	return err
+}
+
+// announce says what is going to be trained and, by a step that computes
+// nothing, what it will need. It fails when that is not there.
+func (s *session) announce(ctx context.Context, out io.Writer) error {
+	needed, warning, refused := s.checkFit(ctx)
+	if s.asJSON {
+		return refused
+	}
+	if s.without != nil {
+		if err := fold(out, "device", strings.Fields(fmt.Sprintf("%s, because %v", s.machine.Name(), s.without))...); err != nil {
+			return err
+		}
+	}
+	if err := s.header(&s.settings, s.half).print(out); err != nil {
+		return err
+	}
+	if err := printNeeds(out, "estimate", &needed.Memory); err != nil {
+		return err
+	}
+	if s.settings.InPlace {
+		if err := fold(out, "in place", strings.Fields(needed.InPlace())...); err != nil {
+			return err
+		}
+	}
+	if refused == nil && warning != "" {
+		_, refused = fmt.Fprintln(out, warning)
+	}
+	return refused
+}
+
+// header is what is trained, where and how.
+type header struct {
+	model, shape, place string
+	how                 []string
+}
+
+// header describes the run, as it would be with these settings and this half.
+func (s *session) header(how *train.Settings, h half) header {
+	place := fmt.Sprintf("on %s of %s", s.machine.Name(), sizeText(s.capacity))
+	return header{s.options.model, s.shape(), place, s.howTrained(how, h)}
+}
+
+// print prints it in folded lines.
+func (h header) print(out io.Writer) error {
+	if err := fold(out, "model", append([]string{h.model + ":"}, strings.Fields(h.shape)...)...); err != nil {
+		return err
+	}
+	return fold(out, "training", listed(append([]string{h.place}, h.how...))...)
+}
+
+// String is the same in one line.
+func (h header) String() string {
+	return fmt.Sprintf("%s %s: %s; %s", h.model, h.place, h.shape, strings.Join(h.how, ", "))
+}
+
+// listed puts commas between parts.
+func listed(parts []string) []string {
+	list := slices.Clone(parts)
+	for i := range len(list) - 1 {
+		list[i] += ","
+	}
+	return list
+}
+
+// shape describes the model's size.
+func (o *options) shape() string {
+	text := fmt.Sprintf("%d layers of width %d", o.layers, o.dim)
+	if o.preset.family.text {
+		text += fmt.Sprintf(", %d heads", o.heads)
+		if o.kvHeads != 0 && o.kvHeads != o.heads {
+			text += fmt.Sprintf(" on %d", o.kvHeads)
+		}
+		text += fmt.Sprintf(", %d tokens of %d", o.seq, o.vocab)
+	}
+	return text
+}
+
+// howTrained names the batch, the optimizer and all that is not as it is by default.
+func (o *options) howTrained(s *train.Settings, h half) []string {
+	list := []string{fmt.Sprintf("batch %d", o.batch), s.Optimizer.Kind.String()}
+	for _, v := range s.Chosen() {
+		list = append(list, v.Key+"="+v.Value)
+	}
+	if h != "" {
+		list = append(list, "half="+h.String())
+	}
+	if o.dropout != 0 {
+		list = append(list, fmt.Sprintf("dropout=%g", o.dropout))
+	}
+	if o.budget != 0 {
+		list = append(list, "memory-budget="+o.budget.String())
+	}
+	return list
+}
+
+// printNeeds prints how much memory a step takes at its highest moment, in parts that add up
+// to that, and then what is no part of it.
+func printNeeds(out io.Writer, label string, m *train.Memory) error {
+	rounding, sum := m.PeakAllocated, []string{sizeText(m.PeakAllocated) + " peak"}
+	sign, elsewhere := "= ", []string(nil)
+	add := func(n int64, name string) {
+		if n > 0 {
+			sum = append(sum, sign+sizeText(n)+" "+name)
+			sign = "+ "
+		}
+	}
+	for _, c := range trace.Categories {
+		rounding -= m.AtPeak[c]
+		add(m.AtPeak[c], c.String())
+		if m.Highest[c] > m.AtPeak[c] {
+			elsewhere = append(elsewhere, sizeText(m.Highest[c])+" "+c.String())
+		}
+	}
+	add(rounding, "rounding")
+	if err := fold(out, label, sum...); err != nil {
+		return err
+	}
+	if len(elsewhere) > 0 {
+		if err := fold(out, "", append([]string{"at other moments up to"}, listed(elsewhere)...)...); err != nil {
+			return err
+		}
+	}
+	rest := []string{sizeText(m.PeakReserved) + " reserved"}
+	if host := total(&m.Host); host > 0 {
+		rest = append(rest, sizeText(host)+" on the host")
+	}
+	return fold(out, "", listed(rest)...)
+}
+
+// total adds the bytes of all categories up.
+func total(bytes *[trace.CategoryCount]int64) (sum int64) {
+	for _, n := range bytes {
+		sum += n
+	}
+	return sum
+}

@@ -1,0 +1,37 @@
+package train
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"memtop/snapshots/trace"
+)
+
+// TestEverySettingThatWasChosenIsNamed changes each setting of the table by itself, to
+// its first other choice where it has some.
+func TestEverySettingThatWasChosenIsNamed(t *testing.T) {
+	if list := DefaultSettings().Chosen(); len(list) > 0 {
+		t.Errorf("by default: got %v", list)
+	}
+	for _, k := range settingKeys {
+		s := DefaultSettings()
+		value := "2"
+		for _, choice := range k.choices {
+			if choice != k.get(&s) {
+				value = choice
+			}
+		}
+		s, err := s.With(k.key, value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := []trace.Value{{Key: k.key, Value: k.get(&s)}}
+		if k.key == "optimizer" {
+			want = nil // its own rate is not chosen either
+		}
+		if diff := cmp.Diff(want, s.Chosen()); diff != "" {
+			t.Errorf("%s=%s (-want +got):\n%s", k.key, value, diff)
+		}
+	}
+}
