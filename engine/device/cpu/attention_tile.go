@@ -1,5 +1,7 @@
 package cpu
 
+import "memtop/engine/device"
+
 // gradTile is a range of queries by a range of keys on the way back. p holds
 // their probabilities and ds the gradients of their scores, both [rows, cols].
 type gradTile[T float] struct {
@@ -23,9 +25,8 @@ func (t *gradTile[T]) compute(w *worker, j *attentionGradJob, delta []T) {
 		if seen > 0 {
 			exponentials(p[:seen], p[:seen], 1, lse[t.query+r])
 		}
-		for k := range ds {
-			ds[k] = p[k] * (ds[k] - delta[t.query+r])
-		}
+		standardize(ds, ds, delta[t.query+r], 1)
+		combine(device.Mul, ds, ds, p)
 	}
 }
 

@@ -5,6 +5,7 @@ import "memtop/engine/device"
 // convJob holds the operands of a convolution's products, used again for each.
 type convJob struct {
 	plan      device.ConvPlan
+	taps      []tap // of the kernel
 	unfolding unfolding
 	places    placed
 	band      shifted // places from the first of a band on
@@ -12,15 +13,15 @@ type convJob struct {
 
 // Conv2D implements device.Convolutions.
 func (b *Backend) Conv2D(p device.ConvPlan) {
+	j := &b.jobs.conv
+	j.plan, j.taps = p, tapsOf(&p, j.taps)
 	if p.Wide() {
 		b.convWide(p)
 		return
 	}
-	j := &b.jobs.conv
-	j.plan = p
 	x, y, bias := b.resolve(p.X), b.resolve(p.Y), b.resolve(p.Bias)
 	for group := range p.Groups {
-		j.unfolding, j.places = unfoldingOf(&j.plan, x, group), placedIn(y, &p, group)
+		j.unfolding, j.places = j.unfoldingOf(x, group), placedIn(y, &p, group)
 		g := product{
 			a: b.resolve(p.GroupWeights(p.Weight, group)), lda: p.Unfolded, b: view{kind: device.Float32}, madeB: &j.unfolding,
 			c: y, places: &j.places, m: p.OutGroup, n: p.Batch * p.OutRows * p.OutColumns, k: p.Unfolded, alpha: 1,
@@ -34,12 +35,12 @@ func (b *Backend) Conv2D(p device.ConvPlan) {
 
 // Conv2DBackward implements device.Convolutions.
 func (b *Backend) Conv2DBackward(g device.ConvBackwardPlan) {
+	j := &b.jobs.conv
+	j.plan, j.taps = g.ConvPlan, tapsOf(&g.ConvPlan, j.taps)
 	if g.Wide() {
 		b.convGradWide(&g)
 		return
 	}
-	j := &b.jobs.conv
-	j.plan = g.ConvPlan
 	_, image, sums := g.Scratch()
 	for group := range g.Groups {
 		j.places = placedIn(b.resolve(g.DY), &g.ConvPlan, group)
@@ -58,7 +59,7 @@ func (b *Backend) Conv2DBackward(g device.ConvBackwardPlan) {
 // convWeightGrad sets a group of dweight to dy · unfoldedᵀ over all places.
 func (b *Backend) convWeightGrad(g *device.ConvBackwardPlan, group int) {
 	j := &b.jobs.conv
-	j.unfolding = unfoldingOf(&j.plan, b.resolve(g.X), group)
+	j.unfolding = j.unfoldingOf(b.resolve(g.X), group)
 	b.multiply(product{
 		a: view{kind: device.Float32}, madeA: &j.places, b: view{kind: device.Float32}, madeB: &j.unfolding, transB: true,
 		c: b.resolve(g.GroupWeights(g.DWeight, group)), ldc: g.Unfolded,
@@ -84,10 +85,10 @@ func (b *Backend) convInputGrad(g *device.ConvBackwardPlan, group int, sums devi
 				c: viewOf(unfolded), ldc: columns, m: g.Unfolded, n: columns, k: g.OutGroup, alpha: 1,
 			})
 			b.jobs.places = placesJob{
-				p: &j.plan, unfolded: unfolded, columns: columns, dx: dx, sums: b.resolve(sums),
-				image: image, first: group * g.InGroup, row: row, rows: rows,
+				p: &j.plan, taps: j.taps, unfolded: unfolded, columns: columns, dx: dx, sums: b.resolve(sums),
+				image: image, images: n, first: group * g.InGroup, row: row, rows: rows,
 			}
-			b.pool.run(&b.jobs.places, n*g.InGroup)
+			b.pool.run(&b.jobs.places, g.InGroup)
 		}
 	}
 }
@@ -103,43 +104,56 @@ func (s *shifted) line(w *worker, dst []float32, row, place int) {
 	s.placed.line(w, dst, row, s.from+place)
 }
 
-// placesJob folds what places gave back to what they saw, in images from one on; a
-// part is a channel of an image, whose elements get their sums in one order.
+// placesJob folds what places gave back to what they saw, in some images from one
+// on; a part is a channel, whose elements get their sums in one order.
 type placesJob struct {
-	p                       *device.ConvPlan
-	unfolded                []float32 // Unfolded × columns
-	columns                 int
-	dx, sums                view // sums are of one image between its bands
-	image, first, row, rows int
+	p                    *device.ConvPlan
+	taps                 []tap
+	unfolded             []float32 // Unfolded × columns
+	columns              int
+	dx, sums             view // sums are of one image between its bands
+	image, images, first int
+	row, rows            int
 }
 
-func (j *placesJob) run(w *worker, part int) {
+func (j *placesJob) run(w *worker, channel int) {
 	p := j.p
-	size := p.InHeight * p.InWidth
-	image, channel := part/p.InGroup, part%p.InGroup
-	at := ((j.image+image)*p.InChannels + j.first + channel) * size
-	whole := j.rows == p.OutRows
-	var to []float32
-	switch {
-	case j.dx.kind == device.Float32:
-		to = slice[float32](j.dx, at, size)
-	case whole:
-		to = scratch[float32](w, slotA, size)
-	default:
-		to = slice[float32](j.sums, channel*size, size)
+	size, places := p.InHeight*p.InWidth, j.rows*p.OutColumns
+	planes, apart := j.planes(w, channel)
+	for image := 0; j.row == 0 && image < j.images; image++ {
+		clear(planes[image*apart : image*apart+size])
 	}
-	if j.row == 0 {
-		clear(to)
-	}
-	places := j.rows * p.OutColumns
-	taps := p.KernelHeight * p.KernelWidth
-	for tap := range taps {
-		from := j.unfolded[(channel*taps+tap)*j.columns+image*places:]
-		foldTap(p, to, from[:places], tap, j.row, j.rows)
+	for i := range j.taps {
+		from := j.unfolded[(channel*len(j.taps)+i)*j.columns:]
+		for image := range j.images {
+			foldTap(p, &j.taps[i], planes[image*apart:image*apart+size], from[image*places:(image+1)*places], j.row, j.rows)
+		}
 	}
 	if j.dx.kind != device.Float32 && j.row+j.rows == p.OutRows {
-		narrow(j.dx, at, to)
+		for image := range j.images {
+			narrow(j.dx, j.at(image, channel), planes[image*apart:image*apart+size])
+		}
 	}
+}
+
+// planes returns where a channel's sums of all images are kept, and the distance from
+// one image's to the next's.
+func (j *placesJob) planes(w *worker, channel int) (planes []float32, apart int) {
+	size := j.p.InHeight * j.p.InWidth
+	switch {
+	case j.dx.kind == device.Float32:
+		apart = j.p.InChannels * size
+		return slice[float32](j.dx, j.at(0, channel), (j.images-1)*apart+size), apart
+	case j.rows == j.p.OutRows:
+		return scratch[float32](w, slotA, j.images*size), size
+	default:
+		return slice[float32](j.sums, channel*size, size), size
+	}
+}
+
+// at returns where an image's channel begins in dx.
+func (j *placesJob) at(image, channel int) int {
+	return ((j.image+image)*j.p.InChannels + j.first + channel) * j.p.InHeight * j.p.InWidth
 }
 
 // convBiasGrad sums dy over places, then over images.

@@ -63,70 +63,25 @@ func (l *placed) store(w *worker, g *product, held []float32, stride, i, rows, j
 // unfolding is the matrix of what places see of one group of X.
 type unfolding struct {
 	p     *device.ConvPlan
+	taps  []tap
 	x     view
 	first int // channel of the group
 }
 
-func unfoldingOf(p *device.ConvPlan, x view, group int) unfolding {
-	return unfolding{p, x, group * p.InGroup}
+func (j *convJob) unfoldingOf(x view, group int) unfolding {
+	return unfolding{&j.plan, j.taps, x, group * j.plan.InGroup}
 }
 
 // line implements lines.
 func (u *unfolding) line(w *worker, dst []float32, row, place int) {
-	p := u.p
-	taps := p.KernelHeight * p.KernelWidth
-	channel, tap := u.first+row/taps, row%taps
-	inside, end, x := inputSpan(p, tap)
+	p, t := u.p, &u.taps[row%len(u.taps)]
 	size := p.OutRows * p.OutColumns
-	image, rest := place/size, place%size
-	y, column := rest/p.OutColumns, rest%p.OutColumns
-	for len(dst) > 0 {
-		n := min(len(dst), p.OutColumns-column)
-		part := dst[:n]
-		from, to := max(inside, column), min(end, column+n)
-		if in := inputRow(p, y, tap); in < 0 || in >= p.InHeight || from >= to {
-			clear(part)
-		} else {
-			at := ((image*p.InChannels+channel)*p.InHeight+in)*p.InWidth + x + (from-inside)*p.StrideWidth
-			u.seen(w, part, from-column, to-column, at)
-		}
-		dst, column, y = dst[n:], 0, y+1
-		if y == p.OutRows {
-			image, y = image+1, 0
-		}
-	}
-}
-
-// seen sets dst to what it sees of X: from one place to another the input from an
-// element on, zeros around them.
-func (u *unfolding) seen(w *worker, dst []float32, from, to, at int) {
-	if from > 0 {
-		clear(dst[:from])
-	}
-	if to < len(dst) {
-		clear(dst[to:])
-	}
-	stride, dst := u.p.StrideWidth, dst[from:to]
-	n := (len(dst)-1)*stride + 1
-	if u.x.kind == device.Float32 {
-		spread(dst, slice[float32](u.x, at, n), stride)
-	} else {
-		spread(dst, load[float32](w, slotA, u.x, at, n), stride)
-	}
-}
-
-// spread sets dst to every stride-th number of src.
-func spread(dst, src []float32, stride int) {
-	switch stride {
-	case 1:
-		copy(dst, src)
-	case 2:
-		for i := range dst {
-			dst[i] = src[2*i]
-		}
-	default:
-		for i := range dst {
-			dst[i] = src[i*stride]
-		}
+	channel := place/size*p.InChannels + u.first + row/len(u.taps)
+	for place %= size; len(dst) > 0; place, channel = 0, channel+p.InChannels {
+		n := min(len(dst), size-place)
+		top, rows := t.rows(p, place/p.OutColumns, (place+n-1)/p.OutColumns)
+		image := load[float32](w, slotA, u.x, (channel*p.InHeight+top)*p.InWidth, rows*p.InWidth)
+		unfoldTap(p, t, dst[:n], image, top, place)
+		dst = dst[n:]
 	}
 }

@@ -1,6 +1,9 @@
 package cpu
 
-import "memtop/engine/device"
+import (
+	"memtop/engine/device"
+	"memtop/engine/device/cpu/simd"
+)
 
 // Operations on rows are cut into parts of whole rows, about this many elements.
 const rowElements = 16 << 10
@@ -82,16 +85,20 @@ func statistics[T float](x []T, eps float64, rms bool) (mean, rstd float64) {
 
 // affine sets y = (x−mean)·rstd·weight + bias.
 func affine[T float](y, x, weight, bias []T, mean, rstd T) {
-	x = x[:len(y)]
-	for i := range y {
-		v := (x[i] - mean) * rstd
-		if weight != nil {
-			v *= weight[i]
-		}
-		if bias != nil {
-			v += bias[i]
-		}
-		y[i] = v
+	standardize(y, x, mean, rstd)
+	if weight != nil {
+		combine(device.Mul, y, y, weight)
+	}
+	if bias != nil {
+		combine(device.Add, y, y, bias)
+	}
+}
+
+// standardize sets dst = (x−mean)·rstd.
+func standardize[T float](dst, x []T, mean, rstd T) {
+	x = x[:len(dst)]
+	for i := simd.Standardize(single(dst), single(x), float32(mean), float32(rstd)); i < len(dst); i++ {
+		dst[i] = (x[i] - mean) * rstd
 	}
 }
 
@@ -148,34 +155,25 @@ func normGradPart[T float](w *worker, j *normGradJob, part int) {
 		if !j.RMS {
 			mean = slice[T](j.mean, row, 1)[0]
 		}
-		normGradRow(dx, x, dy, weight, mean, slice[T](j.rstd, row, 1)[0], j.RMS)
+		normGradRow(w, dx, x, dy, weight, mean, slice[T](j.rstd, row, 1)[0], j.RMS)
 		store(j.dx, at, dx)
 	})
 }
 
-func normGradRow[T float](dx, x, dy, weight []T, mean, rstd T, rms bool) {
-	var sumG, sumGX float64
-	x, dy = x[:len(dx)], dy[:len(dx)]
-	for i := range dx {
-		g := dy[i]
-		if weight != nil {
-			g *= weight[i]
-		}
-		sumG += float64(g)
-		sumGX += float64(g) * float64((x[i]-mean)*rstd)
+// normGradRow may be given dy as dx.
+func normGradRow[T float](w *worker, dx, x, dy, weight []T, mean, rstd T, rms bool) {
+	unit, g := scratch[T](w, slotE, len(x)), dy
+	standardize(unit, x, mean, rstd)
+	if weight != nil {
+		g = scratch[T](w, slotF, len(x))
+		combine(device.Mul, g, dy, weight)
 	}
-	n := float64(len(x))
-	avgG, avgGX := T(sumG/n), T(sumGX/n)
-	if rms {
-		avgG = 0
+	n, shift := float64(len(x)), 0.0
+	if !rms {
+		shift = sum(g) / n
 	}
-	for i := range dx {
-		g := dy[i]
-		if weight != nil {
-			g *= weight[i]
-		}
-		dx[i] = rstd * (g - avgG - (x[i]-mean)*rstd*avgGX)
-	}
+	addScaled(dx, g, unit, T(-dot(g, unit)/n))
+	standardize(dx, dx, T(shift), rstd)
 }
 
 func (j *normParamsJob) run(w *worker, part int) {
@@ -190,6 +188,7 @@ func normParamsPart[T float](w *worker, j *normParamsJob, part int) {
 	col := part * paramCols
 	n := min(paramCols, j.Cols-col)
 	var dw, db [paramCols]float64
+	unit := scratch[T](w, slotC, n)
 	for row := range j.Rows {
 		x := load[T](w, slotA, j.x, row*j.Cols+col, n)
 		dy := load[T](w, slotB, j.dy, row*j.Cols+col, n)
@@ -198,10 +197,9 @@ func normParamsPart[T float](w *worker, j *normParamsJob, part int) {
 		if !j.RMS {
 			mean = slice[T](j.mean, row, 1)[0]
 		}
-		for i, g := range dy {
-			dw[i] += float64(g) * float64((x[i]-mean)*rstd)
-			db[i] += float64(g)
-		}
+		standardize(unit, x, mean, rstd)
+		accumulateProducts(dw[:n], dy, unit)
+		accumulate(db[:n], dy)
 	}
 	if !j.dw.absent() {
 		narrow(j.dw, col, dw[:n])

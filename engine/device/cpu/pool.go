@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"runtime"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -12,26 +13,58 @@ type job interface {
 }
 
 // pool runs one job at a time on its workers: the caller's goroutine, which is
-// worker 0, and helpers that sleep between jobs. A helper that wakes late, for
-// the machine may be busy, finds the job closed and is not waited for.
+// worker 0, and helpers. A helper that wakes late, for the machine may be busy,
+// finds the job closed and is not waited for.
+//
+// A step is hundreds of operations, most of them shorter than it takes the system
+// to wake a thread. So who has nothing to do looks for a moment whether that
+// changes before it sleeps: a helper for the next job, the caller for the end of
+// the helpers' parts.
 type pool struct {
 	workers []*worker
 	wake    chan struct{} // closed by close, which ends the helpers
 	helpers sync.WaitGroup
+	glances int // 0 where workers have no processor each
 
-	mu     sync.Mutex // guards what follows
-	idle   *sync.Cond // signalled when active becomes 0
-	open   bool       // the job still has parts
-	active int        // helpers at work
-	job    job
-	parts  int
-	next   atomic.Int64 // the next part to do
-	fault  any          // the first panic of any worker
+	jobs    atomic.Uint32 // how many were started
+	looking atomic.Int32  // helpers that look for the next one
+	active  atomic.Int32  // helpers at work; changed under mu
+	next    atomic.Int64  // the next part to do
+
+	mu    sync.Mutex // guards what follows
+	idle  *sync.Cond // signalled when active becomes 0
+	open  bool       // the job still has parts
+	job   job
+	parts int
+	fault any // the first panic of any worker
+}
+
+// A worker looks so often before it sleeps, some 50 µs, and lets other goroutines
+// run after so many.
+const (
+	glances       = 40_000
+	uninterrupted = 2_000
+)
+
+// glance looks until done, and reports whether it came to that.
+func (p *pool) glance(done func() bool) bool {
+	for i := range p.glances {
+		if done() {
+			return true
+		}
+		if i%uninterrupted == uninterrupted-1 {
+			runtime.Gosched()
+		}
+	}
+	return false
 }
 
 func newPool(threads int) *pool {
 	p := &pool{wake: make(chan struct{}, threads)}
 	p.idle = sync.NewCond(&p.mu)
+	if threads <= runtime.GOMAXPROCS(0) {
+		p.glances = glances
+	}
 	for i := range threads {
 		w := &worker{}
 		p.workers = append(p.workers, w)
@@ -60,7 +93,12 @@ func (p *pool) start(j job, parts int) {
 	p.job, p.parts, p.open, p.fault = j, parts, true, nil
 	p.next.Store(0)
 	p.mu.Unlock()
-	for range min(parts, len(p.workers)) - 1 {
+	wanted := min(parts, len(p.workers)) - 1
+	if wanted == 0 {
+		return
+	}
+	p.jobs.Add(1)
+	for range wanted - int(p.looking.Load()) {
 		select {
 		case p.wake <- struct{}{}:
 		default: // enough helpers have been called and not yet come
@@ -71,9 +109,12 @@ func (p *pool) start(j job, parts int) {
 
 func (p *pool) finish() any {
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.open = false
-	for p.active > 0 {
+	p.mu.Unlock()
+	p.glance(func() bool { return p.active.Load() == 0 })
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for p.active.Load() > 0 {
 		p.idle.Wait()
 	}
 	p.job = nil
@@ -82,21 +123,41 @@ func (p *pool) finish() any {
 
 func (p *pool) help(w *worker) {
 	for range p.wake {
-		p.mu.Lock()
-		if !p.open {
-			p.mu.Unlock()
-			continue
+		for seen := p.jobs.Load(); ; seen = p.jobs.Load() {
+			p.join(w)
+			if !p.look(seen) {
+				break
+			}
 		}
-		p.active++
-		j, parts := p.job, p.parts
-		p.mu.Unlock()
-		p.work(w, j, parts)
-		p.mu.Lock()
-		if p.active--; p.active == 0 {
-			p.idle.Signal()
-		}
-		p.mu.Unlock()
 	}
+}
+
+// look reports whether a job was started since there were so many, after a moment.
+// When it says no, the next start wakes a helper.
+func (p *pool) look(seen uint32) bool {
+	changed := func() bool { return p.jobs.Load() != seen }
+	p.looking.Add(1)
+	found := p.glance(changed)
+	p.looking.Add(-1)
+	return found || changed()
+}
+
+// join takes part in the job, if it is open.
+func (p *pool) join(w *worker) {
+	p.mu.Lock()
+	if !p.open {
+		p.mu.Unlock()
+		return
+	}
+	p.active.Add(1)
+	j, parts := p.job, p.parts
+	p.mu.Unlock()
+	p.work(w, j, parts)
+	p.mu.Lock()
+	if p.active.Add(-1) == 0 {
+		p.idle.Signal()
+	}
+	p.mu.Unlock()
 }
 
 // work does parts of j until none is left. A panic ends the job for all

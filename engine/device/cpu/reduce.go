@@ -9,12 +9,14 @@ import (
 
 // # How Reduce is cut
 //
-// A part is a block of columns (of inner) of one outer index over a block of
-// rows (of n). It leaves one partial result per column. A second pass puts the
-// blocks of rows together in order. All sizes follow from the operation's.
+// A block is some columns (of inner) of one outer index over some rows (of n), and
+// leaves one partial result per column; a part is the same block of several outer
+// indexes. A second pass puts the blocks of rows together in order. All sizes follow
+// from the operation's.
 const (
 	reduceCols  = 128
-	reduceBlock = 64 << 10 // elements of a part, about
+	reduceBlock = 64 << 10 // elements of a block at most
+	reducePart  = 16 << 10 // of a part of several blocks, about
 )
 
 type reduceJob struct {
@@ -24,6 +26,7 @@ type reduceJob struct {
 	cols, rows      int // of a block
 	colBlocks       int
 	rowBlocks       int
+	outers          int       // outer indexes of a part
 	partials        []float64 // [rowBlocks][outer·inner]
 	combine         bool
 }
@@ -50,7 +53,8 @@ func (b *Backend) Reduce(kind device.Reduction, dst, src device.Array, outer, n,
 	if need := j.rowBlocks * outer * inner; cap(j.partials) < need {
 		j.partials = make([]float64, need)
 	}
-	b.pool.run(j, outer*j.colBlocks*j.rowBlocks)
+	j.outers = max(1, reducePart/(j.cols*min(j.rows, n)))
+	b.pool.run(j, (outer+j.outers-1)/j.outers*j.colBlocks*j.rowBlocks)
 	j.combine = true
 	b.pool.run(j, parts(outer*inner))
 }
@@ -61,16 +65,18 @@ func (j *reduceJob) run(w *worker, part int) {
 		return
 	}
 	rowBlock, part := part%j.rowBlocks, part/j.rowBlocks
-	o, col := part/j.colBlocks, part%j.colBlocks*j.cols
+	col, part := part%j.colBlocks*j.cols, part/j.colBlocks
 	cols := min(j.cols, j.inner-col)
 	from := rowBlock * j.rows
 	to := min(j.n, from+j.rows)
-	at := (rowBlock*j.outer+o)*j.inner + col
-	partial := j.partials[:j.rowBlocks*j.outer*j.inner][at : at+cols]
-	if j.src.kind == device.Float64 {
-		reduceBlockOf[float64](w, j, partial, o, col, from, to)
-	} else {
-		reduceBlockOf[float32](w, j, partial, o, col, from, to)
+	for o := part * j.outers; o < min(j.outer, (part+1)*j.outers); o++ {
+		at := (rowBlock*j.outer+o)*j.inner + col
+		partial := j.partials[:j.rowBlocks*j.outer*j.inner][at : at+cols]
+		if j.src.kind == device.Float64 {
+			reduceBlockOf[float64](w, j, partial, o, col, from, to)
+		} else {
+			reduceBlockOf[float32](w, j, partial, o, col, from, to)
+		}
 	}
 }
 
@@ -98,9 +104,7 @@ func reduceBlockOf[T float](w *worker, j *reduceJob, partial []float64, o, col, 
 			}
 			continue
 		}
-		for i, v := range x {
-			partial[i] += float64(v)
-		}
+		accumulate(partial, x)
 	}
 }
 

@@ -80,9 +80,6 @@ func exponentials[T float](y, x []T, scale, shift T) float64 {
 
 // softmaxGradRow sets dx = y·(dy − Σ y·dy).
 func softmaxGradRow[T float](dx, y, dy []T) {
-	d := T(dot(y, dy))
-	y, dy = y[:len(dx)], dy[:len(dx)]
-	for i := range dx {
-		dx[i] = y[i] * (dy[i] - d)
-	}
+	standardize(dx, dy, T(dot(y, dy)), 1)
+	combine(device.Mul, dx, dx, y)
 }

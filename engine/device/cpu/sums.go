@@ -64,3 +64,19 @@ func maximum[T float](x []T) T {
 	}
 	return m
 }
+
+// accumulate adds each element of x to a sum of its own.
+func accumulate[T float](sums []float64, x []T) {
+	x = x[:len(sums)]
+	for i := simd.Accumulate(sums, single(x)); i < len(x); i++ {
+		sums[i] += float64(x[i])
+	}
+}
+
+// accumulateProducts adds each element of x·y to a sum of its own.
+func accumulateProducts[T float](sums []float64, x, y []T) {
+	x, y = x[:len(sums)], y[:len(sums)]
+	for i := simd.AccumulateProducts(sums, single(x), single(y)); i < len(x); i++ {
+		sums[i] += float64(x[i]) * float64(y[i])
+	}
+}

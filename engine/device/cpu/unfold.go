@@ -2,57 +2,81 @@ package cpu
 
 import "memtop/engine/device"
 
-// inputRow returns the input row that a tap meets at an output row; it may be
-// in the padding.
-func inputRow(p *device.ConvPlan, row, tap int) int {
-	return row*p.StrideHeight - p.PadHeight + tap/p.KernelWidth*p.DilateHeight
+// tap is one element of a convolution's kernel, and what it meets of an image.
+type tap struct {
+	from, to int // the output columns for which it is inside of the image
+	x        int // the input column that it meets at the first of them
+	y        int // the input row at the first output row; may be in the padding
 }
 
-// inputSpan returns the output columns for which a tap is inside of the image,
-// and the input column that it meets at the first.
-func inputSpan(p *device.ConvPlan, tap int) (from, to, x int) {
-	x = tap%p.KernelWidth*p.DilateWidth - p.PadWidth
-	if x < 0 {
-		from = (-x + p.StrideWidth - 1) / p.StrideWidth
+func tapOf(p *device.ConvPlan, number int) tap {
+	t := tap{x: number%p.KernelWidth*p.DilateWidth - p.PadWidth, y: number/p.KernelWidth*p.DilateHeight - p.PadHeight}
+	if t.x < 0 {
+		t.from = min(p.OutColumns, (-t.x+p.StrideWidth-1)/p.StrideWidth)
 	}
-	to = from
-	if first := x + from*p.StrideWidth; first < p.InWidth {
-		to = min(p.OutColumns, from+(p.InWidth-first+p.StrideWidth-1)/p.StrideWidth)
+	t.x += t.from * p.StrideWidth
+	t.to = t.from
+	if t.x < p.InWidth {
+		t.to = min(p.OutColumns, t.from+(p.InWidth-t.x+p.StrideWidth-1)/p.StrideWidth)
 	}
-	return min(from, p.OutColumns), max(to, min(from, p.OutColumns)), x + from*p.StrideWidth
+	return t
 }
 
-// unfoldTap sets dst to what output rows from row on see by a tap.
-func unfoldTap[T float](p *device.ConvPlan, dst, image []T, tap, row, rows int) {
-	from, to, x := inputSpan(p, tap)
-	for r := range rows {
-		line := dst[r*p.OutColumns : (r+1)*p.OutColumns]
-		y := inputRow(p, row+r, tap)
-		if y < 0 || y >= p.InHeight {
+// rows returns the input rows that it meets between two output rows.
+func (t *tap) rows(p *device.ConvPlan, first, last int) (top, rows int) {
+	top = min(max(t.y+first*p.StrideHeight, 0), p.InHeight)
+	return top, max(0, min(t.y+last*p.StrideHeight+1, p.InHeight)-top)
+}
+
+// tapsOf returns the taps of a kernel in list, in order.
+func tapsOf(p *device.ConvPlan, list []tap) []tap {
+	list = list[:0]
+	for number := range p.KernelHeight * p.KernelWidth {
+		list = append(list, tapOf(p, number))
+	}
+	return list
+}
+
+// unfoldTap sets dst to what the output elements from a place on see by a tap of an
+// image, of which there are the rows from top on.
+func unfoldTap[T float](p *device.ConvPlan, t *tap, dst, image []T, top, place int) {
+	column, stride := place%p.OutColumns, p.StrideWidth
+	for y := t.y + place/p.OutColumns*p.StrideHeight; len(dst) > 0; y += p.StrideHeight {
+		line := dst[:min(len(dst), p.OutColumns-column)]
+		dst = dst[len(line):]
+		from, to := max(t.from-column, 0), min(t.to-column, len(line))
+		if y < 0 || y >= p.InHeight || from >= to {
 			clear(line)
+			column = 0
 			continue
 		}
-		clear(line[:from])
-		clear(line[to:])
-		src := image[y*p.InWidth : (y+1)*p.InWidth]
-		for i := from; i < to; i++ {
-			line[i] = src[x+(i-from)*p.StrideWidth]
+		for i := range from {
+			line[i] = 0
 		}
+		at := (y-top)*p.InWidth + t.x + (column+from-t.from)*stride
+		for i := from; i < to; i++ {
+			line[i] = image[at]
+			at += stride
+		}
+		for i := to; i < len(line); i++ {
+			line[i] = 0
+		}
+		column = 0
 	}
 }
 
-// foldTap adds src to what output rows from row on saw by a tap.
-func foldTap[T float](p *device.ConvPlan, image, src []T, tap, row, rows int) {
-	from, to, x := inputSpan(p, tap)
+// foldTap adds src to what output rows from row on saw by a tap of a whole image.
+func foldTap[T float](p *device.ConvPlan, t *tap, image, src []T, row, rows int) {
+	stride := p.StrideWidth
 	for r := range rows {
-		y := inputRow(p, row+r, tap)
-		if y < 0 || y >= p.InHeight || from == to {
+		y := t.y + (row+r)*p.StrideHeight
+		if y < 0 || y >= p.InHeight {
 			continue
 		}
-		line := src[r*p.OutColumns+from : r*p.OutColumns+to]
-		dst := image[y*p.InWidth+x : (y+1)*p.InWidth]
-		for i, v := range line {
-			dst[i*p.StrideWidth] += v
+		at := y*p.InWidth + t.x
+		for _, v := range src[r*p.OutColumns+t.from : r*p.OutColumns+t.to] {
+			image[at] += v
+			at += stride
 		}
 	}
 }

@@ -53,6 +53,9 @@ func scaleAVX(dst, a, b *float32, alpha, beta float32, n int)
 func addScaledAVX(dst, a, b *float32, alpha, beta float32, n int)
 
 //go:noescape
+func standardizeAVX(dst, a, b *float32, alpha, beta float32, n int)
+
+//go:noescape
 func expAVX(dst, a, b *float32, alpha, beta float32, n int)
 
 //go:noescape
@@ -87,6 +90,12 @@ func dotAVX(strands *[8]float64, x, y *float32, n int)
 
 //go:noescape
 func deviationAVX(strands *[8]float64, x *float32, n int, mean float64)
+
+//go:noescape
+func accumulateAVX(sums *float64, x *float32, n int)
+
+//go:noescape
+func accumulateProductsAVX(sums *float64, x, y *float32, n int)
 
 //go:noescape
 func maxAVX(lanes *[16]float32, x *float32, n int)

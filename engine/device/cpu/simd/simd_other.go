@@ -25,12 +25,15 @@ func addAVX(_, _, _ *float32, _, _ float32, _ int)             {}
 func mulAVX(_, _, _ *float32, _, _ float32, _ int)             {}
 func scaleAVX(_, _, _ *float32, _, _ float32, _ int)           {}
 func addScaledAVX(_, _, _ *float32, _, _ float32, _ int)       {}
+func standardizeAVX(_, _, _ *float32, _, _ float32, _ int)     {}
 func expAVX(_, _, _ *float32, _, _ float32, _ int)             {}
 func geluAVX(_, _, _ *float32, _, _ float32, _ int)            {}
 func geluSlopeAVX(_, _, _ *float32, _, _ float32, _ int)       {}
 func sumAVX(_ *[8]float64, _ *float32, _ int)                  {}
 func dotAVX(_ *[8]float64, _, _ *float32, _ int)               {}
 func deviationAVX(_ *[8]float64, _ *float32, _ int, _ float64) {}
+func accumulateAVX(_ *float64, _ *float32, _ int)              {}
+func accumulateProductsAVX(_ *float64, _, _ *float32, _ int)   {}
 func maxAVX(_ *[16]float32, _ *float32, _ int)                 {}
 func adamAVX(_, _, _, _ *float32, _ *Adam, _ int)              {}
 func geluTanhAVX(_, _, _ *float32, _, _ float32, _ int)        {}

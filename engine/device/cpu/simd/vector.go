@@ -51,6 +51,15 @@ func AddScaled(dst, a, b []float32, alpha float32) int {
 	return n
 }
 
+// Standardize sets dst = (a − mean) · factor.
+func Standardize(dst, a []float32, mean, factor float32) int {
+	n := whole(len(dst))
+	if n > 0 {
+		standardizeAVX(&dst[0], &a[:n][0], nil, mean, factor, n)
+	}
+	return n
+}
+
 // Exp sets dst = e^(scale·a − shift), within two units in the last place;
 // results below 2^-126 are 0.
 func Exp(dst, a []float32, scale, shift float32) int {
@@ -173,6 +182,24 @@ func Deviation(strands *[8]float64, x []float32, mean float64) int {
 	n := whole(len(x))
 	if n > 0 {
 		deviationAVX(strands, &x[0], n, mean)
+	}
+	return n
+}
+
+// Accumulate adds x to sums.
+func Accumulate(sums []float64, x []float32) int {
+	n := whole(len(x))
+	if n > 0 {
+		accumulateAVX(&sums[:n][0], &x[0], n)
+	}
+	return n
+}
+
+// AccumulateProducts adds x·y to sums.
+func AccumulateProducts(sums []float64, x, y []float32) int {
+	n := whole(len(x))
+	if n > 0 {
+		accumulateProductsAVX(&sums[:n][0], &x[0], &y[:n][0], n)
 	}
 	return n
 }

@@ -6,6 +6,8 @@ package main
 //	func sumAVX(strands *[8]float64, x *float32, n int)
 //	func dotAVX(strands *[8]float64, x, y *float32, n int)
 //	func deviationAVX(strands *[8]float64, x *float32, n int, mean float64)
+//	func accumulateAVX(sums *float64, x *float32, n int)
+//	func accumulateProductsAVX(sums *float64, x, y *float32, n int)
 //	func maxAVX(lanes *[16]float32, x *float32, n int)
 func sums(w *writer) {
 	strands(w, "sumAVX", 24, []string{"SI"}, func() {})
@@ -22,8 +24,37 @@ func sums(w *writer) {
 			w.op("VMULPD Y%d, Y%d, Y%d", half, half, half)
 		}
 	})
+	accumulate(w, "accumulateAVX", 24, []string{"SI"})
+	accumulate(w, "accumulateProductsAVX", 32, []string{"SI", "DX"})
 	largest(w)
 	unscale(w)
+}
+
+// accumulate writes a loop that adds x, or the products of x and y, to sums.
+func accumulate(w *writer, name string, arguments int, operands []string) {
+	w.function(name+" adds to a sum for each element.", name, arguments)
+	w.op("MOVQ sums+0(FP), DI")
+	for i, register := range operands {
+		w.op("MOVQ %s+%d(FP), %s", []string{"x", "y"}[i], 8+8*i, register)
+	}
+	w.op("MOVQ n+%d(FP), CX", arguments-8)
+	top := w.label("loop")
+	w.mark(top)
+	for half := range 2 {
+		w.op("VCVTPS2PD %d(SI), Y%d", 16*half, half)
+		if len(operands) > 1 {
+			w.op("VCVTPS2PD %d(DX), Y%d", 16*half, 2+half)
+			w.op("VMULPD Y%d, Y%d, Y%[2]d", 2+half, half)
+		}
+		w.op("VADDPD %d(DI), Y%d, Y%[2]d", 32*half, half)
+		w.op("VMOVUPS Y%d, %d(DI)", half, 32*half)
+	}
+	for i, register := range append(operands, "DI") {
+		w.op("ADDQ $%d, %s", 32+32*(i/len(operands)), register)
+	}
+	w.op("SUBQ $8, CX")
+	w.op("JGT %s", top)
+	w.finish()
 }
 
 // strands writes a loop that widens x to Y0 and Y1, lets body change these, and

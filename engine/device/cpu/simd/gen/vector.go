@@ -46,6 +46,10 @@ func vectors(w *writer) {
 		w.op("VMULPS Y14, Y1, Y1")
 		w.op("VADDPS Y1, Y0, Y0")
 	})
+	loop(w, "standardizeAVX", false, func() { // (a−alpha)·beta
+		w.op("VSUBPS Y14, Y0, Y0")
+		w.op("VMULPS Y15, Y0, Y0")
+	})
 	loop(w, "expAVX", false, func() { // e^(alpha·a−beta)
 		w.op("VMULPS Y14, Y0, Y0")
 		w.op("VSUBPS Y15, Y0, Y0")
