@@ -35,7 +35,8 @@ type Lookups interface {
 	// table [rows, cols], ids Int32 or Int64. dst and table are of one type. An
 	// id outside of [0, rows) is a failure of the queue.
 	Gather(dst, table, ids Array, rows, cols int)
-	// ScatterAdd adds row i of src to row ids[i] of table, in the order of i:
-	// the gradient of Gather. Types may differ.
+	// ScatterAdd adds to row k of table the sum of the rows i of src with ids[i] = k,
+	// summed in the order of i: the gradient of Gather. It gives the bits of adding to
+	// zeros, and that to table. Types may differ.
 	ScatterAdd(table, src, ids Array, rows, cols int)
 }

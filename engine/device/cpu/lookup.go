@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"fmt"
+	"slices"
 
 	"memtop/engine/device"
 )
@@ -43,12 +44,13 @@ func (j *gatherJob) run(_ *worker, part int) {
 	})
 }
 
-// scatterJob adds rows. A part is a block of columns and goes through all ids,
-// so that rows with the same id are added in order.
+// scatterJob adds rows. A part is a block of columns and goes through all ids, so
+// that rows with the same id are added in order.
 type scatterJob struct {
-	table, src, ids view
-	rows, cols      int
-	wide            bool
+	table, src view
+	places     []uint64 // id and place of each row of src, in order
+	cols       int
+	wide       bool
 }
 
 const scatterCols = 64
@@ -60,14 +62,18 @@ func (b *Backend) ScatterAdd(table, src, ids device.Array, rows, cols int) {
 	j := &b.jobs.scatter
 	*j = scatterJob{
 		table: b.view("scatter add", "table", table, rows*cols), src: b.view("scatter add", "src", src, ids.Len*cols),
-		ids: b.view("scatter add", "ids", ids, ids.Len), rows: rows, cols: cols, wide: device.Wide(table.DType, src.DType),
+		places: j.places[:0], cols: cols, wide: device.Wide(table.DType, src.DType),
 	}
+	list := b.view("scatter add", "ids", ids, ids.Len)
 	for i := range ids.Len {
-		if id := j.ids.index(i); id < 0 || id >= int64(rows) {
+		id := list.index(i)
+		if id < 0 || id >= int64(rows) {
 			b.fail("scatter add: id %d at position %d is outside of a table of %d rows", id, i, rows)
 			return
 		}
+		j.places = append(j.places, uint64(id)<<32|uint64(i))
 	}
+	slices.Sort(j.places)
 	b.pool.run(j, (cols+scatterCols-1)/scatterCols)
 }
 
@@ -82,12 +88,20 @@ func (j *scatterJob) run(w *worker, part int) {
 func scatterPart[T float](w *worker, j *scatterJob, part int) {
 	col := part * scatterCols
 	n := min(scatterCols, j.cols-col)
-	for i := range j.ids.n {
-		at := int(j.ids.index(i))*j.cols + col
-		x, sum := load[T](w, slotA, j.src, i*j.cols+col, n), load[T](w, slotB, j.table, at, n)
-		for k := range sum {
-			sum[k] += x[k]
+	total := scratch[T](w, slotC, n)
+	for i, place := range j.places {
+		id := place >> 32
+		x := load[T](w, slotA, j.src, int(uint32(place))*j.cols+col, n)
+		if i == 0 || j.places[i-1]>>32 != id {
+			copy(total, x)
+		} else {
+			combine(device.Add, total, total, x)
 		}
-		store(j.table, at, sum)
+		if i == len(j.places)-1 || j.places[i+1]>>32 != id {
+			at := int(id)*j.cols + col
+			row := load[T](w, slotB, j.table, at, n)
+			combine(device.Add, row, row, total)
+			store(j.table, at, row)
+		}
 	}
 }

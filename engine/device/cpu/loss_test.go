@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"strings"
@@ -119,6 +120,26 @@ func TestGatherAndScatterAdd(t *testing.T) {
 				near(t, "scattered", r.get(table), sums, 3*tolerance(kind))
 			})
 		}
+	}
+}
+
+// A gradient may be added to what another use of the table gave, or be made by itself
+// and added then, as a checkpoint has it: both must give the same bits.
+func TestScatterAddGivesTheBitsOfAddingItsSum(t *testing.T) {
+	const cols = 70
+	r := newRig(t, 2)
+	ids := make([]float64, 40)
+	for i := range ids {
+		ids[i] = float64(i % 3)
+	}
+	src, at := r.normals(device.Float32, len(ids)*cols), r.put(device.Int32, ids...)
+	table, sum := r.normals(device.Float32, 3*cols), r.put(device.Float32, make([]float64, 3*cols)...)
+	want := r.array(device.Float32, 3*cols)
+	r.ScatterAdd(sum, src, at, 3, cols)
+	r.AddScaled(want, table, sum, 1)
+	r.ScatterAdd(table, src, at, 3, cols)
+	if !bytes.Equal(r.bytes(table), r.bytes(want)) {
+		t.Error("other bits in place than by itself")
 	}
 }
 

@@ -37,7 +37,7 @@ type scatterArgs struct {
 	Failure         uint64
 }
 
-// ScatterAdd implements device.Lookups. The sum added to a row is rounded once.
+// ScatterAdd implements device.Lookups.
 // An id outside the table does not affect the other rows.
 func (c *Compute) ScatterAdd(table, src, ids device.Array, rows, cols int) {
 	device.CheckIndex("scatter add", ids.DType)

@@ -48,9 +48,9 @@ struct Matches {
     u8 found[scatter_ahead];
 };
 
-// scatter adds rows to the table in the order of the ids, and no two blocks write
-// one row: the block of an id's first place adds all rows with that id, and the
-// others find an earlier one and return. A thread has one column.
+// scatter adds rows in the order of the ids, then their sum to the table, and no two
+// blocks write one row: the block of an id's first place adds all rows with that id,
+// and the others find an earlier one and return. A thread has one column.
 template <typename T> DEVICE void scatter(const ScatterArgs &a) {
     SHARED(Matches, matches);
     i64 place = block_x(), id = index(a.ids, place), col = (i64)block_y() * block_size() + thread_id();
@@ -66,7 +66,6 @@ template <typename T> DEVICE void scatter(const ScatterArgs &a) {
     barrier();
     if (matches.earlier) return;
     T sum = 0;
-    if (col < a.cols) sum = load<T>(a.table, id * a.cols + col);
     for (i64 from = place; from < a.ids.len; from += scatter_ahead) {
         i64 n = a.ids.len - from < scatter_ahead ? a.ids.len - from : scatter_ahead;
         for (i64 i = thread_id(); i < n; i += block_size()) matches.found[i] = index(a.ids, from + i) == id;
@@ -78,7 +77,7 @@ template <typename T> DEVICE void scatter(const ScatterArgs &a) {
         }
         barrier();
     }
-    if (col < a.cols) store(a.table, id * a.cols + col, sum);
+    if (col < a.cols) store(a.table, id * a.cols + col, load<T>(a.table, id * a.cols + col) + sum);
 }
 
 KERNEL(scatter, ScatterArgs, 256) { scatter<float>(a); }
