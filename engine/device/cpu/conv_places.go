@@ -1,6 +1,9 @@
 package cpu
 
-import "memtop/engine/device"
+import (
+	"memtop/engine/device"
+	"memtop/engine/device/cpu/simd"
+)
 
 // # Convolution as one product
 //
@@ -77,11 +80,38 @@ func (u *unfolding) line(w *worker, dst []float32, row, place int) {
 	p, t := u.p, &u.taps[row%len(u.taps)]
 	size := p.OutRows * p.OutColumns
 	channel := place/size*p.InChannels + u.first + row/len(u.taps)
-	for place %= size; len(dst) > 0; place, channel = 0, channel+p.InChannels {
-		n := min(len(dst), size-place)
-		top, rows := t.rows(p, place/p.OutColumns, (place+n-1)/p.OutColumns)
-		image := load[float32](w, slotA, u.x, (channel*p.InHeight+top)*p.InWidth, rows*p.InWidth)
-		unfoldTap(p, t, dst[:n], image, top, place)
-		dst = dst[n:]
+	for place %= size; len(dst) > 0; place = 0 {
+		n, images := min(len(dst), size-place), 1
+		if n == size && sifts(p) {
+			images = u.images(w, t, dst, channel)
+		} else {
+			top, rows := t.rows(p, place/p.OutColumns, (place+n-1)/p.OutColumns)
+			image := load[float32](w, slotA, u.x, (channel*p.InHeight+top)*p.InWidth, rows*p.InWidth)
+			unfoldTap(p, t, dst[:n], image, top, place)
+		}
+		dst, channel = dst[n*images:], channel+p.InChannels*images
 	}
+}
+
+// images sets dst to what a tap sees of whole images' channels, and returns of how
+// many: all, or one if they are not stored in float32.
+func (u *unfolding) images(w *worker, t *tap, dst []float32, channel int) int {
+	p := u.p
+	places, size := p.OutRows*p.OutColumns, p.InHeight*p.InWidth
+	images, apart := 1, p.InChannels*size
+	if u.x.kind == device.Float32 {
+		images = len(dst) / places
+	}
+	if t.last-t.first < p.OutRows {
+		clear(dst[:images*places])
+	}
+	if t.first < t.last {
+		top, rows := t.rows(p, t.first, t.last-1)
+		from := load[float32](w, slotA, u.x, channel*size+top*p.InWidth, (images-1)*apart+rows*p.InWidth)
+		t.sift.Rows(dst[t.first*p.OutColumns:], from, &simd.Grid{
+			Rows: t.last - t.first, Groups: images, RowTo: p.OutColumns, RowFrom: p.StrideHeight * p.InWidth,
+			GroupTo: places, GroupFrom: apart,
+		})
+	}
+	return images
 }

@@ -102,10 +102,7 @@ func (p *packing) across(w *worker, dst []float32, first int) {
 	size := p.width * p.words
 	count := min(len(dst)/p.words, p.limit-first)
 	for k := range p.words {
-		row := p.word(w, k, first, count)
-		for at := k * p.width; len(row) > 0; at += size {
-			row = row[copy(dst[at:at+p.width], row):]
-		}
+		simd.Spread(dst[k*p.width:], p.word(w, k, first, count), p.width, size)
 	}
 }
 

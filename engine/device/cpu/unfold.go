@@ -1,25 +1,43 @@
 package cpu
 
-import "memtop/engine/device"
+import (
+	"memtop/engine/device"
+	"memtop/engine/device/cpu/simd"
+)
 
 // tap is one element of a convolution's kernel, and what it meets of an image.
 type tap struct {
-	from, to int // the output columns for which it is inside of the image
-	x        int // the input column that it meets at the first of them
-	y        int // the input row at the first output row; may be in the padding
+	from, to    int // the output columns for which it is inside of the image
+	first, last int // the output rows
+	x           int // the input column that it meets at the first of the columns
+	y           int // the input row at output row 0; may be in the padding
+	sift        simd.Sift
 }
 
 func tapOf(p *device.ConvPlan, number int) tap {
-	t := tap{x: number%p.KernelWidth*p.DilateWidth - p.PadWidth, y: number/p.KernelWidth*p.DilateHeight - p.PadHeight}
-	if t.x < 0 {
-		t.from = min(p.OutColumns, (-t.x+p.StrideWidth-1)/p.StrideWidth)
-	}
-	t.x += t.from * p.StrideWidth
-	t.to = t.from
-	if t.x < p.InWidth {
-		t.to = min(p.OutColumns, t.from+(p.InWidth-t.x+p.StrideWidth-1)/p.StrideWidth)
+	x, y := number%p.KernelWidth*p.DilateWidth-p.PadWidth, number/p.KernelWidth*p.DilateHeight-p.PadHeight
+	t := tap{y: y}
+	t.from, t.to = inside(x, p.StrideWidth, p.InWidth, p.OutColumns)
+	t.first, t.last = inside(y, p.StrideHeight, p.InHeight, p.OutRows)
+	t.x = x + t.from*p.StrideWidth
+	if sifts(p) {
+		t.sift = simd.NewSift(p.InWidth, p.OutColumns, func(i int) int { return x + i*p.StrideWidth })
 	}
 	return t
+}
+
+func sifts(p *device.ConvPlan) bool { return simd.Sifts(p.InWidth, p.OutColumns) }
+
+// inside returns which of n places, stride apart, are in [0, size) when the first is
+// at.
+func inside(at, stride, size, n int) (from, to int) {
+	if at < 0 {
+		from = min(n, (stride-1-at)/stride)
+	}
+	if at += from * stride; at >= size {
+		return from, from
+	}
+	return from, min(n, from+(size-at+stride-1)/stride)
 }
 
 // rows returns the input rows that it meets between two output rows.
@@ -54,14 +72,22 @@ func unfoldTap[T float](p *device.ConvPlan, t *tap, dst, image []T, top, place i
 			line[i] = 0
 		}
 		at := (y-top)*p.InWidth + t.x + (column+from-t.from)*stride
-		for i := from; i < to; i++ {
-			line[i] = image[at]
-			at += stride
+		if stride == 1 {
+			copy(line[from:to], image[at:])
+		} else {
+			every(line[from:to], image[at:], stride)
 		}
 		for i := to; i < len(line); i++ {
 			line[i] = 0
 		}
 		column = 0
+	}
+}
+
+// every sets dst to every stride-th number of src.
+func every[T float](dst, src []T, stride int) {
+	for i := range dst {
+		dst[i] = src[i*stride]
 	}
 }
 

@@ -76,6 +76,10 @@ func widen[T float](dst []T, v view, i int) {
 	f := single(dst)
 	switch v.kind {
 	case device.Float32:
+		if f != nil {
+			copy(f, slice[float32](v, i, n))
+			return
+		}
 		convert(dst, slice[float32](v, i, n))
 	case device.Float64:
 		convert(dst, slice[float64](v, i, n))
@@ -121,6 +125,10 @@ func narrow[T float](v view, i int, src []T) {
 	f := single(src)
 	switch v.kind {
 	case device.Float32:
+		if f != nil {
+			copy(slice[float32](v, i, n), f)
+			return
+		}
 		convert(slice[float32](v, i, n), src)
 	case device.Float64:
 		convert(slice[float64](v, i, n), src)

@@ -29,6 +29,21 @@ func transpose4(dst, src *float32, blocks, dstStride, srcStride int)
 func transpose8(dst, src *float32, blocks, dstStride, srcStride int)
 
 //go:noescape
+func spread6AVX(dst, src *float32, pieces, step int)
+
+//go:noescape
+func spread12AVX(dst, src *float32, pieces, step int)
+
+//go:noescape
+func spread16AVX(dst, src *float32, pieces, step int)
+
+//go:noescape
+func spread32AVX(dst, src *float32, pieces, step int)
+
+//go:noescape
+func siftAVX512(dst, src *float32, s *Sift, grid *Grid)
+
+//go:noescape
 func widenBFloat16AVX(dst *float32, src *uint16, n int)
 
 //go:noescape
@@ -109,6 +124,8 @@ func adamAVX(p, gradient, m, v *float32, c *Adam, n int)
 // wide says that the processor has AVX2 and FMA. All such processors also
 // convert binary16 (F16C).
 var wide = cpu.X86.HasAVX2 && cpu.X86.HasFMA
+
+var sifts = cpu.X86.HasAVX512F
 
 // Products returns the kernels that run on this processor, fastest first. The
 // last is plain Go.

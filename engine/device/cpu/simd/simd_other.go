@@ -2,7 +2,7 @@
 
 package simd
 
-const wide = false
+const wide, sifts = false, false
 
 // Products returns the kernels that run on this processor, fastest first. The
 // last is plain Go.
@@ -17,6 +17,11 @@ func Pairs() (kernel Product, ok bool) { return Product{}, false }
 func pairAVX(_ *float32, _, _ *uint16, _ int)                  {}
 func transpose4(_, _ *float32, _, _, _ int)                    {}
 func transpose8(_, _ *float32, _, _, _ int)                    {}
+func spread6AVX(_, _ *float32, _, _ int)                       {}
+func spread12AVX(_, _ *float32, _, _ int)                      {}
+func spread16AVX(_, _ *float32, _, _ int)                      {}
+func spread32AVX(_, _ *float32, _, _ int)                      {}
+func siftAVX512(_, _ *float32, _ *Sift, _ *Grid)               {}
 func widenBFloat16AVX(_ *float32, _ *uint16, _ int)            {}
 func widenFloat16AVX(_ *float32, _ *uint16, _ int)             {}
 func narrowBFloat16AVX(_ *uint16, _ *float32, _ int)           {}

@@ -68,6 +68,10 @@ func generate() []byte {
 	}
 	transpose(w, "transpose4", 4)
 	transpose(w, "transpose8", 8)
+	for _, width := range []int{6, 12, 16, 32} {
+		spread(w, width)
+	}
+	sift(w)
 	conversions(w)
 	pairUp(w)
 	vectors(w)

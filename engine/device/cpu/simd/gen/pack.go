@@ -1,6 +1,9 @@
 package main
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // transpose writes func name(dst, src *float32, blocks, dstStride, srcStride
 // int) for strips of four or eight rows: strip rows of src, blocks·strip numbers
@@ -50,6 +53,83 @@ func exchange(w *writer, r string, strip int) {
 		w.op("VMOVUPS %s, (DI)", result)
 		w.op("ADDQ R8, DI")
 	}
+}
+
+// spread writes func name(dst, src *float32, pieces, step int): pieces of so many
+// numbers, which follow each other in src, come to lie step numbers apart.
+func spread(w *writer, width int) {
+	name := fmt.Sprintf("spread%dAVX", width)
+	w.function(fmt.Sprintf("%s moves pieces of %d numbers apart.", name, width), name, 32)
+	for i, register := range []string{"DI", "SI", "CX", "R8"} {
+		w.op("MOVQ %s+%d(FP), %s", []string{"dst", "src", "pieces", "step"}[i], 8*i, register)
+	}
+	w.op("SHLQ $2, R8")
+	top := w.label("loop")
+	w.mark(top)
+	move := func(operands func(at, register int) [2]string) {
+		for at, register := 0, 0; at < width; register++ {
+			o := operands(4*at, register)
+			switch {
+			case width-at >= 8:
+				w.op("VMOVUPS %s, %s", strings.ReplaceAll(o[0], "V", "Y"), strings.ReplaceAll(o[1], "V", "Y"))
+				at += 8
+			case width-at >= 4:
+				w.op("VMOVUPS %s, %s", strings.ReplaceAll(o[0], "V", "X"), strings.ReplaceAll(o[1], "V", "X"))
+				at += 4
+			default:
+				w.op("VMOVSD %s, %s", strings.ReplaceAll(o[0], "V", "X"), strings.ReplaceAll(o[1], "V", "X"))
+				at += 2
+			}
+		}
+	}
+	move(func(at, register int) [2]string {
+		return [2]string{fmt.Sprintf("%d(SI)", at), fmt.Sprintf("V%d", register)}
+	})
+	move(func(at, register int) [2]string {
+		return [2]string{fmt.Sprintf("V%d", register), fmt.Sprintf("%d(DI)", at)}
+	})
+	w.op("ADDQ $%d, SI", 4*width)
+	w.op("ADDQ R8, DI")
+	w.op("DECQ CX")
+	w.op("JNE %s", top)
+	w.finish()
+}
+
+// sift writes func siftAVX512(dst, src *float32, s *Sift, grid *Grid): see type Sift.
+func sift(w *writer) {
+	w.function("siftAVX512 picks numbers of rows.", "siftAVX512", 32)
+	for i, register := range []string{"DI", "SI", "AX", "BX"} {
+		w.op("MOVQ %s+%d(FP), %s", []string{"dst", "src", "s", "grid"}[i], 8*i, register)
+	}
+	for i, register := range []string{"R8", "R9", "R10", "R11", "R12", "R13"} { // the fields of Grid
+		w.op("MOVQ %d(BX), %s", 8*i, register)
+		if i >= 2 {
+			w.op("SHLQ $2, %s", register)
+		}
+	}
+	w.op("VMOVUPS (AX), Z2")
+	for i := range 4 { // read, of two registers; picked; written
+		w.op("KMOVW %d(AX), K%d", 64+2*i, 1+i)
+	}
+	group, row := w.label("group"), w.label("row")
+	w.mark(group)
+	w.op("MOVQ DI, DX")
+	w.op("MOVQ SI, BX")
+	w.op("MOVQ R8, CX")
+	w.mark(row)
+	w.op("VMOVUPS.Z (BX), K1, Z0")
+	w.op("VMOVUPS.Z 64(BX), K2, Z1")
+	w.op("VPERMT2PS.Z Z1, Z2, K3, Z0")
+	w.op("VMOVUPS Z0, K4, (DX)")
+	w.op("ADDQ R10, DX")
+	w.op("ADDQ R11, BX")
+	w.op("DECQ CX")
+	w.op("JNE %s", row)
+	w.op("ADDQ R12, DI")
+	w.op("ADDQ R13, SI")
+	w.op("DECQ R9")
+	w.op("JNE %s", group)
+	w.finish()
 }
 
 // conversions writes the casts between float32 and the halves: func(dst, src,

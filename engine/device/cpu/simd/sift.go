@@ -1,0 +1,47 @@
+package simd
+
+// Sift says which numbers of a row others are made of: number i of the result is
+// number index[i] of the row, or 0.
+type Sift struct {
+	index                 [siftOut]uint32
+	low, high, picked, of uint16 // masks: what is read, what is not 0, and what is written
+}
+
+// A row has at most so many numbers, and the result so many.
+const (
+	siftIn  = 32
+	siftOut = 16
+)
+
+// Sifts reports whether there can be a Sift of n numbers of a row of width, on this
+// processor.
+func Sifts(width, n int) bool { return sifts && width <= siftIn && n <= siftOut }
+
+// NewSift returns a Sift that makes n numbers of a row of width. from returns which
+// number one is made of, or one that the row does not have for 0.
+func NewSift(width, n int, from func(i int) int) (s Sift) {
+	whole := uint32(1)<<(width-1)<<1 - 1
+	s.low, s.high, s.of = uint16(whole), uint16(whole>>16), uint16(uint32(1)<<n-1)
+	for i := range n {
+		if x := from(i); x >= 0 && x < width {
+			s.index[i] = uint32(x)
+			s.picked |= 1 << i
+		}
+	}
+	return s
+}
+
+// Grid is where rows lie: in groups of so many, with numbers from one row to the next,
+// and from one group to the next, in the result and in what it is made of.
+type Grid struct {
+	Rows, Groups       int
+	RowTo, RowFrom     int
+	GroupTo, GroupFrom int
+}
+
+// Rows makes every row of dst of one of src. Only for what Sifts says yes of.
+func (s *Sift) Rows(dst, src []float32, g *Grid) {
+	if g.Rows > 0 && g.Groups > 0 {
+		siftAVX512(&dst[0], &src[0], s, g)
+	}
+}
