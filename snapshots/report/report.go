@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"slices"
 	"strconv"
 
 	"memtop/snapshots/analysis"
@@ -94,14 +93,6 @@ type Change struct {
 	Change      string `json:"change"`
 	SavingBytes int64  `json:"saving_bytes"`
 	Basis       string `json:"basis"` // estimated, counted or replayed
-}
-
-// Pool is what a memory pool holds at the end.
-type Pool struct {
-	ID            [2]int64 `json:"id"`
-	Segments      int      `json:"segments"`
-	ReservedBytes int64    `json:"reserved_bytes"`
-	ActiveBytes   int64    `json:"active_bytes"`
 }
 
 // Stack is what one stack holds.
@@ -279,32 +270,5 @@ func (d *Device) addPeak(x *analysis.Index, holders []analysis.Holder) {
 	known := analysis.KnownHolders(holders)
 	for _, h := range known[:min(len(known), reportedStacks)] {
 		d.TopStacksAtPeak = append(d.TopStacksAtPeak, Stack{h.Bytes, h.Count, x.Frames(h.Stack)})
-	}
-}
-
-// poolReports sums the final state up by pool, in ascending order of id.
-func poolReports(x *analysis.Index) []Pool {
-	reports := make([]Pool, 0)
-	for i := range x.Device().Final.Segments {
-		s := &x.Device().Final.Segments[i]
-		id := x.Trace().Tables.Pools[s.Pool]
-		at := slices.IndexFunc(reports, func(r Pool) bool { return r.ID == id })
-		if at < 0 {
-			at = len(reports)
-			reports = append(reports, Pool{ID: id})
-		}
-		reports[at].add(s)
-	}
-	slices.SortFunc(reports, func(a, b Pool) int { return slices.Compare(a.ID[:], b.ID[:]) })
-	return reports
-}
-
-func (r *Pool) add(s *trace.Segment) {
-	r.Segments++
-	r.ReservedBytes += s.Size
-	for b := range s.Blocks {
-		if s.Blocks[b].State.Live() {
-			r.ActiveBytes += s.Blocks[b].Size
-		}
 	}
 }

@@ -73,9 +73,9 @@ func (d *Device) text(p *page, x *analysis.Index) {
 	findingLines(p, x)
 	d.failureLines(p, x)
 	d.numbers(p)
+	d.poolLines(p)
 	d.Steps.text(p)
 	d.categories(p, x)
-	d.poolLines(p)
 	d.lineLines(p, x)
 	d.stackLines(p, x)
 }
@@ -153,19 +153,6 @@ func (d *Device) categories(p *page, x *analysis.Index) {
 		line(category.String(), bytes)
 	}
 	line("held before", held)
-}
-
-// poolLines lists the pools when there are others than the default.
-func (d *Device) poolLines(p *page) {
-	if len(d.Pools) < 2 {
-		return
-	}
-	p.line("")
-	p.line("  %-12s%12s%12s%12s", "pool", "segments", "reserved", "active")
-	for _, pool := range d.Pools {
-		p.line("  %-12s%12d%12s%12s", fmt.Sprintf("(%d, %d)", pool.ID[0], pool.ID[1]), pool.Segments,
-			quantity.Bytes(pool.ReservedBytes), quantity.Bytes(pool.ActiveBytes))
-	}
 }
 
 // lineLines lists the lines of the program that hold most at the peak.

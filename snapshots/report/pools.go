@@ -1,0 +1,123 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+
+	"memtop/snapshots/analysis"
+	"memtop/snapshots/quantity"
+	"memtop/snapshots/trace"
+)
+
+// Pool is what a memory pool holds at the end.
+type Pool struct {
+	ID            [2]int64 `json:"id"`
+	Segments      int      `json:"segments"`
+	ReservedBytes int64    `json:"reserved_bytes"`
+	ActiveBytes   int64    `json:"active_bytes"`
+	Small         PoolPart `json:"small"`
+	Large         PoolPart `json:"large"`
+}
+
+// PoolPart is the part of a pool for small requests, or for large ones. Its reserved bytes
+// are those that are active, inactive and split, or can go back to the driver.
+type PoolPart struct {
+	Segments       int   `json:"segments"`
+	ReservedBytes  int64 `json:"reserved_bytes"`
+	ActiveBytes    int64 `json:"active_bytes"`
+	RequestedBytes int64 `json:"requested_bytes"`
+	// InactiveSplitBytes are free and share a segment with others.
+	InactiveSplitBytes int64 `json:"inactive_split_bytes"`
+	// ReleasableBytes are free, in segments without a live block. Free memory of
+	// expandable segments is counted here, as PyTorch does.
+	ReleasableBytes int64 `json:"releasable_bytes"`
+}
+
+// poolReports sums the final state up by pool, in ascending order of id.
+func poolReports(x *analysis.Index) []Pool {
+	reports := make([]Pool, 0)
+	tables := x.Trace().Tables
+	for i := range x.Device().Final.Segments {
+		s := &x.Device().Final.Segments[i]
+		id := tables.Pools[s.Pool]
+		at := slices.IndexFunc(reports, func(r Pool) bool { return r.ID == id })
+		if at < 0 {
+			at = len(reports)
+			reports = append(reports, Pool{ID: id})
+		}
+		reports[at].add(s, tables.String(s.Type) == "small")
+	}
+	slices.SortFunc(reports, func(a, b Pool) int { return slices.Compare(a.ID[:], b.ID[:]) })
+	return reports
+}
+
+func (r *Pool) add(s *trace.Segment, small bool) {
+	part := &r.Large
+	if small {
+		part = &r.Small
+	}
+	before := part.ActiveBytes
+	part.add(s)
+	r.Segments++
+	r.ReservedBytes += s.Size
+	r.ActiveBytes += part.ActiveBytes - before
+}
+
+func (p *PoolPart) add(s *trace.Segment) {
+	free := int64(0)
+	for i := range s.Blocks {
+		if b := &s.Blocks[i]; b.State.Live() {
+			p.ActiveBytes += b.Size
+			p.RequestedBytes += b.LiveRequested()
+		} else {
+			free += b.Size
+		}
+	}
+	p.Segments++
+	p.ReservedBytes += s.Size
+	if free == s.Size || s.Expandable {
+		p.ReleasableBytes += free
+	} else {
+		p.InactiveSplitBytes += free
+	}
+}
+
+// poolLines prints the allocator's memory by pool, small and large.
+func (d *Device) poolLines(p *page) {
+	all, rows := PoolPart{}, 0
+	line := func(name string, part *PoolPart) {
+		p.line("  %-14s%9d%12s%12s%16s%12s", name, part.Segments, quantity.Bytes(part.ReservedBytes),
+			quantity.Bytes(part.ActiveBytes), quantity.Bytes(part.InactiveSplitBytes), quantity.Bytes(part.ReleasableBytes))
+	}
+	p.line("")
+	p.line("  %-14s%9s%12s%12s%16s%12s", "pool at end", "segments", "reserved", "active", "inactive split", "releasable")
+	for i := range d.Pools {
+		pool := &d.Pools[i]
+		name := ""
+		if pool.ID != [2]int64{} {
+			name = fmt.Sprintf("(%d, %d) ", pool.ID[0], pool.ID[1])
+		}
+		for _, of := range []struct {
+			class string
+			part  *PoolPart
+		}{{"small", &pool.Small}, {"large", &pool.Large}} {
+			if of.part.Segments > 0 {
+				line(name+of.class, of.part)
+				all.include(of.part)
+				rows++
+			}
+		}
+	}
+	if rows != 1 {
+		line("all", &all)
+	}
+}
+
+func (p *PoolPart) include(o *PoolPart) {
+	p.Segments += o.Segments
+	p.ReservedBytes += o.ReservedBytes
+	p.ActiveBytes += o.ActiveBytes
+	p.RequestedBytes += o.RequestedBytes
+	p.InactiveSplitBytes += o.InactiveSplitBytes
+	p.ReleasableBytes += o.ReleasableBytes
+}
