@@ -117,6 +117,14 @@ func (a *Allocator) SetLimit(bytes int64) {
 	a.limited, a.limit = true, max(0, bytes)
 }
 
+// SetUnlimited lets the allocator reserve all that the driver gives. Safe for
+// concurrent use.
+func (a *Allocator) SetUnlimited() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.limited = false
+}
+
 // SetFraction limits the allocator to a part of the device's total memory,
 // between 0 and 1; what is outside of that is brought inside. Safe for
 // concurrent use.

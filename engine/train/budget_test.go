@@ -6,8 +6,11 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"memtop/engine/alloc"
 	"memtop/engine/nn"
@@ -31,37 +34,26 @@ func (b *bench) plan(g nn.GPTConfig) Plan {
 func keepWithin(t *testing.T, g nn.GPTConfig, bytes int64, n int, between func(step int, trainer *Trainer)) ([]Event, []Adjustment, int) {
 	t.Helper()
 	b := newBench(t, 64<<20, g)
-	fit, err := b.plan(g).Within(t.Context(), bytes)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := DefaultSettings().changed(fit.Changes)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b.device.Memory().SetLimit(bytes)
+	s := DefaultSettings()
+	s.Budget = bytes
 	ranOut := 0
+	var told []Adjustment
 	trainer := b.trainer(t, s, func(c *Config) {
 		c.Build = gpt(g)
 		c.SaveOOM = func(*alloc.OOMError) (string, error) {
 			ranOut++
 			return "", nil
 		}
+		c.Adjusted = func(a Adjustment) { told = append(told, a) }
 	})
-	var told []Adjustment
-	budget := NewBudget(trainer, bytes, DefaultSettings(), func(a Adjustment) { told = append(told, a) })
 	var list []Event
 	for step := range n {
 		if between != nil {
 			between(step, trainer)
 		}
-		q, err := budget.Queue(t.Context())
+		e, err := trainer.Step(t.Context())
 		if err != nil {
 			t.Fatalf("%d bytes, step %d: %v", bytes, step+1, err)
-		}
-		e, err := q.Wait()
-		if err != nil {
-			t.Fatal(err)
 		}
 		list = append(list, e)
 	}
@@ -231,5 +223,77 @@ func TestAStepIsTakenAgainWhenOthersTakeMemory(t *testing.T) {
 	}
 	if len(told) == 0 || told[len(told)-1].Step < 4 {
 		t.Errorf("changed %+v, want a change after the memory was taken", told)
+	}
+}
+
+// TestABudgetIsSwitchedOnAndOff changes the budget of a run under way, and undoes
+// changes as viewers do: by the value that was shown before.
+func TestABudgetIsSwitchedOnAndOff(t *testing.T) {
+	g := budgeted()
+	b := newBench(t, 64<<20, g)
+	trainer := b.trainer(t, DefaultSettings(), func(c *Config) { c.Build = gpt(g) })
+	shown := func(key string) string {
+		for _, o := range trainer.Options() {
+			if o.Key == key {
+				return o.Value
+			}
+		}
+		return ""
+	}
+	set := func(key, value string) {
+		t.Helper()
+		if err := trainer.Change(key, value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	free := steps(t, trainer, 4)[3]
+	budget := free.Memory.PeakReserved * 2 / 3
+	change := []trace.Value{{Key: "memory_budget", Value: strconv.FormatInt(budget, 10)}}
+	foreseen, err := trainer.Predict(t.Context(), change)
+	if err != nil {
+		t.Fatal(err)
+	}
+	asShown := func() map[string]string { return trainer.filled(trainer.Settings()).Values() }
+	before := asShown()
+	set("memory_budget", change[0].Value)
+	if off := foreseen.PeakAllocated - (steps(t, trainer, 2)[1].Memory.PeakAllocated - free.Memory.PeakAllocated); off < -4096 || off > 4096 {
+		t.Errorf("predicted %+d bytes, which is off by %d", foreseen.PeakAllocated, off)
+	}
+	for _, e := range steps(t, trainer, 2) {
+		if e.Memory.PeakReserved > budget {
+			t.Errorf("step %d has reserved %d bytes of %d", e.Step, e.Memory.PeakReserved, budget)
+		}
+	}
+	chosen := shown("micro_batch")
+	if chosen == "8" {
+		t.Fatal("the budget changes nothing")
+	}
+	set("micro_batch", "1")
+	steps(t, trainer, 1)
+	set("micro_batch", chosen) // as undo does
+	steps(t, trainer, 1)
+	if got := shown("micro_batch"); got != chosen {
+		t.Errorf("undone, %s samples run at a time, want %s", got, chosen)
+	}
+	set("memory_budget", "none")
+	again := steps(t, trainer, 2)[1]
+	if diff := cmp.Diff(before, asShown()); diff != "" {
+		t.Errorf("without the budget (-before +now):\n%s", diff)
+	}
+	if again.Memory.PeakAllocated != free.Memory.PeakAllocated {
+		t.Errorf("without the budget a step takes %d bytes, before it %d", again.Memory.PeakAllocated, free.Memory.PeakAllocated)
+	}
+}
+
+func TestABudgetOfARunningProgramBelowTheLeastIsRefused(t *testing.T) {
+	g := budgeted()
+	trainer := newBench(t, 64<<20, g).trainer(t, DefaultSettings(), func(c *Config) { c.Build = gpt(g) })
+	steps(t, trainer, 1)
+	err := trainer.Change("memory_budget", "1MiB")
+	if err == nil || err.Error() != "1MiB are too little: the least that this run can do with is 2MiB" {
+		t.Errorf("got %v", err)
+	}
+	if trainer.Settings().Budget != 0 {
+		t.Error("the budget is set")
 	}
 }

@@ -51,14 +51,7 @@ func (t *Trainer) with(s *Settings, key, value string) (Settings, error) {
 	return changed, err
 }
 
-// filled returns settings that fit the batch with both ways to say in what parts
-// it runs.
-func (t *Trainer) filled(s Settings) Settings {
-	if parts, err := s.Parts(t.config.Batch); err == nil {
-		s.MicroBatch, s.Accumulate = parts[0], len(parts)
-	}
-	return s
-}
+func (t *Trainer) filled(s Settings) Settings { return s.filled(t.config.Batch) }
 
 // has reports whether a setting can change anything in this run.
 func (t *Trainer) has(key string) bool {

@@ -44,8 +44,16 @@ const estimatedSteps = 2
 
 // Estimate runs the plan's steps on a device that computes nothing: the same
 // code asks an allocator of the same kind for the same bytes. It fails as the
-// steps would fail, with an [OutOfMemoryError] when the capacity is too small.
+// steps would fail, with an [OutOfMemoryError] when the capacity is too small, and with
+// a [TooSmallError] when the settings' budget is.
 func (p Plan) Estimate(ctx context.Context) (Estimate, error) {
+	p, err := p.Budgeted(ctx)
+	if err != nil {
+		return Estimate{}, err
+	}
+	if p.Settings.Budget > 0 {
+		p.Allocator.Limit = p.Settings.Budget
+	}
 	list, err := p.rehearse(ctx, p.Settings)
 	if err != nil {
 		return Estimate{}, err

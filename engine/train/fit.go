@@ -35,6 +35,6 @@ func (p Plan) Runs(ctx context.Context) (needs Estimate, runs bool, err error) {
 
 // unlimited is the plan where memory has no end.
 func (p Plan) unlimited() Plan {
-	p.Capacity, p.Allocator.Limit = 0, 0
+	p.Capacity, p.Allocator.Limit, p.Settings = 0, 0, p.Settings.free()
 	return p
 }

@@ -31,6 +31,9 @@ func (t *Trainer) Headroom(ctx context.Context, changes []trace.Value, capacity 
 		return nil, ErrNoRehearsal
 	case capacity == 0:
 		capacity = t.config.Capacity
+		if b := then.Budget; b > 0 && (b < capacity || capacity == 0) {
+			capacity = b
+		}
 	}
 	if capacity <= 0 {
 		return nil, errors.New("it is not known how much memory the device has")
@@ -41,7 +44,7 @@ func (t *Trainer) Headroom(ctx context.Context, changes []trace.Value, capacity 
 	if err != nil {
 		return nil, err
 	}
-	s := search{plan: t.plan(), settings: then, parts: len(parts)}
+	s := search{plan: t.plan(), settings: then.free(), parts: len(parts)}
 	return s.headroom(ctx, parts[0], capacity)
 }
 

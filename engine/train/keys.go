@@ -9,6 +9,7 @@ import (
 	"memtop/engine/choice"
 	"memtop/engine/nn"
 	"memtop/engine/optim"
+	"memtop/snapshots/quantity"
 )
 
 // setting is one part of Settings as text.
@@ -128,6 +129,23 @@ var memoryKeys = []setting{
 		func(s *Settings, v string) error {
 			s.Accumulate = 0
 			return setCount(&s.MicroBatch, "micro_batch", v)
+		},
+	},
+	{
+		"memory_budget", "what the device may reserve: parts, checkpoints and offload are changed to stay within it, and back without it",
+		[]string{"none"},
+		true,
+		func(s *Settings) string {
+			if s.Budget == 0 {
+				return "none"
+			}
+			return quantity.Exact(s.Budget)
+		},
+		func(s *Settings, v string) (err error) {
+			if s.Budget = 0; v != "none" {
+				s.Budget, err = quantity.ParseBytes(v)
+			}
+			return err
 		},
 	},
 	{

@@ -69,9 +69,10 @@ func (t *Trainer) Save(w io.Writer, program any) error {
 	if err != nil {
 		return fmt.Errorf("saving the run: %w", err)
 	}
+	wanted := t.current.asked()
 	c := content{
 		Program: own, Step: t.step, Position: t.position(), Random: t.ctx.Random(),
-		Settings: t.current.Values(), Optimizer: t.optimizer.Settings(), OptimizerSteps: t.optimizer.Steps(),
+		Settings: wanted.Values(), Optimizer: t.optimizer.Settings(), OptimizerSteps: t.optimizer.Steps(),
 	}
 	if t.scaler != nil {
 		state := t.scaler.State()

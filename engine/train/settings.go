@@ -26,6 +26,11 @@ type Settings struct {
 	// parts a batch runs: two ways to say the same. 0 leaves it to the other, and
 	// both 0 is the whole batch at once.
 	MicroBatch, Accumulate int
+	// Budget is how many bytes the device may reserve, 0 for no limit: what else is
+	// set is changed as little as it takes, see "A budget" in budget.go.
+	Budget int64
+	fitted *fitted                // nil without a budget, and before anything was chosen for it
+	stood  map[trace.Value]string // of a choice that is to be made anew
 }
 
 // DefaultSettings are AdamW at a constant rate, all in float32.
@@ -52,9 +57,13 @@ func (s Settings) Values() map[string]string {
 }
 
 // With returns the settings with one of them changed. MicroBatch and Accumulate
-// are two ways to say one thing, so the one replaces the other. The error says
-// what may be given.
+// are two ways to say one thing, so the one replaces the other. What was changed for
+// the sake of a budget is wanted as it was before. The error says what may be given.
 func (s Settings) With(key, value string) (Settings, error) {
+	s = s.asked()
+	if v, ok := s.stood[trace.Value{Key: key, Value: value}]; ok {
+		value = v
+	}
 	for _, k := range settingKeys {
 		if k.key == key {
 			err := k.set(&s, value)
@@ -87,6 +96,15 @@ func (s Settings) changed(list []trace.Value) (Settings, error) {
 
 // memory returns the settings on which depends what a step needs.
 func (s Settings) memory() []trace.Value { return listOf(memoryKeys, &s) }
+
+// filled returns settings that fit a batch with both ways to say in what parts it
+// runs.
+func (s Settings) filled(batch int) Settings {
+	if parts, err := s.Parts(batch); err == nil {
+		s.MicroBatch, s.Accumulate = parts[0], len(parts)
+	}
+	return s
+}
 
 // Parts returns the sizes of the parts that a batch runs in. It fails when
 // MicroBatch and Accumulate do not agree about it.

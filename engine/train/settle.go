@@ -2,6 +2,7 @@ package train
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -13,9 +14,27 @@ import (
 )
 
 // settle returns settings that a step can use as they are: they fit the batch and
-// the model, and if they have a plan of checkpoints, it is made. Safe for
-// concurrent use.
+// the model, and if they have a budget, or a plan of checkpoints, it is met. A
+// rehearsal keeps to what was chosen for a budget. Safe for concurrent use.
 func (t *Trainer) settle(s Settings) (Settings, error) {
+	if t.config.rehearses != nil {
+		s = s.free()
+	}
+	if s.Budget == 0 {
+		return t.complete(s)
+	}
+	if _, err := t.complete(s.asked().free()); err != nil && !errors.As(err, new(*planError)) {
+		return s, err
+	}
+	s, err := t.choiceOf(s)
+	if err != nil {
+		return s, err
+	}
+	return t.complete(s)
+}
+
+// complete is settle for settings as they are.
+func (t *Trainer) complete(s Settings) (Settings, error) {
 	if _, err := s.Parts(t.config.Batch); err != nil {
 		return s, err
 	}

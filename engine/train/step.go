@@ -31,8 +31,13 @@ func (t *Trainer) Step(ctx context.Context) (Event, error) {
 // that a GPU has the following step before it is done with this one. Its errors
 // are those of Step.
 func (t *Trainer) Queue(ctx context.Context) (*Queued, error) {
-	start, d := time.Now(), t.config.Device
 	t.timed()
+	return t.queueWithin(ctx)
+}
+
+// queue is Queue with the settings as they are.
+func (t *Trainer) queue(ctx context.Context) (*Queued, error) {
+	start, d := time.Now(), t.config.Device
 	used := t.settings.Load()
 	s := *used
 	parts, err := s.Parts(t.config.Batch)

@@ -54,6 +54,9 @@ type Config struct {
 	// SaveOOM, when given, is called when memory is not there, before anything
 	// is released, and returns the file that it saved the state of memory to.
 	SaveOOM func(*alloc.OOMError) (path string, err error)
+	// Adjusted, when given, is called on the trainer's goroutine with every change for
+	// the sake of Settings.Budget.
+	Adjusted func(Adjustment)
 	// rehearses is the plan that the trainer runs on a device that computes
 	// nothing, nil when it trains.
 	rehearses *Plan
@@ -85,6 +88,7 @@ type Trainer struct {
 	layers     map[string]bool // the paths in the model
 	times      times
 	planned    planned
+	budget     budget
 	inPlace    atomic.Pointer[string] // what working in place came to; nil where it was not tried
 	fresh      bool                   // the last step had other settings than the one before
 	waits      bool                   // the device was not done when the last step was queued
@@ -109,6 +113,9 @@ func New(c Config) (*Trainer, error) {
 	if c.homes.device == nil {
 		c.homes.device = c.Device
 	}
+	if c.rehearses != nil {
+		c.Settings = c.Settings.free()
+	}
 	t := &Trainer{
 		config: c, current: c.Settings, ctx: nn.NewCtx(autograd.NewTape(c.Device, c.Seed), nn.Options{Training: true}),
 	}
@@ -132,14 +139,23 @@ func (t *Trainer) open() error {
 		t.times.Store(&c.rehearses.times)
 	}
 	t.ctx.Name(c.Loss, "loss")
+	if c.Settings.Budget > 0 {
+		t.hold(c.Settings.Budget)
+	}
+	if err := tensor.Try(func() { t.fit(c.Spec) }); err != nil {
+		return t.failed(err, "setting up")
+	}
+	if err := t.Set(c.Settings); err != nil {
+		return err
+	}
+	t.current = t.Settings()
 	err := tensor.Try(func() {
-		t.fit(c.Spec)
-		t.optimizer = optim.New(c.homes.of(c.Settings.Offload.Optimizer, ShardOptimizer), t.parameters, c.Settings.Optimizer)
+		t.optimizer = optim.New(c.homes.of(t.current.Offload.Optimizer, ShardOptimizer), t.parameters, t.current.Optimizer)
 	})
 	if err != nil {
 		return t.failed(err, "setting up")
 	}
-	return t.Set(c.Settings)
+	return nil
 }
 
 // Close releases what the trainer has on the device. A model that the caller
@@ -192,6 +208,10 @@ func (t *Trainer) apply(s *Settings, step int64) {
 	if t.why != "" {
 		memory.Mark(trace.SettingChanged, step, t.why)
 		t.why = ""
+	}
+	if s.Budget != t.current.Budget {
+		t.hold(0) // what comes back from the host finds room
+		defer t.hold(s.Budget)
 	}
 	t.offload(s.Offload)
 	if s.Optimizer != t.optimizer.Settings() {

@@ -40,7 +40,7 @@ func (e *TooSmallError) Error() string {
 // more than so many bytes to be reserved. The error is a [TooSmallError] when
 // nothing is enough.
 func (p Plan) Within(ctx context.Context, bytes int64) (Remedy, error) {
-	p.Allocator.Limit = bytes
+	p.Allocator.Limit, p.Settings = bytes, p.Settings.free()
 	needs, fits, err := p.Runs(ctx)
 	if unplanned := new(planError); !errors.As(err, &unplanned) && (err != nil || fits) {
 		return Remedy{Needs: needs}, err

@@ -126,9 +126,6 @@ func (o *options) howTrained(s *train.Settings, h half) []string {
 	if o.dropout != 0 {
 		list = append(list, fmt.Sprintf("dropout=%g", o.dropout))
 	}
-	if o.budget != 0 {
-		list = append(list, "memory-budget="+o.budget.String())
-	}
 	return list
 }
 

@@ -23,7 +23,7 @@ func (s *session) loop(ctx context.Context, r *reporter) error {
 		if ctx.Err() != nil {
 			break
 		}
-		q, err := s.queue(ctx)
+		q, err := s.trainer.Queue(ctx)
 		if s.takeBack(err, settled) {
 			continue
 		}

@@ -33,8 +33,6 @@ func (o *options) check() error {
 	switch text := o.preset.family.text; {
 	case o.given("device-memory") && o.deviceMemory == 0:
 		return usagef("--device-memory 0: want the size of a device that has memory, such as 2GiB")
-	case o.budget == 0 && o.given("memory-budget"):
-		return usagef("--memory-budget 0: want a size, such as 1.5GiB")
 	case o.steps < 0:
 		return usagef("--steps %d: want 0 or more", o.steps)
 	case o.dropout != 0 && o.preset.family.name != "gpt":

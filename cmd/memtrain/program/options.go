@@ -20,7 +20,6 @@ import (
 type options struct {
 	device       string
 	deviceMemory command.Size
-	budget       command.Size // 0 for none
 	model        string
 	sizes
 	half      half
@@ -61,6 +60,7 @@ var settingFlags = []struct{ flag, key, usage string }{
 	{"attention", "attention", "`KIND` of attention: " + choice.Or(nn.Attentions()) + " (default auto)"},
 	{"loss-memory", "loss", "what the cross-entropy keeps for the backward pass, `WAY`: lean, the logits, or pytorch, their log-softmax in float32 (default lean)"},
 	{"offload", "offload", "what lives in the host's memory, `PARTS` of " + strings.Join(train.Offloads(), ", ") + ", the last two also =LAYER+LAYER (default none)"},
+	{"memory-budget", "memory_budget", "reserve no more than `SIZE` of the device: change parts of the batch, checkpoints and offload between steps to stay within it (default none)"},
 	{"in-place", "in_place", "have activations overwrite what they are given, `on or off`: where that is safe (default off)"},
 	{"accumulate", "accumulate", "run a batch in `N` equal parts"},
 	{"micro-batch", "micro_batch", "run a batch `M` samples at a time"},
@@ -147,7 +147,6 @@ func (o *options) begin(f *pflag.FlagSet) {
 // registerPlan adds the flags that say what is trained and how: all that an estimate
 // has to know.
 func (o *options) registerPlan(f *pflag.FlagSet) {
-	f.Var(&o.budget, "memory-budget", "reserve no more than this of the device: change parts of the batch, checkpoints and offload between steps to stay within it")
 	f.StringVar(&o.model, "model", "gpt", "`MODEL`: "+presetNames()+"; the following change its sizes")
 	for _, size := range sizeFlags {
 		f.IntVar(size.of(&o.sizes), size.name, 0, size.usage)

@@ -35,10 +35,8 @@ type session struct {
 	saved     *train.Saved    // nil when the run begins here
 	weights   []weights.Array // that the run begins with, if any were given
 	settings  train.Settings
-	budgeted  *train.Budget  // nil without a budget
-	wanted    train.Settings // before they were made to fit the budget
-	probed    bool           // a probe is wanted
-	listening *probe.Probe   // nil when there is none
+	probed    bool         // a probe is wanted
+	listening *probe.Probe // nil when there is none
 	closers   []func()
 	changes   []trace.Value // to the settings that the flags say; of a comparison
 }
@@ -77,7 +75,6 @@ func (s *session) open(ctx context.Context, stdout io.Writer) error {
 			return err
 		}
 	}
-	s.keepBudget()
 	s.trainer.Plant(leak)
 	if s.probed {
 		s.openProbe(ctx)
@@ -154,7 +151,7 @@ func (s *session) openDevice() (err error) {
 }
 
 func (s *session) allocator() alloc.Options {
-	o := alloc.Options{Name: s.machine.Name(), Limit: int64(s.budget)}
+	o := alloc.Options{Name: s.machine.Name()}
 	if s.snapshot != "" {
 		o.History, o.Stacks = history, alloc.StacksAlloc
 	}
@@ -242,6 +239,7 @@ func (s *session) openTrainer() (err error) {
 		if settings, err = s.saved.Settings(int(s.steps)); err != nil {
 			return err
 		}
+		settings.Budget, settings.Offload = 0, s.settings.Offload // what it has now is another matter
 	}
 	s.loader, err = data.NewLoader(s.set, data.LoaderOptions{Batch: s.batch, Seed: s.seed, Start: start, Workers: loaders})
 	if err != nil {
@@ -250,7 +248,7 @@ func (s *session) openTrainer() (err error) {
 	s.onClose(s.loader.Close)
 	s.trainer, err = train.New(train.Config{
 		Device: s.device, Model: s.model, Loss: s.lossModule(), Batches: s.loader, Spec: s.set.Spec(), Batch: s.batch, Seed: s.seed,
-		Settings: settings, SaveOOM: s.saveOOM, Build: s.build, Capacity: s.capacity,
+		Settings: settings, SaveOOM: s.saveOOM, Build: s.build, Capacity: s.capacity, Adjusted: s.adjusted,
 	})
 	if err != nil {
 		return err

@@ -63,13 +63,14 @@ func TestPartsOfAPeakAddUp(t *testing.T) {
 }
 
 func TestTheHeaderNamesWhatWasChosen(t *testing.T) {
-	o := options{budget: 6 << 20}
+	var o options
 	o.batch, o.dropout = 8, 0.1
 	s, err := train.DefaultSettings().With("offload", "optimizer+activations")
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"batch 8", "adamw", "offload=optimizer+activations", "half=bf16", "dropout=0.1", "memory-budget=6MiB"}
+	s.Budget = 6 << 20
+	want := []string{"batch 8", "adamw", "offload=optimizer+activations", "memory_budget=6MiB", "half=bf16", "dropout=0.1"}
 	if diff := cmp.Diff(want, o.howTrained(&s, "bf16")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
