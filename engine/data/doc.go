@@ -4,8 +4,8 @@
 // # The way of a sample
 //
 // A [Dataset] is a numbered collection of samples that exist nowhere until
-// [Dataset.Read] writes one into memory: [Windows] reads them out of a mapped
-// token file ([Open]) or the text that comes with the program ([Corpus]),
+// [Dataset.Read] writes one into memory: [Windows] reads them out of a token file
+// ([Open]; [Access] says how) or the text that comes with the program ([Corpus]),
 // [Spirals] and [Figures] compute theirs. A [Loader] has workers that fill
 // staging buffers with whole batches; the training loop takes the batches in
 // order, uploads them and gives the buffers back.
@@ -17,5 +17,6 @@
 // resumed by starting a loader at the number of batches that were taken.
 //
 // The package knows no device memory. A staging buffer is host memory that is
-// laid out as the device wants it: little-endian elements, contiguous.
+// laid out as the device wants it: little-endian elements, contiguous. Who wants it
+// pinned gives the memory ([LoaderOptions]).
 package data

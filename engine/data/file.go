@@ -22,42 +22,50 @@ import (
 //	32           the tokens
 //
 // Any other file is a text, whose bytes are its tokens as they stand. There is
-// nothing to convert, so the text itself is mapped: it can be larger than the
-// memory, and its first use costs no more than the next.
+// nothing to convert, so a file that is mapped can be larger than the memory, and
+// its first use costs no more than the next.
 
 const (
 	magic      = "memtoptk"
 	version    = 1
 	headerSize = 32
+	headSize   = 1 << 12 // bytes of a file that say what it is
 	// maxVocabulary keeps tokens in 31 bits, which is what devices take.
 	maxVocabulary = 1 << 31
 )
 
-// Open maps a token file or a text. The caller closes the tokens.
-func Open(path string) (*Tokens, error) {
-	raw, unmap, err := mapFile(path)
+// Open opens a token file or a text. The caller closes the tokens.
+func Open(path string, a Access) (*Tokens, error) {
+	f, size, err := openOrdinary(path)
 	if err != nil {
 		return nil, err
 	}
-	t, err := interpret(path, raw)
+	from, err := a.open(f, size)
 	if err != nil {
-		return nil, errors.Join(err, unmap())
+		return nil, errors.Join(err, f.Close())
 	}
-	t.unmap = unmap
-	return t, nil
+	head, err := from.read(0, int(min(size, headSize)))
+	if err == nil {
+		var t *Tokens
+		if t, err = interpret(path, head, size); err == nil {
+			t.source = from
+			return t, nil
+		}
+	}
+	return nil, errors.Join(err, from.close())
 }
 
-// interpret finds out what a file holds.
-func interpret(name string, raw []byte) (*Tokens, error) {
-	if !bytes.HasPrefix(raw, []byte(magic)) {
-		return interpretText(name, raw)
+// interpret finds out what a file of a size holds by its beginning.
+func interpret(name string, head []byte, size int64) (*Tokens, error) {
+	if !bytes.HasPrefix(head, []byte(magic)) {
+		return interpretText(name, head, size)
 	}
-	if len(raw) < headerSize {
+	if len(head) < headerSize {
 		return nil, &FormatError{name, "the header of the token file ends early"}
 	}
 	order := binary.LittleEndian
-	v, width, vocabulary, count := order.Uint32(raw[8:]), order.Uint32(raw[12:]), order.Uint64(raw[16:]), order.Uint64(raw[24:])
-	body := raw[headerSize:]
+	v, width, vocabulary, count := order.Uint32(head[8:]), order.Uint32(head[12:]), order.Uint64(head[16:]), order.Uint64(head[24:])
+	body := uint64(size) - headerSize
 	switch {
 	case v != version:
 		return nil, &FormatError{name, fmt.Sprintf("version %d of token files is not known", v)}
@@ -65,22 +73,22 @@ func interpret(name string, raw []byte) (*Tokens, error) {
 		return nil, &FormatError{name, fmt.Sprintf("tokens of %d bytes", width)}
 	case vocabulary == 0 || vocabulary > maxVocabulary:
 		return nil, &FormatError{name, fmt.Sprintf("a vocabulary of %d", vocabulary)}
-	case count != uint64(len(body))/uint64(width) || uint64(len(body))%uint64(width) != 0:
-		return nil, &FormatError{name, fmt.Sprintf("it should hold %d tokens of %d bytes, and has %d bytes", count, width, len(body))}
+	case count != body/uint64(width) || body%uint64(width) != 0:
+		return nil, &FormatError{name, fmt.Sprintf("it should hold %d tokens of %d bytes, and has %d bytes", count, width, body)}
 	}
-	return &Tokens{name: name, raw: body, width: int(width), vocabulary: int(vocabulary)}, nil
+	return &Tokens{name: name, begin: headerSize, count: int(count), width: int(width), vocabulary: int(vocabulary)}, nil
 }
 
 // interpretText refuses what is certainly no text, to spare its owner a model
 // of a picture's bytes. Only the beginning is looked at.
-func interpretText(name string, raw []byte) (*Tokens, error) {
-	if len(raw) == 0 {
+func interpretText(name string, head []byte, size int64) (*Tokens, error) {
+	if size == 0 {
 		return nil, &FormatError{name, "the file is empty"}
 	}
-	if i := bytes.IndexByte(raw[:min(len(raw), 1<<12)], 0); i >= 0 {
+	if i := bytes.IndexByte(head, 0); i >= 0 {
 		return nil, &FormatError{name, fmt.Sprintf("neither a token file nor a text: byte %d is 0", i)}
 	}
-	return Bytes(name, raw), nil
+	return &Tokens{name: name, count: int(size), width: 1, vocabulary: byteVocabulary}, nil
 }
 
 // FormatError says that a file cannot be used as training data.
@@ -119,7 +127,7 @@ func WriteTokens(w io.Writer, vocabulary int, tokens []uint32) error {
 	return b.Flush()
 }
 
-// openOrdinary opens a file that can be mapped, and returns its size. It looks
+// openOrdinary opens a file that has a size, and returns its size. It looks
 // before it opens, because opening a pipe waits for a writer.
 func openOrdinary(path string) (f *os.File, size int64, err error) {
 	info, err := os.Stat(path)

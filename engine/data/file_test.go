@@ -28,24 +28,36 @@ func TestTokenFilesSurvive(t *testing.T) {
 			if b.Len() != test.size {
 				t.Errorf("%d bytes, want %d", b.Len(), test.size)
 			}
-			tokens, err := Open(save(t, b.Bytes()))
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer closeTokens(t, tokens)
-			if tokens.Len() != len(test.tokens) || tokens.Vocabulary() != test.vocabulary {
-				t.Fatalf("%d tokens of %d, want %d of %d", tokens.Len(), tokens.Vocabulary(), len(test.tokens), test.vocabulary)
-			}
-			got := make([]byte, 4*len(test.tokens))
-			if err := tokens.Read(0, got); err != nil {
-				t.Fatal(err)
-			}
-			for i, want := range test.tokens {
-				if token := binary.LittleEndian.Uint32(got[4*i:]); token != want {
-					t.Errorf("token %d is %d, want %d", i, token, want)
-				}
+			path := save(t, b.Bytes())
+			for _, access := range Accesses() {
+				checkTokens(t, path, access, test.vocabulary, test.tokens)
 			}
 		})
+	}
+}
+
+// checkTokens reads all of a file, and each token by itself.
+func checkTokens(t *testing.T, path string, access Access, vocabulary int, want []uint32) {
+	t.Helper()
+	tokens, err := Open(path, access)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeTokens(t, tokens)
+	if tokens.Len() != len(want) || tokens.Vocabulary() != vocabulary {
+		t.Fatalf("%v: %d tokens of %d, want %d of %d", access, tokens.Len(), tokens.Vocabulary(), len(want), vocabulary)
+	}
+	all, one := make([]byte, 4*len(want)), make([]byte, 4)
+	if err := tokens.Read(0, all); err != nil {
+		t.Fatal(err)
+	}
+	for i, token := range want {
+		if err := tokens.Read(i, one); err != nil {
+			t.Fatal(err)
+		}
+		if a, b := binary.LittleEndian.Uint32(all[4*i:]), binary.LittleEndian.Uint32(one); a != token || b != token {
+			t.Errorf("%v: token %d is %d among all and %d alone, want %d", access, i, a, b, token)
+		}
 	}
 }
 
@@ -78,9 +90,11 @@ func TestUnusableFilesSayWhy(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			path := save(t, test.content)
-			_, err := Open(path)
-			if err == nil || !strings.Contains(err.Error(), test.want) || !strings.HasPrefix(err.Error(), path) {
-				t.Errorf("got error %v, want one of %s that says %q", err, path, test.want)
+			for _, access := range Accesses() {
+				_, err := Open(path, access)
+				if err == nil || !strings.Contains(err.Error(), test.want) || !strings.HasPrefix(err.Error(), path) {
+					t.Errorf("%v: got error %v, want one of %s that says %q", access, err, path, test.want)
+				}
 			}
 		})
 	}
@@ -93,7 +107,7 @@ func TestTokensBeyondTheVocabularyAreRefused(t *testing.T) {
 	}
 	raw := b.Bytes()
 	raw[len(raw)-1] = 0xff
-	tokens, err := Open(save(t, raw))
+	tokens, err := Open(save(t, raw), Mapped)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,9 +16,15 @@ type LoaderOptions struct {
 	// Workers is how many goroutines prepare batches; 0 means one.
 	Workers int
 	// Prefetch is how many batches each worker may have ready; 0 means one.
-	// Staging memory is (Workers · (Prefetch + 1)) batches.
 	Prefetch int
+	// Memory makes staging memory of n bytes. NewLoader calls it, twice for each batch;
+	// nil is memory of Go's.
+	Memory func(n int) []byte
 }
+
+// Staged is how many batches there are memory for: those that are ready, and one that
+// each worker fills or has given away.
+func (o LoaderOptions) Staged() int { return max(o.Workers, 1) * (max(o.Prefetch, 1) + 1) }
 
 // Loader prepares batches ahead of time. Next and Close belong to one goroutine.
 type Loader struct {
@@ -44,12 +50,15 @@ func NewLoader(set Dataset, o LoaderOptions) (*Loader, error) {
 		return nil, fmt.Errorf("batches of %d samples from number %d on: neither can be", o.Batch, o.Start)
 	}
 	o.Workers, o.Prefetch = max(o.Workers, 1), max(o.Prefetch, 1)
+	if o.Memory == nil {
+		o.Memory = ordinary
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	l := &Loader{set: set, options: o, position: o.Start, cancel: cancel}
 	for range o.Workers {
 		w := &worker{ready: make(chan *Batch, o.Prefetch), free: make(chan *Batch, o.Prefetch+1)}
 		for range o.Prefetch + 1 {
-			w.free <- newBatch(set.Spec(), o.Batch, w.free)
+			w.free <- newBatch(set.Spec(), o.Batch, w.free, o.Memory)
 		}
 		l.workers = append(l.workers, w)
 	}

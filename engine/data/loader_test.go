@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -53,9 +55,26 @@ func TestBatchesDoNotDependOnWorkers(t *testing.T) {
 		"figures":                      Figures{Seed: 1, Channels: 1, Side: 12},
 		"less than a batch":            few{5},
 	}
+	path := save(t, corpus)
+	for _, access := range Accesses() {
+		tokens, err := Open(path, access)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer closeTokens(t, tokens)
+		set, err := NewWindows(tokens, 33)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sets["windows of a file, "+access.String()] = set
+	}
+	text := take(t, sets["windows of the built-in text"], LoaderOptions{Batch: 7, Seed: 3}, 40)
 	for name, set := range sets {
 		t.Run(name, func(t *testing.T) {
 			want := take(t, set, LoaderOptions{Batch: 7, Seed: 3}, 40)
+			if strings.HasPrefix(name, "windows of a file") && !cmp.Equal(text, want) {
+				t.Error("they are not those of the same text in memory")
+			}
 			for _, workers := range []int{2, 3, 8} {
 				got := take(t, set, LoaderOptions{Batch: 7, Seed: 3, Workers: workers, Prefetch: 3}, 40)
 				if diff := cmp.Diff(want, got); diff != "" {
@@ -120,7 +139,7 @@ func TestTargetsAreTheNextTokens(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := newBatch(set.Spec(), 1, nil)
+	b := Empty(set.Spec(), 1)
 	if err := set.Read(2, b.sample(0)); err != nil {
 		t.Fatal(err)
 	}
@@ -137,20 +156,79 @@ func TestTargetsAreTheNextTokens(t *testing.T) {
 	}
 }
 
-func TestCloseEndsWorkersThatWait(t *testing.T) {
-	l, err := NewLoader(windows(t, 8), LoaderOptions{Batch: 2, Workers: 4})
+// TestNoGoroutineIsLeftBehind runs in a bubble, which ends only when all goroutines in
+// it have.
+func TestNoGoroutineIsLeftBehind(t *testing.T) {
+	for name, test := range map[string]struct {
+		workers, prefetch, taken, kept int
+	}{
+		"that waits for a place":        {workers: 4},
+		"that waits for a buffer":       {workers: 3, prefetch: 2, taken: 9, kept: 9},
+		"of many, of which few are due": {workers: 64, taken: 5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l, err := NewLoader(windows(t, 8), LoaderOptions{Batch: 2, Workers: test.workers, Prefetch: test.prefetch})
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i := range test.taken {
+					b, err := l.Next(t.Context())
+					if err != nil {
+						t.Fatal(err)
+					}
+					if i >= test.kept {
+						b.Release()
+					}
+				}
+				synctest.Wait()
+				l.Close()
+			})
+		})
+	}
+}
+
+func TestStagingMemoryIsTheCallers(t *testing.T) {
+	var made [][]byte
+	o := LoaderOptions{Batch: 4, Workers: 3, Prefetch: 2, Memory: func(n int) []byte {
+		made = append(made, make([]byte, n))
+		return made[len(made)-1]
+	}}
+	l, err := NewLoader(windows(t, 8), o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.Close() // would never return if a worker did not
+	defer l.Close()
+	if len(made) != 2*o.Staged() {
+		t.Errorf("memory was asked for %d times, want twice for each of %d batches", len(made), o.Staged())
+	}
+	for range 20 {
+		b, err := l.Next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, raw := range [][]byte{b.Input, b.Target} {
+			if !slices.ContainsFunc(made, func(m []byte) bool { return &m[0] == &raw[0] && len(m) == len(raw) }) {
+				t.Fatal("a batch is in other memory than the caller's")
+			}
+		}
+		b.Release()
+	}
 }
 
 func TestAFailureIsToldWhereItHappens(t *testing.T) {
+	for _, access := range []Access{Mapped, Lazy} {
+		t.Run(access.String(), func(t *testing.T) { failsWhereFileIsCut(t, access) })
+	}
+}
+
+func failsWhereFileIsCut(t *testing.T, access Access) {
+	t.Helper()
 	path := filepath.Join(t.TempDir(), "text")
 	if err := os.WriteFile(path, []byte(strings.Repeat("words ", 20_000)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	tokens, err := Open(path)
+	tokens, err := Open(path, access)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,15 +2,10 @@
 
 package data
 
-import "io"
+import "os"
 
 // mapFile reads the whole file: this system has no mapping that we know of.
-func mapFile(path string) (raw []byte, unmap func() error, err error) {
-	f, _, err := openOrdinary(path)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer f.Close() //nolint:errcheck // only read
-	raw, err = io.ReadAll(f)
+func mapFile(f *os.File, size int64) (raw []byte, unmap func() error, err error) {
+	raw, err = readAt(f, 0, int(size))
 	return raw, func() error { return nil }, err
 }

@@ -6,41 +6,38 @@ import (
 	"runtime/debug"
 )
 
-// Tokens is a long row of token numbers in memory that is read only as far as
-// it is used: a mapped file, or a text of the program's own. It is safe for
-// concurrent use, but for Close.
+// Tokens is a long row of token numbers that is read only as far as it is used: a
+// file, or a text of the program's own. It is safe for concurrent use, but for
+// Close.
 type Tokens struct {
 	name       string
-	raw        []byte // the tokens' own bytes
-	width      int    // bytes of one token: 1, 2 or 4
+	source     source
+	begin      int64 // where the first token is
+	count      int
+	width      int // bytes of one token: 1, 2 or 4
 	vocabulary int
-	unmap      func() error
 }
+
+// byteVocabulary is that of a text.
+const byteVocabulary = 256
 
 // Bytes returns the tokens of a text: a byte is a token.
 func Bytes(name string, text []byte) *Tokens {
-	return &Tokens{name: name, raw: text, width: 1, vocabulary: 256}
+	return &Tokens{name: name, source: memory(text), count: len(text), width: 1, vocabulary: byteVocabulary}
 }
 
 // Name returns where the tokens are from, for messages.
 func (t *Tokens) Name() string { return t.name }
 
 // Len returns the number of tokens.
-func (t *Tokens) Len() int { return len(t.raw) / t.width }
+func (t *Tokens) Len() int { return t.count }
 
 // Vocabulary returns how many different tokens there may be: all numbers are
 // below it.
 func (t *Tokens) Vocabulary() int { return t.vocabulary }
 
-// Close gives the mapping up. The tokens must not be in use.
-func (t *Tokens) Close() error {
-	if t.unmap == nil {
-		return nil
-	}
-	unmap := t.unmap
-	t.unmap, t.raw = nil, nil
-	return unmap()
-}
+// Close ends the use of the file. The tokens must not be in use.
+func (t *Tokens) Close() error { return t.source.close() }
 
 // Read writes the tokens from number start on as little-endian 32 bit numbers,
 // as many as dst has room for. It fails when the file has become shorter since
@@ -53,13 +50,17 @@ func (t *Tokens) Read(start int, dst []byte) (err error) {
 		switch r := recover().(type) {
 		case nil:
 		case interface{ Addr() uintptr }:
-			err = &FormatError{t.name, "the file was cut while it was being read"}
+			err = cutError(t.name)
 		default:
 			panic(r)
 		}
 	}()
+	raw, err := t.source.read(t.begin+int64(start*t.width), len(dst)/4*t.width)
+	if err != nil {
+		return err
+	}
 	for i := range len(dst) / 4 {
-		token := t.at(start + i)
+		token := t.number(raw[i*t.width:])
 		if token >= uint32(t.vocabulary) {
 			return &FormatError{t.name, fmt.Sprintf("token %d is %d, but the vocabulary ends at %d", start+i, token, t.vocabulary)}
 		}
@@ -68,8 +69,9 @@ func (t *Tokens) Read(start int, dst []byte) (err error) {
 	return nil
 }
 
-func (t *Tokens) at(i int) uint32 {
-	switch b := t.raw[i*t.width:]; t.width {
+// number returns the token at the beginning of b.
+func (t *Tokens) number(b []byte) uint32 {
+	switch t.width {
 	case 1:
 		return uint32(b[0])
 	case 2:

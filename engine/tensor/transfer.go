@@ -49,6 +49,17 @@ func (t *Tensor) Upload(raw []byte) {
 	}
 }
 
+// addressable is a backend whose memory is the processor's.
+type addressable interface {
+	Bytes(at device.Buffer) []byte
+}
+
+// Raw returns the memory of all elements of a contiguous tensor on a host, to be read
+// and written while there is a handle on it. Neither counts as a write in place.
+func (t *Tensor) Raw() []byte {
+	return t.Device().backend.(addressable).Bytes(t.Array().Buffer())
+}
+
 // Download waits for the device and returns the bytes of all elements in order,
 // little-endian. It fails with the first failure of the device.
 func (t *Tensor) Download() []byte {

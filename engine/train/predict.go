@@ -77,7 +77,7 @@ func (t *Trainer) changed(changes []trace.Value) (now, then Settings, err error)
 func (t *Trainer) plan() Plan {
 	d := t.config.Device
 	return Plan{
-		Build: t.config.Build, Loss: t.config.Loss, Spec: *t.spec.Load(), Batch: t.config.Batch,
+		Build: t.config.Build, Loss: t.config.Loss, Spec: *t.spec.Load(), Batch: t.config.Batch, Staged: t.config.Staging.Batches(),
 		Allocator: alloc.Options{Name: d.Name(), Config: d.Memory().Config()},
 		times:     t.times.known(),
 	}

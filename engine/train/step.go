@@ -113,8 +113,8 @@ func (t *Trainer) position() int64 {
 
 // run is the step proper.
 func (t *Trainer) run(batch *data.Batch, parts []int, q *Queued) {
-	t.input.Upload(batch.Input)
-	t.target.Upload(batch.Target)
+	t.config.Staging.upload(t.input, batch.Input)
+	t.config.Staging.upload(t.target, batch.Target)
 	if t.onStep != nil {
 		t.onStep()
 	}

@@ -37,6 +37,9 @@ type Config struct {
 	Loss    nn.Module
 	Batches Batches
 	Spec    data.Spec // of the first batch
+	// Staging is where Batches have their samples, nil where that is memory of Go's.
+	// It stays the caller's.
+	Staging *Staging
 	// Data stands in for Batches and Spec: the trainer makes batches of it.
 	Data  data.Dataset
 	Batch int    // samples of one step

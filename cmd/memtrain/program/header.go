@@ -58,6 +58,11 @@ func (s *session) announce(ctx context.Context, out io.Writer) error {
 			return err
 		}
 	}
+	if s.pinned {
+		if err := fold(out, "staging", strings.Fields(s.stagingText())...); err != nil {
+			return err
+		}
+	}
 	if refused == nil && warning != "" {
 		_, refused = fmt.Fprintln(out, warning)
 	}

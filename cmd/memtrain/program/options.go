@@ -10,6 +10,7 @@ import (
 	"memtop/cmd/command"
 	"memtop/engine/amp"
 	"memtop/engine/choice"
+	"memtop/engine/data"
 	"memtop/engine/device/cpu"
 	"memtop/engine/nn"
 	"memtop/engine/optim"
@@ -25,6 +26,10 @@ type options struct {
 	half      half
 	loss      string // what is minimised
 	data      string
+	access    string // to data
+	workers   int
+	prefetch  int
+	pinned    bool
 	steps     int64
 	seed      uint64
 	save      string
@@ -135,6 +140,10 @@ func (o *options) registerRun(f *pflag.FlagSet) {
 	f.Var(&o.deviceMemory, "device-memory", "memory of cpu:0")
 	o.registerPlan(f)
 	f.StringVar(&o.data, "data", "", "text or token `FILE` to train models of text on (default a text that comes with memtrain)")
+	f.StringVar(&o.access, "data-access", data.Mapped.String(), "how --data is read, `WAY`: mapped into memory, lazy, a sample at a time from the file, or loaded, all of it at first")
+	f.IntVar(&o.workers, "workers", 2, "prepare batches on `N` threads; which samples they hold does not depend on it")
+	f.IntVar(&o.prefetch, "prefetch", 1, "have `N` batches ready for each worker")
+	f.BoolVar(&o.pinned, "pinned", false, "have batches wait in memory of the host that the device copies from by itself")
 	f.Uint64Var(&o.seed, "seed", 1, "seed of the weights, of dropout and of the order of samples")
 }
 

@@ -30,6 +30,7 @@ type session struct {
 	device    *tensor.Device
 	set       data.Dataset
 	model     nn.Module
+	staging   *train.Staging // nil without --pinned
 	loader    *data.Loader
 	trainer   *train.Trainer
 	saved     *train.Saved    // nil when the run begins here
@@ -66,7 +67,7 @@ func (s *session) open(ctx context.Context, stdout io.Writer) error {
 		return err
 	}
 	for _, step := range []func() error{
-		s.checkOutputs, s.checkTables, s.openSaved, s.complete, s.openDevice, s.openData, s.openWeights, s.readSettings,
+		s.checkOutputs, s.checkTables, s.checkLoader, s.openSaved, s.complete, s.openDevice, s.openData, s.openWeights, s.readSettings,
 		func() error { return s.fitBudget(ctx) },
 		func() error { return s.announce(ctx, stdout) },
 		s.openModel, s.openTrainer,
@@ -166,14 +167,13 @@ func (s *session) openData() (err error) {
 	s.set = set
 	s.onClose(closeData)
 	// Before the host's memory is asked for as much.
-	spec := set.Spec()
-	if n := int64(s.batch) * int64(spec.Input.Bytes()+spec.Target.Bytes()); n > s.capacity {
+	if n := s.batchBytes(); n > s.capacity {
 		return machineError{
 			fmt.Sprintf("a batch of %d samples is %s, more than the device has", s.batch, sizeText(n)),
 			"give more with --device-memory, or make --batch smaller",
 		}
 	}
-	return nil
+	return s.checkStaging()
 }
 
 // readSettings finds the settings of the first step.
@@ -227,9 +227,6 @@ func (s *session) openModel() (err error) {
 	return nil
 }
 
-// loaders is how many goroutines prepare batches.
-const loaders = 2
-
 func (s *session) openTrainer() (err error) {
 	start := int64(0)
 	settings := s.settings
@@ -241,13 +238,12 @@ func (s *session) openTrainer() (err error) {
 		}
 		settings.Budget, settings.Offload = 0, s.settings.Offload // what it has now is another matter
 	}
-	s.loader, err = data.NewLoader(s.set, data.LoaderOptions{Batch: s.batch, Seed: s.seed, Start: start, Workers: loaders})
-	if err != nil {
+	if err := s.openLoader(start); err != nil {
 		return err
 	}
-	s.onClose(s.loader.Close)
 	s.trainer, err = train.New(train.Config{
-		Device: s.device, Model: s.model, Loss: s.lossModule(), Batches: s.loader, Spec: s.set.Spec(), Batch: s.batch, Seed: s.seed,
+		Device: s.device, Model: s.model, Loss: s.lossModule(), Batches: s.loader, Staging: s.staging,
+		Spec: s.set.Spec(), Batch: s.batch, Seed: s.seed,
 		Settings: settings, SaveOOM: s.saveOOM, Build: s.build, Capacity: s.capacity, Adjusted: s.adjusted,
 	})
 	if err != nil {

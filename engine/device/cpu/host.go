@@ -19,6 +19,10 @@ func (b *Backend) OpenHost() (alloc.Driver, device.Backend, error) {
 	return m, b.host, nil
 }
 
+// Bytes returns memory that the backend computes on, for the processor to read and
+// write.
+func (b *Backend) Bytes(at device.Buffer) []byte { return b.bytes("bytes", at, at.Bytes) }
+
 // crossing is a copy that is done.
 type crossing struct{ backend *Backend }
 

@@ -1,0 +1,110 @@
+package program
+
+import (
+	"fmt"
+	"os"
+
+	"memtop/engine/data"
+	"memtop/engine/device/cpu"
+	"memtop/engine/tensor"
+	"memtop/engine/train"
+	"memtop/snapshots/hostmemory"
+)
+
+// maxWorkers is how many threads may prepare batches, and how many batches each.
+const maxWorkers = 1 << 10
+
+// checkLoader refuses flags of the loader that make no sense.
+func (o *options) checkLoader() error {
+	if _, err := data.ParseAccess(o.access); err != nil {
+		return usagef("--data-%v", err) // it begins with the rest of the flag's name
+	}
+	if o.given("data-access") && o.data == "" {
+		return usagef("--data-access is how --data is read, and there is none")
+	}
+	for _, f := range []struct {
+		name  string
+		value int
+	}{{"workers", o.workers}, {"prefetch", o.prefetch}} {
+		if f.value < 1 || f.value > maxWorkers {
+			return usagef("--%s %d: want a number from 1 to %d", f.name, f.value, maxWorkers)
+		}
+	}
+	return nil
+}
+
+// openTokens opens the file of --data.
+func (o *options) openTokens() (*data.Tokens, error) {
+	access, err := data.ParseAccess(o.access)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := os.Stat(o.data); err == nil && access == data.Loaded {
+		if room := hostmemory.Available(); info.Size() > room.Bytes {
+			return nil, machineError{
+				fmt.Sprintf("%s is %s, and %s has %s", o.data, sizeText(info.Size()), room.Of, sizeText(room.Bytes)),
+				"read it with --data-access mapped or lazy",
+			}
+		}
+	}
+	return data.Open(o.data, access)
+}
+
+// loading is how batches are made.
+func (s *session) loading() data.LoaderOptions {
+	return data.LoaderOptions{Batch: s.batch, Seed: s.seed, Workers: s.workers, Prefetch: s.prefetch}
+}
+
+func (s *session) batchBytes() int64 {
+	spec := s.set.Spec()
+	return int64(s.batch) * int64(spec.Input.Bytes()+spec.Target.Bytes())
+}
+
+// checkStaging refuses more batches that are ready than the host has memory for.
+func (s *session) checkStaging() error {
+	staged := s.loading().Staged()
+	if n, room := s.batchBytes()*int64(staged), hostmemory.Available(); n > room.Bytes {
+		return machineError{
+			fmt.Sprintf("%d batches that are prepared are %s, and %s has %s", staged, sizeText(n), room.Of, sizeText(room.Bytes)),
+			"give less with --workers or --prefetch",
+		}
+	}
+	return nil
+}
+
+// staged is how many batches wait in memory of the device's host.
+func (s *session) staged() int {
+	if !s.pinned {
+		return 0
+	}
+	return s.loading().Staged()
+}
+
+// openLoader begins to prepare batches from number start on.
+func (s *session) openLoader(start int64) error {
+	o := s.loading()
+	o.Start = start
+	if s.pinned {
+		s.staging = train.NewStaging(s.device)
+		s.onClose(s.staging.Close)
+		o.Memory = s.staging.Memory
+	}
+	var err error
+	if failed := tensor.Try(func() { s.loader, err = data.NewLoader(s.set, o) }); failed != nil {
+		return machineError{"staging batches in the host's memory: " + failed.Error(), "leave --pinned out"}
+	}
+	if err != nil {
+		return err
+	}
+	s.onClose(s.loader.Close)
+	return nil
+}
+
+// stagingText says where batches wait that were to be pinned.
+func (s *session) stagingText() string {
+	text := fmt.Sprintf("%d batches, %s, ", s.staged(), sizeText(s.batchBytes()*int64(s.staged())))
+	if _, isCPU := s.machine.(*cpu.Device); isCPU {
+		return text + "in the host's memory; nothing is pinned, since the processor itself copies to cpu:0"
+	}
+	return text + "pinned in the host's memory"
+}

@@ -1,0 +1,93 @@
+package train
+
+import (
+	"memtop/engine/data"
+	"memtop/engine/device"
+	"memtop/engine/tensor"
+	"memtop/snapshots/trace"
+)
+
+// Staging is memory of a device's host in which batches wait for the device, counted
+// as the host's. On a GPU it is pinned, and a batch is copied from where it lies. A nil
+// Staging has none. It belongs to the goroutine of the device; the memory that it gives
+// is anybody's.
+type Staging struct {
+	device *tensor.Device
+	made   []*tensor.Tensor
+	places map[*byte]*tensor.Tensor // by their first byte
+}
+
+// NewStaging returns staging memory, none yet. The caller closes it after whoever uses
+// the memory.
+func NewStaging(d *tensor.Device) *Staging {
+	return &Staging{device: d, places: make(map[*byte]*tensor.Tensor)}
+}
+
+// Memory returns n bytes; see [data.LoaderOptions]. It fails, as tensors do, when the
+// host has no memory.
+func (s *Staging) Memory(n int) []byte {
+	raw := s.reserve(n).Raw()
+	if n > 0 {
+		s.places[&raw[0]] = s.made[len(s.made)-1]
+	}
+	return raw
+}
+
+// Reserve takes memory for batches that nothing will be put into: of a rehearsal.
+func (s *Staging) Reserve(spec data.Spec, batch, batches int) {
+	for range batches {
+		s.reserve(batch * spec.Input.Bytes())
+		s.reserve(batch * spec.Target.Bytes())
+	}
+}
+
+func (s *Staging) reserve(n int) *tensor.Tensor {
+	x := tensor.New(s.device.Host(), tensor.Shape{n}, device.UInt8, tensor.Tag{Category: trace.Input, Layer: "data", Role: "staging"})
+	s.made = append(s.made, x)
+	return x
+}
+
+// Batches returns how many batches there is memory for.
+func (s *Staging) Batches() int {
+	if s == nil {
+		return 0
+	}
+	return len(s.made) / 2
+}
+
+// Bytes returns how many bytes they are.
+func (s *Staging) Bytes() (sum int64) {
+	for _, x := range s.made {
+		sum += x.Bytes()
+	}
+	return sum
+}
+
+// Close gives the memory back.
+func (s *Staging) Close() {
+	for _, x := range s.made {
+		x.Release()
+	}
+	s.made, s.places = nil, nil
+}
+
+// upload replaces an input by bytes of a batch. Those of staged memory may be on their
+// way until the device's next [tensor.Device.Land].
+func (s *Staging) upload(to *tensor.Tensor, raw []byte) {
+	place := s.place(raw)
+	if place == nil || place.Bytes() != to.Bytes() {
+		to.Upload(raw)
+		return
+	}
+	from := place.As(to.Layout())
+	defer from.Release()
+	to.CopyFrom(from)
+}
+
+// place returns the memory that bytes are all of, nil for memory of Go's.
+func (s *Staging) place(raw []byte) *tensor.Tensor {
+	if s == nil || len(raw) == 0 {
+		return nil
+	}
+	return s.places[&raw[0]]
+}
