@@ -93,6 +93,9 @@ var operations = map[string]operation{
 	"rms norm": two(s(3, 4), s(4), func(t *autograd.Tape, x, w *autograd.Value) *autograd.Value {
 		return t.RMSNorm(x, w, 1e-5)
 	}),
+	"batch norm":               batchNorm(s(3, 2, 2, 2), false),
+	"batch norm of numbers":    batchNorm(s(4, 3), false),
+	"batch norm in evaluation": batchNorm(s(3, 2, 2), true),
 	"embedding": single(s(5, 3), func(t *autograd.Tape, x *autograd.Value) *autograd.Value {
 		return t.Embedding(x, whole(t, s(2, 2), 4, 0, 4, 2))
 	}),
@@ -328,4 +331,18 @@ func two(x, y tensor.Shape, f func(t *autograd.Tape, x, y *autograd.Value) *auto
 func positive(o operation) operation {
 	o.low, o.high = 0.5, 2
 	return o
+}
+
+// batchNorm normalises by statistics of its own.
+func batchNorm(shape tensor.Shape, evaluate bool) operation {
+	channels := s(shape[1])
+	return operation{shapes: []tensor.Shape{shape, channels, channels}, compute: func(t *autograd.Tape, v []*autograd.Value) *autograd.Value {
+		running := func(value float64) *autograd.Variable {
+			return autograd.NewVariable("running", tensor.Full(t.Device(), channels, device.Float64, value, tensor.Tag{}))
+		}
+		o := autograd.BatchNormOptions{Eps: 1e-5, Mean: running(0.25), Variance: running(2), Momentum: 0.1, Evaluate: evaluate}
+		defer o.Mean.Close()
+		defer o.Variance.Close()
+		return t.BatchNorm(v[0], v[1], v[2], o)
+	}}
 }

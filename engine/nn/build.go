@@ -120,8 +120,7 @@ func (b Builder) Param(role string, init Init, shape ...int) *Param {
 	return p
 }
 
-// Buffer makes a tensor that training does not change, with the given elements. See
-// [Buffered].
+// Buffer makes a tensor that has no gradient, with the given elements. See [Buffered].
 func (b Builder) Buffer(role string, values []float64, shape ...int) *Param {
 	t := tensor.From(b.device, values, shape, b.dtype, tensor.Tag{Category: trace.Parameter, Layer: b.path, Role: role})
 	p := autograd.NewVariable(Join(b.path, role), t)

@@ -34,6 +34,8 @@ type ConvNetConfig struct {
 	Width    int // channels of the first layer; each further one has twice as many
 	Layers   int
 	Classes  int
+	// BatchNorm normalises what each convolution returns.
+	BatchNorm bool
 }
 
 // NewConvNet makes layers of 3×3 convolution with stride 2 and ReLU, the mean
@@ -45,7 +47,11 @@ func NewConvNet(b Builder, o ConvNetConfig) *Sequential {
 	for i := range o.Layers {
 		conv := NewConv2d(b.In(fmt.Sprintf("h.%d.0", i)), in, out, 3,
 			autograd.Conv2DOptions{Stride: [2]int{2, 2}, Pad: [2]int{1, 1}})
-		blocks = append(blocks, NewSequential(conv, &ReLU{}))
+		block := []Module{conv}
+		if o.BatchNorm {
+			block = append(block, NewBatchNorm2d(b.In(fmt.Sprintf("h.%d.1", i)), out))
+		}
+		blocks = append(blocks, NewSequential(append(block, &ReLU{})...))
 		in, out = out, 2*out
 	}
 	return &Sequential{modules: []Child{

@@ -82,11 +82,18 @@ func collect(m Module, own func(Module) []*Param) []*Param {
 	return list
 }
 
-// Buffered is a module with tensors that it computes with and training does not
-// change, such as tables. They are not saved with a run.
+// Buffered is a module with tensors that it computes with and that have no gradients,
+// such as tables.
 type Buffered interface {
 	Module
 	Buffers() []*Param
+}
+
+// Stateful is a module some of whose buffers a forward pass in training changes: running
+// statistics. They are saved with a run, which tables are not.
+type Stateful interface {
+	Buffered
+	State() []*Param
 }
 
 // Buffers returns all buffers of m and below, each once.
@@ -94,6 +101,16 @@ func Buffers(m Module) []*Param {
 	return collect(m, func(m Module) []*Param {
 		if b, ok := m.(Buffered); ok {
 			return b.Buffers()
+		}
+		return nil
+	})
+}
+
+// State returns those of them that training changes.
+func State(m Module) []*Param {
+	return collect(m, func(m Module) []*Param {
+		if s, ok := m.(Stateful); ok {
+			return s.State()
 		}
 		return nil
 	})

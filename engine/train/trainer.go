@@ -75,7 +75,9 @@ type Trainer struct {
 	current    Settings // those of the step under way, or the last one
 	ctx        *nn.Ctx
 	parameters []*autograd.Variable
-	low        bool // some are in half precision
+	running    []*autograd.Variable // statistics that the forward pass changes
+	before     []*tensor.Tensor     // their values before the step under way
+	low        bool                 // some are in half precision
 	optimizer  *optim.Optimizer
 	scaler     *amp.Scaler // nil until a step runs in fp16
 	input      *tensor.Tensor
@@ -136,7 +138,7 @@ func (t *Trainer) open() error {
 		return err
 	}
 	c := &t.config
-	t.parameters, t.layers = nn.Params(c.Model), layersOf(c.Model)
+	t.parameters, t.running, t.layers = nn.Params(c.Model), nn.State(c.Model), layersOf(c.Model)
 	t.low = slices.ContainsFunc(t.parameters, func(p *autograd.Variable) bool { return p.Data().DType().Size() == 2 })
 	if c.rehearses != nil && c.rehearses.times != nil {
 		t.times.Store(&c.rehearses.times)
@@ -145,14 +147,20 @@ func (t *Trainer) open() error {
 	if c.Settings.Budget > 0 {
 		t.hold(c.Settings.Budget)
 	}
-	if err := tensor.Try(func() { t.fit(c.Spec) }); err != nil {
+	err := tensor.Try(func() {
+		for _, p := range t.running {
+			p.Move(c.Device) // every forward pass writes to it
+		}
+		t.fit(c.Spec)
+	})
+	if err != nil {
 		return t.failed(err, "setting up")
 	}
 	if err := t.Set(c.Settings); err != nil {
 		return err
 	}
 	t.current = t.Settings()
-	err := tensor.Try(func() {
+	err = tensor.Try(func() {
 		t.optimizer = optim.New(c.homes.of(t.current.Offload.Optimizer, ShardOptimizer), t.parameters, t.current.Optimizer)
 	})
 	if err != nil {

@@ -107,6 +107,9 @@ func TestAGPUTrainsAsTheProcessorDoes(t *testing.T) {
 		"from pinned batches, with PyTorch's loss": {
 			small, []string{"--steps", "6", "--pinned", "--workers", "3", "--prefetch", "2", "--loss-memory", "pytorch", "--amp", "bf16"}, 2e-2, 0,
 		},
+		"batch normalisation, checkpointed": {
+			[]string{"--model", "conv", "--norm", "batch", "--layers", "2", "--dim", "4", "--batch", "2"}, []string{"--steps", "5", "--checkpoint", "block"}, 1e-3, 0,
+		},
 		"a model of convolutions": {[]string{"--model", "conv", "--layers", "2", "--dim", "4", "--batch", "2"}, []string{"--steps", "5"}, 1e-3, 0},
 	}
 	for name, test := range tests {

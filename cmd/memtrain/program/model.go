@@ -39,6 +39,10 @@ func (o *options) check() error {
 		return usagef("--dropout is for models as gpt, not for %s", o.model)
 	case !(o.dropout >= 0 && o.dropout < 1):
 		return usagef("--dropout %v: want a probability, from 0 to below 1", o.dropout)
+	case o.norm != noNorm && o.norm != batchNorm:
+		return usagef("--norm %q: want %s or %s", o.norm, noNorm, batchNorm)
+	case o.norm == batchNorm && o.preset.family.name != "conv":
+		return usagef("--norm is for conv, not for %s", o.model)
 	case o.loss != crossEntropy && o.loss != meanSquare:
 		return usagef("--loss %q: want %s or %s", o.loss, crossEntropy, meanSquare)
 	case o.loss == meanSquare && text:
@@ -107,6 +111,12 @@ func (o *options) build(d *tensor.Device) (nn.Module, error) {
 const (
 	crossEntropy = "cross_entropy"
 	meanSquare   = "mse"
+)
+
+// What --norm names.
+const (
+	noNorm    = "none"
+	batchNorm = "batch"
 )
 
 // lossModule is what is minimised.

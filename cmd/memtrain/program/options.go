@@ -161,6 +161,7 @@ func (o *options) registerPlan(f *pflag.FlagSet) {
 		f.IntVar(size.of(&o.sizes), size.name, 0, size.usage)
 	}
 	f.Float64Var(&o.dropout, "dropout", 0, "`PROBABILITY` of dropout in gpt, after the embeddings and on every branch")
+	f.StringVar(&o.norm, "norm", noNorm, "`KIND` of normalisation after the convolutions of conv: none or batch")
 	f.StringVar(&o.loss, "loss", crossEntropy, "what is minimised, `LOSS`: cross_entropy, or of mlp and conv mse, the mean square of what the output differs from 1 for the target and 0 for every other class")
 	for _, s := range settingFlags {
 		o.settings[s.key] = f.String(s.flag, "", s.usage)
@@ -201,7 +202,7 @@ func (o *options) change(s train.Settings) (train.Settings, error) {
 // must stay what they were.
 var (
 	programFlags = append([]string{"data", "steps", "device-memory"}, fixedFlags...)
-	fixedFlags   = append([]string{"model", "half", "loss", "seed", "dropout"}, sizeNames()...)
+	fixedFlags   = append([]string{"model", "half", "loss", "norm", "seed", "dropout"}, sizeNames()...)
 )
 
 // program returns the flags that a saved run remembers.

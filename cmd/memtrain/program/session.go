@@ -221,7 +221,7 @@ func (s *session) openModel() (err error) {
 	if s.init == "" {
 		return nil
 	}
-	if _, err := weights.Assign(nn.Params(s.model), s.weights); err != nil {
+	if _, err := weights.Assign(append(nn.Params(s.model), nn.State(s.model)...), s.weights); err != nil {
 		return command.Usage(s.init+": "+err.Error(), "give the sizes of that model with --layers, --dim, --heads, --seq and --vocab")
 	}
 	return nil

@@ -1,0 +1,27 @@
+package train
+
+import (
+	"memtop/engine/tensor"
+	"memtop/snapshots/trace"
+)
+
+// keepRunning copies the running statistics as they are before a step: one that fails
+// and is taken again must not count twice.
+func (t *Trainer) keepRunning() {
+	for _, p := range t.running {
+		tag := tensor.Tag{Category: trace.Workspace, Role: "running statistics before the step"}
+		t.before = append(t.before, tensor.Clone(p.Data(), tag))
+	}
+}
+
+// dropRunning ends the use of the copies, and puts them back if the step is to be taken
+// again.
+func (t *Trainer) dropRunning(again bool) {
+	for i, x := range t.before {
+		if again {
+			t.running[i].Data().CopyFrom(x)
+		}
+		x.Release()
+	}
+	t.before = nil
+}
