@@ -103,25 +103,25 @@ func TestAnAggressiveClearEmptiesTheHostToo(t *testing.T) {
 }
 
 func TestWhatAnActionGivesBackIsNotAlwaysKnown(t *testing.T) {
-	tests := map[string]func(t *testing.T, trainer *Trainer){
-		"before the first step":                        func(*testing.T, *Trainer) {},
-		"after the first, which finds an empty device": func(t *testing.T, trainer *Trainer) { steps(t, trainer, 1) },
-		"when settings have changed since":             func(t *testing.T, trainer *Trainer) { steps(t, trainer, 3); set(t, trainer, "amp=bf16") },
-		"after the first step with them": func(t *testing.T, trainer *Trainer) {
-			steps(t, trainer, 3)
-			set(t, trainer, "amp=bf16")
-			steps(t, trainer, 1)
-		},
-		"when it was done just now": func(t *testing.T, trainer *Trainer) {
-			steps(t, trainer, 3)
-			set(t, trainer, "action=empty-cache")
-			steps(t, trainer, 1)
-		},
+	tests := map[string]struct {
+		before int    // steps
+		change string // "" for none
+		after  int
+	}{
+		"before the first step":                        {},
+		"after the first, which finds an empty device": {before: 1},
+		"when settings have changed since":             {3, "amp=bf16", 0},
+		"after the first step with them":               {3, "amp=bf16", 1},
+		"when it was done just now":                    {3, "action=empty-cache", 1},
 	}
-	for name, before := range tests {
+	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			trainer := newBench(t, 64<<20, tiny()).trainer(t, DefaultSettings(), nil)
-			before(t, trainer)
+			steps(t, trainer, test.before)
+			if test.change != "" {
+				set(t, trainer, test.change)
+			}
+			steps(t, trainer, test.after)
 			if p := predict(t, trainer, "action=empty-cache"); p != nil {
 				t.Errorf("got %+v", p)
 			}

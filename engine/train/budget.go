@@ -283,7 +283,8 @@ func (t *Trainer) hold(bytes int64) {
 func changes(before, now *Settings) (list []trace.Value) {
 	for _, k := range settingKeys {
 		v := k.get(now)
-		if v != k.get(before) && !(v == "0" && (k.key == "accumulate" && now.MicroBatch > 0 || k.key == "micro_batch" && now.Accumulate > 0)) {
+		unused := v == "0" && (k.key == "accumulate" && now.MicroBatch > 0 || k.key == "micro_batch" && now.Accumulate > 0)
+		if v != k.get(before) && !unused {
 			list = append(list, trace.Value{Key: k.key, Value: v})
 		}
 	}

@@ -89,7 +89,7 @@ func ParseOffload(text string) (Offload, error) {
 	}
 	var open *Layers // of the part before
 	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return r == '+' || r == ',' }) {
-		ok := false
+		var ok bool
 		if open, ok = o.add(word, open); !ok {
 			o = Offload{}
 			break

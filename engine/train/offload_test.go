@@ -37,14 +37,14 @@ func offloading() nn.GPTConfig {
 }
 
 // offloadingTrainer returns a trainer of that GPT.
-func offloadingTrainer(t *testing.T, s Settings, half bool) (*bench, *Trainer) {
+func offloadingTrainer(t *testing.T, s Settings, half bool) *Trainer {
 	t.Helper()
 	b := newBench(t, 64<<20, offloading())
 	if half {
 		amp.Convert(nn.Params(b.model), device.BFloat16)
 	}
 	// Large enough that the first steps overflow and are skipped.
-	return b, b.trainer(t, s, func(c *Config) { c.Scaler = amp.ScalerOptions{Initial: 1 << 32} })
+	return b.trainer(t, s, func(c *Config) { c.Scaler = amp.ScalerOptions{Initial: 1 << 32} })
 }
 
 // TestOffloadingChangesNoBit trains with every way of offloading from the first
@@ -54,18 +54,18 @@ func TestOffloadingChangesNoBit(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := DefaultSettings()
 			test.change(&s)
-			_, plain := offloadingTrainer(t, s, test.half)
+			plain := offloadingTrainer(t, s, test.half)
 			want := losses(steps(t, plain, 6))
 			for _, parts := range offloadTests {
 				with, err := s.With("offload", parts)
 				if err != nil {
 					t.Fatal(err)
 				}
-				_, all := offloadingTrainer(t, with, test.half)
+				all := offloadingTrainer(t, with, test.half)
 				if diff := cmp.Diff(want, losses(steps(t, all, 6))); diff != "" {
 					t.Errorf("%s: losses (-on the device +offloaded):\n%s", parts, diff)
 				}
-				_, some := offloadingTrainer(t, s, test.half)
+				some := offloadingTrainer(t, s, test.half)
 				got := losses(steps(t, some, 2))
 				for _, now := range []Settings{with, s} {
 					if err := some.Set(now); err != nil {
@@ -91,7 +91,7 @@ var offloadTests = []string{
 // steps, on the device and on its host.
 func TestOffloadedStateFreesItsBytesExactly(t *testing.T) {
 	s := DefaultSettings()
-	_, trainer := offloadingTrainer(t, s, false)
+	trainer := offloadingTrainer(t, s, false)
 	before := steps(t, trainer, 2)[1]
 	state := before.Memory.Now.Category[trace.Optimizer]
 	if err := trainer.Change("offload", "optimizer"); err != nil {
@@ -176,7 +176,7 @@ func TestOffloadIsReadAsItIsWritten(t *testing.T) {
 			t.Errorf("%q is taken for %q", text, got)
 		}
 	}
-	_, trainer := offloadingTrainer(t, DefaultSettings(), false)
+	trainer := offloadingTrainer(t, DefaultSettings(), false)
 	if err := trainer.Change("offload", "activations=h.0+h.9"); err == nil || !strings.Contains(err.Error(), `there is no layer "h.9"`) {
 		t.Errorf("of a layer that there is not: %v", err)
 	}
@@ -187,7 +187,7 @@ func TestOffloadIsReadAsItIsWritten(t *testing.T) {
 func TestOnlyTheChosenLayersAreOffloaded(t *testing.T) {
 	s := DefaultSettings()
 	s.Offload = Offload{Parameters: "h.1.mlp", Activations: "h.0+h.2.attn"}
-	_, trainer := offloadingTrainer(t, s, false)
+	trainer := offloadingTrainer(t, s, false)
 	got := steps(t, trainer, 2)[1].Memory.Host
 	var want [trace.CategoryCount]int64
 	for _, l := range trainer.Layers() {

@@ -84,7 +84,8 @@ func TestFindingsOfRealFilesEqualACountOfAllocations(t *testing.T) {
 			}
 		}
 		for _, f := range x.Findings() {
-			bytes, saving := int64(-1), f.Saving
+			var bytes int64
+			saving := f.Saving
 			switch f.Kind.Name {
 			case "peak":
 				bytes, saving = sumOf(all, func(*counted) bool { return true }), 0

@@ -230,7 +230,7 @@ func (x *Index) largestMade(from, to, n int, yield func(i int)) {
 	}
 	var best maxHeap[int]
 	first, last := from>>bucketShift, (to+bucketSize-1)>>bucketShift
-	x.levels.biggest.top(first, last, n, func(k int, _ int64) {
+	x.biggest.top(first, last, n, func(k int, _ int64) {
 		for i := max(from, k<<bucketShift); i < min(to, (k+1)<<bucketShift); i++ {
 			if e := x.events.At(i); e.Kind == trace.Alloc {
 				best.push(e.Size, i)

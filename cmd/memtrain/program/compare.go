@@ -142,7 +142,7 @@ func (c *comparison) one(ctx context.Context, changes []trace.Value, stderr io.W
 	defer s.close()
 	err := s.open(ctx, io.Discard)
 	if s.machine != nil {
-		err = errors.Join(err, table.title(s, c.half))
+		err = errors.Join(err, table.begin(s, c.half))
 	}
 	if err == nil {
 		err = row.measure(ctx, s)
@@ -208,37 +208,31 @@ type comparisonTable struct {
 	out              io.Writer
 	markdown, silent bool
 	cases            [][]trace.Value
-	titled, begun    bool
+	begun            bool
 }
 
-// title prints, above the table, what all rows have in common: what is trained, and all
-// that the flags say of how.
-func (t *comparisonTable) title(s *session, h half) error {
-	if t.silent || t.titled {
+// begin prints what all rows have in common, what is trained and all that the flags say of
+// how, and the heads of columns.
+func (t *comparisonTable) begin(s *session, h half) error {
+	if t.silent || t.begun {
 		return nil
 	}
-	t.titled = true
+	t.begun = true
 	common, err := s.change(train.DefaultSettings())
 	if err != nil {
 		return err
 	}
+	heads := []string{"settings", "peak", "saved", "step time", "slowdown", "loss", "difference"}
 	if !t.markdown {
-		return s.header(&common, h).print(t.out)
+		return errors.Join(s.header(&common, h).print(t.out), t.line(heads...))
 	}
 	_, err = fmt.Fprintf(t.out, "%s\n\n", s.header(&common, h))
-	return err
+	return errors.Join(err, t.line(heads...), t.line("---", "---:", "---:", "---:", "---:", "---:", "---:"))
 }
 
 func (t *comparisonTable) row(r *compared) error {
 	if t.silent {
 		return nil
-	}
-	if !t.begun {
-		t.begun = true
-		t.line("settings", "peak", "saved", "step time", "slowdown", "loss", "difference")
-		if t.markdown {
-			t.line("---", "---:", "---:", "---:", "---:", "---:", "---:")
-		}
 	}
 	if r.Error != "" {
 		return t.line(r.Settings, "does not fit", "", "", "", "", "")

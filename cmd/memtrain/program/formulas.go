@@ -72,11 +72,11 @@ func (v *variant) activations(e *train.Estimate) (Formula, bool) {
 		return Formula{}, false
 	}
 	s, b, h := float64(v.seq), float64(parts[0]), float64(v.dim)
-	layer, logits := "", 2.0
+	logits := 2.0
 	if v.settings.LossMemory == nn.PyTorchLoss {
 		logits = 4
 	}
-	sum := 4*h + logits*float64(v.vocab)
+	layer, sum := "", 4*h+logits*float64(v.vocab)
 	switch v.settings.Checkpoint.String() {
 	case "block":
 		layer, sum = "2 h", sum+2*h*float64(v.layers)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"memtop/engine/train"
+	"memtop/snapshots/quantity"
 	"memtop/snapshots/trace"
 )
 
@@ -105,7 +106,7 @@ func listed(parts []string) []string {
 
 // shape describes the model's size.
 func (o *options) shape() string {
-	text := fmt.Sprintf("%d layers of width %d", o.layers, o.dim)
+	text := fmt.Sprintf("%s of width %d", quantity.Plural(o.layers, "layer"), o.dim)
 	if o.preset.family.text {
 		text += fmt.Sprintf(", %d heads", o.heads)
 		if o.kvHeads != 0 && o.kvHeads != o.heads {
