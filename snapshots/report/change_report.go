@@ -76,16 +76,18 @@ func NewChanges(made []analysis.Experiment) *Changes {
 	return r
 }
 
+// predict adds a prediction. What an action gives back is known only where nothing else
+// changes, and moves nothing of the steps after it.
 func (r *Changes) predict(p *trace.Prediction) {
 	if p == nil {
 		return
 	}
-	one := predictedOf(p)
-	if r.Predicted == nil {
+	switch one := predictedOf(p); {
+	case r.Predicted == nil, r.Predicted.Reserved != nil:
 		r.Predicted = one
-		return
+	case one.Reserved == nil:
+		r.Predicted.add(one)
 	}
-	r.Predicted.add(one)
 }
 
 // predictedOf is one prediction.
@@ -98,9 +100,8 @@ func predictedOf(p *trace.Prediction) *Predicted {
 }
 
 // add adds what is expected of another change. A time that is not known makes the
-// sum unknown. What goes back with other settings is not known.
+// sum unknown.
 func (c *Predicted) add(o *Predicted) {
-	c.Reserved = nil
 	c.PeakAllocated += o.PeakAllocated
 	activation := *c.Activation + *o.Activation
 	c.Activation = &activation

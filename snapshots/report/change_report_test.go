@@ -30,3 +30,18 @@ measured:
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
+
+func TestAnActionLeavesOtherPredictionsAlone(t *testing.T) {
+	back := int64(-54 << 20)
+	made := func(key string, p trace.Prediction) analysis.Experiment {
+		return analysis.Experiment{Change: trace.Change{Key: key, State: trace.Applied, Step: 18, Predicted: &p}}
+	}
+	action := made("action", trace.Prediction{Reserved: &back})
+	setting := made("checkpoint", trace.Prediction{PeakAllocated: -100, StepTime: 7, StepTimeKnown: true})
+	for name, list := range map[string][]analysis.Experiment{"before them": {action, setting}, "after them": {setting, action}} {
+		p := NewChanges(list).Predicted
+		if p.PeakAllocated != -100 || p.StepTime == nil || *p.StepTime != 7 || p.Reserved != nil {
+			t.Errorf("%s: got %+v", name, p)
+		}
+	}
+}
