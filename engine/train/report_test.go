@@ -31,6 +31,7 @@ func TestReportsSayWhatStepsDid(t *testing.T) {
 		{Key: "loss", Value: "lean"},
 		{Key: "lr", Value: "0.001"},
 		{Key: "main_copies", Value: "on"},
+		{Key: "memory_budget", Value: "none"},
 		{Key: "micro_batch", Value: "4"},
 		{Key: "offload", Value: "none"},
 		{Key: "optimizer", Value: "adamw"},
