@@ -8,9 +8,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"memtop/cmd/command"
+	"memtop/engine/replay"
 	"memtop/probe/attach"
 	"memtop/snapshots/analysis"
 	"memtop/snapshots/analysis/advisor"
+	"memtop/snapshots/analysis/whatif"
 	"memtop/snapshots/report"
 	"memtop/snapshots/trace"
 )
@@ -35,6 +37,9 @@ With --target it looks for settings that together bring the peak below that size
 --apply makes these changes from the next step on; without --target, the first one.
 
 Of a file it prints what the stacks prove.
+
+Of both the recorded requests are replayed under other settings of the allocator,
+where that is exact: what would be reserved, in a process that begins with them.
 
 Both name memory that serves nothing: weights in two precisions, duplicates,
 gradients that outlive their step, optimizer state without a gradient, rounding.
@@ -78,7 +83,25 @@ func (a *app) adviseFile(ctx context.Context, path string) error {
 	if t, err = a.chosen(t); err != nil {
 		return err
 	}
-	return a.printAdvice(report.FileAdvice(t))
+	r := report.FileAdvice(t)
+	if err := addAllocator(ctx, r, t, 0); err != nil {
+		return err
+	}
+	return a.printAdvice(r)
+}
+
+// addAllocator adds what the recorded requests would take under other settings of the
+// allocator, where a device has so much memory, 0 for what is not known.
+func addAllocator(ctx context.Context, r *report.Advice, t *trace.Trace, memory int64) error {
+	for i := range t.Devices {
+		d := &t.Devices[i]
+		answer, err := replay.Answer(ctx, whatif.Question{Trace: t, Device: d, Memory: memory})
+		if err != nil {
+			return err
+		}
+		r.AddAllocator(d.ID, answer)
+	}
+	return nil
 }
 
 func (a *app) printAdvice(r *report.Advice) error {
@@ -109,6 +132,9 @@ func (a *app) advise(ctx context.Context, target string, o advising) error {
 	if d := now.Device(now.Steps[len(now.Steps)-1].Device); d != nil {
 		r.AddWaste(analysis.NewIndex(now, d))
 	}
+	if err := a.addReplayed(ctx, r, target, found); err != nil {
+		return err
+	}
 	wanted := firstOf(found)
 	if o.target > 0 {
 		plan, err := advisor.Search(ctx, c, found, r.PeakAllocated, int64(o.target), past)
@@ -128,6 +154,20 @@ func (a *app) advise(ctx context.Context, target string, o advising) error {
 		return err
 	}
 	return refused
+}
+
+// addReplayed adds what the events that a process still knows would take under other
+// settings of the allocator. One that writes no snapshot has nothing to replay.
+func (a *app) addReplayed(ctx context.Context, r *report.Advice, target string, found *advisor.Advice) error {
+	events, err := a.now(ctx, target)
+	if err != nil {
+		return ctx.Err()
+	}
+	memory := int64(0)
+	if found.Headroom != nil {
+		memory = found.Headroom.Capacity
+	}
+	return addAllocator(ctx, r, events, memory)
 }
 
 // anyMeasured reports whether there is a step to begin from: a program that looks at some

@@ -117,12 +117,14 @@ func (a *Allocator) SetLimit(bytes int64) {
 	a.limited, a.limit = true, max(0, bytes)
 }
 
-// SetUnlimited lets the allocator reserve all that the driver gives. Safe for
-// concurrent use.
+// SetUnlimited lets the allocator reserve all that the driver gives, or the fraction
+// that its settings say. Safe for concurrent use.
 func (a *Allocator) SetUnlimited() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.limited = false
+	if a.limited = false; a.config.fraction >= 0 {
+		a.setFraction(a.config.fraction)
+	}
 }
 
 // SetFraction limits the allocator to a part of the device's total memory,

@@ -24,6 +24,9 @@ type Advice struct {
 	PeakAllocated int64             `json:"peak_allocated_bytes"`
 	StepTime      int64             `json:"step_time_ns,omitempty"`
 	Options       []AdviceOption    `json:"options"`
+	// Allocator are settings of the allocator with which less would be reserved, those
+	// that save most first; none where a replay of the requests is not exact.
+	Allocator []AllocatorAdvice `json:"allocator,omitempty"`
 	// Unknown are changes of which the program cannot say what they do.
 	Unknown []string `json:"unknown,omitempty"`
 	// Plan is what brings the peak below a target, where one was given.

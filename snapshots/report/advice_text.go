@@ -19,6 +19,7 @@ func (r *Advice) Text(w io.Writer, width int) error {
 	if r.Path != "" {
 		r.proven(p)
 		r.wasted(p)
+		r.allocator(p)
 		return p.w.Flush()
 	}
 	useful := slices.DeleteFunc(slices.Clone(r.Options), func(o AdviceOption) bool { return o.Predicted.PeakAllocated >= 0 })
@@ -34,6 +35,7 @@ func (r *Advice) Text(w io.Writer, width int) error {
 		p.wrap("cannot be predicted: ", strings.Join(r.Unknown, ", "))
 	}
 	r.wasted(p)
+	r.allocator(p)
 	if r.Headroom != nil {
 		p.wrap("headroom: ", advisor.RoomText(r.Headroom, r.past))
 	}

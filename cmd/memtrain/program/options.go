@@ -36,6 +36,7 @@ type options struct {
 	resume    string
 	init      string
 	snapshot  string
+	allocConf string
 	leak      string
 	probe     string
 	saveEvery int64
@@ -139,6 +140,7 @@ func (o *options) registerRun(f *pflag.FlagSet) {
 	o.deviceMemory = cpu.DefaultCapacity
 	f.Var(&o.deviceMemory, "device-memory", "memory of cpu:0")
 	o.registerPlan(f)
+	f.StringVar(&o.allocConf, "alloc-conf", "", "`SETTINGS` of the allocator, as PYTORCH_CUDA_ALLOC_CONF has them: expandable_segments:True")
 	f.StringVar(&o.data, "data", "", "text or token `FILE` to train models of text on (default a text that comes with memtrain)")
 	f.StringVar(&o.access, "data-access", data.Mapped.String(), "how --data is read, `WAY`: mapped into memory, lazy, a sample at a time from the file, or loaded, all of it at first")
 	f.IntVar(&o.workers, "workers", 2, "prepare batches on `N` threads; which samples they hold does not depend on it")

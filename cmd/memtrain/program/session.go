@@ -2,6 +2,7 @@ package program
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 
@@ -141,7 +142,11 @@ func (s *session) openDevice() (err error) {
 	}
 	s.onClose(func() { _ = s.machine.Close() }) // the process ends anyway
 	_, s.capacity = s.machine.MemInfo()
-	if s.memory, err = alloc.New(s.machine, s.allocator()); err != nil {
+	s.memory, err = alloc.New(s.machine, s.allocator())
+	if wrong := new(alloc.ConfigError); errors.As(err, &wrong) {
+		return usagef("--alloc-conf: %v", err)
+	}
+	if err != nil {
 		return err
 	}
 	s.device = tensor.NewDevice(s.machine.Name(), s.memory, s.machine, tensor.Options{})
@@ -152,7 +157,7 @@ func (s *session) openDevice() (err error) {
 }
 
 func (s *session) allocator() alloc.Options {
-	o := alloc.Options{Name: s.machine.Name()}
+	o := alloc.Options{Name: s.machine.Name(), Config: s.allocConf}
 	if s.snapshot != "" {
 		o.History, o.Stacks = history, alloc.StacksAlloc
 	}
