@@ -51,6 +51,7 @@ type file struct {
 	views   map[int]*view
 	growth  growth
 	listen  func(*file, trace.Growing) tea.Cmd
+	past    func(*trace.Trace, int) advisor.Ledger
 	whatIf  whatif.Ask // replays requests, nil where that is not to be had
 }
 
@@ -201,7 +202,7 @@ func (f *file) indexed(msg indexedMsg) {
 	if msg.attempt != f.attempt {
 		return
 	}
-	msg.scene.WhatIf = f.whatIf
+	msg.scene.WhatIf, msg.scene.Past = f.whatIf, f.past
 	if program, ok := f.source.(advisor.Program); ok && !msg.scene.ReadOnly && f.source.Trace().Info.Control {
 		msg.scene.Program = program
 	}

@@ -8,6 +8,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/colorprofile"
 
+	"memtop/snapshots/analysis/advisor"
 	"memtop/tui/ask"
 	"memtop/tui/keys"
 	"memtop/tui/page"
@@ -50,7 +51,11 @@ func New(files []File, o Options) *Model {
 		theme: screen.NewTheme(o.colour(), o.ASCII), now: time.Now, tick: tick,
 	}
 	for _, f := range files {
-		m.files = append(m.files, &file{name: f.Name, load: f.Load, live: f.Live, listen: listen, whatIf: o.WhatIf})
+		past := o.Past
+		if past == nil {
+			past = advisor.Measured
+		}
+		m.files = append(m.files, &file{name: f.Name, load: f.Load, live: f.Live, listen: listen, whatIf: o.WhatIf, past: past})
 	}
 	m.whatIf = newWhatIf(o.WhatIf, &m.global)
 	m.global.WhatIf.SetEnabled(o.WhatIf != nil)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"memtop/snapshots/analysis"
+	"memtop/snapshots/analysis/advisor"
 	"memtop/snapshots/analysis/whatif"
 	"memtop/snapshots/trace"
 )
@@ -40,7 +41,10 @@ type Options struct {
 	Save    Write  // what s does, as a PyTorch snapshot; nil without that key
 	// WhatIf is what w asks: the recorded requests under other settings of the
 	// allocator. It is called on a goroutine of its own; nil without that key.
-	WhatIf   whatif.Ask
+	WhatIf whatif.Ask
+	// Past returns how far predictions for a running program, and for others like it,
+	// were off. It may read files, and is called by commands.
+	Past     func(t *trace.Trace, device int) advisor.Ledger
 	ReadOnly bool // the keys that change a process are gone
 	Own      bool // the process is the reader's own, to play with: no change is asked about
 	// Interval is how often a process sends its news, 0 when not known. The

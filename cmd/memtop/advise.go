@@ -122,7 +122,7 @@ func (a *app) advise(ctx context.Context, target string, o advising) error {
 	if err != nil {
 		return err
 	}
-	past := advisor.LedgerOf(analysis.Experiments(t, t.Steps[len(t.Steps)-1].Device))
+	past := a.past(t, t.Steps[len(t.Steps)-1].Device)
 	found, err := advisor.Find(ctx, c, t.Live.Options, past)
 	if err != nil {
 		return err

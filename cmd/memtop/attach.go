@@ -202,7 +202,10 @@ func (a *app) showLive(ctx context.Context, c *attach.Client, own bool) error {
 		}
 		return a.dial(ctx, strconv.Itoa(c.Process().PID))
 	}
-	defer func() { _ = c.Close() }() // again, if the screen has done so
+	defer func() {
+		_ = c.Close() // again, if the screen has done so
+		a.past(c.Trace(), deviceOf(c.Trace()))
+	}()
 	w, stop := newWriters(ctx)
 	defer stop()
 	o := a.screenOptions(w)

@@ -31,6 +31,7 @@ func liveness(t *testing.T) {
 		}
 	})
 	t.Setenv("XDG_RUNTIME_DIR", folder)
+	t.Setenv("XDG_STATE_HOME", folder)
 }
 
 // number waits until a pattern's group is a number of at least so much on the

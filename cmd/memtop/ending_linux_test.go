@@ -50,7 +50,7 @@ func newLine(t *testing.T, name string, arguments ...string) *line {
 	l.before = l.settings()
 	l.cmd = exec.CommandContext(t.Context(), program, arguments...)
 	l.cmd.Args[0] = name
-	l.cmd.Env = append(os.Environ(), "TERM=xterm-256color", "XDG_CONFIG_HOME="+t.TempDir())
+	l.cmd.Env = append(os.Environ(), "TERM=xterm-256color", "XDG_CONFIG_HOME="+t.TempDir(), "XDG_STATE_HOME="+t.TempDir())
 	return l
 }
 

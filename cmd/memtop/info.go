@@ -39,6 +39,7 @@ func (a *app) info() error {
 	row("sockets", "%s", present(protocol.Folder()))
 	row("agent", "%s", agentText())
 	row("out of memory", "%s", present(protocol.DeadFolder()))
+	row("predictions", "%s", present(ledgerPath()))
 	row("memory bound", "%d MiB and %d bytes for each byte of a file, unpacked, at most %d MiB (--max-memory)",
 		trace.DefaultBound.Least>>20, trace.DefaultBound.PerByte, snapshots.MostMemory()>>20)
 	row("processors", "%d", runtime.GOMAXPROCS(0))

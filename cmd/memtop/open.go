@@ -106,7 +106,7 @@ func (a *app) screenOptions(w *writers) tui.Options {
 	return tui.Options{
 		Page: a.settings.page, Device: a.settings.device, Color: a.settings.color,
 		ASCII: a.settings.ascii, NoMouse: a.settings.noMouse,
-		Export: w.export, Save: w.save, WhatIf: replay.Answer,
+		Export: w.export, Save: w.save, WhatIf: replay.Answer, Past: a.past,
 		Interval: time.Duration(a.settings.interval),
 	}
 }

@@ -42,7 +42,7 @@ func startScreen(t *testing.T, w, h int, stdin *os.File, args ...string) session
 	}
 	command := exec.CommandContext(t.Context(), program, args...)
 	command.Args[0] = "memtop"
-	command.Env = append(os.Environ(), "TERM=xterm-256color", "LC_ALL=C.UTF-8", "XDG_CONFIG_HOME="+t.TempDir())
+	command.Env = append(os.Environ(), "TERM=xterm-256color", "LC_ALL=C.UTF-8", "XDG_CONFIG_HOME="+t.TempDir(), "XDG_STATE_HOME="+t.TempDir())
 	if stdin != nil {
 		command.Stdin = stdin
 	}

@@ -74,6 +74,9 @@ func (a *app) set(ctx context.Context, target string, wanted []trace.Value, wait
 	if err != nil {
 		return err
 	}
+	if wait {
+		a.past(c.Trace(), deviceOf(c.Trace()))
+	}
 	r := report.NewChanges(made)
 	switch {
 	case a.settings.json:
@@ -129,14 +132,18 @@ type waitError struct{ cause, remedy string }
 
 func (e waitError) Error() string { return e.cause }
 
+// deviceOf is the device of the last step.
+func deviceOf(t *trace.Trace) int {
+	if n := len(t.Steps); n > 0 {
+		return t.Steps[n-1].Device
+	}
+	return 0
+}
+
 // experiments returns what came of the changes, those that are known of yet.
 func experiments(t *trace.Trace, changes []trace.Change) []analysis.Experiment {
-	device := 0
-	if n := len(t.Steps); n > 0 {
-		device = t.Steps[n-1].Device
-	}
 	var made []analysis.Experiment
-	for _, e := range analysis.Experiments(t, device) {
+	for _, e := range analysis.Experiments(t, deviceOf(t)) {
 		for i := range changes {
 			if changes[i].ID == e.ID {
 				made = append(made, e)

@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"memtop/snapshots/analysis"
@@ -168,12 +169,20 @@ func (r *Advice) addStep(t *trace.Trace, device int) {
 func (r *Advice) option(o *advisor.Option) AdviceOption {
 	option := AdviceOption{
 		Change: make(map[string]string), Predicted: *predictedOf(&o.Predicted), Error: adviceError(o.Error), Why: o.Why(),
-		name: o.Name(), time: o.TimeText(r.StepTime), past: o.ErrorText(),
+		name: o.Name(), time: o.TimeText(r.StepTime), past: pastText(o),
 	}
 	for _, v := range o.Change {
 		option.Change[v.Key] = v.Value
 	}
 	return option
+}
+
+// pastText says how far past predictions were off, and how many they were.
+func pastText(o *advisor.Option) string {
+	if o.Error == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s of %d", o.ErrorText(), o.Error.Predictions)
 }
 
 func adviceError(e *advisor.Error) *AdviceError {

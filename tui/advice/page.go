@@ -73,7 +73,7 @@ type Page struct {
 
 // New returns the page of a scene.
 func New(s *page.Scene) *Page {
-	p := &Page{scene: s, keys: newKeyMap(s), asked: ask.New(nil, look)}
+	p := &Page{scene: s, keys: newKeyMap(s), asked: ask.New(nil, func(ctx context.Context, q question) *found { return look(ctx, q, s.Past) })}
 	p.table = page.Table[row, string]{
 		Columns: columns(), Noun: "option", Motion: p.keys.motion, Pane: p.keys.pane, Prompts: &p.Prompts, Style: styleOf,
 		Key: row.name, Open: p.use, Moved: func() { p.detail.Offset = 0 },
@@ -85,15 +85,15 @@ func New(s *page.Scene) *Page {
 const settling = 12
 
 // look asks the program.
-func look(ctx context.Context, q question) *found {
+func look(ctx context.Context, q question, past func(*trace.Trace, int) advisor.Ledger) *found {
 	last := q.trace.LastMeasured(q.device)
 	f := &found{peak: last.PeakAllocated, stepTime: analysis.UsualTime(q.trace, last)}
-	past := advisor.LedgerOf(analysis.Experiments(q.trace, q.device))
-	if f.Advice, f.err = advisor.Find(ctx, q.program, q.trace.Live.Options, past); f.err != nil {
+	ledger := past(q.trace, q.device)
+	if f.Advice, f.err = advisor.Find(ctx, q.program, q.trace.Live.Options, ledger); f.err != nil {
 		return f
 	}
 	if q.target > 0 {
-		if f.plan, f.err = advisor.Search(ctx, q.program, f.Advice, f.peak, q.target, past); f.err != nil {
+		if f.plan, f.err = advisor.Search(ctx, q.program, f.Advice, f.peak, q.target, ledger); f.err != nil {
 			return f
 		}
 		f.rows = append(f.rows, row{&f.plan.Option, f, q.target})
@@ -127,7 +127,7 @@ func (p *Page) wanted() (question, bool) {
 		}
 	}
 	if q.trace = p.last.trace; q != p.last {
-		q.trace = &trace.Trace{Steps: t.Steps, Live: t.Live}
+		q.trace = &trace.Trace{Info: t.Info, Steps: t.Steps, Live: t.Live}
 	}
 	return q, true
 }

@@ -37,6 +37,8 @@ type Scene struct {
 	// WhatIf replays requests under other settings of the allocator; nil where that
 	// is not to be had.
 	WhatIf whatif.Ask
+	// Past returns what became of past predictions.
+	Past func(t *trace.Trace, device int) advisor.Ledger
 	// Rival returns what another open file has to compare with; nil when none is open.
 	Rival   func() *Rival
 	cursor  int
