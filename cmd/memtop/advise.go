@@ -41,6 +41,9 @@ Of a file it prints what the stacks prove.
 Of both the recorded requests are replayed under other settings of the allocator,
 where that is exact: what would be reserved, in a process that begins with them.
 
+Of one of several ranks (WORLD_SIZE) it says what dividing the optimizer's state,
+gradients and parameters among them would free, by arithmetic on what it holds.
+
 Both name memory that serves nothing: weights in two precisions, duplicates,
 gradients that outlive their step, optimizer state without a gradient, rounding.
 What a program reads is recorded nowhere, so a tensor that it makes and never reads
@@ -135,6 +138,9 @@ func (a *app) advise(ctx context.Context, target string, o advising) error {
 	if err := a.addReplayed(ctx, r, target, found); err != nil {
 		return err
 	}
+	if last := t.LastMeasured(deviceOf(t)); advisor.KindOf(t, deviceOf(t)).Program == agentProgram && last != nil {
+		r.AddSharding(last, ranksOf(c.Process().PID))
+	}
 	wanted := firstOf(found)
 	if o.target > 0 {
 		plan, err := advisor.Search(ctx, c, found, r.PeakAllocated, int64(o.target), past)
@@ -169,6 +175,10 @@ func (a *app) addReplayed(ctx context.Context, r *report.Advice, target string, 
 	}
 	return addAllocator(ctx, r, events, memory)
 }
+
+// agentProgram is the kind of programs that our agent is in: PyTorch's, which may be one
+// rank of several.
+const agentProgram = "memtop's agent"
 
 // anyMeasured reports whether there is a step to begin from: a program that looks at some
 // steps only knows of the others that they were.

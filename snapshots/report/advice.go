@@ -28,6 +28,9 @@ type Advice struct {
 	// Allocator are settings of the allocator with which less would be reserved, those
 	// that save most first; none where a replay of the requests is not exact.
 	Allocator []AllocatorAdvice `json:"allocator,omitempty"`
+	// Sharding are what the processes of one run could divide, one stage after another;
+	// none where the process is the only one.
+	Sharding []ShardingAdvice `json:"sharding,omitempty"`
 	// Unknown are changes of which the program cannot say what they do.
 	Unknown []string `json:"unknown,omitempty"`
 	// Plan is what brings the peak below a target, where one was given.

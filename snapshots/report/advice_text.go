@@ -36,6 +36,7 @@ func (r *Advice) Text(w io.Writer, width int) error {
 	}
 	r.wasted(p)
 	r.allocator(p)
+	r.sharding(p)
 	if r.Headroom != nil {
 		p.wrap("headroom: ", advisor.RoomText(r.Headroom, r.past))
 	}

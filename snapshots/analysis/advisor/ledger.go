@@ -11,7 +11,7 @@ import (
 	"memtop/snapshots/trace"
 )
 
-// Kind is what predictions are alike of: programs of one writer, such as PyTorch, and
+// Kind is what predictions are alike of: programs of one writer, such as our agent for PyTorch, and
 // models of one class.
 type Kind struct {
 	Program string `json:"program,omitempty"`

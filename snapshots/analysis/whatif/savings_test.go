@@ -8,8 +8,11 @@ import (
 
 func TestSavingsAreExactOrNone(t *testing.T) {
 	runs := []Run{
-		{Settings: "more", PeakReserved: 120}, {Settings: "less", PeakReserved: 90}, {Settings: "least", PeakReserved: 60, Note: "of a newer PyTorch"},
-		{Settings: "ends", PeakReserved: 10, Ends: true}, {Settings: "runs out", PeakReserved: 20, OOM: true},
+		{Settings: "more", PeakReserved: 120},
+		{Settings: "less", PeakReserved: 90},
+		{Settings: "least", PeakReserved: 60, Note: "of a newer PyTorch"},
+		{Settings: "ends", PeakReserved: 10, Ends: true},
+		{Settings: "runs out", PeakReserved: 20, OOM: true},
 	}
 	for name, test := range map[string]struct {
 		answer Answer

@@ -1,0 +1,17 @@
+package main
+
+import (
+	"strconv"
+
+	"memtop/probe/attach"
+)
+
+// ranksOf returns how many processes train together, as launchers tell each of them; 0
+// where that is not known.
+func ranksOf(pid int) int {
+	n, err := strconv.Atoi(attach.EnvironmentOf(pid)("WORLD_SIZE"))
+	if err != nil {
+		return 0
+	}
+	return n
+}
