@@ -60,8 +60,8 @@ const (
 // The cross-entropy is in the list of float32, and is not in the table: our
 // operation computes in float32 whatever it reads, and its result is float32, so
 // that converting the logits first would give the same bits and cost a copy of
-// the largest tensor of a language model. Who wants PyTorch's memory has that copy,
-// see [autograd.Tape.CrossEntropyInSteps].
+// the largest tensor of a language model. [autograd.Tape.CrossEntropyInSteps] has the
+// copy that PyTorch makes.
 var policy = map[string]class{
 	"linear": lower, "matmul": lower, "conv2d": lower, "attention": lower,
 

@@ -27,35 +27,51 @@ func (t *Tape) CrossEntropy(logits, targets *Value) *Value {
 }
 
 // CrossEntropyInSteps is CrossEntropy with the same bits and with the memory of
-// PyTorch's on a GPU, where it is two operations: the first saves its result, the
-// log-softmax, of float32; in the backward pass the gradient of that is a tensor of
-// its own, zeros but for the targets. Logits of bfloat16 are converted to float32
-// first; those of float16 are read as they are.
+// PyTorch's, where it is two operations. The first saves its result, the log-softmax, in
+// the type of the logits; the second saves that in float32, a copy where the logits are
+// narrower, as autocast has it. In the backward pass the gradient of the log-softmax is a
+// tensor of its own. Without autocast narrow logits are converted to float32 before all
+// that, as programs for models in half precision do.
 func (t *Tape) CrossEntropyInSteps(logits, targets *Value) *Value {
-	if logits.DType() == device.BFloat16 {
+	if t.caster == nil && logits.DType().Size() == 2 {
 		logits = t.Cast(logits, device.Float32)
 		defer t.Done(logits)
 	}
 	c := t.beginEntropy(logits, targets)
 	defer c.end()
 	loss, shape := c.forward(), c.shape
-	logarithms := c.result(tensor.Shape{shape.Rows, shape.Classes}, c.wide, "log softmax")
-	c.run(func() {
-		logarithms.CopyFrom(c.hold(c.hold(c.lse.View(-1, 1)).Expand(logarithms.Shape())))
-		c.backend().AddScaled(logarithms.Array(), c.in[0].data.Array(), logarithms.Array(), -1)
-	})
-	return c.value(loss, []*tensor.Tensor{logarithms, c.in[1].data, c.count}, func(b *back) {
-		if !b.wants(0) {
-			return
-		}
-		// One kernel computes the gradients of both operations. It reads only zeros of
-		// the first one's: the log Σ of a log-softmax.
-		zeros := b.gradLike(b.saved(0))
+	c.in[0] = t.logSoftmax(c.in[0], c.lse)
+	defer t.Done(c.in[0])
+	return c.value(loss, []*tensor.Tensor{c.in[0].data, c.in[1].data, c.count}, func(b *back) {
+		zeros := b.temporary(tensor.Shape{shape.Rows}, b.dy.DType(), "log sum exp of a log softmax")
 		zeros.Fill(0)
 		b.each(0, func(dx *tensor.Tensor) {
-			b.entropy(dx, shape, b.saved(0), b.saved(1), zeros.Array().Slice(0, shape.Rows), b.saved(2))
+			b.entropy(dx, shape, b.saved(0), b.saved(1), zeros.Array(), b.saved(2))
 		})
 	})
+}
+
+// logSoftmax is the first step of a cross-entropy: logits less log Σ e^logits of their
+// row, of that one's type. The gradient that comes back to it is already the logits', since
+// one operation of the device computes both: what it saves is never read.
+func (t *Tape) logSoftmax(logits *Value, lse *tensor.Tensor) *Value {
+	c := t.begin("log_softmax", logits)
+	defer c.end()
+	logits = c.in[0]
+	y := c.out(logits.Shape(), lse.DType())
+	saved := y
+	if logits.DType() != y.DType() {
+		saved = c.result(logits.Shape(), logits.DType(), "log softmax")
+	}
+	c.run(func() {
+		rows := c.hold(y.View(lse.Size(), -1))
+		rows.CopyFrom(c.hold(c.hold(lse.View(-1, 1)).Expand(rows.Shape())))
+		t.backend().AddScaled(y.Array(), logits.data.Array(), y.Array(), -1)
+		if saved != y {
+			t.backend().Cast(saved.Array(), y.Array())
+		}
+	})
+	return c.value(y, []*tensor.Tensor{saved}, castBack)
 }
 
 // entropyCall is a cross-entropy under way.

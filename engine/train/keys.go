@@ -78,7 +78,7 @@ var memoryKeys = []setting{
 		},
 	},
 	{
-		lossKey, "what the cross-entropy keeps: lean, the logits, or pytorch, their log-softmax in float32",
+		lossKey, "what the cross-entropy keeps: lean, the logits, or pytorch, their log-softmax, with autocast twice",
 		choice.Names(nn.LossMemories()),
 		false,
 		func(s *Settings) string { return s.LossMemory.String() },

@@ -64,7 +64,7 @@ var settingFlags = []struct{ flag, key, usage string }{
 	{"checkpoint", "checkpoint", "what to compute again instead of keeping, `POLICY`: none, block, every=K, sqrt, ratio=R, selective, layers=NAME+NAME, or plan=SIZE, the cheapest layers that keep a step's peak within it (default none)"},
 	{"main-copies", "main_copies", "with --half, float32 copies of parameters in the optimizer: `on or off` (default on)"},
 	{"attention", "attention", "`KIND` of attention: " + choice.Or(nn.Attentions()) + " (default auto)"},
-	{"loss-memory", "loss", "what the cross-entropy keeps for the backward pass, `WAY`: lean, the logits, or pytorch, their log-softmax in float32 (default lean)"},
+	{"loss-memory", "loss", "what the cross-entropy keeps for the backward pass, `WAY`: lean, the logits, or pytorch, their log-softmax, with --amp twice (default lean)"},
 	{"offload", "offload", "what lives in the host's memory, `PARTS` of " + strings.Join(train.Offloads(), ", ") + ", the last two also =LAYER+LAYER (default none)"},
 	{"memory-budget", "memory_budget", "reserve no more than `SIZE` of the device: change parts of the batch, checkpoints and offload between steps to stay within it (default none)"},
 	{"in-place", "in_place", "have activations overwrite what they are given, `on or off`: where that is safe (default off)"},
