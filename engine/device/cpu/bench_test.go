@@ -82,21 +82,28 @@ func BenchmarkLongAttention(b *testing.B) {
 }
 
 func BenchmarkConvolution(b *testing.B) {
-	r := newRig(b, 2)
-	c, g := newConv(r, device.Float32, device.Conv2D{
-		Batch: 8, InChannels: 32, OutChannels: 64, InHeight: 32, InWidth: 32, KernelHeight: 3, KernelWidth: 3, PadHeight: 1, PadWidth: 1,
-	})
-	flops := 2 * float64(c.Y.Len) * 32 * 9
-	b.Run("forward", func(b *testing.B) {
-		for b.Loop() {
-			r.Conv2D(c.Plan())
-		}
-		b.ReportMetric(float64(b.N)*flops/1e9/b.Elapsed().Seconds(), "GFLOP/s")
-	})
-	b.Run("backward", func(b *testing.B) {
-		for b.Loop() {
-			r.Conv2DBackward(g.Plan())
-		}
-		b.ReportMetric(2*float64(b.N)*flops/1e9/b.Elapsed().Seconds(), "GFLOP/s")
-	})
+	shapes := map[string]device.Conv2D{
+		"32 to 64 channels of 32×32":       {Batch: 8, InChannels: 32, OutChannels: 64, InHeight: 32, InWidth: 32},
+		"3 to 16 of 32×32, every second":   {Batch: 32, InChannels: 3, OutChannels: 16, InHeight: 32, InWidth: 32, StrideHeight: 2, StrideWidth: 2},
+		"64 to 128 of 16×16, every second": {Batch: 32, InChannels: 64, OutChannels: 128, InHeight: 16, InWidth: 16, StrideHeight: 2, StrideWidth: 2},
+		"256 to 512 of 4×4, every second":  {Batch: 32, InChannels: 256, OutChannels: 512, InHeight: 4, InWidth: 4, StrideHeight: 2, StrideWidth: 2},
+	}
+	for name, shape := range shapes {
+		r := newRig(b, 2)
+		shape.KernelHeight, shape.KernelWidth, shape.PadHeight, shape.PadWidth = 3, 3, 1, 1
+		c, g := newConv(r, device.Float32, shape)
+		flops := 2 * float64(c.Y.Len) * float64(shape.InChannels*9)
+		b.Run(name+"/forward", func(b *testing.B) {
+			for b.Loop() {
+				r.Conv2D(c.Plan())
+			}
+			b.ReportMetric(float64(b.N)*flops/1e9/b.Elapsed().Seconds(), "GFLOP/s")
+		})
+		b.Run(name+"/backward", func(b *testing.B) {
+			for b.Loop() {
+				r.Conv2DBackward(g.Plan())
+			}
+			b.ReportMetric(2*float64(b.N)*flops/1e9/b.Elapsed().Seconds(), "GFLOP/s")
+		})
+	}
 }

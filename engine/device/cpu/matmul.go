@@ -7,10 +7,10 @@ import (
 
 // # How a product is cut
 //
-// For every block of blockN columns and blockK of K, the operands are packed
-// into panels, in which a micro-kernel finds what it needs one after the other,
-// padded with zeros to whole tiles: A in panels of Rows rows, B in panels of
-// Cols columns. Then tiles of C are computed, and added up in C from one block
+// For every block of blockN columns and blockK of K, several of the latter at a time
+// where they are small, the operands are packed into panels, in which a micro-kernel
+// finds what it needs one after the other, padded with zeros to whole tiles: A in
+// panels of Rows rows, B in panels of Cols columns. Then tiles of C are computed, and added up in C from one block
 // of K to the next. A C that is not float32 is kept in scratch until it is
 // complete. Every element thus sums its products in one order, that of K, in
 // blocks of blockK: the cut of the rest, and the number of threads, do not
@@ -29,6 +29,8 @@ const (
 	// and a panel of A in the first while it meets the panels of B.
 	taskM = 192
 	taskN = 256
+	// maxPacked bounds the scratch for several blocks of K, in words.
+	maxPacked = 1 << 20
 	// maxHeld bounds the scratch for a C that is not float32, in elements.
 	maxHeld = 4 << 20
 )
@@ -120,8 +122,8 @@ func (g *product) finish(w *worker, held []float32, stride, i, rows, j, n int) {
 	}
 	for r := range rows {
 		x := held[r*stride : r*stride+n]
-		for k, v := range bias {
-			x[k] += v
+		if bias != nil {
+			combine(device.Add, x, x, bias)
 		}
 		at := (i+r)*g.ldc + j
 		if !g.pre.absent() {

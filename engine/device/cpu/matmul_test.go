@@ -190,15 +190,18 @@ func BenchmarkMatMul(b *testing.B) {
 	}
 }
 
-// BenchmarkMatMulGPT2 has the shapes of GPT-2 124M at batch 4, sequence 64.
+// BenchmarkMatMulGPT2 has the shapes of GPT-2 124M at batch 4, sequence 64, and small
+// ones, of a width of 128.
 func BenchmarkMatMulGPT2(b *testing.B) {
 	shapes := map[string]device.MatMul{
-		"forward 256×3072×768":      {M: 256, N: 3072, K: 768, TransB: true},
-		"input grad 256×768×3072":   {M: 256, N: 768, K: 3072},
-		"weight grad 3072×768×256":  {M: 3072, N: 768, K: 256, TransA: true},
-		"logits 256×50257×768":      {M: 256, N: 50257, K: 768, TransB: true},
-		"logits grad 256×768×50257": {M: 256, N: 768, K: 50257},
-		"heads 48×64×64×64":         {M: 64, N: 64, K: 64, TransB: true, Batch: 48, StrideA: 4096, StrideB: 4096},
+		"forward 256×3072×768":           {M: 256, N: 3072, K: 768, TransB: true},
+		"input grad 256×768×3072":        {M: 256, N: 768, K: 3072},
+		"weight grad 3072×768×256":       {M: 3072, N: 768, K: 256, TransA: true},
+		"logits 256×50257×768":           {M: 256, N: 50257, K: 768, TransB: true},
+		"logits grad 256×768×50257":      {M: 256, N: 768, K: 50257},
+		"small forward 1024×384×128":     {M: 1024, N: 384, K: 128, TransB: true},
+		"small weight grad 128×128×1024": {M: 128, N: 128, K: 1024, TransA: true},
+		"heads 48×64×64×64":              {M: 64, N: 64, K: 64, TransB: true, Batch: 48, StrideA: 4096, StrideB: 4096},
 	}
 	for name, m := range shapes {
 		for _, kind := range []device.DType{device.Float32, device.BFloat16} {

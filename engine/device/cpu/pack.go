@@ -29,26 +29,26 @@ type lines interface {
 	line(w *worker, dst []float32, row, from int)
 }
 
-func (b *block) packing(v view, made lines, stride int, alongK bool, limit, width int) packing {
-	return packing{v, stride, alongK, limit, width, b.from, b.depth, b.words, b.kernel.InWord == 2, made}
+func (b *block) packing(l *layer, v view, made lines, stride int, alongK bool, limit, width int) packing {
+	return packing{v, stride, alongK, limit, width, l.from, l.depth, l.words, b.kernel.InWord == 2, made}
 }
 
-// packA packs n panels from number i on, of the rows from row on.
-func (b *block) packA(w *worker, i, n int) {
+// packA packs n panels of a layer from number i on, of the rows from row on.
+func (b *block) packA(w *worker, l *layer, i, n int) {
 	g, width := &b.g, b.kernel.Rows
-	p := b.packing(g.a, g.madeA, g.lda, !g.transA, g.m, width)
-	dst := b.packedA[i*width*b.words : (i+n)*width*b.words]
+	p := b.packing(l, g.a, g.madeA, g.lda, !g.transA, g.m, width)
+	dst := l.a[i*width*l.words : (i+n)*width*l.words]
 	p.panels(w, dst, b.row+i*width)
 	if alpha := float32(g.alpha); alpha != 1 {
 		multiplyRow(dst, dst, alpha)
 	}
 }
 
-// packB packs n panels from number i on, of the columns from col on.
-func (b *block) packB(w *worker, i, n int) {
+// packB packs n panels of a layer from number i on, of the columns from col on.
+func (b *block) packB(w *worker, l *layer, i, n int) {
 	g, width := &b.g, b.kernel.Cols
-	p := b.packing(g.b, g.madeB, g.ldb, g.transB, g.n, width)
-	p.panels(w, b.packedB[i*width*b.words:(i+n)*width*b.words], b.col+i*width)
+	p := b.packing(l, g.b, g.madeB, g.ldb, g.transB, g.n, width)
+	p.panels(w, l.b[i*width*l.words:(i+n)*width*l.words], b.col+i*width)
 }
 
 // panels fills dst with whole panels, of which the first begins at first.

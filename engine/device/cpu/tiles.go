@@ -6,19 +6,40 @@ import (
 )
 
 // block is the part of a product that is packed at one time: rows from row on,
-// columns from col on, and depth steps of K from from on.
+// columns from col on, and some layers of K, a block each, from from on.
 type block struct {
 	g                 product
 	kernel            simd.Product
 	row, rows         int
 	col, cols         int
-	from, depth       int
-	words             int // of a row of a panel: depth, or half of it where numbers come in pairs
-	packedA, packedB  []float32
+	from, layers      int
+	packedA, packedB  []float32 // layer after layer
 	held              []float32 // the columns of C until they are complete, where C does not keep them
 	heldStride        int
-	tall, flat        int // rows and columns of a task
-	tallest, flattest int // tasks in each direction
+	alone             bool // one worker does all tasks
+	tall, flat        int  // rows and columns of a task
+	tallest, flattest int  // tasks in each direction
+}
+
+// layer is a block of K: so many numbers from one on, which are so many words of a
+// row of a panel. Its panels of A and of B are packed.
+type layer struct {
+	from, depth, words int
+	a, b               []float32
+}
+
+// layer returns the i-th layer.
+func (b *block) layer(i int) layer {
+	deep := blockK * b.kernel.InWord
+	from := b.from + i*deep
+	depth := min(deep, b.g.k-from)
+	words := b.kernel.Words(depth)
+	sizeA, sizeB := up(b.rows, b.kernel.Rows), up(b.cols, b.kernel.Cols)
+	before := i * min(blockK, b.kernel.Words(b.g.k))
+	return layer{
+		from, depth, words,
+		b.packedA[before*sizeA : before*sizeA+words*sizeA], b.packedB[before*sizeB : before*sizeB+words*sizeB],
+	}
 }
 
 // columnsAtOnce is blockN, less where C has to be held in scratch and is tall.
@@ -32,10 +53,18 @@ func columnsAtOnce(g *product, kernel simd.Product) int {
 
 func up(n, step int) int { return (n + step - 1) / step * step }
 
+// layersAtOnce is how many blocks of K are packed at a time: more than one of a small
+// product, whose workers then wait for each other less often.
+func layersAtOnce(g *product, kernel simd.Product) int {
+	words := max(1, min(blockK, kernel.Words(g.k)))
+	fit := maxPacked / words / (up(min(blockM, g.m), kernel.Rows) + columnsAtOnce(g, kernel))
+	return max(1, min(fit, (kernel.Words(g.k)+words-1)/words))
+}
+
 // sizes returns the elements of scratch that a product needs.
 func sizes(g *product, kernel simd.Product) (a, b, held int) {
 	cols := columnsAtOnce(g, kernel)
-	words := min(blockK, kernel.Words(g.k))
+	words := min(blockK, kernel.Words(g.k)) * layersAtOnce(g, kernel)
 	if g.held() {
 		held = g.m * cols
 	}
@@ -45,9 +74,9 @@ func sizes(g *product, kernel simd.Product) (a, b, held int) {
 // multiply computes g on all workers.
 func (b *Backend) multiply(g product) {
 	w := b.pool.workers[0]
-	multiply(w, g, b.kernel(&g), func(blk *block, panels int) {
+	multiply(w, g, b.kernel(&g), false, func(blk *block, parts int) {
 		b.jobs.packB = packJob{blk}
-		b.pool.run(&b.jobs.packB, (panels+packRun-1)/packRun)
+		b.pool.run(&b.jobs.packB, parts)
 	}, func(blk *block, tasks int) {
 		b.jobs.tiles = tilesJob{blk}
 		b.pool.run(&b.jobs.tiles, tasks)
@@ -59,9 +88,7 @@ const packRun = 8
 
 type packJob struct{ b *block }
 
-func (j *packJob) run(w *worker, part int) {
-	j.b.pack(w, part*packRun, packRun)
-}
+func (j *packJob) run(w *worker, part int) { j.b.pack(w, part) }
 
 type tilesJob struct{ b *block }
 
@@ -80,8 +107,10 @@ func (j *matricesJob) run(w *worker, part int) {
 
 // multiplyAlone computes g on one worker, with the same result.
 func multiplyAlone(w *worker, g product, kernel simd.Product) {
-	multiply(w, g, kernel, func(blk *block, panels int) {
-		blk.pack(w, 0, panels)
+	multiply(w, g, kernel, true, func(blk *block, parts int) {
+		for i := range parts {
+			blk.pack(w, i)
+		}
 	}, func(blk *block, tasks int) {
 		for i := range tasks {
 			blk.task(w, i)
@@ -89,27 +118,26 @@ func multiplyAlone(w *worker, g product, kernel simd.Product) {
 	})
 }
 
-// multiply goes through the blocks of g. pack does a number of panels and
-// compute a number of tasks, in any order.
-func multiply(w *worker, g product, kernel simd.Product, pack, compute func(blk *block, n int)) {
+// multiply goes through the blocks of g. pack does a number of parts and compute a
+// number of tasks, in any order.
+func multiply(w *worker, g product, kernel simd.Product, alone bool, pack, compute func(blk *block, n int)) {
 	sizeA, sizeB, sizeHeld := sizes(&g, kernel)
 	blk := &w.block
 	*blk = block{
 		g: g, kernel: kernel, packedA: scratch[float32](w, slotPackA, sizeA),
-		packedB: scratch[float32](w, slotPackB, sizeB), held: scratch[float32](w, slotHeld, sizeHeld),
+		packedB: scratch[float32](w, slotPackB, sizeB), held: scratch[float32](w, slotHeld, sizeHeld), alone: alone,
 	}
-	step := columnsAtOnce(&g, kernel)
+	step, layers, deep := columnsAtOnce(&g, kernel), layersAtOnce(&g, kernel), blockK*kernel.InWord
 	for blk.col = 0; blk.col < g.n; blk.col += step {
 		blk.cols = min(step, g.n-blk.col)
 		blk.heldStride = blk.cols
-		deep := blockK * kernel.InWord
-		for blk.from = 0; blk.from < g.k || blk.from == 0; blk.from += deep {
-			blk.depth = min(deep, g.k-blk.from)
-			blk.words = kernel.Words(blk.depth)
+		for blk.from = 0; blk.from < g.k || blk.from == 0; blk.from += layers * deep {
+			blk.layers = max(1, min(layers, (g.k-blk.from+deep-1)/deep))
 			for blk.row = 0; blk.row < g.m; blk.row += blockM {
 				blk.rows = min(blockM, g.m-blk.row)
-				panelsA, panelsB := blk.panels()
-				pack(blk, panelsA+panelsB)
+				if g.k > 0 {
+					pack(blk, blk.packs()*blk.layers)
+				}
 				compute(blk, blk.tasks())
 			}
 		}
@@ -125,28 +153,39 @@ func (b *block) panels() (a, bs int) {
 	return a, bs
 }
 
-// pack does up to n of the panels from number i on, of which A's come first.
-func (b *block) pack(w *worker, i, n int) {
-	if b.depth == 0 {
-		return
-	}
+// packs is how many parts the packing of a layer has.
+func (b *block) packs() int {
+	panelsA, panelsB := b.panels()
+	return (panelsA + panelsB + packRun - 1) / packRun
+}
+
+// pack does a part of a layer's panels, of which A's come first.
+func (b *block) pack(w *worker, part int) {
+	l, i, n := b.layer(part/b.packs()), part%b.packs()*packRun, packRun
 	panelsA, panelsB := b.panels()
 	if i < panelsA {
 		some := min(n, panelsA-i)
-		b.packA(w, i, some)
+		b.packA(w, &l, i, some)
 		i, n = i+some, n-some
 	}
 	if n = min(n, panelsA+panelsB-i); n > 0 {
-		b.packB(w, i-panelsA, n)
+		b.packB(w, &l, i-panelsA, n)
 	}
 }
+
+// fewTasks is how many tasks there are at least where several workers share them, so
+// that none waits long for the last.
+const fewTasks = 8
 
 // tasks cuts the block into tasks of nearly equal size and returns their
 // number.
 func (b *block) tasks() int {
-	b.tallest = (b.rows + taskM - 1) / taskM
+	b.tallest, b.flattest = (b.rows+taskM-1)/taskM, (b.cols+taskN-1)/taskN
+	if !b.alone {
+		b.tallest = max(b.tallest, min((fewTasks+b.flattest-1)/b.flattest, (b.rows+b.kernel.Rows-1)/b.kernel.Rows))
+		b.flattest = max(b.flattest, min((fewTasks+b.tallest-1)/b.tallest, (b.cols+b.kernel.Cols-1)/b.kernel.Cols))
+	}
 	b.tall = up((b.rows+b.tallest-1)/b.tallest, b.kernel.Rows)
-	b.flattest = (b.cols + taskN - 1) / taskN
 	b.flat = up((b.cols+b.flattest-1)/b.flattest, b.kernel.Cols)
 	return b.tallest * b.flattest
 }
@@ -162,13 +201,16 @@ func (b *block) task(w *worker, task int) {
 	if b.from == 0 && b.g.beta != 0 {
 		b.begin(c, stride, i, j, rows, cols)
 	}
-	for ii := 0; ii < rows; ii += b.kernel.Rows {
-		for jj := 0; jj < cols; jj += b.kernel.Cols {
-			b.tile(w, c[ii*stride+jj:], stride, i+ii, j+jj, min(b.kernel.Rows, rows-ii), min(b.kernel.Cols, cols-jj))
+	for n := range b.layers {
+		l := b.layer(n)
+		for ii := 0; ii < rows; ii += b.kernel.Rows {
+			for jj := 0; jj < cols; jj += b.kernel.Cols {
+				b.tile(w, &l, c[ii*stride+jj:], stride, i+ii, j+jj, min(b.kernel.Rows, rows-ii), min(b.kernel.Cols, cols-jj))
+			}
 		}
-	}
-	if b.from+b.depth == b.g.k {
-		b.g.finish(w, c, stride, b.row+i, rows, b.col+j, cols)
+		if l.from+l.depth == b.g.k {
+			b.g.finish(w, c, stride, b.row+i, rows, b.col+j, cols)
+		}
 	}
 }
 
@@ -198,20 +240,20 @@ func (b *block) begin(c []float32, stride, i, j, rows, cols int) {
 
 // tile computes one tile. At the edges of C the kernel writes to scratch, of
 // which the part inside is copied.
-func (b *block) tile(w *worker, c []float32, stride, i, j, rows, cols int) {
-	k := b.kernel
-	add := b.from > 0 || b.g.beta != 0
-	if b.depth == 0 {
+func (b *block) tile(w *worker, l *layer, c []float32, stride, i, j, rows, cols int) {
+	k := &b.kernel
+	add := l.from > 0 || b.g.beta != 0
+	if l.depth == 0 {
 		zeroTile(c, stride, rows, cols, add)
 		return
 	}
-	pa, pb := &b.packedA[i*b.words], &b.packedB[j*b.words]
+	pa, pb := &l.a[i*l.words], &l.b[j*l.words]
 	if rows == k.Rows && cols == k.Cols {
-		k.Run(b.words, pa, pb, &c[0], stride, add)
+		k.Run(l.words, pa, pb, &c[0], stride, add)
 		return
 	}
 	edge := scratch[float32](w, slotTile, k.Rows*k.Cols)
-	k.Run(b.words, pa, pb, &edge[0], k.Cols, false)
+	k.Run(l.words, pa, pb, &edge[0], k.Cols, false)
 	for r := range rows {
 		to, from := c[r*stride:r*stride+cols], edge[r*k.Cols:r*k.Cols+cols]
 		if !add {
