@@ -121,11 +121,12 @@ func (j *attentionJob) softmaxVisible(row view, query int) float64 {
 }
 
 func softmaxFirst[T float](x []T, n int, scale float64) float64 {
-	clear(x[n:])
 	if n == 0 {
+		clear(x)
 		return math.Inf(-1)
 	}
-	return float64(softmaxRow(x[:n], x[:n], T(scale)))
+	x = visible(x, n)
+	return float64(softmaxRow(x, x, T(scale)))
 }
 
 // score sets c to alpha·Q·Kᵀ for a range of queries and of keys.

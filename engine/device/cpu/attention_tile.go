@@ -21,10 +21,13 @@ func (t *gradTile[T]) compute(w *worker, j *attentionGradJob, delta []T) {
 	for r := range t.rows {
 		p, ds := t.p[r*t.cols:(r+1)*t.cols], t.ds[r*t.cols:(r+1)*t.cols]
 		seen := max(0, min(t.cols, j.Visible(t.query+r)-t.key))
-		clear(p[seen:])
-		if seen > 0 {
-			exponentials(p[:seen], p[:seen], 1, lse[t.query+r])
+		if seen == 0 {
+			clear(p)
+			clear(ds)
+			continue
 		}
+		x := visible(p, seen)
+		exponentials(x, x, 1, lse[t.query+r])
 		standardize(ds, ds, delta[t.query+r], 1)
 		combine(device.Mul, ds, ds, p)
 	}

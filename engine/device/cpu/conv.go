@@ -1,6 +1,9 @@
 package cpu
 
-import "memtop/engine/device"
+import (
+	"memtop/engine/device"
+	"memtop/engine/device/cpu/simd"
+)
 
 // convJob holds the operands of a convolution's products, used again for each.
 type convJob struct {
@@ -124,15 +127,31 @@ func (j *placesJob) run(w *worker, channel int) {
 		clear(planes[image*apart : image*apart+size])
 	}
 	for i := range j.taps {
-		from := j.unfolded[(channel*len(j.taps)+i)*j.columns:]
+		t, from := &j.taps[i], j.unfolded[(channel*len(j.taps)+i)*j.columns:]
+		if sifts(p) {
+			j.add(t, planes, from, apart)
+			continue
+		}
 		for image := range j.images {
-			foldTap(p, &j.taps[i], planes[image*apart:image*apart+size], from[image*places:(image+1)*places], j.row, j.rows)
+			foldTap(p, t, planes[image*apart:image*apart+size], from[image*places:(image+1)*places], j.row, j.rows)
 		}
 	}
 	if j.dx.kind != device.Float32 && j.row+j.rows == p.OutRows {
 		for image := range j.images {
 			narrow(j.dx, j.at(image, channel), planes[image*apart:image*apart+size])
 		}
+	}
+}
+
+// add folds what a tap's places gave back, of all images at once.
+func (j *placesJob) add(t *tap, planes, from []float32, apart int) {
+	p := j.p
+	first, last := max(t.first, j.row), min(t.last, j.row+j.rows)
+	if first < last {
+		t.fold.Rows(planes[(t.y+first*p.StrideHeight)*p.InWidth:], from[(first-j.row)*p.OutColumns:], &simd.Grid{
+			Rows: last - first, Groups: j.images, RowTo: p.StrideHeight * p.InWidth, RowFrom: p.OutColumns,
+			GroupTo: apart, GroupFrom: j.rows * p.OutColumns,
+		})
 	}
 }
 

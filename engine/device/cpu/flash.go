@@ -64,11 +64,11 @@ func newFlash[T float](w *worker, j *attentionJob, rows int) flash[T] {
 // seen, and brings what was carried up to date.
 func (f *flash[T]) absorb(r, cols, seen int) {
 	x := f.scores[r*cols : (r+1)*cols]
-	clear(x[seen:])
 	if seen == 0 {
+		clear(x)
 		return
 	}
-	x = x[:seen]
+	x = visible(x, seen)
 	if top := maximum(x); top > f.top[r] || top != top {
 		shrink := exp(f.top[r] - top)
 		f.total[r] *= float64(shrink)

@@ -1,6 +1,8 @@
 package cpu
 
 import (
+	"math"
+
 	"memtop/engine/device"
 	"memtop/engine/device/cpu/simd"
 )
@@ -76,6 +78,17 @@ func exponentials[T float](y, x []T, scale, shift T) float64 {
 		y[i] = exp(x[i]*scale - shift)
 	}
 	return sum(y)
+}
+
+// visible returns the scores that a query sees, followed by −Inf, whose exponential is
+// 0, up to whole vectors. Those beyond become 0.
+func visible[T float](x []T, seen int) []T {
+	n := min(len(x), (seen+7)&^7)
+	for i := seen; i < n; i++ {
+		x[i] = T(math.Inf(-1))
+	}
+	clear(x[n:])
+	return x[:n]
 }
 
 // softmaxGradRow sets dx = y·(dy − Σ y·dy).

@@ -136,7 +136,8 @@ func multiply(w *worker, g product, kernel simd.Product, alone bool, pack, compu
 			for blk.row = 0; blk.row < g.m; blk.row += blockM {
 				blk.rows = min(blockM, g.m-blk.row)
 				if g.k > 0 {
-					pack(blk, blk.packs()*blk.layers)
+					partsA, partsB := blk.packs()
+					pack(blk, (partsA+partsB)*blk.layers)
 				}
 				compute(blk, blk.tasks())
 			}
@@ -153,24 +154,24 @@ func (b *block) panels() (a, bs int) {
 	return a, bs
 }
 
-// packs is how many parts the packing of a layer has.
-func (b *block) packs() int {
+// packs is how many parts the packing of a layer has: some of A's panels or of B's
+// each.
+func (b *block) packs() (a, bs int) {
 	panelsA, panelsB := b.panels()
-	return (panelsA + panelsB + packRun - 1) / packRun
+	return (panelsA + packRun - 1) / packRun, (panelsB + packRun - 1) / packRun
 }
 
-// pack does a part of a layer's panels, of which A's come first.
+// pack does a part.
 func (b *block) pack(w *worker, part int) {
-	l, i, n := b.layer(part/b.packs()), part%b.packs()*packRun, packRun
+	partsA, partsB := b.packs()
 	panelsA, panelsB := b.panels()
-	if i < panelsA {
-		some := min(n, panelsA-i)
-		b.packA(w, &l, i, some)
-		i, n = i+some, n-some
+	l, i := b.layer(part/(partsA+partsB)), part%(partsA+partsB)
+	if i < partsA {
+		b.packA(w, &l, i*packRun, min(packRun, panelsA-i*packRun))
+		return
 	}
-	if n = min(n, panelsA+panelsB-i); n > 0 {
-		b.packB(w, &l, i-panelsA, n)
-	}
+	i -= partsA
+	b.packB(w, &l, i*packRun, min(packRun, panelsB-i*packRun))
 }
 
 // fewTasks is how many tasks there are at least where several workers share them, so

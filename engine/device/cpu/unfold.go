@@ -12,6 +12,7 @@ type tap struct {
 	x           int // the input column that it meets at the first of the columns
 	y           int // the input row at output row 0; may be in the padding
 	sift        simd.Sift
+	fold        simd.Fold
 }
 
 func tapOf(p *device.ConvPlan, number int) tap {
@@ -21,7 +22,8 @@ func tapOf(p *device.ConvPlan, number int) tap {
 	t.first, t.last = inside(y, p.StrideHeight, p.InHeight, p.OutRows)
 	t.x = x + t.from*p.StrideWidth
 	if sifts(p) {
-		t.sift = simd.NewSift(p.InWidth, p.OutColumns, func(i int) int { return x + i*p.StrideWidth })
+		meets := func(i int) int { return x + i*p.StrideWidth }
+		t.sift, t.fold = simd.NewSift(p.InWidth, p.OutColumns, meets), simd.NewFold(p.InWidth, p.OutColumns, meets)
 	}
 	return t
 }

@@ -45,3 +45,36 @@ func (s *Sift) Rows(dst, src []float32, g *Grid) {
 		siftAVX512(&dst[0], &src[0], s, g)
 	}
 }
+
+// Fold says to which numbers of a row those of another one are added: number i to
+// number to[i].
+type Fold struct {
+	index         [siftIn]uint32 // which is added to each
+	of, low, high uint16         // masks: what is read, and what is added to
+}
+
+// NewFold returns a Fold of n numbers into a row of width, to different places. to
+// returns where one belongs, or a place that the row does not have for none.
+func NewFold(width, n int, to func(i int) int) (f Fold) {
+	f.of = uint16(uint32(1)<<n - 1)
+	for i := range n {
+		at := to(i)
+		if at < 0 || at >= width {
+			continue
+		}
+		f.index[at] = uint32(i)
+		if at < siftOut {
+			f.low |= 1 << at
+		} else {
+			f.high |= 1 << (at - siftOut)
+		}
+	}
+	return f
+}
+
+// Rows adds every row of src to one of dst. Only for what Sifts says yes of.
+func (f *Fold) Rows(dst, src []float32, g *Grid) {
+	if g.Rows > 0 && g.Groups > 0 {
+		foldAVX512(&dst[0], &src[0], f, g)
+	}
+}

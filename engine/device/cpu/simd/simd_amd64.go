@@ -44,6 +44,9 @@ func spread32AVX(dst, src *float32, pieces, step int)
 func siftAVX512(dst, src *float32, s *Sift, grid *Grid)
 
 //go:noescape
+func foldAVX512(dst, src *float32, s *Fold, grid *Grid)
+
+//go:noescape
 func widenBFloat16AVX(dst *float32, src *uint16, n int)
 
 //go:noescape

@@ -22,6 +22,7 @@ func spread12AVX(_, _ *float32, _, _ int)                      {}
 func spread16AVX(_, _ *float32, _, _ int)                      {}
 func spread32AVX(_, _ *float32, _, _ int)                      {}
 func siftAVX512(_, _ *float32, _ *Sift, _ *Grid)               {}
+func foldAVX512(_, _ *float32, _ *Fold, _ *Grid)               {}
 func widenBFloat16AVX(_ *float32, _ *uint16, _ int)            {}
 func widenFloat16AVX(_ *float32, _ *uint16, _ int)             {}
 func narrowBFloat16AVX(_ *uint16, _ *float32, _ int)           {}

@@ -72,6 +72,7 @@ func generate() []byte {
 		spread(w, width)
 	}
 	sift(w)
+	fold(w)
 	conversions(w)
 	pairUp(w)
 	vectors(w)

@@ -97,7 +97,42 @@ func spread(w *writer, width int) {
 
 // sift writes func siftAVX512(dst, src *float32, s *Sift, grid *Grid): see type Sift.
 func sift(w *writer) {
-	w.function("siftAVX512 picks numbers of rows.", "siftAVX512", 32)
+	grid(w, "siftAVX512 picks numbers of rows.", "siftAVX512", func() {
+		w.op("VMOVUPS (AX), Z2")
+		for i := range 4 { // read, of two registers; picked; written
+			w.op("KMOVW %d(AX), K%d", 64+2*i, 1+i)
+		}
+	}, func() {
+		w.op("VMOVUPS.Z (BX), K1, Z0")
+		w.op("VMOVUPS.Z 64(BX), K2, Z1")
+		w.op("VPERMT2PS.Z Z1, Z2, K3, Z0")
+		w.op("VMOVUPS Z0, K4, (DX)")
+	})
+}
+
+// fold writes func foldAVX512(dst, src *float32, s *Fold, grid *Grid): see type Fold.
+func fold(w *writer) {
+	grid(w, "foldAVX512 adds numbers of rows.", "foldAVX512", func() {
+		for half := range 2 {
+			w.op("VMOVUPS %d(AX), Z%d", 64*half, 2+half)
+		}
+		for i := range 3 { // read; added to, of two registers
+			w.op("KMOVW %d(AX), K%d", 128+2*i, 1+i)
+		}
+	}, func() {
+		w.op("VMOVUPS.Z (BX), K1, Z0")
+		for half := range 2 {
+			w.op("VPERMPS.Z Z0, Z%d, K%d, Z1", 2+half, 2+half)
+			w.op("VADDPS.Z %d(DX), Z1, K%d, Z1", 64*half, 2+half)
+			w.op("VMOVUPS Z1, K%d, %d(DX)", 2+half, 64*half)
+		}
+	})
+}
+
+// grid writes a function that goes through the rows of a Grid: at DX what is made, at
+// BX of what. begin finds what says how in AX.
+func grid(w *writer, comment, name string, begin, row func()) {
+	w.function(comment, name, 32)
 	for i, register := range []string{"DI", "SI", "AX", "BX"} {
 		w.op("MOVQ %s+%d(FP), %s", []string{"dst", "src", "s", "grid"}[i], 8*i, register)
 	}
@@ -107,28 +142,22 @@ func sift(w *writer) {
 			w.op("SHLQ $2, %s", register)
 		}
 	}
-	w.op("VMOVUPS (AX), Z2")
-	for i := range 4 { // read, of two registers; picked; written
-		w.op("KMOVW %d(AX), K%d", 64+2*i, 1+i)
-	}
-	group, row := w.label("group"), w.label("row")
-	w.mark(group)
+	begin()
+	groups, rows := w.label("group"), w.label("row")
+	w.mark(groups)
 	w.op("MOVQ DI, DX")
 	w.op("MOVQ SI, BX")
 	w.op("MOVQ R8, CX")
-	w.mark(row)
-	w.op("VMOVUPS.Z (BX), K1, Z0")
-	w.op("VMOVUPS.Z 64(BX), K2, Z1")
-	w.op("VPERMT2PS.Z Z1, Z2, K3, Z0")
-	w.op("VMOVUPS Z0, K4, (DX)")
+	w.mark(rows)
+	row()
 	w.op("ADDQ R10, DX")
 	w.op("ADDQ R11, BX")
 	w.op("DECQ CX")
-	w.op("JNE %s", row)
+	w.op("JNE %s", rows)
 	w.op("ADDQ R12, DI")
 	w.op("ADDQ R13, SI")
 	w.op("DECQ R9")
-	w.op("JNE %s", group)
+	w.op("JNE %s", groups)
 	w.finish()
 }
 
