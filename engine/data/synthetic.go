@@ -82,13 +82,16 @@ func (f Figures) Read(i int, into Sample) error {
 	class := r.IntN(figureKinds)
 	size := f.Side/4 + r.IntN(f.Side/4)
 	left, top := r.IntN(f.Side-size), r.IntN(f.Side-size)
-	for p := range f.Channels * f.Side * f.Side {
-		x, y := p%f.Side-left, p/f.Side%f.Side-top
-		v := 0.2 * r.NormFloat64()
-		if x >= 0 && y >= 0 && x < size && y < size && inFigure(class%5, x, y, size) {
-			v += float64(1 - 2*(class/5))
+	brightness := float64(1 - 2*(class/5))
+	for row := range f.Channels * f.Side {
+		y := row%f.Side - top
+		for column := range f.Side {
+			x, v := column-left, 0.2*r.NormFloat64()
+			if x >= 0 && y >= 0 && x < size && y < size && inFigure(class%5, x, y, size) {
+				v += brightness
+			}
+			putFloat(into.Input, row*f.Side+column, float32(v))
 		}
-		putFloat(into.Input, p, float32(v))
 	}
 	putInt(into.Target, int32(class))
 	return nil
