@@ -22,6 +22,12 @@ type Builder struct {
 	made   *[]*Param
 }
 
+// Maker returns what builds a model in float32 wherever it is called, always with the
+// same weights: train.Config.Build.
+func Maker[M Module](seed uint64, construct func(b Builder) M) func(d *tensor.Device) (Module, error) {
+	return func(d *tensor.Device) (Module, error) { return Build(d, device.Float32, seed, construct) }
+}
+
 // Build runs construct with a builder and returns the model. When there is not
 // enough memory for it, the error is a *tensor.Failure; when two of its parts
 // cannot be told apart, it names them. Either way what was made is released.

@@ -12,7 +12,7 @@ import "memtop/engine/autograd"
 //
 //	func newTwoLayers(b nn.Builder) *twoLayers {
 //		m := &twoLayers{Parts: nn.NewParts(b)}
-//		m.first = nn.Part(&m.Parts, "first", func(b nn.Builder) *nn.Linear { return nn.NewLinear(b, 8, 16, true) })
+//		m.first = m.Linear("first", 8, 16)
 //		…
 type Parts struct {
 	builder  Builder
@@ -29,6 +29,14 @@ func Part[M Module](p *Parts, name string, construct func(b Builder) M) M {
 	m := construct(p.builder.In(name))
 	p.children = append(p.children, Child{Name: name, Module: m})
 	return m
+}
+
+// Linear makes a [Linear] with a bias within the module, as [Part] makes any. (A
+// closure in it would be taken for the caller's, whose line its memory is from.)
+func (p *Parts) Linear(name string, in, out int) *Linear {
+	l := NewLinear(p.builder.In(name), in, out, true)
+	p.children = append(p.children, Child{Name: name, Module: l})
+	return l
 }
 
 // Param makes a parameter of the module's own, see [Builder.Param].

@@ -11,10 +11,7 @@ import (
 
 	"memtop/engine/autograd"
 	"memtop/engine/data"
-	"memtop/engine/device"
-	"memtop/engine/device/cpu"
 	"memtop/engine/nn"
-	"memtop/engine/tensor"
 	"memtop/engine/train"
 	"memtop/probe/engine"
 )
@@ -25,14 +22,10 @@ type model struct {
 	in, hidden, out *nn.Linear
 }
 
-func build(d *tensor.Device) (nn.Module, error) {
-	return nn.Build(d, device.Float32, 1, func(b nn.Builder) nn.Module {
-		m := &model{Parts: nn.NewParts(b)}
-		m.in = nn.Part(&m.Parts, "in", func(b nn.Builder) *nn.Linear { return nn.NewLinear(b, 16, 256, true) })
-		m.hidden = nn.Part(&m.Parts, "hidden", func(b nn.Builder) *nn.Linear { return nn.NewLinear(b, 256, 256, true) })
-		m.out = nn.Part(&m.Parts, "out", func(b nn.Builder) *nn.Linear { return nn.NewLinear(b, 256, 5, true) })
-		return m
-	})
+func newModel(b nn.Builder) nn.Module {
+	m := &model{Parts: nn.NewParts(b)}
+	m.in, m.hidden, m.out = m.Linear("in", 16, 256), m.Linear("hidden", 256, 256), m.Linear("out", 256, 5)
+	return m
 }
 
 // Forward takes [Batch, 16] and returns the logits of 5 classes.
@@ -44,8 +37,7 @@ func (m *model) Forward(c *nn.Ctx, in ...*autograd.Value) *autograd.Value {
 
 // loss is cross-entropy that keeps logits small.
 func loss(c *nn.Ctx, in ...*autograd.Value) *autograd.Value {
-	logits, target := in[0], in[1]
-	return c.Add(c.CrossEntropy(logits, target), c.Scale(c.MeanAll(c.Mul(logits, logits)), 1e-3))
+	return c.Add(c.CrossEntropy(in[0], in[1]), c.Scale(c.MeanAll(c.Mul(in[0], in[0])), 1e-3))
 }
 
 func main() {
@@ -57,13 +49,8 @@ func main() {
 }
 
 func run(ctx context.Context, steps int64) error {
-	machine, err := cpu.Open(cpu.Options{Capacity: 1 << 30})
-	if err != nil {
-		return err
-	}
-	defer func() { _ = machine.Close() }() // the program ends anyway
-	return engine.Train(ctx, machine, train.Config{
-		Build: build, Loss: nn.NewFunction(loss), Data: data.Spirals{Features: 16, Classes: 5}, Batch: 512,
+	return engine.Train(ctx, nil, train.Config{
+		Build: nn.Maker(1, newModel), Loss: nn.NewFunction(loss), Data: data.Spirals{Features: 16, Classes: 5}, Batch: 512,
 		Settings: train.DefaultSettings(),
 	}, func(e *train.Event) bool {
 		if e.Step%100 == 0 {

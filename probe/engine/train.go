@@ -5,14 +5,24 @@ import (
 	"errors"
 
 	"memtop/engine/alloc"
+	"memtop/engine/device/cpu"
 	"memtop/engine/train"
 	"memtop/probe"
 )
 
 // Train trains on a machine with a probe, until told, which is called after each
 // step, returns false, or ctx is done, which is no error. The config's device is made
-// here, and all of the machine's memory is its own. The machine stays the caller's.
+// here, and all of the machine's memory is its own. The machine stays the caller's; nil
+// is this machine's processor, as a device of [cpu.DefaultCapacity].
 func Train(ctx context.Context, m Machine, c train.Config, told func(e *train.Event) bool) (err error) {
+	if m == nil {
+		own, err := cpu.Open(cpu.Options{})
+		if err != nil {
+			return err
+		}
+		defer func() { _ = own.Close() }() // nothing on it is needed any more
+		m = own
+	}
 	if c.Device, err = Open(m, alloc.Options{}); err != nil {
 		return err
 	}
