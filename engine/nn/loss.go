@@ -34,7 +34,7 @@ func ParseLossMemory(name string) (LossMemory, error) {
 
 // CrossEntropy is the tape's, with the memory that the options say.
 func (c *Ctx) CrossEntropy(logits, targets *autograd.Value) *autograd.Value {
-	if c.Options.LossMemory == PyTorchLoss {
+	if c.LossMemory == PyTorchLoss {
 		return c.CrossEntropyInSteps(logits, targets)
 	}
 	return c.Tape.CrossEntropy(logits, targets)

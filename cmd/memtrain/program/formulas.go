@@ -76,7 +76,8 @@ func (v *variant) activations(e *train.Estimate) (Formula, bool) {
 	if v.settings.LossMemory == nn.PyTorchLoss {
 		logits = 4
 	}
-	layer, sum := "", 4*h+logits*float64(v.vocab)
+	var layer string
+	sum := 4*h + logits*float64(v.vocab)
 	switch v.settings.Checkpoint.String() {
 	case "block":
 		layer, sum = "2 h", sum+2*h*float64(v.layers)
