@@ -380,7 +380,7 @@ func TestAValueIsChosenOnThePageOfExperiments(t *testing.T) {
 	d.press("g", "enter", "G", "enter")
 	d.typed("x")
 	d.press("enter")
-	wantsAsked(t, p, "checkpoint=every=2", "lr=0.009", "checkpoint=every=2x")
+	wantsAsked(t, p, "checkpoint=every=2", "lr=0.009", "checkpoint=x")
 }
 
 func TestARecordingIsNotChanged(t *testing.T) {

@@ -183,7 +183,7 @@ func allowed(options []trace.Option, e *analysis.Experiment) string {
 		case strings.Contains(e.Reason, values):
 			return "give one of these"
 		case o.Free:
-			return o.Key + " takes " + values + " and the like"
+			return o.Key + " takes " + values + ", or another value"
 		default:
 			return o.Key + " takes " + values
 		}

@@ -157,13 +157,18 @@ func (p *Page) use() tea.Cmd {
 	return p.ask(o)
 }
 
-// ask lets the reader type a value.
+// ask lets the reader type a value: another one than a choice, so that one is not there
+// to be typed behind.
 func (p *Page) ask(o *trace.Option) tea.Cmd {
 	name := o.Key
 	if !o.Free {
 		return page.Say(name + " has no other value")
 	}
-	p.Ask(name, o.Value, "enter: from the next step on", func(text string) tea.Cmd {
+	text := o.Value
+	if slices.Contains(o.Choices, text) {
+		text = ""
+	}
+	p.Ask(name, text, "enter: from the next step on", func(text string) tea.Cmd {
 		if text == "" {
 			return nil
 		}

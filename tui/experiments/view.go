@@ -157,8 +157,8 @@ func choicesText(o *trace.Option) string {
 }
 
 func drawOption(c screen.Canvas, y int, o *trace.Option) {
-	c.Fit(1, y, 12, o.Key, screen.Plain)
-	c.Fit(14, y, 16, o.Value, screen.Strong)
+	c.Fit(1, y, 13, o.Key, screen.Plain)
+	c.Fit(15, y, 15, o.Value, screen.Strong)
 	text := choicesText(o)
 	if o.About != "" {
 		text += " · " + o.About
