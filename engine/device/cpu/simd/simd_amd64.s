@@ -1496,55 +1496,41 @@ loop39:
 	VMOVUPS (SI), Y0
 	VMULPS Y14, Y0, Y0
 	VSUBPS Y15, Y0, Y0
-	VBROADCASTSS constants<>+0(SB), Y7
-	VMULPS Y7, Y0, Y2
-	VBROADCASTSS constants<>+4(SB), Y7
-	VADDPS Y7, Y2, Y2
-	VSUBPS Y7, Y2, Y2
-	VBROADCASTSS constants<>+8(SB), Y7
-	VMULPS Y7, Y2, Y3
+	VMULPS constants<>+0(SB), Y0, Y2
+	VADDPS constants<>+32(SB), Y2, Y2
+	VSUBPS constants<>+32(SB), Y2, Y2
+	VMULPS constants<>+64(SB), Y2, Y3
 	VSUBPS Y3, Y0, Y3
-	VBROADCASTSS constants<>+12(SB), Y7
-	VMULPS Y7, Y2, Y4
+	VMULPS constants<>+96(SB), Y2, Y4
 	VSUBPS Y4, Y3, Y3
-	VBROADCASTSS constants<>+16(SB), Y4
+	VMOVUPS constants<>+128(SB), Y4
 	VMULPS Y3, Y4, Y4
-	VBROADCASTSS constants<>+20(SB), Y7
-	VADDPS Y7, Y4, Y4
+	VADDPS constants<>+160(SB), Y4, Y4
 	VMULPS Y3, Y4, Y4
-	VBROADCASTSS constants<>+24(SB), Y7
-	VADDPS Y7, Y4, Y4
+	VADDPS constants<>+192(SB), Y4, Y4
 	VMULPS Y3, Y4, Y4
-	VBROADCASTSS constants<>+28(SB), Y7
-	VADDPS Y7, Y4, Y4
+	VADDPS constants<>+224(SB), Y4, Y4
 	VMULPS Y3, Y4, Y4
-	VBROADCASTSS constants<>+32(SB), Y7
-	VADDPS Y7, Y4, Y4
+	VADDPS constants<>+256(SB), Y4, Y4
 	VMULPS Y3, Y4, Y4
-	VBROADCASTSS constants<>+36(SB), Y7
-	VADDPS Y7, Y4, Y4
+	VADDPS constants<>+288(SB), Y4, Y4
 	VMULPS Y3, Y4, Y4
 	VMULPS Y3, Y4, Y4
 	VADDPS Y3, Y4, Y4
-	VBROADCASTSS constants<>+40(SB), Y7
-	VADDPS Y7, Y4, Y4
+	VADDPS constants<>+320(SB), Y4, Y4
 	VCVTPS2DQ Y2, Y2
 	VPSRAD $1, Y2, Y5
 	VPSUBD Y5, Y2, Y6
-	VBROADCASTSS constants<>+44(SB), Y7
-	VPADDD Y7, Y5, Y5
+	VPADDD constants<>+352(SB), Y5, Y5
 	VPSLLD $23, Y5, Y5
 	VMULPS Y5, Y4, Y4
-	VBROADCASTSS constants<>+44(SB), Y7
-	VPADDD Y7, Y6, Y6
+	VPADDD constants<>+352(SB), Y6, Y6
 	VPSLLD $23, Y6, Y6
 	VMULPS Y6, Y4, Y4
-	VBROADCASTSS constants<>+48(SB), Y7
-	VCMPPS $1, Y7, Y0, Y2
+	VCMPPS $1, constants<>+384(SB), Y0, Y2
 	VANDNPS Y4, Y2, Y4
-	VBROADCASTSS constants<>+52(SB), Y7
-	VCMPPS $13, Y7, Y0, Y2
-	VBROADCASTSS constants<>+56(SB), Y7
+	VCMPPS $13, constants<>+416(SB), Y0, Y2
+	VMOVUPS constants<>+448(SB), Y7
 	VBLENDVPS Y2, Y7, Y4, Y0
 	VMOVUPS Y0, (DI)
 	ADDQ $32, SI
@@ -1565,66 +1551,49 @@ TEXT ·geluTanhAVX(SB), NOSPLIT, $0-40
 loop40:
 	VMOVUPS (SI), Y0
 	VMOVAPS Y0, Y8
-	VBROADCASTSS constants<>+60(SB), Y7
-	VMULPS Y7, Y0, Y0
+	VMULPS constants<>+480(SB), Y0, Y0
 	VMULPS Y8, Y0, Y0
 	VMULPS Y8, Y0, Y0
 	VADDPS Y0, Y8, Y0
-	VBROADCASTSS constants<>+64(SB), Y7
-	VMULPS Y7, Y0, Y0
-	VBROADCASTSS constants<>+68(SB), Y7
-	VXORPS Y7, Y0, Y0
-	VBROADCASTSS constants<>+0(SB), Y7
-	VMULPS Y7, Y0, Y2
-	VBROADCASTSS constants<>+4(SB), Y7
-	VADDPS Y7, Y2, Y2
-	VSUBPS Y7, Y2, Y2
-	VBROADCASTSS constants<>+8(SB), Y7
-	VMULPS Y7, Y2, Y3
+	VMULPS constants<>+512(SB), Y0, Y0
+	VXORPS constants<>+544(SB), Y0, Y0
+	VMULPS constants<>+0(SB), Y0, Y2
+	VADDPS constants<>+32(SB), Y2, Y2
+	VSUBPS constants<>+32(SB), Y2, Y2
+	VMULPS constants<>+64(SB), Y2, Y3
 	VSUBPS Y3, Y0, Y3
-	VBROADCASTSS constants<>+12(SB), Y7
-	VMULPS Y7, Y2, Y4
+	VMULPS constants<>+96(SB), Y2, Y4
 	VSUBPS Y4, Y3, Y3
-	VBROADCASTSS constants<>+16(SB), Y4
+	VMOVUPS constants<>+128(SB), Y4
 	VMULPS Y3, Y4, Y4
-	VBROADCASTSS constants<>+20(SB), Y7
-	VADDPS Y7, Y4, Y4
+	VADDPS constants<>+160(SB), Y4, Y4
 	VMULPS Y3, Y4, Y4
-	VBROADCASTSS constants<>+24(SB), Y7
-	VADDPS Y7, Y4, Y4
+	VADDPS constants<>+192(SB), Y4, Y4
 	VMULPS Y3, Y4, Y4
-	VBROADCASTSS constants<>+28(SB), Y7
-	VADDPS Y7, Y4, Y4
+	VADDPS constants<>+224(SB), Y4, Y4
 	VMULPS Y3, Y4, Y4
-	VBROADCASTSS constants<>+32(SB), Y7
-	VADDPS Y7, Y4, Y4
+	VADDPS constants<>+256(SB), Y4, Y4
 	VMULPS Y3, Y4, Y4
-	VBROADCASTSS constants<>+36(SB), Y7
-	VADDPS Y7, Y4, Y4
+	VADDPS constants<>+288(SB), Y4, Y4
 	VMULPS Y3, Y4, Y4
 	VMULPS Y3, Y4, Y4
 	VADDPS Y3, Y4, Y4
-	VBROADCASTSS constants<>+40(SB), Y7
-	VADDPS Y7, Y4, Y4
+	VADDPS constants<>+320(SB), Y4, Y4
 	VCVTPS2DQ Y2, Y2
 	VPSRAD $1, Y2, Y5
 	VPSUBD Y5, Y2, Y6
-	VBROADCASTSS constants<>+44(SB), Y7
-	VPADDD Y7, Y5, Y5
+	VPADDD constants<>+352(SB), Y5, Y5
 	VPSLLD $23, Y5, Y5
 	VMULPS Y5, Y4, Y4
-	VBROADCASTSS constants<>+44(SB), Y7
-	VPADDD Y7, Y6, Y6
+	VPADDD constants<>+352(SB), Y6, Y6
 	VPSLLD $23, Y6, Y6
 	VMULPS Y6, Y4, Y4
-	VBROADCASTSS constants<>+48(SB), Y7
-	VCMPPS $1, Y7, Y0, Y2
+	VCMPPS $1, constants<>+384(SB), Y0, Y2
 	VANDNPS Y4, Y2, Y4
-	VBROADCASTSS constants<>+52(SB), Y7
-	VCMPPS $13, Y7, Y0, Y2
-	VBROADCASTSS constants<>+56(SB), Y7
+	VCMPPS $13, constants<>+416(SB), Y0, Y2
+	VMOVUPS constants<>+448(SB), Y7
 	VBLENDVPS Y2, Y7, Y4, Y0
-	VBROADCASTSS constants<>+40(SB), Y7
+	VMOVUPS constants<>+320(SB), Y7
 	VADDPS Y7, Y0, Y0
 	VDIVPS Y0, Y7, Y0
 	VMULPS Y0, Y8, Y0
@@ -1649,78 +1618,58 @@ loop41:
 	VMOVUPS (DX), Y1
 	ADDQ $32, DX
 	VMOVAPS Y0, Y8
-	VBROADCASTSS constants<>+60(SB), Y7
-	VMULPS Y7, Y0, Y0
+	VMULPS constants<>+480(SB), Y0, Y0
 	VMULPS Y8, Y0, Y0
 	VMULPS Y8, Y0, Y0
 	VADDPS Y0, Y8, Y0
-	VBROADCASTSS constants<>+64(SB), Y7
-	VMULPS Y7, Y0, Y0
-	VBROADCASTSS constants<>+68(SB), Y7
-	VXORPS Y7, Y0, Y0
-	VBROADCASTSS constants<>+0(SB), Y7
-	VMULPS Y7, Y0, Y2
-	VBROADCASTSS constants<>+4(SB), Y7
-	VADDPS Y7, Y2, Y2
-	VSUBPS Y7, Y2, Y2
-	VBROADCASTSS constants<>+8(SB), Y7
-	VMULPS Y7, Y2, Y3
+	VMULPS constants<>+512(SB), Y0, Y0
+	VXORPS constants<>+544(SB), Y0, Y0
+	VMULPS constants<>+0(SB), Y0, Y2
+	VADDPS constants<>+32(SB), Y2, Y2
+	VSUBPS constants<>+32(SB), Y2, Y2
+	VMULPS constants<>+64(SB), Y2, Y3
 	VSUBPS Y3, Y0, Y3
-	VBROADCASTSS constants<>+12(SB), Y7
-	VMULPS Y7, Y2, Y4
+	VMULPS constants<>+96(SB), Y2, Y4
 	VSUBPS Y4, Y3, Y3
-	VBROADCASTSS constants<>+16(SB), Y4
+	VMOVUPS constants<>+128(SB), Y4
 	VMULPS Y3, Y4, Y4
-	VBROADCASTSS constants<>+20(SB), Y7
-	VADDPS Y7, Y4, Y4
+	VADDPS constants<>+160(SB), Y4, Y4
 	VMULPS Y3, Y4, Y4
-	VBROADCASTSS constants<>+24(SB), Y7
-	VADDPS Y7, Y4, Y4
+	VADDPS constants<>+192(SB), Y4, Y4
 	VMULPS Y3, Y4, Y4
-	VBROADCASTSS constants<>+28(SB), Y7
-	VADDPS Y7, Y4, Y4
+	VADDPS constants<>+224(SB), Y4, Y4
 	VMULPS Y3, Y4, Y4
-	VBROADCASTSS constants<>+32(SB), Y7
-	VADDPS Y7, Y4, Y4
+	VADDPS constants<>+256(SB), Y4, Y4
 	VMULPS Y3, Y4, Y4
-	VBROADCASTSS constants<>+36(SB), Y7
-	VADDPS Y7, Y4, Y4
+	VADDPS constants<>+288(SB), Y4, Y4
 	VMULPS Y3, Y4, Y4
 	VMULPS Y3, Y4, Y4
 	VADDPS Y3, Y4, Y4
-	VBROADCASTSS constants<>+40(SB), Y7
-	VADDPS Y7, Y4, Y4
+	VADDPS constants<>+320(SB), Y4, Y4
 	VCVTPS2DQ Y2, Y2
 	VPSRAD $1, Y2, Y5
 	VPSUBD Y5, Y2, Y6
-	VBROADCASTSS constants<>+44(SB), Y7
-	VPADDD Y7, Y5, Y5
+	VPADDD constants<>+352(SB), Y5, Y5
 	VPSLLD $23, Y5, Y5
 	VMULPS Y5, Y4, Y4
-	VBROADCASTSS constants<>+44(SB), Y7
-	VPADDD Y7, Y6, Y6
+	VPADDD constants<>+352(SB), Y6, Y6
 	VPSLLD $23, Y6, Y6
 	VMULPS Y6, Y4, Y4
-	VBROADCASTSS constants<>+48(SB), Y7
-	VCMPPS $1, Y7, Y0, Y2
+	VCMPPS $1, constants<>+384(SB), Y0, Y2
 	VANDNPS Y4, Y2, Y4
-	VBROADCASTSS constants<>+52(SB), Y7
-	VCMPPS $13, Y7, Y0, Y2
-	VBROADCASTSS constants<>+56(SB), Y7
+	VCMPPS $13, constants<>+416(SB), Y0, Y2
+	VMOVUPS constants<>+448(SB), Y7
 	VBLENDVPS Y2, Y7, Y4, Y0
-	VBROADCASTSS constants<>+40(SB), Y7
+	VMOVUPS constants<>+320(SB), Y7
 	VADDPS Y7, Y0, Y0
 	VDIVPS Y0, Y7, Y0
 	VSUBPS Y0, Y7, Y2
 	VMULPS Y0, Y8, Y3
 	VMULPS Y2, Y3, Y3
-	VBROADCASTSS constants<>+72(SB), Y7
-	VMULPS Y7, Y8, Y4
+	VMULPS constants<>+576(SB), Y8, Y4
 	VMULPS Y8, Y4, Y4
-	VBROADCASTSS constants<>+40(SB), Y7
-	VADDPS Y7, Y4, Y4
-	VBROADCASTSS constants<>+64(SB), Y7
-	VMULPS Y7, Y4, Y4
+	VADDPS constants<>+320(SB), Y4, Y4
+	VMULPS constants<>+512(SB), Y4, Y4
 	VMULPS Y4, Y3, Y3
 	VADDPS Y3, Y0, Y0
 	VMULPS Y0, Y1, Y0
@@ -1743,83 +1692,62 @@ TEXT ·geluAVX(SB), NOSPLIT, $0-40
 loop42:
 	VMOVUPS (SI), Y0
 	VMOVAPS Y0, Y8
-	VBROADCASTSS constants<>+76(SB), Y7
-	VMULPS Y7, Y8, Y0
+	VMULPS constants<>+608(SB), Y8, Y0
 	VMULPS Y8, Y0, Y0
-	VBROADCASTSS constants<>+0(SB), Y7
-	VMULPS Y7, Y0, Y2
-	VBROADCASTSS constants<>+4(SB), Y7
-	VADDPS Y7, Y2, Y2
-	VSUBPS Y7, Y2, Y2
-	VBROADCASTSS constants<>+8(SB), Y7
-	VMULPS Y7, Y2, Y3
+	VMULPS constants<>+0(SB), Y0, Y2
+	VADDPS constants<>+32(SB), Y2, Y2
+	VSUBPS constants<>+32(SB), Y2, Y2
+	VMULPS constants<>+64(SB), Y2, Y3
 	VSUBPS Y3, Y0, Y3
-	VBROADCASTSS constants<>+12(SB), Y7
-	VMULPS Y7, Y2, Y4
+	VMULPS constants<>+96(SB), Y2, Y4
 	VSUBPS Y4, Y3, Y3
-	VBROADCASTSS constants<>+16(SB), Y4
+	VMOVUPS constants<>+128(SB), Y4
 	VMULPS Y3, Y4, Y4
-	VBROADCASTSS constants<>+20(SB), Y7
-	VADDPS Y7, Y4, Y4
+	VADDPS constants<>+160(SB), Y4, Y4
 	VMULPS Y3, Y4, Y4
-	VBROADCASTSS constants<>+24(SB), Y7
-	VADDPS Y7, Y4, Y4
+	VADDPS constants<>+192(SB), Y4, Y4
 	VMULPS Y3, Y4, Y4
-	VBROADCASTSS constants<>+28(SB), Y7
-	VADDPS Y7, Y4, Y4
+	VADDPS constants<>+224(SB), Y4, Y4
 	VMULPS Y3, Y4, Y4
-	VBROADCASTSS constants<>+32(SB), Y7
-	VADDPS Y7, Y4, Y4
+	VADDPS constants<>+256(SB), Y4, Y4
 	VMULPS Y3, Y4, Y4
-	VBROADCASTSS constants<>+36(SB), Y7
-	VADDPS Y7, Y4, Y4
+	VADDPS constants<>+288(SB), Y4, Y4
 	VMULPS Y3, Y4, Y4
 	VMULPS Y3, Y4, Y4
 	VADDPS Y3, Y4, Y4
-	VBROADCASTSS constants<>+40(SB), Y7
-	VADDPS Y7, Y4, Y4
+	VADDPS constants<>+320(SB), Y4, Y4
 	VCVTPS2DQ Y2, Y2
 	VPSRAD $1, Y2, Y5
 	VPSUBD Y5, Y2, Y6
-	VBROADCASTSS constants<>+44(SB), Y7
-	VPADDD Y7, Y5, Y5
+	VPADDD constants<>+352(SB), Y5, Y5
 	VPSLLD $23, Y5, Y5
 	VMULPS Y5, Y4, Y4
-	VBROADCASTSS constants<>+44(SB), Y7
-	VPADDD Y7, Y6, Y6
+	VPADDD constants<>+352(SB), Y6, Y6
 	VPSLLD $23, Y6, Y6
 	VMULPS Y6, Y4, Y4
-	VBROADCASTSS constants<>+48(SB), Y7
-	VCMPPS $1, Y7, Y0, Y2
+	VCMPPS $1, constants<>+384(SB), Y0, Y2
 	VANDNPS Y4, Y2, Y4
-	VBROADCASTSS constants<>+52(SB), Y7
-	VCMPPS $13, Y7, Y0, Y2
-	VBROADCASTSS constants<>+56(SB), Y7
+	VCMPPS $13, constants<>+416(SB), Y0, Y2
+	VMOVUPS constants<>+448(SB), Y7
 	VBLENDVPS Y2, Y7, Y4, Y0
 	VMOVAPS Y0, Y9
-	VBROADCASTSS constants<>+80(SB), Y7
-	VANDPS Y7, Y8, Y2
-	VBROADCASTSS constants<>+84(SB), Y7
-	VMULPS Y7, Y2, Y2
-	VBROADCASTSS constants<>+40(SB), Y7
+	VANDPS constants<>+640(SB), Y8, Y2
+	VMULPS constants<>+672(SB), Y2, Y2
+	VMOVUPS constants<>+320(SB), Y7
 	VADDPS Y7, Y2, Y2
 	VDIVPS Y2, Y7, Y2
-	VBROADCASTSS constants<>+88(SB), Y3
+	VMOVUPS constants<>+704(SB), Y3
 	VMULPS Y2, Y3, Y3
-	VBROADCASTSS constants<>+92(SB), Y7
-	VADDPS Y7, Y3, Y3
+	VADDPS constants<>+736(SB), Y3, Y3
 	VMULPS Y2, Y3, Y3
-	VBROADCASTSS constants<>+96(SB), Y7
-	VADDPS Y7, Y3, Y3
+	VADDPS constants<>+768(SB), Y3, Y3
 	VMULPS Y2, Y3, Y3
-	VBROADCASTSS constants<>+100(SB), Y7
-	VADDPS Y7, Y3, Y3
+	VADDPS constants<>+800(SB), Y3, Y3
 	VMULPS Y2, Y3, Y3
-	VBROADCASTSS constants<>+104(SB), Y7
-	VADDPS Y7, Y3, Y3
+	VADDPS constants<>+832(SB), Y3, Y3
 	VMULPS Y2, Y3, Y3
 	VMULPS Y9, Y3, Y3
-	VBROADCASTSS constants<>+40(SB), Y7
+	VMOVUPS constants<>+320(SB), Y7
 	VSUBPS Y3, Y7, Y4
 	VBLENDVPS Y8, Y3, Y4, Y0
 	VMULPS Y0, Y8, Y0
@@ -1844,87 +1772,65 @@ loop43:
 	VMOVUPS (DX), Y1
 	ADDQ $32, DX
 	VMOVAPS Y0, Y8
-	VBROADCASTSS constants<>+76(SB), Y7
-	VMULPS Y7, Y8, Y0
+	VMULPS constants<>+608(SB), Y8, Y0
 	VMULPS Y8, Y0, Y0
-	VBROADCASTSS constants<>+0(SB), Y7
-	VMULPS Y7, Y0, Y2
-	VBROADCASTSS constants<>+4(SB), Y7
-	VADDPS Y7, Y2, Y2
-	VSUBPS Y7, Y2, Y2
-	VBROADCASTSS constants<>+8(SB), Y7
-	VMULPS Y7, Y2, Y3
+	VMULPS constants<>+0(SB), Y0, Y2
+	VADDPS constants<>+32(SB), Y2, Y2
+	VSUBPS constants<>+32(SB), Y2, Y2
+	VMULPS constants<>+64(SB), Y2, Y3
 	VSUBPS Y3, Y0, Y3
-	VBROADCASTSS constants<>+12(SB), Y7
-	VMULPS Y7, Y2, Y4
+	VMULPS constants<>+96(SB), Y2, Y4
 	VSUBPS Y4, Y3, Y3
-	VBROADCASTSS constants<>+16(SB), Y4
+	VMOVUPS constants<>+128(SB), Y4
 	VMULPS Y3, Y4, Y4
-	VBROADCASTSS constants<>+20(SB), Y7
-	VADDPS Y7, Y4, Y4
+	VADDPS constants<>+160(SB), Y4, Y4
 	VMULPS Y3, Y4, Y4
-	VBROADCASTSS constants<>+24(SB), Y7
-	VADDPS Y7, Y4, Y4
+	VADDPS constants<>+192(SB), Y4, Y4
 	VMULPS Y3, Y4, Y4
-	VBROADCASTSS constants<>+28(SB), Y7
-	VADDPS Y7, Y4, Y4
+	VADDPS constants<>+224(SB), Y4, Y4
 	VMULPS Y3, Y4, Y4
-	VBROADCASTSS constants<>+32(SB), Y7
-	VADDPS Y7, Y4, Y4
+	VADDPS constants<>+256(SB), Y4, Y4
 	VMULPS Y3, Y4, Y4
-	VBROADCASTSS constants<>+36(SB), Y7
-	VADDPS Y7, Y4, Y4
+	VADDPS constants<>+288(SB), Y4, Y4
 	VMULPS Y3, Y4, Y4
 	VMULPS Y3, Y4, Y4
 	VADDPS Y3, Y4, Y4
-	VBROADCASTSS constants<>+40(SB), Y7
-	VADDPS Y7, Y4, Y4
+	VADDPS constants<>+320(SB), Y4, Y4
 	VCVTPS2DQ Y2, Y2
 	VPSRAD $1, Y2, Y5
 	VPSUBD Y5, Y2, Y6
-	VBROADCASTSS constants<>+44(SB), Y7
-	VPADDD Y7, Y5, Y5
+	VPADDD constants<>+352(SB), Y5, Y5
 	VPSLLD $23, Y5, Y5
 	VMULPS Y5, Y4, Y4
-	VBROADCASTSS constants<>+44(SB), Y7
-	VPADDD Y7, Y6, Y6
+	VPADDD constants<>+352(SB), Y6, Y6
 	VPSLLD $23, Y6, Y6
 	VMULPS Y6, Y4, Y4
-	VBROADCASTSS constants<>+48(SB), Y7
-	VCMPPS $1, Y7, Y0, Y2
+	VCMPPS $1, constants<>+384(SB), Y0, Y2
 	VANDNPS Y4, Y2, Y4
-	VBROADCASTSS constants<>+52(SB), Y7
-	VCMPPS $13, Y7, Y0, Y2
-	VBROADCASTSS constants<>+56(SB), Y7
+	VCMPPS $13, constants<>+416(SB), Y0, Y2
+	VMOVUPS constants<>+448(SB), Y7
 	VBLENDVPS Y2, Y7, Y4, Y0
 	VMOVAPS Y0, Y9
-	VBROADCASTSS constants<>+80(SB), Y7
-	VANDPS Y7, Y8, Y2
-	VBROADCASTSS constants<>+84(SB), Y7
-	VMULPS Y7, Y2, Y2
-	VBROADCASTSS constants<>+40(SB), Y7
+	VANDPS constants<>+640(SB), Y8, Y2
+	VMULPS constants<>+672(SB), Y2, Y2
+	VMOVUPS constants<>+320(SB), Y7
 	VADDPS Y7, Y2, Y2
 	VDIVPS Y2, Y7, Y2
-	VBROADCASTSS constants<>+88(SB), Y3
+	VMOVUPS constants<>+704(SB), Y3
 	VMULPS Y2, Y3, Y3
-	VBROADCASTSS constants<>+92(SB), Y7
-	VADDPS Y7, Y3, Y3
+	VADDPS constants<>+736(SB), Y3, Y3
 	VMULPS Y2, Y3, Y3
-	VBROADCASTSS constants<>+96(SB), Y7
-	VADDPS Y7, Y3, Y3
+	VADDPS constants<>+768(SB), Y3, Y3
 	VMULPS Y2, Y3, Y3
-	VBROADCASTSS constants<>+100(SB), Y7
-	VADDPS Y7, Y3, Y3
+	VADDPS constants<>+800(SB), Y3, Y3
 	VMULPS Y2, Y3, Y3
-	VBROADCASTSS constants<>+104(SB), Y7
-	VADDPS Y7, Y3, Y3
+	VADDPS constants<>+832(SB), Y3, Y3
 	VMULPS Y2, Y3, Y3
 	VMULPS Y9, Y3, Y3
-	VBROADCASTSS constants<>+40(SB), Y7
+	VMOVUPS constants<>+320(SB), Y7
 	VSUBPS Y3, Y7, Y4
 	VBLENDVPS Y8, Y3, Y4, Y0
-	VBROADCASTSS constants<>+108(SB), Y7
-	VMULPS Y7, Y8, Y2
+	VMULPS constants<>+864(SB), Y8, Y2
 	VMULPS Y9, Y2, Y2
 	VADDPS Y2, Y0, Y0
 	VMULPS Y0, Y1, Y0
@@ -1991,59 +1897,44 @@ TEXT ·siluAVX(SB), NOSPLIT, $0-40
 loop46:
 	VMOVUPS (SI), Y0
 	VMOVAPS Y0, Y8
-	VBROADCASTSS constants<>+68(SB), Y7
-	VXORPS Y7, Y0, Y0
-	VBROADCASTSS constants<>+0(SB), Y7
-	VMULPS Y7, Y0, Y2
-	VBROADCASTSS constants<>+4(SB), Y7
-	VADDPS Y7, Y2, Y2
-	VSUBPS Y7, Y2, Y2
-	VBROADCASTSS constants<>+8(SB), Y7
-	VMULPS Y7, Y2, Y3
+	VXORPS constants<>+544(SB), Y0, Y0
+	VMULPS constants<>+0(SB), Y0, Y2
+	VADDPS constants<>+32(SB), Y2, Y2
+	VSUBPS constants<>+32(SB), Y2, Y2
+	VMULPS constants<>+64(SB), Y2, Y3
 	VSUBPS Y3, Y0, Y3
-	VBROADCASTSS constants<>+12(SB), Y7
-	VMULPS Y7, Y2, Y4
+	VMULPS constants<>+96(SB), Y2, Y4
 	VSUBPS Y4, Y3, Y3
-	VBROADCASTSS constants<>+16(SB), Y4
+	VMOVUPS constants<>+128(SB), Y4
 	VMULPS Y3, Y4, Y4
-	VBROADCASTSS constants<>+20(SB), Y7
-	VADDPS Y7, Y4, Y4
+	VADDPS constants<>+160(SB), Y4, Y4
 	VMULPS Y3, Y4, Y4
-	VBROADCASTSS constants<>+24(SB), Y7
-	VADDPS Y7, Y4, Y4
+	VADDPS constants<>+192(SB), Y4, Y4
 	VMULPS Y3, Y4, Y4
-	VBROADCASTSS constants<>+28(SB), Y7
-	VADDPS Y7, Y4, Y4
+	VADDPS constants<>+224(SB), Y4, Y4
 	VMULPS Y3, Y4, Y4
-	VBROADCASTSS constants<>+32(SB), Y7
-	VADDPS Y7, Y4, Y4
+	VADDPS constants<>+256(SB), Y4, Y4
 	VMULPS Y3, Y4, Y4
-	VBROADCASTSS constants<>+36(SB), Y7
-	VADDPS Y7, Y4, Y4
+	VADDPS constants<>+288(SB), Y4, Y4
 	VMULPS Y3, Y4, Y4
 	VMULPS Y3, Y4, Y4
 	VADDPS Y3, Y4, Y4
-	VBROADCASTSS constants<>+40(SB), Y7
-	VADDPS Y7, Y4, Y4
+	VADDPS constants<>+320(SB), Y4, Y4
 	VCVTPS2DQ Y2, Y2
 	VPSRAD $1, Y2, Y5
 	VPSUBD Y5, Y2, Y6
-	VBROADCASTSS constants<>+44(SB), Y7
-	VPADDD Y7, Y5, Y5
+	VPADDD constants<>+352(SB), Y5, Y5
 	VPSLLD $23, Y5, Y5
 	VMULPS Y5, Y4, Y4
-	VBROADCASTSS constants<>+44(SB), Y7
-	VPADDD Y7, Y6, Y6
+	VPADDD constants<>+352(SB), Y6, Y6
 	VPSLLD $23, Y6, Y6
 	VMULPS Y6, Y4, Y4
-	VBROADCASTSS constants<>+48(SB), Y7
-	VCMPPS $1, Y7, Y0, Y2
+	VCMPPS $1, constants<>+384(SB), Y0, Y2
 	VANDNPS Y4, Y2, Y4
-	VBROADCASTSS constants<>+52(SB), Y7
-	VCMPPS $13, Y7, Y0, Y2
-	VBROADCASTSS constants<>+56(SB), Y7
+	VCMPPS $13, constants<>+416(SB), Y0, Y2
+	VMOVUPS constants<>+448(SB), Y7
 	VBLENDVPS Y2, Y7, Y4, Y0
-	VBROADCASTSS constants<>+40(SB), Y7
+	VMOVUPS constants<>+320(SB), Y7
 	VADDPS Y7, Y0, Y0
 	VDIVPS Y0, Y7, Y0
 	VMULPS Y0, Y8, Y0
@@ -2068,59 +1959,44 @@ loop47:
 	VMOVUPS (DX), Y1
 	ADDQ $32, DX
 	VMOVAPS Y0, Y8
-	VBROADCASTSS constants<>+68(SB), Y7
-	VXORPS Y7, Y0, Y0
-	VBROADCASTSS constants<>+0(SB), Y7
-	VMULPS Y7, Y0, Y2
-	VBROADCASTSS constants<>+4(SB), Y7
-	VADDPS Y7, Y2, Y2
-	VSUBPS Y7, Y2, Y2
-	VBROADCASTSS constants<>+8(SB), Y7
-	VMULPS Y7, Y2, Y3
+	VXORPS constants<>+544(SB), Y0, Y0
+	VMULPS constants<>+0(SB), Y0, Y2
+	VADDPS constants<>+32(SB), Y2, Y2
+	VSUBPS constants<>+32(SB), Y2, Y2
+	VMULPS constants<>+64(SB), Y2, Y3
 	VSUBPS Y3, Y0, Y3
-	VBROADCASTSS constants<>+12(SB), Y7
-	VMULPS Y7, Y2, Y4
+	VMULPS constants<>+96(SB), Y2, Y4
 	VSUBPS Y4, Y3, Y3
-	VBROADCASTSS constants<>+16(SB), Y4
+	VMOVUPS constants<>+128(SB), Y4
 	VMULPS Y3, Y4, Y4
-	VBROADCASTSS constants<>+20(SB), Y7
-	VADDPS Y7, Y4, Y4
+	VADDPS constants<>+160(SB), Y4, Y4
 	VMULPS Y3, Y4, Y4
-	VBROADCASTSS constants<>+24(SB), Y7
-	VADDPS Y7, Y4, Y4
+	VADDPS constants<>+192(SB), Y4, Y4
 	VMULPS Y3, Y4, Y4
-	VBROADCASTSS constants<>+28(SB), Y7
-	VADDPS Y7, Y4, Y4
+	VADDPS constants<>+224(SB), Y4, Y4
 	VMULPS Y3, Y4, Y4
-	VBROADCASTSS constants<>+32(SB), Y7
-	VADDPS Y7, Y4, Y4
+	VADDPS constants<>+256(SB), Y4, Y4
 	VMULPS Y3, Y4, Y4
-	VBROADCASTSS constants<>+36(SB), Y7
-	VADDPS Y7, Y4, Y4
+	VADDPS constants<>+288(SB), Y4, Y4
 	VMULPS Y3, Y4, Y4
 	VMULPS Y3, Y4, Y4
 	VADDPS Y3, Y4, Y4
-	VBROADCASTSS constants<>+40(SB), Y7
-	VADDPS Y7, Y4, Y4
+	VADDPS constants<>+320(SB), Y4, Y4
 	VCVTPS2DQ Y2, Y2
 	VPSRAD $1, Y2, Y5
 	VPSUBD Y5, Y2, Y6
-	VBROADCASTSS constants<>+44(SB), Y7
-	VPADDD Y7, Y5, Y5
+	VPADDD constants<>+352(SB), Y5, Y5
 	VPSLLD $23, Y5, Y5
 	VMULPS Y5, Y4, Y4
-	VBROADCASTSS constants<>+44(SB), Y7
-	VPADDD Y7, Y6, Y6
+	VPADDD constants<>+352(SB), Y6, Y6
 	VPSLLD $23, Y6, Y6
 	VMULPS Y6, Y4, Y4
-	VBROADCASTSS constants<>+48(SB), Y7
-	VCMPPS $1, Y7, Y0, Y2
+	VCMPPS $1, constants<>+384(SB), Y0, Y2
 	VANDNPS Y4, Y2, Y4
-	VBROADCASTSS constants<>+52(SB), Y7
-	VCMPPS $13, Y7, Y0, Y2
-	VBROADCASTSS constants<>+56(SB), Y7
+	VCMPPS $13, constants<>+416(SB), Y0, Y2
+	VMOVUPS constants<>+448(SB), Y7
 	VBLENDVPS Y2, Y7, Y4, Y0
-	VBROADCASTSS constants<>+40(SB), Y7
+	VMOVUPS constants<>+320(SB), Y7
 	VADDPS Y7, Y0, Y0
 	VDIVPS Y0, Y7, Y0
 	VSUBPS Y0, Y7, Y2
@@ -2338,32 +2214,116 @@ loop55:
 	VZEROUPPER
 	RET
 
-DATA constants<>+0(SB)/4, $0x3fb8aa3b // 1.442695
-DATA constants<>+4(SB)/4, $0x4b400000 // 1.2582912e+07
-DATA constants<>+8(SB)/4, $0x3f318000 // 0.6933594
-DATA constants<>+12(SB)/4, $0xb95e8083 // -0.00021219444
-DATA constants<>+16(SB)/4, $0x39500d01 // 0.0001984127
-DATA constants<>+20(SB)/4, $0x3ab60b61 // 0.0013888889
-DATA constants<>+24(SB)/4, $0x3c088889 // 0.008333334
-DATA constants<>+28(SB)/4, $0x3d2aaaab // 0.041666668
-DATA constants<>+32(SB)/4, $0x3e2aaaab // 0.16666667
-DATA constants<>+36(SB)/4, $0x3f000000 // 0.5
-DATA constants<>+40(SB)/4, $0x3f800000 // 1
-DATA constants<>+44(SB)/4, $0x0000007f // 1.78e-43
-DATA constants<>+48(SB)/4, $0xc2aeac4f // -87.33654
-DATA constants<>+52(SB)/4, $0x42b17217 // 88.72283
-DATA constants<>+56(SB)/4, $0x7f800000 // +Inf
-DATA constants<>+60(SB)/4, $0x3d372713 // 0.044715
-DATA constants<>+64(SB)/4, $0x3fcc422a // 1.5957692
-DATA constants<>+68(SB)/4, $0x80000000 // -0
-DATA constants<>+72(SB)/4, $0x3e095d4f // 0.134145
-DATA constants<>+76(SB)/4, $0xbf000000 // -0.5
-DATA constants<>+80(SB)/4, $0x7fffffff // NaN
-DATA constants<>+84(SB)/4, $0x3e6d3388 // 0.23164189
-DATA constants<>+88(SB)/4, $0x3f07dc22 // 0.5307027
-DATA constants<>+92(SB)/4, $0xbf3a00e3 // -0.72657603
-DATA constants<>+96(SB)/4, $0x3f35f0e3 // 0.7107069
-DATA constants<>+100(SB)/4, $0xbe11a98e // -0.14224836
-DATA constants<>+104(SB)/4, $0x3e027906 // 0.1274148
-DATA constants<>+108(SB)/4, $0x3ecc422a // 0.3989423
-GLOBL constants<>(SB), RODATA|NOPTR, $112
+DATA constants<>+0(SB)/8, $0x3fb8aa3b3fb8aa3b // 1.442695
+DATA constants<>+8(SB)/8, $0x3fb8aa3b3fb8aa3b // 1.442695
+DATA constants<>+16(SB)/8, $0x3fb8aa3b3fb8aa3b // 1.442695
+DATA constants<>+24(SB)/8, $0x3fb8aa3b3fb8aa3b // 1.442695
+DATA constants<>+32(SB)/8, $0x4b4000004b400000 // 1.2582912e+07
+DATA constants<>+40(SB)/8, $0x4b4000004b400000 // 1.2582912e+07
+DATA constants<>+48(SB)/8, $0x4b4000004b400000 // 1.2582912e+07
+DATA constants<>+56(SB)/8, $0x4b4000004b400000 // 1.2582912e+07
+DATA constants<>+64(SB)/8, $0x3f3180003f318000 // 0.6933594
+DATA constants<>+72(SB)/8, $0x3f3180003f318000 // 0.6933594
+DATA constants<>+80(SB)/8, $0x3f3180003f318000 // 0.6933594
+DATA constants<>+88(SB)/8, $0x3f3180003f318000 // 0.6933594
+DATA constants<>+96(SB)/8, $0xb95e8083b95e8083 // -0.00021219444
+DATA constants<>+104(SB)/8, $0xb95e8083b95e8083 // -0.00021219444
+DATA constants<>+112(SB)/8, $0xb95e8083b95e8083 // -0.00021219444
+DATA constants<>+120(SB)/8, $0xb95e8083b95e8083 // -0.00021219444
+DATA constants<>+128(SB)/8, $0x39500d0139500d01 // 0.0001984127
+DATA constants<>+136(SB)/8, $0x39500d0139500d01 // 0.0001984127
+DATA constants<>+144(SB)/8, $0x39500d0139500d01 // 0.0001984127
+DATA constants<>+152(SB)/8, $0x39500d0139500d01 // 0.0001984127
+DATA constants<>+160(SB)/8, $0x3ab60b613ab60b61 // 0.0013888889
+DATA constants<>+168(SB)/8, $0x3ab60b613ab60b61 // 0.0013888889
+DATA constants<>+176(SB)/8, $0x3ab60b613ab60b61 // 0.0013888889
+DATA constants<>+184(SB)/8, $0x3ab60b613ab60b61 // 0.0013888889
+DATA constants<>+192(SB)/8, $0x3c0888893c088889 // 0.008333334
+DATA constants<>+200(SB)/8, $0x3c0888893c088889 // 0.008333334
+DATA constants<>+208(SB)/8, $0x3c0888893c088889 // 0.008333334
+DATA constants<>+216(SB)/8, $0x3c0888893c088889 // 0.008333334
+DATA constants<>+224(SB)/8, $0x3d2aaaab3d2aaaab // 0.041666668
+DATA constants<>+232(SB)/8, $0x3d2aaaab3d2aaaab // 0.041666668
+DATA constants<>+240(SB)/8, $0x3d2aaaab3d2aaaab // 0.041666668
+DATA constants<>+248(SB)/8, $0x3d2aaaab3d2aaaab // 0.041666668
+DATA constants<>+256(SB)/8, $0x3e2aaaab3e2aaaab // 0.16666667
+DATA constants<>+264(SB)/8, $0x3e2aaaab3e2aaaab // 0.16666667
+DATA constants<>+272(SB)/8, $0x3e2aaaab3e2aaaab // 0.16666667
+DATA constants<>+280(SB)/8, $0x3e2aaaab3e2aaaab // 0.16666667
+DATA constants<>+288(SB)/8, $0x3f0000003f000000 // 0.5
+DATA constants<>+296(SB)/8, $0x3f0000003f000000 // 0.5
+DATA constants<>+304(SB)/8, $0x3f0000003f000000 // 0.5
+DATA constants<>+312(SB)/8, $0x3f0000003f000000 // 0.5
+DATA constants<>+320(SB)/8, $0x3f8000003f800000 // 1
+DATA constants<>+328(SB)/8, $0x3f8000003f800000 // 1
+DATA constants<>+336(SB)/8, $0x3f8000003f800000 // 1
+DATA constants<>+344(SB)/8, $0x3f8000003f800000 // 1
+DATA constants<>+352(SB)/8, $0x0000007f0000007f // 1.78e-43
+DATA constants<>+360(SB)/8, $0x0000007f0000007f // 1.78e-43
+DATA constants<>+368(SB)/8, $0x0000007f0000007f // 1.78e-43
+DATA constants<>+376(SB)/8, $0x0000007f0000007f // 1.78e-43
+DATA constants<>+384(SB)/8, $0xc2aeac4fc2aeac4f // -87.33654
+DATA constants<>+392(SB)/8, $0xc2aeac4fc2aeac4f // -87.33654
+DATA constants<>+400(SB)/8, $0xc2aeac4fc2aeac4f // -87.33654
+DATA constants<>+408(SB)/8, $0xc2aeac4fc2aeac4f // -87.33654
+DATA constants<>+416(SB)/8, $0x42b1721742b17217 // 88.72283
+DATA constants<>+424(SB)/8, $0x42b1721742b17217 // 88.72283
+DATA constants<>+432(SB)/8, $0x42b1721742b17217 // 88.72283
+DATA constants<>+440(SB)/8, $0x42b1721742b17217 // 88.72283
+DATA constants<>+448(SB)/8, $0x7f8000007f800000 // +Inf
+DATA constants<>+456(SB)/8, $0x7f8000007f800000 // +Inf
+DATA constants<>+464(SB)/8, $0x7f8000007f800000 // +Inf
+DATA constants<>+472(SB)/8, $0x7f8000007f800000 // +Inf
+DATA constants<>+480(SB)/8, $0x3d3727133d372713 // 0.044715
+DATA constants<>+488(SB)/8, $0x3d3727133d372713 // 0.044715
+DATA constants<>+496(SB)/8, $0x3d3727133d372713 // 0.044715
+DATA constants<>+504(SB)/8, $0x3d3727133d372713 // 0.044715
+DATA constants<>+512(SB)/8, $0x3fcc422a3fcc422a // 1.5957692
+DATA constants<>+520(SB)/8, $0x3fcc422a3fcc422a // 1.5957692
+DATA constants<>+528(SB)/8, $0x3fcc422a3fcc422a // 1.5957692
+DATA constants<>+536(SB)/8, $0x3fcc422a3fcc422a // 1.5957692
+DATA constants<>+544(SB)/8, $0x8000000080000000 // -0
+DATA constants<>+552(SB)/8, $0x8000000080000000 // -0
+DATA constants<>+560(SB)/8, $0x8000000080000000 // -0
+DATA constants<>+568(SB)/8, $0x8000000080000000 // -0
+DATA constants<>+576(SB)/8, $0x3e095d4f3e095d4f // 0.134145
+DATA constants<>+584(SB)/8, $0x3e095d4f3e095d4f // 0.134145
+DATA constants<>+592(SB)/8, $0x3e095d4f3e095d4f // 0.134145
+DATA constants<>+600(SB)/8, $0x3e095d4f3e095d4f // 0.134145
+DATA constants<>+608(SB)/8, $0xbf000000bf000000 // -0.5
+DATA constants<>+616(SB)/8, $0xbf000000bf000000 // -0.5
+DATA constants<>+624(SB)/8, $0xbf000000bf000000 // -0.5
+DATA constants<>+632(SB)/8, $0xbf000000bf000000 // -0.5
+DATA constants<>+640(SB)/8, $0x7fffffff7fffffff // NaN
+DATA constants<>+648(SB)/8, $0x7fffffff7fffffff // NaN
+DATA constants<>+656(SB)/8, $0x7fffffff7fffffff // NaN
+DATA constants<>+664(SB)/8, $0x7fffffff7fffffff // NaN
+DATA constants<>+672(SB)/8, $0x3e6d33883e6d3388 // 0.23164189
+DATA constants<>+680(SB)/8, $0x3e6d33883e6d3388 // 0.23164189
+DATA constants<>+688(SB)/8, $0x3e6d33883e6d3388 // 0.23164189
+DATA constants<>+696(SB)/8, $0x3e6d33883e6d3388 // 0.23164189
+DATA constants<>+704(SB)/8, $0x3f07dc223f07dc22 // 0.5307027
+DATA constants<>+712(SB)/8, $0x3f07dc223f07dc22 // 0.5307027
+DATA constants<>+720(SB)/8, $0x3f07dc223f07dc22 // 0.5307027
+DATA constants<>+728(SB)/8, $0x3f07dc223f07dc22 // 0.5307027
+DATA constants<>+736(SB)/8, $0xbf3a00e3bf3a00e3 // -0.72657603
+DATA constants<>+744(SB)/8, $0xbf3a00e3bf3a00e3 // -0.72657603
+DATA constants<>+752(SB)/8, $0xbf3a00e3bf3a00e3 // -0.72657603
+DATA constants<>+760(SB)/8, $0xbf3a00e3bf3a00e3 // -0.72657603
+DATA constants<>+768(SB)/8, $0x3f35f0e33f35f0e3 // 0.7107069
+DATA constants<>+776(SB)/8, $0x3f35f0e33f35f0e3 // 0.7107069
+DATA constants<>+784(SB)/8, $0x3f35f0e33f35f0e3 // 0.7107069
+DATA constants<>+792(SB)/8, $0x3f35f0e33f35f0e3 // 0.7107069
+DATA constants<>+800(SB)/8, $0xbe11a98ebe11a98e // -0.14224836
+DATA constants<>+808(SB)/8, $0xbe11a98ebe11a98e // -0.14224836
+DATA constants<>+816(SB)/8, $0xbe11a98ebe11a98e // -0.14224836
+DATA constants<>+824(SB)/8, $0xbe11a98ebe11a98e // -0.14224836
+DATA constants<>+832(SB)/8, $0x3e0279063e027906 // 0.1274148
+DATA constants<>+840(SB)/8, $0x3e0279063e027906 // 0.1274148
+DATA constants<>+848(SB)/8, $0x3e0279063e027906 // 0.1274148
+DATA constants<>+856(SB)/8, $0x3e0279063e027906 // 0.1274148
+DATA constants<>+864(SB)/8, $0x3ecc422a3ecc422a // 0.3989423
+DATA constants<>+872(SB)/8, $0x3ecc422a3ecc422a // 0.3989423
+DATA constants<>+880(SB)/8, $0x3ecc422a3ecc422a // 0.3989423
+DATA constants<>+888(SB)/8, $0x3ecc422a3ecc422a // 0.3989423
+GLOBL constants<>(SB), RODATA|NOPTR, $896

@@ -5,32 +5,37 @@ import (
 	"math"
 )
 
-// constants is the table of numbers that the loops use, by place.
+// constants is the table of numbers that the loops use, by place. Each is there as
+// often as a register takes it.
 var constants []float32
 
-// constant returns an operand that is x, wherever it stands in the table.
+const lanes = 8
+
+// constant returns an operand that is x in every lane, wherever it stands in the table.
 func constant(x float32) string {
 	for i, c := range constants {
 		if math.Float32bits(c) == math.Float32bits(x) {
-			return fmt.Sprintf("constants<>+%d(SB)", 4*i)
+			return fmt.Sprintf("constants<>+%d(SB)", 4*lanes*i)
 		}
 	}
 	constants = append(constants, x)
-	return fmt.Sprintf("constants<>+%d(SB)", 4*(len(constants)-1))
+	return fmt.Sprintf("constants<>+%d(SB)", 4*lanes*(len(constants)-1))
 }
 
 func (w *writer) table() {
 	w.WriteString("\n")
 	for i, c := range constants {
-		fmt.Fprintf(w, "DATA constants<>+%d(SB)/4, $%#08x // %v\n", 4*i, math.Float32bits(c), c)
+		for lane := range lanes / 2 {
+			bits := uint64(math.Float32bits(c))
+			fmt.Fprintf(w, "DATA constants<>+%d(SB)/8, $%#016x // %v\n", 4*lanes*i+8*lane, bits<<32|bits, c)
+		}
 	}
-	fmt.Fprintf(w, "GLOBL constants<>(SB), RODATA|NOPTR, $%d\n", 4*len(constants))
+	fmt.Fprintf(w, "GLOBL constants<>(SB), RODATA|NOPTR, $%d\n", 4*lanes*len(constants))
 }
 
-// with writes an operation of Yto = Yfrom op x, through Y7.
+// with writes an operation of Yto = Yfrom op x.
 func (w *writer) with(operation string, x float32, from, to int) {
-	w.op("VBROADCASTSS %s, Y7", constant(x))
-	w.op("%s Y7, Y%d, Y%d", operation, from, to)
+	w.op("%s %s, Y%d, Y%d", operation, constant(x), from, to)
 }
 
 // vectors writes the loops over single numbers:
@@ -94,12 +99,12 @@ func loop(w *writer, name string, two bool, body func()) {
 func exponential(w *writer) {
 	w.with("VMULPS", 1.44269504, 0, 2)
 	w.with("VADDPS", 3<<22, 2, 2)
-	w.op("VSUBPS Y7, Y2, Y2") // n
+	w.with("VSUBPS", 3<<22, 2, 2) // n
 	w.with("VMULPS", 0.693359375, 2, 3)
 	w.op("VSUBPS Y3, Y0, Y3")
 	w.with("VMULPS", -2.12194440e-4, 2, 4)
 	w.op("VSUBPS Y4, Y3, Y3") // r
-	w.op("VBROADCASTSS %s, Y4", constant(1.0/5040))
+	w.op("VMOVUPS %s, Y4", constant(1.0/5040))
 	for _, c := range []float32{1.0 / 720, 1.0 / 120, 1.0 / 24, 1.0 / 6, 0.5} {
 		w.op("VMULPS Y3, Y4, Y4")
 		w.with("VADDPS", c, 4, 4)
@@ -112,7 +117,7 @@ func exponential(w *writer) {
 	w.with("VCMPPS $1,", -87.33654, 0, 2) // below: 0
 	w.op("VANDNPS Y4, Y2, Y4")
 	w.with("VCMPPS $13,", 88.72283, 0, 2) // above: infinite
-	w.op("VBROADCASTSS %s, Y7", constant(float32(math.Inf(1))))
+	w.op("VMOVUPS %s, Y7", constant(float32(math.Inf(1))))
 	w.op("VBLENDVPS Y2, Y7, Y4, Y0")
 }
 
@@ -137,7 +142,8 @@ const (
 func sigmoid(w *writer) {
 	w.with("VXORPS", float32(math.Copysign(0, -1)), 0, 0)
 	exponential(w)
-	w.with("VADDPS", 1, 0, 0)
+	w.op("VMOVUPS %s, Y7", constant(1))
+	w.op("VADDPS Y7, Y0, Y0")
 	w.op("VDIVPS Y0, Y7, Y0")
 }
 
@@ -184,16 +190,17 @@ func normal(w *writer) {
 	w.op("VMOVAPS Y0, Y9")
 	w.with("VANDPS", math.Float32frombits(0x7fffffff), 8, 2)
 	w.with("VMULPS", 0.3275911*math.Sqrt2/2, 2, 2)
-	w.with("VADDPS", 1, 2, 2)
+	w.op("VMOVUPS %s, Y7", constant(1))
+	w.op("VADDPS Y7, Y2, Y2")
 	w.op("VDIVPS Y2, Y7, Y2") // t
-	w.op("VBROADCASTSS %s, Y3", constant(1.061405429/2))
+	w.op("VMOVUPS %s, Y3", constant(1.061405429/2))
 	for _, c := range []float32{-1.453152027 / 2, 1.421413741 / 2, -0.284496736 / 2, 0.254829592 / 2} {
 		w.op("VMULPS Y2, Y3, Y3")
 		w.with("VADDPS", c, 3, 3)
 	}
 	w.op("VMULPS Y2, Y3, Y3")
 	w.op("VMULPS Y9, Y3, Y3") // the tail
-	w.op("VBROADCASTSS %s, Y7", constant(1))
+	w.op("VMOVUPS %s, Y7", constant(1))
 	w.op("VSUBPS Y3, Y7, Y4")
 	w.op("VBLENDVPS Y8, Y3, Y4, Y0")
 }
