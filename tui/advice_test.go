@@ -4,6 +4,8 @@ import (
 	"errors"
 	"testing"
 
+	"memtop/snapshots/analysis/advisor"
+	"memtop/snapshots/trace"
 	"memtop/tui/tuitest"
 )
 
@@ -29,6 +31,16 @@ func TestAPlanIsAskedAboutOnceAndMadeWhole(t *testing.T) {
 	wantsAsked(t, p, "checkpoint=block", "amp=bf16")
 	d.press("U", "U")
 	wantsAsked(t, p, "checkpoint=block", "amp=bf16", "amp=off", "checkpoint=none")
+}
+
+func TestAdviceStatesTheErrorOfEarlierRuns(t *testing.T) {
+	off := 0.03
+	past := func(*trace.Trace, int) advisor.Ledger {
+		return advisor.Ledger{{Key: "checkpoint", Peak: &off}, {Key: "checkpoint", Peak: &off}}
+	}
+	d := start(t, 80, 24, Options{Color: "never", Device: -1, Past: past}, processFile(tuitest.NewProcess(20)))
+	d.press("9")
+	d.wants("±3.0%", "past error the mean of 2 predictions, in this and in earlier runs like it")
 }
 
 func TestATargetThatIsNoSizeIsRefused(t *testing.T) {

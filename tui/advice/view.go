@@ -115,6 +115,9 @@ func (p *Page) lines() []page.Line {
 		}
 		lines = append(lines, page.Sentence("why", text)...)
 	}
+	if r, ok := p.table.Current(); ok && r.Error != nil {
+		lines = append(lines, page.Sentence("past error", "the mean of "+screen.Plural(r.Error.Predictions, "prediction")+", in this and in earlier runs like it")...)
+	}
 	if f.Headroom != nil {
 		lines = append(lines, page.Sentence("headroom", advisor.RoomText(f.Headroom, f.Error))...)
 	}
