@@ -87,7 +87,7 @@ var picture = map[string][]string{
 	"engine/autograd":          {"engine/tensor", "engine/device", "engine/alloc", "snapshots/trace"},
 	"engine/nn":                {"engine/choice", "snapshots/quantity", "engine/autograd", "engine/tensor", "engine/device", "engine/alloc", "snapshots/trace"},
 	"engine/amp":               {"engine/choice", "engine/autograd", "engine/tensor", "engine/device", "engine/alloc", "snapshots/trace"},
-	"engine/data":              {"engine/device"},
+	"engine/data":              {"engine/choice", "engine/device"},
 	"engine/optim":             {"engine/choice", "engine/autograd", "engine/tensor", "engine/device", "engine/alloc", "snapshots/trace"},
 	"engine/recompute":         {},
 	"engine/weights":           {"engine/autograd", "engine/tensor", "github.com/nlpodyssey/gopickle/..."},
