@@ -2,14 +2,11 @@ package train
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"sync"
 	"time"
 
-	"memtop/snapshots/quantity"
 	"memtop/snapshots/trace"
 )
 
@@ -90,13 +87,6 @@ func (p Plan) choiceKey(wanted Settings, room int64) string {
 	return fmt.Sprint(p.Spec, wanted.memory(), room, p.times != nil)
 }
 
-// Adjustment is a change of settings for the sake of a budget.
-type Adjustment struct {
-	Step    int64 // the first that it holds for
-	Changes []trace.Value
-	Why     string // in some words
-}
-
 // budget is what a trainer knows of its own.
 type budget struct {
 	mu     sync.Mutex
@@ -152,130 +142,6 @@ func (t *Trainer) choiceOf(s Settings) (Settings, error) {
 		b.mu.Unlock()
 	}
 	return p.choose(wanted, list, room)
-}
-
-// queueWithin is Queue within a budget. It fails with a [TooSmallError] when batches
-// have grown and cannot be made to fit, and with an [OutOfMemoryError] when nothing
-// helps.
-func (t *Trainer) queueWithin(ctx context.Context) (*Queued, error) {
-	var ranOut error // in this step; nil when memory did not
-	for {
-		err := t.keep(ctx)
-		if small := new(TooSmallError); ranOut != nil && errors.As(err, &small) {
-			return nil, ranOut
-		}
-		if err != nil {
-			return nil, err
-		}
-		q, err := t.queue(ctx)
-		var oom *OutOfMemoryError
-		if !errors.As(err, &oom) || oom.Lost {
-			return q, err
-		}
-		if ranOut = err; !t.shrink(ctx, oom) {
-			return nil, err
-		}
-	}
-}
-
-// keep makes the settings of the next step fit.
-func (t *Trainer) keep(ctx context.Context) error {
-	for {
-		old := t.settings.Load()
-		if old.Budget == 0 {
-			t.budget.told = nil
-			return nil
-		}
-		s, err := t.settle(*old)
-		if err != nil {
-			return err
-		}
-		if s.fitted == old.fitted || t.settings.CompareAndSwap(old, &s) {
-			return t.tell(ctx, s)
-		}
-	}
-}
-
-// tell says what is changed for the budget that was not before the last step, and why.
-func (t *Trainer) tell(ctx context.Context, s Settings) (err error) {
-	b, before := &t.budget, s.fitted.wanted.free()
-	if b.told != nil {
-		list := changes(&b.told.fitted.wanted, &s.fitted.wanted) // from outside
-		if before, err = b.told.free().changed(list); err != nil {
-			return err
-		}
-		before = before.free()
-	}
-	was, is := t.filled(before), t.filled(s.free())
-	list := slices.DeleteFunc(changes(&was, &is), func(v trace.Value) bool { return v.Key == "accumulate" }) // micro_batch says it
-	if len(list) > 0 {
-		why, err := t.whyAdjusted(ctx, before, s)
-		if err != nil {
-			return err
-		}
-		t.why = fmt.Sprintf("memory budget %s: %s", quantity.Exact(s.Budget), why)
-		if t.config.Adjusted != nil {
-			t.config.Adjusted(Adjustment{t.step + 1, list, why})
-		}
-	}
-	b.told, b.before = &s, t.times.known() == nil
-	return nil
-}
-
-// whyAdjusted says why settings do not stay what they were.
-func (t *Trainer) whyAdjusted(ctx context.Context, before, s Settings) (string, error) {
-	p := t.plan()
-	p.Settings, p.Allocator.Limit = before, s.fitted.room
-	needs, fits, err := p.Fits(ctx)
-	switch {
-	case err != nil:
-		return "", err
-	case fits && t.budget.before && t.times.known() != nil:
-		return "by the times of layers, which are measured now", nil
-	case fits:
-		return "there is room for it now", nil
-	case s.fitted.room < s.Budget:
-		return fmt.Sprintf("memory ran out, and others leave %s of %s", quantity.Bytes(s.fitted.room), quantity.Exact(s.Budget)), nil
-	}
-	return fmt.Sprintf("%s would be reserved of %s", quantity.Bytes(needs.Memory.PeakReserved), quantity.Exact(s.Budget)), nil
-}
-
-// shrink leaves rehearsals less room when memory has run out in a step that they
-// say fits: something else has taken what is missing. It reports whether there is
-// anything else to choose.
-func (t *Trainer) shrink(ctx context.Context, oom *OutOfMemoryError) bool {
-	s := t.settings.Load()
-	if s.fitted == nil {
-		return false
-	}
-	p, room := t.plan(), s.fitted.room
-	if p.choiceKey(s.fitted.wanted, room) != s.fitted.key {
-		return true // the batch is another one
-	}
-	p.Settings, p.Allocator.Limit = s.free(), room
-	needs, fits, err := p.Fits(ctx)
-	if err != nil || !fits {
-		return false
-	}
-	room = min(room, needs.Memory.PeakReserved) - max(granularity, oom.Err.Segment)
-	t.budget.mu.Lock()
-	defer t.budget.mu.Unlock()
-	t.budget.bytes, t.budget.lacks = s.Budget, s.Budget-room
-	return room > 0
-}
-
-// hold has the device reserve no more than a budget, if there is one. What it keeps
-// for nothing goes back first.
-func (t *Trainer) hold(bytes int64) {
-	memory := t.config.Device.Memory()
-	if bytes == 0 {
-		memory.SetUnlimited()
-		return
-	}
-	t.config.Device.Land()
-	memory.EmptyCache()
-	memory.SetLimit(bytes)
-	memory.ResetPeak()
 }
 
 // changes returns the settings that differ. Of the two ways to say in what parts a
