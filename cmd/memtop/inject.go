@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"memtop/probe/attach"
 	"memtop/probe/gauge"
 	"memtop/probe/inject"
+	"memtop/probe/python"
 )
 
 // When memtop starts the agent in a program that has none.
@@ -29,7 +31,7 @@ var injections = []string{injectAsk, injectAlways, injectNever}
 // dialOrInject attaches to a process, into which it brings the agent if it is a
 // PyTorch program without one and the user agrees.
 func (a *app) dialOrInject(ctx context.Context, target string) (*attach.Client, error) {
-	c, err := a.dial(ctx, target)
+	c, err := a.dialBeginning(ctx, target)
 	var none *attach.NoProbeError
 	if !errors.As(err, &none) || a.settings.inject == injectNever || attach.KindOf(none.PID) != attach.PyTorchKind {
 		return c, err
@@ -56,6 +58,39 @@ func (a *app) dialOrInject(ctx context.Context, target string) (*attach.Client, 
 		return nil, err
 	}
 	return a.dial(ctx, target)
+}
+
+// beginning is how long a program of memtop run may take until it has its agent.
+const (
+	beginning  = 10 * time.Second
+	askedAgain = 100 * time.Millisecond
+)
+
+// dialBeginning attaches to a process, and waits for the agent of one that was begun
+// by memtop run: it comes when the program has imported PyTorch, and until then there is
+// nothing to see. The error is that of a process without one.
+func (a *app) dialBeginning(ctx context.Context, target string) (*attach.Client, error) {
+	c, err := a.dial(ctx, target)
+	var none *attach.NoProbeError
+	if !errors.As(err, &none) || !python.Starts(attach.EnvironmentOf(none.PID)) || attach.KindOf(none.PID) == attach.LauncherKind {
+		return c, err
+	}
+	if isTerminal(a.stderr) {
+		fmt.Fprintf(a.stderr, "process %d has no agent yet: it starts when PyTorch is imported ...\n", none.PID)
+	}
+	soon, cancel := context.WithTimeout(ctx, beginning)
+	defer cancel()
+	again := time.NewTicker(askedAgain)
+	defer again.Stop()
+	for errors.As(err, &none) {
+		select {
+		case <-soon.Done():
+			return nil, cmp.Or(ctx.Err(), err)
+		case <-again.C:
+			c, err = a.dial(ctx, target)
+		}
+	}
+	return c, err
 }
 
 // interactive reports whether there is a screen to ask on.

@@ -11,6 +11,7 @@ import (
 
 	"memtop/cmd/command"
 	"memtop/probe/inject"
+	"memtop/probe/python"
 )
 
 // passesForTorch starts Python that has a library of PyTorch's name mapped until the
@@ -75,4 +76,33 @@ func TestTheAgentIsNotStartedUnasked(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestAProgramThatBeginsIsWaitedFor attaches to a program of memtop run that has no
+// agent yet: a shell, which becomes one that has a probe when it is told to.
+func TestAProgramThatBeginsIsWaitedFor(t *testing.T) {
+	shell, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skipf("no shell that calls a program by another name: %v", err)
+	}
+	liveness(t)
+	trainer := commandNamed(t, trainer, "--steps", "0")
+	command := exec.CommandContext(t.Context(), shell, append([]string{"-c", `read && name=$1 && shift && exec -a "$name" "$0" "$@"`, trainer.Path}, trainer.Args...)...)
+	command.Env = python.Environment(os.Environ(), filepath.Join(t.TempDir(), python.Name()))
+	line, err := command.StdinPipe()
+	if err == nil {
+		err = command.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = command.Process.Kill(); _ = command.Wait() })
+
+	s := openScreen(t, 80, 24, "attach", strconv.Itoa(command.Process.Pid))
+	s.see("has no agent yet: it starts when PyTorch is imported")
+	if _, err := line.Write([]byte("\n")); err != nil {
+		t.Fatal(err)
+	}
+	s.see("live", "ckpt none")
+	s.press("q")
 }

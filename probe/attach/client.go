@@ -100,7 +100,7 @@ func Dial(ctx context.Context, target string, o DialOptions) (*Client, error) {
 	}
 	c := &Client{o: o, changed: make(chan struct{}, 1), ended: make(chan struct{}), looked: make(chan struct{})}
 	if err := c.begin(ctx, e.target(o)); err != nil {
-		return nil, err
+		return nil, e.orLeft(err)
 	}
 	return c, nil
 }
@@ -116,7 +116,7 @@ func locate(ctx context.Context, target string) (endpoint, error) {
 	defer cancel()
 	conn, err := e.connect(ctx)
 	if err != nil {
-		return e, e.orEnded(err)
+		return e, e.orLeft(e.orEnded(err))
 	}
 	if who, err := protocol.PeerOf(conn); err == nil && e.pid == 0 {
 		e.pid = who.PID

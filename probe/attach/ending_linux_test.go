@@ -72,3 +72,22 @@ func TestAProgramThatEndsAsItAnswersIsNotThere(t *testing.T) {
 		})
 	}
 }
+
+func TestASocketThatGoesWhileItIsDialledWasTheProbes(t *testing.T) {
+	folder := shortFolder(t)
+	gone := endpoint{folder: folder, name: "1-2.sock", pid: os.Getpid(), uid: os.Getuid()}
+	for name, test := range map[string]struct {
+		of   endpoint
+		want string
+	}{
+		"of a process that was found": {gone, fmt.Sprintf("process %d has no probe", gone.pid)},
+		"that was named":              {endpoint{folder: folder, name: gone.name, pid: gone.pid, uid: gone.uid, given: true}, "there is no socket " + gone.path()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := test.of.connect(t.Context())
+			if err = test.of.orLeft(err); err.Error() != test.want {
+				t.Errorf("the error is %q, want %q", err, test.want)
+			}
+		})
+	}
+}

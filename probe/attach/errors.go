@@ -122,6 +122,16 @@ func (e endpoint) orEnded(err error) error {
 	return &NotFoundError{Target: e.String()}
 }
 
+// orLeft returns the error of a process whose socket was found and then was gone: its
+// probe has left. A socket that the user named is what is missing.
+func (e endpoint) orLeft(err error) error {
+	var missing *NotFoundError
+	if e.given || e.pid == 0 || !errors.As(err, &missing) || missing.Target != "socket "+e.path() {
+		return err
+	}
+	return &NoProbeError{PID: e.pid}
+}
+
 // RefusedError says that a program did not answer what it was asked.
 type RefusedError struct {
 	Cause, Remedy string // Remedy is empty when the program named one

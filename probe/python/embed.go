@@ -63,11 +63,14 @@ func Version() string {
 // Name returns what the agent's folder is called: it says what is in it.
 func Name() string { return name(contents()) }
 
+// prefix is what names of the agent's folders begin with, of all versions.
+const prefix = "agent-"
+
 func name(all map[string][]byte) string {
 	sum := sha256.New()
 	for _, path := range sorted(all) {
 		part := sha256.Sum256(all[path])
 		sum.Write([]byte(path + "\x00" + hex.EncodeToString(part[:]) + "\n"))
 	}
-	return "agent-" + hex.EncodeToString(sum.Sum(nil)[:8])
+	return prefix + hex.EncodeToString(sum.Sum(nil)[:8])
 }

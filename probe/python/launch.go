@@ -11,10 +11,13 @@ import (
 // pathVariable is where interpreters look for modules first.
 const pathVariable = "PYTHONPATH"
 
+// starting is the agent's folder that has interpreters start it.
+const starting = "run"
+
 // Environment returns an environment in which interpreters start the agent that
 // lies in a folder once their programs import PyTorch. All else is as it was.
 func Environment(environ []string, agent string) []string {
-	value := filepath.Join(agent, "run")
+	value := filepath.Join(agent, starting)
 	var changed []string
 	for _, variable := range environ {
 		name, before, _ := strings.Cut(variable, "=")
@@ -25,6 +28,14 @@ func Environment(environ []string, agent string) []string {
 		}
 	}
 	return append(changed, pathVariable+"="+value)
+}
+
+// Starts reports whether in an environment, given by its variables, interpreters start
+// an agent, of whatever version: it is of a program of `memtop run`, or a child of one.
+func Starts(getenv func(name string) string) bool {
+	first, _, _ := strings.Cut(getenv(pathVariable), string(os.PathListSeparator))
+	agent, last := filepath.Split(first)
+	return last == starting && strings.HasPrefix(filepath.Base(agent), prefix)
 }
 
 // Ignoring returns the option by which an interpreter that is called like this

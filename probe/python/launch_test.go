@@ -3,6 +3,7 @@ package python
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -58,6 +59,34 @@ func TestTheAgentIsInFrontOfThePath(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(test.want, Environment(test.environ, "/a")); diff != "" {
 				t.Errorf("differs (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAProgramThatBeginsWithAnAgentIsKnownByItsEnvironment(t *testing.T) {
+	for name, test := range map[string]struct {
+		environment []string
+		want        bool
+	}{
+		"run by memtop":                    {Environment(nil, filepath.Join("/a", Name())), true},
+		"run by memtop, with other places": {Environment([]string{"PYTHONPATH=/b"}, filepath.Join("/a", Name())), true},
+		"run by nothing":                   {nil, false},
+		"with other places":                {[]string{"PYTHONPATH=/b:/c"}, false},
+		"with a folder of that name":       {[]string{"PYTHONPATH=/b/run"}, false},
+		"from within the agent's folder":   {[]string{"PYTHONPATH=/a/agent-1"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			getenv := func(name string) string {
+				for _, variable := range test.environment {
+					if value, found := strings.CutPrefix(variable, name+"="); found {
+						return value
+					}
+				}
+				return ""
+			}
+			if got := Starts(getenv); got != test.want {
+				t.Errorf("it is %t", got)
 			}
 		})
 	}

@@ -153,10 +153,11 @@ def test_viewers_come_and_go_and_are_killed_and_the_job_does_not_notice(run: Any
 
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 
-# What a viewer says whose program ends, by its exit status.
+# What a viewer says whose program ends, by its exit status: it has ended, or is about to and its agent has left.
 ENDS = {
     0: rb"wrote [^\n]*; the process has ended; this is its last state\n",
     3: rb"memtop: there is no process \d+; memtop ls lists what can be attached to\n",
+    4: rb"memtop: process \d+ (is a PyTorch program, which has no agent|has no probe)[^\n]*\n",
 }
 
 
