@@ -157,7 +157,7 @@ SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 ENDS = {
     0: rb"wrote [^\n]*; the process has ended; this is its last state\n",
     3: rb"memtop: there is no process \d+; memtop ls lists what can be attached to\n",
-    4: rb"memtop: process \d+ (is a PyTorch program, which has no agent|has no probe)[^\n]*\n",
+    5: rb"memtop: process \d+ (is a PyTorch program, which has no agent|has no probe)[^\n]*\n",
 }
 
 
