@@ -75,6 +75,9 @@ func store(path string, more advisor.Ledger) (advisor.Ledger, error) {
 	}
 	err = output.Exclusive(path, func() error {
 		known, damaged := readLedger(path) // others may have added to it meanwhile
+		if damaged != nil && !errors.As(damaged, &unlike) {
+			return damaged
+		}
 		if damaged != nil {
 			if err := os.Rename(path, path+".damaged"); err != nil {
 				return err
