@@ -22,7 +22,7 @@ SEED     ?= 1
 SNAPSHOTS ?= ../shared/snapshots
 LABELS   ?=
 
-.PHONY: build wheel test lint vet fmt race golden bench bench-open bench-engine bench-attach bench-live bench-peers predictions soak gpu fuzz fuzz-mutate viewer agent-real bench-agent soak-agent kill deadcode test-busy check check-categories
+.PHONY: build wheel test lint vet fmt race golden bench bench-open bench-engine count-launches bench-attach bench-live bench-peers predictions soak gpu fuzz fuzz-mutate viewer agent-real bench-agent soak-agent kill deadcode test-busy check check-categories
 
 build: ## bin/memtop, a static file, and bin/memtrain, which needs the C library to look for a GPU's driver
 	CGO_ENABLED=$(CGO_ENABLED) $(GO) build -trimpath -o bin/memtop ./cmd/memtop
@@ -68,6 +68,9 @@ soak: build ## memtop's memory, by minute, while programs run for $(SOAK)
 
 bench-engine: ## training steps in the shape of GPT-2 124M, beside the matrix product's own rate
 	$(GO) run ./cmd/memtrain/benchengine
+
+count-launches: ## what a step of GPT-2 124M launches on a GPU, and the bytes that it reads and writes beside products and attention; no GPU is needed
+	@$(GO) run ./cmd/memtrain/benchengine -launches -batch 16 -length 1024 -amp bf16
 
 bench-attach: ## what it costs a training run to have a probe, and a viewer
 	$(GO) run ./cmd/memtrain/benchattach -pairs $(PAIRS)

@@ -87,7 +87,7 @@ func (p Plan) stage(f func(t *Trainer) error) error {
 	if err != nil {
 		return err
 	}
-	d := tensor.NewDevice("dry", a, new(dry.Meter), tensor.Options{Unnamed: true})
+	d := tensor.NewDevice("dry", a, dry.NewMeter(), tensor.Options{Unnamed: true})
 	homes := p.Sharding.homes(d)
 	model, err := p.Build(homes.of(p.Settings.Offload.Parameters != "", ShardParameters))
 	if err != nil {

@@ -23,7 +23,7 @@ import (
 // TestPredictionsOfManyModels, which prints how far they are off.
 var rates = dry.Work{
 	dry.Products: 0.045, dry.HalfProducts: 0.035, dry.Scores: 0.12, dry.Moved: 0.23, dry.Cast: 0.6,
-	dry.Updated: 0.125, dry.UpdatedBytes: 13, dry.Crossed: 0.15, dry.Operations: 4000,
+	dry.Updated: 0.07, dry.UpdatedBytes: 13, dry.Crossed: 0.15, dry.Operations: 4000,
 }
 
 // takes is how long work takes, in nanoseconds.

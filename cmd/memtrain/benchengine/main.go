@@ -29,6 +29,7 @@ type options struct {
 	asJSON          bool
 	ownProducts     bool
 	noTrain         bool
+	launches        bool
 }
 
 func main() {
@@ -43,6 +44,7 @@ func main() {
 	flag.BoolVar(&o.asJSON, "json", false, "print one JSON object")
 	flag.BoolVar(&o.ownProducts, "own-products", false, "on a GPU, multiply with our kernels even where cuBLASLt is found")
 	flag.BoolVar(&o.noTrain, "products", false, "measure products and launches only")
+	flag.BoolVar(&o.launches, "launches", false, "count what a step launches on a GPU and what that reads and writes, without one")
 	flag.Parse()
 	if err := run(o); err != nil {
 		fmt.Fprintln(os.Stderr, "benchengine:", err)
@@ -59,6 +61,9 @@ type result struct {
 }
 
 func run(o options) error {
+	if o.launches {
+		return countLaunches(o, os.Stdout)
+	}
 	m, about, err := open(o)
 	if err != nil {
 		return err

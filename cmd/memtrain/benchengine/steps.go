@@ -35,27 +35,36 @@ type training struct {
 const warm = 2
 
 func trainSteps(d *tensor.Device, o options, settings train.Settings) (*training, error) {
+	t, free, err := newTrainer(d, o, settings)
+	if err != nil {
+		return nil, err
+	}
+	defer free()
+	result := &training{Tokens: o.batch * o.length, Phases: make(map[string]int64)}
+	for _, p := range t.Parameters() {
+		result.Parameters += p.Data().Size()
+	}
+	return result, result.time(t, o.steps)
+}
+
+// newTrainer returns a trainer of a new model, and what frees both.
+func newTrainer(d *tensor.Device, o options, settings train.Settings) (*train.Trainer, func(), error) {
 	model, err := nn.Build(d, device.Float32, 1, func(b nn.Builder) *nn.GPT {
 		return nn.NewGPT(b, nn.GPTConfig{Layers: o.layers, Dim: 768, Heads: 12, Context: o.length, Vocab: vocab, Bias: true})
 	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	defer nn.Close(model)
 	row := data.Field{Shape: []int{o.length}, DType: device.Int32}
 	spec := data.Spec{Input: row, Target: row, Classes: vocab}
 	t, err := train.New(train.Config{
 		Device: d, Model: model, Batches: random{data.Empty(spec, o.batch)}, Spec: spec, Batch: o.batch, Settings: settings,
 	})
 	if err != nil {
-		return nil, err
+		nn.Close(model)
+		return nil, nil, err
 	}
-	defer t.Close()
-	result := &training{Tokens: o.batch * o.length, Phases: make(map[string]int64)}
-	for _, p := range t.Parameters() {
-		result.Parameters += p.Data().Size()
-	}
-	return result, result.time(t, o.steps)
+	return t, func() { t.Close(); nn.Close(model) }, nil
 }
 
 // time takes steps, each queued while the one before it runs where the device

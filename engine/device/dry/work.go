@@ -27,12 +27,15 @@ const (
 // Work is how much of each kind was done.
 type Work [Kinds]float64
 
-// Meter is a [Backend] that counts the work which it does not do. It belongs to one
+// Meter counts the work that it passes on to a backend. It belongs to one
 // goroutine.
 type Meter struct {
-	Backend
+	device.Backend
 	Work Work
 }
+
+// NewMeter returns a meter of work that is not done.
+func NewMeter() *Meter { return &Meter{Backend: Backend{}} }
 
 var _ device.Backend = (*Meter)(nil)
 
@@ -45,7 +48,7 @@ func (m *Meter) Take() Work {
 
 // OpenHost returns memory without end, whose work is counted together.
 func (m *Meter) OpenHost() (alloc.Driver, device.Backend, error) {
-	driver, _, err := m.Backend.OpenHost()
+	driver, _, err := Backend{}.OpenHost()
 	return driver, m, err
 }
 
@@ -70,13 +73,22 @@ func (m *Meter) multiply(n int, operands ...device.Array) {
 }
 
 // MatMul counts its products.
-func (m *Meter) MatMul(p device.MatMulPlan) { m.multiply(p.M*p.N*p.K*p.Batch, p.A, p.B) }
+func (m *Meter) MatMul(p device.MatMulPlan) {
+	m.multiply(p.M*p.N*p.K*p.Batch, p.A, p.B)
+	m.Backend.MatMul(p)
+}
 
 // Conv2D counts its products, and the unfolded images.
-func (m *Meter) Conv2D(p device.ConvPlan) { m.convolve(&p, 1) }
+func (m *Meter) Conv2D(p device.ConvPlan) {
+	m.convolve(&p, 1)
+	m.Backend.Conv2D(p)
+}
 
 // Conv2DBackward counts those of both gradients.
-func (m *Meter) Conv2DBackward(p device.ConvBackwardPlan) { m.convolve(&p.ConvPlan, 2) }
+func (m *Meter) Conv2DBackward(p device.ConvBackwardPlan) {
+	m.convolve(&p.ConvPlan, 2)
+	m.Backend.Conv2DBackward(p)
+}
 
 func (m *Meter) convolve(p *device.ConvPlan, times int) {
 	pixels := p.Batch * p.OutRows * p.OutColumns
@@ -85,16 +97,20 @@ func (m *Meter) convolve(p *device.ConvPlan, times int) {
 }
 
 // Attention counts its products.
-func (m *Meter) Attention(p device.AttentionPlan) { m.attend(&p, 2) }
+func (m *Meter) Attention(p device.AttentionPlan) {
+	m.attend(&p, 2)
+	m.Backend.Attention(p)
+}
 
 // AttentionBackward counts its products; those without probabilities that were kept
 // make them again.
 func (m *Meter) AttentionBackward(p device.AttentionBackwardPlan) {
+	times := 5
 	if p.Kind == device.Naive {
-		m.attend(&p.AttentionPlan, 4)
-		return
+		times = 4
 	}
-	m.attend(&p.AttentionPlan, 5)
+	m.attend(&p.AttentionPlan, times)
+	m.Backend.AttentionBackward(p)
 }
 
 func (m *Meter) attend(p *device.AttentionPlan, times int) {
@@ -108,12 +124,13 @@ func (m *Meter) attend(p *device.AttentionPlan, times int) {
 
 // Update counts bytes, or elements where their state is in eight bits.
 func (m *Meter) Update(p device.UpdatePlan) {
-	if !p.Rule.InBytes() {
-		m.move(Updated, p.P, p.G, p.M, p.V, p.Low)
-		return
+	if p.Rule.InBytes() {
+		m.Work[Operations]++
+		m.Work[UpdatedBytes] += float64(p.P.Len)
+	} else {
+		m.move(Updated, p.P, p.P, p.G, p.M, p.M, p.V, p.V, p.Low)
 	}
-	m.Work[Operations]++
-	m.Work[UpdatedBytes] += float64(p.P.Len)
+	m.Backend.Update(p)
 }
 
 // Send counts bytes.
@@ -129,4 +146,7 @@ func (m *Meter) Receive(dst, src device.Buffer) device.Crossing {
 }
 
 // Cast counts bytes.
-func (m *Meter) Cast(dst, src device.Array) { m.move(Cast, dst, src) }
+func (m *Meter) Cast(dst, src device.Array) {
+	m.move(Cast, dst, src)
+	m.Backend.Cast(dst, src)
+}

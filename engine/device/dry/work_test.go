@@ -45,7 +45,7 @@ func TestWorkIsCountedByKind(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			m := new(Meter)
+			m := NewMeter()
 			test.work(m)
 			if diff := cmp.Diff(test.want, m.Take()); diff != "" {
 				t.Errorf("work (-want +got):\n%s", diff)

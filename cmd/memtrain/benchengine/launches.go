@@ -1,0 +1,100 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+
+	"memtop/engine/alloc"
+	"memtop/engine/device"
+	"memtop/engine/device/cuda/kernels"
+	"memtop/engine/device/dry"
+	"memtop/engine/tensor"
+)
+
+// counted is a GPU that is not there: its operations become the launches that they
+// are on a real one, and those are counted instead of run. A product is a launch of
+// our kernels, where a GPU with cuBLASLt has a call of the library.
+type counted struct {
+	device.Transfers
+	*kernels.Compute
+	meter *dry.Meter
+	list  map[kernels.Kernel]*launched
+}
+
+// launched is what the launches of one kernel do.
+type launched struct {
+	kernel kernels.Kernel
+	times  int
+	moved  float64 // bytes, of the operation that the launch begins
+}
+
+// Enqueue implements kernels.Queue.
+func (c *counted) Enqueue(l *kernels.Launch) {
+	of := c.list[l.Kernel]
+	if of == nil {
+		of = &launched{kernel: l.Kernel}
+		c.list[l.Kernel] = of
+	}
+	of.times++
+	of.moved += moved(c.meter.Take())
+}
+
+// NormalizeBackward reads what it needs for the parameters in a launch of its own.
+func (c *counted) NormalizeBackward(p device.NormBackwardPlan) {
+	if !p.DWeight.Absent() {
+		for _, a := range []device.Array{p.X, p.DY} {
+			c.meter.Work[dry.Moved] += float64(int64(a.Len) * a.DType.Size())
+		}
+	}
+	c.Compute.NormalizeBackward(p)
+}
+
+// moved returns the bytes that are read or written outside products and attention.
+func moved(w dry.Work) float64 { return w[dry.Moved] + w[dry.Cast] + w[dry.Updated] }
+
+// countLaunches prints what one step launches on a GPU. No GPU is needed.
+func countLaunches(o options, out io.Writer) error {
+	settings, err := o.settings()
+	if err != nil {
+		return err
+	}
+	a, err := alloc.New(dry.NewMemory(0), alloc.Options{})
+	if err != nil {
+		return err
+	}
+	c := &counted{Transfers: dry.Backend{}, list: make(map[kernels.Kernel]*launched)}
+	c.Compute = kernels.NewCompute(c, device.Buffer{Addr: 1 << 20, Bytes: kernels.ScratchBytes}, 1<<16)
+	c.meter = &dry.Meter{Backend: c}
+	t, free, err := newTrainer(tensor.NewDevice("cuda:0", a, c.meter, tensor.Options{}), o, settings)
+	if err != nil {
+		return err
+	}
+	defer free()
+	for range warm {
+		clear(c.list)
+		if _, err := t.Step(context.Background()); err != nil {
+			return err
+		}
+	}
+	c.print(out)
+	return nil
+}
+
+// print prints the kernels, those with the most bytes first.
+func (c *counted) print(out io.Writer) {
+	list := slices.SortedFunc(maps.Values(c.list), func(a, b *launched) int {
+		return cmp.Or(cmp.Compare(b.moved, a.moved), cmp.Compare(b.times, a.times), cmp.Compare(a.kernel, b.kernel))
+	})
+	var all launched
+	fmt.Fprintf(out, "%-26s %8s %10s\n", "kernel", "launches", "GB moved")
+	for _, l := range list {
+		fmt.Fprintf(out, "%-26s %8d %10.3f\n", l.kernel, l.times, l.moved/1e9)
+		all.times += l.times
+		all.moved += l.moved
+	}
+	fmt.Fprintf(out, "%-26s %8d %10.3f outside products and attention\n", "a step", all.times, all.moved/1e9)
+}
