@@ -132,7 +132,7 @@ func TestFloat16SkipsExactlyTheStepsThatOverflow(t *testing.T) {
 func (r *run) update(s *amp.Scaler) {
 	for _, p := range nn.Params(r.model) {
 		r.device.Backend().Update(device.Update{
-			Rule: device.SGD, P: p.Data().Array(), G: p.Grad().Array(), LR: 0.1, FoundInf: s.FoundInf().Array(),
+			Rule: device.SGD, List: []device.Parameter{{P: p.Data().Array(), G: p.Grad().Array()}}, LR: 0.1, FoundInf: s.FoundInf().Array(),
 		}.Plan())
 		p.Data().Storage().Wrote()
 	}

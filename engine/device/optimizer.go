@@ -9,7 +9,7 @@ type Rule uint8
 const (
 	// SGD is stochastic gradient descent with momentum:
 	// m = momentum·m + (1−dampening)·g; g = g + momentum·m with Nesterov, else m;
-	// in the First step m holds nothing yet, and then m = g. Without momentum there
+	// when m holds nothing yet (First), m = g. Without momentum there
 	// is no M.
 	SGD Rule = iota
 	// Adam is m = β1·m + (1−β1)·g; v = β2·v + (1−β2)·g²;
@@ -64,17 +64,11 @@ const QuantBlock = 256
 // QuantBlocks returns the scales that n elements have.
 func QuantBlocks(n int) int { return (n + QuantBlock - 1) / QuantBlock }
 
-// Update is one step of one parameter array. P is float32 (or float64); G is any
-// floating type of the same length.
+// Update is one step of a list of parameter arrays, which have the rule and its
+// constants in common.
 type Update struct {
 	Rule Rule
-	P, G Array
-	// M and V are as P, as far as the rule has them; those of a rule in bytes are
-	// UInt8 [P.Len], indexes into the dynamic quantisation maps of quantize.go,
-	// signed for M and unsigned for V, and ScaleM and ScaleV float32
-	// [QuantBlocks(P.Len)], the largest magnitude of each block. Fresh state is 0,
-	// or ZeroM and ZeroV everywhere with scales 0.
-	M, V, ScaleM, ScaleV Array
+	List []Parameter
 	// LR is the learning rate of this step.
 	LR float64
 	// WeightDecay is decoupled (p −= lr·decay·p) in AdamW, AdamW8 and Lion, and
@@ -82,52 +76,78 @@ type Update struct {
 	WeightDecay         float64
 	Beta1, Beta2, Eps   float64
 	Momentum, Dampening float64
-	Nesterov, First     bool
+	Nesterov            bool
 	// Step, one float32 element, counts the steps taken, this one included; see
 	// AdvanceStep. Only the Adam family reads it, for its bias corrections.
 	Step Array
 	// FoundInf, one float32 element, may be absent. When it is not 0 the whole
 	// operation leaves everything as it was.
 	FoundInf Array
+}
+
+// Parameter is one array that an Update changes. P is float32, or float64 in the
+// whole list; G is any floating type of the same length.
+type Parameter struct {
+	P, G Array
+	// M and V are as P, as far as the rule has them; those of a rule in bytes are
+	// UInt8 [P.Len], indexes into the dynamic quantisation maps of quantize.go,
+	// signed for M and unsigned for V, and ScaleM and ScaleV float32
+	// [QuantBlocks(P.Len)], the largest magnitude of each block. Fresh state is 0,
+	// or ZeroM and ZeroV everywhere with scales 0.
+	M, V, ScaleM, ScaleV Array
 	// Low, which may be absent, gets the new P in its own type: the half
 	// precision copy that the next forward pass reads.
 	Low Array
+	// First says that M holds nothing yet.
+	First bool
 }
 
 // UpdatePlan is a checked Update: what the rule does not use is absent.
 type UpdatePlan struct{ Update }
 
-// Plan checks u and panics when an operand does not fit its rule.
+// Wide reports whether it is computed in float64.
+func (p *UpdatePlan) Wide() bool { return len(p.List) > 0 && p.List[0].P.DType == Float64 }
+
+// Plan checks u and panics when an operand does not fit its rule. It takes what
+// the rule does not use out of u's list, in place.
 func (u Update) Plan() UpdatePlan {
 	checkNumber("update", u.Rule, ruleCount)
 	name, rule := u.Rule.String(), &rules[u.Rule]
-	if u.P.DType != Float32 && (u.P.DType != Float64 || rule.bytes) {
-		panic(fmt.Sprintf("device: %s: parameters of type %v, want float32", name, u.P.DType))
-	}
-	CheckFloat(name, u.G.DType, u.Low.DType)
-	CheckLen(name, "gradient", u.G, u.P.Len)
-	CheckOptional(name, "low precision copy", u.Low, u.P.Len)
 	CheckFlag(name, u.FoundInf)
 	if rule.corrected {
 		CheckScalar(name, "step", u.Step)
 	} else {
 		u.Step = Array{}
 	}
-	u.settleState(name)
+	for i := range u.List {
+		x := &u.List[i]
+		x.check(name, rule.bytes, u.List[0].P.DType)
+		x.settleState(name, rule.moments, rule.bytes, u.Rule != SGD || u.Momentum != 0)
+	}
 	return UpdatePlan{u}
 }
 
-// settleState checks the state that the rule uses, and takes the rest away.
-func (u *Update) settleState(name string) {
-	moment, bytes := u.P.DType, u.Rule.InBytes()
+// check wants operands that fit; kind is the type of the list's parameters.
+func (x *Parameter) check(name string, bytes bool, kind DType) {
+	if x.P.DType != kind || kind != Float32 && (kind != Float64 || bytes) {
+		panic(fmt.Sprintf("device: %s: parameters of type %v, want float32", name, x.P.DType))
+	}
+	CheckFloat(name, x.G.DType, x.Low.DType)
+	CheckLen(name, "gradient", x.G, x.P.Len)
+	CheckOptional(name, "low precision copy", x.Low, x.P.Len)
+}
+
+// settleState checks the state that a rule uses, and takes the rest away.
+func (x *Parameter) settleState(name string, moments int, bytes, first bool) {
+	moment := x.P.DType
 	if bytes {
 		moment = UInt8
 	}
-	n, blocks := u.P.Len, QuantBlocks(u.P.Len)
-	u.M = settle(name, "first moment", u.M, moment, n, u.Rule != SGD || u.Momentum != 0)
-	u.V = settle(name, "second moment", u.V, moment, n, u.Rule.Moments() == 2)
-	u.ScaleM = settle(name, "scales of the first moment", u.ScaleM, Float32, blocks, bytes)
-	u.ScaleV = settle(name, "scales of the second moment", u.ScaleV, Float32, blocks, bytes)
+	n, blocks := x.P.Len, QuantBlocks(x.P.Len)
+	x.M = settle(name, "first moment", x.M, moment, n, first)
+	x.V = settle(name, "second moment", x.V, moment, n, moments == 2)
+	x.ScaleM = settle(name, "scales of the first moment", x.ScaleM, Float32, blocks, bytes)
+	x.ScaleV = settle(name, "scales of the second moment", x.ScaleV, Float32, blocks, bytes)
 }
 
 func settle(operation, name string, a Array, kind DType, n int, used bool) Array {
@@ -143,7 +163,7 @@ func settle(operation, name string, a Array, kind DType, n int, used bool) Array
 
 // Optimizers updates parameters in place.
 type Optimizers interface {
-	// Update takes a step by its rule.
+	// Update takes a step of all parameters of the list.
 	Update(p UpdatePlan)
 	// AdvanceStep adds 1 to step (one float32 element) unless foundInf, which
 	// may be absent, is not 0.

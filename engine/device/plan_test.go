@@ -26,7 +26,7 @@ func TestThereIsNoDefaultForANumberThatIsNoOperation(t *testing.T) {
 		"a function of one number":      func() { unaryCount.Check("unary") },
 		"a function of two":             func() { binaryCount.Check("binary") },
 		"a reduction":                   func() { reductionCount.Check("reduce") },
-		"an optimizer":                  func() { Update{Rule: ruleCount, P: f, G: f}.Plan() },
+		"an optimizer":                  func() { Update{Rule: ruleCount}.Plan() },
 		"a kind of attention":           func() { Attention{Kind: attentionCount, Keys: 1, Dim: 1}.Plan() },
 		"an activation":                 func() { product.Activation = unaryCount; product.Plan() },
 		"an activation ends no product": func() { product.Activation = Tanh; product.Plan() },
@@ -67,11 +67,13 @@ func TestWhatDoesNotFitIsNoPlan(t *testing.T) {
 		"a gradient of another length": {func() { NormBackward{N: norm, DY: one}.Plan() }, "dy has 1"},
 		"an image without scratch":     {func() { image.Plan() }, "workspace"},
 		"a kernel beyond its image":    {func() { c := image; c.KernelHeight = 4; c.Plan() }, "no such convolution"},
-		"parameters in half precision": {func() { Update{Rule: Lion, P: half, G: f}.Plan() }, "parameters"},
-		"a moment of another type":     {func() { Update{Rule: Lion, P: f, G: f, M: half}.Plan() }, "first moment of type float16"},
-		"Adam without a second moment": {func() { Update{Rule: Adam, P: f, G: f, M: f, Step: one}.Plan() }, "second moment"},
-		"Adam without a step":          {func() { Update{Rule: Adam, P: f, G: f, M: f, V: f}.Plan() }, "step"},
-		"bytes without their scales":   {func() { Update{Rule: AdamW8, P: f, G: f, M: on(UInt8, 6), V: on(UInt8, 6), Step: one}.Plan() }, "scales of the first"},
+		"parameters in half precision": {func() { Update{Rule: Lion, List: []Parameter{{P: half, G: f}}}.Plan() }, "parameters"},
+		"a moment of another type":     {func() { Update{Rule: Lion, List: []Parameter{{P: f, G: f, M: half}}}.Plan() }, "first moment of type float16"},
+		"Adam without a second moment": {func() { Update{Rule: Adam, Step: one, List: []Parameter{{P: f, G: f, M: f}}}.Plan() }, "second moment"},
+		"Adam without a step":          {func() { Update{Rule: Adam, List: []Parameter{{P: f, G: f, M: f, V: f}}}.Plan() }, "step"},
+		"bytes without their scales": {func() {
+			Update{Rule: AdamW8, Step: one, List: []Parameter{{P: f, G: f, M: on(UInt8, 6), V: on(UInt8, 6)}}}.Plan()
+		}, "scales of the first"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -93,8 +95,8 @@ func TestAPlanHasNoZerosLeft(t *testing.T) {
 	if a.Scale != 0.5 || a.Chunk != 2 || a.AllHeads != 1 || a.Wide() || a.Visible(0) != 1 || a.Visible(1) != 2 {
 		t.Errorf("the attention is %+v", a)
 	}
-	u := Update{Rule: SGD, P: f, G: f, M: f, V: f, ScaleM: f, Step: f}.Plan()
-	if !u.M.Absent() || !u.V.Absent() || !u.ScaleM.Absent() || !u.Step.Absent() {
+	u := Update{Rule: SGD, Step: f, List: []Parameter{{P: f, G: f, M: f, V: f, ScaleM: f}}}.Plan()
+	if !u.List[0].M.Absent() || !u.List[0].V.Absent() || !u.List[0].ScaleM.Absent() || !u.Step.Absent() {
 		t.Errorf("plain descent keeps state: %+v", u)
 	}
 	n := Norm{RMS: true, Rows: 2, Cols: 3, X: f, Y: f, RStd: on(Float64, 2), Mean: f, Bias: f}.Plan()

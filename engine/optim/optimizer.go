@@ -19,6 +19,7 @@ type Optimizer struct {
 	// overflow says whether the last step was skipped; nil when that has been
 	// counted.
 	overflow *tensor.Pending
+	list     []device.Parameter // of an update; reused for the next
 }
 
 // New returns an optimizer for the parameters, with its state allocated on d,

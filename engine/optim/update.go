@@ -9,9 +9,10 @@ import (
 // # Steps away from the parameters
 //
 // State, parameters and gradients may each be on the device or on its host. A
-// step is taken where the state is: what it reads comes there, and what it
-// changes goes back. While one parameter is updated, the next one is on its way
-// and the one before returns.
+// step is taken where the state is. Parameters that are there with their gradients
+// are updated by one operation. Of the others what is read comes there, and what
+// changes goes back: while one parameter is updated, the next one is on its way and
+// the one before returns.
 
 // lent is a slot whose parameter and gradient are where the state is, or are on
 // their way there.
@@ -30,7 +31,7 @@ func (o *Optimizer) update(u device.Update) {
 	}()
 	for _, p := range o.slots {
 		p.changed = p.variable.Grad() != nil
-		if !p.changed {
+		if !p.changed || o.together(p) {
 			continue
 		}
 		now, next = next, p.lend(o.device)
@@ -39,6 +40,49 @@ func (o *Optimizer) update(u device.Update) {
 	}
 	now, next = next, lent{}
 	now.update(o, u)
+	o.updateList(u)
+}
+
+// together reports whether a parameter needs nothing brought or converted for its
+// update.
+func (o *Optimizer) together(p *slot) bool {
+	data := p.variable.Data()
+	return data.Device() == o.device && p.variable.Grad().Device() == o.device && (p.master != nil || !isLow(data))
+}
+
+// updateList updates those with one operation for each rule that is used, and for
+// each type, of which there are two in tests only.
+func (o *Optimizer) updateList(u device.Update) {
+	for _, rule := range device.Rules() {
+		for _, kind := range []device.DType{device.Float32, device.Float64} {
+			u.Rule, u.List = rule, o.list[:0]
+			for _, p := range o.slots {
+				if p.changed && o.together(p) && o.settings.rule(p.variable.Data().Size()) == rule && p.kind() == kind {
+					u.List = append(u.List, p.operands(p.variable.Data(), p.variable.Grad()))
+				}
+			}
+			o.list = u.List
+			if len(u.List) > 0 {
+				o.device.Backend().Update(u.Plan())
+			}
+		}
+	}
+}
+
+// kind is the type that a parameter is updated in.
+func (p *slot) kind() device.DType { return device.ComputeType(p.variable.Data().DType()) }
+
+// operands are those of a step that writes data.
+func (p *slot) operands(data, grad *tensor.Tensor) device.Parameter {
+	data.Storage().Wrote()
+	x := device.Parameter{
+		P: data.Array(), G: grad.Array(), M: array(p.m), V: array(p.v), ScaleM: array(p.scaleM), ScaleV: array(p.scaleV), First: !p.used,
+	}
+	if p.master != nil {
+		x.P, x.Low = p.master.Array(), x.P
+		p.master.Storage().Wrote()
+	}
+	return x
 }
 
 func (p *slot) lend(d *tensor.Device) lent {
@@ -59,22 +103,22 @@ func (l *lent) update(o *Optimizer, u device.Update) {
 	if p == nil {
 		return
 	}
-	u.Rule, u.First = o.settings.rule(l.data.Size()), !p.used
-	l.data.Storage().Wrote()
-	u.P, u.G = l.data.Array(), l.grad.Array()
-	if p.master != nil {
-		u.P, u.Low = p.master.Array(), u.P
-		p.master.Storage().Wrote()
-	}
-	u.M, u.V, u.ScaleM, u.ScaleV = array(p.m), array(p.v), array(p.scaleM), array(p.scaleV)
+	u.Rule = o.settings.rule(l.data.Size())
+	x := p.operands(l.data, l.grad)
 	if p.master == nil && isLow(l.data) {
-		o.updateLow(u)
+		o.updateLow(u, x)
 	} else {
-		o.device.Backend().Update(u.Plan())
+		o.updateOne(u, x)
 	}
 	if data := p.variable.Data(); data != l.data {
 		data.CopyFrom(l.data)
 	}
+}
+
+// updateOne is an update of one parameter.
+func (o *Optimizer) updateOne(u device.Update, x device.Parameter) {
+	u.List = append(o.list[:0], x)
+	o.device.Backend().Update(u.Plan())
 }
 
 // lowChunk is how many elements of half precision are updated at a time, a multiple
@@ -83,27 +127,27 @@ var lowChunk = 4 << 20
 
 // updateLow updates what is in half precision throughout: a part of it at a time is
 // float32 for as long as that takes.
-func (o *Optimizer) updateLow(u device.Update) {
-	for from := 0; from < u.P.Len; from += lowChunk {
-		n := min(lowChunk, u.P.Len-from)
+func (o *Optimizer) updateLow(u device.Update, x device.Parameter) {
+	for from := 0; from < x.P.Len; from += lowChunk {
+		n := min(lowChunk, x.P.Len-from)
 		part := func(a device.Array, from, n int) device.Array {
 			if a.Absent() {
 				return a
 			}
 			return a.Slice(from, n)
 		}
-		c := u
-		c.P, c.G, c.M, c.V = u.P.Slice(from, n), u.G.Slice(from, n), part(u.M, from, n), part(u.V, from, n)
+		c := x
+		c.P, c.G, c.M, c.V = x.P.Slice(from, n), x.G.Slice(from, n), part(x.M, from, n), part(x.V, from, n)
 		blocks := from / device.QuantBlock
-		c.ScaleM, c.ScaleV = part(u.ScaleM, blocks, device.QuantBlocks(n)), part(u.ScaleV, blocks, device.QuantBlocks(n))
-		o.updateWide(c)
+		c.ScaleM, c.ScaleV = part(x.ScaleM, blocks, device.QuantBlocks(n)), part(x.ScaleV, blocks, device.QuantBlocks(n))
+		o.updateWide(u, c)
 	}
 }
 
 // updateWide runs the device's operation on float32 copies.
-func (o *Optimizer) updateWide(u device.Update) {
+func (o *Optimizer) updateWide(u device.Update, x device.Parameter) {
 	b := o.device.Backend()
-	for _, low := range []*device.Array{&u.P, &u.M, &u.V} {
+	for _, low := range []*device.Array{&x.P, &x.M, &x.V} {
 		if low.Absent() || low.DType == device.UInt8 {
 			continue
 		}
@@ -114,7 +158,7 @@ func (o *Optimizer) updateWide(u device.Update) {
 		defer func() { b.Cast(half, wide.Array()) }() // before the release
 		*low = wide.Array()
 	}
-	b.Update(u.Plan())
+	o.updateOne(u, x)
 }
 
 // release gives up the copies.

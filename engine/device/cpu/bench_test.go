@@ -50,11 +50,15 @@ func BenchmarkStep(b *testing.B) {
 	bench("cross entropy backward, once", classes, func() { r.CrossEntropyBackward(logits, entropy, bias.Slice(0, 1)) })
 	one := draw(1)
 	r.Fill(one, 1)
-	adam := device.Update{Rule: device.AdamW, P: p, G: g, LR: 1e-3, WeightDecay: 0.1, Step: one, M: m, V: v, Beta1: 0.9, Beta2: 0.95, Eps: 1e-8}
+	adam := device.Update{
+		Rule: device.AdamW, List: []device.Parameter{{P: p, G: g, M: m, V: v}}, LR: 1e-3, WeightDecay: 0.1, Step: one, Beta1: 0.9, Beta2: 0.95, Eps: 1e-8,
+	}
 	bench("AdamW, 15 times", params, func() { r.Update(adam.Plan()) })
 	adam8 := adam
-	adam8.Rule, adam8.ScaleM, adam8.ScaleV = device.AdamW8, draw(params/256), draw(params/256)
-	adam8.M, adam8.V = device.ArrayOf(m.Buffer(), device.UInt8, params), device.ArrayOf(v.Buffer(), device.UInt8, params)
+	adam8.Rule, adam8.List = device.AdamW8, []device.Parameter{{
+		P: p, G: g, ScaleM: draw(params / 256), ScaleV: draw(params / 256),
+		M: device.ArrayOf(m.Buffer(), device.UInt8, params), V: device.ArrayOf(v.Buffer(), device.UInt8, params),
+	}}
 	bench("AdamW 8-bit, 15 times", params, func() { r.Update(adam8.Plan()) })
 	bench("accumulate, 15 times", params, func() { r.AddScaled(p, p, g, 1e-9) })
 	bench("norm2, 15 times", params, func() { r.Norm2(one, []device.Array{g}) })

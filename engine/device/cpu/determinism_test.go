@@ -82,10 +82,10 @@ func TestOptimizersDoNotDependOnTheNumberOfThreads(t *testing.T) {
 	step := func(threads int) []byte {
 		r := newRig(t, threads)
 		x := newTrial(r, device.Float32, device.Float32, 200001)
-		r.set(x.update.G, x.gradients[0])
+		r.set(x.operands.G, x.gradients[0])
 		r.AdvanceStep(x.update.Step, device.Array{})
-		x.by(device.Update{Rule: device.AdamW, M: x.state(), V: x.state(), Beta1: 0.9, Beta2: 0.99, Eps: 1e-8})
-		return r.bytes(x.update.P)
+		x.by(device.Update{Rule: device.AdamW, Beta1: 0.9, Beta2: 0.99, Eps: 1e-8}, device.Parameter{M: x.state(), V: x.state()})
+		return r.bytes(x.operands.P)
 	}
 	if !bytes.Equal(step(1), step(3)) {
 		t.Error("AdamW: other bits with three threads than with one")
@@ -148,7 +148,7 @@ func operations(r *rig, kind device.DType) map[string]func() {
 		"norm2":         func() { r.Norm2(one, list) },
 		"unscale":       func() { r.Unscale(list, one, trial.update.FoundInf) },
 		"adamw": func() {
-			trial.by(device.Update{Rule: device.AdamW, M: m, V: v, Beta1: 0.9, Beta2: 0.99, Eps: 1e-8})
+			trial.by(device.Update{Rule: device.AdamW, Beta1: 0.9, Beta2: 0.99, Eps: 1e-8}, device.Parameter{M: m, V: v})
 		},
 	}
 	for _, k := range attentionKinds {

@@ -3,6 +3,7 @@ package cpu
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"memtop/engine/device"
 )
@@ -130,8 +131,10 @@ func (j *reduceJob) join(w *worker, i, n int) {
 	narrow(j.dst, i, results)
 }
 
+// squaresJob adds up the squares of each part of a list.
 type squaresJob struct {
-	x        view
+	list []view
+	shares
 	partials []float64
 }
 
@@ -139,32 +142,40 @@ type squaresJob struct {
 func (b *Backend) Norm2(dst device.Array, list []device.Array) {
 	device.CheckFloat("norm2", dst.DType)
 	j := &b.jobs.squares
+	j.list = b.listed("norm2", j.list, &j.shares, list)
+	j.partials = slices.Grow(j.partials[:0], j.total())[:j.total()]
+	b.pool.run(j, j.total())
 	total := 0.0
-	for _, a := range list {
-		device.CheckFloat("norm2", a.DType)
-		n := parts(a.Len)
-		if cap(j.partials) < n {
-			j.partials = make([]float64, n)
-		}
-		j.x, j.partials = b.view("norm2", "operand", a, a.Len), j.partials[:n]
-		b.pool.run(j, n)
-		for _, p := range j.partials {
-			total += p
-		}
+	for _, p := range j.partials {
+		total += p
 	}
 	b.view("norm2", "dst", dst, 1).setNumber(0, math.Sqrt(total))
 }
 
+// listed resolves a list of floating-point operands into views, which it returns,
+// and shares them out.
+func (b *Backend) listed(name string, views []view, s *shares, list []device.Array) []view {
+	s.begin()
+	views = views[:0]
+	for _, a := range list {
+		device.CheckFloat(name, a.DType)
+		views = append(views, b.resolve(a))
+		s.add(parts(a.Len))
+	}
+	return views
+}
+
 func (j *squaresJob) run(w *worker, part int) {
-	total := 0.0
-	runs(part, j.x.n, func(i, n int) {
-		if j.x.kind == device.Float64 {
-			x := load[float64](w, slotA, j.x, i, n)
-			total += dot(x, x)
+	i, own := j.find(part)
+	x, total := j.list[i], 0.0
+	runs(own, x.n, func(i, n int) {
+		if x.kind == device.Float64 {
+			y := load[float64](w, slotA, x, i, n)
+			total += dot(y, y)
 			return
 		}
-		x := load[float32](w, slotA, j.x, i, n)
-		total += dot(x, x)
+		y := load[float32](w, slotA, x, i, n)
+		total += dot(y, y)
 	})
 	j.partials[part] = total
 }

@@ -8,9 +8,10 @@ import (
 	"memtop/engine/device/cpu/simd"
 )
 
-// finiteJob multiplies a gradient and looks for infinities and NaNs.
+// finiteJob multiplies gradients and looks for infinities and NaNs.
 type finiteJob struct {
-	x      view
+	list []view
+	shares
 	factor float64
 	bad    atomic.Bool
 }
@@ -19,32 +20,37 @@ type finiteJob struct {
 func (b *Backend) Unscale(gradients []device.Array, scale, foundInf device.Array) {
 	device.CheckScalar("unscale", "found inf", foundInf)
 	device.CheckScalar("unscale", "scale", scale)
-	j := &b.jobs.finite
-	j.factor = 1 / b.resolve(scale).number(0)
-	j.bad.Store(false)
-	for _, g := range gradients {
-		device.CheckFloat("unscale", g.DType)
-		j.x = b.view("unscale", "gradient", g, g.Len)
-		b.pool.run(j, parts(g.Len))
-	}
-	if j.bad.Load() {
+	if !b.multiplyAll("unscale", gradients, 1/b.resolve(scale).number(0)) {
 		b.resolve(foundInf).setNumber(0, 1)
 	}
 }
 
+// multiplyAll multiplies all elements of a list, and reports whether all were
+// finite before.
+func (b *Backend) multiplyAll(name string, list []device.Array, factor float64) bool {
+	j := &b.jobs.finite
+	j.list = b.listed(name, j.list, &j.shares, list)
+	j.factor = factor
+	j.bad.Store(false)
+	b.pool.run(j, j.total())
+	return !j.bad.Load()
+}
+
 func (j *finiteJob) run(w *worker, part int) {
-	if j.x.kind == device.Float64 {
-		unscalePart[float64](w, j, part)
+	i, part := j.find(part)
+	x := j.list[i]
+	if x.kind == device.Float64 {
+		multiplyPart[float64](w, j, x, part)
 	} else {
-		unscalePart[float32](w, j, part)
+		multiplyPart[float32](w, j, x, part)
 	}
 }
 
-// unscalePart uses that x−x is 0 for finite numbers only.
-func unscalePart[T float](w *worker, j *finiteJob, part int) {
+// multiplyPart uses that x−x is 0 for finite numbers only.
+func multiplyPart[T float](w *worker, j *finiteJob, v view, part int) {
 	factor := T(j.factor)
-	runs(part, j.x.n, func(i, n int) {
-		x := load[T](w, slotA, j.x, i, n)
+	runs(part, v.n, func(i, n int) {
+		x := load[T](w, slotA, v, i, n)
 		var difference T
 		finite, done := simd.Unscale(single(x), float32(factor))
 		for k := done; k < n; k++ {
@@ -54,7 +60,7 @@ func unscalePart[T float](w *worker, j *finiteJob, part int) {
 		if !finite || difference != 0 {
 			j.bad.Store(true)
 		}
-		store(j.x, i, x)
+		store(v, i, x)
 	})
 }
 
@@ -81,10 +87,7 @@ func (b *Backend) UpdateScale(scale, tracker, foundInf device.Array, growth, bac
 // ClipByNorm implements device.Scaling.
 func (b *Backend) ClipByNorm(gradients []device.Array, norm device.Array, limit float64) {
 	factor := limit / (b.view("clip by norm", "norm", norm, 1).number(0) + 1e-6)
-	if factor >= 1 {
-		return
-	}
-	for _, g := range gradients {
-		b.Scale(g, g, factor)
+	if !(factor >= 1) { // so also when it is NaN
+		b.multiplyAll("clip by norm", gradients, factor)
 	}
 }

@@ -8,14 +8,21 @@ import (
 	"memtop/engine/device/cpu/simd"
 )
 
-// updateJob is one step of one parameter array.
+// updateJob is one step of a list of parameter arrays.
 type updateJob struct {
 	device.UpdatePlan
-	p, g, m, v, low view
-	scaleM, scaleV  view
+	list []updated
+	shares
 	// Adam's step size with the first bias correction in it, and the inverse
 	// root of the second.
 	size, root float64
+}
+
+// updated is one of the list.
+type updated struct {
+	p, g, m, v, low view
+	scaleM, scaleV  view
+	first           bool
 }
 
 // Update implements device.Optimizers.
@@ -24,16 +31,23 @@ func (b *Backend) Update(u device.UpdatePlan) {
 		return
 	}
 	j := &b.jobs.update
-	*j = updateJob{
-		UpdatePlan: u, p: b.resolve(u.P), g: b.resolve(u.G), m: b.resolve(u.M), v: b.resolve(u.V),
-		low: b.resolve(u.Low), scaleM: b.resolve(u.ScaleM), scaleV: b.resolve(u.ScaleV),
+	j.UpdatePlan, j.list = u, j.list[:0]
+	j.begin()
+	for i := range u.List {
+		x := &u.List[i]
+		j.list = append(j.list, updated{
+			p: b.resolve(x.P), g: b.resolve(x.G), m: b.resolve(x.M), v: b.resolve(x.V), low: b.resolve(x.Low),
+			scaleM: b.resolve(x.ScaleM), scaleV: b.resolve(x.ScaleV), first: x.First,
+		})
+		j.add(parts(x.P.Len))
 	}
 	if !u.Step.Absent() {
 		t := b.resolve(u.Step).number(0)
 		j.size = u.LR / (1 - math.Pow(u.Beta1, t))
 		j.root = 1 / math.Sqrt(1-math.Pow(u.Beta2, t))
 	}
-	b.pool.run(j, parts(j.p.n))
+	b.pool.run(j, j.total())
+	j.List = nil // the caller's
 }
 
 // isSet says whether a flag is given and not 0.
@@ -43,35 +57,37 @@ func (b *Backend) isSet(name string, flag device.Array) bool {
 }
 
 func (j *updateJob) run(w *worker, part int) {
+	i, part := j.find(part)
+	x := &j.list[i]
 	switch {
 	case j.Rule.InBytes():
-		j.runBytes(w, part)
-	case j.p.kind == device.Float64:
-		updatePart[float64](w, j, part)
+		j.runBytes(w, x, part)
+	case x.p.kind == device.Float64:
+		updatePart[float64](w, j, x, part)
 	default:
-		updatePart[float32](w, j, part)
+		updatePart[float32](w, j, x, part)
 	}
 }
 
-func updatePart[T float](w *worker, j *updateJob, part int) {
-	runs(part, j.p.n, func(i, n int) {
-		p, g := slice[T](j.p, i, n), load[T](w, slotA, j.g, i, n)
+func updatePart[T float](w *worker, j *updateJob, x *updated, part int) {
+	runs(part, x.p.n, func(i, n int) {
+		p, g := slice[T](x.p, i, n), load[T](w, slotA, x.g, i, n)
 		switch j.Rule {
 		case device.SGD:
-			if j.m.absent() {
+			if x.m.absent() {
 				plainSGD(p, g, T(j.LR), T(j.WeightDecay))
 			} else {
-				momentumSGD(j, p, g, slice[T](j.m, i, n))
+				momentumSGD(j, p, g, slice[T](x.m, i, n), x.first)
 			}
 		case device.Adam, device.AdamW:
-			adamRun(j, p, g, slice[T](j.m, i, n), slice[T](j.v, i, n))
+			adamRun(j, p, g, slice[T](x.m, i, n), slice[T](x.v, i, n))
 		case device.Lion:
-			lionRun(j, p, g, slice[T](j.m, i, n))
+			lionRun(j, p, g, slice[T](x.m, i, n))
 		default:
 			panic(fmt.Sprintf("cpu: update: rule %v", j.Rule))
 		}
-		if !j.low.absent() {
-			narrow(j.low, i, p)
+		if !x.low.absent() {
+			narrow(x.low, i, p)
 		}
 	})
 }
@@ -83,12 +99,12 @@ func plainSGD[T float](p, g []T, lr, decay T) {
 	}
 }
 
-func momentumSGD[T float](j *updateJob, p, g, m []T) {
+func momentumSGD[T float](j *updateJob, p, g, m []T, first bool) {
 	lr, decay, momentum, undamped := T(j.LR), T(j.WeightDecay), T(j.Momentum), T(1-j.Dampening)
 	g, m = g[:len(p)], m[:len(p)]
 	for i := range p {
 		d := g[i] + decay*p[i]
-		if j.First {
+		if first {
 			m[i] = d
 		} else {
 			m[i] = momentum*m[i] + undamped*d

@@ -3,6 +3,7 @@ package cpu
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"memtop/engine/device"
@@ -11,7 +12,9 @@ import (
 // trial is a parameter with a gradient for every step.
 type trial struct {
 	r         *rig
-	update    device.Update
+	update    device.Update    // its constants
+	operands  device.Parameter // without the rule's state
+	list      [1]device.Parameter
 	p         []float64 // the reference's parameters
 	gradients [][]float64
 }
@@ -19,11 +22,12 @@ type trial struct {
 const trialSteps = 5
 
 func newTrial(r *rig, kind, gradient device.DType, n int) *trial {
-	x := &trial{r: r, update: device.Update{
-		P: r.normals(kind, n), G: r.array(gradient, n), LR: 0.01, WeightDecay: 0.1,
-		Step: r.put(device.Float32, 0), FoundInf: r.put(device.Float32, 0), Low: r.array(device.BFloat16, n),
-	}}
-	x.p = r.get(x.update.P)
+	x := &trial{
+		r:        r,
+		operands: device.Parameter{P: r.normals(kind, n), G: r.array(gradient, n), Low: r.array(device.BFloat16, n)},
+		update:   device.Update{LR: 0.01, WeightDecay: 0.1, Step: r.put(device.Float32, 0), FoundInf: r.put(device.Float32, 0)},
+	}
+	x.p = r.get(x.operands.P)
 	for range trialSteps {
 		x.gradients = append(x.gradients, r.get(r.normals(gradient, n)))
 	}
@@ -35,21 +39,23 @@ func newTrial(r *rig, kind, gradient device.DType, n int) *trial {
 func (x *trial) run(t *testing.T, tolerance float64, step func(i int), reference func(step, i int, p, g float64) float64) {
 	t.Helper()
 	for s, g := range x.gradients {
-		x.r.set(x.update.G, g)
+		x.r.set(x.operands.G, g)
 		x.r.AdvanceStep(x.update.Step, x.update.FoundInf)
 		step(s)
 		for i := range x.p {
 			x.p[i] = reference(s, i, x.p[i], g[i])
 		}
 	}
-	near(t, "parameters", x.r.get(x.update.P), x.p, tolerance)
-	near(t, "low precision copy", x.r.get(x.update.Low), x.r.get(x.update.P), 0x1p-8)
+	near(t, "parameters", x.r.get(x.operands.P), x.p, tolerance)
+	near(t, "low precision copy", x.r.get(x.operands.Low), x.r.get(x.operands.P), 0x1p-8)
 }
 
-// by takes a step by u's rule, state and constants.
-func (x *trial) by(u device.Update) {
-	own := x.update
-	u.P, u.G, u.LR, u.WeightDecay, u.Step, u.FoundInf, u.Low = own.P, own.G, own.LR, own.WeightDecay, own.Step, own.FoundInf, own.Low
+// by takes a step by u's rule and constants, with state.
+func (x *trial) by(u device.Update, state device.Parameter) {
+	own := x.operands
+	state.P, state.G, state.Low = own.P, own.G, own.Low
+	x.list[0] = state
+	u.LR, u.WeightDecay, u.Step, u.FoundInf, u.List = x.update.LR, x.update.WeightDecay, x.update.Step, x.update.FoundInf, x.list[:]
 	x.r.Update(u.Plan())
 }
 
@@ -57,7 +63,7 @@ func (x *trial) by(u device.Update) {
 func (x *trial) fewOff(t *testing.T, tolerance float64) {
 	t.Helper()
 	off := 0
-	for i, got := range x.r.get(x.update.P) {
+	for i, got := range x.r.get(x.operands.P) {
 		if math.Abs(got-x.p[i]) > tolerance*(1+math.Abs(x.p[i])) {
 			off++
 		}
@@ -85,7 +91,7 @@ func eachTrial(t *testing.T, test func(t *testing.T, x *trial, tolerance float64
 }
 
 func (x *trial) state() device.Array {
-	a := x.r.array(x.update.P.DType, x.update.P.Len)
+	a := x.r.array(x.operands.P.DType, x.operands.P.Len)
 	x.r.Fill(a, 0)
 	return a
 }
@@ -100,9 +106,9 @@ func TestSGD(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			eachTrial(t, func(t *testing.T, x *trial, tolerance float64) {
 				t.Helper()
-				u.M = x.state()
+				state := device.Parameter{M: x.state()}
 				m := make([]float64, len(x.p))
-				x.run(t, tolerance, func(s int) { u.First = s == 0; x.by(u) }, func(s, i int, p, g float64) float64 {
+				x.run(t, tolerance, func(s int) { state.First = s == 0; x.by(u, state) }, func(s, i int, p, g float64) float64 {
 					g += 0.1 * p
 					if u.Momentum != 0 {
 						m[i] = u.Momentum*m[i] + (1-u.Dampening)*g
@@ -127,12 +133,12 @@ func TestAdamAndAdamW(t *testing.T) {
 		t.Run(fmt.Sprintf("decoupled decay %v", decoupled), func(t *testing.T) {
 			eachTrial(t, func(t *testing.T, x *trial, tolerance float64) {
 				t.Helper()
-				u := device.Update{Rule: device.Adam, M: x.state(), V: x.state(), Beta1: 0.9, Beta2: 0.95, Eps: 1e-8}
+				u, state := device.Update{Rule: device.Adam, Beta1: 0.9, Beta2: 0.95, Eps: 1e-8}, device.Parameter{M: x.state(), V: x.state()}
 				if decoupled {
 					u.Rule = device.AdamW
 				}
 				m, v := make([]float64, len(x.p)), make([]float64, len(x.p))
-				x.run(t, tolerance, func(int) { x.by(u) }, func(s, i int, p, g float64) float64 {
+				x.run(t, tolerance, func(int) { x.by(u, state) }, func(s, i int, p, g float64) float64 {
 					if decoupled {
 						p -= 0.01 * 0.1 * p
 					} else {
@@ -156,9 +162,9 @@ func adamStep(s int, m, v *float64, g float64) float64 {
 func TestLion(t *testing.T) {
 	eachTrial(t, func(t *testing.T, x *trial, tolerance float64) {
 		t.Helper()
-		u := device.Update{Rule: device.Lion, M: x.state(), Beta1: 0.9, Beta2: 0.99}
+		u, state := device.Update{Rule: device.Lion, Beta1: 0.9, Beta2: 0.99}, device.Parameter{M: x.state()}
 		m := make([]float64, len(x.p))
-		x.run(t, 5e-2, func(int) { x.by(u) }, func(_, i int, p, g float64) float64 {
+		x.run(t, 5e-2, func(int) { x.by(u, state) }, func(_, i int, p, g float64) float64 {
 			d := math.Copysign(1, 0.9*m[i]+0.1*g)
 			m[i] = 0.99*m[i] + 0.01*g
 			return p - 0.01*(d+0.1*p)
@@ -173,16 +179,15 @@ func TestAdamW8FollowsAdamWWithRoundedMoments(t *testing.T) {
 			r := newRig(t, 2)
 			x := newTrial(r, device.Float32, device.Float32, n)
 			blocks := device.QuantBlocks(n)
-			u := device.Update{
-				Rule: device.AdamW8, M: r.array(device.UInt8, n), V: r.array(device.UInt8, n),
-				ScaleM: r.array(device.Float32, blocks), ScaleV: r.array(device.Float32, blocks), Beta1: 0.9, Beta2: 0.95, Eps: 1e-8,
+			u, state := device.Update{Rule: device.AdamW8, Beta1: 0.9, Beta2: 0.95, Eps: 1e-8}, device.Parameter{
+				M: r.array(device.UInt8, n), V: r.array(device.UInt8, n), ScaleM: r.array(device.Float32, blocks), ScaleV: r.array(device.Float32, blocks),
 			}
-			r.Fill(u.M, device.ZeroM)
-			r.Fill(u.V, device.ZeroV)
-			r.Fill(u.ScaleM, 0)
-			r.Fill(u.ScaleV, 0)
+			r.Fill(state.M, device.ZeroM)
+			r.Fill(state.V, device.ZeroV)
+			r.Fill(state.ScaleM, 0)
+			r.Fill(state.ScaleV, 0)
 			m, v := make([]float64, n), make([]float64, n)
-			x.run(t, 2e-2, func(int) { x.by(u) }, func(s, i int, p, g float64) float64 {
+			x.run(t, 2e-2, func(int) { x.by(u, state) }, func(s, i int, p, g float64) float64 {
 				p -= 0.01*0.1*p + adamStep(s, &m[i], &v[i], g)
 				if i == n-1 {
 					roundBlocks(m, true)
@@ -242,19 +247,66 @@ func TestQuantizerFindsTheNearestValue(t *testing.T) {
 	}
 }
 
+// A list gives the bits of its parameters one by one, whatever the number of workers.
+func TestAListIsUpdatedAsItsParametersAre(t *testing.T) {
+	sizes := []int{0, 1, 300, partSize, partSize + 1, 3*partSize + 7, 5}
+	step := func(threads int, rule device.Rule, together bool) (bits [][]float64) {
+		r := newRig(t, threads)
+		u := device.Update{Rule: rule, LR: 0.01, WeightDecay: 0.1, Momentum: 0.9, Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, Step: r.put(device.Float32, 1)}
+		for _, n := range sizes {
+			x := device.Parameter{P: r.normals(device.Float32, n), G: r.normals(device.BFloat16, n), Low: r.array(device.Float16, n)}
+			for _, a := range []*device.Array{&x.M, &x.V} {
+				if *a = r.array(device.Float32, n); rule.InBytes() {
+					*a = r.array(device.UInt8, n)
+				}
+				r.Fill(*a, 0)
+			}
+			x.ScaleM, x.ScaleV = r.array(device.Float32, device.QuantBlocks(n)), r.array(device.Float32, device.QuantBlocks(n))
+			r.Fill(x.ScaleM, 0)
+			r.Fill(x.ScaleV, 0)
+			u.List = append(u.List, x)
+		}
+		if list := u.List; together {
+			r.Update(u.Plan())
+		} else {
+			for i := range list {
+				u.List = list[i : i+1]
+				r.Update(u.Plan())
+			}
+			u.List = list
+		}
+		for _, x := range u.List {
+			for _, a := range []device.Array{x.P, x.M, x.V, x.Low} {
+				bits = append(bits, r.get(a))
+			}
+		}
+		return bits
+	}
+	for _, rule := range device.Rules() {
+		want := step(1, rule, false)
+		for _, threads := range []int{1, 2, 5} {
+			for i, got := range step(threads, rule, true) {
+				if !slices.Equal(got, want[i]) {
+					t.Errorf("%v with %d workers: array %d of the list is not that of a step alone", rule, threads, i)
+				}
+			}
+		}
+	}
+}
+
 func TestAFoundInfinitySkipsTheWholeStep(t *testing.T) {
 	r := newRig(t, 2)
 	x := newTrial(r, device.Float32, device.Float32, 1000)
-	r.set(x.update.G, x.gradients[0])
+	r.set(x.operands.G, x.gradients[0])
 	r.set(x.update.FoundInf, []float64{1})
 	m, v := x.state(), x.state()
 	r.AdvanceStep(x.update.Step, x.update.FoundInf)
 	for _, rule := range device.Rules() {
 		if !rule.InBytes() {
-			x.by(device.Update{Rule: rule, M: m, V: v, Beta1: 0.9, Beta2: 0.99, Eps: 1e-8})
+			x.by(device.Update{Rule: rule, Beta1: 0.9, Beta2: 0.99, Eps: 1e-8}, device.Parameter{M: m, V: v})
 		}
 	}
-	near(t, "parameters", r.get(x.update.P), x.p, 0)
+	near(t, "parameters", r.get(x.operands.P), x.p, 0)
 	near(t, "moment", r.get(m), make([]float64, 1000), 0)
 	near(t, "step", r.get(x.update.Step), []float64{0}, 0)
 }

@@ -55,6 +55,11 @@ func (m *Meter) OpenHost() (alloc.Driver, device.Backend, error) {
 // move counts an operation that reads or writes all of these.
 func (m *Meter) move(kind Kind, arrays ...device.Array) {
 	m.Work[Operations]++
+	m.count(kind, arrays...)
+}
+
+// count counts the bytes of operands.
+func (m *Meter) count(kind Kind, arrays ...device.Array) {
 	for _, a := range arrays {
 		m.Work[kind] += float64(int64(a.Len) * a.DType.Size())
 	}
@@ -124,13 +129,15 @@ func (m *Meter) attend(p *device.AttentionPlan, times int) {
 
 // Update counts bytes, or elements where their state is in eight bits.
 func (m *Meter) Update(p device.UpdatePlan) {
-	if p.Rule.InBytes() {
-		m.Work[Operations]++
-		m.Work[UpdatedBytes] += float64(p.P.Len)
-	} else {
-		m.move(Updated, p.P, p.P, p.G, p.M, p.M, p.V, p.V, p.Low)
+	m.Work[Operations]++
+	for i := range p.List {
+		x := &p.List[i]
+		if p.Rule.InBytes() {
+			m.Work[UpdatedBytes] += float64(x.P.Len)
+			continue
+		}
+		m.count(Updated, x.P, x.G, x.M, x.V, x.Low)
 	}
-	m.Backend.Update(p)
 }
 
 // Send counts bytes.

@@ -39,7 +39,9 @@ func TestWorkIsCountedByKind(t *testing.T) {
 			func(m *Meter) { m.Send(device.Buffer{}, device.Buffer{Bytes: 64}) }, Work{Crossed: 64},
 		},
 		"an update in eight bits": {
-			func(m *Meter) { m.Update(device.UpdatePlan{Update: device.Update{Rule: device.AdamW8, P: full}}) },
+			func(m *Meter) {
+				m.Update(device.UpdatePlan{Update: device.Update{Rule: device.AdamW8, List: []device.Parameter{{P: full}}}})
+			},
 			Work{UpdatedBytes: 100, Operations: 1},
 		},
 	}

@@ -43,7 +43,8 @@ type Compute struct {
 	band    int64 // the bytes of scratch that a band of scores may take
 	rows    int   // the most output rows of a band of a convolution
 	hopper  hopper
-	last    Launch      // reused for the next
+	update  updateArgs  // reused for the next
+	last    Launch      // the same
 	args    [512]uint64 // memory of last.Args
 }
 

@@ -31,12 +31,16 @@ func TestLaunchingAllocatesNothing(t *testing.T) {
 	for i := range list {
 		list[i] = nowhere(device.Float32, 1000)
 	}
+	parameters := make([]device.Parameter, 200)
+	for i := range parameters {
+		parameters[i] = device.Parameter{P: list[0], G: list[1], M: list[2], V: list[3]}
+	}
 	got := testing.AllocsPerRun(10, func() {
 		c.Binary(device.Add, x, x, x)
 		c.Norm2(one, list)
 		c.Reduce(device.Sum, nowhere(device.Float32, 1024), x, 1, 1024, 1024)
 		c.MatMul(device.MatMul{C: x, A: x, B: x, M: 1024, N: 1024, K: 1024}.Plan())
-		c.Update(device.Update{Rule: device.AdamW, P: list[0], G: list[1], Step: one, M: list[2], V: list[3]}.Plan())
+		c.Update(device.Update{Rule: device.AdamW, List: parameters, Step: one}.Plan())
 		h := device.Heads{Array: x, BatchStride: 1 << 19, HeadStride: 64, RowStride: 1024}
 		c.Attention(device.Attention{
 			Kind: device.Flash, Batch: 2, Heads: 16, Queries: 512, Keys: 512, Dim: 64, Q: h, K: h, V: h, O: h,
@@ -48,6 +52,37 @@ func TestLaunchingAllocatesNothing(t *testing.T) {
 	}
 	if q.launches == 0 {
 		t.Error("nothing was launched")
+	}
+}
+
+// GPT-2 has 148 parameters.
+func TestAListOfParametersTakesFewLaunches(t *testing.T) {
+	x, one := nowhere(device.Float32, 1000), nowhere(device.Float32, 1)
+	arrays, parameters := make([]device.Array, 148), make([]device.Parameter, 148)
+	for i := range parameters {
+		arrays[i], parameters[i] = x, device.Parameter{P: x, G: x, M: x, V: x, Low: nowhere(device.BFloat16, 1000)}
+	}
+	tests := map[string]struct {
+		do   func(c *kernels.Compute)
+		want int
+	}{
+		"a step": {func(c *kernels.Compute) {
+			c.Update(device.Update{Rule: device.AdamW, List: parameters, Step: one}.Plan())
+		}, 3},
+		"the norm":            {func(c *kernels.Compute) { c.Norm2(one, arrays) }, 2},
+		"clipping":            {func(c *kernels.Compute) { c.ClipByNorm(arrays, one, 1) }, 1},
+		"the end of a scale":  {func(c *kernels.Compute) { c.Unscale(arrays, one, one) }, 1},
+		"a step without any":  {func(c *kernels.Compute) { c.Update(device.Update{Rule: device.SGD}.Plan()) }, 0},
+		"one of no elements":  {func(c *kernels.Compute) { c.ClipByNorm([]device.Array{{}}, one, 1) }, 0},
+		"the norm of nothing": {func(c *kernels.Compute) { c.Norm2(one, nil) }, 1},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			q, c := newCounting()
+			if test.do(c); q.launches != test.want {
+				t.Errorf("%d launches, want %d", q.launches, test.want)
+			}
+		})
 	}
 }
 
@@ -74,10 +109,12 @@ func TestWrongSizesAndTypesPanic(t *testing.T) {
 		"indexes that are no numbers":     func() { c.Gather(f, f, f, 6, 1) },
 		"a matrix beyond its memory":      func() { c.MatMul(device.MatMul{C: f, A: f, B: f, M: 2, N: 3, K: 4}.Plan()) },
 		"rows that overlap":               func() { c.MatMul(device.MatMul{C: f, A: f, B: f, M: 2, N: 2, K: 3, LDA: 2}.Plan()) },
-		"parameters in half precision":    func() { c.Update(device.Update{Rule: device.Lion, P: nowhere(device.Float16, 6), G: f}.Plan()) },
-		"a probability of 1":              func() { c.Dropout(f, f, device.Array{}, 1, device.Seed{}) },
-		"a group of no elements":          func() { c.Reduce(device.Mean, f, device.Array{}, 2, 0, 3) },
-		"a step that is no scalar":        func() { c.AdvanceStep(f, device.Array{}) },
+		"parameters in half precision": func() {
+			c.Update(device.Update{Rule: device.Lion, List: []device.Parameter{{P: nowhere(device.Float16, 6), G: f}}}.Plan())
+		},
+		"a probability of 1":       func() { c.Dropout(f, f, device.Array{}, 1, device.Seed{}) },
+		"a group of no elements":   func() { c.Reduce(device.Mean, f, device.Array{}, 2, 0, 3) },
+		"a step that is no scalar": func() { c.AdvanceStep(f, device.Array{}) },
 	}
 	for name, do := range tests {
 		t.Run(name, func(t *testing.T) {

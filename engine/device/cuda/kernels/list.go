@@ -4,14 +4,14 @@ import "memtop/engine/device"
 
 // The arrays that one launch takes, and the elements of one block.
 const (
-	listItems = 96
+	listItems = 160
 	listPart  = 16384
 )
 
 type listItem struct {
 	Addr        uint64
 	Len         int64
-	Type, First int32
+	Type, Begin int32
 }
 
 type listArgs struct {

@@ -6,36 +6,59 @@ import (
 	"memtop/engine/device"
 )
 
-// updatePart is how many elements a block of an update has.
-const updatePart = 4096
+// The parameters that one launch takes: as many as its arguments hold. A block has
+// updatePart elements of one of them, or as many as share a scale.
+const (
+	updateItems = 52
+	updatePart  = 4096
+)
 
-type updateArgs struct {
-	P, G, M, V, Low, Step, Found                                         device.Array
-	LR, Decay, Beta1, Beta2, LogBeta1, LogBeta2, Eps, Momentum, Undamped float64
-	Rule, Nesterov, First                                                int32
+type updateItem struct {
+	P, G, M, V, ScaleM, ScaleV, Low uint64 // addresses, 0 of what there is not
+	Len                             int64
+	Begin                           int32 // the first block that works on this one
+	GradType, LowType, First        uint8
 }
 
-type update8Args struct {
-	P, G, M, V, ScaleM, ScaleV, Low, Step, Found     device.Array
-	LR, Decay, Beta1, Beta2, LogBeta1, LogBeta2, Eps float64
+type updateArgs struct {
+	Item                                                                 [updateItems]updateItem
+	LR, Decay, Beta1, Beta2, LogBeta1, LogBeta2, Eps, Momentum, Undamped float64
+	Step, Found                                                          uint64 // addresses, 0 of what there is not
+	Count, Rule, Nesterov                                                int32
 }
 
 // Update implements device.Optimizers.
 func (c *Compute) Update(u device.UpdatePlan) {
-	log1, log2 := math.Log(u.Beta1), math.Log(u.Beta2)
+	k, part, threads := pick(u.Wide(), UpdateWide, Update), updatePart, uint32(blockThreads)
 	if u.Rule.InBytes() {
-		launch(c, Update8, line(device.QuantBlocks(u.P.Len)), device.QuantBlock, 0, update8Args{
-			P: u.P, G: u.G, M: u.M, V: u.V, ScaleM: u.ScaleM, ScaleV: u.ScaleV, Low: u.Low, Step: u.Step, Found: u.FoundInf,
-			LR: u.LR, Decay: u.WeightDecay, Beta1: u.Beta1, Beta2: u.Beta2, LogBeta1: log1, LogBeta2: log2, Eps: u.Eps,
-		})
-		return
+		k, part, threads = Update8, device.QuantBlock, device.QuantBlock
 	}
-	k := pick(u.P.DType == device.Float64, UpdateWide, Update)
-	launch(c, k, line(ceil(u.P.Len, updatePart)), blockThreads, 0, updateArgs{
-		P: u.P, G: u.G, M: u.M, V: u.V, Low: u.Low, Step: u.Step, Found: u.FoundInf,
-		LR: u.LR, Decay: u.WeightDecay, Beta1: u.Beta1, Beta2: u.Beta2, LogBeta1: log1, LogBeta2: log2, Eps: u.Eps,
-		Momentum: u.Momentum, Undamped: 1 - u.Dampening, Rule: int32(u.Rule), Nesterov: flag(u.Nesterov), First: flag(u.First),
-	})
+	a := &c.update
+	*a = updateArgs{
+		LR: u.LR, Decay: u.WeightDecay, Beta1: u.Beta1, Beta2: u.Beta2, LogBeta1: math.Log(u.Beta1), LogBeta2: math.Log(u.Beta2),
+		Eps: u.Eps, Momentum: u.Momentum, Undamped: 1 - u.Dampening, Step: u.Step.Addr, Found: u.FoundInf.Addr,
+		Rule: int32(u.Rule), Nesterov: flag(u.Nesterov),
+	}
+	blocks := 0
+	for i := range u.List {
+		if x := &u.List[i]; x.P.Len > 0 {
+			a.Item[a.Count] = itemOf(x, blocks)
+			a.Count++
+			blocks += ceil(x.P.Len, part)
+		}
+		if a.Count == updateItems || i == len(u.List)-1 {
+			launch(c, k, line(blocks), threads, 0, *a)
+			a.Count, blocks = 0, 0
+		}
+	}
+}
+
+// itemOf is a parameter whose blocks begin with this one.
+func itemOf(x *device.Parameter, begin int) updateItem {
+	return updateItem{
+		P: x.P.Addr, G: x.G.Addr, M: x.M.Addr, V: x.V.Addr, ScaleM: x.ScaleM.Addr, ScaleV: x.ScaleV.Addr, Low: x.Low.Addr,
+		Len: int64(x.P.Len), Begin: int32(begin), GradType: uint8(x.G.DType), LowType: uint8(x.Low.DType), First: uint8(flag(x.First)),
+	}
 }
 
 type advanceArgs struct{ Step, Found device.Array }

@@ -15,18 +15,27 @@ var updateTypes = map[string][3]device.DType{
 	"float64, for gradient checks": {device.Float64, device.Float64, device.Float32},
 }
 
-// stepped makes a step for every gradient, on one device; u has the rule, its
-// state and its constants.
-func (r *rig) stepped(c computer, p device.Array, gradients []device.Array, low device.DType, skip bool, u device.Update) {
+// stepped makes a step for every gradient of all parameters, on one device; u has
+// the rule and its constants, state makes the state of so many elements.
+func (r *rig) stepped(c computer, list, gradients []device.Array, low device.DType, skip bool, u device.Update, state func(n int) device.Parameter) {
 	found := 0.0
 	if skip {
 		found = 1
 	}
-	u.P, u.LR, u.WeightDecay, u.Step = r.changed(p), 0.01, 0.1, r.output(device.Float32, 1)
-	u.FoundInf, u.Low = r.put(device.Float32, found), r.output(low, p.Len)
+	u.LR, u.WeightDecay, u.Step, u.FoundInf = 0.01, 0.1, r.output(device.Float32, 1), r.put(device.Float32, found)
+	for i, p := range list {
+		x := state(p.Len)
+		x.P, x.G = r.changed(p), device.Array{DType: gradients[0].DType}
+		if i%2 == 0 {
+			x.Low = r.output(low, p.Len)
+		}
+		u.List = append(u.List, x)
+	}
 	c.Fill(u.Step, 0)
 	for i, g := range gradients {
-		u.G, u.First = g, i == 0
+		for k := range u.List {
+			u.List[k].G, u.List[k].First = g.Slice(0, u.List[k].P.Len), i == 0
+		}
 		c.AdvanceStep(u.Step, u.FoundInf)
 		c.Update(u.Plan())
 	}
@@ -44,16 +53,16 @@ func TestOptimizers(t *testing.T) {
 					for range 5 {
 						gradients = append(gradients, r.normals(types[1], n))
 					}
-					r.agree(t, 4, func(c computer) { r.everyRule(c, p, gradients, types[2], skip) })
+					r.agree(t, 4, func(c computer) { r.everyRule(c, []device.Array{p}, gradients, types[2], skip) })
 				})
 			}
 		}
 	}
 }
 
-func (r *rig) everyRule(c computer, p device.Array, gradients []device.Array, low device.DType, skip bool) {
-	state := func() device.Array {
-		a := r.output(p.DType, p.Len)
+func (r *rig) everyRule(c computer, list, gradients []device.Array, low device.DType, skip bool) {
+	zeros := func(n int) device.Array {
+		a := r.output(list[0].DType, n)
 		c.Fill(a, 0)
 		return a
 	}
@@ -67,9 +76,39 @@ func (r *rig) everyRule(c computer, p device.Array, gradients []device.Array, lo
 		}
 	}
 	for _, by := range tries {
-		by.M, by.V = state(), state()
-		r.stepped(c, p, gradients, low, skip, by)
+		r.stepped(c, list, gradients, low, skip, by, func(n int) device.Parameter { return device.Parameter{M: zeros(n), V: zeros(n)} })
 	}
+}
+
+// A list is longer than one launch takes, and some of it has no elements.
+func TestOptimizersOfManyParameters(t *testing.T) {
+	r := newRig(t)
+	var list, gradients []device.Array
+	for i := range 130 {
+		list = append(list, r.normals(device.Float32, []int{0, 1, 257, 4096, 4097, 9001}[i%6]))
+	}
+	for range 2 {
+		gradients = append(gradients, r.normals(device.BFloat16, 9001))
+	}
+	r.agree(t, 4, func(c computer) { r.everyRule(c, list, gradients, device.BFloat16, false) })
+	r.agree(t, 20, func(c computer) { r.steppedInBytes(c, list, gradients) })
+}
+
+// steppedInBytes is stepped by AdamW8.
+func (r *rig) steppedInBytes(c computer, list, gradients []device.Array) {
+	filled := func(kind device.DType, n int, value float64) device.Array {
+		a := r.output(kind, n)
+		c.Fill(a, value)
+		return a
+	}
+	u := device.Update{Rule: device.AdamW8, Beta1: 0.9, Beta2: 0.999, Eps: 1e-8}
+	r.stepped(c, list, gradients, device.BFloat16, false, u, func(n int) device.Parameter {
+		blocks := device.QuantBlocks(n)
+		return device.Parameter{
+			M: filled(device.UInt8, n, device.ZeroM), V: filled(device.UInt8, n, device.ZeroV),
+			ScaleM: filled(device.Float32, blocks, 0), ScaleV: filled(device.Float32, blocks, 0),
+		}
+	})
 }
 
 func TestAdamW8(t *testing.T) {
@@ -79,23 +118,13 @@ func TestAdamW8(t *testing.T) {
 			for _, bad := range []float64{0, math.Inf(1), math.NaN()} {
 				t.Run(fmt.Sprintf("%d parameters, gradients in %v, with %v", n, gradient, bad), func(t *testing.T) {
 					r.seed(t.Name())
-					p, blocks := r.normals(device.Float32, n), device.QuantBlocks(n)
+					p := r.normals(device.Float32, n)
 					var gradients []device.Array
 					for range 4 {
 						gradients = append(gradients, r.normals(gradient, n))
 					}
 					r.cpu.Fill(gradients[2].Slice(n/2, 1), bad)
-					r.agree(t, 20, func(c computer) {
-						u := device.Update{
-							Rule: device.AdamW8, M: r.output(device.UInt8, n), V: r.output(device.UInt8, n), ScaleM: r.output(device.Float32, blocks),
-							ScaleV: r.output(device.Float32, blocks), Beta1: 0.9, Beta2: 0.999, Eps: 1e-8,
-						}
-						c.Fill(u.M, device.ZeroM)
-						c.Fill(u.V, device.ZeroV)
-						c.Fill(u.ScaleM, 0)
-						c.Fill(u.ScaleV, 0)
-						r.stepped(c, p, gradients, device.BFloat16, false, u)
-					})
+					r.agree(t, 20, func(c computer) { r.steppedInBytes(c, []device.Array{p}, gradients) })
 				})
 			}
 		}

@@ -51,3 +51,15 @@ template <typename F> DEVICE void each_quad(i64 base, i64 cols, F f) {
         f(from, (i32)(to - from));
     }
 }
+
+// item_of_block returns the one of count items that this block works on: the last
+// that begins with it or with a block before.
+template <typename Item> DEVICE i32 item_of_block(const Item *items, i32 count) {
+    i32 low = 0, high = count - 1, block = (i32)block_x();
+    while (low < high) {
+        i32 middle = (low + high + 1) / 2;
+        if (items[middle].begin <= block) low = middle;
+        else high = middle - 1;
+    }
+    return low;
+}

@@ -7,10 +7,10 @@ struct ListItem {
     u64 addr;
     i64 len;
     i32 type;
-    i32 first; // the first block that works on this array
+    i32 begin; // the first block that works on this array
 };
 
-const i32 list_items = 96, list_part = 16384;
+const i32 list_items = 160, list_part = 16384;
 
 struct ListArgs {
     ListItem item[list_items];
@@ -28,14 +28,8 @@ struct Part {
 };
 
 DEVICE Part part_of(const ListArgs &a) {
-    i32 low = 0, high = a.count - 1, block = (i32)block_x();
-    while (low < high) {
-        i32 middle = (low + high + 1) / 2;
-        if (a.item[middle].first <= block) low = middle;
-        else high = middle - 1;
-    }
-    const ListItem &item = a.item[low];
-    i64 from = (i64)(block - item.first) * list_part, to = from + list_part;
+    const ListItem &item = a.item[item_of_block(a.item, a.count)];
+    i64 from = (i64)(block_x() - item.begin) * list_part, to = from + list_part;
     return {{item.addr, item.len, (u8)item.type}, from, to < item.len ? to : item.len};
 }
 

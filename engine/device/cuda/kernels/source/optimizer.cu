@@ -1,14 +1,24 @@
-// Steps of the optimizers, in place.
+// Steps of the optimizers, in place: of a list of parameters with one launch.
 #pragma once
 #include "block.h"
 #include "number.h"
 
 enum Rule { sgd, adam, adamw, lion };
 
+struct UpdateItem {
+    u64 p, g, m, v, scale_m, scale_v, low; // addresses, 0 of what there is not
+    i64 len;
+    i32 begin; // the first block that works on this parameter
+    u8 grad_type, low_type, first;
+};
+
+const i32 update_items = 52;
+
 struct UpdateArgs {
-    Array p, g, m, v, low, step, found;
+    UpdateItem item[update_items];
     double lr, decay, beta1, beta2, log_beta1, log_beta2, eps, momentum, undamped;
-    i32 rule, nesterov, first;
+    u64 step, found; // addresses, 0 of what there is not
+    i32 count, rule, nesterov;
 };
 
 // Correction is Adam's step size with the first bias correction in it, and the
@@ -18,13 +28,13 @@ struct Correction {
 };
 
 // skips reports whether the step is left out.
-DEVICE bool skips(const Array &found) { return present(found) && element<float>(found, 0) != 0; }
+DEVICE bool skips(u64 found) { return found && *(const float *)found != 0; }
 
 // correction is computed once in a block.
-DEVICE Correction correction(const Array &step, double lr, double log_beta1, double log_beta2) {
+DEVICE Correction correction(u64 step, double lr, double log_beta1, double log_beta2) {
     SHARED(Correction, c);
     if (thread_id() == 0) {
-        double t = (double)element<float>(step, 0);
+        double t = (double)*(const float *)step;
         c.size = lr / (1 - math::exp(t * log_beta1));
         c.root = 1 / root(1 - math::exp(t * log_beta2));
     }
@@ -37,10 +47,10 @@ template <typename T> struct Moments {
     T p, m, v;
 };
 
-template <typename T> DEVICE void step_sgd(const UpdateArgs &a, Moments<T> &x, T g) {
+template <typename T> DEVICE void step_sgd(const UpdateArgs &a, const UpdateItem &item, Moments<T> &x, T g) {
     T d = g + (T)a.decay * x.p;
-    if (present(a.m)) {
-        x.m = a.first ? d : (T)a.momentum * x.m + (T)a.undamped * d;
+    if (item.m) {
+        x.m = item.first ? d : (T)a.momentum * x.m + (T)a.undamped * d;
         d = a.nesterov ? d + (T)a.momentum * x.m : x.m;
     }
     x.p -= (T)a.lr * d;
@@ -74,25 +84,29 @@ template <typename T> DEVICE void update(const UpdateArgs &a) {
         f = {a.rule == adam ? (T)a.decay : (T)0, a.rule == adam ? (T)1 : (T)(1 - a.lr * a.decay), (T)a.beta1, (T)(1 - a.beta1),
              (T)a.beta2, (T)(1 - a.beta2), (T)a.eps, (T)c.size, (T)c.root};
     }
-    i64 from = (i64)block_x() * update_part, to = from + update_part < a.p.len ? from + update_part : a.p.len;
+    const UpdateItem &item = a.item[item_of_block(a.item, a.count)];
+    const u8 type = sizeof(T) == 4 ? float32 : float64;
+    const Array ps = {item.p, item.len, type}, gs = {item.g, item.len, item.grad_type}, ms = {item.m, item.len, type},
+                vs = {item.v, item.len, type}, lows = {item.low, item.len, item.low_type};
+    i64 from = (i64)(block_x() - item.begin) * update_part, to = from + update_part < item.len ? from + update_part : item.len;
     for (i64 i = from + thread_id() * 4; i < to; i += 4 * block_size()) {
         i32 n = (i32)(to - i < 4 ? to - i : 4);
         T p[4], g[4], m[4] = {0, 0, 0, 0}, v[4] = {0, 0, 0, 0};
-        load4(p, a.p, i, n);
-        load4(g, a.g, i, n);
-        if (present(a.m)) load4(m, a.m, i, n);
-        if (present(a.v)) load4(v, a.v, i, n);
+        load4(p, ps, i, n);
+        load4(g, gs, i, n);
+        if (present(ms)) load4(m, ms, i, n);
+        if (present(vs)) load4(v, vs, i, n);
         UNROLLED for (i32 k = 0; k < 4; k++) {
             Moments<T> x = {p[k], m[k], v[k]};
-            if (a.rule == sgd) step_sgd(a, x, g[k]);
+            if (a.rule == sgd) step_sgd(a, item, x, g[k]);
             else if (a.rule == lion) step_lion(a, x, g[k]);
             else step_adam(f, x, g[k]);
             p[k] = x.p, m[k] = x.m, v[k] = x.v;
         }
-        store4(a.p, i, n, p);
-        if (present(a.m)) store4(a.m, i, n, m);
-        if (present(a.v)) store4(a.v, i, n, v);
-        if (present(a.low)) store4(a.low, i, n, p);
+        store4(ps, i, n, p);
+        if (present(ms)) store4(ms, i, n, m);
+        if (present(vs)) store4(vs, i, n, v);
+        if (present(lows)) store4(lows, i, n, p);
     }
 }
 
@@ -104,5 +118,5 @@ struct AdvanceArgs {
 };
 
 KERNEL(advance, AdvanceArgs, 32) {
-    if (thread_id() == 0 && !skips(a.found)) element<float>(a.step, 0) += 1;
+    if (thread_id() == 0 && !skips(a.found.addr)) element<float>(a.step, 0) += 1;
 }

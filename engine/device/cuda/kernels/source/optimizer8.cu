@@ -31,11 +31,6 @@ constexpr QuantMaps quant_maps() {
 
 TABLE QuantMaps all_quant_maps = quant_maps();
 
-struct Update8Args {
-    Array p, g, m, v, scale_m, scale_v, low, step, found;
-    double lr, decay, beta1, beta2, log_beta1, log_beta2, eps;
-};
-
 // nearest returns the code of the value nearest to x, of two equally near the
 // lower. A code is right when x is nearer to its value than to the next.
 DEVICE u8 nearest(const float *map, float x) {
@@ -58,7 +53,7 @@ DEVICE u8 encode(const float *map, float x, float &scale) {
 }
 
 // update8 has a thread for every element of one block of the quantisation.
-KERNEL(update8, Update8Args, 256) {
+KERNEL(update8, UpdateArgs, 256) {
     SHARED(QuantMaps, maps);
     if (skips(a.found)) return;
     maps.signed_map[thread_id()] = all_quant_maps.signed_map[thread_id()];
@@ -66,24 +61,27 @@ KERNEL(update8, Update8Args, 256) {
     Correction c = correction(a.step, a.lr, a.log_beta1, a.log_beta2);
     AdamFactors<float> f = {0, (float)(1 - a.lr * a.decay), (float)a.beta1, (float)(1 - a.beta1), (float)a.beta2,
                             (float)(1 - a.beta2), (float)a.eps, (float)c.size, (float)c.root};
-    i64 i = (i64)block_x() * quant_block + thread_id();
-    bool mine = i < a.p.len;
+    const UpdateItem &item = a.item[item_of_block(a.item, a.count)];
+    const Array ps = {item.p, item.len, float32}, gs = {item.g, item.len, item.grad_type}, lows = {item.low, item.len, item.low_type};
+    u8 *ms = (u8 *)item.m, *vs = (u8 *)item.v;
+    i64 block = block_x() - item.begin, i = block * quant_block + thread_id();
+    float &old_m = ((float *)item.scale_m)[block], &old_v = ((float *)item.scale_v)[block];
+    bool mine = i < item.len;
     Moments<float> x = {0, 0, 0};
     if (mine) {
-        x = {element<float>(a.p, i), maps.signed_map[element<u8>(a.m, i)] * element<float>(a.scale_m, block_x()),
-             maps.unsigned_map[element<u8>(a.v, i)] * element<float>(a.scale_v, block_x())};
-        step_adam(f, x, load<float>(a.g, i));
+        x = {element<float>(ps, i), maps.signed_map[ms[i]] * old_m, maps.unsigned_map[vs[i]] * old_v};
+        step_adam(f, x, load<float>(gs, i));
     }
     float scale_m, scale_v;
     u8 m = encode(maps.signed_map, x.m, scale_m), v = encode(maps.unsigned_map, x.v, scale_v);
     if (mine) {
-        element<float>(a.p, i) = x.p;
-        element<u8>(a.m, i) = m;
-        element<u8>(a.v, i) = v;
-        if (present(a.low)) store(a.low, i, x.p);
+        element<float>(ps, i) = x.p;
+        ms[i] = m;
+        vs[i] = v;
+        if (present(lows)) store(lows, i, x.p);
     }
     if (thread_id() == 0) {
-        element<float>(a.scale_m, block_x()) = scale_m;
-        element<float>(a.scale_v, block_x()) = scale_v;
+        old_m = scale_m;
+        old_v = scale_v;
     }
 }
