@@ -54,7 +54,8 @@ type Device struct {
 	*Backend
 	blas *blas // nil when the library is not there
 	host *host // nil until OpenHost
-	// failed is the first failure that ended the context; nil while it lives.
+	// failed is the first failure after which the device is not used any more; nil
+	// while there is none.
 	failed atomic.Pointer[Error]
 }
 
@@ -236,7 +237,7 @@ func (d *Device) in(s Symbol, args ...uintptr) error {
 
 // note keeps the first failure that ended the context.
 func (d *Device) note(err error) error {
-	if e, ok := err.(*Error); ok && e.Result.sticky() { //nolint:errorlint // do returns it bare
+	if e, ok := err.(*Error); ok && e.Result.EndsContext() { //nolint:errorlint // do returns it bare
 		d.failed.CompareAndSwap(nil, e)
 	}
 	return err
@@ -253,8 +254,8 @@ func (d *Device) words(s Symbol, args ...uintptr) (uint64, error) {
 	return w, d.note(err)
 }
 
-// Failed returns the failure that ended the device's context, nil while it
-// lives. Safe for concurrent use.
+// Failed returns the failure that ended the use of the device, nil while it
+// works. Safe for concurrent use.
 func (d *Device) Failed() error {
 	if e := d.failed.Load(); e != nil {
 		return e

@@ -1,6 +1,7 @@
 package cuda
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 
@@ -34,11 +35,16 @@ func (m *Memory) Malloc(size int64) (uint64, error) {
 // of the context it does nothing.
 func (m *Memory) Free(addr uint64) { m.must(m.device.in(cuMemFree, uintptr(addr))) }
 
-// must panics on a failure that only a bug can cause. A context that has ended
-// refuses every call, which is no bug.
+// must is for calls that fail only by a bug, and then panics, or because the
+// device does not work any more: then every later call returns that failure.
 func (m *Memory) must(err error) {
-	if err != nil && m.device.Failed() == nil {
+	var e *Error
+	switch {
+	case err == nil || m.device.Failed() != nil:
+	case !errors.As(err, &e) || consequences[e.Result] == provesBug:
 		panic(fmt.Sprintf("cuda: %v", err))
+	default:
+		m.device.failed.CompareAndSwap(nil, e)
 	}
 }
 
@@ -85,7 +91,8 @@ func (m *Memory) event() (alloc.Event, error) {
 func (m *Memory) EventReady(e alloc.Event) bool {
 	d := m.device
 	defer d.leave()
-	if d.enter() != nil {
+	if err := d.enter(); err != nil {
+		m.must(err)
 		return true
 	}
 	r := d.Call(cuEventQuery, uintptr(e))

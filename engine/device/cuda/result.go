@@ -44,19 +44,51 @@ func (e *Error) Is(target error) bool {
 	return target == alloc.ErrNoMemory && e.Result == outOfMemory
 }
 
-// sticky reports whether a failure ends the context: nothing works after it
-// until the process begins anew. These are most failures of kernels (700 to 720)
-// and of the hardware (214, 220, 221, 226); the call that reports one need not be
-// the call that caused it.
-func (r Result) sticky() bool {
-	switch {
-	case r >= 700 && r <= 720 && r != 704 && r != 705 && r != 708 && r != 712 && r != 713:
-		return true
-	case r == 214, r == 220, r == 221, r == 226:
-		return true
-	}
-	return false
+// consequence is what a failure means for the calls after it.
+type consequence int
+
+const (
+	failsCall   consequence = iota // nothing: they may succeed
+	endsContext                    // they all fail, until the process begins anew
+	provesBug                      // the caller passed what it must not
+)
+
+// consequences follows the text of every result in the driver API's
+// documentation of CUresult (cuda.h of CUDA 13.2). A context ends where that
+// says that the process must be relaunched, or the context is destroyed or
+// cannot be used any more; the call that reports it need not be the call that
+// caused it. Of 214 and 220 it says no more than that an error of the hardware
+// was not corrected: what is computed afterwards cannot be trusted. A result
+// that is not listed fails its call.
+var consequences = map[Result]consequence{
+	1:   provesBug,   // INVALID_VALUE
+	3:   provesBug,   // NOT_INITIALIZED
+	4:   endsContext, // DEINITIALIZED
+	101: provesBug,   // INVALID_DEVICE
+	201: provesBug,   // INVALID_CONTEXT
+	214: endsContext, // ECC_UNCORRECTABLE
+	220: endsContext, // NVLINK_UNCORRECTABLE
+	226: endsContext, // CONTAINED
+	400: provesBug,   // INVALID_HANDLE
+	700: endsContext, // ILLEGAL_ADDRESS
+	702: endsContext, // LAUNCH_TIMEOUT
+	709: endsContext, // CONTEXT_IS_DESTROYED
+	710: endsContext, // ASSERT
+	713: provesBug,   // HOST_MEMORY_NOT_REGISTERED
+	714: endsContext, // HARDWARE_STACK_ERROR
+	715: endsContext, // ILLEGAL_INSTRUCTION
+	716: endsContext, // MISALIGNED_ADDRESS
+	717: endsContext, // INVALID_ADDRESS_SPACE
+	718: endsContext, // INVALID_PC
+	719: endsContext, // LAUNCH_FAILED
+	721: endsContext, // TENSOR_MEMORY_LEAK
+	810: endsContext, // MPS_CLIENT_TERMINATED
+	911: endsContext, // EXTERNAL_DEVICE
 }
+
+// EndsContext reports whether nothing works after a failure until the process
+// begins anew.
+func (r Result) EndsContext() bool { return consequences[r] == endsContext }
 
 // UnavailableError is the reason why a device cannot be used.
 type UnavailableError struct {

@@ -85,8 +85,8 @@ func New(o Options) *Driver {
 	}
 }
 
-// Fail makes a call of an entry point fail, after so many calls that succeed. A
-// result from 700 on ends the context.
+// Fail makes a call of an entry point fail, after so many calls that succeed.
+// The context ends where the result does that.
 func (d *Driver) Fail(entry string, after int, r cuda.Result) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -136,7 +136,7 @@ func (d *Driver) Call(s cuda.Symbol, args ...uintptr) cuda.Result {
 	if f, ok := d.fails[name]; ok {
 		if f.after == 0 {
 			delete(d.fails, name)
-			if f.result >= 700 {
+			if f.result.EndsContext() {
 				d.dead = f.result
 			}
 			return f.result
