@@ -32,7 +32,7 @@ class Block(nn.Module):
         q, k, v = (part.transpose(1, 2) for part in split.unbind(2))
         mixed = F.scaled_dot_product_attention(q, k, v, is_causal=True)
         x = x + self.out(mixed.transpose(1, 2).reshape(batch, length, WIDTH))
-        return x + self.down(F.gelu(self.up(self.before_mlp(x))))
+        return x + self.down(F.gelu(self.up(self.before_mlp(x)), approximate="tanh"))
 
 
 class GPT(nn.Module):
