@@ -34,7 +34,7 @@ func (b *Backend) start() error {
 func (b *Backend) MatMul(m device.MatMulPlan) {
 	if lt := b.device.blas; lt != nil && b.err == nil {
 		done, err := b.device.multiply(lt, &m.MatMul)
-		if done || b.keep(err) {
+		if b.keep(err) || done {
 			return
 		}
 	}

@@ -16,6 +16,15 @@ import (
 // The library stores matrices by columns. A matrix stored by rows, read by
 // columns, is its transpose, so C = A·B by rows is Cᵀ = Bᵀ·Aᵀ by columns: the
 // operands are swapped and no element moves.
+//
+// # Order of sums
+//
+// A sum is of float32 throughout, of float64 for operands of that type: no part
+// of it is ever rounded to 16 bits. Its order is that of the algorithm, which is
+// chosen once for a product's sizes, types and alignment, and parts are added in
+// a fixed order, on one stream with a workspace of its own. So equal operands
+// give equal bits in every run with one version of the library on GPUs of one
+// model; another version or model may choose another order.
 
 // blasSymbol is an entry point of the library.
 type blasSymbol int

@@ -37,7 +37,8 @@ const (
 	descTransA, descTransB, descEpilogue, descBias = 3, 4, 7, 8
 	epilogueBias                                   = 4
 	layoutBatch, layoutStride                      = 5, 6
-	preferWorkspace, preferAlignA                  = 1, 5 // B, C and D follow A
+	preferWorkspace, preferReduction, preferAlignA = 1, 3, 5 // B, C and D follow A
+	reductionInComputeType                         = 2
 
 	blasUnsupported = 15
 )
@@ -152,13 +153,17 @@ func (b *blas) layout(t device.DType, rows, cols, ld, batch, stride int) (uintpt
 	return l, errors.Join(b.set(ltLayoutSet, l, layoutBatch, uint64(batch), 4), b.set(ltLayoutSet, l, layoutStride, uint64(stride), 8))
 }
 
-// choose asks the library for its best algorithm.
+// choose asks the library for its best algorithm whose parts of a sum, where it
+// divides one, are kept in the type that the product is computed in and added in
+// a step of their own. See "Order of sums" in blas.go.
 func (p *plan) choose(b *blas, k productKind) error {
 	preference, err := b.create(ltPreferenceCreate)
 	if err != nil {
 		return err
 	}
-	err = b.set(ltPreferenceSet, preference, preferWorkspace, uint64(k.workspace), 8)
+	err = errors.Join(
+		b.set(ltPreferenceSet, preference, preferWorkspace, uint64(k.workspace), 8),
+		b.set(ltPreferenceSet, preference, preferReduction, reductionInComputeType, 4))
 	for i, align := range []uint32{k.alignB, k.alignA, k.alignC, k.alignC} {
 		err = errors.Join(err, b.set(ltPreferenceSet, preference, preferAlignA+i, uint64(align), 4))
 	}
