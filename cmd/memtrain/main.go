@@ -10,7 +10,10 @@ import (
 	"memtop/engine/device/cuda"
 )
 
-func main() { os.Exit(program.Run(os.Args[1:], os.Stdout, os.Stderr, gpu)) }
+func main() {
+	cuda.Trials()
+	os.Exit(program.Run(os.Args[1:], os.Stdout, os.Stderr, gpu))
+}
 
 func gpu(ordinal int) (program.Machine, error) {
 	d, err := cuda.Open(cuda.Options{Ordinal: ordinal})

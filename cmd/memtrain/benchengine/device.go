@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -35,10 +36,23 @@ func open(o options) (m program.Machine, about func() string, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	if err := o.checkProducts(d); err != nil {
+		return nil, nil, errors.Join(err, d.Close())
+	}
 	return d, func() string {
 		info := d.Info()
 		return fmt.Sprintf("%s, driver of CUDA %d.%d, products: %s", info.Name, info.Version/1000, info.Version%1000/10, d.Products())
 	}, nil
+}
+
+// checkProducts fails if the library is wanted and does not multiply, so that it
+// is not our kernels that are taken for it.
+func (o *options) checkProducts(d interface{ Library() (string, error) }) error {
+	if !o.library {
+		return nil
+	}
+	_, err := d.Library()
+	return err
 }
 
 // product is the rate of products of square matrices.
@@ -68,7 +82,7 @@ func products(d *tensor.Device) []product {
 func rateOf(d *tensor.Device, n int, t device.DType) float64 {
 	var list [3]*tensor.Tensor
 	for i := range list {
-		list[i] = tensor.Full(d, tensor.Shape{n, n}, t, 1, tensor.Tag{})
+		list[i] = noise(d, n, t)
 		defer list[i].Release()
 	}
 	m := device.MatMul{C: list[0].Array(), A: list[1].Array(), B: list[2].Array(), M: n, N: n, K: n}.Plan()
@@ -84,6 +98,14 @@ func rateOf(d *tensor.Device, n int, t device.DType) float64 {
 		}))
 	}
 	return 2 * float64(n) * float64(n) * float64(n) * float64(each) / best.Seconds() / 1e9
+}
+
+// noise returns a matrix of random numbers: a product of equal numbers takes less
+// power, and a GPU then runs at a higher clock than it does in training.
+func noise(d *tensor.Device, n int, t device.DType) *tensor.Tensor {
+	m := tensor.New(d, tensor.Shape{n, n}, t, tensor.Tag{})
+	d.Backend().Normal(m.Array(), 0, 1, device.Seed{Seed: 1})
+	return m
 }
 
 // timed returns how long the device works on what f queues.

@@ -16,6 +16,7 @@ import (
 	"memtop/engine/alloc"
 	"memtop/engine/amp"
 	"memtop/engine/choice"
+	"memtop/engine/device/cuda"
 	"memtop/engine/tensor"
 	"memtop/engine/train"
 )
@@ -28,11 +29,13 @@ type options struct {
 	amp, checkpoint string
 	asJSON          bool
 	ownProducts     bool
+	library         bool
 	noTrain         bool
 	launches        bool
 }
 
 func main() {
+	cuda.Trials()
 	var o options
 	flag.StringVar(&o.device, "device", "cpu:0", "device to measure: cpu:0 or cuda:N")
 	flag.IntVar(&o.steps, "steps", 8, "steps to time, after some that are not")
@@ -43,6 +46,7 @@ func main() {
 	flag.StringVar(&o.checkpoint, "checkpoint", "none", "what to compute again instead of keeping")
 	flag.BoolVar(&o.asJSON, "json", false, "print one JSON object")
 	flag.BoolVar(&o.ownProducts, "own-products", false, "on a GPU, multiply with our kernels even where cuBLASLt is found")
+	flag.BoolVar(&o.library, "library", false, "fail unless cuBLASLt multiplies")
 	flag.BoolVar(&o.noTrain, "products", false, "measure products and launches only")
 	flag.BoolVar(&o.launches, "launches", false, "count what a step launches on a GPU and what that reads and writes, without one")
 	flag.Parse()

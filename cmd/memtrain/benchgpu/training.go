@@ -58,7 +58,7 @@ func output(p *exec.Cmd) ([]byte, error) {
 
 // products prints the rates of our own products beside the library's.
 func (c *checklist) products(ctx context.Context) error {
-	with, err := c.engine(ctx, "-products")
+	with, err := c.engine(ctx, "-products", "-library")
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"memtop/engine/device"
 	"memtop/engine/device/cuda"
 	"memtop/engine/device/cuda/cudatest"
 	"memtop/engine/device/cuda/kernels/hostbuild"
@@ -49,7 +50,9 @@ func gpusOf(t *testing.T, o cudatest.Options) GPUs {
 	}
 	o.Capacity, o.Run = 2<<30, cudatest.Kernels(h.library)
 	return func(ordinal int) (Machine, error) {
-		d, err := cuda.Open(cuda.Options{Ordinal: ordinal, Driver: cudatest.New(o)})
+		d, err := cuda.Open(cuda.Options{Ordinal: ordinal, Driver: cudatest.New(o), Try: func(kind device.DType) error {
+			return cuda.Try(cuda.Options{Driver: cudatest.New(o)}, kind)
+		}})
 		if err != nil {
 			return nil, err
 		}

@@ -51,6 +51,11 @@ func (s *session) announce(ctx context.Context, out io.Writer) error {
 	if err := s.header(&s.settings, s.half).print(out); err != nil {
 		return err
 	}
+	if s.multiplier != "" {
+		if err := fold(out, "products", strings.Fields(s.multiplier)...); err != nil {
+			return err
+		}
+	}
 	if err := printNeeds(out, "estimate", &needed.Memory); err != nil {
 		return err
 	}

@@ -19,6 +19,17 @@ type Machine interface {
 	Close() error
 }
 
+// products says what multiplies matrices on a GPU; "" on a device that has no
+// choice, and when it is as at the last call.
+func (s *session) products() string {
+	m, ok := s.machine.(interface{ Products() string })
+	if !ok || m.Products() == s.multiplier {
+		return ""
+	}
+	s.multiplier = m.Products()
+	return s.multiplier
+}
+
 // GPUs opens the GPU with a number. It is nil in a program that was built
 // without them: whoever shows memory need not carry what computes on a GPU.
 type GPUs func(ordinal int) (Machine, error)

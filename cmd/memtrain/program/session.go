@@ -23,24 +23,25 @@ import (
 // goroutine that trains.
 type session struct {
 	*options
-	stderr    io.Writer // what goes wrong and does not end the run
-	machine   Machine
-	without   error // why it is not a GPU, when one was looked for
-	capacity  int64 // of the machine's memory
-	memory    *alloc.Allocator
-	device    *tensor.Device
-	set       data.Dataset
-	model     nn.Module
-	staging   *train.Staging // nil without --pinned
-	loader    *data.Loader
-	trainer   *train.Trainer
-	saved     *train.Saved    // nil when the run begins here
-	weights   []weights.Array // that the run begins with, if any were given
-	settings  train.Settings
-	probed    bool         // a probe is wanted
-	listening *probe.Probe // nil when there is none
-	closers   []func()
-	changes   []trace.Value // to the settings that the flags say; of a comparison
+	stderr     io.Writer // what goes wrong and does not end the run
+	machine    Machine
+	without    error  // why it is not a GPU, when one was looked for
+	multiplier string // what products returned last
+	capacity   int64  // of the machine's memory
+	memory     *alloc.Allocator
+	device     *tensor.Device
+	set        data.Dataset
+	model      nn.Module
+	staging    *train.Staging // nil without --pinned
+	loader     *data.Loader
+	trainer    *train.Trainer
+	saved      *train.Saved    // nil when the run begins here
+	weights    []weights.Array // that the run begins with, if any were given
+	settings   train.Settings
+	probed     bool         // a probe is wanted
+	listening  *probe.Probe // nil when there is none
+	closers    []func()
+	changes    []trace.Value // to the settings that the flags say; of a comparison
 }
 
 // train is the program.
@@ -141,6 +142,7 @@ func (s *session) openDevice() (err error) {
 		return err
 	}
 	s.onClose(func() { _ = s.machine.Close() }) // the process ends anyway
+	s.products()                                // for the header
 	_, s.capacity = s.machine.MemInfo()
 	s.memory, err = alloc.New(s.machine, s.allocator())
 	if wrong := new(alloc.ConfigError); errors.As(err, &wrong) {

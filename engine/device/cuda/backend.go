@@ -26,7 +26,6 @@ func (b *Backend) start() error {
 		return err
 	}
 	b.Compute = kernels.NewCompute(b.queue, scratch, b.failure.Addr)
-	b.hopper = hopper{b.device.info.Major == 9 && b.device.info.Minor == 0, make(map[device.DType]error)}
 	return b.modules.load(kernels.Smallest)
 }
 

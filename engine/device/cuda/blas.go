@@ -1,7 +1,10 @@
 package cuda
 
 import (
+	"errors"
 	"fmt"
+	"iter"
+	"strings"
 	"unsafe"
 
 	"memtop/engine/device"
@@ -43,6 +46,7 @@ const (
 	ltPreferenceSet
 	ltHeuristic
 	ltMatmul
+	ltVersion
 	blasSymbolCount = int(iota)
 )
 
@@ -60,12 +64,13 @@ var blasNames = [blasSymbolCount]string{
 	ltPreferenceSet:     "cublasLtMatmulPreferenceSetAttribute",
 	ltHeuristic:         "cublasLtMatmulAlgoGetHeuristic",
 	ltMatmul:            "cublasLtMatmul",
+	ltVersion:           "cublasLtGetVersion",
 }
 
 func (s blasSymbol) String() string { return blasNames[s] }
 
 // blasLibrary serves calls as [Driver] does: the library, or a stand-in of the
-// tests. The result 0 is success.
+// tests. The result 0 is success, but for ltVersion.
 type blasLibrary interface {
 	call(s blasSymbol, args ...uintptr) int32
 }
@@ -82,6 +87,7 @@ func (e *BLASError) Error() string { return fmt.Sprintf("%s: status %d", e.Call,
 // blas multiplies matrices with the library, on one queue. A product is planned
 // once for its shape, types and alignment.
 type blas struct {
+	name      string // version and file
 	library   blasLibrary
 	handle    uintptr
 	plans     map[productKind]*plan
@@ -119,26 +125,101 @@ func blasWorkspace(major int) int64 {
 	return 4096*1024*2 + 16*1024*8
 }
 
-// findBLAS uses the library if it is found and starts.
-func (d *Device) findBLAS() {
-	library := openBLAS()
-	if library == nil {
-		return
+// foundBLAS is a library that was found: loaded, or the reason why it cannot be.
+type foundBLAS struct {
+	path    string
+	library blasLibrary
+	err     error
+}
+
+// findBLAS uses the first library that starts, and keeps why those before it did
+// not.
+func (d *Device) findBLAS(found iter.Seq[foundBLAS]) {
+	d.sought = true
+	for f := range found {
+		err := f.err
+		if err == nil {
+			err = d.startBLAS(f.library)
+		}
+		if err == nil {
+			d.blas.name = fmt.Sprintf("cuBLASLt %s of %s", d.blas.version(), f.path)
+			return
+		}
+		d.refused = append(d.refused, fmt.Errorf("%s: %w", f.path, err))
 	}
+}
+
+// startBLAS uses a library, if it can multiply on this device.
+func (d *Device) startBLAS(library blasLibrary) error {
 	defer d.leave()
-	if d.enter() != nil {
-		return
+	if err := d.enter(); err != nil {
+		return err
 	}
 	b, err := newBLAS(library)
 	if err != nil {
-		return
+		return err
 	}
 	b.workspace.Bytes = blasWorkspace(d.info.Major)
-	if b.workspace.Addr, err = d.Malloc(b.workspace.Bytes); err != nil {
-		_ = b.close() // without room the kernels multiply
-		return
+	if b.workspace.Addr, err = d.Malloc(b.workspace.Bytes); err == nil {
+		err = b.try()
+	}
+	if err != nil {
+		return errors.Join(err, d.stopBLAS(b))
 	}
 	d.blas = b
+	return nil
+}
+
+// try asks for an algorithm for a product as every model in half precision has
+// it: a library from before this device has none.
+func (b *blas) try() error {
+	const n = 64
+	some := device.Array{Len: n * n, DType: device.BFloat16}
+	k, _ := b.kindOf(&device.MatMul{M: n, N: n, K: n, LDA: n, LDB: n, LDC: n, Batch: 1, A: some, B: some, C: some})
+	if p, err := b.planOf(k); p != nil || err != nil {
+		return err
+	}
+	return errors.New("it has no product for this GPU")
+}
+
+// stopBLAS gives back what startBLAS has taken; nil is nothing.
+func (d *Device) stopBLAS(b *blas) error {
+	if b == nil {
+		return nil
+	}
+	err := b.close()
+	if b.workspace.Addr != 0 {
+		err = errors.Join(err, d.in(cuMemFree, uintptr(b.workspace.Addr)))
+	}
+	return err
+}
+
+// Library returns which cuBLASLt multiplies, or why none does.
+func (d *Device) Library() (string, error) {
+	switch {
+	case d.blas != nil:
+		return d.blas.name, nil
+	case !d.sought:
+		return "", errors.New("cuBLASLt is not wanted")
+	case len(d.refused) == 0:
+		return "", errors.New("there is no cuBLASLt")
+	}
+	return "", fmt.Errorf("no cuBLASLt starts: %s", d.refusals())
+}
+
+// refusals are the libraries that did not start, and why, in one line.
+func (d *Device) refusals() string {
+	var list []string
+	for _, err := range d.refused {
+		list = append(list, strings.ReplaceAll(err.Error(), "\n", ": "))
+	}
+	return strings.Join(list, "; ")
+}
+
+// version is the library's own, such as 13.2.0.
+func (b *blas) version() string {
+	v := b.library.call(ltVersion)
+	return fmt.Sprintf("%d.%d.%d", v/10000, v/100%100, v%100)
 }
 
 func newBLAS(library blasLibrary) (*blas, error) {

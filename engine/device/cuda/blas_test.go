@@ -17,6 +17,8 @@ type columns struct {
 	objects map[uint64]map[int]uint64 // attributes by descriptor
 	refuse  bool                      // it has no algorithm for any product
 	chosen  int                       // how often it was asked for an algorithm
+	wish    map[int]uint64            // what was preferred then
+	fails   map[string]int32          // statuses of entry points
 }
 
 // Keys for the values a descriptor is created with, beside the library's own.
@@ -33,6 +35,9 @@ func newColumns() *columns { return &columns{next: 100, objects: make(map[uint64
 func pointer(p uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&p)) }
 
 func (c *columns) call(s blasSymbol, a ...uintptr) int32 {
+	if status := c.fails[s.String()]; status != 0 {
+		return status
+	}
 	switch s {
 	case ltCreate, ltPreferenceCreate:
 		c.object(a[0], nil)
@@ -50,8 +55,11 @@ func (c *columns) call(s blasSymbol, a ...uintptr) int32 {
 		c.objects[uint64(a[0])][int(a[1])] = v
 	case ltDestroy, ltDescDestroy, ltLayoutDestroy, ltPreferenceDestroy:
 		delete(c.objects, uint64(a[0]))
+	case ltVersion:
+		return 130205
 	case ltHeuristic:
 		c.chosen++
+		c.wish = c.objects[uint64(a[6])]
 		*(*int32)(pointer(a[9])) = 1
 		if c.refuse {
 			*(*int32)(pointer(a[9])) = 0
@@ -241,6 +249,21 @@ func TestAProductIsPlannedOnce(t *testing.T) {
 	// The stand-in's own lists of arguments are not counted.
 	if allocations > 1 {
 		t.Errorf("%v allocations for a product that is planned", allocations)
+	}
+}
+
+func TestPartsOfSumsAreNotRounded(t *testing.T) {
+	library := newColumns()
+	lt, err := newBLAS(library)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := lt.try(); err != nil {
+		t.Fatal(err)
+	}
+	const scheme, computeType = 3, 2 // CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK and CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE
+	if got, ok := library.wish[scheme]; !ok || got != computeType {
+		t.Errorf("sums may be divided by the schemes %#x (given: %v), want %#x", got, ok, computeType)
 	}
 }
 

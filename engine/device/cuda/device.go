@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"sync/atomic"
 	"unsafe"
+
+	"memtop/engine/device"
 )
 
 // Info describes a device.
@@ -41,6 +43,10 @@ type Options struct {
 	Driver Driver
 	// OwnProducts multiplies with our kernels even where cuBLASLt is found.
 	OwnProducts bool
+	// Try tells whether Hopper's kernels multiply matrices of a type as those for
+	// every device do. It must have no effect on this device; nil is a process of
+	// its own, for programs that call Trials.
+	Try func(device.DType) error
 }
 
 // Device is an open GPU: its memory and its queues. Release everything on it
@@ -52,8 +58,12 @@ type Device struct {
 	context uintptr
 	*Memory
 	*Backend
-	blas *blas // nil when the library is not there
-	host *host // nil until OpenHost
+	blas *blas // nil when there is no library
+	// sought is true if a library was looked for; refused has those that were found
+	// and did not start.
+	sought  bool
+	refused []error
+	host    *host // nil until OpenHost
 	// failed is the first failure after which the device is not used any more; nil
 	// while there is none.
 	failed atomic.Pointer[Error]
@@ -163,18 +173,22 @@ func Open(o Options) (*Device, error) {
 			o.Ordinal, info.Name, info.Major, info.Minor, leastMajor)}
 	}
 	d := &Device{calls: c, info: info, handle: handle}
-	if err := d.start(); err != nil {
+	h, err := newHopper(&d.info, &o)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.start(h); err != nil {
 		return nil, err
 	}
 	if o.Driver == nil && !o.OwnProducts {
-		d.findBLAS()
+		d.findBLAS(blasLibraries())
 	}
 	return d, nil
 }
 
 // start makes the parts of an open device. After a failure it releases the parts
 // made before.
-func (d *Device) start() error {
+func (d *Device) start(h hopper) error {
 	context, err := d.word(cuDevicePrimaryCtxRetain, d.handle)
 	if err != nil {
 		return &UnavailableError{fmt.Sprintf("cuda:%d does not start", d.info.Ordinal), err}
@@ -182,7 +196,7 @@ func (d *Device) start() error {
 	d.context = uintptr(context)
 	d.Memory = &Memory{device: d}
 	q, err := newQueue(d)
-	d.Backend = &Backend{queue: q}
+	d.Backend = &Backend{queue: q, hopper: h}
 	if err == nil {
 		err = d.Backend.start()
 	}
@@ -201,10 +215,7 @@ func (d *Device) Name() string { return fmt.Sprintf("cuda:%d", d.info.Ordinal) }
 // Close waits for the device and gives everything back except memory that was
 // not freed, which ends with the process.
 func (d *Device) Close() error {
-	err := errors.Join(d.closeQueue(), d.host.close())
-	if d.blas != nil {
-		_ = d.blas.close() // the context goes next
-	}
+	err := errors.Join(d.closeQueue(), d.host.close(), d.stopBLAS(d.blas))
 	d.closeEvents()
 	d.release()
 	return err

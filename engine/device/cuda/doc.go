@@ -20,7 +20,13 @@
 //
 // # Failures
 //
-// A lack of memory is alloc.ErrNoMemory. Most other failures of a GPU end its
-// context: the first one is kept, every later call fails with the same error,
-// and the device must be closed.
+// A lack of memory is alloc.ErrNoMemory. Some failures end the context of the
+// device, which result.go lists: the first one is kept, every later call fails
+// with the same error, and the device must be closed.
+//
+// # Environment
+//
+// MEMTOP_CUDA_LIB_DIR is the folder where the libraries of the driver and of
+// products are looked for first. MEMTOP_CUDA_WGMMA=off multiplies by mma.sync on
+// Hopper too.
 package cuda

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"unsafe"
 
@@ -15,39 +16,60 @@ import (
 // # Products on Hopper
 //
 // Compute capability 9.0 has its own products, for which one wrong bit in a
-// descriptor gives wrong numbers. When a device first needs their kernels, they
-// are therefore compared with those that run on every device, and are used only
-// if they agree.
+// descriptor gives wrong numbers, or a fault. When a device first needs their
+// kernels, they are therefore compared with those that run on every device, where
+// a fault costs nothing, and are used only if they agree.
 
 // hopper is the state of the kernels of Hopper's products.
 type hopper struct {
 	present bool // the device is of compute capability 9.0
+	off     bool // the user does not want them
 	tried   map[device.DType]error
+	try     func(device.DType) error
 }
 
-// The sizes of the compared matrices: several tiles in every direction, the last
-// one partial.
+// hopperTypes are the types of operands that they are for.
+var hopperTypes = []device.DType{device.BFloat16, device.Float16}
+
+// hopperVariable turns them off.
+const hopperVariable = "MEMTOP_CUDA_WGMMA"
+
+// newHopper is the state before the first product.
+func newHopper(info *Info, o *Options) (hopper, error) {
+	h := hopper{present: info.Major == 9 && info.Minor == 0, tried: make(map[device.DType]error), try: o.Try}
+	switch v := os.Getenv(hopperVariable); v {
+	case "", "on":
+	case "off":
+		h.off = true
+	default:
+		return h, fmt.Errorf("%s=%s: want on or off", hopperVariable, v)
+	}
+	if h.try == nil {
+		h.try = func(kind device.DType) error { return tryInProcess(info.Ordinal, kind) }
+	}
+	return h, nil
+}
+
+// The sizes of the compared matrices: several tiles in rows and columns, and in
+// depth so many that every stage of the kernels' pipeline is used three times;
+// the last tile in every direction is partial.
 const (
-	triedRows, triedCols, triedDepth = 136, 200, 88
+	triedRows, triedCols, triedDepth = 136, 200, 568
 	triedResult                      = triedRows * triedCols
 )
 
 // tryHopper decides whether products of m's type may use Hopper's kernels, if m
 // is the first.
 func (b *Backend) tryHopper(m *device.MatMul) {
-	kind := m.A.DType
-	if !b.hopper.present || kind != m.B.DType || kind != device.BFloat16 && kind != device.Float16 || b.err != nil {
+	kind, h := m.A.DType, &b.hopper
+	if !h.present || h.off || kind != m.B.DType || !slices.Contains(hopperTypes, kind) || b.err != nil {
 		return
 	}
-	if _, ok := b.hopper.tried[kind]; ok {
+	if _, ok := h.tried[kind]; ok {
 		return
 	}
-	if b.keep(b.Synchronize()) {
-		return // an earlier failure is not the kernels', and the next Synchronize returns it
-	}
-	err := b.compareHopper(kind)
-	b.UseHopper(kind, err == nil)
-	b.hopper.tried[kind] = err
+	h.tried[kind] = h.try(kind)
+	b.UseHopper(kind, h.tried[kind] == nil)
 }
 
 // compareHopper multiplies with both kernels, with every transposition, and
@@ -111,20 +133,34 @@ func (b *Backend) triedProduct(kind device.DType) device.MatMul {
 	}
 }
 
-// Products returns in one line what multiplies 16-bit matrices: cuBLASLt, or the
-// instructions of our kernels, and why they are not Hopper's on a device that has
-// them. It belongs to the goroutine of the backend.
+// Products returns in one line what multiplies 16-bit matrices, cuBLASLt or the
+// instructions of our kernels, and why it is not what would be faster. It belongs
+// to the goroutine of the backend.
 func (d *Device) Products() string {
+	name, err := d.Library()
 	switch {
-	case d.blas != nil:
-		return "cuBLASLt"
-	case !d.hopper.present:
+	case err == nil && len(d.refused) > 0:
+		return name + "; not " + d.refusals()
+	case err == nil:
+		return name
+	case d.sought:
+		return d.hopper.String() + "; " + err.Error()
+	}
+	return d.hopper.String()
+}
+
+// String is the instructions, and why they are not wgmma on a device that has it.
+func (h *hopper) String() string {
+	switch {
+	case !h.present:
 		return "own, by mma.sync"
-	case len(d.hopper.tried) == 0:
+	case h.off:
+		return "own, by mma.sync: " + hopperVariable + "=off"
+	case len(h.tried) == 0:
 		return "own, by wgmma if it agrees with mma.sync"
 	}
-	for _, kind := range []device.DType{device.BFloat16, device.Float16} {
-		if err := d.hopper.tried[kind]; err != nil {
+	for _, kind := range hopperTypes {
+		if err := h.tried[kind]; err != nil {
 			return "own, by mma.sync: " + err.Error()
 		}
 	}

@@ -2,7 +2,7 @@ package cuda
 
 import (
 	"fmt"
-	"os"
+	"iter"
 	"path/filepath"
 	"runtime"
 
@@ -43,10 +43,8 @@ func openLibrary() (Driver, error) {
 		return nil, &UnavailableError{"no NVIDIA driver is installed", err}
 	}
 	l := &library{path: path}
-	runtime.LockOSThread() // as load does
-	defer runtime.UnlockOSThread()
 	for s, name := range symbolNames {
-		fn, err := purego.Dlsym(handle, name)
+		fn, err := symbol(handle, name)
 		if err != nil {
 			return nil, &UnavailableError{fmt.Sprintf("the driver %s is too old: it has no %s", path, name), err}
 		}
@@ -55,32 +53,13 @@ func openLibrary() (Driver, error) {
 	return l, nil
 }
 
-// openBLAS loads cuBLASLt; it returns nil if none can be used.
-func openBLAS() blasLibrary {
-	handle, _, err := load(blasLibraryNames)
-	if err != nil {
-		return nil
-	}
-	l := new(blasShared)
-	for s, name := range blasNames {
-		if l.fn[s], err = purego.Dlsym(handle, name); err != nil {
-			return nil
-		}
-	}
-	return l
-}
-
-// load loads the first library that is found: in MEMTOP_CUDA_LIB_DIR, the
-// loader's folders, the toolkit, a Python environment. The loader keeps the
-// reason of a failure for the thread that met it: the goroutine stays there until
-// it has read it.
+// load loads the first library of these names that is found and loads.
 func load(names []string) (handle uintptr, path string, err error) {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
 	var first error
-	for _, name := range names {
-		for _, path := range places(name) {
-			handle, err := purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_GLOBAL)
+	for folder := range folders() {
+		for _, name := range names {
+			path := filepath.Join(folder, name)
+			handle, err := open(path)
 			if err == nil {
 				return handle, path, nil
 			}
@@ -92,20 +71,60 @@ func load(names []string) (handle uintptr, path string, err error) {
 	return 0, "", first
 }
 
-// places are the paths under which a library may be, in the order of preference.
-func places(name string) []string {
-	var list []string
-	if dir := os.Getenv("MEMTOP_CUDA_LIB_DIR"); dir != "" {
-		list = append(list, filepath.Join(dir, name))
+// open loads one library, whose symbols are not for others: two versions of a
+// library have the same. The loader keeps the reason of a failure for the thread
+// that met it: the goroutine stays there until it has read it.
+func open(path string) (handle uintptr, err error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	return purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_LOCAL)
+}
+
+// symbol returns the address of a function.
+func symbol(handle uintptr, name string) (uintptr, error) {
+	runtime.LockOSThread() // as open does
+	defer runtime.UnlockOSThread()
+	return purego.Dlsym(handle, name)
+}
+
+// blasLibraries yields every cuBLASLt that is found, the preferred one first, and
+// looks for the next only when it is asked for.
+func blasLibraries() iter.Seq[foundBLAS] {
+	return func(yield func(foundBLAS) bool) {
+		for folder, err := range blasFolders() {
+			if err != nil {
+				if !yield(foundBLAS{path: folder, err: err}) {
+					return
+				}
+				continue
+			}
+			for _, name := range blasLibraryNames {
+				path := filepath.Join(folder, name)
+				if f := openBLAS(path); !isAbsent(f.err, path) && !yield(f) {
+					return
+				}
+			}
+		}
 	}
-	list = append(list, name)
-	for _, dir := range []string{"/usr/local/cuda/lib64", "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib/wsl/lib"} {
-		list = append(list, filepath.Join(dir, name))
+}
+
+// openBLAS loads one.
+func openBLAS(path string) foundBLAS {
+	f := foundBLAS{path: path}
+	handle, err := open(path)
+	if err != nil {
+		f.err = err
+		return f
 	}
-	if env := os.Getenv("VIRTUAL_ENV"); env != "" {
-		// PyTorch's wheels contain it, in folders named for versions.
-		found, _ := filepath.Glob(filepath.Join(env, "lib/python3*/site-packages/nvidia/*/lib", name))
-		list = append(list, found...)
+	l := new(blasShared)
+	for s, name := range blasNames {
+		if l.fn[s], f.err = symbol(handle, name); f.err != nil {
+			return f
+		}
 	}
-	return list
+	f.library = l
+	if mapped := fileAt(l.fn[ltCreate]); mapped != "" {
+		f.path = mapped
+	}
+	return f
 }

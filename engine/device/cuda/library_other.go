@@ -2,12 +2,15 @@
 
 package cuda
 
-import "runtime"
+import (
+	"iter"
+	"runtime"
+)
 
 // openLibrary returns the error for a system that is not supported.
 func openLibrary() (Driver, error) {
 	return nil, &UnavailableError{Reason: "CUDA devices are supported on linux, not on " + runtime.GOOS}
 }
 
-// openBLAS finds nothing.
-func openBLAS() blasLibrary { return nil }
+// blasLibraries finds none.
+func blasLibraries() iter.Seq[foundBLAS] { return func(func(foundBLAS) bool) {} }

@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"strings"
 	"unicode"
+	"unsafe"
 )
 
 // argumentTypes are the kernels' argument structs, by their names in C++.
@@ -105,3 +106,6 @@ func cName(name string) string {
 
 // SetBand makes bands of scores and of unfolded images small, so that small cases have several.
 func (c *Compute) SetBand(bytes int64, rows int) { c.band, c.rows = bytes, rows }
+
+// DepthOf returns K of a product's arguments.
+func DepthOf(args []byte) int64 { return (*matMulArgs)(unsafe.Pointer(&args[0])).K }

@@ -2,6 +2,7 @@ package kernels_test
 
 import (
 	"encoding/binary"
+	"errors"
 	"strings"
 	"testing"
 	"unsafe"
@@ -9,14 +10,19 @@ import (
 	"memtop/engine/device"
 	"memtop/engine/device/cuda"
 	"memtop/engine/device/cuda/cudatest"
+	"memtop/engine/device/cuda/kernels"
 )
 
 // watchedDevice is a device of the tests' driver, and its launches.
 type watchedDevice struct {
 	*cuda.Device
-	driver   *cudatest.Driver
+	trial    *cudatest.Driver // of the process that compares kernels
 	launched []string
+	deepest  int64 // product of Hopper's kernels
 }
+
+// faulty before a kernel's name means that it does not end well.
+const faulty = "faulty "
 
 // count returns how many launched kernels have names with this prefix.
 func (w *watchedDevice) count(prefix string) int {
@@ -30,21 +36,30 @@ func (w *watchedDevice) count(prefix string) int {
 }
 
 // openWatched opens a device of a compute capability, on which the kernel named
-// wrong adds 1 to its first sum.
+// wrong adds 1 to its first sum, or fails. Its kernels are compared with another
+// driver, as if in another process.
 func openWatched(t *testing.T, major int, wrong string) *watchedDevice {
 	t.Helper()
 	w := &watchedDevice{}
 	compute := cudatest.Kernels(hostLibrary(t))
-	w.driver = cudatest.New(cudatest.Options{Major: major, Run: func(l cudatest.Launched) error {
+	o := cudatest.Options{Major: major, Run: func(l cudatest.Launched) error {
 		w.launched = append(w.launched, l.Name)
+		if strings.HasPrefix(l.Name, "hopper_") {
+			w.deepest = max(w.deepest, kernels.DepthOf(l.Args))
+		}
 		err := compute(l)
-		if l.Name == wrong {
+		switch l.Name {
+		case wrong:
 			*(*float32)(pointer(binary.LittleEndian.Uint64(l.Args)))++
+		case strings.TrimPrefix(wrong, faulty):
+			return errors.New("an illegal instruction")
 		}
 		return err
-	}})
+	}}
+	w.trial = cudatest.New(o)
+	try := func(kind device.DType) error { return cuda.Try(cuda.Options{Driver: w.trial}, kind) }
 	var err error
-	if w.Device, err = cuda.Open(cuda.Options{Driver: w.driver}); err != nil {
+	if w.Device, err = cuda.Open(cuda.Options{Driver: cudatest.New(o), Try: try}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -80,6 +95,8 @@ func TestHopperIsUsedWhereItAgrees(t *testing.T) {
 	tests := map[string]struct {
 		major       int
 		wrong, fail string
+		after       int // calls of fail that succeed
+		off         string
 		want        string
 		compared    int // launches of Hopper's kernels for the comparison
 		used        bool
@@ -88,14 +105,18 @@ func TestHopperIsUsedWhereItAgrees(t *testing.T) {
 		"Blackwell":                           {major: 10, want: "own, by mma.sync"},
 		"Hopper":                              {major: 9, want: "own, by wgmma", compared: 4, used: true},
 		"one sum is wrong":                    {major: 9, wrong: "hopper_bfloat_tn", compared: 3, want: "own, by mma.sync: bfloat16 product, transposed true and false: wgmma and mma.sync give different sums"},
-		"a driver that does not take them":    {major: 9, fail: "cuModuleLoadDataEx", want: "own, by mma.sync: loading the kernels hopper_bfloat: "},
+		"a driver that does not take them":    {major: 9, fail: "cuModuleLoadDataEx", after: 1, want: "own, by mma.sync: loading the kernels hopper_bfloat: "},
+		"a kernel that faults":                {major: 9, wrong: faulty + "hopper_bfloat_nt", compared: 2, want: "own, by mma.sync: cuStreamSynchronize: CUDA_ERROR_LAUNCH_FAILED (719)"},
+		"a trial without memory":              {major: 9, fail: "cuMemAlloc_v2", want: "own, by mma.sync: cuMemAlloc_v2: "},
+		"the user does not want them":         {major: 9, off: "off", want: "own, by mma.sync: MEMTOP_CUDA_WGMMA=off"},
 		"a driver that has no room for tiles": {major: 9, fail: "cuFuncSetAttribute", want: "own, by mma.sync: kernel hopper_bfloat_nn: cuFuncSetAttribute"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
+			t.Setenv("MEMTOP_CUDA_WGMMA", test.off)
 			w := openWatched(t, test.major, test.wrong)
 			if test.fail != "" {
-				w.driver.Fail(test.fail, 0, 1)
+				w.trial.Fail(test.fail, test.after, 1)
 			}
 			const products = 3
 			for range products {
@@ -138,11 +159,19 @@ func TestComparingKernelsLosesNoFailure(t *testing.T) {
 	if err := w.Synchronize(); err == nil || !strings.Contains(err.Error(), "gather: id 7") {
 		t.Errorf("got %v, want the error for an id outside the table", err)
 	}
-	if n := w.count("hopper_"); n != 0 {
-		t.Errorf("Hopper's kernels were launched %d times", n)
-	}
 	w.multiplyOnes(t)
 	if got := w.Products(); got != "own, by wgmma" {
 		t.Errorf("afterwards the products are %q", got)
+	}
+}
+
+// TestAComparisonGoesAroundThePipeline has every stage of the kernels' pipeline
+// used a third time, when the sign of its barrier is again what it was at first.
+func TestAComparisonGoesAroundThePipeline(t *testing.T) {
+	w := openWatched(t, 9, "")
+	w.multiplyOnes(t) // which is not deep
+	const stages, tile = 3, 64
+	if w.deepest <= (3*stages-1)*tile {
+		t.Errorf("the deepest product compared is of %d, which does not use every stage three times", w.deepest)
 	}
 }
