@@ -204,3 +204,19 @@ func memoryEvents(t *testing.T, path string) []memoryEvent {
 	}
 	return list
 }
+
+// TestWhatMultipliesIsSaid trains where that is known only once a kernel was
+// tried.
+func TestWhatMultipliesIsSaid(t *testing.T) {
+	var stdout, stderr bytes.Buffer
+	args := slices.Concat([]string{"--probe", "off", "--device", "cuda:0", "--steps", "1", "--amp", "bf16"}, small)
+	if code := Run(args, &stdout, &stderr, gpusOf(t, cudatest.Options{Major: 9})); code != 0 {
+		t.Fatalf("exit code %d: %s", code, stderr.String())
+	}
+	if want := "\nproducts   own, by wgmma if it agrees with mma.sync\n"; !strings.Contains(stdout.String(), want) {
+		t.Errorf("the header has no line %q:\n%s", want, stdout.String())
+	}
+	if got, want := stderr.String(), "memtrain: products are now own, by wgmma\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
