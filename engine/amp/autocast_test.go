@@ -1,6 +1,7 @@
 package amp_test
 
 import (
+	"slices"
 	"testing"
 
 	"memtop/engine/amp"
@@ -110,10 +111,10 @@ func TestOperationsRunInTheTypesOfPyTorchsLists(t *testing.T) {
 			return tape.Attention(y, y, y, autograd.AttentionOptions{Heads: 2, Kind: device.Flash})
 		}, low},
 		"layer norm raises": {func(tape *autograd.Tape, h *autograd.Value) *autograd.Value {
-			return tape.LayerNorm(h, row.Value(), nil, 1e-5)
+			return tape.LayerNorm(h, row.Value(), nil, autograd.NormOptions{Eps: 1e-5})
 		}, device.Float32},
 		"rms norm raises": {func(tape *autograd.Tape, h *autograd.Value) *autograd.Value {
-			return tape.RMSNorm(h, row.Value(), 1e-5)
+			return tape.RMSNorm(h, row.Value(), autograd.NormOptions{Eps: 1e-5})
 		}, device.Float32},
 		"softmax raises": {func(tape *autograd.Tape, h *autograd.Value) *autograd.Value { return tape.Softmax(h) }, device.Float32},
 		"cross-entropy raises": {func(tape *autograd.Tape, h *autograd.Value) *autograd.Value {
@@ -212,6 +213,52 @@ func TestAutocastKeepsMastersAndReleasesItsCopies(t *testing.T) {
 	r.zero()
 	if got := r.device.Live(); got != held {
 		t.Errorf("%d bytes live after the step, %d before it", got, held)
+	}
+}
+
+func TestANormWritesWhatItsReaderWouldConvertTo(t *testing.T) {
+	d := tensortest.Device(t)
+	w := autograd.NewVariable("w", tensor.Full(d, tensor.Shape{3}, device.Float32, 0.7, tensor.Tag{}))
+	defer w.Close()
+	tape := autograd.NewTape(d, 0)
+	for name, norm := range map[string]func(x *autograd.Value, o autograd.NormOptions) *autograd.Value{
+		"layer norm": func(x *autograd.Value, o autograd.NormOptions) *autograd.Value {
+			return tape.LayerNorm(x, w.Value(), w.Value(), o)
+		},
+		"rms norm": func(x *autograd.Value, o autograd.NormOptions) *autograd.Value { return tape.RMSNorm(x, w.Value(), o) },
+	} {
+		for _, mode := range []amp.Mode{amp.BF16, amp.FP16} {
+			t.Run(name+" in "+mode.String(), func(t *testing.T) {
+				tape.SetCaster(mode.Caster())
+				tape.Run(func() {
+					x := tape.Take(tensor.From(d, []float32{1, 2.1, 4.7, -3, 0.3, 1e-3}, tensor.Shape{2, 3}, device.Float32, tensor.Tag{}))
+					known := norm(x, autograd.NormOptions{Eps: 1e-5, Reader: "linear"})
+					low := known.DType()
+					want := tape.Cast(norm(x, autograd.NormOptions{Eps: 1e-5}), low)
+					if low.Size() != 2 || !slices.Equal(known.Data().Floats(), want.Data().Floats()) {
+						t.Errorf("for a product: %v %v, want %v", low, known.Data().Floats(), want.Data().Floats())
+					}
+					if y := norm(known, autograd.NormOptions{Eps: 1e-5}); y.DType() != device.Float32 {
+						t.Errorf("of %v, with an unknown reader: %v, want float32", low, y.DType())
+					}
+				})
+			})
+		}
+	}
+}
+
+func TestTheGradientOfAConvertedWeightIsNotRounded(t *testing.T) {
+	d := tensortest.Device(t)
+	w := autograd.NewVariable("w", tensor.Full(d, tensor.Shape{1, 1}, device.Float32, 1, tensor.Tag{}))
+	defer w.Close()
+	tape := autograd.NewTape(d, 0)
+	tape.SetCaster(amp.BF16.Caster())
+	tape.Run(func() {
+		x := tape.Take(tensor.From(d, []float32{1, 0x1p-12}, tensor.Shape{2, 1}, device.BFloat16, tensor.Tag{}))
+		tape.Backward(tape.SumAll(tape.Linear(x, w.Value(), nil)))
+	})
+	if got, want := w.Grad().Floats()[0], 1+0x1p-12; got != want || w.Grad().DType() != device.Float32 {
+		t.Errorf("the gradient is %v %v, want float32 %v", w.Grad().DType(), got, want)
 	}
 }
 

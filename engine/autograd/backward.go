@@ -46,12 +46,18 @@ func (b *back) gradLike(x *tensor.Tensor) *tensor.Tensor {
 	return b.temporary(x.Shape(), x.DType(), "grad of "+b.node.op)
 }
 
-// give adds the gradient of an operand to what others gave. It has the
-// operand's shape and type.
+// give adds the gradient of an operand, which has its shape, to what others gave.
 func (b *back) give(i int, g *tensor.Tensor) {
-	if s := b.node.in[i]; s != nil {
-		s.add(b.Tape, g)
+	s := b.node.in[i]
+	if s == nil {
+		return
 	}
+	if g.DType() != s.like.DType() {
+		converted := b.grad(i)
+		b.backend().Cast(converted.Array(), g.Array())
+		g = converted
+	}
+	s.add(b.Tape, g)
 }
 
 // sum returns what others gave to the gradient of an operand, to be added to in
@@ -63,6 +69,25 @@ func (b *back) sum(i int) (g *tensor.Tensor, fresh bool) {
 		return s.grad, false
 	}
 	return b.grad(i), true
+}
+
+// onto returns memory for the whole gradient of an operand, and what others gave to
+// it so far, nil when that is nothing: the rule stores the sum of that and its own
+// part, and calls replace. They are one where no other handle is on what was given.
+func (b *back) onto(i int) (whole, given *tensor.Tensor) {
+	given = b.node.in[i].grad
+	if given != nil && given.Storage().Handles() == 1 {
+		return given, given
+	}
+	return b.grad(i), given
+}
+
+// replace makes what onto returned the gradient of an operand.
+func (b *back) replace(i int, whole *tensor.Tensor) {
+	if s := b.node.in[i]; s.grad != whole {
+		s.grad.Release()
+		s.grad = whole.Retain()
+	}
 }
 
 // each calls f with memory for the gradient of an operand, if one is wanted,

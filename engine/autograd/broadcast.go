@@ -132,14 +132,9 @@ func (b *back) reduced(i int, g *tensor.Tensor, factor float64) {
 	if like.Size() != g.Size() {
 		g = b.sumTo(g, like)
 	}
-	switch {
-	case factor != 1:
+	if factor != 1 {
 		dx := b.grad(i)
 		b.backend().Scale(dx.Array(), g.Array(), factor)
-		g = dx
-	case g.DType() != like.DType():
-		dx := b.grad(i)
-		b.backend().Cast(dx.Array(), g.Array())
 		g = dx
 	}
 	if !g.Shape().Equal(like.Shape()) {

@@ -26,8 +26,14 @@ type call struct {
 }
 
 func (t *Tape) begin(op string, in ...*Value) *call {
+	in = slices.Clone(in)
+	t.autocast(op, in)
+	return t.beginAsGiven(op, in...)
+}
+
+// beginAsGiven is begin without autocast.
+func (t *Tape) beginAsGiven(op string, in ...*Value) *call {
 	c := &call{Tape: t, op: op, in: slices.Clone(in)}
-	t.autocast(op, c.in)
 	for i, v := range c.in {
 		c.in[i] = t.local(v) // a nil operand is noticed here
 	}

@@ -116,25 +116,18 @@ func castBack(b *back) {
 	b.each(0, func(dx *tensor.Tensor) { b.backend().Cast(dx.Array(), b.dy.Array()) })
 }
 
-// castVariable converts a variable's tensor once, and records the conversion
-// once in every record, so that the gradients of all uses add up before they
-// are converted back.
+// castVariable converts a variable's tensor once. Its uses give their gradients in
+// the variable's own type: a product stores them so at no cost, where a gradient in
+// the lower type would be rounded and converted back.
 func (t *Tape) castVariable(v *Value, dtype device.DType) *Value {
 	key := castKey{v.variable, dtype}
 	out := t.own(t.castOf(key))
 	if out.data.Device() != t.device {
 		t.follow(key)
 	}
-	if t.record == nil || v.variable.frozen {
-		return out
+	if t.record != nil {
+		out.slot = t.record.slotOf(v)
 	}
-	s := t.record.casts[key]
-	if s == nil {
-		s = &slot{like: out.data}
-		t.record.casts[key] = s
-		t.record.add(&node{op: opCast, layer: t.layer, in: []*slot{t.record.slotOf(v)}, out: s, rule: castBack})
-	}
-	out.slot = s
 	return out
 }
 

@@ -85,13 +85,17 @@ var operations = map[string]operation{
 	"dropout":            single(s(4, 5), func(t *autograd.Tape, x *autograd.Value) *autograd.Value { return t.Dropout(x, 0.4) }),
 	"a value used twice": single(s(2, 3), func(t *autograd.Tape, x *autograd.Value) *autograd.Value { return t.Mul(x, t.Add(x, x)) }),
 	"layer norm": {shapes: []tensor.Shape{s(3, 4), s(4), s(4)}, compute: func(t *autograd.Tape, v []*autograd.Value) *autograd.Value {
-		return t.LayerNorm(v[0], v[1], v[2], 1e-5)
+		return t.LayerNorm(v[0], v[1], v[2], autograd.NormOptions{Eps: 1e-5})
 	}},
 	"layer norm without bias": two(s(2, 2, 4), s(4), func(t *autograd.Tape, x, w *autograd.Value) *autograd.Value {
-		return t.LayerNorm(x, w, nil, 1e-5)
+		return t.LayerNorm(x, w, nil, autograd.NormOptions{Eps: 1e-5})
 	}),
 	"rms norm": two(s(3, 4), s(4), func(t *autograd.Tape, x, w *autograd.Value) *autograd.Value {
-		return t.RMSNorm(x, w, 1e-5)
+		return t.RMSNorm(x, w, autograd.NormOptions{Eps: 1e-5})
+	}),
+	"layer norm beside what it is given": two(s(3, 4), s(4), func(t *autograd.Tape, x, w *autograd.Value) *autograd.Value {
+		sum := t.Add(x, t.Scale(x, 0.5))
+		return t.Mul(sum, t.LayerNorm(sum, w, w, autograd.NormOptions{Eps: 1e-5}))
 	}),
 	"batch norm":               batchNorm(s(3, 2, 2, 2), false),
 	"batch norm of numbers":    batchNorm(s(4, 3), false),

@@ -345,7 +345,9 @@ func TestMistakesOfTheCallerPanic(t *testing.T) {
 			tape.Conv2D(tape.View(w.Value(), 16, 1, 4, 4), tape.View(w.Value(), 1, 1, 16, 16), nil, autograd.Conv2DOptions{})
 		}, []string{"conv2d", "leaves nothing"}},
 		"a scale of another width": {
-			func(tape *autograd.Tape) { tape.LayerNorm(small.Value(), w.Value(), nil, 1e-5) },
+			func(tape *autograd.Tape) {
+				tape.LayerNorm(small.Value(), w.Value(), nil, autograd.NormOptions{Eps: 1e-5})
+			},
 			[]string{"layer_norm", "[3, 5]", "[16, 16]"},
 		},
 		"fractions as row numbers": {

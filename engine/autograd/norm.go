@@ -7,32 +7,43 @@ import (
 	"memtop/engine/tensor"
 )
 
+// NormOptions say how rows are normalised.
+type NormOptions struct {
+	Eps float64
+	// Reader is the name of the one operation that reads the result, such as
+	// "linear": the result is stored in the type to which the tape's Caster would
+	// have that operation convert it. "" is not known.
+	Reader string
+}
+
 // LayerNorm normalises the last dimension to mean 0 and variance 1, then
 // multiplies by w and adds b, both of that dimension's extent; b may be nil. The
-// formula is [device.Normalizations]'s. It saves x and two numbers per row.
-func (t *Tape) LayerNorm(x, w, b *Value, eps float64) *Value {
-	return t.norm("layer_norm", false, x, w, b, eps)
+// formula is [device.Normalizations]'s. It computes in float32 whatever it reads, so
+// no operand is converted; a Caster decides about the type of the result only. It
+// saves x and two numbers per row.
+func (t *Tape) LayerNorm(x, w, b *Value, o NormOptions) *Value {
+	return t.norm("layer_norm", false, x, w, b, o)
 }
 
 // RMSNorm divides the last dimension by its root mean square and multiplies by
-// w. It saves x and one number per row.
-func (t *Tape) RMSNorm(x, w *Value, eps float64) *Value {
-	return t.norm("rms_norm", true, x, w, nil, eps)
+// w. It saves x and one number per row. Types are as for LayerNorm.
+func (t *Tape) RMSNorm(x, w *Value, o NormOptions) *Value {
+	return t.norm("rms_norm", true, x, w, nil, o)
 }
 
-func (t *Tape) norm(op string, rms bool, x, w, bias *Value, eps float64) *Value {
+func (t *Tape) norm(op string, rms bool, x, w, bias *Value, o NormOptions) *Value {
 	in := []*Value{x, w}
 	if bias != nil {
 		in = append(in, bias)
 	}
-	c := t.begin(op, in...)
+	c := t.beginAsGiven(op, in...)
 	defer c.end()
 	c.contiguous(0)
 	x, w = c.in[0], c.in[1]
-	n := normOf(op, c.in, eps)
+	n := normOf(op, c.in, o.Eps)
 	n.RMS = rms
 	list := []*tensor.Tensor{x.data, w.data}
-	y := c.out(x.Shape(), x.DType())
+	y := c.out(x.Shape(), t.normType(op, o.Reader, Wider(x.DType(), w.DType())))
 	rstd := c.result(tensor.Shape{n.Rows}, statistics(x.DType()), "rstd")
 	list = append(list, rstd)
 	var mean *tensor.Tensor
@@ -52,6 +63,21 @@ func (t *Tape) norm(op string, rms bool, x, w, bias *Value, eps float64) *Value 
 		t.backend().Normalize(n.Plan())
 	})
 	return c.value(y, list, func(b *back) { b.norm(n) })
+}
+
+// normType returns the type of a normalisation's result: the one that its reader
+// converts to, else the one in which the caster has it computed, else the operands'.
+func (t *Tape) normType(op, reader string, given device.DType) device.DType {
+	if t.caster == nil {
+		return given
+	}
+	if reader != "" {
+		op = reader
+	}
+	if dtype, ok := t.caster.Cast(op, []device.DType{given}); ok {
+		return dtype
+	}
+	return given
 }
 
 func normOf(op string, in []*Value, eps float64) device.Norm {
@@ -75,18 +101,29 @@ func statistics(d device.DType) device.DType {
 func (b *back) norm(n device.Norm) {
 	n.X, n.Weight, n.RStd = b.saved(0).Array(), b.saved(1).Array(), b.saved(2).Array()
 	r := device.NormBackward{N: n, DY: b.dy.Array()}
+	if !n.RMS {
+		r.N.Mean = b.saved(3).Array()
+	}
 	outputs := []*device.Array{&r.DX, &r.DWeight, &r.DBias}
 	grads := make([]*tensor.Tensor, len(b.node.in))
-	for i := range b.node.in {
-		if b.wants(i) {
+	if b.wants(0) {
+		dx, given := b.onto(0)
+		r.DX, grads[0] = dx.Array(), dx
+		if given != nil {
+			r.Add = given.Array()
+		}
+	}
+	for i := range grads[1:] {
+		if i++; b.wants(i) {
 			grads[i] = b.grad(i)
 			*outputs[i] = grads[i].Array()
 		}
 	}
-	if !n.RMS {
-		r.N.Mean = b.saved(3).Array()
-	}
 	b.backend().NormalizeBackward(r.Plan())
+	if b.wants(0) {
+		b.replace(0, grads[0])
+		grads[0] = nil
+	}
 	b.giveAll(grads)
 }
 

@@ -12,7 +12,6 @@ import (
 type record struct {
 	nodes  []*node
 	leaves map[*Variable]*slot
-	casts  map[castKey]*slot
 	away   map[awayKey]*away
 }
 
@@ -53,7 +52,7 @@ type slot struct {
 }
 
 func newRecord() *record {
-	return &record{leaves: make(map[*Variable]*slot), casts: make(map[castKey]*slot), away: make(map[awayKey]*away)}
+	return &record{leaves: make(map[*Variable]*slot), away: make(map[awayKey]*away)}
 }
 
 // slotOf returns where the gradient of v goes, nil when it is not wanted.
@@ -88,9 +87,6 @@ func (r *record) release() {
 		n.release()
 	}
 	for _, s := range r.leaves {
-		s.release()
-	}
-	for _, s := range r.casts {
 		s.release()
 	}
 	r.nodes = nil

@@ -12,14 +12,20 @@ type Norm struct {
 	Eps                float64
 	X, Y, Weight, Bias Array
 	Mean, RStd         Array
+	// Residual, when given, is added to X first: Sum gets X + Residual, rounded to
+	// its type, and is what is normalised. Both are [Rows, Cols], and Sum may be X.
+	Residual, Sum Array
 }
 
 // NormBackward describes the gradient of a Norm. DY and DX are [Rows, Cols];
 // DWeight and DBias [Cols]. Any of the three outputs may be absent. Outputs are
-// overwritten. N's Y and Bias are not read.
+// overwritten. N's Y and Bias are not read, and its X is what was normalised.
 type NormBackward struct {
 	N                      Norm
 	DY, DX, DWeight, DBias Array
+	// Add, when given, is a gradient that x has from elsewhere, [Rows, Cols], added
+	// to dx before it is stored; it may be DX. Low gets DX again, in its own type.
+	Add, Low Array
 }
 
 // NormPlan is a checked normalisation. That of RMSNorm has no Mean and no Bias.
@@ -32,6 +38,7 @@ type NormPlan struct {
 type NormBackwardPlan struct {
 	NormPlan
 	DY, DX, DWeight, DBias Array
+	Add, Low               Array
 }
 
 // Plan checks n and panics when an operand does not fit.
@@ -41,6 +48,11 @@ func (n Norm) Plan() NormPlan {
 	p := n.plan(name)
 	CheckLen(name, "y", p.Y, p.Rows*p.Cols)
 	CheckOptional(name, "bias", p.Bias, p.Cols)
+	if !p.Residual.Absent() {
+		CheckFloat(name, p.Residual.DType, p.Sum.DType)
+		CheckLen(name, "residual", p.Residual, p.Rows*p.Cols)
+		CheckLen(name, "sum", p.Sum, p.Rows*p.Cols)
+	}
 	return p
 }
 
@@ -67,7 +79,7 @@ func (n Norm) plan(name string) NormPlan {
 func (g NormBackward) Plan() NormBackwardPlan {
 	const name = "norm backward"
 	CheckFloat(name, g.DY.DType, g.DX.DType, g.DWeight.DType, g.DBias.DType)
-	p := NormBackwardPlan{g.N.plan(name), g.DY, g.DX, g.DWeight, g.DBias}
+	p := NormBackwardPlan{g.N.plan(name), g.DY, g.DX, g.DWeight, g.DBias, g.Add, g.Low}
 	CheckLen(name, "dy", g.DY, p.Rows*p.Cols)
 	CheckOptional(name, "dx", g.DX, p.Rows*p.Cols)
 	CheckOptional(name, "dweight", g.DWeight, p.Cols)
@@ -85,8 +97,8 @@ type Normalizations interface {
 	// one; of an RMSNorm, y = x·rstd·w with rstd = 1/√(avg(x²) + eps).
 	Normalize(p NormPlan)
 	// NormalizeBackward sets, with x̂ = (x−mean)·rstd and g = dy·w,
-	// dx = rstd·(g − avg(g) − x̂·avg(g·x̂)), dw = Σrows dy·x̂, db = Σrows dy; for
-	// RMSNorm mean and avg(g) are 0.
+	// dx = rstd·(g − avg(g) − x̂·avg(g·x̂)) + add, dw = Σrows dy·x̂, db = Σrows dy;
+	// for RMSNorm mean and avg(g) are 0.
 	NormalizeBackward(p NormBackwardPlan)
 	// Softmax sets y = e^(x−max) / Σ e^(x−max) for every one of rows rows of
 	// cols elements.

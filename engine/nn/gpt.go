@@ -50,7 +50,7 @@ func NewGPT(b Builder, g GPTConfig) *GPT {
 		blocks[i] = newBlock(b.In("h").In(fmt.Sprint(i)), g)
 	}
 	m.Blocks = NewBlocks(blocks...)
-	m.Norm = NewLayerNorm(b.In("ln_f"), g.Dim)
+	m.Norm = NewLayerNorm(b.In("ln_f"), g.Dim).For("linear")
 	m.Head = &Linear{Weight: m.Tokens.Weight}
 	return m
 }
@@ -107,8 +107,8 @@ type Block struct {
 func newBlock(b Builder, g GPTConfig) *Block {
 	residual := 0.02 / math.Sqrt(2*float64(g.Layers))
 	return &Block{
-		Norm1: NewLayerNorm(b.In("ln_1"), g.Dim),
-		Norm2: NewLayerNorm(b.In("ln_2"), g.Dim),
+		Norm1: NewLayerNorm(b.In("ln_1"), g.Dim).For("linear"),
+		Norm2: NewLayerNorm(b.In("ln_2"), g.Dim).For("linear"),
 		Attention: &MultiHeadAttention{
 			QKV:   NewLinearNormal(b.In("attn.qkv"), g.Dim, 3*g.Dim, g.Bias, 0.02),
 			Proj:  NewLinearNormal(b.In("attn.proj"), g.Dim, g.Dim, g.Bias, residual),

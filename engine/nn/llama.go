@@ -43,7 +43,7 @@ func NewLlama(b Builder, l LlamaConfig) *Llama {
 		blocks[i] = newLlamaBlock(b.In("layers").In(fmt.Sprint(i)), l, rotary)
 	}
 	m.Blocks = NewBlocks(blocks...)
-	m.Norm = NewRMSNorm(b.In("norm"), l.Dim)
+	m.Norm = NewRMSNorm(b.In("norm"), l.Dim).For("linear")
 	m.Head = NewLinearNormal(b.In("lm_head"), l.Dim, l.Vocab, false, llamaStd)
 	return m
 }
@@ -76,9 +76,9 @@ type LlamaBlock struct {
 
 func newLlamaBlock(b Builder, l LlamaConfig, r *Rotary) *LlamaBlock {
 	return &LlamaBlock{
-		Norm1:     NewRMSNorm(b.In("input_layernorm"), l.Dim),
+		Norm1:     NewRMSNorm(b.In("input_layernorm"), l.Dim).For("linear"),
 		Attention: NewGroupedAttention(b.In("self_attn"), l.Dim, l.Heads, l.KVHeads, r, llamaStd),
-		Norm2:     NewRMSNorm(b.In("post_attention_layernorm"), l.Dim),
+		Norm2:     NewRMSNorm(b.In("post_attention_layernorm"), l.Dim).For("linear"),
 		MLP:       NewGatedMLP(b.In("mlp"), l.Dim, l.Hidden, llamaStd),
 	}
 }

@@ -43,16 +43,6 @@ func (c *counted) Enqueue(l *kernels.Launch) {
 	of.moved += moved(c.meter.Take())
 }
 
-// NormalizeBackward reads what it needs for the parameters in a launch of its own.
-func (c *counted) NormalizeBackward(p device.NormBackwardPlan) {
-	if !p.DWeight.Absent() {
-		for _, a := range []device.Array{p.X, p.DY} {
-			c.meter.Work[dry.Moved] += float64(int64(a.Len) * a.DType.Size())
-		}
-	}
-	c.Compute.NormalizeBackward(p)
-}
-
 // moved returns the bytes that are read or written outside products and attention.
 func moved(w dry.Work) float64 { return w[dry.Moved] + w[dry.Cast] + w[dry.Updated] }
 

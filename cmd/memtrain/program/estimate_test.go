@@ -140,7 +140,7 @@ func TestTechniquesAreToldInTheOrderToTryThem(t *testing.T) {
 }
 
 func TestFittingIsWhatTheAllocatorCanServe(t *testing.T) {
-	v, found := rehearsed(t, []string{"--model", "gpt2", "--batch", "4", "--amp", "bf16", "--checkpoint", "block"})
+	v, found := rehearsed(t, []string{"--model", "gpt2", "--batch", "4", "--checkpoint", "block"})
 	m := &found.Memory
 	tests := map[string]struct {
 		capacity int64

@@ -38,7 +38,6 @@ type jobs struct {
 	squares    squaresJob
 	norm       normJob
 	normGrad   normGradJob
-	normParams normParamsJob
 	softmax    softmaxJob
 	entropy    entropyJob
 	gather     gatherJob

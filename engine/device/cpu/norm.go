@@ -27,13 +27,16 @@ func eachRow(part, rows, cols int, do func(row int)) {
 type normJob struct {
 	device.NormPlan
 	x, y, weight, bias view
+	residual, sum      view
 	mean, rstd         view
 }
 
 // Normalize implements device.Normalizations.
 func (b *Backend) Normalize(p device.NormPlan) {
-	b.jobs.norm = b.resolveNorm(p)
-	b.jobs.norm.y, b.jobs.norm.bias = b.resolve(p.Y), b.resolve(p.Bias)
+	j := b.resolveNorm(p)
+	j.y, j.bias = b.resolve(p.Y), b.resolve(p.Bias)
+	j.residual, j.sum = b.resolve(p.Residual), b.resolve(p.Sum)
+	b.jobs.norm = j
 	if p.Cols > 0 {
 		b.pool.run(&b.jobs.norm, rowParts(p.Rows, p.Cols))
 	}
@@ -61,7 +64,7 @@ func normPart[T float](w *worker, j *normJob, part int) {
 		bias = load[T](w, slotB, j.bias, 0, j.Cols)
 	}
 	eachRow(part, j.Rows, j.Cols, func(row int) {
-		x := load[T](w, slotC, j.x, row*j.Cols, j.Cols)
+		x := normalized[T](w, j, row*j.Cols)
 		y := room[T](w, slotD, j.y, row*j.Cols, j.Cols)
 		mean, rstd := statistics(x, j.Eps, j.RMS)
 		if !j.RMS {
@@ -71,6 +74,19 @@ func normPart[T float](w *worker, j *normJob, part int) {
 		affine(y, x, weight, bias, T(mean), T(rstd))
 		store(j.y, row*j.Cols, y)
 	})
+}
+
+// normalized returns the row from element at on that is to be normalised: of the
+// sum, stored and as it is stored, where there is one.
+func normalized[T float](w *worker, j *normJob, at int) []T {
+	x := load[T](w, slotC, j.x, at, j.Cols)
+	if j.residual.absent() {
+		return x
+	}
+	sum := room[T](w, slotE, j.sum, at, j.Cols)
+	combine(device.Add, sum, x, load[T](w, slotF, j.residual, at, j.Cols))
+	store(j.sum, at, sum)
+	return load[T](w, slotE, j.sum, at, j.Cols)
 }
 
 // statistics returns a row's mean, 0 for RMSNorm, and 1/√(variance + eps).
@@ -99,112 +115,5 @@ func standardize[T float](dst, x []T, mean, rstd T) {
 	x = x[:len(dst)]
 	for i := simd.Standardize(single(dst), single(x), float32(mean), float32(rstd)); i < len(dst); i++ {
 		dst[i] = (x[i] - mean) * rstd
-	}
-}
-
-// normGradJob computes dx, row by row.
-type normGradJob struct {
-	normJob
-	dy, dx view
-}
-
-// normParamsJob computes dw and db: a part is a block of columns and goes
-// through all rows, so that the sums have one order.
-type normParamsJob struct {
-	normJob
-	dy, dw, db view
-}
-
-const paramCols = 64
-
-// NormalizeBackward implements device.Normalizations.
-func (b *Backend) NormalizeBackward(p device.NormBackwardPlan) {
-	if p.Rows*p.Cols == 0 {
-		return
-	}
-	j, dy := b.resolveNorm(p.NormPlan), b.resolve(p.DY)
-	// dx may be dy, which the parameters' gradients read: they go first.
-	if !p.DWeight.Absent() || !p.DBias.Absent() {
-		b.jobs.normParams = normParamsJob{j, dy, b.resolve(p.DWeight), b.resolve(p.DBias)}
-		b.pool.run(&b.jobs.normParams, (p.Cols+paramCols-1)/paramCols)
-	}
-	if !p.DX.Absent() {
-		b.jobs.normGrad = normGradJob{j, dy, b.resolve(p.DX)}
-		b.pool.run(&b.jobs.normGrad, rowParts(p.Rows, p.Cols))
-	}
-}
-
-func (j *normGradJob) run(w *worker, part int) {
-	if j.Wide() {
-		normGradPart[float64](w, j, part)
-	} else {
-		normGradPart[float32](w, j, part)
-	}
-}
-
-func normGradPart[T float](w *worker, j *normGradJob, part int) {
-	var weight []T
-	if !j.weight.absent() {
-		weight = load[T](w, slotA, j.weight, 0, j.Cols)
-	}
-	eachRow(part, j.Rows, j.Cols, func(row int) {
-		at := row * j.Cols
-		x, dy := load[T](w, slotB, j.x, at, j.Cols), load[T](w, slotC, j.dy, at, j.Cols)
-		dx := room[T](w, slotD, j.dx, at, j.Cols)
-		var mean T
-		if !j.RMS {
-			mean = slice[T](j.mean, row, 1)[0]
-		}
-		normGradRow(w, dx, x, dy, weight, mean, slice[T](j.rstd, row, 1)[0], j.RMS)
-		store(j.dx, at, dx)
-	})
-}
-
-// normGradRow may be given dy as dx.
-func normGradRow[T float](w *worker, dx, x, dy, weight []T, mean, rstd T, rms bool) {
-	unit, g := scratch[T](w, slotE, len(x)), dy
-	standardize(unit, x, mean, rstd)
-	if weight != nil {
-		g = scratch[T](w, slotF, len(x))
-		combine(device.Mul, g, dy, weight)
-	}
-	n, shift := float64(len(x)), 0.0
-	if !rms {
-		shift = sum(g) / n
-	}
-	addScaled(dx, g, unit, T(-dot(g, unit)/n))
-	standardize(dx, dx, T(shift), rstd)
-}
-
-func (j *normParamsJob) run(w *worker, part int) {
-	if j.Wide() {
-		normParamsPart[float64](w, j, part)
-	} else {
-		normParamsPart[float32](w, j, part)
-	}
-}
-
-func normParamsPart[T float](w *worker, j *normParamsJob, part int) {
-	col := part * paramCols
-	n := min(paramCols, j.Cols-col)
-	var dw, db [paramCols]float64
-	unit := scratch[T](w, slotC, n)
-	for row := range j.Rows {
-		x := load[T](w, slotA, j.x, row*j.Cols+col, n)
-		dy := load[T](w, slotB, j.dy, row*j.Cols+col, n)
-		rstd := slice[T](j.rstd, row, 1)[0]
-		var mean T
-		if !j.RMS {
-			mean = slice[T](j.mean, row, 1)[0]
-		}
-		standardize(unit, x, mean, rstd)
-		accumulateProducts(dw[:n], dy, unit)
-		accumulate(db[:n], dy)
-	}
-	if !j.dw.absent() {
-		narrow(j.dw, col, dw[:n])
-	}
-	if !j.db.absent() {
-		narrow(j.db, col, db[:n])
 	}
 }

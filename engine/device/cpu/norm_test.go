@@ -85,6 +85,40 @@ func TestNormsAgreeWithTheDefinition(t *testing.T) {
 	}
 }
 
+func TestANormAddsItsResidualFirstAndItsGradientLast(t *testing.T) {
+	const rows, cols = 70, 129
+	for _, rms := range []bool{false, true} {
+		for _, kind := range []device.DType{device.Float32, device.BFloat16} {
+			t.Run(fmt.Sprintf("rms %v, %v", rms, kind), func(t *testing.T) {
+				r := newRig(t, 2)
+				apart := newNormCase(r, kind, rows, cols, true, rms)
+				x, residual := apart.n.X, r.normals(device.BFloat16, rows*cols)
+				apart.n.X = r.array(kind, rows*cols)
+				r.Binary(device.Add, apart.n.X, x, residual)
+				apart.g.N.X = apart.n.X
+				apart.run(r)
+
+				together, others := apart, r.normals(device.Float32, rows*cols)
+				together.n.X, together.n.Residual, together.n.Sum = x, residual, r.array(kind, rows*cols)
+				together.n.Y = r.array(kind, rows*cols)
+				together.g.DX, together.g.Add, together.g.Low = others, others, r.array(device.BFloat16, rows*cols)
+				together.g.DWeight = r.array(kind, cols)
+				before := r.get(others)
+				together.run(r)
+
+				near(t, "sum", r.get(together.n.Sum), r.get(apart.n.X), 0)
+				near(t, "y", r.get(together.n.Y), r.get(apart.n.Y), 0)
+				near(t, "dweight", r.get(together.g.DWeight), r.get(apart.g.DWeight), 0)
+				for i, dx := range r.get(apart.g.DX) {
+					before[i] += dx
+				}
+				near(t, "dx", r.get(together.g.DX), before, 4*tolerance(kind))
+				near(t, "low", r.get(together.g.Low), before, 4*tolerance(device.BFloat16))
+			})
+		}
+	}
+}
+
 func optionalValues(r *rig, a device.Array) []float64 {
 	if a.Absent() {
 		return nil

@@ -87,13 +87,13 @@ func (m *Meter) DropoutBackward(dx, dy, mask device.Array, p float64) {
 
 // Normalize counts bytes.
 func (m *Meter) Normalize(p device.NormPlan) {
-	m.move(Moved, p.X, p.Y)
+	m.move(Moved, p.X, p.Residual, p.Sum, p.Y)
 	m.Backend.Normalize(p)
 }
 
 // NormalizeBackward counts bytes.
 func (m *Meter) NormalizeBackward(p device.NormBackwardPlan) {
-	m.move(Moved, p.X, p.DY, p.DX)
+	m.move(Moved, p.X, p.DY, p.Add, p.DX, p.Low)
 	m.Backend.NormalizeBackward(p)
 }
 

@@ -28,6 +28,7 @@ const (
 	NormalizeBackwardWide
 	NormParams
 	NormParamsWide
+	NormJoin
 	Softmax
 	SoftmaxWide
 	SoftmaxBackward
@@ -125,6 +126,7 @@ var names = [Count]string{
 	NormalizeBackwardWide: "normalize_backward_wide",
 	NormParams:            "norm_params",
 	NormParamsWide:        "norm_params_wide",
+	NormJoin:              "norm_join",
 	Softmax:               "softmax",
 	SoftmaxWide:           "softmax_wide",
 	SoftmaxBackward:       "softmax_backward",

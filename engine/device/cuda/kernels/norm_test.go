@@ -32,7 +32,7 @@ func TestNorms(t *testing.T) {
 					if with == "weight and bias" {
 						n.Bias = r.normals(mix[2], cols)
 					}
-					dy := r.normals(mix[2], rows*cols)
+					dy, residual, add := r.normals(mix[2], rows*cols), r.normals(mix[2], rows*cols), r.normals(mix[0], rows*cols)
 					r.agree(t, 6, func(c computer) {
 						n := n
 						n.Y, n.Mean, n.RStd = r.output(mix[0], rows*cols), r.output(statistic, rows), r.output(statistic, rows)
@@ -43,6 +43,12 @@ func TestNorms(t *testing.T) {
 						n.RMS, n.Y, n.RStd = true, r.output(mix[0], rows*cols), r.output(statistic, rows)
 						c.Normalize(n.Plan())
 						c.NormalizeBackward(device.NormBackward{N: n, DY: dy, DX: r.output(mix[0], rows*cols), DWeight: r.output(mix[2], cols)}.Plan())
+						n.Residual, n.Sum = residual, r.output(mix[1], rows*cols)
+						n.Y, n.RStd = r.output(mix[0], rows*cols), r.output(statistic, rows)
+						c.Normalize(n.Plan())
+						n.X = n.Sum
+						sum := r.changed(add)
+						c.NormalizeBackward(device.NormBackward{N: n, DY: dy, DX: sum, Add: sum, Low: r.output(mix[2], rows*cols), DBias: r.output(mix[2], cols)}.Plan())
 					})
 				})
 			}

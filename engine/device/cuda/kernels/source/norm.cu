@@ -1,13 +1,17 @@
-// LayerNorm and RMSNorm. A block has one row; for the parameters' gradients it
-// has 32 columns of a range of rows, and reduce_ranges joins the ranges.
+// LayerNorm and RMSNorm. A block normalises one row. On the way back it has a range
+// of rows, one after the other, and keeps its share of the parameters' gradients in
+// shared memory; norm_join adds the shares up. Of rows too wide for that
+// norm_params makes the shares, of 32 columns of a range of rows in a block.
 #include "block.h"
 #include "number.h"
 
 // NormArgs is the argument of the forward and of the backward operation. Absent
-// arrays are left out.
+// arrays are left out. shares has the ranges' dw and db, double [ranges][2][cols],
+// and is 0 where the parameters' gradients are not wanted.
 struct NormArgs {
-    Array x, y, weight, bias, mean, rstd, dy, dx;
-    i64 rows, cols;
+    Array x, y, weight, bias, mean, rstd, residual, sum, dy, dx, add, low;
+    u64 shares;
+    i64 rows, cols, range;
     double eps;
     i32 rms;
 };
@@ -15,10 +19,22 @@ struct NormArgs {
 template <typename T> DEVICE void normalize(const NormArgs &a) {
     i64 row = block_x(), base = row * a.cols;
     T n = (T)a.cols, mean = 0, sum = 0;
+    // A thread reads back what it has stored, so that the sum is as it will be read
+    // from memory.
+    const Array &from = present(a.residual) ? a.sum : a.x;
+    if (present(a.residual)) {
+        each_quad(base, a.cols, [&](i64 i, i32 count) {
+            T x[4], more[4];
+            load4(x, a.x, base + i, count);
+            load4(more, a.residual, base + i, count);
+            for (i32 k = 0; k < 4; k++) x[k] += more[k];
+            store4(a.sum, base + i, count, x);
+        });
+    }
     if (!a.rms) {
         each_quad(base, a.cols, [&](i64 i, i32 k) {
             T x[4];
-            load4(x, a.x, base + i, k);
+            load4(x, from, base + i, k);
             sum += (x[0] + x[1]) + (x[2] + x[3]);
         });
         mean = block_sum(sum) / n;
@@ -26,7 +42,7 @@ template <typename T> DEVICE void normalize(const NormArgs &a) {
     }
     each_quad(base, a.cols, [&](i64 i, i32 count) {
         T x[4];
-        load4(x, a.x, base + i, count);
+        load4(x, from, base + i, count);
         for (i32 k = 0; k < 4; k++) {
             T d = k < count ? x[k] - mean : (T)0;
             sum += d * d;
@@ -39,7 +55,7 @@ template <typename T> DEVICE void normalize(const NormArgs &a) {
     }
     each_quad(base, a.cols, [&](i64 i, i32 count) {
         T x[4], weight[4] = {1, 1, 1, 1}, bias[4] = {0, 0, 0, 0};
-        load4(x, a.x, base + i, count);
+        load4(x, from, base + i, count);
         if (present(a.weight)) load4(weight, a.weight, i, count);
         if (present(a.bias)) load4(bias, a.bias, i, count);
         for (i32 k = 0; k < 4; k++) x[k] = (x[k] - mean) * rstd * weight[k] + bias[k];
@@ -50,23 +66,25 @@ template <typename T> DEVICE void normalize(const NormArgs &a) {
 KERNEL(normalize, NormArgs, 256) { normalize<float>(a); }
 KERNEL(normalize_wide, NormArgs, 256) { normalize<double>(a); }
 
-// NormQuad is four elements of a row on the way back: g = dy·weight and x̂.
+// NormQuad is four elements of a row on the way back: dy, g = dy·weight and x̂.
 template <typename T> struct NormQuad {
-    T g[4], x[4];
+    T dy[4], g[4], x[4];
 };
 
 template <typename T> DEVICE void load_norm(NormQuad<T> &q, const NormArgs &a, i64 base, i64 i, i32 count, T mean, T rstd) {
+    T weight[4] = {1, 1, 1, 1};
     load4(q.x, a.x, base + i, count);
-    load4(q.g, a.dy, base + i, count);
-    for (i32 k = 0; k < 4; k++) q.x[k] = k < count ? (q.x[k] - mean) * rstd : (T)0;
-    if (!present(a.weight)) return;
-    T weight[4];
-    load4(weight, a.weight, i, count);
-    for (i32 k = 0; k < 4; k++) q.g[k] *= weight[k];
+    load4(q.dy, a.dy, base + i, count);
+    if (present(a.weight)) load4(weight, a.weight, i, count);
+    for (i32 k = 0; k < 4; k++) {
+        q.x[k] = k < count ? (q.x[k] - mean) * rstd : (T)0;
+        q.g[k] = q.dy[k] * weight[k];
+    }
 }
 
-template <typename T> DEVICE void normalize_backward(const NormArgs &a) {
-    i64 row = block_x(), base = row * a.cols;
+// normalize_row_backward computes dx of a row and adds to the shares dw and db.
+template <typename T> DEVICE void normalize_row_backward(const NormArgs &a, i64 row, T *dw, T *db) {
+    i64 base = row * a.cols;
     T mean = a.rms ? (T)0 : element<T>(a.mean, row), rstd = element<T>(a.rstd, row), sum_g = 0, sum_gx = 0;
     each_quad(base, a.cols, [&](i64 i, i32 count) {
         NormQuad<T> q;
@@ -74,24 +92,46 @@ template <typename T> DEVICE void normalize_backward(const NormArgs &a) {
         for (i32 k = 0; k < 4; k++) {
             sum_g += q.g[k];
             sum_gx += q.g[k] * q.x[k];
+            if (dw && k < count) dw[i + k] += q.dy[k] * q.x[k], db[i + k] += q.dy[k];
         }
     });
+    if (!present(a.dx)) return;
     T mean_gx = block_sum(sum_gx) / (T)a.cols, mean_g = a.rms ? (T)0 : block_sum(sum_g) / (T)a.cols;
     each_quad(base, a.cols, [&](i64 i, i32 count) {
         NormQuad<T> q;
         load_norm(q, a, base, i, count, mean, rstd);
-        for (i32 k = 0; k < 4; k++) q.g[k] = rstd * (q.g[k] - mean_g - q.x[k] * mean_gx);
+        T more[4] = {0, 0, 0, 0};
+        if (present(a.add)) load4(more, a.add, base + i, count);
+        for (i32 k = 0; k < 4; k++) q.g[k] = rstd * (q.g[k] - mean_g - q.x[k] * mean_gx) + more[k];
         store4(a.dx, base + i, count, q.g);
+        if (present(a.low)) store4(a.low, base + i, count, q.g);
     });
+}
+
+template <typename T> DEVICE void normalize_backward(const NormArgs &a) {
+    SHARED_BYTES(bytes);
+    T *dw = a.shares ? (T *)bytes : (T *)0, *db = dw ? dw + a.cols : dw;
+    i64 from = block_x() * a.range, to = from + a.range < a.rows ? from + a.range : a.rows;
+    if (dw) {
+        for (i64 i = thread_id(); i < 2 * a.cols; i += block_size()) dw[i] = 0;
+        barrier();
+    }
+    ROLLED for (i64 row = from; row < to; row++) {
+        normalize_row_backward<T>(a, row, dw, db);
+        barrier(); // the next row's columns may be other threads'
+    }
+    if (!dw) return;
+    double *share = (double *)a.shares + block_x() * 2 * a.cols;
+    for (i64 i = thread_id(); i < 2 * a.cols; i += block_size()) share[i] = (double)dw[i];
 }
 
 KERNEL(normalize_backward, NormArgs, 256) { normalize_backward<float>(a); }
 KERNEL(normalize_backward_wide, NormArgs, 256) { normalize_backward<double>(a); }
 
 struct NormParamsArgs {
-    Array x, mean, rstd, dy;
-    u64 dw, db;      // double [ranges][cols]
-    i64 rows, cols, range;
+    Array x, mean, rstd, dy, dw, db;
+    u64 shares; // as in NormArgs
+    i64 rows, cols, range, ranges;
     i32 rms;
 };
 
@@ -117,9 +157,20 @@ template <typename T> DEVICE void norm_params(const NormParamsArgs &a) {
     barrier();
     if (line > 0 || col >= a.cols) return;
     for (u32 i = 1; i < 8; i++) dw += sums.w[i][lane], db += sums.b[i][lane];
-    ((double *)a.dw)[block_y() * a.cols + col] = dw;
-    ((double *)a.db)[block_y() * a.cols + col] = db;
+    double *share = (double *)a.shares + block_y() * 2 * a.cols;
+    share[col] = dw;
+    share[a.cols + col] = db;
 }
 
 KERNEL(norm_params, NormParamsArgs, 256) { norm_params<float>(a); }
 KERNEL(norm_params_wide, NormParamsArgs, 256) { norm_params<double>(a); }
+
+// norm_join adds the ranges' shares up, in their order.
+KERNEL(norm_join, NormParamsArgs, 256) {
+    i64 at = (i64)block_x() * block_size() + thread_id();
+    const Array &to = at < a.cols ? a.dw : a.db;
+    if (at >= 2 * a.cols || !present(to)) return;
+    double sum = 0;
+    for (i64 range = 0; range < a.ranges; range++) sum += ((const double *)a.shares)[range * 2 * a.cols + at];
+    store(to, at < a.cols ? at : at - a.cols, sum);
+}
