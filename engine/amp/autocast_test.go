@@ -302,7 +302,7 @@ func TestMicroBatchesShareConvertedWeights(t *testing.T) {
 		r.step(nil)
 	}
 	apart := count(two)
-	together := count(func() { r.c.KeepCasts(two) })
+	together := count(func() { r.c.KeepCasts(nil, two) })
 	// Weight and bias of four linear layers in every block, and the head.
 	if got, want := apart-together, int64(8*config.Layers+1); got != want {
 		t.Errorf("two runs of one step save %d conversions, want %d", got, want)

@@ -30,6 +30,12 @@ type cast struct {
 	version int
 }
 
+// current reports whether the variable is as it was when it was converted.
+func (c *cast) current(key castKey) bool {
+	now := key.variable.Data().Storage()
+	return c.source == now && c.version == now.Version()
+}
+
 // SetCaster changes what decides about types, nil for nothing, and returns the
 // one before. Checkpoints recompute with the caster of their forward run.
 func (t *Tape) SetCaster(c Caster) (before Caster) {
@@ -43,30 +49,65 @@ func (t *Tape) Caster() Caster { return t.caster }
 // DropCasts releases the converted weights that were kept for further use. They
 // are dropped at the end of a run in any case, see KeepCasts; dropping them
 // between the forward and the backward pass leaves only those that are saved.
-func (t *Tape) DropCasts() { t.dropCasts(0) }
+func (t *Tape) DropCasts() { t.dropCasts(0, nil) }
 
-// dropCasts releases those that were made since there were n.
-func (t *Tape) dropCasts(n int) {
-	for _, key := range t.made[n:] {
-		if c := t.casts[key]; c != nil {
+// dropCasts releases those that were made since there were n, but current ones of
+// variables for which stay, which may be nil, says so.
+func (t *Tape) dropCasts(n int, stay func(*Variable) bool) {
+	made := t.made[n:]
+	t.made = t.made[:n]
+	for _, key := range made {
+		switch c := t.casts[key]; {
+		case c == nil: // it comes twice
+		case stay != nil && c.current(key) && c.data.Device() == t.device && stay(key.variable):
+			t.made = append(t.made, key)
+		default:
 			c.data.Release()
 			delete(t.casts, key)
 		}
 	}
-	t.made = t.made[:n]
 }
 
 // KeepCasts runs f, and keeps converted weights from one run of the tape within
-// it to the next: the micro-batches of a step convert each weight once. They
-// are dropped at the end, also when f panics.
-func (t *Tape) KeepCasts(f func()) {
+// it to the next: the micro-batches of a step convert each weight once. At the end
+// those on the tape's device stay for which renews says so: whoever changes the
+// variable writes its copy too, see Renew, and the next step has nothing to
+// convert. It may be nil. Others are dropped, and all when f panics.
+func (t *Tape) KeepCasts(renews func(*Variable) bool, f func()) {
 	t.keepCasts++
+	var stay func(*Variable) bool
 	defer func() {
 		if t.keepCasts--; t.keepCasts == 0 {
-			t.DropCasts()
+			t.dropCasts(0, stay)
 		}
 	}()
 	f()
+	stay = renews
+}
+
+// Renew counts a write to a variable's tensor, as [tensor.Storage.Wrote] does, for
+// who writes the copy that it returns too: the variable's tensor in the type that
+// the tape computes in. It is nil when the tape keeps none. The copy stays the tape's.
+func (t *Tape) Renew(v *Variable) (copied *tensor.Tensor) {
+	source := v.Data().Storage()
+	for _, dtype := range []device.DType{device.BFloat16, device.Float16} {
+		key := castKey{v, dtype}
+		if c := t.casts[key]; c != nil && c.current(key) && copied == nil {
+			copied = c.data
+			copied.Storage().Wrote()
+			defer func() { c.version = source.Version() }()
+		}
+	}
+	source.Wrote()
+	return copied
+}
+
+// Casts returns the bytes of the converted weights that the tape keeps.
+func (t *Tape) Casts() (bytes int64) {
+	for _, c := range t.casts {
+		bytes += c.data.Bytes()
+	}
+	return bytes
 }
 
 // autocast replaces the floating-point operands of an operation as the caster
@@ -133,10 +174,12 @@ func (t *Tape) castVariable(v *Value, dtype device.DType) *Value {
 
 func (t *Tape) castOf(key castKey) *tensor.Tensor {
 	source := key.variable.Data().Storage()
-	if c := t.casts[key]; c != nil {
-		if c.source == source && c.version == source.Version() {
-			return c.data
-		}
+	switch c := t.casts[key]; {
+	case c == nil:
+		t.made = append(t.made, key)
+	case c.current(key):
+		return c.data
+	default:
 		c.data.Release()
 		delete(t.casts, key)
 	}
@@ -144,7 +187,6 @@ func (t *Tape) castOf(key castKey) *tensor.Tensor {
 	data := tensor.New(d, key.variable.Data().Shape(), key.dtype,
 		tensor.Tag{Category: trace.Workspace, Layer: source.Label().Layer, Role: castRole})
 	t.casts[key] = &cast{data: data, source: source, version: source.Version()}
-	t.made = append(t.made, key)
 	d.Backend().Cast(data.Array(), key.variable.Data().Array())
 	return data
 }

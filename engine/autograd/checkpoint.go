@@ -73,7 +73,7 @@ type checkpoint struct {
 // second run converts them again, one function's at a time.
 func (p *checkpoint) first(t *Tape, in []*Value) (v *Value) {
 	outer, casts := t.keeper, len(t.made)
-	defer func() { t.dropCasts(casts) }()
+	defer func() { t.dropCasts(casts, nil) }()
 	t.keeper = p.keeper
 	done := false
 	defer func() {
@@ -165,7 +165,7 @@ func (p *checkpoint) second(b *back, r *record, in []*Value) *Value {
 	}
 	casts := len(t.made)
 	out := t.Frame(func() *Value { return p.f(in) })
-	t.dropCasts(casts) // what is saved stays until its rule has run
+	t.dropCasts(casts, nil) // what is saved stays until its rule has run
 	if slices.Contains(in, out) {
 		return b.copyOf(out)
 	}

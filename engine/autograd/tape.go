@@ -30,7 +30,7 @@ type Tape struct {
 	record *record          // nil while nothing is recorded
 	caster Caster
 	casts  map[castKey]*cast
-	made   []castKey // of casts, in order; one that was replaced comes twice
+	made   []castKey // of casts, in order
 	// keepCasts counts the calls of KeepCasts that are under way.
 	keepCasts int
 	keeper    *keeper // of the selective checkpoint that runs

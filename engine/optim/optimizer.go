@@ -156,11 +156,25 @@ type Overflow interface {
 	Overflowed() *tensor.Pending
 }
 
+// Copies is who keeps the parameters in half precision, too: an [autograd.Tape]
+// that casts.
+type Copies interface {
+	// Renew counts a write to a variable's tensor, and returns the copy that is to
+	// be written with it, or nil.
+	Renew(v *autograd.Variable) *tensor.Tensor
+}
+
+// Renews reports whether Step writes the copy of a parameter: where neither the
+// parameter nor its gradient is brought from elsewhere for the step.
+func (o *Optimizer) Renews(v *autograd.Variable) bool {
+	return !isLow(v.Data()) && v.Data().Device() == o.device && (v.Grad() == nil || v.Grad().Device() == o.device)
+}
+
 // Step changes every parameter that has a gradient. Gradients are only read.
 // over may be nil; else it is looked at on the device, and when the gradients
 // have overflowed nothing changes. Step does not wait for the device to find
-// out; applied does.
-func (o *Optimizer) Step(lr float64, over Overflow) (applied func() bool) {
+// out; applied does. copies, which may be nil, are written with the parameters.
+func (o *Optimizer) Step(lr float64, over Overflow, copies Copies) (applied func() bool) {
 	o.settle()
 	d, b := o.device, o.device.Backend()
 	// The count is kept on the host, and goes to the device for the length of
@@ -175,7 +189,7 @@ func (o *Optimizer) Step(lr float64, over Overflow) (applied func() bool) {
 		u.FoundInf = found.Array()
 	}
 	b.AdvanceStep(u.Step, u.FoundInf)
-	o.update(u)
+	o.update(u, copies)
 	if over == nil {
 		o.count()
 		return func() bool { return true }

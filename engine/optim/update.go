@@ -23,7 +23,7 @@ type lent struct {
 
 // update changes every parameter that has a gradient. u has what all of them
 // share.
-func (o *Optimizer) update(u device.Update) {
+func (o *Optimizer) update(u device.Update, copies Copies) {
 	var now, next lent
 	defer func() {
 		now.release()
@@ -40,7 +40,7 @@ func (o *Optimizer) update(u device.Update) {
 	}
 	now, next = next, lent{}
 	now.update(o, u)
-	o.updateList(u)
+	o.updateList(u, copies)
 }
 
 // together reports whether a parameter needs nothing brought or converted for its
@@ -52,13 +52,13 @@ func (o *Optimizer) together(p *slot) bool {
 
 // updateList updates those with one operation for each rule that is used, and for
 // each type, of which there are two in tests only.
-func (o *Optimizer) updateList(u device.Update) {
+func (o *Optimizer) updateList(u device.Update, copies Copies) {
 	for _, rule := range device.Rules() {
 		for _, kind := range []device.DType{device.Float32, device.Float64} {
 			u.Rule, u.List = rule, o.list[:0]
 			for _, p := range o.slots {
 				if p.changed && o.together(p) && o.settings.rule(p.variable.Data().Size()) == rule && p.kind() == kind {
-					u.List = append(u.List, p.operands(p.variable.Data(), p.variable.Grad()))
+					u.List = append(u.List, p.operandsInPlace(copies))
 				}
 			}
 			o.list = u.List
@@ -69,12 +69,22 @@ func (o *Optimizer) updateList(u device.Update) {
 	}
 }
 
+// operandsInPlace are those of a step that writes the variable's tensor and its copy.
+func (p *slot) operandsInPlace(copies Copies) device.Parameter {
+	x := p.operands(p.variable.Data(), p.variable.Grad())
+	if p.master != nil || copies == nil {
+		p.variable.Data().Storage().Wrote()
+		return x
+	}
+	x.Low = array(copies.Renew(p.variable))
+	return x
+}
+
 // kind is the type that a parameter is updated in.
 func (p *slot) kind() device.DType { return device.ComputeType(p.variable.Data().DType()) }
 
 // operands are those of a step that writes data.
 func (p *slot) operands(data, grad *tensor.Tensor) device.Parameter {
-	data.Storage().Wrote()
 	x := device.Parameter{
 		P: data.Array(), G: grad.Array(), M: array(p.m), V: array(p.v), ScaleM: array(p.scaleM), ScaleV: array(p.scaleV), First: !p.used,
 	}
@@ -104,6 +114,7 @@ func (l *lent) update(o *Optimizer, u device.Update) {
 		return
 	}
 	u.Rule = o.settings.rule(l.data.Size())
+	l.data.Storage().Wrote()
 	x := p.operands(l.data, l.grad)
 	if p.master == nil && isLow(l.data) {
 		o.updateLow(u, x)

@@ -121,7 +121,7 @@ func (t *Trainer) run(batch *data.Batch, parts []int, q *Queued) {
 		t.onStep()
 	}
 	from := 0
-	t.ctx.KeepCasts(func() {
+	t.ctx.KeepCasts(t.optimizer.Renews, func() {
 		for _, n := range parts {
 			q.losses = append(q.losses, partLoss{t.part(from, n), float64(n) / float64(batch.Size)})
 			from += n
@@ -186,7 +186,7 @@ func (t *Trainer) update(lr float64) (norm *tensor.Pending, applied func() bool)
 		norm = optim.Clip(t.config.Device, t.parameters, t.current.Clip)
 	}
 	t.updating = true
-	applied = t.optimizer.Step(lr, over)
+	applied = t.optimizer.Step(lr, over, t.ctx)
 	if t.scales(&t.current) {
 		t.scaler.Update()
 	}
@@ -206,7 +206,8 @@ func (t *Trainer) dropGradients() {
 }
 
 // Live returns what is allocated on the device between steps, by what it is for:
-// parameters, optimizer state and inputs. It is computed from the tensors themselves, for
+// parameters, optimizer state, inputs, and the parameters in half precision that the
+// next step reads. It is computed from the tensors themselves, for
 // comparing with what the allocator counts.
 func (t *Trainer) Live() (bytes [trace.CategoryCount]int64) {
 	add := func(c trace.Category, x *tensor.Tensor) {
@@ -227,6 +228,7 @@ func (t *Trainer) Live() (bytes [trace.CategoryCount]int64) {
 	if t.scaler != nil {
 		bytes[trace.Optimizer] += scalerBytes
 	}
+	bytes[trace.Workspace] = t.ctx.Casts()
 	bytes[trace.Input] = t.input.Bytes() + t.target.Bytes()
 	return bytes
 }

@@ -180,6 +180,7 @@ func (t *Trainer) Close() {
 	if t.again != nil {
 		t.again.Release()
 	}
+	t.ctx.DropCasts()
 	t.input.Release()
 	t.target.Release()
 	if t.optimizer != nil {
@@ -211,6 +212,9 @@ func (t *Trainer) Layers() []*nn.Layer { return t.ctx.Layers() }
 func (t *Trainer) apply(s *Settings, step int64) {
 	memory := t.config.Device.Memory()
 	t.fresh = t.step == t.began || len(changes(&t.current, s)) > 0
+	if t.fresh {
+		t.ctx.DropCasts()
+	}
 	for _, k := range settingKeys {
 		if before, now := k.get(&t.current), k.get(s); before != now && t.step > 0 {
 			memory.Mark(trace.SettingChanged, step, k.key+"="+now)

@@ -134,10 +134,11 @@ func (m *Meter) Update(p device.UpdatePlan) {
 		x := &p.List[i]
 		if p.Rule.InBytes() {
 			m.Work[UpdatedBytes] += float64(x.P.Len)
-			continue
+		} else {
+			m.count(Updated, x.P, x.P, x.G, x.M, x.M, x.V, x.V, x.Low)
 		}
-		m.count(Updated, x.P, x.G, x.M, x.V, x.Low)
 	}
+	m.Backend.Update(p)
 }
 
 // Send counts bytes.

@@ -8,6 +8,23 @@ import (
 	"memtop/engine/device"
 )
 
+// passed is a backend that notes whether it was called.
+type passed struct {
+	Backend
+	updates int
+}
+
+func (p *passed) Update(device.UpdatePlan) { p.updates++ }
+
+func TestWorkIsPassedOn(t *testing.T) {
+	b := new(passed)
+	m := &Meter{Backend: b}
+	m.Update(device.UpdatePlan{})
+	if b.updates != 1 {
+		t.Errorf("%d updates reached the backend, want 1", b.updates)
+	}
+}
+
 func TestWorkIsCountedByKind(t *testing.T) {
 	half := device.Array{Len: 100, DType: device.BFloat16}
 	full := device.Array{Len: 100}
@@ -37,6 +54,12 @@ func TestWorkIsCountedByKind(t *testing.T) {
 		},
 		"a copy to the host": {
 			func(m *Meter) { m.Send(device.Buffer{}, device.Buffer{Bytes: 64}) }, Work{Crossed: 64},
+		},
+		"an update of a list": {
+			func(m *Meter) {
+				m.Update(device.UpdatePlan{Update: device.Update{List: []device.Parameter{{P: full, G: half}, {P: full, M: full}}}})
+			},
+			Work{Updated: 2*400 + 200 + 2*400 + 2*400, Operations: 1},
 		},
 		"an update in eight bits": {
 			func(m *Meter) {
