@@ -80,7 +80,7 @@ var picture = map[string][]string{
 	"engine/replay": {"engine/alloc", "snapshots/analysis/whatif", "snapshots/quantity", "snapshots/trace"},
 	"engine/choice": {},
 	"engine/device/...": {
-		"engine/device/...", "engine/alloc", "snapshots/trace", "github.com/ebitengine/purego", "golang.org/x/sys/...",
+		"engine/device/...", "engine/alloc", "snapshots/trace", "github.com/ebitengine/purego", "github.com/klauspost/compress/zstd", "golang.org/x/sys/...",
 	},
 	"engine/tensor":            {"engine/device/...", "engine/alloc", "snapshots/trace"},
 	"engine/tensor/tensortest": {"engine/tensor", "engine/device/cpu", "engine/alloc"},

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 
 	"memtop/cmd/memtrain/program"
@@ -16,7 +17,7 @@ func main() {
 }
 
 func gpu(ordinal int) (program.Machine, error) {
-	d, err := cuda.Open(cuda.Options{Ordinal: ordinal})
+	d, err := cuda.Open(cuda.Options{Ordinal: ordinal, Notice: func(line string) { fmt.Fprintln(os.Stderr, "memtrain:", line) }})
 	if err != nil {
 		return nil, err
 	}

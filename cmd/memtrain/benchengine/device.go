@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -32,7 +33,7 @@ func open(o options) (m program.Machine, about func() string, err error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("there is no device %q", o.device)
 	}
-	d, err := cuda.Open(cuda.Options{Ordinal: ordinal, OwnProducts: o.ownProducts})
+	d, err := cuda.Open(cuda.Options{Ordinal: ordinal, OwnProducts: o.ownProducts, Notice: func(line string) { fmt.Fprintln(os.Stderr, line) }})
 	if err != nil {
 		return nil, nil, err
 	}

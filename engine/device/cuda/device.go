@@ -47,6 +47,10 @@ type Options struct {
 	// every device do. It must have no effect on this device; nil is a process of
 	// its own, for programs that call Trials.
 	Try func(device.DType) error
+	// Notice, if it is not nil, is called with a line for whoever runs the
+	// program when the device works, but otherwise than it should. It is called
+	// by whoever calls the device, and must not call it.
+	Notice func(line string)
 }
 
 // Device is an open GPU: its memory and its queues. Release everything on it
@@ -64,6 +68,8 @@ type Device struct {
 	sought  bool
 	refused []error
 	host    *host // nil until OpenHost
+	// notice is Options.Notice.
+	notice func(line string)
 	// failed is the first failure after which the device is not used any more; nil
 	// while there is none.
 	failed atomic.Pointer[Error]
@@ -172,7 +178,7 @@ func Open(o Options) (*Device, error) {
 		return nil, &UnavailableError{Reason: fmt.Sprintf("cuda:%d, %s, has compute capability %d.%d, and the kernels need %d.0",
 			o.Ordinal, info.Name, info.Major, info.Minor, leastMajor)}
 	}
-	d := &Device{calls: c, info: info, handle: handle}
+	d := &Device{calls: c, info: info, handle: handle, notice: o.Notice}
 	h, err := newHopper(&d.info, &o)
 	if err != nil {
 		return nil, err

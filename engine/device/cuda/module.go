@@ -16,6 +16,7 @@ type modules struct {
 	device    *Device
 	loaded    [kernels.ModuleCount]uintptr // 0 if not loaded
 	functions [kernels.Count]function
+	noticed   bool // that the driver compiles
 }
 
 // function is a kernel and the shared memory that it may use. The handle is 0
@@ -39,41 +40,94 @@ type compilation struct {
 	log    [jitLogBytes]byte
 }
 
-// load gives the driver a module's text, which it compiles for the device, and
-// keeps the handle. Loading again does nothing.
+// load gives the driver a module and keeps the handle. Loading again does
+// nothing. Of the forms that the module has, it is the first that the driver
+// takes.
 func (m *modules) load(module kernels.Module) error {
 	if m.loaded[module] != 0 {
 		return nil
 	}
-	text := module.PTX()
+	var refused error
+	for code := range module.Codes(m.device.info.Major, m.device.info.Minor) {
+		handle, err := m.give(module, code)
+		switch {
+		case err == nil:
+			m.loaded[module] = handle
+			if code.Machine == "" {
+				m.noticePTX(refused)
+			}
+			return nil
+		case code.Machine == "" || !refusesCode(err):
+			return err
+		}
+		refused = err
+	}
+	panic(fmt.Sprintf("cuda: the module %v has no PTX", module))
+}
+
+// give gives the driver one form of a module.
+func (m *modules) give(module kernels.Module, code kernels.Code) (uintptr, error) {
 	c := new(compilation)
 	var pin runtime.Pinner
 	defer pin.Unpin()
-	pin.Pin(&text[0])
+	pin.Pin(&code.Bytes[0])
 	pin.Pin(c)
 	c.keys = [...]uint32{jitErrorLog, jitErrorLogBytes}
 	c.values = [...]uintptr{uintptr(unsafe.Pointer(&c.log)), jitLogBytes}
-	handle, err := m.device.words(cuModuleLoadDataEx, uintptr(unsafe.Pointer(&text[0])),
+	handle, err := m.device.words(cuModuleLoadDataEx, uintptr(unsafe.Pointer(&code.Bytes[0])),
 		uintptr(len(c.keys)), uintptr(unsafe.Pointer(&c.keys)), uintptr(unsafe.Pointer(&c.values)))
 	if err != nil {
-		return loadFailure(module, err, c.log[:])
+		return 0, loadFailure(module, code, err, c.log[:])
 	}
-	m.loaded[module] = uintptr(handle)
-	return nil
+	return uintptr(handle), nil
+}
+
+// refusesCode reports whether a driver does not know machine code, which says
+// nothing of PTX.
+func refusesCode(err error) bool {
+	var e *Error
+	if !errors.As(err, &e) {
+		return false
+	}
+	switch e.Result {
+	case invalidImage, noBinaryForGPU, invalidPTX, unsupportedPTX:
+		return true
+	}
+	return false
+}
+
+// noticePTX says, for the first module of a device, that the driver compiles the
+// kernels, which takes it seconds for each module. The error is the driver's for
+// machine code; nil means that there is none for the device.
+func (m *modules) noticePTX(refused error) {
+	if m.noticed || m.device.notice == nil {
+		return
+	}
+	m.noticed = true
+	i := m.device.info
+	why := fmt.Sprintf("there is no machine code for compute capability %d.%d", i.Major, i.Minor)
+	if refused != nil {
+		why = refused.Error()
+	}
+	m.device.notice(fmt.Sprintf("cuda:%d: the driver compiles the kernels when they are first used, which takes it seconds: %s", i.Ordinal, why))
 }
 
 // loadFailure returns the error for kernels that the driver does not load. A
 // driver that does not support their version of PTX is too old.
-func loadFailure(module kernels.Module, err error, log []byte) error {
+func loadFailure(module kernels.Module, code kernels.Code, err error, log []byte) error {
 	var e *Error
+	form := "PTX"
+	if code.Machine != "" {
+		form = "machine code for " + code.Machine
+	}
 	said, _, _ := strings.Cut(strings.TrimRight(string(log), "\x00\n"), "\n")
 	switch {
-	case errors.As(err, &e) && e.Result == unsupportedPTX:
+	case code.Machine == "" && errors.As(err, &e) && e.Result == unsupportedPTX:
 		return &UnavailableError{"the NVIDIA driver is too old for the kernels: it must support CUDA 12.0 or later", err}
 	case said != "":
-		return fmt.Errorf("loading the kernels %v: %w: %s", module, err, said)
+		return fmt.Errorf("loading the kernels %v, %s: %w: %s", module, form, err, said)
 	default:
-		return fmt.Errorf("loading the kernels %v: %w", module, err)
+		return fmt.Errorf("loading the kernels %v, %s: %w", module, form, err)
 	}
 }
 

@@ -1,7 +1,10 @@
 package cuda_test
 
 import (
+	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"memtop/engine/device"
 	"memtop/engine/device/cuda"
@@ -33,9 +36,50 @@ func TestModulesAreLoadedWhenTheyAreUsed(t *testing.T) {
 	}
 }
 
+// TestADeviceLoadsTheCodeThatItRuns opens devices and compares what the driver
+// loads, and the line that says why it has to compile.
+func TestADeviceLoadsTheCodeThatItRuns(t *testing.T) {
+	tests := map[string]struct {
+		options cudatest.Options
+		want    string
+		notice  string // what the only line contains; no line if it is empty
+	}{
+		"machine code of its own":            {cudatest.Options{Major: 9}, "sm_90", ""},
+		"machine code of an earlier one":     {cudatest.Options{Major: 12, Minor: 1}, "sm_120", ""},
+		"no machine code":                    {cudatest.Options{Major: 11}, "PTX", "no machine code for compute capability 11.0"},
+		"a driver that refuses machine code": {cudatest.Options{Major: 8, Minor: 9, NoImages: 209}, "PTX", "convolutions, machine code for sm_80: cuModuleLoadDataEx: CUDA_ERROR_NO_BINARY_FOR_GPU"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			test.options.Run = func(cudatest.Launched) error { return nil }
+			driver := cudatest.New(test.options)
+			var lines []string
+			d, err := cuda.Open(cuda.Options{Driver: driver, Notice: func(line string) { lines = append(lines, line) }})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() {
+				if err := d.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+			d.Fill(device.ArrayOf(buffer(t, d, 1<<12), device.Float32, 1<<10), 1)
+			if err := d.Synchronize(); err != nil {
+				t.Error(err)
+			}
+			if diff := cmp.Diff([]string{test.want, test.want}, driver.Loads()); diff != "" {
+				t.Error(diff)
+			}
+			said := strings.Join(lines, "\n")
+			if (said == "") != (test.notice == "") || !strings.Contains(said, test.notice) || strings.Contains(said, "\n") {
+				t.Errorf("it says %q, want one line with %q", said, test.notice)
+			}
+		})
+	}
+}
+
 func TestADriverThatIsTooOldShowsWhenTheDeviceIsOpened(t *testing.T) {
-	driver := cudatest.New(cudatest.Options{})
-	driver.Fail("cuModuleLoadDataEx", 0, 222)
+	driver := cudatest.New(cudatest.Options{NoImages: 209, NoPTX: 222})
 	if _, err := cuda.Open(cuda.Options{Driver: driver}); !cuda.Unavailable(err) {
 		t.Errorf("got %v, want an UnavailableError", err)
 	}

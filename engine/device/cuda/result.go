@@ -14,6 +14,9 @@ type Result int32
 const (
 	success        Result = 0
 	outOfMemory    Result = 2
+	invalidImage   Result = 200
+	noBinaryForGPU Result = 209
+	invalidPTX     Result = 218
 	unsupportedPTX Result = 222
 	notReady       Result = 600
 )

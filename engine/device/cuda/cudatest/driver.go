@@ -12,6 +12,7 @@ package cudatest
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"unsafe"
 
@@ -32,11 +33,15 @@ type Options struct {
 	Devices  int   // how many there are; 0 means 1
 	Capacity int64 // bytes of each
 	Major    int   // of the compute capability; 0 means 8
+	Minor    int
 	// Run computes a kernel, in the order of its stream. If it is nil, a launch
 	// fails.
 	Run func(Launched) error
 	// NoMapping makes a device that cannot map memory to reserved addresses.
 	NoMapping bool
+	// NoImages and NoPTX are the results of loading machine code and PTX; 0 loads
+	// them.
+	NoImages, NoPTX cuda.Result
 }
 
 // Driver is a driver. Safe for concurrent use.
@@ -51,12 +56,13 @@ type Driver struct {
 	mapping mapping
 	streams map[uint64]*stream
 	events  map[uint64]*event
-	modules map[uint64]string // the texts
+	modules map[uint64]module
 	kernels map[uint64]string
 	next    uint64 // the next handle
 	fails   map[string]failing
 	calls   map[string]int
 	texts   map[string][]byte // to which error names point
+	loads   []string          // what was loaded, as Loads returns it
 	dead    cuda.Result       // the failure that ended the context
 }
 
@@ -80,7 +86,7 @@ func New(o Options) *Driver {
 	return &Driver{
 		options: o, memory: make(ranges), host: make(map[uint64][]byte),
 		mapping: newMapping(), streams: make(map[uint64]*stream), events: make(map[uint64]*event),
-		modules: make(map[uint64]string), kernels: make(map[uint64]string), next: 1 << 20,
+		modules: make(map[uint64]module), kernels: make(map[uint64]string), next: 1 << 20,
 		fails: make(map[string]failing), calls: make(map[string]int), texts: make(map[string][]byte),
 	}
 }
@@ -98,6 +104,14 @@ func (d *Driver) Calls(entry string) int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.calls[entry]
+}
+
+// Loads returns what was loaded with cuModuleLoadDataEx, in order: the machine of
+// machine code, such as "sm_90a", or "PTX".
+func (d *Driver) Loads() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.loads)
 }
 
 // Used returns how many bytes of cuMemAlloc and cuMemCreate are in use.

@@ -14,6 +14,7 @@ const (
 	notInitialized cuda.Result = 3
 	invalidDevice  cuda.Result = 101
 	invalidContext cuda.Result = 201
+	noBinary       cuda.Result = 209
 	unknownSymbol  cuda.Result = 500
 	notReady       cuda.Result = 600
 	launchFailed   cuda.Result = 719
@@ -25,6 +26,7 @@ var resultNames = map[cuda.Result][2]string{
 	notInitialized: {"CUDA_ERROR_NOT_INITIALIZED", "initialization error"},
 	invalidDevice:  {"CUDA_ERROR_INVALID_DEVICE", "invalid device ordinal"},
 	invalidContext: {"CUDA_ERROR_INVALID_CONTEXT", "invalid device context"},
+	noBinary:       {"CUDA_ERROR_NO_BINARY_FOR_GPU", "no kernel image is available for execution on the device"},
 	unknownSymbol:  {"CUDA_ERROR_NOT_FOUND", "named symbol not found"},
 	700:            {"CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access was encountered"},
 	launchFailed:   {"CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure"},
@@ -123,7 +125,7 @@ func (d *Driver) attribute(a []uintptr) cuda.Result {
 	if d.options.NoMapping {
 		mapping = 0
 	}
-	v, ok := map[uintptr]uint32{16: 4, 75: uint32(d.options.Major), 76: 0, 97: 160 << 10, 102: mapping}[a[1]]
+	v, ok := map[uintptr]uint32{16: 4, 75: uint32(d.options.Major), 76: uint32(d.options.Minor), 97: 160 << 10, 102: mapping}[a[1]]
 	if !ok {
 		return invalidValue
 	}

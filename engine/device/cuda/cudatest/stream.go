@@ -2,7 +2,6 @@ package cudatest
 
 import (
 	"fmt"
-	"strings"
 
 	"memtop/engine/device/cuda"
 )
@@ -125,33 +124,6 @@ func (d *Driver) eventQuery(a []uintptr) cuda.Result {
 		return r
 	}
 	return notReady
-}
-
-func (d *Driver) moduleLoad(a []uintptr) cuda.Result {
-	text := textAt(a[1])
-	if text == "" {
-		return invalidValue
-	}
-	h := d.handle()
-	d.modules[h] = text
-	put64(a[0], h)
-	return success
-}
-
-// function returns a handle for an entry point of the module's text.
-func (d *Driver) function(a []uintptr) cuda.Result {
-	text, ok := d.modules[uint64(a[1])]
-	if !ok {
-		return invalidValue
-	}
-	name := textAt(a[2])
-	if !strings.Contains(text, ".entry "+name+"(") {
-		return unknownSymbol
-	}
-	h := d.handle()
-	d.kernels[h] = name
-	put64(a[0], h)
-	return success
 }
 
 func (d *Driver) launchKernel(a []uintptr) cuda.Result {

@@ -1,14 +1,15 @@
-// Package kernels has the computations of the CUDA device: the kernels' PTX, and
-// the operations of device.Backend as launches of them. It calls no driver: a
+// Package kernels has the computations of the CUDA device: the kernels'
+// code, and the operations of device.Backend as launches of them. It calls no driver: a
 // caller gives Compute a Queue and gets all of device.Backend but the transfers.
 // The tests' Queue is the host build of the same sources.
 //
 // # Kernels
 //
 // The sources are in package source: C++ for a machine that rt.h describes in
-// a few dozen functions. `go generate` compiles them to the modules in ptx with
-// Debian's clang and no SDK, and package hostbuild compiles them with any C++
-// compiler to a library in which a block's threads run as lanes. Every kernel
+// a few dozen functions. `go generate` compiles them to the archives in modules:
+// Debian's clang to PTX, without an SDK, and ptxas the PTX to machine code.
+// Package hostbuild compiles them with any C++ compiler to a library in which a
+// block's threads run as lanes. Every kernel
 // takes one struct by value; its mirror in Go is beside the operation that
 // launches it. Arithmetic is not contracted by the compiler, so both builds
 // compute the same up to the machine's approximate functions.

@@ -105,7 +105,7 @@ func TestHopperIsUsedWhereItAgrees(t *testing.T) {
 		"Blackwell":                           {major: 10, want: "own, by mma.sync"},
 		"Hopper":                              {major: 9, want: "own, by wgmma", compared: 4, used: true},
 		"one sum is wrong":                    {major: 9, wrong: "hopper_bfloat_tn", compared: 3, want: "own, by mma.sync: bfloat16 product, transposed true and false: wgmma and mma.sync give different sums"},
-		"a driver that does not take them":    {major: 9, fail: "cuModuleLoadDataEx", after: 1, want: "own, by mma.sync: loading the kernels hopper_bfloat: "},
+		"a driver that does not take them":    {major: 9, fail: "cuModuleLoadDataEx", after: 1, want: "own, by mma.sync: loading the kernels hopper_bfloat, machine code for sm_90a: "},
 		"a kernel that faults":                {major: 9, wrong: faulty + "hopper_bfloat_nt", compared: 2, want: "own, by mma.sync: cuStreamSynchronize: CUDA_ERROR_LAUNCH_FAILED (719)"},
 		"a trial without memory":              {major: 9, fail: "cuMemAlloc_v2", want: "own, by mma.sync: cuMemAlloc_v2: "},
 		"the user does not want them":         {major: 9, off: "off", want: "own, by mma.sync: MEMTOP_CUDA_WGMMA=off"},

@@ -13,13 +13,26 @@ import (
 //go:embed *.cu *.h
 var Files embed.FS
 
-// Module is the sources of one text of PTX.
+// Module is the sources of one module.
 type Module struct {
 	Name string // as package kernels names it
 	// Architecture is the least that it runs on: "sm_80" for 8.0 and later,
 	// "sm_90a" for 9.0 alone.
 	Architecture string
 	Files        []string
+}
+
+// machines are the GPUs whose machine code a module brings along: one of every
+// kind from Ampere on, those of data centres and those of desks. Others compile
+// PTX.
+var machines = []string{"sm_120", "sm_100", "sm_90", "sm_89", "sm_86", "sm_80"}
+
+// Machines are the GPUs that the module has machine code for, the newest first.
+func (m Module) Machines() []string {
+	if m.Architecture != "sm_80" {
+		return []string{m.Architecture}
+	}
+	return machines
 }
 
 // Modules are all modules. Kernels that a run uses together are together, and

@@ -1,13 +1,9 @@
 package kernels
 
-import "embed"
+//go:generate go run ./modulegen
 
-//go:generate go run ./ptxgen
-
-// Module is a set of kernels whose PTX is one text, which a driver of CUDA 12.0
-// or later compiles when it is loaded. A device loads a module when it first
-// launches a kernel of it: a driver takes seconds to compile all, and no run uses
-// all.
+// Module is a set of kernels that a driver loads together. A device loads a
+// module when it first launches a kernel of it: no run uses all.
 type Module uint8
 
 // The modules.
@@ -27,7 +23,7 @@ const (
 	ModuleCount // the number of modules
 )
 
-// Smallest is the module that a driver compiles fastest.
+// Smallest is the module that a driver loads fastest.
 const Smallest = Convolutions
 
 var moduleNames = [ModuleCount]string{
@@ -47,19 +43,6 @@ var moduleNames = [ModuleCount]string{
 
 // String returns the module's name.
 func (m Module) String() string { return moduleNames[m] }
-
-//go:embed ptx/*.ptx
-var texts embed.FS
-
-// PTX returns a copy of the module's text, with the zero byte at its end that the
-// driver needs. Its entry points are the names of its kernels.
-func (m Module) PTX() []byte {
-	text, err := texts.ReadFile("ptx/" + m.String() + ".ptx")
-	if err != nil {
-		panic(err) // it is part of the program
-	}
-	return append(text, 0)
-}
 
 // ModuleOf returns the module that has a kernel.
 func ModuleOf(k Kernel) Module { return modules[k] }

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/klauspost/compress/zstd"
+
+	"memtop/engine/device/cuda/kernels/source"
+)
+
+// unpack returns the files of an archive.
+func unpack(t *testing.T, archive []byte) (files []file) {
+	t.Helper()
+	unpacked, err := zstd.NewReader(bytes.NewReader(archive))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unpacked.Close()
+	for r := tar.NewReader(unpacked); ; {
+		header, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return files
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		content, err := io.ReadAll(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, file{header.Name, content})
+	}
+}
+
+func TestMachineCodeIsOfItsPTX(t *testing.T) {
+	ptxas := os.Getenv("MEMTOP_PTXAS")
+	if ptxas == "" {
+		t.Skip("MEMTOP_PTXAS names no ptxas; it takes a minute")
+	}
+	a, err := newAssembler(t.Context(), ptxas)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range source.Modules {
+		t.Run(m.Name, func(t *testing.T) {
+			t.Parallel()
+			archive, err := os.ReadFile("../modules/" + m.Name + ".tar.zst")
+			if err != nil {
+				t.Fatal(err)
+			}
+			files := unpack(t, archive)
+			ptx := files[len(files)-1]
+			made, err := a.assemble(t.Context(), m, ptx.content)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if again, err := pack(append(made, ptx)); err != nil || !bytes.Equal(again, archive) {
+				t.Errorf("assembling again gives another archive (%v)", err)
+			}
+		})
+	}
+}
+
+func TestAnArchiveIsTheSameEveryTime(t *testing.T) {
+	files := []file{{"one", bytes.Repeat([]byte("one"), 1000)}, {"two", nil}, {"three", []byte("3")}}
+	first, err := pack(files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := pack(files); err != nil || !bytes.Equal(first, again) {
+		t.Errorf("packed again, the archive is another (%v)", err)
+	}
+	got := unpack(t, first)
+	got[1].content = nil // empty otherwise
+	if diff := cmp.Diff(files, got, cmp.AllowUnexported(file{})); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestKernelsThatSpillAreNamed(t *testing.T) {
+	const said = `ptxas info    : Compiling entry function 'norm' for 'sm_80'
+ptxas info    : Function properties for norm
+    0 bytes stack frame, %s
+ptxas info    : Used 40 registers, used 1 barriers
+`
+	tests := map[string]struct{ says, want string }{
+		"nothing":         {"0 bytes spill stores, 0 bytes spill loads", ""},
+		"what is allowed": {"64 bytes spill stores, 120 bytes spill loads", ""},
+		"too much":        {"68 bytes spill stores, 72 bytes spill loads", "norm spills 68 bytes"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			err := spills([]byte(strings.Replace(said, "%s", test.says, 1)))
+			if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, want %q", err, test.want)
+			}
+		})
+	}
+}
