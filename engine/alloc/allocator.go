@@ -81,6 +81,9 @@ func New(d Driver, o Options) (*Allocator, error) {
 	a.startedMicros = a.started.UnixMicro()
 	a.syncer, _ = d.(Syncer)
 	a.mapper, _ = d.(Mapper)
+	if n, ok := d.(Neighbour); ok {
+		n.SetEmptyCache(a.EmptyCache)
+	}
 	if a.name == "" {
 		a.name = deviceName(o.Device)
 	}

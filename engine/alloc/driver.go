@@ -41,6 +41,14 @@ type Syncer interface {
 	SyncEvent(e Event)
 }
 
+// Neighbour is a driver that takes memory of the device for itself, too, such as
+// for kernels that it loads.
+type Neighbour interface {
+	// SetEmptyCache gives the driver [Allocator.EmptyCache], for when it lacks
+	// memory outside of the allocator's calls.
+	SetEmptyCache(empty func())
+}
+
 // Mapper is a driver that can map memory to reserved addresses, which the
 // setting expandable_segments needs. Sizes are multiples of 2 MiB.
 type Mapper interface {

@@ -1,9 +1,11 @@
 package cuda
 
 import (
+	"errors"
 	"fmt"
 	"unsafe"
 
+	"memtop/engine/alloc"
 	"memtop/engine/device/cuda/kernels"
 )
 
@@ -26,17 +28,29 @@ const (
 	launchSize   = 2
 )
 
-// Enqueue implements kernels.Queue.
+// Enqueue implements kernels.Queue. A kernel that is loaded for its first launch
+// needs memory: when there is none, the launch is tried again without the
+// allocator's cache, as the allocator does.
 func (q *queue) Enqueue(l *kernels.Launch) {
 	if q.err != nil {
 		return
 	}
+	err := q.launch(l)
+	if empty := q.device.emptyCache; empty != nil && errors.Is(err, alloc.ErrNoMemory) {
+		empty()
+		err = q.launch(l)
+	}
+	q.keep(err)
+}
+
+// launch queues a kernel, and loads it before if need be.
+func (q *queue) launch(l *kernels.Launch) error {
 	if len(l.Args) > maxArguments {
 		panic(fmt.Sprintf("cuda: %d bytes of arguments for %v", len(l.Args), l.Kernel))
 	}
 	f, err := q.modules.kernel(l.Kernel, l.Shared)
-	if q.keep(err) {
-		return
+	if err != nil {
+		return err
 	}
 	c := q.launchCall
 	copy(c.args[:], l.Args)
@@ -47,6 +61,7 @@ func (q *queue) Enqueue(l *kernels.Launch) {
 		uintptr(l.Shared), q.compute, 0, uintptr(unsafe.Pointer(&c.extra)),
 	}
 	if err := q.device.in(cuLaunchKernel, c.words[:]...); err != nil {
-		q.keep(fmt.Errorf("kernel %v: %w", l.Kernel, err))
+		return fmt.Errorf("kernel %v: %w", l.Kernel, err)
 	}
+	return nil
 }

@@ -12,6 +12,9 @@ import (
 // expandable segments. Safe for concurrent use.
 type Memory struct {
 	device *Device
+	// emptyCache gives back what the allocator keeps cached; nil without an
+	// allocator.
+	emptyCache func()
 	// mu guards what follows.
 	mu     sync.Mutex
 	events []alloc.Event // made, and free to use
@@ -21,9 +24,10 @@ type Memory struct {
 }
 
 var (
-	_ alloc.Driver = (*Memory)(nil)
-	_ alloc.Syncer = (*Memory)(nil)
-	_ alloc.Mapper = (*Memory)(nil)
+	_ alloc.Driver    = (*Memory)(nil)
+	_ alloc.Syncer    = (*Memory)(nil)
+	_ alloc.Mapper    = (*Memory)(nil)
+	_ alloc.Neighbour = (*Memory)(nil)
 )
 
 // Malloc returns memory from the driver, aligned to at least 512 bytes.
@@ -47,6 +51,9 @@ func (m *Memory) must(err error) {
 		m.device.failed.CompareAndSwap(nil, e)
 	}
 }
+
+// SetEmptyCache implements alloc.Neighbour. It is called before the device is used.
+func (m *Memory) SetEmptyCache(empty func()) { m.emptyCache = empty }
 
 // MemInfo returns the device's free and total bytes, over all programs. Once
 // the context has ended nothing is free.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"memtop/engine/alloc"
 	"memtop/engine/device"
 	"memtop/engine/device/cuda"
 	"memtop/engine/device/cuda/cudatest"
@@ -82,6 +83,36 @@ func TestADriverThatIsTooOldShowsWhenTheDeviceIsOpened(t *testing.T) {
 	driver := cudatest.New(cudatest.Options{NoImages: 209, NoPTX: 222})
 	if _, err := cuda.Open(cuda.Options{Driver: driver}); !cuda.Unavailable(err) {
 		t.Errorf("got %v, want an UnavailableError", err)
+	}
+}
+
+func TestAKernelThatLacksMemoryGetsTheAllocatorsCache(t *testing.T) {
+	for _, entry := range []string{"cuModuleLoadDataEx", "cuModuleGetFunction", "cuLaunchKernel"} {
+		t.Run(entry, func(t *testing.T) {
+			d, driver := open(t, cudatest.Options{Run: func(cudatest.Launched) error { return nil }})
+			a, err := alloc.New(d, alloc.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			cached, err := a.Alloc(64*mib, cuda.ComputeStream, alloc.Tag{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			x := device.ArrayOf(buffer(t, d, 64), device.Float32, 16)
+			a.Free(cached)
+			before := driver.Used()
+			driver.Fail(entry, 0, 2)
+			d.Fill(x, 1)
+			if err := d.Synchronize(); err != nil {
+				t.Error(err)
+			}
+			if got := before - driver.Used(); got != 64*mib {
+				t.Errorf("%d bytes of the cache were released, want all 64 MiB", got)
+			}
+			if got := driver.Calls(entry); got < 2 {
+				t.Errorf("%s was called %d times", entry, got)
+			}
+		})
 	}
 }
 
