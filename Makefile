@@ -22,7 +22,7 @@ SEED     ?= 1
 SNAPSHOTS ?= ../shared/snapshots
 LABELS   ?=
 
-.PHONY: build wheel test lint vet fmt race golden bench bench-open bench-engine count-launches bench-attach bench-live bench-peers predictions soak gpu fuzz fuzz-mutate viewer agent-real bench-agent soak-agent kill deadcode test-busy check check-categories
+.PHONY: build wheel test lint vet fmt race golden bench bench-open bench-engine count-launches bench-attach bench-live bench-peers predictions soak gpu ptxas fuzz fuzz-mutate viewer agent-real bench-agent soak-agent kill deadcode test-busy check check-categories
 
 build: ## bin/memtop, a static file, and bin/memtrain, which needs the C library to look for a GPU's driver
 	CGO_ENABLED=$(CGO_ENABLED) $(GO) build -trimpath -o bin/memtop ./cmd/memtop
@@ -78,6 +78,9 @@ bench-attach: ## what it costs a training run to have a probe, and a viewer
 gpu: ## on a machine with an NVIDIA GPU: kernels, training beside PyTorch, memory; prints the tables of docs/performance.md
 	$(GO) build -o bin/gpu/ ./cmd/memtop ./cmd/memtrain
 	$(GO) run ./cmd/memtrain/benchgpu -bin bin/gpu
+
+ptxas: ## the machine code of the GPU kernels made again and compared, without spills; MEMTOP_PTXAS may name the assembler
+	MEMTOP_PTXAS=$${MEMTOP_PTXAS:-ptxas} $(GO) test -count 1 -v -run MachineCode ./engine/device/cuda/kernels/modulegen
 
 viewer: ## our snapshots in PyTorch's own viewer; MEMORYVIZ is torch/utils/viz/MemoryViz.js of its source, d3 comes from npm
 	folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && \
