@@ -361,12 +361,15 @@ func TestARecomputationCastsAsItsForwardRunDid(t *testing.T) {
 }
 
 func TestTheLossIsBitEqualAcrossCheckpointPoliciesUnderAutocast(t *testing.T) {
-	for _, mode := range []amp.Mode{amp.BF16, amp.FP16} {
-		t.Run(mode.String(), func(t *testing.T) {
+	for name, o := range map[string]struct {
+		mode     amp.Mode
+		residual nn.Residual
+	}{"bf16": {mode: amp.BF16}, "fp16": {mode: amp.FP16}, "bf16 with its residual": {amp.BF16, nn.BF16Residual}} {
+		t.Run(name, func(t *testing.T) {
 			var want []float64
-			for _, p := range []nn.Policy{{}, nn.PerBlock(), nn.SqrtN(), nn.Selective(), nn.Selective("cast", "gelu_tanh")} {
-				r := newRun(t, nn.Options{Checkpoint: p})
-				r.c.SetCaster(mode.Caster())
+			for _, p := range []nn.Policy{{}, nn.PerBlock(), nn.SqrtN(), nn.Selective(), nn.Selective("cast", "gelu_tanh"), nn.Selective("add"), nn.Selective("layer_norm")} {
+				r := newRun(t, nn.Options{Checkpoint: p, Residual: o.residual})
+				r.c.SetCaster(o.mode.Caster())
 				var losses []float64
 				for range 4 {
 					losses = append(losses, r.step(nil))

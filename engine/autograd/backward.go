@@ -53,11 +53,20 @@ func (b *back) give(i int, g *tensor.Tensor) {
 		return
 	}
 	if g.DType() != s.like.DType() {
-		converted := b.grad(i)
-		b.backend().Cast(converted.Array(), g.Array())
-		g = converted
+		g = b.converted(g, s.like)
 	}
 	s.add(b.Tape, g)
+}
+
+// converted returns a gradient in the type of like: a copy that was made with the
+// gradient, or one that is made now.
+func (b *back) converted(g, like *tensor.Tensor) *tensor.Tensor {
+	if low := b.node.out.low; g == b.dy && low != nil && low.DType() == like.DType() {
+		return low
+	}
+	y := b.temporary(g.Shape(), like.DType(), "grad of "+b.node.op)
+	b.backend().Cast(y.Array(), g.Array())
+	return y
 }
 
 // sum returns what others gave to the gradient of an operand, to be added to in
@@ -82,12 +91,15 @@ func (b *back) onto(i int) (whole, given *tensor.Tensor) {
 	return b.grad(i), given
 }
 
-// replace makes what onto returned the gradient of an operand.
-func (b *back) replace(i int, whole *tensor.Tensor) {
-	if s := b.node.in[i]; s.grad != whole {
+// replace makes what onto returned the gradient of an operand; low is that in a lower
+// type, or nil.
+func (b *back) replace(i int, whole, low *tensor.Tensor) {
+	s := b.node.in[i]
+	if s.grad != whole {
 		s.grad.Release()
 		s.grad = whole.Retain()
 	}
+	s.setLow(low)
 }
 
 // each calls f with memory for the gradient of an operand, if one is wanted,
@@ -134,6 +146,7 @@ func (t *Tape) BackwardFrom(v *Value, dv *tensor.Tensor) {
 
 // differentiate runs the rules of r from the last to the first.
 func (t *Tape) differentiate(r *record) {
+	t.settle()
 	phase, layer := t.phase, t.layer
 	t.phase, t.record = Backward, nil
 	defer func() { t.phase, t.layer, t.record = phase, layer, r }()

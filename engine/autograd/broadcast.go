@@ -8,24 +8,42 @@ import (
 )
 
 // Add returns a + b, broadcast. The result has the wider type.
-func (t *Tape) Add(a, b *Value) *Value { return t.binary("add", device.Add, a, b) }
+func (t *Tape) Add(a, b *Value) *Value {
+	return t.binary("add", device.Add, a, b, Wider(a.DType(), b.DType()))
+}
+
+// AddAs is Add with a result of the given type, rounded once.
+func (t *Tape) AddAs(dtype device.DType, a, b *Value) *Value {
+	return t.binary("add", device.Add, a, b, dtype)
+}
 
 // Sub returns a − b, broadcast. The result has the wider type.
-func (t *Tape) Sub(a, b *Value) *Value { return t.binary("sub", device.Sub, a, b) }
+func (t *Tape) Sub(a, b *Value) *Value {
+	return t.binary("sub", device.Sub, a, b, Wider(a.DType(), b.DType()))
+}
 
 // Mul returns a · b, broadcast. The result has the wider type.
-func (t *Tape) Mul(a, b *Value) *Value { return t.binary("mul", device.Mul, a, b) }
+func (t *Tape) Mul(a, b *Value) *Value {
+	return t.binary("mul", device.Mul, a, b, Wider(a.DType(), b.DType()))
+}
 
 // Div returns a / b, broadcast. The result has the wider type.
-func (t *Tape) Div(a, b *Value) *Value { return t.binary("div", device.Div, a, b) }
+func (t *Tape) Div(a, b *Value) *Value {
+	return t.binary("div", device.Div, a, b, Wider(a.DType(), b.DType()))
+}
 
-func (t *Tape) binary(name string, op device.BinaryOp, a, b *Value) *Value {
+func (t *Tape) binary(name string, op device.BinaryOp, a, b *Value, dtype device.DType) *Value {
 	c := t.begin(name, a, b)
 	defer c.end()
 	c.contiguous(0, 1)
 	a, b = c.in[0], c.in[1]
 	shape := tensor.Broadcast(a.Shape(), b.Shape())
-	y := c.out(shape, Wider(a.DType(), b.DType()))
+	y := c.out(shape, dtype)
+	if op == device.Add && c.mayAwait(a, b) {
+		v := c.value(y, nil, binaryRules[op])
+		c.awaitSum(v)
+		return v
+	}
 	c.run(func() { t.combine(op, y, a.data, b.data) })
 	switch {
 	case op != device.Mul && op != device.Div:

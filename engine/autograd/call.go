@@ -33,6 +33,9 @@ func (t *Tape) begin(op string, in ...*Value) *call {
 
 // beginAsGiven is begin without autocast.
 func (t *Tape) beginAsGiven(op string, in ...*Value) *call {
+	if t.waiting != nil && !t.waiting.follows(op, in) {
+		t.settle()
+	}
 	c := &call{Tape: t, op: op, in: slices.Clone(in)}
 	for i, v := range c.in {
 		c.in[i] = t.local(v) // a nil operand is noticed here

@@ -108,6 +108,7 @@ func (t *Tape) FillInPlace(a *Value, value float64) {
 // further use for: no operation has saved it or will, in a selective checkpoint or
 // on its way to the host, and no view or variable shares its memory.
 func (t *Tape) Sole(v *Value) bool {
+	t.settle()
 	return t.keeper == nil && t.offload == nil && v.variable == nil && v.base == nil && v.views == 0 &&
 		v.data.Contiguous() && !v.data.Overlaps() && v.data.Storage().Handles() == 1
 }
@@ -117,6 +118,7 @@ func (t *Tape) Sole(v *Value) bool {
 func (t *Tape) inPlace(op string, a, b *Value, change func(x, y *tensor.Tensor),
 	save func(x, y *tensor.Tensor) []*tensor.Tensor, rule func(*back),
 ) {
+	t.settle()
 	t.mayChange(op, a, b)
 	if b == nil {
 		b = t.Detach(a)

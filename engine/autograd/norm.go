@@ -7,6 +7,8 @@ import (
 	"memtop/engine/tensor"
 )
 
+const layerNorm, rmsNorm = "layer_norm", "rms_norm"
+
 // NormOptions say how rows are normalised.
 type NormOptions struct {
 	Eps float64
@@ -22,13 +24,13 @@ type NormOptions struct {
 // no operand is converted; a Caster decides about the type of the result only. It
 // saves x and two numbers per row.
 func (t *Tape) LayerNorm(x, w, b *Value, o NormOptions) *Value {
-	return t.norm("layer_norm", false, x, w, b, o)
+	return t.norm(layerNorm, false, x, w, b, o)
 }
 
 // RMSNorm divides the last dimension by its root mean square and multiplies by
 // w. It saves x and one number per row. Types are as for LayerNorm.
 func (t *Tape) RMSNorm(x, w *Value, o NormOptions) *Value {
-	return t.norm("rms_norm", true, x, w, nil, o)
+	return t.norm(rmsNorm, true, x, w, nil, o)
 }
 
 func (t *Tape) norm(op string, rms bool, x, w, bias *Value, o NormOptions) *Value {
@@ -51,6 +53,7 @@ func (t *Tape) norm(op string, rms bool, x, w, bias *Value, o NormOptions) *Valu
 		mean = c.result(tensor.Shape{n.Rows}, statistics(x.DType()), "mean")
 		list = append(list, mean)
 	}
+	s := c.takeSum()
 	c.run(func() {
 		n := n
 		n.X, n.Y, n.Weight, n.RStd = x.data.Array(), y.Array(), w.data.Array(), rstd.Array()
@@ -60,9 +63,12 @@ func (t *Tape) norm(op string, rms bool, x, w, bias *Value, o NormOptions) *Valu
 		if mean != nil {
 			n.Mean = mean.Array()
 		}
+		if s != nil {
+			n.X, n.Residual, n.Sum = s.a.Array(), s.b.Array(), n.X
+		}
 		t.backend().Normalize(n.Plan())
 	})
-	return c.value(y, list, func(b *back) { b.norm(n) })
+	return c.value(y, list, func(b *back) { b.norm(n, s) })
 }
 
 // normType returns the type of a normalisation's result: the one that its reader
@@ -98,7 +104,8 @@ func statistics(d device.DType) device.DType {
 	return device.Float32
 }
 
-func (b *back) norm(n device.Norm) {
+// norm is the rule of a normalisation, with the sum that it has computed first or nil.
+func (b *back) norm(n device.Norm, s *sum) {
 	n.X, n.Weight, n.RStd = b.saved(0).Array(), b.saved(1).Array(), b.saved(2).Array()
 	r := device.NormBackward{N: n, DY: b.dy.Array()}
 	if !n.RMS {
@@ -106,11 +113,16 @@ func (b *back) norm(n device.Norm) {
 	}
 	outputs := []*device.Array{&r.DX, &r.DWeight, &r.DBias}
 	grads := make([]*tensor.Tensor, len(b.node.in))
+	var low *tensor.Tensor
 	if b.wants(0) {
 		dx, given := b.onto(0)
 		r.DX, grads[0] = dx.Array(), dx
 		if given != nil {
 			r.Add = given.Array()
+		}
+		if s != nil && s.has { // this is the last part of the gradient that the sum will take on
+			low = b.temporary(dx.Shape(), s.low, "grad of add")
+			r.Low = low.Array()
 		}
 	}
 	for i := range grads[1:] {
@@ -121,7 +133,7 @@ func (b *back) norm(n device.Norm) {
 	}
 	b.backend().NormalizeBackward(r.Plan())
 	if b.wants(0) {
-		b.replace(0, grads[0])
+		b.replace(0, grads[0], low)
 		grads[0] = nil
 	}
 	b.giveAll(grads)

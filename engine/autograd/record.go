@@ -46,9 +46,10 @@ func (s *saved) keep(t *Tape, x *tensor.Tensor) {
 type slot struct {
 	like     *tensor.Tensor // shape and type, never read: it may have been released
 	grad     *tensor.Tensor
-	variable *Variable // for leaves
-	uses     int       // of a leaf, by operations whose rules have not run
-	done     bool      // the operation that made the value was differentiated
+	low      *tensor.Tensor // grad in a lower type, for the sum that takes it on; nil when there is none
+	variable *Variable      // for leaves
+	uses     int            // of a leaf, by operations whose rules have not run
+	done     bool           // the operation that made the value was differentiated
 }
 
 func newRecord() *record {
@@ -114,6 +115,15 @@ func (s *slot) release() {
 	}
 	s.grad.Release()
 	s.grad = nil
+	s.setLow(nil)
+}
+
+// setLow keeps a handle on the gradient in a lower type, or on none.
+func (s *slot) setLow(low *tensor.Tensor) {
+	s.low.Release()
+	if s.low = low; low != nil {
+		s.low = low.Retain()
+	}
 }
 
 // add takes part of a gradient in. The first part is kept as it is; a further
@@ -126,6 +136,7 @@ func (s *slot) add(t *Tape, g *tensor.Tensor) {
 		s.grad = g.Retain()
 		return
 	}
+	s.setLow(nil)
 	sum := s.grad
 	if sum.Storage().Handles() > 1 {
 		sum = tensor.New(t.device, s.like.Shape(), s.like.DType(),

@@ -33,7 +33,8 @@ type Tape struct {
 	made   []castKey // of casts, in order
 	// keepCasts counts the calls of KeepCasts that are under way.
 	keepCasts int
-	keeper    *keeper // of the selective checkpoint that runs
+	keeper    *keeper  // of the selective checkpoint that runs
+	waiting   *waiting // see "Operations that wait"
 	layer     string
 	phase     Phase
 	onSave    func(layer string, bytes int64)
@@ -110,6 +111,9 @@ func (t *Tape) Runs() int { return t.runs }
 
 // reset releases all that is left of a run.
 func (t *Tape) reset() {
+	if w := t.unwait(); w != nil {
+		w.release()
+	}
 	t.sweep(0)
 	for len(t.frames) > 0 {
 		t.closeFrame(nil)

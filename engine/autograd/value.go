@@ -16,11 +16,17 @@ type Value struct {
 	variable *Variable // the leaf that this is the value of
 	base     *Value    // what this is a view of
 	views    int       // views that were made of this, or of what it is a view of
+	waits    *Tape     // that has still to compute it
 }
 
 // Data returns the tensor. It is not a new handle: it is released with the
 // value.
-func (v *Value) Data() *tensor.Tensor { return v.data }
+func (v *Value) Data() *tensor.Tensor {
+	if v.waits != nil {
+		v.waits.settle()
+	}
+	return v.data
+}
 
 // Shape returns the extents, which must not be changed.
 func (v *Value) Shape() tensor.Shape { return v.data.Shape() }
@@ -30,6 +36,9 @@ func (v *Value) DType() device.DType { return v.data.DType() }
 
 // Size returns the number of elements.
 func (v *Value) Size() int { return v.data.Size() }
+
+// Bytes returns the bytes of the elements, which a view shares with others.
+func (v *Value) Bytes() int64 { return v.data.Bytes() }
 
 // NeedsGrad says whether a gradient flows into the value: it is a variable that
 // is not frozen, or was computed from one while the tape recorded.

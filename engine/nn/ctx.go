@@ -16,6 +16,7 @@ type Options struct {
 	Attention  Attention // which implementation; the zero value picks
 	InPlace    bool      // activations overwrite what they are given where they may
 	LossMemory LossMemory
+	Residual   Residual // of what type the sum is that goes through blocks
 }
 
 // Ctx is what modules compute with: a tape, options, hooks, and the table of

@@ -93,7 +93,7 @@ func (m *GPT) Forward(c *Ctx, in ...*autograd.Value) *autograd.Value {
 func (m *GPT) embed(c *Ctx, ids *autograd.Value) *autograd.Value {
 	tokens := c.Call(m.Tokens, ids)
 	positions := c.Narrow(m.Positions.Weight.Value(), 0, 0, ids.Shape()[1])
-	return c.Add(tokens, positions)
+	return c.AddAs(c.Residual.of(tokens.DType()), tokens, positions)
 }
 
 // Block is one layer of a GPT: x + attention(norm(x)), then x + mlp(norm(x)).
@@ -140,15 +140,4 @@ func (k *Block) Forward(c *Ctx, in ...*autograd.Value) *autograd.Value {
 	z := branch(c, y, k.Norm2, k.MLP, k.drop)
 	c.Done(y)
 	return z
-}
-
-// branch returns x + drop(m(norm(x))); drop may be nil.
-func branch(c *Ctx, x *autograd.Value, norm, m Module, drop *Dropout) *autograd.Value {
-	return c.Frame(func() *autograd.Value {
-		y := c.CallLast(m, c.Call(norm, x))
-		if drop != nil {
-			y = c.CallLast(drop, y)
-		}
-		return c.Add(x, y)
-	})
 }

@@ -110,7 +110,7 @@ func newLayer(m Module) *Layer {
 // ran notes one forward run.
 func (l *Layer) ran(out *autograd.Value, took, transient int64) {
 	l.Calls++
-	l.OutputShape, l.DType, l.OutputBytes = out.Shape(), out.DType(), out.Data().Bytes()
+	l.OutputShape, l.DType, l.OutputBytes = out.Shape(), out.DType(), out.Bytes()
 	l.ForwardNS += took
 	l.TransientPeakBytes = max(l.TransientPeakBytes, transient)
 }

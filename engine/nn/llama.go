@@ -64,7 +64,14 @@ func (m *Llama) Forward(c *Ctx, in ...*autograd.Value) *autograd.Value {
 	if s := ids.Shape(); len(s) != 2 || s[1] > m.config.Context {
 		panic(fmt.Sprintf("nn: Llama with a context of %d on tokens of shape %v", m.config.Context, s))
 	}
-	return chain(c, m.Children(), ids)
+	x := c.Frame(func() *autograd.Value {
+		tokens := c.Call(m.Tokens, ids)
+		return c.Cast(tokens, c.Residual.of(tokens.DType()))
+	})
+	for _, part := range []Module{m.Blocks, m.Norm, m.Head} {
+		x = c.CallLast(part, x)
+	}
+	return x
 }
 
 // LlamaBlock is one layer of a Llama: x + attention(norm(x)), then x + mlp(norm(x)).

@@ -290,6 +290,7 @@ func (w *watch) hooks() nn.Hooks {
 		},
 		Post: func(c *nn.Ctx, l *nn.Layer, _ []*autograd.Value, _ *autograd.Value) {
 			if i, ok := w.number[l.Name]; ok && c.Phase() == autograd.Forward {
+				c.Settle()
 				s := w.memory.Stats()
 				w.kept[i] = max(w.kept[i], s.Allocated()-w.begin)
 				w.turn(i + 1)

@@ -88,6 +88,16 @@ var memoryKeys = []setting{
 		},
 	},
 	{
+		residualKey, "of what type the sum is that goes through the blocks: full, that of the embeddings, or bf16",
+		choice.Names(nn.Residuals()),
+		false,
+		func(s *Settings) string { return s.Residual.String() },
+		func(s *Settings, v string) (err error) {
+			s.Residual, err = nn.ParseResidual(v)
+			return err
+		},
+	},
+	{
 		"offload", "what lives in the host's memory; several are joined by +, also activations=h.0+h.1",
 		append([]string{"none"}, Offloads()...),
 		true,
@@ -179,6 +189,9 @@ const mainCopiesKey = "main_copies"
 
 // lossKey is the setting that only runs with a cross-entropy have.
 const lossKey = "loss"
+
+// residualKey is the setting that only models have whose blocks add to one sum.
+const residualKey = "residual"
 
 // setOptimizer changes the optimizer, and the learning rate with it when that is
 // still the old optimizer's default.

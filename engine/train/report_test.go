@@ -35,6 +35,7 @@ func TestReportsSayWhatStepsDid(t *testing.T) {
 		{Key: "micro_batch", Value: "4"},
 		{Key: "offload", Value: "none"},
 		{Key: "optimizer", Value: "adamw"},
+		{Key: "residual", Value: "full"},
 		{Key: "schedule", Value: "constant"},
 	}
 	if diff := cmp.Diff(want, s.Settings); diff != "" {

@@ -16,6 +16,7 @@ type Settings struct {
 	AMP        amp.Mode       // in what precision operations run
 	Attention  nn.Attention   // which implementation
 	LossMemory nn.LossMemory  // what the cross-entropy keeps
+	Residual   nn.Residual    // of what type the sum is that goes through blocks
 	InPlace    bool           // activations overwrite what they are given where they may
 	Offload    Offload        // what lives on the host
 	Optimizer  optim.Settings // changing its kind begins with fresh state

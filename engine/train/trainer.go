@@ -237,7 +237,7 @@ func (t *Trainer) apply(s *Settings, step int64) {
 	}
 	t.current = *s
 	t.ctx.Options = nn.Options{
-		Training: true, Checkpoint: s.Checkpoint, Attention: s.Attention, InPlace: s.InPlace, LossMemory: s.LossMemory,
+		Training: true, Checkpoint: s.Checkpoint, Attention: s.Attention, InPlace: s.InPlace, LossMemory: s.LossMemory, Residual: s.Residual,
 	}
 	t.ctx.SetCaster(s.AMP.Caster())
 }

@@ -129,7 +129,7 @@ func TestTechniquesAreToldInTheOrderToTryThem(t *testing.T) {
 	}
 	want := []string{
 		"amp=bf16", "half=bf16", "checkpoint=block", "micro_batch=1", "optimizer=adamw8bit",
-		"checkpoint=block micro_batch=1", "checkpoint=block micro_batch=1 optimizer=adamw8bit",
+		"amp=bf16 checkpoint=block", "amp=bf16 checkpoint=block micro_batch=1", "amp=bf16 checkpoint=block micro_batch=1 optimizer=adamw8bit",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)

@@ -101,6 +101,7 @@ func TestAGPUTrainsAsTheProcessorDoes(t *testing.T) {
 		"fp32":                           {small, []string{"--steps", "20"}, 1e-3, 0},
 		"bf16, every block checkpointed": {small, []string{"--steps", "5", "--amp", "bf16", "--checkpoint", "block"}, 2e-2, 0},
 		"bf16 on Hopper":                 {small, []string{"--steps", "4", "--amp", "bf16"}, 2e-2, 9},
+		"bf16 with its residual":         {small, []string{"--steps", "4", "--amp", "bf16", "--residual", "bf16"}, 2e-2, 0},
 		"fp16, naive attention":          {small, []string{"--steps", "6", "--amp", "fp16", "--attention", "naive"}, 2e-2, 0},
 		"8-bit optimizer, in two parts":  {small, []string{"--steps", "5", "--optimizer", "adamw8bit", "--accumulate", "2"}, 1e-3, 0},
 		"all on the host, in two parts":  {small, []string{"--steps", "5", "--offload", everything, "--accumulate", "2"}, 1e-3, 0},

@@ -65,6 +65,7 @@ var settingFlags = []struct{ flag, key, usage string }{
 	{"main-copies", "main_copies", "with --half, float32 copies of parameters in the optimizer: `on or off` (default on)"},
 	{"attention", "attention", "`KIND` of attention: " + choice.Or(nn.Attentions()) + " (default auto)"},
 	{"loss-memory", "loss", "what the cross-entropy keeps for the backward pass, `WAY`: lean, the logits, or pytorch, their log-softmax, with --amp twice (default lean)"},
+	{"residual", "residual", "of what `TYPE` the sum is that goes through the blocks of a gpt or llama: full, that of the weights, or bf16, half of float32 (default full)"},
 	{"offload", "offload", "what lives in the host's memory, `PARTS` of " + strings.Join(train.Offloads(), ", ") + ", the last two also =LAYER+LAYER (default none)"},
 	{"memory-budget", "memory_budget", "reserve no more than `SIZE` of the device: change parts of the batch, checkpoints and offload between steps to stay within it (default none)"},
 	{"in-place", "in_place", "have activations overwrite what they are given, `on or off`: where that is safe (default off)"},

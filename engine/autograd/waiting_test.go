@@ -1,0 +1,110 @@
+package autograd_test
+
+import (
+	"slices"
+	"testing"
+
+	"memtop/engine/alloc"
+	"memtop/engine/autograd"
+	"memtop/engine/device"
+	"memtop/engine/device/dry"
+	"memtop/engine/tensor"
+	"memtop/engine/tensor/tensortest"
+)
+
+var eps = autograd.NormOptions{Eps: 1e-5}
+
+// metered returns a tape whose device counts operations.
+func metered(t *testing.T) (*autograd.Tape, *dry.Meter) {
+	t.Helper()
+	a, err := alloc.New(dry.NewMemory(0), alloc.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := new(dry.Meter)
+	m.Backend = dry.Backend{}
+	return autograd.NewTape(tensor.NewDevice("dry:0", a, m, tensor.Options{}), 1), m
+}
+
+func TestASumIsDoneWithTheNormThatFollowsIt(t *testing.T) {
+	tape, m := metered(t)
+	d := tape.Device()
+	w := autograd.NewVariable("w", tensor.Full(d, tensor.Shape{4}, device.Float32, 1, tensor.Tag{}))
+	tape.Run(func() {
+		stream := tape.Scale(w.Value(), 1)
+		branch := tape.Cast(tape.Scale(w.Value(), 2), device.BFloat16)
+		m.Take()
+		sum := tape.Add(stream, branch)
+		y := tape.LayerNorm(sum, w.Value(), nil, eps)
+		if n := m.Take()[dry.Operations]; n != 1 {
+			t.Errorf("a sum and its norm are %v operations, want 1", n)
+		}
+		out := tape.SumAll(tape.Mul(sum, y))
+		m.Take()
+		tape.Backward(out)
+		var work dry.Work
+		if work = m.Take(); work[dry.Cast] != 4*2+4*4 {
+			t.Errorf("casts of gradients move %v bytes, want only those of the branch's own cast", work[dry.Cast])
+		}
+	})
+	w.Close()
+}
+
+// TestASumThatWaitsIsThereForWhoeverReadsIt compares with a sum that a norm does
+// not follow at once.
+func TestASumThatWaitsIsThereForWhoeverReadsIt(t *testing.T) {
+	type read func(tape *autograd.Tape, sum, norm func() *autograd.Value) []float64
+	tests := map[string]read{
+		"its data": func(_ *autograd.Tape, sum, _ func() *autograd.Value) []float64 { return sum().Data().Floats() },
+		"its data, and a norm": func(_ *autograd.Tape, sum, norm func() *autograd.Value) []float64 {
+			return append(sum().Data().Floats(), norm().Data().Floats()...)
+		},
+		"a norm, and its data": func(_ *autograd.Tape, sum, norm func() *autograd.Value) []float64 {
+			y := norm()
+			return append(y.Data().Floats(), sum().Data().Floats()...)
+		},
+		"another operation": func(tape *autograd.Tape, sum, _ func() *autograd.Value) []float64 {
+			return tape.Scale(sum(), 3).Data().Floats()
+		},
+		"a view of it": func(tape *autograd.Tape, sum, _ func() *autograd.Value) []float64 {
+			return tape.Scale(tape.Transpose(sum(), 0, 1), 3).Data().Floats()
+		},
+		"a change in place": func(tape *autograd.Tape, sum, _ func() *autograd.Value) []float64 {
+			x := sum()
+			tape.NoGrad(func() { tape.MulInPlace(x, x) })
+			return x.Data().Floats()
+		},
+		"an operand's change in place": func(tape *autograd.Tape, _, _ func() *autograd.Value) []float64 {
+			var x, y *autograd.Value
+			tape.NoGrad(func() {
+				x = tape.Take(tensor.Full(tape.Device(), tensor.Shape{2}, device.Float64, 1, tensor.Tag{}))
+				y = tape.Add(x, x)
+				tape.FillInPlace(x, 7)
+			})
+			return y.Data().Floats()
+		},
+	}
+	d := tensortest.Device(t)
+	w := autograd.NewVariable("w", tensor.From(d, []float64{1, -2, 3, 0.5, 4, 9}, tensor.Shape{3, 2}, device.Float64, tensor.Tag{}))
+	g := autograd.NewVariable("g", tensor.From(d, []float64{0.7, -1.1}, tensor.Shape{2}, device.Float64, tensor.Tag{}))
+	defer w.Close()
+	defer g.Close()
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			values := func(waits bool) (got []float64) {
+				tape := autograd.NewTape(d, 0)
+				tape.Run(func() {
+					x := tape.Add(tape.Scale(w.Value(), 2), tape.Scale(w.Value(), 0.3))
+					if !waits {
+						x.Data()
+					}
+					got = test(tape, func() *autograd.Value { return x }, func() *autograd.Value { return tape.LayerNorm(x, g.Value(), g.Value(), eps) })
+				})
+				return got
+			}
+			if got, want := values(true), values(false); !slices.Equal(got, want) {
+				t.Errorf("got %v, want %v", got, want)
+			}
+		})
+	}
+}

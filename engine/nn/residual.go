@@ -1,0 +1,64 @@
+package nn
+
+import (
+	"fmt"
+
+	"memtop/engine/autograd"
+	"memtop/engine/choice"
+	"memtop/engine/device"
+)
+
+// Residual says of what type the sum is that goes through a model's blocks and to
+// which each adds its part.
+type Residual uint8
+
+// The types.
+const (
+	FullResidual Residual = iota // as the embeddings are
+	BF16Residual                 // bfloat16: half of float32, each block's sum rounded to 8 bits
+)
+
+// Residuals returns every type.
+func Residuals() []Residual { return []Residual{FullResidual, BF16Residual} }
+
+// String returns the name that settings use, such as "bf16".
+func (r Residual) String() string { return [...]string{FullResidual: "full", BF16Residual: "bf16"}[r] }
+
+// ParseResidual is the inverse of Residual.String.
+func ParseResidual(name string) (Residual, error) {
+	if r, ok := choice.Find(Residuals(), name); ok {
+		return r, nil
+	}
+	return 0, fmt.Errorf("residual %q: want %s", name, choice.Or(Residuals()))
+}
+
+// HasResidual reports whether a model has blocks to which a Residual applies.
+func HasResidual(m Module) bool {
+	found := false
+	Walk(m, func(_ string, m Module) {
+		switch m.(type) {
+		case *Block, *LlamaBlock:
+			found = true
+		}
+	})
+	return found
+}
+
+// of returns the type for embeddings of a type. float64 stays, for gradient checks.
+func (r Residual) of(embeddings device.DType) device.DType {
+	if r == BF16Residual && embeddings != device.Float64 {
+		return device.BFloat16
+	}
+	return embeddings
+}
+
+// branch returns x + drop(m(norm(x))), of the type of x; drop may be nil.
+func branch(c *Ctx, x *autograd.Value, norm, m Module, drop *Dropout) *autograd.Value {
+	return c.Frame(func() *autograd.Value {
+		y := c.CallLast(m, c.Call(norm, x))
+		if drop != nil {
+			y = c.CallLast(drop, y)
+		}
+		return c.AddAs(x.DType(), x, y)
+	})
+}
