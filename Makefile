@@ -9,7 +9,7 @@ RUNS     ?= 5
 KILLS    ?= 100
 # A Python that has PyTorch, for the agent's tests.
 TORCH_PYTHON ?= $(or $(MEMTOP_TORCH_PYTHON),python3)
-# 1 lets memtop ask NVIDIA's driver for gauges, and needs a C compiler.
+# 1 has memtop read gauges from the driver's library, and needs a C compiler.
 CGO_ENABLED ?= 0
 PAIRS    ?= 200
 ROUNDS   ?= 20

@@ -63,8 +63,12 @@ func TestADeviceIsFoundAmongTheCards(t *testing.T) {
 		"a UUID that several cards have": {
 			box("H200", "T4"), map[string]string{"CUDA_VISIBLE_DEVICES": "GPU-,GPU-bbbb"}, []int{0, 1}, []int64{81}, "several cards",
 		},
-		"a part of a card": {
-			box("H200", "T4"), map[string]string{"CUDA_VISIBLE_DEVICES": "MIG-1,GPU-b"}, []int{0, 1}, []int64{81}, "part of a card",
+		"a part of a card that is not there": {
+			box("H200", "T4"), map[string]string{"CUDA_VISIBLE_DEVICES": "MIG-1,GPU-b"}, []int{0, 1}, []int64{81}, "no such card",
+		},
+		"a card that does not list its processes": {
+			machine{list: []card{{uuid: "GPU-a", unlisted: "Insufficient Permissions"}}}, nil, []int{0}, nil,
+			"the driver finds process 7 on no card; it does not list those on the card GPU-a: Insufficient Permissions",
 		},
 		"more devices than are visible": {
 			box("H200", "H200"), map[string]string{"CUDA_VISIBLE_DEVICES": "1"}, []int{0, 1}, []int64{80}, "fewer devices",

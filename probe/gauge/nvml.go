@@ -22,6 +22,8 @@ func open() (library, error) {
 		return driver{api}, nil
 	case nvml.ERROR_LIBRARY_NOT_FOUND:
 		return nil, errors.New("there is no NVIDIA driver here: libnvidia-ml.so.1 is not found")
+	case nvml.ERROR_LIB_RM_VERSION_MISMATCH:
+		return nil, fmt.Errorf("the NVIDIA driver does not answer: %s; it was updated while it ran, and the machine must begin anew", nvml.ErrorString(r))
 	default:
 		return nil, fmt.Errorf("the NVIDIA driver does not answer: %s", nvml.ErrorString(r))
 	}
@@ -34,7 +36,12 @@ func (d driver) close() error {
 	return nil
 }
 
-// cards reads all cards. One that fell off the bus is left out.
+// has reports whether the library has a function. To call one that an old driver
+// does not have ends the process.
+func (d driver) has(symbol string) bool { return d.api.Extensions().LookupSymbol(symbol) == nil }
+
+// cards reads all cards; one that is divided is its instances. A card that fell
+// off the bus is left out.
 func (d driver) cards() ([]card, error) {
 	n, r := d.api.DeviceGetCount()
 	if r != nvml.SUCCESS {
@@ -43,68 +50,114 @@ func (d driver) cards() ([]card, error) {
 	var cards []card
 	for i := range n {
 		device, r := d.api.DeviceGetHandleByIndex(i)
-		if r != nvml.SUCCESS {
-			continue
-		}
-		if c, ok := read(device); ok {
-			cards = append(cards, c)
+		switch {
+		case r != nvml.SUCCESS:
+		case d.divided(device):
+			cards = append(cards, d.instances(device)...)
+		default:
+			cards = append(cards, d.read(device))
 		}
 	}
 	return cards, nil
 }
 
-// read looks at one card; ok is false when it does not even give its memory.
-func read(device nvml.Device) (c card, ok bool) {
-	memory, r := device.GetMemoryInfo()
-	if r != nvml.SUCCESS {
-		return c, false
+// divided reports whether a card is divided into instances, each a device of its
+// own to CUDA.
+func (d driver) divided(device nvml.Device) bool {
+	if !d.has("nvmlDeviceGetMigMode") {
+		return false
 	}
-	c = card{
-		total: int64(memory.Total), used: int64(memory.Used),
-		utilisation: unknown, temperature: unknown, powerMilliwatt: unknown,
-	}
-	c.uuid, _ = device.GetUUID()
-	c.name, _ = device.GetName()
-	if pci, r := device.GetPciInfo(); r == nvml.SUCCESS {
-		id, _, _ := bytes.Cut(pci.BusId[:], []byte{0})
-		c.bus = string(id)
-	}
-	if u, r := device.GetUtilizationRates(); r == nvml.SUCCESS {
-		c.utilisation = int64(u.Gpu)
-	}
-	if t, r := device.GetTemperature(nvml.TEMPERATURE_GPU); r == nvml.SUCCESS {
-		c.temperature = int64(t)
-	}
-	if p, r := device.GetPowerUsage(); r == nvml.SUCCESS {
-		c.powerMilliwatt = int64(p)
-	}
-	c.users = users(device)
-	return c, true
+	mode, _, r := device.GetMigMode()
+	return r == nvml.SUCCESS && mode == nvml.DEVICE_MIG_ENABLE
 }
 
-// users returns the processes on a card. One that both computes and draws is in
-// both of the driver's lists, with the same number.
-func users(device nvml.Device) []user {
-	var all []user
-	seen := make(map[uint32]bool)
-	for _, list := range []func() ([]nvml.ProcessInfo, nvml.Return){
-		device.GetComputeRunningProcesses, device.GetGraphicsRunningProcesses,
-	} {
-		processes, r := list()
-		if r != nvml.SUCCESS {
-			continue
-		}
-		for _, p := range processes {
-			if seen[p.Pid] {
-				continue
-			}
-			seen[p.Pid] = true
-			u := user{int(p.Pid), unknown}
-			if p.UsedGpuMemory <= math.MaxInt64 { // the greatest number of all means that it is not accounted for
-				u.bytes = int64(p.UsedGpuMemory)
-			}
-			all = append(all, u)
+// instances reads those of a card; without the right to, the card says so.
+func (d driver) instances(device nvml.Device) (cards []card) {
+	n, r := device.GetMaxMigDeviceCount()
+	for i := range n {
+		var instance nvml.Device
+		if instance, r = device.GetMigDeviceHandleByIndex(i); r == nvml.SUCCESS {
+			c := d.read(instance)
+			c.bus = busOf(device)
+			cards = append(cards, c)
+		} else if r == nvml.ERROR_NO_PERMISSION {
+			break
 		}
 	}
-	return all
+	if len(cards) == 0 {
+		c := d.named(device)
+		c.unread = "it is divided into instances (MIG), and the driver names none of them: " + nvml.ErrorString(r)
+		cards = append(cards, c)
+	}
+	return cards
+}
+
+// named returns a card of which no more is known than which one it is.
+func (d driver) named(device nvml.Device) (c card) {
+	c.uuid, _ = device.GetUUID()
+	c.name, _ = device.GetName()
+	c.bus = busOf(device)
+	return c
+}
+
+func busOf(device nvml.Device) string {
+	pci, r := device.GetPciInfo()
+	if r != nvml.SUCCESS {
+		return ""
+	}
+	id, _, _ := bytes.Cut(pci.BusId[:], []byte{0})
+	return string(id)
+}
+
+// read looks at one card or instance.
+func (d driver) read(device nvml.Device) card {
+	c := d.named(device)
+	memory, r := device.GetMemoryInfo()
+	if r != nvml.SUCCESS {
+		c.unread = "the driver does not say what memory it has: " + nvml.ErrorString(r)
+		return c
+	}
+	c.total, c.used = int64(memory.Total), int64(memory.Used)
+	c.utilisation, c.temperature, c.powerMilliwatt = unknown, unknown, unknown
+	if d.has("nvmlDeviceGetUtilizationRates") {
+		if u, r := device.GetUtilizationRates(); r == nvml.SUCCESS {
+			c.utilisation = int64(u.Gpu)
+		}
+	}
+	if d.has("nvmlDeviceGetTemperature") {
+		if t, r := device.GetTemperature(nvml.TEMPERATURE_GPU); r == nvml.SUCCESS {
+			c.temperature = int64(t)
+		}
+	}
+	if d.has("nvmlDeviceGetPowerUsage") {
+		if p, r := device.GetPowerUsage(); r == nvml.SUCCESS {
+			c.powerMilliwatt = int64(p)
+		}
+	}
+	c.users, c.unlisted = users(device)
+	return c
+}
+
+// users returns the processes on a card, or why those that compute are not known.
+// One that both computes and draws is in both of the driver's lists, with the same
+// number.
+func users(device nvml.Device) (all []user, unlisted string) {
+	seen := make(map[uint32]bool)
+	computing, r := device.GetComputeRunningProcesses()
+	if r != nvml.SUCCESS {
+		unlisted = nvml.ErrorString(r)
+	}
+	drawing, _ := device.GetGraphicsRunningProcesses() // a card for computing has no such list
+	for _, p := range append(computing, drawing...) {
+		if seen[p.Pid] {
+			continue
+		}
+		seen[p.Pid] = true
+		u := user{int(p.Pid), unknown}
+		if p.UsedGpuMemory <= math.MaxInt64 { // the greatest number of all means that it is not accounted for
+			u.bytes = int64(p.UsedGpuMemory)
+		}
+		all = append(all, u)
+	}
+	return all, unlisted
 }

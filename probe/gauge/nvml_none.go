@@ -7,10 +7,10 @@ import (
 	"runtime"
 )
 
-// open says why this program cannot ask the driver.
+// open asks the driver's own program.
 func open() (library, error) {
 	if runtime.GOOS != "linux" {
 		return nil, errors.New("memtop asks NVIDIA's driver on Linux only")
 	}
-	return nil, errors.New("this memtop was built without cgo, which asking the NVIDIA driver needs: build it with CGO_ENABLED=1")
+	return openSMI()
 }

@@ -28,8 +28,17 @@ type Program struct {
 // finds the program on it.
 
 // card returns the card that a device of the program is, or the reason why that
-// is not known.
+// or the card is not known.
 func (p Program) card(cards []card, device int) (*card, string) {
+	c, reason := p.choose(cards, device)
+	if reason == "" && c.unread != "" {
+		return nil, fmt.Sprintf("the card %s: %s", c.uuid, c.unread)
+	}
+	return c, reason
+}
+
+// choose returns the card that a device of the program is.
+func (p Program) choose(cards []card, device int) (*card, string) {
 	onBus := make([]*card, len(cards))
 	for i := range cards {
 		onBus[i] = &cards[i]
@@ -43,15 +52,29 @@ func (p Program) card(cards []card, device int) (*card, string) {
 	}
 	switch {
 	case len(used) == 0:
-		return nil, fmt.Sprintf("the driver finds process %d on no card", p.PID)
+		return nil, fmt.Sprintf("the driver finds process %d on no card", p.PID) + hidden(onBus)
 	case len(used) == 1 && len(p.Devices) == 1:
 		return used[0], ""
 	}
 	c, reason := p.visible(onBus, device)
 	if reason == "" && !c.uses(p.PID) {
-		return nil, fmt.Sprintf("the driver does not find process %d on the card %s", p.PID, c.uuid)
+		return nil, fmt.Sprintf("the driver does not find process %d on the card %s", p.PID, c.uuid) + hidden([]*card{c})
 	}
 	return c, reason
+}
+
+// hidden says of a card, if there is one, why it might have processes that are not
+// known.
+func hidden(cards []*card) string {
+	for _, c := range cards {
+		switch {
+		case c.unread != "":
+			return fmt.Sprintf("; of the card %s: %s", c.uuid, c.unread)
+		case c.unlisted != "":
+			return fmt.Sprintf("; it does not list those on the card %s: %s", c.uuid, c.unlisted)
+		}
+	}
+	return ""
 }
 
 // visible follows CUDA_VISIBLE_DEVICES from a device to a card.
@@ -66,9 +89,6 @@ func (p Program) visible(onBus []*card, device int) (*card, string) {
 	}
 	if number, err := strconv.Atoi(name); err == nil {
 		return p.numbered(onBus, number)
-	}
-	if !strings.HasPrefix(name, "GPU-") {
-		return nil, "it is a part of a card, which is not read"
 	}
 	return byUUID(onBus, name)
 }

@@ -11,12 +11,14 @@ import (
 // unknown is the value of a gauge that could not be read.
 const unknown = -1
 
-// card is a device as the driver sees it.
+// card is a device as the driver sees it, a part of one where it is divided.
 type card struct {
 	uuid, name, bus                          string
 	total, used                              int64 // bytes
 	utilisation, temperature, powerMilliwatt int64 // unknown where the device does not say
 	users                                    []user
+	unlisted                                 string // why its processes are not known; "" if they are
+	unread                                   string // why no more is known than its name; "" if it is
 }
 
 // user is a process on a card. Its bytes are unknown where the driver does not

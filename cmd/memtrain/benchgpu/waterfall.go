@@ -53,7 +53,7 @@ func (c *checklist) waterfall(ctx context.Context) error {
 		sum += row.Bytes
 		fmt.Printf("| %s | %.1f |\n", row.Name, float64(row.Bytes)/(1<<20))
 	}
-	said := "NVML says nothing: " + "memtop was built without cgo, or there is no libnvidia-ml"
+	said := "the driver says nothing, and `memtop attach` why"
 	if l.Gauges != nil {
 		said = fmt.Sprintf("NVML says %.1f MiB are used", float64(l.Gauges.Used)/(1<<20))
 	}
