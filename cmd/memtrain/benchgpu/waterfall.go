@@ -55,7 +55,7 @@ func (c *checklist) waterfall(ctx context.Context) error {
 	}
 	said := "the driver says nothing, and `memtop attach` why"
 	if l.Gauges != nil {
-		said = fmt.Sprintf("NVML says %.1f MiB are used", float64(l.Gauges.Used)/(1<<20))
+		said = fmt.Sprintf("the driver says %.1f MiB are used", float64(l.Gauges.Used)/(1<<20))
 	}
 	fmt.Printf("\nThe rows add up to %.1f MiB; %s.\n", float64(sum)/(1<<20), said)
 	return nil
