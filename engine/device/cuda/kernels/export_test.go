@@ -109,3 +109,6 @@ func (c *Compute) SetBand(bytes int64, rows int) { c.band, c.rows = bytes, rows 
 
 // DepthOf returns K of a product's arguments.
 func DepthOf(args []byte) int64 { return (*matMulArgs)(unsafe.Pointer(&args[0])).K }
+
+// SetScatterIDs makes rounds of ids small, so that small cases have several.
+func (c *Compute) SetScatterIDs(n int64) { c.scatterIDs = n }

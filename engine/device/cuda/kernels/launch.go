@@ -42,10 +42,12 @@ type Compute struct {
 	failure uint64
 	band    int64 // the bytes of scratch that a band of scores may take
 	rows    int   // the most output rows of a band of a convolution
-	hopper  hopper
-	update  updateArgs  // reused for the next
-	last    Launch      // the same
-	args    [512]uint64 // memory of last.Args
+	// The most ids whose last places are in scratch at a time.
+	scatterIDs int64
+	hopper     hopper
+	update     updateArgs  // reused for the next
+	last       Launch      // the same
+	args       [512]uint64 // memory of last.Args
 }
 
 // NewCompute returns a Compute that launches into q. scratch is device memory
@@ -55,7 +57,7 @@ func NewCompute(q Queue, scratch device.Buffer, failure uint64) *Compute {
 	if scratch.Bytes < ScratchBytes || scratch.Addr%256 != 0 || failure%256 != 0 {
 		panic(fmt.Sprintf("kernels: %d bytes of scratch at %#x and a failure at %#x", scratch.Bytes, scratch.Addr, failure))
 	}
-	return &Compute{queue: q, scratch: scratch, failure: failure, band: ScratchBytes, rows: math.MaxInt}
+	return &Compute{queue: q, scratch: scratch, failure: failure, band: ScratchBytes, rows: math.MaxInt, scatterIDs: ScratchBytes / 2 / 4}
 }
 
 // launch enqueues k with args, which hold no pointers of this process.

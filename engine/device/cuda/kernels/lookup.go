@@ -32,21 +32,40 @@ func (c *Compute) Gather(dst, table, ids device.Array, rows, cols int) {
 }
 
 type scatterArgs struct {
-	Table, Src, IDs device.Array
-	Rows, Cols      int64
-	Failure         uint64
+	Table, Src, IDs            device.Array
+	Rows, Cols, Low, High      int64
+	Failure, Next, Last, State uint64
 }
 
-// ScatterAdd implements device.Lookups.
+// The most places of a block that links equal ids, and the most that there may be: their
+// links take half of the scratch memory, and the ids' last places the other half.
+const (
+	scatterTile   = 1024
+	scatterPlaces = ScratchBytes / 2 / 5
+)
+
+// ScatterAdd implements device.Lookups. Places of equal ids become a list first, so
+// that each row is read once.
 // An id outside the table does not affect the other rows.
 func (c *Compute) ScatterAdd(table, src, ids device.Array, rows, cols int) {
 	device.CheckIndex("scatter add", ids.DType)
 	device.CheckFloat("scatter add", table.DType, src.DType)
 	device.CheckLen("scatter add", "table", table, rows*cols)
 	device.CheckLen("scatter add", "src", src, ids.Len*cols)
-	threads := rowThreads(4 * cols)
+	if ids.Len > scatterPlaces {
+		panic(fmt.Sprintf("kernels: scatter add of %d rows, more than %d at a time", ids.Len, scatterPlaces))
+	}
+	a := scatterArgs{
+		Table: table, Src: src, IDs: ids, Rows: int64(rows), Cols: int64(cols), Failure: c.failure,
+		Next: c.scratch.Addr, State: c.scratch.Addr + uint64(4*ids.Len), Last: c.scratch.Addr + ScratchBytes/2,
+	}
+	threads, tile := rowThreads(4*cols), uint32(min(scatterTile, 32*ceil(ids.Len, 32)))
 	k := pick(device.Wide(table.DType, src.DType), ScatterWide, Scatter)
-	launch(c, k, [3]uint32{uint32(ids.Len), uint32(ceil(cols, int(threads))), 1}, threads, 0, scatterArgs{
-		table, src, ids, int64(rows), int64(cols), c.failure,
-	})
+	grid := [3]uint32{uint32(ids.Len), uint32(ceil(cols, int(threads))), 1}
+	for a.Low = 0; a.Low < a.Rows; a.Low = a.High {
+		a.High = min(a.Rows, a.Low+c.scatterIDs)
+		launch(c, ScatterTiles, line(ceil(ids.Len, scatterTile)), tile, 0, a)
+		launch(c, ScatterChain, line(min(ids.Len, 1)), tile, 0, a)
+		launch(c, k, grid, threads, 0, a)
+	}
 }

@@ -36,6 +36,32 @@ func TestLookups(t *testing.T) {
 	}
 }
 
+// Equal ids lie in one tile and in several, next to each other and far apart, and the
+// rows are more than one round takes.
+func TestScatterOfManyPlaces(t *testing.T) {
+	r := newRig(t)
+	for name, test := range map[string]struct{ places, rows int }{
+		"one id":        {2500, 1},
+		"few ids":       {3000, 3},
+		"more ids":      {2100, 500},
+		"whole tiles":   {2048, 40},
+		"hardly a pair": {1500, 100_000},
+	} {
+		for _, round := range []int64{1 << 20, 37_001, 171} {
+			t.Run(fmt.Sprintf("%s, %d at a time", name, round), func(t *testing.T) {
+				if int64(test.rows) > 20*round {
+					t.Skip("too many rounds")
+				}
+				r.seed(t.Name())
+				r.kernels.SetScatterIDs(round)
+				const cols = 3
+				table, src, ids := r.normals(device.Float32, test.rows*cols), r.normals(device.BFloat16, test.places*cols), r.ids(device.Int32, test.places, test.rows)
+				r.agree(t, 0, func(c computer) { c.ScatterAdd(r.changed(table), src, ids, test.rows, cols) })
+			})
+		}
+	}
+}
+
 func TestWrongIndexesAreReported(t *testing.T) {
 	tests := map[string]struct {
 		do   func(r *rig)

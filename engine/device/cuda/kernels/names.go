@@ -47,6 +47,8 @@ const (
 	StoreHeads
 	StoreHeadsWide
 	Gather
+	ScatterTiles
+	ScatterChain
 	Scatter
 	ScatterWide
 	Dropout
@@ -145,6 +147,8 @@ var names = [Count]string{
 	StoreHeads:            "store_heads",
 	StoreHeadsWide:        "store_heads_wide",
 	Gather:                "gather",
+	ScatterTiles:          "scatter_tiles",
+	ScatterChain:          "scatter_chain",
 	Scatter:               "scatter",
 	ScatterWide:           "scatter_wide",
 	Dropout:               "dropout",
