@@ -1,0 +1,11 @@
+// Package collective is what the processes of one run do together: sum, scatter,
+// gather and broadcast arrays, one process for each device. It has no protocol of
+// its own. The processes are started by mpirun, Slurm or torchrun, and meet by a
+// library of the system: MPI, which stages what lies on a GPU through its host.
+//
+// It knows nothing of training: which arrays are summed, and when, is for package
+// train to say.
+//
+// Every process must do the same operations in the same order. Sums are in an order
+// that is the library's, fixed for a number of processes and a length.
+package collective

@@ -1,0 +1,36 @@
+package collective
+
+import "memtop/engine/device"
+
+// Group is the processes of one run. It belongs to one goroutine at a time.
+//
+// Operations are queued and done in the order of the calls, beside what the caller
+// does meanwhile. Until an operation has been waited for, nothing may write to its
+// sources or touch its destinations. Arrays are of one type in all processes,
+// Float32, Float64, Float16 or BFloat16, and lie in memory that the host can reach.
+type Group interface {
+	// Rank is this process's number, from 0 on; Size is how many there are.
+	Rank() int
+	Size() int
+	// AllReduce replaces a by the sum of all processes' a.
+	AllReduce(a device.Array) Pending
+	// ReduceScatter sums all processes' src and sets dst to this process's part
+	// of it: elements rank·dst.Len to (rank+1)·dst.Len. src.Len = size·dst.Len.
+	ReduceScatter(dst, src device.Array) Pending
+	// AllGather sets dst to all processes' src, in the order of ranks.
+	// dst.Len = size·src.Len. src may be its own place in dst.
+	AllGather(dst, src device.Array) Pending
+	// Broadcast replaces a by that of root.
+	Broadcast(a device.Array, root int) Pending
+	// Barrier returns when every process has called it.
+	Barrier() error
+	// Close ends the group after all operations; every process must call it.
+	Close() error
+}
+
+// Pending is an operation that was queued.
+type Pending interface {
+	// Wait waits until the operation is done and returns the first failure of the
+	// group. It may be called more than once.
+	Wait() error
+}

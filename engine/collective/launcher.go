@@ -1,0 +1,50 @@
+package collective
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+)
+
+// Place is where a launcher has put this process.
+type Place struct {
+	Launcher    string // such as "mpirun"
+	Rank, World int
+	Local       int // the number among those of this host, for choosing a device
+}
+
+// launchers are the variables of each launcher, the one first that others set too.
+var launchers = []struct{ name, rank, world, local string }{
+	{"mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"},
+	{"mpiexec", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID"},
+	{"torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK"},
+	{"srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID"},
+}
+
+// Launched returns the place that the environment gives this process, and false
+// when no launcher has started more than one. Variables that contradict themselves
+// are an error.
+func Launched() (Place, bool, error) {
+	for _, l := range launchers {
+		if os.Getenv(l.rank) == "" || os.Getenv(l.world) == "" {
+			continue
+		}
+		p := Place{Launcher: l.name}
+		for at, name := range map[*int]string{&p.Rank: l.rank, &p.World: l.world, &p.Local: l.local} {
+			v := os.Getenv(name)
+			n, err := strconv.Atoi(v)
+			if v == "" && name == l.local {
+				continue
+			}
+			if err != nil || n < 0 {
+				return Place{}, false, fmt.Errorf("%s=%s: want a number", name, v)
+			}
+			*at = n
+		}
+		if p.Rank >= p.World {
+			return Place{}, false, fmt.Errorf("%s=%d and %s=%d: ranks are below the number of processes", l.rank, p.Rank, l.world, p.World)
+		}
+		return p, p.World > 1, nil
+	}
+	return Place{}, false, nil
+}

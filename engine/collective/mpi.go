@@ -1,0 +1,199 @@
+package collective
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"unsafe"
+
+	"memtop/engine/device"
+)
+
+// entry names a function of the library.
+type entry uint8
+
+const (
+	mpiInitThread entry = iota
+	mpiCommRank
+	mpiCommSize
+	mpiAllReduce
+	mpiReduceScatter
+	mpiAllGather
+	mpiBroadcast
+	mpiBarrier
+	mpiSetErrors
+	mpiErrorString
+	mpiFinalize
+	entryCount
+)
+
+var entryNames = [entryCount]string{
+	mpiInitThread: "MPI_Init_thread", mpiCommRank: "MPI_Comm_rank", mpiCommSize: "MPI_Comm_size",
+	mpiAllReduce: "MPI_Allreduce", mpiReduceScatter: "MPI_Reduce_scatter_block", mpiAllGather: "MPI_Allgather",
+	mpiBroadcast: "MPI_Bcast", mpiBarrier: "MPI_Barrier", mpiSetErrors: "MPI_Comm_set_errhandler",
+	mpiErrorString: "MPI_Error_string", mpiFinalize: "MPI_Finalize",
+}
+
+// library is an MPI library: its functions, and the values of its constants, which
+// each make of it has its own.
+type library interface {
+	call(e entry, args ...uintptr) int32
+	constants() constants
+}
+
+// constants are the library's handles of what the operations name.
+type constants struct {
+	world, sum, inPlace, errorsReturn, bytes uintptr
+	types                                    map[device.DType]uintptr
+}
+
+// mpi is a group that meets by MPI. All calls of the library are made by one thread,
+// which is what the least level of its thread support allows.
+type mpi struct {
+	library    library
+	is         constants
+	rank, size int
+	queue      chan *operation
+	failure    error // of the worker
+}
+
+// operation is a call that the worker makes.
+type operation struct {
+	entry entry
+	args  []uintptr
+	done  chan struct{}
+	of    *mpi
+	err   error
+}
+
+// queued is how many operations wait for the worker before a caller does.
+const queued = 1024
+
+// openMPI joins the processes that a launcher has started.
+func openMPI(l library) (*mpi, error) {
+	m := &mpi{library: l, is: l.constants(), queue: make(chan *operation, queued)}
+	started := make(chan error)
+	go m.work(started)
+	if err := <-started; err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// work makes the calls, in the order of the queue. After one that failed it makes no
+// other: the processes would no longer do the same.
+func (m *mpi) work(started chan<- error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	err := m.start()
+	started <- err
+	if err != nil {
+		return
+	}
+	for o := range m.queue {
+		if m.failure == nil {
+			m.failure = m.do(o.entry, o.args...)
+		}
+		o.err = m.failure
+		close(o.done)
+	}
+}
+
+// start begins MPI on the calling thread.
+func (m *mpi) start() error {
+	word := new([2]int32)
+	at := func(i int) uintptr { return uintptr(unsafe.Pointer(&word[i])) }
+	const funneled = 1
+	if err := m.do(mpiInitThread, 0, 0, funneled, at(0)); err != nil {
+		return err
+	}
+	if err := m.do(mpiSetErrors, m.is.world, m.is.errorsReturn); err != nil {
+		return err
+	}
+	if err := errors.Join(m.do(mpiCommRank, m.is.world, at(0)), m.do(mpiCommSize, m.is.world, at(1))); err != nil {
+		return err
+	}
+	m.rank, m.size = int(word[0]), int(word[1])
+	runtime.KeepAlive(word)
+	return nil
+}
+
+// do makes a call and turns its result into an error.
+func (m *mpi) do(e entry, args ...uintptr) error {
+	code := m.library.call(e, args...)
+	if code == 0 {
+		return nil
+	}
+	const longest = 1024 // no make of MPI has longer texts
+	text, n := new([longest]byte), new(int32)
+	if m.library.call(mpiErrorString, uintptr(code), uintptr(unsafe.Pointer(text)), uintptr(unsafe.Pointer(n))) != 0 || *n < 0 || *n > longest {
+		return fmt.Errorf("%s: error %d", entryNames[e], code)
+	}
+	return fmt.Errorf("%s: %s", entryNames[e], text[:*n])
+}
+
+func (m *mpi) enqueue(e entry, args ...uintptr) Pending {
+	o := &operation{entry: e, args: args, done: make(chan struct{}), of: m}
+	m.queue <- o
+	return o
+}
+
+// Wait implements Pending.
+func (o *operation) Wait() error {
+	<-o.done
+	return o.err
+}
+
+// Rank implements Group.
+func (m *mpi) Rank() int { return m.rank }
+
+// Size implements Group.
+func (m *mpi) Size() int { return m.size }
+
+// AllReduce implements Group.
+func (m *mpi) AllReduce(a device.Array) Pending {
+	return m.enqueue(mpiAllReduce, m.is.inPlace, uintptr(a.Addr), count(int64(a.Len)), m.typeOf(a), m.is.sum, m.is.world)
+}
+
+// ReduceScatter implements Group.
+func (m *mpi) ReduceScatter(dst, src device.Array) Pending {
+	checkParts("reduce-scatter", m.size, src, dst)
+	return m.enqueue(mpiReduceScatter, uintptr(src.Addr), uintptr(dst.Addr), count(int64(dst.Len)), m.typeOf(src), m.is.sum, m.is.world)
+}
+
+// AllGather implements Group.
+func (m *mpi) AllGather(dst, src device.Array) Pending {
+	checkParts("all-gather", m.size, dst, src)
+	from := uintptr(src.Addr)
+	bytes := int64(src.Len) * src.DType.Size()
+	if src.Addr == dst.Addr+uint64(int64(m.rank)*bytes) {
+		from = m.is.inPlace
+	}
+	return m.enqueue(mpiAllGather, from, count(bytes), m.is.bytes, uintptr(dst.Addr), count(bytes), m.is.bytes, m.is.world)
+}
+
+// Broadcast implements Group.
+func (m *mpi) Broadcast(a device.Array, root int) Pending {
+	return m.enqueue(mpiBroadcast, uintptr(a.Addr), count(int64(a.Len)*a.DType.Size()), m.is.bytes, uintptr(root), m.is.world)
+}
+
+// Barrier implements Group.
+func (m *mpi) Barrier() error { return m.enqueue(mpiBarrier, m.is.world).Wait() }
+
+// Close implements Group.
+func (m *mpi) Close() error {
+	err := m.enqueue(mpiFinalize).Wait()
+	close(m.queue)
+	return err
+}
+
+// typeOf returns the library's name of an array's type.
+func (m *mpi) typeOf(a device.Array) uintptr {
+	t, ok := m.is.types[a.DType]
+	if !ok {
+		panic(fmt.Sprintf("collective: sums of %v", a.DType))
+	}
+	return t
+}
+
+func addressOf(b []byte) uintptr { return uintptr(unsafe.Pointer(&b[0])) }

@@ -1,0 +1,166 @@
+package collective
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"memtop/engine/device"
+)
+
+// asPeer makes this test's program one of several processes, in which it runs the
+// exercise of that name.
+const asPeer = "MEMTOP_TEST_PEER"
+
+func TestMain(m *testing.M) {
+	if name := os.Getenv(asPeer); name != "" {
+		if err := peer(exercises[name]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(m.Run())
+}
+
+func peer(exercise func(Group) error) error {
+	g, err := Open()
+	if err != nil {
+		return err
+	}
+	return errors.Join(exercise(g), g.Close())
+}
+
+// exercises are what all processes do, by name.
+var exercises = map[string]func(Group) error{
+	"sums": func(g Group) error {
+		a := []float32{float32(g.Rank()), 1, float32(10 * g.Rank())}
+		if err := g.AllReduce(array(a)).Wait(); err != nil {
+			return err
+		}
+		n := float32(g.Size())
+		all := n * (n - 1) / 2
+		return same(a, []float32{all, n, 10 * all})
+	},
+	"parts": func(g Group) error {
+		src, part, whole := make([]float32, 2*g.Size()), make([]float32, 2), make([]float32, 2*g.Size())
+		for i := range src {
+			src[i] = float32(i)
+		}
+		scattered := g.ReduceScatter(array(part), array(src))
+		gathered := g.AllGather(array(whole), array(part)) // in the order of the calls
+		if err := errors.Join(gathered.Wait(), scattered.Wait()); err != nil {
+			return err
+		}
+		for i := range src {
+			src[i] *= float32(g.Size())
+		}
+		return errors.Join(same(part, src[2*g.Rank():2*g.Rank()+2]), same(whole, src))
+	},
+	"gathering in place": func(g Group) error {
+		whole, want := make([]float32, g.Size()), make([]float32, g.Size())
+		whole[g.Rank()] = float32(g.Rank() + 1)
+		for i := range want {
+			want[i] = float32(i + 1)
+		}
+		if err := g.AllGather(array(whole), array(whole[g.Rank():g.Rank()+1])).Wait(); err != nil {
+			return err
+		}
+		return same(whole, want)
+	},
+	"a broadcast": func(g Group) error {
+		a := []float32{float32(g.Rank())}
+		if err := g.Broadcast(array(a), g.Size()-1).Wait(); err != nil {
+			return err
+		}
+		return errors.Join(same(a, []float32{float32(g.Size() - 1)}), g.Barrier())
+	},
+}
+
+func array(a []float32) device.Array {
+	return device.Array{Addr: uint64(uintptr(unsafe.Pointer(&a[0]))), Len: len(a), DType: device.Float32}
+}
+
+func same(got, want []float32) error {
+	if !slices.Equal(got, want) {
+		return fmt.Errorf("got %v, want %v", got, want)
+	}
+	return nil
+}
+
+// launch runs an exercise in so many processes.
+func launch(t *testing.T, exercise string, processes int) ([]byte, error) {
+	t.Helper()
+	mpirun, err := exec.LookPath("mpirun")
+	if err != nil {
+		t.Skip("mpirun is not installed")
+	}
+	c := exec.CommandContext(t.Context(), mpirun, "--oversubscribe", "-n", fmt.Sprint(processes), os.Args[0])
+	c.Env = append(os.Environ(), asPeer+"="+exercise, "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1")
+	return c.CombinedOutput()
+}
+
+func TestProcessesMeetByMPI(t *testing.T) {
+	for name := range exercises {
+		for _, n := range []int{2, 4} {
+			t.Run(fmt.Sprintf("%s of %d", name, n), func(t *testing.T) {
+				if out, err := launch(t, name, n); err != nil {
+					t.Errorf("%v\n%s", err, out)
+				}
+			})
+		}
+	}
+}
+
+func TestAPlaceIsTheLaunchers(t *testing.T) {
+	tests := map[string]struct {
+		set  map[string]string
+		want Place
+		many bool
+		err  string
+	}{
+		"nothing is set": {},
+		"mpirun": {
+			set:  map[string]string{"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "2", "OMPI_COMM_WORLD_LOCAL_RANK": "1"},
+			want: Place{"mpirun", 1, 2, 1}, many: true,
+		},
+		"torchrun": {
+			set:  map[string]string{"RANK": "3", "WORLD_SIZE": "8", "LOCAL_RANK": "1"},
+			want: Place{"torchrun", 3, 8, 1}, many: true,
+		},
+		"one process of Slurm is no group": {
+			set:  map[string]string{"SLURM_PROCID": "0", "SLURM_STEP_NUM_TASKS": "1", "SLURM_LOCALID": "0"},
+			want: Place{"srun", 0, 1, 0},
+		},
+		"a rank that is no number":   {set: map[string]string{"RANK": "x", "WORLD_SIZE": "2"}, err: "RANK=x: want a number"},
+		"a rank beyond the last one": {set: map[string]string{"PMI_RANK": "2", "PMI_SIZE": "2"}, err: "PMI_RANK=2 and PMI_SIZE=2"},
+		"mpirun inside a Slurm's job": {
+			set:  map[string]string{"SLURM_PROCID": "0", "SLURM_STEP_NUM_TASKS": "1", "OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "2"},
+			want: Place{"mpirun", 1, 2, 0}, many: true,
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			for _, l := range launchers {
+				for _, v := range []string{l.rank, l.world, l.local} {
+					t.Setenv(v, test.set[v])
+				}
+			}
+			got, many, err := Launched()
+			if test.err != "" {
+				if err == nil || !strings.Contains(err.Error(), test.err) {
+					t.Fatalf("error %v, want %s", err, test.err)
+				}
+				return
+			}
+			if err != nil || got != test.want || many != test.many {
+				t.Errorf("got %+v, %v, %v; want %+v, %v", got, many, err, test.want, test.many)
+			}
+		})
+	}
+}
