@@ -23,6 +23,7 @@ const (
 	mpiBarrier
 	mpiSetErrors
 	mpiErrorString
+	mpiOperation
 	mpiFinalize
 	entryCount
 )
@@ -31,7 +32,7 @@ var entryNames = [entryCount]string{
 	mpiInitThread: "MPI_Init_thread", mpiCommRank: "MPI_Comm_rank", mpiCommSize: "MPI_Comm_size",
 	mpiAllReduce: "MPI_Allreduce", mpiReduceScatter: "MPI_Reduce_scatter_block", mpiAllGather: "MPI_Allgather",
 	mpiBroadcast: "MPI_Bcast", mpiBarrier: "MPI_Barrier", mpiSetErrors: "MPI_Comm_set_errhandler",
-	mpiErrorString: "MPI_Error_string", mpiFinalize: "MPI_Finalize",
+	mpiErrorString: "MPI_Error_string", mpiOperation: "MPI_Op_create", mpiFinalize: "MPI_Finalize",
 }
 
 // library is an MPI library: its functions, and the values of its constants, which
@@ -39,6 +40,9 @@ var entryNames = [entryCount]string{
 type library interface {
 	call(e entry, args ...uintptr) int32
 	constants() constants
+	// callback returns the address of a function of MPI_Op_create, of which f gets
+	// the addresses of two arrays and of their 32-bit length.
+	callback(f func(in, sum, n uintptr)) uintptr
 }
 
 // constants are the library's handles of what the operations name.
@@ -53,6 +57,7 @@ type mpi struct {
 	library    library
 	is         constants
 	rank, size int
+	halves     map[device.DType]uintptr // the sums of types that MPI does not know
 	queue      chan *operation
 	failure    error // of the worker
 }
@@ -115,7 +120,7 @@ func (m *mpi) start() error {
 	}
 	m.rank, m.size = int(word[0]), int(word[1])
 	runtime.KeepAlive(word)
-	return nil
+	return m.addHalves()
 }
 
 // do makes a call and turns its result into an error.
@@ -152,13 +157,13 @@ func (m *mpi) Size() int { return m.size }
 
 // AllReduce implements Group.
 func (m *mpi) AllReduce(a device.Array) Pending {
-	return m.enqueue(mpiAllReduce, m.is.inPlace, uintptr(a.Addr), count(int64(a.Len)), m.typeOf(a), m.is.sum, m.is.world)
+	return m.enqueue(mpiAllReduce, m.is.inPlace, uintptr(a.Addr), count(int64(a.Len)), m.typeOf(a), m.sumOf(a), m.is.world)
 }
 
 // ReduceScatter implements Group.
 func (m *mpi) ReduceScatter(dst, src device.Array) Pending {
 	checkParts("reduce-scatter", m.size, src, dst)
-	return m.enqueue(mpiReduceScatter, uintptr(src.Addr), uintptr(dst.Addr), count(int64(dst.Len)), m.typeOf(src), m.is.sum, m.is.world)
+	return m.enqueue(mpiReduceScatter, uintptr(src.Addr), uintptr(dst.Addr), count(int64(dst.Len)), m.typeOf(src), m.sumOf(src), m.is.world)
 }
 
 // AllGather implements Group.

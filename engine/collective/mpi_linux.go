@@ -1,26 +1,28 @@
 package collective
 
 import (
-	"fmt"
 	"runtime"
+	"slices"
 
 	"github.com/ebitengine/purego"
 
 	"memtop/engine/device"
 )
 
-// UnavailableError says that there is no MPI to meet by, and what to do.
-type UnavailableError struct{ Err error }
+// The libraries: Open MPI 4 and 5; MPICH and those that share its interface.
+var (
+	openMPINames = []string{"libmpi.so.40"}
+	mpichNames   = []string{"libmpich.so.12", "libmpi.so.12"}
+)
 
-func (e *UnavailableError) Error() string {
-	return fmt.Sprintf("the processes of this run cannot meet: no MPI library is found (%v); install Open MPI or MPICH, such as by apt-get install openmpi-bin", e.Err)
+// mpiNames returns the libraries in the order of preference: the processes that one
+// make's launcher has started meet by no other make.
+func mpiNames(launcher string) []string {
+	if launcher == "mpiexec" {
+		return slices.Concat(mpichNames, openMPINames)
+	}
+	return slices.Concat(openMPINames, mpichNames)
 }
-
-func (e *UnavailableError) Unwrap() error { return e.Err }
-
-// mpiNames are the libraries, in the order of preference: Open MPI 4 and 5, MPICH and
-// those that share its interface.
-var mpiNames = []string{"libmpi.so.40", "libmpi.so.12", "libmpich.so.12", "libmpi.so"}
 
 // shared is an MPI library of the system.
 type shared struct {
@@ -36,12 +38,19 @@ func (s *shared) call(e entry, args ...uintptr) int32 {
 
 func (s *shared) constants() constants { return s.is }
 
+func (*shared) callback(f func(in, sum, n uintptr)) uintptr {
+	return purego.NewCallback(func(in, sum, n, _ uintptr) uintptr {
+		f(in, sum, n)
+		return 0
+	})
+}
+
 // loadMPI loads the first library that is found.
-func loadMPI() (library, error) {
+func loadMPI(launcher string) (library, error) {
 	runtime.LockOSThread() // the loader keeps its reasons by thread
 	defer runtime.UnlockOSThread()
 	var first error
-	for _, name := range mpiNames {
+	for _, name := range mpiNames(launcher) {
 		handle, err := purego.Dlopen(name, purego.RTLD_NOW|purego.RTLD_GLOBAL)
 		if err == nil {
 			return bind(handle)
@@ -64,33 +73,38 @@ func bind(handle uintptr) (library, error) {
 		s.fn[e] = fn
 	}
 	if _, err := purego.Dlsym(handle, "ompi_mpi_comm_world"); err != nil {
-		s.is = mpich
+		s.is = mpich()
 		return s, nil
 	}
 	return s, s.bindOpenMPI()
 }
 
-// mpich are the constants of MPICH's common interface, which Intel's and Cray's
+// mpich returns the constants of MPICH's common interface, which Intel's and Cray's
 // libraries have too (MPICH ABI Compatibility Initiative).
-var mpich = constants{
-	world: 0x44000000, sum: 0x58000003, inPlace: ^uintptr(0), errorsReturn: 0x54000001, bytes: 0x4c00010d,
-	types: map[device.DType]uintptr{device.Float32: 0x4c00040a, device.Float64: 0x4c00080b},
+func mpich() constants {
+	return constants{
+		world: 0x44000000, sum: 0x58000003, inPlace: ^uintptr(0), errorsReturn: 0x54000001, bytes: 0x4c00010d,
+		types: map[device.DType]uintptr{
+			device.Float32: 0x4c00040a, device.Float64: 0x4c00080b, device.Float16: 0x4c00023c, device.BFloat16: 0x4c00023c,
+		},
+	}
 }
 
 // bindOpenMPI finds Open MPI's constants, which are addresses of objects.
 func (s *shared) bindOpenMPI() error {
-	s.is = constants{inPlace: 1, types: make(map[device.DType]uintptr)}
-	var single, double uintptr
+	s.is = constants{inPlace: 1}
+	var single, double, half uintptr
 	for name, at := range map[string]*uintptr{
 		"ompi_mpi_comm_world": &s.is.world, "ompi_mpi_op_sum": &s.is.sum, "ompi_mpi_errors_return": &s.is.errorsReturn,
 		"ompi_mpi_byte": &s.is.bytes, "ompi_mpi_float": &single, "ompi_mpi_double": &double,
+		"ompi_mpi_uint16_t": &half,
 	} {
 		var err error
 		if *at, err = purego.Dlsym(s.handle, name); err != nil {
 			return &UnavailableError{err}
 		}
 	}
-	s.is.types[device.Float32], s.is.types[device.Float64] = single, double
+	s.is.types = map[device.DType]uintptr{device.Float32: single, device.Float64: double, device.Float16: half, device.BFloat16: half}
 	return keepSignals()
 }
 

@@ -3,6 +3,7 @@ package collective
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"slices"
@@ -13,13 +14,12 @@ import (
 	"memtop/engine/device"
 )
 
-// asPeer makes this test's program one of several processes, in which it runs the
-// exercise of that name.
+// asPeer makes this test's program one of several processes, which do the exercises.
 const asPeer = "MEMTOP_TEST_PEER"
 
 func TestMain(m *testing.M) {
-	if name := os.Getenv(asPeer); name != "" {
-		if err := peer(exercises[name]); err != nil {
+	if os.Getenv(asPeer) != "" {
+		if err := peer(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -28,15 +28,20 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func peer(exercise func(Group) error) error {
+func peer() error {
 	g, err := Open()
 	if err != nil {
 		return err
 	}
-	return errors.Join(exercise(g), g.Close())
+	for _, name := range slices.Sorted(maps.Keys(exercises)) {
+		if err := exercises[name](g); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return g.Close()
 }
 
-// exercises are what all processes do, by name.
+// exercises are what all processes do, in the order of the names.
 var exercises = map[string]func(Group) error{
 	"sums": func(g Group) error {
 		a := []float32{float32(g.Rank()), 1, float32(10 * g.Rank())}
@@ -46,6 +51,14 @@ var exercises = map[string]func(Group) error{
 		n := float32(g.Size())
 		all := n * (n - 1) / 2
 		return same(a, []float32{all, n, 10 * all})
+	},
+	"sums of bfloat16": func(g Group) error {
+		a := []uint16{device.Float32ToBFloat16(float32(g.Rank() + 1)), device.Float32ToBFloat16(0.5)}
+		if err := g.AllReduce(device.Array{Addr: address(&a[0]), Len: 2, DType: device.BFloat16}).Wait(); err != nil {
+			return err
+		}
+		n := float32(g.Size())
+		return same([]float32{device.BFloat16ToFloat32(a[0]), device.BFloat16ToFloat32(a[1])}, []float32{n * (n + 1) / 2, n / 2})
 	},
 	"parts": func(g Group) error {
 		src, part, whole := make([]float32, 2*g.Size()), make([]float32, 2), make([]float32, 2*g.Size())
@@ -83,8 +96,10 @@ var exercises = map[string]func(Group) error{
 }
 
 func array(a []float32) device.Array {
-	return device.Array{Addr: uint64(uintptr(unsafe.Pointer(&a[0]))), Len: len(a), DType: device.Float32}
+	return device.Array{Addr: address(&a[0]), Len: len(a), DType: device.Float32}
 }
+
+func address[T any](at *T) uint64 { return uint64(uintptr(unsafe.Pointer(at))) }
 
 func same(got, want []float32) error {
 	if !slices.Equal(got, want) {
@@ -93,23 +108,31 @@ func same(got, want []float32) error {
 	return nil
 }
 
-// launch runs an exercise in so many processes.
-func launch(t *testing.T, exercise string, processes int) ([]byte, error) {
+// makes are the launchers of each make of MPI, as Debian and others name them.
+var makes = map[string][]string{"Open MPI": {"mpirun.openmpi", "mpirun"}, "MPICH": {"mpirun.mpich", "mpiexec.hydra"}}
+
+// launch runs the exercises in so many processes.
+func launch(t *testing.T, maker string, processes int) ([]byte, error) {
 	t.Helper()
-	mpirun, err := exec.LookPath("mpirun")
-	if err != nil {
-		t.Skip("mpirun is not installed")
+	for _, name := range makes[maker] {
+		path, err := exec.LookPath(name)
+		if err != nil {
+			continue
+		}
+		c := exec.CommandContext(t.Context(), path, "-n", fmt.Sprint(processes), os.Args[0])
+		c.Env = append(os.Environ(), asPeer+"=yes",
+			"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "OMPI_MCA_rmaps_base_oversubscribe=1")
+		return c.CombinedOutput()
 	}
-	c := exec.CommandContext(t.Context(), mpirun, "--oversubscribe", "-n", fmt.Sprint(processes), os.Args[0])
-	c.Env = append(os.Environ(), asPeer+"="+exercise, "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1")
-	return c.CombinedOutput()
+	t.Skipf("%s is not installed: there is no %s", maker, strings.Join(makes[maker], " or "))
+	return nil, nil
 }
 
 func TestProcessesMeetByMPI(t *testing.T) {
-	for name := range exercises {
+	for maker := range makes {
 		for _, n := range []int{2, 4} {
-			t.Run(fmt.Sprintf("%s of %d", name, n), func(t *testing.T) {
-				if out, err := launch(t, name, n); err != nil {
+			t.Run(fmt.Sprintf("%d by %s", n, maker), func(t *testing.T) {
+				if out, err := launch(t, maker, n); err != nil {
 					t.Errorf("%v\n%s", err, out)
 				}
 			})
