@@ -42,6 +42,13 @@ func (v *Variable) Data() *tensor.Tensor { return v.value.data }
 // variable owns it. It has the variable's shape and type.
 func (v *Variable) Grad() *tensor.Tensor { return v.grad }
 
+// ReplaceGrad makes g, whose handle it takes over, the gradient, and releases the one
+// before. g has the variable's shape.
+func (v *Variable) ReplaceGrad(g *tensor.Tensor) {
+	v.grad.Release()
+	v.grad = g
+}
+
 // ZeroGrad releases the gradient.
 func (v *Variable) ZeroGrad() {
 	v.grad.Release()

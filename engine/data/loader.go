@@ -10,6 +10,9 @@ import (
 type LoaderOptions struct {
 	Batch int    // samples in a batch
 	Seed  uint64 // of the order of samples
+	// Part and Parts say that each batch is the Part'th of so many of a larger one, as
+	// each process of a run has its own; Parts 0 means 1.
+	Part, Parts int
 	// Start is the number of the first batch: what Position said when a run
 	// ended, to go on with it.
 	Start int64
@@ -49,7 +52,7 @@ func NewLoader(set Dataset, o LoaderOptions) (*Loader, error) {
 	if o.Batch < 1 || o.Start < 0 {
 		return nil, fmt.Errorf("batches of %d samples from number %d on: neither can be", o.Batch, o.Start)
 	}
-	o.Workers, o.Prefetch = max(o.Workers, 1), max(o.Prefetch, 1)
+	o.Workers, o.Prefetch, o.Parts = max(o.Workers, 1), max(o.Prefetch, 1), max(o.Parts, 1)
 	if o.Memory == nil {
 		o.Memory = ordinary
 	}
@@ -100,7 +103,7 @@ func (l *Loader) Close() {
 
 func (l *Loader) work(ctx context.Context, w *worker, first int64) {
 	defer close(w.ready)
-	shuffle := &shuffle{set: l.set, seed: l.options.Seed, epoch: -1}
+	shuffle := &shuffle{set: l.set, seed: l.options.Seed, part: int64(l.options.Part), parts: int64(l.options.Parts), epoch: -1}
 	for number := first; ; number += int64(len(l.workers)) {
 		select {
 		case b := <-w.free:
@@ -125,6 +128,8 @@ func (l *Loader) work(ctx context.Context, w *worker, first int64) {
 type shuffle struct {
 	set   Dataset
 	seed  uint64
+	part  int64 // of parts
+	parts int64
 	epoch int64
 	order order
 }
@@ -133,7 +138,7 @@ func (s *shuffle) fill(b *Batch, number int64) error {
 	b.Number = number
 	n := int64(s.set.Len())
 	for i := range b.Size {
-		k := number*int64(b.Size) + int64(i)
+		k := (number*s.parts+s.part)*int64(b.Size) + int64(i)
 		if epoch := k / n; epoch != s.epoch {
 			s.epoch, s.order = epoch, newOrder(int(n), s.seed, uint64(epoch))
 		}

@@ -37,6 +37,10 @@ func Try(f func()) (err error) {
 	return nil
 }
 
+// Fail ends what [Try] runs with an error, of doing something; without one it does
+// nothing.
+func Fail(err error, doing string) { fail(err, "%s", doing) }
+
 func fail(err error, doing string, values ...any) {
 	if err != nil {
 		panic(&Failure{Doing: fmt.Sprintf(doing, values...), Err: err})

@@ -20,6 +20,7 @@ type Event struct {
 	Action   Action   // done when it had ended
 	Memory   Memory   // right after the step
 	Phases   []Phase
+	Ranks    []Rank // by number; nil for one process
 }
 
 // Values returns every setting of the step as text, under its name, and the action if

@@ -87,6 +87,9 @@ func (t *Trainer) queue(ctx context.Context) (*Queued, error) {
 	d.Settle()
 	e.Duration = time.Since(start)
 	e.Phases, e.Memory = t.phases, memoryOf(d)
+	if err := tensor.Try(func() { e.Ranks = t.parallel.gather(&e.Memory) }); err != nil {
+		return nil, t.failed(err, "step "+count(e.Step))
+	}
 	e.Settings = t.filled(s)
 	t.noteLeft(used, e)
 	t.waits = !q.Ready()
@@ -122,11 +125,21 @@ func (t *Trainer) run(batch *data.Batch, parts []int, q *Queued) {
 	}
 	from := 0
 	t.ctx.KeepCasts(t.optimizer.Renews, func() {
-		for _, n := range parts {
+		for i, n := range parts {
+			if t.parallel != nil {
+				t.parallel.last = i == len(parts)-1
+			}
 			q.losses = append(q.losses, partLoss{t.part(from, n), float64(n) / float64(batch.Size)})
 			from += n
 		}
 	})
+	if t.parallel != nil {
+		t.Measure("ranks", func() {
+			for i, loss := range t.parallel.finish() {
+				q.losses[i].loss = loss
+			}
+		})
+	}
 	e := &q.Event
 	e.LR = t.current.LR * t.current.Schedule.Factor(int(t.step))
 	t.Measure("optimizer", func() {
@@ -144,7 +157,11 @@ func (t *Trainer) part(from, n int) (loss *tensor.Pending) {
 		var weighted *autograd.Value
 		t.Measure("forward", func() {
 			value := t.forward(from, n)
-			loss = value.Data().Fetch()
+			if t.parallel != nil {
+				t.parallel.lose(value.Data())
+			} else {
+				loss = value.Data().Fetch()
+			}
 			weighted = t.weigh(value, n)
 		})
 		t.Measure("backward", func() { c.Backward(weighted) })
@@ -200,6 +217,7 @@ func (t *Trainer) scales(s *Settings) bool {
 }
 
 func (t *Trainer) dropGradients() {
+	t.parallel.reset()
 	for _, p := range t.parameters {
 		p.ZeroGrad()
 	}

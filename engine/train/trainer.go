@@ -9,6 +9,7 @@ import (
 	"memtop/engine/alloc"
 	"memtop/engine/amp"
 	"memtop/engine/autograd"
+	"memtop/engine/collective"
 	"memtop/engine/data"
 	"memtop/engine/nn"
 	"memtop/engine/optim"
@@ -48,6 +49,11 @@ type Config struct {
 	Settings Settings
 	// Scaler is how the loss scale of fp16 moves; the zero value is PyTorch's.
 	Scaler amp.ScalerOptions
+	// Group is the processes that train together, each on its own part of a batch; nil
+	// is this one alone. All do the same steps with the same settings. A step that
+	// fails leaves the others waiting: end the group, or the process. It stays the
+	// caller's.
+	Group collective.Group
 	// Build, when given, is how Model was made: it lets a trainer rehearse what a
 	// change would do. It may be called at any time, on another device.
 	Build func(d *tensor.Device) (nn.Module, error)
@@ -75,6 +81,7 @@ type Trainer struct {
 	current    Settings // those of the step under way, or the last one
 	ctx        *nn.Ctx
 	parameters []*autograd.Variable
+	parallel   *parallel            // nil for one process
 	running    []*autograd.Variable // statistics that the forward pass changes
 	before     []*tensor.Tensor     // their values before the step under way
 	low        bool                 // some are in half precision
@@ -140,6 +147,7 @@ func (t *Trainer) open() error {
 	c := &t.config
 	t.parameters, t.running, t.layers = nn.Params(c.Model), nn.State(c.Model), layersOf(c.Model)
 	t.low = slices.ContainsFunc(t.parameters, func(p *autograd.Variable) bool { return p.Data().DType().Size() == 2 })
+	t.parallel = newParallel(c.Group, t.parameters)
 	if c.rehearses != nil && c.rehearses.times != nil {
 		t.times.Store(&c.rehearses.times)
 	}
@@ -172,9 +180,7 @@ func (t *Trainer) open() error {
 // Close releases what the trainer has on the device. A model that the caller
 // made stays.
 func (t *Trainer) Close() {
-	for _, p := range t.parameters {
-		p.ZeroGrad()
-	}
+	t.dropGradients()
 	t.config.SaveOOM = nil // the allocator may go on without the trainer
 	t.leaks.release()
 	if t.again != nil {
@@ -214,6 +220,7 @@ func (t *Trainer) apply(s *Settings, step int64) {
 	t.fresh = t.step == t.began || len(changes(&t.current, s)) > 0
 	if t.fresh {
 		t.ctx.DropCasts()
+		t.parallel.forget()
 	}
 	for _, k := range settingKeys {
 		if before, now := k.get(&t.current), k.get(s); before != now && t.step > 0 {

@@ -1,0 +1,178 @@
+package train
+
+import (
+	"memtop/engine/autograd"
+	"memtop/engine/collective"
+	"memtop/engine/tensor"
+	"memtop/snapshots/trace"
+)
+
+// # Data parallel
+//
+// Each process of a group trains on its part of a batch with all parameters. The mean
+// of the processes' gradients is what one process would have had of the whole batch.
+// Gradients are summed in flat buckets, while the backward pass goes on, as in Li et
+// al. 2020, "PyTorch Distributed".
+
+// bucketBytes is how much a bucket holds at most, unless one gradient is larger:
+// PyTorch's default.
+const bucketBytes = 25 << 20
+
+// bucketAlign is the number of elements to which gradients in a bucket are aligned.
+const bucketAlign = 64
+
+// parallel sums the gradients of a group's processes.
+type parallel struct {
+	group   collective.Group
+	buckets []*bucket // in the order in which they are summed
+	of      map[*autograd.Variable]*bucket
+	next    int  // the first bucket that is not summed yet
+	last    bool // the part under way is the step's last
+	losses  []sum
+}
+
+// sum is a tensor that is being summed over the processes.
+type sum struct {
+	of      *tensor.Tensor
+	pending collective.Pending
+}
+
+// bucket is gradients that are summed at once.
+type bucket struct {
+	places   map[*autograd.Variable]int // the first element of each
+	elements int
+	// full is how many times a backward pass adds to the bucket's gradients, 0 where
+	// that is not known: a layer that runs twice, or under checkpoints, adds twice.
+	full, given int
+	flat        *tensor.Tensor // nil until a gradient is there
+	sum         collective.Pending
+}
+
+// newParallel returns nil for a group of one.
+func newParallel(g collective.Group, parameters []*autograd.Variable) *parallel {
+	if g == nil || g.Size() < 2 {
+		return nil
+	}
+	p := &parallel{group: g, of: make(map[*autograd.Variable]*bucket)}
+	for i := len(parameters) - 1; i >= 0; i-- { // backward comes to the last ones first
+		p.place(parameters[i])
+	}
+	return p
+}
+
+// place gives a parameter its place in a bucket.
+func (p *parallel) place(v *autograd.Variable) {
+	n := (v.Data().Size() + bucketAlign - 1) / bucketAlign * bucketAlign
+	fits := func(b *bucket) bool {
+		return int64(b.elements+n)*v.Data().DType().Size() <= bucketBytes
+	}
+	if len(p.buckets) == 0 || !fits(p.buckets[len(p.buckets)-1]) {
+		p.buckets = append(p.buckets, &bucket{places: make(map[*autograd.Variable]int)})
+	}
+	b := p.buckets[len(p.buckets)-1]
+	b.places[v] = b.elements
+	b.elements += n
+	p.of[v] = b
+	v.OnGrad(p.take)
+}
+
+// take is called when a gradient was added to.
+func (p *parallel) take(v *autograd.Variable) {
+	if p == nil || !p.last {
+		return
+	}
+	b := p.of[v]
+	b.put(v)
+	b.given++
+	for p.next < len(p.buckets) && p.buckets[p.next].full > 0 && p.buckets[p.next].given == p.buckets[p.next].full {
+		p.begin()
+	}
+}
+
+// put moves a gradient to its place. It is there already when it was added to twice.
+func (b *bucket) put(v *autograd.Variable) {
+	g := v.Grad()
+	if b.flat == nil {
+		b.flat = tensor.Full(g.Device(), tensor.Shape{b.elements}, g.DType(), 0, tensor.Tag{Category: trace.Gradient, Role: "gradient bucket"})
+	}
+	if g.Storage() == b.flat.Storage() {
+		return
+	}
+	part := b.flat.Narrow(0, b.places[v], g.Size())
+	defer part.Release()
+	view := part.View(g.Shape()...)
+	view.CopyFrom(g)
+	v.ReplaceGrad(view)
+}
+
+// begin has the next bucket summed.
+func (p *parallel) begin() {
+	b := p.buckets[p.next]
+	p.next++
+	if b.flat != nil {
+		b.sum = p.group.AllReduce(b.flat.Array())
+	}
+}
+
+// lose has the loss of a part of the batch summed. It reads it when the step is done.
+func (p *parallel) lose(loss *tensor.Tensor) {
+	own := tensor.Clone(loss, tensor.Tag{Category: trace.Workspace, Role: "loss of all ranks"})
+	p.losses = append(p.losses, sum{own, p.group.AllReduce(own.Array())})
+}
+
+// finish waits until all gradients and losses are those of the whole batch, and
+// returns the losses of its parts.
+func (p *parallel) finish() (losses []*tensor.Pending) {
+	for p.next < len(p.buckets) {
+		p.begin()
+	}
+	for _, l := range p.losses {
+		p.mean(l)
+		losses = append(losses, l.of.Fetch())
+	}
+	for _, b := range p.buckets {
+		b.full = b.given
+		if b.sum != nil {
+			p.mean(sum{b.flat, b.sum})
+		}
+	}
+	return losses
+}
+
+// mean makes a sum over the processes a mean.
+func (p *parallel) mean(s sum) {
+	tensor.Fail(s.pending.Wait(), "summing over ranks")
+	a := s.of.Array()
+	s.of.Device().Backend().Scale(a, a, 1/float64(p.group.Size()))
+}
+
+// forget has the next step find out how often gradients are added to: with other
+// settings it may be another number.
+func (p *parallel) forget() {
+	if p == nil {
+		return
+	}
+	for _, b := range p.buckets {
+		b.full = 0
+	}
+}
+
+// reset ends a step.
+func (p *parallel) reset() {
+	if p == nil {
+		return
+	}
+	p.next, p.last = 0, false
+	for _, b := range p.buckets {
+		if b.sum != nil {
+			_ = b.sum.Wait() // of a step that failed; else it was waited for
+		}
+		b.flat.Release()
+		b.flat, b.sum, b.given = nil, nil, 0
+	}
+	for _, l := range p.losses {
+		_ = l.pending.Wait()
+		l.of.Release()
+	}
+	p.losses = nil
+}
