@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"memtop/engine/alloc"
+	"memtop/engine/collective"
 	"memtop/engine/data"
 	"memtop/engine/device/dry"
 	"memtop/engine/nn"
@@ -19,6 +20,9 @@ type Plan struct {
 	Batch    int
 	Staged   int // batches that wait in the host's memory, see [Staging]
 	Settings Settings
+	// Group is the processes that train together, as in [Config]: the rehearsal takes
+	// only its size.
+	Group collective.Group
 	// Sharding is how many processes there are, of which one is rehearsed.
 	Sharding Sharding
 	// Allocator is how its allocator is set up.
@@ -99,7 +103,7 @@ func (p Plan) stage(f func(t *Trainer) error) error {
 	staging.Reserve(p.Spec, p.Batch, p.Staged)
 	t, err := New(Config{
 		Device: d, Model: model, Loss: p.Loss, Spec: p.Spec, Batch: p.Batch, Settings: p.Settings,
-		Batches: empty{data.Empty(p.Spec, p.Batch)}, Build: p.Build, Staging: staging, rehearses: &p, homes: homes,
+		Batches: empty{data.Empty(p.Spec, p.Batch)}, Build: p.Build, Staging: staging, rehearses: &p, homes: homes, Group: collective.Rehearsal(p.Group),
 	})
 	if err != nil {
 		return err

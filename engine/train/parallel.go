@@ -29,6 +29,9 @@ type parallel struct {
 	next    int  // the first bucket that is not summed yet
 	last    bool // the part under way is the step's last
 	losses  []sum
+	agreed  *Settings // what all processes use
+	changed int       // the rank whose settings were changed since, or nobody
+	ends    bool      // a process is to end
 }
 
 // sum is a tensor that is being summed over the processes.
@@ -53,7 +56,7 @@ func newParallel(g collective.Group, parameters []*autograd.Variable) *parallel 
 	if g == nil || g.Size() < 2 {
 		return nil
 	}
-	p := &parallel{group: g, of: make(map[*autograd.Variable]*bucket)}
+	p := &parallel{group: g, of: make(map[*autograd.Variable]*bucket), changed: nobody}
 	for i := len(parameters) - 1; i >= 0; i-- { // backward comes to the last ones first
 		p.place(parameters[i])
 	}

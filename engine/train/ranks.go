@@ -1,6 +1,9 @@
 package train
 
 import (
+	"bytes"
+	"encoding/json"
+	"fmt"
 	"os"
 	"runtime"
 	"unsafe"
@@ -18,34 +21,114 @@ type Rank struct {
 	AtPeak [trace.CategoryCount]int64
 }
 
-// rankWords are the numbers that a process says of itself: its pid, its peak, and the
-// categories. Float64 holds every number of bytes that there can be.
-const rankWords = 2 + int(trace.CategoryCount)
+// What a process says of itself, in numbers: its pid, its peak, whether its settings
+// were changed, whether it is to end, and the categories. Float64 holds every number
+// of bytes that there can be.
+const (
+	pidWord = iota
+	peakWord
+	changedWord
+	endsWord
+	categoryWords
+	rankWords = categoryWords + int(trace.CategoryCount)
+)
 
-// gather returns what every process says of itself; all must call it.
-func (p *parallel) gather(m *Memory) []Rank {
+// gather returns what every process says of itself at a step's end; all must call it.
+func (t *Trainer) gather(m *Memory) []Rank {
+	p := t.parallel
 	if p == nil {
 		return nil
 	}
 	size, rank := p.group.Size(), p.group.Rank()
 	all := make([]float64, size*rankWords)
-	own := all[rank*rankWords:][:rankWords]
-	own[0], own[1] = float64(os.Getpid()), float64(m.PeakAllocated)
-	for i, n := range m.AtPeak {
-		own[2+i] = float64(n)
-	}
-	err := p.group.AllGather(words(all), words(own)).Wait()
+	t.describe(all[rank*rankWords:][:rankWords], m)
+	err := p.group.AllGather(words(all), words(all[rank*rankWords:][:rankWords])).Wait()
 	runtime.KeepAlive(all)
 	tensor.Fail(err, "gathering the memory of ranks")
 	list := make([]Rank, size)
-	for i := range list {
+	p.changed, p.ends = nobody, false
+	for i := size - 1; i >= 0; i-- {
 		row := all[i*rankWords:]
-		list[i] = Rank{Rank: i, PID: int(row[0]), PeakAllocated: int64(row[1])}
+		list[i] = Rank{Rank: i, PID: int(row[pidWord]), PeakAllocated: int64(row[peakWord])}
 		for c := range list[i].AtPeak {
-			list[i].AtPeak[c] = int64(row[2+c])
+			list[i].AtPeak[c] = int64(row[categoryWords+c])
 		}
+		if row[changedWord] != 0 {
+			p.changed = i // the lowest rank is the one that is followed
+		}
+		p.ends = p.ends || row[endsWord] != 0
 	}
 	return list
+}
+
+// describe fills in what this process says.
+func (t *Trainer) describe(row []float64, m *Memory) {
+	row[pidWord], row[peakWord] = float64(os.Getpid()), float64(m.PeakAllocated)
+	if t.settings.Load() != t.parallel.agreed {
+		row[changedWord] = 1
+	}
+	if t.config.Ends != nil && t.config.Ends() {
+		row[endsWord] = 1
+	}
+	for i, n := range m.AtPeak {
+		row[categoryWords+i] = float64(n)
+	}
+}
+
+// Ends reports whether a process of the group was to end when the last step did. All
+// processes hear of it after the same step, so that none waits for one that has gone.
+func (t *Trainer) Ends() bool { return t.parallel != nil && t.parallel.ends }
+
+// nobody is no rank.
+const nobody = -1
+
+// settingsBytes is the most that all settings take as text.
+const settingsBytes = 8 << 10
+
+// agree has all processes use the settings of the one where they were changed, from
+// the same step on.
+func (t *Trainer) agree() error {
+	p := t.parallel
+	if p == nil || p.changed == nobody {
+		return nil
+	}
+	text := make([]byte, settingsBytes)
+	now := t.settings.Load()
+	if p.group.Rank() == p.changed {
+		encoded, err := json.Marshal(now.Values())
+		if err != nil || len(encoded) > len(text) {
+			return fmt.Errorf("the settings take %d bytes: %w", len(encoded), err)
+		}
+		copy(text, encoded)
+	}
+	a := device.Array{Addr: uint64(uintptr(unsafe.Pointer(&text[0]))), Len: len(text), DType: device.UInt8}
+	err := p.group.Broadcast(a, p.changed).Wait()
+	runtime.KeepAlive(text)
+	if err != nil {
+		return err
+	}
+	if p.group.Rank() != p.changed {
+		s, err := decodeSettings(*now, text)
+		if err == nil {
+			err = t.Set(s)
+		}
+		if err != nil {
+			return fmt.Errorf("the settings of rank %d: %w", p.changed, err)
+		}
+		now = t.settings.Load()
+	}
+	p.agreed, p.changed = now, nobody
+	return nil
+}
+
+// decodeSettings returns s with the settings of a text, which ends with zeros.
+func decodeSettings(s Settings, text []byte) (Settings, error) {
+	var values map[string]string
+	if err := json.Unmarshal(bytes.TrimRight(text, "\x00"), &values); err != nil {
+		return s, err
+	}
+	s.MicroBatch, s.Accumulate = 0, 0
+	return s.withAll(values)
 }
 
 // words returns memory of this process as an array.

@@ -151,19 +151,9 @@ func (s *Saved) Program(v any) error {
 func (s *Saved) Settings(total int) (Settings, error) {
 	// The optimizer's constants are no settings of their own; its kind comes
 	// first, because it brings defaults with it.
-	settings := Settings{Optimizer: s.content.Optimizer, Schedule: optim.Schedule{Total: total}}
-	for _, key := range Keys() {
-		value, ok := s.content.Settings[key]
-		if !ok {
-			continue
-		}
-		if (key == "accumulate" || key == "micro_batch") && value == "0" {
-			continue // would undo the other one
-		}
-		var err error
-		if settings, err = settings.With(key, value); err != nil {
-			return settings, &DamagedError{s.path, err.Error()}
-		}
+	settings, err := Settings{Optimizer: s.content.Optimizer, Schedule: optim.Schedule{Total: total}}.withAll(s.content.Settings)
+	if err != nil {
+		return settings, &DamagedError{s.path, err.Error()}
 	}
 	return settings, nil
 }

@@ -74,6 +74,21 @@ func (s Settings) With(key, value string) (Settings, error) {
 	return s, fmt.Errorf("there is no setting %q: %v are known", key, Keys())
 }
 
+// withAll returns the settings with those of [Settings.Values].
+func (s Settings) withAll(values map[string]string) (Settings, error) {
+	for _, key := range Keys() {
+		value, ok := values[key]
+		if !ok || (key == "accumulate" || key == "micro_batch") && value == "0" { // would undo the other one
+			continue
+		}
+		var err error
+		if s, err = s.With(key, value); err != nil {
+			return s, err
+		}
+	}
+	return s, nil
+}
+
 // Chosen returns the settings that are not those of a run that chose nothing but the
 // optimizer.
 func (s Settings) Chosen() []trace.Value {

@@ -37,6 +37,9 @@ func (t *Trainer) Queue(ctx context.Context) (*Queued, error) {
 
 // queue is Queue with the settings as they are.
 func (t *Trainer) queue(ctx context.Context) (*Queued, error) {
+	if err := t.agree(); err != nil {
+		return nil, err
+	}
 	start, d := time.Now(), t.config.Device
 	used := t.settings.Load()
 	s := *used
@@ -87,7 +90,7 @@ func (t *Trainer) queue(ctx context.Context) (*Queued, error) {
 	d.Settle()
 	e.Duration = time.Since(start)
 	e.Phases, e.Memory = t.phases, memoryOf(d)
-	if err := tensor.Try(func() { e.Ranks = t.parallel.gather(&e.Memory) }); err != nil {
+	if err := tensor.Try(func() { e.Ranks = t.gather(&e.Memory) }); err != nil {
 		return nil, t.failed(err, "step "+count(e.Step))
 	}
 	e.Settings = t.filled(s)

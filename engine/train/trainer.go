@@ -54,6 +54,9 @@ type Config struct {
 	// fails leaves the others waiting: end the group, or the process. It stays the
 	// caller's.
 	Group collective.Group
+	// Ends, when given, says whether this process of a group is to end, see
+	// [Trainer.Ends].
+	Ends func() bool
 	// Build, when given, is how Model was made: it lets a trainer rehearse what a
 	// change would do. It may be called at any time, on another device.
 	Build func(d *tensor.Device) (nn.Module, error)
