@@ -7,7 +7,8 @@ import "memtop/engine/device"
 // Operations are queued and done in the order of the calls, beside what the caller
 // does meanwhile. Until an operation has been waited for, nothing may write to its
 // sources or touch its destinations. Arrays are of one type in all processes,
-// Float32, Float64, Float16 or BFloat16, and lie in memory that the host can reach.
+// Float32, Float64, Float16 or BFloat16 where they are summed, and lie in memory that
+// the host can reach and that stays where it is.
 type Group interface {
 	// Rank is this process's number, from 0 on; Size is how many there are.
 	Rank() int

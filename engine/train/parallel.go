@@ -32,6 +32,10 @@ type parallel struct {
 	agreed  *Settings // what all processes use
 	changed int       // the rank whose settings were changed since, or nobody
 	ends    bool      // a process is to end
+	// What is exchanged besides gradients. It lies here because a group needs memory
+	// that stays where it is, which that of a function need not.
+	rows []float64
+	text []byte
 }
 
 // sum is a tensor that is being summed over the processes.
@@ -56,7 +60,7 @@ func newParallel(g collective.Group, parameters []*autograd.Variable) *parallel 
 	if g == nil || g.Size() < 2 {
 		return nil
 	}
-	p := &parallel{group: g, of: make(map[*autograd.Variable]*bucket), changed: nobody}
+	p := &parallel{group: g, of: make(map[*autograd.Variable]*bucket), changed: nobody, rows: make([]float64, g.Size()*rankWords), text: make([]byte, settingsBytes)}
 	for i := len(parameters) - 1; i >= 0; i-- { // backward comes to the last ones first
 		p.place(parameters[i])
 	}

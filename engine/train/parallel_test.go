@@ -5,6 +5,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"memtop/engine/collective"
 	"memtop/engine/collective/collectivetest"
 	"memtop/engine/data"
@@ -12,8 +14,8 @@ import (
 )
 
 // together trains in so many ranks of one process, each on its part of batches of 8,
-// and returns the events by rank.
-func together(t *testing.T, ranks, n int, s Settings, g nn.GPTConfig) [][]Event {
+// and returns the events by rank. after, which may be nil, is called between steps.
+func together(t *testing.T, ranks, n int, s Settings, g nn.GPTConfig, after func(rank int, of *Trainer, e Event)) [][]Event {
 	t.Helper()
 	members := []collective.Group{nil}
 	if ranks > 1 {
@@ -41,6 +43,9 @@ func together(t *testing.T, ranks, n int, s Settings, g nn.GPTConfig) [][]Event 
 					panic(err)
 				}
 				list[rank] = append(list[rank], e)
+				if after != nil {
+					after(rank, trainer, e)
+				}
 			}
 		})
 	}
@@ -74,15 +79,15 @@ func TestRanksTrainAsOneProcessDoes(t *testing.T) {
 				}
 			}
 			n := 20
-			if test.shape != nil {
-				n = 2
+			if name != "plainly" {
+				n = 4
 			}
-			alone := together(t, 1, n, s, g)[0]
+			alone := together(t, 1, n, s, g, nil)[0]
 			for _, ranks := range []int{2, 4} {
 				if test.shape != nil && ranks > 2 || ranks == 4 && s.Accumulate > 1 {
 					continue
 				}
-				for rank, events := range together(t, ranks, n, s, g) {
+				for rank, events := range together(t, ranks, n, s, g, nil) {
 					for i, e := range events {
 						if d := math.Abs(e.Loss - alone[i].Loss); !(d <= 1e-5) {
 							t.Fatalf("rank %d of %d, step %d: the loss is %v, of one process %v", rank, ranks, i+1, e.Loss, alone[i].Loss)
@@ -94,5 +99,41 @@ func TestRanksTrainAsOneProcessDoes(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestASettingChangesOnAllRanksAtTheSameStep(t *testing.T) {
+	const ranks = 3
+	list := together(t, ranks, 6, DefaultSettings(), tiny(), func(rank int, of *Trainer, e Event) {
+		if rank == 1 && e.Step == 2 {
+			if err := of.Change("checkpoint", "block"); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	for rank, events := range list {
+		var got []string
+		for _, e := range events {
+			got = append(got, e.Settings.Checkpoint.String())
+		}
+		// Step 3 is that in which all hear of it.
+		if diff := cmp.Diff([]string{"none", "none", "none", "block", "block", "block"}, got); diff != "" {
+			t.Errorf("rank %d (-want +got):\n%s", rank, diff)
+		}
+	}
+}
+
+func TestAllRanksHearThatOneIsToEnd(t *testing.T) {
+	heard := make([]int64, 2)
+	together(t, 2, 4, DefaultSettings(), tiny(), func(rank int, of *Trainer, e Event) {
+		if rank == 1 && e.Step == 1 {
+			of.config.Ends = func() bool { return true }
+		}
+		if of.Ends() && heard[rank] == 0 {
+			heard[rank] = e.Step
+		}
+	})
+	if diff := cmp.Diff([]int64{2, 2}, heard); diff != "" {
+		t.Errorf("the steps after which ranks heard of it (-want +got):\n%s", diff)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"runtime"
 	"unsafe"
 
 	"memtop/engine/device"
@@ -40,15 +39,14 @@ func (t *Trainer) gather(m *Memory) []Rank {
 		return nil
 	}
 	size, rank := p.group.Size(), p.group.Rank()
-	all := make([]float64, size*rankWords)
-	t.describe(all[rank*rankWords:][:rankWords], m)
-	err := p.group.AllGather(words(all), words(all[rank*rankWords:][:rankWords])).Wait()
-	runtime.KeepAlive(all)
-	tensor.Fail(err, "gathering the memory of ranks")
+	own := p.rows[rank*rankWords:][:rankWords]
+	clear(own)
+	t.describe(own, m)
+	tensor.Fail(p.group.AllGather(words(p.rows), words(own)).Wait(), "gathering the memory of ranks")
 	list := make([]Rank, size)
 	p.changed, p.ends = nobody, false
 	for i := size - 1; i >= 0; i-- {
-		row := all[i*rankWords:]
+		row := p.rows[i*rankWords:]
 		list[i] = Rank{Rank: i, PID: int(row[pidWord]), PeakAllocated: int64(row[peakWord])}
 		for c := range list[i].AtPeak {
 			list[i].AtPeak[c] = int64(row[categoryWords+c])
@@ -64,7 +62,7 @@ func (t *Trainer) gather(m *Memory) []Rank {
 // describe fills in what this process says.
 func (t *Trainer) describe(row []float64, m *Memory) {
 	row[pidWord], row[peakWord] = float64(os.Getpid()), float64(m.PeakAllocated)
-	if t.settings.Load() != t.parallel.agreed {
+	if len(changes(t.parallel.agreed, t.settings.Load())) > 0 {
 		row[changedWord] = 1
 	}
 	if t.config.Ends != nil && t.config.Ends() {
@@ -85,30 +83,44 @@ const nobody = -1
 // settingsBytes is the most that all settings take as text.
 const settingsBytes = 8 << 10
 
-// agree has all processes use the settings of the one where they were changed, from
-// the same step on.
-func (t *Trainer) agree() error {
+// agree returns the settings of the step that begins. Several processes use those of the
+// one where they were changed, from the same step on: the one after the step in which
+// all have heard of it.
+func (t *Trainer) agree() (*Settings, error) {
 	p := t.parallel
-	if p == nil || p.changed == nobody {
-		return nil
+	if p == nil {
+		return t.settings.Load(), nil
 	}
-	text := make([]byte, settingsBytes)
+	now := t.settings.Load()
+	if p.agreed == nil || len(changes(p.agreed, now)) == 0 {
+		p.agreed = now // all began with the same; a plan may have been made anew
+	}
+	if p.changed != nobody {
+		if err := t.follow(); err != nil {
+			return nil, err
+		}
+	}
+	return p.agreed, nil
+}
+
+// follow takes over the settings of the rank where they were changed.
+func (t *Trainer) follow() error {
+	p := t.parallel
+	clear(p.text)
 	now := t.settings.Load()
 	if p.group.Rank() == p.changed {
 		encoded, err := json.Marshal(now.Values())
-		if err != nil || len(encoded) > len(text) {
+		if err != nil || len(encoded) > len(p.text) {
 			return fmt.Errorf("the settings take %d bytes: %w", len(encoded), err)
 		}
-		copy(text, encoded)
+		copy(p.text, encoded)
 	}
-	a := device.Array{Addr: uint64(uintptr(unsafe.Pointer(&text[0]))), Len: len(text), DType: device.UInt8}
-	err := p.group.Broadcast(a, p.changed).Wait()
-	runtime.KeepAlive(text)
-	if err != nil {
+	a := device.Array{Addr: uint64(uintptr(unsafe.Pointer(&p.text[0]))), Len: len(p.text), DType: device.UInt8}
+	if err := p.group.Broadcast(a, p.changed).Wait(); err != nil {
 		return err
 	}
 	if p.group.Rank() != p.changed {
-		s, err := decodeSettings(*now, text)
+		s, err := decodeSettings(*now, p.text)
 		if err == nil {
 			err = t.Set(s)
 		}

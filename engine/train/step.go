@@ -37,11 +37,11 @@ func (t *Trainer) Queue(ctx context.Context) (*Queued, error) {
 
 // queue is Queue with the settings as they are.
 func (t *Trainer) queue(ctx context.Context) (*Queued, error) {
-	if err := t.agree(); err != nil {
+	start, d := time.Now(), t.config.Device
+	used, err := t.agree()
+	if err != nil {
 		return nil, err
 	}
-	start, d := time.Now(), t.config.Device
-	used := t.settings.Load()
 	s := *used
 	parts, err := s.Parts(t.config.Batch)
 	if err != nil {
