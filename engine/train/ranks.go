@@ -147,3 +147,11 @@ func decodeSettings(s Settings, text []byte) (Settings, error) {
 func words(a []float64) device.Array {
 	return device.Array{Addr: uint64(uintptr(unsafe.Pointer(&a[0]))), Len: len(a), DType: device.Float64}
 }
+
+// world is how many processes train together.
+func (t *Trainer) world() int {
+	if t.parallel == nil {
+		return 1
+	}
+	return t.parallel.group.Size()
+}

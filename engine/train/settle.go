@@ -23,6 +23,9 @@ func (t *Trainer) settle(s Settings) (Settings, error) {
 	if s.Budget == 0 {
 		return t.complete(s)
 	}
+	if t.parallel != nil {
+		return s, errors.New("a memory budget is for one process")
+	}
 	if _, err := t.complete(s.asked().free()); err != nil && !errors.As(err, new(*planError)) {
 		return s, err
 	}

@@ -60,7 +60,7 @@ func (t *Trainer) queue(ctx context.Context) (*Queued, error) {
 	}
 	q := &Queued{trainer: t, start: start, Settings: s}
 	e := &q.Event
-	e.Step, e.Tokens = t.step+1, int64(batch.Size*batch.Spec.Target.Size())
+	e.Step, e.Tokens = t.step+1, int64(batch.Size*batch.Spec.Target.Size()*t.world())
 	err = tensor.Try(func() {
 		d.Memory().Mark(trace.StepBegin, e.Step, "")
 		t.keepRunning()

@@ -140,7 +140,7 @@ func (c *comparison) one(ctx context.Context, changes []trace.Value, stderr io.W
 	}
 	s := &session{options: &o, stderr: stderr, changes: changes}
 	defer s.close()
-	err := s.open(ctx, io.Discard)
+	err := s.open(ctx, command.NewOutput(io.Discard))
 	if s.machine != nil {
 		err = errors.Join(err, table.begin(s, c.half))
 	}

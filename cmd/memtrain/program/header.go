@@ -124,7 +124,11 @@ func (o *options) shape() string {
 
 // howTrained names the batch, the optimizer and all that is not as it is by default.
 func (o *options) howTrained(s *train.Settings, h half) []string {
-	list := []string{fmt.Sprintf("batch %d", o.batch), s.Optimizer.Kind.String()}
+	batch := fmt.Sprintf("batch %d", o.batch)
+	if o.world() > 1 {
+		batch += fmt.Sprintf(" over %d processes", o.world())
+	}
+	list := []string{batch, s.Optimizer.Kind.String()}
 	for _, v := range s.Chosen() {
 		list = append(list, v.Key+"="+v.Value)
 	}

@@ -52,12 +52,12 @@ func (o *options) openTokens() (*data.Tokens, error) {
 
 // loading is how batches are made.
 func (s *session) loading() data.LoaderOptions {
-	return data.LoaderOptions{Batch: s.batch, Seed: s.seed, Workers: s.workers, Prefetch: s.prefetch}
+	return data.LoaderOptions{Batch: s.share(), Part: s.rank(), Parts: s.world(), Seed: s.seed, Workers: s.workers, Prefetch: s.prefetch}
 }
 
 func (s *session) batchBytes() int64 {
 	spec := s.set.Spec()
-	return int64(s.batch) * int64(spec.Input.Bytes()+spec.Target.Bytes())
+	return int64(s.share()) * int64(spec.Input.Bytes()+spec.Target.Bytes())
 }
 
 // checkStaging refuses more batches that are ready than the host has memory for.

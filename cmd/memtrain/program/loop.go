@@ -15,15 +15,16 @@ import (
 // loop trains until the last step, an interrupt or a failure. On a device that
 // works while the host goes on, a step is reported while the next one runs.
 func (s *session) loop(ctx context.Context, r *reporter) error {
+	steps, ended := s.ends(ctx)
 	asked, stop := snapshotSignal()
 	defer stop()
 	var settled *train.Settings // of the last step; nil before the first
 	var running *queued         // the step that was not waited for; nil for none
 	for s.steps == 0 || s.trainer.Steps() < s.steps {
-		if ctx.Err() != nil {
+		if ended() {
 			break
 		}
-		q, err := s.trainer.Queue(ctx)
+		q, err := s.trainer.Queue(steps)
 		if s.takeBack(err, settled) {
 			continue
 		}
@@ -107,6 +108,9 @@ func (s *session) output(path string) output.File {
 
 // saveRun writes the run to the file of --save.
 func (s *session) saveRun() error {
+	if s.rank() > 0 {
+		return nil // the first process saves for all
+	}
 	return s.output(s.save).Write(func(w io.Writer) error { return s.trainer.Save(w, s.program()) })
 }
 
@@ -115,7 +119,7 @@ func (s *session) writeSnapshot() error {
 	if s.snapshot == "" {
 		return nil
 	}
-	if err := s.output(s.snapshot).Write(writerOf(s.memory.Snapshot())); err != nil {
+	if err := s.output(s.ofRank(s.snapshot)).Write(writerOf(s.memory.Snapshot())); err != nil {
 		return fmt.Errorf("writing the snapshot: %w", err)
 	}
 	return nil
@@ -123,5 +127,5 @@ func (s *session) writeSnapshot() error {
 
 // saveOOM is called when memory has run out.
 func (s *session) saveOOM(*alloc.OOMError) (path string, err error) {
-	return s.snapshot, s.writeSnapshot()
+	return s.ofRank(s.snapshot), s.writeSnapshot()
 }

@@ -10,6 +10,7 @@ import (
 	"memtop/cmd/command"
 	"memtop/engine/amp"
 	"memtop/engine/choice"
+	"memtop/engine/collective"
 	"memtop/engine/data"
 	"memtop/engine/device/cpu"
 	"memtop/engine/nn"
@@ -42,6 +43,8 @@ type options struct {
 	saveEvery int64
 	asJSON    bool
 	force     bool
+	ranks     string
+	group     collective.Group // the processes that train together, nil for one
 	// settings are the flags that may change from step to step, by the key of
 	// the setting; "" was not given.
 	settings map[string]*string
@@ -129,6 +132,7 @@ func (o *options) register(f *pflag.FlagSet) {
 	f.StringVar(&o.snapshot, "snapshot", "", "write the state of memory to `FILE`, as PyTorch does, at the end, on SIGUSR1 and when memory runs out")
 	f.StringVar(&o.leak, "leak", "", "make a mistake in every step, `KIND`: activations, cache, gradients or handle")
 	f.StringVar(&o.probe, "probe", "on", "let memtop attach to the run: `on or off`")
+	f.StringVar(&o.ranks, "ranks", ranksAuto, "train together with the other processes that mpirun, srun or torchrun has started, `auto`, or off, alone")
 	f.BoolVar(&o.force, "force", false, "begin although the run will not fit")
 	f.BoolVar(&o.layersTable, "layers-table", false, "print at the end what each layer did in the last step")
 	f.BoolVar(&o.summary, "summary", false, "print at the end the allocator's statistics by pool, as torch.cuda.memory_summary does")
@@ -195,7 +199,7 @@ func (o *options) change(s train.Settings) (train.Settings, error) {
 		}
 		s.Accumulate = both.Accumulate
 	}
-	if _, err := s.Parts(o.batch); err != nil {
+	if _, err := s.Parts(o.share()); err != nil {
 		return s, usagef("%v", err)
 	}
 	return s, nil

@@ -116,6 +116,8 @@ type object struct {
 	CategoriesAtPeak  map[string]int64  `json:"categories_at_peak"`
 	HostBytes         map[string]int64  `json:"host_bytes"` // when that was most
 	Settings          map[string]string `json:"settings"`
+	World             int               `json:"world"` // how many processes train together
+	Ranks             []rankObject      `json:"ranks,omitempty"`
 }
 
 func objectOf(e *train.Event) object {
@@ -125,6 +127,7 @@ func objectOf(e *train.Event) object {
 		AllocatedBytes: m.Allocated, ReservedBytes: m.Reserved,
 		PeakAllocated: m.PeakAllocated, PeakReservedBytes: m.PeakReserved,
 		Categories: byName(m.Now.Category), CategoriesAtPeak: byName(m.AtPeak), HostBytes: byName(m.Host), Settings: e.Values(),
+		World: max(len(e.Ranks), 1), Ranks: rankObjects(e.Ranks),
 	}
 	if math.IsNaN(e.Loss) || math.IsInf(e.Loss, 0) {
 		o.Loss = nil

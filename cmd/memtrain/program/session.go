@@ -41,6 +41,7 @@ type session struct {
 	probed     bool         // a probe is wanted
 	listening  *probe.Probe // nil when there is none
 	closers    []func()
+	signalled  func() bool   // training is to end
 	changes    []trace.Value // to the settings that the flags say; of a comparison
 }
 
@@ -48,19 +49,20 @@ type session struct {
 func (o *options) train(ctx context.Context, stdout *command.Output, stderr io.Writer) error {
 	s := &session{options: o, stderr: stderr}
 	defer s.close()
+	s.signalled = func() bool { return ctx.Err() != nil }
 	if err := s.open(ctx, stdout); err != nil {
 		return err
 	}
-	r := newReporter(s, stdout)
+	r := newReporter(s, s.spoken(stdout))
 	err := s.loop(ctx, r)
 	if failed := s.finish(err); failed != nil {
 		return failed // of what was asked for, more is to be known than why training ended
 	}
-	return err
+	return errors.Join(err, s.leave())
 }
 
 // open makes everything that the run needs.
-func (s *session) open(ctx context.Context, stdout io.Writer) error {
+func (s *session) open(ctx context.Context, stdout *command.Output) error {
 	leak, err := train.ParseLeak(s.leak)
 	if err != nil {
 		return usagef("--%v", err)
@@ -69,9 +71,9 @@ func (s *session) open(ctx context.Context, stdout io.Writer) error {
 		return err
 	}
 	for _, step := range []func() error{
-		s.checkOutputs, s.checkTables, s.checkLoader, s.openSaved, s.complete, s.openDevice, s.openData, s.openWeights, s.readSettings,
+		s.checkOutputs, s.checkTables, s.checkLoader, s.openSaved, s.complete, s.joinRanks, s.openDevice, s.openData, s.openWeights, s.readSettings, s.checkRanks,
 		func() error { return s.fitBudget(ctx) },
-		func() error { return s.announce(ctx, stdout) },
+		func() error { return s.announce(ctx, s.spoken(stdout)) },
 		s.openModel, s.openTrainer,
 	} {
 		if err := step(); err != nil {
@@ -176,7 +178,7 @@ func (s *session) openData() (err error) {
 	// Before the host's memory is asked for as much.
 	if n := s.batchBytes(); n > s.capacity {
 		return machineError{
-			fmt.Sprintf("a batch of %d samples is %s, more than the device has", s.batch, sizeText(n)),
+			fmt.Sprintf("a batch of %d samples is %s, more than the device has", s.share(), sizeText(n)),
 			"give more with --device-memory, or make --batch smaller",
 		}
 	}
@@ -203,7 +205,7 @@ func (s *session) readSettings() (err error) {
 			return usagef("--settings: %v", err)
 		}
 	}
-	if _, err = s.settings.Parts(s.batch); err != nil {
+	if _, err = s.settings.Parts(s.share()); err != nil {
 		return usagef("--settings %s: %v", settingsText(s.changes), err)
 	}
 	return nil
@@ -250,8 +252,8 @@ func (s *session) openTrainer() (err error) {
 	}
 	s.trainer, err = train.New(train.Config{
 		Device: s.device, Model: s.model, Loss: s.lossModule(), Batches: s.loader, Staging: s.staging,
-		Spec: s.set.Spec(), Batch: s.batch, Seed: s.seed,
-		Settings: settings, SaveOOM: s.saveOOM, Build: s.build, Capacity: s.capacity, Adjusted: s.adjusted,
+		Spec: s.set.Spec(), Batch: s.share(), Seed: s.seed + uint64(s.rank())<<32, Group: s.group,
+		Settings: settings, SaveOOM: s.saveOOM, Build: s.build, Capacity: s.capacity, Adjusted: s.adjusted, Ends: s.signalled,
 	})
 	if err != nil {
 		return err

@@ -1,0 +1,127 @@
+package program
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"memtop/cmd/command"
+	"memtop/engine/collective"
+	"memtop/engine/device/cpu"
+	"memtop/engine/train"
+)
+
+// The values of --ranks.
+const (
+	ranksAuto = "auto"
+	ranksOff  = "off"
+)
+
+// joinRanks finds the other processes of the run, if a launcher has started some.
+func (s *session) joinRanks() (err error) {
+	switch s.ranks {
+	case ranksOff:
+		return nil
+	case ranksAuto:
+	default:
+		return usagef("--ranks %s: want %s or %s", s.ranks, ranksAuto, ranksOff)
+	}
+	s.group, err = collective.Open()
+	if none := new(collective.UnavailableError); errors.As(err, &none) {
+		return machineError{none.Error(), "or train alone with --ranks off"}
+	}
+	if err != nil {
+		return err
+	}
+	if s.batch%s.world() != 0 {
+		return usagef("--batch %d over %d processes: want a multiple of that", s.batch, s.world())
+	}
+	return nil
+}
+
+// checkRanks refuses what several processes cannot do.
+func (s *session) checkRanks() error {
+	if s.group == nil {
+		return nil
+	}
+	if _, isCPU := s.machine.(*cpu.Device); !isCPU {
+		return machineError{fmt.Sprintf("%d processes cannot train on %s", s.world(), s.machine.Name()), "give --device cpu:0, or --ranks off"}
+	}
+	if s.settings.Budget > 0 {
+		return usagef("--memory-budget: it is for one process, and this run has %d", s.world())
+	}
+	return nil
+}
+
+// world is how many processes train together, rank which of them this one is.
+func (o *options) world() int {
+	if o.group == nil {
+		return 1
+	}
+	return o.group.Size()
+}
+
+func (o *options) rank() int {
+	if o.group == nil {
+		return 0
+	}
+	return o.group.Rank()
+}
+
+// share is how many samples of a step this process takes.
+func (o *options) share() int { return o.batch / o.world() }
+
+// spoken returns where this process prints what the first of the run says for all.
+func (o *options) spoken(out *command.Output) *command.Output {
+	if o.rank() > 0 {
+		return command.NewOutput(io.Discard)
+	}
+	return out
+}
+
+// ofRank returns the file of this process of several that are given the same name:
+// run.pickle, run-rank1.pickle and so on.
+func (o *options) ofRank(path string) string {
+	if o.rank() == 0 || path == "" {
+		return path
+	}
+	extension := filepath.Ext(path)
+	return fmt.Sprintf("%s-rank%d%s", strings.TrimSuffix(path, extension), o.rank(), extension)
+}
+
+// ends returns what ends training: the context, but among several processes only
+// where all have heard of it.
+func (s *session) ends(ctx context.Context) (steps context.Context, ended func() bool) {
+	if s.group == nil {
+		return ctx, func() bool { return ctx.Err() != nil }
+	}
+	return context.WithoutCancel(ctx), func() bool { return s.trainer.Ends() }
+}
+
+// leave ends the group of a run that went well. A process that failed leaves it to the
+// launcher to end the others: they wait for it.
+func (s *session) leave() error {
+	if s.group == nil {
+		return nil
+	}
+	return s.group.Close()
+}
+
+// rankObject is what --json prints of a process.
+type rankObject struct {
+	Rank             int              `json:"rank"`
+	PID              int              `json:"pid"`
+	PeakAllocated    int64            `json:"peak_allocated_bytes"`
+	CategoriesAtPeak map[string]int64 `json:"categories_at_peak"`
+}
+
+func rankObjects(list []train.Rank) []rankObject {
+	var objects []rankObject
+	for _, r := range list {
+		objects = append(objects, rankObject{r.Rank, r.PID, r.PeakAllocated, byName(r.AtPeak)})
+	}
+	return objects
+}
