@@ -181,4 +181,4 @@ func (c *child) end() {
 }
 
 // train is memtrain.
-func train() int { return program.Run(os.Args[1:], os.Stdout, os.Stderr, nil) }
+func train() int { return program.Run(os.Args[1:], os.Stdout, os.Stderr, program.Reach{}) }

@@ -48,3 +48,12 @@ func Launched() (Place, bool, error) {
 	}
 	return Place{}, false, nil
 }
+
+// UnavailableError says that there is no MPI to meet by, and what to do.
+type UnavailableError struct{ Err error }
+
+func (e *UnavailableError) Error() string {
+	return fmt.Sprintf("the processes of this run cannot meet: no MPI library is found (%v); install Open MPI or MPICH, such as by apt-get install openmpi-bin", e.Err)
+}
+
+func (e *UnavailableError) Unwrap() error { return e.Err }

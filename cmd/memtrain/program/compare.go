@@ -24,8 +24,8 @@ type comparison struct {
 	markdown bool
 }
 
-func compareCommand(stdout *command.Output, gpus GPUs) *cobra.Command {
-	c := &comparison{options: options{gpus: gpus, probe: "off"}}
+func compareCommand(stdout *command.Output, reach Reach) *cobra.Command {
+	c := &comparison{options: options{reach: reach, probe: "off", ranks: ranksOff}}
 	cmd := &cobra.Command{
 		Use:   "compare --settings \"none; checkpoint=block; …\"",
 		Short: "Train with several settings in turn, and compare memory, time and loss",

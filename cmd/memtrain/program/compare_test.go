@@ -13,7 +13,7 @@ func TestAComparisonIsItsRunsByThemselves(t *testing.T) {
 	small := []string{"--model", "llama", "--layers", "2", "--dim", "32", "--seq", "32", "--batch", "4"}
 	var stdout, stderr bytes.Buffer
 	const settings = "none; checkpoint=block amp=bf16; half; half=fp16 main_copies=off; micro_batch=1 offload=optimizer,gradients"
-	if code := Run(append([]string{"compare", "--json", "--steps", "2", "--settings", settings}, small...), &stdout, &stderr, nil); code != 0 {
+	if code := Run(append([]string{"compare", "--json", "--steps", "2", "--settings", settings}, small...), &stdout, &stderr, Reach{}); code != 0 {
 		t.Fatalf("exit code %d: %s", code, stderr.String())
 	}
 	var rows []compared

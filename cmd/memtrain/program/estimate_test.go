@@ -53,7 +53,7 @@ func rehearsed(t *testing.T, args []string) (variant, train.Estimate) {
 func ran(t *testing.T, args []string) object {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	if code := Run(append(args, "--steps", "2", "--json", "--probe", "off"), &stdout, &stderr, nil); code != 0 {
+	if code := Run(append(args, "--steps", "2", "--json", "--probe", "off"), &stdout, &stderr, Reach{}); code != 0 {
 		t.Fatalf("exit code %d: %s", code, stderr.String())
 	}
 	lines := strings.Split(strings.TrimSpace(stdout.String()), "\n")

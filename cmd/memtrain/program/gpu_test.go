@@ -78,7 +78,7 @@ type stepLine struct {
 func trained(t *testing.T, g GPUs, args ...string) []stepLine {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	if code := Run(append([]string{"--probe", "off", "--json"}, args...), &stdout, &stderr, g); code != 0 {
+	if code := Run(append([]string{"--probe", "off", "--json"}, args...), &stdout, &stderr, Reach{GPUs: g}); code != 0 {
 		t.Fatalf("exit code %d: %s", code, stderr.String())
 	}
 	var steps []stepLine
@@ -211,7 +211,7 @@ func memoryEvents(t *testing.T, path string) []memoryEvent {
 func TestWhatMultipliesIsSaid(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	args := slices.Concat([]string{"--probe", "off", "--device", "cuda:0", "--steps", "1", "--amp", "bf16"}, small)
-	if code := Run(args, &stdout, &stderr, gpusOf(t, cudatest.Options{Major: 9})); code != 0 {
+	if code := Run(args, &stdout, &stderr, Reach{GPUs: gpusOf(t, cudatest.Options{Major: 9})}); code != 0 {
 		t.Fatalf("exit code %d: %s", code, stderr.String())
 	}
 	if want := "\nproducts   own, by wgmma if it agrees with mma.sync\n"; !strings.Contains(stdout.String(), want) {

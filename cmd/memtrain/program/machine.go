@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"memtop/engine/alloc"
+	"memtop/engine/collective"
 	"memtop/engine/device"
 	"memtop/engine/device/cpu"
 )
@@ -30,6 +31,14 @@ func (s *session) products() string {
 	return s.multiplier
 }
 
+// Reach is what a program reaches beside this process and its processor. A program
+// that was built without some of it has nil there.
+type Reach struct {
+	GPUs GPUs
+	// Group joins the processes that a launcher has started; nil where there is none.
+	Group func() (collective.Group, error)
+}
+
 // GPUs opens the GPU with a number. It is nil in a program that was built
 // without them: whoever shows memory need not carry what computes on a GPU.
 type GPUs func(ordinal int) (Machine, error)
@@ -40,8 +49,8 @@ func (s *session) openMachine() (m Machine, without error, err error) {
 	name := s.options.device
 	number, isGPU := strings.CutPrefix(name, "cuda")
 	switch {
-	case name == "auto" && s.gpus != nil:
-		if m, without = s.gpus(0); without == nil {
+	case name == "auto" && s.reach.GPUs != nil:
+		if m, without = s.reach.GPUs(0); without == nil {
 			return m, nil, nil
 		}
 	case name == "auto", name == "cpu", name == "cpu:0":
@@ -71,10 +80,10 @@ func (s *session) openGPU(number string) (Machine, error) {
 		ordinal = n
 	}
 	const remedy = "train on cpu:0, which every machine has"
-	if s.gpus == nil {
+	if s.reach.GPUs == nil {
 		return nil, machineError{s.options.device + ": this program was built without GPUs", remedy}
 	}
-	m, err := s.gpus(ordinal)
+	m, err := s.reach.GPUs(ordinal)
 	if err != nil {
 		return nil, machineError{fmt.Sprintf("%s: %v", s.options.device, err), remedy}
 	}

@@ -54,7 +54,7 @@ type options struct {
 
 	preset preset // of model, once complete
 	flags  *pflag.FlagSet
-	gpus   GPUs
+	reach  Reach
 }
 
 // settingFlags are the flags of settings and what they say of themselves.
@@ -77,8 +77,8 @@ var settingFlags = []struct{ flag, key, usage string }{
 }
 
 // root returns the command line.
-func root(stdout *command.Output, gpus GPUs) *cobra.Command {
-	o := &options{gpus: gpus}
+func root(stdout *command.Output, reach Reach) *cobra.Command {
+	o := &options{reach: reach}
 	c := &cobra.Command{
 		Use:   "memtrain",
 		Short: "Train a small model, and say where its memory goes",
@@ -106,7 +106,7 @@ written, and the exit code is 128 and the number of the signal.`,
 	o.register(c.Flags())
 	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usagef("%s", command.FlagCause(err)) })
 	c.Args = flagsOnly
-	compare := compareCommand(stdout, gpus)
+	compare := compareCommand(stdout, reach)
 	compare.Args = flagsOnly
 	c.AddCommand(compare)
 	c.CompletionOptions.DisableDefaultCmd = true

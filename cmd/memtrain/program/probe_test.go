@@ -40,7 +40,7 @@ func startWatchedOn(t *testing.T, g GPUs, args ...string) *watchedRun {
 	var stdout, stderr bytes.Buffer
 	var wait sync.WaitGroup
 	wait.Go(func() {
-		_ = execute(ctx, append(args, "--json", "--steps", "0"), command.NewOutput(&stdout), command.NewOutput(&stderr), g)
+		_ = execute(ctx, append(args, "--json", "--steps", "0"), command.NewOutput(&stdout), command.NewOutput(&stderr), Reach{GPUs: g})
 	}) // it is interrupted
 	t.Cleanup(func() { cancel(); wait.Wait() })
 	w := &watchedRun{t: t, client: &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {

@@ -17,13 +17,13 @@ import (
 
 // Run is the whole program. It returns the exit code; every failure has been
 // reported in one line on stderr. The first signal ends training after the step under
-// way, the second one ends the program. gpus may be nil.
-func Run(args []string, stdout, stderr io.Writer, gpus GPUs) int {
+// way, the second one ends the program.
+func Run(args []string, stdout, stderr io.Writer, reach Reach) int {
 	ctx, stop := command.WithSignals(context.Background())
 	defer stop()
 	context.AfterFunc(ctx, stop)
 	told := command.NewOutput(stderr)
-	err := command.Because(ctx, execute(ctx, args, command.NewOutput(stdout), told, gpus))
+	err := command.Because(ctx, execute(ctx, args, command.NewOutput(stdout), told, reach))
 	if err == nil {
 		return command.ExitOK
 	}
@@ -34,13 +34,13 @@ func Run(args []string, stdout, stderr io.Writer, gpus GPUs) int {
 
 // execute runs the command line. A panic is a bug; it becomes an error, so that
 // users see no stack.
-func execute(ctx context.Context, args []string, stdout, stderr *command.Output, gpus GPUs) (err error) {
+func execute(ctx context.Context, args []string, stdout, stderr *command.Output, reach Reach) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = command.BugError{Program: "memtrain", Value: r}
 		}
 	}()
-	c := root(stdout, gpus)
+	c := root(stdout, reach)
 	c.SetArgs(args)
 	c.SetOut(stdout)
 	c.SetErr(stderr)

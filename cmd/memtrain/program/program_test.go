@@ -18,6 +18,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"memtop/engine/collective/mpi"
 	"memtop/engine/data"
 	"memtop/snapshots/pytorch"
 	"memtop/snapshots/trace"
@@ -25,7 +26,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"memtrain": func() { os.Exit(Run(os.Args[1:], os.Stdout, os.Stderr, nil)) }})
+	testscript.Main(m, map[string]func(){"memtrain": func() { os.Exit(Run(os.Args[1:], os.Stdout, os.Stderr, Reach{Group: mpi.Open})) }})
 }
 
 // TestScripts runs testdata/script, where memtrain is the real program.
@@ -59,7 +60,7 @@ func TestHostileNamesAreNotPrinted(t *testing.T) {
 	const hostile = "a\x1b]0;x\x07\u009b31m\u202e\u200b\U000e0041"
 	for _, args := range [][]string{{"--data", hostile}, {"--resume", hostile}, {"--init", hostile}, {"--snapshot", hostile + "/x"}, {"--model", hostile}, {"--" + hostile}, {hostile}} {
 		var stdout, stderr bytes.Buffer
-		code := Run(append([]string{"--probe", "off", "--steps", "1"}, args...), &stdout, &stderr, nil)
+		code := Run(append([]string{"--probe", "off", "--steps", "1"}, args...), &stdout, &stderr, Reach{})
 		for _, text := range []string{stdout.String(), stderr.String()} {
 			if text != trace.PrintableLines(text) {
 				t.Errorf("%q: exit code %d, %q", args, code, text)

@@ -29,7 +29,10 @@ func (s *session) joinRanks() (err error) {
 	default:
 		return usagef("--ranks %s: want %s or %s", s.ranks, ranksAuto, ranksOff)
 	}
-	s.group, err = collective.Open()
+	if s.reach.Group == nil {
+		return nil
+	}
+	s.group, err = s.reach.Group()
 	if none := new(collective.UnavailableError); errors.As(err, &none) {
 		return machineError{none.Error(), "or train alone with --ranks off"}
 	}

@@ -1,4 +1,4 @@
-package collective
+package mpi
 
 import (
 	"errors"
@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"unsafe"
 
+	"memtop/engine/collective"
 	"memtop/engine/device"
 )
 
@@ -51,9 +52,9 @@ type constants struct {
 	types                                    map[device.DType]uintptr
 }
 
-// mpi is a group that meets by MPI. All calls of the library are made by one thread,
+// group meets by MPI. All calls of the library are made by one thread,
 // which is what the least level of its thread support allows.
-type mpi struct {
+type group struct {
 	library    library
 	is         constants
 	rank, size int
@@ -67,16 +68,16 @@ type operation struct {
 	entry entry
 	args  []uintptr
 	done  chan struct{}
-	of    *mpi
+	of    *group
 	err   error
 }
 
 // queued is how many operations wait for the worker before a caller does.
 const queued = 1024
 
-// openMPI joins the processes that a launcher has started.
-func openMPI(l library) (*mpi, error) {
-	m := &mpi{library: l, is: l.constants(), queue: make(chan *operation, queued)}
+// join joins the processes that a launcher has started.
+func join(l library) (*group, error) {
+	m := &group{library: l, is: l.constants(), queue: make(chan *operation, queued)}
 	started := make(chan error)
 	go m.work(started)
 	if err := <-started; err != nil {
@@ -87,7 +88,7 @@ func openMPI(l library) (*mpi, error) {
 
 // work makes the calls, in the order of the queue. After one that failed it makes no
 // other: the processes would no longer do the same.
-func (m *mpi) work(started chan<- error) {
+func (m *group) work(started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	err := m.start()
@@ -105,7 +106,7 @@ func (m *mpi) work(started chan<- error) {
 }
 
 // start begins MPI on the calling thread.
-func (m *mpi) start() error {
+func (m *group) start() error {
 	word := new([2]int32)
 	at := func(i int) uintptr { return uintptr(unsafe.Pointer(&word[i])) }
 	const funneled = 1
@@ -124,7 +125,7 @@ func (m *mpi) start() error {
 }
 
 // do makes a call and turns its result into an error.
-func (m *mpi) do(e entry, args ...uintptr) error {
+func (m *group) do(e entry, args ...uintptr) error {
 	code := m.library.call(e, args...)
 	if code == 0 {
 		return nil
@@ -137,37 +138,37 @@ func (m *mpi) do(e entry, args ...uintptr) error {
 	return fmt.Errorf("%s: %s", entryNames[e], text[:*n])
 }
 
-func (m *mpi) enqueue(e entry, args ...uintptr) Pending {
+func (m *group) enqueue(e entry, args ...uintptr) collective.Pending {
 	o := &operation{entry: e, args: args, done: make(chan struct{}), of: m}
 	m.queue <- o
 	return o
 }
 
-// Wait implements Pending.
+// Wait implements collective.Pending.
 func (o *operation) Wait() error {
 	<-o.done
 	return o.err
 }
 
-// Rank implements Group.
-func (m *mpi) Rank() int { return m.rank }
+// Rank implements collective.Group.
+func (m *group) Rank() int { return m.rank }
 
-// Size implements Group.
-func (m *mpi) Size() int { return m.size }
+// Size implements collective.Group.
+func (m *group) Size() int { return m.size }
 
-// AllReduce implements Group.
-func (m *mpi) AllReduce(a device.Array) Pending {
+// AllReduce implements collective.Group.
+func (m *group) AllReduce(a device.Array) collective.Pending {
 	return m.enqueue(mpiAllReduce, m.is.inPlace, uintptr(a.Addr), count(int64(a.Len)), m.typeOf(a), m.sumOf(a), m.is.world)
 }
 
-// ReduceScatter implements Group.
-func (m *mpi) ReduceScatter(dst, src device.Array) Pending {
+// ReduceScatter implements collective.Group.
+func (m *group) ReduceScatter(dst, src device.Array) collective.Pending {
 	checkParts("reduce-scatter", m.size, src, dst)
 	return m.enqueue(mpiReduceScatter, uintptr(src.Addr), uintptr(dst.Addr), count(int64(dst.Len)), m.typeOf(src), m.sumOf(src), m.is.world)
 }
 
-// AllGather implements Group.
-func (m *mpi) AllGather(dst, src device.Array) Pending {
+// AllGather implements collective.Group.
+func (m *group) AllGather(dst, src device.Array) collective.Pending {
 	checkParts("all-gather", m.size, dst, src)
 	from := uintptr(src.Addr)
 	bytes := int64(src.Len) * src.DType.Size()
@@ -177,26 +178,26 @@ func (m *mpi) AllGather(dst, src device.Array) Pending {
 	return m.enqueue(mpiAllGather, from, count(bytes), m.is.bytes, uintptr(dst.Addr), count(bytes), m.is.bytes, m.is.world)
 }
 
-// Broadcast implements Group.
-func (m *mpi) Broadcast(a device.Array, root int) Pending {
+// Broadcast implements collective.Group.
+func (m *group) Broadcast(a device.Array, root int) collective.Pending {
 	return m.enqueue(mpiBroadcast, uintptr(a.Addr), count(int64(a.Len)*a.DType.Size()), m.is.bytes, uintptr(root), m.is.world)
 }
 
-// Barrier implements Group.
-func (m *mpi) Barrier() error { return m.enqueue(mpiBarrier, m.is.world).Wait() }
+// Barrier implements collective.Group.
+func (m *group) Barrier() error { return m.enqueue(mpiBarrier, m.is.world).Wait() }
 
-// Close implements Group.
-func (m *mpi) Close() error {
+// Close implements collective.Group.
+func (m *group) Close() error {
 	err := m.enqueue(mpiFinalize).Wait()
 	close(m.queue)
 	return err
 }
 
 // typeOf returns the library's name of an array's type.
-func (m *mpi) typeOf(a device.Array) uintptr {
+func (m *group) typeOf(a device.Array) uintptr {
 	t, ok := m.is.types[a.DType]
 	if !ok {
-		panic(fmt.Sprintf("collective: sums of %v", a.DType))
+		panic(fmt.Sprintf("mpi: sums of %v", a.DType))
 	}
 	return t
 }

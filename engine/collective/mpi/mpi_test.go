@@ -1,4 +1,4 @@
-package collective
+package mpi
 
 import (
 	"errors"
@@ -11,6 +11,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"memtop/engine/collective"
 	"memtop/engine/device"
 )
 
@@ -42,8 +43,8 @@ func peer() error {
 }
 
 // exercises are what all processes do, in the order of the names.
-var exercises = map[string]func(Group) error{
-	"sums": func(g Group) error {
+var exercises = map[string]func(collective.Group) error{
+	"sums": func(g collective.Group) error {
 		a := []float32{float32(g.Rank()), 1, float32(10 * g.Rank())}
 		if err := g.AllReduce(array(a)).Wait(); err != nil {
 			return err
@@ -52,7 +53,7 @@ var exercises = map[string]func(Group) error{
 		all := n * (n - 1) / 2
 		return same(a, []float32{all, n, 10 * all})
 	},
-	"sums of bfloat16": func(g Group) error {
+	"sums of bfloat16": func(g collective.Group) error {
 		a := []uint16{device.Float32ToBFloat16(float32(g.Rank() + 1)), device.Float32ToBFloat16(0.5)}
 		if err := g.AllReduce(device.Array{Addr: address(&a[0]), Len: 2, DType: device.BFloat16}).Wait(); err != nil {
 			return err
@@ -60,7 +61,7 @@ var exercises = map[string]func(Group) error{
 		n := float32(g.Size())
 		return same([]float32{device.BFloat16ToFloat32(a[0]), device.BFloat16ToFloat32(a[1])}, []float32{n * (n + 1) / 2, n / 2})
 	},
-	"parts": func(g Group) error {
+	"parts": func(g collective.Group) error {
 		src, part, whole := make([]float32, 2*g.Size()), make([]float32, 2), make([]float32, 2*g.Size())
 		for i := range src {
 			src[i] = float32(i)
@@ -75,7 +76,7 @@ var exercises = map[string]func(Group) error{
 		}
 		return errors.Join(same(part, src[2*g.Rank():2*g.Rank()+2]), same(whole, src))
 	},
-	"gathering in place": func(g Group) error {
+	"gathering in place": func(g collective.Group) error {
 		whole, want := make([]float32, g.Size()), make([]float32, g.Size())
 		whole[g.Rank()] = float32(g.Rank() + 1)
 		for i := range want {
@@ -86,7 +87,7 @@ var exercises = map[string]func(Group) error{
 		}
 		return same(whole, want)
 	},
-	"a broadcast": func(g Group) error {
+	"a broadcast": func(g collective.Group) error {
 		a := []float32{float32(g.Rank())}
 		if err := g.Broadcast(array(a), g.Size()-1).Wait(); err != nil {
 			return err
@@ -137,53 +138,5 @@ func TestProcessesMeetByMPI(t *testing.T) {
 				}
 			})
 		}
-	}
-}
-
-func TestAPlaceIsTheLaunchers(t *testing.T) {
-	tests := map[string]struct {
-		set  map[string]string
-		want Place
-		many bool
-		err  string
-	}{
-		"nothing is set": {},
-		"mpirun": {
-			set:  map[string]string{"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "2", "OMPI_COMM_WORLD_LOCAL_RANK": "1"},
-			want: Place{"mpirun", 1, 2, 1}, many: true,
-		},
-		"torchrun": {
-			set:  map[string]string{"RANK": "3", "WORLD_SIZE": "8", "LOCAL_RANK": "1"},
-			want: Place{"torchrun", 3, 8, 1}, many: true,
-		},
-		"one process of Slurm is no group": {
-			set:  map[string]string{"SLURM_PROCID": "0", "SLURM_STEP_NUM_TASKS": "1", "SLURM_LOCALID": "0"},
-			want: Place{"srun", 0, 1, 0},
-		},
-		"a rank that is no number":   {set: map[string]string{"RANK": "x", "WORLD_SIZE": "2"}, err: "RANK=x: want a number"},
-		"a rank beyond the last one": {set: map[string]string{"PMI_RANK": "2", "PMI_SIZE": "2"}, err: "PMI_RANK=2 and PMI_SIZE=2"},
-		"mpirun inside a Slurm's job": {
-			set:  map[string]string{"SLURM_PROCID": "0", "SLURM_STEP_NUM_TASKS": "1", "OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "2"},
-			want: Place{"mpirun", 1, 2, 0}, many: true,
-		},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			for _, l := range launchers {
-				for _, v := range []string{l.rank, l.world, l.local} {
-					t.Setenv(v, test.set[v])
-				}
-			}
-			got, many, err := Launched()
-			if test.err != "" {
-				if err == nil || !strings.Contains(err.Error(), test.err) {
-					t.Fatalf("error %v, want %s", err, test.err)
-				}
-				return
-			}
-			if err != nil || got != test.want || many != test.many {
-				t.Errorf("got %+v, %v, %v; want %+v, %v", got, many, err, test.want, test.many)
-			}
-		})
 	}
 }

@@ -1,4 +1,4 @@
-package collective
+package mpi
 
 import (
 	"runtime"
@@ -6,6 +6,7 @@ import (
 
 	"github.com/ebitengine/purego"
 
+	"memtop/engine/collective"
 	"memtop/engine/device"
 )
 
@@ -59,7 +60,7 @@ func loadMPI(launcher string) (library, error) {
 			first = err
 		}
 	}
-	return nil, &UnavailableError{first}
+	return nil, &collective.UnavailableError{Err: first}
 }
 
 // bind finds the functions and constants of a library.
@@ -68,7 +69,7 @@ func bind(handle uintptr) (library, error) {
 	for e, name := range entryNames {
 		fn, err := purego.Dlsym(handle, name)
 		if err != nil {
-			return nil, &UnavailableError{err}
+			return nil, &collective.UnavailableError{Err: err}
 		}
 		s.fn[e] = fn
 	}
@@ -101,7 +102,7 @@ func (s *shared) bindOpenMPI() error {
 	} {
 		var err error
 		if *at, err = purego.Dlsym(s.handle, name); err != nil {
-			return &UnavailableError{err}
+			return &collective.UnavailableError{Err: err}
 		}
 	}
 	s.is.types = map[device.DType]uintptr{device.Float32: single, device.Float64: double, device.Float16: half, device.BFloat16: half}

@@ -1,4 +1,4 @@
-package collective
+package mpi
 
 import (
 	"unsafe"
@@ -8,7 +8,7 @@ import (
 
 // addHalves makes the sums of half precision, which MPI does not have. Each sum of
 // two is rounded.
-func (m *mpi) addHalves() error {
+func (m *group) addHalves() error {
 	m.halves = make(map[device.DType]uintptr)
 	for t, f := range map[device.DType]func(a, b uint16) uint16{
 		device.Float16: func(a, b uint16) uint16 {
@@ -43,7 +43,7 @@ func add(f func(a, b uint16) uint16) func(in, sum, n uintptr) {
 func pointer(address uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&address)) }
 
 // sumOf returns the library's name of the sum of an array's elements.
-func (m *mpi) sumOf(a device.Array) uintptr {
+func (m *group) sumOf(a device.Array) uintptr {
 	if sum, ok := m.halves[a.DType]; ok {
 		return sum
 	}

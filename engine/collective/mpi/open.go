@@ -1,14 +1,19 @@
-package collective
+// Package mpi has the processes of a run meet by MPI: Open MPI, or MPICH and those that
+// share its interface, through purego. A program that trains links it; one that only
+// looks does not, since what loads libraries cannot be static.
+package mpi
 
 import (
 	"errors"
 	"fmt"
+
+	"memtop/engine/collective"
 )
 
 // Open joins the processes that a launcher has started, and returns nil where there
 // is no other. An [UnavailableError] says that there is nothing to meet by.
-func Open() (Group, error) {
-	place, many, err := Launched()
+func Open() (collective.Group, error) {
+	place, many, err := collective.Launched()
 	if err != nil || !many {
 		return nil, err
 	}
@@ -16,7 +21,7 @@ func Open() (Group, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := openMPI(l)
+	m, err := join(l)
 	if err != nil {
 		return nil, err
 	}
@@ -25,12 +30,3 @@ func Open() (Group, error) {
 	}
 	return m, nil
 }
-
-// UnavailableError says that there is no MPI to meet by, and what to do.
-type UnavailableError struct{ Err error }
-
-func (e *UnavailableError) Error() string {
-	return fmt.Sprintf("the processes of this run cannot meet: no MPI library is found (%v); install Open MPI or MPICH, such as by apt-get install openmpi-bin", e.Err)
-}
-
-func (e *UnavailableError) Unwrap() error { return e.Err }

@@ -1,0 +1,152 @@
+package program
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// ranked is what is read of a step of several processes.
+type ranked struct {
+	stepLine
+	World int
+	Ranks []struct {
+		Rank, PID     int
+		PeakAllocated int64 `json:"peak_allocated_bytes"`
+	}
+}
+
+// mpirun returns memtrain in so many processes, started by Open MPI. Without it the test
+// is skipped.
+func mpirun(t *testing.T, processes int, args ...string) *exec.Cmd {
+	t.Helper()
+	launcher, err := exec.LookPath("mpirun.openmpi")
+	if err != nil {
+		if launcher, err = exec.LookPath("mpirun"); err != nil {
+			t.Skip("Open MPI is not installed: there is no mpirun")
+		}
+	}
+	folder := t.TempDir()
+	if err := os.Symlink(os.Args[0], filepath.Join(folder, "memtrain")); err != nil {
+		t.Fatal(err)
+	}
+	line := append([]string{"-n", fmt.Sprint(processes), filepath.Join(folder, "memtrain"), "--probe", "off", "--json"}, args...)
+	c := exec.CommandContext(t.Context(), launcher, line...)
+	c.Env = append(os.Environ(), "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "OMPI_MCA_rmaps_base_oversubscribe=1")
+	return c
+}
+
+// steppedBy runs memtrain in so many processes and returns what the first printed.
+func steppedBy(t *testing.T, processes int, args ...string) []ranked {
+	t.Helper()
+	c := mpirun(t, processes, args...)
+	var stderr bytes.Buffer
+	c.Stderr = &stderr
+	out, err := c.Output()
+	if err != nil {
+		t.Fatalf("%v: %s", err, stderr.String())
+	}
+	var steps []ranked
+	for line := range bytes.Lines(out) {
+		var s ranked
+		if err := json.Unmarshal(line, &s); err != nil {
+			t.Fatalf("%v: %s", err, line)
+		}
+		steps = append(steps, s)
+	}
+	return steps
+}
+
+func sameLosses(t *testing.T, want, got []ranked) {
+	t.Helper()
+	if len(want) != len(got) {
+		t.Fatalf("%d steps, want %d", len(got), len(want))
+	}
+	for i := range want {
+		if d := math.Abs(want[i].Loss - got[i].Loss); !(d <= 1e-5) || want[i].Step != got[i].Step {
+			t.Errorf("step %d: the loss is %v, of one process %v", got[i].Step, got[i].Loss, want[i].Loss)
+		}
+	}
+}
+
+func TestProcessesOfALauncherTrainTogether(t *testing.T) {
+	args := slices.Concat(small, []string{"--batch", "4", "--steps", "20"})
+	alone := steppedBy(t, 1, args...)
+	for _, n := range []int{2, 4} {
+		together := steppedBy(t, n, args...)
+		sameLosses(t, alone, together)
+		last := together[len(together)-1]
+		if last.World != n || len(last.Ranks) != n {
+			t.Fatalf("%d processes are known as %+v", n, last)
+		}
+		pids := make(map[int]bool)
+		for _, r := range last.Ranks {
+			pids[r.PID] = true
+			if r.PeakAllocated != last.PeakAllocated {
+				t.Errorf("rank %d had %d bytes at most, rank 0 %d", r.Rank, r.PeakAllocated, last.PeakAllocated)
+			}
+		}
+		if len(pids) != n {
+			t.Errorf("%d processes have the pids %v", n, pids)
+		}
+	}
+}
+
+func TestARunOfFourProcessesGoesOnInFewer(t *testing.T) {
+	args := slices.Concat(small, []string{"--batch", "4"})
+	alone := steppedBy(t, 1, append(args, "--steps", "8")...)
+	saved := filepath.Join(t.TempDir(), "run.mem")
+	sameLosses(t, alone[:4], steppedBy(t, 4, append(args, "--steps", "4", "--save", saved)...))
+	for _, n := range []int{1, 2} {
+		sameLosses(t, alone[4:], steppedBy(t, n, "--resume", saved, "--steps", "8"))
+	}
+}
+
+func TestProcessesEndWhenOneIsKilled(t *testing.T) {
+	c := mpirun(t, 3, append(slices.Clone(small), "--batch", "3", "--steps", "0")...)
+	var stderr bytes.Buffer
+	c.Stderr = &stderr
+	out, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(out)
+	var step ranked
+	for lines.Scan() {
+		if err := json.Unmarshal(lines.Bytes(), &step); err != nil {
+			t.Fatalf("%v: %s", err, lines.Text())
+		}
+		break //nolint:staticcheck // one step is enough
+	}
+	if len(step.Ranks) != 3 {
+		t.Fatalf("it did not begin: %s", stderr.String())
+	}
+	if err := syscall.Kill(step.Ranks[1].PID, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	killed := time.Now()
+	for lines.Scan() {
+	}
+	var exit *exec.ExitError
+	if err := c.Wait(); !errors.As(err, &exit) {
+		t.Fatalf("it ended with %v", err)
+	}
+	t.Logf("all had ended after %v", time.Since(killed))
+	if got := stderr.String(); !strings.Contains(got, "rank 1") {
+		t.Errorf("standard error does not name the process: %q", got)
+	}
+}

@@ -1,0 +1,54 @@
+package collective
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestAPlaceIsTheLaunchers(t *testing.T) {
+	tests := map[string]struct {
+		set  map[string]string
+		want Place
+		many bool
+		err  string
+	}{
+		"nothing is set": {},
+		"mpirun": {
+			set:  map[string]string{"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "2", "OMPI_COMM_WORLD_LOCAL_RANK": "1"},
+			want: Place{"mpirun", 1, 2, 1}, many: true,
+		},
+		"torchrun": {
+			set:  map[string]string{"RANK": "3", "WORLD_SIZE": "8", "LOCAL_RANK": "1"},
+			want: Place{"torchrun", 3, 8, 1}, many: true,
+		},
+		"one process of Slurm is no group": {
+			set:  map[string]string{"SLURM_PROCID": "0", "SLURM_STEP_NUM_TASKS": "1", "SLURM_LOCALID": "0"},
+			want: Place{"srun", 0, 1, 0},
+		},
+		"a rank that is no number":   {set: map[string]string{"RANK": "x", "WORLD_SIZE": "2"}, err: "RANK=x: want a number"},
+		"a rank beyond the last one": {set: map[string]string{"PMI_RANK": "2", "PMI_SIZE": "2"}, err: "PMI_RANK=2 and PMI_SIZE=2"},
+		"mpirun inside a Slurm's job": {
+			set:  map[string]string{"SLURM_PROCID": "0", "SLURM_STEP_NUM_TASKS": "1", "OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "2"},
+			want: Place{"mpirun", 1, 2, 0}, many: true,
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			for _, l := range launchers {
+				for _, v := range []string{l.rank, l.world, l.local} {
+					t.Setenv(v, test.set[v])
+				}
+			}
+			got, many, err := Launched()
+			if test.err != "" {
+				if err == nil || !strings.Contains(err.Error(), test.err) {
+					t.Fatalf("error %v, want %s", err, test.err)
+				}
+				return
+			}
+			if err != nil || got != test.want || many != test.many {
+				t.Errorf("got %+v, %v, %v; want %+v, %v", got, many, err, test.want, test.many)
+			}
+		})
+	}
+}
