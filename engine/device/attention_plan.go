@@ -121,7 +121,7 @@ func (a Attention) BackwardWorkspace() int64 {
 // GradientElements returns the elements of BackwardWorkspace that are one
 // head's: the gradients of scores for Naive; for the others one number per query,
 // and besides for Chunked probabilities and gradients of a chunk and the sums for
-// dK and dV, for Flash the sums for dQ.
+// dK and dV, for Flash the sums for dQ, which a device may hold by 16 rows.
 func (a Attention) GradientElements() int {
 	switch a.Kind {
 	case Naive:
@@ -129,6 +129,6 @@ func (a Attention) GradientElements() int {
 	case Chunked:
 		return a.Queries + 2*a.completed().Chunk*a.Keys + 2*a.Keys*a.Dim
 	default:
-		return a.Queries + a.Queries*a.Dim
+		return a.Queries + (a.Queries+15)/16*16*a.Dim
 	}
 }

@@ -144,7 +144,7 @@ func TestFlashNeedsNoScratchThatGrowsWithTheSquareOfTheLength(t *testing.T) {
 		a := device.Attention{Kind: device.Flash, Batch: 1, Heads: 1, Queries: n, Keys: n, Dim: 64}
 		return a.Workspace() + a.BackwardWorkspace()
 	}
-	if short, long := bytes(1000), bytes(10000); long != 10*short {
-		t.Errorf("1,000 rows take %d bytes, 10,000 take %d", short, long)
+	if short, long := bytes(1024), bytes(10240); long != 10*short {
+		t.Errorf("1,024 rows take %d bytes, 10,240 take %d", short, long)
 	}
 }

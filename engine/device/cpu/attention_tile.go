@@ -85,7 +85,7 @@ func chunkedGrad[T float](w *worker, j *attentionGradJob, batch, head int, work 
 // flashGrad goes along the tiles of keys, and for each along the tiles of
 // queries that see it.
 func flashGrad[T float](w *worker, j *attentionGradJob, batch, head int, work []T) {
-	delta, dq := work[:j.Queries], work[j.Queries:]
+	delta, dq := work[:j.Queries], work[j.Queries:][:j.Queries*j.Dim]
 	outputDots(w, j, batch, head, delta)
 	clear(dq)
 	t := gradTile[T]{

@@ -5,7 +5,7 @@ import "memtop/engine/device"
 // attentionArgs is the argument of the kernels of flash.
 type attentionArgs struct {
 	Q, K, V, O, DO, DQ, DK, DV device.Heads
-	LSE, Delta                 device.Array
+	LSE, Delta, Sums, Turns    device.Array
 	Heads, Queries, Keys, Dim  int64
 	Scale                      float64
 	Causal, Tile               int32

@@ -119,7 +119,16 @@ func (c *Compute) chunkedBackward(x *attention, g *device.AttentionBackwardPlan)
 func (c *Compute) delta(x *attention, g *device.AttentionBackwardPlan, delta device.Array) {
 	a := x.args()
 	a.DO, a.Delta = g.DO, delta
-	launch(c, pick(x.Wide(), AttentionDeltaWide, AttentionDelta), line(x.AllHeads*x.Queries), 32, 0, a)
+	c.launchDelta(x, a)
+}
+
+// deltaLanes is the threads that AttentionDelta has for a query.
+const deltaLanes = 16
+
+// launchDelta sets a.Delta, and a.Turns to 0.
+func (c *Compute) launchDelta(x *attention, a attentionArgs) {
+	blocks := max(ceil(x.AllHeads*x.Queries*deltaLanes, blockThreads), min(a.Turns.Len, 1))
+	launch(c, pick(x.Wide(), AttentionDeltaWide, AttentionDelta), line(blocks), blockThreads, 0, a)
 }
 
 type storeHeadsArgs struct {

@@ -42,6 +42,35 @@ func TestAttention(t *testing.T) {
 	}
 }
 
+// TestFlashGradientsInTurns tries the tensor cores' kernels with several blocks of
+// keys, which add to dQ one after the other, and with what is special about their
+// inputs. Every case runs with threads in rising and in falling order, and gives
+// equal bits.
+func TestFlashGradientsInTurns(t *testing.T) {
+	r := newRig(t)
+	start := r.next
+	for name, a := range map[string]device.Attention{
+		"three blocks of keys":               {Heads: 2, Queries: 300, Keys: 300, Dim: 64, Causal: true},
+		"all see all":                        {Heads: 1, Queries: 130, Keys: 260, Dim: 64},
+		"more keys than queries":             {Heads: 1, Queries: 70, Keys: 290, Dim: 40, Causal: true},
+		"queries that see no key":            {Heads: 1, Queries: 310, Keys: 150, Dim: 64, Causal: true},
+		"large heads":                        {Heads: 2, Queries: 133, Keys: 133, Dim: 128, Causal: true},
+		"heads between two sizes":            {Heads: 1, Queries: 65, Keys: 130, Dim: 104, Causal: true},
+		"rows that begin at any two bytes":   {Heads: 3, Queries: 40, Keys: 40, Dim: 33, Causal: true},
+		"a negative scale":                   {Heads: 1, Queries: 70, Keys: 140, Dim: 64, Causal: true, Scale: -0.2},
+		"no queries, so keys have gradients": {Heads: 2, Queries: 0, Keys: 140, Dim: 64},
+	} {
+		for _, kind := range []device.DType{device.BFloat16, device.Float16} {
+			t.Run(fmt.Sprintf("%s, %v", name, kind), func(t *testing.T) {
+				r.seed(t.Name())
+				r.next = start
+				a.Kind, a.Batch = device.Flash, 1
+				r.attend(t, a, kind)
+			})
+		}
+	}
+}
+
 // heads returns rows of all heads. If packed is set, queries, keys and values are
 // side by side in one array, as a projection writes them.
 func heads(a device.Attention, rows int, of device.Array, parts, part int) device.Heads {

@@ -6,20 +6,40 @@ import (
 	"memtop/engine/device"
 )
 
-// The tensor cores' kernels of flash: the rows of a block, its threads, and its
-// shared memory, which is the same for all except the forward ones with small
-// heads.
-const (
-	flashRows    = 64
-	flashThreads = 128
-)
+// flashThreads is the size of a block of the tensor cores' kernels of flash.
+const flashThreads = 128
+
+// flashShared is the most shared memory of its gradients: two blocks fit into a
+// processor of compute capability 8.0 or 9.0, and one into any other.
+const flashShared = 80 << 10
+
+// flashShape is the sizes of those kernels for heads of up to 64 elements, or up
+// to 128.
+type flashShape struct {
+	rows           int    // queries of a block
+	keys, queries  int    // of a block of the gradients, and of a tile that it takes at a time
+	backwardShared uint32 // of a block of the gradients
+}
+
+func (x *attention) shape() flashShape {
+	if x.Dim > 64 {
+		return flashShape{rows: 64, keys: 64, queries: 32, backwardShared: 68 << 10}
+	}
+	return flashShape{rows: 128, keys: 128, queries: 64, backwardShared: 80 << 10}
+}
 
 // onTensorCores reports whether flash runs on the tensor cores: operands of one
-// 16-bit type and heads of up to 128 elements. other is the type of the backward
-// operation's other inputs, or that of Q.
-func (x *attention) onTensorCores(other device.DType) bool {
+// 16-bit type, heads of up to 128 elements, and rows that begin at multiples of 16
+// bytes. others are the operands of the backward operation.
+func (x *attention) onTensorCores(others ...device.Heads) bool {
 	kind := x.Q.DType
-	return (kind == device.BFloat16 || kind == device.Float16) && x.K.DType == kind && x.V.DType == kind && other == kind && x.Dim <= 128
+	fits := (kind == device.BFloat16 || kind == device.Float16) && x.Dim <= 128 && x.Dim%8 == 0
+	for _, list := range [...][]device.Heads{{x.Q, x.K, x.V, x.O}, others} {
+		for _, h := range list {
+			fits = fits && h.DType == kind && h.Addr%16 == 0 && (h.BatchStride|h.HeadStride|h.RowStride)%8 == 0
+		}
+	}
+	return fits
 }
 
 // variant returns the kernel for the type and size of the heads, of four that
@@ -36,12 +56,8 @@ func (x *attention) variant(first Kernel) Kernel {
 
 func (c *Compute) flash(x *attention) {
 	a := x.args()
-	if x.onTensorCores(x.Q.DType) {
-		shared := uint32(40 << 10)
-		if x.Dim > 64 {
-			shared = MaxShared
-		}
-		launch(c, x.variant(FlashBfloat64), line(x.AllHeads*ceil(x.Queries, flashRows)), flashThreads, shared, a)
+	if x.onTensorCores() {
+		launch(c, x.variant(FlashBfloat64), line(x.AllHeads*ceil(x.Queries, x.shape().rows)), flashThreads, MaxShared, a)
 		return
 	}
 	tile, shared := x.flashTile(3, 1)
@@ -62,18 +78,24 @@ func (x *attention) flashTile(rows, squares int) (tile int, shared uint32) {
 	panic(fmt.Sprintf("kernels: flash: heads of %d elements are too large for shared memory", x.Dim))
 }
 
-// flashBackward computes dQ in blocks of queries and dK and dV in blocks of
-// keys, so that the order of sums is fixed.
+// flashBackward computes all gradients in one launch on the tensor cores. On
+// ordinary ones it computes dQ in blocks of queries, and dK and dV in blocks of
+// keys.
 func (c *Compute) flashBackward(x *attention, g *device.AttentionBackwardPlan) {
-	delta := device.ArrayOf(g.Work, x.Compute, x.AllHeads*x.Queries)
-	c.delta(x, g, delta)
+	work := device.ArrayOf(g.Work, x.Compute, x.AllHeads*x.GradientElements())
+	queries := x.AllHeads * x.Queries
 	a := x.args()
-	a.DO, a.DQ, a.DK, a.DV, a.Delta = g.DO, g.DQ, g.DK, g.DV, delta
-	if x.onTensorCores(g.DO.DType) {
-		launch(c, x.variant(FlashQueriesBfloat64), line(x.AllHeads*ceil(x.Queries, flashRows)), flashThreads, MaxShared, a)
-		launch(c, x.variant(FlashKeysBfloat64), line(x.AllHeads*ceil(x.Keys, flashRows)), flashThreads, MaxShared, a)
+	a.DO, a.DQ, a.DK, a.DV = g.DO, g.DQ, g.DK, g.DV
+	// The sums are read four elements at a time, so they come first.
+	a.Sums, a.Delta = work.Slice(0, work.Len-queries), work.Slice(work.Len-queries, queries)
+	if x.onTensorCores(g.DO, g.DQ, g.DK, g.DV) {
+		shape := x.shape()
+		a.Turns = c.scratchArray(device.Int32, 0, 1+x.AllHeads*ceil(x.Queries, shape.queries))
+		c.launchDelta(x, a)
+		launch(c, x.variant(FlashBackwardBfloat64), line(x.AllHeads*ceil(x.Keys, shape.keys)), flashThreads, shape.backwardShared, a)
 		return
 	}
+	c.launchDelta(x, a)
 	tile, shared := x.flashTile(6, 2)
 	a.Tile = int32(tile)
 	launch(c, pick(x.Wide(), FlashQueriesWide, FlashQueries), line(x.AllHeads*ceil(x.Queries, tile)), blockThreads, shared, a)

@@ -42,8 +42,11 @@ func (h hopper) kernel(a *matMulArgs) Kernel {
 
 // mostShared is how much dynamic shared memory a kernel may be launched with.
 func mostShared(k Kernel) uint32 {
-	if k >= HopperBfloatNn && k <= HopperHalfTt {
+	switch {
+	case k >= HopperBfloatNn && k <= HopperHalfTt:
 		return hopperShared
+	case k >= FlashBackwardBfloat64 && k <= FlashBackwardHalf128:
+		return flashShared
 	}
 	return MaxShared
 }

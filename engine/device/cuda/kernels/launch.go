@@ -31,7 +31,7 @@ type Queue interface {
 const ScratchBytes = 32 << 20
 
 // MaxShared is the most dynamic shared memory of a Launch, except for Hopper's
-// products: the default limit of every device.
+// products and flash's gradients: the default limit of every device.
 const MaxShared = 48 << 10
 
 // Compute implements device.Backend, except device.Transfers, by launching

@@ -68,14 +68,14 @@ func assign() (of [Count]Module) {
 		{HopperBfloatTt, HopperBfloat},
 		{HopperHalfTt, HopperHalf},
 		{FlashKeysWide, FlashAttention},
-		{FlashKeysHalf128, FlashAttentionBfloat},
+		{FlashBackwardHalf128, FlashAttentionBfloat},
 		{AddChannelWide, Convolutions},
 	} {
 		for ; first <= run.last; first++ {
 			of[first] = run.module
 		}
 	}
-	for _, k := range []Kernel{FlashHalf64, FlashQueriesHalf64, FlashKeysHalf64} {
+	for _, k := range []Kernel{FlashHalf64, FlashBackwardHalf64} {
 		of[k], of[k+1] = FlashAttentionHalf, FlashAttentionHalf
 	}
 	return of

@@ -57,23 +57,28 @@ template <typename T> DEVICE void score_backward(const ScoresArgs &a) {
 KERNEL(score_backward, ScoresArgs, 256) { score_backward<float>(a); }
 KERNEL(score_backward_wide, ScoresArgs, 256) { score_backward<double>(a); }
 
-// attention_delta has a warp for every query.
+// attention_delta has 16 lanes for every query. It also makes turns 0.
 template <typename T> DEVICE void attention_delta(const AttentionArgs &a) {
-    i64 head = block_x() / a.queries, query = block_x() % a.queries;
-    i64 o = head_of(a.o, a.heads, head) + query * a.o.row_stride, d_o = head_of(a.d_o, a.heads, head) + query * a.d_o.row_stride;
+    const i64 thread = (i64)block_x() * block_size() + thread_id(), at = thread / 16;
+    for (i64 i = thread; i < a.turns.len; i += (i64)blocks_x() * block_size()) element<u32>(a.turns, i) = 0;
     T sum = 0;
-    each_quad(o, a.dim, [&](i64 i, i32 count) {
-        T x[4], y[4];
-        load4(x, a.o.array, o + i, count);
-        load4(y, a.d_o.array, d_o + i, count);
-        for (i32 k = 0; k < 4; k++) sum += x[k] * y[k];
-    });
-    sum = block_sum(sum);
-    if (thread_id() == 0) element<T>(a.delta, block_x()) = sum;
+    if (at < a.delta.len) {
+        i64 head = at / a.queries, query = at % a.queries;
+        i64 o = head_of(a.o, a.heads, head) + query * a.o.row_stride, d_o = head_of(a.d_o, a.heads, head) + query * a.d_o.row_stride;
+        for (i64 i = thread_id() % 16 * 4; i < a.dim; i += 64) {
+            const i32 count = a.dim - i < 4 ? (i32)(a.dim - i) : 4;
+            T x[4], y[4];
+            load4(x, a.o.array, o + i, count);
+            load4(y, a.d_o.array, d_o + i, count);
+            for (i32 k = 0; k < 4; k++) sum += x[k] * y[k];
+        }
+    }
+    for (u32 mask = 8; mask > 0; mask /= 2) sum += shuffled(sum, mask);
+    if (at < a.delta.len && thread_id() % 16 == 0) element<T>(a.delta, at) = sum;
 }
 
-KERNEL(attention_delta, AttentionArgs, 32) { attention_delta<float>(a); }
-KERNEL(attention_delta_wide, AttentionArgs, 32) { attention_delta<double>(a); }
+KERNEL(attention_delta, AttentionArgs, 256) { attention_delta<float>(a); }
+KERNEL(attention_delta_wide, AttentionArgs, 256) { attention_delta<double>(a); }
 
 // StoreHeadsArgs copies contiguous rows to heads.
 struct StoreHeadsArgs {

@@ -10,17 +10,21 @@ struct Heads {
 };
 
 // AttentionArgs is the argument of flash, forward and backward. delta has Σ dO·O
-// of every query, in the type of computation, as lse.
+// of every query, in the type of computation, as lse. sums and turns are scratch of
+// the gradients on tensor cores: of dQ, and the numbers of blocks that have begun
+// and of those that have added to a tile of queries.
 struct AttentionArgs {
     Heads q, k, v, o, d_o, dq, dk, dv;
-    Array lse, delta;
+    Array lse, delta, sums, turns;
     i64 heads, queries, keys, dim;
     double scale;
     i32 causal, tile;
 };
 
 // head_of returns the first element of a head, counted through the batch.
-DEVICE i64 head_of(const Heads &h, i64 heads, i64 head) { return head / heads * h.batch_stride + head % heads * h.head_stride; }
+DEVICE i64 head_of(const Heads &h, i64 heads, i64 head) {
+    return (u32)head / (u32)heads * h.batch_stride + (u32)head % (u32)heads * h.head_stride;
+}
 
 // visible returns how many keys a query sees.
 DEVICE i64 visible(const AttentionArgs &a, i64 query) {

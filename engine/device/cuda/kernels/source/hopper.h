@@ -17,7 +17,7 @@ const u32 group_align = 1024;
 // GroupTile is an operand's tile: with along_k 128 rows of 64 numbers along K,
 // else two times 64 rows, each one k, of 64. A row has 128 bytes.
 template <bool along_k> struct GroupTile {
-    static DEVICE_MEMBER void fetch(u16 *to, const Source &s, i64 first, i64 k) {
+    static DEVICE_MEMBER void fetch(u32 to, const Source &s, i64 first, i64 k) {
         const Chunks<8> tile = {to};
         UNROLLED for (i32 i = 0; i < 4; i++) {
             i32 q = thread_id() + i * 256, row = q / 8, chunk = q % 8;
@@ -26,9 +26,9 @@ template <bool along_k> struct GroupTile {
         }
     }
     // operand describes the tile's contents from the half on and from k on.
-    static DEVICE_MEMBER u64 operand(const u16 *tile, i32 half, i32 k) {
-        const u16 *from = tile + half * group_block;
-        return along_k ? described(from + k, 16, 1024) : described(from + k * 64, group_block * 2, 1024);
+    static DEVICE_MEMBER u64 operand(u32 tile, i32 half, i32 k) {
+        const u32 from = tile + half * group_block * 2;
+        return along_k ? described(from + k * 2, 16, 1024) : described(from + k * 128, group_block * 2, 1024);
     }
 };
 
@@ -44,16 +44,16 @@ template <typename Kind, bool trans_a, bool trans_b> DEVICE void multiply_group(
     typedef GroupTile<trans_b> TileB;
     SHARED_BYTES(bytes);
     bytes += -shared_address(bytes) & (group_align - 1);
-    u16 *shelf = (u16 *)bytes;
+    const u32 shelf = shared_address(bytes);
     Place p = place(a, group_tile, group_tile);
     const Source left = {a.a.addr + p.a * 2, a.lda, trans_a ? a.k : a.m, trans_a ? a.m : a.k, true};
     const Source right = {a.b.addr + p.b * 2, a.ldb, trans_b ? a.n : a.k, trans_b ? a.k : a.n, true};
-    auto tile_of = [&](i64 step) { return shelf + step % group_stages * 4 * group_block; };
+    auto tile_of = [&](i64 step) { return shelf + (u32)(step % group_stages) * 8 * group_block; };
     auto fetch = [&](i64 step) {
-        u16 *to = tile_of(step);
+        const u32 to = tile_of(step);
         if (step * group_depth < a.k) {
             TileA::fetch(to, left, p.row, step * group_depth);
-            TileB::fetch(to + 2 * group_block, right, p.col, step * group_depth);
+            TileB::fetch(to + 4 * group_block, right, p.col, step * group_depth);
         }
         copy_async_commit();
     };
@@ -65,10 +65,10 @@ template <typename Kind, bool trans_a, bool trans_b> DEVICE void multiply_group(
         copy_async_wait<1>();
         shared_fence();
         barrier(); // the tile has arrived, and no thread reads the previous one
-        const u16 *at = tile_of(step);
+        const u32 at = tile_of(step);
         group_begin(sum);
         UNROLLED for (i32 k = 0; k < group_depth; k += 16)
-            Kind::template multiply<trans_a, !trans_b>(sum, TileA::operand(at, warp / 4, k), TileB::operand(at + 2 * group_block, 0, k));
+            Kind::template multiply<trans_a, !trans_b>(sum, TileA::operand(at, warp / 4, k), TileB::operand(at + 4 * group_block, 0, k));
         group_commit();
         fetch(step + group_stages - 1);
         group_end(sum);

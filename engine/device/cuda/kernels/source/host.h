@@ -21,6 +21,7 @@
 #define OUTLINE static
 #define ROLLED
 #define UNROLLED
+#define SELDOM
 #define TABLE static const
 #define SHARED(type, name) type &name = *(type *)host::declared(__COUNTER__, sizeof(type))
 #define SHARED_BYTES(name) unsigned char *name = host::shared
@@ -60,7 +61,7 @@ struct Lane {
 };
 
 // Deposit is the data that a lane shows its warp in one operation.
-struct Deposit { const char *operation; const void *row; u32 word[6]; };
+struct Deposit { const char *operation; u32 word[6]; };
 
 // Block is the block that runs.
 struct Block {
@@ -185,11 +186,10 @@ __attribute__((noinline)) static void suspend() {
 
 // exchange shows a deposit to the warp and returns those of all its lanes. Two
 // sets take turns, because a lane may be one operation ahead of another.
-static Deposit *exchange(const char *operation, const void *row, const u32 *words, u32 count) {
+static Deposit *exchange(const char *operation, const u32 *words, u32 count) {
     u32 lane = block.lane, set = lanes[lane].collectives++ % 2;
     Deposit &mine = deposits[set][lane];
     mine.operation = operation;
-    mine.row = row;
     for (u32 i = 0; i < count; i++) mine.word[i] = words[i];
     block.at_warp[lane / warp]++;
     release_warp(lane / warp);
@@ -234,7 +234,7 @@ DEVICE void barrier() {
     host::suspend();
 }
 
-DEVICE u32 shuffle_xor(u32 x, u32 mask) { return host::exchange("shuffle", 0, &x, 1)[host::block.lane % host::warp ^ mask].word[0]; }
+DEVICE u32 shuffle_xor(u32 x, u32 mask) { return host::exchange("shuffle", &x, 1)[host::block.lane % host::warp ^ mask].word[0]; }
 
 template <typename To, typename From> DEVICE To reinterpreted(From x) {
     To y;
@@ -250,6 +250,7 @@ DEVICE float fused(float a, float b, float c) { return std::fma(a, b, c); }
 DEVICE double fused(double a, double b, double c) { return std::fma(a, b, c); }
 DEVICE float root(float x) { return std::sqrt(x); }
 DEVICE double root(double x) { return std::sqrt(x); }
+DEVICE float larger_fast(float a, float b) { return std::fmax(a, b); }
 DEVICE float exp2_fast(float x) { return x < -126 ? 0 : std::exp2(x); }
 
 DEVICE float float_of_half(u16 h) {
@@ -286,10 +287,27 @@ DEVICE bool claim(u32 *word) {
     return first;
 }
 
+DEVICE u32 take(u32 *counter) { return (*counter)++; }
+// Blocks run one after the other, so what one waits for has happened.
+DEVICE void wait_for(const u32 *word, u32 value) {
+    if (*word != value) host::fail("a block waits for a later one");
+}
+DEVICE void publish(u32 *word, u32 value) { *word = value; }
+
 DEVICE u32 shared_address(const void *p) { return (u32)((const unsigned char *)p - host::shared) + host::shared_from; }
 
-DEVICE void copy_async(void *to, const void *from, u32 bytes) {
+namespace host {
+static void *shared_at(u32 address) {
+    if (address < shared_from || address + 4 > shared_from + block.used) fail("an address outside shared memory");
+    return shared + (address - shared_from);
+}
+} // namespace host
+
+DEVICE void store_shared(u32 at, u32 word) { memcpy(host::shared_at(at), &word, 4); }
+
+DEVICE void copy_async(u32 shared, const void *from, u32 bytes) {
     host::Lane &l = host::lanes[host::block.lane];
+    void *to = host::shared_at(shared);
     if (((size_t)to | (size_t)from) % 16 != 0 || bytes > 16) host::fail("copy_async: not 16-byte aligned");
     if (l.copies == sizeof l.copy / sizeof l.copy[0]) host::fail("copy_async: too many at once");
     l.copy[l.copies++] = {to, from, bytes, l.groups};
@@ -314,19 +332,19 @@ template <int pending> DEVICE void copy_async_wait() {
 
 namespace host {
 static const u16 *row_of(const Deposit *all, u32 matrix, u32 row) {
-    const void *p = all[matrix * 8 + row].row;
+    const void *p = shared_at(all[matrix * 8 + row].word[0]);
     if ((size_t)p % 16 != 0) fail("load_matrices: not 16-byte aligned");
     return (const u16 *)p;
 }
 } // namespace host
 
-DEVICE void load_matrices(u32 r[4], const void *row) {
-    const host::Deposit *all = host::exchange("load_matrices", row, 0, 0);
+DEVICE void load_matrices(u32 r[4], u32 row) {
+    const host::Deposit *all = host::exchange("load_matrices", &row, 1);
     u32 lane = host::block.lane % host::warp;
     for (u32 i = 0; i < 4; i++) memcpy(&r[i], host::row_of(all, i, lane / 4) + lane % 4 * 2, 4);
 }
-DEVICE void load_transposed(u32 r[4], const void *row) {
-    const host::Deposit *all = host::exchange("load_transposed", row, 0, 0);
+DEVICE void load_transposed(u32 r[4], u32 row) {
+    const host::Deposit *all = host::exchange("load_transposed", &row, 1);
     u32 lane = host::block.lane % host::warp, t = lane % 4 * 2;
     for (u32 i = 0; i < 4; i++) r[i] = host::row_of(all, i, t)[lane / 4] | (u32)host::row_of(all, i, t + 1)[lane / 4] << 16;
 }
@@ -334,7 +352,7 @@ DEVICE void load_transposed(u32 r[4], const void *row) {
 namespace host {
 template <float (*number)(u16)> static void multiply(const char *operation, float c[4], const u32 a[4], const u32 b[2]) {
     const u32 words[6] = {a[0], a[1], a[2], a[3], b[0], b[1]};
-    const Deposit *all = exchange(operation, 0, words, 6);
+    const Deposit *all = exchange(operation, words, 6);
     u32 lane = block.lane % warp, g = lane / 4, t = lane % 4 * 2;
     for (u32 k = 0; k < 16; k++) {
         u32 word = k / 8, from = k % 8 / 2, shift = k % 2 * 16;

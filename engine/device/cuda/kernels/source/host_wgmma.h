@@ -46,7 +46,7 @@ static u32 seen_numbers(const GroupProduct &p) {
 
 template <float (*number)(u16)> static void group_multiply(const char *operation, float *c, u64 a, u64 b, bool across_a, bool across_b) {
     const u32 words[4] = {(u32)a, (u32)(a >> 32), (u32)b, (u32)(b >> 32)};
-    const Deposit *all = exchange(operation, 0, words, 4);
+    const Deposit *all = exchange(operation, words, 4);
     if (memcmp(all[0].word, words, sizeof words) != 0) fail("lanes multiply different matrices");
     GroupLane &g = group_lane[block.lane];
     if (!g.begun) fail("group_begin is missing");
@@ -79,20 +79,20 @@ DEVICE void shared_fence() {
 }
 
 DEVICE void group_begin(float (&)[64]) {
-    host::exchange("group_begin", 0, 0, 0);
+    host::exchange("group_begin", 0, 0);
     host::GroupLane &g = host::group_lane[host::block.lane];
     g.begun = true;
     g.count = g.committed = 0;
 }
 
 DEVICE void group_commit() {
-    host::exchange("group_commit", 0, 0, 0);
+    host::exchange("group_commit", 0, 0);
     host::GroupLane &g = host::group_lane[host::block.lane];
     g.committed = g.count;
 }
 
 DEVICE void group_end(float (&)[64]) {
-    host::exchange("group_end", 0, 0, 0);
+    host::exchange("group_end", 0, 0);
     host::GroupLane &g = host::group_lane[host::block.lane];
     for (u32 i = 0; i < g.committed; i++) {
         host::GroupProduct &p = g.product[i];

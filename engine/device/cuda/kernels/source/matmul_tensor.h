@@ -16,7 +16,7 @@ template <bool along_k> struct TensorTile {
     static constexpr i32 chunks = along_k ? tensor_depth / 8 : tensor_tile / 8;
     Chunks<chunks> c;
 
-    static DEVICE_MEMBER void fetch(u16 *to, const Source &s, i64 first, i64 k) {
+    static DEVICE_MEMBER void fetch(u32 to, const Source &s, i64 first, i64 k) {
         const Chunks<chunks> tile = {to};
         for (i32 i = 0; i < 2; i++) {
             i32 q = thread_id() + i * 256, row = q / chunks, chunk = q % chunks;
@@ -44,16 +44,16 @@ template <typename Kind, bool trans_a, bool trans_b> DEVICE void multiply_tensor
     typedef TensorTile<!trans_a> TileA;
     typedef TensorTile<trans_b> TileB;
     SHARED_BYTES(bytes);
-    u16 *shelf = (u16 *)bytes;
+    const u32 shelf = shared_address(bytes);
     Place p = place(a, tensor_tile, tensor_tile);
     u64 addr_a = a.a.addr + p.a * 2, addr_b = a.b.addr + p.b * 2;
     const Source left = {addr_a, a.lda, trans_a ? a.k : a.m, trans_a ? a.m : a.k, aligned_rows(addr_a, a.lda)};
     const Source right = {addr_b, a.ldb, trans_b ? a.n : a.k, trans_b ? a.k : a.n, aligned_rows(addr_b, a.ldb)};
     auto fetch = [&](i64 step) {
-        u16 *to = shelf + step % tensor_stages * 2 * tensor_numbers;
+        const u32 to = shelf + step % tensor_stages * 4 * tensor_numbers;
         if (step * tensor_depth < a.k) {
             TileA::fetch(to, left, p.row, step * tensor_depth);
-            TileB::fetch(to + tensor_numbers, right, p.col, step * tensor_depth);
+            TileB::fetch(to + 2 * tensor_numbers, right, p.col, step * tensor_depth);
         }
         copy_async_commit();
     };
@@ -65,9 +65,9 @@ template <typename Kind, bool trans_a, bool trans_b> DEVICE void multiply_tensor
         copy_async_wait<1>();
         barrier(); // the tile has arrived, and no thread reads the previous one
         fetch(step + tensor_stages - 1);
-        u16 *at = shelf + step % tensor_stages * 2 * tensor_numbers;
+        const u32 at = shelf + step % tensor_stages * 4 * tensor_numbers;
         const TileA tile_a = {{at}};
-        const TileB tile_b = {{at + tensor_numbers}};
+        const TileB tile_b = {{at + 2 * tensor_numbers}};
         UNROLLED for (i32 k = 0; k < tensor_depth; k += 16) {
             u32 x[4][4], y[2][4];
             UNROLLED for (i32 i = 0; i < 4; i++) tile_a.left(x[i], row + i * 16, k);

@@ -29,6 +29,8 @@ typedef long long i64;
 #define OUTLINE static __device__ __attribute__((noinline))
 // ROLLED keeps a loop from being written out.
 #define ROLLED _Pragma("unroll 1")
+// SELDOM begins what is seldom done, so that it is not done always and then ignored.
+#define SELDOM asm volatile("")
 // UNROLLED writes a loop out however long it becomes, so that the arrays it
 // indexes stay in registers.
 #define UNROLLED _Pragma("unroll")
@@ -77,6 +79,9 @@ DEVICE double fused(double a, double b, double c) { double x; asm("fma.rn.f64 %0
 DEVICE float root(float x) { float y; asm("sqrt.rn.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
 DEVICE double root(double x) { double y; asm("sqrt.rn.f64 %0, %1;" : "=d"(y) : "d"(x)); return y; }
 
+// larger_fast returns the larger of two; a NaN is less than every number.
+DEVICE float larger_fast(float a, float b) { float x; asm("max.f32 %0, %1, %2;" : "=f"(x) : "f"(a), "f"(b)); return x; }
+
 // exp2_fast returns 2^x within two units of the 22nd bit; tiny results are 0.
 DEVICE float exp2_fast(float x) { float y; asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
 
@@ -104,6 +109,26 @@ DEVICE bool claim(u32 *word) {
     return old == 0;
 }
 
+// take returns *counter and adds 1. Blocks that began before take smaller numbers,
+// so one may wait for those of smaller numbers.
+DEVICE u32 take(u32 *counter) {
+    u32 old;
+    asm volatile("atom.global.add.u32 %0, [%1], 1;" : "=r"(old) : "l"(counter) : "memory");
+    return old;
+}
+
+// wait_for waits until *word is value, which another block publishes. What that
+// block wrote before is then visible to this thread, and behind a barrier to
+// its block.
+DEVICE void wait_for(const u32 *word, u32 value) {
+    u32 now;
+    do asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(now) : "l"(word) : "memory");
+    while (now != value);
+}
+// publish sets *word, behind all that this thread wrote, and before a barrier its
+// block.
+DEVICE void publish(u32 *word, u32 value) { asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(word), "r"(value) : "memory"); }
+
 // shared_address returns p's place in the block's memory.
 DEVICE u32 shared_address(const void *p) {
     u64 a;
@@ -111,10 +136,12 @@ DEVICE u32 shared_address(const void *p) {
     return (u32)a;
 }
 
+DEVICE void store_shared(u32 at, u32 word) { asm volatile("st.shared.u32 [%0], %1;" ::"r"(at), "r"(word) : "memory"); }
+
 // copy_async starts a copy of 16 bytes from global to shared memory; the last
 // 16−bytes become 0 without being read. Both are 16-byte aligned.
-DEVICE void copy_async(void *shared, const void *global, u32 bytes) {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(shared)), "l"(global), "r"(bytes) : "memory");
+DEVICE void copy_async(u32 shared, const void *global, u32 bytes) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared), "l"(global), "r"(bytes) : "memory");
 }
 DEVICE void copy_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 // copy_async_wait waits until at most pending groups of this thread are open.
@@ -123,14 +150,14 @@ template <int pending> DEVICE void copy_async_wait() { asm volatile("cp.async.wa
 // load_matrices gives the warp four 8×8 matrices of 16-bit numbers. Lane l passes
 // the address of row l%8 of matrix l/8 (16-byte aligned, in shared memory) and
 // gets, of every matrix, the two numbers at row l/4, column 2·(l%4).
-DEVICE void load_matrices(u32 r[4], const void *row) {
+DEVICE void load_matrices(u32 r[4], u32 row) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(shared_address(row)) : "memory");
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(row) : "memory");
 }
 // load_transposed is load_matrices with every matrix transposed.
-DEVICE void load_transposed(u32 r[4], const void *row) {
+DEVICE void load_transposed(u32 r[4], u32 row) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(shared_address(row)) : "memory");
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(row) : "memory");
 }
 
 // multiply_bfloat adds a 16×16 by 16×8 product to c. Lane l holds, with

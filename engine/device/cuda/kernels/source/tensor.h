@@ -21,35 +21,37 @@ struct Half {
 
 // Chunks is a tile with chunks chunks a row: 4, 8 or 16.
 template <i32 chunks> struct Chunks {
-    u16 *at;
+    static constexpr i32 rows_abreast = chunks < 8 ? 8 / chunks : 1; // in 128 bytes
+    static constexpr i32 mask = chunks < 8 ? chunks - 1 : 7;
+    u32 at; // a shared address
 
-    DEVICE_MEMBER u16 *chunk(i32 row, i32 i) const {
-        constexpr i32 rows = chunks < 8 ? 8 / chunks : 1; // in 128 bytes
-        constexpr i32 mask = chunks < 8 ? chunks - 1 : 7;
-        return at + (row * chunks + (i ^ (row / rows & mask))) * 8;
-    }
+    DEVICE_MEMBER u32 chunk(i32 row, i32 i) const { return at + row * chunks * 16 + (i ^ (row / rows_abreast & mask)) * 16; }
+
+    // near is chunk(row + r, i + c) for a row that is a multiple of 8 and an even i:
+    // what depends on the lane is the same for all of them.
+    DEVICE_MEMBER u32 near(i32 row, i32 i, i32 r, i32 c) const { return at + r * chunks * 16 + ((c ^ (r / rows_abreast & mask)) ^ i) * 16 + row * chunks * 16; }
 
     // left gets the fragment of a left operand: 16 × 16 numbers from row and
     // from the column of chunk i on.
     DEVICE_MEMBER void left(u32 r[4], i32 row, i32 i) const {
         i32 lane = thread_id() % 32;
-        load_matrices(r, chunk(row + lane % 16, i + lane / 16));
+        load_matrices(r, near(row, i, lane % 16, lane / 16));
     }
     // left_transposed is left for a tile that holds the transpose: rows are k.
     DEVICE_MEMBER void left_transposed(u32 r[4], i32 k, i32 i) const {
         i32 lane = thread_id() % 32;
-        load_transposed(r, chunk(k + lane / 16 * 8 + lane % 8, i + lane / 8 % 2));
+        load_transposed(r, near(k, i, lane / 16 * 8 + lane % 8, lane / 8 % 2));
     }
     // right gets the fragments of two right operands, of 16 × 8 numbers each,
     // from a tile that holds their transpose: rows are columns, 16 of them.
     DEVICE_MEMBER void right(u32 r[4], i32 col, i32 i) const {
         i32 lane = thread_id() % 32;
-        load_matrices(r, chunk(col + lane / 16 * 8 + lane % 8, i + lane / 8 % 2));
+        load_matrices(r, near(col, i, lane / 16 * 8 + lane % 8, lane / 8 % 2));
     }
     // right_transposed is right for a tile whose rows are k.
     DEVICE_MEMBER void right_transposed(u32 r[4], i32 k, i32 i) const {
         i32 lane = thread_id() % 32;
-        load_transposed(r, chunk(k + lane % 16, i + lane / 16));
+        load_transposed(r, near(k, i, lane % 16, lane / 16));
     }
 };
 
@@ -80,19 +82,19 @@ DEVICE bool aligned_rows(u64 addr, i64 stride) { return addr % 16 == 0 && stride
 // copy_words copies n ≤ 8 numbers and makes the rest of the chunk 0. It reads
 // whole words, even if they begin before the numbers or end behind them: the
 // memory of an array comes in larger units.
-OUTLINE void copy_words(u16 *to, const u16 *from, i32 n) {
+OUTLINE void copy_words(u32 to, const u16 *from, i32 n) {
     bool odd = (u64)from % 4 != 0;
     const u32 *words = (const u32 *)((u64)from & ~3ULL);
-    u32 word[5], *out = (u32 *)to;
+    u32 word[5];
     for (i32 i = 0; i < 5; i++) word[i] = 2 * i < n + odd ? words[i] : 0;
     for (i32 i = 0; i < 4; i++) {
         u32 w = odd ? word[i] >> 16 | word[i + 1] << 16 : word[i];
-        out[i] = 2 * i + 1 < n ? w : 2 * i < n ? w & 0xffff : 0;
+        store_shared(to + 4 * i, 2 * i + 1 < n ? w : 2 * i < n ? w & 0xffff : 0);
     }
 }
 
 // fetch_chunk starts the copy of eight numbers of a row.
-DEVICE void fetch_chunk(u16 *to, const Source &s, i64 row, i64 col) {
+DEVICE void fetch_chunk(u32 to, const Source &s, i64 row, i64 col) {
     i64 left = row < s.rows ? s.cols - col : 0;
     i32 n = (i32)(left < 0 ? 0 : left > 8 ? 8 : left);
     const u16 *from = (const u16 *)s.addr + (n > 0 ? row * s.stride + col : 0);

@@ -14,9 +14,9 @@
 // from eight of them to the next. Across K, a row holds one k for 64 rows or
 // columns; stride is the bytes from eight k to the next, and leading those from
 // 64 rows or columns to the next. leading means nothing along K.
-DEVICE u64 described(const void *first, u32 leading, u32 stride) {
+DEVICE u64 described(u32 first, u32 leading, u32 stride) {
     const u64 swizzled_128 = 1;
-    return (u64)(shared_address(first) >> 4 & 0x3fff) | (u64)(leading >> 4) << 16 | (u64)(stride >> 4) << 32 | swizzled_128 << 62;
+    return (u64)(first >> 4 & 0x3fff) | (u64)(leading >> 4) << 16 | (u64)(stride >> 4) << 32 | swizzled_128 << 62;
 }
 
 #if defined(MEMTOP_HOST)
