@@ -46,6 +46,23 @@ func (b *back) gradLike(x *tensor.Tensor) *tensor.Tensor {
 	return b.temporary(x.Shape(), x.DType(), "grad of "+b.node.op)
 }
 
+// reuse calls f with memory for the gradient of operand i, as each does: that of the
+// operand itself, which was saved as number n, if nothing else needs it any more. f may
+// overwrite what it reads, element by element.
+func (b *back) reuse(i, n int, f func(dx *tensor.Tensor)) {
+	s := &b.node.saved[n]
+	if !b.wants(i) || s.away != nil || s.data.Device() != b.device || s.data.Storage().Handles() > 1 ||
+		s.data.DType() != b.node.in[i].like.DType() {
+		b.each(i, f)
+		return
+	}
+	dx := b.hold(b.saved(n).Retain())
+	f(dx)
+	dx.Storage().Wrote()
+	dx.Storage().Retag(trace.BackwardTemporary, b.layer, "grad of "+b.node.op)
+	b.give(i, dx)
+}
+
 // give adds the gradient of an operand, which has its shape, to what others gave.
 func (b *back) give(i int, g *tensor.Tensor) {
 	s := b.node.in[i]

@@ -13,14 +13,15 @@ const IgnoreIndex = -100
 // CrossEntropy returns the mean of −ln softmax(logits)[target] over the rows
 // whose target is not IgnoreIndex: logits are [..., Classes], targets, Int32 or
 // Int64, have the leading dimensions. It is float32 (float64 when the logits
-// are) and saves the logits and one number per row.
+// are) and saves the logits and one number per row. Their gradient is written over
+// them, unless something else needs them.
 func (t *Tape) CrossEntropy(logits, targets *Value) *Value {
 	c := t.beginEntropy(logits, targets)
 	defer c.end()
 	loss := c.forward()
 	shape := c.shape
 	return c.value(loss, []*tensor.Tensor{c.in[0].data, c.in[1].data, c.lse, c.count}, func(b *back) {
-		b.each(0, func(dx *tensor.Tensor) {
+		b.reuse(0, 0, func(dx *tensor.Tensor) {
 			b.entropy(dx, shape, b.saved(0), b.saved(1), b.saved(2).Array(), b.saved(3))
 		})
 	})
