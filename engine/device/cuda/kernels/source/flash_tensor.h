@@ -1,12 +1,13 @@
 // Flash attention on the tensor cores, for operands of one 16-bit type whose heads
-// have up to 128 elements and rows that begin at multiples of 16 bytes. The comments of flash.cu hold here too; scores, probabilities and
-// sums stay in registers, and probabilities become 16-bit numbers when they are
-// multiplied again. Each of a block's four warps has some fragments of 16 rows;
-// columns come in tiles, and one is used while the next arrives.
+// have up to 128 elements and rows that begin at multiples of 16 bytes. The
+// comments of flash.cu hold here too; scores, probabilities and sums stay in
+// registers, and probabilities become 16-bit numbers when they are multiplied
+// again. Each of a block's four warps has one or two fragments of 16 rows; columns
+// come in tiles, and one is used while the next arrives.
 //
-// A warp reads every fragment of columns once for all its rows: two fragments of
-// rows halve what the tensor cores wait for, and heads of 128 elements leave
-// registers for one.
+// A warp reads a fragment of columns once for all its rows, so two fragments of rows
+// halve the reads of shared memory, which the products wait for. Heads of 128
+// elements leave registers for one.
 #pragma once
 #include "attention.h"
 #include "tensor.h"
@@ -53,7 +54,7 @@ template <typename Kind, i32 rows, i32 cols> DEVICE Words<rows, cols> words_of(c
     return w;
 }
 
-// multiply_row adds the products of one fragment of a right operand, of 16 columns,
+// multiply_fragments adds the products of a right operand's fragment, of 16 columns,
 // to the sums of all rows.
 template <typename Kind, i32 rows, i32 parts> DEVICE void multiply_fragments(float (*sum)[parts][4], i32 part, const u32 (*x)[4], const u32 y[4]) {
     UNROLLED for (i32 m = 0; m < rows; m++) {

@@ -17,14 +17,22 @@ const u32 group_align = 1024;
 // GroupTile is an operand's tile: with along_k 128 rows of 64 numbers along K,
 // else two times 64 rows, each one k, of 64. A row has 128 bytes.
 template <bool along_k> struct GroupTile {
-    static DEVICE_MEMBER void fetch(u32 to, const Source &s, i64 first, i64 k) {
-        const Chunks<8> tile = {to};
-        UNROLLED for (i32 i = 0; i < 4; i++) {
-            i32 q = thread_id() + i * 256, row = q / 8, chunk = q % 8;
-            if (along_k) fetch_chunk(tile.chunk(row, chunk), s, first + row, k + chunk * 8);
-            else fetch_chunk(tile.chunk(row, chunk), s, k + row % 64, first + row / 64 * 64 + chunk * 8);
+    // Column copies tiles one after the other along K.
+    struct Column {
+        Feed<8, along_k ? 128 : 64, 256> feed, second; // second is of the second half, of tiles across K
+
+        DEVICE_MEMBER Column(const Source &s, i32 first) : feed(s, along_k ? first : 0, along_k ? 0 : first), second(s, 0, first + 64) {}
+        DEVICE_MEMBER void fetch(u32 to) {
+            feed.fetch(to);
+            if (along_k) {
+                feed.right(group_depth);
+                return;
+            }
+            second.fetch(to + group_block * 2);
+            feed.down(group_depth);
+            second.down(group_depth);
         }
-    }
+    };
     // operand describes the tile's contents from the half on and from k on.
     static DEVICE_MEMBER u64 operand(u32 tile, i32 half, i32 k) {
         const u32 from = tile + half * group_block * 2;
@@ -46,26 +54,26 @@ template <typename Kind, bool trans_a, bool trans_b> DEVICE void multiply_group(
     bytes += -shared_address(bytes) & (group_align - 1);
     const u32 shelf = shared_address(bytes);
     Place p = place(a, group_tile, group_tile);
-    const Source left = {a.a.addr + p.a * 2, a.lda, trans_a ? a.k : a.m, trans_a ? a.m : a.k, true};
-    const Source right = {a.b.addr + p.b * 2, a.ldb, trans_b ? a.n : a.k, trans_b ? a.k : a.n, true};
-    auto tile_of = [&](i64 step) { return shelf + (u32)(step % group_stages) * 8 * group_block; };
-    auto fetch = [&](i64 step) {
-        const u32 to = tile_of(step);
-        if (step * group_depth < a.k) {
-            TileA::fetch(to, left, p.row, step * group_depth);
-            TileB::fetch(to + 4 * group_block, right, p.col, step * group_depth);
+    const i32 m = (i32)a.m, n = (i32)a.n, k = (i32)a.k, steps = (k + group_depth - 1) / group_depth;
+    typename TileA::Column left({a.a.addr + p.a * 2, a.lda, trans_a ? k : m, trans_a ? m : k, true}, (i32)p.row);
+    typename TileB::Column right({a.b.addr + p.b * 2, a.ldb, trans_b ? n : k, trans_b ? k : n, true}, (i32)p.col);
+    Ring<group_stages> used, filled;
+    auto fetch = [&](i32 step) {
+        const u32 to = shelf + filled.next() * 8 * group_block;
+        if (step < steps) {
+            left.fetch(to);
+            right.fetch(to + 4 * group_block);
         }
         copy_async_commit();
     };
     i32 warp = thread_id() / 32;
     float sum[64] = {};
-    ROLLED for (i64 step = 0; step < group_stages - 1; step++) fetch(step);
-    i64 steps = (a.k + group_depth - 1) / group_depth;
-    ROLLED for (i64 step = 0; step < steps; step++) {
+    ROLLED for (i32 step = 0; step < group_stages - 1; step++) fetch(step);
+    ROLLED for (i32 step = 0; step < steps; step++) {
         copy_async_wait<1>();
         shared_fence();
         barrier(); // the tile has arrived, and no thread reads the previous one
-        const u32 at = tile_of(step);
+        const u32 at = shelf + used.next() * 8 * group_block;
         group_begin(sum);
         UNROLLED for (i32 k = 0; k < group_depth; k += 16)
             Kind::template multiply<trans_a, !trans_b>(sum, TileA::operand(at, warp / 4, k), TileB::operand(at + 4 * group_block, 0, k));

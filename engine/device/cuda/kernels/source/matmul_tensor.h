@@ -16,14 +16,17 @@ template <bool along_k> struct TensorTile {
     static constexpr i32 chunks = along_k ? tensor_depth / 8 : tensor_tile / 8;
     Chunks<chunks> c;
 
-    static DEVICE_MEMBER void fetch(u32 to, const Source &s, i64 first, i64 k) {
-        const Chunks<chunks> tile = {to};
-        for (i32 i = 0; i < 2; i++) {
-            i32 q = thread_id() + i * 256, row = q / chunks, chunk = q % chunks;
-            if (along_k) fetch_chunk(tile.chunk(row, chunk), s, first + row, k + chunk * 8);
-            else fetch_chunk(tile.chunk(row, chunk), s, k + row, first + chunk * 8);
+    // Column copies tiles one after the other along K.
+    struct Column {
+        Feed<chunks, along_k ? tensor_tile : tensor_depth, 256> feed;
+
+        DEVICE_MEMBER Column(const Source &s, i32 first) : feed(s, along_k ? first : 0, along_k ? 0 : first) {}
+        DEVICE_MEMBER void fetch(u32 to) {
+            feed.fetch(to);
+            if (along_k) feed.right(tensor_depth);
+            else feed.down(tensor_depth);
         }
-    }
+    };
     DEVICE_MEMBER void left(u32 r[4], i32 row, i32 k) const {
         if (along_k) c.left(r, row, k / 8);
         else c.left_transposed(r, k, row / 8);
@@ -32,6 +35,12 @@ template <bool along_k> struct TensorTile {
         if (along_k) c.right(r, col, k / 8);
         else c.right_transposed(r, k, col / 8);
     }
+};
+
+// Ring counts from 0 to n − 1 again and again.
+template <i32 n> struct Ring {
+    i32 place = n - 1;
+    DEVICE_MEMBER i32 next() { return place = place == n - 1 ? 0 : place + 1; }
 };
 
 // finish_fragment stores 16 × 8 sums.
@@ -47,25 +56,26 @@ template <typename Kind, bool trans_a, bool trans_b> DEVICE void multiply_tensor
     const u32 shelf = shared_address(bytes);
     Place p = place(a, tensor_tile, tensor_tile);
     u64 addr_a = a.a.addr + p.a * 2, addr_b = a.b.addr + p.b * 2;
-    const Source left = {addr_a, a.lda, trans_a ? a.k : a.m, trans_a ? a.m : a.k, aligned_rows(addr_a, a.lda)};
-    const Source right = {addr_b, a.ldb, trans_b ? a.n : a.k, trans_b ? a.k : a.n, aligned_rows(addr_b, a.ldb)};
-    auto fetch = [&](i64 step) {
-        const u32 to = shelf + step % tensor_stages * 4 * tensor_numbers;
-        if (step * tensor_depth < a.k) {
-            TileA::fetch(to, left, p.row, step * tensor_depth);
-            TileB::fetch(to + 2 * tensor_numbers, right, p.col, step * tensor_depth);
+    const i32 m = (i32)a.m, n = (i32)a.n, k = (i32)a.k, steps = (k + tensor_depth - 1) / tensor_depth;
+    typename TileA::Column left({addr_a, a.lda, trans_a ? k : m, trans_a ? m : k, aligned_rows(addr_a, a.lda)}, (i32)p.row);
+    typename TileB::Column right({addr_b, a.ldb, trans_b ? n : k, trans_b ? k : n, aligned_rows(addr_b, a.ldb)}, (i32)p.col);
+    Ring<tensor_stages> used, filled;
+    auto fetch = [&](i32 step) {
+        const u32 to = shelf + filled.next() * 4 * tensor_numbers;
+        if (step < steps) {
+            left.fetch(to);
+            right.fetch(to + 2 * tensor_numbers);
         }
         copy_async_commit();
     };
     i32 warp = thread_id() / 32, row = warp / 4 * 64, col = warp % 4 * 32;
     float sum[4][4][4] = {};
-    ROLLED for (i64 step = 0; step < tensor_stages - 1; step++) fetch(step);
-    i64 steps = (a.k + tensor_depth - 1) / tensor_depth;
-    ROLLED for (i64 step = 0; step < steps; step++) {
+    ROLLED for (i32 step = 0; step < tensor_stages - 1; step++) fetch(step);
+    ROLLED for (i32 step = 0; step < steps; step++) {
         copy_async_wait<1>();
         barrier(); // the tile has arrived, and no thread reads the previous one
         fetch(step + tensor_stages - 1);
-        const u32 at = shelf + step % tensor_stages * 4 * tensor_numbers;
+        const u32 at = shelf + used.next() * 4 * tensor_numbers;
         const TileA tile_a = {{at}};
         const TileB tile_b = {{at + 2 * tensor_numbers}};
         UNROLLED for (i32 k = 0; k < tensor_depth; k += 16) {

@@ -69,16 +69,6 @@ DEVICE FragmentFour four_of(const float c[4]) {
     return {lane / 4 + odd * 8, lane % 4 / 2 * 4, {odd ? x : c[0], odd ? y : c[1], odd ? c[2] : x, odd ? c[3] : y}};
 }
 
-// Source is the matrix that the rows of a tile come from.
-struct Source {
-    u64 addr;       // of the matrix
-    i64 stride;     // elements from one row to the next
-    i64 rows, cols; // of the matrix; what lies beyond is 0
-    bool aligned;   // rows begin at multiples of 16 bytes
-};
-
-DEVICE bool aligned_rows(u64 addr, i64 stride) { return addr % 16 == 0 && stride % 8 == 0; }
-
 // copy_words copies n ≤ 8 numbers and makes the rest of the chunk 0. It reads
 // whole words, even if they begin before the numbers or end behind them: the
 // memory of an array comes in larger units.
@@ -86,18 +76,64 @@ OUTLINE void copy_words(u32 to, const u16 *from, i32 n) {
     bool odd = (u64)from % 4 != 0;
     const u32 *words = (const u32 *)((u64)from & ~3ULL);
     u32 word[5];
-    for (i32 i = 0; i < 5; i++) word[i] = 2 * i < n + odd ? words[i] : 0;
+    for (i32 i = 0; i < 5; i++) word[i] = n > 0 && 2 * i < n + odd ? words[i] : 0;
     for (i32 i = 0; i < 4; i++) {
         u32 w = odd ? word[i] >> 16 | word[i + 1] << 16 : word[i];
         store_shared(to + 4 * i, 2 * i + 1 < n ? w : 2 * i < n ? w & 0xffff : 0);
     }
 }
 
-// fetch_chunk starts the copy of eight numbers of a row.
-DEVICE void fetch_chunk(u32 to, const Source &s, i64 row, i64 col) {
-    i64 left = row < s.rows ? s.cols - col : 0;
-    i32 n = (i32)(left < 0 ? 0 : left > 8 ? 8 : left);
-    const u16 *from = (const u16 *)s.addr + (n > 0 ? row * s.stride + col : 0);
-    if (s.aligned) copy_async(to, from, n * 2);
-    else copy_words(to, from, n);
-}
+// Source is the matrix that the rows of tiles come from.
+struct Source {
+    u64 addr;       // of the matrix
+    i64 stride;     // elements from one row to the next
+    i32 rows, cols; // of the matrix; what lies beyond is 0
+    bool aligned;   // rows begin at multiples of 16 bytes
+};
+
+DEVICE bool aligned_rows(u64 addr, i64 stride) { return addr % 16 == 0 && stride % 8 == 0; }
+
+// Feed copies tiles of rows rows to shared memory, one after the other. A thread
+// copies the same chunks of each, and keeps the place of its first one.
+template <i32 chunks, i32 rows, i32 threads> struct Feed {
+    static constexpr i32 abreast = threads / chunks; // rows that the block copies at a time
+    static_assert(abreast % 8 == 0 && rows % abreast == 0, "a thread's chunks lie alike in all rows");
+    const u16 *at;
+    i64 step;  // elements to the thread's next row
+    i32 place; // in the tile, in bytes
+    i32 rows_left, cols_left;
+    bool aligned;
+
+    DEVICE_MEMBER Feed(const Source &s, i32 row, i32 col) {
+        const i32 r = thread_id() / chunks, c = thread_id() % chunks;
+        const Chunks<chunks> tile = {0};
+        at = (const u16 *)s.addr + (row + r) * s.stride + col + c * 8;
+        step = abreast * s.stride;
+        place = tile.chunk(r, c);
+        rows_left = s.rows - row - r;
+        cols_left = s.cols - col - c * 8;
+        aligned = s.aligned;
+    }
+
+    // fetch starts the copy of the tile to a shared address.
+    DEVICE_MEMBER void fetch(u32 to) const {
+        const i32 numbers = cols_left < 0 ? 0 : cols_left > 8 ? 8 : cols_left;
+        const u16 *from = at;
+        if (aligned) {
+            UNROLLED for (i32 i = 0; i < rows; i += abreast, from += step) copy_async(to + place + i * chunks * 16, from, i < rows_left ? numbers * 2 : 0);
+            return;
+        }
+        SELDOM;
+        ROLLED for (i32 i = 0; i < rows; i += abreast, from += step) copy_words(to + place + i * chunks * 16, from, i < rows_left ? numbers : 0);
+    }
+
+    // right and down go on to a tile that is so many columns or rows away.
+    DEVICE_MEMBER void right(i32 cols) {
+        at += cols;
+        cols_left -= cols;
+    }
+    DEVICE_MEMBER void down(i32 n) {
+        at += n / abreast * step;
+        rows_left -= n;
+    }
+};
