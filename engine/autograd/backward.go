@@ -53,7 +53,11 @@ func (b *back) reuse(i, n int, f func(dx *tensor.Tensor)) {
 	s := &b.node.saved[n]
 	if !b.wants(i) || s.away != nil || s.data.Device() != b.device || s.data.Storage().Handles() > 1 ||
 		s.data.DType() != b.node.in[i].like.DType() {
-		b.each(i, f)
+		if b.wants(i) {
+			dx := b.padGrad(i)
+			f(dx)
+			b.give(i, dx)
+		}
 		return
 	}
 	dx := b.hold(b.saved(n).Retain())

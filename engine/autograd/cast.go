@@ -28,12 +28,13 @@ type cast struct {
 	data    *tensor.Tensor
 	source  *tensor.Storage
 	version int
+	pad     int // the variable's
 }
 
 // current reports whether the variable is as it was when it was converted.
 func (c *cast) current(key castKey) bool {
 	now := key.variable.Data().Storage()
-	return c.source == now && c.version == now.Version()
+	return c.source == now && c.version == now.Version() && c.pad == key.variable.pad
 }
 
 // SetCaster changes what decides about types, nil for nothing, and returns the
@@ -105,7 +106,7 @@ func (t *Tape) Renew(v *Variable) (copied *tensor.Tensor) {
 // Casts returns the bytes of the converted weights that the tape keeps.
 func (t *Tape) Casts() (bytes int64) {
 	for _, c := range t.casts {
-		bytes += c.data.Bytes()
+		bytes += c.data.Storage().Bytes()
 	}
 	return bytes
 }
@@ -184,9 +185,9 @@ func (t *Tape) castOf(key castKey) *tensor.Tensor {
 		delete(t.casts, key)
 	}
 	d := key.variable.Data().Device().Passing()
-	data := tensor.New(d, key.variable.Data().Shape(), key.dtype,
+	data := newPadded(d, key.variable.Data().Shape(), key.variable.padded(), key.dtype,
 		tensor.Tag{Category: trace.Workspace, Layer: source.Label().Layer, Role: castRole})
-	t.casts[key] = &cast{data: data, source: source, version: source.Version()}
+	t.casts[key] = &cast{data: data, source: source, version: source.Version(), pad: key.variable.pad}
 	d.Backend().Cast(data.Array(), key.variable.Data().Array())
 	return data
 }

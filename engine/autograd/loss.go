@@ -38,7 +38,7 @@ func (t *Tape) CrossEntropyInSteps(logits, targets *Value) *Value {
 		logits = t.Cast(logits, device.Float32)
 		defer t.Done(logits)
 	}
-	c := t.beginEntropy(logits, targets)
+	c := t.beginEntropy(t.Contiguous(logits), targets)
 	defer c.end()
 	loss, shape := c.forward(), c.shape
 	c.in[0] = t.logSoftmax(c.in[0], c.lse)
@@ -90,8 +90,13 @@ func (t *Tape) beginEntropy(logits, targets *Value) *entropyCall {
 		panic(fmt.Sprintf("autograd: cross_entropy of %v with targets %v", logits, targets))
 	}
 	c := &entropyCall{call: t.begin("cross_entropy", logits, targets), wide: statistics(logits.DType())}
-	c.contiguous(0, 1)
+	c.contiguous(1)
 	c.shape = device.CrossEntropy{Rows: lead.Size(), Classes: logits.Shape().Last(), IgnoreIndex: IgnoreIndex}
+	if c.in[0].pad > 0 && !c.in[0].data.Contiguous() {
+		c.shape.Stride = c.in[0].pad
+	} else {
+		c.contiguous(0)
+	}
 	return c
 }
 
@@ -102,7 +107,7 @@ func (c *entropyCall) forward() (loss *tensor.Tensor) {
 	c.count = c.result(nil, c.wide, "targets counted")
 	c.run(func() {
 		e := c.shape
-		e.Logits, e.Targets, e.LSE = c.in[0].data.Array(), c.in[1].data.Array(), c.lse.Array()
+		e.Logits, e.Targets, e.LSE = c.rows(&e, c.in[0].data), c.in[1].data.Array(), c.lse.Array()
 		e.Count, e.Loss = c.count.Array(), loss.Array()
 		c.backend().CrossEntropy(e)
 	})
@@ -111,7 +116,15 @@ func (c *entropyCall) forward() (loss *tensor.Tensor) {
 
 // entropy sets dx to the gradient of the logits.
 func (b *back) entropy(dx *tensor.Tensor, e device.CrossEntropy, logits, targets *tensor.Tensor, lse device.Array, count *tensor.Tensor) {
-	e.Logits, e.Targets, e.LSE, e.Count = logits.Array(), targets.Array(), lse, count.Array()
+	e.Logits, e.Targets, e.LSE, e.Count = b.rows(&e, logits), targets.Array(), lse, count.Array()
 	e.Loss = b.dy.Array() // not read, but a device looks at its type
-	b.backend().CrossEntropyBackward(dx.Array(), e, b.dy.Array())
+	b.backend().CrossEntropyBackward(b.rows(&e, dx), e, b.dy.Array())
+}
+
+// rows are the elements of logits or of their gradient, with those between rows.
+func (t *Tape) rows(e *device.CrossEntropy, x *tensor.Tensor) device.Array {
+	if e.Stride == 0 {
+		return x.Array()
+	}
+	return t.hold(x.Whole()).Array()
 }

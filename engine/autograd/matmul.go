@@ -83,15 +83,24 @@ func (t *Tape) Linear(x, w, bias *Value) *Value {
 	c.contiguous(0, 1)
 	x, w = c.in[0], c.in[1]
 	p := linearOf(x.Shape(), c.in)
+	n, weights := p.N, w.data
+	if bias == nil {
+		weights = c.wholeWeights(w.data)
+		p.N = weights.Shape()[0]
+	}
 	y := c.out(slices.Concat(x.Shape()[:len(x.Shape())-1], tensor.Shape{p.N}), w.DType())
 	c.run(func() {
-		m := p.with(y, x.data, w.data)
+		m := p.with(y, x.data, weights)
 		if bias != nil {
 			m.Bias = c.in[2].data.Array()
 		}
 		t.backend().MatMul(m.Plan())
 	})
-	return c.value(y, []*tensor.Tensor{x.data, w.data}, func(b *back) { b.linear(p) })
+	v := c.value(c.narrowed(y, n), []*tensor.Tensor{x.data, w.data}, func(b *back) { b.linear(p, n) })
+	if p.N != n {
+		v.padTo(p.N)
+	}
+	return v
 }
 
 func linearOf(x tensor.Shape, in []*Value) product {
@@ -105,15 +114,28 @@ func linearOf(x tensor.Shape, in []*Value) product {
 	return product{M: rowsOf(x), K: w[1], N: w[0], TransB: true}
 }
 
-// linear is dx = dy·w, dw = dyᵀ·x and db = Σrows dy.
-func (b *back) linear(p product) {
-	k := b.backend()
+// linear is dx = dy·w, dw = dyᵀ·x and db = Σrows dy, of n columns and of those that
+// are padding if dy has them.
+func (b *back) linear(p product, n int) {
+	k, dy := b.backend(), b.dy
+	padded := !dy.Contiguous()
+	if padded {
+		dy = b.hold(dy.Whole())
+	} else {
+		p.N = n
+	}
 	b.each(0, func(dx *tensor.Tensor) {
-		k.MatMul(product{M: p.M, N: p.K, K: p.N}.with(dx, b.dy, b.saved(1)).Plan())
+		w := b.saved(1)
+		if padded {
+			w = b.wholeWeights(w)
+		}
+		k.MatMul(product{M: p.M, N: p.K, K: p.N}.with(dx, dy, w).Plan())
 	})
-	b.each(1, func(dw *tensor.Tensor) {
-		k.MatMul(product{M: p.N, N: p.K, K: p.M, TransA: true}.with(dw, b.dy, b.saved(0)).Plan())
-	})
+	if b.wants(1) {
+		dw := b.padRows(1, p.N)
+		k.MatMul(product{M: p.N, N: p.K, K: p.M, TransA: true}.with(b.hold(dw.Whole()), dy, b.saved(0)).Plan())
+		b.give(1, dw)
+	}
 	if len(b.node.in) == 3 {
 		b.each(2, func(db *tensor.Tensor) {
 			k.Reduce(device.Sum, db.Array(), b.dy.Array(), 1, p.M, p.N)

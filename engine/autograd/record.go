@@ -47,6 +47,7 @@ type slot struct {
 	like     *tensor.Tensor // shape and type, never read: it may have been released
 	grad     *tensor.Tensor
 	low      *tensor.Tensor // grad in a lower type, for the sum that takes it on; nil when there is none
+	pad      int            // as the value's
 	variable *Variable      // for leaves
 	uses     int            // of a leaf, by operations whose rules have not run
 	done     bool           // the operation that made the value was differentiated
@@ -137,6 +138,11 @@ func (s *slot) add(t *Tape, g *tensor.Tensor) {
 		return
 	}
 	s.setLow(nil)
+	g = t.dense(g)
+	if sum := t.dense(s.grad); sum != s.grad {
+		s.grad.Release()
+		s.grad = sum.Retain()
+	}
 	sum := s.grad
 	if sum.Storage().Handles() > 1 {
 		sum = tensor.New(t.device, s.like.Shape(), s.like.DType(),
@@ -147,6 +153,14 @@ func (s *slot) add(t *Tape, g *tensor.Tensor) {
 		s.grad.Release()
 		s.grad = sum
 	}
+}
+
+// dense returns g, or for the operation under way a contiguous copy of what is not.
+func (t *Tape) dense(g *tensor.Tensor) *tensor.Tensor {
+	if g.Contiguous() {
+		return g
+	}
+	return t.hold(tensor.Contiguous(g, tensor.Tag{Category: trace.BackwardTemporary, Layer: t.layer, Role: "grad sum"}))
 }
 
 // save takes handles on what a rule will read, or sends it to the host, and says

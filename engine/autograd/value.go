@@ -16,6 +16,7 @@ type Value struct {
 	variable *Variable // the leaf that this is the value of
 	base     *Value    // what this is a view of
 	views    int       // views that were made of this, or of what it is a view of
+	pad      int       // the columns of its rows with padding, 0 without
 	waits    *Tape     // that has still to compute it
 }
 

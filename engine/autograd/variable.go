@@ -2,6 +2,7 @@ package autograd
 
 import (
 	"fmt"
+	"slices"
 
 	"memtop/engine/tensor"
 	"memtop/snapshots/trace"
@@ -15,6 +16,7 @@ type Variable struct {
 	grad   *tensor.Tensor
 	frozen bool
 	keeper *tensor.Device // see KeepGrad
+	pad    int            // see PadCasts
 	hooks  []func(*Variable)
 }
 
@@ -84,6 +86,20 @@ func (v *Variable) Move(d *tensor.Device) {
 // goes there when a backward pass has completed it, and parts add up there. nil
 // is where it is computed. There must be no gradient.
 func (v *Variable) KeepGrad(d *tensor.Device) { v.keeper = d }
+
+// PadCasts has the variable, a matrix, converted into a matrix whose rows are a
+// multiple of n, those beyond the variable's 0: products are computed faster by
+// round sizes. 0 is for no more rows. It holds from the next conversion on.
+func (v *Variable) PadCasts(n int) { v.pad = n }
+
+// padded is the shape that it is converted into.
+func (v *Variable) padded() tensor.Shape {
+	shape := slices.Clone(v.Data().Shape())
+	if v.pad > 0 {
+		shape[0] = (shape[0] + v.pad - 1) / v.pad * v.pad
+	}
+	return shape
+}
 
 // SetData replaces the tensor by another one, whose handle it takes over, and
 // releases the old one and the gradient. It is how a whole model changes its

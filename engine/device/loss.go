@@ -1,5 +1,7 @@
 package device
 
+import "fmt"
+
 // CrossEntropy describes the loss of Rows predictions among Classes classes.
 //
 // Logits are [Rows, Classes]; Targets [Rows], Int32 or Int64, each a class or
@@ -10,11 +12,27 @@ package device
 type CrossEntropy struct {
 	Rows, Classes int
 	IgnoreIndex   int64
-	Logits        Array
-	Targets       Array
-	LSE           Array // log Σ e^logit of every row
-	Loss          Array
-	Count         Array // rows that are not ignored
+	// Stride is how many elements there are from one row of logits to the next, 0
+	// for Classes. What lies between rows counts for nothing; gradients have the same
+	// stride, and 0 there.
+	Stride  int
+	Logits  Array
+	Targets Array
+	LSE     Array // log Σ e^logit of every row
+	Loss    Array
+	Count   Array // rows that are not ignored
+}
+
+// RowStride returns the elements from one row to the next. It panics when rows
+// overlap.
+func (c *CrossEntropy) RowStride() int {
+	if c.Stride == 0 {
+		return c.Classes
+	}
+	if c.Stride < c.Classes {
+		panic(fmt.Sprintf("device: cross entropy: rows of %d classes, %d apart", c.Classes, c.Stride))
+	}
+	return c.Stride
 }
 
 // Losses turns predictions into one number.
@@ -23,9 +41,9 @@ type Losses interface {
 	// the target: 0/0 = NaN when every row is ignored, as PyTorch's is. A
 	// target that is no class and not IgnoreIndex is a failure of the queue.
 	CrossEntropy(c CrossEntropy)
-	// CrossEntropyBackward sets dlogits, [Rows, Classes], to
+	// CrossEntropyBackward sets dlogits, which lie as Logits do, to
 	// (e^(logit−lse) − [class is the target]) · dloss / Count, and 0 in ignored
-	// rows. dloss is one element. dlogits may be Logits.
+	// rows and between rows. dloss is one element. dlogits may be Logits.
 	CrossEntropyBackward(dlogits Array, c CrossEntropy, dloss Array)
 }
 

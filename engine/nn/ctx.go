@@ -16,7 +16,32 @@ type Options struct {
 	Attention  Attention // which implementation; the zero value picks
 	InPlace    bool      // activations overwrite what they are given where they may
 	LossMemory LossMemory
+	PadVocab   bool     // autocast converts the weights of a head into a matrix of round size
 	Residual   Residual // of what type the sum is that goes through blocks
+}
+
+// vocabRound is what the rows of padded heads are a multiple of: the widest tile of a
+// product has so many columns.
+const vocabRound = 64
+
+// vocabMultiple returns what the rows of a head that autocast converts are a multiple
+// of, 0 for any number. The loss in PyTorch's memory needs them side by side.
+func (c *Ctx) vocabMultiple() int {
+	if c.PadVocab && c.LossMemory == LeanLoss {
+		return vocabRound
+	}
+	return 0
+}
+
+// HasVocab reports whether a model has a head that can be padded.
+func HasVocab(m Module) bool {
+	found := false
+	Walk(m, func(_ string, m Module) {
+		if l, ok := m.(*Linear); ok {
+			found = found || l.Classes
+		}
+	})
+	return found
 }
 
 // Ctx is what modules compute with: a tape, options, hooks, and the table of

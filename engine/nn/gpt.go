@@ -51,7 +51,7 @@ func NewGPT(b Builder, g GPTConfig) *GPT {
 	}
 	m.Blocks = NewBlocks(blocks...)
 	m.Norm = NewLayerNorm(b.In("ln_f"), g.Dim).For("linear")
-	m.Head = &Linear{Weight: m.Tokens.Weight}
+	m.Head = &Linear{Weight: m.Tokens.Weight, Classes: true}
 	return m
 }
 

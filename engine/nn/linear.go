@@ -7,6 +7,9 @@ type Linear struct {
 	leaf
 	Weight *Param // [Out, In]
 	Bias   *Param // [Out], or nil
+	// Classes says that the outputs are scores of classes, of which there may be an
+	// odd number: see Options.PadVocab.
+	Classes bool
 }
 
 // NewLinear makes a Linear as PyTorch initialises it: weight and bias evenly
@@ -34,6 +37,9 @@ func (l *Linear) Params() []*Param { return present(l.Weight, l.Bias) }
 
 // Forward takes [..., In] and returns [..., Out].
 func (l *Linear) Forward(c *Ctx, in ...*autograd.Value) *autograd.Value {
+	if l.Classes {
+		l.Weight.PadCasts(c.vocabMultiple())
+	}
 	return c.Linear(one(l, in), l.Weight.Value(), valueOf(l.Bias))
 }
 

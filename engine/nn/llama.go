@@ -45,6 +45,7 @@ func NewLlama(b Builder, l LlamaConfig) *Llama {
 	m.Blocks = NewBlocks(blocks...)
 	m.Norm = NewRMSNorm(b.In("norm"), l.Dim).For("linear")
 	m.Head = NewLinearNormal(b.In("lm_head"), l.Dim, l.Vocab, false, llamaStd)
+	m.Head.Classes = true
 	return m
 }
 

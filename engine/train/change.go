@@ -61,6 +61,8 @@ func (t *Trainer) has(key string) bool {
 	case lossKey:
 		_, square := t.config.Loss.(*nn.MSE)
 		return !square
+	case vocabKey:
+		return nn.HasVocab(t.config.Model)
 	case residualKey:
 		return nn.HasResidual(t.config.Model)
 	}

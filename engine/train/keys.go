@@ -107,24 +107,9 @@ var memoryKeys = []setting{
 			return err
 		},
 	},
-	{
-		"in_place", "activations overwrite what they are given, where that is safe",
-		[]string{"off", "on"},
-		false,
-		func(s *Settings) string {
-			if s.InPlace {
-				return "on"
-			}
-			return "off"
-		},
-		func(s *Settings, v string) error {
-			if v != "on" && v != "off" {
-				return fmt.Errorf("in_place %q: want on or off", v)
-			}
-			s.InPlace = v == "on"
-			return nil
-		},
-	},
+	switchKey("in_place", "activations overwrite what they are given, where that is safe", func(s *Settings) *bool { return &s.InPlace }),
+	switchKey(vocabKey, "with autocast the head computes with a multiple of 64 classes, those added masked: faster on a GPU",
+		func(s *Settings) *bool { return &s.PadVocab }),
 	{
 		"accumulate", "in how many equal parts a batch runs", nil, true,
 		func(s *Settings) string { return strconv.Itoa(s.Accumulate) },
@@ -192,6 +177,31 @@ const lossKey = "loss"
 
 // residualKey is the setting that only models have whose blocks add to one sum.
 const residualKey = "residual"
+
+// vocabKey is the setting that only models with a head for a vocabulary have.
+const vocabKey = "pad_vocab"
+
+// switchKey is a setting that is on or off.
+func switchKey(key, about string, of func(s *Settings) *bool) setting {
+	return setting{
+		key, about,
+		[]string{"off", "on"},
+		false,
+		func(s *Settings) string {
+			if *of(s) {
+				return "on"
+			}
+			return "off"
+		},
+		func(s *Settings, v string) error {
+			if v != "on" && v != "off" {
+				return fmt.Errorf("%s %q: want on or off", key, v)
+			}
+			*of(s) = v == "on"
+			return nil
+		},
+	}
+}
 
 // setOptimizer changes the optimizer, and the learning rate with it when that is
 // still the old optimizer's default.

@@ -248,6 +248,7 @@ func (t *Trainer) apply(s *Settings, step int64) {
 	t.current = *s
 	t.ctx.Options = nn.Options{
 		Training: true, Checkpoint: s.Checkpoint, Attention: s.Attention, InPlace: s.InPlace, LossMemory: s.LossMemory, Residual: s.Residual,
+		PadVocab: s.PadVocab,
 	}
 	t.ctx.SetCaster(s.AMP.Caster())
 }

@@ -31,6 +31,9 @@ func (s *session) products() string {
 	return s.multiplier
 }
 
+// onGPU reports whether the device is one whose products like round sizes.
+func (s *session) onGPU() bool { return strings.HasPrefix(s.machine.Name(), "cuda") }
+
 // Reach is what a program reaches beside this process and its processor. A program
 // that was built without some of it has nil there.
 type Reach struct {

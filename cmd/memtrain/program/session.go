@@ -188,6 +188,7 @@ func (s *session) openData() (err error) {
 // readSettings finds the settings of the first step.
 func (s *session) readSettings() (err error) {
 	settings := train.DefaultSettings()
+	settings.PadVocab = s.onGPU()
 	settings.Schedule = optim.Schedule{Total: int(s.steps)}
 	if s.saved != nil {
 		if settings, err = s.saved.Settings(int(s.steps)); err != nil {

@@ -8,6 +8,7 @@ import (
 
 type entropyJob struct {
 	rows, classes        int
+	stride               int // from one row of logits, or of dlogits, to the next
 	ignore               int64
 	logits, targets, lse view
 	dlogits              view // the gradient is wanted when present
@@ -31,7 +32,7 @@ func (b *Backend) CrossEntropy(c device.CrossEntropy) {
 			continue
 		}
 		counted++
-		total += j.lse.number(row) - j.logits.number(row*c.Classes+int(target))
+		total += j.lse.number(row) - j.logits.number(row*j.stride+int(target))
 	}
 	b.view("cross entropy", "loss", c.Loss, 1).setNumber(0, total/counted)
 	b.view("cross entropy", "count", c.Count, 1).setNumber(0, counted)
@@ -43,7 +44,7 @@ func (b *Backend) CrossEntropyBackward(dlogits device.Array, c device.CrossEntro
 	j := &b.jobs.entropy
 	*j = b.entropyViews(name, c)
 	device.CheckFloat(name, dlogits.DType)
-	j.dlogits = b.view(name, "dlogits", dlogits, c.Rows*c.Classes)
+	j.dlogits = b.view(name, "dlogits", dlogits, c.Rows*j.stride)
 	count := b.view(name, "count", c.Count, 1).number(0)
 	j.factor = b.view(name, "dloss", dloss, 1).number(0) / count
 	b.pool.run(j, rowParts(c.Rows, c.Classes))
@@ -59,8 +60,8 @@ func (b *Backend) entropyViews(name string, c device.CrossEntropy) entropyJob {
 		}
 	}
 	return entropyJob{
-		rows: c.Rows, classes: c.Classes, ignore: c.IgnoreIndex,
-		logits: b.view(name, "logits", c.Logits, c.Rows*c.Classes), targets: b.view(name, "targets", c.Targets, c.Rows),
+		rows: c.Rows, classes: c.Classes, stride: c.RowStride(), ignore: c.IgnoreIndex,
+		logits: b.view(name, "logits", c.Logits, c.Rows*c.RowStride()), targets: b.view(name, "targets", c.Targets, c.Rows),
 		lse: b.view(name, "lse", c.LSE, c.Rows), wide: wide,
 	}
 }
@@ -75,7 +76,7 @@ func (j *entropyJob) run(w *worker, part int) {
 
 func entropyPart[T float](w *worker, j *entropyJob, part int) {
 	eachRow(part, j.rows, j.classes, func(row int) {
-		at := row * j.classes
+		at := row * j.stride
 		x := load[T](w, slotA, j.logits, at, j.classes)
 		if j.dlogits.absent() {
 			top := maximum(x)
@@ -86,6 +87,11 @@ func entropyPart[T float](w *worker, j *entropyJob, part int) {
 		dx := room[T](w, slotB, j.dlogits, at, j.classes)
 		entropyGradRow(dx, x, slice[T](j.lse, row, 1)[0], j.targets.index(row), j.ignore, T(j.factor))
 		store(j.dlogits, at, dx)
+		if between := j.stride - j.classes; between > 0 {
+			zeros := room[T](w, slotB, j.dlogits, at+j.classes, between)
+			clear(zeros)
+			store(j.dlogits, at+j.classes, zeros)
+		}
 	})
 }
 

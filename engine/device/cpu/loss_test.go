@@ -56,6 +56,40 @@ func TestCrossEntropyAndItsGradient(t *testing.T) {
 	}
 }
 
+// What lies between rows counts for nothing, and its gradient is 0.
+func TestCrossEntropyOfRowsThatLieApart(t *testing.T) {
+	for _, kind := range floats {
+		r := newRig(t, 2)
+		targets, classes, stride := []int{4, -100, 0, 2}, 5, 8
+		near, apart := newEntropy(r, kind, device.Int32, targets, classes), newEntropy(r, kind, device.Int32, targets, classes)
+		apart.Stride, apart.Logits = stride, r.array(kind, len(targets)*stride)
+		r.Fill(apart.Logits, math.NaN())
+		for i := range targets {
+			r.Cast(apart.Logits.Slice(i*stride, classes), near.Logits.Slice(i*classes, classes))
+		}
+		gradients := [2]device.Array{r.array(kind, near.Logits.Len), apart.Logits}
+		for i, c := range []device.CrossEntropy{near, apart} {
+			r.CrossEntropy(c)
+			one := r.array(c.Loss.DType, 1)
+			r.Fill(one, 1)
+			r.CrossEntropyBackward(gradients[i], c, one)
+		}
+		if a, b := r.get(near.Loss)[0], r.get(apart.Loss)[0]; a != b {
+			t.Errorf("%v: loss %v, of rows apart %v", kind, a, b)
+		}
+		want, got := r.get(gradients[0]), r.get(gradients[1])
+		for i, g := range got {
+			w := 0.0
+			if i%stride < classes {
+				w = want[i/stride*classes+i%stride]
+			}
+			if g != w {
+				t.Errorf("%v: gradient %v at place %d of rows %d apart, want %v", kind, g, i, stride, w)
+			}
+		}
+	}
+}
+
 func checkEntropy(t *testing.T, r *rig, kind, index device.DType, targets []int, classes int) {
 	t.Helper()
 	c := newEntropy(r, kind, index, targets, classes)

@@ -8,7 +8,7 @@ import (
 
 type entropyArgs struct {
 	Logits, Targets, LSE, Loss, Count, DLogits, DLoss device.Array
-	Rows, Classes, Ignored                            int64
+	Rows, Classes, Stride, Ignored                    int64
 	Failure                                           uint64
 }
 
@@ -26,7 +26,7 @@ func (c *Compute) CrossEntropyBackward(dlogits device.Array, x device.CrossEntro
 	const name = "cross entropy backward"
 	a, wide := c.newEntropy(name, x)
 	device.CheckFloat(name, dlogits.DType, dloss.DType)
-	device.CheckLen(name, "dlogits", dlogits, x.Rows*x.Classes)
+	device.CheckLen(name, "dlogits", dlogits, x.Rows*x.RowStride())
 	device.CheckLen(name, "dloss", dloss, 1)
 	a.DLogits, a.DLoss = dlogits, dloss
 	if x.Classes > 0 {
@@ -43,12 +43,12 @@ func (c *Compute) newEntropy(name string, x device.CrossEntropy) (a entropyArgs,
 			panic(fmt.Sprintf("kernels: %s: loss, lse or count of %v for logits of %v", name, scalar.DType, x.Logits.DType))
 		}
 	}
-	device.CheckLen(name, "logits", x.Logits, x.Rows*x.Classes)
+	device.CheckLen(name, "logits", x.Logits, x.Rows*x.RowStride())
 	device.CheckLen(name, "targets", x.Targets, x.Rows)
 	device.CheckLen(name, "lse", x.LSE, x.Rows)
 	device.CheckLen(name, "count", x.Count, 1)
 	return entropyArgs{
 		Logits: x.Logits, Targets: x.Targets, LSE: x.LSE, Loss: x.Loss, Count: x.Count, Rows: int64(x.Rows),
-		Classes: int64(x.Classes), Ignored: x.IgnoreIndex, Failure: c.failure,
+		Classes: int64(x.Classes), Stride: int64(x.RowStride()), Ignored: x.IgnoreIndex, Failure: c.failure,
 	}, wide
 }

@@ -81,10 +81,10 @@ func TestCrossEntropy(t *testing.T) {
 	r := newRig(t)
 	for _, kind := range floats {
 		for _, index := range []device.DType{device.Int32, device.Int64} {
-			for _, size := range [][2]int{{1, 2}, {9, 33}, {300, 65}, {5, 5003}} {
+			for _, size := range [][3]int{{1, 2, 2}, {9, 33, 33}, {300, 65, 65}, {5, 5003, 5003}, {9, 33, 64}, {3, 5003, 5056}, {1, 1, 7}} {
 				t.Run(fmt.Sprintf("%v, %v, %v", kind, index, size), func(t *testing.T) {
 					r.seed(t.Name())
-					rows, classes := size[0], size[1]
+					rows, classes, stride := size[0], size[1], size[2]
 					statistic := map[bool]device.DType{true: device.Float64}[kind == device.Float64]
 					targets := make([]float64, rows)
 					for i := range targets {
@@ -94,15 +94,18 @@ func TestCrossEntropy(t *testing.T) {
 						targets[rows/2] = -100
 					}
 					c := device.CrossEntropy{
-						Rows: rows, Classes: classes, IgnoreIndex: -100, Logits: r.normals(kind, rows*classes), Targets: r.put(index, targets...),
+						Rows: rows, Classes: classes, Stride: stride, IgnoreIndex: -100, Logits: r.normals(kind, rows*stride), Targets: r.put(index, targets...),
 					}
 					r.cpu.Scale(c.Logits, c.Logits, 5)
+					for i := range rows {
+						r.cpu.Fill(c.Logits.Slice(i*stride+classes, stride-classes), math.NaN())
+					}
 					dloss := r.put(statistic, 0.7)
 					r.agree(t, 8, func(on computer) {
 						c := c
 						c.LSE, c.Loss, c.Count = r.output(statistic, rows), r.output(statistic, 1), r.output(statistic, 1)
 						on.CrossEntropy(c)
-						on.CrossEntropyBackward(r.output(kind, rows*classes), c, dloss)
+						on.CrossEntropyBackward(r.output(kind, rows*stride), c, dloss)
 						c.Logits = r.changed(c.Logits)
 						on.CrossEntropyBackward(c.Logits, c, dloss)
 					})

@@ -80,12 +80,12 @@ KERNEL(softmax_backward_wide, SoftmaxArgs, 256) { softmax_backward<double>(a); }
 
 struct EntropyArgs {
     Array logits, targets, lse, loss, count, dlogits, dloss;
-    i64 rows, classes, ignored;
+    i64 rows, classes, stride, ignored; // stride of the rows of logits and dlogits
     u64 failure;
 };
 
 template <typename T> DEVICE void entropy(const EntropyArgs &a) {
-    Total<T> total = row_total<T>(a.logits, (i64)block_x() * a.classes, a.classes, 1);
+    Total<T> total = row_total<T>(a.logits, (i64)block_x() * a.stride, a.classes, 1);
     if (thread_id() == 0) element<T>(a.lse, block_x()) = total.top + math::log(total.sum);
 }
 
@@ -102,7 +102,7 @@ KERNEL(entropy_mean, EntropyArgs, 256) {
             report(a.failure, failed_entropy, row, target, a.classes);
             continue;
         }
-        loss += load<double>(a.lse, row) - load<double>(a.logits, row * a.classes + target);
+        loss += load<double>(a.lse, row) - load<double>(a.logits, row * a.stride + target);
         count++;
     }
     loss = block_sum(loss);
@@ -113,13 +113,13 @@ KERNEL(entropy_mean, EntropyArgs, 256) {
 }
 
 template <typename T> DEVICE void entropy_backward(const EntropyArgs &a) {
-    i64 row = block_x(), base = row * a.classes, target = index(a.targets, row);
+    i64 row = block_x(), base = row * a.stride, target = index(a.targets, row);
     bool counts = target != a.ignored && target >= 0 && target < a.classes;
     T lse = element<T>(a.lse, row), factor = (T)(load<double>(a.dloss, 0) / load<double>(a.count, 0));
-    each_quad(base, a.classes, [&](i64 i, i32 n) {
+    each_quad(base, a.stride, [&](i64 i, i32 n) {
         T x[4];
         load4(x, a.logits, base + i, n);
-        UNROLLED for (i32 k = 0; k < 4; k++) x[k] = counts ? (math::exp(x[k] - lse) - (i + k == target ? (T)1 : (T)0)) * factor : (T)0;
+        UNROLLED for (i32 k = 0; k < 4; k++) x[k] = counts && i + k < a.classes ? (math::exp(x[k] - lse) - (i + k == target ? (T)1 : (T)0)) * factor : (T)0;
         store4(a.dlogits, base + i, n, x);
     });
 }

@@ -1,0 +1,100 @@
+package train
+
+import (
+	"crypto/sha256"
+	"math"
+	"testing"
+
+	"memtop/engine/amp"
+	"memtop/engine/nn"
+	"memtop/snapshots/trace"
+)
+
+// oddVocab is a GPT whose vocabulary is no round number.
+func oddVocab() nn.GPTConfig {
+	g := tiny()
+	g.Vocab = 257
+	return g
+}
+
+// TestAPaddedVocabularyTrainsAsTheExactOne pads from the start, in parts, and between
+// steps.
+func TestAPaddedVocabularyTrainsAsTheExactOne(t *testing.T) {
+	tests := map[string]struct {
+		settings func(s *Settings)
+		padAt    int
+	}{
+		"bfloat16":              {func(s *Settings) { s.AMP = amp.BF16 }, 0},
+		"float16":               {func(s *Settings) { s.AMP = amp.FP16 }, 0},
+		"float32":               {func(*Settings) {}, 0},
+		"parts of a batch":      {func(s *Settings) { s.AMP, s.MicroBatch = amp.BF16, 3 }, 0},
+		"checkpoints":           {func(s *Settings) { s.AMP, s.Checkpoint = amp.BF16, nn.Selective() }, 0},
+		"activations elsewhere": {func(s *Settings) { s.AMP, s.Offload = amp.BF16, offloaded(t, "activations") }, 0},
+		"all of it elsewhere":   {func(s *Settings) { s.AMP, s.Offload = amp.BF16, offloaded(t, "optimizer,gradients,parameters") }, 0},
+		"PyTorch's loss":        {func(s *Settings) { s.AMP, s.LossMemory = amp.BF16, nn.PyTorchLoss }, 0},
+		"from step 10 on":       {func(s *Settings) { s.AMP = amp.BF16 }, 10},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			run := func(padAt int) []float64 {
+				s := DefaultSettings()
+				test.settings(&s)
+				trainer := newBenchWith(t, 64<<20, oddVocab(), s.Offload).trainer(t, s, nil)
+				list := losses(steps(t, trainer, padAt))
+				if padAt < 50 {
+					set(t, trainer, "pad_vocab=on")
+				}
+				return append(list, losses(steps(t, trainer, 50-padAt))...)
+			}
+			want, got := run(50), run(test.padAt)
+			for i := range want {
+				if math.Abs(want[i]-got[i]) > 1e-3 {
+					t.Fatalf("step %d: loss %v with padding, %v without", i+1, got[i], want[i])
+				}
+			}
+		})
+	}
+}
+
+func offloaded(t *testing.T, parts string) Offload {
+	t.Helper()
+	o, err := ParseOffload(parts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// TestPaddingIsInTheCopyOfTheHeadAlone looks at what there is between steps.
+func TestPaddingIsInTheCopyOfTheHeadAlone(t *testing.T) {
+	run := func(pad bool) (copies, peak int64, weights [32]byte) {
+		s := DefaultSettings()
+		s.AMP, s.PadVocab = amp.BF16, pad
+		b := newBench(t, 64<<20, oddVocab())
+		trainer := b.trainer(t, s, nil)
+		e := steps(t, trainer, 2)[1]
+		live, head := trainer.Live(), b.model.(*nn.GPT).Head.Weight
+		if got := b.device.Memory().Stats().Category[trace.Workspace].Current; got != live[trace.Workspace] {
+			t.Errorf("padded %v: %d bytes of copies, want %d", pad, got, live[trace.Workspace])
+		}
+		if !head.Data().Shape().Equal([]int{257, 16}) || head.Data().Storage().Bytes() != 257*16*4 {
+			t.Errorf("padded %v: the head's weight is %v", pad, head.Data())
+		}
+		return live[trace.Workspace], e.Memory.PeakAllocated, sha256.Sum256(head.Data().Download())
+	}
+	exact, _, _ := run(false)
+	padded, _, _ := run(true)
+	if want := exact + (320-257)*16*2; padded != want {
+		t.Errorf("%d bytes of copies with padding, want %d", padded, want)
+	}
+}
+
+func TestAPredictionKnowsOfPadding(t *testing.T) {
+	g := visible()
+	g.Vocab = 257
+	trainer := rehearsing(t, g)
+	set(t, trainer, "amp=bf16")
+	if comesTrue(t, trainer, "pad_vocab=on", 0) == 0 {
+		t.Error("padding moves nothing")
+	}
+}
