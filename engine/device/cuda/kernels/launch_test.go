@@ -1,6 +1,7 @@
 package kernels_test
 
 import (
+	"slices"
 	"testing"
 
 	"memtop/engine/device"
@@ -35,6 +36,7 @@ func TestLaunchingAllocatesNothing(t *testing.T) {
 	for i := range parameters {
 		parameters[i] = device.Parameter{P: list[0], G: list[1], M: list[2], V: list[3]}
 	}
+	work := device.Buffer{Addr: 1 << 43, Bytes: 1 << 30}
 	got := testing.AllocsPerRun(10, func() {
 		c.Binary(device.Add, x, x, x)
 		c.Norm2(one, list)
@@ -42,16 +44,66 @@ func TestLaunchingAllocatesNothing(t *testing.T) {
 		c.MatMul(device.MatMul{C: x, A: x, B: x, M: 1024, N: 1024, K: 1024}.Plan())
 		c.Update(device.Update{Rule: device.AdamW, List: parameters, Step: one}.Plan())
 		h := device.Heads{Array: x, BatchStride: 1 << 19, HeadStride: 64, RowStride: 1024}
-		c.Attention(device.Attention{
+		a := device.Attention{
 			Kind: device.Flash, Batch: 2, Heads: 16, Queries: 512, Keys: 512, Dim: 64, Q: h, K: h, V: h, O: h,
 			LSE: nowhere(device.Float32, 2*16*512),
-		}.Plan())
+		}
+		c.Attention(a.Plan())
+		c.AttentionBackward(device.AttentionBackward{A: a, DO: h, DQ: h, DK: h, DV: h, Work: work}.Plan())
 	})
 	if got != 0 {
 		t.Errorf("%v allocations in a round of launches", got)
 	}
 	if q.launches == 0 {
 		t.Error("nothing was launched")
+	}
+}
+
+// kernelQueue keeps the kernels of launches.
+type kernelQueue struct{ kernels []kernels.Kernel }
+
+func (q *kernelQueue) Enqueue(l *kernels.Launch) { q.kernels = append(q.kernels, l.Kernel) }
+
+func TestFlashTakesTheTensorCoresForWhatTheyCanRead(t *testing.T) {
+	ordinary := []kernels.Kernel{kernels.Flash, kernels.AttentionDelta, kernels.FlashQueries, kernels.FlashKeys}
+	for name, test := range map[string]struct {
+		kind     device.DType
+		dim      int
+		operand  func(g *device.AttentionBackward)
+		launched []kernels.Kernel
+	}{
+		"small heads":      {device.BFloat16, 64, nil, []kernels.Kernel{kernels.FlashBfloat64, kernels.AttentionDelta, kernels.FlashBackwardBfloat64}},
+		"large heads":      {device.Float16, 72, nil, []kernels.Kernel{kernels.FlashHalf128, kernels.AttentionDelta, kernels.FlashBackwardHalf128}},
+		"larger heads":     {device.BFloat16, 136, nil, ordinary},
+		"an odd dimension": {device.BFloat16, 60, nil, ordinary},
+		"float32":          {device.Float32, 64, nil, ordinary},
+		"a gradient of another type": {
+			device.BFloat16, 64, func(g *device.AttentionBackward) { g.DQ.DType = device.Float32 },
+			append([]kernels.Kernel{kernels.FlashBfloat64}, ordinary[1:]...),
+		},
+		"rows that begin anywhere":  {device.BFloat16, 64, func(g *device.AttentionBackward) { g.A.V.RowStride++ }, ordinary},
+		"heads that begin anywhere": {device.BFloat16, 64, func(g *device.AttentionBackward) { g.A.K.Addr += 2 }, ordinary},
+	} {
+		t.Run(name, func(t *testing.T) {
+			q := &kernelQueue{}
+			c := kernels.NewCompute(q, device.Buffer{Addr: 1 << 41, Bytes: kernels.ScratchBytes}, 1<<42)
+			h := device.Heads{Array: nowhere(test.kind, 1<<20), BatchStride: 1 << 14, HeadStride: test.dim, RowStride: 1024}
+			g := device.AttentionBackward{
+				A: device.Attention{
+					Kind: device.Flash, Batch: 2, Heads: 2, Queries: 10, Keys: 10, Dim: test.dim, Q: h, K: h, V: h, O: h,
+					LSE: nowhere(device.Float32, 40),
+				},
+				DO: h, DQ: h, DK: h, DV: h, Work: device.Buffer{Addr: 1 << 43, Bytes: 1 << 20},
+			}
+			if test.operand != nil {
+				test.operand(&g)
+			}
+			c.Attention(g.A.Plan())
+			c.AttentionBackward(g.Plan())
+			if !slices.Equal(q.kernels, test.launched) {
+				t.Errorf("launched %v, want %v", q.kernels, test.launched)
+			}
+		})
 	}
 }
 

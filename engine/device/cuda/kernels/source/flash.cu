@@ -22,21 +22,27 @@ template <typename T> struct FlashTiles {
     DEVICE_MEMBER T *square() { return take(tile * tile); }
 };
 
-// fetch_rows reads a tile of a head. Rows behind the last one are 0.
-template <typename T> DEVICE void fetch_rows(T *to, const AttentionArgs &a, const Heads &h, i64 head, i64 first, i64 rows) {
-    i64 base = head_of(h, a.heads, head);
-    for (i32 i = thread_id(); i < a.tile * a.dim; i += block_size()) {
-        i64 row = first + i / (i32)a.dim, d = i % (i32)a.dim;
-        to[i / (i32)a.dim * (a.dim + 1) + d] = row < rows ? load<T>(h.array, base + row * h.row_stride + d) : (T)0;
+// each_place calls f with rows and columns of a tile: warps take rows, and lanes
+// columns.
+template <typename F> DEVICE void each_place(i32 rows, i32 cols, F f) {
+    for (i32 r = thread_id() / 32; r < rows; r += block_size() / 32) {
+        for (i32 c = thread_id() % 32; c < cols; c += 32) f(r, c);
     }
 }
 
+// fetch_rows reads a tile of a head. Rows behind the last one are 0.
+template <typename T> DEVICE void fetch_rows(T *to, const AttentionArgs &a, const Heads &h, i64 head, i64 first, i64 rows) {
+    const i64 base = head_of(h, a.heads, head) + first * h.row_stride;
+    const i32 dim = (i32)a.dim, left = (i32)(rows - first);
+    each_place(a.tile, dim, [&](i32 r, i32 d) { to[r * (dim + 1) + d] = r < left ? load<T>(h.array, base + r * h.row_stride + d) : (T)0; });
+}
+
 template <typename T> DEVICE void store_rows(const T *from, const AttentionArgs &a, const Heads &h, i64 head, i64 first, i64 rows, T factor) {
-    i64 base = head_of(h, a.heads, head);
-    for (i32 i = thread_id(); i < a.tile * a.dim; i += block_size()) {
-        i64 row = first + i / (i32)a.dim, d = i % (i32)a.dim;
-        if (row < rows) store(h.array, base + row * h.row_stride + d, from[i / (i32)a.dim * (a.dim + 1) + d] * factor);
-    }
+    const i64 base = head_of(h, a.heads, head) + first * h.row_stride;
+    const i32 dim = (i32)a.dim, left = (i32)(rows - first);
+    each_place(a.tile, dim, [&](i32 r, i32 d) {
+        if (r < left) store(h.array, base + r * h.row_stride + d, from[r * (dim + 1) + d] * factor);
+    });
 }
 
 template <typename T> DEVICE void clear(T *x, i32 n) {
@@ -78,21 +84,19 @@ template <typename T> DEVICE void flash(const AttentionArgs &a) {
     for (i64 key = 0; key < seen; key += tile) {
         fetch_rows(kv, a, a.k, head, key, a.keys);
         barrier();
-        for (i32 i = thread_id(); i < tile * tile; i += block_size()) {
-            i32 r = i / tile, c = i % tile;
+        each_place(tile, tile, [&](i32 r, i32 c) {
             bool sees = key + c < visible(a, first + r);
-            s[i] = sees ? dot(q + r * pitch, kv + c * pitch, dim) * (T)a.scale : -math::infinity((T)0);
-        }
+            s[r * tile + c] = sees ? dot(q + r * pitch, kv + c * pitch, dim) * (T)a.scale : -math::infinity((T)0);
+        });
         barrier();
         fetch_rows(kv, a, a.v, head, key, a.keys);
         if ((i32)thread_id() < tile) shrink[thread_id()] = absorb(s + thread_id() * tile, tile, top, total);
         barrier();
-        for (i32 i = thread_id(); i < tile * dim; i += block_size()) {
-            i32 r = i / dim, d = i % dim;
+        each_place(tile, dim, [&](i32 r, i32 d) {
             T sum = o[r * pitch + d] * shrink[r];
             for (i32 c = 0; c < tile; c++) sum = fused(s[r * tile + c], kv[c * pitch + d], sum);
             o[r * pitch + d] = sum;
-        }
+        });
         barrier();
     }
     if ((i32)thread_id() < tile) {
@@ -100,7 +104,7 @@ template <typename T> DEVICE void flash(const AttentionArgs &a) {
         if (first + thread_id() < a.queries) element<T>(a.lse, head * a.queries + first + thread_id()) = top + math::log(total);
     }
     barrier();
-    for (i32 i = thread_id(); i < tile * dim; i += block_size()) o[i / dim * pitch + i % dim] *= shrink[i / dim];
+    each_place(tile, dim, [&](i32 r, i32 d) { o[r * pitch + d] *= shrink[r]; });
     barrier();
     store_rows(o, a, a.o, head, first, a.queries, (T)1);
 }
@@ -129,18 +133,17 @@ template <typename T, bool for_keys> DEVICE void flash_backward(const AttentionA
         fetch_rows(y1, a, for_keys ? a.q : a.k, head, col, cols);
         fetch_rows(y2, a, for_keys ? a.d_o : a.v, head, col, cols);
         barrier();
-        for (i32 i = thread_id(); i < tile * tile; i += block_size()) {
-            i32 r = i / tile, c = i % tile;
+        each_place(tile, tile, [&](i32 r, i32 c) {
+            const i32 i = r * tile + c;
             i64 query = for_keys ? col + c : first + r, key = for_keys ? first + r : col + c;
             p[i] = ds[i] = 0;
-            if (query >= a.queries || key >= visible(a, query)) continue;
+            if (query >= a.queries || key >= visible(a, query)) return;
             T score = dot(x1 + r * pitch, y1 + c * pitch, dim) * (T)a.scale, dp = dot(x2 + r * pitch, y2 + c * pitch, dim);
             p[i] = math::exp(score - element<T>(a.lse, head * a.queries + query));
             ds[i] = p[i] * (dp - element<T>(a.delta, head * a.queries + query));
-        }
+        });
         barrier();
-        for (i32 i = thread_id(); i < tile * dim; i += block_size()) {
-            i32 r = i / dim, d = i % dim;
+        each_place(tile, dim, [&](i32 r, i32 d) {
             T sum1 = out1[r * pitch + d], sum2 = out2[r * pitch + d];
             for (i32 c = 0; c < tile; c++) {
                 sum1 = fused(ds[r * tile + c], y1[c * pitch + d], sum1);
@@ -148,7 +151,7 @@ template <typename T, bool for_keys> DEVICE void flash_backward(const AttentionA
             }
             out1[r * pitch + d] = sum1;
             out2[r * pitch + d] = sum2;
-        }
+        });
         barrier();
     }
     barrier();

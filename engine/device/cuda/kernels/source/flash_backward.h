@@ -9,6 +9,12 @@
 // Causal, blocks begin at their own diagonal, and each comes to a tile just after
 // the one before it in that order; so they seldom wait. Blocks take their keys in
 // that order as they begin to run, so none waits for one that has not begun.
+//
+// Two passes, one for dQ and one for dK and dV, would make seven products. Here, 128
+// keys by 64 queries of 64 elements are 1,280 mma of 2,048 multiplications in
+// place of 1,792, half of the exponentials, and 16 KB of sums that are read and
+// written again beside 16 KB of queries: 41 KB of the second cache's in place
+// of 32, on an H100 the time of 1,400 cycles beside the products' 2,000.
 #pragma once
 #include "flash_tensor.h"
 
