@@ -22,7 +22,7 @@ SEED     ?= 1
 SNAPSHOTS ?= ../shared/snapshots
 LABELS   ?=
 
-.PHONY: build wheel test lint vet fmt race golden bench bench-open bench-engine count-launches bench-attach bench-live bench-peers predictions soak gpu ptxas fuzz fuzz-mutate viewer agent-real bench-agent soak-agent kill deadcode test-busy check check-categories
+.PHONY: build wheel test lint vet fmt race golden bench bench-open bench-engine count-launches bench-attach bench-live bench-peers predictions soak gpu gpu-kit ptxas fuzz fuzz-mutate viewer agent-real bench-agent soak-agent kill deadcode test-busy check check-categories
 
 build: ## bin/memtop, a static file, and bin/memtrain, which needs the C library to look for a GPU's driver
 	CGO_ENABLED=$(CGO_ENABLED) $(GO) build -trimpath -o bin/memtop ./cmd/memtop
@@ -75,9 +75,20 @@ count-launches: ## what a step of GPT-2 124M launches on a GPU, and the bytes th
 bench-attach: ## what it costs a training run to have a probe, and a viewer
 	$(GO) run ./cmd/memtrain/benchattach -pairs $(PAIRS)
 
-gpu: ## on a machine with an NVIDIA GPU: kernels, training beside PyTorch, memory; prints the tables of docs/performance.md
-	$(GO) build -o bin/gpu/ ./cmd/memtop ./cmd/memtrain
-	$(GO) run ./cmd/memtrain/benchgpu -bin bin/gpu
+gpu-kit: ## dist/gpu-kit.tar.gz: what tries the CUDA device on a machine with a driver and nothing else, by ./run.sh
+	rm -rf dist/gpu-kit && mkdir -p dist/gpu-kit
+	for command in memtop memtrain memtrain/benchengine memtrain/gpucheck; do \
+		CGO_ENABLED=$(CGO_ENABLED) $(GO) build -trimpath -ldflags '-s -w' -o dist/gpu-kit/ ./cmd/$$command || exit 1; \
+	done
+	for tests in cuda cuda/kernels; do \
+		CGO_ENABLED=$(CGO_ENABLED) $(GO) test -c -trimpath -ldflags '-s -w' -o dist/gpu-kit/$${tests##*/}.test ./engine/device/$$tests || exit 1; \
+	done
+	cp cmd/memtrain/gpukit/run.sh cmd/memtrain/gpukit/torch_gpt2.py dist/gpu-kit/
+	tar -C dist -czf dist/gpu-kit.tar.gz gpu-kit
+	@size=$$(($$(wc -c <dist/gpu-kit.tar.gz) >> 20)); echo "dist/gpu-kit.tar.gz has $$size MiB"; [ $$size -lt 60 ] || { echo "which is too much: 60 are allowed"; exit 1; }
+
+gpu: gpu-kit ## the kit on this machine, which has an NVIDIA GPU: its table is in dist/gpu
+	TOOLS=$(abspath ../shared/tools) dist/gpu-kit/run.sh $(CURDIR)/dist/gpu
 
 ptxas: ## the machine code of the GPU kernels made again and compared, without spills; MEMTOP_PTXAS may name the assembler
 	MEMTOP_PTXAS=$${MEMTOP_PTXAS:-ptxas} $(GO) test -count 1 -v -run MachineCode ./engine/device/cuda/kernels/modulegen

@@ -124,7 +124,8 @@ var picture = map[string][]string{
 		"github.com/charmbracelet/x/term", "github.com/spf13/cobra", "github.com/spf13/pflag",
 	},
 	"cmd/memtrain/benchengine": {"cmd/memtrain/program", "engine/..."},
-	"cmd/memtrain/benchgpu":    {"engine/device/cuda"},
+	"cmd/memtrain/gpucheck":    {"engine/alloc", "engine/device/..."},
+	"cmd/memtrain/gpukit":      {}, // a script and its tests
 	"cmd/memtrain/benchattach": {"cmd/command", "engine/...", "probe", "probe/attach", "probe/engine"},
 	// What only the end-to-end test and the benchmark use.
 	"cmd/memtop/fuzzmutate": {"cmd/command", "cmd/memtop/terminal", "snapshots/mutate", "snapshots/trace"},

@@ -40,6 +40,7 @@ const (
 	cuEventRecord
 	cuEventQuery
 	cuEventSynchronize
+	cuEventElapsedTime
 	cuModuleLoadDataEx
 	cuModuleUnload
 	cuModuleGetFunction
@@ -91,6 +92,7 @@ var symbolNames = [symbolCount]string{
 	cuEventRecord:             "cuEventRecord",
 	cuEventQuery:              "cuEventQuery",
 	cuEventSynchronize:        "cuEventSynchronize",
+	cuEventElapsedTime:        "cuEventElapsedTime",
 	cuModuleLoadDataEx:        "cuModuleLoadDataEx",
 	cuModuleUnload:            "cuModuleUnload",
 	cuModuleGetFunction:       "cuModuleGetFunction",

@@ -76,6 +76,7 @@ var entries = map[string]func(*Driver, []uintptr) cuda.Result{
 	"cuEventRecord":        (*Driver).eventRecord,
 	"cuEventQuery":         (*Driver).eventQuery,
 	"cuEventSynchronize":   func(d *Driver, a []uintptr) cuda.Result { return d.event(a[0]).wait() },
+	"cuEventElapsedTime":   (*Driver).elapsed,
 	"cuModuleLoadDataEx":   (*Driver).moduleLoad,
 	"cuModuleUnload":       func(d *Driver, a []uintptr) cuda.Result { delete(d.modules, uint64(a[0])); return success },
 	"cuModuleGetFunction":  (*Driver).function,

@@ -2,6 +2,7 @@ package cudatest
 
 import (
 	"fmt"
+	"math"
 
 	"memtop/engine/device/cuda"
 )
@@ -124,6 +125,17 @@ func (d *Driver) eventQuery(a []uintptr) cuda.Result {
 		return r
 	}
 	return notReady
+}
+
+// elapsed writes a microsecond for each piece of work between two events of one
+// stream.
+func (d *Driver) elapsed(a []uintptr) cuda.Result {
+	from, to := d.event(a[1]), d.event(a[2])
+	if !from.passed() || !to.passed() {
+		return notReady
+	}
+	put32(a[0], math.Float32bits(float32(to.at-from.at)/1000))
+	return success
 }
 
 func (d *Driver) launchKernel(a []uintptr) cuda.Result {
