@@ -40,11 +40,13 @@ func (t *Tape) use(x *tensor.Tensor) *tensor.Tensor {
 
 // fetch begins to copy a tensor of the host, unless that has begun.
 func (t *Tape) fetch(x *tensor.Tensor) *fetched {
-	f := t.fetched[x.Storage()]
-	if f == nil {
-		f = &fetched{source: x.Retain(), copy: x.To(t.device)}
-		t.fetched[x.Storage()] = f
+	for _, f := range t.fetched {
+		if f.source.Storage() == x.Storage() {
+			return f
+		}
 	}
+	f := &fetched{source: x.Retain(), copy: x.To(t.device)}
+	t.fetched = append(t.fetched, f)
 	return f
 }
 
@@ -113,11 +115,12 @@ func (t *Tape) original(x *tensor.Tensor) *tensor.Tensor {
 func (t *Tape) DropFetched() { t.dropFetched(false) }
 
 func (t *Tape) dropFetched(all bool) {
-	for key, f := range t.fetched {
-		if all || f.used {
-			f.source.Release()
-			f.copy.Release()
-			delete(t.fetched, key)
+	t.fetched = slices.DeleteFunc(t.fetched, func(f *fetched) bool {
+		if !all && !f.used {
+			return false
 		}
-	}
+		f.source.Release()
+		f.copy.Release()
+		return true
+	})
 }

@@ -39,7 +39,7 @@ type Tape struct {
 	phase     Phase
 	onSave    func(layer string, bytes int64)
 	offload   func(layer string) bool // see OffloadSaved
-	fetched   map[*tensor.Storage]*fetched
+	fetched   []*fetched              // in the order in which they were fetched
 	orders    [Recompute + 1]order
 	runs      int
 }
@@ -48,7 +48,7 @@ type Tape struct {
 // the device's allocations begin with who asked for an operation.
 func NewTape(d *tensor.Device, seed uint64) *Tape {
 	d.Memory().Hide("memtop/engine/autograd")
-	return &Tape{device: d, random: device.Seed{Seed: seed}, casts: make(map[castKey]*cast), fetched: make(map[*tensor.Storage]*fetched)}
+	return &Tape{device: d, random: device.Seed{Seed: seed}, casts: make(map[castKey]*cast)}
 }
 
 // Device returns where the tape computes.

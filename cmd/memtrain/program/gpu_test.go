@@ -170,6 +170,20 @@ func TestAGPUAsksItsAllocatorForTheSame(t *testing.T) {
 	}
 }
 
+// TestARunFromTheHostAsksItsAllocatorForTheSameAgain has the parameters of a
+// module come from the host, and their copies go, in one order.
+func TestARunFromTheHostAsksItsAllocatorForTheSameAgain(t *testing.T) {
+	var of [2][]memoryEvent
+	for i := range of {
+		path := filepath.Join(t.TempDir(), "memory.pickle")
+		trained(t, nil, append(small, "--steps", "4", "--offload", everything, "--device", "cpu:0", "--snapshot", path)...)
+		of[i] = memoryEvents(t, path)
+	}
+	if diff := cmp.Diff(of[0], of[1]); diff != "" {
+		t.Errorf("the events differ (-one run +another):\n%s", diff)
+	}
+}
+
 // memoryEvent is an event of an allocator with its address counted from the
 // start of its segment, of which each device has others.
 type memoryEvent struct {
