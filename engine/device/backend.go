@@ -19,6 +19,15 @@ type Backend interface {
 	Scaling
 }
 
+// Steps is what a backend has besides that can queue the work of a step as few
+// pieces. A step computes the same with it and without.
+type Steps interface {
+	// BeginStep says that a step begins, and whether its work is to be few pieces.
+	BeginStep(asGraphs bool)
+	// EndStep queues what is left of the step. It follows every BeginStep.
+	EndStep()
+}
+
 // Transfers moves bytes between the host and the device and within the device.
 type Transfers interface {
 	// Upload copies len(src) bytes to the start of dst. src may be reused when

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"memtop/engine/device"
 	"memtop/engine/nn"
 	"memtop/snapshots/trace"
 )
@@ -65,6 +66,9 @@ func (t *Trainer) has(key string) bool {
 		return nn.HasVocab(t.config.Model)
 	case residualKey:
 		return nn.HasResidual(t.config.Model)
+	case graphsKey:
+		_, can := t.config.Device.Backend().(device.Steps)
+		return can
 	}
 	return true
 }

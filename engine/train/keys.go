@@ -167,6 +167,8 @@ var neutralKeys = []setting{
 			return err
 		},
 	},
+	switchKey(graphsKey, "on a GPU, the work of a step is given to the driver as graphs, not launch by launch",
+		func(s *Settings) *bool { return &s.Graphs }),
 }
 
 // mainCopiesKey is the setting that only models in half precision have.
@@ -180,6 +182,9 @@ const residualKey = "residual"
 
 // vocabKey is the setting that only models with a head for a vocabulary have.
 const vocabKey = "pad_vocab"
+
+// graphsKey is the setting that only devices have which can queue a step at once.
+const graphsKey = "graphs"
 
 // switchKey is a setting that is on or off.
 func switchKey(key, about string, of func(s *Settings) *bool) setting {

@@ -27,6 +27,7 @@ func TestReportsSayWhatStepsDid(t *testing.T) {
 		{Key: "attention", Value: "auto"},
 		{Key: "checkpoint", Value: "none"},
 		{Key: "clip", Value: "1"},
+		{Key: "graphs", Value: "off"},
 		{Key: "in_place", Value: "off"},
 		{Key: "loss", Value: "lean"},
 		{Key: "lr", Value: "0.001"},

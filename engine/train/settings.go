@@ -23,6 +23,7 @@ type Settings struct {
 	Optimizer  optim.Settings // changing its kind begins with fresh state
 	LR         float64
 	Schedule   optim.Schedule
+	Graphs     bool    // on a GPU, the work of a step as graphs
 	Clip       float64 // most length of all gradients together; 0 does not look
 	// MicroBatch is how many samples run at a time and Accumulate in how many
 	// parts a batch runs: two ways to say the same. 0 leaves it to the other, and

@@ -61,6 +61,7 @@ func (t *Trainer) queue(ctx context.Context) (*Queued, error) {
 	q := &Queued{trainer: t, start: start, Settings: s}
 	e := &q.Event
 	e.Step, e.Tokens = t.step+1, int64(batch.Size*batch.Spec.Target.Size()*t.world())
+	end := t.beginWork(&s)
 	err = tensor.Try(func() {
 		d.Memory().Mark(trace.StepBegin, e.Step, "")
 		t.keepRunning()
@@ -69,6 +70,7 @@ func (t *Trainer) queue(ctx context.Context) (*Queued, error) {
 		t.run(batch, parts, q)
 		d.Land()
 	})
+	end()
 	t.dropRunning(err != nil && !t.updating)
 	if err != nil {
 		t.dropGradients()
@@ -100,6 +102,17 @@ func (t *Trainer) queue(ctx context.Context) (*Queued, error) {
 		t.noteInPlace()
 	}
 	return q, nil
+}
+
+// beginWork says to a device that can queue a step at once that one begins, and
+// returns what ends it.
+func (t *Trainer) beginWork(s *Settings) (end func()) {
+	steps, can := t.config.Device.Backend().(device.Steps)
+	if !can {
+		return func() {}
+	}
+	steps.BeginStep(s.Graphs)
+	return steps.EndStep
 }
 
 // take returns the batch of a step that failed, or the next one.

@@ -9,6 +9,7 @@ import (
 	"memtop/cmd/command"
 	"memtop/engine/alloc"
 	"memtop/engine/data"
+	"memtop/engine/device"
 	"memtop/engine/nn"
 	"memtop/engine/optim"
 	"memtop/engine/tensor"
@@ -205,6 +206,9 @@ func (s *session) readSettings() (err error) {
 		if s.settings, err = s.settings.With(c.Key, c.Value); err != nil {
 			return usagef("--settings: %v", err)
 		}
+	}
+	if _, can := s.machine.(device.Steps); s.settings.Graphs && !can {
+		return usagef("--graphs on: %s has none, which are for GPUs", s.machine.Name())
 	}
 	if _, err = s.settings.Parts(s.share()); err != nil {
 		return usagef("--settings %s: %v", settingsText(s.changes), err)

@@ -16,7 +16,10 @@ type Backend struct {
 	hopper hopper
 }
 
-var _ device.Backend = (*Backend)(nil)
+var (
+	_ device.Backend = (*Backend)(nil)
+	_ device.Steps   = (*Backend)(nil)
+)
 
 // start allocates the kernels' own memory and loads the module that takes the
 // driver the least time, so that opening a device fails if the driver is too old.
@@ -45,6 +48,13 @@ func (b *Backend) MatMul(m device.MatMulPlan) {
 func (d *Device) multiply(lt *blas, m *device.MatMul) (bool, error) {
 	defer d.leave()
 	if err := d.enter(); err != nil {
+		return false, err
+	}
+	held, err := d.before(cuLaunchKernel) // which is what the library calls
+	if held {
+		defer d.graphs.mu.Unlock()
+	}
+	if err != nil {
 		return false, err
 	}
 	return lt.multiply(m, d.compute)

@@ -62,7 +62,8 @@ type Device struct {
 	context uintptr
 	*Memory
 	*Backend
-	blas *blas // nil when there is no library
+	graphs graphs
+	blas   *blas // nil when there is no library
 	// sought is true if a library was looked for; refused has those that were found
 	// and did not start.
 	sought  bool
@@ -249,6 +250,13 @@ func (d *Device) in(s Symbol, args ...uintptr) error {
 	if err := d.enter(); err != nil {
 		return err
 	}
+	held, err := d.before(s)
+	if held {
+		defer d.graphs.mu.Unlock()
+	}
+	if err != nil {
+		return err
+	}
 	return d.note(d.do(s, args...))
 }
 
@@ -265,6 +273,9 @@ func (d *Device) note(err error) error {
 func (d *Device) words(s Symbol, args ...uintptr) (uint64, error) {
 	defer d.leave()
 	if err := d.enter(); err != nil {
+		return 0, err
+	}
+	if _, err := d.before(s); err != nil { // it queues no work, and so nothing is held
 		return 0, err
 	}
 	w, err := d.word(s, args...)

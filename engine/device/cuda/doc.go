@@ -11,6 +11,9 @@
 // Memory is a driver for engine/alloc, with streams and expandable segments.
 // The queue moves bytes and launches kernels in the order of the calls.
 //
+// All calls go through one function, which knows when a step is captured into
+// graphs and which call ends that: see graphs.go.
+//
 // # Threads
 //
 // The driver has a current context per thread of the operating system. Every

@@ -53,6 +53,13 @@ const (
 	cuMemMap
 	cuMemUnmap
 	cuMemSetAccess
+	cuStreamBeginCapture
+	cuStreamEndCapture
+	cuGraphInstantiate
+	cuGraphExecUpdate
+	cuGraphLaunch
+	cuGraphExecDestroy
+	cuGraphDestroy
 	symbolCount = int(iota)
 )
 
@@ -105,6 +112,13 @@ var symbolNames = [symbolCount]string{
 	cuMemMap:                  "cuMemMap",
 	cuMemUnmap:                "cuMemUnmap",
 	cuMemSetAccess:            "cuMemSetAccess",
+	cuStreamBeginCapture:      "cuStreamBeginCapture_v2",
+	cuStreamEndCapture:        "cuStreamEndCapture",
+	cuGraphInstantiate:        "cuGraphInstantiateWithFlags",
+	cuGraphExecUpdate:         "cuGraphExecUpdate_v2",
+	cuGraphLaunch:             "cuGraphLaunch",
+	cuGraphExecDestroy:        "cuGraphExecDestroy",
+	cuGraphDestroy:            "cuGraphDestroy",
 }
 
 // String returns the function's name in the library.

@@ -58,7 +58,8 @@ type Driver struct {
 	events  map[uint64]*event
 	modules map[uint64]module
 	kernels map[uint64]string
-	next    uint64 // the next handle
+	graphs  map[uint64]*graph // and what was made of them to be launched
+	next    uint64            // the next handle
 	fails   map[string]failing
 	calls   map[string]int
 	texts   map[string][]byte // to which error names point
@@ -86,7 +87,7 @@ func New(o Options) *Driver {
 	return &Driver{
 		options: o, memory: make(ranges), host: make(map[uint64][]byte),
 		mapping: newMapping(), streams: make(map[uint64]*stream), events: make(map[uint64]*event),
-		modules: make(map[uint64]module), kernels: make(map[uint64]string), next: 1 << 20,
+		modules: make(map[uint64]module), kernels: make(map[uint64]string), graphs: make(map[uint64]*graph), next: 1 << 20,
 		fails: make(map[string]failing), calls: make(map[string]int), texts: make(map[string][]byte),
 	}
 }
@@ -122,14 +123,14 @@ func (d *Driver) Used() int64 {
 }
 
 // Left returns everything that was not released, one line each: memory, streams,
-// events, modules, contexts.
+// events, modules, graphs, contexts.
 func (d *Driver) Left() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var left []string
 	for name, n := range map[string]int{
 		"device memory": len(d.memory), "host memory": len(d.host), "streams": len(d.streams), "events": len(d.events),
-		"modules": len(d.modules), "contexts": d.context, "reserved ranges": len(d.mapping.reserved), "mapped pieces": len(d.mapping.pieces),
+		"modules": len(d.modules), "graphs": len(d.graphs), "contexts": d.context, "reserved ranges": len(d.mapping.reserved), "mapped pieces": len(d.mapping.pieces),
 	} {
 		if n > 0 {
 			left = append(left, fmt.Sprintf("%d %s", n, name))

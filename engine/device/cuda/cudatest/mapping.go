@@ -113,6 +113,9 @@ func (d *Driver) unmapPiece(a []uintptr) cuda.Result {
 	if m == nil || m.size != int64(a[1]) {
 		return invalidValue
 	}
+	if d.capturing() {
+		return captureUnsupported
+	}
 	delete(d.mapping.mapped, uint64(a[0]))
 	return success
 }

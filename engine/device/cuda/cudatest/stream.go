@@ -11,14 +11,21 @@ import (
 type stream struct {
 	driver *Driver
 	work   []func() cuda.Result
-	done   int // pieces of work that have run, since the beginning
+	done   int    // pieces of work that have run, since the beginning
+	graph  *graph // where work goes while the stream is captured
 }
 
 // mostQueued is how much work waits before the oldest runs by itself, as on a
 // device.
 const mostQueued = 256
 
-func (s *stream) push(work func() cuda.Result) cuda.Result {
+// push queues work, or captures it. name says what it does, for a graph that is to
+// be like another.
+func (s *stream) push(name string, work func() cuda.Result) cuda.Result {
+	if s.graph != nil {
+		s.graph.add(name, work)
+		return success
+	}
 	s.work = append(s.work, work)
 	if len(s.work) > mostQueued {
 		return s.run(s.done + len(s.work)/2)
@@ -97,8 +104,11 @@ func (d *Driver) streamDestroy(a []uintptr) cuda.Result {
 }
 
 func (d *Driver) streamWait(a []uintptr) cuda.Result {
-	e := *d.event(a[1]) // as it was recorded last
-	return d.stream(a[0]).push(e.wait)
+	e, s := *d.event(a[1]), d.stream(a[0]) // as it was recorded last
+	if s.graph != nil {
+		return s.graph.refuse()
+	}
+	return s.push("wait", e.wait)
 }
 
 func (d *Driver) eventCreate(a []uintptr) cuda.Result {
@@ -110,8 +120,11 @@ func (d *Driver) eventCreate(a []uintptr) cuda.Result {
 
 func (d *Driver) eventRecord(a []uintptr) cuda.Result {
 	e, s := d.event(a[0]), d.stream(a[1])
+	if s.graph != nil {
+		return s.graph.refuse()
+	}
 	e.stream, e.at = s, s.done+len(s.work)+1
-	return s.push(func() cuda.Result { return success })
+	return s.push("record", func() cuda.Result { return success })
 }
 
 // eventQuery runs one piece of work, so that a caller that asks repeatedly gets
@@ -151,7 +164,7 @@ func (d *Driver) launchKernel(a []uintptr) cuda.Result {
 	if l.Block[0]*l.Block[1]*l.Block[2] > 1024 {
 		return invalidValue
 	}
-	return d.stream(a[8]).push(func() cuda.Result {
+	return d.stream(a[8]).push(name, func() cuda.Result {
 		if d.options.Run == nil || d.options.Run(l) != nil {
 			return launchFailed
 		}
