@@ -121,6 +121,22 @@ func TestAStepIsAGraph(t *testing.T) {
 			s.Free(addr)
 			s.EndStep()
 		}, 1, "2 launched, 2 made, 0 changes tried"},
+		"a copy within the device": {func(t *testing.T, s *steps) {
+			to := buffer(t, s.Device, 64)
+			s.BeginStep(true)
+			s.Fill(s.x, 1)
+			s.Copy(to, s.x.Buffer())
+			s.Fill(s.x, 1)
+			s.Copy(s.x.Buffer(), to)
+			s.EndStep()
+		}, 1, "1 launched, 1 made, 0 changes tried"},
+		"an event": {func(_ *testing.T, s *steps) {
+			s.BeginStep(true)
+			s.Fill(s.x, 1)
+			s.SyncEvent(s.RecordEvent(cuda.ComputeStream))
+			s.Fill(s.x, 1)
+			s.EndStep()
+		}, 2, "2 launched, 2 made, 0 changes tried"},
 		"an upload": {func(_ *testing.T, s *steps) {
 			s.BeginStep(true)
 			s.Fill(s.x, 1)
