@@ -80,6 +80,10 @@ type Update struct {
 	// Step, one float32 element, counts the steps taken, this one included; see
 	// AdvanceStep. Only the Adam family reads it, for its bias corrections.
 	Step Array
+	// Norm, one float32 element, may be absent. Else gradients count as multiplied by
+	// min(1, Limit/(Norm + 1e-6)), as PyTorch's clip_grad_norm_ leaves them.
+	Norm  Array
+	Limit float64
 	// FoundInf, one float32 element, may be absent. When it is not 0 the whole
 	// operation leaves everything as it was.
 	FoundInf Array
@@ -114,6 +118,9 @@ func (u Update) Plan() UpdatePlan {
 	checkNumber("update", u.Rule, ruleCount)
 	name, rule := u.Rule.String(), &rules[u.Rule]
 	CheckFlag(name, u.FoundInf)
+	if !u.Norm.Absent() {
+		CheckScalar(name, "norm", u.Norm)
+	}
 	if rule.corrected {
 		CheckScalar(name, "step", u.Step)
 	} else {
@@ -170,7 +177,7 @@ type Optimizers interface {
 	AdvanceStep(step, foundInf Array)
 }
 
-// Scaling is what loss scaling and clipping need, without a value reaching the
+// Scaling is what loss scaling needs, without a value reaching the
 // host. All scalars are one float32 element each.
 type Scaling interface {
 	// Unscale multiplies every gradient by 1/scale in place and sets foundInf
@@ -181,7 +188,4 @@ type Scaling interface {
 	// when it reaches interval, scale is multiplied by growth (unless that is
 	// infinite) and tracker becomes 0.
 	UpdateScale(scale, tracker, foundInf Array, growth, backoff float64, interval int)
-	// ClipByNorm multiplies every gradient in place by
-	// min(1, limit/(norm + 1e-6)), as PyTorch's clip_grad_norm_ does.
-	ClipByNorm(gradients []Array, norm Array, limit float64)
 }

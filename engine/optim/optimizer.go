@@ -173,8 +173,9 @@ func (o *Optimizer) Renews(v *autograd.Variable) bool {
 // Step changes every parameter that has a gradient. Gradients are only read.
 // over may be nil; else it is looked at on the device, and when the gradients
 // have overflowed nothing changes. Step does not wait for the device to find
-// out; applied does. copies, which may be nil, are written with the parameters.
-func (o *Optimizer) Step(lr float64, over Overflow, copies Copies) (applied func() bool) {
+// out; applied does. clip and copies may be nil; copies are written with the
+// parameters.
+func (o *Optimizer) Step(lr float64, over Overflow, clip *Clipping, copies Copies) (applied func() bool) {
 	o.settle()
 	d, b := o.device, o.device.Backend()
 	// The count is kept on the host, and goes to the device for the length of
@@ -187,6 +188,11 @@ func (o *Optimizer) Step(lr float64, over Overflow, copies Copies) (applied func
 		found := over.FoundInf().To(d)
 		defer found.Release()
 		u.FoundInf = found.Array()
+	}
+	if clip != nil {
+		norm := clip.norm.To(d)
+		defer norm.Release()
+		u.Norm, u.Limit = norm.Array(), clip.limit
 	}
 	b.AdvanceStep(u.Step, u.FoundInf)
 	o.update(u, copies)

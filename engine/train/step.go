@@ -215,11 +215,14 @@ func (t *Trainer) update(lr float64) (norm *tensor.Pending, applied func() bool)
 		t.scaler.Unscale(t.parameters)
 		over = t.scaler
 	}
+	var clip *optim.Clipping
 	if t.current.Clip > 0 {
-		norm = optim.Clip(t.config.Device, t.parameters, t.current.Clip)
+		clip = optim.Clip(t.config.Device, t.parameters, t.current.Clip)
+		defer clip.Release()
+		norm = clip.Norm()
 	}
 	t.updating = true
-	applied = t.optimizer.Step(lr, over, t.ctx)
+	applied = t.optimizer.Step(lr, over, clip, t.ctx)
 	if t.scales(&t.current) {
 		t.scaler.Update()
 	}

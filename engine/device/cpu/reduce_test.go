@@ -60,15 +60,19 @@ func TestNorm2OverSeveralArraysAndClipping(t *testing.T) {
 	norm := r.array(device.Float32, 1)
 	r.Norm2(norm, list)
 	near(t, "norm", r.get(norm), []float64{math.Sqrt(squares)}, 1e-6)
-	r.ClipByNorm(list, norm, 1e6)
-	near(t, "not clipped", r.get(list[0]), before[0], 0)
-	r.ClipByNorm(list, norm, 2)
-	for i, a := range list {
-		want := before[i]
-		for k := range want {
-			want[k] *= 2 / (math.Sqrt(squares) + 1e-6)
+	for _, limit := range []float64{1e6, 2} {
+		factor := min(1, limit/(math.Sqrt(squares)+1e-6))
+		for i, a := range list {
+			kind := device.ComputeType(a.DType)
+			p := r.array(kind, a.Len)
+			r.Fill(p, 0)
+			r.Update(device.Update{LR: 1, Norm: norm, Limit: limit, List: []device.Parameter{{P: p, G: a}}}.Plan())
+			want := make([]float64, a.Len)
+			for k := range want {
+				want[k] = -factor * before[i][k]
+			}
+			near(t, "clipped", r.get(p), want, 1e-6)
 		}
-		near(t, "clipped", r.get(a), want, tolerance(a.DType))
 	}
 	r.Norm2(norm, nil)
 	near(t, "norm of nothing", r.get(norm), []float64{0}, 0)

@@ -20,34 +20,28 @@ type finiteJob struct {
 func (b *Backend) Unscale(gradients []device.Array, scale, foundInf device.Array) {
 	device.CheckScalar("unscale", "found inf", foundInf)
 	device.CheckScalar("unscale", "scale", scale)
-	if !b.multiplyAll("unscale", gradients, 1/b.resolve(scale).number(0)) {
-		b.resolve(foundInf).setNumber(0, 1)
-	}
-}
-
-// multiplyAll multiplies all elements of a list, and reports whether all were
-// finite before.
-func (b *Backend) multiplyAll(name string, list []device.Array, factor float64) bool {
 	j := &b.jobs.finite
-	j.list = b.listed(name, j.list, &j.shares, list)
-	j.factor = factor
+	j.list = b.listed("unscale", j.list, &j.shares, gradients)
+	j.factor = 1 / b.resolve(scale).number(0)
 	j.bad.Store(false)
 	b.pool.run(j, j.total())
-	return !j.bad.Load()
+	if j.bad.Load() {
+		b.resolve(foundInf).setNumber(0, 1)
+	}
 }
 
 func (j *finiteJob) run(w *worker, part int) {
 	i, part := j.find(part)
 	x := j.list[i]
 	if x.kind == device.Float64 {
-		multiplyPart[float64](w, j, x, part)
+		unscalePart[float64](w, j, x, part)
 	} else {
-		multiplyPart[float32](w, j, x, part)
+		unscalePart[float32](w, j, x, part)
 	}
 }
 
-// multiplyPart uses that x−x is 0 for finite numbers only.
-func multiplyPart[T float](w *worker, j *finiteJob, v view, part int) {
+// unscalePart uses that x−x is 0 for finite numbers only.
+func unscalePart[T float](w *worker, j *finiteJob, v view, part int) {
 	factor := T(j.factor)
 	runs(part, v.n, func(i, n int) {
 		x := load[T](w, slotA, v, i, n)
@@ -82,12 +76,4 @@ func (b *Backend) UpdateScale(scale, tracker, foundInf device.Array, growth, bac
 		}
 	}
 	t.setNumber(0, good)
-}
-
-// ClipByNorm implements device.Scaling.
-func (b *Backend) ClipByNorm(gradients []device.Array, norm device.Array, limit float64) {
-	factor := limit / (b.view("clip by norm", "norm", norm, 1).number(0) + 1e-6)
-	if !(factor >= 1) { // so also when it is NaN
-		b.multiplyAll("clip by norm", gradients, factor)
-	}
 }

@@ -16,6 +16,7 @@ type updateJob struct {
 	// Adam's step size with the first bias correction in it, and the inverse
 	// root of the second.
 	size, root float64
+	clip       float64 // what gradients are multiplied by
 }
 
 // updated is one of the list.
@@ -46,6 +47,12 @@ func (b *Backend) Update(u device.UpdatePlan) {
 		j.size = u.LR / (1 - math.Pow(u.Beta1, t))
 		j.root = 1 / math.Sqrt(1-math.Pow(u.Beta2, t))
 	}
+	j.clip = 1
+	if !u.Norm.Absent() {
+		if clip := u.Limit / (b.resolve(u.Norm).number(0) + 1e-6); !(clip >= 1) { // so also when it is NaN
+			j.clip = clip
+		}
+	}
 	b.pool.run(j, j.total())
 	j.List = nil // the caller's
 }
@@ -71,7 +78,7 @@ func (j *updateJob) run(w *worker, part int) {
 
 func updatePart[T float](w *worker, j *updateJob, x *updated, part int) {
 	runs(part, x.p.n, func(i, n int) {
-		p, g := slice[T](x.p, i, n), load[T](w, slotA, x.g, i, n)
+		p, g := slice[T](x.p, i, n), clipped[T](w, j, x.g, i, n)
 		switch j.Rule {
 		case device.SGD:
 			if x.m.absent() {
@@ -90,6 +97,17 @@ func updatePart[T float](w *worker, j *updateJob, x *updated, part int) {
 			narrow(x.low, i, p)
 		}
 	})
+}
+
+// clipped returns n elements of a gradient, clipped.
+func clipped[T float](w *worker, j *updateJob, gradient view, i, n int) []T {
+	g := load[T](w, slotA, gradient, i, n)
+	if j.clip == 1 {
+		return g
+	}
+	scaled := scratch[T](w, slotD, n)
+	multiplyRow(scaled, g, T(j.clip))
+	return scaled
 }
 
 func plainSGD[T float](p, g []T, lr, decay T) {

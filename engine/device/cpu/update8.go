@@ -14,7 +14,7 @@ func (j *updateJob) runBytes(w *worker, x *updated, part int) {
 
 // block updates the n elements from i on, which share their scales.
 func (j *updateJob) block(w *worker, x *updated, i, n int) {
-	p, g := slice[float32](x.p, i, n), load[float32](w, slotA, x.g, i, n)
+	p, g := slice[float32](x.p, i, n), clipped[float32](w, j, x.g, i, n)
 	m, v := scratch[float32](w, slotB, n), scratch[float32](w, slotC, n)
 	codesM, codesV := slice[uint8](x.m, i, n), slice[uint8](x.v, i, n)
 	scaleM := &slice[float32](x.scaleM, i/device.QuantBlock, 1)[0]

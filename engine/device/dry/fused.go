@@ -49,6 +49,3 @@ func (Backend) Unscale([]device.Array, device.Array, device.Array) {}
 
 // UpdateScale does nothing.
 func (Backend) UpdateScale(_, _, _ device.Array, _, _ float64, _ int) {}
-
-// ClipByNorm does nothing.
-func (Backend) ClipByNorm([]device.Array, device.Array, float64) {}

@@ -139,10 +139,3 @@ func (m *Meter) Unscale(gradients []device.Array, scale, foundInf device.Array) 
 	m.move(Moved, gradients...)
 	m.Backend.Unscale(gradients, scale, foundInf)
 }
-
-// ClipByNorm counts bytes.
-func (m *Meter) ClipByNorm(gradients []device.Array, norm device.Array, limit float64) {
-	m.move(Moved, gradients...)
-	m.move(Moved, gradients...)
-	m.Backend.ClipByNorm(gradients, norm, limit)
-}

@@ -18,7 +18,6 @@ type listArgs struct {
 	Item      [listItems]listItem
 	Count     int32
 	By, Found device.Array
-	Limit     float64
 	Partials  uint64
 }
 
@@ -41,13 +40,6 @@ func (c *Compute) Unscale(gradients []device.Array, scale, foundInf device.Array
 	device.CheckScalar("unscale", "scale", scale)
 	device.CheckScalar("unscale", "found inf", foundInf)
 	c.each("unscale", Unscale, gradients, listArgs{By: scale, Found: foundInf})
-}
-
-// ClipByNorm implements device.Scaling.
-func (c *Compute) ClipByNorm(gradients []device.Array, norm device.Array, limit float64) {
-	device.CheckFloat("clip by norm", norm.DType)
-	device.CheckLen("clip by norm", "norm", norm, 1)
-	c.each("clip by norm", Clip, gradients, listArgs{By: norm, Limit: limit})
 }
 
 // each launches k on all arrays of a list, as many as fit at a time, and returns

@@ -20,7 +20,6 @@ const (
 	NormSquares
 	NormRoot
 	Unscale
-	Clip
 	UpdateScale
 	Normalize
 	NormalizeWide
@@ -116,7 +115,6 @@ var names = [Count]string{
 	NormSquares:            "norm_squares",
 	NormRoot:               "norm_root",
 	Unscale:                "unscale",
-	Clip:                   "clip",
 	UpdateScale:            "update_scale",
 	Normalize:              "normalize",
 	NormalizeWide:          "normalize_wide",

@@ -23,7 +23,8 @@ type updateItem struct {
 type updateArgs struct {
 	Item                                                                 [updateItems]updateItem
 	LR, Decay, Beta1, Beta2, LogBeta1, LogBeta2, Eps, Momentum, Undamped float64
-	Step, Found                                                          uint64 // addresses, 0 of what there is not
+	Limit                                                                float64
+	Step, Found, Norm                                                    uint64 // addresses, 0 of what there is not
 	Count, Rule, Nesterov                                                int32
 }
 
@@ -36,7 +37,8 @@ func (c *Compute) Update(u device.UpdatePlan) {
 	a := &c.update
 	*a = updateArgs{
 		LR: u.LR, Decay: u.WeightDecay, Beta1: u.Beta1, Beta2: u.Beta2, LogBeta1: math.Log(u.Beta1), LogBeta2: math.Log(u.Beta2),
-		Eps: u.Eps, Momentum: u.Momentum, Undamped: 1 - u.Dampening, Step: u.Step.Addr, Found: u.FoundInf.Addr,
+		Eps: u.Eps, Momentum: u.Momentum, Undamped: 1 - u.Dampening, Limit: u.Limit,
+		Step: u.Step.Addr, Found: u.FoundInf.Addr, Norm: u.Norm.Addr,
 		Rule: int32(u.Rule), Nesterov: flag(u.Nesterov),
 	}
 	blocks := 0

@@ -93,14 +93,17 @@ func (r *rig) copies(list []device.Array) []device.Array {
 	return copies
 }
 
-func TestClipByNorm(t *testing.T) {
+func TestUpdatesClip(t *testing.T) {
 	r := newRig(t)
 	for _, norm := range []float64{0.5, 7, math.Inf(1), math.NaN()} {
 		for _, kind := range []device.DType{device.Float32, device.Float64} {
 			t.Run(fmt.Sprintf("%v in %v", norm, kind), func(t *testing.T) {
 				r.seed(t.Name())
-				list, norm := r.list(floats...), r.put(kind, norm)
-				r.agree(t, 1, func(c computer) { c.ClipByNorm(r.copies(list), norm, 1.5) })
+				p, g, norm := r.normals(kind, 5001), r.normals(device.BFloat16, 5001), r.put(device.Float32, norm)
+				r.agree(t, 1, func(c computer) {
+					u := device.Update{Rule: device.SGD, LR: 0.1, Norm: norm, Limit: 1.5, List: []device.Parameter{{P: r.changed(p), G: g}}}
+					c.Update(u.Plan())
+				})
 			})
 		}
 	}

@@ -1,5 +1,5 @@
 // Operations on many arrays with one launch: the norm of all gradients, and their
-// multiplication. A block has list_part elements of one array.
+// division by a scale. A block has list_part elements of one array.
 #include "block.h"
 #include "number.h"
 
@@ -15,9 +15,8 @@ const i32 list_items = 160, list_part = 16384;
 struct ListArgs {
     ListItem item[list_items];
     i32 count;
-    Array by;       // the norm or the scale
+    Array by;       // the scale
     Array found;    // unscale sets it to 1
-    double limit;   // of clip
     u64 partials;   // of norm_squares: one double for every block
 };
 
@@ -87,12 +86,6 @@ DEVICE bool multiply_any(const Part &p, double factor) {
 // unscale multiplies by 1/by. All threads that write found write the same.
 KERNEL(unscale, ListArgs, 256) {
     if (!multiply_any(part_of(a), 1 / (double)element<float>(a.by, 0))) element<float>(a.found, 0) = 1;
-}
-
-// clip multiplies by limit/(by + 1e-6) when that is not 1 or more.
-KERNEL(clip, ListArgs, 256) {
-    double factor = a.limit / (load<double>(a.by, 0) + 1e-6);
-    if (!(factor >= 1)) multiply_any(part_of(a), factor);
 }
 
 struct UpdateScaleArgs {

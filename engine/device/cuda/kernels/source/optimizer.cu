@@ -17,7 +17,8 @@ const i32 update_items = 52;
 struct UpdateArgs {
     UpdateItem item[update_items];
     double lr, decay, beta1, beta2, log_beta1, log_beta2, eps, momentum, undamped;
-    u64 step, found; // addresses, 0 of what there is not
+    double limit;
+    u64 step, found, norm; // addresses, 0 of what there is not
     i32 count, rule, nesterov;
 };
 
@@ -29,6 +30,13 @@ struct Correction {
 
 // skips reports whether the step is left out.
 DEVICE bool skips(u64 found) { return found && *(const float *)found != 0; }
+
+// clipping is what gradients are multiplied by: limit/(norm + 1e-6) when that is not 1
+// or more.
+DEVICE double clipping(const UpdateArgs &a) {
+    double factor = a.norm ? a.limit / ((double)*(const float *)a.norm + 1e-6) : 1;
+    return factor >= 1 ? 1 : factor;
+}
 
 // correction is computed once in a block.
 DEVICE Correction correction(u64 step, double lr, double log_beta1, double log_beta2) {
@@ -84,6 +92,7 @@ template <typename T> DEVICE void update(const UpdateArgs &a) {
         f = {a.rule == adam ? (T)a.decay : (T)0, a.rule == adam ? (T)1 : (T)(1 - a.lr * a.decay), (T)a.beta1, (T)(1 - a.beta1),
              (T)a.beta2, (T)(1 - a.beta2), (T)a.eps, (T)c.size, (T)c.root};
     }
+    const T clip = (T)clipping(a);
     const UpdateItem &item = a.item[item_of_block(a.item, a.count)];
     const u8 type = sizeof(T) == 4 ? float32 : float64;
     const Array ps = {item.p, item.len, type}, gs = {item.g, item.len, item.grad_type}, ms = {item.m, item.len, type},
@@ -98,6 +107,7 @@ template <typename T> DEVICE void update(const UpdateArgs &a) {
         if (present(vs)) load4(v, vs, i, n);
         UNROLLED for (i32 k = 0; k < 4; k++) {
             Moments<T> x = {p[k], m[k], v[k]};
+            g[k] *= clip;
             if (a.rule == sgd) step_sgd(a, item, x, g[k]);
             else if (a.rule == lion) step_lion(a, x, g[k]);
             else step_adam(f, x, g[k]);

@@ -70,7 +70,7 @@ KERNEL(update8, UpdateArgs, 256) {
     Moments<float> x = {0, 0, 0};
     if (mine) {
         x = {element<float>(ps, i), maps.signed_map[ms[i]] * old_m, maps.unsigned_map[vs[i]] * old_v};
-        step_adam(f, x, load<float>(gs, i));
+        step_adam(f, x, load<float>(gs, i) * (float)clipping(a));
     }
     float scale_m, scale_v;
     u8 m = encode(maps.signed_map, x.m, scale_m), v = encode(maps.unsigned_map, x.v, scale_v);
