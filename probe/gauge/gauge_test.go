@@ -67,7 +67,10 @@ func TestADeviceIsFoundAmongTheCards(t *testing.T) {
 			box("H200", "T4"), map[string]string{"CUDA_VISIBLE_DEVICES": "MIG-1,GPU-b"}, []int{0, 1}, []int64{81}, "no such card",
 		},
 		"a card that does not list its processes": {
-			machine{list: []card{{uuid: "GPU-a", unlisted: "Insufficient Permissions"}}}, nil, []int{0}, nil,
+			machine{list: []card{{uuid: "GPU-a", unlisted: "Insufficient Permissions"}}},
+			nil,
+			[]int{0},
+			nil,
 			"the driver finds process 7 on no card; it does not list those on the card GPU-a: Insufficient Permissions",
 		},
 		"more devices than are visible": {

@@ -92,9 +92,11 @@ func TestTheDriversLibraryIsRead(t *testing.T) {
 			[]string{"MISMATCH"}, "", nil, nil, "the NVIDIA driver does not answer: Driver/library version mismatch; it was updated while it ran",
 		},
 		"an old driver": {
-			[]string{"OLD"}, "",
+			[]string{"OLD"},
+			"",
 			[]trace.Gauge{{Total: 80 * gib, Used: 1000, Process: 500, Utilisation: unknown, Temperature: unknown, Power: unknown}},
-			[]int{7}, "",
+			[]int{7},
+			"",
 		},
 	}
 	for name, test := range tests {

@@ -62,10 +62,7 @@ func (s smi) cards() ([]card, error) {
 	}
 	var cards []card
 	for _, row := range rows {
-		c, err := cardOf(row)
-		if err != nil {
-			return nil, err
-		}
+		c := cardOf(row)
 		for _, u := range users {
 			if u[0] == c.uuid {
 				c.users = append(c.users, userOf(u))
@@ -77,22 +74,22 @@ func (s smi) cards() ([]card, error) {
 }
 
 // cardOf reads a row of cardColumns.
-func cardOf(row []string) (card, error) {
+func cardOf(row []string) card {
 	c := card{
 		uuid: row[0], name: row[1], bus: row[2], utilisation: number(row[6], 1),
 		temperature: number(row[7], 1), powerMilliwatt: number(row[8], 1000),
 	}
 	if row[3] == "Enabled" {
 		c.unread = "it is divided into instances (MIG), which only a memtop that was built with CGO_ENABLED=1 reads"
-		return c, nil
+		return c
 	}
 	total, free := number(row[4], mebibyte), number(row[5], mebibyte)
 	if total == unknown || free == unknown {
 		c.unread = fmt.Sprintf("nvidia-smi says of its memory: %s in all, %s free", row[4], row[5])
-		return c, nil
+		return c
 	}
 	c.total, c.used = total, total-free
-	return c, nil
+	return c
 }
 
 const mebibyte = 1 << 20

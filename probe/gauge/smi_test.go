@@ -26,11 +26,13 @@ func TestTheDriversProgramIsRead(t *testing.T) {
 	}{
 		"a card and its processes": {
 			alone, here,
-			[]trace.Gauge{{Total: 143771 << 20, Used: 43771 << 20, Process: 500 << 20, Others: 300 << 20, Utilisation: 97, Temperature: 61, Power: 350500}}, "",
+			[]trace.Gauge{{Total: 143771 << 20, Used: 43771 << 20, Process: 500 << 20, Others: 300 << 20, Utilisation: 97, Temperature: 61, Power: 350500}},
+			"",
 		},
 		"what it does not know": {
 			"GPU-1, T4, 00000000:01:00.0, [N/A], 15360, 15000, [N/A], 40, [Not Supported]", "GPU-1, 7, [N/A]",
-			[]trace.Gauge{{Total: 15360 << 20, Used: 360 << 20, Process: unknown, Utilisation: unknown, Temperature: 40, Power: unknown}}, "",
+			[]trace.Gauge{{Total: 15360 << 20, Used: 360 << 20, Process: unknown, Utilisation: unknown, Temperature: 40, Power: unknown}},
+			"",
 		},
 		"nothing runs": {alone, "", nil, "the driver finds process 7 on no card"},
 		"a card that is divided": {
@@ -60,8 +62,8 @@ func TestADriverThatDoesNotAnswerItsProgramSaysWhy(t *testing.T) {
 	path := script(t, "echo 'Failed to initialize NVML: Driver/library version mismatch'; echo more; exit 18")
 	t.Setenv("PATH", filepath.Dir(path))
 	want := "nvidia-smi: exit status 18: Failed to initialize NVML: Driver/library version mismatch"
-	if _, err := openSMI(); errorText(err) != want {
-		t.Errorf("got %v, want %s", err, want)
+	if l, err := openSMI(); errorText(err) != want || l != (smi{path}) {
+		t.Errorf("got %v of %v, want %s", err, l, want)
 	}
 }
 

@@ -87,6 +87,7 @@ func TestAStepIsAGraph(t *testing.T) {
 			s.step(true, 3)
 		}, 9, "2 launched, 2 made, 0 changes tried"},
 		"a value that is read in a step": {func(t *testing.T, s *steps) {
+			t.Helper()
 			for range 2 {
 				s.BeginStep(true)
 				before := s.value(t)
@@ -100,6 +101,7 @@ func TestAStepIsAGraph(t *testing.T) {
 			}
 		}, 6, "4 launched, 2 made, 2 changes tried"},
 		"a value that is fetched in a step": {func(t *testing.T, s *steps) {
+			t.Helper()
 			s.BeginStep(true)
 			s.Fill(s.x, 1)
 			v := s.Fetch(device.Buffer{Addr: s.x.Addr, Bytes: 1})
@@ -111,6 +113,7 @@ func TestAStepIsAGraph(t *testing.T) {
 			}
 		}, 2, "2 launched, 2 made, 0 changes tried"},
 		"memory from the driver, and back": {func(t *testing.T, s *steps) {
+			t.Helper()
 			s.BeginStep(true)
 			s.Fill(s.x, 1)
 			addr, err := s.Malloc(4096)
@@ -122,6 +125,7 @@ func TestAStepIsAGraph(t *testing.T) {
 			s.EndStep()
 		}, 1, "2 launched, 2 made, 0 changes tried"},
 		"a copy within the device": {func(t *testing.T, s *steps) {
+			t.Helper()
 			to := buffer(t, s.Device, 64)
 			s.BeginStep(true)
 			s.Fill(s.x, 1)
@@ -147,6 +151,7 @@ func TestAStepIsAGraph(t *testing.T) {
 			s.EndStep()
 		}, 41, "2 launched, 2 made, 0 changes tried"},
 		"a step in many pieces": {func(t *testing.T, s *steps) {
+			t.Helper()
 			s.BeginStep(true)
 			for i := range 30 {
 				s.Fill(s.x, 1)

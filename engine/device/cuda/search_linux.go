@@ -129,7 +129,7 @@ func fileAt(addr uintptr) string {
 	if err != nil {
 		return ""
 	}
-	defer maps.Close() //nolint:errcheck // it is only read
+	defer maps.Close()
 	for lines := bufio.NewScanner(maps); lines.Scan(); {
 		var from, to uintptr
 		if n, _ := fmt.Sscanf(lines.Text(), "%x-%x", &from, &to); n == 2 && addr >= from && addr < to {
