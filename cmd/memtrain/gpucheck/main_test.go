@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"math"
 	"os"
 	"reflect"
 	"strings"
@@ -110,5 +111,50 @@ func TestOperationsThatAreWrongFail(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestASecondRunThatDiffersFails(t *testing.T) {
+	c := openSmall(t, cudatest.Options{})
+	runs := 0
+	c.session.act = func(tr *trial) {
+		c.session.do(tr)
+		if runs++; runs == 2 {
+			y := c.session.arrays[tr.operands[1]]
+			c.session.device.Fill(y.Slice(y.Len-1, 1), 1)
+		}
+	}
+	for _, step := range c.steps(small) {
+		if step.trial == nil || step.trial.operation != "Softmax" {
+			continue
+		}
+		if v := step.try(); v.result() != "FAIL" || v.err.Error() != "two runs differ" {
+			t.Errorf("%s: %v", step.name, v.err)
+		}
+		return
+	}
+}
+
+func TestTheWorstRowDecides(t *testing.T) {
+	want := []float64{1, 1, 100, 100, 0, 0}
+	tests := map[string]struct {
+		got  []float64
+		want float64
+	}{
+		"equal":                       {want, 0},
+		"a small row among large":     {[]float64{1.5, 1.5, 100, 100, 0, 0}, 0.5},
+		"no number":                   {[]float64{1, math.NaN(), 100, 100, 0, 0}, math.Inf(1)},
+		"something instead of zeros":  {[]float64{1, 1, 100, 100, 0, 1e-9}, math.Inf(1)},
+		"infinite instead of numbers": {[]float64{1, 1, math.Inf(1), 100, 0, 0}, math.Inf(1)},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got, err := distance(test.got, want, 2); err != nil || got != test.want {
+				t.Errorf("got %v, %v, want %v", got, err, test.want)
+			}
+		})
+	}
+	if _, err := distance(nil, nil, 2); err == nil {
+		t.Error("nothing agrees with nothing")
 	}
 }
