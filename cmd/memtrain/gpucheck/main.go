@@ -55,7 +55,7 @@ func run(out io.Writer, ordinal int, probe bool, from int) int {
 			i.Name, i.Memory>>20, i.Major, i.Minor, i.Version/1000, i.Version%1000/10, c.session.device.Products())
 		return 0
 	}
-	if c.all(out, real, from) {
+	if c.all(out, gpt2, from) {
 		return 0
 	}
 	return failed

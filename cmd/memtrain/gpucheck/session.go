@@ -214,11 +214,12 @@ type content = func(*operand, map[*operand]device.Array) ([]byte, error)
 // device's held before the operation.
 func (s *session) refer(t *trial, o *operand, content content) (device.Array, error) {
 	d, from := o.dtype, s.arrays
-	switch {
-	case o.role == scratch:
+	switch o.role {
+	case scratch:
 		return s.reference.array(d, 2*o.cols) // its types are twice as wide
-	case o.role == changed:
+	case changed:
 		from = s.before
+	case input, output:
 	}
 	if d.IsFloat() && !o.keeps && !t.exact {
 		d = device.Float64

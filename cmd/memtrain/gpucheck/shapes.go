@@ -9,8 +9,8 @@ type shapes struct {
 	image, channels           int // of convolutions
 }
 
-// real are those of GPT-2 124M, 16 samples of 1,024 tokens.
-var real = shapes{batch: 16, length: 1024, heads: 12, dim: 64, width: 768, hidden: 3072, vocab: 50304, image: 56, channels: 64}
+// gpt2 are those of GPT-2 124M, 16 samples of 1,024 tokens.
+var gpt2 = shapes{batch: 16, length: 1024, heads: 12, dim: 64, width: 768, hidden: 3072, vocab: 50304, image: 56, channels: 64}
 
 // tokens is the rows of an activation.
 func (s shapes) tokens() int { return s.batch * s.length }

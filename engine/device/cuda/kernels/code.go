@@ -78,7 +78,7 @@ func (m Module) files() iter.Seq2[string, func() []byte] {
 		archive := tar.NewReader(unpacked)
 		for {
 			header, err := archive.Next()
-			if err == io.EOF { //nolint:errorlint // Next returns it bare
+			if err == io.EOF {
 				return
 			}
 			check(err)
