@@ -22,13 +22,15 @@ func (t *trial) ids(s shapes) *operand {
 
 // updates are an optimizer's step and what goes before it, on lists of arrays.
 var updates = []row{
-	{"Update", "AdamW, gradients of ", mixed, func(t *trial, d device.DType, s shapes) {
+	{"Update", "AdamW, clipped gradients of ", mixed, func(t *trial, d device.DType, s shapes) {
 		t.rows = s.vocab
 		p, m, v := t.inOut(device.Float32, t.rows, s.width), t.inOut(device.Float32, t.rows, s.width), t.inOut(device.Float32, t.rows, s.width)
 		v.values = values{mean: 1, deviation: 0.1}
 		g, low, step := t.in(d, t.rows, s.width), t.out(device.BFloat16, t.rows, s.width), t.one(input, 3)
+		norm := t.one(input, 4)
 		t.do = func(b device.Backend, rows int, at at) {
 			u := adamw(at(step))
+			u.Norm, u.Limit = at(norm), 1
 			for _, part := range parts(rows) {
 				cut := func(o *operand) device.Array { return at(o).Slice(part[0]*s.width, part[1]*s.width) }
 				u.List = append(u.List, device.Parameter{P: cut(p), G: cut(g), M: cut(m), V: cut(v), Low: cut(low)})
@@ -70,11 +72,6 @@ var updates = []row{
 		t.rows = 1
 		g, scale, found := t.inOut(d, s.hidden, s.width).all(), t.one(input, 1000), t.one(changed, 0)
 		t.do = func(b device.Backend, _ int, at at) { b.Unscale(list(at(g), s), at(scale), at(found)) }
-	}},
-	{"ClipByNorm", "a list, ", mixed, func(t *trial, d device.DType, s shapes) {
-		t.rows = 1
-		g, norm := t.inOut(d, s.hidden, s.width).all(), t.one(input, 4)
-		t.do = func(b device.Backend, _ int, at at) { b.ClipByNorm(list(at(g), s), at(norm), 1) }
 	}},
 }
 
