@@ -80,10 +80,13 @@ func (s *Scaler) Unscale(params []*autograd.Variable) {
 			where, grads = g.Device(), append(grads, g.Array())
 		}
 	}
+	shared := where
+	where = shared.Whole()
 	scale, mark := s.scale.To(where), s.foundInf.To(where)
 	defer scale.Release()
 	defer mark.Release()
 	where.Backend().Unscale(grads, scale.Array(), mark.Array())
+	mark.SumOverGroup(shared)
 	if where != s.device {
 		s.foundInf.CopyFrom(mark)
 	}

@@ -184,7 +184,7 @@ func (t *Tape) castOf(key castKey) *tensor.Tensor {
 		c.data.Release()
 		delete(t.casts, key)
 	}
-	d := key.variable.Data().Device().Passing()
+	d := key.variable.Data().Device()
 	data := newPadded(d, key.variable.Data().Shape(), key.variable.padded(), key.dtype,
 		tensor.Tag{Category: trace.Workspace, Layer: source.Label().Layer, Role: castRole})
 	t.casts[key] = &cast{data: data, source: source, version: source.Version(), pad: key.variable.pad}

@@ -20,7 +20,7 @@ func (t *Tape) Embedding(table, ids *Value) *Value {
 		panic(fmt.Sprintf("autograd: embedding of %v by %v", table, ids))
 	}
 	rows, cols := table.Shape()[0], table.Shape()[1]
-	if table.data.Device() == t.device || ids.Size() >= rows {
+	if d := table.data.Device(); d == t.device || d.Group() != nil || ids.Size() >= rows {
 		table = t.Contiguous(t.local(table))
 	}
 	c := t.begin("embedding", ids)

@@ -84,7 +84,8 @@ func (v *Variable) Move(d *tensor.Device) {
 
 // KeepGrad has the gradient kept on a device such as the host: each part of it
 // goes there when a backward pass has completed it, and parts add up there. nil
-// is where it is computed. There must be no gradient.
+// is where it is computed. On a device that processes share it is the mean over them.
+// There must be no gradient.
 func (v *Variable) KeepGrad(d *tensor.Device) { v.keeper = d }
 
 // PadCasts has the variable, a matrix, converted into a matrix whose rows are a
@@ -92,10 +93,11 @@ func (v *Variable) KeepGrad(d *tensor.Device) { v.keeper = d }
 // round sizes. 0 is for no more rows. It holds from the next conversion on.
 func (v *Variable) PadCasts(n int) { v.pad = n }
 
-// padded is the shape that it is converted into.
+// padded is the shape that it is converted into. Parts of a matrix that processes
+// share are converted as they are.
 func (v *Variable) padded() tensor.Shape {
 	shape := slices.Clone(v.Data().Shape())
-	if v.pad > 0 {
+	if v.pad > 0 && v.Data().Device().Group() == nil {
 		shape[0] = (shape[0] + v.pad - 1) / v.pad * v.pad
 	}
 	return shape
@@ -125,7 +127,11 @@ func (v *Variable) accumulate(t *Tape, g *tensor.Tensor) {
 	layer := v.Data().Storage().Label().Layer
 	sent := v.keeper != nil && v.keeper != g.Device()
 	if sent {
-		g = g.To(v.keeper)
+		if v.keeper.Group() != nil {
+			g = g.Mean(v.keeper)
+		} else {
+			g = g.To(v.keeper)
+		}
 		defer g.Release()
 	}
 	switch {

@@ -2,14 +2,9 @@ package collective
 
 import "memtop/engine/device"
 
-// Rehearsal returns a group of that size and rank that does nothing and waits for
-// none: for runs on a device that computes nothing. It returns nil for nil.
-func Rehearsal(g Group) Group {
-	if g == nil {
-		return nil
-	}
-	return rehearsal{g.Rank(), g.Size()}
-}
+// Rehearsal returns a group of that rank and size that does nothing and waits for
+// none: for runs on a device that computes nothing.
+func Rehearsal(rank, size int) Group { return rehearsal{rank, size} }
 
 type rehearsal struct{ rank, size int }
 

@@ -116,13 +116,14 @@ func FanIn(inputs int) Init {
 // Param makes a parameter with a role such as "weight". Its random numbers
 // depend on the seed and its name only.
 func (b Builder) Param(role string, init Init, shape ...int) *Param {
-	t := tensor.New(b.device, shape, b.dtype, tensor.Tag{Category: trace.Parameter, Layer: b.path, Role: role})
+	t := tensor.New(b.device.Whole(), shape, b.dtype, tensor.Tag{Category: trace.Parameter, Layer: b.path, Role: role})
 	name := Join(b.path, role)
 	p := autograd.NewVariable(name, t)
 	*b.made = append(*b.made, p)
 	if t.Size() > 0 {
 		init(b.device.Backend(), t.Array(), device.Seed{Seed: b.seed ^ hash(name)})
 	}
+	p.Move(b.device)
 	return p
 }
 

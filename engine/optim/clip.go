@@ -24,8 +24,14 @@ func Clip(d *tensor.Device, parameters []*autograd.Variable, limit float64) *Cli
 			d, list = g.Device(), append(list, g.Array())
 		}
 	}
-	length := tensor.New(d, tensor.Shape{1}, device.Float32, tensor.Tag{Category: trace.Workspace, Role: "gradient norm"})
+	length := tensor.New(d.Whole(), tensor.Shape{1}, device.Float32, tensor.Tag{Category: trace.Workspace, Role: "gradient norm"})
 	d.Backend().Norm2(length.Array(), list)
+	if d.Group() != nil { // each process has parts of the gradients
+		x := length.Array()
+		d.Backend().Unary(device.Square, x, x)
+		length.SumOverGroup(d)
+		d.Backend().Unary(device.Sqrt, x, x)
+	}
 	return &Clipping{length, limit}
 }
 

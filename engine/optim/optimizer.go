@@ -177,7 +177,7 @@ func (o *Optimizer) Renews(v *autograd.Variable) bool {
 // parameters.
 func (o *Optimizer) Step(lr float64, over Overflow, clip *Clipping, copies Copies) (applied func() bool) {
 	o.settle()
-	d, b := o.device, o.device.Backend()
+	d, b := o.device.Whole(), o.device.Backend()
 	// The count is kept on the host, and goes to the device for the length of
 	// the call: state is then exactly what is kept per element.
 	step := tensor.Full(d, tensor.Shape{1}, device.Float32, float64(o.steps), tensor.Tag{Category: trace.Workspace, Role: "step"})

@@ -108,7 +108,7 @@ func (p *slot) allocate(d *tensor.Device, s *Settings) {
 	switch {
 	case l.m == "":
 	case l.narrow:
-		blocks := tensor.Shape{device.QuantBlocks(data.Size())}
+		blocks := tensor.Shape{d.Divided(data.Size(), device.QuantBlocks)}
 		p.m = tensor.Full(d, data.Shape(), device.UInt8, device.ZeroM, p.tag(l.m))
 		p.scaleM = tensor.Full(d, blocks, device.Float32, 0, p.tag(roleScaleM))
 		p.v = tensor.Full(d, data.Shape(), device.UInt8, device.ZeroV, p.tag(l.v))

@@ -92,6 +92,10 @@ func (p *slot) operands(data, grad *tensor.Tensor) device.Parameter {
 		x.P, x.Low = p.master.Array(), x.P
 		p.master.Storage().Wrote()
 	}
+	if !x.ScaleM.Absent() { // a last part may have fewer blocks than it has room for
+		blocks := device.QuantBlocks(x.P.Len)
+		x.ScaleM, x.ScaleV = x.ScaleM.Slice(0, blocks), x.ScaleV.Slice(0, blocks)
+	}
 	return x
 }
 

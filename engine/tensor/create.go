@@ -25,7 +25,7 @@ func New(d *Device, shape Shape, dtype device.DType, tag Tag) *Tensor {
 			panic(fmt.Sprintf("tensor: shape %v", shape))
 		}
 	}
-	storage := d.allocate(int64(shape.Size())*dtype.Size(), alloc.Label{
+	storage := d.allocate(int64(d.own(shape.Size()))*dtype.Size(), alloc.Label{
 		Category: tag.Category, Layer: tag.Layer, Role: tag.Role,
 		Shape: shape.String(), DType: dtype.String(),
 	})
@@ -43,8 +43,8 @@ func Full(d *Device, shape Shape, dtype device.DType, value float64, tag Tag) *T
 // Fill sets every element, and counts as a write in place.
 func (t *Tensor) Fill(value float64) {
 	t.storage.Wrote()
-	if t.Size() > 0 {
-		t.Device().backend.Fill(t.Array(), value)
+	if a := t.Array(); a.Len > 0 {
+		t.Device().backend.Fill(a, value)
 	}
 }
 
@@ -73,8 +73,8 @@ func Convert(t *Tensor, dtype device.DType, tag Tag) *Tensor {
 	source := Contiguous(t, tag)
 	defer source.Release()
 	c := New(t.Device(), t.shape, dtype, tag)
-	if c.Size() > 0 {
-		t.Device().backend.Cast(c.Array(), source.Array())
+	if a := c.Array(); a.Len > 0 {
+		t.Device().backend.Cast(a, source.Array())
 	}
 	return c
 }

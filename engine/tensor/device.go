@@ -2,6 +2,7 @@ package tensor
 
 import (
 	"memtop/engine/alloc"
+	"memtop/engine/collective"
 	"memtop/engine/device"
 )
 
@@ -15,8 +16,6 @@ type Options struct {
 	// Unnamed has the allocator know of memory only what it is for, not whose it
 	// is: the blocks of a rehearsal are only counted.
 	Unnamed bool
-	// parts is among how many processes the memory is divided, see [Device.Shared].
-	parts int64
 }
 
 // Device joins what tensors need of a device: memory and operations.
@@ -26,11 +25,12 @@ type Device struct {
 	backend device.Backend
 	options Options
 	scope   scope
-	onLeak  func(Leak) // may be nil
-	young   *Storage   // the first of those made since Settle, while onLeak is given
-	host    *Device    // nil until it is used; a host's is itself
-	whole   *Device    // of a shared device, where its parts come together
-	passing *Device    // of a shared device, see Passing
+	onLeak  func(Leak)       // may be nil
+	young   *Storage         // the first of those made since Settle, while onLeak is given
+	host    *Device          // nil until it is used; a host's is itself
+	shared  *Device          // nil until it is used
+	whole   *Device          // of a shared device, where its parts come together
+	group   collective.Group // of a shared device
 	// crossings are the copies under way to the host and from it, oldest first.
 	crossings [ways][]*crossing
 }
@@ -60,7 +60,7 @@ func (d *Device) Synchronize() { fail(d.backend.Synchronize(), "compute on %s", 
 // allocate returns a storage of n bytes with one handle. It fails with the
 // allocator's *alloc.OOMError.
 func (d *Device) allocate(n int64, label alloc.Label) *Storage {
-	block, err := d.memory.Alloc(d.own(n), d.options.Stream, d.tag(label))
+	block, err := d.memory.Alloc(n, d.options.Stream, d.tag(label))
 	if err != nil {
 		fail(err, "allocate %s", describe(n, label))
 	}

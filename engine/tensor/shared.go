@@ -1,47 +1,137 @@
 package tensor
 
+import (
+	"memtop/engine/collective"
+	"memtop/engine/device"
+)
+
 // # Memory that several processes share
 //
 // Processes that train together may divide what each would else have whole: of
 // every tensor each holds its part. A shared device is the memory of all of them,
 // as one of them sees it. A tensor there takes its part of the bytes in the
 // process's own memory; brought to the device it is gathered, and brought back it is
-// divided. Only a rehearsal has one: it counts memory, and nothing is gathered.
+// divided. Operations on it are done by each process on its own part, so they are
+// those that do each element by itself. All processes do the same with it, in the
+// same order.
 
-// Shared returns the memory that so many processes, each with a device as d, have
-// together. Each holds an even part of every tensor, rounded up, as of the flat
-// buffers that implementations divide. d is one that computes nothing.
-func (d *Device) Shared(processes int) *Device {
-	s := d.parted(int64(processes))
-	s.passing = d.parted(passingParts)
-	return s
+// Shared returns the memory that the processes of a group, each with a device as d,
+// have together. Each holds an even part of the elements of every tensor, rounded up:
+// the last parts may be shorter, or empty. It is one device, however often it is asked
+// for.
+func (d *Device) Shared(g collective.Group) *Device {
+	if d.shared == nil || d.shared.group != g {
+		d.shared = NewDevice(d.name, d.memory, d.backend, d.options)
+		d.shared.whole, d.shared.group = d, g
+	}
+	return d.shared
 }
 
-// passingParts is a number of parts of which one is nothing.
-const passingParts = 1 << 62
-
-func (d *Device) parted(n int64) *Device {
-	o := d.options
-	o.parts = n
-	s := NewDevice(d.name, d.memory, d.backend, o)
-	s.whole = d
-	return s
-}
-
-// Passing returns where tensors are that are made of those on d only to be brought
-// elsewhere: on d, unless it is shared. There a part is converted as it is gathered,
-// and takes no memory of its own.
-func (d *Device) Passing() *Device {
-	if d.passing != nil {
-		return d.passing
+// Whole returns where the tensors of a shared device come together, and any other
+// device itself.
+func (d *Device) Whole() *Device {
+	if d.whole != nil {
+		return d.whole
 	}
 	return d
 }
 
-// own returns how many of n bytes the process has itself.
-func (d *Device) own(n int64) int64 {
-	if d.options.parts == 0 || n == 0 {
+// Group returns the processes that share the device, nil if none do.
+func (d *Device) Group() collective.Group { return d.group }
+
+// Divided returns the size of a tensor that has f(m) elements for each m elements that
+// a process has of one of size n.
+func (d *Device) Divided(n int, f func(m int) int) int {
+	if d.group == nil {
+		return f(n)
+	}
+	return d.group.Size() * f(d.own(n))
+}
+
+// own returns how many of n elements a process has memory for.
+func (d *Device) own(n int) int {
+	if d.group == nil || n == 0 {
 		return n
 	}
-	return (n-1)/d.options.parts + 1
+	return (n-1)/d.group.Size() + 1
+}
+
+// part returns which of n elements a process has.
+func (d *Device) part(n, rank int) (from, length int) {
+	if d.group == nil {
+		return 0, n
+	}
+	each := d.own(n)
+	from = min(rank*each, n)
+	return from, min(each, n-from)
+}
+
+// partOf returns the own part of a whole tensor's elements.
+func (d *Device) partOf(whole device.Array) device.Array {
+	return whole.Slice(d.part(whole.Len, d.group.Rank()))
+}
+
+// share copies between a shared device and another one: from where the tensor is
+// whole each process takes its part, and to there all give theirs.
+func share(to, from *Tensor) {
+	a, b := from.Device(), to.Device()
+	whole := a.Whole()
+	if whole == a {
+		whole = b.Whole()
+	}
+	switch {
+	case a == whole:
+		b.backend.Copy(to.Array().Buffer(), b.partOf(from.Array()).Buffer())
+	case b == whole:
+		gather(a, to.Array(), from.Array())
+	default: // one is the host
+		through := New(whole, from.shape, from.dtype, Tag{Role: "copy between devices"})
+		defer through.Release()
+		cross(through, from)
+		cross(to, through)
+	}
+}
+
+// gather brings the parts of a tensor together.
+func gather(d *Device, whole, own device.Array) {
+	g := d.group
+	d.backend.Copy(d.partOf(whole).Buffer(), own.Buffer())
+	var under []collective.Pending
+	for rank := range g.Size() {
+		if from, n := d.part(whole.Len, rank); n > 0 {
+			under = append(under, g.Broadcast(whole.Slice(from, n), rank))
+		}
+	}
+	for _, p := range under {
+		fail(p.Wait(), "gather a tensor of several processes")
+	}
+}
+
+// Mean returns the mean over the processes of a tensor of which each has its own, on
+// their shared device. It overwrites t.
+func (t *Tensor) Mean(shared *Device) *Tensor {
+	label := t.storage.label
+	m := New(shared, t.shape, t.dtype, Tag{Category: label.Category, Layer: label.Layer, Role: label.Role})
+	if t.Size() == 0 {
+		return m
+	}
+	whole, own := t.Array(), m.Array()
+	t.storage.Wrote()
+	if whole.Len == own.Len*shared.group.Size() {
+		fail(shared.group.ReduceScatter(own, whole).Wait(), "sum a tensor of several processes")
+	} else {
+		fail(shared.group.AllReduce(whole).Wait(), "sum a tensor of several processes")
+		shared.backend.Copy(own.Buffer(), shared.partOf(whole).Buffer())
+	}
+	shared.backend.Scale(own, own, 1/float64(shared.group.Size()))
+	return m
+}
+
+// SumOverGroup adds up a tensor of which each process that shares d has its own, in
+// place; where none do it does nothing.
+func (t *Tensor) SumOverGroup(d *Device) {
+	if d.group != nil {
+		t.storage.Wrote()
+		fail(d.group.AllReduce(t.Array()).Wait(), "sum a tensor of several processes")
+	}
 }

@@ -81,14 +81,18 @@ func (t *Tensor) Overlaps() bool {
 	return false
 }
 
-// Array returns the elements for the device's operations. It panics when they
-// are not contiguous.
+// Array returns the elements for the device's operations: on a shared device those of
+// this process. It panics when they are not contiguous.
 func (t *Tensor) Array() device.Array {
 	t.check()
 	if !t.Contiguous() {
 		panic(fmt.Sprintf("tensor: %v with strides %v is not contiguous", t, t.strides))
 	}
-	return t.base(t.Size())
+	n := t.Size()
+	if d := t.Device(); d.group != nil {
+		_, n = d.part(n, d.group.Rank())
+	}
+	return t.base(n)
 }
 
 // String shows type and shape, such as "float32 [2, 3]".

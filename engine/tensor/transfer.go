@@ -44,6 +44,10 @@ func (t *Tensor) Upload(raw []byte) {
 		panic(fmt.Sprintf("tensor: %d bytes for %v", len(raw), t))
 	}
 	t.storage.Wrote()
+	if d := t.Device(); d.group != nil {
+		from, n := d.part(t.Size(), d.group.Rank())
+		raw = raw[int64(from)*t.dtype.Size():][:int64(n)*t.dtype.Size()]
+	}
 	if len(raw) > 0 {
 		t.Device().backend.Upload(t.Array().Buffer(), raw)
 	}
@@ -66,6 +70,10 @@ func (t *Tensor) Download() []byte {
 	raw := make([]byte, t.Bytes())
 	if len(raw) == 0 {
 		return raw
+	}
+	if whole := t.Device().Whole(); whole != t.Device() {
+		t = t.To(whole)
+		defer t.Release()
 	}
 	c := Contiguous(t, Tag{Role: "download"})
 	defer c.Release()

@@ -64,6 +64,8 @@ func (t *Trainer) has(key string) bool {
 		return !square
 	case vocabKey:
 		return nn.HasVocab(t.config.Model)
+	case shardKey:
+		return t.config.Group != nil
 	case residualKey:
 		return nn.HasResidual(t.config.Model)
 	case graphsKey:

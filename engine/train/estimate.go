@@ -2,6 +2,7 @@ package train
 
 import (
 	"context"
+	"slices"
 
 	"memtop/engine/alloc"
 	"memtop/engine/collective"
@@ -69,6 +70,12 @@ func (p Plan) Estimate(ctx context.Context) (Estimate, error) {
 // rehearse runs steps with one group of settings after the other, as one run
 // whose settings are changed, and returns what the last step of each needed.
 func (p Plan) rehearse(ctx context.Context, groups ...Settings) (list []Estimate, err error) {
+	if p.Sharding.Ranks > 1 {
+		groups = slices.Clone(groups)
+		for i := range groups {
+			groups[i].Shard = p.Sharding.Shard
+		}
+	}
 	p.Settings = groups[0]
 	err = p.stage(func(t *Trainer) error {
 		for _, s := range groups {
@@ -83,6 +90,17 @@ func (p Plan) rehearse(ctx context.Context, groups ...Settings) (list []Estimate
 	return list, err
 }
 
+// group is the processes of the rehearsal.
+func (p *Plan) group() collective.Group {
+	switch {
+	case p.Group != nil:
+		return collective.Rehearsal(p.Group.Rank(), p.Group.Size())
+	case p.Sharding.Ranks > 1:
+		return collective.Rehearsal(0, p.Sharding.Ranks)
+	}
+	return nil
+}
+
 // stage has f use a trainer of the plan on a device that computes nothing.
 func (p Plan) stage(f func(t *Trainer) error) error {
 	o := p.Allocator
@@ -92,8 +110,8 @@ func (p Plan) stage(f func(t *Trainer) error) error {
 		return err
 	}
 	d := tensor.NewDevice("dry", a, dry.NewMeter(), tensor.Options{Unnamed: true})
-	homes := p.Sharding.homes(d)
-	model, err := p.Build(homes.of(p.Settings.Offload.Parameters != "", ShardParameters))
+	group := p.group()
+	model, err := p.Build(p.Settings.Home(d, group))
 	if err != nil {
 		return OutOfMemory(err, "making the model")
 	}
@@ -103,7 +121,7 @@ func (p Plan) stage(f func(t *Trainer) error) error {
 	staging.Reserve(p.Spec, p.Batch, p.Staged)
 	t, err := New(Config{
 		Device: d, Model: model, Loss: p.Loss, Spec: p.Spec, Batch: p.Batch, Settings: p.Settings,
-		Batches: empty{data.Empty(p.Spec, p.Batch)}, Build: p.Build, Staging: staging, rehearses: &p, homes: homes, Group: collective.Rehearsal(p.Group),
+		Batches: empty{data.Empty(p.Spec, p.Batch)}, Build: p.Build, Staging: staging, rehearses: &p, Group: group,
 	})
 	if err != nil {
 		return err

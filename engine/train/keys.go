@@ -107,6 +107,16 @@ var memoryKeys = []setting{
 			return err
 		},
 	},
+	{
+		shardKey, "what the processes of a run divide among them: the optimizer's state, gradients too, or parameters too",
+		choice.Names(Shards()),
+		false,
+		func(s *Settings) string { return s.Shard.String() },
+		func(s *Settings, v string) (err error) {
+			s.Shard, err = ParseShard(v)
+			return err
+		},
+	},
 	switchKey("in_place", "activations overwrite what they are given, where that is safe", func(s *Settings) *bool { return &s.InPlace }),
 	switchKey(vocabKey, "with autocast the head computes with a multiple of 64 classes, those added masked: faster on a GPU",
 		func(s *Settings) *bool { return &s.PadVocab }),
@@ -176,6 +186,9 @@ const mainCopiesKey = "main_copies"
 
 // lossKey is the setting that only runs with a cross-entropy have.
 const lossKey = "loss"
+
+// shardKey is the setting that only runs of several processes have.
+const shardKey = "shard"
 
 // residualKey is the setting that only models have whose blocks add to one sum.
 const residualKey = "residual"

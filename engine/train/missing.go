@@ -48,7 +48,7 @@ func (t *Trainer) makeModel() error {
 		return errors.New("nothing to train: neither Model nor Build is given")
 	}
 	var home *tensor.Device
-	if err := tensor.Try(func() { home = c.Settings.Offload.Home(c.Device) }); err != nil {
+	if err := tensor.Try(func() { home = c.Settings.Home(c.Device, c.Group) }); err != nil {
 		return err
 	}
 	model, err := c.Build(home)

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"memtop/engine/tensor"
 )
 
 // Offload says what lives in the host's memory instead of the device's while it
@@ -126,27 +124,21 @@ func (o *Offload) add(word string, open *Layers) (opened *Layers, ok bool) {
 
 // offload has the step that begins use the host for what o says. When that
 // changes, the host's allocator gives back what it keeps for nothing.
-func (t *Trainer) offload(o Offload) {
+func (t *Trainer) offload(s *Settings) {
+	o, h := s.Offload, t.homes(s)
 	if d := t.config.Device; o != t.current.Offload && d.HostMemory() != nil {
 		defer func() {
 			d.Land()
 			d.HostMemory().EmptyCache()
 		}()
 	}
-	t.optimizer.Move(t.config.homes.of(o.Optimizer, ShardOptimizer))
+	t.optimizer.Move(h.of(o.Optimizer, ShardOptimizer))
 	for _, p := range t.parameters {
-		p.Move(t.config.homes.of(o.Parameters.has(p.Name()), ShardParameters))
-		p.KeepGrad(t.config.homes.of(o.Gradients, ShardGradients))
+		p.Move(h.of(o.Parameters.has(p.Name()), ShardParameters))
+		p.KeepGrad(h.of(o.Gradients, ShardGradients))
 	}
 	t.ctx.OffloadSaved(nil)
 	if o.Activations != "" {
 		t.ctx.OffloadSaved(o.Activations.has)
 	}
-}
-
-// Home is where a model is to be made on a device so that its parameters are
-// where they will live: a model that is larger than the device fits on its host.
-// It fails, as tensors do, when the host cannot be reached.
-func (o Offload) Home(d *tensor.Device) *tensor.Device {
-	return homes{device: d}.of(o.Parameters != "", ShardParameters)
 }

@@ -7,10 +7,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"memtop/engine/amp"
 	"memtop/engine/collective"
 	"memtop/engine/collective/collectivetest"
 	"memtop/engine/data"
 	"memtop/engine/nn"
+	"memtop/snapshots/trace"
 )
 
 // together trains in so many ranks of one process, each on its part of batches of 8,
@@ -58,11 +60,17 @@ func TestRanksTrainAsOneProcessDoes(t *testing.T) {
 		settings []string
 		shape    func(*nn.GPTConfig)
 	}{
-		"plainly":              {},
-		"in parts":             {settings: []string{"accumulate", "2"}},
-		"with checkpoints":     {settings: []string{"checkpoint", "block"}},
-		"with gradients moved": {settings: []string{"offload", "gradients,optimizer"}},
-		"with large gradients": {shape: func(g *nn.GPTConfig) { g.Dim, g.Vocab = 512, 16384 }},
+		"plainly":                               {},
+		"in parts":                              {settings: []string{"accumulate", "2"}},
+		"with checkpoints":                      {settings: []string{"checkpoint", "block"}},
+		"with gradients moved":                  {settings: []string{"offload", "gradients,optimizer"}},
+		"dividing the optimizer's state":        {settings: []string{"shard", "optimizer"}},
+		"dividing gradients":                    {settings: []string{"shard", "gradients"}},
+		"dividing parameters":                   {settings: []string{"shard", "parameters"}},
+		"dividing parameters, in parts":         {settings: []string{"shard", "parameters", "accumulate", "2"}},
+		"dividing parameters, with checkpoints": {settings: []string{"shard", "parameters", "checkpoint", "block"}},
+		"dividing the state of lion":            {settings: []string{"shard", "gradients", "optimizer", "lion"}},
+		"with large gradients":                  {shape: func(g *nn.GPTConfig) { g.Dim, g.Vocab = 512, 16384 }},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -82,9 +90,11 @@ func TestRanksTrainAsOneProcessDoes(t *testing.T) {
 			if name != "plainly" {
 				n = 4
 			}
-			alone := together(t, 1, n, s, g, nil)[0]
+			whole := s
+			whole.Shard = ShardNothing
+			alone := together(t, 1, n, whole, g, nil)[0]
 			for _, ranks := range []int{2, 4} {
-				if test.shape != nil && ranks > 2 || ranks == 4 && s.Accumulate > 1 {
+				if ranks == 4 && (test.shape != nil || s.Accumulate > 1) {
 					continue
 				}
 				for rank, events := range together(t, ranks, n, s, g, nil) {
@@ -135,5 +145,64 @@ func TestAllRanksHearThatOneIsToEnd(t *testing.T) {
 	})
 	if diff := cmp.Diff([]int64{2, 2}, heard); diff != "" {
 		t.Errorf("the steps after which ranks heard of it (-want +got):\n%s", diff)
+	}
+}
+
+// TestRanksTakeTheMemoryThatWasPredicted holds every stage to its rehearsal, to the
+// byte, and to the share that it is named for.
+func TestRanksTakeTheMemoryThatWasPredicted(t *testing.T) {
+	const ranks = 4
+	g := nn.GPTConfig{Layers: 3, Dim: 64, Heads: 4, Context: 16, Vocab: 256, Bias: true}
+	var whole Memory
+	for _, shard := range Shards() {
+		for _, mode := range []amp.Mode{amp.Off, amp.FP16} {
+			s := DefaultSettings()
+			s.Shard, s.AMP = shard, mode
+			plan := Plan{Build: gpt(g), Spec: newBench(t, 64<<20, g).set.Spec(), Batch: 2, Settings: s, Sharding: Sharding{shard, ranks}}
+			want, err := plan.Estimate(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			events := together(t, ranks, 3, s, g, nil)
+			got := events[0][2].Memory
+			if got.PeakAllocated != want.Memory.PeakAllocated || got.AtPeak != want.Memory.AtPeak || got.Allocated != want.Memory.Allocated {
+				t.Errorf("shard=%v, amp=%v: measured %+v,\npredicted %+v", shard, mode, got, want.Memory)
+			}
+			if shard == ShardNothing {
+				whole = got
+			}
+			for category, from := range map[trace.Category]Shard{trace.Optimizer: ShardOptimizer, trace.Parameter: ShardParameters} {
+				part := whole.Now.Category[category]
+				if shard >= from {
+					part /= ranks
+				}
+				if n := got.Now.Category[category]; n < part-16 || n > part+64 { // the loss scale is whole, and parts are rounded
+					t.Errorf("shard=%v, amp=%v: %d bytes of %v, want %d", shard, mode, n, category, part)
+				}
+			}
+		}
+	}
+}
+
+func TestAStageChangesWhileRanksTrain(t *testing.T) {
+	alone := together(t, 1, 10, DefaultSettings(), tiny(), nil)[0]
+	stages := []string{"optimizer", "parameters", "none", "gradients"}
+	for rank, events := range together(t, 2, 10, DefaultSettings(), tiny(), func(rank int, of *Trainer, e Event) {
+		if i := int(e.Step) / 2; rank == 0 && e.Step%2 == 1 && i < len(stages) { // all follow after the step in which they hear of it
+			if err := of.Change("shard", stages[i]); err != nil {
+				t.Error(err)
+			}
+		}
+	}) {
+		seen := make(map[Shard]bool)
+		for i, e := range events {
+			seen[e.Settings.Shard] = true
+			if d := math.Abs(e.Loss - alone[i].Loss); !(d <= 1e-5) {
+				t.Errorf("rank %d, step %d with shard=%v: the loss is %v, of one process %v", rank, i+1, e.Settings.Shard, e.Loss, alone[i].Loss)
+			}
+		}
+		if len(seen) != len(Shards()) {
+			t.Errorf("rank %d had the stages %v", rank, seen)
+		}
 	}
 }

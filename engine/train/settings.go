@@ -20,6 +20,7 @@ type Settings struct {
 	PadVocab   bool           // autocast converts the weights of a head into a matrix of round size
 	InPlace    bool           // activations overwrite what they are given where they may
 	Offload    Offload        // what lives on the host
+	Shard      Shard          // what the processes of a group divide
 	Optimizer  optim.Settings // changing its kind begins with fresh state
 	LR         float64
 	Schedule   optim.Schedule

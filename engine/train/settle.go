@@ -20,11 +20,14 @@ func (t *Trainer) settle(s Settings) (Settings, error) {
 	if t.config.rehearses != nil {
 		s = s.free()
 	}
+	if t.config.Group != nil && s.Budget > 0 {
+		return s, errors.New("a memory budget is for one process")
+	}
+	if err := s.shardable(t.config.Group); err != nil {
+		return s, err
+	}
 	if s.Budget == 0 {
 		return t.complete(s)
-	}
-	if t.parallel != nil {
-		return s, errors.New("a memory budget is for one process")
 	}
 	if _, err := t.complete(s.asked().free()); err != nil && !errors.As(err, new(*planError)) {
 		return s, err

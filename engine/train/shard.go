@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"memtop/engine/choice"
+	"memtop/engine/collective"
 	"memtop/engine/tensor"
 )
 
@@ -42,30 +43,30 @@ func ParseShard(name string) (Shard, error) {
 	return 0, fmt.Errorf("shard %q: want %s", name, choice.Or(Shards()))
 }
 
-// Sharding is how many processes a run has, and what they divide. The zero value is
-// one process.
+// Sharding is how many processes a rehearsed run has, and what they divide. The zero
+// value is one process.
 type Sharding struct {
 	Shard Shard
 	Ranks int
 }
 
+// shardable fails when there is no group to divide what the settings say.
+func (s *Settings) shardable(g collective.Group) error {
+	if s.Shard != ShardNothing && g == nil {
+		return fmt.Errorf("shard=%v: there is one process, and none to divide it with", s.Shard)
+	}
+	return nil
+}
+
 // homes are where a run keeps what it has.
 type homes struct {
 	device *tensor.Device
+	group  collective.Group // nil for one process
 	shard  Shard
-	shared *tensor.Device // what is divided, if anything is
 }
 
-func (s Sharding) homes(d *tensor.Device) homes {
-	if s.Ranks < 2 {
-		s.Shard = ShardNothing
-	}
-	h := homes{device: d, shard: s.Shard}
-	if h.shard != ShardNothing {
-		h.shared = d.Shared(s.Ranks)
-	}
-	return h
-}
+// homes are those of the settings.
+func (t *Trainer) homes(s *Settings) homes { return homes{t.config.Device, t.config.Group, s.Shard} }
 
 // of is where something lives that may be offloaded, and that is divided from a
 // stage on.
@@ -73,8 +74,15 @@ func (h homes) of(offloaded bool, from Shard) *tensor.Device {
 	switch {
 	case offloaded:
 		return h.device.Host()
-	case h.shard >= from:
-		return h.shared
+	case h.group != nil && h.shard >= from:
+		return h.device.Shared(h.group)
 	}
 	return h.device
+}
+
+// Home is where a model is to be made on a device so that its parameters are where
+// they will live: a model that is larger than the device fits on its host, or on the
+// devices of a group. It fails, as tensors do, when the host cannot be reached.
+func (s *Settings) Home(d *tensor.Device, g collective.Group) *tensor.Device {
+	return homes{d, g, s.Shard}.of(s.Offload.Parameters != "", ShardParameters)
 }

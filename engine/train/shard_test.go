@@ -90,9 +90,9 @@ func TestAModelLargerThanADeviceFitsOnSeveral(t *testing.T) {
 	}
 }
 
-// TestPartsAreConvertedOnTheirWay looks at the copies in bfloat16 that autocast keeps
-// of whole weights.
-func TestPartsAreConvertedOnTheirWay(t *testing.T) {
+// TestPartsAreConvertedBeforeTheyAreGathered looks at the copies in bfloat16 that
+// autocast keeps: those of parts are parts.
+func TestPartsAreConvertedBeforeTheyAreGathered(t *testing.T) {
 	plan := parted(t)
 	plan.Settings.AMP, plan.Settings.Checkpoint = amp.BF16, nn.Policy{} // a checkpoint drops the copies anyway
 	workspace := func(s Shard) int64 {
@@ -104,7 +104,7 @@ func TestPartsAreConvertedOnTheirWay(t *testing.T) {
 		return e.Memory.Highest[trace.Workspace]
 	}
 	const weights = 3 * 12 * 64 * 64 * 2 // in the layers' products, in bfloat16
-	if kept, passing := workspace(ShardGradients), workspace(ShardParameters); kept-passing < weights*8/10 {
+	if kept, passing := workspace(ShardGradients), workspace(ShardParameters); kept-passing < weights*6/10 {
 		t.Errorf("%d bytes of workspace where weights are whole and %d where they are divided; the copies are %d", kept, passing, weights)
 	}
 }

@@ -143,7 +143,7 @@ func (t *Trainer) run(batch *data.Batch, parts []int, q *Queued) {
 	t.ctx.KeepCasts(t.optimizer.Renews, func() {
 		for i, n := range parts {
 			if t.parallel != nil {
-				t.parallel.last = i == len(parts)-1
+				t.parallel.last = i == len(parts)-1 && t.current.Shard < ShardGradients
 			}
 			q.losses = append(q.losses, partLoss{t.part(from, n), float64(n) / float64(batch.Size)})
 			from += n

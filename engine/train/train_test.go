@@ -38,7 +38,7 @@ func newBenchWith(t testing.TB, capacity int64, g nn.GPTConfig, o Offload) *benc
 		t.Fatal(err)
 	}
 	d := tensor.NewDevice("cpu:0", a, c, tensor.Options{})
-	model, err := nn.Build(o.Home(d), device.Float32, 1, func(b nn.Builder) *nn.GPT { return nn.NewGPT(b, g) })
+	model, err := nn.Build((&Settings{Offload: o}).Home(d, nil), device.Float32, 1, func(b nn.Builder) *nn.GPT { return nn.NewGPT(b, g) })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -72,8 +72,6 @@ type Config struct {
 	// rehearses is the plan that the trainer runs on a device that computes
 	// nothing, nil when it trains.
 	rehearses *Plan
-	// homes are given by a rehearsal; else everything is on Device or its host.
-	homes homes
 }
 
 // Trainer trains a model.
@@ -125,9 +123,6 @@ func New(c Config) (*Trainer, error) {
 	if _, err := c.Settings.Parts(c.Batch); err != nil {
 		return nil, err
 	}
-	if c.homes.device == nil {
-		c.homes.device = c.Device
-	}
 	if c.rehearses != nil {
 		c.Settings = c.Settings.free()
 	}
@@ -172,7 +167,7 @@ func (t *Trainer) open() error {
 	}
 	t.current = t.Settings()
 	err = tensor.Try(func() {
-		t.optimizer = optim.New(c.homes.of(t.current.Offload.Optimizer, ShardOptimizer), t.parameters, t.current.Optimizer)
+		t.optimizer = optim.New(t.homes(&t.current).of(t.current.Offload.Optimizer, ShardOptimizer), t.parameters, t.current.Optimizer)
 	})
 	if err != nil {
 		return t.failed(err, "setting up")
@@ -238,7 +233,7 @@ func (t *Trainer) apply(s *Settings, step int64) {
 		t.hold(0) // what comes back from the host finds room
 		defer t.hold(s.Budget)
 	}
-	t.offload(s.Offload)
+	t.offload(s)
 	if s.Optimizer != t.optimizer.Settings() {
 		t.optimizer.Change(s.Optimizer)
 	}

@@ -225,7 +225,7 @@ func (s *session) openWeights() (err error) {
 
 func (s *session) openModel() (err error) {
 	home := s.device
-	if err := tensor.Try(func() { home = s.settings.Offload.Home(s.device) }); err != nil {
+	if err := tensor.Try(func() { home = s.settings.Home(s.device, s.group) }); err != nil {
 		return err
 	}
 	if s.model, err = s.build(home); err != nil {
