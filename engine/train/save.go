@@ -66,7 +66,8 @@ func (t *Trainer) parts() []part {
 // Save writes the run; [Open] refuses what is not all of it. program, which must
 // be possible to write as JSON, is given back by [Saved.Program]. A change of
 // settings that no step has used yet is not part of the run. It waits for the
-// device.
+// device. All processes of a group call it: what they divide is gathered, and each
+// writes the whole.
 func (t *Trainer) Save(w io.Writer, program any) error {
 	own, err := json.Marshal(program)
 	if err != nil {

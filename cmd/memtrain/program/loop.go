@@ -108,8 +108,8 @@ func (s *session) output(path string) output.File {
 
 // saveRun writes the run to the file of --save.
 func (s *session) saveRun() error {
-	if s.rank() > 0 {
-		return nil // the first process saves for all
+	if s.rank() > 0 { // the first process writes for all, and gathers what they have
+		return s.trainer.Save(io.Discard, s.program())
 	}
 	return s.output(s.save).Write(func(w io.Writer) error { return s.trainer.Save(w, s.program()) })
 }

@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"memtop/engine/train"
 )
 
 // ranked is what is read of a step of several processes.
@@ -105,11 +107,15 @@ func TestProcessesOfALauncherTrainTogether(t *testing.T) {
 
 func TestARunOfFourProcessesGoesOnInFewer(t *testing.T) {
 	args := slices.Concat(small, []string{"--batch", "4"})
-	alone := steppedBy(t, 1, append(args, "--steps", "8")...)
-	saved := filepath.Join(t.TempDir(), "run.mem")
-	sameLosses(t, alone[:4], steppedBy(t, 4, append(args, "--steps", "4", "--save", saved)...))
-	for _, n := range []int{1, 2} {
-		sameLosses(t, alone[4:], steppedBy(t, n, "--resume", saved, "--steps", "8"))
+	alone := steppedBy(t, 1, append(args, "--steps", "20")...)
+	for _, shard := range train.Shards() {
+		t.Run("shard="+shard.String(), func(t *testing.T) {
+			saved := filepath.Join(t.TempDir(), "run.mem")
+			sameLosses(t, alone[:16], steppedBy(t, 4, append(args, "--steps", "16", "--shard", shard.String(), "--save", saved)...))
+			for _, n := range []int{1, 2} {
+				sameLosses(t, alone[16:], steppedBy(t, n, "--resume", saved, "--steps", "20"))
+			}
+		})
 	}
 }
 

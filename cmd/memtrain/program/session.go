@@ -192,7 +192,7 @@ func (s *session) readSettings() (err error) {
 	settings.PadVocab = s.onGPU()
 	settings.Schedule = optim.Schedule{Total: int(s.steps)}
 	if s.saved != nil {
-		if settings, err = s.saved.Settings(int(s.steps)); err != nil {
+		if settings, err = s.savedSettings(); err != nil {
 			return err
 		}
 	}
@@ -214,6 +214,16 @@ func (s *session) readSettings() (err error) {
 		return usagef("--settings %s: %v", settingsText(s.changes), err)
 	}
 	return nil
+}
+
+// savedSettings are those of the saved run. One process divides nothing, whatever the
+// run did.
+func (s *session) savedSettings() (train.Settings, error) {
+	settings, err := s.saved.Settings(int(s.steps))
+	if s.group == nil {
+		settings.Shard = train.ShardNothing
+	}
+	return settings, err
 }
 
 func (s *session) openWeights() (err error) {
@@ -247,10 +257,10 @@ func (s *session) openTrainer() (err error) {
 	if s.saved != nil {
 		start = s.saved.Position()
 		// The optimizer is filled with what was saved before it may change.
-		if settings, err = s.saved.Settings(int(s.steps)); err != nil {
+		if settings, err = s.savedSettings(); err != nil {
 			return err
 		}
-		settings.Budget, settings.Offload = 0, s.settings.Offload // what it has now is another matter
+		settings.Budget, settings.Offload, settings.Shard = 0, s.settings.Offload, s.settings.Shard // what it has now is another matter
 	}
 	if err := s.openLoader(start); err != nil {
 		return err
