@@ -82,7 +82,7 @@ var picture = map[string][]string{
 	"engine/device/...": {
 		"engine/device/...", "engine/alloc", "snapshots/trace", "github.com/ebitengine/purego", "github.com/klauspost/compress/zstd", "golang.org/x/sys/...",
 	},
-	"engine/tensor":                    {"engine/device/...", "engine/alloc", "snapshots/trace"},
+	"engine/tensor":                    {"engine/collective", "engine/device/...", "engine/alloc", "snapshots/trace"},
 	"engine/tensor/tensortest":         {"engine/tensor", "engine/device/cpu", "engine/alloc"},
 	"engine/autograd":                  {"engine/tensor", "engine/device", "engine/alloc", "snapshots/trace"},
 	"engine/nn":                        {"engine/choice", "snapshots/quantity", "engine/autograd", "engine/tensor", "engine/device", "engine/alloc", "snapshots/trace"},

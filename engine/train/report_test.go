@@ -38,6 +38,7 @@ func TestReportsSayWhatStepsDid(t *testing.T) {
 		{Key: "optimizer", Value: "adamw"},
 		{Key: "residual", Value: "full"},
 		{Key: "schedule", Value: "constant"},
+		{Key: "shard", Value: "none"},
 	}
 	if diff := cmp.Diff(want, s.Settings); diff != "" {
 		t.Errorf("settings (-want +got):\n%s", diff)

@@ -178,7 +178,11 @@ func (t *Trainer) Resume(s *Saved) error {
 		}
 	}
 	t.step, t.began = s.content.Step, s.content.Step
-	t.ctx.SetRandom(s.content.Random)
+	random := s.content.Random
+	if g := t.config.Group; g != nil && g.Rank() > 0 {
+		random.Seed = t.config.Seed // the run was saved by the first process, with its own
+	}
+	t.ctx.SetRandom(random)
 	t.optimizer.Restore(s.content.OptimizerSteps)
 	if s.content.Scaler != nil {
 		return tensor.Try(func() {
