@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"memtop/cmd/command"
-	"memtop/engine/choice"
 	"memtop/engine/train"
 	"memtop/snapshots/quantity"
 	"memtop/snapshots/trace"
@@ -22,7 +21,6 @@ const EstimateSchema = "memtop.estimate/1"
 type Estimate struct {
 	options
 	ranks int
-	shard string
 }
 
 // Register adds the flags: those of memtrain that memory depends on.
@@ -30,7 +28,6 @@ func (e *Estimate) Register(f *pflag.FlagSet) {
 	e.begin(f)
 	e.registerPlan(f)
 	f.IntVar(&e.ranks, "ranks", 1, "processes that train together, each on a device of its own and on a batch of its own")
-	f.StringVar(&e.shard, "shard", "none", "what they divide among them, `STAGE`: "+choice.Or(train.Shards())+", each with those before it")
 }
 
 // EstimateReport is what a run would need. All sizes are bytes.
@@ -133,18 +130,17 @@ func (e *Estimate) asked() (variant, error) {
 		return variant{}, err
 	}
 	sharding, err := e.sharding(s)
+	s.Shard = train.ShardNothing // it is the variant's
 	return variant{options: &e.options, spec: spec, half: e.half, settings: s, sharding: sharding}, err
 }
 
 // maxRanks is how many processes are told of one by one.
 const maxRanks = 1 << 16
 
-// sharding reads --shard and --ranks.
+// sharding reads --ranks, and takes the stage from the settings.
 func (e *Estimate) sharding(s train.Settings) (train.Sharding, error) {
-	shard, err := train.ParseShard(e.shard)
+	shard := s.Shard
 	switch {
-	case err != nil:
-		return train.Sharding{}, usagef("--%v", err) // it begins with the flag's name
 	case e.ranks < 1 || e.ranks > maxRanks:
 		return train.Sharding{}, usagef("--ranks %d: want a number from 1 to %d", e.ranks, maxRanks)
 	case shard != train.ShardNothing && e.ranks == 1:
