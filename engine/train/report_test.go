@@ -36,6 +36,7 @@ func TestReportsSayWhatStepsDid(t *testing.T) {
 		{Key: "micro_batch", Value: "4"},
 		{Key: "offload", Value: "none"},
 		{Key: "optimizer", Value: "adamw"},
+		{Key: "pad_vocab", Value: "off"},
 		{Key: "residual", Value: "full"},
 		{Key: "schedule", Value: "constant"},
 		{Key: "shard", Value: "none"},
