@@ -27,10 +27,15 @@ type MatMul struct {
 	Bias Array
 	// Activation, applied last when Activate is set, is one of which EndsProduct
 	// says yes. Pre, when given, gets the value before it, laid out as C is, for
-	// UnaryBackward.
+	// UnaryBackward. With Slope Pre is read, and C is multiplied by the activation's
+	// derivative there instead: the product that makes the activation's gradient.
 	Activate   bool
 	Activation UnaryOp
+	Slope      bool
 	Pre        Array
+	// SumA, when given, gets the sum of each row of op(A), M elements: of A = dyᵀ the
+	// gradient of a bias. A is transposed, contiguous and one matrix.
+	SumA Array
 }
 
 // Normalized returns m with its zero batch, factor and strides made what they
@@ -72,7 +77,7 @@ func (p *MatMulPlan) Wide() bool { return p.Compute == Float64 }
 // one does not.
 func (m MatMul) Plan() MatMulPlan {
 	const name = "matmul"
-	CheckFloat(name, m.C.DType, m.A.DType, m.B.DType, m.Bias.DType, m.Pre.DType)
+	CheckFloat(name, m.C.DType, m.A.DType, m.B.DType, m.Bias.DType, m.Pre.DType, m.SumA.DType)
 	m = m.Normalized()
 	if m.M < 0 || m.N < 0 || m.K < 0 || m.Batch < 0 {
 		panic(fmt.Sprintf("device: matmul: %d×%d×%d, batch %d", m.M, m.N, m.K, m.Batch))
@@ -80,7 +85,14 @@ func (m MatMul) Plan() MatMulPlan {
 	if m.Activate && !m.Activation.EndsProduct() {
 		panic(fmt.Sprintf("device: matmul: %v cannot end a product", m.Activation))
 	}
+	if m.Slope && (!m.Activate || m.Pre.Absent()) {
+		panic("device: matmul: the slope of no activation")
+	}
+	if !m.SumA.Absent() && (!m.TransA || m.LDA != m.M || m.Batch != 1) {
+		panic(fmt.Sprintf("device: matmul: sums of A of %d matrices, transposed %v, rows %d apart", m.Batch, m.TransA, m.LDA))
+	}
 	CheckOptional(name, "bias", m.Bias, m.N)
+	CheckOptional(name, "sums of A", m.SumA, m.M)
 	m.check("A", m.A, m.TransA, m.M, m.K, m.LDA, m.StrideA)
 	m.check("B", m.B, m.TransB, m.K, m.N, m.LDB, m.StrideB)
 	m.check("C", m.C, false, m.M, m.N, m.LDC, m.StrideC)
@@ -105,6 +117,6 @@ func (m *MatMul) check(name string, a Array, transposed bool, rows, cols, stride
 // MatMuls multiplies matrices.
 type MatMuls interface {
 	// MatMul computes a product. Gradients are MatMul again: dA = dC·Bᵀ,
-	// dB = Aᵀ·dC, and the bias's by Reduce over rows.
+	// dB = Aᵀ·dC, and the bias's by Reduce over rows or by SumA.
 	MatMul(p MatMulPlan)
 }

@@ -59,6 +59,8 @@ func TestWhatDoesNotFitIsNoPlan(t *testing.T) {
 		"a matrix beyond its memory":   {func() { MatMul{C: f, A: f, B: f, M: 2, N: 3, K: 4}.Plan() }, "matmul: A has 6 elements, want at least 8"},
 		"rows that overlap":            {func() { MatMul{C: f, A: f, B: f, M: 2, N: 2, K: 3, LDA: 2}.Plan() }, "rows of A"},
 		"a bias of another length":     {func() { MatMul{C: f, A: f, B: f, M: 2, N: 2, K: 3, Bias: f}.Plan() }, "bias"},
+		"the slope of no activation":   {func() { MatMul{C: f, A: f, B: f, M: 2, N: 2, K: 3, Slope: true}.Plan() }, "slope"},
+		"sums of a plain A":            {func() { MatMul{C: f, A: f, B: f, M: 2, N: 2, K: 3, SumA: on(Float32, 2)}.Plan() }, "sums of A"},
 		"attention without scratch":    {func() { attention.Plan() }, "0 bytes of workspace, want 36"},
 		"its gradients without":        {func() { AttentionBackward{A: attention, DO: heads(6), DQ: heads(6), DK: heads(6), DV: heads(6)}.Plan() }, "workspace"},
 		"queries beyond their memory":  {func() { a := attention; a.Q = heads(5); a.Plan() }, "Q has 5 elements"},

@@ -44,12 +44,13 @@ type product struct {
 	lda, ldb, ldc      int
 	transA, transB     bool
 	alpha, beta        float64
-	activate           bool
+	activate, slope    bool
 	activation         device.UnaryOp
 }
 
 // MatMul implements device.MatMuls.
 func (b *Backend) MatMul(p device.MatMulPlan) {
+	b.sumRows(&p)
 	if p.M == 0 || p.N == 0 || p.Batch == 0 {
 		return
 	}
@@ -68,12 +69,23 @@ func (b *Backend) MatMul(p device.MatMulPlan) {
 	}
 }
 
+// sumRows sums the rows of op(A), whose columns they are in memory.
+func (b *Backend) sumRows(p *device.MatMulPlan) {
+	switch {
+	case p.SumA.Absent():
+	case p.K == 0:
+		b.Fill(p.SumA, 0)
+	default:
+		b.Reduce(device.Sum, p.SumA, p.A, 1, p.K, p.M)
+	}
+}
+
 func (b *Backend) resolveMatMul(m *device.MatMul) product {
 	return product{
 		a: b.resolve(m.A), b: b.resolve(m.B), c: b.resolve(m.C), bias: b.resolve(m.Bias), pre: b.resolve(m.Pre),
 		m: m.M, n: m.N, k: m.K, lda: m.LDA, ldb: m.LDB, ldc: m.LDC,
 		transA: m.TransA, transB: m.TransB, alpha: m.Alpha, beta: m.Beta,
-		activate: m.Activate, activation: m.Activation,
+		activate: m.Activate, slope: m.Slope, activation: m.Activation,
 	}
 }
 
@@ -126,14 +138,24 @@ func (g *product) finish(w *worker, held []float32, stride, i, rows, j, n int) {
 			combine(device.Add, x, x, bias)
 		}
 		at := (i+r)*g.ldc + j
-		if !g.pre.absent() {
-			narrow(g.pre, at, x)
-		}
-		if g.activate {
-			apply(g.activation, x, x)
-		}
+		activated(w, g, at, x)
 		if !inPlace {
 			narrow(g.c, at, x)
 		}
+	}
+}
+
+// activated applies the activation, or its slope, to the part x of a row of C, which
+// begins at element at.
+func activated[T float](w *worker, g *product, at int, x []T) {
+	if g.slope {
+		derive(g.activation, x, load[T](w, slotA, g.pre, at, len(x)), x)
+		return
+	}
+	if !g.pre.absent() {
+		narrow(g.pre, at, x)
+	}
+	if g.activate {
+		apply(g.activation, x, x)
 	}
 }

@@ -38,12 +38,7 @@ func multiplyWide(w *worker, g *product, from, to int) {
 				x[k] += bias[k]
 			}
 		}
-		if !g.pre.absent() {
-			narrow(g.pre, i*g.ldc, x)
-		}
-		if g.activate {
-			apply(g.activation, x, x)
-		}
+		activated(w, g, i*g.ldc, x)
 		copy(c, x)
 	}
 }

@@ -53,7 +53,7 @@ var blasTypes = map[device.DType]uintptr{
 func (b *blas) kindOf(m *device.MatMul) (productKind, bool) {
 	bias := !m.Bias.Absent()
 	switch {
-	case m.A.DType != m.B.DType, m.Activate, !m.Pre.Absent():
+	case m.A.DType != m.B.DType, m.Activate, !m.Pre.Absent(), !m.SumA.Absent():
 		return productKind{}, false
 	case m.C.DType != m.A.DType && (m.C.DType != device.Float32 || m.A.DType == device.Float64):
 		return productKind{}, false

@@ -4,12 +4,12 @@ import "memtop/engine/device"
 
 // matMulArgs is a product, or the part of its batch that one launch computes.
 type matMulArgs struct {
-	C, A, B, Bias, Pre                             device.Array
+	C, A, B, Bias, Pre, SumA                       device.Array
 	M, N, K, LDA, LDB, LDC                         int64
 	First, Inner                                   int64
 	OuterA, InnerA, OuterB, InnerB, OuterC, InnerC int64
 	Alpha, Beta                                    float64
-	TransA, TransB, Activation                     int32
+	TransA, TransB, Activation, Slope              int32
 }
 
 // maxGridZ is how many matrices one launch takes.
@@ -23,9 +23,26 @@ func (c *Compute) MatMul(m device.MatMulPlan) {
 		InnerC: int64(m.StrideC), Alpha: m.Alpha, Beta: m.Beta, TransA: flag(m.TransA), TransB: flag(m.TransB), Activation: -1,
 	}
 	if m.Activate {
-		a.Activation = int32(m.Activation)
+		a.Activation, a.Slope = int32(m.Activation), flag(m.Slope)
+	}
+	if !m.SumA.Absent() {
+		c.sumRows(&m.MatMul, &a)
 	}
 	c.multiplyFrom(a, 0, m.Batch)
+}
+
+// sumRows has the product sum A's rows where its kernel does, else a launch of its
+// own.
+func (c *Compute) sumRows(m *device.MatMul, a *matMulArgs) {
+	k, _, _ := c.productKernel(a, 1)
+	switch {
+	case m.N > 0 && k >= TensorBfloatNn && k <= TensorHalfTt:
+		a.SumA = m.SumA
+	case m.K == 0:
+		c.Fill(m.SumA, 0)
+	default:
+		c.Reduce(device.Sum, m.SumA, m.A, 1, m.K, m.M)
+	}
 }
 
 // multiplyFrom launches a for count matrices of a batch from number first on.

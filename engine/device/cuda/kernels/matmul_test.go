@@ -111,7 +111,33 @@ func TestMatMulEnds(t *testing.T) {
 						m := m
 						m.C, m.Pre = r.changed(held), r.output(kinds[0], m.M*m.N)
 						c.MatMul(m.Plan())
-						m.C, m.Pre, m.Bias, m.Beta = r.output(kinds[0], m.M*m.N), device.Array{}, device.Array{}, 0
+						if m.Activate {
+							m.C, m.Slope = r.changed(held), true
+							c.MatMul(m.Plan())
+						}
+						m.C, m.Pre, m.Bias, m.Beta, m.Slope = r.output(kinds[0], m.M*m.N), device.Array{}, device.Array{}, 0, false
+						c.MatMul(m.Plan())
+					})
+				})
+			}
+		}
+	}
+}
+
+func TestMatMulSumsRowsOfA(t *testing.T) {
+	r := newRig(t)
+	start := r.next
+	for types, kinds := range productTypes {
+		for _, size := range [][3]int{{1, 1, 1}, {17, 35, 19}, {131, 129, 300}, {5, 3, 0}, {130, 0, 40}} {
+			for _, transB := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s, %v, transposed %v", types, size, transB), func(t *testing.T) {
+					r.seed(t.Name())
+					r.next = start
+					m := device.MatMul{M: size[0], N: size[1], K: size[2], TransA: true, TransB: transB, Alpha: 0.5}
+					m.A, m.B = r.normals(kinds[1], m.M*m.K), r.normals(kinds[2], m.N*m.K)
+					r.agree(t, 16, func(c computer) {
+						m := m
+						m.C, m.SumA = r.output(kinds[0], m.M*m.N), r.output(kinds[0], m.M)
 						c.MatMul(m.Plan())
 					})
 				})

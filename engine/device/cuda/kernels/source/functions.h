@@ -168,9 +168,22 @@ template <typename T> DEVICE T apply(i32 f, T x) {
     }
 }
 
+// slope_of is slope for the activations of a product.
+template <typename T> DEVICE T slope_of(i32 f, T x) {
+    T phi, bell, s;
+    switch (f) {
+    case relu: return x <= 0 ? (T)0 : (T)1;
+    case gelu: math::normal(x, phi, bell); return phi + x * (T)0.39894228040143267794 * bell;
+    case gelu_tanh:
+        s = math::sigmoid((T)gelu_scale * (x + (T)gelu_cubic * x * x * x));
+        return s + x * s * (1 - s) * ((T)gelu_scale * (1 + 3 * (T)gelu_cubic * x * x));
+    default: s = math::sigmoid(x); return s * (1 + x * (1 - s));
+    }
+}
+
 // slope returns f'(x).
 template <typename T> DEVICE T slope(i32 f, T x) {
-    T phi, bell, s;
+    T s;
     switch (f) {
     case neg: return -1;
     case exp_: return math::exp(x);
@@ -181,11 +194,6 @@ template <typename T> DEVICE T slope(i32 f, T x) {
     case abs_: return math::sign(x);
     case sigmoid_: s = math::sigmoid(x); return s * (1 - s);
     case tanh_: s = math::tanh(x); return 1 - s * s;
-    case relu: return x <= 0 ? (T)0 : (T)1;
-    case gelu: math::normal(x, phi, bell); return phi + x * (T)0.39894228040143267794 * bell;
-    case gelu_tanh:
-        s = math::sigmoid((T)gelu_scale * (x + (T)gelu_cubic * x * x * x));
-        return s + x * s * (1 - s) * ((T)gelu_scale * (1 + 3 * (T)gelu_cubic * x * x));
-    default: s = math::sigmoid(x); return s * (1 + x * (1 - s));
+    default: return slope_of(f, x);
     }
 }

@@ -4,15 +4,17 @@
 #include "functions.h"
 #include "number.h"
 
-// MatMulArgs: C = act(alpha·op(A)·op(B) + beta·C + bias), row-major. A batch has
-// two levels, of which the inner one has inner matrices.
+// MatMulArgs: C = act(alpha·op(A)·op(B) + beta·C + bias), row-major, or, for slope,
+// act'(pre)·(…). A batch has two levels, of which the inner one has inner matrices.
+// sum_a gets the sums of op(A)'s rows, from kernels that have tensor cores and a
+// transposed A.
 struct MatMulArgs {
-    Array c, a, b, bias, pre;
+    Array c, a, b, bias, pre, sum_a;
     i64 m, n, k, lda, ldb, ldc;
     i64 first, inner; // first is the number of this launch's first matrix
     i64 outer_a, inner_a, outer_b, inner_b, outer_c, inner_c;
     double alpha, beta;
-    i32 trans_a, trans_b, activation; // activation is negative when there is none
+    i32 trans_a, trans_b, activation, slope; // activation is negative when there is none
 };
 
 // Place is the tile of C that a block computes, of one matrix of the batch.
@@ -38,11 +40,11 @@ struct Finish {
     Array c, bias, pre;
     i64 m, n, ldc, matrix; // matrix is C's first element
     double alpha, beta;
-    i32 activation;
+    i32 activation, slope;
 };
 
 DEVICE void begin_finish(Finish &f, const MatMulArgs &a, i64 matrix) {
-    if (thread_id() == 0) f = {a.c, a.bias, a.pre, a.m, a.n, a.ldc, matrix, a.alpha, a.beta, a.activation};
+    if (thread_id() == 0) f = {a.c, a.bias, a.pre, a.m, a.n, a.ldc, matrix, a.alpha, a.beta, a.activation, a.slope};
 }
 
 // finish stores four complete sums.
@@ -59,6 +61,12 @@ template <typename T> OUTLINE void finish(const Finish &f, i64 row, i64 col, T x
     if (present(f.bias)) {
         load4(more, f.bias, col, n);
         for (i32 k = 0; k < 4; k++) x[k] += more[k];
+    }
+    if (f.slope) {
+        load4(more, f.pre, at, n);
+        UNROLLED for (i32 k = 0; k < 4; k++) x[k] *= slope_of(f.activation, more[k]);
+        store4(f.c, at, n, x);
+        return;
     }
     if (present(f.pre)) store4(f.pre, at, n, x);
     if (f.activation >= 0) {

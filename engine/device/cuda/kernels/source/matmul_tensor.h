@@ -2,7 +2,8 @@
 //
 // A block computes 128 × 128 of C, each of its eight warps 64 × 32 of that. K
 // is taken 32 at a time: three tiles of A and of B are in shared memory; one is
-// used while the others arrive.
+// used while the others arrive. Sums of A's rows are products with ones, of the
+// warps that have the first columns.
 #pragma once
 #include "matmul.h"
 #include "tensor.h"
@@ -69,7 +70,9 @@ template <typename Kind, bool trans_a, bool trans_b> DEVICE void multiply_tensor
         copy_async_commit();
     };
     i32 warp = thread_id() / 32, row = warp / 4 * 64, col = warp % 4 * 32;
-    float sum[4][4][4] = {};
+    float sum[4][4][4] = {}, sum_a[4][4] = {};
+    const bool sums = trans_a && present(a.sum_a) && p.col + col == 0;
+    const u32 ones[2] = {Kind::ones, Kind::ones};
     ROLLED for (i32 step = 0; step < tensor_stages - 1; step++) fetch(step);
     ROLLED for (i32 step = 0; step < steps; step++) {
         copy_async_wait<1>();
@@ -85,6 +88,15 @@ template <typename Kind, bool trans_a, bool trans_b> DEVICE void multiply_tensor
             UNROLLED for (i32 i = 0; i < 4; i++) {
                 UNROLLED for (i32 j = 0; j < 4; j++) Kind::multiply(sum[i][j], x[i], y[j / 2] + j % 2 * 2);
             }
+            if (!sums) continue;
+            UNROLLED for (i32 i = 0; i < 4; i++) Kind::multiply(sum_a[i], x[i], ones);
+        }
+    }
+    i32 lane = thread_id() % 32;
+    if (sums && lane % 4 == 0) {
+        UNROLLED for (i32 i = 0; i < 8; i++) { // two of each fragment's rows, its first and its ninth from there on
+            i64 at = p.row + row + i * 8 + lane / 4;
+            if (at < a.m) store(a.sum_a, at, sum_a[i / 2][i % 2 * 2]);
         }
     }
     // The last tiles have been read: Finish takes their place.

@@ -11,10 +11,12 @@
 
 // Bfloat and Half are the two kinds of 16-bit numbers.
 struct Bfloat {
+    static constexpr u32 ones = 0x3f803f80; // a pair
     static DEVICE_MEMBER void multiply(float c[4], const u32 a[4], const u32 b[2]) { multiply_bfloat(c, a, b); }
     static DEVICE_MEMBER u32 pair(float low, float high) { return bfloat_pair(low, high); }
 };
 struct Half {
+    static constexpr u32 ones = 0x3c003c00;
     static DEVICE_MEMBER void multiply(float c[4], const u32 a[4], const u32 b[2]) { multiply_half(c, a, b); }
     static DEVICE_MEMBER u32 pair(float low, float high) { return half_pair(low, high); }
 };
