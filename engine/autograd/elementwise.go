@@ -15,16 +15,37 @@ func (t *Tape) Unary(f device.UnaryOp, x *Value) *Value {
 	c.contiguous(0)
 	x = c.in[0]
 	y := c.out(x.Shape(), x.DType())
-	c.run(func() { t.backend().Unary(f, y.Array(), x.data.Array()) })
+	w := c.take()
+	c.run(func() {
+		if w == nil {
+			t.backend().Unary(f, y.Array(), x.data.Array())
+			return
+		}
+		m := w.product
+		m.C, m.Pre, m.Activate, m.Activation = y.Array(), x.data.Array(), true, f
+		t.backend().MatMul(m.Plan())
+	})
 	save := x.data
 	if f == device.ReLU {
 		save = y // its sign is all the rule needs, and the next operation saves it as well
 	}
-	return c.value(y, []*tensor.Tensor{save}, func(b *back) {
+	v := c.value(y, []*tensor.Tensor{save}, unaryRule(f))
+	c.slopes(v, f)
+	return v
+}
+
+// unaryRule is dx = dy·f'(x), of which nothing is left to do where the product that
+// made dy has taken the slope.
+func unaryRule(f device.UnaryOp) func(b *back) {
+	return func(b *back) {
+		if b.node.out.sloped {
+			b.give(0, b.dy)
+			return
+		}
 		b.each(0, func(dx *tensor.Tensor) {
 			b.backend().UnaryBackward(f, dx.Array(), b.saved(0).Array(), b.dy.Array())
 		})
-	})
+	}
 }
 
 // ReLU returns max(x, 0).

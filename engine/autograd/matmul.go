@@ -74,6 +74,15 @@ func (p product) forB() product {
 // result has the weight's type, so that a model computes in its own precision
 // whatever it is fed.
 func (t *Tape) Linear(x, w, bias *Value) *Value {
+	v := t.LinearThen(x, w, bias)
+	t.settle()
+	return v
+}
+
+// LinearThen is Linear before an activation of the result, the next operation, with
+// which its work is done: x and w must not change until then. See "Operations that
+// wait".
+func (t *Tape) LinearThen(x, w, bias *Value) *Value {
 	in := []*Value{x, w}
 	if bias != nil {
 		in = append(in, bias)
@@ -89,14 +98,14 @@ func (t *Tape) Linear(x, w, bias *Value) *Value {
 		p.N = weights.Shape()[0]
 	}
 	y := c.out(slices.Concat(x.Shape()[:len(x.Shape())-1], tensor.Shape{p.N}), w.DType())
-	c.run(func() {
-		m := p.with(y, x.data, weights)
-		if bias != nil {
-			m.Bias = c.in[2].data.Array()
-		}
-		t.backend().MatMul(m.Plan())
-	})
 	v := c.value(c.narrowed(y, n), []*tensor.Tensor{x.data, w.data}, func(b *back) { b.linear(p, n) })
+	c.run(func() {
+		if p.N == n {
+			c.awaitProduct(v, p)
+			return
+		}
+		t.backend().MatMul(p.with(y, x.data, weights).Plan())
+	})
 	if p.N != n {
 		v.padTo(p.N)
 	}
@@ -115,7 +124,8 @@ func linearOf(x tensor.Shape, in []*Value) product {
 }
 
 // linear is dx = dy·w, dw = dyᵀ·x and db = Σrows dy, of n columns and of those that
-// are padding if dy has them.
+// are padding if dy has them. The product that makes dw sums dy on its way. Where x is
+// an activation's result, dx becomes the gradient of what that was of.
 func (b *back) linear(p product, n int) {
 	k, dy := b.backend(), b.dy
 	padded := !dy.Contiguous()
@@ -129,14 +139,23 @@ func (b *back) linear(p product, n int) {
 		if padded {
 			w = b.wholeWeights(w)
 		}
-		k.MatMul(product{M: p.M, N: p.K, K: p.N}.with(dx, dy, w).Plan())
+		m := product{M: p.M, N: p.K, K: p.N}.with(dx, dy, w)
+		b.takeSlope(&m, dx)
+		k.MatMul(m.Plan())
 	})
+	bias := len(b.node.in) == 3 && b.wants(2)
 	if b.wants(1) {
 		dw := b.padRows(1, p.N)
-		k.MatMul(product{M: p.N, N: p.K, K: p.M, TransA: true}.with(b.hold(dw.Whole()), dy, b.saved(0)).Plan())
+		m := product{M: p.N, N: p.K, K: p.M, TransA: true}.with(b.hold(dw.Whole()), dy, b.saved(0))
+		if bias {
+			db := b.grad(2)
+			m.SumA = db.Array()
+			defer b.give(2, db)
+		}
+		k.MatMul(m.Plan())
 		b.give(1, dw)
 	}
-	if len(b.node.in) == 3 {
+	if bias && !b.wants(1) {
 		b.each(2, func(db *tensor.Tensor) {
 			k.Reduce(device.Sum, db.Array(), b.dy.Array(), 1, p.M, p.N)
 		})

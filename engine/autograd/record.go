@@ -3,6 +3,7 @@ package autograd
 import (
 	"fmt"
 
+	"memtop/engine/device"
 	"memtop/engine/tensor"
 	"memtop/snapshots/trace"
 )
@@ -51,6 +52,12 @@ type slot struct {
 	variable *Variable      // for leaves
 	uses     int            // of a leaf, by operations whose rules have not run
 	done     bool           // the operation that made the value was differentiated
+	readers  int            // operations and views that pass a gradient to it
+
+	// See "Slopes in products".
+	maker      *node // the activation that made the value, nil when it is none
+	activation device.UnaryOp
+	sloped     bool // grad is that of what the activation read
 }
 
 func newRecord() *record {
@@ -76,7 +83,11 @@ func (r *record) slotOf(v *Value) *slot {
 // add records an operation.
 func (r *record) add(n *node) {
 	for _, s := range n.in {
-		if s != nil && s.variable != nil {
+		if s == nil {
+			continue
+		}
+		s.readers++
+		if s.variable != nil {
 			s.uses++
 		}
 	}

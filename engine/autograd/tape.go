@@ -36,6 +36,7 @@ type Tape struct {
 	keeper    *keeper  // of the selective checkpoint that runs
 	waiting   *waiting // see "Operations that wait"
 	layer     string
+	watched   bool // see SetWatched
 	phase     Phase
 	onSave    func(layer string, bytes int64)
 	offload   func(layer string) bool // see OffloadSaved

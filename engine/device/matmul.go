@@ -26,9 +26,10 @@ type MatMul struct {
 	// Bias, when given, has N elements, added to every row.
 	Bias Array
 	// Activation, applied last when Activate is set, is one of which EndsProduct
-	// says yes. Pre, when given, gets the value before it, laid out as C is, for
-	// UnaryBackward. With Slope Pre is read, and C is multiplied by the activation's
-	// derivative there instead: the product that makes the activation's gradient.
+	// says yes. Pre, when given, gets the value before it, laid out as C is, and the
+	// activation is that of what it got: the bits are those of Unary on Pre. With Slope
+	// Pre is read, and what C would be, rounded, is multiplied by the activation's
+	// derivative there: the bits are those of UnaryBackward on Pre and such a C.
 	Activate   bool
 	Activation UnaryOp
 	Slope      bool

@@ -1,6 +1,8 @@
 package nn
 
 import (
+	"time"
+
 	"memtop/engine/autograd"
 	"memtop/engine/device"
 )
@@ -39,9 +41,34 @@ func (s *SiLU) Forward(c *Ctx, in ...*autograd.Value) *autograd.Value {
 // activate returns f(x), in the place of x where that is wanted and safe.
 func activate(c *Ctx, f device.UnaryOp, x *autograd.Value) *autograd.Value {
 	if !c.overwrites(x, autograd.RuleReadsResult(f)) {
-		return c.Unary(f, x)
+		return c.unary(f, x)
 	}
 	return c.UnaryOver(f, x)
+}
+
+// unary returns f(x). Where it ends the product that x is, its time is that layer's.
+func (c *Ctx) unary(f device.UnaryOp, x *autograd.Value) *autograd.Value {
+	if !x.Waits() {
+		return c.Unary(f, x)
+	}
+	start := time.Now()
+	y := c.Unary(f, x)
+	took := time.Since(start).Nanoseconds()
+	if c.lent += took; c.Phase() == autograd.Recompute {
+		c.product.RecomputeNS += took
+	} else {
+		c.product.ForwardNS += took
+	}
+	return y
+}
+
+// activates reports whether a module is an activation that can end a product.
+func activates(m Module) bool {
+	switch m.(type) {
+	case *GELU, *ReLU, *SiLU:
+		return true
+	}
+	return false
 }
 
 // overwrites decides whether the activation that runs may overwrite what it is

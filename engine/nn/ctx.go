@@ -57,6 +57,10 @@ type Ctx struct {
 	within  int             // checkpoints that are open
 	last    *autograd.Value // the input of the next call, if that is its last use
 	given   *autograd.Value // the same for the module that runs
+	then    bool            // an activation of the result follows the next call
+	ends    bool            // the same for the module that runs
+	product *Layer          // whose product waits for its activation
+	lent    int64           // of the running module's nanoseconds, those that are the product's
 }
 
 // NewCtx returns a context on a tape, with no hooks. It takes the tape's OnSave.
@@ -71,12 +75,12 @@ func NewCtx(t *autograd.Tape, o Options) *Ctx {
 // layer that the policy names is checkpointed.
 func (c *Ctx) Call(m Module, in ...*autograd.Value) *autograd.Value {
 	l := c.layerOf(m)
-	last := c.last
-	c.last = nil
+	last, ends := c.last, c.then
+	c.last, c.then = nil, false
 	if !c.Options.Checkpoint.chosen[l.Name] {
-		return c.call(m, l, last, in)
+		return c.call(m, l, last, ends, in)
 	}
-	return c.Checkpoint(func(in []*autograd.Value) *autograd.Value { return c.call(m, l, nil, in) }, in...)
+	return c.Checkpoint(func(in []*autograd.Value) *autograd.Value { return c.call(m, l, nil, false, in) }, in...)
 }
 
 // CallLast is Call with a value that the caller made and has no further use for:
@@ -91,11 +95,12 @@ func (c *Ctx) CallLast(m Module, x *autograd.Value) *autograd.Value {
 	return y
 }
 
-func (c *Ctx) call(m Module, l *Layer, given *autograd.Value, in []*autograd.Value) *autograd.Value {
-	before := c.given
-	c.given = given
-	defer func() { c.given = before }()
+func (c *Ctx) call(m Module, l *Layer, given *autograd.Value, ends bool, in []*autograd.Value) *autograd.Value {
+	before, endsBefore := c.given, c.ends
+	c.given, c.ends = given, ends && len(c.of(l)) == 0 // a hook may read the result
+	defer func() { c.given, c.ends = before, endsBefore }()
 	defer c.enter(l)()
+	defer c.SetWatched(c.SetWatched(c.watched(l)))
 	for _, h := range c.of(l) {
 		if h.Pre != nil {
 			h.Pre(c, l, in)
@@ -137,7 +142,8 @@ func (c *Ctx) measured(l *Layer, forward func() *autograd.Value) *autograd.Value
 	}()
 	start := time.Now()
 	out := c.Frame(forward)
-	took := time.Since(start).Nanoseconds()
+	took := time.Since(start).Nanoseconds() - c.lent
+	c.lent = 0
 	left = true
 	transient := d.Leave() - d.Live()
 	if c.Phase() == autograd.Recompute {
@@ -196,6 +202,11 @@ func addTo(list *[]*Hooks, h Hooks) (remove func()) {
 	return func() {
 		*list = slices.DeleteFunc(slices.Clone(*list), func(other *Hooks) bool { return other == &h })
 	}
+}
+
+// watched reports whether a hook looks at the gradient of l's result.
+func (c *Ctx) watched(l *Layer) bool {
+	return slices.ContainsFunc(c.of(l), func(h *Hooks) bool { return h.Backward != nil })
 }
 
 func (c *Ctx) of(l *Layer) []*Hooks {

@@ -40,6 +40,10 @@ func (l *Linear) Forward(c *Ctx, in ...*autograd.Value) *autograd.Value {
 	if l.Classes {
 		l.Weight.PadCasts(c.vocabMultiple())
 	}
+	if c.ends {
+		c.product = c.current
+		return c.LinearThen(one(l, in), l.Weight.Value(), valueOf(l.Bias))
+	}
 	return c.Linear(one(l, in), l.Weight.Value(), valueOf(l.Bias))
 }
 

@@ -138,7 +138,7 @@ func (g *GatedMLP) Children() []Child {
 // Forward takes and returns [..., Width].
 func (g *GatedMLP) Forward(c *Ctx, in ...*autograd.Value) *autograd.Value {
 	x := one(g, in)
-	active := c.CallLast(g.act, c.Call(g.Gate, x))
+	active := chain(c, g.Children()[:2], x)
 	up := c.Call(g.Up, x)
 	y := c.Mul(active, up)
 	c.Done(active)

@@ -39,7 +39,10 @@ func (s *Sequential) Forward(c *Ctx, in ...*autograd.Value) *autograd.Value {
 
 func chain(c *Ctx, modules []Child, in ...*autograd.Value) *autograd.Value {
 	own := false // what the next module takes was made here
-	for _, m := range modules {
+	for i, m := range modules {
+		if _, ok := m.Module.(*Linear); ok && i+1 < len(modules) {
+			c.then = !c.InPlace && activates(modules[i+1].Module)
+		}
 		if own {
 			in = []*autograd.Value{c.CallLast(m.Module, in[0])}
 			continue

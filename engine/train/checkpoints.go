@@ -251,7 +251,7 @@ func (t *Trainer) levels(ctx context.Context, blocks [][][]string) (levels, int6
 	for range estimatedSteps {
 		w.levels = levels{make([]int64, len(blocks)), make([]int64, len(blocks)+1)}
 		w.at = 0
-		remove := t.ctx.AddHooks(w.hooks())
+		remove := t.hook(w)
 		_, err := t.Step(ctx)
 		remove()
 		if err != nil {
@@ -261,6 +261,23 @@ func (t *Trainer) levels(ctx context.Context, blocks [][][]string) (levels, int6
 		peak = slices.Max(w.peak)
 	}
 	return w.levels, peak, nil
+}
+
+// hook has the blocks watched, and them only: gradients that a hook looks at take memory
+// that they do not take otherwise.
+func (t *Trainer) hook(w *watch) (remove func()) {
+	var list []func()
+	t.ctx.Name(t.config.Model, "") // before its parts, which are named from it
+	nn.Walk(t.config.Model, func(path string, m nn.Module) {
+		if _, ok := w.number[path]; ok {
+			list = append(list, t.ctx.AddHooksTo(m, w.hooks()))
+		}
+	})
+	return func() {
+		for _, remove := range list {
+			remove()
+		}
+	}
 }
 
 // watch notes the levels of a step. At every moment of it, what is kept is what

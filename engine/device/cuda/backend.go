@@ -35,13 +35,51 @@ func (b *Backend) start() error {
 // MatMul implements device.MatMuls.
 func (b *Backend) MatMul(m device.MatMulPlan) {
 	if lt := b.device.blas; lt != nil && b.err == nil {
-		done, err := b.device.multiply(lt, &m.MatMul)
-		if b.keep(err) || done {
+		if b.byLibrary(lt, &m.MatMul) {
+			return
+		}
+		if plain, ok := withoutEnd(m.MatMul); ok && b.byLibrary(lt, &plain) {
+			b.end(&m.MatMul, &plain)
 			return
 		}
 	}
 	b.tryHopper(&m.MatMul)
 	b.Compute.MatMul(m)
+}
+
+// byLibrary has the library compute a product, and reports whether it has, or has
+// failed.
+func (b *Backend) byLibrary(lt *blas, m *device.MatMul) bool {
+	done, err := b.device.multiply(lt, m)
+	return b.keep(err) || done
+}
+
+// withoutEnd returns a product without its activation and sums, which kernels can
+// compute from its result: a contiguous one that needs no other memory for it.
+func withoutEnd(m device.MatMul) (device.MatMul, bool) {
+	plain := m
+	plain.SumA, plain.Activate, plain.Slope, plain.Pre = device.Array{}, false, false, device.Array{}
+	if !m.Activate {
+		return plain, !m.SumA.Absent() && m.Pre.Absent() && m.K > 0
+	}
+	if !m.Slope && !m.Pre.Absent() {
+		plain.C = m.Pre
+	}
+	return plain, m.LDC == m.N && m.StrideC == m.M*m.N && (m.Beta == 0 || plain.C == m.C)
+}
+
+// end does what withoutEnd has left out.
+func (b *Backend) end(m, plain *device.MatMul) {
+	n := m.Batch * m.M * m.N
+	switch {
+	case m.Slope:
+		b.UnaryBackward(m.Activation, m.C.Slice(0, n), m.Pre.Slice(0, n), m.C.Slice(0, n))
+	case m.Activate:
+		b.Unary(m.Activation, m.C.Slice(0, n), plain.C.Slice(0, n))
+	}
+	if !m.SumA.Absent() {
+		b.Reduce(device.Sum, m.SumA, m.A, 1, m.K, m.M)
+	}
 }
 
 // multiply queues a product with the device's context.

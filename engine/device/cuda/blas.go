@@ -175,8 +175,9 @@ func (d *Device) startBLAS(library blasLibrary) error {
 func (b *blas) try() error {
 	const n = 64
 	some := device.Array{Len: n * n, DType: device.BFloat16}
-	k, _ := b.kindOf(&device.MatMul{M: n, N: n, K: n, LDA: n, LDB: n, LDC: n, Batch: 1, A: some, B: some, C: some})
-	if p, err := b.planOf(k); p != nil || err != nil {
+	m := device.MatMul{M: n, N: n, K: n, LDA: n, LDB: n, LDC: n, Batch: 1, A: some, B: some, C: some}
+	k, _ := b.kindOf(&m)
+	if p, err := b.planOf(k, &m); p != nil || err != nil {
 		return err
 	}
 	return errors.New("it has no product for this GPU")

@@ -14,14 +14,12 @@ func (b *blas) multiply(m *device.MatMul, stream uintptr) (bool, error) {
 	if !ok {
 		return false, nil
 	}
-	p, err := b.planOf(k)
+	p, err := b.planOf(k, m)
 	if p == nil || err != nil {
 		return false, err
 	}
-	if k.bias {
-		if err := b.set(ltDescSet, p.product, descBias, m.Bias.Addr, 8); err != nil {
-			return false, err
-		}
+	if err := p.point(b, m); err != nil {
+		return false, err
 	}
 	w := b.words
 	setFactor(&w.alpha, m.Alpha, k.operands)

@@ -17,8 +17,9 @@ type productKind struct {
 	batch                     int
 	strideA, strideB, strideC int
 	operands, result          device.DType
-	bias                      bool
+	epilogue                  uint64
 	alignA, alignB, alignC    uint32 // bytes
+	alignBias, alignAux       uint32
 	workspace                 int64
 }
 
@@ -35,7 +36,12 @@ const (
 	compute32, compute64            = 68, 70
 
 	descTransA, descTransB, descEpilogue, descBias = 3, 4, 7, 8
-	epilogueBias                                   = 4
+	descAux, descAuxLeading                        = 11, 12
+
+	epilogueDefault, epilogueReLU, epilogueBias = 1, 2, 4
+	epilogueSlope, epilogueAux                  = 64, 128 // of GELU, together
+	epilogueSumB                                = 512     // alone
+
 	layoutBatch, layoutStride                      = 5, 6
 	preferWorkspace, preferReduction, preferAlignA = 1, 3, 5 // B, C and D follow A
 	reductionInComputeType                         = 2
@@ -48,25 +54,59 @@ var blasTypes = map[device.DType]uintptr{
 }
 
 // kindOf returns the kind of a product, and whether the library supports it:
-// both operands of one type, the result of that type or float32, the bias of the
-// result's type, and no activation, which the library approximates differently.
+// both operands of one type, the result of that type or float32, and an epilogue that
+// it has.
 func (b *blas) kindOf(m *device.MatMul) (productKind, bool) {
-	bias := !m.Bias.Absent()
+	epilogue, ok := epilogueOf(m)
 	switch {
-	case m.A.DType != m.B.DType, m.Activate, !m.Pre.Absent(), !m.SumA.Absent():
+	case !ok, m.A.DType != m.B.DType:
 		return productKind{}, false
 	case m.C.DType != m.A.DType && (m.C.DType != device.Float32 || m.A.DType == device.Float64):
-		return productKind{}, false
-	case bias && (m.Bias.DType != m.C.DType || m.C.DType == device.Float64):
 		return productKind{}, false
 	}
 	return productKind{
 		m: m.M, n: m.N, k: m.K, transA: m.TransA, transB: m.TransB, lda: m.LDA, ldb: m.LDB, ldc: m.LDC,
 		batch: m.Batch, strideA: m.StrideA, strideB: m.StrideB, strideC: m.StrideC,
-		operands: m.A.DType, result: m.C.DType, bias: bias,
+		operands: m.A.DType, result: m.C.DType, epilogue: epilogue,
 		alignA: alignment(m.A.Addr), alignB: alignment(m.B.Addr), alignC: alignment(m.C.Addr),
+		alignBias: alignment(biasOf(m).Addr), alignAux: alignment(m.Pre.Addr),
 		workspace: b.workspace.Bytes,
 	}, true
+}
+
+// biasOf is what the library takes as bias: that of the result, or the sums.
+func biasOf(m *device.MatMul) device.Array {
+	if !m.SumA.Absent() {
+		return m.SumA
+	}
+	return m.Bias
+}
+
+// epilogueOf returns what the library does after a product, and whether it can. Its
+// vectors and Pre have the result's type. Forward it has ReLU alone: a GELU that a
+// checkpoint computes again by itself would have other bits. The slope of GELU by
+// tanh is good to 16 bits.
+func epilogueOf(m *device.MatMul) (uint64, bool) {
+	vector, kind := biasOf(m), m.C.DType
+	if !vector.Absent() && (vector.DType != kind || kind == device.Float64) {
+		return 0, false
+	}
+	if !m.SumA.Absent() {
+		return epilogueSumB, m.Bias.Absent() && !m.Activate && m.Pre.Absent()
+	}
+	epilogue := uint64(0)
+	if !m.Bias.Absent() {
+		epilogue |= epilogueBias
+	}
+	switch {
+	case !m.Activate:
+		return max(epilogue, epilogueDefault), m.Pre.Absent()
+	case m.Activation == device.ReLU && m.Pre.Absent():
+		return epilogue | epilogueReLU, kind != device.Float64
+	case !m.Slope || m.Activation != device.GELUTanh || kind.Size() != 2:
+		return 0, false
+	}
+	return epilogueSlope | epilogueAux, m.Pre.DType == kind && m.LDC%8 == 0 && m.Batch == 1 && m.Beta == 0 && m.Bias.Absent()
 }
 
 // alignment returns the largest power of two that divides an address, at most
@@ -77,12 +117,15 @@ func alignment(addr uint64) uint32 {
 
 // planOf returns the plan for a kind of product, nil when the library has no
 // algorithm for it.
-func (b *blas) planOf(k productKind) (*plan, error) {
+func (b *blas) planOf(k productKind, m *device.MatMul) (*plan, error) {
 	if p, ok := b.plans[k]; ok {
 		return p, nil
 	}
 	p := new(plan)
 	err := p.describe(b, k)
+	if err == nil {
+		err = p.point(b, m) // the library looks at the alignment
+	}
 	if err == nil {
 		err = p.choose(b, k)
 	}
@@ -110,8 +153,11 @@ func (p *plan) describe(b *blas, k productKind) (err error) {
 	err = errors.Join(
 		b.set(ltDescSet, p.product, descTransA, flag(k.transB), 4),
 		b.set(ltDescSet, p.product, descTransB, flag(k.transA), 4))
-	if k.bias && err == nil {
-		err = b.set(ltDescSet, p.product, descEpilogue, epilogueBias, 4)
+	if err == nil {
+		err = b.set(ltDescSet, p.product, descEpilogue, k.epilogue, 4)
+	}
+	if k.epilogue&epilogueAux != 0 && err == nil {
+		err = b.set(ltDescSet, p.product, descAuxLeading, uint64(k.ldc), 8)
 	}
 	if err != nil {
 		return err
@@ -135,6 +181,18 @@ func (p *plan) describe(b *blas, k productKind) (err error) {
 		}
 	}
 	return nil
+}
+
+// point sets the addresses that the epilogue of a product needs.
+func (p *plan) point(b *blas, m *device.MatMul) error {
+	var err error
+	if v := biasOf(m); !v.Absent() {
+		err = b.set(ltDescSet, p.product, descBias, v.Addr, 8)
+	}
+	if !m.Pre.Absent() {
+		err = errors.Join(err, b.set(ltDescSet, p.product, descAux, m.Pre.Addr, 8))
+	}
+	return err
 }
 
 func flag(b bool) uint64 {

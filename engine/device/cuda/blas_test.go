@@ -114,8 +114,15 @@ func (c *columns) multiply(a []uintptr) {
 		if x.transposed {
 			k = x.rows
 		}
-		for row := range z.rows {
-			for col := range z.cols {
+		for col := range z.cols {
+			if d[descEpilogue] == epilogueSumB {
+				total := (*float32)(pointer(uintptr(d[descBias]) + uintptr(4*col)))
+				*total = 0
+				for l := range k {
+					*total += *y.element(l, col)
+				}
+			}
+			for row := range z.rows {
 				var sum float64
 				for l := range k {
 					sum += float64(*x.element(row, l)) * float64(*y.element(l, col))
@@ -124,8 +131,11 @@ func (c *columns) multiply(a []uintptr) {
 				if beta != 0 {
 					v += beta * *z.element(row, col)
 				}
-				if d[descEpilogue] == epilogueBias {
+				if d[descEpilogue]&epilogueBias != 0 {
 					v += *(*float32)(pointer(uintptr(d[descBias]) + uintptr(4*row)))
+				}
+				if d[descEpilogue]&epilogueReLU != 0 {
+					v = max(v, 0)
 				}
 				*z.element(row, col) = v
 			}
@@ -157,6 +167,9 @@ func TestTheLibraryMultipliesRowsThoughItStoresColumns(t *testing.T) {
 		"one B for all":         func(p *device.MatMul) { p.StrideB = 0 },
 		"with a bias":           func(p *device.MatMul) { p.Bias = device.Array{Len: n} },
 		"one matrix, with bias": func(p *device.MatMul) { p.Batch, p.Bias = 1, device.Array{Len: n} },
+		"with sums of A": func(p *device.MatMul) {
+			p.Batch, p.TransA, p.LDA, p.SumA = 1, true, m, device.Array{Len: m}
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(1, 2))
@@ -170,6 +183,10 @@ func TestTheLibraryMultipliesRowsThoughItStoresColumns(t *testing.T) {
 			p.C, c = floats(r, 200)
 			if p.Bias.Len > 0 {
 				p.Bias, bias = floats(r, n)
+			}
+			var sums []float32
+			if p.SumA.Len > 0 {
+				p.SumA, sums = floats(r, m)
 			}
 			want := byRows(&p, a, b, append([]float32(nil), c...), bias)
 			lt, err := newBLAS(newColumns())
@@ -187,6 +204,15 @@ func TestTheLibraryMultipliesRowsThoughItStoresColumns(t *testing.T) {
 					if math.Abs(float64(copied[i]-want[i])) > 1e-5 {
 						t.Fatalf("element %d is %v, want %v", i, copied[i], want[i])
 					}
+				}
+			}
+			for row, got := range sums {
+				var sum float32
+				for l := range k {
+					sum += a[l*m+row]
+				}
+				if math.Abs(float64(got-sum)) > 1e-5 {
+					t.Errorf("row %d of A sums to %v, want %v", row, got, sum)
 				}
 			}
 			if err := lt.close(); err != nil {
@@ -274,11 +300,24 @@ func TestWhatTheLibraryDoesNotKnowIsLeftToTheKernels(t *testing.T) {
 		change func(*device.MatMul)
 		known  bool
 	}{
-		"one type":                         {func(*device.MatMul) {}, true},
-		"half precision into float32":      {func(p *device.MatMul) { p.C.DType = device.Float32 }, true},
-		"operands of two types":            {func(p *device.MatMul) { p.B.DType = device.Float32 }, false},
-		"float32 into half precision":      {func(p *device.MatMul) { p.A.DType, p.B.DType = device.Float32, device.Float32 }, false},
-		"an activation":                    {func(p *device.MatMul) { p.Activate = true }, false},
+		"one type":                    {func(*device.MatMul) {}, true},
+		"half precision into float32": {func(p *device.MatMul) { p.C.DType = device.Float32 }, true},
+		"operands of two types":       {func(p *device.MatMul) { p.B.DType = device.Float32 }, false},
+		"float32 into half precision": {func(p *device.MatMul) { p.A.DType, p.B.DType = device.Float32, device.Float32 }, false},
+		"an activation":               {func(p *device.MatMul) { p.Activate = true }, false},
+		"GELU by tanh":                {func(p *device.MatMul) { p.Activate, p.Activation = true, device.GELUTanh }, false},
+		"the slope of GELU by tanh in odd rows": {func(p *device.MatMul) {
+			p.Activate, p.Slope, p.Activation, p.LDC, p.Pre = true, true, device.GELUTanh, 4, some(device.BFloat16)
+		}, false},
+		"the slope of GELU by tanh": {func(p *device.MatMul) {
+			p.Activate, p.Slope, p.Activation, p.LDC, p.Pre = true, true, device.GELUTanh, 8, some(device.BFloat16)
+		}, true},
+		"the slope of SiLU": {func(p *device.MatMul) {
+			p.Activate, p.Slope, p.Activation, p.LDC, p.Pre = true, true, device.SiLU, 8, some(device.BFloat16)
+		}, false},
+		"ReLU":                             {func(p *device.MatMul) { p.Activate, p.Activation = true, device.ReLU }, true},
+		"sums of A":                        {func(p *device.MatMul) { p.TransA, p.SumA = true, some(device.BFloat16) }, true},
+		"sums of A of another type":        {func(p *device.MatMul) { p.TransA, p.SumA = true, some(device.Float32) }, false},
 		"what comes before the activation": {func(p *device.MatMul) { p.Pre = some(device.BFloat16) }, false},
 		"a bias of the result's type":      {func(p *device.MatMul) { p.Bias = some(device.BFloat16) }, true},
 		"a bias of another type":           {func(p *device.MatMul) { p.Bias = some(device.Float32) }, false},

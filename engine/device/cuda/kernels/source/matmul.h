@@ -47,7 +47,8 @@ DEVICE void begin_finish(Finish &f, const MatMulArgs &a, i64 matrix) {
     if (thread_id() == 0) f = {a.c, a.bias, a.pre, a.m, a.n, a.ldc, matrix, a.alpha, a.beta, a.activation, a.slope};
 }
 
-// finish stores four complete sums.
+// finish stores four complete sums. What an activation or its slope is taken of is
+// rounded first, as it is for one that reads it from memory.
 template <typename T> OUTLINE void finish(const Finish &f, i64 row, i64 col, T x0, T x1, T x2, T x3) {
     i32 n = (i32)(f.n - col < 4 ? f.n - col : 4);
     if (row >= f.m || n <= 0) return;
@@ -64,11 +65,14 @@ template <typename T> OUTLINE void finish(const Finish &f, i64 row, i64 col, T x
     }
     if (f.slope) {
         load4(more, f.pre, at, n);
-        UNROLLED for (i32 k = 0; k < 4; k++) x[k] *= slope_of(f.activation, more[k]);
+        UNROLLED for (i32 k = 0; k < 4; k++) x[k] = rounded(f.c.type, x[k]) * slope_of(f.activation, more[k]);
         store4(f.c, at, n, x);
         return;
     }
-    if (present(f.pre)) store4(f.pre, at, n, x);
+    if (present(f.pre)) {
+        store4(f.pre, at, n, x);
+        for (i32 k = 0; k < 4; k++) x[k] = rounded(f.pre.type, x[k]);
+    }
     if (f.activation >= 0) {
         UNROLLED for (i32 k = 0; k < 4; k++) x[k] = activate(f.activation, x[k]);
     }

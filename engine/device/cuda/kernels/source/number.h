@@ -90,6 +90,13 @@ template <typename T> OUTLINE void store_any(u64 addr, u32 type, i64 i, T x) {
 // store puts x, rounded once, in element i.
 template <typename T> DEVICE void store(const Array &a, i64 i, T x) { store_any<T>(a.addr, a.type, i, x); }
 
+// rounded returns x as an array of a floating-point type holds it.
+DEVICE double rounded(u8, double x) { return x; }
+DEVICE float rounded(u8 type, float x) {
+    if (type == bfloat16) return float_of((u32)bfloat_of(x) << 16);
+    return type == float16 ? float_of_half(half_of(x)) : x;
+}
+
 // together reports whether the four elements from i on can be moved at once.
 DEVICE bool together(const Array &a, i64 i) {
     u32 size = size_of(a.type);
