@@ -54,7 +54,7 @@ func TestHopperProducts(t *testing.T) {
 					m.Bias = r.normals(device.Float32, m.N)
 					r.agree(t, 4, func(c computer) {
 						m := m
-						m.C, m.Pre = r.output(device.Float32, m.M*m.N*max(m.Batch, 1)), r.output(kind, m.M*m.N*max(m.Batch, 1))
+						m.C, m.Pre = r.output(device.Float32, m.M*m.N*max(m.Batch, 1)), r.output(device.Float32, m.M*m.N*max(m.Batch, 1))
 						m.Activate, m.Activation = true, device.SiLU
 						c.MatMul(m.Plan())
 					})
