@@ -102,6 +102,7 @@ func TestAGPUTrainsAsTheProcessorDoes(t *testing.T) {
 		"bf16, every block checkpointed": {small, []string{"--steps", "5", "--amp", "bf16", "--checkpoint", "block"}, 2e-2, 0},
 		"bf16 on Hopper":                 {small, []string{"--steps", "4", "--amp", "bf16"}, 2e-2, 9},
 		"bf16 with its residual":         {small, []string{"--steps", "4", "--amp", "bf16", "--residual", "bf16"}, 2e-2, 0},
+		"bf16, a padded vocabulary":      {small, []string{"--steps", "6", "--amp", "bf16", "--vocab", "257", "--pad-vocab", "on"}, 2e-2, 0},
 		"fp16, naive attention":          {small, []string{"--steps", "6", "--amp", "fp16", "--attention", "naive"}, 2e-2, 0},
 		"8-bit optimizer, in two parts":  {small, []string{"--steps", "5", "--optimizer", "adamw8bit", "--accumulate", "2"}, 1e-3, 0},
 		"all on the host, in two parts":  {small, []string{"--steps", "5", "--offload", everything, "--accumulate", "2"}, 1e-3, 0},
@@ -135,6 +136,25 @@ func TestAGPUTrainsAsTheProcessorDoes(t *testing.T) {
 				t.Errorf("memory differs (-cpu:0 +cuda:0):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestAGPUPadsAnOddVocabulary unless it is told not to; a processor pads where it is
+// asked.
+func TestAGPUPadsAnOddVocabulary(t *testing.T) {
+	g := gpus(t)
+	workspace := func(args ...string) int64 {
+		steps := trained(t, g, append(slices.Concat(small, []string{"--steps", "2", "--amp", "bf16", "--vocab", "257"}), args...)...)
+		return steps[1].Categories["workspace"]
+	}
+	exact := workspace("--device", "cpu:0")
+	padded := exact + (320-257)*32*2
+	for args, want := range map[string]int64{
+		"--device cuda:0": padded, "--device cuda:0 --pad-vocab off": exact, "--device cpu:0 --pad-vocab on": padded,
+	} {
+		if got := workspace(strings.Fields(args)...); got != want {
+			t.Errorf("%s: %d bytes of workspace between steps, want %d", args, got, want)
+		}
 	}
 }
 
