@@ -31,7 +31,10 @@ type Layer struct {
 	// was left when the module was done.
 	TransientPeakBytes int64
 
-	// Times of all runs, children included.
+	// Times of all runs, children included. Where an activation is done with the
+	// product before it, their time is that layer's; a sum's that a normalisation is
+	// done with is the normalisation's, and an activation's slope, on the way back, is
+	// the time of the layer after it.
 	ForwardNS, BackwardNS, RecomputeNS int64
 	// Checkpointed says that the module ran inside a checkpoint.
 	Checkpointed bool
