@@ -43,7 +43,7 @@ var tasks = map[string]task{
 	"who asked, and who held the memory: engine": {
 		command: "open ran_out.pickle", leave: "q",
 		answer: []string{
-			`asked     8\.0 MiB by linear\.go:\d+ nn\.\(\*Linear\)\.Forward`, `short by  10\.0 MiB: it takes a new segment of 20\.0 MiB`,
+			`asked     2\.0 MiB by norm\.go:\d+ nn\.\(\*LayerNorm\)\.Forward`, `short by  10\.0 MiB: it takes a new segment of 20\.0 MiB`,
 			`34\.0 MiB linear\.go:\d+ nn\.\(\*Linear\)`, `12\.6 MiB build\.go:\d+ nn\.Builder\.Param`,
 		},
 	},

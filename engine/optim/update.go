@@ -167,7 +167,7 @@ func (o *Optimizer) updateWide(u device.Update, x device.Parameter) {
 			continue
 		}
 		half := *low
-		wide := tensor.New(o.device, tensor.Shape{half.Len}, device.Float32, tensor.Tag{Category: trace.Workspace, Role: "update"})
+		wide := tensor.New(o.device.Whole(), tensor.Shape{half.Len}, device.Float32, tensor.Tag{Category: trace.Workspace, Role: "update"})
 		defer wide.Release()
 		b.Cast(wide.Array(), half)
 		defer func() { b.Cast(half, wide.Array()) }() // before the release

@@ -47,39 +47,37 @@ func (c *counted) Enqueue(l *kernels.Launch) {
 func moved(w dry.Work) float64 { return w[dry.Moved] + w[dry.Cast] + w[dry.Updated] }
 
 // countLaunches prints what one step launches on a GPU. No GPU is needed.
-func countLaunches(o options, out io.Writer) error {
+func countLaunches(o options, out io.Writer) (all launched, err error) {
 	settings, err := o.settings()
 	if err != nil {
-		return err
+		return all, err
 	}
 	a, err := alloc.New(dry.NewMemory(0), alloc.Options{})
 	if err != nil {
-		return err
+		return all, err
 	}
 	c := &counted{Transfers: dry.Backend{}, list: make(map[kernels.Kernel]*launched)}
 	c.Compute = kernels.NewCompute(c, device.Buffer{Addr: 1 << 20, Bytes: kernels.ScratchBytes}, 1<<16)
 	c.meter = &dry.Meter{Backend: c}
 	t, free, err := newTrainer(tensor.NewDevice("cuda:0", a, c.meter, tensor.Options{}), o, settings)
 	if err != nil {
-		return err
+		return all, err
 	}
 	defer free()
 	for range warm {
 		clear(c.list)
 		if _, err := t.Step(context.Background()); err != nil {
-			return err
+			return all, err
 		}
 	}
-	c.print(out)
-	return nil
+	return c.print(out), nil
 }
 
-// print prints the kernels, those with the most bytes first.
-func (c *counted) print(out io.Writer) {
+// print prints the kernels, those with the most bytes first, and returns their sum.
+func (c *counted) print(out io.Writer) (all launched) {
 	list := slices.SortedFunc(maps.Values(c.list), func(a, b *launched) int {
 		return cmp.Or(cmp.Compare(b.moved, a.moved), cmp.Compare(b.times, a.times), cmp.Compare(a.kernel, b.kernel))
 	})
-	var all launched
 	fmt.Fprintf(out, "%-26s %8s %10s\n", "kernel", "launches", "GB moved")
 	for _, l := range list {
 		fmt.Fprintf(out, "%-26s %8d %10.3f\n", l.kernel, l.times, l.moved/1e9)
@@ -87,4 +85,5 @@ func (c *counted) print(out io.Writer) {
 		all.moved += l.moved
 	}
 	fmt.Fprintf(out, "%-26s %8d %10.3f outside products and attention\n", "a step", all.times, all.moved/1e9)
+	return all
 }

@@ -66,7 +66,8 @@ type result struct {
 
 func run(o options) error {
 	if o.launches {
-		return countLaunches(o, os.Stdout)
+		_, err := countLaunches(o, os.Stdout)
+		return err
 	}
 	m, about, err := open(o)
 	if err != nil {
