@@ -91,29 +91,6 @@ func connect(d Driver) (calls, error) {
 	return c, nil
 }
 
-// Devices lists the devices of a driver; nil is the system's. If there are none,
-// the error is an [UnavailableError].
-func Devices(d Driver) ([]Info, error) {
-	c, err := connect(d)
-	if err != nil {
-		return nil, err
-	}
-	n, err := c.word(cuDeviceGetCount)
-	if err != nil {
-		return nil, &UnavailableError{"the NVIDIA driver does not count its devices", err}
-	}
-	if n == 0 {
-		return nil, &UnavailableError{Reason: "the NVIDIA driver has no device"}
-	}
-	list := make([]Info, int32(n))
-	for i := range list {
-		if list[i], _, err = c.describe(i); err != nil {
-			return nil, err
-		}
-	}
-	return list, nil
-}
-
 // describe returns the Info of a device and the driver's number of it.
 func (c calls) describe(ordinal int) (Info, uintptr, error) {
 	info := Info{Ordinal: ordinal}

@@ -10,7 +10,6 @@ const (
 	cuDriverGetVersion
 	cuGetErrorName
 	cuGetErrorString
-	cuDeviceGetCount
 	cuDeviceGet
 	cuDeviceGetName
 	cuDeviceGetUUID
@@ -69,7 +68,6 @@ var symbolNames = [symbolCount]string{
 	cuDriverGetVersion:        "cuDriverGetVersion",
 	cuGetErrorName:            "cuGetErrorName",
 	cuGetErrorString:          "cuGetErrorString",
-	cuDeviceGetCount:          "cuDeviceGetCount",
 	cuDeviceGet:               "cuDeviceGet",
 	cuDeviceGetName:           "cuDeviceGetName",
 	cuDeviceGetUUID:           "cuDeviceGetUuid_v2",
