@@ -3,6 +3,7 @@ package program
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -29,6 +30,9 @@ type ranked struct {
 	}
 }
 
+// longestRun ends processes that wait for each other for ever.
+const longestRun = 3 * time.Minute
+
 // mpirun returns memtrain in so many processes, started by Open MPI. Without it the test
 // is skipped.
 func mpirun(t *testing.T, processes int, args ...string) *exec.Cmd {
@@ -44,7 +48,9 @@ func mpirun(t *testing.T, processes int, args ...string) *exec.Cmd {
 		t.Fatal(err)
 	}
 	line := append([]string{"-n", fmt.Sprint(processes), filepath.Join(folder, "memtrain"), "--probe", "off", "--json"}, args...)
-	c := exec.CommandContext(t.Context(), launcher, line...)
+	ctx, cancel := context.WithTimeout(t.Context(), longestRun)
+	t.Cleanup(cancel)
+	c := exec.CommandContext(ctx, launcher, line...)
 	c.Env = append(os.Environ(), "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "OMPI_MCA_rmaps_base_oversubscribe=1")
 	return c
 }

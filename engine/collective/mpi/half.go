@@ -18,12 +18,12 @@ func (m *group) addHalves() error {
 			return device.Float32ToBFloat16(device.BFloat16ToFloat32(a) + device.BFloat16ToFloat32(b))
 		},
 	} {
-		handle := new(uintptr)
 		const commutes = 1
-		if err := m.do(mpiOperation, m.library.callback(add(f)), commutes, uintptr(unsafe.Pointer(handle))); err != nil {
+		m.words.sum = 0 // a handle may have 32 bits only
+		if err := m.do(mpiOperation, m.library.callback(add(f)), commutes, address(&m.words.sum)); err != nil {
 			return err
 		}
-		m.halves[t] = *handle
+		m.halves[t] = m.words.sum
 	}
 	return nil
 }

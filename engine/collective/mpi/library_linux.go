@@ -109,6 +109,13 @@ func (s *shared) bindOpenMPI() error {
 	return keepSignals()
 }
 
+// The variable of Open MPI that lists the signals it handles, and an empty list: C's
+// strings, where nothing moves.
+var (
+	signalVariable = []byte("OMPI_MCA_opal_signal\x00")
+	noSignals      byte
+)
+
 // keepSignals asks Open MPI for no signal handlers: Go has its own, and a handler that
 // was not made for its stacks ends the process.
 func keepSignals() error {
@@ -116,9 +123,7 @@ func keepSignals() error {
 	if err != nil {
 		return err
 	}
-	name, value := []byte("OMPI_MCA_opal_signal\x00"), []byte("\x00")
 	const overwrite = 1
-	purego.SyscallN(set, addressOf(name), addressOf(value), overwrite)
-	runtime.KeepAlive([2][]byte{name, value})
+	purego.SyscallN(set, address(&signalVariable[0]), address(&noSignals), overwrite)
 	return nil
 }

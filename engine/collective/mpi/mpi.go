@@ -61,7 +61,23 @@ type group struct {
 	halves     map[device.DType]uintptr // the sums of types that MPI does not know
 	queue      chan *operation
 	failure    error // of the worker
+	words      words
 }
+
+// words is what the library writes through pointers. It is part of the group because
+// that lies on the heap: what a function has may lie on its stack, which moves when it
+// grows, and the library would write to where it was.
+type words struct {
+	level, rank, size int32 // of thread support; of the processes
+	sum               uintptr
+	text              [1024]byte // no make of MPI has longer ones
+	length            int32
+}
+
+// longestText is how long the library's words for an error are at most.
+const longestText = int32(len(words{}.text))
+
+func address[T any](at *T) uintptr { return uintptr(unsafe.Pointer(at)) }
 
 // operation is a call that the worker makes.
 type operation struct {
@@ -107,20 +123,18 @@ func (m *group) work(started chan<- error) {
 
 // start begins MPI on the calling thread.
 func (m *group) start() error {
-	word := new([2]int32)
-	at := func(i int) uintptr { return uintptr(unsafe.Pointer(&word[i])) }
+	w := &m.words
 	const funneled = 1
-	if err := m.do(mpiInitThread, 0, 0, funneled, at(0)); err != nil {
+	if err := m.do(mpiInitThread, 0, 0, funneled, address(&w.level)); err != nil {
 		return err
 	}
 	if err := m.do(mpiSetErrors, m.is.world, m.is.errorsReturn); err != nil {
 		return err
 	}
-	if err := errors.Join(m.do(mpiCommRank, m.is.world, at(0)), m.do(mpiCommSize, m.is.world, at(1))); err != nil {
+	if err := errors.Join(m.do(mpiCommRank, m.is.world, address(&w.rank)), m.do(mpiCommSize, m.is.world, address(&w.size))); err != nil {
 		return err
 	}
-	m.rank, m.size = int(word[0]), int(word[1])
-	runtime.KeepAlive(word)
+	m.rank, m.size = int(w.rank), int(w.size)
 	return m.addHalves()
 }
 
@@ -130,12 +144,11 @@ func (m *group) do(e entry, args ...uintptr) error {
 	if code == 0 {
 		return nil
 	}
-	const longest = 1024 // no make of MPI has longer texts
-	text, n := new([longest]byte), new(int32)
-	if m.library.call(mpiErrorString, uintptr(code), uintptr(unsafe.Pointer(text)), uintptr(unsafe.Pointer(n))) != 0 || *n < 0 || *n > longest {
+	w := &m.words
+	if m.library.call(mpiErrorString, uintptr(code), address(&w.text), address(&w.length)) != 0 || w.length < 0 || w.length > longestText {
 		return fmt.Errorf("%s: error %d", entryNames[e], code)
 	}
-	return fmt.Errorf("%s: %s", entryNames[e], text[:*n])
+	return fmt.Errorf("%s: %s", entryNames[e], w.text[:w.length])
 }
 
 func (m *group) enqueue(e entry, args ...uintptr) collective.Pending {
@@ -201,5 +214,3 @@ func (m *group) typeOf(a device.Array) uintptr {
 	}
 	return t
 }
-
-func addressOf(b []byte) uintptr { return uintptr(unsafe.Pointer(&b[0])) }

@@ -1,6 +1,7 @@
 package mpi
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unsafe"
 
 	"memtop/engine/collective"
@@ -55,7 +57,7 @@ var exercises = map[string]func(collective.Group) error{
 	},
 	"sums of bfloat16": func(g collective.Group) error {
 		a := []uint16{device.Float32ToBFloat16(float32(g.Rank() + 1)), device.Float32ToBFloat16(0.5)}
-		if err := g.AllReduce(device.Array{Addr: address(&a[0]), Len: 2, DType: device.BFloat16}).Wait(); err != nil {
+		if err := g.AllReduce(device.Array{Addr: addressOf(a), Len: 2, DType: device.BFloat16}).Wait(); err != nil {
 			return err
 		}
 		n := float32(g.Size())
@@ -97,10 +99,16 @@ var exercises = map[string]func(collective.Group) error{
 }
 
 func array(a []float32) device.Array {
-	return device.Array{Addr: address(&a[0]), Len: len(a), DType: device.Float32}
+	return device.Array{Addr: addressOf(a), Len: len(a), DType: device.Float32}
 }
 
-func address[T any](at *T) uint64 { return uint64(uintptr(unsafe.Pointer(at))) }
+// kept are the arrays, on the heap: what a function has may move with its stack.
+var kept []any
+
+func addressOf[T any](a []T) uint64 {
+	kept = append(kept, a)
+	return uint64(uintptr(unsafe.Pointer(&a[0])))
+}
 
 func same(got, want []float32) error {
 	if !slices.Equal(got, want) {
@@ -112,6 +120,9 @@ func same(got, want []float32) error {
 // makes are the launchers of each make of MPI, as Debian and others name them.
 var makes = map[string][]string{"Open MPI": {"mpirun.openmpi", "mpirun"}, "MPICH": {"mpirun.mpich", "mpiexec.hydra"}}
 
+// longestRun ends processes that wait for each other for ever.
+const longestRun = time.Minute
+
 // launch runs the exercises in so many processes.
 func launch(t *testing.T, maker string, processes int) ([]byte, error) {
 	t.Helper()
@@ -120,7 +131,9 @@ func launch(t *testing.T, maker string, processes int) ([]byte, error) {
 		if err != nil {
 			continue
 		}
-		c := exec.CommandContext(t.Context(), path, "-n", fmt.Sprint(processes), os.Args[0])
+		ctx, cancel := context.WithTimeout(t.Context(), longestRun)
+		t.Cleanup(cancel)
+		c := exec.CommandContext(ctx, path, "-n", fmt.Sprint(processes), os.Args[0])
 		c.Env = append(os.Environ(), asPeer+"=yes",
 			"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "OMPI_MCA_rmaps_base_oversubscribe=1")
 		return c.CombinedOutput()

@@ -4,7 +4,6 @@
 package mpi
 
 import (
-	"errors"
 	"fmt"
 
 	"memtop/engine/collective"
@@ -25,8 +24,8 @@ func Open() (collective.Group, error) {
 	if err != nil {
 		return nil, err
 	}
-	if m.size != place.World {
-		return nil, errors.Join(m.Close(), fmt.Errorf("%s has started %d processes, but MPI knows %d: start them by the mpirun of the MPI that is installed", place.Launcher, place.World, m.size))
+	if m.size != place.World { // the library is left as it is: to end it would wait for the others
+		return nil, fmt.Errorf("%s has started %d processes, but MPI knows %d: start them by the mpirun of the MPI that is installed", place.Launcher, place.World, m.size)
 	}
 	return m, nil
 }
