@@ -100,7 +100,7 @@ func (p *parallel) take(v *autograd.Variable) {
 func (b *bucket) put(v *autograd.Variable) {
 	g := v.Grad()
 	if b.flat == nil {
-		b.flat = tensor.Full(g.Device(), tensor.Shape{b.elements}, g.DType(), 0, tensor.Tag{Category: trace.Gradient, Role: "gradient bucket"})
+		b.flat = tensor.New(g.Device(), tensor.Shape{b.elements}, g.DType(), tensor.Tag{Category: trace.Gradient, Role: "gradient bucket"})
 	}
 	if g.Storage() == b.flat.Storage() {
 		return

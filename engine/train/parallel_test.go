@@ -74,6 +74,9 @@ func TestRanksTrainAsOneProcessDoes(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
+			if test.shape != nil && testing.Short() {
+				t.Skip("it takes seconds")
+			}
 			g := tiny()
 			if test.shape != nil {
 				g.Layers = 1
