@@ -34,6 +34,7 @@ func together(t *testing.T, ranks, n int, s Settings, g nn.GPTConfig, after func
 		t.Cleanup(l.Close)
 		trainers[rank] = b.trainer(t, s, func(c *Config) {
 			c.Batches, c.Batch, c.Group = l, 8/ranks, member
+			c.Scaler.Initial = 1 << 22 // it overflows at first
 		})
 	}
 	var all sync.WaitGroup
@@ -206,6 +207,32 @@ func TestAStageChangesWhileRanksTrain(t *testing.T) {
 		}
 		if len(seen) != len(Shards()) {
 			t.Errorf("rank %d had the stages %v", rank, seen)
+		}
+	}
+}
+
+// TestStagesTrainAlikeInHalfPrecision compares each stage with none, which sums the
+// same gradients in another order: with a loss scale that overflows at first, too.
+func TestStagesTrainAlikeInHalfPrecision(t *testing.T) {
+	for _, mode := range []amp.Mode{amp.BF16, amp.FP16} {
+		s := DefaultSettings()
+		s.AMP = mode
+		whole := together(t, 2, 12, s, tiny(), nil)[0]
+		skipped := 0
+		for _, shard := range Shards()[1:] {
+			s.Shard = shard
+			for i, e := range together(t, 2, 12, s, tiny(), nil)[1] {
+				if d := math.Abs(e.Loss-whole[i].Loss) / whole[i].Loss; !(d <= 1e-3) || e.Skipped != whole[i].Skipped {
+					t.Errorf("amp=%v shard=%v, step %d: loss %v, skipped %v; of whole gradients %v, %v",
+						mode, shard, i+1, e.Loss, e.Skipped, whole[i].Loss, whole[i].Skipped)
+				}
+				if e.Skipped {
+					skipped++
+				}
+			}
+		}
+		if all := 12 * 3; mode == amp.FP16 && (skipped == 0 || skipped == all) {
+			t.Errorf("%d of %d steps were skipped: nothing is shown", skipped, all)
 		}
 	}
 }
