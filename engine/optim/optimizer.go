@@ -112,7 +112,7 @@ func (o *Optimizer) Move(d *tensor.Device) {
 	}()
 	for _, p := range o.slots {
 		moved = append(moved, kept{})
-		p.kept.copyTo(d, &moved[len(moved)-1])
+		p.copyTo(d, &moved[len(moved)-1])
 	}
 	for i, p := range o.slots {
 		p.kept, moved[i] = moved[i], p.kept

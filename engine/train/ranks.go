@@ -29,7 +29,7 @@ const (
 	changedWord
 	endsWord
 	categoryWords
-	rankWords = categoryWords + int(trace.CategoryCount)
+	rankWords = categoryWords + trace.CategoryCount
 )
 
 // gather returns what every process says of itself at a step's end; all must call it.
