@@ -35,13 +35,10 @@ func (c *Ctx) vocabMultiple() int {
 
 // HasVocab reports whether a model has a head that can be padded.
 func HasVocab(m Module) bool {
-	found := false
-	Walk(m, func(_ string, m Module) {
-		if l, ok := m.(*Linear); ok {
-			found = found || l.Classes
-		}
+	return contains(m, func(m Module) bool {
+		l, ok := m.(*Linear)
+		return ok && l.Classes
 	})
-	return found
 }
 
 // Ctx is what modules compute with: a tape, options, hooks, and the table of

@@ -58,6 +58,12 @@ func walk(path string, m Module, f func(path string, m Module)) {
 	}
 }
 
+// contains reports whether m or a module below it is one for which is says so.
+func contains(m Module, is func(Module) bool) (found bool) {
+	Walk(m, func(_ string, m Module) { found = found || is(m) })
+	return found
+}
+
 // Join returns the path of a child: "" is the path of the model.
 func Join(path, name string) string {
 	return strings.Trim(path+"."+name, ".")

@@ -34,14 +34,13 @@ func ParseResidual(name string) (Residual, error) {
 
 // HasResidual reports whether a model has blocks to which a Residual applies.
 func HasResidual(m Module) bool {
-	found := false
-	Walk(m, func(_ string, m Module) {
+	return contains(m, func(m Module) bool {
 		switch m.(type) {
 		case *Block, *LlamaBlock:
-			found = true
+			return true
 		}
+		return false
 	})
-	return found
 }
 
 // of returns the type for embeddings of a type. float64 stays, for gradient checks.

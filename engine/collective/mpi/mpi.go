@@ -84,7 +84,6 @@ type operation struct {
 	entry entry
 	args  []uintptr
 	done  chan struct{}
-	of    *group
 	err   error
 }
 
@@ -152,7 +151,7 @@ func (m *group) do(e entry, args ...uintptr) error {
 }
 
 func (m *group) enqueue(e entry, args ...uintptr) collective.Pending {
-	o := &operation{entry: e, args: args, done: make(chan struct{}), of: m}
+	o := &operation{entry: e, args: args, done: make(chan struct{})}
 	m.queue <- o
 	return o
 }
