@@ -160,7 +160,7 @@ func (p *Probe) hello(interval time.Duration) *wire.Hello {
 	return &wire.Hello{
 		Capabilities: p.capabilities(), PID: p.who.pid, Command: p.who.command, User: p.who.user,
 		Host: p.who.host, Writer: p.o.Writer, Started: p.who.started, Devices: p.devices,
-		ReadOnly: !p.changes.allowed(), Interval: int64(interval), Settings: p.source.Settings(),
+		ReadOnly: !p.changes.allowed(), Interval: int64(interval), Settings: p.source.Settings(), Rank: p.o.Rank,
 	}
 }
 

@@ -28,7 +28,7 @@ func (p *Probe) info() protocol.Info {
 		Version: wire.Version, Capabilities: p.capabilities(),
 		PID: p.who.pid, Command: p.who.command, User: p.who.user, Host: p.who.host,
 		Writer: p.o.Writer, Started: p.who.started, ReadOnly: !p.changes.allowed(),
-		Viewers: p.viewers.count(), Changing: p.changes.lease.held(),
+		Rank: p.o.Rank, Viewers: p.viewers.count(), Changing: p.changes.lease.held(),
 	}
 	i.ProbeNS, i.Dropped = p.Cost()
 	i.ViewersNS, i.DroppedSteps = p.meter.busy.Load(), p.meter.droppedSteps.Load()
@@ -37,7 +37,8 @@ func (p *Probe) info() protocol.Info {
 		i.Step = s.Number
 		i.LastStep = &protocol.LastStep{
 			Duration: s.Duration, Loss: wire.Float(s.Loss), Device: s.Device,
-			PeakAllocated: s.PeakAllocated, PeakReserved: s.PeakReserved, Categories: s.Categories,
+			Allocated: s.Allocated, PeakAllocated: s.PeakAllocated, PeakReserved: s.PeakReserved,
+			Categories: s.Categories, AtPeak: s.AtPeak, Settings: s.Settings,
 		}
 	}
 	for _, device := range p.devices {

@@ -78,6 +78,9 @@ type Options struct {
 	Program string
 	// Writer says what records the events, such as "memtop's engine".
 	Writer string
+	// Rank is the program's place among those that were started with it; nil for one
+	// that is alone.
+	Rank *trace.Rank
 	// Log gets a line when a viewer comes or goes, when a setting changes and when
 	// something fails; nil for no log.
 	Log *slog.Logger

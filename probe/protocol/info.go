@@ -26,6 +26,7 @@ type Info struct {
 	Dropped      int64        `json:"dropped_events"`
 	DroppedSteps int64        `json:"dropped_steps"`
 
+	Rank     *trace.Rank   `json:"rank,omitempty"`      // nil for a program that is alone
 	LastStep *LastStep     `json:"last_step,omitempty"` // nil before the first
 	Gauges   []trace.Gauge `json:"gauges,omitempty"`    // of the program's own, where it has any
 }
@@ -44,9 +45,12 @@ type LastStep struct {
 	Duration      int64          `json:"duration_ns"`
 	Loss          wire.Float     `json:"loss"`
 	Device        int            `json:"device"` // whose memory the following is about
+	Allocated     int64          `json:"allocated_bytes"`
 	PeakAllocated int64          `json:"peak_allocated_bytes"`
 	PeakReserved  int64          `json:"peak_reserved_bytes"`
 	Categories    []trace.Amount `json:"categories"`
+	AtPeak        []trace.Amount `json:"categories_at_peak,omitempty"`
+	Settings      []trace.Value  `json:"settings,omitempty"`
 }
 
 // Capabilities of a probe, the words in Info.Capabilities.
@@ -75,8 +79,11 @@ func (i *Info) Malformed() string {
 	if min(i.Step, i.ProbeNS, i.ViewersNS, i.Dropped, i.DroppedSteps, int64(i.Viewers)) < 0 {
 		return "a count is negative"
 	}
-	if s := i.LastStep; s != nil && (s.Device < 0 || s.Device >= MaxDevices || min(s.Duration, s.PeakAllocated, s.PeakReserved) < 0) {
+	if s := i.LastStep; s != nil && (s.Device < 0 || s.Device >= MaxDevices || min(s.Duration, s.Allocated, s.PeakAllocated, s.PeakReserved) < 0) {
 		return "its last step is of no device, or negative"
+	}
+	if i.Rank != nil && !i.Rank.Valid() {
+		return "its rank is none of its job"
 	}
 	return ""
 }

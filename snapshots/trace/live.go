@@ -12,6 +12,7 @@ type Live struct {
 	Command   string
 	User      string
 	Started   int64    // when the program began, microseconds since the epoch
+	Rank      *Rank    // its place among those of its job, nil for one that is alone
 	Connected bool     // more is coming; otherwise Note says why not
 	Note      string   // of a connected program what a reader should know first, "" for nothing
 	Options   []Option // what may be changed

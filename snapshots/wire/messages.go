@@ -79,20 +79,21 @@ var messages = [messagesEnd]message{
 
 // Hello says who is talking and what it can do.
 type Hello struct {
-	Version      int      `json:"version"`
-	Minor        int      `json:"minor"`
-	Capabilities []string `json:"capabilities"` // such as "control", "stacks", "steps", "gauges"
-	PID          int      `json:"pid"`
-	Command      string   `json:"command"`
-	User         string   `json:"user"`
-	Host         string   `json:"host"`
-	Writer       string   `json:"writer"`            // what made the events, such as "memtop's engine"
-	Started      int64    `json:"started_us"`        // when the program began, microseconds since the epoch
-	Devices      []int    `json:"devices"`           // ascending
-	ReadOnly     bool     `json:"read_only"`         // nothing can be changed
-	Interval     int64    `json:"interval_ns"`       // between batches
-	Settings     Settings `json:"settings"`          // of the allocator
-	Notices      []string `json:"notices,omitempty"` // what a viewer should know before it trusts the rest
+	Version      int         `json:"version"`
+	Minor        int         `json:"minor"`
+	Capabilities []string    `json:"capabilities"` // such as "control", "stacks", "steps", "gauges"
+	PID          int         `json:"pid"`
+	Command      string      `json:"command"`
+	User         string      `json:"user"`
+	Host         string      `json:"host"`
+	Writer       string      `json:"writer"`            // what made the events, such as "memtop's engine"
+	Started      int64       `json:"started_us"`        // when the program began, microseconds since the epoch
+	Devices      []int       `json:"devices"`           // ascending
+	ReadOnly     bool        `json:"read_only"`         // nothing can be changed
+	Interval     int64       `json:"interval_ns"`       // between batches
+	Settings     Settings    `json:"settings"`          // of the allocator
+	Rank         *trace.Rank `json:"rank,omitempty"`    // nil for a program that is alone
+	Notices      []string    `json:"notices,omitempty"` // what a viewer should know before it trusts the rest
 }
 
 // maxNotices is how many notices of a program are shown.
