@@ -145,8 +145,9 @@ func TestWhatAProgramSaysOfItself(t *testing.T) {
 	p := probetest.New()
 	p.Run(10)
 	gauge := trace.Gauge{Device: 0, Time: 1, Total: 100, Used: 50, Process: -1}
+	rank := trace.Rank{Job: "4711.0", Rank: 1, World: 4, Local: 1, Launcher: "srun", Together: true}
 	probe := listening(t, p, Options{
-		Control: p, Program: "train", Writer: "a made program", Gauge: func() []trace.Gauge { return []trace.Gauge{gauge} },
+		Control: p, Rank: &rank, Program: "train", Writer: "a made program", Gauge: func() []trace.Gauge { return []trace.Gauge{gauge} },
 	})
 	p.Finish(probe)
 	newClient(t, probe, "w").post(t, "amp", "bf16")
@@ -158,10 +159,12 @@ func TestWhatAProgramSaysOfItself(t *testing.T) {
 	requested := int64(10 * probetest.Block)
 	want := protocol.Info{
 		Version: 1, Capabilities: []string{"ndjson", "snapshot", "metrics", "control", "gauges"}, Command: "train",
-		Writer: "a made program", Step: 1, Changing: "w",
-		Devices:  []protocol.DeviceInfo{{Allocated: requested, Requested: &requested, Reserved: probetest.Slots * probetest.Block}},
-		LastStep: &protocol.LastStep{Duration: int64(time.Millisecond), Loss: 2},
-		Gauges:   []trace.Gauge{gauge},
+		Writer: "a made program", Step: 1, Changing: "w", Rank: &rank,
+		Devices: []protocol.DeviceInfo{{Allocated: requested, Requested: &requested, Reserved: probetest.Slots * probetest.Block}},
+		LastStep: &protocol.LastStep{
+			Duration: int64(time.Millisecond), Loss: 2, Settings: []trace.Value{{Key: "amp", Value: "off"}, {Key: "checkpoint", Value: "none"}},
+		},
+		Gauges: []trace.Gauge{gauge},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("info (-want +got):\n%s", diff)
