@@ -4,11 +4,11 @@ import "memtop/engine/device"
 
 // Group is the processes of one run. It belongs to one goroutine at a time.
 //
-// Operations are queued and done in the order of the calls, beside what the caller
-// does meanwhile. Until an operation has been waited for, nothing may write to its
-// sources or touch its destinations. Arrays are of one type in all processes,
-// Float32, Float64, Float16 or BFloat16 where they are summed, and lie in memory that
-// the host can reach and that stays where it is.
+// Operations are queued and done in the order of the calls, after what the device has
+// been given before and beside what comes next. Until an operation has been waited for,
+// nothing may write to its sources or touch its destinations. Arrays are of one type in
+// all processes, Float32, Float64, Float16 or BFloat16 where they are summed, and lie in
+// memory of the group's device that stays where it is.
 type Group interface {
 	// Rank is this process's number, from 0 on; Size is how many there are.
 	Rank() int
@@ -23,6 +23,10 @@ type Group interface {
 	AllGather(dst, src device.Array) Pending
 	// Broadcast replaces a by that of root.
 	Broadcast(a device.Array, root int) Pending
+	// Host returns the same processes for arrays in memory of the host, whose operations
+	// are done when they have been waited for. It is the group itself where the device's
+	// memory is the host's.
+	Host() Group
 	// Barrier returns when every process has called it.
 	Barrier() error
 	// Close ends the group after all operations; every process must call it.
@@ -31,7 +35,8 @@ type Group interface {
 
 // Pending is an operation that was queued.
 type Pending interface {
-	// Wait waits until the operation is done and returns the first failure of the
-	// group. It may be called more than once.
+	// Wait has what the device is given from now on come after the operation, which on
+	// one that computes while it is called is to wait until it is done. It returns the
+	// first failure of the group. It may be called more than once.
 	Wait() error
 }

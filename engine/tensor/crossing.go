@@ -46,6 +46,9 @@ func (d *Device) openHost() *Device {
 	return h
 }
 
+// IsHost reports whether the device is the host of another one.
+func (d *Device) IsHost() bool { return d.host == d }
+
 // HostMemory returns the allocator of the host, nil while nothing was there.
 func (d *Device) HostMemory() *alloc.Allocator {
 	if d.host == nil {

@@ -117,8 +117,17 @@ func (p *parallel) begin() {
 	b := p.buckets[p.next]
 	p.next++
 	if b.flat != nil {
-		b.sum = p.group.AllReduce(b.flat.Array())
+		b.sum = p.where(b.flat).AllReduce(b.flat.Array())
 	}
+}
+
+// where returns the group for what lies where a tensor does: offloaded gradients are on
+// the host.
+func (p *parallel) where(t *tensor.Tensor) collective.Group {
+	if t.Device().IsHost() {
+		return p.group.Host()
+	}
+	return p.group
 }
 
 // lose has the loss of a part of the batch summed. It reads it when the step is done.

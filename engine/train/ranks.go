@@ -42,7 +42,7 @@ func (t *Trainer) gather(m *Memory) []Rank {
 	own := p.rows[rank*rankWords:][:rankWords]
 	clear(own)
 	t.describe(own, m)
-	tensor.Fail(p.group.AllGather(words(p.rows), words(own)).Wait(), "gathering the memory of ranks")
+	tensor.Fail(p.group.Host().AllGather(words(p.rows), words(own)).Wait(), "gathering the memory of ranks")
 	list := make([]Rank, size)
 	p.changed, p.ends = nobody, false
 	for i := size - 1; i >= 0; i-- {
@@ -116,7 +116,7 @@ func (t *Trainer) follow() error {
 		copy(p.text, encoded)
 	}
 	a := device.Array{Addr: uint64(uintptr(unsafe.Pointer(&p.text[0]))), Len: len(p.text), DType: device.UInt8}
-	if err := p.group.Broadcast(a, p.changed).Wait(); err != nil {
+	if err := p.group.Host().Broadcast(a, p.changed).Wait(); err != nil {
 		return err
 	}
 	if p.group.Rank() != p.changed {

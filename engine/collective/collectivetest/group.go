@@ -114,6 +114,8 @@ func (m *member) Broadcast(a device.Array, root int) collective.Pending {
 	})
 }
 
+func (m *member) Host() collective.Group { return m }
+
 func (m *member) Barrier() error { return m.meet(nil, func([]any) {}).Wait() }
 
 func (*member) Close() error { return nil }

@@ -195,6 +195,9 @@ func (m *group) Broadcast(a device.Array, root int) collective.Pending {
 	return m.enqueue(mpiBroadcast, uintptr(a.Addr), count(int64(a.Len)*a.DType.Size()), m.is.bytes, uintptr(root), m.is.world)
 }
 
+// Host implements collective.Group.
+func (m *group) Host() collective.Group { return m }
+
 // Barrier implements collective.Group.
 func (m *group) Barrier() error { return m.enqueue(mpiBarrier, m.is.world).Wait() }
 
