@@ -136,11 +136,10 @@ func pidsOf(processes []attach.Process) []string {
 // there may be: they do not answer now.
 func attachable(all []attach.Process) (good, silent []attach.Process) {
 	for _, p := range all {
-		var busy *attach.RefusedError
 		switch {
 		case p.Problem == nil:
 			good = append(good, p)
-		case errors.As(p.Problem, new(*attach.SilentError)), errors.As(p.Problem, &busy) && busy.Busy:
+		case p.Silent():
 			silent = append(silent, p)
 		}
 	}

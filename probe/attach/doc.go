@@ -5,6 +5,7 @@
 //	asker      requests, and how long an answer may take             (request.go, answer.go)
 //	client     a stream that becomes traces; reconnecting, restarts  (client.go, follow.go, successor.go)
 //	recording  a stream that becomes a file                          (recording.go)
+//	job        which processes are ranks of one job                  (job.go)
 //
 // It reads what the system knows of a process and never touches the process itself.
 // A program may be broken or hostile: whatever it sends costs bounded memory and
