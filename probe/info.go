@@ -43,9 +43,10 @@ func (p *Probe) info() protocol.Info {
 	}
 	for _, device := range p.devices {
 		b := p.base(device)
-		sum := sumOf(&b.state)
+		sum, failed := sumOf(&b.state), p.rings[device].failed.Load()
 		i.Devices = append(i.Devices, protocol.DeviceInfo{
 			Device: device, Allocated: sum.allocated, Requested: &sum.requested, Reserved: sum.reserved, Events: p.rings[device].end(),
+			OutOfMemory: &failed,
 		})
 	}
 	return i

@@ -16,11 +16,13 @@ func (p *Probe) serveMetrics(w http.ResponseWriter, r *http.Request) error {
 		return statusf(http.StatusNotAcceptable, "/metrics is %s", exposition.ContentTypes())
 	}
 	info := p.info()
+	labels := []string{"pid", strconv.Itoa(info.PID), "command", info.Command, "user", info.User}
+	if r := info.Rank; r != nil {
+		labels = append(labels, "job_id", r.Job, "rank", strconv.Itoa(r.Rank))
+	}
 	families := append([]exposition.Family{{
 		Name: "memtop_program", Kind: exposition.Info, Help: "The program that is watched.",
-		Samples: []exposition.Sample{{
-			Labels: []string{"pid", strconv.Itoa(info.PID), "command", info.Command, "user", info.User}, Value: 1,
-		}},
+		Samples: []exposition.Sample{{Labels: labels, Value: 1}},
 	}}, protocol.Metrics([]protocol.Measured{{Info: &info}})...)
 	w.Header().Set("Content-Type", format.ContentType())
 	w.Header().Set("Vary", "Accept")

@@ -27,10 +27,12 @@ func busyProbe(t *testing.T) *Probe {
 	look := func() []trace.Gauge {
 		return []trace.Gauge{{Device: 0, Total: 100, Used: 50, Process: -1}, {Device: 1, Total: 200, Used: 60, Process: 7}}
 	}
-	probe := listening(t, p, Options{Gauge: look, Program: "train \"big\"\\\nmodel \xff"})
+	rank := &trace.Rank{Job: "4711.0", Rank: 1, World: 4}
+	probe := listening(t, p, Options{Gauge: look, Rank: rank, Program: "train \"big\"\\\nmodel \xff"})
 	p.Run(20)
+	probe.Record(0, trace.Event{Kind: trace.OOM, Size: 1 << 40})
 	probe.Step(trace.Step{
-		Number: 3, Duration: 1_500_000_000, Loss: math.NaN(), PeakAllocated: 1 << 40,
+		Number: 3, Duration: 1_500_000_000, Loss: math.NaN(), Allocated: 1 << 30, PeakAllocated: 1 << 40,
 		Categories: []trace.Amount{{Name: "parameter", Bytes: 5}, {Name: "activation", Bytes: 6}},
 	})
 	return probe
@@ -70,7 +72,10 @@ func TestMetricsAreInTheFormatThatIsAskedFor(t *testing.T) {
 		`memtop_allocated_bytes{device="0"}`:                      30 * probetest.Block,
 		`memtop_requested_bytes{device="0"}`:                      30 * probetest.Block,
 		`memtop_reserved_bytes{device="0"}`:                       probetest.Slots * probetest.Block,
-		`memtop_events_total{device="0"}`:                         20,
+		`memtop_events_total{device="0"}`:                         21,
+		`memtop_out_of_memory_total{device="0"}`:                  1,
+		`memtop_ranks`:                                            4,
+		`memtop_step_allocated_bytes{device="0"}`:                 1 << 30,
 		`memtop_step`:                                             3,
 		`memtop_step_duration_seconds`:                            1.5,
 		`memtop_step_peak_allocated_bytes{device="0"}`:            1 << 40,
@@ -79,7 +84,7 @@ func TestMetricsAreInTheFormatThatIsAskedFor(t *testing.T) {
 		`memtop_device_process_bytes{device="1"}`:                 7,
 		`memtop_probe_dropped_events_total`:                       0,
 		`memtop_probe_viewers`:                                    0,
-		"memtop_program_info{command=\"train \"big\"\\\nmodel \uFFFD\",pid=\"" + strconv.Itoa(probe.who.pid) + `",user="` + probe.who.user + `"}`: 1,
+		"memtop_program_info{command=\"train \"big\"\\\nmodel \uFFFD\",job_id=\"4711.0\",pid=\"" + strconv.Itoa(probe.who.pid) + `",rank="1",user="` + probe.who.user + `"}`: 1,
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -156,11 +161,11 @@ func TestWhatAProgramSaysOfItself(t *testing.T) {
 		t.Errorf("started %d, process %d, user %q", got.Started, got.PID, got.User)
 	}
 	got.Started, got.PID, got.User, got.Host, got.ProbeNS = 0, 0, "", "", 0
-	requested := int64(10 * probetest.Block)
+	requested, failed := int64(10*probetest.Block), int64(0)
 	want := protocol.Info{
 		Version: 1, Capabilities: []string{"ndjson", "snapshot", "metrics", "control", "gauges"}, Command: "train",
 		Writer: "a made program", Step: 1, Changing: "w", Rank: &rank,
-		Devices: []protocol.DeviceInfo{{Allocated: requested, Requested: &requested, Reserved: probetest.Slots * probetest.Block}},
+		Devices: []protocol.DeviceInfo{{Allocated: requested, Requested: &requested, Reserved: probetest.Slots * probetest.Block, OutOfMemory: &failed}},
 		LastStep: &protocol.LastStep{
 			Duration: int64(time.Millisecond), Loss: 2, Settings: []trace.Value{{Key: "amp", Value: "off"}, {Key: "checkpoint", Value: "none"}},
 		},

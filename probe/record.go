@@ -17,6 +17,9 @@ func (p *Probe) Record(device int, e trace.Event) {
 		p.meter.dropped.Add(1)
 		return
 	}
+	if e.Kind == trace.OOM {
+		p.rings[device].failed.Add(1)
+	}
 	p.rings[device].record(&e)
 }
 

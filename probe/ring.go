@@ -36,6 +36,7 @@ type ring struct {
 	fill   int // events in the newest chunk, the recorder's own count
 	newest *chunk
 	spent  atomic.Int64 // nanoseconds that recording took, estimated
+	failed atomic.Int64 // requests for which there was no memory
 	_      [64]byte     // readers' words on another cache line than the recorder's
 	latest atomic.Pointer[chunk]
 	slots  []atomic.Pointer[chunk]

@@ -66,7 +66,7 @@ Another machine is let in only by an address of the network together with
 }
 
 func (a *app) printMetrics(ctx context.Context, format exposition.Format) error {
-	families, err := collector.New().Collect(ctx, time.Minute)
+	families, err := collector.New(a.gauges()).Collect(ctx, time.Minute)
 	if err != nil {
 		return err
 	}
@@ -102,5 +102,5 @@ func (e listenError) Error() string { return e.address + ": " + cause.Of(e.cause
 func (a *app) serveMetrics(ctx context.Context, l net.Listener) error {
 	command.GiveWay()
 	fmt.Fprintf(a.stderr, "memtop: metrics are at http://%s/metrics; Ctrl-C ends it\n", l.Addr())
-	return collector.New().Serve(ctx, l)
+	return collector.New(a.gauges()).Serve(ctx, l)
 }

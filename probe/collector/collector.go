@@ -20,16 +20,19 @@ const reuse = time.Second
 
 // Collector gathers metrics. It is safe for concurrent use.
 type Collector struct {
+	look Look          // nil when there is nothing to look with
 	turn chan struct{} // holds an item while a scrape collects, which owns what follows; never closed
 
-	commands map[string]string // by socket, of the programs that were there the last time
-	last     []exposition.Family
-	at       time.Time     // of last
-	within   time.Duration // that the programs had to answer
+	glance *glance           // that is still under way, nil for none
+	known  map[string]called // by socket, of the programs that were there the last time
+	last   []exposition.Family
+	at     time.Time     // of last
+	within time.Duration // that the programs had to answer
 }
 
-// New returns a collector that has asked nothing yet.
-func New() *Collector { return &Collector{turn: make(chan struct{}, 1)} }
+// New returns a collector that has asked nothing yet. With nil for look, devices have
+// the gauges that programs have of them.
+func New(look Look) *Collector { return &Collector{look: look, turn: make(chan struct{}, 1)} }
 
 var errBusy = errors.New("another scrape is still being answered")
 
@@ -53,6 +56,7 @@ func (c *Collector) Collect(ctx context.Context, within time.Duration) ([]exposi
 	if err != nil {
 		return nil, err
 	}
+	c.addGauges(ctx, found)
 	c.last, c.at, c.within = c.families(found), time.Now(), left
 	return c.last, nil
 }

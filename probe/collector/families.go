@@ -3,7 +3,6 @@ package collector
 import (
 	"errors"
 	"slices"
-	"strconv"
 
 	"memtop/probe/attach"
 	"memtop/probe/exposition"
@@ -25,12 +24,11 @@ func (c *Collector) families(found []attach.Process) []exposition.Family {
 	left := exposition.Family{Name: "memtop_left_out", Help: "What is beyond the bounds of the collector and not shown."}
 	programs := distinct(found)
 	shown := programs[:min(len(programs), maxPrograms)]
-	commands := make(map[string]string, len(shown)) // of no more than these: it must not grow as programs come and go
+	c.forget(shown)
 	devices := 0
 	var measured []protocol.Measured
 	for _, p := range shown {
-		commands[p.Socket] = c.command(p)
-		labels := []string{"pid", strconv.Itoa(p.PID), "command", commands[p.Socket], "user", label(p.User)}
+		labels := c.labels(p)
 		up.Samples = append(up.Samples, exposition.Sample{Labels: labels, Value: boolean(p.Problem == nil)})
 		if p.Problem != nil {
 			labels = append(slices.Clip(labels), "reason", reason(p.Problem))
@@ -40,7 +38,6 @@ func (c *Collector) families(found []attach.Process) []exposition.Family {
 		devices += max(0, len(p.Info.Devices)-maxDevices)
 		measured = append(measured, protocol.Measured{Labels: labels, Info: tidy(p.Info)})
 	}
-	c.commands = commands
 	left.Samples = []exposition.Sample{
 		{Labels: []string{"what", "programs"}, Value: float64(len(programs) - len(shown))},
 		{Labels: []string{"what", "devices"}, Value: float64(devices)},

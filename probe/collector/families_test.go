@@ -52,7 +52,7 @@ func TestProgramsAreMergedByFamily(t *testing.T) {
 	down := program(3, 1)
 	down.Info, down.Problem = nil, &attach.SilentError{Stopped: 3}
 	stale := attach.Process{Socket: "/s/9-1.sock", Problem: &attach.NoProbeError{Socket: "/s/9-1.sock"}}
-	samples := written(t, New().families([]attach.Process{stale, program(1, 2), down, program(2, 1)}))
+	samples := written(t, New(nil).families([]attach.Process{stale, program(1, 2), down, program(2, 1)}))
 	const who = `command="memtrain",`
 	for name, want := range map[string]float64{
 		`memtop_probe_up{` + who + `pid="1",user="alice"}`:                             1,
@@ -119,7 +119,7 @@ func TestWhatProgramsSayIsBounded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := program(1, 1)
 			test.spoil(&p)
-			samples := written(t, New().families([]attach.Process{p, program(2, 1)}))
+			samples := written(t, New(nil).families([]attach.Process{p, program(2, 1)}))
 			var names strings.Builder
 			for name := range samples {
 				names.WriteString(name)
@@ -150,7 +150,7 @@ func TestThereIsABoundOnPrograms(t *testing.T) {
 		}
 		all = append(all, p, p)
 	}
-	c := New()
+	c := New(nil)
 	families := c.families(all)
 	up, left := 0.0, []float64{}
 	for _, f := range families {
@@ -171,15 +171,33 @@ func TestThereIsABoundOnPrograms(t *testing.T) {
 		t.Errorf("there are %d bytes (%v), want at most 8 MiB", text.Len(), err)
 	}
 	c.families(nil)
-	if len(c.commands) != 0 {
-		t.Errorf("%d commands of programs that have ended are kept", len(c.commands))
+	if len(c.known) != 0 {
+		t.Errorf("%d commands of programs that have ended are kept", len(c.known))
+	}
+}
+
+// TestARankHasTheLabelsOfItsJob has one whose process says another rank with each
+// scrape: it keeps the first.
+func TestARankHasTheLabelsOfItsJob(t *testing.T) {
+	c := New(nil)
+	for scrape := range 3 {
+		alone, rank := program(1, 1), program(2, 1)
+		rank.Info.Rank = &trace.Rank{Job: "4711.0\n" + strings.Repeat("x", 100), Rank: 1 + scrape, World: 8}
+		samples := written(t, c.families([]attach.Process{alone, rank}))
+		who := `{command="memtrain",job_id="4711.0` + "\uFFFD" + strings.Repeat("x", maxLabel-8) + `…",pid="2",rank="1",user="alice"}`
+		if samples[`memtop_ranks`+who] != 8 || samples[`memtop_probe_up`+who] != 1 {
+			t.Errorf("scrape %d has %v", scrape, samples)
+		}
+		if _, ok := samples[`memtop_probe_up{command="memtrain",pid="1",user="alice"}`]; !ok {
+			t.Errorf("a program that is alone has other labels: %v", samples)
+		}
 	}
 }
 
 // TestAProgramKeepsItsName has one write its step into its command line, as some
 // do: each name would be another time series.
 func TestAProgramKeepsItsName(t *testing.T) {
-	c := New()
+	c := New(nil)
 	for step := range 3 {
 		p := program(1, 1)
 		p.Command = fmt.Sprintf("train:step-%d of 9", step)
@@ -233,7 +251,7 @@ func TestPromtoolAcceptsWhatIsMerged(t *testing.T) {
 	down := program(3, 1)
 	down.Info, down.Problem = nil, &attach.SilentError{Stopped: 3}
 	var text strings.Builder
-	if err := exposition.Write(&text, exposition.Text, New().families([]attach.Process{program(1, 2), program(2, 1), down})); err != nil {
+	if err := exposition.Write(&text, exposition.Text, New(nil).families([]attach.Process{program(1, 2), program(2, 1), down})); err != nil {
 		t.Fatal(err)
 	}
 	check := exec.CommandContext(t.Context(), path, "check", "metrics")

@@ -2,6 +2,8 @@ package collector
 
 import (
 	"path"
+	"slices"
+	"strconv"
 	"strings"
 
 	"memtop/probe/attach"
@@ -20,15 +22,36 @@ func label(text string) string {
 	return string(runes)
 }
 
-// command returns what a process runs. As long as it lives that is what it was
-// when it was first seen: a process can write over its command line, and each
-// other value would be another time series for the collector that keeps them.
-func (c *Collector) command(p attach.Process) string {
-	if known := c.commands[p.Socket]; known != "" {
-		return known
+// labels returns what a program's series are called. As long as it lives that is what
+// it was when it was first seen, and its rank what it first said: a process can write
+// over its command line, and each other value would be another time series for the
+// collector that keeps them. The label is not job, which Prometheus sets itself.
+func (c *Collector) labels(p attach.Process) []string {
+	known, seen := c.known[p.Socket]
+	if !seen {
+		known.program = []string{"pid", strconv.Itoa(p.PID), "command", label(programOf(p.Command)), "user", label(p.User)}
 	}
-	return label(programOf(p.Command))
+	if known.rank == nil && p.Info != nil && p.Info.Rank != nil {
+		known.rank = []string{"job_id", label(p.Info.Rank.Job), "rank", strconv.Itoa(p.Info.Rank.Rank)}
+	}
+	c.known[p.Socket] = known
+	return slices.Concat(known.program, known.rank)
 }
+
+// forget keeps the labels of some programs only: they must not grow as programs come
+// and go.
+func (c *Collector) forget(but []attach.Process) {
+	kept := make(map[string]called, len(but))
+	for _, p := range but {
+		if known, seen := c.known[p.Socket]; seen {
+			kept[p.Socket] = known
+		}
+	}
+	c.known = kept
+}
+
+// called is the names and values of a program's labels.
+type called struct{ program, rank []string }
 
 // programOf returns the name of a command line's program, and of its script. The
 // arguments stay where they are: they may be secret.

@@ -80,7 +80,7 @@ func ofThisProcess(t *testing.T, text, name string) (value float64, found bool) 
 
 func TestAScrapeShowsEveryProgram(t *testing.T) {
 	pretending(t, answers)
-	w := scrape(t.Context(), New().handler(true), nil)
+	w := scrape(t.Context(), New(nil).handler(true), nil)
 	if got := w.Header().Get("Content-Type"); w.Code != http.StatusOK || got != exposition.Text.ContentType() {
 		t.Fatalf("got %d of %q: %s", w.Code, got, w.Body)
 	}
@@ -97,7 +97,7 @@ func TestASilentProgramHoldsUpNoScrape(t *testing.T) {
 	pretending(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	within, cancel := context.WithTimeout(t.Context(), attach.Patience)
 	defer cancel()
-	w := scrape(within, New().handler(true), func(r *http.Request) { r.Header.Set("X-Prometheus-Scrape-Timeout-Seconds", "2") })
+	w := scrape(within, New(nil).handler(true), func(r *http.Request) { r.Header.Set("X-Prometheus-Scrape-Timeout-Seconds", "2") })
 	if within.Err() != nil {
 		t.Error("the answer takes longer than the scraper waits")
 	}
@@ -124,7 +124,7 @@ func TestACollectionHasAPartOfTheScrapersPatience(t *testing.T) {
 func TestManyScrapesAskAProgramOnce(t *testing.T) {
 	var asked atomic.Int64
 	pretending(t, func(w http.ResponseWriter, r *http.Request) { asked.Add(1); answers(w, r) })
-	h := New().handler(true)
+	h := New(nil).handler(true)
 	var all sync.WaitGroup
 	for range 20 {
 		all.Go(func() {
@@ -155,7 +155,7 @@ func TestWhatIsNoScrapeIsRefused(t *testing.T) {
 		"that without a port":       {true, func(r *http.Request) { r.Host = "[::1]" }, http.StatusOK},
 		"a name, to an open server": {false, func(r *http.Request) { r.Host = "gpu1.example:9400" }, http.StatusOK},
 	}
-	c := New()
+	c := New(nil)
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			if w := scrape(t.Context(), c.handler(test.local), test.change); w.Code != test.status {
@@ -174,7 +174,7 @@ func serving(t *testing.T) (address string, end func() error) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1) // written once
-	go func() { done <- New().Serve(ctx, l) }()
+	go func() { done <- New(nil).Serve(ctx, l) }()
 	return l.Addr().String(), func() error { cancel(); return <-done }
 }
 

@@ -84,7 +84,7 @@ func TestADeviceIsFoundAmongTheCards(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			r := Reader{test.machine}
+			r := Reader{library: test.machine}
 			gauges, err := r.Read(Program{7, test.devices, func(name string) string { return test.environment[name] }})
 			if text := errorText(err); test.reason == "" && text != "" || !strings.Contains(text, test.reason) {
 				t.Errorf("the reason is %q, want %q", text, test.reason)
@@ -121,7 +121,7 @@ func TestMemoryIsDividedAmongProcesses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := box("H200")
 			m.list[0].users = test.users
-			got, err := (&Reader{m}).Read(Program{PID: 7, Devices: []int{0}})
+			got, err := (&Reader{library: m}).Read(Program{PID: 7, Devices: []int{0}})
 			if err != nil {
 				t.Fatal(err)
 			}

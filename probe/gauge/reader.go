@@ -35,7 +35,25 @@ type library interface {
 }
 
 // Reader reads devices. It is owned by one goroutine.
-type Reader struct{ library library }
+type Reader struct {
+	library library
+	last    []card
+	failed  error
+	at      time.Time // when these two were read
+}
+
+// fresh is for how long what was read stands for all programs of a machine: to ask
+// nvidia-smi for each of eight would take a second.
+const fresh = 500 * time.Millisecond
+
+// cards returns what the driver says, read now or just before.
+func (r *Reader) cards() ([]card, error) {
+	if r.at.IsZero() || time.Since(r.at) > fresh {
+		r.last, r.failed = r.library.cards()
+		r.at = time.Now()
+	}
+	return r.last, r.failed
+}
 
 // Open loads the driver's management library. The error says in one line why
 // there is nothing to be read.
@@ -44,7 +62,7 @@ func Open() (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Reader{l}, nil
+	return &Reader{library: l}, nil
 }
 
 // Close unloads the library.
@@ -54,12 +72,12 @@ func (r *Reader) Close() error { return r.library.close() }
 // card a device is, that device has no gauge and the error says why; the gauges
 // of the others are good.
 func (r *Reader) Read(p Program) ([]trace.Gauge, error) {
-	cards, err := r.library.cards()
+	cards, err := r.cards()
 	if err != nil {
 		return nil, err
 	}
 	var gauges []trace.Gauge
-	now := time.Now().UnixMicro()
+	now := r.at.UnixMicro()
 	for _, device := range p.Devices {
 		c, reason := p.card(cards, device)
 		if reason != "" {
@@ -75,7 +93,7 @@ func (r *Reader) Read(p Program) ([]trace.Gauge, error) {
 
 // Users returns the processes that use a device, as the driver counts them.
 func (r *Reader) Users() ([]int, error) {
-	cards, err := r.library.cards()
+	cards, err := r.cards()
 	var pids []int
 	for _, c := range cards {
 		for _, u := range c.users {

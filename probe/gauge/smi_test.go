@@ -47,7 +47,7 @@ func TestTheDriversProgramIsRead(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			path := script(t, fmt.Sprintf("case $1 in --query-gpu=*) echo '%s';; *) printf '%%s' '%s';; esac", test.cards, test.users))
-			got, err := (&Reader{smi{path}}).Read(Program{PID: 7, Devices: []int{0}})
+			got, err := (&Reader{library: smi{path}}).Read(Program{PID: 7, Devices: []int{0}})
 			if text := errorText(err); test.reason == "" && text != "" || !strings.Contains(text, test.reason) {
 				t.Errorf("the reason is %q, want %q", text, test.reason)
 			}

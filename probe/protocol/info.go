@@ -38,14 +38,17 @@ type DeviceInfo struct {
 	Requested *int64 `json:"requested_bytes,omitempty"` // nil when the program does not say
 	Reserved  int64  `json:"reserved_bytes"`
 	Events    int64  `json:"events"` // recorded since the probe began
+	// OutOfMemory is how many requests there was no memory for since the probe began,
+	// nil when the program does not say.
+	OutOfMemory *int64 `json:"out_of_memory,omitempty"`
 }
 
 // LastStep is the last step that ended, as [trace.Step] has it.
 type LastStep struct {
 	Duration      int64          `json:"duration_ns"`
 	Loss          wire.Float     `json:"loss"`
-	Device        int            `json:"device"` // whose memory the following is about
-	Allocated     int64          `json:"allocated_bytes"`
+	Device        int            `json:"device"`          // whose memory the following is about
+	Allocated     int64          `json:"allocated_bytes"` // 0 when the program does not say
 	PeakAllocated int64          `json:"peak_allocated_bytes"`
 	PeakReserved  int64          `json:"peak_reserved_bytes"`
 	Categories    []trace.Amount `json:"categories"`
@@ -72,7 +75,7 @@ func (i *Info) Malformed() string {
 		if d.Device <= last || d.Device >= MaxDevices {
 			return "its devices are not ascending numbers"
 		}
-		if last = d.Device; min(d.Allocated, d.Reserved, d.Events) < 0 || d.Requested != nil && *d.Requested < 0 {
+		if last = d.Device; min(d.Allocated, d.Reserved, d.Events, known(d.Requested), known(d.OutOfMemory)) < 0 {
 			return "a size is negative"
 		}
 	}
@@ -86,4 +89,12 @@ func (i *Info) Malformed() string {
 		return "its rank is none of its job"
 	}
 	return ""
+}
+
+// known returns a number that a program need not say, 0 where it does not.
+func known(n *int64) int64 {
+	if n == nil {
+		return 0
+	}
+	return *n
 }

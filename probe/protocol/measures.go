@@ -37,6 +37,14 @@ var measures = []measure{
 		ofDevices(func(d *DeviceInfo) *int64 { return &d.Events }),
 	},
 	{
+		"memtop_out_of_memory", exposition.Counter, "", "Requests for which there was no memory.",
+		ofDevices(func(d *DeviceInfo) *int64 { return d.OutOfMemory }),
+	},
+	{
+		"memtop_ranks", exposition.Gauge, "", "Programs that the program's launcher started together.",
+		ofRank(func(r *trace.Rank) float64 { return float64(r.World) }),
+	},
+	{
 		"memtop_step", exposition.Gauge, "", "Number of the last training step.",
 		ofStep(func(i *Info) float64 { return float64(i.Step) }),
 	},
@@ -47,6 +55,10 @@ var measures = []measure{
 	{
 		"memtop_step_loss", exposition.Gauge, "", "Loss of the last step.",
 		ofStep(func(i *Info) float64 { return float64(i.LastStep.Loss) }),
+	},
+	{
+		"memtop_step_allocated_bytes", exposition.Gauge, "bytes", "Bytes in use right after the last step.",
+		ofStepsEnd,
 	},
 	{
 		"memtop_step_peak_allocated_bytes", exposition.Gauge, "bytes", "Most bytes in use within the last step.",
@@ -102,6 +114,14 @@ func ofProgram(value func(*Info) float64) samples {
 	return func(i *Info, sample func(float64, ...string)) { sample(value(i)) }
 }
 
+func ofRank(value func(*trace.Rank) float64) samples {
+	return func(i *Info, sample func(float64, ...string)) {
+		if i.Rank != nil {
+			sample(value(i.Rank))
+		}
+	}
+}
+
 func ofDevices(value func(*DeviceInfo) *int64) samples {
 	return func(i *Info, sample func(float64, ...string)) {
 		for j := range i.Devices {
@@ -125,6 +145,13 @@ func ofStepsDevice(value func(*LastStep) int64) samples {
 		if s := i.LastStep; s != nil {
 			sample(float64(value(s)), "device", strconv.Itoa(s.Device))
 		}
+	}
+}
+
+// ofStepsEnd gives what was allocated after a step, which older programs do not say.
+func ofStepsEnd(i *Info, sample func(float64, ...string)) {
+	if s := i.LastStep; s != nil && s.Allocated > 0 {
+		sample(float64(s.Allocated), "device", strconv.Itoa(s.Device))
 	}
 }
 

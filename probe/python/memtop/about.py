@@ -11,7 +11,7 @@ from .viewers import Viewers
 from .wire import MINOR, VERSION
 
 _LAST_STEP: Json = {
-    "duration_ns": 0, "loss": 0, "device": 0, "peak_allocated_bytes": 0, "peak_reserved_bytes": 0, "categories": [],
+    "duration_ns": 0, "loss": 0, "device": 0, "allocated_bytes": 0, "peak_allocated_bytes": 0, "peak_reserved_bytes": 0, "categories": [],
 }  # fmt: skip
 
 
@@ -61,6 +61,7 @@ class About:
                     "device": m.device, "allocated_bytes": m.allocated, "reserved_bytes": m.reserved,
                     "events": events if at == 0 else 0,
                     **({} if m.requested is None else {"requested_bytes": m.requested}),
+                    **({} if m.out_of_memory is None else {"out_of_memory": m.out_of_memory}),
                 }
                 for at, m in enumerate(info.devices)
             ],

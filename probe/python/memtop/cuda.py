@@ -106,6 +106,7 @@ class CudaMemory:
                 amount(stats, "allocated_bytes"),
                 amount(stats, "reserved_bytes"),
                 amount(stats, "requested_bytes") if "requested_bytes" in stats else None,
+                stats.get("num_ooms"),
             )
             for device, stats in used().items()
         ] or [Memory(0, 0, 0)]

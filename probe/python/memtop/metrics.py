@@ -132,18 +132,28 @@ def _gauges(key: str) -> Callable[[Json], Iterator[Sample]]:
     return lambda info: (({"device": g["device"]}, g[key] if g[key] >= 0 else None) for g in info.get("gauges", ()))
 
 
+def _rank(info: Json) -> Json:
+    """Return the labels of a program's place in its job, none for one that is alone."""
+    return {"job_id": info["rank"].get("job", ""), "rank": info["rank"]["rank"]} if "rank" in info else {}
+
+
 _FAMILIES = [
     _Family("memtop_program", "info", "", "The program that is watched.", lambda info: iter([
-        ({"pid": info["pid"], "command": info["command"], "user": info["user"]}, 1)])),
+        ({"pid": info["pid"], "command": info["command"], "user": info["user"], **_rank(info)}, 1)])),
     _Family("memtop_allocated_bytes", "gauge", "bytes", "Bytes of blocks in use.", _devices("allocated_bytes")),
     _Family("memtop_requested_bytes", "gauge", "bytes", "Bytes that the program asked for and has not freed.",
             _devices("requested_bytes")),
     _Family("memtop_reserved_bytes", "gauge", "bytes", "Bytes held from the driver.", _devices("reserved_bytes")),
     _Family("memtop_events", "counter", "", "Events of the allocator.", _devices("events")),
+    _Family("memtop_out_of_memory", "counter", "", "Requests for which there was no memory.", _devices("out_of_memory")),
+    _Family("memtop_ranks", "gauge", "", "Programs that the program's launcher started together.",
+            lambda info: iter([({}, info["rank"]["world"])] if "rank" in info else [])),
     _Family("memtop_step", "gauge", "", "Number of the last training step.", _step(lambda info: info["step"])),
     _Family("memtop_step_duration_seconds", "gauge", "seconds", "How long the last step took.",
             _step(lambda info: info["last_step"]["duration_ns"] / 1e9)),
     _Family("memtop_step_loss", "gauge", "", "Loss of the last step.", _step(lambda info: info["last_step"]["loss"])),
+    _Family("memtop_step_allocated_bytes", "gauge", "bytes", "Bytes in use right after the last step.",
+            lambda info: (sample for sample in _step_of_device("allocated_bytes")(info) if sample[1])),
     _Family("memtop_step_peak_allocated_bytes", "gauge", "bytes", "Most bytes in use within the last step.",
             _step_of_device("peak_allocated_bytes")),
     _Family("memtop_step_peak_reserved_bytes", "gauge", "bytes",

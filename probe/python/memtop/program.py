@@ -20,12 +20,13 @@ class Refused(Exception):
 
 
 class Memory(NamedTuple):
-    """The memory of a device now, in bytes. `requested` is None where it is not known."""
+    """The memory of a device now, in bytes. `requested` and `out_of_memory` are None where they are not known."""
 
     device: int
     allocated: int
     reserved: int
     requested: int | None = None
+    out_of_memory: int | None = None  # how many requests there was no memory for
 
 
 @dataclass(frozen=True)

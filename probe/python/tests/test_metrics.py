@@ -64,3 +64,11 @@ def test_texts_are_escaped(serving: Serving, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(serving.program, "info", lambda: info)
     text = serving.peer().request("/metrics").read().decode()
     assert r'command="a \"b\" \\ ' + "\ufffd" + r'[2J\n"' in text
+
+
+def test_failed_requests_are_counted_where_they_are_known(serving: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
+    info = serving.program.info()
+    assert "memtop_out_of_memory" not in str(metrics(serving, "*/*"))
+    object.__setattr__(info, "devices", [memory._replace(out_of_memory=3) for memory in info.devices])
+    monkeypatch.setattr(serving.program, "info", lambda: info)
+    assert metrics(serving, "*/*")['memtop_out_of_memory_total{device="0"}'] == "3"
