@@ -31,4 +31,7 @@ type Row struct {
 	Growth int64
 	// OutOfMemory is how many requests failed.
 	OutOfMemory int64
+	// Recent is what was allocated at the last looks, the newest last. It never changes;
+	// later rows have other slices.
+	Recent []int64
 }

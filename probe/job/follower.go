@@ -1,0 +1,149 @@
+package job
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"memtop/probe/attach"
+	"memtop/probe/protocol"
+	"memtop/snapshots/analysis/ranks"
+	"memtop/snapshots/trace"
+)
+
+// Member is a rank that is followed, and where it runs.
+type Member struct {
+	Machine attach.Machine
+	Process attach.Process // with its Info
+}
+
+// target is what the machine calls the process: its socket, since a pid may have several.
+func (m *Member) target() string { return m.Process.Socket }
+
+// Options say how to follow.
+type Options struct {
+	// Interval is how often each rank is asked, 0 for 100 ms. Of a large job it is
+	// more: no more than a thousand questions a second are asked.
+	Interval time.Duration
+	// Gauge looks at a program's devices from outside, every second, as that of
+	// [attach.DialOptions]; nil when there is nothing to look with.
+	Gauge func(p attach.Process, devices []int) ([]trace.Gauge, error)
+}
+
+// perQuestion is the least time that each question has of all.
+const perQuestion = time.Millisecond
+
+// Follower keeps a row of each rank of a job. It is safe for concurrent use.
+type Follower struct {
+	o       Options
+	ranks   []*rank
+	rows    atomic.Pointer[[]ranks.Row]
+	changed chan struct{} // never closed: ranks come back
+	cancel  context.CancelFunc
+	all     sync.WaitGroup
+}
+
+// Follow begins to follow ranks, whose order the rows have. The caller closes the
+// follower.
+func Follow(members []Member, o Options) *Follower {
+	if o.Interval <= 0 {
+		o.Interval = protocol.DefaultInterval
+	}
+	o.Interval = max(o.Interval, time.Duration(len(members))*perQuestion)
+	ctx, cancel := context.WithCancel(context.Background())
+	f := &Follower{o: o, changed: make(chan struct{}, 1), cancel: cancel}
+	for i := range members {
+		f.ranks = append(f.ranks, newRank(members[i]))
+	}
+	f.publish(time.Now())
+	for i, r := range f.ranks {
+		begin := o.Interval * time.Duration(i) / time.Duration(len(members)) // not all at the same time
+		f.all.Go(func() { r.follow(ctx, begin, o.Interval) })
+	}
+	f.all.Go(func() { f.run(ctx) })
+	if o.Gauge != nil {
+		go f.look(ctx) // which a driver that does not answer may hold up for good
+	}
+	return f
+}
+
+// Rows returns the newest row of each rank, in the order of the members. They never
+// change.
+func (f *Follower) Rows() []ranks.Row { return *f.rows.Load() }
+
+// Changed returns a channel with room for one that receives when Rows returns something
+// newer than it did.
+func (f *Follower) Changed() <-chan struct{} { return f.changed }
+
+// Close ends following.
+func (f *Follower) Close() {
+	f.cancel()
+	f.all.Wait()
+}
+
+// run publishes what came, once in each interval.
+func (f *Follower) run(ctx context.Context) {
+	tick := time.NewTicker(f.o.Interval)
+	defer tick.Stop()
+	for {
+		select {
+		case now := <-tick.C:
+			if f.publish(now) {
+				select {
+				case f.changed <- struct{}{}:
+				default:
+				}
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// publish makes the rows of now and reports whether any is another than before.
+func (f *Follower) publish(now time.Time) bool {
+	rows, fresh := make([]ranks.Row, len(f.ranks)), false
+	for i, r := range f.ranks {
+		row, newer := r.latest(now, f.o.Interval)
+		rows[i], fresh = row, fresh || newer
+	}
+	if fresh {
+		f.rows.Store(&rows)
+	}
+	return fresh
+}
+
+// lookEvery is how often devices are looked at from outside.
+const lookEvery = time.Second
+
+// look looks at the devices of all ranks, one after the other.
+func (f *Follower) look(ctx context.Context) {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		for _, r := range f.ranks {
+			if seen, err := f.o.Gauge(r.member.Process, r.devices()); err == nil {
+				r.see(seen)
+			}
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// devices returns the numbers of the rank's device, one.
+func (r *rank) devices() []int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return []int{r.row.Device}
+}
+
+func (r *rank) see(seen []trace.Gauge) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.seen = slices.Clone(seen)
+}

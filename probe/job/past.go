@@ -1,0 +1,62 @@
+package job
+
+import "slices"
+
+// What is kept of each rank's past: looks for a small chart, and ends of steps for what
+// grows.
+const (
+	looksKept = 64
+	stepsKept = 64
+)
+
+// past is what was seen of a rank before. It is owned by the goroutine that asks it.
+type past struct {
+	recent []int64 // allocated at each look; what was handed out of it never changes
+	steps  []stepEnd
+}
+
+// stepEnd is what was allocated when a step had ended.
+type stepEnd struct{ number, allocated int64 }
+
+// look notes what is allocated now and returns it with the looks before.
+func (p *past) look(allocated int64) []int64 {
+	p.recent = append(p.recent, allocated)
+	from := max(len(p.recent)-looksKept, 0)
+	if len(p.recent) >= 2*looksKept {
+		p.recent, from = slices.Clone(p.recent[from:]), 0
+	}
+	return slices.Clip(p.recent[from:])
+}
+
+// ended notes the end of a step, unless it was seen before. A step before the last is of
+// another run: nothing is known of that one yet.
+func (p *past) ended(number, allocated int64) {
+	if n := len(p.steps); n > 0 && p.steps[n-1].number >= number {
+		if p.steps[n-1].number == number {
+			return
+		}
+		p.steps = nil
+	}
+	p.steps = append(p.steps, stepEnd{number, allocated})
+	p.steps = p.steps[max(len(p.steps)-stepsKept, 0):]
+}
+
+// leastSteps are as many as it takes to tell growth from what a step happens to leave.
+const leastSteps = 8
+
+// growth returns by how many bytes the ends of steps grow with each step: the median of
+// what they did between each step and the one half of all that were seen later, so that
+// single steps, such as the first, weigh nothing.
+func (p *past) growth() int64 {
+	half := len(p.steps) / 2
+	if len(p.steps) < leastSteps {
+		return 0
+	}
+	slopes := make([]int64, 0, stepsKept)
+	for i := range len(p.steps) - half {
+		a, b := p.steps[i], p.steps[i+half]
+		slopes = append(slopes, (b.allocated-a.allocated)/(b.number-a.number))
+	}
+	slices.Sort(slopes)
+	return slopes[len(slopes)/2]
+}

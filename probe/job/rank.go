@@ -1,0 +1,131 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"memtop/probe/attach"
+	"memtop/snapshots/analysis/ranks"
+	"memtop/snapshots/trace"
+)
+
+// rank is one of those that are followed, and what is known of it.
+type rank struct {
+	member Member
+	past   past // of the goroutine that asks
+
+	mu       sync.Mutex
+	row      ranks.Row
+	seen     []trace.Gauge // from outside
+	answered time.Time
+	ended    bool   // there is no such process any more
+	fresh    bool   // row is newer than what was taken
+	problem  string // that was taken last
+}
+
+func newRank(m Member) *rank {
+	r := &rank{member: m}
+	r.take(RowOf(m.Process, m.Process.Info), time.Now())
+	return r
+}
+
+// follow asks the rank in every interval, begin after now the first time. While it
+// does not answer it is waited for: only its own row gets old.
+func (r *rank) follow(ctx context.Context, begin, interval time.Duration) {
+	select {
+	case <-time.After(begin):
+	case <-ctx.Done():
+		return
+	}
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		r.ask(ctx, tick)
+		select { // a program that is gone, or refuses, is not asked at every tick
+		case <-time.After(comeBack):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// comeBack is how long a rank that could not be asked is left alone.
+const comeBack = time.Second
+
+// patience is how long a rank may take to answer one question.
+const patience = 5 * time.Second
+
+// ask asks the rank over one connection until that fails.
+func (r *rank) ask(ctx context.Context, tick *time.Ticker) {
+	teller, err := r.member.Machine.Teller(ctx, r.member.target())
+	if err != nil {
+		r.fail(err)
+		return
+	}
+	defer teller.Close()
+	for {
+		if err := r.once(ctx, teller); err != nil {
+			r.fail(err)
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (r *rank) once(ctx context.Context, teller *attach.Teller) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	info, err := teller.Info(ctx)
+	if err != nil {
+		return err
+	}
+	if s := info.LastStep; s != nil {
+		r.past.ended(info.Step, s.Allocated)
+	}
+	r.take(RowOf(r.member.Process, info), time.Now())
+	return nil
+}
+
+// take takes a new row.
+func (r *rank) take(row ranks.Row, now time.Time) {
+	row.Recent, row.Growth = r.past.look(row.Allocated), r.past.growth()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	look(&row, r.seen)
+	r.row, r.answered, r.fresh, r.ended = row, now, true, false
+}
+
+// fail notes why the rank could not be asked.
+func (r *rank) fail(err error) {
+	var none *attach.NoProbeError
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ended = errors.As(err, new(*attach.NotFoundError)) || errors.As(err, &none)
+}
+
+// silentAfter is how long a rank may say nothing before it is shown as lost: longer than
+// what a busy program takes.
+const silentAfter = 2 * time.Second
+
+// latest returns the rank's row as of now, and whether it is another than the last time.
+func (r *rank) latest(now time.Time, interval time.Duration) (ranks.Row, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	row := r.row
+	silent := now.Sub(r.answered)
+	switch {
+	case r.ended:
+		row.Problem = fmt.Sprintf("ended %.0f s ago", silent.Seconds())
+	case silent > silentAfter+2*interval:
+		row.Problem = fmt.Sprintf("lost %.0f s", silent.Seconds())
+	}
+	fresh := r.fresh || row.Problem != r.problem
+	r.fresh, r.problem = false, row.Problem
+	return row, fresh
+}

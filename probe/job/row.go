@@ -1,0 +1,63 @@
+package job
+
+import (
+	"cmp"
+	"slices"
+
+	"memtop/probe/attach"
+	"memtop/probe/protocol"
+	"memtop/snapshots/analysis/ranks"
+	"memtop/snapshots/trace"
+)
+
+// RowOf returns what a program says of its rank, of the device that its last step was
+// on. Growth and Recent take more than one answer.
+func RowOf(p attach.Process, i *protocol.Info) ranks.Row {
+	d := deviceOf(i)
+	row := ranks.Row{
+		PID: p.PID, Name: p.Command, Device: d.Device, Step: i.Step, Allocated: d.Allocated, Reserved: d.Reserved, Capacity: -1, Others: -1,
+	}
+	if i.Rank != nil {
+		row.Rank = *i.Rank.Printable()
+	}
+	if s := i.LastStep; s != nil {
+		row.StepDuration, row.PeakAllocated, row.PeakReserved = s.Duration, s.PeakAllocated, s.PeakReserved
+		for _, a := range s.AtPeak {
+			category, _ := trace.NamedCategory(a.Name)
+			row.AtPeak[category] += a.Bytes
+		}
+		row.Settings = settingsOf(s.Settings)
+	}
+	look(&row, i.Gauges)
+	return row
+}
+
+// deviceOf returns the device of the last step, the fullest before the first.
+func deviceOf(i *protocol.Info) protocol.DeviceInfo {
+	if i.LastStep != nil {
+		if at := slices.IndexFunc(i.Devices, func(d protocol.DeviceInfo) bool { return d.Device == i.LastStep.Device }); at >= 0 {
+			return i.Devices[at]
+		}
+	}
+	return slices.MaxFunc(i.Devices, func(a, b protocol.DeviceInfo) int { return cmp.Compare(a.Reserved, b.Reserved) })
+}
+
+func settingsOf(values []trace.Value) map[string]string {
+	if len(values) == 0 {
+		return nil
+	}
+	all := make(map[string]string, len(values))
+	for _, v := range values {
+		all[trace.Printable(v.Key)] = trace.Printable(v.Value)
+	}
+	return all
+}
+
+// look puts into a row what was last seen of its device from outside.
+func look(row *ranks.Row, seen []trace.Gauge) {
+	for _, g := range seen {
+		if g.Device == row.Device {
+			row.Capacity, row.Others = g.Total, g.Others
+		}
+	}
+}
