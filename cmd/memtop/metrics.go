@@ -28,13 +28,14 @@ func (a *app) metricsCommand() *cobra.Command {
 		Use:   "metrics",
 		Short: "Print or serve the metrics of every probe on this machine, for Prometheus",
 		Long: `Print the metrics of every program with a probe on this machine: bytes
-allocated, reserved and by category, steps, and whether each probe is up. With
+allocated, reserved and by category, steps, requests that failed, what the device
+has, and whether each probe is up. With
 --listen they are served at /metrics until Ctrl-C or SIGTERM. Each scrape asks
 every program once; one that does not answer within 3 seconds, or before most of
 the scraper's timeout is over, is down in it.
 
 Whoever can connect sees those numbers and, as labels, the pid, user, program
-and script of each job, but no arguments. On this machine that is any user.
+and script of each job, its rank and its launcher's name for it, but no arguments. On this machine that is any user.
 Another machine is let in only by an address of the network together with
 --allow-remote: there is no encryption and no password.`,
 		Example: `  memtop metrics

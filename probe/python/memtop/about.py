@@ -11,7 +11,8 @@ from .viewers import Viewers
 from .wire import MINOR, VERSION
 
 _LAST_STEP: Json = {
-    "duration_ns": 0, "loss": 0, "device": 0, "allocated_bytes": 0, "peak_allocated_bytes": 0, "peak_reserved_bytes": 0, "categories": [],
+    "duration_ns": 0, "loss": 0, "device": 0, "allocated_bytes": 0, "peak_allocated_bytes": 0, "peak_reserved_bytes": 0,
+    "categories": [],
 }  # fmt: skip
 
 
