@@ -1,53 +1,65 @@
 package attach
 
 import (
+	"slices"
+	"strconv"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"memtop/probe/protocol"
 	"memtop/snapshots/trace"
 )
 
-// rankOf returns a process that says which rank it is.
-func rankOf(pid int, user, job string, rank, world int, started int64) Process {
-	return Process{PID: pid, User: user, Info: &protocol.Info{Started: started, Rank: &trace.Rank{Job: job, Rank: rank, World: world}}}
+// member is a process of a job, as Discover finds it.
+func member(pid int, job string, rank, world int, change ...func(*Process)) Process {
+	p := Process{
+		PID: pid, Socket: strconv.Itoa(pid), User: "ada", Command: "train.py",
+		Info: &protocol.Info{Host: "node1", Rank: &trace.Rank{Job: job, Rank: rank, World: world, Launcher: "torchrun"}},
+	}
+	for _, f := range change {
+		f(&p)
+	}
+	return p
 }
 
-func TestRanksOfOneJobAreFound(t *testing.T) {
-	all := []Process{
-		{PID: 1, Info: &protocol.Info{}},
-		{PID: 2, Problem: &NoProbeError{}},
-		rankOf(3, "ada", "a", 1, 2, 100),
-		rankOf(4, "ada", "a", 0, 2, 101),
-		rankOf(5, "ada", "b", 1, 2, 100),
-		rankOf(6, "bob", "a", 0, 2, 100),
-		rankOf(7, "ada", "a", 0, 4, 100),
-		rankOf(8, "ada", "", 0, 2, 100),
-		rankOf(9, "ada", "a", 0, 2, 900),
-		rankOf(10, "ada", "alone", 0, 1, 100),
-	}
+func TestWhichProcessesAreOneJob(t *testing.T) {
+	const minute = 60_000_000
+	began := func(at int64) func(*Process) { return func(p *Process) { p.Info.Started = at } }
+	of := func(user string) func(*Process) { return func(p *Process) { p.User = user } }
+	on := func(host string) func(*Process) { return func(p *Process) { p.Info.Host = host } }
+	running := func(command string) func(*Process) { return func(p *Process) { p.Command = command } }
+	silent := func(p *Process) { p.Info, p.Problem = nil, &SilentError{} }
 	tests := map[string]struct {
-		pid  int
+		all  []Process // the first is asked about
 		want []int
 	}{
-		"by rank, without other jobs, users and sizes":    {3, []int{4, 3}},
-		"the one that is asked for of two of one rank":    {9, []int{9, 3}},
-		"what is no rank is alone":                        {1, nil},
-		"what does not answer is alone":                   {2, nil},
-		"a job without a name cannot be told from others": {8, nil},
-		"a job of one is alone":                           {10, nil},
-		"a process that is not there":                     {11, nil},
+		"a program that is alone":               {[]Process{member(1, "", 0, 1, func(p *Process) { p.Info.Rank = nil })}, nil},
+		"ranks of one job, by rank":             {[]Process{member(1, "a", 1, 2), member(2, "a", 0, 2)}, []int{2, 1}},
+		"another job":                           {[]Process{member(1, "a", 0, 2), member(2, "b", 1, 2)}, []int{1}},
+		"another world":                         {[]Process{member(1, "a", 0, 2), member(2, "a", 1, 4)}, []int{1}},
+		"another user":                          {[]Process{member(1, "a", 0, 2), member(2, "a", 1, 2, of("bob"))}, []int{1}},
+		"another machine and command":           {[]Process{member(1, "a", 0, 2), member(2, "a", 1, 2, on("node2"), running("x"))}, []int{1, 2}},
+		"two of one name and rank: the closest": {[]Process{member(1, "a", 0, 2), member(2, "a", 1, 2, began(9*minute)), member(3, "a", 1, 2, began(minute)), member(4, "a", 0, 2)}, []int{1, 3}},
+		"no name":                               {[]Process{member(1, "", 0, 2), member(2, "", 1, 2, began(minute))}, []int{1, 2}},
+		"no name, begun much later":             {[]Process{member(1, "", 0, 2), member(2, "", 1, 2, began(minute+1))}, []int{1}},
+		"no name, another command":              {[]Process{member(1, "", 0, 2), member(2, "", 1, 2, running("x"))}, []int{1}},
+		"no name, another machine":              {[]Process{member(1, "", 0, 2), member(2, "", 1, 2, on("node2"))}, []int{1}},
+		"no name, and two of them side by side": {[]Process{member(1, "", 0, 2), member(2, "", 1, 2), member(3, "", 0, 2), member(4, "", 1, 2)}, []int{1}},
+		"a rank that does not answer":           {[]Process{member(1, "a", 0, 2), member(2, "a", 1, 2, silent)}, []int{1, 2}},
+		"a silent one of another command":       {[]Process{member(1, "a", 0, 2), member(2, "a", 1, 2, running("x"), silent)}, []int{1}},
+		"a silent one beside a whole job":       {[]Process{member(1, "a", 0, 2), member(2, "a", 1, 2), member(3, "", 0, 2, silent)}, []int{1, 2}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			var got []int
-			for _, p := range JobOf(all, test.pid) {
-				got = append(got, p.PID)
-			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Error(diff)
+			if got := pidsIn(JobOf(test.all, test.all[0])); !slices.Equal(got, test.want) {
+				t.Errorf("the job is of processes %v, want %v", got, test.want)
 			}
 		})
 	}
+}
+
+func pidsIn(processes []Process) (pids []int) {
+	for _, p := range processes {
+		pids = append(pids, p.PID)
+	}
+	return pids
 }
