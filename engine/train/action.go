@@ -65,12 +65,18 @@ type left struct {
 }
 
 // Do has an action done when the step under way, or else the next one, has ended. Of
-// several it is the last. Safe for concurrent use.
+// several it is the last. All processes of a group do it after the same step: the one
+// after the step in which all have heard of it. Safe for concurrent use.
 func (t *Trainer) Do(a Action) { t.actions.asked.Store(uint32(a)) }
 
 // act does what was asked for, and returns what that was. The step has ended.
 func (t *Trainer) act() Action {
-	a := Action(t.actions.asked.Swap(uint32(NoAction)))
+	var a Action
+	if p := t.parallel; p != nil {
+		a = p.action
+	} else {
+		a = Action(t.actions.asked.Swap(uint32(NoAction)))
+	}
 	if a == NoAction {
 		return a
 	}

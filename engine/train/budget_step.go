@@ -32,7 +32,7 @@ func (t *Trainer) queueWithin(ctx context.Context) (*Queued, error) {
 		}
 		q, err := t.queue(ctx)
 		var oom *OutOfMemoryError
-		if !errors.As(err, &oom) || oom.Lost {
+		if !errors.As(err, &oom) || oom.Lost || t.parallel != nil { // the others of a group are in the middle of the step
 			return q, err
 		}
 		if ranOut = err; !t.shrink(ctx, oom) {
@@ -44,7 +44,7 @@ func (t *Trainer) queueWithin(ctx context.Context) (*Queued, error) {
 // keep makes the settings of the next step fit.
 func (t *Trainer) keep(ctx context.Context) error {
 	for {
-		old := t.settings.Load()
+		old := t.next()
 		if old.Budget == 0 {
 			t.budget.told = nil
 			return nil
@@ -53,7 +53,7 @@ func (t *Trainer) keep(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if s.fitted == old.fitted || t.settings.CompareAndSwap(old, &s) {
+		if s.fitted == old.fitted || t.replace(old, &s) {
 			return t.tell(ctx, s)
 		}
 	}

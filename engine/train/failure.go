@@ -10,7 +10,7 @@ import (
 
 // OutOfMemoryError says that the device had no memory for what was asked.
 type OutOfMemoryError struct {
-	Doing string // "setting up", or the step, as "step 12"
+	Doing string // "setting up", or the step, as "step 12"; with the rank, of several
 	// Snapshot is the file with the state of memory at that moment, "" when
 	// none was wanted.
 	Snapshot string
@@ -43,8 +43,12 @@ func (t *Trainer) toldOOM(e *alloc.OOMError) {
 	}
 }
 
-// failed turns what an operation failed with into what a caller can use.
+// failed turns what an operation failed with into what a caller can use. It names the
+// rank, of several.
 func (t *Trainer) failed(err error, doing string) error {
+	if p := t.parallel; p != nil {
+		doing = fmt.Sprintf("rank %d: %s", p.group.Rank(), doing)
+	}
 	err = OutOfMemory(err, doing)
 	var oom *OutOfMemoryError
 	if errors.As(err, &oom) {

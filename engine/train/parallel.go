@@ -29,13 +29,15 @@ type parallel struct {
 	next    int  // the first bucket that is not summed yet
 	last    bool // the part under way is the step's last
 	losses  []sum
-	agreed  *Settings // what all processes use
+	agreed  *Settings // what all processes use, nil before the first step
 	changed int       // the rank whose settings were changed since, or nobody
+	action  Action    // of all processes, when the next step has ended
 	ends    bool      // a process is to end
 	// What is exchanged besides gradients. It lies here because a group needs memory
 	// that stays where it is, which that of a function need not.
-	rows []float64
-	text []byte
+	rows  []float64
+	text  []byte
+	times []float64 // of layers; made when they are known
 }
 
 // sum is a tensor that is being summed over the processes.

@@ -20,9 +20,6 @@ func (t *Trainer) settle(s Settings) (Settings, error) {
 	if t.config.rehearses != nil {
 		s = s.free()
 	}
-	if t.config.Group != nil && s.Budget > 0 {
-		return s, errors.New("a memory budget is for one process")
-	}
 	if err := s.shardable(t.config.Group); err != nil {
 		return s, err
 	}
@@ -127,18 +124,37 @@ const timedStep = 2
 
 // timed notes the times of the step that was taken last, and makes a plan of
 // checkpoints anew by them. On a device that works while the host goes on they say
-// nothing, and in a rehearsal neither.
-func (t *Trainer) timed() {
-	if t.step-t.began != timedStep || t.waits || t.config.rehearses != nil {
-		return
+// nothing, and in a rehearsal neither. All processes of a group go by those of the first:
+// they must come to the same plan.
+func (t *Trainer) timed() error {
+	if t.step-t.began != timedStep || t.config.rehearses != nil {
+		return nil
+	}
+	layers := t.Layers()
+	list := make([]float64, 1+len(layers)) // whether the others say anything, and the others
+	if !t.waits {
+		list[0] = 1
+	}
+	for i, l := range layers {
+		list[1+i] = float64(l.ForwardNS)
+	}
+	if p := t.parallel; p != nil {
+		p.times = list // where it stays
+		if err := p.group.Host().Broadcast(words(list), 0).Wait(); err != nil {
+			return err
+		}
+	}
+	if list[0] == 0 {
+		return nil
 	}
 	m := make(map[string]int64)
-	for _, l := range t.Layers() {
-		m[l.Name] = l.ForwardNS
+	for i, l := range layers {
+		m[l.Name] = int64(list[1+i])
 	}
 	t.times.Store(&m)
-	old := t.settings.Load()
+	old := t.next()
 	if s, err := t.settle(*old); err == nil {
-		t.settings.CompareAndSwap(old, &s)
+		t.replace(old, &s)
 	}
+	return nil
 }

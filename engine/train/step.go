@@ -2,6 +2,7 @@ package train
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -31,17 +32,16 @@ func (t *Trainer) Step(ctx context.Context) (Event, error) {
 // that a GPU has the following step before it is done with this one. Its errors
 // are those of Step.
 func (t *Trainer) Queue(ctx context.Context) (*Queued, error) {
-	t.timed()
+	if err := errors.Join(t.timed(), t.agree()); err != nil {
+		return nil, t.failed(err, "step "+count(t.step+1))
+	}
 	return t.queueWithin(ctx)
 }
 
 // queue is Queue with the settings as they are.
 func (t *Trainer) queue(ctx context.Context) (*Queued, error) {
 	start, d := time.Now(), t.config.Device
-	used, err := t.agree()
-	if err != nil {
-		return nil, err
-	}
+	used := t.next()
 	s := *used
 	parts, err := s.Parts(t.config.Batch)
 	if err != nil {

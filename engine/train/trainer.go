@@ -57,6 +57,10 @@ type Config struct {
 	// Ends, when given, says whether this process of a group is to end, see
 	// [Trainer.Ends].
 	Ends func() bool
+	// Refused, when given, is called on the trainer's goroutine with changes of settings
+	// that were made here and that not all processes of the group can use. All go on with
+	// the settings that they had.
+	Refused func(changes []trace.Value, reason string)
 	// Build, when given, is how Model was made: it lets a trainer rehearse what a
 	// change would do. It may be called at any time, on another device.
 	Build func(d *tensor.Device) (nn.Module, error)

@@ -28,8 +28,12 @@ func (s *session) fitBudget(ctx context.Context) error {
 	return nil
 }
 
-// adjusted says what was changed for the sake of the budget.
+// adjusted says what was changed for the sake of the budget. All processes change the
+// same, and the first says it.
 func (s *session) adjusted(a train.Adjustment) {
+	if s.rank() > 0 {
+		return
+	}
 	fmt.Fprintln(s.stderr, "memtrain: "+command.Line(fmt.Sprintf("step %d: %s for the memory budget", a.Step, pairs(a.Changes)), a.Why))
 }
 

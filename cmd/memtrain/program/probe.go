@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"memtop/cmd/command"
 	"memtop/engine/train"
 	"memtop/probe"
 	"memtop/probe/engine"
+	"memtop/snapshots/trace"
 )
 
 // probeSwitch reads --probe.
@@ -38,7 +38,8 @@ func (s *session) openProbe(ctx context.Context) {
 // takeBack goes back to the settings of the last step when a change that came
 // from outside leaves too little memory, or none for the budget: whoever looks at a run should not be
 // able to end it with one key. It says so, and reports whether there is
-// something to go back to.
+// something to go back to. Among several processes there is not: the others are in the
+// middle of the step, which is why each rehearses a change before all use it.
 func (s *session) takeBack(failed error, settled *train.Settings) bool {
 	what := "out of memory"
 	if small := new(train.TooSmallError); errors.As(failed, &small) {
@@ -46,21 +47,37 @@ func (s *session) takeBack(failed error, settled *train.Settings) bool {
 	} else if oom := new(train.OutOfMemoryError); !errors.As(failed, &oom) {
 		return false
 	}
-	if s.listening == nil || settled == nil {
+	if s.listening == nil || settled == nil || s.group != nil {
 		return false
 	}
 	now, before := s.trainer.Settings().Values(), settled.Values()
-	var keys, changes []string
+	var list []trace.Value
 	for _, key := range train.Keys() {
 		if now[key] != before[key] {
-			keys, changes = append(keys, key), append(changes, key+"="+now[key])
+			list = append(list, trace.Value{Key: key, Value: now[key]})
 		}
 	}
-	if len(keys) == 0 || s.trainer.Set(*settled) != nil {
+	if len(list) == 0 || s.trainer.Set(*settled) != nil {
 		return false
 	}
-	reason := what + " with " + strings.Join(changes, " ")
-	s.listening.Refuse(reason, keys...)
-	fmt.Fprintln(s.stderr, "memtrain: "+command.Line(fmt.Sprintf("step %d: %s", s.trainer.Steps()+1, reason), "going on as before"))
+	reason := what + " with " + pairs(list)
+	s.goOn(reason, list, reason)
 	return true
+}
+
+// refused is for changes that not all processes of the run can use.
+func (s *session) refused(list []trace.Value, reason string) {
+	s.goOn(pairs(list)+" is not for all: "+reason, list, reason)
+}
+
+// goOn says that changes from outside are not used, and tells viewers why.
+func (s *session) goOn(line string, list []trace.Value, reason string) {
+	var keys []string
+	for _, c := range list {
+		keys = append(keys, c.Key)
+	}
+	if s.listening != nil {
+		s.listening.Refuse(reason, keys...)
+	}
+	fmt.Fprintln(s.stderr, "memtrain: "+command.Line(fmt.Sprintf("step %d: %s", s.trainer.Steps()+1, line), "going on as before"))
 }

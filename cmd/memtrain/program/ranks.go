@@ -53,9 +53,6 @@ func (s *session) checkRanks() error {
 	if _, isCPU := s.machine.(*cpu.Device); !isCPU {
 		return machineError{fmt.Sprintf("%d processes cannot train on %s", s.world(), s.machine.Name()), "give --device cpu:0, or --ranks off"}
 	}
-	if s.settings.Budget > 0 {
-		return usagef("--memory-budget: it is for one process, and this run has %d", s.world())
-	}
 	return nil
 }
 

@@ -268,7 +268,7 @@ func (s *session) openTrainer() (err error) {
 	s.trainer, err = train.New(train.Config{
 		Device: s.device, Model: s.model, Loss: s.lossModule(), Batches: s.loader, Staging: s.staging,
 		Spec: s.set.Spec(), Batch: s.share(), Seed: s.seed + uint64(s.rank())<<32, Group: s.group,
-		Settings: settings, SaveOOM: s.saveOOM, Build: s.build, Capacity: s.capacity, Adjusted: s.adjusted, Ends: s.signalled,
+		Settings: settings, SaveOOM: s.saveOOM, Build: s.build, Capacity: s.capacity, Adjusted: s.adjusted, Ends: s.signalled, Refused: s.refused,
 	})
 	if err != nil {
 		return err

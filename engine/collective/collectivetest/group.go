@@ -3,6 +3,7 @@
 package collectivetest
 
 import (
+	"fmt"
 	"sync"
 	"unsafe"
 
@@ -15,6 +16,7 @@ type Meeting struct {
 	size  int
 	mu    sync.Mutex
 	turns map[int]*turn // by number
+	gone  error         // a member has left
 }
 
 // turn is one operation of all members.
@@ -22,6 +24,7 @@ type turn struct {
 	given []any
 	here  int
 	done  chan struct{}
+	err   error
 }
 
 // New returns the members of a new group.
@@ -48,6 +51,11 @@ func (m *member) meet(given any, f func(all []any)) collective.Pending {
 	p := m.meeting
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.gone != nil {
+		t := &turn{done: make(chan struct{}), err: p.gone}
+		close(t.done)
+		return (*pending)(t)
+	}
 	t := p.turns[m.next]
 	if t == nil {
 		t = &turn{given: make([]any, p.size), done: make(chan struct{})}
@@ -67,7 +75,22 @@ type pending turn
 
 func (p *pending) Wait() error {
 	<-p.done
-	return nil
+	return p.err
+}
+
+// Leave has a member go as a process does that dies: what waits for it fails, and all
+// that comes later.
+func Leave(g collective.Group) {
+	m := g.(*member)
+	p := m.meeting
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.gone = fmt.Errorf("rank %d has gone", m.rank)
+	for _, t := range p.turns {
+		t.err = p.gone
+		close(t.done)
+	}
+	clear(p.turns)
 }
 
 func (m *member) Rank() int { return m.rank }

@@ -1,0 +1,198 @@
+package train
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"unsafe"
+
+	"memtop/engine/device"
+	"memtop/snapshots/quantity"
+	"memtop/snapshots/trace"
+)
+
+// # Settings of several processes
+//
+// A change is made in one process and holds in all from the same step on. At the end of
+// a step all hear where one was made. Before the next one that process sends its
+// settings, each says whether it can use them, and when all have answered, all use them
+// or none does. A process that stalls holds all of them up, and none is a step ahead: what
+// is asked of all is not passed before the last has come.
+
+// nobody is no rank.
+const nobody = -1
+
+// settingsBytes is the most that all settings take as text.
+const settingsBytes = 8 << 10
+
+// next returns the settings of the next step.
+func (t *Trainer) next() *Settings {
+	if p := t.parallel; p != nil && p.agreed != nil {
+		return p.agreed
+	}
+	return t.settings.Load()
+}
+
+// replace has the next step use s in the place of old, which are the same for whoever
+// looks, unless others have replaced them.
+func (t *Trainer) replace(old, s *Settings) bool {
+	swapped := t.settings.CompareAndSwap(old, s)
+	if p := t.parallel; p != nil && p.agreed == old {
+		p.agreed = s
+		return true
+	}
+	return swapped
+}
+
+// agree finds the settings of the step that begins, as "Settings of several processes"
+// says.
+func (t *Trainer) agree() error {
+	p := t.parallel
+	if p == nil {
+		return nil
+	}
+	if p.agreed == nil || t.config.rehearses != nil { // all began with the same; a rehearsal has no others
+		p.agreed = t.settings.Load()
+	}
+	if p.changed == nobody || t.config.rehearses != nil {
+		t.adopt(p.agreed, p.agreed)
+		return nil
+	}
+	return t.follow()
+}
+
+// follow takes over the settings of the rank where they were changed, if all can use
+// them.
+func (t *Trainer) follow() error {
+	p := t.parallel
+	from, before := p.changed, p.agreed
+	if p.group.Rank() == from {
+		before = t.settings.Load()
+	}
+	p.changed = nobody
+	s := before.asked()
+	text, err := p.broadcast(s.encoded(), from)
+	if err != nil {
+		return err
+	}
+	var unfit error
+	if p.group.Rank() != from {
+		s, unfit = s.decoded(text)
+	}
+	if unfit == nil {
+		s, unfit = t.usable(s)
+	}
+	reason, err := p.refusal(unfit)
+	switch {
+	case err != nil:
+		return err
+	case reason == "":
+		p.agreed = &s
+	case before != p.agreed && t.config.Refused != nil:
+		t.config.Refused(wantedChanges(p.agreed, before), reason)
+	}
+	t.adopt(before, p.agreed)
+	return nil
+}
+
+// encoded returns all settings as a text.
+func (s Settings) encoded() []byte {
+	text, err := json.Marshal(s.Values())
+	if err != nil {
+		panic(fmt.Sprintf("train: settings as a text: %v", err)) // strings always are one
+	}
+	return text
+}
+
+// decoded returns the settings with those of a text.
+func (s Settings) decoded(text []byte) (Settings, error) {
+	var values map[string]string
+	if err := json.Unmarshal(text, &values); err != nil {
+		return s, err
+	}
+	s.MicroBatch, s.Accumulate, s.stood = 0, 0, nil
+	return s.withAll(values)
+}
+
+// usable returns settings as a step of this process can use them. It fails when they do
+// not fit the run, or a rehearsal says that memory would run out: a step that fails in
+// one process cannot be taken back in all.
+func (t *Trainer) usable(s Settings) (Settings, error) {
+	s, err := t.settle(s)
+	if err != nil || t.config.Build == nil || fmt.Sprint(s.memory()) == fmt.Sprint(t.parallel.agreed.memory()) {
+		return s, err
+	}
+	plan := t.plan()
+	plan.Settings, plan.Capacity, plan.Allocator.Limit = s.free(), t.config.Capacity, s.Budget
+	ctx, cancel := context.WithTimeout(context.Background(), predictionTime)
+	defer cancel()
+	needs, fits, err := plan.Fits(ctx)
+	if err == nil && !fits {
+		err = fmt.Errorf("it takes %s, and %s has %s", quantity.Bytes(needs.Memory.PeakReserved), t.config.Device.Name(), quantity.Bytes(t.config.Capacity))
+	}
+	return s, err
+}
+
+// refusal returns what the lowest rank that cannot use some settings says of them, in
+// all processes, and "" where all can.
+func (p *parallel) refusal(unfit error) (reason string, err error) {
+	size, rank := p.group.Size(), p.group.Rank()
+	votes := p.rows[:size]
+	votes[rank] = 0
+	if unfit != nil {
+		votes[rank] = 1
+	}
+	if err := p.group.Host().AllGather(words(votes), words(votes[rank:rank+1])).Wait(); err != nil {
+		return "", err
+	}
+	for from, vote := range votes {
+		if vote == 0 {
+			continue
+		}
+		text, err := p.broadcast(fmt.Appendf(nil, "rank %d: %v", rank, unfit), from)
+		return string(text), err
+	}
+	return "", nil
+}
+
+// broadcast returns the text that one rank gives. What is too long is cut off.
+func (p *parallel) broadcast(text []byte, from int) ([]byte, error) {
+	clear(p.text)
+	copy(p.text, text)
+	a := device.Array{Addr: uint64(uintptr(unsafe.Pointer(&p.text[0]))), Len: len(p.text), DType: device.UInt8}
+	err := p.group.Host().Broadcast(a, from).Wait()
+	return bytes.TrimRight(p.text, "\x00"), err
+}
+
+// adopt has settings that all use stand in the place of those that they come after.
+// What was changed here meanwhile stays wanted, and is what all hear of next.
+func (t *Trainer) adopt(before, s *Settings) {
+	for {
+		old, now := t.settings.Load(), s
+		own := wantedChanges(before, old)
+		if old == s || before == s && len(own) > 0 {
+			return
+		}
+		if len(own) > 0 {
+			merged, err := s.changed(own)
+			if err == nil {
+				merged, err = t.settle(merged)
+			}
+			if err == nil {
+				now = &merged
+			} else if t.config.Refused != nil {
+				t.config.Refused(own, err.Error())
+			}
+		}
+		if t.settings.CompareAndSwap(old, now) {
+			return
+		}
+	}
+}
+
+// wantedChanges returns what was asked for that differs.
+func wantedChanges(before, now *Settings) []trace.Value {
+	a, b := before.asked(), now.asked()
+	return changes(&a, &b)
+}

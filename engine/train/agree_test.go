@@ -1,0 +1,287 @@
+package train
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"memtop/engine/collective"
+	"memtop/engine/collective/collectivetest"
+	"memtop/engine/data"
+	"memtop/engine/device"
+	"memtop/engine/nn"
+	"memtop/snapshots/trace"
+)
+
+// halting is a group whose member is held up before one of its operations.
+type halting struct {
+	collective.Group
+	called int            // operations
+	at     func(call int) // before each
+}
+
+func (h *halting) next() { h.called++; h.at(h.called) }
+
+func (h *halting) Host() collective.Group { return h }
+
+func (h *halting) AllReduce(a device.Array) collective.Pending {
+	h.next()
+	return h.Group.AllReduce(a)
+}
+
+func (h *halting) AllGather(dst, src device.Array) collective.Pending {
+	h.next()
+	return h.Group.AllGather(dst, src)
+}
+
+func (h *halting) Broadcast(a device.Array, root int) collective.Pending {
+	h.next()
+	return h.Group.Broadcast(a, root)
+}
+
+// trio are three processes, each on its part of batches of 9.
+type trio struct {
+	groups   [3]*halting
+	trainers [3]*Trainer
+	refused  [3][]string
+}
+
+func newTrio(t *testing.T, g nn.GPTConfig, change func(rank int, c *Config)) *trio {
+	t.Helper()
+	r := &trio{}
+	for rank, member := range collectivetest.New(3) {
+		b := newBench(t, 64<<20, g)
+		l, err := data.NewLoader(b.set, data.LoaderOptions{Batch: 3, Seed: 1, Part: rank, Parts: 3})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(l.Close)
+		r.groups[rank] = &halting{Group: member, at: func(int) {}}
+		r.trainers[rank] = b.trainer(t, DefaultSettings(), func(c *Config) {
+			c.Batches, c.Batch, c.Group, c.Build, c.Capacity = l, 3, r.groups[rank], gpt(g), 64<<20
+			c.Refused = func(list []trace.Value, reason string) {
+				r.refused[rank] = append(r.refused[rank], fmt.Sprint(list, " ", reason))
+			}
+			if change != nil {
+				change(rank, c)
+			}
+		})
+	}
+	return r
+}
+
+// step has all take a step, and returns what came of it.
+func (r *trio) step(t *testing.T) (events [3]Event, failures [3]error) {
+	t.Helper()
+	var all sync.WaitGroup
+	for rank, trainer := range r.trainers {
+		all.Go(func() { events[rank], failures[rank] = trainer.Step(t.Context()) })
+	}
+	all.Wait()
+	return events, failures
+}
+
+// steps has all take n steps, and returns their checkpoints by rank.
+func (r *trio) steps(t *testing.T, n int) (checkpoints [3][]string) {
+	t.Helper()
+	for range n {
+		events, failures := r.step(t)
+		for rank, e := range events {
+			if failures[rank] != nil {
+				t.Fatal(failures[rank])
+			}
+			checkpoints[rank] = append(checkpoints[rank], e.Settings.Checkpoint.String())
+		}
+	}
+	return checkpoints
+}
+
+func (r *trio) change(t *testing.T, rank int, key, value string) {
+	t.Helper()
+	if err := r.trainers[rank].Change(key, value); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// operations of a change, after the step in which all hear of it.
+const (
+	asking    = iota + 1 // the settings are sent
+	answering            // each says whether it can use them
+	training             // the first of the step
+)
+
+// TestAChangeHoldsOnAllRanksOrOnNone has one stall, or die, between what a change takes.
+func TestAChangeHoldsOnAllRanksOrOnNone(t *testing.T) {
+	for name, halts := range map[string]int{"before it hears it": asking, "before it answers": answering, "before it trains with it": training} {
+		for _, dies := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, dies=%v", name, dies), func(t *testing.T) {
+				r := newTrio(t, tiny(), nil)
+				r.steps(t, 2)
+				r.change(t, 1, "checkpoint", "block")
+				r.steps(t, 1) // all hear of it
+				var others sync.WaitGroup
+				others.Add(2)
+				for rank, g := range r.groups {
+					g.called = 0
+					g.at = func(call int) {
+						switch {
+						case call != halts:
+						case rank != 2:
+							others.Done() // it waits for the other from here on
+						case dies:
+							others.Wait()
+							collectivetest.Leave(g.Group)
+						default:
+							others.Wait()
+							for rank, other := range r.trainers { // they are held up, too
+								if got := other.current.Checkpoint.String() != "none"; got != (halts == training) {
+									t.Errorf("rank %d applied it: %v", rank, got)
+								}
+							}
+						}
+					}
+				}
+				events, failures := r.step(t)
+				for rank, e := range events {
+					if dies {
+						if err := failures[rank]; err == nil || !strings.Contains(err.Error(), "rank 2 has gone") || r.trainers[rank].Steps() != 3 {
+							t.Errorf("rank %d has taken %d steps and ended with %v", rank, r.trainers[rank].Steps(), err)
+						}
+					} else if failures[rank] != nil || e.Step != 4 || e.Settings.Checkpoint.String() != "block" {
+						t.Errorf("rank %d took step %d with checkpoint=%v, error %v", rank, e.Step, e.Settings.Checkpoint, failures[rank])
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestAChangeThatOneRankCannotUseIsRefusedOnAll has a rank that does not know how its
+// model was made, and so can make no plan, and one with less memory.
+func TestAChangeThatOneRankCannotUseIsRefusedOnAll(t *testing.T) {
+	tests := map[string]struct {
+		lacks            func(*Config)
+		key, value, want string
+	}{
+		"it cannot rehearse": {
+			func(c *Config) { c.Build = nil }, "checkpoint", "plan=1GiB",
+			"[{checkpoint plan=1GiB}] rank 2: a plan of checkpoints: " + ErrNoRehearsal.Error(),
+		},
+		"it has too little memory": {
+			func(c *Config) { c.Capacity = 1 << 20 }, "offload", "gradients",
+			"[{offload gradients}] rank 2: it takes 2.0 MiB, and cpu:0 has 1.0 MiB",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			r := newTrio(t, tiny(), func(rank int, c *Config) {
+				if rank == 2 {
+					test.lacks(c)
+				}
+			})
+			r.steps(t, 1)
+			r.change(t, 1, test.key, test.value)
+			r.steps(t, 2)
+			if diff := cmp.Diff([3][]string{1: {test.want}}, r.refused); diff != "" {
+				t.Errorf("refused (-want +got):\n%s", diff)
+			}
+			for rank, trainer := range r.trainers {
+				if s := trainer.Settings(); s.Values()[test.key] != "none" {
+					t.Errorf("rank %d goes on with %s=%s", rank, test.key, s.Values()[test.key])
+				}
+			}
+			r.change(t, 1, "lr", "0.002") // the run goes on
+			r.steps(t, 2)
+			for rank, trainer := range r.trainers {
+				if got := trainer.current.LR; got != 0.002 {
+					t.Errorf("rank %d trains at a rate of %v after that", rank, got)
+				}
+			}
+		})
+	}
+}
+
+func TestChangesInTwoRanksHoldOneAfterTheOther(t *testing.T) {
+	r := newTrio(t, tiny(), nil)
+	r.steps(t, 1)
+	r.change(t, 2, "checkpoint", "sqrt")
+	r.change(t, 0, "checkpoint", "block")
+	r.change(t, 1, "lr", "0.002")
+	for rank, got := range r.steps(t, 5) {
+		if diff := cmp.Diff([]string{"none", "block", "block", "sqrt", "sqrt"}, got); diff != "" {
+			t.Errorf("rank %d (-want +got):\n%s", rank, diff)
+		}
+		if got := r.trainers[rank].Settings().LR; got != 0.002 {
+			t.Errorf("rank %d has a rate of %v", rank, got)
+		}
+	}
+}
+
+func TestAnActionIsDoneOnAllRanksAfterTheSameStep(t *testing.T) {
+	r := newTrio(t, tiny(), nil)
+	r.steps(t, 1)
+	r.change(t, 1, "action", "empty-cache")
+	for step := 2; step < 5; step++ {
+		events, _ := r.step(t)
+		for rank, e := range events {
+			if got := e.Action == EmptyCache; got != (step == 3) {
+				t.Errorf("rank %d, step %d: done %v", rank, step, got)
+			}
+		}
+	}
+}
+
+// TestRanksKeepWithinABudgetByTheSamePlan divides parameters, too: ranks that computed
+// other layers again would gather them in another order, and wait for ever.
+func TestRanksKeepWithinABudgetByTheSamePlan(t *testing.T) {
+	for _, shard := range []Shard{ShardNothing, ShardParameters} {
+		t.Run("shard="+shard.String(), func(t *testing.T) {
+			r := newTrio(t, budgeted(), func(_ int, c *Config) { c.Settings.Shard = shard })
+			free, _ := r.step(t)
+			budget := free[0].Memory.PeakReserved * 2 / 3
+			r.change(t, 1, "memory_budget", fmt.Sprint(budget))
+			for range 5 { // the layers are timed meanwhile
+				events, failures := r.step(t)
+				for rank, e := range events {
+					if failures[rank] != nil {
+						t.Fatal(failures[rank])
+					}
+					if diff := cmp.Diff(events[0].Settings.Values(), e.Settings.Values()); diff != "" {
+						t.Errorf("rank %d, step %d has other settings than rank 0:\n%s", rank, e.Step, diff)
+					}
+					if e.Settings.Budget != 0 && e.Memory.PeakReserved > budget || e.Step > 2 && e.Settings.Budget == 0 {
+						t.Errorf("rank %d, step %d reserved %d bytes of %d", rank, e.Step, e.Memory.PeakReserved, e.Settings.Budget)
+					}
+				}
+			}
+			for rank, refused := range r.refused {
+				if refused != nil {
+					t.Errorf("rank %d: %v", rank, refused)
+				}
+			}
+		})
+	}
+}
+
+func TestAChangeOfRanksMovesThePeakAsPredicted(t *testing.T) {
+	r := newTrio(t, tiny(), nil)
+	r.steps(t, 2)
+	for _, change := range []trace.Value{{Key: "checkpoint", Value: "block"}, {Key: "shard", Value: "gradients"}, {Key: "offload", Value: "optimizer"}} {
+		before, _ := r.step(t)
+		predicted, err := r.trainers[0].Predict(t.Context(), []trace.Value{change})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.change(t, 0, change.Key, change.Value)
+		r.steps(t, 2) // it is heard of, and used
+		after, _ := r.step(t)
+		for rank, e := range after {
+			if got := e.Memory.PeakAllocated - before[rank].Memory.PeakAllocated; got != predicted.PeakAllocated {
+				t.Errorf("rank %d: %v moves the peak by %d bytes, predicted %d", rank, change, got, predicted.PeakAllocated)
+			}
+		}
+	}
+}
