@@ -63,6 +63,7 @@ var picture = map[string][]string{
 		"probe/protocol", "snapshots/wire", "snapshots/pytorch", "snapshots/trace", "snapshots/cause", "golang.org/x/sys/...",
 	},
 	"probe/job":          {"probe/attach", "probe/protocol", "snapshots/analysis/ranks", "snapshots/trace"},
+	"probe/remote":       {"probe/attach", "probe/protocol", "snapshots/trace", "snapshots/wire"},
 	"probe/python/wheel": {"probe/python"},
 	"probe/python":       {"probe/protocol"},
 	"probe/inject":       {"probe/attach", "probe/protocol", "probe/python", "snapshots/trace"},
@@ -113,7 +114,7 @@ var picture = map[string][]string{
 	// What only tests use.
 	"cmd/output/killtest": {},
 	"cmd/memtop": {
-		"cmd/command", "cmd/output", "snapshots/cause", "cmd/memtrain/program", "engine/replay", "tui", "probe/attach", "probe/inject", "probe/job", "probe/protocol", "probe/python",
+		"cmd/command", "cmd/output", "snapshots/cause", "cmd/memtrain/program", "engine/replay", "tui", "probe/attach", "probe/inject", "probe/job", "probe/protocol", "probe/python", "probe/remote",
 		"probe/collector", "probe/conformance", "probe/exposition", "probe/gauge", "snapshots", "snapshots/analysis", "snapshots/analysis/advisor", "snapshots/analysis/ranks", "snapshots/analysis/whatif", "snapshots/quantity",
 		"snapshots/report", "snapshots/export", "snapshots/pytorch", "snapshots/trace", "snapshots/wire",
 		"charm.land/bubbletea/v2", "github.com/spf13/cobra", "github.com/spf13/pflag",

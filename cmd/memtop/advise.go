@@ -72,6 +72,7 @@ is not found.`,
 	cmd.Flags().BoolVar(&o.apply, "apply", false, "make the changes")
 	cmd.Flags().Var(&a.settings.interval, "interval", "how often to look, 50ms to 1m")
 	a.readFlags(cmd.Flags())
+	a.remoteFlags(cmd.Flags())
 	a.deviceFlag(cmd.Flags())
 	a.jsonFlag(cmd.Flags())
 	return cmd

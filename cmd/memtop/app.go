@@ -23,6 +23,7 @@ type app struct {
 	logFile        *os.File
 	cut            cutError                // a file that ended early, of those printed from
 	display        atomic.Pointer[display] // nil while no screen is on it
+	machines       machines                // others than this one
 }
 
 func newApp(stdout, stderr io.Writer) *app {
@@ -49,6 +50,7 @@ func (a *app) openLog() error {
 }
 
 func (a *app) close() {
+	a.machines.close()
 	if a.logFile != nil {
 		_ = a.logFile.Close() // the failure can be reported nowhere
 	}
@@ -90,7 +92,7 @@ Exit codes:
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usage(cmd, command.FlagCause(err)) })
 	root.AddCommand(
 		a.demoCommand(), a.runCommand(), a.attachCommand(), a.lsCommand(), a.recordCommand(), a.snapshotCommand(), a.setCommand(), a.adviseCommand(), a.metricsCommand(),
-		a.conformanceCommand(),
+		a.conformanceCommand(), a.bridgeCommand(),
 		a.openCommand(), a.reportCommand(), a.diffCommand(), a.checkCommand(), a.replayCommand(), a.exportCommand(), a.estimateCommand(),
 		a.infoCommand(), a.versionCommand(),
 	)

@@ -19,8 +19,9 @@ import (
 )
 
 func (a *app) attachCommand() *cobra.Command {
+	var there elsewhere
 	cmd := &cobra.Command{
-		Use:   "attach [PID|SOCKET]",
+		Use:   "attach [PID|SOCKET|HOST:[PID]]",
 		Short: "Look at a running process",
 		Long: `Look at the device memory of a running process, live. Without an argument it is
 the one process that can be attached to; if there are several, you choose.
@@ -28,14 +29,26 @@ the one process that can be attached to; if there are several, you choose.
 The process must have a probe: memtrain has one, any Go program can have one, and a
 PyTorch program has one if it was started with memtop run or imports memtop.auto.
 Into a PyTorch program without one memtop brings it if you agree. With --once, or when standard output is not a terminal, one state is
-printed instead; --json prints it as JSON.`,
+printed instead; --json prints it as JSON.
+
+HOST:PID is a process of another machine, where your own ssh goes and memtop is
+installed; HOST: lets you choose. --hosts looks on several machines, and --slurm on
+those of a Slurm job; --job leaves out what is of another job.`,
 		Example: `  memtop attach
   memtop attach 4711
-  memtop attach 4711 --once --json`,
-		Args:              oneProcess(0),
+  memtop attach 4711 --once --json
+  memtop attach gpu7:4711
+  memtop attach --hosts gpu7,gpu8 --job train.py
+  memtop attach --slurm 1234`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if err := there.check(cmd, args); err != nil {
+				return err
+			}
+			return oneProcess(0)(cmd, args)
+		},
 		ValidArgsFunction: completeProcess,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			target, err := a.target(cmd.Context(), args)
+			target, err := a.targetAmong(cmd.Context(), args, &there)
 			switch {
 			case errors.Is(err, errLeft):
 				return nil
@@ -46,6 +59,8 @@ printed instead; --json prints it as JSON.`,
 		},
 	}
 	a.liveFlags(cmd.Flags())
+	there.flags(cmd.Flags())
+	cmd.Flags().StringVar(&there.job, "job", "", "of these machines' processes only those of this job: its `NAME`, or its program's")
 	a.deviceFlag(cmd.Flags())
 	a.jsonFlag(cmd.Flags())
 	a.screenFlags(cmd)
@@ -96,40 +111,67 @@ func completeProcess(cmd *cobra.Command, args []string, _ string) ([]string, cob
 
 // target returns the process that the user means.
 func (a *app) target(ctx context.Context, args []string) (string, error) {
+	before := "" // what the machine is called, before a pid
 	if len(args) > 0 {
-		return args[0], nil
+		if _, process, there := splitHost(args[0]); !there || process != "" {
+			return args[0], nil
+		}
+		before = args[0]
 	}
-	all, err := attach.Discover(ctx)
+	m, _, err := a.on(ctx, before)
 	if err != nil {
 		return "", err
 	}
+	all, err := m.Discover(ctx)
+	if err != nil {
+		return "", err
+	}
+	var bare []attach.Process
+	if m == attach.Here {
+		bare = a.bare(ctx, all)
+	}
+	return a.choose(ctx, all, bare)
+}
+
+// choose returns how to name the process that the user means, of those found and of
+// those without an agent.
+func (a *app) choose(ctx context.Context, all, bare []attach.Process) (string, error) {
 	good, silent := attachable(all)
-	bare, asks := a.bare(ctx, all), a.interactive()
+	asks := a.interactive()
 	if asks {
 		good = append(good, bare...)
 	}
-	pids := pidsOf(good)
+	names := targetsOf(good)
 	switch {
 	case len(good) == 0:
 		return "", nothingAttachable(append(all, bare...))
 	case asks && len(good)+len(silent) > 1:
 		chosen, err := a.pick(ctx, good, problems(all))
-		return strconv.Itoa(chosen.PID), err
+		return targetOf(chosen), err
 	case len(good) > 1:
-		return "", command.Usage("there are several processes: "+strings.Join(pids, ", "), "memtop attach "+pids[0])
+		return "", command.Usage("there are several processes: "+strings.Join(names, ", "), "memtop attach "+names[0])
 	}
 	for _, line := range problems(silent) { // the user may have meant one of them
 		fmt.Fprintln(a.stderr, "memtop: "+line)
 	}
-	return pids[0], nil
+	return names[0], nil
 }
 
-func pidsOf(processes []attach.Process) []string {
-	var pids []string
+// targetsOf returns how to name processes on the command line.
+func targetsOf(processes []attach.Process) []string {
+	var names []string
 	for _, p := range processes {
-		pids = append(pids, strconv.Itoa(p.PID))
+		names = append(names, targetOf(p))
 	}
-	return pids
+	return names
+}
+
+// targetOf names a process on the command line.
+func targetOf(p attach.Process) string {
+	if p.Host != "" {
+		return p.Host + ":" + strconv.Itoa(p.PID)
+	}
+	return strconv.Itoa(p.PID)
 }
 
 // attachable returns the processes that there is a choice of, and those that
@@ -199,7 +241,7 @@ func (a *app) showLive(ctx context.Context, c *attach.Client, own bool) error {
 		if source != nil {
 			return source, nil
 		}
-		return a.dial(ctx, strconv.Itoa(c.Process().PID))
+		return a.dial(ctx, targetOf(c.Process()))
 	}
 	defer func() {
 		_ = c.Close() // again, if the screen has done so

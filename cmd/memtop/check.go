@@ -42,6 +42,7 @@ by the calls of an optimizer's step that PyTorch 2.5 and later annotate.`,
 		},
 	}
 	a.readFlags(cmd.Flags())
+	a.remoteFlags(cmd.Flags())
 	a.deviceFlag(cmd.Flags())
 	cmd.Flags().Lookup("device").Usage = "device `N` only (default all)"
 	a.jsonFlag(cmd.Flags())

@@ -97,8 +97,11 @@ func classifyLive(err error) (code int, cause, remedy string, ok bool) {
 		waited    waitError
 		barred    *inject.RefusedError
 		failed    *inject.FailedError
+		host      *attach.HostError
 	)
 	switch {
+	case errors.As(err, &host):
+		return hostCode(host), host.Error(), host.Remedy, true
 	case errors.As(err, &missing):
 		return command.ExitMissing, missing.Error(), listsRemedy, true
 	case errors.As(err, &forbidden):
@@ -122,6 +125,19 @@ func classifyLive(err error) (code int, cause, remedy string, ok bool) {
 		return command.ExitError, waited.cause, waited.remedy, true
 	}
 	return classifyPeer(err)
+}
+
+// hostCode returns the exit code for a machine that does not lead to its programs.
+func hostCode(err *attach.HostError) int {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return command.ExitMissing
+	case errors.Is(err, fs.ErrPermission):
+		return command.ExitPermission
+	case errors.As(err, new(*wire.VersionError)):
+		return command.ExitVersion
+	}
+	return command.ExitError
 }
 
 // classifyPeer does so for programs that do not answer as they should.

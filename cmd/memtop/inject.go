@@ -33,7 +33,7 @@ var injections = []string{injectAsk, injectAlways, injectNever}
 func (a *app) dialOrInject(ctx context.Context, target string) (*attach.Client, error) {
 	c, err := a.dialBeginning(ctx, target)
 	var none *attach.NoProbeError
-	if !errors.As(err, &none) || a.settings.inject == injectNever || attach.KindOf(none.PID) != attach.PyTorchKind {
+	if !errors.As(err, &none) || none.Host != "" || a.settings.inject == injectNever || none.Kind() != attach.PyTorchKind {
 		return c, err
 	}
 	plan, refused := inject.NewPlan(none.PID)
@@ -72,7 +72,7 @@ const (
 func (a *app) dialBeginning(ctx context.Context, target string) (*attach.Client, error) {
 	c, err := a.dial(ctx, target)
 	var none *attach.NoProbeError
-	if !errors.As(err, &none) || !python.Starts(attach.EnvironmentOf(none.PID)) || attach.KindOf(none.PID) == attach.LauncherKind {
+	if !errors.As(err, &none) || none.Host != "" || !python.Starts(attach.EnvironmentOf(none.PID)) || attach.KindOf(none.PID) == attach.LauncherKind {
 		return c, err
 	}
 	if isTerminal(a.stderr) {

@@ -44,11 +44,15 @@ func (i *interval) Type() string { return "DURATION" }
 func (a *app) liveFlags(f *pflag.FlagSet) {
 	f.Var(&a.settings.interval, "interval", "how often to look, 50ms to 1m")
 	f.StringVar(&a.settings.log, "log", "", "append what memtop does to this `FILE`")
+	a.remoteFlags(f)
 }
 
 // isLive reports whether an argument names a process: a number that is not also
-// a file, or a socket.
+// a file, a socket, or a number on another machine.
 func isLive(arg string) bool {
+	if _, _, there := splitHost(arg); there {
+		return true
+	}
 	info, err := os.Lstat(arg)
 	if err != nil {
 		_, err := strconv.ParseUint(arg, 10, 31)
@@ -57,7 +61,7 @@ func isLive(arg string) bool {
 	return info.Mode().Type() == fs.ModeSocket
 }
 
-// dial attaches to a process: a pid, a socket, or "" for the only one.
+// dial attaches to a process: a pid, a socket, HOST:PID, or "" for the only one.
 func (a *app) dial(ctx context.Context, target string) (*attach.Client, error) {
 	return a.dialWith(ctx, target, attach.DialOptions{})
 }
@@ -65,8 +69,15 @@ func (a *app) dial(ctx context.Context, target string) (*attach.Client, error) {
 // dialWith is dial with options of which only some are the user's.
 func (a *app) dialWith(ctx context.Context, target string, o attach.DialOptions) (*attach.Client, error) {
 	start := time.Now()
-	o.Interval, o.ReadOnly, o.Gauge = time.Duration(a.settings.interval), a.settings.readOnly, a.gauges()
-	c, err := attach.Dial(ctx, target, o)
+	o.Interval, o.ReadOnly = time.Duration(a.settings.interval), a.settings.readOnly
+	m, process, err := a.on(ctx, target)
+	if err != nil {
+		return nil, err
+	}
+	if m == attach.Here {
+		o.Gauge = a.gauges()
+	}
+	c, err := m.Dial(ctx, process, o)
 	if err != nil {
 		a.log.Info("attach", "target", target, "error", err)
 		return nil, err

@@ -60,7 +60,11 @@ func (a *app) now(ctx context.Context, target string) (*trace.Trace, error) {
 func (a *app) fetch(ctx context.Context, target string, w io.Writer) (*trace.Trace, error) {
 	start := time.Now()
 	most := cmp.Or(int64(a.settings.maxMemory), min(snapshots.MostMemory(), attach.MaxSnapshot))
-	t, err := attach.Snapshot(ctx, target, w, attach.SnapshotOptions{MaxMemory: most})
+	m, process, err := a.on(ctx, target)
+	if err != nil {
+		return nil, err
+	}
+	t, err := m.Snapshot(ctx, process, w, attach.SnapshotOptions{MaxMemory: most})
 	if err != nil {
 		a.log.Info("snapshot", "target", target, "error", err)
 		return nil, err

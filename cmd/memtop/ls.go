@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -17,6 +18,7 @@ import (
 
 func (a *app) lsCommand() *cobra.Command {
 	var dead bool
+	var there elsewhere
 	cmd := &cobra.Command{
 		Use:   "ls",
 		Short: "List the processes that can be attached to",
@@ -30,16 +32,29 @@ the place of numbers, and those of no process the pid 0.
 Python programs that use a GPU or have PyTorch, and no agent, are listed below with
 what to do about that; the JSON has it as "remedy".
 
+--hosts lists those of other machines instead, where your own ssh goes and memtop is
+installed, and --slurm those of a Slurm job's.
+
 --dead lists the PyTorch programs with an agent that ran out of memory instead:
 each left a snapshot, made before the exception was raised, for memtop open.`,
 		Args: files(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if dead {
+			if err := there.check(cmd, nil); err != nil {
+				return err
+			}
+			switch {
+			case dead && there.any():
+				return usage(cmd, "--dead is for this machine")
+			case dead:
 				return a.lsDead()
+			case there.any():
+				return a.lsThere(cmd.Context(), &there)
 			}
 			return a.ls(cmd.Context())
 		},
 	}
+	there.flags(cmd.Flags())
+	a.remoteFlags(cmd.Flags())
 	cmd.Flags().BoolVar(&dead, "dead", false, "list programs that ran out of memory, and the snapshots that they left")
 	a.jsonFlag(cmd.Flags())
 	return cmd
@@ -48,6 +63,7 @@ each left a snapshot, made before the exception was raised, for memtop open.`,
 // listed is a device of a process in the JSON of ls, or what cannot be attached
 // to, with its problem.
 type listed struct {
+	Host    string `json:"host,omitempty"` // "" for this one
 	PID     int    `json:"pid"`
 	User    string `json:"user"`
 	Command string `json:"command"`
@@ -70,13 +86,34 @@ func (a *app) ls(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	return a.list(processes, bareRows(a.bare(ctx, processes)))
+}
+
+// lsThere prints the processes of other machines. One that does not say which it has
+// is the command's failure, after those of the others.
+func (a *app) lsThere(ctx context.Context, e *elsewhere) error {
+	processes, failed, err := a.discoverThere(ctx, e)
+	if err != nil {
+		return err
+	}
+	if len(failed) == 0 || len(processes) > 0 {
+		err = a.list(processes, nil)
+	}
+	if err != nil || len(failed) == 0 {
+		return err
+	}
+	a.tell(failed[1:])
+	return failed[0]
+}
+
+// list prints rows for processes, and for those without an agent.
+func (a *app) list(processes []attach.Process, bare []listed) (err error) {
 	rows := []listed{} // not null in JSON
 	for _, p := range processes {
 		if p.PID > 0 || a.settings.json {
 			rows = append(rows, rowsOf(p)...)
 		}
 	}
-	bare := bareRows(a.bare(ctx, processes))
 	if a.settings.json {
 		return a.printJSON(append(rows, bare...))
 	}
@@ -96,7 +133,7 @@ func (a *app) ls(ctx context.Context) error {
 }
 
 func rowsOf(p attach.Process) []listed {
-	row := listed{PID: p.PID, User: p.User, Command: p.Command, Socket: p.Socket}
+	row := listed{Host: p.Host, PID: p.PID, User: p.User, Command: p.Command, Socket: p.Socket}
 	if p.Problem != nil {
 		row.Problem = p.Problem.Error()
 		return []listed{row}
@@ -111,8 +148,15 @@ func rowsOf(p attach.Process) []listed {
 
 func writeRows(out io.Writer, rows []listed) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	hosts := slices.ContainsFunc(rows, func(r listed) bool { return r.Host != "" })
+	if hosts {
+		fmt.Fprint(w, "HOST\t")
+	}
 	fmt.Fprintln(w, "PID\tUSER\tDEVICE\tSTEP\tALLOCATED\tRESERVED\tCOMMAND")
 	for _, r := range rows {
+		if hosts {
+			fmt.Fprint(w, r.Host+"\t")
+		}
 		numbers := "-\t-\t-\t-"
 		if d := r.listedDevice; d != nil {
 			numbers = fmt.Sprintf("%d\t%d\t%s\t%s", d.Device, d.Step, quantity.Bytes(d.Allocated), quantity.Bytes(d.Reserved))

@@ -2,15 +2,19 @@ package main
 
 import (
 	"fmt"
+	"strconv"
 
 	"memtop/probe/attach"
 )
 
 // noProbe says what a process without a probe is, and what to do about it there.
 func noProbe(none *attach.NoProbeError) (cause, remedy string) {
-	is := func(what string) string { return fmt.Sprintf("process %d is %s", none.PID, what) }
-	switch attach.KindOf(none.PID) {
+	is := func(what string) string { return fmt.Sprintf("%s is %s", none.Process(), what) }
+	switch none.Kind() {
 	case attach.PyTorchKind:
+		if none.Host != "" {
+			return none.Error(), "bring the agent into it there: memtop attach " + strconv.Itoa(none.PID)
+		}
 		return withoutAgent(none.PID)
 	case attach.LauncherKind:
 		return is("a launcher, which only starts others"), "attach to one that it started; memtop ls lists them"

@@ -44,6 +44,9 @@ func problems(processes []attach.Process) []string {
 func problem(p attach.Process) string {
 	_, line := describe(p.Problem)
 	name := "process " + strconv.Itoa(p.PID)
+	if p.Host != "" {
+		name += " on " + p.Host
+	}
 	if p.PID == 0 || strings.HasPrefix(line, name+" ") {
 		return line
 	}

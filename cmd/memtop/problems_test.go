@@ -41,10 +41,10 @@ func TestWhyAProcessCannotBeAttachedToIsOneLine(t *testing.T) {
 
 func TestThereIsAChoiceOfWhatAnswers(t *testing.T) {
 	good, silent := attachable(found)
-	if got := pidsOf(good); !cmp.Equal(got, []string{"5"}) {
+	if got := targetsOf(good); !cmp.Equal(got, []string{"5"}) {
 		t.Errorf("there is a choice of %q", got)
 	}
-	if got := pidsOf(silent); !cmp.Equal(got, []string{"4", "6"}) {
+	if got := targetsOf(silent); !cmp.Equal(got, []string{"4", "6"}) {
 		t.Errorf("silent are %q", got)
 	}
 }

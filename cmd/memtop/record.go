@@ -48,7 +48,11 @@ first event to its last. The file is whole at any time, also while it grows.`,
 func (a *app) record(ctx context.Context, target string, to output.File, o attach.RecordOptions) error {
 	o.Interval = time.Duration(a.settings.interval)
 	command.GiveWay()
-	r, err := attach.NewRecording(ctx, target, o)
+	m, process, err := a.on(ctx, target)
+	if err != nil {
+		return err
+	}
+	r, err := m.Record(ctx, process, o)
 	if err != nil {
 		return err
 	}

@@ -49,6 +49,7 @@ that a file is in. --libraries counts it for the innermost line of all.`,
 	atFlag(cmd, &options.At)
 	complete(cmd, "by", []string{"line", "function", "file", "module"})
 	a.readFlags(cmd.Flags())
+	a.remoteFlags(cmd.Flags())
 	a.deviceFlag(cmd.Flags())
 	a.jsonFlag(cmd.Flags())
 	return cmd

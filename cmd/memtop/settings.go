@@ -30,6 +30,8 @@ type settings struct {
 	interval  interval
 	readOnly  bool
 	inject    string
+
+	remoteMemtop string
 }
 
 // pages are the names that --page takes.
@@ -40,7 +42,7 @@ var colors = []string{"auto", "always", "never"}
 // noEnvironment are the flags that only make sense on one command line.
 var noEnvironment = []string{
 	"help", "output", "to", "at", "all-frames", "max-growth", "max-peak",
-	"for", "steps", "force", "wait", "quick", "change", "crowd", "listen", "allow-remote", "target", "apply",
+	"for", "steps", "force", "wait", "quick", "change", "crowd", "listen", "allow-remote", "target", "apply", "hosts", "slurm", "job",
 }
 
 // readFlags adds the flags of commands that read a file.

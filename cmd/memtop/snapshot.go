@@ -26,6 +26,7 @@ read as memtop open would: only a snapshot that is whole is written.`,
 		},
 	}
 	a.readFlags(cmd.Flags())
+	a.remoteFlags(cmd.Flags())
 	outputFlags(cmd, &to)
 	return cmd
 }

@@ -77,7 +77,7 @@ func (e endpoint) target(o DialOptions) *target {
 	a := e.asker(o.Viewer)
 	a.patience = cmp.Or(o.quiet, a.patience)
 	return &target{
-		process: e.process(), asker: a, runs: watch(e.pid),
+		process: e.process(), asker: a, runs: e.watch(),
 		interval: o.Interval, quiet: cmp.Or(o.quiet, maxQuiet), since: time.Now(),
 	}
 }
@@ -88,7 +88,12 @@ func (e endpoint) target(o DialOptions) *target {
 // [*SilentError], an [*EndlessError], a [*MalformedError] or a *wire.VersionError
 // where it is one of these; ctx is for dialling only.
 func Dial(ctx context.Context, target string, o DialOptions) (*Client, error) {
-	e, err := locate(ctx, target)
+	return Here.Dial(ctx, target, o)
+}
+
+// Dial is described at [Machine].
+func (m site) Dial(ctx context.Context, target string, o DialOptions) (*Client, error) {
+	e, err := m.locate(ctx, target)
 	if err != nil {
 		return nil, err
 	}
@@ -152,6 +157,9 @@ func resolve(ctx context.Context, target string) (endpoint, error) {
 
 // process describes the process without asking the program.
 func (e endpoint) process() Process {
+	if e.far != nil {
+		return e.there
+	}
 	return Process{
 		PID: e.pid, Socket: trace.Printable(e.path()), User: userOf(e.uid), Command: commandOf(e.pid),
 	}

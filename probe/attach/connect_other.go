@@ -47,6 +47,9 @@ func commandOf(int) string { return "" }
 // watch is not known here, so a program that cannot be reached counts as ended.
 func watch(int) func() bool { return func() bool { return false } }
 
+// began is not known here, as watch.
+func began(int, uint64) bool { return false }
+
 // hasEnded is not known here: a process counts as running.
 func hasEnded(int) bool { return false }
 

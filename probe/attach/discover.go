@@ -20,7 +20,8 @@ import (
 // Process is a program that can be attached to, or a socket that is there and
 // cannot be. Its texts are printable.
 type Process struct {
-	PID     int    // as this process counts; 0 for a socket of no process that runs
+	Host    string // the machine that it is on, "" for this one
+	PID     int    // as the machine counts; 0 for a socket of no process that runs
 	Socket  string // the path that leads there from here
 	User    string
 	Command string
@@ -42,7 +43,9 @@ const asking = 256
 // in the list with their problem; and so are sockets that ended programs left
 // behind, each with a [*NoProbeError], and folders of users that this one may
 // not look into, each with a [*ForeignError].
-func Discover(ctx context.Context) ([]Process, error) {
+func Discover(ctx context.Context) ([]Process, error) { return Here.Discover(ctx) }
+
+func discover(ctx context.Context) ([]Process, error) {
 	found, err := survey(ctx)
 	if err != nil {
 		return nil, err
@@ -125,6 +128,9 @@ type endpoint struct {
 	folder string // where it is, from there
 	name   string // the file in it
 	given  bool   // the user named it, so others may see into the folder
+
+	far   Far     // leads to its machine, nil when that is this one
+	there Process // what far says that it is
 }
 
 // String names the process, or the socket where only that is known.
@@ -132,11 +138,16 @@ func (e endpoint) String() string {
 	if e.pid == 0 {
 		return "the program at " + trace.Printable(e.path())
 	}
-	return "process " + strconv.Itoa(e.pid)
+	return "process " + strconv.Itoa(e.pid) + e.onHost()
 }
 
 // path returns where the socket is for this process.
-func (e endpoint) path() string { return filepath.Join(e.root, e.folder, e.name) }
+func (e endpoint) path() string {
+	if e.far != nil {
+		return e.there.Socket
+	}
+	return filepath.Join(e.root, e.folder, e.name)
+}
 
 // mayAttach reports whether this process may attach to those of a user.
 func mayAttach(uid int) bool { return os.Geteuid() <= 0 || uid == os.Geteuid() }

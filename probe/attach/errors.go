@@ -38,6 +38,24 @@ type NoProbeError struct {
 	PID    int    // 0 when only the socket is known
 	Socket string // that was left behind; "" when there is none
 	Hidden bool   // the system does not let this user see whether there is one
+	Host   string // the machine that it is on, "" for this one
+	Is     Kind   // what it is there, when Host is not this machine
+}
+
+// Process names the process.
+func (e *NoProbeError) Process() string {
+	if e.Host != "" {
+		return "process " + strconv.Itoa(e.PID) + " on " + e.Host
+	}
+	return "process " + strconv.Itoa(e.PID)
+}
+
+// Kind returns what the process is.
+func (e *NoProbeError) Kind() Kind {
+	if e.Host != "" {
+		return e.Is
+	}
+	return KindOf(e.PID)
 }
 
 // Error says which process it is.
@@ -46,9 +64,9 @@ func (e *NoProbeError) Error() string {
 	case e.PID == 0:
 		return "no process listens on " + e.Socket
 	case e.Socket != "":
-		return "the probe of process " + strconv.Itoa(e.PID) + " is off"
+		return "the probe of " + e.Process() + " is off"
 	}
-	text := "process " + strconv.Itoa(e.PID) + " has no probe"
+	text := e.Process() + " has no probe"
 	if e.Hidden {
 		text += " that this user may see"
 	}
@@ -57,15 +75,15 @@ func (e *NoProbeError) Error() string {
 
 // SilentError says that a program has a probe and does not answer in time.
 type SilentError struct {
-	who     string
+	Who     string
 	Doing   string // what it stopped in the middle of, "" when it does not answer at all
 	Stopped int    // the pid of a process that a signal has stopped, 0 otherwise
 }
 
 // silent returns the error for a program that sends nothing.
 func (e endpoint) silent(doing string) error {
-	silent := &SilentError{who: e.String(), Doing: doing}
-	if isStopped(e.pid) {
+	silent := &SilentError{Who: e.String(), Doing: doing}
+	if e.isStopped() {
 		silent.Stopped = e.pid
 	}
 	return silent
@@ -73,9 +91,9 @@ func (e endpoint) silent(doing string) error {
 
 // Error says who it is and, where that is known, why.
 func (e *SilentError) Error() string {
-	text := e.who + " does not answer"
+	text := e.Who + " does not answer"
 	if e.Doing != "" {
-		text = e.who + " stopped sending " + e.Doing
+		text = e.Who + " stopped sending " + e.Doing
 	}
 	if e.Stopped != 0 {
 		text += ": it is stopped"
@@ -92,7 +110,7 @@ func (e *EndlessError) Error() string { return e.Cause }
 // MalformedError says that a program broke the protocol, or sent only the beginning
 // of an answer.
 type MalformedError struct {
-	who    string
+	Who    string
 	What   string // "stream", "snapshot" or "answer"
 	Reason string // a clause, "" when it only ends early
 }
@@ -100,15 +118,15 @@ type MalformedError struct {
 // Error says which program sent what, and why it is malformed.
 func (e *MalformedError) Error() string {
 	if e.Reason == "" {
-		return fmt.Sprintf("%s ended its %s before it was complete", e.who, e.What)
+		return fmt.Sprintf("%s ended its %s before it was complete", e.Who, e.What)
 	}
-	return fmt.Sprintf("%s sent a malformed %s: %s", e.who, e.What, e.Reason)
+	return fmt.Sprintf("%s sent a malformed %s: %s", e.Who, e.What, e.Reason)
 }
 
 // malformed returns a [*MalformedError] for what the program sent.
 func (e endpoint) malformed(what string, err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return &MalformedError{who: e.String(), What: what}
+		return &MalformedError{Who: e.String(), What: what}
 	}
 	return &MalformedError{e.String(), what, cause.Of(err)}
 }
@@ -116,7 +134,7 @@ func (e endpoint) malformed(what string, err error) error {
 // orEnded returns the error that a process gave cause for, or else, when the process
 // has ended, that it is not there: what it left undone means no more than that.
 func (e endpoint) orEnded(err error) error {
-	if e.pid == 0 || !hasEnded(e.pid) {
+	if e.pid == 0 || !e.hasEnded() {
 		return err
 	}
 	return &NotFoundError{Target: e.String()}

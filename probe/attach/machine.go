@@ -2,12 +2,14 @@ package attach
 
 import (
 	"context"
+	"io"
 
 	"memtop/probe/protocol"
+	"memtop/snapshots/trace"
 )
 
-// Machine is where programs run and can be attached to: this one, [Here], or another.
-// Safe for concurrent use.
+// Machine is where programs run and can be attached to: this one, [Here], or one that
+// something leads to, see [Through]. Safe for concurrent use.
 type Machine interface {
 	// Name is how the user calls it, "" for this one.
 	Name() string
@@ -17,23 +19,59 @@ type Machine interface {
 	Dial(ctx context.Context, target string, o DialOptions) (*Client, error)
 	// Teller is [NewTeller] there.
 	Teller(ctx context.Context, target string) (*Teller, error)
+	// Record finds a program there that is to be recorded. Its target and errors are
+	// those of [Dial].
+	Record(ctx context.Context, target string, o RecordOptions) (*Recording, error)
+	// Snapshot has a program there write its memory in PyTorch's format, copies it to w
+	// and returns what it says. What arrives is decoded on the way: without an error, all
+	// of it came and is a snapshot; with one, w has some of it at most. The target and
+	// the errors are those of [Dial], and besides a [*MalformedError] and an
+	// [*EndlessError]. Errors of w are returned as they are.
+	Snapshot(ctx context.Context, target string, w io.Writer, o SnapshotOptions) (*trace.Trace, error)
 }
 
 // Here is the machine that this program runs on.
-var Here Machine = here{}
+var Here Machine = site{}
 
-type here struct{}
+// Through returns the machine that far leads to.
+func Through(far Far) Machine { return site{far} }
 
-func (here) Name() string { return "" }
+// site is a machine.
+type site struct{ far Far } // nil here
 
-func (here) Discover(ctx context.Context) ([]Process, error) { return Discover(ctx) }
-
-func (here) Dial(ctx context.Context, target string, o DialOptions) (*Client, error) {
-	return Dial(ctx, target, o)
+// Name is described at [Machine].
+func (m site) Name() string {
+	if m.far == nil {
+		return ""
+	}
+	return m.far.Name()
 }
 
-func (here) Teller(ctx context.Context, target string) (*Teller, error) {
-	return NewTeller(ctx, target)
+// Discover is described at [Machine].
+func (m site) Discover(ctx context.Context) ([]Process, error) {
+	if m.far == nil {
+		return discover(ctx)
+	}
+	return m.far.Discover(ctx)
+}
+
+// locate finds the socket that a target means, and makes sure that its process
+// listens there.
+func (m site) locate(ctx context.Context, target string) (endpoint, error) {
+	if m.far == nil {
+		return locate(ctx, target)
+	}
+	p, err := m.far.Locate(ctx, target)
+	return endpoint{pid: p.PID, far: m.far, there: p}, err
+}
+
+// Teller is described at [Machine].
+func (m site) Teller(ctx context.Context, target string) (*Teller, error) {
+	e, err := m.locate(ctx, target)
+	if err != nil {
+		return nil, err
+	}
+	return &Teller{e.asker("")}, nil
 }
 
 // Teller asks one program how it is, again and again over the same connection, which
@@ -42,13 +80,7 @@ type Teller struct{ asker *asker }
 
 // NewTeller finds the program that a target means. The target and the errors are those
 // of [Dial]. The caller closes it.
-func NewTeller(ctx context.Context, target string) (*Teller, error) {
-	e, err := locate(ctx, target)
-	if err != nil {
-		return nil, err
-	}
-	return &Teller{e.asker("")}, nil
-}
+func NewTeller(ctx context.Context, target string) (*Teller, error) { return Here.Teller(ctx, target) }
 
 // Info asks the program how it is now. Errors are those of [Dial].
 func (t *Teller) Info(ctx context.Context) (_ *protocol.Info, err error) {

@@ -3,6 +3,9 @@ package attach
 import (
 	"context"
 	"net"
+	"path/filepath"
+
+	"memtop/probe/protocol"
 )
 
 // Place is a socket on which a program listens: found, and trusted as [Dial] trusts
@@ -27,3 +30,12 @@ func (p Place) PID() int { return p.endpoint.pid }
 
 // Connect opens a connection, after all that is checked before a byte is sent.
 func (p Place) Connect(ctx context.Context) (*net.UnixConn, error) { return p.endpoint.connect(ctx) }
+
+// Process describes what listens there, without asking it.
+func (p Place) Process() Process { return p.endpoint.process() }
+
+// ConditionOf says how the process does that a socket is named for.
+func ConditionOf(pid int, socket string) Condition {
+	_, start, named := protocol.ParseSocketName(filepath.Base(socket))
+	return Condition{Runs: named && began(pid, start), Stopped: isStopped(pid)}
+}

@@ -164,3 +164,10 @@ func watch(pid int) func() bool {
 		return err == nil && err2 == nil && start == began
 	}
 }
+
+// began reports whether the process with that pid runs and reads of itself that it
+// began then.
+func began(pid int, start uint64) bool {
+	p, err := readProcess(pid)
+	return err == nil && p.start == start
+}

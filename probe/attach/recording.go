@@ -36,9 +36,14 @@ type Recording struct {
 	bye    bool // the program said goodbye, and the recording has it
 }
 
-// NewRecording finds the program; for its target and errors see [Dial].
+// NewRecording is [Machine]'s Record here.
 func NewRecording(ctx context.Context, target string, o RecordOptions) (*Recording, error) {
-	e, err := locate(ctx, target)
+	return Here.Record(ctx, target, o)
+}
+
+// Record is described at [Machine].
+func (m site) Record(ctx context.Context, target string, o RecordOptions) (*Recording, error) {
+	e, err := m.locate(ctx, target)
 	if err != nil {
 		return nil, err
 	}

@@ -46,7 +46,7 @@ func (e endpoint) asker(viewer string) *asker {
 
 // dial connects for an asker.
 func (e endpoint) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	conn, err := e.connect(ctx)
+	conn, err := e.open(ctx)
 	if err != nil {
 		return nil, dialError{e.orEnded(err)}
 	}

@@ -25,13 +25,14 @@ type SnapshotOptions struct {
 // what a probe with the default ring writes.
 const MaxSnapshot = 4 << 30
 
-// Snapshot has a program write its memory in PyTorch's format, copies it to w and
-// returns what it says. What arrives is decoded on the way: without an error, all
-// of it came and is a snapshot; with one, w has some of it at most. The target and
-// the errors are those of [Dial], and besides a [*MalformedError] and an
-// [*EndlessError]. Errors of w are returned as they are.
+// Snapshot is [Machine]'s Snapshot here.
 func Snapshot(ctx context.Context, target string, w io.Writer, o SnapshotOptions) (*trace.Trace, error) {
-	e, err := locate(ctx, target)
+	return Here.Snapshot(ctx, target, w, o)
+}
+
+// Snapshot is described at [Machine].
+func (m site) Snapshot(ctx context.Context, target string, w io.Writer, o SnapshotOptions) (*trace.Trace, error) {
+	e, err := m.locate(ctx, target)
 	if err != nil {
 		return nil, err
 	}

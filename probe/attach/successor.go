@@ -91,7 +91,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 // successors returns the processes that may be a restart of p, which was last
 // heard of at a moment, ascending.
 func (p *target) successors(ctx context.Context, alive time.Time) []int {
-	all, err := Discover(ctx)
+	all, err := p.asker.endpoint.site().Discover(ctx)
 	if err != nil || p.process.Command == "" {
 		return nil
 	}
@@ -107,7 +107,7 @@ func (p *target) successors(ctx context.Context, alive time.Time) []int {
 
 // attachTo follows a process in the place of f; nil when it has gone already.
 func (c *Client) attachTo(ctx context.Context, f *following, pid int) *following {
-	e, err := find(ctx, pid)
+	e, err := f.asker.endpoint.site().locate(ctx, strconv.Itoa(pid))
 	if err != nil {
 		return nil
 	}

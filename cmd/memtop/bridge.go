@@ -1,0 +1,27 @@
+package main
+
+import (
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"memtop/cmd/command"
+	"memtop/probe/remote"
+)
+
+func (a *app) bridgeCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "bridge",
+		Short: "Lead a memtop elsewhere to this machine's processes",
+		Long: `Lead a memtop elsewhere to the processes of this machine that its user may attach
+to. memtop attach HOST:PID starts it through ssh, and speaks HTTP/2 with it over
+standard input and output. It listens nowhere, and ends with its input.`,
+		Args: files(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if isTerminal(os.Stdin) || isTerminal(a.stdout) {
+				return command.Usage("a bridge is for another memtop, and not for a terminal", "memtop attach HOST:PID, on the other machine")
+			}
+			return remote.Serve(cmd.Context(), os.Stdin, a.stdout.Raw())
+		},
+	}
+}

@@ -1,0 +1,146 @@
+package remote
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"os/exec"
+	"sync"
+	"time"
+)
+
+// link is one bridge that runs, and the connection to it. Safe for concurrent use.
+type link struct {
+	command *exec.Cmd
+	in      io.Closer // the bridge's standard input, whose end is its end
+	said    *tail     // on standard error
+	pipe    *pipe
+	http    *http.ClientConn // nil until the bridge has greeted
+	ended   chan struct{}    // closed when the command has ended
+	failure error            // of the command; to be read after ended
+}
+
+// How long a command may take to end after its standard input has, and then after
+// it was told to.
+const (
+	endsWithin = 2 * time.Second
+	letGo      = time.Second // of what children of the command hold open
+)
+
+// ahead is how many bytes of a stream may wait here to be read.
+const ahead = 1 << 20
+
+// start starts a command, and waits until the bridge there has greeted or ctx is
+// done. The error says what the command did instead.
+func start(ctx context.Context, name string, arguments []string) (*link, error) {
+	l := &link{command: exec.Command(name, arguments...), said: new(tail), ended: make(chan struct{})} //nolint:noctx // it is ended by its input, see reap
+	l.command.Stderr, l.command.WaitDelay = l.said, letGo
+	in, err := l.command.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := l.command.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := l.command.Start(); err != nil {
+		return nil, &notStartedError{name, err}
+	}
+	l.in = in
+	read := bufio.NewReader(out)
+	l.pipe = newPipe(read, in, func() { go l.reap() })
+	defer context.AfterFunc(ctx, l.close)()
+	if err := l.meet(ctx, read); err != nil {
+		l.close()
+		<-l.ended
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		return nil, l.because(err)
+	}
+	return l, nil
+}
+
+// meet waits for the greeting, and begins to speak HTTP/2.
+func (l *link) meet(ctx context.Context, r *bufio.Reader) error {
+	version, err := awaitGreeting(r)
+	if err != nil {
+		return err
+	}
+	if version != Version {
+		return &versionError{version}
+	}
+	transport := &http.Transport{
+		Protocols:          unencrypted(),
+		DialContext:        func(context.Context, string, string) (net.Conn, error) { return l.pipe, nil },
+		DisableCompression: true,
+		HTTP2:              &http.HTTP2Config{MaxReceiveBufferPerStream: ahead, SendPingTimeout: silence, PingTimeout: answer},
+	}
+	l.http, err = transport.NewClientConn(ctx, "http", "bridge:80")
+	return err
+}
+
+// close ends the bridge. It does not wait.
+func (l *link) close() { _ = l.pipe.Close() }
+
+// reap ends the command: by the end of its input, or else by force.
+func (l *link) reap() {
+	defer close(l.ended)
+	_ = l.in.Close() // its end is what matters
+	kill := time.AfterFunc(endsWithin, func() { _ = l.command.Process.Kill() })
+	defer kill.Stop()
+	l.failure = l.command.Wait()
+}
+
+// lost reports whether nothing more goes through the link.
+func (l *link) lost() bool {
+	select {
+	case <-l.pipe.closed:
+		return true
+	default:
+		return l.http.Err() != nil
+	}
+}
+
+// send makes a request of the far end. The caller closes the answer.
+func (l *link) send(ctx context.Context, method, path string, body io.Reader) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, method, "http://bridge"+path, body)
+	if err != nil {
+		return nil, err
+	}
+	response, err := l.http.RoundTrip(request)
+	if err != nil && ctx.Err() == nil {
+		return nil, errors.Join(errLost, err)
+	}
+	return response, err
+}
+
+// errLost is a link that broke while it was used.
+var errLost = errors.New("the connection broke off")
+
+// tail keeps the last of what a command says. Safe for concurrent use.
+type tail struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+// maxTail is how many bytes are kept.
+const maxTail = 4 << 10
+
+// Write keeps the end of p, and of what came before.
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.text = append(t.text, p[max(0, len(p)-maxTail):]...)
+	t.text = t.text[max(0, len(t.text)-maxTail):]
+	return len(p), nil
+}
+
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return string(t.text)
+}

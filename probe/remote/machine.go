@@ -1,0 +1,266 @@
+package remote
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"sync"
+	"time"
+
+	"memtop/probe/attach"
+)
+
+// Machine is an [attach.Far] at the other end of a link. When the link is lost, the
+// next question starts a bridge again; it is not asked for a password then, for a
+// screen may have the terminal. Safe for concurrent use.
+type Machine struct {
+	way Way
+	ctx context.Context // of everything that is started; done when the machine is closed
+	end context.CancelFunc
+	all sync.WaitGroup // attempts
+
+	mu      sync.Mutex
+	now     *attempt // the newest, nil before the first
+	failed  int      // attempts in a row
+	notWait time.Time
+}
+
+// attempt is a bridge that is being started, runs or did not come to run.
+type attempt struct {
+	done chan struct{} // closed when the following is known
+	link *link
+	err  error
+}
+
+// How long it may take.
+const (
+	greetsWithin  = 20 * time.Second // a bridge that needs no answers of the user's
+	answersWithin = 15 * time.Second // a question
+	firstWait     = time.Second      // after an attempt that failed, doubled with each
+	longestWait   = 30 * time.Second
+	deniedWait    = time.Minute // after one that was not let in, which a host may count
+)
+
+// maxAnswer is how many bytes an answer may have: room for a thousand programs.
+const maxAnswer = 16 << 20
+
+// Open starts a bridge and waits until it has greeted. With ask, ssh may ask the user
+// for a password on the terminal, for as long as ctx allows. The error is an
+// [*attach.HostError]. The caller closes the machine.
+func Open(ctx context.Context, way Way, ask bool) (*Machine, error) {
+	m := &Machine{way: way}
+	m.ctx, m.end = context.WithCancel(context.Background())
+	first := m.attempt(ask)
+	select {
+	case <-first.done:
+	case <-ctx.Done():
+		m.Close()
+		return nil, context.Cause(ctx)
+	}
+	if first.err != nil {
+		m.Close()
+		return nil, first.err
+	}
+	return m, nil
+}
+
+// Close ends the bridge and waits until nothing of the machine runs any more.
+func (m *Machine) Close() {
+	m.mu.Lock()
+	m.end() // no attempt begins any more
+	m.mu.Unlock()
+	m.all.Wait()
+	if m.now != nil && m.now.link != nil {
+		m.now.link.close()
+		<-m.now.link.ended
+	}
+}
+
+// attempt begins to start a bridge.
+func (m *Machine) attempt(ask bool) *attempt {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.attemptLocked(ask)
+}
+
+func (m *Machine) attemptLocked(ask bool) *attempt {
+	a := &attempt{done: make(chan struct{})}
+	m.now = a
+	m.all.Go(func() {
+		defer close(a.done)
+		a.link, a.err = m.start(ask)
+		m.learn(a.err)
+	})
+	return a
+}
+
+func (m *Machine) start(ask bool) (*link, error) {
+	ctx := m.ctx
+	if !ask {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, greetsWithin, errSilent)
+		defer cancel()
+	}
+	l, err := start(ctx, m.way.program, m.way.arguments(ask))
+	if err != nil {
+		return nil, m.way.because(err)
+	}
+	return l, nil
+}
+
+// learn decides when the next attempt may be made.
+func (m *Machine) learn(err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err == nil {
+		m.failed = 0
+		return
+	}
+	wait := min(firstWait<<min(m.failed, 5), longestWait)
+	if errors.Is(err, fs.ErrPermission) {
+		wait = deniedWait
+	}
+	m.failed++
+	m.notWait = time.Now().Add(wait)
+}
+
+// reach returns a link, which is new if the last one is lost.
+func (m *Machine) reach(ctx context.Context) (*link, error) {
+	a := m.current()
+	select {
+	case <-a.done:
+		return a.link, a.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+func (m *Machine) current() *attempt {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	select {
+	case <-m.now.done:
+	default:
+		return m.now
+	}
+	if m.now.err == nil && !m.now.link.lost() || m.now.err != nil && time.Now().Before(m.notWait) || m.ctx.Err() != nil {
+		return m.now
+	}
+	return m.attemptLocked(false)
+}
+
+// Name is described at [attach.Far].
+func (m *Machine) Name() string { return m.way.host }
+
+// Discover is described at [attach.Far].
+func (m *Machine) Discover(ctx context.Context) ([]attach.Process, error) {
+	var rows []row
+	if err := m.ask(ctx, listPath, &rows); err != nil {
+		return nil, err
+	}
+	found := make([]attach.Process, len(rows))
+	for i := range rows {
+		found[i] = rows[i].from(m.way.host)
+		if p := &found[i]; p.Info == nil && p.Problem == nil {
+			p.Problem = m.malformed("it does not say how process " + strconv.Itoa(p.PID) + " is")
+		}
+	}
+	return found, nil
+}
+
+// Locate is described at [attach.Far].
+func (m *Machine) Locate(ctx context.Context, target string) (attach.Process, error) {
+	var r row
+	err := m.ask(ctx, locatePath+"?"+url.Values{"target": {target}}.Encode(), &r)
+	return r.from(m.way.host), err
+}
+
+// Condition is described at [attach.Far].
+func (m *Machine) Condition(ctx context.Context, p attach.Process) (c attach.Condition, err error) {
+	err = m.ask(ctx, conditionPath+of(p), &c)
+	return c, err
+}
+
+// Connect is described at [attach.Far].
+func (m *Machine) Connect(ctx context.Context, p attach.Process) (net.Conn, error) {
+	l, err := m.reach(ctx)
+	if err != nil {
+		return nil, err
+	}
+	conn, response, err := l.open(ctx, connectPath+of(p))
+	if err != nil {
+		return nil, m.lost(l, err)
+	}
+	if response.StatusCode != http.StatusOK {
+		defer func() { _ = conn.Close() }() // what matters of it has been read
+		return nil, m.read(response, nil)
+	}
+	return conn, nil
+}
+
+// of is the process that a request is about.
+func of(p attach.Process) string {
+	return "?" + url.Values{"pid": {strconv.Itoa(p.PID)}, "socket": {p.Socket}}.Encode()
+}
+
+// ask asks the far end a question.
+func (m *Machine) ask(ctx context.Context, path string, value any) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, answersWithin, m.way.failure(errSilent.Error(), ""))
+	defer cancel()
+	l, err := m.reach(ctx)
+	if err != nil {
+		return err
+	}
+	response, err := l.send(ctx, http.MethodGet, path, http.NoBody)
+	if err != nil {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return m.lost(l, err)
+	}
+	defer func() { _ = response.Body.Close() }() // it was only read
+	return m.read(response, value)
+}
+
+// read reads an answer, or the error in its place.
+func (m *Machine) read(response *http.Response, value any) error {
+	text, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
+	switch {
+	case err != nil:
+		return m.way.failure(errLost.Error(), "")
+	case len(text) > maxAnswer:
+		return m.malformed(fmt.Sprintf("it is longer than %d bytes", maxAnswer))
+	}
+	if response.StatusCode != http.StatusOK {
+		var carried attach.Carried
+		if json.Unmarshal(text, &carried) != nil {
+			return m.malformed("it answers " + strconv.Itoa(response.StatusCode))
+		}
+		return carried.From(m.way.host)
+	}
+	if json.Unmarshal(text, value) != nil {
+		return m.malformed("it is not what was asked for")
+	}
+	return nil
+}
+
+func (m *Machine) malformed(reason string) error {
+	return &attach.MalformedError{Who: "the bridge on " + m.way.host, What: "answer", Reason: reason}
+}
+
+// lost returns why a link was lost, as far as its command said.
+func (m *Machine) lost(l *link, err error) error {
+	if !errors.Is(err, errLost) {
+		return err
+	}
+	l.close()
+	<-l.ended
+	return m.way.because(l.because(err))
+}

@@ -1,0 +1,177 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"memtop/probe"
+	"memtop/probe/attach"
+	"memtop/probe/probetest"
+	"memtop/probe/protocol"
+	"memtop/snapshots/trace"
+)
+
+// actor says which far end the test binary is to be, "" for the tests.
+const actor = "MEMTOP_TEST_BRIDGE"
+
+func TestMain(m *testing.M) {
+	if name := os.Getenv(actor); name != "" {
+		os.Exit(act(name))
+	}
+	os.Exit(m.Run())
+}
+
+// act is a far end, in a process of its own.
+func act(name string) int {
+	if name == "bridge" {
+		if err := Serve(context.Background(), os.Stdin, os.Stdout); err != nil {
+			return 1
+		}
+		return 0
+	}
+	hostile[name](os.Stdin, os.Stdout)
+	return 0
+}
+
+// toActor is the way to a far end that this binary plays.
+func toActor(t *testing.T, name string) Way {
+	t.Helper()
+	t.Setenv(actor, name)
+	return Way{host: "gpu7", program: os.Args[0], memtop: "memtop", test: "a test"}
+}
+
+// listening starts a probe that a bridge finds, until the test ends.
+func listening(t *testing.T, p probe.Source, o probe.Options) *probe.Probe {
+	t.Helper()
+	folder := filepath.Join(t.TempDir(), "probe")
+	t.Setenv("MEMTOP_DIR", folder)
+	o.Dir = folder
+	probe, err := probe.Listen(t.Context(), o, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = probe.Close() })
+	return probe
+}
+
+// opening starts a bridge, until the test ends.
+func opening(t *testing.T) *Machine {
+	t.Helper()
+	m, err := Open(t.Context(), toActor(t, "bridge"), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(m.Close)
+	return m
+}
+
+// ourselves is this process, as a target.
+func ourselves() string { return strconv.Itoa(os.Getpid()) }
+
+// awaiting waits until a client's trace satisfies ok, and returns it.
+func awaiting(t *testing.T, c *attach.Client, what string, ok func(*trace.Trace) bool) *trace.Trace {
+	t.Helper()
+	limit := time.After(time.Minute) // only to say what did not come
+	for {
+		if now := c.Trace(); ok(now) {
+			return now
+		}
+		select {
+		case <-c.Changed():
+		case <-limit:
+			now := c.Trace()
+			t.Fatalf("not in a minute: %s; it has %d events and says %q, %+v", what, now.Devices[0].Events.Len(), now.Live.Note, now.Live.Gaps)
+		}
+	}
+}
+
+func TestAProgramIsFollowedThroughABridge(t *testing.T) {
+	p := probetest.New()
+	probe := listening(t, p, probe.Options{Control: p, Writer: "a test"})
+	p.Run(40)
+	there := attach.Through(opening(t))
+	found, err := there.Discover(t.Context())
+	isOurs := func(p attach.Process) bool { return p.Host == "gpu7" && p.PID == os.Getpid() && p.Info != nil }
+	if err != nil || !slices.ContainsFunc(found, isOurs) {
+		t.Fatalf("found %+v and %v", found, err)
+	}
+	c, err := there.Dial(t.Context(), ourselves(), attach.DialOptions{Interval: protocol.MinInterval})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close() }()
+	p.Run(60)
+	awaiting(t, c, "60 events", func(now *trace.Trace) bool { return now.Devices[0].Events.Len() == 60 })
+	if _, err := c.Set(t.Context(), "checkpoint", "block"); err != nil {
+		t.Fatal(err)
+	}
+	p.Finish(probe)
+	awaiting(t, c, "the change", func(now *trace.Trace) bool {
+		return len(now.Live.Changes) == 1 && now.Live.Changes[0].State == trace.Applied
+	})
+	if _, err := there.Snapshot(t.Context(), ourselves(), io.Discard, attach.SnapshotOptions{}); err != nil {
+		t.Error(err)
+	}
+	teller, err := there.Teller(t.Context(), ourselves())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer teller.Close()
+	if info, err := teller.Info(t.Context()); err != nil || info.PID != os.Getpid() {
+		t.Errorf("it says it is %+v and %v", info, err)
+	}
+}
+
+func TestWhatIsNotThereIsNamedWithItsHost(t *testing.T) {
+	there := attach.Through(opening(t))
+	_, err := there.Dial(t.Context(), "99999999", attach.DialOptions{})
+	var missing *attach.NotFoundError
+	if !errors.As(err, &missing) || err.Error() != "there is no process 99999999 on gpu7" {
+		t.Errorf("a process that is not there: %v", err)
+	}
+	t.Setenv("MEMTOP_DIR", t.TempDir())
+	_, err = there.Dial(t.Context(), ourselves(), attach.DialOptions{})
+	var none *attach.NoProbeError
+	if !errors.As(err, &none) || none.Host != "gpu7" || none.Kind() != attach.GoKind {
+		t.Errorf("a process without a probe: %v, %+v", err, none)
+	}
+}
+
+func TestABridgeThatIsLostIsStartedAgain(t *testing.T) {
+	p := probetest.New()
+	listening(t, p, probe.Options{})
+	m := opening(t)
+	c, err := attach.Through(m).Dial(t.Context(), ourselves(), attach.DialOptions{Interval: protocol.MinInterval})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close() }()
+	p.Run(10)
+	awaiting(t, c, "10 events", func(now *trace.Trace) bool { return now.Devices[0].Events.Len() == 10 })
+	if err := m.now.link.command.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	awaiting(t, c, "the loss", func(now *trace.Trace) bool { return !now.Live.Connected })
+	p.Run(10)
+	awaiting(t, c, "the way back", func(now *trace.Trace) bool { return now.Live.Connected })
+}
+
+func TestABridgeEndsWithItsViewer(t *testing.T) {
+	m := opening(t)
+	l := m.now.link
+	m.Close()
+	if l.failure != nil {
+		t.Errorf("the bridge ended by %v, and not by itself", l.failure)
+	}
+	if _, err := m.Discover(t.Context()); err == nil || !strings.Contains(err.Error(), "gpu7") {
+		t.Errorf("a machine that is closed answers %v", err)
+	}
+}

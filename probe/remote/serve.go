@@ -1,0 +1,142 @@
+package remote
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+
+	"memtop/probe/attach"
+	"memtop/probe/protocol"
+)
+
+// What a bridge takes of its viewer, which opens a stream for each program that it
+// follows and a few for a moment.
+const (
+	mostStreams = 4096
+	streamAhead = 64 << 10 // bytes of a request that wait for a program
+)
+
+// Silence is how long either end of a link may be silent before it is asked whether
+// it is there, and then how long it may take to answer. The program's socket gives up
+// a viewer that takes nothing for five seconds; this is about links.
+const (
+	silence = 4 * time.Second
+	answer  = 5 * time.Second
+)
+
+// Serve is the far end of a link: it leads from in and out to the programs of this
+// machine, with the trust of package attach, until the other end has gone or ctx is
+// done.
+func Serve(ctx context.Context, in io.Reader, out io.Writer) error {
+	if err := greet(out); err != nil {
+		return err
+	}
+	link := newPipe(in, out, func() {})
+	server := &http.Server{
+		Handler:     routes(),
+		Protocols:   unencrypted(),
+		BaseContext: func(net.Listener) context.Context { return ctx },
+		HTTP2: &http.HTTP2Config{
+			MaxConcurrentStreams: mostStreams, MaxReceiveBufferPerStream: streamAhead, SendPingTimeout: silence, PingTimeout: answer,
+		},
+		MaxHeaderBytes: protocol.MaxHeaderBytes,
+		ErrorLog:       silent,
+	}
+	defer context.AfterFunc(ctx, func() { _ = link.Close(); _ = server.Close() })()
+	if err := server.Serve(&only{pipe: link}); !errors.Is(err, net.ErrClosed) && !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return context.Cause(ctx)
+}
+
+func routes() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET "+listPath, func(w http.ResponseWriter, r *http.Request) {
+		all, err := attach.Discover(r.Context())
+		reply(w, rowsOf(all), err)
+	})
+	mux.HandleFunc("GET "+locatePath, func(w http.ResponseWriter, r *http.Request) {
+		place, err := attach.Locate(r.Context(), r.URL.Query().Get("target"))
+		reply(w, rowOf(place.Process()), err)
+	})
+	mux.HandleFunc("GET "+conditionPath, func(w http.ResponseWriter, r *http.Request) {
+		pid, socket := identity(r)
+		reply(w, attach.ConditionOf(pid, socket), nil)
+	})
+	mux.HandleFunc("POST "+connectPath, connect)
+	return mux
+}
+
+// The requests that a bridge answers.
+const (
+	listPath      = "/bridge/processes"
+	locatePath    = "/bridge/process"   // ?target=
+	conditionPath = "/bridge/condition" // ?pid=&socket=
+	connectPath   = "/bridge/connect"   // ?pid=&socket=; then the bytes of both directions
+)
+
+func identity(r *http.Request) (pid int, socket string) {
+	pid, _ = strconv.Atoi(r.URL.Query().Get("pid")) // no process has 0
+	return pid, r.URL.Query().Get("socket")
+}
+
+// reply answers a request by a value, or by the error that came of it.
+func reply(w http.ResponseWriter, value any, err error) {
+	status := http.StatusOK
+	if err != nil {
+		status, value = http.StatusBadGateway, attach.Carry(err)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(value) // a viewer that has left needs no answer
+}
+
+// connect joins the request to the socket of a program, until one of both ends.
+func connect(w http.ResponseWriter, r *http.Request) {
+	conn, err := connection(r)
+	if err != nil {
+		reply(w, nil, err)
+		return
+	}
+	defer context.AfterFunc(r.Context(), func() { _ = conn.Close() })()
+	go func() { // ends with the request, whose body does then
+		_, _ = io.Copy(conn, r.Body)
+		_ = conn.Close()
+	}()
+	control := http.NewResponseController(w)
+	_ = control.Flush() // the viewer waits to hear that there is a connection
+	_, _ = io.Copy(flushing{w, control}, conn)
+}
+
+// connection connects to the very process that the viewer knows.
+func connection(r *http.Request) (net.Conn, error) {
+	pid, socket := identity(r)
+	place, err := attach.Locate(r.Context(), strconv.Itoa(pid))
+	switch {
+	case err != nil:
+		return nil, err
+	case place.Process().Socket != socket:
+		return nil, &attach.NotFoundError{Target: "process " + strconv.Itoa(pid)}
+	}
+	return place.Connect(r.Context())
+}
+
+// flushing sends everything at once.
+type flushing struct {
+	http.ResponseWriter
+	control *http.ResponseController
+}
+
+// Write writes and sends.
+func (f flushing) Write(p []byte) (int, error) {
+	n, err := f.ResponseWriter.Write(p)
+	if err == nil {
+		err = f.control.Flush()
+	}
+	return n, err
+}

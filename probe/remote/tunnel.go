@@ -1,0 +1,62 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"time"
+)
+
+// tunnel is a connection to a program through a link: the body of a request and that
+// of its answer.
+type tunnel struct {
+	request  *io.PipeWriter
+	response io.ReadCloser
+	cancel   context.CancelFunc
+}
+
+// open opens a stream of the link and waits until the far end has answered it.
+// The tunnel outlives ctx, which is for opening only.
+func (l *link) open(ctx context.Context, path string) (net.Conn, *http.Response, error) {
+	body, request := io.Pipe()
+	lasting, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	called := context.AfterFunc(ctx, cancel)
+	response, err := l.send(lasting, http.MethodPost, path, body)
+	if !called() && err == nil {
+		_ = response.Body.Close() // it was called off
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		cancel()
+		return nil, nil, err
+	}
+	return &tunnel{request, response.Body, cancel}, response, nil
+}
+
+// Read reads what the program sent. A link that is lost is a connection that breaks
+// off, as it would be without a bridge.
+func (t *tunnel) Read(p []byte) (int, error) {
+	n, err := t.response.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	return n, err
+}
+
+// Write sends to the program.
+func (t *tunnel) Write(p []byte) (int, error) { return t.request.Write(p) }
+
+// Close ends the connection.
+func (t *tunnel) Close() error {
+	t.cancel()
+	_ = t.request.Close() // it always can
+	return t.response.Close()
+}
+
+func (*tunnel) LocalAddr() net.Addr              { return address{} }
+func (*tunnel) RemoteAddr() net.Addr             { return address{} }
+func (*tunnel) SetDeadline(time.Time) error      { return nil }
+func (*tunnel) SetReadDeadline(time.Time) error  { return nil }
+func (*tunnel) SetWriteDeadline(time.Time) error { return nil }

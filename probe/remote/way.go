@@ -1,0 +1,80 @@
+package remote
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"strings"
+)
+
+// Way is how a bridge is started on a machine: a command.
+type Way struct {
+	host    string // how the user calls the machine
+	program string
+	options []string // before what is to be run there
+	silent  []string // options that keep the program from asking the user
+	run     []string // what is to be run there
+	memtop  string   // which memtop that is
+	test    string   // a command by which the user may see what is wrong
+	install string   // what to do when there is no such program here
+}
+
+// Host returns how the user calls the machine.
+func (w Way) Host() string { return w.host }
+
+// arguments returns those of the program.
+func (w *Way) arguments(ask bool) []string {
+	var all []string
+	if !ask {
+		all = append(all, w.silent...)
+	}
+	all = append(all, w.options...)
+	return append(all, w.run...)
+}
+
+// SSH returns the way to a host by the user's own ssh, with its configuration, keys
+// and jump hosts. memtop is the program to run there, "" for the one in the PATH there.
+//
+// It goes through a connection that the user's ssh already has, but never becomes the
+// one that others go through, which the end of memtop would end. Forwardings of the
+// configuration are for the user's own sessions.
+func SSH(host, memtop string) (Way, error) {
+	if err := checkHost(host); err != nil {
+		return Way{}, err
+	}
+	memtop = cmp.Or(memtop, "memtop")
+	return Way{
+		host: host, program: cmp.Or(os.Getenv("MEMTOP_SSH"), "ssh"),
+		options: []string{"-T", "-a", "-x", "-oClearAllForwardings=yes", "-oControlMaster=no"},
+		silent:  []string{"-oBatchMode=yes"},
+		run:     []string{"--", host, quoted(memtop) + " bridge"},
+		memtop:  memtop, test: "ssh " + host + " " + quoted(memtop) + " version",
+		install: "install OpenSSH's client, or name another program in MEMTOP_SSH",
+	}, nil
+}
+
+// checkHost refuses a name that ssh could take for an option, and one that is none.
+func checkHost(host string) error {
+	name := host[strings.LastIndexByte(host, '@')+1:]
+	plain := strings.IndexFunc(host, func(c rune) bool { return c <= ' ' || c == 0x7f || c > 0x7f && c < 0xa0 }) < 0
+	if name == "" || !plain || strings.HasPrefix(name, "-") || strings.HasPrefix(host, "-") {
+		return fmt.Errorf("%q is not the name of a host", host)
+	}
+	return nil
+}
+
+// quoted returns a path as a shell takes it for one word, with ~/ for what it is.
+func quoted(path string) string {
+	safe := strings.IndexFunc(path, func(c rune) bool {
+		return !strings.ContainsRune("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-+/,@%=", c)
+	}) < 0
+	home, rest := "", path
+	if strings.HasPrefix(path, "~/") {
+		home, rest = "~/", path[2:]
+		safe = quoted(rest) == rest
+	}
+	if safe {
+		return path
+	}
+	return home + "'" + strings.ReplaceAll(rest, "'", `'\''`) + "'"
+}
