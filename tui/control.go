@@ -15,7 +15,7 @@ import (
 
 // # Control
 //
-// Five keys, and the page of experiments, change settings of the running
+// Six keys, and the page of experiments, change settings of the running
 // program from its next step on. The first change of a session is asked about.
 // Changes are sent one at a time in the order of the keys, because commands
 // have none: a key that is pressed again before its change has left replaces
@@ -44,7 +44,7 @@ type control struct {
 
 // controlKeys are the keys that change the running program.
 type controlKeys struct {
-	Checkpoint, Precision, Optimizer, Empty, Undo key.Binding
+	Checkpoint, Precision, Optimizer, Shard, Empty, Undo key.Binding
 }
 
 func newControl(own bool) control {
@@ -52,6 +52,7 @@ func newControl(own bool) control {
 		Checkpoint: keys.New("C", "checkpointing: the next choice; on a row of layers that layer alone", "C"),
 		Precision:  keys.New("A", "mixed precision: the next choice", "A"),
 		Optimizer:  keys.New("O", "optimizer: the next choice", "O"),
+		Shard:      keys.New("S", "sharding stage: the next choice", "S"),
 		Empty:      keys.New("F", "free what the allocator keeps for nothing, once", "F"),
 		Undo:       keys.New("U", "undo the last change", "U"),
 	}}
@@ -59,7 +60,7 @@ func newControl(own bool) control {
 
 // Bindings returns all of them in the order of help.
 func (k controlKeys) Bindings() []key.Binding {
-	return []key.Binding{k.Checkpoint, k.Precision, k.Optimizer, k.Empty, k.Undo}
+	return []key.Binding{k.Checkpoint, k.Precision, k.Optimizer, k.Shard, k.Empty, k.Undo}
 }
 
 // wish is a change that the reader wants.
@@ -80,6 +81,8 @@ func (m *Model) controlKey(msg tea.KeyPressMsg) (tea.Cmd, bool) {
 		return m.cycle("A", "amp"), true
 	case matches(msg, k.Optimizer):
 		return m.cycle("O", "optimizer"), true
+	case matches(msg, k.Shard):
+		return m.cycle("S", "shard"), true
 	case matches(msg, k.Empty):
 		return m.empty(), true
 	case matches(msg, k.Undo):

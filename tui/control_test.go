@@ -41,6 +41,8 @@ func TestTheFirstChangeOfASessionIsAskedAbout(t *testing.T) {
 	d.press("A", "O")
 	d.lacks("changes the running job")
 	wantsAsked(t, p, "checkpoint=block", "amp=bf16", "optimizer=lion")
+	d.press("S")
+	d.wants("the program offers no choice of shard") // it is alone
 }
 
 func TestAQuestionSaysWhenNothingIsForeseen(t *testing.T) {
@@ -136,7 +138,7 @@ func TestAChangeThatCouldNotBeAskedForSaysWhy(t *testing.T) {
 func TestReadOnlyChangesNothing(t *testing.T) {
 	p := tuitest.NewProcess(9)
 	d := start(t, 120, 40, Options{Color: "never", Device: -1, ReadOnly: true}, processFile(p))
-	for _, key := range []string{"C", "A", "O", "U"} {
+	for _, key := range []string{"C", "A", "O", "S", "U"} {
 		d.press(key)
 		d.wants(key + " changes nothing: memtop was started with --read-only")
 	}
