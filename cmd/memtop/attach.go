@@ -20,6 +20,7 @@ import (
 
 func (a *app) attachCommand() *cobra.Command {
 	var there elsewhere
+	var allRanks bool
 	cmd := &cobra.Command{
 		Use:   "attach [PID|SOCKET|HOST:[PID]]",
 		Short: "Look at a running process",
@@ -33,10 +34,14 @@ printed instead; --json prints it as JSON.
 
 HOST:PID is a process of another machine, where your own ssh goes and memtop is
 installed; HOST: lets you choose. --hosts looks on several machines, and --slurm on
-those of a Slurm job; --job leaves out what is of another job.`,
+those of a Slurm job; --job leaves out what is of another job.
+
+With --all-ranks and --once a row for each rank of the process's job is printed, and
+what differs between them; the JSON has the state of each.`,
 		Example: `  memtop attach
   memtop attach 4711
   memtop attach 4711 --once --json
+  memtop attach 4711 --all-ranks --once
   memtop attach gpu7:4711
   memtop attach --hosts gpu7,gpu8 --job train.py
   memtop attach --slurm 1234`,
@@ -48,6 +53,9 @@ those of a Slurm job; --job leaves out what is of another job.`,
 		},
 		ValidArgsFunction: completeProcess,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if allRanks && !a.interactive() {
+				return a.printRanks(cmd.Context(), args, &there)
+			}
 			target, err := a.targetAmong(cmd.Context(), args, &there)
 			switch {
 			case errors.Is(err, errLeft):
@@ -65,6 +73,7 @@ those of a Slurm job; --job leaves out what is of another job.`,
 	a.jsonFlag(cmd.Flags())
 	a.screenFlags(cmd)
 	cmd.Flags().Lookup("once").Usage = "print one state and leave"
+	cmd.Flags().BoolVar(&allRanks, "all-ranks", false, "with --once: all ranks of the job that the process belongs to")
 	cmd.Flags().BoolVar(&a.settings.readOnly, "read-only", false, "without the keys that change the process")
 	cmd.Flags().StringVar(&a.settings.inject, "inject", injectAsk, "bring the agent into a PyTorch program without one: "+strings.Join(injections, ", "))
 	complete(cmd, "inject", injections)

@@ -23,7 +23,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"memtop": measured, "memtrain": main, "faulty": faulty}) // see demo.go
+	testscript.Main(m, map[string]func(){"memtop": measured, "memtrain": main, "faulty": faulty, "ranked": ranked}) // see demo.go
 }
 
 // TestScripts runs testdata/script, where memtop is the real program.
@@ -54,6 +54,7 @@ func TestScripts(t *testing.T) {
 			"toggles":  toggles,
 			"speaks":   speaks,
 			"runs":     runs,
+			"job":      job,
 			"lies":     lies,
 			"crowds":   crowds,
 			"silent":   silent,

@@ -1,10 +1,14 @@
-package analysis
+package analysis_test
 
 import (
 	"flag"
 	"os"
+	"slices"
 	"strings"
 	"testing"
+
+	"memtop/snapshots/analysis"
+	"memtop/snapshots/analysis/ranks"
 )
 
 var updateFindings = flag.Bool("update-findings", false, "rewrite docs/findings.md")
@@ -16,16 +20,30 @@ func findingsPage() string {
 
 What the Overview, ` + "`memtop report`" + ` and its JSON say of a trace: five at most, first what went wrong and what makes numbers doubtful, then what would
 save the most. Every finding names the line it is about; ` + "`confidence`" + ` is certain for what was counted and exact, probable for what was counted by
-category, possible for what was estimated. This page is made of the texts in ` + "`snapshots/analysis/finding.go`" + ` and ` + "`snapshots/analysis/advice`" + `:
+category, possible for what was estimated. This page is made of the texts in ` + "`snapshots/analysis/finding.go`, `snapshots/analysis/advice` and `snapshots/analysis/ranks`" + `:
 ` + "`go test ./snapshots/analysis -run FindingsPage -update-findings`" + `.
 
 | kind | speaks when | is silent when | saving |
 |---|---|---|---|
 `)
-	for _, k := range FindingKinds() {
+	writeKinds(&b, analysis.FindingKinds())
+	b.WriteString(`
+## Across ranks
+
+What ` + "`memtop attach --all-ranks`, the page Ranks, and `report`" + ` of several files say of the ranks of one job beside each other: nothing where they are alike. Each
+finding names its ranks, the one to look at first. The median of two is the lower one.
+
+| kind | speaks when | is silent when | saving |
+|---|---|---|---|
+`)
+	writeKinds(&b, ranks.FindingKinds())
+	return b.String()
+}
+
+func writeKinds(b *strings.Builder, kinds []*analysis.FindingKind) {
+	for _, k := range kinds {
 		b.WriteString("| `" + k.Name + "` | " + k.Speaks + " | " + k.Silent + " | " + k.Saving + " |\n")
 	}
-	return b.String()
 }
 
 func TestFindingsPageIsWhatTheKindsSay(t *testing.T) {
@@ -43,7 +61,7 @@ func TestFindingsPageIsWhatTheKindsSay(t *testing.T) {
 		t.Error("docs/findings.md is not what the kinds say; run go test ./snapshots/analysis -run FindingsPage -update-findings")
 	}
 	names := make(map[string]bool)
-	for _, k := range FindingKinds() {
+	for _, k := range slices.Concat(analysis.FindingKinds(), ranks.FindingKinds()) {
 		if k == nil || k.Name == "" || k.Speaks == "" || names[k.Name] {
 			t.Errorf("%+v has no name of its own or says not when it speaks", k)
 			continue

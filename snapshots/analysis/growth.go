@@ -56,6 +56,38 @@ func (x *Index) StepGrowth() (ends []int, grown []Growth) {
 	return ends, x.growthBetween(ends, marked, 1)
 }
 
+// GrowthPerStep returns by how many bytes memory grows with each marked step: what the
+// stacks that grow add up to, or by how much the level itself rose in every step if
+// that is more. It is not known where [Index.StepGrowth] has no ends.
+func (x *Index) GrowthPerStep() (bytes int64, known bool) {
+	ends, grown := x.StepGrowth()
+	return x.PerStep(ends, grown), ends != nil
+}
+
+// PerStep is [Index.GrowthPerStep] of what StepGrowth returned.
+func (x *Index) PerStep(ends []int, grown []Growth) int64 {
+	sum := int64(0)
+	for _, g := range grown {
+		sum += g.PerStep
+	}
+	return max(sum, x.rise(ends))
+}
+
+// rise returns by how much the level rises from moment to moment, 0 when it does
+// not rise every time.
+func (x *Index) rise(moments []int) int64 {
+	last := len(moments) - 1
+	for m := range last {
+		if x.RequestedAt(moments[m+1]) <= x.RequestedAt(moments[m]) {
+			return 0
+		}
+	}
+	if last < 1 {
+		return 0
+	}
+	return (x.RequestedAt(moments[last]) - x.RequestedAt(moments[0])) / int64(last)
+}
+
 // growthBetween returns the stacks that hold more at every moment than at the
 // one before, by at least so many bytes on average.
 func (x *Index) growthBetween(moments []int, marked bool, least int64) []Growth {

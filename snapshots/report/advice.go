@@ -158,7 +158,7 @@ func (r *Advice) AddPlan(p *advisor.Plan) {
 }
 
 func (r *Advice) addStep(t *trace.Trace, device int) {
-	last := LastStep(t, device)
+	last := t.LastStep(device)
 	r.Step = last.Number
 	for _, v := range last.Settings {
 		r.Settings[v.Key] = v.Value

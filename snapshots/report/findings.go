@@ -22,10 +22,7 @@ func findings(x *analysis.Index) []Finding {
 	all := make([]Finding, len(found))
 	for i := range found {
 		f := &found[i]
-		all[i] = Finding{
-			Kind: f.Kind.Name, Severity: f.Severity.String(), Bytes: f.Bytes, SavingBytes: f.Saving, Confidence: f.Confidence.String(),
-			Text: f.Text(), Evidence: f.Evidence, Remedy: f.Remedy, Where: make([]string, 0),
-		}
+		all[i] = findingOf(f)
 		for _, frame := range x.Telling(f.Where.Stack, 3) {
 			all[i].Where = append(all[i].Where, x.FrameLabel(frame))
 		}
@@ -36,9 +33,21 @@ func findings(x *analysis.Index) []Finding {
 	return all
 }
 
+// findingOf writes a finding without the place to look at.
+func findingOf(f *analysis.Finding) Finding {
+	return Finding{
+		Kind: f.Kind.Name, Severity: f.Severity.String(), Bytes: f.Bytes, SavingBytes: f.Saving, Confidence: f.Confidence.String(),
+		Text: f.Text(), Evidence: f.Evidence, Remedy: f.Remedy, Where: make([]string, 0),
+	}
+}
+
 // findingLines writes the findings for people.
 func findingLines(p *page, x *analysis.Index) {
 	for _, f := range x.Findings() {
-		p.wrap([...]string{analysis.Info: "  - ", analysis.Warning: "  ! ", analysis.Problem: "  X "}[f.Severity], f.Text())
+		findingLine(p, &f)
 	}
+}
+
+func findingLine(p *page, f *analysis.Finding) {
+	p.wrap([...]string{analysis.Info: "  - ", analysis.Warning: "  ! ", analysis.Problem: "  X "}[f.Severity], f.Text())
 }

@@ -133,10 +133,7 @@ func gateGrowth(x *analysis.Index, limit int64) *GateGrowth {
 		return nil
 	}
 	g := &GateGrowth{Steps: len(moments) - 1, Inferred: inferredFrom(x), LimitBytesPerStep: limit, Sites: make([]GateSite, 0)}
-	for _, growth := range grown {
-		g.BytesPerStep += growth.PerStep
-	}
-	g.BytesPerStep = max(g.BytesPerStep, rise(x, moments))
+	g.BytesPerStep = x.PerStep(moments, grown)
 	g.Exceeded = g.BytesPerStep > limit
 	if g.Exceeded {
 		for _, growth := range grown[:min(len(grown), gateSites)] {
@@ -145,18 +142,6 @@ func gateGrowth(x *analysis.Index, limit int64) *GateGrowth {
 		}
 	}
 	return g
-}
-
-// rise returns by how much the level rises from moment to moment, 0 when it does
-// not rise every time.
-func rise(x *analysis.Index, moments []int) int64 {
-	for m := range len(moments) - 1 {
-		if x.RequestedAt(moments[m+1]) <= x.RequestedAt(moments[m]) {
-			return 0
-		}
-	}
-	last := len(moments) - 1
-	return (x.RequestedAt(moments[last]) - x.RequestedAt(moments[0])) / int64(last)
 }
 
 func gateSite(x *analysis.Index, h analysis.Holder, perStep int64) GateSite {

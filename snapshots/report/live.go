@@ -2,6 +2,7 @@ package report
 
 import (
 	"memtop/snapshots/analysis"
+	"memtop/snapshots/analysis/ranks"
 	"memtop/snapshots/trace"
 )
 
@@ -11,7 +12,8 @@ const LiveSchema = "memtop.live/1"
 // Live is the state of a running program: what `memtop attach --once`
 // prints. All sizes are bytes.
 type Live struct {
-	Schema             string            `json:"schema"`
+	Schema string `json:"schema"`
+	*Place
 	PID                int               `json:"pid"`
 	Step               int64             `json:"step"`
 	Settings           map[string]string `json:"settings"`
@@ -30,6 +32,7 @@ type Live struct {
 	Probe              Probe             `json:"probe"`
 	Findings           []Finding         `json:"findings"` // the most severe first
 	index              *analysis.Index
+	row                ranks.Row
 }
 
 // Row is a row of the waterfall.
@@ -116,14 +119,14 @@ func LiveOf(x *analysis.Index) *Live {
 	t, at := x.Trace(), x.End()
 	m := x.SegmentsAt(at)
 	r := &Live{
-		Schema: LiveSchema, Settings: make(map[string]string), AllocatedBytes: m.Allocated, ReservedBytes: m.Reserved,
+		Schema: LiveSchema, AllocatedBytes: m.Allocated, ReservedBytes: m.Reserved,
 		Categories: Categories{Bytes: x.CategoriesAt(at)}, Waterfall: make([]Row, 0), Layers: make([]Layer, 0),
-		Gauges: liveGauges(x.GaugeAt(at)), Findings: findings(x), index: x,
+		Gauges: liveGauges(x.GaugeAt(at)), Findings: findings(x), index: x, row: ranks.Of(x),
 	}
 	if t.Live != nil {
 		r.PID, r.Probe.DroppedEvents = t.Live.PID, t.Live.Dropped
 	}
-	r.addStep(LastStep(t, x.Device().ID), t.LastMeasured(x.Device().ID))
+	r.addStep(t.LastStep(x.Device().ID))
 	for _, row := range x.Waterfall(at, x.GaugeAt(at)) {
 		r.Waterfall = append(r.Waterfall, Row{row.Name, row.Bytes})
 	}
@@ -139,13 +142,3 @@ func LiveOf(x *analysis.Index) *Live {
 
 // Index returns the index that the report was made from.
 func (r *Live) Index() *analysis.Index { return r.index }
-
-// LastStep returns the last step of a device, nil when there is none.
-func LastStep(t *trace.Trace, device int) *trace.Step {
-	for i := len(t.Steps) - 1; i >= 0; i-- {
-		if s := &t.Steps[i]; s.Device == device {
-			return s
-		}
-	}
-	return nil
-}

@@ -9,28 +9,17 @@ import (
 	"memtop/snapshots/trace"
 )
 
-// addStep adds what the program said of its last step, and measured in the last one
-// whose memory it looked at. Where there is none, the peaks are those since the first event.
-func (r *Live) addStep(last, measured *trace.Step) {
-	r.Step = r.index.StepAt(r.index.End())
+// addStep adds what the row of the program says of its last step.
+func (r *Live) addStep(last *trace.Step) {
+	r.Step, r.Settings = r.row.Step, r.row.Settings
+	if r.Settings == nil {
+		r.Settings = make(map[string]string)
+	}
 	if last != nil {
-		r.Step, r.Probe.CostNSPerStep = last.Number, last.ProbeNS
-		for _, v := range last.Settings {
-			r.Settings[v.Key] = v.Value
-		}
+		r.Probe.CostNSPerStep = last.ProbeNS
 	}
-	if measured == nil {
-		x := r.index
-		peak := x.Summary().PeakEvent
-		r.PeakAllocatedBytes, r.PeakReservedBytes = x.SegmentsAt(peak).Allocated, x.Summary().PeakReserved
-		r.CategoriesAtPeak = Categories{Bytes: x.CategoriesAt(peak)}
-		return
-	}
-	r.PeakAllocatedBytes, r.PeakReservedBytes = measured.PeakAllocated, measured.PeakReserved
-	for _, a := range measured.AtPeak {
-		c, _ := trace.NamedCategory(a.Name)
-		r.CategoriesAtPeak.Bytes[c] += a.Bytes
-	}
+	r.PeakAllocatedBytes, r.PeakReservedBytes = r.row.PeakAllocated, r.row.PeakReserved
+	r.CategoriesAtPeak = Categories{Bytes: r.row.AtPeak}
 }
 
 func liveTensors(x *analysis.Index, at int) []Tensor {

@@ -34,6 +34,16 @@ type Step struct {
 // looks at some steps only says of the others that they were.
 func (s *Step) Measured() bool { return s.PeakAllocated > 0 }
 
+// LastStep returns the last step of a device, nil when there is none.
+func (t *Trace) LastStep(device int) *Step {
+	for i := len(t.Steps) - 1; i >= 0; i-- {
+		if s := &t.Steps[i]; s.Device == device {
+			return s
+		}
+	}
+	return nil
+}
+
 // LastMeasured returns the last step of a device whose memory was measured, nil when
 // there is none.
 func (t *Trace) LastMeasured(device int) *Step {

@@ -1,6 +1,10 @@
 package ranks
 
-import "memtop/snapshots/trace"
+import (
+	"strconv"
+
+	"memtop/snapshots/trace"
+)
 
 // Row is what is known of one rank at a moment. Sizes are bytes; what is not known is
 // 0 unless it says otherwise.
@@ -29,9 +33,25 @@ type Row struct {
 	// Growth is by how many bytes the memory at the ends of steps grows with each
 	// step, over the steps that were seen.
 	Growth int64
-	// OutOfMemory is how many requests failed.
-	OutOfMemory int64
+	// OutOfMemory is how many requests failed, FailedAt when the first of them did, in
+	// microseconds since the epoch.
+	OutOfMemory, FailedAt int64
 	// Recent is what was allocated at the last looks, the newest last. It never changes;
 	// later rows have other slices.
 	Recent []int64
+}
+
+// Unranked is the number of a program whose rank is not known: it does not answer.
+const Unranked = -1
+
+// title names the rank in a sentence.
+func (r *Row) title() string {
+	name := "rank " + strconv.Itoa(r.Rank.Rank)
+	if r.Rank.Rank == Unranked {
+		name = "process " + strconv.Itoa(r.PID)
+	}
+	if r.Host != "" {
+		name += " on " + r.Host
+	}
+	return name
 }

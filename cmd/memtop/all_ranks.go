@@ -1,0 +1,140 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"memtop/cmd/command"
+	"memtop/probe/attach"
+	"memtop/snapshots/analysis/ranks"
+	"memtop/snapshots/report"
+	"memtop/snapshots/trace"
+)
+
+// printRanks prints one state of every rank of a job: that of a process, its pid or its
+// socket, or else the only one.
+func (a *app) printRanks(ctx context.Context, args []string, e *elsewhere) error {
+	job, err := a.jobOf(ctx, args, e)
+	if err != nil {
+		return err
+	}
+	rows, each, err := a.askRanks(ctx, job)
+	if err != nil {
+		return err
+	}
+	r, err := report.NewRanks(rows, each)
+	switch {
+	case err != nil:
+		return err
+	case a.settings.json:
+		return a.printJSON(r)
+	}
+	return r.Text(a.stdout, a.width())
+}
+
+// jobOf returns the processes of the job that a process belongs to, or of the only job.
+func (a *app) jobOf(ctx context.Context, args []string, e *elsewhere) ([]attach.Process, error) {
+	if e.any() {
+		all, failed, err := a.discoverThere(ctx, e)
+		a.tell(failed)
+		if err != nil {
+			return nil, err
+		}
+		return onlyJob(slices.DeleteFunc(all, func(p attach.Process) bool { return !ofJob(p, e.job) }))
+	}
+	target := strings.Join(args, "")
+	m, process, err := a.on(ctx, target)
+	if err != nil {
+		return nil, err
+	}
+	all, err := m.Discover(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if process == "" {
+		return onlyJob(all)
+	}
+	named := slices.IndexFunc(all, func(p attach.Process) bool { return strconv.Itoa(p.PID) == process || p.Socket == process })
+	switch {
+	case named < 0: // its error says why it is not there
+		_, err := m.Dial(ctx, process, attach.DialOptions{})
+		return nil, cmp.Or[error](err, &attach.NotFoundError{Target: "process " + target})
+	case all[named].Problem != nil:
+		return nil, all[named].Problem
+	}
+	if job := attach.JobOf(all, all[named]); job != nil {
+		return job, nil
+	}
+	return nil, command.Usage("process "+target+" is no rank of a job", "memtop attach "+target+" --once")
+}
+
+// onlyJob returns the processes of the only job that there is.
+func onlyJob(all []attach.Process) (job []attach.Process, err error) {
+	for _, p := range all {
+		belongs := slices.ContainsFunc(job, func(q attach.Process) bool { return q.PID == p.PID && q.Host == p.Host })
+		switch ranks := attach.JobOf(all, p); {
+		case ranks == nil || belongs:
+		case job != nil:
+			return nil, command.Usage("there are several jobs", fmt.Sprintf("memtop attach %s --all-ranks, or %s", targetOf(job[0]), targetOf(p)))
+		default:
+			job = ranks
+		}
+	}
+	if job == nil {
+		return nil, &attach.NotFoundError{Target: "job of several ranks that can be attached to"}
+	}
+	return job, nil
+}
+
+// askRanks asks all processes at the same time how they are. A process that does not
+// answer has a row with its problem.
+func (a *app) askRanks(ctx context.Context, job []attach.Process) ([]ranks.Row, []json.RawMessage, error) {
+	rows, each := make([]ranks.Row, len(job)), make([]json.RawMessage, len(job))
+	var asked sync.WaitGroup
+	for i, p := range job {
+		asked.Go(func() { rows[i], each[i] = a.askRank(ctx, p) })
+	}
+	asked.Wait()
+	return rows, each, context.Cause(ctx)
+}
+
+// askRank returns the row of a process, and the report on it as JSON, nil when it does
+// not answer.
+func (a *app) askRank(ctx context.Context, p attach.Process) (row ranks.Row, text json.RawMessage) {
+	lost := ranks.Row{Rank: trace.Rank{Rank: ranks.Unranked}, Host: p.Host, PID: p.PID, Name: p.Command}
+	if p.Info != nil && p.Info.Rank != nil {
+		lost.Rank = *p.Info.Rank.Printable()
+	}
+	err := p.Problem
+	if err == nil {
+		row, text, err = a.stateOf(ctx, p)
+	}
+	if err != nil {
+		_, lost.Problem, _ = classify(err)
+		return lost, nil
+	}
+	return row, text
+}
+
+// stateOf attaches to a process for one state of it.
+func (a *app) stateOf(ctx context.Context, p attach.Process) (ranks.Row, json.RawMessage, error) {
+	c, err := a.dial(ctx, targetOf(p))
+	if err != nil {
+		return ranks.Row{}, nil, err
+	}
+	defer func() { _ = c.Close() }() // it was only read from
+	t, err := a.chosen(c.Trace())
+	if err != nil {
+		return ranks.Row{}, nil, err
+	}
+	live, row := report.LiveRank(t, p.Host)
+	live.PID, row.PID = p.PID, p.PID // as this machine counts
+	text, err := json.Marshal(live)
+	return row, text, err
+}

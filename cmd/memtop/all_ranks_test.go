@@ -1,0 +1,58 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"memtop/probe"
+	"memtop/probe/probetest"
+	"memtop/snapshots/trace"
+)
+
+// ranked is a program with a probe that says which rank it is, until it is ended: what
+// RANKED says, which is the job, the rank, the world, and how many mebibytes of
+// activations there are at the peak of its only step.
+func ranked() {
+	place := &trace.Rank{Launcher: "torchrun"}
+	var activations int64
+	if _, err := fmt.Sscan(os.Getenv("RANKED"), &place.Job, &place.Rank, &place.World, &activations); err != nil {
+		panic(err)
+	}
+	place.Local, activations = place.Rank, activations<<20
+	program := probetest.New()
+	p, err := probe.Listen(context.Background(), probe.Options{Rank: place, Program: "train.py"}, program)
+	if err != nil {
+		panic(err)
+	}
+	program.Run(10)
+	p.Step(trace.Step{
+		Number: 1, Duration: 1e6, Allocated: 5 * probetest.Block, Reserved: 1 << 20,
+		PeakAllocated: 8<<20 + activations, PeakReserved: 200 << 20,
+		AtPeak:   []trace.Amount{{Name: "parameter", Bytes: 8 << 20}, {Name: "activation", Bytes: activations}},
+		Settings: []trace.Value{{Key: "amp", Value: "off"}},
+	})
+	fmt.Println("ready")
+	select {}
+}
+
+// job starts a process for each rank of a job, with so many mebibytes of activations
+// each, and sets the variables VARIABLE0, VARIABLE1 and so on to their pids:
+//
+//	job VARIABLE NAME MEBIBYTES...
+func job(ts *testscript.TestScript, _ bool, args []string) {
+	path, err := os.Executable()
+	ts.Check(err)
+	for i, activations := range args[2:] {
+		cmd := exec.Command(path) //nolint:noctx // the script's end ends it
+		cmd.Args = []string{"ranked"}
+		place := fmt.Sprintf("RANKED=%s %d %d %s", args[1], i, len(args[2:]), activations)
+		cmd.Env = append(os.Environ(), place, "MEMTOP_DIR="+ts.Getenv("MEMTOP_DIR"))
+		start(ts, cmd)
+		ts.Setenv(args[0]+strconv.Itoa(i), strconv.Itoa(cmd.Process.Pid))
+	}
+}

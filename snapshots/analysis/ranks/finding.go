@@ -1,0 +1,182 @@
+package ranks
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"memtop/snapshots/analysis"
+)
+
+// Finding is something about one rank or several that the others are not, or that only
+// shows where ranks are side by side.
+type Finding struct {
+	analysis.Finding
+	Ranks []int // the ranks that it is about, the first the one to look at
+}
+
+// # Thresholds
+//
+// Ranks of one program do the same to memory, to a block's rounding, so what differs
+// by more than that has a reason. What is worth a line is what moves the limit of the
+// whole job, which the rank that holds most sets: a twentieth of its memory, as one
+// sample in twenty would. Below a mebibyte it is noise whatever the share.
+const (
+	leastShare = 20      // one part of so many
+	leastBytes = 1 << 20 // and at least this
+	// leastGrowth is what a step may add without meaning anything, as for one trace.
+	leastGrowth = 1 << 12
+)
+
+// The kinds of findings. docs/findings.md is made of their texts.
+var (
+	FailedFinding = &analysis.FindingKind{
+		Name: "rank_out_of_memory", Speaks: "some ranks ran out of memory and others did not, or one did first; the bytes are the peak of the one that was first",
+		Silent: "all ran out of memory and no time says which was first",
+	}
+	LostFinding = &analysis.FindingKind{
+		Name: "lost_rank", Speaks: "a rank cannot be asked; the bytes are what it last held",
+	}
+	MissingFinding = &analysis.FindingKind{
+		Name: "missing_ranks", Speaks: "the job has more ranks than there are rows: they run on another machine, have no probe or have ended",
+	}
+	TightFinding = &analysis.FindingKind{
+		Name: "least_headroom", Speaks: "a rank leaves less than a twentieth of its device free at its peak, and less than half of what the median leaves",
+		Silent: "the ranks are alike, however full: each rank's own findings say so",
+	}
+	GrowingFinding = &analysis.FindingKind{
+		Name: "growing_rank", Speaks: "a rank grows by 4 KiB or more with each step, and by twice what the median grows by",
+		Silent: "all ranks grow alike: then each rank's own findings say where",
+	}
+	UnevenFinding = &analysis.FindingKind{
+		Name: "uneven_memory", Change: "what the rank that holds most has more",
+		Speaks: "at its peak a rank holds a twentieth more than the median of all ranks, and 1 MiB; the categories that differ say why",
+		Silent: "ranks hold less than the median: that takes memory from none", Saving: "what it holds more: the job needs what its largest rank needs",
+	}
+	SettingsFinding = &analysis.FindingKind{
+		Name: "different_settings", Speaks: "a setting has not the same value in all ranks; the bytes are by how much peaks then differ",
+	}
+	SlowFinding = &analysis.FindingKind{
+		Name: "slow_rank", Speaks: "the last step of a rank took a fifth longer than the median at the same step, or a rank is two steps behind; the bytes are its peak",
+		Silent: "a rank is one step behind: it was asked a moment earlier",
+	}
+)
+
+// FindingKinds are all kinds, those first whose findings come first.
+func FindingKinds() []*analysis.FindingKind {
+	return []*analysis.FindingKind{
+		FailedFinding, LostFinding, TightFinding, GrowingFinding, UnevenFinding, SettingsFinding, SlowFinding, MissingFinding,
+	}
+}
+
+// Findings returns what differs between the ranks of one job, the most severe first.
+// Of ranks that are alike there is nothing to say.
+func Findings(rows []Row) []Finding {
+	c := compare(rows)
+	for _, find := range []func(){c.failed, c.lost, c.tight, c.growing, c.uneven, c.settings, c.slow, c.missing} {
+		find()
+	}
+	slices.SortStableFunc(c.found, func(a, b Finding) int { return int(b.Severity) - int(a.Severity) })
+	return c.found
+}
+
+// comparison gathers findings. Each of its methods looks for one kind.
+type comparison struct {
+	all   []Row
+	rows  []*Row // those that are known as they are now
+	found []Finding
+}
+
+func compare(rows []Row) *comparison {
+	c := &comparison{all: rows}
+	for i := range rows {
+		if rows[i].Problem == "" {
+			c.rows = append(c.rows, &rows[i])
+		}
+	}
+	return c
+}
+
+// add takes a finding about ranks, which is certain unless it says otherwise.
+func (c *comparison) add(f analysis.Finding, about ...*Row) {
+	f.Confidence, f.Where.Event = cmp.Or(f.Confidence, analysis.Certain), analysis.NoEvent
+	numbers := make([]int, 0, len(about))
+	for _, r := range about {
+		if r.Rank.Rank != Unranked {
+			numbers = append(numbers, r.Rank.Rank)
+		}
+	}
+	c.found = append(c.found, Finding{f, numbers})
+}
+
+// median returns the middle of a number over ranks, of two the lower one, so that of
+// two ranks the larger is held against the smaller.
+func median(rows []*Row, of func(*Row) int64) int64 {
+	if len(rows) == 0 {
+		return 0
+	}
+	all := make([]int64, len(rows))
+	for i, r := range rows {
+		all[i] = of(r)
+	}
+	slices.Sort(all)
+	return all[(len(all)-1)/2]
+}
+
+// where returns the rows for which something holds.
+func where(rows []*Row, holds func(*Row) bool) []*Row {
+	return slices.DeleteFunc(slices.Clone(rows), func(r *Row) bool { return !holds(r) })
+}
+
+// most returns the rows by a number, the highest first.
+func most(rows []*Row, of func(*Row) int64) []*Row {
+	return slices.SortedStableFunc(slices.Values(rows), func(a, b *Row) int { return cmp.Compare(of(b), of(a)) })
+}
+
+// listed names ranks in a sentence, runs of numbers as their ends: "ranks 0-2 and 5".
+func listed(rows []*Row) string {
+	if len(rows) == 1 {
+		return rows[0].title()
+	}
+	var numbers []int
+	var parts []string
+	for _, r := range rows {
+		if r.Rank.Rank == Unranked {
+			parts = append(parts, r.title())
+			continue
+		}
+		numbers = append(numbers, r.Rank.Rank)
+	}
+	if spans := Spans(numbers); spans != "" {
+		parts = slices.Insert(parts, 0, "ranks "+spans)
+	}
+	return joined(parts)
+}
+
+// Spans writes numbers with runs of them as their ends: "0-2 and 5".
+func Spans(numbers []int) string {
+	numbers = slices.Compact(slices.Sorted(slices.Values(numbers)))
+	var spans []string
+	for i := 0; i < len(numbers); {
+		j := i
+		for j+1 < len(numbers) && numbers[j+1] == numbers[j]+1 {
+			j++
+		}
+		span := strconv.Itoa(numbers[i])
+		if j > i {
+			span += "-" + strconv.Itoa(numbers[j])
+		}
+		spans, i = append(spans, span), j+1
+	}
+	return joined(spans)
+}
+
+// joined writes parts as people do.
+func joined(parts []string) string {
+	if len(parts) < 2 {
+		return strings.Join(parts, "")
+	}
+	last := len(parts) - 1
+	return strings.Join(parts[:last], ", ") + " and " + parts[last]
+}

@@ -1,0 +1,66 @@
+package ranks
+
+import (
+	"memtop/snapshots/analysis"
+	"memtop/snapshots/trace"
+)
+
+// Of returns what an index says of its rank, at the end of the trace. The rank itself
+// is what the program said; of a file that says nothing it is for the caller to set.
+func Of(x *analysis.Index) Row {
+	t, at := x.Trace(), x.End()
+	now := x.SegmentsAt(at)
+	r := Row{
+		Name: t.Info.Path, Device: x.Device().ID, Step: x.StepAt(at), Allocated: now.Allocated, Reserved: now.Reserved,
+		Capacity: -1, Others: -1,
+	}
+	if l := t.Live; l != nil {
+		r.PID, r.Name = l.PID, l.Command
+		if l.Rank != nil {
+			r.Rank = *l.Rank
+		}
+	}
+	if g := x.GaugeAt(at); g != nil {
+		r.Capacity, r.Others = g.Total, g.Others
+	}
+	r.addSteps(x)
+	r.addFailures(x)
+	r.Growth, _ = x.GrowthPerStep()
+	return r
+}
+
+// addSteps adds what the program said of its last step, and measured in the last one
+// whose memory it looked at. Where there is none, the peaks are those of the trace.
+func (r *Row) addSteps(x *analysis.Index) {
+	if last := x.Trace().LastStep(r.Device); last != nil {
+		r.Step, r.StepDuration, r.Settings = last.Number, last.Duration, make(map[string]string)
+		for _, v := range last.Settings {
+			r.Settings[v.Key] = v.Value
+		}
+	}
+	measured := x.Trace().LastMeasured(r.Device)
+	if measured == nil {
+		s := x.Summary()
+		r.PeakAllocated, r.PeakReserved = x.SegmentsAt(s.PeakEvent).Allocated, s.PeakReserved
+		r.AtPeak = x.CategoriesAt(s.PeakEvent)
+		return
+	}
+	r.PeakAllocated, r.PeakReserved = measured.PeakAllocated, measured.PeakReserved
+	r.AtPeak = Categories(measured.AtPeak)
+}
+
+// Categories adds up amounts by the category that each is named by.
+func Categories(amounts []trace.Amount) (sums [trace.CategoryCount]int64) {
+	for _, a := range amounts {
+		c, _ := trace.NamedCategory(a.Name)
+		sums[c] += a.Bytes
+	}
+	return sums
+}
+
+func (r *Row) addFailures(x *analysis.Index) {
+	all := x.OOMEvents()
+	if r.OutOfMemory = int64(len(all)); len(all) > 0 && x.Timed() {
+		r.FailedAt = x.Device().Events.At(all[0].Event).Time
+	}
+}

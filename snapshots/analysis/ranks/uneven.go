@@ -1,0 +1,104 @@
+package ranks
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"memtop/snapshots/analysis"
+	"memtop/snapshots/quantity"
+	"memtop/snapshots/trace"
+)
+
+// uneven says which rank holds more than the others at its peak, and of what.
+func (c *comparison) uneven() {
+	measured := c.measured()
+	usual := MedianPeak(c.all)
+	larger := most(where(measured, func(r *Row) bool { return r.PeakAllocated-usual >= max(usual/leastShare, leastBytes) }), peakOf)
+	if len(larger) == 0 {
+		return
+	}
+	r := larger[0]
+	more := r.PeakAllocated - usual
+	evidence := fmt.Sprintf("%s holds %s more at its peak than the median, %s", r.title(), quantity.Bytes(more), quantity.Bytes(usual))
+	parts := excess(r, measured, more)
+	remedy := ""
+	if len(parts) > 0 {
+		evidence += ": " + partsText(parts)
+		remedy = r.reason(parts[0])
+	}
+	c.add(analysis.Finding{
+		Kind: UnevenFinding, Severity: analysis.Warning, Bytes: more, Saving: more, Confidence: analysis.Probable,
+		Evidence: sentence(evidence + also(larger[1:], "hold more too")), Remedy: remedy,
+	}, larger...)
+}
+
+// part is by how much a category of a rank is more than its median over the ranks.
+type part struct {
+	category    trace.Category
+	more, usual int64
+}
+
+// mostParts is how many categories a finding names.
+const mostParts = 3
+
+// excess returns the categories that are a tenth of what a rank holds more, the
+// largest first.
+func excess(r *Row, rows []*Row, whole int64) []part {
+	var parts []part
+	for c, bytes := range r.AtPeak {
+		usual := median(rows, func(r *Row) int64 { return r.AtPeak[c] })
+		if more := bytes - usual; more >= max(whole/10, 1) {
+			parts = append(parts, part{trace.Category(c), more, usual})
+		}
+	}
+	slices.SortStableFunc(parts, func(a, b part) int { return cmp.Compare(b.more, a.more) })
+	return parts[:min(len(parts), mostParts)]
+}
+
+func partsText(parts []part) string {
+	var texts []string
+	for _, p := range parts {
+		texts = append(texts, fmt.Sprintf("%v +%s", p.category, quantity.Bytes(p.more)))
+	}
+	return joined(texts)
+}
+
+// reason says what makes a rank hold more of a category, as a clause.
+func (r *Row) reason(p part) string {
+	edge := r.Rank.Rank == 0 || r.Rank.Rank == r.World-1
+	switch {
+	case r.whole(p):
+		return "it has all of what the others divide, a copy such as a checkpoint makes: save it in parts, or on the host"
+	case p.category == trace.Activation, p.category == trace.Input, p.category == trace.KVCache, p.category == trace.BackwardTemporary:
+		return "it has more samples or longer sequences: give every rank as many tokens, or its stage of a pipeline fewer layers or micro-batches"
+	case p.category == trace.Parameter && edge:
+		return "it has weights that the others have not, as the embedding or the output layer on the first or last stage of a pipeline: give that stage fewer layers"
+	case p.category == trace.Parameter:
+		return "it has weights or buffers that the others have not: divide them evenly"
+	case p.category == trace.Optimizer:
+		return "its part of the optimizer's state is larger: divide it by bytes and not by tensors"
+	case p.category == trace.Gradient:
+		return "it keeps gradients or buckets of them that the others have not: give them back after the step"
+	case r.Rank.Rank == 0:
+		return "look at what only rank 0 does: evaluation, logging, saving, and tensors that other ranks load to its device"
+	}
+	return "memtop attach or open it and look there: 6 says which lines hold it"
+}
+
+// whole reports whether a rank has about as much of a category as all ranks together
+// have where each has a part: its own part and a copy of all, or the copy alone.
+func (r *Row) whole(p part) bool {
+	divided := p.category == trace.Parameter || p.category == trace.Gradient || p.category == trace.Optimizer
+	world := int64(r.World)
+	all := world * p.usual
+	near := func(bytes, of int64) bool { return 10*max(bytes-of, of-bytes) <= of }
+	return divided && world > 2 && all > 0 && (near(p.more, all) || near(p.more, all-p.usual))
+}
+
+func peakOf(r *Row) int64 { return r.PeakAllocated }
+
+// measured returns the ranks whose peak is known.
+func (c *comparison) measured() []*Row {
+	return where(c.rows, func(r *Row) bool { return r.PeakAllocated > 0 })
+}

@@ -1,0 +1,92 @@
+package report
+
+import (
+	"encoding/json"
+
+	"memtop/snapshots/analysis/ranks"
+	"memtop/snapshots/trace"
+)
+
+// RanksSchema names the version of the JSON form of several ranks.
+const RanksSchema = "memtop.ranks/1"
+
+// Place says which rank of a job a report is about. Job, world and launcher are empty
+// for files, which do not know them.
+type Place struct {
+	Rank     int    `json:"rank"`
+	World    int    `json:"world,omitempty"`
+	Local    int    `json:"local_rank"`
+	Job      string `json:"job,omitempty"`
+	Launcher string `json:"launcher,omitempty"`
+	Host     string `json:"host,omitempty"` // "" for this machine
+}
+
+func placeOf(r *ranks.Row) *Place {
+	return &Place{r.Rank.Rank, r.World, r.Local, r.Job, r.Launcher, r.Host}
+}
+
+// Ranks is what is known of all ranks of a job: what `memtop attach --all-ranks --once`
+// prints of programs that run, and `memtop report` of files.
+type Ranks struct {
+	Schema   string            `json:"schema"`
+	Ranks    []json.RawMessage `json:"ranks"` // a [Live] or a [Report] each, or a [Lost]
+	Findings []RankFinding     `json:"findings"`
+	rows     []ranks.Row
+	found    []ranks.Finding
+}
+
+// Lost is what is known of a rank that could not be asked, or read.
+type Lost struct {
+	*Place
+	PID     int    `json:"pid,omitempty"`
+	Path    string `json:"path,omitempty"`
+	Problem string `json:"problem"`
+}
+
+// RankFinding is a finding across ranks.
+type RankFinding struct {
+	Finding
+	Ranks []int `json:"ranks"` // that it is about, the first the one to look at
+}
+
+// NewRanks reports on rows in the order of ranks, with the report on each of them as
+// JSON, nil for one that has a problem.
+func NewRanks(rows []ranks.Row, each []json.RawMessage) (*Ranks, error) {
+	r := &Ranks{Schema: RanksSchema, Ranks: make([]json.RawMessage, len(rows)), Findings: make([]RankFinding, 0), rows: rows, found: ranks.Findings(rows)}
+	for i := range rows {
+		if r.Ranks[i] = each[i]; each[i] == nil {
+			text, err := json.Marshal(lost(&rows[i]))
+			if err != nil {
+				return nil, err
+			}
+			r.Ranks[i] = text
+		}
+	}
+	for i := range r.found {
+		f := &r.found[i]
+		r.Findings = append(r.Findings, RankFinding{findingOf(&f.Finding), f.Ranks})
+	}
+	return r, nil
+}
+
+func lost(r *ranks.Row) Lost {
+	l := Lost{PID: r.PID, Problem: r.Problem}
+	if r.PID == 0 {
+		l.Path = r.Name
+	}
+	if r.Rank.Rank != ranks.Unranked {
+		l.Place = placeOf(r)
+	}
+	return l
+}
+
+// LiveRank is NewLive of a rank of a job on a machine, "" for this one, with what is
+// compared of it.
+func LiveRank(t *trace.Trace, host string) (*Live, ranks.Row) {
+	r := NewLive(t)
+	r.row.Host = host
+	if t.Live != nil && t.Live.Rank != nil {
+		r.Place = placeOf(&r.row)
+	}
+	return r, r.row
+}

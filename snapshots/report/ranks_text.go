@@ -1,0 +1,113 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"memtop/snapshots/analysis/ranks"
+	"memtop/snapshots/quantity"
+	"memtop/snapshots/trace"
+)
+
+// Text writes for people what differs between the ranks and a row for each, in lines
+// of at most width cells.
+func (r *Ranks) Text(w io.Writer, width int) error {
+	p := newPage(w, width)
+	p.line("%s", r.title())
+	p.line("")
+	for i := range r.found {
+		findingLine(p, &r.found[i].Finding)
+	}
+	if len(r.found) == 0 {
+		p.line("  The ranks are alike.")
+	}
+	p.line("")
+	table := newRankTable(r.rows)
+	p.line("%s", table.line(func(c *rankColumn) string { return c.head }))
+	for i := range r.rows {
+		p.line("%s", table.row(&r.rows[i]))
+	}
+	return p.w.Flush()
+}
+
+func (r *Ranks) title() string {
+	title := quantity.Plural(len(r.rows), "rank")
+	for i := range r.rows {
+		if row := &r.rows[i]; row.World > 0 {
+			if title += " of " + strconv.Itoa(row.World); row.Job != "" {
+				title += ", job " + row.Job
+			}
+			break
+		}
+	}
+	return title
+}
+
+// rankColumn is a number of each rank.
+type rankColumn struct {
+	head  string
+	width int
+	text  func(*ranks.Row) string
+}
+
+// rankTable draws rows within 80 cells: columns, and at the end what names the rank.
+type rankTable struct {
+	columns []rankColumn
+	name    func(*ranks.Row) string
+}
+
+func newRankTable(rows []ranks.Row) *rankTable {
+	size := func(head string, of func(*ranks.Row) int64) rankColumn {
+		return rankColumn{head, 11, func(r *ranks.Row) string { return quantity.Bytes(of(r)) }}
+	}
+	usual := ranks.MedianPeak(rows)
+	live := false
+	for i := range rows {
+		live = live || rows[i].PID != 0
+	}
+	t := &rankTable{columns: []rankColumn{
+		{"RANK", 4, rankText},
+		{"STEP", 7, func(r *ranks.Row) string { return strconv.FormatInt(r.Step, 10) }},
+		size("ALLOCATED", func(r *ranks.Row) int64 { return r.Allocated }),
+		size("PEAK", func(r *ranks.Row) int64 { return r.PeakAllocated }),
+		size("ACTIVATION", func(r *ranks.Row) int64 { return r.AtPeak[trace.Activation] }),
+		{"SKEW", 11, func(r *ranks.Row) string { return signed(r.PeakAllocated - usual) }},
+		{"FREE", 11, headroomText},
+	}, name: func(r *ranks.Row) string { return r.Name }}
+	if live {
+		t.name = func(r *ranks.Row) string { return strings.TrimSpace(strconv.Itoa(r.PID) + " " + r.Host) }
+	}
+	return t
+}
+
+// row writes a rank: its numbers, or why there are none.
+func (t *rankTable) row(r *ranks.Row) string {
+	if r.Problem != "" {
+		return fmt.Sprintf("%4s  %s: %s", rankText(r), t.name(r), r.Problem)
+	}
+	return t.line(func(c *rankColumn) string { return c.text(r) }) + "  " + t.name(r)
+}
+
+func (t *rankTable) line(text func(*rankColumn) string) string {
+	var b strings.Builder
+	for i := range t.columns {
+		fmt.Fprintf(&b, "%*s", t.columns[i].width, text(&t.columns[i]))
+	}
+	return b.String()
+}
+
+func rankText(r *ranks.Row) string {
+	if r.Rank.Rank == ranks.Unranked {
+		return "?"
+	}
+	return strconv.Itoa(r.Rank.Rank)
+}
+
+func headroomText(r *ranks.Row) string {
+	if left, known := r.Headroom(); known {
+		return quantity.Bytes(left)
+	}
+	return "-"
+}
