@@ -6,11 +6,15 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
+	"strings"
+	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"memtop/probe"
+	"memtop/probe/attach"
 	"memtop/probe/probetest"
+	"memtop/probe/protocol"
 	"memtop/snapshots/trace"
 )
 
@@ -54,5 +58,33 @@ func job(ts *testscript.TestScript, _ bool, args []string) {
 		cmd.Env = append(os.Environ(), place, "MEMTOP_DIR="+ts.Getenv("MEMTOP_DIR"))
 		start(ts, cmd)
 		ts.Setenv(args[0]+strconv.Itoa(i), strconv.Itoa(cmd.Process.Pid))
+	}
+}
+
+func TestOneJobIsMeantWithoutANameWhereThereIsNoOther(t *testing.T) {
+	rank := func(pid int, job string, number int) attach.Process {
+		return attach.Process{PID: pid, Socket: job + strconv.Itoa(number), Info: &protocol.Info{Rank: &trace.Rank{Job: job, Rank: number, World: 2}}}
+	}
+	tests := map[string]struct {
+		all  []attach.Process
+		want string
+	}{
+		"one job":         {[]attach.Process{{PID: 9, Info: &protocol.Info{}}, rank(1, "a", 1), rank(2, "a", 0)}, "2 1"},
+		"two jobs":        {[]attach.Process{rank(1, "a", 0), rank(2, "b", 0), rank(3, "a", 1)}, "there are several jobs"},
+		"no job":          {[]attach.Process{{PID: 9, Info: &protocol.Info{}}}, "there is no job of several ranks that can be attached to"},
+		"nothing at all":  {nil, "there is no job of several ranks that can be attached to"},
+		"none that talks": {[]attach.Process{{PID: 9, Problem: &attach.SilentError{}}}, "there is no job of several ranks that can be attached to"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			job, err := onlyJob(test.all)
+			got := strings.Join(targetsOf(job), " ")
+			if err != nil {
+				got = err.Error()
+			}
+			if got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
 	}
 }

@@ -27,6 +27,9 @@ const (
 	leastBytes = 1 << 20 // and at least this
 	// leastGrowth is what a step may add without meaning anything, as for one trace.
 	leastGrowth = 1 << 12
+	// leastBehind is by how many nanoseconds a rank is behind that has not just been
+	// asked a moment before the others: as long as programs have to answer.
+	leastBehind = 3_000_000_000
 )
 
 // The kinds of findings. docs/findings.md is made of their texts.
@@ -58,8 +61,8 @@ var (
 		Name: "different_settings", Speaks: "a setting has not the same value in all ranks; the bytes are by how much peaks then differ",
 	}
 	SlowFinding = &analysis.FindingKind{
-		Name: "slow_rank", Speaks: "the last step of a rank took a fifth longer than the median at the same step, or a rank is two steps behind; the bytes are its peak",
-		Silent: "a rank is one step behind: it was asked a moment earlier",
+		Name: "slow_rank", Speaks: "the last step of a rank took a fifth longer than the median at the same step, or a rank is two steps and three seconds behind; the bytes are its peak",
+		Silent: "it is behind by less: it was asked a moment earlier",
 	}
 )
 

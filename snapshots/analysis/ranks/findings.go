@@ -137,7 +137,7 @@ func (c *comparison) slow() {
 			Evidence: sentence(fmt.Sprintf("%s took %v for its last step, the median %v", r.title(), short(r.StepDuration), short(usual)) + also(slower[1:], "are slow too")),
 		}, slower...)
 	}
-	behind := where(timed, func(r *Row) bool { return r.Step < step-1 })
+	behind := where(timed, func(r *Row) bool { return r.Step < step-1 && (step-r.Step)*usual >= leastBehind })
 	if len(behind) > 0 {
 		slices.SortStableFunc(behind, func(a, b *Row) int { return cmp.Compare(a.Step, b.Step) })
 		r := behind[0]

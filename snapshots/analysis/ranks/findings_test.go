@@ -19,7 +19,7 @@ func job(n int, changes map[int]func(*Row)) []Row {
 	for i := range rows {
 		r := &rows[i]
 		*r = Row{
-			Rank: trace.Rank{Job: "a", Rank: i, World: n}, PID: 100 + i, Step: 10, StepDuration: 100e6,
+			Rank: trace.Rank{Job: "a", Rank: i, World: n}, PID: 100 + i, Step: 100, StepDuration: 100e6,
 			Allocated: 2 * gib, Reserved: 3 * gib, PeakAllocated: 5 * gib, PeakReserved: 6 * gib, Capacity: 80 * gib,
 			Settings: map[string]string{"amp": "bf16", "checkpoint": "none"},
 		}
@@ -137,10 +137,10 @@ func TestWhatDiffersBetweenRanksIsSaidWithItsReason(t *testing.T) {
 			"info 3 5368709120 Rank 3 took 130ms for its last step, the median 100ms",
 		},
 		"one is behind": {
-			job(4, map[int]func(*Row){3: func(r *Row) { r.Step = 7 }}),
-			"info 3 5368709120 Rank 3 is at step 7, the median at 10",
+			job(4, map[int]func(*Row){3: func(r *Row) { r.Step = 70 }}),
+			"info 3 5368709120 Rank 3 is at step 70, the median at 100",
 		},
-		"one was asked a step earlier": {job(4, map[int]func(*Row){3: func(r *Row) { r.Step = 9 }}), ""},
+		"one was asked a moment earlier": {job(4, map[int]func(*Row){3: func(r *Row) { r.Step = 71 }}), ""},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
