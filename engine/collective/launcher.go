@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 )
 
 // Place is where a launcher has put this process.
@@ -11,14 +12,42 @@ type Place struct {
 	Launcher    string // such as "mpirun"
 	Rank, World int
 	Local       int // the number among those of this host, for choosing a device
+	// Job is the same text in all processes of a job, on all hosts, and another one in
+	// every other job; "" where the launcher gives none.
+	Job string
 }
 
-// launchers are the variables of each launcher, the one first that others set too.
-var launchers = []struct{ name, rank, world, local string }{
-	{"mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"},
-	{"mpiexec", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID"},
-	{"torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK"},
-	{"srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID"},
+// launchers are the variables of each launcher, the one first that others set too. The
+// variables of a job are joined, those of the first group that is set.
+var launchers = []struct {
+	name, rank, world, local string
+	job                      [][]string
+}{
+	{"mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", [][]string{{"PMIX_NAMESPACE"}, {"OMPI_MCA_ess_base_jobid"}}},
+	{"mpiexec", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", [][]string{{"PMI_JOBID"}, slurmStep}},
+	{"torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", [][]string{{"TORCHELASTIC_RUN_ID"}, {"MASTER_ADDR", "MASTER_PORT"}}},
+	{"srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", [][]string{slurmStep}},
+}
+
+var slurmStep = []string{"SLURM_JOB_ID", "SLURM_STEP_ID"}
+
+// unnamedRun is what torchrun calls a run that was given no name.
+const unnamedRun = "none"
+
+// jobOf returns the name that a launcher has given a job, "" for none.
+func jobOf(variables [][]string) string {
+	for _, group := range variables {
+		var values []string
+		for _, name := range group {
+			if v := os.Getenv(name); v != "" && v != unnamedRun {
+				values = append(values, v)
+			}
+		}
+		if len(values) == len(group) {
+			return strings.Join(values, ".")
+		}
+	}
+	return ""
 }
 
 // Launched returns the place that the environment gives this process, and false
@@ -29,7 +58,7 @@ func Launched() (Place, bool, error) {
 		if os.Getenv(l.rank) == "" || os.Getenv(l.world) == "" {
 			continue
 		}
-		p := Place{Launcher: l.name}
+		p := Place{Launcher: l.name, Job: jobOf(l.job)}
 		for at, name := range map[*int]string{&p.Rank: l.rank, &p.World: l.world, &p.Local: l.local} {
 			v := os.Getenv(name)
 			n, err := strconv.Atoi(v)
@@ -57,3 +86,22 @@ func (e *UnavailableError) Error() string {
 }
 
 func (e *UnavailableError) Unwrap() error { return e.Err }
+
+// ApartError says that a launcher has started processes that MPI does not bring together.
+type ApartError struct {
+	Launcher      string
+	Started, Meet int // processes
+}
+
+func (e *ApartError) Error() string {
+	return fmt.Sprintf("%s has started %d processes, and MPI knows %d of them", e.Launcher, e.Started, e.Meet)
+}
+
+// Remedy says what to do.
+func (e *ApartError) Remedy() string {
+	remedy := "start them by the mpirun of the MPI that is installed"
+	if e.Launcher == "srun" {
+		remedy = "start them by srun --mpi=pmix, or another that srun --mpi=list names"
+	}
+	return remedy + ", or train alone with --ranks off"
+}

@@ -1,13 +1,11 @@
 package train
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"unsafe"
 
-	"memtop/engine/device"
+	"memtop/engine/collective"
 	"memtop/snapshots/quantity"
 	"memtop/snapshots/trace"
 )
@@ -23,7 +21,7 @@ import (
 // nobody is no rank.
 const nobody = -1
 
-// settingsBytes is the most that all settings take as text.
+// settingsBytes is the most that all settings take as text, and a refusal.
 const settingsBytes = 8 << 10
 
 // next returns the settings of the next step.
@@ -72,7 +70,7 @@ func (t *Trainer) follow() error {
 	}
 	p.changed = nobody
 	s := before.asked()
-	text, err := p.broadcast(s.encoded(), from)
+	text, err := collective.Text(p.group, s.encoded(), from, settingsBytes)
 	if err != nil {
 		return err
 	}
@@ -150,19 +148,10 @@ func (p *parallel) refusal(unfit error) (reason string, err error) {
 		if vote == 0 {
 			continue
 		}
-		text, err := p.broadcast(fmt.Appendf(nil, "rank %d: %v", rank, unfit), from)
+		text, err := collective.Text(p.group, fmt.Appendf(nil, "rank %d: %v", rank, unfit), from, settingsBytes)
 		return string(text), err
 	}
 	return "", nil
-}
-
-// broadcast returns the text that one rank gives. What is too long is cut off.
-func (p *parallel) broadcast(text []byte, from int) ([]byte, error) {
-	clear(p.text)
-	copy(p.text, text)
-	a := device.Array{Addr: uint64(uintptr(unsafe.Pointer(&p.text[0]))), Len: len(p.text), DType: device.UInt8}
-	err := p.group.Host().Broadcast(a, from).Wait()
-	return bytes.TrimRight(p.text, "\x00"), err
 }
 
 // adopt has settings that all use stand in the place of those that they come after.

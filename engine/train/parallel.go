@@ -36,7 +36,6 @@ type parallel struct {
 	// What is exchanged besides gradients. It lies here because a group needs memory
 	// that stays where it is, which that of a function need not.
 	rows  []float64
-	text  []byte
 	times []float64 // of layers; made when they are known
 }
 
@@ -62,7 +61,7 @@ func newParallel(g collective.Group, parameters []*autograd.Variable) *parallel 
 	if g == nil || g.Size() < 2 {
 		return nil
 	}
-	p := &parallel{group: g, of: make(map[*autograd.Variable]*bucket), changed: nobody, rows: make([]float64, g.Size()*rankWords), text: make([]byte, settingsBytes)}
+	p := &parallel{group: g, of: make(map[*autograd.Variable]*bucket), changed: nobody, rows: make([]float64, g.Size()*rankWords)}
 	for i := len(parameters) - 1; i >= 0; i-- { // backward comes to the last ones first
 		p.place(parameters[i])
 	}

@@ -26,7 +26,7 @@ func (o *options) probeSwitch() (on bool, err error) {
 // openProbe lets viewers look at the run. A run without a probe is
 // still a run: one line says so, and training goes on.
 func (s *session) openProbe(ctx context.Context) {
-	p, err := engine.Listen(context.WithoutCancel(ctx), probe.Options{}, s.trainer) // viewers see the last step too
+	p, err := engine.Listen(context.WithoutCancel(ctx), probe.Options{Rank: s.place}, s.trainer) // viewers see the last step too
 	if err != nil {
 		fmt.Fprintln(s.stderr, "memtrain: "+command.Line(err.Error(), "training without it, as with --probe off"))
 		return

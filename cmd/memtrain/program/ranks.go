@@ -5,13 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"memtop/cmd/command"
 	"memtop/engine/collective"
 	"memtop/engine/device/cpu"
 	"memtop/engine/train"
+	"memtop/snapshots/trace"
 )
 
 // The values of --ranks.
@@ -36,13 +39,40 @@ func (s *session) joinRanks() (err error) {
 	if none := new(collective.UnavailableError); errors.As(err, &none) {
 		return machineError{none.Error(), "or train alone with --ranks off"}
 	}
-	if err != nil {
+	if apart := new(collective.ApartError); errors.As(err, &apart) {
+		return machineError{apart.Error(), apart.Remedy()}
+	}
+	if err != nil || s.group == nil {
+		return err
+	}
+	if s.place, err = s.placed(); err != nil {
 		return err
 	}
 	if s.batch%s.world() != 0 {
 		return usagef("--batch %d over %d processes: want a multiple of that", s.batch, s.world())
 	}
 	return nil
+}
+
+// jobBytes is the most that a job's name takes.
+const jobBytes = 256
+
+// placed returns where viewers see this process. A job that the launcher has given no
+// name has one of its first process.
+func (s *session) placed() (*trace.Rank, error) {
+	place, _, err := collective.Launched()
+	if err != nil {
+		return nil, err
+	}
+	if place.Job == "" {
+		host, _ := os.Hostname() // one without a name has its pid still
+		name, err := collective.Text(s.group, fmt.Appendf(nil, "%s.%d.%d", host, os.Getpid(), time.Now().Unix()), 0, jobBytes)
+		if err != nil {
+			return nil, err
+		}
+		place.Job = string(name)
+	}
+	return &trace.Rank{Job: place.Job, Rank: s.rank(), World: s.world(), Local: place.Local, Launcher: place.Launcher, Together: true}, nil
 }
 
 // checkRanks refuses what several processes cannot do.

@@ -50,12 +50,19 @@ func startRanks(t *testing.T, processes int) *rankedRun {
 		_, _ = io.Copy(io.Discard, out)
 		close(r.read)
 	}()
-	for _, rank := range first.Ranks {
+	for i, rank := range first.Ranks {
 		c, err := attach.Dial(t.Context(), fmt.Sprint(rank.PID), attach.DialOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = c.Close() })
+		at, job := c.Trace().Live.Rank, trace.Rank{}
+		if i > 0 {
+			job = *r.viewers[0].Trace().Live.Rank
+		}
+		if at == nil || at.Rank != i || at.Local != i || at.World != processes || !at.Together || at.Job == "" || i > 0 && at.Job != job.Job {
+			t.Errorf("rank %d is shown as %+v", i, at)
+		}
 		r.pids, r.viewers = append(r.pids, rank.PID), append(r.viewers, c)
 	}
 	return r

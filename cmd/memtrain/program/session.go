@@ -43,6 +43,7 @@ type session struct {
 	listening  *probe.Probe // nil when there is none
 	closers    []func()
 	signalled  func() bool   // training is to end
+	place      *trace.Rank   // among the processes of the run; nil for one that is alone
 	changes    []trace.Value // to the settings that the flags say; of a comparison
 }
 

@@ -89,6 +89,13 @@ var exercises = map[string]func(collective.Group) error{
 		}
 		return same(whole, want)
 	},
+	"a text": func(g collective.Group) error {
+		got, err := collective.Text(g, fmt.Appendf(nil, "of rank %d", g.Rank()), g.Size()-1, 9)
+		if want := fmt.Sprintf("of rank %d", g.Size()-1); err == nil && string(got) != want {
+			err = fmt.Errorf("got %q, want %q", got, want)
+		}
+		return err
+	},
 	"a broadcast": func(g collective.Group) error {
 		a := []float32{float32(g.Rank())}
 		if err := g.Broadcast(array(a), g.Size()-1).Wait(); err != nil {

@@ -3,11 +3,7 @@
 // looks does not, since what loads libraries cannot be static.
 package mpi
 
-import (
-	"fmt"
-
-	"memtop/engine/collective"
-)
+import "memtop/engine/collective"
 
 // Open joins the processes that a launcher has started, and returns nil where there
 // is no other. An [UnavailableError] says that there is nothing to meet by.
@@ -25,7 +21,7 @@ func Open() (collective.Group, error) {
 		return nil, err
 	}
 	if m.size != place.World { // the library is left as it is: to end it would wait for the others
-		return nil, fmt.Errorf("%s has started %d processes, but MPI knows %d: start them by the mpirun of the MPI that is installed", place.Launcher, place.World, m.size)
+		return nil, &collective.ApartError{Launcher: place.Launcher, Started: place.World, Meet: m.size}
 	}
 	return m, nil
 }
