@@ -57,6 +57,7 @@ func New(files []File, o Options) *Model {
 		}
 		m.files = append(m.files, &file{name: f.Name, load: f.Load, live: f.Live, listen: listen, whatIf: o.WhatIf, past: past})
 	}
+	m.theme.Use(o.Theme)
 	m.whatIf = newWhatIf(o.WhatIf, &m.global)
 	m.global.WhatIf.SetEnabled(o.WhatIf != nil)
 	m.global.Export.SetEnabled(o.Export != nil)

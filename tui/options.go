@@ -8,6 +8,7 @@ import (
 	"memtop/snapshots/analysis/advisor"
 	"memtop/snapshots/analysis/whatif"
 	"memtop/snapshots/trace"
+	"memtop/tui/screen"
 )
 
 // Load reads a trace. It is called on a goroutine of its own, reports its
@@ -35,6 +36,7 @@ type Options struct {
 	Page    string // name or number of the first page; "" is the overview
 	Device  int    // device to show first; below 0, or when the file lacks it, the one that ran out of memory first, else with the most events
 	Color   string // "auto" or "", "always", "never"
+	Theme   string // one of [Themes], "" for the first
 	ASCII   bool   // draw with the characters from space to tilde only
 	NoMouse bool   // leave the mouse to the terminal
 	Export  Write  // what x does, in the format that the path's ending names; nil without that key
@@ -55,3 +57,7 @@ type Options struct {
 // colour says whether to use colour; what "auto" means for a terminal that has
 // none is decided by the program's colour profile, later, by its message.
 func (o Options) colour() bool { return o.Color != "never" }
+
+// Themes returns the names of the sets of colours, the default first, and what each is
+// for.
+func Themes() (names, about []string) { return screen.Palettes() }

@@ -94,7 +94,7 @@ Exit codes:
 		a.demoCommand(), a.runCommand(), a.attachCommand(), a.lsCommand(), a.recordCommand(), a.snapshotCommand(), a.setCommand(), a.adviseCommand(), a.metricsCommand(),
 		a.conformanceCommand(), a.bridgeCommand(),
 		a.openCommand(), a.reportCommand(), a.diffCommand(), a.checkCommand(), a.replayCommand(), a.exportCommand(), a.estimateCommand(),
-		a.infoCommand(), a.versionCommand(),
+		a.infoCommand(), a.configCommand(), a.versionCommand(),
 	)
 	return root
 }

@@ -104,7 +104,7 @@ func (a *app) screen(ctx context.Context, paths []string) error {
 
 func (a *app) screenOptions(w *writers) tui.Options {
 	return tui.Options{
-		Page: a.settings.page, Device: a.settings.device, Color: a.settings.color,
+		Page: a.settings.page, Device: a.settings.device, Color: a.settings.color, Theme: a.settings.theme,
 		ASCII: a.settings.ascii, NoMouse: a.settings.noMouse,
 		Export: w.export, Save: w.save, WhatIf: replay.Answer, Past: a.past,
 		Interval: time.Duration(a.settings.interval),

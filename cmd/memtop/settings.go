@@ -23,6 +23,7 @@ type settings struct {
 	page      string
 	device    int
 	color     string
+	theme     string
 	ascii     bool
 	noMouse   bool
 	maxMemory command.Size
@@ -39,10 +40,12 @@ var pages = tui.Pages()
 
 var colors = []string{"auto", "always", "never"}
 
+var themes, _ = tui.Themes()
+
 // noEnvironment are the flags that only make sense on one command line.
 var noEnvironment = []string{
 	"help", "output", "to", "at", "all-frames", "max-growth", "max-peak",
-	"for", "steps", "force", "wait", "quick", "change", "crowd", "listen", "allow-remote", "target", "apply", "hosts", "slurm", "job",
+	"for", "steps", "force", "default", "once", "dead", "wait", "quick", "change", "crowd", "listen", "allow-remote", "target", "apply", "hosts", "slurm", "job",
 }
 
 // readFlags adds the flags of commands that read a file.
@@ -64,11 +67,13 @@ func (a *app) screenFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.BoolVarP(&a.settings.once, "once", "1", false, "print the report and leave")
 	f.StringVar(&a.settings.page, "page", "overview", "first page: "+strings.Join(pages, ", "))
-	f.StringVar(&a.settings.color, "color", "auto", strings.Join(colors, ", "))
+	f.StringVar(&a.settings.color, "color", "auto", "use colours: "+strings.Join(colors, ", "))
+	f.StringVar(&a.settings.theme, "theme", themes[0], "colours: "+strings.Join(themes, ", "))
 	f.BoolVar(&a.settings.ascii, "ascii", false, "draw with ASCII characters only (default as TERM and the locale need it)")
 	f.BoolVar(&a.settings.noMouse, "no-mouse", false, "leave the mouse to the terminal (default as TERM needs it)")
 	complete(cmd, "page", pages)
 	complete(cmd, "color", colors)
+	complete(cmd, "theme", themes)
 }
 
 // complete lets the shell complete a flag's values.
@@ -121,6 +126,9 @@ func (s *settings) check(cmd *cobra.Command) error {
 	}
 	if s.color != "" && !slices.Contains(colors, s.color) {
 		return usage(cmd, fmt.Sprintf("--color is %s, not %q", strings.Join(colors, ", "), s.color))
+	}
+	if s.theme != "" && !slices.Contains(themes, s.theme) {
+		return usage(cmd, fmt.Sprintf("--theme is %s, not %q", strings.Join(themes, ", "), s.theme))
 	}
 	if s.inject != "" && !slices.Contains(injections, s.inject) {
 		return usage(cmd, fmt.Sprintf("--inject is %s, not %q", strings.Join(injections, ", "), s.inject))

@@ -72,63 +72,38 @@ var (
 	Fine     = Style{Fg: Good}
 )
 
-// palette is the one place where colours are. The bands are far apart in hue
-// for people who see red and green alike, and of one brightness so that dark
-// text is readable on each.
-var palette = [roleCount]color.Color{
-	Muted:      lipgloss.Color("#8a8f98"),
-	Accent:     lipgloss.Color("#5fafd7"),
-	Good:       lipgloss.Color("#6fbf73"),
-	Warning:    lipgloss.Color("#e0a030"),
-	Alarm:      lipgloss.Color("#f0524f"),
-	OnBand:     lipgloss.Color("#16181c"),
-	Held:       lipgloss.Color("#6b7280"),
-	Pending:    lipgloss.Color("#d98e8b"),
-	Rest:       lipgloss.Color("#9aa0a6"),
-	Selection:  lipgloss.Color("#2f4a68"),
-	Band0:      lipgloss.Color("#5b8fd0"),
-	Band0 + 1:  lipgloss.Color("#f2a14a"),
-	Band0 + 2:  lipgloss.Color("#b583c9"),
-	Band0 + 3:  lipgloss.Color("#63b8a5"),
-	Band0 + 4:  lipgloss.Color("#f3a6b5"),
-	Band0 + 5:  lipgloss.Color("#e7cf58"),
-	Band0 + 6:  lipgloss.Color("#a98467"),
-	Band0 + 7:  lipgloss.Color("#e2736f"),
-	Band0 + 8:  lipgloss.Color("#8cc265"),
-	Band0 + 9:  lipgloss.Color("#a9b0ba"),
-	Band0 + 10: lipgloss.Color("#6fc7de"),
-	Band0 + 11: lipgloss.Color("#c5c15a"),
-}
-
-// onLight replaces what could not be read on a light background.
-var onLight = map[Role]color.Color{
-	Muted:     lipgloss.Color("#6b7078"),
-	Accent:    lipgloss.Color("#1f6fa8"),
-	Good:      lipgloss.Color("#2e7d32"),
-	Warning:   lipgloss.Color("#a86400"),
-	Alarm:     lipgloss.Color("#c62828"),
-	Selection: lipgloss.Color("#cfe3f7"),
-}
-
 // Theme says what the terminal can show. The model owns it and changes it when
 // the terminal answers; the pages draw with it, on the same goroutine.
 type Theme struct {
-	Colour bool
-	Few    bool // fewer than 256 colours: several roles look the same
-	ASCII  bool
-	Light  bool             // dark text on a light background
-	open   map[Style]string // what begins the styles that were drawn so far
+	Colour  bool
+	Few     bool // fewer than 256 colours: several roles look the same
+	ASCII   bool
+	Light   bool             // dark text on a light background
+	colours *palette         // never nil
+	open    map[Style]string // what begins the styles that were drawn so far
 }
 
 // NewTheme returns a theme. Without colour only bold, faint, reverse and
 // underline are used; with ascii only characters from space to tilde.
 func NewTheme(colour, ascii bool) *Theme {
-	return &Theme{Colour: colour, ASCII: ascii, open: make(map[Style]string)}
+	return &Theme{Colour: colour, ASCII: ascii, colours: &palettes[0], open: make(map[Style]string)}
 }
 
-// SetLight says that the terminal's background is light, or is not.
+// Use takes the colours of that name, one of [Palettes]; those of another name are left
+// alone.
+func (t *Theme) Use(name string) {
+	for i := range palettes {
+		if palettes[i].name == name {
+			t.colours = &palettes[i]
+			t.SetLight(t.Light)
+		}
+	}
+}
+
+// SetLight says that the terminal's background is light, or is not. Colours that are
+// made for one of them stay with that.
 func (t *Theme) SetLight(light bool) {
-	t.Light = light
+	t.Light = light && t.colours.ground != darkGround || t.colours.ground == lightGround
 	clear(t.open)
 }
 
@@ -150,10 +125,10 @@ func (t *Theme) begin(s Style) string {
 }
 
 func (t *Theme) colour(r Role) color.Color {
-	if c, ok := onLight[r]; ok && t.Light {
+	if c := t.colours.light[r]; c != nil && t.Light {
 		return c
 	}
-	return palette[r]
+	return t.colours.dark[r]
 }
 
 // sequence makes what begin returns.

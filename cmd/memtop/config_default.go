@@ -1,0 +1,104 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"memtop/snapshots/trace"
+)
+
+func (a *app) configCommand() *cobra.Command {
+	var defaults bool
+	cmd := &cobra.Command{
+		Use:   "config",
+		Short: "Print the settings in force, or a configuration file of all there are",
+		Long: `Print what the configuration file sets, and where it is. With --default print one with
+every setting, its default and what it means, as a file to begin with. A flag wins
+over the environment (MEMTOP_NAME), and that over the file.`,
+		Example: `  memtop config
+  memtop config --default > ~/.config/memtop/config.toml`,
+		Args: files(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if defaults {
+				return a.printDefaults(cmd.Root())
+			}
+			return a.printConfig(cmd.Root())
+		},
+	}
+	cmd.Flags().BoolVar(&defaults, "default", false, "print a configuration file with every setting and its default")
+	return cmd
+}
+
+// drawing reports whether a command draws a screen of what the user names: its flags are
+// the settings that a configuration file is for, though it may set others too.
+func drawing(c *cobra.Command) bool {
+	f := c.LocalFlags()
+	return f.Lookup("theme") != nil && f.Lookup("model") == nil
+}
+
+// configurable returns the flags that a configuration file may set, of some commands, by
+// name.
+func configurable(root *cobra.Command, of func(*cobra.Command) bool) map[string]*pflag.Flag {
+	all := make(map[string]*pflag.Flag)
+	for _, c := range root.Commands() {
+		if !of(c) {
+			continue
+		}
+		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			if !slices.Contains(noEnvironment, f.Name) {
+				all[f.Name] = f
+			}
+		})
+	}
+	return all
+}
+
+// printDefaults prints a file in which every line is a comment, so that a default that
+// changes later is not held back by it.
+func (a *app) printDefaults(root *cobra.Command) error {
+	all := configurable(root, drawing)
+	fmt.Fprintf(a.stdout, "# Settings of memtop, at %s. A flag wins over the environment,\n# and that over this file.\n", configPath())
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		f := all[name]
+		_, about := pflag.UnquoteUsage(f)
+		if _, err := fmt.Fprintf(a.stdout, "\n# %s\n# %s = %s\n", about, strings.ReplaceAll(name, "-", "_"), tomlValue(f, f.DefValue)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// printConfig prints what the configuration file sets.
+func (a *app) printConfig(root *cobra.Command) error {
+	config, err := readConfig(configPath())
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(a.stdout, "# %s\n", trace.Printable(present(configPath())))
+	all := configurable(root, func(*cobra.Command) bool { return true })
+	for _, name := range slices.Sorted(maps.Keys(config)) {
+		line := "# " + name + ": no command has this setting"
+		if f := all[name]; f != nil {
+			line = strings.ReplaceAll(name, "-", "_") + " = " + tomlValue(f, config[name])
+		}
+		if _, err := fmt.Fprintln(a.stdout, trace.Printable(line)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tomlValue writes a flag's value as TOML has it.
+func tomlValue(f *pflag.Flag, value string) string {
+	switch f.Value.Type() {
+	case "bool", "int":
+		return value
+	}
+	return strconv.Quote(value)
+}
