@@ -29,6 +29,7 @@ type session struct {
 	e        *wire.Encoder
 	interval time.Duration
 	past     bool    // the viewer wants to know what led to the first state
+	from     *place  // where the viewer's last connection ended, nil when it is new
 	old      bool    // the viewer reads minor version 0
 	at       []int64 // by device: the next event to send
 	ends     []int64 // by device: scratch of batch
@@ -53,6 +54,10 @@ func (p *Probe) serveStream(w http.ResponseWriter, r *http.Request) error {
 	if !known {
 		return statusf(http.StatusBadRequest, "checksum must be crc32c, crc32 or none")
 	}
+	from, err := placeOf(r)
+	if err != nil {
+		return err
+	}
 	if err := p.viewers.enter(); err != nil {
 		return err
 	}
@@ -60,7 +65,7 @@ func (p *Probe) serveStream(w http.ResponseWriter, r *http.Request) error {
 	p.changes.lease.open(viewer)
 	defer p.changes.lease.close(viewer)
 	s := p.newSession(w, interval, strings.Contains(r.Header.Get("Accept"), contentNDJSON))
-	s.past = r.URL.Query().Has("past")
+	s.past, s.from = r.URL.Query().Has("past"), from
 	s.old = !r.URL.Query().Has("minor")
 	s.e.Checksum(sum)
 	p.o.Log.Info("viewer came", "viewer", viewer, "interval", interval)
@@ -109,13 +114,20 @@ func (s *session) run(ctx context.Context) error {
 	}
 }
 
-// begin sends hello, the state of each device and the last steps.
+// begin sends hello, the state of each device and the last steps; to a viewer that
+// comes back what it does not have.
 func (s *session) begin() error {
 	s.e.Hello(s.p.hello(s.interval))
 	for _, device := range s.p.devices {
-		s.first(device)
+		if !s.resume(device) {
+			s.first(device)
+		}
 	}
-	s.history()
+	if s.from != nil {
+		s.resumeSteps()
+	} else {
+		s.history()
+	}
 	return s.batch()
 }
 

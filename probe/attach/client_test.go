@@ -234,6 +234,32 @@ func (r *relay) drop(down bool) {
 	r.conns = nil
 }
 
+func TestWhatTheRingHoldsIsNotLostWithAConnection(t *testing.T) {
+	p := probetest.New()
+	probe := listening(t, p, probe.Options{})
+	r := relaying(t, probe)
+	c := dialling(t, r.Addr().String(), DialOptions{})
+	p.Run(100)
+	p.Finish(probe)
+	awaiting(t, c, "100 events", func(now *trace.Trace) bool { return now.Devices[0].Events.Len() == 100 && len(now.Steps) == 1 })
+	r.drop(true)
+	awaiting(t, c, "the loss", func(now *trace.Trace) bool { return !now.Live.Connected })
+	const missed, steps = 10_000, 200 // more steps than a viewer gets that is new
+	for range steps {
+		p.Run(missed / steps)
+		p.Finish(probe)
+	}
+	r.drop(false)
+	back := awaiting(t, c, "the way back", func(now *trace.Trace) bool { return now.Live.Connected && len(now.Steps) == 1+steps })
+	if got := back.Devices[0].Events.Len(); got != 100+missed || len(back.Live.Gaps) != 0 || len(back.Notices) != 0 {
+		t.Errorf("%d events, gaps %+v and notices %q, want all %d and none", got, back.Live.Gaps, back.Notices, 100+missed)
+	}
+	want := &trace.Trace{Devices: []trace.Device{{Final: p.State(0, func() {})}}}
+	if diff := cmp.Diff(taken(want), taken(back)); diff != "" {
+		t.Errorf("taken slots (-want +got):\n%s", diff)
+	}
+}
+
 func TestAConnectionThatIsLostIsMadeAgainAndShowsAsAGap(t *testing.T) {
 	p := probetest.New()
 	probe := listening(t, p, probe.Options{Ring: 64}) // so that what is missed is lost

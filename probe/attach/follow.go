@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net/url"
+	"strconv"
 	"sync"
 	"time"
 
@@ -40,9 +42,9 @@ type connection struct {
 }
 
 // open connects to the program's stream. A client that comes for the first time
-// asks for the past too.
-func (p *target) open(ctx context.Context, past string) (*connection, error) {
-	from, err := p.asker.get(ctx, streamPath(p.interval)+past)
+// asks for the past too, and one that comes back for what it missed.
+func (p *target) open(ctx context.Context, begin string) (*connection, error) {
+	from, err := p.asker.get(ctx, streamPath(p.interval)+begin)
 	if err != nil {
 		return nil, err
 	}
@@ -202,9 +204,7 @@ func (c *Client) toTheEnd(ctx context.Context, f *following) (note string) {
 		if note := f.ending(err); note != "" {
 			return note
 		}
-		f.stream.Disconnect("the connection was lost; trying again")
-		c.publish(f)
-		if f.from, err = f.reconnect(ctx); err != nil {
+		if f.from, err = f.reconnect(ctx, f.place(), f.lost(c)); err != nil {
 			return ended
 		}
 		f.stream.Resume(f.from)
@@ -255,8 +255,42 @@ func (f *following) ending(err error) string {
 	return ""
 }
 
-// reconnect tries to come back until it has, or the program has ended.
-func (p *target) reconnect(ctx context.Context) (*connection, error) {
+// place asks a stream to begin where this one ended.
+func (f *following) place() string {
+	events, step := f.stream.Place()
+	query := make(url.Values)
+	for device, next := range events {
+		query.Add("from", strconv.Itoa(device)+":"+strconv.FormatInt(next, 10))
+	}
+	if len(query) == 0 {
+		return ""
+	}
+	query.Set("step", strconv.FormatInt(step, 10))
+	return "&" + query.Encode()
+}
+
+// lost shows that the connection was lost, and returns what shows why it has not come
+// back so far.
+func (f *following) lost(c *Client) func(error) {
+	since := time.Now()
+	show := func(err error) {
+		what, why := "the connection was lost", ""
+		if f.process.Host != "" {
+			what = fmt.Sprintf("lost host %s for %v", f.process.Host, time.Since(since).Round(time.Second))
+		}
+		if host := (*HostError)(nil); errors.As(err, &host) {
+			why = ": " + host.Cause
+		}
+		f.stream.Disconnect(what + why + "; trying again")
+		c.publish(f)
+	}
+	show(nil)
+	return show
+}
+
+// reconnect tries to come back until it has, or the program has ended. It asks for a
+// place to begin, and hands each reason why it has not come back to failed.
+func (p *target) reconnect(ctx context.Context, place string, failed func(error)) (*connection, error) {
 	for delay := backOff; ; delay = min(2*delay, maxDelay) {
 		// Viewers that were lost together do not come back together.
 		wait := time.NewTimer(delay/2 + rand.N(delay/2))
@@ -266,10 +300,11 @@ func (p *target) reconnect(ctx context.Context) (*connection, error) {
 			wait.Stop()
 			return nil, ctx.Err()
 		}
-		from, err := p.open(ctx, "")
+		from, err := p.open(ctx, place)
 		if err == nil {
 			return from, nil
 		}
+		failed(err)
 		var forbidden *PermissionError
 		if !p.runs() || errors.As(err, &forbidden) {
 			return nil, err

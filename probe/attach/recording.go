@@ -96,7 +96,7 @@ func (r *Recording) run(ctx context.Context, w *countingWriter) error {
 			return errors.Join(r.target.damaged(from, err), copier.Bye("the rest of the stream was damaged"))
 		}
 		r.done.Gaps++
-		from, err = r.target.reconnect(ctx)
+		from, err = r.target.reconnect(ctx, "", func(error) {})
 	}
 	if ctx.Err() != nil {
 		return nil // it ended between two connections

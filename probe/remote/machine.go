@@ -29,7 +29,7 @@ type Machine struct {
 	mu      sync.Mutex
 	now     *attempt // the newest, nil before the first
 	failed  int      // attempts in a row
-	notWait time.Time
+	notWait time.Time // before which no attempt is made, after one that failed
 }
 
 // attempt is a bridge that is being started, runs or did not come to run.
@@ -145,15 +145,31 @@ func (m *Machine) reach(ctx context.Context) (*link, error) {
 func (m *Machine) current() *attempt {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	select {
-	case <-m.now.done:
-	default:
-		return m.now
-	}
-	if m.now.err == nil && !m.now.link.lost() || m.now.err != nil && time.Now().Before(m.notWait) || m.ctx.Err() != nil {
+	tooEarly := m.now.over() && m.now.err != nil && time.Now().Before(m.notWait)
+	if !m.now.over() || m.now.up() || tooEarly || m.ctx.Err() != nil {
 		return m.now
 	}
 	return m.attemptLocked(false)
+}
+
+// over reports whether it is known what came of the attempt.
+func (a *attempt) over() bool {
+	select {
+	case <-a.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// up reports whether the attempt led to a link that is not lost.
+func (a *attempt) up() bool { return a.over() && a.err == nil && !a.link.lost() }
+
+// up reports whether there is a link.
+func (m *Machine) up() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.now.up()
 }
 
 // Name is described at [attach.Far].
@@ -182,8 +198,11 @@ func (m *Machine) Locate(ctx context.Context, target string) (attach.Process, er
 	return r.from(m.way.host), err
 }
 
-// Condition is described at [attach.Far].
+// Condition is described at [attach.Far]. A link that is lost is not made again for it.
 func (m *Machine) Condition(ctx context.Context, p attach.Process) (c attach.Condition, err error) {
+	if !m.up() {
+		return c, m.way.failure(errLost.Error(), "")
+	}
 	err = m.ask(ctx, conditionPath+of(p), &c)
 	return c, err
 }

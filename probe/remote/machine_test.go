@@ -161,7 +161,12 @@ func TestABridgeThatIsLostIsStartedAgain(t *testing.T) {
 	}
 	awaiting(t, c, "the loss", func(now *trace.Trace) bool { return !now.Live.Connected })
 	p.Run(10)
-	awaiting(t, c, "the way back", func(now *trace.Trace) bool { return now.Live.Connected })
+	back := awaiting(t, c, "the way back with what was missed", func(now *trace.Trace) bool {
+		return now.Live.Connected && now.Devices[0].Events.Len() == 20
+	})
+	if len(back.Live.Gaps) > 0 {
+		t.Errorf("what the ring holds was lost: %+v", back.Live.Gaps)
+	}
 }
 
 func TestABridgeEndsWithItsViewer(t *testing.T) {

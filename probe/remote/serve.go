@@ -117,10 +117,13 @@ func connect(w http.ResponseWriter, r *http.Request) {
 func connection(r *http.Request) (net.Conn, error) {
 	pid, socket := identity(r)
 	place, err := attach.Locate(r.Context(), strconv.Itoa(pid))
+	if err == nil && place.Process().Socket != socket { // it has several, or is another one
+		place, err = attach.Locate(r.Context(), socket)
+	}
 	switch {
 	case err != nil:
 		return nil, err
-	case place.Process().Socket != socket:
+	case place.PID() != pid:
 		return nil, &attach.NotFoundError{Target: "process " + strconv.Itoa(pid)}
 	}
 	return place.Connect(r.Context())

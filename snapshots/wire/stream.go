@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 
 	"memtop/snapshots/trace"
@@ -65,6 +66,15 @@ func NewStream(r io.Reader, o StreamOptions) *Stream {
 func (s *Stream) Resume(r io.Reader) {
 	s.decoder = newDecoder(r, s.options.Limits, s.in)
 	s.resumed = true
+}
+
+// Place returns how far the stream came: by device the number of the event that comes
+// next, and the number of the last step.
+func (s *Stream) Place() (events map[int]int64, step int64) {
+	if n := len(s.steps.all); n > 0 {
+		step = s.steps.all[n-1].Number
+	}
+	return maps.Clone(s.next), step
 }
 
 // Hello returns who is talking, nil before it came.

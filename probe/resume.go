@@ -1,0 +1,76 @@
+package probe
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+
+	"memtop/snapshots/trace"
+)
+
+// Coming back
+//
+// A viewer whose connection was lost says how far it came. Its session then begins
+// where that one ended, as that of a viewer that was slow does: what the ring still
+// holds comes as if nothing had happened, and only for what it does not hold any more
+// a state comes instead. The program is asked for nothing.
+
+// place is how far a viewer came.
+type place struct {
+	events map[int]int64 // by device: the event that comes next
+	step   int64         // the number of the last step that it has
+}
+
+// placeOf reads from where a viewer wants to go on, nil when it says nothing about
+// that.
+func placeOf(r *http.Request) (*place, error) {
+	query := r.URL.Query()
+	if !query.Has("from") {
+		return nil, nil
+	}
+	at := &place{events: make(map[int]int64)}
+	for _, text := range query["from"] {
+		device, next, _ := strings.Cut(text, ":")
+		id, err := strconv.Atoi(device)
+		n, err2 := strconv.ParseInt(next, 10, 64)
+		if err != nil || err2 != nil || n < 0 {
+			return nil, statusf(http.StatusBadRequest, "from must be a device and the number of an event, such as 0:1234")
+		}
+		at.events[id] = n
+	}
+	if text := query.Get("step"); text != "" {
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return nil, statusf(http.StatusBadRequest, "step must be the number of a step")
+		}
+		at.step = n
+	}
+	return at, nil
+}
+
+// resume sets the session to where its viewer wants to go on with a device, and
+// reports whether that is a place where this program has been.
+func (s *session) resume(device int) bool {
+	if s.from == nil {
+		return false
+	}
+	at, known := s.from.events[device]
+	if !known || at > s.p.rings[device].end() {
+		return false
+	}
+	s.at[device] = at // the next batch begins there, with a state if that is not kept
+	return true
+}
+
+// resumeSteps sets the session to the first step that its viewer does not have, of
+// those kept.
+func (s *session) resumeSteps() {
+	for at := s.step - 1; at >= max(0, s.step-stepsKept); at-- {
+		var step *trace.Step
+		if step, _ = s.p.steps.read(at); step == nil || step.Number <= s.from.step {
+			s.step = at + 1
+			return
+		}
+	}
+	s.step = max(0, s.step-stepsKept)
+}
