@@ -23,7 +23,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"memtop": measured, "memtrain": main, "faulty": faulty, "ranked": ranked}) // see demo.go
+	testscript.Main(m, map[string]func(){"memtop": measured, "memtrain": main, "faulty": faulty, "through": through, "ranked": ranked}) // see demo.go
 }
 
 // TestScripts runs testdata/script, where memtop is the real program.

@@ -27,8 +27,8 @@ type Machine struct {
 	all sync.WaitGroup // attempts
 
 	mu      sync.Mutex
-	now     *attempt // the newest, nil before the first
-	failed  int      // attempts in a row
+	now     *attempt  // the newest, nil before the first
+	failed  int       // attempts in a row
 	notWait time.Time // before which no attempt is made, after one that failed
 }
 
