@@ -11,7 +11,7 @@ import (
 
 func TestAdviceIsMade(t *testing.T) {
 	d, p := startLive(t, 80, 24, 20)
-	d.press("9", "j", "enter")
+	d.press("0", "j", "enter")
 	d.wants("This changes the running job from its next step on:", "predicted peak -5.7 MiB")
 	d.press("y")
 	wantsAsked(t, p, "checkpoint=every=2")
@@ -20,7 +20,7 @@ func TestAdviceIsMade(t *testing.T) {
 
 func TestAPlanIsAskedAboutOnceAndMadeWhole(t *testing.T) {
 	d, p := startLive(t, 80, 24, 20)
-	d.press("9", "f")
+	d.press("0", "f")
 	d.wants("fit in")
 	d.typed("14MiB")
 	d.press("enter")
@@ -39,19 +39,19 @@ func TestAdviceStatesTheErrorOfEarlierRuns(t *testing.T) {
 		return advisor.Ledger{{Key: "checkpoint", Peak: &off}, {Key: "checkpoint", Peak: &off}}
 	}
 	d := start(t, 80, 24, Options{Color: "never", Device: -1, Past: past}, processFile(tuitest.NewProcess(20)))
-	d.press("9")
+	d.press("0")
 	d.wants("±3.0%", "past error the mean of 2 predictions, in this and in earlier runs like it")
 }
 
 func TestATargetThatIsNoSizeIsRefused(t *testing.T) {
 	d, _ := startLive(t, 80, 24, 20)
-	d.press("9", "f", "x", "enter")
+	d.press("0", "f", "x", "enter")
 	d.wants(`"x" is not a size; write it like 512MiB or 4GiB`)
 }
 
 func TestAdviceIsAskedAgainWhenASettingHolds(t *testing.T) {
 	d, p := startLive(t, 80, 24, 20)
-	d.press("9")
+	d.press("0")
 	d.wants("checkpoint=block")
 	d.press("C", "y")
 	d.train(p, 2)
@@ -63,6 +63,6 @@ func TestAProgramThatAnswersNothingHasNoAdvice(t *testing.T) {
 	p := tuitest.NewProcess(9)
 	p.Fail(errors.New("the process has ended"))
 	d := start(t, 80, 24, Options{Color: "never", Device: -1}, processFile(p))
-	d.press("9")
+	d.press("0")
 	d.wants("The program could not be asked: the process has ended")
 }

@@ -97,7 +97,8 @@ func TestAPageThatTheFileHasNothingForSaysWhatItNeeds(t *testing.T) {
 	for number, need := range map[string]string{
 		"2": "Layers are those of a program that measures them",
 		"8": "Experiments are those of a running program",
-		"9": "Advice is asked of a running program",
+		"9": "Ranks are those of a job of several processes",
+		"0": "Advice is asked of a running program",
 	} {
 		d.press(number)
 		d.wants("1 Overview  3 Tensors", "7 Events", need, "What stands out")
@@ -115,7 +116,7 @@ func TestAPageThatTheFileHasNothingForSaysWhatItNeeds(t *testing.T) {
 
 func TestAllPagesHaveTheirNamesAt80Columns(t *testing.T) {
 	d, _ := startLive(t, 80, 24, 3)
-	d.wants("1Overview 2Layers 3Tensor 4Timeli 5Segmen 6Stacks 7Events 8Experi 9Advice")
+	d.wants("1Overview 2Layers 3Tensor 4Timeli 5Segmen 6Stacks 7Events 8Experi 0Advice")
 	d = startRecording(t, 80, 24, Options{Color: "never"})
 	d.wants("1Overview 2Layers 3Tensors 4Timeline 5Segments 6Stacks 7Events 8Experiments")
 }
@@ -307,7 +308,7 @@ func TestZoomingKeepsTheCursorInViewAndGoesBackToAll(t *testing.T) {
 	d.press("+", "+")
 	d.lacks("all 247 events")
 	d.wants("of 247", "▲ 198")
-	d.press("0")
+	d.press("a")
 	d.wants("all 247 events")
 	for range 12 {
 		d.press("+")

@@ -78,6 +78,12 @@ func (c *control) sent(msg sentMsg) tea.Cmd {
 	return c.send()
 }
 
+// concerns reports whether a change of a file is on its way, or still reported on.
+func (c *control) concerns(f *file) bool {
+	return c.notice != nil && c.notice.wish.file == f || slices.ContainsFunc(c.queue, func(w wish) bool { return w.file == f }) ||
+		slices.ContainsFunc(c.asking, func(w wish) bool { return w.file == f })
+}
+
 // changes returns the changes that the program has reported, and after them
 // those that it has taken and not reported yet.
 func (c *control) changes(f *file) []trace.Change {

@@ -76,7 +76,7 @@ func TestAQuestionThatCannotBeReadIsNotAnswered(t *testing.T) {
 }
 
 func TestAChangeIsToldOfOnEveryPage(t *testing.T) {
-	for _, number := range []string{"1", "2", "3", "4", "5", "6", "7", "8", "9"} {
+	for _, number := range []string{"1", "2", "3", "4", "5", "6", "7", "8", "9", "0"} {
 		t.Run("page "+number, func(t *testing.T) {
 			d, p := startLive(t, 120, 40, 9)
 			d.press(number, "C", "y")

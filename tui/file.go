@@ -50,6 +50,7 @@ type file struct {
 	device  int // id of the device that is shown
 	views   map[int]*view
 	growth  growth
+	arrival moment // where the cursor is to be when the first device is shown
 	listen  func(*file, trace.Growing) tea.Cmd
 	past    func(*trace.Trace, int) advisor.Ledger
 	whatIf  whatif.Ask // replays requests, nil where that is not to be had
@@ -209,6 +210,16 @@ func (f *file) indexed(msg indexedMsg) {
 	f.views[msg.device] = &view{scene: msg.scene, pages: makePages(msg.scene)}
 	if msg.device == f.device {
 		f.state = ready
+		f.arriveAt(f.arrival)
+	}
+}
+
+// arriveAt has the cursor at a moment, now or when there is one.
+func (f *file) arriveAt(at moment) {
+	f.arrival = at
+	if v := f.current(); v != nil {
+		at.apply(v.scene)
+		f.arrival = moment{}
 	}
 }
 

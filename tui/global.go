@@ -38,9 +38,9 @@ func (m *Model) globalKey(msg tea.KeyPressMsg) (tea.Cmd, bool) {
 		m.back()
 		return nil, true
 	case matches(msg, g.NextFile):
-		return m.show(m.at + 1), true
+		return m.neighbourFile(1), true
 	case matches(msg, g.PreviousFile):
-		return m.show(m.at - 1), true
+		return m.neighbourFile(-1), true
 	case matches(msg, g.Device):
 		return m.nextDevice(), true
 	case matches(msg, g.Export):
@@ -79,7 +79,7 @@ func (m *Model) pageKey(msg tea.KeyPressMsg) (string, bool) {
 func (m *Model) sceneKey(msg tea.KeyPressMsg) (tea.Cmd, bool) {
 	v := m.file().current()
 	if v == nil {
-		return m.waitingKey(msg), true
+		return m.waitingKey(msg), m.visible() == nil
 	}
 	g := &m.global
 	switch {
@@ -106,7 +106,7 @@ func (m *Model) sceneKey(msg tea.KeyPressMsg) (tea.Cmd, bool) {
 // waitingKey answers Enter on the loading page after a load that failed.
 func (m *Model) waitingKey(msg tea.KeyPressMsg) tea.Cmd {
 	f := m.file()
-	if msg.String() == "enter" && (f.state == failed || f.state == cancelled) {
+	if m.visible() == nil && msg.String() == "enter" && (f.state == failed || f.state == cancelled) {
 		return m.load(f)
 	}
 	return nil
@@ -150,7 +150,7 @@ func (m *Model) freeze() tea.Cmd {
 // that another page led to.
 func (m *Model) back() {
 	f := m.file()
-	if f.state == loading {
+	if f.state == loading && m.visible() == nil {
 		f.stop()
 		return
 	}
@@ -158,8 +158,17 @@ func (m *Model) back() {
 		return
 	}
 	if n := len(m.trail); n > 0 {
-		m.page, m.trail = m.trail[n-1], m.trail[:n-1]
+		m.goTo(m.trail[n-1])
+		m.trail = m.trail[:n-1]
 	}
+}
+
+// goTo goes to a page, and remembers the one before for the next rank that is entered.
+func (m *Model) goTo(name string) {
+	if was := m.shown(); was != page.Ranks {
+		m.job.inside = was
+	}
+	m.page = name
 }
 
 // turn goes to a page by its key; Esc does not come back from there. It says why
@@ -168,7 +177,8 @@ func (m *Model) turn(name string) tea.Cmd {
 	if why := m.lacks(name); why != "" {
 		return page.Say(why)
 	}
-	m.page, m.trail = name, nil
+	m.goTo(name)
+	m.trail = nil
 	return nil
 }
 
@@ -186,6 +196,9 @@ func (m *Model) neighbour(direction int) string {
 // lacks says why the file that is shown has nothing for a page, "" when it has or is
 // not known yet.
 func (m *Model) lacks(name string) string {
+	if name == page.Ranks {
+		return m.job.page.Lacks()
+	}
 	v := m.file().current()
 	if v == nil {
 		return ""

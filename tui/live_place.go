@@ -13,6 +13,9 @@ import (
 // important first.
 func liveParts(s *page.Scene) []string {
 	parts := []string{"pid " + strconv.Itoa(s.Live().PID)}
+	if r := s.Live().Rank; r != nil && r.World > 1 {
+		parts = []string{"rank " + strconv.Itoa(r.Rank) + " of " + strconv.Itoa(r.World), parts[0]}
+	}
 	at := s.Cursor()
 	if step := s.StepAt(at); step != nil {
 		parts = append(parts, "step "+screen.Count(int(step.Number)))

@@ -38,7 +38,7 @@ func (d *driver) train(p *tuitest.Process, steps int) {
 // draw, with the keys that lead to each.
 var liveViews = map[string][]string{
 	"overview": {"1"}, "layers": {"2"}, "timeline": {"4"}, "segments": {"5"}, "stacks": {"6"}, "events": {"7"},
-	"advice": {"9"}, "plan": {"9", "f", "1", "4", "M", "enter"},
+	"advice": {"0"}, "plan": {"0", "f", "1", "4", "M", "enter"},
 }
 
 func TestLiveScreens(t *testing.T) {
@@ -282,7 +282,7 @@ func TestAWaterfallAtAnyMomentIsExplained(t *testing.T) {
 	recorded := *tuitest.NewProcess(20).Trace()
 	recorded.Info.Growing, recorded.Info.Kind = false, "recording"
 	d := start(t, 80, 24, Options{Color: "never", Device: -1}, fileOf("run.mtr", &recorded))
-	for _, keys := range [][]string{{"1", "c"}, {"1", "c", "4", "left", "1"}, {"4", "left", "left", "1"}, {"4", "0", "1"}} {
+	for _, keys := range [][]string{{"1", "c"}, {"1", "c", "4", "left", "1"}, {"4", "left", "left", "1"}, {"4", "a", "1"}} {
 		d.press(keys...)
 		d.wants("Memory, ")
 		for _, row := range [][]string{{"outside the allocator", "32.0 MiB"}, {"other processes", "64.0 MiB"}, {"unexplained", "0 B"}} {

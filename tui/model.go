@@ -12,6 +12,7 @@ import (
 	"memtop/tui/ask"
 	"memtop/tui/keys"
 	"memtop/tui/page"
+	rankspage "memtop/tui/ranks"
 	"memtop/tui/screen"
 )
 
@@ -37,6 +38,7 @@ type Model struct {
 	help    *help        // nil when closed
 	asking  *page.Prompt // the program's own question, nil when there is none
 	control control
+	job     job
 	whatIf  whatIf
 	still   still
 	note    string
@@ -58,6 +60,12 @@ func New(files []File, o Options) *Model {
 		m.files = append(m.files, &file{name: f.Name, load: f.Load, live: f.Live, listen: listen, whatIf: o.WhatIf, past: past})
 	}
 	m.theme.Use(o.Theme)
+	m.job = newJob(o.Ranks, m.theme)
+	if o.Ranks != nil {
+		m.global.NextFile.SetHelp("]", "next rank")
+		m.global.PreviousFile.SetHelp("[", "previous rank")
+		m.page = cmp.Or(pageNamed(o.Page), page.Ranks)
+	}
 	m.whatIf = newWhatIf(o.WhatIf, &m.global)
 	m.global.WhatIf.SetEnabled(o.WhatIf != nil)
 	m.global.Export.SetEnabled(o.Export != nil)
@@ -80,21 +88,30 @@ func (m *Model) Init() tea.Cmd {
 	if len(m.files) == 0 {
 		return tea.Quit
 	}
+	first := tea.Batch(m.show(m.options.First), m.job.begin())
+	m.job.page.Select(m.at)
 	if !m.theme.Colour {
-		return m.show(0)
+		return first
 	}
-	return tea.Batch(m.show(0), tea.RequestBackgroundColor)
+	return tea.Batch(first, tea.RequestBackgroundColor)
 }
 
-// show goes to file i and loads it unless it was loaded before.
+// show goes to file i and loads it unless it was loaded before. Of a rank the cursor is
+// where it was in the rank before.
 func (m *Model) show(i int) tea.Cmd {
+	at := moment{}
+	if v := m.file().current(); v != nil && m.job.source != nil {
+		at = momentOf(v.scene)
+	}
 	m.at = (i + len(m.files)) % len(m.files)
 	m.trail = nil
 	f := m.files[m.at]
+	away := m.looked(f)
+	f.arriveAt(at)
 	if f.state != idle {
-		return nil
+		return away
 	}
-	return m.load(f)
+	return tea.Batch(m.load(f), away)
 }
 
 func (m *Model) load(f *file) tea.Cmd { return tea.Batch(f.start(m.now()), m.tick(f)) }
@@ -106,6 +123,9 @@ func (m *Model) file() *file { return m.files[m.at] }
 func (m *Model) visible() page.Page {
 	if len(m.files) == 0 {
 		return nil
+	}
+	if m.shown() == page.Ranks {
+		return m.job.page // also while a rank is loaded, or could not be
 	}
 	if v := m.file().current(); v != nil {
 		return v.pages[m.shown()]
@@ -233,13 +253,17 @@ func (m *Model) data(msg tea.Msg) tea.Cmd {
 		m.replaced(msg)
 	case existsMsg:
 		m.askOverwrite(msg)
+	case rowsMsg:
+		return m.takeRows()
+	case rankspage.Enter:
+		return m.enter(msg.At)
 	case page.ReadRival:
 		return m.readRival()
 	case page.Note:
 		m.note = msg.Text
 	case page.Go:
 		m.trail = append(m.trail, m.shown())
-		m.page = msg.Page
+		m.goTo(msg.Page)
 	default:
 		if cmd, ok := m.controlData(msg); ok {
 			return cmd

@@ -33,7 +33,11 @@ type Write func(x *analysis.Index, event int, path string, overwrite bool) error
 
 // Options say how to start. The zero value is usable.
 type Options struct {
-	Page    string // name or number of the first page; "" is the overview
+	// Ranks are the rows of the files, which are the ranks of one job; nil for files
+	// that are not.
+	Ranks   Ranks
+	First   int    // the file that is shown first
+	Page    string // name or number of the first page; "" is the overview, of a job the ranks
 	Device  int    // device to show first; below 0, or when the file lacks it, the one that ran out of memory first, else with the most events
 	Color   string // "auto" or "", "always", "never"
 	Theme   string // one of [Themes], "" for the first

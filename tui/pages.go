@@ -1,12 +1,12 @@
 package tui
 
 import (
-	"strconv"
 	"strings"
 
 	"memtop/tui/advice"
 	"memtop/tui/events"
 	"memtop/tui/experiments"
+	"memtop/tui/keys"
 	"memtop/tui/layers"
 	"memtop/tui/overview"
 	"memtop/tui/page"
@@ -19,8 +19,8 @@ import (
 // tab is one page of the screen. Its place in the list of all is its number and its
 // key, which are fixed, also where a file has nothing for the pages before it.
 type tab struct {
-	name string // for --page and [page.Open]
-	open func(*page.Scene) page.Page
+	name string                      // for --page and [page.Open]
+	open func(*page.Scene) page.Page // nil where the page is not of one scene
 }
 
 // tabs are all pages, in the order of the screen. A new page is a line here.
@@ -33,6 +33,7 @@ var tabs = []tab{
 	{"stacks", opens(stacks.New)},
 	{page.Events, opens(events.New)},
 	{"experiments", opens(experiments.New)},
+	{page.Ranks, nil}, // is the job's
 	{"advice", opens(advice.New)},
 }
 
@@ -54,7 +55,7 @@ func Pages() []string {
 // is none.
 func pageNamed(text string) string {
 	for i := range tabs {
-		if text == strconv.Itoa(i+1) || strings.EqualFold(text, tabs[i].name) {
+		if text == keys.PageKey(i) || strings.EqualFold(text, tabs[i].name) {
 			return tabs[i].name
 		}
 	}
@@ -77,7 +78,9 @@ func titles() []string {
 func makePages(s *page.Scene) map[string]page.Page {
 	pages := make(map[string]page.Page, len(tabs))
 	for _, t := range tabs {
-		pages[t.name] = t.open(s)
+		if t.open != nil {
+			pages[t.name] = t.open(s)
+		}
 	}
 	return pages
 }

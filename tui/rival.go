@@ -40,7 +40,7 @@ func (m *Model) introduce(f *file, s *page.Scene) {
 // readRival reads the file that the shown one is compared with, unless it was read.
 func (m *Model) readRival() tea.Cmd {
 	if rival := m.rivalOf(m.file()); rival != nil && rival.state == idle {
-		return m.load(rival)
+		return tea.Batch(m.load(rival), m.looked(rival))
 	}
 	return nil
 }

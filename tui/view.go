@@ -1,12 +1,13 @@
 package tui
 
 import (
-	"strconv"
 	"strings"
 
 	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
 
+	"memtop/tui/keys"
+	"memtop/tui/page"
 	"memtop/tui/screen"
 )
 
@@ -81,7 +82,11 @@ func (m *Model) header() string {
 	if !m.nameBelow() {
 		c.Right(x+1, 0, m.w-x-2, m.fileLabel(m.w-x-2), screen.Strong)
 	}
-	m.place(c)
+	if m.shown() == page.Ranks {
+		m.job.place(c)
+	} else {
+		m.place(c)
+	}
 	return c.String()
 }
 
@@ -97,7 +102,7 @@ const nameRoom = 16
 // fileLabel returns the file's name with its number among several.
 func (m *Model) fileLabel(room int) string {
 	number := ""
-	if len(m.files) > 1 {
+	if len(m.files) > 1 && m.job.source == nil {
 		number = " [" + screen.Count(m.at+1) + "/" + screen.Count(len(m.files)) + "]"
 	}
 	return screen.TruncateLeft(baseName(m.file().name), room-screen.Width(number)) + number
@@ -125,20 +130,26 @@ const (
 	roomy tabStyle = iota // " 1 Overview "
 	tight                 // " 1Overview"
 	cut                   // " 1Overvi"
+	short                 // " 1Over"
 	bare                  // only the page that is shown has its name
 )
 
-// cutName is how much of a name a cut tab has.
-const cutName = 6
+// How much of a name a cut tab has, and a short one.
+const (
+	cutName   = 6
+	shortName = 4
+)
 
 // text is how a tab stands on the first row.
-func (s tabStyle) text(number int, t *tab, active bool) string {
-	text := " " + strconv.Itoa(number)
+func (s tabStyle) text(number string, t *tab, active bool) string {
+	text := " " + number
 	switch {
-	case s == tight, s == cut && active:
+	case s == tight, (s == cut || s == short) && active:
 		return text + t.title()
 	case s == cut:
 		return text + t.title()[:min(len(t.title()), cutName)]
+	case s == short:
+		return text + t.title()[:min(len(t.title()), shortName)]
 	case s == roomy || active:
 		return text + " " + t.title() + " "
 	default:
@@ -167,7 +178,7 @@ func (m *Model) styledTabs(s tabStyle) []tabCells {
 			continue
 		}
 		cells := tabCells{tab: t, from: x, active: t.name == m.shown()}
-		cells.text = s.text(i+1, &t, cells.active)
+		cells.text = s.text(keys.PageKey(i), &t, cells.active)
 		x += screen.Width(cells.text)
 		cells.to = x
 		row = append(row, cells)

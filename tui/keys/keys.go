@@ -37,11 +37,14 @@ type Global struct {
 	Peak, OOM, Start, End, Freeze, Maximise, Back, Redraw key.Binding
 }
 
+// PageKey is the key of the i-th page, counted from 0, and its number: 0 is the tenth.
+func PageKey(i int) string { return strconv.Itoa((i + 1) % 10) }
+
 // NewGlobal returns the global keys, with one for each page's title.
 func NewGlobal(titles []string) Global {
 	pages := make([]key.Binding, len(titles))
 	for i, title := range titles {
-		number := strconv.Itoa(i + 1)
+		number := PageKey(i)
 		pages[i] = New(number, title, number)
 	}
 	return Global{

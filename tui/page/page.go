@@ -98,4 +98,5 @@ const (
 	Timeline = "timeline"
 	Segments = "segments"
 	Events   = "events"
+	Ranks    = "ranks"
 )

@@ -42,6 +42,7 @@ type Scene struct {
 	// Rival returns what another open file has to compare with; nil when none is open.
 	Rival   func() *Rival
 	cursor  int
+	home    int // where the cursor was at first
 	version int
 	changes []Mark // settings that changed, among the events read so far
 	read    int    // how many events changes are of
@@ -71,8 +72,12 @@ func NewScene(t *screen.Theme, x *analysis.Index) *Scene {
 	default:
 		s.cursor = s.Summary.PeakEvent
 	}
+	s.home = s.cursor
 	return s
 }
+
+// Moved reports whether the cursor is elsewhere than at first.
+func (s *Scene) Moved() bool { return s.cursor != s.home }
 
 // update takes from the index what pages want to know at once.
 func (s *Scene) update() {

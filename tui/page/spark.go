@@ -1,6 +1,10 @@
 package page
 
-import "memtop/tui/screen"
+import (
+	"slices"
+
+	"memtop/tui/screen"
+)
 
 // sparks are the eighths of a row, from the least to the most.
 var sparks = [...]rune{'▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'}
@@ -9,14 +13,15 @@ var sparks = [...]rune{'▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'}
 // the least and the most of them, the newest at the right. What never moves is
 // a line.
 func Spark(c screen.Canvas, x, y, w int, values []int64, style screen.Style) {
-	values = values[max(len(values)-w, 0):]
-	if w <= 0 || len(values) == 0 {
-		return
+	values = values[max(len(values)-max(w, 0), 0):]
+	if len(values) > 0 {
+		SparkWithin(c, x, y, w, values, slices.Min(values), slices.Max(values), style)
 	}
-	least, most := values[0], values[0]
-	for _, v := range values {
-		least, most = min(least, v), max(most, v)
-	}
+}
+
+// SparkWithin is Spark between a least and a most that several charts share.
+func SparkWithin(c screen.Canvas, x, y, w int, values []int64, least, most int64, style screen.Style) {
+	values = values[max(len(values)-max(w, 0), 0):]
 	x += w - len(values)
 	rise := func(to int64) float64 { return float64(uint64(to) - uint64(least)) } // may be beyond what is signed
 	for i, v := range values {

@@ -28,7 +28,7 @@ func newKeyMap(s *page.Scene) keyMap {
 		Fit:      keys.New("f", "y axis from zero, or only what changes in the window", "f"),
 		PanLeft:  keys.New("H", "move the window left", "H", "shift+left"),
 		PanRight: keys.New("L", "move the window right", "L", "shift+right"),
-		Whole:    keys.New("0", "show the whole trace", "0"),
+		Whole:    keys.New("a", "show all of the trace", "a"),
 		StepBack: keys.New(",", "one event back", ","), Step: keys.New(".", "one event on", "."),
 		NextMark:     keys.New("}", "to the next annotation or setting", "}"),
 		PreviousMark: keys.New("{", "to the previous annotation or setting", "{"),

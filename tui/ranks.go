@@ -1,0 +1,154 @@
+package tui
+
+import (
+	tea "charm.land/bubbletea/v2"
+
+	"memtop/snapshots/analysis/ranks"
+	"memtop/tui/page"
+	rankspage "memtop/tui/ranks"
+	"memtop/tui/screen"
+)
+
+// # The ranks of a job
+//
+// Each rank is a file, which is loaded when it is entered. The page of ranks is drawn
+// from rows that come beside the files, so that a job of a thousand ranks has one stream
+// open, or a few: those that were looked at last. There is one such page, whichever file
+// is shown.
+
+// Ranks are the ranks of a job as rows, in the order of the files. Its methods are safe
+// for concurrent use.
+type Ranks interface {
+	// Rows returns what is known of each rank. The rows never change.
+	Rows() []ranks.Row
+	// Changed returns a channel with room for one that receives when Rows returns
+	// something newer than it did; nil where it never does.
+	Changed() <-chan struct{}
+}
+
+// loadedRanks is how many ranks are kept loaded: the one that is shown, one that it is
+// compared with, and some to go back to at once. A running program's takes up to 48 MiB.
+const loadedRanks = 4
+
+// job is the job whose ranks the files are; its source is nil where there is none.
+type job struct {
+	source Ranks
+	page   *rankspage.Page
+	hear   func(Ranks) tea.Cmd // waits for newer rows
+	inside string              // the page that was shown of a rank last
+	recent []*file             // that were shown, the last one last
+}
+
+func newJob(source Ranks, theme *screen.Theme) job {
+	j := job{source: source, hear: hearRows, inside: page.Overview}
+	j.page = rankspage.New(theme, source == nil, source != nil && source.Changed() != nil)
+	if source != nil {
+		j.page.Take(source.Rows())
+	}
+	return j
+}
+
+// rowsMsg says that there are newer rows.
+type rowsMsg struct{}
+
+func hearRows(source Ranks) tea.Cmd {
+	return func() tea.Msg {
+		<-source.Changed()
+		return rowsMsg{}
+	}
+}
+
+// begin waits for rows, where some will come.
+func (j *job) begin() tea.Cmd {
+	if j.source == nil || j.source.Changed() == nil {
+		return nil
+	}
+	return j.hear(j.source)
+}
+
+// takeRows takes newer rows, unless the reader wants the screen to stand still.
+func (m *Model) takeRows() tea.Cmd {
+	if !m.file().growth.frozen {
+		m.job.page.Take(m.job.source.Rows())
+	}
+	return m.job.hear(m.job.source)
+}
+
+// enter goes into a rank, to the page that was shown of one last. Esc comes back.
+func (m *Model) enter(at int) tea.Cmd {
+	if at >= len(m.files) {
+		return nil
+	}
+	cmd := m.show(at)
+	m.page, m.trail = m.job.inside, []string{page.Ranks}
+	return cmd
+}
+
+// neighbourFile goes to the next file or the one before: on the page of ranks by the
+// cursor, elsewhere with the page, the cursor and the way back kept.
+func (m *Model) neighbourFile(direction int) tea.Cmd {
+	if m.job.source == nil {
+		return m.show(m.at + direction)
+	}
+	if m.shown() == page.Ranks {
+		m.job.page.Turn(direction)
+		return nil
+	}
+	trail := m.trail
+	cmd := m.show(m.at + direction)
+	m.trail = trail
+	m.job.page.Select(m.at)
+	return cmd
+}
+
+// looked notes that a file is shown, and lets the one go that was not for the longest
+// time, where many are loaded.
+func (m *Model) looked(f *file) tea.Cmd {
+	if m.job.source == nil {
+		return nil
+	}
+	kept := m.job.recent[:0]
+	for _, other := range m.job.recent {
+		if other != f {
+			kept = append(kept, other)
+		}
+	}
+	m.job.recent = append(kept, f)
+	for i, old := range m.job.recent[:max(len(m.job.recent)-loadedRanks, 0)] {
+		if m.control.concerns(old) {
+			continue
+		}
+		m.job.recent = append(m.job.recent[:i], m.job.recent[i+1:]...)
+		delete(m.control.asked, old)
+		return old.letGo()
+	}
+	return nil
+}
+
+// letGo forgets what was loaded. The file is loaded again when it is shown again.
+func (f *file) letGo() tea.Cmd {
+	if f.state == loading {
+		f.stop()
+	}
+	f.attempt++
+	source := f.source
+	f.state, f.source, f.trace, f.views, f.growth = idle, nil, nil, nil, growth{}
+	if source == nil {
+		return nil
+	}
+	return closing(source)
+}
+
+// place draws how the job is in the second row.
+func (j *job) place(c screen.Canvas) {
+	x := 1
+	for i, part := range j.page.Summary() {
+		if i > 0 {
+			if x+3+screen.Width(part) > c.Width()-1 {
+				return
+			}
+			x = c.Text(x, 1, " · ", screen.Dim)
+		}
+		x = c.Text(x, 1, part, screen.Plain)
+	}
+}

@@ -1,0 +1,208 @@
+// Package ranks is the page of the ranks of a job, side by side: a row for each, the one
+// that is about to run out of memory first, and below it how the ranks differ.
+package ranks
+
+import (
+	"charm.land/bubbles/v2/key"
+	tea "charm.land/bubbletea/v2"
+
+	"memtop/snapshots/analysis/ranks"
+	"memtop/tui/keys"
+	"memtop/tui/page"
+	"memtop/tui/screen"
+)
+
+// Enter is the message that asks for the rank of a row, by its place among the rows as
+// they came.
+type Enter struct{ At int }
+
+// row is a rank in the table.
+type row struct {
+	*ranks.Row
+	at  int // among the rows as they came
+	job *Page
+}
+
+// Page is the page of ranks. There is one for the whole job, which is the same whichever
+// rank is looked at.
+type Page struct {
+	page.Prompts
+	theme  *screen.Theme
+	keys   keyMap
+	table  page.Table[row, int]
+	detail page.Reader
+	alone  bool // there is no job
+
+	rows   []ranks.Row // as they came; never changed
+	stale  bool        // the table shows older ones
+	hosts  int
+	median int64 // of the peaks
+	// least and most are the scale of all charts.
+	least, most int64
+}
+
+// New returns the page of a job, or, where what is looked at is alone, one that says so.
+// Of a job that runs End goes to what it does now, so that it does not go to the last row.
+func New(t *screen.Theme, alone, runs bool) *Page {
+	p := &Page{theme: t, alone: alone, keys: newKeyMap(runs)}
+	p.table = page.Table[row, int]{
+		Columns: p.columns(), Noun: "rank", Motion: p.keys.motion, Pane: p.keys.pane, Prompts: &p.Prompts, Style: styleOf,
+		Key: func(r row) int { return r.at }, Open: p.enter, Moved: func() { p.detail.Offset = 0 }, Arranged: p.arrange,
+		SearchHint: "a rank, a host, a command, a problem", FilterHint: "a rank, a host, a command, a problem",
+	}
+	p.table.Start(page.Order{By: headroomHead})
+	return p
+}
+
+// Take takes newer rows, in the order of those before.
+func (p *Page) Take(rows []ranks.Row) { p.rows, p.stale = rows, true }
+
+// Select puts the cursor on the row that came at a place.
+func (p *Page) Select(at int) {
+	if p.stale {
+		p.arrange()
+	}
+	p.table.Select(at)
+}
+
+// Turn puts the cursor on the next rank by number, or the one before, around the ends.
+func (p *Page) Turn(direction int) {
+	r, ok := p.table.Current()
+	if n := len(p.rows); ok && n > 0 {
+		p.table.Filter = ""
+		p.arrange()
+		p.table.Select((r.at + direction + n) % n)
+		p.detail.Offset = 0
+	}
+}
+
+// arrange puts the rows into the order that the reader wants.
+func (p *Page) arrange() {
+	p.stale = false
+	p.measure()
+	shown := make([]row, len(p.rows))
+	for i := range p.rows {
+		shown[i] = row{&p.rows[i], i, p}
+	}
+	t := &p.table
+	t.Show(page.Arrange(shown, t.Columns, t.Order, t.Filter), t.Order)
+}
+
+// measure takes from all rows what each is compared with.
+func (p *Page) measure() {
+	p.median, p.least, p.most = ranks.MedianPeak(p.rows), 0, 0
+	hosts, first := make(map[string]bool), true
+	for i := range p.rows {
+		hosts[p.rows[i].Host] = true
+		for _, n := range p.rows[i].Recent {
+			if first {
+				p.least, p.most, first = n, n, false
+			}
+			p.least, p.most = min(p.least, n), max(p.most, n)
+		}
+	}
+	p.hosts = len(hosts)
+}
+
+// Refresh arranges rows that are new.
+func (p *Page) Refresh(w, h int) tea.Cmd {
+	table, detail := areas(w, h)
+	p.table.Place(table)
+	if p.stale {
+		p.arrange()
+	}
+	p.detail.Resize(len(p.lines()), detail.H-1)
+	return nil
+}
+
+// Update takes keys and the mouse.
+func (p *Page) Update(msg tea.Msg) tea.Cmd {
+	switch msg := msg.(type) {
+	case tea.KeyPressMsg:
+		return p.press(msg)
+	case tea.MouseWheelMsg:
+		p.table.Wheel(msg)
+	case tea.MouseClickMsg:
+		return p.table.Click(msg)
+	}
+	return nil
+}
+
+func (p *Page) press(msg tea.KeyPressMsg) tea.Cmd {
+	switch {
+	case p.detail.Sideways(msg, p.keys.motion):
+	case key.Matches(msg, p.keys.pane.Copy):
+		return page.Copied(page.CopyLines(p.lines()), "the findings and the rank")
+	default:
+		cmd, _ := p.table.Press(msg)
+		return cmd
+	}
+	return nil
+}
+
+// enter asks for the selected rank.
+func (p *Page) enter() tea.Cmd {
+	r, ok := p.table.Current()
+	if !ok {
+		return nil
+	}
+	return func() tea.Msg { return Enter{r.at} }
+}
+
+// Back leaves the filter, the order and the search.
+func (p *Page) Back() bool { return p.table.Back() }
+
+// Lacks says that there is no job.
+func (p *Page) Lacks() string {
+	if p.alone {
+		return "Ranks are those of a job of several processes, as mpirun, torchrun or srun start them"
+	}
+	return ""
+}
+
+type keyMap struct {
+	motion keys.Motion
+	pane   keys.Pane
+}
+
+func newKeyMap(runs bool) keyMap {
+	k := keyMap{motion: keys.NewMotion(), pane: keys.NewPane()}
+	if runs {
+		k.motion.Bottom.SetKeys("G")
+	}
+	k.pane.Open.SetHelp("enter", "go into the rank; esc comes back")
+	k.pane.Copy.SetHelp("y", "copy the findings and what is said of the rank")
+	keys.Disable(&k.pane.ZoomIn, &k.pane.ZoomOut, &k.pane.Expand, &k.pane.Other)
+	k.motion.Sideways("scroll the detail up", "scroll the detail down")
+	return k
+}
+
+// Help returns the page's keys.
+func (p *Page) Help() []keys.Group {
+	return []keys.Group{
+		{Title: "Ranks", Bindings: p.keys.pane.Bindings(), Terms: []keys.Term{
+			keys.Explain("peak", "of the last step: what was allocated at most"),
+			keys.Explain(activationHead, "activations when the last step's memory was highest"),
+			keys.Explain(skewHead, "the peak against the median of all ranks"),
+			keys.Explain(headroomHead, "what the last step left of the device: capacity less other programs less the peak of what was reserved"),
+			keys.Explain(leakHead, "by how much memory at the ends of steps grows a step"),
+			keys.Explain("▁▄█", "allocated lately, all ranks on one scale"),
+		}},
+		{Title: "Moving", Bindings: p.keys.motion.Bindings()},
+	}
+}
+
+// Short returns the keys for the bottom line.
+func (p *Page) Short() []key.Binding {
+	k := &p.keys.pane
+	return []key.Binding{
+		keys.Short(k.Open, "go into the rank"), keys.Short(k.SortRight, "sort"), keys.Short(k.Filter, "filter"), keys.Short(k.Copy, "copy"),
+	}
+}
+
+var (
+	_ page.Page     = (*Page)(nil)
+	_ page.Lacker   = (*Page)(nil)
+	_ page.Backer   = (*Page)(nil)
+	_ page.Prompter = (*Page)(nil)
+)
