@@ -89,7 +89,6 @@ func (m *Model) Init() tea.Cmd {
 		return tea.Quit
 	}
 	first := tea.Batch(m.show(m.options.First), m.job.begin())
-	m.job.page.Select(m.at)
 	if !m.theme.Colour {
 		return first
 	}

@@ -145,7 +145,7 @@ func (a *app) target(ctx context.Context, args []string) (string, error) {
 // choose returns how to name the process that the user means, of those found and of
 // those without an agent.
 func (a *app) choose(ctx context.Context, all, bare []attach.Process) (string, error) {
-	good, silent := attachable(all)
+	good, silent := attachable(choices(all))
 	asks := a.interactive()
 	if asks {
 		good = append(good, bare...)
@@ -222,7 +222,7 @@ func (a *app) attach(ctx context.Context, target string) error {
 		defer func() { _ = c.Close() }() // it was only read from
 		return a.printLive(c.Trace())
 	}
-	return a.showLive(ctx, c, false)
+	return a.showProcess(ctx, c)
 }
 
 // printLive prints one state of a process.

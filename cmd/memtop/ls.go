@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -14,6 +15,7 @@ import (
 	"memtop/cmd/command"
 	"memtop/probe/attach"
 	"memtop/snapshots/quantity"
+	"memtop/snapshots/trace"
 )
 
 func (a *app) lsCommand() *cobra.Command {
@@ -69,8 +71,9 @@ type listed struct {
 	Command string `json:"command"`
 	Socket  string `json:"socket"`
 	*listedDevice
-	Problem string `json:"problem,omitempty"`
-	Remedy  string `json:"remedy,omitempty"` // for a program without an agent
+	Rank    *trace.Rank `json:"rank,omitempty"` // of a process that others were started with
+	Problem string      `json:"problem,omitempty"`
+	Remedy  string      `json:"remedy,omitempty"` // for a program without an agent
 }
 
 type listedDevice struct {
@@ -138,6 +141,7 @@ func rowsOf(p attach.Process) []listed {
 		row.Problem = p.Problem.Error()
 		return []listed{row}
 	}
+	row.Rank = p.Info.Rank.Printable()
 	var rows []listed
 	for _, d := range p.Info.Devices {
 		row.listedDevice = &listedDevice{d.Device, p.Info.Step, d.Allocated, d.Reserved}
@@ -149,10 +153,15 @@ func rowsOf(p attach.Process) []listed {
 func writeRows(out io.Writer, rows []listed) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	hosts := slices.ContainsFunc(rows, func(r listed) bool { return r.Host != "" })
+	jobs := slices.ContainsFunc(rows, func(r listed) bool { return r.Rank != nil })
 	if hosts {
 		fmt.Fprint(w, "HOST\t")
 	}
-	fmt.Fprintln(w, "PID\tUSER\tDEVICE\tSTEP\tALLOCATED\tRESERVED\tCOMMAND")
+	fmt.Fprint(w, "PID\tUSER\t")
+	if jobs {
+		fmt.Fprint(w, "JOB\tRANK\t")
+	}
+	fmt.Fprintln(w, "DEVICE\tSTEP\tALLOCATED\tRESERVED\tCOMMAND")
 	for _, r := range rows {
 		if hosts {
 			fmt.Fprint(w, r.Host+"\t")
@@ -161,9 +170,21 @@ func writeRows(out io.Writer, rows []listed) error {
 		if d := r.listedDevice; d != nil {
 			numbers = fmt.Sprintf("%d\t%d\t%s\t%s", d.Device, d.Step, quantity.Bytes(d.Allocated), quantity.Bytes(d.Reserved))
 		}
-		fmt.Fprintf(w, "%d\t%s\t%s\t%s\n", r.PID, r.User, numbers, r.Command)
+		rank := ""
+		if jobs {
+			rank = rankText(r.Rank)
+		}
+		fmt.Fprintf(w, "%d\t%s\t%s%s\t%s\n", r.PID, r.User, rank, numbers, r.Command)
 	}
 	return w.Flush()
+}
+
+// rankText is a job and a rank in two columns.
+func rankText(r *trace.Rank) string {
+	if r == nil {
+		return "-\t-\t"
+	}
+	return fmt.Sprintf("%s\t%d/%d\t", cmp.Or(r.Job, "-"), r.Rank, r.World)
 }
 
 // notAttached is the problem of a program that has just no agent yet.

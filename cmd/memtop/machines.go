@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -41,6 +43,19 @@ func (m *machines) of(host string) *machine {
 		m.byHost[host] = new(machine)
 	}
 	return m.byHost[host]
+}
+
+// reached returns those that are reached, by name.
+func (m *machines) reached() []attach.Machine {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var list []attach.Machine
+	for _, host := range slices.Sorted(maps.Keys(m.byHost)) {
+		if far := m.byHost[host].far; far != nil {
+			list = append(list, attach.Through(far))
+		}
+	}
+	return list
 }
 
 // forget drops a host that was not reached, so that it can be tried again.

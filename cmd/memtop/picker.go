@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -30,7 +31,11 @@ var errLeft = errors.New("no process was chosen")
 func (a *app) pick(ctx context.Context, processes []attach.Process, others []string) (attach.Process, error) {
 	var rows []listed
 	for _, p := range processes {
-		rows = append(rows, rowsOf(p)[0]) // one for the process is enough
+		row := rowsOf(p)[0] // one for the process is enough
+		if r := row.Rank; r != nil && r.World > 1 {
+			row.Command, row.Rank = fmt.Sprintf("%d ranks of %s", r.World, row.Command), nil
+		}
+		rows = append(rows, row)
 	}
 	var text strings.Builder
 	if err := writeRows(trace.PrintableText(&text), rows); err != nil {

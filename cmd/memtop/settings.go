@@ -66,7 +66,7 @@ func (a *app) deviceFlag(f *pflag.FlagSet) {
 func (a *app) screenFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.BoolVarP(&a.settings.once, "once", "1", false, "print the report and leave")
-	f.StringVar(&a.settings.page, "page", "overview", "first page: "+strings.Join(pages, ", "))
+	f.StringVar(&a.settings.page, "page", "", "first page, of a job ranks, else overview, by default: "+strings.Join(pages, ", "))
 	f.StringVar(&a.settings.color, "color", "auto", "use colours: "+strings.Join(colors, ", "))
 	f.StringVar(&a.settings.theme, "theme", themes[0], "colours: "+strings.Join(themes, ", "))
 	f.BoolVar(&a.settings.ascii, "ascii", false, "draw with ASCII characters only (default as TERM and the locale need it)")

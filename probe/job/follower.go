@@ -3,6 +3,7 @@ package job
 import (
 	"context"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,11 +17,17 @@ import (
 // Member is a rank that is followed, and where it runs.
 type Member struct {
 	Machine attach.Machine
-	Process attach.Process // with its Info
+	Process attach.Process // with its Info, unless it did not answer
 }
 
-// target is what the machine calls the process: its socket, since a pid may have several.
-func (m *Member) target() string { return m.Process.Socket }
+// target is what the machine calls the process: here its socket, since a pid may have
+// several.
+func (m *Member) target() string {
+	if m.Process.Host == "" {
+		return m.Process.Socket
+	}
+	return strconv.Itoa(m.Process.PID)
+}
 
 // Options say how to follow.
 type Options struct {
@@ -124,6 +131,9 @@ func (f *Follower) look(ctx context.Context) {
 	defer tick.Stop()
 	for ctx.Err() == nil {
 		for _, r := range f.ranks {
+			if r.member.Process.Host != "" {
+				continue // the driver here knows nothing of it
+			}
 			if seen, err := f.o.Gauge(r.member.Process, r.devices()); err == nil {
 				r.see(seen)
 			}

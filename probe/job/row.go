@@ -15,7 +15,7 @@ import (
 func RowOf(p attach.Process, i *protocol.Info) ranks.Row {
 	d := deviceOf(i)
 	row := ranks.Row{
-		PID: p.PID, Name: p.Command, Device: d.Device, Step: i.Step, Allocated: d.Allocated, Reserved: d.Reserved, Capacity: -1, Others: -1,
+		Host: p.Host, PID: p.PID, Name: p.Command, Device: d.Device, Step: i.Step, Allocated: d.Allocated, Reserved: d.Reserved, Capacity: -1, Others: -1,
 	}
 	if i.Rank != nil {
 		row.Rank = *i.Rank.Printable()

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"strconv"
 
+	"memtop/snapshots/analysis/ranks"
 	"memtop/snapshots/quantity"
 	"memtop/snapshots/trace"
 	"memtop/tui/page"
@@ -16,13 +17,14 @@ const (
 	skewHead       = "skew"
 	headroomHead   = "headroom"
 	leakHead       = "leak/step"
+	trendHead      = "trend"
 )
 
 func (p *Page) columns() []page.Column[row] {
 	size := page.Cells(screen.BytesWidth)
 	from := func(w int) func(int) int { return page.From(w, screen.BytesWidth) }
 	return []page.Column[row]{
-		{Head: "rank", Width: page.Cells(4), Searched: true, Natural: true, Text: func(r row) string { return strconv.Itoa(r.Rank.Rank) }},
+		{Head: "rank", Width: page.Cells(4), Searched: true, Natural: true, Text: func(r row) string { return number(r.Row) }},
 		{Head: "host", Width: p.hostWidth, Left: true, Searched: true, Text: func(r row) string { return r.Host }, Compare: func(a, b row) int { return cmp.Compare(a.Host, b.Host) }},
 		{Head: "dev", Width: page.From(105, 3), Text: func(r row) string { return strconv.Itoa(r.Device) }, Value: func(r row) int64 { return -int64(r.Device) }},
 		{Head: "step", Width: page.Cells(7), Text: func(r row) string { return screen.Count(int(r.Step)) }, Value: func(r row) int64 { return r.Step }},
@@ -31,10 +33,10 @@ func (p *Page) columns() []page.Column[row] {
 		{Head: "reserved", Width: from(100), Text: bytesOf(func(r row) int64 { return r.Reserved }), Value: func(r row) int64 { return r.Reserved }},
 		{Head: "peak", Width: size, Text: bytesOf(func(r row) int64 { return r.PeakAllocated }), Value: func(r row) int64 { return r.PeakAllocated }},
 		{Head: activationHead, Width: from(110), Text: bytesOf(activations), Value: activations},
-		{Head: skewHead, Width: page.From(70, 6), Text: skewText, Value: func(r row) int64 { return r.PeakAllocated }},
+		{Head: skewHead, Width: page.From(70, 5), Text: skewText, Value: func(r row) int64 { return r.PeakAllocated }},
 		{Head: headroomHead, Width: size, Text: headroomText, Style: headroomStyle, Compare: compareHeadroom},
 		{Head: leakHead, Width: from(78), Text: leakText, Value: func(r row) int64 { return r.Growth }},
-		{Head: "allocated lately", Rest: page.All, Left: true, Searched: true, Text: stateText, Draw: drawLately},
+		{Head: trendHead, Rest: page.All, Left: true, Searched: true, Text: stateText, Draw: drawTrend},
 		{Searched: true, Text: func(r row) string { return r.Name }},
 	}
 }
@@ -45,6 +47,14 @@ func (p *Page) hostWidth(w int) int {
 		return 0
 	}
 	return page.From(92, max(w/10, 9))(w)
+}
+
+// number is that of a rank; it is not known of one that never answered.
+func number(r *ranks.Row) string {
+	if r.Rank.Rank < 0 {
+		return "?"
+	}
+	return strconv.Itoa(r.Rank.Rank)
 }
 
 // bytesOf writes a size, and a dash for one that is not known.
@@ -145,18 +155,20 @@ func leakText(r row) string {
 
 // stateText says what is wrong with a rank, "" for nothing.
 func stateText(r row) string {
-	text := r.Problem
-	if r.OutOfMemory > 0 {
-		text = "out of memory"
-		if r.OutOfMemory > 1 {
-			text += " " + screen.Count(int(r.OutOfMemory)) + "×"
-		}
-		if r.Problem != "" {
-			text += ", " + r.Problem
-		}
+	if r.OutOfMemory == 0 {
+		return r.Problem
+	}
+	text := outOfMemory
+	if r.OutOfMemory > 1 {
+		text += " " + screen.Count(int(r.OutOfMemory)) + "×"
+	}
+	if r.Problem != "" {
+		text += ", " + r.Problem
 	}
 	return text
 }
+
+const outOfMemory = "out of memory"
 
 // styleOf makes a rank that is lost stand back, and one that ran out of memory stand out.
 func styleOf(r row) screen.Style {
@@ -169,13 +181,16 @@ func styleOf(r row) screen.Style {
 	return screen.Plain
 }
 
-// drawLately draws what is wrong and, in what that leaves, what was allocated lately.
-func drawLately(c screen.Canvas, r row) {
+// drawTrend draws what is wrong and, in what that leaves, what was allocated lately.
+func drawTrend(c screen.Canvas, r row) {
 	style, room := screen.Style{Fg: screen.Accent}, c.Width()
 	if text := stateText(r); text != "" {
 		problem := screen.Warn
 		if r.OutOfMemory > 0 {
 			problem = screen.Bad
+		}
+		if screen.Width(text) > room && r.OutOfMemory > 0 {
+			text = outOfMemory // how often, the pane says
 		}
 		c.Fit(0, 0, room, text, problem)
 		style, room = screen.Dim, room-screen.Width(text)-1

@@ -186,7 +186,7 @@ func (p *Page) Help() []keys.Group {
 			keys.Explain(skewHead, "the peak against the median of all ranks"),
 			keys.Explain(headroomHead, "what the last step left of the device: capacity less other programs less the peak of what was reserved"),
 			keys.Explain(leakHead, "by how much memory at the ends of steps grows a step"),
-			keys.Explain("▁▄█", "allocated lately, all ranks on one scale"),
+			keys.Explain(trendHead, "what was allocated lately, all ranks on one scale"),
 		}},
 		{Title: "Moving", Bindings: p.keys.motion.Bindings()},
 	}

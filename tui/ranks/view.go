@@ -76,21 +76,21 @@ func (p *Page) Summary() []string {
 		{"out of memory", func(r *ranks.Row) bool { return r.OutOfMemory > 0 }},
 		{"not answering", func(r *ranks.Row) bool { return r.Problem != "" }},
 	} {
-		if n := p.number(state.is); n > 0 {
+		if n := p.howMany(state.is); n > 0 {
 			parts = append(parts, screen.Count(n)+" "+state.word)
 		}
 	}
 	if r := p.tightest(); r != nil {
 		left, _ := r.Headroom()
-		parts = append(parts, "least headroom "+screen.Bytes(left)+", rank "+strconv.Itoa(r.Rank.Rank))
+		parts = append(parts, "least headroom "+screen.Bytes(left)+", rank "+number(r))
 	}
 	if r := p.slowest(); r != nil {
-		parts = append(parts, "slowest rank "+strconv.Itoa(r.Rank.Rank)+", "+screen.Micros(r.StepDuration/1000)+" a step")
+		parts = append(parts, "slowest rank "+number(r)+", "+screen.Micros(r.StepDuration/1000)+" a step")
 	}
 	return parts
 }
 
-func (p *Page) number(is func(*ranks.Row) bool) int {
+func (p *Page) howMany(is func(*ranks.Row) bool) int {
 	n := 0
 	for i := range p.rows {
 		if is(&p.rows[i]) {
@@ -133,7 +133,7 @@ func (p *Page) lines() []page.Line {
 	if state := stateText(r); state != "" {
 		lines = append(lines, page.Sentence("state", state)...)
 	}
-	lines = append(lines, page.Sentence("at its peak", atPeakText(r.Row))...)
+	lines = append(lines, page.Sentence("at peak", atPeakText(r.Row))...)
 	if len(r.Settings) > 0 {
 		lines = append(lines, page.Sentence("settings", settingsText(r.Settings))...)
 	}
@@ -142,7 +142,7 @@ func (p *Page) lines() []page.Line {
 
 // rankText names the rank and the process.
 func rankText(r row) string {
-	text := "rank " + strconv.Itoa(r.Rank.Rank)
+	text := "rank " + number(r.Row)
 	if r.World > 0 {
 		text += " of " + strconv.Itoa(r.World)
 	}

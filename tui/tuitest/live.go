@@ -15,6 +15,7 @@ type liveRun struct {
 	settings []trace.Value // by key
 	options  []trace.Option
 	changes  []trace.Change
+	rank     *trace.Rank
 	halfway  []uint64       // activations of a step that has not ended, nil between steps
 	table    []uint64       // what the growing table lies in, one block or none
 	purpose  map[uint64]int // of an address: index into categoryNames

@@ -93,6 +93,14 @@ func (p *Process) Begin() {
 	p.publish()
 }
 
+// Join makes the program a rank of a job.
+func (p *Process) Join(r trace.Rank) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.run.rank = &r
+	p.publish()
+}
+
 // Lose ends the connection for a reason; what is known stays.
 func (p *Process) Lose(why string) {
 	p.mu.Lock()
@@ -234,7 +242,7 @@ func (r *liveRun) apply(number int64) {
 func (r *liveRun) snapshot(lost string) *trace.Trace {
 	final, tables := r.state(), r.in.View()
 	live := &trace.Live{
-		PID: 4711, Command: "memtrain --steps 0", User: "ada", Started: began, Connected: lost == "", Note: lost,
+		PID: 4711, Command: "memtrain --steps 0", User: "ada", Started: began, Rank: r.rank, Connected: lost == "", Note: lost,
 		Options: slices.Clone(r.options), Changes: slices.Clone(r.changes), ProbeNS: int64(len(r.steps)) * 21_000,
 	}
 	for i := range r.steps {

@@ -1,0 +1,57 @@
+package tuitest
+
+import (
+	"strconv"
+
+	"memtop/snapshots/analysis/ranks"
+	"memtop/snapshots/trace"
+)
+
+// Job is the ranks of a job, as rows that change when a test says so.
+type Job struct {
+	rows    []ranks.Row
+	changed chan struct{} // never closed
+}
+
+// NewJob returns a job of n ranks on hosts of eight devices each, of which later ones
+// hold more, the last but one is lost and the last ran out of memory.
+func NewJob(n int) *Job {
+	j := &Job{changed: make(chan struct{}, 1)}
+	for i := range n {
+		j.rows = append(j.rows, madeRank(i, n))
+	}
+	if n > 3 {
+		j.rows[n-2].Problem = "lost 12 s"
+		j.rows[n-1].OutOfMemory = 2
+	}
+	return j
+}
+
+func madeRank(i, n int) ranks.Row {
+	const gib = 1 << 30
+	r := ranks.Row{
+		Rank: trace.Rank{Job: "llama-7b", Rank: i, World: n, Local: i % 8, Launcher: "torchrun", Together: true},
+		Host: "node" + strconv.Itoa(i/8), PID: 4000 + i, Name: "python train.py --config 7b.yaml", Device: i % 8,
+		Step: 1000, StepDuration: int64(400+i%5) * 1e6, Capacity: 80 * gib, Others: gib,
+		Allocated: int64(40+i%9) * gib, Growth: int64(i%7/6) << 20, Settings: map[string]string{"amp": "bf16", "checkpoint": "block"},
+	}
+	r.PeakAllocated = r.Allocated + 20*gib
+	r.Reserved, r.PeakReserved = r.PeakAllocated+gib, r.PeakAllocated+2*gib
+	r.AtPeak[trace.Activation], r.AtPeak[trace.Parameter], r.AtPeak[trace.Optimizer] = r.PeakAllocated-45*gib, 15*gib, 30*gib
+	for k := range int64(64) {
+		r.Recent = append(r.Recent, r.Allocated+k%4*5*gib)
+	}
+	return r
+}
+
+// Rows returns the rows of now.
+func (j *Job) Rows() []ranks.Row { return j.rows }
+
+// Changed returns a channel that nothing comes by: tests tell of rows by themselves.
+func (j *Job) Changed() <-chan struct{} { return j.changed }
+
+// Change makes newer rows, in which a test changes what it likes.
+func (j *Job) Change(change func(rows []ranks.Row)) {
+	j.rows = append([]ranks.Row(nil), j.rows...)
+	change(j.rows)
+}
