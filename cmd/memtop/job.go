@@ -9,7 +9,7 @@ import (
 
 	"memtop/cmd/command"
 	"memtop/probe/attach"
-	"memtop/probe/job"
+	jobs "memtop/probe/job"
 	"memtop/snapshots/trace"
 	"memtop/tui"
 )
@@ -24,7 +24,7 @@ func (a *app) showProcess(ctx context.Context, c *attach.Client) error {
 
 // ranksWith returns the ranks of the job that a process is of, nil where it is alone:
 // those of its machine, and of all that the user named beside it.
-func (a *app) ranksWith(ctx context.Context, c *attach.Client) []job.Member {
+func (a *app) ranksWith(ctx context.Context, c *attach.Client) []jobs.Member {
 	if r := c.Trace().Live.Rank; r == nil || r.World < 2 {
 		return nil
 	}
@@ -43,9 +43,9 @@ func (a *app) ranksWith(ctx context.Context, c *attach.Client) []job.Member {
 	if i < 0 {
 		return nil
 	}
-	var members []job.Member
+	var members []jobs.Member
 	for _, p := range attach.JobOf(all, all[i]) {
-		members = append(members, job.Member{Machine: at[p.Host], Process: p})
+		members = append(members, jobs.Member{Machine: at[p.Host], Process: p})
 	}
 	return members
 }
@@ -55,14 +55,14 @@ func same(p, q attach.Process) bool { return p.Host == q.Host && p.Socket == q.S
 
 // showJob runs the screen on all ranks of a job, at the one that is attached to. The
 // others are attached to when they are entered.
-func (a *app) showJob(ctx context.Context, c *attach.Client, all []job.Member) error {
+func (a *app) showJob(ctx context.Context, c *attach.Client, all []jobs.Member) error {
 	command.GiveWay()
 	opened := &clients{ready: c}
 	defer func() {
 		opened.close()
 		a.past(c.Trace(), deviceOf(c.Trace()))
 	}()
-	follower := job.Follow(all, job.Options{Interval: time.Duration(a.settings.interval), Gauge: a.gauges()})
+	follower := jobs.Follow(all, jobs.Options{Interval: time.Duration(a.settings.interval), Gauge: a.gauges()})
 	defer follower.Close()
 	w, stop := newWriters(ctx)
 	defer stop()

@@ -29,15 +29,12 @@ type rank struct {
 func newRank(m Member) *rank {
 	r := &rank{member: m}
 	if m.Process.Info == nil { // it has not answered yet
-		r.row, r.fresh = ranks.Row{Rank: trace.Rank{Rank: Unranked}, PID: m.Process.PID, Name: m.Process.Command, Capacity: -1, Others: -1}, true
+		r.row, r.fresh = ranks.Row{Rank: trace.Rank{Rank: ranks.Unranked}, PID: m.Process.PID, Name: m.Process.Command, Capacity: -1, Others: -1}, true
 		return r
 	}
 	r.take(RowOf(m.Process, m.Process.Info), time.Now())
 	return r
 }
-
-// Unranked is the number of a rank that has never answered.
-const Unranked = -1
 
 // follow asks the rank in every interval, begin after now the first time. While it
 // does not answer it is waited for: only its own row gets old.

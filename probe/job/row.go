@@ -17,6 +17,9 @@ func RowOf(p attach.Process, i *protocol.Info) ranks.Row {
 	row := ranks.Row{
 		Host: p.Host, PID: p.PID, Name: p.Command, Device: d.Device, Step: i.Step, Allocated: d.Allocated, Reserved: d.Reserved, Capacity: -1, Others: -1,
 	}
+	if d.OutOfMemory != nil {
+		row.OutOfMemory = *d.OutOfMemory
+	}
 	if i.Rank != nil {
 		row.Rank = *i.Rank.Printable()
 	}

@@ -41,10 +41,6 @@ func pageOf(f *analysis.Finding) string {
 	return page.Timeline
 }
 
-var severityMark = [...]rune{analysis.Info: '·', analysis.Warning: '!', analysis.Problem: '✗'}
-
-var severityStyle = [...]screen.Style{analysis.Info: screen.Plain, analysis.Warning: screen.Warn, analysis.Problem: screen.Bad}
-
 // shownFindings returns the findings that fit into so many rows, from the first
 // on, or from the chosen one on when that would not be among them.
 func (p *Page) shownFindings(w, rows int) []int {
@@ -99,7 +95,7 @@ func (p *Page) briefly() section {
 			return
 		}
 		f := &p.found[p.finding]
-		c.Set(1, 0, severityMark[f.Severity], severityStyle[f.Severity])
+		c.Set(1, 0, page.SeverityMark[f.Severity], page.SeverityStyle[f.Severity])
 		more := ""
 		if n := len(p.found); n > 1 {
 			more = " " + screen.Count(p.finding+1) + "/" + screen.Count(n) + " n next"
@@ -132,7 +128,7 @@ func (p *Page) drawFinding(c screen.Canvas, y, i int) int {
 	if i == p.finding && len(p.found) > 1 && p.category < 0 {
 		c.Set(0, y, '▸', screen.Title)
 	}
-	c.Set(1, y, severityMark[f.Severity], severityStyle[f.Severity])
+	c.Set(1, y, page.SeverityMark[f.Severity], page.SeverityStyle[f.Severity])
 	for _, line := range p.findingLines(i, c.Width()) {
 		c.Text(3, y, line, screen.Plain)
 		y++

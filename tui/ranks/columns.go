@@ -51,7 +51,7 @@ func (p *Page) hostWidth(w int) int {
 
 // number is that of a rank; it is not known of one that never answered.
 func number(r *ranks.Row) string {
-	if r.Rank.Rank < 0 {
+	if r.Rank.Rank == ranks.Unranked {
 		return "?"
 	}
 	return strconv.Itoa(r.Rank.Rank)

@@ -39,6 +39,8 @@ type Page struct {
 	median int64 // of the peaks
 	// least and most are the scale of all charts.
 	least, most int64
+	found       []ranks.Finding
+	said        []page.Line // what stands below the table
 }
 
 // New returns the page of a job, or, where what is looked at is alone, one that says so.
@@ -59,9 +61,7 @@ func (p *Page) Take(rows []ranks.Row) { p.rows, p.stale = rows, true }
 
 // Select puts the cursor on the row that came at a place.
 func (p *Page) Select(at int) {
-	if p.stale {
-		p.arrange()
-	}
+	p.arrangeNew()
 	p.table.Select(at)
 }
 
@@ -76,10 +76,17 @@ func (p *Page) Turn(direction int) {
 	}
 }
 
+// arrangeNew takes up rows that are newer than what is shown.
+func (p *Page) arrangeNew() {
+	if p.stale {
+		p.stale = false
+		p.compare()
+		p.arrange()
+	}
+}
+
 // arrange puts the rows into the order that the reader wants.
 func (p *Page) arrange() {
-	p.stale = false
-	p.measure()
 	shown := make([]row, len(p.rows))
 	for i := range p.rows {
 		shown[i] = row{&p.rows[i], i, p}
@@ -88,8 +95,9 @@ func (p *Page) arrange() {
 	t.Show(page.Arrange(shown, t.Columns, t.Order, t.Filter), t.Order)
 }
 
-// measure takes from all rows what each is compared with.
-func (p *Page) measure() {
+// compare takes from all rows what each is compared with.
+func (p *Page) compare() {
+	p.found = ranks.Findings(p.rows)
 	p.median, p.least, p.most = ranks.MedianPeak(p.rows), 0, 0
 	hosts, first := make(map[string]bool), true
 	for i := range p.rows {
@@ -108,10 +116,9 @@ func (p *Page) measure() {
 func (p *Page) Refresh(w, h int) tea.Cmd {
 	table, detail := areas(w, h)
 	p.table.Place(table)
-	if p.stale {
-		p.arrange()
-	}
-	p.detail.Resize(len(p.lines()), detail.H-1)
+	p.arrangeNew()
+	p.said = p.lines(w)
+	p.detail.Resize(len(p.said), detail.H-1)
 	return nil
 }
 
@@ -132,7 +139,7 @@ func (p *Page) press(msg tea.KeyPressMsg) tea.Cmd {
 	switch {
 	case p.detail.Sideways(msg, p.keys.motion):
 	case key.Matches(msg, p.keys.pane.Copy):
-		return page.Copied(page.CopyLines(p.lines()), "the findings and the rank")
+		return page.Copied(page.CopyLines(p.said), "the findings and the rank")
 	default:
 		cmd, _ := p.table.Press(msg)
 		return cmd

@@ -41,7 +41,7 @@ func (p *Page) View(w, h int) string {
 	}
 	below := c.Sub(detail)
 	below.Rule(0, "", "", false)
-	p.detail.Draw(below, 1, p.lines())
+	p.detail.Draw(below, 1, p.said)
 	return c.String()
 }
 
@@ -123,19 +123,33 @@ func (p *Page) slowest() *ranks.Row {
 	return slowest
 }
 
-// lines are what is known of the selected rank.
-func (p *Page) lines() []page.Line {
+// lines are how the ranks differ, and what is known of the selected one, in w cells.
+func (p *Page) lines(w int) []page.Line {
 	r, ok := p.table.Current()
 	if !ok {
 		return nil
 	}
-	lines := []page.Line{page.Heading(rankText(r))}
+	lines := findingLines(p.found, w)
+	lines = append(lines, page.Heading(rankText(r)))
 	if state := stateText(r); state != "" {
-		lines = append(lines, page.Sentence("state", state)...)
+		lines = append(lines, page.Pair("state", state))
 	}
-	lines = append(lines, page.Sentence("at peak", atPeakText(r.Row))...)
+	lines = append(lines, page.Pair("at peak", atPeakText(r.Row)))
 	if len(r.Settings) > 0 {
-		lines = append(lines, page.Sentence("settings", settingsText(r.Settings))...)
+		lines = append(lines, page.Pair("settings", settingsText(r.Settings)))
+	}
+	return lines
+}
+
+// findingLines are how the ranks differ.
+func findingLines(found []ranks.Finding, w int) []page.Line {
+	var lines []page.Line
+	for _, f := range found {
+		mark := string(page.SeverityMark[f.Severity])
+		for _, part := range screen.Wrap(f.Text(), w-4) {
+			lines = append(lines, page.Line{Text: mark + " " + part, Style: page.SeverityStyle[f.Severity]})
+			mark = " "
+		}
 	}
 	return lines
 }
