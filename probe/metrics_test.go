@@ -167,6 +167,8 @@ func TestWhatAProgramSaysOfItself(t *testing.T) {
 		Writer: "a made program", Step: 1, Changing: "w", Rank: &rank,
 		Devices: []protocol.DeviceInfo{{Allocated: requested, Requested: &requested, Reserved: probetest.Slots * probetest.Block, OutOfMemory: &failed}},
 		LastStep: &protocol.LastStep{
+			PeakAllocated: probetest.Slots * probetest.Block, PeakReserved: probetest.Slots * probetest.Block,
+			AtPeak:   []trace.Amount{{Name: "activation", Bytes: probetest.Slots * probetest.Block}},
 			Duration: int64(time.Millisecond), Loss: 2, Settings: []trace.Value{{Key: "amp", Value: "off"}, {Key: "checkpoint", Value: "none"}},
 		},
 		Gauges: []trace.Gauge{gauge},

@@ -3,6 +3,7 @@ package conformance
 import (
 	"context"
 	"net/http"
+	"slices"
 	"time"
 
 	"memtop/probe/protocol"
@@ -101,8 +102,10 @@ func (e *examination) lastStep(w *watcher, info *protocol.Info) {
 		return
 	}
 	if s, known := w.steps[stepOf{last.Device, info.Step}]; known {
-		e.check(rule, last.Duration == s.Duration && last.PeakAllocated == s.PeakAllocated && last.PeakReserved == s.PeakReserved,
-			"last_step as the stream has it", "step %d: %+v; in the stream %d ns, peaks %d and %d", info.Step, *last, s.Duration, s.PeakAllocated, s.PeakReserved)
+		memory := !s.Measured() || last.PeakAllocated == s.PeakAllocated && last.PeakReserved == s.PeakReserved &&
+			(last.AtPeak == nil || slices.Equal(last.AtPeak, s.AtPeak))
+		e.check(rule, last.Duration == s.Duration && memory,
+			"last_step as the stream has it", "step %d: %+v; in the stream %d ns, peaks %d and %d, %v", info.Step, *last, s.Duration, s.PeakAllocated, s.PeakReserved, s.AtPeak)
 	}
 }
 

@@ -77,6 +77,9 @@ func (e *examination) readInfo(a *answer) *protocol.Info {
 	}
 	reason := info.Malformed()
 	e.check("info.hello", info.Version == wire.Version, fmt.Sprint("version ", wire.Version), "version %d", info.Version)
+	if info.Rank != nil {
+		e.check("info.rank", info.Rank.Valid(), "0 <= rank < world and 0 <= local < world", "%+v", *info.Rank)
+	}
 	e.check("info.devices", reason == "", "at least one device, ascending; numbers that are not negative", "%s", reason)
 	return &info
 }
@@ -125,6 +128,9 @@ func (e *examination) examineOpen(ctx context.Context, w *watcher) {
 	said := fmt.Sprintf("pid %d, begun at %d, %s, %s, %s, %s, %v, read only %v", info.PID, info.Started, info.Command, info.User, info.Host, info.Writer, info.Capabilities, info.ReadOnly)
 	hello := fmt.Sprintf("pid %d, begun at %d, %s, %s, %s, %s, %v, read only %v", h.PID, h.Started, h.Command, h.User, h.Host, h.Writer, h.Capabilities, h.ReadOnly)
 	e.check("info.hello", said == hello, "what hello says: "+hello, "%s", said)
+	if h.Rank != nil || info.Rank != nil {
+		e.check("info.rank", h.Rank != nil && info.Rank != nil && *h.Rank == *info.Rank, fmt.Sprintf("what hello says: %+v", h.Rank), "%+v", info.Rank)
+	}
 }
 
 func sumsOf(i *protocol.Info) map[string]int64 {

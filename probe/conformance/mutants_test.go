@@ -65,10 +65,13 @@ func mutants() map[string]mutant {
 		"an info without a field":     {rule: "info.fields", answer: said("/v1/info", `"viewers_ns"`, `"other"`)},
 		"a number that is a text":     {rule: "info.fields", answer: said("/v1/info", `"probe_ns":`, `"probe_ns":"1","other":`)},
 		"another user than in hello":  {rule: "info.hello", answer: said("/v1/info", `"user":"`, `"user":"x`)},
+		"another rank than in hello":  {rule: "info.rank", o: inAJob, answer: said("/v1/info", `"local":`, `"local":1,"other":`)},
+		"a rank beyond its world":     {rule: "info.rank", o: inAJob, answer: said("/v1/info", `"world":`, `"world":1,"other":`)},
 		"viewers that do not count":   {rule: "info.viewers", answer: said("/v1/info", `"viewers":`, `"viewers":0,"other":`)},
 		"a size that is negative":     {rule: "info.devices", answer: said("/v1/info", `"allocated_bytes":`, `"allocated_bytes":-`)},
 		"bytes that were never there": {rule: "info.memory", answer: said("/v1/info", `"requested_bytes":`, `"requested_bytes":1`)},
 		"a step that took longer":     {rule: "info.step", answer: said("/v1/info", `"duration_ns":`, `"duration_ns":1`)},
+		"a peak that was for another": {rule: "info.step", answer: said("/v1/info", `"categories_at_peak":[`, `"categories_at_peak":[{"name":"input","bytes":1},`)},
 		"sums that shrink":            {rule: "info.sums", answer: shrinking()},
 
 		"a stream of another type":     {rule: "stream.answer", kind: "application/octet-stream"},
@@ -172,6 +175,8 @@ func mutants() map[string]mutant {
 }
 
 var readOnly = probe.Options{ReadOnly: true}
+
+var inAJob = probe.Options{Rank: &trace.Rank{Job: "job", Rank: 2, World: 4, Local: 0, Launcher: "torchrun"}}
 
 // TestEveryMutantIsCaught has each be named by the rule that it breaks.
 func TestEveryMutantIsCaught(t *testing.T) {

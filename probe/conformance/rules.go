@@ -19,6 +19,7 @@ func (r Rule) Group() string { group, _, _ := strings.Cut(r.Name, "."); return g
 const (
 	noEvents  = "the program had no events in that time"
 	noSteps   = "the program ended no step in that time"
+	noJob     = "the program is alone"
 	noControl = "the program's settings cannot be changed"
 	noModes   = "this system has no such modes"
 	notTried  = "it takes ten seconds: ask for it without --quick"
@@ -50,6 +51,7 @@ var rules = []Rule{
 	{"R1 S7", "info.json", "/v1/info is one JSON object of at most 64 KiB", ""},
 	{"I1", "info.fields", "its fields have the names and types of the page", ""},
 	{"I1", "info.hello", "it says of the program what hello says", ""},
+	{"I1", "info.rank", "rank is one of its job's, and is what hello says", noJob},
 	{"I1", "info.viewers", "viewers is how many streams are open", ""},
 	{"I2", "info.devices", "its devices ascend, there is one at least, and no size is negative", ""},
 	{"I2", "info.memory", "its bytes are those that the stream leads to", noEvents},

@@ -158,7 +158,10 @@ type Stepper interface{ Step(s trace.Step) }
 func (p *Program) Finish(to Stepper) {
 	p.mu.Lock()
 	p.step++
-	s := trace.Step{Number: p.step, Duration: int64(time.Millisecond), Time: p.Epoch + p.step, Loss: 2}
+	s := trace.Step{
+		Number: p.step, Duration: int64(time.Millisecond), Time: p.Epoch + p.step, Loss: 2, PeakAllocated: Slots * Block, PeakReserved: Slots * Block,
+		AtPeak: []trace.Amount{{Name: "activation", Bytes: Slots * Block}},
+	}
 	for key, value := range p.Values {
 		s.Settings = append(s.Settings, trace.Value{Key: key, Value: value})
 	}

@@ -10,10 +10,10 @@ from .session import Meter
 from .viewers import Viewers
 from .wire import MINOR, VERSION
 
-_LAST_STEP: Json = {
-    "duration_ns": 0, "loss": 0, "device": 0, "allocated_bytes": 0, "peak_allocated_bytes": 0, "peak_reserved_bytes": 0,
-    "categories": [],
-}  # fmt: skip
+# What a step's message says of its time, and of memory where that was measured.
+_OF_TIME: Json = {"duration_ns": 0, "loss": 0, "device": 0}
+_OF_MEMORY: Json = {"allocated_bytes": 0, "peak_allocated_bytes": 0, "peak_reserved_bytes": 0, "categories": []}
+_IF_THERE = ("categories_at_peak", "settings")
 
 
 class About:
@@ -47,6 +47,7 @@ class About:
             "version": VERSION, "capabilities": capabilities, "pid": who.pid, "command": info.command or who.command,
             "user": who.user, "host": who.host, "writer": info.writer, "started_us": who.started_us,
             "read_only": info.read_only,
+            **({} if who.rank is None else {"rank": who.rank._asdict()}),
         }  # fmt: skip
 
     def info(self) -> Json:
@@ -72,7 +73,18 @@ class About:
         if info.gauges:
             described["gauges"] = list(info.gauges)
         if steps := self._journal.latest(STEP):
-            last = max(steps, key=lambda step: int(step["time_us"]))
-            described["step"] = last["step"]
-            described["last_step"] = {key: last.get(key, otherwise) for key, otherwise in _LAST_STEP.items()}
+            described["step"], described["last_step"] = _last(steps)
         return described
+
+
+def _last(steps: list[Json]) -> tuple[int, Json]:
+    """Return the number of the last step, and what is known of it. Its memory and settings are those of the last
+    one of its device that was measured: not every one is."""
+    last = max(steps, key=lambda step: int(step["time_us"]))
+    device = last.get("device", 0)
+    known = [step for step in steps if step.get("device", 0) == device and "peak_allocated_bytes" in step]
+    measured = max(known, key=lambda step: int(step["time_us"]), default=last)
+    said = {key: last.get(key, otherwise) for key, otherwise in _OF_TIME.items()}
+    said.update({key: measured.get(key, otherwise) for key, otherwise in _OF_MEMORY.items()})
+    said.update({key: step[key] for step in (measured, last) for key in _IF_THERE if key in step})
+    return last["step"], said

@@ -9,6 +9,8 @@ import sys
 import time
 from dataclasses import dataclass
 
+from . import launcher
+
 _TICKS = 100  # of /proc, a second
 _COMMAND_MAX = 4096  # bytes of a command line that viewers are shown
 _READINGS = 8
@@ -25,12 +27,13 @@ class Process:
     command: str
     user: str
     host: str
+    rank: launcher.Rank | None  # None for one that is alone
 
 
 def this() -> Process:
     """Return the process that runs this."""
     start, started_us = _start()
-    return Process(os.getpid(), start, started_us, _command(), _user(), socket.gethostname())
+    return Process(os.getpid(), start, started_us, _command(), _user(), socket.gethostname(), launcher.rank())
 
 
 def _start() -> tuple[int, int]:

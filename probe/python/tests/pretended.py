@@ -86,6 +86,10 @@ class Pretended:
         step.update(loss=1 / self.step, device=0, allocated_bytes=alive, reserved_bytes=alive)
         step.update(peak_allocated_bytes=peak, peak_reserved_bytes=peak)
         step["categories"] = [{"name": "parameter", "bytes": alive}]
+        step["categories_at_peak"] = [
+            {"name": "parameter", "bytes": alive},
+            {"name": "activation", "bytes": peak - alive},
+        ]
         step["settings"] = [{"key": "amp", "value": self.amp}]
         step["layers"] = [
             {
