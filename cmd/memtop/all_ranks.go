@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"memtop/cmd/command"
 	"memtop/probe/attach"
@@ -129,7 +130,7 @@ func (a *app) stateOf(ctx context.Context, p attach.Process) (ranks.Row, json.Ra
 		return ranks.Row{}, nil, err
 	}
 	defer func() { _ = c.Close() }() // it was only read from
-	t, err := a.chosen(c.Trace())
+	t, err := a.chosen(afterStep(ctx, c, p))
 	if err != nil {
 		return ranks.Row{}, nil, err
 	}
@@ -137,4 +138,36 @@ func (a *app) stateOf(ctx context.Context, p attach.Process) (ranks.Row, json.Ra
 	live.PID, row.PID = p.PID, p.PID // as this machine counts
 	text, err := json.Marshal(live)
 	return row, text, err
+}
+
+// The first state of a program that measures its memory only while it is watched has no
+// step yet. One is waited for as long as a few steps take, within bounds.
+const (
+	stepsAwaited  = 3
+	longestWaited = 30 * time.Second
+)
+
+// afterStep returns the trace of a program as soon as it has a step whose memory was
+// measured, or the newest when that takes too long or the program counts no steps.
+func afterStep(ctx context.Context, c *attach.Client, p attach.Process) *trace.Trace {
+	if p.Info.LastStep == nil {
+		return c.Trace()
+	}
+	patience := stepsAwaited * time.Duration(p.Info.LastStep.Duration)
+	ctx, cancel := context.WithTimeout(ctx, min(max(patience, attach.Patience), longestWaited))
+	defer cancel()
+	for {
+		t := c.Trace()
+		if t.LastMeasured(p.Info.LastStep.Device) != nil {
+			return t
+		}
+		select {
+		case _, more := <-c.Changed():
+			if !more {
+				return c.Trace()
+			}
+		case <-ctx.Done():
+			return t
+		}
+	}
 }

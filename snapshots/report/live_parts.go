@@ -9,7 +9,8 @@ import (
 	"memtop/snapshots/trace"
 )
 
-// addStep adds what the row of the program says of its last step.
+// addStep adds what the row of the program says of its last step. Where none was
+// measured, the peaks are those since the first event.
 func (r *Live) addStep(last *trace.Step) {
 	r.Step, r.Settings = r.row.Step, r.row.Settings
 	if r.Settings == nil {
@@ -20,6 +21,12 @@ func (r *Live) addStep(last *trace.Step) {
 	}
 	r.PeakAllocatedBytes, r.PeakReservedBytes = r.row.PeakAllocated, r.row.PeakReserved
 	r.CategoriesAtPeak = Categories{Bytes: r.row.AtPeak}
+	if r.row.PeakAllocated == 0 {
+		x := r.index
+		peak := x.Summary().PeakEvent
+		r.PeakAllocatedBytes, r.PeakReservedBytes = x.SegmentsAt(peak).Allocated, x.Summary().PeakReserved
+		r.CategoriesAtPeak = Categories{Bytes: x.CategoriesAt(peak)}
+	}
 }
 
 func liveTensors(x *analysis.Index, at int) []Tensor {

@@ -59,9 +59,6 @@ type rankTable struct {
 }
 
 func newRankTable(rows []ranks.Row) *rankTable {
-	size := func(head string, of func(*ranks.Row) int64) rankColumn {
-		return rankColumn{head, 11, func(r *ranks.Row) string { return quantity.Bytes(of(r)) }}
-	}
 	usual := ranks.MedianPeak(rows)
 	live := false
 	for i := range rows {
@@ -70,16 +67,26 @@ func newRankTable(rows []ranks.Row) *rankTable {
 	t := &rankTable{columns: []rankColumn{
 		{"RANK", 4, rankText},
 		{"STEP", 7, func(r *ranks.Row) string { return strconv.FormatInt(r.Step, 10) }},
-		size("ALLOCATED", func(r *ranks.Row) int64 { return r.Allocated }),
-		size("PEAK", func(r *ranks.Row) int64 { return r.PeakAllocated }),
-		size("ACTIVATION", func(r *ranks.Row) int64 { return r.AtPeak[trace.Activation] }),
-		{"SKEW", 11, func(r *ranks.Row) string { return signed(r.PeakAllocated - usual) }},
+		{"ALLOCATED", 11, func(r *ranks.Row) string { return quantity.Bytes(r.Allocated) }},
+		ofPeak("PEAK", func(r *ranks.Row) string { return quantity.Bytes(r.PeakAllocated) }),
+		ofPeak("ACTIVATION", func(r *ranks.Row) string { return quantity.Bytes(r.AtPeak[trace.Activation]) }),
+		ofPeak("SKEW", func(r *ranks.Row) string { return signed(r.PeakAllocated - usual) }),
 		{"FREE", 11, headroomText},
 	}, name: func(r *ranks.Row) string { return r.Name }}
 	if live {
 		t.name = func(r *ranks.Row) string { return strings.TrimSpace(strconv.Itoa(r.PID) + " " + r.Host) }
 	}
 	return t
+}
+
+// ofPeak is a column about a rank's peak, which may not be known.
+func ofPeak(head string, text func(*ranks.Row) string) rankColumn {
+	return rankColumn{head, 11, func(r *ranks.Row) string {
+		if r.PeakAllocated == 0 {
+			return "-"
+		}
+		return text(r)
+	}}
 }
 
 // row writes a rank: its numbers, or why there are none.

@@ -23,8 +23,7 @@ func (c *comparison) failed() {
 	evidence := out[0].title() + " ran out of memory"
 	switch {
 	case ordered:
-		after := time.Duration(out[1].FailedAt-out[0].FailedAt) * time.Microsecond
-		evidence += fmt.Sprintf(" first, %v before %s", after.Round(max(after/100, time.Microsecond)), out[1].title())
+		evidence += fmt.Sprintf(" first, %v before %s", short(1000*(out[1].FailedAt-out[0].FailedAt)), out[1].title())
 	case len(out) > 1:
 		evidence = listed(out) + " ran out of memory"
 	}
@@ -212,10 +211,13 @@ func also(more []*Row, does string) string {
 	return "; " + listed(more) + " " + does
 }
 
-// short writes a time in nanoseconds with three figures or so.
+// short rounds a time in nanoseconds to three figures.
 func short(nanoseconds int64) time.Duration {
-	d := time.Duration(nanoseconds)
-	return d.Round(max(d/200, 1))
+	unit := int64(1)
+	for nanoseconds/unit >= 1000 {
+		unit *= 10
+	}
+	return time.Duration(nanoseconds).Round(time.Duration(unit))
 }
 
 // sentence makes the first letter a capital one.

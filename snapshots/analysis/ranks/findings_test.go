@@ -133,7 +133,7 @@ func TestWhatDiffersBetweenRanksIsSaidWithItsReason(t *testing.T) {
 			"info 0,1,5,6,7 0 5 of 8 ranks are not here: 0-1 and 5-7; they run on another machine",
 		},
 		"one is slow": {
-			job(4, map[int]func(*Row){3: func(r *Row) { r.StepDuration = 130e6 }}),
+			job(4, map[int]func(*Row){3: func(r *Row) { r.StepDuration = 130_456_789 }}),
 			"info 3 5368709120 Rank 3 took 130ms for its last step, the median 100ms",
 		},
 		"one is behind": {

@@ -30,7 +30,9 @@ func Of(x *analysis.Index) Row {
 }
 
 // addSteps adds what the program said of its last step, and measured in the last one
-// whose memory it looked at. Where there is none, the peaks are those of the trace.
+// whose memory it looked at. Of a file without such a step the peaks are those of the
+// trace; of a program that has just been attached to they are not known: its first
+// moments are not the same ones of a step as those of another rank.
 func (r *Row) addSteps(x *analysis.Index) {
 	if last := x.Trace().LastStep(r.Device); last != nil {
 		r.Step, r.StepDuration, r.Settings = last.Number, last.Duration, make(map[string]string)
@@ -39,6 +41,9 @@ func (r *Row) addSteps(x *analysis.Index) {
 		}
 	}
 	measured := x.Trace().LastMeasured(r.Device)
+	if measured == nil && x.Trace().Info.Growing {
+		return
+	}
 	if measured == nil {
 		s := x.Summary()
 		r.PeakAllocated, r.PeakReserved = x.SegmentsAt(s.PeakEvent).Allocated, s.PeakReserved
