@@ -73,7 +73,7 @@ type Device struct {
 	notice func(line string)
 	// failed is the first failure after which the device is not used any more; nil
 	// while there is none.
-	failed atomic.Pointer[Error]
+	failed atomic.Pointer[error]
 }
 
 // connect returns a driver that is ready for use.
@@ -212,7 +212,7 @@ func (d *Device) release() {
 // enter binds the device's context to the calling thread; leave ends that.
 func (d *Device) enter() error {
 	runtime.LockOSThread()
-	if failed := d.failed.Load(); failed != nil {
+	if failed := d.Failed(); failed != nil {
 		return failed
 	}
 	return d.do(cuCtxSetCurrent, d.context)
@@ -237,10 +237,14 @@ func (d *Device) in(s Symbol, args ...uintptr) error {
 	return d.note(d.do(s, args...))
 }
 
-// note keeps the first failure that ended the context.
+// note keeps the first failure that ended the context. A call that returned well after
+// that has not done what it was for.
 func (d *Device) note(err error) error {
 	if e, ok := err.(*Error); ok && e.Result.EndsContext() { //nolint:errorlint // do returns it bare
-		d.failed.CompareAndSwap(nil, e)
+		d.Fail(e)
+	}
+	if err == nil {
+		return d.Failed()
 	}
 	return err
 }
@@ -262,8 +266,8 @@ func (d *Device) words(s Symbol, args ...uintptr) (uint64, error) {
 // Failed returns the failure that ended the use of the device, nil while it
 // works. Safe for concurrent use.
 func (d *Device) Failed() error {
-	if e := d.failed.Load(); e != nil {
-		return e
+	if err := d.failed.Load(); err != nil {
+		return *err
 	}
 	return nil
 }

@@ -112,7 +112,7 @@ func (d *Device) land() error {
 		err = d.launchCaptured()
 	}
 	if e := new(*Error); errors.As(err, e) {
-		d.failed.CompareAndSwap(nil, *e)
+		d.Fail(*e)
 	}
 	return err
 }

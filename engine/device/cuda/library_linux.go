@@ -87,20 +87,19 @@ func symbol(handle uintptr, name string) (uintptr, error) {
 	return purego.Dlsym(handle, name)
 }
 
-// blasLibraries yields every cuBLASLt that is found, the preferred one first, and
-// looks for the next only when it is asked for.
-func blasLibraries() iter.Seq[foundBLAS] {
-	return func(yield func(foundBLAS) bool) {
-		for folder, err := range blasFolders() {
+// Libraries implements the search of [Found].
+func Libraries(names, functions []string) iter.Seq[Found] {
+	return func(yield func(Found) bool) {
+		for folder, err := range libraryFolders() {
 			if err != nil {
-				if !yield(foundBLAS{path: folder, err: err}) {
+				if !yield(Found{Path: folder, Err: err}) {
 					return
 				}
 				continue
 			}
-			for _, name := range blasLibraryNames {
+			for _, name := range names {
 				path := filepath.Join(folder, name)
-				if f := openBLAS(path); !isAbsent(f.err, path) && !yield(f) {
+				if f := find(path, functions); !isAbsent(f.Err, path) && !yield(f) {
 					return
 				}
 			}
@@ -108,23 +107,39 @@ func blasLibraries() iter.Seq[foundBLAS] {
 	}
 }
 
-// openBLAS loads one.
-func openBLAS(path string) foundBLAS {
-	f := foundBLAS{path: path}
+// find loads one.
+func find(path string, functions []string) Found {
+	f := Found{Path: path}
 	handle, err := open(path)
 	if err != nil {
-		f.err = err
+		f.Err = err
 		return f
 	}
-	l := new(blasShared)
-	for s, name := range blasNames {
-		if l.fn[s], f.err = symbol(handle, name); f.err != nil {
+	for _, name := range functions {
+		fn, err := symbol(handle, name)
+		if err != nil {
+			f.Err = err
 			return f
 		}
+		f.Functions = append(f.Functions, fn)
 	}
-	f.library = l
-	if mapped := fileAt(l.fn[ltCreate]); mapped != "" {
-		f.path = mapped
+	if mapped := fileAt(f.Functions[0]); mapped != "" {
+		f.Path = mapped
 	}
 	return f
+}
+
+// blasLibraries yields every cuBLASLt that is found.
+func blasLibraries() iter.Seq[foundBLAS] {
+	return func(yield func(foundBLAS) bool) {
+		for f := range Libraries(blasLibraryNames, blasNames[:]) {
+			b := foundBLAS{path: f.Path, err: f.Err}
+			if f.Err == nil {
+				b.library = &blasShared{[blasSymbolCount]uintptr(f.Functions)}
+			}
+			if !yield(b) {
+				return
+			}
+		}
+	}
 }

@@ -12,5 +12,8 @@ func openLibrary() (Driver, error) {
 	return nil, &UnavailableError{Reason: "CUDA devices are supported on linux, not on " + runtime.GOOS}
 }
 
+// Libraries finds none.
+func Libraries([]string, []string) iter.Seq[Found] { return func(func(Found) bool) {} }
+
 // blasLibraries finds none.
 func blasLibraries() iter.Seq[foundBLAS] { return func(func(foundBLAS) bool) {} }

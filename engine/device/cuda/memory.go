@@ -48,7 +48,7 @@ func (m *Memory) must(err error) {
 	case !errors.As(err, &e) || consequences[e.Result] == provesBug:
 		panic(fmt.Sprintf("cuda: %v", err))
 	default:
-		m.device.failed.CompareAndSwap(nil, e)
+		m.device.Fail(e)
 	}
 }
 

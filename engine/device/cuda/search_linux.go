@@ -15,9 +15,9 @@ import (
 // # Where libraries are looked for
 //
 // In MEMTOP_CUDA_LIB_DIR, where the loader looks, and where installations of
-// drivers and toolkits put them. cuBLASLt also comes with PyTorch's wheels: it is
-// looked for in the Python environment that is active, and last Python is asked
-// for its folders, once, when a device is opened.
+// drivers and toolkits put them. cuBLASLt and others also come with PyTorch's wheels:
+// they are looked for in the Python environment that is active, and last Python is
+// asked for its folders.
 
 // folders yields where any library may be, "" for the loader's own folders.
 func folders() iter.Seq[string] {
@@ -37,8 +37,8 @@ func folders() iter.Seq[string] {
 	}
 }
 
-// blasFolders yields where cuBLASLt may be, or a Python and why it gave no answer.
-func blasFolders() iter.Seq2[string, error] {
+// libraryFolders yields where a library of CUDA's may be, or a Python and why it gave no answer.
+func libraryFolders() iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		for dir := range folders() {
 			if !yield(dir, nil) {

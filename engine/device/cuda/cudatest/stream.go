@@ -33,6 +33,14 @@ func (s *stream) push(name string, work func() cuda.Result) cuda.Result {
 	return success
 }
 
+// Queue queues the work of a library that is not the driver, in the order of a stream
+// that the caller got as the driver's handle. While it runs, the driver serves no call.
+func (d *Driver) Queue(handle uintptr, name string, work func() cuda.Result) cuda.Result {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.stream(handle).push(name, work)
+}
+
 // run runs the work up to a number of pieces in all, -1 for all of it. A failure
 // ends the context.
 func (s *stream) run(until int) cuda.Result {
