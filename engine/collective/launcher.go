@@ -78,11 +78,16 @@ func Launched() (Place, bool, error) {
 	return Place{}, false, nil
 }
 
-// UnavailableError says that there is no MPI to meet by, and what to do.
-type UnavailableError struct{ Err error }
+// UnavailableError says that a library by which processes meet is not there, and what
+// to do.
+type UnavailableError struct {
+	Library string // such as "MPI"
+	Err     error  // why it was not loaded
+	Remedy  string
+}
 
 func (e *UnavailableError) Error() string {
-	return fmt.Sprintf("the processes of this run cannot meet: no MPI library is found (%v); install Open MPI or MPICH, such as by apt-get install openmpi-bin", e.Err)
+	return fmt.Sprintf("the processes of this run cannot meet: no %s library is found (%v); %s", e.Library, e.Err, e.Remedy)
 }
 
 func (e *UnavailableError) Unwrap() error { return e.Err }

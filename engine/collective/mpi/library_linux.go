@@ -6,7 +6,6 @@ import (
 
 	"github.com/ebitengine/purego"
 
-	"memtop/engine/collective"
 	"memtop/engine/device"
 )
 
@@ -60,7 +59,7 @@ func loadMPI(launcher string) (library, error) {
 			first = err
 		}
 	}
-	return nil, &collective.UnavailableError{Err: first}
+	return nil, unavailable(first)
 }
 
 // bind finds the functions and constants of a library.
@@ -69,7 +68,7 @@ func bind(handle uintptr) (library, error) {
 	for e, name := range entryNames {
 		fn, err := purego.Dlsym(handle, name)
 		if err != nil {
-			return nil, &collective.UnavailableError{Err: err}
+			return nil, unavailable(err)
 		}
 		s.fn[e] = fn
 	}
@@ -102,7 +101,7 @@ func (s *shared) bindOpenMPI() error {
 	} {
 		var err error
 		if *at, err = purego.Dlsym(s.handle, name); err != nil {
-			return &collective.UnavailableError{Err: err}
+			return unavailable(err)
 		}
 	}
 	s.is.types = map[device.DType]uintptr{device.Float32: single, device.Float64: double, device.Float16: half, device.BFloat16: half}

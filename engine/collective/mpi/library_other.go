@@ -2,12 +2,8 @@
 
 package mpi
 
-import (
-	"errors"
-
-	"memtop/engine/collective"
-)
+import "errors"
 
 func loadMPI(string) (library, error) {
-	return nil, &collective.UnavailableError{Err: errors.New("it is loaded on Linux only")}
+	return nil, unavailable(errors.New("it is loaded on Linux only"))
 }

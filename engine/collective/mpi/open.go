@@ -6,7 +6,7 @@ package mpi
 import "memtop/engine/collective"
 
 // Open joins the processes that a launcher has started, and returns nil where there
-// is no other. An [UnavailableError] says that there is nothing to meet by.
+// is no other. An [collective.UnavailableError] says that there is nothing to meet by.
 func Open() (collective.Group, error) {
 	place, many, err := collective.Launched()
 	if err != nil || !many {
@@ -24,4 +24,9 @@ func Open() (collective.Group, error) {
 		return nil, &collective.ApartError{Launcher: place.Launcher, Started: place.World, Meet: m.size}
 	}
 	return m, nil
+}
+
+// unavailable is the error where no MPI can be used.
+func unavailable(err error) error {
+	return &collective.UnavailableError{Library: "MPI", Err: err, Remedy: "install Open MPI or MPICH, such as by apt-get install openmpi-bin"}
 }

@@ -39,12 +39,12 @@ func TestWorkOfAnotherLibraryComesAfterWhatWasQueued(t *testing.T) {
 	x, y := buffer(t, d, 1), buffer(t, d, 1)
 	b := beside(t, d)
 	d.Upload(x, []byte{7})
-	copier(t, driver, b, y, x)
+	p := copier(t, driver, b, y, x)
 	if err := b.Close(); err != nil { // which has the stream's work done before that of the compute stream
 		t.Fatal(err)
 	}
 	got := make([]byte, 1)
-	if err := d.Download(got, y); err != nil || got[0] != 7 {
+	if err := errors.Join(p.Await(), d.Download(got, y)); err != nil || got[0] != 7 {
 		t.Errorf("it read %d (%v), want 7", got[0], err)
 	}
 }
