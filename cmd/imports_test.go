@@ -97,6 +97,9 @@ var picture = map[string][]string{
 	"engine/collective":                {"engine/device"},
 	"engine/collective/collectivetest": {"engine/collective", "engine/device"},
 	"engine/collective/mpi":            {"engine/collective", "engine/device", "github.com/ebitengine/purego"},
+	"engine/collective/nccl":           {"engine/collective", "engine/device", "engine/device/cuda", "github.com/ebitengine/purego", "golang.org/x/sys/..."},
+	"engine/collective/nccl/nccltest":  {"engine/collective/nccl", "engine/device", "engine/device/cuda", "engine/device/cuda/cudatest"},
+	"engine/collective/torchrun":       {},
 	"engine/train": {
 		"engine/collective",
 		"engine/choice", "engine/recompute", "engine/amp", "engine/optim", "engine/nn/...", "engine/data", "engine/autograd", "engine/tensor", "engine/device",
@@ -121,7 +124,9 @@ var picture = map[string][]string{
 		"github.com/charmbracelet/colorprofile", "github.com/charmbracelet/x/ansi", "github.com/charmbracelet/x/term",
 	},
 	// What trains on a GPU; memtop, which trains for its demo only, must not link it.
-	"cmd/memtrain": {"cmd/memtrain/program", "engine/collective/mpi", "engine/device/cuda"},
+	"cmd/memtrain": {
+		"cmd/memtrain/program", "engine/collective", "engine/collective/mpi", "engine/collective/nccl", "engine/collective/torchrun", "engine/device/cuda",
+	},
 	"cmd/memtrain/program": {
 		"cmd/command", "cmd/output", "engine/...", "probe", "probe/engine", "snapshots/hostmemory", "snapshots/pytorch", "snapshots/quantity", "snapshots/trace",
 		"github.com/charmbracelet/x/term", "github.com/spf13/cobra", "github.com/spf13/pflag",

@@ -17,6 +17,9 @@ type Place struct {
 	Job string
 }
 
+// Torchrun is the launcher that brings a store to meet by, and no MPI.
+const Torchrun = "torchrun"
+
 // launchers are the variables of each launcher, the one first that others set too. The
 // variables of a job are joined, those of the first group that is set.
 var launchers = []struct {
@@ -25,7 +28,7 @@ var launchers = []struct {
 }{
 	{"mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", [][]string{{"PMIX_NAMESPACE"}, {"OMPI_MCA_ess_base_jobid"}}},
 	{"mpiexec", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", [][]string{{"PMI_JOBID"}, slurmStep}},
-	{"torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", [][]string{{"TORCHELASTIC_RUN_ID"}, {"MASTER_ADDR", "MASTER_PORT"}}},
+	{Torchrun, "RANK", "WORLD_SIZE", "LOCAL_RANK", [][]string{{"TORCHELASTIC_RUN_ID"}, {"MASTER_ADDR", "MASTER_PORT"}}},
 	{"srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", [][]string{slurmStep}},
 }
 

@@ -1,0 +1,175 @@
+package nccl
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"github.com/ebitengine/purego"
+	"github.com/google/go-cmp/cmp"
+
+	"memtop/engine/collective"
+	"memtop/engine/device"
+	"memtop/engine/device/cuda"
+	"memtop/engine/device/cuda/cudatest"
+)
+
+// stub compiles testdata/stub.c, has it found, and returns its file. edit changes its
+// source.
+func stub(t *testing.T, edit func(source string) string) string {
+	t.Helper()
+	cc, err := exec.LookPath("cc")
+	if err != nil {
+		t.Skip("no C compiler to make a library with: ", err)
+	}
+	source, err := os.ReadFile("testdata/stub.c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	file := filepath.Join(dir, "libnccl.so.2")
+	c := exec.Command(cc, "-shared", "-fPIC", "-w", "-xc", "-", "-o", file)
+	c.Stdin = strings.NewReader(edit(string(source)))
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	t.Setenv("MEMTOP_CUDA_LIB_DIR", dir)
+	return file
+}
+
+func asItIs(source string) string { return source }
+
+// alone is a group of the stub, which is of one process that is said to be one of more.
+func alone(t *testing.T, size int) (*group, Library, error) {
+	t.Helper()
+	l, err := load()
+	if err != nil {
+		return nil, nil, err
+	}
+	d, err := cuda.Open(cuda.Options{Driver: cudatest.New(cudatest.Options{})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.Close() })
+	g := newGroup(l, &Options{Device: d, Size: size})
+	if err := d.Bind(func() error { return g.meet(func([]byte) error { return nil }) }); err != nil {
+		return nil, nil, err
+	}
+	g.beside, err = d.OpenBeside()
+	return g, l, err
+}
+
+func TestArgumentsArriveAsTheLibraryDeclaresThem(t *testing.T) {
+	file := stub(t, asItIs)
+	g, l, err := alone(t, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := device.Array{Addr: 0x7f0000001000, Len: 6, DType: device.BFloat16}
+	part := device.Array{Addr: 0x7f0000002000, Len: 2, DType: device.BFloat16}
+	for _, p := range []collective.Pending{
+		g.AllReduce(a), g.AllReduce(device.Array{Addr: 0x7f0000003000, Len: 5_000_000_000, DType: device.Float32}),
+		g.ReduceScatter(part, a), g.AllGather(a, part), g.Broadcast(a, 2),
+	} {
+		if err := p.Wait(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := g.reported(); err == nil || !strings.Contains(err.Error(), "NCCL: another error (6)") {
+		t.Errorf("it reports %v", err)
+	}
+	for _, s := range []Symbol{CommAbort, CommFinalize, CommDestroy} {
+		if r := l.Call(s, g.written.comm); r != Success {
+			t.Errorf("%v: %v", s, r)
+		}
+	}
+	want := []string{
+		"init 0 of 3",
+		"all-reduce 0x7f0000001000 0x7f0000001000 6 9 0 0x1234567890 STREAM",
+		"all-reduce 0x7f0000003000 0x7f0000003000 5000000000 7 0 0x1234567890 STREAM",
+		"reduce-scatter 0x7f0000001000 0x7f0000002000 2 9 0 0x1234567890 STREAM",
+		"all-gather 0x7f0000002000 0x7f0000001000 4 1 0x1234567890 STREAM",
+		"broadcast 0x7f0000001000 0x7f0000001000 12 1 2 0x1234567890 STREAM",
+		"async 0x1234567890", "abort 0x1234567890", "finalize 0x1234567890", "destroy 0x1234567890", "",
+	}
+	if diff := cmp.Diff(want, recorded(t, file)); diff != "" {
+		t.Errorf("it was called otherwise (-want +got):\n%s", diff)
+	}
+}
+
+// recorded returns what the stub has written down, a line a call. The stream of all
+// operations is one, and has no fixed name.
+func recorded(t *testing.T, file string) []string {
+	t.Helper()
+	handle, err := purego.Dlopen(file, purego.RTLD_NOW)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var calls func() string
+	purego.RegisterLibFunc(&calls, handle, "stubCalls")
+	lines := strings.Split(calls(), "\n")
+	words := strings.Fields(lines[1])
+	stream := words[len(words)-1]
+	for i := range lines {
+		lines[i] = strings.ReplaceAll(lines[i], stream, "STREAM")
+	}
+	return lines
+}
+
+func TestAMeetingThatFailsSaysWhyInOneLine(t *testing.T) {
+	stub(t, asItIs)
+	const want = "ncclCommInitRank: invalid usage (5): Duplicate GPU detected : rank 0 and rank 1"
+	if _, _, err := alone(t, 5); err == nil || err.Error() != want {
+		t.Errorf("got %v, want %q", err, want)
+	}
+}
+
+func TestALibraryThatLacksAFunctionIsRefused(t *testing.T) {
+	file := stub(t, func(source string) string { return strings.ReplaceAll(source, "ncclCommFinalize", "ncclOther") })
+	_, err := load()
+	var none *collective.UnavailableError
+	if !errors.As(err, &none) || !strings.Contains(err.Error(), file) || !strings.Contains(err.Error(), "ncclCommFinalize") || strings.Contains(err.Error(), "\n") {
+		t.Errorf("got %v, want that %s has no ncclCommFinalize", err, file)
+	}
+}
+
+func TestNoLibraryIsOneLineWithItsRemedy(t *testing.T) {
+	for _, name := range []string{"MEMTOP_CUDA_LIB_DIR", "VIRTUAL_ENV", "CONDA_PREFIX"} {
+		t.Setenv(name, "")
+	}
+	t.Setenv("PATH", t.TempDir())
+	_, err := load()
+	if err == nil {
+		t.Skip("this machine has NCCL where the loader looks")
+	}
+	const want = "the processes of this run cannot meet: no NCCL library is found (libnccl.so.2 is nowhere); install libnccl2, or activate"
+	if !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("got %v, want %q", err, want)
+	}
+}
+
+// TestTheLibraryOfThisMachine binds the real one, where there is one.
+func TestTheLibraryOfThisMachine(t *testing.T) {
+	l, err := load()
+	if err != nil {
+		t.Skip(err)
+	}
+	if text := l.ErrorString(RemoteError); !strings.Contains(text, "remote process") {
+		t.Errorf("result %d means %q", RemoteError, text)
+	}
+}
+
+func TestTheIDHas128Bytes(t *testing.T) {
+	var id UniqueID
+	if n := unsafe.Sizeof(id); n != 128 || len(id.Bytes()) != 128 {
+		t.Errorf("it has %d and %d", n, len(id.Bytes()))
+	}
+	if !slices.Equal(id.Bytes(), make([]byte, 128)) {
+		t.Error("it is not empty")
+	}
+}

@@ -1,0 +1,165 @@
+// Package nccltest is an NCCL for tests: it sums over processes and goroutines that
+// have a GPU of package cudatest each. The work of an operation is queued on the stream
+// that it is given, and runs when the stream does, by sockets of this machine. A peer
+// that is gone leaves the others waiting until they abort, as on the GPUs of a machine.
+package nccltest
+
+import (
+	"slices"
+	"sync"
+	"unsafe"
+
+	"memtop/engine/collective/nccl"
+	"memtop/engine/device"
+	"memtop/engine/device/cuda"
+	"memtop/engine/device/cuda/cudatest"
+)
+
+// Library is the library of one process. Safe for concurrent use.
+type Library struct {
+	driver *cudatest.Driver
+	mu     sync.Mutex
+	calls  []string
+	fails  map[string]nccl.Result
+	late   nccl.Result // what CommGetAsyncError reports
+	meeting
+}
+
+// New returns a library that works on the GPUs of a driver.
+func New(d *cudatest.Driver) *Library {
+	return &Library{driver: d, fails: make(map[string]nccl.Result), meeting: meeting{aborted: make(chan struct{})}}
+}
+
+// Fail makes the next calls of a function fail.
+func (l *Library) Fail(function string, r nccl.Result) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.fails[function] = r
+}
+
+// Report has the library report a failure from now on that no call has returned.
+func (l *Library) Report(r nccl.Result) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.late = r
+}
+
+// Calls returns the functions that were called, in order, but those that only look.
+func (l *Library) Calls() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.calls)
+}
+
+// enter notes a call and returns the result that was asked for.
+func (l *Library) enter(function string) nccl.Result {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.calls = append(l.calls, function)
+	return l.fails[function]
+}
+
+// InitRank implements nccl.Library.
+func (l *Library) InitRank(comm uintptr, size int32, id nccl.UniqueID, rank int32) nccl.Result {
+	if r := l.enter("ncclCommInitRank"); r != nccl.Success {
+		return r
+	}
+	*(*uintptr)(at(comm)) = communicator
+	return l.meet(int(size), int(rank), &id)
+}
+
+// communicator is the one that there is.
+const communicator = 0xc033
+
+// Call implements nccl.Library.
+func (l *Library) Call(s nccl.Symbol, a ...uintptr) nccl.Result {
+	if s == nccl.CommGetAsyncError {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		*(*nccl.Result)(at(a[1])) = l.late
+		return nccl.Success
+	}
+	if r := l.enter(s.String()); r != nccl.Success {
+		return r
+	}
+	switch s {
+	case nccl.GetUniqueID:
+		return l.listen((*nccl.UniqueID)(at(a[0])))
+	case nccl.CommAbort, nccl.CommDestroy:
+		l.end()
+	case nccl.CommFinalize:
+	default:
+		l.queue(s, a)
+	}
+	return nccl.Success
+}
+
+// queue queues the work of an operation.
+func (l *Library) queue(s nccl.Symbol, a []uintptr) {
+	comm, stream := a[len(a)-2], a[len(a)-1]
+	if comm != communicator {
+		panic("nccltest: this is no communicator")
+	}
+	o := operation{symbol: s, send: a[0], receive: a[1], count: int(a[2]), kind: a[3], root: int(a[4])}
+	l.driver.Queue(stream, s.String(), func() cuda.Result {
+		if l.exchange(&o) != nil {
+			<-l.aborted
+		}
+		return 0
+	})
+}
+
+// ErrorString implements nccl.Library.
+func (l *Library) ErrorString(r nccl.Result) string {
+	if r == nccl.RemoteError {
+		return "remote process exited or there was a network error"
+	}
+	return "an error of a test"
+}
+
+// LastError implements nccl.Library.
+func (*Library) LastError() string { return "" }
+
+// operation is what an operation was called with. count is in elements of its type: of
+// all that is sent, or of what is received of a scattered sum.
+type operation struct {
+	symbol        nccl.Symbol
+	send, receive uintptr
+	count         int
+	kind          uintptr
+	root          int
+}
+
+// kinds are the types by their numbers in the library.
+var kinds = map[uintptr]device.DType{1: device.UInt8, 6: device.Float16, 7: device.Float32, 8: device.Float64, 9: device.BFloat16}
+
+// sent returns what the process gives.
+func (o *operation) sent(size int) []byte {
+	n := o.count
+	if o.symbol == nccl.ReduceScatter {
+		n *= size
+	}
+	return memory(o.send, n*int(kinds[o.kind].Size()))
+}
+
+// finish writes what comes of all that was given.
+func (o *operation) finish(all [][]byte, rank int) {
+	var result []byte
+	switch o.symbol {
+	case nccl.Broadcast:
+		result = all[o.root]
+	case nccl.AllGather:
+		result = slices.Concat(all...)
+	default:
+		result = sum(kinds[o.kind], all)
+	}
+	if o.symbol == nccl.ReduceScatter {
+		part := len(result) / len(all)
+		result = result[rank*part:][:part]
+	}
+	copy(memory(o.receive, len(result)), result)
+}
+
+func at(p uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&p)) }
+
+func memory(p uintptr, n int) []byte { return unsafe.Slice((*byte)(at(p)), n) }
