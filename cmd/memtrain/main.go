@@ -9,13 +9,16 @@ import (
 	"os"
 
 	"memtop/cmd/memtrain/program"
+	"memtop/engine/collective"
 	"memtop/engine/collective/mpi"
+	"memtop/engine/collective/nccl"
+	"memtop/engine/collective/torchrun"
 	"memtop/engine/device/cuda"
 )
 
 func main() {
 	cuda.Trials()
-	os.Exit(program.Run(os.Args[1:], os.Stdout, os.Stderr, program.Reach{GPUs: gpu, Group: mpi.Open}))
+	os.Exit(program.Run(os.Args[1:], os.Stdout, os.Stderr, program.Reach{GPUs: gpu, Group: mpi.Open, GPUGroup: gpuGroup}))
 }
 
 func gpu(ordinal int) (program.Machine, error) {
@@ -24,4 +27,13 @@ func gpu(ordinal int) (program.Machine, error) {
 		return nil, err
 	}
 	return d, nil
+}
+
+// gpuGroup joins processes by NCCL, which they begin by MPI or by torchrun's store.
+func gpuGroup(m program.Machine, at collective.Place, host collective.Group) (collective.Group, error) {
+	o := nccl.Options{Device: m.(*cuda.Device), Rank: at.Rank, Size: at.World, Host: host}
+	if host == nil {
+		o.Share = func(id []byte) error { return torchrun.Share(at.Rank, id) }
+	}
+	return nccl.Open(o)
 }

@@ -1,6 +1,7 @@
 package program
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -38,22 +39,27 @@ func (s *session) onGPU() bool { return strings.HasPrefix(s.machine.Name(), "cud
 // that was built without some of it has nil there.
 type Reach struct {
 	GPUs GPUs
-	// Group joins the processes that a launcher has started; nil where there is none.
+	// Group joins the processes that a launcher has started, for what lies on the host;
+	// it returns nil where there is one.
 	Group func() (collective.Group, error)
+	// GPUGroup joins those that train on a GPU each, of which this one is at a place. It
+	// is given what Group returned, which it closes with the group, or nil for those of
+	// torchrun.
+	GPUGroup func(m Machine, at collective.Place, host collective.Group) (collective.Group, error)
 }
 
 // GPUs opens the GPU with a number. It is nil in a program that was built
 // without them: whoever shows memory need not carry what computes on a GPU.
 type GPUs func(ordinal int) (Machine, error)
 
-// openMachine opens the device that --device names. With auto that is the first
-// GPU if there is one, and else cpu:0, of which without says why.
+// openMachine opens the device that --device names. With auto that is the GPU of this
+// process if there is one, and else cpu:0, of which without says why.
 func (s *session) openMachine() (m Machine, without error, err error) {
 	name := s.options.device
 	number, isGPU := strings.CutPrefix(name, "cuda")
 	switch {
 	case name == "auto" && s.reach.GPUs != nil:
-		if m, without = s.reach.GPUs(0); without == nil {
+		if m, without = s.openOwnGPU(); without == nil {
 			return m, nil, nil
 		}
 	case name == "auto", name == "cpu", name == "cpu:0":
@@ -72,21 +78,31 @@ func (s *session) openMachine() (m Machine, without error, err error) {
 	return c, without, nil
 }
 
-// openGPU opens the GPU with that number, the first when it is empty.
-func (s *session) openGPU(number string) (Machine, error) {
-	ordinal := 0
-	if number != "" {
-		n, err := strconv.Atoi(number)
-		if err != nil || n < 0 {
-			return nil, usagef("there is no device %q: auto, cpu:0 and cuda:N are known", s.options.device)
-		}
-		ordinal = n
+// openOwnGPU opens the GPU of this process: of several on a machine each has the one
+// with its number, unless it is shown one only, as Slurm does.
+func (s *session) openOwnGPU() (Machine, error) {
+	m, err := s.reach.GPUs(s.launched.Local)
+	if err != nil && s.launched.Local > 0 {
+		return s.reach.GPUs(0)
+	}
+	return m, err
+}
+
+// openGPU opens the GPU with that number, that of this process when it is empty.
+func (s *session) openGPU(number string) (m Machine, err error) {
+	ordinal, err := strconv.Atoi(cmp.Or(number, "0"))
+	if err != nil || ordinal < 0 {
+		return nil, usagef("there is no device %q: auto, cpu:0 and cuda:N are known", s.options.device)
 	}
 	const remedy = "train on cpu:0, which every machine has"
-	if s.reach.GPUs == nil {
+	switch {
+	case s.reach.GPUs == nil:
 		return nil, machineError{s.options.device + ": this program was built without GPUs", remedy}
+	case number == "":
+		m, err = s.openOwnGPU()
+	default:
+		m, err = s.reach.GPUs(ordinal)
 	}
-	m, err := s.reach.GPUs(ordinal)
 	if err != nil {
 		return nil, machineError{fmt.Sprintf("%s: %v", s.options.device, err), remedy}
 	}

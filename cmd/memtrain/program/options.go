@@ -44,6 +44,7 @@ type options struct {
 	asJSON    bool
 	force     bool
 	ranks     string
+	launched  collective.Place // where a launcher has put it; zero for one process
 	group     collective.Group // the processes that train together, nil for one
 	// settings are the flags that may change from step to step, by the key of
 	// the setting; "" was not given.

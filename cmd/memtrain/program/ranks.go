@@ -7,12 +7,12 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"memtop/cmd/command"
 	"memtop/engine/collective"
-	"memtop/engine/device/cpu"
 	"memtop/engine/train"
 	"memtop/snapshots/trace"
 )
@@ -23,8 +23,8 @@ const (
 	ranksOff  = "off"
 )
 
-// joinRanks finds the other processes of the run, if a launcher has started some.
-func (s *session) joinRanks() (err error) {
+// findPlace finds where among others a launcher has put this process, if it has.
+func (s *session) findPlace() error {
 	switch s.ranks {
 	case ranksOff:
 		return nil
@@ -35,7 +35,19 @@ func (s *session) joinRanks() (err error) {
 	if s.reach.Group == nil {
 		return nil
 	}
-	s.group, err = s.reach.Group()
+	place, many, err := collective.Launched()
+	if many {
+		s.launched = place
+	}
+	return err
+}
+
+// joinRanks meets the other processes of the run.
+func (s *session) joinRanks() (err error) {
+	if s.launched.World == 0 {
+		return nil
+	}
+	s.group, err = s.meet()
 	if none := new(collective.UnavailableError); errors.As(err, &none) {
 		return machineError{none.Error(), "or train alone with --ranks off"}
 	}
@@ -60,10 +72,7 @@ const jobBytes = 256
 // placed returns where viewers see this process. A job that the launcher has given no
 // name has one of its first process.
 func (s *session) placed() (*trace.Rank, error) {
-	place, _, err := collective.Launched()
-	if err != nil {
-		return nil, err
-	}
+	place := s.launched
 	if place.Job == "" {
 		host, _ := os.Hostname() // one without a name has its pid still
 		name, err := collective.Text(s.group, fmt.Appendf(nil, "%s.%d.%d", host, os.Getpid(), time.Now().Unix()), 0, jobBytes)
@@ -75,15 +84,43 @@ func (s *session) placed() (*trace.Rank, error) {
 	return &trace.Rank{Job: place.Job, Rank: s.rank(), World: s.world(), Local: place.Local, Launcher: place.Launcher, Together: true}, nil
 }
 
-// checkRanks refuses what several processes cannot do.
-func (s *session) checkRanks() error {
-	if s.group == nil {
-		return nil
+// meet joins the processes, by what their launcher has brought, and those with GPUs by
+// what sums there. torchrun brings no more than a store.
+func (s *session) meet() (collective.Group, error) {
+	var host collective.Group
+	if !s.onGPU() || s.launched.Launcher != collective.Torchrun {
+		var err error
+		if host, err = s.reach.Group(); err != nil || host == nil {
+			return nil, err
+		}
+		if err := s.checkKinds(host); err != nil {
+			return nil, err
+		}
 	}
-	if _, isCPU := s.machine.(*cpu.Device); !isCPU {
-		return machineError{fmt.Sprintf("%d processes cannot train on %s", s.world(), s.machine.Name()), "give --device cpu:0, or --ranks off"}
+	switch {
+	case !s.onGPU():
+		return host, nil
+	case s.reach.GPUGroup == nil:
+		return nil, machineError{fmt.Sprintf("%d processes cannot train on %s with this program", s.launched.World, s.machine.Name()), "give --device cpu:0, or --ranks off"}
 	}
-	return nil
+	return s.reach.GPUGroup(s.machine, s.launched, host)
+}
+
+// checkKinds fails when some processes have a GPU and others have none.
+func (s *session) checkKinds(g collective.Group) error {
+	const processor, gpu = 0, 1
+	own := float64(processor)
+	if s.onGPU() {
+		own = gpu
+	}
+	kinds, err := collective.Each(g, own)
+	if err != nil || slices.Min(kinds) == slices.Max(kinds) {
+		return err
+	}
+	return machineError{
+		fmt.Sprintf("rank %d has no GPU of its own and rank %d has one", slices.Index(kinds, processor), slices.Index(kinds, gpu)),
+		"start as many processes as there are GPUs, or give --device cpu:0",
+	}
 }
 
 // world is how many processes train together, rank which of them this one is.

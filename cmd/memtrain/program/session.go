@@ -73,7 +73,7 @@ func (s *session) open(ctx context.Context, stdout *command.Output) error {
 		return err
 	}
 	for _, step := range []func() error{
-		s.checkOutputs, s.checkTables, s.checkLoader, s.openSaved, s.complete, s.joinRanks, s.openDevice, s.openData, s.openWeights, s.readSettings, s.checkRanks,
+		s.checkOutputs, s.checkTables, s.checkLoader, s.openSaved, s.complete, s.findPlace, s.openDevice, s.joinRanks, s.openData, s.openWeights, s.readSettings,
 		func() error { return s.fitBudget(ctx) },
 		func() error { return s.announce(ctx, s.spoken(stdout)) },
 		s.openModel, s.openTrainer,
