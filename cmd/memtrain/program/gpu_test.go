@@ -22,12 +22,31 @@ import (
 	"memtop/snapshots/trace"
 )
 
-// hostKernels is the host build of the kernels, made once for all tests. Its
-// file may go with the test that made it: it was loaded.
+// hostKernels is the host build of the kernels, made once for all tests, in a folder
+// that goes when they are over.
 var hostKernels struct {
 	once    sync.Once
+	folder  string
 	library *hostbuild.Library
 	err     error
+}
+
+// built returns the host build. Without a C++ compiler the test is skipped.
+func built(t *testing.T) *hostbuild.Library {
+	t.Helper()
+	h := &hostKernels
+	h.once.Do(func() {
+		if h.folder, h.err = os.MkdirTemp("", "memtrain-kernels"); h.err == nil {
+			h.library, h.err = hostbuild.Build(t.Context(), h.folder, "")
+		}
+	})
+	if errors.Is(h.err, hostbuild.ErrNoCompiler) {
+		t.Skip(h.err)
+	}
+	if h.err != nil {
+		t.Fatal(h.err)
+	}
+	return h.library
 }
 
 // gpus returns GPUs of a driver in this process, whose kernels are the host
@@ -40,15 +59,7 @@ func gpus(t *testing.T) GPUs {
 // gpusOf is gpus with a say in what they are.
 func gpusOf(t *testing.T, o cudatest.Options) GPUs {
 	t.Helper()
-	h := &hostKernels
-	h.once.Do(func() { h.library, h.err = hostbuild.Build(t.Context(), t.TempDir(), "") })
-	if errors.Is(h.err, hostbuild.ErrNoCompiler) {
-		t.Skip(h.err)
-	}
-	if h.err != nil {
-		t.Fatal(h.err)
-	}
-	o.Capacity, o.Run = 2<<30, cudatest.Kernels(h.library)
+	o.Capacity, o.Run = 2<<30, cudatest.Kernels(built(t))
 	return func(ordinal int) (Machine, error) {
 		d, err := cuda.Open(cuda.Options{Ordinal: ordinal, Driver: cudatest.New(o), Try: func(kind device.DType) error {
 			return cuda.Try(cuda.Options{Driver: cudatest.New(o)}, kind)

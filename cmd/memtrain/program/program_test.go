@@ -26,7 +26,24 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"memtrain": func() { os.Exit(Run(os.Args[1:], os.Stdout, os.Stderr, Reach{Group: mpi.Open})) }})
+	testscript.Main(cleaning{m}, map[string]func(){"memtrain": func() { os.Exit(Run(os.Args[1:], os.Stdout, os.Stderr, testReach())) }})
+}
+
+// cleaning runs the tests and removes what they share.
+type cleaning struct{ *testing.M }
+
+func (c cleaning) Run() int {
+	defer func() { _ = os.RemoveAll(hostKernels.folder) }()
+	return c.M.Run()
+}
+
+// testReach is what memtrain reaches as a process of its own: with a build of the
+// kernels for the host, a GPU.
+func testReach() Reach {
+	if kernels := os.Getenv(kernelsVariable); kernels != "" {
+		return gpuReach(kernels)
+	}
+	return Reach{Group: mpi.Open}
 }
 
 // TestScripts runs testdata/script, where memtrain is the real program.

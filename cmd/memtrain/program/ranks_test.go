@@ -65,6 +65,12 @@ func steppedBy(t *testing.T, processes int, args ...string) []ranked {
 	if err != nil {
 		t.Fatalf("%v: %s", err, stderr.String())
 	}
+	return rankedSteps(t, out)
+}
+
+// rankedSteps reads what --json has printed.
+func rankedSteps(t *testing.T, out []byte) []ranked {
+	t.Helper()
 	var steps []ranked
 	for line := range bytes.Lines(out) {
 		var s ranked
@@ -78,11 +84,16 @@ func steppedBy(t *testing.T, processes int, args ...string) []ranked {
 
 func sameLosses(t *testing.T, want, got []ranked) {
 	t.Helper()
+	sameLossesWithin(t, 1e-5, want, got)
+}
+
+func sameLossesWithin(t *testing.T, limit float64, want, got []ranked) {
+	t.Helper()
 	if len(want) != len(got) {
 		t.Fatalf("%d steps, want %d", len(got), len(want))
 	}
 	for i := range want {
-		if d := math.Abs(want[i].Loss - got[i].Loss); !(d <= 1e-5) || want[i].Step != got[i].Step {
+		if d := math.Abs(want[i].Loss - got[i].Loss); !(d <= limit) || want[i].Step != got[i].Step {
 			t.Errorf("step %d: the loss is %v, of one process %v", got[i].Step, got[i].Loss, want[i].Loss)
 		}
 	}

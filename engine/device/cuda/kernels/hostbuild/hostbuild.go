@@ -22,6 +22,9 @@ import (
 // ErrNoCompiler is returned on a machine without a C++ compiler.
 var ErrNoCompiler = errors.New("hostbuild: no C++ compiler: neither c++, g++ nor clang++ is in the path")
 
+// File is the name of what Build makes.
+const File = "kernels.so"
+
 // Library is a loaded build of the kernels. Enqueue runs a kernel before it
 // returns. It is not safe for concurrent use, and only one Library may run at a
 // time.
@@ -46,14 +49,14 @@ func Build(ctx context.Context, dir, extra string) (*Library, error) {
 	if err := writeSources(dir, extra); err != nil {
 		return nil, fmt.Errorf("hostbuild: %w", err)
 	}
-	output := filepath.Join(dir, "kernels.so")
+	output := filepath.Join(dir, File)
 	command := exec.CommandContext(ctx, compiler, "-x", "c++", "-std=c++17", "-O2", "-DMEMTOP_HOST", "-U_FORTIFY_SOURCE",
 		"-ffp-contract=off", "-fno-strict-aliasing", "-fPIC", "-shared", "-w", "-o", output, "build.cpp")
 	command.Dir = dir
 	if text, err := command.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("hostbuild: %s: %w\n%s", compiler, err, text)
 	}
-	return open(output)
+	return Open(output)
 }
 
 func findCompiler() (string, error) {
@@ -82,7 +85,9 @@ func writeSources(dir, extra string) error {
 	return os.WriteFile(filepath.Join(dir, "build.cpp"), []byte(source.All()+extra), 0o600)
 }
 
-func open(path string) (*Library, error) {
+// Open loads a build of another process, which Build has left in its directory as
+// [File].
+func Open(path string) (*Library, error) {
 	l := &Library{}
 	var err error
 	if l.handle, err = load(path); err != nil {

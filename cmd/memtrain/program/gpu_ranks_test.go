@@ -1,0 +1,209 @@
+package program
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"memtop/engine/collective"
+	"memtop/engine/collective/mpi"
+	"memtop/engine/collective/nccl"
+	"memtop/engine/collective/nccl/nccltest"
+	"memtop/engine/device/cuda"
+	"memtop/engine/device/cuda/cudatest"
+	"memtop/engine/device/cuda/kernels/hostbuild"
+	"memtop/engine/train"
+)
+
+// What a process of the tests is told: the file of the host's kernels, and the folder
+// in which the first process leaves the id for the others.
+const (
+	kernelsVariable = "MEMTOP_TEST_KERNELS"
+	meetingVariable = "MEMTOP_TEST_MEETING"
+)
+
+// gpuReach is a machine of GPUs whose processes meet by the tests' NCCL.
+func gpuReach(kernels string) Reach {
+	drivers := make(map[Machine]*cudatest.Driver)
+	return Reach{
+		Group: mpi.Open,
+		GPUs: func(ordinal int) (Machine, error) {
+			l, err := hostbuild.Open(kernels)
+			if err != nil {
+				return nil, err
+			}
+			driver := cudatest.New(cudatest.Options{Devices: 2, Capacity: 1 << 30, Run: cudatest.Kernels(l)})
+			d, err := cuda.Open(cuda.Options{Ordinal: ordinal, Driver: driver})
+			if err == nil {
+				drivers[d] = driver
+			}
+			return d, err
+		},
+		GPUGroup: func(m Machine, at collective.Place, host collective.Group) (collective.Group, error) {
+			o := nccl.Options{Device: m.(*cuda.Device), Rank: at.Rank, Size: at.World, Host: host, Library: nccltest.New(drivers[m])}
+			if host == nil {
+				o.Share = func(id []byte) error { return shareByPipes(at, id) }
+			}
+			return nccl.Open(o)
+		},
+	}
+}
+
+// shareByPipes is the store of these tests: a pipe with a name for each other process.
+func shareByPipes(at collective.Place, id []byte) error {
+	pipe := func(rank int) string { return filepath.Join(os.Getenv(meetingVariable), fmt.Sprint(rank)) }
+	if at.Rank > 0 {
+		got, err := os.ReadFile(pipe(at.Rank))
+		copy(id, got)
+		return err
+	}
+	for rank := 1; rank < at.World; rank++ {
+		if err := os.WriteFile(pipe(rank), id, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// gpuRank is a process of several.
+type gpuRank struct {
+	*exec.Cmd
+	stdout, stderr bytes.Buffer
+}
+
+// gpuRanks returns memtrain in so many processes with a GPU each, as torchrun starts
+// them.
+func gpuRanks(t *testing.T, n int, args ...string) []*gpuRank {
+	t.Helper()
+	built(t)
+	folder := t.TempDir()
+	if err := os.Symlink(os.Args[0], filepath.Join(folder, "memtrain")); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), longestRun)
+	t.Cleanup(cancel)
+	var list []*gpuRank
+	for rank := range n {
+		if err := syscall.Mkfifo(filepath.Join(folder, fmt.Sprint(rank)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		r := &gpuRank{Cmd: exec.CommandContext(ctx, filepath.Join(folder, "memtrain"), append([]string{"--probe", "off", "--json"}, args...)...)}
+		r.Env = append(os.Environ(), kernelsVariable+"="+filepath.Join(hostKernels.folder, hostbuild.File), meetingVariable+"="+folder,
+			fmt.Sprintf("RANK=%d", rank), fmt.Sprintf("LOCAL_RANK=%d", rank), fmt.Sprintf("WORLD_SIZE=%d", n))
+		r.Stdout, r.Stderr = &r.stdout, &r.stderr
+		list = append(list, r)
+	}
+	return list
+}
+
+// steppedOnGPUs runs memtrain in so many processes and returns what the first printed.
+func steppedOnGPUs(t *testing.T, n int, args ...string) []ranked {
+	t.Helper()
+	list := gpuRanks(t, n, args...)
+	for _, r := range list {
+		if err := r.Start(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for rank, r := range list {
+		if err := r.Wait(); err != nil {
+			t.Fatalf("rank %d: %v: %s", rank, err, r.stderr.String())
+		}
+	}
+	return rankedSteps(t, list[0].stdout.Bytes())
+}
+
+func TestGPUsTrainTogether(t *testing.T) {
+	tests := map[string]struct {
+		ranks int
+		args  []string
+	}{
+		"two ranks":                 {2, nil},
+		"three ranks":               {3, []string{"--batch", "6"}},
+		"gradients on the host":     {2, []string{"--offload", "gradients"}},
+		"half precision, as graphs": {2, []string{"--amp", "bf16", "--graphs", "on"}},
+	}
+	for _, shard := range train.Shards()[1:] {
+		tests["shard="+shard.String()] = struct {
+			ranks int
+			args  []string
+		}{2, []string{"--shard", shard.String()}}
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			args := slices.Concat(small, []string{"--batch", "4", "--steps", "5"}, test.args)
+			together := steppedOnGPUs(t, test.ranks, args...)
+			if i := slices.Index(args, "--shard"); i > 0 {
+				args = slices.Delete(args, i, i+2)
+			}
+			alone := steppedOnGPUs(t, 1, args...)
+			limit := 1e-5
+			if slices.Contains(args, "bf16") {
+				limit = 1e-2
+			}
+			sameLossesWithin(t, limit, alone, together)
+			if last := together[len(together)-1]; last.World != test.ranks || len(last.Ranks) != test.ranks {
+				t.Errorf("%d processes are known as %+v", test.ranks, last)
+			}
+		})
+	}
+}
+
+// TestGPUsOfMPIsProcessesTrainTogether shares the id by MPI.
+func TestGPUsOfMPIsProcessesTrainTogether(t *testing.T) {
+	built(t)
+	args := slices.Concat(small, []string{"--batch", "4", "--steps", "4"})
+	t.Setenv(kernelsVariable, filepath.Join(hostKernels.folder, hostbuild.File))
+	sameLosses(t, steppedBy(t, 1, args...), steppedBy(t, 2, args...))
+}
+
+// TestGPUsEndWhenAProcessIsKilled has no launcher that would end the others.
+func TestGPUsEndWhenAProcessIsKilled(t *testing.T) {
+	list := gpuRanks(t, 2, append(slices.Clone(small), "--steps", "0")...)
+	list[0].Stdout = nil
+	out, err := list[0].StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range list {
+		if err := r.Start(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lines := bufio.NewScanner(out)
+	if !lines.Scan() {
+		t.Fatalf("it did not begin: %s", list[0].stderr.String())
+	}
+	if err := list[1].Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	killed := time.Now()
+	last := lines.Text()
+	for lines.Scan() {
+		last = lines.Text()
+	}
+	if err := list[0].Wait(); err == nil {
+		t.Error("it ended well")
+	}
+	t.Logf("the other had ended after %v", time.Since(killed))
+	_ = list[1].Wait() // it was killed
+	want := fmt.Sprintf("rank 1 (process %d) has ended, and the others cannot go on without it\n", list[1].Process.Pid)
+	if got := list[0].stderr.String(); strings.Count(got, "\n") != 1 || !strings.HasSuffix(got, want) {
+		t.Errorf("it says %q, want one line that ends with %q", got, want)
+	}
+	var step ranked
+	if err := json.Unmarshal([]byte(last), &step); err != nil || !(step.Loss > 0 && step.Loss < 20) {
+		t.Errorf("the last step is %s (%v)", last, err)
+	}
+}
