@@ -6,6 +6,7 @@ import (
 
 	"memtop/cmd/command"
 	"memtop/cmd/output"
+	"memtop/engine/collective"
 	"memtop/engine/data"
 	"memtop/engine/train"
 	"memtop/engine/weights"
@@ -41,6 +42,7 @@ func classify(err error) (code int, cause, remedy string) {
 		weight  *weights.FormatError
 		ended   command.Ended
 		input   *output.InputError
+		lost    *collective.LostError
 	)
 	switch {
 	case errors.As(err, &use):
@@ -51,6 +53,8 @@ func classify(err error) (code int, cause, remedy string) {
 		return command.ExitError, machine.cause, machine.remedy
 	case errors.As(err, &oom):
 		return command.ExitError, oom.Error(), "give more with --device-memory, or need less with --micro-batch or --checkpoint block"
+	case errors.As(err, &lost):
+		return command.ExitError, err.Error(), "start all again, from the last save with --resume"
 	case errors.As(err, &damaged):
 		return command.ExitCorrupt, damaged.Error(), "resume from another file"
 	case errors.As(err, &weight):

@@ -198,8 +198,8 @@ func TestGPUsEndWhenAProcessIsKilled(t *testing.T) {
 	}
 	t.Logf("the other had ended after %v", time.Since(killed))
 	_ = list[1].Wait() // it was killed
-	want := fmt.Sprintf("rank 1 (process %d) has ended, and the others cannot go on without it\n", list[1].Process.Pid)
-	if got := list[0].stderr.String(); strings.Count(got, "\n") != 1 || !strings.HasSuffix(got, want) {
+	want := fmt.Sprintf(": rank 1 (process %d) has ended, and the others cannot go on without it; start all again, from the last save with --resume\n", list[1].Process.Pid)
+	if got := list[0].stderr.String(); strings.Count(got, "has ended") != 1 || !strings.HasSuffix(got, want) {
 		t.Errorf("it says %q, want one line that ends with %q", got, want)
 	}
 	var step ranked

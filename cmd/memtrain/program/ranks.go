@@ -168,13 +168,14 @@ func (s *session) ends(ctx context.Context) (steps context.Context, ended func()
 	return context.WithoutCancel(ctx), func() bool { return s.trainer.Ends() }
 }
 
-// leave ends the group of a run that went well. A process that failed leaves it to the
-// launcher to end the others: they wait for it.
-func (s *session) leave() error {
-	if s.group == nil {
-		return nil
+// leave ends the group of a run that ended with err: nil, or a signal, of which all have
+// heard. A process that failed leaves it to the launcher to end the others: they wait
+// for it.
+func (s *session) leave(err error) error {
+	if s.group == nil || err != nil && !errors.Is(err, context.Canceled) {
+		return err
 	}
-	return s.group.Close()
+	return errors.Join(err, s.group.Close())
 }
 
 // rankObject is what --json prints of a process.

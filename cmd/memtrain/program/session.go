@@ -60,7 +60,7 @@ func (o *options) train(ctx context.Context, stdout *command.Output, stderr io.W
 	if failed := s.finish(err); failed != nil {
 		return failed // of what was asked for, more is to be known than why training ended
 	}
-	return errors.Join(err, s.leave())
+	return s.leave(err)
 }
 
 // open makes everything that the run needs.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 	"unsafe"
+
+	"memtop/engine/collective"
 )
 
 // watch looks after the other processes.
@@ -23,13 +25,6 @@ const (
 	leaveTime     = 5 * time.Second
 	nameTime      = time.Second
 )
-
-// LostError says which process has ended.
-type LostError struct{ Rank, PID int }
-
-func (e *LostError) Error() string {
-	return fmt.Sprintf("rank %d (process %d) has ended, and the others cannot go on without it", e.Rank, e.PID)
-}
 
 // startWatch has all processes know each other, and begins.
 func (g *group) startWatch() error {
@@ -95,7 +90,7 @@ func (g *group) missing() error {
 	waited := time.Since(w.since)
 	switch {
 	case ended && (!g.leaving.Load() || waited > leaveTime):
-		return &LostError{rank, pid}
+		return &collective.LostError{Rank: rank, PID: pid}
 	case w.suspicion != nil && waited > nameTime:
 		return w.suspicion
 	}
