@@ -134,6 +134,7 @@ var picture = map[string][]string{
 	"cmd/memtrain/benchengine": {"cmd/memtrain/program", "engine/..."},
 	"cmd/memtrain/gpucheck":    {"engine/alloc", "engine/device/..."},
 	"cmd/memtrain/gpukit":      {}, // a script and its tests
+	"cmd/memtrain/benchranks":  {"snapshots/quantity"},
 	"cmd/memtrain/benchattach": {"cmd/command", "engine/...", "probe", "probe/attach", "probe/engine"},
 	// What only the end-to-end test and the benchmark use.
 	"cmd/memtop/fuzzmutate": {"cmd/command", "cmd/memtop/terminal", "snapshots/mutate", "snapshots/trace"},

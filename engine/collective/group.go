@@ -1,6 +1,10 @@
 package collective
 
-import "memtop/engine/device"
+import (
+	"time"
+
+	"memtop/engine/device"
+)
 
 // Group is the processes of one run. It belongs to one goroutine at a time.
 //
@@ -39,4 +43,36 @@ type Pending interface {
 	// one that computes while it is called is to wait until it is done. It returns the
 	// first failure of the group. It may be called more than once.
 	Wait() error
+}
+
+// Timed is a group that knows what its operations have taken since it began.
+type Timed interface {
+	// Times returns for how long operations were under way, each from when it began here
+	// to its end, with the wait for processes that come late, and for how much of that
+	// the caller waited. What it did not wait for went on beside what it did.
+	Times() Times
+}
+
+// Times are what the operations of a group have taken.
+type Times struct{ Communicated, Waited time.Duration }
+
+// Since returns what was taken since earlier times.
+func (t Times) Since(earlier Times) Times {
+	return Times{t.Communicated - earlier.Communicated, t.Waited - earlier.Waited}
+}
+
+// Overlapped returns the share, from 0 to 1, that went on beside other work.
+func (t Times) Overlapped() float64 {
+	if t.Communicated <= 0 {
+		return 0
+	}
+	return max(0, 1-t.Waited.Seconds()/t.Communicated.Seconds())
+}
+
+// TimesOf returns the times of a group, nothing of one that does not know them.
+func TimesOf(g Group) Times {
+	if timed, ok := g.(Timed); ok {
+		return timed.Times()
+	}
+	return Times{}
 }

@@ -11,7 +11,8 @@ import (
 //
 // Every device has a host: the memory of the machine that it is in, as a device
 // of its own whose operations are the processor's. A tensor goes there and comes
-// back by a copy that runs beside the device's operations.
+// back by a copy that runs beside the device's operations. So does what several
+// processes divide among them, see "Memory that several processes share".
 //
 // Such a copy needs no care of its caller's. Both storages know of it: whoever
 // reads the copy comes after it, and so does whoever writes to the original;
@@ -57,7 +58,8 @@ func (d *Device) HostMemory() *alloc.Allocator {
 	return d.host.memory
 }
 
-// crossing is a copy under way between a device and its host. to is nil when it
+// crossing is a copy under way between a device and its host, or the other processes
+// that share what it copies. to is nil when it
 // has been let go.
 type crossing struct {
 	to, from *Tensor // handles of its own
@@ -115,27 +117,23 @@ func cross(to, from *Tensor) {
 	case a.whole != nil || b.whole != nil:
 		share(to, from)
 	case a.host == b:
-		begin(&crossing{to: to, from: from, device: a, way: outward})
+		begin(&crossing{to: to, from: from, device: a, way: outward}, a.backend.Send)
 	case b.host == a:
-		begin(&crossing{to: to, from: from, device: b, way: inward})
+		begin(&crossing{to: to, from: from, device: b, way: inward}, b.backend.Receive)
 	default:
 		b.backend.Upload(to.Array().Buffer(), from.Download())
 	}
 }
 
 // begin begins a copy, after the end of an earlier one if there are enough.
-func begin(c *crossing) {
+func begin(c *crossing, copying func(dst, src device.Buffer) device.Crossing) {
 	list := &c.device.crossings[c.way]
 	for len(*list) >= underWay[c.way] {
 		(*list)[0].end()
 	}
 	dst, src := c.to.Array().Buffer(), c.from.Array().Buffer()
 	c.to, c.from = c.to.Retain(), c.from.Retain()
-	if c.way == inward {
-		c.work = c.device.backend.Receive(dst, src)
-	} else {
-		c.work = c.device.backend.Send(dst, src)
-	}
+	c.work = copying(dst, src)
 	c.to.storage.arriving, c.from.storage.leaving = c, c
 	*list = append(*list, c)
 }
@@ -185,5 +183,5 @@ func (c *crossing) end() {
 	}
 	c.land()
 	c.from.Release()
-	fail(err, "copy %s between %s and its host", doing, c.device.name)
+	fail(err, "copy %s between %s and its host, or other processes", doing, c.device.name)
 }

@@ -1,6 +1,8 @@
 package tensor
 
 import (
+	"cmp"
+
 	"memtop/engine/collective"
 	"memtop/engine/device"
 )
@@ -83,7 +85,7 @@ func share(to, from *Tensor) {
 	case a == whole:
 		b.backend.Copy(to.Array().Buffer(), b.partOf(from.Array()).Buffer())
 	case b == whole:
-		gather(a, to.Array(), from.Array())
+		gather(to, from)
 	default: // one is the host
 		through := New(whole, from.shape, from.dtype, Tag{Role: "copy between devices"})
 		defer through.Release()
@@ -92,39 +94,84 @@ func share(to, from *Tensor) {
 	}
 }
 
-// gather brings the parts of a tensor together.
-func gather(d *Device, whole, own device.Array) {
-	g := d.group
-	d.backend.Copy(d.partOf(whole).Buffer(), own.Buffer())
-	var under []collective.Pending
-	for rank := range g.Size() {
-		if from, n := d.part(whole.Len, rank); n > 0 {
-			under = append(under, g.Broadcast(whole.Slice(from, n), rank))
-		}
-	}
-	for _, p := range under {
-		fail(p.Wait(), "gather a tensor of several processes")
-	}
+// exchange is what processes do together to divide a tensor or to bring it together. It
+// runs beside other operations, as a copy to the host does.
+type exchange struct {
+	under []collective.Pending
+	after func() // on the own part; nil for nothing
+	err   error
 }
 
+// Await implements device.Crossing.
+func (e *exchange) Await() {
+	for _, p := range e.under {
+		e.err = cmp.Or(e.err, p.Wait())
+	}
+	if e.after != nil && e.err == nil {
+		e.after()
+	}
+	e.under, e.after = nil, nil
+}
+
+// Wait implements device.Crossing.
+func (e *exchange) Wait() error {
+	e.Await()
+	return e.err
+}
+
+// gather begins to bring the parts of a tensor together.
+func gather(to, from *Tensor) {
+	d := from.Device()
+	begin(&crossing{to: to, from: from, device: to.Device(), way: inward}, func(_, own device.Buffer) device.Crossing {
+		whole, e := to.Array(), &exchange{}
+		part := d.partOf(whole)
+		d.backend.Copy(part.Buffer(), own)
+		if d.even(whole.Len) {
+			e.under = append(e.under, d.group.AllGather(whole, part))
+			return e
+		}
+		for rank := range d.group.Size() {
+			if at, n := d.part(whole.Len, rank); n > 0 {
+				e.under = append(e.under, d.group.Broadcast(whole.Slice(at, n), rank))
+			}
+		}
+		return e
+	})
+}
+
+// even reports whether all processes have as many of n elements.
+func (d *Device) even(n int) bool { return n == d.group.Size()*d.own(n) }
+
 // Mean returns the mean over the processes of a tensor of which each has its own, on
-// their shared device. It overwrites t.
+// their shared device, and does not wait for it. It overwrites t.
 func (t *Tensor) Mean(shared *Device) *Tensor {
 	label := t.storage.label
 	m := New(shared, t.shape, t.dtype, Tag{Category: label.Category, Layer: label.Layer, Role: label.Role})
 	if t.Size() == 0 {
 		return m
 	}
-	whole, own := t.Array(), m.Array()
 	t.storage.Wrote()
-	if whole.Len == own.Len*shared.group.Size() {
-		fail(shared.group.ReduceScatter(own, whole).Wait(), "sum a tensor of several processes")
-	} else {
-		fail(shared.group.AllReduce(whole).Wait(), "sum a tensor of several processes")
-		shared.backend.Copy(own.Buffer(), shared.partOf(whole).Buffer())
-	}
-	shared.backend.Scale(own, own, 1/float64(shared.group.Size()))
+	begin(&crossing{to: m, from: t, device: t.Device(), way: outward}, func(device.Buffer, device.Buffer) device.Crossing {
+		return shared.mean(m.Array(), t.Array())
+	})
 	return m
+}
+
+// mean begins to set the own part to that of the mean of whole.
+func (d *Device) mean(own, whole device.Array) *exchange {
+	e, even := &exchange{}, d.even(whole.Len)
+	if even {
+		e.under = append(e.under, d.group.ReduceScatter(own, whole))
+	} else {
+		e.under = append(e.under, d.group.AllReduce(whole))
+	}
+	e.after = func() {
+		if !even {
+			d.backend.Copy(own.Buffer(), d.partOf(whole).Buffer())
+		}
+		d.backend.Scale(own, own, 1/float64(d.group.Size()))
+	}
+	return e
 }
 
 // SumOverGroup adds up a tensor of which each process that shares d has its own, in

@@ -74,10 +74,17 @@ func newTrio(t *testing.T, g nn.GPTConfig, change func(rank int, c *Config)) *tr
 }
 
 // step has all take a step, and returns what came of it.
-func (r *trio) step(t *testing.T) (events [3]Event, failures [3]error) {
+func (r *trio) step(t *testing.T) ([]Event, []error) {
 	t.Helper()
+	return stepped(t, r.trainers[:])
+}
+
+// stepped has trainers take a step together, and returns what came of it.
+func stepped(t *testing.T, trainers []*Trainer) ([]Event, []error) {
+	t.Helper()
+	events, failures := make([]Event, len(trainers)), make([]error, len(trainers))
 	var all sync.WaitGroup
-	for rank, trainer := range r.trainers {
+	for rank, trainer := range trainers {
 		all.Go(func() { events[rank], failures[rank] = trainer.Step(t.Context()) })
 	}
 	all.Wait()

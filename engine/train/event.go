@@ -3,6 +3,7 @@ package train
 import (
 	"time"
 
+	"memtop/engine/collective"
 	"memtop/engine/tensor"
 )
 
@@ -21,6 +22,9 @@ type Event struct {
 	Memory   Memory   // right after the step
 	Phases   []Phase
 	Ranks    []Rank // by number; nil for one process
+	// Communication is what this process's operations with the others took in the step,
+	// as far as the group knows.
+	Communication collective.Times
 }
 
 // Values returns every setting of the step as text, under its name, and the action if

@@ -15,8 +15,12 @@ import (
 // al. 2020, "PyTorch Distributed".
 
 // bucketBytes is how much a bucket holds at most, unless one gradient is larger:
-// PyTorch's default.
-const bucketBytes = 25 << 20
+// PyTorch's default. bucketsAtLeast is in how many the gradients of a small model go, about: the
+// sum of one goes on beside the backward pass that fills the next.
+const (
+	bucketBytes    = 25 << 20
+	bucketsAtLeast = 8
+)
 
 // bucketAlign is the number of elements to which gradients in a bucket are aligned.
 const bucketAlign = 64
@@ -62,17 +66,22 @@ func newParallel(g collective.Group, parameters []*autograd.Variable) *parallel 
 		return nil
 	}
 	p := &parallel{group: g, of: make(map[*autograd.Variable]*bucket), changed: nobody, rows: make([]float64, g.Size()*rankWords)}
+	all := int64(0)
+	for _, v := range parameters {
+		all += v.Data().Bytes()
+	}
+	most := min(bucketBytes, all/bucketsAtLeast)
 	for i := len(parameters) - 1; i >= 0; i-- { // backward comes to the last ones first
-		p.place(parameters[i])
+		p.place(parameters[i], most)
 	}
 	return p
 }
 
-// place gives a parameter its place in a bucket.
-func (p *parallel) place(v *autograd.Variable) {
+// place gives a parameter its place in a bucket of so many bytes at most.
+func (p *parallel) place(v *autograd.Variable, most int64) {
 	n := (v.Data().Size() + bucketAlign - 1) / bucketAlign * bucketAlign
 	fits := func(b *bucket) bool {
-		return int64(b.elements+n)*v.Data().DType().Size() <= bucketBytes
+		return int64(b.elements+n)*v.Data().DType().Size() <= most
 	}
 	if len(p.buckets) == 0 || !fits(p.buckets[len(p.buckets)-1]) {
 		p.buckets = append(p.buckets, &bucket{places: make(map[*autograd.Variable]int)})

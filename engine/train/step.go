@@ -8,6 +8,7 @@ import (
 
 	"memtop/engine/amp"
 	"memtop/engine/autograd"
+	"memtop/engine/collective"
 	"memtop/engine/data"
 	"memtop/engine/device"
 	"memtop/engine/nn"
@@ -40,7 +41,7 @@ func (t *Trainer) Queue(ctx context.Context) (*Queued, error) {
 
 // queue is Queue with the settings as they are.
 func (t *Trainer) queue(ctx context.Context) (*Queued, error) {
-	start, d := time.Now(), t.config.Device
+	start, d, communicated := time.Now(), t.config.Device, collective.TimesOf(t.config.Group)
 	used := t.next()
 	s := *used
 	parts, err := s.Parts(t.config.Batch)
@@ -91,7 +92,7 @@ func (t *Trainer) queue(ctx context.Context) (*Queued, error) {
 	d.Memory().Mark(trace.StepEnd, e.Step, "")
 	d.Settle()
 	e.Duration = time.Since(start)
-	e.Phases, e.Memory = t.phases, memoryOf(d)
+	e.Phases, e.Memory, e.Communication = t.phases, memoryOf(d), collective.TimesOf(t.config.Group).Since(communicated)
 	if err := tensor.Try(func() { e.Ranks = t.gather(&e.Memory) }); err != nil {
 		return nil, t.failed(err, "step "+count(e.Step))
 	}

@@ -23,8 +23,10 @@ import (
 // ranked is what is read of a step of several processes.
 type ranked struct {
 	stepLine
-	World int
-	Ranks []struct {
+	World         int
+	Communication int64 `json:"communication_ns"`
+	Waited        int64 `json:"communication_waited_ns"`
+	Ranks         []struct {
 		Rank, PID     int
 		PeakAllocated int64 `json:"peak_allocated_bytes"`
 	}
@@ -108,6 +110,9 @@ func TestProcessesOfALauncherTrainTogether(t *testing.T) {
 		last := together[len(together)-1]
 		if last.World != n || len(last.Ranks) != n {
 			t.Fatalf("%d processes are known as %+v", n, last)
+		}
+		if last.Communication <= 0 || last.Waited <= 0 {
+			t.Errorf("%d processes communicated for %d ns and waited for %d", n, last.Communication, last.Waited)
 		}
 		pids := make(map[int]bool)
 		for _, r := range last.Ranks {

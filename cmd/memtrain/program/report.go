@@ -72,9 +72,13 @@ func progress(e *train.Event, steps int64) string {
 	if e.Skipped {
 		skipped = "  skipped"
 	}
-	return fmt.Sprintf("step %d%s  loss %.4f%s  %.0f tokens/s  %s peak  %s reserved  %s allocated",
+	communication := ""
+	if c := e.Communication; c.Communicated > 0 {
+		communication = fmt.Sprintf("  %.1f ms communication, %.0f %% of it overlapped", c.Communicated.Seconds()*1e3, 100*c.Overlapped())
+	}
+	return fmt.Sprintf("step %d%s  loss %.4f%s  %.0f tokens/s  %s peak  %s reserved  %s allocated%s",
 		e.Step, of, e.Loss, skipped, float64(e.Tokens)/e.Duration.Seconds(),
-		sizeText(e.Memory.PeakAllocated), sizeText(e.Memory.Reserved), sizeText(e.Memory.Allocated))
+		sizeText(e.Memory.PeakAllocated), sizeText(e.Memory.Reserved), sizeText(e.Memory.Allocated), communication)
 }
 
 // shortened leaves out the last parts of a line that a terminal of some width would break:
@@ -118,6 +122,10 @@ type object struct {
 	Settings          map[string]string `json:"settings"`
 	World             int               `json:"world"` // how many processes train together
 	Ranks             []rankObject      `json:"ranks,omitempty"`
+	// What the first process's operations with the others took, and for how much of that
+	// it waited instead of computing.
+	CommunicationNS       int64 `json:"communication_ns,omitempty"`
+	CommunicationWaitedNS int64 `json:"communication_waited_ns,omitempty"`
 }
 
 func objectOf(e *train.Event) object {
@@ -128,6 +136,7 @@ func objectOf(e *train.Event) object {
 		PeakAllocated: m.PeakAllocated, PeakReservedBytes: m.PeakReserved,
 		Categories: byName(m.Now.Category), CategoriesAtPeak: byName(m.AtPeak), HostBytes: byName(m.Host), Settings: e.Values(),
 		World: max(len(e.Ranks), 1), Ranks: rankObjects(e.Ranks),
+		CommunicationNS: e.Communication.Communicated.Nanoseconds(), CommunicationWaitedNS: e.Communication.Waited.Nanoseconds(),
 	}
 	if math.IsNaN(e.Loss) || math.IsInf(e.Loss, 0) {
 		o.Loss = nil

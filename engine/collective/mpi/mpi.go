@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"sync/atomic"
+	"time"
 	"unsafe"
 
 	"memtop/engine/collective"
@@ -62,6 +64,8 @@ type group struct {
 	queue      chan *operation
 	failure    error // of the worker
 	words      words
+	// What operations took, and what was waited for, in nanoseconds.
+	communicated, waited atomic.Int64
 }
 
 // words is what the library writes through pointers. It is part of the group because
@@ -83,6 +87,7 @@ func address[T any](at *T) uintptr { return uintptr(unsafe.Pointer(at)) }
 type operation struct {
 	entry entry
 	args  []uintptr
+	group *group
 	done  chan struct{}
 	err   error
 }
@@ -113,7 +118,9 @@ func (m *group) work(started chan<- error) {
 	}
 	for o := range m.queue {
 		if m.failure == nil {
+			began := time.Now()
 			m.failure = m.do(o.entry, o.args...)
+			m.communicated.Add(time.Since(began).Nanoseconds())
 		}
 		o.err = m.failure
 		close(o.done)
@@ -151,15 +158,26 @@ func (m *group) do(e entry, args ...uintptr) error {
 }
 
 func (m *group) enqueue(e entry, args ...uintptr) collective.Pending {
-	o := &operation{entry: e, args: args, done: make(chan struct{})}
+	o := &operation{entry: e, args: args, group: m, done: make(chan struct{})}
 	m.queue <- o
 	return o
 }
 
 // Wait implements collective.Pending.
 func (o *operation) Wait() error {
-	<-o.done
+	select {
+	case <-o.done:
+	default:
+		began := time.Now()
+		<-o.done
+		o.group.waited.Add(time.Since(began).Nanoseconds())
+	}
 	return o.err
+}
+
+// Times implements collective.Timed.
+func (m *group) Times() collective.Times {
+	return collective.Times{Communicated: time.Duration(m.communicated.Load()), Waited: time.Duration(m.waited.Load())}
 }
 
 // Rank implements collective.Group.

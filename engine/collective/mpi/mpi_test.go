@@ -89,6 +89,16 @@ var exercises = map[string]func(collective.Group) error{
 		}
 		return same(whole, want)
 	},
+	"times": func(g collective.Group) error { // of the exercises before it
+		before := collective.TimesOf(g)
+		if err := g.Barrier(); err != nil {
+			return err
+		}
+		if took := collective.TimesOf(g).Since(before); before.Communicated <= 0 || took.Communicated <= 0 {
+			return fmt.Errorf("a barrier took %+v, what was before it %+v", took, before)
+		}
+		return nil
+	},
 	"a text": func(g collective.Group) error {
 		got, err := collective.Text(g, fmt.Appendf(nil, "of rank %d", g.Rank()), g.Size()-1, 9)
 		if want := fmt.Sprintf("of rank %d", g.Size()-1); err == nil && string(got) != want {
