@@ -31,12 +31,17 @@ type Condition struct {
 
 // HostError says that a machine is not reached, or does not lead to its programs.
 type HostError struct {
-	Host, Cause, Remedy string
+	Host, Cause, Remedy string // Host is empty where it is not known which machine it would be
 	Because             error // fs.ErrNotExist, fs.ErrPermission or a *wire.VersionError where it is one of these
 }
 
 // Error names the machine and the cause.
-func (e *HostError) Error() string { return "host " + e.Host + ": " + e.Cause }
+func (e *HostError) Error() string {
+	if e.Host == "" {
+		return e.Cause
+	}
+	return "host " + e.Host + ": " + e.Cause
+}
 
 // Unwrap returns what it is a case of, nil for nothing.
 func (e *HostError) Unwrap() error { return e.Because }

@@ -138,7 +138,7 @@ var failures = []struct {
 func lastLine(said string) string {
 	lines := strings.Split(strings.TrimSpace(said), "\n")
 	line := strings.TrimSpace(strings.TrimRight(lines[len(lines)-1], "\r"))
-	for _, prefix := range []string{"ssh: ", "srun: ", "error: ", "memtop: "} {
+	for _, prefix := range []string{"ssh: ", "srun: ", "slurm_load_jobs ", "error: ", "memtop: "} {
 		line = strings.TrimPrefix(line, prefix)
 	}
 	return trace.Printable(line)

@@ -2,6 +2,7 @@ package remote
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -33,10 +34,10 @@ const (
 // ahead is how many bytes of a stream may wait here to be read.
 const ahead = 1 << 20
 
-// start starts a command, and waits until the bridge there has greeted or ctx is
+// start starts the command of a way, and waits until the bridge there has greeted or ctx is
 // done. The error says what the command did instead.
-func start(ctx context.Context, name string, arguments []string) (*link, error) {
-	l := &link{command: exec.Command(name, arguments...), said: new(tail), ended: make(chan struct{})} //nolint:noctx // it is ended by its input, see reap
+func start(ctx context.Context, w *Way, ask bool) (*link, error) {
+	l := &link{command: exec.Command(w.program, w.arguments(ask)...), said: new(tail), ended: make(chan struct{})} //nolint:noctx // it is ended by its input, see reap
 	l.command.Stderr, l.command.WaitDelay = l.said, letGo
 	in, err := l.command.StdinPipe()
 	if err != nil {
@@ -47,25 +48,26 @@ func start(ctx context.Context, name string, arguments []string) (*link, error) 
 		return nil, err
 	}
 	if err := l.command.Start(); err != nil {
-		return nil, &notStartedError{name, err}
+		return nil, &notStartedError{w.program, err}
 	}
 	l.in = in
 	read := bufio.NewReader(out)
 	l.pipe = newPipe(read, in, func() { go l.reap() })
 	defer context.AfterFunc(ctx, l.close)()
-	if err := l.meet(ctx, read); err != nil {
+	if err := l.meet(ctx, read, w.limits.filled()); err != nil {
+		off := context.Cause(ctx)
 		l.close()
-		<-l.ended
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
+		if errors.Is(err, errNoise) {
+			_ = l.command.Process.Kill() // it may never end
 		}
-		return nil, l.because(err)
+		<-l.ended
+		return nil, cmp.Or(off, l.because(err))
 	}
 	return l, nil
 }
 
 // meet waits for the greeting, and begins to speak HTTP/2.
-func (l *link) meet(ctx context.Context, r *bufio.Reader) error {
+func (l *link) meet(ctx context.Context, r *bufio.Reader, limits limits) error {
 	version, err := awaitGreeting(r)
 	if err != nil {
 		return err
@@ -77,7 +79,7 @@ func (l *link) meet(ctx context.Context, r *bufio.Reader) error {
 		Protocols:          unencrypted(),
 		DialContext:        func(context.Context, string, string) (net.Conn, error) { return l.pipe, nil },
 		DisableCompression: true,
-		HTTP2:              &http.HTTP2Config{MaxReceiveBufferPerStream: ahead, SendPingTimeout: silence, PingTimeout: answer},
+		HTTP2:              &http.HTTP2Config{MaxReceiveBufferPerStream: ahead, SendPingTimeout: limits.silence, PingTimeout: limits.pings},
 	}
 	l.http, err = transport.NewClientConn(ctx, "http", "bridge:80")
 	return err

@@ -39,13 +39,11 @@ type attempt struct {
 	err  error
 }
 
-// How long it may take.
+// How long is waited after an attempt that failed.
 const (
-	greetsWithin  = 20 * time.Second // a bridge that needs no answers of the user's
-	answersWithin = 15 * time.Second // a question
-	firstWait     = time.Second      // after an attempt that failed, doubled with each
-	longestWait   = 30 * time.Second
-	deniedWait    = time.Minute // after one that was not let in, which a host may count
+	firstWait   = time.Second // doubled with each
+	longestWait = 30 * time.Second
+	deniedWait  = time.Minute // after one that was not let in, which a host may count
 )
 
 // maxAnswer is how many bytes an answer may have: room for a thousand programs.
@@ -105,10 +103,10 @@ func (m *Machine) start(ask bool) (*link, error) {
 	ctx := m.ctx
 	if !ask {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, greetsWithin, errSilent)
+		ctx, cancel = context.WithTimeoutCause(ctx, m.way.limits.filled().greets, errSilent)
 		defer cancel()
 	}
-	l, err := start(ctx, m.way.program, m.way.arguments(ask))
+	l, err := start(ctx, &m.way, ask)
 	if err != nil {
 		return nil, m.way.because(err)
 	}
@@ -231,7 +229,7 @@ func of(p attach.Process) string {
 
 // ask asks the far end a question.
 func (m *Machine) ask(ctx context.Context, path string, value any) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, answersWithin, m.way.failure(errSilent.Error(), ""))
+	ctx, cancel := context.WithTimeoutCause(ctx, m.way.limits.filled().answers, m.way.failure(errSilent.Error(), ""))
 	defer cancel()
 	l, err := m.reach(ctx)
 	if err != nil {

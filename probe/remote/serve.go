@@ -26,7 +26,7 @@ const (
 // a viewer that takes nothing for five seconds; this is about links.
 const (
 	silence = 4 * time.Second
-	answer  = 5 * time.Second
+	pings   = 5 * time.Second
 )
 
 // Serve is the far end of a link: it leads from in and out to the programs of this
@@ -42,7 +42,7 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 		Protocols:   unencrypted(),
 		BaseContext: func(net.Listener) context.Context { return ctx },
 		HTTP2: &http.HTTP2Config{
-			MaxConcurrentStreams: mostStreams, MaxReceiveBufferPerStream: streamAhead, SendPingTimeout: silence, PingTimeout: answer,
+			MaxConcurrentStreams: mostStreams, MaxReceiveBufferPerStream: streamAhead, SendPingTimeout: silence, PingTimeout: pings,
 		},
 		MaxHeaderBytes: protocol.MaxHeaderBytes,
 		ErrorLog:       silent,

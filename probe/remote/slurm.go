@@ -25,7 +25,7 @@ const mostNodes = 1024
 // takes nothing from the others. memtop is the program to run there, "" for the one in
 // the PATH there. The error is an [*attach.HostError].
 func Slurm(ctx context.Context, job, memtop string) ([]Way, error) {
-	w := Way{host: "Slurm", test: "squeue --jobs=" + job, install: "run memtop where Slurm's commands are: on a login node"}
+	w := Way{test: "squeue --jobs=" + job, install: "run memtop where Slurm's commands are: on a login node"}
 	if strings.IndexFunc(job, func(c rune) bool { return !strings.ContainsRune("0123456789_+", c) }) >= 0 || job == "" {
 		return nil, fmt.Errorf("%q is not the number of a job", job)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 )
 
 // Way is how a bridge is started on a machine: a command.
@@ -17,6 +18,23 @@ type Way struct {
 	memtop  string   // which memtop that is
 	test    string   // a command by which the user may see what is wrong
 	install string   // what to do when there is no such program here
+	limits  limits   // for a test's patience, the zero value for a user's
+}
+
+// limits are how long a machine may take.
+type limits struct {
+	greets  time.Duration // a bridge that needs no answer of the user's
+	answers time.Duration // a question
+	silence time.Duration // before it is asked whether it is there
+	pings   time.Duration // to say so
+}
+
+// filled returns l with a user's patience where it says nothing.
+func (l limits) filled() limits {
+	return limits{
+		greets: cmp.Or(l.greets, 20*time.Second), answers: cmp.Or(l.answers, 15*time.Second),
+		silence: cmp.Or(l.silence, silence), pings: cmp.Or(l.pings, pings),
+	}
 }
 
 // Host returns how the user calls the machine.

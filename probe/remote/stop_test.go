@@ -1,0 +1,17 @@
+//go:build unix
+
+package remote
+
+import (
+	"os"
+	"syscall"
+	"testing"
+)
+
+// stop stops a process, until it is killed.
+func stop(t *testing.T, p *os.Process) {
+	t.Helper()
+	if err := p.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+}
