@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -47,7 +48,11 @@ func (e *elsewhere) check(cmd *cobra.Command, args []string) error {
 // ways returns how to go to the machines.
 func (a *app) ways(ctx context.Context, e *elsewhere) ([]remote.Way, error) {
 	if e.slurm != "" {
-		return remote.Slurm(ctx, e.slurm, a.settings.remoteMemtop)
+		ways, err := remote.Slurm(ctx, e.slurm, a.settings.remoteMemtop)
+		if errors.As(err, new(*remote.NameError)) {
+			err = command.Usage(err.Error(), "squeue --me")
+		}
+		return ways, err
 	}
 	var ways []remote.Way
 	for _, host := range e.hosts {

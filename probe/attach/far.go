@@ -32,7 +32,7 @@ type Condition struct {
 // HostError says that a machine is not reached, or does not lead to its programs.
 type HostError struct {
 	Host, Cause, Remedy string // Host is empty where it is not known which machine it would be
-	Because             error // fs.ErrNotExist, fs.ErrPermission or a *wire.VersionError where it is one of these
+	Because             error  // fs.ErrNotExist, fs.ErrPermission or a *wire.VersionError where it is one of these
 }
 
 // Error names the machine and the cause.

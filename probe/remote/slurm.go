@@ -23,11 +23,11 @@ const mostNodes = 1024
 
 // Slurm returns the ways to all machines of a job: a step of the job on each, which
 // takes nothing from the others. memtop is the program to run there, "" for the one in
-// the PATH there. The error is an [*attach.HostError].
+// the PATH there. The error is a [*NameError] or an [*attach.HostError].
 func Slurm(ctx context.Context, job, memtop string) ([]Way, error) {
 	w := Way{test: "squeue --jobs=" + job, install: "run memtop where Slurm's commands are: on a login node"}
 	if strings.IndexFunc(job, func(c rune) bool { return !strings.ContainsRune("0123456789_+", c) }) >= 0 || job == "" {
-		return nil, fmt.Errorf("%q is not the number of a job", job)
+		return nil, &NameError{job, "the number of a job"}
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, slurmWithin, errSilent)
 	defer cancel()

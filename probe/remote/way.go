@@ -52,6 +52,7 @@ func (w *Way) arguments(ask bool) []string {
 
 // SSH returns the way to a host by the user's own ssh, with its configuration, keys
 // and jump hosts. memtop is the program to run there, "" for the one in the PATH there.
+// The error is a [*NameError].
 //
 // It goes through a connection that the user's ssh already has, but never becomes the
 // one that others go through, which the end of memtop would end. Forwardings of the
@@ -71,12 +72,19 @@ func SSH(host, memtop string) (Way, error) {
 	}, nil
 }
 
+// NameError is a name that no machine or job has, and that a command could take for
+// something else.
+type NameError struct{ Name, Of string }
+
+// Error says what it is not.
+func (e *NameError) Error() string { return fmt.Sprintf("%q is not %s", e.Name, e.Of) }
+
 // checkHost refuses a name that ssh could take for an option, and one that is none.
 func checkHost(host string) error {
 	name := host[strings.LastIndexByte(host, '@')+1:]
 	plain := strings.IndexFunc(host, func(c rune) bool { return c <= ' ' || c == 0x7f || c > 0x7f && c < 0xa0 }) < 0
 	if name == "" || !plain || strings.HasPrefix(name, "-") || strings.HasPrefix(host, "-") {
-		return fmt.Errorf("%q is not the name of a host", host)
+		return &NameError{host, "the name of a host"}
 	}
 	return nil
 }
