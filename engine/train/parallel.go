@@ -22,6 +22,11 @@ const (
 	bucketsAtLeast = 8
 )
 
+// ranksLayer is what memory is shown under that no layer of the model has, but the
+// processes together. What it is for is one of the categories that there are: a bucket
+// is gradients, and what is only sent is workspace.
+const ranksLayer = "ranks"
+
 // bucketAlign is the number of elements to which gradients in a bucket are aligned.
 const bucketAlign = 64
 
@@ -110,7 +115,7 @@ func (p *parallel) take(v *autograd.Variable) {
 func (b *bucket) put(v *autograd.Variable) {
 	g := v.Grad()
 	if b.flat == nil {
-		b.flat = tensor.New(g.Device(), tensor.Shape{b.elements}, g.DType(), tensor.Tag{Category: trace.Gradient, Role: "gradient bucket"})
+		b.flat = tensor.New(g.Device(), tensor.Shape{b.elements}, g.DType(), tensor.Tag{Category: trace.Gradient, Layer: ranksLayer, Role: "gradient bucket"})
 	}
 	if g.Storage() == b.flat.Storage() {
 		return
@@ -142,7 +147,7 @@ func (p *parallel) where(t *tensor.Tensor) collective.Group {
 
 // lose has the loss of a part of the batch summed. It reads it when the step is done.
 func (p *parallel) lose(loss *tensor.Tensor) {
-	own := tensor.Clone(loss, tensor.Tag{Category: trace.Workspace, Role: "loss of all ranks"})
+	own := tensor.Clone(loss, tensor.Tag{Category: trace.Workspace, Layer: ranksLayer, Role: "communication workspace"})
 	p.losses = append(p.losses, sum{own, p.group.AllReduce(own.Array())})
 }
 
