@@ -69,6 +69,7 @@ type wish struct {
 	by               string // the key that was pressed
 	key, from, value string
 	once             bool // something to be done
+	ranks            int  // that it is of, 0 of a program that is alone
 }
 
 // controlKey answers the keys that change the running program.
@@ -157,13 +158,14 @@ func (m *Model) want(by string, values ...trace.Value) tea.Cmd {
 		return page.Say(why)
 	}
 	var wishes []wish
+	ranks, _ := f.together()
 	for _, v := range values {
 		o := option(f, v.Key)
 		if o == nil {
 			return page.Say("the program has no setting " + v.Key)
 		}
 		if from := m.control.next(f, o); from != v.Value {
-			wishes = append(wishes, wish{file: f, by: by, key: v.Key, from: from, value: v.Value, once: o.IsAction(from)})
+			wishes = append(wishes, wish{file: f, by: by, key: v.Key, from: from, value: v.Value, once: o.IsAction(from), ranks: ranks})
 		}
 	}
 	switch {

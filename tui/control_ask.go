@@ -28,8 +28,8 @@ type foreseenMsg struct {
 // ask puts wishes to the reader, and asks the program meanwhile what they would do.
 func (c *control) ask(wishes []wish) tea.Cmd {
 	c.asking, c.foreseen = wishes, foreseen{}
-	to, ok := wishes[0].file.source.(predictor)
-	if !ok {
+	to := wishes[0].file.foresees()
+	if to == nil {
 		c.foreseen.answered = true
 		return nil
 	}

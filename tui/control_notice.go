@@ -22,6 +22,8 @@ type notice struct {
 	stage    stage
 	since    time.Time // when it came to this stage
 	hidden   bool      // until the next stage: it was read
+	// before and after are the highest peaks of all ranks, in bytes; 0 of what is alone.
+	before, after int64
 }
 
 // stage is how far a change has come.
@@ -91,6 +93,7 @@ func (m *Model) follow() tea.Cmd {
 		t.change = now.Live.Changes[i]
 	}
 	cmd := m.measure(t, now)
+	t.after = peakOf(t.wish.file)
 	if t.come(t.next(now.Live.Connected), m.now()); t.stage == measured {
 		m.control.outcomes, m.control.lastAsked = newOutcomes(), outcomeQuestion{} // they hold a trace
 	}

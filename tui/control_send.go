@@ -53,13 +53,13 @@ func (c *control) send() tea.Cmd {
 		return nil
 	}
 	w := c.queue[0]
-	to, ok := w.file.source.(trace.Controller)
-	if !ok {
+	to := w.file.controller()
+	if to == nil {
 		c.queue = c.queue[1:]
 		return c.send()
 	}
 	c.sending = true
-	c.notice = &notice{wish: w}
+	c.notice = &notice{wish: w, before: peakOf(w.file)}
 	return func() tea.Msg {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
@@ -74,8 +74,21 @@ func (c *control) sent(msg sentMsg) tea.Cmd {
 	if msg.err == nil {
 		c.asked[msg.wish.file] = append(c.asked[msg.wish.file], msg.change)
 	}
-	c.notice = &notice{wish: msg.wish, change: msg.change, err: msg.err, answered: true}
+	c.notice = &notice{wish: msg.wish, change: msg.change, err: msg.err, answered: true, before: c.notice.before}
 	return c.send()
+}
+
+// peakOf returns what the rank allocated at most that allocated most of a file's job, in
+// its last step; 0 of a file that is alone.
+func peakOf(f *file) int64 {
+	if f.job == nil {
+		return 0
+	}
+	rows := f.job.Rows()
+	if at := highest(rows); at >= 0 {
+		return rows[at].PeakAllocated
+	}
+	return 0
 }
 
 // concerns reports whether a change of a file is on its way, or still reported on.

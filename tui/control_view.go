@@ -65,7 +65,11 @@ func (m *Model) drawQuestion(c screen.Canvas) {
 	if name == "" {
 		name = "This"
 	}
-	does := " changes the running job from its next step on:"
+	whose := "the running job from its"
+	if n := wishes[0].ranks; n > 0 {
+		whose = "all " + screen.Count(n) + " ranks from their"
+	}
+	does := " changes " + whose + " next step on:"
 	if wishes[0].once {
 		does = " is done once, when the next step has ended:"
 	}
@@ -118,6 +122,14 @@ func (w *wish) change() string {
 		return w.key + " " + w.value
 	}
 	return w.key + " " + w.from + " → " + w.value
+}
+
+// where says in which ranks a change is made.
+func (w *wish) where() string {
+	if w.ranks == 0 {
+		return ""
+	}
+	return " in all " + screen.Count(w.ranks) + " ranks"
 }
 
 // shownNotice returns the notice that the bottom line shows, nil when it shows
@@ -176,9 +188,12 @@ var stageStyle = [...]screen.Style{
 
 // parts says what became of the change, the most important first.
 func (t *notice) parts() []string {
-	change := []string{t.wish.change()}
+	change := []string{t.wish.change() + t.wish.where()}
 	switch t.stage {
 	case sending:
+		if t.wish.ranks > 0 {
+			return append(change, "telling the ranks …")
+		}
 		return append(change, "telling the program …")
 	case failing:
 		return append(change, "not changed: "+t.err.Error())
@@ -195,7 +210,11 @@ func (t *notice) parts() []string {
 		}
 		return append(append(change, "applied at step "+screen.Count(int(t.change.Step)), progress), predicted(t.change.Predicted)...)
 	default:
-		return append(append(change, "at step "+screen.Count(int(t.change.Step))), experiments.Outcome(&t.outcome)...)
+		change = append(change, "at step "+screen.Count(int(t.change.Step)))
+		if t.before > 0 && t.after > 0 {
+			change = append(change, "highest peak "+screen.Bytes(t.before)+" → "+screen.Bytes(t.after))
+		}
+		return append(change, experiments.Outcome(&t.outcome)...)
 	}
 }
 

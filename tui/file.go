@@ -50,7 +50,9 @@ type file struct {
 	device  int // id of the device that is shown
 	views   map[int]*view
 	growth  growth
-	arrival moment // where the cursor is to be when the first device is shown
+	job     AllRanks // whose rank it is, nil of one that is alone
+	at      int      // among the files
+	arrival moment   // where the cursor is to be when the first device is shown
 	listen  func(*file, trace.Growing) tea.Cmd
 	past    func(*trace.Trace, int) advisor.Ledger
 	whatIf  whatif.Ask // replays requests, nil where that is not to be had

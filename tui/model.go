@@ -52,12 +52,13 @@ func New(files []File, o Options) *Model {
 		options: o, global: keys.NewGlobal(titles()), control: newControl(o.Own), page: cmp.Or(pageNamed(o.Page), page.Overview),
 		theme: screen.NewTheme(o.colour(), o.ASCII), now: time.Now, tick: tick,
 	}
-	for _, f := range files {
+	all, _ := o.Ranks.(AllRanks)
+	for i, f := range files {
 		past := o.Past
 		if past == nil {
 			past = advisor.Measured
 		}
-		m.files = append(m.files, &file{name: f.Name, load: f.Load, live: f.Live, listen: listen, whatIf: o.WhatIf, past: past})
+		m.files = append(m.files, &file{name: f.Name, load: f.Load, live: f.Live, listen: listen, whatIf: o.WhatIf, past: past, job: all, at: i})
 	}
 	m.theme.Use(o.Theme)
 	m.job = newJob(o.Ranks, m.theme)

@@ -1,9 +1,12 @@
 package tui
 
 import (
+	"context"
+
 	tea "charm.land/bubbletea/v2"
 
 	"memtop/snapshots/analysis/ranks"
+	"memtop/snapshots/trace"
 	"memtop/tui/page"
 	rankspage "memtop/tui/ranks"
 	"memtop/tui/screen"
@@ -24,6 +27,80 @@ type Ranks interface {
 	// Changed returns a channel with room for one that receives when Rows returns
 	// something newer than it did; nil where it never does.
 	Changed() <-chan struct{}
+}
+
+// AllRanks are ranks that do not agree on settings by themselves, see
+// [trace.Rank.Together], and are asked all.
+type AllRanks interface {
+	Ranks
+	// Set asks all ranks for another value, which all take or none does, and returns
+	// the change as that of a file noted it. The error says in one line which refused.
+	Set(ctx context.Context, file int, key, value string) (trace.Change, error)
+	// Predict asks the rank of a file what changes would do together.
+	Predict(ctx context.Context, file int, changes []trace.Value) (*trace.Prediction, error)
+}
+
+// ofAll are the settings of all ranks, as the one has them that is shown.
+type ofAll struct {
+	AllRanks
+	at int
+}
+
+// Set asks all ranks.
+func (o ofAll) Set(ctx context.Context, key, value string) (trace.Change, error) {
+	return o.AllRanks.Set(ctx, o.at, key, value)
+}
+
+// Predict asks the rank that holds most: it is what the job needs.
+func (o ofAll) Predict(ctx context.Context, changes []trace.Value) (*trace.Prediction, error) {
+	worst := o.at
+	if r := highest(o.Rows()); r >= 0 {
+		worst = r
+	}
+	return o.AllRanks.Predict(ctx, worst, changes)
+}
+
+// highest returns the place of the rank that answers and allocated most in its last
+// step, -1 where none is.
+func highest(rows []ranks.Row) int {
+	at := -1
+	for i := range rows {
+		if rows[i].Problem == "" && rows[i].PeakAllocated > 0 && (at < 0 || rows[i].PeakAllocated > rows[at].PeakAllocated) {
+			at = i
+		}
+	}
+	return at
+}
+
+// together is of how many ranks a file's settings are, 0 of one that is alone, and whether
+// the program itself changes them in all.
+func (f *file) together() (ranks int, itself bool) {
+	switch r := f.source.Trace().Live.Rank; {
+	case r != nil && r.World > 1 && r.Together:
+		return r.World, true
+	case f.job != nil && len(f.job.Rows()) > 1:
+		return len(f.job.Rows()), false
+	}
+	return 0, false
+}
+
+// controller returns what takes a file's settings, nil where nothing does.
+func (f *file) controller() trace.Controller {
+	if ranks, itself := f.together(); ranks > 0 && !itself {
+		return ofAll{f.job, f.at}
+	}
+	to, _ := f.source.(trace.Controller)
+	return to
+}
+
+// foresees returns what says what changes of a file's settings would do, nil where nothing
+// does.
+func (f *file) foresees() predictor {
+	if f.job != nil {
+		return ofAll{f.job, f.at}
+	}
+	to, _ := f.source.(predictor)
+	return to
 }
 
 // loadedRanks is how many ranks are kept loaded: the one that is shown, one that it is

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"errors"
 	"strconv"
 	"strings"
 	"testing"
@@ -22,6 +23,7 @@ func startJob(t testing.TB, w, h, n int, o Options) (*driver, *tuitest.Job, []*t
 		p := tuitest.NewProcess(3 + i%4)
 		p.Join(job.Rows()[i].Rank)
 		processes = append(processes, p)
+		job.Processes = processes
 		f := processFile(p)
 		f.Name = "rank " + strconv.Itoa(i) + " of " + strconv.Itoa(n)
 		files = append(files, f)
@@ -170,6 +172,58 @@ func TestAFileAloneHasNoRanks(t *testing.T) {
 	d.lacks("9 Ranks")
 	d.press("9")
 	d.wants("Ranks are those of a job of several processes", "1 Overview")
+}
+
+func TestASettingIsChangedInAllRanksOrInNone(t *testing.T) {
+	tests := map[string]struct {
+		together bool
+		asked    []int // of how many changes each rank was asked
+		refusal  error
+		want     string
+	}{
+		"ranks that agree by themselves: one is asked": {true, []int{0, 1, 0, 0}, nil, "in all 4 ranks"},
+		"ranks that do not: all are asked":             {false, []int{1, 1, 1, 1}, nil, "in all 4 ranks"},
+		"ranks of which one refuses: none changes":     {false, []int{0, 0, 0, 0}, errors.New("rank 2 refused: no memory"), "not changed: rank 2 refused: no memory"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			d, job, processes := startJob(t, 120, 40, 4, Options{Color: "never", First: 1})
+			for i, p := range processes {
+				r := job.Rows()[i].Rank
+				r.Together = test.together
+				p.Join(r)
+			}
+			job.Refusal = test.refusal
+			d.news()
+			d.press("C")
+			d.wants("C changes all 4 ranks from their next step on:", "checkpoint none → block", "predicted peak")
+			if len(job.Predicted) != 1 || job.Predicted[0] != 3 {
+				t.Errorf("predictions were asked of ranks %v, want 3, which holds most", job.Predicted)
+			}
+			d.press("y", "1")
+			d.wants(test.want)
+			for i, p := range processes {
+				if got := len(p.Asked()); got != test.asked[i] {
+					t.Errorf("rank %d was asked for %d changes, want %d", i, got, test.asked[i])
+				}
+			}
+		})
+	}
+}
+
+func TestWhatAChangeDidToTheRankThatHoldsMostIsSaid(t *testing.T) {
+	d, job, processes := startJob(t, 160, 40, 4, Options{Color: "never", First: 1, Page: "overview"})
+	processes[1].Train(20)
+	d.news()
+	d.press("C", "y")
+	job.Change(func(rows []ranks.Row) {
+		for i := range rows {
+			rows[i].PeakAllocated -= 10 << 30
+		}
+	})
+	processes[1].Train(20)
+	d.news()
+	d.wants("checkpoint none → block in all 4 ranks · at step 25 · highest peak 63.0 GiB → 53.0 GiB")
 }
 
 func TestRanksFitEverySize(t *testing.T) {

@@ -32,6 +32,10 @@ func (c *Client) Change(ctx context.Context, wanted []trace.Value) ([]trace.Chan
 	if c.o.ReadOnly {
 		return nil, errReadOnly
 	}
+	return c.now.Load().asker.change(ctx, wanted)
+}
+
+func (a *asker) change(ctx context.Context, wanted []trace.Value) ([]trace.Change, error) {
 	request := struct {
 		Set map[string]string `json:"set"`
 	}{make(map[string]string, len(wanted))}
@@ -42,8 +46,7 @@ func (c *Client) Change(ctx context.Context, wanted []trace.Value) ([]trace.Chan
 	if err != nil {
 		return nil, err
 	}
-	asker := c.now.Load().asker
-	from, err := asker.do(ctx, http.MethodPost, "/v1/settings", body)
+	from, err := a.do(ctx, http.MethodPost, "/v1/settings", body)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +55,7 @@ func (c *Client) Change(ctx context.Context, wanted []trace.Value) ([]trace.Chan
 		return nil, err
 	}
 	if len(answer.Changes) != len(wanted) {
-		return nil, asker.endpoint.malformed("answer", errUnknownChange)
+		return nil, a.endpoint.malformed("answer", errUnknownChange)
 	}
 	return answer.Changes, nil
 }
@@ -60,17 +63,22 @@ func (c *Client) Change(ctx context.Context, wanted []trace.Value) ([]trace.Chan
 // Predict asks what changes would do together and changes nothing. It returns nil
 // where the program cannot say; one that does not know the question is an error.
 func (c *Client) Predict(ctx context.Context, changes []trace.Value) (*trace.Prediction, error) {
+	answer, err := c.foresee(ctx, question(changes))
+	return answer.Predicted, err
+}
+
+// question asks what changes would do together.
+func question(changes []trace.Value) url.Values {
 	query := make(url.Values)
 	if len(changes) == 1 { // which programs of all versions understand
 		query.Set("key", changes[0].Key)
 		query.Set("value", changes[0].Value)
-	} else {
-		for _, v := range changes {
-			query.Add("set", v.Key+"="+v.Value)
-		}
+		return query
 	}
-	answer, err := c.foresee(ctx, query)
-	return answer.Predicted, err
+	for _, v := range changes {
+		query.Add("set", v.Key+"="+v.Value)
+	}
+	return query
 }
 
 // Headroom asks how many samples at a time would fit into so many bytes, 0 for all that
@@ -89,7 +97,11 @@ func (c *Client) foresee(ctx context.Context, query url.Values) (answer protocol
 	if c.o.ReadOnly {
 		return answer, errReadOnly
 	}
-	from, err := c.now.Load().asker.get(ctx, "/v1/prediction?"+query.Encode())
+	return c.now.Load().asker.foresee(ctx, query)
+}
+
+func (a *asker) foresee(ctx context.Context, query url.Values) (answer protocol.Prediction, err error) {
+	from, err := a.get(ctx, "/v1/prediction?"+query.Encode())
 	if err != nil {
 		return answer, err
 	}

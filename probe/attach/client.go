@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"os"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -101,7 +100,7 @@ func (m site) Dial(ctx context.Context, target string, o DialOptions) (*Client, 
 		o.Interval = protocol.DefaultInterval
 	}
 	if o.Viewer == "" {
-		o.Viewer = "memtop-" + strconv.Itoa(os.Getpid())
+		o.Viewer = viewerName()
 	}
 	c := &Client{o: o, changed: make(chan struct{}, 1), ended: make(chan struct{}), looked: make(chan struct{})}
 	if err := c.begin(ctx, e.target(o)); err != nil {

@@ -71,7 +71,7 @@ func (m site) Teller(ctx context.Context, target string) (*Teller, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Teller{e.asker("")}, nil
+	return &Teller{e.asker(viewerName())}, nil
 }
 
 // Teller asks one program how it is, again and again over the same connection, which
@@ -86,6 +86,25 @@ func NewTeller(ctx context.Context, target string) (*Teller, error) { return Her
 func (t *Teller) Info(ctx context.Context) (_ *protocol.Info, err error) {
 	defer caught(&err)
 	return t.asker.info(ctx)
+}
+
+// Settings asks the program for its settings and all changes of them.
+func (t *Teller) Settings(ctx context.Context) (_ *protocol.Settings, err error) {
+	defer caught(&err)
+	return t.asker.settings(ctx)
+}
+
+// Change is [Client.Change], under the name that a client has without another.
+func (t *Teller) Change(ctx context.Context, wanted []trace.Value) (_ []trace.Change, err error) {
+	defer caught(&err)
+	return t.asker.change(ctx, wanted)
+}
+
+// Predict is [Client.Predict].
+func (t *Teller) Predict(ctx context.Context, changes []trace.Value) (_ *trace.Prediction, err error) {
+	defer caught(&err)
+	answer, err := t.asker.foresee(ctx, question(changes))
+	return answer.Predicted, err
 }
 
 // Close gives up the connection.

@@ -8,6 +8,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"strconv"
 	"time"
 
 	"memtop/probe/protocol"
@@ -138,6 +140,19 @@ func (a *answer) readAll(limit int64) ([]byte, error) {
 		err = fmt.Errorf("it is longer than %d bytes", limit)
 	}
 	return text, err
+}
+
+// viewerName is how other viewers see this program when it changes settings.
+func viewerName() string { return "memtop-" + strconv.Itoa(os.Getpid()) }
+
+// settings asks the program for its settings and all changes of them.
+func (a *asker) settings(ctx context.Context) (*protocol.Settings, error) {
+	from, err := a.get(ctx, "/v1/settings")
+	if err != nil {
+		return nil, err
+	}
+	answer := new(protocol.Settings)
+	return answer, from.readJSON(maxAnswer, answer)
 }
 
 // info asks the program who it is.

@@ -1,6 +1,7 @@
 package tuitest
 
 import (
+	"context"
 	"strconv"
 
 	"memtop/snapshots/analysis/ranks"
@@ -9,6 +10,10 @@ import (
 
 // Job is the ranks of a job, as rows that change when a test says so.
 type Job struct {
+	Processes []*Process // of the ranks, for Set and Predict
+	Refusal   error      // of every change
+	Predicted []int      // the ranks that were asked for predictions
+
 	rows    []ranks.Row
 	changed chan struct{} // never closed
 }
@@ -49,6 +54,29 @@ func (j *Job) Rows() []ranks.Row { return j.rows }
 
 // Changed returns a channel that nothing comes by: tests tell of rows by themselves.
 func (j *Job) Changed() <-chan struct{} { return j.changed }
+
+// Set asks all processes, or returns the refusal.
+func (j *Job) Set(ctx context.Context, file int, key, value string) (made trace.Change, err error) {
+	if j.Refusal != nil {
+		return made, j.Refusal
+	}
+	for i, p := range j.Processes {
+		change, err := p.Set(ctx, key, value)
+		if err != nil {
+			return made, err
+		}
+		if i == file {
+			made = change
+		}
+	}
+	return made, nil
+}
+
+// Predict asks one process.
+func (j *Job) Predict(ctx context.Context, file int, changes []trace.Value) (*trace.Prediction, error) {
+	j.Predicted = append(j.Predicted, file)
+	return j.Processes[file].Predict(ctx, changes)
+}
 
 // Change makes newer rows, in which a test changes what it likes.
 func (j *Job) Change(change func(rows []ranks.Row)) {
