@@ -9,24 +9,30 @@ import (
 	"github.com/spf13/cobra"
 
 	"memtop/cmd/command"
+	"memtop/snapshots/analysis/ranks"
 	"memtop/snapshots/report"
+	"memtop/snapshots/trace"
 )
 
 func (a *app) checkCommand() *cobra.Command {
 	var peak command.Size
 	var growth rate
+	var allRanks bool
 	cmd := &cobra.Command{
-		Use:   "check FILE|PID --max-peak SIZE --max-growth SIZE/step",
+		Use:   "check FILE...|PID --max-peak SIZE --max-growth SIZE/step",
 		Short: "Leave with exit code 10 if memory exceeds a limit: a gate for CI",
 		Long: `Hold a snapshot to limits, and leave with exit code 10 and the call stacks that
 broke them when one is exceeded.
 
 The peak is the highest level of requested memory. Growth is measured over the
 last eight steps that the program marks: by torch.profiler (ProfilerStep#n), or
-by the calls of an optimizer's step that PyTorch 2.5 and later annotate.`,
+by the calls of an optimizer's step that PyTorch 2.5 and later annotate.
+
+Of several files each is held to the limits, and those of a job are named by rank.`,
 		Example: `  memtop check snapshot.pickle --max-peak 30GiB
+  memtop check rank*.pickle --max-peak 30GiB
   memtop check snapshot.pickle --max-growth 1MiB/step --json`,
-		Args: files(1, 1),
+		Args: files(1, -1),
 		RunE: func(cmd *cobra.Command, paths []string) error {
 			limits := report.Limits{Peak: report.NoLimit, PerStep: report.NoLimit}
 			if cmd.Flags().Changed("max-peak") {
@@ -38,7 +44,7 @@ by the calls of an optimizer's step that PyTorch 2.5 and later annotate.`,
 			if limits.Peak < 0 && limits.PerStep < 0 {
 				return usage(cmd, "it needs a limit, --max-peak or --max-growth")
 			}
-			return a.check(cmd.Context(), paths[0], limits)
+			return a.checkAll(cmd.Context(), paths, allRanks, limits)
 		},
 	}
 	a.readFlags(cmd.Flags())
@@ -46,10 +52,27 @@ by the calls of an optimizer's step that PyTorch 2.5 and later annotate.`,
 	a.deviceFlag(cmd.Flags())
 	cmd.Flags().Lookup("device").Usage = "device `N` only (default all)"
 	a.jsonFlag(cmd.Flags())
+	cmd.Flags().BoolVar(&allRanks, "all-ranks", false, "of a process: hold all ranks of its job to the limits")
 	cmd.Flags().Var(&peak, "max-peak", "most memory that may be live at once, such as 30GiB")
 	cmd.Flags().Var(&growth, "max-growth", "most that memory may grow by from step to step, such as 1MiB/step")
 	cmd.Flags().Lookup("max-growth").DefValue = ""
 	return cmd
+}
+
+// checkAll checks one file or process, or several files, or all ranks of a process's job.
+func (a *app) checkAll(ctx context.Context, paths []string, allRanks bool, limits report.Limits) error {
+	sources, err := a.rankSources(ctx, paths, allRanks)
+	switch {
+	case err != nil:
+		return err
+	case sources == nil && len(paths) == 1:
+		return a.check(ctx, paths[0], limits)
+	case sources == nil:
+		for _, path := range paths {
+			sources = append(sources, rankFile{path: path, place: trace.Rank{Rank: ranks.Unranked}})
+		}
+	}
+	return a.checkRanks(ctx, sources, limits)
 }
 
 // check prints how the limits were kept, and returns an error if one was not.
@@ -61,11 +84,8 @@ func (a *app) check(ctx context.Context, path string, limits report.Limits) erro
 	if t, err = a.chosen(t); err != nil {
 		return err
 	}
-	gate, err := report.NewGate(t, limits)
-	var steps *report.StepsError
+	gate, err := gateOf(path, t, limits)
 	switch {
-	case errors.As(err, &steps):
-		return command.Usage(path+": "+steps.Error(), "--max-peak, or record more steps with annotations")
 	case err != nil:
 		return err
 	case a.settings.json:
@@ -77,6 +97,16 @@ func (a *app) check(ctx context.Context, path string, limits report.Limits) erro
 		err = thresholdError{gate.Broken(), "the sites are on standard output"}
 	}
 	return err
+}
+
+// gateOf holds a trace to the limits.
+func gateOf(path string, t *trace.Trace, limits report.Limits) (*report.Gate, error) {
+	gate, err := report.NewGate(t, limits)
+	var steps *report.StepsError
+	if errors.As(err, &steps) {
+		return nil, command.Usage(path+": "+steps.Error(), "--max-peak, or record more steps with annotations")
+	}
+	return gate, err
 }
 
 // rate is a flag's number of bytes per step: a size, and "/step" if one likes.

@@ -27,6 +27,21 @@ func (l *limits) bound(path string, bound int64) {
 		l.bounds, l.user = make(map[string]int64), debug.SetMemoryLimit(-1)
 	}
 	l.bounds[path] = bound
+	l.set()
+}
+
+// release forgets a file's bound.
+func (l *limits) release(path string) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	if _, known := l.bounds[path]; known && len(l.bounds) > 1 {
+		delete(l.bounds, path)
+		l.set()
+	}
+}
+
+// set keeps the process to all bounds.
+func (l *limits) set() {
 	sum := int64(0)
 	for _, b := range l.bounds {
 		sum += min(b, math.MaxInt64-sum)

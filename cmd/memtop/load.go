@@ -13,10 +13,15 @@ import (
 
 // load opens a file with the settings in force.
 func (a *app) load(ctx context.Context, path string, progress trace.Progress) (trace.Source, error) {
+	return a.loadAs(ctx, path, path, progress)
+}
+
+// loadAs is load where the bound on memory replaces the one before of the same name.
+func (a *app) loadAs(ctx context.Context, name, path string, progress trace.Progress) (trace.Source, error) {
 	start := time.Now()
 	source, err := snapshots.Open(ctx, path, snapshots.Options{
 		MaxMemory: int64(a.settings.maxMemory), Progress: progress,
-		Bounded: func(bound int64) { a.limits.bound(path, bound) },
+		Bounded: func(bound int64) { a.limits.bound(name, bound) },
 	})
 	if err != nil {
 		a.log.Info("open", "path", path, "error", err)
@@ -32,21 +37,34 @@ func (a *app) load(ctx context.Context, path string, progress trace.Progress) (t
 // it at once. What is there of a file that ends early is used, and the command
 // then fails all the same: a script must not take it for the whole.
 func (a *app) trace(ctx context.Context, path string) (*trace.Trace, error) {
+	t, err := a.read(ctx, path, path)
+	if err == nil {
+		a.noteCut(&t.Info)
+	}
+	return t, err
+}
+
+// read is trace for a caller that notes by itself what ends early. The name is that of
+// [app.loadAs].
+func (a *app) read(ctx context.Context, name, path string) (*trace.Trace, error) {
 	if isLive(path) {
 		return a.now(ctx, path)
 	}
-	source, err := a.load(ctx, path, nil)
+	source, err := a.loadAs(ctx, name, path, nil)
 	if err != nil {
 		return nil, err
 	}
-	t := source.Trace()
-	if t.Info.Truncated {
-		a.cut = cutError{path, "copy it again from where it was dumped"}
+	return source.Trace(), source.Close()
+}
+
+// noteCut notes that a file ends early. One goroutine calls it at a time.
+func (a *app) noteCut(i *trace.Info) {
+	if i.Truncated {
+		a.cut = cutError{i.Path, "copy it again from where it was dumped"}
 	}
-	if t.Info.Truncated && t.Info.Kind == "recording" {
+	if i.Truncated && i.Kind == "recording" {
 		a.cut.remedy = "if it is being recorded, look again when that has ended"
 	}
-	return t, source.Close()
 }
 
 // now returns what a process can tell of its memory and of how it came to be so:

@@ -26,13 +26,14 @@ func (a *app) openCommand() *cobra.Command {
 		Use:   "open FILE...",
 		Short: "Look at snapshots",
 		Long: `Look at one or more snapshots; [ and ] switch between them, 6 v compares two, ? shows
-all keys.
+all keys. Files whose names say that they are the ranks of one job, as rank0.pickle and
+rank1.pickle do, are shown beside each other first: 9.
 FILE may be - for standard input. When standard output is not a terminal, the
 report is printed instead.`,
 		Args: files(1, -1),
 		RunE: func(cmd *cobra.Command, paths []string) error {
 			if a.settings.once || !isTerminal(a.stdout) {
-				return a.reports(cmd.Context(), paths)
+				return a.reports(cmd.Context(), paths, false)
 			}
 			return a.screen(cmd.Context(), paths)
 		},
@@ -78,6 +79,10 @@ func isTerminal(f interface{ Fd() uintptr }) bool { return term.IsTerminal(f.Fd(
 func (a *app) screen(ctx context.Context, paths []string) error {
 	var files []tui.File
 	var failed error // of the last load; written by one command at a time
+	sources := rankFiles(paths)
+	for i := range sources {
+		paths[i] = sources[i].path // by rank
+	}
 	for _, path := range paths {
 		if err := readable(path); err != nil {
 			return err
@@ -93,7 +98,13 @@ func (a *app) screen(ctx context.Context, paths []string) error {
 	}
 	w, stop := newWriters(ctx, paths...)
 	defer stop()
-	if err := a.show(ctx, tui.New(files, a.screenOptions(w))); err != nil {
+	o := a.screenOptions(w)
+	if sources != nil {
+		rows, ended := a.rowsOfFiles(ctx, sources)
+		defer ended()
+		o.Ranks = rows
+	}
+	if err := a.show(ctx, tui.New(files, o)); err != nil {
 		return err
 	}
 	if failed != nil && !errors.Is(failed, context.Canceled) {

@@ -18,10 +18,15 @@ import (
 
 func (a *app) reportCommand() *cobra.Command {
 	var options report.LinesOptions
+	var allRanks bool
 	cmd := &cobra.Command{
-		Use:   "report FILE|PID",
+		Use:   "report FILE...|PID",
 		Short: "Print the findings as text, or all numbers as JSON",
 		Long: `Print what stands out and the numbers at the peak, as text or as JSON.
+
+Of several files that are ranks of one job, as rank0.pickle and rank1.pickle are, print
+a row for each and what differs between them; the JSON has the report on each too.
+So it does of a process with --all-ranks.
 
 With --by, print whose line the memory is instead: a table of what each line,
 function, file or module holds itself and together with what it calls. Memory counts
@@ -29,11 +34,15 @@ for the innermost line of the program's own code: Python that is in no folder of
 packages and neither PyTorch's nor the standard library's. A module is the package
 that a file is in. --libraries counts it for the innermost line of all.`,
 		Example: `  memtop report snapshot.pickle
+  memtop report rank*.pickle
   memtop report snapshot.pickle --by line
   memtop report snapshot.pickle --by module --libraries --at end`,
-		Args: files(1, 1),
+		Args: files(1, -1),
 		RunE: func(cmd *cobra.Command, paths []string) error {
 			if cmd.Flags().Changed("by") {
+				if err := files(1, 1)(cmd, paths); err != nil {
+					return err
+				}
 				return a.lines(cmd.Context(), paths[0], options)
 			}
 			for _, name := range []string{"at", "libraries"} {
@@ -41,9 +50,10 @@ that a file is in. --libraries counts it for the innermost line of all.`,
 					return usage(cmd, "--"+name+" goes with --by: the report itself is about the peak")
 				}
 			}
-			return a.reports(cmd.Context(), paths)
+			return a.reports(cmd.Context(), paths, allRanks)
 		},
 	}
+	cmd.Flags().BoolVar(&allRanks, "all-ranks", false, "of a process: of all ranks of its job")
 	cmd.Flags().Var(&options.By, "by", "add memory up by line, function, file or module")
 	cmd.Flags().BoolVar(&options.Libraries, "libraries", false, "with --by: lines of libraries, of PyTorch and of C++ too")
 	atFlag(cmd, &options.At)
@@ -55,8 +65,15 @@ that a file is in. --libraries counts it for the innermost line of all.`,
 	return cmd
 }
 
-// reports prints a report of each file.
-func (a *app) reports(ctx context.Context, paths []string) error {
+// reports prints a report of each file, or what differs between the ranks of a job: files
+// that are, or with allRanks those of a process.
+func (a *app) reports(ctx context.Context, paths []string, allRanks bool) error {
+	switch sources, err := a.rankSources(ctx, paths, allRanks); {
+	case err != nil:
+		return err
+	case sources != nil:
+		return a.reportRanks(ctx, sources)
+	}
 	for i, path := range paths {
 		t, err := a.trace(ctx, path)
 		if err != nil {

@@ -15,6 +15,11 @@ import (
 // in lines of at most width cells.
 func (g *Gate) Text(w io.Writer, width int) error {
 	p := newPage(w, width)
+	g.lines(p)
+	return p.w.Flush()
+}
+
+func (g *Gate) lines(p *page) {
 	if len(g.Devices) == 0 {
 		p.line("No device has a segment or an event.")
 	}
@@ -27,7 +32,6 @@ func (g *Gate) Text(w io.Writer, width int) error {
 			d.Growth.text(p, d)
 		}
 	}
-	return p.w.Flush()
 }
 
 // Broken says in one sentence which limits are exceeded, "" when none is.

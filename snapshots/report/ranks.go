@@ -3,6 +3,7 @@ package report
 import (
 	"encoding/json"
 
+	"memtop/snapshots/analysis"
 	"memtop/snapshots/analysis/ranks"
 	"memtop/snapshots/trace"
 )
@@ -89,4 +90,11 @@ func LiveRank(t *trace.Trace, host string) (*Live, ranks.Row) {
 		r.Place = placeOf(&r.row)
 	}
 	return r, r.row
+}
+
+// OfRank is [Of] for a rank of a job.
+func OfRank(t *trace.Trace, indexes []*analysis.Index, r *ranks.Row) *Report {
+	report := Of(t, indexes)
+	report.Place = placeOf(r)
+	return report
 }

@@ -29,7 +29,35 @@ func (r *Ranks) Text(w io.Writer, width int) error {
 	for i := range r.rows {
 		p.line("%s", table.row(&r.rows[i]))
 	}
+	if row := r.worst(); row != nil {
+		p.line("")
+		p.line("  %s says what it holds.", lookAt(row))
+	}
 	return p.w.Flush()
+}
+
+// worst returns the rank that the first finding is about, nil when there is none that
+// can be looked at.
+func (r *Ranks) worst() *ranks.Row {
+	for i := range r.found {
+		for j := range r.rows {
+			if row := &r.rows[j]; len(r.found[i].Ranks) > 0 && row.Rank.Rank == r.found[i].Ranks[0] && row.Problem == "" {
+				return row
+			}
+		}
+	}
+	return nil
+}
+
+// lookAt is the command that looks into a rank.
+func lookAt(r *ranks.Row) string {
+	switch {
+	case r.PID == 0:
+		return "memtop report " + r.Name
+	case r.Host != "":
+		return fmt.Sprintf("memtop attach %s:%d --once", r.Host, r.PID)
+	}
+	return fmt.Sprintf("memtop attach %d --once", r.PID)
 }
 
 func (r *Ranks) title() string {
@@ -60,9 +88,10 @@ type rankTable struct {
 
 func newRankTable(rows []ranks.Row) *rankTable {
 	usual := ranks.MedianPeak(rows)
-	live := false
+	live, roomy := false, false
 	for i := range rows {
-		live = live || rows[i].PID != 0
+		_, known := rows[i].Headroom()
+		live, roomy = live || rows[i].PID != 0, roomy || known
 	}
 	t := &rankTable{columns: []rankColumn{
 		{"RANK", 4, rankText},
@@ -71,8 +100,10 @@ func newRankTable(rows []ranks.Row) *rankTable {
 		ofPeak("PEAK", func(r *ranks.Row) string { return quantity.Bytes(r.PeakAllocated) }),
 		ofPeak("ACTIVATION", func(r *ranks.Row) string { return quantity.Bytes(r.AtPeak[trace.Activation]) }),
 		ofPeak("SKEW", func(r *ranks.Row) string { return signed(r.PeakAllocated - usual) }),
-		{"FREE", 11, headroomText},
 	}, name: func(r *ranks.Row) string { return r.Name }}
+	if roomy {
+		t.columns = append(t.columns, rankColumn{"FREE", 11, headroomText})
+	}
 	if live {
 		t.name = func(r *ranks.Row) string { return strings.TrimSpace(strconv.Itoa(r.PID) + " " + r.Host) }
 	}
@@ -92,7 +123,7 @@ func ofPeak(head string, text func(*ranks.Row) string) rankColumn {
 // row writes a rank: its numbers, or why there are none.
 func (t *rankTable) row(r *ranks.Row) string {
 	if r.Problem != "" {
-		return fmt.Sprintf("%4s  %s: %s", rankText(r), t.name(r), r.Problem)
+		return fmt.Sprintf("%4s  %s: %s", rankText(r), t.name(r), strings.TrimPrefix(r.Problem, t.name(r)+": "))
 	}
 	return t.line(func(c *rankColumn) string { return c.text(r) }) + "  " + t.name(r)
 }

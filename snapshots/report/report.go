@@ -18,7 +18,8 @@ const Schema = "memtop.report/1"
 // Report is what `memtop report --json` prints: a trace in numbers. All sizes
 // are bytes.
 type Report struct {
-	Schema      string   `json:"schema"`
+	Schema string `json:"schema"`
+	*Place
 	Source      Source   `json:"source"`
 	Annotations int      `json:"annotations"`
 	Devices     []Device `json:"devices"`

@@ -39,14 +39,18 @@ func (c *comparison) failed() {
 func (c *comparison) lost() {
 	var lost []*Row
 	for i := range c.all {
-		if c.all[i].Problem != "" {
+		if c.all[i].Problem != "" && c.all[i].Problem != NotRead {
 			lost = append(lost, &c.all[i])
 		}
 	}
 	if len(lost) == 0 {
 		return
 	}
-	evidence := fmt.Sprintf("%s cannot be asked: %s", listed(lost), lost[0].Problem)
+	what := "asked"
+	if lost[0].PID == 0 {
+		what = "read"
+	}
+	evidence := fmt.Sprintf("%s cannot be %s: %s", listed(lost), what, lost[0].Problem)
 	c.add(analysis.Finding{
 		Kind: LostFinding, Severity: analysis.Problem, Bytes: lost[0].Allocated, Evidence: sentence(evidence),
 	}, lost...)
@@ -57,11 +61,11 @@ func (c *comparison) missing() {
 	if len(c.all) == 0 {
 		return
 	}
-	world := 0
 	known := make(map[int]bool, len(c.all))
 	for i := range c.all {
-		world, known[c.all[i].Rank.Rank] = max(world, c.all[i].World), true
+		known[c.all[i].Rank.Rank] = true
 	}
+	world := c.world()
 	if world <= len(c.all) {
 		return
 	}
@@ -76,6 +80,15 @@ func (c *comparison) missing() {
 		Evidence: fmt.Sprintf("%d of %d ranks are not here: %s", len(numbers), world, Spans(numbers)),
 		Remedy:   "they run on another machine, have no probe or have ended",
 	}, numbers})
+}
+
+// world returns how many ranks the job has: at least as many as there are rows.
+func (c *comparison) world() int {
+	world := len(c.all)
+	for i := range c.all {
+		world = max(world, c.all[i].World)
+	}
+	return world
 }
 
 // tight names the rank that is about to run out of memory.

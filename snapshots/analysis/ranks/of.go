@@ -46,7 +46,7 @@ func (r *Row) addSteps(x *analysis.Index) {
 	}
 	if measured == nil {
 		s := x.Summary()
-		r.PeakAllocated, r.PeakReserved = x.SegmentsAt(s.PeakEvent).Allocated, s.PeakReserved
+		r.PeakAllocated, r.PeakReserved = max(x.SegmentsAt(s.PeakEvent).Allocated, s.PeakRequested), s.PeakReserved // files may have no segments
 		r.AtPeak = x.CategoriesAt(s.PeakEvent)
 		return
 	}

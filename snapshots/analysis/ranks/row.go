@@ -44,6 +44,9 @@ type Row struct {
 // Unranked is the number of a program whose rank is not known: it does not answer.
 const Unranked = -1
 
+// NotRead is the problem of a file that will be read.
+const NotRead = "not read yet"
+
 // title names the rank in a sentence.
 func (r *Row) title() string {
 	name := "rank " + strconv.Itoa(r.Rank.Rank)

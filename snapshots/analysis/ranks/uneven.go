@@ -25,7 +25,7 @@ func (c *comparison) uneven() {
 	remedy := ""
 	if len(parts) > 0 {
 		evidence += ": " + partsText(parts)
-		remedy = r.reason(parts[0])
+		remedy = r.reason(parts[0], c.world())
 	}
 	c.add(analysis.Finding{
 		Kind: UnevenFinding, Severity: analysis.Warning, Bytes: more, Saving: more, Confidence: analysis.Probable,
@@ -65,10 +65,10 @@ func partsText(parts []part) string {
 }
 
 // reason says what makes a rank hold more of a category, as a clause.
-func (r *Row) reason(p part) string {
-	edge := r.Rank.Rank == 0 || r.Rank.Rank == r.World-1
+func (r *Row) reason(p part, world int) string {
+	edge := r.Rank.Rank == 0 || r.Rank.Rank == world-1
 	switch {
-	case r.whole(p):
+	case whole(p, int64(world)):
 		return "it has all of what the others divide, a copy such as a checkpoint makes: save it in parts, or on the host"
 	case p.category == trace.Activation, p.category == trace.Input, p.category == trace.KVCache, p.category == trace.BackwardTemporary:
 		return "it has more samples or longer sequences: give every rank as many tokens, or its stage of a pipeline fewer layers or micro-batches"
@@ -88,9 +88,8 @@ func (r *Row) reason(p part) string {
 
 // whole reports whether a rank has about as much of a category as all ranks together
 // have where each has a part: its own part and a copy of all, or the copy alone.
-func (r *Row) whole(p part) bool {
+func whole(p part, world int64) bool {
 	divided := p.category == trace.Parameter || p.category == trace.Gradient || p.category == trace.Optimizer
-	world := int64(r.World)
 	all := world * p.usual
 	near := func(bytes, of int64) bool { return 10*max(bytes-of, of-bytes) <= of }
 	return divided && world > 2 && all > 0 && (near(p.more, all) || near(p.more, all-p.usual))

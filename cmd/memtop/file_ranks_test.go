@@ -1,0 +1,89 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync/atomic"
+	"testing"
+
+	"memtop/snapshots/analysis/ranks"
+	"memtop/snapshots/pytorch"
+	"memtop/snapshots/trace"
+)
+
+// rankSnapshots writes a small snapshot for each of n ranks and returns the paths.
+func rankSnapshots(t *testing.T, n int) []string {
+	t.Helper()
+	run, err := leakingSteps(8, "1048576")
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	paths := make([]string, n)
+	for i := range paths {
+		paths[i] = filepath.Join(folder, "rank"+strconv.Itoa(i)+".pickle")
+		f, err := os.Create(paths[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(pytorch.Write(f, run), f.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return paths
+}
+
+func TestManyRanksAreReadAFewAtATimeAndLetGo(t *testing.T) {
+	a := newApp(os.Stdout, io.Discard)
+	files := rankFiles(rankSnapshots(t, 12))
+	var now, most, all atomic.Int64
+	a.readRanks(t.Context(), files, func(int, *trace.Trace, error) {
+		for n := now.Add(1); n > most.Load(); {
+			most.Store(n)
+		}
+		all.Add(1)
+		now.Add(-1)
+	})
+	if all.Load() != 12 || most.Load() > readAtOnce {
+		t.Errorf("%d ranks were read, %d at once; want 12, and %d", all.Load(), most.Load(), readAtOnce)
+	}
+	if n := len(a.limits.bounds); n > 1 {
+		t.Errorf("memory is still kept for %d files, want one at most", n)
+	}
+}
+
+func TestRowsOfFilesComeAsTheyAreRead(t *testing.T) {
+	a := newApp(os.Stdout, io.Discard)
+	paths := rankSnapshots(t, 3)
+	if err := os.WriteFile(paths[1], []byte("no snapshot"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	files := rankFiles(paths)
+	before := files[0].without(ranks.NotRead)
+	if found := ranks.Findings([]ranks.Row{before, before}); len(found) > 0 {
+		t.Errorf("of ranks that are not read yet: %+v", found)
+	}
+	rows, end := a.rowsOfFiles(t.Context(), files)
+	defer end()
+	read := func() bool {
+		for _, r := range rows.Rows() {
+			if r.Problem == ranks.NotRead {
+				return false
+			}
+		}
+		return true
+	}
+	for !read() {
+		<-rows.Changed()
+	}
+	got := rows.Rows()
+	if got[0].Rank.Rank != 0 || got[2].Rank.Rank != 2 || got[2].Growth != 1<<20 || got[2].PeakAllocated < 8<<20 || got[2].Problem != "" {
+		t.Errorf("rank 2 has the row %+v", got[2])
+	}
+	if got[1].Problem == "" || got[1].Name != paths[1] {
+		t.Errorf("a file that is no snapshot has the row %+v", got[1])
+	}
+}

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+
+	"memtop/engine/replay"
+	"memtop/snapshots/analysis/ranks"
+	"memtop/snapshots/report"
+	"memtop/snapshots/trace"
+)
+
+// reportRanks prints what differs between ranks and a row for each; as JSON the report on
+// each rank too. A rank that cannot be read has a row with its problem, and the command
+// fails for it in the end.
+func (a *app) reportRanks(ctx context.Context, files []rankFile) error {
+	rows, each := make([]ranks.Row, len(files)), make([]json.RawMessage, len(files))
+	failed, err := a.eachRank(ctx, files, func(at int, t *trace.Trace) (err error) {
+		rows[at], each[at], err = a.reportRank(ctx, &files[at], t)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	var first error
+	for i, err := range failed {
+		if err != nil {
+			rows[i], each[i] = files[i].problemOf(err), nil
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	r, err := report.NewRanks(rows, each)
+	switch {
+	case err != nil:
+		return err
+	case a.settings.json:
+		err = a.printJSON(r)
+	default:
+		err = r.Text(a.stdout, a.width())
+	}
+	if err != nil {
+		return err
+	}
+	return first
+}
+
+// eachRank reads ranks, has each be used, and returns what went wrong with each.
+func (a *app) eachRank(ctx context.Context, files []rankFile, use func(at int, t *trace.Trace) error) ([]error, error) {
+	failed, infos := make([]error, len(files)), make([]trace.Info, len(files))
+	a.readRanks(ctx, files, func(at int, t *trace.Trace, err error) {
+		if err == nil {
+			infos[at] = t.Info
+			t, err = a.chosen(t)
+		}
+		if err == nil {
+			err = use(at, t)
+		}
+		failed[at] = err
+	})
+	for i := range infos {
+		a.noteCut(&infos[i])
+	}
+	return failed, context.Cause(ctx)
+}
+
+// reportRank returns the row of a rank, and where JSON is wanted the report on it.
+func (a *app) reportRank(ctx context.Context, f *rankFile, t *trace.Trace) (ranks.Row, json.RawMessage, error) {
+	indexes := indexesOf(t)
+	x := fullest(indexes)
+	if x == nil {
+		return ranks.Row{}, nil, errNoDevice
+	}
+	row := f.row(x)
+	if !a.settings.json {
+		return row, json.RawMessage("null"), nil
+	}
+	r := report.OfRank(t, indexes, &row)
+	if err := r.Replay(ctx, replay.Answer); err != nil {
+		return row, nil, err
+	}
+	text, err := json.Marshal(r)
+	return row, text, err
+}
+
+// checkRanks holds each rank to the limits, or each of several files.
+func (a *app) checkRanks(ctx context.Context, files []rankFile, limits report.Limits) error {
+	gates := make([]*report.Gate, len(files))
+	failed, err := a.eachRank(ctx, files, func(at int, t *trace.Trace) (err error) {
+		gates[at], err = gateOf(files[at].path, t, limits)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	all := report.NewRankGates()
+	var first error
+	for i, err := range failed {
+		row := files[i].without("")
+		if err != nil {
+			row = files[i].problemOf(err)
+		}
+		if all.Add(&row, gates[i]); first == nil {
+			first = err
+		}
+	}
+	if a.settings.json {
+		err = a.printJSON(all)
+	} else {
+		err = all.Text(a.stdout, a.width())
+	}
+	switch broken := all.Broken(); {
+	case err != nil:
+		return err
+	case broken != "":
+		return thresholdError{broken, "the sites are on standard output"}
+	}
+	return first
+}
