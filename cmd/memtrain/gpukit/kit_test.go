@@ -96,12 +96,13 @@ func TestEveryPartIsInTheTable(t *testing.T) {
 		"sanitizer: all":        "PASS",
 		"memtop: memtop attach": "PASS", "memtop: set checkpoint=block": "PASS", "memtop: set checkpoint=none": "PASS",
 		"memtop: set amp=bf16": "PASS", "memtop: all": "PASS",
+		"ranks: all": "SKIP two ranks need two GPUs, and there are 0",
 		"compile: GPT-2 124M, bf16, batch 16, PyTorch --compile": "PASS", "compile: GPT-2 124M, bf16, batch 64, PyTorch --compile": "PASS", "compile: all": "PASS",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if last != "29 PASS, 0 FAIL, 1 SKIP" {
+	if last != "29 PASS, 0 FAIL, 2 SKIP" {
 		t.Errorf("the last line is %q", last)
 	}
 }
@@ -131,6 +132,28 @@ func TestFailuresStopNothing(t *testing.T) {
 	}
 }
 
+// TestTwoRanksAreComparedWithOne has two GPUs, and processes of which those with --shard
+// gradients lose otherwise, and those with --shard parameters not at all.
+func TestTwoRanksAreComparedWithOne(t *testing.T) {
+	got, _ := table(t, map[string]string{
+		"nvidia-smi": `printf 'GPU 0: one\nGPU 1: another\n'`,
+		"mpirun":     `shift 2; RANKS=2 exec "$@"`,
+		"memtrain": `[ "$3" = --steps ] && [ "$4" = 0 ] && { echo '{}'; exec sleep 60; }
+case "$RANKS$*" in 2*gradients*) loss=3.3;; 2*parameters*) exit 1;; *) loss=3.2;; esac
+printf '{"step": 1, "loss": %s}\n{"step": 2, "loss": %s}\n' $loss $loss`,
+	})
+	want := map[string]string{
+		"ranks: two ranks as one, --shard none": "PASS", "ranks: two ranks as one, --shard optimizer": "PASS",
+		"ranks: two ranks as one, --shard gradients":  "FAIL greatest difference of a loss 0.03125",
+		"ranks: two ranks as one, --shard parameters": "FAIL one of them has no loss of step 1",
+	}
+	for name, row := range want {
+		if got[name] != row {
+			t.Errorf("%s: %q, want %q", name, got[name], row)
+		}
+	}
+}
+
 func TestASnapshotThatIsNotReproducedFails(t *testing.T) {
 	got, _ := table(t, map[string]string{"memtop": `[ "$1" = replay ] && echo '"reproduces": "at event 7"' || echo a device`})
 	const name = "allocator: our allocator on plain.pickle"
@@ -141,7 +164,7 @@ func TestASnapshotThatIsNotReproducedFails(t *testing.T) {
 
 func TestWithoutAGPUEveryPartIsSkippedWithTheReason(t *testing.T) {
 	got, last := table(t, map[string]string{"gpucheck": "echo no NVIDIA driver is installed; exit 77"})
-	if len(got) != 10 || last != "0 PASS, 0 FAIL, 10 SKIP" {
+	if len(got) != 11 || last != "0 PASS, 0 FAIL, 11 SKIP" {
 		t.Errorf("%d rows, and the last line is %q", len(got), last)
 	}
 	for name, row := range got {

@@ -16,7 +16,7 @@ python=${PYTHON:-python3}
 tools=${TOOLS:-../shared/tools}
 
 # The parts and their seconds; the first says whether there is a GPU.
-parts="driver:60 kernels:90 device:60 gpucheck:150 steps:120 allocator:120 torch:90 sanitizer:90 memtop:60 compile:300"
+parts="driver:60 kernels:90 device:60 gpucheck:150 steps:120 allocator:120 torch:90 sanitizer:90 memtop:60 ranks:120 compile:300"
 
 readonly skip=77 # the exit code of a part that cannot be tried here
 skip() {
@@ -60,7 +60,7 @@ has_torch() {
 
 part_driver() {
 	command -v nvidia-smi >/dev/null && nvidia-smi
-	ldconfig -p 2>/dev/null | grep -E 'libcuda\.|libcublasLt|libnvidia-ml'
+	ldconfig -p 2>/dev/null | grep -E 'libcuda\.|libcublasLt|libnccl|libnvidia-ml'
 	./gpucheck -probe || return
 	tried "three steps of memtrain" "products|loss" ./memtrain --device cuda:0 --steps 3
 }
@@ -136,6 +136,40 @@ part_memtop() {
 	tried "memtop attach" 'GPU|device|driver' ./memtop attach $pid --once || failed=1
 	for change in checkpoint=block checkpoint=none amp=bf16; do
 		tried "set $change" . ./memtop set $pid $change --wait || failed=1
+	done
+	return $failed
+}
+
+# two_ranks runs a program in two processes with a GPU each.
+two_ranks() {
+	if command -v mpirun >/dev/null; then
+		OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun -n 2 "$@"
+	else
+		"$python" -m torch.distributed.run --standalone --nproc-per-node 2 --no-python "$@"
+	fi
+}
+
+# losses prints the losses of ten steps in fp32.
+losses() {
+	"$@" --probe off --device auto --json --batch 16 --steps 10 | grep -oE '"loss": *[^,}]+' | grep -oE '[0-9.e+-]+$'
+}
+
+# same_losses trains in two processes and in one, and fails where a loss differs by more
+# than a thousandth.
+same_losses() {
+	paste <(losses ./memtrain) <(losses two_ranks ./memtrain --shard "$1") | awk '
+		NF != 2 { print "one of them has no loss of step " NR; exit bad = 1 }
+		{ d = ($1 - $2) / $1; if (d < 0) d = -d; if (d > most) most = d }
+		END { if (bad || NR == 0) exit 1; print "greatest difference of a loss " most; exit most > 0.001 }'
+}
+
+part_ranks() {
+	local gpus failed=0 stage
+	gpus=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU ')
+	[ "$gpus" -ge 2 ] || skip "two ranks need two GPUs, and there are $gpus"
+	command -v mpirun >/dev/null || "$python" -c 'import torch' 2>/dev/null || skip "neither mpirun nor PyTorch's torchrun is there to start two processes"
+	for stage in none optimizer gradients parameters; do
+		tried "two ranks as one, --shard $stage" greatest same_losses $stage || failed=1
 	done
 	return $failed
 }

@@ -145,7 +145,7 @@ func (o *options) register(f *pflag.FlagSet) {
 
 // registerRun adds the flags that say what is trained, on what and where.
 func (o *options) registerRun(f *pflag.FlagSet) {
-	f.StringVar(&o.device, "device", "auto", "`DEVICE` to train on: auto, cpu:0 or cuda:N")
+	f.StringVar(&o.device, "device", "auto", "`DEVICE` to train on: auto, cpu:0 or cuda:N; auto is a GPU where there is one, of several processes each its own")
 	o.deviceMemory = cpu.DefaultCapacity
 	f.Var(&o.deviceMemory, "device-memory", "memory of cpu:0")
 	o.registerPlan(f)
