@@ -3,8 +3,10 @@ package program
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -19,6 +21,7 @@ import (
 	"memtop/engine/collective/mpi"
 	"memtop/engine/collective/nccl"
 	"memtop/engine/collective/nccl/nccltest"
+	"memtop/engine/collective/torchrun"
 	"memtop/engine/device/cuda"
 	"memtop/engine/device/cuda/cudatest"
 	"memtop/engine/device/cuda/kernels/hostbuild"
@@ -51,7 +54,11 @@ func gpuReach(kernels string) Reach {
 		},
 		GPUGroup: func(m Machine, at collective.Place, host collective.Group) (collective.Group, error) {
 			o := nccl.Options{Device: m.(*cuda.Device), Rank: at.Rank, Size: at.World, Host: host, Library: nccltest.New(drivers[m])}
-			if host == nil {
+			switch {
+			case host != nil:
+			case os.Getenv(meetingVariable) == "":
+				o.Share = func(id []byte) error { return torchrun.Share(at.Rank, id) }
+			default:
 				o.Share = func(id []byte) error { return shareByPipes(at, id) }
 			}
 			return nccl.Open(o)
@@ -166,6 +173,75 @@ func TestGPUsOfMPIsProcessesTrainTogether(t *testing.T) {
 	args := slices.Concat(small, []string{"--batch", "4", "--steps", "4"})
 	t.Setenv(kernelsVariable, filepath.Join(hostKernels.folder, hostbuild.File))
 	sameLosses(t, steppedBy(t, 1, args...), steppedBy(t, 2, args...))
+}
+
+// TestProcessesWithAGPUAndWithoutRefuseEachOther has MPI start one of each.
+func TestProcessesWithAGPUAndWithoutRefuseEachOther(t *testing.T) {
+	built(t)
+	t.Setenv(kernelsVariable, filepath.Join(hostKernels.folder, hostbuild.File))
+	c := mpirun(t, 1, slices.Concat(small, []string{"--steps", "1", "--device", "cpu:0"})...)
+	c.Args = slices.Concat(c.Args, []string{":", "-n", "1", c.Args[3], "--probe", "off"}, small, []string{"--steps", "1", "--device", "cuda:0"})
+	out, err := c.CombinedOutput()
+	const want = "memtrain: rank 0 has no GPU of its own and rank 1 has one; start as many processes as there are GPUs, or give --device cpu:0"
+	if err == nil || !strings.Contains(string(out), want) {
+		t.Errorf("%v: %s\nwant %q", err, out, want)
+	}
+}
+
+func TestEachProcessOfAMachineHasItsOwnGPU(t *testing.T) {
+	tests := map[string]struct {
+		device       string
+		local, there int // the number of the process and of GPUs
+		want         []int
+	}{
+		"the first":                          {"auto", 0, 2, []int{0}},
+		"the second":                         {"auto", 1, 2, []int{1}},
+		"the second, by the kind of device":  {"cuda", 1, 2, []int{1}},
+		"the second, which sees one only":    {"auto", 1, 1, []int{1, 0}},
+		"a number that was asked for":        {"cuda:0", 1, 2, []int{0}},
+		"the second, where there is none":    {"auto", 1, 0, []int{1, 0}},
+		"the first, where there is no other": {"auto", 0, 0, []int{0}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			var asked []int
+			s := &session{options: &options{device: test.device, deviceMemory: 1 << 20, launched: collective.Place{Local: test.local}}}
+			s.reach.GPUs = func(ordinal int) (Machine, error) {
+				asked = append(asked, ordinal)
+				if ordinal >= test.there {
+					return nil, errors.New("there is no such device")
+				}
+				return nil, nil //nolint:nilnil // a device that nothing is done with
+			}
+			m, _, err := s.openMachine()
+			if m != nil {
+				defer m.Close() //nolint:errcheck // it was not used
+			}
+			if err != nil || !slices.Equal(asked, test.want) || (m != nil) != (test.there == 0) {
+				t.Errorf("asked for %v and got %v (%v), want %v", asked, m, err, test.want)
+			}
+		})
+	}
+}
+
+// TestGPUsOfTorchrunTrainTogether meets at the store of a true agent. TORCHRUN may name
+// its program.
+func TestGPUsOfTorchrunTrainTogether(t *testing.T) {
+	run, err := exec.LookPath(cmp.Or(os.Getenv("TORCHRUN"), "torchrun"))
+	if err != nil {
+		t.Skip("there is no PyTorch to try it with: ", err)
+	}
+	args := slices.Concat(small, []string{"--batch", "4", "--steps", "4"})
+	alone := steppedOnGPUs(t, 1, args...)
+	one := gpuRanks(t, 1, args...)[0]
+	c := exec.CommandContext(t.Context(), run, append([]string{"--standalone", "--nproc-per-node", "2", "--no-python"}, one.Args...)...)
+	c.Env = append(os.Environ(), kernelsVariable+"="+filepath.Join(hostKernels.folder, hostbuild.File), "OMP_NUM_THREADS=1")
+	c.Stderr = &one.stderr
+	out, err := c.Output()
+	if err != nil {
+		t.Fatalf("%v: %s", err, one.stderr.String())
+	}
+	sameLosses(t, alone, rankedSteps(t, out))
 }
 
 // TestGPUsEndWhenAProcessIsKilled has no launcher that would end the others.
