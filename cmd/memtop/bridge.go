@@ -21,7 +21,7 @@ standard input and output. It listens nowhere, and ends with its input.`,
 			if isTerminal(os.Stdin) || isTerminal(a.stdout) {
 				return command.Usage("a bridge is for another memtop, and not for a terminal", "memtop attach HOST:PID, on the other machine")
 			}
-			return remote.Serve(cmd.Context(), os.Stdin, a.stdout.Raw())
+			return remote.Serve(cmd.Context(), os.Stdin, a.stdout.Raw(), remote.Options{Gauge: a.gauges()})
 		},
 	}
 }

@@ -74,9 +74,7 @@ func (a *app) dialWith(ctx context.Context, target string, o attach.DialOptions)
 	if err != nil {
 		return nil, err
 	}
-	if m == attach.Here {
-		o.Gauge = a.gauges()
-	}
+	o.Gauge = a.gauges()
 	c, err := m.Dial(ctx, process, o)
 	if err != nil {
 		a.log.Info("attach", "target", target, "error", err)
@@ -87,11 +85,15 @@ func (a *app) dialWith(ctx context.Context, target string, o attach.DialOptions)
 }
 
 // gauges returns what asks the driver about a process's devices. The driver is
-// loaded at the first question; if there is none, that is the answer to all.
+// loaded at the first question; if there is none, that is the answer to all. Of a
+// process on another machine, the driver there is asked.
 func (a *app) gauges() func(attach.Process, []int) ([]trace.Gauge, error) {
 	var reader *gauge.Reader
 	var failed error
 	return func(p attach.Process, devices []int) ([]trace.Gauge, error) {
+		if p.Host != "" {
+			return a.machines.gauges(p, devices)
+		}
 		if reader == nil && failed == nil {
 			reader, failed = gauge.Open()
 			a.log.Info("driver", "error", failed)

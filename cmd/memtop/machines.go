@@ -10,12 +10,14 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/spf13/pflag"
 
 	"memtop/cmd/command"
 	"memtop/probe/attach"
 	"memtop/probe/remote"
+	"memtop/snapshots/trace"
 )
 
 // machines are those that the user named, each with one bridge for all that is asked
@@ -56,6 +58,20 @@ func (m *machines) reached() []attach.Machine {
 		}
 	}
 	return list
+}
+
+// lookWithin is how long a machine may take to look at devices.
+const lookWithin = 5 * time.Second
+
+// gauges looks at the devices of a process on a machine that is reached.
+func (m *machines) gauges(p attach.Process, devices []int) ([]trace.Gauge, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), lookWithin)
+	defer cancel()
+	far := m.of(p.Host).far
+	if far == nil {
+		return nil, &attach.HostError{Host: p.Host, Cause: "it was let go"}
+	}
+	return far.Gauge(ctx, p, devices)
 }
 
 // forget drops a host that was not reached, so that it can be tried again.

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"memtop/probe/attach"
+	"memtop/snapshots/trace"
 )
 
 // Machine is an [attach.Far] at the other end of a link. When the link is lost, the
@@ -203,6 +204,19 @@ func (m *Machine) Condition(ctx context.Context, p attach.Process) (c attach.Con
 	}
 	err = m.ask(ctx, conditionPath+of(p), &c)
 	return c, err
+}
+
+// Gauge looks at the devices of a process from outside, there.
+func (m *Machine) Gauge(ctx context.Context, p attach.Process, devices []int) (seen []trace.Gauge, err error) {
+	query := url.Values{"pid": {strconv.Itoa(p.PID)}, "socket": {p.Socket}}
+	for _, device := range devices {
+		query.Add("device", strconv.Itoa(device))
+	}
+	if !m.up() {
+		return nil, m.way.failure(errLost.Error(), "")
+	}
+	err = m.ask(ctx, gaugesPath+"?"+query.Encode(), &seen)
+	return seen, err
 }
 
 // Connect is described at [attach.Far].

@@ -32,7 +32,9 @@ func TestMain(m *testing.M) {
 // act is a far end, in a process of its own.
 func act(name string) int {
 	if name == "bridge" {
-		if err := Serve(context.Background(), os.Stdin, os.Stdout); err != nil {
+		if err := Serve(context.Background(), os.Stdin, os.Stdout, Options{Gauge: func(p attach.Process, devices []int) ([]trace.Gauge, error) {
+			return []trace.Gauge{{Device: devices[0], Process: int64(p.PID)}}, nil
+		}}); err != nil {
 			return 1
 		}
 		return 0
@@ -97,7 +99,8 @@ func TestAProgramIsFollowedThroughABridge(t *testing.T) {
 	p := probetest.New()
 	probe := listening(t, p, probe.Options{Control: p, Writer: "a test"})
 	p.Run(40)
-	there := attach.Through(opening(t))
+	bridge := opening(t)
+	there := attach.Through(bridge)
 	found, err := there.Discover(t.Context())
 	isOurs := func(p attach.Process) bool { return p.Host == "gpu7" && p.PID == os.Getpid() && p.Info != nil }
 	if err != nil || !slices.ContainsFunc(found, isOurs) {
@@ -117,6 +120,9 @@ func TestAProgramIsFollowedThroughABridge(t *testing.T) {
 	awaiting(t, c, "the change", func(now *trace.Trace) bool {
 		return len(now.Live.Changes) == 1 && now.Live.Changes[0].State == trace.Applied
 	})
+	if seen, err := bridge.Gauge(t.Context(), found[0], []int{3}); err != nil || len(seen) != 1 || seen[0].Device != 3 || seen[0].Process != int64(found[0].PID) {
+		t.Errorf("its devices are %+v and %v", seen, err)
+	}
 	if _, err := there.Snapshot(t.Context(), ourselves(), io.Discard, attach.SnapshotOptions{}); err != nil {
 		t.Error(err)
 	}

@@ -8,10 +8,12 @@ import (
 	"net"
 	"net/http"
 	"strconv"
+	"sync"
 	"time"
 
 	"memtop/probe/attach"
 	"memtop/probe/protocol"
+	"memtop/snapshots/trace"
 )
 
 // What a bridge takes of its viewer, which opens a stream for each program that it
@@ -29,16 +31,23 @@ const (
 	pings   = 5 * time.Second
 )
 
+// Options say what a bridge has beside package attach. The zero value is usable.
+type Options struct {
+	// Gauge looks at a program's devices from outside; it is called by one goroutine at a
+	// time. It is nil where there is nothing to look with.
+	Gauge func(p attach.Process, devices []int) ([]trace.Gauge, error)
+}
+
 // Serve is the far end of a link: it leads from in and out to the programs of this
 // machine, with the trust of package attach, until the other end has gone or ctx is
 // done.
-func Serve(ctx context.Context, in io.Reader, out io.Writer) error {
+func Serve(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 	if err := greet(out); err != nil {
 		return err
 	}
 	link := newPipe(in, out, func() {})
 	server := &http.Server{
-		Handler:     routes(),
+		Handler:     o.routes(),
 		Protocols:   unencrypted(),
 		BaseContext: func(net.Listener) context.Context { return ctx },
 		HTTP2: &http.HTTP2Config{
@@ -54,7 +63,7 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	return context.Cause(ctx)
 }
 
-func routes() http.Handler {
+func (o *Options) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+listPath, func(w http.ResponseWriter, r *http.Request) {
 		all, err := attach.Discover(r.Context())
@@ -68,6 +77,13 @@ func routes() http.Handler {
 		pid, socket := identity(r)
 		reply(w, attach.ConditionOf(pid, socket), nil)
 	})
+	var looking sync.Mutex
+	mux.HandleFunc("GET "+gaugesPath, func(w http.ResponseWriter, r *http.Request) {
+		looking.Lock()
+		defer looking.Unlock()
+		seen, err := o.look(r)
+		reply(w, seen, err)
+	})
 	mux.HandleFunc("POST "+connectPath, connect)
 	return mux
 }
@@ -77,8 +93,27 @@ const (
 	listPath      = "/bridge/processes"
 	locatePath    = "/bridge/process"   // ?target=
 	conditionPath = "/bridge/condition" // ?pid=&socket=
+	gaugesPath    = "/bridge/gauges"    // ?pid=&socket=&device=, as many devices as there are
 	connectPath   = "/bridge/connect"   // ?pid=&socket=; then the bytes of both directions
 )
+
+// errNoGauge is why a machine's devices are not looked at.
+var errNoGauge = errors.New("there is nothing to look at its devices with")
+
+// look looks at the devices of a process.
+func (o *Options) look(r *http.Request) ([]trace.Gauge, error) {
+	if o.Gauge == nil {
+		return nil, errNoGauge
+	}
+	pid, socket := identity(r)
+	var devices []int
+	for _, text := range r.URL.Query()["device"] {
+		if device, err := strconv.Atoi(text); err == nil && len(devices) < protocol.MaxDevices {
+			devices = append(devices, device)
+		}
+	}
+	return o.Gauge(attach.Process{PID: pid, Socket: socket}, devices)
+}
 
 func identity(r *http.Request) (pid int, socket string) {
 	pid, _ = strconv.Atoi(r.URL.Query().Get("pid")) // no process has 0
