@@ -13,6 +13,9 @@ import (
 // important first.
 func liveParts(s *page.Scene) []string {
 	parts := []string{"pid " + strconv.Itoa(s.Live().PID)}
+	if host := s.Live().Host; host != "" {
+		parts[0] += " on " + host
+	}
 	if r := s.Live().Rank; r != nil && r.World > 1 {
 		parts = []string{"rank " + strconv.Itoa(r.Rank) + " of " + strconv.Itoa(r.World), parts[0]}
 	}

@@ -140,7 +140,7 @@ func (a *app) advise(ctx context.Context, target string, o advising) error {
 		return err
 	}
 	if last := t.LastMeasured(deviceOf(t)); advisor.KindOf(t, deviceOf(t)).Program == agentProgram && last != nil {
-		r.AddSharding(last, ranksOf(c.Process().PID))
+		r.AddSharding(last, worldOf(c))
 	}
 	wanted := firstOf(found)
 	if o.target > 0 {
@@ -203,4 +203,16 @@ func (a *app) applied(ctx context.Context, c *attach.Client, wanted []trace.Valu
 		return nil, nil, fmt.Errorf("applying the advice: %w", err)
 	}
 	return report.NewChanges(made), refusal(c.Trace(), made), nil
+}
+
+// worldOf returns how many processes train together with the one that is attached to, 0
+// where that is not known.
+func worldOf(c *attach.Client) int {
+	switch p := c.Process(); {
+	case c.Trace().Live.Rank != nil:
+		return c.Trace().Live.Rank.World
+	case p.Host == "":
+		return ranksOf(p.PID)
+	}
+	return 0
 }

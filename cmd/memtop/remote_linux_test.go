@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"memtop/cmd/command"
 	"memtop/probe/attach"
 	"memtop/probe/remote"
 	"memtop/snapshots"
@@ -116,6 +117,26 @@ func TestNothingIsLostWithALink(t *testing.T) {
 	}
 	defer func() { _ = whole.Close() }()
 	wantsAllOf(t, whole.Trace(), back)
+}
+
+// TestAUserSeesALostHostComeBack attaches on a terminal to a process of another machine,
+// whose sshd goes away for a while.
+func TestAUserSeesALostHostComeBack(t *testing.T) {
+	liveness(t)
+	host := sshing(t)
+	pid := aTrainer(t)
+	s := openScreen(t, 120, 30, "attach", "gpu7:"+strconv.Itoa(pid))
+	s.see("live", "pid "+strconv.Itoa(pid)+" on gpu7")
+	host.sever()
+	host.hangUp()
+	s.see("lost host gpu7 for ")
+	step := s.number(`step ([\d,]+)`, 1)
+	host.join()
+	s.miss("lost host")
+	s.see("live")
+	s.number(`step ([\d,]+)`, step+1)
+	s.press("q")
+	s.leave(command.ExitOK)
 }
 
 // cutWire cuts the wire and joins it again when the client has noticed.

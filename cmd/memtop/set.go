@@ -121,7 +121,7 @@ func settled(ctx context.Context, c *attach.Client, changes []trace.Change, all 
 	case errors.As(err, &stuck):
 		return nil, waitError{
 			fmt.Sprintf("process %d: %v since the change was asked for", pid, stuck),
-			fmt.Sprintf("memtop attach %d --page experiments shows what becomes of it", pid),
+			fmt.Sprintf("memtop attach %s --page experiments shows what becomes of it", targetOf(c.Process())),
 		}
 	}
 	return made, err

@@ -321,7 +321,7 @@ func (c *Client) publish(f *following) {
 	}
 	gauges, none := f.gauges.merge(t.Live.Gauges)
 	t.Live.Gauges = gauges
-	t.Live.PID = f.process.PID // as we see it
+	t.Live.PID, t.Live.Host = f.process.PID, f.process.Host // as we see it
 	f.follows(t)
 	if none != nil {
 		t.Notices = append(t.Notices, "the device is not looked at from outside: "+none.Error())

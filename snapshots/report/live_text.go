@@ -22,9 +22,13 @@ const (
 // wrong first, then what the memory is used for, then who holds it.
 func (r *Live) Text(w io.Writer, width int) error {
 	p := newPage(w, width)
-	p.line("Process %d, step %d, device %d", r.PID, r.Step, r.index.Device().ID)
+	l, on := r.index.Trace().Live, ""
+	if l != nil && l.Host != "" {
+		on = " on " + l.Host
+	}
+	p.line("Process %d%s, step %d, device %d", r.PID, on, r.Step, r.index.Device().ID)
 	r.settingsText(p)
-	if l := r.index.Trace().Live; l != nil && l.Note != "" {
+	if l != nil && l.Note != "" {
 		p.wrap("  note: ", l.Note)
 	}
 	p.line("")

@@ -9,6 +9,7 @@ import (
 // never changes; its lists only grow from one to the next.
 type Live struct {
 	PID       int
+	Host      string // the machine that it is on, as the viewer calls it; "" for the viewer's own
 	Command   string
 	User      string
 	Started   int64    // when the program began, microseconds since the epoch
