@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"os"
 	"slices"
 	"strconv"
 	"sync"
@@ -12,6 +13,7 @@ import (
 	"memtop/snapshots/analysis"
 	"memtop/snapshots/analysis/ranks"
 	"memtop/snapshots/trace"
+	"memtop/snapshots/wire"
 )
 
 // rankFile is a rank of a job as a file, or as a process whose snapshot is looked at.
@@ -22,19 +24,54 @@ type rankFile struct {
 	pid   int
 }
 
-// rankFiles returns files as the ranks that their names say they are, in the order of
-// ranks; nil for files that are none.
+// rankFiles returns files as the ranks that they say they are, or else their names, in the
+// order of ranks; nil for files that are none.
 func rankFiles(paths []string) []rankFile {
-	numbers, ok := ranks.ByName(paths)
-	if !ok {
-		return nil
-	}
-	files := make([]rankFile, len(paths))
-	for i, path := range paths {
-		files[i] = rankFile{path: path, place: trace.Rank{Rank: numbers[i]}}
+	files := recordedFiles(paths)
+	if numbers, ok := ranks.ByName(paths); ok && files == nil {
+		for i, path := range paths {
+			files = append(files, rankFile{path: path, place: trace.Rank{Rank: numbers[i]}})
+		}
 	}
 	slices.SortFunc(files, func(a, b rankFile) int { return a.place.Rank - b.place.Rank })
 	return files
+}
+
+// recordedFiles returns recordings as the ranks of the one job that they say they are of;
+// nil for files of which one says no such thing, or two the same.
+func recordedFiles(paths []string) []rankFile {
+	var files []rankFile
+	for _, path := range paths {
+		place := recordedRank(path)
+		if place == nil || slices.ContainsFunc(files, func(f rankFile) bool {
+			return f.place.Job != place.Job || f.place.World != place.World || f.place.Rank == place.Rank
+		}) {
+			return nil
+		}
+		files = append(files, rankFile{path: path, place: *place})
+	}
+	if len(files) < 2 {
+		return nil
+	}
+	return files
+}
+
+// recordedRank returns the rank that a recording begins with, nil for another file. What is
+// wrong with a file is for its reader to say.
+func recordedRank(path string) *trace.Rank {
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return nil // a pipe can be read once only
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = f.Close() }() // it was only read from
+	s := wire.NewStream(f, wire.StreamOptions{})
+	if _, err := s.Advance(); err != nil || s.Hello() == nil || s.Hello().Rank == nil || !s.Hello().Rank.Valid() {
+		return nil
+	}
+	return s.Hello().Rank.Printable()
 }
 
 // row returns the row of a rank that was read. A recording says itself which rank it is.
