@@ -5,7 +5,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -40,14 +42,23 @@ func TestManyRanksAreReadAFewAtATimeAndLetGo(t *testing.T) {
 	a := newApp(os.Stdout, io.Discard)
 	files := rankFiles(rankSnapshots(t, 12))
 	var now, most, all atomic.Int64
+	var first sync.WaitGroup // as many as are read at once
+	first.Add(readAtOnce)
 	a.readRanks(t.Context(), files, func(int, *trace.Trace, error) {
-		for n := now.Add(1); n > most.Load(); {
+		now.Add(1)
+		if all.Add(1) <= readAtOnce {
+			first.Done()
+			first.Wait()
+			for range 10_000 { // of which more than these could make use
+				runtime.Gosched()
+			}
+		}
+		if n := now.Load(); n > most.Load() {
 			most.Store(n)
 		}
-		all.Add(1)
 		now.Add(-1)
 	})
-	if all.Load() != 12 || most.Load() > readAtOnce {
+	if all.Load() != 12 || most.Load() != readAtOnce {
 		t.Errorf("%d ranks were read, %d at once; want 12, and %d", all.Load(), most.Load(), readAtOnce)
 	}
 	if n := len(a.limits.bounds); n > 1 {

@@ -27,7 +27,7 @@ func (a *app) openCommand() *cobra.Command {
 		Short: "Look at snapshots",
 		Long: `Look at one or more snapshots; [ and ] switch between them, 6 v compares two, ? shows
 all keys. Files whose names say that they are the ranks of one job, as rank0.pickle and
-rank1.pickle do, are shown beside each other first: 9.
+rank1.pickle do, are shown beside each other first: 9. Recordings say it themselves.
 FILE may be - for standard input. When standard output is not a terminal, the
 report is printed instead.`,
 		Args: files(1, -1),

@@ -46,6 +46,7 @@ func TestWhichProcessesAreOneJob(t *testing.T) {
 		"no name, and two of them side by side": {[]Process{member(1, "", 0, 2), member(2, "", 1, 2), member(3, "", 0, 2), member(4, "", 1, 2)}, []int{1}},
 		"a rank that does not answer":           {[]Process{member(1, "a", 0, 2), member(2, "a", 1, 2, silent)}, []int{1, 2}},
 		"a silent one of another command":       {[]Process{member(1, "a", 0, 2), member(2, "a", 1, 2, running("x"), silent)}, []int{1}},
+		"more silent ones than are missing":     {[]Process{member(1, "a", 0, 2), member(2, "a", 1, 2, silent), member(3, "a", 1, 2, silent)}, []int{1, 2}},
 		"a silent one beside a whole job":       {[]Process{member(1, "a", 0, 2), member(2, "a", 1, 2), member(3, "", 0, 2, silent)}, []int{1, 2}},
 	}
 	for name, test := range tests {

@@ -49,6 +49,10 @@ func TestWhatDiffersBetweenRanksIsSaidWithItsReason(t *testing.T) {
 		"a rank alone":          {job(1, alone(0)), ""},
 		"none at all":           {nil, ""},
 		"one sample more in 21": {job(4, map[int]func(*Row){1: holding(trace.Activation, 5*gib/20-1)}), ""},
+		"one sample more in 20": {
+			job(4, map[int]func(*Row){1: holding(trace.Activation, 5*gib/20)}),
+			"warning 1 268435456 Rank 1 holds 256.0 MiB more",
+		},
 		"a few bytes of little": {job(2, map[int]func(*Row){
 			0: func(r *Row) { r.PeakAllocated = 10_000 }, 1: func(r *Row) { r.PeakAllocated = 20_000 },
 		}), ""},
