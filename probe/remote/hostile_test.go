@@ -63,31 +63,39 @@ func (e endless) Read(p []byte) (int, error) {
 }
 
 // quickly is how patient tests are.
-var quickly = limits{greets: 500 * time.Millisecond, answers: 500 * time.Millisecond, silence: 100 * time.Millisecond, pings: 200 * time.Millisecond}
+const quickly = 500 * time.Millisecond
+
+// pinging notices a silent link soon.
+var pinging = limits{silence: 100 * time.Millisecond, pings: quickly}
 
 func TestFarEndsThatAreNoBridge(t *testing.T) {
-	for name, says := range map[string]string{
-		"silent":     "host gpu7: it does not answer",
-		"noisy":      "host gpu7: it sends something else than memtop bridge does",
-		"one line":   "host gpu7: it sends something else than memtop bridge does",
-		"newer":      "host gpu7: its memtop speaks version 2 of the bridge, and this one version 1",
-		"no number":  "host gpu7: it sends something else than memtop bridge does",
-		"no HTTP":    "host gpu7: the connection broke off",
-		"falls mute": "host gpu7: the connection broke off",
-		"no answers": "host gpu7: it does not answer",
-		"endless":    "the bridge on gpu7 sent a malformed answer: it is longer than 16777216 bytes",
-		"no bridge":  "the bridge on gpu7 sent a malformed answer: it answers 404",
-	} {
+	const noBridge = "host gpu7: it sends something else than memtop bridge does"
+	tests := map[string]struct {
+		limits limits
+		says   string
+	}{
+		"silent":     {limits{greets: quickly}, "host gpu7: it does not answer"},
+		"noisy":      {limits{}, noBridge},
+		"one line":   {limits{}, noBridge},
+		"newer":      {limits{}, "host gpu7: its memtop speaks version 2 of the bridge, and this one version 1"},
+		"no number":  {limits{}, noBridge},
+		"no HTTP":    {limits{}, "host gpu7: the connection broke off"},
+		"falls mute": {pinging, "host gpu7: the connection broke off"},
+		"no answers": {limits{answers: quickly}, "host gpu7: it does not answer"},
+		"endless":    {limits{}, "the bridge on gpu7 sent a malformed answer: it is longer than 16777216 bytes"},
+		"no bridge":  {limits{}, "the bridge on gpu7 sent a malformed answer: it answers 404"},
+	}
+	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			way := toActor(t, name)
-			way.limits = quickly
+			way.limits = test.limits
 			m, err := Open(t.Context(), way, false)
 			if err == nil {
 				defer m.Close()
 				_, err = m.Discover(t.Context())
 			}
-			if err == nil || err.Error() != says {
-				t.Errorf("got %v, want %s", err, says)
+			if err == nil || err.Error() != test.says {
+				t.Errorf("got %v, want %s", err, test.says)
 			}
 		})
 	}
@@ -132,8 +140,7 @@ func TestASilentLinkIsNoticed(t *testing.T) {
 	p := probetest.New()
 	listening(t, p, probe.Options{})
 	way := toActor(t, "bridge")
-	way.limits = quickly
-	way.limits.greets, way.limits.answers = 0, 0
+	way.limits = pinging
 	m, err := Open(t.Context(), way, false)
 	if err != nil {
 		t.Fatal(err)

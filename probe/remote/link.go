@@ -53,12 +53,11 @@ func start(ctx context.Context, w *Way, ask bool) (*link, error) {
 	l.in = in
 	read := bufio.NewReader(out)
 	l.pipe = newPipe(read, in, func() { go l.reap() })
-	defer context.AfterFunc(ctx, l.close)()
+	defer context.AfterFunc(ctx, l.kill)()
 	if err := l.meet(ctx, read, w.limits.filled()); err != nil {
 		off := context.Cause(ctx)
-		l.close()
-		if errors.Is(err, errNoise) {
-			_ = l.command.Process.Kill() // it may never end
+		if l.close(); errors.Is(err, errNoise) {
+			l.kill()
 		}
 		<-l.ended
 		return nil, cmp.Or(off, l.because(err))
@@ -87,6 +86,12 @@ func (l *link) meet(ctx context.Context, r *bufio.Reader, limits limits) error {
 
 // close ends the bridge. It does not wait.
 func (l *link) close() { _ = l.pipe.Close() }
+
+// kill ends a bridge that nothing is to be waited for of.
+func (l *link) kill() {
+	l.close()
+	_ = l.command.Process.Kill() // it may have ended
+}
 
 // reap ends the command: by the end of its input, or else by force.
 func (l *link) reap() {

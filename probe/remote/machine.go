@@ -100,6 +100,7 @@ func (m *Machine) attemptLocked(ask bool) *attempt {
 	return a
 }
 
+// start starts a bridge.
 func (m *Machine) start(ask bool) (*link, error) {
 	ctx := m.ctx
 	if !ask {
