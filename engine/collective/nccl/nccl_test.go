@@ -156,7 +156,7 @@ var exercises = map[string]func(r *rank) error{
 			h.ReduceScatter(hosted(part), hosted(sums)).Wait(), h.AllReduce(hosted(sums)).Wait(), h.Broadcast(hosted(whole[1:2]), n-1).Wait())
 		for i := range n {
 			if whole[2*i] != float32(i) || whole[2*i+1] != 5 || sums[i] != float32(i*n) || part[0] != float32(r.Rank()*n) {
-				return fmt.Errorf("rank %d: %v %v %v %w", r.Rank(), whole, sums, part, err)
+				return errors.Join(err, fmt.Errorf("rank %d: %v %v %v", r.Rank(), whole, sums, part))
 			}
 		}
 		return err
@@ -172,7 +172,7 @@ var exercises = map[string]func(r *rank) error{
 		err := errors.Join(h.AllReduce(hosted(a)).Wait(), h.AllGather(hosted(all), hosted(all[r.Rank()*n:][:n])).Wait())
 		for i := range a {
 			if want := float32(i % 1000); a[i] != want*float32(r.Size()) || all[i] != want || all[len(all)-n+i] != want {
-				return fmt.Errorf("rank %d: element %d is %v, %v: %w", r.Rank(), i, a[i], all[i], err)
+				return errors.Join(err, fmt.Errorf("rank %d: element %d is %v, %v", r.Rank(), i, a[i], all[i]))
 			}
 		}
 		return err
@@ -276,12 +276,12 @@ func TestAFailureThatIsReportedLaterEndsWaiting(t *testing.T) {
 func TestACallThatFailsIsOneLine(t *testing.T) {
 	tests := map[string]struct {
 		function string
-		rank     int
 		want     string
+		ends     bool // the use of the device: the processes would no longer do the same
 	}{
-		"an id":               {"ncclGetUniqueId", 0, "ncclGetUniqueId: an error of a test (2)"},
-		"the meeting":         {"ncclCommInitRank", 0, "ncclCommInitRank: an error of a test (2)"},
-		"the first operation": {"ncclAllGather", 0, "ncclAllGather: an error of a test (2)"},
+		"an id":               {"ncclGetUniqueId", "ncclGetUniqueId: an error of a test (2)", false},
+		"the meeting":         {"ncclCommInitRank", "ncclCommInitRank: an error of a test (2)", false},
+		"the first operation": {"ncclAllGather", "ncclAllGather: an error of a test (2)", true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -292,6 +292,9 @@ func TestACallThatFailsIsOneLine(t *testing.T) {
 			_, err := nccl.Open(nccl.Options{Device: d, Size: 1, Share: func([]byte) error { return nil }, Library: l})
 			if err == nil || err.Error() != test.want {
 				t.Errorf("got %v, want %q", err, test.want)
+			}
+			if failed := d.Failed() != nil; failed != test.ends {
+				t.Errorf("the device has failed: %v, want %v", failed, test.ends)
 			}
 		})
 	}
