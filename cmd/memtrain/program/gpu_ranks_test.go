@@ -131,37 +131,29 @@ func steppedOnGPUs(t *testing.T, n int, args ...string) []ranked {
 }
 
 func TestGPUsTrainTogether(t *testing.T) {
+	none := []train.Shard{train.ShardNothing}
 	tests := map[string]struct {
-		ranks int
-		args  []string
+		ranks  int
+		shards []train.Shard
+		args   []string
+		limit  float64 // on the difference of losses
 	}{
-		"two ranks":                 {2, nil},
-		"three ranks":               {3, []string{"--batch", "6"}},
-		"gradients on the host":     {2, []string{"--offload", "gradients"}},
-		"half precision, as graphs": {2, []string{"--amp", "bf16", "--graphs", "on"}},
-	}
-	for _, shard := range train.Shards()[1:] {
-		tests["shard="+shard.String()] = struct {
-			ranks int
-			args  []string
-		}{2, []string{"--shard", shard.String()}}
+		"two ranks":                 {2, train.Shards(), nil, 1e-5},
+		"three ranks":               {3, []train.Shard{train.ShardGradients}, []string{"--batch", "6"}, 1e-5},
+		"gradients on the host":     {2, none, []string{"--offload", "gradients"}, 1e-5},
+		"half precision, as graphs": {2, none, []string{"--amp", "bf16", "--graphs", "on"}, 1e-2},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			args := slices.Concat(small, []string{"--batch", "4", "--steps", "5"}, test.args)
-			together := steppedOnGPUs(t, test.ranks, args...)
-			if i := slices.Index(args, "--shard"); i > 0 {
-				args = slices.Delete(args, i, i+2)
-			}
 			alone := steppedOnGPUs(t, 1, args...)
-			limit := 1e-5
-			if slices.Contains(args, "bf16") {
-				limit = 1e-2
-			}
-			sameLossesWithin(t, limit, alone, together)
-			if last := together[len(together)-1]; last.World != test.ranks || len(last.Ranks) != test.ranks {
-				t.Errorf("%d processes are known as %+v", test.ranks, last)
+			for _, shard := range test.shards {
+				together := steppedOnGPUs(t, test.ranks, append(args, "--shard", shard.String())...)
+				sameLossesWithin(t, test.limit, alone, together)
+				if last := together[len(together)-1]; last.World != test.ranks || len(last.Ranks) != test.ranks {
+					t.Errorf("shard=%v: %d processes are known as %+v", shard, test.ranks, last)
+				}
 			}
 		})
 	}

@@ -89,24 +89,32 @@ func (l *Library) Call(s nccl.Symbol, a ...uintptr) nccl.Result {
 		l.end()
 	case nccl.CommFinalize:
 	default:
-		l.queue(s, a)
+		return l.queue(s, a)
 	}
 	return nccl.Success
 }
 
+// cudaError is the result for memory that is not the device's.
+const cudaError nccl.Result = 1
+
 // queue queues the work of an operation.
-func (l *Library) queue(s nccl.Symbol, a []uintptr) {
+func (l *Library) queue(s nccl.Symbol, a []uintptr) nccl.Result {
 	comm, stream := a[len(a)-2], a[len(a)-1]
 	if comm != communicator {
 		panic("nccltest: this is no communicator")
 	}
 	o := operation{symbol: s, send: a[0], receive: a[1], count: int(a[2]), kind: a[3], root: int(a[4])}
+	sent, received := o.bytes(l.size)
+	if !l.driver.OnDevice(o.send, sent) || !l.driver.OnDevice(o.receive, received) {
+		return cudaError
+	}
 	l.driver.Queue(stream, s.String(), func() cuda.Result {
 		if l.exchange(&o) != nil {
 			<-l.aborted
 		}
 		return 0
 	})
+	return nccl.Success
 }
 
 // ErrorString implements nccl.Library.
@@ -133,13 +141,22 @@ type operation struct {
 // kinds are the types by their numbers in the library.
 var kinds = map[uintptr]device.DType{1: device.UInt8, 6: device.Float16, 7: device.Float32, 8: device.Float64, 9: device.BFloat16}
 
+// bytes returns how much the process gives and gets in a group of a size.
+func (o *operation) bytes(size int) (sent, received int) {
+	n := o.count * int(kinds[o.kind].Size())
+	switch o.symbol {
+	case nccl.ReduceScatter:
+		return n * size, n
+	case nccl.AllGather:
+		return n, n * size
+	}
+	return n, n
+}
+
 // sent returns what the process gives.
 func (o *operation) sent(size int) []byte {
-	n := o.count
-	if o.symbol == nccl.ReduceScatter {
-		n *= size
-	}
-	return memory(o.send, n*int(kinds[o.kind].Size()))
+	n, _ := o.bytes(size)
+	return memory(o.send, n)
 }
 
 // finish writes what comes of all that was given.

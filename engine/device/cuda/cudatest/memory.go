@@ -92,6 +92,13 @@ func (d *Driver) onDevice(addr uintptr, n int) []byte {
 	return d.mapping.find(addr, n)
 }
 
+// OnDevice reports whether n bytes from an address on are the device's.
+func (d *Driver) OnDevice(addr uintptr, n int) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.onDevice(addr, n) != nil
+}
+
 // copied queues a copy, whose two sides are looked up when it runs.
 func (d *Driver) copied(stream uintptr, dst, src func() []byte) cuda.Result {
 	return d.stream(stream).push("copy", func() cuda.Result {
