@@ -94,33 +94,26 @@ func onlyJob(all []attach.Process) (job []attach.Process, err error) {
 }
 
 // askRanks asks all processes at the same time how they are. A process that does not
-// answer has a row with its problem.
+// answer has a row with its problem; where none does, the first problem is the error.
 func (a *app) askRanks(ctx context.Context, job []attach.Process) ([]ranks.Row, []json.RawMessage, error) {
-	rows, each := make([]ranks.Row, len(job)), make([]json.RawMessage, len(job))
+	rows, each, failed := make([]ranks.Row, len(job)), make([]json.RawMessage, len(job)), make([]error, len(job))
 	var asked sync.WaitGroup
 	for i, p := range job {
-		asked.Go(func() { rows[i], each[i] = a.askRank(ctx, p) })
+		asked.Go(func() {
+			if failed[i] = p.Problem; failed[i] == nil {
+				rows[i], each[i], failed[i] = a.stateOf(ctx, p)
+			}
+			if failed[i] != nil {
+				source := sourceOf(p)
+				rows[i], each[i] = source.problemOf(failed[i]), nil
+			}
+		})
 	}
 	asked.Wait()
-	return rows, each, context.Cause(ctx)
-}
-
-// askRank returns the row of a process, and the report on it as JSON, nil when it does
-// not answer.
-func (a *app) askRank(ctx context.Context, p attach.Process) (row ranks.Row, text json.RawMessage) {
-	lost := ranks.Row{Rank: trace.Rank{Rank: ranks.Unranked}, Host: p.Host, PID: p.PID, Name: p.Command}
-	if p.Info != nil && p.Info.Rank != nil {
-		lost.Rank = *p.Info.Rank.Printable()
+	if err := context.Cause(ctx); err != nil || !slices.Contains(failed, nil) {
+		return nil, nil, cmp.Or(err, failed[0])
 	}
-	err := p.Problem
-	if err == nil {
-		row, text, err = a.stateOf(ctx, p)
-	}
-	if err != nil {
-		_, lost.Problem, _ = classify(err)
-		return lost, nil
-	}
-	return row, text
+	return rows, each, nil
 }
 
 // stateOf attaches to a process for one state of it.

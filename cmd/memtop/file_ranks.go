@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"memtop/cmd/command"
+	"memtop/probe/attach"
 	"memtop/snapshots/analysis"
 	"memtop/snapshots/analysis/ranks"
 	"memtop/snapshots/trace"
@@ -212,10 +213,16 @@ func (a *app) rankSources(ctx context.Context, targets []string, allRanks bool) 
 	}
 	files := make([]rankFile, len(job))
 	for i, p := range job {
-		files[i] = rankFile{path: targetOf(p), place: trace.Rank{Rank: ranks.Unranked}, host: p.Host, pid: p.PID}
-		if p.Info != nil && p.Info.Rank != nil {
-			files[i].place = *p.Info.Rank.Printable()
-		}
+		files[i] = sourceOf(p)
 	}
 	return files, nil
+}
+
+// sourceOf returns a process of a job as a rank whose snapshot may be looked at.
+func sourceOf(p attach.Process) rankFile {
+	f := rankFile{path: targetOf(p), place: trace.Rank{Rank: ranks.Unranked}, host: p.Host, pid: p.PID}
+	if p.Info != nil && p.Info.Rank != nil {
+		f.place = *p.Info.Rank.Printable()
+	}
+	return f
 }

@@ -20,7 +20,11 @@ func (r *Ranks) Text(w io.Writer, width int) error {
 	for i := range r.found {
 		findingLine(p, &r.found[i].Finding)
 	}
-	if len(r.found) == 0 {
+	switch {
+	case len(r.found) > 0:
+	case ranks.MedianPeak(r.rows) == 0:
+		p.line("  No peak of a step is known yet.")
+	default:
 		p.line("  The ranks are alike.")
 	}
 	p.line("")

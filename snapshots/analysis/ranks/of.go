@@ -35,12 +35,13 @@ func Of(x *analysis.Index) Row {
 // moments are not the same ones of a step as those of another rank.
 func (r *Row) addSteps(x *analysis.Index) {
 	if last := x.Trace().LastStep(r.Device); last != nil {
-		r.Step, r.StepDuration, r.Settings = last.Number, last.Duration, make(map[string]string)
-		for _, v := range last.Settings {
-			r.Settings[v.Key] = v.Value
-		}
+		r.Step, r.StepDuration = last.Number, last.Duration
+		r.setSettings(last)
 	}
 	measured := x.Trace().LastMeasured(r.Device)
+	if measured != nil && r.Settings == nil {
+		r.setSettings(measured) // a step that was not watched says none
+	}
 	if measured == nil && x.Trace().Info.Growing {
 		return
 	}
@@ -52,6 +53,17 @@ func (r *Row) addSteps(x *analysis.Index) {
 	}
 	r.PeakAllocated, r.PeakReserved = measured.PeakAllocated, measured.PeakReserved
 	r.AtPeak = Categories(measured.AtPeak)
+}
+
+// setSettings takes the settings of a step, nil where it says none.
+func (r *Row) setSettings(s *trace.Step) {
+	if len(s.Settings) == 0 {
+		return
+	}
+	r.Settings = make(map[string]string, len(s.Settings))
+	for _, v := range s.Settings {
+		r.Settings[v.Key] = v.Value
+	}
 }
 
 // Categories adds up amounts by the category that each is named by.
