@@ -29,7 +29,7 @@
 //
 // # Environment
 //
-// MEMTOP_CUDA_LIB_DIR is the folder where the libraries of the driver and of
-// products are looked for first. MEMTOP_CUDA_WGMMA=off multiplies by mma.sync on
+// MEMTOP_CUDA_LIB_DIR is the folder where the libraries of the driver, of products
+// and of groups are looked for first. MEMTOP_CUDA_WGMMA=off multiplies by mma.sync on
 // Hopper too.
 package cuda
