@@ -42,10 +42,9 @@ func (p *Probe) info() protocol.Info {
 		}
 	}
 	for _, device := range p.devices {
-		b := p.base(device)
-		sum, failed := sumOf(&b.state), p.rings[device].failed.Load()
+		sum, failed := p.totals(device), p.rings[device].failed.Load()
 		i.Devices = append(i.Devices, protocol.DeviceInfo{
-			Device: device, Allocated: sum.allocated, Requested: &sum.requested, Reserved: sum.reserved, Events: p.rings[device].end(),
+			Device: device, Allocated: sum.Allocated, Requested: &sum.Requested, Reserved: sum.Reserved, Events: p.rings[device].end(),
 			OutOfMemory: &failed,
 		})
 	}
@@ -56,26 +55,26 @@ func (p *Probe) serveInfo(w http.ResponseWriter, _ *http.Request) error {
 	return p.reply(w, http.StatusOK, p.info())
 }
 
-// sum is what a state adds up to, in bytes.
-type sum struct {
-	allocated, active, requested, reserved int64
-	blocks, segments                       int64
+// totals returns what a device's memory adds up to. A source that keeps count is not
+// asked for its state, which would hold up its allocator while all blocks are copied.
+func (p *Probe) totals(device int) Totals {
+	if counted, ok := p.source.(Counted); ok {
+		return counted.Totals(device)
+	}
+	return totalsOf(&p.base(device).state)
 }
 
-func sumOf(s *trace.State) sum {
-	var n sum
+func totalsOf(s *trace.State) Totals {
+	var n Totals
 	for i := range s.Segments {
-		n.segments++
-		n.reserved += s.Segments[i].Size
+		n.Reserved += s.Segments[i].Size
 		for j := range s.Segments[i].Blocks {
 			b := &s.Segments[i].Blocks[j]
 			if b.State == trace.Allocated {
-				n.allocated += b.Size
+				n.Allocated += b.Size
 			}
 			if b.State.Live() {
-				n.blocks++
-				n.active += b.Size
-				n.requested += b.LiveRequested()
+				n.Requested += b.LiveRequested()
 			}
 		}
 	}

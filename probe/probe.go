@@ -33,6 +33,21 @@ type Source interface {
 	Observe(trace.Recorder)
 }
 
+// Counted is a [Source] that keeps count of what its memory adds up to. Viewers that put
+// many programs side by side ask for that ten times a second.
+type Counted interface {
+	// Totals returns what the device's State would add up to now. It is called by
+	// several goroutines.
+	Totals(device int) Totals
+}
+
+// Totals is what the memory of a device adds up to, in bytes.
+type Totals struct {
+	Allocated int64 // by blocks that are handed out and not freed
+	Requested int64 // by blocks that are in use, those too that are freed and wait for a stream
+	Reserved  int64
+}
+
 // Control is what a program lets viewers change. Its methods are called from
 // the probe's own goroutines: Set by one at a time, the others by several.
 type Control interface {

@@ -40,6 +40,12 @@ func Source(a *alloc.Allocator) probe.Source { return source{a} }
 // safe for concurrent use.
 type source struct{ *alloc.Allocator }
 
+// Totals is described at [probe.Counted].
+func (s source) Totals(int) probe.Totals {
+	stats := s.Stats()
+	return probe.Totals{Allocated: stats.Allocated(), Requested: stats.RequestedBytes.All.Current, Reserved: stats.Reserved()}
+}
+
 func (s source) Devices() []int                     { return []int{s.Device()} }
 func (s source) Tables() trace.Tables               { return s.Names().Tables() }
 func (s source) State(_ int, at func()) trace.State { return s.Allocator.State(at) }
