@@ -22,7 +22,7 @@ SEED     ?= 1
 SNAPSHOTS ?= ../shared/snapshots
 LABELS   ?=
 
-.PHONY: build wheel test lint vet fmt race golden bench bench-open bench-engine count-launches bench-attach bench-live bench-peers bench-ranks predictions soak gpu gpu-kit ptxas fuzz fuzz-mutate viewer agent-real bench-agent soak-agent kill deadcode test-busy check check-categories
+.PHONY: build wheel test lint vet fmt race golden bench bench-open bench-engine count-launches bench-attach bench-live bench-ranks bench-peers bench-ranks predictions soak gpu gpu-kit ptxas fuzz fuzz-mutate viewer agent-real bench-agent soak-agent kill deadcode test-busy check check-categories
 
 build: ## bin/memtop, a static file, and bin/memtrain, which needs the C library to look for a GPU's driver
 	CGO_ENABLED=$(CGO_ENABLED) $(GO) build -trimpath -o bin/memtop ./cmd/memtop
@@ -62,6 +62,10 @@ bench-open: build ## side by side with CPython's pickle.load, in one run
 
 bench-live: build ## bytes to the terminal, processor time and latency of a live screen
 	$(GO) run ./cmd/memtop/benchlive -memtop bin/memtop
+
+bench-ranks: build ## a screen of 64 ranks that are asked ten times a second, and what it takes to draw; a thousand ranks and a key
+	$(GO) run ./cmd/memtop/benchlive -memtop bin/memtop -ranks 64
+	$(GO) test -run '^$$' -bench Ranks -benchtime $(BENCHTIME) ./tui
 
 soak: build ## memtop's memory, by minute, while programs run for $(SOAK)
 	$(GO) run ./cmd/memtop/soak -memtop bin/memtop -for $(SOAK)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -144,17 +145,24 @@ func (o *clients) close() {
 }
 
 // choices returns the processes that there is a choice of: of a job of several ranks
-// one, which stands for all.
+// one, which stands for all, those too that do not answer now.
 func choices(all []attach.Process) []attach.Process {
-	var list []attach.Process
-	for i, p := range all {
-		ranks := attach.JobOf(all, p)
-		before := slices.ContainsFunc(ranks, func(r attach.Process) bool {
-			return slices.ContainsFunc(all[:i], func(q attach.Process) bool { return same(q, r) })
-		})
-		if len(ranks) < 2 || !before {
+	var list, others []attach.Process
+	for _, p := range all {
+		if ranks := attach.JobOf(all, p); len(ranks) > 1 && !contains(others, p) {
+			others = append(others, ranks...)
 			list = append(list, p)
 		}
 	}
+	for _, p := range all {
+		if !contains(others, p) {
+			list = append(list, p)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b attach.Process) int { return cmp.Or(cmp.Compare(a.Host, b.Host), cmp.Compare(a.PID, b.PID)) })
 	return list
+}
+
+func contains(list []attach.Process, p attach.Process) bool {
+	return slices.ContainsFunc(list, func(q attach.Process) bool { return same(p, q) })
 }

@@ -4,7 +4,8 @@
 // It lets memtop attach to its own demo and counts, page by page, the bytes that
 // go to the terminal and the processor time that memtop itself takes, following
 // and frozen. Then it is a program of its own with a probe, whose allocations it
-// awaits on the screen.
+// awaits on the screen. With -ranks it measures a screen of a job of as many programs:
+// `make bench-ranks`.
 package main
 
 import (
@@ -28,6 +29,8 @@ type options struct {
 	samples int
 	sizes   []size
 	pages   string
+	ranks   int // of a job, to be followed instead of the demo
+	rank    int // which of them this process is, -1 for none
 }
 
 type size struct{ w, h int }
@@ -53,6 +56,8 @@ func parse() (options, error) {
 	flag.IntVar(&o.samples, "samples", 60, "how many allocations are awaited on the screen")
 	flag.StringVar(&sizes, "sizes", "80x24,120x40", "sizes of the screen")
 	flag.StringVar(&o.pages, "pages", "12345678", "pages to measure, by number")
+	flag.IntVar(&o.ranks, "ranks", 0, "measure a screen of a job of so many ranks instead")
+	flag.IntVar(&o.rank, "rank", -1, "be this rank of the job; benchlive starts its own")
 	flag.Parse()
 	for text := range strings.SplitSeq(sizes, ",") {
 		var s size
@@ -68,6 +73,12 @@ func parse() (options, error) {
 }
 
 func run(ctx context.Context, o options) error {
+	switch {
+	case o.rank >= 0:
+		return beRank(ctx, o.rank, o.ranks)
+	case o.ranks > 0:
+		return ranks(ctx, o)
+	}
 	for _, s := range o.sizes {
 		if err := demo(ctx, o, s); err != nil {
 			return fmt.Errorf("demo at %d×%d: %w", s.w, s.h, err)

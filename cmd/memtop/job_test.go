@@ -1,0 +1,44 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"memtop/probe/attach"
+	"memtop/probe/protocol"
+	"memtop/snapshots/trace"
+)
+
+func TestRanksOfOneJobAreOneChoice(t *testing.T) {
+	one := func(pid int, rank *trace.Rank, problem error) attach.Process {
+		p := attach.Process{PID: pid, Socket: "/" + string(rune('a'+pid)), User: "ada", Command: "train", Problem: problem}
+		if problem == nil {
+			p.Info = &protocol.Info{Rank: rank}
+		}
+		return p
+	}
+	rank := func(job string, rank, world int) *trace.Rank { return &trace.Rank{Job: job, Rank: rank, World: world} }
+	silent := &attach.SilentError{}
+	tests := map[string]struct {
+		all  []attach.Process
+		want []int
+	}{
+		"processes that are alone":       {[]attach.Process{one(1, nil, nil), one(2, nil, nil)}, []int{1, 2}},
+		"one job":                        {[]attach.Process{one(1, rank("a", 1, 2), nil), one(2, rank("a", 0, 2), nil)}, []int{1}},
+		"two jobs and one that is none":  {[]attach.Process{one(1, rank("a", 1, 2), nil), one(2, nil, nil), one(3, rank("b", 0, 2), nil), one(4, rank("a", 0, 2), nil), one(5, rank("b", 1, 2), nil)}, []int{1, 2, 3}},
+		"a rank that does not answer":    {[]attach.Process{one(1, nil, silent), one(2, rank("a", 0, 2), nil), one(3, nil, nil)}, []int{2, 3}},
+		"a process that does not answer": {[]attach.Process{one(1, nil, silent), one(2, nil, nil)}, []int{1, 2}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			var got []int
+			for _, p := range choices(test.all) {
+				got = append(got, p.PID)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,34 @@
+package job
+
+import (
+	"fmt"
+	"path/filepath"
+	"testing"
+
+	"memtop/probe/attach"
+	"memtop/probe/probetest"
+)
+
+// BenchmarkAsk asks 64 ranks in turn how they are, as a follower does ten times a second.
+// The ranks' own part, in the same process, is in the figure.
+func BenchmarkAsk(b *testing.B) {
+	folder := filepath.Join(b.TempDir(), "probes")
+	var ranks []*rank
+	var tellers []*attach.Teller
+	for i := range 64 {
+		path := filepath.Join(folder, fmt.Sprint(i))
+		p := probetest.New()
+		p.Finish(listening(b, path, i%3, p))
+		r := newRank(member(b, path))
+		teller, err := r.member.Machine.Teller(b.Context(), path)
+		if err != nil {
+			b.Fatal(err)
+		}
+		ranks, tellers = append(ranks, r), append(tellers, teller)
+	}
+	for i := 0; b.Loop(); i++ {
+		if err := ranks[i%64].once(b.Context(), tellers[i%64]); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
