@@ -149,7 +149,7 @@ func (o *clients) close() {
 func choices(all []attach.Process) []attach.Process {
 	var list, others []attach.Process
 	for _, p := range all {
-		if ranks := attach.JobOf(all, p); len(ranks) > 1 && !contains(others, p) {
+		if ranks := attach.JobOf(all, p); !contains(others, p) && len(ranks) > 1 {
 			others = append(others, ranks...)
 			list = append(list, p)
 		}

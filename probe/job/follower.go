@@ -39,8 +39,13 @@ type Options struct {
 	Gauge func(p attach.Process, devices []int) ([]trace.Gauge, error)
 }
 
-// perQuestion is the least time that each question has of all.
-const perQuestion = time.Millisecond
+// perQuestion is the least time that each question has of all, and perRow the least that
+// each row has until rows are published again: nearly all cells of a screen of many ranks
+// change then, faster than anyone reads.
+const (
+	perQuestion = time.Millisecond
+	perRow      = 3 * time.Millisecond
+)
 
 // Follower keeps a row of each rank of a job. It is safe for concurrent use.
 type Follower struct {
@@ -90,9 +95,9 @@ func (f *Follower) Close() {
 	f.all.Wait()
 }
 
-// run publishes what came, once in each interval.
+// run publishes what came, at most once in each interval.
 func (f *Follower) run(ctx context.Context) {
-	tick := time.NewTicker(f.o.Interval)
+	tick := time.NewTicker(max(f.o.Interval, time.Duration(len(f.ranks))*perRow))
 	defer tick.Stop()
 	for {
 		select {

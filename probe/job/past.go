@@ -1,6 +1,9 @@
 package job
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
 
 // What is kept of each rank's past: looks for a small chart, and ends of steps for what
 // grows.
@@ -11,16 +14,26 @@ const (
 
 // past is what was seen of a rank before. It is owned by the goroutine that asks it.
 type past struct {
-	recent []int64 // allocated at each look; what was handed out of it never changes
+	recent []int64 // the most of each while; what was handed out of it never changes
+	most   int64   // of the while that has not ended
+	until  time.Time
 	steps  []stepEnd
 }
 
 // stepEnd is what was allocated when a step had ended.
 type stepEnd struct{ number, allocated int64 }
 
-// look notes what is allocated now and returns it with the looks before.
-func (p *past) look(allocated int64) []int64 {
-	p.recent = append(p.recent, allocated)
+// lookFor is how long each look of the chart is. The chart moves on as often: it must not
+// have the whole screen drawn anew each time that a rank is asked.
+const lookFor = time.Second
+
+// look notes what is allocated now and returns the most of each while before.
+func (p *past) look(allocated int64, now time.Time) []int64 {
+	p.most = max(p.most, allocated)
+	if now.Before(p.until) {
+		return slices.Clip(p.recent[max(len(p.recent)-looksKept, 0):])
+	}
+	p.recent, p.most, p.until = append(p.recent, p.most), 0, now.Add(lookFor)
 	from := max(len(p.recent)-looksKept, 0)
 	if len(p.recent) >= 2*looksKept {
 		p.recent, from = slices.Clone(p.recent[from:]), 0

@@ -98,7 +98,7 @@ func (r *rank) once(ctx context.Context, teller *attach.Teller) error {
 
 // take takes a new row.
 func (r *rank) take(row ranks.Row, now time.Time) {
-	row.Recent, row.Growth = r.past.look(row.Allocated), r.past.growth()
+	row.Recent, row.Growth = r.past.look(row.Allocated, now), r.past.growth()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	look(&row, r.seen)

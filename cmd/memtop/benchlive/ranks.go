@@ -28,12 +28,13 @@ func ranks(ctx context.Context, o options) (err error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(o.seconds+120)*time.Second)
 	defer cancel() // which ends the ranks too
+	pid := 0
 	for i := range o.ranks {
-		if err := startRank(ctx, i, o.ranks); err != nil {
+		if pid, err = startRank(ctx, i, o.ranks); err != nil {
 			return err
 		}
 	}
-	command := exec.CommandContext(ctx, o.memtop, "attach", "--interval", "100ms")
+	command := exec.CommandContext(ctx, o.memtop, "attach", strconv.Itoa(pid), "--interval", "100ms")
 	t, err := terminal.Start(command, 200, 60)
 	if err != nil {
 		return err
@@ -54,25 +55,25 @@ func ranks(ctx context.Context, o options) (err error) {
 
 // startRank starts a rank that runs until ctx is done, and waits until it can be
 // attached to.
-func startRank(ctx context.Context, number, world int) error {
+func startRank(ctx context.Context, number, world int) (pid int, err error) {
 	own, err := os.Executable()
 	if err != nil {
-		return err
+		return 0, err
 	}
 	command := exec.CommandContext(ctx, own, "-ranks", strconv.Itoa(world), "-rank", strconv.Itoa(number))
 	command.Stderr = os.Stderr
 	told, err := command.StdoutPipe()
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if err := command.Start(); err != nil {
-		return err
+		return 0, err
 	}
 	go func() { _ = command.Wait() }() // it is killed in the end
 	if _, err := bufio.NewReader(told).ReadString('\n'); err != nil {
-		return fmt.Errorf("rank %d does not begin: %w", number, err)
+		return 0, fmt.Errorf("rank %d does not begin: %w", number, err)
 	}
-	return nil
+	return command.Process.Pid, nil
 }
 
 // beRank is one rank: it makes ten steps a second.
