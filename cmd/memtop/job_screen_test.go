@@ -93,9 +93,9 @@ func TestRanksAreShownAndEntered(t *testing.T) {
 	s := openScreen(t, 100, 30, "attach", startRanked(t, 3))
 	s.see("Ranks of made", "3 ranks", "28.0 MiB", "Rank 2 holds")
 	s.press("\r")
-	s.see("rank 2 of 3 · pid ")
-	s.press("4]")
-	s.see("rank 0 of 3 · pid ", "Live memory by category")
+	s.see("What it is", "rank 2 of 3 · pid ")
+	s.press("]")
+	s.see("What it is", "rank 0 of 3 · pid ")
 	s.press("9q")
 	s.leave(0)
 }

@@ -132,7 +132,7 @@ func compareHeadroom(a, b row) int {
 	if known != alsoKnown {
 		return first(known)
 	}
-	return cmp.Or(cmp.Compare(left, right), cmp.Compare(b.PeakReserved, a.PeakReserved))
+	return cmp.Or(cmp.Compare(left, right), cmp.Compare(b.PeakReserved, a.PeakReserved), cmp.Compare(b.PeakAllocated, a.PeakAllocated))
 }
 
 func first(is bool) int {
