@@ -42,7 +42,7 @@ class About:
         who = self._process
         capabilities = ["ndjson", "snapshot", "metrics", *info.capabilities]
         if not info.read_only:
-            capabilities.append("control")
+            capabilities += ["control", "at"]
         return {
             "version": VERSION, "capabilities": capabilities, "pid": who.pid, "command": info.command or who.command,
             "user": who.user, "host": who.host, "writer": info.writer, "started_us": who.started_us,

@@ -90,9 +90,9 @@ class Agent:
         except Exception as error:
             self.watch.guard.fail(error)
 
-    def change(self, key: str, value: str) -> None:
-        """Change a setting from the next step on."""
-        self.watch.settings.change(key, value)
+    def change(self, key: str, value: str, at: int = 0) -> None:
+        """Change a setting from the next step on, or from step `at`."""
+        self.watch.settings.change(key, value, at)
 
     def predict(self, key: str, value: str) -> Json | None:
         """Say what a change would do."""

@@ -31,6 +31,7 @@ class _Awaited:
     id: int
     key: str
     values: set[str]  # as it was asked for, and as the program writes it
+    at: int = 0  # its first step, 0 for the next one
     taken: bool = False  # the program has it
     without: int | None = None  # the first step after that with another value
 
@@ -61,8 +62,8 @@ class Changes:
             self._look()
             return list(self._list), self._version
 
-    def make(self, key: str, value: str) -> int:
-        """Make a change and return its number."""
+    def make(self, key: str, value: str, at: int = 0) -> int:
+        """Make a change, from the next step on or from step `at`, and return its number."""
         with self._turn:
             option, reason = self._find(key, value)
             with self._lock:
@@ -71,7 +72,7 @@ class Changes:
                     reason = f"{_WAITING} changes wait for a step already"
                 id = self._add(key, option.get("value", ""), value)
             if not reason:
-                reason = self._try(id, key, value)
+                reason = self._try(id, key, value, at)
             if reason:
                 with self._lock:
                     self._edit(id, state="refused", reason=reason)
@@ -108,24 +109,24 @@ class Changes:
             return option, f"{key} takes {', '.join(choices)}"
         return option, ""
 
-    def _try(self, id: int, key: str, value: str) -> str:
+    def _try(self, id: int, key: str, value: str, at: int) -> str:
         """Hand a change to the program, and return why it was refused."""
         if predicted := self._predict(key, value):
             with self._lock:
                 self._edit(id, predicted=predicted)
-        awaited = _Awaited(id, key, {value})
+        awaited = _Awaited(id, key, {value}, at)
         with self._lock:
             if not self._awaited:
                 self._position = self._journal.position
             self._awaited.append(awaited)  # before the change, because the next step may end before it returns
         self._waiting()
         try:
-            self._program.change(key, value)
+            self._program.change(key, value, at)
         except Exception as error:
             with self._lock:
                 self._awaited = [a for a in self._awaited if a is not awaited]
             return str(error) if isinstance(error, Refused) else f"the program cannot: {error!r}"
-        spelled = self._find(key, value)[0].get("value") or value
+        spelled = value if at else self._find(key, value)[0].get("value") or value  # options say it of the next step
         with self._lock:
             if spelled != value:
                 self._edit(id, to=spelled)
@@ -179,7 +180,7 @@ class Changes:
                 shown.setdefault(awaited.key, awaited.id)
             elif awaited.key in shown:
                 self._refuse(awaited, f"change {shown[awaited.key]} came before a step used it")
-            elif awaited.taken:
+            elif awaited.taken and step["step"] >= awaited.at:
                 awaited.without = step["step"] if awaited.without is None else awaited.without
                 if step["step"] - awaited.without >= _STEPS_WITHOUT:
                     self._refuse(awaited, "the program accepted it and went on without it")

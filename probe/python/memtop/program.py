@@ -59,8 +59,9 @@ class Program(Protocol):
         A change that waits for a step to show it counts as a viewer.
         """
 
-    def change(self, key: str, value: str) -> None:
-        """Use a value from the next step on, or raise `Refused`. One change is made at a time."""
+    def change(self, key: str, value: str, at: int = 0) -> None:
+        """Use a value from the next step on, or from step `at`, or raise `Refused`: also where that has begun. One change
+        is made at a time."""
 
     def predict(self, key: str, value: str) -> Json | None:
         """Return what a change would do, as `predicted` in the message change; None where it is not known."""

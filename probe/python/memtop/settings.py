@@ -49,11 +49,11 @@ class Settings:
         self._check()
         viewer = request.viewer(peer.pid)
         wait = request.duration("wait", 0.0, 0.0, _WAIT_MAX)
-        wanted = _wanted(request.body)
+        wanted, at = _wanted(request.body)
         self._lease.take(viewer)
 
         def answer() -> Answer:
-            made = [self._changes.make(key, value) for key, value in sorted(wanted.items())]
+            made = [self._changes.make(key, value, at) for key, value in sorted(wanted.items())]
             until = time.monotonic() + wait
             while time.monotonic() < until and not self._changes.settled(made) and not self._meter.ending:
                 time.sleep(_WAIT_LOOK)
@@ -72,16 +72,19 @@ class Settings:
             raise Refusal(403, _READ_ONLY)
 
 
-def _wanted(body: bytes) -> dict[str, str]:
-    """Read {"set": {"key": "value", …}}."""
+def _wanted(body: bytes) -> tuple[dict[str, str], int]:
+    """Read {"set": {"key": "value", …}, "at": STEP}, of which the second may be missing: then it is 0."""
     try:
-        wanted = json.loads(body)["set"]
+        request = json.loads(body)
+        wanted, at = request["set"], request.get("at", 0)
         if not wanted or not all(isinstance(text, str) for pair in wanted.items() for text in pair):
             raise ValueError
+        if type(at) is not int or at < 0:
+            raise ValueError
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        raise Refusal(400, 'the body must be {"set": {"key": "value"}}') from None
+        raise Refusal(400, 'the body must be {"set": {"key": "value"}}, and "at" a step') from None
     if any(len(key.encode()) + len(value.encode()) > _SETTING_MAX for key, value in wanted.items()):
         raise Refusal(400, f"a setting may have {_SETTING_MAX} bytes")
     if len(wanted) > _KEYS_MAX:
         raise Refusal(400, f"a request may change {_KEYS_MAX} settings")
-    return dict(wanted)
+    return dict(wanted), at

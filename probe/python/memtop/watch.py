@@ -187,7 +187,7 @@ class Watch:
         if self._closing:
             self._leave()
             return
-        used, changed = self.settings.values(), self.settings.apply()
+        used, changed = self.settings.values(), self.settings.apply(self.step + 1)
         if changed:
             self.sampling.begin(MEASURED)  # what it did shall be known soon
         if not self._wanted and not self.look.on:

@@ -30,6 +30,7 @@ class Pretended:
         self.viewers: list[int] = []  # the counts, one after the other
         self.step = 0
         self.amp = "off"
+        self.asked: dict[str, int] = {}  # its values of later steps, and of which
         self.refuses = False
         self.cached = False  # there is a caching allocator, which tells of itself by snapshots
         self.gauges: list[Json] = []
@@ -55,10 +56,19 @@ class Pretended:
     def on_viewers(self, count: int) -> None:
         self.viewers.append(count)
 
-    def change(self, key: str, value: str) -> None:
+    def change(self, key: str, value: str, at: int = 0) -> None:
         if self.refuses:
             raise Refused("the program does not want to")
-        self.amp = value
+        if 0 < at <= self.step:
+            raise Refused(f"step {at} has begun already")
+        self.asked = {value: at}
+        self._begin(self.step + 1)
+
+    def _begin(self, step: int) -> None:
+        """Use what was asked for, if the step is to."""
+        for value in [value for value, at in self.asked.items() if at <= step]:
+            self.amp = value
+            self.asked = {}
 
     def predict(self, key: str, value: str) -> Json | None:
         return {"peak_allocated_bytes": -1000, "activation_bytes": -1000, "step_time_ns": 0, "step_time_known": False}
@@ -70,6 +80,7 @@ class Pretended:
         """Make steps."""
         for _ in range(steps):
             self.step += 1
+            self._begin(self.step)
             began = now_us()
             self.journal.event(STEP_BEGIN, 0, self.step)
             for number in range(ACTIVATIONS):

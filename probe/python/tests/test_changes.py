@@ -15,8 +15,10 @@ from memtop.lease import Lease
 from memtop.request import Refusal
 
 
-def set_(serving: Serving, value: str, query: str = "", key: str = "amp", viewer: str = "me") -> tuple[int, Any]:
-    body = json.dumps({"set": {key: value}})
+def set_(
+    serving: Serving, value: str, query: str = "", key: str = "amp", viewer: str = "me", **more: Any
+) -> tuple[int, Any]:
+    body = json.dumps({"set": {key: value}, **more})
     return serving.peer().ask("/v1/settings" + query, "POST", body, Memtop_Viewer=viewer)
 
 
@@ -35,6 +37,35 @@ def test_a_change_is_applied_at_the_first_step_that_shows_it(serving: Serving) -
     assert change["predicted"]["peak_allocated_bytes"] == -1000
     serving.program.run(3)
     assert state(serving) == [("bf16", "applied", 4)]
+
+
+def test_a_change_begins_with_the_step_that_was_named(serving: Serving) -> None:
+    serving.program.run(3)
+    assert set_(serving, "bf16", at=9)[1]["changes"][0]["state"] == "pending"
+    serving.program.run(5)
+    assert state(serving) == [("bf16", "pending", None)]  # five steps without it are no refusal
+    serving.program.run(2)
+    assert state(serving) == [("bf16", "applied", 9)]
+
+
+def test_a_change_of_a_step_that_has_begun_is_refused(serving: Serving) -> None:
+    serving.program.run(3)
+    [change] = set_(serving, "bf16", at=3)[1]["changes"]
+    assert (change["state"], change["reason"]) == ("refused", "step 3 has begun already")
+    assert serving.program.amp == "off"
+
+
+def test_a_change_is_withdrawn_by_another_before_its_step(serving: Serving) -> None:
+    set_(serving, "bf16", at=4)
+    set_(serving, "off")
+    serving.program.run(5)
+    assert state(serving) == [("bf16", "refused", None), ("off", "applied", 1)]
+    assert serving.program.amp == "off"
+
+
+@pytest.mark.parametrize("at", [-1, 1.5, "4", True, None])
+def test_a_step_is_a_number(serving: Serving, at: Any) -> None:
+    assert set_(serving, "bf16", at=at)[0] == 400
 
 
 def test_a_request_can_wait_for_the_step(serving: Serving) -> None:
@@ -102,7 +133,7 @@ def test_a_change_that_the_program_forgets_is_refused(serving: Serving) -> None:
 
 
 def test_a_value_that_the_program_spells_otherwise(serving: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(serving.program, "change", lambda key, value: setattr(serving.program, "amp", "bfloat16"))
+    monkeypatch.setattr(serving.program, "change", lambda key, value, at: setattr(serving.program, "amp", "bfloat16"))
     set_(serving, "bf16")
     serving.program.run()
     assert state(serving) == [("bfloat16", "applied", 1)]

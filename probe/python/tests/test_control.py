@@ -402,3 +402,14 @@ def test_what_is_saved_waits_elsewhere_and_comes_back(job: Any, monkeypatch: pyt
     del moved[:]
     j.train(2)
     assert not moved and j.losses == plain.losses
+
+
+def test_a_setting_begins_with_the_step_that_was_named(job: Any) -> None:
+    j = job("gpt")
+    j.train(2)
+    j.settings.change("checkpoint", "all", 6)
+    with pytest.raises(Refused, match="step 3 has begun already"):
+        j.settings.change("amp", "bf16", 3)
+    j.train(6)
+    shown = {s["step"]: dict((v["key"], v["value"]) for v in s["settings"])["checkpoint"] for s in j.steps()}
+    assert [shown[step] for step in (4, 5, 6, 7)] == ["off", "off", "all", "all"]

@@ -1,7 +1,8 @@
 """The table of settings: what may be changed, what was asked for, and when it is done.
 
 A viewer asks at any time; the thread that trains does it when a step has ended, so
-that no step runs with two values.
+that no step runs with two values: the next one, or one that the viewer names, so that
+all ranks of a job do it at the same step.
 """
 
 from __future__ import annotations
@@ -30,23 +31,28 @@ class Settings:
         self.refused: Callable[[str, str], None] = lambda reason, key: None  # told of what was taken and cannot be done
         self._once = [setting for setting in table if setting.once]
         self._lock = threading.Lock()
-        self._asked: dict[str, str] = {}  # by key, in order
+        self._asked: dict[str, tuple[str, int]] = {}  # by key, in order: the value, and its first step
+        self._begun = 1  # the step that has begun last
 
     def options(self) -> Sequence[Json]:
         """Return what may be changed, with the values of the next step."""
+        with self._lock:
+            soon = {key: value for key, (value, at) in self._asked.items() if at <= self._begun + 1}
         return [
             {
-                "key": s.key, "value": self._asked.get(s.key, s.value), "about": s.about, "choices": list(s.choices),
+                "key": s.key, "value": soon.get(s.key, s.value), "about": s.about, "choices": list(s.choices),
             }
             for s in self._table.values()
         ]  # fmt: skip
 
-    def change(self, key: str, value: str) -> None:
-        """Use a value from the next step on, or raise `Refused`."""
+    def change(self, key: str, value: str, at: int = 0) -> None:
+        """Use a value from the next step on, or from step `at`, instead of what was asked before, or raise `Refused`."""
         self._find(key, value).check(value)
         with self._lock:
+            if 0 < at <= self._begun:
+                raise Refused(f"step {at} has begun already")
             self._asked.pop(key, None)
-            self._asked[key] = value
+            self._asked[key] = value, at
 
     def predict(self, key: str, value: str) -> Json | None:
         """Say what a value would change; None where it is not known."""
@@ -66,15 +72,16 @@ class Settings:
         """Return the values in use, by key, ascending."""
         return sorted((s.key, s.value) for s in self._table.values() if not s.once or s.value != NONE)
 
-    def apply(self) -> list[tuple[str, str]]:
-        """Make the changes that were asked for, and return them."""
+    def apply(self, step: int) -> list[tuple[str, str]]:
+        """Make the changes that were asked for of the step that begins, and return them."""
         for setting in self._once:
             setting.restore()
-        if not self._asked:
-            return []
-        with self._lock:
-            asked, self._asked = self._asked, {}
-        return [(key, value) for key, value in asked.items() if self._switch(key, value)]
+        with self._lock:  # from here on nothing more is asked of this step
+            self._begun = step
+            due = [(key, value) for key, (value, at) in self._asked.items() if at <= step]
+            for key, _ in due:
+                del self._asked[key]
+        return [(key, value) for key, value in due if self._switch(key, value)]
 
     def _switch(self, key: str, value: str) -> bool:
         try:
