@@ -39,6 +39,7 @@ func TestHostileRequestsAreRefusedInOneLine(t *testing.T) {
 		"no JSON":                 post(`{"set":`, 400),
 		"JSON of something else":  post(`[1,2,3]`, 400),
 		"nothing to set":          post(`{"set":{}}`, 400),
+		"a step to begin with":    post(`{"set":{"amp":"off"},"at":7}`, 400),
 		"a value that is no text": post(`{"set":{"amp":{"$ne":1}}}`, 400),
 		"a deep value":            post(strings.Repeat(`{"set":`, 20_000), 413),
 		"a long value":            post(set("amp", strings.Repeat("x", 2000)), 400),
@@ -91,6 +92,8 @@ type rawRequest = struct {
 func post(body string, status int) rawRequest {
 	says := "the body must be"
 	switch {
+	case strings.Contains(body, `"at"`):
+		says = "not from one that is named"
 	case status == http.StatusRequestEntityTooLarge:
 		says = "a request may have"
 	case strings.Contains(body, "xxx"):

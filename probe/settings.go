@@ -132,9 +132,13 @@ func (p *Probe) readSet(w http.ResponseWriter, r *http.Request) ([]trace.Value, 
 	}
 	var request struct {
 		Set map[string]string `json:"set"`
+		At  int64             `json:"at"`
 	}
 	if err := json.Unmarshal(body, &request); err != nil || len(request.Set) == 0 {
 		return nil, statusf(http.StatusBadRequest, `the body must be {"set": {"key": "value"}}`)
+	}
+	if request.At != 0 {
+		return nil, statusf(http.StatusBadRequest, "this program's settings change from the next step on, not from one that is named")
 	}
 	var wanted []trace.Value
 	for key, value := range request.Set {

@@ -32,13 +32,15 @@ func (c *Client) Change(ctx context.Context, wanted []trace.Value) ([]trace.Chan
 	if c.o.ReadOnly {
 		return nil, errReadOnly
 	}
-	return c.now.Load().asker.change(ctx, wanted)
+	return c.now.Load().asker.change(ctx, wanted, 0)
 }
 
-func (a *asker) change(ctx context.Context, wanted []trace.Value) ([]trace.Change, error) {
+// change asks for values from a step on, 0 for the next one.
+func (a *asker) change(ctx context.Context, wanted []trace.Value, step int64) ([]trace.Change, error) {
 	request := struct {
 		Set map[string]string `json:"set"`
-	}{make(map[string]string, len(wanted))}
+		At  int64             `json:"at,omitempty"`
+	}{make(map[string]string, len(wanted)), step}
 	for _, v := range wanted {
 		request.Set[v.Key] = v.Value
 	}

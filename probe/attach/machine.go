@@ -94,10 +94,12 @@ func (t *Teller) Settings(ctx context.Context) (_ *protocol.Settings, err error)
 	return t.asker.settings(ctx)
 }
 
-// Change is [Client.Change], under the name that a client has without another.
-func (t *Teller) Change(ctx context.Context, wanted []trace.Value) (_ []trace.Change, err error) {
+// Change is [Client.Change], under the name that a client has without another. The
+// values hold from a step on, 0 for the next one; others are for programs that are
+// capable of [protocol.CapabilityAt].
+func (t *Teller) Change(ctx context.Context, wanted []trace.Value, step int64) (_ []trace.Change, err error) {
 	defer caught(&err)
-	return t.asker.change(ctx, wanted)
+	return t.asker.change(ctx, wanted, step)
 }
 
 // Predict is [Client.Predict].

@@ -156,6 +156,7 @@ func mutants() map[string]mutant {
 		"a snapshot of something else": {rule: "snapshot.memory", answer: otherSnapshot()},
 		"settings without changes":     {rule: "settings.answer", answer: said("/v1/settings", `"changes"`, `"other"`)},
 		"another change than asked":    {rule: "settings.set", answer: said("/v1/settings", `"changes":[{"id":1,"time_us"`, `"changes":[],"other":[{"id":1,"time_us"`)},
+		"a step that it does not know": {rule: "settings.at", answer: status(http.StatusBadRequest, http.StatusOK)},
 		"no holder":                    {rule: "settings.holder", answer: said("/v1/settings", `"holder"`, `"other"`)},
 		"two at a time":                {rule: "settings.holder", ask: func(r *http.Request) { r.Header.Set("Memtop-Viewer", "all") }},
 		"a right without an end": {rule: "settings.released", answer: func(r *http.Request, a *recorded) {

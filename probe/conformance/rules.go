@@ -125,6 +125,7 @@ var rules = []Rule{
 	{"C1", "settings.holder", "one viewer at a time changes settings; another gets 409", noControl},
 	{"C1", "settings.released", "the right to change ends with the holder's last stream", noControl},
 	{"C1", "settings.name", "Memtop-Viewer has up to 64 printable ASCII characters", ""},
+	{"C4", "settings.at", "a change at a step that has begun is refused, and any with 400 where steps cannot be named", noControl},
 	{"C3", "settings.read-only", "changes of a read-only program are refused with 403", "the program is not read-only"},
 	{"R7", "prediction.answer", "/v1/prediction says what a value would change, or null", noControl},
 	{"R7", "prediction.refused", "a prediction of nothing is refused with 400", noControl},

@@ -29,6 +29,7 @@ func (e *examination) examineSettings(ctx context.Context) {
 	}
 	o := &said.Options[i]
 	e.predict(ctx, o)
+	e.setAt(ctx, o)
 	value := o.Value
 	if e.o.Change {
 		value = otherThan(o)
@@ -49,7 +50,7 @@ func otherThan(o *trace.Option) string {
 }
 
 func (e *examination) noSettings(why string) {
-	for _, rule := range []string{"settings.set", "settings.holder", "settings.released", "prediction.answer"} {
+	for _, rule := range []string{"settings.set", "settings.at", "settings.holder", "settings.released", "prediction.answer"} {
 		e.unseen(rule, why)
 	}
 }
@@ -102,6 +103,31 @@ func (e *examination) set(ctx context.Context, o *trace.Option, value string) bo
 	e.check("settings.holder", said.Holder == e.viewer.name, fmt.Sprintf("holder %q after its change", e.viewer.name), "holder %q", said.Holder)
 	e.heldBy(ctx, r)
 	return true
+}
+
+// setAt asks for the value that a setting has, from a step on that has begun long ago.
+func (e *examination) setAt(ctx context.Context, o *trace.Option) {
+	if e.info.Step < 2 {
+		e.unseen("settings.at", "the program has made no steps")
+		return
+	}
+	body, err := json.Marshal(map[string]any{"set": map[string]string{o.Key: o.Value}, "at": 1})
+	if err != nil {
+		return
+	}
+	a, err := e.viewer.ask(ctx, post(string(body)))
+	if err != nil {
+		e.broken("settings.at", "an answer", "%v", err)
+		return
+	}
+	if !e.can(protocol.CapabilityAt) {
+		e.check("settings.at", a.status == http.StatusBadRequest || a.status == http.StatusConflict, "status 400, without the capability at", "status %d: %.100s", a.status, a.body)
+		return
+	}
+	var said protocol.Settings
+	_ = json.Unmarshal(a.body, &said) // without changes there is none that is refused
+	ok := a.status == http.StatusConflict || len(said.Changes) == 1 && said.Changes[0].State == trace.Refused
+	e.check("settings.at", ok, "a change that is refused, of step 1", "status %d: %.100s", a.status, a.body)
 }
 
 // heldBy has another viewer try to change a setting.

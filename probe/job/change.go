@@ -9,13 +9,15 @@ import (
 	"time"
 
 	"memtop/probe/attach"
+	"memtop/probe/protocol"
 	"memtop/snapshots/trace"
 )
 
 // # Settings of ranks that do not agree by themselves
 //
 // A change is asked of all ranks at the same time, and stays if a step of each has shown
-// it. If one refuses it, at once or when its step comes, or cannot be asked, the others
+// it: the same step, one that none has begun when all have been asked, where they know of
+// such changes and count the same steps. If one refuses it, at once or when its step comes, or cannot be asked, the others
 // are set back to what they had: also those whose step has shown it already.
 
 // Set asks all ranks for another value of a setting and returns the change as the one
@@ -25,7 +27,8 @@ import (
 // as far as it can be asked.
 func (f *Follower) Set(ctx context.Context, at int, key, value string) (trace.Change, error) {
 	asked := make([]asked, len(f.ranks))
-	f.each(func(i int, r *rank) { asked[i] = r.change(ctx, trace.Value{Key: key, Value: value}) })
+	step := commonStep(f.infos(ctx))
+	f.each(func(i int, r *rank) { asked[i] = r.change(ctx, trace.Value{Key: key, Value: value}, step) })
 	err := refusal(f.ranks, asked)
 	if err == nil {
 		err = f.settle(ctx, asked)
@@ -37,6 +40,43 @@ func (f *Follower) Set(ctx context.Context, at int, key, value string) (trace.Ch
 		err = fmt.Errorf("%w; %s could not be set back", err, kept)
 	}
 	return trace.Change{}, err
+}
+
+// infos asks all ranks how they are; what cannot be asked is nil.
+func (f *Follower) infos(ctx context.Context) []*protocol.Info {
+	list := make([]*protocol.Info, len(f.ranks))
+	f.each(func(i int, r *rank) {
+		_ = r.tell(ctx, func(ctx context.Context, t *attach.Teller) (err error) { // the change will say why
+			list[i], err = t.Info(ctx)
+			return err
+		})
+	})
+	return list
+}
+
+// askingTime is how long ranks may take to hear of a change, all of them.
+const askingTime = time.Second
+
+// commonStep returns the step with which a change is to begin in all ranks, by the pace
+// of the quickest. It is 0, for the next step of each, where not all know of such changes,
+// or they are further apart than ranks of one job are: they began to count at different
+// moments.
+func commonStep(list []*protocol.Info) int64 {
+	var first, last, shortest int64
+	for i, now := range list {
+		if now == nil || now.LastStep == nil || now.LastStep.Duration <= 0 || !slices.Contains(now.Capabilities, protocol.CapabilityAt) {
+			return 0
+		}
+		if i == 0 {
+			first, last, shortest = now.Step, now.Step, now.LastStep.Duration
+		}
+		first, last, shortest = min(first, now.Step), max(last, now.Step), min(shortest, now.LastStep.Duration)
+	}
+	ahead := 2 + askingTime.Nanoseconds()/max(shortest, 1)
+	if last-first > ahead {
+		return 0
+	}
+	return last + ahead
 }
 
 // asked is what became of a change in one rank.
@@ -122,7 +162,7 @@ func (f *Follower) withdraw(ctx context.Context, all []asked) string {
 		if a.change.ID == 0 || a.change.State == trace.Refused || a.change.From == a.change.To {
 			return
 		}
-		if back := r.change(ctx, trace.Value{Key: a.change.Key, Value: a.change.From}); back.err != nil || back.change.State == trace.Refused {
+		if back := r.change(ctx, trace.Value{Key: a.change.Key, Value: a.change.From}, 0); back.err != nil || back.change.State == trace.Refused {
 			mu.Lock()
 			defer mu.Unlock()
 			kept = append(kept, r.name())
@@ -140,10 +180,10 @@ func (r *rank) name() string {
 	return fmt.Sprintf("rank %d", r.member.Process.Info.Rank.Rank)
 }
 
-// change asks the rank for another value.
-func (r *rank) change(ctx context.Context, v trace.Value) (a asked) {
+// change asks the rank for another value, from a step on, 0 for the next one.
+func (r *rank) change(ctx context.Context, v trace.Value, step int64) (a asked) {
 	a.err = r.tell(ctx, func(ctx context.Context, t *attach.Teller) error {
-		made, err := t.Change(ctx, []trace.Value{v})
+		made, err := t.Change(ctx, []trace.Value{v}, step)
 		if err == nil {
 			a.change = made[0]
 		}

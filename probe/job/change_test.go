@@ -11,6 +11,7 @@ import (
 	"memtop/probe"
 	"memtop/probe/attach"
 	"memtop/probe/probetest"
+	"memtop/probe/protocol"
 	"memtop/snapshots/trace"
 )
 
@@ -136,5 +137,29 @@ func TestAChangeThatARankRefusesAtItsStepIsTakenBackInTheOthers(t *testing.T) {
 	}
 	if got := f.amps(t); got != "off off" {
 		t.Errorf("the ranks have %s", got)
+	}
+}
+
+func TestRanksChangeAtAStepThatNoneHasBegun(t *testing.T) {
+	at := func(step int64, duration time.Duration, capabilities ...string) *protocol.Info {
+		return &protocol.Info{Step: step, LastStep: &protocol.LastStep{Duration: duration.Nanoseconds()}, Capabilities: capabilities}
+	}
+	tests := map[string]struct {
+		list []*protocol.Info
+		want int64
+	}{
+		"a second ahead of the quickest":       {[]*protocol.Info{at(40, 200*time.Millisecond, "at"), at(41, 100*time.Millisecond, "at")}, 53},
+		"long steps":                           {[]*protocol.Info{at(40, time.Minute, "at"), at(40, time.Minute, "at")}, 42},
+		"one does not know of such changes":    {[]*protocol.Info{at(40, time.Second, "at"), at(40, time.Second)}, 0},
+		"one does not answer":                  {[]*protocol.Info{at(40, time.Second, "at"), nil}, 0},
+		"one has made no step":                 {[]*protocol.Info{{Capabilities: []string{"at"}}, at(40, time.Second, "at")}, 0},
+		"they began to count at other moments": {[]*protocol.Info{at(40, time.Second, "at"), at(400, time.Second, "at")}, 0},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := commonStep(test.list); got != test.want {
+				t.Errorf("got step %d, want %d", got, test.want)
+			}
+		})
 	}
 }

@@ -63,6 +63,7 @@ const (
 	CapabilityMetrics  = "metrics"  // /metrics
 	CapabilityControl  = "control"  // settings may be changed
 	CapabilityGauges   = "gauges"   // the device is looked at from outside
+	CapabilityAt       = "at"       // settings may be changed from a step on that is named
 )
 
 // Malformed says why an answer is not one of a probe, "" when it is.
