@@ -60,8 +60,10 @@ class Program(Protocol):
         """
 
     def change(self, key: str, value: str, at: int = 0) -> None:
-        """Use a value from the next step on, or from step `at`, or raise `Refused`: also where that has begun. One change
-        is made at a time."""
+        """Use a value from the next step on, or from step `at`, or raise `Refused`: also where that has begun.
+
+        One change is made at a time.
+        """
 
     def predict(self, key: str, value: str) -> Json | None:
         """Return what a change would do, as `predicted` in the message change; None where it is not known."""

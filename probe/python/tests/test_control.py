@@ -411,5 +411,5 @@ def test_a_setting_begins_with_the_step_that_was_named(job: Any) -> None:
     with pytest.raises(Refused, match="step 3 has begun already"):
         j.settings.change("amp", "bf16", 3)
     j.train(6)
-    shown = {s["step"]: dict((v["key"], v["value"]) for v in s["settings"])["checkpoint"] for s in j.steps()}
+    shown = {s["step"]: next(v["value"] for v in s["settings"] if v["key"] == "checkpoint") for s in j.steps()}
     assert [shown[step] for step in (4, 5, 6, 7)] == ["off", "off", "all", "all"]

@@ -46,7 +46,7 @@ class Settings:
         ]  # fmt: skip
 
     def change(self, key: str, value: str, at: int = 0) -> None:
-        """Use a value from the next step on, or from step `at`, instead of what was asked before, or raise `Refused`."""
+        """Use a value from the next step on, or from step `at`, not what was asked before, or raise `Refused`."""
         self._find(key, value).check(value)
         with self._lock:
             if 0 < at <= self._begun:
