@@ -1,8 +1,7 @@
 package remote
 
 import (
-	"io"
-	"log"
+	"log/slog"
 	"net/http"
 
 	"memtop/probe/attach"
@@ -58,4 +57,4 @@ func unencrypted() *http.Protocols {
 }
 
 // silent is the log of what either end of HTTP/2 has to say beside its errors.
-var silent = log.New(io.Discard, "", 0)
+var silent = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
