@@ -25,7 +25,9 @@ func (a *app) attachCommand() *cobra.Command {
 		Use:   "attach [PID|SOCKET|HOST:[PID]]",
 		Short: "Look at a running process",
 		Long: `Look at the device memory of a running process, live. Without an argument it is
-the one process that can be attached to; if there are several, you choose.
+the one process that can be attached to; if there are several, you choose. Of a job
+of several ranks, as mpirun, torchrun and srun start them, all are shown: a row for
+each, and Enter goes into one.
 
 The process must have a probe: memtrain has one, any Go program can have one, and a
 PyTorch program has one if it was started with memtop run or imports memtop.auto.
