@@ -17,7 +17,7 @@ type Machine interface {
 	Discover(ctx context.Context) ([]Process, error)
 	// Dial is [Dial] there.
 	Dial(ctx context.Context, target string, o DialOptions) (*Client, error)
-	// Teller is [NewTeller] there.
+	// Teller finds the program that a target of [Dial] means there. The caller closes it.
 	Teller(ctx context.Context, target string) (*Teller, error)
 	// Record finds a program there that is to be recorded. Its target and errors are
 	// those of [Dial].
@@ -77,10 +77,6 @@ func (m site) Teller(ctx context.Context, target string) (*Teller, error) {
 // Teller asks one program how it is, again and again over the same connection, which
 // costs the program less than a stream. Safe for concurrent use.
 type Teller struct{ asker *asker }
-
-// NewTeller finds the program that a target means. The target and the errors are those
-// of [Dial]. The caller closes it.
-func NewTeller(ctx context.Context, target string) (*Teller, error) { return Here.Teller(ctx, target) }
 
 // Info asks the program how it is now. Errors are those of [Dial].
 func (t *Teller) Info(ctx context.Context) (_ *protocol.Info, err error) {

@@ -65,7 +65,7 @@ func BenchmarkInfo(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer p.Close()
-	teller, err := attach.NewTeller(b.Context(), p.Path())
+	teller, err := attach.Here.Teller(b.Context(), p.Path())
 	if err != nil {
 		b.Fatal(err)
 	}
