@@ -60,17 +60,21 @@ func TestScreensOfRanks(t *testing.T) {
 }
 
 func TestThePageOfRanksBeginsWithWhatIsAboutToRunOut(t *testing.T) {
-	d, job, _ := startJob(t, 120, 40, 8, Options{Color: "never", First: 2})
-	d.wants("Ranks of llama-7b", "8 ranks", "1 out of memory", "1 not answering", "lost 12 s", "out of memory 2×")
-	if first := rankRows(d)[0]; first != "7" {
+	d, job, _ := startJob(t, 120, 40, 12, Options{Color: "never", First: 2})
+	d.wants("Ranks of llama-7b", "12 ranks", "1 out of memory", "1 not answering", "lost 12 s", "out of memory 2×")
+	if first := rankRows(d)[0]; first != "11" {
 		t.Errorf("the first row is rank %s, want the one that ran out of memory", first)
 	}
-	job.Change(func(rows []ranks.Row) { rows[0].PeakReserved = 79 << 30; rows[7].OutOfMemory = 0; rows[6].Problem = "" })
+	job.Change(func(rows []ranks.Row) {
+		rows[0].PeakReserved = 79 << 30
+		rows[11].OutOfMemory = 0
+		rows[10].Problem = ""
+	})
 	d.send(rowsMsg{})
 	if rows := rankRows(d); rows[0] != "0" {
 		t.Errorf("the rows are %v, want rank 0 first, which has no headroom", rows)
 	}
-	d.wants("least headroom 0 B, rank 0", "rank 7 of 8 ·")
+	d.wants("least headroom 0 B, rank 0", "rank 11 of 12 ·")
 	d.lacks("lost 12 s")
 }
 
