@@ -34,11 +34,13 @@ const (
 var hostileUses = map[string][][]string{
 	"memtop advise":                {{aProcess}, {aProcess, "--json"}, {aProcess, "--target", evil("size")}, {aFile}, {aFile, "--json"}, {evil("pid")}},
 	"memtop attach":                {{aProcess}, {aProcess, "--json"}, {evil("pid")}},
+	"memtop bridge":                {}, // what it says is for a program
 	"memtop check":                 {{aFile, "--max-peak", "1"}, {aFile, "--max-peak", "1", "--json"}, {aProcess, "--max-peak", "1"}, {aFile, "--max-growth", "1"}},
 	"memtop completion bash":       {{}},
 	"memtop completion fish":       {{}},
 	"memtop completion powershell": {{}},
 	"memtop completion zsh":        {{}},
+	"memtop config":                {{}, {"--default"}},
 	"memtop conformance":           {{aProcess, "--quick", "--for", "1s"}, {aProcess, "--quick", "--for", "1s", "--json"}, {evil("pid")}},
 	"memtop demo":                  {{"--once", "--", "--model", evil("model")}, {"--once", "--", "--data", evil("/no/data")}},
 	"memtop diff":                  {{aFile, another}, {aFile, another, "--json"}, {aFile, another, "--max-growth", "1"}, {aFile, evil("/no/file")}},

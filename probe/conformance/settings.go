@@ -107,7 +107,8 @@ func (e *examination) set(ctx context.Context, o *trace.Option, value string) bo
 
 // setAt asks for the value that a setting has, from a step on that has begun long ago.
 func (e *examination) setAt(ctx context.Context, o *trace.Option) {
-	if e.info.Step < 2 {
+	now, err := e.askInfo(ctx) // it may have made its first steps since it was looked at
+	if err != nil || now.Step < 2 {
 		e.unseen("settings.at", "the program has made no steps")
 		return
 	}

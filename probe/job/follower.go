@@ -35,7 +35,8 @@ type Options struct {
 	// more: no more than a thousand questions a second are asked.
 	Interval time.Duration
 	// Gauge looks at a program's devices from outside, every second, as that of
-	// [attach.DialOptions]; nil when there is nothing to look with.
+	// [attach.DialOptions]; nil when there is nothing to look with. Those of one
+	// machine are looked at one after the other, machines at the same time.
 	Gauge func(p attach.Process, devices []int) ([]trace.Gauge, error)
 }
 
@@ -76,7 +77,9 @@ func Follow(members []Member, o Options) *Follower {
 	}
 	f.all.Go(func() { f.run(ctx) })
 	if o.Gauge != nil {
-		go f.look(ctx) // which a driver that does not answer may hold up for good
+		for _, there := range f.machines() {
+			go f.look(ctx, there) // which a driver that does not answer may hold up for good
+		}
 	}
 	return f
 }
@@ -130,15 +133,22 @@ func (f *Follower) publish(now time.Time) bool {
 // lookEvery is how often devices are looked at from outside.
 const lookEvery = time.Second
 
-// look looks at the devices of all ranks, one after the other.
-func (f *Follower) look(ctx context.Context) {
+// machines returns the ranks of each machine.
+func (f *Follower) machines() map[string][]*rank {
+	by := make(map[string][]*rank)
+	for _, r := range f.ranks {
+		host := r.member.Process.Host
+		by[host] = append(by[host], r)
+	}
+	return by
+}
+
+// look looks at the devices of the ranks of one machine, one after the other.
+func (f *Follower) look(ctx context.Context, there []*rank) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	for ctx.Err() == nil {
-		for _, r := range f.ranks {
-			if r.member.Process.Host != "" {
-				continue // the driver here knows nothing of it
-			}
+		for _, r := range there {
 			if seen, err := f.o.Gauge(r.member.Process, r.devices()); err == nil {
 				r.see(seen)
 			}

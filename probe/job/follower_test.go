@@ -150,3 +150,34 @@ func TestRecentLooksThatWereHandedOutDoNotChange(t *testing.T) {
 		t.Errorf("those of look 70 are %v", first)
 	}
 }
+
+// TestDevicesOfOtherMachinesAreLookedAtThere has a machine whose driver does not answer:
+// it holds up no other.
+func TestDevicesOfOtherMachinesAreLookedAtThere(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "probes")
+	var members []Member
+	for i, host := range []string{"", "gpu1", "gpu2"} {
+		path := filepath.Join(folder, "of"+host)
+		listening(t, path, i, probetest.New())
+		m := member(t, path)
+		m.Process.Host = host
+		members = append(members, m)
+	}
+	silent := make(chan struct{})
+	defer close(silent)
+	f := Follow(members, Options{Interval: quick, Gauge: func(p attach.Process, devices []int) ([]trace.Gauge, error) {
+		if p.Host == "gpu1" {
+			<-silent
+		}
+		return []trace.Gauge{{Device: devices[0], Total: int64(len(p.Host)) + 7}}, nil
+	}})
+	defer f.Close()
+	for _, at := range []int{0, 2} {
+		r, want := f.ranks[at], int64(len(members[at].Process.Host))+7
+		probetest.Eventually(t, "its device", func() bool {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			return len(r.seen) == 1 && r.seen[0].Total == want
+		})
+	}
+}
