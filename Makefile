@@ -22,7 +22,7 @@ SEED     ?= 1
 SNAPSHOTS ?= ../shared/snapshots
 LABELS   ?=
 
-.PHONY: build wheel test lint vet fmt race golden bench bench-open bench-engine count-launches bench-attach bench-live bench-ranks bench-peers bench-ranks predictions soak gpu gpu-kit ptxas fuzz fuzz-mutate viewer agent-real bench-agent soak-agent kill deadcode test-busy check check-categories
+.PHONY: build wheel test lint vet fmt race golden bench bench-open bench-engine count-launches bench-attach bench-live bench-ranks bench-peers bench-parallel predictions soak gpu gpu-kit ptxas fuzz fuzz-mutate viewer agent-real bench-agent soak-agent kill deadcode test-busy check check-categories
 
 build: ## bin/memtop, a static file, and bin/memtrain, which needs the C library to look for a GPU's driver
 	CGO_ENABLED=$(CGO_ENABLED) $(GO) build -trimpath -o bin/memtop ./cmd/memtop
@@ -110,9 +110,9 @@ bench-peers: ## training steps on the processor beside PyTorch, in turn, by $(RO
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/memtrain ./cmd/memtrain
 	$(TORCH_PYTHON) cmd/memtrain/benchpeers/peers.py $(CURDIR)/bin/memtrain --rounds $(ROUNDS)
 
-bench-ranks: ## training in two processes of one core beside one on two cores: time of a step, and what of the communication is overlapped; $(RUNS) turns
+bench-parallel: ## training in two processes of one core beside one on two cores: time of a step, and what of the communication is overlapped; $(RUNS) turns
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/memtrain ./cmd/memtrain
-	$(GO) run ./cmd/memtrain/benchranks -memtrain bin/memtrain -rounds $(RUNS)
+	$(GO) run ./cmd/memtrain/benchparallel -memtrain bin/memtrain -rounds $(RUNS)
 
 bench-agent: ## what the agent costs a job, by $(ROUNDS) turns with a viewer and without
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/memtop ./cmd/memtop

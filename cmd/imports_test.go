@@ -131,11 +131,11 @@ var picture = map[string][]string{
 		"cmd/command", "cmd/output", "engine/...", "probe", "probe/engine", "snapshots/hostmemory", "snapshots/pytorch", "snapshots/quantity", "snapshots/trace",
 		"github.com/charmbracelet/x/term", "github.com/spf13/cobra", "github.com/spf13/pflag",
 	},
-	"cmd/memtrain/benchengine": {"cmd/memtrain/program", "engine/..."},
-	"cmd/memtrain/gpucheck":    {"engine/alloc", "engine/device/..."},
-	"cmd/memtrain/gpukit":      {}, // a script and its tests
-	"cmd/memtrain/benchranks":  {"snapshots/quantity"},
-	"cmd/memtrain/benchattach": {"cmd/command", "engine/...", "probe", "probe/attach", "probe/engine"},
+	"cmd/memtrain/benchengine":   {"cmd/memtrain/program", "engine/..."},
+	"cmd/memtrain/gpucheck":      {"engine/alloc", "engine/device/..."},
+	"cmd/memtrain/gpukit":        {}, // a script and its tests
+	"cmd/memtrain/benchparallel": {"snapshots/quantity"},
+	"cmd/memtrain/benchattach":   {"cmd/command", "engine/...", "probe", "probe/attach", "probe/engine"},
 	// What only the end-to-end test and the benchmark use.
 	"cmd/memtop/fuzzmutate": {"cmd/command", "cmd/memtop/terminal", "snapshots/mutate", "snapshots/trace"},
 	"cmd/memtop/soak": {

@@ -1,6 +1,6 @@
-// Command benchranks measures training in two processes of one core each beside one
+// Command benchparallel measures training in two processes of one core each beside one
 // process on two cores: the time of a step, and how much of the communication goes on
-// beside other work. `make bench-ranks` runs it. All ways of running train in turns, so
+// beside other work. `make bench-parallel` runs it. All ways of running train in turns, so
 // that what else the machine does falls on all of them.
 package main
 
@@ -53,7 +53,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	if err := measure(ctx, *memtrain, *rounds, *steps); err != nil {
-		fmt.Fprintln(os.Stderr, "benchranks:", err)
+		fmt.Fprintln(os.Stderr, "benchparallel:", err)
 		os.Exit(1)
 	}
 }
