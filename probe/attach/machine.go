@@ -71,7 +71,9 @@ func (m site) Teller(ctx context.Context, target string) (*Teller, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Teller{e.asker(viewerName())}, nil
+	a := e.asker(viewerName())
+	a.http.Transport = &line{endpoint: e}
+	return &Teller{a}, nil
 }
 
 // Teller asks one program how it is, again and again over the same connection, which

@@ -238,6 +238,16 @@ var calls = map[string]func(ctx context.Context, path string) error{
 		_, err = a.info(ctx)
 		return err
 	},
+	"info of a teller": func(ctx context.Context, path string) error {
+		teller, err := Here.Teller(ctx, path)
+		if err != nil {
+			return err
+		}
+		defer teller.Close()
+		teller.asker.patience = quickly
+		_, err = teller.Info(ctx)
+		return err
+	},
 	"change": func(ctx context.Context, path string) error {
 		e, err := locate(ctx, path)
 		if err != nil {

@@ -71,9 +71,8 @@ func Follow(members []Member, o Options) *Follower {
 		f.ranks = append(f.ranks, newRank(members[i]))
 	}
 	f.publish(time.Now())
-	for i, r := range f.ranks {
-		begin := o.Interval * time.Duration(i) / time.Duration(len(members)) // not all at the same time
-		f.all.Go(func() { r.follow(ctx, begin, o.Interval) })
+	for _, r := range f.ranks {
+		f.all.Go(func() { r.follow(ctx, o.Interval) }) // all at the same time, to be woken once for all
 	}
 	f.all.Go(func() { f.run(ctx) })
 	if o.Gauge != nil {

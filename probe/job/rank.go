@@ -36,14 +36,9 @@ func newRank(m Member) *rank {
 	return r
 }
 
-// follow asks the rank in every interval, begin after now the first time. While it
-// does not answer it is waited for: only its own row gets old.
-func (r *rank) follow(ctx context.Context, begin, interval time.Duration) {
-	select {
-	case <-time.After(begin):
-	case <-ctx.Done():
-		return
-	}
+// follow asks the rank in every interval. While it does not answer it is waited for:
+// only its own row gets old.
+func (r *rank) follow(ctx context.Context, interval time.Duration) {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	for ctx.Err() == nil {
