@@ -95,7 +95,7 @@ func (w *Way) explain(e *endedError) error {
 	case strings.Contains(e.said, `there is no command "bridge"`):
 		return w.otherVersion("its memtop is too old to lead here", 0)
 	case e.status == notFound:
-		return w.of(w.failure("there is no "+w.memtop+" in its PATH", w.copy()), fs.ErrNotExist)
+		return w.of(w.failure("there is no "+w.memtop+w.where(), w.copy()), fs.ErrNotExist)
 	case e.status == notExecutable:
 		return w.of(w.failure(w.memtop+" cannot be run there: "+last, w.copy()), fs.ErrPermission)
 	}
@@ -115,6 +115,14 @@ func (w *Way) explain(e *endedError) error {
 		return w.failure(fmt.Sprintf("%s ended with status %d", w.program, e.status), "")
 	}
 	return w.failure(errLost.Error(), "")
+}
+
+// where says where the memtop was looked for.
+func (w *Way) where() string {
+	if strings.Contains(w.memtop, "/") {
+		return " there"
+	}
+	return " in its PATH"
 }
 
 func (w *Way) copy() string {
