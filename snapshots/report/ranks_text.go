@@ -29,7 +29,7 @@ func (r *Ranks) Text(w io.Writer, width int) error {
 	}
 	p.line("")
 	table := newRankTable(r.rows)
-	p.line("%s", table.line(func(c *rankColumn) string { return c.head }))
+	p.line("%s  %s", table.line(func(c *rankColumn) string { return c.head }), table.named)
 	for i := range r.rows {
 		p.line("%s", table.row(&r.rows[i]))
 	}
@@ -87,6 +87,7 @@ type rankColumn struct {
 // rankTable draws rows within 80 cells: columns, and at the end what names the rank.
 type rankTable struct {
 	columns []rankColumn
+	named   string // the head of names
 	name    func(*ranks.Row) string
 }
 
@@ -104,12 +105,12 @@ func newRankTable(rows []ranks.Row) *rankTable {
 		ofPeak("PEAK", func(r *ranks.Row) string { return quantity.Bytes(r.PeakAllocated) }),
 		ofPeak("ACTIVATION", func(r *ranks.Row) string { return quantity.Bytes(r.AtPeak[trace.Activation]) }),
 		ofPeak("SKEW", func(r *ranks.Row) string { return signed(r.PeakAllocated - usual) }),
-	}, name: func(r *ranks.Row) string { return r.Name }}
+	}, named: "FILE", name: func(r *ranks.Row) string { return r.Name }}
 	if roomy {
-		t.columns = append(t.columns, rankColumn{"FREE", 11, headroomText})
+		t.columns = append(t.columns, rankColumn{"HEADROOM", 11, headroomText})
 	}
 	if live {
-		t.name = func(r *ranks.Row) string { return strings.TrimSpace(strconv.Itoa(r.PID) + " " + r.Host) }
+		t.named, t.name = "PID", func(r *ranks.Row) string { return strings.TrimSpace(strconv.Itoa(r.PID) + " " + r.Host) }
 	}
 	return t
 }
