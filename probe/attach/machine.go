@@ -3,9 +3,11 @@ package attach
 import (
 	"context"
 	"io"
+	"strconv"
 
 	"memtop/probe/protocol"
 	"memtop/snapshots/trace"
+	"memtop/snapshots/wire"
 )
 
 // Machine is where programs run and can be attached to: this one, [Here], or one that
@@ -105,6 +107,21 @@ func (t *Teller) Predict(ctx context.Context, changes []trace.Value) (_ *trace.P
 	defer caught(&err)
 	answer, err := t.asker.foresee(ctx, question(changes))
 	return answer.Predicted, err
+}
+
+// Watch has the program take this for a viewer that watches, until ctx is done: one that
+// measures its memory only then does so. What it sends is not kept.
+func (t *Teller) Watch(ctx context.Context) (err error) {
+	defer caught(&err)
+	from, err := t.asker.get(ctx, "/v1/stream?checksum=none&minor="+strconv.Itoa(wire.Minor))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = from.Close() }() // it was only read
+	for part := make([]byte, 16<<10); err == nil; _, err = from.Read(part) {
+		from.heard()
+	}
+	return err
 }
 
 // Close gives up the connection.

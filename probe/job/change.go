@@ -27,7 +27,12 @@ import (
 // as far as it can be asked.
 func (f *Follower) Set(ctx context.Context, at int, key, value string) (trace.Change, error) {
 	asked := make([]asked, len(f.ranks))
-	step := commonStep(f.infos(ctx))
+	infos := f.infos(ctx)
+	if unseen := f.unseen(infos); len(unseen) > 0 {
+		defer f.watch(ctx, unseen)()
+		infos = f.infos(ctx)
+	}
+	step := commonStep(infos)
 	f.each(func(i int, r *rank) { asked[i] = r.change(ctx, trace.Value{Key: key, Value: value}, step) })
 	err := refusal(f.ranks, asked)
 	if err == nil {
