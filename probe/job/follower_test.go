@@ -113,6 +113,9 @@ func TestGrowthIsTheMedianOverStepsThatWereSeen(t *testing.T) {
 		"steady":                        {func(int64) int64 { return 1000 }, 0},
 		"a leak":                        {func(step int64) int64 { return 1000 + 16*step }, 16},
 		"the first step makes the rest": {func(step int64) int64 { return 1000 * min(step, 1) }, 0},
+		"more is held from a step on":   {func(step int64) int64 { return 1000 + 5000*min(step/20, 1) }, 0},
+		"… from an early step on":       {func(step int64) int64 { return 1000 + 5000*min(step/9, 1) }, 0},
+		"it shrinks":                    {func(step int64) int64 { return 1<<20 - 16*step }, -16},
 		"a leak beside single outliers": {func(step int64) int64 { return 16*step + 5000*(step%9/8) }, 16},
 	}
 	for name, test := range tests {

@@ -55,19 +55,31 @@ func (p *past) ended(number, allocated int64) {
 }
 
 // leastSteps are as many as it takes to tell growth from what a step happens to leave.
-const leastSteps = 8
+const leastSteps = 16
 
-// growth returns by how many bytes the ends of steps grow with each step: the median of
-// what they did between each step and the one half of all that were seen later, so that
-// single steps, such as the first, weigh nothing.
+// growth returns by how many bytes the ends of steps grow with each step: as much as they
+// do in the first half of what was seen and in the second. What is allocated once, such as
+// by another setting, is no growth.
 func (p *past) growth() int64 {
 	half := len(p.steps) / 2
 	if len(p.steps) < leastSteps {
 		return 0
 	}
+	a, b := slope(p.steps[:half]), slope(p.steps[half:])
+	if a < 0 || b < 0 {
+		return min(max(a, b), 0)
+	}
+	return min(a, b)
+}
+
+// slope returns by how many bytes the ends of steps grow with each: the median of what
+// they did between each step and the one half of all later, so that single steps, such as
+// the first, weigh nothing.
+func slope(steps []stepEnd) int64 {
+	half := len(steps) / 2
 	slopes := make([]int64, 0, stepsKept)
-	for i := range len(p.steps) - half {
-		a, b := p.steps[i], p.steps[i+half]
+	for i := range len(steps) - half {
+		a, b := steps[i], steps[i+half]
 		slopes = append(slopes, (b.allocated-a.allocated)/(b.number-a.number))
 	}
 	slices.Sort(slopes)
