@@ -175,12 +175,13 @@ async function readBody(request) {
 }
 
 function readSet(text) {
-  let set;
+  let set, at;
   try {
-    set = JSON.parse(text).set;
+    ({ set, at } = JSON.parse(text));
   } catch {
     set = undefined;
   }
+  if (at !== undefined) throw new Refusal(400, "this program cannot name the step of a change");
   const entries = set && typeof set === "object" ? Object.entries(set) : [];
   if (entries.length === 0 || entries.length > KEYS_MAX || entries.some(([, value]) => typeof value !== "string")) {
     throw new Refusal(400, 'the body must be {"set": {"key": "value"}}');
