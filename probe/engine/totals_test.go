@@ -64,7 +64,7 @@ func BenchmarkInfo(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer p.Close()
+	b.Cleanup(func() { _ = p.Close() })
 	teller, err := attach.Here.Teller(b.Context(), p.Path())
 	if err != nil {
 		b.Fatal(err)

@@ -149,8 +149,9 @@ func (o *operation) bytes(size int) (sent, received int) {
 		return n * size, n
 	case nccl.AllGather:
 		return n, n * size
+	default:
+		return n, n
 	}
-	return n, n
 }
 
 // sent returns what the process gives.
