@@ -2,6 +2,7 @@ package python
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -61,19 +62,18 @@ func check(root *os.Root, path string, owner Owner) error {
 func Unpack(root *os.Root, owner Owner) (string, error) {
 	all := contents()
 	agent := name(all)
-	var err error
+	var failed error
 	for range unpackTries {
-		if err = compare(root, agent, all); err == nil {
+		if compare(root, agent, all) == nil {
 			return agent, nil
 		}
-		if failed := replace(root, agent, all, owner); failed != nil {
-			err = failed
-		}
+		failed = replace(root, agent, all, owner)
 	}
-	if err = compare(root, agent, all); err == nil {
+	err := compare(root, agent, all)
+	if err == nil {
 		return agent, nil
 	}
-	return "", fmt.Errorf("unpacking the agent: %w", err)
+	return "", fmt.Errorf("unpacking the agent: %w", cmp.Or(failed, err))
 }
 
 // unpackTries is how often the agent is put in place: other memtops that replace what

@@ -226,3 +226,23 @@ func TestAFolderThatOthersCouldHaveFilledIsRefused(t *testing.T) {
 		})
 	}
 }
+
+// TestAFolderThatCannotBeFilledSaysWhy has a file in the place of the agent's folder that
+// cannot be made to go: what is said is that, and not that the agent is another.
+func TestAFolderThatCannotBeFilledSaysWhy(t *testing.T) {
+	if os.Getuid() == 0 {
+		t.Skip("root may write into every folder")
+	}
+	path := t.TempDir()
+	root, err := os.OpenRoot(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = root.Close() })
+	if err := os.Chmod(path, 0o500); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Unpack(root, Owner{os.Getuid(), os.Getgid()}); !errors.Is(err, fs.ErrPermission) {
+		t.Errorf("got %v", err)
+	}
+}
