@@ -201,7 +201,7 @@ func TestEveryMutantIsCaught(t *testing.T) {
 			}
 			i := slices.IndexFunc(r.Rules, func(rule Result) bool { return rule.Name == m.rule })
 			if r.Rules[i].Outcome != Broken {
-				t.Errorf("%s: %s is %v; broken are %v", name, m.rule, r.Rules[i].Outcome, broken(r))
+				t.Errorf("%s: %+v; broken are %v", name, r.Rules[i], broken(r))
 			}
 		})
 	}

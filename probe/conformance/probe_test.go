@@ -11,11 +11,18 @@ import (
 // quick is an examination that does not wait for what takes seconds by the page.
 var quick = Options{For: 300 * time.Millisecond, Quick: true}
 
-// train has a program allocate and end steps until the test ends.
+// train has a program allocate and end steps until the test ends, two of them before it
+// returns: some rules are about steps that were.
 func train(t *testing.T, program *probetest.Program, served *probe.Probe) {
 	t.Helper()
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	t.Cleanup(func() { close(stop); <-stopped; _ = served.Close() })
+	step := func() {
+		program.Run(10)
+		program.Finish(served)
+	}
+	step()
+	step()
 	go func() {
 		defer close(stopped)
 		tick := time.NewTicker(5 * time.Millisecond)
@@ -23,8 +30,7 @@ func train(t *testing.T, program *probetest.Program, served *probe.Probe) {
 		for {
 			select {
 			case <-tick.C:
-				program.Run(10)
-				program.Finish(served)
+				step()
 			case <-stop:
 				return
 			}
