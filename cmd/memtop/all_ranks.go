@@ -78,9 +78,8 @@ func (a *app) jobOf(ctx context.Context, args []string, e *elsewhere) ([]attach.
 // onlyJob returns the processes of the only job that there is.
 func onlyJob(all []attach.Process) (job []attach.Process, err error) {
 	for _, p := range all {
-		belongs := slices.ContainsFunc(job, func(q attach.Process) bool { return q.PID == p.PID && q.Host == p.Host })
 		switch ranks := attach.JobOf(all, p); {
-		case ranks == nil || belongs:
+		case ranks == nil || contains(job, p):
 		case job != nil:
 			return nil, command.Usage("there are several jobs", fmt.Sprintf("memtop attach %s --all-ranks, or %s", targetOf(job[0]), targetOf(p)))
 		default:

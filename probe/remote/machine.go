@@ -203,13 +203,13 @@ func (m *Machine) Condition(ctx context.Context, p attach.Process) (c attach.Con
 	if !m.up() {
 		return c, m.way.failure(errLost.Error(), "")
 	}
-	err = m.ask(ctx, conditionPath+of(p), &c)
+	err = m.ask(ctx, conditionPath+"?"+of(p).Encode(), &c)
 	return c, err
 }
 
 // Gauge looks at the devices of a process from outside, there.
 func (m *Machine) Gauge(ctx context.Context, p attach.Process, devices []int) (seen []trace.Gauge, err error) {
-	query := url.Values{"pid": {strconv.Itoa(p.PID)}, "socket": {p.Socket}}
+	query := of(p)
 	for _, device := range devices {
 		query.Add("device", strconv.Itoa(device))
 	}
@@ -226,7 +226,7 @@ func (m *Machine) Connect(ctx context.Context, p attach.Process) (net.Conn, erro
 	if err != nil {
 		return nil, err
 	}
-	conn, response, err := l.open(ctx, connectPath+of(p))
+	conn, response, err := l.open(ctx, connectPath+"?"+of(p).Encode())
 	if err != nil {
 		return nil, m.lost(l, err)
 	}
@@ -238,8 +238,8 @@ func (m *Machine) Connect(ctx context.Context, p attach.Process) (net.Conn, erro
 }
 
 // of is the process that a request is about.
-func of(p attach.Process) string {
-	return "?" + url.Values{"pid": {strconv.Itoa(p.PID)}, "socket": {p.Socket}}.Encode()
+func of(p attach.Process) url.Values {
+	return url.Values{"pid": {strconv.Itoa(p.PID)}, "socket": {p.Socket}}
 }
 
 // ask asks the far end a question.
