@@ -1,4 +1,4 @@
-module memtop
+module github.com/memtop/memtop
 
 go 1.26
 

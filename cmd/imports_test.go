@@ -12,6 +12,9 @@ import (
 	"testing"
 )
 
+// module is what go.mod calls this project.
+const module = "github.com/memtop/memtop"
+
 // picture is docs/architecture.md's drawing of who may import whom: for every
 // package of the module, what it may import of the module and of others. A
 // name that ends in /... stands for the packages below it too. The standard
@@ -154,15 +157,15 @@ type goPackage struct {
 }
 
 func TestImportsFollowThePicture(t *testing.T) {
-	for _, p := range listPackages(t, "memtop/...") {
-		name := strings.TrimPrefix(p.ImportPath, "memtop/")
+	for _, p := range listPackages(t, module+"/...") {
+		name := strings.TrimPrefix(p.ImportPath, module+"/")
 		allowed, ok := picture[entryFor(name)]
 		if !ok {
 			t.Errorf("package %s is not in the picture: say in docs/architecture.md and here what it is for", name)
 			continue
 		}
 		for _, imported := range p.Imports {
-			if !standard(imported) && !mayImport(allowed, strings.TrimPrefix(imported, "memtop/")) {
+			if !standard(imported) && !mayImport(allowed, strings.TrimPrefix(imported, module+"/")) {
 				t.Errorf("package %s imports %s, which the picture does not allow", name, imported)
 			}
 		}
@@ -222,20 +225,20 @@ func matches(pattern, name string) bool {
 }
 
 // standard tells the standard library from other modules by the dot that a
-// module's first path element has; our own module is the exception.
+// module's first path element has.
 func standard(path string) bool {
 	first, _, _ := strings.Cut(path, "/")
-	return first != "memtop" && !strings.Contains(first, ".")
+	return !strings.Contains(first, ".")
 }
 
 // TestAWatchedProgramCompilesNoViewer asks for all that a program compiles when it
 // makes the one call, however far away it is imported.
 func TestAWatchedProgramCompilesNoViewer(t *testing.T) {
 	for _, name := range []string{"probe", "examples/spirals", "cmd/memtrain/program"} {
-		for _, p := range listPackages(t, "-deps", "memtop/"+name) {
-			switch p.ImportPath {
-			case "memtop/probe/attach", "memtop/probe/collector", "memtop/tui", "memtop/snapshots/analysis":
-				t.Errorf("memtop/%s compiles %s", name, p.ImportPath)
+		for _, p := range listPackages(t, "-deps", module+"/"+name) {
+			switch strings.TrimPrefix(p.ImportPath, module+"/") {
+			case "probe/attach", "probe/collector", "tui", "snapshots/analysis":
+				t.Errorf("%s compiles %s", name, p.ImportPath)
 			}
 		}
 	}

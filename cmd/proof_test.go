@@ -50,7 +50,7 @@ func TestTheProofNamesTestsThatExist(t *testing.T) {
 func testsIn(declared map[string]string, patterns []string) string {
 	var all strings.Builder
 	for name, tests := range declared {
-		if slices.ContainsFunc(patterns, func(pattern string) bool { return matches("memtop"+pattern[1:], name) }) {
+		if slices.ContainsFunc(patterns, func(pattern string) bool { return matches(module+pattern[1:], name) }) {
 			all.WriteString(tests)
 		}
 	}
@@ -63,7 +63,7 @@ var declaredTest = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark|Example
 func testsByPackage(t *testing.T) map[string]string {
 	t.Helper()
 	declared := make(map[string]string)
-	for _, p := range listPackages(t, "memtop/...") {
+	for _, p := range listPackages(t, module+"/...") {
 		for _, file := range append(p.TestGoFiles, p.XTestGoFiles...) {
 			text, err := os.ReadFile(filepath.Join(p.Dir, file))
 			if err != nil {

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"memtop/cmd/command"
+	"github.com/memtop/memtop/cmd/command"
 )
 
 func TestTheReadmeHasTheExitCodes(t *testing.T) {

@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Base states

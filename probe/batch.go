@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"memtop/snapshots/trace"
-	"memtop/snapshots/wire"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/wire"
 )
 
 // batch sends what has happened since the last one. A step must come after its

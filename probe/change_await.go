@@ -5,7 +5,7 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // awaited is a change that a step is to show.

@@ -3,7 +3,7 @@ package probe
 import (
 	"testing"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // TestStepsWithoutAChange has steps that go on with another value, before and

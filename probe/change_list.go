@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Changes

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"memtop/probe/protocol"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/probe/protocol"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // set makes one change and returns what has become of it. An error says that

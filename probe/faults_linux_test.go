@@ -17,8 +17,8 @@ import (
 	"testing"
 	"time"
 
-	"memtop/probe/probetest"
-	"memtop/snapshots/wire"
+	"github.com/memtop/memtop/probe/probetest"
+	"github.com/memtop/memtop/snapshots/wire"
 )
 
 // childSocket names the environment variable by which a test's child knows

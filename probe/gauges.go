@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // gaugeLifetime is how old a look at the devices may be: drivers answer slowly,

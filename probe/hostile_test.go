@@ -16,9 +16,9 @@ import (
 	"testing"
 	"time"
 
-	"memtop/probe/attach"
-	"memtop/probe/probetest"
-	"memtop/snapshots/wire"
+	"github.com/memtop/memtop/probe/attach"
+	"github.com/memtop/memtop/probe/probetest"
+	"github.com/memtop/memtop/snapshots/wire"
 )
 
 // impatient is what tests wait for that others wait seconds for.

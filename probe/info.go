@@ -7,9 +7,9 @@ import (
 	"strconv"
 	"strings"
 
-	"memtop/probe/protocol"
-	"memtop/snapshots/trace"
-	"memtop/snapshots/wire"
+	"github.com/memtop/memtop/probe/protocol"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/wire"
 )
 
 func (p *Probe) capabilities() []string {

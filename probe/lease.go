@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"memtop/probe/protocol"
+	"github.com/memtop/memtop/probe/protocol"
 )
 
 // The lease

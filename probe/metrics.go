@@ -4,8 +4,8 @@ import (
 	"net/http"
 	"strconv"
 
-	"memtop/probe/exposition"
-	"memtop/probe/protocol"
+	"github.com/memtop/memtop/probe/exposition"
+	"github.com/memtop/memtop/probe/protocol"
 )
 
 // serveMetrics answers with what a collector wants to know, in the format that

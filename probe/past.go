@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"sync"
 
-	"memtop/snapshots/trace"
-	"memtop/snapshots/wire"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/wire"
 )
 
 // The past

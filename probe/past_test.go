@@ -3,9 +3,9 @@ package probe
 import (
 	"testing"
 
-	"memtop/probe/probetest"
-	"memtop/snapshots/trace"
-	"memtop/snapshots/wire"
+	"github.com/memtop/memtop/probe/probetest"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/wire"
 )
 
 // apart is a program that keeps to the rules of PyTorch's allocator: each of its

@@ -11,8 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"memtop/probe/protocol"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/probe/protocol"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Source is what a program has to show. Its methods are called from the

@@ -6,7 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"memtop/probe/protocol"
+	"github.com/memtop/memtop/probe/protocol"
 )
 
 // startOfSelf returns when this process began: in clock ticks since boot, as

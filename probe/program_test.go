@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"memtop/snapshots/wire"
+	"github.com/memtop/memtop/snapshots/wire"
 )
 
 // listening starts a probe for p that ends with the test.

@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"memtop/probe/probetest"
-	"memtop/snapshots/wire"
+	"github.com/memtop/memtop/probe/probetest"
+	"github.com/memtop/memtop/snapshots/wire"
 )
 
 // TestTwoHundredThousandEventsASecondWithoutLoss has a program make that many

@@ -4,8 +4,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"memtop/probe/protocol"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/probe/protocol"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Record keeps an event for viewers. It is a [trace.Recorder]: it never waits,

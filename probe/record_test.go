@@ -4,9 +4,9 @@ import (
 	"testing"
 	"time"
 
-	"memtop/probe/probetest"
-	"memtop/probe/protocol"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/probe/probetest"
+	"github.com/memtop/memtop/probe/protocol"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 func TestTheProbeSaysWhatItCosts(t *testing.T) {

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Coming back

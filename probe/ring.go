@@ -4,7 +4,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // The ring

@@ -4,8 +4,8 @@ import (
 	"sync"
 	"testing"
 
-	"memtop/probe/probetest"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/probe/probetest"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 func TestReadersOfARingSeeEventsInOrderOrKnowWhatTheyMissed(t *testing.T) {

@@ -14,9 +14,9 @@ import (
 	"strings"
 	"time"
 
-	"memtop/probe/protocol"
-	"memtop/snapshots/cause"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/probe/protocol"
+	"github.com/memtop/memtop/snapshots/cause"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Limits of what a peer may ask for or hold.

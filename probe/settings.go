@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"memtop/probe/protocol"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/probe/protocol"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 func (p *Probe) settings() protocol.Settings {

@@ -5,8 +5,8 @@ import (
 	"net/http"
 	"time"
 
-	"memtop/snapshots/pytorch"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/pytorch"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // snapshotsAtOnce bounds the memory that snapshots being written take: each

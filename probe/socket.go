@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"memtop/probe/protocol"
+	"github.com/memtop/memtop/probe/protocol"
 )
 
 // The socket

@@ -10,8 +10,8 @@ import (
 	"syscall"
 	"testing"
 
-	"memtop/probe/probetest"
-	"memtop/probe/protocol"
+	"github.com/memtop/memtop/probe/probetest"
+	"github.com/memtop/memtop/probe/protocol"
 )
 
 func TestTheSocketIsTheUsersAlone(t *testing.T) {

@@ -3,7 +3,7 @@ package probe
 import (
 	"sync/atomic"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // stepsKept is how many of the last steps are kept for viewers: a minute of

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"memtop/snapshots/trace/tracetest"
+	"github.com/memtop/memtop/snapshots/trace/tracetest"
 
 	"github.com/klauspost/compress/gzip"
 )

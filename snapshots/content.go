@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"regexp"
 
-	"memtop/snapshots/wire"
+	"github.com/memtop/memtop/snapshots/wire"
 )
 
 // content is what the first bytes of a stream say that it is.

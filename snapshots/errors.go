@@ -6,8 +6,8 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
-	"memtop/snapshots/pytorch"
-	"memtop/snapshots/wire"
+	"github.com/memtop/memtop/snapshots/pytorch"
+	"github.com/memtop/memtop/snapshots/wire"
 )
 
 // CorruptError says that a file is damaged, unsafe, or no memory snapshot.

@@ -1,8 +1,8 @@
 package snapshots
 
 import (
-	"memtop/snapshots/hostmemory"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/hostmemory"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // bounds begins the reading of the contents in a layer and returns the bound for

@@ -10,9 +10,9 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 
-	"memtop/snapshots/pytorch"
-	"memtop/snapshots/trace"
-	"memtop/snapshots/wire"
+	"github.com/memtop/memtop/snapshots/pytorch"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/wire"
 )
 
 // Options bounds and watches an opening. The zero value is useful.

@@ -9,8 +9,8 @@ import (
 	"io"
 	"regexp"
 
-	"memtop/snapshots/pytorch"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/pytorch"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // What a page is searched for: the snapshots that trace_plot and its kin embed,

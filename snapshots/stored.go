@@ -9,7 +9,7 @@ import (
 	"os"
 	"syscall"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // stored is the file that is being read. It counts, stops when the context ends,

@@ -10,9 +10,9 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 
-	"memtop/snapshots"
-	"memtop/snapshots/pytorch"
-	"memtop/snapshots/pytorch/pytorchtest"
+	"github.com/memtop/memtop/snapshots"
+	"github.com/memtop/memtop/snapshots/pytorch"
+	"github.com/memtop/memtop/snapshots/pytorch/pytorchtest"
 )
 
 // long are files that take several reads, by what they are.

@@ -4,9 +4,9 @@ import (
 	"errors"
 	"testing"
 
-	"memtop/snapshots/analysis/advisor"
-	"memtop/snapshots/trace"
-	"memtop/tui/tuitest"
+	"github.com/memtop/memtop/snapshots/analysis/advisor"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/tui/tuitest"
 )
 
 func TestAdviceIsMade(t *testing.T) {

@@ -12,10 +12,10 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"memtop/snapshots/trace"
-	"memtop/snapshots/trace/tracetest"
-	"memtop/tui/page"
-	"memtop/tui/tuitest"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace/tracetest"
+	"github.com/memtop/memtop/tui/page"
+	"github.com/memtop/memtop/tui/tuitest"
 )
 
 func startSmall(t *testing.T, w, h int) *driver {

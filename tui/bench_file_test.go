@@ -5,9 +5,9 @@ import (
 	"os"
 	"testing"
 
-	"memtop/snapshots"
-	"memtop/snapshots/trace"
-	"memtop/tui"
+	"github.com/memtop/memtop/snapshots"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/tui"
 )
 
 // TestMain lets BenchmarkDraw run on a real file, which only a test outside of

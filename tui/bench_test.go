@@ -3,8 +3,8 @@ package tui
 import (
 	"testing"
 
-	"memtop/snapshots/trace"
-	"memtop/tui/tuitest"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/tui/tuitest"
 )
 
 // benchEvents is the size of the trace that drawing is promised for.

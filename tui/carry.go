@@ -3,7 +3,7 @@ package tui
 import (
 	"sort"
 
-	"memtop/tui/page"
+	"github.com/memtop/memtop/tui/page"
 )
 
 // moment is where the cursor stands in one rank, in words that mean something in

@@ -7,9 +7,9 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/colorprofile"
 
-	"memtop/snapshots/trace"
-	"memtop/tui/screen"
-	"memtop/tui/tuitest"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/tui/screen"
+	"github.com/memtop/memtop/tui/tuitest"
 )
 
 // styleOf returns what switched the style of the terminal before the first place of a text on

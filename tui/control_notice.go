@@ -7,9 +7,9 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"memtop/snapshots/analysis"
-	"memtop/snapshots/trace"
-	"memtop/tui/ask"
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/tui/ask"
 )
 
 // notice is a change that the bottom line reports on.

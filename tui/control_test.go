@@ -11,9 +11,9 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/google/go-cmp/cmp"
 
-	"memtop/snapshots/trace"
-	"memtop/tui/keys"
-	"memtop/tui/tuitest"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/tui/keys"
+	"github.com/memtop/memtop/tui/tuitest"
 )
 
 // wantsAsked fails the test unless the program was asked for exactly these

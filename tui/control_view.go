@@ -7,10 +7,10 @@ import (
 	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/x/ansi"
 
-	"memtop/snapshots/analysis"
-	"memtop/snapshots/trace"
-	"memtop/tui/experiments"
-	"memtop/tui/screen"
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/tui/experiments"
+	"github.com/memtop/memtop/tui/screen"
 )
 
 // questionKey answers the question whether a key may change the running

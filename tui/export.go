@@ -7,8 +7,8 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"memtop/tui/page"
-	"memtop/tui/screen"
+	"github.com/memtop/memtop/tui/page"
+	"github.com/memtop/memtop/tui/screen"
 )
 
 // existsMsg says that a file to be written is there already.

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"memtop/snapshots/analysis"
-	"memtop/tui/tuitest"
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/tui/tuitest"
 )
 
 // written notes what the screen asked to be written.

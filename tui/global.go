@@ -5,7 +5,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"memtop/tui/page"
+	"github.com/memtop/memtop/tui/page"
 )
 
 // bind makes keys mean what they do for the file that is shown: where there is

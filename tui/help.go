@@ -6,9 +6,9 @@ import (
 	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
 
-	"memtop/tui/keys"
-	"memtop/tui/page"
-	"memtop/tui/screen"
+	"github.com/memtop/memtop/tui/keys"
+	"github.com/memtop/memtop/tui/page"
+	"github.com/memtop/memtop/tui/screen"
 )
 
 // help is the list of all keys, made from the bindings.

@@ -6,8 +6,8 @@ import (
 
 	"charm.land/bubbles/v2/key"
 
-	"memtop/tui/keys"
-	"memtop/tui/tuitest"
+	"github.com/memtop/memtop/tui/keys"
+	"github.com/memtop/memtop/tui/tuitest"
 )
 
 // TestEveryBindingIsInHelp walks each page's fields for bindings, so that a key

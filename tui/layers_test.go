@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"memtop/snapshots/trace"
-	"memtop/tui/tuitest"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/tui/tuitest"
 )
 
 func TestLayersFoldAndUnfold(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"memtop/tui/tuitest"
+	"github.com/memtop/memtop/tui/tuitest"
 )
 
 // TestWhatWasLetGoIsNotHeld looks at every page of a program whose old events are

@@ -9,10 +9,10 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"memtop/snapshots/analysis"
-	"memtop/snapshots/analysis/leak"
-	"memtop/snapshots/trace"
-	"memtop/tui/tuitest"
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/analysis/leak"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/tui/tuitest"
 )
 
 // recording is made once: it never changes.

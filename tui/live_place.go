@@ -4,9 +4,9 @@ import (
 	"strconv"
 	"time"
 
-	"memtop/snapshots/trace"
-	"memtop/tui/page"
-	"memtop/tui/screen"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/tui/page"
+	"github.com/memtop/memtop/tui/screen"
 )
 
 // liveParts returns what is worth saying of a running program, the most

@@ -3,7 +3,7 @@ package tui
 import (
 	"testing"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 func TestTheCostOfTheProbeIsTheMeanOfTheLastSteps(t *testing.T) {

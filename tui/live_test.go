@@ -9,9 +9,9 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/google/go-cmp/cmp"
 
-	"memtop/snapshots/trace"
-	"memtop/tui/page"
-	"memtop/tui/tuitest"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/tui/page"
+	"github.com/memtop/memtop/tui/tuitest"
 )
 
 // startLive opens a process that has trained so many steps.

@@ -8,12 +8,12 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/colorprofile"
 
-	"memtop/snapshots/analysis/advisor"
-	"memtop/tui/ask"
-	"memtop/tui/keys"
-	"memtop/tui/page"
-	rankspage "memtop/tui/ranks"
-	"memtop/tui/screen"
+	"github.com/memtop/memtop/snapshots/analysis/advisor"
+	"github.com/memtop/memtop/tui/ask"
+	"github.com/memtop/memtop/tui/keys"
+	"github.com/memtop/memtop/tui/page"
+	rankspage "github.com/memtop/memtop/tui/ranks"
+	"github.com/memtop/memtop/tui/screen"
 )
 
 // The smallest screen that can be worked with, and the rows that the frame

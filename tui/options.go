@@ -4,11 +4,11 @@ import (
 	"context"
 	"time"
 
-	"memtop/snapshots/analysis"
-	"memtop/snapshots/analysis/advisor"
-	"memtop/snapshots/analysis/whatif"
-	"memtop/snapshots/trace"
-	"memtop/tui/screen"
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/analysis/advisor"
+	"github.com/memtop/memtop/snapshots/analysis/whatif"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/tui/screen"
 )
 
 // Load reads a trace. It is called on a goroutine of its own, reports its

@@ -3,17 +3,17 @@ package tui
 import (
 	"strings"
 
-	"memtop/tui/advice"
-	"memtop/tui/events"
-	"memtop/tui/experiments"
-	"memtop/tui/keys"
-	"memtop/tui/layers"
-	"memtop/tui/overview"
-	"memtop/tui/page"
-	"memtop/tui/segments"
-	"memtop/tui/stacks"
-	"memtop/tui/tensors"
-	"memtop/tui/timeline"
+	"github.com/memtop/memtop/tui/advice"
+	"github.com/memtop/memtop/tui/events"
+	"github.com/memtop/memtop/tui/experiments"
+	"github.com/memtop/memtop/tui/keys"
+	"github.com/memtop/memtop/tui/layers"
+	"github.com/memtop/memtop/tui/overview"
+	"github.com/memtop/memtop/tui/page"
+	"github.com/memtop/memtop/tui/segments"
+	"github.com/memtop/memtop/tui/stacks"
+	"github.com/memtop/memtop/tui/tensors"
+	"github.com/memtop/memtop/tui/timeline"
 )
 
 // tab is one page of the screen. Its place in the list of all is its number and its

@@ -6,8 +6,8 @@ import (
 
 	"charm.land/bubbles/v2/key"
 
-	"memtop/tui/page"
-	"memtop/tui/screen"
+	"github.com/memtop/memtop/tui/page"
+	"github.com/memtop/memtop/tui/screen"
 )
 
 // place draws the second row: device, the cursor's event, and the levels there.

@@ -5,11 +5,11 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"memtop/snapshots/analysis/ranks"
-	"memtop/snapshots/trace"
-	"memtop/tui/page"
-	rankspage "memtop/tui/ranks"
-	"memtop/tui/screen"
+	"github.com/memtop/memtop/snapshots/analysis/ranks"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/tui/page"
+	rankspage "github.com/memtop/memtop/tui/ranks"
+	"github.com/memtop/memtop/tui/screen"
 )
 
 // # The ranks of a job

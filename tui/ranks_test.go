@@ -8,9 +8,9 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"memtop/snapshots/analysis/ranks"
-	"memtop/tui/keys"
-	"memtop/tui/tuitest"
+	"github.com/memtop/memtop/snapshots/analysis/ranks"
+	"github.com/memtop/memtop/tui/keys"
+	"github.com/memtop/memtop/tui/tuitest"
 )
 
 // startJob opens a made job whose ranks are all the same process.

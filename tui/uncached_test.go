@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"memtop/snapshots/trace/tracetest"
+	"github.com/memtop/memtop/snapshots/trace/tracetest"
 )
 
 // uncached is a run on a device without a caching allocator.

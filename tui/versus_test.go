@@ -7,9 +7,9 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"memtop/snapshots/trace"
-	"memtop/snapshots/trace/tracetest"
-	"memtop/tui/tuitest"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace/tracetest"
+	"github.com/memtop/memtop/tui/tuitest"
 )
 
 // twoRuns are two versions of a program: in the second, a script of another name, each

@@ -6,9 +6,9 @@ import (
 	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
 
-	"memtop/tui/keys"
-	"memtop/tui/page"
-	"memtop/tui/screen"
+	"github.com/memtop/memtop/tui/keys"
+	"github.com/memtop/memtop/tui/page"
+	"github.com/memtop/memtop/tui/screen"
 )
 
 // View draws the screen. It changes nothing.

@@ -1,6 +1,6 @@
 package tui
 
-import "memtop/tui/screen"
+import "github.com/memtop/memtop/tui/screen"
 
 // waiting draws the page that stands while a file loads, and says why when it
 // could not.

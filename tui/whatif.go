@@ -6,11 +6,11 @@ import (
 	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
 
-	"memtop/snapshots/analysis/whatif"
-	"memtop/snapshots/trace"
-	"memtop/tui/ask"
-	"memtop/tui/keys"
-	"memtop/tui/page"
+	"github.com/memtop/memtop/snapshots/analysis/whatif"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/tui/ask"
+	"github.com/memtop/memtop/tui/keys"
+	"github.com/memtop/memtop/tui/page"
 )
 
 // whatIf is the panel that shows what the recorded requests would have taken under

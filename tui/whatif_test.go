@@ -7,8 +7,8 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"memtop/snapshots/analysis/whatif"
-	"memtop/tui/tuitest"
+	"github.com/memtop/memtop/snapshots/analysis/whatif"
+	"github.com/memtop/memtop/tui/tuitest"
 )
 
 // answered is an answer of several kinds of rows.

@@ -1,9 +1,9 @@
 package tui
 
 import (
-	"memtop/snapshots/analysis/whatif"
-	"memtop/tui/page"
-	"memtop/tui/screen"
+	"github.com/memtop/memtop/snapshots/analysis/whatif"
+	"github.com/memtop/memtop/tui/page"
+	"github.com/memtop/memtop/tui/screen"
 )
 
 // view draws the panel.

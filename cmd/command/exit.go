@@ -7,7 +7,7 @@ import (
 	"strings"
 	"syscall"
 
-	"memtop/snapshots/cause"
+	"github.com/memtop/memtop/snapshots/cause"
 )
 
 // The exit codes that scripts may rely on.

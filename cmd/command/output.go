@@ -4,7 +4,7 @@ import (
 	"io"
 	"os"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Output is a program's standard output or standard error. What is written to it

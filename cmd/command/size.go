@@ -1,6 +1,6 @@
 package command
 
-import "memtop/snapshots/quantity"
+import "github.com/memtop/memtop/snapshots/quantity"
 
 // Size is a flag's number of bytes, see [quantity.ParseBytes].
 type Size int64

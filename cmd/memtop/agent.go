@@ -5,8 +5,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"memtop/probe/protocol"
-	"memtop/probe/python"
+	"github.com/memtop/memtop/probe/protocol"
+	"github.com/memtop/memtop/probe/python"
 )
 
 // agentFolders returns where the agent may be put for programs that this user starts: in

@@ -11,11 +11,11 @@ import (
 	"sync"
 	"time"
 
-	"memtop/cmd/command"
-	"memtop/probe/attach"
-	"memtop/snapshots/analysis/ranks"
-	"memtop/snapshots/report"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/cmd/command"
+	"github.com/memtop/memtop/probe/attach"
+	"github.com/memtop/memtop/snapshots/analysis/ranks"
+	"github.com/memtop/memtop/snapshots/report"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // printRanks prints one state of every rank of a job: that of a process, its pid or its

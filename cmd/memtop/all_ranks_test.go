@@ -11,11 +11,11 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"memtop/probe"
-	"memtop/probe/attach"
-	"memtop/probe/probetest"
-	"memtop/probe/protocol"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/probe"
+	"github.com/memtop/memtop/probe/attach"
+	"github.com/memtop/memtop/probe/probetest"
+	"github.com/memtop/memtop/probe/protocol"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // ranked is a program with a probe that says which rank it is, until it is ended: what

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"memtop/cmd/command"
+	"github.com/memtop/memtop/cmd/command"
 )
 
 // app is what the commands share. It is owned by the goroutine that executes

@@ -11,11 +11,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"memtop/cmd/command"
-	"memtop/probe/attach"
-	"memtop/snapshots/report"
-	"memtop/snapshots/trace"
-	"memtop/tui"
+	"github.com/memtop/memtop/cmd/command"
+	"github.com/memtop/memtop/probe/attach"
+	"github.com/memtop/memtop/snapshots/report"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/tui"
 )
 
 func (a *app) attachCommand() *cobra.Command {

@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strings"
 
-	"memtop/snapshots/trace"
-	"memtop/snapshots/wire"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/wire"
 )
 
 // bombBytes is how much the bombs unpack to.

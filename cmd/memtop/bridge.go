@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"memtop/cmd/command"
-	"memtop/probe/remote"
+	"github.com/memtop/memtop/cmd/command"
+	"github.com/memtop/memtop/probe/remote"
 )
 
 func (a *app) bridgeCommand() *cobra.Command {

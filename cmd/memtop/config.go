@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"memtop/cmd/command"
+	"github.com/memtop/memtop/cmd/command"
 )
 
 // configPath returns where the configuration file is looked for, "" where the

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"memtop/probe/conformance"
+	"github.com/memtop/memtop/probe/conformance"
 )
 
 func (a *app) conformanceCommand() *cobra.Command {

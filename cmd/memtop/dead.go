@@ -14,9 +14,9 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"memtop/probe/protocol"
-	"memtop/snapshots/quantity"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/probe/protocol"
+	"github.com/memtop/memtop/snapshots/quantity"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // deadSchema is the version of the answers that this program reads.

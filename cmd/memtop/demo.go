@@ -14,9 +14,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"memtop/cmd/memtrain/program"
-	"memtop/probe/attach"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/cmd/memtrain/program"
+	"github.com/memtop/memtop/probe/attach"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // trainer is the name under which this executable is memtrain, see

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"memtop/cmd/command"
-	"memtop/probe/attach"
+	"github.com/memtop/memtop/cmd/command"
+	"github.com/memtop/memtop/probe/attach"
 )
 
 // demoArgs are a demo that begins quickly.

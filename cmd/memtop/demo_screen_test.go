@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"memtop/cmd/command"
+	"github.com/memtop/memtop/cmd/command"
 )
 
 // liveness is a place for sockets of this test alone. Its path is short: a

@@ -6,10 +6,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"memtop/cmd/command"
-	"memtop/snapshots/analysis"
-	"memtop/snapshots/report"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/cmd/command"
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/report"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // moments are the two that are compared.

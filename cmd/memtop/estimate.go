@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"memtop/cmd/memtrain/program"
+	"github.com/memtop/memtop/cmd/memtrain/program"
 )
 
 func (a *app) estimateCommand() *cobra.Command {

@@ -7,13 +7,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"memtop/cmd/command"
-	"memtop/cmd/output"
-	"memtop/probe/attach"
-	"memtop/probe/inject"
-	"memtop/probe/protocol"
-	"memtop/snapshots"
-	"memtop/snapshots/wire"
+	"github.com/memtop/memtop/cmd/command"
+	"github.com/memtop/memtop/cmd/output"
+	"github.com/memtop/memtop/probe/attach"
+	"github.com/memtop/memtop/probe/inject"
+	"github.com/memtop/memtop/probe/protocol"
+	"github.com/memtop/memtop/snapshots"
+	"github.com/memtop/memtop/snapshots/wire"
 )
 
 // usage returns an error about how cmd was called.

@@ -10,12 +10,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"memtop/cmd/command"
-	"memtop/cmd/output"
-	"memtop/snapshots/analysis"
-	"memtop/snapshots/export"
-	"memtop/snapshots/pytorch"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/cmd/command"
+	"github.com/memtop/memtop/cmd/output"
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/export"
+	"github.com/memtop/memtop/snapshots/pytorch"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // exports returns the formats that a trace can be written in, by name.

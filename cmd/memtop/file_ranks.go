@@ -9,12 +9,12 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"memtop/cmd/command"
-	"memtop/probe/attach"
-	"memtop/snapshots/analysis"
-	"memtop/snapshots/analysis/ranks"
-	"memtop/snapshots/trace"
-	"memtop/snapshots/wire"
+	"github.com/memtop/memtop/cmd/command"
+	"github.com/memtop/memtop/probe/attach"
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/analysis/ranks"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/wire"
 )
 
 // rankFile is a rank of a job as a file, or as a process whose snapshot is looked at.

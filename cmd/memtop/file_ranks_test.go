@@ -11,9 +11,9 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"memtop/snapshots/analysis/ranks"
-	"memtop/snapshots/pytorch"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/analysis/ranks"
+	"github.com/memtop/memtop/snapshots/pytorch"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // rankSnapshots writes a small snapshot for each of n ranks and returns the paths.

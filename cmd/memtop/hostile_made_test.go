@@ -9,9 +9,9 @@ import (
 	"strconv"
 	"testing"
 
-	"memtop/probe"
-	"memtop/snapshots"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/probe"
+	"github.com/memtop/memtop/snapshots"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // evil returns a text with characters of every kind that a terminal obeys or

@@ -17,7 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"memtop/snapshots"
+	"github.com/memtop/memtop/snapshots"
 )
 
 // The words of the command lines below that stand for something of the test's.

@@ -12,9 +12,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"memtop/cmd/command"
-	"memtop/probe/attach"
-	"memtop/probe/remote"
+	"github.com/memtop/memtop/cmd/command"
+	"github.com/memtop/memtop/probe/attach"
+	"github.com/memtop/memtop/probe/remote"
 )
 
 // elsewhere are the flags that name several machines.

@@ -12,10 +12,10 @@ import (
 	"github.com/charmbracelet/x/term"
 	"github.com/spf13/cobra"
 
-	"memtop/cmd/command"
-	"memtop/probe/protocol"
-	"memtop/snapshots"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/cmd/command"
+	"github.com/memtop/memtop/probe/protocol"
+	"github.com/memtop/memtop/snapshots"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 func (a *app) infoCommand() *cobra.Command {

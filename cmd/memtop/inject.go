@@ -13,10 +13,10 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
-	"memtop/probe/attach"
-	"memtop/probe/gauge"
-	"memtop/probe/inject"
-	"memtop/probe/python"
+	"github.com/memtop/memtop/probe/attach"
+	"github.com/memtop/memtop/probe/gauge"
+	"github.com/memtop/memtop/probe/inject"
+	"github.com/memtop/memtop/probe/python"
 )
 
 // When memtop starts the agent in a program that has none.

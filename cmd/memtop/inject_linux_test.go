@@ -9,9 +9,9 @@ import (
 	"syscall"
 	"testing"
 
-	"memtop/cmd/command"
-	"memtop/probe/inject"
-	"memtop/probe/python"
+	"github.com/memtop/memtop/cmd/command"
+	"github.com/memtop/memtop/probe/inject"
+	"github.com/memtop/memtop/probe/python"
 )
 
 // passesForTorch starts Python that has a library of PyTorch's name mapped until the

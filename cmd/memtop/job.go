@@ -8,11 +8,11 @@ import (
 	"sync"
 	"time"
 
-	"memtop/cmd/command"
-	"memtop/probe/attach"
-	jobs "memtop/probe/job"
-	"memtop/snapshots/trace"
-	"memtop/tui"
+	"github.com/memtop/memtop/cmd/command"
+	"github.com/memtop/memtop/probe/attach"
+	jobs "github.com/memtop/memtop/probe/job"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/tui"
 )
 
 // showProcess runs the screen on a process, or on all ranks of the job that it is of.

@@ -29,7 +29,7 @@ func startJob(t *testing.T) (pid string) {
 	t.Cleanup(func() { _ = os.RemoveAll(folder) })
 	t.Setenv("MEMTOP_DIR", filepath.Join(folder, "p"))
 	program := filepath.Join(folder, "memtrain")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "memtop/cmd/memtrain").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "github.com/memtop/memtop/cmd/memtrain").CombinedOutput(); err != nil {
 		t.Skipf("memtrain, which needs the C library, is not built here: %v %s", err, out)
 	}
 	c := exec.CommandContext(t.Context(), launcher, "-n", "2", program, "--steps", "0", "--layers", "1", "--dim", "32", "--seq", "32", "--batch", "4")

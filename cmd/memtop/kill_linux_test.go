@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"memtop/cmd/output/killtest"
-	"memtop/snapshots/pytorch/pytorchtest"
+	"github.com/memtop/memtop/cmd/output/killtest"
+	"github.com/memtop/memtop/snapshots/pytorch/pytorchtest"
 )
 
 // TestKillingAnExportLeavesAWholeFile kills memtop export at random moments.

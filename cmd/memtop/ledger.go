@@ -9,10 +9,10 @@ import (
 	"os"
 	"path/filepath"
 
-	"memtop/cmd/output"
-	"memtop/probe/protocol"
-	"memtop/snapshots/analysis/advisor"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/cmd/output"
+	"github.com/memtop/memtop/probe/protocol"
+	"github.com/memtop/memtop/snapshots/analysis/advisor"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // # The ledger

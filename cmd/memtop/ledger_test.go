@@ -11,8 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"memtop/cmd/output"
-	"memtop/snapshots/analysis/advisor"
+	"github.com/memtop/memtop/cmd/output"
+	"github.com/memtop/memtop/snapshots/analysis/advisor"
 )
 
 // entry is a prediction for a change, which was off by so much.

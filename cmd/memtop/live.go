@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"memtop/probe/attach"
-	"memtop/probe/gauge"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/probe/attach"
+	"github.com/memtop/memtop/probe/gauge"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // interval is a flag's pause between two looks at a process. What is out of

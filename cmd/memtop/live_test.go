@@ -20,8 +20,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"memtop/probe/attach"
-	"memtop/probe/exposition"
+	"github.com/memtop/memtop/probe/attach"
+	"github.com/memtop/memtop/probe/exposition"
 )
 
 // trains starts memtrain as a process of its own, waits until it can be

@@ -6,9 +6,9 @@ import (
 	"io"
 	"time"
 
-	"memtop/probe/attach"
-	"memtop/snapshots"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/probe/attach"
+	"github.com/memtop/memtop/snapshots"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // load opens a file with the settings in force.

@@ -14,10 +14,10 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"memtop/cmd/command"
-	"memtop/probe/attach"
-	"memtop/probe/remote"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/cmd/command"
+	"github.com/memtop/memtop/probe/attach"
+	"github.com/memtop/memtop/probe/remote"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // machines are those that the user named, each with one bridge for all that is asked

@@ -15,7 +15,7 @@ import (
 	"runtime/debug"
 	"time"
 
-	"memtop/cmd/command"
+	"github.com/memtop/memtop/cmd/command"
 )
 
 func main() {

@@ -11,10 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"memtop/cmd/command"
-	"memtop/probe/collector"
-	"memtop/probe/exposition"
-	"memtop/snapshots/cause"
+	"github.com/memtop/memtop/cmd/command"
+	"github.com/memtop/memtop/probe/collector"
+	"github.com/memtop/memtop/probe/exposition"
+	"github.com/memtop/memtop/snapshots/cause"
 )
 
 // metricFormats are the values of --to.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strconv"
 
-	"memtop/probe/attach"
+	"github.com/memtop/memtop/probe/attach"
 )
 
 // noProbe says what a process without a probe is, and what to do about it there.

@@ -14,11 +14,11 @@ import (
 	"github.com/charmbracelet/x/term"
 	"github.com/spf13/cobra"
 
-	"memtop/cmd/command"
-	"memtop/engine/replay"
-	"memtop/snapshots"
-	"memtop/snapshots/trace"
-	"memtop/tui"
+	"github.com/memtop/memtop/cmd/command"
+	"github.com/memtop/memtop/engine/replay"
+	"github.com/memtop/memtop/snapshots"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/tui"
 )
 
 func (a *app) openCommand() *cobra.Command {

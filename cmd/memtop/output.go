@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"memtop/cmd/output"
+	"github.com/memtop/memtop/cmd/output"
 )
 
 // standardOutput is the path that means it.

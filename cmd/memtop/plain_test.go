@@ -8,7 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"memtop/cmd/memtop/terminal"
+	"github.com/memtop/memtop/cmd/memtop/terminal"
 )
 
 func TestPlainTerminalsAreRecognised(t *testing.T) {

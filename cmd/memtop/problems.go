@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"memtop/probe/attach"
+	"github.com/memtop/memtop/probe/attach"
 )
 
 // problems says in lines why some of what was found cannot be attached to: each

@@ -5,9 +5,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"memtop/cmd/command"
-	"memtop/probe/attach"
-	"memtop/probe/protocol"
+	"github.com/memtop/memtop/cmd/command"
+	"github.com/memtop/memtop/probe/attach"
+	"github.com/memtop/memtop/probe/protocol"
 )
 
 // found are processes of every kind.

@@ -4,10 +4,10 @@ import (
 	"context"
 	"encoding/json"
 
-	"memtop/engine/replay"
-	"memtop/snapshots/analysis/ranks"
-	"memtop/snapshots/report"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/engine/replay"
+	"github.com/memtop/memtop/snapshots/analysis/ranks"
+	"github.com/memtop/memtop/snapshots/report"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // reportRanks prints what differs between ranks and a row for each; as JSON the report on

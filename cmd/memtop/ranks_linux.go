@@ -3,7 +3,7 @@ package main
 import (
 	"strconv"
 
-	"memtop/probe/attach"
+	"github.com/memtop/memtop/probe/attach"
 )
 
 // ranksOf returns how many processes train together, as launchers tell each of them; 0

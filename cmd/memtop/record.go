@@ -9,10 +9,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"memtop/cmd/command"
-	"memtop/cmd/output"
-	"memtop/probe/attach"
-	"memtop/snapshots/quantity"
+	"github.com/memtop/memtop/cmd/command"
+	"github.com/memtop/memtop/cmd/output"
+	"github.com/memtop/memtop/probe/attach"
+	"github.com/memtop/memtop/snapshots/quantity"
 )
 
 func (a *app) recordCommand() *cobra.Command {

@@ -13,11 +13,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"memtop/cmd/command"
-	"memtop/probe/attach"
-	"memtop/probe/remote"
-	"memtop/snapshots"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/cmd/command"
+	"github.com/memtop/memtop/probe/attach"
+	"github.com/memtop/memtop/probe/remote"
+	"github.com/memtop/memtop/snapshots"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // aTrainer starts memtrain until the test ends, and returns its pid when it trains.

@@ -7,12 +7,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"memtop/cmd/command"
-	"memtop/engine/replay"
-	"memtop/snapshots/analysis"
-	"memtop/snapshots/analysis/whatif"
-	"memtop/snapshots/report"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/cmd/command"
+	"github.com/memtop/memtop/engine/replay"
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/analysis/whatif"
+	"github.com/memtop/memtop/snapshots/report"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 func (a *app) replayCommand() *cobra.Command {

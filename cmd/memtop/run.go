@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"memtop/probe/python"
+	"github.com/memtop/memtop/probe/python"
 )
 
 func (a *app) runCommand() *cobra.Command {

@@ -10,11 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"memtop/cmd/command"
-	"memtop/cmd/memtop/terminal"
-	"memtop/snapshots/pytorch"
-	"memtop/snapshots/pytorch/pytorchtest"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/cmd/command"
+	"github.com/memtop/memtop/cmd/memtop/terminal"
+	"github.com/memtop/memtop/snapshots/pytorch"
+	"github.com/memtop/memtop/snapshots/pytorch/pytorchtest"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // deadline is how long anything on the screen may take before a test fails. It

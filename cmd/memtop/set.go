@@ -8,10 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"memtop/probe/attach"
-	"memtop/snapshots/analysis"
-	"memtop/snapshots/report"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/probe/attach"
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/report"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 func (a *app) setCommand() *cobra.Command {

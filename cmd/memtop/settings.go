@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"memtop/cmd/command"
-	"memtop/tui"
+	"github.com/memtop/memtop/cmd/command"
+	"github.com/memtop/memtop/tui"
 )
 
 // settings are the flags that mean the same wherever they make sense. Each can

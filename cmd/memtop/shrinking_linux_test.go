@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"testing"
 
-	"memtop/cmd/command"
+	"github.com/memtop/memtop/cmd/command"
 )
 
 // TestAFileThatShrinksUnderTheProgram stops memtop while it reads a file, which

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"memtop/cmd/output"
+	"github.com/memtop/memtop/cmd/output"
 )
 
 func (a *app) snapshotCommand() *cobra.Command {

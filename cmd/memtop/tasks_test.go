@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"memtop/cmd/command"
-	"memtop/snapshots/pytorch/pytorchtest"
-	"memtop/tui/tuitest"
+	"github.com/memtop/memtop/cmd/command"
+	"github.com/memtop/memtop/snapshots/pytorch/pytorchtest"
+	"github.com/memtop/memtop/tui/tuitest"
 )
 
 // mostKeys is how many keys an answer may take.

@@ -8,9 +8,9 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"memtop/probe/attach"
-	"memtop/snapshots/analysis/advisor"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/probe/attach"
+	"github.com/memtop/memtop/snapshots/analysis/advisor"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // toggles makes every change of a single setting that a process offers, and undoes

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // followed is a process that is followed: an *attach.Client, or a test's.

@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // stepper is a process whose steps end when a test says so.

@@ -10,11 +10,11 @@ import (
 	"strings"
 	"sync"
 
-	"memtop/cmd/output"
-	"memtop/snapshots/analysis"
-	"memtop/snapshots/export"
-	"memtop/snapshots/pytorch"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/cmd/output"
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/export"
+	"github.com/memtop/memtop/snapshots/pytorch"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // writers are what the screen's keys for writing files do. They are safe for

@@ -8,12 +8,12 @@ import (
 	"fmt"
 	"os"
 
-	"memtop/cmd/memtrain/program"
-	"memtop/engine/collective"
-	"memtop/engine/collective/mpi"
-	"memtop/engine/collective/nccl"
-	"memtop/engine/collective/torchrun"
-	"memtop/engine/device/cuda"
+	"github.com/memtop/memtop/cmd/memtrain/program"
+	"github.com/memtop/memtop/engine/collective"
+	"github.com/memtop/memtop/engine/collective/mpi"
+	"github.com/memtop/memtop/engine/collective/nccl"
+	"github.com/memtop/memtop/engine/collective/torchrun"
+	"github.com/memtop/memtop/engine/device/cuda"
 )
 
 func main() {

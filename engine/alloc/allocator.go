@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Allocator hands out the memory of one device. It is safe for concurrent use:

@@ -4,7 +4,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // BenchmarkPair measures a free and an alloc among live blocks of mixed sizes,

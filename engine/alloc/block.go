@@ -1,6 +1,6 @@
 package alloc
 
-import "memtop/snapshots/trace"
+import "github.com/memtop/memtop/snapshots/trace"
 
 // Allocation is memory that an [Allocator] handed out: a small value that may be
 // copied freely. It is good until it is freed. Using one that was freed panics,

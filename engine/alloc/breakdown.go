@@ -1,6 +1,6 @@
 package alloc
 
-import "memtop/snapshots/trace"
+import "github.com/memtop/memtop/snapshots/trace"
 
 // Breakdown says where the reserved bytes are. Its parts add up:
 //

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // # Expandable segments

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 func expandable(t *testing.T) (*memory, *Allocator) {

@@ -1,6 +1,6 @@
 package alloc
 
-import "memtop/snapshots/trace"
+import "github.com/memtop/memtop/snapshots/trace"
 
 // Free gives a block back. Its memory is not handed out again before every
 // stream that used it has passed the point of the call: a block that was used

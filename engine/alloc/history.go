@@ -3,7 +3,7 @@ package alloc
 import (
 	"time"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // history keeps the last events, up to a limit.

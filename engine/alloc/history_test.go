@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 func TestTheHistoryKeepsTheLastEvents(t *testing.T) {

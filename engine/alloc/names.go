@@ -3,7 +3,7 @@ package alloc
 import (
 	"sync"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Names holds the tables that the events of one or several allocators refer to:

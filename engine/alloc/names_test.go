@@ -5,7 +5,7 @@ import (
 	"runtime"
 	"testing"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // TestNamesAreBounded allocates with stacks and labels that never come again.

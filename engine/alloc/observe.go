@@ -1,6 +1,6 @@
 package alloc
 
-import "memtop/snapshots/trace"
+import "github.com/memtop/memtop/snapshots/trace"
 
 // Observe makes r the recorder of every event from now on; nil ends recording.
 // [Allocator.State] returns the state that r's events lead on from. Safe for

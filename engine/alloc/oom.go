@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // OOMError says that a request could not be met, what it was, and who holds the

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 func TestTheErrorNamesTheRequestAndTheHolders(t *testing.T) {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // # Private pools

@@ -3,7 +3,7 @@ package alloc
 import (
 	"testing"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 func TestAPrivatePoolKeepsItsMemoryUntilItIsReleased(t *testing.T) {

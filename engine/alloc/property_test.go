@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // sink is a recorder that counts.

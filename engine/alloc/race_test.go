@@ -5,7 +5,7 @@ import (
 	"sync"
 	"testing"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // TestManyGoroutinesShareAnAllocator is for the race detector; afterwards the

@@ -3,8 +3,8 @@ package alloc
 import (
 	"testing"
 
-	"memtop/snapshots/trace"
-	"memtop/snapshots/trace/tracetest"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace/tracetest"
 )
 
 // recount is what the statistics must be, counted from a snapshot.

@@ -3,7 +3,7 @@ package alloc
 import (
 	"slices"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // EmptyCache gives all unused memory back to the driver: segments

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // sizes returns the sizes of the events of one kind.

@@ -3,7 +3,7 @@ package alloc
 import (
 	"fmt"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Restore makes the memory of a new allocator that of a state, as a recording

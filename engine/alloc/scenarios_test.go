@@ -7,7 +7,7 @@ import (
 	"sync"
 	"testing"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // The tests of this file are what PyTorch's own tests (test/test_cuda.py) check

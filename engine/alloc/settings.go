@@ -3,7 +3,7 @@ package alloc
 import (
 	"strconv"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Settings returns the settings in force, as PyTorch 2.10 writes them into a

@@ -3,7 +3,7 @@ package alloc
 import (
 	"slices"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Snapshot returns the allocator's memory and history as a trace, in the layout

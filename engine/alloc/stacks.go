@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Stacks says which events get the Go stack of the call that caused them. A

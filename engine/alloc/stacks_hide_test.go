@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"memtop/engine/alloc"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/engine/alloc"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // roomy is a driver with memory for a small test.
@@ -24,9 +24,9 @@ func TestStacksBeginWithWhoWantedTheMemory(t *testing.T) {
 		want string // part of the innermost function
 	}{
 		"nothing hidden":                {nil, "alloc_test.TestStacksBeginWithWhoWantedTheMemory"},
-		"the package that allocates":    {[]string{"memtop/engine/alloc_test"}, "testing.tRunner"},
-		"a package with a like name":    {[]string{"memtop/engine/alloc_te"}, "alloc_test.TestStacks"},
-		"everything but the last frame": {[]string{"memtop/engine/alloc_test", "testing", "runtime"}, "runtime.goexit"},
+		"the package that allocates":    {[]string{"github.com/memtop/memtop/engine/alloc_test"}, "testing.tRunner"},
+		"a package with a like name":    {[]string{"github.com/memtop/memtop/engine/alloc_te"}, "alloc_test.TestStacks"},
+		"everything but the last frame": {[]string{"github.com/memtop/memtop/engine/alloc_test", "testing", "runtime"}, "runtime.goexit"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -1,6 +1,6 @@
 package alloc
 
-import "memtop/snapshots/trace"
+import "github.com/memtop/memtop/snapshots/trace"
 
 // Counter follows one quantity. Allocated and Freed add up its increases and
 // decreases.

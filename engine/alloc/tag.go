@@ -1,6 +1,6 @@
 package alloc
 
-import "memtop/snapshots/trace"
+import "github.com/memtop/memtop/snapshots/trace"
 
 // Label says in words what a block is for. All but the category may be empty.
 type Label struct {

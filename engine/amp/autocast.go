@@ -3,9 +3,9 @@ package amp
 import (
 	"fmt"
 
-	"memtop/engine/autograd"
-	"memtop/engine/choice"
-	"memtop/engine/device"
+	"github.com/memtop/memtop/engine/autograd"
+	"github.com/memtop/memtop/engine/choice"
+	"github.com/memtop/memtop/engine/device"
 )
 
 // Mode is what precision operations run in.

@@ -4,13 +4,13 @@ import (
 	"slices"
 	"testing"
 
-	"memtop/engine/amp"
-	"memtop/engine/autograd"
-	"memtop/engine/device"
-	"memtop/engine/nn"
-	"memtop/engine/tensor"
-	"memtop/engine/tensor/tensortest"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/engine/amp"
+	"github.com/memtop/memtop/engine/autograd"
+	"github.com/memtop/memtop/engine/device"
+	"github.com/memtop/memtop/engine/nn"
+	"github.com/memtop/memtop/engine/tensor"
+	"github.com/memtop/memtop/engine/tensor/tensortest"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 var config = nn.GPTConfig{Layers: 4, Dim: 64, Heads: 4, Context: 32, Vocab: 64, Bias: true}

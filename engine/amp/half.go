@@ -1,9 +1,9 @@
 package amp
 
 import (
-	"memtop/engine/autograd"
-	"memtop/engine/device"
-	"memtop/engine/tensor"
+	"github.com/memtop/memtop/engine/autograd"
+	"github.com/memtop/memtop/engine/device"
+	"github.com/memtop/memtop/engine/tensor"
 )
 
 // Convert changes parameters to another floating type, such as bfloat16: the

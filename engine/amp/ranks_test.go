@@ -5,12 +5,12 @@ import (
 	"sync"
 	"testing"
 
-	"memtop/engine/amp"
-	"memtop/engine/autograd"
-	"memtop/engine/collective/collectivetest"
-	"memtop/engine/device"
-	"memtop/engine/tensor"
-	"memtop/engine/tensor/tensortest"
+	"github.com/memtop/memtop/engine/amp"
+	"github.com/memtop/memtop/engine/autograd"
+	"github.com/memtop/memtop/engine/collective/collectivetest"
+	"github.com/memtop/memtop/engine/device"
+	"github.com/memtop/memtop/engine/tensor"
+	"github.com/memtop/memtop/engine/tensor/tensortest"
 )
 
 // TestAnOverflowInOneRanksPartIsOneOfAll divides a gradient of which one rank's part

@@ -1,10 +1,10 @@
 package amp
 
 import (
-	"memtop/engine/autograd"
-	"memtop/engine/device"
-	"memtop/engine/tensor"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/engine/autograd"
+	"github.com/memtop/memtop/engine/device"
+	"github.com/memtop/memtop/engine/tensor"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // ScalerOptions are how a loss scale moves. Zero values mean PyTorch's: 65,536

@@ -3,8 +3,8 @@ package autograd
 import (
 	"fmt"
 
-	"memtop/engine/tensor"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/engine/tensor"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // back is a rule under way: what it reads and where its results go.

@@ -3,8 +3,8 @@ package autograd
 import (
 	"fmt"
 
-	"memtop/engine/device"
-	"memtop/engine/tensor"
+	"github.com/memtop/memtop/engine/device"
+	"github.com/memtop/memtop/engine/tensor"
 )
 
 // BatchNormOptions say by what channels are normalised. Mean and Variance are running

@@ -3,8 +3,8 @@ package autograd
 import (
 	"slices"
 
-	"memtop/engine/device"
-	"memtop/engine/tensor"
+	"github.com/memtop/memtop/engine/device"
+	"github.com/memtop/memtop/engine/tensor"
 )
 
 // # Checkpoints

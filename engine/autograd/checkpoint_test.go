@@ -4,11 +4,11 @@ import (
 	"slices"
 	"testing"
 
-	"memtop/engine/alloc"
-	"memtop/engine/autograd"
-	"memtop/engine/tensor"
-	"memtop/engine/tensor/tensortest"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/engine/alloc"
+	"github.com/memtop/memtop/engine/autograd"
+	"github.com/memtop/memtop/engine/tensor"
+	"github.com/memtop/memtop/engine/tensor/tensortest"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // stack is six layers of product, dropout and GELU, checkpointed or not.

@@ -3,8 +3,8 @@ package autograd
 import (
 	"fmt"
 
-	"memtop/engine/device"
-	"memtop/engine/tensor"
+	"github.com/memtop/memtop/engine/device"
+	"github.com/memtop/memtop/engine/tensor"
 )
 
 // Conv2DOptions are the numbers of a convolution, rows first. Zero strides,

@@ -3,7 +3,7 @@ package autograd
 import (
 	"slices"
 
-	"memtop/engine/tensor"
+	"github.com/memtop/memtop/engine/tensor"
 )
 
 // # Operands on the host

@@ -3,7 +3,7 @@ package autograd
 import (
 	"slices"
 
-	"memtop/engine/tensor"
+	"github.com/memtop/memtop/engine/tensor"
 )
 
 // frame owns the values that were made while it was the innermost one.

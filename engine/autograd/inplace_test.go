@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"memtop/engine/autograd"
-	"memtop/engine/tensor/tensortest"
+	"github.com/memtop/memtop/engine/autograd"
+	"github.com/memtop/memtop/engine/tensor/tensortest"
 )
 
 func TestChangesInPlaceThatBreakAGradientAreRefused(t *testing.T) {

@@ -6,12 +6,12 @@ import (
 	"strings"
 	"testing"
 
-	"memtop/engine/alloc"
-	"memtop/engine/autograd"
-	"memtop/engine/device"
-	"memtop/engine/tensor"
-	"memtop/engine/tensor/tensortest"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/engine/alloc"
+	"github.com/memtop/memtop/engine/autograd"
+	"github.com/memtop/memtop/engine/device"
+	"github.com/memtop/memtop/engine/tensor"
+	"github.com/memtop/memtop/engine/tensor/tensortest"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 const kilobyte = 1024 // the bytes of every float32 [16, 16] below

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"slices"
 
-	"memtop/engine/device"
-	"memtop/engine/tensor"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/engine/device"
+	"github.com/memtop/memtop/engine/tensor"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Embedding returns the rows of table, [Rows, Cols], that ids names: the shape

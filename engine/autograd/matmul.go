@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
-	"memtop/engine/device"
-	"memtop/engine/tensor"
+	"github.com/memtop/memtop/engine/device"
+	"github.com/memtop/memtop/engine/tensor"
 )
 
 // MatMul multiplies matrices: [..., M, K] by [..., K, N]. Leading dimensions

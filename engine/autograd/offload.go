@@ -1,8 +1,8 @@
 package autograd
 
 import (
-	"memtop/engine/tensor"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/engine/tensor"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // # Saved tensors on the host

@@ -3,9 +3,9 @@ package autograd
 import (
 	"fmt"
 
-	"memtop/engine/device"
-	"memtop/engine/tensor"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/engine/device"
+	"github.com/memtop/memtop/engine/tensor"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // record is what one backward pass goes through: operations in the order in

@@ -3,7 +3,7 @@ package autograd
 import (
 	"slices"
 
-	"memtop/engine/tensor"
+	"github.com/memtop/memtop/engine/tensor"
 )
 
 // viewOf makes a value that looks at the memory of x, and records how the

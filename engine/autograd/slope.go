@@ -1,8 +1,8 @@
 package autograd
 
 import (
-	"memtop/engine/device"
-	"memtop/engine/tensor"
+	"github.com/memtop/memtop/engine/device"
+	"github.com/memtop/memtop/engine/tensor"
 )
 
 // # Slopes in products

@@ -1,9 +1,11 @@
 package autograd
 
 import (
-	"memtop/engine/device"
-	"memtop/engine/tensor"
-	"memtop/snapshots/trace"
+	"reflect"
+
+	"github.com/memtop/memtop/engine/device"
+	"github.com/memtop/memtop/engine/tensor"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Phase is the part of a step that runs.
@@ -48,7 +50,7 @@ type Tape struct {
 // NewTape returns a tape whose random numbers come from the given seed. Stacks of
 // the device's allocations begin with who asked for an operation.
 func NewTape(d *tensor.Device, seed uint64) *Tape {
-	d.Memory().Hide("memtop/engine/autograd")
+	d.Memory().Hide(reflect.TypeFor[Tape]().PkgPath())
 	return &Tape{device: d, random: device.Seed{Seed: seed}, casts: make(map[castKey]*cast)}
 }
 

@@ -3,10 +3,10 @@ package autograd_test
 import (
 	"testing"
 
-	"memtop/engine/autograd"
-	"memtop/engine/device"
-	"memtop/engine/tensor"
-	"memtop/engine/tensor/tensortest"
+	"github.com/memtop/memtop/engine/autograd"
+	"github.com/memtop/memtop/engine/device"
+	"github.com/memtop/memtop/engine/tensor"
+	"github.com/memtop/memtop/engine/tensor/tensortest"
 )
 
 func TestMixedTypesPromoteAndGradientsKeepTheirs(t *testing.T) {

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
-	"memtop/engine/tensor"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/engine/tensor"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Variable is a leaf of computations: a tensor that outlives steps, such as a

@@ -5,7 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"memtop/engine/choice"
+	"github.com/memtop/memtop/engine/choice"
 )
 
 type fruit string

@@ -4,7 +4,7 @@ import (
 	"runtime"
 	"unsafe"
 
-	"memtop/engine/device"
+	"github.com/memtop/memtop/engine/device"
 )
 
 // Each gives every process the number of each, by rank.

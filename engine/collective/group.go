@@ -3,7 +3,7 @@ package collective
 import (
 	"time"
 
-	"memtop/engine/device"
+	"github.com/memtop/memtop/engine/device"
 )
 
 // Group is the processes of one run. It belongs to one goroutine at a time.

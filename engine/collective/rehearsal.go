@@ -1,6 +1,6 @@
 package collective
 
-import "memtop/engine/device"
+import "github.com/memtop/memtop/engine/device"
 
 // Rehearsal returns a group of that rank and size that does nothing and waits for
 // none: for runs on a device that computes nothing.

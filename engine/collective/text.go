@@ -5,7 +5,7 @@ import (
 	"runtime"
 	"unsafe"
 
-	"memtop/engine/device"
+	"github.com/memtop/memtop/engine/device"
 )
 
 // Text returns in every process the text that one of them gives, without zeros at its

@@ -6,7 +6,7 @@ import (
 	"io"
 	"os"
 
-	"memtop/engine/choice"
+	"github.com/memtop/memtop/engine/choice"
 )
 
 // Access is how the tokens of a file are read.

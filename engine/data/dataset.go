@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"memtop/engine/device"
+	"github.com/memtop/memtop/engine/device"
 )
 
 // Field describes one part of a sample: the shape and the type of its elements.

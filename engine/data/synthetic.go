@@ -4,7 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"memtop/engine/device"
+	"github.com/memtop/memtop/engine/device"
 )
 
 // Spirals is a classification of points for small models without convolutions:

@@ -3,8 +3,8 @@ package nn
 import (
 	"time"
 
-	"memtop/engine/autograd"
-	"memtop/engine/device"
+	"github.com/memtop/memtop/engine/autograd"
+	"github.com/memtop/memtop/engine/device"
 )
 
 // GELU is x·Φ(x), or GPT-2's approximation by tanh.

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"math"
 
-	"memtop/engine/autograd"
-	"memtop/engine/choice"
-	"memtop/engine/device"
-	"memtop/engine/tensor"
+	"github.com/memtop/memtop/engine/autograd"
+	"github.com/memtop/memtop/engine/choice"
+	"github.com/memtop/memtop/engine/device"
+	"github.com/memtop/memtop/engine/tensor"
 )
 
 // Attention says which implementation attention layers use. All compute the

@@ -3,7 +3,7 @@ package nn
 import (
 	"testing"
 
-	"memtop/engine/device"
+	"github.com/memtop/memtop/engine/device"
 )
 
 func TestAutoKeepsProbabilitiesWhileTheyAreNoMoreThanTheQueries(t *testing.T) {

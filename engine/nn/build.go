@@ -6,10 +6,10 @@ import (
 	"math"
 	"reflect"
 
-	"memtop/engine/autograd"
-	"memtop/engine/device"
-	"memtop/engine/tensor"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/engine/autograd"
+	"github.com/memtop/memtop/engine/device"
+	"github.com/memtop/memtop/engine/tensor"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Builder makes the parameters of a model. It is a value: [Builder.In] returns

@@ -1,6 +1,6 @@
 package nn
 
-import "memtop/engine/autograd"
+import "github.com/memtop/memtop/engine/autograd"
 
 // Conv2d slides kernels over images.
 type Conv2d struct {

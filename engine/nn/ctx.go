@@ -4,8 +4,8 @@ import (
 	"slices"
 	"time"
 
-	"memtop/engine/autograd"
-	"memtop/engine/tensor"
+	"github.com/memtop/memtop/engine/autograd"
+	"github.com/memtop/memtop/engine/tensor"
 )
 
 // Options are the choices of a forward pass. The zero value evaluates without

@@ -3,13 +3,13 @@ package nn_test
 import (
 	"fmt"
 
-	"memtop/engine/alloc"
-	"memtop/engine/autograd"
-	"memtop/engine/device"
-	"memtop/engine/device/cpu"
-	"memtop/engine/nn"
-	"memtop/engine/tensor"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/engine/alloc"
+	"github.com/memtop/memtop/engine/autograd"
+	"github.com/memtop/memtop/engine/device"
+	"github.com/memtop/memtop/engine/device/cpu"
+	"github.com/memtop/memtop/engine/nn"
+	"github.com/memtop/memtop/engine/tensor"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // A step of training, from the device to the gradients, and what every layer of

@@ -3,8 +3,8 @@ package nn_test
 import (
 	"testing"
 
-	"memtop/engine/nn"
-	"memtop/engine/tensor"
+	"github.com/memtop/memtop/engine/nn"
+	"github.com/memtop/memtop/engine/tensor"
 )
 
 // TestAnActivationDoneWithAProductHasItsRowInTheTable looks at the rows of an MLP's

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"memtop/engine/autograd"
+	"github.com/memtop/memtop/engine/autograd"
 )
 
 // GPTConfig is the size of a GPT. Sizes are at least 1.

@@ -4,12 +4,12 @@ import (
 	"math"
 	"testing"
 
-	"memtop/engine/autograd"
-	"memtop/engine/device"
-	"memtop/engine/nn"
-	"memtop/engine/tensor"
-	"memtop/engine/tensor/tensortest"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/engine/autograd"
+	"github.com/memtop/memtop/engine/device"
+	"github.com/memtop/memtop/engine/nn"
+	"github.com/memtop/memtop/engine/tensor"
+	"github.com/memtop/memtop/engine/tensor/tensortest"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // modules are small ones of every kind, each with the shape it takes.

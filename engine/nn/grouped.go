@@ -3,7 +3,7 @@ package nn
 import (
 	"fmt"
 
-	"memtop/engine/autograd"
+	"github.com/memtop/memtop/engine/autograd"
 )
 
 // GroupedAttention is causal self-attention in which several heads of queries share

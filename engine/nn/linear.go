@@ -1,6 +1,6 @@
 package nn
 
-import "memtop/engine/autograd"
+import "github.com/memtop/memtop/engine/autograd"
 
 // Linear is y = x·wᵀ + b on the last dimension.
 type Linear struct {

@@ -3,7 +3,7 @@ package nn
 import (
 	"fmt"
 
-	"memtop/engine/autograd"
+	"github.com/memtop/memtop/engine/autograd"
 )
 
 // LlamaConfig is the size of a [Llama]. Sizes are at least 1.

@@ -3,9 +3,9 @@ package nn
 import (
 	"fmt"
 
-	"memtop/engine/autograd"
-	"memtop/engine/choice"
-	"memtop/engine/device"
+	"github.com/memtop/memtop/engine/autograd"
+	"github.com/memtop/memtop/engine/choice"
+	"github.com/memtop/memtop/engine/device"
 )
 
 // LossMemory is what the cross-entropy keeps for the backward pass. The loss and

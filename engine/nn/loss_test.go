@@ -9,12 +9,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"memtop/engine/amp"
-	"memtop/engine/autograd"
-	"memtop/engine/device"
-	"memtop/engine/nn"
-	"memtop/engine/tensor"
-	"memtop/engine/tensor/tensortest"
+	"github.com/memtop/memtop/engine/amp"
+	"github.com/memtop/memtop/engine/autograd"
+	"github.com/memtop/memtop/engine/device"
+	"github.com/memtop/memtop/engine/nn"
+	"github.com/memtop/memtop/engine/tensor"
+	"github.com/memtop/memtop/engine/tensor/tensortest"
 )
 
 // entropyOf is a cross-entropy of rows of logits of some type, run forward and

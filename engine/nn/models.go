@@ -3,7 +3,7 @@ package nn
 import (
 	"fmt"
 
-	"memtop/engine/autograd"
+	"github.com/memtop/memtop/engine/autograd"
 )
 
 // MLPConfig is the size of a multilayer perceptron.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"memtop/engine/autograd"
+	"github.com/memtop/memtop/engine/autograd"
 )
 
 // Param is a leaf that training changes. Its name is the path of its module

@@ -3,7 +3,7 @@ package nn
 import (
 	"slices"
 
-	"memtop/engine/autograd"
+	"github.com/memtop/memtop/engine/autograd"
 )
 
 // LayerNorm normalises the last dimension to mean 0 and variance 1, then scales

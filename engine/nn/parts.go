@@ -1,6 +1,6 @@
 package nn
 
-import "memtop/engine/autograd"
+import "github.com/memtop/memtop/engine/autograd"
 
 // Parts are a module's own parameters and the modules within it, each named once,
 // where it is made. A module that embeds them has only its Forward to write:

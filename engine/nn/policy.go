@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"memtop/engine/autograd"
-	"memtop/snapshots/quantity"
+	"github.com/memtop/memtop/engine/autograd"
+	"github.com/memtop/memtop/snapshots/quantity"
 )
 
 // Policy says which blocks of a model are checkpointed: keep only their inputs

@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"memtop/engine/nn"
+	"github.com/memtop/memtop/engine/nn"
 )
 
 func TestPoliciesDivideBlocks(t *testing.T) {

@@ -3,9 +3,9 @@ package nn
 import (
 	"fmt"
 
-	"memtop/engine/autograd"
-	"memtop/engine/choice"
-	"memtop/engine/device"
+	"github.com/memtop/memtop/engine/autograd"
+	"github.com/memtop/memtop/engine/choice"
+	"github.com/memtop/memtop/engine/device"
 )
 
 // Residual says of what type the sum is that goes through a model's blocks and to

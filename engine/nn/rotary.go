@@ -3,7 +3,7 @@ package nn
 import (
 	"math"
 
-	"memtop/engine/autograd"
+	"github.com/memtop/memtop/engine/autograd"
 )
 
 // Rotary turns queries and keys by angles that grow with their row: the position

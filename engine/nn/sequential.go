@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strconv"
 
-	"memtop/engine/autograd"
+	"github.com/memtop/memtop/engine/autograd"
 )
 
 // Sequential runs modules one after the other, each on the result of the one

@@ -1,10 +1,10 @@
 package optim
 
 import (
-	"memtop/engine/autograd"
-	"memtop/engine/device"
-	"memtop/engine/tensor"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/engine/autograd"
+	"github.com/memtop/memtop/engine/device"
+	"github.com/memtop/memtop/engine/tensor"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Clipping is how long all gradients together are, as a vector, and how long they may

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"memtop/engine/choice"
+	"github.com/memtop/memtop/engine/choice"
 )
 
 // Schedule is how the learning rate moves in the course of training. The zero

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"memtop/engine/choice"
-	"memtop/engine/device"
+	"github.com/memtop/memtop/engine/choice"
+	"github.com/memtop/memtop/engine/device"
 )
 
 // Kind names an optimizer.

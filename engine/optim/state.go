@@ -1,10 +1,10 @@
 package optim
 
 import (
-	"memtop/engine/autograd"
-	"memtop/engine/device"
-	"memtop/engine/tensor"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/engine/autograd"
+	"github.com/memtop/memtop/engine/device"
+	"github.com/memtop/memtop/engine/tensor"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // min8bit is the number of elements from which state is kept in eight bits: a

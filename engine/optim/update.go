@@ -1,9 +1,9 @@
 package optim
 
 import (
-	"memtop/engine/device"
-	"memtop/engine/tensor"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/engine/device"
+	"github.com/memtop/memtop/engine/tensor"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // # Steps away from the parameters

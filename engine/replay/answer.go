@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 
-	"memtop/engine/alloc"
-	"memtop/snapshots/analysis/whatif"
-	"memtop/snapshots/quantity"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/engine/alloc"
+	"github.com/memtop/memtop/snapshots/analysis/whatif"
+	"github.com/memtop/memtop/snapshots/quantity"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // question is a question with what every replay of it needs.

@@ -8,9 +8,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"memtop/engine/alloc"
-	"memtop/snapshots/analysis/whatif"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/engine/alloc"
+	"github.com/memtop/memtop/snapshots/analysis/whatif"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 func ask(t *testing.T, q whatif.Question) *whatif.Answer {

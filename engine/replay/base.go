@@ -3,8 +3,8 @@ package replay
 import (
 	"fmt"
 
-	"memtop/snapshots/quantity"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/quantity"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // start is what was before the first event.

@@ -3,7 +3,7 @@ package replay
 import (
 	"errors"
 
-	"memtop/engine/alloc"
+	"github.com/memtop/memtop/engine/alloc"
 )
 
 // counted is the driver of a device that only counts its bytes.

@@ -1,9 +1,9 @@
 package replay
 
 import (
-	"memtop/engine/alloc"
-	"memtop/snapshots/analysis/whatif"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/engine/alloc"
+	"github.com/memtop/memtop/snapshots/analysis/whatif"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // curve is what a recording says of reserved memory, in bytes.

@@ -4,9 +4,9 @@ import (
 	"errors"
 	"testing"
 
-	"memtop/engine/alloc"
-	"memtop/snapshots/analysis/whatif"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/engine/alloc"
+	"github.com/memtop/memtop/snapshots/analysis/whatif"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // script makes calls on an allocator over a driver that counts.

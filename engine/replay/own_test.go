@@ -4,8 +4,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"memtop/engine/alloc"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/engine/alloc"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 const mib = 1 << 20

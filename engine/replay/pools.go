@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"slices"
 
-	"memtop/engine/alloc"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/engine/alloc"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // pools knows which requests went to the private pools of CUDA graphs and MemPools:

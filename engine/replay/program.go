@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 
-	"memtop/engine/alloc"
-	"memtop/snapshots/analysis/whatif"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/engine/alloc"
+	"github.com/memtop/memtop/snapshots/analysis/whatif"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // program gives a program's recorded calls to an allocator with settings of its

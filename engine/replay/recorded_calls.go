@@ -3,8 +3,8 @@ package replay
 import (
 	"fmt"
 
-	"memtop/engine/alloc"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/engine/alloc"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // request replays one call: the frees that complete first, the segments that go

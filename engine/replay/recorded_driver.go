@@ -1,8 +1,8 @@
 package replay
 
 import (
-	"memtop/engine/alloc"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/engine/alloc"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Malloc is the driver's: the recorded segment, if one comes now.

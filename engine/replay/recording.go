@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"memtop/engine/alloc"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/engine/alloc"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // recording drives an allocator through a recorded trace and compares what the

@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 
-	"memtop/snapshots/analysis/whatif"
-	"memtop/snapshots/quantity"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/analysis/whatif"
+	"github.com/memtop/memtop/snapshots/quantity"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // longest is how much of a text of the file's a reason repeats, in bytes.

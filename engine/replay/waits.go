@@ -1,8 +1,8 @@
 package replay
 
 import (
-	"memtop/engine/alloc"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/engine/alloc"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // waits stands for the streams that used a block beside its own: what a freed block

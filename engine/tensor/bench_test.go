@@ -3,9 +3,9 @@ package tensor_test
 import (
 	"testing"
 
-	"memtop/engine/device"
-	"memtop/engine/tensor"
-	"memtop/engine/tensor/tensortest"
+	"github.com/memtop/memtop/engine/device"
+	"github.com/memtop/memtop/engine/tensor"
+	"github.com/memtop/memtop/engine/tensor/tensortest"
 )
 
 // BenchmarkShortLife measures a tensor that is made and released within a step,

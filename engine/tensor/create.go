@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"slices"
 
-	"memtop/engine/alloc"
-	"memtop/engine/device"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/engine/alloc"
+	"github.com/memtop/memtop/engine/device"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Tag says what memory is for; the tensor adds its shape and type.

@@ -3,8 +3,8 @@ package tensor
 import (
 	"slices"
 
-	"memtop/engine/alloc"
-	"memtop/engine/device"
+	"github.com/memtop/memtop/engine/alloc"
+	"github.com/memtop/memtop/engine/device"
 )
 
 // # Crossing to the host

@@ -1,9 +1,11 @@
 package tensor
 
 import (
-	"memtop/engine/alloc"
-	"memtop/engine/collective"
-	"memtop/engine/device"
+	"reflect"
+
+	"github.com/memtop/memtop/engine/alloc"
+	"github.com/memtop/memtop/engine/collective"
+	"github.com/memtop/memtop/engine/device"
 )
 
 // Options change how a [Device] behaves. The zero value is what training uses.
@@ -40,7 +42,7 @@ type Device struct {
 // and closes them after everything on the device was released. Stacks of allocations
 // begin with who asked for a tensor.
 func NewDevice(name string, memory *alloc.Allocator, backend device.Backend, o Options) *Device {
-	memory.Hide("memtop/engine/tensor")
+	memory.Hide(reflect.TypeFor[Device]().PkgPath())
 	return &Device{name: name, memory: memory, backend: backend, options: o}
 }
 

@@ -1,6 +1,6 @@
 package tensor
 
-import "memtop/engine/device"
+import "github.com/memtop/memtop/engine/device"
 
 // flatten describes a copy with as few dimensions as it can be: extents of 1
 // are dropped, and dimensions that are contiguous in both are joined. A device

@@ -5,7 +5,7 @@ import (
 	"runtime"
 	"strings"
 
-	"memtop/engine/alloc"
+	"github.com/memtop/memtop/engine/alloc"
 )
 
 // Lost storages

@@ -3,8 +3,8 @@ package tensor
 import (
 	"fmt"
 
-	"memtop/engine/alloc"
-	"memtop/engine/device/dry"
+	"github.com/memtop/memtop/engine/alloc"
+	"github.com/memtop/memtop/engine/device/dry"
 )
 
 // NewRehearsal returns a device in the place of d that computes nothing and

@@ -3,8 +3,8 @@ package tensor
 import (
 	"cmp"
 
-	"memtop/engine/collective"
-	"memtop/engine/device"
+	"github.com/memtop/memtop/engine/collective"
+	"github.com/memtop/memtop/engine/device"
 )
 
 // # Memory that several processes share

@@ -1,9 +1,9 @@
 package tensor
 
 import (
-	"memtop/engine/alloc"
-	"memtop/engine/device"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/engine/alloc"
+	"github.com/memtop/memtop/engine/device"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Storage is one block of device memory with the number of handles on it. It is

@@ -3,7 +3,7 @@ package tensor
 import (
 	"fmt"
 
-	"memtop/engine/device"
+	"github.com/memtop/memtop/engine/device"
 )
 
 // Tensor is a handle on a [Storage]: which of its elements, in which order. See

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"memtop/engine/device"
+	"github.com/memtop/memtop/engine/device"
 )
 
 // Number is what host slices are made of.

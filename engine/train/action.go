@@ -6,8 +6,8 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"memtop/engine/choice"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/engine/choice"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Action is what is done once, when a step has ended. It holds for no step, cannot be

@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"memtop/engine/collective"
-	"memtop/snapshots/quantity"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/engine/collective"
+	"github.com/memtop/memtop/snapshots/quantity"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // # Settings of several processes

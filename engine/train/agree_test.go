@@ -8,12 +8,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"memtop/engine/collective"
-	"memtop/engine/collective/collectivetest"
-	"memtop/engine/data"
-	"memtop/engine/device"
-	"memtop/engine/nn"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/engine/collective"
+	"github.com/memtop/memtop/engine/collective/collectivetest"
+	"github.com/memtop/memtop/engine/data"
+	"github.com/memtop/memtop/engine/device"
+	"github.com/memtop/memtop/engine/nn"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // halting is a group whose member is held up before one of its operations.

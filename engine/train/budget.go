@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // # A budget

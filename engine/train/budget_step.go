@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"slices"
 
-	"memtop/snapshots/quantity"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/quantity"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Adjustment is a change of settings for the sake of a budget.

@@ -12,9 +12,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"memtop/engine/alloc"
-	"memtop/engine/nn"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/engine/alloc"
+	"github.com/memtop/memtop/engine/nn"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // budgeted is a model of which 20 sizes of memory make a difference.

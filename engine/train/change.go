@@ -1,9 +1,9 @@
 package train
 
 import (
-	"memtop/engine/device"
-	"memtop/engine/nn"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/engine/device"
+	"github.com/memtop/memtop/engine/nn"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Settings returns the settings of the next step. Safe for concurrent use.

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"memtop/engine/nn"
-	"memtop/engine/tensor"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/engine/nn"
+	"github.com/memtop/memtop/engine/tensor"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // TestAChangeHoldsFromTheNextStepOn makes a change in the middle of step 3,

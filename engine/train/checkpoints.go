@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"slices"
 
-	"memtop/engine/alloc"
-	"memtop/engine/autograd"
-	"memtop/engine/nn"
-	"memtop/engine/recompute"
-	"memtop/engine/tensor"
-	"memtop/snapshots/quantity"
+	"github.com/memtop/memtop/engine/alloc"
+	"github.com/memtop/memtop/engine/autograd"
+	"github.com/memtop/memtop/engine/nn"
+	"github.com/memtop/memtop/engine/recompute"
+	"github.com/memtop/memtop/engine/tensor"
+	"github.com/memtop/memtop/snapshots/quantity"
 )
 
 // # Plans of checkpoints

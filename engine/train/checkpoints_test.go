@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"memtop/engine/data"
-	"memtop/engine/device"
-	"memtop/engine/nn"
-	"memtop/engine/tensor"
+	"github.com/memtop/memtop/engine/data"
+	"github.com/memtop/memtop/engine/device"
+	"github.com/memtop/memtop/engine/nn"
+	"github.com/memtop/memtop/engine/tensor"
 )
 
 // plans are small models of every kind, in few enough blocks to try every choice.

@@ -4,12 +4,12 @@ import (
 	"context"
 	"slices"
 
-	"memtop/engine/alloc"
-	"memtop/engine/collective"
-	"memtop/engine/data"
-	"memtop/engine/device/dry"
-	"memtop/engine/nn"
-	"memtop/engine/tensor"
+	"github.com/memtop/memtop/engine/alloc"
+	"github.com/memtop/memtop/engine/collective"
+	"github.com/memtop/memtop/engine/data"
+	"github.com/memtop/memtop/engine/device/dry"
+	"github.com/memtop/memtop/engine/nn"
+	"github.com/memtop/memtop/engine/tensor"
 )
 
 // Plan is a run that has not begun.

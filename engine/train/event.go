@@ -3,8 +3,8 @@ package train
 import (
 	"time"
 
-	"memtop/engine/collective"
-	"memtop/engine/tensor"
+	"github.com/memtop/memtop/engine/collective"
+	"github.com/memtop/memtop/engine/tensor"
 )
 
 // Event says what one step did.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strconv"
 
-	"memtop/engine/alloc"
+	"github.com/memtop/memtop/engine/alloc"
 )
 
 // OutOfMemoryError says that the device had no memory for what was asked.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Remedy is a change of settings that makes a plan need less memory.

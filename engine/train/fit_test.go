@@ -4,11 +4,11 @@ import (
 	"errors"
 	"testing"
 
-	"memtop/engine/alloc"
-	"memtop/engine/data"
-	"memtop/engine/device/cpu"
-	"memtop/engine/nn"
-	"memtop/engine/tensor"
+	"github.com/memtop/memtop/engine/alloc"
+	"github.com/memtop/memtop/engine/data"
+	"github.com/memtop/memtop/engine/device/cpu"
+	"github.com/memtop/memtop/engine/nn"
+	"github.com/memtop/memtop/engine/tensor"
 )
 
 // tryRun takes steps on a device of its own and reports whether its memory was

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // # Headroom

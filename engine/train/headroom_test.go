@@ -5,12 +5,12 @@ import (
 	"math"
 	"testing"
 
-	"memtop/engine/alloc"
-	"memtop/engine/data"
-	"memtop/engine/device/cpu"
-	"memtop/engine/nn"
-	"memtop/engine/tensor"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/engine/alloc"
+	"github.com/memtop/memtop/engine/data"
+	"github.com/memtop/memtop/engine/device/cpu"
+	"github.com/memtop/memtop/engine/nn"
+	"github.com/memtop/memtop/engine/tensor"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // TestTheHeadroomIsWhatFits compares what a small run says of a memory with runs on

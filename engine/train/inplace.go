@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"memtop/engine/nn"
+	"github.com/memtop/memtop/engine/nn"
 )
 
 // overwritten counts the activations that work in place, and notes why others do

@@ -3,9 +3,9 @@ package train
 import (
 	"slices"
 
-	"memtop/engine/data"
-	"memtop/engine/tensor"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/engine/data"
+	"github.com/memtop/memtop/engine/tensor"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // fit makes room on the device for batches of a kind. Nearly always it is there

@@ -5,11 +5,11 @@ import (
 	"slices"
 	"strconv"
 
-	"memtop/engine/amp"
-	"memtop/engine/choice"
-	"memtop/engine/nn"
-	"memtop/engine/optim"
-	"memtop/snapshots/quantity"
+	"github.com/memtop/memtop/engine/amp"
+	"github.com/memtop/memtop/engine/choice"
+	"github.com/memtop/memtop/engine/nn"
+	"github.com/memtop/memtop/engine/optim"
+	"github.com/memtop/memtop/snapshots/quantity"
 )
 
 // setting is one part of Settings as text.

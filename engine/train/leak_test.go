@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"memtop/engine/tensor"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/engine/tensor"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 func TestPlantedLeaksGrowByTheSameEveryStep(t *testing.T) {

@@ -7,14 +7,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"memtop/engine/amp"
-	"memtop/engine/autograd"
-	"memtop/engine/data"
-	"memtop/engine/device"
-	"memtop/engine/nn"
-	"memtop/engine/tensor"
-	"memtop/engine/tensor/tensortest"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/engine/amp"
+	"github.com/memtop/memtop/engine/autograd"
+	"github.com/memtop/memtop/engine/data"
+	"github.com/memtop/memtop/engine/device"
+	"github.com/memtop/memtop/engine/nn"
+	"github.com/memtop/memtop/engine/tensor"
+	"github.com/memtop/memtop/engine/tensor/tensortest"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // points are samples whose targets are numbers, not classes.

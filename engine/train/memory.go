@@ -1,9 +1,9 @@
 package train
 
 import (
-	"memtop/engine/alloc"
-	"memtop/engine/tensor"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/engine/alloc"
+	"github.com/memtop/memtop/engine/tensor"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Memory is where the device's memory is at one moment, and at the highest

@@ -3,9 +3,9 @@ package train
 import (
 	"errors"
 
-	"memtop/engine/data"
-	"memtop/engine/nn"
-	"memtop/engine/tensor"
+	"github.com/memtop/memtop/engine/data"
+	"github.com/memtop/memtop/engine/nn"
+	"github.com/memtop/memtop/engine/tensor"
 )
 
 // makeMissing makes what the config leaves to the trainer, which Close releases.

@@ -7,11 +7,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"memtop/engine/amp"
-	"memtop/engine/device"
-	"memtop/engine/nn"
-	"memtop/engine/optim"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/engine/amp"
+	"github.com/memtop/memtop/engine/device"
+	"github.com/memtop/memtop/engine/nn"
+	"github.com/memtop/memtop/engine/optim"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // offloadable are settings that offloading has to work together with.

@@ -3,13 +3,13 @@ package train
 import (
 	"testing"
 
-	"memtop/engine/autograd"
-	"memtop/engine/collective"
-	"memtop/engine/collective/collectivetest"
-	"memtop/engine/data"
-	"memtop/engine/device"
-	"memtop/engine/nn"
-	"memtop/engine/tensor"
+	"github.com/memtop/memtop/engine/autograd"
+	"github.com/memtop/memtop/engine/collective"
+	"github.com/memtop/memtop/engine/collective/collectivetest"
+	"github.com/memtop/memtop/engine/data"
+	"github.com/memtop/memtop/engine/device"
+	"github.com/memtop/memtop/engine/nn"
+	"github.com/memtop/memtop/engine/tensor"
 )
 
 // noting is a group that notes which of its operations are waited for only after more

@@ -1,10 +1,10 @@
 package train
 
 import (
-	"memtop/engine/autograd"
-	"memtop/engine/collective"
-	"memtop/engine/tensor"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/engine/autograd"
+	"github.com/memtop/memtop/engine/collective"
+	"github.com/memtop/memtop/engine/tensor"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // # Data parallel

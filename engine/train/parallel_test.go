@@ -7,12 +7,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"memtop/engine/amp"
-	"memtop/engine/collective"
-	"memtop/engine/collective/collectivetest"
-	"memtop/engine/data"
-	"memtop/engine/nn"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/engine/amp"
+	"github.com/memtop/memtop/engine/collective"
+	"github.com/memtop/memtop/engine/collective/collectivetest"
+	"github.com/memtop/memtop/engine/data"
+	"github.com/memtop/memtop/engine/nn"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // together trains in so many ranks of one process, each on its part of batches of 8,

@@ -9,9 +9,9 @@ import (
 	"sync"
 	"time"
 
-	"memtop/engine/alloc"
-	"memtop/engine/device/dry"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/engine/alloc"
+	"github.com/memtop/memtop/engine/device/dry"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // predictionTime is how long the rehearsals of one answer may take.

@@ -9,13 +9,13 @@ import (
 	"strings"
 	"testing"
 
-	"memtop/engine/alloc"
-	"memtop/engine/data"
-	"memtop/engine/device"
-	"memtop/engine/device/cpu"
-	"memtop/engine/nn"
-	"memtop/engine/tensor"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/engine/alloc"
+	"github.com/memtop/memtop/engine/data"
+	"github.com/memtop/memtop/engine/device"
+	"github.com/memtop/memtop/engine/device/cpu"
+	"github.com/memtop/memtop/engine/nn"
+	"github.com/memtop/memtop/engine/tensor"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // sample is a model whose predictions are compared with what is measured.

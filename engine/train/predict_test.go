@@ -8,8 +8,8 @@ import (
 	"sync"
 	"testing"
 
-	"memtop/engine/nn"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/engine/nn"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // visible is a GPT whose activations weigh enough for a change to show.

@@ -3,7 +3,7 @@ package train
 import (
 	"time"
 
-	"memtop/engine/tensor"
+	"github.com/memtop/memtop/engine/tensor"
 )
 
 // Queued is a step whose work the device has been given and may not have done.

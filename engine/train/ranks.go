@@ -4,9 +4,9 @@ import (
 	"os"
 	"unsafe"
 
-	"memtop/engine/device"
-	"memtop/engine/tensor"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/engine/device"
+	"github.com/memtop/memtop/engine/tensor"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Rank is one of the processes that train together, as it was after a step.

@@ -8,11 +8,11 @@ import (
 	"os"
 	"testing"
 
-	"memtop/engine/data"
-	"memtop/engine/device"
-	"memtop/engine/nn"
-	"memtop/engine/optim"
-	"memtop/engine/weights"
+	"github.com/memtop/memtop/engine/data"
+	"github.com/memtop/memtop/engine/device"
+	"github.com/memtop/memtop/engine/nn"
+	"github.com/memtop/memtop/engine/optim"
+	"github.com/memtop/memtop/engine/weights"
 )
 
 // reference is what PyTorch did, see testdata/reference.py.

@@ -6,9 +6,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"memtop/engine/nn"
-	"memtop/engine/tensor"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/engine/nn"
+	"github.com/memtop/memtop/engine/tensor"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // report is what the reports of steps have in common. It is made anew only

@@ -1,8 +1,8 @@
 package train
 
 import (
-	"memtop/engine/tensor"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/engine/tensor"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // keepRunning copies the running statistics as they are before a step: one that fails

@@ -8,11 +8,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"memtop/engine/data"
-	"memtop/engine/device"
-	"memtop/engine/nn"
-	"memtop/engine/tensor"
-	"memtop/engine/tensor/tensortest"
+	"github.com/memtop/memtop/engine/data"
+	"github.com/memtop/memtop/engine/device"
+	"github.com/memtop/memtop/engine/nn"
+	"github.com/memtop/memtop/engine/tensor"
+	"github.com/memtop/memtop/engine/tensor/tensortest"
 )
 
 // normalised is a config with running statistics.

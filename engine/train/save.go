@@ -8,11 +8,11 @@ import (
 	"os"
 	"slices"
 
-	"memtop/engine/amp"
-	"memtop/engine/device"
-	"memtop/engine/nn"
-	"memtop/engine/optim"
-	"memtop/engine/tensor"
+	"github.com/memtop/memtop/engine/amp"
+	"github.com/memtop/memtop/engine/device"
+	"github.com/memtop/memtop/engine/nn"
+	"github.com/memtop/memtop/engine/optim"
+	"github.com/memtop/memtop/engine/tensor"
 )
 
 // Saved is a saved run: a checked file, and what it says before its tensors.

@@ -10,10 +10,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"memtop/engine/amp"
-	"memtop/engine/data"
-	"memtop/engine/nn"
-	"memtop/engine/optim"
+	"github.com/memtop/memtop/engine/amp"
+	"github.com/memtop/memtop/engine/data"
+	"github.com/memtop/memtop/engine/nn"
+	"github.com/memtop/memtop/engine/optim"
 )
 
 func TestResumeContinuesBitForBit(t *testing.T) {

@@ -3,10 +3,10 @@ package train
 import (
 	"fmt"
 
-	"memtop/engine/amp"
-	"memtop/engine/nn"
-	"memtop/engine/optim"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/engine/amp"
+	"github.com/memtop/memtop/engine/nn"
+	"github.com/memtop/memtop/engine/optim"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Settings are what may change from one step to the next. A Settings is a

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"memtop/engine/nn"
+	"github.com/memtop/memtop/engine/nn"
 )
 
 // settle returns settings that a step can use as they are: they fit the batch and

@@ -3,9 +3,9 @@ package train
 import (
 	"fmt"
 
-	"memtop/engine/choice"
-	"memtop/engine/collective"
-	"memtop/engine/tensor"
+	"github.com/memtop/memtop/engine/choice"
+	"github.com/memtop/memtop/engine/collective"
+	"github.com/memtop/memtop/engine/tensor"
 )
 
 // Shard says what the processes of a run divide among them instead of having it

@@ -1,10 +1,10 @@
 package train
 
 import (
-	"memtop/engine/data"
-	"memtop/engine/device"
-	"memtop/engine/tensor"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/engine/data"
+	"github.com/memtop/memtop/engine/device"
+	"github.com/memtop/memtop/engine/tensor"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Staging is memory of a device's host in which batches wait for the device, counted

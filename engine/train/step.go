@@ -6,15 +6,15 @@ import (
 	"slices"
 	"time"
 
-	"memtop/engine/amp"
-	"memtop/engine/autograd"
-	"memtop/engine/collective"
-	"memtop/engine/data"
-	"memtop/engine/device"
-	"memtop/engine/nn"
-	"memtop/engine/optim"
-	"memtop/engine/tensor"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/engine/amp"
+	"github.com/memtop/memtop/engine/autograd"
+	"github.com/memtop/memtop/engine/collective"
+	"github.com/memtop/memtop/engine/data"
+	"github.com/memtop/memtop/engine/device"
+	"github.com/memtop/memtop/engine/nn"
+	"github.com/memtop/memtop/engine/optim"
+	"github.com/memtop/memtop/engine/tensor"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Step trains on the next batch and waits for what came of it. After an error

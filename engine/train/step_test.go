@@ -8,10 +8,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"memtop/engine/amp"
-	"memtop/engine/nn"
-	"memtop/engine/optim"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/engine/amp"
+	"github.com/memtop/memtop/engine/nn"
+	"github.com/memtop/memtop/engine/optim"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // run50 is the losses of 50 steps with settings, from a fresh model. Dropout is

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"sync"
 
-	"memtop/engine/device/dry"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/engine/device/dry"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // # Estimated times

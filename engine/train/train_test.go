@@ -3,12 +3,12 @@ package train
 import (
 	"testing"
 
-	"memtop/engine/alloc"
-	"memtop/engine/data"
-	"memtop/engine/device"
-	"memtop/engine/device/cpu"
-	"memtop/engine/nn"
-	"memtop/engine/tensor"
+	"github.com/memtop/memtop/engine/alloc"
+	"github.com/memtop/memtop/engine/data"
+	"github.com/memtop/memtop/engine/device"
+	"github.com/memtop/memtop/engine/device/cpu"
+	"github.com/memtop/memtop/engine/nn"
+	"github.com/memtop/memtop/engine/tensor"
 )
 
 // bench is a device with a model and data for one test.

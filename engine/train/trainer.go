@@ -6,15 +6,15 @@ import (
 	"sync/atomic"
 	"time"
 
-	"memtop/engine/alloc"
-	"memtop/engine/amp"
-	"memtop/engine/autograd"
-	"memtop/engine/collective"
-	"memtop/engine/data"
-	"memtop/engine/nn"
-	"memtop/engine/optim"
-	"memtop/engine/tensor"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/engine/alloc"
+	"github.com/memtop/memtop/engine/amp"
+	"github.com/memtop/memtop/engine/autograd"
+	"github.com/memtop/memtop/engine/collective"
+	"github.com/memtop/memtop/engine/data"
+	"github.com/memtop/memtop/engine/nn"
+	"github.com/memtop/memtop/engine/optim"
+	"github.com/memtop/memtop/engine/tensor"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Batches is where the samples come from: a [data.Loader], or a test's.

@@ -4,9 +4,9 @@ import (
 	"math"
 	"testing"
 
-	"memtop/engine/amp"
-	"memtop/engine/nn"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/engine/amp"
+	"github.com/memtop/memtop/engine/nn"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // oddVocab is a GPT whose vocabulary is no round number.

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 
-	"memtop/engine/nn"
-	"memtop/engine/recompute"
-	"memtop/snapshots/quantity"
+	"github.com/memtop/memtop/engine/nn"
+	"github.com/memtop/memtop/engine/recompute"
+	"github.com/memtop/memtop/snapshots/quantity"
 )
 
 // # Settings within a number of bytes

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"memtop/engine/autograd"
-	"memtop/engine/tensor"
+	"github.com/memtop/memtop/engine/autograd"
+	"github.com/memtop/memtop/engine/tensor"
 )
 
 // Assign gives the parameters of a model the values of the arrays with their

@@ -9,11 +9,11 @@ import (
 	"os"
 	"os/signal"
 
-	"memtop/engine/autograd"
-	"memtop/engine/data"
-	"memtop/engine/nn"
-	"memtop/engine/train"
-	"memtop/probe/engine"
+	"github.com/memtop/memtop/engine/autograd"
+	"github.com/memtop/memtop/engine/data"
+	"github.com/memtop/memtop/engine/nn"
+	"github.com/memtop/memtop/engine/train"
+	"github.com/memtop/memtop/probe/engine"
 )
 
 // model is a perceptron whose second layer adds to the first.

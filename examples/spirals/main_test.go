@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"memtop/probe/attach"
-	"memtop/snapshots/analysis/lines"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/probe/attach"
+	"github.com/memtop/memtop/snapshots/analysis/lines"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // TestTheExampleTrainsAndIsSeen runs the program with a viewer that waits until it

@@ -3,8 +3,8 @@ package attach
 import (
 	"errors"
 
-	"memtop/snapshots/trace"
-	"memtop/snapshots/wire"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/wire"
 )
 
 // Carried is an error of this package on its way from another machine: one of its

@@ -8,8 +8,8 @@ import (
 	"net/url"
 	"strconv"
 
-	"memtop/probe/protocol"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/probe/protocol"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Set is described at [trace.Controller].

@@ -9,8 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"memtop/probe/protocol"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/probe/protocol"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // DialOptions say how to follow a program. The zero value is usable.

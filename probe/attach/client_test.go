@@ -15,10 +15,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"memtop/probe"
-	"memtop/probe/probetest"
-	"memtop/probe/protocol"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/probe"
+	"github.com/memtop/memtop/probe/probetest"
+	"github.com/memtop/memtop/probe/protocol"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // The client's interfaces.

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"memtop/probe/protocol"
+	"github.com/memtop/memtop/probe/protocol"
 )
 
 // # What is checked before a byte is sent

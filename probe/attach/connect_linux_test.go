@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"memtop/probe"
-	"memtop/probe/probetest"
-	"memtop/probe/protocol"
+	"github.com/memtop/memtop/probe"
+	"github.com/memtop/memtop/probe/probetest"
+	"github.com/memtop/memtop/probe/protocol"
 )
 
 // name returns what this process's socket is called.

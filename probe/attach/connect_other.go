@@ -11,7 +11,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"memtop/probe/protocol"
+	"github.com/memtop/memtop/probe/protocol"
 )
 
 // sightings returns the sockets in this user's folder: no other place is known

@@ -13,8 +13,8 @@ import (
 	"sync"
 	"time"
 
-	"memtop/probe/protocol"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/probe/protocol"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Process is a program that can be attached to, or a socket that is there and

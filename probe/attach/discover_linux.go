@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strconv"
 
-	"memtop/probe/protocol"
+	"github.com/memtop/memtop/probe/protocol"
 )
 
 // # Finding sockets

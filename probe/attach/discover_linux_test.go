@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"memtop/snapshots/wire"
+	"github.com/memtop/memtop/snapshots/wire"
 )
 
 // pretending serves this process's socket in a folder that viewers look into,

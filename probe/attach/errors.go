@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"syscall"
 
-	"memtop/probe/protocol"
-	"memtop/snapshots/cause"
+	"github.com/memtop/memtop/probe/protocol"
+	"github.com/memtop/memtop/snapshots/cause"
 )
 
 // NotFoundError says that there is nothing to attach to.

@@ -3,7 +3,7 @@ package attach
 import (
 	"fmt"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // faultError is a panic on a goroutine of this package's: a bug, which must not

@@ -4,9 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"memtop/probe"
-	"memtop/probe/probetest"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/probe"
+	"github.com/memtop/memtop/probe/probetest"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // TestAFaultLeavesTheLastState has a client follow what is none, on the goroutine

@@ -10,10 +10,10 @@ import (
 	"strings"
 	"testing"
 
-	"memtop/probe"
-	"memtop/probe/probetest"
-	"memtop/probe/protocol"
-	"memtop/snapshots/wire"
+	"github.com/memtop/memtop/probe"
+	"github.com/memtop/memtop/probe/probetest"
+	"github.com/memtop/memtop/probe/protocol"
+	"github.com/memtop/memtop/snapshots/wire"
 )
 
 // serving answers on a socket of its own with a handler, and returns its path.

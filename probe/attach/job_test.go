@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"testing"
 
-	"memtop/probe/protocol"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/probe/protocol"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // member is a process of a job, as Discover finds it.

@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"strings"
 
-	"memtop/probe/protocol"
+	"github.com/memtop/memtop/probe/protocol"
 )
 
 // # What a process is
@@ -117,6 +117,9 @@ func launchesTorch(arguments []string) bool {
 	return false
 }
 
+// module is what our own programs are built from.
+const module = "github.com/memtop/memtop"
+
 // goKind returns whether a program is written in Go, and whether it is memtrain,
 // which memtop is too under that name.
 func goKind(program io.ReaderAt, arguments []string) Kind {
@@ -124,9 +127,9 @@ func goKind(program io.ReaderAt, arguments []string) Kind {
 	switch {
 	case err != nil:
 		return OtherKind
-	case built.Main.Path == "memtop" && (path.Base(built.Path) == "memtrain" || path.Base(arguments[0]) == "memtrain"):
+	case built.Main.Path == module && (path.Base(built.Path) == "memtrain" || path.Base(arguments[0]) == "memtrain"):
 		return TrainerKind
-	case built.Path == "memtop/cmd/memtop" && path.Base(arguments[0]) == "memtop":
+	case built.Path == module+"/cmd/memtop" && path.Base(arguments[0]) == "memtop":
 		return OtherKind // a viewer
 	}
 	return GoKind

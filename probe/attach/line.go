@@ -10,7 +10,7 @@ import (
 	"net/http"
 	"sync"
 
-	"memtop/probe/protocol"
+	"github.com/memtop/memtop/probe/protocol"
 )
 
 // line is a connection to a program over which one request at a time goes, on the

@@ -5,9 +5,9 @@ import (
 	"io"
 	"strconv"
 
-	"memtop/probe/protocol"
-	"memtop/snapshots/trace"
-	"memtop/snapshots/wire"
+	"github.com/memtop/memtop/probe/protocol"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/wire"
 )
 
 // Machine is where programs run and can be attached to: this one, [Here], or one that

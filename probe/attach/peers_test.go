@@ -14,9 +14,9 @@ import (
 	"testing"
 	"time"
 
-	"memtop/probe/protocol"
-	"memtop/snapshots/cause/causetest"
-	"memtop/snapshots/wire"
+	"github.com/memtop/memtop/probe/protocol"
+	"github.com/memtop/memtop/snapshots/cause/causetest"
+	"github.com/memtop/memtop/snapshots/wire"
 )
 
 // quickly is how long the tests of hostile programs wait for one.

@@ -5,7 +5,7 @@ import (
 	"net"
 	"path/filepath"
 
-	"memtop/probe/protocol"
+	"github.com/memtop/memtop/probe/protocol"
 )
 
 // Place is a socket on which a program listens: found, and trusted as [Dial] trusts

@@ -13,9 +13,9 @@ import (
 	"syscall"
 	"testing"
 
-	"memtop/probe"
-	"memtop/probe/probetest"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/probe"
+	"github.com/memtop/memtop/probe/probetest"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // The variables that make this test binary another program.

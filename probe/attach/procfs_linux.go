@@ -11,8 +11,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"memtop/probe/protocol"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/probe/protocol"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // process is what /proc says of a running process.

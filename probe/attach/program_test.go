@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"memtop/probe"
+	"github.com/memtop/memtop/probe"
 )
 
 // listening starts a probe for p that ends with the test.

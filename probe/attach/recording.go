@@ -6,8 +6,8 @@ import (
 	"io"
 	"time"
 
-	"memtop/probe/protocol"
-	"memtop/snapshots/wire"
+	"github.com/memtop/memtop/probe/protocol"
+	"github.com/memtop/memtop/snapshots/wire"
 )
 
 // RecordOptions say what is recorded of a program. The zero value records until

@@ -12,9 +12,9 @@ import (
 	"strconv"
 	"time"
 
-	"memtop/probe/protocol"
-	"memtop/snapshots/trace"
-	"memtop/snapshots/wire"
+	"github.com/memtop/memtop/probe/protocol"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/wire"
 )
 
 // What a viewer accepts from a program.

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"memtop/probe/protocol"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/probe/protocol"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // followed attaches to a program that is then killed.

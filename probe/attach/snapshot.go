@@ -8,8 +8,8 @@ import (
 	"io"
 	"time"
 
-	"memtop/snapshots/pytorch"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/pytorch"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // SnapshotOptions bound a snapshot. The zero value is useful.

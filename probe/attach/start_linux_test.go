@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"memtop/probe/protocol"
+	"github.com/memtop/memtop/probe/protocol"
 )
 
 func TestAProcessKnowsWhenItBegan(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // # Following a restart

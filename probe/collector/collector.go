@@ -5,8 +5,8 @@ import (
 	"errors"
 	"time"
 
-	"memtop/probe/attach"
-	"memtop/probe/exposition"
+	"github.com/memtop/memtop/probe/attach"
+	"github.com/memtop/memtop/probe/exposition"
 )
 
 // patience is how long a collection may take when a scraper says nothing of its

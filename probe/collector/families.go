@@ -4,11 +4,11 @@ import (
 	"errors"
 	"slices"
 
-	"memtop/probe/attach"
-	"memtop/probe/exposition"
-	"memtop/probe/protocol"
-	"memtop/snapshots/trace"
-	"memtop/snapshots/wire"
+	"github.com/memtop/memtop/probe/attach"
+	"github.com/memtop/memtop/probe/exposition"
+	"github.com/memtop/memtop/probe/protocol"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/wire"
 )
 
 // Bounds of what is shown.

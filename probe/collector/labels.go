@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"memtop/probe/attach"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/probe/attach"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // maxLabel is how many characters a label's value has at most.

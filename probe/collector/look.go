@@ -4,9 +4,9 @@ import (
 	"context"
 	"slices"
 
-	"memtop/probe/attach"
-	"memtop/probe/protocol"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/probe/attach"
+	"github.com/memtop/memtop/probe/protocol"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Look looks at devices of a program from outside. One goroutine calls it at a time.

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"testing"
 
-	"memtop/probe/attach"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/probe/attach"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // onGPU returns a program that does not look at its two devices itself.

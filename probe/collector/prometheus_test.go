@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"memtop/probe/exposition"
-	"memtop/probe/protocol"
+	"github.com/memtop/memtop/probe/exposition"
+	"github.com/memtop/memtop/probe/protocol"
 )
 
 // examples is where the rules and the dashboard are that users take.

@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"memtop/probe/exposition"
+	"github.com/memtop/memtop/probe/exposition"
 )
 
 // Limits of what a scraper may ask for or hold.

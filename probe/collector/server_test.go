@@ -17,8 +17,8 @@ import (
 	"testing"
 	"time"
 
-	"memtop/probe/attach"
-	"memtop/probe/exposition"
+	"github.com/memtop/memtop/probe/attach"
+	"github.com/memtop/memtop/probe/exposition"
 )
 
 // pretending serves this process's socket, where a probe would, until the test

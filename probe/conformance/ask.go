@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"memtop/probe/attach"
-	"memtop/probe/protocol"
+	"github.com/memtop/memtop/probe/attach"
+	"github.com/memtop/memtop/probe/protocol"
 )
 
 // What a viewer bears of an answer.

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"memtop/probe/protocol"
-	"memtop/snapshots/pytorch"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/probe/protocol"
+	"github.com/memtop/memtop/snapshots/pytorch"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // compare has streams of one program agree with each other.

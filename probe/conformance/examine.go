@@ -9,9 +9,9 @@ import (
 	"sync"
 	"time"
 
-	"memtop/probe/attach"
-	"memtop/probe/protocol"
-	"memtop/snapshots/wire"
+	"github.com/memtop/memtop/probe/attach"
+	"github.com/memtop/memtop/probe/protocol"
+	"github.com/memtop/memtop/snapshots/wire"
 )
 
 // Options say how long and how hard a probe is examined. The zero value is useful.

@@ -7,8 +7,8 @@ import (
 	"net/http"
 	"slices"
 
-	"memtop/probe/protocol"
-	"memtop/snapshots/wire"
+	"github.com/memtop/memtop/probe/protocol"
+	"github.com/memtop/memtop/snapshots/wire"
 )
 
 // infoFields are the fields that /v1/info always has.

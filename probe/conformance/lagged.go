@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"memtop/snapshots/wire"
+	"github.com/memtop/memtop/snapshots/wire"
 )
 
 // lagged reads a stream, and notes for how long it was this machine that did not

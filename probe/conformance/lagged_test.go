@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"memtop/snapshots/wire"
+	"github.com/memtop/memtop/snapshots/wire"
 )
 
 // TestOnlyTheProgramsOwnLatenessBreaksTheRhythm has batches that end too late, and

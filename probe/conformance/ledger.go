@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"sync"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Outcome is what was seen of a rule.

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 
-	"memtop/snapshots/trace"
-	"memtop/snapshots/wire"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/wire"
 )
 
 type frameLine struct {

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"time"
 
-	"memtop/probe/protocol"
-	"memtop/snapshots/trace"
-	"memtop/snapshots/wire"
+	"github.com/memtop/memtop/probe/protocol"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/wire"
 )
 
 func (w *watcher) hello(h *wire.Hello) {

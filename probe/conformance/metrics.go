@@ -6,8 +6,8 @@ import (
 	"net/http"
 	"strings"
 
-	"memtop/probe/exposition"
-	"memtop/probe/protocol"
+	"github.com/memtop/memtop/probe/exposition"
+	"github.com/memtop/memtop/probe/protocol"
 )
 
 // examineMetrics reads the metrics in each format, and compares them with what the

@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"memtop/probe"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/probe"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // uncached is the settings of a program without a caching allocator.

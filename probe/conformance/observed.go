@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"memtop/snapshots/trace"
-	"memtop/snapshots/wire"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/wire"
 )
 
 // observation is what a stream said, in words that do not depend on its numbers of

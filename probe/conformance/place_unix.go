@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"memtop/probe/protocol"
+	"github.com/memtop/memtop/probe/protocol"
 )
 
 // examinePlace looks at the socket and its folder. Who listens, and whether it is

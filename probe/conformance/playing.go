@@ -1,8 +1,8 @@
 package conformance
 
 import (
-	"memtop/snapshots/trace"
-	"memtop/snapshots/wire"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/wire"
 )
 
 // played is the memory of one device as the frames give it, by addresses and what

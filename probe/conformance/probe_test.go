@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"memtop/probe"
-	"memtop/probe/probetest"
+	"github.com/memtop/memtop/probe"
+	"github.com/memtop/memtop/probe/probetest"
 )
 
 // quick is an examination that does not wait for what takes seconds by the page.

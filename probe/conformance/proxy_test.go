@@ -17,10 +17,10 @@ import (
 	"testing"
 	"time"
 
-	"memtop/probe"
-	"memtop/probe/probetest"
-	"memtop/probe/protocol"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/probe"
+	"github.com/memtop/memtop/probe/probetest"
+	"github.com/memtop/memtop/probe/protocol"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // mutant is our own probe with one thing wrong.

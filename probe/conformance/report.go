@@ -6,7 +6,7 @@ import (
 	"io"
 	"strings"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Report is what came of an examination. Its texts are printable.

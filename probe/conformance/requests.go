@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"strings"
 
-	"memtop/probe/protocol"
+	"github.com/memtop/memtop/probe/protocol"
 )
 
 // maxBody is how many bytes a request may have.

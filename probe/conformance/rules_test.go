@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"memtop/probe/protocol"
+	"github.com/memtop/memtop/probe/protocol"
 )
 
 // TestEveryRuleOfThePageIsHere compares the labels of docs/protocol.md with the rules

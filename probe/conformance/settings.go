@@ -9,8 +9,8 @@ import (
 	"slices"
 	"time"
 
-	"memtop/probe/protocol"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/probe/protocol"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // examineSettings asks what may be changed, and sets one to the value that it has.

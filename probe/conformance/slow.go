@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"memtop/probe/protocol"
+	"github.com/memtop/memtop/probe/protocol"
 )
 
 // slow is the begin of a request that never ends, or nonsense; the connection must

@@ -1,9 +1,9 @@
 package engine
 
 import (
-	"memtop/engine/alloc"
-	"memtop/engine/device"
-	"memtop/engine/tensor"
+	"github.com/memtop/memtop/engine/alloc"
+	"github.com/memtop/memtop/engine/device"
+	"github.com/memtop/memtop/engine/tensor"
 )
 
 // Machine is a device's memory and what computes on it, such as a cpu.Device.

@@ -3,10 +3,10 @@ package engine
 import (
 	"time"
 
-	"memtop/engine/alloc"
-	"memtop/engine/device/cpu"
-	"memtop/engine/tensor"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/engine/alloc"
+	"github.com/memtop/memtop/engine/device/cpu"
+	"github.com/memtop/memtop/engine/tensor"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // gauge returns who looks at a device from outside. A GPU is looked at by the

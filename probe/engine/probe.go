@@ -3,10 +3,10 @@ package engine
 import (
 	"context"
 
-	"memtop/engine/alloc"
-	"memtop/engine/train"
-	"memtop/probe"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/engine/alloc"
+	"github.com/memtop/memtop/engine/train"
+	"github.com/memtop/memtop/probe"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Listen puts a probe into a program that trains: viewers see the memory of the

@@ -4,10 +4,10 @@ import (
 	"path/filepath"
 	"testing"
 
-	"memtop/engine/alloc"
-	"memtop/probe"
-	"memtop/probe/attach"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/engine/alloc"
+	"github.com/memtop/memtop/probe"
+	"github.com/memtop/memtop/probe/attach"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // host is memory that nothing touches.

@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 
-	"memtop/engine/alloc"
-	"memtop/engine/device/cpu"
-	"memtop/engine/train"
-	"memtop/probe"
+	"github.com/memtop/memtop/engine/alloc"
+	"github.com/memtop/memtop/engine/device/cpu"
+	"github.com/memtop/memtop/engine/train"
+	"github.com/memtop/memtop/probe"
 )
 
 // Train trains on a machine with a probe, until told, which is called after each

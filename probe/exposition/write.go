@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Kind is what the values of a family mean.

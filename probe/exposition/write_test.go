@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"memtop/probe/exposition"
+	"github.com/memtop/memtop/probe/exposition"
 )
 
 var sampleFamilies = []exposition.Family{

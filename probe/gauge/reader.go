@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // unknown is the value of a gauge that could not be read.

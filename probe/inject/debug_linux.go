@@ -13,8 +13,8 @@ import (
 	"syscall"
 	"time"
 
-	"memtop/probe/attach"
-	"memtop/probe/protocol"
+	"github.com/memtop/memtop/probe/attach"
+	"github.com/memtop/memtop/probe/protocol"
 )
 
 const (

@@ -5,7 +5,7 @@ package inject
 import (
 	"context"
 
-	"memtop/probe/attach"
+	"github.com/memtop/memtop/probe/attach"
 )
 
 // Plan is a way into a program. There is none here.

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"memtop/probe/attach"
+	"github.com/memtop/memtop/probe/attach"
 )
 
 // obstacles are why the system may not let this process into another one.

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"memtop/probe/attach"
+	"github.com/memtop/memtop/probe/attach"
 )
 
 func TestWhatStandsInTheWayIsNamedWithItsRemedy(t *testing.T) {

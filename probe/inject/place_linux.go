@@ -11,8 +11,8 @@ import (
 	"strconv"
 	"time"
 
-	"memtop/probe/attach"
-	"memtop/probe/python"
+	"github.com/memtop/memtop/probe/attach"
+	"github.com/memtop/memtop/probe/python"
 )
 
 // place is where the agent lies for a program, and what the program is to run.

@@ -11,8 +11,8 @@ import (
 	"strconv"
 	"strings"
 
-	"memtop/probe/attach"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/probe/attach"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Plan is a way into a program. It is owned by one goroutine.

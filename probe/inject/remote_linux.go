@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"memtop/probe/attach"
+	"github.com/memtop/memtop/probe/attach"
 )
 
 // remoteWithin is how long an interpreter may take to ask another one.

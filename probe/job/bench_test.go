@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"memtop/probe/attach"
-	"memtop/probe/probetest"
+	"github.com/memtop/memtop/probe/attach"
+	"github.com/memtop/memtop/probe/probetest"
 )
 
 // BenchmarkAsk asks 64 ranks in turn how they are, as a follower does ten times a second.

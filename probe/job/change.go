@@ -8,9 +8,9 @@ import (
 	"sync"
 	"time"
 
-	"memtop/probe/attach"
-	"memtop/probe/protocol"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/probe/attach"
+	"github.com/memtop/memtop/probe/protocol"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // # Settings of ranks that do not agree by themselves

@@ -8,11 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"memtop/probe"
-	"memtop/probe/attach"
-	"memtop/probe/probetest"
-	"memtop/probe/protocol"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/probe"
+	"github.com/memtop/memtop/probe/attach"
+	"github.com/memtop/memtop/probe/probetest"
+	"github.com/memtop/memtop/probe/protocol"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // ranksOf returns a follower of made ranks, and what they are.

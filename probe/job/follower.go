@@ -8,10 +8,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"memtop/probe/attach"
-	"memtop/probe/protocol"
-	"memtop/snapshots/analysis/ranks"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/probe/attach"
+	"github.com/memtop/memtop/probe/protocol"
+	"github.com/memtop/memtop/snapshots/analysis/ranks"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Member is a rank that is followed, and where it runs.

@@ -7,9 +7,9 @@ import (
 	"sync"
 	"time"
 
-	"memtop/probe/attach"
-	"memtop/snapshots/analysis/ranks"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/probe/attach"
+	"github.com/memtop/memtop/snapshots/analysis/ranks"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // rank is one of those that are followed, and what is known of it.

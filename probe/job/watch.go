@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"memtop/probe/protocol"
+	"github.com/memtop/memtop/probe/protocol"
 )
 
 // # Ranks that were never looked at

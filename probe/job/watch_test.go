@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"memtop/probe"
-	"memtop/probe/attach"
-	"memtop/probe/probetest"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/probe"
+	"github.com/memtop/memtop/probe/attach"
+	"github.com/memtop/memtop/probe/probetest"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // shy is a program that measures its memory only while it is watched, and takes no change

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Program is a made program with one allocator: equal blocks in one segment,

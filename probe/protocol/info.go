@@ -1,8 +1,8 @@
 package protocol
 
 import (
-	"memtop/snapshots/trace"
-	"memtop/snapshots/wire"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/wire"
 )
 
 // Info is a program's answer at /v1/info. Its texts come from the

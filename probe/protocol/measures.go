@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"time"
 
-	"memtop/probe/exposition"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/probe/exposition"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // measure is a family and where its samples come from.

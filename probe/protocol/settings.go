@@ -3,7 +3,7 @@ package protocol
 import (
 	"fmt"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Settings is the answer of /v1/settings.

@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"memtop/probe/attach"
-	"memtop/probe/conformance"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/probe/attach"
+	"github.com/memtop/memtop/probe/conformance"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // program is tests/pretended.py: the agent's server with a program that makes a step

@@ -12,7 +12,7 @@ import (
 	"path"
 	"slices"
 
-	"memtop/probe/protocol"
+	"github.com/memtop/memtop/probe/protocol"
 )
 
 // Owner is whose the files are to be, by number. The zero value is root.

@@ -7,9 +7,9 @@ import (
 	"os/exec"
 	"strings"
 
-	"memtop/probe/attach"
-	"memtop/snapshots/trace"
-	"memtop/snapshots/wire"
+	"github.com/memtop/memtop/probe/attach"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/wire"
 )
 
 // errSilent is a machine that does not answer.

@@ -12,12 +12,12 @@ import (
 	"testing"
 	"time"
 
-	"memtop/probe"
-	"memtop/probe/attach"
-	"memtop/probe/probetest"
-	"memtop/probe/protocol"
-	"memtop/snapshots/trace"
-	"memtop/snapshots/wire"
+	"github.com/memtop/memtop/probe"
+	"github.com/memtop/memtop/probe/attach"
+	"github.com/memtop/memtop/probe/probetest"
+	"github.com/memtop/memtop/probe/protocol"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/wire"
 )
 
 // hostile are far ends that are no bridge, or a broken one.

@@ -14,8 +14,8 @@ import (
 	"sync"
 	"time"
 
-	"memtop/probe/attach"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/probe/attach"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Machine is an [attach.Far] at the other end of a link. When the link is lost, the

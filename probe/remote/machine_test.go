@@ -12,11 +12,11 @@ import (
 	"testing"
 	"time"
 
-	"memtop/probe"
-	"memtop/probe/attach"
-	"memtop/probe/probetest"
-	"memtop/probe/protocol"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/probe"
+	"github.com/memtop/memtop/probe/attach"
+	"github.com/memtop/memtop/probe/probetest"
+	"github.com/memtop/memtop/probe/protocol"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // actor says which far end the test binary is to be, "" for the tests.

@@ -11,9 +11,9 @@ import (
 	"sync"
 	"time"
 
-	"memtop/probe/attach"
-	"memtop/probe/protocol"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/probe/attach"
+	"github.com/memtop/memtop/probe/protocol"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // What a bridge takes of its viewer, which opens a stream for each program that it

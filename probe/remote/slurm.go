@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"memtop/probe/attach"
+	"github.com/memtop/memtop/probe/attach"
 )
 
 // slurmWithin is how long Slurm may take to say where a job runs.

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"testing"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // BenchmarkAdvance measures what a page costs each time that a running program

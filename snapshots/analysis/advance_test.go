@@ -7,8 +7,8 @@ import (
 	"slices"
 	"testing"
 
-	"memtop/snapshots/pytorch/pytorchtest"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/pytorch/pytorchtest"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // stream is a trace that comes in pieces: the states are those after so many

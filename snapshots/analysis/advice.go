@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"slices"
 
-	"memtop/snapshots/analysis/advice"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/analysis/advice"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // adviceKinds are the kinds of findings that package advice makes.

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // trained has two steps of a model of eight layers: what each keeps for backward is

@@ -3,7 +3,7 @@ package analysis
 import (
 	"sort"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // # Ages in steps

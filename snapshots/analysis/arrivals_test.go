@@ -6,8 +6,8 @@ import (
 	"slices"
 	"testing"
 
-	"memtop/snapshots/trace"
-	"memtop/snapshots/trace/tracetest"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace/tracetest"
 )
 
 // checkArrivals compares what stays and what comes with what is alive.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"sort"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // # What a change did

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"sort"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // bars is reserved memory split by region, kept at every 64th segment event.

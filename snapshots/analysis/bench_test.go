@@ -4,8 +4,8 @@ import (
 	"sync"
 	"testing"
 
-	"memtop/snapshots/pytorch/pytorchtest"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/pytorch/pytorchtest"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // benchmarkEvents is about what 64 copies of a training step hold.

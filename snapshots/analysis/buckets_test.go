@@ -3,8 +3,8 @@ package analysis
 import (
 	"testing"
 
-	"memtop/snapshots/trace"
-	"memtop/snapshots/trace/tracetest"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace/tracetest"
 
 	"github.com/google/go-cmp/cmp"
 )

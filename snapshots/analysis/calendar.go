@@ -4,8 +4,8 @@ import (
 	"math"
 	"sort"
 
-	"memtop/snapshots/analysis/leak"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/analysis/leak"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // calendar knows when steps began and ended and when settings changed. Its lists

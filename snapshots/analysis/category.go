@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"slices"
 
-	"memtop/snapshots/analysis/category"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/analysis/category"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Rule says why an allocation has its category.

@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // # The estimate

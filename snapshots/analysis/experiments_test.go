@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // practice is a run whose settings are changed.

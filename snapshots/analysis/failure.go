@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"slices"
 
-	"memtop/snapshots/analysis/lines"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/analysis/lines"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Failure is an account of a request that ran out of memory: who asked for what,

@@ -6,10 +6,10 @@ import (
 	"math"
 	"slices"
 
-	"memtop/snapshots/analysis/advice"
-	"memtop/snapshots/analysis/whatif"
-	"memtop/snapshots/quantity"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/analysis/advice"
+	"github.com/memtop/memtop/snapshots/analysis/whatif"
+	"github.com/memtop/memtop/snapshots/quantity"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // findChanges says what of the memory itself would have made the request fit.

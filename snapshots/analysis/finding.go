@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"slices"
 
-	"memtop/snapshots/analysis/advice"
-	"memtop/snapshots/quantity"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/analysis/advice"
+	"github.com/memtop/memtop/snapshots/quantity"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Severity ranks a finding.

@@ -5,10 +5,10 @@ import (
 	"math"
 	"strings"
 
-	"memtop/snapshots/analysis/iteration"
-	"memtop/snapshots/analysis/leak"
-	"memtop/snapshots/quantity"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/analysis/iteration"
+	"github.com/memtop/memtop/snapshots/analysis/leak"
+	"github.com/memtop/memtop/snapshots/quantity"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Percent returns a part of a whole in whole percent, 0 of nothing.

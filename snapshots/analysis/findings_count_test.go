@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // counted is one allocation as a reader of the file would look at it.

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"memtop/snapshots/analysis"
-	"memtop/snapshots/analysis/ranks"
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/analysis/ranks"
 )
 
 var updateFindings = flag.Bool("update-findings", false, "rewrite docs/findings.md")

@@ -3,9 +3,9 @@ package analysis
 import (
 	"fmt"
 
-	"memtop/snapshots/analysis/lines"
-	"memtop/snapshots/quantity"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/analysis/lines"
+	"github.com/memtop/memtop/snapshots/quantity"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // top is the moment that peaks and advice are about: the highest of all, of a program

@@ -3,8 +3,8 @@ package analysis
 import (
 	"fmt"
 
-	"memtop/snapshots/quantity"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/quantity"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // cut says what a file that ends early still means. Its segments were written

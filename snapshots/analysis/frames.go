@@ -1,8 +1,8 @@
 package analysis
 
 import (
-	"memtop/snapshots/analysis/lines"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/analysis/lines"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // The names of memory whose allocation stack is not known.

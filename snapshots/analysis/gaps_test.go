@@ -3,8 +3,8 @@ package analysis
 import (
 	"testing"
 
-	"memtop/snapshots/analysis/leak"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/analysis/leak"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // TestWhatAGapBroughtIsNoLeak has a viewer miss some steps, over and over, and

@@ -4,7 +4,7 @@ import (
 	"sort"
 	"time"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // # Gauges and events

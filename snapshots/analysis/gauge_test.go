@@ -3,8 +3,8 @@ package analysis
 import (
 	"testing"
 
-	"memtop/snapshots/quantity"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/quantity"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // breathing is a run whose segments come and go: one more every ten microseconds

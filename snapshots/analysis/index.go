@@ -1,11 +1,11 @@
 package analysis
 
 import (
-	"memtop/snapshots/analysis/advice"
-	"memtop/snapshots/analysis/category"
-	"memtop/snapshots/analysis/leak"
-	"memtop/snapshots/analysis/lines"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/analysis/advice"
+	"github.com/memtop/memtop/snapshots/analysis/category"
+	"github.com/memtop/memtop/snapshots/analysis/leak"
+	"github.com/memtop/memtop/snapshots/analysis/lines"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Index answers questions about one device of a trace. It is owned by one

@@ -3,7 +3,7 @@ package analysis
 import (
 	"sort"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // LastStep is the last step that a program has ended. Its moments are those to look at

@@ -3,7 +3,7 @@ package analysis
 import (
 	"strings"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // LayerTable is what the layers of a model did in one step, as a tree.

@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"memtop/engine/train/traintest"
-	"memtop/snapshots/analysis"
-	"memtop/snapshots/analysis/leak"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/engine/train/traintest"
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/analysis/leak"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // verdicts is what was said of a run of the engine, step by step.

@@ -4,8 +4,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"memtop/snapshots/analysis/leak"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/analysis/leak"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // habit is something that a made run does in every step, beside training.

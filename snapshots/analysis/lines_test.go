@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"memtop/snapshots/analysis/lines"
-	"memtop/snapshots/trace"
-	"memtop/snapshots/trace/tracetest"
+	"github.com/memtop/memtop/snapshots/analysis/lines"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace/tracetest"
 )
 
 // notOwn is what no file of the shared programs is called, written down apart

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"memtop/snapshots/analysis/iteration"
-	"memtop/snapshots/quantity"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/analysis/iteration"
+	"github.com/memtop/memtop/snapshots/quantity"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Mark is a range that the program named.

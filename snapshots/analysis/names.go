@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // namedCallers is how many callers are looked at to tell stacks apart.

@@ -6,8 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"memtop/snapshots/trace"
-	"memtop/snapshots/trace/tracetest"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace/tracetest"
 )
 
 func TestStacksThatStandTogetherHaveDifferentNames(t *testing.T) {

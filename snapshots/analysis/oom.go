@@ -1,8 +1,8 @@
 package analysis
 
 import (
-	"memtop/snapshots/quantity"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/quantity"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Verdict says why memory ran out.

@@ -1,6 +1,6 @@
 package analysis
 
-import "memtop/snapshots/trace"
+import "github.com/memtop/memtop/snapshots/trace"
 
 // keyed is a position in a list and what it is sorted by.
 type keyed struct {

@@ -3,8 +3,8 @@ package analysis
 import (
 	"fmt"
 
-	"memtop/snapshots/quantity"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/quantity"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Certainty says how sure a judgement is.

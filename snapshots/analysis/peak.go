@@ -1,8 +1,8 @@
 package analysis
 
 import (
-	"memtop/snapshots/analysis/advice"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/analysis/advice"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // heldFacts is what is alive right after one event, listed once for all who ask. A

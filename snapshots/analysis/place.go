@@ -1,6 +1,6 @@
 package analysis
 
-import "memtop/snapshots/trace"
+import "github.com/memtop/memtop/snapshots/trace"
 
 // finalMap is the writer's own state, with the allocation of each block.
 func (x *mapper) finalMap() *Map {

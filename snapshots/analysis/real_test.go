@@ -4,9 +4,9 @@ import (
 	"path/filepath"
 	"testing"
 
-	"memtop/snapshots"
-	"memtop/snapshots/pytorch/pytorchtest"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots"
+	"github.com/memtop/memtop/snapshots/pytorch/pytorchtest"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // forReal runs a test for each of the real files.

@@ -3,7 +3,7 @@ package analysis
 import (
 	"sort"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // record is what an index is about: the events of a device, when what they made

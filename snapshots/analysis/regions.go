@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // region is reserved memory that a reader would call one thing: a segment from

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"memtop/snapshots/analysis/leak"
+	"github.com/memtop/memtop/snapshots/analysis/leak"
 )
 
 // TestATensorThatIsReplacedByLargerOnesGrows is about one whose first allocation

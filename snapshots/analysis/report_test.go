@@ -7,10 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"memtop/snapshots/analysis"
-	"memtop/snapshots/pytorch/pytorchtest"
-	"memtop/snapshots/report"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/pytorch/pytorchtest"
+	"github.com/memtop/memtop/snapshots/report"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 func TestReportsOfNonsenseAreWritten(t *testing.T) {

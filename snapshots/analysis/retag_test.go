@@ -3,7 +3,7 @@ package analysis
 import (
 	"testing"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // TestARetagMovesBytesBetweenCategoriesFromThenOn follows one allocation that

@@ -1,6 +1,6 @@
 package analysis
 
-import "memtop/snapshots/trace"
+import "github.com/memtop/memtop/snapshots/trace"
 
 // Room says how large a request could be served at some moment. All are bytes.
 type Room struct {

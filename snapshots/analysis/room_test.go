@@ -3,8 +3,8 @@ package analysis
 import (
 	"testing"
 
-	"memtop/snapshots/pytorch/pytorchtest"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/pytorch/pytorchtest"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // naiveRoom counts page by page and tries request after request.

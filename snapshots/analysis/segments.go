@@ -1,6 +1,6 @@
 package analysis
 
-import "memtop/snapshots/trace"
+import "github.com/memtop/memtop/snapshots/trace"
 
 // mapper knows the allocator's memory at any moment.
 type mapper struct {

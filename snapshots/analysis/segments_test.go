@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"memtop/snapshots/trace/tracetest"
+	"github.com/memtop/memtop/snapshots/trace/tracetest"
 )
 
 const pinned = tracetest.Frames + `

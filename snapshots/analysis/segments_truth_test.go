@@ -5,9 +5,9 @@ import (
 	"slices"
 	"testing"
 
-	"memtop/snapshots/analysis"
-	"memtop/snapshots/pytorch/pytorchtest"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/pytorch/pytorchtest"
+	"github.com/memtop/memtop/snapshots/trace"
 
 	"github.com/google/go-cmp/cmp"
 )

@@ -3,8 +3,8 @@ package analysis
 import (
 	"slices"
 
-	"memtop/snapshots/analysis/category"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/analysis/category"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // series is the requested level split into bands, kept at every 64th event

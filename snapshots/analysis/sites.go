@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"slices"
 
-	"memtop/snapshots/analysis/leak"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/analysis/leak"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Sites groups what is held right after an event by where it was created, the

@@ -3,8 +3,8 @@ package analysis
 import (
 	"testing"
 
-	"memtop/snapshots/trace"
-	"memtop/snapshots/trace/tracetest"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace/tracetest"
 )
 
 // checkSizes compares the sizes found for blocks that were allocated in the

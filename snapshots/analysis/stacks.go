@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // StackOptions says how stacks are joined into a tree.

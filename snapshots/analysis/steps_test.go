@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"testing"
 
-	"memtop/snapshots/analysis/iteration"
-	"memtop/snapshots/trace"
-	"memtop/snapshots/trace/tracetest"
+	"github.com/memtop/memtop/snapshots/analysis/iteration"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace/tracetest"
 )
 
 func TestStepsOfRealFilesAreInferredAsTheyAreMarked(t *testing.T) {

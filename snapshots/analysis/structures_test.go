@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 func TestPyramidFindsTheFirstLargest(t *testing.T) {

@@ -1,6 +1,6 @@
 package analysis
 
-import "memtop/snapshots/trace"
+import "github.com/memtop/memtop/snapshots/trace"
 
 // Summary is a device in numbers. Bytes of segments and blocks are those of
 // the final state.

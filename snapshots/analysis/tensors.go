@@ -3,8 +3,8 @@ package analysis
 import (
 	"strings"
 
-	"memtop/snapshots/analysis/leak"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/analysis/leak"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Tensor is a live allocation in the words of the program.

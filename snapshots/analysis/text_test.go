@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"memtop/snapshots/trace"
-	"memtop/snapshots/trace/tracetest"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace/tracetest"
 )
 
 // indexOf reads a trace in the text form and indexes its first device.

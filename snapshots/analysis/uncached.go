@@ -1,6 +1,6 @@
 package analysis
 
-import "memtop/snapshots/quantity"
+import "github.com/memtop/memtop/snapshots/quantity"
 
 // # Without a caching allocator
 //

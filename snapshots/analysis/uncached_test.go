@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"memtop/snapshots/trace"
-	"memtop/snapshots/trace/tracetest"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace/tracetest"
 )
 
 // uncached is a run on a device without a caching allocator.

@@ -3,7 +3,7 @@ package analysis
 import (
 	"slices"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // UsualTime is the median time, in nanoseconds, of the steps of a trace with the

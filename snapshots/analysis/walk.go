@@ -1,6 +1,6 @@
 package analysis
 
-import "memtop/snapshots/trace"
+import "github.com/memtop/memtop/snapshots/trace"
 
 // Walk calls yield with the requested and the reserved bytes right after each
 // event, in order, until yield returns false. It costs one look at each event,

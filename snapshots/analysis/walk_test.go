@@ -4,8 +4,8 @@ import (
 	"slices"
 	"testing"
 
-	"memtop/snapshots/analysis"
-	"memtop/snapshots/pytorch/pytorchtest"
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/pytorch/pytorchtest"
 )
 
 func TestWalkGivesTheLevelsThatAreAskedForOneByOne(t *testing.T) {

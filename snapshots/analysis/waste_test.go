@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"memtop/engine/train/traintest"
-	"memtop/snapshots/trace/tracetest"
+	"github.com/memtop/memtop/engine/train/traintest"
+	"github.com/memtop/memtop/snapshots/trace/tracetest"
 )
 
 // wasteNotes are the tensors of two layers.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // liveRun is a short run with a device that somebody else uses too.

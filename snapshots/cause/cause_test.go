@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"memtop/snapshots/cause"
+	"github.com/memtop/memtop/snapshots/cause"
 )
 
 func TestErrorsOfTheStandardLibraryAreToldInWords(t *testing.T) {

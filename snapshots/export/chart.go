@@ -3,8 +3,8 @@ package export
 import (
 	"strconv"
 
-	"memtop/snapshots/analysis"
-	"memtop/snapshots/quantity"
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/quantity"
 )
 
 // The chart's size in its own units, which the browser scales. The script has

@@ -1,6 +1,6 @@
 package export
 
-import "memtop/snapshots/analysis"
+import "github.com/memtop/memtop/snapshots/analysis"
 
 // chartData is what the page's script reads: nothing but numbers.
 type chartData struct {

@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"memtop/snapshots/analysis"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // CSV

@@ -4,8 +4,8 @@ import (
 	"io"
 	"strings"
 
-	"memtop/snapshots/analysis"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Format is one way to write a trace.

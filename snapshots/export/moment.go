@@ -3,8 +3,8 @@ package export
 import (
 	"fmt"
 
-	"memtop/snapshots/analysis"
-	"memtop/snapshots/quantity"
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/quantity"
 )
 
 // snapshot is one device at one moment.

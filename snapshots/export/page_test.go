@@ -7,11 +7,11 @@ import (
 	"strings"
 	"testing"
 
-	"memtop/snapshots/analysis"
-	"memtop/snapshots/export"
-	"memtop/snapshots/export/browsertest"
-	"memtop/snapshots/pytorch/pytorchtest"
-	"memtop/snapshots/quantity"
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/export"
+	"github.com/memtop/memtop/snapshots/export/browsertest"
+	"github.com/memtop/memtop/snapshots/pytorch/pytorchtest"
+	"github.com/memtop/memtop/snapshots/quantity"
 )
 
 const pageURL = "https://page.test/"

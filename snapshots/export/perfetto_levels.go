@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strconv"
 
-	"memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/analysis"
 )
 
 // point is a level right after an event.

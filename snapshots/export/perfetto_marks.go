@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"slices"
 
-	"memtop/snapshots/analysis"
-	"memtop/snapshots/quantity"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/quantity"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // slice is a named stretch of time.

@@ -5,9 +5,9 @@ import (
 	"io"
 	"testing"
 
-	"memtop/snapshots/analysis"
-	"memtop/snapshots/export"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/export"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // traceEvent is an event as a viewer reads it.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/pprof/profile"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Pprof

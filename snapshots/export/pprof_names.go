@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"strings"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // # Names in pprof

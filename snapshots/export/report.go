@@ -5,8 +5,8 @@ import (
 	"io"
 	"path/filepath"
 
-	"memtop/snapshots/report"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/report"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // writeJSON writes what `memtop report --json` prints.

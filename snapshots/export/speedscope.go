@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"io"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Speedscope

@@ -8,7 +8,7 @@ import (
 	"math"
 	"strconv"
 
-	"memtop/snapshots/pytorch/pytorchtest"
+	"github.com/memtop/memtop/snapshots/pytorch/pytorchtest"
 )
 
 // Bounds of what writeJSON makes of trees that share parts or contain

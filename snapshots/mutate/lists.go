@@ -4,7 +4,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"memtop/snapshots/pytorch/pytorchtest"
+	"github.com/memtop/memtop/snapshots/pytorch/pytorchtest"
 )
 
 func (t *tree) shuffleList(r *rand.Rand) bool {

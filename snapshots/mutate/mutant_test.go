@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"memtop/snapshots"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // enough mutants have every change among them.

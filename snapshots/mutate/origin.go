@@ -3,8 +3,8 @@ package mutate
 import (
 	"math/rand/v2"
 
-	"memtop/snapshots/pytorch/pytorchtest"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/pytorch/pytorchtest"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // original returns a small consistent trace.

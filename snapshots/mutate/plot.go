@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 
-	"memtop/snapshots/pytorch/pytorchtest"
+	"github.com/memtop/memtop/snapshots/pytorch/pytorchtest"
 )
 
 // newPlot returns a page with plot data as PyTorch 2.0's trace_plot wrote it,

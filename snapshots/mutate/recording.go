@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"memtop/snapshots/wire"
+	"github.com/memtop/memtop/snapshots/wire"
 )
 
 // recording is a document of frames. Their checksums are always right.

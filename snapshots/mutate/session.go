@@ -6,10 +6,10 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"memtop/snapshots/pytorch"
-	"memtop/snapshots/pytorch/pytorchtest"
-	"memtop/snapshots/trace"
-	"memtop/snapshots/wire"
+	"github.com/memtop/memtop/snapshots/pytorch"
+	"github.com/memtop/memtop/snapshots/pytorch/pytorchtest"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/wire"
 )
 
 // batch is how many events are sent at once.

@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"strings"
 
-	"memtop/snapshots/pytorch/pytorchtest"
+	"github.com/memtop/memtop/snapshots/pytorch/pytorchtest"
 )
 
 var numbers = []any{

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"io"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // allocData is the plot data that PyTorch 2.0's trace_plot and profile_plot

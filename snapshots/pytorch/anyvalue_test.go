@@ -12,9 +12,9 @@ import (
 	"strings"
 	"testing"
 
-	"memtop/snapshots/pytorch"
-	"memtop/snapshots/pytorch/pytorchtest"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/pytorch"
+	"github.com/memtop/memtop/snapshots/pytorch/pytorchtest"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // pickled has a value of every kind that a pickle can hold, in the bytes of

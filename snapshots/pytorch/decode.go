@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Options bounds a decode and reports its progress. The zero value is useful.

@@ -1,6 +1,6 @@
 package pytorch
 
-import "memtop/snapshots/trace"
+import "github.com/memtop/memtop/snapshots/trace"
 
 // noteFields are the keys of an entry that go into its note. Every entry has an
 // action; its kind decides whether it goes there.

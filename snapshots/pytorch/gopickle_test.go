@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"memtop/snapshots/pytorch"
-	"memtop/snapshots/pytorch/pytorchtest"
+	"github.com/memtop/memtop/snapshots/pytorch"
+	"github.com/memtop/memtop/snapshots/pytorch/pytorchtest"
 
 	"github.com/nlpodyssey/gopickle/pickle"
 	"github.com/nlpodyssey/gopickle/types"

@@ -6,7 +6,7 @@ import (
 	"io"
 	"math"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // DecodeJSON reads a snapshot that was saved as JSON: the same records as in

@@ -6,7 +6,7 @@ import (
 	"io"
 	"reflect"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Bytes that a record takes, for the bound: in the machine, in the trace, and in

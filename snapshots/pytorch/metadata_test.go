@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"memtop/snapshots/pytorch"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/pytorch"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // entryOf reads a snapshot whose one entry has the fields given, as JSON.

@@ -1,6 +1,6 @@
 package pytorch
 
-import "memtop/snapshots/trace"
+import "github.com/memtop/memtop/snapshots/trace"
 
 // name is a known key or value of a snapshot. The machine interns all names
 // first, so a name is its string's number less firstName.

@@ -3,7 +3,7 @@ package pytorch
 import (
 	"testing"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 func TestNamesAreNumberedAsTheMachineInternsThem(t *testing.T) {

@@ -3,7 +3,7 @@ package pytorch
 import (
 	"encoding/binary"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // The opcodes of pickle, protocols 0 to 5 (Python's Lib/pickletools.py).

@@ -5,7 +5,7 @@ import (
 	"encoding/binary"
 	"hash/maphash"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // # Runs of references

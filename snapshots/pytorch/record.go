@@ -1,6 +1,6 @@
 package pytorch
 
-import "memtop/snapshots/trace"
+import "github.com/memtop/memtop/snapshots/trace"
 
 // fields is a dict's known keys and their values.
 type fields struct {

@@ -1,6 +1,6 @@
 package pytorch
 
-import "memtop/snapshots/trace"
+import "github.com/memtop/memtop/snapshots/trace"
 
 // block makes a piece of a segment. An address that the writer left out (2.0
 // and before) is filled in when the segment is known.

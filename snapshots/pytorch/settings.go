@@ -4,7 +4,7 @@ import (
 	"math"
 	"strconv"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // settingsDepth and settingsSize bound the allocator's settings that are kept;

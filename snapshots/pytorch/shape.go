@@ -3,7 +3,7 @@ package pytorch
 import (
 	"encoding/binary"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // # Shapes of entries

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"memtop/snapshots/trace/tracetest"
+	"github.com/memtop/memtop/snapshots/trace/tracetest"
 )
 
 // decodeBoth decodes a pickle as usual and with shapes turned off.

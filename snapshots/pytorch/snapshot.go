@@ -5,7 +5,7 @@ import (
 	"slices"
 	"sort"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // contents is the top level of a snapshot, and the keys that its records have.

@@ -3,7 +3,7 @@ package pytorch
 import (
 	"math"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // tag is the type of a value on the machine's stack.

@@ -1,6 +1,6 @@
 package pytorch
 
-import "memtop/snapshots/trace"
+import "github.com/memtop/memtop/snapshots/trace"
 
 // writer returns the program that wrote the file. Only our own engine records
 // layers; it writes as a PyTorch of a certain version does.

@@ -7,7 +7,7 @@ import (
 	"math"
 	"sync"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 const (

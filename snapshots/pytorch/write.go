@@ -6,7 +6,7 @@ import (
 	"io"
 	"slices"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // writeDevices bounds how many lists of events Write makes: PyTorch has one

@@ -7,9 +7,9 @@ import (
 	"path/filepath"
 	"testing"
 
-	"memtop/snapshots/pytorch"
-	"memtop/snapshots/pytorch/pytorchtest"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/pytorch"
+	"github.com/memtop/memtop/snapshots/pytorch/pytorchtest"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // viewerOpcodes are the opcodes that the writer uses and the official web viewer

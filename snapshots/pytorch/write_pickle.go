@@ -6,7 +6,7 @@ import (
 	"math"
 	"math/bits"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // pickler writes opcodes. Values that recur are in the memo; the tables hold

@@ -1,6 +1,6 @@
 package pytorch
 
-import "memtop/snapshots/trace"
+import "github.com/memtop/memtop/snapshots/trace"
 
 func (p *pickler) segment(s *trace.Segment) {
 	p.op(opEmptyDict, opMark)

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"slices"
 
-	"memtop/snapshots/analysis"
-	"memtop/snapshots/analysis/advisor"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/analysis/advisor"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // AdviceSchema names the version of the JSON form of advice.

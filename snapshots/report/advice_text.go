@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"memtop/snapshots/analysis"
-	"memtop/snapshots/analysis/advisor"
-	"memtop/snapshots/quantity"
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/analysis/advisor"
+	"github.com/memtop/memtop/snapshots/quantity"
 )
 
 // Text writes the advice for people.

@@ -3,9 +3,9 @@ package report
 import (
 	"fmt"
 
-	"memtop/snapshots/analysis/advisor"
-	"memtop/snapshots/analysis/whatif"
-	"memtop/snapshots/quantity"
+	"github.com/memtop/memtop/snapshots/analysis/advisor"
+	"github.com/memtop/memtop/snapshots/analysis/whatif"
+	"github.com/memtop/memtop/snapshots/quantity"
 )
 
 // AllocatorAdvice is other settings of the allocator under which the recorded

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"memtop/snapshots"
-	"memtop/snapshots/pytorch/pytorchtest"
+	"github.com/memtop/memtop/snapshots"
+	"github.com/memtop/memtop/snapshots/pytorch/pytorchtest"
 )
 
 // label says how much of a category a device has at its peak, at least and at most.

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"memtop/snapshots/analysis"
-	"memtop/snapshots/quantity"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/quantity"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Changes is what came of settings that were changed together: what

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"memtop/snapshots/analysis"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 func TestAnActionIsReportedAsDone(t *testing.T) {

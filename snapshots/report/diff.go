@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"memtop/snapshots/analysis"
-	"memtop/snapshots/analysis/difference"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/analysis/difference"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // DiffKind says what became of something from one trace to the other.

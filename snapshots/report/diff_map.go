@@ -1,6 +1,6 @@
 package report
 
-import "memtop/snapshots/analysis"
+import "github.com/memtop/memtop/snapshots/analysis"
 
 // compareMaps lists segments and blocks that are not the same on both sides.
 // Both lists are in order of address.

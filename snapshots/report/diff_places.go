@@ -1,9 +1,9 @@
 package report
 
 import (
-	"memtop/snapshots/analysis/difference"
-	"memtop/snapshots/analysis/lines"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/analysis/difference"
+	"github.com/memtop/memtop/snapshots/analysis/lines"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // MomentOfDiff is one side of a comparison.

@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"slices"
 
-	"memtop/snapshots/analysis"
-	"memtop/snapshots/analysis/difference"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/analysis/difference"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // compareStacks lists the stacks that hold more or less, the largest change

@@ -5,8 +5,8 @@ import (
 	"io"
 	"strings"
 
-	"memtop/snapshots/analysis"
-	"memtop/snapshots/quantity"
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/quantity"
 )
 
 // Text writes the difference for people, in lines of at most width cells.

@@ -1,6 +1,6 @@
 package report
 
-import "memtop/snapshots/analysis"
+import "github.com/memtop/memtop/snapshots/analysis"
 
 // Finding is something that is wrong, or worth knowing.
 type Finding struct {

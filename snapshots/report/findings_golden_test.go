@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"memtop/snapshots/analysis"
-	"memtop/snapshots/pytorch/pytorchtest"
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/pytorch/pytorchtest"
 )
 
 var updateFindings = flag.Bool("update-findings", false, "rewrite the golden findings")

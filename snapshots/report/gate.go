@@ -3,9 +3,9 @@ package report
 import (
 	"fmt"
 
-	"memtop/snapshots/analysis"
-	"memtop/snapshots/quantity"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/quantity"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // GateSchema names the version of a gate's JSON form.

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"memtop/snapshots/trace"
-	"memtop/snapshots/trace/tracetest"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace/tracetest"
 )
 
 // growing is a run of n steps in which main keeps so many bytes of each step.

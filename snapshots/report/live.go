@@ -1,9 +1,9 @@
 package report
 
 import (
-	"memtop/snapshots/analysis"
-	"memtop/snapshots/analysis/ranks"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/analysis/ranks"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // LiveSchema names the version of a live report's JSON form.

@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"slices"
 
-	"memtop/snapshots/analysis"
-	"memtop/snapshots/analysis/leak"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/analysis/leak"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // addStep adds what the row of the program says of its last step. Where none was

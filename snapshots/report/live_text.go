@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"memtop/snapshots/analysis"
-	"memtop/snapshots/quantity"
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/quantity"
 )
 
 // How many of the largest are printed.

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"memtop/snapshots/trace/tracetest"
+	"github.com/memtop/memtop/snapshots/trace/tracetest"
 
 	"github.com/google/go-cmp/cmp"
 )

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // page writes plain text in lines of limited width. Names come from files, so

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"slices"
 
-	"memtop/snapshots/analysis"
-	"memtop/snapshots/quantity"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/quantity"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Pool is what a memory pool holds at the end.

@@ -7,10 +7,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"memtop/engine/alloc"
-	"memtop/engine/device/dry"
-	"memtop/snapshots/report"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/engine/alloc"
+	"github.com/memtop/memtop/engine/device/dry"
+	"github.com/memtop/memtop/snapshots/report"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // private is what requests of one stream are diverted to.

@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"memtop/snapshots/analysis/ranks"
-	"memtop/snapshots/quantity"
+	"github.com/memtop/memtop/snapshots/analysis/ranks"
+	"github.com/memtop/memtop/snapshots/quantity"
 )
 
 // RankGates are the ranks of a job held to limits, or several files: what `memtop check`

@@ -3,9 +3,9 @@ package report
 import (
 	"encoding/json"
 
-	"memtop/snapshots/analysis"
-	"memtop/snapshots/analysis/ranks"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/analysis/ranks"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // RanksSchema names the version of the JSON form of several ranks.

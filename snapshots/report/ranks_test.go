@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"memtop/snapshots/analysis/ranks"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/analysis/ranks"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // sixtyFour are the rows of a large job on two machines, of which one rank holds more and

@@ -6,9 +6,9 @@ import (
 	"strconv"
 	"strings"
 
-	"memtop/snapshots/analysis/ranks"
-	"memtop/snapshots/quantity"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/analysis/ranks"
+	"github.com/memtop/memtop/snapshots/quantity"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Text writes for people what differs between the ranks and a row for each, in lines

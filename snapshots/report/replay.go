@@ -3,7 +3,7 @@ package report
 import (
 	"encoding/json"
 
-	"memtop/snapshots/analysis/whatif"
+	"github.com/memtop/memtop/snapshots/analysis/whatif"
 )
 
 // ReplaySchema names the version of a replay's JSON form.

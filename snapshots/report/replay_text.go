@@ -4,8 +4,8 @@ import (
 	"io"
 	"strings"
 
-	"memtop/snapshots/analysis/whatif"
-	"memtop/snapshots/quantity"
+	"github.com/memtop/memtop/snapshots/analysis/whatif"
+	"github.com/memtop/memtop/snapshots/quantity"
 )
 
 // Text writes the answer for people, in lines of at most width cells.

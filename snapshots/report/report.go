@@ -6,9 +6,9 @@ import (
 	"encoding/json"
 	"strconv"
 
-	"memtop/snapshots/analysis"
-	"memtop/snapshots/analysis/whatif"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/analysis/whatif"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Schema names the version of the report's JSON form. It changes when a

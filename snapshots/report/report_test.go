@@ -9,10 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"memtop/snapshots/analysis/whatif"
-	"memtop/snapshots/pytorch/pytorchtest"
-	"memtop/snapshots/trace"
-	"memtop/snapshots/trace/tracetest"
+	"github.com/memtop/memtop/snapshots/analysis/whatif"
+	"github.com/memtop/memtop/snapshots/pytorch/pytorchtest"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace/tracetest"
 
 	"github.com/google/go-cmp/cmp"
 )

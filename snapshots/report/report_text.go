@@ -7,10 +7,10 @@ import (
 	"slices"
 	"strings"
 
-	"memtop/snapshots/analysis"
-	"memtop/snapshots/analysis/lines"
-	"memtop/snapshots/quantity"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/analysis/lines"
+	"github.com/memtop/memtop/snapshots/quantity"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Text writes the report for people, in lines of at most width cells: what is

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"slices"
 
-	"memtop/snapshots/analysis/advisor"
-	"memtop/snapshots/quantity"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/analysis/advisor"
+	"github.com/memtop/memtop/snapshots/quantity"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // ShardingAdvice is a stage of what several processes may divide among them instead of

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"strconv"
 
-	"memtop/snapshots/analysis"
-	"memtop/snapshots/analysis/iteration"
-	"memtop/snapshots/quantity"
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/analysis/iteration"
+	"github.com/memtop/memtop/snapshots/quantity"
 )
 
 // Steps are the program's iterations. Inferred ones are a guess, of a program that

@@ -3,8 +3,8 @@ package report
 import (
 	"testing"
 
-	"memtop/snapshots/analysis"
-	"memtop/snapshots/trace/tracetest"
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/trace/tracetest"
 )
 
 const mib = 1 << 20

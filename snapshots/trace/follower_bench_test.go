@@ -3,7 +3,7 @@ package trace_test
 import (
 	"testing"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // crowded is a segment with a thousand live blocks of 1 KiB, every second one of which is

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"testing"
 
-	"memtop/snapshots/trace"
-	"memtop/snapshots/trace/tracetest"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace/tracetest"
 
 	"github.com/google/go-cmp/cmp"
 )

@@ -9,7 +9,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 func TestEventsTakeFortyBytes(t *testing.T) {

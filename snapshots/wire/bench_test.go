@@ -5,9 +5,9 @@ import (
 	"io"
 	"testing"
 
-	"memtop/snapshots/pytorch/pytorchtest"
-	"memtop/snapshots/trace"
-	"memtop/snapshots/wire"
+	"github.com/memtop/memtop/snapshots/pytorch/pytorchtest"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/wire"
 )
 
 // program returns a long random program's trace, its base and its events in one

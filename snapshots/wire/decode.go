@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"io"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Limits bound what a peer can make a [Decoder] hold. The zero value is useful:

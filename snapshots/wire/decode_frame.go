@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"memtop/snapshots/cause"
+	"github.com/memtop/memtop/snapshots/cause"
 )
 
 // ruleError says why a payload cannot be read, and which rule of docs/protocol.md

@@ -3,7 +3,7 @@ package wire
 import (
 	"math"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Least bytes that a segment, a block and an earlier tenant take.

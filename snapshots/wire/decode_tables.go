@@ -3,7 +3,7 @@ package wire
 import (
 	"math"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // ids translates a stream's numbers to those of the decoder's tables.

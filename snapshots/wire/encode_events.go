@@ -3,7 +3,7 @@ package wire
 import (
 	"encoding/binary"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // # Events

@@ -1,6 +1,6 @@
 package wire
 
-import "memtop/snapshots/trace"
+import "github.com/memtop/memtop/snapshots/trace"
 
 // # States
 //

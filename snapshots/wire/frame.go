@@ -1,6 +1,6 @@
 package wire
 
-import "memtop/snapshots/trace"
+import "github.com/memtop/memtop/snapshots/trace"
 
 // Type says what a frame is.
 type Type uint8

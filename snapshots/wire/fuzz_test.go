@@ -8,8 +8,8 @@ import (
 	"io"
 	"testing"
 
-	"memtop/snapshots/trace"
-	"memtop/snapshots/wire"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/wire"
 )
 
 // play reads a stream of anything, asks of the trace what viewers ask, and

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"memtop/snapshots/trace"
-	"memtop/snapshots/wire"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/wire"
 )
 
 // framesOf returns a stream of the header, a hello and frames made of a type and

@@ -4,7 +4,7 @@ import (
 	"io"
 	"strconv"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // NewLineEncoder returns an encoder that writes the same frames as lines of

@@ -9,8 +9,8 @@ import (
 	"maps"
 	"slices"
 
-	"memtop/snapshots/pytorch"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/pytorch"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // # Devices that come by snapshots

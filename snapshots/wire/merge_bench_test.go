@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"memtop/snapshots/pytorch/pytorchtest"
-	"memtop/snapshots/wire"
+	"github.com/memtop/memtop/snapshots/pytorch/pytorchtest"
+	"github.com/memtop/memtop/snapshots/wire"
 )
 
 // BenchmarkSnapshots reads a real snapshot of which nothing is new, as of a program

@@ -9,10 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"memtop/snapshots/pytorch"
-	"memtop/snapshots/pytorch/pytorchtest"
-	"memtop/snapshots/trace"
-	"memtop/snapshots/wire"
+	"github.com/memtop/memtop/snapshots/pytorch"
+	"github.com/memtop/memtop/snapshots/pytorch/pytorchtest"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/wire"
 )
 
 // pickled returns a snapshot as PyTorch writes it.

@@ -1,7 +1,7 @@
 package wire
 
 import (
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // # Messages

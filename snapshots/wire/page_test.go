@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"memtop/snapshots/trace"
-	"memtop/snapshots/trace/tracetest"
-	"memtop/snapshots/wire"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace/tracetest"
+	"github.com/memtop/memtop/snapshots/wire"
 )
 
 // exampleOf returns the bytes of the example of docs/protocol.md: hexadecimal

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"io"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Options bound and watch the reading of a recording. The zero value is useful.

@@ -12,9 +12,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"memtop/snapshots/trace"
-	"memtop/snapshots/trace/tracetest"
-	"memtop/snapshots/wire"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace/tracetest"
+	"github.com/memtop/memtop/snapshots/wire"
 )
 
 func read(t testing.TB, recording []byte) (*trace.Trace, error) {

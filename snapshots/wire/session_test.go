@@ -8,8 +8,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"memtop/snapshots/trace"
-	"memtop/snapshots/wire"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/wire"
 )
 
 // tables returns tables with a few entries of every kind.

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Settings are an allocator's settings in JSON: an object in the order of the

@@ -3,7 +3,7 @@ package wire
 import (
 	"bytes"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // # What a stream may take

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"testing"
 
-	"memtop/snapshots/trace"
-	"memtop/snapshots/wire"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/wire"
 )
 
 // TestStreamsStayWithinTheirMemory follows a program that sends new things of

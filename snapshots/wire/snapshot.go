@@ -3,7 +3,7 @@ package wire
 import (
 	"fmt"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // # Snapshots and tags

@@ -6,7 +6,7 @@ import (
 	"math"
 	"strconv"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // step is a step in JSON. Its loss stands before the one of trace.Step, because

@@ -5,7 +5,7 @@ import (
 	"math"
 	"testing"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 func TestTheLossOfAStep(t *testing.T) {

@@ -3,7 +3,7 @@ package wire
 import (
 	"slices"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // steps keeps the steps that came last, ascending. What they take is bounded: of

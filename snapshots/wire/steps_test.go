@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"testing"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 func TestStepsForgetTheLayersOfTheOldest(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"maps"
 	"slices"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // StreamOptions bound and name what a [Stream] makes. The zero value is a live

@@ -11,9 +11,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"memtop/snapshots/trace"
-	"memtop/snapshots/trace/tracetest"
-	"memtop/snapshots/wire"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace/tracetest"
+	"github.com/memtop/memtop/snapshots/wire"
 )
 
 // drain advances a stream until it has no more.

@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"strings"
 
-	"memtop/snapshots/analysis"
-	"memtop/snapshots/analysis/advisor"
-	"memtop/tui/experiments"
-	"memtop/tui/page"
-	"memtop/tui/screen"
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/analysis/advisor"
+	"github.com/memtop/memtop/tui/experiments"
+	"github.com/memtop/memtop/tui/page"
+	"github.com/memtop/memtop/tui/screen"
 )
 
 func columns() []page.Column[row] {

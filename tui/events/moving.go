@@ -3,7 +3,7 @@ package events
 import (
 	tea "charm.land/bubbletea/v2"
 
-	"memtop/tui/page"
+	"github.com/memtop/memtop/tui/page"
 )
 
 // arranged looks through the events for another filter or search, and shows the

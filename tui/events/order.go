@@ -5,7 +5,7 @@ import (
 	"context"
 	"slices"
 
-	"memtop/tui/page"
+	"github.com/memtop/memtop/tui/page"
 )
 
 // hitList is what a filter left: a value that never changes.

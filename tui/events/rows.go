@@ -3,7 +3,7 @@ package events
 import (
 	"sort"
 
-	"memtop/tui/page"
+	"github.com/memtop/memtop/tui/page"
 )
 
 // rows says what stands on each row of the list without holding the list: the

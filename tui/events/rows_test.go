@@ -3,7 +3,7 @@ package events
 import (
 	"testing"
 
-	"memtop/tui/page"
+	"github.com/memtop/memtop/tui/page"
 )
 
 func TestRowsAndEventsAreInverse(t *testing.T) {

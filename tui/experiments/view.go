@@ -3,8 +3,8 @@ package experiments
 import (
 	"strings"
 
-	"memtop/snapshots/trace"
-	"memtop/tui/screen"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/tui/screen"
 )
 
 // Lacks says what a file without experiments would need.

@@ -3,8 +3,8 @@ package find
 import (
 	"testing"
 
-	"memtop/snapshots/trace"
-	"memtop/tui/tuitest"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/tui/tuitest"
 )
 
 // count returns how many events of the small trace match.

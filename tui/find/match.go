@@ -8,8 +8,8 @@ import (
 	"strings"
 	"sync"
 
-	"memtop/snapshots/trace"
-	"memtop/tui/screen"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/tui/screen"
 )
 
 // Matcher decides whether an event matches a query. It is safe for concurrent

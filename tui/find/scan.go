@@ -6,8 +6,8 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"memtop/snapshots/trace"
-	"memtop/tui/ask"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/tui/ask"
 )
 
 // slice is how many events one command looks through: some tens of

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"memtop/snapshots/analysis"
-	"memtop/tui/page"
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/tui/page"
 )
 
 // byName begins the value of the setting that names layers, none is the value

@@ -3,8 +3,8 @@ package layers
 import (
 	"testing"
 
-	"memtop/snapshots/analysis"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // model returns two blocks of two parts, of which one has parts; the named ones

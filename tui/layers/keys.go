@@ -3,8 +3,8 @@ package layers
 import (
 	"charm.land/bubbles/v2/key"
 
-	"memtop/tui/keys"
-	"memtop/tui/page"
+	"github.com/memtop/memtop/tui/keys"
+	"github.com/memtop/memtop/tui/page"
 )
 
 type keyMap struct {

@@ -1,6 +1,6 @@
 package layers
 
-import "memtop/tui/page"
+import "github.com/memtop/memtop/tui/page"
 
 // lay makes the visible rows anew: what is folded and what the filter leaves
 // out is gone, and layers are sorted within the one around them.

@@ -4,9 +4,9 @@ import (
 	"context"
 	"slices"
 
-	"memtop/snapshots/analysis"
-	"memtop/snapshots/trace"
-	"memtop/tui/page"
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/tui/page"
 )
 
 // question asks for the layers of the last step that had ended at a moment.

@@ -1,6 +1,6 @@
 package overview
 
-import "memtop/snapshots/trace"
+import "github.com/memtop/memtop/snapshots/trace"
 
 // What Enter opens
 //

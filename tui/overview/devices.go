@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strconv"
 
-	"memtop/snapshots/analysis"
-	"memtop/tui/screen"
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/tui/screen"
 )
 
 const deviceWidth = 19 // of a device in the strip

@@ -3,12 +3,12 @@ package overview
 import (
 	"context"
 
-	"memtop/snapshots/analysis"
-	"memtop/snapshots/analysis/lines"
-	"memtop/snapshots/analysis/whatif"
-	"memtop/snapshots/trace"
-	"memtop/tui/page"
-	"memtop/tui/screen"
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/analysis/lines"
+	"github.com/memtop/memtop/snapshots/analysis/whatif"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/tui/page"
+	"github.com/memtop/memtop/tui/screen"
 
 	tea "charm.land/bubbletea/v2"
 )

@@ -4,9 +4,9 @@ import (
 	"context"
 	"slices"
 
-	"memtop/snapshots/analysis"
-	"memtop/tui/page"
-	"memtop/tui/screen"
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/tui/page"
+	"github.com/memtop/memtop/tui/screen"
 )
 
 // lookout is what stands out on the device, and which devices ran out of memory.

@@ -1,7 +1,7 @@
 package overview
 
 import (
-	"memtop/tui/screen"
+	"github.com/memtop/memtop/tui/screen"
 )
 
 // history returns the chart of live and reserved memory over all events.

@@ -1,6 +1,6 @@
 package overview
 
-import "memtop/tui/screen"
+import "github.com/memtop/memtop/tui/screen"
 
 // section is one titled part of the page.
 type section struct {

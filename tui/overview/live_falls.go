@@ -3,8 +3,8 @@ package overview
 import (
 	"strings"
 
-	"memtop/snapshots/analysis"
-	"memtop/tui/screen"
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/tui/screen"
 )
 
 // liveFalls is the waterfall of a running program. It goes down to what the

@@ -4,9 +4,9 @@ import (
 	"math"
 	"testing"
 
-	"memtop/snapshots/analysis"
-	"memtop/snapshots/trace"
-	"memtop/tui/page"
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/tui/page"
 )
 
 // TestTheScaleOfBars has sizes that no device has and a program may claim: the

@@ -10,13 +10,13 @@ import (
 	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
 
-	"memtop/snapshots/analysis"
-	"memtop/snapshots/analysis/iteration"
-	"memtop/snapshots/analysis/whatif"
-	"memtop/snapshots/trace"
-	"memtop/tui/ask"
-	"memtop/tui/page"
-	"memtop/tui/screen"
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/analysis/iteration"
+	"github.com/memtop/memtop/snapshots/analysis/whatif"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/tui/ask"
+	"github.com/memtop/memtop/tui/page"
+	"github.com/memtop/memtop/tui/screen"
 )
 
 type moment uint8

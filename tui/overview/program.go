@@ -4,8 +4,8 @@ import (
 	"strconv"
 	"time"
 
-	"memtop/tui/page"
-	"memtop/tui/screen"
+	"github.com/memtop/memtop/tui/page"
+	"github.com/memtop/memtop/tui/screen"
 )
 
 // program lists the settings that the last step used, as many beside each other

@@ -3,8 +3,8 @@ package overview
 import (
 	"strconv"
 
-	"memtop/tui/page"
-	"memtop/tui/screen"
+	"github.com/memtop/memtop/tui/page"
+	"github.com/memtop/memtop/tui/screen"
 )
 
 // gauge is one bar against the highest reserved level.

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"strings"
 
-	"memtop/snapshots/trace"
-	"memtop/tui/page"
-	"memtop/tui/screen"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/tui/page"
+	"github.com/memtop/memtop/tui/screen"
 )
 
 // settings lists the allocator's settings as the file has them.

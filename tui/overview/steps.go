@@ -1,9 +1,9 @@
 package overview
 
 import (
-	"memtop/snapshots/analysis"
-	"memtop/snapshots/analysis/iteration"
-	"memtop/tui/screen"
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/analysis/iteration"
+	"github.com/memtop/memtop/tui/screen"
 )
 
 // steps returns the chart of the peak of each step over the whole run: of more

@@ -1,9 +1,9 @@
 package page
 
 import (
-	"memtop/snapshots/analysis"
-	"memtop/snapshots/trace"
-	"memtop/tui/screen"
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/tui/screen"
 )
 
 // mix is what one cell of a bar covers, in bytes.

@@ -4,9 +4,9 @@ import (
 	"math"
 	"testing"
 
-	"memtop/snapshots/analysis"
-	"memtop/snapshots/trace"
-	"memtop/tui/screen"
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/tui/screen"
 )
 
 func TestABarOfBlocksOfAnySize(t *testing.T) {

@@ -3,7 +3,7 @@ package page
 import (
 	tea "charm.land/bubbletea/v2"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // ChangeSettings is the message that asks for other values of settings of the

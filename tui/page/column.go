@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"memtop/tui/find"
-	"memtop/tui/screen"
+	"github.com/memtop/memtop/tui/find"
+	"github.com/memtop/memtop/tui/screen"
 )
 
 // Column is one column of a table of rows R: what stands in it, where it has

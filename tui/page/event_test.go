@@ -5,10 +5,10 @@ import (
 	"strings"
 	"testing"
 
-	"memtop/snapshots/analysis"
-	"memtop/snapshots/trace"
-	"memtop/tui/screen"
-	"memtop/tui/tuitest"
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/tui/screen"
+	"github.com/memtop/memtop/tui/tuitest"
 )
 
 // renamed returns the small trace with its annotations called otherwise.

@@ -3,9 +3,9 @@ package page
 import (
 	"unicode"
 
-	"memtop/snapshots/trace"
-	"memtop/tui/keys"
-	"memtop/tui/screen"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/tui/keys"
+	"github.com/memtop/memtop/tui/screen"
 )
 
 // HeldLetter stands for memory from before recording, of unknown use.

@@ -3,7 +3,7 @@ package page
 import (
 	"testing"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 func TestCategoriesHaveLettersOfTheirOwn(t *testing.T) {

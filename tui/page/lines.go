@@ -6,8 +6,8 @@ import (
 	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
 
-	"memtop/tui/keys"
-	"memtop/tui/screen"
+	"github.com/memtop/memtop/tui/keys"
+	"github.com/memtop/memtop/tui/screen"
 )
 
 // Line is one line of a detail pane: a label with a value, or a frame.

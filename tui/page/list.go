@@ -4,8 +4,8 @@ import (
 	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
 
-	"memtop/tui/keys"
-	"memtop/tui/screen"
+	"github.com/memtop/memtop/tui/keys"
+	"github.com/memtop/memtop/tui/screen"
 )
 
 // List is the cursor and the scroll position of rows that its owner draws.

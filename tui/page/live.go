@@ -3,9 +3,9 @@ package page
 import (
 	"sort"
 
-	"memtop/snapshots/analysis"
-	"memtop/snapshots/trace"
-	"memtop/tui/screen"
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/tui/screen"
 )
 
 // Growth

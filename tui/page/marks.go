@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"slices"
 
-	"memtop/snapshots/analysis"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Mark is a line between events: a range that the program named begins or

@@ -1,6 +1,6 @@
 package page
 
-import "memtop/tui/screen"
+import "github.com/memtop/memtop/tui/screen"
 
 // DrawNeeds draws the title of a page that has nothing to show and, in the
 // middle, a sentence that says what it would need.

@@ -6,8 +6,8 @@ import (
 	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
 
-	"memtop/snapshots/trace"
-	"memtop/tui/keys"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/tui/keys"
 )
 
 // Page is one page of the screen. Pages are pointers, owned by the goroutine

@@ -3,7 +3,7 @@ package page
 import (
 	tea "charm.land/bubbletea/v2"
 
-	"memtop/tui/screen"
+	"github.com/memtop/memtop/tui/screen"
 )
 
 // Prompt is one line of text being typed, at the bottom of the screen.

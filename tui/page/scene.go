@@ -4,13 +4,13 @@
 package page
 
 import (
-	"memtop/snapshots/analysis"
-	"memtop/snapshots/analysis/advisor"
-	"memtop/snapshots/analysis/whatif"
-	"memtop/snapshots/trace"
-	"memtop/tui/ask"
-	"memtop/tui/keys"
-	"memtop/tui/screen"
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/analysis/advisor"
+	"github.com/memtop/memtop/snapshots/analysis/whatif"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/tui/ask"
+	"github.com/memtop/memtop/tui/keys"
+	"github.com/memtop/memtop/tui/screen"
 )
 
 // Scene is what is being looked at: one device of one file or process, and the

@@ -1,8 +1,8 @@
 package page
 
 import (
-	"memtop/snapshots/analysis"
-	"memtop/tui/screen"
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/tui/screen"
 )
 
 // SeverityMark stands before a finding, in the SeverityStyle.

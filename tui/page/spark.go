@@ -3,7 +3,7 @@ package page
 import (
 	"slices"
 
-	"memtop/tui/screen"
+	"github.com/memtop/memtop/tui/screen"
 )
 
 // sparks are the eighths of a row, from the least to the most.

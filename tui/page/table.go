@@ -4,8 +4,8 @@ import (
 	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
 
-	"memtop/tui/keys"
-	"memtop/tui/screen"
+	"github.com/memtop/memtop/tui/keys"
+	"github.com/memtop/memtop/tui/screen"
 )
 
 // Table is a list of rows R with columns: it answers the keys and the mouse that

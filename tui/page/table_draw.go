@@ -1,6 +1,6 @@
 package page
 
-import "memtop/tui/screen"
+import "github.com/memtop/memtop/tui/screen"
 
 // Draw draws the heads and below them the rows that are in view.
 func (t *Table[R, K]) Draw(c screen.Canvas) {

@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"strconv"
 
-	"memtop/snapshots/analysis/ranks"
-	"memtop/snapshots/quantity"
-	"memtop/snapshots/trace"
-	"memtop/tui/page"
-	"memtop/tui/screen"
+	"github.com/memtop/memtop/snapshots/analysis/ranks"
+	"github.com/memtop/memtop/snapshots/quantity"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/tui/page"
+	"github.com/memtop/memtop/tui/screen"
 )
 
 // The heads that help explains.

@@ -6,10 +6,10 @@ import (
 	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
 
-	"memtop/snapshots/analysis/ranks"
-	"memtop/tui/keys"
-	"memtop/tui/page"
-	"memtop/tui/screen"
+	"github.com/memtop/memtop/snapshots/analysis/ranks"
+	"github.com/memtop/memtop/tui/keys"
+	"github.com/memtop/memtop/tui/page"
+	"github.com/memtop/memtop/tui/screen"
 )
 
 // Enter is the message that asks for the rank of a row, by its place among the rows as

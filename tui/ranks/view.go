@@ -7,10 +7,10 @@ import (
 	"strconv"
 	"strings"
 
-	"memtop/snapshots/analysis/ranks"
-	"memtop/snapshots/trace"
-	"memtop/tui/page"
-	"memtop/tui/screen"
+	"github.com/memtop/memtop/snapshots/analysis/ranks"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/tui/page"
+	"github.com/memtop/memtop/tui/screen"
 )
 
 // The rows of the pane below the table, with its rule.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"memtop/snapshots/quantity"
+	"github.com/memtop/memtop/snapshots/quantity"
 )
 
 // Width returns how many cells s takes on a canvas.

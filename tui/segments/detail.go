@@ -1,9 +1,9 @@
 package segments
 
 import (
-	"memtop/snapshots/analysis"
-	"memtop/tui/page"
-	"memtop/tui/screen"
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/tui/page"
+	"github.com/memtop/memtop/tui/screen"
 )
 
 func (p *Page) drawDetail(c screen.Canvas, beside bool) {

@@ -3,8 +3,8 @@ package segments
 import (
 	"context"
 
-	"memtop/snapshots/analysis"
-	"memtop/tui/page"
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/tui/page"
 )
 
 // listQuestion is what the list is made from.

@@ -3,10 +3,10 @@ package segments
 import (
 	"context"
 
-	"memtop/snapshots/analysis"
-	"memtop/snapshots/trace"
-	"memtop/tui/page"
-	"memtop/tui/screen"
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/tui/page"
+	"github.com/memtop/memtop/tui/screen"
 )
 
 // nameQuestion asks for the names of what the live blocks of a segment hold.

@@ -3,10 +3,10 @@ package stacks
 import (
 	"cmp"
 
-	"memtop/snapshots/analysis"
-	"memtop/tui/find"
-	"memtop/tui/page"
-	"memtop/tui/screen"
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/tui/find"
+	"github.com/memtop/memtop/tui/page"
+	"github.com/memtop/memtop/tui/screen"
 )
 
 // wide is the width of a table with room for the bytes of the frame itself.

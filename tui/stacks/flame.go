@@ -6,7 +6,7 @@ import (
 	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
 
-	"memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/analysis"
 )
 
 // box is a frame as it lies in the graph.

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"memtop/snapshots/analysis"
-	"memtop/snapshots/trace/tracetest"
-	"memtop/tui/page"
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/trace/tracetest"
+	"github.com/memtop/memtop/tui/page"
 )
 
 // chain returns a node with so many frames under it, one in the other, and the last

@@ -1,10 +1,10 @@
 package stacks
 
 import (
-	"memtop/snapshots/analysis"
-	"memtop/snapshots/analysis/lines"
-	"memtop/tui/find"
-	"memtop/tui/screen"
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/analysis/lines"
+	"github.com/memtop/memtop/tui/find"
+	"github.com/memtop/memtop/tui/screen"
 )
 
 func (p *Page) drawFlame(c screen.Canvas) {

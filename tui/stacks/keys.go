@@ -3,9 +3,9 @@ package stacks
 import (
 	"charm.land/bubbles/v2/key"
 
-	"memtop/snapshots/analysis/lines"
-	"memtop/tui/keys"
-	"memtop/tui/page"
+	"github.com/memtop/memtop/snapshots/analysis/lines"
+	"github.com/memtop/memtop/tui/keys"
+	"github.com/memtop/memtop/tui/page"
 )
 
 type keyMap struct {

@@ -9,10 +9,10 @@ import (
 	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
 
-	"memtop/snapshots/analysis"
-	"memtop/tui/ask"
-	"memtop/tui/find"
-	"memtop/tui/page"
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/tui/ask"
+	"github.com/memtop/memtop/tui/find"
+	"github.com/memtop/memtop/tui/page"
 )
 
 // moment is when the stacks are looked at.

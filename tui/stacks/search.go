@@ -3,8 +3,8 @@ package stacks
 import (
 	"slices"
 
-	"memtop/snapshots/analysis"
-	"memtop/tui/find"
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/tui/find"
 )
 
 // seek goes to the next frame that matches the search, in the order in which

@@ -6,10 +6,10 @@ import (
 	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
 
-	"memtop/snapshots/analysis/difference"
-	"memtop/snapshots/analysis/lines"
-	"memtop/tui/ask"
-	"memtop/tui/page"
+	"github.com/memtop/memtop/snapshots/analysis/difference"
+	"github.com/memtop/memtop/snapshots/analysis/lines"
+	"github.com/memtop/memtop/tui/ask"
+	"github.com/memtop/memtop/tui/page"
 )
 
 // way is what a comparison is listed by.

@@ -3,8 +3,8 @@ package stacks
 import (
 	tea "charm.land/bubbletea/v2"
 
-	"memtop/snapshots/analysis"
-	"memtop/tui/screen"
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/tui/screen"
 )
 
 // place lays the boxes of both sides out, each on half the width and to one scale.

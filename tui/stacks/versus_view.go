@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"path/filepath"
 
-	"memtop/snapshots/trace"
-	"memtop/tui/page"
-	"memtop/tui/screen"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/tui/page"
+	"github.com/memtop/memtop/tui/screen"
 )
 
 // versusDetail is how many rows say what is selected: a cause takes a few.

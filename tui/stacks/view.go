@@ -1,8 +1,8 @@
 package stacks
 
 import (
-	"memtop/tui/page"
-	"memtop/tui/screen"
+	"github.com/memtop/memtop/tui/page"
+	"github.com/memtop/memtop/tui/screen"
 )
 
 // The rows above and below the tree and the graph.

@@ -4,7 +4,7 @@ import (
 	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
 
-	"memtop/tui/page"
+	"github.com/memtop/memtop/tui/page"
 )
 
 // Update takes keys and the mouse.

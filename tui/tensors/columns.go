@@ -3,9 +3,9 @@ package tensors
 import (
 	"cmp"
 
-	"memtop/snapshots/analysis/leak"
-	"memtop/tui/page"
-	"memtop/tui/screen"
+	"github.com/memtop/memtop/snapshots/analysis/leak"
+	"github.com/memtop/memtop/tui/page"
+	"github.com/memtop/memtop/tui/screen"
 )
 
 // when is a width rule that leaves a column out unless it has something to show.

@@ -4,10 +4,10 @@ import (
 	"math"
 	"time"
 
-	"memtop/snapshots/analysis"
-	"memtop/snapshots/analysis/leak"
-	"memtop/tui/page"
-	"memtop/tui/screen"
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/analysis/leak"
+	"github.com/memtop/memtop/tui/page"
+	"github.com/memtop/memtop/tui/screen"
 )
 
 // detailLines describes what is selected.

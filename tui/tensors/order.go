@@ -5,10 +5,10 @@ import (
 	"context"
 	"slices"
 
-	"memtop/snapshots/analysis"
-	"memtop/snapshots/analysis/leak"
-	"memtop/snapshots/trace"
-	"memtop/tui/page"
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/analysis/leak"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/tui/page"
 )
 
 // question is what is wanted of the index: what is alive right after an event.

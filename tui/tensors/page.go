@@ -6,10 +6,10 @@ package tensors
 import (
 	tea "charm.land/bubbletea/v2"
 
-	"memtop/snapshots/analysis/leak"
-	"memtop/snapshots/trace"
-	"memtop/tui/ask"
-	"memtop/tui/page"
+	"github.com/memtop/memtop/snapshots/analysis/leak"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/tui/ask"
+	"github.com/memtop/memtop/tui/page"
 )
 
 // view is what is listed.

@@ -1,10 +1,10 @@
 package tensors
 
 import (
-	"memtop/snapshots/analysis/leak"
-	"memtop/snapshots/trace"
-	"memtop/tui/page"
-	"memtop/tui/screen"
+	"github.com/memtop/memtop/snapshots/analysis/leak"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/tui/page"
+	"github.com/memtop/memtop/tui/screen"
 )
 
 // trends are the trends in at most fifteen cells.

@@ -1,9 +1,9 @@
 package timeline
 
 import (
-	"memtop/snapshots/analysis"
-	"memtop/snapshots/trace"
-	"memtop/tui/screen"
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/tui/screen"
 )
 
 // byAllocation reports whether bands are single allocations.

@@ -3,8 +3,8 @@ package timeline
 import (
 	tea "charm.land/bubbletea/v2"
 
-	"memtop/tui/ask"
-	"memtop/tui/page"
+	"github.com/memtop/memtop/tui/ask"
+	"github.com/memtop/memtop/tui/page"
 )
 
 // drill is the part under the chart: on the left the way from a band to its

@@ -4,8 +4,8 @@ import (
 	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
 
-	"memtop/tui/find"
-	"memtop/tui/page"
+	"github.com/memtop/memtop/tui/find"
+	"github.com/memtop/memtop/tui/page"
 )
 
 // list returns the list that the keys move.

@@ -3,7 +3,7 @@ package timeline
 import (
 	"sort"
 
-	"memtop/tui/page"
+	"github.com/memtop/memtop/tui/page"
 )
 
 // # Following

@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"slices"
 
-	"memtop/snapshots/analysis"
-	"memtop/snapshots/trace"
-	"memtop/tui/screen"
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/tui/screen"
 )
 
 // group is a row of the left list: a band, a stack or an allocation, or on the

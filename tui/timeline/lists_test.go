@@ -5,9 +5,9 @@ import (
 	"slices"
 	"testing"
 
-	"memtop/snapshots/analysis"
-	"memtop/tui/page"
-	"memtop/tui/tuitest"
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/tui/page"
+	"github.com/memtop/memtop/tui/tuitest"
 )
 
 // TestAMovedListEqualsTheWholeOne compares every field of every row, order

@@ -1,7 +1,7 @@
 package timeline
 
 import (
-	"memtop/tui/screen"
+	"github.com/memtop/memtop/tui/screen"
 )
 
 func (p *Page) drawLeft(c screen.Canvas) {

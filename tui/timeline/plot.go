@@ -1,9 +1,9 @@
 package timeline
 
 import (
-	"memtop/snapshots/analysis"
-	"memtop/tui/page"
-	"memtop/tui/screen"
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/tui/page"
+	"github.com/memtop/memtop/tui/screen"
 )
 
 // rowSteps are the eighths of a cell, from empty to full.

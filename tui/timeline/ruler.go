@@ -3,8 +3,8 @@ package timeline
 import (
 	"sort"
 
-	"memtop/tui/page"
-	"memtop/tui/screen"
+	"github.com/memtop/memtop/tui/page"
+	"github.com/memtop/memtop/tui/screen"
 )
 
 // rulerRows is how many rows of annotations stand under the plot.

@@ -1,9 +1,9 @@
 package timeline
 
 import (
-	"memtop/snapshots/analysis"
-	"memtop/tui/page"
-	"memtop/tui/screen"
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/tui/page"
+	"github.com/memtop/memtop/tui/screen"
 )
 
 // layout says which parts are shown.

@@ -1,6 +1,6 @@
 package timeline
 
-import "memtop/snapshots/analysis"
+import "github.com/memtop/memtop/snapshots/analysis"
 
 // window is the part of the trace that the chart shows: events [from, to).
 type window struct{ from, to int }

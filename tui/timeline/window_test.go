@@ -3,9 +3,9 @@ package timeline
 import (
 	"testing"
 
-	"memtop/snapshots/analysis"
-	"memtop/tui/page"
-	"memtop/tui/tuitest"
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/tui/page"
+	"github.com/memtop/memtop/tui/tuitest"
 )
 
 func smallAxis(time bool) axis {

@@ -4,8 +4,8 @@ import (
 	"context"
 	"strconv"
 
-	"memtop/snapshots/analysis/ranks"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/analysis/ranks"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Job is the ranks of a job, as rows that change when a test says so.

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strconv"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // liveRun is a run of our own engine on a machine: its tensors say what they

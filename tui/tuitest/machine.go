@@ -7,7 +7,7 @@ import (
 	"cmp"
 	"slices"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // machine is an allocator that hands out equal blocks from slabs. It writes

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"sync"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Process is a running program: a source that grows when a test says so, and

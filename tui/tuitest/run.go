@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strconv"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // run is a training run on a machine.

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strconv"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // trouble is what can go wrong between a program and who watches it.

@@ -13,9 +13,9 @@ import (
 	"sync"
 	"time"
 
-	"memtop/cmd/memtop/terminal"
-	"memtop/probe"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/cmd/memtop/terminal"
+	"github.com/memtop/memtop/probe"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // latency measures how long an allocation takes to the screen.

@@ -20,7 +20,7 @@ import (
 	"strings"
 	"time"
 
-	"memtop/cmd/memtop/terminal"
+	"github.com/memtop/memtop/cmd/memtop/terminal"
 )
 
 type options struct {

@@ -11,9 +11,9 @@ import (
 	"strings"
 	"time"
 
-	"memtop/cmd/memtop/terminal"
-	"memtop/probe"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/cmd/memtop/terminal"
+	"github.com/memtop/memtop/probe"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // ranks measures a screen that follows a job of o.ranks ranks, each a process of its own.

@@ -13,7 +13,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"memtop/cmd/memtop/terminal"
+	"github.com/memtop/memtop/cmd/memtop/terminal"
 )
 
 // sample is what one turn measured.

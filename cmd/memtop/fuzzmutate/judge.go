@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // most returns what a run may have resident, in bytes: 1.2 times the bound of the

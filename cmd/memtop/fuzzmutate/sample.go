@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 
-	"memtop/cmd/command"
-	"memtop/snapshots/mutate"
+	"github.com/memtop/memtop/cmd/command"
+	"github.com/memtop/memtop/snapshots/mutate"
 )
 
 // sample is a mutated file on disk, and what it was made of beside it.

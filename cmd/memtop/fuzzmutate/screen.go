@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"memtop/cmd/memtop/terminal"
+	"github.com/memtop/memtop/cmd/memtop/terminal"
 )
 
 // pages are the keys of all pages; after each follow some of the others, which

@@ -6,7 +6,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"memtop/snapshots/mutate"
+	"github.com/memtop/memtop/snapshots/mutate"
 )
 
 // headBytes is how much of what is written is kept.

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"memtop/cmd/memtop/terminal"
+	"github.com/memtop/memtop/cmd/memtop/terminal"
 )
 
 func main() {

@@ -8,10 +8,10 @@ import (
 	"sync"
 	"time"
 
-	"memtop/engine/alloc"
-	"memtop/engine/device/dry"
-	"memtop/probe"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/engine/alloc"
+	"github.com/memtop/memtop/engine/device/dry"
+	"github.com/memtop/memtop/probe"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // What the made program is like.

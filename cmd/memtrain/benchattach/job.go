@@ -8,16 +8,16 @@ import (
 	"runtime"
 	"time"
 
-	"memtop/engine/alloc"
-	"memtop/engine/data"
-	"memtop/engine/device"
-	"memtop/engine/device/cpu"
-	"memtop/engine/device/dry"
-	"memtop/engine/nn"
-	"memtop/engine/tensor"
-	"memtop/engine/train"
-	"memtop/probe"
-	"memtop/probe/engine"
+	"github.com/memtop/memtop/engine/alloc"
+	"github.com/memtop/memtop/engine/data"
+	"github.com/memtop/memtop/engine/device"
+	"github.com/memtop/memtop/engine/device/cpu"
+	"github.com/memtop/memtop/engine/device/dry"
+	"github.com/memtop/memtop/engine/nn"
+	"github.com/memtop/memtop/engine/tensor"
+	"github.com/memtop/memtop/engine/train"
+	"github.com/memtop/memtop/probe"
+	"github.com/memtop/memtop/probe/engine"
 )
 
 // The run of memtop demo.

@@ -9,8 +9,8 @@ import (
 	"os/exec"
 	"time"
 
-	priority "memtop/cmd/command"
-	"memtop/probe/attach"
+	priority "github.com/memtop/memtop/cmd/command"
+	"github.com/memtop/memtop/probe/attach"
 )
 
 // interval is how often a viewer is told, 10 times a second.

@@ -8,11 +8,11 @@ import (
 	"strings"
 	"time"
 
-	"memtop/cmd/memtrain/program"
-	"memtop/engine/device"
-	"memtop/engine/device/cpu"
-	"memtop/engine/device/cuda"
-	"memtop/engine/tensor"
+	"github.com/memtop/memtop/cmd/memtrain/program"
+	"github.com/memtop/memtop/engine/device"
+	"github.com/memtop/memtop/engine/device/cpu"
+	"github.com/memtop/memtop/engine/device/cuda"
+	"github.com/memtop/memtop/engine/tensor"
 )
 
 // capacity is the memory of cpu:0, more than the largest run here needs.

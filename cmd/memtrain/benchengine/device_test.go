@@ -6,10 +6,10 @@ import (
 	"testing"
 	"unsafe"
 
-	"memtop/engine/alloc"
-	"memtop/engine/device"
-	"memtop/engine/device/cpu"
-	"memtop/engine/tensor"
+	"github.com/memtop/memtop/engine/alloc"
+	"github.com/memtop/memtop/engine/device"
+	"github.com/memtop/memtop/engine/device/cpu"
+	"github.com/memtop/memtop/engine/tensor"
 )
 
 // TestRatesAreThoseOfRandomNumbers looks at what the products are of.

@@ -8,11 +8,11 @@ import (
 	"maps"
 	"slices"
 
-	"memtop/engine/alloc"
-	"memtop/engine/device"
-	"memtop/engine/device/cuda/kernels"
-	"memtop/engine/device/dry"
-	"memtop/engine/tensor"
+	"github.com/memtop/memtop/engine/alloc"
+	"github.com/memtop/memtop/engine/device"
+	"github.com/memtop/memtop/engine/device/cuda/kernels"
+	"github.com/memtop/memtop/engine/device/dry"
+	"github.com/memtop/memtop/engine/tensor"
 )
 
 // counted is a GPU that is not there: its operations become the launches that they

@@ -13,12 +13,12 @@ import (
 	"fmt"
 	"os"
 
-	"memtop/engine/alloc"
-	"memtop/engine/amp"
-	"memtop/engine/choice"
-	"memtop/engine/device/cuda"
-	"memtop/engine/tensor"
-	"memtop/engine/train"
+	"github.com/memtop/memtop/engine/alloc"
+	"github.com/memtop/memtop/engine/amp"
+	"github.com/memtop/memtop/engine/choice"
+	"github.com/memtop/memtop/engine/device/cuda"
+	"github.com/memtop/memtop/engine/tensor"
+	"github.com/memtop/memtop/engine/train"
 )
 
 // options are the flags.

@@ -17,7 +17,7 @@ import (
 	"strings"
 	"time"
 
-	"memtop/snapshots/quantity"
+	"github.com/memtop/memtop/snapshots/quantity"
 )
 
 // model is what is trained.

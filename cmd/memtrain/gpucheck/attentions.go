@@ -1,6 +1,6 @@
 package main
 
-import "memtop/engine/device"
+import "github.com/memtop/memtop/engine/device"
 
 // attentions are causal attention on the output of one projection.
 var attentions = []row{

@@ -6,9 +6,9 @@ import (
 	"os"
 	"strings"
 
-	"memtop/engine/alloc"
-	"memtop/engine/device/cpu"
-	"memtop/engine/device/cuda"
+	"github.com/memtop/memtop/engine/alloc"
+	"github.com/memtop/memtop/engine/device/cpu"
+	"github.com/memtop/memtop/engine/device/cuda"
 )
 
 // transferred is how many bytes a transfer moves.

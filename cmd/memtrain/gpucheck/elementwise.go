@@ -1,6 +1,6 @@
 package main
 
-import "memtop/engine/device"
+import "github.com/memtop/memtop/engine/device"
 
 // at returns where an operand is.
 type at = func(*operand) device.Array

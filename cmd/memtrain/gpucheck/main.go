@@ -20,7 +20,7 @@ import (
 	"strings"
 	"time"
 
-	"memtop/engine/device/cuda"
+	"github.com/memtop/memtop/engine/device/cuda"
 )
 
 // The exit codes beside 0: something failed, and there is no GPU.

@@ -10,10 +10,10 @@ import (
 	"sync"
 	"testing"
 
-	"memtop/engine/device"
-	"memtop/engine/device/cuda"
-	"memtop/engine/device/cuda/cudatest"
-	"memtop/engine/device/cuda/kernels/hostbuild"
+	"github.com/memtop/memtop/engine/device"
+	"github.com/memtop/memtop/engine/device/cuda"
+	"github.com/memtop/memtop/engine/device/cuda/cudatest"
+	"github.com/memtop/memtop/engine/device/cuda/kernels/hostbuild"
 )
 
 func TestEveryOperationIsTried(t *testing.T) {

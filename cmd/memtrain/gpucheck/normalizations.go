@@ -1,6 +1,6 @@
 package main
 
-import "memtop/engine/device"
+import "github.com/memtop/memtop/engine/device"
 
 // normalizations are the operations on whole rows: of an activation, of scores
 // and of logits.

@@ -1,6 +1,6 @@
 package main
 
-import "memtop/engine/device"
+import "github.com/memtop/memtop/engine/device"
 
 // products are the products of a step: of a linear layer and of the head, and
 // the gradients of both.

@@ -6,8 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"memtop/engine/device"
-	"memtop/engine/device/cpu"
+	"github.com/memtop/memtop/engine/device"
+	"github.com/memtop/memtop/engine/device/cpu"
 )
 
 // mostSampled is how many rows of an operation are computed again.

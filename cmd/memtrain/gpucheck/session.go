@@ -9,9 +9,9 @@ import (
 	"time"
 	"unsafe"
 
-	"memtop/engine/alloc"
-	"memtop/engine/device"
-	"memtop/engine/device/cuda"
+	"github.com/memtop/memtop/engine/alloc"
+	"github.com/memtop/memtop/engine/device"
+	"github.com/memtop/memtop/engine/device/cuda"
 )
 
 // session tries operations on a device.

@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"memtop/engine/device"
+	"github.com/memtop/memtop/engine/device"
 )
 
 // transfer is one of the ways of bytes to the device, from it and within it.

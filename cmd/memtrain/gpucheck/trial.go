@@ -1,7 +1,7 @@
 package main
 
 import (
-	"memtop/engine/device"
+	"github.com/memtop/memtop/engine/device"
 )
 
 // trial is an operation with operands of one shape and type.

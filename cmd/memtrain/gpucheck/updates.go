@@ -1,6 +1,6 @@
 package main
 
-import "memtop/engine/device"
+import "github.com/memtop/memtop/engine/device"
 
 // lookups are the embedding and its gradient, with as many ids as there are
 // tokens.

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"strings"
 
-	"memtop/cmd/command"
-	"memtop/engine/train"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/cmd/command"
+	"github.com/memtop/memtop/engine/train"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // fitBudget changes the settings of the first step so that the run stays within

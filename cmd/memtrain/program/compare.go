@@ -12,9 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"memtop/cmd/command"
-	"memtop/engine/train"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/cmd/command"
+	"github.com/memtop/memtop/engine/train"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // comparison is memtrain compare: the same run with several settings.

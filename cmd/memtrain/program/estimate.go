@@ -8,10 +8,10 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"memtop/cmd/command"
-	"memtop/engine/train"
-	"memtop/snapshots/quantity"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/cmd/command"
+	"github.com/memtop/memtop/engine/train"
+	"github.com/memtop/memtop/snapshots/quantity"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // EstimateSchema names the version of an estimate's JSON form.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"memtop/engine/train"
+	"github.com/memtop/memtop/engine/train"
 )
 
 // parsed is memtop estimate with the given flags.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"memtop/snapshots/quantity"
+	"github.com/memtop/memtop/snapshots/quantity"
 )
 
 // Text prints the report for people: what each rank needs and for what, and on

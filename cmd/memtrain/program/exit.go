@@ -4,12 +4,12 @@ import (
 	"errors"
 	"fmt"
 
-	"memtop/cmd/command"
-	"memtop/cmd/output"
-	"memtop/engine/collective"
-	"memtop/engine/data"
-	"memtop/engine/train"
-	"memtop/engine/weights"
+	"github.com/memtop/memtop/cmd/command"
+	"github.com/memtop/memtop/cmd/output"
+	"github.com/memtop/memtop/engine/collective"
+	"github.com/memtop/memtop/engine/data"
+	"github.com/memtop/memtop/engine/train"
+	"github.com/memtop/memtop/engine/weights"
 )
 
 // usagef returns an error about a flag, with the general remedy.

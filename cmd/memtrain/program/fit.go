@@ -7,11 +7,11 @@ import (
 	"strings"
 	"time"
 
-	"memtop/engine/device/cpu"
-	"memtop/engine/train"
-	"memtop/snapshots/hostmemory"
-	"memtop/snapshots/quantity"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/engine/device/cpu"
+	"github.com/memtop/memtop/engine/train"
+	"github.com/memtop/memtop/snapshots/hostmemory"
+	"github.com/memtop/memtop/snapshots/quantity"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // plan is the run as one that has not begun, in the memory that there is for it.

@@ -3,12 +3,12 @@ package program
 import (
 	"fmt"
 
-	"memtop/engine/amp"
-	"memtop/engine/device"
-	"memtop/engine/nn"
-	"memtop/engine/optim"
-	"memtop/engine/train"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/engine/amp"
+	"github.com/memtop/memtop/engine/device"
+	"github.com/memtop/memtop/engine/nn"
+	"github.com/memtop/memtop/engine/optim"
+	"github.com/memtop/memtop/engine/train"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Formula is what the literature computes of a part of the memory, beside what the

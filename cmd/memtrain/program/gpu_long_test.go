@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"memtop/engine/amp"
+	"github.com/memtop/memtop/engine/amp"
 )
 
 // TestAGPUTrainsAsTheProcessorDoesForFiftySteps holds the losses of the kernels'

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"testing"
 
-	"memtop/probe/protocol"
-	"memtop/snapshots"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/probe/protocol"
+	"github.com/memtop/memtop/snapshots"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // TestAChangeFromOutsideHoldsOnAGPUFromTheNextStepOn changes settings of a run

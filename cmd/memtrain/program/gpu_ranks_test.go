@@ -17,15 +17,15 @@ import (
 	"testing"
 	"time"
 
-	"memtop/engine/collective"
-	"memtop/engine/collective/mpi"
-	"memtop/engine/collective/nccl"
-	"memtop/engine/collective/nccl/nccltest"
-	"memtop/engine/collective/torchrun"
-	"memtop/engine/device/cuda"
-	"memtop/engine/device/cuda/cudatest"
-	"memtop/engine/device/cuda/kernels/hostbuild"
-	"memtop/engine/train"
+	"github.com/memtop/memtop/engine/collective"
+	"github.com/memtop/memtop/engine/collective/mpi"
+	"github.com/memtop/memtop/engine/collective/nccl"
+	"github.com/memtop/memtop/engine/collective/nccl/nccltest"
+	"github.com/memtop/memtop/engine/collective/torchrun"
+	"github.com/memtop/memtop/engine/device/cuda"
+	"github.com/memtop/memtop/engine/device/cuda/cudatest"
+	"github.com/memtop/memtop/engine/device/cuda/kernels/hostbuild"
+	"github.com/memtop/memtop/engine/train"
 )
 
 // What a process of the tests is told: the file of the host's kernels, and the folder

@@ -14,12 +14,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"memtop/engine/device"
-	"memtop/engine/device/cuda"
-	"memtop/engine/device/cuda/cudatest"
-	"memtop/engine/device/cuda/kernels/hostbuild"
-	"memtop/snapshots"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/engine/device"
+	"github.com/memtop/memtop/engine/device/cuda"
+	"github.com/memtop/memtop/engine/device/cuda/cudatest"
+	"github.com/memtop/memtop/engine/device/cuda/kernels/hostbuild"
+	"github.com/memtop/memtop/snapshots"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // hostKernels is the host build of the kernels, made once for all tests, in a folder

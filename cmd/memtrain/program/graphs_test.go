@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"memtop/engine/device/cuda"
-	"memtop/engine/device/cuda/cudatest"
+	"github.com/memtop/memtop/engine/device/cuda"
+	"github.com/memtop/memtop/engine/device/cuda/cudatest"
 )
 
 // TestGraphsChangeNeitherLossesNorMemory trains with graphs and without, and

@@ -3,7 +3,7 @@ package program
 import (
 	"fmt"
 
-	"memtop/engine/device"
+	"github.com/memtop/memtop/engine/device"
 )
 
 // half is in what type a whole model is: "" is float32. It is a flag's value, and can

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"memtop/engine/train"
-	"memtop/snapshots/quantity"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/engine/train"
+	"github.com/memtop/memtop/snapshots/quantity"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // lineWidth is what memtrain's lines are folded to, but for those about steps.

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"memtop/cmd/output/killtest"
-	"memtop/engine/train"
+	"github.com/memtop/memtop/cmd/output/killtest"
+	"github.com/memtop/memtop/engine/train"
 )
 
 // TestKillingARunWhileItSavesLosesNothing kills memtrain, which saves itself after

@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"os"
 
-	"memtop/engine/data"
-	"memtop/engine/device/cpu"
-	"memtop/engine/tensor"
-	"memtop/engine/train"
-	"memtop/snapshots/hostmemory"
+	"github.com/memtop/memtop/engine/data"
+	"github.com/memtop/memtop/engine/device/cpu"
+	"github.com/memtop/memtop/engine/tensor"
+	"github.com/memtop/memtop/engine/train"
+	"github.com/memtop/memtop/snapshots/hostmemory"
 )
 
 // maxWorkers is how many threads may prepare batches, and how many batches each.

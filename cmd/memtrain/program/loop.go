@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"io"
 
-	"memtop/cmd/output"
-	"memtop/engine/alloc"
-	"memtop/engine/train"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/cmd/output"
+	"github.com/memtop/memtop/engine/alloc"
+	"github.com/memtop/memtop/engine/train"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // loop trains until the last step, an interrupt or a failure. On a device that

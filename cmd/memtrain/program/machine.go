@@ -6,10 +6,10 @@ import (
 	"strconv"
 	"strings"
 
-	"memtop/engine/alloc"
-	"memtop/engine/collective"
-	"memtop/engine/device"
-	"memtop/engine/device/cpu"
+	"github.com/memtop/memtop/engine/alloc"
+	"github.com/memtop/memtop/engine/collective"
+	"github.com/memtop/memtop/engine/device"
+	"github.com/memtop/memtop/engine/device/cpu"
 )
 
 // Machine is a device to train on: its memory and what computes on it.

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"memtop/engine/data"
-	"memtop/engine/nn"
+	"github.com/memtop/memtop/engine/data"
+	"github.com/memtop/memtop/engine/nn"
 )
 
 // sizes are the flags that say how large a model is and what it is fed. 0 is what

@@ -7,15 +7,15 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"memtop/cmd/command"
-	"memtop/engine/amp"
-	"memtop/engine/choice"
-	"memtop/engine/collective"
-	"memtop/engine/data"
-	"memtop/engine/device/cpu"
-	"memtop/engine/nn"
-	"memtop/engine/optim"
-	"memtop/engine/train"
+	"github.com/memtop/memtop/cmd/command"
+	"github.com/memtop/memtop/engine/amp"
+	"github.com/memtop/memtop/engine/choice"
+	"github.com/memtop/memtop/engine/collective"
+	"github.com/memtop/memtop/engine/data"
+	"github.com/memtop/memtop/engine/device/cpu"
+	"github.com/memtop/memtop/engine/nn"
+	"github.com/memtop/memtop/engine/optim"
+	"github.com/memtop/memtop/engine/train"
 )
 
 // options are the flags.

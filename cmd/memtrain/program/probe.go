@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 
-	"memtop/cmd/command"
-	"memtop/engine/train"
-	"memtop/probe"
-	"memtop/probe/engine"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/cmd/command"
+	"github.com/memtop/memtop/engine/train"
+	"github.com/memtop/memtop/probe"
+	"github.com/memtop/memtop/probe/engine"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // probeSwitch reads --probe.

@@ -16,10 +16,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"memtop/cmd/command"
-	"memtop/engine/train"
-	"memtop/probe/protocol"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/cmd/command"
+	"github.com/memtop/memtop/engine/train"
+	"github.com/memtop/memtop/probe/protocol"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // watchedRun is a run of memtrain in this process, and a client of its probe.

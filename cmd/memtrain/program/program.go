@@ -12,7 +12,7 @@ import (
 	"fmt"
 	"io"
 
-	"memtop/cmd/command"
+	"github.com/memtop/memtop/cmd/command"
 )
 
 // Run is the whole program. It returns the exit code; every failure has been

@@ -18,11 +18,11 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"memtop/engine/collective/mpi"
-	"memtop/engine/data"
-	"memtop/snapshots/pytorch"
-	"memtop/snapshots/trace"
-	"memtop/snapshots/trace/tracetest"
+	"github.com/memtop/memtop/engine/collective/mpi"
+	"github.com/memtop/memtop/engine/data"
+	"github.com/memtop/memtop/snapshots/pytorch"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace/tracetest"
 )
 
 func TestMain(m *testing.M) {

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"memtop/engine/train"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/engine/train"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // The parts of memory that publications tell of.

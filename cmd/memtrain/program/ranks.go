@@ -11,10 +11,10 @@ import (
 	"strings"
 	"time"
 
-	"memtop/cmd/command"
-	"memtop/engine/collective"
-	"memtop/engine/train"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/cmd/command"
+	"github.com/memtop/memtop/engine/collective"
+	"github.com/memtop/memtop/engine/train"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // The values of --ranks.

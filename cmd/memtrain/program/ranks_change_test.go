@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"memtop/probe/attach"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/probe/attach"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // rankedRun is a run of several processes, and a viewer of each.

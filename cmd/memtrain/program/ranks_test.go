@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"memtop/engine/train"
+	"github.com/memtop/memtop/engine/train"
 )
 
 // ranked is what is read of a step of several processes.

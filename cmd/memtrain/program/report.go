@@ -8,9 +8,9 @@ import (
 
 	"github.com/charmbracelet/x/term"
 
-	"memtop/cmd/command"
-	"memtop/engine/train"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/cmd/command"
+	"github.com/memtop/memtop/engine/train"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // reporter reports steps, in text or in JSON.

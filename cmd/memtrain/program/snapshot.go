@@ -3,8 +3,8 @@ package program
 import (
 	"io"
 
-	"memtop/snapshots/pytorch"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/pytorch"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // writerOf writes a trace in PyTorch's format.

@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"memtop/engine/train"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/engine/train"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 func TestProgressLine(t *testing.T) {

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"sync"
 
-	"memtop/engine/data"
-	"memtop/engine/nn"
-	"memtop/engine/tensor"
-	"memtop/engine/train"
+	"github.com/memtop/memtop/engine/data"
+	"github.com/memtop/memtop/engine/nn"
+	"github.com/memtop/memtop/engine/tensor"
+	"github.com/memtop/memtop/engine/train"
 )
 
 // variant is a run that could be: one that flags describe, with changes. It is a

@@ -7,8 +7,8 @@ import (
 	"sync"
 	"unsafe"
 
-	"memtop/engine/collective"
-	"memtop/engine/device"
+	"github.com/memtop/memtop/engine/collective"
+	"github.com/memtop/memtop/engine/device"
 )
 
 // Meeting is where the members meet. Safe for concurrent use.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"memtop/engine/device"
+	"github.com/memtop/memtop/engine/device"
 )
 
 // checkParts panics unless whole has a part of the same type for every process.

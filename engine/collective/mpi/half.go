@@ -3,7 +3,7 @@ package mpi
 import (
 	"unsafe"
 
-	"memtop/engine/device"
+	"github.com/memtop/memtop/engine/device"
 )
 
 // addHalves makes the sums of half precision, which MPI does not have. Each sum of

@@ -6,7 +6,7 @@ import (
 
 	"github.com/ebitengine/purego"
 
-	"memtop/engine/device"
+	"github.com/memtop/memtop/engine/device"
 )
 
 // The libraries: Open MPI 4 and 5; MPICH and those that share its interface.

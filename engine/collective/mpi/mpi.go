@@ -8,8 +8,8 @@ import (
 	"time"
 	"unsafe"
 
-	"memtop/engine/collective"
-	"memtop/engine/device"
+	"github.com/memtop/memtop/engine/collective"
+	"github.com/memtop/memtop/engine/device"
 )
 
 // entry names a function of the library.

@@ -13,8 +13,8 @@ import (
 	"time"
 	"unsafe"
 
-	"memtop/engine/collective"
-	"memtop/engine/device"
+	"github.com/memtop/memtop/engine/collective"
+	"github.com/memtop/memtop/engine/device"
 )
 
 // asPeer makes this test's program one of several processes, which do the exercises.

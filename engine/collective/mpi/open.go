@@ -3,7 +3,7 @@
 // looks does not, since what loads libraries cannot be static.
 package mpi
 
-import "memtop/engine/collective"
+import "github.com/memtop/memtop/engine/collective"
 
 // Open joins the processes that a launcher has started, and returns nil where there
 // is no other. An [collective.UnavailableError] says that there is nothing to meet by.

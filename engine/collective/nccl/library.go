@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unsafe"
 
-	"memtop/engine/device"
+	"github.com/memtop/memtop/engine/device"
 )
 
 // Symbol is a function of the library that takes and returns words.

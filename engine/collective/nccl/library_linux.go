@@ -7,7 +7,7 @@ import (
 
 	"github.com/ebitengine/purego"
 
-	"memtop/engine/device/cuda"
+	"github.com/memtop/memtop/engine/device/cuda"
 )
 
 // names are the names of the library.

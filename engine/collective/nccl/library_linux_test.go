@@ -13,10 +13,10 @@ import (
 	"github.com/ebitengine/purego"
 	"github.com/google/go-cmp/cmp"
 
-	"memtop/engine/collective"
-	"memtop/engine/device"
-	"memtop/engine/device/cuda"
-	"memtop/engine/device/cuda/cudatest"
+	"github.com/memtop/memtop/engine/collective"
+	"github.com/memtop/memtop/engine/device"
+	"github.com/memtop/memtop/engine/device/cuda"
+	"github.com/memtop/memtop/engine/device/cuda/cudatest"
 )
 
 // stub compiles testdata/stub.c, has it found, and returns its file. edit changes its

@@ -6,9 +6,9 @@ import (
 	"sync/atomic"
 	"unsafe"
 
-	"memtop/engine/collective"
-	"memtop/engine/device"
-	"memtop/engine/device/cuda"
+	"github.com/memtop/memtop/engine/collective"
+	"github.com/memtop/memtop/engine/device"
+	"github.com/memtop/memtop/engine/device/cuda"
 )
 
 // group implements collective.Group.

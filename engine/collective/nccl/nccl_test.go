@@ -10,12 +10,12 @@ import (
 	"time"
 	"unsafe"
 
-	"memtop/engine/collective"
-	"memtop/engine/collective/nccl"
-	"memtop/engine/collective/nccl/nccltest"
-	"memtop/engine/device"
-	"memtop/engine/device/cuda"
-	"memtop/engine/device/cuda/cudatest"
+	"github.com/memtop/memtop/engine/collective"
+	"github.com/memtop/memtop/engine/collective/nccl"
+	"github.com/memtop/memtop/engine/collective/nccl/nccltest"
+	"github.com/memtop/memtop/engine/device"
+	"github.com/memtop/memtop/engine/device/cuda"
+	"github.com/memtop/memtop/engine/device/cuda/cudatest"
 )
 
 // rank is one process of a test, which is a goroutine.

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
-	"memtop/engine/collective"
-	"memtop/engine/device/cuda"
+	"github.com/memtop/memtop/engine/collective"
+	"github.com/memtop/memtop/engine/device/cuda"
 )
 
 // Options say who meets.

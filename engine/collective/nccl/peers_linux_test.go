@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"memtop/engine/collective"
+	"github.com/memtop/memtop/engine/collective"
 )
 
 // silent is a library that has nothing to report.

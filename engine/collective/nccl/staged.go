@@ -3,8 +3,8 @@ package nccl
 import (
 	"unsafe"
 
-	"memtop/engine/collective"
-	"memtop/engine/device"
+	"github.com/memtop/memtop/engine/collective"
+	"github.com/memtop/memtop/engine/device"
 )
 
 // staged is a group for what lies on the host, by way of the device's memory. Its

@@ -5,7 +5,7 @@ import (
 	"time"
 	"unsafe"
 
-	"memtop/engine/collective"
+	"github.com/memtop/memtop/engine/collective"
 )
 
 // watch looks after the other processes.

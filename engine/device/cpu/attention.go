@@ -3,8 +3,8 @@ package cpu
 import (
 	"math"
 
-	"memtop/engine/device"
-	"memtop/engine/device/cpu/simd"
+	"github.com/memtop/memtop/engine/device"
+	"github.com/memtop/memtop/engine/device/cpu/simd"
 )
 
 // attendTile is the rows and columns of a tile of scores in Flash.

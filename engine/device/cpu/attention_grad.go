@@ -1,6 +1,6 @@
 package cpu
 
-import "memtop/engine/device"
+import "github.com/memtop/memtop/engine/device"
 
 // attentionGradJob computes the gradients of one head of one batch per part.
 type attentionGradJob struct {

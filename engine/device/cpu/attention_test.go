@@ -5,7 +5,7 @@ import (
 	"math"
 	"testing"
 
-	"memtop/engine/device"
+	"github.com/memtop/memtop/engine/device"
 )
 
 // attentionCase holds the operands of attention with everything in one array

@@ -1,6 +1,6 @@
 package cpu
 
-import "memtop/engine/device"
+import "github.com/memtop/memtop/engine/device"
 
 // gradTile is a range of queries by a range of keys on the way back. p holds
 // their probabilities and ds the gradients of their scores, both [rows, cols].

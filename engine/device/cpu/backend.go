@@ -5,8 +5,8 @@ import (
 	"sync"
 	"unsafe"
 
-	"memtop/engine/device"
-	"memtop/engine/device/cpu/simd"
+	"github.com/memtop/memtop/engine/device"
+	"github.com/memtop/memtop/engine/device/cpu/simd"
 )
 
 // Backend computes. It belongs to one goroutine at a time, and every operation

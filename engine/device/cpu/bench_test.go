@@ -3,7 +3,7 @@ package cpu
 import (
 	"testing"
 
-	"memtop/engine/device"
+	"github.com/memtop/memtop/engine/device"
 )
 
 // BenchmarkStep has the operations of a training step of GPT-2 124M at batch 4,

@@ -1,8 +1,8 @@
 package cpu
 
 import (
-	"memtop/engine/device"
-	"memtop/engine/device/cpu/simd"
+	"github.com/memtop/memtop/engine/device"
+	"github.com/memtop/memtop/engine/device/cpu/simd"
 )
 
 // convJob holds the operands of a convolution's products, used again for each.

@@ -1,6 +1,6 @@
 package cpu
 
-import "memtop/engine/device"
+import "github.com/memtop/memtop/engine/device"
 
 // Convolutions in float64, for gradient checks: products of one image's group after
 // the other, unfolded whole.

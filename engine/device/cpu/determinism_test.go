@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"testing"
 
-	"memtop/engine/device"
+	"github.com/memtop/memtop/engine/device"
 )
 
 // everything runs each kind of operation once and returns all results' bits.

@@ -3,8 +3,8 @@ package cpu
 import (
 	"fmt"
 
-	"memtop/engine/device"
-	"memtop/engine/device/cpu/simd"
+	"github.com/memtop/memtop/engine/device"
+	"github.com/memtop/memtop/engine/device/cpu/simd"
 )
 
 // Element-by-element operations are cut into parts of partSize elements, and

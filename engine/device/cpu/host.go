@@ -3,8 +3,8 @@ package cpu
 import (
 	"fmt"
 
-	"memtop/engine/alloc"
-	"memtop/engine/device"
+	"github.com/memtop/memtop/engine/alloc"
+	"github.com/memtop/memtop/engine/device"
 )
 
 // OpenHost returns the machine's memory outside of the device's, and what

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"memtop/engine/device"
+	"github.com/memtop/memtop/engine/device"
 )
 
 type gatherJob struct {

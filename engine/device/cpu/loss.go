@@ -3,7 +3,7 @@ package cpu
 import (
 	"fmt"
 
-	"memtop/engine/device"
+	"github.com/memtop/memtop/engine/device"
 )
 
 type entropyJob struct {

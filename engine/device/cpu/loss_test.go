@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"memtop/engine/device"
+	"github.com/memtop/memtop/engine/device"
 )
 
 func referenceEntropy(logits []float64, targets []int, classes int) float64 {

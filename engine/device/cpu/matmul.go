@@ -1,8 +1,8 @@
 package cpu
 
 import (
-	"memtop/engine/device"
-	"memtop/engine/device/cpu/simd"
+	"github.com/memtop/memtop/engine/device"
+	"github.com/memtop/memtop/engine/device/cpu/simd"
 )
 
 // # How a product is cut

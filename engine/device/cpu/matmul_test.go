@@ -6,8 +6,8 @@ import (
 	"math"
 	"testing"
 
-	"memtop/engine/device"
-	"memtop/engine/device/cpu/simd"
+	"github.com/memtop/memtop/engine/device"
+	"github.com/memtop/memtop/engine/device/cpu/simd"
 )
 
 // referenceProduct is the definition, in float64.

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"unsafe"
 
-	"memtop/engine/alloc"
+	"github.com/memtop/memtop/engine/alloc"
 )
 
 // Granularity is what the device hands out memory in, as a GPU does: 2 MiB.

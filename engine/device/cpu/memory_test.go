@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"memtop/engine/alloc"
-	"memtop/engine/device"
+	"github.com/memtop/memtop/engine/alloc"
+	"github.com/memtop/memtop/engine/device"
 )
 
 const mib = 1 << 20

@@ -1,8 +1,8 @@
 package cpu
 
 import (
-	"memtop/engine/device"
-	"memtop/engine/device/cpu/simd"
+	"github.com/memtop/memtop/engine/device"
+	"github.com/memtop/memtop/engine/device/cpu/simd"
 )
 
 // Operations on rows are cut into parts of whole rows, about this many elements.

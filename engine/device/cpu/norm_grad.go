@@ -1,6 +1,6 @@
 package cpu
 
-import "memtop/engine/device"
+import "github.com/memtop/memtop/engine/device"
 
 // normGradJob computes the gradients of a normalisation row by row: dx, and of
 // every part its share of dw and db, which are added up afterwards in the order of

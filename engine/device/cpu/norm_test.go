@@ -5,7 +5,7 @@ import (
 	"math"
 	"testing"
 
-	"memtop/engine/device"
+	"github.com/memtop/memtop/engine/device"
 )
 
 // referenceNorm is the definition of both normalisations.

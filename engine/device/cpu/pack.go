@@ -3,8 +3,8 @@ package cpu
 import (
 	"unsafe"
 
-	"memtop/engine/device"
-	"memtop/engine/device/cpu/simd"
+	"github.com/memtop/memtop/engine/device"
+	"github.com/memtop/memtop/engine/device/cpu/simd"
 )
 
 // packing says how an operand becomes panels: width rows of A, or columns of B,

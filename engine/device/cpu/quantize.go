@@ -4,7 +4,7 @@ import (
 	"math"
 	"sync"
 
-	"memtop/engine/device"
+	"github.com/memtop/memtop/engine/device"
 )
 
 // quantizer turns numbers in [-1, 1] into codes of one of the maps and back.

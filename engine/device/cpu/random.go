@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"memtop/engine/device"
+	"github.com/memtop/memtop/engine/device"
 )
 
 // philox returns the four random words of a counter: Philox4x32 with ten

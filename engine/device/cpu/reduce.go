@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"memtop/engine/device"
+	"github.com/memtop/memtop/engine/device"
 )
 
 // # How Reduce is cut

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"memtop/engine/device"
+	"github.com/memtop/memtop/engine/device"
 )
 
 func TestReductionsOfTheMiddleDimension(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"memtop/engine/device"
+	"github.com/memtop/memtop/engine/device"
 )
 
 // rig is a device with memory to put operands in, and a source of numbers.

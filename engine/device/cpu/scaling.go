@@ -4,8 +4,8 @@ import (
 	"math"
 	"sync/atomic"
 
-	"memtop/engine/device"
-	"memtop/engine/device/cpu/simd"
+	"github.com/memtop/memtop/engine/device"
+	"github.com/memtop/memtop/engine/device/cpu/simd"
 )
 
 // finiteJob multiplies gradients and looks for infinities and NaNs.

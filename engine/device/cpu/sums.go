@@ -3,7 +3,7 @@ package cpu
 import (
 	"math"
 
-	"memtop/engine/device/cpu/simd"
+	"github.com/memtop/memtop/engine/device/cpu/simd"
 )
 
 // Sums are carried in float64 and in eight strands, element i in strand i mod

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"math"
 
-	"memtop/engine/device"
-	"memtop/engine/device/cpu/simd"
+	"github.com/memtop/memtop/engine/device"
+	"github.com/memtop/memtop/engine/device/cpu/simd"
 )
 
 type unaryJob struct {

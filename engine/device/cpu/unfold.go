@@ -1,8 +1,8 @@
 package cpu
 
 import (
-	"memtop/engine/device"
-	"memtop/engine/device/cpu/simd"
+	"github.com/memtop/memtop/engine/device"
+	"github.com/memtop/memtop/engine/device/cpu/simd"
 )
 
 // tap is one element of a convolution's kernel, and what it meets of an image.

@@ -1,6 +1,6 @@
 package cpu
 
-import "memtop/engine/device"
+import "github.com/memtop/memtop/engine/device"
 
 // runBytes takes a step with moments of eight bits. Parts and runs are multiples
 // of device.QuantBlock.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"memtop/engine/device"
+	"github.com/memtop/memtop/engine/device"
 )
 
 // trial is a parameter with a gradient for every step.

@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"memtop/engine/device"
+	"github.com/memtop/memtop/engine/device"
 )
 
 // TestVectorLoopsGiveTheBitsOfThePlainOnes runs each loop over many numbers at

@@ -4,8 +4,8 @@ import (
 	"math"
 	"unsafe"
 
-	"memtop/engine/device"
-	"memtop/engine/device/cpu/simd"
+	"github.com/memtop/memtop/engine/device"
+	"github.com/memtop/memtop/engine/device/cpu/simd"
 )
 
 // float is what arithmetic is done in.

@@ -1,6 +1,6 @@
 package cpu
 
-import "memtop/engine/device"
+import "github.com/memtop/memtop/engine/device"
 
 // wideJob is the product in float64, for gradient checks: plain Go, a few rows
 // of C per part.

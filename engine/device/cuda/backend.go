@@ -3,8 +3,8 @@ package cuda
 import (
 	"errors"
 
-	"memtop/engine/device"
-	"memtop/engine/device/cuda/kernels"
+	"github.com/memtop/memtop/engine/device"
+	"github.com/memtop/memtop/engine/device/cuda/kernels"
 )
 
 // Backend computes on the device, in the order of the calls: the queue does the

@@ -1,6 +1,6 @@
 package cuda
 
-import "memtop/engine/alloc"
+import "github.com/memtop/memtop/engine/alloc"
 
 // # Work of other libraries
 //

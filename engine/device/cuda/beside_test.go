@@ -4,9 +4,9 @@ import (
 	"errors"
 	"testing"
 
-	"memtop/engine/device"
-	"memtop/engine/device/cuda"
-	"memtop/engine/device/cuda/cudatest"
+	"github.com/memtop/memtop/engine/device"
+	"github.com/memtop/memtop/engine/device/cuda"
+	"github.com/memtop/memtop/engine/device/cuda/cudatest"
 )
 
 // copier is a library that copies a byte on the stream it is given.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unsafe"
 
-	"memtop/engine/device"
+	"github.com/memtop/memtop/engine/device"
 )
 
 // # cuBLASLt

@@ -4,7 +4,7 @@ import (
 	"math"
 	"unsafe"
 
-	"memtop/engine/device"
+	"github.com/memtop/memtop/engine/device"
 )
 
 // multiply queues a product on a stream, and reports whether the library can do

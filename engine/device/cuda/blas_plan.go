@@ -5,7 +5,7 @@ import (
 	"math/bits"
 	"unsafe"
 
-	"memtop/engine/device"
+	"github.com/memtop/memtop/engine/device"
 )
 
 // productKind is everything that a product's plan depends on: all but the

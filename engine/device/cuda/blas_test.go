@@ -7,7 +7,7 @@ import (
 	"testing"
 	"unsafe"
 
-	"memtop/engine/device"
+	"github.com/memtop/memtop/engine/device"
 )
 
 // columns is a stand-in for cuBLASLt: it multiplies float32 matrices stored by

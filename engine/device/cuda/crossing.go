@@ -4,9 +4,9 @@ import (
 	"errors"
 	"fmt"
 
-	"memtop/engine/alloc"
-	"memtop/engine/device"
-	"memtop/engine/device/cpu"
+	"github.com/memtop/memtop/engine/alloc"
+	"github.com/memtop/memtop/engine/device"
+	"github.com/memtop/memtop/engine/device/cpu"
 )
 
 // crossing is a copy on the queue's copy stream. It begins when the operations

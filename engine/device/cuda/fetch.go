@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 
-	"memtop/engine/device"
-	"memtop/engine/device/cuda/kernels"
+	"github.com/memtop/memtop/engine/device"
+	"github.com/memtop/memtop/engine/device/cuda/kernels"
 )
 
 // fetches are slots in pinned memory for values on their way to the host. There

@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"testing"
 
-	"memtop/engine/alloc"
-	"memtop/engine/device"
-	"memtop/engine/device/cuda"
+	"github.com/memtop/memtop/engine/alloc"
+	"github.com/memtop/memtop/engine/device"
+	"github.com/memtop/memtop/engine/device/cuda"
 )
 
 // gpu opens the first GPU of the machine. Without one it skips the test, with

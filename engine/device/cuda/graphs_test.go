@@ -8,9 +8,9 @@ import (
 	"testing"
 	"unsafe"
 
-	"memtop/engine/device"
-	"memtop/engine/device/cuda"
-	"memtop/engine/device/cuda/cudatest"
+	"github.com/memtop/memtop/engine/device"
+	"github.com/memtop/memtop/engine/device/cuda"
+	"github.com/memtop/memtop/engine/device/cuda/cudatest"
 )
 
 // steps is a device whose kernel, of whatever name, adds its number of threads to

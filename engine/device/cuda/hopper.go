@@ -9,8 +9,8 @@ import (
 	"slices"
 	"unsafe"
 
-	"memtop/engine/device"
-	"memtop/engine/device/cuda/kernels"
+	"github.com/memtop/memtop/engine/device"
+	"github.com/memtop/memtop/engine/device/cuda/kernels"
 )
 
 // # Products on Hopper

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"unsafe"
 
-	"memtop/engine/alloc"
-	"memtop/engine/device/cuda/kernels"
+	"github.com/memtop/memtop/engine/alloc"
+	"github.com/memtop/memtop/engine/device/cuda/kernels"
 )
 
 // launchCall holds the words of a call of cuLaunchKernel, which the driver reads

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"memtop/engine/device"
-	"memtop/engine/device/cuda"
-	"memtop/engine/device/cuda/cudatest"
+	"github.com/memtop/memtop/engine/device"
+	"github.com/memtop/memtop/engine/device/cuda"
+	"github.com/memtop/memtop/engine/device/cuda/cudatest"
 )
 
 // product is one of 8×8 matrices in a buffer.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"sync"
 
-	"memtop/engine/alloc"
+	"github.com/memtop/memtop/engine/alloc"
 )
 
 // Memory is the device's memory: a driver for engine/alloc, with streams and

@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"memtop/engine/alloc"
-	"memtop/engine/device/cuda"
-	"memtop/engine/device/cuda/cudatest"
-	"memtop/engine/device/cuda/kernels"
+	"github.com/memtop/memtop/engine/alloc"
+	"github.com/memtop/memtop/engine/device/cuda"
+	"github.com/memtop/memtop/engine/device/cuda/cudatest"
+	"github.com/memtop/memtop/engine/device/cuda/kernels"
 )
 
 const mib = 1 << 20

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unsafe"
 
-	"memtop/engine/device/cuda/kernels"
+	"github.com/memtop/memtop/engine/device/cuda/kernels"
 )
 
 // modules are the kernels used so far, and their modules. A module is loaded for

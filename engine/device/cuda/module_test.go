@@ -6,10 +6,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"memtop/engine/alloc"
-	"memtop/engine/device"
-	"memtop/engine/device/cuda"
-	"memtop/engine/device/cuda/cudatest"
+	"github.com/memtop/memtop/engine/alloc"
+	"github.com/memtop/memtop/engine/device"
+	"github.com/memtop/memtop/engine/device/cuda"
+	"github.com/memtop/memtop/engine/device/cuda/cudatest"
 )
 
 // TestModulesAreLoadedWhenTheyAreUsed counts the modules that the driver loads.

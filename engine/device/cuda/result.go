@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"memtop/engine/alloc"
+	"github.com/memtop/memtop/engine/alloc"
 )
 
 // Result is a driver's result of a call; 0 is success.

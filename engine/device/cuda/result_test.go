@@ -4,8 +4,8 @@ import (
 	"errors"
 	"testing"
 
-	"memtop/engine/device/cuda"
-	"memtop/engine/device/cuda/cudatest"
+	"github.com/memtop/memtop/engine/device/cuda"
+	"github.com/memtop/memtop/engine/device/cuda/cudatest"
 )
 
 // TestAContextEndsWithTheResultsThatEndIt has the driver return each result of

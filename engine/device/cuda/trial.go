@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"memtop/engine/device"
+	"github.com/memtop/memtop/engine/device"
 )
 
 // # A trial in a process of its own

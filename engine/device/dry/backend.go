@@ -1,8 +1,8 @@
 package dry
 
 import (
-	"memtop/engine/alloc"
-	"memtop/engine/device"
+	"github.com/memtop/memtop/engine/alloc"
+	"github.com/memtop/memtop/engine/device"
 )
 
 // Backend is a [device.Backend] whose operations do nothing.

@@ -1,6 +1,6 @@
 package dry
 
-import "memtop/engine/device"
+import "github.com/memtop/memtop/engine/device"
 
 // Normalize does nothing.
 func (Backend) Normalize(device.NormPlan) {}

@@ -1,6 +1,6 @@
 package dry
 
-import "memtop/engine/alloc"
+import "github.com/memtop/memtop/engine/alloc"
 
 // Memory can also map, so that the setting expandable_segments rehearses too.
 var _ alloc.Mapper = (*Memory)(nil)

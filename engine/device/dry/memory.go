@@ -3,7 +3,7 @@ package dry
 import (
 	"math"
 
-	"memtop/engine/alloc"
+	"github.com/memtop/memtop/engine/alloc"
 )
 
 // Memory is a driver for engine/alloc whose segments are nothing but addresses.

@@ -1,8 +1,8 @@
 package dry
 
 import (
-	"memtop/engine/alloc"
-	"memtop/engine/device"
+	"github.com/memtop/memtop/engine/alloc"
+	"github.com/memtop/memtop/engine/device"
 )
 
 // Kind is a kind of work, of which a unit takes about the same time wherever it is

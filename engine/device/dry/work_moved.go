@@ -1,6 +1,6 @@
 package dry
 
-import "memtop/engine/device"
+import "github.com/memtop/memtop/engine/device"
 
 // Copy counts bytes.
 func (m *Meter) Copy(dst, src device.Buffer) {

@@ -4,9 +4,9 @@ package tensortest
 import (
 	"testing"
 
-	"memtop/engine/alloc"
-	"memtop/engine/device/cpu"
-	"memtop/engine/tensor"
+	"github.com/memtop/memtop/engine/alloc"
+	"github.com/memtop/memtop/engine/device/cpu"
+	"github.com/memtop/memtop/engine/tensor"
 )
 
 // Device opens cpu:0 with 256 MiB, in poison mode unless it is for a benchmark,

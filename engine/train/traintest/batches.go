@@ -4,8 +4,8 @@ import (
 	"context"
 	"testing"
 
-	"memtop/engine/data"
-	"memtop/engine/device"
+	"github.com/memtop/memtop/engine/data"
+	"github.com/memtop/memtop/engine/device"
 )
 
 // lengths are batches of the built-in text whose samples have another length in

@@ -3,7 +3,7 @@ package traintest
 import (
 	"math/rand/v2"
 
-	"memtop/engine/train"
+	"github.com/memtop/memtop/engine/train"
 )
 
 // Leaking returns runs with a mistake in every step.

@@ -4,9 +4,9 @@ import (
 	"maps"
 	"testing"
 
-	"memtop/engine/train/traintest"
-	"memtop/snapshots/trace"
-	"memtop/snapshots/trace/tracetest"
+	"github.com/memtop/memtop/engine/train/traintest"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace/tracetest"
 )
 
 // TestRunsAreWhatTheySay counts what is held at the end of each run.

@@ -13,7 +13,7 @@ import (
 	"strconv"
 	"time"
 
-	"memtop/probe/python"
+	"github.com/memtop/memtop/probe/python"
 )
 
 func main() {

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"memtop/probe/python"
+	"github.com/memtop/memtop/probe/python"
 )
 
 var made = wheel{version: "1.2", tags: "manylinux2014_x86_64.musllinux_1_1_x86_64", when: earliest}

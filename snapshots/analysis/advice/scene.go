@@ -1,8 +1,8 @@
 package advice
 
 import (
-	"memtop/snapshots/analysis/lines"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/analysis/lines"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Part is memory of one stack, category and size of block.

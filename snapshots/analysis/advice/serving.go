@@ -3,8 +3,8 @@ package advice
 import (
 	"fmt"
 
-	"memtop/snapshots/quantity"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/quantity"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 func findCache(s *Scene) (Advice, bool) {

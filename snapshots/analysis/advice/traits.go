@@ -3,8 +3,8 @@ package advice
 import (
 	"strings"
 
-	"memtop/snapshots/analysis/lines"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/analysis/lines"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // trait is what the name of a frame or a role says of what it does.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Option is a change of settings, and what it should do.

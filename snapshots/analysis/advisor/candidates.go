@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // halved is the setting that takes any number and saves memory where it is less.

@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"memtop/snapshots/analysis"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Kind is what predictions are alike of: programs of one writer, such as our agent for PyTorch, and

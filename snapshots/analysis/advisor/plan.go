@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // # The search

@@ -3,7 +3,7 @@ package advisor
 import (
 	"testing"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 func TestAPlanIsOneChangeWhereMoreCannotBePredicted(t *testing.T) {

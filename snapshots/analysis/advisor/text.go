@@ -5,8 +5,8 @@ import (
 	"math"
 	"time"
 
-	"memtop/snapshots/quantity"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/quantity"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Why says what a prediction rests on.

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // size is what is held of one size, never freed, and without a stack.

@@ -3,7 +3,7 @@ package category
 import (
 	"strings"
 
-	"memtop/snapshots/analysis/lines"
+	"github.com/memtop/memtop/snapshots/analysis/lines"
 )
 
 // trait is what a frame says of what happens below it. A frame may have several.

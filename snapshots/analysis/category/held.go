@@ -3,7 +3,7 @@ package category
 import (
 	"slices"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // judgeHeld judges what was held from before recording: by its own stack where that

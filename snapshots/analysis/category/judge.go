@@ -1,6 +1,6 @@
 package category
 
-import "memtop/snapshots/trace"
+import "github.com/memtop/memtop/snapshots/trace"
 
 // Judge has a verdict on every allocation of one device. It is owned by one
 // goroutine while it advances; in between any number may ask it.

@@ -3,9 +3,9 @@ package category_test
 import (
 	"testing"
 
-	"memtop/snapshots/analysis/category"
-	"memtop/snapshots/trace"
-	"memtop/snapshots/trace/tracetest"
+	"github.com/memtop/memtop/snapshots/analysis/category"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace/tracetest"
 )
 
 // names are frames and stacks for traces in tests, with C++ frames.

@@ -3,7 +3,7 @@ package category
 import (
 	"slices"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // byMaker is the verdict on what a maker makes, where its end is not known.

@@ -3,7 +3,7 @@ package category
 import (
 	"sort"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // phase is what a program does between two allocations.

@@ -1,6 +1,6 @@
 package category
 
-import "memtop/snapshots/trace"
+import "github.com/memtop/memtop/snapshots/trace"
 
 // Strength says what kind of evidence a rule goes by.
 type Strength uint8

@@ -1,8 +1,8 @@
 package category
 
 import (
-	"memtop/snapshots/analysis/lines"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/analysis/lines"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // maker is what a stack says of what it allocates.

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // CauseKind says what made a difference; see "Causes" of the package.

@@ -1,9 +1,9 @@
 package difference
 
 import (
-	"memtop/snapshots/analysis"
-	"memtop/snapshots/analysis/lines"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/analysis/lines"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Side is what an index holds right after an event; −1 is before the first.

@@ -1,6 +1,6 @@
 package difference
 
-import "memtop/snapshots/trace"
+import "github.com/memtop/memtop/snapshots/trace"
 
 // spot is one size at one place.
 type spot struct {

@@ -3,8 +3,8 @@ package difference
 import (
 	"strings"
 
-	"memtop/snapshots/analysis/lines"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/analysis/lines"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // placeOf returns where the allocations of a common stack and note are compared.

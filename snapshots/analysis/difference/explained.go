@@ -1,6 +1,6 @@
 package difference
 
-import "memtop/snapshots/trace"
+import "github.com/memtop/memtop/snapshots/trace"
 
 // Explained is how much of a difference has a name. The difference is taken apart by
 // category and line; what one of them grew by and another shrank by both count, so

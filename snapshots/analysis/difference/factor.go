@@ -6,7 +6,7 @@ import (
 	"maps"
 	"slices"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Factor is by how much sizes grew: Times over Over, in lowest terms. The zero value is

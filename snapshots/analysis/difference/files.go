@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"memtop/snapshots/analysis/lines"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/analysis/lines"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // files returns the files of a table's frames, each once.

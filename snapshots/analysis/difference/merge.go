@@ -1,8 +1,8 @@
 package difference
 
 import (
-	"memtop/snapshots/analysis/lines"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/analysis/lines"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Merged translates the numbers of two traces' tables into common ones, so that

@@ -3,7 +3,7 @@ package difference
 import (
 	"slices"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // place is where allocations are compared.

@@ -6,12 +6,12 @@ import (
 	"strings"
 	"testing"
 
-	"memtop/snapshots"
-	"memtop/snapshots/analysis"
-	"memtop/snapshots/analysis/difference"
-	"memtop/snapshots/analysis/lines"
-	"memtop/snapshots/pytorch/pytorchtest"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots"
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/analysis/difference"
+	"github.com/memtop/memtop/snapshots/analysis/lines"
+	"github.com/memtop/memtop/snapshots/pytorch/pytorchtest"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 func open(tb testing.TB, path string) *trace.Trace {

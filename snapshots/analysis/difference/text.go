@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"strings"
 
-	"memtop/snapshots/quantity"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/quantity"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Name says a cause in a few words.

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"memtop/snapshots/analysis"
-	"memtop/snapshots/analysis/lines"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/analysis/lines"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Tree is the stacks of both sides joined: a node's Bytes and Count are those of both

@@ -1,8 +1,8 @@
 package iteration
 
 import (
-	"memtop/snapshots/analysis/lines"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/analysis/lines"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Evidence is what steps were inferred from.

@@ -5,10 +5,10 @@ import (
 	"strings"
 	"testing"
 
-	"memtop/snapshots/analysis/iteration"
-	"memtop/snapshots/analysis/lines"
-	"memtop/snapshots/trace"
-	"memtop/snapshots/trace/tracetest"
+	"github.com/memtop/memtop/snapshots/analysis/iteration"
+	"github.com/memtop/memtop/snapshots/analysis/lines"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace/tracetest"
 )
 
 // code is the frames and stacks of the programs below, innermost frame first.

@@ -3,8 +3,8 @@ package iteration
 import (
 	"slices"
 
-	"memtop/snapshots/analysis/lines"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/analysis/lines"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // fewest is how often a line is visited that counts as a loop's.

@@ -3,8 +3,8 @@ package iteration
 import (
 	"strings"
 
-	"memtop/snapshots/analysis/lines"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/analysis/lines"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // role is the part of an iteration that a stack belongs to.

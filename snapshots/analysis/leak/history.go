@@ -3,7 +3,7 @@ package leak
 import (
 	"sort"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // # What stays after a step

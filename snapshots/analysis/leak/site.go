@@ -1,6 +1,6 @@
 package leak
 
-import "memtop/snapshots/trace"
+import "github.com/memtop/memtop/snapshots/trace"
 
 // SiteID numbers a creation site: a stack's number, or minus that of a note with
 // the site's tag; 0 is memory of which nothing is known. Numbers stay as long as

@@ -1,6 +1,6 @@
 package leak
 
-import "memtop/snapshots/trace"
+import "github.com/memtop/memtop/snapshots/trace"
 
 // site is what makes two allocations be of one site: the stack they were made
 // by, or where none is known what they are for.

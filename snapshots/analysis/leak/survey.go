@@ -3,7 +3,7 @@ package leak
 import (
 	"slices"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Survey judges sites by what they held at the ends of the last steps before one

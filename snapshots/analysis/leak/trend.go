@@ -5,8 +5,8 @@ import (
 	"math"
 	"slices"
 
-	"memtop/snapshots/quantity"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/quantity"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // # Telling a leak from what looks like one

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // trends tells from which moment on a site has which trend, when so many of its

@@ -3,7 +3,7 @@ package lines
 import (
 	"strings"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // kind says whose a frame is.
@@ -59,7 +59,7 @@ func (c *Code) judge(id int, file, name string, line int32) kind {
 // judgeGo says whose a function of Go is: a program's own unless it is known to be
 // another's.
 func judgeGo(file, name string) kind {
-	path := goPackage(name)
+	path := strings.TrimPrefix(goPackage(name), "github.com/memtop/") // recordings from before it had an address say memtop alone
 	site, _, _ := strings.Cut(path, "/")
 	switch {
 	case hasPrefix(path, "memtop/engine/", "memtop/probe/", "memtop/cmd/"),

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // By says what a row of a table stands for.

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/analysis"
 )
 
 // Finding is something about one rank or several that the others are not, or that only

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"memtop/snapshots/analysis"
-	"memtop/snapshots/quantity"
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/quantity"
 )
 
 // failed says which rank ran out of memory, or which did first.

@@ -1,8 +1,8 @@
 package ranks
 
 import (
-	"memtop/snapshots/analysis"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Of returns what an index says of its rank, at the end of the trace. The rank itself

@@ -3,9 +3,9 @@ package ranks
 import (
 	"testing"
 
-	"memtop/snapshots/analysis"
-	"memtop/snapshots/trace"
-	"memtop/snapshots/trace/tracetest"
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace/tracetest"
 )
 
 // ran is a program on a device of two blocks of which one stays.

@@ -3,7 +3,7 @@ package ranks
 import (
 	"strconv"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Row is what is known of one rank at a moment. Sizes are bytes; what is not known is

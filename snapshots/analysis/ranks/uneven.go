@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"slices"
 
-	"memtop/snapshots/analysis"
-	"memtop/snapshots/quantity"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/quantity"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // uneven says which rank holds more than the others at its peak, and of what.

@@ -5,7 +5,7 @@ import (
 	"context"
 	"slices"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Change is another setting under which a request that failed is met.

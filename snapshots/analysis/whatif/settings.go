@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // textKeys are the settings that hold the text of all of them, by the names that

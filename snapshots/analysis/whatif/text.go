@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"strings"
 
-	"memtop/snapshots/quantity"
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/quantity"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Sentences says in words how far the answer can be trusted, and what the request

@@ -7,7 +7,7 @@ package whatif
 import (
 	"context"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Question is about one device of a trace.

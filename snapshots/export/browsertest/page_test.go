@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"memtop/snapshots/export/browsertest"
+	"github.com/memtop/memtop/snapshots/export/browsertest"
 )
 
 // TestAPageIsSeenAsItIs opens a page that does everything a page of ours must

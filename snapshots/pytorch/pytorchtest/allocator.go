@@ -3,7 +3,7 @@ package pytorchtest
 import (
 	"slices"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // The allocator's constants, in bytes.

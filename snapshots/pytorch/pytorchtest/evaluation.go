@@ -1,6 +1,6 @@
 package pytorchtest
 
-import "memtop/snapshots/trace"
+import "github.com/memtop/memtop/snapshots/trace"
 
 // PinnedEvaluation returns the trace of a program that runs out of memory because
 // of fragmentation. It evaluates ten batches and keeps all of their outputs, then

@@ -1,6 +1,6 @@
 package pytorchtest
 
-import "memtop/snapshots/trace"
+import "github.com/memtop/memtop/snapshots/trace"
 
 // Layout is the contents of the snapshots of one version of PyTorch. Version 210
 // is 2.10.

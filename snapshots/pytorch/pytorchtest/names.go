@@ -3,7 +3,7 @@ package pytorchtest
 import (
 	"fmt"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // frameTexts are lines as PyTorch's Python and C++ unwinders give them.

@@ -1,7 +1,7 @@
 package pytorchtest
 
 import (
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // clockStart is when every simulated trace begins, in microseconds since the

@@ -3,7 +3,7 @@ package pytorchtest
 import (
 	"fmt"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Sizes of the small training run, in bytes.

@@ -1,6 +1,6 @@
 package pytorchtest
 
-import "memtop/snapshots/trace"
+import "github.com/memtop/memtop/snapshots/trace"
 
 // A Python value is nil, a bool, int64, uint64, float64, string or [Fresh], a
 // Tuple, *List or *Dict, or [Raw]. Lists and dicts are shared when the pointer is.

@@ -1,6 +1,6 @@
 package pytorchtest
 
-import "memtop/snapshots/trace"
+import "github.com/memtop/memtop/snapshots/trace"
 
 // Ring is what an allocator that keeps so many events would have told of a device
 // of a trace, again and again.

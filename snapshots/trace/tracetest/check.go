@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Check restates what must hold in every whole trace of a caching allocator

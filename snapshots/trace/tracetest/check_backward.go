@@ -4,7 +4,7 @@ import (
 	"slices"
 	"sort"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // span is a mapped range of addresses, which can grow and shrink when it is

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Parse returns the trace that a test has as text, with or without the first line.

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // textFields takes the words of one line apart. The first error stays; after

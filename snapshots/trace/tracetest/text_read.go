@@ -7,7 +7,7 @@ import (
 	"io"
 	"strings"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // ParseText reads a trace in the text form, for which see "The text form" in

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 var errNoDevice = errors.New("no device line comes before this one")

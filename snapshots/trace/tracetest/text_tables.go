@@ -3,7 +3,7 @@ package tracetest
 import (
 	"slices"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 func (p *textReader) frame(f *textFields) error {

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // value appends a setting's value.

@@ -6,7 +6,7 @@ import (
 	"io"
 	"strconv"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // WriteText writes t in the text form, for which see "The text form" in

@@ -3,7 +3,7 @@ package tracetest
 import (
 	"strconv"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 func (p *textWriter) device(d *trace.Device) {

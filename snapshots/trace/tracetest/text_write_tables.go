@@ -3,7 +3,7 @@ package tracetest
 import (
 	"strconv"
 
-	"memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // labels numbers entries of a table in the order of their first use: the

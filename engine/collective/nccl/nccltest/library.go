@@ -9,10 +9,10 @@ import (
 	"sync"
 	"unsafe"
 
-	"memtop/engine/collective/nccl"
-	"memtop/engine/device"
-	"memtop/engine/device/cuda"
-	"memtop/engine/device/cuda/cudatest"
+	"github.com/memtop/memtop/engine/collective/nccl"
+	"github.com/memtop/memtop/engine/device"
+	"github.com/memtop/memtop/engine/device/cuda"
+	"github.com/memtop/memtop/engine/device/cuda/cudatest"
 )
 
 // Library is the library of one process. Safe for concurrent use.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"sync"
 
-	"memtop/engine/collective/nccl"
+	"github.com/memtop/memtop/engine/collective/nccl"
 )
 
 // meeting is where processes meet: the first has a connection to each of the others,

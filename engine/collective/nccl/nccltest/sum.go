@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"memtop/engine/device"
+	"github.com/memtop/memtop/engine/device"
 )
 
 // sum adds what the processes have given, in the order of their ranks. Each sum of two

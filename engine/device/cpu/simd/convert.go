@@ -1,6 +1,6 @@
 package simd
 
-import "memtop/engine/device"
+import "github.com/memtop/memtop/engine/device"
 
 // WidenBFloat16 sets dst[i] to the value of the bfloat16 src[i], for all of
 // src.

@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"memtop/engine/device"
+	"github.com/memtop/memtop/engine/device"
 )
 
 func random(r *rand.Rand, n int) []float32 {

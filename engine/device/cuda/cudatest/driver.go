@@ -16,7 +16,7 @@ import (
 	"sync"
 	"unsafe"
 
-	"memtop/engine/device/cuda"
+	"github.com/memtop/memtop/engine/device/cuda"
 )
 
 // Launched is a kernel as the driver received it.

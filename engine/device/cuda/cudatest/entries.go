@@ -3,7 +3,7 @@ package cudatest
 import (
 	"fmt"
 
-	"memtop/engine/device/cuda"
+	"github.com/memtop/memtop/engine/device/cuda"
 )
 
 // The results that calls return.

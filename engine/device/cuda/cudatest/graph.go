@@ -3,7 +3,7 @@ package cudatest
 import (
 	"slices"
 
-	"memtop/engine/device/cuda"
+	"github.com/memtop/memtop/engine/device/cuda"
 )
 
 // graph is work that was captured, or an executable made of it. Capturing runs

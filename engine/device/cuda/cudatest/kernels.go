@@ -3,8 +3,8 @@ package cudatest
 import (
 	"fmt"
 
-	"memtop/engine/device/cuda/kernels"
-	"memtop/engine/device/cuda/kernels/hostbuild"
+	"github.com/memtop/memtop/engine/device/cuda/kernels"
+	"github.com/memtop/memtop/engine/device/cuda/kernels/hostbuild"
 )
 
 // Kernels runs launches on the host build of the kernels, for [Options].

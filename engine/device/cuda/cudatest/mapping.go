@@ -1,7 +1,7 @@
 package cudatest
 
 import (
-	"memtop/engine/device/cuda"
+	"github.com/memtop/memtop/engine/device/cuda"
 )
 
 // piece is the granularity of mapped memory.

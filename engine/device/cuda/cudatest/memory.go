@@ -3,7 +3,7 @@ package cudatest
 import (
 	"unsafe"
 
-	"memtop/engine/device/cuda"
+	"github.com/memtop/memtop/engine/device/cuda"
 )
 
 // ranges are pieces of memory by their address.

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"regexp"
 
-	"memtop/engine/device/cuda"
+	"github.com/memtop/memtop/engine/device/cuda"
 )
 
 // module is a loaded module: its kernels.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"memtop/engine/device/cuda"
+	"github.com/memtop/memtop/engine/device/cuda"
 )
 
 // stream is a queue of work that has not run yet.

@@ -1,6 +1,6 @@
 package kernels
 
-import "memtop/engine/device"
+import "github.com/memtop/memtop/engine/device"
 
 // attentionArgs is the argument of the kernels of flash.
 type attentionArgs struct {

@@ -1,6 +1,6 @@
 package kernels
 
-import "memtop/engine/device"
+import "github.com/memtop/memtop/engine/device"
 
 // scoresArgs is the argument of the kernels on rows of scores.
 type scoresArgs struct {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"memtop/engine/device"
+	"github.com/memtop/memtop/engine/device"
 )
 
 var attentions = map[string]device.Attention{

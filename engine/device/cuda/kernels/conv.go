@@ -1,6 +1,6 @@
 package kernels
 
-import "memtop/engine/device"
+import "github.com/memtop/memtop/engine/device"
 
 type convArgs struct {
 	X, Unfolded                                                                                          device.Array

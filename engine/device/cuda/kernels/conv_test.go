@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"testing"
 
-	"memtop/engine/device"
-	"memtop/engine/device/cuda/kernels"
+	"github.com/memtop/memtop/engine/device"
+	"github.com/memtop/memtop/engine/device/cuda/kernels"
 )
 
 var convolutions = map[string]device.Conv2D{

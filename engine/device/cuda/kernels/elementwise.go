@@ -3,7 +3,7 @@ package kernels
 import (
 	"fmt"
 
-	"memtop/engine/device"
+	"github.com/memtop/memtop/engine/device"
 )
 
 type fillArgs struct {

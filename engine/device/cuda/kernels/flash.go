@@ -3,7 +3,7 @@ package kernels
 import (
 	"fmt"
 
-	"memtop/engine/device"
+	"github.com/memtop/memtop/engine/device"
 )
 
 // flashThreads is the size of a block of the tensor cores' kernels of flash.

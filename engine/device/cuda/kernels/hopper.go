@@ -1,7 +1,7 @@
 package kernels
 
 import (
-	"memtop/engine/device"
+	"github.com/memtop/memtop/engine/device"
 )
 
 // hopper is the set of operand types whose products use Hopper's kernels.

@@ -7,10 +7,10 @@ import (
 	"testing"
 	"unsafe"
 
-	"memtop/engine/device"
-	"memtop/engine/device/cuda"
-	"memtop/engine/device/cuda/cudatest"
-	"memtop/engine/device/cuda/kernels"
+	"github.com/memtop/memtop/engine/device"
+	"github.com/memtop/memtop/engine/device/cuda"
+	"github.com/memtop/memtop/engine/device/cuda/cudatest"
+	"github.com/memtop/memtop/engine/device/cuda/kernels"
 )
 
 // watchedDevice is a device of the tests' driver, and its launches.

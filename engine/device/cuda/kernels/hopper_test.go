@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"testing"
 
-	"memtop/engine/device"
-	"memtop/engine/device/cuda/kernels"
+	"github.com/memtop/memtop/engine/device"
+	"github.com/memtop/memtop/engine/device/cuda/kernels"
 )
 
 // hopperRig is a rig whose kernels are Hopper's, on a Hopper GPU or on the host.

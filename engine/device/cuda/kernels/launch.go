@@ -5,7 +5,7 @@ import (
 	"math"
 	"unsafe"
 
-	"memtop/engine/device"
+	"github.com/memtop/memtop/engine/device"
 )
 
 // Launch is one kernel with everything that the driver needs to queue it.

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"testing"
 
-	"memtop/engine/device"
-	"memtop/engine/device/cuda/kernels"
+	"github.com/memtop/memtop/engine/device"
+	"github.com/memtop/memtop/engine/device/cuda/kernels"
 )
 
 // countingQueue takes launches and does nothing.

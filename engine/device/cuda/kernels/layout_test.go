@@ -4,7 +4,7 @@ import (
 	"testing"
 	"unsafe"
 
-	"memtop/engine/device/cuda/kernels"
+	"github.com/memtop/memtop/engine/device/cuda/kernels"
 )
 
 func TestArgumentsLieAsTheKernelsReadThem(t *testing.T) {

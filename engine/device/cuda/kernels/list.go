@@ -1,6 +1,6 @@
 package kernels
 
-import "memtop/engine/device"
+import "github.com/memtop/memtop/engine/device"
 
 // The arrays that one launch takes, and the elements of one block.
 const (

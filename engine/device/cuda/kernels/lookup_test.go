@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"memtop/engine/device"
-	"memtop/engine/device/cuda/kernels"
+	"github.com/memtop/memtop/engine/device"
+	"github.com/memtop/memtop/engine/device/cuda/kernels"
 )
 
 func (r *rig) ids(kind device.DType, n, rows int) device.Array {

@@ -1,6 +1,6 @@
 package kernels
 
-import "memtop/engine/device"
+import "github.com/memtop/memtop/engine/device"
 
 // matMulArgs is a product, or the part of its batch that one launch computes.
 type matMulArgs struct {

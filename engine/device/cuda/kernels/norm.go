@@ -1,6 +1,6 @@
 package kernels
 
-import "memtop/engine/device"
+import "github.com/memtop/memtop/engine/device"
 
 type normArgs struct {
 	X, Y, Weight, Bias, Mean, RStd, Residual, Sum, DY, DX, Add, Low device.Array

@@ -5,7 +5,7 @@ import (
 	"math"
 	"testing"
 
-	"memtop/engine/device"
+	"github.com/memtop/memtop/engine/device"
 )
 
 var rowSizes = [][2]int{{1, 1}, {3, 5}, {7, 128}, {2, 1025}, {300, 33}, {1, 4099}}

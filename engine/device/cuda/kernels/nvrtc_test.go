@@ -12,8 +12,8 @@ import (
 
 	"github.com/ebitengine/purego"
 
-	"memtop/engine/device/cuda/kernels"
-	"memtop/engine/device/cuda/kernels/source"
+	"github.com/memtop/memtop/engine/device/cuda/kernels"
+	"github.com/memtop/memtop/engine/device/cuda/kernels/source"
 )
 
 // nvrtc loads NVIDIA's run-time compiler, if the machine has it: from MEMTOP_NVRTC

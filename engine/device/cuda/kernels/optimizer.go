@@ -3,7 +3,7 @@ package kernels
 import (
 	"math"
 
-	"memtop/engine/device"
+	"github.com/memtop/memtop/engine/device"
 )
 
 // The parameters that one launch takes: as many as its arguments hold. A block has

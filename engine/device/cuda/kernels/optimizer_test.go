@@ -5,7 +5,7 @@ import (
 	"math"
 	"testing"
 
-	"memtop/engine/device"
+	"github.com/memtop/memtop/engine/device"
 )
 
 var updateTypes = map[string][3]device.DType{

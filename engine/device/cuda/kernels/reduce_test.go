@@ -5,7 +5,7 @@ import (
 	"math"
 	"testing"
 
-	"memtop/engine/device"
+	"github.com/memtop/memtop/engine/device"
 )
 
 func TestReduce(t *testing.T) {

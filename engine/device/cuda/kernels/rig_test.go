@@ -11,11 +11,11 @@ import (
 	"testing"
 	"unsafe"
 
-	"memtop/engine/device"
-	"memtop/engine/device/cpu"
-	"memtop/engine/device/cuda"
-	"memtop/engine/device/cuda/kernels"
-	"memtop/engine/device/cuda/kernels/hostbuild"
+	"github.com/memtop/memtop/engine/device"
+	"github.com/memtop/memtop/engine/device/cpu"
+	"github.com/memtop/memtop/engine/device/cuda"
+	"github.com/memtop/memtop/engine/device/cuda/kernels"
+	"github.com/memtop/memtop/engine/device/cuda/kernels/hostbuild"
 )
 
 // computer is the operations that both the CPU backend and the kernels have.

@@ -1,6 +1,6 @@
 package kernels
 
-import "memtop/engine/device"
+import "github.com/memtop/memtop/engine/device"
 
 type softmaxArgs struct {
 	Y, X, DY, DX device.Array

@@ -15,8 +15,8 @@ import (
 
 	"github.com/ebitengine/purego"
 
-	"memtop/engine/device/cuda/kernels"
-	"memtop/engine/device/cuda/kernels/source"
+	"github.com/memtop/memtop/engine/device/cuda/kernels"
+	"github.com/memtop/memtop/engine/device/cuda/kernels/source"
 )
 
 // ErrNoCompiler is returned on a machine without a C++ compiler.

@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"sync"
 
-	"memtop/engine/device/cuda/kernels/source"
+	"github.com/memtop/memtop/engine/device/cuda/kernels/source"
 )
 
 // release is the version of ptxas that makes the machine code.

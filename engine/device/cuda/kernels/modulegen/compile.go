@@ -11,7 +11,7 @@ import (
 	"runtime"
 	"strings"
 
-	"memtop/engine/device/cuda/kernels/source"
+	"github.com/memtop/memtop/engine/device/cuda/kernels/source"
 )
 
 // flags compile the standard input to PTX 8.0, which every driver of CUDA 12.0

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"sync"
 
-	"memtop/engine/device/cuda/kernels/source"
+	"github.com/memtop/memtop/engine/device/cuda/kernels/source"
 )
 
 // generator makes modules. Safe for concurrent use.

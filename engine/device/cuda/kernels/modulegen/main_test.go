@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/klauspost/compress/zstd"
 
-	"memtop/engine/device/cuda/kernels/source"
+	"github.com/memtop/memtop/engine/device/cuda/kernels/source"
 )
 
 // unpack returns the files of an archive.
