@@ -3,7 +3,6 @@ package alloc
 import (
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/memtop/memtop/snapshots/trace"
 )
@@ -41,9 +40,8 @@ type Allocator struct {
 	recorder trace.Recorder
 	onOOM    []func(*OOMError)
 
-	started       time.Time
-	startedMicros int64 // since the epoch
-	now           int64 // microseconds since the epoch, of the call under way
+	clock clock
+	now   int64 // microseconds since the epoch, of the call under way
 }
 
 // Options are what may be said of a new [Allocator]. The zero value is an
@@ -75,10 +73,9 @@ func New(d Driver, o Options) (*Allocator, error) {
 	a := &Allocator{
 		driver: d, device: o.Device, name: o.Name, config: defaultConfig(),
 		pools: newPoolPair(nil), names: o.Names, recorder: o.Recorder,
-		started: time.Now(),
+		clock: newClock(),
 	}
 	a.SetStacks(o.Stacks)
-	a.startedMicros = a.started.UnixMicro()
 	a.syncer, _ = d.(Syncer)
 	a.mapper, _ = d.(Mapper)
 	if n, ok := d.(Neighbour); ok {

@@ -1,10 +1,6 @@
 package alloc
 
-import (
-	"time"
-
-	"github.com/memtop/memtop/snapshots/trace"
-)
+import "github.com/memtop/memtop/snapshots/trace"
 
 // history keeps the last events, up to a limit.
 type history struct {
@@ -45,11 +41,10 @@ func (a *Allocator) SetHistory(n int) {
 	a.history = history{limit: max(0, n)}
 }
 
-// tick reads the clock, once for all events of a call. Only differences of the
-// monotonic clock are used: time in a trace never goes back.
+// tick reads the clock, once for all events of a call.
 func (a *Allocator) tick() {
 	if a.recorder != nil || a.history.limit > 0 {
-		a.now = a.startedMicros + time.Since(a.started).Microseconds()
+		a.now = a.clock.now()
 	}
 }
 
@@ -63,17 +58,19 @@ func (a *Allocator) record(k trace.Kind, addr uint64, size int64, s *stream, sta
 	if a.history.limit > 0 {
 		e = a.history.slot()
 	}
-	*e = a.event(k, addr, size, s, stack, t)
+	a.write(e, k, addr, size, s, stack, t)
 	if a.recorder != nil {
 		a.recorder.Record(a.device, *e)
 	}
 }
 
-// event returns an event of the call under way.
-func (a *Allocator) event(k trace.Kind, addr uint64, size int64, s *stream, stack trace.StackID, t Tag) trace.Event {
-	note := t.event
-	if note == 0 {
-		note = a.names.plain
+// write makes e an event of the call under way. It is written where it stays: a copy
+// would wait for each of its fields.
+func (a *Allocator) write(e *trace.Event, k trace.Kind, addr uint64, size int64, s *stream, stack trace.StackID, t Tag) {
+	e.Addr, e.Size, e.Time = addr, size, a.now
+	e.Stack, e.Stream, e.Kind = stack, s.id, k
+	e.Absent, e.Slack = 0, 0
+	if e.Note = t.event; e.Note == 0 {
+		e.Note = a.names.plain
 	}
-	return trace.Event{Addr: addr, Size: size, Time: a.now, Stack: stack, Note: note, Stream: s.id, Kind: k}
 }

@@ -59,7 +59,8 @@ func (a *Allocator) malloc(n int64, s Stream, t Tag, stack trace.StackID) (*bloc
 	if len(a.diverted) == 0 {
 		a.processEvents()
 	}
-	q := request{bytes: n, stream: a.streamOf(s), tag: t, stack: stack}
+	var q request
+	q.bytes, q.stream, q.tag, q.stack = n, a.streamOf(s), t, stack
 	if n >= maxRequest {
 		return nil, a.tooLarge(&q)
 	}

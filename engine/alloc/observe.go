@@ -27,7 +27,8 @@ func (a *Allocator) State(at func()) trace.State {
 	if a.recorder != nil {
 		a.tick()
 		for _, b := range a.lost {
-			a.recorder.Record(a.device, a.event(trace.Lost, b.addr, b.requested, b.stream, b.stack, b.tag))
+			a.write(&a.latest, trace.Lost, b.addr, b.requested, b.stream, b.stack, b.tag)
+			a.recorder.Record(a.device, a.latest)
 		}
 	}
 	return a.state()

@@ -1,0 +1,15 @@
+package alloc
+
+// counts says that the processor's counter has one rate, whatever the processor does.
+var counts = invariantCounter()
+
+// counter reads the processor's counter.
+//
+//go:noescape
+func counter() uint64
+
+// invariantCounter reports whether the processor promises that its counter never
+// changes its rate and never stops.
+//
+//go:noescape
+func invariantCounter() bool
