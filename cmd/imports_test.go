@@ -47,6 +47,7 @@ var picture = map[string][]string{
 	"snapshots/mutate": {
 		"snapshots/pytorch", "snapshots/pytorch/pytorchtest", "snapshots/trace", "snapshots/wire", "github.com/klauspost/compress/...",
 	},
+	"snapshots/reopen": {"snapshots/analysis", "snapshots/trace", "golang.org/x/sys/..."},
 	"snapshots/export": {
 		"snapshots/report", "snapshots/analysis", "snapshots/quantity", "snapshots/trace", "github.com/google/pprof/profile",
 	},

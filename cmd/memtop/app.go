@@ -29,7 +29,7 @@ type app struct {
 func newApp(stdout, stderr io.Writer) *app {
 	return &app{
 		stdout: command.NewOutput(stdout), stderr: command.NewOutput(stderr),
-		log: discardLog(), settings: settings{interval: interval(defaultInterval)},
+		log: discardLog(), settings: settings{interval: interval(defaultInterval), indexes: defaultIndexes},
 	}
 }
 

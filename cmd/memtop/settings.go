@@ -27,6 +27,7 @@ type settings struct {
 	ascii     bool
 	noMouse   bool
 	maxMemory command.Size
+	indexes   command.Size
 	log       string
 	interval  interval
 	readOnly  bool
