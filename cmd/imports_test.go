@@ -123,7 +123,7 @@ var picture = map[string][]string{
 	"cmd/memtop": {
 		"cmd/command", "cmd/output", "snapshots/cause", "cmd/memtrain/program", "engine/replay", "tui", "probe/attach", "probe/inject", "probe/job", "probe/protocol", "probe/python", "probe/remote",
 		"probe/collector", "probe/conformance", "probe/exposition", "probe/gauge", "snapshots", "snapshots/analysis", "snapshots/analysis/advisor", "snapshots/analysis/ranks", "snapshots/analysis/whatif", "snapshots/quantity",
-		"snapshots/report", "snapshots/export", "snapshots/pytorch", "snapshots/trace", "snapshots/wire",
+		"snapshots/report", "snapshots/reopen", "snapshots/export", "snapshots/pytorch", "snapshots/trace", "snapshots/wire",
 		"charm.land/bubbletea/v2", "github.com/spf13/cobra", "github.com/spf13/pflag",
 		"github.com/charmbracelet/colorprofile", "github.com/charmbracelet/x/ansi", "github.com/charmbracelet/x/term",
 	},

@@ -27,7 +27,8 @@ type sample struct {
 	firstFrame time.Duration // memtop open, start to the first frame
 	usable     time.Duration // start to the overview
 	openPeak   int64
-	again      time.Duration // memtop open of a file that was opened before, start to the overview
+	again      time.Duration // memtop open of a file that was opened before, start to the overview: the median of a turn
+	best       time.Duration // the shortest of them
 	againPeak  int64
 }
 
@@ -45,8 +46,8 @@ func measure(ctx context.Context, o options, path string, copies int) error {
 		if err != nil {
 			return err
 		}
-		fmt.Printf("turn %d: pickle.load %.2f s, report %.2f s, first frame %.0f ms, usable %.2f s, again %.0f ms\n",
-			i+1, s.load.Seconds(), s.report.Seconds(), 1000*s.firstFrame.Seconds(), s.usable.Seconds(), 1000*s.again.Seconds())
+		fmt.Printf("turn %d: pickle.load %.2f s, report %.2f s, first frame %.0f ms, usable %.2f s, again %.0f ms, at best %.0f ms\n",
+			i+1, s.load.Seconds(), s.report.Seconds(), 1000*s.firstFrame.Seconds(), s.usable.Seconds(), 1000*s.again.Seconds(), 1000*s.best.Seconds())
 		samples = append(samples, s)
 	}
 	return table(os.Stdout, samples, copies, info.Size())
@@ -131,9 +132,22 @@ func (s *sample) runAgain(ctx context.Context, memtop, path string) error {
 	if _, _, _, err := open(ctx, command(), func() bool { return kept(folder) }); err != nil {
 		return err
 	}
-	_, s.again, s.againPeak, err = open(ctx, command(), nil)
-	return err
+	var all []time.Duration
+	for range reopenings {
+		_, again, peak, err := open(ctx, command(), nil)
+		if err != nil {
+			return err
+		}
+		all, s.againPeak = append(all, again), max(s.againPeak, peak)
+	}
+	slices.Sort(all)
+	s.again, s.best = all[len(all)/2], all[0]
+	return nil
 }
+
+// reopenings is how often a file is opened again in a turn: it takes a moment only, and
+// chance has a larger part in it.
+const reopenings = 11
 
 // kept reports whether memtop has kept something of a file.
 func kept(folder string) bool {
@@ -216,7 +230,7 @@ func median(samples []sample, of func(sample) time.Duration) time.Duration {
 
 // best is the shortest time of opening again.
 func best(samples []sample) time.Duration {
-	return slices.MinFunc(samples, func(a, b sample) int { return cmp.Compare(a.again, b.again) }).again
+	return slices.MinFunc(samples, func(a, b sample) int { return cmp.Compare(a.best, b.best) }).best
 }
 
 func worst(samples []sample, of func(sample) int64) int64 {
