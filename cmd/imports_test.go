@@ -42,7 +42,8 @@ var picture = map[string][]string{
 	"snapshots/pytorch":             {"snapshots/trace"},
 	"snapshots/pytorch/pytorchtest": {"snapshots/pytorch", "snapshots/trace"},
 	"snapshots/wire":                {"snapshots/pytorch", "snapshots/trace", "snapshots/cause"},
-	"snapshots":                     {"snapshots/hostmemory", "snapshots/pytorch", "snapshots/trace", "snapshots/wire", "github.com/klauspost/compress/..."},
+	"snapshots/blackbox":            {"snapshots/wire", "snapshots/trace", "snapshots/cause"},
+	"snapshots":                     {"snapshots/blackbox", "snapshots/hostmemory", "snapshots/pytorch", "snapshots/trace", "snapshots/wire", "github.com/klauspost/compress/..."},
 	// Damaged files, for tests and the command that tries them.
 	"snapshots/mutate": {
 		"snapshots/pytorch", "snapshots/pytorch/pytorchtest", "snapshots/trace", "snapshots/wire", "github.com/klauspost/compress/...",
@@ -58,9 +59,9 @@ var picture = map[string][]string{
 	},
 	"probe/exposition": {"snapshots/trace"},
 	// What is watched, what watches, and what both agree on.
-	"probe/protocol": {"probe/exposition", "snapshots/wire", "snapshots/trace", "golang.org/x/sys/..."},
+	"probe/protocol": {"probe/exposition", "snapshots/blackbox", "snapshots/quantity", "snapshots/wire", "snapshots/trace", "golang.org/x/sys/..."},
 	"probe": {
-		"probe/protocol", "probe/exposition", "snapshots/wire", "snapshots/pytorch", "snapshots/trace", "snapshots/cause",
+		"probe/protocol", "probe/exposition", "snapshots/blackbox", "snapshots/wire", "snapshots/pytorch", "snapshots/trace", "snapshots/cause",
 		"golang.org/x/sys/...",
 	},
 	"probe/attach": {

@@ -4,6 +4,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/memtop/memtop/snapshots/blackbox"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
@@ -23,6 +24,7 @@ type base struct {
 	at     int64 // number of the first event after it
 	taken  time.Time
 	state  trace.State
+	sums   blackbox.Sums // of the events before it, where there is a black box
 	tables *trace.Tables
 	past   past // what led to it, found when a viewer asks
 }
@@ -52,7 +54,12 @@ func (b *base) good(r *ring) bool {
 
 func (p *Probe) takeBase(device int) *base {
 	b := &base{taken: time.Now()}
-	b.state = p.source.State(device, func() { b.at = p.rings[device].end() })
+	b.state = p.source.State(device, func() {
+		r := p.rings[device]
+		if b.at = r.end(); r.box != nil {
+			b.sums = r.box.Sums()
+		}
+	})
 	p.meter.states.Add(int64(time.Since(b.taken)))
 	b.tables = p.tables.fresh(p)
 	return b

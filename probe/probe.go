@@ -96,6 +96,14 @@ type Options struct {
 	// Rank is the program's place among those that were started with it; nil for one
 	// that is alone.
 	Rank *trace.Rank
+	// Box is how many bytes the program's black box has, 0 for what the environment
+	// variable MEMTOP_BLACK_BOX says or else DefaultBox; negative for none. See
+	// docs/blackbox.md.
+	Box int
+	// BoxDir is the folder of the black box. Empty means what the environment
+	// variable says, or else the socket's folder where that is in memory, or else
+	// memtop-UID in /dev/shm. It must be private, as the socket's must.
+	BoxDir string
 	// Log gets a line when a viewer comes or goes, when a setting changes and when
 	// something fails; nil for no log.
 	Log *slog.Logger
@@ -125,6 +133,8 @@ type Probe struct {
 	gauges  sharedGauges
 	viewers viewers
 	saving  chan struct{} // one item for each snapshot being written
+	box     *box          // nil without one
+	boxless error         // why there is none, where there should be one
 
 	closing chan struct{} // closed by Close: sessions say goodbye
 	once    sync.Once
@@ -142,7 +152,9 @@ func Listen(ctx context.Context, o Options, s Source) (*Probe, error) {
 	if p.socket, err = listen(ctx, p.o, p.who); err != nil {
 		return nil, fmt.Errorf("probe: %w", err)
 	}
+	p.openBox()
 	s.Observe(p) // first: what a viewer's state leads to must be recorded
+	p.beginBox()
 	p.serve()
 	context.AfterFunc(ctx, func() { _ = p.Close() })
 	return p, nil
@@ -181,9 +193,18 @@ func newProbe(o Options, s Source) (*Probe, error) {
 // Path returns the socket's path.
 func (p *Probe) Path() string { return p.socket.path }
 
+// BlackBox returns the file of the program's black box, "" where it has none: because
+// none is wanted, or for the reason in the error.
+func (p *Probe) BlackBox() (string, error) {
+	if p.boxless != nil || p.box == nil {
+		return "", p.boxless
+	}
+	return p.box.file.path, nil
+}
+
 // Close stops observing, sends every viewer its last events and that the program
-// ends, and removes the socket. It returns within a few seconds
-// whatever viewers do. Later calls return when the first has.
+// ends, and removes the socket, and the black box too, unless a request failed for
+// lack of memory. It returns within a few seconds whatever viewers do. Later calls return when the first has.
 func (p *Probe) Close() error {
 	p.once.Do(func() {
 		p.source.Observe(nil)
@@ -197,6 +218,7 @@ func (p *Probe) Close() error {
 		}
 		p.viewers.wait()
 		p.gauges.wait(closeTimeout)
+		p.box.close()
 	})
 	<-p.served
 	if err := p.failed.Load(); err != nil {

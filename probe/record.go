@@ -38,6 +38,7 @@ func (p *Probe) Step(s trace.Step) {
 	}
 	p.steps.add(s)
 	p.changes.stepped(&s)
+	p.box.wake()
 	p.meter.steps.Add(int64(time.Since(began)))
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"regexp"
 
+	"github.com/memtop/memtop/snapshots/blackbox"
 	"github.com/memtop/memtop/snapshots/wire"
 )
 
@@ -19,12 +20,13 @@ const (
 	jsonContent
 	htmlContent
 	recordingContent
+	boxContent
 	refusedContent // known, and not for us; see refusals
 )
 
 var containerNames = map[content]string{
 	pickleContent: "pickle", gzipContent: "gzip", zstdContent: "zstd", jsonContent: "json", htmlContent: "html",
-	recordingContent: "mtr",
+	recordingContent: "mtr", boxContent: "box",
 }
 
 // headBytes is how much of a stream is looked at.
@@ -68,6 +70,8 @@ func recognise(head []byte) (content, *refusal) {
 	switch {
 	case wire.IsHeader(head):
 		return recordingContent, nil
+	case blackbox.IsHeader(head):
+		return boxContent, nil
 	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
 		return gzipContent, nil
 	case zstdMagic(head):

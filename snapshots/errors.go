@@ -6,6 +6,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/memtop/memtop/snapshots/blackbox"
 	"github.com/memtop/memtop/snapshots/pytorch"
 	"github.com/memtop/memtop/snapshots/wire"
 )
@@ -55,6 +56,9 @@ func (o *opening) explain(err error) error {
 			damaged.Remedy = "unpack it with `zstd -d --long=31` first"
 		}
 		return damaged
+	}
+	if box := (*blackbox.CorruptError)(nil); errors.As(err, &box) {
+		return o.decoded(box.Offset, box.Reason, box.Memory, "copy the black box again from where it lies")
 	}
 	var recording *wire.CorruptError
 	if errors.As(err, &recording) {

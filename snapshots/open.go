@@ -10,6 +10,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/memtop/memtop/snapshots/blackbox"
 	"github.com/memtop/memtop/snapshots/pytorch"
 	"github.com/memtop/memtop/snapshots/trace"
 	"github.com/memtop/memtop/snapshots/wire"
@@ -102,6 +103,9 @@ func (o *opening) decode(ctx context.Context, name string, r io.Reader) (*trace.
 		return pytorch.DecodeJSON(ctx, skipBOM(l), o.decoding(l))
 	case recordingContent:
 		return wire.Read(ctx, l, wire.Options{Bound: o.bounds(l, wire.DefaultBound), Total: o.total()})
+	case boxContent:
+		held := len(o.layers) == 1 && o.stored.begin.Mode().IsRegular() && blackbox.Held(o.stored.file)
+		return blackbox.Read(ctx, l, blackbox.Options{Bound: o.bounds(l, wire.DefaultBound), Held: held})
 	case gzipContent:
 		return o.gunzip(ctx, l)
 	case zstdContent:

@@ -69,14 +69,16 @@ func (s *stored) Read(p []byte) (int, error) {
 var errChanged = errors.New("it changed while it was read")
 
 // changed returns why what was read may be of two files: something wrote to the
-// file meanwhile. A recording may grow, since it is whole after every frame.
+// file meanwhile. A recording may grow, since it is whole after every frame, and a running
+// program writes to its black box.
 func (o *opening) changed() error {
 	now, err := o.stored.file.Stat()
 	if err != nil || o.stored.total == 0 {
 		return nil //nolint:nilerr // whatever was read was read from what was opened
 	}
 	grown := now.Size() - o.stored.begin.Size()
-	same := grown == 0 && now.ModTime().Equal(o.stored.begin.ModTime()) || grown >= 0 && o.container == containerNames[recordingContent]
+	same := grown == 0 && now.ModTime().Equal(o.stored.begin.ModTime()) || grown >= 0 && o.container == containerNames[recordingContent] ||
+		grown == 0 && o.container == containerNames[boxContent]
 	if same && !errors.Is(o.layers[0].err, errChanged) {
 		return nil
 	}

@@ -25,6 +25,28 @@ type Live struct {
 	Dropped, DroppedSteps int64
 	// ProbeNS is what reporting has cost the program so far, in nanoseconds.
 	ProbeNS int64
+	Ended   *Ending // what its black box says of its end; nil for all other sources
+}
+
+// Ending is what a program's black box says of its end.
+type Ending struct {
+	Runs    bool   // it has not ended: the box is a running program's
+	Goodbye string // why it closed its box; "" for one that was killed or crashed
+	Alive   int64  // when it last noted that it runs, microseconds since the epoch
+	Devices []LastEvent
+}
+
+// LastEvent is the last thing that happened on a device, and what memory added up to
+// then by the program's own sums.
+type LastEvent struct {
+	Device    int
+	Events    int64 // how many there were since the program was watched
+	Time      int64 // of the last, microseconds since the epoch; 0 for none
+	Requested int64 // bytes in use, as they were asked for
+	Reserved  int64
+	// Lost is how many events the trace lacks between its state and the last one:
+	// the program was too quick for its box.
+	Lost int64
 }
 
 // Option is a setting that may be changed while the program runs.

@@ -40,6 +40,7 @@ type options struct {
 	allocConf string
 	leak      string
 	probe     string
+	blackBox  string
 	saveEvery int64
 	asJSON    bool
 	force     bool
@@ -136,6 +137,7 @@ func (o *options) register(f *pflag.FlagSet) {
 	f.StringVar(&o.snapshot, "snapshot", "", "write the state of memory to `FILE`, as PyTorch does, at the end, on SIGUSR1 and when memory runs out")
 	f.StringVar(&o.leak, "leak", "", "make a mistake in every step, `KIND`: activations, cache, gradients or handle")
 	f.StringVar(&o.probe, "probe", "on", "let memtop attach to the run: `on or off`")
+	f.StringVar(&o.blackBox, "black-box", "on", "keep what happened last in a file in memory that outlives the run if it is killed, `on, off or SIZE`: memtop ls --dead")
 	f.StringVar(&o.ranks, "ranks", ranksAuto, "train together with the other processes that mpirun, srun or torchrun has started, `auto`, or off, alone")
 	f.BoolVar(&o.force, "force", false, "begin although the run will not fit")
 	f.BoolVar(&o.layersTable, "layers-table", false, "print at the end what each layer did in the last step")

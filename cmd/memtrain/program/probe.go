@@ -9,6 +9,7 @@ import (
 	"github.com/memtop/memtop/engine/train"
 	"github.com/memtop/memtop/probe"
 	"github.com/memtop/memtop/probe/engine"
+	"github.com/memtop/memtop/snapshots/quantity"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
@@ -23,13 +24,31 @@ func (o *options) probeSwitch() (on bool, err error) {
 	return false, usagef("--probe %q: want on or off", o.probe)
 }
 
+// blackBoxSize reads --black-box, as probe.Options have it.
+func (o *options) blackBoxSize() (int, error) {
+	switch o.blackBox {
+	case "on":
+		return 0, nil
+	case "off":
+		return -1, nil
+	}
+	size, err := quantity.ParseBytes(o.blackBox)
+	if err != nil || size < probe.LeastBox || size > probe.MostBox {
+		return 0, usagef("--black-box %q: want on, off or a size from %s to %s", o.blackBox, quantity.Bytes(probe.LeastBox), quantity.Bytes(probe.MostBox))
+	}
+	return int(size), nil
+}
+
 // openProbe lets viewers look at the run. A run without a probe is
 // still a run: one line says so, and training goes on.
 func (s *session) openProbe(ctx context.Context) {
-	p, err := engine.Listen(context.WithoutCancel(ctx), probe.Options{Rank: s.place}, s.trainer) // viewers see the last step too
+	p, err := engine.Listen(context.WithoutCancel(ctx), probe.Options{Rank: s.place, Box: s.box}, s.trainer) // viewers see the last step too
 	if err != nil {
 		fmt.Fprintln(s.stderr, "memtrain: "+command.Line(err.Error(), "training without it, as with --probe off"))
 		return
+	}
+	if _, err := p.BlackBox(); err != nil {
+		fmt.Fprintln(s.stderr, "memtrain: "+command.Line("no black box: "+err.Error(), "training without it, as with --black-box off"))
 	}
 	s.listening = p
 	s.onClose(func() { _ = p.Close() }) // the program ends anyway

@@ -40,6 +40,7 @@ type session struct {
 	weights    []weights.Array // that the run begins with, if any were given
 	settings   train.Settings
 	probed     bool         // a probe is wanted
+	box        int          // the size of its black box, as probe.Options have it
 	listening  *probe.Probe // nil when there is none
 	closers    []func()
 	signalled  func() bool   // training is to end
@@ -68,6 +69,9 @@ func (s *session) open(ctx context.Context, stdout *command.Output) error {
 	leak, err := train.ParseLeak(s.leak)
 	if err != nil {
 		return usagef("--%v", err)
+	}
+	if s.box, err = s.blackBoxSize(); err != nil {
+		return err
 	}
 	if s.probed, err = s.probeSwitch(); err != nil {
 		return err

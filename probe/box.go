@@ -1,0 +1,339 @@
+package probe
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"github.com/memtop/memtop/probe/protocol"
+	"github.com/memtop/memtop/snapshots/blackbox"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/wire"
+)
+
+// # The black box
+//
+// What a viewer would be told is kept in a file in memory too, so that it can be
+// looked at when the program was killed. Events are stored there by the goroutine that
+// records them, see [blackbox.Ring]. All else is written by a goroutine of the box's
+// own: it is a session whose viewer is the file and that sends no events. A state and
+// all names begin a generation; what comes after it is appended, and before the ring
+// has lost the events since that state, or where there is no room, comes another.
+//
+// The box costs the program a store for each event, and what its goroutine takes of the
+// processor. Asking for a state holds up the allocator: the next one is not asked for
+// until a hundred times as long has passed.
+
+const (
+	// DefaultBox is how many bytes a black box has, LeastBox and MostBox how few and
+	// how many it may have.
+	DefaultBox = 16 << 20
+	LeastBox   = blackbox.LeastSize
+	MostBox    = blackbox.MostSize
+	// boxPage is what sizes are multiples of.
+	boxPage = 4096
+	// boxPause is at least between two times of writing to the box.
+	boxPause = 10 * time.Millisecond
+	// boxSteps is at least between two steps that are written.
+	boxSteps = 100 * time.Millisecond
+	// boxAlive is how often a program that does nothing notes that it runs.
+	boxAlive = time.Minute
+	// boxRest is how many times as long as a state took is at least before the next.
+	boxRest = 100
+	// boxRetry is how long a state that did not fit into the box is not tried again.
+	boxRetry = 10 * time.Second
+)
+
+// box is a program's black box. Its record is called by those who record; all else
+// belongs to the goroutine of run, and before it and after it to Listen and Close.
+type box struct {
+	p       *Probe
+	file    *boxFile
+	w       *blackbox.Writer
+	woken   chan struct{} // has room for one; never closed
+	done    chan struct{} // closed when run has returned
+	quarter int64         // of a ring, less one: a mask
+
+	stacks, notes atomic.Uint32 // how many are written
+
+	s       *session // of the generation at hand
+	ends    []int64
+	states  []int64 // by device: the event after the state of the generation
+	stepped time.Time
+	rest    time.Time   // no state is asked for before it
+	again   *time.Timer // wakes the goroutine when the rest is over
+	due     *time.Timer // and when a step is due
+}
+
+// boxRing is what a ring needs to keep its events in the box too.
+type boxRing struct {
+	*blackbox.Ring
+	box *box
+}
+
+// record stores an event, and wakes the box's goroutine when it refers to a name that
+// is not written yet, or when a quarter of the ring is full.
+func (r *boxRing) record(e *trace.Event) {
+	b, at := r.box, r.Record(e)
+	if at&b.quarter == b.quarter || uint32(e.Stack) >= b.stacks.Load() || uint32(e.Note) >= b.notes.Load() {
+		b.wake()
+	}
+}
+
+// wake has the box's goroutine look what is new. A nil box has none.
+func (b *box) wake() {
+	if b == nil {
+		return
+	}
+	select {
+	case b.woken <- struct{}{}:
+	default: // it is awake
+	}
+}
+
+// openBox makes the program's black box, before anything is observed. A program without
+// one is still watched: the log says why.
+func (p *Probe) openBox() {
+	file, w, err := p.makeBox()
+	if err != nil {
+		p.withoutBox(err)
+	}
+	if w == nil {
+		return
+	}
+	b := &box{
+		p: p, file: file, w: w, woken: make(chan struct{}, 1), done: make(chan struct{}), quarter: w.Room()/4 - 1,
+		ends: make([]int64, len(p.rings)), states: make([]int64, len(p.rings)),
+	}
+	b.again, b.due = time.AfterFunc(boxAlive, b.wake), time.AfterFunc(boxAlive, b.wake)
+	for i, device := range p.devices {
+		p.rings[device].box = &boxRing{w.Ring(i), b}
+	}
+	p.box = b
+}
+
+// makeBox makes the file, nil where the options or the environment want none.
+func (p *Probe) makeBox() (*boxFile, *blackbox.Writer, error) {
+	size, folder, err := p.o.boxPlace()
+	if err != nil || size == 0 {
+		return nil, nil, err
+	}
+	if folder == "" {
+		if folder, err = boxFolder(filepath.Dir(p.socket.path), p.who.uid); err != nil {
+			return nil, nil, err
+		}
+	}
+	if err := makeFolder(folder, p.who.uid); err != nil {
+		return nil, nil, err
+	}
+	path := filepath.Join(folder, protocol.BoxName(p.who.pid, p.who.start))
+	protocol.TidyBoxes(folder, path)
+	file, err := makeBoxFile(path, size, p.o.Box == 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	w, err := blackbox.NewWriter(file.data, p.devices)
+	if err != nil {
+		file.remove()
+		return nil, nil, err
+	}
+	return file, w, nil
+}
+
+// beginBox writes the first state, gives the box its name and keeps it up to date from
+// then on.
+func (p *Probe) beginBox() {
+	b := p.box
+	if b == nil {
+		return
+	}
+	err := b.begin()
+	if err == nil {
+		err = b.file.name()
+	}
+	if err != nil {
+		p.withoutBox(err)
+		b.file.remove()
+		close(b.done)
+		return
+	}
+	go b.run()
+}
+
+func (p *Probe) withoutBox(err error) {
+	p.boxless = err
+	p.o.Log.Warn("no black box", "error", err)
+}
+
+// run writes what is new whenever there is something.
+func (b *box) run() {
+	defer close(b.done)
+	alive := time.NewTicker(boxAlive)
+	defer func() { alive.Stop(); b.again.Stop(); b.due.Stop() }()
+	pause := time.NewTimer(0)
+	defer pause.Stop()
+	for {
+		select {
+		case <-b.p.closing:
+			return
+		case <-b.woken:
+		case <-alive.C:
+		}
+		b.update()
+		pause.Reset(boxPause)
+		select {
+		case <-b.p.closing:
+			return
+		case <-pause.C:
+		}
+	}
+}
+
+// update writes what is new, as a new generation where that is needed.
+func (b *box) update() {
+	b.w.Alive(time.Now().UnixMicro())
+	err := b.append()
+	if err == nil && !b.crowded() {
+		return
+	}
+	if wait := time.Until(b.rest); wait > 0 {
+		b.again.Reset(wait)
+		return
+	}
+	if err := b.begin(); err != nil {
+		b.p.o.Log.Warn("the black box keeps an older state", "error", err)
+		b.rest = time.Now().Add(boxRetry)
+	}
+}
+
+// crowded reports whether a quarter of a ring came after the state of the generation.
+func (b *box) crowded() bool {
+	for _, device := range b.p.devices {
+		if b.p.rings[device].end()-b.states[device] > b.quarter {
+			return true
+		}
+	}
+	return false
+}
+
+// begin writes a generation.
+func (b *box) begin() error {
+	p, held := b.p, b.p.meter.states.Load()
+	bases, sums := make([]*base, 0, len(p.devices)), make([]blackbox.Sums, 0, len(p.devices))
+	for _, device := range p.devices {
+		base := p.base(device)
+		if p.rings[device].end()-base.at > b.quarter/2 {
+			base = p.takeBase(device)
+		}
+		bases, sums = append(bases, base), append(sums, base.sums)
+	}
+	b.rest = time.Now().Add(boxRest * time.Duration(p.meter.states.Load()-held))
+	b.w.Begin(sums)
+	b.s = &session{p: p, e: wire.NewEncoder(b.w), step: p.steps.end(), changes: make(map[int64]trace.Change), version: -1}
+	b.s.e.Hello(p.hello(0))
+	for i, device := range p.devices {
+		b.s.e.Tables(bases[i].tables)
+		b.s.e.Base(device, bases[i].at, &bases[i].state, 0, "")
+		b.states[device] = bases[i].at
+	}
+	b.s.history()
+	if gauges, at := p.gauges.newest(); !at.IsZero() {
+		b.s.e.Gauges(gauges)
+	}
+	b.stepped = time.Now()
+	return b.append()
+}
+
+// append writes the names of all events so far, the newest step and the changes.
+func (b *box) append() error {
+	p, e := b.p, b.s.e
+	steps := p.steps.end()
+	for _, device := range p.devices {
+		b.ends[device] = p.rings[device].end()
+	}
+	tables := p.tables.covering(p, b.ends)
+	e.Tables(tables)
+	if steps > b.s.step && time.Since(b.stepped) >= boxSteps {
+		b.step(steps)
+	} else if steps > b.s.step {
+		b.due.Reset(boxSteps - time.Since(b.stepped))
+	}
+	if _, version := p.changes.view(); version != b.s.version {
+		b.s.settings()
+	}
+	e.Counters(p.counters())
+	if err := e.Flush(); err != nil {
+		return err
+	}
+	b.w.Publish()
+	b.stacks.Store(uint32(tables.StackCount()))
+	b.notes.Store(uint32(len(tables.Notes)))
+	return nil
+}
+
+// step writes the newest step. Its layers come with the next generation: they are long.
+func (b *box) step(end int64) {
+	if newest, _ := b.p.steps.read(end - 1); newest != nil {
+		short := *newest
+		short.Layers = nil
+		b.s.e.Step(&short)
+	}
+	b.s.step, b.stepped = end, time.Now()
+}
+
+// close removes the box of a program that ended by itself, and leaves that of one that
+// had a request fail for lack of memory.
+func (b *box) close() {
+	if b == nil {
+		return
+	}
+	<-b.done
+	failed := int64(0)
+	for _, device := range b.p.devices {
+		failed += b.p.rings[device].failed.Load()
+	}
+	if failed == 0 || b.s == nil {
+		b.file.remove()
+		return
+	}
+	b.stepped = time.Time{}
+	if b.append() != nil {
+		_ = b.begin() // else the box ends without a goodbye, which is true enough
+	}
+	b.s.e.Bye(fmt.Sprintf("it ended after %d of its requests had found no memory", failed))
+	if b.s.e.Flush() == nil {
+		b.w.Publish()
+	}
+	b.file.leave()
+}
+
+// errNoMemoryFolder says that there is no place for a box.
+var errNoMemoryFolder = errors.New("there is no folder in memory for it, such as /dev/shm: name one with Options.BoxDir or " + protocol.BlackBoxVariable)
+
+// boxPlace returns the size of the box and its folder, "" for the usual one; the size 0
+// is none. What the options leave open the environment may say.
+func (o *Options) boxPlace() (size int, folder string, err error) {
+	size, folder = o.Box, o.BoxDir
+	if text := os.Getenv(protocol.BlackBoxVariable); text != "" && (size == 0 || folder == "") {
+		said, dir, err := protocol.ParseBlackBox(text)
+		if err != nil {
+			return 0, "", err
+		}
+		if size == 0 {
+			size = said
+		}
+		if folder == "" {
+			folder = dir
+		}
+	}
+	switch {
+	case size < 0:
+		return 0, "", nil
+	case size == 0:
+		size = DefaultBox
+	}
+	return (size + boxPage - 1) &^ (boxPage - 1), folder, nil
+}

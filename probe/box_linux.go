@@ -1,0 +1,107 @@
+package probe
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/memtop/memtop/probe/protocol"
+	"github.com/memtop/memtop/snapshots/blackbox"
+)
+
+// boxFile is the file of a black box, in the program's memory.
+type boxFile struct {
+	file *os.File
+	path string // its place; it has its name there once it holds a state
+	made string // where it is now
+	data []byte
+}
+
+// boxFolder returns the folder for a box whose program has its socket in another: that
+// one where it is in memory.
+func boxFolder(sockets string, uid int) (string, error) {
+	if inMemory(sockets) {
+		return sockets, nil
+	}
+	if folder := protocol.BoxFolder(uid); inMemory(filepath.Dir(folder)) {
+		return folder, nil
+	}
+	return "", errNoMemoryFolder
+}
+
+// inMemory reports whether what lies in a folder is kept in memory alone.
+func inMemory(folder string) bool {
+	var s unix.Statfs_t
+	return unix.Statfs(folder, &s) == nil && (int64(s.Type) == unix.TMPFS_MAGIC || int64(s.Type) == unix.RAMFS_MAGIC)
+}
+
+// spare is how many times its size a box of the usual size leaves free beside it: a
+// folder in memory is others' too.
+const spare = 8
+
+// makeBoxFile makes a file of that size and maps it. All of it is there from the begin, so
+// that no store to it can find the folder full. One of the usual size is made smaller
+// where there is little room.
+func makeBoxFile(path string, size int, usual bool) (*boxFile, error) {
+	var s unix.Statfs_t
+	if usual && unix.Statfs(filepath.Dir(path), &s) == nil {
+		for size > blackbox.LeastSize && int64(s.Bavail)*int64(s.Bsize) < spare*int64(size) {
+			size /= 2
+		}
+	}
+	made := filepath.Join(filepath.Dir(path), "."+filepath.Base(path))
+	_ = os.Remove(made) // left by a process of the same name that died right here
+	if _, err := os.Lstat(path); err == nil {
+		return nil, fmt.Errorf("%s is there already: a program has one black box", path)
+	}
+	f, err := os.OpenFile(made, os.O_RDWR|os.O_CREATE|os.O_EXCL|unix.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	b := &boxFile{file: f, path: path, made: made}
+	if err := b.fill(size); err != nil {
+		_ = f.Close()
+		_ = os.Remove(made)
+		return nil, err
+	}
+	return b, nil
+}
+
+func (b *boxFile) fill(size int) (err error) {
+	if err := blackbox.Hold(b.file); err != nil {
+		return err
+	}
+	if err := unix.Fallocate(int(b.file.Fd()), 0, 0, int64(size)); err != nil {
+		return fmt.Errorf("there is no room for %d MiB in %s: %w", size>>20, filepath.Dir(b.path), err)
+	}
+	b.data, err = unix.Mmap(int(b.file.Fd()), 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_POPULATE)
+	return os.NewSyscallError("mmap", err)
+}
+
+// name gives the file its name, where viewers see it.
+func (b *boxFile) name() error {
+	if err := os.Link(b.made, b.path); err != nil { // and not a rename, which would take another's place
+		return err
+	}
+	_ = os.Remove(b.made)
+	b.made = b.path
+	return nil
+}
+
+// remove removes the file.
+func (b *boxFile) remove() {
+	_ = os.Remove(b.made)
+	b.leave()
+}
+
+// leave takes the file out of the program's memory, and gives up the lock. Events that
+// are still being recorded must go somewhere, so empty memory takes its place, which
+// is none until it is written to; it stays until the program ends.
+func (b *boxFile) leave() {
+	_, _ = unix.MmapPtr(-1, 0, unsafe.Pointer(&b.data[0]), uintptr(len(b.data)),
+		unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_FIXED|unix.MAP_NORESERVE)
+	_ = b.file.Close()
+}

@@ -1,0 +1,23 @@
+//go:build !linux
+
+package probe
+
+import "errors"
+
+// boxFile is the file of a black box, of which there are none on this system.
+type boxFile struct {
+	path string
+	data []byte
+}
+
+func boxFolder(string, int) (string, error) { return "", errNoMemoryFolder }
+
+func makeBoxFile(string, int, bool) (*boxFile, error) {
+	return nil, errors.New("black boxes are written on Linux only")
+}
+
+func (b *boxFile) name() error { return nil }
+
+func (b *boxFile) remove() {}
+
+func (b *boxFile) leave() {}
