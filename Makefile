@@ -146,8 +146,8 @@ check-categories: ## by file, the share of the bytes at the peak of $(SNAPSHOTS)
 conformance: ## probes against every rule of docs/protocol.md, those that take the seconds of the page too
 	MEMTOP_CONFORMANCE_SLOW=1 $(GO) test -v -count 1 ./probe/conformance
 
-kill: ## kill -9 $(KILLS) times each: memtrain while saving, memtop export, and a writer with and without a name
-	MEMTOP_TEST_KILLS=$(KILLS) $(GO) test -v -count 1 -run '^TestKillingA' ./cmd/output ./cmd/memtop ./cmd/memtrain/program
+kill: ## kill -9 $(KILLS) times each: memtrain while saving, memtop export, a writer with and without a name, and a program with a black box
+	MEMTOP_TEST_KILLS=$(KILLS) $(GO) test -v -count 1 -run '^TestKillingA' ./cmd/output ./cmd/memtop ./cmd/memtrain/program ./probe/engine
 
 deadcode: ## functions that neither a program nor a test reaches
 	@dead=$$($(GO) run golang.org/x/tools/cmd/deadcode@v0.40.0 -test ./...) && [ -z "$$dead" ] || { echo "$$dead"; exit 1; }

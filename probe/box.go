@@ -35,7 +35,8 @@ const (
 	MostBox    = blackbox.MostSize
 	// boxPage is what sizes are multiples of.
 	boxPage = 4096
-	// boxPause is at least between two times of writing to the box.
+	// boxPause is at least between two times of writing to the box, but where a ring
+	// runs full.
 	boxPause = 10 * time.Millisecond
 	// boxSteps is at least between two steps that are written.
 	boxSteps = 100 * time.Millisecond
@@ -54,6 +55,7 @@ type box struct {
 	file    *boxFile
 	w       *blackbox.Writer
 	woken   chan struct{} // has room for one; never closed
+	full    chan struct{} // likewise: a quarter of a ring came
 	done    chan struct{} // closed when run has returned
 	quarter int64         // of a ring, less one: a mask
 
@@ -78,19 +80,26 @@ type boxRing struct {
 // is not written yet, or when a quarter of the ring is full.
 func (r *boxRing) record(e *trace.Event) {
 	b, at := r.box, r.Record(e)
-	if at&b.quarter == b.quarter || uint32(e.Stack) >= b.stacks.Load() || uint32(e.Note) >= b.notes.Load() {
-		b.wake()
+	if at&b.quarter == b.quarter {
+		signal(b.full)
+	}
+	if uint32(e.Stack) >= b.stacks.Load() || uint32(e.Note) >= b.notes.Load() {
+		signal(b.woken)
+	}
+}
+
+// signal leaves a word in a channel that has room for one, unless there is one.
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
 	}
 }
 
 // wake has the box's goroutine look what is new. A nil box has none.
 func (b *box) wake() {
-	if b == nil {
-		return
-	}
-	select {
-	case b.woken <- struct{}{}:
-	default: // it is awake
+	if b != nil {
+		signal(b.woken)
 	}
 }
 
@@ -105,7 +114,7 @@ func (p *Probe) openBox() {
 		return
 	}
 	b := &box{
-		p: p, file: file, w: w, woken: make(chan struct{}, 1), done: make(chan struct{}), quarter: w.Room()/4 - 1,
+		p: p, file: file, w: w, woken: make(chan struct{}, 1), full: make(chan struct{}, 1), done: make(chan struct{}), quarter: w.Room()/4 - 1,
 		ends: make([]int64, len(p.rings)), states: make([]int64, len(p.rings)),
 	}
 	b.again, b.due = time.AfterFunc(boxAlive, b.wake), time.AfterFunc(boxAlive, b.wake)
@@ -180,6 +189,7 @@ func (b *box) run() {
 		case <-b.p.closing:
 			return
 		case <-b.woken:
+		case <-b.full:
 		case <-alive.C:
 		}
 		b.update()
@@ -188,6 +198,8 @@ func (b *box) run() {
 		case <-b.p.closing:
 			return
 		case <-pause.C:
+		case <-b.full:
+			signal(b.full)
 		}
 	}
 }
@@ -224,10 +236,7 @@ func (b *box) begin() error {
 	p, held := b.p, b.p.meter.states.Load()
 	bases, sums := make([]*base, 0, len(p.devices)), make([]blackbox.Sums, 0, len(p.devices))
 	for _, device := range p.devices {
-		base := p.base(device)
-		if p.rings[device].end()-base.at > b.quarter/2 {
-			base = p.takeBase(device)
-		}
+		base := p.takeBase(device) // and not one that viewers share, which may be old, or would be
 		bases, sums = append(bases, base), append(sums, base.sums)
 	}
 	b.rest = time.Now().Add(boxRest * time.Duration(p.meter.states.Load()-held))

@@ -109,6 +109,8 @@ func (m *Model) stateText(f *file, s *page.Scene) (text string, bad bool) {
 		return live + m.every(), false
 	case f.grows():
 		return noteOr(l.Note, "ended"), true
+	case l.Ended != nil:
+		return "black box", false
 	default:
 		return "recording", false
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -25,34 +26,44 @@ const deadSchema = "memtop.dead/1"
 // mostAnswer bounds the bytes of an answer; the agent's have some ten thousand.
 const mostAnswer = 1 << 20
 
-// died is a program that ran out of memory, as its agent wrote it, in the JSON of
-// ls --dead; or a file that is no such thing, with its problem.
+// died is a device of a program that ended and left something to open, in the JSON of
+// ls --dead; or a file that is no such thing, with its problem. What is not known is
+// null.
 type died struct {
-	PID      int    `json:"pid"`
-	Command  string `json:"command"`
-	Host     string `json:"host"`
-	Time     int64  `json:"time_us"` // since 1970
-	Step     int64  `json:"step"`    // how many had ended
-	Device   int    `json:"device"`
-	Asked    int64  `json:"asked_bytes"`
-	Short    int64  `json:"short_bytes"` // of what the driver was asked for
-	Snapshot string `json:"snapshot"`    // its path
-	Problem  string `json:"problem,omitempty"`
+	PID       int    `json:"pid"`
+	Command   string `json:"command"`
+	Host      string `json:"host"`
+	Time      int64  `json:"time_us"` // since 1970
+	Step      int64  `json:"step"`    // how many had ended
+	Device    int    `json:"device"`
+	Ended     string `json:"ended"` // how
+	Allocated *int64 `json:"allocated_bytes"`
+	Reserved  *int64 `json:"reserved_bytes"`
+	Asked     *int64 `json:"asked_bytes"` // by the request that found no memory
+	Short     *int64 `json:"short_bytes"` // of what the driver was asked for
+	File      string `json:"file"`        // its path
+	Problem   string `json:"problem,omitempty"`
 }
 
-// lsDead lists what programs left that ran out of memory, the newest first.
-func (a *app) lsDead() error {
-	folder := protocol.DeadFolder()
-	rows, err := deadIn(folder)
+// lsDead lists what ended programs left, the newest first: those that ran out of memory
+// with an agent, and black boxes.
+func (a *app) lsDead(ctx context.Context) error {
+	rows, err := deadIn(protocol.DeadFolder())
 	if err != nil {
 		return err
 	}
+	boxes, err := a.deadBoxes(ctx)
+	if err != nil {
+		return err
+	}
+	rows = append(rows, boxes...)
+	slices.SortStableFunc(rows, func(a, b died) int { return cmp.Compare(b.Time, a.Time) })
 	if a.settings.json {
 		return a.printJSON(rows)
 	}
 	good := slices.DeleteFunc(slices.Clone(rows), func(d died) bool { return d.Problem != "" })
 	if len(good) == 0 {
-		_, err = fmt.Fprintln(a.stdout, trace.Printable("no program with an agent left anything in "+folder))
+		_, err = fmt.Fprintln(a.stdout, trace.Printable("no ended program left anything in "+strings.Join(append(protocol.BoxFolders(), protocol.DeadFolder()), " or ")))
 	} else {
 		err = writeDead(a.stdout, good)
 	}
@@ -75,12 +86,11 @@ func deadIn(folder string) ([]died, error) {
 		if path := filepath.Join(folder, entry.Name()); strings.HasSuffix(path, ".json") {
 			d, err := readDied(path)
 			if err != nil {
-				d = died{Snapshot: strings.TrimSuffix(path, ".json") + ".pickle", Problem: path + ": " + err.Error()}
+				d = died{File: strings.TrimSuffix(path, ".json") + ".pickle", Problem: path + ": " + err.Error()}
 			}
 			rows = append(rows, d)
 		}
 	}
-	slices.SortStableFunc(rows, func(a, b died) int { return cmp.Compare(b.Time, a.Time) })
 	return rows, nil
 }
 
@@ -96,19 +106,20 @@ func readDied(path string) (died, error) {
 		return died{}, err
 	}
 	var answer struct {
-		Schema string `json:"schema"`
+		Schema   string `json:"schema"`
+		Snapshot string `json:"snapshot"` // the name of a file beside it
 		died
 	}
 	if json.Unmarshal(data, &answer) != nil || answer.Schema != deadSchema {
 		return died{}, fmt.Errorf("this is no %s", deadSchema)
 	}
 	d := answer.died
-	name := filepath.Base(d.Snapshot)
-	if name != d.Snapshot || d.Problem != "" {
+	name := filepath.Base(answer.Snapshot)
+	if name != answer.Snapshot || d.Problem != "" {
 		return died{}, fmt.Errorf("this is no %s", deadSchema)
 	}
-	d.Snapshot = filepath.Join(filepath.Dir(path), name)
-	if _, err := os.Stat(d.Snapshot); err != nil {
+	d.Ended, d.File = "out of memory", filepath.Join(filepath.Dir(path), name)
+	if _, err := os.Stat(d.File); err != nil {
 		return died{}, errors.New("its snapshot is not there")
 	}
 	return d, nil
@@ -131,10 +142,19 @@ const commandWidth = 32
 
 func writeDead(out io.Writer, rows []died) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "PID\tWHEN\tDEVICE\tASKED FOR\tSHORT BY\tCOMMAND\tFILE")
+	fmt.Fprintln(w, "PID\tWHEN\tSTEP\tDEVICE\tALLOCATED\tRESERVED\tASKED FOR\tSHORT BY\tENDED\tCOMMAND\tFILE")
 	for _, d := range rows {
-		fmt.Fprintf(w, "%d\t%s\t%d\t%s\t%s\t%s\t%s\n", d.PID, time.UnixMicro(d.Time).Format(time.DateTime), d.Device,
-			quantity.Bytes(d.Asked), quantity.Bytes(d.Short), trace.Shorten(trace.Printable(d.Command), commandWidth), trace.Printable(d.Snapshot))
+		fmt.Fprintf(w, "%d\t%s\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", d.PID, time.UnixMicro(d.Time).Format(time.DateTime), d.Step, d.Device,
+			orDash(d.Allocated), orDash(d.Reserved), orDash(d.Asked), orDash(d.Short), d.Ended,
+			trace.Shorten(trace.Printable(d.Command), commandWidth), trace.Printable(d.File))
 	}
 	return w.Flush()
+}
+
+// orDash writes a size, and one that is not known as a dash.
+func orDash(bytes *int64) string {
+	if bytes == nil {
+		return "-"
+	}
+	return quantity.Bytes(*bytes)
 }

@@ -39,6 +39,7 @@ func (a *app) info() error {
 	row("index cache", "%s", indexesText())
 	row("sockets", "%s", present(protocol.Folder()))
 	row("agent", "%s", agentText())
+	row("black boxes", "%s", blackBoxText())
 	row("out of memory", "%s", present(protocol.DeadFolder()))
 	row("predictions", "%s", present(ledgerPath()))
 	row("memory bound", "%d MiB and %d bytes for each byte of a file, unpacked, at most %d MiB (--max-memory)",

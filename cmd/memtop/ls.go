@@ -19,7 +19,7 @@ import (
 )
 
 func (a *app) lsCommand() *cobra.Command {
-	var dead bool
+	var dead, clean bool
 	var there elsewhere
 	cmd := &cobra.Command{
 		Use:   "ls",
@@ -37,18 +37,24 @@ what to do about that; the JSON has it as "remedy".
 --hosts lists those of other machines instead, where your own ssh goes and memtop is
 installed, and --slurm those of a Slurm job's.
 
---dead lists the PyTorch programs with an agent that ran out of memory instead:
-each left a snapshot, made before the exception was raised, for memtop open.`,
+--dead lists what ended programs left for memtop open instead: PyTorch programs with
+an agent that ran out of memory a snapshot, made before the exception was raised, and
+programs with a probe that were killed, crashed or ran out of memory a black box, which
+has what they did last. Black boxes are kept for a day; --clean removes them now.`,
 		Args: files(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := there.check(cmd, nil); err != nil {
 				return err
 			}
 			switch {
-			case dead && there.any():
-				return usage(cmd, "--dead is for this machine")
+			case (dead || clean) && there.any():
+				return usage(cmd, "--dead and --clean are for this machine")
+			case dead && clean:
+				return usage(cmd, "--dead lists and --clean removes: one of them")
+			case clean:
+				return a.cleanBoxes()
 			case dead:
-				return a.lsDead()
+				return a.lsDead(cmd.Context())
 			case there.any():
 				return a.lsThere(cmd.Context(), &there)
 			}
@@ -57,7 +63,8 @@ each left a snapshot, made before the exception was raised, for memtop open.`,
 	}
 	there.flags(cmd.Flags())
 	a.remoteFlags(cmd.Flags())
-	cmd.Flags().BoolVar(&dead, "dead", false, "list programs that ran out of memory, and the snapshots that they left")
+	cmd.Flags().BoolVar(&dead, "dead", false, "list ended programs, and the snapshots and black boxes that they left")
+	cmd.Flags().BoolVar(&clean, "clean", false, "remove the black boxes of ended programs")
 	a.jsonFlag(cmd.Flags())
 	return cmd
 }
@@ -85,6 +92,7 @@ type listedDevice struct {
 
 // ls prints a row for every device of every process.
 func (a *app) ls(ctx context.Context) error {
+	tidyBoxes()
 	processes, err := attach.Discover(ctx)
 	if err != nil {
 		return err

@@ -61,13 +61,13 @@ func BoxName(pid int, start uint64) string {
 // disk: a mapped file there could make the program wait for the disk.
 func BoxFolder(uid int) string { return "/dev/shm/" + TemporaryFolder + strconv.Itoa(uid) }
 
-// BoxFolders returns where the black boxes of this user's programs may lie.
+// BoxFolders returns where the black boxes of programs of this user and environment may
+// lie.
 func BoxFolders() []string {
-	folders := []string{Folder(), BoxFolder(os.Geteuid())}
 	if own := os.Getenv(BlackBoxVariable); filepath.IsAbs(own) {
-		folders = append([]string{own}, folders...)
+		return []string{own}
 	}
-	return folders
+	return slices.Compact([]string{Folder(), BoxFolder(os.Geteuid())})
 }
 
 // Box is the file of a black box.

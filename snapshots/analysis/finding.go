@@ -35,6 +35,9 @@ type FindingKind struct {
 
 // The kinds of findings but for those of package advice.
 var (
+	EndedFinding = &FindingKind{
+		Name: "ended", Speaks: "it is a program's black box: how the program ended and what happened last; before all others",
+	}
 	ShortageFinding = &FindingKind{
 		Name: "out_of_memory", Speaks: "a request ran out of memory; the last of them first, three at most",
 		Saving: "what would have made it fit is listed with it, each alone",
@@ -82,7 +85,7 @@ var (
 // FindingKinds are all kinds, those first whose findings come first.
 func FindingKinds() []*FindingKind {
 	all := []*FindingKind{
-		ShortageFinding, ContradictionFinding, TruncationFinding, LostHistoryFinding, UnrecordedFinding, LeakFinding, GrowthFinding,
+		EndedFinding, ShortageFinding, ContradictionFinding, TruncationFinding, LostHistoryFinding, UnrecordedFinding, LeakFinding, GrowthFinding,
 	}
 	for i := range advice.Kinds {
 		all = append(all, adviceKinds[&advice.Kinds[i]])
@@ -156,7 +159,7 @@ func (x *Index) allFindings() []Finding {
 		} {
 			find()
 		}
-		return f.ordered()
+		return append(f.ended(), f.ordered()...)
 	})
 }
 

@@ -83,6 +83,8 @@ type Page struct {
 func New(s *page.Scene) *Page {
 	p := &Page{scene: s, keys: newKeyMap(s), lookedAt: -1, category: -1}
 	switch {
+	case p.live() && s.Live().Ended != nil: // what happened last is why it is opened
+		p.moment = atCursor
 	case p.live(): // of its last step
 	case len(s.OOMs) > 0: // where the cursor is to begin with
 		p.moment = atCursor

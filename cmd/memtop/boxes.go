@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/memtop/memtop/probe/protocol"
+	"github.com/memtop/memtop/snapshots/quantity"
+	"github.com/memtop/memtop/snapshots/trace"
+)
+
+// eachBox calls do with the black boxes of this user's ended programs, the newest of a
+// folder first. A folder that must not be trusted, and a box that must not, is one with a
+// problem.
+func eachBox(do func(protocol.Box)) {
+	for _, folder := range protocol.BoxFolders() {
+		boxes, err := protocol.Boxes(folder, "")
+		if err != nil {
+			do(protocol.Box{Path: folder, Problem: err})
+		}
+		for _, b := range boxes {
+			if !b.Held {
+				do(b)
+			}
+		}
+	}
+}
+
+// tidyBoxes removes the black boxes that have lain there for long, and those that are
+// too many.
+func tidyBoxes() {
+	for _, folder := range protocol.BoxFolders() {
+		protocol.TidyBoxes(folder, "")
+	}
+}
+
+// deadBoxes returns a row for each device of each black box of an ended program.
+func (a *app) deadBoxes(ctx context.Context) (rows []died, err error) {
+	tidyBoxes()
+	eachBox(func(b protocol.Box) {
+		if ctx.Err() == nil && !b.Hidden() {
+			rows = append(rows, a.boxRows(ctx, b)...)
+		}
+	})
+	return rows, ctx.Err()
+}
+
+// boxRows reads a black box.
+func (a *app) boxRows(ctx context.Context, b protocol.Box) []died {
+	if b.Problem != nil {
+		return []died{{File: b.Path, Problem: b.Problem.Error()}}
+	}
+	source, err := a.load(ctx, b.Path, nil)
+	if err != nil {
+		return []died{{File: b.Path, Time: b.Alive.UnixMicro(), Problem: err.Error()}}
+	}
+	t := source.Trace()
+	_ = source.Close() // only read from, so there is nothing to lose
+	if t.Live == nil || t.Live.Ended == nil {
+		return []died{{File: b.Path, Time: b.Alive.UnixMicro(), Problem: b.Path + ": this is no black box"}}
+	}
+	var rows []died
+	for _, last := range t.Live.Ended.Devices {
+		rows = append(rows, rowOfBox(t, b, last))
+	}
+	return rows
+}
+
+func rowOfBox(t *trace.Trace, b protocol.Box, last trace.LastEvent) died {
+	d := died{
+		PID: t.Live.PID, Command: t.Live.Command, Time: max(last.Time, b.Alive.UnixMicro()), Device: last.Device, Ended: "killed or crashed",
+		Reserved: &last.Reserved, File: b.Path,
+	}
+	if t.Live.Ended.Goodbye != "" {
+		d.Ended = "out of memory"
+	}
+	if step := t.LastStep(last.Device); step != nil {
+		d.Step = step.Number
+	}
+	if device := t.Device(last.Device); device != nil && last.Lost == 0 {
+		d.Allocated = new(allocated(&device.Final))
+	}
+	return d
+}
+
+// allocated adds up the blocks that are handed out and not freed.
+func allocated(s *trace.State) (bytes int64) {
+	for i := range s.Segments {
+		for j := range s.Segments[i].Blocks {
+			if b := &s.Segments[i].Blocks[j]; b.State == trace.Allocated {
+				bytes += b.Size
+			}
+		}
+	}
+	return bytes
+}
+
+// cleanBoxes removes the black boxes of ended programs. The answers of programs with an
+// agent stay: their user has asked for those.
+func (a *app) cleanBoxes() error {
+	removed, bytes := 0, int64(0)
+	eachBox(func(b protocol.Box) {
+		if b.Problem == nil {
+			b.Problem = os.Remove(b.Path)
+		}
+		if b.Problem != nil {
+			fmt.Fprintln(a.stderr, "memtop: "+trace.Printable(b.Problem.Error()))
+			return
+		}
+		removed, bytes = removed+1, bytes+b.Bytes
+	})
+	if a.settings.json {
+		return a.printJSON(cleaned{removed, bytes})
+	}
+	_, err := fmt.Fprintf(a.stdout, "black boxes of ended programs: %d removed, %s\n", removed, quantity.Bytes(bytes))
+	return err
+}
+
+// cleaned is what ls --clean removed, in its JSON.
+type cleaned struct {
+	Removed int   `json:"removed"`
+	Bytes   int64 `json:"bytes"`
+}
+
+// blackBoxText says where the black boxes of this user's programs lie, for info.
+func blackBoxText() string {
+	text := ""
+	for _, folder := range protocol.BoxFolders() {
+		if text != "" {
+			text += ", "
+		}
+		text += present(folder)
+	}
+	return text + fmt.Sprintf("; kept %v after the end, %d of a folder at most", protocol.BoxLifetime.Round(time.Hour), protocol.BoxesKept)
+}

@@ -1,0 +1,60 @@
+package analysis
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/memtop/memtop/snapshots/quantity"
+	"github.com/memtop/memtop/snapshots/trace"
+)
+
+// ended says of a black box what happened last: how the program ended, its last event
+// and step, and what memory added up to then. It comes before all else.
+func (f *finder) ended() []Finding {
+	live := f.index.trace.Live
+	if live == nil || live.Ended == nil {
+		return nil
+	}
+	found := Finding{
+		Kind: EndedFinding, Severity: Problem, Confidence: Certain, Where: Where{Event: f.index.End()},
+		Evidence: "Killed, or crashed: no goodbye",
+	}
+	switch end := live.Ended; {
+	case end.Runs:
+		found.Severity, found.Evidence = Info, fmt.Sprintf("This is the black box of a program that still runs: memtop attach %d", live.PID)
+	case end.Goodbye != "":
+		found.Evidence = "It said goodbye: " + end.Goodbye
+	}
+	for i := range live.Ended.Devices {
+		if last := &live.Ended.Devices[i]; last.Device == f.index.device.ID {
+			found.Bytes = last.Requested
+			found.Evidence += ". " + f.lastEvent(last)
+		}
+	}
+	return []Finding{found}
+}
+
+// lastEvent says when the last event came and what memory added up to.
+func (f *finder) lastEvent(last *trace.LastEvent) string {
+	text := "The device had no event"
+	if last.Time > 0 {
+		text = "Last event at " + time.UnixMicro(last.Time).UTC().Format("2006-01-02 15:04:05.000 UTC")
+		if step := f.index.trace.LastStep(last.Device); step != nil {
+			since := time.Duration(max(0, last.Time-step.Time)) * time.Microsecond
+			text += fmt.Sprintf(", %s after step %s", spanText(since), quantity.Count(int(step.Number)))
+		}
+	}
+	text += fmt.Sprintf(", with %s in use and %s reserved", quantity.Bytes(last.Requested), quantity.Bytes(last.Reserved))
+	if last.Lost > 0 {
+		text += fmt.Sprintf(". The last %s came too quickly for the box: memory is shown as it was before them", quantity.Plural(int(last.Lost), "event"))
+	}
+	return text
+}
+
+// spanText writes a span of time as exactly as is worth reading.
+func spanText(span time.Duration) string {
+	if span < time.Second {
+		return fmt.Sprintf("%d ms", span.Milliseconds())
+	}
+	return fmt.Sprintf("%.1f s", span.Seconds())
+}
