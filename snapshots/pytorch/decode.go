@@ -46,6 +46,10 @@ var errTruncated = errors.New("the file ends early")
 func Decode(ctx context.Context, r io.Reader, o Options) (*trace.Trace, error) {
 	m := newMachine(ctx, r, o)
 	defer m.release()
+	return m.decode()
+}
+
+func (m *machine) decode() (*trace.Trace, error) {
 	err := m.run()
 	if errors.Is(err, errTruncated) {
 		err = m.salvage()

@@ -23,24 +23,46 @@ type streamCache struct {
 	id     trace.StreamID
 }
 
-// event turns the fields into an entry of a device's trace.
+// event makes the fields an entry of a device's trace.
 func (m *machine) event(f *fields) (value, error) {
-	if m.log.Len()%1024 == 0 {
-		if err := m.charge(1024 * eventBytes); err != nil {
-			return value{}, err
-		}
-		if m.log.Len() >= trace.MaxEvents {
-			return value{}, m.corrupt("more than %d trace entries", trace.MaxEvents)
-		}
+	if err := m.admit(); err != nil {
+		return value{}, err
 	}
 	m.snapshot.entryKeys |= f.have
-	action := m.string(f, nameAction)
-	e := trace.Event{Kind: kindOf(action)}
+	var e trace.Event
+	m.eventOf(f, &e)
+	return m.keep(&e)
+}
+
+// admit counts the memory of the next entry.
+func (m *machine) admit() error {
+	if m.log.Len()%1024 == 0 {
+		if err := m.charge(1024 * eventBytes); err != nil {
+			return err
+		}
+		if m.log.Len() >= trace.MaxEvents {
+			return m.corrupt("more than %d trace entries", trace.MaxEvents)
+		}
+	}
+	return nil
+}
+
+// keep adds an entry to the trace.
+func (m *machine) keep(e *trace.Event) (value, error) {
 	m.kinds |= 1 << e.Kind
+	if e.Kind == trace.OOM {
+		m.used += oomBytes
+	}
+	return value{tag: tagEvent, id: uint32(m.log.Append(*e))}, m.charge(0)
+}
+
+// eventOf turns the fields into an event.
+func (m *machine) eventOf(f *fields, e *trace.Event) {
+	action := m.string(f, nameAction)
+	e.Kind = kindOf(action)
 	where := nameAddr
 	if e.Kind == trace.OOM {
 		where = nameDeviceFree
-		m.used += oomBytes
 	}
 	var ok bool
 	if e.Addr, ok = m.address(f, where); !ok {
@@ -59,7 +81,6 @@ func (m *machine) event(f *fields) (value, error) {
 	if f.have&noteFields != 0 || e.Kind == trace.Other {
 		e.Note = m.note(f, e.Kind, action)
 	}
-	return value{tag: tagEvent, id: uint32(m.log.Append(e))}, m.charge(0)
 }
 
 // stream returns the stream field.

@@ -48,6 +48,8 @@ type machine struct {
 	raw         rawStacks
 	pendingRun  int64 // start of the run of references being read, or -1
 	shape       shape
+	workers     int             // how many may read ahead
+	due, pause  int             // entries to be read alone before others are told what is known, now and at least
 	dictStart   int64           // start of the dict begun last, or -1
 	frames      []trace.FrameID // scratch
 	lastNote    [trace.KindCount]noteCache
@@ -59,7 +61,7 @@ type machine struct {
 func newMachine(ctx context.Context, r io.Reader, o Options) *machine {
 	m := &machine{
 		window: newWindow(ctx, r, o), protocol: -1, pendingRun: -1, dictStart: -1,
-		lists: make([]list, 1), dicts: make([]dict, 1),
+		lists: make([]list, 1), dicts: make([]dict, 1), due: dueEntries, pause: dueEntries, workers: freeWorkers(),
 		in: trace.NewInterner(), unknownKeys: make(map[trace.StringID]int),
 	}
 	internNames(m.in)
@@ -187,6 +189,7 @@ func (m *machine) memoize(at uint32) error {
 	before := m.memo.bytes()
 	if used := m.memo.set(at, m.memo.pack(*top)); used {
 		m.raw.forget() // runs of references may now mean something else
+		m.memo.edition++
 	}
 	return m.charge(m.memo.bytes() - before)
 }

@@ -1,5 +1,7 @@
 package pytorch
 
+import "slices"
+
 const (
 	memoShift = 13
 	memoPage  = 1 << memoShift
@@ -14,6 +16,10 @@ type memo struct {
 	aside []value
 	next  uint32 // index that MEMOIZE assigns
 	inUse int64  // pages allocated
+	// Of the first pages, those that are shared are read by others and never
+	// written again. The edition grows when an entry in them has changed since.
+	shared  []bool
+	edition int
 }
 
 // bytes returns the memo's memory, with the second copy of its lists while they
@@ -62,8 +68,51 @@ func (m *memo) set(at, entry uint32) (used bool) {
 	}
 	slot := &m.pages[page][at&(memoPage-1)]
 	used = *slot != memoUnset
+	if page < len(m.shared) && m.shared[page] {
+		m.shared[page] = false
+		m.pages[page] = slices.Clone(m.pages[page])
+		slot = &m.pages[page][at&(memoPage-1)]
+	}
+	if used && page < len(m.shared) {
+		m.edition++
+	}
 	*slot = entry
 	return used
+}
+
+// unused reports whether the next n entries are, and their pages exist: memory is
+// counted where an entry is set.
+func (m *memo) unused(n int) bool {
+	for at := m.next; at != m.next+uint32(n); at++ {
+		page := int(at >> memoShift)
+		if page >= len(m.pages) || m.pages[page] == nil || m.pages[page][at&(memoPage-1)] != memoUnset {
+			return false
+		}
+	}
+	return true
+}
+
+// append stores the next entries, which are unused. Each memoSelf among them is the
+// next event from number event on.
+func (m *memo) append(entries []uint32, event uint32) {
+	for _, entry := range entries {
+		if entry == memoSelf {
+			entry = m.pack(value{tag: tagEvent, id: event})
+			event++
+		}
+		m.pages[m.next>>memoShift][m.next&(memoPage-1)] = entry
+		m.next++
+	}
+}
+
+// share returns a copy of the full pages, for others to read.
+func (m *memo) share() memo {
+	full := min(int(m.next>>memoShift), len(m.pages))
+	m.shared = m.shared[:0]
+	for range full {
+		m.shared = append(m.shared, true)
+	}
+	return memo{pages: slices.Clone(m.pages[:full]), aside: slices.Clip(m.aside)}
 }
 
 // get returns the value at an index. An unbound container comes with its

@@ -84,6 +84,7 @@ func (m *machine) run() error {
 	for {
 		if m.pos >= m.low {
 			m.fill()
+			m.readAhead()
 			if m.pos >= m.end {
 				return m.inputEnded()
 			}

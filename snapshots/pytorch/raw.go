@@ -24,18 +24,21 @@ import (
 type rawRun struct {
 	bytes []byte
 	stack trace.StackID
-	next  [guesses]int32 // runs that followed it, the latest first
 }
 
 // guesses is how many successors are compared before the run is hashed.
 const guesses = 4
 
+// successors are the runs that followed a run, the latest first.
+type successors [guesses]int32
+
 type rawStacks struct {
-	seed  maphash.Seed
-	runs  []rawRun
-	index map[uint64]int32
-	last  int32 // the run read last
-	held  int64 // bytes of all runs
+	seed    maphash.Seed
+	runs    []rawRun // only appended to
+	follows []successors
+	index   map[uint64]int32
+	last    int32 // the run read last
+	held    int64 // bytes of all runs
 }
 
 // rawRunBytes is the memory of a run beside its own bytes.
@@ -48,7 +51,7 @@ func (r *rawStacks) init() {
 
 func (r *rawStacks) forget() {
 	if len(r.runs) > 1 || r.index == nil {
-		r.runs = make([]rawRun, 1)
+		r.runs, r.follows = make([]rawRun, 1), make([]successors, 1)
 		r.index = make(map[uint64]int32)
 		r.last, r.held = 0, 0
 	}
@@ -56,7 +59,7 @@ func (r *rawStacks) forget() {
 
 // find returns the known run that b starts with, if APPENDS follows it, or 0.
 func (r *rawStacks) find(b []byte) int32 {
-	for i, next := range r.runs[r.last].next {
+	for i, next := range r.follows[r.last] {
 		if next != 0 && r.runs[next].begins(b) {
 			r.follow(i, next)
 			return next
@@ -77,7 +80,7 @@ func (r *rawStacks) find(b []byte) int32 {
 // follow puts run at first among the last run's guesses, in place of guess i,
 // and makes it the last run.
 func (r *rawStacks) follow(i int, at int32) {
-	next := &r.runs[r.last].next
+	next := &r.follows[r.last]
 	copy(next[1:i+1], next[:i])
 	next[0] = at
 	r.last = at
@@ -93,7 +96,7 @@ func (r *rawRun) begins(b []byte) bool {
 func (r *rawStacks) add(b []byte, stack trace.StackID) {
 	r.held += int64(len(b)) + rawRunBytes
 	r.index[maphash.Bytes(r.seed, b)] = int32(len(r.runs))
-	r.runs = append(r.runs, rawRun{bytes: bytes.Clone(b), stack: stack})
+	r.runs, r.follows = append(r.runs, rawRun{bytes: bytes.Clone(b), stack: stack}), append(r.follows, successors{})
 }
 
 // runLength returns the length of the run of references that b starts with,
@@ -174,9 +177,12 @@ func (m *machine) putAt(at int) error {
 // learnRun remembers the run that the list just filled was read from, if all
 // of it is still in the window.
 func (m *machine) learnRun(stack trace.StackID) {
-	start := m.pendingRun - m.base
+	start := int(m.pendingRun - m.base)
+	if m.pendingRun < 0 {
+		return
+	}
 	m.pendingRun = -1
-	if start < 0 {
+	if start < m.first {
 		return
 	}
 	b := m.buf[start:m.pos]

@@ -2,6 +2,7 @@ package pytorch
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"github.com/memtop/memtop/snapshots/trace"
 )
@@ -27,8 +28,13 @@ type shapeKey struct {
 type shape struct {
 	keys []shapeKey
 	mask uint64
+	// memoized says that the last entry had a memo entry of its own.
+	memoized bool
 	// hits and misses decide whether trying is worth it.
 	hits, misses int
+	adopted      int // of the hits: others had read them
+	alone        int // hits since others were told what is known
+	edition      int // grows when the keys change
 }
 
 // hopeless reports whether trying has cost more than it gained. The first
@@ -40,62 +46,52 @@ const longestEntry = lookahead
 
 // entry is the state of reading one entry by its shape.
 type entry struct {
-	m    *machine
-	b    []byte // the window
-	pos  int
-	next uint32 // memo index that MEMOIZE assigns
-	dry  bool   // change nothing: the entry has been read
+	m     *machine
+	b     []byte // the window
+	pos   int
+	made  [8]uint32 // what it puts into the memo; memoSelf is the entry itself
+	count int       // of made
+	dry   bool      // change nothing: the entry has been read
 }
 
-// shaped reads the entry whose dict has just begun, and reports whether it did.
+// shaped reads the entry whose dict has just begun, and maybe more behind it, and
+// reports whether it did.
 func (m *machine) shaped() bool {
 	s := &m.shape
 	if len(s.keys) == 0 || m.end-m.pos < longestEntry || s.hopeless() {
 		return false
 	}
-	e := entry{m: m, b: m.buf[:m.end], pos: m.pos, next: m.memo.next}
+	if m.adopt() {
+		return true
+	}
+	e := entry{m: m, b: m.buf[:m.end], pos: m.pos}
 	last := m.raw.last
-	own, ok := e.begin()
-	if ok && e.fields(s) {
+	if e.read(s) && m.memo.unused(e.count) {
 		m.fields.have = s.mask
 		if v, err := m.event(&m.fields); err == nil && m.push(v) == nil {
-			if own {
-				m.memo.set(m.memo.next, m.memo.pack(v))
-			}
-			m.memo.next, m.pos = e.next, e.pos
+			m.memo.append(e.made[:e.count], v.id)
+			m.pos = e.pos
 			s.hits++
+			if m.input.crew == nil || m.current.done {
+				s.alone++
+			}
+			s.memoized = e.count > 0 && e.made[0] == memoSelf
 			return true
 		}
-	}
-	for at := m.memo.next; at < e.next; at++ {
-		m.memo.set(at, memoUnset)
 	}
 	m.raw.last = last
 	s.misses++
 	return false
 }
 
-// begin reads past the dict's own memo entry, if it has one, and the mark.
-func (e *entry) begin() (own, ok bool) {
+// read reads the entry, of which nothing is stored yet.
+func (e *entry) read(s *shape) bool {
 	if e.b[e.pos] == opMemoize {
-		own = true
+		e.made[0], e.count = memoSelf, 1
 		e.pos++
-		if !e.free() {
-			return own, false
-		}
-		e.next++
 	}
-	ok = e.b[e.pos] == opMark
 	e.pos++
-	return own, ok
-}
-
-// free reports whether the next memo entry is unused. Its page must exist, so
-// that memory is counted in one place.
-func (e *entry) free() bool {
-	page := int(e.next >> memoShift)
-	pages := e.m.memo.pages
-	return page < len(pages) && pages[page] != nil && pages[page][e.next&(memoPage-1)] == memoUnset
+	return e.b[e.pos-1] == opMark && e.fields(s)
 }
 
 // fields reads keys and values up to the dict's end.
@@ -155,7 +151,7 @@ func (e *entry) value(v *value) bool {
 func (e *entry) recall(v *value, at uint32) bool {
 	var ok bool
 	if *v, ok = e.m.memo.plain(at); ok {
-		return v.tag <= tagStack && v.tag != tagDict
+		return v.tag <= tagStack && v.tag != tagDict && (v.tag != tagList || int(v.id) < len(e.m.lists))
 	}
 	*v, ok = e.m.memo.get(at)
 	return ok && v.tag == tagList
@@ -202,16 +198,15 @@ func (e *entry) memoize(v value) bool {
 	if e.b[e.pos] != opMemoize {
 		return true
 	}
+	e.pos++
 	if e.dry {
-		e.pos++
 		return true
 	}
-	if !e.free() {
+	if e.count == len(e.made) || v.id > idMask {
 		return false
 	}
-	e.m.memo.set(e.next, e.m.memo.pack(v))
-	e.pos++
-	e.next++
+	e.made[e.count] = e.m.memo.pack(v)
+	e.count++
 	return true
 }
 
@@ -290,7 +285,7 @@ func (e *entry) run(v *value, at int) bool {
 func (m *machine) learn() {
 	s := &m.shape
 	start := int(m.dictStart - m.base)
-	if m.dictStart < 0 || start < 0 || s.hopeless() {
+	if m.dictStart < 0 || start < m.first || s.hopeless() {
 		return
 	}
 	e := entry{m: m, b: m.buf[:m.end], pos: start, dry: true}
@@ -306,8 +301,9 @@ func (m *machine) learn() {
 		keys = append(keys, k)
 		mask |= 1 << k.key
 	}
-	if len(keys) > 0 && e.pos == m.pos-1 {
+	if len(keys) > 0 && e.pos == m.pos-1 && !slices.Equal(keys, s.keys) {
 		s.keys, s.mask = keys, mask
+		s.edition++
 	}
 }
 

@@ -2,37 +2,37 @@ package pytorch
 
 import (
 	"context"
-	"errors"
 	"io"
 	"math"
-	"sync"
 
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
 const (
-	windowSize = 1 << 20
 	// lookahead is how much input the window holds at an opcode, unless the
 	// input ends before: more than any stack of frames.
 	lookahead = 1 << 14
-	// longestLine bounds the operands of protocol 0.
-	longestLine = windowSize / 2
+	// longestLine bounds the operands of protocol 0, and so what the window keeps
+	// of one block when it goes on to the next.
+	longestLine = 1 << 19
 )
 
-// window is a sliding view of the input. Operands that fit in lookahead are
-// read in place, longer ones in pieces.
+// window is a sliding view of the input: a block of it, and what is left to be
+// read of the one before. Operands that fit in lookahead are read in place,
+// longer ones in pieces.
 type window struct {
-	ctx      context.Context
-	reader   io.Reader
+	input    *input
 	progress trace.Progress
 	total    int64 // length of the input, 0 when not known
 	bound    trace.Bound
-	room     int64 // bytes that the bound now allows the contents
-	buf      []byte
-	pos      int   // next byte to read
-	end      int   // end of the bytes read
-	low      int   // at pos ≥ low the window must be filled
-	base     int64 // offset in the input of buf[0]
+	room     int64  // bytes that the bound now allows the contents
+	current  *block // the last block that came, nil for none
+	buf      []byte // the block's
+	first    int    // the oldest byte that the window still has
+	pos      int    // next byte to read
+	end      int    // end of the bytes read
+	low      int    // at pos ≥ low the window must be filled
+	base     int64  // offset in the input of buf[0]
 	ended    bool
 	err      error // the error that ended the input, nil for its end
 }
@@ -42,10 +42,7 @@ func newWindow(ctx context.Context, r io.Reader, o Options) *window {
 	if bound == (trace.Bound{}) {
 		bound = trace.DefaultBound
 	}
-	return &window{
-		ctx: ctx, reader: r, progress: o.Progress, total: o.Total, bound: bound, room: bound.Room(0),
-		buf: *buffers.Get().(*[]byte),
-	}
+	return &window{input: newInput(ctx, r), progress: o.Progress, total: o.Total, bound: bound, room: bound.Room(0)}
 }
 
 // tooMuch returns the error for contents that need more memory than the bytes
@@ -54,21 +51,14 @@ func (w *window) tooMuch() error {
 	return &CorruptError{Offset: w.offset(), Reason: w.bound.Refusal(w.came()), Memory: true}
 }
 
-// came returns how many bytes of the input were read into the window so far.
+// came returns how many bytes of the input have come into the window so far. It
+// depends on the place in the input alone, not on what was read ahead.
 func (w *window) came() int64 { return w.base + int64(w.end) }
-
-// buffers are the windows' memory: many small files are read one after the
-// other, and clearing a new megabyte would cost more than reading them.
-var buffers = sync.Pool{New: func() any {
-	b := make([]byte, windowSize)
-	return &b
-}}
 
 // release gives the window's memory back. The window must not be used after it.
 func (w *window) release() {
-	buf := w.buf
-	w.buf = nil
-	buffers.Put(&buf)
+	w.input.release(w.current)
+	w.current, w.buf = nil, nil
 }
 
 // offset returns the input offset of the next byte.
@@ -87,26 +77,20 @@ func (w *window) remaining() int64 {
 	}
 }
 
-// fill moves the unread bytes to the front and reads until the window is full
-// or the input ends.
+// fill goes on to the next block. What is left of the one before is put in front
+// of it.
 func (w *window) fill() {
-	copy(w.buf, w.buf[w.pos:w.end])
-	w.base += int64(w.pos)
-	w.end -= w.pos
-	w.pos = 0
-	for w.end < len(w.buf) && !w.ended {
-		n, err := w.reader.Read(w.buf[w.end:])
-		w.end += n
-		if err == nil {
-			err = w.ctx.Err()
-		}
-		if err != nil {
-			w.ended = true
-			if !errors.Is(err, io.EOF) {
-				w.err = err
-			}
-		}
+	if w.ended {
+		return
 	}
+	next := w.input.next()
+	left := w.buf[w.pos:w.end]
+	w.first = blockStart - len(left)
+	copy(next.buf[w.first:], left)
+	w.input.recycle(w.current)
+	w.current, w.buf = next, next.buf
+	w.pos, w.end, w.base = w.first, next.end, next.offset-blockStart
+	w.ended, w.err = next.last, next.err
 	w.room = w.bound.Room(w.came())
 	w.low = w.end - lookahead
 	if w.ended {

@@ -58,17 +58,54 @@ func (e Events) Slice(from, to int) Events {
 type EventLog struct {
 	chunks [][]Event
 	n      int
+	supply <-chan []Event
+}
+
+// NewChunk returns memory for a log. All of it has been touched, so that who
+// appends need not wait until the system has found it.
+func NewChunk() []Event {
+	const page = 4096 / 40 // events
+	chunk := make([]Event, chunkSize)
+	for i := 0; i < len(chunk); i += page {
+		chunk[i] = Event{}
+	}
+	return chunk
+}
+
+// Supply makes the log grow by what [NewChunk] made and is ready in a channel, as
+// long as something is.
+func (l *EventLog) Supply(chunks <-chan []Event) { l.supply = chunks }
+
+func (l *EventLog) grow() {
+	select {
+	case chunk := <-l.supply:
+		l.chunks = append(l.chunks, chunk)
+	default:
+		l.chunks = append(l.chunks, make([]Event, chunkSize))
+	}
 }
 
 // Append adds e at the end and returns its number.
 func (l *EventLog) Append(e Event) int {
 	at := l.n
 	if at>>chunkShift == len(l.chunks) {
-		l.chunks = append(l.chunks, make([]Event, chunkSize))
+		l.grow()
 	}
 	l.chunks[at>>chunkShift][at&chunkMask] = e
 	l.n++
 	return at
+}
+
+// AppendAll adds events at the end.
+func (l *EventLog) AppendAll(events []Event) {
+	for len(events) > 0 {
+		if l.n>>chunkShift == len(l.chunks) {
+			l.grow()
+		}
+		n := copy(l.chunks[l.n>>chunkShift][l.n&chunkMask:], events)
+		l.n += n
+		events = events[n:]
+	}
 }
 
 // Len returns how many events have been appended.

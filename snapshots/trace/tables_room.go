@@ -87,5 +87,30 @@ func (in *Interner) Rest() Rest {
 	return r.rest
 }
 
+// Refused reports whether there was no room for something since it was asked last.
+func (in *Interner) Refused() bool {
+	full := in.room.full
+	in.room.full = false
+	return full
+}
+
+// Reader returns an interner without any room. It knows the notes, streams and
+// pools of the tables by their numbers, and nothing else.
+func (t *Tables) Reader() *Interner {
+	in := NewInterner()
+	in.Bound(0)
+	in.room.spare = 0
+	for i, n := range t.Notes {
+		in.notes[n] = NoteID(i)
+	}
+	for i, handle := range t.Streams {
+		in.streams[handle] = StreamID(i)
+	}
+	for i, p := range t.Pools[1:] {
+		in.pools[p] = PoolID(i + 1)
+	}
+	return in
+}
+
 // Full reports whether there was no room for something.
 func (in *Interner) Full() bool { return in.room.full }

@@ -1,0 +1,245 @@
+package pytorch
+
+import (
+	"bytes"
+	"encoding/binary"
+	"hash/maphash"
+	"math"
+	"slices"
+
+	"github.com/memtop/memtop/snapshots/trace"
+)
+
+// lexicon is what the machine knew at a moment, for those who read ahead. It is
+// immutable.
+type lexicon struct {
+	shape   shape
+	begin   []byte // how an entry of the shape begins, after the opcode of its dict
+	memo    memo
+	edition int // of the memo and the shape: in a later one, entries may mean something else
+	runs    []rawRun
+	seed    maphash.Seed
+	tables  trace.Tables
+}
+
+// size is about how much is copied to learn a lexicon.
+func (l *lexicon) size() int {
+	return len(l.runs) + len(l.memo.pages) + len(l.tables.Notes) + len(l.tables.Pools) + len(l.tables.Streams)
+}
+
+// ahead is what was read ahead in a block: entries that follow one another, in
+// spans.
+type ahead struct {
+	spans   []span
+	events  []trace.Event
+	ends    []entryEnd // of each event's entry
+	memo    []uint32   // what the entries put into the memo
+	edition int        // of the lexicon that they were read with
+}
+
+// span is a run of entries, each right behind the one before.
+type span struct {
+	from  int // after the opcode of the first one's dict, in the block's memory
+	first int
+	end   int    // number of the first entry behind
+	kinds uint32 // bit k: there is an event of kind k
+}
+
+// entryEnd is where the next entry and what it puts into the memo begin.
+type entryEnd struct{ at, memo int32 }
+
+func (a *ahead) clear() {
+	a.spans, a.events, a.ends, a.memo = a.spans[:0], a.events[:0], a.ends[:0], a.memo[:0]
+}
+
+// put returns what the entries from number first up to end put into the memo.
+func (a *ahead) put(first, end int) []uint32 {
+	from := int32(0)
+	if first > 0 {
+		from = a.ends[first-1].memo
+	}
+	return a.memo[from:a.ends[end-1].memo]
+}
+
+// memoSelf stands for the entry itself among what it puts into the memo: its number
+// is not known yet. No entry memoizes another.
+const memoSelf = uint32(tagEvent)<<idBits | idMask
+
+// scout reads ahead in blocks. It is a machine with a lexicon for its memory, which
+// learns nothing. The zero value is ready to use.
+type scout struct {
+	machine *machine
+	lexicon *lexicon
+}
+
+// read reads the entries in a block that are in the lexicon's shape and in which
+// nothing is new. Without a lexicon, nil, there are none.
+func (s *scout) read(l *lexicon, b *block) {
+	if l == nil {
+		return
+	}
+	if s.lexicon != l {
+		s.lexicon, s.machine = l, newScoutMachine(l)
+	}
+	m := s.machine
+	m.buf, m.pos, m.end, m.base = b.buf, blockStart, b.end, b.offset-blockStart
+	a := &b.ahead
+	a.edition = l.edition
+	for !m.shape.hopeless() {
+		at := bytes.Index(m.buf[m.pos:m.end], l.begin)
+		if at < 0 {
+			return
+		}
+		m.pos += at
+		s := span{from: m.pos, first: len(a.events)}
+		for m.scout(a) && m.buf[m.pos] == opEmptyDict {
+			m.pos++
+		}
+		if s.end = len(a.events); s.end == s.first {
+			m.pos++
+			continue
+		}
+		for i := s.first; i < s.end; i++ {
+			s.kinds |= 1 << a.events[i].Kind
+		}
+		a.spans = append(a.spans, s)
+		m.pos = int(a.ends[s.end-1].at)
+	}
+}
+
+func newScoutMachine(l *lexicon) *machine {
+	m := &machine{
+		window: &window{room: math.MaxInt64}, lists: make([]list, 1), dicts: make([]dict, 1),
+		memo: l.memo, shape: l.shape, in: l.tables.Reader(),
+		raw: rawStacks{runs: l.runs, seed: l.seed, index: make(map[uint64]int32, len(l.runs)), follows: make([]successors, len(l.runs))},
+	}
+	for i := 1; i < len(l.runs); i++ {
+		m.raw.index[maphash.Bytes(l.seed, l.runs[i].bytes)] = int32(i)
+	}
+	return m
+}
+
+// scout reads the entry at pos ahead, and reports whether it did.
+func (m *machine) scout(a *ahead) bool {
+	s := &m.shape
+	if m.end-m.pos < longestEntry {
+		return false
+	}
+	e := entry{m: m, b: m.buf[:m.end], pos: m.pos}
+	if e.read(s) {
+		m.fields.have = s.mask
+		a.events = append(a.events, trace.Event{})
+		m.eventOf(&m.fields, &a.events[len(a.events)-1])
+		if !m.in.Refused() && m.odd == 0 {
+			a.memo = append(a.memo, e.made[:e.count]...)
+			a.ends = append(a.ends, entryEnd{int32(e.pos), int32(len(a.memo))})
+			m.pos = e.pos
+			s.hits++
+			return true
+		}
+		a.events = a.events[:len(a.events)-1]
+	}
+	s.misses++
+	// What was not known must not be remembered.
+	m.in.Refused()
+	m.odd, m.lists[0] = 0, list{}
+	m.lastNote, m.lastStream = [trace.KindCount]noteCache{}, streamCache{}
+	return false
+}
+
+// adopt takes over the entries that were read ahead from this place on, and reports
+// whether there were any. It stops at one that the machine would not read by its
+// shape.
+func (m *machine) adopt() bool {
+	a := &m.current.ahead
+	for len(a.spans) > 0 && a.spans[0].from < m.pos {
+		a.spans = a.spans[1:]
+	}
+	if len(a.spans) == 0 || a.spans[0].from != m.pos || a.edition != m.edition() {
+		return false
+	}
+	s := &a.spans[0]
+	i := s.first
+	for i < s.end {
+		n := m.adoptFrom(a, i, s)
+		if n == 0 {
+			break
+		}
+		i += n
+		m.pos = int(a.ends[i-1].at)
+	}
+	adopted := i - s.first
+	if i < s.end { // the machine reads this one, and the span goes on behind it
+		s.from, s.first = int(a.ends[i].at)+1, i+1
+	}
+	m.snapshot.entryKeys |= m.shape.mask
+	m.shape.hits += adopted
+	m.shape.adopted += adopted
+	return adopted > 0
+}
+
+// adoptFrom takes over the entries of a span from number first on, as far as their
+// memory is counted, and returns how many.
+func (m *machine) adoptFrom(a *ahead, first int, s *span) int {
+	n := min(s.end-first, 1024-m.log.Len()%1024, cap(m.stack)-len(m.stack))
+	if s.kinds&(1<<trace.OOM) != 0 || n == 0 || !m.memo.unused(len(a.put(first, first+n))) {
+		n = 1
+	}
+	values := a.put(first, first+n)
+	if !m.memo.unused(len(values)) || m.admit() != nil {
+		return 0
+	}
+	at := uint32(m.log.Len())
+	if n == 1 {
+		if v, err := m.keep(&a.events[first]); err != nil || m.push(v) != nil {
+			return 0
+		}
+	} else {
+		m.kinds |= s.kinds
+		m.log.AppendAll(a.events[first : first+n])
+		for i := range uint32(n) {
+			m.stack = append(m.stack, value{tag: tagEvent, id: at + i})
+		}
+	}
+	m.memo.append(values, at)
+	return n
+}
+
+// dueEntries is how many entries the machine must have read by shape that others
+// could have read ahead before it says what it knows, again.
+const dueEntries = 2000
+
+// readAhead lets others read ahead, once there is a shape to go by, and tells them
+// what is new.
+func (m *machine) readAhead() {
+	const worthwhile = 4 // blocks
+	in := m.input
+	if m.shape.alone < m.due || m.ended || m.total-m.came() < int64(worthwhile*in.size) || m.workers < 1 {
+		return
+	}
+	l := m.newLexicon()
+	m.shape.alone, m.due = 0, m.pause+4*l.size()
+	if in.crew == nil {
+		in.crew = newCrew(in, m.workers)
+		m.log.Supply(in.crew.chunks)
+	}
+	in.crew.learn(l)
+}
+
+// edition grows when a lexicon made before may be wrong.
+func (m *machine) edition() int { return m.memo.edition + m.shape.edition }
+
+func (m *machine) newLexicon() *lexicon {
+	first := m.shape.keys[0]
+	begin := []byte{opMark, first.op, byte(first.at)}
+	if first.op == opLongBinGet {
+		begin = binary.LittleEndian.AppendUint32(begin[:2], first.at)
+	}
+	if m.shape.memoized {
+		begin = append([]byte{opMemoize}, begin...)
+	}
+	return &lexicon{
+		shape: shape{keys: m.shape.keys, mask: m.shape.mask}, begin: begin,
+		memo: m.memo.share(), edition: m.edition(), runs: slices.Clip(m.raw.runs), seed: m.raw.seed, tables: m.in.View(),
+	}
+}
