@@ -312,11 +312,16 @@ func (l *Lifetimes) aliveMade(at int, yield func(AllocationID) bool) {
 			}
 		}
 	}
-	for i := from; i <= at && i < l.events.Len(); i++ {
-		// The end is asked for first: it lies in fewer bytes than the kind.
-		if l.Closed(i) > at && l.events.At(i).Kind == Alloc && !yield(AllocationID(i)) {
-			return
+	for end := min(at+1, l.events.Len()); from < end; {
+		peers := l.peer[from>>chunkShift][from&chunkMask:]
+		peers = peers[:min(len(peers), end-from)]
+		for i, peer := range peers {
+			// The end is asked for first: it lies in fewer bytes than the kind.
+			if int(peer) > at && l.events.At(from+i).Kind == Alloc && !yield(AllocationID(from+i)) {
+				return
+			}
 		}
+		from += len(peers)
 	}
 }
 
