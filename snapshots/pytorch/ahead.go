@@ -45,8 +45,12 @@ type span struct {
 	kinds uint32 // bit k: there is an event of kind k
 }
 
-// entryEnd is where the next entry and what it puts into the memo begin.
-type entryEnd struct{ at, memo int32 }
+// entryEnd is where the next entry and what it puts into the memo begin, and where
+// in the memo its stack is that was too new: one more than the index, 0 for none.
+type entryEnd struct {
+	at, memo int32
+	later    uint32
+}
 
 func (a *ahead) clear() {
 	a.spans, a.events, a.ends, a.memo = a.spans[:0], a.events[:0], a.ends[:0], a.memo[:0]
@@ -110,7 +114,7 @@ func (s *scout) read(l *lexicon, b *block) {
 func newScoutMachine(l *lexicon) *machine {
 	m := &machine{
 		window: &window{room: math.MaxInt64}, lists: make([]list, 1), dicts: make([]dict, 1),
-		memo: l.memo, shape: l.shape, in: l.tables.Reader(),
+		memo: l.memo, shape: l.shape, in: l.tables.Reader(l.shape.texts), scouts: true,
 		raw: rawStacks{runs: l.runs, seed: l.seed, index: make(map[uint64]int32, len(l.runs)), follows: make([]successors, len(l.runs))},
 	}
 	for i := 1; i < len(l.runs); i++ {
@@ -132,7 +136,7 @@ func (m *machine) scout(a *ahead) bool {
 		m.eventOf(&m.fields, &a.events[len(a.events)-1])
 		if !m.in.Refused() && m.odd == 0 {
 			a.memo = append(a.memo, e.made[:e.count]...)
-			a.ends = append(a.ends, entryEnd{int32(e.pos), int32(len(a.memo))})
+			a.ends = append(a.ends, entryEnd{int32(e.pos), int32(len(a.memo)), e.later})
 			m.pos = e.pos
 			s.hits++
 			return true
@@ -185,6 +189,9 @@ func (m *machine) adoptFrom(a *ahead, first int, s *span) int {
 	if s.kinds&(1<<trace.OOM) != 0 || n == 0 || !m.memo.unused(len(a.put(first, first+n))) {
 		n = 1
 	}
+	if n = m.findStacks(a, first, n); n == 0 {
+		return 0
+	}
 	values := a.put(first, first+n)
 	if !m.memo.unused(len(values)) || m.admit() != nil {
 		return 0
@@ -202,6 +209,30 @@ func (m *machine) adoptFrom(a *ahead, first int, s *span) int {
 		}
 	}
 	m.memo.append(values, at)
+	return n
+}
+
+// findStacks gives the n entries from number first on the stacks that were too new
+// for who read them. It returns how many have theirs.
+func (m *machine) findStacks(a *ahead, first, n int) int {
+	for i := first; i < first+n; i++ {
+		end := &a.ends[i]
+		if end.later == 0 {
+			continue
+		}
+		at := end.later - 1
+		v, ok := m.memo.plain(at)
+		if i > first && at >= m.memo.next {
+			put := a.put(first, i) // by the entries before it
+			if ok = at-m.memo.next < uint32(len(put)); ok {
+				v, ok = plain(put[at-m.memo.next])
+			}
+		}
+		if !ok || v.tag != tagStack {
+			return i - first
+		}
+		a.events[i].Stack = trace.StackID(v.id)
+	}
 	return n
 }
 
@@ -239,7 +270,7 @@ func (m *machine) newLexicon() *lexicon {
 		begin = append([]byte{opMemoize}, begin...)
 	}
 	return &lexicon{
-		shape: shape{keys: m.shape.keys, mask: m.shape.mask}, begin: begin,
+		shape: shape{keys: m.shape.keys, mask: m.shape.mask, texts: slices.Clip(m.shape.texts)}, begin: begin,
 		memo: m.memo.share(), edition: m.edition(), runs: slices.Clip(m.raw.runs), seed: m.raw.seed, tables: m.in.View(),
 	}
 }

@@ -1,6 +1,10 @@
 package pytorch
 
-import "github.com/memtop/memtop/snapshots/trace"
+import (
+	"math/bits"
+
+	"github.com/memtop/memtop/snapshots/trace"
+)
 
 // noteFields are the keys of an entry that go into its note. Every entry has an
 // action; its kind decides whether it goes there.
@@ -12,10 +16,40 @@ var noteFields = func() (fields uint64) {
 }()
 
 // noteCache and streamCache hold the last result: consecutive entries of a kind
-// mostly share it.
+// mostly share it. A note is known by its fields, if they are texts and pools,
+// which do not change.
 type noteCache struct {
-	note trace.Note
-	id   trace.NoteID
+	have  uint64 // fields of the note; 0 for no note
+	value [nameNotedCategory + 1]value
+	id    trace.NoteID
+}
+
+// same reports whether fields say what the cached note says.
+func (c *noteCache) same(f *fields) bool {
+	if f.have&noteFields != c.have || c.have == 0 {
+		return false
+	}
+	for left := c.have; left != 0; left &= left - 1 {
+		k := bits.TrailingZeros64(left)
+		if f.value[k].id != c.value[k].id || f.value[k].tag != c.value[k].tag {
+			return false
+		}
+	}
+	return true
+}
+
+// keep caches a note, unless a field of it may change or counts as odd.
+func (c *noteCache) keep(f *fields, id trace.NoteID) {
+	c.have, c.id = f.have&noteFields, id
+	for left := c.have; left != 0; left &= left - 1 {
+		k := bits.TrailingZeros64(left)
+		c.value[k] = f.value[k]
+		pool := name(k) == namePoolID
+		if tag := f.value[k].tag; tag != tagNone && (pool || tag != tagString) && (!pool || tag != tagPool) {
+			c.have = 0
+			return
+		}
+	}
 }
 
 type streamCache struct {
@@ -97,6 +131,10 @@ func (m *machine) stream(f *fields) (trace.StreamID, bool) {
 
 // note returns the note of an entry or block.
 func (m *machine) note(f *fields, kind trace.Kind, action trace.StringID) trace.NoteID {
+	last := &m.lastNote[kind]
+	if kind != trace.Other && last.same(f) {
+		return last.id
+	}
 	var n trace.Note
 	if kind == trace.Other {
 		n.Action = action
@@ -116,11 +154,9 @@ func (m *machine) note(f *fields, kind trace.Kind, action trace.StringID) trace.
 		n.Pool = m.pool(f, namePoolID)
 		n.Forward = m.textList(f, nameForwardFrames)
 	}
-	last := &m.lastNote[kind]
-	if n != last.note {
-		*last = noteCache{n, m.in.Note(n)}
-	}
-	return last.id
+	id := m.in.Note(n)
+	last.keep(f, id)
+	return id
 }
 
 // category returns an entry's own category. See "Categories and PyTorch's

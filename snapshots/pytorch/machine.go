@@ -48,6 +48,7 @@ type machine struct {
 	raw         rawStacks
 	pendingRun  int64 // start of the run of references being read, or -1
 	shape       shape
+	scouts      bool            // it reads ahead, see scout
 	workers     int             // how many may read ahead
 	due, pause  int             // entries to be read alone before others are told what is known, now and at least
 	dictStart   int64           // start of the dict begun last, or -1

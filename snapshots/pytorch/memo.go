@@ -141,6 +141,10 @@ func (m *memo) plain(at uint32) (value, bool) {
 	if page >= len(m.pages) || len(m.pages[page]) != memoPage {
 		return value{}, false
 	}
-	entry := m.pages[page][at&(memoPage-1)]
+	return plain(m.pages[page][at&(memoPage-1)])
+}
+
+// plain returns an entry's value, if it is just a tag and a number.
+func plain(entry uint32) (value, bool) {
 	return value{tag: tag(entry >> idBits), id: entry & idMask}, entry-1 < memoAside-1
 }

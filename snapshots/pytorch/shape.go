@@ -2,6 +2,7 @@ package pytorch
 
 import (
 	"encoding/binary"
+	"math"
 	"slices"
 
 	"github.com/memtop/memtop/snapshots/trace"
@@ -26,8 +27,9 @@ type shapeKey struct {
 }
 
 type shape struct {
-	keys []shapeKey
-	mask uint64
+	keys  []shapeKey
+	mask  uint64
+	texts []trace.StringID // that entries had in place, not by reference; at most mostTexts
 	// memoized says that the last entry had a memo entry of its own.
 	memoized bool
 	// hits and misses decide whether trying is worth it.
@@ -52,6 +54,7 @@ type entry struct {
 	made  [8]uint32 // what it puts into the memo; memoSelf is the entry itself
 	count int       // of made
 	dry   bool      // change nothing: the entry has been read
+	later uint32    // of a scout: one more than the memo index of the stack, which it does not know
 }
 
 // shaped reads the entry whose dict has just begun, and maybe more behind it, and
@@ -153,8 +156,14 @@ func (e *entry) recall(v *value, at uint32) bool {
 	if *v, ok = e.m.memo.plain(at); ok {
 		return v.tag <= tagStack && v.tag != tagDict && (v.tag != tagList || int(v.id) < len(e.m.lists))
 	}
-	*v, ok = e.m.memo.get(at)
-	return ok && v.tag == tagList
+	if *v, ok = e.m.memo.get(at); ok {
+		return v.tag == tagList
+	}
+	// The list that the entry before made is too new for a scout. It leaves that to
+	// who adopts the entry. Anywhere else, a stack without a number is odd.
+	ok = e.m.scouts && e.later == 0 && at < math.MaxUint32
+	e.later, *v = at+1, value{tag: tagStack}
+	return ok
 }
 
 // integer reads a number of up to 64 bits.
@@ -222,8 +231,14 @@ func (e *entry) text(v *value) bool {
 	}
 	e.pos += 2 + n
 	*v = stringValue(id)
+	if s := &e.m.shape; !e.dry && len(s.texts) < mostTexts && !slices.Contains(s.texts, id) {
+		s.texts = append(s.texts, id)
+	}
 	return e.memoize(*v)
 }
+
+// mostTexts is how many texts are kept that entries have in place of references.
+const mostTexts = 64
 
 // stack reads a list of frames.
 func (e *entry) stack(v *value) bool {

@@ -95,11 +95,14 @@ func (in *Interner) Refused() bool {
 }
 
 // Reader returns an interner without any room. It knows the notes, streams and
-// pools of the tables by their numbers, and nothing else.
-func (t *Tables) Reader() *Interner {
+// pools of the tables by their numbers, some of the texts, and nothing else.
+func (t *Tables) Reader(texts []StringID) *Interner {
 	in := NewInterner()
 	in.Bound(0)
 	in.room.spare = 0
+	for _, id := range texts {
+		in.strings[t.Strings[id]] = id
+	}
 	for i, n := range t.Notes {
 		in.notes[n] = NoteID(i)
 	}
