@@ -14,7 +14,15 @@ type limits struct {
 	mutex  sync.Mutex
 	bounds map[string]int64
 	user   int64 // what GOMEMLIMIT says
+	frugal bool  // garbage is kept small
 }
+
+// Of a large file most memory is events, which have no pointers. So a collection
+// costs little, and garbage of a quarter of what is kept is not waited for.
+const (
+	largeBound     = 1 << 30
+	garbagePercent = 25
+)
 
 // uncollected is what the program itself takes, which the collector does not see.
 const uncollected = 12 << 20
@@ -47,4 +55,10 @@ func (l *limits) set() {
 		sum += min(b, math.MaxInt64-sum)
 	}
 	debug.SetMemoryLimit(min(max(sum-uncollected, 0), l.user))
+	if sum > largeBound && !l.frugal {
+		l.frugal = true
+		if user := debug.SetGCPercent(garbagePercent); user < garbagePercent {
+			debug.SetGCPercent(user) // GOGC says so
+		}
+	}
 }
