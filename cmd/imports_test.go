@@ -122,7 +122,7 @@ var picture = map[string][]string{
 	// What only tests use.
 	"cmd/output/killtest": {},
 	"cmd/memtop": {
-		"cmd/command", "cmd/output", "snapshots/cause", "cmd/memtrain/program", "engine/replay", "tui", "probe/attach", "probe/inject", "probe/job", "probe/protocol", "probe/python", "probe/remote",
+		"cmd/command", "cmd/output", "cmd/memtop/manual", "snapshots/cause", "cmd/memtrain/program", "engine/replay", "tui", "probe/attach", "probe/inject", "probe/job", "probe/protocol", "probe/python", "probe/remote",
 		"probe/collector", "probe/conformance", "probe/exposition", "probe/gauge", "snapshots", "snapshots/analysis", "snapshots/analysis/advisor", "snapshots/analysis/ranks", "snapshots/analysis/whatif", "snapshots/quantity",
 		"snapshots/report", "snapshots/reopen", "snapshots/export", "snapshots/pytorch", "snapshots/trace", "snapshots/wire",
 		"charm.land/bubbletea/v2", "github.com/spf13/cobra", "github.com/spf13/pflag",
@@ -149,6 +149,7 @@ var picture = map[string][]string{
 	"cmd/memtop/benchopen": {"cmd/memtop/terminal"},
 	"cmd/memtop/benchlive": {"cmd/memtop/terminal", "probe", "snapshots/trace"},
 	"cmd/memtop/picture":   {"cmd/memtop/terminal"},
+	"cmd/memtop/manual":    {"github.com/spf13/cobra", "github.com/spf13/pflag"},
 	"cmd/memtop/terminal":  {"github.com/creack/pty", "github.com/hinshun/vt10x"},
 }
 

@@ -56,20 +56,20 @@ func (a *app) close() {
 	}
 }
 
+// about says what memtop is for.
+const about = `memtop shows what holds GPU memory, in the terminal of the machine you are on.
+
+It attaches to running processes that have a probe, as memtrain has, and shows
+them live. And it reads the memory snapshots that PyTorch writes with
+torch.cuda.memory._dump_snapshot(): pickles of any protocol, gzip, zstd, JSON,
+and the HTML pages of trace_plot. No code in a file is ever run.`
+
 // root returns the command line.
 func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "memtop",
 		Short: "What is holding my GPU memory, and what would make it less?",
-		Long: `memtop shows what holds GPU memory, in the terminal of the machine you are on.
-
-It attaches to running processes that have a probe, as memtrain has, and shows
-them live. And it reads the memory snapshots that PyTorch writes with
-torch.cuda.memory._dump_snapshot(): pickles of any protocol, gzip, zstd, JSON,
-and the HTML pages of trace_plot. No code in a file is ever run.
-
-Exit codes:
-  ` + strings.ReplaceAll(command.ExitCodes(), "\n", "\n  "),
+		Long:  about + "\n\nExit codes:\n  " + strings.ReplaceAll(command.ExitCodes(), "\n", "\n  "),
 		Example: `  memtop demo
   memtop attach
   memtop open snapshot.pickle
@@ -78,6 +78,7 @@ Exit codes:
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		DisableAutoGenTag: true,
+		Version:           command.Version("memtop"),
 		Args:              cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
@@ -87,6 +88,7 @@ Exit codes:
 		},
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return a.prepare(cmd) },
 	}
+	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usage(cmd, command.FlagCause(err)) })
@@ -94,7 +96,7 @@ Exit codes:
 		a.demoCommand(), a.runCommand(), a.attachCommand(), a.lsCommand(), a.recordCommand(), a.snapshotCommand(), a.setCommand(), a.adviseCommand(), a.metricsCommand(),
 		a.conformanceCommand(), a.bridgeCommand(),
 		a.openCommand(), a.reportCommand(), a.diffCommand(), a.checkCommand(), a.replayCommand(), a.exportCommand(), a.estimateCommand(),
-		a.infoCommand(), a.configCommand(), a.versionCommand(),
+		a.infoCommand(), a.configCommand(), a.versionCommand(), a.manualCommand(),
 	)
 	return root
 }
@@ -110,7 +112,7 @@ func (a *app) prepare(cmd *cobra.Command) error {
 	if err := a.openLog(); err != nil {
 		return err
 	}
-	a.log.Info("start", "command", cmd.CommandPath(), "version", version())
+	a.log.Info("start", "command", cmd.CommandPath(), "version", command.Release(), "commit", command.Commit())
 	return nil
 }
 

@@ -49,6 +49,7 @@ var hostileUses = map[string][][]string{
 	"memtop help":                  {{evil("topic")}},
 	"memtop info":                  {{}},
 	"memtop ls":                    {{}, {"--json"}},
+	"memtop manual":                {{anOutput + "-manual"}, {evil("/no/folder") + "/a"}},
 	"memtop metrics":               {{}, {"--to", "text"}, {"--to", evil("format")}, {"--listen", evil("address")}},
 	"memtop open":                  {{aFile}, {aFile, another}, {aRecording}, {aFile, "--log", anOutput}},
 	"memtop record":                {{aProcess, "-o", anOutput + ".mtr", "--for", "50ms"}, {aProcess, "-o", evil("/no/folder") + "/a"}},

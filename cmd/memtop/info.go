@@ -32,7 +32,7 @@ func (a *app) info() error {
 	row := func(name, format string, values ...any) {
 		fmt.Fprintf(w, "%s\t%s\n", name, trace.Printable(fmt.Sprintf(format, values...)))
 	}
-	row("version", "%s", version())
+	row("version", "%s, commit %s", command.Release(), command.Commit())
 	row("built with", "%s for %s/%s", runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	row("configuration", "%s", present(configPath()))
 	row("cache", "%s", present(cachePath()))

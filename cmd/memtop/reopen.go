@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/memtop/memtop/cmd/command"
 	"github.com/memtop/memtop/snapshots"
 	"github.com/memtop/memtop/snapshots/quantity"
 	"github.com/memtop/memtop/snapshots/reopen"
@@ -118,7 +119,7 @@ func (o *reopening) keep(file reopen.File, s *reopen.Source) {
 // build says which program this is: another one's entries are not read. The file says
 // what the version does not, of a program that was built of changed sources.
 func build() string {
-	text := version()
+	text := command.Version("memtop")
 	if info, ok := debug.ReadBuildInfo(); ok {
 		text += "\n" + info.String()
 	}

@@ -104,10 +104,12 @@ written, and the exit code is 128 and the number of the signal.`,
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		DisableAutoGenTag: true,
+		Version:           command.Version("memtrain"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return o.train(cmd.Context(), stdout, cmd.ErrOrStderr())
 		},
 	}
+	c.SetVersionTemplate("{{.Version}}\n")
 	o.register(c.Flags())
 	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usagef("%s", command.FlagCause(err)) })
 	c.Args = flagsOnly
