@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"runtime"
 	"runtime/debug"
+	"strings"
 )
 
 // What the linker sets where a release is built: -ldflags "-X
@@ -36,7 +37,8 @@ func Release() string {
 // with "+changes" if files had been changed since, or "unknown".
 func Commit() string {
 	if commit != "" {
-		return abbreviated(commit)
+		revision, changes, _ := strings.Cut(commit, "+")
+		return strings.TrimSuffix(abbreviated(revision)+"+"+changes, "+")
 	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -42,7 +42,7 @@ func TestTheCommitOfABuild(t *testing.T) {
 // built: a variable that was renamed would be set by nobody, and no linker complains.
 func TestTheLinkerNamesReleaseAndCommit(t *testing.T) {
 	const here = "github.com/memtop/memtop/cmd/command"
-	flags := "-X " + here + ".release=v1.2.3 -X " + here + ".commit=178f1c1895f4a47d2a3075c1b204a298189364b8"
+	flags := "-X " + here + ".release=v1.2.3 -X " + here + ".commit=178f1c1895f4a47d2a3075c1b204a298189364b8+changes"
 	path := filepath.Join(t.TempDir(), "named")
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-ldflags", flags, "-o", path, "./testdata/named").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -51,7 +51,7 @@ func TestTheLinkerNamesReleaseAndCommit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "named v1.2.3 commit 178f1c1895f4 " + runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH
+	want := "named v1.2.3 commit 178f1c1895f4+changes " + runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH
 	if strings.TrimSpace(string(got)) != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
