@@ -1,7 +1,10 @@
 // Picture runs memtop on a screen, types keys, and writes what the screen then
 // shows as an SVG file. The pictures in docs are made by it:
 //
-//	go run ./cmd/memtop/picture -memtop bin/memtop -see "At the cursor" -keys 4 -o docs/timeline.svg FILE
+//	go run ./cmd/memtop/picture -memtop bin/memtop -o docs/overview.svg cmd/memtop/testdata/tiny_training.pickle
+//
+// With -script it records a session instead, and with -cast it turns a recording
+// into an SVG file that moves: make demo-recording and make demo-picture.
 package main
 
 import (
@@ -31,7 +34,17 @@ func run() error {
 	keys := flag.String("keys", "", "keys to press then")
 	see := flag.String("see", "", "text to wait for after that")
 	output := flag.String("o", "screen.svg", "the SVG file")
+	script := flag.String("script", "", "a session to record; -o is the recording, and FILE is oom.pickle there")
+	cast := flag.String("cast", "", "a recording to draw")
 	flag.Parse()
+	switch {
+	case *cast != "":
+		return animate(*cast, *output)
+	case *script != "":
+		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+		defer cancel()
+		return record(ctx, *script, *memtop, flag.Arg(0), *output, *width, *height)
+	}
 
 	command := exec.Command(*memtop, append([]string{"open"}, flag.Args()...)...)
 	command.Env = append(os.Environ(), "TERM=xterm-256color", "COLORTERM=")

@@ -24,47 +24,77 @@ const (
 func (t *Terminal) SVG(w io.Writer) error {
 	out := bufio.NewWriter(w)
 	columns, rows := t.screen.Size()
-	width, height := float64(columns)*cellWidth+2*margin, float64(rows)*cellHeight+2*margin
-	fmt.Fprintf(out, `<svg xmlns="http://www.w3.org/2000/svg" width="%.0f" height="%.0f" viewBox="0 0 %[1]g %[2]g">`+"\n", width, height)
-	fmt.Fprintf(out, `<rect width="100%%" height="100%%" rx="8" fill="%s"/>`+"\n", defaultBackground)
-	fmt.Fprintf(out, `<g font-family="ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace" font-size="%d" xml:space="preserve">`+"\n", fontSize)
+	begin(out, columns, rows)
 	for y := range rows {
-		for x := 0; x < columns; {
-			x += t.drawRun(out, x, y, columns)
-		}
+		drawRow(out, t.screen, y, margin+float64(y)*cellHeight)
 	}
 	fmt.Fprint(out, "</g>\n</svg>\n")
 	return out.Flush()
 }
 
+// begin draws what is below the text and begins the group of all text.
+func begin(out io.Writer, columns, rows int) {
+	width, height := pixels(columns, rows)
+	fmt.Fprintf(out, `<svg xmlns="http://www.w3.org/2000/svg" width="%.0f" height="%.0f" viewBox="0 0 %[1]g %[2]g">`+"\n", width, height)
+	fmt.Fprintf(out, `<rect width="100%%" height="100%%" rx="8" fill="%s"/>`+"\n", defaultBackground)
+	fmt.Fprintf(out, `<g font-family="ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace" font-size="%d">`+"\n", fontSize)
+}
+
+func pixels(columns, rows int) (width, height float64) {
+	return float64(columns)*cellWidth + 2*margin, float64(rows)*cellHeight + 2*margin
+}
+
+// drawRow draws a row of a screen so many pixels below the upper edge.
+func drawRow(out io.Writer, screen vt10x.Terminal, y int, top float64) {
+	columns, _ := screen.Size()
+	for x := 0; x < columns; {
+		x += drawRun(out, screen, x, y, top)
+	}
+}
+
 // drawRun draws the cells from x on that look alike and returns how many.
-func (t *Terminal) drawRun(out io.Writer, x, y, columns int) int {
-	first := t.screen.Cell(x, y)
+func drawRun(out io.Writer, screen vt10x.Terminal, x, y int, top float64) int {
+	columns, _ := screen.Size()
+	first := screen.Cell(x, y)
 	var text strings.Builder
 	n := 0
 	for ; x+n < columns; n++ {
-		cell := t.screen.Cell(x+n, y)
+		cell := screen.Cell(x+n, y)
 		if cell.FG != first.FG || cell.BG != first.BG || cell.Mode != first.Mode {
 			break
 		}
 		text.WriteRune(max(cell.Char, ' '))
 	}
-	left, top := margin+float64(x)*cellWidth, margin+float64(y)*cellHeight
+	left := margin + float64(x)*cellWidth
 	length := float64(n) * cellWidth
 	if background := colour(first.BG, defaultBackground); background != defaultBackground {
 		fmt.Fprintf(out, `<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" fill="%s"/>`+"\n", left, top, length, cellHeight, background)
 	}
-	if strings.TrimSpace(text.String()) == "" {
-		return n
-	}
-	weight := ""
+	attributes := fmt.Sprintf(`y="%.1f" fill="%s"`, top+fontSize-1, colour(first.FG, defaultForeground))
 	if first.Mode&boldMode != 0 {
-		weight = ` font-weight="bold"`
+		attributes += ` font-weight="bold"`
 	}
-	fmt.Fprintf(out, `<text x="%.1f" y="%.1f" textLength="%.1f" fill="%s"%s>`, left, top+fontSize-1, length, colour(first.FG, defaultForeground), weight)
-	_ = xml.EscapeText(out, []byte(text.String())) // a bufio.Writer keeps its error for Flush
-	fmt.Fprint(out, "</text>\n")
+	drawText(out, []rune(text.String()), left, attributes)
 	return n
+}
+
+// drawText draws the words of a run, each group of them where it stands: browsers
+// differ in what they make of several blanks in a row.
+func drawText(out io.Writer, text []rune, left float64, attributes string) {
+	for at := 0; at < len(text); {
+		if text[at] == ' ' {
+			at++
+			continue
+		}
+		end := at + 1
+		for end < len(text) && (text[end] != ' ' || end+1 < len(text) && text[end+1] != ' ') {
+			end++
+		}
+		fmt.Fprintf(out, `<text x="%.1f" textLength="%.1f" %s>`, left+float64(at)*cellWidth, float64(end-at)*cellWidth, attributes)
+		_ = xml.EscapeText(out, []byte(string(text[at:end]))) // a bufio.Writer keeps its error for Flush
+		fmt.Fprint(out, "</text>\n")
+		at = end
+	}
 }
 
 // boldMode is the emulator's bit for bold, which it does not export.

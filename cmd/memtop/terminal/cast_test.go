@@ -1,0 +1,136 @@
+package terminal
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"io"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestACastIsReadAsItWasWritten(t *testing.T) {
+	want := &Cast{Width: 20, Height: 3, Events: []CastEvent{{0, "$ "}, {0.25, "\x1b[1mé\"\r\n<"}, {1.5, ""}}}
+	var file bytes.Buffer
+	if err := want.Write(&file); err != nil {
+		t.Fatal(err)
+	}
+	got, err := ReadCast(&file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestCastsThatAreNone(t *testing.T) {
+	for name, text := range map[string]string{
+		"nothing":           "",
+		"no version":        `{"width": 10, "height": 10}`,
+		"no cells":          `{"version": 2, "width": 0, "height": 10}`,
+		"too many cells":    `{"version": 2, "width": 10, "height": 100000000}`,
+		"an event cut off":  `{"version": 2, "width": 10, "height": 10}` + "\n[1, \"o\"",
+		"time goes back":    `{"version": 2, "width": 10, "height": 10}` + "\n[2, \"o\", \"a\"]\n[1, \"o\", \"b\"]",
+		"time before begin": `{"version": 2, "width": 10, "height": 10}` + "\n[-2, \"o\", \"a\"]",
+	} {
+		t.Run(name, func(t *testing.T) {
+			if c, err := ReadCast(strings.NewReader(text)); err == nil {
+				t.Errorf("it was read as %+v", c)
+			}
+		})
+	}
+}
+
+func FuzzReadCast(f *testing.F) {
+	f.Add(`{"version": 2, "width": 10, "height": 2}` + "\n[0, \"o\", \"a\\u001b[2Jb\"]\n[1, \"i\", \"q\"]\n[2, \"o\", \"\"]")
+	f.Fuzz(func(t *testing.T, text string) {
+		c, err := ReadCast(strings.NewReader(text))
+		if err != nil {
+			return
+		}
+		for i, e := range c.Events[:max(len(c.Events)-1, 0)] {
+			if e.At < 0 || e.At > c.Events[i+1].At {
+				t.Errorf("event %d is at %v", i, e.At)
+			}
+		}
+	})
+}
+
+// TestAnAnimationShowsEachScreenOnce plays three screens, of which one is overwritten
+// before anybody sees it.
+func TestAnAnimationShowsEachScreenOnce(t *testing.T) {
+	c := &Cast{Width: 12, Height: 3, Events: []CastEvent{
+		{0, "one\r\nkept <&>"}, {1, "\x1b[1;1Hunseen"}, {1, "\x1b[1;1Htwo   "}, {3, "\x1b[1;1Hthree"}, {4, ""},
+	}}
+	frames, rows := c.play()
+	want := []frame{{0, []int{0, 1, blank}}, {1, []int{2, 1, blank}}, {3, []int{3, 1, blank}}}
+	if diff := cmp.Diff(want, frames, cmp.AllowUnexported(frame{})); diff != "" || len(rows) != 4 {
+		t.Errorf("%d rows, %s", len(rows), diff)
+	}
+	var picture bytes.Buffer
+	if err := c.SVG(&picture); err != nil {
+		t.Fatal(err)
+	}
+	wellFormed(t, picture.Bytes())
+	for _, part := range []string{"animation:play 4s", "25.000%{", "75.000%{", ">kept &lt;&amp;&gt;<", "prefers-reduced-motion"} {
+		if !strings.Contains(picture.String(), part) {
+			t.Errorf("the picture lacks %q", part)
+		}
+	}
+	if strings.Contains(picture.String(), "unseen") {
+		t.Error("what nobody sees is drawn")
+	}
+}
+
+func wellFormed(t *testing.T, text []byte) {
+	t.Helper()
+	for d := xml.NewDecoder(bytes.NewReader(text)); ; {
+		if _, err := d.Token(); errors.Is(err, io.EOF) {
+			return
+		} else if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestTheReadmesPictureIsItsRecording draws the recording in docs again. It also
+// holds what a page on the web shows as an image: no script, nothing from elsewhere.
+func TestTheReadmesPictureIsItsRecording(t *testing.T) {
+	in, err := os.Open("../../../docs/demo.cast")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	c, err := ReadCast(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var drawn bytes.Buffer
+	if err := c.SVG(&drawn); err != nil {
+		t.Fatal(err)
+	}
+	committed, err := os.ReadFile("../../../docs/demo.svg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(drawn.Bytes(), committed) {
+		t.Error("docs/demo.svg is not what docs/demo.cast shows: make demo-picture")
+	}
+	wellFormed(t, committed)
+	const most = 400 << 10
+	if len(committed) > most {
+		t.Errorf("the picture has %d bytes, %d are allowed", len(committed), most)
+	}
+	for _, alien := range []string{"<script", "@import", "url(", "<image", "<foreignObject"} {
+		if bytes.Contains(committed, []byte(alien)) {
+			t.Errorf("the picture has %s", alien)
+		}
+	}
+	if end := c.Events[len(c.Events)-1].At; end < 15 || end > 30 {
+		t.Errorf("the recording takes %.1f s", end)
+	}
+}

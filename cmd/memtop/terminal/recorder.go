@@ -1,0 +1,78 @@
+package terminal
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// Recorder makes a [Cast] of a terminal that is used by keys. The times of the
+// recording are those that its user names, not those that the machine took: a
+// recording made anew on a slower one is as long. It is given to StartWatched as
+// what watches. Write may be called while its other methods are; those are called
+// by one goroutine.
+type Recorder struct {
+	mu      sync.Mutex
+	pending []byte
+	last    time.Time // when output came
+
+	cast  Cast
+	clock float64 // seconds
+}
+
+// NewRecorder returns a recorder of a screen of w×h cells.
+func NewRecorder(w, h int) *Recorder { return &Recorder{cast: Cast{Width: w, Height: h}} }
+
+// Write keeps what the program wrote.
+func (r *Recorder) Write(p []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.pending = append(r.pending, p...)
+	r.last = time.Now()
+	return len(p), nil
+}
+
+// quiet is how long nothing must come for a screen to be complete, and patience how
+// long that is waited for: a live screen is never quiet for long.
+const (
+	quiet    = 120 * time.Millisecond
+	patience = 400 * time.Millisecond
+)
+
+// Settle waits until the screen is complete, as far as that can be seen.
+func (r *Recorder) Settle(ctx context.Context) error {
+	look := time.NewTicker(quiet / 4)
+	defer look.Stop()
+	for begun := time.Now(); ; {
+		r.mu.Lock()
+		since := time.Since(r.last)
+		r.mu.Unlock()
+		if since > quiet || time.Since(begun) > patience {
+			return nil
+		}
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+			return fmt.Errorf("the screen did not come to rest: %w", ctx.Err())
+		}
+	}
+}
+
+// Show puts what the program has written since into the recording, to be seen for so
+// many seconds.
+func (r *Recorder) Show(seconds float64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	whole := wholeCharacters(r.pending)
+	r.cast.Events = append(r.cast.Events, CastEvent{r.clock, string(r.pending[:whole])})
+	r.pending = append(r.pending[:0], r.pending[whole:]...)
+	r.clock += seconds
+}
+
+// Cast returns the recording so far.
+func (r *Recorder) Cast() *Cast {
+	all := r.cast
+	all.Events = append(all.Events[:len(all.Events):len(all.Events)], CastEvent{r.clock, ""})
+	return &all
+}
