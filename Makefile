@@ -18,15 +18,43 @@ SOAK     ?= 10m
 MEMORYVIZ ?=
 FILES    ?= 20000
 SEED     ?= 1
+GORELEASER ?= $(shell command -v goreleaser || echo $(GO) run github.com/goreleaser/goreleaser/v2@v2.13.1)
+# What takes the network away from a command, where that is allowed.
+OFFLINE  := $(shell unshare --net true 2>/dev/null && echo unshare --net)
 # Labelled snapshots, and the table of their labels when it lies elsewhere.
 SNAPSHOTS ?= ../shared/snapshots
 LABELS   ?=
 
-.PHONY: build wheel test lint vet fmt race golden bench bench-open bench-engine count-launches bench-attach bench-live bench-ranks bench-peers bench-parallel predictions soak gpu gpu-kit ptxas fuzz fuzz-mutate viewer agent-real bench-agent soak-agent kill deadcode test-busy check check-categories
+.PHONY: build release release-check package-check install-check demo-recording demo-picture wheel test lint vet fmt race golden bench bench-open bench-engine count-launches bench-attach bench-live bench-ranks bench-peers bench-parallel predictions soak gpu gpu-kit ptxas fuzz fuzz-mutate viewer agent-real bench-agent soak-agent kill deadcode test-busy check check-categories
 
 build: ## bin/memtop, a static file, and bin/memtrain, which needs the C library to look for a GPU's driver
 	CGO_ENABLED=$(CGO_ENABLED) $(GO) build -trimpath -o bin/memtop ./cmd/memtop
 	CGO_ENABLED=$(CGO_ENABLED) $(GO) build -trimpath -o bin/memtrain ./cmd/memtrain
+
+release: ## dist/release: programs for all systems, packages, images of containers, parts lists and a formula; nothing is fetched or published
+	GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=remote.origin.url GIT_CONFIG_VALUE_0=https://github.com/memtop/memtop \
+	MEMTOP_CHANGES=$$(git diff --quiet HEAD || echo +changes) GOFLAGS="$${GOFLAGS:-} -mod=mod" GOPROXY=off $(GORELEASER) release --snapshot --clean --skip=publish
+	bin/release/release formula -version "$$(ls dist/release/*_checksums.txt | sed 's/.*memtop_//; s/_checksums.txt//')" dist/release/*_checksums.txt dist/release/memtop.rb
+	cp bin/release/*.oci.tar dist/release/
+
+release-check: ## a release made twice, without a network where root can take it away: the same bytes
+	$(OFFLINE) $(MAKE) release
+	cd dist/release && sha256sum -c --quiet *_checksums.txt && sha256sum *_checksums.txt memtop.rb >../release.sums
+	$(OFFLINE) $(MAKE) release
+	cd dist/release && sha256sum -c ../release.sums
+
+package-check: ## dist/release's packages installed where nothing else is, and used; root only
+	cmd/memtop/release/packages.sh dist/release cmd/memtop/testdata/tiny_training.pickle
+
+install-check: ## go install of this commit, from a proxy that is a folder
+	OFFLINE="$(OFFLINE)" cmd/memtop/release/install.sh
+
+demo-recording: build ## docs/demo.cast: the session at the top of the README anew, and its picture
+	$(GO) run ./cmd/memtop/picture -memtop bin/memtop -width 100 -height 28 -script cmd/memtop/picture/demo.script -o docs/demo.cast cmd/memtop/testdata/tiny_training.pickle
+	$(MAKE) demo-picture
+
+demo-picture: ## docs/demo.svg from docs/demo.cast
+	$(GO) run ./cmd/memtop/picture -cast docs/demo.cast -o docs/demo.svg
 
 wheel: ## dist/memtop-*.whl: the command and the agent for pip, made twice and installed once
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/wheel/memtop ./cmd/memtop

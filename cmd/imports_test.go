@@ -149,8 +149,10 @@ var picture = map[string][]string{
 	"cmd/memtop/benchopen": {"cmd/memtop/terminal"},
 	"cmd/memtop/benchlive": {"cmd/memtop/terminal", "probe", "snapshots/trace"},
 	"cmd/memtop/picture":   {"cmd/memtop/terminal"},
-	"cmd/memtop/manual":    {"github.com/spf13/cobra", "github.com/spf13/pflag"},
-	"cmd/memtop/terminal":  {"github.com/creack/pty", "github.com/hinshun/vt10x"},
+	// What a release needs besides: the standard library alone.
+	"cmd/memtop/release":  {},
+	"cmd/memtop/manual":   {"github.com/spf13/cobra", "github.com/spf13/pflag"},
+	"cmd/memtop/terminal": {"github.com/creack/pty", "github.com/hinshun/vt10x"},
 }
 
 type goPackage struct {
