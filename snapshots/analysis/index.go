@@ -1,6 +1,8 @@
 package analysis
 
 import (
+	"sync"
+
 	"github.com/memtop/memtop/snapshots/analysis/advice"
 	"github.com/memtop/memtop/snapshots/analysis/category"
 	"github.com/memtop/memtop/snapshots/analysis/leak"
@@ -56,8 +58,11 @@ func (x *Index) Advance(t *trace.Trace, device *trace.Device) {
 	x.version++
 	x.trace, x.device, x.tables, x.events = t, device, t.Tables, device.Events
 	x.uncached = trace.NewRounding(t.Settings).Uncached
+	var counted sync.WaitGroup
+	counted.Go(x.countEvents) // of what life knows nothing of
 	x.life.Advance(device.Events)
 	x.life.Finish(&device.Final)
+	counted.Wait()
 	x.readEvents()
 	x.settle(x.life, &device.Final)
 	if device.Base == nil {

@@ -50,7 +50,6 @@ func (l *levels) readEvents() {
 		l.peakEvent = -1
 	}
 	first := l.n >> bucketShift
-	l.countEvents(l.n)
 	if l.n&(bucketSize-1) != 0 {
 		l.nowRequested, l.nowReserved = l.requested[first], l.reserved[first]
 	}

@@ -9,14 +9,15 @@ import (
 // record is what an index is about: the events of a device, when what they made
 // began and ended, and which of them are of which kind.
 type record struct {
-	trace  *trace.Trace
-	device *trace.Device
-	events trace.Events
-	tables *trace.Tables
-	life   *trace.Lifetimes
-	kinds  [trace.KindCount]int
-	others map[trace.NoteID]int // events of kind Other, by note
-	stacks seenStacks
+	trace   *trace.Trace
+	device  *trace.Device
+	events  trace.Events
+	tables  *trace.Tables
+	life    *trace.Lifetimes
+	counted int // events of which kinds and stacks are
+	kinds   [trace.KindCount]int
+	others  map[trace.NoteID]int // events of kind Other, by note
+	stacks  seenStacks
 	// segmentEvents lists the events that change reserved memory.
 	segmentEvents []int32
 	oomEvents     []int32
@@ -134,9 +135,10 @@ func (r *record) aliveAt(at int) []trace.Allocation {
 	return all
 }
 
-// countEvents counts kinds and stacks of the events from number from on.
-func (r *record) countEvents(from int) {
-	for i := from; i < r.events.Len(); {
+// countEvents counts kinds and stacks of the events that are new since the last
+// call.
+func (r *record) countEvents() {
+	for i := r.counted; i < r.events.Len(); {
 		span := r.events.Span(i)
 		for j := range span {
 			e := &span[j]
@@ -155,6 +157,7 @@ func (r *record) countEvents(from int) {
 		}
 		i += len(span)
 	}
+	r.counted = r.events.Len()
 }
 
 // actions names what countEvents counted.

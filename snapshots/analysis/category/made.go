@@ -22,7 +22,7 @@ func (j *Judge) judgeAll() {
 	p := panel{cut: newCut(j)}
 	j.longest = p.longestBackward()
 	p.findReplacements()
-	p.each(func(i int, e *trace.Event, at int) { j.rules[i] = p.made(i, e, at) })
+	p.shared(func(i int, e *trace.Event, at int) { j.rules[i] = p.made(i, e, at) })
 }
 
 // echoes reports whether the stack of a free is that of its allocation, as it is

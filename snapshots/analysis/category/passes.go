@@ -1,7 +1,9 @@
 package category
 
 import (
+	"runtime"
 	"sort"
+	"sync"
 
 	"github.com/memtop/memtop/snapshots/trace"
 )
@@ -184,10 +186,10 @@ func (c *cut) leadToBackward() {
 // call, and from how many places that comes. It leaves who frees each allocation
 // in the place of its rule: events far apart are looked up once.
 func (c *cut) count() {
+	c.shared(func(i int, _ *trace.Event, _ int) { c.rules[i] = Rule(c.freedIn(i)) })
 	seen := make([]int32, len(c.stacks))
 	c.each(func(i int, e *trace.Event, at int) {
-		by := c.freedIn(i)
-		c.rules[i] = Rule(by)
+		by := c.freer(i)
 		s := &c.spans[at]
 		m := c.makerOf(e.Stack)
 		if s.phase != forward || m != forwardMaker && m != operationMaker {
@@ -218,10 +220,30 @@ func (c *cut) after(at int) int {
 }
 
 // each calls visit with every allocation and its span.
-func (c *cut) each(visit func(i int, e *trace.Event, at int)) {
+func (c *cut) each(visit func(i int, e *trace.Event, at int)) { c.eachIn(0, c.events.Len(), visit) }
+
+// shared is each on several goroutines: a visit may write what is of its
+// allocation alone.
+func (c *cut) shared(visit func(i int, e *trace.Event, at int)) {
+	const most = 4
+	n, parts := c.events.Len(), min(runtime.GOMAXPROCS(0), most)
+	if n < small {
+		parts = 1
+	}
+	var all sync.WaitGroup
+	for k := range parts - 1 {
+		all.Go(func() { c.eachIn(n/parts*k, n/parts*(k+1), visit) })
+	}
+	c.eachIn(n/parts*(parts-1), n, visit)
+	all.Wait()
+}
+
+// eachIn is each for the events in [from, to).
+func (c *cut) eachIn(from, to int, visit func(i int, e *trace.Event, at int)) {
 	at := 0
-	for i := 0; i < c.events.Len(); {
+	for i := from; i < to; {
 		part := c.events.Span(i)
+		part = part[:min(len(part), to-i)]
 		for k := range part {
 			if part[k].Kind != trace.Alloc {
 				continue
