@@ -40,7 +40,7 @@ func indexesText() string {
 	case err != nil:
 		return "not used: " + err.Error()
 	default:
-		return fmt.Sprintf("%s: %d files, %s (--index-cache)", path, entries, quantity.Bytes(bytes))
+		return fmt.Sprintf("%s: %d files, %s (open --index-cache)", path, entries, quantity.Bytes(bytes))
 	}
 }
 

@@ -79,7 +79,7 @@ func LifetimesOf(events Events, t *Tables, f FlatLifetimes, peers []int32) (*Lif
 	if int(l.request) >= events.Len() || l.request < -1 {
 		return nil, errors.New("a request that is not there")
 	}
-	return l, cmp.Or(l.checkHeld(t), l.takeMarks(f), l.takePairs(f))
+	return l, cmp.Or(l.takeMarks(f), l.takePairs(f), l.checkHeld(t))
 }
 
 func (l *Lifetimes) checkHeld(t *Tables) error {
@@ -88,6 +88,9 @@ func (l *Lifetimes) checkHeld(t *Tables) error {
 		if int(h.Stack) >= t.StackCount() || int(h.Note) >= len(t.Notes) || int(h.Stream) >= len(t.Streams) ||
 			h.Close < 0 || h.Close != Never && int(h.Close) >= l.events.Len() {
 			return fmt.Errorf("held allocation %d has a number that is not there", k)
+		}
+		if ended := h.Close != Never; h.FreeStack && !ended || ended && !l.ends(int(h.Close), HeldID(k)) {
+			return fmt.Errorf("held allocation %d does not end at event %d", k, h.Close)
 		}
 	}
 	return nil
@@ -176,7 +179,7 @@ func (l *Lifetimes) CheckPeers(k int) error {
 		e := &l.events.chunks[k][j]
 		switch {
 		case e.Kind == Alloc:
-			if int(peer) <= i || peer != Never && int(peer) >= l.events.Len() {
+			if int(peer) <= i || peer != Never && (int(peer) >= l.events.Len() || !l.ends(int(peer), AllocationID(i))) {
 				return fmt.Errorf("the allocation of event %d ends at %d", i, peer)
 			}
 		case e.Kind.Closes():
@@ -188,9 +191,25 @@ func (l *Lifetimes) CheckPeers(k int) error {
 			if peer != Never && (!l.known(AllocationID(peer)) || int(peer) >= i) {
 				return fmt.Errorf("event %d is about allocation %d", i, peer)
 			}
+		case peer != 0:
+			return fmt.Errorf("event %d is about no allocation and says %d", i, peer)
 		}
 	}
 	return nil
+}
+
+// ends reports whether event i ends the allocation: by closing it, or by taking its
+// address.
+func (l *Lifetimes) ends(i int, id AllocationID) bool {
+	// Peers lie in a tenth of the bytes of events, and only those of what is about an
+	// allocation are not 0.
+	if l.Ended(i) == id && id != 0 {
+		return true
+	}
+	if displaced, ok := l.Displaced(i); ok {
+		return displaced == id
+	}
+	return l.Ended(i) == id && l.events.At(i).Kind.Closes()
 }
 
 func (l *Lifetimes) closeOf(id AllocationID) int {
