@@ -59,7 +59,7 @@ func (s *session) events(device int, end int64) {
 			continue
 		}
 		events = events[:min(int64(len(events)), end-at)]
-		if s.old && slices.ContainsFunc(events, hasSlack) {
+		if s.minor < 1 && slices.ContainsFunc(events, hasSlack) {
 			events, slack = withoutSlack(events), true
 		}
 		s.e.Events(device, at, events)
@@ -122,15 +122,29 @@ func (s *session) base(device int, at int64, reason string) (missed int64) {
 }
 
 func (s *session) steps(end int64) {
+	var steps []*trace.Step
 	for ; s.step < end; s.step++ {
-		switch step, lost := s.p.steps.read(s.step); {
-		case step != nil:
-			s.e.Step(step)
-		case lost:
-			s.p.meter.droppedSteps.Add(1)
-		default:
-			return // it has its number and is being written
+		step, lost := s.p.steps.read(s.step)
+		if step == nil && !lost {
+			break // it has its number and is being written
 		}
+		if lost {
+			s.p.meter.droppedSteps.Add(1)
+			continue
+		}
+		steps = append(steps, step)
+	}
+	s.tell(steps)
+}
+
+// tell sends steps, in batches to a viewer that reads them.
+func (s *session) tell(steps []*trace.Step) {
+	if s.minor >= 2 {
+		s.e.Steps(steps)
+		return
+	}
+	for _, step := range steps {
+		s.e.Step(step)
 	}
 }
 

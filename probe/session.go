@@ -3,6 +3,7 @@ package probe
 import (
 	"context"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -30,7 +31,7 @@ type session struct {
 	interval time.Duration
 	past     bool    // the viewer wants to know what led to the first state
 	from     *place  // where the viewer's last connection ended, nil when it is new
-	old      bool    // the viewer reads minor version 0
+	minor    int     // the minor version that the viewer reads
 	at       []int64 // by device: the next event to send
 	ends     []int64 // by device: scratch of batch
 	step     int64   // the next step to send
@@ -54,6 +55,10 @@ func (p *Probe) serveStream(w http.ResponseWriter, r *http.Request) error {
 	if !known {
 		return statusf(http.StatusBadRequest, "checksum must be crc32c, crc32 or none")
 	}
+	minor, err := minorOf(r)
+	if err != nil {
+		return err
+	}
 	from, err := placeOf(r)
 	if err != nil {
 		return err
@@ -66,12 +71,25 @@ func (p *Probe) serveStream(w http.ResponseWriter, r *http.Request) error {
 	defer p.changes.lease.close(viewer)
 	s := p.newSession(w, interval, strings.Contains(r.Header.Get("Accept"), contentNDJSON))
 	s.past, s.from = r.URL.Query().Has("past"), from
-	s.old = !r.URL.Query().Has("minor")
+	s.minor = minor
 	s.e.Checksum(sum)
 	p.o.Log.Info("viewer came", "viewer", viewer, "interval", interval)
 	err = s.run(r.Context())
 	p.o.Log.Info("viewer left", "viewer", viewer, "error", err)
 	return nil // whatever it was, the answer has begun and the viewer is gone
+}
+
+// minorOf returns the minor version that a viewer reads.
+func minorOf(r *http.Request) (int, error) {
+	text := r.URL.Query().Get("minor")
+	if text == "" {
+		return 0, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 {
+		return 0, statusf(http.StatusBadRequest, "minor must be the number of a minor version")
+	}
+	return n, nil
 }
 
 func (p *Probe) newSession(w http.ResponseWriter, interval time.Duration, ndjson bool) *session {
@@ -143,6 +161,7 @@ func (s *session) history() {
 			newest[step.Device] = at
 		}
 	}
+	var steps []*trace.Step
 	for at := oldest; at < s.step; at++ {
 		step, _ := s.p.steps.read(at)
 		if step == nil {
@@ -153,9 +172,10 @@ func (s *session) history() {
 			sent.Layers = nil
 		}
 		if len(sent.Layers) > 0 || at >= s.step-stepsBefore {
-			s.e.Step(&sent)
+			steps = append(steps, &sent)
 		}
 	}
+	s.tell(steps)
 }
 
 func (s *session) end() error {

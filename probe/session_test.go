@@ -211,7 +211,7 @@ func TestSlackIsSentToWhoReadsIt(t *testing.T) {
 
 func TestAStreamHasTheChecksumThatIsAskedFor(t *testing.T) {
 	probe := listening(t, probetest.New(), Options{})
-	for query, want := range map[string]byte{"": 0x01, "?checksum=crc32": 0x41, "?checksum=none": 0x81} {
+	for query, want := range map[string]byte{"": 0x02, "?checksum=crc32": 0x42, "?checksum=none": 0x82} {
 		answer := newClient(t, probe, "").request(t.Context(), t, http.MethodGet, "/v1/stream"+query, "")
 		header := make([]byte, 8)
 		if _, err := io.ReadFull(answer.Body, header); err != nil || header[7] != want {
@@ -234,5 +234,59 @@ func TestWhoFellBehindGetsAllOfItsBatch(t *testing.T) {
 	s.events(0, probe.rings[0].end())
 	if end := probe.rings[0].end(); s.at[0] != end {
 		t.Errorf("the batch ends before event %d, and its step after event %d", s.at[0], end)
+	}
+}
+
+// TestStepsComeInBatchesToWhoReadsThem ends steps before a viewer comes and while it
+// watches: each comes once, in order, and only to who asks for it in a batch.
+func TestStepsComeInBatchesToWhoReadsThem(t *testing.T) {
+	for query, batched := range map[string]bool{"?interval=60s": false, "?interval=60s&minor=1": false, "?interval=60s&minor=2": true, "?interval=60s&minor=9": true} {
+		probe := listening(t, probetest.New(), Options{})
+		step := func(n int64) {
+			s := trace.Step{Number: n, Time: 100_000 * n}
+			if n%10 == 0 {
+				s.Layers = make([]trace.Layer, 2)
+			}
+			probe.Step(s)
+		}
+		for n := range int64(20) {
+			step(n + 1)
+		}
+		s := newClient(t, probe, "").stream(t, query)
+		s.next(t, wire.BaseFrame)
+		for n := range int64(20) {
+			step(n + 21)
+		}
+		if err := probe.Close(); err != nil {
+			t.Fatal(err)
+		}
+		last, singles := int64(0), 0
+		came := func(step *trace.Step) {
+			if last++; step.Number != last {
+				t.Fatalf("%s: step %d came as number %d", query, step.Number, last)
+			}
+		}
+		for f, err := s.Next(); err == nil; f, err = s.Next() {
+			if f.Step != nil {
+				singles++
+				came(f.Step)
+			}
+			for i := range f.Steps {
+				came(&f.Steps[i])
+			}
+		}
+		if want := map[bool]int{true: 3, false: 40}[batched]; last != 40 || singles != want {
+			t.Errorf("%s: %d steps came, %d of them in messages; want 40 and %d", query, last, singles, want)
+		}
+	}
+}
+
+func TestAMinorVersionIsANumber(t *testing.T) {
+	probe := listening(t, probetest.New(), Options{})
+	for query, want := range map[string]int{"?minor=x": http.StatusBadRequest, "?minor=-1": http.StatusBadRequest, "?minor=3": http.StatusOK} {
+		answer := newClient(t, probe, "").request(t.Context(), t, http.MethodGet, "/v1/stream"+query, "")
+		if _ = answer.Body.Close(); answer.StatusCode != want {
+			t.Errorf("%s: status %d, want %d", query, answer.StatusCode, want)
+		}
 	}
 }

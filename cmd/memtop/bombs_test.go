@@ -38,6 +38,7 @@ func bombs() map[string]func() []byte {
 		"a recording's tables":  func() []byte { return recorded(wire.StringTable, make([]byte, 1<<20), 8) },
 		"a recording's steps":   func() []byte { return recorded(wire.StepFrame, nil, 1<<20) },
 		"a recording's layers":  func() []byte { return recorded(wire.StepFrame, objects(`{"layers":[`, `]}`), 4) },
+		"a recording's batches": func() []byte { return recorded(wire.StepsFrame, batchOfSteps(), 8) },
 		"a recording's gauges":  func() []byte { return recorded(wire.GaugesFrame, objects(`[`, `]`), 4) },
 		"a recording's bases":   func() []byte { return recordedBases(1<<18, 1) },
 		"a recording's devices": func() []byte { return recordedBases(1, 256) },
@@ -99,6 +100,13 @@ func repeated(begin, more string) []byte {
 		}
 	}
 	return b
+}
+
+// batchOfSteps returns as much as a frame of steps may have: one whose list is long.
+func batchOfSteps() []byte {
+	const entries = 1<<19 - 16
+	step := append([]byte{1, 2}, make([]byte, 11)...)
+	return append(binary.AppendUvarint(step, entries<<1|1), make([]byte, 2*entries)...)
 }
 
 func plain(begin, more string) func() []byte { return func() []byte { return repeated(begin, more) } }

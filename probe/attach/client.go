@@ -11,6 +11,7 @@ import (
 
 	"github.com/memtop/memtop/probe/protocol"
 	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/wire"
 )
 
 // DialOptions say how to follow a program. The zero value is usable.
@@ -66,6 +67,7 @@ type target struct {
 	asker    *asker
 	runs     func() bool // whether the process still does
 	interval time.Duration
+	minor    int           // the minor version that its stream is asked for
 	quiet    time.Duration // for how long it may say nothing
 	gauges   gaugeLog
 	after    string    // which program it is a restart of, "" when it is of none
@@ -77,7 +79,7 @@ func (e endpoint) target(o DialOptions) *target {
 	a.patience = cmp.Or(o.quiet, a.patience)
 	return &target{
 		process: e.process(), asker: a, runs: e.watch(),
-		interval: o.Interval, quiet: cmp.Or(o.quiet, maxQuiet), since: time.Now(),
+		interval: o.Interval, minor: wire.Minor, quiet: cmp.Or(o.quiet, maxQuiet), since: time.Now(),
 	}
 }
 

@@ -44,7 +44,7 @@ type connection struct {
 // open connects to the program's stream. A client that comes for the first time
 // asks for the past too, and one that comes back for what it missed.
 func (p *target) open(ctx context.Context, begin string) (*connection, error) {
-	from, err := p.asker.get(ctx, streamPath(p.interval)+begin)
+	from, err := p.asker.get(ctx, p.streamPath()+begin)
 	if err != nil {
 		return nil, err
 	}
@@ -57,8 +57,8 @@ func (p *target) open(ctx context.Context, begin string) (*connection, error) {
 
 // streamPath returns where a stream is asked for. The checksum is one that every
 // language has at hand; Castagnoli's costs a program in Python as much as the rest.
-func streamPath(interval time.Duration) string {
-	return fmt.Sprintf("/v1/stream?interval=%s&minor=%d&checksum=crc32", protocol.Duration(interval), wire.Minor)
+func (p *target) streamPath() string {
+	return fmt.Sprintf("/v1/stream?interval=%s&minor=%d&checksum=crc32", protocol.Duration(p.interval), p.minor)
 }
 
 // endless says that what belongs together did not end in time.

@@ -53,7 +53,11 @@ func (m site) Record(ctx context.Context, target string, o RecordOptions) (*Reco
 	if o.Interval <= 0 {
 		o.Interval = protocol.DefaultInterval
 	}
-	return &Recording{target: e.target(DialOptions{Interval: o.Interval, quiet: o.quiet}), o: o}, nil
+	r := &Recording{target: e.target(DialOptions{Interval: o.Interval, quiet: o.quiet}), o: o}
+	if o.Steps > 0 {
+		r.target.minor = 1 // whose readers get step by step: a batch may have more than were asked for
+	}
+	return r, nil
 }
 
 // Run writes the recording to w until the program ends, enough is recorded or
@@ -121,15 +125,14 @@ func (r *Recording) copy(ctx context.Context, from *connection, copier *wire.Cop
 			return false, err
 		}
 		from.heard(frame)
+		if r.begun { // the others are of before
+			r.done.Steps += copier.Steps()
+		}
+		if r.o.Steps > 0 && r.done.Steps >= r.o.Steps {
+			r.done.Reason = "all requested steps are recorded"
+			return true, nil
+		}
 		switch frame {
-		case wire.StepFrame:
-			if !r.begun {
-				break // one of before
-			}
-			if r.done.Steps++; r.done.Steps == r.o.Steps {
-				r.done.Reason = "all requested steps are recorded"
-				return true, nil
-			}
 		case wire.CountersFrame: // the end of what belongs together
 			r.begun = true
 		case wire.ByeFrame:

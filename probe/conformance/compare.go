@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"slices"
 	"time"
@@ -9,16 +10,20 @@ import (
 	"github.com/memtop/memtop/probe/protocol"
 	"github.com/memtop/memtop/snapshots/pytorch"
 	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/wire"
 )
 
 // compare has streams of one program agree with each other.
 func (e *examination) compare(streams []*watcher, lines *lineReader) {
-	main, past := streams[0], streams[1]
+	main, past, newer := streams[0], streams[1], streams[2]
 	if lines != nil {
 		e.agree("lines.same", "the same as in the binary form", main.observed, lines.observed)
 	}
 	for _, other := range streams[1:] {
 		e.agree("stream.viewers", "the same for every viewer", main.observed, other.observed)
+	}
+	if newer.seen[wire.StepsFrame] > 0 {
+		e.agreeOnSteps(main.steps, newer.steps)
 	}
 	e.check("stream.past", len(past.counters) > 0, "a stream with ?past as without", "no batch of it came")
 }
@@ -34,6 +39,18 @@ func (e *examination) agree(rule, want string, a, b *observation) {
 	}
 	if both == 0 {
 		e.unseen(rule, "the two streams have no event or base in common")
+	}
+}
+
+// agreeOnSteps has steps in batches be those of the messages; layers come with some
+// steps only.
+func (e *examination) agreeOnSteps(single, batched map[stepOf]trace.Step) {
+	text := func(s trace.Step) string { s.Layers = nil; return fmt.Sprintf("%+v", s) }
+	for at, s := range single {
+		if other, ok := batched[at]; ok {
+			first, second := text(s), text(other)
+			e.check("steps.same", first == second, "the same as in a message", "%s; in a batch: %s", first, second)
+		}
 	}
 }
 

@@ -111,7 +111,7 @@ func mutants() map[string]mutant {
 		"memory handed out twice":   {rule: "events.live", record: doubled(trace.Alloc)},
 		"memory given back twice":   {rule: "events.live", record: doubled(trace.Free)},
 		"a block where none begins": {rule: "events.play", record: changed(func(e *trace.Event) { e.Addr += 1 << 40 })},
-		"slack for the old":         {rule: "events.slack", ask: minor, record: changed(func(e *trace.Event) { e.SetSlack(0) })},
+		"slack for the old":         {rule: "events.slack", ask: minor("1"), record: changed(func(e *trace.Event) { e.SetSlack(0) })},
 
 		"segments of no allocator":       {rule: "uncached.events", set: uncached, record: doubledAs(trace.SegmentAlloc)},
 		"memory of no bytes":             {rule: "uncached.sizes", set: uncached, record: changed(func(e *trace.Event) { e.Size = 0 })},
@@ -121,6 +121,10 @@ func mutants() map[string]mutant {
 		"a pickle that is none":      {rule: "parts.pickle", frame: before(9, part(0, "no pickle"))},
 		"a base and a snapshot":      {rule: "parts.devices", frame: before(9, part(0, wholePickle))},
 		"tags of no device":          {rule: "parts.tags", frame: before(9, frame{kind: 19, payload: []byte{10, 0}})},
+		"steps that are cut":         {rule: "steps.layout", frame: shortened(20)},
+		"other steps in a batch":     {rule: "steps.same", frame: replaced(20, "checkpoint", "checkpoimt")},
+		"too many steps in one":      {rule: "steps.most", frame: before(9, frame{kind: 20, payload: append([]byte{0x81, 0x20}, make([]byte, 12*4097)...)})},
+		"batches for the old":        {rule: "steps.asked", ask: minor("2")},
 		"a message that is no JSON":  {rule: "message.json", frame: before(9, frame{kind: 12, payload: []byte("{")})},
 		"a number that is no number": {rule: "message.json", frame: before(9, frame{kind: 12, payload: []byte(`{"step": "one"}`)})},
 		"a message without an end":   {rule: "message.most", frame: before(8, frame{kind: 12, payload: bytes.Repeat([]byte(" "), 4<<20+1)})},
@@ -284,10 +288,12 @@ func checksum(name string) func(*http.Request) {
 	}
 }
 
-func minor(r *http.Request) {
-	q := r.URL.Query()
-	q.Set("minor", "1")
-	r.URL.RawQuery = q.Encode()
+func minor(version string) func(*http.Request) {
+	return func(r *http.Request) {
+		q := r.URL.Query()
+		q.Set("minor", version)
+		r.URL.RawQuery = q.Encode()
+	}
 }
 
 // silentPast has a viewer that asks for the past wait for good.

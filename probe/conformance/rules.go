@@ -24,6 +24,7 @@ const (
 	noModes   = "this system has no such modes"
 	notTried  = "it takes ten seconds: ask for it without --quick"
 	noParts   = "the program sent no snapshot"
+	noBatches = "the program sent no steps in batches"
 	cached    = "the program has a caching allocator"
 )
 
@@ -98,6 +99,11 @@ var rules = []Rule{
 	{"P2", "parts.pickle", "the parts are one whole pickle of PyTorch's", noParts},
 	{"P5", "parts.devices", "a device that comes by snapshots has no base and no events", noParts},
 	{"P6", "parts.tags", "tags name a device, addresses and notes", "no tags came"},
+
+	{"K1", "steps.layout", "a frame of steps has the layout of the page", noBatches},
+	{"K1", "steps.same", "steps in batches are those of the messages", noBatches},
+	{"K2", "steps.most", "a frame has at most 4,096 steps and 1 MiB", noBatches},
+	{"S10 K3", "steps.asked", "steps in batches are sent to who reads minor version 2, and to no other", noBatches},
 
 	{"M1", "message.json", "a message is one JSON value with fields of the page's types", ""},
 	{"M2", "message.most", "a message has at most 4 MiB", ""},

@@ -172,6 +172,11 @@ func (w *watcher) look(f *wire.Frame, names *trace.Tables) {
 		w.resettled()
 	case wire.StepFrame:
 		w.step(f.Step)
+	case wire.StepsFrame:
+		w.check("steps.asked", w.asked.minor >= 2, "no steps in batches to who does not ask for minor version 2", "a frame of %d steps", len(f.Steps))
+		for i := range f.Steps {
+			w.step(&f.Steps[i])
+		}
 	case wire.OptionsFrame:
 		w.options(f.Options)
 	case wire.ChangeFrame:
@@ -202,7 +207,7 @@ func (w *watcher) first(f *wire.Frame) {
 // sides are the rules that a frame keeps which could be read, by its type.
 var sides = map[wire.Type][]string{
 	wire.BaseFrame: {"base.layout", "table.numbers"}, wire.EventsFrame: {"events.layout", "events.most", "table.numbers"},
-	wire.SnapshotFrame: {"parts.order"}, wire.TagsFrame: {"parts.tags"},
+	wire.SnapshotFrame: {"parts.order"}, wire.TagsFrame: {"parts.tags"}, wire.StepsFrame: {"steps.layout", "steps.most"},
 }
 
 // readable notes the rules that a frame keeps which could be read.

@@ -38,6 +38,18 @@ func (c *Copier) Next() (Type, error) {
 	}
 }
 
+// Steps returns how many steps the frame says it has that was copied last.
+func (c *Copier) Steps() int64 {
+	switch Type(c.d.frame[0]) {
+	case StepFrame:
+		return 1
+	case StepsFrame:
+		return int64((&cursor{b: c.d.payload}).count(1))
+	default:
+		return 0
+	}
+}
+
 // sum gives the header or frame at hand the checksum that every reader knows.
 func (c *Copier) sum(t Type) {
 	frame, has := c.d.frame, c.d.sum.size()

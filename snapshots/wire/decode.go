@@ -84,6 +84,7 @@ type Decoder struct {
 	frame   []byte // the header or frame at hand, as it came
 	payload []byte // the part of it that the frame is about
 	events  []trace.Event
+	batch   []trace.Step
 	parts   snapshotParts
 	sum     Checksum // of the frames
 	begun   bool     // a header was read

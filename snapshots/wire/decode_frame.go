@@ -35,6 +35,8 @@ func (t Type) layoutRule() string {
 		return "P1"
 	case t == TagsFrame:
 		return "P6"
+	case t == StepsFrame:
+		return "K1"
 	default:
 		return "M1"
 	}
@@ -66,6 +68,8 @@ func (d *Decoder) decode(t Type) (Frame, error) {
 		err = d.snapshot(&f, c)
 	case t == TagsFrame:
 		err = d.tags(&f, c)
+	case t == StepsFrame:
+		err = d.steps(&f, c)
 	case t >= firstMessage:
 		err = d.message(&f)
 	case t.table():

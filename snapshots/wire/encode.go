@@ -23,6 +23,7 @@ type Encoder struct {
 	lines bool   // frames are lines of JSON
 	sum   Checksum
 	sent  counts // how much of the tables was sent
+	steps []byte // scratch: steps that become a frame
 }
 
 // flushAt is how many bytes are gathered before they are written unasked.

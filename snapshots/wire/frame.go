@@ -21,10 +21,11 @@ const (
 	firstMessage
 )
 
-// The types that came with minor version 1.
+// The types that came later: two with minor version 1, and StepsFrame with 2.
 const (
 	SnapshotFrame Type = messagesEnd + iota // a part of PyTorch's own snapshot
 	TagsFrame                               // what live memory is for
+	StepsFrame                              // training steps that ended, many in one
 	typeEnd
 )
 
@@ -43,6 +44,8 @@ func (t Type) String() string {
 		return "snapshot"
 	case t == TagsFrame:
 		return "tags"
+	case t == StepsFrame:
+		return "steps"
 	}
 	return "unknown"
 }
@@ -51,8 +54,9 @@ func (t Type) String() string {
 func (t Type) table() bool { return t >= StringTable && t <= NoteTable }
 
 // Frame is one frame as a [Decoder] read it. Which fields are set depends on
-// Type. States, events and notes refer to the decoder's tables. Events are valid
-// until the next call of Next; everything else is the caller's.
+// Type. States, events and notes refer to the decoder's tables. Events and Steps are
+// valid until the next call of Next; everything else is the caller's, and the lists in
+// steps may be shared between them.
 type Frame struct {
 	Type Type
 
@@ -62,9 +66,10 @@ type Frame struct {
 	Missed int64  // Base: events before it that this stream does not have, -1 when not known
 	Reason string // Base: why it was sent; Bye: why it ends
 	Events []trace.Event
-	Left   int         // Snapshot: how many parts of it follow
-	Parts  [][]byte    // Snapshot: all parts of the pickle, once none follow
-	Tags   []trace.Tag // Tags
+	Left   int          // Snapshot: how many parts of it follow
+	Parts  [][]byte     // Snapshot: all parts of the pickle, once none follow
+	Tags   []trace.Tag  // Tags
+	Steps  []trace.Step // Steps
 
 	Message
 }

@@ -79,7 +79,7 @@ func unframed(stream []byte) []byte {
 
 // framed is the stream of which unframed leaves b.
 func framed(b []byte) []byte {
-	stream := []byte("\x8fmtr\r\n\x01\x01")
+	stream := []byte("\x8fmtr\r\n\x01\x02")
 	for len(b) >= 3 {
 		length := min(int(b[1])|int(b[2])<<8, len(b)-3)
 		frame := binary.AppendUvarint([]byte{b[0]}, uint64(length))
@@ -121,6 +121,10 @@ func FuzzFrames(f *testing.F) {
 			e.Snapshot(pickled(f, now))
 			e.Tags(0, []trace.Tag{{Addr: firstAddr, Note: 2}})
 			e.Step(&trace.Step{Number: 1, Time: 11})
+			e.Steps([]*trace.Step{
+				{Number: 2, Loss: 2, Categories: []trace.Amount{{Name: "a", Bytes: 1}}, Settings: []trace.Value{{Key: "k", Value: "v"}}},
+				{Number: 3, Loss: 1, Categories: []trace.Amount{{Name: "a", Bytes: 2}}, Settings: []trace.Value{{Key: "k", Value: "v"}}},
+			})
 			e.Counters(wire.Counters{})
 		}
 	})))

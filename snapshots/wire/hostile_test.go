@@ -54,6 +54,10 @@ func TestDecodersRefuseNonsense(t *testing.T) {
 			framesOf(wire.EventsFrame, append([]byte{0, 0, 0xc0, 0x84, 0x3d}, bytes.Repeat([]byte{0x60}, 1_000_000)...)), "1000000 events in one frame",
 		},
 		"JSON that is none":            {framesOf(wire.StepFrame, []byte("{")), "is not as JSON has it"},
+		"steps that are cut":           {framesOf(wire.StepsFrame, []byte{2, 0, 0, 0}), "cut off"},
+		"amounts of no names":          {framesOf(wire.StepsFrame, append([]byte{1, 2}, append(make([]byte, 11), 4, 0, 0)...)), "cut off"},
+		"too many steps":               {framesOf(wire.StepsFrame, append([]byte{0x81, 0x20}, make([]byte, 12*4097)...)), "4097 steps"},
+		"steps of 2 MiB":               {framesOf(wire.StepsFrame, append([]byte{1}, make([]byte, 2<<20)...)), "more than 4096 or 1048576"},
 		"JSON of 5 MiB":                {framesOf(wire.StepFrame, append([]byte(`{}`), bytes.Repeat([]byte(" "), 5<<20)...)), "more than 4194304"},
 		"JSON nested without end":      {framesOf(wire.SettingsFrame, bytes.Repeat([]byte(`{"a":`), 100_000)), "is not as JSON has it"},
 		"settings nested too deep":     {framesOf(wire.SettingsFrame, []byte(strings.Repeat(`{"a":`, 50)+"1"+strings.Repeat("}", 50))), "nested more than 16 deep"},
@@ -178,7 +182,8 @@ func endless(w io.Writer) {
 			e.Events(0, first, events)
 			first += int64(len(events))
 		}
-		e.Step(&trace.Step{Number: n, Layers: layers})
+		e.Step(&trace.Step{Number: 2 * n, Layers: layers})
+		e.Steps([]*trace.Step{{Number: 2*n + 1, Categories: make([]trace.Amount, 8)}})
 		e.Change(&trace.Change{ID: n, Key: "amp"})
 		e.Gauges(make([]trace.Gauge, 8))
 		e.Counters(wire.Counters{})

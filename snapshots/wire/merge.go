@@ -113,6 +113,12 @@ func (s *Stream) merge() {
 	m.tagged = 0
 }
 
+// add takes a step that ended.
+func (s *Stream) add(step *trace.Step) {
+	s.steps.add(*step)
+	s.step(step)
+}
+
 // step makes events of a step, for a device that comes by snapshots or that nothing
 // is known of yet.
 func (s *Stream) step(step *trace.Step) {

@@ -53,7 +53,7 @@ var messages = [messagesEnd]message{
 	},
 	StepFrame: {
 		"step", func(f *Frame) any { f.Step = &trace.Step{}; return jsonOf(f.Step) },
-		func(s *Stream, f *Frame) { s.steps.add(*f.Step); s.step(f.Step) },
+		func(s *Stream, f *Frame) { s.add(f.Step) },
 	},
 	OptionsFrame: {
 		"options", func(f *Frame) any { return &f.Options },

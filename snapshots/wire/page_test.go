@@ -95,7 +95,7 @@ func TestThePageNamesEveryType(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for kind := wire.StringTable; kind <= wire.TagsFrame; kind++ {
+	for kind := wire.StringTable; kind <= wire.StepsFrame; kind++ {
 		name := kind.String()
 		if name == "unknown" || !strings.Contains(strings.ToLower(string(page)), name) {
 			t.Errorf("frames of type %d (%s) are not on the page", kind, name)

@@ -112,6 +112,7 @@ func frames(t testing.TB, stream []byte) []wire.Frame {
 			t.Fatal(err)
 		}
 		f.Events = append([]trace.Event(nil), f.Events...)
+		f.Steps = append([]trace.Step(nil), f.Steps...)
 		all = append(all, f)
 	}
 }

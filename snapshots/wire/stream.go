@@ -127,6 +127,11 @@ func (s *Stream) take(f *Frame) error {
 	case TagsFrame:
 		s.takeTags(f.Device, f.Tags)
 		return nil
+	case StepsFrame:
+		for i := range f.Steps {
+			s.add(&f.Steps[i])
+		}
+		return nil
 	default:
 		if f.Type < firstMessage {
 			return nil // tables are the decoder's business

@@ -12,7 +12,7 @@ const Version = 1
 
 // Minor grows when frames or fields are added that an older reader of the same
 // version may skip.
-const Minor = 1
+const Minor = 2
 
 // magic begins every stream; the version and the minor version follow. Its
 // first byte is no frame's type and no beginning of a pickle or a text, and its
