@@ -189,7 +189,7 @@ func (f *Follower) trim() {
 	}
 	d := slices.MaxFunc(f.devices, func(a, b *followed) int { return a.log.Len() - b.log.Len() })
 	events := d.log.Events()
-	n := d.log.Drop(f.kept - f.limit + f.limit/4)
+	n := d.log.Drop(f.kept - f.limit + f.surplus(events))
 	if n == 0 {
 		return
 	}
@@ -198,6 +198,18 @@ func (f *Follower) trim() {
 	d.first += int64(n)
 	d.overflowed, d.changed = true, true
 	f.renumber(d.id, n)
+}
+
+// surplus returns how many more events than it must trim forgets, so that it does so
+// seldom: a quarter of the limit. A viewer then works out anew what it shows of all the
+// others, so of a running program that makes a quarter within a second it is a half.
+func (f *Follower) surplus(events Events) int {
+	const second = 1_000_000 // microseconds
+	n := f.limit / 4
+	if f.info.Growing && n < events.Len() && events.At(n).Time-events.At(0).Time < second {
+		n *= 2
+	}
+	return n
 }
 
 // rebase moves a device's base past events that are forgotten.

@@ -381,13 +381,30 @@ func TestFollowersForgetTheOldestEvents(t *testing.T) {
 	}
 }
 
-func TestFollowersForgetAQuarterAtATime(t *testing.T) {
+func TestHowManyEventsAFollowerForgetsAtATime(t *testing.T) {
 	const limit = 1 << 16
-	f := trace.NewFollower(trace.NewInterner(), limit)
-	f.Base(0, 0, trace.State{}, 0, "")
-	f.Append(0, make([]trace.Event, limit))
-	f.Append(0, make([]trace.Event, 1))
-	if got := f.Kept(); got != limit*3/4+1 {
-		t.Errorf("%d events are left of %d, want %d", got, limit+1, limit*3/4+1)
+	tests := map[string]struct {
+		info trace.Info
+		each int64 // microseconds from event to event
+		left int
+	}{
+		"a quarter of a program's":                                {trace.Info{Growing: true}, 100, limit*3/4 + 1},
+		"a half of one's that makes a quarter in a second":        {trace.Info{Growing: true}, 10, limit/2 + 1},
+		"a quarter of a recording's, from which nothing is drawn": {trace.Info{}, 10, limit*3/4 + 1},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			f := trace.NewFollower(trace.NewInterner(), limit)
+			f.Describe(test.info, nil)
+			f.Base(0, 0, trace.State{}, 0, "")
+			events := make([]trace.Event, limit+1)
+			for i := range events {
+				events[i].Time = int64(i) * test.each
+			}
+			f.Append(0, events)
+			if got := f.Kept(); got != test.left {
+				t.Errorf("%d events are left of %d, want %d", got, limit+1, test.left)
+			}
+		})
 	}
 }
