@@ -79,6 +79,7 @@ type program struct {
 	in       *trace.Interner
 	recorder trace.Recorder
 	stack    trace.StackID
+	note     trace.NoteID
 	blocks   int
 }
 
@@ -92,6 +93,7 @@ func newProgram() *program {
 	p := &program{in: trace.NewInterner()}
 	frame := p.in.Frame(trace.Frame{File: p.in.String("latency.go"), Name: p.in.String("main.allocate"), Line: 1})
 	p.stack = p.in.Stack([]trace.FrameID{frame})
+	p.note = p.in.Note(trace.Note{Category: p.in.String("activation"), Layer: p.in.String("layer")})
 	return p
 }
 
@@ -99,13 +101,31 @@ func newProgram() *program {
 func (p *program) allocate() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.recorder != nil {
-		p.recorder.Record(0, trace.Event{
-			Kind: trace.Alloc, Addr: base + uint64(p.blocks)*block, Size: block, Stack: p.stack, Time: time.Now().UnixMicro(),
-		})
-	}
+	p.record(trace.Event{Kind: trace.Alloc, Addr: base + uint64(p.blocks)*block, Size: block, Stack: p.stack})
 	p.blocks++
 	return p.blocks
+}
+
+// step takes some blocks one after the other and gives them back.
+func (p *program) step(number int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.record(trace.Event{Kind: trace.StepBegin, Size: number})
+	for _, kinds := range [][]trace.Kind{{trace.Alloc}, {trace.FreeRequested, trace.FreeCompleted}} {
+		for i := range stepBlocks {
+			for _, kind := range kinds {
+				p.record(trace.Event{Kind: kind, Addr: base + uint64(p.blocks+i)*block, Size: block, Stack: p.stack, Note: p.note})
+			}
+		}
+	}
+	p.record(trace.Event{Kind: trace.StepEnd, Size: number})
+}
+
+// record tells whoever observes; p.mu is held.
+func (p *program) record(e trace.Event) {
+	if e.Time = time.Now().UnixMicro(); p.recorder != nil {
+		p.recorder.Record(0, e)
+	}
 }
 
 func (p *program) Devices() []int { return []int{0} }

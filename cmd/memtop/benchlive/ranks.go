@@ -30,7 +30,7 @@ func ranks(ctx context.Context, o options) (err error) {
 	defer cancel() // which ends the ranks too
 	pid := 0
 	for i := range o.ranks {
-		if pid, err = startRank(ctx, i, o.ranks); err != nil {
+		if pid, err = startSelf(ctx, "-ranks", strconv.Itoa(o.ranks), "-rank", strconv.Itoa(i)); err != nil {
 			return err
 		}
 	}
@@ -53,14 +53,14 @@ func ranks(ctx context.Context, o options) (err error) {
 	return one(ctx, t, command, o, "1", "page 1 of a rank")
 }
 
-// startRank starts a rank that runs until ctx is done, and waits until it can be
-// attached to.
-func startRank(ctx context.Context, number, world int) (pid int, err error) {
+// startSelf starts this program with other arguments, waits until it can be attached
+// to, and lets it run until ctx is done.
+func startSelf(ctx context.Context, args ...string) (pid int, err error) {
 	own, err := os.Executable()
 	if err != nil {
 		return 0, err
 	}
-	command := exec.CommandContext(ctx, own, "-ranks", strconv.Itoa(world), "-rank", strconv.Itoa(number))
+	command := exec.CommandContext(ctx, own, args...)
 	command.Stderr = os.Stderr
 	told, err := command.StdoutPipe()
 	if err != nil {
@@ -71,7 +71,7 @@ func startRank(ctx context.Context, number, world int) (pid int, err error) {
 	}
 	go func() { _ = command.Wait() }() // it is killed in the end
 	if _, err := bufio.NewReader(told).ReadString('\n'); err != nil {
-		return 0, fmt.Errorf("rank %d does not begin: %w", number, err)
+		return 0, fmt.Errorf("%s does not begin: %w", strings.Join(args, " "), err)
 	}
 	return command.Process.Pid, nil
 }
