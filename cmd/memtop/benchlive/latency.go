@@ -106,19 +106,25 @@ func (p *program) allocate() int {
 	return p.blocks
 }
 
-// step takes some blocks one after the other and gives them back.
-func (p *program) step(number int64) {
+// part records one of the events of a step: it begins, takes blocks one after the other,
+// gives each back by two events, and ends.
+func (p *program) part(number int64, at, blocks int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.record(trace.Event{Kind: trace.StepBegin, Size: number})
-	for _, kinds := range [][]trace.Kind{{trace.Alloc}, {trace.FreeRequested, trace.FreeCompleted}} {
-		for i := range stepBlocks {
-			for _, kind := range kinds {
-				p.record(trace.Event{Kind: kind, Addr: base + uint64(p.blocks+i)*block, Size: block, Stack: p.stack, Note: p.note})
-			}
-		}
+	e := trace.Event{Kind: trace.Alloc, Size: block, Stack: p.stack, Note: p.note}
+	switch at--; {
+	case at < 0:
+		p.record(trace.Event{Kind: trace.StepBegin, Size: number})
+		return
+	case at == 3*blocks:
+		p.record(trace.Event{Kind: trace.StepEnd, Size: number})
+		return
+	case at >= blocks:
+		e.Kind = trace.FreeRequested + trace.Kind((at-blocks)%2)
+		at = (at - blocks) / 2
 	}
-	p.record(trace.Event{Kind: trace.StepEnd, Size: number})
+	e.Addr = base + uint64(p.blocks+at)*block
+	p.record(e)
 }
 
 // record tells whoever observes; p.mu is held.

@@ -4,8 +4,8 @@
 // It lets memtop attach to its own demo and counts, page by page, the bytes that
 // go to the terminal and the processor time that memtop itself takes, following
 // and frozen. Then it is a program of its own with a probe, whose allocations it
-// awaits on the screen, and follows a program that makes thousands of steps a second, which
-// -steps does alone. With -ranks it measures a screen of a job of as many programs:
+// awaits on the screen, and follows made programs, one of
+// them with thousands of steps a second, which -steps does alone. With -ranks it measures a screen of a job of as many programs:
 // `make bench-ranks`.
 package main
 
@@ -33,7 +33,8 @@ type options struct {
 	ranks   int // of a job, to be followed instead of the demo
 	rank    int // which of them this process is, -1 for none
 	steps   bool
-	stepper string // the socket of the program of small steps that this process is, "" for none
+	stepper string // the socket of the made program that this process is, "" for none
+	pace    pace   // of that program
 }
 
 type size struct{ w, h int }
@@ -61,8 +62,10 @@ func parse() (options, error) {
 	flag.StringVar(&o.pages, "pages", "12345678", "pages to measure, by number")
 	flag.IntVar(&o.ranks, "ranks", 0, "measure a screen of a job of so many ranks instead")
 	flag.IntVar(&o.rank, "rank", -1, "be this rank of the job; benchlive starts its own")
-	flag.BoolVar(&o.steps, "steps", false, "measure a screen of a program of many small steps instead")
-	flag.StringVar(&o.stepper, "stepper", "", "be that program, with this socket; benchlive starts its own")
+	flag.BoolVar(&o.steps, "steps", false, "measure a screen of made programs that make steps instead")
+	flag.StringVar(&o.stepper, "stepper", "", "be such a program, with this socket; benchlive starts its own")
+	flag.IntVar(&o.pace.rate, "rate", 9, "the steps that it makes a second")
+	flag.IntVar(&o.pace.blocks, "blocks", 200, "the blocks that each of them takes")
 	flag.Parse()
 	for text := range strings.SplitSeq(sizes, ",") {
 		var s size
@@ -84,7 +87,7 @@ func run(ctx context.Context, o options) error {
 	case o.ranks > 0:
 		return ranks(ctx, o)
 	case o.stepper != "":
-		return beStepper(ctx, o.stepper)
+		return o.pace.be(ctx, o.stepper)
 	case o.steps:
 		return steps(ctx, o)
 	}

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/memtop/memtop/cmd/memtop/terminal"
@@ -26,11 +27,13 @@ func ranks(ctx context.Context, o options) (err error) {
 	if err := os.Setenv("MEMTOP_DIR", folder); err != nil {
 		return err
 	}
+	var all sync.WaitGroup
+	defer all.Wait()
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(o.seconds+120)*time.Second)
 	defer cancel() // which ends the ranks too
 	pid := 0
 	for i := range o.ranks {
-		if pid, err = startSelf(ctx, "-ranks", strconv.Itoa(o.ranks), "-rank", strconv.Itoa(i)); err != nil {
+		if pid, err = startSelf(ctx, &all, "-ranks", strconv.Itoa(o.ranks), "-rank", strconv.Itoa(i)); err != nil {
 			return err
 		}
 	}
@@ -40,9 +43,9 @@ func ranks(ctx context.Context, o options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, leave(ctx, t)) }()
-	all := strconv.Itoa(o.ranks) + " ranks"
+	title := strconv.Itoa(o.ranks) + " ranks"
 	if err := t.Until(ctx, func(text string) bool {
-		return strings.Contains(text, "Ranks of benchlive") && strings.Contains(text, all)
+		return strings.Contains(text, "Ranks of benchlive") && strings.Contains(text, title)
 	}); err != nil {
 		return err
 	}
@@ -54,8 +57,8 @@ func ranks(ctx context.Context, o options) (err error) {
 }
 
 // startSelf starts this program with other arguments, waits until it can be attached
-// to, and lets it run until ctx is done.
-func startSelf(ctx context.Context, args ...string) (pid int, err error) {
+// to, and lets it run until ctx is done; then all is waited for.
+func startSelf(ctx context.Context, all *sync.WaitGroup, args ...string) (pid int, err error) {
 	own, err := os.Executable()
 	if err != nil {
 		return 0, err
@@ -69,7 +72,7 @@ func startSelf(ctx context.Context, args ...string) (pid int, err error) {
 	if err := command.Start(); err != nil {
 		return 0, err
 	}
-	go func() { _ = command.Wait() }() // it is killed in the end
+	all.Go(func() { _ = command.Wait() }) // it is killed in the end
 	if _, err := bufio.NewReader(told).ReadString('\n'); err != nil {
 		return 0, fmt.Errorf("%s does not begin: %w", strings.Join(args, " "), err)
 	}
