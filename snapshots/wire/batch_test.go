@@ -44,7 +44,7 @@ func randomLoss(rnd *rand.Rand) float64 {
 	case 0:
 		return math.Float64frombits(rnd.Uint64()) // which JSON cannot tell apart where it is no number
 	case 1:
-		return []float64{math.Inf(1), math.Inf(-1), math.NaN(), math.Copysign(0, -1), math.SmallestNonzeroFloat64}[rnd.IntN(5)]
+		return []float64{math.Inf(1), math.Inf(-1), math.NaN(), math.Float64frombits(0xfff8000000000123), math.Copysign(0, -1), math.SmallestNonzeroFloat64}[rnd.IntN(6)]
 	default:
 		return float64(rnd.Float32())
 	}
