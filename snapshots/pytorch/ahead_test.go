@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"testing"
@@ -57,6 +58,14 @@ func compareAhead(t *testing.T, pickle []byte, o Options) (adopted, hits int) {
 	}
 	if want[0] != '*' && ahead.used != alone.used || ahead.shape.misses != alone.shape.misses {
 		t.Errorf("it counts %d bytes and %d misses, without %d and %d", ahead.used, ahead.shape.misses, alone.used, alone.shape.misses)
+	}
+	without := smallBlocks(t.Context(), bytes.NewReader(pickle), o, 0)
+	without.shape.misses = math.MaxInt
+	workers := smallBlocks(t.Context(), bytes.NewReader(pickle), o, 3)
+	for name, m := range map[string]*machine{"workers": workers, "without shapes": without} {
+		if got := outcome(t, m); got != want && (m == workers || want[0] != '*') {
+			t.Errorf("%s: it reads\n%.300s\nwithout:\n%.300s", name, got, want)
+		}
 	}
 	if alone.shape.adopted > 0 {
 		t.Error("the comparison read ahead as well")
@@ -118,21 +127,50 @@ func manyEntries(change func(b *bytes.Buffer, i int)) []byte {
 		if i%1000 == 999 {
 			b.WriteString("e(")
 		}
-		b.WriteString("}\x94(h\x00h")
-		b.WriteByte([]byte{1, 6}[i%2])
-		b.WriteString("h\x02\x8a\x06")
-		b.Write(binary.LittleEndian.AppendUint32(nil, uint32(i/2)<<9))
-		b.WriteString("\x00\x7fh\x03M\x00\x02h\x05K\x00K")
-		b.WriteByte(byte(i % 3))
-		b.WriteString("\x86\x94h\x04]\x94(")
+		run := ""
 		for f := range 5 + i%7 {
-			b.WriteString("h" + string([]byte{byte(8 + f*3)}))
+			run += "h" + string([]byte{byte(8 + f*3)})
 		}
-		b.WriteString("eu")
+		writeEntry(&b, i, run)
 	}
 	b.WriteString("eeu.")
 	b.Write(make([]byte, 2*lookahead))
 	return b.Bytes()
+}
+
+// writeEntry writes an entry, which has three memo entries of its own.
+func writeEntry(b *bytes.Buffer, i int, run string) {
+	b.WriteString("}\x94(h\x00h")
+	b.WriteByte([]byte{1, 6}[i%2])
+	b.WriteString("h\x02\x8a\x06")
+	b.Write(binary.LittleEndian.AppendUint32(nil, uint32(i/2)<<9))
+	b.WriteString("\x00\x7fh\x03M\x00\x02h\x05K\x00K")
+	b.WriteByte(byte(i % 3))
+	b.WriteString("\x86\x94h\x04]\x94(" + run + "eu")
+}
+
+// TestARunMayMeanSomethingElseLater puts a frame where an entry behind will have its
+// own memo entry, and where nothing will be, and refers to both in runs, before and
+// after something else is there.
+func TestARunMayMeanSomethingElseLater(t *testing.T) {
+	for name, at := range map[string]uint32{"overwritten by an entry": 3 * 5600, "overwritten on purpose": 3 * 40_000} {
+		t.Run(name, func(t *testing.T) {
+			index := string(binary.LittleEndian.AppendUint32(nil, at))
+			pickle := manyEntries(func(b *bytes.Buffer, i int) {
+				switch {
+				case i == 5000:
+					b.WriteString("h\x0br" + index + "0")
+				case i == 6500 && at > 3*12_000:
+					b.WriteString("h\x0er" + index + "0")
+				case i > 5000 && i%3 == 0:
+					writeEntry(b, i, "h\x08h\x0bj"+index)
+				}
+			})
+			if adopted, _ := compareAhead(t, pickle, Options{}); adopted == 0 {
+				t.Error("nothing was read ahead")
+			}
+		})
+	}
 }
 
 // TestAMemoEntryMayMeanSomethingElseLater overwrites what entries refer to, while
