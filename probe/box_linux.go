@@ -12,6 +12,9 @@ import (
 	"github.com/memtop/memtop/snapshots/blackbox"
 )
 
+// allocate takes space in a file system; tests replace it.
+var allocate = unix.Fallocate
+
 // boxFile is the file of a black box, in the program's memory.
 type boxFile struct {
 	file *os.File
@@ -74,7 +77,7 @@ func (b *boxFile) fill(size int) (err error) {
 	if err := blackbox.Hold(b.file); err != nil {
 		return err
 	}
-	if err := unix.Fallocate(int(b.file.Fd()), 0, 0, int64(size)); err != nil {
+	if err := allocate(int(b.file.Fd()), 0, 0, int64(size)); err != nil {
 		return fmt.Errorf("there is no room for %d MiB in %s: %w", size>>20, filepath.Dir(b.path), err)
 	}
 	b.data, err = unix.Mmap(int(b.file.Fd()), 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_POPULATE)

@@ -60,6 +60,7 @@ func TestScripts(t *testing.T) {
 			"silent":   silent,
 			"metrics":  metrics,
 			"leave":    leave,
+			"kills":    kills,
 		},
 	})
 }

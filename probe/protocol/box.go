@@ -80,6 +80,9 @@ type Box struct {
 	Problem error // why it cannot be read, or must not be trusted; nil for none
 }
 
+// making is longer than a program takes to make a box.
+const making = time.Minute
+
 // hiddenBefore begins the name of a box that is being made.
 const hiddenBefore = "."
 
@@ -153,7 +156,13 @@ func TidyBoxes(folder, except string) {
 		if b.Held || b.Problem != nil {
 			continue
 		}
-		if kept++; b.Hidden() || kept > BoxesKept || time.Since(b.Alive) > BoxLifetime {
+		lifetime := BoxLifetime
+		if b.Hidden() {
+			lifetime = making
+		} else {
+			kept++
+		}
+		if kept > BoxesKept || time.Since(b.Alive) > lifetime {
 			_ = os.Remove(b.Path) // another may have been quicker
 		}
 	}

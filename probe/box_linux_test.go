@@ -1,0 +1,206 @@
+package probe
+
+import (
+	"bytes"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/memtop/memtop/probe/probetest"
+	"github.com/memtop/memtop/snapshots"
+	"github.com/memtop/memtop/snapshots/trace"
+)
+
+// boxedProgram runs a program whose black box lies in a folder of the test's.
+func boxedProgram(t *testing.T, o Options) (*probetest.Program, *Probe, string) {
+	t.Helper()
+	folder := t.TempDir()
+	if err := os.Chmod(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	o.Dir = folder
+	if o.Box == 0 {
+		o.Box = 1 << 20
+	}
+	if o.BoxDir == "" {
+		o.BoxDir = folder
+	}
+	program := probetest.New()
+	p, err := Listen(t.Context(), o, program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = p.Close() })
+	path, err := p.BlackBox()
+	if err != nil {
+		t.Log("no box: ", err)
+	}
+	return program, p, path
+}
+
+func openBox(t *testing.T, path string) *trace.Trace {
+	t.Helper()
+	source, err := snapshots.Open(t.Context(), path, snapshots.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return source.Trace()
+}
+
+func TestABoxHasStepsNamesAndChanges(t *testing.T) {
+	program, p, path := boxedProgram(t, Options{Control: &controlled{probetest.New()}})
+	program.Run(100)
+	program.Name("something new")
+	program.Run(1)
+	program.Finish(p)
+	var tr *trace.Trace
+	probetest.Eventually(t, "the step and the new name in the box", func() bool {
+		tr = openBox(t, path)
+		note := tr.Tables.Notes[tr.Devices[0].Events.At(tr.Devices[0].Events.Len()-1).Note]
+		return len(tr.Steps) == 1 && tr.Tables.String(note.Category) == "something new"
+	})
+	if d := tr.Devices[0]; d.Events.Len() != 101 || tr.Info.Container != "box" || tr.Steps[0].Number != 1 || len(tr.Live.Options) == 0 {
+		t.Errorf("%d events, info %+v, steps %+v", d.Events.Len(), tr.Info, tr.Steps)
+	}
+}
+
+// controlled is a program's settings.
+type controlled struct{ *probetest.Program }
+
+func TestABoxIsRemovedWhenTheProgramEnds(t *testing.T) {
+	program, p, path := boxedProgram(t, Options{})
+	program.Run(10)
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Fatalf("the box is %v, %v", info, err)
+	}
+	if err := p.Close(); err != nil {
+		t.Fatal(err)
+	}
+	left, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "*box"))
+	hidden, _ := filepath.Glob(filepath.Join(filepath.Dir(path), ".*box"))
+	if len(left)+len(hidden) > 0 {
+		t.Errorf("left: %q %q", left, hidden)
+	}
+	p.Record(0, trace.Event{Kind: trace.Alloc}) // whoever is late hits nothing
+}
+
+func TestABoxStaysWhenARequestHadFoundNoMemory(t *testing.T) {
+	program, p, path := boxedProgram(t, Options{})
+	program.Run(10)
+	p.Record(0, trace.Event{Kind: trace.OOM, Size: 1 << 20, Time: 11})
+	if err := p.Close(); err != nil {
+		t.Fatal(err)
+	}
+	tr := openBox(t, path)
+	if end := tr.Live.Ended; end.Runs || !strings.Contains(end.Goodbye, "1 of its requests had found no memory") || end.Devices[0].Events != 11 {
+		t.Errorf("the end is %+v", end)
+	}
+}
+
+func TestAProgramWithoutABoxGoesOn(t *testing.T) {
+	full := errors.New("no space left")
+	for name, test := range map[string]struct {
+		o    Options
+		env  string
+		full bool
+		want string // why, "" where none is wanted
+	}{
+		"none is wanted":                {o: Options{Box: -1}},
+		"a folder is full":              {full: true, want: "no room for 1 MiB"},
+		"a folder that cannot be there": {o: Options{BoxDir: "/proc/none"}, want: "/proc/none"},
+		"a folder that others may use":  {o: Options{BoxDir: "/dev/shm"}, want: "lets others in"},
+		"a size of no box":              {o: Options{Box: 100}, want: "between 256 KiB"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if test.full {
+				allocate = func(int, uint32, int64, int64) error { return full }
+				t.Cleanup(func() { allocate = unix.Fallocate })
+			}
+			var log bytes.Buffer
+			test.o.Log = slog.New(slog.NewTextHandler(&log, nil))
+			program, p, path := boxedProgram(t, test.o)
+			program.Run(100)
+			_, err := p.BlackBox()
+			if path != "" || (err != nil) != (test.want != "") || err != nil && !strings.Contains(err.Error(), test.want) {
+				t.Errorf("the box is %q, %v; want %q", path, err, test.want)
+			}
+			if got := strings.Count(log.String(), "no black box"); got != min(1, len(test.want)) {
+				t.Errorf("the log is %q", &log)
+			}
+			if err := p.Close(); err != nil {
+				t.Error(err)
+			}
+			left, _ := filepath.Glob(filepath.Join(filepath.Dir(p.Path()), ".*"))
+			if len(left) > 0 {
+				t.Errorf("left: %q", left)
+			}
+		})
+	}
+}
+
+func TestTheEnvironmentSaysWhatTheOptionsDoNot(t *testing.T) {
+	for text, want := range map[string]struct {
+		o      Options
+		size   int
+		folder string
+	}{
+		"off":      {size: 0},
+		"1MiB":     {size: 1 << 20},
+		"/a/place": {size: DefaultBox, folder: "/a/place"},
+		"2MiB":     {o: Options{Box: 3 << 20}, size: 3 << 20},
+		"/b/place": {o: Options{BoxDir: "/c"}, size: DefaultBox, folder: "/c"},
+		"300000B":  {size: 303104},
+		"":         {size: DefaultBox},
+	} {
+		t.Setenv("MEMTOP_BLACK_BOX", text)
+		if size, folder, err := want.o.boxPlace(); size != want.size || folder != want.folder || err != nil {
+			t.Errorf("%q: %d bytes in %q, %v; want %d in %q", text, size, folder, err, want.size, want.folder)
+		}
+	}
+}
+
+// TestASecondProbeOfAProgramHasNoBox must not take the first one's, nor its lock.
+func TestASecondProbeOfAProgramHasNoBox(t *testing.T) {
+	_, first, path := boxedProgram(t, Options{})
+	_, second, none := boxedProgram(t, Options{BoxDir: filepath.Dir(path)})
+	if _, err := second.BlackBox(); none != "" || err == nil || !strings.Contains(err.Error(), "a program has one black box") {
+		t.Errorf("the second has %q, %v", none, err)
+	}
+	if err := second.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := first.BlackBox(); got != path || err != nil {
+		t.Errorf("the first has %q, %v", got, err)
+	}
+	if _, err := os.Stat(path); err != nil {
+		t.Error(err)
+	}
+}
+
+// BenchmarkRecordWithABox is what an event costs the program, with a black box and without.
+func BenchmarkRecordWithABox(b *testing.B) {
+	for name, size := range map[string]int{"box": DefaultBox, "none": -1} {
+		b.Run(name, func(b *testing.B) {
+			folder, err := os.MkdirTemp("/dev/shm", "memtop-bench")
+			if err != nil {
+				b.Skip(err)
+			}
+			defer os.RemoveAll(folder)
+			p, err := Listen(b.Context(), Options{Dir: folder, Box: size, BoxDir: folder}, probetest.New())
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer p.Close()
+			e := trace.Event{Kind: trace.Alloc, Addr: 1 << 30, Size: 4096, Stack: 2, Note: 1}
+			b.ReportAllocs()
+			for b.Loop() {
+				p.Record(0, e)
+			}
+		})
+	}
+}
