@@ -35,11 +35,10 @@ const (
 	MostBox    = blackbox.MostSize
 	// boxPage is what sizes are multiples of.
 	boxPage = 4096
-	// boxPause is at least between two times of writing to the box, but where a ring
-	// runs full.
-	boxPause = 10 * time.Millisecond
-	// boxSteps is at least between two steps that are written.
-	boxSteps = 100 * time.Millisecond
+	// boxPause is between two times of writing to the box, but where a ring runs full
+	// or an event has a new name: these are gathered for boxNames.
+	boxPause = 100 * time.Millisecond
+	boxNames = 10 * time.Millisecond
 	// boxAlive is how often a program that does nothing notes that it runs.
 	boxAlive = time.Minute
 	// boxRest is how many times as long as a state took is at least before the next.
@@ -54,20 +53,19 @@ type box struct {
 	p       *Probe
 	file    *boxFile
 	w       *blackbox.Writer
-	woken   chan struct{} // has room for one; never closed
-	full    chan struct{} // likewise: a quarter of a ring came
+	woken   chan struct{} // something is new: has room for one, and is never closed
+	named   chan struct{} // likewise, a name
+	full    chan struct{} // likewise, half of a ring
 	done    chan struct{} // closed when run has returned
-	quarter int64         // of a ring, less one: a mask
+	half    int64         // of a ring, less one: a mask
 
 	stacks, notes atomic.Uint32 // how many are written
 
-	s       *session // of the generation at hand
-	ends    []int64
-	states  []int64 // by device: the event after the state of the generation
-	stepped time.Time
-	rest    time.Time   // no state is asked for before it
-	again   *time.Timer // wakes the goroutine when the rest is over
-	due     *time.Timer // and when a step is due
+	s      *session // of the generation at hand
+	ends   []int64
+	states []int64     // by device: the event after the state of the generation
+	rest   time.Time   // no state is asked for before it
+	again  *time.Timer // wakes the goroutine when the rest is over
 }
 
 // boxRing is what a ring needs to keep its events in the box too.
@@ -77,14 +75,14 @@ type boxRing struct {
 }
 
 // record stores an event, and wakes the box's goroutine when it refers to a name that
-// is not written yet, or when a quarter of the ring is full.
+// is not written yet, or when half of the ring is full.
 func (r *boxRing) record(e *trace.Event) {
 	b, at := r.box, r.Record(e)
-	if at&b.quarter == b.quarter {
+	if at&b.half == b.half {
 		signal(b.full)
 	}
 	if uint32(e.Stack) >= b.stacks.Load() || uint32(e.Note) >= b.notes.Load() {
-		signal(b.woken)
+		signal(b.named)
 	}
 }
 
@@ -114,10 +112,11 @@ func (p *Probe) openBox() {
 		return
 	}
 	b := &box{
-		p: p, file: file, w: w, woken: make(chan struct{}, 1), full: make(chan struct{}, 1), done: make(chan struct{}), quarter: w.Room()/4 - 1,
+		p: p, file: file, w: w, woken: make(chan struct{}, 1), named: make(chan struct{}, 1), full: make(chan struct{}, 1), done: make(chan struct{}),
+		half: w.Room()/2 - 1,
 		ends: make([]int64, len(p.rings)), states: make([]int64, len(p.rings)),
 	}
-	b.again, b.due = time.AfterFunc(boxAlive, b.wake), time.AfterFunc(boxAlive, b.wake)
+	b.again = time.AfterFunc(boxAlive, b.wake)
 	for i, device := range p.devices {
 		p.rings[device].box = &boxRing{w.Ring(i), b}
 	}
@@ -177,31 +176,44 @@ func (p *Probe) withoutBox(err error) {
 	p.o.Log.Warn("no black box", "error", err)
 }
 
-// run writes what is new whenever there is something.
+// run writes what is new whenever there is something. It sleeps most of the time: what
+// wakes a program costs it more than what is then written.
 func (b *box) run() {
 	defer close(b.done)
 	alive := time.NewTicker(boxAlive)
-	defer func() { alive.Stop(); b.again.Stop(); b.due.Stop() }()
-	pause := time.NewTimer(0)
-	defer pause.Stop()
+	defer func() { alive.Stop(); b.again.Stop() }()
 	for {
 		select {
 		case <-b.p.closing:
 			return
 		case <-b.woken:
+		case <-b.named:
+			b.pause(boxNames, nil)
 		case <-b.full:
 		case <-alive.C:
 		}
 		b.update()
-		pause.Reset(boxPause)
-		select {
-		case <-b.p.closing:
-			return
-		case <-pause.C:
-		case <-b.full:
-			signal(b.full)
+		if b.pause(boxPause, b.named) {
+			b.pause(boxNames, nil)
 		}
 	}
+}
+
+// pause sleeps for so long, until half of a ring is full or the program ends; or until
+// something comes from a channel, which it reports.
+func (b *box) pause(d time.Duration, until <-chan struct{}) (came bool) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-b.p.closing:
+	case <-b.full:
+		signal(b.full)
+	case <-until:
+		signal(b.woken)
+		return true
+	case <-timer.C:
+	}
+	return false
 }
 
 // update writes what is new, as a new generation where that is needed.
@@ -221,10 +233,10 @@ func (b *box) update() {
 	}
 }
 
-// crowded reports whether a quarter of a ring came after the state of the generation.
+// crowded reports whether half of a ring came after the state of the generation.
 func (b *box) crowded() bool {
 	for _, device := range b.p.devices {
-		if b.p.rings[device].end()-b.states[device] > b.quarter {
+		if b.p.rings[device].end()-b.states[device] > b.half {
 			return true
 		}
 	}
@@ -252,7 +264,6 @@ func (b *box) begin() error {
 	if gauges, at := p.gauges.newest(); !at.IsZero() {
 		b.s.e.Gauges(gauges)
 	}
-	b.stepped = time.Now()
 	return b.append()
 }
 
@@ -265,10 +276,8 @@ func (b *box) append() error {
 	}
 	tables := p.tables.covering(p, b.ends)
 	e.Tables(tables)
-	if steps > b.s.step && time.Since(b.stepped) >= boxSteps {
+	if steps > b.s.step {
 		b.step(steps)
-	} else if steps > b.s.step {
-		b.due.Reset(boxSteps - time.Since(b.stepped))
 	}
 	if _, version := p.changes.view(); version != b.s.version {
 		b.s.settings()
@@ -290,7 +299,7 @@ func (b *box) step(end int64) {
 		short.Layers = nil
 		b.s.e.Step(&short)
 	}
-	b.s.step, b.stepped = end, time.Now()
+	b.s.step = end
 }
 
 // close removes the box of a program that ended by itself, and leaves that of one that
@@ -308,7 +317,6 @@ func (b *box) close() {
 		b.file.remove()
 		return
 	}
-	b.stepped = time.Time{}
 	if b.append() != nil {
 		_ = b.begin() // else the box ends without a goodbye, which is true enough
 	}

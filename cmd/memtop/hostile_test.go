@@ -48,7 +48,7 @@ var hostileUses = map[string][][]string{
 	"memtop export":                hostileExports(),
 	"memtop help":                  {{evil("topic")}},
 	"memtop info":                  {{}},
-	"memtop ls":                    {{}, {"--json"}},
+	"memtop ls":                    {{}, {"--json"}, {"--dead"}, {"--dead", "--json"}},
 	"memtop manual":                {{anOutput + "-manual"}, {evil("/no/folder") + "/a"}},
 	"memtop metrics":               {{}, {"--to", "text"}, {"--to", evil("format")}, {"--listen", evil("address")}},
 	"memtop open":                  {{aFile}, {aFile, another}, {aRecording}, {aFile, "--log", anOutput}},

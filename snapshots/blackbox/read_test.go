@@ -198,6 +198,7 @@ func TestABoxThatIsCutOffSaysSo(t *testing.T) {
 func TestAStateThatWasNotFinishedDoesNotCount(t *testing.T) {
 	p := newProgram(t)
 	p.generation()
+	p.generation()
 	p.run(100)
 	p.w.Begin([]Sums{p.w.Ring(0).Sums()})
 	if _, err := p.w.Write([]byte("half of a stream")); err != nil {
@@ -205,6 +206,13 @@ func TestAStateThatWasNotFinishedDoesNotCount(t *testing.T) {
 	}
 	p.run(10)
 	p.want(110)
+	b, err := newBox(p.data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all := b.generations(); len(all) != 1 || all[0].number != 2 {
+		t.Errorf("%d states count", len(all))
+	}
 }
 
 func TestADamagedStateLeavesTheOneBefore(t *testing.T) {

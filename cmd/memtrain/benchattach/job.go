@@ -39,8 +39,9 @@ type job struct {
 }
 
 // newJob makes a job on cpu:0, or on a device that computes nothing: its steps
-// are made of what surrounds the computations, and so of what a probe adds to.
-func newJob(ctx context.Context, idle bool) (_ *job, err error) {
+// are made of what surrounds the computations, and so of what a probe adds to. box is
+// the size of its black box, as probe.Options have it.
+func newJob(ctx context.Context, idle bool, box int) (_ *job, err error) {
 	j := &job{}
 	defer func() {
 		if err != nil {
@@ -71,7 +72,7 @@ func newJob(ctx context.Context, idle bool) (_ *job, err error) {
 	if err := j.openTrainer(model); err != nil {
 		return nil, err
 	}
-	return j, j.listen(ctx)
+	return j, j.listen(ctx, box)
 }
 
 func (j *job) openTrainer(model nn.Module) error {
@@ -94,13 +95,13 @@ func (j *job) openTrainer(model nn.Module) error {
 }
 
 // listen makes the probe, in a folder of its own.
-func (j *job) listen(ctx context.Context) error {
-	dir, err := os.MkdirTemp("", "benchattach")
+func (j *job) listen(ctx context.Context, box int) error {
+	dir, err := os.MkdirTemp(memoryFolder(), "benchattach")
 	if err != nil {
 		return err
 	}
 	j.onClose(func() { _ = os.RemoveAll(dir) })
-	j.probe, err = probe.Listen(ctx, probe.Options{Dir: dir, Writer: "memtop's engine"}, engine.Source(j.memory))
+	j.probe, err = probe.Listen(ctx, probe.Options{Dir: dir, Box: box, BoxDir: dir, Writer: "memtop's engine"}, engine.Source(j.memory))
 	if err != nil {
 		return err
 	}

@@ -29,7 +29,7 @@ func main() {
 	flag.IntVar(&o.pairs, "pairs", 100, "pairs of stretches for each question")
 	flag.IntVar(&o.steps, "steps", 16, "steps of a stretch that are counted")
 	flag.IntVar(&o.settle, "settle", 2, "steps before them that are not")
-	flag.StringVar(&o.only, "only", "", "ask one question only: events, probe or viewer")
+	flag.StringVar(&o.only, "only", "", "ask one question only: events, box, probe or viewer")
 	flag.StringVar(&o.with, "with", "", "a `COMMAND` to be the viewer, with {} where the socket goes, such as: script -qec 'memtop attach {}' /dev/null")
 	flag.StringVar(&o.view, "view", "", "be the viewer of a `SOCKET`; the measurement starts itself so")
 	flag.Parse()
@@ -60,7 +60,7 @@ type question struct {
 // measure asks the questions of a job that computes nothing, where what a probe
 // adds is plain to see, and of one that does.
 func measure(ctx context.Context, o *options) error {
-	j, err := newJob(ctx, false)
+	j, err := newJob(ctx, false, 0)
 	if err != nil {
 		return err
 	}
@@ -71,6 +71,11 @@ func measure(ctx context.Context, o *options) error {
 	}
 	if o.wants("events") {
 		if err := events(ctx, o, step); err != nil {
+			return err
+		}
+	}
+	if o.wants("box") {
+		if err := boxCost(ctx, o, step); err != nil {
 			return err
 		}
 	}
@@ -102,7 +107,7 @@ func (o *options) wants(question string) bool { return o.only == "" || o.only ==
 // events measures what a probe adds to the steps of a job that computes nothing,
 // which is what it adds to any that allocates as often.
 func events(ctx context.Context, o *options, step time.Duration) error {
-	j, err := newJob(ctx, true)
+	j, err := newJob(ctx, true, 0)
 	if err != nil {
 		return err
 	}
