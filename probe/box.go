@@ -50,14 +50,14 @@ const (
 // box is a program's black box. Its record is called by those who record; all else
 // belongs to the goroutine of run, and before it and after it to Listen and Close.
 type box struct {
-	p       *Probe
-	file    *boxFile
-	w       *blackbox.Writer
-	woken   chan struct{} // something is new: has room for one, and is never closed
-	named   chan struct{} // likewise, a name
-	full    chan struct{} // likewise, half of a ring
-	done    chan struct{} // closed when run has returned
-	half    int64         // of a ring, less one: a mask
+	p     *Probe
+	file  *boxFile
+	w     *blackbox.Writer
+	woken chan struct{} // something is new: has room for one, and is never closed
+	named chan struct{} // likewise, a name
+	full  chan struct{} // likewise, half of a ring
+	done  chan struct{} // closed when run has returned
+	half  int64         // of a ring, less one: a mask
 
 	stacks, notes atomic.Uint32 // how many are written
 

@@ -204,3 +204,27 @@ func BenchmarkRecordWithABox(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkBoxUpdate is what the box's goroutine takes to write a step and the names of
+// its events, which it does ten times a second at most.
+func BenchmarkBoxUpdate(b *testing.B) {
+	folder, err := os.MkdirTemp("/dev/shm", "memtop-bench")
+	if err != nil {
+		b.Skip(err)
+	}
+	defer os.RemoveAll(folder)
+	program := probetest.New()
+	p, err := Listen(b.Context(), Options{Dir: folder, BoxDir: folder, Box: DefaultBox}, program)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer p.Close()
+	close(p.closing) // its own goroutine ends: the benchmark is it
+	p.closing = make(chan struct{})
+	<-p.box.done
+	for b.Loop() {
+		program.Run(1)
+		program.Finish(p)
+		p.box.update()
+	}
+}

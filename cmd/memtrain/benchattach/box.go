@@ -5,17 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime"
 	"time"
 )
 
 // boxLimit is how much of a step its black box may cost, in percent.
 const boxLimit = 0.1
 
-// boxCost measures what a black box costs: the processor time of a job that computes
-// nothing and takes a step as often as one that does, with a box and without. All that
-// the box does is in it, on whatever core: the stores of the events, and the goroutine
-// that writes states, names and steps, which works by the clock.
+// boxCost measures what a black box adds to the steps of a job that computes nothing, in
+// processor time: the stores of the events, and the states that the box's goroutine
+// writes when half of a ring is full. What it writes ten times a second is little of so
+// quick steps; BenchmarkBoxUpdate of package probe has it.
 func boxCost(ctx context.Context, o *options, step time.Duration) error {
 	with, err := newJob(ctx, true, 0)
 	if err != nil {
@@ -36,38 +35,22 @@ func boxCost(ctx context.Context, o *options, step time.Duration) error {
 		if i%4 == 1 || i%4 == 2 {
 			sign, j = 1, with
 		}
-		used, err := j.paced(ctx, o, step)
+		taken, err := j.stretch(ctx, o)
 		if err != nil {
 			return err
 		}
 		if i%2 == 0 {
 			added = append(added, 0)
 		}
-		added[len(added)-1] += sign * 1e6 * used.Seconds() / float64(o.steps)
+		added[len(added)-1] += sign * 1e6 * taken.processor / float64(o.steps)
 	}
 	mean, low, high := estimate(added)
 	part := 100 / (1e6 * step.Seconds())
-	fmt.Printf("box: what a black box adds to a step in processor time, a step every %.1f ms\n", 1e3*step.Seconds())
+	fmt.Printf("box: what a black box adds to a step in processor time\n")
 	fmt.Printf("  %.1f µs, 95 times in 100 between %.1f µs and %.1f µs\n", mean, low, high)
-	fmt.Printf("  of a step it is %.3f %%, between %.3f %% and %.3f %%; at most %g %% is wanted\n", part*mean, part*low, part*high, boxLimit)
+	fmt.Printf("  of a step that computes, in %.1f ms, it is %.3f %%, between %.3f %% and %.3f %%; at most %g %% is wanted\n",
+		1e3*step.Seconds(), part*mean, part*low, part*high, boxLimit)
 	return nil
-}
-
-// paced takes steps, one every so often, and returns the processor time of all.
-func (j *job) paced(ctx context.Context, o *options, every time.Duration) (time.Duration, error) {
-	var err error
-	for range o.settle {
-		err = errors.Join(err, j.step(ctx))
-	}
-	runtime.GC()
-	tick := time.NewTicker(every)
-	defer tick.Stop()
-	used := processorTime()
-	for range o.steps {
-		<-tick.C
-		err = errors.Join(err, j.step(ctx))
-	}
-	return processorTime() - used, err
 }
 
 // memoryFolder is where folders in memory are made, "" for where all others are.
