@@ -28,11 +28,11 @@ import (
 // until a hundred times as long has passed.
 
 const (
-	// DefaultBox is how many bytes a black box has, LeastBox and MostBox how few and
-	// how many it may have.
+	// DefaultBox is how many bytes a black box has.
 	DefaultBox = 16 << 20
-	LeastBox   = blackbox.LeastSize
-	MostBox    = blackbox.MostSize
+	// LeastBox and MostBox are how few and how many it may have.
+	LeastBox = blackbox.LeastSize
+	MostBox  = blackbox.MostSize
 	// boxPage is what sizes are multiples of.
 	boxPage = 4096
 	// boxPause is between two times of writing to the box, but where a ring runs full

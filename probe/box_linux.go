@@ -38,7 +38,7 @@ func boxFolder(sockets string, uid int) (string, error) {
 // inMemory reports whether what lies in a folder is kept in memory alone.
 func inMemory(folder string) bool {
 	var s unix.Statfs_t
-	return unix.Statfs(folder, &s) == nil && (int64(s.Type) == unix.TMPFS_MAGIC || int64(s.Type) == unix.RAMFS_MAGIC)
+	return unix.Statfs(folder, &s) == nil && (uint32(s.Type) == unix.TMPFS_MAGIC || uint32(s.Type) == unix.RAMFS_MAGIC)
 }
 
 // spare is how many times its size a box of the usual size leaves free beside it: a
@@ -51,7 +51,7 @@ const spare = 8
 func makeBoxFile(path string, size int, usual bool) (*boxFile, error) {
 	var s unix.Statfs_t
 	if usual && unix.Statfs(filepath.Dir(path), &s) == nil {
-		for size > blackbox.LeastSize && int64(s.Bavail)*int64(s.Bsize) < spare*int64(size) {
+		for size > blackbox.LeastSize && s.Bavail*uint64(s.Bsize) < uint64(spare*size) {
 			size /= 2
 		}
 	}

@@ -195,7 +195,7 @@ func BenchmarkRecordWithABox(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			defer p.Close()
+			defer func() { _ = p.Close() }()
 			e := trace.Event{Kind: trace.Alloc, Addr: 1 << 30, Size: 4096, Stack: 2, Note: 1}
 			b.ReportAllocs()
 			for b.Loop() {
@@ -218,7 +218,7 @@ func BenchmarkBoxUpdate(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer p.Close()
+	defer func() { _ = p.Close() }()
 	close(p.closing) // its own goroutine ends: the benchmark is it
 	p.closing = make(chan struct{})
 	<-p.box.done

@@ -56,7 +56,7 @@ func TestABoxIsHeldUntilItsProgramEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer in.Close() // which ends the child's child
+	defer func() { _ = in.Close() }() // which ends the child's child
 	out, err := c.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
