@@ -25,7 +25,7 @@ type comparison struct {
 }
 
 func compareCommand(stdout *command.Output, reach Reach) *cobra.Command {
-	c := &comparison{options: options{reach: reach, probe: "off", ranks: ranksOff}}
+	c := &comparison{options: options{reach: reach, probe: "off", blackBox: "off", ranks: ranksOff}}
 	cmd := &cobra.Command{
 		Use:   "compare --settings \"none; checkpoint=block; …\"",
 		Short: "Train with several settings in turn, and compare memory, time and loss",
