@@ -119,11 +119,11 @@ func (p *Page) liveNumbers() ([]gauge, int64) {
 	}
 	top := max(s.Reserved, s.PeakReserved, 1)
 	if step := p.scene.MeasuredStepAt(p.scene.Cursor()); step != nil {
-		most, in := p.highest()
+		most := p.highest.of(p.scene.StepsTo(p.scene.Cursor()))
 		all = append(all,
-			gauge{name: "peak allocated", bytes: step.PeakAllocated, note: mostText(most, in), style: used},
+			gauge{name: "peak allocated", bytes: step.PeakAllocated, note: mostText(most.bytes, most.number), style: used},
 			gauge{name: "peak reserved", bytes: step.PeakReserved, note: "in step " + screen.Count(int(step.Number)), style: cached})
-		top = max(top, step.PeakReserved, most)
+		top = max(top, step.PeakReserved, most.bytes)
 	}
 	return all, p.scale(top)
 }
@@ -142,15 +142,28 @@ func (p *Page) scale(most int64) int64 {
 	return max(top, most)
 }
 
-// highest returns the highest peak of the steps so far, and in which it was.
-func (p *Page) highest() (bytes, number int64) {
-	steps := p.scene.StepsTo(p.scene.Cursor())
-	for i := range steps {
-		if steps[i].PeakAllocated > bytes {
-			bytes, number = steps[i].PeakAllocated, steps[i].Number
+// highest is the highest peak of some steps, and in which it was. It keeps in mind which
+// those were: a quick program has thousands, and a screen asks at every drawing.
+type highest struct {
+	bytes, number int64
+	steps         int   // how many it is of
+	last          int64 // when the last of them ended
+}
+
+// of makes it that of steps, of which it looks only at those that have been added since.
+func (h *highest) of(steps []trace.Step) highest {
+	if h.steps == 0 || h.steps > len(steps) || steps[h.steps-1].Time != h.last {
+		*h = highest{}
+	}
+	for i := h.steps; i < len(steps); i++ {
+		if steps[i].PeakAllocated > h.bytes {
+			h.bytes, h.number = steps[i].PeakAllocated, steps[i].Number
 		}
 	}
-	return bytes, number
+	if h.steps = len(steps); h.steps > 0 {
+		h.last = steps[h.steps-1].Time
+	}
+	return *h
 }
 
 func mostText(bytes, number int64) string {

@@ -73,6 +73,7 @@ type Page struct {
 	opened   [trace.CategoryCount]bool // whose rules alone are shown
 	category int                       // that is chosen, among those that hold something; −1 where a finding is
 	scroll   page.Reader
+	highest  highest
 	lookedAt int64                               // the time of looking
 	looking  page.Edition                        // what was looked at
 	seen     [rowKinds][trace.CategoryCount]bool // rows of the waterfall that were ever more than nothing
