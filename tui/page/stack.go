@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/analysis/lines"
 	"github.com/memtop/memtop/snapshots/trace"
 	"github.com/memtop/memtop/tui/screen"
 )
@@ -13,14 +14,19 @@ import (
 // a frame's. It is not drawn.
 const noSource = "??"
 
-// FrameLine returns a frame as a line of a detail pane.
+// FrameLine returns a frame as a line of a detail pane. The path of a Go function's
+// package is that of its file, and is shown there.
 func FrameLine(t *trace.Tables, id trace.FrameID) Line {
 	f := t.Frames[id]
-	where := t.String(f.File) + ":" + strconv.Itoa(int(f.Line))
+	name, file := t.String(f.Name), t.String(f.File)
+	if lines.IsGo(file) {
+		name = lines.GoFunction(name)
+	}
+	where := file + ":" + strconv.Itoa(int(f.Line))
 	if where == "??:0" || where == ":0" {
 		where = noSource
 	}
-	return Line{Text: t.String(f.Name), Where: where}
+	return Line{Text: name, Where: where}
 }
 
 // StackLines returns a stack's frames, innermost first, and what torch.fx

@@ -43,9 +43,14 @@ func (c *Code) file(id trace.FrameID) string {
 func (c *Code) function(id trace.FrameID) string {
 	name := c.tables.FrameName(id)
 	if IsGo(c.tables.FrameFile(id)) {
-		return name[strings.LastIndexByte(name, '/')+1:]
+		return GoFunction(name)
 	}
 	return shortFunction(name)
+}
+
+// GoFunction returns the name of a function of Go without the path of its package.
+func GoFunction(name string) string {
+	return name[strings.LastIndexByte(before(name, "["), '/')+1:] // types in brackets have paths too
 }
 
 // shortFunction cuts a demangled C++ name down to its last two parts.
@@ -95,8 +100,8 @@ func (c *Code) module(id trace.FrameID) string {
 
 // goPackage returns the path of a Go function's package.
 func goPackage(name string) string {
-	slash := strings.LastIndexByte(name, '/') + 1
-	return name[:slash] + before(name[slash:], ".")
+	function := GoFunction(name)
+	return strings.TrimSuffix(name, function) + before(function, ".")
 }
 
 func before(s, separator string) string {
