@@ -43,7 +43,7 @@ func (b Allocation) Stream() Stream {
 	if b.b == nil {
 		return 0
 	}
-	return b.live("Stream of").stream.handle
+	return b.live("Stream of").set.stream.handle
 }
 
 // block is a piece of a segment, or of the reserved addresses of an expandable
@@ -59,22 +59,39 @@ type block struct {
 	addr       uint64
 	size       int64
 	prev, next *block
-	segment    *segment
-	pool       *pool
-	serial     uint64
-	events     int32 // of other streams, not yet seen to have happened
-	inUse      bool  // allocated, or pending: freed while other streams may use it
-	allocated  bool
-	mapped     bool // has memory; false only in expandable segments
+	slot       **block  // what leads to it among the free blocks
+	after      *block   // the free block that follows there
+	set        *freeSet // its pool and stream
+	events     int32    // of other streams, not yet seen to have happened
+	state      blockState
+	marked     bool // among the free blocks, see freeSet
 	expandable bool // its segment is
 
+	segment   *segment
+	serial    uint64
 	requested int64 // stale when the block is free, as in PyTorch
-	stream    *stream
 	tag       Tag
 	stack     trace.StackID // where it was allocated
 	age       int64         // the pool's count of searches when it became free
-	uses      []*stream     // other streams that used it since it was allocated
+	uses      *[]*stream    // other streams that used it since it was allocated; nil for none
 }
+
+// blockState is what a block is at the moment.
+type blockState uint8
+
+const (
+	stateFree      blockState = iota
+	stateUnmapped             // free addresses without memory, in expandable segments only
+	statePending              // freed while other streams may use it
+	stateAllocated            // handed out
+)
+
+// inUse reports whether the block is allocated or pending.
+func (b *block) inUse() bool { return b.state >= statePending }
+
+func (b *block) mapped() bool { return b.state != stateUnmapped }
+
+func (b *block) allocated() bool { return b.state == stateAllocated }
 
 // segment is memory obtained from the driver at once, or the reserved addresses
 // of an expandable segment.
@@ -93,7 +110,7 @@ func (b *block) end() uint64 { return b.addr + uint64(b.size) }
 
 // pending reports whether the block was freed but may still be in use by
 // another stream.
-func (b *block) pending() bool { return b.inUse && !b.allocated }
+func (b *block) pending() bool { return b.state == statePending }
 
 // link puts b between two neighbours, either of which may be nil.
 func (b *block) link(prev, next *block) {
@@ -110,16 +127,15 @@ func (b *block) link(prev, next *block) {
 
 // newBlock returns an unlinked, free block, one that was in use before if there
 // is any: a split and the merge that undoes it cost no garbage.
-func (a *Allocator) newBlock(s *segment, p *pool, st *stream, addr uint64, size int64) *block {
+func (a *Allocator) newBlock(s *segment, set *freeSet, addr uint64, size int64) *block {
 	var b *block
 	if n := len(a.unused); n > 0 {
 		b, a.unused = a.unused[n-1], a.unused[:n-1]
-		*b = block{uses: b.uses[:0]}
+		*b = block{uses: b.uses}
 	} else {
 		b = &block{}
 	}
-	b.addr, b.size, b.segment, b.pool, b.stream = addr, size, s, p, st
-	b.mapped, b.expandable = true, s.expandable
+	b.addr, b.size, b.segment, b.set, b.expandable = addr, size, s, set, s.expandable
 	return b
 }
 

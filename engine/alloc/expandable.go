@@ -18,29 +18,29 @@ import (
 // blocks are unmapped when the cache is emptied.
 
 // preferExpandable goes from the first fitting block, which is expandable, to
-// the one to use. An expandable block counts with the unmapped addresses that
+// the one to use, nil if there is none. An expandable block counts with the unmapped addresses that
 // follow it, so that the shortest tail is used up first. While the setting is
 // off, expandable blocks are passed over.
-func (a *Allocator) preferExpandable(at freeAt) freeAt {
+func (a *Allocator) preferExpandable(b *block) *block {
 	if !a.config.expandable {
-		for b := at.block(); b != nil && b.expandable; b = at.block() {
-			at = at.next()
+		for b != nil && b.expandable {
+			b = b.set.next(b)
 		}
-		return at
+		return b
 	}
-	for at.block().expandable {
-		next := at.next()
-		if b := next.block(); b == nil || b.reach() >= at.block().reach() {
+	for b.expandable {
+		next := b.set.next(b)
+		if next == nil || next.reach() >= b.reach() {
 			break
 		}
-		at = next
+		b = next
 	}
-	return at
+	return b
 }
 
 // reach is the block's size with the unmapped addresses right after it.
 func (b *block) reach() int64 {
-	if b.next != nil && !b.next.mapped {
+	if b.next != nil && !b.next.mapped() {
 		return b.size + b.next.size
 	}
 	return b.size
@@ -53,7 +53,7 @@ func (a *Allocator) growExpandable(q *request) (*block, error) {
 	if b == nil || err != nil {
 		return nil, err
 	}
-	if !b.mapped {
+	if !b.mapped() {
 		if ok, err := a.mapFront(b, min(b.size, q.rounded), q); !ok {
 			return nil, err
 		}
@@ -65,7 +65,7 @@ func (a *Allocator) growExpandable(q *request) (*block, error) {
 		}
 		b = next // it has taken in the block before it
 	}
-	b.pool.free.remove(b)
+	b.set.remove(b)
 	return b, nil
 }
 
@@ -74,14 +74,14 @@ func (a *Allocator) growExpandable(q *request) (*block, error) {
 // less than that.
 func (a *Allocator) expandableSpace(q *request) (*block, error) {
 	for _, b := range q.pool.unmapped {
-		if b.stream != q.stream {
+		if b.set != q.set {
 			continue
 		}
-		if b.prev != nil && !b.prev.inUse {
+		if b.prev != nil && !b.prev.inUse() {
 			b = b.prev
 		}
 		room := int64(0)
-		for c := b; c != nil && room < q.rounded && !c.inUse; c = c.next {
+		for c := b; c != nil && room < q.rounded && !c.inUse(); c = c.next {
 			room += c.size
 		}
 		if room >= q.rounded {
@@ -105,8 +105,8 @@ func (a *Allocator) reserve(q *request) (*block, error) {
 	}
 	s := &segment{addr: addr, size: size, page: page, stack: q.stack, expandable: true}
 	a.addSegment(s)
-	b := a.newBlock(s, q.pool, q.stream, addr, size)
-	b.mapped = false
+	b := a.newBlock(s, q.set, addr, size)
+	b.state = stateUnmapped
 	s.first = b
 	q.pool.addUnmapped(b)
 	return b, nil
@@ -138,26 +138,26 @@ func (a *Allocator) mapFront(b *block, size int64, q *request) (bool, error) {
 	} else if err != nil {
 		return false, fmt.Errorf("mapping %d bytes on %s: %w", size, a.name, err)
 	}
-	b.pool.removeUnmapped(b)
-	b.mapped = true
+	b.set.pool.removeUnmapped(b)
+	b.state = stateFree
 	if b.size == s.size {
 		s.stack = q.stack // who reserved it may have got nothing
 	}
 	if size < b.size {
-		rest := a.newBlock(s, b.pool, b.stream, addr+uint64(size), b.size-size)
-		rest.mapped = false
+		rest := a.newBlock(s, b.set, addr+uint64(size), b.size-size)
+		rest.state = stateUnmapped
 		rest.link(b, b.next)
 		b.size = size
-		b.pool.addUnmapped(rest)
+		b.set.pool.addUnmapped(rest)
 	}
 	a.joinAlike(b)
-	b.pool.add(b)
-	a.stats.ReservedBytes.add(b.pool.kind, size)
+	b.set.add(b)
+	a.stats.ReservedBytes.add(b.set.pool.kind, size)
 	a.stats.DeviceAllocs++
-	if b.pool.owner != nil {
-		b.pool.owner.segments++
+	if b.set.pool.owner != nil {
+		b.set.pool.owner.segments++
 	}
-	a.record(trace.SegmentMap, addr, size, b.stream, q.stack, b.pool.mark())
+	a.record(trace.SegmentMap, addr, size, b.set.stream, q.stack, b.set.pool.mark())
 	return true, nil
 }
 
@@ -171,34 +171,34 @@ func (a *Allocator) unmap(b *block) {
 	}
 	size := int64(to - from)
 	a.mapper.Unmap(from, size)
-	b.pool.free.remove(b)
+	b.set.remove(b)
 	if b.addr < from {
 		a.addPiece(b, b.addr, int64(from-b.addr)).link(b.prev, b)
 	}
 	if to < b.end() {
 		a.addPiece(b, to, int64(b.end()-to)).link(b, b.next)
 	}
-	b.addr, b.size, b.mapped, b.requested = from, size, false, 0 // no request has asked for new memory
+	b.addr, b.size, b.state, b.requested = from, size, stateUnmapped, 0 // no request has asked for new memory
 	a.joinAlike(b)
-	b.pool.addUnmapped(b)
-	a.stats.ReservedBytes.sub(b.pool.kind, size)
+	b.set.pool.addUnmapped(b)
+	a.stats.ReservedBytes.sub(b.set.pool.kind, size)
 	a.stats.DeviceFrees++
-	if b.pool.owner != nil {
-		b.pool.owner.segments--
+	if b.set.pool.owner != nil {
+		b.set.pool.owner.segments--
 	}
-	a.record(trace.SegmentUnmap, from, size, b.stream, s.stack, b.pool.mark())
+	a.record(trace.SegmentUnmap, from, size, b.set.stream, s.stack, b.set.pool.mark())
 }
 
 // addPiece returns a free block for a part of b that stays mapped.
 func (a *Allocator) addPiece(b *block, addr uint64, size int64) *block {
-	piece := a.newBlock(b.segment, b.pool, b.stream, addr, size)
-	b.pool.add(piece)
+	piece := a.newBlock(b.segment, b.set, addr, size)
+	b.set.add(piece)
 	return piece
 }
 
 // unreserve gives back the addresses of a segment of which nothing is mapped.
 func (a *Allocator) unreserve(b *block) {
-	b.pool.removeUnmapped(b)
+	b.set.pool.removeUnmapped(b)
 	a.mapper.Unreserve(b.segment.addr, b.segment.size)
 	a.removeSegment(b.segment)
 	a.recycle(b)
@@ -211,10 +211,10 @@ func (a *Allocator) joinAlike(b *block) {
 		switch {
 		case n == nil:
 			continue
-		case n.mapped:
-			b.pool.free.remove(n)
+		case n.mapped():
+			b.set.remove(n)
 		default:
-			b.pool.removeUnmapped(n)
+			b.set.pool.removeUnmapped(n)
 		}
 		a.join(b, n)
 	}

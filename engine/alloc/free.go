@@ -1,6 +1,10 @@
 package alloc
 
-import "github.com/memtop/memtop/snapshots/trace"
+import (
+	"slices"
+
+	"github.com/memtop/memtop/snapshots/trace"
+)
 
 // Free gives a block back. Its memory is not handed out again before every
 // stream that used it has passed the point of the call: a block that was used
@@ -27,21 +31,25 @@ func (a *Allocator) RecordStream(b Allocation, s Stream) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	bl := b.live("RecordStream of")
-	if s == bl.stream.handle || a.syncer == nil {
+	if s == bl.set.stream.handle || a.syncer == nil {
 		return
 	}
-	user := a.streamOf(s)
-	for _, u := range bl.uses {
-		if u == user {
-			return
-		}
+	bl.usedBy(a.streamOf(s))
+}
+
+// usedBy notes that a stream, not the block's own, uses the block.
+func (b *block) usedBy(s *stream) {
+	if b.uses == nil {
+		b.uses = new([]*stream)
 	}
-	bl.uses = append(bl.uses, user)
+	if !slices.Contains(*b.uses, s) {
+		*b.uses = append(*b.uses, s)
+	}
 }
 
 func (a *Allocator) free(b *block, site trace.StackID) {
-	k := b.pool.kind
-	b.allocated, b.serial = false, 0
+	k := b.set.pool.kind
+	b.state, b.serial = statePending, 0
 	a.stats.Allocation.sub(k, 1)
 	a.stats.AllocatedBytes.sub(k, b.size)
 	a.stats.Category[b.tag.category].sub(b.requested)
@@ -49,12 +57,12 @@ func (a *Allocator) free(b *block, site trace.StackID) {
 	if stack == 0 {
 		stack = b.stack
 	}
-	a.record(trace.FreeRequested, b.addr, b.requested, b.stream, stack, b.tag)
+	a.record(trace.FreeRequested, b.addr, b.requested, b.set.stream, stack, b.tag)
 	if b.size >= a.config.maxSplit {
 		a.stats.OversizeAllocations.sub(1)
 	}
 	switch {
-	case len(b.uses) == 0:
+	case b.uses == nil || len(*b.uses) == 0:
 		a.complete(b, stack)
 	case len(a.diverted) > 0:
 		a.deferred = append(a.deferred, b)
@@ -66,10 +74,10 @@ func (a *Allocator) free(b *block, site trace.StackID) {
 // complete makes a block free that is no longer in use, and joins it
 // with its neighbours.
 func (a *Allocator) complete(b *block, stack trace.StackID) {
-	a.record(trace.FreeCompleted, b.addr, b.requested, b.stream, stack, b.tag)
-	size, k := b.size, b.pool.kind
+	a.record(trace.FreeCompleted, b.addr, b.requested, b.set.stream, stack, b.tag)
+	size, k := b.size, b.set.pool.kind
+	b.state, b.tag, b.stack = stateFree, Tag{}, 0
 	blocks, bytes := a.joinFree(b)
-	b.inUse, b.tag, b.stack = false, Tag{}, 0
 	if b.split() {
 		blocks++
 		bytes += b.size
@@ -87,33 +95,23 @@ func (a *Allocator) complete(b *block, stack trace.StackID) {
 // that are free, and returns how that changes the number and the bytes of the
 // pool's other blocks.
 func (a *Allocator) joinFree(b *block) (blocks, bytes int64) {
-	free := &b.pool.free
-	prev, next := b.joinable(b.prev), b.joinable(b.next)
-	var place freeAt
-	if prev != nil {
-		place = free.find(prev)
+	if prev := b.joinable(b.prev); prev != nil {
+		b.set.remove(prev)
 		blocks--
 		bytes -= a.join(b, prev)
 	}
-	if next != nil {
-		if prev != nil {
-			free.removeAt(place)
-		}
-		place = free.find(next)
+	if next := b.joinable(b.next); next != nil {
+		b.set.remove(next)
 		blocks--
 		bytes -= a.join(b, next)
 	}
-	if place.set != nil {
-		b.pool.replace(place, b)
-	} else {
-		b.pool.add(b)
-	}
+	b.set.add(b)
 	return blocks, bytes
 }
 
 // joinable returns the neighbour of b if it is free as b is, or else nil.
 func (b *block) joinable(neighbour *block) *block {
-	if neighbour == nil || neighbour.inUse || neighbour.mapped != b.mapped {
+	if neighbour == nil || neighbour.state != b.state {
 		return nil
 	}
 	return neighbour

@@ -14,9 +14,9 @@ type request struct {
 	segment int64 // what a new segment would have
 	stream  *stream
 	pool    *pool
+	set     *freeSet // of the pool and the stream
 	tag     Tag
 	stack   trace.StackID
-	at      freeAt // where the block that was found is in the pool, if it is
 }
 
 // Alloc returns n bytes for use on stream s. Zero bytes are the zero Allocation and
@@ -66,6 +66,7 @@ func (a *Allocator) malloc(n int64, s Stream, t Tag, stack trace.StackID) (*bloc
 	}
 	q.rounded = a.config.round(n)
 	q.pool = a.poolFor(q.rounded, q.stream)
+	q.set = q.pool.freeOf(q.stream)
 	q.segment = a.config.segmentSize(q.rounded)
 	b, err := a.find(&q)
 	if err != nil {
@@ -74,11 +75,12 @@ func (a *Allocator) malloc(n int64, s Stream, t Tag, stack trace.StackID) (*bloc
 	return a.handOut(b, &q), nil
 }
 
-// find returns a free block that is large enough. It is still in the pool at
-// q.at, if that is a place, and in none otherwise. It tries, in this order: the pool; a new segment; a new segment after oversize blocks were
-// given back; a new segment after the whole cache was.
+// find returns a free block that is large enough, and takes it out of its pool. It
+// tries, in this order: the pool; a new segment; a new segment after oversize blocks
+// were given back; a new segment after the whole cache was.
 func (a *Allocator) find(q *request) (*block, error) {
 	if b := a.bestFree(q); b != nil {
+		q.set.remove(b)
 		return b, nil
 	}
 	if a.collecting() {
@@ -104,16 +106,12 @@ func (a *Allocator) bestFree(q *request) *block {
 	if a.collecting() {
 		q.pool.searches++
 	}
-	at := q.pool.free.first(q.stream.handle, q.rounded)
-	b := at.block()
+	b := q.set.first(q.rounded)
+	if b != nil && b.expandable {
+		b = a.preferExpandable(b)
+	}
 	if b == nil {
 		return nil
-	}
-	if b.expandable {
-		if at = a.preferExpandable(at); at.block() == nil {
-			return nil
-		}
-		b = at.block()
 	}
 	c := &a.config
 	if q.rounded < c.maxSplit && b.size >= c.maxSplit {
@@ -122,7 +120,6 @@ func (a *Allocator) bestFree(q *request) *block {
 	if q.rounded >= c.maxSplit && b.size-q.rounded >= c.maxNonSplit {
 		return nil
 	}
-	q.at = at
 	return b
 }
 
@@ -136,6 +133,7 @@ func (a *Allocator) Serves(n int64, s Stream) bool {
 	}
 	q := request{stream: a.streamOf(s), rounded: a.config.round(n)}
 	q.pool = a.poolFor(q.rounded, q.stream)
+	q.set = q.pool.freeOf(q.stream)
 	searches := q.pool.searches
 	b := a.bestFree(&q)
 	q.pool.searches = searches // a question is no request
@@ -178,7 +176,7 @@ func (a *Allocator) driverMalloc(q *request) (uint64, error) {
 func (a *Allocator) newSegment(addr uint64, q *request) *block {
 	s := &segment{addr: addr, size: q.segment, stack: q.stack}
 	a.addSegment(s)
-	b := a.newBlock(s, q.pool, q.stream, addr, q.segment)
+	b := a.newBlock(s, q.set, addr, q.segment)
 	s.first = b
 	a.stats.Segment.add(q.pool.kind, 1)
 	a.stats.ReservedBytes.add(q.pool.kind, q.segment)
@@ -200,10 +198,10 @@ func (a *Allocator) handOut(b *block, q *request) *block {
 	if a.config.splits(b, q.rounded) {
 		b = a.splitFront(b, q, wasSplit)
 	} else {
-		a.takeWhole(b, q, wasSplit)
+		a.takeWhole(b, k, wasSplit)
 	}
 	a.serial++
-	b.allocated, b.inUse, b.serial = true, true, a.serial
+	b.state, b.serial = stateAllocated, a.serial
 	b.requested, b.tag, b.stack = q.bytes, q.tag, q.stack
 	a.record(trace.Alloc, b.addr, q.bytes, q.stream, q.stack, q.tag)
 	a.stats.Allocation.add(k, 1)
@@ -223,15 +221,11 @@ func (a *Allocator) handOut(b *block, q *request) *block {
 // rest stays, in the same struct, and goes back to the pool.
 func (a *Allocator) splitFront(rest *block, q *request, wasSplit bool) *block {
 	k := q.pool.kind
-	front := a.newBlock(rest.segment, q.pool, q.stream, rest.addr, q.rounded)
+	front := a.newBlock(rest.segment, q.set, rest.addr, q.rounded)
 	front.link(rest.prev, rest)
 	rest.addr += uint64(q.rounded)
 	rest.size -= q.rounded
-	if q.at.set != nil {
-		q.pool.replace(q.at, rest)
-	} else {
-		q.pool.add(rest)
-	}
+	q.set.add(rest)
 	switch {
 	case rest.expandable:
 	case wasSplit:
@@ -243,13 +237,10 @@ func (a *Allocator) splitFront(rest *block, q *request, wasSplit bool) *block {
 	return front
 }
 
-// takeWhole takes a block out of its pool.
-func (a *Allocator) takeWhole(b *block, q *request, wasSplit bool) {
-	if q.at.set != nil {
-		q.pool.free.removeAt(q.at)
-	}
+// takeWhole counts a free block that is handed out with all it has.
+func (a *Allocator) takeWhole(b *block, k poolKind, wasSplit bool) {
 	if wasSplit && !b.expandable {
-		a.stats.InactiveSplit.sub(q.pool.kind, 1)
-		a.stats.InactiveSplitBytes.sub(q.pool.kind, b.size)
+		a.stats.InactiveSplit.sub(k, 1)
+		a.stats.InactiveSplitBytes.sub(k, b.size)
 	}
 }

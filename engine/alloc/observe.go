@@ -27,7 +27,7 @@ func (a *Allocator) State(at func()) trace.State {
 	if a.recorder != nil {
 		a.tick()
 		for _, b := range a.lost {
-			a.write(&a.latest, trace.Lost, b.addr, b.requested, b.stream, b.stack, b.tag)
+			a.write(&a.latest, trace.Lost, b.addr, b.requested, b.set.stream, b.stack, b.tag)
 			a.recorder.Record(a.device, a.latest)
 		}
 	}
@@ -45,5 +45,5 @@ func (a *Allocator) Lost(b Allocation) {
 	bl := b.live("Lost of")
 	a.lost = append(a.lost, bl)
 	a.tick()
-	a.record(trace.Lost, bl.addr, bl.requested, bl.stream, bl.stack, bl.tag)
+	a.record(trace.Lost, bl.addr, bl.requested, bl.set.stream, bl.stack, bl.tag)
 }

@@ -159,7 +159,7 @@ func (a *Allocator) holders() []Holder {
 	var list []*Holder
 	for _, s := range a.segments {
 		for b := s.first; b != nil; b = b.next {
-			if !b.allocated {
+			if !b.allocated() {
 				continue
 			}
 			p := purpose{b.tag, b.stack}

@@ -9,12 +9,12 @@ type waiting struct {
 // recordEvents marks the present end of every stream that used b, which from
 // now on is pending.
 func (a *Allocator) recordEvents(b *block) {
-	for _, s := range b.uses {
+	for _, s := range *b.uses {
 		b.events++
 		a.pending++
 		s.waiting = append(s.waiting, waiting{a.syncer.RecordEvent(s.handle), b})
 	}
-	b.uses = b.uses[:0]
+	*b.uses = (*b.uses)[:0]
 }
 
 // recordDeferred does so for blocks that were freed while requests were

@@ -21,9 +21,9 @@ const (
 type pool struct {
 	kind     poolKind
 	owner    *privatePool // nil for the default pools
-	free     freeSet
-	unmapped []*block // of expandable segments, by stream and address
-	searches int64    // how often a free block was looked for, while garbage is collected
+	free     []*freeSet   // by stream, ascending handles
+	unmapped []*block     // of expandable segments, by stream and address
+	searches int64        // how often a free block was looked for, while garbage is collected
 }
 
 // id returns the pool's number as PyTorch gives it.
@@ -43,16 +43,30 @@ func (p *pool) mark() Tag {
 	return Tag{event: p.owner.note}
 }
 
-// add puts a free block into the pool, at age 0.
-func (p *pool) add(b *block) {
-	b.age = p.searches
-	p.free.add(b)
+// freeOf returns the pool's free blocks of a stream.
+func (p *pool) freeOf(s *stream) *freeSet {
+	for _, f := range p.free {
+		if f.stream == s {
+			return f
+		}
+	}
+	f := newFreeSet(p, s)
+	at, _ := slices.BinarySearchFunc(p.free, s.handle, func(f *freeSet, h Stream) int {
+		return cmp.Compare(f.stream.handle, h)
+	})
+	p.free = slices.Insert(p.free, at, f)
+	return f
 }
 
-// replace puts a free block into the pool, at age 0, where another was.
-func (p *pool) replace(at freeAt, b *block) {
-	b.age = p.searches
-	p.free.replace(at, b)
+// allFree returns the free blocks in order, in a list that the caller owns.
+func (p *pool) allFree() []*block {
+	var list []*block
+	for _, f := range p.free {
+		for b := f.from(0); b != nil; b = f.next(b) {
+			list = append(list, b)
+		}
+	}
+	return list
 }
 
 // ageOf returns for how many searches a block has been free.
@@ -72,7 +86,7 @@ func (p *pool) removeUnmapped(b *block) {
 }
 
 func unmappedOrder(a, b *block) int {
-	if c := cmp.Compare(a.stream.handle, b.stream.handle); c != 0 {
+	if c := cmp.Compare(a.set.stream.handle, b.set.stream.handle); c != 0 {
 		return c
 	}
 	return cmp.Compare(a.addr, b.addr)

@@ -89,7 +89,7 @@ func (a *Allocator) PoolBlocks(id trace.Pool) []uint64 {
 	var addrs []uint64
 	for _, s := range a.segments {
 		for b := s.first; b != nil; b = b.next {
-			if b.allocated && b.pool.id() == id {
+			if b.allocated() && b.set.pool.id() == id {
 				addrs = append(addrs, b.addr)
 			}
 		}

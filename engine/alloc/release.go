@@ -32,7 +32,7 @@ func (a *Allocator) releaseCached() {
 // of its expandable ones.
 func (a *Allocator) releasePool(p *pool) {
 	var expandable []*block
-	for _, b := range p.free.all() {
+	for _, b := range p.allFree() {
 		switch {
 		case b.expandable:
 			expandable = append(expandable, b)
@@ -42,7 +42,7 @@ func (a *Allocator) releasePool(p *pool) {
 	}
 	for _, b := range expandable {
 		a.unmap(b)
-		if !b.mapped && !b.split() {
+		if !b.mapped() && !b.split() {
 			a.unreserve(b)
 		}
 	}
@@ -50,19 +50,19 @@ func (a *Allocator) releasePool(p *pool) {
 
 // releaseBlock gives a free block that is a whole segment back to the driver.
 func (a *Allocator) releaseBlock(b *block) {
-	k := b.pool.kind
+	k := b.set.pool.kind
 	a.stats.DeviceFrees++
-	a.record(trace.SegmentFree, b.addr, b.size, b.stream, b.segment.stack, b.pool.mark())
+	a.record(trace.SegmentFree, b.addr, b.size, b.set.stream, b.segment.stack, b.set.pool.mark())
 	a.driver.Free(b.addr)
 	a.stats.Segment.sub(k, 1)
 	a.stats.ReservedBytes.sub(k, b.size)
 	if b.size >= a.config.maxSplit {
 		a.stats.OversizeSegments.sub(1)
 	}
-	if b.pool.owner != nil {
-		b.pool.owner.segments--
+	if b.set.pool.owner != nil {
+		b.set.pool.owner.segments--
 	}
-	b.pool.free.remove(b)
+	b.set.remove(b)
 	a.removeSegment(b.segment)
 	a.recycle(b)
 }
@@ -76,12 +76,12 @@ func (a *Allocator) releaseOversize(q *request) bool {
 		return false
 	}
 	want := max(q.rounded, least)
-	if b := q.pool.free.first(q.stream.handle, want).block(); b != nil && !b.expandable {
+	if b := q.set.first(want); b != nil && !b.expandable {
 		a.releaseBlock(b)
 		return true
 	}
 	released := int64(0)
-	for _, b := range q.pool.free.largestBelow(q.stream.handle, want) {
+	for _, b := range q.set.largestBelow(want) {
 		if released >= want || b.size < least {
 			break
 		}
@@ -101,7 +101,7 @@ func (a *Allocator) collecting() bool { return a.limited && a.config.gcThreshold
 func (a *Allocator) collectGarbage() {
 	target := a.stats.Reserved() - int64(a.config.gcThreshold*float64(a.limit))
 	p := &a.pools.large
-	blocks := slices.DeleteFunc(p.free.all(), func(b *block) bool { return b.expandable || b.split() })
+	blocks := slices.DeleteFunc(p.allFree(), func(b *block) bool { return b.expandable || b.split() })
 	total := int64(0)
 	for _, b := range blocks {
 		total += p.ageOf(b)

@@ -17,7 +17,7 @@ import (
 func (a *Allocator) Restore(tables *trace.Tables, s *trace.State, user Stream) (map[uint64]Allocation, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	r := restorer{a: a, tables: tables, user: user, blocks: make(map[uint64]Allocation), ranges: make(map[rangeKey]*openRange)}
+	r := restorer{a: a, tables: tables, user: user, blocks: make(map[uint64]Allocation), ranges: make(map[*freeSet]*openRange)}
 	for i := range s.Segments {
 		if i > 0 && s.Segments[i].Addr < s.Segments[i-1].End() {
 			return nil, fmt.Errorf("segment %#x overlaps the one before it", s.Segments[i].Addr)
@@ -38,19 +38,13 @@ type restorer struct {
 	tables *trace.Tables
 	user   Stream
 	blocks map[uint64]Allocation
-	ranges map[rangeKey]*openRange
+	ranges map[*freeSet]*openRange
 	order  []*openRange // as they were begun
-}
-
-// rangeKey is what has one expandable segment.
-type rangeKey struct {
-	pool   *pool
-	stream *stream
 }
 
 // openRange is an expandable segment that mapped memory may still be added to.
 type openRange struct {
-	rangeKey
+	set     *freeSet
 	segment *segment
 	last    *block
 }
@@ -59,18 +53,18 @@ func (r *restorer) segment(s *trace.Segment) error {
 	if s.Size <= 0 || s.End() <= s.Addr {
 		return fmt.Errorf("segment %#x has %d bytes", s.Addr, s.Size)
 	}
-	key := rangeKey{r.poolOf(s), r.a.streamOf(Stream(r.tables.Streams[s.Stream]))}
-	open := &openRange{rangeKey: key, segment: &segment{addr: s.Addr, size: s.Size}}
+	set := r.poolOf(s).freeOf(r.a.streamOf(Stream(r.tables.Streams[s.Stream])))
+	open := &openRange{set: set, segment: &segment{addr: s.Addr, size: s.Size}}
 	if s.Expandable {
-		open = r.rangeFor(key, s)
+		open = r.rangeFor(set, s)
 		r.unmapped(open, s.Addr)
 	} else {
 		r.a.addSegment(open.segment)
-		r.a.stats.Segment.add(key.pool.kind, 1)
+		r.a.stats.Segment.add(set.pool.kind, 1)
 	}
-	r.a.stats.ReservedBytes.add(key.pool.kind, s.Size)
-	if key.pool.owner != nil {
-		key.pool.owner.segments++
+	r.a.stats.ReservedBytes.add(set.pool.kind, s.Size)
+	if set.pool.owner != nil {
+		set.pool.owner.segments++
 	}
 	return r.cut(s, open)
 }
@@ -94,13 +88,13 @@ func (r *restorer) poolOf(s *trace.Segment) *pool {
 
 // rangeFor returns the expandable segment that s is a mapped part of. It begins
 // with the first.
-func (r *restorer) rangeFor(key rangeKey, s *trace.Segment) *openRange {
-	open := r.ranges[key]
+func (r *restorer) rangeFor(set *freeSet, s *trace.Segment) *openRange {
+	open := r.ranges[set]
 	if open == nil {
-		page := r.a.pageOf(key.pool)
-		open = &openRange{rangeKey: key, segment: &segment{addr: s.Addr, size: r.a.rangeSize(page), page: page, expandable: true}}
+		page := r.a.pageOf(set.pool)
+		open = &openRange{set: set, segment: &segment{addr: s.Addr, size: r.a.rangeSize(page), page: page, expandable: true}}
 		r.a.addSegment(open.segment)
-		r.ranges[key] = open
+		r.ranges[set] = open
 		r.order = append(r.order, open)
 	}
 	page := open.segment.page
@@ -117,11 +111,11 @@ func (r *restorer) unmapped(open *openRange, end uint64) {
 	if at >= end {
 		return
 	}
-	b := r.a.newBlock(open.segment, open.pool, open.stream, at, int64(end-at))
-	b.mapped = false
+	b := r.a.newBlock(open.segment, open.set, at, int64(end-at))
+	b.state = stateUnmapped
 	b.link(open.last, nil)
 	open.last = b
-	open.pool.addUnmapped(b)
+	open.set.pool.addUnmapped(b)
 }
 
 // cut adds a segment's blocks.
@@ -132,7 +126,7 @@ func (r *restorer) cut(s *trace.Segment, open *openRange) error {
 		if tb.Addr != at || tb.Size <= 0 || tb.Size > int64(s.End()-at) {
 			return fmt.Errorf("block %#x of %d bytes leaves a gap in segment %#x", tb.Addr, tb.Size, s.Addr)
 		}
-		b := r.a.newBlock(open.segment, open.pool, open.stream, tb.Addr, tb.Size)
+		b := r.a.newBlock(open.segment, open.set, tb.Addr, tb.Size)
 		b.link(open.last, nil)
 		open.last, at = b, b.end()
 		if first == nil {
@@ -155,30 +149,30 @@ func (r *restorer) cut(s *trace.Segment, open *openRange) error {
 // a free block counts as depends on its neighbours.
 func (r *restorer) keepFree(first *block) {
 	for b := first; b != nil; b = b.next {
-		if b.inUse {
+		if b.inUse() {
 			continue
 		}
-		b.pool.add(b)
+		b.set.add(b)
 		if b.split() && !b.expandable {
-			r.a.stats.InactiveSplit.add(b.pool.kind, 1)
-			r.a.stats.InactiveSplitBytes.add(b.pool.kind, b.size)
+			r.a.stats.InactiveSplit.add(b.set.pool.kind, 1)
+			r.a.stats.InactiveSplitBytes.add(b.set.pool.kind, b.size)
 		}
 	}
 }
 
 func (r *restorer) handOut(b *block, pending bool) {
-	a, k := r.a, b.pool.kind
-	b.inUse = true
+	a, k := r.a, b.set.pool.kind
 	a.stats.Active.add(k, 1)
 	a.stats.ActiveBytes.add(k, b.size)
 	a.stats.RequestedBytes.add(k, b.requested)
 	if pending && a.syncer != nil {
-		b.uses = append(b.uses, a.streamOf(r.user))
+		b.state = statePending
+		b.usedBy(a.streamOf(r.user))
 		a.recordEvents(b)
 		return
 	}
 	a.serial++
-	b.allocated, b.serial = true, a.serial
+	b.state, b.serial = stateAllocated, a.serial
 	r.blocks[b.addr] = Allocation{b, b.serial}
 	a.stats.Allocation.add(k, 1)
 	a.stats.AllocatedBytes.add(k, b.size)

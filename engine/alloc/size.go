@@ -62,7 +62,7 @@ func (c *config) segmentSize(rounded int64) int64 {
 // request.
 func (c *config) splits(b *block, rounded int64) bool {
 	rest := b.size - rounded
-	if b.pool.kind == smallPool || c.expandable {
+	if b.set.pool.kind == smallPool || c.expandable {
 		return rest >= minBlock
 	}
 	return rounded < c.maxSplit && rest > smallLimit

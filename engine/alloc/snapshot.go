@@ -57,7 +57,7 @@ func (a *Allocator) state() trace.State {
 	v := &viewer{a: a, small: a.names.text("small"), large: a.names.text("large")}
 	for _, s := range a.segments {
 		for b := s.first; b != nil; {
-			if !b.mapped {
+			if !b.mapped() {
 				b = b.next
 				continue
 			}
@@ -83,18 +83,18 @@ const (
 // after it.
 func (v *viewer) segment(b *block) *block {
 	s := trace.Segment{
-		Addr: b.addr, Stream: b.stream.id, Pool: v.a.names.pool(b.pool.id()), Type: v.large,
+		Addr: b.addr, Stream: b.set.stream.id, Pool: v.a.names.pool(b.set.pool.id()), Type: v.large,
 		Device: int32(v.a.device), Given: gaveSegment, Expandable: b.expandable,
 		Stack: max(b.segment.stack, trace.EmptyStack),
 	}
-	if b.pool.kind == smallPool {
+	if b.set.pool.kind == smallPool {
 		s.Type = v.small
 	}
-	for ; b != nil && b.mapped; b = b.next {
+	for ; b != nil && b.mapped(); b = b.next {
 		s.Size += b.size
 		s.Blocks = append(s.Blocks, v.block(b))
 		switch {
-		case b.allocated:
+		case b.allocated():
 			s.Allocated += b.size
 			fallthrough
 		case b.pending():
@@ -112,7 +112,7 @@ func (v *viewer) block(b *block) trace.Block {
 		Note: b.tag.block, State: trace.Inactive, Given: gaveBlock,
 	}
 	switch {
-	case b.allocated:
+	case b.allocated():
 		r.State = trace.Allocated
 	case b.pending():
 		r.State = trace.PendingFree

@@ -58,7 +58,7 @@ func (a *Allocator) Retag(b Allocation, t Tag) {
 	if site == 0 {
 		site = bl.stack
 	}
-	a.record(trace.Retag, bl.addr, bl.requested, bl.stream, site, t)
+	a.record(trace.Retag, bl.addr, bl.requested, bl.set.stream, site, t)
 }
 
 // Mark puts an event that is not about memory among the others, so that it can
