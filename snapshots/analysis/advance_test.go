@@ -216,6 +216,7 @@ func everyQuestion(x *Index, at int) map[string]func() any {
 		"segments at the end":  func() any { return x.SegmentsAt(n) },
 		"stacks":               func() any { return x.Stacks(at, StackOptions{HideRuntime: true}) },
 		"steps":                func() any { return x.Steps() },
+		"setting changes":      func() any { return x.SettingChanges(at / 2) },
 		"marks":                func() any { return x.Marks() },
 		"ooms":                 func() any { return x.OOMs() },
 		"growth":               func() any { return x.Growth() },

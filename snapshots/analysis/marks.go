@@ -22,6 +22,19 @@ type Mark struct {
 	OpenStart, OpenEnd bool
 }
 
+// SettingChanges returns the events, from one on, at which the program began to use
+// another value of a setting.
+func (x *Index) SettingChanges(from int) []int {
+	var changes []int
+	first, _ := slices.BinarySearch(x.programEvents, int32(from))
+	for _, i := range x.programEvents[first:] {
+		if x.events.At(int(i)).Kind == trace.SettingChanged {
+			changes = append(changes, int(i))
+		}
+	}
+	return changes
+}
+
 // Marks returns the ranges annotated on this device, by start. A START is
 // matched with the next END of the same name and device, the latest START
 // first.

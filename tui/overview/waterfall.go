@@ -86,17 +86,20 @@ func (p *Page) waterfall(compact bool) section {
 		rows = slices.DeleteFunc(rows, func(r fall) bool { return r.bytes == 0 && r.part == 0 })
 	}
 	return section{max(len(rows), 1) + 2, func(c screen.Canvas) {
-		c.Rule(0, "What reserved memory is, "+p.when(), p.certainty(c.Width()), false)
+		title := "What reserved memory is, " + p.when()
 		if !ok {
+			c.Rule(0, title, "", false) // how it is known is not asked here: it may take a second
 			c.Text(3, 2, "adding up …", screen.Dim)
 			return
 		}
+		c.Rule(0, title, p.certainty(c.Width()), false)
 		p.drawFalls(c, rows, f.state.Reserved)
 		drawSum(c, len(rows)+1, nameWidth(rows), "= reserved", f.state.Reserved)
 	}}
 }
 
-// certainty says in the title of a part of so many cells how the categories are known.
+// certainty says in the title of a part of so many cells how the categories are known,
+// once they are.
 func (p *Page) certainty(w int) string {
 	switch {
 	case !p.scene.Index.Guessed():

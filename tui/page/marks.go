@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/memtop/memtop/snapshots/analysis"
-	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Mark is a line between events: a range that the program named begins or
@@ -41,15 +40,10 @@ func marksOf(ranges []analysis.Mark, changes []Mark) []Mark {
 // changesOf returns the settings that changed in the events from one on.
 func changesOf(x *analysis.Index, from int) []Mark {
 	var changes []Mark
-	events, t := x.Device().Events, x.Trace().Tables
-	for i := from; i < events.Len(); {
-		span := events.Span(i)
-		for j := range span {
-			if e := &span[j]; e.Kind == trace.SettingChanged {
-				changes = append(changes, Mark{Event: i + j, Name: t.String(t.Notes[e.Note].UserMetadata), Setting: true})
-			}
-		}
-		i += len(span)
+	t := x.Trace().Tables
+	for _, i := range x.SettingChanges(from) {
+		note := x.Device().Events.At(i).Note
+		changes = append(changes, Mark{Event: i, Name: t.String(t.Notes[note].UserMetadata), Setting: true})
 	}
 	return changes
 }
