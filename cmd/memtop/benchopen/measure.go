@@ -192,8 +192,9 @@ func open(ctx context.Context, command *exec.Cmd, done func() bool) (frame, usab
 	return frame, usable, peak, err
 }
 
-// overviewMark stands on every page once a file is loaded, and not before.
-const overviewMark = "device 0"
+// overviewMark stands on the overview, whatever it is of, and on nothing that is shown
+// before it.
+const overviewMark = "Now, and at most"
 
 // table prints medians and what they are compared with.
 func table(out io.Writer, o options, samples []sample, copies int, fileBytes int64) error {
