@@ -15,6 +15,8 @@ type limits struct {
 	bounds map[string]int64
 	user   int64 // what GOMEMLIMIT says
 	frugal bool  // garbage is kept small
+	rests  int   // how many want no collection
+	before int   // what GOGC says, while it rests
 }
 
 // Of a large file most memory is events, which have no pointers. So a collection
@@ -57,8 +59,34 @@ func (l *limits) set() {
 	debug.SetMemoryLimit(min(max(sum-uncollected, 0), l.user))
 	if sum > largeBound && !l.frugal {
 		l.frugal = true
-		if user := debug.SetGCPercent(garbagePercent); user < garbagePercent {
-			debug.SetGCPercent(user) // GOGC says so
+		if l.rests == 0 {
+			l.collect(debug.SetGCPercent(garbagePercent))
 		}
 	}
+}
+
+// collect has the collector run as the user wants it, who said a percentage, or more often.
+func (l *limits) collect(user int) {
+	if l.frugal && user > garbagePercent {
+		user = garbagePercent
+	}
+	debug.SetGCPercent(user)
+}
+
+// rest runs f without collections, unless bounds ask for them: f is to be quick, and to make
+// little garbage.
+func (l *limits) rest(f func()) {
+	l.mutex.Lock()
+	if l.rests++; l.rests == 1 {
+		l.before = debug.SetGCPercent(-1)
+	}
+	l.mutex.Unlock()
+	defer func() {
+		l.mutex.Lock()
+		defer l.mutex.Unlock()
+		if l.rests--; l.rests == 0 {
+			l.collect(l.before)
+		}
+	}()
+	f()
 }

@@ -80,7 +80,9 @@ func (o *reopening) load(ctx context.Context, path string, progress trace.Progre
 	if !worth {
 		return o.app.load(ctx, path, progress)
 	}
-	s, err := o.cache.Open(ctx, path, progress)
+	var s *reopen.Source
+	var err error
+	o.limits.rest(func() { s, err = o.cache.Open(ctx, path, progress) })
 	if err == nil {
 		o.log.Info("open", "path", path, "took", time.Since(start), "kept", s.Made)
 		if !s.Known {

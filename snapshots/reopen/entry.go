@@ -217,36 +217,39 @@ func (o *opened) readDevice(r *reader, flat *flatDevice, d *trace.Device) error 
 		ID: int(flat.ID), First: flat.First, MaxEvents: flat.MaxEvents, Overflowed: flat.Overflowed != 0,
 		Events: trace.EventsOf(flat.events),
 	}
-	flat.life.Held = makeHeld(flat.held)
-	life, err := trace.LifetimesOf(d.Events, o.trace.Tables, flat.life, flat.peers)
+	var err error
+	if flat.life.Held, err = heldOf(flat.held); err != nil {
+		return err
+	}
+	life, err := trace.LifetimesOf(d.Events, flat.life, flat.peers)
 	if err != nil {
 		return err
 	}
-	x, err := analysis.IndexOf(o.trace, d, life, flat.index)
-	if err != nil {
-		return err
-	}
-	o.indexes[d.ID] = x
-	chunks := int(pieces(int64(len(bytesOf(flat.events)))))
-	return parallel(chunks+1, func(k int) (err error) {
-		if k == 0 {
+	tables := o.trace.Tables
+	tasks := []func() error{ // the longest first
+		func() (err error) {
 			if d.Final, err = flat.final.state(); err != nil {
 				return err
 			}
-			return o.trace.Tables.CheckState(&d.Final)
-		}
-		if err := r.checkPiece(flat.section, k-1); err != nil {
+			return tables.CheckState(&d.Final)
+		},
+		func() (err error) {
+			o.indexes[d.ID], err = analysis.IndexOf(o.trace, d, life, flat.index)
 			return err
-		}
-		if err := o.trace.Tables.CheckEvents(d.Events.Span((k - 1) * pieceEvents)); err != nil {
-			return err
-		}
-		return life.CheckPeers(k - 1)
-	})
+		},
+		func() error { return life.CheckHeld(tables) },
+		life.CheckMarks,
+	}
+	for k := range int(pieces(int64(len(bytesOf(flat.events))))) {
+		tasks = append(tasks, func() error {
+			if err := r.checkPiece(flat.section, k); err != nil {
+				return err
+			}
+			return life.CheckChunk(k, tables, flat.peers) // while it is still near the processor
+		})
+	}
+	return parallel(len(tasks), func(k int) error { return tasks[k]() })
 }
-
-// pieceEvents is how many events a piece has: a span of [trace.Events].
-const pieceEvents = 16384
 
 // checkSections compares the checksums of sections from on, to not included.
 func (r *reader) checkSections(from, to int) error {

@@ -12,15 +12,15 @@ import (
 	"github.com/memtop/memtop/tui/tuitest"
 )
 
-// made is a source with all that an entry may say, and its entry.
-func made(t testing.TB) (*Source, []byte) {
+// made is an entry with all that one may say.
+func made(t testing.TB) []byte {
 	t.Helper()
 	s := &Source{trace: tuitest.Small(), indexes: make(map[int]*analysis.Index), used: make(chan struct{})}
 	var b bytes.Buffer
 	if err := (&Cache{}).writeEntry(t.Context(), &b, &head{}, s); err != nil {
 		t.Fatal(err)
 	}
-	return s, b.Bytes()
+	return b.Bytes()
 }
 
 // read returns what an entry holds that is about any file.
@@ -65,7 +65,7 @@ func changed(t testing.TB, entry, edits []byte) []byte {
 // FuzzPlanted changes what an entry says and gives it the right checksums: it is refused,
 // or all questions about it are answered.
 func FuzzPlanted(f *testing.F) {
-	_, entry := made(f)
+	entry := made(f)
 	r, err := newReader(entry)
 	if err != nil {
 		f.Fatal(err)
@@ -126,7 +126,7 @@ func askAll(x *analysis.Index) {
 }
 
 func TestPlantedNumbersAreRefusedOrHarmless(t *testing.T) {
-	_, entry := made(t)
+	entry := made(t)
 	random := rand.New(rand.NewPCG(3, 4))
 	refused := 0
 	const tries = 1000
@@ -181,7 +181,7 @@ func TestAnEntryHasAllThatATraceHas(t *testing.T) {
 
 // FuzzEntry reads any bytes as an entry.
 func FuzzEntry(f *testing.F) {
-	_, entry := made(f)
+	entry := made(f)
 	f.Add(entry)
 	f.Add(entry[:len(entry)/2&^7])
 	f.Add([]byte{})

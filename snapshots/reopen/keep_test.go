@@ -11,6 +11,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/tui/tuitest"
 )
 
 // full is a disk that is full after so many bytes.
@@ -144,4 +147,33 @@ func TestSeveralKeepAndReadAtOnce(t *testing.T) {
 	}
 	wait.Wait()
 	wantSame(t, s, reopened(t, c, path))
+}
+
+// blocks notes how much is written at a time.
+type blocks []int
+
+func (b *blocks) Write(p []byte) (int, error) {
+	*b = append(*b, len(p))
+	return len(p), nil
+}
+
+func TestAnEntryIsWrittenInBlocks(t *testing.T) {
+	s := &Source{trace: tuitest.Large(120_000), indexes: make(map[int]*analysis.Index), used: make(chan struct{})}
+	var b blocks
+	if err := (&Cache{}).writeEntry(t.Context(), &b, &head{}, s); err != nil {
+		t.Fatal(err)
+	}
+	whole := b[:len(b)-1]
+	if len(whole) < 2 || slices.ContainsFunc(whole, func(n int) bool { return n != blockBytes }) {
+		t.Errorf("it is written in blocks of %d bytes", b)
+	}
+}
+
+func TestAHeldAllocationWithAFlagThatIsNoneIsRefused(t *testing.T) {
+	if _, err := heldOf([]held{{}, {FreeStack: 1}}); err != nil {
+		t.Error(err)
+	}
+	if _, err := heldOf([]held{{}, {FreeStack: 2}}); !errors.Is(err, errDamaged) {
+		t.Errorf("it gives %v", err)
+	}
 }

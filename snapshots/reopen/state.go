@@ -1,6 +1,10 @@
 package reopen
 
-import "github.com/memtop/memtop/snapshots/trace"
+import (
+	"unsafe"
+
+	"github.com/memtop/memtop/snapshots/trace"
+)
 
 // segment and block are those of package trace without what is no number; their lists
 // follow each other in one array.
@@ -37,8 +41,14 @@ type held struct {
 	Note      trace.NoteID
 	Close     int32
 	Stream    trace.StreamID
-	FreeStack uint16
+	FreeStack uint8
+	_         uint8
 }
+
+// A held allocation is used where it lies, so it must be one of package trace byte for byte.
+var _ = [1]struct{}{}[unsafe.Sizeof(held{})-unsafe.Sizeof(trace.Held{})|
+	unsafe.Offsetof(held{}.Close)-unsafe.Offsetof(trace.Held{}.Close)|
+	unsafe.Offsetof(held{}.FreeStack)-unsafe.Offsetof(trace.Held{}.FreeStack)]
 
 func writeState(w *writer, s *trace.State) {
 	var segments []segment
@@ -133,18 +143,17 @@ func flatHeld(all []trace.Held) []held {
 	flat := make([]held, len(all))
 	for k := range all {
 		h := &all[k]
-		flat[k] = held{h.Addr, h.Size, h.Stack, h.Note, h.Close, h.Stream, number(h.FreeStack)}
+		flat[k] = held{h.Addr, h.Size, h.Stack, h.Note, h.Close, h.Stream, uint8(number(h.FreeStack)), 0}
 	}
 	return flat
 }
 
-func makeHeld(flat []held) []trace.Held {
-	all := make([]trace.Held, len(flat))
+// heldOf returns held allocations where they lie.
+func heldOf(flat []held) ([]trace.Held, error) {
 	for k := range flat {
-		h := &flat[k]
-		all[k] = trace.Held{
-			Addr: h.Addr, Size: h.Size, Stack: h.Stack, Note: h.Note, Stream: h.Stream, Close: h.Close, FreeStack: h.FreeStack != 0,
+		if flat[k].FreeStack > 1 {
+			return nil, damaged("held allocation %d", k)
 		}
 	}
-	return all
+	return viewOf[trace.Held](bytesOf(flat)), nil
 }

@@ -174,20 +174,3 @@ func (t *Tables) CheckState(s *State) error {
 	}
 	return nil
 }
-
-// CheckEvents reports whether all that events refer to is in the tables. It reads
-// each event once.
-func (t *Tables) CheckEvents(events []Event) error {
-	var stack StackID
-	var note NoteID
-	var stream StreamID
-	var kind Kind
-	for i := range events {
-		e := &events[i]
-		stack, note, stream, kind = max(stack, e.Stack), max(note, e.Note), max(stream, e.Stream), max(kind, e.Kind)
-	}
-	if int(stack) >= t.StackCount() || int(note) >= len(t.Notes) || int(stream) >= len(t.Streams) || int(kind) >= KindCount {
-		return errors.New("an event has a number that is not there")
-	}
-	return nil
-}

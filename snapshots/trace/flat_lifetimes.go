@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 )
 
@@ -65,9 +66,10 @@ func pairs(of map[AllocationID]int32) []Pair {
 }
 
 // LifetimesOf returns the lifetimes of events, of which peers are those of f as one
-// array. What they say of the events is checked as far as [Lifetimes.CheckPeers] does not.
-// They cannot be advanced.
-func LifetimesOf(events Events, t *Tables, f FlatLifetimes, peers []int32) (*Lifetimes, error) {
+// array. They are not to be used before [Lifetimes.CheckHeld], [Lifetimes.CheckMarks]
+// and, for each chunk of the events, [Lifetimes.CheckChunk] say that they fit; these may be
+// called side by side. They cannot be advanced.
+func LifetimesOf(events Events, f FlatLifetimes, peers []int32) (*Lifetimes, error) {
 	if len(peers) != events.Len() {
 		return nil, errors.New("not a peer for each event")
 	}
@@ -79,10 +81,11 @@ func LifetimesOf(events Events, t *Tables, f FlatLifetimes, peers []int32) (*Lif
 	if int(l.request) >= events.Len() || l.request < -1 {
 		return nil, errors.New("a request that is not there")
 	}
-	return l, cmp.Or(l.takeMarks(f), l.takePairs(f), l.checkHeld(t))
+	return l, cmp.Or(l.takeMarks(f), l.takePairs(f))
 }
 
-func (l *Lifetimes) checkHeld(t *Tables) error {
+// CheckHeld reports whether what the held allocations say of tables and events is so.
+func (l *Lifetimes) CheckHeld(t *Tables) error {
 	for k := range l.Held {
 		h := &l.Held[k]
 		if int(h.Stack) >= t.StackCount() || int(h.Note) >= len(t.Notes) || int(h.Stream) >= len(t.Streams) ||
@@ -107,16 +110,22 @@ func (l *Lifetimes) takeMarks(f FlatLifetimes) error {
 		if to < from || int64(to) > int64(len(f.MarkAlive)) || at <= before || at >= l.events.Len() {
 			return fmt.Errorf("mark %d is out of order", k)
 		}
-		alive := f.MarkAlive[from:to:to]
-		last := AllocationID(-1)
-		for _, id := range alive {
-			if id <= last || int(id) >= at {
+		l.marks = append(l.marks, mark{at, f.MarkAlive[from:to:to]})
+		from, before = to, at
+	}
+	return nil
+}
+
+// CheckMarks reports whether what is alive at marks was made before them.
+func (l *Lifetimes) CheckMarks() error {
+	for k := range l.marks {
+		m, last := &l.marks[k], AllocationID(-1)
+		for _, id := range m.alive {
+			if id <= last || int(id) >= m.at {
 				return fmt.Errorf("mark %d has allocation %d after %d", k, id, last)
 			}
 			last = id
 		}
-		l.marks = append(l.marks, mark{at, alive})
-		from, before = to, at
 	}
 	return nil
 }
@@ -170,32 +179,62 @@ func (l *Lifetimes) known(id AllocationID) bool {
 	return int(id) < l.events.Len()
 }
 
-// CheckPeers reports whether what chunk k of the events, a span of 16,384, says of its
-// allocations and their ends agrees with what those say. Chunks may be checked side by
-// side.
-func (l *Lifetimes) CheckPeers(k int) error {
-	for j, peer := range l.peer[k] {
-		i := k<<chunkShift + j
-		e := &l.events.chunks[k][j]
-		switch {
-		case e.Kind == Alloc:
-			if int(peer) <= i || peer != Never && (int(peer) >= l.events.Len() || !l.ends(int(peer), AllocationID(i))) {
-				return fmt.Errorf("the allocation of event %d ends at %d", i, peer)
-			}
-		case e.Kind.Closes():
-			id := AllocationID(peer)
-			if int(id) >= i || !l.known(id) || l.closeOf(id) != i {
-				return fmt.Errorf("event %d ends allocation %d", i, peer)
-			}
-		case e.Kind == Retag, e.Kind == Lost:
-			if peer != Never && (!l.known(AllocationID(peer)) || int(peer) >= i) {
-				return fmt.Errorf("event %d is about allocation %d", i, peer)
-			}
-		case peer != 0:
-			return fmt.Errorf("event %d is about no allocation and says %d", i, peer)
+// CheckChunk reports whether all that chunk k of the events, a span of 16,384, refers to
+// is in the tables, and whether what it says of its allocations and their ends agrees with
+// what those say. The peers are those that the lifetimes were made of.
+func (l *Lifetimes) CheckChunk(k int, t *Tables, peers []int32) error {
+	var stack StackID
+	var note NoteID
+	var stream StreamID
+	var kind Kind
+	events := l.events.chunks[k]
+	own := peers[k<<chunkShift:][:len(events)]
+	for j := range events {
+		e, i := &events[j], int32(k<<chunkShift+j)
+		stack, note, stream, kind = max(stack, e.Stack), max(note, e.Note), max(stream, e.Stream), max(kind, e.Kind)
+		if peer := own[j]; !paired(peers, i, peer, e.Kind) && !l.agrees(i, peer, e.Kind) {
+			return fmt.Errorf("event %d, %s, does not agree with allocation or event %d", i, e.Kind, peer)
 		}
 	}
+	if int(stack) >= t.StackCount() || int(note) >= len(t.Notes) || int(stream) >= len(t.Streams) || int(kind) >= KindCount {
+		return errors.New("an event has a number that is not there")
+	}
 	return nil
+}
+
+// paired reports whether an event and its peer are as nearly all are: an allocation and
+// its end that name each other, or one that is about no allocation. It decides without
+// branches, because a processor cannot guess of what kind the next event is.
+func paired(peers []int32, i, peer int32, kind Kind) bool {
+	if uint32(peer) >= uint32(len(peers)) {
+		return false
+	}
+	d := directions[kind]
+	about := -(d * d)                            // all bits, or none for what is about no allocation
+	apart := peers[peer] ^ i | ^((i-peer)*d)>>31 // 0 if they name each other in the right order
+	return i > 0 && apart&about|peer&^about == 0
+}
+
+// directions says by kind whether its peer is an event that comes after it, 1, before
+// it, −1, or none, 0.
+var directions = func() (d [math.MaxUint8 + 1]int32) {
+	d[Alloc], d[Free], d[FreeCompleted] = 1, -1, -1
+	return d
+}()
+
+// agrees reports whether an event and its peer are as they may be.
+func (l *Lifetimes) agrees(i, peer int32, kind Kind) bool {
+	id := AllocationID(peer)
+	switch {
+	case kind == Alloc:
+		return peer == Never || peer > i && int(peer) < l.events.Len() && l.ends(int(peer), AllocationID(i))
+	case kind.Closes():
+		return int32(id) < i && l.known(id) && l.closeOf(id) == int(i)
+	case kind == Retag, kind == Lost:
+		return peer == Never || l.known(id) && peer < i
+	default:
+		return peer == 0
+	}
 }
 
 // ends reports whether event i ends the allocation: by closing it, or by taking its

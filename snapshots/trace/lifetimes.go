@@ -21,8 +21,8 @@ type Held struct {
 	Size   int64 // requested bytes
 	Stack  StackID
 	Note   NoteID
-	Stream StreamID
 	Close  int32 // the event that ended it, or Never
+	Stream StreamID
 	// FreeStack says that Stack is where it was freed: where it was made
 	// is not recorded.
 	FreeStack bool
