@@ -173,6 +173,10 @@ func (a *Allocator) streamOf(h Stream) *stream {
 			return s
 		}
 	}
+	return a.newStream(h)
+}
+
+func (a *Allocator) newStream(h Stream) *stream {
 	s := &stream{handle: h, id: a.names.stream(h)}
 	a.streams = append(a.streams, s)
 	return s

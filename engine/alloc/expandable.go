@@ -207,15 +207,21 @@ func (a *Allocator) unreserve(b *block) {
 // joinAlike joins a block that was just mapped or unmapped, and is in no list,
 // with its neighbours that are as it is. They leave their lists.
 func (a *Allocator) joinAlike(b *block) {
-	for _, n := range [2]*block{b.joinable(b.prev), b.joinable(b.next)} {
-		switch {
-		case n == nil:
-			continue
-		case n.mapped():
-			b.set.remove(n)
-		default:
-			b.set.pool.removeUnmapped(n)
-		}
-		a.join(b, n)
+	if b.joins(b.prev) {
+		b.prev.leave()
+		a.joinPrev(b)
+	}
+	if b.joins(b.next) {
+		b.next.leave()
+		a.joinNext(b)
+	}
+}
+
+// leave takes a free or unmapped block out of its pool.
+func (b *block) leave() {
+	if b.mapped() {
+		b.set.remove(b)
+	} else {
+		b.set.pool.removeUnmapped(b)
 	}
 }

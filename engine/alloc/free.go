@@ -95,39 +95,42 @@ func (a *Allocator) complete(b *block, stack trace.StackID) {
 // that are free, and returns how that changes the number and the bytes of the
 // pool's other blocks.
 func (a *Allocator) joinFree(b *block) (blocks, bytes int64) {
-	if prev := b.joinable(b.prev); prev != nil {
+	if prev := b.prev; b.joins(prev) {
 		b.set.remove(prev)
 		blocks--
-		bytes -= a.join(b, prev)
+		bytes -= prev.size
+		a.joinPrev(b)
 	}
-	if next := b.joinable(b.next); next != nil {
+	if next := b.next; b.joins(next) {
 		b.set.remove(next)
 		blocks--
-		bytes -= a.join(b, next)
+		bytes -= next.size
+		a.joinNext(b)
 	}
 	b.set.add(b)
 	return blocks, bytes
 }
 
-// joinable returns the neighbour of b if it is free as b is, or else nil.
-func (b *block) joinable(neighbour *block) *block {
-	if neighbour == nil || neighbour.state != b.state {
-		return nil
-	}
-	return neighbour
+// joins reports whether a neighbour of b, if there is one, is free as b is, or
+// unmapped as b is.
+func (b *block) joins(neighbour *block) bool {
+	return neighbour != nil && neighbour.state == b.state
 }
 
-// join makes a neighbour part of b and returns its size. Its place in the pool
-// is the caller's business.
-func (a *Allocator) join(b, neighbour *block) int64 {
-	if b.prev == neighbour {
-		b.addr = neighbour.addr
-		b.link(neighbour.prev, b.next)
-	} else {
-		b.link(b.prev, neighbour.next)
-	}
-	size := neighbour.size
-	b.size += size
-	a.recycle(neighbour)
-	return size
+// joinPrev makes the block before b part of b. Its place in the pool is the
+// caller's business.
+func (a *Allocator) joinPrev(b *block) {
+	prev := b.prev
+	b.addr = prev.addr
+	b.size += prev.size
+	b.link(prev.prev, b.next)
+	a.recycle(prev)
+}
+
+// joinNext does so with the block after b.
+func (a *Allocator) joinNext(b *block) {
+	next := b.next
+	b.size += next.size
+	b.link(b.prev, next.next)
+	a.recycle(next)
 }

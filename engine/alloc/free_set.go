@@ -21,7 +21,7 @@ type freeSet struct {
 	used   [binCount / perWord]uint64 // a bit for each bin that is not empty
 	bins   [binCount]*block           // the first block of each
 	end    block                      // follows the last block of each bin, comes after every key
-	marks  map[int][]*block           // by bin, in order
+	marks  map[uint][]*block          // by bin, in order
 }
 
 const (
@@ -37,15 +37,18 @@ const (
 )
 
 // binOf returns the bin of a size. Larger sizes are in later bins.
-func binOf(size int64) int {
+func binOf(size int64) uint {
 	units := uint64(size) / minBlock
-	shift := bits.Len64(units>>binBits|1) - 1
-	return shift<<binBits + int(units>>shift)
+	shift := uint(bits.Len64(units>>binBits|1)-1) % 64
+	return shift<<binBits + uint(units>>shift)
 }
 
-// before returns whether the block comes before a key.
+// before reports whether the block comes before a key. It asks once, not for the size
+// and then for the address: each answer would often be predicted wrongly.
 func (b *block) before(size int64, addr uint64) bool {
-	return b.size < size || b.size == size && b.addr < addr
+	_, less := bits.Sub64(b.addr, addr, 0)
+	_, less = bits.Sub64(uint64(b.size), uint64(size), less)
+	return less != 0
 }
 
 // newFreeSet returns an empty set.
@@ -70,19 +73,19 @@ func (f *freeSet) first(size int64) *block {
 }
 
 // from returns the first block of the bins from one on, nil if there is none.
-func (f *freeSet) from(at int) *block {
+func (f *freeSet) from(at uint) *block {
 	word := at / perWord
-	if word >= len(f.used) {
+	if word >= uint(len(f.used)) {
 		return nil
 	}
 	left := f.used[word] >> (at % perWord) << (at % perWord)
 	for left == 0 {
-		if word++; word == len(f.used) {
+		if word++; word == uint(len(f.used)) {
 			return nil
 		}
 		left = f.used[word]
 	}
-	return f.bins[word*perWord+bits.TrailingZeros64(left)]
+	return f.bins[word*perWord+uint(bits.TrailingZeros64(left))]
 }
 
 // next returns the block after one of the set, nil if there is none.
@@ -95,7 +98,7 @@ func (f *freeSet) next(b *block) *block {
 
 // search returns the link of a bin to its first block that is not before the key, which
 // may be the end.
-func (f *freeSet) search(at int, size int64, addr uint64) **block {
+func (f *freeSet) search(at uint, size int64, addr uint64) **block {
 	link := &f.bins[at]
 	for passed := 0; (*link).before(size, addr); passed++ {
 		if passed == nearby {
@@ -108,7 +111,7 @@ func (f *freeSet) search(at int, size int64, addr uint64) **block {
 
 // searchFar is search from the last mark before the key. Where that is far away it makes
 // more of them, so that no part of a bin is passed twice without.
-func (f *freeSet) searchFar(at int, size int64, addr uint64) **block {
+func (f *freeSet) searchFar(at uint, size int64, addr uint64) **block {
 	mark, link := f.lastMark(at, size, addr), &f.bins[at]
 	if mark > 0 {
 		link = &f.marks[at][mark-1].after
@@ -124,7 +127,7 @@ func (f *freeSet) searchFar(at int, size int64, addr uint64) **block {
 }
 
 // lastMark returns how many of a bin's marks are before the key.
-func (f *freeSet) lastMark(at int, size int64, addr uint64) int {
+func (f *freeSet) lastMark(at uint, size int64, addr uint64) int {
 	n, _ := slices.BinarySearchFunc(f.marks[at], true, func(b *block, _ bool) int {
 		if b.before(size, addr) {
 			return -1
@@ -134,15 +137,15 @@ func (f *freeSet) lastMark(at int, size int64, addr uint64) int {
 	return n
 }
 
-func (f *freeSet) mark(at, n int, b *block) {
+func (f *freeSet) mark(at uint, n int, b *block) {
 	if f.marks == nil {
-		f.marks = make(map[int][]*block)
+		f.marks = make(map[uint][]*block)
 	}
 	b.marked = true
 	f.marks[at] = slices.Insert(f.marks[at], n, b)
 }
 
-func (f *freeSet) unmark(at int, b *block) {
+func (f *freeSet) unmark(at uint, b *block) {
 	n := f.lastMark(at, b.size, b.addr)
 	b.marked = false
 	f.marks[at] = slices.Delete(f.marks[at], n, n+1)
@@ -170,9 +173,11 @@ func (f *freeSet) remove(b *block) {
 	*b.slot = b.after
 	b.after.slot = b.slot
 	b.slot, b.after = nil, nil
+	empty := uint64(0)
 	if f.bins[at] == &f.end {
-		f.used[at/perWord] &^= 1 << (at % perWord)
+		empty = 1
 	}
+	f.used[at/perWord] &^= empty << (at % perWord)
 }
 
 // largestBelow returns the blocks of less than size bytes, the largest first, in a list

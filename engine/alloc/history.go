@@ -6,22 +6,27 @@ import "github.com/memtop/memtop/snapshots/trace"
 type history struct {
 	limit  int // 0 keeps none
 	events []trace.Event
-	next   int   // where the next event goes once the limit is reached
-	lost   int64 // events that were overwritten
+	next   int  // where the next event goes, the end while there is room for more
+	lost   bool // events were overwritten
 }
 
 // slot returns where the next event is to be written.
 func (h *history) slot() *trace.Event {
-	if len(h.events) < h.limit {
-		h.events = append(h.events, trace.Event{})
-		return &h.events[len(h.events)-1]
+	if h.next == len(h.events) {
+		h.makeRoom()
 	}
 	e := &h.events[h.next]
-	h.lost++
-	if h.next++; h.next == h.limit {
-		h.next = 0
-	}
+	h.next++
 	return e
+}
+
+// makeRoom adds an event, or begins to overwrite the oldest.
+func (h *history) makeRoom() {
+	if len(h.events) < h.limit {
+		h.events = append(h.events, trace.Event{})
+	} else {
+		h.next, h.lost = 0, true
+	}
 }
 
 // all returns the events, oldest first.

@@ -67,22 +67,23 @@ func (a *Allocator) malloc(n int64, s Stream, t Tag, stack trace.StackID) (*bloc
 	q.rounded = a.config.round(n)
 	q.pool = a.poolFor(q.rounded, q.stream)
 	q.set = q.pool.freeOf(q.stream)
-	q.segment = a.config.segmentSize(q.rounded)
-	b, err := a.find(&q)
-	if err != nil {
-		return nil, err
+	b := a.bestFree(&q)
+	if b != nil {
+		q.set.remove(b)
+	} else {
+		var err error
+		if b, err = a.newMemory(&q); err != nil {
+			return nil, err
+		}
 	}
 	return a.handOut(b, &q), nil
 }
 
-// find returns a free block that is large enough, and takes it out of its pool. It
-// tries, in this order: the pool; a new segment; a new segment after oversize blocks
-// were given back; a new segment after the whole cache was.
-func (a *Allocator) find(q *request) (*block, error) {
-	if b := a.bestFree(q); b != nil {
-		q.set.remove(b)
-		return b, nil
-	}
+// newMemory returns a new block that is large enough, in no pool's list. It tries, in
+// this order: a new segment; one after oversize blocks were given back; one after the
+// whole cache was.
+func (a *Allocator) newMemory(q *request) (*block, error) {
+	q.segment = a.config.segmentSize(q.rounded)
 	if a.collecting() {
 		a.collectGarbage()
 	}

@@ -35,9 +35,12 @@ func (a *Allocator) processEvents() {
 	if len(a.deferred) > 0 {
 		a.recordDeferred()
 	}
-	if a.pending == 0 {
-		return
+	if a.pending > 0 {
+		a.processPending()
 	}
+}
+
+func (a *Allocator) processPending() {
 	for _, s := range a.streams {
 		done := 0
 		for done < len(s.waiting) && a.syncer.EventReady(s.waiting[done].event) {

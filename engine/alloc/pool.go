@@ -50,6 +50,10 @@ func (p *pool) freeOf(s *stream) *freeSet {
 			return f
 		}
 	}
+	return p.newFree(s)
+}
+
+func (p *pool) newFree(s *stream) *freeSet {
 	f := newFreeSet(p, s)
 	at, _ := slices.BinarySearchFunc(p.free, s.handle, func(f *freeSet, h Stream) int {
 		return cmp.Compare(f.stream.handle, h)
@@ -100,10 +104,11 @@ func (a *Allocator) poolFor(rounded int64, s *stream) *pool {
 			pools = &private.pools
 		}
 	}
-	if rounded <= smallLimit {
-		return &pools.small
+	p := &pools.small
+	if rounded > smallLimit {
+		p = &pools.large
 	}
-	return &pools.large
+	return p
 }
 
 // poolPair is the small and the large pool of one owner.

@@ -106,7 +106,7 @@ func (c *recount) compare(t testing.TB, stats *Stats, k poolKind) {
 		if got := pair.got.of(k).Current; got != pair.want[k] {
 			t.Errorf("%s of pool %d: %d in the statistics, %d in the snapshot", name, k, got, pair.want[k])
 		}
-		if sum := pair.got.Small.Current + pair.got.Large.Current; sum != pair.got.All.Current {
+		if sum := pair.got.Small().Current + pair.got.Large().Current; sum != pair.got.All.Current {
 			t.Errorf("%s: %d in all, %d in the pools", name, pair.got.All.Current, sum)
 		}
 		if pair.got.All.Peak < pair.got.All.Current {

@@ -18,18 +18,15 @@ const (
 // 512 or, where the settings divide the powers of two, the next of those
 // divisions.
 func (c *config) round(n int64) int64 {
-	if n < minBlock {
-		return minBlock
-	}
 	if d := c.divisions(n); d > 1 && n > minBlock*d {
 		return roundToDivision(n, d)
 	}
-	return (n + minBlock - 1) / minBlock * minBlock
+	return max(minBlock, (n+minBlock-1)&^(minBlock-1))
 }
 
 // divisions returns into how many parts the power of two below n is divided.
 func (c *config) divisions(n int64) int64 {
-	return c.roundup[min(max(bits.Len64(uint64(n))-1-20, 0), len(c.roundup)-1)]
+	return c.roundup[min(bits.Len64(uint64(n)>>20|1)-1, len(c.roundup)-1)]
 }
 
 // roundToDivision rounds n up to a d-th part of the power of two below it.
@@ -61,11 +58,11 @@ func (c *config) segmentSize(rounded int64) int64 {
 // splits reports whether a block gives back its rest when it serves a rounded
 // request.
 func (c *config) splits(b *block, rounded int64) bool {
-	rest := b.size - rounded
-	if b.set.pool.kind == smallPool || c.expandable {
-		return rest >= minBlock
+	least := int64(minBlock)
+	if b.set.pool.kind == largePool && !c.expandable {
+		least = smallLimit + 1
 	}
-	return rounded < c.maxSplit && rest > smallLimit
+	return b.size-rounded >= least && (rounded < c.maxSplit || c.expandable)
 }
 
 // SegmentFor returns how many bytes are asked of the driver for a rounded request

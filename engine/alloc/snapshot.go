@@ -43,7 +43,7 @@ func (a *Allocator) snapshot() trace.Device {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	d := trace.Device{
-		ID: a.device, Events: a.history.all(), Overflowed: a.history.lost > 0,
+		ID: a.device, Events: a.history.all(), Overflowed: a.history.lost,
 		MaxEvents: int64(a.history.limit), Final: a.state(),
 	}
 	a.tick()

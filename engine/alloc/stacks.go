@@ -36,14 +36,18 @@ func (a *Allocator) callers(level Stacks) trace.StackID {
 	if Stacks(a.stacks.Load()) < level {
 		return 0
 	}
+	return a.stack()
+}
+
+func (a *Allocator) stack() trace.StackID {
 	if !walks {
-		return a.unwind(4)
+		return a.unwind(5)
 	}
 	var at stackKey
 	returns(&at)
 	id, ok := a.names.returning(&at)
 	if !ok {
-		id = a.unwind(4)
+		id = a.unwind(5)
 		a.names.returns(&at, id)
 	}
 	return id

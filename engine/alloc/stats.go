@@ -10,7 +10,9 @@ type Counter struct {
 
 func (c *Counter) add(n int64) {
 	c.Current += n
-	c.Peak = max(c.Peak, c.Current)
+	if c.Current > c.Peak {
+		c.Peak = c.Current
+	}
 	c.Allocated += n
 }
 
@@ -21,14 +23,18 @@ func (c *Counter) sub(n int64) {
 
 // PoolCounter follows a quantity in all pools, and in the small and the large
 // ones. A block counts where it lives, whatever its size.
-type PoolCounter struct{ All, Small, Large Counter }
-
-func (c *PoolCounter) of(k poolKind) *Counter {
-	if k == smallPool {
-		return &c.Small
-	}
-	return &c.Large
+type PoolCounter struct {
+	All    Counter
+	byPool [2]Counter // the small and the large one, an array so that choosing is no branch
 }
+
+// Small returns what is in small pools.
+func (c *PoolCounter) Small() *Counter { return c.of(smallPool) }
+
+// Large returns what is in large pools.
+func (c *PoolCounter) Large() *Counter { return c.of(largePool) }
+
+func (c *PoolCounter) of(k poolKind) *Counter { return &c.byPool[(k-smallPool)%2] }
 
 func (c *PoolCounter) add(k poolKind, n int64) {
 	c.All.add(n)
@@ -42,11 +48,8 @@ func (c *PoolCounter) sub(k poolKind, n int64) {
 
 // change adds a difference of either sign; nothing is counted when it is 0.
 func (c *PoolCounter) change(k poolKind, n int64) {
-	if n > 0 {
-		c.add(k, n)
-	} else if n < 0 {
-		c.sub(k, -n)
-	}
+	c.add(k, max(n, 0))
+	c.sub(k, max(-n, 0))
 }
 
 // Stats is what torch.cuda.memory_stats() returns, with its exact meaning, and
@@ -120,8 +123,8 @@ func (s *Stats) each(do func(*Counter)) {
 	for i := range pooled {
 		c := pooled[i].of(s)
 		do(&c.All)
-		do(&c.Small)
-		do(&c.Large)
+		do(c.Small())
+		do(c.Large())
 	}
 	for i := range oversize {
 		do(oversize[i].of(s))

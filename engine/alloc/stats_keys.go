@@ -44,8 +44,8 @@ func (s *Stats) Map() map[string]int64 {
 	for i := range pooled {
 		c, key := pooled[i].of(s), pooled[i].key
 		c.All.into(m, key+".all")
-		c.Small.into(m, key+".small_pool")
-		c.Large.into(m, key+".large_pool")
+		c.Small().into(m, key+".small_pool")
+		c.Large().into(m, key+".large_pool")
 	}
 	for i := range oversize {
 		oversize[i].of(s).into(m, oversize[i].key)

@@ -52,8 +52,8 @@ func (t *table) counter(name string, c *PoolCounter, in scale) {
 	if t.abbreviated {
 		return
 	}
-	t.values("      from large pool", &c.Large, &c.All, in)
-	t.values("      from small pool", &c.Small, &c.All, in)
+	t.values("      from large pool", c.Large(), &c.All, in)
+	t.values("      from small pool", c.Small(), &c.All, in)
 }
 
 func (t *table) oversize(name string, c *Counter) {

@@ -62,8 +62,8 @@ func TestPoolsAreTheAllocatorsOwnStatistics(t *testing.T) {
 				t.Fatalf("got %+v, want the default pool and a private one", pools)
 			}
 			stats := a.Stats()
-			checkParts(t, &stats, "small", func(c *alloc.PoolCounter) int64 { return c.Small.Current }, &pools[0].Small, &pools[1].Small)
-			checkParts(t, &stats, "large", func(c *alloc.PoolCounter) int64 { return c.Large.Current }, &pools[0].Large, &pools[1].Large)
+			checkParts(t, &stats, "small", func(c *alloc.PoolCounter) int64 { return c.Small().Current }, &pools[0].Small, &pools[1].Small)
+			checkParts(t, &stats, "large", func(c *alloc.PoolCounter) int64 { return c.Large().Current }, &pools[0].Large, &pools[1].Large)
 		})
 	}
 }
