@@ -12,7 +12,7 @@ import (
 
 // BenchmarkOpen opens a snapshot again that MEMTOP_BENCH_FILE names, from its entry. Run it with
 //
-//	MEMTOP_BENCH_FILE=g256.pickle go test -run '^$' -bench Open ./snapshots/reopen
+//	MEMTOP_BENCH_FILE=g256.pickle go test -run '^$' -bench . ./snapshots/reopen
 func BenchmarkOpen(b *testing.B) {
 	path := os.Getenv("MEMTOP_BENCH_FILE")
 	if path == "" {
@@ -42,6 +42,28 @@ func BenchmarkOpen(b *testing.B) {
 	}
 	b.ReportMetric(best.Seconds()*1e3, "best-ms")
 	b.ReportMetric(least.Seconds()*1e3, "cpu-ms")
+}
+
+// BenchmarkContent reads all of that file, as is done of one that no entry knows.
+func BenchmarkContent(b *testing.B) {
+	f, err := os.Open(os.Getenv("MEMTOP_BENCH_FILE"))
+	if err != nil {
+		b.Skip("MEMTOP_BENCH_FILE names no snapshot")
+	}
+	defer f.Close() // only read from
+	id, err := identify(f)
+	if err != nil {
+		b.Fatal(err)
+	}
+	best := time.Hour
+	for b.Loop() {
+		began := time.Now()
+		if _, err := contentOf(b.Context(), f, id.Size, nil); err != nil {
+			b.Fatal(err)
+		}
+		best = min(best, time.Since(began))
+	}
+	b.ReportMetric(best.Seconds()*1e3, "best-ms")
 }
 
 func cpu() time.Duration {

@@ -47,7 +47,11 @@ func mapEntry(folder *os.Root, name string) ([]byte, error) {
 	if size < footBytes || int64(int(size)) != size {
 		return nil, damaged("%d bytes", size)
 	}
-	return unix.Mmap(int(f.Fd()), 0, int(size), unix.PROT_READ, unix.MAP_SHARED)
+	memory, err := unix.Mmap(int(f.Fd()), 0, int(size), unix.PROT_READ, unix.MAP_SHARED)
+	if err == nil {
+		_ = unix.Madvise(memory, unix.MADV_HUGEPAGE) // what the disk is read for is kept in large pages, too
+	}
+	return memory, err
 }
 
 func unmap(memory []byte) error { return unix.Munmap(memory) }
