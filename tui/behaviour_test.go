@@ -47,6 +47,30 @@ func TestTheFirstFrameDoesNotWaitForTheLoad(t *testing.T) {
 	d.wants("What stands out")
 }
 
+// TestAFileIsDrawnBeforeItIsAnalysed has what the first page lacks begin after a frame, and
+// nothing else of it.
+func TestAFileIsDrawnBeforeItIsAnalysed(t *testing.T) {
+	var put []tea.Cmd
+	d := &driver{t: t, m: New([]File{fileOf("a.pickle", tuitest.Small())}, Options{})}
+	d.m.tick = func(*file) tea.Cmd { return nil }
+	d.m.later = func(cmd tea.Cmd) tea.Cmd {
+		put = append(put, cmd)
+		return nil
+	}
+	d.send(tea.WindowSizeMsg{Width: 120, Height: 40})
+	d.run(d.m.Init())
+	d.wants("Now, and at most", "adding up")
+	if len(put) != 1 {
+		t.Fatalf("%d commands wait for a frame", len(put))
+	}
+	d.run(put[0])
+	d.wants("Who held the rest")
+	d.press("4")
+	if len(put) != 1 {
+		t.Error("another page waits for a frame, too")
+	}
+}
+
 func TestAFailedLoadSaysWhyAndCanBeTriedAgain(t *testing.T) {
 	tries := 0
 	f := File{Name: "bad.pickle", Load: func(context.Context, trace.Progress) (trace.Source, error) {

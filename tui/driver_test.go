@@ -45,6 +45,7 @@ func start(t testing.TB, w, h int, o Options, files ...File) *driver {
 	t.Helper()
 	d := &driver{t: t, m: New(files, o)}
 	d.m.tick = func(*file) tea.Cmd { return nil }
+	d.m.later = func(cmd tea.Cmd) tea.Cmd { return cmd }
 	d.m.job.hear = func(Ranks) tea.Cmd { return nil }
 	d.m.control.look = func() tea.Cmd { return nil }
 	for _, f := range d.m.files {

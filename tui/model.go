@@ -44,13 +44,15 @@ type Model struct {
 	note    string
 	now     func() time.Time
 	tick    func(*file) tea.Cmd
+	later   func(tea.Cmd) tea.Cmd // a command that begins when what is new has been drawn
+	unseen  bool                  // a device's pages are new, and not drawn yet
 }
 
 // New returns the screen for files. It is run with tea.NewProgram.
 func New(files []File, o Options) *Model {
 	m := &Model{
 		options: o, global: keys.NewGlobal(titles()), control: newControl(o.Own), page: cmp.Or(pageNamed(o.Page), page.Overview),
-		theme: screen.NewTheme(o.colour(), o.ASCII), now: time.Now, tick: tick,
+		theme: screen.NewTheme(o.colour(), o.ASCII), now: time.Now, tick: tick, later: later,
 	}
 	all, _ := o.Ranks.(AllRanks)
 	for i, f := range files {
@@ -83,6 +85,16 @@ func tick(f *file) tea.Cmd {
 	attempt := f.attempt
 	return tea.Tick(50*time.Millisecond, func(time.Time) tea.Msg { return tickMsg{f, attempt} })
 }
+
+// later begins a command after a frame. What a page of a large file lacks keeps all
+// processors busy, and the screen would wait for them with what is there already.
+func later(cmd tea.Cmd) tea.Cmd {
+	return tea.Tick(drawn, func(time.Time) tea.Msg { return cmd() })
+}
+
+// drawn is how long the screen takes at most to draw what is new: it does so 30 times a
+// second.
+const drawn = time.Second / 30
 
 // Init starts loading the first file.
 func (m *Model) Init() tea.Cmd {
@@ -240,6 +252,7 @@ func (m *Model) data(msg tea.Msg) tea.Cmd {
 		msg.scene.ReadOnly = m.options.ReadOnly
 		m.introduce(msg.file, msg.scene)
 		msg.file.indexed(msg)
+		m.unseen = true
 		m.note = cmp.Or(m.lacks(m.page), m.note)
 	case tickMsg:
 		if msg.file.state == loading && msg.file.attempt == msg.attempt {
@@ -289,10 +302,16 @@ func (m *Model) catchUp() tea.Cmd {
 
 // refresh lets the visible page ask for what it lacks.
 func (m *Model) refresh() tea.Cmd {
-	if p := m.visible(); p != nil && !m.tooSmall() {
-		return p.Refresh(m.w, m.h-frameRows)
+	p := m.visible()
+	if p == nil || m.tooSmall() {
+		return nil
 	}
-	return nil
+	cmd := p.Refresh(m.w, m.h-frameRows)
+	if m.unseen && cmd != nil {
+		m.unseen = false
+		return m.later(cmd)
+	}
+	return cmd
 }
 
 func (m *Model) tooSmall() bool { return m.w < minWidth || m.h < minHeight }
