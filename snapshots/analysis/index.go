@@ -42,7 +42,7 @@ type answers struct {
 
 // NewIndex reads the device's whole trace.
 func NewIndex(t *trace.Trace, device *trace.Device) *Index {
-	r := &record{life: trace.NewLifetimes(), others: make(map[trace.NoteID]int)}
+	r := &record{life: device.Replay.Take(device.Events), others: make(map[trace.NoteID]int)}
 	x := &Index{record: r, levels: levels{record: r}, mapper: mapper{record: r}}
 	if device.Base != nil {
 		x.life.Begin(device.Base)

@@ -113,7 +113,7 @@ func (s *scout) read(l *lexicon, b *block) {
 
 func newScoutMachine(l *lexicon) *machine {
 	m := &machine{
-		window: &window{room: math.MaxInt64}, lists: make([]list, 1), dicts: make([]dict, 1),
+		window: &window{room: math.MaxInt64}, lists: noLists(), dicts: make([]dict, 1),
 		memo: l.memo, shape: l.shape, in: l.tables.Reader(l.shape.texts), scouts: true,
 		raw: rawStacks{runs: l.runs, seed: l.seed, index: make(map[uint64]int32, len(l.runs)), follows: make([]successors, len(l.runs))},
 	}
@@ -129,8 +129,8 @@ func (m *machine) scout(a *ahead) bool {
 	if m.end-m.pos < longestEntry {
 		return false
 	}
-	e := entry{m: m, b: m.buf[:m.end], pos: m.pos}
-	if e.read(s) {
+	e := entry{m: m, shape: s, b: m.buf[:m.end], pos: m.pos}
+	if e.read() {
 		m.fields.have = s.mask
 		a.events = append(a.events, trace.Event{})
 		m.eventOf(&m.fields, &a.events[len(a.events)-1])
@@ -146,7 +146,7 @@ func (m *machine) scout(a *ahead) bool {
 	s.misses++
 	// What was not known must not be remembered.
 	m.in.Refused()
-	m.odd, m.lists[0] = 0, list{}
+	m.odd, *m.lists.at(0) = 0, list{}
 	m.lastNote, m.lastStream = [trace.KindCount]noteCache{}, streamCache{}
 	return false
 }
@@ -208,7 +208,7 @@ func (m *machine) adoptFrom(a *ahead, first int, s *span) int {
 			m.stack = append(m.stack, value{tag: tagEvent, id: at + i})
 		}
 	}
-	m.memo.append(values, at)
+	m.memo.append(values, value{tag: tagEvent, id: at})
 	return n
 }
 
@@ -253,6 +253,7 @@ func (m *machine) readAhead() {
 	if in.crew == nil {
 		in.crew = newCrew(in, m.workers)
 		m.log.Supply(in.crew.chunks)
+		m.replay = newReplayer()
 	}
 	in.crew.learn(l)
 }

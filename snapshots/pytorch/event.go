@@ -183,7 +183,7 @@ func (m *machine) textList(f *fields, k name) trace.ListID {
 		}
 		return 0
 	}
-	l := &m.lists[v.id]
+	l := m.lists.at(v.id)
 	if l.texts != 0 {
 		return l.texts
 	}

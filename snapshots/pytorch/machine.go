@@ -33,23 +33,25 @@ type machine struct {
 	stack []value
 	marks []int
 	memo  memo
-	lists []list // 1 and up
-	dicts []dict // 1 and up: dicts that come in pieces or are not records
+	lists table[list] // 1 and up
+	dicts []dict      // 1 and up: dicts that come in pieces or are not records
 
 	in          *trace.Interner
 	fields      fields
 	log         trace.EventLog
 	blocks      blockTable
-	segments    []trace.Segment
+	segments    table[trace.Segment]
 	tenants     []trace.Tenant
 	annotations []trace.Annotation
 	snapshot    contents
 	kinds       uint32 // bit k: there is an event of kind k
 	raw         rawStacks
-	pendingRun  int64 // start of the run of references being read, or -1
-	shape       shape
+	pendingRun  int64           // start of the run of references being read, or -1
+	shape       shape           // of a trace's entries
+	blockShape  shape           // of a segment's blocks
 	scouts      bool            // it reads ahead, see scout
 	workers     int             // how many may read ahead
+	replay      *replayer       // nil while no one reads ahead
 	due, pause  int             // entries to be read alone before others are told what is known, now and at least
 	dictStart   int64           // start of the dict begun last, or -1
 	frames      []trace.FrameID // scratch
@@ -62,7 +64,7 @@ type machine struct {
 func newMachine(ctx context.Context, r io.Reader, o Options) *machine {
 	m := &machine{
 		window: newWindow(ctx, r, o), protocol: -1, pendingRun: -1, dictStart: -1,
-		lists: make([]list, 1), dicts: make([]dict, 1), due: dueEntries, pause: dueEntries, workers: freeWorkers(),
+		lists: noLists(), dicts: make([]dict, 1), due: dueEntries, pause: dueEntries, workers: freeWorkers(),
 		in: trace.NewInterner(), unknownKeys: make(map[trace.StringID]int),
 	}
 	internNames(m.in)
@@ -296,21 +298,17 @@ func (m *machine) extend(slot *value, items []value) error {
 			return err
 		}
 	}
-	return m.add(&m.lists[slot.id], items)
+	return m.add(m.lists.at(slot.id), items)
 }
 
 // batch is how many items Python's pickler puts into a container at once.
 const batch = 1000
 
+// noLists returns a table with list 0, which stands for none.
+func noLists() table[list] { return table[list]{chunks: [][]list{make([]list, 1, tableChunk)}} }
+
 // newList returns the number of an empty list.
-func (m *machine) newList() (uint32, error) {
-	var err error
-	if m.lists, err = reserve(m, m.lists, 1, scratch); err != nil {
-		return 0, err
-	}
-	m.lists = append(m.lists, list{})
-	return uint32(len(m.lists) - 1), nil
-}
+func (m *machine) newList() (uint32, error) { return m.lists.add(m, list{}, scratch) }
 
 // bindList makes the container in a slot a list that is open for items.
 func (m *machine) bindList(slot *value) error {
@@ -335,7 +333,7 @@ func (m *machine) reopen(slot *value) error {
 	for i, f := range frames {
 		items[i] = value{tag: tagFrame, id: uint32(f)}
 	}
-	return m.add(&m.lists[slot.id], items)
+	return m.add(m.lists.at(slot.id), items)
 }
 
 // setItems puts the keys and values above the mark into the dict below it.
@@ -356,8 +354,11 @@ func (m *machine) setItems() error {
 		if err != nil {
 			return err
 		}
-		if v.tag == tagEvent {
-			m.learn()
+		switch v.tag {
+		case tagEvent:
+			m.learn(&m.shape)
+		case tagBlock:
+			m.learn(&m.blockShape)
 		}
 		if v.tag != tagDict {
 			m.bind(slot, v)

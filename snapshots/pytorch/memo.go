@@ -15,6 +15,7 @@ type memo struct {
 	pages [][]uint32
 	aside []value
 	next  uint32 // index that MEMOIZE assigns
+	above uint64 // no entry from this index on is set
 	inUse int64  // pages allocated
 	// Of the first pages, those that are shared are read by others and never
 	// written again. The edition grows when an entry in them has changed since.
@@ -77,32 +78,35 @@ func (m *memo) set(at, entry uint32) (used bool) {
 		m.edition++
 	}
 	*slot = entry
+	m.above = max(m.above, uint64(at)+1)
 	return used
 }
 
 // unused reports whether the next n entries are, and their pages exist: memory is
 // counted where an entry is set.
 func (m *memo) unused(n int) bool {
-	for at := m.next; at != m.next+uint32(n); at++ {
-		page := int(at >> memoShift)
-		if page >= len(m.pages) || m.pages[page] == nil || m.pages[page][at&(memoPage-1)] != memoUnset {
-			return false
-		}
-	}
-	return true
+	first, last := int(m.next>>memoShift), int((m.next+uint32(n)-1)>>memoShift)
+	return n == 0 || uint64(m.next) >= m.above && first <= last && last < len(m.pages) && m.pages[first] != nil && m.pages[last] != nil
 }
 
-// append stores the next entries, which are unused. Each memoSelf among them is the
-// next event from number event on.
-func (m *memo) append(entries []uint32, event uint32) {
-	for _, entry := range entries {
-		if entry == memoSelf {
-			entry = m.pack(value{tag: tagEvent, id: event})
-			event++
+// append stores the next entries, which are unused and on two pages at most. Each
+// memoSelf among them is the next of the records that begin with one.
+func (m *memo) append(entries []uint32, record value) {
+	for len(entries) > 0 {
+		page := m.pages[m.next>>memoShift][m.next&(memoPage-1):]
+		n := min(len(entries), len(page))
+		page = page[:n]
+		for i, entry := range entries[:n] {
+			if entry == memoSelf {
+				entry = m.pack(record)
+				record.id++
+			}
+			page[i] = entry
 		}
-		m.pages[m.next>>memoShift][m.next&(memoPage-1)] = entry
-		m.next++
+		m.next += uint32(n)
+		entries = entries[n:]
 	}
+	m.above = max(m.above, uint64(m.next))
 }
 
 // share returns a copy of the full pages, for others to read.

@@ -26,7 +26,7 @@ func (m *machine) metadata(f *fields) trace.StringID {
 	case tagDict:
 		known = &m.dicts[v.id].text
 	case tagList:
-		known = &m.lists[v.id].text
+		known = &m.lists.at(v.id).text
 	default:
 		return m.string(f, nameUserMetadata)
 	}

@@ -85,6 +85,7 @@ func (m *machine) run() error {
 		if m.pos >= m.low {
 			m.fill()
 			m.readAhead()
+			m.replay.tell(&m.log)
 			if m.pos >= m.end {
 				return m.inputEnded()
 			}
@@ -322,7 +323,7 @@ func (m *machine) tupleOf(items []value) error {
 	if err != nil {
 		return err
 	}
-	if err := m.add(&m.lists[id], items); err != nil {
+	if err := m.add(m.lists.at(id), items); err != nil {
 		return err
 	}
 	return m.push(value{tag: tagTuple, id: id})

@@ -288,11 +288,11 @@ func (m *machine) reduce() error {
 	}
 	top := len(m.stack) - 1
 	function, arguments := m.stack[top-1], m.stack[top]
-	if function.tag != tagTyper || arguments.tag != tagTuple || m.lists[arguments.id].len() == 0 {
+	if function.tag != tagTyper || arguments.tag != tagTuple || m.lists.at(arguments.id).len() == 0 {
 		return m.refuse(opReduce)
 	}
 	m.stack = m.stack[:top-1]
-	return m.push(m.lists[arguments.id].at(0))
+	return m.push(m.lists.at(arguments.id).at(0))
 }
 
 var refused = map[byte]string{

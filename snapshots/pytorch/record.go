@@ -170,9 +170,9 @@ func (m *machine) pool(f *fields, k name) trace.PoolID {
 		return 0
 	}
 	v := m.resolve(f.value[k])
-	if v.tag == tagList && m.lists[v.id].len() == 2 { // JSON has no tuples
-		a, aok := m.lists[v.id].at(0).integer()
-		b, bok := m.lists[v.id].at(1).integer()
+	if v.tag == tagList && m.lists.at(v.id).len() == 2 { // JSON has no tuples
+		a, aok := m.lists.at(v.id).at(0).integer()
+		b, bok := m.lists.at(v.id).at(1).integer()
 		if aok && bok {
 			return m.in.Pool(trace.Pool{a, b})
 		}
@@ -226,7 +226,7 @@ func (m *machine) frameStack(f *fields) trace.StackID {
 	case v.tag == tagList && v.id == 0:
 		return trace.EmptyStack
 	case v.tag == tagList:
-		return m.stackOfList(&m.lists[v.id])
+		return m.stackOfList(m.lists.at(v.id))
 	case v.tag != tagNone:
 		m.odd++
 	}

@@ -47,8 +47,8 @@ func checkSalvaged(t *testing.T, cut []byte) {
 		events += tr.Devices[i].Events.Len()
 		segments += len(tr.Devices[i].Final.Segments)
 	}
-	if events != m.log.Len() || segments != len(m.segments) {
+	if events != m.log.Len() || segments != m.segments.len() {
 		t.Errorf("cut at %d: %d of %d entries and %d of %d segments are in the result",
-			len(cut), events, m.log.Len(), segments, len(m.segments))
+			len(cut), events, m.log.Len(), segments, m.segments.len())
 	}
 }

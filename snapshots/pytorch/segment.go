@@ -89,7 +89,7 @@ func (m *machine) listLen(f *fields, k name) int {
 		return 0
 	}
 	if v := m.resolve(f.value[k]); v.tag == tagList {
-		return m.lists[v.id].len()
+		return m.lists.at(v.id).len()
 	}
 	return 0
 }
@@ -109,8 +109,8 @@ func (m *machine) each(f *fields, k name, of tag, visit func(id uint32)) {
 	if v.id == 0 {
 		return
 	}
-	for i := range m.lists[v.id].len() {
-		if item := m.lists[v.id].at(i); item.tag == of {
+	for i := range m.lists.at(v.id).len() {
+		if item := m.lists.at(v.id).at(i); item.tag == of {
 			visit(item.id)
 		} else {
 			m.odd++
@@ -156,11 +156,8 @@ func (m *machine) segment(f *fields) (value, error) {
 	if err != nil {
 		return value{}, err
 	}
-	if m.segments, err = reserve(m, m.segments, 1, kept); err != nil {
-		return value{}, err
-	}
-	m.segments = append(m.segments, s)
-	return value{tag: tagSegment, id: uint32(len(m.segments) - 1)}, nil
+	id, err := m.segments.add(m, s, kept)
+	return value{tag: tagSegment, id: id}, err
 }
 
 // blocksOf returns a segment's blocks. A block without an address gets the one
@@ -196,9 +193,9 @@ func (m *machine) listedBlocks(f *fields) ([]trace.Block, error) {
 // listOf returns the list in a field, an empty list when there is none.
 func (m *machine) listOf(f *fields, k name) *list {
 	if f.have&(1<<k) == 0 {
-		return &m.lists[0]
+		return m.lists.at(0)
 	}
-	return &m.lists[m.resolve(f.value[k]).listID()]
+	return m.lists.at(m.resolve(f.value[k]).listID())
 }
 
 // blockTable holds blocks in chunks that are never moved.

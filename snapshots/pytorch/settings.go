@@ -81,7 +81,7 @@ func (m *machine) plainList(v value, depth int, budget *int) any {
 	if depth <= 0 {
 		return items
 	}
-	l := &m.lists[v.id]
+	l := m.lists.at(v.id)
 	for i := 0; i < l.len() && *budget > 0; i++ {
 		*budget--
 		items = append(items, m.plain(l.at(i), depth-1, budget))

@@ -10,8 +10,8 @@ import (
 
 // # Shapes of entries
 //
-// The entries of a trace have the same keys in the same order, each key a
-// reference to the same memo entry. The shape is learned from an entry that was
+// The entries of a trace, and the blocks of segments, have the same keys in the same
+// order, each key a reference to the same memo entry. The shape is learned from an entry that was
 // read the ordinary way; the next is then read by comparing its keys with the
 // shape's and taking the values between them, with no value stack and no dict.
 // Anything unexpected (a key, an opcode, a new run of references, the end of the
@@ -46,9 +46,23 @@ func (s *shape) hopeless() bool { return s.misses > 10_000+s.hits }
 // longestEntry is how much the window must hold for an entry to be tried.
 const longestEntry = lookahead
 
+// begins reports whether an entry of the shape may begin here, after the opcode of
+// its dict.
+func (s *shape) begins(b []byte) bool {
+	if len(s.keys) == 0 {
+		return false
+	}
+	if b[0] == opMemoize {
+		b = b[1:]
+	}
+	first := &s.keys[0]
+	return b[0] == opMark && b[1] == first.op && b[2] == byte(first.at)
+}
+
 // entry is the state of reading one entry by its shape.
 type entry struct {
 	m     *machine
+	shape *shape
 	b     []byte // the window
 	pos   int
 	made  [8]uint32 // what it puts into the memo; memoSelf is the entry itself
@@ -60,19 +74,28 @@ type entry struct {
 // shaped reads the entry whose dict has just begun, and maybe more behind it, and
 // reports whether it did.
 func (m *machine) shaped() bool {
-	s := &m.shape
-	if len(s.keys) == 0 || m.end-m.pos < longestEntry || s.hopeless() {
+	if m.end-m.pos < longestEntry {
 		return false
 	}
-	if m.adopt() {
+	if len(m.shape.keys) > 0 && !m.shape.hopeless() && m.adopt() {
 		return true
 	}
-	e := entry{m: m, b: m.buf[:m.end], pos: m.pos}
+	for _, s := range [...]*shape{&m.shape, &m.blockShape} {
+		if s.begins(m.buf[m.pos:m.end]) && !s.hopeless() {
+			return m.shapedAs(s)
+		}
+	}
+	return false
+}
+
+// shapedAs is shaped for one entry of a shape.
+func (m *machine) shapedAs(s *shape) bool {
+	e := entry{m: m, shape: s, b: m.buf[:m.end], pos: m.pos}
 	last := m.raw.last
-	if e.read(s) && m.memo.unused(e.count) {
+	if e.read() && m.memo.unused(e.count) {
 		m.fields.have = s.mask
-		if v, err := m.event(&m.fields); err == nil && m.push(v) == nil {
-			m.memo.append(e.made[:e.count], v.id)
+		if v, _, err := m.recordOf(&m.fields); err == nil && m.push(v) == nil {
+			m.memo.append(e.made[:e.count], v)
 			m.pos = e.pos
 			s.hits++
 			if m.input.crew == nil || m.current.done {
@@ -88,22 +111,23 @@ func (m *machine) shaped() bool {
 }
 
 // read reads the entry, of which nothing is stored yet.
-func (e *entry) read(s *shape) bool {
+func (e *entry) read() bool {
 	if e.b[e.pos] == opMemoize {
 		e.made[0], e.count = memoSelf, 1
 		e.pos++
 	}
 	e.pos++
-	return e.b[e.pos-1] == opMark && e.fields(s)
+	return e.b[e.pos-1] == opMark && e.fields()
 }
 
 // fields reads keys and values up to the dict's end.
-func (e *entry) fields(s *shape) bool {
-	for i := range s.keys {
+func (e *entry) fields() bool {
+	keys := e.shape.keys
+	for i := range keys {
 		if e.pos+64 > len(e.b) {
 			return false
 		}
-		k := &s.keys[i]
+		k := &keys[i]
 		if e.b[e.pos] != k.op {
 			return false
 		}
@@ -154,7 +178,7 @@ func (e *entry) value(v *value) bool {
 func (e *entry) recall(v *value, at uint32) bool {
 	var ok bool
 	if *v, ok = e.m.memo.plain(at); ok {
-		return v.tag <= tagStack && v.tag != tagDict && (v.tag != tagList || int(v.id) < len(e.m.lists))
+		return v.tag <= tagStack && v.tag != tagDict && (v.tag != tagList || int(v.id) < e.m.lists.len())
 	}
 	if *v, ok = e.m.memo.get(at); ok {
 		return v.tag == tagList
@@ -231,7 +255,7 @@ func (e *entry) text(v *value) bool {
 	}
 	e.pos += 2 + n
 	*v = stringValue(id)
-	if s := &e.m.shape; !e.dry && len(s.texts) < mostTexts && !slices.Contains(s.texts, id) {
+	if s := e.shape; !e.dry && len(s.texts) < mostTexts && !slices.Contains(s.texts, id) {
 		s.texts = append(s.texts, id)
 	}
 	return e.memoize(*v)
@@ -297,8 +321,7 @@ func (e *entry) run(v *value, at int) bool {
 
 // learn takes the shape of the entry just read the ordinary way, if its dict is
 // the one begun last and still in the window.
-func (m *machine) learn() {
-	s := &m.shape
+func (m *machine) learn(s *shape) {
 	start := int(m.dictStart - m.base)
 	if m.dictStart < 0 || start < m.first || s.hopeless() {
 		return

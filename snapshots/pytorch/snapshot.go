@@ -52,6 +52,7 @@ func (m *machine) finish() (*trace.Trace, error) {
 	if err != nil {
 		return nil, err
 	}
+	m.replayed(devices)
 	t.Devices = devices
 	t.Settings = m.settings(c.settings)
 	if c.found&(1<<nameExternalAnnotations) != 0 {
@@ -65,7 +66,7 @@ func (m *machine) finish() (*trace.Trace, error) {
 	m.markOverflow(t)
 	t.Info = trace.Info{
 		Kind: "snapshot", PickleProtocol: m.protocol, Bytes: m.offset(), List: c.list,
-		NoTraces: c.found&(1<<nameDeviceTraces) == 0, TraceLists: m.lists[c.traces.listID()].len(),
+		NoTraces: c.found&(1<<nameDeviceTraces) == 0, TraceLists: m.lists.at(c.traces.listID()).len(),
 		Truncated: c.truncatedAt > 0, Writer: m.writer(),
 	}
 	t.Notices = m.notices()
@@ -92,7 +93,7 @@ func (m *machine) top() error {
 	switch {
 	case v.tag == tagSnapshot:
 		return nil
-	case v.tag == tagList && (m.lists[v.id].len() == 0 || m.lists[v.id].at(0).tag == tagSegment):
+	case v.tag == tagList && (m.lists.at(v.id).len() == 0 || m.lists.at(v.id).at(0).tag == tagSegment):
 		m.snapshot.list = true
 		m.snapshot.segments = v
 		return nil
@@ -103,7 +104,7 @@ func (m *machine) top() error {
 
 // listed returns the numbers of the records in a list, in order.
 func (m *machine) listed(v value, of tag) []uint32 {
-	l := &m.lists[v.listID()]
+	l := m.lists.at(v.listID())
 	ids := make([]uint32, 0, l.len())
 	for i := range l.len() {
 		if item := l.at(i); item.tag == of {
@@ -131,7 +132,7 @@ func (m *machine) devices(segments []uint32) ([]trace.Device, error) {
 	for id, own := range parts {
 		device(id).Final.Segments = own
 	}
-	traces := &m.lists[m.snapshot.traces.listID()]
+	traces := m.lists.at(m.snapshot.traces.listID())
 	claimed := 0
 	for i := range traces.len() {
 		events, copied, err := m.events(m.resolve(traces.at(i)))
@@ -175,21 +176,21 @@ func (m *machine) countDevices(n int) error {
 func (m *machine) byDevice(segments []uint32) (map[int][]trace.Segment, error) {
 	counts := make(map[int]int)
 	for _, id := range segments {
-		counts[int(m.segments[id].Device)]++
+		counts[int(m.segments.at(id).Device)]++
 		if err := m.countDevices(len(counts)); err != nil {
 			return nil, err
 		}
 	}
 	for at, id := range segments {
-		if at >= len(m.segments) || id != uint32(at) {
-			if err := m.charge(2*segmentBytes + int64(len(m.segments[id].Blocks))*blockBytes); err != nil {
+		if at >= m.segments.len() || id != uint32(at) {
+			if err := m.charge(2*segmentBytes + int64(len(m.segments.at(id).Blocks))*blockBytes); err != nil {
 				return nil, err
 			}
 		}
 	}
 	parts := make(map[int][]trace.Segment, len(counts))
 	for _, id := range segments {
-		s := &m.segments[id]
+		s := m.segments.at(id)
 		device := int(s.Device)
 		if parts[device] == nil {
 			parts[device] = make([]trace.Segment, 0, counts[device])
@@ -215,7 +216,7 @@ func sortSegments(segments []trace.Segment) {
 // events returns a device's trace. The log has the entries in the order read, so
 // only a list that shuffles or repeats them is copied.
 func (m *machine) events(v value) (events trace.Events, copied bool, err error) {
-	l := &m.lists[v.listID()]
+	l := m.lists.at(v.listID())
 	all := m.log.Events()
 	if l.items == nil && (l.of == tagEvent || l.count == 0) {
 		return all.Slice(int(l.first), int(l.first+l.count)), false, nil
@@ -242,7 +243,7 @@ func (m *machine) notices() []string {
 	var notices []string
 	if at := m.snapshot.truncatedAt; at > 0 {
 		notices = append(notices, fmt.Sprintf(
-			"the file ends early, at byte %d: %d trace entries and %d segments were readable", at, m.log.Len(), len(m.segments)))
+			"the file ends early, at byte %d: %d trace entries and %d segments were readable", at, m.log.Len(), m.segments.len()))
 	}
 	if len(m.unknownKeys) > 0 {
 		notices = append(notices, "keys this version does not know were ignored: "+m.unknownText())

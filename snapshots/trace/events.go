@@ -53,6 +53,11 @@ func (e Events) Slice(from, to int) Events {
 	return Events{chunks: e.chunks, first: e.first + from, n: to - from}
 }
 
+// Same reports whether the other run is of the same events in the same memory.
+func (e Events) Same(other Events) bool {
+	return e.n == other.n && (e.n == 0 || e.first == other.first && e.At(0) == other.At(0))
+}
+
 // EventLog is an append-only list of events. It is owned by one goroutine;
 // the [Events] it hands out may be read by any.
 type EventLog struct {

@@ -1,5 +1,7 @@
 package trace
 
+import "slices"
+
 // mapping is where a device has memory: its segments, found by their addresses. No
 // two of them overlap. Players, forwards and backwards, share what becomes of it.
 type mapping struct {
@@ -75,6 +77,7 @@ func (m *mapping) put(s Segment) bool {
 
 // putAll adds those of some segments that there is room for.
 func (m *mapping) putAll(segments []Segment) {
+	m.segments = slices.Grow(m.segments, len(segments))
 	for _, s := range segments {
 		m.put(s)
 	}

@@ -31,6 +31,9 @@ type Device struct {
 	Base *State
 	// Final is the state after the last event, as its writer gave it.
 	Final State
+	// Replay has the lifetimes of Events, if who read them has replayed them; nil
+	// is right, too.
+	Replay *Replay
 	// Overflowed says that the writer's ring buffer lost earlier events.
 	Overflowed bool
 	// MaxEvents is the capacity of that ring buffer, 0 when not known.

@@ -1,0 +1,78 @@
+package pytorch
+
+import "github.com/memtop/memtop/snapshots/trace"
+
+// replayer replays the lifetimes of the machine's events beside it. Most of what a
+// replay waits for is memory, so it takes little from who reads ahead.
+type replayer struct {
+	life   *trace.Lifetimes
+	news   chan trace.Events // the log as it is by now
+	done   chan struct{}     // closed at the end
+	failed any               // what it panicked with
+	told   int               // events that it has been told of
+}
+
+// replayStep is how many events must be new to be worth telling.
+const replayStep = 1 << 16
+
+func newReplayer() *replayer {
+	r := &replayer{life: trace.NewLifetimes(), news: make(chan trace.Events, 1), done: make(chan struct{})}
+	go r.work()
+	return r
+}
+
+func (r *replayer) work() {
+	defer close(r.done)
+	defer func() { r.failed = recover() }() // the machine's goroutine is to have it
+	for events := range r.news {
+		r.life.Advance(events)
+	}
+}
+
+// tell hands over what the log has by now, if that is worth it and the replayer has
+// taken what it was told before.
+func (r *replayer) tell(log *trace.EventLog) {
+	if r == nil || log.Len()-r.told < replayStep {
+		return
+	}
+	select {
+	case r.news <- log.Events():
+		r.told = log.Len()
+	default:
+	}
+}
+
+// stop ends the replaying and waits for it. It may be called again.
+func (r *replayer) stop() {
+	if r.news != nil {
+		close(r.news)
+		<-r.done
+		r.news = nil
+	}
+}
+
+// release gives the memory of the input back, and ends all that goes on beside the
+// machine, which must not be used after it.
+func (m *machine) release() {
+	if m.replay != nil {
+		m.replay.stop()
+	}
+	m.window.release()
+}
+
+// replayed gives a device the lifetimes of its events, if all that was read is its.
+func (m *machine) replayed(devices []trace.Device) {
+	if m.replay == nil {
+		return
+	}
+	m.replay.stop()
+	if m.replay.failed != nil {
+		panic(m.replay.failed)
+	}
+	for i := range devices {
+		if d := &devices[i]; d.Events.Same(m.log.Events()) {
+			m.replay.life.Advance(d.Events)
+			d.Replay = trace.NewReplay(m.replay.life)
+		}
+	}
+}
