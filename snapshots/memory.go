@@ -15,7 +15,7 @@ func (o *opening) bounds(l *layer, bound trace.Bound) trace.Bound {
 	bound.Window = o.window
 	told := int64(0)
 	l.came = func(read int64) {
-		if now := bound.After(read); o.options.Bounded != nil && now > told+told/8 {
+		if now := bound.After(read); o.options.Bounded != nil && now > told+told/2 {
 			told = now
 			o.options.Bounded(now)
 		}

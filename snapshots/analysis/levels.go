@@ -1,6 +1,10 @@
 package analysis
 
-import "github.com/memtop/memtop/snapshots/trace"
+import (
+	"slices"
+
+	"github.com/memtop/memtop/snapshots/trace"
+)
 
 // Levels
 //
@@ -53,6 +57,8 @@ func (l *levels) readEvents() {
 	if l.n&(bucketSize-1) != 0 {
 		l.nowRequested, l.nowReserved = l.requested[first], l.reserved[first]
 	}
+	more := (l.events.Len()+bucketSize-1)>>bucketShift - len(l.requested)
+	l.requested, l.reserved = slices.Grow(l.requested, more), slices.Grow(l.reserved, more)
 	for i := first << bucketShift; i < l.events.Len(); {
 		span := l.events.Span(i)
 		for len(span) > 0 {

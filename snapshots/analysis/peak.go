@@ -1,6 +1,8 @@
 package analysis
 
 import (
+	"sync"
+
 	"github.com/memtop/memtop/snapshots/analysis/advice"
 	"github.com/memtop/memtop/snapshots/trace"
 )
@@ -25,9 +27,9 @@ func (x *Index) AtPeak() ([]Holder, []RuleBytes) {
 }
 
 func (x *Index) peakFacts() *heldFacts {
-	event, judged := x.Summary().PeakEvent, x.verdicts().Generation()
+	event := x.Summary().PeakEvent
 	return x.kept.peak.get(x, func(p *heldFacts) *heldFacts {
-		if p != nil && p.event == event && p.heldN == len(x.life.Held) && p.judged == judged {
+		if p != nil && p.event == event && p.heldN == len(x.life.Held) && p.judged == x.verdicts().Generation() {
 			return p
 		}
 		return newHeldFacts(x, event)
@@ -35,7 +37,10 @@ func (x *Index) peakFacts() *heldFacts {
 }
 
 func newHeldFacts(x *Index, event int) *heldFacts {
+	var judging sync.WaitGroup
+	judging.Go(func() { x.verdicts() })
 	alive := x.alive(event)
+	judging.Wait()
 	rules := x.rulesOf(alive)
 	return &heldFacts{
 		event, len(x.life.Held), x.verdicts().Generation(), holdersOf(x.holdingsOf(alive)), rules, CategoriesOf(rules), x.sceneOf(alive, event),

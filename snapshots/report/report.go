@@ -194,6 +194,7 @@ func sourceReport(i *trace.Info) Source {
 }
 
 func newDevice(x *analysis.Index) Device {
+	x.Prepare()
 	s := x.Summary()
 	holders, rules := x.AtPeak()
 	d := Device{

@@ -1,6 +1,10 @@
 package category
 
-import "github.com/memtop/memtop/snapshots/trace"
+import (
+	"slices"
+
+	"github.com/memtop/memtop/snapshots/trace"
+)
 
 // Judge has a verdict on every allocation of one device. It is owned by one
 // goroutine while it advances; in between any number may ask it.
@@ -76,6 +80,7 @@ func (j *Judge) readNotes(t *trace.Tables) {
 
 // walk reads the events that are new.
 func (j *Judge) walk() {
+	j.rules = slices.Grow(j.rules, j.events.Len()-j.walked)
 	for j.walked < j.events.Len() {
 		part := j.events.Span(j.walked)
 		for k := range part {
