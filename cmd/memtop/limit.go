@@ -2,6 +2,7 @@ package main
 
 import (
 	"math"
+	"runtime"
 	"runtime/debug"
 	"sync"
 )
@@ -15,15 +16,15 @@ type limits struct {
 	bounds map[string]int64
 	user   int64 // what GOMEMLIMIT says
 	frugal bool  // garbage is kept small
-	rests  int   // how many want no collection
+	rests  int   // how many want few collections or none
 	before int   // what GOGC says, while it rests
 }
 
 // Of a large file most memory is events, which have no pointers. So a collection
-// costs little, and garbage of a quarter of what is kept is not waited for.
+// costs little, and garbage of a seventh of what is kept is not waited for.
 const (
 	largeBound     = 1 << 30
-	garbagePercent = 25
+	garbagePercent = 15
 )
 
 // uncollected is what the program itself takes, which the collector does not see.
@@ -73,12 +74,29 @@ func (l *limits) collect(user int) {
 	debug.SetGCPercent(user)
 }
 
-// rest runs f without collections, unless bounds ask for them: f is to be quick, and to make
-// little garbage.
-func (l *limits) rest(f func()) {
+// seldom is how much garbage is waited for while a file is read, in percent: reading
+// leaves next to none until its end.
+const seldom = 400
+
+// reading runs f, which reads a file.
+func (l *limits) reading(f func()) {
+	l.rest(seldom, f)
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	if l.frugal {
+		runtime.GC() // what is made of the file may take what reading it took
+	}
+}
+
+// rest runs f without collections, -1, or with that percentage of garbage, unless bounds ask
+// for more of them or something rests already: f is to make little garbage.
+func (l *limits) rest(percent int, f func()) {
 	l.mutex.Lock()
 	if l.rests++; l.rests == 1 {
-		l.before = debug.SetGCPercent(-1)
+		l.before = debug.SetGCPercent(percent)
+		if usual := 100; percent >= 0 && l.before != usual {
+			debug.SetGCPercent(l.before) // the user has said so
+		}
 	}
 	l.mutex.Unlock()
 	defer func() {

@@ -22,8 +22,8 @@ func TestTheCollectorRunsAgainAfterARest(t *testing.T) {
 			defer debug.SetMemoryLimit(memory)
 			defer debug.SetGCPercent(debug.SetGCPercent(test.user))
 			var l limits
-			l.rest(func() {
-				l.rest(func() { wantPercent(t, -1) })
+			l.rest(-1, func() {
+				l.rest(-1, func() { wantPercent(t, -1) })
 				wantPercent(t, -1)
 				l.bound("a file", int64(test.bound))
 				wantPercent(t, -1)

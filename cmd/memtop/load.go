@@ -19,9 +19,13 @@ func (a *app) load(ctx context.Context, path string, progress trace.Progress) (t
 // loadAs is load where the bound on memory replaces the one before of the same name.
 func (a *app) loadAs(ctx context.Context, name, path string, progress trace.Progress) (trace.Source, error) {
 	start := time.Now()
-	source, err := snapshots.Open(ctx, path, snapshots.Options{
-		MaxMemory: int64(a.settings.maxMemory), Progress: progress,
-		Bounded: func(bound int64) { a.limits.bound(name, bound) },
+	var source trace.Source
+	var err error
+	a.limits.reading(func() {
+		source, err = snapshots.Open(ctx, path, snapshots.Options{
+			MaxMemory: int64(a.settings.maxMemory), Progress: progress,
+			Bounded: func(bound int64) { a.limits.bound(name, bound) },
+		})
 	})
 	if err != nil {
 		a.log.Info("open", "path", path, "error", err)

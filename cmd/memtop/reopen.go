@@ -82,7 +82,7 @@ func (o *reopening) load(ctx context.Context, path string, progress trace.Progre
 	}
 	var s *reopen.Source
 	var err error
-	o.limits.rest(func() { s, err = o.cache.Open(ctx, path, progress) })
+	o.limits.rest(-1, func() { s, err = o.cache.Open(ctx, path, progress) })
 	if err == nil {
 		o.log.Info("open", "path", path, "took", time.Since(start), "kept", s.Made)
 		if !s.Known {

@@ -61,9 +61,11 @@ func (x *Index) Advance(t *trace.Trace, device *trace.Device) {
 	var counted sync.WaitGroup
 	counted.Go(x.countEvents) // of what life knows nothing of
 	x.life.Advance(device.Events)
-	x.life.Finish(&device.Final)
-	counted.Wait()
+	var held []trace.Held
+	counted.Go(func() { held = x.life.Unmentioned(&device.Final) })
 	x.readEvents()
+	counted.Wait()
+	x.life.Hold(held)
 	x.settle(x.life, &device.Final)
 	if device.Base == nil {
 		x.stacks.addBlocks(&device.Final)

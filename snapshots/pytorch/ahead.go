@@ -240,21 +240,26 @@ func (m *machine) findStacks(a *ahead, first, n int) int {
 // could have read ahead before it says what it knows, again.
 const dueEntries = 2000
 
-// readAhead lets others read ahead, once there is a shape to go by, and tells them
-// what is new.
+// readAhead lets others read ahead, and tells them what is new, once there is a shape
+// to go by.
 func (m *machine) readAhead() {
 	const worthwhile = 4 // blocks
 	in := m.input
-	if m.shape.alone < m.due || m.ended || m.total-m.came() < int64(worthwhile*in.size) || m.workers < 1 {
+	if m.ended || m.total-m.came() < int64(worthwhile*in.size) || m.workers < 1 {
+		return
+	}
+	if in.crew == nil {
+		in.crew = newCrew(in, m.workers)
+		m.log.Supply(in.crew.chunks)
+		if m.replay == nil {
+			m.replay = newReplayer(replayStep)
+		}
+	}
+	if m.shape.alone < m.due {
 		return
 	}
 	l := m.newLexicon()
 	m.shape.alone, m.due = 0, m.pause+4*l.size()
-	if in.crew == nil {
-		in.crew = newCrew(in, m.workers)
-		m.log.Supply(in.crew.chunks)
-		m.replay = newReplayer()
-	}
 	in.crew.learn(l)
 }
 

@@ -60,7 +60,7 @@ func compareAhead(t *testing.T, pickle []byte, o Options) (adopted, hits int) {
 		t.Errorf("it counts %d bytes and %d misses, without %d and %d", ahead.used, ahead.shape.misses, alone.used, alone.shape.misses)
 	}
 	without := smallBlocks(t.Context(), bytes.NewReader(pickle), o, 0)
-	without.shape.misses = math.MaxInt
+	without.shape.misses, without.blockShape.misses = math.MaxInt, math.MaxInt
 	workers := smallBlocks(t.Context(), bytes.NewReader(pickle), o, 3)
 	for name, m := range map[string]*machine{"workers": workers, "without shapes": without} {
 		if got := outcome(t, m); got != want && (m == workers || want[0] != '*') {

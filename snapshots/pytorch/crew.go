@@ -39,12 +39,19 @@ type crew struct {
 // mostWorkers bounds how many read ahead: the machine itself is the limit beyond.
 const mostWorkers = 3
 
+// While the machine is at what comes before the entries, memory is made ready for some
+// that are to come: a chunk for so much of the input as is likely to fill it.
+const (
+	mostChunks = 32
+	chunkInput = 4 << 20
+)
+
 // freeWorkers returns how many processors there are for workers.
 func freeWorkers() int { return min(runtime.GOMAXPROCS(0)-1, mostWorkers) }
 
 // newCrew starts reading ahead. Who calls it must call stop.
 func newCrew(in *input, workers int) *crew {
-	c := &crew{input: in, depth: 2*workers + 1, chunks: make(chan []trace.Event, 1)}
+	c := &crew{input: in, depth: 2*workers + 1, chunks: make(chan []trace.Event, mostChunks)}
 	c.changed = sync.NewCond(&c.mutex)
 	for range workers {
 		c.workers.Go(c.work)
@@ -89,20 +96,21 @@ func (c *crew) work() {
 	defer c.mutex.Unlock()
 	var s scout
 	for !c.stopped {
-		if b := c.take(); b != nil {
+		b := c.take()
+		if b != nil {
 			c.scout(&s, b)
-			c.stock()
-		} else {
+		}
+		if !c.stock() && b == nil {
 			c.changed.Wait()
 		}
 	}
 }
 
-// stock makes memory ready for the machine's events. The mutex is held before and
-// after.
-func (c *crew) stock() {
-	if len(c.chunks) == cap(c.chunks) {
-		return
+// stock makes memory ready for the machine's events, and reports whether more was to
+// be had. The mutex is held before and after.
+func (c *crew) stock() bool {
+	if int64(len(c.chunks)) >= min(c.input.left()/chunkInput, int64(cap(c.chunks))) {
+		return false
 	}
 	c.mutex.Unlock()
 	defer c.mutex.Lock()
@@ -110,6 +118,7 @@ func (c *crew) stock() {
 	case c.chunks <- trace.NewChunk():
 	default: // another worker was first
 	}
+	return true
 }
 
 // scout reads ahead in a block. The mutex is held before and after.

@@ -37,11 +37,12 @@ type input struct {
 	offset int64 // bytes read
 	ended  bool
 	size   int   // of a block
+	total  int64 // length of the input in bytes, 0 when not known
 	crew   *crew // nil for none
 }
 
-func newInput(ctx context.Context, r io.Reader) *input {
-	return &input{ctx: ctx, reader: r, size: blockSize}
+func newInput(ctx context.Context, r io.Reader, total int64) *input {
+	return &input{ctx: ctx, reader: r, size: blockSize, total: total}
 }
 
 // next returns the next block, which the caller owns then. There must be one: the
@@ -52,6 +53,9 @@ func (in *input) next() *block {
 	}
 	return in.read()
 }
+
+// left returns how much of the input is still to be read, 0 when that is not known.
+func (in *input) left() int64 { return max(0, in.total-in.offset) }
 
 // read reads a block. Only the last is not full.
 func (in *input) read() *block {

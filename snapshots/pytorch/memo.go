@@ -14,9 +14,10 @@ const (
 type memo struct {
 	pages [][]uint32
 	aside []value
-	next  uint32 // index that MEMOIZE assigns
-	above uint64 // no entry from this index on is set
-	inUse int64  // pages allocated
+	next  uint32   // index that MEMOIZE assigns
+	above uint64   // no entry from this index on is set
+	inUse int64    // pages allocated
+	slab  []uint32 // of them, what has no index yet
 	// Of the first pages, those that are shared are read by others and never
 	// written again. The edition grows when an entry in them has changed since.
 	shared  []bool
@@ -64,8 +65,7 @@ func (m *memo) set(at, entry uint32) (used bool) {
 		m.pages = append(m.pages, nil)
 	}
 	if m.pages[page] == nil {
-		m.pages[page] = make([]uint32, memoPage)
-		m.inUse++
+		m.pages[page] = m.newPage()
 	}
 	slot := &m.pages[page][at&(memoPage-1)]
 	used = *slot != memoUnset
@@ -80,6 +80,23 @@ func (m *memo) set(at, entry uint32) (used bool) {
 	*slot = entry
 	m.above = max(m.above, uint64(at)+1)
 	return used
+}
+
+// newPage returns memory for a page. Once there are many they are allocated together:
+// what comes free of them together is of more use.
+func (m *memo) newPage() []uint32 {
+	const few, together = 16, 16
+	if len(m.slab) == 0 {
+		n := 1
+		if m.inUse >= few {
+			n = together
+		}
+		m.slab = make([]uint32, n*memoPage)
+		m.inUse += int64(n)
+	}
+	page := m.slab[:memoPage:memoPage]
+	m.slab = m.slab[memoPage:]
+	return page
 }
 
 // unused reports whether the next n entries are, and their pages exist: memory is

@@ -10,13 +10,14 @@ type replayer struct {
 	done   chan struct{}     // closed at the end
 	failed any               // what it panicked with
 	told   int               // events that it has been told of
+	step   int               // how many must be new to be worth telling
 }
 
-// replayStep is how many events must be new to be worth telling.
+// replayStep is how many events a replayer is told of at once.
 const replayStep = 1 << 16
 
-func newReplayer() *replayer {
-	r := &replayer{life: trace.NewLifetimes(), news: make(chan trace.Events, 1), done: make(chan struct{})}
+func newReplayer(step int) *replayer {
+	r := &replayer{step: step, life: trace.NewLifetimes(), news: make(chan trace.Events, 1), done: make(chan struct{})}
 	go r.work()
 	return r
 }
@@ -32,7 +33,7 @@ func (r *replayer) work() {
 // tell hands over what the log has by now, if that is worth it and the replayer has
 // taken what it was told before.
 func (r *replayer) tell(log *trace.EventLog) {
-	if r == nil || log.Len()-r.told < replayStep {
+	if r == nil || log.Len()-r.told < r.step {
 		return
 	}
 	select {

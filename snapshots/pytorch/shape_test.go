@@ -16,7 +16,8 @@ func decodeBoth(t *testing.T, pickle []byte) (usual, without *machine) {
 	t.Helper()
 	run := func(misses int) *machine {
 		m := newMachine(context.Background(), bytes.NewReader(pickle), Options{Total: int64(len(pickle))})
-		m.shape.misses = misses
+		m.shape.misses, m.blockShape.misses = misses, misses
+		t.Cleanup(m.release)
 		if err := m.run(); err != nil {
 			t.Fatal(err)
 		}
@@ -58,7 +59,10 @@ func TestShapesChangeNothingButSpeed(t *testing.T) {
 			if n := usual.log.Len(); n > 5000 && usual.shape.hits < n*3/4 {
 				t.Errorf("shapes read %d of %d entries, want three quarters at least", usual.shape.hits, n)
 			}
-			if without.shape.hits > 0 {
+			if n := len(usual.blocks.chunks); n > 1 && usual.blockShape.hits < n*blockChunk/2 {
+				t.Errorf("shapes read %d of some %d blocks, want half at least", usual.blockShape.hits, n*blockChunk)
+			}
+			if without.shape.hits+without.blockShape.hits > 0 {
 				t.Error("the comparison used shapes as well")
 			}
 		})

@@ -42,7 +42,7 @@ func newWindow(ctx context.Context, r io.Reader, o Options) *window {
 	if bound == (trace.Bound{}) {
 		bound = trace.DefaultBound
 	}
-	return &window{input: newInput(ctx, r), progress: o.Progress, total: o.Total, bound: bound, room: bound.Room(0)}
+	return &window{input: newInput(ctx, r, o.Total), progress: o.Progress, total: o.Total, bound: bound, room: bound.Room(0)}
 }
 
 // tooMuch returns the error for contents that need more memory than the bytes

@@ -87,7 +87,7 @@ func (l *Lifetimes) Displaced(i int) (AllocationID, bool) {
 // it before the first Advance; Finish has nothing to find out then.
 func (l *Lifetimes) Begin(base *State) {
 	l.begun = true
-	l.hold(base)
+	l.Hold(l.unopened(base))
 }
 
 // Advance replays the events that are new since the last call.
@@ -205,14 +205,23 @@ func (l *Lifetimes) flushRequest() {
 // Finish adds the live blocks of the final state that no event mentioned: they
 // too were held from before. Call it after the last Advance, for a trace whose
 // final state is known; after another Advance it may be called again.
-func (l *Lifetimes) Finish(final *State) {
-	if !l.begun {
-		l.hold(final)
+func (l *Lifetimes) Finish(final *State) { l.Hold(l.Unmentioned(final)) }
+
+// Unmentioned and Hold are Finish in two parts. Unmentioned finds what Hold then adds,
+// and leaves alone what may be asked of lifetimes in between.
+func (l *Lifetimes) Unmentioned(final *State) []Held {
+	if l.begun {
+		return nil
 	}
+	return l.unopened(final)
 }
 
-// hold adds the live blocks of a state that are not open.
-func (l *Lifetimes) hold(state *State) {
+// Hold adds what Unmentioned found.
+func (l *Lifetimes) Hold(found []Held) { l.Held = append(l.Held, found...) }
+
+// unopened returns the live blocks of a state that are not open, and opens them.
+func (l *Lifetimes) unopened(state *State) []Held {
+	var found []Held
 	for s := range state.Segments {
 		segment := &state.Segments[s]
 		for b := range segment.Blocks {
@@ -220,13 +229,14 @@ func (l *Lifetimes) hold(state *State) {
 			if !block.State.Live() || l.open.has(block.Addr) {
 				continue
 			}
-			l.open.put(block.Addr, HeldID(len(l.Held)))
-			l.Held = append(l.Held, Held{
+			l.open.put(block.Addr, HeldID(len(l.Held)+len(found)))
+			found = append(found, Held{
 				Addr: block.Addr, Size: block.LiveRequested(), Stack: block.LiveStack(),
 				Note: block.Note, Stream: segment.Stream, Close: Never,
 			})
 		}
 	}
+	return found
 }
 
 func (l *Lifetimes) setPeer(i, value int32) { l.peer[i>>chunkShift][i&chunkMask] = value }

@@ -1,0 +1,84 @@
+package pytorch
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"reflect"
+	"testing"
+
+	"github.com/memtop/memtop/snapshots/trace"
+)
+
+// TestReplayingBesideReadingChangesNothing replays real files a few events at a time while
+// they are read, and all at once afterwards.
+func TestReplayingBesideReadingChangesNothing(t *testing.T) {
+	folder := os.Getenv("MEMTOP_SNAPSHOTS")
+	if folder == "" {
+		folder = filepath.Join("..", "..", "..", "shared", "snapshots")
+	}
+	paths, _ := filepath.Glob(filepath.Join(folder, "training*.pickle"))
+	if len(paths) == 0 {
+		t.Skip("the real snapshots are not here: ", folder)
+	}
+	for _, path := range paths {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			pickle, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			m := smallBlocks(t.Context(), bytes.NewReader(pickle), Options{Total: int64(len(pickle))}, 1)
+			defer m.release()
+			m.replay = newReplayer(100)
+			tr, err := m.decode()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if m.replay.told < 100 {
+				t.Errorf("it was told of %d events only", m.replay.told)
+			}
+			for i := range tr.Devices {
+				compareReplayed(t, &tr.Devices[i])
+			}
+		})
+	}
+}
+
+func compareReplayed(t *testing.T, d *trace.Device) {
+	t.Helper()
+	if d.Events.Len() == 0 {
+		return
+	}
+	want, got := trace.NewLifetimes(), d.Replay.Take(d.Events)
+	if got.Events().Len() == 0 {
+		t.Fatal("nothing was replayed")
+	}
+	for _, l := range []*trace.Lifetimes{want, got} {
+		l.Advance(d.Events)
+		l.Finish(&d.Final)
+	}
+	if !reflect.DeepEqual(got.Flat(), want.Flat()) {
+		t.Error("what was held, asked for, replaced or marked differs")
+	}
+	for i := range d.Events.Len() {
+		if d.Events.At(i).Kind == trace.Alloc && got.Closed(i) != want.Closed(i) {
+			t.Fatalf("the allocation of event %d ends at %d, want %d", i, got.Closed(i), want.Closed(i))
+		}
+	}
+}
+
+// TestAReplayersPanicIsTheMachines has the replayer fail at an event that is not there.
+func TestAReplayersPanicIsTheMachines(t *testing.T) {
+	r := newReplayer(1)
+	r.life = nil
+	var log trace.EventLog
+	log.Append(trace.Event{})
+	r.tell(&log)
+	m := &machine{replay: r}
+	defer func() {
+		if recover() == nil {
+			t.Error("it was lost")
+		}
+	}()
+	m.replayed(nil)
+}
