@@ -78,6 +78,9 @@ func (l *limits) collect(user int) {
 // leaves next to none until its end.
 const seldom = 400
 
+// usual is what GOGC is where the user says nothing.
+const usual = 100
+
 // reading runs f, which reads a file.
 func (l *limits) reading(f func()) {
 	l.rest(seldom, f)
@@ -94,8 +97,8 @@ func (l *limits) rest(percent int, f func()) {
 	l.mutex.Lock()
 	if l.rests++; l.rests == 1 {
 		l.before = debug.SetGCPercent(percent)
-		if usual := 100; percent >= 0 && l.before != usual {
-			debug.SetGCPercent(l.before) // the user has said so
+		if percent > 0 && l.before != usual {
+			debug.SetGCPercent(l.before) // the user, or a bound, has said so
 		}
 	}
 	l.mutex.Unlock()

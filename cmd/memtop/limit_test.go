@@ -18,8 +18,7 @@ func TestTheCollectorRunsAgainAfterARest(t *testing.T) {
 		"never, which a user set":    {-1, largeBound + 1, -1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			memory := debug.SetMemoryLimit(-1)
-			defer debug.SetMemoryLimit(memory)
+			defer debug.SetMemoryLimit(debug.SetMemoryLimit(-1))
 			defer debug.SetGCPercent(debug.SetGCPercent(test.user))
 			var l limits
 			l.rest(-1, func() {
@@ -29,6 +28,36 @@ func TestTheCollectorRunsAgainAfterARest(t *testing.T) {
 				wantPercent(t, -1)
 			})
 			wantPercent(t, test.want)
+		})
+	}
+}
+
+func TestTheCollectorRunsSeldomWhileAFileIsRead(t *testing.T) {
+	for name, test := range map[string]struct {
+		user, bound   int
+		during, after int
+	}{
+		"a small file":           {100, 64 << 20, seldom, 100},
+		"a large file":           {100, largeBound + 1, seldom, garbagePercent},
+		"as often as a user set": {50, 64 << 20, 50, 50},
+		"never, as a user set":   {-1, 64 << 20, -1, -1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer debug.SetMemoryLimit(debug.SetMemoryLimit(-1))
+			defer debug.SetGCPercent(debug.SetGCPercent(test.user))
+			var l limits
+			l.reading(func() {
+				wantPercent(t, test.during)
+				l.bound("a file", int64(test.bound))
+				wantPercent(t, test.during)
+			})
+			wantPercent(t, test.after)
+			l.reading(func() {
+				if test.after != 100 { // what is said stays
+					wantPercent(t, test.after)
+				}
+			})
+			wantPercent(t, test.after)
 		})
 	}
 }

@@ -26,6 +26,10 @@ type RuleBytes struct {
 // verdicts returns the judge of what memory is for, up to date.
 func (x *Index) verdicts() *category.Judge {
 	return x.kept.categories.get(x, func(j *category.Judge) *category.Judge {
+		if judging := x.kept.judging; judging != nil {
+			x.kept.judging = nil
+			return judging()
+		}
 		if j == nil {
 			j = category.NewJudge()
 		}

@@ -23,6 +23,7 @@ type Index struct {
 type answers struct {
 	summary    lasting[Summary]
 	categories lasting[*category.Judge]
+	judging    func() *category.Judge // returns the first judge, which was asked for in time; nil for none
 	byCategory lasting[*series]
 	byStack    lasting[*stackBands]
 	marks      lasting[[]Mark]
@@ -42,25 +43,35 @@ type answers struct {
 
 // NewIndex reads the device's whole trace.
 func NewIndex(t *trace.Trace, device *trace.Device) *Index {
+	x := newIndex(device)
+	x.Advance(t, device)
+	return x
+}
+
+func newIndex(device *trace.Device) *Index {
 	r := &record{life: device.Replay.Take(device.Events), others: make(map[trace.NoteID]int)}
 	x := &Index{record: r, levels: levels{record: r}, mapper: mapper{record: r}}
 	if device.Base != nil {
 		x.life.Begin(device.Base)
 		x.stacks.addBlocks(device.Base)
 	}
-	x.Advance(t, device)
 	return x
 }
 
 // Advance takes a longer trace of the same device and reads its new events.
 // The index must not be read meanwhile.
-func (x *Index) Advance(t *trace.Trace, device *trace.Device) {
+func (x *Index) Advance(t *trace.Trace, device *trace.Device) { x.advance(t, device, func() {}) }
+
+// advance is Advance that calls replayed once it is known how long what the events made
+// lives, and goes on when it returns.
+func (x *Index) advance(t *trace.Trace, device *trace.Device, replayed func()) {
 	x.version++
 	x.trace, x.device, x.tables, x.events = t, device, t.Tables, device.Events
 	x.uncached = trace.NewRounding(t.Settings).Uncached
 	var counted sync.WaitGroup
 	counted.Go(x.countEvents) // of what life knows nothing of
 	x.life.Advance(device.Events)
+	replayed()
 	var held []trace.Held
 	counted.Go(func() { held = x.life.Unmentioned(&device.Final) })
 	x.readEvents()

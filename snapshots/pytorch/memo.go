@@ -92,6 +92,7 @@ func (m *memo) newPage() []uint32 {
 			n = together
 		}
 		m.slab = make([]uint32, n*memoPage)
+		clear(m.slab) // else set has the system find its memory twice: to read it, and to write
 		m.inUse += int64(n)
 	}
 	page := m.slab[:memoPage:memoPage]

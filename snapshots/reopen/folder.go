@@ -33,11 +33,8 @@ const (
 // openFolder opens the folder if it is the user's alone.
 func openFolder(path string) (*os.Root, error) {
 	info, err := os.Lstat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, ErrNone
-	}
 	if err != nil {
-		return nil, err
+		return nil, noneIfGone(err)
 	}
 	if !info.IsDir() {
 		return nil, fmt.Errorf("%s is no folder", path)
@@ -56,34 +53,38 @@ func openFolder(path string) (*os.Root, error) {
 	return root, nil
 }
 
-// openEntry opens an entry if it is the user's alone and a file.
+// openEntry opens an entry if it is the user's alone and a file. The name is looked at
+// before it is opened: what a writer puts under it in between is an entry, too.
 func openEntry(folder *os.Root, name string) (*os.File, int64, error) {
-	f, err := folder.OpenFile(name, os.O_RDONLY|nonBlocking, 0)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, 0, ErrNone
-	}
+	named, err := folder.Lstat(name)
 	if err != nil {
-		return nil, 0, err
+		return nil, 0, noneIfGone(err)
 	}
-	info, err := f.Stat()
+	if !named.Mode().IsRegular() {
+		return nil, 0, fmt.Errorf("%s is no regular file", name)
+	}
+	f, err := folder.OpenFile(name, os.O_RDONLY|nonBlocking, 0)
+	if err != nil {
+		return nil, 0, noneIfGone(err)
+	}
+	opened, err := f.Stat()
+	if err == nil && !opened.Mode().IsRegular() {
+		err = fmt.Errorf("%s is no regular file", name)
+	}
 	if err == nil {
-		err = checkEntry(folder, name, info)
+		err = ownAlone(name, opened)
 	}
 	if err != nil {
 		return nil, 0, errors.Join(err, f.Close())
 	}
-	return f, info.Size(), nil
+	return f, opened.Size(), nil
 }
 
-func checkEntry(folder *os.Root, name string, opened fs.FileInfo) error {
-	named, err := folder.Lstat(name)
-	if err != nil {
-		return err
+func noneIfGone(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return ErrNone
 	}
-	if !opened.Mode().IsRegular() || !os.SameFile(named, opened) {
-		return fmt.Errorf("%s is no regular file", name)
-	}
-	return ownAlone(name, opened)
+	return err
 }
 
 // expected returns about how large the entry of a trace will be, rather more.

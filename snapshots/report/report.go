@@ -167,7 +167,7 @@ const reportedStacks = 10
 func New(t *trace.Trace) *Report {
 	indexes := make([]*analysis.Index, len(t.Devices))
 	for i := range t.Devices {
-		indexes[i] = analysis.NewIndex(t, &t.Devices[i])
+		indexes[i] = analysis.Prepared(t, &t.Devices[i])
 	}
 	return Of(t, indexes)
 }
@@ -194,7 +194,6 @@ func sourceReport(i *trace.Info) Source {
 }
 
 func newDevice(x *analysis.Index) Device {
-	x.Prepare()
 	s := x.Summary()
 	holders, rules := x.AtPeak()
 	d := Device{

@@ -74,10 +74,24 @@ func (t *addressTable) remove(addr uint64) (AllocationID, bool) {
 	return id, true
 }
 
-func (t *addressTable) grow() {
+func (t *addressTable) grow() { t.resize(max(1024, 2*len(t.slots))) }
+
+// reserve makes room for n addresses more.
+func (t *addressTable) reserve(n int) {
+	size := max(1024, len(t.slots))
+	for 4*(t.count+n) > 3*size {
+		size *= 2
+	}
+	if size > len(t.slots) {
+		t.resize(size)
+	}
+}
+
+// resize gives the table another size, a power of two.
+func (t *addressTable) resize(size int) {
 	old := t.slots
-	size := max(1024, 2*len(old))
 	t.slots = make([]addressSlot, size)
+	clear(t.slots) // else put has the system find their memory twice: to read it, and to write
 	t.shift = 64
 	for s := size; s > 1; s >>= 1 {
 		t.shift--

@@ -221,6 +221,15 @@ func (l *Lifetimes) Hold(found []Held) { l.Held = append(l.Held, found...) }
 
 // unopened returns the live blocks of a state that are not open, and opens them.
 func (l *Lifetimes) unopened(state *State) []Held {
+	live := 0
+	for s := range state.Segments {
+		for b := range state.Segments[s].Blocks {
+			if state.Segments[s].Blocks[b].State.Live() {
+				live++
+			}
+		}
+	}
+	l.open.reserve(max(0, live-l.open.count))
 	var found []Held
 	for s := range state.Segments {
 		segment := &state.Segments[s]

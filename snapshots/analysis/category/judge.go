@@ -1,10 +1,6 @@
 package category
 
-import (
-	"slices"
-
-	"github.com/memtop/memtop/snapshots/trace"
-)
+import "github.com/memtop/memtop/snapshots/trace"
 
 // Judge has a verdict on every allocation of one device. It is owned by one
 // goroutine while it advances; in between any number may ask it.
@@ -12,6 +8,7 @@ type Judge struct {
 	tables *trace.Tables
 	events trace.Events
 	life   *trace.Lifetimes
+	ended  []trace.Held // all from before the trace that an event ended, and maybe others
 
 	traits []trait // by frame
 	stacks []stack // by stack
@@ -25,7 +22,6 @@ type Judge struct {
 	longest [2]int // the first and last event of the longest whole backward pass
 	blank   int    // allocations within the trace without an exact category
 	judged  int    // events of which the rules are final
-	walked  int    // events of which blank counts
 	native  bool   // some stack has a frame of C++
 	stacked bool   // some allocation has a stack
 	// silentEngine says that a stack without a frame is that of the autograd engine's
@@ -48,19 +44,31 @@ func NewJudge() *Judge { return &Judge{flats: make(map[trace.StringID]int32)} }
 // may change the verdict on others, so all are judged again, but not more often
 // than their number allows: in between, new ones are judged by their stacks alone.
 func (j *Judge) Advance(tables *trace.Tables, events trace.Events, life *trace.Lifetimes) {
-	j.tables, j.events, j.life = tables, events, life
+	j.Begin(tables, events, life, life.Held)()
+}
+
+// Begin is the part of Advance that needs of life only when events end, and of what was
+// held before the trace only what some event ends, which is among held. It returns the rest
+// of Advance, which needs what it does and all of life.
+func (j *Judge) Begin(tables *trace.Tables, events trace.Events, life *trace.Lifetimes, held []trace.Held) (rest func()) {
+	j.tables, j.events, j.life, j.ended = tables, events, life, held
 	j.readNotes(tables)
 	j.readStacks(tables)
-	j.walk()
 	due := events.Len() < small || events.Len() >= j.judged+j.judged/again
+	made := len(j.rules)
+	j.walk()
 	if due && j.blank > 0 {
 		j.judgeAll()
+	} else {
+		j.judgeByStack(made)
 	}
-	if due || len(j.held) != len(life.Held) {
-		j.judgeHeld()
-	}
-	if due {
-		j.judged = events.Len()
+	return func() {
+		if due || len(j.held) != len(life.Held) {
+			j.judgeHeld()
+		}
+		if due {
+			j.judged = events.Len()
+		}
 	}
 }
 
@@ -78,26 +86,37 @@ func (j *Judge) readNotes(t *trace.Tables) {
 	}
 }
 
-// walk reads the events that are new.
+// walk reads the events that are new, and leaves what they made without a verdict.
 func (j *Judge) walk() {
-	j.rules = slices.Grow(j.rules, j.events.Len()-j.walked)
-	for j.walked < j.events.Len() {
-		part := j.events.Span(j.walked)
+	for walked := len(j.rules); walked < j.events.Len(); {
+		part := j.events.Span(walked)
 		for k := range part {
 			e := &part[k]
-			rule := NoRule
-			if e.Kind == trace.Alloc {
-				if !j.noted[e.Note] {
-					j.blank++
-				}
-				j.stacked = j.stacked || e.Stack > trace.EmptyStack
-				rule = j.first(e.Stack)
+			if e.Kind != trace.Alloc {
+				continue
 			}
-			j.rules = append(j.rules, rule)
+			if !j.noted[e.Note] {
+				j.blank++
+			}
+			j.stacked = j.stacked || e.Stack > trace.EmptyStack
 		}
-		j.walked += len(part)
+		walked += len(part)
 	}
+	j.rules = append(j.rules, make([]Rule, j.events.Len()-len(j.rules))...)
 	j.silentEngine = j.stacked && !j.native
+}
+
+// judgeByStack judges what the events from one on made by its stack alone.
+func (j *Judge) judgeByStack(from int) {
+	for from < len(j.rules) {
+		part := j.events.Span(from)
+		for k := range part {
+			if e := &part[k]; e.Kind == trace.Alloc {
+				j.rules[from+k] = j.first(e.Stack)
+			}
+		}
+		from += len(part)
+	}
 }
 
 // first judges by the stack alone.

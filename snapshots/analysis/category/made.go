@@ -184,8 +184,8 @@ func (p *panel) beside(i int, size int64) bool {
 func (p *panel) findReplacements() {
 	p.replaces = make([]bool, len(p.stacks))
 	parameter := func(m maker) bool { return m == moveMaker || m == buildMaker || m == constructorMaker }
-	for k := range p.life.Held {
-		h := &p.life.Held[k]
+	for k := range p.ended {
+		h := &p.ended[k]
 		if !h.FreeStack && parameter(p.stacks[h.Stack].maker) && h.Close != trace.Never {
 			p.succeed(int(h.Close), h.Size, h.Stack)
 		}
