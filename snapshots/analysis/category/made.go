@@ -22,7 +22,9 @@ func (j *Judge) judgeAll() {
 	p := panel{cut: newCut(j)}
 	j.longest = p.longestBackward()
 	p.findReplacements()
-	p.shared(func(i int, e *trace.Event, at int) { j.rules[i] = p.made(i, e, at) })
+	p.shared(func() visitor {
+		return func(i int, e *trace.Event, at int) { j.rules[i] = p.made(i, e, at) }
+	})
 }
 
 // echoes reports whether the stack of a free is that of its allocation, as it is
@@ -183,17 +185,16 @@ func (p *panel) beside(i int, size int64) bool {
 // is its successor.
 func (p *panel) findReplacements() {
 	p.replaces = make([]bool, len(p.stacks))
-	parameter := func(m maker) bool { return m == moveMaker || m == buildMaker || m == constructorMaker }
 	for k := range p.ended {
 		h := &p.ended[k]
-		if !h.FreeStack && parameter(p.stacks[h.Stack].maker) && h.Close != trace.Never {
+		if !h.FreeStack && p.stacks[h.Stack].maker.builds() && h.Close != trace.Never {
 			p.succeed(int(h.Close), h.Size, h.Stack)
 		}
 	}
-	for first, more := true, true; more; first = false {
+	for first, more := true, p.built || slices.Contains(p.replaces, true); more; first = false {
 		before := slices.Clone(p.replaces)
 		p.eachClosed(func(i int, e *trace.Event) {
-			if first && parameter(p.stacks[e.Stack].maker) || before[e.Stack] {
+			if first && p.stacks[e.Stack].maker.builds() || before[e.Stack] {
 				p.succeed(p.life.Closed(i), e.Size, e.Stack)
 			}
 		})

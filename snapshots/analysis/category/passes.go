@@ -37,6 +37,7 @@ type cut struct {
 	*Judge
 	spans  []span
 	broken bool // something outside of the model was made since
+	built  bool // something in the trace makes parameters
 	oom    int  // the last event at which memory ran out, or Never
 }
 
@@ -79,7 +80,7 @@ func (c *cut) add(i int, e *trace.Event) {
 			now = c.begin(i, stepping)
 		}
 	default:
-		c.broken = true
+		c.broken, c.built = true, c.built || m.builds()
 		return
 	}
 	c.broken = false
@@ -186,26 +187,28 @@ func (c *cut) leadToBackward() {
 // call, and from how many places that comes. It leaves who frees each allocation
 // in the place of its rule: events far apart are looked up once.
 func (c *cut) count() {
-	c.shared(func(i int, _ *trace.Event, _ int) { c.rules[i] = Rule(c.freedIn(i)) })
-	seen := make([]int32, len(c.stacks))
-	c.each(func(i int, e *trace.Event, at int) {
-		by := c.freer(i)
-		s := &c.spans[at]
-		m := c.makerOf(e.Stack)
-		if s.phase != forward || m != forwardMaker && m != operationMaker {
-			return
-		}
-		s.born++
-		if by == engineFreer {
-			s.backed++
-		}
-		if c.life.Closed(i) < c.after(at) {
-			return
-		}
-		s.stay++
-		if seen[e.Stack] != int32(at+1) {
-			seen[e.Stack] = int32(at + 1)
-			s.sites++
+	c.shared(func() visitor {
+		seen := make([]int32, len(c.stacks))
+		return func(i int, e *trace.Event, at int) {
+			by := c.freedIn(i)
+			c.rules[i] = Rule(by)
+			s := &c.spans[at]
+			m := c.makerOf(e.Stack)
+			if s.phase != forward || m != forwardMaker && m != operationMaker {
+				return
+			}
+			s.born++
+			if by == engineFreer {
+				s.backed++
+			}
+			if c.life.Closed(i) < c.after(at) {
+				return
+			}
+			s.stay++
+			if seen[e.Stack] != int32(at+1) {
+				seen[e.Stack] = int32(at + 1)
+				s.sites++
+			}
 		}
 	})
 }
@@ -219,27 +222,40 @@ func (c *cut) after(at int) int {
 	return c.oom
 }
 
-// each calls visit with every allocation and its span.
-func (c *cut) each(visit func(i int, e *trace.Event, at int)) { c.eachIn(0, c.events.Len(), visit) }
+// visitor is called with allocations and their spans.
+type visitor func(i int, e *trace.Event, at int)
 
-// shared is each on several goroutines: a visit may write what is of its
-// allocation alone.
-func (c *cut) shared(visit func(i int, e *trace.Event, at int)) {
+// shared visits every allocation, on several goroutines, each with a visitor of its own. One
+// may write what is of its allocation alone, or of its span's counts: a span has one visitor.
+func (c *cut) shared(newVisitor func() visitor) {
+	bounds := c.bounds()
+	var all sync.WaitGroup
+	for k := range len(bounds) - 2 {
+		all.Go(func() { c.eachIn(bounds[k], bounds[k+1], newVisitor()) })
+	}
+	c.eachIn(bounds[len(bounds)-2], bounds[len(bounds)-1], newVisitor())
+	all.Wait()
+}
+
+// bounds divides the events at the beginnings of spans.
+func (c *cut) bounds() []int {
 	const most = 4
 	n, parts := c.events.Len(), min(runtime.GOMAXPROCS(0), most)
 	if n < small {
 		parts = 1
 	}
-	var all sync.WaitGroup
-	for k := range parts - 1 {
-		all.Go(func() { c.eachIn(n/parts*k, n/parts*(k+1), visit) })
+	bounds := []int{0}
+	for k := 1; k < parts; k++ {
+		at := sort.Search(len(c.spans), func(s int) bool { return int(c.spans[s].first) >= n/parts*k })
+		if at < len(c.spans) {
+			bounds = append(bounds, int(c.spans[at].first))
+		}
 	}
-	c.eachIn(n/parts*(parts-1), n, visit)
-	all.Wait()
+	return append(bounds, n)
 }
 
-// eachIn is each for the events in [from, to).
-func (c *cut) eachIn(from, to int, visit func(i int, e *trace.Event, at int)) {
+// eachIn calls visit with every allocation in [from, to) and its span.
+func (c *cut) eachIn(from, to int, visit visitor) {
 	at := 0
 	for i := from; i < to; {
 		part := c.events.Span(i)

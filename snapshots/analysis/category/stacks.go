@@ -31,6 +31,9 @@ const (
 	operationMaker // an operation outside of any module
 )
 
+// builds reports whether it makes parameters.
+func (m maker) builds() bool { return m == moveMaker || m == buildMaker || m == constructorMaker }
+
 // freer is who frees memory, as the stack of the free says.
 type freer uint8
 
