@@ -25,6 +25,10 @@ func (o *orderedIDs) search(addr uint64) (place, bool) {
 	if len(o.runs) == 0 {
 		return place{}, false
 	}
+	last := len(o.runs) - 1
+	if all := o.runs[last].addrs; addr > all[len(all)-1] { // as where a state is read in order
+		return place{last, len(all)}, false
+	}
 	low, high := 0, len(o.first)
 	for low < high {
 		middle := int(uint(low+high) >> 1)

@@ -20,7 +20,7 @@ type Judge struct {
 	rules   []Rule // by event, of the allocation that it made
 	held    []Rule
 	longest [2]int // the first and last event of the longest whole backward pass
-	blank   int    // allocations within the trace without an exact category
+	blank   bool   // some allocation within the trace has no exact category
 	judged  int    // events of which the rules are final
 	native  bool   // some stack has a frame of C++
 	stacked bool   // some allocation has a stack
@@ -57,7 +57,7 @@ func (j *Judge) Begin(tables *trace.Tables, events trace.Events, life *trace.Lif
 	due := events.Len() < small || events.Len() >= j.judged+j.judged/again
 	made := len(j.rules)
 	j.walk()
-	if due && j.blank > 0 {
+	if due && j.blank {
 		j.judgeAll()
 	} else {
 		j.judgeByStack(made)
@@ -86,19 +86,17 @@ func (j *Judge) readNotes(t *trace.Tables) {
 	}
 }
 
-// walk reads the events that are new, and leaves what they made without a verdict.
+// walk looks among the events that are new for what it has not seen yet, and leaves
+// what they made without a verdict.
 func (j *Judge) walk() {
-	for walked := len(j.rules); walked < j.events.Len(); {
+	for walked := len(j.rules); walked < j.events.Len() && !(j.blank && j.stacked); {
 		part := j.events.Span(walked)
 		for k := range part {
 			e := &part[k]
-			if e.Kind != trace.Alloc {
-				continue
+			if e.Kind == trace.Alloc {
+				j.blank = j.blank || !j.noted[e.Note]
+				j.stacked = j.stacked || e.Stack > trace.EmptyStack
 			}
-			if !j.noted[e.Note] {
-				j.blank++
-			}
-			j.stacked = j.stacked || e.Stack > trace.EmptyStack
 		}
 		walked += len(part)
 	}
