@@ -21,9 +21,12 @@ import (
 // shapeKey is a key as the shape expects it: the opcode of a reference, its
 // memo index, and its name.
 type shapeKey struct {
-	op  byte
-	at  uint32
-	key name
+	op     byte
+	at     uint32
+	key    name
+	length int    // of the reference, in bytes
+	bytes  uint64 // the reference, read as a number
+	mask   uint64 // of what of such a number is the reference's
 }
 
 type shape struct {
@@ -120,31 +123,46 @@ func (e *entry) read() bool {
 	return e.b[e.pos-1] == opMark && e.fields()
 }
 
-// fields reads keys and values up to the dict's end.
+// fields reads keys and values up to the dict's end. Most values are references or
+// numbers, which are read here, without a call.
 func (e *entry) fields() bool {
-	keys := e.shape.keys
+	keys, b, pos, memo, values := e.shape.keys, e.b, e.pos, &e.m.memo, &e.m.fields.value
 	for i := range keys {
-		if e.pos+64 > len(e.b) {
-			return false
-		}
 		k := &keys[i]
-		if e.b[e.pos] != k.op {
+		if pos+64 > len(b) || binary.LittleEndian.Uint64(b[pos:])&k.mask != k.bytes {
 			return false
 		}
-		at := uint32(e.b[e.pos+1])
-		e.pos += 2
-		if k.op == opLongBinGet {
-			at = binary.LittleEndian.Uint32(e.b[e.pos-1:])
-			e.pos += 3
+		pos += k.length
+		v := &values[k.key]
+		next := b[pos : pos+16]
+		switch next[0] {
+		case opBinGet, opLongBinGet:
+			at, n := uint32(next[1]), 2
+			if next[0] == opLongBinGet {
+				at, n = binary.LittleEndian.Uint32(next[1:]), 5
+			}
+			if *v, _ = memo.plain(at); v.tag == tagString || v.tag == tagStack {
+				pos += n
+				continue
+			}
+		case opBinInt1, opBinInt2, opBinInt, opLong1:
+			n, length := integerOf(next)
+			if end := next[length]; end == opBinGet || end == opLongBinGet || end == opSetItems {
+				*v = intValue(n)
+				pos += length
+				continue
+			}
 		}
-		if at != k.at || !e.value(&e.m.fields.value[k.key]) {
+		e.pos = pos
+		if !e.value(v) {
 			return false
 		}
+		pos = e.pos
 	}
-	if e.pos+2 > len(e.b) || e.b[e.pos] != opSetItems || e.b[e.pos+1] == opMark {
+	if pos+2 > len(b) || b[pos] != opSetItems || b[pos+1] == opMark {
 		return false
 	}
-	e.pos++
+	e.pos = pos + 1
 	return true
 }
 
@@ -192,27 +210,28 @@ func (e *entry) recall(v *value, at uint32) bool {
 
 // integer reads a number of up to 64 bits.
 func (e *entry) integer() (int64, bool) {
-	b := e.b[e.pos : e.pos+10]
+	n, length := integerOf(e.b[e.pos : e.pos+16])
+	e.pos += length
+	return n, length > 0
+}
+
+// integerOf reads a number of up to 64 bits from the first of 16 bytes, and returns how
+// many it takes, 0 for none.
+func integerOf(b []byte) (n int64, length int) {
 	switch b[0] {
 	case opBinInt1:
-		e.pos += 2
-		return int64(b[1]), true
+		return int64(b[1]), 2
 	case opBinInt2:
-		e.pos += 3
-		return int64(binary.LittleEndian.Uint16(b[1:])), true
+		return int64(binary.LittleEndian.Uint16(b[1:])), 3
 	case opBinInt:
-		e.pos += 5
-		return int64(int32(binary.LittleEndian.Uint32(b[1:]))), true
+		return int64(int32(binary.LittleEndian.Uint32(b[1:]))), 5
 	case opLong1:
-		n := int(b[1])
-		if n > 8 {
-			return 0, false
+		if size := int(b[1]); size <= 8 {
+			unused := 64 - 8*size
+			return int64(binary.LittleEndian.Uint64(b[2:])<<unused) >> unused, 2 + size
 		}
-		e.pos += 2 + n
-		unused := 64 - 8*n
-		return int64(binary.LittleEndian.Uint64(b[2:])<<unused) >> unused, true
 	}
-	return 0, false
+	return 0, 0
 }
 
 // pair reads the second half of a pair of numbers, a pool.
@@ -350,14 +369,15 @@ func (e *entry) key() (shapeKey, bool) {
 	k := shapeKey{op: e.b[e.pos]}
 	switch k.op {
 	case opBinGet:
-		k.at = uint32(e.b[e.pos+1])
-		e.pos += 2
+		k.at, k.length = uint32(e.b[e.pos+1]), 2
 	case opLongBinGet:
-		k.at = binary.LittleEndian.Uint32(e.b[e.pos+1:])
-		e.pos += 5
+		k.at, k.length = binary.LittleEndian.Uint32(e.b[e.pos+1:]), 5
 	default:
 		return k, false
 	}
+	k.mask = 1<<(8*k.length) - 1
+	k.bytes = binary.LittleEndian.Uint64(e.b[e.pos:]) & k.mask
+	e.pos += k.length
 	v, ok := e.m.memo.plain(k.at)
 	k.key = nameOf(trace.StringID(v.id))
 	return k, ok && v.tag == tagString && k.key < keyCount
