@@ -120,8 +120,12 @@ func (m *machine) number(f *fields, k name) (int64, bool) {
 	if f.have&(1<<k) == 0 {
 		return 0, false
 	}
-	n, ok := f.value[k].integer()
-	if !ok && f.value[k].tag != tagNone {
+	v := &f.value[k]
+	if v.tag == tagInt { // as nearly always
+		return int64(v.n), true
+	}
+	n, ok := v.integer()
+	if !ok && v.tag != tagNone {
 		m.odd++
 	}
 	return n, ok
@@ -142,8 +146,12 @@ func (m *machine) address(f *fields, k name) (uint64, bool) {
 	if f.have&(1<<k) == 0 {
 		return 0, false
 	}
-	n, ok := f.value[k].bits()
-	if !ok && f.value[k].tag != tagNone {
+	v := &f.value[k]
+	if v.tag == tagInt { // as nearly always
+		return v.n, true
+	}
+	n, ok := v.bits()
+	if !ok && v.tag != tagNone {
 		m.odd++
 	}
 	return n, ok
