@@ -1,0 +1,39 @@
+package report
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/memtop/memtop/snapshots"
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/pytorch/pytorchtest"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestAReportSaysTheSameOfAnIndexThatWasNotPrepared also makes an index of lifetimes that were
+// not replayed while the file was read: those are given away once.
+func TestAReportSaysTheSameOfAnIndexThatWasNotPrepared(t *testing.T) {
+	for _, path := range pytorchtest.SharedPickles(t) {
+		s, err := snapshots.Open(t.Context(), path, snapshots.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tr := s.Trace()
+		prepared, err := json.Marshal(New(tr))
+		if err != nil {
+			t.Fatal(err)
+		}
+		indexes := make([]*analysis.Index, len(tr.Devices))
+		for i := range tr.Devices {
+			indexes[i] = analysis.NewIndex(tr, &tr.Devices[i])
+		}
+		plain, err := json.Marshal(Of(tr, indexes))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(plain), string(prepared)); diff != "" {
+			t.Errorf("%s: %s", path, diff)
+		}
+	}
+}
