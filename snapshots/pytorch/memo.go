@@ -85,7 +85,7 @@ func (m *memo) set(at, entry uint32) (used bool) {
 // newPage returns memory for a page. Once there are many they are allocated together:
 // what comes free of them together is of more use.
 func (m *memo) newPage() []uint32 {
-	const few, together = 16, 16
+	const few, together = 16, 64
 	if len(m.slab) == 0 {
 		n := 1
 		if m.inUse >= few {

@@ -229,8 +229,9 @@ func (l *Lifetimes) unopened(state *State) []Held {
 			}
 		}
 	}
-	l.open.reserve(max(0, live-l.open.count))
-	var found []Held
+	more := max(0, live-l.open.count) // where all that is open lives on, as it should
+	l.open.reserve(more)
+	found := make([]Held, 0, more)
 	for s := range state.Segments {
 		segment := &state.Segments[s]
 		for b := range segment.Blocks {
