@@ -129,7 +129,8 @@ func (m *machine) scout(a *ahead) bool {
 	if m.end-m.pos < longestEntry {
 		return false
 	}
-	e := entry{m: m, shape: s, b: m.buf[:m.end], pos: m.pos}
+	var e entry // no literal: that would be made elsewhere and copied
+	e.m, e.shape, e.b, e.pos = m, s, m.buf[:m.end], m.pos
 	if e.read() {
 		m.fields.have = s.mask
 		a.events = append(a.events, trace.Event{})

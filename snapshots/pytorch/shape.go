@@ -93,7 +93,8 @@ func (m *machine) shaped() bool {
 
 // shapedAs is shaped for one entry of a shape.
 func (m *machine) shapedAs(s *shape) bool {
-	e := entry{m: m, shape: s, b: m.buf[:m.end], pos: m.pos}
+	var e entry // no literal: that would be made elsewhere and copied
+	e.m, e.shape, e.b, e.pos = m, s, m.buf[:m.end], m.pos
 	last := m.raw.last
 	if e.read() && m.memo.unused(e.count) {
 		m.fields.have = s.mask

@@ -231,7 +231,7 @@ func (l *Lifetimes) agrees(i, peer int32, kind Kind) bool {
 	case kind.Closes():
 		return int32(id) < i && l.known(id) && l.closeOf(id) == int(i)
 	case kind == Retag, kind == Lost:
-		return peer == Never || l.known(id) && peer < i
+		return peer == nothing || l.known(id) && peer < i
 	default:
 		return peer == 0
 	}

@@ -336,8 +336,7 @@ func (l *Lifetimes) aliveMade(at int, yield func(AllocationID) bool) {
 		peers := l.peer[from>>chunkShift][from&chunkMask:]
 		peers = peers[:min(len(peers), end-from)]
 		for i, peer := range peers {
-			// The end is asked for first: it lies in fewer bytes than the kind.
-			if int(peer) > at && l.events.At(from+i).Kind == Alloc && !yield(AllocationID(from+i)) {
+			if int(peer) > at && !yield(AllocationID(from+i)) { // only an alloc's lies ahead
 				return
 			}
 		}

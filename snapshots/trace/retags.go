@@ -1,6 +1,9 @@
 package trace
 
-import "sort"
+import (
+	"math"
+	"sort"
+)
 
 // # What an allocation is for may change
 //
@@ -8,9 +11,12 @@ import "sort"
 // more: a result that backward needs becomes an activation. A retag names the
 // address; its note replaces the allocation's from then on.
 
+// nothing is the peer of an event that is about an allocation, and finds none.
+const nothing = math.MinInt32
+
 // retagAt notes that event i says what the allocation at its address is for.
 func (l *Lifetimes) retagAt(i int32, e *Event) {
-	l.setPeer(i, Never)
+	l.setPeer(i, nothing)
 	slot, ok := l.open.find(e.Addr)
 	if !ok {
 		return // held from before, or nothing: there is no allocation to retag
@@ -27,7 +33,7 @@ func (l *Lifetimes) retagAt(i int32, e *Event) {
 // whether there is one.
 func (l *Lifetimes) Retagged(i int) (AllocationID, bool) {
 	peer := l.peer[i>>chunkShift][i&chunkMask]
-	return AllocationID(peer), peer != Never
+	return AllocationID(peer), peer != nothing
 }
 
 // NoteAt returns what is known of an allocation right after event at.
@@ -56,7 +62,7 @@ func (l *Lifetimes) AllocationAt(id AllocationID, at int) Allocation {
 
 // lostAt notes that the program can reach the allocation at an address no more.
 func (l *Lifetimes) lostAt(i int32, e *Event) {
-	l.setPeer(i, Never)
+	l.setPeer(i, nothing)
 	slot, ok := l.open.find(e.Addr)
 	if !ok {
 		return
