@@ -61,12 +61,9 @@ func TestAnyNumberOfProcessorsJudgesTheSame(t *testing.T) {
 	}
 }
 
-func TestWhereTheFirstAllocationHasNoStackTheEngineIsKnownNevertheless(t *testing.T) {
-	j, _ := judged(t, pythonNames, `
-alloc 0x9000 8 stack=empty
-free_completed 0x9000 8 stack=empty
-alloc 0x1000 512 stack=forward
-`)
+func TestWhereTheFirstAllocationsHaveNoStackTheEngineIsKnownNevertheless(t *testing.T) {
+	const many = 20_000
+	j, _ := judged(t, pythonNames, strings.Repeat("alloc 0x9000 8 stack=empty\nfree_completed 0x9000 8 stack=empty\n", many)+"alloc 0x1000 512 stack=forward\n")
 	if got, rule := j.Of(0, 0); got != trace.BackwardTemporary {
 		t.Errorf("got %s by %q", got, rule)
 	}
