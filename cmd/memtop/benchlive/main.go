@@ -17,6 +17,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -112,7 +113,7 @@ func demo(ctx context.Context, o options, s size) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, leave(ctx, t)) }()
-	if err := t.Until(ctx, func(text string) bool { return strings.Contains(text, "step 20 ") }); err != nil {
+	if err := t.Until(ctx, func(text string) bool { return stepOf(text) >= 20 }); err != nil {
 		return err
 	}
 	fmt.Printf("demo at %d×%d            bytes/s   memtop's share of a core\n", s.w, s.h)
@@ -128,6 +129,19 @@ func demo(ctx context.Context, o options, s size) (err error) {
 		return err
 	}
 	return one(ctx, t, command, o, "", "page 1 frozen")
+}
+
+var stepShown = regexp.MustCompile(`· step (\d+) `)
+
+// stepOf returns the step that a screen says its program is in, 0 where it says none. A
+// screen may leave steps out.
+func stepOf(text string) int {
+	found := stepShown.FindStringSubmatch(text)
+	if found == nil {
+		return 0
+	}
+	n, _ := strconv.Atoi(found[1])
+	return n
 }
 
 // one measures what is shown after some keys, once it has settled.
