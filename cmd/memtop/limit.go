@@ -2,7 +2,6 @@ package main
 
 import (
 	"math"
-	"runtime"
 	"runtime/debug"
 	"sync"
 )
@@ -87,7 +86,7 @@ func (l *limits) reading(f func()) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	if l.frugal {
-		runtime.GC() // what is made of the file may take what reading it took
+		debug.FreeOSMemory() // what reading took lies in pieces: what is made of the file would not fit in
 	}
 }
 
