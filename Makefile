@@ -25,7 +25,7 @@ OFFLINE  := $(shell unshare --net true 2>/dev/null && echo unshare --net)
 SNAPSHOTS ?= ../shared/snapshots
 LABELS   ?=
 
-.PHONY: build release release-check package-check install-check demo-recording demo-picture wheel test lint vet fmt race golden bench bench-open profile bench-engine count-launches bench-attach bench-live bench-ranks bench-peers bench-parallel predictions soak gpu gpu-kit ptxas fuzz fuzz-mutate viewer agent-real bench-agent soak-agent kill deadcode test-busy check check-categories
+.PHONY: build release release-check package-check install-check demo-recording demo-picture wheel test lint vet fmt race golden bench bench-open bench-engine count-launches bench-attach bench-live bench-ranks bench-peers bench-parallel predictions soak gpu gpu-kit ptxas fuzz fuzz-mutate viewer agent-real bench-agent soak-agent kill deadcode test-busy check check-categories
 
 build: ## bin/memtop, a static file, and bin/memtrain, which needs the C library to look for a GPU's driver
 	CGO_ENABLED=$(CGO_ENABLED) $(GO) build -trimpath -o bin/memtop ./cmd/memtop
@@ -87,15 +87,6 @@ bench:
 
 bench-open: build ## side by side with CPython's pickle.load, in one run
 	$(GO) run ./cmd/memtop/benchopen -memtop bin/memtop -copies $(COPIES) -runs $(RUNS)
-
-profile: ## cmd/memtop/default.pgo, by which Go builds memtop: FILE, a large snapshot, reported and drawn, and a stream followed
-	set -e; folder=$$(mktemp -d); trap 'rm -rf "$$folder"' EXIT; \
-	profile() { $(GO) test -run '^$$' -bench "$$2" -benchtime "$$3" -cpuprofile "$$folder/$$1" -o "$$folder/test" "$$4"; }; \
-	export MEMTOP_BENCH_FILE=$(abspath $(FILE)); \
-	profile report Report 40x ./snapshots/report; profile drawn Draw 30x ./tui; \
-	profile followed Following 2s ./probe/attach; profile read 'Steps|Read' 1s ./snapshots/wire; \
-	cd "$$folder"; $(GO) tool pprof -proto -output all report report report drawn followed read; \
-	$(GO) tool pprof -proto -ignore 'tuitest|memtop/engine|conformance' -output $(CURDIR)/cmd/memtop/default.pgo all
 
 bench-live: build ## bytes to the terminal, processor time and latency of a live screen
 	$(GO) run ./cmd/memtop/benchlive -memtop bin/memtop

@@ -252,7 +252,7 @@ func TestAWatchedProgramCompilesNoViewer(t *testing.T) {
 // listPackages returns what go list says of some packages.
 func listPackages(t *testing.T, arguments ...string) []goPackage {
 	t.Helper()
-	arguments = append([]string{"list", "-pgo=off", "-json=ImportPath,Dir,Imports,TestGoFiles,XTestGoFiles"}, arguments...)
+	arguments = append([]string{"list", "-json=ImportPath,Dir,Imports,TestGoFiles,XTestGoFiles"}, arguments...)
 	command := exec.CommandContext(t.Context(), "go", arguments...)
 	out, err := command.Output()
 	if err != nil {
