@@ -75,17 +75,13 @@ func (a *app) reports(ctx context.Context, paths []string, allRanks bool) error 
 		return a.reportRanks(ctx, sources)
 	}
 	for i, path := range paths {
-		t, err := a.trace(ctx, path)
+		r, err := a.report(ctx, path)
 		if err != nil {
-			return err
-		}
-		if t, err = a.chosen(t); err != nil {
 			return err
 		}
 		if i > 0 && !a.settings.json {
 			fmt.Fprintln(a.stdout)
 		}
-		r := report.New(t)
 		if err := r.Replay(ctx, replay.Answer); err != nil {
 			return err
 		}
@@ -99,6 +95,20 @@ func (a *app) reports(ctx context.Context, paths []string, allRanks bool) error 
 		}
 	}
 	return nil
+}
+
+// report reports on a file. The little garbage that a report makes is not worth a collection.
+func (a *app) report(ctx context.Context, path string) (r *report.Report, err error) {
+	a.limits.rest(seldom, func() {
+		var t *trace.Trace
+		if t, err = a.trace(ctx, path); err != nil {
+			return
+		}
+		if t, err = a.chosen(t); err == nil {
+			r = report.New(t)
+		}
+	})
+	return r, err
 }
 
 // lines prints whose line a file's memory is.
