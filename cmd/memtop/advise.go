@@ -80,11 +80,8 @@ is not found.`,
 
 // adviseFile prints what would make the memory in a file less.
 func (a *app) adviseFile(ctx context.Context, path string) error {
-	t, err := a.trace(ctx, path)
+	t, err := a.chosenTrace(ctx, path)
 	if err != nil {
-		return err
-	}
-	if t, err = a.chosen(t); err != nil {
 		return err
 	}
 	r := report.FileAdvice(t)

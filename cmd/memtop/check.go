@@ -77,11 +77,8 @@ func (a *app) checkAll(ctx context.Context, paths []string, allRanks bool, limit
 
 // check prints how the limits were kept, and returns an error if one was not.
 func (a *app) check(ctx context.Context, path string, limits report.Limits) error {
-	t, err := a.trace(ctx, path)
+	t, err := a.chosenTrace(ctx, path)
 	if err != nil {
-		return err
-	}
-	if t, err = a.chosen(t); err != nil {
 		return err
 	}
 	gate, err := gateOf(path, t, limits)

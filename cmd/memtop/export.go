@@ -114,11 +114,8 @@ func chosenFormat(cmd *cobra.Command, name, path string) (export.Format, error) 
 }
 
 func (a *app) export(ctx context.Context, path string, to output.File, f export.Format, o export.Options) error {
-	t, err := a.trace(ctx, path)
+	t, err := a.chosenTrace(ctx, path)
 	if err != nil {
-		return err
-	}
-	if t, err = a.chosen(t); err != nil {
 		return err
 	}
 	if f.Name != "pickle" { // which is the snapshot itself

@@ -48,6 +48,15 @@ func (a *app) trace(ctx context.Context, path string) (*trace.Trace, error) {
 	return t, err
 }
 
+// chosenTrace is trace with what the user has chosen of it.
+func (a *app) chosenTrace(ctx context.Context, path string) (*trace.Trace, error) {
+	t, err := a.trace(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	return a.chosen(t)
+}
+
 // read is trace for a caller that notes by itself what ends early. The name is that of
 // [app.loadAs].
 func (a *app) read(ctx context.Context, name, path string) (*trace.Trace, error) {

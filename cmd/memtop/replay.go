@@ -50,11 +50,8 @@ says so. Without --alloc-conf a few settings that often help are tried.`,
 
 // replay prints what the requests of a file would take.
 func (a *app) replay(ctx context.Context, path string, settings []string, memory int64) error {
-	t, err := a.trace(ctx, path)
+	t, err := a.chosenTrace(ctx, path)
 	if err != nil {
-		return err
-	}
-	if t, err = a.chosen(t); err != nil {
 		return err
 	}
 	d := replayed(t)

@@ -101,10 +101,7 @@ func (a *app) reports(ctx context.Context, paths []string, allRanks bool) error 
 func (a *app) report(ctx context.Context, path string) (r *report.Report, err error) {
 	a.limits.rest(seldom, func() {
 		var t *trace.Trace
-		if t, err = a.trace(ctx, path); err != nil {
-			return
-		}
-		if t, err = a.chosen(t); err == nil {
+		if t, err = a.chosenTrace(ctx, path); err == nil {
 			r = report.New(t)
 		}
 	})
@@ -113,11 +110,8 @@ func (a *app) report(ctx context.Context, path string) (r *report.Report, err er
 
 // lines prints whose line a file's memory is.
 func (a *app) lines(ctx context.Context, path string, o report.LinesOptions) error {
-	t, err := a.trace(ctx, path)
+	t, err := a.chosenTrace(ctx, path)
 	if err != nil {
-		return err
-	}
-	if t, err = a.chosen(t); err != nil {
 		return err
 	}
 	l, err := report.NewLines(t, o)

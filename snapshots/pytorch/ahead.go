@@ -246,7 +246,7 @@ const dueEntries = 2000
 func (m *machine) readAhead() {
 	const worthwhile = 4 // blocks
 	in := m.input
-	if m.ended || m.total-m.came() < int64(worthwhile*in.size) || m.workers < 1 {
+	if m.ended || in.total-m.came() < int64(worthwhile*in.size) || m.workers < 1 {
 		return
 	}
 	if in.crew == nil {

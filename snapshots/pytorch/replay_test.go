@@ -5,23 +5,20 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
 
+	"github.com/memtop/memtop/snapshots/pytorch/pytorchtest"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // TestReplayingBesideReadingChangesNothing replays real files a few events at a time while
 // they are read, and all at once afterwards.
 func TestReplayingBesideReadingChangesNothing(t *testing.T) {
-	folder := os.Getenv("MEMTOP_SNAPSHOTS")
-	if folder == "" {
-		folder = filepath.Join("..", "..", "..", "shared", "snapshots")
-	}
-	paths, _ := filepath.Glob(filepath.Join(folder, "training*.pickle"))
-	if len(paths) == 0 {
-		t.Skip("the real snapshots are not here: ", folder)
-	}
-	for _, path := range paths {
+	for _, path := range pytorchtest.SharedPickles(t) {
+		if !strings.HasPrefix(filepath.Base(path), "training") {
+			continue
+		}
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			pickle, err := os.ReadFile(path)
 			if err != nil {

@@ -7,15 +7,14 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/memtop/memtop/snapshots/pytorch/pytorchtest"
 )
 
 // TestNoEntryReadIsLostWhenAFileIsCut cuts real files at many places: every
 // trace entry that was read whole is in the result.
 func TestNoEntryReadIsLostWhenAFileIsCut(t *testing.T) {
-	folder := os.Getenv("MEMTOP_SNAPSHOTS")
-	if folder == "" {
-		folder = filepath.Join("..", "..", "..", "shared", "snapshots")
-	}
+	folder := pytorchtest.SharedFolder(t)
 	for _, name := range []string{"trimmed_by_hand.torch2.10.pickle", "python_frames_only.torch2.10.pickle"} {
 		t.Run(name, func(t *testing.T) {
 			pickle, err := os.ReadFile(filepath.Join(folder, name))

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/memtop/memtop/snapshots/pytorch/pytorchtest"
 	"github.com/memtop/memtop/snapshots/trace/tracetest"
 )
 
@@ -38,15 +39,7 @@ func traceText(t *testing.T, m *machine) string {
 // TestShapesChangeNothingButSpeed decodes real files with and without shapes:
 // the traces are equal, and shapes read nearly every entry.
 func TestShapesChangeNothingButSpeed(t *testing.T) {
-	folder := os.Getenv("MEMTOP_SNAPSHOTS")
-	if folder == "" {
-		folder = filepath.Join("..", "..", "..", "shared", "snapshots")
-	}
-	paths, _ := filepath.Glob(filepath.Join(folder, "*.pickle"))
-	if len(paths) == 0 {
-		t.Skip("the real snapshots are not here: ", folder)
-	}
-	for _, path := range paths {
+	for _, path := range pytorchtest.SharedPickles(t) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			pickle, err := os.ReadFile(path)
 			if err != nil {

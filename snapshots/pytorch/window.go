@@ -23,7 +23,6 @@ const (
 type window struct {
 	input    *input
 	progress trace.Progress
-	total    int64 // length of the input, 0 when not known
 	bound    trace.Bound
 	room     int64  // bytes that the bound now allows the contents
 	current  *block // the last block that came, nil for none
@@ -42,7 +41,7 @@ func newWindow(ctx context.Context, r io.Reader, o Options) *window {
 	if bound == (trace.Bound{}) {
 		bound = trace.DefaultBound
 	}
-	return &window{input: newInput(ctx, r, o.Total), progress: o.Progress, total: o.Total, bound: bound, room: bound.Room(0)}
+	return &window{input: newInput(ctx, r, o.Total), progress: o.Progress, bound: bound, room: bound.Room(0)}
 }
 
 // tooMuch returns the error for contents that need more memory than the bytes
@@ -70,8 +69,8 @@ func (w *window) remaining() int64 {
 	switch {
 	case w.ended:
 		return int64(w.end - w.pos)
-	case w.total > 0:
-		return max(w.total-w.offset(), int64(w.end-w.pos))
+	case w.input.total > 0:
+		return max(w.input.total-w.offset(), int64(w.end-w.pos))
 	default:
 		return math.MaxInt64
 	}
@@ -97,7 +96,7 @@ func (w *window) fill() {
 		w.low = w.end
 	}
 	if w.progress != nil {
-		w.progress(w.came(), w.total)
+		w.progress(w.came(), w.input.total)
 	}
 }
 

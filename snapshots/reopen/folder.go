@@ -60,24 +60,28 @@ func openEntry(folder *os.Root, name string) (*os.File, int64, error) {
 	if err != nil {
 		return nil, 0, noneIfGone(err)
 	}
-	if !named.Mode().IsRegular() {
-		return nil, 0, fmt.Errorf("%s is no regular file", name)
+	if err := checkRegular(name, named); err != nil {
+		return nil, 0, err
 	}
 	f, err := folder.OpenFile(name, os.O_RDONLY|nonBlocking, 0)
 	if err != nil {
 		return nil, 0, noneIfGone(err)
 	}
 	opened, err := f.Stat()
-	if err == nil && !opened.Mode().IsRegular() {
-		err = fmt.Errorf("%s is no regular file", name)
-	}
 	if err == nil {
-		err = ownAlone(name, opened)
+		err = cmp.Or(checkRegular(name, opened), ownAlone(name, opened))
 	}
 	if err != nil {
 		return nil, 0, errors.Join(err, f.Close())
 	}
 	return f, opened.Size(), nil
+}
+
+func checkRegular(name string, info fs.FileInfo) error {
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is no regular file", name)
+	}
+	return nil
 }
 
 func noneIfGone(err error) error {

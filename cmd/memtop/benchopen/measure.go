@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -247,17 +246,21 @@ func seconds(d time.Duration) string { return fmt.Sprintf("%.3f s", d.Seconds())
 func mebibytes(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }
 
 func median(samples []sample, of func(sample) time.Duration) time.Duration {
+	middle, _ := middleAndLeast(each(samples, of))
+	return middle
+}
+
+func each(samples []sample, of func(sample) time.Duration) []time.Duration {
 	values := make([]time.Duration, len(samples))
 	for i, s := range samples {
 		values[i] = of(s)
 	}
-	slices.Sort(values)
-	return values[len(values)/2]
+	return values
 }
 
 // best is the shortest time.
 func best(samples []sample, of func(sample) time.Duration) time.Duration {
-	return of(slices.MinFunc(samples, func(a, b sample) int { return cmp.Compare(of(a), of(b)) }))
+	return slices.Min(each(samples, of))
 }
 
 func worst(samples []sample, of func(sample) int64) int64 {
