@@ -16,6 +16,9 @@ import (
 // What it was to write is there whole, or what was there before; nothing else is
 // left.
 func TestKillingAnExportLeavesAWholeFile(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it computes much and shares nothing")
+	}
 	input := filepath.Join(t.TempDir(), "large.pickle")
 	writeSnapshot(t, input, pytorchtest.Random(pytorchtest.Options{Seed: 1, Operations: 20_000}))
 	folder := t.TempDir()

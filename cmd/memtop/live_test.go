@@ -36,7 +36,7 @@ func trains(ts *testscript.TestScript, _ bool, args []string) {
 	cmd := exec.Command(path) //nolint:noctx // the script's end ends it
 	cmd.Args = append([]string{trainer, "--steps", "0", "--layers", "1", "--dim", "32", "--seq", "32", "--batch", "2"}, args[1:]...)
 	cmd.Env = append(os.Environ(), "MEMTOP_DIR="+ts.Getenv("MEMTOP_DIR"), "MEMTOP_BLACK_BOX="+cmp.Or(ts.Getenv("MEMTOP_BLACK_BOX"), "off"))
-	start(ts, cmd) // what it says first is what it is going to train: its probe is there
+	startPaced(ts, cmd) // what it says first is what it is going to train: its probe is there
 	ts.Setenv(args[0], strconv.Itoa(cmd.Process.Pid))
 	if strings.Contains(strings.Join(args, " "), "--probe off") {
 		return

@@ -90,6 +90,9 @@ func combinations(blocks [][][]string) func(func([]string) bool) {
 // TestAPlanIsTheCheapestThatStaysWithinItsLimit compares plans with every other
 // choice of layers, for random limits and random times of the layers.
 func TestAPlanIsTheCheapestThatStaysWithinItsLimit(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it computes much and shares nothing")
+	}
 	for name, p := range plans(t) {
 		t.Run(name, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(1, 2))

@@ -40,6 +40,9 @@ func bytesOf(l *nn.Layer) layerBytes {
 }
 
 func TestEstimateEqualsWhatIsMeasured(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it computes much and shares nothing")
+	}
 	tests := map[string]func(*Settings){
 		"as it comes":            func(*Settings) {},
 		"per block":              func(s *Settings) { s.Checkpoint = nn.PerBlock() },

@@ -55,6 +55,9 @@ func tryRun(t *testing.T, p Plan) bool {
 // TestAPlanFitsWhereItsStepsRun tries devices of every size, and the remedy on those
 // that are too small.
 func TestAPlanFitsWhereItsStepsRun(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it computes much and shares nothing")
+	}
 	g := tiny()
 	g.Context, g.Dim = 64, 64
 	set, err := data.NewWindows(data.Corpus(), g.Context)

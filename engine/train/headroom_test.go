@@ -16,6 +16,9 @@ import (
 // TestTheHeadroomIsWhatFits compares what a small run says of a memory with runs on
 // memories of that size, found by doubling and bisection.
 func TestTheHeadroomIsWhatFits(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it computes much and shares nothing")
+	}
 	g := nn.GPTConfig{Layers: 2, Dim: 32, Heads: 2, Context: 64, Vocab: 256, Bias: true}
 	for name, test := range map[string]struct {
 		capacity int64

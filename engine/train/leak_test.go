@@ -12,6 +12,9 @@ import (
 )
 
 func TestPlantedLeaksGrowByTheSameEveryStep(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it computes much and shares nothing")
+	}
 	g := tiny()
 	g.Context = 16 // a copy of the inputs is then a whole block of 512 bytes
 	tests := map[string]struct {

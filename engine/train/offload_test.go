@@ -50,13 +50,17 @@ func offloadingTrainer(t *testing.T, s Settings, half bool) *Trainer {
 // TestOffloadingChangesNoBit trains with every way of offloading from the first
 // step on, and with each from step 3 to step 4.
 func TestOffloadingChangesNoBit(t *testing.T) {
+	tried := offloadTests
+	if testing.Short() {
+		tried = []string{"optimizer+gradients+parameters+activations"}
+	}
 	for name, test := range offloadable {
 		t.Run(name, func(t *testing.T) {
 			s := DefaultSettings()
 			test.change(&s)
 			plain := offloadingTrainer(t, s, test.half)
 			want := losses(steps(t, plain, 6))
-			for _, parts := range offloadTests {
+			for _, parts := range tried {
 				with, err := s.With("offload", parts)
 				if err != nil {
 					t.Fatal(err)

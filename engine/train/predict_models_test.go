@@ -79,6 +79,9 @@ type outcome struct{ peak, time float64 }
 // of several models. With MEMTOP_LONG it takes all of them, and prints the table of
 // errors by change (make predictions).
 func TestPredictionsOfManyModels(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it computes much and shares nothing")
+	}
 	long := os.Getenv("MEMTOP_LONG") != ""
 	models, changes := samples(), append(slices.Clone(singles), pairs...)
 	if !long {

@@ -29,6 +29,9 @@ func near(got, want int64) bool {
 }
 
 func TestPredictionsComeTrue(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it computes much and shares nothing")
+	}
 	tests := map[string]struct {
 		before []string // settings to begin with
 		change string
@@ -116,6 +119,9 @@ func values(changes string) []trace.Value {
 // TestPredictionsComeTrueInALongRun changes one setting after the other in a
 // run whose memory has been cut to pieces and is leaking.
 func TestPredictionsComeTrueInALongRun(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it computes much and shares nothing")
+	}
 	trainer := rehearsing(t, visible())
 	trainer.Plant(LeakCache)
 	steps(t, trainer, 20)

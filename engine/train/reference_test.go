@@ -59,6 +59,9 @@ func (r *recorded) Next(context.Context) (*data.Batch, error) {
 }
 
 func TestLossesEqualPyTorchs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it computes much and shares nothing")
+	}
 	r := readReference(t)
 	arrays, err := weights.Read("testdata/weights.pt")
 	if err != nil {

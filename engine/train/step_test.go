@@ -27,6 +27,9 @@ func run50(t *testing.T, dropout float64, change func(*Settings)) []float64 {
 }
 
 func TestLossIsTheSameBitsUnderEveryCheckpointPolicy(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it computes much and shares nothing")
+	}
 	for _, mode := range []amp.Mode{amp.Off, amp.BF16, amp.FP16} {
 		want := run50(t, 0.1, func(s *Settings) { s.AMP = mode })
 		if !(want[49] < want[0]-0.5) {
@@ -47,6 +50,9 @@ func TestLossIsTheSameBitsUnderEveryCheckpointPolicy(t *testing.T) {
 }
 
 func TestLossDoesNotDependOnHowABatchIsRun(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it computes much and shares nothing")
+	}
 	tests := map[string]func(*Settings){
 		"two parts":             func(s *Settings) { s.Accumulate = 2 },
 		"eight parts":           func(s *Settings) { s.Accumulate = 8 },
@@ -157,6 +163,9 @@ func addsUp(t *testing.T, e *Event) {
 }
 
 func TestAThousandStepsLeaveNothingBehind(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it computes much and shares nothing")
+	}
 	b := newBench(t, 64<<20, nn.GPTConfig{Layers: 1, Dim: 8, Heads: 1, Context: 4, Vocab: 256})
 	trainer := b.trainer(t, DefaultSettings(), nil)
 	first := steps(t, trainer, 1)[0].Memory

@@ -19,6 +19,9 @@ func oddVocab() nn.GPTConfig {
 // TestAPaddedVocabularyTrainsAsTheExactOne pads from the start, in parts, and between
 // steps.
 func TestAPaddedVocabularyTrainsAsTheExactOne(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it computes much and shares nothing")
+	}
 	tests := map[string]struct {
 		settings func(s *Settings)
 		padAt    int

@@ -49,6 +49,9 @@ func watch(t *testing.T, r traintest.Run) verdicts {
 // they leak. What leaks in every step is named within 20 steps, and nothing else
 // is called a leak at the end of any.
 func TestLeaksOfTheEngineAreNamed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it computes much and shares nothing")
+	}
 	leaking, innocent := traintest.Leaking(), traintest.Innocent()
 	right, wrong, missed := 0, 0, 0
 	for _, name := range slices.Sorted(maps.Keys(leaking)) {

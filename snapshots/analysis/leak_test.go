@@ -198,6 +198,9 @@ func practise(h habit, seed uint64, stacks bool, late int) outcome {
 // TestLeaksAreToldFromWhatLooksLikeThem makes runs with one habit each, many
 // times, and counts how often the right thing is said.
 func TestLeaksAreToldFromWhatLooksLikeThem(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it computes much and shares nothing")
+	}
 	const runs = 20
 	var right, missed, wrong, passing int
 	for name, h := range habits {

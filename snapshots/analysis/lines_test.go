@@ -27,6 +27,9 @@ func ownLine(x *Index, stack trace.StackID) trace.FrameID {
 }
 
 func TestLinesOfRealFilesEqualACountOfAllLiveBlocks(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it computes much and shares nothing")
+	}
 	forReal(t, func(t *testing.T, _ string, tr *trace.Trace) {
 		t.Helper()
 		for i := range tr.Devices {

@@ -59,6 +59,9 @@ func outlineState(state *trace.State, sizes bool) []string {
 }
 
 func TestMapEqualsTheAllocatorsAtEveryEvent(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it computes much and shares nothing")
+	}
 	for seed := range uint64(16) {
 		for _, expandable := range []bool{false, true} {
 			t.Run(fmt.Sprintf("seed %d expandable %v", seed, expandable), func(t *testing.T) {
@@ -75,6 +78,9 @@ func TestMapEqualsTheAllocatorsAtEveryEvent(t *testing.T) {
 }
 
 func TestMapIsConsistentAtEveryEvent(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it computes much and shares nothing")
+	}
 	forRandom(t, func(t *testing.T, x *Index, _ naive) {
 		t.Helper()
 		for at := -1; at <= x.End(); at++ {

@@ -21,6 +21,9 @@ func checkMoved(t *testing.T, x *Index, from *Map, at int) *Map {
 }
 
 func TestMovedMapEqualsTheWholeOneStepByStep(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it computes much and shares nothing")
+	}
 	forRandom(t, func(t *testing.T, x *Index, _ naive) {
 		t.Helper()
 		m := x.SegmentsAt(-1)
@@ -34,6 +37,9 @@ func TestMovedMapEqualsTheWholeOneStepByStep(t *testing.T) {
 }
 
 func TestMovedMapEqualsTheWholeOneFromAnywhereToAnywhere(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it computes much and shares nothing")
+	}
 	forRandom(t, func(t *testing.T, x *Index, _ naive) {
 		t.Helper()
 		r := rand.New(rand.NewPCG(1, uint64(x.End())))
@@ -59,6 +65,9 @@ func TestMovedMapEqualsTheAllocatorsAtEveryEvent(t *testing.T) {
 }
 
 func TestMovedMapOfNonsenseEqualsTheWholeOne(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it computes much and shares nothing")
+	}
 	moved := 0
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 9))

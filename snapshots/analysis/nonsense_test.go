@@ -115,6 +115,9 @@ func askEverything(x *Index, r *rand.Rand) {
 }
 
 func TestNonsenseIsSurvived(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it computes much and shares nothing")
+	}
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 9))
 		tr := nonsense(r)

@@ -14,6 +14,9 @@ import (
 )
 
 func TestReportsOfNonsenseAreWritten(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it computes much and shares nothing")
+	}
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 9))
 		tr := analysis.Nonsense(r)

@@ -74,6 +74,9 @@ var inJSON = map[string]string{
 // read, or an error with its place. A quarter of the places is tried, different
 // ones for each kind of value, or all with MEMTOP_LONG=1.
 func TestAnyValueMayStandAnywhere(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it computes much and shares nothing")
+	}
 	encodings := map[string]struct {
 		kinds  map[string]string
 		encode func(v any) []byte

@@ -119,6 +119,9 @@ func compareWithGopickle(t *testing.T, data []byte, signed bool) {
 }
 
 func TestRealFilesDecodeAsGopickleDecodesThem(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it computes much and shares nothing")
+	}
 	for _, path := range pytorchtest.SharedPickles(t) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			data, err := os.ReadFile(path)
@@ -133,6 +136,9 @@ func TestRealFilesDecodeAsGopickleDecodesThem(t *testing.T) {
 // Protocol 0 is left out: gopickle does not undo its escapes. That protocol is
 // compared with Python itself.
 func TestGeneratedFilesDecodeAsGopickleDecodesThem(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it computes much and shares nothing")
+	}
 	for _, layout := range pytorchtest.Layouts {
 		tr := layout.Strip(pytorchtest.Random(pytorchtest.Options{Seed: 9, Devices: 2, Operations: 200}))
 		for protocol := 1; protocol < 6; protocol++ {

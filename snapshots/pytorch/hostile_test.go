@@ -79,6 +79,9 @@ func TestMemoryStaysBelowTheLimit(t *testing.T) {
 // TestASnapshotCutAnywhereIsReadUpToThere cuts a small snapshot at every byte,
 // in the encodings that differ in how containers are begun and ended.
 func TestASnapshotCutAnywhereIsReadUpToThere(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it computes much and shares nothing")
+	}
 	whole := pytorchtest.Random(pytorchtest.Options{Seed: 2, Operations: 8})
 	for _, name := range []string{"protocol 0", "protocol 2", "protocol 4", "C++", "C++ with tags"} {
 		t.Run(name, func(t *testing.T) {

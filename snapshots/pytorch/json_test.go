@@ -91,6 +91,9 @@ func writeJSONList(t testing.TB, b *bytes.Buffer, items []any) {
 }
 
 func TestJSONGivesTheRecordsOfThePickle(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it computes much and shares nothing")
+	}
 	for seed := range uint64(8) {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			var b bytes.Buffer
@@ -104,6 +107,9 @@ func TestJSONGivesTheRecordsOfThePickle(t *testing.T) {
 }
 
 func TestJSONGivesTheRecordsOfRealPickles(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it computes much and shares nothing")
+	}
 	for _, path := range pytorchtest.SharedPickles(t) {
 		pickled, err := os.ReadFile(path)
 		if err != nil {

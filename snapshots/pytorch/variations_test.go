@@ -19,6 +19,9 @@ func sample() *trace.Trace {
 }
 
 func TestKeysMayStandInAnyOrder(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it computes much and shares nothing")
+	}
 	want := sample()
 	for seed := range uint64(5) {
 		shuffled := pytorchtest.Change(pytorchtest.Value(want), pytorchtest.Shuffle(seed))
@@ -36,6 +39,9 @@ func TestKeysMayStandInAnyOrder(t *testing.T) {
 // TestAnyKeyMayBeMissing removes one key everywhere. The rest must be read,
 // unless the key decides the kind of a record.
 func TestAnyKeyMayBeMissing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it computes much and shares nothing")
+	}
 	whole := pytorchtest.Value(sample())
 	telling := map[string]bool{
 		"segments": true, "action": true, "blocks": true,

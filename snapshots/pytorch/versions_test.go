@@ -53,6 +53,9 @@ func encodings() map[string]func(v any) []byte {
 }
 
 func TestEveryVersionInEveryEncoding(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it computes much and shares nothing")
+	}
 	for _, layout := range pytorchtest.Layouts {
 		for seed := range uint64(6) {
 			options := pytorchtest.Options{

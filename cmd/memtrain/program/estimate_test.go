@@ -65,6 +65,9 @@ func ran(t *testing.T, args []string) object {
 }
 
 func TestEstimateIsWhatARunTakes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it computes much and shares nothing")
+	}
 	small := []string{"--layers", "2", "--dim", "64", "--seq", "32", "--batch", "4"}
 	tests := map[string][]string{
 		"a gpt":                       small,
@@ -104,6 +107,9 @@ func TestEstimateIsWhatARunTakes(t *testing.T) {
 }
 
 func TestModelsHaveTheirPublishedSizes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it computes much and shares nothing")
+	}
 	tests := map[string]int64{
 		"gpt2": 124439808, "gpt2-medium": 354823168, "gpt2-large": 774030080, "gpt2-xl": 1557611200,
 		"llama-7b": 6738415616, "llama-13b": 13015864320, "llama-65b": 65285660672, "llama-70b": 68976648192,
@@ -117,6 +123,9 @@ func TestModelsHaveTheirPublishedSizes(t *testing.T) {
 }
 
 func TestTechniquesAreToldInTheOrderToTryThem(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it computes much and shares nothing")
+	}
 	r := estimated(t, []string{"--model", "gpt2-xl", "--batch", "8"})
 	var got []string
 	lowest := r.Ranks[0].PeakReserved
@@ -162,6 +171,9 @@ func TestFittingIsWhatTheAllocatorCanServe(t *testing.T) {
 // TestFormulasOfTheLiteratureAreMet holds the rehearsal to what was published about
 // the same memory.
 func TestFormulasOfTheLiteratureAreMet(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it computes much and shares nothing")
+	}
 	gpt := []string{"--model", "gpt2-xl", "--half", "--batch", "4"}
 	tests := map[string]struct {
 		args  []string

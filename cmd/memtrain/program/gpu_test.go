@@ -104,6 +104,9 @@ func trained(t *testing.T, g GPUs, args ...string) []stepLine {
 }
 
 func TestAGPUTrainsAsTheProcessorDoes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it computes much and shares nothing")
+	}
 	tests := map[string]struct {
 		model, args []string
 		limit       float64 // on the relative difference of losses

@@ -16,6 +16,9 @@ import (
 // TestGraphsChangeNeitherLossesNorMemory trains with graphs and without, and
 // compares every loss by its bits and every event of the allocator.
 func TestGraphsChangeNeitherLossesNorMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it computes much and shares nothing")
+	}
 	tests := map[string][]string{
 		"fp32": {"--steps", "20"},
 		"fp16, checkpointed, in two parts, with dropout": {"--steps", "3", "--amp", "fp16", "--checkpoint", "block", "--accumulate", "2", "--dropout", "0.1"},

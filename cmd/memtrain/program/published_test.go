@@ -40,6 +40,9 @@ const (
 // TestPublishedConfigurations holds estimates to figures of others. docs/estimate.md
 // has the table, with those that differ and why.
 func TestPublishedConfigurations(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it computes much and shares nothing")
+	}
 	const (
 		lomo  = "--model llama-7b --seq 512 --batch 8 --half --checkpoint block"
 		zero  = "--model gpt --layers 36 --dim 4096 --heads 32 --seq 1024 --vocab 50257 --batch 1 --half --optimizer adam --ranks 64 --shard "

@@ -61,6 +61,9 @@ func newConv(r *rig, kind device.DType, c device.Conv2D) (device.Conv2D, device.
 }
 
 func TestConvolutionAgreesWithTheDefinition(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it computes much and shares nothing")
+	}
 	for name, c := range convolutions {
 		for _, kind := range floats {
 			if c.InChannels == 40 && kind != device.Float32 && kind != device.Float64 {
@@ -94,6 +97,9 @@ func TestConvolutionGradientsAgreeWithFiniteDifferences(t *testing.T) {
 }
 
 func TestConvolutionGradientsOfEveryTypeAgree(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it computes much and shares nothing")
+	}
 	for name, c := range convolutions {
 		for _, kind := range []device.DType{device.Float32, device.BFloat16, device.Float16} {
 			if c.InChannels == 40 && kind == device.Float16 {

@@ -48,6 +48,9 @@ func referenceProduct(m device.MatMul, a, b, c, bias []float64) (result, pre []f
 }
 
 func TestMatMulAgreesWithTheDefinition(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it computes much and shares nothing")
+	}
 	tests := map[string]device.MatMul{
 		"one number":                          {M: 1, N: 1, K: 1},
 		"a row by a column":                   {M: 1, N: 1, K: 300},

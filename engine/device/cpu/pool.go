@@ -5,6 +5,7 @@ import (
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // job is one operation, cut into parts that any worker may do in any order.
@@ -21,10 +22,10 @@ type job interface {
 // changes before it sleeps: a helper for the next job, the caller for the end of
 // the helpers' parts.
 type pool struct {
-	workers []*worker
-	wake    chan struct{} // closed by close, which ends the helpers
-	helpers sync.WaitGroup
-	glances int // 0 where workers have no processor each
+	workers  []*worker
+	wake     chan struct{} // closed by close, which ends the helpers
+	helpers  sync.WaitGroup
+	patience time.Duration // how long a worker looks before it sleeps, 0 where they have no processor each
 
 	jobs    atomic.Uint32 // how many were started
 	looking atomic.Int32  // helpers that look for the next one
@@ -39,21 +40,23 @@ type pool struct {
 	fault any // the first panic of any worker
 }
 
-// A worker looks so often before it sleeps, some 50 µs, and lets other goroutines
-// run after so many.
+// A worker looks so long before it sleeps, and lets other goroutines run after so
+// many looks.
 const (
-	glances       = 40_000
+	patience      = 50 * time.Microsecond
 	uninterrupted = 2_000
 )
 
 // glance looks until done, and reports whether it came to that.
 func (p *pool) glance(done func() bool) bool {
-	for i := range p.glances {
-		if done() {
-			return true
-		}
-		if i%uninterrupted == uninterrupted-1 {
-			runtime.Gosched()
+	if p.patience == 0 {
+		return false
+	}
+	for begin := time.Now(); time.Since(begin) < p.patience; runtime.Gosched() {
+		for range uninterrupted {
+			if done() {
+				return true
+			}
 		}
 	}
 	return false
@@ -63,7 +66,7 @@ func newPool(threads int) *pool {
 	p := &pool{wake: make(chan struct{}, threads)}
 	p.idle = sync.NewCond(&p.mu)
 	if threads <= runtime.GOMAXPROCS(0) {
-		p.glances = glances
+		p.patience = patience
 	}
 	for i := range threads {
 		w := &worker{}

@@ -97,6 +97,9 @@ func (x *trial) state() device.Array {
 }
 
 func TestSGD(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it computes much and shares nothing")
+	}
 	tests := map[string]device.Update{
 		"plain":    {},
 		"momentum": {Momentum: 0.9, Dampening: 0.2},
@@ -129,6 +132,9 @@ func TestSGD(t *testing.T) {
 }
 
 func TestAdamAndAdamW(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it computes much and shares nothing")
+	}
 	for _, decoupled := range []bool{false, true} {
 		t.Run(fmt.Sprintf("decoupled decay %v", decoupled), func(t *testing.T) {
 			eachTrial(t, func(t *testing.T, x *trial, tolerance float64) {
@@ -174,6 +180,9 @@ func TestLion(t *testing.T) {
 }
 
 func TestAdamW8FollowsAdamWWithRoundedMoments(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it computes much and shares nothing")
+	}
 	for _, n := range []int{1, 256, 300, partSize + 1} {
 		t.Run(fmt.Sprintf("%d parameters", n), func(t *testing.T) {
 			r := newRig(t, 2)
