@@ -135,6 +135,9 @@ func (p *program) end() {
 }
 
 func TestRandomProgramsKeepTheRules(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it computes much and shares nothing")
+	}
 	configs := map[string]string{
 		"the defaults":               "",
 		"oversize blocks":            "max_split_size_mb:21",

@@ -63,6 +63,9 @@ func keepWithin(t *testing.T, g nn.GPTConfig, bytes int64, n int, between func(s
 // TestARunStaysWithinItsBudget tries budgets between the least that is possible
 // and what the run would take: a few, or 20 with MEMTOP_LONG.
 func TestARunStaysWithinItsBudget(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it computes much and shares nothing")
+	}
 	g := budgeted()
 	b := newBench(t, 64<<20, g)
 	const n = 5
@@ -109,6 +112,9 @@ func TestARunStaysWithinItsBudget(t *testing.T) {
 }
 
 func TestABudgetBelowTheLeastNamesTheLeast(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it computes much and shares nothing")
+	}
 	g := budgeted()
 	b := newBench(t, 64<<20, g)
 	var small *TooSmallError
@@ -170,6 +176,9 @@ func TestABudgetHoldsWhenSettingsAreChangedFromOutside(t *testing.T) {
 // TestAPlanOfCheckpointsIsKeptToWithinABudget asks for a plan that only smaller
 // parts than the run began with can keep to.
 func TestAPlanOfCheckpointsIsKeptToWithinABudget(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it computes much and shares nothing")
+	}
 	g := budgeted()
 	b := newBench(t, 64<<20, g)
 	p := b.plan(g)

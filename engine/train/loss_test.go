@@ -99,6 +99,9 @@ func TestALossOfOnesOwnIsTrainedAndRehearsed(t *testing.T) {
 }
 
 func TestBothWaysOfCrossEntropyTrainWithTheSameBits(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it computes much and shares nothing")
+	}
 	for name, change := range map[string]func(*Settings){
 		"float32":                   func(*Settings) {},
 		"bf16, in parts":            func(s *Settings) { s.AMP, s.Accumulate = amp.BF16, 4 },

@@ -17,6 +17,8 @@ func (e *examination) examineMetrics(ctx context.Context) {
 		return
 	}
 	e.refused(ctx, &refusal{"http.406", request{method: http.MethodGet, path: "/metrics", accept: "image/png"}, http.StatusNotAcceptable})
+	var crowd crowd
+	defer func() { crowd.judge(e) }()
 	for accept, format := range map[string]exposition.Format{
 		"": exposition.OpenMetrics, "application/openmetrics-text; version=1.0.0": exposition.OpenMetrics,
 		"text/plain": exposition.Text, "application/openmetrics-text;q=0.1, text/plain;q=0.9": exposition.Text,
@@ -41,13 +43,34 @@ func (e *examination) examineMetrics(ctx context.Context) {
 		}
 		got, err := exposition.Parse(format, string(a.body))
 		if e.check("metrics.format", err == nil, "a text by the letter of its format", "%v: %v", a.request, err) {
-			e.compareMetrics(format, got, before, after)
+			e.compareMetrics(format, got, before, after, &crowd)
 		}
 	}
 }
 
+// crowd are the viewers that were counted. They come and go while metrics are asked
+// for, those of the examination among them, so that one count in agreement is enough.
+type crowd struct {
+	counted, agreed bool
+	got, want       float64 // of the last count
+}
+
+// viewersMetric is the number of viewers.
+const viewersMetric = "memtop_probe_viewers"
+
+func (c *crowd) count(got, want float64) {
+	c.counted, c.agreed = true, c.agreed || got == want
+	c.got, c.want = got, want
+}
+
+func (c *crowd) judge(e *examination) {
+	if c.counted {
+		e.check("metrics.values", c.agreed, viewersMetric+" as in /v1/info", "%v, not %v, and another each time that it was asked for", c.got, c.want)
+	}
+}
+
 // compareMetrics has the samples be those of /v1/info.
-func (e *examination) compareMetrics(format exposition.Format, got map[string]float64, before, after *protocol.Info) {
+func (e *examination) compareMetrics(format exposition.Format, got map[string]float64, before, after *protocol.Info, crowd *crowd) {
 	low, high := samplesOf(format, before), samplesOf(format, after)
 	still := before.Step == after.Step && sumsEqual(before, after)
 	for name, least := range low {
@@ -57,6 +80,10 @@ func (e *examination) compareMetrics(format exposition.Format, got map[string]fl
 		}
 		value, there := got[name]
 		if !e.check("metrics.values", there, "a sample of each number of /v1/info", "%s is missing", name) {
+			continue
+		}
+		if name == viewersMetric {
+			crowd.count(value, least)
 			continue
 		}
 		counter := strings.Contains(name, "_total")

@@ -175,6 +175,7 @@ func mutants() map[string]mutant {
 		"metrics without an end":        {rule: "metrics.format", answer: said("/metrics", "# EOF\n", "")},
 		"metrics of another type":       {rule: "metrics.format", answer: typed("/metrics", "text/html")},
 		"metrics of another step":       {rule: "metrics.values", answer: said("/metrics", "memtop_events_total{device=\"0\"} ", "memtop_events_total{device=\"0\"} 9")},
+		"metrics of more viewers":       {rule: "metrics.values", answer: said("/metrics", "\nmemtop_probe_viewers ", "\nmemtop_probe_viewers 9")},
 		"metrics without a sample":      {rule: "metrics.values", answer: unsaid("/metrics", "memtop_probe_viewers ")},
 	}
 }

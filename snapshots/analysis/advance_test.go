@@ -230,6 +230,9 @@ func everyQuestion(x *Index, at int) map[string]func() any {
 }
 
 func TestAnIndexAdvancedInPiecesAnswersLikeOneMadeAtOnce(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it computes much and shares nothing")
+	}
 	for seed := range uint64(40) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			s := randomStream(seed)

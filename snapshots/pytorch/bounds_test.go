@@ -24,6 +24,9 @@ const (
 // TestNothingGrowsBeyondTheLimit decodes inputs of about a megabyte in which few
 // bytes, repeated, ask for much memory.
 func TestNothingGrowsBeyondTheLimit(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it computes much and shares nothing")
+	}
 	numbered := func(format string, n int) string {
 		var b strings.Builder
 		for i := range n {
@@ -61,6 +64,9 @@ func TestNothingGrowsBeyondTheLimit(t *testing.T) {
 // encoding with half of what the default bound gives for each byte, and little
 // besides.
 func TestSnapshotsNeedFarLessThanTheBound(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it computes much and shares nothing")
+	}
 	half := trace.Bound{Least: 28 << 20, PerByte: trace.DefaultBound.PerByte / 2}
 	for _, layout := range pytorchtest.Layouts {
 		v := pytorchtest.Value(layout.Strip(pytorchtest.Random(pytorchtest.Options{Seed: 3, Operations: 2500})))

@@ -11,6 +11,9 @@ import (
 
 // TestRunsAreWhatTheySay counts what is held at the end of each run.
 func TestRunsAreWhatTheySay(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it computes much and shares nothing")
+	}
 	runs := traintest.Innocent()
 	maps.Copy(runs, traintest.Leaking())
 	for name, run := range runs {
