@@ -14,11 +14,7 @@ import (
 //
 //	kills VARIABLE BOX
 func kills(ts *testscript.TestScript, _ bool, args []string) {
-	pid, err := strconv.Atoi(ts.Getenv(args[0]))
-	ts.Check(err)
-	process, err := os.FindProcess(pid)
-	ts.Check(err)
-	ts.Check(process.Kill())
+	pid := end(ts, args[0])
 	within(ts, "the box of an ended program", func() bool {
 		boxes, err := protocol.Boxes(ts.Getenv("MEMTOP_BLACK_BOX"), "")
 		ts.Check(err)
@@ -30,4 +26,23 @@ func kills(ts *testscript.TestScript, _ bool, args []string) {
 		}
 		return false
 	})
+}
+
+// ends kills trainers that the script needs no more, so that what follows has the
+// processors:
+//
+//	ends VARIABLE...
+func ends(ts *testscript.TestScript, _ bool, args []string) {
+	for _, variable := range args {
+		end(ts, variable)
+	}
+}
+
+func end(ts *testscript.TestScript, variable string) (pid int) {
+	pid, err := strconv.Atoi(ts.Getenv(variable))
+	ts.Check(err)
+	process, err := os.FindProcess(pid)
+	ts.Check(err)
+	ts.Check(process.Kill())
+	return pid
 }

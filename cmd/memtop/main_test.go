@@ -65,6 +65,7 @@ func TestScripts(t *testing.T) {
 			"metrics":  metrics,
 			"leave":    leave,
 			"kills":    kills,
+			"ends":     ends,
 		},
 	})
 }

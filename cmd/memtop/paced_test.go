@@ -15,7 +15,7 @@ import (
 // as long.
 func pace() time.Duration {
 	if testing.Short() {
-		return 50 * time.Millisecond
+		return 100 * time.Millisecond
 	}
 	return 20 * time.Millisecond
 }

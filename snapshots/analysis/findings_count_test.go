@@ -64,6 +64,9 @@ func (c *counted) attends() bool {
 // TestFindingsOfRealFilesEqualACountOfAllocations counts what findings are about again,
 // allocation by allocation, from the words on their stacks.
 func TestFindingsOfRealFilesEqualACountOfAllocations(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it computes much and shares nothing")
+	}
 	checked := make(map[string]int)
 	forReal(t, func(t *testing.T, _ string, tr *trace.Trace) {
 		t.Helper()

@@ -269,10 +269,7 @@ func (m *machine) edition() int { return m.memo.edition + m.shape.edition }
 
 func (m *machine) newLexicon() *lexicon {
 	first := m.shape.keys[0]
-	begin := []byte{opMark, first.op, byte(first.at)}
-	if first.op == opLongBinGet {
-		begin = binary.LittleEndian.AppendUint32(begin[:2], first.at)
-	}
+	begin := binary.LittleEndian.AppendUint64([]byte{opMark}, first.bytes)[:1+first.length]
 	if m.shape.memoized {
 		begin = append([]byte{opMemoize}, begin...)
 	}

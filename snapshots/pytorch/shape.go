@@ -18,11 +18,9 @@ import (
 // window) undoes the attempt, and the entry is read the ordinary way. So a shape
 // changes only the speed.
 
-// shapeKey is a key as the shape expects it: the opcode of a reference, its
-// memo index, and its name.
+// shapeKey is a key as the shape expects it: a reference to a memo entry that is a
+// name.
 type shapeKey struct {
-	op     byte
-	at     uint32
 	key    name
 	length int    // of the reference, in bytes
 	bytes  uint64 // the reference, read as a number
@@ -59,7 +57,7 @@ func (s *shape) begins(b []byte) bool {
 		b = b[1:]
 	}
 	first := &s.keys[0]
-	return b[0] == opMark && b[1] == first.op && b[2] == byte(first.at)
+	return b[0] == opMark && binary.LittleEndian.Uint64(b[1:])&first.mask == first.bytes
 }
 
 // entry is the state of reading one entry by its shape.
@@ -138,10 +136,7 @@ func (e *entry) fields() bool {
 		next := b[pos : pos+16]
 		switch next[0] {
 		case opBinGet, opLongBinGet:
-			at, n := uint32(next[1]), 2
-			if next[0] == opLongBinGet {
-				at, n = binary.LittleEndian.Uint32(next[1:]), 5
-			}
+			at, n := referenceOf(next)
 			if *v, _ = memo.plain(at); v.tag == tagString || v.tag == tagStack {
 				pos += n
 				continue
@@ -169,14 +164,11 @@ func (e *entry) fields() bool {
 
 // value reads one value.
 func (e *entry) value(v *value) bool {
-	op := e.b[e.pos]
-	switch op {
-	case opBinGet:
-		e.pos += 2
-		return e.recall(v, uint32(e.b[e.pos-1]))
-	case opLongBinGet:
-		e.pos += 5
-		return e.recall(v, binary.LittleEndian.Uint32(e.b[e.pos-4:]))
+	switch e.b[e.pos] {
+	case opBinGet, opLongBinGet:
+		at, length := referenceOf(e.b[e.pos:])
+		e.pos += length
+		return e.recall(v, at)
 	case opEmptyList:
 		return e.stack(v)
 	case opShortBinUni:
@@ -207,6 +199,18 @@ func (e *entry) recall(v *value, at uint32) bool {
 	ok = e.m.scouts && e.later == 0 && at < math.MaxUint32
 	e.later, *v = at+1, value{tag: tagStack}
 	return ok
+}
+
+// referenceOf reads a reference to a memo entry, and returns how many bytes it takes, 0
+// for none.
+func referenceOf(b []byte) (at uint32, length int) {
+	switch b[0] {
+	case opBinGet:
+		return uint32(b[1]), 2
+	case opLongBinGet:
+		return binary.LittleEndian.Uint32(b[1:]), 5
+	}
+	return 0, 0
 }
 
 // integer reads a number of up to 64 bits.
@@ -305,12 +309,8 @@ func (e *entry) stack(v *value) bool {
 // single reads a list of one frame, which is appended without a mark.
 func (e *entry) single(v *value, at int) bool {
 	var frame [1]value
-	after := at + 2
-	index := uint32(e.b[at+1])
-	if e.b[at] == opLongBinGet {
-		after = at + 5
-		index = binary.LittleEndian.Uint32(e.b[at+1:])
-	}
+	index, length := referenceOf(e.b[at:])
+	after := at + length
 	if e.b[after] != opAppend || !e.recall(&frame[0], index) {
 		return false
 	}
@@ -367,19 +367,15 @@ func (m *machine) learn(s *shape) {
 
 // key reads a key that is a reference to a name.
 func (e *entry) key() (shapeKey, bool) {
-	k := shapeKey{op: e.b[e.pos]}
-	switch k.op {
-	case opBinGet:
-		k.at, k.length = uint32(e.b[e.pos+1]), 2
-	case opLongBinGet:
-		k.at, k.length = binary.LittleEndian.Uint32(e.b[e.pos+1:]), 5
-	default:
-		return k, false
+	at, length := referenceOf(e.b[e.pos:])
+	if length == 0 {
+		return shapeKey{}, false
 	}
+	k := shapeKey{length: length}
 	k.mask = 1<<(8*k.length) - 1
 	k.bytes = binary.LittleEndian.Uint64(e.b[e.pos:]) & k.mask
 	e.pos += k.length
-	v, ok := e.m.memo.plain(k.at)
+	v, ok := e.m.memo.plain(at)
 	k.key = nameOf(trace.StringID(v.id))
 	return k, ok && v.tag == tagString && k.key < keyCount
 }

@@ -87,9 +87,6 @@ func randomStep(rnd *rand.Rand, last *trace.Step) *trace.Step {
 
 // TestStepsInBatchesAreThoseOfMessages sends the same steps both ways.
 func TestStepsInBatchesAreThoseOfMessages(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it computes much and shares nothing")
-	}
 	for seed := range uint64(10) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
 		steps, last := make([]*trace.Step, rnd.IntN(100)), &trace.Step{}

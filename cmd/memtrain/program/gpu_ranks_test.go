@@ -161,6 +161,9 @@ func TestGPUsTrainTogether(t *testing.T) {
 
 // TestGPUsOfMPIsProcessesTrainTogether shares the id by MPI.
 func TestGPUsOfMPIsProcessesTrainTogether(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it computes much and shares nothing")
+	}
 	built(t)
 	args := slices.Concat(small, []string{"--batch", "4", "--steps", "4"})
 	t.Setenv(kernelsVariable, filepath.Join(hostKernels.folder, hostbuild.File))

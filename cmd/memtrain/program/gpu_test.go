@@ -177,6 +177,9 @@ const everything = "optimizer,gradients,parameters,activations"
 // TestAGPUComputesTheSameFromTheHost offloads what does not change where anything
 // is computed.
 func TestAGPUComputesTheSameFromTheHost(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it computes much and shares nothing")
+	}
 	g := gpus(t)
 	args := append(small, "--steps", "4", "--amp", "bf16", "--device", "cuda:0")
 	want := trained(t, g, args...)

@@ -128,6 +128,9 @@ func TestProcessesOfALauncherTrainTogether(t *testing.T) {
 }
 
 func TestARunOfFourProcessesGoesOnInFewer(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it computes much and shares nothing")
+	}
 	args := slices.Concat(small, []string{"--batch", "4"})
 	alone := steppedBy(t, 1, append(args, "--steps", "20")...)
 	for _, shard := range train.Shards() {

@@ -135,9 +135,6 @@ func (r *rig) seed(name string) {
 
 func newRig(t testing.TB) *rig {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("the kernels are C++ here, which the race detector does not see")
-	}
 	d, err := cpu.Open(cpu.Options{Capacity: rigBytes, Threads: 1})
 	if err != nil {
 		t.Fatal(err)
