@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import sys
+import time
 import weakref
 from operator import attrgetter
 from pathlib import Path
@@ -62,9 +63,23 @@ def train_steps(make: Any, steps: int, before_step: Any = None, after_step: Any 
     return losses
 
 
+def await_no_model() -> None:
+    """Return when no model of another test is left: a thread that ends late may have one, whose bytes would count."""
+    end = time.monotonic() + 10
+    gc.collect()
+    while (left := models()) and time.monotonic() < end:
+        time.sleep(0.01)
+        gc.collect()
+    assert not left
+
+
+def models() -> list[str]:
+    return [type(thing).__name__ for thing in gc.get_objects() if issubclass(type(thing), torch.nn.Module)]
+
+
 @pytest.fixture
 def watch() -> Any:
-    gc.collect()  # models of other tests
+    await_no_model()
     watch = Watch(Journal())
     watch.sampling = Sampling(credit_ns=10**15)  # every step is looked at, however slow the machine is
     watch.want(True)
