@@ -36,7 +36,7 @@ func trains(ts *testscript.TestScript, _ bool, args []string) {
 	cmd := exec.Command(path) //nolint:noctx // the script's end ends it
 	cmd.Args = append([]string{trainer, "--steps", "0", "--layers", "1", "--dim", "32", "--seq", "32", "--batch", "2"}, args[1:]...)
 	cmd.Env = append(os.Environ(), "MEMTOP_DIR="+ts.Getenv("MEMTOP_DIR"), "MEMTOP_BLACK_BOX="+cmp.Or(ts.Getenv("MEMTOP_BLACK_BOX"), "off"))
-	startPaced(ts, cmd) // what it says first is what it is going to train: its probe is there
+	start(ts, cmd) // what it says first is what it is going to train: its probe is there
 	ts.Setenv(args[0], strconv.Itoa(cmd.Process.Pid))
 	if strings.Contains(strings.Join(args, " "), "--probe off") {
 		return
@@ -52,17 +52,6 @@ func trains(ts *testscript.TestScript, _ bool, args []string) {
 	})
 }
 
-// start runs a command until the script ends, and returns when it has said
-// something.
-func start(ts *testscript.TestScript, cmd *exec.Cmd) {
-	cmd.Dir = ts.MkAbs(".")
-	begun := &firstWrite{done: make(chan struct{})}
-	cmd.Stdout = begun
-	ts.Check(cmd.Start())
-	ts.Defer(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-	<-begun.done
-}
-
 // runs starts a command, waits until it says something, and sets the variable to
 // its pid:
 //
@@ -71,21 +60,6 @@ func runs(ts *testscript.TestScript, _ bool, args []string) {
 	cmd := exec.Command(args[1], args[2:]...) //nolint:noctx // the script's end ends it
 	start(ts, cmd)
 	ts.Setenv(args[0], strconv.Itoa(cmd.Process.Pid))
-}
-
-// firstWrite tells when something was written.
-type firstWrite struct {
-	done chan struct{} // closed by the first Write
-	told bool
-}
-
-// Write is called by one goroutine.
-func (f *firstWrite) Write(p []byte) (int, error) {
-	if !f.told {
-		f.told = true
-		close(f.done)
-	}
-	return len(p), nil
 }
 
 // within polls until done reports true.

@@ -20,11 +20,11 @@ func pace() time.Duration {
 	return 20 * time.Millisecond
 }
 
-// startPaced runs a trainer until the script ends, and returns when it has said
-// something. The trainer prints a line a step and waits while its pipe is full, so
+// start runs a program until the script ends, and returns when it has said
+// something. A trainer prints a line a step and waits while its pipe is full, so
 // it makes as many steps a second as its lines are read: what is tested has the
 // processors, and the trainer's past stays small.
-func startPaced(ts *testscript.TestScript, cmd *exec.Cmd) {
+func start(ts *testscript.TestScript, cmd *exec.Cmd) {
 	cmd.Dir = ts.MkAbs(".")
 	r, w, err := narrowPipe()
 	ts.Check(err)

@@ -155,9 +155,6 @@ func TestAllRanksHearThatOneIsToEnd(t *testing.T) {
 // TestRanksTakeTheMemoryThatWasPredicted holds every stage to its rehearsal, to the
 // byte, and to the share that it is named for.
 func TestRanksTakeTheMemoryThatWasPredicted(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it computes much and shares nothing")
-	}
 	const ranks = 4
 	g := nn.GPTConfig{Layers: 3, Dim: 64, Heads: 4, Context: 16, Vocab: 256, Bias: true}
 	var whole Memory

@@ -14,9 +14,6 @@ import (
 // TestNoEntryReadIsLostWhenAFileIsCut cuts real files at many places: every
 // trace entry that was read whole is in the result.
 func TestNoEntryReadIsLostWhenAFileIsCut(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it computes much and shares nothing")
-	}
 	folder := pytorchtest.SharedFolder(t)
 	for _, name := range []string{"trimmed_by_hand.torch2.10.pickle", "python_frames_only.torch2.10.pickle"} {
 		t.Run(name, func(t *testing.T) {

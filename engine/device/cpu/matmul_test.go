@@ -146,9 +146,6 @@ func TestMatMulGivesTheSameBitsWithAnyKernelInAssemblyAndAnyThreads(t *testing.T
 }
 
 func TestMatMulOfPairsGivesTheSameBitsWithAnyThreads(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it computes much and shares nothing")
-	}
 	if _, ok := simd.Pairs(); !ok {
 		t.Skip("this processor does not multiply pairs of bfloat16 numbers")
 	}

@@ -258,9 +258,6 @@ func TestQuantizerFindsTheNearestValue(t *testing.T) {
 
 // A list gives the bits of its parameters one by one, whatever the number of workers.
 func TestAListIsUpdatedAsItsParametersAre(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it computes much and shares nothing")
-	}
 	sizes := []int{0, 1, 300, partSize, partSize + 1, 3*partSize + 7, 5}
 	step := func(threads int, rule device.Rule, together bool) (bits [][]float64) {
 		r := newRig(t, threads)
