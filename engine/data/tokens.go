@@ -2,8 +2,10 @@ package data
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
-	"runtime/debug"
+
+	"github.com/memtop/memtop/snapshots/mapped"
 )
 
 // Tokens is a long row of token numbers that is read only as far as it is used: a
@@ -42,23 +44,20 @@ func (t *Tokens) Close() error { return t.source.close() }
 // Read writes the tokens from number start on as little-endian 32 bit numbers,
 // as many as dst has room for. It fails when the file has become shorter since
 // it was opened, or holds a number beyond the vocabulary.
-func (t *Tokens) Read(start int, dst []byte) (err error) {
-	// Reading mapped memory that the file no longer has is a fault, which is
-	// turned into an error here.
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	defer func() {
-		switch r := recover().(type) {
-		case nil:
-		case interface{ Addr() uintptr }:
-			err = cutError(t.name)
-		default:
-			panic(r)
-		}
-	}()
+func (t *Tokens) Read(start int, dst []byte) error {
 	raw, err := t.source.read(t.begin+int64(start*t.width), len(dst)/4*t.width)
 	if err != nil {
 		return err
 	}
+	err = mapped.Touch(raw, func() error { return t.widen(start, raw, dst) })
+	if errors.Is(err, mapped.ErrCut) {
+		return cutError(t.name)
+	}
+	return err
+}
+
+// widen writes tokens as they lie in the file as numbers of 32 bits.
+func (t *Tokens) widen(start int, raw, dst []byte) error {
 	for i := range len(dst) / 4 {
 		token := t.number(raw[i*t.width:])
 		if token >= uint32(t.vocabulary) {

@@ -32,7 +32,7 @@ const (
 	maxDescribed = 64 << 20 // bytes of the description
 )
 
-// DamagedError says that a file is not a whole saved run.
+// DamagedError says that a file is not a whole saved run, or not of the model at hand.
 type DamagedError struct {
 	Path, Reason string
 }

@@ -3,8 +3,10 @@ package train
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"slices"
 
@@ -120,15 +122,46 @@ func Open(path string) (*Saved, error) {
 		return nil, err
 	}
 	s.file = f
-	for _, d := range s.content.Tensors {
-		tensors -= d.Bytes
-	}
-	if tensors != 0 {
+	if err := s.content.check(tensors); err != nil {
 		s.Close()
-		return nil, &DamagedError{path, "its tensors are not those that it lists"}
+		return nil, &DamagedError{path, err.Error()}
 	}
 	return s, nil
 }
+
+// mostSteps is more steps, and batches, than any run has.
+const mostSteps = 1 << 40
+
+// check refuses numbers that no run has, in a file whose tensors have so many bytes: a
+// checksum is right in a file that was made up, too.
+func (c *content) check(tensors int64) error {
+	for _, n := range []struct {
+		name  string
+		value int64
+	}{{"step", c.Step}, {"position", c.Position}, {"optimizer_steps", c.OptimizerSteps}} {
+		if n.value < 0 || n.value > mostSteps {
+			return fmt.Errorf("it says %s %d, and no run has that", n.name, n.value)
+		}
+	}
+	if !slices.Contains(optim.Kinds(), c.Optimizer.Kind) {
+		return fmt.Errorf("it says optimizer %d, and there is none", c.Optimizer.Kind)
+	}
+	if s := c.Scaler; s != nil && (!(s.Scale > 0 && s.Scale <= math.MaxFloat32) || s.GoodSteps < 0) {
+		return fmt.Errorf("it says a loss scale of %v after %d good steps, and no run has that", s.Scale, s.GoodSteps)
+	}
+	for _, d := range c.Tensors {
+		if d.Bytes < 0 || d.Bytes > tensors {
+			return errTensors
+		}
+		tensors -= d.Bytes
+	}
+	if tensors != 0 {
+		return errTensors
+	}
+	return nil
+}
+
+var errTensors = errors.New("its tensors are not those that it lists")
 
 // Close closes the file.
 func (s *Saved) Close() { _ = s.file.Close() } // it was only read
@@ -161,19 +194,22 @@ func (s *Saved) Settings(total int) (Settings, error) {
 
 // Resume makes the trainer go on where the run had stopped. It must have been
 // made with a model of the same shape, with the run's optimizer, and with
-// batches that begin at [Saved.Position]. It fails, and the parameters are then
-// not to be used, when the shapes differ.
+// batches that begin at [Saved.Position]. A run of another model is a [DamagedError], and
+// the parameters are then not to be used.
 func (t *Trainer) Resume(s *Saved) error {
 	if s.content.Optimizer != t.optimizer.Settings() {
-		return fmt.Errorf("%s: it was saved with the optimizer %v, not with %v", s.path, s.content.Optimizer.Kind, t.optimizer.Settings().Kind)
+		return s.unfit("it was saved with the optimizer %v, not with %v", s.content.Optimizer.Kind, t.optimizer.Settings().Kind)
 	}
 	parts := t.parts()
 	if len(parts) != len(s.content.Tensors) {
-		return fmt.Errorf("%s: it has %d tensors, this model and optimizer have %d", s.path, len(s.content.Tensors), len(parts))
+		return s.unfit("it has %d tensors, this model and optimizer have %d", len(s.content.Tensors), len(parts))
 	}
 	r := bufio.NewReaderSize(s.file, 1<<20)
 	for i, p := range parts {
-		if err := p.read(r, s.content.Tensors[i]); err != nil {
+		if err := p.fits(s.content.Tensors[i]); err != nil {
+			return s.unfit("%v", err)
+		}
+		if err := p.read(r); err != nil {
 			return fmt.Errorf("%s: %w", s.path, err)
 		}
 	}
@@ -193,14 +229,24 @@ func (t *Trainer) Resume(s *Saved) error {
 	return nil
 }
 
-// read fills a tensor from a file.
-func (p part) read(r io.Reader, d described) error {
+// unfit says why the run is not that of a trainer.
+func (s *Saved) unfit(format string, values ...any) error {
+	return &DamagedError{s.path, fmt.Sprintf(format, values...)}
+}
+
+// fits compares what a file lists with the tensor that it is for.
+func (p part) fits(d described) error {
 	have := p.describe()
-	if have.Parameter != d.Parameter || have.Role != d.Role || have.DType != d.DType || !slices.Equal(have.Shape, d.Shape) {
+	if have.Parameter != d.Parameter || have.Role != d.Role || have.DType != d.DType || have.Bytes != d.Bytes || !slices.Equal(have.Shape, d.Shape) {
 		return fmt.Errorf("it has %s %s of %s %v where this model has %s %s of %s %v",
 			d.Parameter, d.Role, d.DType, d.Shape, have.Parameter, have.Role, have.DType, have.Shape)
 	}
-	raw := make([]byte, have.Bytes)
+	return nil
+}
+
+// read fills the tensor from a file.
+func (p part) read(r io.Reader) error {
+	raw := make([]byte, p.data.Bytes())
 	if _, err := io.ReadFull(r, raw); err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/memtop/memtop/engine/alloc"
 	"github.com/memtop/memtop/engine/device"
@@ -43,6 +44,24 @@ func (c *counted) Enqueue(l *kernels.Launch) {
 	of.moved += moved(c.meter.Take())
 }
 
+// MatMul implements device.MatMuls. The sums of a product's operand that its kernel
+// does not make by the way are a reduction like any other.
+func (c *counted) MatMul(m device.MatMulPlan) {
+	before := c.times(kernels.ReduceColumns)
+	c.Compute.MatMul(m)
+	if c.times(kernels.ReduceColumns) > before {
+		c.list[kernels.ReduceColumns].moved += float64(m.A.Buffer().Bytes + m.SumA.Buffer().Bytes)
+	}
+}
+
+// times returns how often a kernel was launched.
+func (c *counted) times(k kernels.Kernel) int {
+	if of := c.list[k]; of != nil {
+		return of.times
+	}
+	return 0
+}
+
 // moved returns the bytes that are read or written outside products and attention.
 func moved(w dry.Work) float64 { return w[dry.Moved] + w[dry.Cast] + w[dry.Updated] }
 
@@ -58,6 +77,9 @@ func countLaunches(o options, out io.Writer) (all launched, err error) {
 	}
 	c := &counted{Transfers: dry.Backend{}, list: make(map[kernels.Kernel]*launched)}
 	c.Compute = kernels.NewCompute(c, device.Buffer{Addr: 1 << 20, Bytes: kernels.ScratchBytes}, 1<<16)
+	if err := c.as(o.architecture); err != nil {
+		return all, err
+	}
 	c.meter = &dry.Meter{Backend: c}
 	t, free, err := newTrainer(tensor.NewDevice("cuda:0", a, c.meter, tensor.Options{}), o, settings)
 	if err != nil {
@@ -71,6 +93,21 @@ func countLaunches(o options, out io.Writer) (all launched, err error) {
 		}
 	}
 	return c.print(out), nil
+}
+
+// architectures are the GPUs that launch different kernels.
+var architectures = []string{"ampere", "hopper"}
+
+// as makes the launches those of an architecture; every GPU from Ampere on that is not
+// Hopper has Ampere's.
+func (c *counted) as(architecture string) error {
+	if !slices.Contains(architectures, architecture) {
+		return fmt.Errorf("-architecture %s: want %s", architecture, strings.Join(architectures, " or "))
+	}
+	for _, kind := range []device.DType{device.BFloat16, device.Float16} {
+		c.UseHopper(kind, architecture == "hopper")
+	}
+	return nil
 }
 
 // print prints the kernels, those with the most bytes first, and returns their sum.

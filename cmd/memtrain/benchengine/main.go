@@ -12,6 +12,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/memtop/memtop/engine/alloc"
 	"github.com/memtop/memtop/engine/amp"
@@ -32,6 +33,7 @@ type options struct {
 	library         bool
 	noTrain         bool
 	launches        bool
+	architecture    string
 }
 
 func main() {
@@ -49,6 +51,7 @@ func main() {
 	flag.BoolVar(&o.library, "library", false, "fail unless cuBLASLt multiplies")
 	flag.BoolVar(&o.noTrain, "products", false, "measure products and launches only")
 	flag.BoolVar(&o.launches, "launches", false, "count what a step launches on a GPU and what that reads and writes, without one")
+	flag.StringVar(&o.architecture, "architecture", "ampere", "with -launches, the GPU: "+strings.Join(architectures, " or "))
 	flag.Parse()
 	if err := run(o); err != nil {
 		fmt.Fprintln(os.Stderr, "benchengine:", err)
@@ -100,10 +103,16 @@ func run(o options) error {
 	return nil
 }
 
+// settings are those of memtrain on the same device.
 func (o *options) settings() (train.Settings, error) {
-	s, err := train.DefaultSettings().With("amp", o.amp)
+	s := train.DefaultSettings()
+	s.PadVocab = o.onGPU()
+	s, err := s.With("amp", o.amp)
 	if err != nil {
 		return s, err
 	}
 	return s.With("checkpoint", o.checkpoint)
 }
+
+// onGPU reports whether steps run on a GPU, or are counted as there.
+func (o *options) onGPU() bool { return o.launches || strings.HasPrefix(o.device, "cuda:") }

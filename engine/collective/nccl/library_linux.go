@@ -3,6 +3,7 @@ package nccl
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"strings"
 
 	"github.com/ebitengine/purego"
@@ -34,11 +35,15 @@ func (s *shared) ErrorString(r Result) string { return s.errorString(r) }
 
 func (s *shared) LastError() string { return s.lastError(0) }
 
-// load loads the first library that is found and has all functions.
+// load loads the first library of this machine that has all functions.
 func load() (Library, error) {
-	wanted := append(symbolNames[:], initRankName, errorStringName, lastErrorName)
+	return first(cuda.Libraries(names, append(symbolNames[:], initRankName, errorStringName, lastErrorName)))
+}
+
+// first binds the first library that has all functions.
+func first(found iter.Seq[cuda.Found]) (Library, error) {
 	var refused []string
-	for f := range cuda.Libraries(names, wanted) {
+	for f := range found {
 		if f.Err == nil {
 			return bind(f.Functions), nil
 		}

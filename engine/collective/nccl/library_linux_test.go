@@ -131,7 +131,13 @@ func TestAMeetingThatFailsSaysWhyInOneLine(t *testing.T) {
 
 func TestALibraryThatLacksAFunctionIsRefused(t *testing.T) {
 	file := stub(t, func(source string) string { return strings.ReplaceAll(source, "ncclCommFinalize", "ncclOther") })
-	_, err := load()
+	// The search comes to the stub first, and may come to a whole library of this machine's.
+	_, err := first(func(yield func(cuda.Found) bool) {
+		for f := range cuda.Libraries(names, symbolNames[:]) {
+			yield(f)
+			return
+		}
+	})
 	var none *collective.UnavailableError
 	if !errors.As(err, &none) || !strings.Contains(err.Error(), file) || !strings.Contains(err.Error(), "ncclCommFinalize") || strings.Contains(err.Error(), "\n") {
 		t.Errorf("got %v, want that %s has no ncclCommFinalize", err, file)
@@ -139,14 +145,7 @@ func TestALibraryThatLacksAFunctionIsRefused(t *testing.T) {
 }
 
 func TestNoLibraryIsOneLineWithItsRemedy(t *testing.T) {
-	for _, name := range []string{"MEMTOP_CUDA_LIB_DIR", "VIRTUAL_ENV", "CONDA_PREFIX"} {
-		t.Setenv(name, "")
-	}
-	t.Setenv("PATH", t.TempDir())
-	_, err := load()
-	if err == nil {
-		t.Skip("this machine has NCCL where the loader looks")
-	}
+	_, err := first(func(func(cuda.Found) bool) {})
 	const want = "the processes of this run cannot meet: no NCCL library is found (libnccl.so.2 is nowhere); install libnccl2, or activate"
 	if !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("got %v, want %q", err, want)

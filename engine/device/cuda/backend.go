@@ -82,11 +82,17 @@ func (b *Backend) end(m, plain *device.MatMul) {
 	}
 }
 
-// multiply queues a product with the device's context.
+// multiply queues a product with the device's context. The library is asked for an
+// algorithm outside of a capture, within which it has none.
 func (d *Device) multiply(lt *blas, m *device.MatMul) (bool, error) {
 	defer d.leave()
 	if err := d.enter(); err != nil {
 		return false, err
+	}
+	if !lt.planned(m) {
+		if err := d.withoutCapture(); err != nil {
+			return false, err
+		}
 	}
 	held, err := d.before(cuLaunchKernel) // which is what the library calls
 	if held {
@@ -95,7 +101,11 @@ func (d *Device) multiply(lt *blas, m *device.MatMul) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return lt.multiply(m, d.compute)
+	done, err := lt.multiply(m, d.compute)
+	if done && err == nil {
+		d.keepProduct(m)
+	}
+	return done, err
 }
 
 // reserveOwn allocates the memory that kernels need beside their operands. It

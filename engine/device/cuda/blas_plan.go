@@ -115,6 +115,14 @@ func alignment(addr uint64) uint32 {
 	return 1 << min(bits.TrailingZeros64(addr), 8)
 }
 
+// planned reports whether a product is multiplied without asking the library for an
+// algorithm.
+func (b *blas) planned(m *device.MatMul) bool {
+	k, ok := b.kindOf(m)
+	_, planned := b.plans[k]
+	return planned || !ok
+}
+
 // planOf returns the plan for a kind of product, nil when the library has no
 // algorithm for it.
 func (b *blas) planOf(k productKind, m *device.MatMul) (*plan, error) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"unsafe"
 
@@ -19,6 +20,9 @@ type columns struct {
 	chosen  int                       // how often it was asked for an algorithm
 	wish    map[int]uint64            // what was preferred then
 	fails   map[string]int32          // statuses of entry points
+	// captured and queue are those of StandIn.
+	captured func() bool
+	queue    func(stream uintptr, multiply func())
 }
 
 // Keys for the values a descriptor is created with, beside the library's own.
@@ -29,6 +33,9 @@ const (
 	attributeCols
 	attributeLeading
 )
+
+// internalError is the library's status for what it does not expect, such as a capture.
+const internalError = 14
 
 func newColumns() *columns { return &columns{next: 100, objects: make(map[uint64]map[int]uint64)} }
 
@@ -58,6 +65,9 @@ func (c *columns) call(s blasSymbol, a ...uintptr) int32 {
 	case ltVersion:
 		return 130205
 	case ltHeuristic:
+		if c.captured != nil && c.captured() {
+			return internalError
+		}
 		c.chosen++
 		c.wish = c.objects[uint64(a[6])]
 		*(*int32)(pointer(a[9])) = 1
@@ -66,7 +76,12 @@ func (c *columns) call(s blasSymbol, a ...uintptr) int32 {
 			return blasUnsupported
 		}
 	case ltMatmul:
-		c.multiply(a)
+		if c.queue == nil {
+			c.multiply(a)
+			break
+		}
+		stream, again := a[15], slices.Clone(a)
+		c.queue(stream, func() { c.multiply(again) })
 	}
 	return 0
 }

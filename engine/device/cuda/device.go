@@ -234,7 +234,11 @@ func (d *Device) in(s Symbol, args ...uintptr) error {
 	if err != nil {
 		return err
 	}
-	return d.note(d.do(s, args...))
+	err = d.note(d.do(s, args...))
+	if held && err == nil {
+		d.keepCall(s, args)
+	}
+	return err
 }
 
 // note keeps the first failure that ended the context. A call that returned well after

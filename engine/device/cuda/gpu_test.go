@@ -13,7 +13,7 @@ import (
 // the reason.
 func gpu(t *testing.T) *cuda.Device {
 	t.Helper()
-	d, err := cuda.Open(cuda.Options{})
+	d, err := cuda.Open(cuda.Options{OwnProducts: true}) // none multiplies
 	if cuda.Unavailable(err) {
 		t.Skip("no GPU: ", err)
 	}

@@ -2,9 +2,12 @@ package cuda
 
 import (
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"unsafe"
+
+	"github.com/memtop/memtop/engine/alloc"
 )
 
 // # A step as graphs
@@ -18,8 +21,13 @@ import (
 // whether it is captured.
 //
 // The graphs of a step are kept for the next one, by their order. Where that does
-// the same kernels in the same order the driver only changes their arguments; else
-// the graph is made anew.
+// the same kernels in the same order the driver only changes their arguments; else,
+// or if the driver cannot, the graph is made anew.
+//
+// What a capture holds is kept here too, see kept.go. If the driver makes no graph
+// of it, for lack of memory or for any reason that leaves the device working, the
+// same calls are made again without a capture, and the rest of the step follows
+// without graphs. So graphs that fail cost time, and no step.
 
 // captured are the calls that queue work which a graph can hold, all of them for
 // the compute stream; aside are those that have nothing to do with a stream. Every
@@ -36,18 +44,19 @@ const mostGraphs = 16
 // captureRelaxed lets any thread end a capture that another one began.
 const captureRelaxed = 2
 
-// graphUpdateFailed is the result for a graph that is not like the one before.
-const graphUpdateFailed Result = 910
-
 // graphs is the state of captures. Safe for concurrent use.
 type graphs struct {
 	within atomic.Bool // a step that uses graphs; changed with mu held
 	// mu is held while something is captured, so that a capture ends before it or
 	// after it.
-	mu        sync.Mutex
-	capturing bool
-	list      []uintptr // of the step before, in their order, as the driver runs them
-	next      int       // graph of this step
+	mu         sync.Mutex
+	capturing  bool
+	plain      bool       // the rest of the step is queued as without graphs
+	list       []uintptr  // of the step before, in their order, as the driver runs them; 0 is none
+	next       int        // graph of this step
+	kept       []kept     // what the capture holds
+	launchCall launchCall // for kernels of kept
+	noticed    bool       // that a step was queued without graphs
 }
 
 // BeginStep implements device.Steps.
@@ -56,7 +65,7 @@ func (b *Backend) BeginStep(asGraphs bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.within.Store(asGraphs)
-	g.next = 0
+	g.next, g.plain = 0, false
 	if !asGraphs {
 		b.keep(b.device.dropGraphs())
 	}
@@ -89,17 +98,34 @@ func (d *Device) before(s Symbol) (held bool, err error) {
 // capture begins a capture if none is under way. It is called with mu held.
 func (d *Device) capture() error {
 	g := &d.graphs
-	if g.capturing || !g.within.Load() || g.next == mostGraphs {
+	if g.capturing || g.plain || !g.within.Load() || g.next == mostGraphs {
 		return nil
 	}
-	err := d.do(cuStreamBeginCapture, d.compute, captureRelaxed)
-	g.capturing = err == nil
-	return d.note(err)
+	err := d.note(d.do(cuStreamBeginCapture, d.compute, captureRelaxed))
+	g.capturing, g.kept = err == nil, g.kept[:0]
+	if err != nil && d.Failed() == nil {
+		d.withoutGraphs(err)
+		return nil
+	}
+	return err
 }
 
-// land launches what was captured. If that fails, work is lost of which some
-// results may be in use: the device is not used any more. It is called with mu
-// held.
+// withoutCapture ends a capture and has the rest of the step queued as without
+// graphs, for a call of a library that may do what a capture does not allow.
+func (d *Device) withoutCapture() error {
+	g := &d.graphs
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.within.Load() {
+		return nil
+	}
+	g.plain = true
+	return d.land()
+}
+
+// land launches what was captured, or, without a graph of it, queues it again. If
+// that fails too, work is lost of which some results may be in use: the device is
+// not used any more. It is called with mu held.
 func (d *Device) land() error {
 	g := &d.graphs
 	if !g.capturing {
@@ -107,59 +133,86 @@ func (d *Device) land() error {
 	}
 	g.capturing = false
 	defer d.leave()
-	err := d.enter()
-	if err == nil {
-		err = d.launchCaptured()
+	if err := d.enter(); err != nil {
+		return err
 	}
-	if e := new(*Error); errors.As(err, e) {
-		d.Fail(*e)
+	made, err := d.launchCaptured()
+	if err = d.note(err); err == nil || d.Failed() != nil {
+		return err
+	}
+	if !made {
+		d.withoutGraphs(err)
+		err = d.queueKept()
+	}
+	if err != nil {
+		d.Fail(err)
 	}
 	return err
 }
 
-func (d *Device) launchCaptured() error {
+// withoutGraphs has the rest of the step queued as without graphs, and says so the
+// first time.
+func (d *Device) withoutGraphs(why error) {
+	g := &d.graphs
+	g.plain = true
+	if !g.noticed && d.notice != nil {
+		d.notice(fmt.Sprintf("%s: a step is queued without graphs, which the driver did not make: %v", d.Name(), why))
+	}
+	g.noticed = true
+}
+
+// launchCaptured launches a graph of what was captured. It reports whether the
+// driver made one: with an error and without a graph, nothing has run.
+func (d *Device) launchCaptured() (made bool, err error) {
 	f := newFrame()
 	defer f.release()
 	if err := d.do(cuStreamEndCapture, d.compute, f.at(0)); err != nil {
-		return err
+		return false, err
 	}
 	graph := uintptr(f.words[0])
 	exec, err := d.executable(graph)
 	if err == nil {
+		// The first launch takes memory, and launches nothing without it.
 		err = d.do(cuGraphLaunch, exec, d.compute)
+		made = !errors.Is(err, alloc.ErrNoMemory)
+		d.graphs.next++
 	}
-	d.graphs.next++
-	return errors.Join(err, d.do(cuGraphDestroy, graph))
+	if failed := d.do(cuGraphDestroy, graph); err == nil {
+		err = failed
+	}
+	return made, err
 }
 
 // executable returns a graph in the form that the driver runs: that of the step
 // before with its arguments changed, or a new one.
 func (d *Device) executable(graph uintptr) (uintptr, error) {
 	g := &d.graphs
-	f := newFrame()
-	defer f.release()
-	if g.next < len(g.list) {
-		// The result's three words say what differs.
-		r := d.Call(cuGraphExecUpdate, g.list[g.next], graph, f.at(0)+unsafe.Offsetof(f.bytes))
-		if r == success {
-			return g.list[g.next], nil
-		}
-		if r != graphUpdateFailed {
-			return 0, d.failure(cuGraphExecUpdate, r)
-		}
-		if err := d.do(cuGraphExecDestroy, g.list[g.next]); err != nil {
-			return 0, err
-		}
-		g.list[g.next] = 0
-	} else {
+	if g.next == len(g.list) {
 		g.list = append(g.list, 0)
 	}
+	exec := &g.list[g.next]
+	f := newFrame()
+	defer f.release()
+	if *exec != 0 {
+		// The result's three words say what differs.
+		r := d.Call(cuGraphExecUpdate, *exec, graph, f.at(0)+unsafe.Offsetof(f.bytes))
+		if r == success {
+			return *exec, nil
+		}
+		if r.EndsContext() {
+			return 0, d.failure(cuGraphExecUpdate, r)
+		}
+		old := *exec
+		*exec = 0
+		if err := d.do(cuGraphExecDestroy, old); err != nil {
+			return 0, err
+		}
+	}
 	if err := d.do(cuGraphInstantiate, f.at(0), graph, 0); err != nil {
-		g.list = g.list[:g.next] // those after it are not of this step
 		return 0, err
 	}
-	g.list[g.next] = uintptr(f.words[0])
-	return g.list[g.next], nil
+	*exec = uintptr(f.words[0])
+	return *exec, nil
 }
 
 // dropGraphs gives the kept graphs back. It is called with mu held.
@@ -171,7 +224,7 @@ func (d *Device) dropGraphs() error {
 	defer d.leave()
 	err := d.enter()
 	for _, exec := range g.list {
-		if err == nil {
+		if err == nil && exec != 0 {
 			err = d.note(d.do(cuGraphExecDestroy, exec))
 		}
 	}

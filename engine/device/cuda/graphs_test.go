@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"unsafe"
 
@@ -17,20 +18,20 @@ import (
 // the first byte of its result, and a buffer for that.
 type steps struct {
 	*cuda.Device
-	driver *cudatest.Driver
-	x      device.Array
+	driver  *cudatest.Driver
+	x       device.Array
+	notices []string
 }
 
 func openSteps(t *testing.T) *steps {
 	t.Helper()
 	s := new(steps)
-	var d *cuda.Device
-	d, s.driver = open(t, cudatest.Options{Run: func(l cudatest.Launched) error {
+	notice := func(line string) { s.notices = append(s.notices, line) }
+	s.Device, s.driver = openWith(t, cuda.Options{Notice: notice}, cudatest.Options{Run: func(l cudatest.Launched) error {
 		*(*byte)(at(binary.LittleEndian.Uint64(l.Args)))++
 		return nil
 	}})
-	s.Device = d
-	s.x = device.ArrayOf(buffer(t, d, 64), device.Float32, 16)
+	s.x = device.ArrayOf(buffer(t, s.Device, 64), device.Float32, 16)
 	return s
 }
 
@@ -190,32 +191,173 @@ func TestAGraphRunsWhenItIsLaunched(t *testing.T) {
 	}
 }
 
-// TestAGraphThatIsLostTakesTheDevice fails each call that is about graphs.
-func TestAGraphThatIsLostTakesTheDevice(t *testing.T) {
-	const invalid = 1
-	for _, entry := range []string{"cuStreamEndCapture", "cuGraphInstantiateWithFlags", "cuGraphLaunch"} {
-		t.Run(entry, func(t *testing.T) {
+// The results that the driver is made to answer with.
+const (
+	invalidValue       cuda.Result = 1
+	outOfMemory        cuda.Result = 2
+	captureInvalidated cuda.Result = 901
+	graphUpdateFailed  cuda.Result = 910
+	illegalAddress     cuda.Result = 700
+)
+
+// TestAStepRunsWhereTheDriverMakesNoGraph fails the calls that make a graph of a step,
+// once, after so many steps that have one. Copies and kernels of the step must run once,
+// in their order.
+func TestAStepRunsWhereTheDriverMakesNoGraph(t *testing.T) {
+	const update, instantiate = "cuGraphExecUpdate_v2", "cuGraphInstantiateWithFlags"
+	tests := map[string]struct {
+		entry  string
+		result cuda.Result
+		good   int    // steps before it
+		want   string // graphs of three more steps
+		notice string // empty where the step has a graph in the end
+	}{
+		"a capture that does not begin":          {"cuStreamBeginCapture_v2", invalidValue, 0, "2 launched, 1 made, 1 changes tried", "cuStreamBeginCapture_v2: CUDA_ERROR_INVALID_VALUE"},
+		"a capture that something made invalid":  {"cuStreamEndCapture", captureInvalidated, 0, "2 launched, 1 made, 1 changes tried", "cuStreamEndCapture"},
+		"no memory for the first graph":          {instantiate, outOfMemory, 0, "2 launched, 2 made, 1 changes tried", "cuGraphInstantiateWithFlags: CUDA_ERROR_OUT_OF_MEMORY"},
+		"a graph that is refused":                {instantiate, invalidValue, 0, "2 launched, 2 made, 1 changes tried", "cuGraphInstantiateWithFlags"},
+		"no memory to launch it":                 {"cuGraphLaunch", outOfMemory, 1, "4 launched, 1 made, 3 changes tried", "cuGraphLaunch: CUDA_ERROR_OUT_OF_MEMORY"},
+		"a change that is refused":               {update, graphUpdateFailed, 1, "4 launched, 2 made, 3 changes tried", ""},
+		"no memory for a change":                 {update, outOfMemory, 1, "4 launched, 2 made, 3 changes tried", ""},
+		"a change that is not as it should be":   {update, invalidValue, 1, "4 launched, 2 made, 3 changes tried", ""},
+		"a change for the third time, of memory": {update, outOfMemory, 3, "6 launched, 2 made, 5 changes tried", ""},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
 			s := openSteps(t)
-			s.driver.Fail(entry, 0, invalid)
-			s.step(true, 2)
+			s.Fill(s.x, 1) // which loads the kernel
+			s.Upload(s.x.Buffer(), make([]byte, 64))
+			to, other := buffer(t, s.Device, 64), device.ArrayOf(buffer(t, s.Device, 64), device.Float32, 16)
+			s.Upload(other.Buffer(), make([]byte, 64))
+			step := func() { // adds 1 to both: the copy back undoes what comes before it
+				s.BeginStep(true)
+				s.Copy(to, s.x.Buffer())
+				s.Fill(s.x, 1)
+				s.Fill(s.x, 1)
+				s.Copy(s.x.Buffer(), to)
+				s.Fill(other, 1)
+				s.Fill(s.x, 1)
+				s.EndStep()
+			}
+			for range test.good {
+				step()
+			}
+			s.driver.Fail(test.entry, 0, test.result)
+			for range 3 {
+				step()
+			}
+			beside := make([]byte, 1)
+			if err := s.Download(beside, other.Buffer()); err != nil || int(beside[0]) != test.good+3 {
+				t.Errorf("the other value is %d after %d steps, %v", beside[0], test.good+3, err)
+			}
+			if got := s.value(t); got != test.good+3 {
+				t.Errorf("the value is %d after %d steps", got, test.good+3)
+			}
+			if got := s.counts(); got != test.want {
+				t.Errorf("graphs: %s; want %s", got, test.want)
+			}
+			said := strings.Join(s.notices, "\n")
+			if (said == "") != (test.notice == "") || !strings.Contains(said, test.notice) || strings.Contains(said, "\n") {
+				t.Errorf("it says %q, want one line with %q", said, test.notice)
+			}
+		})
+	}
+}
+
+// TestADriverThatMakesNoGraphsIsToldOnce has no memory for a graph in any step.
+func TestADriverThatMakesNoGraphsIsToldOnce(t *testing.T) {
+	s := openSteps(t)
+	for range 3 {
+		s.driver.Fail("cuGraphInstantiateWithFlags", 0, outOfMemory)
+		s.step(true, 2)
+	}
+	if got := s.value(t); got != 6 {
+		t.Errorf("the value is %d, want 6", got)
+	}
+	if len(s.notices) != 1 {
+		t.Errorf("it says %q, want one line", s.notices)
+	}
+}
+
+// TestAStepThatIsLostTakesTheDevice fails calls so that the work of a step cannot be
+// made good.
+func TestAStepThatIsLostTakesTheDevice(t *testing.T) {
+	tests := map[string]struct {
+		fails []string // the last of them is said
+		with  cuda.Result
+	}{
+		"a launch that may have run":                 {[]string{"cuGraphLaunch"}, invalidValue},
+		"a fault that ends the context, at its end":  {[]string{"cuStreamEndCapture"}, illegalAddress},
+		"a fault that ends the context, at a change": {[]string{"cuGraphExecUpdate_v2"}, illegalAddress},
+		"a fault that ends the context, at a launch": {[]string{"cuGraphLaunch"}, illegalAddress},
+		"no graph, and then no copy":                 {[]string{"cuGraphInstantiateWithFlags", "cuMemcpyDtoDAsync_v2"}, outOfMemory},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := openSteps(t)
+			to := buffer(t, s.Device, 64)
+			s.step(true, 3)
+			s.BeginStep(true)
+			s.Fill(s.x, 1)
+			s.Copy(to, s.x.Buffer())
+			for _, entry := range test.fails {
+				s.driver.Fail(entry, 0, test.with)
+			}
+			if len(test.fails) > 1 {
+				s.Fill(s.x, 1) // another kind of step: a change is refused
+			}
+			s.EndStep()
+			want := test.fails[len(test.fails)-1]
 			var e *cuda.Error
 			for range 2 {
-				if err := s.Synchronize(); !errors.As(err, &e) || e.Call != entry {
-					t.Errorf("got %v, want the failure of %s", err, entry)
+				if err := s.Synchronize(); !errors.As(err, &e) || e.Call != want {
+					t.Errorf("got %v, want the failure of %s", err, want)
 				}
 			}
 		})
 	}
-	t.Run("cuStreamBeginCapture_v2", func(t *testing.T) { // nothing is lost
-		s := openSteps(t)
-		s.driver.Fail("cuStreamBeginCapture_v2", 0, invalid)
-		s.step(true, 2)
-		if err := s.Synchronize(); err == nil {
-			t.Error("no failure")
+}
+
+// TestTheLibraryIsAskedOutsideOfCaptures has a library that chooses no algorithm within
+// one. The step that meets a product first goes on without graphs, the next is one.
+func TestTheLibraryIsAskedOutsideOfCaptures(t *testing.T) {
+	s := openSteps(t)
+	products := 0
+	s.Find(cuda.StandIn{Path: "libcublasLt.so.13", Captured: s.driver.Capturing, Queue: func(stream uintptr, multiply func()) {
+		products++
+		s.driver.Queue(stream, "product", func() cuda.Result { multiply(); return 0 })
+	}})
+	in, out := buffer(t, s.Device, 256), buffer(t, s.Device, 256)
+	s.Upload(in, bytes.Repeat([]byte{0, 0, 0x80, 0x3f}, 64)) // ones
+	a, c := device.ArrayOf(in, device.Float32, 64), device.ArrayOf(out, device.Float32, 64)
+	step := func() {
+		s.BeginStep(true)
+		s.Fill(s.x, 1)
+		s.MatMul(device.MatMul{C: c, A: a, B: a, M: 8, N: 8, K: 8}.Plan())
+		s.Fill(s.x, 1)
+		s.EndStep()
+	}
+	check := func(when, want string, queued int) {
+		t.Helper()
+		got := make([]byte, 4)
+		if err := s.Download(got, out); err != nil || !bytes.Equal(got, []byte{0, 0, 0, 0x41}) { // 8
+			t.Errorf("%s: the product is %x, %v", when, got, err)
 		}
-		s.step(true, 2)
-		if got := s.value(t); got != 2 {
-			t.Errorf("the next step made %d", got)
+		if got := s.counts(); got != want || products != queued {
+			t.Errorf("%s: graphs: %s, %d products; want %s, %d products", when, got, products, want, queued)
 		}
-	})
+	}
+	step()
+	check("the first step", "1 launched, 1 made, 0 changes tried", 1)
+	step()
+	check("the second", "2 launched, 2 made, 1 changes tried", 2)
+	step()
+	check("the third", "3 launched, 2 made, 2 changes tried", 3)
+	s.Upload(out, make([]byte, 256))
+	s.driver.Fail("cuStreamEndCapture", 0, captureInvalidated)
+	step()
+	check("a step without its graph", "3 launched, 2 made, 2 changes tried", 5)
+	if got, want := s.value(t), 8; got != want {
+		t.Errorf("the value is %d, want %d", got, want)
+	}
 }

@@ -18,6 +18,17 @@ type launchCall struct {
 	args  [maxArguments]byte
 }
 
+// take copies a kernel's arguments, and returns the last word of its call, which
+// says where they are.
+func (c *launchCall) take(arguments []byte) uintptr {
+	c.bytes = uintptr(copy(c.args[:], arguments))
+	c.extra = [...]uintptr{launchBuffer, uintptr(unsafe.Pointer(&c.args)), launchSize, uintptr(unsafe.Pointer(&c.bytes)), launchEnd}
+	return uintptr(unsafe.Pointer(&c.extra))
+}
+
+// arguments are those that take copied.
+func (c *launchCall) arguments() []byte { return c.args[:c.bytes] }
+
 // maxArguments is the most bytes of arguments that a kernel takes.
 const maxArguments = 4096
 
@@ -53,12 +64,9 @@ func (q *queue) launch(l *kernels.Launch) error {
 		return err
 	}
 	c := q.launchCall
-	copy(c.args[:], l.Args)
-	c.bytes = uintptr(len(l.Args))
-	c.extra = [...]uintptr{launchBuffer, uintptr(unsafe.Pointer(&c.args)), launchSize, uintptr(unsafe.Pointer(&c.bytes)), launchEnd}
 	c.words = [...]uintptr{
 		f, uintptr(l.Grid[0]), uintptr(l.Grid[1]), uintptr(l.Grid[2]), uintptr(l.Threads), 1, 1,
-		uintptr(l.Shared), q.compute, 0, uintptr(unsafe.Pointer(&c.extra)),
+		uintptr(l.Shared), q.compute, 0, c.take(l.Args),
 	}
 	if err := q.device.in(cuLaunchKernel, c.words[:]...); err != nil {
 		return fmt.Errorf("kernel %v: %w", l.Kernel, err)

@@ -21,8 +21,15 @@ const own = kernels.ScratchBytes + kernels.FailureBytes
 // everything was released.
 func open(t *testing.T, o cudatest.Options) (*cuda.Device, *cudatest.Driver) {
 	t.Helper()
+	return openWith(t, cuda.Options{}, o)
+}
+
+// openWith is open, with options of the device beside its driver.
+func openWith(t *testing.T, device cuda.Options, o cudatest.Options) (*cuda.Device, *cudatest.Driver) {
+	t.Helper()
 	driver := cudatest.New(o)
-	d, err := cuda.Open(cuda.Options{Driver: driver})
+	device.Driver = driver
+	d, err := cuda.Open(device)
 	if err != nil {
 		t.Fatal(err)
 	}

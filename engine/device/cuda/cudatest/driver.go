@@ -154,6 +154,9 @@ func (d *Driver) Call(s cuda.Symbol, args ...uintptr) cuda.Result {
 			if f.result.EndsContext() {
 				d.dead = f.result
 			}
+			if name == "cuStreamEndCapture" { // which it does even when it fails
+				d.endCaptures()
+			}
 			return f.result
 		}
 		d.fails[name] = failing{f.after - 1, f.result}

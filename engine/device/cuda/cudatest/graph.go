@@ -32,16 +32,28 @@ func (g *graph) refuse() cuda.Result {
 	return captureUnsupported
 }
 
-// capturing reports whether a stream is captured. Memory must then stay: what was
-// captured may use it.
-func (d *Driver) capturing() bool {
+// captured returns what a stream's capture holds, nil without a capture.
+func (d *Driver) captured() *graph {
 	for _, s := range d.streams {
 		if s.graph != nil {
-			s.graph.refuse()
-			return true
+			return s.graph
 		}
 	}
-	return false
+	return nil
+}
+
+// Capturing reports whether a stream is captured.
+func (d *Driver) Capturing() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.captured() != nil
+}
+
+// endCaptures ends all captures, and loses what they hold.
+func (d *Driver) endCaptures() {
+	for _, s := range d.streams {
+		s.graph = nil
+	}
 }
 
 func (d *Driver) streamSynchronize(a []uintptr) cuda.Result {

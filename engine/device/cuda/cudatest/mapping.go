@@ -113,8 +113,8 @@ func (d *Driver) unmapPiece(a []uintptr) cuda.Result {
 	if m == nil || m.size != int64(a[1]) {
 		return invalidValue
 	}
-	if d.capturing() {
-		return captureUnsupported
+	if g := d.captured(); g != nil {
+		return g.refuse()
 	}
 	delete(d.mapping.mapped, uint64(a[0]))
 	return success

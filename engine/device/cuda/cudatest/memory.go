@@ -51,8 +51,8 @@ func (d *Driver) free(a []uintptr) cuda.Result {
 	if !ok {
 		return invalidValue
 	}
-	if d.capturing() {
-		return captureUnsupported
+	if g := d.captured(); g != nil { // memory must stay: what was captured may use it
+		return g.refuse()
 	}
 	r := d.runAll()
 	d.used -= int64(len(b))

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/memtop/memtop/engine/device"
+	"github.com/memtop/memtop/engine/device/cuda"
 	"github.com/memtop/memtop/engine/device/cuda/kernels"
 )
 
@@ -12,7 +13,7 @@ import (
 func hopperRig(t *testing.T) *rig {
 	t.Helper()
 	r := newRig(t)
-	if g, ok := r.machine.(onGPU); ok && (g.Info().Major != 9 || g.Info().Minor != 0) {
+	if g, ok := r.machine.(interface{ Info() cuda.Info }); ok && (g.Info().Major != 9 || g.Info().Minor != 0) {
 		t.Skip("the GPU is not of compute capability 9.0")
 	}
 	r.kernels.UseHopper(device.BFloat16, true)

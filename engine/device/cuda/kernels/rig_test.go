@@ -67,10 +67,15 @@ func hostLibrary(t testing.TB) *hostbuild.Library {
 	return library
 }
 
-// machine runs kernels on memory of this process: the host build of them, or
-// with MEMTOP_GPU=1 the first GPU.
+// machine runs kernels on memory of this process: the host build of them, or the first
+// GPU, with MEMTOP_GPU=1 on that memory itself and with MEMTOP_GPU=apart on memory of
+// the device, see apart.
 type machine interface {
 	kernels.Queue
+	// Place says where an array is, and whether only kernels see it.
+	Place(a device.Array, within bool)
+	// Failed returns the failure after which nothing runs any more, nil while it works.
+	Failed() error
 	// Fall makes the threads of blocks run in falling order, on the host.
 	Fall(bool)
 	// Err waits for all launches and returns the first failure.
@@ -81,32 +86,54 @@ type onHost struct{ *hostbuild.Library }
 
 func (h onHost) Fall(falling bool) { h.Falling = falling }
 
-type onGPU struct{ *cuda.Device }
+func (onHost) Place(device.Array, bool) {}
+
+func (onHost) Failed() error { return nil }
+
+type onGPU struct {
+	*cuda.Device
+	release func() error // of the memory that it shares
+}
 
 func (onGPU) Fall(bool) {}
 
+func (onGPU) Place(device.Array, bool) {}
+
 func (g onGPU) Err() error { return g.Synchronize() }
 
-// newMachine returns the machine that the environment chooses.
+func (g onGPU) close() error { return errors.Join(g.release(), g.Close()) }
+
+// newMachine returns the machine that the environment chooses. A GPU's needs no
+// cuBLASLt: kernels are launched, and no product of the device is used.
 func newMachine(t testing.TB, memory []byte) machine {
 	t.Helper()
-	if os.Getenv("MEMTOP_GPU") == "" {
+	where := os.Getenv("MEMTOP_GPU")
+	if where == "" {
 		return onHost{hostLibrary(t)}
 	}
-	d, err := cuda.Open(cuda.Options{})
+	d, err := cuda.Open(cuda.Options{OwnProducts: true})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if where == "apart" {
+		return closing(t, &apart{Device: d})
 	}
 	release, err := d.Share(memory)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatal(errors.Join(err, d.Close()))
 	}
+	return closing(t, onGPU{d, release})
+}
+
+// closing closes a machine when the test ends.
+func closing[M interface{ close() error }](t testing.TB, m M) M {
+	t.Helper()
 	t.Cleanup(func() {
-		if err := errors.Join(release(), d.Close()); err != nil {
+		if err := m.close(); err != nil {
 			t.Error(err)
 		}
 	})
-	return onGPU{d}
+	return m
 }
 
 // rig is ordinary memory of this process that both the CPU backend and the
@@ -135,6 +162,12 @@ func (r *rig) seed(name string) {
 
 func newRig(t testing.TB) *rig {
 	t.Helper()
+	return newRigOn(t, newMachine)
+}
+
+// newRigOn returns a rig whose kernels run on a machine.
+func newRigOn(t testing.TB, newMachine func(testing.TB, []byte) machine) *rig {
+	t.Helper()
 	d, err := cpu.Open(cpu.Options{Capacity: rigBytes, Threads: 1})
 	if err != nil {
 		t.Fatal(err)
@@ -146,6 +179,7 @@ func newRig(t testing.TB) *rig {
 	}
 	r.machine = newMachine(t, unsafe.Slice((*byte)(pointer(r.next)), rigBytes))
 	scratch := r.array(device.UInt8, kernels.ScratchBytes)
+	r.machine.Place(scratch, true)
 	r.failure = r.array(device.UInt8, kernels.FailureBytes)
 	d.Fill(r.failure, 0)
 	r.kernels = kernels.NewCompute(r.machine, scratch.Buffer(), r.failure.Addr)
@@ -161,6 +195,7 @@ func (r *rig) array(d device.DType, n int) device.Array {
 	a := device.Array{Addr: r.next, Len: n, DType: d}
 	bytes := uint64(n)*uint64(d.Size()) + guardBytes
 	r.next += (bytes + 511) &^ 511
+	r.machine.Place(a, false)
 	poison := math.NaN()
 	if !d.IsFloat() {
 		poison = 77
@@ -235,6 +270,9 @@ func (r *rig) changed(a device.Array) device.Array {
 // for which slack times the type's own error is allowed.
 func (r *rig) agree(t *testing.T, slack float64, operation func(c computer)) {
 	t.Helper()
+	if err := r.machine.Failed(); err != nil {
+		t.Skip("an earlier case ended the use of the device:", err)
+	}
 	want := r.record(func() { operation(r.cpu) })
 	if err := r.cpu.Synchronize(); err != nil {
 		t.Fatal(err)
