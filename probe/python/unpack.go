@@ -15,9 +15,6 @@ import (
 	"github.com/memtop/memtop/probe/protocol"
 )
 
-// Owner is whose the files are to be, by number. The zero value is root.
-type Owner struct{ User, Group int }
-
 // # Unpacking
 //
 // Interpreters run what lies in the agent's folder with all rights of the job. So
@@ -27,39 +24,31 @@ type Owner struct{ User, Group int }
 // differs is put aside and made anew: in a folder of another name, which then takes
 // its place, so that no interpreter ever finds half of it.
 
-// Open makes sure that a folder is there, the owner's and closed to others, and
-// opens it. Of a path only the last part is created. The caller closes the folder.
-func Open(path string, owner Owner) (*os.Root, error) {
-	created := os.Mkdir(path, 0o700) == nil
-	root, err := os.OpenRoot(path)
+// Open makes sure that a folder is there, this user's own and closed to others, and
+// opens it. It is absolute, and looked for within root: of its path only the last part is
+// created, and none may be a symbolic link. The caller closes the folder.
+//
+// Nothing is done for another user, least of all by root: whoever owns a folder on the
+// way can have the path lead elsewhere at any time. A process that makes a folder for
+// another one becomes that one before, as package inject does.
+func Open(root, path string) (*os.Root, error) {
+	folder, err := open(root, path)
 	if err != nil {
 		return nil, err
 	}
-	if created {
-		err = give(root, ".", owner)
-	}
+	info, err := folder.Stat(".")
 	if err == nil {
-		err = check(root, path, owner)
+		err = protocol.CheckOwner(path, info, os.Geteuid())
 	}
 	if err != nil {
-		_ = root.Close() // nothing in it was used
+		_ = folder.Close() // nothing in it was used
 		return nil, err
 	}
-	return root, nil
+	return folder, nil
 }
 
-// check looks at the folder that was opened, whatever is at its path by now.
-func check(root *os.Root, path string, owner Owner) error {
-	info, err := root.Stat(".")
-	if err != nil {
-		return err
-	}
-	return protocol.CheckOwner(path, info, owner.User)
-}
-
-// Unpack makes sure that the agent lies in a folder of the owner's, and returns
-// its name there. What this program creates is given to the owner.
-func Unpack(root *os.Root, owner Owner) (string, error) {
+// Unpack makes sure that the agent lies in a folder, and returns its name there.
+func Unpack(root *os.Root) (string, error) {
 	all := contents()
 	agent := name(all)
 	var failed error
@@ -67,7 +56,7 @@ func Unpack(root *os.Root, owner Owner) (string, error) {
 		if compare(root, agent, all) == nil {
 			return agent, nil
 		}
-		failed = replace(root, agent, all, owner)
+		failed = replace(root, agent, all)
 	}
 	err := compare(root, agent, all)
 	if err == nil {
@@ -115,10 +104,10 @@ func compare(root *os.Root, agent string, all map[string][]byte) error {
 func differs(name string) error { return fmt.Errorf("%s is not the agent's", name) }
 
 // replace puts the agent where another folder, or nothing, was.
-func replace(root *os.Root, agent string, all map[string][]byte, owner Owner) error {
+func replace(root *os.Root, agent string, all map[string][]byte) error {
 	fresh, old := agent+"-new-"+rand.Text(), agent+"-old-"+rand.Text()
 	defer root.RemoveAll(fresh) // it is not there when all went well
-	if err := write(root, fresh, all, owner); err != nil {
+	if err := write(root, fresh, all); err != nil {
 		return err
 	}
 	if root.Rename(fresh, agent) == nil || compare(root, agent, all) == nil {
@@ -134,8 +123,8 @@ func replace(root *os.Root, agent string, all map[string][]byte, owner Owner) er
 	return err
 }
 
-// write writes the files, and gives them and their folders to the owner.
-func write(root *os.Root, folder string, all map[string][]byte, owner Owner) error {
+// write writes the files and their folders.
+func write(root *os.Root, folder string, all map[string][]byte) error {
 	folders := map[string]bool{folder: true}
 	for _, name := range sorted(all) {
 		folders[path.Join(folder, path.Dir(name))] = true
@@ -144,31 +133,14 @@ func write(root *os.Root, folder string, all map[string][]byte, owner Owner) err
 		if err := root.Mkdir(name, 0o700); err != nil {
 			return err
 		}
-		if err := give(root, name, owner); err != nil {
-			return err
-		}
 	}
 	for _, name := range sorted(all) {
 		inside := path.Join(folder, name)
 		if err := root.WriteFile(inside, all[name], 0o600); err != nil {
 			return err
 		}
-		if err := give(root, inside, owner); err != nil {
-			return err
-		}
 	}
 	return nil
 }
-
-// give hands a file over, where it is not the owner's by being ours.
-func give(root *os.Root, name string, owner Owner) error {
-	if owner == Self() {
-		return nil
-	}
-	return root.Lchown(name, owner.User, owner.Group)
-}
-
-// Self returns the owner of what this process creates.
-func Self() Owner { return Owner{os.Geteuid(), os.Getegid()} }
 
 func sorted(all map[string][]byte) []string { return slices.Sorted(maps.Keys(all)) }

@@ -5,8 +5,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/memtop/memtop/probe/protocol"
 )
 
 func TestEveryFileOfTheAgentIsUnpacked(t *testing.T) {
@@ -38,12 +41,12 @@ func TestEveryFileOfTheAgentIsUnpacked(t *testing.T) {
 
 func unpack(t *testing.T, folder string) string {
 	t.Helper()
-	root, err := Open(folder, Self())
+	root, err := Open("/", folder)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = root.Close() }()
-	agent, err := Unpack(root, Self())
+	agent, err := Unpack(root)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,7 +183,7 @@ func TestAnUnchangedAgentIsLeftAlone(t *testing.T) {
 
 func TestSeveralUnpackAtOnce(t *testing.T) {
 	folder := ownFolder(t)
-	root, err := Open(folder, Self())
+	root, err := Open("/", folder)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +192,7 @@ func TestSeveralUnpackAtOnce(t *testing.T) {
 	const copies = 8
 	for range copies {
 		go func() {
-			_, err := Unpack(root, Self())
+			_, err := Unpack(root)
 			failed <- err
 		}()
 	}
@@ -207,6 +210,9 @@ func TestAFolderThatOthersCouldHaveFilledIsRefused(t *testing.T) {
 		"others may look":  func(path string) error { return errors.Join(os.Mkdir(path, 0o700), os.Chmod(path, 0o750)) },
 		"it is a file":     func(path string) error { return os.WriteFile(path, nil, 0o600) },
 		"there is no way":  func(path string) error { return os.Symlink("nowhere/at/all", path) },
+		"it is a link to one's own": func(path string) error {
+			return errors.Join(os.Mkdir(path+"-other", 0o700), os.Symlink(path+"-other", path))
+		},
 		"it is another user's": func(path string) error {
 			if os.Geteuid() != 0 {
 				return os.Symlink("/", path)
@@ -219,11 +225,34 @@ func TestAFolderThatOthersCouldHaveFilledIsRefused(t *testing.T) {
 			if err := prepare(path); err != nil {
 				t.Fatal(err)
 			}
-			if root, err := Open(path, Self()); err == nil {
+			if root, err := Open("/", path); err == nil {
 				_ = root.Close()
 				t.Error("it was taken")
 			}
 		})
+	}
+}
+
+// TestNoFolderIsReachedThroughALink has a link in the place of a folder on the way: nothing
+// is made where it leads.
+func TestNoFolderIsReachedThroughALink(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only on Linux are there folders of others to make")
+	}
+	above, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(above, link); err != nil {
+		t.Fatal(err)
+	}
+	var refused *protocol.FolderError
+	if _, err := Open("/", filepath.Join(link, "own")); !errors.As(err, &refused) || !strings.Contains(err.Error(), "leads through "+link) {
+		t.Errorf("got %v", err)
+	}
+	if entries, err := os.ReadDir(above); err != nil || len(entries) > 0 {
+		t.Errorf("there is %v, %v", entries, err)
 	}
 }
 
@@ -242,7 +271,7 @@ func TestAFolderThatCannotBeFilledSaysWhy(t *testing.T) {
 	if err := os.Chmod(path, 0o500); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Unpack(root, Owner{os.Getuid(), os.Getgid()}); !errors.Is(err, fs.ErrPermission) {
+	if _, err := Unpack(root); !errors.Is(err, fs.ErrPermission) {
 		t.Errorf("got %v", err)
 	}
 }

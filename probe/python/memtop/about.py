@@ -64,6 +64,7 @@ class About:
                     "events": events if at == 0 else 0,
                     **({} if m.requested is None else {"requested_bytes": m.requested}),
                     **({} if m.out_of_memory is None else {"out_of_memory": m.out_of_memory}),
+                    **({} if m.known_us is None else {"known_us": m.known_us}),
                 }
                 for at, m in enumerate(info.devices)
             ],

@@ -79,6 +79,10 @@ class Agent:
             read_only=self.watch.settings.read_only,
         )
 
+    def looked(self) -> bool:
+        """Report whether the memory was looked at since the first viewer came."""
+        return self.watch.looked
+
     def options(self) -> Sequence[Json]:
         """Return what may be changed."""
         return self.watch.settings.options()

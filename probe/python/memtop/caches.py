@@ -9,19 +9,22 @@ from typing import Any
 import torch
 
 from .registry import tensors_in
+from .threads import touches
 
 # What Hugging Face's models call them, among their arguments and in their results.
 NAMES = ("past_key_values", "past_key_value", "past_buckets_states")
 
 
+@touches
 def cached(value: Any) -> Iterator[tuple[str, str, Any]]:
     """Yield the tensors of the caches among a call's arguments or results, each with its category and a name."""
     for name, tensors in _caches(value):
         # In training, where a graph holds a cache too, it is one activation of many.
-        category = "kv-cache" if all(tensor.grad_fn is None for tensor in tensors) else "activation"
+        category = "kv-cache" if all(tensor.is_leaf for tensor in tensors) else "activation"
         yield from ((category, name, tensor) for tensor in tensors)
 
 
+@touches
 def _caches(value: Any) -> Iterator[tuple[str, list[Any]]]:
     if is_cache(type(value)):
         yield type(value).__name__, list(_inside(value))
@@ -37,6 +40,7 @@ def _caches(value: Any) -> Iterator[tuple[str, list[Any]]]:
                 yield from _caches(item)
 
 
+@touches
 def _inside(cache: Any) -> Iterator[Any]:
     fields = getattr(cache, "__dict__", None)
     for value in list(fields.values()) if isinstance(fields, dict) else []:

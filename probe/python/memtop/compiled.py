@@ -6,13 +6,20 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
+from .threads import touches
 
+
+def has_compiled() -> bool:
+    """Report whether `torch.compile` has compiled anything so far. Any thread may ask."""
+    utilities = sys.modules.get("torch._dynamo.utils")
+    counters = getattr(utilities, "counters", None)  # another thread may be just importing it
+    return counters is not None and bool(counters.get("frames"))
+
+
+@touches
 def compiles(models: Iterable[Any]) -> bool:
     """Report whether `torch.compile` has compiled anything so far, or is to compile one of these models."""
-    utilities = sys.modules.get("torch._dynamo.utils")
-    if utilities is not None and utilities.counters.get("frames"):
-        return True
-    return any(
+    return has_compiled() or any(
         type(model).__name__ == "OptimizedModule"
         or any(vars(part).get("_compiled_call_impl") is not None for part in model.modules())
         for model in models

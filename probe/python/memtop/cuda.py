@@ -141,9 +141,8 @@ class CudaMemory:
         if registry is None:
             return []
         notes: dict[int, list[tuple[int, int]]] = {}
-        with registry.lock:
-            for holding in registry.holdings():
-                notes.setdefault(holding.device.index or 0, []).append((holding.address, self._notes.of(holding)))
+        for holding in registry.holdings():  # not under its lock, for which the thread that trains would wait
+            notes.setdefault(holding.device.index or 0, []).append((holding.address, self._notes.of(holding)))
         return [Tags(device, tuple(sorted(notes[device]))) for device in sorted(notes)]
 
     def _activity(self) -> object:

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-import gc
-import sys
-import time
-from collections.abc import Iterator
+from collections.abc import Iterable
 from typing import Any
 
 import torch
 
 from .caches import cached, is_cache
+from .living import instances, is_alone, types
 from .models import Models
-from .registry import OTHER, Registry, tensors_in
-
-DEEPEST = 6  # from a name to a tensor
-
-
-UNDISTURBED = 1_000.0  # seconds, longer than any scan takes
+from .registry import OTHER, Registry, storage_of, tensors_in
+from .steppers import Steppers
+from .threads import touches
 
 # What a module or an optimizer raises that another thread is just making. The next scan finds it whole.
 UNFINISHED = (AttributeError, RuntimeError)
@@ -27,17 +22,20 @@ UNFINISHED = (AttributeError, RuntimeError)
 class Gathering:
     """Shows the registry the memory that outlives a step. It belongs to the thread that trains."""
 
-    def __init__(self, models: Models, registry: Registry) -> None:
+    def __init__(self, models: Models, registry: Registry, steppers: Steppers) -> None:
         self._models = models
         self._registry = registry
+        self._steppers = steppers
         self._shown: dict[int, int] = {}  # by identity of an optimizer, how much state was shown
 
+    @touches
     def model(self) -> None:
         """Show parameters and buffers of all models."""
         for model in self._models:
             with contextlib.suppress(*UNFINISHED):
                 self._show(model)
 
+    @touches
     def _show(self, model: Any) -> None:
         for module in model.modules():
             name = self._models.name(module)
@@ -45,18 +43,17 @@ class Gathering:
                 if parameter is not None:
                     self._registry.see(parameter, "parameter", name, role, 0)
 
-    def optimizer(self, optimizer: Any, anew: bool = False) -> None:
-        """Show the parameters of an optimizer, their gradients and its state, unless it is as it was."""
+    @touches
+    def optimizer(self, optimizer: Any, anew: bool = False, out_of_memory: int | None = None) -> None:
+        """Show the parameters of an optimizer, their gradients and its state, unless it is as it was. A device's
+        number says that a request of that device has just failed in this thread."""
         states = sum(len(kept) for kept in list(optimizer.state.values()) if isinstance(kept, dict))
         if not anew and self._shown.get(id(optimizer)) == states:
             return
         self._shown[id(optimizer)] = states
         for group in optimizer.param_groups:
             for parameter in group["params"]:
-                layer, _, role = self._models.parameter(parameter).rpartition(".")
-                self._registry.see(parameter, "parameter", layer, role, 0)
-                if parameter.grad is not None:
-                    self._registry.see(parameter.grad, "gradient", layer, role, 0)
+                self._parameter(optimizer, parameter, out_of_memory)
         for parameter, kept in list(optimizer.state.items()):
             path = self._models.parameter(parameter) if isinstance(parameter, torch.Tensor) else ""
             layer, _, role = path.rpartition(".")
@@ -64,26 +61,43 @@ class Gathering:
                 for tensor in tensors_in(value):
                     self._registry.see(tensor, "optimizer", layer, f"{role} {key}".strip(), 0)
 
-    def scan(self) -> list[Any]:
-        """Show every tensor of the interpreter, those of caches as such, and name the models. Return the optimizers.
+    @touches
+    def _parameter(self, optimizer: Any, parameter: Any, out_of_memory: int | None) -> None:
+        layer, _, role = self._models.parameter(parameter).rpartition(".")
+        self._registry.see(parameter, "parameter", layer, role, 0)
+        if self._may_read_gradient(optimizer, parameter, out_of_memory) and parameter.grad is not None:
+            self._registry.see(parameter.grad, "gradient", layer, role, 0)
+
+    @touches
+    def _may_read_gradient(self, optimizer: Any, parameter: Any, out_of_memory: int | None) -> bool:
+        """Report whether no other thread can replace a parameter's gradient now."""
+        if torch._C._current_graph_task_id() == -1:
+            return self._steppers.is_mine(optimizer)
+        # In a backward it is made by the thread of its device, which is this one if this one has run out of memory.
+        return out_of_memory is not None and parameter.device == torch.device("cuda", out_of_memory)
+
+    @touches
+    def scan(self, out_of_memory: int | None = None) -> None:
+        """Show every tensor of the interpreter, those of caches as such, and name the models.
 
         It goes through all objects that Python's garbage collector knows, which takes some milliseconds for a large
-        program, and calls nothing of theirs. Only the thread that trains may call it, between its steps.
+        program, and calls nothing of theirs.
         """
-        with undisturbed():
-            found = _sorted()
+        if not is_alone():
+            return
+        found = _sorted()
         self._add_models(found[_MODULE])
         self.model()
         for optimizer in found[_OPTIMIZER]:
             with contextlib.suppress(*UNFINISHED):
-                self.optimizer(optimizer, anew=True)
+                self.optimizer(optimizer, True, out_of_memory)
         for cache in found[_CACHE]:
             for category, name, tensor in cached(cache):
                 self._registry.see(tensor, category, role=name, stack=0)
         for tensor in found[_TENSOR]:
             self._registry.see(tensor, _category_of(tensor), stack=0)
-        return found[_OPTIMIZER]
 
+    @touches
     def _add_models(self, modules: list[Any]) -> None:
         parts: set[int] = set()
         for module in modules:
@@ -95,55 +109,51 @@ class Gathering:
                     self._models.add(module)
 
 
-@contextlib.contextmanager
-def undisturbed() -> Iterator[None]:
-    """Let no other thread run meanwhile.
-
-    The collector also knows tuples that are still being filled. Filling one fails, in whatever thread that is, when
-    another reference to it is there, so all references must be gone before that thread goes on. A thread asks for its
-    turn when it has waited for the switch interval: those that wait by the old one have asked after the sleep.
-    """
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(UNDISTURBED)
-    try:
-        time.sleep(interval * 1.2)
-        yield
-    finally:
-        sys.setswitchinterval(interval)
-
-
-def _sorted() -> dict[int, list[Any]]:
-    """Return what the garbage collector knows of each kind, and refer to nothing else any more."""
-    found: dict[int, list[Any]] = {_TENSOR: [], _CACHE: [], _MODULE: [], _OPTIMIZER: []}
-    kinds: dict[type, int] = {}
-    for thing in gc.get_objects():
-        kind = type(thing)
-        what = kinds.get(kind)
-        if what is None:
-            what = kinds[kind] = _kind_of(kind)
-        if what != _NEITHER:
-            found[what].append(thing)
-    return found
-
-
-def bytes_of(optimizer: Any) -> int:
-    """Return the bytes of an optimizer's parameters, their gradients and its state."""
+@touches
+def held_by(optimizer: Any) -> int:
+    """Return the bytes of an optimizer's parameters, their gradients and its state. Only the thread that makes its
+    steps may ask, when one has ended."""
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
     state = [t for kept in list(optimizer.state.values()) for t in tensors_in(kept)]
     gradients = [p.grad for p in parameters if p.grad is not None]
-    return sum({t.data_ptr(): t.numel() * t.element_size() for t in (*parameters, *gradients, *state)}.values())
+    return bytes_of((*parameters, *gradients, *state))
 
 
+@touches
+def held_in(models: Models) -> int:
+    """Return the bytes of the parameters and buffers of all models."""
+    return bytes_of(t for model in models for t in (*model.parameters(), *model.buffers()))
+
+
+@touches
+def bytes_of(tensors: Iterable[Any]) -> int:
+    """Return the bytes of the storages of tensors; of one that several ranks share, those of this rank's part."""
+    own = (getattr(tensor, "_local_tensor", tensor) for tensor in tensors)
+    storages = {address: storage for storage, address in map(storage_of, own) if address}
+    return sum(storage.nbytes() for storage in storages.values())
+
+
+@touches
 def _category_of(tensor: Any) -> str:
     """Return what a tensor is for of which nothing else is known."""
     if isinstance(tensor, torch.nn.Parameter):
         return "parameter"
-    return "activation" if tensor.grad_fn is not None else OTHER
+    # Not by its node: another thread may replace that meanwhile.
+    return OTHER if tensor.is_leaf else "activation"
 
 
 PLAIN: Any = torch.Tensor.__torch_dispatch__
 
 _NEITHER, _TENSOR, _CACHE, _MODULE, _OPTIMIZER = range(5)
+
+
+def _sorted() -> dict[int, list[Any]]:
+    """Return the objects of each kind."""
+    kinds = {kind: what for kind in types() if (what := _kind_of(kind)) != _NEITHER}
+    found: dict[int, list[Any]] = {_TENSOR: [], _CACHE: [], _MODULE: [], _OPTIMIZER: []}
+    for thing in instances(kinds):
+        found[kinds[type(thing)]].append(thing)
+    return found
 
 
 def _kind_of(kind: type) -> int:

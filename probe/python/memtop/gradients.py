@@ -8,6 +8,7 @@ from typing import Any, Callable
 from .guard import Guard
 from .models import Models
 from .registry import Registry
+from .threads import touches
 
 PAUSE = 0.002  # seconds between two times that storages are asked whether they have ended, where they must be
 
@@ -27,6 +28,7 @@ class Gradients:
         """Say that a forward begins: with the first gradient after it, those of the step before have ended."""
         self._pause = 0.0
 
+    @touches
     def on(self) -> None:
         """Put a hook on each parameter that is trained."""
         if self._handles:
@@ -38,6 +40,7 @@ class Gradients:
                     hook = self._guard(self._hook(layer, role))
                     self._handles.append(parameter.register_post_accumulate_grad_hook(hook))
 
+    @touches
     def off(self) -> None:
         """Take the hooks away."""
         for handle in self._handles:
@@ -45,6 +48,7 @@ class Gradients:
         self._handles.clear()
 
     def _hook(self, layer: str, role: str) -> Callable[[Any], None]:
+        @touches
         def ready(parameter: Any) -> None:
             start = time.perf_counter_ns()
             if parameter.grad is not None:

@@ -6,6 +6,8 @@ import functools
 import traceback
 from typing import Any, Callable
 
+from .threads import called_by_pytorch
+
 
 class Guard:
     """Wraps what PyTorch calls. After a first failure nothing that it wraps does anything. Safe for concurrent use."""
@@ -15,7 +17,8 @@ class Guard:
         self.failed: Callable[[str], None] = _unheard
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., None]:
-        """Return a function that calls another, raises nothing and returns nothing."""
+        """Return a function that PyTorch may call: it calls another, raises nothing and returns nothing."""
+        function = called_by_pytorch(function)
 
         @functools.wraps(function)
         def guarded(*arguments: Any) -> None:

@@ -48,8 +48,8 @@ class History:
     def _switch(self, enabled: str | None, **arguments: Any) -> None:
         """Call PyTorch's own switch with the arguments that this version knows."""
         switch = torch.cuda.memory._record_memory_history
-        known = inspect.signature(switch).parameters
-        switch(enabled, **{name: value for name, value in arguments.items() if name in known})
+        signature = inspect.signature(switch)
+        switch(enabled, **{name: value for name, value in arguments.items() if name in signature.parameters})
 
     def _watch_doors(self) -> None:
         for name in _DOORS:

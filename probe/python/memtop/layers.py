@@ -21,11 +21,13 @@ from .guard import Guard
 from .models import Models
 from .registry import Registry, dtype_of, shape_of, tensors_in
 from .stacks import named_arguments
+from .threads import touches
 
 
 class Layer:
     """A row of the table: sums over the calls of one step."""
 
+    @touches
     def __init__(self, module: Any, name: str) -> None:
         self.name = name
         self.class_name = type(module).__name__
@@ -140,6 +142,7 @@ class Layers:
         finally:
             self._after(module, (), None)
 
+    @touches
     def _before(self, module: Any, inputs: Any) -> None:
         if threading.get_ident() != self._thread:
             return
@@ -163,6 +166,7 @@ class Layers:
         self._calls.append(call)
         self.spent_ns += call.began - start
 
+    @touches
     def _after(self, module: Any, inputs: Any, output: Any) -> None:
         if threading.get_ident() != self._thread:
             return
@@ -183,6 +187,7 @@ class Layers:
             self._results(call, output)
         self.spent_ns += time.perf_counter_ns() - end
 
+    @touches
     def _results(self, call: Call, output: Any) -> None:
         layer, tensors = call.layer, list(tensors_in(output))
         self._see_caches(layer.name, output)
@@ -198,10 +203,12 @@ class Layers:
         if node is not None:
             self._time_backward(call, node)
 
+    @touches
     def _see_caches(self, layer: str, value: Any) -> None:
         for category, name, tensor in cached(value):
             self._registry.see(tensor, category, layer, name)
 
+    @touches
     def _time_backward(self, call: Call, node: Any) -> None:
         """Have a backward timed: it begins with the node that made the output, and is over when the one that made the
         input begins, or else with the last node that is known to be the layer's."""

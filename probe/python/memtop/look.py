@@ -22,19 +22,24 @@ from .registry import Registry
 from .sampling import Sampling
 from .saved import SavedTensors
 from .stacks import Stacks
+from .steppers import Steppers
+from .threads import touches
 
 
 class Look:
     """Looks at one step after another, or not. What it sees goes to the registry."""
 
-    def __init__(self, models: Models, registry: Registry, course: Course, stacks: Stacks, guard: Guard) -> None:
+    def __init__(
+        self, models: Models, registry: Registry, course: Course, stacks: Stacks, guard: Guard, steppers: Steppers
+    ) -> None:
         self.layers = Layers(models, registry, self._new_model, guard)
         self.saved = SavedTensors(guard(self._saved))
-        self.gathering = Gathering(models, registry)
+        self.gathering = Gathering(models, registry, steppers)
         self.gradients = Gradients(models, registry, guard)
         self.survey = Survey(models, registry, course)
         self.names = Names(registry, stacks)
         self.compiled = False  # from then on nothing is hooked within steps
+        self.news = False  # what may be changed may be something else than before
         self.on = False
         self._models = models
         self._registry = registry
@@ -56,6 +61,7 @@ class Look:
         """What the look has cost within its step, in nanoseconds."""
         return self._spent + self.layers.spent_ns + self.gradients.spent_ns + self.survey.spent_ns
 
+    @touches
     def turn(self, step: int, optimizer: Any, wanted: bool) -> None:
         """Look at the step that begins, or at none."""
         looked, self.on = self.on, wanted
@@ -65,12 +71,14 @@ class Look:
             self.leave()
             return
         self._anew = False
-        if not looked:
+        if not looked or self.first:
             self.gathering.scan() if self.first else self.gathering.model()  # a scan shows the models too
             self.gathering.optimizer(optimizer)
-        self.compiled = self.compiled or compiles(self._models)
+        if not self.compiled and compiles(self._models):
+            self.compiled = self.survey.compiled = self.news = True
         self._hook()
 
+    @touches
     def _hook(self) -> None:
         if self.compiled:
             self.leave()
@@ -81,6 +89,7 @@ class Look:
         self.gradients.on()
         self.survey.begin()
 
+    @touches
     def leave(self) -> None:
         """Take all hooks away."""
         self.survey.leave()
@@ -88,9 +97,10 @@ class Look:
         self.saved.off()
         self.gradients.off()
 
+    @touches
     def finish(self, optimizer: Any, duration_ns: int) -> None:
         """Take up what the step made that has ended, after so long."""
-        self.survey.end()
+        self.news = self.survey.end() or self.news
         self.gathering.optimizer(optimizer, anew=self.compiled)  # what this step made
         self.names.show(sys._getframe(1))
         if self._scanning.next(duration_ns):
@@ -99,11 +109,13 @@ class Look:
             self.scan_ns = time.perf_counter_ns() - start
             self._scanning.pay(self.scan_ns)
 
+    @touches
     def _new_model(self) -> None:
         self.gathering.model()
         self.gradients.off()
         self.gradients.on()
 
+    @touches
     def _saved(self, tensor: Any) -> None:
         start = time.perf_counter_ns()
         layer = self.layers.current

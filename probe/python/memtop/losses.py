@@ -8,8 +8,10 @@ from typing import Any
 import torch
 
 from .stacks import place_of, variables_of
+from .threads import touches
 
 
+@touches
 def loss_of(candidates: list[Any]) -> float | str | None:
     """Return the loss, where a model gave one or a variable of the program's own has that name, and reading it waits
     for no device."""
@@ -24,6 +26,7 @@ def loss_of(candidates: list[Any]) -> float | str | None:
     return None
 
 
+@touches
 def number(value: Any) -> float | str:
     """Return a number as the protocol's JSON has it, which knows no infinity."""
     got = float(value.detach())

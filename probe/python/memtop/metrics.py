@@ -128,6 +128,12 @@ def _devices(key: str) -> Callable[[Json], Iterator[Sample]]:
     return lambda info: (({"device": d["device"]}, d.get(key)) for d in info["devices"])
 
 
+def _memory(key: str) -> Callable[[Json], Iterator[Sample]]:
+    return lambda info: (
+        ({"device": d["device"]}, d.get(key) if d.get("known_us", 1) else None) for d in info["devices"]
+    )
+
+
 def _gauges(key: str) -> Callable[[Json], Iterator[Sample]]:
     return lambda info: (({"device": g["device"]}, g[key] if g[key] >= 0 else None) for g in info.get("gauges", ()))
 
@@ -140,10 +146,10 @@ def _rank(info: Json) -> Json:
 _FAMILIES = [
     _Family("memtop_program", "info", "", "The program that is watched.", lambda info: iter([
         ({"pid": info["pid"], "command": info["command"], "user": info["user"], **_rank(info)}, 1)])),
-    _Family("memtop_allocated_bytes", "gauge", "bytes", "Bytes of blocks in use.", _devices("allocated_bytes")),
+    _Family("memtop_allocated_bytes", "gauge", "bytes", "Bytes of blocks in use.", _memory("allocated_bytes")),
     _Family("memtop_requested_bytes", "gauge", "bytes", "Bytes that the program asked for and has not freed.",
-            _devices("requested_bytes")),
-    _Family("memtop_reserved_bytes", "gauge", "bytes", "Bytes held from the driver.", _devices("reserved_bytes")),
+            _memory("requested_bytes")),
+    _Family("memtop_reserved_bytes", "gauge", "bytes", "Bytes held from the driver.", _memory("reserved_bytes")),
     _Family("memtop_events", "counter", "", "Events of the allocator.", _devices("events")),
     _Family("memtop_out_of_memory", "counter", "", "Requests for which there was no memory.",
             _devices("out_of_memory")),

@@ -13,6 +13,8 @@ import weakref
 from collections.abc import Iterator
 from typing import Any
 
+from .threads import touches
+
 WRAPPERS = ("DistributedDataParallel", "DataParallel", "FullyShardedDataParallel", "OptimizedModule")
 
 
@@ -27,12 +29,14 @@ class Models:
         self._parameters: dict[int, str] = {}  # by identity, the name
         self._trained: frozenset[int] = frozenset()  # identities of parameters
 
+    @touches
     def lead(self, optimizer: Any) -> None:
         """Have the model come first, and be named without its class, that this optimizer trains."""
         with self._lock:
             self._trained = frozenset(id(p) for group in optimizer.param_groups for p in group["params"])
             self._name_all()
 
+    @touches
     def add(self, module: Any) -> bool:
         """Take a module that is part of no other; False where it is known."""
         with self._lock:
@@ -45,9 +49,11 @@ class Models:
             self._name_all()
             return True
 
+    @touches
     def _rank(self, model: Any) -> tuple[bool, int]:
         return any(id(p) in self._trained for p in model.parameters()), size_of(model)
 
+    @touches
     def _name_all(self) -> None:
         self._names.clear()
         self._parameters.clear()
@@ -94,6 +100,7 @@ def _nothing() -> None:
     """Stand for a module that is gone."""
 
 
+@touches
 def size_of(model: Any) -> int:
     """Return the bytes of a model's parameters."""
     return sum(p.numel() * p.element_size() for p in model.parameters())

@@ -21,6 +21,7 @@ import torch
 
 from .registry import OTHER, Registry
 from .stacks import Stacks, place_of, variables_of
+from .threads import touches
 
 DEEPEST = 4  # from a variable to a tensor
 MOST = 20_000  # values that are looked at each time
@@ -47,6 +48,7 @@ class Names:
         self._stacks = stacks
         self._lines: dict[tuple[int, str], tuple[CodeType, int]] = {}
 
+    @touches
     def show(self, frame: FrameType | None) -> None:
         """Show the registry what the program's frames hold, from that one outwards."""
         left = MOST
@@ -59,6 +61,7 @@ class Names:
                 left = self._walk(frame, frame.f_globals, left, frame.f_globals)
             frame = outer
 
+    @touches
     def _walk(self, frame: FrameType, variables: Any, left: int, owner: Any) -> int:
         """Follow variables to tensors, the nearest first; return how many values may still be looked at."""
         own = [(name, value) for name, value in list(variables.items()) if not name.startswith("__")]
@@ -74,10 +77,11 @@ class Names:
                 todo.extend(inside(way))
         return left
 
+    @touches
     def _name(self, way: Way, frame: FrameType) -> None:
         if self._registry.find(way.value) is None:
             code, line = self._line([frame.f_code, *codes_of(way.owner)], way.name) or (frame.f_code, frame.f_lineno)
-            category = "activation" if way.value.grad_fn is not None else OTHER
+            category = OTHER if way.value.is_leaf else "activation"
             self._registry.see(way.value, category, role=way.path, stack=self._stacks.of_line(code, line))
 
     def _line(self, codes: list[CodeType], name: str) -> tuple[CodeType, int] | None:

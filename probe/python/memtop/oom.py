@@ -22,6 +22,7 @@ from .history import History
 from .mention import Mention
 from .shortage import Request, account, frames_of, write_notes, write_request
 from .snapshots import MOST_ENTRIES, pickled, shorten
+from .threads import called_by_pytorch
 from .watch import Watch
 
 PAUSE = 60.0  # seconds between two times that something is written, at least
@@ -83,7 +84,7 @@ class OutOfMemory:
         contents = torch.cuda.memory._snapshot()
         shorten(contents, MOST_ENTRIES)
         write_request(contents, request)
-        write_notes(contents, self._watch.known())
+        write_notes(contents, self._watch.known(request.device))
         this, now = process.this(), time.time_ns() // 1000
         name = f"{this.pid}-{now}"
         answer = {
@@ -94,6 +95,7 @@ class OutOfMemory:
         return os.path.join(folder, f"{name}.pickle")
 
 
+@called_by_pytorch
 def _observe(device: int, asked: int, total: int, free: int, *_: Any) -> None:
     """Be called by PyTorch, which would raise what this raises in the place of its own exception."""
     try:

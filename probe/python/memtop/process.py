@@ -13,6 +13,7 @@ from . import launcher
 
 _TICKS = 100  # of /proc, a second
 _COMMAND_MAX = 4096  # bytes of a command line that viewers are shown
+_COMMAND_LINE = "MEMTOP_COMMAND_LINE"  # in the program's environment: how much of it viewers are shown
 _READINGS = 8
 _loaded_us = time.time_ns() // 1000
 
@@ -61,7 +62,10 @@ def _boot_ns() -> int:
 
 
 def _command() -> str:
-    """Return the command line, as it was given."""
+    """Return the command line, as it was given; without the arguments if the environment says so."""
+    if os.environ.get(_COMMAND_LINE, "") not in ("", "full"):
+        names = [os.path.basename(path) for path in (sys.executable, *sys.argv[:1])]
+        return " ".join(names)[:_COMMAND_MAX]
     try:
         with open("/proc/self/cmdline", "rb") as file:
             line = file.read().rstrip(b"\0").replace(b"\0", b" ")

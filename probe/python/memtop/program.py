@@ -20,13 +20,14 @@ class Refused(Exception):
 
 
 class Memory(NamedTuple):
-    """The memory of a device now, in bytes. `requested` and `out_of_memory` are None where they are not known."""
+    """The memory of a device, in bytes. `requested` and `out_of_memory` are None where they are not known."""
 
     device: int
     allocated: int
     reserved: int
     requested: int | None = None
     out_of_memory: int | None = None  # how many requests there was no memory for
+    known_us: int | None = None  # when it was so, in microseconds since 1970; 0 if it is not known, None for now
 
 
 @dataclass(frozen=True)
@@ -45,10 +46,13 @@ class Info:
 
 
 class Program(Protocol):
-    """Of these methods the first three must return at once; the others may take their time."""
+    """Of these methods the first four must return at once; the others may take their time."""
 
     def info(self) -> Info:
         """Say how the program is now. It is asked for each new stream and each /v1/info."""
+
+    def looked(self) -> bool:
+        """Report whether the memory was looked at since the first viewer came: until then the journal is empty."""
 
     def options(self) -> Sequence[Json]:
         """Return what may be changed, as in the message options, with the values of the next step."""

@@ -19,6 +19,7 @@ from typing import Any, Protocol
 import torch
 
 from .stacks import Stacks
+from .threads import touches
 
 OTHER = "other"
 
@@ -100,23 +101,25 @@ class Registry:
         return len(self._alive)
 
     def holdings(self) -> list[Holding]:
-        """Return all that is alive. They stay the registry's."""
+        """Return all that is alive, as far as it has been taken up. They stay the registry's. Any thread may ask."""
         with self.lock:
-            self.settle()
+            self._take_ends()
             return list(self._alive.values())
 
+    @touches
     def find(self, tensor: Any) -> Holding | None:
         """Return what is known of a tensor's storage."""
         with self.lock:
             self._take_ends()
-            return self._alive.get(_storage_of(tensor)[1])
+            return self._alive.get(storage_of(tensor)[1])
 
+    @touches
     def see(
         self, tensor: Any, category: str, layer: str = "", role: str = "", stack: int | None = None
     ) -> Holding | None:
         """Take a tensor's storage as memory of a category; None for one that has none here. A stack of None is taken
         when the storage is new."""
-        storage, address = _storage_of(tensor)
+        storage, address = storage_of(tensor)
         if address == 0 or not self._sink.wanted(tensor.device):
             return None
         with self.lock:
@@ -130,6 +133,7 @@ class Registry:
             self._tell(holding, tensor, category, layer, role)
             return holding
 
+    @touches
     def settle(self, pause: float = 0.0) -> None:
         """Take up what has ended. Where storages have to be asked, they are when `pause` seconds have passed."""
         with self.lock:
@@ -147,6 +151,7 @@ class Registry:
             self._alive.clear()
             self._ends.clear()
 
+    @touches
     def _bear(
         self, tensor: Any, storage: Any, address: int, category: str, layer: str, role: str, stack: int | None
     ) -> Holding:
@@ -162,6 +167,7 @@ class Registry:
         self._sink.born(holding)
         return holding
 
+    @touches
     def _tell(self, holding: Holding, tensor: Any, category: str, layer: str, role: str) -> None:
         """Add what is now known. A storage that was resized in place is a new one."""
         changed = False
@@ -188,7 +194,8 @@ class Registry:
         self._sink.died(holding)
 
 
-def _storage_of(tensor: Any) -> tuple[Any, int]:
+@touches
+def storage_of(tensor: Any) -> tuple[Any, int]:
     """Return a tensor's storage and its address, 0 where it has no memory of its own that can be named."""
     try:
         storage = tensor.untyped_storage()
@@ -222,6 +229,7 @@ def _callbacks_work() -> bool:
     return release >= WEAK_REFERENCES_SINCE
 
 
+@touches
 def tensors_in(value: Any, depth: int = 4) -> Iterator[Any]:
     """Yield the tensors in a value: itself, or those of its containers and dataclass-like fields."""
     if isinstance(value, torch.Tensor):
@@ -241,6 +249,7 @@ def tensors_in(value: Any, depth: int = 4) -> Iterator[Any]:
 _dtypes: dict[Any, str] = {}
 
 
+@touches
 def dtype_of(tensor: Any) -> str:
     """Return an element type as the engine's pages call it."""
     name = _dtypes.get(tensor.dtype)
@@ -253,6 +262,7 @@ def dtype_of(tensor: Any) -> str:
 _shapes: dict[Any, str] = {}
 
 
+@touches
 def shape_of(tensor: Any) -> str:
     """Return a shape, such as "[8, 128, 512]"."""
     shape = tensor.shape

@@ -18,6 +18,8 @@ from typing import Any, Callable
 import torch
 from torch.utils import checkpoint
 
+from .threads import called_by_pytorch, touches
+
 _autograd = torch._C._autograd
 
 
@@ -80,6 +82,7 @@ class SavedTensors:
         top = _top()
         return top is not None and top[0] == self._pair[0]
 
+    @called_by_pytorch
     def _pack(self, tensor: Any) -> Any:
         if self._watching:
             self._saw(tensor)
@@ -135,6 +138,7 @@ class _Moved:
         self.tensor.copy_(tensor)
 
 
+@touches
 def is_movable(tensor: Any) -> bool:
     """Report whether a copy in the host's memory would free that of a saved tensor: a device's, and no parameter's."""
     base = tensor._base if tensor._is_view() else tensor
@@ -157,6 +161,7 @@ class _Recomputations:
                 super().__init__(*arguments)
                 pack = self.pack_hook
 
+                @called_by_pytorch
                 @functools.wraps(pack)
                 def seen(tensor: Any) -> Any:
                     saw(tensor)
@@ -171,10 +176,12 @@ class _Recomputations:
             checkpoint._recomputation_hook, self._original = self._original, None
 
 
+@touches
 def _version_of(tensor: Any) -> int:
     return -1 if tensor.is_inference() else int(tensor._version)
 
 
+@called_by_pytorch
 def _unpack(saved: _Saved | _Moved) -> Any:
     if isinstance(saved, _Moved):
         return saved.tensor.to(saved.device, non_blocking=True)

@@ -37,6 +37,7 @@ from .wire import Frames
 
 INTERVAL, INTERVAL_MIN, INTERVAL_MAX = 0.1, 0.05, 60.0  # seconds
 _HEARTBEAT = 1.0
+_FIRST_LOOK = 2.0  # how long the state may wait for the program's first look; longer steps are shown from their end on
 _LOOK = 0.25  # how often a slow viewer's session looks whether the journal lets go what it has not sent
 
 _ANOTHER = "it has begun to use a device: attach again to see the memory of that"
@@ -89,6 +90,7 @@ class Session:
         """Send until the server ends, or what was said first is true no longer."""
         yield self._encoder.header()
         yield self._encoder.message(HELLO, self._hello)
+        yield from self._first_look()
         yield from self._state("")
         yield from self._end_batch()
         while not self._meter.ending and not self._outdated:
@@ -98,6 +100,12 @@ class Session:
                 yield from self._batch(self._shared.end(look, self._journal.position))
         yield from self._batch(self._journal.position)
         yield self._encoder.message(BYE, {"reason": _ANOTHER if self._outdated else self._meter.reason})
+
+    def _first_look(self) -> Iterator[Piece]:
+        """Wait until the program has looked at its memory since there is a viewer, but not for long."""
+        until = time.monotonic() + _FIRST_LOOK
+        while not (self._program.looked() or self._meter.ending) and time.monotonic() < until:
+            yield time.monotonic() + INTERVAL_MIN
 
     def _next_look(self) -> float:
         """Return when to look for news: at multiples of the interval, so that viewers are served together."""

@@ -44,7 +44,8 @@ class Source(Sink, Protocol):
 
 
 class Notes:
-    """The numbers of the notes that say what memory is for. Guarded by the registry's lock."""
+    """The numbers of the notes that say what memory is for. Safe for concurrent use: who comes second finds the number
+    that the tables gave the first."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal

@@ -2,12 +2,17 @@
 
 A step ends when an optimizer has stepped. That moment belongs to the thread that
 trains and to no forward or backward, so hooks come and go there. Between two looks
-there is nothing of the agent in the job but one call an optimizer's step.
+there is nothing of the agent in the job but one call an optimizer's step. A program
+that makes no steps is looked at when it calls a model, see `calls`.
+
+Other threads touch nothing of the program, see `threads`: they ask for values that
+the thread that trains has finished.
 """
 
 from __future__ import annotations
 
 import contextlib
+import sys
 import threading
 import time
 import weakref
@@ -17,6 +22,8 @@ from typing import Any, Callable
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from . import cuda
+from .account import Account
+from .calls import Calls
 from .control.actions import Actions
 from .control.checkpointing import Checkpointing
 from .control.course import Course
@@ -24,7 +31,6 @@ from .control.precision import Precision
 from .control.settings import Settings
 from .control.transfer import Transfer
 from .cuda import CudaMemory
-from .gathering import bytes_of
 from .gauges import host_gauge
 from .guard import Guard
 from .host import HostMemory
@@ -37,14 +43,19 @@ from .registry import Holding, Registry
 from .sampling import CREDIT_NS, Sampling
 from .source import Source
 from .stacks import Stacks
+from .steppers import Steppers
+from .threads import called_by_pytorch, touches
 
 PASSING_NS = 100_000_000  # from one step that nobody watches to the next that is noted
 GAUGE_NS = 1_000_000_000
+PATIENCE_NS = 1_000_000_000  # without a step, after which a program is looked at when it calls a model
+SCANNING = 0.001  # of the time of a program without steps that looking at it may take
 MEASURED = 10  # steps after a change that are looked at: two that settle, eight that are compared
 
 
 class Watch:
-    """Watches while it is wanted. `want` may be called by any thread, the rest belongs to the thread that trains."""
+    """Watches while it is wanted. `known` and what begins with an underscore belong to the thread that trains, the rest
+    may be called by any thread."""
 
     def __init__(self, journal: Journal) -> None:
         self.journal = journal
@@ -54,7 +65,8 @@ class Watch:
         self.stacks = Stacks(journal)
         self.course = Course(self.memory)
         self.registry = Registry(self.course, self.stacks)
-        self.look = Look(self.models, self.registry, self.course, self.stacks, self.guard)
+        self.steppers = Steppers()
+        self.look = Look(self.models, self.registry, self.course, self.stacks, self.guard, self.steppers)
         self.sampling = Sampling()
         survey = self.look.survey
         checkpointing = Checkpointing(self.models, survey, self.look.layers)
@@ -66,7 +78,11 @@ class Watch:
         self._began = time.perf_counter_ns()
         self._gauged = 0  # when the system was last asked
         self._noted = 0  # when a step was last noted that no viewer watched
-        self._passing: weakref.ref[Any] | None = None  # its optimizer
+        self._account = Account()
+        self._looked_us = 0  # when memory was last looked at since the viewer came, 0 for not yet
+        self._calls = Calls(self.guard, self._called)
+        self._called_at = self._began  # when it was last looked at in a call
+        self._scanning = Sampling(share=SCANNING, credit_ns=1)
         self._leader: Callable[[], Any] = _nothing  # returns the optimizer whose steps are counted, while it is alive
         self._since_leader = 0
         self._lock = threading.RLock()
@@ -74,14 +90,17 @@ class Watch:
         self._handle = register_optimizer_step_post_hook(self._after_step)
 
     def want(self, wanted: bool) -> None:
-        """Begin or end watching. It begins with what is alive now, and ends for good at the next step."""
+        """Begin or end watching. It begins with what is alive when the next step ends, and ends for good then too."""
         with self._lock:
             if wanted and not self._wanted:
                 self._look_where()
                 self._begin()
                 self.sampling.begin()
+                self._scanning.begin(looks=1)
                 self.look.renew()
+                self._await_call(self._began)
             elif self._wanted and not wanted:
+                self._calls.leave()
                 self.memory.end()
             self._wanted = wanted
 
@@ -92,6 +111,11 @@ class Watch:
                 self._look_where()
             return self.memory
 
+    @property
+    def looked(self) -> bool:
+        """Whether the memory was looked at since the viewer came. The allocator of a device needs no look for that."""
+        return self._looked_us > 0 or not self.memory.host
+
     def notices(self) -> list[str]:
         """Return what a viewer should know of the memory that it sees. Any thread may ask."""
         name = cuda.allocator()
@@ -99,15 +123,17 @@ class Watch:
             return []
         return [f"devices are not shown, only the processor: {name} gives no account of its memory"]
 
-    def known(self) -> list[Holding]:
+    @touches
+    def known(self, device: int) -> list[Holding]:
         """Return all that is known now of the memory of devices: what watching knows, and what the interpreter holds.
-        The program must be within one call of PyTorch's meanwhile."""
+        A request of one of the devices has just failed in this thread."""
         with self.registry.lock:
             if not self._wanted:
                 self._look_where()
                 self.registry.clear(self.memory)
                 self.memory.clear()
-            self.look.gathering.scan()
+            self.look.gathering.scan(device)
+            self.registry.settle()
             found = self.registry.holdings()
             if not self._wanted:
                 self.registry.clear(self.memory)
@@ -124,10 +150,13 @@ class Watch:
 
     def _go_to_device(self) -> None:
         """Watch a device's memory from here on, if the program has begun to use one."""
-        if isinstance(self.memory, HostMemory) and cuda.present():
-            with self._lock:
+        if isinstance(self.memory, HostMemory) and cuda.present() and self._lock.acquire(blocking=False):
+            try:
                 if self._wanted and self._look_where():
                     self._begin()
+                    self.look.renew()
+            finally:
+                self._lock.release()
 
     def _begin(self) -> None:
         with self.registry.lock:
@@ -135,16 +164,16 @@ class Watch:
             self.registry.clear(self.course)
             self.memory.clear()
             self.journal.forget()
-            optimizer = self._passing() if self._passing else None
-            if optimizer is not None:  # the rest is found at the end of the step, by the thread that trains
-                self.look.gathering.optimizer(optimizer, anew=True)
+            self._looked_us = 0
         self.memory.begin(self.registry)
 
     def close(self) -> None:
         """Leave: at once in the thread that trains, else when it comes to the end of its step."""
         self.want(False)
-        if self._thread in (0, threading.get_ident()):
+        if self._thread == threading.get_ident():
             self._leave()
+        elif self._thread == 0:  # there was no step, so nothing is to be taken back
+            self._handle.remove()
         else:
             self._closing = True
 
@@ -153,14 +182,17 @@ class Watch:
         in the child for good."""
         self.guard.error = "a forked child has no agent"
         self.look.leave()
+        self._calls.abandon()
         self._handle.remove()
 
+    @touches
     def _leave(self) -> None:
         self.settings.restore()
         self.look.leave()
         self.look.on = False
         self._handle.remove()
 
+    @called_by_pytorch
     def _after_step(self, optimizer: Any, *_: Any) -> None:
         self._guarded(optimizer)
         if self.guard.error:
@@ -168,6 +200,7 @@ class Watch:
                 self._leave()
 
     def _step(self, optimizer: Any) -> None:
+        self.steppers.note(optimizer)
         if self._leads(optimizer):
             self._boundary(optimizer)
 
@@ -203,6 +236,9 @@ class Watch:
         data["probe_ns"] = self._finish(optimizer, data, now) if self.look.on else 0
         self._pay(data["probe_ns"])
         self._begin_step(optimizer, self._wanted and self.sampling.next(duration))
+        if self.look.news:
+            self.look.news = False
+            self.settings.renew()
         self._tell(data, used, changed)
         self._gauge(now)
         if self.look.on:
@@ -239,19 +275,44 @@ class Watch:
     def _pass(self, optimizer: Any, now: int, duration: int) -> None:
         """Note a step that no viewer watches, at most ten in a second."""
         if now - self._noted >= PASSING_NS:
+            if self.memory.host:
+                self._account.stepped(optimizer, now - self._noted)
             self._noted = now
-            self._passing = weakref.ref(optimizer)
             self.journal.message(STEP, {"step": self.step, "time_us": now_us(), "duration_ns": duration, "device": 0})
             self.journal.forget()
 
     def devices(self) -> Sequence[Memory]:
-        """Return the devices and their memory. On a processor that is all that is known while there is a viewer, else
-        what the optimizer's parameters have, their gradients and state among it."""
-        optimizer = self._passing() if self._passing else None
-        if not self.source().host or self._wanted or optimizer is None:
-            return self.source().devices()
-        held = bytes_of(optimizer)
-        return [Memory(0, held, held, held)]
+        """Return the devices and their memory. On a processor that is all that was known at the last look while there
+        is a viewer, else what the optimizer's parameters had, their gradients and state among it, or the models of a
+        program without steps."""
+        source = self.source()
+        if not source.host:
+            return source.devices()
+        self._await_call(max(self._began, self._called_at))
+        if not self._looked_us:
+            return [self._account.memory]
+        return [memory._replace(known_us=self._looked_us) for memory in source.devices()]
+
+    def _await_call(self, last: int) -> None:
+        """Have the program be looked at when it calls a model, if there was no other moment for a while. Any thread
+        may ask."""
+        if self.memory.host and time.perf_counter_ns() - last > PATIENCE_NS:
+            self._calls.await_one()
+
+    def _called(self, model: Any) -> None:
+        """Look at a program that has made no step for a while: it calls a model."""
+        now = time.perf_counter_ns()
+        duration, self._called_at = now - self._called_at, now
+        self.models.add(model)
+        self._go_to_device()
+        if not self._wanted:
+            self._account.called(self.models)
+        elif self._scanning.next(duration):
+            self.look.gathering.scan()
+            self.look.names.show(sys._getframe(1))
+            self.registry.settle()
+            self._looked_us = now_us()
+            self._scanning.pay(time.perf_counter_ns() - now)
 
     def _finish(self, optimizer: Any, data: dict[str, Any], since: int) -> int:
         """Take up what the step that was looked at made. Return what the look has cost, with all since then."""
@@ -267,6 +328,7 @@ class Watch:
         self.look.turn(self.step + 1, optimizer, look)
         self.registry.step = self.step + 1
         if look:
+            self._looked_us = now_us()
             with self.registry.lock:
                 self.memory.begin_step()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -10,12 +11,23 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
+os.environ["MEMTOP_DEBUG_THREADS"] = "1"  # also in the programs that tests start
 
 from peer import Peer
 from pretended import Pretended
 
 from memtop.journal import Journal
 from memtop.server import Server
+from memtop.threads import allowed, trespasses
+
+
+@pytest.fixture(autouse=True)
+def checked_threads() -> Iterator[None]:
+    """Have the thread of each test be the program's, and no other touch what is the program's."""
+    trespasses.clear()
+    with allowed():
+        yield
+    assert trespasses == []
 
 
 class Serving:

@@ -49,6 +49,9 @@ class Pretended:
             gauges=self.gauges,
         )
 
+    def looked(self) -> bool:
+        return True
+
     def options(self) -> list[Json]:
         choices = ["off", "bf16"]
         return [{"key": "amp", "value": self.amp, "about": "precision of the forward pass", "choices": choices}]

@@ -331,6 +331,7 @@ def test_a_compiled_forward_is_left_alone(job: Any) -> None:
     j = job(lambda: (made, forward))
     j.train(3)
     made._compiled_call_impl = made._call_impl
+    j.train(1)
     with pytest.raises(Refused, match="compiled"):
         j.change("checkpoint", "all")
 

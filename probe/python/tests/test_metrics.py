@@ -72,3 +72,15 @@ def test_failed_requests_are_counted_where_they_are_known(serving: Serving, monk
     object.__setattr__(info, "devices", [memory._replace(out_of_memory=3) for memory in info.devices])
     monkeypatch.setattr(serving.program, "info", lambda: info)
     assert metrics(serving, "*/*")['memtop_out_of_memory_total{device="0"}'] == "3"
+
+
+def test_memory_that_is_not_known_has_no_metric(serving: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
+    info = serving.program.info()
+    assert "memtop_allocated_bytes" in str(metrics(serving, "*/*"))
+    for known_us, there in ((0, False), (1, True)):
+        object.__setattr__(info, "devices", [memory._replace(known_us=known_us) for memory in info.devices])
+        monkeypatch.setattr(serving.program, "info", lambda: info)
+        found = str(metrics(serving, "*/*"))
+        assert ("memtop_allocated_bytes" in found, "memtop_reserved_bytes" in found) == (there, there)
+        [device] = serving.peer().ask("/v1/info")[1]["devices"]
+        assert device["known_us"] == known_us

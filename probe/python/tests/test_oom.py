@@ -118,7 +118,7 @@ def test_the_snapshot_has_the_request_and_what_memory_is_for(dying: Dying, monke
     monkeypatch.setattr(
         dying.watch.look.gathering,
         "scan",
-        lambda: [scan(), dying.watch.registry.see(tensor, "parameter", "layers.7", "weight", 0)],
+        lambda device: [scan(device), dying.watch.registry.see(tensor, "parameter", "layers.7", "weight", 0)],
     )
     dying.run_out()
     found = dying.snapshot()
@@ -144,7 +144,7 @@ def test_a_history_that_is_recorded_has_the_request_once_and_notes_on_what_is_al
     monkeypatch.setattr(
         dying.watch.look.gathering,
         "scan",
-        lambda: dying.watch.registry.see(tensor, "activation", "layers.7", "output", 0),
+        lambda device: dying.watch.registry.see(tensor, "activation", "layers.7", "output", 0),
     )
     dying.run_out()
     trace = dying.snapshot()["device_traces"][0]

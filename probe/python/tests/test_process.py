@@ -94,6 +94,17 @@ def test_a_program_ends_as_without_a_server(
     assert sockets(folder) == []
 
 
+@pytest.mark.parametrize("setting, full", [("", True), ("full", True), ("name", False), ("nonsense", False)])
+def test_arguments_are_left_out_where_the_environment_says_so(setting: str, full: bool) -> None:
+    code = (
+        f"import sys; sys.path[:0] = [{str(TESTS.parent)!r}]; from memtop import process; print(process.this().command)"
+    )
+    command = [sys.executable, "-c", code, "--token", "secret"]
+    environment = {**os.environ, "MEMTOP_COMMAND_LINE": setting}
+    said = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.strip()
+    assert said == (" ".join(command) if full else f"{Path(sys.executable).name} -c")
+
+
 def test_a_program_that_is_killed_leaves_a_socket_that_the_next_one_removes(folder: Path) -> None:
     program = Program(folder, "time.sleep(60)")
     program.path()

@@ -13,7 +13,7 @@ from pretended import Pretended
 
 from memtop import session, wire
 from memtop.events import encode_events
-from memtop.journal import BYE, COUNTERS, HELLO, STEP, Event, Journal
+from memtop.journal import ALLOC, BYE, COUNTERS, HELLO, STEP, Event, Journal
 from memtop.server import Server
 from memtop.shared import Shared
 from memtop.wire import BASE, EVENTS
@@ -50,6 +50,27 @@ def test_a_stream_has_the_state_and_then_every_event(serving: Serving) -> None:
         events += stream.until(EVENTS).data
     kept = [e for e in serving.journal.since(0).entries if type(e).__name__ == "Event"][before:]
     assert events == [(e.kind, e.address, e.size, e.time_us, e.stack, e.note) for e in kept]
+
+
+def test_a_stream_waits_for_the_programs_first_look(serving: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[int] = []
+
+    def looked() -> bool:
+        looks.append(len(looks))
+        if len(looks) == 3:
+            serving.journal.event(ALLOC, 0x1000, 64)
+        return len(looks) >= 3
+
+    monkeypatch.setattr(serving.program, "looked", looked)
+    [base] = [frame.data for frame in serving.peer().stream().batch() if frame.type == BASE]
+    assert len(base["blocks"]) == 13
+
+
+def test_a_stream_waits_for_no_look_without_end(serving: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session, "_FIRST_LOOK", 0.1)
+    monkeypatch.setattr(serving.program, "looked", lambda: False)
+    [base] = [frame.data for frame in serving.peer().stream().batch() if frame.type == BASE]
+    assert len(base["blocks"]) == 12
 
 
 def test_a_stream_says_goodbye_when_the_memory_is_another_than_it_began_with(serving: Serving) -> None:

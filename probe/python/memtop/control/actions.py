@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Callable
 
 import torch
 
 from ..program import Json, Refused
-from .setting import NONE
+from .setting import NONE, unknown
 
 GARBAGE, CACHE, PEAK = "collect-garbage", "empty-cache", "reset-peak"
 
@@ -32,9 +33,9 @@ class Actions:
         if value not in self.choices:
             raise Refused("the program uses no device with a caching allocator")
 
-    def predict(self, value: str) -> Json | None:
-        """Return nothing: what is garbage is known when it is collected."""
-        return None
+    def foresee(self, value: str) -> Callable[[], Json | None]:
+        """Foresee nothing: what is garbage is known when it is collected."""
+        return unknown
 
     def switch(self, value: str) -> None:
         """Do it."""

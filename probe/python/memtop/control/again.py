@@ -12,6 +12,7 @@ from torch.nn.modules.batchnorm import _NormBase
 from torch.utils.checkpoint import checkpoint
 
 from ..layers import Layers
+from ..threads import called_by_pytorch, touches
 from .standing import Standing
 
 
@@ -22,12 +23,14 @@ class Again(Standing):
         super().__init__(module)
         self._layers = layers
 
+    @called_by_pytorch
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """Compute the forward, so that it can be computed again."""
         if not self.module.training or not torch.is_grad_enabled():
             return super().__call__(*arguments, **named)
         return checkpoint(partial(self._run, **named), *arguments, use_reentrant=False, preserve_rng_state=True)
 
+    @called_by_pytorch
     def _run(self, *arguments: Any, **named: Any) -> Any:
         module = self.module
         if torch._C._current_graph_task_id() == -1:
@@ -36,6 +39,7 @@ class Again(Standing):
             return self._plain(module, *arguments, **named)
 
 
+@touches
 @contextmanager
 def kept(module: Any) -> Iterator[None]:
     """Leave a module's running means as they are, which its forward adds to.

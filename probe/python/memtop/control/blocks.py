@@ -9,6 +9,8 @@ from typing import Any
 
 from torch.nn import ModuleDict, ModuleList, Sequential
 
+from ..threads import touches
+
 CONTAINERS = (ModuleDict, ModuleList, Sequential)
 
 
@@ -20,11 +22,13 @@ class Block:
     within: tuple[Any, ...]
 
 
+@touches
 def blocks_of(model: Any) -> Iterator[Block]:
     """Yield the blocks of a model, the outermost only: of a container with several parts of one class, these parts."""
     yield from _inside(model, (model,), set())
 
 
+@touches
 def _inside(module: Any, within: tuple[Any, ...], seen: set[int]) -> Iterator[Block]:
     children = [child for child in module._modules.values() if child is not None]
     classes = Counter(type(child) for child in children) if isinstance(module, CONTAINERS) else Counter()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from ..layers import Layers
@@ -10,8 +11,12 @@ from ..models import Models
 from ..program import Json, Refused
 from . import hugging_face
 from .again import Again
+from .course import Record
 from .obstacles import why_fixed, why_once
+from .setting import unknown
 from .survey import Seen, Survey
+
+Played = tuple[set[int], set[int]]  # calls that are computed again, and those of them that cache nothing any more
 
 OFF, ALL, HALF = "off", "all", "half"
 
@@ -59,18 +64,15 @@ class Checkpointing:
             if value == HALF and not hugging_face.is_one_by_one([seen.module() for seen in chosen]):
                 raise Refused("the model's own switch is for all of its blocks, or none")
 
-    def predict(self, value: str) -> Json | None:
-        """Say what a value would change of what the step that was surveyed needed."""
+    def foresee(self, value: str) -> Callable[[], Json | None]:
+        """Foresee what a value would change of what the step that was surveyed needed."""
         record = self._survey.record
         if record is None:
-            return None
+            return unknown
         before, after = self._chosen(self.value), self._chosen(value)
-        now, then = (record.play(_calls(seen), _calls(_uncached(seen))) for seen in (before, after))
+        now, then = ((_calls(seen), _calls(_uncached(seen))) for seen in (before, after))
         again = sum(seen.forward_ns for seen in after) - sum(seen.forward_ns for seen in before)
-        return {
-            "peak_allocated_bytes": then.peak - now.peak, "activation_bytes": then.activations - now.activations,
-            "step_time_ns": again, "step_time_known": True,
-        }  # fmt: skip
+        return partial(_predicted, record, now, then, again)
 
     def switch(self, value: str) -> None:
         """Use a value from here on."""
@@ -131,6 +133,14 @@ class Checkpointing:
 def _uncached(chosen: Sequence[Seen]) -> list[Seen]:
     """Return the blocks that keep no cache any more: those of a model whose own switch is used."""
     return [seen for seen in chosen if hugging_face.model_of(seen) is not None]
+
+
+def _predicted(record: Record, now: Played, then: Played, again: int) -> Json:
+    before, after = record.play(*now), record.play(*then)
+    return {
+        "peak_allocated_bytes": after.peak - before.peak, "activation_bytes": after.activations - before.activations,
+        "step_time_ns": again, "step_time_known": True,
+    }  # fmt: skip
 
 
 def _calls(chosen: Sequence[Seen]) -> set[int]:

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from ..registry import tensors_in
+from ..threads import touches
 
 PLAIN = (type(None), bool, int, float, complex, str, bytes, torch.Tensor, torch.dtype, torch.device, torch.Size)
 
@@ -17,11 +18,13 @@ PLAIN = (type(None), bool, int, float, complex, str, bytes, torch.Tensor, torch.
 class State:
     """What a forward may change beside its output, and a second one would change again."""
 
+    @touches
     def __init__(self, module: Any) -> None:
         self._random = random.getstate()
         self._numpy = _numpy_state()
         self._parts = [(part, _attributes(part), _buffers(part)) for part in module.modules()]
 
+    @touches
     def changes(self, module: Any) -> str:
         """Say what was changed, "" if nothing was."""
         if self._random != random.getstate() or self._numpy != _numpy_state():
@@ -36,10 +39,12 @@ class State:
         return ""
 
 
+@touches
 def _attributes(module: Any) -> dict[str, Any]:
     return {name: value for name, value in module.__dict__.items() if not isinstance(value, dict)}
 
 
+@touches
 def _buffers(module: Any) -> list[tuple[int, int]]:
     return [(id(b), b._version) for b in module._buffers.values() if b is not None and not b.is_inference()]
 
@@ -69,6 +74,7 @@ def strange(given: Any) -> str:
     return next((type(value).__name__ for value in _values(given) if not isinstance(value, PLAIN)), "")
 
 
+@touches
 def custom_function(output: Any, entries: set[Any]) -> str:
     """Return the name of a function of the program's own in the graph between a block's input and output, or ""."""
     stack = [t.grad_fn for t in tensors_in(output) if t.grad_fn is not None]

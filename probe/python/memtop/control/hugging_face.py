@@ -9,12 +9,14 @@ from typing import Any
 
 from torch.utils.checkpoint import checkpoint
 
+from ..threads import touches
 from .survey import GIVEN, Seen
 
 _FLAG, _FUNCTION = "gradient_checkpointing", "_gradient_checkpointing_func"
 _SWITCH = "_set_gradient_checkpointing"  # what the public ones call, which leave more behind when they are turned off
 
 
+@touches
 def model_of(seen: Seen) -> Any | None:
     """Return the model around a block that has the switch, the outermost; None where there is none."""
     for reference in seen.within:
@@ -24,6 +26,7 @@ def model_of(seen: Seen) -> Any | None:
     return None
 
 
+@touches
 def why_not(model: Any, seen: Seen) -> str:
     """Return why the switch does not do for a block, "" if it does. With the switch on, a block is given no cache."""
     if "value" in signature(getattr(model, _SWITCH)).parameters:
@@ -31,6 +34,7 @@ def why_not(model: Any, seen: Seen) -> str:
     return "" if seen.why_not.startswith(GIVEN) else seen.why_not
 
 
+@touches
 def is_on(model: Any) -> bool:
     """Report whether the program has the switch on."""
     return any(getattr(part, _FLAG, False) for part in model.modules())
@@ -41,6 +45,7 @@ def is_one_by_one(modules: Sequence[Any]) -> bool:
     return all(hasattr(module, _FLAG) for module in modules)
 
 
+@touches
 def enable(model: Any, modules: Sequence[Any]) -> Callable[[], None]:
     """Turn it on for these blocks, and return what makes all as it was."""
     parts = list(model.modules())

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from ..threads import touches
 from .standing import is_replaced
 
 _KINDS = {  # by the name of a class or of one that it is made from
@@ -20,11 +21,13 @@ _KINDS = {  # by the name of a class or of one that it is made from
 }
 
 
+@touches
 def why_fixed(modules: Iterable[Any]) -> str:
     """Return why the forward of modules, one within the other, cannot be changed, "" if it can."""
     return next((why for module in modules if (why := _why(module))), "")
 
 
+@touches
 def _why(module: Any) -> str:
     for kind in type(module).__mro__:
         if kind.__name__ in _KINDS:
@@ -36,6 +39,7 @@ def _why(module: Any) -> str:
     return ""
 
 
+@touches
 def why_once(module: Any) -> str:
     """Return why a module's forward may not run twice, as far as that can be seen without running it, "" if it may."""
     if is_replaced(module):

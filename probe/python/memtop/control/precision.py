@@ -8,7 +8,9 @@ from typing import Any
 import torch
 
 from ..program import Json, Refused
+from ..threads import called_by_pytorch, touches
 from .obstacles import why_fixed
+from .setting import unknown
 from .standing import Standing, is_replaced
 from .survey import Survey
 
@@ -29,6 +31,7 @@ class Precision:
         self._standing: list[Mixed] = []
         self.value = OFF
 
+    @touches
     def check(self, value: str) -> None:
         """Raise `Refused` where a value cannot be used."""
         if value == OFF:
@@ -43,6 +46,7 @@ class Precision:
             if why:
                 raise Refused(f"{type(model).__name__}: {why}")
 
+    @touches
     def _why(self, model: Any) -> str:
         if is_replaced(model):
             return "the program has put a forward of its own in its place"
@@ -54,9 +58,9 @@ class Precision:
             return "its device computes no bfloat16"
         return ""
 
-    def predict(self, value: str) -> Json | None:
-        """Return nothing: which of the model's results autocast keeps in which type is known when it has run."""
-        return None
+    def foresee(self, value: str) -> Callable[[], Json | None]:
+        """Foresee nothing: which of the model's results autocast keeps in which type is known when it has run."""
+        return unknown
 
     def switch(self, value: str) -> None:
         """Use a value from here on."""
@@ -79,6 +83,7 @@ class Precision:
 class Mixed(Standing):
     """Runs a model under autocast while it is trained."""
 
+    @called_by_pytorch
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """Compute the forward."""
         module = self.module
@@ -89,6 +94,7 @@ class Mixed(Standing):
             return full(super().__call__(*arguments, **named))
 
 
+@touches
 def full(value: Any) -> Any:
     """Return a value with float32 where autocast has put bfloat16."""
     return _map(value, lambda tensor: tensor.float() if tensor.dtype is torch.bfloat16 else tensor)

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Callable, Protocol
 
 from ..program import Json
 
 NONE = "none"  # the value of a setting that is used once, before and after
 
 
+def unknown() -> Json | None:
+    """Say that it is not known what a value would change."""
+    return None
+
+
 class Setting(Protocol):
-    """A setting. `switch` and `restore` belong to the thread that trains, between two steps; the rest may be called by
-    any thread, at any time."""
+    """A setting. It belongs to the thread that trains, between two steps, but for `key`, `once`, `choices` and `value`,
+    which any thread may ask for."""
 
     @property
     def key(self) -> str: ...
@@ -37,8 +42,9 @@ class Setting(Protocol):
     def check(self, value: str) -> None:
         """Raise `Refused` where the value cannot be used now."""
 
-    def predict(self, value: str) -> Json | None:
-        """Say what the value would change, as `predicted` of the message change; None where that is not known."""
+    def foresee(self, value: str) -> Callable[[], Json | None]:
+        """Return a function of plain values, for any thread, that says what the value would change, as `predicted` of
+        the message change; None where that is not known."""
 
     def switch(self, value: str) -> None:
         """Use a value from here on. It may raise `Refused`."""

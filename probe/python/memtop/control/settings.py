@@ -10,20 +10,30 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from ..program import Json, Refused
-from .setting import NONE, Setting
+from ..threads import allowed
+from .setting import NONE, Setting, unknown
 
-READ_ONLY = "MEMTOP_READ_ONLY"  # in the program's environment: nothing may be changed
+READ_ONLY = "MEMTOP_READ_ONLY"  # in the program's environment, see C3 of docs/protocol.md
 
 
 def is_read_only() -> bool:
     """Report whether the program's environment forbids changes."""
-    return os.environ.get(READ_ONLY, "") not in ("", "0")
+    return os.environ.get(READ_ONLY, "").lower() not in ("", "0", "false")
+
+
+class Offer(NamedTuple):
+    """What was found out of a setting, for any thread."""
+
+    about: str
+    why_not: dict[str, str]  # by value, why it cannot be used, "" where it can
+    foresee: dict[str, Callable[[], Json | None]]  # by value
 
 
 class Settings:
-    """`apply`, `values` and `restore` belong to the thread that trains; the rest is safe for concurrent use."""
+    """`renew`, `apply`, `values` and `restore` belong to the thread that trains; the rest is for any thread."""
 
     def __init__(self, table: Sequence[Setting]) -> None:
         self.read_only = is_read_only()
@@ -33,6 +43,13 @@ class Settings:
         self._lock = threading.Lock()
         self._asked: dict[str, tuple[str, int]] = {}  # by key, in order: the value, and its first step
         self._begun = 1  # the step that has begun last
+        self._offers: dict[str, Offer] = {}  # replaced, never changed
+        with allowed():  # nothing of the program is known yet that could be touched
+            self.renew()
+
+    def renew(self) -> None:
+        """Find out anew what can be used, and what it would do. Until the next time others are told this."""
+        self._offers = {setting.key: _offer(setting) for setting in self._table.values()}
 
     def options(self) -> Sequence[Json]:
         """Return what may be changed, with the values of the next step."""
@@ -40,14 +57,16 @@ class Settings:
             soon = {key: value for key, (value, at) in self._asked.items() if at <= self._begun + 1}
         return [
             {
-                "key": s.key, "value": soon.get(s.key, s.value), "about": s.about, "choices": list(s.choices),
+                "key": s.key, "value": soon.get(s.key, s.value), "about": self._offers[s.key].about,
+                "choices": list(s.choices),
             }
             for s in self._table.values()
         ]  # fmt: skip
 
     def change(self, key: str, value: str, at: int = 0) -> None:
         """Use a value from the next step on, or from step `at`, not what was asked before, or raise `Refused`."""
-        self._find(key, value).check(value)
+        if why_not := self._find(key, value).why_not.get(value, ""):
+            raise Refused(why_not)
         with self._lock:
             if 0 < at <= self._begun:
                 raise Refused(f"step {at} has begun already")
@@ -56,9 +75,9 @@ class Settings:
 
     def predict(self, key: str, value: str) -> Json | None:
         """Say what a value would change; None where it is not known."""
-        return self._find(key, value).predict(value)
+        return self._find(key, value).foresee.get(value, unknown)()
 
-    def _find(self, key: str, value: str) -> Setting:
+    def _find(self, key: str, value: str) -> Offer:
         setting = self._table.get(key)
         if self.read_only:
             raise Refused(f"{READ_ONLY} is set in the program's environment: nothing may be changed")
@@ -66,7 +85,7 @@ class Settings:
             raise Refused(f"there is no setting {key}")
         if value not in setting.choices:
             raise Refused(f"{key} takes {', '.join(setting.choices)}")
-        return setting
+        return self._offers[key]
 
     def values(self) -> list[tuple[str, str]]:
         """Return the values in use, by key, ascending."""
@@ -81,7 +100,10 @@ class Settings:
             due = [(key, value) for key, (value, at) in self._asked.items() if at <= step]
             for key, _ in due:
                 del self._asked[key]
-        return [(key, value) for key, value in due if self._switch(key, value)]
+        changed = [(key, value) for key, value in due if self._switch(key, value)]
+        if due:
+            self.renew()
+        return changed
 
     def _switch(self, key: str, value: str) -> bool:
         try:
@@ -95,3 +117,20 @@ class Settings:
         """Have all be as the program made it."""
         for setting in self._table.values():
             setting.restore()
+
+
+def _offer(setting: Setting) -> Offer:
+    values = setting.choices
+    return Offer(
+        setting.about,
+        {value: _why_not(setting, value) for value in values},
+        {value: setting.foresee(value) for value in values},
+    )
+
+
+def _why_not(setting: Setting, value: str) -> str:
+    try:
+        setting.check(value)
+    except Refused as refused:
+        return str(refused)
+    return ""

@@ -11,6 +11,8 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
+from ..threads import touches
+
 FORWARD = "forward"
 
 
@@ -26,10 +28,12 @@ class Standing:
         """The module."""
         return self._module()
 
+    @touches
     def put(self) -> None:
         """Begin to stand in."""
         self.module.__dict__[FORWARD] = self
 
+    @touches
     def remove(self) -> None:
         """End. What the program has put in its place meanwhile stays."""
         module = self.module
@@ -55,6 +59,7 @@ class Standing:
         return getattr, (self.module, FORWARD)
 
 
+@touches
 def is_replaced(module: Any) -> bool:
     """Report whether a module's forward is not that of its class, by another's doing."""
     own = module.__dict__.get(FORWARD)

@@ -14,11 +14,11 @@ from typing import Any
 import torch
 from torch.utils.weak import TensorWeakRef
 
-from ..compiled import compiles
 from ..models import Models
 from ..program import Refused
 from ..registry import Registry, tensors_in
 from ..stacks import named_arguments
+from ..threads import called_by_pytorch, touches
 from .autocast import autocast_type
 from .blocks import Block, blocks_of
 from .course import Course, Record
@@ -57,6 +57,7 @@ class Survey:
         self._mixed = ""
         self._looks = 0  # since the last viewer came
         self.spent_ns = 0
+        self.compiled = False  # then nothing is surveyed
         self.plain = True  # nothing is computed again by a setting, so a survey sees what could be
         self._custom = ""
         self.custom = ""  # a function in a model that has a backward of the program's own
@@ -78,10 +79,11 @@ class Survey:
         """Raise `Refused` where no step was surveyed, with the reason."""
         if self.record is not None:
             return
-        if compiles(self._models):
+        if self.compiled:
             raise Refused("the program is compiled by torch.compile, and the compiled code would not know of it")
         raise Refused("no step was looked at yet: try again after the next one")
 
+    @touches
     def begin(self) -> None:
         """Watch the step that begins, if it is time for a survey."""
         self._looks += 1
@@ -94,16 +96,18 @@ class Survey:
         self._thread = threading.get_ident()
         before, after = hooks.register_module_forward_pre_hook, hooks.register_module_forward_hook
         self._handles = [before(self._before), after(self._after)]
+        self._registry.settle()
         self._course.begin(self._registry.holdings())
 
-    def end(self) -> None:
-        """Have the step be over, and keep what was seen."""
+    def end(self) -> bool:
+        """Have the step be over, and keep what was seen. Report whether the step was surveyed."""
         if not self._handles:
-            return
+            return False
         self.leave()
         self.record = self._course.end()
         self.blocks = [seen for seen in self._seen.values() if seen.calls or seen.why_not]
         self.mixed, self.custom, self._trained = self._mixed, self._custom, list(self._ran.values())
+        return True
 
     def leave(self) -> None:
         """Take the hooks away."""
@@ -111,6 +115,7 @@ class Survey:
             handle.remove()
         self._handles.clear()
 
+    @called_by_pytorch
     def _before(self, module: Any, inputs: Any) -> None:
         start = time.perf_counter_ns()
         try:
@@ -119,6 +124,7 @@ class Survey:
             self._give_up()
         self.spent_ns += time.perf_counter_ns() - start
 
+    @touches
     def _begin_call(self, module: Any, inputs: Any) -> None:
         if torch._C._current_graph_task_id() != -1:
             self._again(module)
@@ -138,6 +144,7 @@ class Survey:
             self._course.given(self._registry.find(tensor))
         self._running = _Call(seen, module, given, self._calls)
 
+    @called_by_pytorch
     def _after(self, module: Any, inputs: Any, output: Any) -> None:
         start = time.perf_counter_ns()
         try:
@@ -151,6 +158,7 @@ class Survey:
         self.leave()
         self._course.end()
 
+    @touches
     def _end_call(self, module: Any, output: Any, now: int) -> None:
         if id(module) in self._roots and threading.get_ident() == self._thread:
             self._custom = self._custom or custom_function(output, set())
@@ -163,11 +171,13 @@ class Survey:
         if node is not None:
             node.register_prehook(lambda *_: self._begin_backward(call))
 
+    @called_by_pytorch
     def _begin_backward(self, call: _Call) -> None:
         self._registry.settle()  # what has ended before the backward is no part of it
         self._course.backward(call.number)
         call.check_inputs()
 
+    @touches
     def _again(self, module: Any) -> None:
         """Note that a module is computed again already."""
         for seen in self._seen.values():
@@ -179,6 +189,7 @@ class Survey:
 class _Call:
     """A forward of a block, and how things were when it began."""
 
+    @touches
     def __init__(self, seen: Seen, module: Any, given: Any, number: int) -> None:
         self.module = module
         self.number = number
@@ -189,6 +200,7 @@ class _Call:
         self._strange = strange(given)
         self._began = time.perf_counter_ns()
 
+    @touches
     def end(self, output: Any, now: int) -> None:
         """Note what the forward did, which was over at a time of the performance counter."""
         seen = self._seen
@@ -203,6 +215,7 @@ class _Call:
             seen.why_not = seen.why_not or self._before.changes(self.module)
         self.check_inputs()
 
+    @touches
     def check_inputs(self) -> None:
         """Note whether what the block was given is still that."""
         for reference, version in self._inputs:

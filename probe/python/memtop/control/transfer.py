@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 
 from ..program import Json, Refused
 from ..saved import SavedTensors
+from .setting import unknown
 
 DEVICE, HOST = "device", "host"
 
@@ -33,9 +36,9 @@ class Transfer:
         if value == HOST and not self._saved.free():
             raise Refused("the program has hooks for saved tensors of its own, or forbids them")
 
-    def predict(self, value: str) -> Json | None:
-        """Return nothing: when what comes back is needed depends on the device."""
-        return None
+    def foresee(self, value: str) -> Callable[[], Json | None]:
+        """Foresee nothing: when what comes back is needed depends on the device."""
+        return unknown
 
     def switch(self, value: str) -> None:
         """Use a value from here on."""

@@ -1,0 +1,180 @@
+"""Looks at programs that train: python looks.py MEMTOP [KIND...] [--lists N] [--attaches N] [--minutes N].
+
+Each program trains as fast as it can while `memtop ls`, `memtop attach --once`, `memtop metrics` and, of ranks,
+`--all-ranks` look at it again and again, and a viewer for some minutes. It must not end before it is told to, every
+look must be answered, and its losses must be those of the same program that nobody looked at.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from program import KINDS, RANKS
+
+PROGRAM = Path(__file__).with_name("program.py")
+AGENT = Path(__file__).parents[2]
+COMPARED = 20_000  # steps of which the losses are held against those of a program by itself
+
+
+class Failed(Exception):
+    """A program or a look did what it must not."""
+
+
+class Looked:
+    """A program that trains until `end`, with an agent. Its socket, boxes and losses lie in a folder of its own."""
+
+    def __init__(self, memtop: str, kind: str, folder: Path) -> None:
+        self.kind, self.memtop, self.folder = kind, memtop, folder
+        self.pipe = folder / "end"
+        os.mkfifo(self.pipe)
+        sockets = folder / "sockets"
+        self.environment = {
+            **os.environ, "MEMTOP_DIR": str(sockets), "LOOKED_END": str(self.pipe), "OMP_NUM_THREADS": "1",
+            "MEMTOP_DEBUG_THREADS": os.environ.get("MEMTOP_DEBUG_THREADS", "1"),
+        }  # fmt: skip
+        self.errors = open(folder / "errors", "wb")  # noqa: SIM115 # as long as the program runs
+        command = [memtop, "run", "--", *command_of(kind, folder / "looked")]
+        self.process = subprocess.Popen(command, env=self.environment, stdout=self.errors, stderr=self.errors)
+        self.pids: list[int] = []
+
+    def begin(self) -> None:
+        """Wait until the program can be attached to."""
+        self.pids = self._pids()
+        self.open = [open(self.pipe, "wb") for _ in self.pids]  # noqa: SIM115 # their ends are what the ranks wait for
+
+    def _pids(self) -> list[int]:
+        until = time.monotonic() + 120
+        while time.monotonic() < until:
+            self.check()
+            rows = json.loads(self.look("ls", "--json"))  # which lists all programs of the machine
+            pids = sorted({row["pid"] for row in rows if str(self.folder) in row["command"] and "problem" not in row})
+            if len(pids) == (2 if self.kind in RANKS else 1):
+                return pids
+        raise Failed(f"{self.kind}: {self.said() or 'it cannot be attached to after two minutes'}")
+
+    def look(self, *arguments: str, seconds: float = 120) -> str:
+        """Call memtop and return what it prints."""
+        done = subprocess.run(
+            [self.memtop, *arguments],
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=seconds,
+            check=False,
+        )
+        self.check()
+        if done.returncode and arguments[0] != "ls":
+            with contextlib.suppress(subprocess.TimeoutExpired):  # the program may be just ending
+                self.process.wait(5)
+            self.check()
+            raise Failed(f"{self.kind}: memtop {' '.join(arguments)}: exit {done.returncode}: {done.stderr.strip()}")
+        return done.stdout
+
+    def check(self) -> None:
+        """Raise where the program has ended."""
+        code = self.process.poll()
+        if code is not None:
+            raise Failed(f"{self.kind} ended with {code}: {self.said()}")
+
+    def end(self) -> None:
+        """Have the program come to its end by itself."""
+        for end in self.open:
+            end.close()
+        code = self.process.wait(timeout=120)
+        if code or "Trespass" in self.said():
+            raise Failed(f"{self.kind} ended with {code}: {self.said()}")
+
+    def said(self) -> str:
+        return (self.folder / "errors").read_text(errors="replace")[-2000:]
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        self.errors.close()
+
+
+def command_of(kind: str, losses: Path, *arguments: str) -> list[str]:
+    launcher = ["-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", "0"] if kind in RANKS else []
+    if launcher:
+        launcher[-2:] = ["--rdzv-backend", "c10d", "--rdzv-endpoint", "127.0.0.1:0"]
+    return [sys.executable, *launcher, str(PROGRAM), kind, "--losses", str(losses), *arguments]
+
+
+def look_at(memtop: str, kind: str, lists: int, attaches: int, minutes: float) -> dict[str, Any]:
+    """Look so often and so long, and return what was seen of it all. It raises `Failed`."""
+    with tempfile.TemporaryDirectory(prefix="looked-") as name:
+        folder = Path(name)
+        job = Looked(memtop, kind, folder)
+        try:
+            job.begin()
+            began = time.monotonic()
+            if minutes:
+                recording = str(folder / "recording.mtr")
+                job.look(
+                    "record", str(job.pids[0]), "-o", recording, "--for", f"{minutes}m", seconds=60 * minutes + 120
+                )
+            for number in range(max(lists, attaches)):
+                if number < lists:
+                    job.look("ls")
+                if number * attaches // max(lists, attaches) != (number + 1) * attaches // max(lists, attaches):
+                    job.look("attach", str(job.pids[number % len(job.pids)]), "--once")
+                    job.look("metrics")
+                    if kind in RANKS:
+                        job.look("attach", "--all-ranks", "--once")
+            seconds = time.monotonic() - began
+            job.end()
+        finally:
+            job.kill()
+        return {"kind": kind, "seconds": round(seconds, 1), **compare(kind, folder)}
+
+
+def compare(kind: str, folder: Path) -> dict[str, int]:
+    """Hold the losses against those of the program by itself, to the bit."""
+    looked = sorted(folder.glob("looked.*"))
+    steps = min(file.stat().st_size for file in looked) // 8
+    if not steps:
+        raise Failed(f"{kind} made no step")
+    compared = min(steps, COMPARED)
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    alone = command_of(kind, folder / "alone", "--steps", str(compared))
+    subprocess.run(alone, env=environment, check=True, capture_output=True, timeout=600)
+    for file in looked:
+        if file.read_bytes()[: 8 * compared] != file.with_name(file.name.replace("looked", "alone")).read_bytes():
+            raise Failed(f"{kind}: the losses of {file.name} are others than without a look")
+    return {"steps": steps, "compared": compared}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("memtop")
+    parser.add_argument("kinds", nargs="*", default=list(KINDS))
+    parser.add_argument("--lists", type=int, default=5000)
+    parser.add_argument("--attaches", type=int, default=1000)
+    parser.add_argument("--minutes", type=float, default=0)
+    options = parser.parse_args()
+    failures = [report(options, kind) for kind in options.kinds]
+    sys.exit(any(failures))
+
+
+def report(options: argparse.Namespace, kind: str) -> bool:
+    """Look at a program and print what was seen; return whether something failed."""
+    try:
+        seen = look_at(options.memtop, kind, options.lists, options.attaches, options.minutes)
+    except Failed as failure:
+        print(f"{kind:14} FAILED: {failure}", flush=True)
+        return True
+    print(f"{kind:14} {options.lists} ls, {options.attaches} attach: {seen}", flush=True)
+    return False
+
+
+if __name__ == "__main__":
+    main()
