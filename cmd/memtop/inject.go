@@ -104,9 +104,11 @@ func (a *app) agree(ctx context.Context, plan *inject.Plan) error {
 
   %s
 
-memtop can start the agent in it: %s. It runs in threads of the program's, looks at its memory while you look, and listens on a socket that is closed to other users. The program goes on as it is if that fails.
+memtop can start the agent in it: %s. %s
 
-Start it?   y yes   n no`, plan.Program().PID, plan.Program().Command, plan.How())}
+The agent runs in threads of the program's, looks at its memory while you look, and listens on a socket that is closed to other users. The program goes on as it is if that fails.
+
+Start it?   y yes   n no`, plan.Program().PID, plan.Program().Command, plan.How(), plan.As())}
 	if err := a.show(ctx, q); err != nil {
 		return err
 	}
@@ -136,7 +138,9 @@ func (q *question) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		case "y", "Y":
 			q.yes = true
 			return q, tea.Quit
-		case "n", "N", "q", "esc", "ctrl+c":
+		case "ctrl+c":
+			return q, tea.Interrupt
+		case "n", "N", "q", "esc":
 			return q, tea.Quit
 		}
 	}

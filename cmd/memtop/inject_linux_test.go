@@ -16,14 +16,13 @@ import (
 
 // passesForTorch starts Python that has a library of PyTorch's name mapped until the
 // test ends, and returns its pid.
-func passesForTorch(t *testing.T) int {
+func passesForTorch(t *testing.T, python, folder string, as *syscall.Credential) int {
 	t.Helper()
-	python, err := exec.LookPath("python3")
-	if err != nil {
-		t.Skip("there is no Python here: ", err)
+	library := filepath.Join(folder, "libtorch_cpu.so")
+	if err := os.WriteFile(library, []byte("as large as it is mapped"), 0o666); err != nil {
+		t.Fatal(err)
 	}
-	library := filepath.Join(t.TempDir(), "libtorch_cpu.so")
-	if err := os.WriteFile(library, []byte("as large as it is mapped"), 0o600); err != nil {
+	if err := os.Chmod(library, 0o666); err != nil { //nolint:gosec // another user maps it
 		t.Fatal(err)
 	}
 	const program = `
@@ -34,6 +33,8 @@ print("ready", flush=True)
 while True: sum(range(1000))
 `
 	job := exec.CommandContext(t.Context(), python, "-c", program, library)
+	job.SysProcAttr = &syscall.SysProcAttr{Credential: as}
+	job.Env = append(os.Environ(), "MEMTOP_DIR="+filepath.Join(folder, "sockets"))
 	output, err := job.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -46,6 +47,16 @@ while True: sum(range(1000))
 		t.Fatal("the program ended")
 	}
 	return job.Process.Pid
+}
+
+// ownPython is the one that this user's programs are run by.
+func ownPython(t *testing.T) string {
+	t.Helper()
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("there is no Python here: ", err)
+	}
+	return python
 }
 
 // TestTheAgentIsNotStartedUnasked answers the question no, and yes for a program that
@@ -62,7 +73,7 @@ func TestTheAgentIsNotStartedUnasked(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			liveness(t)
-			pid := passesForTorch(t)
+			pid := passesForTorch(t, ownPython(t), t.TempDir(), nil)
 			if _, err := inject.NewPlan(pid); err != nil {
 				t.Skip(err)
 			}
@@ -75,6 +86,39 @@ func TestTheAgentIsNotStartedUnasked(t *testing.T) {
 				t.Errorf("the program has ended: %v", err)
 			}
 		})
+	}
+}
+
+// TestRootGoesInAsTheUserOfTheProgram attaches to a program of another user: the question
+// says as whom, and memtop then becomes that one, which finds no PyTorch.
+func TestRootGoesInAsTheUserOfTheProgram(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root attaches to programs of others")
+	}
+	liveness(t)
+	if _, err := os.Stat("/usr/bin/python3"); err != nil {
+		t.Skip("there is no Python for every user: ", err)
+	}
+	const user = 64999
+	folder, err := os.MkdirTemp("", "memtop-user-*") // those of the test are closed to others
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(folder) })
+	if err := os.Chown(folder, user, user); err != nil {
+		t.Fatal(err)
+	}
+	pid := passesForTorch(t, "/usr/bin/python3", folder, &syscall.Credential{Uid: user, Gid: user})
+	if _, err := inject.NewPlan(pid); err != nil {
+		t.Skip(err)
+	}
+	s := openScreen(t, 100, 24, "attach", strconv.Itoa(pid))
+	s.see("as user 64999 (64999), with the rights of process "+strconv.Itoa(pid), "none of root's", "Start it?   y yes   n no")
+	s.press("y")
+	s.see("process " + strconv.Itoa(pid) + " has no agent: it has not imported PyTorch")
+	s.leave(command.ExitError)
+	if info, err := os.Stat(filepath.Join(folder, "sockets")); err != nil || info.Sys().(*syscall.Stat_t).Uid != user {
+		t.Errorf("the agent's folder is %+v, %v, want user 64999's", info, err)
 	}
 }
 

@@ -13,7 +13,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/memtop/memtop/probe/attach"
 	"github.com/memtop/memtop/probe/protocol"
 )
 
@@ -23,19 +22,19 @@ const (
 )
 
 // debug has a debugger leave the program a line that runs the script.
-func (p *Plan) debug(ctx context.Context, script string) error {
+func (t *task) debug(ctx context.Context, script string) error {
 	line := fmt.Sprintf("try:\n exec(open(%s, encoding='utf-8').read(), {})\nexcept BaseException:\n pass\n", literal(script))
 	line = fmt.Sprintf("exec(bytes.fromhex('%x'), {})", line) // no quoting, whatever the path is
-	args := gdbArguments(p.program, line)
-	if path.Base(p.debugger) != "gdb" {
-		args = lldbArguments(p.program.PID, line)
+	args := t.gdbArguments(line)
+	if path.Base(t.Debugger) != "gdb" {
+		args = lldbArguments(t.PID, line)
 	}
-	printed, err := p.runDebugger(ctx, args)
+	printed, err := t.runDebugger(ctx, args)
 	if err != nil {
 		return err
 	}
 	if !strings.Contains(printed, accepted) {
-		return debugError(p, printed)
+		return t.debugError(printed)
 	}
 	return nil
 }
@@ -44,25 +43,25 @@ func (p *Plan) debug(ctx context.Context, script string) error {
 const accepted = "$pending = 0"
 
 // debugError says what it means that a debugger did not do it.
-func debugError(p *Plan, printed string) error {
-	name := path.Base(p.debugger)
+func (t *task) debugError(printed string) error {
+	name := path.Base(t.Debugger)
 	switch {
 	case strings.Contains(printed, "Operation not permitted"), strings.Contains(printed, "attach failed"):
 		return &RefusedError{
-			Cause:  fmt.Sprintf("%s may not go into process %d: %v", name, p.program.PID, failure(printed)),
+			Cause:  fmt.Sprintf("%s may not go into %s: %v", name, t.Name, failure(printed)),
 			Remedy: launch, Forbidden: true,
 		}
 	default:
-		return &FailedError{Cause: fmt.Sprintf("%s could not go into process %d: %v", name, p.program.PID, failure(printed))}
+		return &FailedError{Cause: fmt.Sprintf("%s could not go into %s: %v", name, t.Name, failure(printed))}
 	}
 }
 
 // gdbArguments has gdb read no more than the symbols of the interpreter: those of
 // PyTorch would take it many seconds, in which the program does not run.
-func gdbArguments(r *attach.Running, line string) []string {
+func (t *task) gdbArguments(line string) []string {
 	args := []string{"-nx", "-q", "-batch"}
-	if r.Root != "/" {
-		args = append(args, "-iex", "set sysroot "+r.Root) // its libraries are those of its container
+	if t.Root != "/" {
+		args = append(args, "-iex", "set sysroot "+t.Root) // its libraries are those of its container
 	}
 	for _, setting := range []string{
 		"auto-load off", "debuginfod enabled off", "auto-solib-add off", "confirm off", "pagination off", "language c", "unwindonsignal on",
@@ -70,7 +69,7 @@ func gdbArguments(r *attach.Running, line string) []string {
 	} {
 		args = append(args, "-iex", "set "+setting)
 	}
-	pid := strconv.Itoa(r.PID)
+	pid := strconv.Itoa(t.PID)
 	args = append(args, "-se", "/proc/"+pid+"/exe", "-p", pid)
 	for _, command := range []string{
 		`sharedlibrary libpython`,
@@ -108,28 +107,28 @@ func lldbArguments(pid int, line string) []string {
 // runDebugger runs it and returns what it printed, into a file: a debugger that
 // has nobody to print to must not end in the middle of its work. It is no part of
 // memtop's group of processes either, so what is typed does not interrupt it.
-func (p *Plan) runDebugger(ctx context.Context, args []string) (string, error) {
+func (t *task) runDebugger(ctx context.Context, args []string) (string, error) {
 	out, err := os.CreateTemp("", "memtop-debugger-*")
 	if err != nil {
 		return "", err
 	}
 	defer out.Close() // it was only read
 	_ = os.Remove(out.Name())
-	ctx, cancel := context.WithTimeoutCause(ctx, debugWithin, errors.New(path.Base(p.debugger)+" took too long"))
+	ctx, cancel := context.WithTimeoutCause(ctx, debugWithin, errors.New(path.Base(t.Debugger)+" took too long"))
 	defer cancel()
-	cmd := exec.CommandContext(ctx, p.debugger, args...)
-	cmd.Env = append(os.Environ(), "LC_ALL=C", "DEBUGINFOD_URLS=")
+	cmd := exec.CommandContext(ctx, t.Debugger, args...)
+	cmd.Env = append(t.environment(), "DEBUGINFOD_URLS=")
 	cmd.Stdout, cmd.Stderr = out, out
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) } // on which it leaves the program alone
 	cmd.WaitDelay = debugLeave
 	failed := cmd.Run()
-	p.letGo()
+	t.letGo()
 	if ctx.Err() != nil {
 		return "", context.Cause(ctx)
 	}
 	if state := cmd.ProcessState; state != nil && !state.Exited() {
-		return "", &FailedError{Cause: fmt.Sprintf("%s ended before it was done: %v", path.Base(p.debugger), failed)}
+		return "", &FailedError{Cause: fmt.Sprintf("%s ended before it was done: %v", path.Base(t.Debugger), failed)}
 	}
 	printed := make([]byte, maxPrinted)
 	n, err := out.ReadAt(printed, 0)
@@ -143,9 +142,9 @@ func (p *Plan) runDebugger(ctx context.Context, args []string) (string, error) {
 const maxPrinted = 64 << 10
 
 // letGo has the program go on if a debugger that was killed left it stopped.
-func (p *Plan) letGo() {
-	fields, err := protocol.StatFields(fmt.Sprintf("/proc/%d/stat", p.program.PID), 0)
+func (t *task) letGo() {
+	fields, err := protocol.StatFields(fmt.Sprintf("/proc/%d/stat", t.PID), 0)
 	if err == nil && fields[0][0] == 'T' {
-		_ = syscall.Kill(p.program.PID, syscall.SIGCONT) // it may have ended
+		_ = syscall.Kill(t.PID, syscall.SIGCONT) // it may have ended
 	}
 }

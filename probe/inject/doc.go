@@ -15,6 +15,9 @@
 // breakpoint is set and no thread waits: a debugger that is killed, but for the
 // moment of such a call, leaves the program running as it was.
 //
+// Whoever may do more than the program becomes the program before: see "Becoming the
+// program" in become_linux.go. [Attend] is what main has to call for that.
+//
 // The line runs a file that imports the agent in a thread of its own. If memtop gives
 // up before, it removes the file, and the line does nothing.
 package inject

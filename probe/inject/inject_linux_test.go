@@ -66,6 +66,12 @@ func run(t *testing.T, python, program string, args ...string) *running {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), python, append([]string{"-c", program}, args...)...)
 	cmd.Env = append(os.Environ(), "MEMTOP_DIR="+filepath.Join(t.TempDir(), "sockets"), "OMP_NUM_THREADS=1")
+	return started(t, cmd)
+}
+
+// started starts a command that becomes the job.
+func started(t *testing.T, cmd *exec.Cmd) *running {
+	t.Helper()
 	cmd.Stderr = os.Stderr
 	input, err := cmd.StdinPipe()
 	if err != nil {
@@ -198,7 +204,7 @@ func TestKillingADebuggerLeavesTheProgramRunning(t *testing.T) {
 	p := r.plan("gdb")
 	ctx, cancel := context.WithTimeout(t.Context(), deadline)
 	defer cancel()
-	gdb := exec.CommandContext(ctx, p.debugger, inThenSleep(gdbArguments(p.program, "pass"))...)
+	gdb := exec.CommandContext(ctx, p.debugger, inThenSleep(p.task().gdbArguments("pass"))...)
 	gdb.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	out, err := gdb.StdoutPipe()
 	if err != nil {
@@ -216,7 +222,7 @@ func TestKillingADebuggerLeavesTheProgramRunning(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = gdb.Wait() // it was killed
-	p.letGo()
+	p.task().letGo()
 	r.goesOn()
 }
 

@@ -22,5 +22,11 @@ func (*Plan) Program() *attach.Running { return nil }
 // How says nothing.
 func (*Plan) How() string { return "" }
 
+// As says nothing.
+func (*Plan) As() string { return "" }
+
+// Attend returns: nothing is started here that would be there for it.
+func Attend() {}
+
 // Start is never reached.
 func (*Plan) Start(context.Context) error { panic("inject: there is no plan") }

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
 	"time"
 
 	"github.com/memtop/memtop/probe/attach"
@@ -24,16 +23,15 @@ type place struct {
 
 // prepare puts the agent where the program finds it: into the folder that its
 // socket would be in, which is its user's own.
-func (p *Plan) prepare() (*place, error) {
-	owner := python.Owner{User: p.program.User, Group: p.program.Group}
+func (t *task) prepare() (*place, error) {
 	var failed []error
-	for _, folder := range p.program.Folders {
-		root, err := python.Open(filepath.Join(p.program.Root, folder), owner)
+	for _, folder := range t.Folders {
+		root, err := python.Open(t.Root, folder)
 		if err != nil {
 			failed = append(failed, err)
 			continue
 		}
-		made, err := newPlace(root, folder, owner)
+		made, err := newPlace(root, folder)
 		if err == nil {
 			return made, nil
 		}
@@ -43,8 +41,8 @@ func (p *Plan) prepare() (*place, error) {
 	return nil, fmt.Errorf("there is no folder for the agent: %w", errors.Join(failed...))
 }
 
-func newPlace(root *os.Root, folder string, owner python.Owner) (*place, error) {
-	agent, err := python.Unpack(root, owner)
+func newPlace(root *os.Root, folder string) (*place, error) {
+	agent, err := python.Unpack(root)
 	if err != nil {
 		return nil, err
 	}
@@ -54,11 +52,7 @@ func newPlace(root *os.Root, folder string, owner python.Owner) (*place, error) 
 	agent = filepath.Join(folder, agent)
 	for file, text := range map[string]string{name + ".py": script(agent, p.answer), name: ""} {
 		p.files = append(p.files, file)
-		err := root.WriteFile(file, []byte(text), 0o600)
-		if err == nil && owner != python.Self() {
-			err = root.Lchown(file, owner.User, owner.Group)
-		}
-		if err != nil {
+		if err := root.WriteFile(file, []byte(text), 0o600); err != nil {
 			p.clear()
 			return nil, err
 		}
@@ -117,8 +111,7 @@ const (
 )
 
 // await waits until the program says how the agent fares.
-func (p *place) await(ctx context.Context, program *attach.Running) error {
-	who := "process " + strconv.Itoa(program.PID)
+func (p *place) await(ctx context.Context, t *task) error {
 	late := time.NewTimer(answerWithin)
 	defer late.Stop()
 	look := time.NewTicker(answerLook)
@@ -131,7 +124,7 @@ func (p *place) await(ctx context.Context, program *attach.Running) error {
 		case string(text) == "ok":
 			return nil
 		case len(text) > 0:
-			return &FailedError{Cause: who + " has no agent: " + string(text)}
+			return &FailedError{Cause: t.Name + " has no agent: " + string(text)}
 		}
 		select {
 		case <-look.C:
@@ -139,10 +132,10 @@ func (p *place) await(ctx context.Context, program *attach.Running) error {
 			return context.Cause(ctx)
 		case <-late.C:
 			return &FailedError{
-				Cause: fmt.Sprintf("%s did not run the agent within %v: its main thread is in a call that does not return to Python", who, answerWithin),
+				Cause: fmt.Sprintf("%s did not run the agent within %v: its main thread is in a call that does not return to Python", t.Name, answerWithin),
 			}
 		}
-		if _, err := attach.Look(program.PID); err != nil {
+		if _, err := attach.Look(t.PID); err != nil {
 			return err // it has ended
 		}
 	}

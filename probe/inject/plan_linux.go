@@ -1,25 +1,26 @@
 package inject
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"os/exec"
+	"io/fs"
+	"os"
 	"path"
 	"regexp"
-	"slices"
+	"runtime"
 	"strconv"
 	"strings"
 
 	"github.com/memtop/memtop/probe/attach"
-	"github.com/memtop/memtop/snapshots/trace"
 )
 
 // Plan is a way into a program. It is owned by one goroutine.
 type Plan struct {
-	program  *attach.Running
-	version  int    // of Python 3
-	debugger string // the path of one, "" where Python does it itself
+	program      *attach.Running
+	version      int    // of Python 3
+	debugger     string // the path of one as who goes in sees it, "" where Python does it itself
+	mine, rights rights // this process's, and the program's
+	becomes      bool   // who goes in becomes the program before: see "Becoming the program"
 }
 
 // The versions of Python 3 that the agent is for.
@@ -35,10 +36,49 @@ func NewPlan(pid int) (*Plan, error) {
 	if err := p.check(); err != nil {
 		return nil, err
 	}
+	if err := p.compare(); err != nil {
+		return nil, err
+	}
+	if err := p.mayTrace(); err != nil {
+		return nil, err
+	}
 	if p.version < remote {
 		return p, p.findDebugger()
 	}
 	return p, nil
+}
+
+// compare decides with whose rights to go in. Root never does with its own where they
+// differ, and nobody else can with others.
+func (p *Plan) compare() (err error) {
+	who := "process " + strconv.Itoa(p.program.PID)
+	if p.mine, err = readRights("/proc/self"); err == nil {
+		p.rights, err = readRights("/proc/" + strconv.Itoa(p.program.PID))
+	}
+	root := os.Geteuid() == 0
+	within, together := p.mine.within(p.rights), p.mine.together(p.rights)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return &attach.NotFoundError{Target: who}
+	case errors.Is(err, fs.ErrPermission):
+		return look(p.program).refusal(p.program.PID)
+	case err != nil:
+		return err
+	case within && together, within && !root && (p.program.Root == "/" || p.version < remote):
+		return nil
+	case !root && !together:
+		return &RefusedError{
+			Cause:  who + " is in a container, which memtop cannot enter from here",
+			Remedy: "run memtop in it, or as root, or " + launch,
+		}
+	case !root:
+		return &RefusedError{Cause: who + " has other groups or rights than you", Remedy: "attach as root, or " + launch, Forbidden: true}
+	}
+	p.becomes = true
+	if runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64" { // where system calls are called so
+		return &RefusedError{Cause: "memtop cannot become " + who + " on this kind of machine, as it must to go in", Remedy: launch}
+	}
+	return nil
 }
 
 // check reports what stands in the way, whatever the way is.
@@ -63,7 +103,7 @@ func (p *Plan) check() error {
 	if option := forbids(p.program); option != "" && p.version >= remote {
 		return &RefusedError{Cause: who + " was started with " + option + ", which keeps everything out", Remedy: "start it without, or with memtop run", Forbidden: true}
 	}
-	return mayTrace(p.program)
+	return nil
 }
 
 // forbids returns how a program was told to let nothing in, "" if it was not.
@@ -78,24 +118,6 @@ func forbids(r *attach.Running) string {
 		}
 	}
 	return ""
-}
-
-// findDebugger finds a program that can go in.
-func (p *Plan) findDebugger() error {
-	for _, name := range []string{"gdb", "lldb"} {
-		if name == "lldb" && p.program.Root != "/" {
-			continue // it calls wrong addresses where it cannot read the program's libraries
-		}
-		if found, err := exec.LookPath(name); err == nil {
-			p.debugger = found
-			return nil
-		}
-	}
-	return &RefusedError{
-		Cause: fmt.Sprintf("process %d runs Python 3.%d, into which only a debugger can bring the agent, and neither gdb nor lldb is here",
-			p.program.PID, p.version),
-		Remedy: "install the package gdb, or " + launch,
-	}
 }
 
 // versionPatterns find Python's version in the name of a file, the surest first.
@@ -124,46 +146,4 @@ func versionOf(r *attach.Running) int {
 		}
 	}
 	return -1
-}
-
-// Program returns what the system says of the program.
-func (p *Plan) Program() *attach.Running { return p.program }
-
-// How says in a clause what goes into the program.
-func (p *Plan) How() string {
-	if p.debugger == "" {
-		return fmt.Sprintf("Python 3.%d runs it at its next safe point (sys.remote_exec)", p.version)
-	}
-	return path.Base(p.debugger) + " stops it for a second or so and leaves it one line of Python to run"
-}
-
-// Start brings the agent in and returns when it runs there. An error says that it
-// does not, and the program goes on without.
-func (p *Plan) Start(ctx context.Context) error {
-	place, err := p.prepare()
-	if err != nil {
-		return err
-	}
-	defer place.clear()
-	if p.debugger == "" {
-		err = p.remote(ctx, place.script)
-	} else {
-		err = p.debug(ctx, place.script)
-	}
-	if err != nil {
-		return err
-	}
-	return place.await(ctx, p.program)
-}
-
-// failure returns the last line that says something of what a tool printed.
-func failure(printed string) error {
-	lines := strings.Split(strings.TrimSpace(printed), "\n")
-	for _, line := range slices.Backward(lines) {
-		line = strings.TrimSpace(line)
-		if line != "" && !strings.HasPrefix(line, "[Inferior ") && !strings.HasPrefix(line, "The process has been returned") {
-			return errors.New(trace.Printable(line))
-		}
-	}
-	return errors.New("it says nothing")
 }

@@ -1,0 +1,286 @@
+package inject
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// attackers are programs that pass for Python: whose files they are, who starts them, and
+// the words that take them where they run.
+var attackers = map[string]struct {
+	owner, starts uint32
+	words         string
+}{
+	"another user":             {attacker, attacker, ""},
+	"root of a container":      {0, 0, "unshare --mount --pid --net --ipc --uts --fork --mount-proc setpriv --bounding-set=-all,+chown,+kill --inh-caps=-all"},
+	"a user of a container":    {attacker, 0, "unshare --mount --pid --fork --mount-proc setpriv --reuid=64999 --regid=64999 --clear-groups"},
+	"a user with groups":       {attacker, 0, "setpriv --reuid=64999 --regid=64999 --groups=7,64998"},
+	"a user with a capability": {attacker, 0, "setpriv --reuid=64999 --regid=64999 --clear-groups --inh-caps=-all,+net_bind_service --ambient-caps=-all,+net_bind_service"},
+	"root of a user namespace": {attacker, attacker, "unshare --user --map-root-user --mount --pid --fork --mount-proc"},
+}
+
+// TestNothingOfAnothersRunsWithRootsRights has root attach to programs that pass for
+// Python: what they are run for must have their rights and no more.
+func TestNothingOfAnothersRunsWithRootsRights(t *testing.T) {
+	for name, test := range attackers {
+		t.Run(name, func(t *testing.T) {
+			folder := stage(t, int(test.owner))
+			if err := os.Chmod(folder, 0o777); err != nil { //nolint:gosec // all of them write into it
+				t.Fatal(err)
+			}
+			t.Setenv("SECRET_OF_ROOT", "1")
+			secret, err := unix.Open(stage(t, 0), unix.O_RDONLY, 0) // as a shell hands files on
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = unix.Close(secret) })
+			as := &syscall.Credential{Uid: test.starts, Gid: test.starts}
+			put := cell(t)
+			pid := begin(t, folder, filepath.Join(folder, "sockets"), as, strings.Fields(test.words)...)
+			put(pid)
+			for _, debugger := range []string{"", "gdb"} {
+				t.Run(debugger, func(t *testing.T) { goIn(t, pid, folder, debugger) })
+			}
+		})
+	}
+}
+
+// cell makes control groups, where that is possible, and returns what puts a process into
+// them. They go, and the process with them, when the test ends.
+func cell(t *testing.T) (put func(pid int)) {
+	t.Helper()
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var groups []string
+	for _, controllers := range []string{"devices", ""} {
+		top, err := groupFolder(string(mounts), controllers, "/")
+		if err == nil {
+			top, err = os.MkdirTemp(top, "memtop-attack-*")
+		}
+		if err != nil {
+			t.Logf("no control group for it: %v", err)
+			continue
+		}
+		groups = append(groups, top)
+	}
+	var prisoner unix.PollFd
+	t.Cleanup(func() {
+		if prisoner.Fd > 0 {
+			_ = unix.PidfdSendSignal(int(prisoner.Fd), unix.SIGKILL, nil, 0) // it may have ended
+			_, _ = unix.Poll([]unix.PollFd{prisoner}, int(deadline.Milliseconds()))
+			_ = unix.Close(int(prisoner.Fd))
+		}
+		for _, group := range groups {
+			if err := os.Remove(group); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	return func(pid int) {
+		fd, err := unix.PidfdOpen(pid, 0)
+		prisoner = unix.PollFd{Fd: int32(fd), Events: unix.POLLIN} //nolint:gosec // files have small numbers
+		for _, group := range groups {
+			err = errors.Join(err, os.WriteFile(filepath.Join(group, "cgroup.procs"), []byte(strconv.Itoa(pid)), 0))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// goIn goes into an impostor, and checks the rights of what was run for that.
+func goIn(t *testing.T, pid int, folder, debugger string) {
+	t.Helper()
+	p := planFor(t, pid)
+	if debugger != "" {
+		p.debugger = filepath.Join(folder, debugger)
+	}
+	if err := p.Start(t.Context()); err == nil {
+		t.Error("an impostor is believed")
+	}
+	want, got := read(t, folder, "job"), read(t, folder, "proof")
+	for _, right := range slices.Concat(compared, namespaces) {
+		if said(got, right) != said(want, right) {
+			t.Errorf("%s is %q, want %q", right, said(got, right), said(want, right))
+		}
+	}
+	groups, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
+	if want := fmt.Sprintf("%q", groups); err != nil || said(got, "control groups") != want {
+		t.Errorf("its control groups are %s, want %s, %v", said(got, "control groups"), want, err)
+	}
+	if bounding(t, got)&^bounding(t, want) != 0 {
+		t.Errorf("CapBnd is %s, want no more than %s", said(got, "CapBnd"), said(want, "CapBnd"))
+	}
+	if said(got, "NoNewPrivs") != "1" {
+		t.Error("it can get new privileges")
+	}
+	if session, err := unix.Getsid(0); err != nil || said(got, "session") == strconv.Itoa(session) {
+		t.Error("it has root's terminal")
+	}
+	if strings.Contains(said(got, "environment"), "SECRET_OF_ROOT") {
+		t.Error("it has root's environment")
+	}
+	if files := said(got, "files"); strings.Count(files, "memtop-attack-") > 1 || strings.Contains(files, "/dev/pts/") {
+		t.Errorf("it has the files %s", files)
+	}
+}
+
+// planFor returns the way into a process. Where there is none, nothing of it is run.
+func planFor(t *testing.T, pid int) *Plan {
+	t.Helper()
+	p, err := NewPlan(pid)
+	var refused *RefusedError
+	switch {
+	case errors.As(err, &refused):
+		t.Skip(refused)
+	case err != nil:
+		t.Fatal(err)
+	}
+	return p
+}
+
+// read returns what an impostor has written, once.
+func read(t *testing.T, folder, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(folder, name))
+	if err != nil {
+		t.Fatalf("it was not run: %v", err)
+	}
+	if name == "proof" {
+		_ = os.Remove(filepath.Join(folder, name)) // the next one writes another
+	}
+	return string(text)
+}
+
+func bounding(t *testing.T, portrayal string) uint64 {
+	t.Helper()
+	set, err := strconv.ParseUint(said(portrayal, "CapBnd"), 16, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set
+}
+
+// TestAProgramThatChangesIsRefused has a program be another one, or have other rights,
+// than those that were looked at.
+func TestAProgramThatChangesIsRefused(t *testing.T) {
+	for name, change := range map[string]func(*rights){
+		"it called execve":        func(r *rights) { r.Image += "1" },
+		"it has more rights":      func(r *rights) { r.Permitted++ },
+		"it was in another place": func(r *rights) { r.Namespaces["user"] = "user:[1]" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, user := range []uint32{attacker, 0} {
+				folder := stage(t, int(user))
+				p := planFor(t, begin(t, folder, filepath.Join(folder, "sockets"), &syscall.Credential{Uid: user, Gid: user}))
+				change(&p.rights)
+				if err := p.Start(t.Context()); !errors.As(err, new(*RefusedError)) || !strings.Contains(err.Error(), "changes while it is looked at") {
+					t.Errorf("user %d: got %v", user, err)
+				}
+				if _, err := os.Stat(filepath.Join(folder, "proof")); !errors.Is(err, fs.ErrNotExist) {
+					t.Errorf("user %d: it was run: %v", user, err)
+				}
+			}
+		})
+	}
+}
+
+// TestTheCopyInMemoryCannotBeChanged is about a container's root, who can open it.
+func TestTheCopyInMemoryCannotBeChanged(t *testing.T) {
+	fd, err := inMemory()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = unix.Close(int(fd)) }()
+	if _, err := unix.Pwrite(int(fd), []byte("#!"), 0); !errors.Is(err, unix.EPERM) {
+		t.Errorf("writing gives %v", err)
+	}
+	if err := unix.Ftruncate(int(fd), 0); !errors.Is(err, unix.EPERM) {
+		t.Errorf("cutting it gives %v", err)
+	}
+}
+
+// TestFoldersOfRootAreLeftAlone has root attach to programs whose folder is, or becomes,
+// one of root's.
+func TestFoldersOfRootAreLeftAlone(t *testing.T) {
+	for name, place := range map[string]func(t *testing.T, folder, roots string) string{
+		"a folder in root's":         func(_ *testing.T, _, roots string) string { return filepath.Join(roots, "evil.service.d") },
+		"a link to root's":           func(t *testing.T, folder, roots string) string { return link(t, roots, folder) },
+		"a folder in a link":         func(t *testing.T, folder, roots string) string { return filepath.Join(link(t, roots, folder), "evil") },
+		"a folder that becomes link": swapped,
+	} {
+		t.Run(name, func(t *testing.T) {
+			folder := stage(t, attacker)
+			roots := filepath.Join(stage(t, 0), "roots")
+			if err := os.Mkdir(roots, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			before := inode(t, roots)
+			path, rounds := place(t, folder, roots), 1
+			if filepath.Base(path) == "swapped" {
+				rounds = 20
+			}
+			pid := begin(t, folder, path, &syscall.Credential{Uid: attacker, Gid: attacker})
+			for range rounds {
+				if rounds > 1 {
+					_ = os.RemoveAll(path) // so that it is made anew
+				}
+				if err := planFor(t, pid).Start(t.Context()); err == nil {
+					t.Error("an impostor is believed")
+				}
+			}
+			if after := inode(t, roots); after != before {
+				t.Errorf("root's folder is %+v, and was %+v", after, before)
+			}
+		})
+	}
+}
+
+// link returns a link to a folder of root's.
+func link(t *testing.T, roots, folder string) string {
+	t.Helper()
+	path := filepath.Join(folder, "link")
+	if err := os.Symlink(roots, path); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// swapped returns a path at which another user puts a link to root's folder in the
+// place of every folder that appears there.
+func swapped(t *testing.T, folder, roots string) string {
+	t.Helper()
+	path := filepath.Join(folder, "swapped")
+	play(t, &syscall.Credential{Uid: attacker, Gid: attacker}, nil, filepath.Join(folder, "python3.14"), "swap", path, roots)
+	return path
+}
+
+// state is what must stay of a folder.
+type state struct {
+	owner, group, mode uint32
+	entries            int
+	changed            time.Time
+}
+
+func inode(t *testing.T, path string) state {
+	t.Helper()
+	var stat unix.Stat_t
+	entries, err := os.ReadDir(path)
+	if err := errors.Join(err, unix.Lstat(path, &stat)); err != nil {
+		t.Fatal(err)
+	}
+	return state{stat.Uid, stat.Gid, stat.Mode, len(entries), time.Unix(stat.Ctim.Unix())}
+}

@@ -1,0 +1,146 @@
+package inject
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// What memtop is called where it becomes a program, and where it has become one. The
+// variable has the order.
+const (
+	becomes       = "memtop-becomes"
+	acts          = "memtop-acts"
+	orderVariable = "MEMTOP_ORDER"
+)
+
+// Attend does what a memtop that [Plan.Start] has started is there for, and ends it. In
+// every other program it returns at once. It is to be called before all else.
+func Attend() {
+	var work func(*order) error
+	switch os.Args[0] {
+	case becomes:
+		work = become
+	case acts:
+		work = act
+	default:
+		return
+	}
+	var o order
+	err := json.Unmarshal([]byte(os.Getenv(orderVariable)), &o)
+	_ = os.Unsetenv(orderVariable) // what is started here is not to have it
+	if err == nil {
+		err = work(&o)
+	}
+	if err == nil && os.Args[0] == becomes {
+		os.Exit(0) // the other one has answered
+	}
+	if text, err := json.Marshal(answerOf(err)); err == nil {
+		_, _ = os.Stdout.Write(text) // if nobody listens any more, nobody asks
+	}
+	os.Exit(0)
+}
+
+func answerOf(err error) answer {
+	var refused *RefusedError
+	switch {
+	case err == nil:
+		return answer{}
+	case errors.As(err, &refused):
+		return answer{refused.Cause, true, refused.Forbidden}
+	default:
+		return answer{Cause: err.Error()}
+	}
+}
+
+// become has a new process become the program and act as it.
+func become(o *order) error {
+	folder, err := os.Open("/proc/" + strconv.Itoa(o.PID))
+	if err != nil {
+		return err
+	}
+	defer folder.Close()                               // it was only looked through
+	of := fmt.Sprintf("/proc/self/fd/%d", folder.Fd()) // of that very process, whoever has its pid later
+	f, err := take(of)
+	if err != nil {
+		return err
+	}
+	theirs, err := readRights(of)
+	if err != nil {
+		return err
+	}
+	if !theirs.equal(o.Rights) {
+		return &RefusedError{Cause: o.Task.Name + " changes while it is looked at", Forbidden: true}
+	}
+	mine, err := readRights("/proc/self")
+	if err != nil {
+		return err
+	}
+	s := becoming(mine, theirs, f)
+	if err := s.actAs(&o.Task); err != nil {
+		return err
+	}
+	err = join(of) // after the copy was made, whose memory is so not the program's
+	if err == nil {
+		err = s.run()
+	}
+	if err != nil {
+		return &RefusedError{Cause: fmt.Sprintf("memtop cannot become %s, as it must to go in: %v", o.Task.Name, err), Forbidden: true}
+	}
+	return nil
+}
+
+// actAs has the series end in a memtop that does a task, with no files but its own.
+func (s *series) actAs(t *task) error {
+	program, err := inMemory()
+	if err != nil {
+		return err
+	}
+	text, err := json.Marshal(order{Task: *t})
+	if err != nil {
+		return err
+	}
+	if err := closeOnExec(); err != nil {
+		return err
+	}
+	return s.exec(program, acts, append(standard, orderVariable+"="+string(text)))
+}
+
+// closeOnExec has new programs get no files but the first three, whoever opened them.
+func closeOnExec() error {
+	files, err := os.ReadDir("/proc/self/fd")
+	for _, file := range files {
+		if n, err := strconv.Atoi(file.Name()); err == nil && n > 2 {
+			unix.CloseOnExec(n)
+		}
+	}
+	return err
+}
+
+// act does a task, as the program. It stops when nobody waits for it any more.
+func act(o *order) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin) // it ends with who asks
+		cancel()
+	}()
+	if self, err := os.Readlink("/proc/self"); err != nil || self != strconv.Itoa(os.Getpid()) {
+		return &RefusedError{Cause: o.Task.Name + " has no /proc of its own processes"}
+	}
+	if err := mayOpen(o.Task.PID); err != nil {
+		return &RefusedError{Cause: fmt.Sprintf("the system lets no other process into %s, and memtop goes in with its rights only: %v", o.Task.Name, err), Forbidden: true}
+	}
+	unix.CloseOnExec(inherited)
+	o.Task.executable = os.NewFile(inherited, interpreter)
+	return o.Task.do(ctx)
+}
+
+// inherited is the number of the one file that is handed on.
+const inherited = 3

@@ -1,0 +1,76 @@
+package inject
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// join has this process, and those that it starts, be in the control groups of another:
+// a container's root may use no devices but those of its group, whatever it may make. The
+// system takes what is started here first when there is too little memory, and not the job.
+func join(folder string) error {
+	mine, err := controlGroups("/proc/self")
+	if err != nil {
+		return err
+	}
+	theirs, err := controlGroups(folder)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0); err != nil {
+		return err
+	}
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return err
+	}
+	for controllers, path := range theirs {
+		if mine[controllers] == path {
+			continue
+		}
+		group, err := groupFolder(string(mounts), controllers, path)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(group, "cgroup.procs"), []byte("0"), 0)
+		}
+		if err != nil {
+			return fmt.Errorf("joining its control group %s:%s: %w", controllers, path, err)
+		}
+	}
+	return nil
+}
+
+// controlGroups returns the groups of a process by the controllers of their hierarchy,
+// "" for that of version 2. Those without a controller limit nothing.
+func controlGroups(folder string) (map[string]string, error) {
+	text, err := os.ReadFile(folder + "/cgroup")
+	groups := make(map[string]string)
+	for line := range strings.Lines(string(text)) {
+		fields := strings.SplitN(strings.TrimSuffix(line, "\n"), ":", 3)
+		if len(fields) == 3 && !strings.HasPrefix(fields[1], "name=") {
+			groups[fields[1]] = fields[2]
+		}
+	}
+	return groups, err
+}
+
+// groupFolder returns where a group is among mounts.
+func groupFolder(mounts, controllers, path string) (string, error) {
+	for line := range strings.Lines(mounts) {
+		before, after, _ := strings.Cut(line, " - ")
+		place, kind := strings.Fields(before), strings.Fields(after)
+		if len(place) < 5 || len(kind) < 3 {
+			continue
+		}
+		options := strings.Split(kind[2], ",")
+		wanted := kind[0] == "cgroup2" && controllers == "" || kind[0] == "cgroup" && controllers != "" &&
+			!slices.ContainsFunc(strings.Split(controllers, ","), func(c string) bool { return !slices.Contains(options, c) })
+		inside, below := strings.CutPrefix(path+"/", strings.TrimSuffix(place[3], "/")+"/")
+		if wanted && below && !slices.Contains(strings.Split(path, "/"), "..") {
+			return filepath.Join(place[4], inside), nil
+		}
+	}
+	return "", os.ErrNotExist
+}

@@ -1,0 +1,53 @@
+package inject
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+)
+
+// findDebugger finds a program that can go in.
+func (p *Plan) findDebugger() error {
+	for _, name := range []string{"gdb", "lldb"} {
+		if name == "lldb" && p.program.Root != "/" && !p.becomes {
+			continue // it calls wrong addresses where it cannot read the program's libraries
+		}
+		if p.debugger = p.lookPath(name); p.debugger != "" {
+			return nil
+		}
+	}
+	return &RefusedError{
+		Cause: fmt.Sprintf("process %d runs Python 3.%d, into which only a debugger can bring the agent, and neither gdb nor lldb is %s",
+			p.program.PID, p.version, p.where()),
+		Remedy: "install the package gdb, or " + launch,
+	}
+}
+
+// where says where the debugger has to be.
+func (p *Plan) where() string {
+	if p.becomes && p.program.Root != "/" {
+		return "in its container"
+	}
+	return "here"
+}
+
+// lookPath returns the path of a command for who goes in, "" if there is none.
+func (p *Plan) lookPath(name string) string {
+	if !p.becomes {
+		found, _ := exec.LookPath(name) // "" with every error
+		return found
+	}
+	root, err := os.OpenRoot(p.program.Root)
+	if err != nil {
+		return ""
+	}
+	defer root.Close() // it was only looked through
+	for _, folder := range filepath.SplitList(standardPath) {
+		path := filepath.Join(folder, name)
+		if info, err := root.Stat(path[1:]); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+			return path
+		}
+	}
+	return ""
+}

@@ -1,0 +1,91 @@
+package inject
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os/exec"
+	"syscall"
+	"time"
+
+	"github.com/memtop/memtop/snapshots/trace"
+)
+
+// order is what memtop is to do as another program.
+type order struct {
+	Task   task
+	PID    int    // the program's here
+	Rights rights // that it must have
+}
+
+// answer is how that went.
+type answer struct {
+	Cause              string // "" if it went well
+	Refused, Forbidden bool
+}
+
+// standard are the variables of who acts as another process.
+var standard = []string{"PATH=" + standardPath, "LC_ALL=C"}
+
+const standardPath = "/usr/local/bin:/usr/bin:/bin"
+
+// delegate has a memtop that becomes the program do the task.
+func delegate(ctx context.Context, o *order) error {
+	text, err := json.Marshal(o)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, taskWithin, &FailedError{Cause: "the agent was not started in " + o.Task.Name + " in time"})
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "/proc/self/exe")
+	cmd.Args = []string{becomes}
+	cmd.Env = append(standard, orderVariable+"="+string(text))
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // without this one's terminal
+	said := &bounded{left: maxPrinted}
+	cmd.Stdout = said
+	waits, err := cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	cmd.Cancel, cmd.WaitDelay = waits.Close, 2*debugLeave // it has a debugger to wait for
+	failed := cmd.Run()
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	var a answer
+	if err := json.Unmarshal(said.text, &a); err != nil {
+		return &FailedError{Cause: fmt.Sprintf("the agent was not started in %s: %v", o.Task.Name, errors.Join(failed, err))}
+	}
+	return a.error()
+}
+
+// taskWithin is how long a task may take that is done elsewhere.
+const taskWithin = debugWithin + remoteWithin + answerWithin + 10*time.Second
+
+func (a answer) error() error {
+	cause := trace.Printable(a.Cause)
+	switch {
+	case cause == "":
+		return nil
+	case a.Refused:
+		return &RefusedError{Cause: cause, Remedy: launch, Forbidden: a.Forbidden}
+	default:
+		return &FailedError{Cause: cause}
+	}
+}
+
+// bounded keeps what is written, and refuses more than so much.
+type bounded struct {
+	text []byte
+	left int
+}
+
+// Write keeps what it is given.
+func (b *bounded) Write(p []byte) (int, error) {
+	if len(p) > b.left {
+		return 0, errors.New("it says too much")
+	}
+	b.text, b.left = append(b.text, p...), b.left-len(p)
+	return len(p), nil
+}

@@ -1,0 +1,196 @@
+package inject
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestMain makes this binary what its name says: an impostor, or a test.
+func TestMain(m *testing.M) {
+	program, err := os.Executable()
+	name := filepath.Base(program)
+	if err == nil && (strings.HasPrefix(name, "python3.") || name == "gdb") {
+		os.Exit(impostor(filepath.Dir(program), os.Args[1:]))
+	}
+	Attend()
+	os.Exit(m.Run())
+}
+
+// impostor passes for a Python with PyTorch until its standard input ends. Where it is
+// run as an interpreter, or as a debugger, it writes into its folder what it may do.
+func impostor(folder string, args []string) int {
+	if len(args) == 3 && args[0] == "swap" {
+		swap(args[1], args[2])
+	}
+	name := "proof"
+	if len(args) > 0 && args[0] == "job" {
+		name = "job"
+	}
+	if err := os.WriteFile(filepath.Join(folder, name), []byte(portrayal()), 0o666); err != nil || name == "proof" {
+		fmt.Println(err)
+		return 1
+	}
+	library, err := os.Open(filepath.Join(folder, "libtorch_cpu.so"))
+	if err == nil {
+		_, err = unix.Mmap(int(library.Fd()), 0, 4096, unix.PROT_READ, unix.MAP_PRIVATE)
+	}
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	fmt.Println("ready")
+	_, _ = io.Copy(io.Discard, os.Stdin)
+	return 0
+}
+
+// swap puts a link in the place of every folder that appears at a path, as fast as it can.
+func swap(path, target string) {
+	link := path + "-link"
+	fmt.Println("ready")
+	for {
+		_ = unix.Symlink(target, link)
+		if unix.Renameat2(unix.AT_FDCWD, path, unix.AT_FDCWD, link, unix.RENAME_EXCHANGE) == nil {
+			_ = os.RemoveAll(link) // the folder; the link stays until it is looked at
+		}
+	}
+}
+
+// compared are the lines of a status file that say what a process may do.
+var compared = []string{"Uid", "Gid", "Groups", "CapInh", "CapPrm", "CapEff", "CapAmb"}
+
+// portrayal says what this process may do, where it is and what it has, a line each.
+func portrayal() string {
+	var text strings.Builder
+	status, _ := os.ReadFile("/proc/self/status")
+	for line := range strings.Lines(string(status)) {
+		name, value, _ := strings.Cut(line, ":")
+		fmt.Fprintf(&text, "%s: %s\n", name, strings.Join(strings.Fields(value), " "))
+	}
+	for _, kind := range namespaces {
+		link, _ := os.Readlink("/proc/self/ns/" + kind)
+		fmt.Fprintf(&text, "%s: %s\n", kind, link)
+	}
+	session, _ := unix.Getsid(0)
+	fmt.Fprintf(&text, "session: %d\n", session)
+	groups, _ := os.ReadFile("/proc/self/cgroup")
+	fmt.Fprintf(&text, "control groups: %q\n", groups)
+	fmt.Fprintf(&text, "environment: %s\n", os.Environ())
+	files, _ := os.ReadDir("/proc/self/fd")
+	var open []string
+	for _, file := range files {
+		link, err := os.Readlink("/proc/self/fd/" + file.Name())
+		if err == nil && !strings.Contains(link, ":[") && !strings.HasPrefix(link, "anon_inode:") { // pipes, and the runtime's
+			open = append(open, link)
+		}
+	}
+	fmt.Fprintf(&text, "files: %s\n", open)
+	return text.String()
+}
+
+// said returns what a portrayal says of something.
+func said(portrayal, of string) string {
+	for line := range strings.Lines(portrayal) {
+		if value, is := strings.CutPrefix(line, of+": "); is {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}
+
+// stage is a folder that every user can enter, with the impostors in it.
+func stage(t *testing.T, owner int) string {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("only root can run programs as other users")
+	}
+	if testing.Short() {
+		t.Skip("it starts many programs, each of which waits a second under the race detector")
+	}
+	folder, err := os.MkdirTemp("", "memtop-attack-*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = os.RemoveAll(folder)
+		_ = os.RemoveAll(fmt.Sprintf("/tmp/memtop-%d", attacker)) // where it has its sockets if not here
+	})
+	program, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = errors.Join(
+		os.Chmod(folder, 0o755), os.Chown(folder, owner, owner),
+		os.WriteFile(filepath.Join(folder, "python3.14"), program, 0o700), os.Chown(filepath.Join(folder, "python3.14"), owner, owner),
+		os.Link(filepath.Join(folder, "python3.14"), filepath.Join(folder, "gdb")),
+		os.WriteFile(filepath.Join(folder, "libtorch_cpu.so"), make([]byte, 4096), 0o644),
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return folder
+}
+
+// attacker is who owns nothing of root's.
+const attacker = 64999
+
+// begin starts an impostor behind the words of another command, if there are any, and
+// returns its pid here.
+func begin(t *testing.T, folder, place string, as *syscall.Credential, before ...string) int {
+	t.Helper()
+	program := filepath.Join(folder, "python3.14")
+	pid := play(t, as, []string{"MEMTOP_DIR=" + place, "PATH=" + os.Getenv("PATH")}, append(before, program, "job")...)
+	return playing(t, pid, program)
+}
+
+// play starts a program that says when it is ready, until the test ends.
+func play(t *testing.T, as *syscall.Credential, environment []string, words ...string) (pid int) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), words[0], words[1:]...)
+	cmd.Env = environment
+	cmd.Stderr = os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: as}
+	input, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	output, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = input.Close(); _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	if line, _ := bufio.NewReader(output).ReadString('\n'); line != "ready\n" {
+		t.Skipf("%s does not run here: %q", strings.Join(words, " "), line)
+	}
+	return cmd.Process.Pid
+}
+
+// playing returns the process among a process and its children that runs a program.
+func playing(t *testing.T, pid int, program string) int {
+	t.Helper()
+	want, err := os.Stat(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if got, err := os.Stat(fmt.Sprintf("/proc/%d/exe", pid)); err == nil && os.SameFile(got, want) {
+			return pid
+		}
+		children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
+		if _, err2 := fmt.Sscan(string(children), &pid); err != nil || err2 != nil {
+			t.Fatalf("no child of %d runs %s: %v %v", pid, program, err, err2)
+		}
+	}
+}

@@ -1,0 +1,107 @@
+package inject
+
+import (
+	"fmt"
+	"os"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/memtop/memtop/probe/protocol"
+)
+
+// rights are what a process may do and where it is, as this process sees that.
+type rights struct {
+	Users, Groups       [3]int // real, effective, saved
+	Others              []int  // its other groups
+	Inheritable         uint64 // capabilities, a bit each
+	Permitted, Bounding uint64
+	Ambient             uint64
+	Namespaces          map[string]string // by kind
+	Root                string            // what its / is called within its mounts
+	Image               string            // which call of execve it is
+}
+
+// namespaces are the kinds that are entered, in that order. The last one takes away
+// the right to enter others. Clocks are no rights.
+var namespaces = []string{"cgroup", "ipc", "uts", "net", "pid", "mnt", "user"}
+
+// readRights reads them from the process's folder in /proc.
+func readRights(folder string) (rights, error) {
+	r := rights{Namespaces: make(map[string]string)}
+	status, err := os.ReadFile(folder + "/status")
+	if err != nil {
+		return r, protocol.Gone(err)
+	}
+	for line := range strings.Lines(string(status)) {
+		name, value, _ := strings.Cut(line, ":")
+		if err == nil {
+			err = r.take(name, strings.Fields(value))
+		}
+	}
+	if err != nil {
+		return r, err
+	}
+	for _, kind := range namespaces {
+		r.Namespaces[kind], err = os.Readlink(folder + "/ns/" + kind)
+		if err != nil && !os.IsNotExist(err) { // a kernel without them
+			return r, err
+		}
+	}
+	if r.Root, err = os.Readlink(folder + "/root"); err != nil {
+		return r, err
+	}
+	const start, stack = 19, 25 // execve moves the stack
+	fields, err := protocol.StatFields(folder+"/stat", stack)
+	if err == nil {
+		r.Image = string(fields[start]) + " " + string(fields[stack])
+	}
+	return r, err
+}
+
+// take takes a line of a status file.
+func (r *rights) take(name string, fields []string) (err error) {
+	ids := map[string][]int{"Uid": r.Users[:], "Gid": r.Groups[:]}
+	sets := map[string]*uint64{"CapInh": &r.Inheritable, "CapPrm": &r.Permitted, "CapBnd": &r.Bounding, "CapAmb": &r.Ambient}
+	switch {
+	case name == "Groups":
+		r.Others = make([]int, len(fields))
+		err = numbers(r.Others, fields)
+	case ids[name] != nil:
+		err = numbers(ids[name], fields)
+	case sets[name] != nil && len(fields) == 1:
+		*sets[name], err = strconv.ParseUint(fields[0], 16, 64)
+	}
+	if err != nil {
+		err = fmt.Errorf("the status of a process has a %s of %q: %w", name, fields, err)
+	}
+	return err
+}
+
+func numbers(to []int, fields []string) error {
+	for i := range to {
+		n, err := strconv.Atoi(slices.Concat(fields, make([]string, len(to)))[i])
+		if err != nil {
+			return err
+		}
+		to[i] = n
+	}
+	return nil
+}
+
+func (r rights) equal(other rights) bool { return reflect.DeepEqual(r, other) }
+
+// within reports whether a process with other rights may do all that one with these
+// may: the kernel would let it into this one, so nothing is lost by running what it likes.
+func (r rights) within(other rights) bool {
+	return r.Users == other.Users && r.Groups == other.Groups && r.Permitted&^other.Permitted == 0 &&
+		r.Namespaces["user"] == other.Namespaces["user"] && r.Namespaces["pid"] == other.Namespaces["pid"]
+}
+
+// together reports whether two processes see the same system.
+func (r rights) together(other rights) bool {
+	return reflect.DeepEqual(r.Namespaces, other.Namespaces) && r.Root == other.Root
+}
+
+const ptrace = 1 << 19 // CAP_SYS_PTRACE among capabilities
