@@ -6,7 +6,14 @@ FUZZTIME ?= 10m
 BENCHTIME ?= 1s
 COPIES   ?= 64,256
 RUNS     ?= 5
+# The GPU whose launches are counted: ampere, or hopper with its own products.
+ARCHITECTURE ?= ampere
+# Parts of the GPU kit, as its run.sh --list has them; none are all.
+PARTS    ?=
 KILLS    ?= 100
+LISTS    ?= 5000
+ATTACHES ?= 1000
+MINUTES  ?= 0
 # A Python that has PyTorch, for the agent's tests.
 TORCH_PYTHON ?= $(or $(MEMTOP_TORCH_PYTHON),python3)
 # 1 has memtop read gauges from the driver's library, and needs a C compiler.
@@ -25,7 +32,7 @@ OFFLINE  := $(shell unshare --net true 2>/dev/null && echo unshare --net)
 SNAPSHOTS ?= ../shared/snapshots
 LABELS   ?=
 
-.PHONY: build release release-check package-check install-check demo-recording demo-picture wheel test lint vet fmt race golden bench bench-open bench-engine count-launches bench-attach bench-live bench-ranks bench-peers bench-parallel predictions soak gpu gpu-kit ptxas fuzz fuzz-mutate viewer agent-real bench-agent soak-agent kill deadcode test-busy check check-categories
+.PHONY: build release release-check package-check install-check demo-recording demo-picture wheel test lint vet fmt race golden bench bench-open bench-engine count-launches bench-attach bench-live bench-ranks bench-peers bench-parallel predictions soak gpu gpu-kit ptxas fuzz fuzz-mutate viewer looks agent-real bench-agent soak-agent kill deadcode test-busy check check-categories
 
 build: ## bin/memtop, a static file, and bin/memtrain, which needs the C library to look for a GPU's driver
 	CGO_ENABLED=$(CGO_ENABLED) $(GO) build -trimpath -o bin/memtop ./cmd/memtop
@@ -101,8 +108,8 @@ soak: build ## memtop's memory, by minute, while programs run for $(SOAK)
 bench-engine: ## training steps in the shape of GPT-2 124M, beside the matrix product's own rate
 	$(GO) run ./cmd/memtrain/benchengine
 
-count-launches: ## what a step of GPT-2 124M launches on a GPU, and the bytes that it reads and writes beside products and attention; no GPU is needed
-	@$(GO) run ./cmd/memtrain/benchengine -launches -batch 16 -length 1024 -amp bf16
+count-launches: ## what a step of GPT-2 124M launches on a GPU of $(ARCHITECTURE), and the bytes that it reads and writes beside products and attention; no GPU is needed
+	@$(GO) run ./cmd/memtrain/benchengine -launches -architecture $(ARCHITECTURE) -batch 16 -length 1024 -amp bf16
 
 bench-attach: ## what it costs a training run to have a probe, and a viewer
 	$(GO) run ./cmd/memtrain/benchattach -pairs $(PAIRS)
@@ -115,12 +122,12 @@ gpu-kit: ## dist/gpu-kit.tar.gz: what tries the CUDA device on a machine with a 
 	for tests in cuda cuda/kernels; do \
 		CGO_ENABLED=$(CGO_ENABLED) $(GO) test -c -trimpath -ldflags '-s -w' -o dist/gpu-kit/$${tests##*/}.test ./engine/device/$$tests || exit 1; \
 	done
-	cp cmd/memtrain/gpukit/run.sh cmd/memtrain/gpukit/torch_gpt2.py dist/gpu-kit/
+	cp cmd/memtrain/gpukit/run.sh cmd/memtrain/gpukit/parts.sh cmd/memtrain/gpukit/torch_gpt2.py dist/gpu-kit/
 	tar -C dist -czf dist/gpu-kit.tar.gz gpu-kit
 	@size=$$(($$(wc -c <dist/gpu-kit.tar.gz) >> 20)); echo "dist/gpu-kit.tar.gz has $$size MiB"; [ $$size -lt 60 ] || { echo "which is too much: 60 are allowed"; exit 1; }
 
-gpu: gpu-kit ## the kit on this machine, which has an NVIDIA GPU: its table is in dist/gpu
-	TOOLS=$(abspath ../shared/tools) dist/gpu-kit/run.sh $(CURDIR)/dist/gpu
+gpu: gpu-kit ## the kit on this machine, which has an NVIDIA GPU, or those $(PARTS) of it: the table is in dist/gpu
+	TOOLS=$(abspath ../shared/tools) dist/gpu-kit/run.sh $(CURDIR)/dist/gpu $(PARTS)
 
 ptxas: ## the machine code of the GPU kernels made again and compared, without spills; MEMTOP_PTXAS may name the assembler
 	MEMTOP_PTXAS=$${MEMTOP_PTXAS:-ptxas} $(GO) test -count 1 -v -run MachineCode ./engine/device/cuda/kernels/modulegen
@@ -149,6 +156,10 @@ bench-agent: ## what the agent costs a job, by $(ROUNDS) turns with a viewer and
 soak-agent: ## the memory of a job by minute, while it is attached for $(SOAK), which is in minutes: 30m
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/memtop ./cmd/memtop
 	OMP_NUM_THREADS=1 $(TORCH_PYTHON) probe/python/bench/agent.py $(CURDIR)/bin/memtop --soak $(SOAK:m=)
+
+looks: ## programs that train as fast as they can and are looked at, $(LISTS) ls and $(ATTACHES) attach each: none ends, losses equal
+	CGO_ENABLED=0 $(GO) build -trimpath -o bin/memtop ./cmd/memtop
+	OMP_NUM_THREADS=1 $(TORCH_PYTHON) probe/python/tests/looked/looks.py $(CURDIR)/bin/memtop $(KINDS) --lists $(LISTS) --attaches $(ATTACHES) --minutes $(MINUTES)
 
 agent-real: ## the agent beside models that people train, held against counts of the tests' own
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/memtop ./cmd/memtop

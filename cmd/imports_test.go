@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -22,6 +24,7 @@ const module = "github.com/memtop/memtop"
 var picture = map[string][]string{
 	"snapshots/cause/...":          {}, // what an error means, for all
 	"snapshots/quantity":           {},
+	"snapshots/mapped":             {}, // files in memory, for all who have some
 	"snapshots/hostmemory":         {},
 	"snapshots/trace":              {},
 	"snapshots/trace/tracetest":    {"snapshots/trace"},
@@ -48,7 +51,6 @@ var picture = map[string][]string{
 	"snapshots/mutate": {
 		"snapshots/pytorch", "snapshots/pytorch/pytorchtest", "snapshots/trace", "snapshots/wire", "github.com/klauspost/compress/...",
 	},
-	"snapshots/reopen": {"snapshots/analysis", "snapshots/trace", "golang.org/x/sys/..."},
 	"snapshots/export": {
 		"snapshots/report", "snapshots/analysis", "snapshots/quantity", "snapshots/trace", "github.com/google/pprof/profile",
 	},
@@ -61,7 +63,7 @@ var picture = map[string][]string{
 	// What is watched, what watches, and what both agree on.
 	"probe/protocol": {"probe/exposition", "snapshots/blackbox", "snapshots/quantity", "snapshots/wire", "snapshots/trace", "golang.org/x/sys/..."},
 	"probe": {
-		"probe/protocol", "probe/exposition", "snapshots/blackbox", "snapshots/wire", "snapshots/pytorch", "snapshots/trace", "snapshots/cause",
+		"probe/protocol", "probe/exposition", "snapshots/blackbox", "snapshots/mapped", "snapshots/wire", "snapshots/pytorch", "snapshots/trace", "snapshots/cause",
 		"golang.org/x/sys/...",
 	},
 	"probe/attach": {
@@ -70,8 +72,8 @@ var picture = map[string][]string{
 	"probe/job":          {"probe/attach", "probe/protocol", "snapshots/analysis/ranks", "snapshots/trace"},
 	"probe/remote":       {"probe/attach", "probe/protocol", "snapshots/trace", "snapshots/wire"},
 	"probe/python/wheel": {"probe/python"},
-	"probe/python":       {"probe/protocol"},
-	"probe/inject":       {"probe/attach", "probe/protocol", "probe/python", "snapshots/trace"},
+	"probe/python":       {"probe/protocol", "golang.org/x/sys/..."},
+	"probe/inject":       {"probe/attach", "probe/protocol", "probe/python", "snapshots/trace", "golang.org/x/sys/..."},
 	"probe/conformance": {
 		"probe/attach", "probe/protocol", "probe/exposition", "snapshots/wire", "snapshots/pytorch", "snapshots/trace",
 	},
@@ -95,7 +97,7 @@ var picture = map[string][]string{
 	"engine/autograd":                  {"engine/tensor", "engine/device", "engine/alloc", "snapshots/trace"},
 	"engine/nn":                        {"engine/choice", "snapshots/quantity", "engine/autograd", "engine/tensor", "engine/device", "engine/alloc", "snapshots/trace"},
 	"engine/amp":                       {"engine/choice", "engine/autograd", "engine/tensor", "engine/device", "engine/alloc", "snapshots/trace"},
-	"engine/data":                      {"engine/choice", "engine/device"},
+	"engine/data":                      {"engine/choice", "engine/device", "snapshots/mapped"},
 	"engine/optim":                     {"engine/choice", "engine/autograd", "engine/tensor", "engine/device", "engine/alloc", "snapshots/trace"},
 	"engine/recompute":                 {},
 	"engine/weights":                   {"engine/autograd", "engine/tensor", "github.com/nlpodyssey/gopickle/..."},
@@ -124,7 +126,7 @@ var picture = map[string][]string{
 	"cmd/memtop": {
 		"cmd/command", "cmd/output", "cmd/memtop/manual", "snapshots/cause", "cmd/memtrain/program", "engine/replay", "tui", "probe/attach", "probe/inject", "probe/job", "probe/protocol", "probe/python", "probe/remote",
 		"probe/collector", "probe/conformance", "probe/exposition", "probe/gauge", "snapshots", "snapshots/analysis", "snapshots/analysis/advisor", "snapshots/analysis/ranks", "snapshots/analysis/whatif", "snapshots/quantity",
-		"snapshots/report", "snapshots/reopen", "snapshots/export", "snapshots/pytorch", "snapshots/trace", "snapshots/wire",
+		"snapshots/report", "snapshots/export", "snapshots/pytorch", "snapshots/trace", "snapshots/wire",
 		"charm.land/bubbletea/v2", "github.com/spf13/cobra", "github.com/spf13/pflag",
 		"github.com/charmbracelet/colorprofile", "github.com/charmbracelet/x/ansi", "github.com/charmbracelet/x/term",
 	},
@@ -159,6 +161,7 @@ type goPackage struct {
 	ImportPath, Dir           string
 	Imports                   []string
 	TestGoFiles, XTestGoFiles []string
+	TestImports, XTestImports []string
 }
 
 func TestImportsFollowThePicture(t *testing.T) {
@@ -249,10 +252,28 @@ func TestAWatchedProgramCompilesNoViewer(t *testing.T) {
 	}
 }
 
+// TestProgramsOfTestsLeaveNoBlackBoxes: a package whose tests have a program with a probe
+// says so in its TestMain. What a box needs is known where programs are made.
+func TestProgramsOfTestsLeaveNoBlackBoxes(t *testing.T) {
+	makes := []string{module + "/probe", module + "/probe/engine", module + "/cmd/memtrain/program"}
+	for _, p := range listPackages(t, module+"/...") {
+		all := slices.Concat([]string{p.ImportPath}, p.Imports, p.TestImports, p.XTestImports)
+		tests := slices.Concat(p.TestGoFiles, p.XTestGoFiles)
+		made := slices.ContainsFunc(all, func(path string) bool { return slices.Contains(makes, path) })
+		says := slices.ContainsFunc(tests, func(name string) bool {
+			source, err := os.ReadFile(filepath.Join(p.Dir, name))
+			return err == nil && bytes.Contains(source, []byte("probetest.WithoutBoxes()"))
+		})
+		if made && !says && len(tests) > 0 {
+			t.Errorf("%s has programs with a probe and no TestMain that calls probetest.WithoutBoxes", p.ImportPath)
+		}
+	}
+}
+
 // listPackages returns what go list says of some packages.
 func listPackages(t *testing.T, arguments ...string) []goPackage {
 	t.Helper()
-	arguments = append([]string{"list", "-json=ImportPath,Dir,Imports,TestGoFiles,XTestGoFiles"}, arguments...)
+	arguments = append([]string{"list", "-json=ImportPath,Dir,Imports,TestGoFiles,XTestGoFiles,TestImports,XTestImports"}, arguments...)
 	command := exec.CommandContext(t.Context(), "go", arguments...)
 	out, err := command.Output()
 	if err != nil {

@@ -171,11 +171,17 @@ func (s *session) settings() {
 
 // hello is what a stream begins with.
 func (p *Probe) hello(interval time.Duration) *wire.Hello {
-	return &wire.Hello{
+	h := &wire.Hello{
 		Capabilities: p.capabilities(), PID: p.who.pid, Command: p.who.command, User: p.who.user,
 		Host: p.who.host, Writer: p.o.Writer, Started: p.who.started, Devices: p.devices,
 		ReadOnly: !p.changes.allowed(), Interval: int64(interval), Settings: p.source.Settings(), Rank: p.o.Rank,
 	}
+	if p.box != nil && p.box.cut.Load() {
+		if _, err := p.BlackBox(); err != nil {
+			h.Notices = []string{"if it is killed nothing will be left of it: its black box " + err.Error()}
+		}
+	}
+	return h
 }
 
 func (p *Probe) counters() wire.Counters {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/memtop/memtop/probe/protocol"
 	"github.com/memtop/memtop/snapshots/blackbox"
+	"github.com/memtop/memtop/snapshots/mapped"
 	"github.com/memtop/memtop/snapshots/trace"
 	"github.com/memtop/memtop/snapshots/wire"
 )
@@ -60,6 +61,7 @@ type box struct {
 	half  int64         // of a ring, less one: a mask
 
 	stacks, notes atomic.Uint32 // how many are written
+	cut           atomic.Bool   // the file was cut short by another: nothing is stored any more
 
 	s      *session // of the generation at hand
 	ends   []int64
@@ -77,7 +79,15 @@ type boxRing struct {
 // record stores an event, and wakes the box's goroutine when it refers to a name that
 // is not written yet, or when half of the ring is full.
 func (r *boxRing) record(e *trace.Event) {
-	b, at := r.box, r.Record(e)
+	b, at := r.box, int64(0)
+	if b.cut.Load() {
+		return
+	}
+	if mapped.Touch(b.file.data, func() error { at = r.Record(e); return nil }) != nil {
+		b.cut.Store(true)
+		signal(b.full)
+		return
+	}
 	if at&b.half == b.half {
 		signal(b.full)
 	}
@@ -143,8 +153,8 @@ func (p *Probe) makeBox() (*boxFile, *blackbox.Writer, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	w, err := blackbox.NewWriter(file.data, p.devices)
-	if err != nil {
+	var w *blackbox.Writer
+	if err := mapped.Touch(file.data, func() error { w, err = blackbox.NewWriter(file.data, p.devices); return err }); err != nil {
 		file.remove()
 		return nil, nil, err
 	}
@@ -158,13 +168,12 @@ func (p *Probe) beginBox() {
 	if b == nil {
 		return
 	}
-	err := b.begin()
+	err := b.touch(b.begin)
 	if err == nil {
 		err = b.file.name()
 	}
 	if err != nil {
-		p.withoutBox(err)
-		b.file.remove()
+		b.lose(err)
 		close(b.done)
 		return
 	}
@@ -172,7 +181,7 @@ func (p *Probe) beginBox() {
 }
 
 func (p *Probe) withoutBox(err error) {
-	p.boxless = err
+	p.boxless.Store(&err)
 	p.o.Log.Warn("no black box", "error", err)
 }
 
@@ -192,7 +201,10 @@ func (b *box) run() {
 		case <-b.full:
 		case <-alive.C:
 		}
-		b.update()
+		if err := b.touch(b.update); err != nil {
+			b.lose(err)
+			return
+		}
 		if b.pause(boxPause, b.named) {
 			b.pause(boxNames, nil)
 		}
@@ -217,20 +229,21 @@ func (b *box) pause(d time.Duration, until <-chan struct{}) (came bool) {
 }
 
 // update writes what is new, as a new generation where that is needed.
-func (b *box) update() {
+func (b *box) update() error {
 	b.w.Alive(time.Now().UnixMicro())
 	err := b.append()
 	if err == nil && !b.crowded() {
-		return
+		return nil
 	}
 	if wait := time.Until(b.rest); wait > 0 {
 		b.again.Reset(wait)
-		return
+		return nil
 	}
 	if err := b.begin(); err != nil {
 		b.p.o.Log.Warn("the black box keeps an older state", "error", err)
 		b.rest = time.Now().Add(boxRetry)
 	}
+	return nil
 }
 
 // crowded reports whether half of a ring came after the state of the generation.
@@ -309,6 +322,9 @@ func (b *box) close() {
 		return
 	}
 	<-b.done
+	if b.p.boxless.Load() != nil {
+		return // the file is gone
+	}
 	failed := int64(0)
 	for _, device := range b.p.devices {
 		failed += b.p.rings[device].failed.Load()
@@ -317,6 +333,15 @@ func (b *box) close() {
 		b.file.remove()
 		return
 	}
+	if err := b.touch(func() error { b.bye(failed); return nil }); err != nil {
+		b.lose(err)
+		return
+	}
+	b.file.leave()
+}
+
+// bye writes what is new and how the program ended.
+func (b *box) bye(failed int64) {
 	if b.append() != nil {
 		_ = b.begin() // else the box ends without a goodbye, which is true enough
 	}
@@ -324,7 +349,25 @@ func (b *box) close() {
 	if b.s.e.Flush() == nil {
 		b.w.Publish()
 	}
-	b.file.leave()
+}
+
+// touch calls do, which writes to the box. When the file was cut short the error says so.
+func (b *box) touch(do func() error) error {
+	err := error(mapped.ErrCut)
+	if !b.cut.Load() && !b.file.isCut() {
+		err = mapped.Touch(b.file.data, do)
+	}
+	if errors.Is(err, mapped.ErrCut) {
+		b.cut.Store(true)
+		err = fmt.Errorf("%s was cut short by another program", b.file.path)
+	}
+	return err
+}
+
+// lose gives up the box of a program that goes on.
+func (b *box) lose(err error) {
+	b.file.remove()
+	b.p.withoutBox(err)
 }
 
 // errNoMemoryFolder says that there is no place for a box.

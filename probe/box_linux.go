@@ -84,6 +84,12 @@ func (b *boxFile) fill(size int) (err error) {
 	return os.NewSyscallError("mmap", err)
 }
 
+// isCut reports whether the file has become shorter.
+func (b *boxFile) isCut() bool {
+	info, err := b.file.Stat()
+	return err == nil && info.Size() < int64(len(b.data))
+}
+
 // name gives the file its name, where viewers see it.
 func (b *boxFile) name() error {
 	if err := os.Link(b.made, b.path); err != nil { // and not a rename, which would take another's place

@@ -7,11 +7,13 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/memtop/memtop/probe/probetest"
+	"github.com/memtop/memtop/probe/protocol"
 	"github.com/memtop/memtop/snapshots"
 	"github.com/memtop/memtop/snapshots/trace"
 )
@@ -143,6 +145,65 @@ func TestAProgramWithoutABoxGoesOn(t *testing.T) {
 	}
 }
 
+// TestABoxThatIsCutShortEndsNothing: whoever may write to the folder may cut the file, by
+// mistake too. Every store to it is then a fault.
+func TestABoxThatIsCutShortEndsNothing(t *testing.T) {
+	for name, meet := range map[string]func(*probetest.Program, *Probe){
+		"an event meets it":            func(program *probetest.Program, _ *Probe) { program.Run(1000) },
+		"the box's goroutine meets it": func(_ *probetest.Program, p *Probe) { p.box.wake() },
+		"the end meets it": func(_ *probetest.Program, p *Probe) {
+			p.Record(0, trace.Event{Kind: trace.OOM, Size: 1 << 20})
+			_ = p.Close()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var log synchronised
+			program, p, path := boxedProgram(t, Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
+			program.Run(10)
+			if err := os.Truncate(path, 0); err != nil {
+				t.Fatal(err)
+			}
+			meet(program, p)
+			probetest.Eventually(t, "the probe to say that it has no box", func() bool { _, err := p.BlackBox(); return err != nil })
+			program.Run(10)
+			got, err := p.BlackBox()
+			if want := path + " was cut short by another program"; got != "" || !strings.Contains(err.Error(), want) {
+				t.Errorf("the box is %q, %v; want none and %q", got, err, want)
+			}
+			if err := p.Close(); err != nil {
+				t.Error(err)
+			}
+			if got := strings.Count(log.String(), "no black box"); got != 1 {
+				t.Errorf("it was said %d times, want once: %s", got, &log)
+			}
+			if _, err := os.Lstat(path); err == nil {
+				t.Error("what is left of the box is still there")
+			}
+			if notices := p.hello(0).Notices; len(notices) != 1 || !strings.Contains(notices[0], "was cut short") {
+				t.Errorf("viewers are told %q", notices)
+			}
+		})
+	}
+}
+
+// synchronised is a log that several goroutines write.
+type synchronised struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (s *synchronised) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(p)
+}
+
+func (s *synchronised) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
+}
+
 func TestTheEnvironmentSaysWhatTheOptionsDoNot(t *testing.T) {
 	for text, want := range map[string]struct {
 		o      Options
@@ -160,6 +221,29 @@ func TestTheEnvironmentSaysWhatTheOptionsDoNot(t *testing.T) {
 		t.Setenv("MEMTOP_BLACK_BOX", text)
 		if size, folder, err := want.o.boxPlace(); size != want.size || folder != want.folder || err != nil {
 			t.Errorf("%q: %d bytes in %q, %v; want %d in %q", text, size, folder, err, want.size, want.folder)
+		}
+	}
+}
+
+// TestArgumentsAreLeftOutWhereTheEnvironmentSaysSo looks through a whole box for one.
+func TestArgumentsAreLeftOutWhereTheEnvironmentSaysSo(t *testing.T) {
+	before := os.Args
+	t.Cleanup(func() { os.Args = before })
+	os.Args = []string{"/usr/bin/train", "--token", "secret-of-the-job"}
+	for setting, want := range map[string]string{
+		"": "/usr/bin/train --token secret-of-the-job", "full": "/usr/bin/train --token secret-of-the-job", "name": "train", "nonsense": "train",
+	} {
+		t.Setenv(protocol.CommandLineVariable, setting)
+		_, p, path := boxedProgram(t, Options{})
+		if got := openBox(t, path).Live.Command; got != want {
+			t.Errorf("%q: the box is of %q, want %q", setting, got, want)
+		}
+		text, err := os.ReadFile(path)
+		if all := strings.Contains(want, "secret"); err != nil || bytes.Contains(text, []byte("secret-of-the-job")) != all {
+			t.Errorf("%q: the argument is in the box: %v, %v", setting, !all, err)
+		}
+		if err := p.Close(); err != nil {
+			t.Error(err)
 		}
 	}
 }
@@ -225,6 +309,6 @@ func BenchmarkBoxUpdate(b *testing.B) {
 	for b.Loop() {
 		program.Run(1)
 		program.Finish(p)
-		p.box.update()
+		_ = p.box.update()
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"os"
 	"os/user"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -92,7 +93,12 @@ func userName() string {
 // commandMax bounds what viewers are shown of a command line, in bytes.
 const commandMax = 4096
 
-func commandLine(args []string) string {
+// commandLine returns what viewers, recordings and black boxes have of a command line:
+// all of it, or the program's name if setting, of [protocol.CommandLineVariable], wants that.
+func commandLine(args []string, setting string) string {
+	if setting != "" && setting != "full" && len(args) > 0 {
+		args = []string{filepath.Base(args[0])}
+	}
 	line := strings.ToValidUTF8(strings.Join(args, " "), "\uFFFD")
 	return strings.ToValidUTF8(line[:min(len(line), commandMax)], "")
 }

@@ -80,7 +80,8 @@ type Options struct {
 	Path string
 	// Control is what viewers may change; nil for nothing.
 	Control Control
-	// ReadOnly refuses all changes of all viewers.
+	// ReadOnly refuses all changes of all viewers, as the environment variable
+	// MEMTOP_READ_ONLY does.
 	ReadOnly bool
 	// Gauge looks at the devices from outside of the program; nil when there is
 	// nothing to look with. It is called only while a viewer watches, by one
@@ -132,9 +133,9 @@ type Probe struct {
 	changes changes
 	gauges  sharedGauges
 	viewers viewers
-	saving  chan struct{} // one item for each snapshot being written
-	box     *box          // nil without one
-	boxless error         // why there is none, where there should be one
+	saving  chan struct{}         // one item for each snapshot being written
+	box     *box                  // nil without one
+	boxless atomic.Pointer[error] // why there is none, where there should be one
 
 	closing chan struct{} // closed by Close: sessions say goodbye
 	once    sync.Once
@@ -164,7 +165,7 @@ func newProbe(o Options, s Source) (*Probe, error) {
 	if o.Ring <= 0 {
 		o.Ring = DefaultRing
 	}
-	o.limits = o.limits.filled()
+	o.limits, o.ReadOnly = o.limits.filled(), o.ReadOnly || protocol.ReadOnly()
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -194,10 +195,14 @@ func newProbe(o Options, s Source) (*Probe, error) {
 func (p *Probe) Path() string { return p.socket.path }
 
 // BlackBox returns the file of the program's black box, "" where it has none: because
-// none is wanted, or for the reason in the error.
+// none is wanted, or for the reason in the error. A program loses its box when another cuts
+// the file short.
 func (p *Probe) BlackBox() (string, error) {
-	if p.boxless != nil || p.box == nil {
-		return "", p.boxless
+	if err := p.boxless.Load(); err != nil {
+		return "", *err
+	}
+	if p.box == nil {
+		return "", nil
 	}
 	return p.box.file.path, nil
 }
@@ -244,7 +249,7 @@ type identity struct {
 func self(o Options) identity {
 	who := identity{pid: os.Getpid(), uid: os.Geteuid(), command: o.Program, user: userName()}
 	if who.command == "" {
-		who.command = commandLine(os.Args)
+		who.command = commandLine(os.Args, os.Getenv(protocol.CommandLineVariable))
 	}
 	who.start, who.started = startOfSelf()
 	who.host, _ = os.Hostname() // only shown, and its absence can be seen

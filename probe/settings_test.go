@@ -311,12 +311,17 @@ func TestARequestMayWaitForTheStep(t *testing.T) {
 }
 
 func TestReadOnlyMeansNobodyChangesAnything(t *testing.T) {
+	const inEnvironment = "a program whose environment says it"
 	tests := map[string]Options{
+		inEnvironment:                {Control: probetest.New()},
 		"a program without settings": {},
 		"a probe that is read-only":  {ReadOnly: true, Control: probetest.New()},
 	}
 	for name, o := range tests {
 		t.Run(name, func(t *testing.T) {
+			if name == inEnvironment {
+				t.Setenv(protocol.ReadOnlyVariable, "1")
+			}
 			probe := listening(t, probetest.New(), o)
 			c := newClient(t, probe, "")
 			if status, text := c.ask(t, http.MethodPost, "/v1/settings", set("amp", "bf16")); status != http.StatusForbidden {

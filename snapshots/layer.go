@@ -32,17 +32,30 @@ func (l *layer) Read(p []byte) (int, error) {
 func (l *layer) next(p []byte) (int, error) {
 	n, err := l.r.Read(p)
 	l.read += int64(n)
+	return n, l.after(err)
+}
+
+// after notes what came of a reading, and returns the error that ends it.
+func (l *layer) after(err error) error {
 	if l.came != nil {
 		l.came(l.read)
 	}
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		l.cut = true
-		return n, io.EOF
+		return io.EOF
 	case err != nil && !errors.Is(err, io.EOF):
 		l.err = err
 	}
-	return n, err
+	return err
+}
+
+// ReadAt hands out a part of the file itself, in any order. It is for layers whose stream is
+// a file, and takes nothing from Read.
+func (l *layer) ReadAt(p []byte, at int64) (int, error) {
+	n, err := l.r.(io.ReaderAt).ReadAt(p, at)
+	l.read = max(l.read, at+int64(n))
+	return n, l.after(err)
 }
 
 // peek returns the first bytes of the stream, at most headBytes.

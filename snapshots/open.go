@@ -104,8 +104,7 @@ func (o *opening) decode(ctx context.Context, name string, r io.Reader) (*trace.
 	case recordingContent:
 		return wire.Read(ctx, l, wire.Options{Bound: o.bounds(l, wire.DefaultBound), Total: o.total()})
 	case boxContent:
-		held := len(o.layers) == 1 && o.stored.begin.Mode().IsRegular() && blackbox.Held(o.stored.file)
-		return blackbox.Read(ctx, l, blackbox.Options{Bound: o.bounds(l, wire.DefaultBound), Held: held})
+		return o.box(ctx, l)
 	case gzipContent:
 		return o.gunzip(ctx, l)
 	case zstdContent:
@@ -119,6 +118,18 @@ func (o *opening) decode(ctx context.Context, name string, r io.Reader) (*trace.
 	default:
 		return nil, o.corrupt(fmt.Sprintf("this is not a memory snapshot: it begins with %.16q", head), dumpAgain)
 	}
+}
+
+// box reads a black box. That of an ended program is read where it lies: it is as large as
+// it says, and may be mostly holes.
+func (o *opening) box(ctx context.Context, l *layer) (*trace.Trace, error) {
+	options := blackbox.Options{Bound: o.bounds(l, wire.DefaultBound)}
+	if size := o.total(); size > 0 {
+		if options.Held = blackbox.Held(o.stored.file); !options.Held {
+			return blackbox.ReadAt(ctx, l, size, options)
+		}
+	}
+	return blackbox.Read(ctx, l, options)
 }
 
 // decoding returns the decoder's options. Progress is counted at the file, so

@@ -21,7 +21,8 @@ type stored struct {
 	begin    fs.FileInfo // as it was when it was opened
 	progress trace.Progress
 	read     int64
-	total    int64 // bytes from where reading began, 0 when not known, as of a pipe
+	from     int64 // where reading began
+	total    int64 // bytes from there on, 0 when not known, as of a pipe
 }
 
 // openStored opens path to read what follows, of standard input what is left.
@@ -42,7 +43,7 @@ func openStored(ctx context.Context, path string, progress trace.Progress) (*sto
 	case info.IsDir():
 		return nil, errors.Join(&fs.PathError{Op: "open", Path: path, Err: syscall.EISDIR}, f.Close())
 	}
-	s := &stored{ctx: ctx, file: f, begin: info, progress: progress}
+	s := &stored{ctx: ctx, file: f, begin: info, progress: progress, from: at}
 	if info.Mode().IsRegular() {
 		s.total = max(0, info.Size()-at)
 	}
@@ -55,14 +56,28 @@ func (s *stored) Read(p []byte) (int, error) {
 		return 0, err
 	}
 	n, err := s.file.Read(p)
-	s.read += int64(n)
+	return n, s.after(s.read+int64(n), err)
+}
+
+// ReadAt reads a part, in any order.
+func (s *stored) ReadAt(p []byte, at int64) (int, error) {
+	if err := s.ctx.Err(); err != nil {
+		return 0, err
+	}
+	n, err := s.file.ReadAt(p, s.from+at)
+	return n, s.after(max(s.read, at+int64(n)), err)
+}
+
+// after notes how far the file is read, and returns the error that ends it.
+func (s *stored) after(read int64, err error) error {
+	s.read = read
 	if errors.Is(err, io.EOF) && s.read < s.total {
-		return n, errChanged
+		return errChanged
 	}
 	if s.progress != nil {
 		s.progress(s.read, s.total)
 	}
-	return n, err
+	return err
 }
 
 // errChanged ends a reading whose file is not what it was at the begin.

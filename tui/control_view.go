@@ -26,7 +26,7 @@ func (m *Model) questionKey(msg tea.KeyPressMsg) tea.Cmd {
 		wishes := c.asking
 		c.asking, c.agreed = nil, true
 		return c.addAll(wishes)
-	case "n", "N", "esc", "q", "ctrl+c":
+	case "n", "N", "esc", "q":
 		c.asking = nil
 	}
 	return nil

@@ -188,24 +188,15 @@ func (f *file) firstDevice() int {
 
 // index makes the index of the current device in a command, unless it is there.
 func (f *file) index(theme *screen.Theme) tea.Cmd {
-	source, t, id, attempt := f.source, f.trace, f.device, f.attempt
+	t, id, attempt := f.trace, f.device, f.attempt
 	if f.views[id] != nil {
 		f.state = ready
 		return nil
 	}
 	f.state = indexing
 	return func() tea.Msg {
-		x := indexOf(source, t, id)
-		return indexedMsg{f, attempt, id, page.NewScene(theme, x)}
+		return indexedMsg{f, attempt, id, page.NewScene(theme, analysis.NewIndex(t, t.Device(id)))}
 	}
-}
-
-// indexOf returns the index of a device of a trace, which the source may have.
-func indexOf(source trace.Source, t *trace.Trace, device int) *analysis.Index {
-	if s, ok := source.(Indexed); ok {
-		return s.Index(device)
-	}
-	return analysis.NewIndex(t, t.Device(device))
 }
 
 // indexed stores a finished view.

@@ -25,8 +25,6 @@ func (m *Model) globalKey(msg tea.KeyPressMsg) (tea.Cmd, bool) {
 	switch {
 	case matches(msg, g.Quit):
 		return m.quit(tea.Quit), true
-	case matches(msg, g.Interrupt):
-		return m.quit(tea.Interrupt), true
 	case matches(msg, g.Suspend):
 		return tea.Suspend, true
 	case matches(msg, g.Redraw):

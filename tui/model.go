@@ -145,10 +145,13 @@ func (m *Model) visible() page.Page {
 	return nil
 }
 
-// Update routes a message in a fixed order: size, modal, global keys, focused
-// page, data. Afterwards what has come of a running program is taken, and the
-// visible page asks for what it lacks. While the screen stands still, keys wait.
+// Update routes a message in a fixed order: interrupt, size, modal, global keys,
+// focused page, data. Afterwards what has come of a running program is taken, and
+// the visible page asks for what it lacks. While the screen stands still, keys wait.
 func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	if key, ok := msg.(tea.KeyPressMsg); ok && matches(key, m.global.Interrupt) {
+		return m, m.quit(tea.Interrupt)
+	}
 	if m.holds(msg) {
 		return m, m.goOn()
 	}

@@ -18,13 +18,6 @@ import (
 // when that ends.
 type Load func(ctx context.Context, progress trace.Progress) (trace.Source, error)
 
-// Indexed is a source, not a growing one, that has the indexes of its devices or makes
-// them by itself. Index is called on a goroutine of its own and never advanced.
-type Indexed interface {
-	trace.Source
-	Index(device int) *analysis.Index
-}
-
 // File is something to show.
 type File struct {
 	Name string // as the reader knows it; a path, or a process

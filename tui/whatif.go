@@ -102,7 +102,7 @@ func (p *whatIf) answer() (whatIfAnswer, bool) {
 // the panel's. Those that lead to another page close it.
 func (m *Model) whatIfKey(msg tea.KeyPressMsg) (cmd tea.Cmd, mine bool) {
 	g := &m.global
-	if matches(msg, g.Help, g.Interrupt, g.Suspend, g.Redraw) {
+	if matches(msg, g.Help, g.Suspend, g.Redraw) {
 		return nil, false
 	}
 	if _, ok := m.pageKey(msg); ok {

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"testing"
 
-	tea "charm.land/bubbletea/v2"
-
 	"github.com/memtop/memtop/snapshots/analysis/whatif"
 	"github.com/memtop/memtop/tui/tuitest"
 )
@@ -112,10 +110,6 @@ func TestWhatIfGivesWay(t *testing.T) {
 	d.lacks("What if")
 	if d.quit {
 		t.Error("q closes the panel first")
-	}
-	d.press("w")
-	if _, ok := d.m.press(keyPress("ctrl+c"))().(tea.InterruptMsg); !ok {
-		t.Error("ctrl-c does not interrupt")
 	}
 	without := start(t, 80, 24, Options{Color: "never"}, fileOf("run.pickle", tuitest.Small()))
 	without.press("w")

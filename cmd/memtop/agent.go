@@ -41,12 +41,17 @@ func unpackIn(folder string) (string, error) {
 	if err := os.MkdirAll(filepath.Dir(folder), 0o700); err != nil {
 		return "", err
 	}
-	root, err := python.Open(folder, python.Self())
+	// The way to one's own folder may lead through links of one's own; [python.Open] takes none.
+	above, err := filepath.EvalSymlinks(filepath.Dir(folder))
+	if err != nil {
+		return "", err
+	}
+	root, err := python.Open("/", filepath.Join(above, filepath.Base(folder)))
 	if err != nil {
 		return "", err
 	}
 	defer root.Close() // every file in it is closed
-	agent, err := python.Unpack(root, python.Self())
+	agent, err := python.Unpack(root)
 	return filepath.Join(folder, agent), err
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/memtop/memtop/cmd/command"
 	"github.com/memtop/memtop/probe/attach"
+	"github.com/memtop/memtop/probe/remote"
 	"github.com/memtop/memtop/snapshots/analysis/ranks"
 	"github.com/memtop/memtop/snapshots/report"
 	"github.com/memtop/memtop/snapshots/trace"
@@ -72,7 +73,7 @@ func (a *app) jobOf(ctx context.Context, args []string, e *elsewhere) ([]attach.
 	if job := attach.JobOf(all, all[named]); job != nil {
 		return job, nil
 	}
-	return nil, command.Usage("process "+target+" is no rank of a job", "memtop attach "+target+" --once")
+	return nil, command.Usage("process "+target+" is no rank of a job", "memtop attach "+remote.Word(target)+" --once")
 }
 
 // onlyJob returns the processes of the only job that there is.
@@ -81,7 +82,7 @@ func onlyJob(all []attach.Process) (job []attach.Process, err error) {
 		switch ranks := attach.JobOf(all, p); {
 		case ranks == nil || contains(job, p):
 		case job != nil:
-			return nil, command.Usage("there are several jobs", fmt.Sprintf("memtop attach %s --all-ranks, or %s", targetOf(job[0]), targetOf(p)))
+			return nil, command.Usage("there are several jobs", fmt.Sprintf("memtop attach %s --all-ranks, or %s", remote.Word(targetOf(job[0])), remote.Word(targetOf(p))))
 		default:
 			job = ranks
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/memtop/memtop/cmd/command"
+	"github.com/memtop/memtop/probe/remote"
 )
 
 // app is what the commands share. It is owned by the goroutine that executes
@@ -29,7 +30,7 @@ type app struct {
 func newApp(stdout, stderr io.Writer) *app {
 	return &app{
 		stdout: command.NewOutput(stdout), stderr: command.NewOutput(stderr),
-		log: discardLog(), settings: settings{interval: interval(defaultInterval), indexes: defaultIndexes},
+		log: discardLog(), settings: settings{interval: interval(defaultInterval)},
 	}
 }
 
@@ -119,7 +120,7 @@ func (a *app) prepare(cmd *cobra.Command) error {
 // unknownCommand says what the user may have meant.
 func unknownCommand(root *cobra.Command, name string) error {
 	if info, err := os.Stat(name); err == nil && !info.IsDir() {
-		return command.Usage(fmt.Sprintf("%q is a file, not a command", name), "memtop open "+name)
+		return command.Usage(fmt.Sprintf("%q is a file, not a command", name), "memtop open "+remote.Word(name))
 	}
 	remedy := "memtop help"
 	root.SuggestionsMinimumDistance = 2

@@ -13,6 +13,7 @@ import (
 
 	"github.com/memtop/memtop/cmd/command"
 	"github.com/memtop/memtop/probe/attach"
+	"github.com/memtop/memtop/probe/remote"
 	"github.com/memtop/memtop/snapshots/report"
 	"github.com/memtop/memtop/snapshots/trace"
 	"github.com/memtop/memtop/tui"
@@ -160,7 +161,7 @@ func (a *app) choose(ctx context.Context, all, bare []attach.Process) (string, e
 		chosen, err := a.pick(ctx, good, problems(all))
 		return targetOf(chosen), err
 	case len(good) > 1:
-		return "", command.Usage("there are several processes: "+strings.Join(names, ", "), "memtop attach "+names[0])
+		return "", command.Usage("there are several processes: "+strings.Join(names, ", "), "memtop attach "+remote.Word(names[0]))
 	}
 	for _, line := range problems(silent) { // the user may have meant one of them
 		fmt.Fprintln(a.stderr, "memtop: "+line)

@@ -102,7 +102,7 @@ func allocated(s *trace.State) (bytes int64) {
 func (a *app) cleanBoxes() error {
 	removed, bytes := 0, int64(0)
 	eachBox(func(b protocol.Box) {
-		if b.Problem == nil {
+		if b.Own {
 			b.Problem = os.Remove(b.Path)
 		}
 		if b.Problem != nil {

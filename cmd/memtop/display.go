@@ -1,17 +1,12 @@
 package main
 
 import (
-	"context"
 	"io"
 	"os"
-	"syscall"
 	"time"
 
-	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 	"github.com/charmbracelet/x/term"
-
-	"github.com/memtop/memtop/cmd/command"
 )
 
 // display is the terminal while a screen is on it, and how it was before. The
@@ -60,35 +55,4 @@ func briefly(f func()) {
 	case <-done:
 	case <-time.After(patience):
 	}
-}
-
-// keyboard is the input of a terminal. It notices that the terminal goes away: no
-// signal says so to a program that ignores it, or is no part of its session.
-type keyboard struct {
-	*os.File
-	gone func()
-}
-
-// Read reads what is typed.
-func (k keyboard) Read(b []byte) (int, error) {
-	n, err := k.File.Read(b)
-	if err != nil {
-		k.gone()
-	}
-	return n, err
-}
-
-// watchKeyboard returns what is typed, and a context that is cancelled as by a
-// hangup when nothing more can be.
-func watchKeyboard(parent context.Context) (context.Context, keyboard, error) {
-	ctx, cancel := context.WithCancelCause(parent)
-	input := os.Stdin
-	if !isTerminal(input) {
-		var err error
-		if input, _, err = tea.OpenTTY(); err != nil {
-			cancel(err)
-			return ctx, keyboard{}, err
-		}
-	}
-	return ctx, keyboard{input, func() { cancel(command.Ended{Signal: syscall.SIGHUP}) }}, nil
 }

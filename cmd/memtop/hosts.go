@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -19,7 +20,7 @@ import (
 
 // elsewhere are the flags that name several machines.
 type elsewhere struct {
-	hosts []string
+	hosts hostList
 	slurm string
 	job   string
 }
@@ -27,15 +28,35 @@ type elsewhere struct {
 // any reports whether a machine is named.
 func (e *elsewhere) any() bool { return len(e.hosts) > 0 || e.slurm != "" }
 
+// hostList is the flag that names hosts, with commas or white space between them.
+type hostList []string
+
+// Set adds what one flag names.
+func (l *hostList) Set(text string) error {
+	*l = append(*l, strings.FieldsFunc(text, func(c rune) bool { return c == ',' || unicode.IsSpace(c) })...)
+	return nil
+}
+
+// String returns the hosts as they may be named again.
+func (l *hostList) String() string { return strings.Join(*l, ",") }
+
+// Type is for the library of flags.
+func (*hostList) Type() string { return "hosts" }
+
 func (e *elsewhere) flags(f *pflag.FlagSet) {
-	f.StringSliceVar(&e.hosts, "hosts", nil, "look on these `HOSTS`, such as a,b,c, by ssh")
+	f.Var(&e.hosts, "hosts", "look on these `HOSTS`, such as a,b,c, by ssh")
 	f.StringVar(&e.slurm, "slurm", "", "look on the machines of this Slurm `JOB`, by srun")
 }
 
 // check refuses flags that name no machine or two kinds of them.
 func (e *elsewhere) check(cmd *cobra.Command, args []string) error {
+	given := cmd.Flags().Changed
 	switch {
-	case len(e.hosts) > 0 && e.slurm != "":
+	case given("hosts") && len(e.hosts) == 0:
+		return usage(cmd, "--hosts names no host")
+	case given("slurm") && e.slurm == "":
+		return usage(cmd, "--slurm names no job")
+	case given("hosts") && given("slurm"):
 		return usage(cmd, "--hosts and --slurm both name machines: one of them is enough")
 	case e.any() && len(args) > 0:
 		return usage(cmd, fmt.Sprintf("%q names a process, and --hosts or --slurm the machines to look on", args[0]))
@@ -56,7 +77,7 @@ func (a *app) ways(ctx context.Context, e *elsewhere) ([]remote.Way, error) {
 	}
 	var ways []remote.Way
 	for _, host := range e.hosts {
-		way, err := remote.SSH(strings.TrimSpace(host), a.settings.remoteMemtop)
+		way, err := remote.SSH(host, a.settings.remoteMemtop)
 		if err != nil {
 			return nil, command.Usage(err.Error(), "memtop attach --hosts a,b,c")
 		}

@@ -36,7 +36,6 @@ func (a *app) info() error {
 	row("built with", "%s for %s/%s", runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	row("configuration", "%s", present(configPath()))
 	row("cache", "%s", present(cachePath()))
-	row("index cache", "%s", indexesText())
 	row("sockets", "%s", present(protocol.Folder()))
 	row("agent", "%s", agentText())
 	row("black boxes", "%s", blackBoxText())

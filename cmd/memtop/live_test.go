@@ -23,6 +23,8 @@ import (
 
 	"github.com/memtop/memtop/probe/attach"
 	"github.com/memtop/memtop/probe/exposition"
+	"github.com/memtop/memtop/snapshots/trace"
+	"github.com/memtop/memtop/snapshots/wire"
 )
 
 // trains starts memtrain as a process of its own, waits until it can be
@@ -107,6 +109,35 @@ func lies(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 	server := &http.Server{ //nolint:gosec // the only client is ours
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, answer) }),
+	}
+	go func() { _ = server.Serve(l) }() // it ends with the listener
+	ts.Defer(func() { _ = server.Close() })
+}
+
+// dwells listens on a socket as a program whose steps end and change no memory, until
+// the script ends:
+//
+//	dwells SOCKET
+func dwells(ts *testscript.TestScript, _ bool, args []string) {
+	var stream bytes.Buffer
+	e := wire.NewEncoder(&stream)
+	e.Hello(&wire.Hello{Version: wire.Version, PID: os.Getpid(), Devices: []int{0}})
+	e.Base(0, 0, new(trace.State), 0, "")
+	e.Counters(wire.Counters{})
+	for number := range int64(5) {
+		e.Step(&trace.Step{Number: number + 1, Time: number + 1, Duration: 1})
+	}
+	ts.Check(e.Flush())
+	l, err := net.Listen("unix", filepath.Clean(ts.MkAbs(args[0])))
+	ts.Check(err)
+	server := &http.Server{ //nolint:gosec // the only client is ours
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/v1/stream" {
+				_, _ = w.Write(stream.Bytes())
+				return
+			}
+			fmt.Fprintf(w, `{"version": %d, "pid": %d, "devices": [{"device": 0}]}`, wire.Version, os.Getpid())
+		}),
 	}
 	go func() { _ = server.Serve(l) }() // it ends with the listener
 	ts.Defer(func() { _ = server.Close() })

@@ -8,13 +8,13 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/charmbracelet/x/ansi"
 	"github.com/spf13/cobra"
 
 	"github.com/memtop/memtop/cmd/command"
 	"github.com/memtop/memtop/probe/attach"
-	"github.com/memtop/memtop/snapshots/quantity"
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
@@ -84,10 +84,12 @@ type listed struct {
 }
 
 type listedDevice struct {
-	Device    int   `json:"device"`
-	Step      int64 `json:"step"`
-	Allocated int64 `json:"allocated_bytes"`
-	Reserved  int64 `json:"reserved_bytes"`
+	Device    int    `json:"device"`
+	Step      int64  `json:"step"`
+	Allocated *int64 `json:"allocated_bytes"` // null where the program does not know it yet
+	Reserved  *int64 `json:"reserved_bytes"`
+	Known     *int64 `json:"known_us,omitempty"` // when the bytes were so, where that is not now
+	age       time.Duration
 }
 
 // ls prints a row for every device of every process.
@@ -152,7 +154,10 @@ func rowsOf(p attach.Process) []listed {
 	row.Rank = p.Info.Rank.Printable()
 	var rows []listed
 	for _, d := range p.Info.Devices {
-		row.listedDevice = &listedDevice{d.Device, p.Info.Step, d.Allocated, d.Reserved}
+		row.listedDevice = &listedDevice{Device: d.Device, Step: p.Info.Step, Known: d.Known, age: d.Age(time.Now())}
+		if d.IsKnown() {
+			row.Allocated, row.Reserved = &d.Allocated, &d.Reserved
+		}
 		rows = append(rows, row)
 	}
 	return rows
@@ -176,7 +181,7 @@ func writeRows(out io.Writer, rows []listed) error {
 		}
 		numbers := "-\t-\t-\t-"
 		if d := r.listedDevice; d != nil {
-			numbers = fmt.Sprintf("%d\t%d\t%s\t%s", d.Device, d.Step, quantity.Bytes(d.Allocated), quantity.Bytes(d.Reserved))
+			numbers = fmt.Sprintf("%d\t%d\t%s\t%s", d.Device, d.Step, orDash(d.Allocated)+d.since(), orDash(d.Reserved))
 		}
 		rank := ""
 		if jobs {
@@ -185,6 +190,18 @@ func writeRows(out io.Writer, rows []listed) error {
 		fmt.Fprintf(w, "%d\t%s\t%s%s\t%s\n", r.PID, r.User, rank, numbers, r.Command)
 	}
 	return w.Flush()
+}
+
+// oldAfter is the age from which on bytes are listed with it: a program that makes steps
+// counts more often.
+const oldAfter = 10 * time.Second
+
+// since says how old the bytes are, where they are old.
+func (d *listedDevice) since() string {
+	if d.age < oldAfter {
+		return ""
+	}
+	return fmt.Sprintf(" (%s ago)", d.age.Round(time.Second))
 }
 
 // rankText is a job and a rank in two columns.

@@ -16,9 +16,11 @@ import (
 	"time"
 
 	"github.com/memtop/memtop/cmd/command"
+	"github.com/memtop/memtop/probe/inject"
 )
 
 func main() {
+	inject.Attend()
 	if filepath.Base(os.Args[0]) == trainer {
 		os.Exit(train())
 	}

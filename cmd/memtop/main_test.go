@@ -15,7 +15,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/memtop/memtop/probe/protocol"
+	"github.com/memtop/memtop/probe/probetest"
 	"github.com/memtop/memtop/snapshots/pytorch"
 	"github.com/memtop/memtop/snapshots/pytorch/pytorchtest"
 	"github.com/memtop/memtop/snapshots/trace"
@@ -24,10 +24,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if os.Getenv(protocol.BlackBoxVariable) == "" { // tests leave none behind, but where they ask for them
-		_ = os.Setenv(protocol.BlackBoxVariable, "off")
-	}
-	testscript.Main(m, map[string]func(){"memtop": measured, "memtrain": main, "faulty": faulty, "through": through, "ranked": ranked}) // see demo.go
+	probetest.WithoutBoxes()
+	testscript.Main(m, map[string]func(){"memtop": measured, "memtrain": main, "memtop-becomes": main, "memtop-acts": main, "faulty": faulty, "through": through, "ranked": ranked}) // see demo.go
 }
 
 // TestScripts runs testdata/script, where memtop is the real program.
@@ -61,6 +59,7 @@ func TestScripts(t *testing.T) {
 			"job":      job,
 			"lies":     lies,
 			"crowds":   crowds,
+			"dwells":   dwells,
 			"silent":   silent,
 			"metrics":  metrics,
 			"leave":    leave,

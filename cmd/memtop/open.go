@@ -41,7 +41,6 @@ report is printed instead.`,
 	a.readFlags(cmd.Flags())
 	a.deviceFlag(cmd.Flags())
 	a.screenFlags(cmd)
-	cmd.Flags().Var(&a.settings.indexes, "index-cache", "most disk for what is kept to open large files again at once, 0 for none")
 	return cmd
 }
 
@@ -81,8 +80,6 @@ func (a *app) screen(ctx context.Context, paths []string) error {
 	var files []tui.File
 	var failed error // of the last load; written by one command at a time
 	sources := rankFiles(paths)
-	reopening := a.reopening(ctx)
-	defer reopening.stop()
 	for i := range sources {
 		paths[i] = sources[i].path // by rank
 	}
@@ -91,7 +88,7 @@ func (a *app) screen(ctx context.Context, paths []string) error {
 			return err
 		}
 		load := func(ctx context.Context, progress trace.Progress) (trace.Source, error) {
-			source, err := reopening.load(ctx, path, progress)
+			source, err := a.load(ctx, path, progress)
 			if len(paths) == 1 {
 				failed = err
 			}

@@ -68,7 +68,9 @@ func (p *picker) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 			p.cursor = min(len(p.rows)-1, p.cursor+1)
 		case "enter":
 			return p, tea.Quit
-		case "q", "esc", "ctrl+c":
+		case "ctrl+c":
+			return p, tea.Interrupt
+		case "q", "esc":
 			p.left = true
 			return p, tea.Quit
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -57,8 +58,8 @@ func (a *app) record(ctx context.Context, target string, to output.File, o attac
 		return err
 	}
 	if to.Path == standardOutput {
-		_, err := r.Run(ctx, a.stdout.Raw())
-		return err
+		kept, err := r.Run(ctx, a.stdout.Raw())
+		return cmp.Or(err, eventless("the recording", kept))
 	}
 	f, err := to.Create()
 	if err != nil {
@@ -74,8 +75,31 @@ func (a *app) record(ctx context.Context, target string, to output.File, o attac
 		_ = os.Remove(f.Name()) // nothing came to be recorded
 	}
 	if err == nil {
-		_, err = fmt.Fprintf(a.stdout, "wrote %s: %s steps, %s; %s\n",
-			to.Path, quantity.Count(int(kept.Steps)), quantity.Bytes(kept.Bytes), kept.Reason)
+		_, err = fmt.Fprintf(a.stdout, "wrote %s: %s, %s; %s\n", to.Path, whatIsIn(kept), quantity.Bytes(kept.Bytes), kept.Reason)
 	}
-	return err
+	return cmp.Or(err, eventless(to.Path, kept))
+}
+
+// whatIsIn says what a recording has.
+func whatIsIn(kept attach.Recorded) string {
+	steps := quantity.Plural(int(kept.Steps), "step")
+	switch {
+	case kept.Events > 0:
+		return steps + ", " + quantity.Plural(int(kept.Events), "event")
+	case kept.Snapshots:
+		return steps + ", snapshots of the allocator"
+	}
+	return steps + ", no event"
+}
+
+// eventless returns why a recording is of little use that has steps and no event: there
+// is one moment to look at. Of a program that did nothing meanwhile that is all there is.
+func eventless(path string, kept attach.Recorded) error {
+	if kept.Steps == 0 || kept.Events > 0 || kept.Snapshots {
+		return nil
+	}
+	return waitError{
+		path + " has steps and no event: the program reported none of its memory meanwhile",
+		"record for longer, such as --for 1m, while the program works",
+	}
 }

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	tea "charm.land/bubbletea/v2"
+
 	"github.com/memtop/memtop/cmd/command"
 	"github.com/memtop/memtop/cmd/memtop/terminal"
 	"github.com/memtop/memtop/snapshots/pytorch"
@@ -243,8 +245,34 @@ func TestSeveralFilesAreSwitchedBetween(t *testing.T) {
 }
 
 func TestCtrlCInterrupts(t *testing.T) {
-	s := openScreen(t, 80, 24, "open", sampleFile(t, "interrupt.pickle", 3))
-	s.see("device 0")
-	s.press("\x03")
-	s.leave(130)
+	for name, test := range map[string]struct{ keys, shown string }{
+		"a page":       {"", "device 0"},
+		"help":         {"?", "Keys and signs"},
+		"a search":     {"7/", "search"},
+		"a file to be": {"x", "Export to"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := openScreen(t, 80, 24, "open", sampleFile(t, "interrupt.pickle", 3))
+			s.see("device 0")
+			s.press(test.keys)
+			s.see(test.shown)
+			s.press("\x03")
+			s.leave(130)
+		})
+	}
+}
+
+// TestCtrlCInterruptsQuestions tells who leaves a question from who ends memtop.
+func TestCtrlCInterruptsQuestions(t *testing.T) {
+	for name, model := range map[string]tea.Model{"which process": &picker{}, "start the agent": &question{}} {
+		for key, want := range map[rune]tea.Msg{'c': tea.InterruptMsg{}, 'q': tea.QuitMsg{}} {
+			press := tea.KeyPressMsg{Code: key, Text: string(key)}
+			if key == 'c' {
+				press = tea.KeyPressMsg{Code: key, Mod: tea.ModCtrl}
+			}
+			if _, cmd := model.Update(press); cmd == nil || cmd() != want {
+				t.Errorf("%s: %s does not give %T", name, press, want)
+			}
+		}
+	}
 }

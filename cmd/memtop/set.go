@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/memtop/memtop/probe/attach"
+	"github.com/memtop/memtop/probe/remote"
 	"github.com/memtop/memtop/snapshots/analysis"
 	"github.com/memtop/memtop/snapshots/report"
 	"github.com/memtop/memtop/snapshots/trace"
@@ -121,13 +122,13 @@ func settled(ctx context.Context, c *attach.Client, changes []trace.Change, all 
 	case errors.As(err, &stuck):
 		return nil, waitError{
 			fmt.Sprintf("process %d: %v since the change was asked for", pid, stuck),
-			fmt.Sprintf("memtop attach %s --page experiments shows what becomes of it", targetOf(c.Process())),
+			fmt.Sprintf("memtop attach %s --page experiments shows what becomes of it", remote.Word(targetOf(c.Process()))),
 		}
 	}
 	return made, err
 }
 
-// waitError says that the outcome of a change was not known in time.
+// waitError says what did not come in time: the outcome of a change, or an event.
 type waitError struct{ cause, remedy string }
 
 func (e waitError) Error() string { return e.cause }

@@ -27,7 +27,6 @@ type settings struct {
 	ascii     bool
 	noMouse   bool
 	maxMemory command.Size
-	indexes   command.Size
 	log       string
 	interval  interval
 	readOnly  bool

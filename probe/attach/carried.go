@@ -1,6 +1,7 @@
 package attach
 
 import (
+	"cmp"
 	"errors"
 
 	"github.com/memtop/memtop/snapshots/trace"
@@ -48,22 +49,27 @@ func (c *Carried) From(host string) error {
 	case c.Missing != nil:
 		return &NotFoundError{Target: text(c.Missing.Target) + on}
 	case c.Forbidden != nil:
-		return &PermissionError{at + text(c.Forbidden.Cause), text(c.Forbidden.Remedy)}
+		return &PermissionError{at + why(c.Forbidden.Cause), text(c.Forbidden.Remedy)}
 	case c.NoProbe != nil:
 		return &NoProbeError{PID: c.NoProbe.PID, Socket: text(c.NoProbe.Socket), Hidden: c.NoProbe.Hidden, Host: host, Is: c.NoProbe.Is}
 	case c.Silent != nil:
 		return &SilentError{Who: text(c.Silent.Who) + on, Doing: text(c.Silent.Doing), Stopped: c.Silent.Stopped}
 	case c.Endless != nil:
-		return &EndlessError{at + text(c.Endless.Cause), text(c.Endless.Remedy)}
+		return &EndlessError{at + why(c.Endless.Cause), text(c.Endless.Remedy)}
 	case c.Malformed != nil:
 		return &MalformedError{text(c.Malformed.Who) + on, text(c.Malformed.What), text(c.Malformed.Reason)}
 	case c.Refused != nil:
-		return &RefusedError{at + text(c.Refused.Cause), text(c.Refused.Remedy), c.Refused.Busy}
+		return &RefusedError{at + why(c.Refused.Cause), text(c.Refused.Remedy), c.Refused.Busy}
 	case c.Foreign != nil:
 		return &ForeignError{text(c.Foreign.User)}
 	case c.Version != nil:
 		return c.Version
 	default:
-		return errors.New(at + text(c.Other))
+		return errors.New(at + why(c.Other))
 	}
+}
+
+// why returns the cause that a machine gives, which may be none.
+func why(cause string) string {
+	return trace.Printable(cmp.Or(cause, "something went wrong there, and its memtop does not say what"))
 }

@@ -198,8 +198,8 @@ func TestARecordingIsWhatWasStreamed(t *testing.T) {
 	p.Run(5)
 	p.Finish(probe)
 	kept := <-done
-	if kept.Steps != 2 || kept.Bytes != int64(file.Len()) || kept.Gaps != 0 {
-		t.Errorf("recorded %+v, want two steps and %d bytes", kept, file.Len())
+	if kept.Steps != 2 || kept.Events != 25 || kept.Snapshots || kept.Bytes != int64(file.Len()) || kept.Gaps != 0 {
+		t.Errorf("recorded %+v, want two steps, 25 events and %d bytes", kept, file.Len())
 	}
 	got, err := wire.Read(t.Context(), bytes.NewReader(file.Bytes()), wire.Options{})
 	if err != nil {

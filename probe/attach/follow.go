@@ -69,6 +69,14 @@ func (e endpoint) endless(within time.Duration) error {
 	}
 }
 
+// tooLarge says that a program holds more than a viewer does.
+func (e endpoint) tooLarge(reason string) error {
+	return &EndlessError{
+		fmt.Sprintf("%s has more than memtop shows of a running program: %s", e, reason),
+		fmt.Sprintf("memtop snapshot %d -o FILE writes its memory of now, which memtop open shows", e.pid),
+	}
+}
+
 // heard notes that a frame has come.
 func (c *connection) heard(frame wire.Type) {
 	c.answer.heard()
@@ -143,6 +151,8 @@ func (p *target) damaged(from *connection, err error) error {
 	switch {
 	case errors.As(err, &version):
 		return err
+	case errors.As(err, &corrupt) && corrupt.Memory:
+		return from.from.endpoint.tooLarge(corrupt.Reason)
 	case errors.As(err, &corrupt):
 		err = fmt.Errorf("byte %d: %s", corrupt.Offset, corrupt.Reason)
 	}

@@ -4,11 +4,10 @@ import (
 	"os"
 	"testing"
 
-	"github.com/memtop/memtop/probe/protocol"
+	"github.com/memtop/memtop/probe/probetest"
 )
 
-// TestMain has programs that tests kill leave no black boxes.
 func TestMain(m *testing.M) {
-	_ = os.Setenv(protocol.BlackBoxVariable, "off")
+	probetest.WithoutBoxes()
 	os.Exit(m.Run())
 }

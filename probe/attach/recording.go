@@ -23,6 +23,8 @@ type RecordOptions struct {
 // Recorded is how much was recorded.
 type Recorded struct {
 	Steps, Bytes int64
+	Events       int64  // that the program sent one by one
+	Snapshots    bool   // it sends what its allocator kept instead, with any number of events
 	Gaps         int    // how often the connection was lost and made again
 	Reason       string // why it ended
 }
@@ -125,6 +127,9 @@ func (r *Recording) copy(ctx context.Context, from *connection, copier *wire.Cop
 			return false, err
 		}
 		from.heard(frame)
+		events, snapshot := copier.Events()
+		r.done.Events += events
+		r.done.Snapshots = r.done.Snapshots || snapshot
 		if r.begun { // the others are of before
 			r.done.Steps += copier.Steps()
 		}

@@ -21,7 +21,7 @@ func Look(pid int) (*Running, error) {
 		Folders: foldersFor(from(cwd, EnvironmentOf(pid)), p.ownUID()), Stopped: isStopped(pid),
 	}
 	status, _ := os.ReadFile(inProc(pid, "status")) // what it cannot say now it could above
-	r.Group, r.Tracer = number(status, "Gid", 1), number(status, "TracerPid", 0)
+	r.Tracer = number(status, "TracerPid", 0)
 	r.Executable, _ = os.Readlink(inProc(pid, "exe"))
 	if root, err := os.Readlink(inProc(pid, "root")); err == nil && root != "/" {
 		r.Executable = strings.TrimPrefix(r.Executable, root)

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/memtop/memtop/probe/exposition"
@@ -26,23 +25,13 @@ const (
 
 // Serve answers scrapers at l until ctx is done, which is no error. It closes l.
 func (c *Collector) Serve(ctx context.Context, l net.Listener) error {
-	var open atomic.Int64
+	all := newPlaces()
 	server := &http.Server{
-		Handler:     c.handler(isLoopback(l.Addr())),
+		Handler:     all.bound(c.handler(isLoopback(l.Addr()))),
 		ReadTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
 		MaxHeaderBytes: maxHeaderBytes,
 		BaseContext:    func(net.Listener) context.Context { return ctx },
-		ConnState: func(conn net.Conn, state http.ConnState) {
-			switch state {
-			case http.StateNew:
-				if open.Add(1) > maxConnections {
-					_ = conn.Close() // the scraper sees it
-				}
-			case http.StateClosed:
-				open.Add(-1)
-			default:
-			}
-		},
+		ConnState:      all.follow,
 	}
 	ended := make(chan struct{}) // closed when no connection is left
 	stop := context.AfterFunc(ctx, func() {

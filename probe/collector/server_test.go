@@ -2,7 +2,9 @@ package collector
 
 import (
 	"bufio"
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -207,23 +209,90 @@ func TestServingEndsCleanly(t *testing.T) {
 	}
 }
 
-func TestScrapersConnectionsAreBounded(t *testing.T) {
+// TestWhoAsksNothingHoldsNoPlace takes all places and wants a scraper to be answered
+// at once.
+func TestWhoAsksNothingHoldsNoPlace(t *testing.T) {
+	for name, request := range map[string]string{
+		"connections that say nothing":         "",
+		"connections in the middle of headers": "GET /metrics HTTP/1.1\r\nHost: local",
+		"connections kept after an answer":     "HEAD / HTTP/1.1\r\nHost: localhost\r\n\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			address, end := serving(t)
+			var first net.Conn
+			for range maxConnections {
+				c := saying(t, address, request)
+				first = cmp.Or(first, c)
+				if !strings.HasSuffix(request, "\r\n\r\n") {
+					continue
+				}
+				if answer := answered(t, c); answer.StatusCode != http.StatusNotFound {
+					t.Fatalf("got %s", answer.Status)
+				}
+			}
+			for range 2 * maxConnections {
+				if answer := answered(t, saying(t, address, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")); answer.StatusCode != http.StatusNotFound {
+					t.Fatalf("got %s", answer.Status)
+				}
+			}
+			if err := first.SetReadDeadline(time.Now().Add(readTimeout / 2)); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := first.Read(make([]byte, 1)); errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Error("nobody has given way")
+			}
+			if err := end(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestWhereAllPlacesAskIsNoPlace has so many scrapers wait for a program that says
+// nothing, and wants one more to be told so.
+func TestWhereAllPlacesAskIsNoPlace(t *testing.T) {
+	pretending(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	address, end := serving(t)
-	for i := range maxConnections + 1 {
-		c, err := net.Dial("unix", address)
-		if err != nil {
-			t.Fatal(err)
+	const slow = "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n"
+	for asked := 1; ; asked++ { // until the server has read what enough of them ask
+		if asked > 4*maxConnections {
+			t.Fatal("all are let in")
 		}
-		defer func() { _ = c.Close() }()
-		if _, err := io.WriteString(c, "HEAD / HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil && i < maxConnections {
-			t.Fatal(err)
+		saying(t, address, slow)
+		answer := answered(t, saying(t, address, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"))
+		if answer.StatusCode == http.StatusServiceUnavailable {
+			break
 		}
-		n, _ := c.Read(make([]byte, 1)) // it is let in, or is closed
-		if letIn := n > 0; letIn != (i < maxConnections) {
-			t.Errorf("connection %d is let in: %v", i+1, letIn)
+		if answer.StatusCode != http.StatusNotFound {
+			t.Fatalf("got %s", answer.Status)
 		}
 	}
 	if err := end(); err != nil {
 		t.Error(err)
 	}
+}
+
+// saying connects to a server and says something.
+func saying(t *testing.T, address, request string) net.Conn {
+	t.Helper()
+	c, err := net.Dial("unix", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	if _, err := io.WriteString(c, request); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// answered returns the head of the answer that comes.
+func answered(t *testing.T, c net.Conn) *http.Response {
+	t.Helper()
+	answer, err := http.ReadResponse(bufio.NewReader(c), &http.Request{Method: http.MethodHead})
+	if err != nil {
+		t.Fatalf("there is no answer: %v", err)
+	}
+	_ = answer.Body.Close() // there is none
+	return answer
 }

@@ -63,6 +63,7 @@ type moment struct {
 	reserved  int64
 	allocated int64
 	info      *protocol.Info // nil of a snapshot
+	known     int64          // when it was so, 0 for when it had come; microseconds since 1970
 	at        int64          // when it had come, microseconds since 1970
 }
 
@@ -73,9 +74,12 @@ func (e *examination) infoMoment(ctx context.Context) moment {
 		return moment{}
 	}
 	d := info.Devices[0]
-	m := moment{"info.memory", "/v1/info", d.Device, -1, d.Reserved, d.Allocated, info, time.Now().UnixMicro()}
-	if d.Requested != nil {
+	m := moment{rule: "info.memory", of: "/v1/info", device: d.Device, requested: -1, reserved: d.Reserved, allocated: d.Allocated, info: info, at: time.Now().UnixMicro()}
+	if d.Requested != nil && d.IsKnown() {
 		m.requested = *d.Requested
+	}
+	if d.Known != nil {
+		m.known = *d.Known
 	}
 	return m
 }
@@ -98,6 +102,10 @@ func (e *examination) remember(w *watcher, moments []moment) {
 		}
 		p := w.memory[m.device]
 		if p == nil || m.requested < 0 {
+			continue
+		}
+		if m.known > 0 && m.known < w.counters[0].Time {
+			e.unseen(m.rule, "the program had not looked at its memory since the stream began")
 			continue
 		}
 		was := p.sums[memorySum{m.requested, m.reserved}]
@@ -163,7 +171,7 @@ func (e *examination) examineSnapshot(ctx context.Context) []moment {
 		d := &t.Devices[i]
 		p := newPlayed(false)
 		p.load(0, &d.Final)
-		moments = append(moments, moment{"snapshot.memory", "/v1/snapshot", d.ID, p.requested, p.reserved, p.allocated, nil, time.Now().UnixMicro()})
+		moments = append(moments, moment{"snapshot.memory", "/v1/snapshot", d.ID, p.requested, p.reserved, p.allocated, nil, 0, time.Now().UnixMicro()})
 	}
 	return moments
 }

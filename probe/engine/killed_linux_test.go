@@ -30,6 +30,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, runUntilKilled(folder))
 		os.Exit(1)
 	}
+	probetest.WithoutBoxes()
 	os.Exit(m.Run())
 }
 

@@ -37,6 +37,10 @@ const (
 // box: off, its size, or the folder that it lies in.
 const BlackBoxVariable = "MEMTOP_BLACK_BOX"
 
+// CommandLineVariable is the environment variable that says how much of its command line
+// a program hands out: "full", as it does without, or with any other value its name only.
+const CommandLineVariable = "MEMTOP_COMMAND_LINE"
+
 // ParseBlackBox reads what the variable says, or a flag: a size, -1 for off, or a folder.
 func ParseBlackBox(text string) (size int, folder string, err error) {
 	switch {
@@ -73,7 +77,8 @@ func BoxFolders() []string {
 // Box is the file of a black box.
 type Box struct {
 	Path  string
-	Bytes int64
+	Bytes int64 // that it takes of its folder
+	Own   bool  // a file of this user's, which may be removed
 	// Alive is when its program last noted that it runs, or made the file.
 	Alive   time.Time
 	Held    bool  // by its program, which runs
@@ -125,7 +130,15 @@ func look(path string) Box {
 		b.Problem = fmt.Errorf("%s is no regular file", path)
 		return b
 	}
-	b.Bytes, b.Alive = info.Size(), info.ModTime()
+	b.Bytes, b.Alive = takes(info), info.ModTime()
+	if reason := stranger(info, os.Geteuid()); reason != "" {
+		b.Problem = fmt.Errorf("%s %s: it is neither read nor removed", path, reason)
+		return b
+	}
+	b.Own = true
+	if reason := unlocked(info); reason != "" {
+		b.Problem = fmt.Errorf("%s %s: it is not read; `memtop ls --clean` removes it", path, reason)
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		b.Problem = err
@@ -153,7 +166,7 @@ func TidyBoxes(folder, except string) {
 	}
 	kept := 0
 	for _, b := range boxes {
-		if b.Held || b.Problem != nil {
+		if b.Held || !b.Own {
 			continue
 		}
 		lifetime := BoxLifetime

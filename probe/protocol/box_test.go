@@ -115,6 +115,49 @@ func TestWhatIsNoBoxHasAProblem(t *testing.T) {
 	}
 }
 
+// TestABoxThatOthersMayHaveMadeHasAProblem: nothing of it is shown, and another user's is
+// left where it is.
+func TestABoxThatOthersMayHaveMadeHasAProblem(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(path string) error
+		want   string
+		stays  bool
+	}{
+		"all may write it": {func(path string) error { return os.Chmod(path, 0o666) }, "has mode 0666, which lets others in", false},
+		"all may read it":  {func(path string) error { return os.Chmod(path, 0o644) }, "has mode 0644, which lets others in", false},
+		"another owns it":  {func(path string) error { return os.Chown(path, 4711, -1) }, "belongs to user 4711 and not to user ", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			folder := privateFolder(t)
+			path := writeBox(t, folder, "1-1.box", time.Now().Add(-2*protocol.BoxLifetime))
+			if err := test.change(path); err != nil {
+				t.Skip(err) // only root may give a file away
+			}
+			boxes, err := protocol.Boxes(folder, "")
+			if err != nil || len(boxes) != 1 {
+				t.Fatalf("got %+v, %v", boxes, err)
+			}
+			if err := boxes[0].Problem; err == nil || !strings.Contains(err.Error(), path+" "+test.want) || boxes[0].Own == test.stays {
+				t.Errorf("got %+v, want a problem %q", boxes[0], test.want)
+			}
+			if protocol.TidyBoxes(folder, ""); (boxNames(t, folder) != "") != test.stays {
+				t.Errorf("it was tidied: %v", !test.stays)
+			}
+		})
+	}
+}
+
+// TestABoxIsAsLargeAsWhatItTakes is of what removing it frees.
+func TestABoxIsAsLargeAsWhatItTakes(t *testing.T) {
+	folder := privateFolder(t)
+	if err := os.Truncate(writeBox(t, folder, "1-1.box", time.Now()), 1<<40); err != nil {
+		t.Skip(err)
+	}
+	if boxes, err := protocol.Boxes(folder, ""); err != nil || boxes[0].Bytes > 1<<30 {
+		t.Errorf("got %+v, %v", boxes, err)
+	}
+}
+
 func TestAFolderThatIsOpenToOthersHasNoBoxes(t *testing.T) {
 	folder := privateFolder(t)
 	writeBox(t, folder, "1-1.box", time.Now())

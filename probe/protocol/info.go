@@ -1,6 +1,8 @@
 package protocol
 
 import (
+	"time"
+
 	"github.com/memtop/memtop/snapshots/trace"
 	"github.com/memtop/memtop/snapshots/wire"
 )
@@ -31,7 +33,7 @@ type Info struct {
 	Gauges   []trace.Gauge `json:"gauges,omitempty"`    // of the program's own, where it has any
 }
 
-// DeviceInfo is the memory of one device now.
+// DeviceInfo is the memory of one device, as of now where Known says nothing else.
 type DeviceInfo struct {
 	Device    int    `json:"device"`
 	Allocated int64  `json:"allocated_bytes"`
@@ -41,6 +43,20 @@ type DeviceInfo struct {
 	// OutOfMemory is how many requests there was no memory for since the probe began,
 	// nil when the program does not say.
 	OutOfMemory *int64 `json:"out_of_memory,omitempty"`
+	// Known is when the bytes were so, in microseconds since the epoch: 0 where the
+	// program does not know them yet, nil for now.
+	Known *int64 `json:"known_us,omitempty"`
+}
+
+// IsKnown reports whether the bytes mean anything.
+func (d *DeviceInfo) IsKnown() bool { return d.Known == nil || *d.Known > 0 }
+
+// Age is for how long the bytes have been known, 0 where they are those of now.
+func (d *DeviceInfo) Age(now time.Time) time.Duration {
+	if known := known(d.Known); known > 0 {
+		return max(0, now.Sub(time.UnixMicro(known)))
+	}
+	return 0
 }
 
 // LastStep is the last step that ended, as [trace.Step] has it.
@@ -76,7 +92,7 @@ func (i *Info) Malformed() string {
 		if d.Device <= last || d.Device >= MaxDevices {
 			return "its devices are not ascending numbers"
 		}
-		if last = d.Device; min(d.Allocated, d.Reserved, d.Events, known(d.Requested), known(d.OutOfMemory)) < 0 {
+		if last = d.Device; min(d.Allocated, d.Reserved, d.Events, known(d.Requested), known(d.OutOfMemory), known(d.Known)) < 0 {
 			return "a size is negative"
 		}
 	}

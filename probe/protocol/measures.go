@@ -22,15 +22,15 @@ type measure struct {
 var measures = []measure{
 	{
 		"memtop_allocated_bytes", exposition.Gauge, "bytes", "Bytes of blocks in use.",
-		ofDevices(func(d *DeviceInfo) *int64 { return &d.Allocated }),
+		ofMemory(func(d *DeviceInfo) *int64 { return &d.Allocated }),
 	},
 	{
 		"memtop_requested_bytes", exposition.Gauge, "bytes", "Bytes that the program asked for and has not freed.",
-		ofDevices(func(d *DeviceInfo) *int64 { return d.Requested }),
+		ofMemory(func(d *DeviceInfo) *int64 { return d.Requested }),
 	},
 	{
 		"memtop_reserved_bytes", exposition.Gauge, "bytes", "Bytes held from the driver.",
-		ofDevices(func(d *DeviceInfo) *int64 { return &d.Reserved }),
+		ofMemory(func(d *DeviceInfo) *int64 { return &d.Reserved }),
 	},
 	{
 		"memtop_events", exposition.Counter, "", "Events of the allocator.",
@@ -120,6 +120,16 @@ func ofRank(value func(*trace.Rank) float64) samples {
 			sample(value(i.Rank))
 		}
 	}
+}
+
+// ofMemory samples bytes of the devices that the program knows the memory of.
+func ofMemory(value func(*DeviceInfo) *int64) samples {
+	return ofDevices(func(d *DeviceInfo) *int64 {
+		if !d.IsKnown() {
+			return nil
+		}
+		return value(d)
+	})
 }
 
 func ofDevices(value func(*DeviceInfo) *int64) samples {

@@ -8,17 +8,30 @@ import (
 	"syscall"
 )
 
-// CheckOwner reports with a *FolderError that a folder is not uid's own, or not closed
-// to others.
-func CheckOwner(path string, info fs.FileInfo, uid int) error {
-	stat, ok := info.Sys().(*syscall.Stat_t)
-	switch {
+// stranger says whose a file or folder is that is not uid's own, "" of uid's own.
+func stranger(info fs.FileInfo, uid int) string {
+	switch stat, ok := info.Sys().(*syscall.Stat_t); {
 	case !ok:
-		return &FolderError{path, "does not say whose it is"}
+		return "does not say whose it is"
 	case int(stat.Uid) != uid:
-		return &FolderError{path, fmt.Sprintf("belongs to user %d and not to user %d", stat.Uid, uid)}
-	case info.Mode().Perm()&0o077 != 0:
-		return &FolderError{path, fmt.Sprintf("has mode %04o, which lets others in", info.Mode().Perm())}
+		return fmt.Sprintf("belongs to user %d and not to user %d", stat.Uid, uid)
 	}
-	return nil
+	return ""
+}
+
+// unlocked says how a file or folder is open to others, "" where it is not.
+func unlocked(info fs.FileInfo) string {
+	if mode := info.Mode().Perm(); mode&0o077 != 0 {
+		return fmt.Sprintf("has mode %04o, which lets others in", mode)
+	}
+	return ""
+}
+
+// takes returns how many bytes a file takes of its file system: of one with holes, less
+// than it is long.
+func takes(info fs.FileInfo) int64 {
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
+		return stat.Blocks * 512
+	}
+	return info.Size()
 }

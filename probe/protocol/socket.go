@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"cmp"
 	"fmt"
 	"io/fs"
 	"os"
@@ -83,4 +84,13 @@ func CheckFolder(path string, uid int) error {
 		return &FolderError{path, "is not a folder"}
 	}
 	return CheckOwner(path, info, uid)
+}
+
+// CheckOwner reports with a *FolderError that a folder is not uid's own, or not closed
+// to others.
+func CheckOwner(path string, info fs.FileInfo, uid int) error {
+	if reason := cmp.Or(stranger(info, uid), unlocked(info)); reason != "" {
+		return &FolderError{path, reason}
+	}
+	return nil
 }

@@ -97,7 +97,7 @@ func (w *Way) explain(e *endedError) error {
 	case e.status == notFound:
 		return w.of(w.failure("there is no "+w.memtop+w.where(), w.copy()), fs.ErrNotExist)
 	case e.status == notExecutable:
-		return w.of(w.failure(w.memtop+" cannot be run there: "+last, w.copy()), fs.ErrPermission)
+		return w.of(w.failure(strings.TrimSuffix(w.memtop+" cannot be run there: "+last, ": "), w.copy()), fs.ErrPermission)
 	}
 	for _, known := range failures {
 		if strings.Contains(e.said, known.says) {

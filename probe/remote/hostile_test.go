@@ -35,7 +35,11 @@ var hostile = map[string]func(io.Reader, io.Writer){
 	"no answers": answering(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }),
 	"endless":    answering(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.Copy(w, endless("[")) }),
 	"no bridge":  answering(http.NotFound),
-	"no info":    answering(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `[{"pid": 7}]`) }),
+	"wordless": answering(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusBadGateway)
+		fmt.Fprint(w, "{}")
+	}),
+	"no info": answering(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `[{"pid": 7}]`) }),
 	"escapes": answering(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, `[{"pid": -7, "user": "\u001b]0;x\u0007", "command": "a\u001b[2Jb", "socket": "\u009b", "problem": {"no_probe": {"Socket": "\u001bc", "PID": 7}}},
 			{"pid": 8, "problem": {"forbidden": {"Cause": "\u001b[31m", "Remedy": "\u001b[32m"}}}, {"pid": 9, "problem": {"other": "\r\n"}}]`)
@@ -84,6 +88,7 @@ func TestFarEndsThatAreNoBridge(t *testing.T) {
 		"no answers": {limits{answers: quickly}, "host gpu7: it does not answer"},
 		"endless":    {limits{}, "the bridge on gpu7 sent a malformed answer: it is longer than 16777216 bytes"},
 		"no bridge":  {limits{}, "the bridge on gpu7 sent a malformed answer: it answers 404"},
+		"wordless":   {limits{}, "gpu7: something went wrong there, and its memtop does not say what"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -26,6 +26,7 @@ func TestMain(m *testing.M) {
 	if name := os.Getenv(actor); name != "" {
 		os.Exit(act(name))
 	}
+	probetest.WithoutBoxes()
 	os.Exit(m.Run())
 }
 

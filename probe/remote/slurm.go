@@ -63,7 +63,7 @@ func srun(job, host, memtop string) Way {
 		host: host, program: "srun",
 		options: []string{"--overlap", "--jobid=" + job, "--nodelist=" + host, "--nodes=1", "--ntasks=1", "--unbuffered", "--quiet"},
 		run:     []string{memtop, "bridge"},
-		memtop:  memtop, test: "srun --overlap --jobid=" + job + " --nodelist=" + host + " " + memtop + " version",
+		memtop:  memtop, test: "srun --overlap --jobid=" + job + " --nodelist=" + Word(host) + " " + Word(memtop) + " version",
 		install: "run memtop where Slurm's commands are: on a login node",
 	}
 }

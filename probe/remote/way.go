@@ -67,7 +67,7 @@ func SSH(host, memtop string) (Way, error) {
 		options: []string{"-T", "-a", "-x", "-oClearAllForwardings=yes", "-oControlMaster=no"},
 		silent:  []string{"-oBatchMode=yes"},
 		run:     []string{"--", host, quoted(memtop) + " bridge"},
-		memtop:  memtop, test: "ssh " + host + " " + quoted(memtop) + " version",
+		memtop:  memtop, test: "ssh " + Word(host) + " " + quoted(memtop) + " version",
 		install: "install OpenSSH's client, or name another program in MEMTOP_SSH",
 	}, nil
 }
@@ -91,16 +91,19 @@ func checkHost(host string) error {
 
 // quoted returns a path as a shell takes it for one word, with ~/ for what it is.
 func quoted(path string) string {
-	safe := strings.IndexFunc(path, func(c rune) bool {
-		return !strings.ContainsRune("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-+/,@%=", c)
-	}) < 0
-	home, rest := "", path
-	if strings.HasPrefix(path, "~/") {
-		home, rest = "~/", path[2:]
-		safe = quoted(rest) == rest
+	if rest, ok := strings.CutPrefix(path, "~/"); ok {
+		return "~/" + Word(rest)
 	}
-	if safe {
-		return path
+	return Word(path)
+}
+
+// Word returns a text as a shell takes it for one word, and for nothing else.
+func Word(text string) string {
+	special := func(c rune) bool {
+		return !strings.ContainsRune("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-+/,@%=:", c)
 	}
-	return home + "'" + strings.ReplaceAll(rest, "'", `'\''`) + "'"
+	if text != "" && strings.IndexFunc(text, special) < 0 {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }

@@ -38,11 +38,29 @@ func TestTheCommandThatGoesThere(t *testing.T) {
 func TestAPathIsOneWordOfAShell(t *testing.T) {
 	for path, want := range map[string]string{
 		"memtop": "memtop", "/opt/memtop-1.0/bin/memtop": "/opt/memtop-1.0/bin/memtop", "~/bin/memtop": "~/bin/memtop",
-		"a b": "'a b'", "~/a b": "~/'a b'", "it's": `'it'\''s'`, "$(id)": "'$(id)'", "~root/x": "'~root/x'",
+		"a b": "'a b'", "~/a b": "~/'a b'", "it's": `'it'\''s'`, "$(id)": "'$(id)'", "~root/x": "'~root/x'", "": "''",
 	} {
 		if got := quoted(path); got != want {
 			t.Errorf("%q is %s, want %s", path, got, want)
 		}
+	}
+}
+
+func TestAHostIsOneWordOfARemedy(t *testing.T) {
+	for host, want := range map[string]string{
+		"gpu7": "ssh gpu7 memtop version", "ssh://me@gpu7:2222": "ssh ssh://me@gpu7:2222 memtop version",
+		"a;id": "ssh 'a;id' memtop version", "$(id)": "ssh '$(id)' memtop version", "~/x": "ssh '~/x' memtop version",
+	} {
+		way, err := SSH(host, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := way.failure("it does not answer", "").Remedy; got != "try: "+want {
+			t.Errorf("%q has the remedy %s", host, got)
+		}
+	}
+	if way := srun("12", "a;id", "my memtop"); way.test != "srun --overlap --jobid=12 --nodelist='a;id' 'my memtop' version" {
+		t.Errorf("the remedy of a step is %s", way.test)
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 // bounded by what is there.
 type box struct {
 	layout
-	data    []byte // as much of the file as there is
+	window  *window // on as much of the file as there is
 	devices []int
 	alive   int64
 }
@@ -34,11 +34,14 @@ func corrupt(offset int, format string, values ...any) error {
 }
 
 // newBox reads the header.
-func newBox(data []byte) (*box, error) {
+func newBox(w *window) (*box, error) {
 	le := binary.LittleEndian
+	data, whole := w.bytes(0, pageSize)
 	switch {
-	case len(data) < pageSize:
-		return nil, corrupt(len(data), "the header is cut off: the copy is not whole")
+	case w.err != nil:
+		return nil, w.err
+	case !whole:
+		return nil, corrupt(w.size, "the header is cut off: the copy is not whole")
 	case !bytes.HasPrefix(data, []byte(magic[:6])):
 		return nil, corrupt(0, "the header is damaged, as if the file was transferred as text")
 	case string(data[:len(magic)]) != magic:
@@ -49,7 +52,8 @@ func newBox(data []byte) (*box, error) {
 	if err != nil {
 		return nil, corrupt(sizeAt, "%s", err)
 	}
-	b := &box{layout: l, data: data[:min(len(data), l.size)], alive: int64(le.Uint64(data[aliveAt:]))}
+	w.size = min(w.size, l.size)
+	b := &box{layout: l, window: w, alive: int64(le.Uint64(data[aliveAt:]))}
 	for i := range l.devices {
 		device := le.Uint32(data[devicesAt+4*i:])
 		if n := len(b.devices); device >= 1<<16 || n > 0 && int(device) <= b.devices[n-1] {
@@ -65,7 +69,7 @@ type generation struct {
 	number int64
 	states []Sums // by place of the device
 	at     int    // where its stream begins
-	stream []byte
+	length int    // of its stream
 }
 
 // generations returns those that the header speaks of, the newest first.
@@ -75,11 +79,11 @@ func (b *box) generations() []generation {
 		at := slotsAt + slot*slotBytes
 		number, length := b.int64(at), b.int64(at+8)
 		begin := b.slotAt(slot)
-		end := min(begin+int(min(length, int64(b.slot))), len(b.data)) // of a file that was cut off, what is there
+		end := min(begin+int(min(length, int64(b.slot))), b.window.size) // of a file that was cut off, what is there
 		if number <= 0 || length < int64(b.prelude()) || end < begin+b.prelude() {
 			continue
 		}
-		g := generation{number: number, at: begin + b.prelude(), stream: b.data[begin+b.prelude() : end]}
+		g := generation{number: number, at: begin + b.prelude(), length: end - begin - b.prelude()}
 		for i := range b.layout.devices {
 			p := begin + i*preludeOf
 			g.states = append(g.states, Sums{b.int64(p), b.int64(p + 8), b.int64(p + 16)})
@@ -92,7 +96,14 @@ func (b *box) generations() []generation {
 	return all
 }
 
-func (b *box) int64(at int) int64 { return int64(binary.LittleEndian.Uint64(b.data[at:])) }
+// int64 returns the number at a place that is there; 0 where it cannot be read.
+func (b *box) int64(at int) int64 {
+	raw, ok := b.window.bytes(at, 8)
+	if !ok {
+		return 0
+	}
+	return int64(binary.LittleEndian.Uint64(raw))
+}
 
 // tail is the end of a ring: entries that follow each other, the last of which is the
 // last event of all.
@@ -122,7 +133,10 @@ func (b *box) tail(place int) tail {
 	if t.from = t.sums.Events; t.from == 0 {
 		return t
 	}
-	raw, _ := b.entry(place, t.from-1)
+	raw, ok := b.entry(place, t.from-1)
+	if !ok {
+		return tail{b: b, place: place}
+	}
 	last := entryOf(raw)
 	t.sums.Requested, t.sums.Reserved = last.requested, last.reserved
 	t.from--
@@ -141,20 +155,20 @@ func (b *box) tail(place int) tail {
 	return t
 }
 
-// entry returns the bytes of the entry in which event number at is, or was.
+// entry returns the bytes of the entry in which event number at is, or was, until the next
+// call.
 func (b *box) entry(place int, at int64) ([]byte, bool) {
-	begin := b.ringAt(place) + int(at&int64(b.capacity-1))*entrySize
-	if begin+entrySize > len(b.data) {
-		return nil, false
-	}
-	return b.data[begin : begin+entrySize], true
+	return b.window.bytes(b.ringAt(place)+int(at&int64(b.capacity-1))*entrySize, entrySize)
 }
 
 // events returns the events in [from, to), which the tail must have.
 func (t *tail) events(from, to int64) []trace.Event {
 	list := make([]trace.Event, 0, max(0, to-from))
 	for at := from; at < to; at++ {
-		raw, _ := t.b.entry(t.place, at)
+		raw, ok := t.b.entry(t.place, at)
+		if !ok {
+			break // what reading met is said at the end
+		}
 		list = append(list, eventOf(raw))
 	}
 	return list

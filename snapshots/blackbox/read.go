@@ -21,23 +21,31 @@ type Options struct {
 	Held bool
 }
 
-// Read makes a trace of a box: the state after the last event, and the events in its
-// rings. What is damaged is a *[CorruptError]; of a box that is cut off, or whose newest
+// Read makes a trace of a box as [ReadAt] does. All of it is in memory meanwhile, so that
+// its program may go on writing to it.
+func Read(ctx context.Context, r io.Reader, o Options) (*trace.Trace, error) {
+	data, err := readAll(r, o.filled().Bound)
+	if err != nil {
+		return nil, err
+	}
+	return ReadAt(ctx, bytes.NewReader(data), int64(len(data)), o)
+}
+
+// ReadAt makes a trace of a box of so many bytes, which nothing writes to: the state after
+// the last event, and the events in its rings. What is damaged is a *[CorruptError]; of a box that is cut off, or whose newest
 // state is damaged, a notice says what is not here. Cancelling ctx makes it return soon,
 // with the context's error.
-func Read(ctx context.Context, r io.Reader, o Options) (*trace.Trace, error) {
-	if o.Bound == (trace.Bound{}) {
-		o.Bound = wire.DefaultBound
-	}
-	data, err := readAll(r, o.Bound)
+func ReadAt(ctx context.Context, r io.ReaderAt, size int64, o Options) (*trace.Trace, error) {
+	o = o.filled()
+	b, err := newBox(&window{r: r, size: int(min(size, MostSize+1))})
 	if err != nil {
 		return nil, err
 	}
-	b, err := newBox(data)
-	if err != nil {
-		return nil, err
+	there := int64(b.window.size)
+	if most := mostOf(o.Bound); there > most {
+		return nil, refusal(most, o.Bound)
 	}
-	v := &reading{box: b, memory: o.Bound.Room(int64(len(data))) - int64(len(data))}
+	v := &reading{box: b, memory: o.Bound.Room(there) - there}
 	if err := v.begin(ctx); err != nil {
 		return nil, v.bounded(err, o.Bound)
 	}
@@ -46,15 +54,32 @@ func Read(ctx context.Context, r io.Reader, o Options) (*trace.Trace, error) {
 			return nil, v.bounded(err, o.Bound)
 		}
 	}
+	if err := b.window.err; err != nil {
+		return nil, err
+	}
 	return v.finish(o.Held), nil
+}
+
+func (o Options) filled() Options {
+	if o.Bound == (trace.Bound{}) {
+		o.Bound = wire.DefaultBound
+	}
+	return o
+}
+
+// mostOf is how large a box may be: its events take about as much memory as it does.
+func mostOf(bound trace.Bound) int64 { return min(MostSize, max(0, bound.Room(MostSize)/2)) }
+
+func refusal(most int64, bound trace.Bound) error {
+	return &CorruptError{Offset: most, Reason: bound.Refusal(most), Memory: true}
 }
 
 // readAll reads a box, of which there may be less than its header says.
 func readAll(r io.Reader, bound trace.Bound) ([]byte, error) {
-	most := min(MostSize, max(0, bound.Room(MostSize)/2))
+	most := mostOf(bound)
 	data, err := io.ReadAll(io.LimitReader(r, most+1))
 	if err == nil && int64(len(data)) > most {
-		return nil, &CorruptError{Offset: most, Reason: bound.Refusal(most), Memory: true}
+		return nil, refusal(most, bound)
 	}
 	return data, err
 }
@@ -78,12 +103,16 @@ type past struct {
 	events []trace.Event
 }
 
-// bounded turns an error about memory into one that says how to allow more.
+// bounded turns an error about memory into one that says how to allow more. What the file
+// itself answered comes first.
 func (v *reading) bounded(err error, bound trace.Bound) error {
+	if v.window.err != nil {
+		return v.window.err
+	}
 	if damaged := (*wire.CorruptError)(nil); errors.As(err, &damaged) {
 		e := &CorruptError{Offset: int64(v.g.at) + damaged.Offset, Reason: damaged.Reason, Memory: damaged.Memory}
 		if e.Memory {
-			e.Reason = bound.Refusal(int64(len(v.data)))
+			e.Reason = bound.Refusal(int64(v.window.size))
 		}
 		return e
 	}
@@ -100,7 +129,7 @@ func (v *reading) begin(ctx context.Context) error {
 	for i, g := range all {
 		v.g = g
 		var damaged error
-		if v.s, damaged, err = wire.ReadFrames(ctx, bytes.NewReader(g.stream), v.memory); err != nil {
+		if v.s, damaged, err = wire.ReadFrames(ctx, io.NewSectionReader(v.window, int64(g.at), int64(g.length)), v.memory); err != nil {
 			continue
 		}
 		if err = v.complete(); err != nil {
@@ -184,9 +213,9 @@ func (v *reading) finish(held bool) *trace.Trace {
 		v.prepend(t, &t.Devices[i])
 	}
 	v.check(t)
-	if len(v.data) < v.size {
+	if v.window.size < v.size {
 		t.Info.Truncated = true
-		v.notices = append([]string{fmt.Sprintf("the box ends after %d of its %d bytes: the copy is not whole", len(v.data), v.size)}, v.notices...)
+		v.notices = append([]string{fmt.Sprintf("the box ends after %d of its %d bytes: the copy is not whole", v.window.size, v.size)}, v.notices...)
 	}
 	if v.unnamed > 0 {
 		v.notices = append(v.notices, strconv.Itoa(v.unnamed)+" of the events have stacks or tags that were not written any more when the program ended")

@@ -206,7 +206,7 @@ func TestAStateThatWasNotFinishedDoesNotCount(t *testing.T) {
 	}
 	p.run(10)
 	p.want(110)
-	b, err := newBox(p.data)
+	b, err := newBox(&window{r: bytes.NewReader(p.data), size: len(p.data)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -331,6 +331,25 @@ func TestRecordingAllocatesNothing(t *testing.T) {
 	p := newProgram(t)
 	if n := testing.AllocsPerRun(1000, func() { p.run(1) }); n > 0 {
 		t.Errorf("%v allocations for an event", n)
+	}
+}
+
+// TestAStreamThatEndsAnywhereIsReadOrDamaged has the header say of both slots that so many
+// bytes of them count, from none on.
+func TestAStreamThatEndsAnywhereIsReadOrDamaged(t *testing.T) {
+	p := newProgram(t)
+	p.generation()
+	p.run(10)
+	p.generation()
+	whole := bytes.Clone(p.data)
+	for length := range 1000 {
+		p.data = bytes.Clone(whole)
+		for slot := range 2 {
+			binary.LittleEndian.PutUint64(p.data[slotsAt+slot*slotBytes+8:], uint64(length))
+		}
+		if _, err := p.read(); err != nil && !errors.As(err, new(*CorruptError)) {
+			t.Fatalf("%d bytes of a slot: %T %v, want a *CorruptError", length, err, err)
+		}
 	}
 }
 

@@ -54,7 +54,7 @@ func compareReplayed(t *testing.T, d *trace.Device) {
 		l.Advance(d.Events)
 		l.Finish(&d.Final)
 	}
-	if !reflect.DeepEqual(got.Flat(), want.Flat()) {
+	if !reflect.DeepEqual(got, want) {
 		t.Error("what was held, asked for, replaced or marked differs")
 	}
 	for i := range d.Events.Len() {

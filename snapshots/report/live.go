@@ -10,21 +10,22 @@ import (
 const LiveSchema = "memtop.live/1"
 
 // Live is the state of a running program: what `memtop attach --once`
-// prints. All sizes are bytes.
+// prints. All sizes are bytes. What the program has not said yet is null, and no row
+// of the waterfall.
 type Live struct {
 	Schema string `json:"schema"`
 	*Place
 	PID                int               `json:"pid"`
 	Step               int64             `json:"step"`
 	Settings           map[string]string `json:"settings"`
-	AllocatedBytes     int64             `json:"allocated_bytes"`
-	ReservedBytes      int64             `json:"reserved_bytes"`
-	PeakAllocatedBytes int64             `json:"peak_allocated_bytes"` // in the last step
-	PeakReservedBytes  int64             `json:"peak_reserved_bytes"`
-	Categories         Categories        `json:"categories"`
-	CategoriesAtPeak   Categories        `json:"categories_at_peak"`
+	AllocatedBytes     *int64            `json:"allocated_bytes"`
+	ReservedBytes      *int64            `json:"reserved_bytes"`
+	PeakAllocatedBytes *int64            `json:"peak_allocated_bytes"` // in the last step
+	PeakReservedBytes  *int64            `json:"peak_reserved_bytes"`
+	Categories         *Categories       `json:"categories"`
+	CategoriesAtPeak   *Categories       `json:"categories_at_peak"`
 	Waterfall          []Row             `json:"waterfall"`  // sums to the device's used memory
-	HostBytes          Categories        `json:"host_bytes"` // kept on the host instead, when that was most in the last step
+	HostBytes          *Categories       `json:"host_bytes"` // kept on the host instead, when that was most in the last step
 	Layers             []Layer           `json:"layers"`
 	Tensors            []Tensor          `json:"tensors"` // the largest first
 	Leaks              []Leak            `json:"leaks"`   // sites that are not steady, the most alarming first
@@ -95,8 +96,8 @@ type Gauges struct {
 
 // Probe is what watching costs.
 type Probe struct {
-	CostNSPerStep int64 `json:"cost_ns_per_step"`
-	DroppedEvents int64 `json:"dropped_events"`
+	CostNSPerStep *int64 `json:"cost_ns_per_step"`
+	DroppedEvents int64  `json:"dropped_events"`
 }
 
 // NewLive reports the state at the end of a trace, of the device that its last
@@ -117,22 +118,15 @@ func NewLive(t *trace.Trace) *Live {
 // LiveOf is NewLive for an index that was made already.
 func LiveOf(x *analysis.Index) *Live {
 	t, at := x.Trace(), x.End()
-	m := x.SegmentsAt(at)
 	r := &Live{
-		Schema: LiveSchema, AllocatedBytes: m.Allocated, ReservedBytes: m.Reserved,
-		Categories: Categories{Bytes: x.CategoriesAt(at)}, Waterfall: make([]Row, 0), Layers: make([]Layer, 0),
+		Schema: LiveSchema, Waterfall: make([]Row, 0), Layers: make([]Layer, 0),
 		Gauges: liveGauges(x.GaugeAt(at)), Findings: findings(x), index: x, row: ranks.Of(x),
 	}
 	if t.Live != nil {
 		r.PID, r.Probe.DroppedEvents = t.Live.PID, t.Live.Dropped
 	}
 	r.addStep(t.LastStep(x.Device().ID))
-	for _, row := range x.Waterfall(at, x.GaugeAt(at)) {
-		r.Waterfall = append(r.Waterfall, Row{row.Name, row.Bytes})
-	}
-	for _, row := range x.OnHost(at) {
-		r.HostBytes.Bytes[row.Category] = row.Bytes
-	}
+	r.addMemory(at)
 	for _, l := range analysis.Layers(t, 0).Rows {
 		r.Layers = append(r.Layers, Layer(l.Layer))
 	}

@@ -9,6 +9,24 @@ import (
 	"github.com/memtop/memtop/snapshots/trace"
 )
 
+// addMemory adds what the memory is used for, where the program has said anything
+// about it: a state of nothing without an event is sent before the first look at it.
+func (r *Live) addMemory(at int) {
+	x := r.index
+	m := x.SegmentsAt(at)
+	if m.Reserved == 0 && x.Device().Events.Len() == 0 {
+		return
+	}
+	r.AllocatedBytes, r.ReservedBytes = &m.Allocated, &m.Reserved
+	r.Categories, r.HostBytes = &Categories{Bytes: x.CategoriesAt(at)}, new(Categories)
+	for _, row := range x.Waterfall(at, x.GaugeAt(at)) {
+		r.Waterfall = append(r.Waterfall, Row{row.Name, row.Bytes})
+	}
+	for _, row := range x.OnHost(at) {
+		r.HostBytes.Bytes[row.Category] = row.Bytes
+	}
+}
+
 // addStep adds what the row of the program says of its last step. Where none was
 // measured, the peaks are those since the first event.
 func (r *Live) addStep(last *trace.Step) {
@@ -17,16 +35,18 @@ func (r *Live) addStep(last *trace.Step) {
 		r.Settings = make(map[string]string)
 	}
 	if last != nil {
-		r.Probe.CostNSPerStep = last.ProbeNS
+		r.Probe.CostNSPerStep = &last.ProbeNS
 	}
-	r.PeakAllocatedBytes, r.PeakReservedBytes = r.row.PeakAllocated, r.row.PeakReserved
-	r.CategoriesAtPeak = Categories{Bytes: r.row.AtPeak}
-	if r.row.PeakAllocated == 0 {
-		x := r.index
+	x := r.index
+	allocated, reserved, categories := r.row.PeakAllocated, r.row.PeakReserved, r.row.AtPeak
+	if allocated == 0 {
 		peak := x.Summary().PeakEvent
-		r.PeakAllocatedBytes, r.PeakReservedBytes = x.SegmentsAt(peak).Allocated, x.Summary().PeakReserved
-		r.CategoriesAtPeak = Categories{Bytes: x.CategoriesAt(peak)}
+		allocated, reserved, categories = x.SegmentsAt(peak).Allocated, x.Summary().PeakReserved, x.CategoriesAt(peak)
 	}
+	if reserved == 0 && x.Device().Events.Len() == 0 {
+		return
+	}
+	r.PeakAllocatedBytes, r.PeakReservedBytes, r.CategoriesAtPeak = &allocated, &reserved, &Categories{Bytes: categories}
 }
 
 func liveTensors(x *analysis.Index, at int) []Tensor {

@@ -2,6 +2,8 @@ package report
 
 import (
 	"encoding/json"
+	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -80,11 +82,11 @@ func TestAStepThatWasNotMeasuredHidesNoneThatWas(t *testing.T) {
 	run := liveRun(t)
 	run.Steps = append(run.Steps, trace.Step{Number: 2, Time: 22, Duration: 1_000_000, ProbeNS: 7})
 	r := NewLive(run)
-	if r.Step != 2 || r.Probe.CostNSPerStep != 7 {
+	if r.Step != 2 || *r.Probe.CostNSPerStep != 7 {
 		t.Errorf("got step %d at a cost of %d ns, want what the program said last", r.Step, r.Probe.CostNSPerStep)
 	}
-	if r.PeakAllocatedBytes != 4<<16 || r.CategoriesAtPeak.Bytes[trace.Activation] != 3<<16 {
-		t.Errorf("got a peak of %d, want that of the step that was measured", r.PeakAllocatedBytes)
+	if *r.PeakAllocatedBytes != 4<<16 || r.CategoriesAtPeak.Bytes[trace.Activation] != 3<<16 {
+		t.Errorf("got a peak of %d, want that of the step that was measured", *r.PeakAllocatedBytes)
 	}
 	if peaks := analysis.StepPeaks(r.Index()); len(peaks) != 1 || peaks[0].Number != 1 {
 		t.Errorf("got peaks %+v, want that of step 1 only", peaks)
@@ -93,7 +95,7 @@ func TestAStepThatWasNotMeasuredHidesNoneThatWas(t *testing.T) {
 
 func TestLiveReportSaysWhatIsThere(t *testing.T) {
 	r := NewLive(liveRun(t))
-	if r.PID != 4711 || r.Step != 1 || r.PeakAllocatedBytes != 4<<16 || r.Settings["checkpoint"] != "none" || r.Probe != (Probe{99, 3}) {
+	if r.PID != 4711 || r.Step != 1 || *r.PeakAllocatedBytes != 4<<16 || r.Settings["checkpoint"] != "none" || *r.Probe.CostNSPerStep != 99 || r.Probe.DroppedEvents != 3 {
 		t.Errorf("got %+v", r)
 	}
 	if r.Categories.Bytes[trace.Parameter] != 1<<16 || r.Categories.Bytes[trace.Input] != 700 || r.CategoriesAtPeak.Bytes[trace.Activation] != 3<<16 {
@@ -141,5 +143,45 @@ func TestLiveReportSaysWhatIsOnTheHost(t *testing.T) {
 	text.Reset()
 	if err := NewLive(run).Text(&text, 100); err != nil || strings.Contains(text.String(), "host") {
 		t.Errorf("of a run with nothing there (error %v):\n%s", err, &text)
+	}
+}
+
+// TestWhatIsNotKnownYetIsNoZero has a program that was not looked at, before its first
+// step and after two that nobody measured.
+func TestWhatIsNotKnownYetIsNoZero(t *testing.T) {
+	zero := regexp.MustCompile(`\b0 B|": 0[,\n]`)
+	for name, test := range map[string]struct {
+		steps []trace.Step
+		peak  string
+	}{
+		"before its first step":        {nil, "not known"},
+		"after steps nobody looked at": {[]trace.Step{{Number: 1}, {Number: 2, ProbeNS: 7}}, "not known"},
+		"after one that was":           {[]trace.Step{{Number: 1, PeakAllocated: 3 << 20, PeakReserved: 4 << 20, ProbeNS: 7}}, "3.0 MiB"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			run := tracetest.Parse(t, "info kind=\"live\"\ndevice 0\n")
+			run.Info.Growing, run.Live, run.Steps = true, &trace.Live{PID: 4711}, test.steps
+			r := NewLive(run)
+			var text strings.Builder
+			if err := r.Text(&text, 80); err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(text.String(), "is not known yet") || !strings.Contains(text.String(), "allocated      not known "+fmt.Sprintf("%11s", test.peak)) {
+				t.Errorf("it says\n%s", text.String())
+			}
+			r.Step, r.Probe.DroppedEvents = 1, 1 // may be 0, which is known
+			form, err := json.MarshalIndent(r, "", " ")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if test.peak != "not known" {
+				form = nil // of what was alive at the peak other categories had nothing
+			}
+			for _, said := range []string{text.String(), string(form)} {
+				if found := zero.FindString(said); found != "" {
+					t.Errorf("%q in\n%s", found, said)
+				}
+			}
+		})
 	}
 }

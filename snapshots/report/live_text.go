@@ -38,10 +38,10 @@ func (r *Live) Text(w io.Writer, width int) error {
 	r.hostText(p)
 	r.layersText(p)
 	r.tensorsText(p)
-	if r.Probe.CostNSPerStep > 0 || r.Probe.DroppedEvents > 0 {
+	if cost := r.Probe.CostNSPerStep; cost != nil && (*cost > 0 || r.Probe.DroppedEvents > 0) {
 		p.line("")
 		p.line("  The probe took %v of the last step and dropped %s.",
-			time.Duration(r.Probe.CostNSPerStep), quantity.Plural(int(r.Probe.DroppedEvents), "event"))
+			time.Duration(*cost), quantity.Plural(int(r.Probe.DroppedEvents), "event"))
 	}
 	return p.w.Flush()
 }
@@ -59,14 +59,27 @@ func (r *Live) settingsText(p *page) {
 func (r *Live) levelsText(p *page) {
 	p.line("")
 	p.line("  %-12s%12s%12s", "", "now", "step's peak")
-	p.line("  %-12s%12s%12s", "allocated", quantity.Bytes(r.AllocatedBytes), quantity.Bytes(r.PeakAllocatedBytes))
-	p.line("  %-12s%12s%12s", "reserved", quantity.Bytes(r.ReservedBytes), quantity.Bytes(r.PeakReservedBytes))
+	p.line("  %-12s%12s%12s", "allocated", known(r.AllocatedBytes), known(r.PeakAllocatedBytes))
+	p.line("  %-12s%12s%12s", "reserved", known(r.ReservedBytes), known(r.PeakReservedBytes))
 	if g := r.Gauges; g != nil && g.DeviceTotalBytes != nil && g.DeviceUsedBytes != nil {
 		p.line("  %-12s%12s of %s", "device", quantity.Bytes(*g.DeviceUsedBytes), quantity.Bytes(*g.DeviceTotalBytes))
 	}
 }
 
+// known writes bytes that may not be known.
+func known(bytes *int64) string {
+	if bytes == nil {
+		return "not known"
+	}
+	return quantity.Bytes(*bytes)
+}
+
 func (r *Live) waterfallText(p *page) {
+	if r.AllocatedBytes == nil {
+		p.line("")
+		p.wrap("  ", "What its memory is used for is not known yet: it was not looked at. Ask again after its next step.")
+		return
+	}
 	whole := int64(0)
 	for _, row := range r.Waterfall {
 		whole += row.Bytes

@@ -101,7 +101,7 @@ func newRankTable(rows []ranks.Row) *rankTable {
 	t := &rankTable{columns: []rankColumn{
 		{"RANK", 4, rankText},
 		{"STEP", 7, func(r *ranks.Row) string { return strconv.FormatInt(r.Step, 10) }},
-		{"ALLOCATED", 11, func(r *ranks.Row) string { return quantity.Bytes(r.Allocated) }},
+		{"ALLOCATED", 11, func(r *ranks.Row) string { return allocatedText(r.Allocated) }},
 		ofPeak("PEAK", func(r *ranks.Row) string { return quantity.Bytes(r.PeakAllocated) }),
 		ofPeak("ACTIVATION", func(r *ranks.Row) string { return quantity.Bytes(r.AtPeak[trace.Activation]) }),
 		ofPeak("SKEW", func(r *ranks.Row) string { return signed(r.PeakAllocated - usual) }),
@@ -113,6 +113,14 @@ func newRankTable(rows []ranks.Row) *rankTable {
 		t.named, t.name = "PID", func(r *ranks.Row) string { return strings.TrimSpace(strconv.Itoa(r.PID) + " " + r.Host) }
 	}
 	return t
+}
+
+// allocatedText writes what a rank has allocated; one that trains has something.
+func allocatedText(allocated int64) string {
+	if allocated == 0 {
+		return "-"
+	}
+	return quantity.Bytes(allocated)
 }
 
 // ofPeak is a column about a rank's peak, which may not be known.

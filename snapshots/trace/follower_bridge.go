@@ -129,7 +129,7 @@ type tenantOf struct {
 
 // live returns the live blocks in order of address.
 func (m *memory) live() []tenantOf {
-	var list []tenantOf
+	list := make([]tenantOf, 0, m.used())
 	m.mapped.from(0, func(_ uint64, id int32) bool {
 		s := &m.segments[id]
 		for i := s.head; i != none; i = m.links[i].next {

@@ -21,6 +21,7 @@ func (r *rules) load(m *memory, s State, wrong func(format string, values ...any
 		s.Segments = slices.Clone(s.Segments)
 		slices.SortFunc(s.Segments, byAddress)
 	}
+	m.reserve(min(blocksOf(s.Segments), r.most-r.linked))
 	for i := range s.Segments {
 		g := s.Segments[i]
 		if g.Size <= 0 || g.End() < g.Addr || m.overlaps(g.Addr, g.Size) {
@@ -39,6 +40,13 @@ func (r *rules) load(m *memory, s State, wrong func(format string, values ...any
 		r.linked += len(blocks)
 		m.loadSegment(g, blocks)
 	}
+}
+
+func blocksOf(segments []Segment) (n int) {
+	for i := range segments {
+		n += len(segments[i].Blocks)
+	}
+	return n
 }
 
 func byAddress(a, b Segment) int { return cmp.Compare(a.Addr, b.Addr) }

@@ -1,5 +1,7 @@
 package trace
 
+import "slices"
+
 // memory is a device's at one moment: the blocks of every segment as a chain,
 // found by their addresses.
 type memory struct {
@@ -28,6 +30,15 @@ func newMemory(device int) memory { return memory{mapping: newMapping(), device:
 
 // used returns how many blocks there are.
 func (m *memory) used() int { return len(m.links) - len(m.unused) }
+
+// reserve makes room for n blocks more: of a large state, lists that grow leave more
+// behind than they become.
+func (m *memory) reserve(n int) {
+	if n > 0 {
+		m.links = slices.Grow(m.links, n)
+		m.at.reserve(n)
+	}
+}
 
 // add puts a block behind another in its chain.
 func (m *memory) add(b Block, prev, next int32) int32 {

@@ -21,7 +21,8 @@ const Unwritten = "(not written any more: the program ended before)"
 
 // ReadFrames reads the stream of r as far as it can be read, in a memory of so many
 // bytes, to have events added that lie beside it. damaged says why it ends before the
-// end of r, nil when it does not. Without a greeting, or cancelled, it is an error.
+// end of r, nil when it does not. Without a greeting it is a *[CorruptError] or a
+// *[VersionError]; cancelled, the context's error.
 func ReadFrames(ctx context.Context, r io.Reader, memory int64) (s *Stream, damaged, err error) {
 	s = NewStream(r, StreamOptions{Kind: "recording", Memory: max(1, memory)})
 	for {
@@ -35,6 +36,8 @@ func ReadFrames(ctx context.Context, r io.Reader, memory int64) (s *Stream, dama
 		switch {
 		case err == nil:
 			continue
+		case s.hello == nil && ended(err):
+			return nil, nil, errNameless("state")
 		case errors.As(err, &corrupt) && corrupt.Memory, s.hello == nil, errors.As(err, new(*VersionError)):
 			return nil, nil, err
 		case errors.Is(err, io.EOF):

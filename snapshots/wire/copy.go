@@ -50,6 +50,22 @@ func (c *Copier) Steps() int64 {
 	}
 }
 
+// Events returns how many events the frame has that was copied last, and whether it
+// is a snapshot of an allocator instead, or a part of one, which may have any number.
+func (c *Copier) Events() (n int64, snapshot bool) {
+	switch Type(c.d.frame[0]) {
+	case EventsFrame:
+		at := cursor{b: c.d.payload}
+		at.signed() // the device
+		at.signed() // the first of them
+		return int64(at.count(1)), false
+	case SnapshotFrame:
+		return 0, true
+	default:
+		return 0, false
+	}
+}
+
 // sum gives the header or frame at hand the checksum that every reader knows.
 func (c *Copier) sum(t Type) {
 	frame, has := c.d.frame, c.d.sum.size()

@@ -52,12 +52,20 @@ func Read(ctx context.Context, r io.Reader, o Options) (*trace.Trace, error) {
 			return s.early("the recording ends in zeros: the machine went down while it was written"), nil
 		case errors.Is(err, io.EOF) && s.hello != nil:
 			return s.finish(), nil
-		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		case ended(err):
 			return s.truncated()
 		default:
 			return nil, err
 		}
 	}
+}
+
+// ended reports whether a stream has no more bytes, at the end of a frame or within one.
+func ended(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }
+
+// errNameless is about a stream that ends before its greeting.
+func errNameless(kind string) error {
+	return &CorruptError{Offset: 0, Reason: "the " + kind + " ends before it names its program"}
 }
 
 // finish returns the trace of a recording whose last frame is whole.
@@ -71,7 +79,7 @@ func (s *Stream) finish() *trace.Trace {
 
 func (s *Stream) truncated() (*trace.Trace, error) {
 	if s.hello == nil {
-		return nil, &CorruptError{Offset: 0, Reason: "the recording ends before it names its program"}
+		return nil, errNameless("recording")
 	}
 	return s.early("the recording ends in the middle of a frame: the recorder was killed, or the copy is not whole"), nil
 }

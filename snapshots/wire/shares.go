@@ -13,12 +13,16 @@ import (
 // it, the memory that a [Stream] may take, and everything that grows has a share
 // of that. When a share is used up the oldest in it is let go, but of names the
 // newest are not taken up, see [trace.Interner]: the oldest are those of what
-// stays. What the program holds at one moment, its blocks, is not counted: it
-// does not grow with time.
+// stays. What the program holds at one moment, its blocks, is not counted, since it
+// does not grow with time; of a running program there may be [liveBlocks].
 
 // liveMemory is how many bytes are kept of a running program: with a screen on it
 // and the garbage collector's room a viewer stays under 150 MB.
 const liveMemory = 48 << 20
+
+// liveBlocks is how many blocks a running program may hold: with what a screen works out
+// from them each takes some 700 bytes, and twice that until the collector comes.
+const liveBlocks = 1 << 18
 
 // Bytes of one of each, with what is worked out from it and in how many copies
 // it is held.

@@ -53,6 +53,9 @@ type Stream struct {
 func NewStream(r io.Reader, o StreamOptions) *Stream {
 	in, shares := trace.NewInterner(), sharesOf(o.Memory)
 	o.Limits.Tables = cmp.Or(o.Limits.Tables, shares.tables)
+	if o.Memory <= 0 {
+		o.Limits.Blocks = cmp.Or(o.Limits.Blocks, liveBlocks)
+	}
 	in.Bound(o.Limits.Tables)
 	return &Stream{
 		options: o, shares: shares, memory: o.Memory, in: in, decoder: newDecoder(r, o.Limits, in), follower: trace.NewFollower(in, shares.events),

@@ -37,7 +37,7 @@ func (p *Prompt) Key(msg tea.KeyPressMsg) (tea.Cmd, bool) {
 	switch msg.String() {
 	case "enter":
 		return p.done(p.Text()), true
-	case "esc", "ctrl+c":
+	case "esc":
 		return nil, true
 	case "backspace", "ctrl+h":
 		if len(p.text) == 0 {

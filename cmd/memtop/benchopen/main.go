@@ -25,7 +25,6 @@ type options struct {
 	runs   int
 	shared string
 	keep   string
-	again  bool
 }
 
 func main() {
@@ -49,7 +48,6 @@ func parse() (options, error) {
 	flag.IntVar(&o.runs, "runs", 5, "how often everything is run")
 	flag.StringVar(&o.shared, "shared", "../shared", "folder of the real snapshots and of grow_snapshot.py")
 	flag.StringVar(&o.keep, "keep", "", "folder to keep the grown files in, and to find them again")
-	flag.BoolVar(&o.again, "again", false, "only open the files again")
 	flag.Parse()
 	for text := range strings.SplitSeq(copies, ",") {
 		n, err := strconv.Atoi(text)

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,9 +26,6 @@ type sample struct {
 	firstFrame time.Duration // memtop open, start to the first frame
 	usable     time.Duration // start to the overview
 	openPeak   int64
-	again      time.Duration // memtop open of a file that was opened before, start to the overview: the median of a turn
-	againBest  time.Duration // the shortest of them
-	againPeak  int64
 }
 
 func measure(ctx context.Context, o options, path string, copies int) error {
@@ -46,16 +42,11 @@ func measure(ctx context.Context, o options, path string, copies int) error {
 		if err != nil {
 			return err
 		}
-		if o.again {
-			fmt.Printf("turn %d: again %.0f ms, at best %.0f ms\n", i+1, 1000*s.again.Seconds(), 1000*s.againBest.Seconds())
-			samples = append(samples, s)
-			continue
-		}
-		fmt.Printf("turn %d: pickle.load %.2f s, report %.3f s, at best %.3f s, first frame %.0f ms, usable %.2f s, again %.0f ms, at best %.0f ms\n",
-			i+1, s.load.Seconds(), s.report.Seconds(), s.reportBest.Seconds(), 1000*s.firstFrame.Seconds(), s.usable.Seconds(), 1000*s.again.Seconds(), 1000*s.againBest.Seconds())
+		fmt.Printf("turn %d: pickle.load %.2f s, report %.3f s, at best %.3f s, first frame %.0f ms, usable %.2f s\n",
+			i+1, s.load.Seconds(), s.report.Seconds(), s.reportBest.Seconds(), 1000*s.firstFrame.Seconds(), s.usable.Seconds())
 		samples = append(samples, s)
 	}
-	return table(os.Stdout, o, samples, copies, info.Size())
+	return table(os.Stdout, samples, copies, info.Size())
 }
 
 // warm reads the file once, so that no turn waits for the disk.
@@ -71,11 +62,7 @@ func warm(path string) error {
 
 func turn(ctx context.Context, o options, path string) (sample, error) {
 	var s sample
-	parts := []func(context.Context, string, string) error{s.python, s.runReport, s.runOpen, s.runAgain}
-	if o.again {
-		parts = parts[3:]
-	}
-	for _, part := range parts {
+	for _, part := range []func(context.Context, string, string) error{s.python, s.runReport, s.runOpen} {
 		if err := part(ctx, o.memtop, path); err != nil {
 			return s, err
 		}
@@ -134,47 +121,14 @@ func middleAndLeast(all []time.Duration) (middle, least time.Duration) {
 	return all[len(all)/2], all[0]
 }
 
-// runOpen opens the file as if for the first time.
+// runOpen opens the file.
 func (s *sample) runOpen(ctx context.Context, memtop, path string) (err error) {
-	s.firstFrame, s.usable, s.openPeak, err = open(ctx, exec.Command(memtop, "open", "--index-cache", "0", path), nil)
+	s.firstFrame, s.usable, s.openPeak, err = open(ctx, exec.Command(memtop, "open", path))
 	return err
 }
 
-// runAgain opens it a second time, after what a first time kept of it is there.
-func (s *sample) runAgain(ctx context.Context, memtop, path string) error {
-	folder, err := os.MkdirTemp("", "memtop-bench-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(folder)
-	command := func() *exec.Cmd {
-		c := exec.Command(memtop, "open", path)
-		c.Env = append(os.Environ(), "TERM=xterm-256color", "COLORTERM=truecolor", "XDG_CACHE_HOME="+folder)
-		return c
-	}
-	if _, _, _, err := open(ctx, command(), func() bool { return kept(folder) }); err != nil {
-		return err
-	}
-	var all []time.Duration
-	for range repetitions {
-		_, again, peak, err := open(ctx, command(), nil)
-		if err != nil {
-			return err
-		}
-		all, s.againPeak = append(all, again), max(s.againPeak, peak)
-	}
-	s.again, s.againBest = middleAndLeast(all)
-	return nil
-}
-
-// kept reports whether memtop has kept something of a file.
-func kept(folder string) bool {
-	found, err := filepath.Glob(filepath.Join(folder, "memtop", "indexes", "[^.]*.index"))
-	return err == nil && len(found) > 0
-}
-
-// open opens a file and quits once done, if it is given, says so.
-func open(ctx context.Context, command *exec.Cmd, done func() bool) (frame, usable time.Duration, peak int64, err error) {
+// open opens a file and quits.
+func open(ctx context.Context, command *exec.Cmd) (frame, usable time.Duration, peak int64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
 	start := time.Now()
@@ -191,9 +145,6 @@ func open(ctx context.Context, command *exec.Cmd, done func() bool) (frame, usab
 		return 0, 0, 0, err
 	}
 	usable = time.Since(start)
-	for done != nil && !done() && ctx.Err() == nil {
-		time.Sleep(50 * time.Millisecond)
-	}
 	if err := t.Press("q"); err != nil {
 		return 0, 0, 0, err
 	}
@@ -206,17 +157,11 @@ func open(ctx context.Context, command *exec.Cmd, done func() bool) (frame, usab
 const overviewMark = "Now, and at most"
 
 // table prints medians and what they are compared with.
-func table(out io.Writer, o options, samples []sample, copies int, fileBytes int64) error {
+func table(out io.Writer, samples []sample, copies int, fileBytes int64) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	row := func(name, value, promise string) { fmt.Fprintf(w, "%s\t%s\t%s\n", name, value, promise) }
 	row(fmt.Sprintf("%d copies", copies), mebibytes(fileBytes), fmt.Sprintf("medians of %d", len(samples)))
-	if !o.again {
-		decoded(row, samples, fileBytes)
-	}
-	again := median(samples, func(s sample) time.Duration { return s.again })
-	againPeak := worst(samples, func(s sample) int64 { return s.againPeak })
-	row("memtop open again, usable", fmt.Sprintf("%.0f ms", 1000*again.Seconds()), fmt.Sprintf("promised 100 ms, best %.0f ms", 1000*best(samples, func(s sample) time.Duration { return s.againBest }).Seconds()))
-	row("  peak memory", mebibytes(againPeak), "the mapped entry included")
+	decoded(row, samples, fileBytes)
 	return w.Flush()
 }
 

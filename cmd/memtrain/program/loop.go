@@ -83,6 +83,7 @@ func (s *session) told(r *reporter, w *queued) error {
 	if s.listening != nil {
 		w.report.Loss, w.report.Skipped, w.report.Duration = e.Loss, e.Skipped, e.Duration.Nanoseconds()
 		s.listening.Step(w.report)
+		s.watchBox()
 	}
 	return r.step(&e)
 }

@@ -16,9 +16,9 @@ func (o *options) complete() (err error) {
 	for _, f := range sizeFlags {
 		n, has := f.of(&o.sizes), o.preset.has(f)
 		switch {
-		case o.given(f.name) && !has:
+		case !has && (o.given(f.name) || *n != 0):
 			return usagef("--%s is no size of %s", f.name, o.model)
-		case o.given(f.name) && (*n < 1 || *n > f.most):
+		case (o.given(f.name) || *n != 0) && (*n < 1 || *n > f.most):
 			return usagef("--%s %d: want a number from 1 to %d", f.name, *n, f.most)
 		case *n == 0:
 			*n = *f.of(&o.preset.sizes)

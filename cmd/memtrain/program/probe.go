@@ -47,11 +47,20 @@ func (s *session) openProbe(ctx context.Context) {
 		fmt.Fprintln(s.stderr, "memtrain: "+command.Line(err.Error(), "training without it, as with --probe off"))
 		return
 	}
-	if _, err := p.BlackBox(); err != nil {
-		fmt.Fprintln(s.stderr, "memtrain: "+command.Line("no black box: "+err.Error(), "training without it, as with --black-box off"))
-	}
 	s.listening = p
 	s.onClose(func() { _ = p.Close() }) // the program ends anyway
+	s.watchBox()
+}
+
+// watchBox says once when the run has no black box, or has lost it.
+func (s *session) watchBox() {
+	if s.boxless {
+		return
+	}
+	if _, err := s.listening.BlackBox(); err != nil {
+		s.boxless = true
+		fmt.Fprintln(s.stderr, "memtrain: "+command.Line("no black box: "+err.Error(), "training without it, as with --black-box off"))
+	}
 }
 
 // takeBack goes back to the settings of the last step when a change that came

@@ -20,16 +20,14 @@ import (
 
 	"github.com/memtop/memtop/engine/collective/mpi"
 	"github.com/memtop/memtop/engine/data"
-	"github.com/memtop/memtop/probe/protocol"
+	"github.com/memtop/memtop/probe/probetest"
 	"github.com/memtop/memtop/snapshots/pytorch"
 	"github.com/memtop/memtop/snapshots/trace"
 	"github.com/memtop/memtop/snapshots/trace/tracetest"
 )
 
 func TestMain(m *testing.M) {
-	if os.Getenv(protocol.BlackBoxVariable) == "" { // tests leave none behind, but where they ask for them
-		_ = os.Setenv(protocol.BlackBoxVariable, "off")
-	}
+	probetest.WithoutBoxes()
 	testscript.Main(cleaning{m}, map[string]func(){"memtrain": func() { os.Exit(Run(os.Args[1:], os.Stdout, os.Stderr, testReach())) }})
 }
 

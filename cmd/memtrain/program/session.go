@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/spf13/pflag"
+
 	"github.com/memtop/memtop/cmd/command"
 	"github.com/memtop/memtop/engine/alloc"
 	"github.com/memtop/memtop/engine/data"
@@ -42,6 +44,7 @@ type session struct {
 	probed     bool         // a probe is wanted
 	box        int          // the size of its black box, as probe.Options have it
 	listening  *probe.Probe // nil when there is none
+	boxless    bool         // it was said that the run has no black box
 	closers    []func()
 	signalled  func() bool   // training is to end
 	place      *trace.Rank   // among the processes of the run; nil for one that is alone
@@ -133,6 +136,9 @@ func (s *session) openSaved() (err error) {
 	if err := s.saved.Program(&program); err != nil {
 		return err
 	}
+	if err := checkProgram(program); err != nil {
+		return &train.DamagedError{Path: s.resume, Reason: "the run that it says was never saved: " + err.Error()}
+	}
 	if err := s.restore(program); err != nil {
 		return err
 	}
@@ -140,6 +146,17 @@ func (s *session) openSaved() (err error) {
 		return command.Usage("the saved run has taken all of its steps", "give more than that with --steps")
 	}
 	return nil
+}
+
+// checkProgram makes sure that a saved run's flags are such as a run can be started with.
+// What the user gives beside them is another matter, and its mistakes are the user's.
+func checkProgram(program map[string]string) error {
+	var o options
+	o.register(pflag.NewFlagSet("saved", pflag.ContinueOnError))
+	if err := o.restore(program); err != nil {
+		return err
+	}
+	return o.complete()
 }
 
 // history is how many events of the allocator a snapshot can tell of.
@@ -225,10 +242,16 @@ func (s *session) readSettings() (err error) {
 // run did.
 func (s *session) savedSettings() (train.Settings, error) {
 	settings, err := s.saved.Settings(int(s.steps))
-	if s.group == nil {
-		settings.Shard = train.ShardNothing
+	if err != nil || s.group != nil {
+		return settings, err
 	}
-	return settings, err
+	settings.Shard = train.ShardNothing
+	if settings.MicroBatch == 0 || settings.Accumulate == 0 { // both together depend on how many processes there were
+		if _, err := settings.Parts(s.batch); err != nil {
+			return settings, &train.DamagedError{Path: s.resume, Reason: err.Error()}
+		}
+	}
+	return settings, nil
 }
 
 func (s *session) openWeights() (err error) {

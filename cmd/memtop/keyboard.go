@@ -1,0 +1,182 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+	"unicode"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/memtop/memtop/cmd/command"
+)
+
+// keyboard is the input of a terminal. It notices that the terminal goes away: no
+// signal says so to a program that ignores it, or is no part of its session. What
+// is pasted it hands on as little text, see [typing].
+type keyboard struct {
+	*os.File
+	gone   func()
+	typing *typing
+}
+
+// Read reads what is typed. b has room for a read of atOnce and for a paste.
+func (k keyboard) Read(b []byte) (int, error) {
+	n, err := k.File.Read(b[:min(len(b), atOnce)])
+	if err != nil {
+		k.gone()
+		return n, err
+	}
+	return copy(b, k.typing.take(b[:n], time.Now())), nil
+}
+
+// watchKeyboard returns what is typed, and a context that is cancelled as by a
+// hangup when nothing more can be.
+func watchKeyboard(parent context.Context) (context.Context, keyboard, error) {
+	ctx, cancel := context.WithCancelCause(parent)
+	input := os.Stdin
+	if !isTerminal(input) {
+		var err error
+		if input, _, err = tea.OpenTTY(); err != nil {
+			cancel(err)
+			return ctx, keyboard{}, err
+		}
+	}
+	return ctx, keyboard{input, func() { cancel(command.Ended{Signal: syscall.SIGHUP}) }, &typing{}}, nil
+}
+
+// # Typed and pasted
+//
+// The screen draws a frame for every key, so a megabyte of keys would keep it for
+// minutes, and each of them would be obeyed. Nobody types a kilobyte between two
+// reads: that is a paste by a terminal that does not mark pastes, and is handed on
+// as one. Of a paste its printable beginning is handed on, with an ellipsis where
+// it goes on. Bubble Tea would look for keys in a paste, and one that has the
+// beginning of a terminal's answer in it would hide its own end, and with that all
+// that is typed later.
+
+const (
+	atOnce     = 1 << 10               // bytes that are read at once; so many are not typed
+	pasteLimit = 2 << 10               // bytes of a paste that are handed on
+	pause      = 50 * time.Millisecond // ends a paste that is not marked
+)
+
+const (
+	pasteBegin = ansi.BracketedPasteStart
+	pasteEnd   = ansi.BracketedPasteEnd
+	ellipsis   = "…"
+)
+
+// interrupts are Ctrl-C as terminals send it.
+var interrupts = [][]byte{{3}, []byte("\x1b[99;5u")}
+
+// typing is what a terminal has sent so far.
+type typing struct {
+	pasting  bool // a mark has begun a paste, and none has ended it
+	flooding bool // more comes than is typed, without a mark
+	matched  int  // how much of the next mark the last bytes are
+	text     []byte
+	cut      bool
+	last     time.Time // of the last bytes
+}
+
+// take returns what to make of bytes that were read.
+func (t *typing) take(in []byte, now time.Time) (out []byte) {
+	full := len(in) == atOnce && !bytes.Contains(in, []byte(pasteBegin))
+	began := full && !t.flooding
+	t.flooding = !t.pasting && (full || t.flooding && now.Sub(t.last) < pause)
+	t.last = now
+	switch key := interruptIn(in); {
+	case t.flooding && key != nil:
+		return key
+	case t.pasting && len(key) == len(in): // somebody waits for the end of a paste
+		return append(t.pasted(), key...)
+	case t.flooding && began:
+		out = append(out, pasteBegin+ellipsis+pasteEnd...)
+	}
+	for _, c := range in {
+		out = t.byte(out, c)
+	}
+	return out
+}
+
+// interruptIn returns the Ctrl-C in bytes, nil if there is none.
+func interruptIn(in []byte) []byte {
+	for _, key := range interrupts {
+		if bytes.Contains(in, key) {
+			return key
+		}
+	}
+	return nil
+}
+
+// byte takes a byte and adds to out what is to be handed on now.
+func (t *typing) byte(out []byte, c byte) []byte {
+	mark := pasteBegin
+	if t.pasting {
+		mark = pasteEnd
+	}
+	before := t.matched
+	t.matched = following(mark, before, c)
+	whole := t.matched == len(mark)
+	if whole {
+		t.matched = 0
+	}
+	switch {
+	case t.pasting && whole:
+		return append(out, t.pasted()...)
+	case t.pasting && t.matched <= before: // what looked like the end is text
+		t.add([]byte(mark[:before])...)
+		if t.matched == 0 {
+			t.add(c)
+		}
+	case !t.pasting && whole:
+		t.pasting = true
+		if t.flooding {
+			return append(out, pasteBegin...)
+		}
+		return append(out, c)
+	case !t.pasting && !t.flooding:
+		return append(out, c)
+	}
+	return out
+}
+
+// following returns how much of a mark was read after c, if n bytes were before.
+func following(mark string, n int, c byte) int {
+	switch c {
+	case mark[n]:
+		return n + 1
+	case mark[0]:
+		return 1
+	}
+	return 0
+}
+
+// add adds to the text of a paste what it has room for.
+func (t *typing) add(text ...byte) {
+	if len(t.text)+len(text) > pasteLimit {
+		t.cut = true
+		return
+	}
+	t.text = append(t.text, text...)
+}
+
+// pasted ends a paste and returns what is handed on of it after its first mark.
+func (t *typing) pasted() []byte {
+	printable := strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(string(t.text), ""))
+	if t.cut {
+		printable += ellipsis
+	}
+	*t = typing{last: t.last}
+	return []byte(printable + pasteEnd)
+}

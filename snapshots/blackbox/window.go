@@ -1,0 +1,54 @@
+package blackbox
+
+import (
+	"errors"
+	"io"
+)
+
+// windowBytes is how much of a box is in memory at once. No entry of a ring lies across two
+// windows.
+const windowBytes = 1 << 20
+
+// window is the bytes of a box, of which a window is in memory: a box is as large as it
+// says, and most of that may be a hole.
+type window struct {
+	r    io.ReaderAt
+	size int // bytes that there are
+	from int // where those in memory begin
+	part []byte
+	err  error // the first that reading met
+}
+
+// bytes returns n bytes from a place on, until the next call; false where there are fewer.
+func (w *window) bytes(at, n int) ([]byte, bool) {
+	if at < 0 || at+n > w.size || w.err != nil {
+		return nil, false
+	}
+	if at < w.from || at+n > w.from+len(w.part) {
+		w.move(at)
+	}
+	if at+n > w.from+len(w.part) {
+		return nil, false
+	}
+	return w.part[at-w.from:][:n], true
+}
+
+// move reads the window that a place is in.
+func (w *window) move(at int) {
+	w.from = at &^ (windowBytes - 1)
+	if cap(w.part) == 0 {
+		w.part = make([]byte, min(w.size, windowBytes))
+	}
+	w.part = w.part[:min(w.size-w.from, cap(w.part))]
+	got, _ := w.ReadAt(w.part, int64(w.from)) // its error is kept
+	w.part = w.part[:got]
+}
+
+// ReadAt reads the box past the window.
+func (w *window) ReadAt(p []byte, at int64) (int, error) {
+	n, err := w.r.ReadAt(p, at)
+	if err != nil && !errors.Is(err, io.EOF) {
+		w.err = err
+	}
+	return n, err
+}
