@@ -135,7 +135,7 @@ func (w *watcher) whole() {
 	if slices.Contains(h.Capabilities, protocol.CapabilityControl) {
 		w.check(rule, w.seen[wire.OptionsFrame] > 0, "options, where the program has settings", "none in the first batch")
 	}
-	steps, most := 0, lastSteps+len(h.Devices)
+	steps, most := 0, lastSteps+2*len(h.Devices) // one of each device may have ended before and come meanwhile
 	for _, s := range w.steps {
 		if s.Time < w.opened {
 			steps++

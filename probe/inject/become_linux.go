@@ -92,6 +92,7 @@ func becoming(mine, theirs rights, f footing) *series {
 	if mine.Namespaces["pid"] != theirs.Namespaces["pid"] {
 		s.add("starting a process", unix.SYS_CLONE, uintptr(unix.SIGCHLD)) // only new processes are in it
 	}
+	s.add("leaving the terminal", unix.SYS_SETSID)
 	return s
 }
 

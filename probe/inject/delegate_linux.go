@@ -41,7 +41,7 @@ func delegate(ctx context.Context, o *order) error {
 	cmd := exec.CommandContext(ctx, "/proc/self/exe")
 	cmd.Args = []string{becomes}
 	cmd.Env = append(standard, orderVariable+"="+string(text))
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // without this one's terminal
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // what is typed does not interrupt it
 	said := &bounded{left: maxPrinted}
 	cmd.Stdout = said
 	waits, err := cmd.StdinPipe()

@@ -5,10 +5,13 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/memtop/memtop/probe/attach"
 	"github.com/memtop/memtop/probe/python"
@@ -105,6 +108,20 @@ func (p *place) clear() {
 	_ = p.root.Close() // nothing is open in it
 }
 
+// said returns what is in the answer's file, which the program may have replaced by
+// anything: no more than a message, and of no other file than one of bytes.
+func (p *place) said() ([]byte, error) {
+	file, err := p.root.OpenFile(filepath.Base(p.answer), os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close() // it was only read
+	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, errors.Join(err, errors.New("the agent's answer is not a file"))
+	}
+	return io.ReadAll(io.LimitReader(file, maxPrinted))
+}
+
 const (
 	answerWithin = 15 * time.Second
 	answerLook   = 20 * time.Millisecond
@@ -117,7 +134,7 @@ func (p *place) await(ctx context.Context, t *task) error {
 	look := time.NewTicker(answerLook)
 	defer look.Stop()
 	for {
-		text, err := p.root.ReadFile(filepath.Base(p.answer))
+		text, err := p.said()
 		switch {
 		case err != nil:
 			return err

@@ -24,11 +24,12 @@ func (t *task) remote(ctx context.Context, script string) error {
 	cmd := exec.CommandContext(ctx, interpreter, "-I", "-S", "-c", remoteCode, strconv.Itoa(t.PID), script)
 	cmd.ExtraFiles = []*os.File{t.executable}
 	cmd.Env = t.environment()
-	printed, err := cmd.CombinedOutput()
-	if err == nil {
+	printed := &bounded{left: maxPrinted}
+	cmd.Stdout, cmd.Stderr = printed, printed
+	if err := cmd.Run(); err == nil {
 		return nil
 	}
-	return t.remoteError(string(printed))
+	return t.remoteError(string(printed.text))
 }
 
 // interpreter is the path of the first of a program's extra files, for itself.

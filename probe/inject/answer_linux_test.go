@@ -1,0 +1,63 @@
+package inject
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestAnswersAreTakenFromAnAttacker has what is run for a program, and the program itself,
+// answer with more than there is memory for, or never.
+func TestAnswersAreTakenFromAnAttacker(t *testing.T) {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	defer func() {
+		runtime.ReadMemStats(&after)
+		if took := after.TotalAlloc - before.TotalAlloc; took > 16<<20 {
+			t.Errorf("the answers took %d bytes of memory", took)
+		}
+	}()
+	t.Run("an interpreter that prints without end", func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "python3.14")
+		if err := os.WriteFile(path, []byte("#!/bin/sh\nexec yes it says nothing\n"), 0o700); err != nil { //nolint:gosec // a program
+			t.Fatal(err)
+		}
+		program, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer program.Close()
+		job := &task{PID: os.Getpid(), Name: "process 1", executable: program}
+		if err := job.remote(t.Context(), "script"); err == nil || !strings.Contains(err.Error(), "it says nothing") {
+			t.Errorf("got %v", err)
+		}
+	})
+	for name, replace := range map[string]func(path string) error{
+		"a file larger than memory": func(path string) error { return os.Truncate(path, 1<<40) },
+		"a pipe that says nothing":  func(path string) error { return unix.Mkfifo(path, 0o600) },
+		"a link to another file":    func(path string) error { return os.Symlink("/dev/zero", path) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			folder, err := os.OpenRoot(t.TempDir())
+			if err != nil {
+				t.Fatal(err)
+			}
+			answer := filepath.Join(folder.Name(), "answer")
+			if err := os.WriteFile(answer, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if replace(answer) != nil && (os.Remove(answer) != nil || replace(answer) != nil) {
+				t.Fatal("it cannot be replaced")
+			}
+			p := &place{root: folder, answer: answer}
+			defer p.clear()
+			if err := p.await(t.Context(), &task{PID: os.Getpid(), Name: "process 1"}); err == nil {
+				t.Error("the program is believed to have an agent")
+			}
+		})
+	}
+}
