@@ -1,0 +1,215 @@
+/* Addresses of device memory, and how much of each device is taken. An address range is
+ * reserved and never backed by memory, so it takes none, is nobody else's, and who touches
+ * it from the processor fails as on a real machine. */
+#define _GNU_SOURCE
+#include "imitation.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum { host = -1, reserved = -2 };
+
+typedef struct {
+	uintptr_t start;
+	uint64_t size;
+	int device; /* or host, or reserved: addresses that memory is mapped to */
+} range;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static range *ranges; /* by address */
+static size_t count, room;
+static uint64_t used[most_devices];
+
+/* Device memory is given in pages of this size. */
+static const uint64_t page = 2 << 20;
+
+static uint64_t whole_pages(uint64_t size) { return (size + page - 1) & ~(page - 1); }
+
+/* after returns the place of the first range that begins behind an address. */
+static size_t after(uintptr_t address)
+{
+	size_t low = 0, high = count;
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+		if (ranges[middle].start <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static range *holding(uintptr_t address)
+{
+	size_t i = after(address);
+	if (i == 0 || address - ranges[i - 1].start >= ranges[i - 1].size)
+		return NULL;
+	return &ranges[i - 1];
+}
+
+static bool insert(range r)
+{
+	if (count == room) {
+		size_t more = room ? 2 * room : 1024;
+		range *grown = realloc(ranges, more * sizeof *ranges);
+		if (!grown)
+			return false;
+		ranges = grown;
+		room = more;
+	}
+	size_t i = after(r.start);
+	memmove(&ranges[i + 1], &ranges[i], (count - i) * sizeof *ranges);
+	ranges[i] = r;
+	count++;
+	return true;
+}
+
+static void erase(range *r)
+{
+	memmove(r, r + 1, (size_t)(&ranges[count] - (r + 1)) * sizeof *r);
+	count--;
+}
+
+/* addresses reserves a range, which begins at a page of the device. */
+static uintptr_t addresses(uint64_t size, int device)
+{
+	uint64_t mapped = size + page;
+	char *got = mmap(NULL, mapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (got == MAP_FAILED)
+		return 0;
+	uintptr_t start = ((uintptr_t)got + page - 1) & ~(uintptr_t)(page - 1);
+	uintptr_t end = start + size, mapped_end = (uintptr_t)got + mapped;
+	if (start > (uintptr_t)got)
+		munmap(got, start - (uintptr_t)got);
+	if (mapped_end > end)
+		munmap((void *)end, mapped_end - end);
+	if (!insert((range){start, size, device})) {
+		munmap((void *)start, size);
+		return 0;
+	}
+	return start;
+}
+
+static int take(int device, int64_t size)
+{
+	uint64_t most = gpu()->total - gpu()->context;
+	bool fits = size <= 0 || (uint64_t)size <= most - used[device];
+	report_memory(device, used[device] + (fits ? (uint64_t)size : 0), fits ? 0 : (uint64_t)size);
+	if (!fits)
+		return out_of_memory;
+	used[device] += (uint64_t)size;
+	return success;
+}
+
+int device_take(int device, int64_t size)
+{
+	pthread_mutex_lock(&lock);
+	int status = take(device, size);
+	pthread_mutex_unlock(&lock);
+	return status;
+}
+
+int device_alloc(int device, uint64_t size, uintptr_t *address)
+{
+	*address = 0;
+	if (size == 0)
+		return success;
+	size = whole_pages(size);
+	pthread_mutex_lock(&lock);
+	int status = take(device, (int64_t)size);
+	if (status == success && !(*address = addresses(size, device))) {
+		take(device, -(int64_t)size);
+		status = out_of_memory;
+	}
+	pthread_mutex_unlock(&lock);
+	return status;
+}
+
+/* release gives a range back whose kind is at least that; it must begin there. */
+static int release(uintptr_t address, bool of_device)
+{
+	pthread_mutex_lock(&lock);
+	range *r = holding(address);
+	bool good = r && r->start == address && r->device != host && (r->device >= 0) == of_device;
+	if (good) {
+		munmap((void *)r->start, r->size);
+		if (of_device)
+			take(r->device, -(int64_t)r->size);
+		erase(r);
+	}
+	pthread_mutex_unlock(&lock);
+	return good ? success : invalid_value;
+}
+
+int device_free(uintptr_t address) { return address ? release(address, true) : success; }
+
+uintptr_t reserve_addresses(uint64_t size)
+{
+	pthread_mutex_lock(&lock);
+	uintptr_t start = addresses(whole_pages(size), reserved);
+	pthread_mutex_unlock(&lock);
+	return start;
+}
+
+int free_addresses(uintptr_t address) { return release(address, false); }
+
+uint64_t device_used(int device)
+{
+	pthread_mutex_lock(&lock);
+	uint64_t size = used[device];
+	pthread_mutex_unlock(&lock);
+	return size;
+}
+
+uint64_t device_left(int device) { return gpu()->total - gpu()->context - device_used(device); }
+
+bool address_range(uintptr_t address, uintptr_t *start, uint64_t *size, int *device)
+{
+	pthread_mutex_lock(&lock);
+	range *r = holding(address);
+	bool found = r && r->device != host;
+	if (found) {
+		*start = r->start;
+		*size = r->size;
+		*device = r->device == reserved ? current_device() : r->device;
+	}
+	pthread_mutex_unlock(&lock);
+	return found;
+}
+
+bool is_device(const void *p)
+{
+	uintptr_t start;
+	uint64_t size;
+	int device;
+	return address_range((uintptr_t)p, &start, &size, &device);
+}
+
+void host_add(const void *p, uint64_t size)
+{
+	pthread_mutex_lock(&lock);
+	insert((range){(uintptr_t)p, size, host}); /* without room it is not known as pinned */
+	pthread_mutex_unlock(&lock);
+}
+
+bool host_remove(const void *p)
+{
+	pthread_mutex_lock(&lock);
+	range *r = holding((uintptr_t)p);
+	bool known = r && r->device == host && r->start == (uintptr_t)p;
+	if (known)
+		erase(r);
+	pthread_mutex_unlock(&lock);
+	return known;
+}
+
+bool is_pinned(const void *p)
+{
+	pthread_mutex_lock(&lock);
+	range *r = holding((uintptr_t)p);
+	bool known = r && r->device == host;
+	pthread_mutex_unlock(&lock);
+	return known;
+}

@@ -1,0 +1,141 @@
+/* NCCL: collectives are done at once, as if every rank had sent what this one did. */
+#include "imitation.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+	int rank, ranks, device;
+} communicator;
+
+typedef struct {
+	char bytes[128];
+} identity;
+
+enum { nccl_invalid = 4 };
+
+static size_t width(int type)
+{
+	static const size_t widths[] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1}; /* from int8 to 8-bit floats */
+	return type >= 0 && type < (int)(sizeof widths / sizeof *widths) ? widths[type] : 1;
+}
+
+static int join(communicator **c, int rank, int ranks)
+{
+	*c = malloc(sizeof **c);
+	if (!*c)
+		return nccl_invalid;
+	**c = (communicator){rank, ranks, current_device()};
+	return success;
+}
+
+EXPORT int ncclGetVersion(int *version) { return *version = gpu()->nccl, success; }
+EXPORT int ncclGetUniqueId(identity *id) { return memset(id, 'm', sizeof *id), success; }
+EXPORT int ncclCommGetUniqueId(void *c, identity *id) { return (void)c, ncclGetUniqueId(id); }
+EXPORT const char *ncclGetErrorString(int status) { return status ? "not supported by the imitated NCCL" : "no error"; }
+EXPORT const char *ncclGetLastError(void *c) { return (void)c, ""; }
+
+EXPORT int ncclCommInitRank(communicator **c, int ranks, identity id, int rank) { return (void)id, join(c, rank, ranks); }
+EXPORT int ncclCommInitRankConfig(communicator **c, int ranks, identity id, int rank) { return (void)id, join(c, rank, ranks); }
+EXPORT int ncclCommInitRankScalable(communicator **c, int ranks, int rank) { return join(c, rank, ranks); }
+
+EXPORT int ncclCommInitAll(communicator **c, int ranks, const int *devices)
+{
+	for (int i = 0; i < ranks; i++) {
+		if (join(&c[i], i, ranks))
+			return nccl_invalid;
+		c[i]->device = devices ? devices[i] : i;
+	}
+	return success;
+}
+
+/* A part of a communicator: how many others chose the same colour nobody here knows, so it
+ * is said to be all of them. */
+EXPORT int ncclCommSplit(communicator *c, int color, int key, communicator **made)
+{
+	(void)key;
+	if (color < 0) {
+		*made = NULL;
+		return success;
+	}
+	return join(made, c ? c->rank : 0, c ? c->ranks : 1);
+}
+
+static int leave(communicator *c) { return free(c), success; }
+
+EXPORT int ncclCommDestroy(communicator *c) { return leave(c); }
+EXPORT int ncclCommAbort(communicator *c) { return leave(c); }
+EXPORT int ncclCommGetAsyncError(communicator *c, int *status) { return (void)c, *status = success, success; }
+EXPORT int ncclCommCount(const communicator *c, int *count) { return *count = c->ranks, success; }
+EXPORT int ncclCommUserRank(const communicator *c, int *rank) { return *rank = c->rank, success; }
+EXPORT int ncclCommCuDevice(const communicator *c, int *device) { return *device = c->device, success; }
+EXPORT int ncclCommRegister(void *c, void *p, size_t size, void **handle) { return (void)c, (void)p, (void)size, *handle = new_handle(), success; }
+EXPORT int ncclCommWindowRegister(void *c, void *p, size_t size, void **window) { return ncclCommRegister(c, p, size, window); }
+EXPORT int ncclMemAlloc(void **p, size_t size) { return device_alloc(current_device(), size, (uintptr_t *)p) ? 1 : success; }
+EXPORT int ncclMemFree(void *p) { return device_free((uintptr_t)p) ? nccl_invalid : success; }
+EXPORT int ncclRedOpCreatePreMulSum(int *operation) { return *operation = 5, success; }
+
+/* What is broadcast within a group. A group of broadcasts, one from each rank, is how
+ * PyTorch gathers what has other sizes on other ranks: all others sent what this one did. */
+typedef struct {
+	const void *from;
+	void *to;
+	size_t size;
+	bool own;
+} broadcast;
+
+enum { most_queued = 4096 };
+
+static __thread broadcast queue[most_queued];
+static __thread int queued, depth;
+
+EXPORT int ncclGroupStart(void) { return depth++, success; }
+
+EXPORT int ncclGroupEnd(void)
+{
+	if (depth > 0 && --depth > 0)
+		return success;
+	for (int i = 0; i < queued; i++)
+		for (int j = 0; queue[i].own && j < queued; j++)
+			if (queue[j].size == queue[i].size && queue[j].to != queue[i].from)
+				mirror(queue[i].from, queue[j].to, queue[i].size, 1);
+	queued = 0;
+	return success;
+}
+
+EXPORT int ncclGroupSimulateEnd(void) { return ncclGroupEnd(); }
+
+EXPORT int ncclBroadcast(const void *from, void *to, size_t count, int type, int root, communicator *c)
+{
+	size_t size = count * width(type);
+	if (depth > 0 && queued < most_queued)
+		queue[queued++] = (broadcast){from, to, size, root == c->rank};
+	else if (from)
+		mirror(from, to, size, 1);
+	return success;
+}
+
+EXPORT int ncclBcast(void *p) { return (void)p, success; }
+
+EXPORT int ncclAllGather(const void *from, void *to, size_t count, int type, communicator *c)
+{
+	mirror(from, to, count * width(type), c->ranks);
+	return success;
+}
+
+EXPORT int ncclAllReduce(const void *from, void *to, size_t count, int type) { return mirror(from, to, count * width(type), 1), success; }
+EXPORT int ncclReduce(const void *from, void *to, size_t count, int type) { return to ? mirror(from, to, count * width(type), 1) : (void)0, success; }
+EXPORT int ncclReduceScatter(const void *from, void *to, size_t count, int type) { return mirror(from, to, count * width(type), 1), success; }
+
+EXPORT int ncclAlltoAll(const void *from, void *to, size_t count, int type, communicator *c)
+{
+	mirror(from, to, count * width(type) * (size_t)c->ranks, 1);
+	return success;
+}
+
+FINE(ncclSend)
+EXPORT int ncclRecv(void *to, size_t count, int type) { return fill(to, 0, count * width(type)), success; }
+FINE(ncclCommFinalize)
+FINE(ncclCommDeregister)
+FINE(ncclCommWindowDeregister)
+FINE(ncclRedOpDestroy)
