@@ -2,11 +2,10 @@
  * kernels have run since that one may have written there. All others are zeros. */
 #include "imitation.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { most_shadows = 4096, largest_shadow = 64 << 10, believed_for = 16 };
+enum { most_shadows = 4096, largest_shadow = 64 << 10, shortest_belief = 16 };
 
 typedef struct {
 	uintptr_t start;
@@ -15,14 +14,30 @@ typedef struct {
 	uint64_t born; /* kernels before it */
 } shadow;
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static shadow shadows[most_shadows];
-static size_t next; /* the oldest is replaced */
-static uint64_t kernels;
+pthread_mutex_t copy_lock = PTHREAD_MUTEX_INITIALIZER;
+static shadow shadows[most_shadows]; /* in the order of their birth, round and round */
+static size_t made;
+static uint64_t kernels, belief = shortest_belief;
+static void (*on_read)(uint64_t bytes, int known);
 
 void launched(void) { __atomic_add_fetch(&kernels, 1, __ATOMIC_RELAXED); }
 
 static uint64_t launches(void) { return __atomic_load_n(&kernels, __ATOMIC_RELAXED); }
+
+static void drop(shadow *s)
+{
+	free(s->bytes);
+	*s = (shadow){.born = s->born};
+}
+
+/* believed returns the youngest shadow but so many, NULL where those that are left are too old. */
+static shadow *believed(size_t younger)
+{
+	if (younger >= most_shadows || younger >= made)
+		return NULL;
+	shadow *s = &shadows[(made - 1 - younger) % most_shadows];
+	return launches() - s->born > belief ? NULL : s;
+}
 
 static bool overlaps(const shadow *s, uintptr_t start, size_t size)
 {
@@ -31,12 +46,10 @@ static bool overlaps(const shadow *s, uintptr_t start, size_t size)
 
 static void forget(uintptr_t start, size_t size)
 {
-	for (int i = 0; i < most_shadows; i++) {
-		if (overlaps(&shadows[i], start, size)) {
-			free(shadows[i].bytes);
-			shadows[i] = (shadow){0};
-		}
-	}
+	shadow *s;
+	for (size_t i = 0; (s = believed(i)); i++)
+		if (overlaps(s, start, size))
+			drop(s);
 }
 
 static void keep(uintptr_t start, const void *bytes, size_t size)
@@ -44,65 +57,93 @@ static void keep(uintptr_t start, const void *bytes, size_t size)
 	forget(start, size);
 	if (size == 0 || size > largest_shadow)
 		return;
-	shadow *s = &shadows[next++ % most_shadows];
+	unsigned char *copied = malloc(size);
+	if (!copied)
+		return;
+	memcpy(copied, bytes, size);
+	shadow *s = &shadows[made++ % most_shadows];
 	free(s->bytes);
-	*s = (shadow){start, size, malloc(size), launches()};
-	if (s->bytes)
-		memcpy(s->bytes, bytes, size);
-	else
-		s->size = 0;
+	*s = (shadow){start, size, copied, launches()};
 }
 
-/* recall writes what is known of a range, and zeros elsewhere. */
-static bool recall(uintptr_t start, void *to, size_t size)
+/* recall writes what is known of a range, and zeros elsewhere. It returns how much is known. */
+static size_t recall(uintptr_t start, void *to, size_t size)
 {
-	bool known = false;
+	size_t known = 0;
+	shadow *s;
 	memset(to, 0, size);
-	for (int i = 0; i < most_shadows; i++) {
-		const shadow *s = &shadows[i];
-		if (!overlaps(s, start, size) || launches() - s->born > believed_for)
+	for (size_t i = 0; (s = believed(i)); i++) {
+		if (!overlaps(s, start, size))
 			continue;
 		uintptr_t first = s->start > start ? s->start : start;
 		uintptr_t s_end = s->start + s->size, end = start + size;
 		if (s_end < end)
 			end = s_end;
 		memcpy((char *)to + (first - start), s->bytes + (first - s->start), end - first);
-		known = true;
+		known += end - first;
 	}
 	return known;
+}
+
+/* believe_for_ranks: objects that ranks exchange are compared with some kernels for each of
+ * them before they are read. What was too old before stays so. */
+void believe_for_ranks(int ranks)
+{
+	uint64_t longer = shortest_belief + 2 * (uint64_t)ranks;
+	pthread_mutex_lock(&copy_lock);
+	for (int i = 0; i < most_shadows; i++)
+		if (launches() - shadows[i].born > belief)
+			drop(&shadows[i]);
+	if (longer > belief)
+		belief = longer;
+	pthread_mutex_unlock(&copy_lock);
 }
 
 /* within copies from the device to the device. */
 static void within(uintptr_t to, uintptr_t from, size_t size, int times)
 {
 	unsigned char *bytes = size <= largest_shadow ? malloc(size) : NULL;
-	bool known = bytes && recall(from, bytes, size);
+	bool known = bytes && recall(from, bytes, size) > 0;
 	for (int i = 0; i < times; i++) {
 		if (known)
-			keep(to + i * size, bytes, size);
+			keep(to + (size_t)i * size, bytes, size);
 		else
-			forget(to + i * size, size);
+			forget(to + (size_t)i * size, size);
 	}
 	free(bytes);
+}
+
+/* memtop_imitation_on_read sets who is called after a copy of at most 64 KiB to the host,
+ * on the thread that copied, and whether all its bytes were known; NULL for nobody. */
+EXPORT void memtop_imitation_on_read(void (*callback)(uint64_t bytes, int known)) { __atomic_store_n(&on_read, callback, __ATOMIC_RELEASE); }
+
+static void tell(size_t size, bool known)
+{
+	void (*callback)(uint64_t, int) = __atomic_load_n(&on_read, __ATOMIC_ACQUIRE);
+	if (callback && size <= largest_shadow)
+		callback(size, known);
 }
 
 void copy(void *to, const void *from, size_t size)
 {
 	bool there = is_device(to), here = is_device(from);
+	size_t known = 0;
 	if (size == 0)
 		return;
 	if (!there && !here) {
 		memmove(to, from, size);
 		return;
 	}
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&copy_lock);
 	if (there && here)
 		within((uintptr_t)to, (uintptr_t)from, size, 1);
 	else if (there)
 		keep((uintptr_t)to, from, size);
 	else
-		recall((uintptr_t)from, to, size);
-	pthread_mutex_unlock(&lock);
+		known = recall((uintptr_t)from, to, size);
+	pthread_mutex_unlock(&copy_lock);
+	if (!there)
+		tell(size, known == size);
 }
 
 void copy_rows(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height)
@@ -114,14 +155,14 @@ void copy_rows(void *to, size_t to_pitch, const void *from, size_t from_pitch, s
 void fill(void *at, int value, size_t size)
 {
 	unsigned char *bytes = value && size <= largest_shadow ? malloc(size) : NULL;
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&copy_lock);
 	if (bytes) {
 		memset(bytes, value, size);
 		keep((uintptr_t)at, bytes, size);
 	} else {
 		forget((uintptr_t)at, size);
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&copy_lock);
 	free(bytes);
 }
 
@@ -130,7 +171,7 @@ void mirror(const void *from, void *to, size_t size, int times)
 {
 	if (from == to && times == 1)
 		return;
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&copy_lock);
 	within((uintptr_t)to, (uintptr_t)from, size, times);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&copy_lock);
 }

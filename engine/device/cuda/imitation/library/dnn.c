@@ -120,6 +120,7 @@ static int64_t workspace(const descriptor *plan)
 		for (const attributes *a = operation->list; a && !filter; a = a->next)
 			if (a->name == filter_forward || a->name == filter_data || a->name == filter_filter)
 				filter = bytes(operation, a->name);
+		MODELLED("cuDNN convolution workspace", "the filter's bytes and 256");
 		size += filter + 256;
 	}
 	return size;
@@ -185,58 +186,5 @@ EXPORT int cudnnBackendGetAttribute(descriptor *d, int name, int type, int64_t w
 		return success;
 	}
 	memcpy(data, a->data, (size_t)(wanted < a->count ? wanted : a->count) * type_size(a->type));
-	return success;
-}
-
-/* The older interface. */
-
-EXPORT size_t cudnnGetVersion(void) { return (size_t)gpu()->cudnn; }
-EXPORT size_t cudnnGetCudartVersion(void) { return (size_t)gpu()->cuda; }
-EXPORT const char *cudnnGetErrorString(int status) { return status ? "not supported by the imitated cuDNN" : "success"; }
-
-EXPORT void cudnnGetLastErrorString(char *text, size_t size)
-{
-	if (size)
-		*text = 0;
-}
-
-EXPORT int cudnnGetProperty(int part, int *value)
-{
-	int version = gpu()->cudnn, major = version >= 90000 ? 10000 : 1000;
-	*value = part == 0 ? version / major : part == 1 ? version % major / 100 : version % 100;
-	return success;
-}
-
-MAKE(cudnnCreate)
-EXPORT int cudnnGetStream(void *handle, void **stream) { return (void)handle, *stream = NULL, success; }
-
-/* Batch normalisation of PyTorch's kinds needs no room beside its arguments; what it keeps
- * for the way back is a bit for each element only where an activation is fused, which PyTorch does not ask for. */
-EXPORT int cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize(void *h, int mode, int operation, void *x, void *z, void *y, void *parameters, void *activation, size_t *size)
-{
-	(void)h, (void)mode, (void)operation, (void)x, (void)z, (void)y, (void)parameters, (void)activation;
-	*size = 0;
-	return success;
-}
-
-EXPORT int cudnnGetBatchNormalizationBackwardExWorkspaceSize(void *h, int mode, int operation, void *x, void *y, void *dy, void *dz, void *dx, void *parameters, void *activation, size_t *size)
-{
-	(void)h, (void)mode, (void)operation, (void)x, (void)y, (void)dy, (void)dz, (void)dx, (void)parameters, (void)activation;
-	*size = 0;
-	return success;
-}
-
-EXPORT int cudnnGetBatchNormalizationTrainingExReserveSpaceSize(void *h, int mode, int operation, void *activation, void *x, size_t *size)
-{
-	(void)h, (void)mode, (void)operation, (void)activation, (void)x;
-	*size = 0;
-	return success;
-}
-
-/* One state of the generator for each thread that is resident, of 48 bytes as curand's is. */
-EXPORT int cudnnDropoutGetStatesSize(void *handle, size_t *size)
-{
-	(void)handle;
-	*size = (size_t)gpu()->processors * (size_t)gpu()->threads_per_processor * 48;
 	return success;
 }

@@ -14,7 +14,6 @@ int cudaDeviceGetP2PAttribute(int *value, int number, int from, int to);
 int cudaDeviceGetPCIBusId(char *text, int size, int device);
 int cudaDeviceGetByPCIBusId(int *device, const char *text);
 int cudaDeviceGetLimit(size_t *value, int limit);
-int cudaMemPoolGetAttribute(void *pool, int number, void *value);
 
 FINE(cuInit)
 FINE(cuModuleUnload)
@@ -72,19 +71,13 @@ EXPORT int cuStreamGetCtx(void *stream, void **context) { return (void)stream, c
 EXPORT int cuMemGetInfo_v2(size_t *left, size_t *total) { return cudaMemGetInfo(left, total); }
 EXPORT int cuMemAlloc_v2(uintptr_t *address, size_t size) { return size ? device_alloc(current_device(), size, address) : invalid_value; }
 EXPORT int cuMemAllocManaged(uintptr_t *address, size_t size) { return cuMemAlloc_v2(address, size); }
-EXPORT int cuMemAllocAsync(uintptr_t *address, size_t size) { return cuMemAlloc_v2(address, size); }
-EXPORT int cuMemAllocFromPoolAsync(uintptr_t *address, size_t size) { return cuMemAlloc_v2(address, size); }
 EXPORT int cuMemFree_v2(uintptr_t address) { return device_free(address); }
-EXPORT int cuMemFreeAsync(uintptr_t address) { return device_free(address); }
 EXPORT int cuMemHostAlloc(void **p, size_t size) { return cudaHostAlloc(p, size); }
 EXPORT int cuMemAllocHost_v2(void **p, size_t size) { return cudaHostAlloc(p, size); }
 EXPORT int cuMemFreeHost(void *p) { return cudaFreeHost(p); }
 EXPORT int cuMemHostRegister_v2(void *p, size_t size) { return cudaHostRegister(p, size); }
 EXPORT int cuMemHostUnregister(void *p) { return cudaHostUnregister(p); }
 EXPORT int cuMemHostGetDevicePointer_v2(uintptr_t *address, void *p) { return *address = (uintptr_t)p, success; }
-EXPORT int cuDeviceGetDefaultMemPool(void **pool, int device) { return *pool = (void *)(uintptr_t)(0x100 + device), success; }
-EXPORT int cuDeviceGetMemPool(void **pool, int device) { return cuDeviceGetDefaultMemPool(pool, device); }
-EXPORT int cuMemPoolGetAttribute(void *pool, int number, void *value) { return cudaMemPoolGetAttribute(pool, number, value); }
 
 EXPORT int cuMemGetAddressRange_v2(uintptr_t *start, size_t *size, uintptr_t address)
 {

@@ -12,6 +12,7 @@
 #ifndef IMITATION_H
 #define IMITATION_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -45,6 +46,8 @@ const profile *gpu(void);
 int device_alloc(int device, uint64_t size, uintptr_t *address);
 int device_free(uintptr_t address);
 int device_take(int device, int64_t size); /* counts memory without an address; negative gives it back */
+int pooled_alloc(int device, uint64_t size, uintptr_t *address);
+int take_locked(int device, int64_t size);
 uint64_t device_left(int device);
 uint64_t device_used(int device);
 uintptr_t reserve_addresses(uint64_t size);
@@ -55,12 +58,17 @@ void host_add(const void *p, uint64_t size);
 bool host_remove(const void *p);
 bool is_pinned(const void *p);
 
+/* pool.c: called under memory_lock. */
+int pool_take(int device, uint64_t size);
+void pool_give(int device, uint64_t size);
+
 /* copy.c: what is known of the bytes on a device. */
 void copy(void *to, const void *from, size_t size);
 void copy_rows(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height);
 void fill(void *at, int value, size_t size);
 void mirror(const void *from, void *to, size_t size, int times);
 void launched(void);
+void believe_for_ranks(int ranks);
 
 /* stream.c */
 void *new_handle(void);
@@ -69,17 +77,34 @@ uint64_t capture_id(void);
 int current_device(void);
 int use_device(int device);
 
+/* error.c: keeps what a call of the runtime fails with. */
+int failed(int status);
+
 /* attribute.c: by the numbers that the runtime and the driver share. */
 int64_t attribute(int number);
 
 /* report.c: what the command that rehearses is told. */
 int refuse(const char *function, int status, void *caller, uint64_t *times);
+void modelled(int *said, const char *what, const char *how);
 void report_memory(int device, uint64_t used, uint64_t wanted);
 
 /* lookup.c: a function of the driver by its name, newest version first. */
 void *lookup(const char *name);
 
 #define CALLER __builtin_return_address(0)
+
+/* Says once that an answer is a model of ours, not what the library would give. */
+#define MODELLED(what, how) \
+	do { \
+		static int said; \
+		modelled(&said, what, how); \
+	} while (0)
+
+/* The locks, in the order in which they are taken (fork.c). */
+extern pthread_mutex_t copy_lock, virtual_lock, memory_lock, report_lock;
+
+/* Arguments are the libraries', and few of them matter here. */
+#pragma GCC diagnostic ignored "-Wunused-parameter"
 
 /* A function that has nothing to do here. */
 #define FINE(name) \
@@ -92,6 +117,11 @@ void *lookup(const char *name);
 		*made = new_handle(); \
 		return success; \
 	}
+
+/* The runtime's and the driver's names of the same functions. */
+#define BOTH(runtime, driver, arguments, body) \
+	EXPORT int runtime arguments { return body; } \
+	EXPORT int driver arguments { return body; }
 
 /* A function that is not imitated. */
 #define REFUSE(name, status) \

@@ -4,7 +4,6 @@
 #define _GNU_SOURCE
 #include "imitation.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -15,9 +14,10 @@ typedef struct {
 	uintptr_t start;
 	uint64_t size;
 	int device; /* or host, or reserved: addresses that memory is mapped to */
+	bool pooled;
 } range;
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+pthread_mutex_t memory_lock = PTHREAD_MUTEX_INITIALIZER;
 static range *ranges; /* by address */
 static size_t count, room;
 static uint64_t used[most_devices];
@@ -73,26 +73,26 @@ static void erase(range *r)
 }
 
 /* addresses reserves a range, which begins at a page of the device. */
-static uintptr_t addresses(uint64_t size, int device)
+static uintptr_t addresses(uint64_t size, int device, bool pooled)
 {
-	uint64_t mapped = size + page;
+	uint64_t whole = whole_pages(size), mapped = whole + page;
 	char *got = mmap(NULL, mapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (got == MAP_FAILED)
 		return 0;
 	uintptr_t start = ((uintptr_t)got + page - 1) & ~(uintptr_t)(page - 1);
-	uintptr_t end = start + size, mapped_end = (uintptr_t)got + mapped;
+	uintptr_t end = start + whole, mapped_end = (uintptr_t)got + mapped;
 	if (start > (uintptr_t)got)
 		munmap(got, start - (uintptr_t)got);
 	if (mapped_end > end)
 		munmap((void *)end, mapped_end - end);
-	if (!insert((range){start, size, device})) {
-		munmap((void *)start, size);
+	if (!insert((range){start, size, device, pooled})) {
+		munmap((void *)start, whole);
 		return 0;
 	}
 	return start;
 }
 
-static int take(int device, int64_t size)
+int take_locked(int device, int64_t size)
 {
 	uint64_t most = gpu()->total - gpu()->context;
 	bool fits = size <= 0 || (uint64_t)size <= most - used[device];
@@ -103,43 +103,54 @@ static int take(int device, int64_t size)
 	return success;
 }
 
+static void give(int device, uint64_t size, bool pooled)
+{
+	if (pooled)
+		pool_give(device, size);
+	else
+		take_locked(device, -(int64_t)size);
+}
+
 int device_take(int device, int64_t size)
 {
-	pthread_mutex_lock(&lock);
-	int status = take(device, size);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_lock(&memory_lock);
+	int status = take_locked(device, size);
+	pthread_mutex_unlock(&memory_lock);
 	return status;
 }
 
-int device_alloc(int device, uint64_t size, uintptr_t *address)
+/* allocate takes memory of a device, or of its pool, and gives it addresses. */
+static int allocate(int device, uint64_t size, bool pooled, uintptr_t *address)
 {
 	*address = 0;
 	if (size == 0)
 		return success;
-	size = whole_pages(size);
-	pthread_mutex_lock(&lock);
-	int status = take(device, (int64_t)size);
-	if (status == success && !(*address = addresses(size, device))) {
-		take(device, -(int64_t)size);
+	pthread_mutex_lock(&memory_lock);
+	int status = pooled ? pool_take(device, size) : take_locked(device, (int64_t)size);
+	if (status == success && !(*address = addresses(size, device, pooled))) {
+		give(device, size, pooled);
 		status = out_of_memory;
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&memory_lock);
 	return status;
 }
+
+int device_alloc(int device, uint64_t size, uintptr_t *address) { return allocate(device, whole_pages(size), false, address); }
+int pooled_alloc(int device, uint64_t size, uintptr_t *address) { return allocate(device, (size + 511) & ~(uint64_t)511, true, address); }
 
 /* release gives a range back whose kind is at least that; it must begin there. */
 static int release(uintptr_t address, bool of_device)
 {
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&memory_lock);
 	range *r = holding(address);
 	bool good = r && r->start == address && r->device != host && (r->device >= 0) == of_device;
 	if (good) {
-		munmap((void *)r->start, r->size);
+		munmap((void *)r->start, whole_pages(r->size));
 		if (of_device)
-			take(r->device, -(int64_t)r->size);
+			give(r->device, r->size, r->pooled);
 		erase(r);
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&memory_lock);
 	return good ? success : invalid_value;
 }
 
@@ -147,9 +158,9 @@ int device_free(uintptr_t address) { return address ? release(address, true) : s
 
 uintptr_t reserve_addresses(uint64_t size)
 {
-	pthread_mutex_lock(&lock);
-	uintptr_t start = addresses(whole_pages(size), reserved);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_lock(&memory_lock);
+	uintptr_t start = addresses(whole_pages(size), reserved, false);
+	pthread_mutex_unlock(&memory_lock);
 	return start;
 }
 
@@ -157,9 +168,9 @@ int free_addresses(uintptr_t address) { return release(address, false); }
 
 uint64_t device_used(int device)
 {
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&memory_lock);
 	uint64_t size = used[device];
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&memory_lock);
 	return size;
 }
 
@@ -167,7 +178,7 @@ uint64_t device_left(int device) { return gpu()->total - gpu()->context - device
 
 bool address_range(uintptr_t address, uintptr_t *start, uint64_t *size, int *device)
 {
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&memory_lock);
 	range *r = holding(address);
 	bool found = r && r->device != host;
 	if (found) {
@@ -175,7 +186,7 @@ bool address_range(uintptr_t address, uintptr_t *start, uint64_t *size, int *dev
 		*size = r->size;
 		*device = r->device == reserved ? current_device() : r->device;
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&memory_lock);
 	return found;
 }
 
@@ -189,27 +200,27 @@ bool is_device(const void *p)
 
 void host_add(const void *p, uint64_t size)
 {
-	pthread_mutex_lock(&lock);
-	insert((range){(uintptr_t)p, size, host}); /* without room it is not known as pinned */
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_lock(&memory_lock);
+	insert((range){(uintptr_t)p, size, host, false}); /* without room it is not known as pinned */
+	pthread_mutex_unlock(&memory_lock);
 }
 
 bool host_remove(const void *p)
 {
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&memory_lock);
 	range *r = holding((uintptr_t)p);
 	bool known = r && r->device == host && r->start == (uintptr_t)p;
 	if (known)
 		erase(r);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&memory_lock);
 	return known;
 }
 
 bool is_pinned(const void *p)
 {
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&memory_lock);
 	range *r = holding((uintptr_t)p);
 	bool known = r && r->device == host;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&memory_lock);
 	return known;
 }

@@ -26,6 +26,7 @@ static int join(communicator **c, int rank, int ranks)
 	if (!*c)
 		return nccl_invalid;
 	**c = (communicator){rank, ranks, current_device()};
+	believe_for_ranks(ranks);
 	return success;
 }
 

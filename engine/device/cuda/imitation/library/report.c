@@ -6,7 +6,6 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +20,7 @@ typedef struct {
 static taken none[most_devices], *memory;
 static int notes = -1;
 static pid_t opened; /* the process whose files these are: a fork has its own */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+pthread_mutex_t report_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static int file(const char *folder, const char *kind, int flags)
 {
@@ -52,7 +51,7 @@ static void open_files(void)
 
 void report_memory(int device, uint64_t used, uint64_t wanted)
 {
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&report_lock);
 	if (opened != getpid())
 		open_files();
 	taken *t = &memory[device];
@@ -61,7 +60,7 @@ void report_memory(int device, uint64_t used, uint64_t wanted)
 		t->most = used;
 	if (wanted)
 		t->refused = wanted;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&report_lock);
 }
 
 /* note writes a line at once, so that a process that is killed has said it. */
@@ -74,12 +73,12 @@ static void note(const char *format, ...)
 	va_end(values);
 	if (length < 0 || length >= (int)sizeof line)
 		return;
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&report_lock);
 	if (opened != getpid())
 		open_files();
 	if (notes >= 0 && write(notes, line, (size_t)length) != length)
 		notes = -1; /* nobody reads them any more */
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&report_lock);
 }
 
 /* refuse says that a function is not imitated: at its first call, and each time that the
@@ -97,4 +96,10 @@ int refuse(const char *function, int status, void *caller, uint64_t *times)
 		note("refused\t%s\t%s\t%llu\n", function, name, (unsigned long long)now);
 	}
 	return status;
+}
+
+void modelled(int *said, const char *what, const char *how)
+{
+	if (!__atomic_exchange_n(said, 1, __ATOMIC_RELAXED))
+		note("modelled\t%s\t%s\n", what, how);
 }

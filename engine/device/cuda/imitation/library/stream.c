@@ -89,11 +89,6 @@ static int capture_info(int *status, uint64_t *id, void **graph, size_t *depende
 	return success;
 }
 
-/* The runtime's and the driver's names of the same functions. */
-#define BOTH(runtime, driver, arguments, body) \
-	EXPORT int runtime arguments { return body; } \
-	EXPORT int driver arguments { return body; }
-
 BOTH(cudaStreamBeginCapture, cuStreamBeginCapture_v2, (void *stream, int mode), ((void)stream, (void)mode, begin_capture()))
 BOTH(cudaStreamBeginCaptureToGraph, cuStreamBeginCaptureToGraph, (void), begin_capture())
 BOTH(cudaStreamEndCapture, cuStreamEndCapture, (void *stream, void **graph), ((void)stream, end_capture(graph)))

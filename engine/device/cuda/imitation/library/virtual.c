@@ -3,7 +3,6 @@
  * mapped any more. */
 #include "imitation.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 
 typedef struct {
@@ -19,7 +18,7 @@ typedef struct mapping {
 	struct mapping *next;
 } mapping;
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+pthread_mutex_t virtual_lock = PTHREAD_MUTEX_INITIALIZER;
 static mapping *mappings;
 
 static const uint64_t granularity = 2 << 20;
@@ -68,9 +67,9 @@ EXPORT int cuMemCreate(created **handle, size_t size, const properties *p)
 
 EXPORT int cuMemRelease(created *handle)
 {
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&virtual_lock);
 	drop(handle);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&virtual_lock);
 	return success;
 }
 
@@ -80,18 +79,18 @@ EXPORT int cuMemMap(uintptr_t start, size_t size, size_t offset, created *handle
 	mapping *m = malloc(sizeof *m);
 	if (!m)
 		return out_of_memory;
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&virtual_lock);
 	*m = (mapping){start, size, handle, mappings};
 	mappings = m;
 	handle->uses++;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&virtual_lock);
 	return success;
 }
 
 EXPORT int cuMemUnmap(uintptr_t start, size_t size)
 {
 	int status = invalid_value;
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&virtual_lock);
 	for (mapping **at = &mappings; *at;) {
 		mapping *m = *at;
 		if (m->start < start || m->start >= start + size) {
@@ -103,14 +102,14 @@ EXPORT int cuMemUnmap(uintptr_t start, size_t size)
 		free(m);
 		status = success;
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&virtual_lock);
 	return status;
 }
 
 EXPORT int cuMemRetainAllocationHandle(created **handle, uintptr_t address)
 {
 	int status = invalid_value;
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&virtual_lock);
 	for (mapping *m = mappings; m && status; m = m->next) {
 		if (address - m->start < m->size) {
 			m->memory->uses++;
@@ -118,7 +117,7 @@ EXPORT int cuMemRetainAllocationHandle(created **handle, uintptr_t address)
 			status = success;
 		}
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&virtual_lock);
 	return status;
 }
 

@@ -1,0 +1,70 @@
+/* The runtime's memory: of the device, and pinned on the host. */
+#define _GNU_SOURCE
+#include "imitation.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+EXPORT int cudaMemGetInfo(size_t *left, size_t *total)
+{
+	*left = device_left(current_device());
+	*total = gpu()->total;
+	return success;
+}
+
+EXPORT int cudaMalloc(void **p, size_t size) { return failed(device_alloc(current_device(), size, (uintptr_t *)p)); }
+EXPORT int cudaFree(void *p) { return failed(device_free((uintptr_t)p)); }
+EXPORT int cudaMallocManaged(void **p, size_t size) { return cudaMalloc(p, size); }
+
+EXPORT int cudaMallocPitch(void **p, size_t *pitch, size_t width, size_t height)
+{
+	*pitch = (width + 511) & ~(size_t)511;
+	return cudaMalloc(p, *pitch * height);
+}
+
+EXPORT int cudaHostAlloc(void **p, size_t size)
+{
+	if (posix_memalign(p, 4096, size ? size : 1))
+		return failed(out_of_memory);
+	host_add(*p, size);
+	return success;
+}
+
+EXPORT int cudaMallocHost(void **p, size_t size) { return cudaHostAlloc(p, size); }
+
+EXPORT int cudaFreeHost(void *p)
+{
+	if (!p)
+		return success;
+	if (!host_remove(p))
+		return failed(invalid_value);
+	free(p);
+	return success;
+}
+
+EXPORT int cudaHostRegister(void *p, size_t size) { return host_add(p, size), success; }
+EXPORT int cudaHostUnregister(void *p) { return failed(host_remove(p) ? success : invalid_value); }
+EXPORT int cudaHostGetDevicePointer(void **at, void *p) { return *at = p, success; }
+EXPORT int cudaHostGetFlags(unsigned *flags) { return *flags = 0, success; }
+
+EXPORT int cudaPointerGetAttributes(void *to, const void *p)
+{
+	enum { unregistered, pinned, on_device };
+	struct {
+		int kind, device;
+		const void *there, *here;
+		long unused[8];
+	} answer = {.device = -2};
+	uintptr_t start;
+	uint64_t size;
+	if (is_pinned(p)) {
+		answer.kind = pinned;
+		answer.device = current_device();
+		answer.there = answer.here = p;
+	} else if (address_range((uintptr_t)p, &start, &size, &answer.device)) {
+		answer.kind = on_device;
+		answer.there = p;
+	}
+	memcpy(to, &answer, gpu()->cuda >= 13000 ? sizeof answer : 24);
+	return success;
+}
