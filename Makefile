@@ -32,7 +32,7 @@ OFFLINE  := $(shell unshare --net true 2>/dev/null && echo unshare --net)
 SNAPSHOTS ?= ../shared/snapshots
 LABELS   ?=
 
-.PHONY: build release release-check package-check install-check demo-recording demo-picture wheel test lint vet fmt race golden bench bench-open bench-engine count-launches bench-attach bench-live bench-ranks bench-peers bench-parallel predictions soak gpu gpu-kit ptxas fuzz fuzz-mutate viewer looks agent-real bench-agent soak-agent kill deadcode test-busy check check-categories
+.PHONY: build release release-check package-check install-check demo-recording demo-picture wheel test lint vet fmt race golden bench bench-open bench-engine count-launches bench-attach bench-live bench-ranks bench-peers bench-parallel predictions soak gpu gpu-kit ptxas imitation imitation-check rehearsals fuzz fuzz-mutate viewer looks agent-real bench-agent soak-agent kill deadcode test-busy check check-categories
 
 build: ## bin/memtop, a static file, and bin/memtrain, which needs the C library to look for a GPU's driver
 	CGO_ENABLED=$(CGO_ENABLED) $(GO) build -trimpath -o bin/memtop ./cmd/memtop
@@ -165,6 +165,15 @@ agent-real: ## the agent beside models that people train, held against counts of
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/memtop ./cmd/memtop
 	cd probe/python && OMP_NUM_THREADS=1 MEMTOP=$(CURDIR)/bin/memtop MEMTOP_TEST_ATTACHES=$(KILLS) \
 		$(TORCH_PYTHON) -m pytest -p no:cacheprovider -m "real or not real" -rs tests/real
+
+imitation: ## the imitated GPU's libraries, from their sources; MEMTOP_ZIG may name the compiler
+	cd engine/device/cuda/imitation && $(GO) run ./librarygen
+
+imitation-check: ## they are built again and compared
+	MEMTOP_ZIG=$${MEMTOP_ZIG:-zig} $(GO) test -count 1 -v -run BuiltAgain ./engine/device/cuda/imitation
+
+rehearsals: ## programs rehearsed with the PyTorch of $(TORCH_PYTHON)
+	MEMTOP_TORCH_PYTHON=$(TORCH_PYTHON) $(GO) test -count 1 -v -run 'Rehears' ./cmd/memtop
 
 fuzz: ## every fuzz target in turn, $(FUZZTIME) each
 	@for package in $$($(GO) list ./...); do \

@@ -39,6 +39,7 @@ var picture = map[string][]string{
 		"snapshots/analysis/iteration", "snapshots/analysis/whatif", "snapshots/quantity", "snapshots/trace",
 	},
 	"snapshots/analysis/difference": {"snapshots/analysis", "snapshots/analysis/lines", "snapshots/quantity", "snapshots/trace"},
+	"snapshots/analysis/growing":    {},
 	"snapshots/analysis/ranks":      {"snapshots/analysis", "snapshots/quantity", "snapshots/trace"},
 	"snapshots/analysis/advisor":    {"snapshots/analysis", "snapshots/quantity", "snapshots/trace"},
 	"snapshots/report":              {"snapshots/analysis/...", "snapshots/quantity", "snapshots/trace"},
@@ -107,6 +108,9 @@ var picture = map[string][]string{
 	"engine/collective/nccl":           {"engine/collective", "engine/device", "engine/device/cuda", "github.com/ebitengine/purego", "golang.org/x/sys/..."},
 	"engine/collective/nccl/nccltest":  {"engine/collective/nccl", "engine/device", "engine/device/cuda", "engine/device/cuda/cudatest"},
 	"engine/collective/torchrun":       {},
+	// An imitated GPU for PyTorch's CUDA build: tables and a library in C, none of the engine's.
+	"engine/device/cuda/imitation":            {"github.com/klauspost/compress/..."},
+	"engine/device/cuda/imitation/librarygen": {"github.com/klauspost/compress/..."},
 	"engine/train": {
 		"engine/collective",
 		"engine/choice", "engine/recompute", "engine/amp", "engine/optim", "engine/nn/...", "engine/data", "engine/autograd", "engine/tensor", "engine/device",
@@ -124,8 +128,8 @@ var picture = map[string][]string{
 	// What only tests use.
 	"cmd/output/killtest": {},
 	"cmd/memtop": {
-		"cmd/command", "cmd/output", "cmd/memtop/manual", "snapshots/cause", "cmd/memtrain/program", "engine/replay", "tui", "probe/attach", "probe/inject", "probe/job", "probe/protocol", "probe/python", "probe/remote",
-		"probe/collector", "probe/conformance", "probe/exposition", "probe/gauge", "snapshots", "snapshots/analysis", "snapshots/analysis/advisor", "snapshots/analysis/ranks", "snapshots/analysis/whatif", "snapshots/quantity",
+		"cmd/command", "cmd/output", "cmd/memtop/manual", "snapshots/cause", "cmd/memtrain/program", "engine/device/cuda/imitation", "engine/replay", "tui", "probe/attach", "probe/inject", "probe/job", "probe/protocol", "probe/python", "probe/remote",
+		"probe/collector", "probe/conformance", "probe/exposition", "probe/gauge", "snapshots", "snapshots/analysis", "snapshots/analysis/advisor", "snapshots/analysis/growing", "snapshots/analysis/ranks", "snapshots/analysis/whatif", "snapshots/quantity",
 		"snapshots/report", "snapshots/export", "snapshots/pytorch", "snapshots/trace", "snapshots/wire",
 		"charm.land/bubbletea/v2", "github.com/spf13/cobra", "github.com/spf13/pflag",
 		"github.com/charmbracelet/colorprofile", "github.com/charmbracelet/x/ansi", "github.com/charmbracelet/x/term",

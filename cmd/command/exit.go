@@ -21,6 +21,7 @@ const (
 	ExitVersion    = 6
 	ExitCorrupt    = 7
 	ExitThreshold  = 10
+	ExitDoesNotFit = 11
 	ExitSignal     = 128 // and the number of the signal, see [Ended]
 )
 
@@ -29,7 +30,7 @@ func ExitCodes() string {
 	text := strings.Join([]string{
 		"0 ok", "1 runtime error", "2 usage", "3 no such process or file", "4 not permitted", "5 the process has no probe",
 		"6 another version of the protocol", "7 damaged, truncated, changing or unsafe file or answer",
-		"10 check or diff found more than allowed",
+		"10 check or diff found more than allowed", "11 a rehearsed program does not fit",
 	}, "\n")
 	for _, e := range Endings() {
 		text += fmt.Sprintf("\n%d %v", e.Code(), e)

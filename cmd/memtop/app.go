@@ -94,7 +94,7 @@ func (a *app) root() *cobra.Command {
 	root.SetErr(a.stderr)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usage(cmd, command.FlagCause(err)) })
 	root.AddCommand(
-		a.demoCommand(), a.runCommand(), a.attachCommand(), a.lsCommand(), a.recordCommand(), a.snapshotCommand(), a.setCommand(), a.adviseCommand(), a.metricsCommand(),
+		a.demoCommand(), a.runCommand(), a.rehearseCommand(), a.attachCommand(), a.lsCommand(), a.recordCommand(), a.snapshotCommand(), a.setCommand(), a.adviseCommand(), a.metricsCommand(),
 		a.conformanceCommand(), a.bridgeCommand(),
 		a.openCommand(), a.reportCommand(), a.diffCommand(), a.checkCommand(), a.replayCommand(), a.exportCommand(), a.estimateCommand(),
 		a.infoCommand(), a.configCommand(), a.versionCommand(), a.manualCommand(),

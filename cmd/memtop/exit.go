@@ -53,6 +53,10 @@ func classify(err error) (code int, cause, remedy string) {
 		file      *fs.PathError
 		listen    listenError
 		folder    *protocol.FolderError
+		unfit     doesNotFitError
+		own       programFailedError
+		cpu       cpuOnlyError
+		none      noPyTorchError
 	)
 	if code, cause, remedy, ok := classifyLive(err); ok {
 		return code, cause, remedy
@@ -72,6 +76,14 @@ func classify(err error) (code int, cause, remedy string) {
 		return command.ExitPermission, folder.Error(), ""
 	case errors.As(err, &listen):
 		return command.ExitError, listen.Error(), "name another address"
+	case errors.As(err, &unfit):
+		return command.ExitDoesNotFit, unfit.Error(), ""
+	case errors.As(err, &own):
+		return own.code, own.Error(), ""
+	case errors.As(err, &cpu):
+		return command.ExitError, cpu.Error(), "install the one with CUDA, which needs no GPU: pip install torch"
+	case errors.As(err, &none):
+		return command.ExitError, none.Error(), "rehearse the command that starts the training"
 	case errors.As(err, &bug):
 		return command.ExitError, err.Error(), "run it again with --log FILE and report what the log says"
 	case errors.As(err, &ended):

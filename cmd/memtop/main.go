@@ -24,6 +24,9 @@ func main() {
 	if filepath.Base(os.Args[0]) == trainer {
 		os.Exit(train())
 	}
+	if os.Args[0] == tidies && len(os.Args) == 2 {
+		os.Exit(tidyAfter(os.Args[1]))
+	}
 	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
 }
 

@@ -11,7 +11,7 @@ import (
 )
 
 // growing is a run of n steps in which main keeps so many bytes of each step.
-func growing(tb testing.TB, n, leak int) *trace.Trace {
+func growingTrace(tb testing.TB, n, leak int) *trace.Trace {
 	tb.Helper()
 	return tracetest.Parse(tb, tracetest.Steps(n, func(s int) string {
 		return fmt.Sprintf(`
@@ -39,7 +39,7 @@ func TestGate(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			gate, err := NewGate(growing(t, 8, test.leak), test.limits)
+			gate, err := NewGate(growingTrace(t, 8, test.leak), test.limits)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -51,7 +51,7 @@ func TestGate(t *testing.T) {
 }
 
 func TestGateNamesTheSitesThatBrokeIt(t *testing.T) {
-	gate, err := NewGate(growing(t, 8, mib), Limits{mib, 1024})
+	gate, err := NewGate(growingTrace(t, 8, mib), Limits{mib, 1024})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,12 +103,12 @@ func TestGateThatCannotMeasureDoesNotPass(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := NewGate(growing(t, test.steps, 512), Limits{NoLimit, mib})
+			_, err := NewGate(growingTrace(t, test.steps, 512), Limits{NoLimit, mib})
 			var steps *StepsError
 			if !errors.As(err, &steps) || err.Error() != test.want {
 				t.Errorf("got %v, want %s", err, test.want)
 			}
-			if _, err := NewGate(growing(t, test.steps, 512), Limits{mib, NoLimit}); err != nil {
+			if _, err := NewGate(growingTrace(t, test.steps, 512), Limits{mib, NoLimit}); err != nil {
 				t.Errorf("a limit on the peak alone: %v", err)
 			}
 		})

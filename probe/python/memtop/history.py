@@ -23,7 +23,8 @@ _DOORS = ("_cuda_record_memory_history", "_cuda_record_memory_history_legacy")
 class History:
     """Switches the history. Safe for concurrent use."""
 
-    def __init__(self) -> None:
+    def __init__(self, entries: int = MOST_ENTRIES) -> None:
+        self._entries = entries  # kept for each device
         self._lock = threading.RLock()
         self._ours = False
         self._doors: dict[str, Callable[..., Any]] = {}
@@ -33,7 +34,7 @@ class History:
         stack, which is what half of the time would go to."""
         with self._lock:
             if not self._ours and not recording():
-                self._switch("all", context="alloc", stacks="python", max_entries=MOST_ENTRIES)
+                self._switch("all", context="alloc", stacks="python", max_entries=self._entries)
                 self._ours = True
                 self._watch_doors()
 

@@ -19,6 +19,7 @@ import torch
 
 from . import dead, process
 from .history import History
+from .imitated import rehearsed
 from .mention import Mention
 from .shortage import Request, account, frames_of, write_notes, write_request
 from .snapshots import MOST_ENTRIES, pickled, shorten
@@ -75,7 +76,9 @@ class OutOfMemory:
             return
         self._written = now
         try:
-            self._mention.next(f"memtop: what held the memory: memtop open {self._write(request)}")
+            path = self._write(request)
+            if not rehearsed():  # it is read at once there, and gone
+                self._mention.next(f"memtop: what held the memory: memtop open {path}")
         except Exception as error:
             self._mention.next(f"memtop: what held the memory could not be written: {error}")
 

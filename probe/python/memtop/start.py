@@ -12,6 +12,7 @@ import importlib
 import sys
 from typing import Any
 
+from .imitated import rehearsed
 from .importing import when_imported
 from .role import Role, role
 
@@ -35,6 +36,8 @@ def begin() -> None:
     _begun = True
     try:
         part = role()
+        if rehearsed() and part is not Role.LAUNCHER:
+            importlib.import_module("memtop.rehearsal").begin()
         if part is Role.PROGRAM:
             start_agent()
         elif part is Role.CHILD:

@@ -15,9 +15,8 @@ import contextlib
 import sys
 import threading
 import time
-import weakref
 from collections.abc import Sequence
-from typing import Any, Callable
+from typing import Any
 
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
@@ -35,6 +34,7 @@ from .gauges import host_gauge
 from .guard import Guard
 from .host import HostMemory
 from .journal import GAUGES, SETTING_CHANGED, STEP, STEP_BEGIN, STEP_END, Journal, now_us
+from .leader import Leader
 from .look import Look
 from .losses import loss_of
 from .models import Models
@@ -83,8 +83,7 @@ class Watch:
         self._calls = Calls(self.guard, self._called)
         self._called_at = self._began  # when it was last looked at in a call
         self._scanning = Sampling(share=SCANNING, credit_ns=1)
-        self._leader: Callable[[], Any] = _nothing  # returns the optimizer whose steps are counted, while it is alive
-        self._since_leader = 0
+        self._leader = Leader()
         self._lock = threading.RLock()
         self._guarded = self.guard(self._step)
         self._handle = register_optimizer_step_post_hook(self._after_step)
@@ -201,16 +200,8 @@ class Watch:
 
     def _step(self, optimizer: Any) -> None:
         self.steppers.note(optimizer)
-        if self._leads(optimizer):
+        if self._leader.leads(optimizer, self.models.lead):
             self._boundary(optimizer)
-
-    def _leads(self, optimizer: Any) -> bool:
-        """Report whether this optimizer's steps are counted: those of the first, while it lives and goes on."""
-        if self._leader() is None or self._since_leader > 8:
-            self._leader = weakref.ref(optimizer)
-            self.models.lead(optimizer)
-        self._since_leader = 0 if self._leader() is optimizer else self._since_leader + 1
-        return self._since_leader == 0
 
     def _boundary(self, optimizer: Any) -> None:
         now = time.perf_counter_ns()
@@ -331,7 +322,3 @@ class Watch:
             self._looked_us = now_us()
             with self.registry.lock:
                 self.memory.begin_step()
-
-
-def _nothing() -> None:
-    """Stand for an optimizer that is not there."""

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/memtop/memtop/cmd/command"
+	"github.com/memtop/memtop/cmd/output"
+	"github.com/memtop/memtop/engine/device/cuda/imitation"
+	"github.com/memtop/memtop/snapshots/quantity"
+)
+
+// rehearsal is what `memtop rehearse` was asked for.
+type rehearsal struct {
+	gpu     string
+	memory  command.Size
+	devices int
+	steps   int
+	vary    variation
+	to      output.File
+}
+
+// listsGPUs is the name of a GPU that prints the catalogue.
+const listsGPUs = "list"
+
+func (a *app) rehearseCommand() *cobra.Command {
+	r := rehearsal{gpu: "h100-80gb"}
+	cmd := &cobra.Command{
+		Use:   "rehearse [FLAGS] -- COMMAND [ARGUMENT...]",
+		Short: "Run a PyTorch CUDA script without a GPU, and say whether it fits on one",
+		Long: `Run a command that starts PyTorch on an imitated GPU: no kernel runs and no memory is
+taken, but PyTorch's own allocator decides as it would on that GPU. Print whether the
+program fits, its peak, and who holds the memory then. It needs the CUDA build of
+PyTorch and no GPU, no driver; a GPU that is there is hidden from the command.
+
+The program ends after --steps optimizer steps, or when its peak has not risen for three;
+a program without steps runs to its end. What would come after is not run, so no weights
+are saved that were never computed. What the program reads from the device is zeros but
+for what it has just copied there, so its loss says nothing.
+
+The exit code is 0 if it fits, 11 if it does not, and the program's own if it failed.`,
+		Example: `  memtop rehearse -- python train.py
+  memtop rehearse --gpu rtx4090 --steps 3 -o plan.pickle -- python train.py
+  memtop rehearse --vary batch=1..64 -- python train.py --batch-size {batch}
+  memtop rehearse --gpus 8 -- torchrun --nproc-per-node 8 train.py
+  memtop rehearse --gpu list`,
+		DisableFlagsInUseLine: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if r.gpu == listsGPUs {
+				return a.listGPUs()
+			}
+			g, err := r.choose(cmd)
+			if err != nil {
+				return err
+			}
+			if len(args) == 0 {
+				return usage(cmd, "it needs a command, such as python train.py")
+			}
+			if r.vary.name != "" {
+				return a.vary(cmd.Context(), &r, g, args)
+			}
+			return a.rehearse(cmd.Context(), &r, g, args)
+		},
+	}
+	f := cmd.Flags()
+	f.SetInterspersed(false) // what follows the command is the command's
+	f.StringVar(&r.gpu, "gpu", r.gpu, "`NAME` of the GPU, or list")
+	f.Var(&r.memory, "memory", "another `SIZE` of its memory")
+	f.IntVar(&r.devices, "gpus", 1, "how many there are of it")
+	f.IntVar(&r.steps, "steps", 0, "end after `N` optimizer steps (default when the peak stays)")
+	f.Var(&r.vary, "vary", "run it with {NAME} in the command replaced by `NAME=VALUES`, 1..64 or 8,16,32, and find the largest that fits")
+	f.StringVarP(&r.to.Path, "output", "o", "", "`FILE` for PyTorch's own snapshot, of each rank with its number")
+	f.BoolVar(&r.to.Overwrite, "force", false, "write over a file that is there")
+	a.jsonFlag(f)
+	_ = cmd.RegisterFlagCompletionFunc("gpu", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return append(names(), listsGPUs), cobra.ShellCompDirectiveNoFileComp
+	})
+	return cmd
+}
+
+func names() (list []string) {
+	for _, g := range imitation.Catalogue() {
+		list = append(list, g.Name)
+	}
+	return list
+}
+
+// choose returns the GPU that was asked for.
+func (r *rehearsal) choose(cmd *cobra.Command) (imitation.GPU, error) {
+	g, found := imitation.Find(r.gpu)
+	switch {
+	case !found:
+		return g, command.Usage(fmt.Sprintf("there is no GPU %q in the catalogue", r.gpu), "memtop rehearse --gpu list, or --memory SIZE")
+	case r.devices < 1 || r.devices > imitation.MostDevices:
+		return g, usage(cmd, fmt.Sprintf("--gpus is from 1 to %d", imitation.MostDevices))
+	case r.steps < 0:
+		return g, usage(cmd, "--steps is a number of steps")
+	case r.memory > 0 && int64(r.memory) <= g.Context:
+		return g, usage(cmd, "--memory is less than CUDA's context takes, "+quantity.Bytes(g.Context))
+	case r.memory > 0:
+		g.Total = int64(r.memory)
+	}
+	if r.to.Path != "" {
+		return g, r.to.Check()
+	}
+	return g, nil
+}
+
+// listGPUs prints the catalogue.
+func (a *app) listGPUs() error {
+	all := imitation.Catalogue()
+	if a.settings.json {
+		return a.printJSON(all)
+	}
+	fmt.Fprintf(a.stdout, "%-16s %12s %10s %10s  %s\n", "name", "memory", "capability", "processors", "as the driver names it")
+	for _, g := range all {
+		fmt.Fprintf(a.stdout, "%-16s %12s %10s %10d  %s\n", g.Name, quantity.Bytes(g.Total), g.Capability, g.Processors, g.Title)
+	}
+	return nil
+}
+
+// fitsOn returns the GPUs on which so much fits that is not CUDA's own: for certain only
+// on those that make the same requests.
+func fitsOn(bytes int64) (list []string) {
+	all := slices.Clone(imitation.Catalogue())
+	slices.SortStableFunc(all, func(x, y imitation.GPU) int { return int((x.Total - y.Total) >> 20) })
+	for _, g := range all {
+		if bytes+g.Context <= g.Total {
+			list = append(list, g.Name)
+		}
+	}
+	return list
+}
+
+// rehearse runs a command and prints how it fared.
+func (a *app) rehearse(ctx context.Context, r *rehearsal, g imitation.GPU, args []string) error {
+	shown := streams{os.Stdin, a.stdout.Raw(), a.stderr.Raw()}
+	if a.settings.json {
+		shown.stdout = shown.stderr
+	}
+	found, code, err := a.rehearseOnce(ctx, r, g, args, shown, a.progress())
+	if err != nil {
+		return err
+	}
+	if a.settings.json {
+		err = a.printJSON(found)
+	} else {
+		err = found.Text(a.stdout, a.width())
+	}
+	switch {
+	case err != nil:
+		return err
+	case !found.Fits:
+		return doesNotFitError{g.Title}
+	case code != 0:
+		return programFailedError{code, strings.Join(args, " ")}
+	}
+	return nil
+}
+
+// doesNotFitError says that a rehearsed program ran out of memory.
+type doesNotFitError struct{ gpu string }
+
+func (e doesNotFitError) Error() string { return "the program does not fit on an imitated " + e.gpu }
+
+// programFailedError is a program that failed for a reason of its own.
+type programFailedError struct {
+	code    int
+	program string
+}
+
+func (e programFailedError) Error() string {
+	return fmt.Sprintf("%s ended with exit code %d for a reason of its own", e.program, e.code)
+}

@@ -1,0 +1,212 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"runtime"
+	"time"
+
+	"github.com/memtop/memtop/cmd/command"
+	"github.com/memtop/memtop/engine/device/cuda/imitation"
+	"github.com/memtop/memtop/engine/replay"
+	"github.com/memtop/memtop/probe/python"
+	"github.com/memtop/memtop/snapshots/quantity"
+	"github.com/memtop/memtop/snapshots/report"
+)
+
+// streams are those of a command.
+type streams struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+}
+
+// rehearseOnce runs a command on an imitated GPU and returns how it fared, and its exit
+// code. Progress is called after steps, unless it is nil.
+func (a *app) rehearseOnce(
+	ctx context.Context, r *rehearsal, g imitation.GPU, args []string, shown streams, progress func(*python.Rehearsed),
+) (*report.Rehearsal, int, error) {
+	stage, err := newStage()
+	if err != nil {
+		return nil, 0, err
+	}
+	defer stage.clear()
+	code, err := a.perform(ctx, stage, r, &g, args, shown, progress)
+	if err != nil {
+		return nil, 0, err
+	}
+	found, err := a.result(ctx, stage, &g, args, code)
+	if err != nil {
+		return nil, 0, err
+	}
+	return found, code, stage.keep(found, r.to)
+}
+
+// perform runs the command to its end and returns its exit code.
+func (a *app) perform(
+	ctx context.Context, s *stage, r *rehearsal, g *imitation.GPU, args []string, shown streams, progress func(*python.Rehearsed),
+) (code int, err error) {
+	agent, err := unpackAgent()
+	if err != nil {
+		return 0, err
+	}
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+	cmd.Env = s.environment(agent, g, r)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = shown.stdin, shown.stdout, shown.stderr
+	endsWithThread(cmd)
+	done := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		done <- cmd.Run()
+	}()
+	err = follow(s, done, progress)
+	var failed *exec.ExitError
+	switch {
+	case ctx.Err() != nil:
+		return 0, context.Cause(ctx)
+	case errors.As(err, &failed) && failed.ExitCode() < 0:
+		return command.ExitSignal + signalOf(failed.ProcessState), nil
+	case errors.As(err, &failed):
+		return failed.ExitCode(), nil
+	case err != nil:
+		return 0, programError(args[0], err)
+	}
+	return 0, nil
+}
+
+// rehearsalLook is how often it is looked what the processes have said.
+const rehearsalLook = 200 * time.Millisecond
+
+// follow waits for the command, and tells of its first process after each step.
+func follow(s *stage, done <-chan error, progress func(*python.Rehearsed)) error {
+	var tick <-chan time.Time
+	if progress != nil {
+		ticker := time.NewTicker(rehearsalLook)
+		defer ticker.Stop()
+		tick = ticker.C
+	}
+	shown := 0
+	for {
+		select {
+		case err := <-done:
+			return err
+		case <-tick:
+			if all, err := python.ReadRehearsed(s.folder); err == nil && len(all) > 0 && all[0].Steps > shown {
+				shown = all[0].Steps
+				progress(&all[0])
+			}
+		}
+	}
+}
+
+// progress returns what says on a terminal how a program fares, nil where there is none.
+func (a *app) progress() func(*python.Rehearsed) {
+	if !isTerminal(a.stderr) {
+		return nil
+	}
+	return func(r *python.Rehearsed) {
+		var most python.Peak
+		for _, p := range r.Peaks {
+			most.Allocated, most.Reserved = max(most.Allocated, p.Allocated), max(most.Reserved, p.Reserved)
+		}
+		fmt.Fprintf(a.stderr, "memtop: step %d, peak %s allocated, %s reserved, %.1f s\n", r.Steps, quantity.Bytes(most.Allocated), quantity.Bytes(most.Reserved), r.Seconds)
+	}
+}
+
+// result puts together what the processes and the imitation have said.
+func (a *app) result(ctx context.Context, s *stage, g *imitation.GPU, args []string, code int) (*report.Rehearsal, error) {
+	processes, err := python.ReadRehearsed(s.folder)
+	if err != nil {
+		return nil, err
+	}
+	said, err := imitation.ReadReport(s.folder)
+	if err != nil {
+		return nil, err
+	}
+	found := &report.Rehearsal{
+		Schema: report.RehearsalSchema, Command: args, Fits: true, Exact: true, Because: make([]string, 0),
+		Ranks: make([]report.RehearsedOn, 0), FitsOn: make([]string, 0), NotImitated: make([]report.NotImitated, 0),
+		GPU: report.RehearsedGPU{Name: g.Name, Title: g.Title, Total: g.Total, Capability: g.Capability, Processors: g.Processors, Context: g.Context},
+	}
+	for i := range processes {
+		p := &processes[i]
+		if p.PyTorch != "" && p.CUDA == "" {
+			return nil, cpuOnlyError{p.PyTorch}
+		}
+		found.PyTorch, found.CUDA = p.PyTorch, p.CUDA
+		if p.Begun {
+			found.Seconds, found.Ended = max(found.Seconds, p.Seconds), p.Ended
+			if err := a.addProcess(ctx, found, p, said[p.PID], code); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if found.PyTorch == "" {
+		return nil, noPyTorchError{code, args[0]}
+	}
+	if most := found.Most(); most != nil && found.Fits {
+		found.FitsOn = fitsOn(most.DeviceBytes - g.Context)
+	}
+	return found, nil
+}
+
+// addProcess adds what a process took of its devices, and what was not imitated for it.
+func (a *app) addProcess(ctx context.Context, found *report.Rehearsal, p *python.Rehearsed, said imitation.Process, code int) error {
+	failed := p.Refused > 0 && p.Ended != "settled" && p.Ended != "steps" && code != 0
+	path := p.Snapshot
+	if failed && p.Failure != "" {
+		path = p.Failure
+	}
+	var of *report.Report
+	if path != "" {
+		var err error
+		if of, err = a.report(ctx, path); err != nil {
+			return err
+		}
+		if err := of.Replay(ctx, replay.Answer); err != nil {
+			return err
+		}
+	}
+	for device, taken := range said.Devices {
+		if taken.Most == 0 && device < len(p.Peaks) && p.Peaks[device].Reserved == 0 {
+			continue
+		}
+		on := report.RehearsedOn{Rank: p.Rank, Device: device, Steps: p.Steps, DeviceBytes: int64(taken.Most) + found.GPU.Context, Snapshot: path} //nolint:gosec // less than a device has
+		if device < len(p.Peaks) {
+			on.PeakAllocated, on.PeakReserved = p.Peaks[device].Allocated, p.Peaks[device].Reserved
+		}
+		found.Add(on, of, failed && taken.Refused > 0)
+	}
+	for _, gap := range said.Gaps {
+		found.NotImitated = append(found.NotImitated, report.NotImitated(gap))
+	}
+	for _, what := range said.Modelled {
+		found.Exact = false
+		found.Because = append(found.Because, what)
+	}
+	return nil
+}
+
+// cpuOnlyError is a PyTorch that has nothing to rehearse.
+type cpuOnlyError struct{ release string }
+
+func (e cpuOnlyError) Error() string {
+	return fmt.Sprintf("this PyTorch (%s) is a build without CUDA", e.release)
+}
+
+// noPyTorchError is a command in which no Python imported PyTorch.
+type noPyTorchError struct {
+	code    int
+	program string
+}
+
+func (e noPyTorchError) Error() string {
+	text := e.program + " imported no PyTorch"
+	if e.code != 0 {
+		text += fmt.Sprintf(", and ended with exit code %d", e.code)
+	}
+	return text
+}

@@ -1,0 +1,167 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/memtop/memtop/snapshots"
+	"github.com/memtop/memtop/snapshots/report"
+)
+
+// rehearsed is how a rehearsal ended.
+type rehearsed struct {
+	report.Rehearsal
+	Vary *report.Vary `json:"vary"`
+
+	code   int
+	stderr string
+}
+
+// cudaPython returns an interpreter with PyTorch's CUDA build, or skips the test.
+func cudaPython(t *testing.T) string {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("importing PyTorch takes seconds each time")
+	}
+	python := torchPython(t)
+	if err := exec.CommandContext(t.Context(), python, "-c", "import torch; assert torch.version.cuda").Run(); err != nil {
+		t.Skipf("the PyTorch of %s is a build without CUDA", python)
+	}
+	return python
+}
+
+// rehearse runs memtop rehearse --json.
+func rehearse(t *testing.T, arguments ...string) rehearsed {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "memtop", append([]string{"rehearse", "--json"}, arguments...)...)
+	cmd.Env = append(os.Environ(), "XDG_CACHE_HOME="+t.TempDir(), "OMP_NUM_THREADS=1")
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	var failed *exec.ExitError
+	if err != nil && !errors.As(err, &failed) {
+		t.Fatal(err)
+	}
+	r := rehearsed{code: cmd.ProcessState.ExitCode(), stderr: stderr.String()}
+	if stdout.Len() > 0 {
+		if err := json.Unmarshal(stdout.Bytes(), &r); err != nil {
+			t.Fatalf("%v in %q, with %s", err, stdout.String(), r.stderr)
+		}
+	}
+	return r
+}
+
+const smallGPT = "testdata/rehearse/gpt.py"
+
+func TestARehearsedProgramThatFits(t *testing.T) {
+	python := cudaPython(t)
+	folder := t.TempDir()
+	snapshot, weights := filepath.Join(folder, "plan.pickle"), filepath.Join(folder, "weights.pt")
+	r := rehearse(t, "-o", snapshot, "--", python, smallGPT, "--save", weights)
+	if r.code != 0 || !r.Fits || len(r.Ranks) != 1 {
+		t.Fatalf("code %d, %+v, %s", r.code, r.Rehearsal, r.stderr)
+	}
+	on := r.Ranks[0]
+	if on.Steps < 4 || on.Steps > 8 || r.Ended != "settled" {
+		t.Errorf("it ended after %d steps: %s", on.Steps, r.Ended)
+	}
+	if on.PeakAllocated <= 0 || on.PeakReserved < on.PeakAllocated || on.DeviceBytes != on.PeakReserved+r.GPU.Context {
+		t.Errorf("allocated %d, reserved %d, on the device %d", on.PeakAllocated, on.PeakReserved, on.DeviceBytes)
+	}
+	if len(on.TopLinesAtPeak) == 0 || !strings.Contains(on.TopLinesAtPeak[0].Line, "gpt.py:") {
+		t.Errorf("the lines at the peak are %+v", on.TopLinesAtPeak)
+	}
+	if _, err := os.Stat(weights); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("weights were saved that were never computed: %v", err)
+	}
+	s, err := snapshots.Open(t.Context(), snapshot, snapshots.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close() }()
+	if got := report.New(s.Trace()).Devices[0].PeakReservedBytes; got != on.PeakReserved {
+		t.Errorf("the snapshot's peak of reserved memory is %d, want %d", got, on.PeakReserved)
+	}
+}
+
+// TestAProgramSaysTheSameOfItself has the program print its own peaks at its end.
+func TestARehearsedProgramSaysTheSameOfItself(t *testing.T) {
+	python := cudaPython(t)
+	r := rehearse(t, "--steps", "100", "--", python, smallGPT, "--steps", "2")
+	if r.code != 0 || r.Ended != "exit" || len(r.Ranks) != 1 {
+		t.Fatalf("code %d, %+v, %s", r.code, r.Rehearsal, r.stderr)
+	}
+	var allocated, reserved int64
+	if _, err := fmt.Sscanf(r.stderr, "peaks %d %d", &allocated, &reserved); err != nil {
+		t.Fatalf("%v in %q", err, r.stderr)
+	}
+	if on := r.Ranks[0]; on.PeakAllocated != allocated || on.PeakReserved != reserved {
+		t.Errorf("got %d and %d, and the program says %d and %d", on.PeakAllocated, on.PeakReserved, allocated, reserved)
+	}
+}
+
+func TestARehearsedProgramThatDoesNotFit(t *testing.T) {
+	python := cudaPython(t)
+	r := rehearse(t, "--memory", "1GiB", "--", python, smallGPT, "--batch", "64")
+	if r.code != 11 || r.Fits || len(r.Ranks) != 1 || r.Ranks[0].OOM == nil {
+		t.Fatalf("code %d, %+v, %s", r.code, r.Rehearsal, r.stderr)
+	}
+	oom := r.Ranks[0].OOM
+	if !strings.Contains(oom.AskedBy, "gpt.py:") || oom.Short == nil || *oom.Short <= 0 || len(oom.Holders) == 0 {
+		t.Errorf("the shortage is %+v", oom)
+	}
+	if !strings.Contains(r.stderr, "torch.OutOfMemoryError: CUDA out of memory.") || strings.Contains(r.stderr, "memtop open") {
+		t.Errorf("the program says %s", r.stderr)
+	}
+}
+
+func TestARehearsedProgramsOwnFailureIsItsOwn(t *testing.T) {
+	python := cudaPython(t)
+	for name, test := range map[string]struct {
+		code  int
+		text  string
+		words []string
+	}{
+		"an exception":               {1, "ended with exit code 1 for a reason of its own", []string{"-c", "import torch; torch.ones(1).cuda(); 1 / 0"}},
+		"an exit code":               {5, "ended with exit code 5", []string{"-c", "import torch; raise SystemExit(5)"}},
+		"shortage that it bears":     {0, "", []string{"-c", "import torch\ntry: torch.empty(1 << 50, device='cuda')\nexcept torch.OutOfMemoryError: pass"}},
+		"no use of the device":       {0, "", []string{"-c", "import torch; torch.ones(1)"}},
+		"one that the imitation has": {1, "", []string{"-c", "import torch; torch.ones(1).cuda().device_that_is_not()"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := rehearse(t, append([]string{"--", python}, test.words...)...)
+			if r.code != test.code || !r.Fits || !strings.Contains(r.stderr, test.text) {
+				t.Errorf("code %d, %+v, %s", r.code, r.Rehearsal, r.stderr)
+			}
+		})
+	}
+}
+
+func TestTheLargestRehearsedBatchIsExact(t *testing.T) {
+	python := cudaPython(t)
+	r := rehearse(t, "--memory", "1536MiB", "--vary", "batch=1..64", "--", python, smallGPT, "--batch", "{batch}")
+	if r.code != 0 || r.Vary == nil || r.Vary.Largest == nil {
+		t.Fatalf("code %d, %s", r.code, r.stderr)
+	}
+	largest := *r.Vary.Largest
+	if !r.Vary.Fits(largest) || largest < 8 || largest > 63 {
+		t.Errorf("the largest is %d of %+v", largest, r.Vary.Runs)
+	}
+	next := rehearse(t, "--memory", "1536MiB", "--", python, smallGPT, "--batch", fmt.Sprint(largest+1))
+	if next.code != 11 {
+		t.Errorf("batch %d ends with code %d", largest+1, next.code)
+	}
+	if n := len(r.Vary.Runs); n > 9 {
+		t.Errorf("it took %d runs, want at most 9", n)
+	}
+	if c := r.Vary.Check; c == nil || float64(max(c.Predicted-c.Measured, c.Measured-c.Predicted)) > 0.005*float64(c.Measured) {
+		t.Errorf("the law says %+v", c)
+	}
+}

@@ -1,0 +1,102 @@
+package imitation
+
+import (
+	_ "embed"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// GPUVariable and VersionsVariable say what a process on an imitated GPU is told, see
+// library/profile.c. The agent sets the second.
+const (
+	GPUVariable      = "MEMTOP_IMITATED_GPU"
+	VersionsVariable = "MEMTOP_IMITATED_VERSIONS"
+)
+
+// GPU is one of the catalogue: what its driver says of it. Sizes are bytes.
+type GPU struct {
+	Name       string `json:"name"`  // as in h100-80gb
+	Title      string `json:"title"` // as the driver names it
+	Total      int64  `json:"total_bytes"`
+	Capability string `json:"compute_capability"`
+	Processors int    `json:"processors"`
+	L2         int64  `json:"l2_bytes"`
+	Context    int64  `json:"context_bytes"` // what CUDA takes before anything is allocated
+	Sources    string `json:"sources"`       // of each figure
+
+	generation generation
+}
+
+// generation is what all GPUs of a compute capability have. Sizes are bytes.
+type generation struct {
+	threads, blocks, registers              int
+	sharedBytes, optinBytes, reservedShared int64
+}
+
+//go:embed gpus.tsv
+var gpuTable string
+
+//go:embed capabilities.tsv
+var capabilityTable string
+
+// Catalogue returns the GPUs that can be imitated, in the order of their table.
+var Catalogue = sync.OnceValue(func() []GPU {
+	generations := make(map[string]generation)
+	for _, row := range rows(capabilityTable) {
+		generations[row["capability"]] = generation{
+			int(row.number("threads_per_processor")), int(row.number("blocks_per_processor")), int(row.number("registers_per_processor")),
+			row.number("shared_per_processor"), row.number("shared_per_block_optin"), row.number("reserved_shared_per_block"),
+		}
+	}
+	var all []GPU
+	for _, row := range rows(gpuTable) {
+		all = append(all, GPU{
+			Name: row["name"], Title: row["title"], Total: row.number("total_bytes"), Capability: row["capability"],
+			Processors: int(row.number("processors")), L2: row.number("l2_bytes"), Context: row.number("context_bytes"),
+			Sources: row["sources"], generation: generations[row["capability"]],
+		})
+	}
+	return all
+})
+
+// Find returns the GPU of a name.
+func Find(name string) (GPU, bool) {
+	for _, g := range Catalogue() {
+		if g.Name == name {
+			return g, true
+		}
+	}
+	return GPU{}, false
+}
+
+// Variable returns the value of [GPUVariable] for so many of a GPU.
+func (g *GPU) Variable(devices int) string {
+	major, minor, _ := strings.Cut(g.Capability, ".")
+	n := &g.generation
+	return fmt.Sprintf("title=%s;total=%d;context=%d;l2=%d;major=%s;minor=%s;processors=%d;devices=%d;threads_per_processor=%d;blocks_per_processor=%d;"+
+		"registers_per_processor=%d;shared_per_processor=%d;shared_optin=%d;shared_reserved=%d", g.Title, g.Total, g.Context, g.L2, major, minor,
+		g.Processors, devices, n.threads, n.blocks, n.registers, n.sharedBytes, n.optinBytes, n.reservedShared)
+}
+
+// row is a line of a table, by the names of its first line.
+type row map[string]string
+
+func (r row) number(column string) int64 {
+	n, _ := strconv.ParseInt(r[column], 10, 64) // a test looks that all are numbers
+	return n
+}
+
+func rows(table string) (all []row) {
+	lines := strings.Split(strings.TrimRight(table, "\n"), "\n")
+	names := strings.Split(lines[0], "\t")
+	for _, line := range lines[1:] {
+		r := make(row)
+		for i, field := range strings.Split(line, "\t") {
+			r[names[i]] = field
+		}
+		all = append(all, r)
+	}
+	return all
+}

@@ -1,0 +1,112 @@
+package imitation
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+//go:embed built/MANIFEST built/*.zst
+var built embed.FS
+
+// Manifest is what built/MANIFEST says, by the names of sources and libraries.
+type Manifest struct {
+	Compiler string            // the version of zig
+	Sums     map[string]string // SHA-256, in hexadecimal
+}
+
+// ReadManifest reads the manifest of the libraries in this program.
+func ReadManifest() (Manifest, error) {
+	m := Manifest{Sums: make(map[string]string)}
+	text, err := built.ReadFile("built/MANIFEST")
+	lines := bufio.NewScanner(bytes.NewReader(text))
+	for lines.Scan() {
+		if compiler, is := strings.CutPrefix(lines.Text(), "compiler zig "); is {
+			m.Compiler = compiler
+		} else if sum, name, is := strings.Cut(lines.Text(), "  "); is {
+			m.Sums[name] = sum
+		}
+	}
+	return m, err
+}
+
+// libraryName is what the library calls itself.
+const libraryName = "libmemtop-imitation.so"
+
+// largestLibrary bounds what is unpacked, in bytes.
+const largestLibrary = 16 << 20
+
+// Library returns the library for Linux on an architecture, as GOARCH names it.
+func Library(architecture string) ([]byte, error) {
+	name := "linux-" + architecture
+	packed, err := built.ReadFile("built/" + name + ".zst")
+	if err != nil {
+		return nil, fmt.Errorf("there is no imitation of a GPU for %s", name)
+	}
+	manifest, err := ReadManifest()
+	if err != nil {
+		return nil, err
+	}
+	stream, err := zstd.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return nil, err
+	}
+	defer stream.Close()
+	library, err := io.ReadAll(io.LimitReader(stream, largestLibrary))
+	if err != nil {
+		return nil, err
+	}
+	if sum := sha256.Sum256(library); hex.EncodeToString(sum[:]) != manifest.Sums[name] {
+		return nil, fmt.Errorf("the imitation for %s is not the one of its manifest", name)
+	}
+	return library, nil
+}
+
+// links are the names under which programs look for the driver and for NVML.
+var links = []string{"libcuda.so.1", "libcuda.so", "libnvidia-ml.so.1"}
+
+// Install makes a folder, closed to others, with the library for this machine in it.
+func Install(folder string) error {
+	if runtime.GOOS != "linux" {
+		return errors.New("a GPU is imitated on Linux only")
+	}
+	library, err := Library(runtime.GOARCH)
+	if err != nil {
+		return err
+	}
+	err = errors.Join(os.Mkdir(folder, 0o700), os.WriteFile(filepath.Join(folder, libraryName), library, 0o500))
+	for _, link := range links {
+		err = errors.Join(err, os.Symlink(libraryName, filepath.Join(folder, link)))
+	}
+	return err
+}
+
+// Environment returns an environment in which programs use the library that is installed
+// in a folder, and what they were to load before. All else is as it was.
+func Environment(environ []string, folder string) []string {
+	preload, paths := filepath.Join(folder, libraryName), folder
+	var changed []string
+	for _, variable := range environ {
+		name, before, _ := strings.Cut(variable, "=")
+		switch {
+		case name == "LD_PRELOAD" && before != "":
+			preload += ":" + before
+		case name == "LD_LIBRARY_PATH" && before != "":
+			paths += ":" + before
+		case name != "LD_PRELOAD" && name != "LD_LIBRARY_PATH":
+			changed = append(changed, variable)
+		}
+	}
+	return append(changed, "LD_PRELOAD="+preload, "LD_LIBRARY_PATH="+paths)
+}

@@ -1,0 +1,122 @@
+// Command librarygen builds the imitated GPU's library for every architecture, and writes
+// the archives and the manifest that package imitation has in it. MEMTOP_ZIG names the
+// compiler, which comes with the C library of each target.
+package main
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"log"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// targets are the architectures as Go and as zig names them. The C library is one that
+// every system has on which PyTorch runs.
+var targets = map[string]string{"amd64": "x86_64-linux-gnu.2.17", "arm64": "aarch64-linux-gnu.2.17"}
+
+// flags make a library without a trace of where it was built. It has no versions of
+// symbols: so it satisfies references to any.
+var flags = []string{
+	"-std=c11", "-O2", "-fPIC", "-fvisibility=hidden", "-shared", "-s", "-Wall", "-Wextra", "-Werror",
+	"-Wl,-soname,libmemtop-imitation.so", "-Wl,--build-id=none",
+}
+
+func main() {
+	log.SetFlags(0)
+	log.SetPrefix("librarygen: ")
+	compiler := os.Getenv("MEMTOP_ZIG")
+	if compiler == "" {
+		compiler = "zig"
+	}
+	if err := generate(compiler, "library", "built"); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// generate builds the sources of a folder and writes what is made of them into another.
+func generate(compiler, sources, built string) error {
+	version, err := exec.Command(compiler, "version").Output() //nolint:noctx // a build
+	if err != nil {
+		return fmt.Errorf("asking %s for its version: %w", compiler, err)
+	}
+	manifest := fmt.Sprintf("compiler zig %sflags %s\n", version, strings.Join(flags, " "))
+	files, err := filepath.Glob(filepath.Join(sources, "*.[ch]"))
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		manifest += line(text, filepath.ToSlash(file))
+	}
+	for _, architecture := range slices.Sorted(maps.Keys(targets)) {
+		library, err := build(compiler, sources, targets[architecture])
+		if err != nil {
+			return err
+		}
+		name := "linux-" + architecture
+		manifest += line(library, name)
+		packed, err := pack(library)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(built, name+".zst"), packed, 0o644); err != nil { //nolint:gosec // it is a source of the project
+			return err
+		}
+	}
+	return os.WriteFile(filepath.Join(built, "MANIFEST"), []byte(manifest), 0o644) //nolint:gosec // so is this
+}
+
+func line(contents []byte, name string) string {
+	return fmt.Sprintf("%x  %s\n", sha256.Sum256(contents), name)
+}
+
+// build returns the library for a target. It is built in the sources' folder, so that no
+// path is in it.
+func build(compiler, sources, target string) ([]byte, error) {
+	folder, err := os.MkdirTemp("", "librarygen-*")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(folder) //nolint:errcheck // it is in the folder of temporary files
+	files, err := filepath.Glob(filepath.Join(sources, "*.c"))
+	if err != nil {
+		return nil, err
+	}
+	to := filepath.Join(folder, "library.so")
+	arguments := slices.Concat([]string{"cc", "-target", target}, flags, []string{"-o", to})
+	for _, file := range files {
+		arguments = append(arguments, filepath.Base(file))
+	}
+	cmd := exec.Command(compiler, append(arguments, "-ldl", "-lpthread")...) //nolint:noctx // a build
+	cmd.Dir = sources
+	if printed, err := cmd.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("building for %s: %w\n%s", target, err, printed)
+	}
+	return os.ReadFile(to)
+}
+
+func pack(library []byte) ([]byte, error) {
+	var packed bytes.Buffer
+	w, err := zstd.NewWriter(&packed, zstd.WithEncoderLevel(zstd.SpeedBestCompression), zstd.WithEncoderConcurrency(1))
+	if err != nil {
+		return nil, err
+	}
+	if _, err := w.Write(library); err != nil {
+		return nil, err
+	}
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	return packed.Bytes(), nil
+}

@@ -1,0 +1,74 @@
+package imitation_test
+
+import (
+	"encoding/binary"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/memtop/memtop/engine/device/cuda/imitation"
+)
+
+func TestWhatTheLibrarySaid(t *testing.T) {
+	folder := t.TempDir()
+	write := func(name string, bytes []byte) {
+		if err := os.WriteFile(filepath.Join(folder, name), bytes, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	numbers := make([]uint64, 3*imitation.MostDevices)
+	copy(numbers[3:], []uint64{1 << 20, 2 << 20, 5}) // of the second device
+	memory, err := binary.Append(nil, binary.LittleEndian, numbers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write("7.memory", memory)
+	write("7.notes", []byte("refused\tcufftPlan\tlibtorch_cuda.so\t1\nrefused\tncclX\tlibx.so\t1\nrefused\tcufftPlan\tlibtorch_cuda.so\t4\n"+
+		"modelled\tcuDNN's workspace\tthe filter's bytes\nsomething else\n"))
+	write("8.memory", nil)    // it was just made
+	write("x.memory", memory) // nobody's
+	got, err := imitation.ReadReport(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[int]imitation.Process{
+		7: {
+			Devices:  []imitation.Taken{{}, {Now: 1 << 20, Most: 2 << 20, Refused: 5}},
+			Gaps:     []imitation.Gap{{Function: "ncclX", Caller: "libx.so", Count: 1}, {Function: "cufftPlan", Caller: "libtorch_cuda.so", Count: 4}},
+			Modelled: []string{"cuDNN's workspace: the filter's bytes"},
+		},
+		8: {},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestTheCatalogueIsWhole(t *testing.T) {
+	names := make(map[string]bool)
+	for _, g := range imitation.Catalogue() {
+		if names[g.Name] {
+			t.Errorf("%s is there twice", g.Name)
+		}
+		names[g.Name] = true
+		if g.Total < 1<<30 || g.Total > 1<<40 || g.Processors <= 0 || g.L2 <= 0 || g.Context <= 0 || g.Title == "" {
+			t.Errorf("%s lacks a figure: %+v", g.Name, g)
+		}
+		if !strings.Contains(g.Sources, "total:") || !strings.Contains(g.Sources, "context:") {
+			t.Errorf("%s does not say where its figures are from: %q", g.Name, g.Sources)
+		}
+		for _, pair := range strings.Split(g.Variable(2), ";") {
+			if key, value, _ := strings.Cut(pair, "="); value == "" || value == "0" && key != "minor" && key != "shared_reserved" {
+				t.Errorf("%s says nothing of %s", g.Name, key)
+			}
+		}
+	}
+	for _, name := range []string{"t4", "v100-16gb", "a10", "a100-40gb", "a100-80gb", "l4", "l40s", "rtx3090", "rtx4090", "rtx5090", "h100-80gb", "h200", "b200"} {
+		if !names[name] {
+			t.Errorf("there is no %s", name)
+		}
+	}
+}

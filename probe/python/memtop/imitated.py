@@ -1,0 +1,72 @@
+"""Say which libraries PyTorch was built for, before it is imported: an imitated GPU answers as those do.
+
+It is for programs that `memtop rehearse` starts. The file stands alone: sitecustomize runs
+it without the package around it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+
+TYPE_CHECKING = False  # as in `importing`
+if TYPE_CHECKING:
+    from typing import Any
+
+VARIABLE = "MEMTOP_REHEARSAL"  # the folder where this command's processes say how they fare
+_NUMBER = r"(\d+)\.(\d+)"
+
+
+def rehearsed() -> bool:
+    """Report whether `memtop rehearse` started this program."""
+    return VARIABLE in os.environ
+
+
+class _Versions:
+    """A finder of modules that finds nothing: it is asked for PyTorch before PyTorch is there."""
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
+        if name != "torch" or self not in sys.meta_path:
+            return
+        sys.meta_path.remove(self)
+        for finder in sys.meta_path:
+            find = getattr(finder, "find_spec", None)
+            spec = find(name, path, target) if find else None
+            if spec is not None and spec.origin:
+                tell(os.path.dirname(spec.origin))
+                return
+
+
+def tell(torch: str) -> None:
+    """Set the variable that the imitation reads, from the folder of a PyTorch. One without CUDA ends the program:
+    there is nothing to rehearse."""
+    with open(os.path.join(torch, "version.py"), encoding="utf-8") as file:
+        text = file.read()
+    release = re.search(r"^__version__ = '([^']*)'", text, re.M)
+    cuda = re.search(rf"^cuda[^=]*= '{_NUMBER}", text, re.M)
+    note("torch", pytorch=release[1] if release else "", cuda=f"{cuda[1]}.{cuda[2]}" if cuda else "")
+    if cuda is None:
+        sys.stdout.flush()
+        os._exit(1)
+    versions = {"cuda": 1000 * int(cuda[1]) + 10 * int(cuda[2])}
+    for entry in os.listdir(os.path.dirname(torch)):
+        found = re.match(rf"nvidia_(cudnn|nccl)_cu\d+-{_NUMBER}\.(\d+).*\.dist-info", entry)
+        if found:
+            parts = [int(found[n]) for n in (2, 3, 4)]
+            thousands = 10_000 if found[1] == "nccl" or parts[0] >= 9 else 1000
+            versions[found[1]] = thousands * parts[0] + 100 * parts[1] + parts[2]
+    os.environ["MEMTOP_IMITATED_VERSIONS"] = ";".join(f"{name}={number}" for name, number in versions.items())
+
+
+def note(kind: str, **data: object) -> None:
+    """Write a line for the command: at once, so that a process that is killed has said it."""
+    path = os.path.join(os.environ[VARIABLE], f"{os.getpid()}.rehearsed")
+    with open(path, "a", encoding="utf-8") as file:
+        file.write(json.dumps({"kind": kind, **data}) + "\n")
+
+
+def watch() -> None:
+    """Have `tell` called when the program imports PyTorch."""
+    sys.meta_path.insert(0, _Versions())

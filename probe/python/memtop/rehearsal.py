@@ -1,0 +1,118 @@
+"""A program that runs on an imitated GPU: it says how its memory is, step by step, and ends when that is known.
+
+Steps, failed requests and the end are lines in the folder that the command reads; the
+history of the allocator is recorded from its first request on, and written there when
+the program ends.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+import time
+from typing import Any
+
+import torch
+from torch.optim.optimizer import register_optimizer_step_post_hook
+
+from .history import History
+from .imitated import VARIABLE, note
+from .leader import Leader
+from .threads import called_by_pytorch
+
+STEPS = "MEMTOP_REHEARSAL_STEPS"  # after which it ends; without, when its peak stays
+SETTLED = 3  # steps without a higher peak
+MOST_ENTRIES = 4_000_000  # of the history, for each device
+
+Peaks = list[tuple[int, int]]  # by device: of allocated and of reserved bytes
+
+
+class Rehearsal:
+    """Watches one process. Its methods are called in the program's own threads."""
+
+    def __init__(self) -> None:
+        self._folder = os.environ[VARIABLE]
+        self._last = int(os.environ.get(STEPS, "0"))
+        self._history = History(entries=MOST_ENTRIES)
+        self._leader = Leader()
+        self._step = 0
+        self._settled = 0  # steps since the peak was last higher
+        self._peaks: Peaks = []
+        self._process = os.getpid()  # a fork of it says nothing
+        self._began = time.monotonic()
+
+    def begin(self) -> None:
+        """Begin, now or as soon as the program initialises a device."""
+        torch.cuda._lazy_call(self._initialised)
+
+    def _initialised(self) -> None:
+        note("begin", rank=int(os.environ.get("RANK", "0")), devices=torch.cuda.device_count())
+        self._history.on()
+        self._keep_peaks()
+        register_optimizer_step_post_hook(self._after_step)
+        torch._C._cuda_attach_out_of_memory_observer(self._refused)
+        atexit.register(self.end, "exit")
+
+    def _keep_peaks(self) -> None:
+        """Look at the peaks before the program sets them back."""
+        reset = torch._C._cuda_resetPeakMemoryStats
+
+        def noted(device: int) -> Any:
+            self._look()
+            return reset(device)
+
+        torch._C._cuda_resetPeakMemoryStats = noted
+
+    def _look(self) -> bool:
+        """Report whether a peak is higher than at the last look."""
+        now = [(_peak("allocated", n), _peak("reserved", n)) for n in range(torch.cuda.device_count())]
+        before = self._peaks or [(0, 0)] * len(now)
+        self._peaks = [(max(a, c), max(b, d)) for (a, b), (c, d) in zip(before, now)]
+        return self._peaks != before
+
+    @called_by_pytorch
+    def _after_step(self, optimizer: Any, *_: Any) -> None:
+        if not self._leader.leads(optimizer):
+            return
+        self._step += 1
+        self._settled = 0 if self._look() else self._settled + 1
+        self._note("step")
+        if self._step == self._last:
+            self.leave("steps")
+        elif self._last == 0 and self._settled >= SETTLED:
+            self.leave("settled")
+
+    @called_by_pytorch
+    def _refused(self, device: int, asked: int, total: int, free: int, *_: Any) -> None:
+        self._look()
+        self._note("refused", device=device, asked=asked, total=total, free=free)
+
+    def _note(self, kind: str, **data: object) -> None:
+        note(kind, step=self._step, seconds=time.monotonic() - self._began, peaks=self._peaks, **data)
+
+    def leave(self, reason: str) -> None:
+        """End the process here: nothing that the program would do after its last step happens, such as saving weights
+        that were never computed."""
+        self.end(reason)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(0)
+
+    def end(self, reason: str) -> None:
+        """Write what is known, once."""
+        if self._process == os.getpid():
+            self._process = 0
+            self._look()
+            torch.cuda.memory._dump_snapshot(os.path.join(self._folder, f"{os.getpid()}.snapshot"))
+            self._note("end", reason=reason)
+
+
+def _peak(of: str, device: int) -> int:
+    peak: int = torch.cuda.memory_stats(device).get(f"{of}_bytes.all.peak", 0)
+    return peak
+
+
+def begin() -> None:
+    """Begin the rehearsal of this process. PyTorch has been imported."""
+    Rehearsal().begin()

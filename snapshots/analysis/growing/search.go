@@ -1,0 +1,55 @@
+package growing
+
+import (
+	"math/bits"
+	"slices"
+)
+
+// Search looks for the largest of some values with which a program fits, where it fits
+// with all smaller ones if it does with one. That is proved by runs with it and with the next.
+type Search struct {
+	values []int64
+	fits   int // how many of the values are known to fit: the first so many
+	fails  int // the place of the first that is known to fail
+}
+
+// NewSearch returns a search among values in ascending order, of which none is known.
+func NewSearch(values []int64) *Search { return &Search{values: values, fails: len(values)} }
+
+// Done reports whether the largest value is known, and returns it; found is false if
+// the program fits with none.
+func (s *Search) Done() (largest int64, found, done bool) {
+	if s.fits > 0 {
+		largest, found = s.values[s.fits-1], true
+	}
+	return largest, found, s.fits == s.fails
+}
+
+// Say notes whether the program fits with a value.
+func (s *Search) Say(value int64, fits bool) {
+	at, _ := slices.BinarySearch(s.values, value)
+	if fits {
+		s.fits = max(s.fits, at+1)
+	} else {
+		s.fails = min(s.fails, at)
+	}
+	s.fails = max(s.fails, s.fits) // a program that fits with more than it failed with has no largest
+}
+
+// MostRuns returns how many runs a search among so many values takes at most, the first
+// and the last value among them, as long as the law is right.
+func MostRuns(values int) int { return bits.Len(uint(values-1)) + 3 } //nolint:gosec // there is one at least
+
+// Next returns the value to try, where a law says that at least low of the values fit and
+// at most high: one that halves what is open of that, and once nothing is, one that halves
+// all that is open. It returns none once the largest is known.
+func (s *Search) Next(low, high int) (value int64, more bool) {
+	if s.fits == s.fails {
+		return 0, false
+	}
+	first, last := max(low-1, s.fits), min(high, s.fails-1) // if the law is right, the first of these fits and the last does not
+	if first > last {
+		first, last = s.fits, s.fails-1
+	}
+	return s.values[first+(last-first)/2], true
+}

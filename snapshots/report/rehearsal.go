@@ -1,0 +1,138 @@
+package report
+
+import "github.com/memtop/memtop/snapshots/analysis"
+
+// RehearsalSchema names the version of the JSON form of Rehearsal.
+const RehearsalSchema = "memtop.rehearse/1"
+
+// Rehearsal is what `memtop rehearse` prints: how a program fared on an imitated GPU. All
+// sizes are bytes.
+type Rehearsal struct {
+	Schema      string        `json:"schema"`
+	Command     []string      `json:"command"`
+	PyTorch     string        `json:"pytorch"`
+	CUDA        string        `json:"cuda"`
+	Seconds     float64       `json:"seconds"`
+	GPU         RehearsedGPU  `json:"gpu"`
+	Fits        bool          `json:"fits"`
+	Exact       bool          `json:"exact"`
+	Because     []string      `json:"because"` // why it is not exact
+	Ranks       []RehearsedOn `json:"ranks"`
+	FitsOn      []string      `json:"fits_on"` // GPUs of the catalogue with that much memory
+	NotImitated []NotImitated `json:"not_imitated"`
+	Ended       string        `json:"ended"` // "settled", "steps", "exit", or "" where the program broke off
+}
+
+// RehearsedGPU is what the program ran on.
+type RehearsedGPU struct {
+	Name       string `json:"name"`
+	Title      string `json:"title"`
+	Total      int64  `json:"total_bytes"`
+	Capability string `json:"compute_capability"`
+	Processors int    `json:"processors"`
+	Context    int64  `json:"context_bytes"`
+}
+
+// RehearsedOn is one device of one rank.
+type RehearsedOn struct {
+	Rank             int        `json:"rank"`
+	Device           int        `json:"device"`
+	Steps            int        `json:"steps"`
+	PeakAllocated    int64      `json:"peak_allocated_bytes"`
+	PeakReserved     int64      `json:"peak_reserved_bytes"`
+	DeviceBytes      int64      `json:"device_bytes"` // the most that was taken, with the context
+	CategoriesAtPeak Categories `json:"categories_at_peak"`
+	TopLinesAtPeak   []Holding  `json:"top_lines_at_peak"`
+	Snapshot         string     `json:"snapshot"` // "" where it was not asked for
+	OOM              *Shortage  `json:"oom"`      // the last request for which there was no memory, where that ended the program
+
+	device *Device
+	report *Report
+}
+
+// Holding is what a line holds.
+type Holding struct {
+	Line  string `json:"line"` // "file:line function"
+	Bytes int64  `json:"bytes"`
+	Count int    `json:"count"`
+}
+
+// Shortage is a request for which there was no memory.
+type Shortage struct {
+	Asked    int64      `json:"asked_bytes"`
+	AskedBy  string     `json:"asked_by"`
+	Short    *int64     `json:"short_bytes"` // null where it is not known
+	Cached   int64      `json:"cached_bytes"`
+	Holders  []Holding  `json:"holders"`
+	WouldFit []WouldFit `json:"would_fit"`
+}
+
+// WouldFit is a change by which the request would have been met.
+type WouldFit struct {
+	Change string `json:"change"`
+	Bytes  int64  `json:"bytes"` // that it saves
+	Proof  string `json:"proof"` // rehearsed, replayed, counted or estimated
+}
+
+// NotImitated is a function that answered "not supported".
+type NotImitated struct {
+	Function string `json:"function"`
+	Caller   string `json:"caller"`
+	Count    uint64 `json:"count"`
+}
+
+// Add adds a device of a rank, of whose memory there is a report: of its end, or of the
+// moment when there was none left. Without one nothing is known of what held the memory.
+func (r *Rehearsal) Add(on RehearsedOn, of *Report, failed bool) {
+	on.TopLinesAtPeak = make([]Holding, 0)
+	for i := range of.devices() {
+		d := &of.Devices[i]
+		if d.Device != on.Device {
+			continue
+		}
+		on.device, on.report = d, of
+		on.CategoriesAtPeak = d.CategoriesAtPeak
+		for _, l := range d.LinesAtPeak[:min(len(d.LinesAtPeak), reportedStacks)] {
+			on.TopLinesAtPeak = append(on.TopLinesAtPeak, Holding{l.name(), l.Bytes, l.Count})
+		}
+		if failed && d.failure != nil {
+			on.OOM = newShortage(of.indexes[i], d.failure)
+		}
+	}
+	r.Fits = r.Fits && !failed
+	r.Ranks = append(r.Ranks, on)
+}
+
+func newShortage(x *analysis.Index, f *analysis.Failure) *Shortage {
+	s := &Shortage{Asked: f.Requested, AskedBy: x.StackName(f.Stack), Cached: f.Free, Holders: make([]Holding, 0), WouldFit: make([]WouldFit, 0)}
+	if f.Short >= 0 {
+		s.Short = &f.Short
+	}
+	for _, row := range f.Lines.Rows {
+		if row.Self > 0 && len(s.Holders) < reportedStacks {
+			s.Holders = append(s.Holders, Holding{row.Name, row.Self, row.SelfCount})
+		}
+	}
+	for _, c := range f.WouldFit {
+		s.WouldFit = append(s.WouldFit, WouldFit{c.Text, c.Saving, c.Basis.String()})
+	}
+	return s
+}
+
+func (r *Report) devices() []Device {
+	if r == nil {
+		return nil
+	}
+	return r.Devices
+}
+
+// Most returns the device that is the fullest; nil where none was used.
+func (r *Rehearsal) Most() *RehearsedOn {
+	var most *RehearsedOn
+	for i := range r.Ranks {
+		if on := &r.Ranks[i]; most == nil || on.OOM != nil && most.OOM == nil || on.OOM == nil == (most.OOM == nil) && on.DeviceBytes > most.DeviceBytes {
+			most = on
+		}
+	}
+	return most
+}

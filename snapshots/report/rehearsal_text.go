@@ -1,0 +1,115 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/memtop/memtop/snapshots/quantity"
+)
+
+// Text writes the result for people, in lines of at most width cells: whether it fits
+// first, then the numbers, then who holds the memory on the fullest device.
+func (r *Rehearsal) Text(w io.Writer, width int) error {
+	p := newPage(w, width)
+	most := r.Most()
+	p.wrap("", r.verdict(most))
+	p.wrap("", r.circumstances(most))
+	if most != nil {
+		r.numbers(p, most)
+		r.ranks(p)
+		if most.device != nil {
+			most.holders(p)
+		}
+	}
+	r.limits(p)
+	return p.w.Flush()
+}
+
+// verdict says in a sentence whether it fits.
+func (r *Rehearsal) verdict(most *RehearsedOn) string {
+	on := fmt.Sprintf("an imitated %s of %s", r.GPU.Title, quantity.Bytes(r.GPU.Total))
+	switch {
+	case most == nil:
+		return "It used no device of " + on + "."
+	case r.Fits:
+		return fmt.Sprintf("It fits on %s, with %s left.", on, quantity.Bytes(r.GPU.Total-most.DeviceBytes))
+	case most.OOM == nil:
+		return "It does not fit on " + on + "."
+	}
+	text := fmt.Sprintf("It does not fit on %s: %s were asked for", on, quantity.Bytes(most.OOM.Asked))
+	if most.OOM.Short != nil {
+		text += fmt.Sprintf(", %s more than there were", quantity.Bytes(*most.OOM.Short))
+	}
+	return text + "."
+}
+
+// endings say why a rehearsal ended, by the words of the JSON.
+var endings = map[string]string{
+	"settled": "ended here, for the peak stays", "steps": "ended here, as was asked for", "exit": "ran to its end",
+}
+
+func (r *Rehearsal) circumstances(most *RehearsedOn) string {
+	text := fmt.Sprintf("PyTorch %s, CUDA %s, %.1f s", r.PyTorch, r.CUDA, r.Seconds)
+	if most != nil && most.Steps > 0 {
+		text += ", " + quantity.Plural(most.Steps, "step")
+	}
+	if ending := endings[r.Ended]; ending != "" {
+		text += "; " + ending
+	}
+	return text + ". The loss is not computed."
+}
+
+func (r *Rehearsal) numbers(p *page, most *RehearsedOn) {
+	row := func(name string, bytes int64, what string) {
+		p.line("  %-16s%12s  %s", name, quantity.Bytes(bytes), what)
+	}
+	p.line("")
+	row("peak allocated", most.PeakAllocated, "of PyTorch's allocator, as torch.cuda.max_memory_allocated()")
+	row("peak reserved", most.PeakReserved, "")
+	row("on the device", most.DeviceBytes, fmt.Sprintf("at most, with %s of CUDA's context", quantity.Bytes(r.GPU.Context)))
+	if len(r.FitsOn) > 0 {
+		p.wrap("  fits on         ", strings.Join(r.FitsOn, ", "))
+	}
+}
+
+// ranks lists the devices of a program that used several.
+func (r *Rehearsal) ranks(p *page) {
+	if len(r.Ranks) < 2 {
+		return
+	}
+	p.line("")
+	p.line("  %4s %6s %14s %14s %14s", "rank", "device", "peak allocated", "peak reserved", "on the device")
+	for i := range r.Ranks {
+		on := &r.Ranks[i]
+		p.line("  %4d %6d %14s %14s %14s", on.Rank, on.Device, quantity.Bytes(on.PeakAllocated), quantity.Bytes(on.PeakReserved), quantity.Bytes(on.DeviceBytes))
+	}
+	most := r.Most()
+	p.line("  Below: rank %d, device %d, the fullest.", most.Rank, most.Device)
+}
+
+// holders says who holds the memory.
+func (on *RehearsedOn) holders(p *page) {
+	for i := range on.report.Devices {
+		if d := &on.report.Devices[i]; d == on.device {
+			x := on.report.indexes[i]
+			d.failureLines(p, x)
+			d.categories(p, x)
+			d.lineLines(p, x)
+		}
+	}
+}
+
+// limits says what the numbers are worth.
+func (r *Rehearsal) limits(p *page) {
+	p.line("")
+	if r.Exact && len(r.Ranks) > 0 {
+		p.wrap("  ", "Exact: these are the requests that PyTorch makes on such a GPU.")
+	}
+	for _, because := range r.Because {
+		p.wrap("  not exact: ", because)
+	}
+	for _, gap := range r.NotImitated {
+		p.wrap("  not imitated: ", fmt.Sprintf("%s, called %d times by %s", gap.Function, gap.Count, gap.Caller))
+	}
+}

@@ -1,0 +1,219 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/memtop/memtop/snapshots/analysis/growing"
+	"github.com/memtop/memtop/snapshots/quantity"
+)
+
+// Vary is how a program's memory grows with a number in its command. Sizes are bytes.
+type Vary struct {
+	Name    string         `json:"name"`
+	Runs    []VaryRun      `json:"runs"`              // by value
+	Largest *int64         `json:"largest_that_fits"` // null if it fits with none
+	Laws    []LineLaw      `json:"laws"`              // of what grows most first
+	Check   *LawCheck      `json:"check"`             // null where all values went into the law
+	Others  []LargestByLaw `json:"largest_by_law"`    // on other GPUs of the catalogue
+}
+
+// VaryRun is one run.
+type VaryRun struct {
+	Value         int64  `json:"value"`
+	Fits          bool   `json:"fits"`
+	PeakAllocated int64  `json:"peak_allocated_bytes"` // where it does not fit: until then, or what it would take
+	PeakReserved  int64  `json:"peak_reserved_bytes"`
+	DeviceBytes   int64  `json:"device_bytes"`
+	Whole         bool   `json:"whole"`    // it had the memory that it asked for, so the numbers are its need
+	AskedBy       string `json:"asked_by"` // the line that asked in vain
+
+	lines []Line
+}
+
+// LineLaw is how what a line holds at the peak grows.
+type LineLaw struct {
+	Line      string  `json:"line"`
+	Law       string  `json:"law"` // constant, linear, square or other
+	PerUnit   float64 `json:"bytes_per_unit"`
+	PerSquare float64 `json:"bytes_per_square"`
+	Bytes     int64   `json:"bytes"` // at the largest value that was seen whole
+}
+
+// LawCheck is what the law says of a value that it was not made from.
+type LawCheck struct {
+	Value     int64 `json:"value"`
+	Predicted int64 `json:"predicted_bytes"` // the peak of what is allocated
+	Measured  int64 `json:"measured_bytes"`
+}
+
+// LargestByLaw is the largest value that fits a GPU by the law, and not by a run.
+type LargestByLaw struct {
+	GPU     string `json:"gpu"`
+	Largest int64  `json:"largest"`
+}
+
+// NewVaryRun is a run as the result of its rehearsal has it.
+func NewVaryRun(value int64, of *Rehearsal, whole bool) VaryRun {
+	run := VaryRun{Value: value, Fits: of.Fits, Whole: whole}
+	most := of.Most()
+	if most == nil {
+		return run
+	}
+	run.PeakAllocated, run.PeakReserved, run.DeviceBytes = most.PeakAllocated, most.PeakReserved, most.DeviceBytes
+	if most.device != nil {
+		run.lines = most.device.LinesAtPeak
+	}
+	if most.OOM != nil {
+		run.AskedBy = most.OOM.AskedBy
+	}
+	return run
+}
+
+// Add adds a run. One of the same value that was made before had endless memory: its
+// numbers stay, and this one says whether the value fits.
+func (v *Vary) Add(run VaryRun) {
+	for i := range v.Runs {
+		if v.Runs[i].Value == run.Value {
+			v.Runs[i].Fits, v.Runs[i].AskedBy = run.Fits, run.AskedBy
+			return
+		}
+	}
+	v.Runs = append(v.Runs, run)
+}
+
+// Note says whether a value that was tried fits.
+func (v *Vary) Note(value int64, fits bool) {
+	for i := range v.Runs {
+		if v.Runs[i].Value == value {
+			v.Runs[i].Fits = fits
+		}
+	}
+}
+
+// Fits reports whether a value was tried and fits.
+func (v *Vary) Fits(value int64) bool {
+	return slices.ContainsFunc(v.Runs, func(r VaryRun) bool { return r.Value == value && r.Fits })
+}
+
+// Guess returns how many of the values fit in so many bytes by the law: at least those for
+// which all that was reserved is there, at most those for which all that was allocated is.
+func (v *Vary) Guess(values []int64, bytes int64) (low, high int) {
+	reserved := func(r *VaryRun) int64 { return r.DeviceBytes }
+	allocated := func(r *VaryRun) int64 { return r.DeviceBytes - r.PeakReserved + r.PeakAllocated }
+	return v.fit(values, bytes, reserved), v.fit(values, bytes, allocated)
+}
+
+// fit returns how many of the values fit in so many bytes by the law of something.
+func (v *Vary) fit(values []int64, bytes int64, of func(*VaryRun) int64) int {
+	law := growing.Fit(v.whole(func(r *VaryRun) (int64, bool) { return of(r), true }))
+	n, _ := slices.BinarySearchFunc(values, bytes, func(value, bytes int64) int {
+		if law.At(value) <= bytes {
+			return -1
+		}
+		return 1
+	})
+	return n
+}
+
+// whole returns the points of the runs that had all the memory they asked for.
+func (v *Vary) whole(of func(*VaryRun) (int64, bool)) (points []growing.Point) {
+	for i := range v.Runs {
+		if r := &v.Runs[i]; r.Whole {
+			if bytes, known := of(r); known {
+				points = append(points, growing.Point{Value: r.Value, Bytes: bytes})
+			}
+		}
+	}
+	return points
+}
+
+// Conclude works out the laws. The largest value that was seen whole between two others
+// is left out of the law of the peak, which is then held against it.
+func (v *Vary) Conclude() {
+	slices.SortFunc(v.Runs, func(a, b VaryRun) int { return int(a.Value - b.Value) })
+	peaks := v.whole(func(r *VaryRun) (int64, bool) { return r.PeakAllocated, true })
+	if n := len(peaks); n >= 3 {
+		unseen := peaks[n-2]
+		law := growing.Fit(slices.Delete(slices.Clone(peaks), n-2, n-1))
+		v.Check = &LawCheck{unseen.Value, law.At(unseen.Value), unseen.Bytes}
+	}
+	v.Laws = make([]LineLaw, 0)
+	var last *VaryRun
+	for i := range v.Runs {
+		if v.Runs[i].Whole {
+			last = &v.Runs[i]
+		}
+	}
+	if last == nil {
+		return
+	}
+	for _, line := range last.lines[:min(len(last.lines), reportedStacks)] {
+		law := growing.Fit(v.whole(func(r *VaryRun) (int64, bool) { return r.of(line), true }))
+		v.Laws = append(v.Laws, LineLaw{line.name(), law.Kind.String(), law.PerUnit, law.PerSquare, line.Bytes})
+	}
+}
+
+func (l *Line) name() string { return fmt.Sprintf("%s:%d %s", l.File, l.Line, l.Function) }
+
+// of returns what a line held in this run.
+func (r *VaryRun) of(line Line) int64 {
+	for _, l := range r.lines {
+		if l.File == line.File && l.Line == line.Line && l.Function == line.Function {
+			return l.Bytes
+		}
+	}
+	return 0
+}
+
+// Text writes the result for people, in lines of at most width cells.
+func (v *Vary) Text(w io.Writer, width int, gpu string) error {
+	p := newPage(w, width)
+	p.wrap("", v.verdict(gpu))
+	p.line("")
+	p.line("  %12s  %-5s %15s %15s", v.Name, "fits", "peak allocated", "peak reserved")
+	for i := range v.Runs {
+		r := &v.Runs[i]
+		fits := map[bool]string{true: "yes", false: "no"}[r.Fits]
+		p.line("  %12d  %-5s %15s %15s  %s", r.Value, fits, quantity.Bytes(r.PeakAllocated), quantity.Bytes(r.PeakReserved), r.AskedBy)
+	}
+	v.laws(p)
+	return p.w.Flush()
+}
+
+func (v *Vary) verdict(gpu string) string {
+	if v.Largest == nil {
+		return fmt.Sprintf("It fits on an imitated %s with no %s that was tried.", gpu, v.Name)
+	}
+	return fmt.Sprintf("The largest %s that fits on an imitated %s is %d, found in %s.", v.Name, gpu, *v.Largest, quantity.Plural(len(v.Runs), "run"))
+}
+
+func (v *Vary) laws(p *page) {
+	if len(v.Laws) > 0 {
+		p.line("")
+		p.line("  How the lines grow that hold most at the peak")
+		p.line("  %10s  %-8s %14s  %s", "bytes", "law", "for each", "line")
+	}
+	for _, l := range v.Laws {
+		each := ""
+		if l.Law == growing.Linear.String() || l.Law == growing.Square.String() {
+			each = quantity.Bytes(int64(l.PerUnit))
+		}
+		lead := fmt.Sprintf("  %10s  %-8s %14s  ", quantity.Bytes(l.Bytes), l.Law, each)
+		p.line("%s%s", lead, fitName(l.Line, p.width-cells(lead)))
+	}
+	if c := v.Check; c != nil {
+		p.line("")
+		off := 100 * float64(c.Predicted-c.Measured) / float64(max(c.Measured, 1))
+		p.wrap("  ", fmt.Sprintf("The law of the whole, made without %s %d, says %s of it; it took %s (%+.2f %%).", v.Name, c.Value,
+			quantity.Bytes(c.Predicted), quantity.Bytes(c.Measured), off))
+	}
+	if len(v.Others) > 0 {
+		p.line("")
+		p.line("  By the law, and not by a run, the largest on other GPUs")
+		for _, o := range v.Others {
+			p.line("  %12d  %s", o.Largest, o.GPU)
+		}
+	}
+}
