@@ -128,7 +128,7 @@ func (a *app) result(ctx context.Context, s *stage, g *imitation.GPU, args []str
 	}
 	found := &report.Rehearsal{
 		Schema: report.RehearsalSchema, Command: args, Fits: true, Exact: true, Because: make([]string, 0),
-		Ranks: make([]report.RehearsedOn, 0), FitsOn: make([]string, 0), NotImitated: make([]report.NotImitated, 0),
+		Ranks: make([]report.RehearsedOn, 0), FitsOn: make([]string, 0), NotImitated: make([]report.NotImitated, 0), DependsOnData: make([]report.DependsOnData, 0),
 		GPU: report.RehearsedGPU{Name: g.Name, Title: g.Title, Total: g.Total, Capability: g.Capability, Processors: g.Processors, Context: g.Context},
 	}
 	for i := range processes {
@@ -147,6 +147,7 @@ func (a *app) result(ctx context.Context, s *stage, g *imitation.GPU, args []str
 	if found.PyTorch == "" {
 		return nil, noPyTorchError{code, args[0]}
 	}
+	found.Conclude()
 	if most := found.Most(); most != nil && found.Fits {
 		found.FitsOn = fitsOn(most.DeviceBytes - g.Context)
 	}
@@ -180,11 +181,13 @@ func (a *app) addProcess(ctx context.Context, found *report.Rehearsal, p *python
 		}
 		found.Add(on, of, failed && taken.Refused > 0)
 	}
+	for _, read := range p.Reads {
+		found.DependsOnData = append(found.DependsOnData, report.DependsOnData{Line: read.Line, What: read.What, Count: read.Count, Bytes: read.Bytes})
+	}
 	for _, gap := range said.Gaps {
 		found.NotImitated = append(found.NotImitated, report.NotImitated(gap))
 	}
 	for _, what := range said.Modelled {
-		found.Exact = false
 		found.Because = append(found.Because, what)
 	}
 	return nil

@@ -32,9 +32,18 @@ type Rehearsed struct {
 	Seconds  float64 // from the import of PyTorch to the last that was said
 	Peaks    []Peak  // by device
 	Refused  int     // requests for which there was no memory
-	Ended    string  // why: "steps", "settled" or "exit"; "" where it did not say
+	Ended    string  // why: "steps", "settled", "waits" or "exit"; "" where it did not say
+	Reads    []Read  // of values that were not computed
 	Snapshot string  // the path of PyTorch's own, "" where there is none
 	Failure  string  // the path of the one of the last refused request
+}
+
+// Read is a line that reads values from the device.
+type Read struct {
+	Line  string `json:"line"` // "file.py:12"
+	What  string `json:"what"` // its text
+	Count int64  `json:"count"`
+	Bytes int64  `json:"bytes"` // of the largest
 }
 
 // Peak is the most that PyTorch's allocator had, in bytes.
@@ -61,6 +70,7 @@ type said struct {
 	Seconds float64 `json:"seconds"`
 	Peaks   []Peak  `json:"peaks"`
 	Reason  string  `json:"reason"`
+	Reads   []Read  `json:"reads"`
 }
 
 // longestLine is that of what a process says, in bytes: what is longer, it has not said.
@@ -132,7 +142,7 @@ func (r *Rehearsed) take(s *said) {
 	case "refused":
 		r.Refused++
 	case "end":
-		r.Ended = s.Reason
+		r.Ended, r.Reads = s.Reason, s.Reads
 	}
 	r.Steps, r.Seconds, r.Peaks = s.Step, s.Seconds, s.Peaks
 }

@@ -1,6 +1,11 @@
 package report
 
-import "github.com/memtop/memtop/snapshots/analysis"
+import (
+	"slices"
+
+	"github.com/memtop/memtop/snapshots/analysis"
+	"github.com/memtop/memtop/snapshots/quantity"
+)
 
 // RehearsalSchema names the version of the JSON form of Rehearsal.
 const RehearsalSchema = "memtop.rehearse/1"
@@ -8,19 +13,20 @@ const RehearsalSchema = "memtop.rehearse/1"
 // Rehearsal is what `memtop rehearse` prints: how a program fared on an imitated GPU. All
 // sizes are bytes.
 type Rehearsal struct {
-	Schema      string        `json:"schema"`
-	Command     []string      `json:"command"`
-	PyTorch     string        `json:"pytorch"`
-	CUDA        string        `json:"cuda"`
-	Seconds     float64       `json:"seconds"`
-	GPU         RehearsedGPU  `json:"gpu"`
-	Fits        bool          `json:"fits"`
-	Exact       bool          `json:"exact"`
-	Because     []string      `json:"because"` // why it is not exact
-	Ranks       []RehearsedOn `json:"ranks"`
-	FitsOn      []string      `json:"fits_on"` // GPUs of the catalogue with that much memory
-	NotImitated []NotImitated `json:"not_imitated"`
-	Ended       string        `json:"ended"` // "settled", "steps", "exit", or "" where the program broke off
+	Schema        string          `json:"schema"`
+	Command       []string        `json:"command"`
+	PyTorch       string          `json:"pytorch"`
+	CUDA          string          `json:"cuda"`
+	Seconds       float64         `json:"seconds"`
+	GPU           RehearsedGPU    `json:"gpu"`
+	Fits          bool            `json:"fits"`
+	Exact         bool            `json:"exact"`
+	Because       []string        `json:"because"` // why it is not exact
+	Ranks         []RehearsedOn   `json:"ranks"`
+	FitsOn        []string        `json:"fits_on"`         // GPUs of the catalogue with that much memory
+	DependsOnData []DependsOnData `json:"depends_on_data"` // lines that read values which were not computed
+	NotImitated   []NotImitated   `json:"not_imitated"`
+	Ended         string          `json:"ended"` // "settled", "steps", "waits", "exit", or "" where the program broke off
 }
 
 // RehearsedGPU is what the program ran on.
@@ -74,6 +80,16 @@ type WouldFit struct {
 	Proof  string `json:"proof"` // rehearsed, replayed, counted or estimated
 }
 
+// DependsOnData is a line that reads a value of the device's: what it makes of it, a size
+// or a branch, may be another on a GPU.
+type DependsOnData struct {
+	Line   string `json:"line"`
+	What   string `json:"what"` // the text of the line
+	Count  int64  `json:"count"`
+	Bytes  int64  `json:"bytes"`         // of the largest read
+	AtMost *int64 `json:"at_most_bytes"` // of memory that depends on it, null where it is not known
+}
+
 // NotImitated is a function that answered "not supported".
 type NotImitated struct {
 	Function string `json:"function"`
@@ -117,6 +133,28 @@ func newShortage(x *analysis.Index, f *analysis.Failure) *Shortage {
 		s.WouldFit = append(s.WouldFit, WouldFit{c.Text, c.Saving, c.Basis.String()})
 	}
 	return s
+}
+
+// Conclude works out what the result is worth once all devices are added: ranks say the
+// same of the lines that read, and of what is modelled.
+func (r *Rehearsal) Conclude() {
+	slices.Sort(r.Because)
+	r.Because = slices.Compact(r.Because)
+	byLine := make(map[string]int)
+	merged := r.DependsOnData[:0]
+	for _, d := range r.DependsOnData {
+		if at, known := byLine[d.Line]; known {
+			merged[at].Count += d.Count
+			continue
+		}
+		byLine[d.Line] = len(merged)
+		merged = append(merged, d)
+	}
+	r.DependsOnData = merged
+	if len(merged) > 0 {
+		r.Because = append(r.Because, "sizes or branches may depend on values that are read in "+quantity.Plural(len(merged), "line")+" and not computed")
+	}
+	r.Exact = len(r.Because) == 0 && len(r.NotImitated) == 0
 }
 
 func (r *Report) devices() []Device {

@@ -32,6 +32,8 @@ func (r *Rehearsal) verdict(most *RehearsedOn) string {
 	switch {
 	case most == nil:
 		return "It used no device of " + on + "."
+	case r.Fits && r.Ended == "waits":
+		return fmt.Sprintf("As far as it ran it fits on %s, with %s left.", on, quantity.Bytes(r.GPU.Total-most.DeviceBytes))
 	case r.Fits:
 		return fmt.Sprintf("It fits on %s, with %s left.", on, quantity.Bytes(r.GPU.Total-most.DeviceBytes))
 	case most.OOM == nil:
@@ -47,6 +49,7 @@ func (r *Rehearsal) verdict(most *RehearsedOn) string {
 // endings say why a rehearsal ended, by the words of the JSON.
 var endings = map[string]string{
 	"settled": "ended here, for the peak stays", "steps": "ended here, as was asked for", "exit": "ran to its end",
+	"waits": "ended here, for it waits for a value that nothing computes",
 }
 
 func (r *Rehearsal) circumstances(most *RehearsedOn) string {
@@ -108,6 +111,9 @@ func (r *Rehearsal) limits(p *page) {
 	}
 	for _, because := range r.Because {
 		p.wrap("  not exact: ", because)
+	}
+	for _, d := range r.DependsOnData[:min(len(r.DependsOnData), 8)] {
+		p.line("    %-20s %6dx  %s", d.Line, d.Count, d.What)
 	}
 	for _, gap := range r.NotImitated {
 		p.wrap("  not imitated: ", fmt.Sprintf("%s, called %d times by %s", gap.Function, gap.Count, gap.Caller))

@@ -24,6 +24,12 @@ def rehearsed() -> bool:
     return VARIABLE in os.environ
 
 
+def title() -> str:
+    """Return what the imitated GPU is called."""
+    found = re.search(r"title=([^;]*)", os.environ.get("MEMTOP_IMITATED_GPU", ""))
+    return found[1] if found else "GPU"
+
+
 class _Versions:
     """A finder of modules that finds nothing: it is asked for PyTorch before PyTorch is there."""
 

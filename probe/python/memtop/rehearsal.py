@@ -19,6 +19,7 @@ from torch.optim.optimizer import register_optimizer_step_post_hook
 from .history import History
 from .imitated import VARIABLE, note
 from .leader import Leader
+from .reads import Reads
 from .threads import called_by_pytorch
 
 STEPS = "MEMTOP_REHEARSAL_STEPS"  # after which it ends; without, when its peak stays
@@ -36,6 +37,7 @@ class Rehearsal:
         self._last = int(os.environ.get(STEPS, "0"))
         self._history = History(entries=MOST_ENTRIES)
         self._leader = Leader()
+        self._reads = Reads(self._wait)
         self._step = 0
         self._settled = 0  # steps since the peak was last higher
         self._peaks: Peaks = []
@@ -50,6 +52,7 @@ class Rehearsal:
         note("begin", rank=int(os.environ.get("RANK", "0")), devices=torch.cuda.device_count())
         self._history.on()
         self._keep_peaks()
+        self._reads.begin()
         register_optimizer_step_post_hook(self._after_step)
         torch._C._cuda_attach_out_of_memory_observer(self._refused)
         atexit.register(self.end, "exit")
@@ -76,6 +79,7 @@ class Rehearsal:
         if not self._leader.leads(optimizer):
             return
         self._step += 1
+        self._reads.stepped()
         self._settled = 0 if self._look() else self._settled + 1
         self._note("step")
         if self._step == self._last:
@@ -87,6 +91,9 @@ class Rehearsal:
     def _refused(self, device: int, asked: int, total: int, free: int, *_: Any) -> None:
         self._look()
         self._note("refused", device=device, asked=asked, total=total, free=free)
+
+    def _wait(self) -> None:
+        self.leave("waits")
 
     def _note(self, kind: str, **data: object) -> None:
         note(kind, step=self._step, seconds=time.monotonic() - self._began, peaks=self._peaks, **data)
@@ -105,7 +112,7 @@ class Rehearsal:
             self._process = 0
             self._look()
             torch.cuda.memory._dump_snapshot(os.path.join(self._folder, f"{os.getpid()}.snapshot"))
-            self._note("end", reason=reason)
+            self._note("end", reason=reason, reads=self._reads.found())
 
 
 def _peak(of: str, device: int) -> int:

@@ -33,6 +33,7 @@ from .cuda import CudaMemory
 from .gauges import host_gauge
 from .guard import Guard
 from .host import HostMemory
+from .imitated import rehearsed, title
 from .journal import GAUGES, SETTING_CHANGED, STEP, STEP_BEGIN, STEP_END, Journal, now_us
 from .leader import Leader
 from .look import Look
@@ -117,10 +118,11 @@ class Watch:
 
     def notices(self) -> list[str]:
         """Return what a viewer should know of the memory that it sees. Any thread may ask."""
+        notices = [f"rehearsed on an imitated {title()}: nothing is computed"] if rehearsed() else []
         name = cuda.allocator()
         if name in ("", cuda.NATIVE):
-            return []
-        return [f"devices are not shown, only the processor: {name} gives no account of its memory"]
+            return notices
+        return [*notices, f"devices are not shown, only the processor: {name} gives no account of its memory"]
 
     @touches
     def known(self, device: int) -> list[Holding]:
