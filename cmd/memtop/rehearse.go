@@ -13,6 +13,7 @@ import (
 	"github.com/memtop/memtop/cmd/output"
 	"github.com/memtop/memtop/engine/device/cuda/imitation"
 	"github.com/memtop/memtop/snapshots/quantity"
+	"github.com/memtop/memtop/snapshots/report"
 )
 
 // rehearsal is what `memtop rehearse` was asked for.
@@ -21,6 +22,8 @@ type rehearsal struct {
 	memory  command.Size
 	devices int
 	steps   int
+	world   int   // ranks of the job, 0 for those that the command starts
+	ranks   []int // of them that run, one after the other
 	vary    variation
 	to      output.File
 }
@@ -48,6 +51,7 @@ The exit code is 0 if it fits, 11 if it does not, and the program's own if it fa
   memtop rehearse --gpu rtx4090 --steps 3 -o plan.pickle -- python train.py
   memtop rehearse --vary batch=1..64 -- python train.py --batch-size {batch}
   memtop rehearse --gpus 8 -- torchrun --nproc-per-node 8 train.py
+  memtop rehearse --world 64 --rank 0,63 -- python train.py
   memtop rehearse --gpu list`,
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -61,6 +65,9 @@ The exit code is 0 if it fits, 11 if it does not, and the program's own if it fa
 			if len(args) == 0 {
 				return usage(cmd, "it needs a command, such as python train.py")
 			}
+			if err := r.place(cmd); err != nil {
+				return err
+			}
 			if r.vary.name != "" {
 				return a.vary(cmd.Context(), &r, g, args)
 			}
@@ -71,7 +78,9 @@ The exit code is 0 if it fits, 11 if it does not, and the program's own if it fa
 	f.SetInterspersed(false) // what follows the command is the command's
 	f.StringVar(&r.gpu, "gpu", r.gpu, "`NAME` of the GPU, or list")
 	f.Var(&r.memory, "memory", "another `SIZE` of its memory")
-	f.IntVar(&r.devices, "gpus", 1, "how many there are of it")
+	f.IntVar(&r.devices, "gpus", 1, "how many there are of it (default 1, with --world up to 8)")
+	f.IntVar(&r.world, "world", 0, "run the command as a rank of a job of `N`, whose other ranks do not run")
+	f.IntSliceVar(&r.ranks, "rank", []int{0}, "which ranks, with --world")
 	f.IntVar(&r.steps, "steps", 0, "end after `N` optimizer steps (default when the peak stays)")
 	f.Var(&r.vary, "vary", "run it with {NAME} in the command replaced by `NAME=VALUES`, 1..64 or 8,16,32, and find the largest that fits")
 	f.StringVarP(&r.to.Path, "output", "o", "", "`FILE` for PyTorch's own snapshot, of each rank with its number")
@@ -111,6 +120,32 @@ func (r *rehearsal) choose(cmd *cobra.Command) (imitation.GPU, error) {
 	return g, nil
 }
 
+// ranksOfMachine is how many GPUs a machine is taken to have that has some of a large job.
+const ranksOfMachine = 8
+
+// place makes sure that the ranks that are to run are some of the job.
+func (r *rehearsal) place(cmd *cobra.Command) error {
+	if r.world == 0 {
+		if cmd.Flags().Changed("rank") {
+			return usage(cmd, "--rank goes with --world: without, every rank that the command starts is rehearsed")
+		}
+		r.ranks = []int{0}
+		return nil
+	}
+	if r.world < 1 || r.vary.name != "" {
+		return usage(cmd, "--world is a number of ranks, and goes without --vary")
+	}
+	if !cmd.Flags().Changed("gpus") {
+		r.devices = min(r.world, ranksOfMachine)
+	}
+	for _, rank := range r.ranks {
+		if rank < 0 || rank >= r.world {
+			return usage(cmd, fmt.Sprintf("rank %d is none of %d", rank, r.world))
+		}
+	}
+	return nil
+}
+
 // listGPUs prints the catalogue.
 func (a *app) listGPUs() error {
 	all := imitation.Catalogue()
@@ -143,10 +178,16 @@ func (a *app) rehearse(ctx context.Context, r *rehearsal, g imitation.GPU, args 
 	if a.settings.json {
 		shown.stdout = shown.stderr
 	}
-	found, code, err := a.rehearseOnce(ctx, r, g, args, shown, a.progress())
-	if err != nil {
-		return err
+	var found *report.Rehearsal
+	var code int
+	for _, rank := range r.ranks {
+		one, its, err := a.rehearseOnce(ctx, r, g, rank, args, shown, a.progress())
+		if err != nil {
+			return err
+		}
+		found, code = found.Join(one), max(code, its)
 	}
+	var err error
 	if a.settings.json {
 		err = a.printJSON(found)
 	} else {

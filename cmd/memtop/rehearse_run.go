@@ -26,14 +26,14 @@ type streams struct {
 // rehearseOnce runs a command on an imitated GPU and returns how it fared, and its exit
 // code. Progress is called after steps, unless it is nil.
 func (a *app) rehearseOnce(
-	ctx context.Context, r *rehearsal, g imitation.GPU, args []string, shown streams, progress func(*python.Rehearsed),
+	ctx context.Context, r *rehearsal, g imitation.GPU, rank int, args []string, shown streams, progress func(*python.Rehearsed),
 ) (*report.Rehearsal, int, error) {
 	stage, err := newStage()
 	if err != nil {
 		return nil, 0, err
 	}
 	defer stage.clear()
-	code, err := a.perform(ctx, stage, r, &g, args, shown, progress)
+	code, err := a.perform(ctx, stage, r, &g, rank, args, shown, progress)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -41,19 +41,19 @@ func (a *app) rehearseOnce(
 	if err != nil {
 		return nil, 0, err
 	}
-	return found, code, stage.keep(found, r.to)
+	return found, code, stage.keep(found, r.to, r.world > 0 && len(r.ranks) > 1)
 }
 
 // perform runs the command to its end and returns its exit code.
 func (a *app) perform(
-	ctx context.Context, s *stage, r *rehearsal, g *imitation.GPU, args []string, shown streams, progress func(*python.Rehearsed),
+	ctx context.Context, s *stage, r *rehearsal, g *imitation.GPU, rank int, args []string, shown streams, progress func(*python.Rehearsed),
 ) (code int, err error) {
 	agent, err := unpackAgent()
 	if err != nil {
 		return 0, err
 	}
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
-	cmd.Env = s.environment(agent, g, r)
+	cmd.Env = s.environment(agent, g, r, rank)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = shown.stdin, shown.stdout, shown.stderr
 	endsWithThread(cmd)
 	done := make(chan error, 1)

@@ -53,8 +53,15 @@ func (s *stage) clear() {
 }
 
 // environment returns the variables of the command.
-func (s *stage) environment(agent string, g *imitation.GPU, r *rehearsal) []string {
+func (s *stage) environment(agent string, g *imitation.GPU, r *rehearsal, rank int) []string {
 	environ := imitation.Environment(python.Environment(os.Environ(), agent), s.library())
+	if r.world > 0 {
+		environ = append(
+			environ, fmt.Sprintf("RANK=%d", rank), fmt.Sprintf("WORLD_SIZE=%d", r.world), fmt.Sprintf("LOCAL_RANK=%d", rank%r.devices),
+			fmt.Sprintf("LOCAL_WORLD_SIZE=%d", r.devices), "MASTER_ADDR=127.0.0.1", "MASTER_PORT=29500", // which nobody asks
+			fmt.Sprintf("%s=%d", python.WorldVariable, r.world),
+		)
+	}
 	return append(environ,
 		imitation.GPUVariable+"="+g.Variable(r.devices),
 		imitation.ReportVariable+"="+s.folder,
@@ -64,8 +71,8 @@ func (s *stage) environment(agent string, g *imitation.GPU, r *rehearsal) []stri
 }
 
 // keep copies the snapshots to where the user wants them: of one rank to that name, of
-// several to names with their numbers.
-func (s *stage) keep(found *report.Rehearsal, to output.File) error {
+// several, or of one of several, to names with their numbers.
+func (s *stage) keep(found *report.Rehearsal, to output.File, several bool) error {
 	kept := make(map[string]string)
 	for i := range found.Ranks {
 		on := &found.Ranks[i]
@@ -76,7 +83,7 @@ func (s *stage) keep(found *report.Rehearsal, to output.File) error {
 		}
 		if kept[from] == "" {
 			file := to
-			if len(found.Ranks) > 1 && found.Ranks[0].Rank != found.Ranks[len(found.Ranks)-1].Rank {
+			if several || found.Ranks[0].Rank != found.Ranks[len(found.Ranks)-1].Rank {
 				extension := filepath.Ext(to.Path)
 				file.Path = fmt.Sprintf("%s-rank%d%s", strings.TrimSuffix(to.Path, extension), on.Rank, extension)
 			}

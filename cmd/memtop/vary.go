@@ -164,7 +164,7 @@ func (a *app) tryAll(ctx context.Context, r *rehearsal, g imitation.GPU, args []
 // tryOne rehearses a command whose output is not shown unless it fails for a reason of its own.
 func (a *app) tryOne(ctx context.Context, r *rehearsal, g imitation.GPU, args []string) (*report.Rehearsal, error) {
 	said := &lastLines{}
-	found, code, err := a.rehearseOnce(ctx, r, g, args, streams{stdout: said, stderr: said}, nil)
+	found, code, err := a.rehearseOnce(ctx, r, g, 0, args, streams{stdout: said, stderr: said}, nil)
 	if err == nil && found.Fits && code != 0 {
 		err = programFailedError{code, strings.Join(args, " ")}
 	}

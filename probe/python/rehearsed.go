@@ -17,6 +17,7 @@ import (
 // memtop/rehearsal.py.
 const (
 	RehearsalVariable = "MEMTOP_REHEARSAL"       // the folder where its processes say how they fare
+	WorldVariable     = "MEMTOP_REHEARSAL_WORLD" // how many ranks there would be, of which one runs, see memtop/alone.py
 	StepsVariable     = "MEMTOP_REHEARSAL_STEPS" // after how many it ends, 0 for when its peak stays
 )
 

@@ -2,6 +2,7 @@ package report
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/memtop/memtop/snapshots/analysis"
 	"github.com/memtop/memtop/snapshots/quantity"
@@ -135,9 +136,29 @@ func newShortage(x *analysis.Index, f *analysis.Failure) *Shortage {
 	return s
 }
 
+// Join adds the ranks of another rehearsal of the same command. A nil one has none.
+func (r *Rehearsal) Join(other *Rehearsal) *Rehearsal {
+	if r == nil {
+		return other
+	}
+	r.Seconds += other.Seconds
+	r.Fits = r.Fits && other.Fits
+	r.Ranks = append(r.Ranks, other.Ranks...)
+	r.NotImitated = append(r.NotImitated, other.NotImitated...)
+	r.DependsOnData = append(r.DependsOnData, other.DependsOnData...)
+	r.Because = append(r.Because, other.Because...)
+	r.FitsOn = slices.DeleteFunc(r.FitsOn, func(name string) bool { return !slices.Contains(other.FitsOn, name) })
+	r.Conclude()
+	return r
+}
+
+// mayDepend begins why numbers are not exact that may depend on data.
+const mayDepend = "sizes or branches may depend on values that are read in "
+
 // Conclude works out what the result is worth once all devices are added: ranks say the
 // same of the lines that read, and of what is modelled.
 func (r *Rehearsal) Conclude() {
+	r.Because = slices.DeleteFunc(r.Because, func(text string) bool { return strings.HasPrefix(text, mayDepend) })
 	slices.Sort(r.Because)
 	r.Because = slices.Compact(r.Because)
 	byLine := make(map[string]int)
@@ -152,7 +173,7 @@ func (r *Rehearsal) Conclude() {
 	}
 	r.DependsOnData = merged
 	if len(merged) > 0 {
-		r.Because = append(r.Because, "sizes or branches may depend on values that are read in "+quantity.Plural(len(merged), "line")+" and not computed")
+		r.Because = append(r.Because, mayDepend+quantity.Plural(len(merged), "line")+" and not computed")
 	}
 	r.Exact = len(r.Because) == 0 && len(r.NotImitated) == 0
 }

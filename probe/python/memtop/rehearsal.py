@@ -16,6 +16,7 @@ from typing import Any
 import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
+from . import alone
 from .history import History
 from .imitated import VARIABLE, note
 from .leader import Leader
@@ -122,4 +123,6 @@ def _peak(of: str, device: int) -> int:
 
 def begin() -> None:
     """Begin the rehearsal of this process. PyTorch has been imported."""
+    if alone.WORLD in os.environ:
+        alone.begin()
     Rehearsal().begin()
