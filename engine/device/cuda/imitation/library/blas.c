@@ -18,6 +18,10 @@ static int version(void) { return gpu()->cuda / 1000 * 10000 + gpu()->cuda % 100
 EXPORT int cublasGetVersion_v2(void *handle, int *number) { return (void)handle, *number = version(), success; }
 EXPORT size_t cublasLtGetVersion(void) { return (size_t)version(); }
 EXPORT size_t cublasLtGetCudartVersion(void) { return (size_t)gpu()->cuda; }
+EXPORT size_t cublasGetCudartVersion(void) { return (size_t)gpu()->cuda; }
+EXPORT unsigned cublasLtDisableCpuInstructionsSetMask(unsigned mask) { return mask; }
+EXPORT const char *cublasGetStatusName(int status) { return status ? "CUBLAS_STATUS_NOT_SUPPORTED" : "CUBLAS_STATUS_SUCCESS"; }
+EXPORT const char *cublasLtGetStatusName(int status) { return cublasGetStatusName(status); }
 EXPORT const char *cublasGetStatusString(int status) { return status ? "not supported by the imitated cuBLAS" : "success"; }
 EXPORT const char *cublasLtGetStatusString(int status) { return cublasGetStatusString(status); }
 
@@ -62,3 +66,6 @@ DECOMPOSE(S)
 DECOMPOSE(D)
 DECOMPOSE(C)
 DECOMPOSE(Z)
+
+/* It prints what an argument is wrong; the arguments are not looked at here. */
+EXPORT void cublasXerbla(const char *name, int argument) {}

@@ -99,3 +99,10 @@ EXPORT int cudaGetDeviceProperties_v2(void *to, int device)
 	describe(to, device, 1032, false);
 	return success;
 }
+
+/* The bits of a texture's x, y, z and w, and their kind. */
+typedef struct {
+	int x, y, z, w, kind;
+} channels;
+
+EXPORT channels cudaCreateChannelDesc(int x, int y, int z, int w, int kind) { return (channels){x, y, z, w, kind}; }

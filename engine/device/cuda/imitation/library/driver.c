@@ -55,6 +55,10 @@ static void *context_of(int device) { return (void *)(uintptr_t)(0x700 + device)
 static int device_of(void *context) { return (int)((uintptr_t)context - 0x700); }
 
 EXPORT int cuDevicePrimaryCtxRetain(void **context, int device) { return *context = context_of(device), success; }
+EXPORT int cuCtxCreate(void **context, unsigned flags, int device) { return *context = context_of(device), use_device(device); }
+EXPORT int cuCtxCreate_v2(void **context, unsigned flags, int device) { return cuCtxCreate(context, flags, device); }
+EXPORT int cuCtxCreate_v3(void **context, void *affinity, int count, unsigned flags, int device) { return cuCtxCreate(context, flags, device); }
+EXPORT int cuCtxCreate_v4(void **context, void *wanted, unsigned flags, int device) { return cuCtxCreate(context, flags, device); }
 EXPORT int cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *active) { return (void)device, *flags = 0, *active = 1, success; }
 EXPORT int cuCtxGetCurrent(void **context) { return *context = context_of(current_device()), success; }
 EXPORT int cuCtxPopCurrent_v2(void **context) { return context ? cuCtxGetCurrent(context) : success; }

@@ -100,6 +100,7 @@ BOTH(cudaStreamGetFlags, cuStreamGetFlags, (void *stream, int *flags), ((void)st
 BOTH(cudaStreamGetId, cuStreamGetId, (void *stream, uint64_t *id), (*id = (uintptr_t)stream, success))
 BOTH(cudaEventElapsedTime, cuEventElapsedTime, (float *milliseconds, void *from, void *to), ((void)from, (void)to, elapsed(milliseconds)))
 BOTH(cudaLaunchHostFunc, cuLaunchHostFunc, (void *stream, host_function function, void *data), ((void)stream, call_host(function, data)))
+BOTH(cudaLaunchHostFunc_v2, cuLaunchHostFunc_v2, (void *stream, host_function function, void *data), call_host(function, data))
 BOTH(cudaStreamAddCallback, cuStreamAddCallback, (void *stream, stream_function function, void *data), call_stream(stream, function, data))
 BOTH(cudaGraphGetNodes, cuGraphGetNodes, (void *graph, void **nodes, size_t *count), ((void)graph, *count = nodes ? 0 : 1, success))
 

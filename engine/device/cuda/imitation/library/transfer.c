@@ -32,3 +32,12 @@ EXPORT int cudaMemcpyBatchAsync(void *const *to, const void *const *from, const 
 
 EXPORT int cudaMemset(void *p, int value, size_t size) { return fill(p, value, size), success; }
 EXPORT int cudaMemsetAsync(void *p, int value, size_t size) { return cudaMemset(p, value, size); }
+
+EXPORT int cudaMemset2D(char *p, size_t pitch, int value, size_t width, size_t height)
+{
+	for (size_t row = 0; row < height; row++)
+		fill(p + row * pitch, value, width);
+	return success;
+}
+
+EXPORT int cudaMemset2DAsync(char *p, size_t pitch, int value, size_t width, size_t height) { return cudaMemset2D(p, pitch, value, width, height); }
