@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -83,7 +84,7 @@ func classify(err error) (code int, cause, remedy string) {
 	case errors.As(err, &cpu):
 		return command.ExitError, cpu.Error(), "install the one with CUDA, which needs no GPU: pip install torch"
 	case errors.As(err, &none):
-		return command.ExitError, none.Error(), "rehearse the command that starts the training"
+		return cmp.Or(none.code, command.ExitError), none.Error(), "rehearse the command that starts the training"
 	case errors.As(err, &bug):
 		return command.ExitError, err.Error(), "run it again with --log FILE and report what the log says"
 	case errors.As(err, &ended):
