@@ -1,4 +1,4 @@
-/* CUPTI: what a device does is not recorded, as it does nothing. A profiler is told that it
+/* CUPTI and NVTX: what a device does is not recorded, as it does nothing. A profiler is told that it
  * cannot have its activities and goes on with what the host does. */
 #define _GNU_SOURCE
 #include "imitation.h"
@@ -23,6 +23,21 @@ REFUSE(cuptiActivityEnableCudaEventDeviceTimestamps, profiler_not_supported)
 REFUSE(cuptiActivityEnableDriverApi, profiler_not_supported)
 REFUSE(cuptiActivityEnableRuntimeApi, profiler_not_supported)
 REFUSE(cuptiGetDeviceId, profiler_not_supported)
+REFUSE(cuptiEventGetAttribute, profiler_not_supported)
+REFUSE(cuptiEventGetIdFromName, profiler_not_supported)
+REFUSE(cuptiEventGroupGetAttribute, profiler_not_supported)
+REFUSE(cuptiEventGroupReadEvent, profiler_not_supported)
+REFUSE(cuptiEventGroupSetAttribute, profiler_not_supported)
+REFUSE(cuptiEventGroupSetDisable, profiler_not_supported)
+REFUSE(cuptiEventGroupSetEnable, profiler_not_supported)
+REFUSE(cuptiEventGroupSetsCreate, profiler_not_supported)
+REFUSE(cuptiEventGroupSetsDestroy, profiler_not_supported)
+REFUSE(cuptiMetricEnumEvents, profiler_not_supported)
+REFUSE(cuptiMetricGetAttribute, profiler_not_supported)
+REFUSE(cuptiMetricGetIdFromName, profiler_not_supported)
+REFUSE(cuptiMetricGetNumEvents, profiler_not_supported)
+REFUSE(cuptiMetricGetValue, profiler_not_supported)
+REFUSE(cuptiSetEventCollectionMode, profiler_not_supported)
 REFUSE(cuptiGetStreamIdEx, profiler_not_supported)
 
 EXPORT int cuptiActivityGetNumDroppedRecords(void *context, uint32_t stream, size_t *count) { return *count = 0, success; }
@@ -52,3 +67,12 @@ EXPORT int cuptiGetTimestamp(uint64_t *nanoseconds)
 	*nanoseconds = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 	return success;
 }
+
+/* Ranges that nobody draws. They answer as NVTX does where there is no tool: with -2, and no number. */
+enum { no_tool = -2 };
+
+EXPORT void nvtxMarkA(const char *text) {}
+EXPORT int nvtxRangePushA(const char *text) { return no_tool; }
+EXPORT int nvtxRangePop(void) { return no_tool; }
+EXPORT uint64_t nvtxRangeStartA(const char *text) { return 0; }
+EXPORT void nvtxRangeEnd(uint64_t range) {}

@@ -7,6 +7,13 @@ enum { solver_invalid = 3, block = 64 };
 MAKE(cusolverDnCreate)
 MAKE(cusolverDnCreateGesvdjInfo)
 MAKE(cusolverDnCreateParams)
+MAKE(cusolverDnCreateSyevjInfo)
+FINE(cusolverDnDestroySyevjInfo)
+FINE(cusolverDnXsyevjSetSortEig)
+FINE(cusolverDnSsyevj)
+FINE(cusolverDnDsyevj)
+FINE(cusolverDnCheevj)
+FINE(cusolverDnZheevj)
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
@@ -60,6 +67,10 @@ TYPES(BY_TYPE)
 	EXPORT int cusolverDn##sy##evd_bufferSize(void *h, int job, int half, int n, void *a, int lda, void *w, int *size) \
 	{ \
 		return elements(size, symmetric(n)); \
+	} \
+	EXPORT int cusolverDn##sy##evj_bufferSize(void *h, int job, int half, int n, void *a, int lda, void *w, int *size, void *settings) \
+	{ \
+		return elements(size, jacobi(n, n)); \
 	} \
 	EXPORT int cusolverDn##sy##evjBatched_bufferSize(void *h, int job, int half, int n, void *a, int lda, void *w, int *size, void *settings, int batch) \
 	{ \

@@ -5,6 +5,7 @@ from torch import nn
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
+Scaler = getattr(torch.amp, "GradScaler", torch.cuda.amp.GradScaler)  # it moved with PyTorch 2.3
 WIDTH, HEADS, LAYERS, TOKENS, WORDS, BATCH = 128, 4, 2, 64, 1000, 4
 
 
@@ -46,7 +47,7 @@ def train(name, checkpointed=False, dtype=None, **adam):
     rounded = sum((p.numel() * 4 + 511) // 512 * 512 for p in model.parameters())
     assert torch.cuda.memory_allocated() - before == rounded, (torch.cuda.memory_allocated() - before, rounded)
     optimizer = torch.optim.AdamW(model.parameters(), **adam)
-    scaler = torch.amp.GradScaler("cuda", enabled=dtype == torch.float16)
+    scaler = Scaler(enabled=dtype == torch.float16)
     for _ in range(3):
         words = torch.randint(0, WORDS, (BATCH, TOKENS + 1)).cuda()
         with torch.autocast("cuda", dtype=dtype or torch.bfloat16, enabled=dtype is not None):
