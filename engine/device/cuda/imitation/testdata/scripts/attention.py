@@ -39,4 +39,6 @@ else:
     for capability in EXPECTED:
         major, minor = capability.split(".")
         gpu = os.environ.get("MEMTOP_IMITATED_GPU", "") + f";major={major};minor={minor}"
-        subprocess.run([sys.executable, __file__, capability], env={**os.environ, "MEMTOP_IMITATED_GPU": gpu}, check=True)
+        subprocess.run(
+            [sys.executable, __file__, capability], env={**os.environ, "MEMTOP_IMITATED_GPU": gpu}, check=True
+        )

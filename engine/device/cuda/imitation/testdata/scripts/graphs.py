@@ -29,7 +29,9 @@ with torch.cuda.graph(second, pool=graph.pool()):
     model(static)
 second.replay()
 
-part = torch.cuda.make_graphed_callables(nn.Sequential(nn.Linear(256, 256), nn.ReLU()).cuda(), (torch.randn(8, 256, device="cuda"),))
+part = torch.cuda.make_graphed_callables(
+    nn.Sequential(nn.Linear(256, 256), nn.ReLU()).cuda(), (torch.randn(8, 256, device="cuda"),)
+)
 part(torch.randn(8, 256, device="cuda", requires_grad=True)).sum().backward()
 torch.cuda.synchronize()
 print("graphed callables: peak", torch.cuda.max_memory_allocated())

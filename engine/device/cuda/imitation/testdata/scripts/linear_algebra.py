@@ -35,7 +35,9 @@ y = torch.fft.rfft(x)
 assert y.shape == (4, 16, 33) and torch.fft.irfft(y, n=64).shape == x.shape
 torch.fft.fft2(x).abs().sum().backward()
 assert torch.fft.fftn(x).shape == x.shape and torch.fft.fft(x.half()).dtype == torch.complex32
-assert torch.stft(torch.randn(2, 4000, device="cuda"), 400, window=torch.hann_window(400).cuda(), return_complex=True).shape[:2] == (2, 201)
+assert torch.stft(
+    torch.randn(2, 4000, device="cuda"), 400, window=torch.hann_window(400).cuda(), return_complex=True
+).shape[:2] == (2, 201)
 print("fft: peak", torch.cuda.max_memory_allocated())
 
 torch.cuda.reset_peak_memory_stats()
@@ -43,6 +45,8 @@ places = torch.tensor([[0, 1, 2], [2, 0, 1]]).cuda()
 coo = torch.sparse_coo_tensor(places, torch.ones(3).cuda(), (48, 48), is_coalesced=True, check_invariants=False)
 assert torch.sparse.mm(coo, a[0]).shape == (48, 48)
 rows = torch.tensor([0, 1, 2, *[3] * 46]).cuda()
-csr = torch.sparse_csr_tensor(rows, torch.tensor([2, 0, 1]).cuda(), torch.ones(3).cuda(), (48, 48), check_invariants=False)
+csr = torch.sparse_csr_tensor(
+    rows, torch.tensor([2, 0, 1]).cuda(), torch.ones(3).cuda(), (48, 48), check_invariants=False
+)
 assert (csr @ a[0]).shape == (48, 48) and (csr @ a[0, 0]).shape == (48,)
 print("sparse: peak", torch.cuda.max_memory_allocated())

@@ -58,7 +58,12 @@ def train(name, checkpointed=False, dtype=None, **adam):
         scaler.step(optimizer)
         scaler.update()
         optimizer.zero_grad(set_to_none=True)
-    kept = sum(t.untyped_storage().nbytes() for s in optimizer.state.values() for t in s.values() if torch.is_tensor(t) and t.is_cuda and t.dim())
+    kept = sum(
+        t.untyped_storage().nbytes()
+        for s in optimizer.state.values()
+        for t in s.values()
+        if torch.is_tensor(t) and t.is_cuda and t.dim()
+    )
     assert kept == 2 * weights, (kept, weights)
     peak = torch.cuda.max_memory_allocated() - before
     assert peak > 4 * weights

@@ -37,7 +37,9 @@ times = torch.tensor([1, 2, 3]).cuda()
 assert times.tolist() == [1, 2, 3], times.tolist()
 repeated = torch.repeat_interleave(torch.arange(3, device="cuda"), torch.tensor([1, 2, 3]).cuda(), output_size=6)
 assert repeated.shape == (6,)
-print("repeat_interleave without its size:", tuple(torch.repeat_interleave(torch.arange(3, device="cuda"), times).shape))
+print(
+    "repeat_interleave without its size:", tuple(torch.repeat_interleave(torch.arange(3, device="cuda"), times).shape)
+)
 assert torch.full((3,), 7.0).cuda().cpu().tolist() == [7.0] * 3
 assert torch.histc(x, 10).shape == (10,) and torch.bincount(words.flatten(), minlength=9).numel() >= 9
 assert torch.randperm(1000, device="cuda").shape == (1000,) and torch.randperm(100000, device="cuda").shape == (100000,)
