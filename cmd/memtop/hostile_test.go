@@ -53,6 +53,7 @@ var hostileUses = map[string][][]string{
 	"memtop metrics":               {{}, {"--to", "text"}, {"--to", evil("format")}, {"--listen", evil("address")}},
 	"memtop open":                  {{aFile}, {aFile, another}, {aRecording}, {aFile, "--log", anOutput}},
 	"memtop record":                {{aProcess, "-o", anOutput + ".mtr", "--for", "50ms"}, {aProcess, "-o", evil("/no/folder") + "/a"}},
+	"memtop rehearse":              {{evil("/no/program")}, {"--json", "--", evil("program")}, {"--gpu", evil("gpu")}, {"--vary", evil("name") + "=1..2", "--", "true"}, {"--vary", "a=" + evil("1"), "--", "true"}, {"-o", evil("/no/folder") + "/a", "--", "true"}, {"--", "sh", "-c", "exit 1", evil("argument")}},
 	"memtop replay":                {{aFile}, {aFile, "--json"}, {aProcess}, {aFile, "--alloc-conf", evil("settings")}},
 	"memtop report":                {{aFile}, {aFile, "--json"}, {aRecording}, {aRecording, "--json"}, {aProcess}, {aFile, "--device", "9"}, {aFile, "--log", anOutput}},
 	"memtop run":                   {{evil("/no/program")}, {"--", evil("program")}},
