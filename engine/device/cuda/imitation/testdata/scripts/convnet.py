@@ -6,10 +6,12 @@ from torch import nn
 
 def network():
     return nn.Sequential(
-        nn.Conv2d(3, 32, 7, stride=2, padding=3, bias=False), nn.BatchNorm2d(32), nn.ReLU(inplace=True), nn.MaxPool2d(3, 2, 1),
+        nn.Conv2d(3, 32, 7, stride=2, padding=3, bias=False), nn.BatchNorm2d(32),
+        nn.ReLU(inplace=True), nn.MaxPool2d(3, 2, 1),
         nn.Conv2d(32, 64, 3, padding=1), nn.BatchNorm2d(64), nn.ReLU(inplace=True),
         nn.Conv2d(64, 64, 3, padding=1, groups=64), nn.Conv2d(64, 128, 1), nn.SiLU(), nn.AvgPool2d(2),
-        nn.ConvTranspose2d(128, 64, 2, stride=2), nn.GroupNorm(8, 64), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(64, 10),
+        nn.ConvTranspose2d(128, 64, 2, stride=2), nn.GroupNorm(8, 64), nn.AdaptiveAvgPool2d(1),
+        nn.Flatten(), nn.Linear(64, 10),
     )  # fmt: skip
 
 

@@ -1,5 +1,6 @@
 """What looks at a program while it runs: recordings, profilers, ranges, queries."""
 
+import contextlib
 import os
 import pickle
 import tempfile
@@ -27,10 +28,8 @@ print("snapshot: segments", len(snapshot["segments"]), "events", len(events))
 
 out_of_memory = []
 torch._C._cuda_attach_out_of_memory_observer(lambda *a: out_of_memory.append(a))
-try:
+with contextlib.suppress(torch.cuda.OutOfMemoryError):
     torch.empty(1 << 45, dtype=torch.uint8, device="cuda")
-except torch.cuda.OutOfMemoryError:
-    pass
 assert len(out_of_memory) == 1
 
 
