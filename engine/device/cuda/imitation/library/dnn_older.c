@@ -48,6 +48,7 @@ EXPORT int cudnnGetBatchNormalizationTrainingExReserveSpaceSize(void *h, int mod
 EXPORT int cudnnDropoutGetStatesSize(void *handle, size_t *size)
 {
 	(void)handle;
+	MODELLED("cuDNN dropout states", "48 bytes for each thread that can be resident");
 	*size = (size_t)gpu()->processors * (size_t)gpu()->threads_per_processor * 48;
 	return success;
 }
