@@ -1,0 +1,118 @@
+package imitation_test
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/ebitengine/purego"
+)
+
+// copies are the runtime's functions for the bytes on a device.
+type copies struct {
+	in     func(uintptr, []byte, uint64, int32) int32
+	out    func([]byte, uintptr, uint64, int32) int32
+	across func(uintptr, uintptr, uint64, int32) int32
+	set    func(uintptr, int32, uint64) int32
+	launch func() int32
+}
+
+func loadCopies(t *testing.T) copies {
+	t.Helper()
+	return copies{
+		function[func(uintptr, []byte, uint64, int32) int32](t, "cudaMemcpy"),
+		function[func([]byte, uintptr, uint64, int32) int32](t, "cudaMemcpy"),
+		function[func(uintptr, uintptr, uint64, int32) int32](t, "cudaMemcpy"),
+		function[func(uintptr, int32, uint64) int32](t, "cudaMemset"),
+		function[func() int32](t, "cudaLaunchKernel"),
+	}
+}
+
+// What cudaMemcpy is told of its direction, which the library sees from the addresses.
+const toDevice, toHost, onDevice = 1, 2, 3
+
+func (c *copies) write(t *testing.T, address uintptr, content []byte) {
+	t.Helper()
+	want(t, "cudaMemcpy to the device", c.in(address, content, uint64(len(content)), toDevice), success)
+}
+
+// expect reads bytes of the device into a place that had others.
+func (c *copies) expect(t *testing.T, what string, address uintptr, expected []byte) {
+	t.Helper()
+	got := bytes.Repeat([]byte{0xee}, len(expected))
+	want(t, "cudaMemcpy from the device", c.out(got, address, uint64(len(got)), toHost), success)
+	if !bytes.Equal(got, expected) {
+		t.Errorf("%s: % x, not % x", what, got[:min(16, len(got))], expected[:min(16, len(got))])
+	}
+}
+
+func TestSmallCopiesComeBack(t *testing.T) {
+	if _, inside := onGPU(t, small); !inside {
+		return
+	}
+	c := loadCopies(t)
+	address := allocate(t, mebibyte)
+	c.expect(t, "never written", address, make([]byte, 100))
+	c.write(t, address+8, []byte("content"))
+	c.expect(t, "written", address+8, []byte("content"))
+	c.expect(t, "a part", address+9, []byte("ontent"))
+	c.expect(t, "with what is around it", address+6, []byte("\x00\x00content\x00"))
+	c.write(t, address+8, []byte("changed"))
+	c.expect(t, "written again", address+8, []byte("changed"))
+	want(t, "cudaMemcpy on the device", c.across(address+100, address+8, 7, onDevice), success)
+	c.expect(t, "copied", address+100, []byte("changed"))
+	want(t, "cudaMemset", c.set(address+8, 0x41, 3), success)
+	c.expect(t, "set", address+8, []byte("AAA"))
+	want(t, "cudaMemset", c.set(address+8, 0, 3), success)
+	c.expect(t, "set to zeros", address+8, make([]byte, 3))
+	want(t, "cudaMemcpy of what is not known", c.across(address+100, address+500, 7, onDevice), success)
+	c.expect(t, "overwritten by what is not known", address+100, make([]byte, 7))
+}
+
+func TestWhatMayHaveChangedIsNotKnown(t *testing.T) {
+	if _, inside := onGPU(t, small); !inside {
+		return
+	}
+	c := loadCopies(t)
+	address := allocate(t, mebibyte)
+	large := bytes.Repeat([]byte{7}, 64<<10)
+	c.write(t, address, large)
+	c.expect(t, "the largest that is kept", address, large)
+	c.write(t, address, append(large, 7))
+	c.expect(t, "larger", address, make([]byte, 64<<10))
+
+	c.write(t, address, []byte("content"))
+	for range 16 {
+		want(t, "cudaLaunchKernel", c.launch(), success)
+	}
+	c.expect(t, "after few kernels", address, []byte("content"))
+	want(t, "cudaLaunchKernel", c.launch(), success)
+	c.expect(t, "after many kernels", address, make([]byte, 7))
+}
+
+func TestReadsAreToldOf(t *testing.T) {
+	if _, inside := onGPU(t, small); !inside {
+		return
+	}
+	c := loadCopies(t)
+	address := allocate(t, mebibyte)
+	type read struct {
+		bytes uint64
+		known int32
+	}
+	var reads []read
+	tell := function[func(uintptr)](t, "memtop_imitation_on_read")
+	tell(purego.NewCallback(func(bytes uint64, known int32) uintptr {
+		reads = append(reads, read{bytes, known})
+		return 0
+	}))
+	c.write(t, address, []byte("content"))
+	c.expect(t, "written", address, []byte("content"))
+	c.expect(t, "partly written", address, []byte("content\x00"))
+	c.expect(t, "large", address+1024, make([]byte, 64<<10+1))
+	want(t, "cudaMemcpy on the device", c.across(address+100, address, 7, onDevice), success)
+	tell(0)
+	c.expect(t, "nobody is told", address, []byte("content"))
+	if len(reads) != 2 || reads[0] != (read{7, 1}) || reads[1] != (read{8, 0}) {
+		t.Errorf("reads %v", reads)
+	}
+}

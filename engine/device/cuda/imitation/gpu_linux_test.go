@@ -1,0 +1,99 @@
+package imitation_test
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/memtop/memtop/engine/device/cuda/imitation"
+)
+
+// numbers are those of the driver's attributes that a GPU's variable gives.
+var numbers = map[string]int32{
+	"l2": 38, "major": 75, "minor": 76, "processors": 16, "threads_per_processor": 39, "blocks_per_processor": 106,
+	"registers_per_processor": 82, "shared_per_processor": 81, "shared_optin": 97, "shared_reserved": 111,
+}
+
+func TestTheLibraryIsTheGPUOfItsVariable(t *testing.T) {
+	g := imitation.GPU{Title: "Another GPU", Total: 3 << 30, Context: 1 << 30, L2: 5 << 20, Capability: "8.6", Processors: 13}
+	if _, inside := onGPU(t, g.Variable(3)); !inside {
+		return
+	}
+	allocate(t, 1)
+	for pair := range strings.SplitSeq(os.Getenv(imitation.GPUVariable), ";") {
+		key, value, _ := strings.Cut(pair, "=")
+		if got := answer(t, key); got != value {
+			t.Errorf("%s is %s, not %s", key, got, value)
+		}
+	}
+}
+
+// answer asks the library for a figure of the GPU.
+func answer(t *testing.T, key string) string {
+	t.Helper()
+	var free, total uint64
+	var number int32
+	switch attribute, is := numbers[key]; {
+	case key == "title":
+		name := make([]byte, 64)
+		want(t, "cuDeviceGetName", function[func([]byte, int32, int32) int32](t, "cuDeviceGetName")(name, 64, 0), success)
+		text, _, _ := strings.Cut(string(name), "\x00")
+		return text
+	case key == "devices":
+		want(t, "cudaGetDeviceCount", function[func(*int32) int32](t, "cudaGetDeviceCount")(&number), success)
+	case key == "total" || key == "context":
+		want(t, "cuMemGetInfo_v2", function[func(*uint64, *uint64) int32](t, "cuMemGetInfo_v2")(&free, &total), success)
+		if key == "total" {
+			return strconv.FormatUint(total, 10)
+		}
+		return strconv.FormatUint(total-free-2*mebibyte, 10) // less what is allocated
+	case is:
+		want(t, "cudaDeviceGetAttribute", function[func(*int32, int32, int32) int32](t, "cudaDeviceGetAttribute")(&number, attribute, 0), success)
+	default:
+		t.Errorf("nobody asks for %s", key)
+	}
+	return strconv.Itoa(int(number))
+}
+
+func TestVisibleDevices(t *testing.T) {
+	for visible, devices := range map[string]int32{"0": 1, "1,0": 2, "0,1,2,3": 2, "0,-1,1": 1} {
+		t.Run(visible, func(t *testing.T) {
+			if _, inside := onGPU(t, small, "CUDA_VISIBLE_DEVICES="+visible); !inside {
+				return
+			}
+			allocate(t, 1)
+			var count int32
+			want(t, "cudaGetDeviceCount", function[func(*int32) int32](t, "cudaGetDeviceCount")(&count), success)
+			if count != devices {
+				t.Errorf("there are %d devices", count)
+			}
+		})
+	}
+}
+
+func TestWhatIsNotImitatedIsReported(t *testing.T) {
+	if said, inside := onGPU(t, small); !inside {
+		want := imitation.Process{
+			Devices: []imitation.Taken{{Now: 32 * mebibyte, Most: 32 * mebibyte}},
+			// The count is said when it has doubled.
+			Gaps:     []imitation.Gap{{Function: "nvmlDeviceGetNvLinkState", Caller: filepath.Base(os.Args[0]), Count: 4}},
+			Modelled: []string{"pools of cudaMallocAsync: chunks of 32 MiB without gaps"},
+		}
+		if diff := cmp.Diff(want, said); diff != "" {
+			t.Error(diff)
+		}
+		return
+	}
+	const notSupportedByNVML = 3
+	for range 5 {
+		want(t, "nvmlDeviceGetNvLinkState", function[func() int32](t, "nvmlDeviceGetNvLinkState")(), notSupportedByNVML)
+	}
+	var address uintptr
+	for range 2 {
+		want(t, "cudaMallocAsync", function[func(*uintptr, uint64, uintptr) int32](t, "cudaMallocAsync")(&address, 1000, 0), success)
+	}
+}

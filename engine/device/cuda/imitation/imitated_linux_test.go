@@ -1,0 +1,116 @@
+package imitation_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/ebitengine/purego"
+
+	"github.com/memtop/memtop/engine/device/cuda/imitation"
+)
+
+// # Tests in a process on an imitated GPU
+//
+// The library's state is its process's. So each of these tests starts the program of the
+// tests once more, with the library as memtop installs it, for itself alone; there its
+// functions are called, as PyTorch would.
+
+const mebibyte = 1 << 20
+
+// small has 1 GiB, of which CUDA's context takes 64 MiB.
+const small = "total=1073741824;context=67108864;devices=2"
+
+// statuses of the runtime and the driver, which share these numbers.
+const (
+	success       = 0
+	invalidValue  = 1
+	outOfMemory   = 2
+	invalidDevice = 101
+)
+
+// onGPU reports whether this process is on an imitated GPU. Otherwise the test is run in
+// one that is, with more variables, and onGPU returns what the library said of it.
+func onGPU(t *testing.T, gpu string, variables ...string) (said imitation.Process, inside bool) {
+	t.Helper()
+	if os.Getenv(imitation.GPUVariable) != "" {
+		runtime.LockOSThread() // the last error and the current device are a thread's
+		return said, true
+	}
+	installable(t)
+	folder, report := filepath.Join(t.TempDir(), "library"), t.TempDir()
+	if err := imitation.Install(folder); err != nil {
+		t.Fatal(err)
+	}
+	again := exec.CommandContext(t.Context(), os.Args[0], "-test.v", "-test.run", "^"+strings.ReplaceAll(t.Name(), "/", "$/^")+"$") //nolint:gosec // it is this program
+	again.Env = append(imitation.Environment(os.Environ(), folder), imitation.GPUVariable+"="+gpu, imitation.ReportVariable+"="+report)
+	again.Env = append(again.Env, variables...)
+	printed, err := again.CombinedOutput()
+	if err != nil || !strings.Contains(string(printed), "--- PASS: "+t.Name()) {
+		t.Fatalf("on an imitated GPU: %v\n%s", err, printed)
+	}
+	all, err := imitation.ReadReport(report)
+	if err != nil || len(all) != 1 {
+		t.Fatalf("%d processes reported: %v", len(all), err)
+	}
+	return all[again.Process.Pid], false
+}
+
+// function returns a function of the library that is loaded in this process.
+func function[F any](t *testing.T, name string) (f F) {
+	t.Helper()
+	address, err := purego.Dlsym(purego.RTLD_DEFAULT, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	purego.RegisterFunc(&f, address)
+	return f
+}
+
+func want(t *testing.T, what string, got, want int32) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s returned %d, not %d", what, got, want)
+	}
+}
+
+// left returns how much memory the current device has left, in MiB.
+func left(t *testing.T) uint64 {
+	t.Helper()
+	var free, total uint64
+	want(t, "cudaMemGetInfo", function[func(*uint64, *uint64) int32](t, "cudaMemGetInfo")(&free, &total), success)
+	if total != 1<<30 {
+		t.Errorf("the device has %d bytes", total)
+	}
+	return free / mebibyte
+}
+
+// allocate takes device memory that must be there.
+func allocate(t *testing.T, size uint64) (address uintptr) {
+	t.Helper()
+	want(t, "cudaMalloc", function[func(*uintptr, uint64) int32](t, "cudaMalloc")(&address, size), success)
+	return address
+}
+
+func TestTheDriverIsTheLibraryToo(t *testing.T) {
+	if _, inside := onGPU(t, small); !inside {
+		return
+	}
+	preloaded, err := purego.Dlsym(purego.RTLD_DEFAULT, "cuMemCreate")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"libcuda.so.1", "libcuda.so", "libnvidia-ml.so.1"} {
+		handle, err := purego.Dlopen(name, purego.RTLD_NOW|purego.RTLD_LOCAL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found, err := purego.Dlsym(handle, "cuMemCreate"); err != nil || found != preloaded {
+			t.Errorf("%s is another library, or the same with a state of its own: %v", name, err)
+		}
+	}
+	allocate(t, 1) // a process that takes none reports none
+}

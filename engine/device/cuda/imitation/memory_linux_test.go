@@ -1,0 +1,138 @@
+package imitation_test
+
+import (
+	"sync"
+	"testing"
+	"unsafe"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/memtop/memtop/engine/device/cuda/imitation"
+)
+
+func TestMemoryUntilThereIsNone(t *testing.T) {
+	if said, inside := onGPU(t, small); !inside {
+		want := []imitation.Taken{{Now: 896 * mebibyte, Most: 960 * mebibyte, Refused: 2 * mebibyte}}
+		if diff := cmp.Diff(want, said.Devices); diff != "" {
+			t.Error(diff)
+		}
+		return
+	}
+	malloc, free := function[func(*uintptr, uint64) int32](t, "cudaMalloc"), function[func(uintptr) int32](t, "cudaFree")
+	last := function[func() int32](t, "cudaGetLastError")
+	taken := make(map[uintptr]bool)
+	var first uintptr
+	for range 15 {
+		first = allocate(t, 64*mebibyte)
+		if first == 0 || first%(2*mebibyte) != 0 || taken[first] {
+			t.Errorf("it begins at %#x", first)
+		}
+		taken[first] = true
+	}
+	var none uintptr
+	want(t, "cudaMalloc of one byte more", malloc(&none, 1), outOfMemory)
+	want(t, "cudaGetLastError", last(), outOfMemory)
+	want(t, "cudaGetLastError again", last(), success)
+	if none != 0 || left(t) != 0 {
+		t.Errorf("there is memory at %#x, and %d MiB are left", none, left(t))
+	}
+	want(t, "cudaFree in the middle", free(first+1), invalidValue)
+	want(t, "cudaFree", free(first), success)
+	want(t, "cudaFree again", free(first), invalidValue)
+	want(t, "cudaFree of nothing", free(0), success)
+	if left(t) != 64 {
+		t.Errorf("%d MiB are left", left(t))
+	}
+}
+
+func TestADeviceGivesWholePages(t *testing.T) {
+	if _, inside := onGPU(t, small); !inside {
+		return
+	}
+	allocate(t, 1)
+	if left(t) != 958 {
+		t.Errorf("%d MiB are left after a byte", left(t))
+	}
+	setDevice := function[func(int32) int32](t, "cudaSetDevice")
+	want(t, "cudaSetDevice", setDevice(1), success)
+	if left(t) != 960 {
+		t.Errorf("the other device has %d MiB left", left(t))
+	}
+	want(t, "cudaSetDevice of none", setDevice(2), invalidDevice)
+}
+
+func TestThreadsTakeAndGiveBack(t *testing.T) {
+	if _, inside := onGPU(t, small); !inside {
+		return
+	}
+	malloc, free := function[func(*uintptr, uint64) int32](t, "cudaMalloc"), function[func(uintptr) int32](t, "cudaFree")
+	var threads sync.WaitGroup
+	for range 8 {
+		threads.Go(func() {
+			for range 1000 {
+				var address uintptr
+				want(t, "cudaMalloc", malloc(&address, 3*mebibyte), success)
+				want(t, "cudaFree", free(address), success)
+			}
+		})
+	}
+	threads.Wait()
+	if left(t) != 960 {
+		t.Errorf("%d MiB are left", left(t))
+	}
+}
+
+// attributes are what cudaPointerGetAttributes writes for CUDA 13. Before, it was without
+// unused.
+type attributes struct {
+	kind, device int32
+	there, here  uintptr
+	unused       [8]int64
+}
+
+func TestWhatAPointerPointsTo(t *testing.T) {
+	if _, inside := onGPU(t, small); !inside {
+		return
+	}
+	of := function[func(*attributes, uintptr) int32](t, "cudaPointerGetAttributes")
+	check := func(what string, address uintptr, expected attributes) {
+		t.Helper()
+		got := attributes{kind: -1, device: -1}
+		want(t, what, of(&got, address), success)
+		if got != expected {
+			t.Errorf("%s: %+v", what, got)
+		}
+	}
+	want(t, "cudaSetDevice", function[func(int32) int32](t, "cudaSetDevice")(1), success)
+	address := allocate(t, 1000)
+	check("its last byte", address+2*mebibyte-1, attributes{kind: 2, device: 1, there: address + 2*mebibyte - 1})
+	check("the byte before it", address-1, attributes{device: -2})
+	want(t, "cudaFree", function[func(uintptr) int32](t, "cudaFree")(address), success)
+	check("what was given back", address, attributes{device: -2})
+
+	var pinned uintptr
+	want(t, "cudaHostAlloc", function[func(*uintptr, uint64, uint32) int32](t, "cudaHostAlloc")(&pinned, 100, 0), success)
+	check("pinned", pinned+99, attributes{kind: 1, device: 1, there: pinned + 99, here: pinned + 99})
+	check("behind it", pinned+100, attributes{device: -2})
+	want(t, "cudaFreeHost", function[func(uintptr) int32](t, "cudaFreeHost")(pinned), success)
+	check("not pinned any more", pinned, attributes{device: -2})
+
+	own := make([]byte, 100)
+	at := uintptr(unsafe.Pointer(&own[0]))
+	want(t, "cudaHostRegister", function[func(*byte, uint64, uint32) int32](t, "cudaHostRegister")(&own[0], 100, 0), success)
+	check("registered", at, attributes{kind: 1, device: 1, there: at, here: at})
+	want(t, "cudaHostUnregister", function[func(*byte) int32](t, "cudaHostUnregister")(&own[0]), success)
+	check("not registered any more", at, attributes{device: -2})
+}
+
+func TestPointersOfCUDA12(t *testing.T) {
+	if _, inside := onGPU(t, small, imitation.VersionsVariable+"=cuda=12080"); !inside {
+		return
+	}
+	got := attributes{unused: [8]int64{7}}
+	address := allocate(t, 1)
+	want(t, "cudaPointerGetAttributes", function[func(*attributes, uintptr) int32](t, "cudaPointerGetAttributes")(&got, address), success)
+	if got != (attributes{kind: 2, there: address, unused: [8]int64{7}}) {
+		t.Errorf("%+v", got)
+	}
+}
