@@ -157,19 +157,13 @@ func (a *app) result(ctx context.Context, s *stage, g *imitation.GPU, args []str
 // addProcess adds what a process took of its devices, and what was not imitated for it.
 func (a *app) addProcess(ctx context.Context, found *report.Rehearsal, p *python.Rehearsed, said imitation.Process, code int) error {
 	failed := p.Refused > 0 && p.Ended != "settled" && p.Ended != "steps" && code != 0
-	path := p.Snapshot
+	paths := p.Snapshots
 	if failed && p.Failure != "" {
-		path = p.Failure
+		paths = []string{p.Failure}
 	}
-	var of *report.Report
-	if path != "" {
-		var err error
-		if of, err = a.report(ctx, path); err != nil {
-			return err
-		}
-		if err := of.Replay(ctx, replay.Answer); err != nil {
-			return err
-		}
+	path, of, err := a.highest(ctx, paths)
+	if err != nil {
+		return err
 	}
 	for device, taken := range said.Devices {
 		if taken.Most == 0 && device < len(p.Peaks) && p.Peaks[device].Reserved == 0 {
@@ -191,6 +185,24 @@ func (a *app) addProcess(ctx context.Context, found *report.Rehearsal, p *python
 		found.Because = append(found.Because, what)
 	}
 	return nil
+}
+
+// highest returns the snapshot with the highest peak, and a report of it; none where
+// there is none.
+func (a *app) highest(ctx context.Context, paths []string) (path string, of *report.Report, err error) {
+	for _, one := range paths {
+		its, err := a.report(ctx, one)
+		if err != nil {
+			return "", nil, err
+		}
+		if of == nil || its.Peak() > of.Peak() {
+			path, of = one, its
+		}
+	}
+	if of == nil {
+		return "", nil, nil
+	}
+	return path, of, of.Replay(ctx, replay.Answer)
 }
 
 // cpuOnlyError is a PyTorch that has nothing to rehearse.

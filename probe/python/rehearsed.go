@@ -23,20 +23,22 @@ const (
 
 // Rehearsed is what a process of a rehearsed program said of itself. Sizes are bytes.
 type Rehearsed struct {
-	PID      int
-	PyTorch  string // the release, "" where it was not imported
-	CUDA     string // what PyTorch was built for, "" for a build without
-	Begun    bool   // it used a device
-	Rank     int
-	Devices  int
-	Steps    int
-	Seconds  float64 // from the import of PyTorch to the last that was said
-	Peaks    []Peak  // by device
-	Refused  int     // requests for which there was no memory
-	Ended    string  // why: "steps", "settled", "waits" or "exit"; "" where it did not say
-	Reads    []Read  // of values that were not computed
-	Snapshot string  // the path of PyTorch's own, "" where there is none
-	Failure  string  // the path of the one of the last refused request
+	PID     int
+	PyTorch string // the release, "" where it was not imported
+	CUDA    string // what PyTorch was built for, "" for a build without
+	Begun   bool   // it used a device
+	Rank    int
+	Devices int
+	Steps   int
+	Seconds float64 // from the import of PyTorch to the last that was said
+	Peaks   []Peak  // by device
+	Refused int     // requests for which there was no memory
+	Ended   string  // why: "steps", "settled", "waits" or "exit"; "" where it did not say
+	Reads   []Read  // of values that were not computed
+	// Snapshots are the paths of PyTorch's own, of the whole time one after the other: a
+	// program that records its memory itself begins a new one.
+	Snapshots []string
+	Failure   string // the path of the one of the last refused request
 }
 
 // Read is a line that reads values from the device.
@@ -123,8 +125,8 @@ func readRehearsed(folder string, pid int) (Rehearsed, error) {
 			r.take(&s)
 		}
 	}
-	if path := filepath.Join(folder, fmt.Sprintf("%d.snapshot", pid)); r.Ended != "" {
-		r.Snapshot = path
+	if r.Ended != "" { // else the last is perhaps not whole
+		r.Snapshots, _ = filepath.Glob(filepath.Join(folder, fmt.Sprintf("%d.*.snapshot", pid)))
 	}
 	if failures, _ := filepath.Glob(filepath.Join(folder, fmt.Sprintf("%d-*.pickle", pid))); len(failures) > 0 {
 		r.Failure = slices.Max(failures)

@@ -37,10 +37,10 @@ func TestWhatARehearsedProgramSaid(t *testing.T) {
 			}},
 		},
 		"an end, whose snapshot is there": {
-			map[string]string{"7.rehearsed": begin("0") + strings.Replace(step, "step\",", `end", "reason": "settled",`, 1)},
+			map[string]string{"7.rehearsed": begin("0") + strings.Replace(step, "step\",", `end", "reason": "settled",`, 1), "7.1.snapshot": "", "70.1.snapshot": ""},
 			[]python.Rehearsed{{
 				PID: 7, PyTorch: one.PyTorch, CUDA: one.CUDA, Begun: true, Devices: 1, Steps: 3, Seconds: 1.5, Peaks: []python.Peak{{10, 20}, {}},
-				Ended: "settled", Snapshot: "7.snapshot",
+				Ended: "settled", Snapshots: []string{"7.1.snapshot"},
 			}},
 		},
 		"ranks before a launcher, in their order": {
@@ -65,7 +65,10 @@ func TestWhatARehearsedProgramSaid(t *testing.T) {
 				t.Fatal(err)
 			}
 			for i := range got {
-				got[i].Snapshot, got[i].Failure = strings.TrimPrefix(got[i].Snapshot, folder+"/"), strings.TrimPrefix(got[i].Failure, folder+"/")
+				got[i].Failure = strings.TrimPrefix(got[i].Failure, folder+"/")
+				for n, path := range got[i].Snapshots {
+					got[i].Snapshots[n] = strings.TrimPrefix(path, folder+"/")
+				}
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Error(diff)

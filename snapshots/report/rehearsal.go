@@ -178,6 +178,14 @@ func (r *Rehearsal) Conclude() {
 	r.Exact = len(r.Because) == 0 && len(r.NotImitated) == 0
 }
 
+// Peak returns the most that a device had been asked for, in bytes.
+func (r *Report) Peak() (most int64) {
+	for i := range r.Devices {
+		most = max(most, r.Devices[i].PeakRequestedBytes)
+	}
+	return most
+}
+
 func (r *Report) devices() []Device {
 	if r == nil {
 		return nil

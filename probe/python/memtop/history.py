@@ -23,8 +23,9 @@ _DOORS = ("_cuda_record_memory_history", "_cuda_record_memory_history_legacy")
 class History:
     """Switches the history. Safe for concurrent use."""
 
-    def __init__(self, entries: int = MOST_ENTRIES) -> None:
+    def __init__(self, entries: int = MOST_ENTRIES, passes: Callable[[], None] | None = None) -> None:
         self._entries = entries  # kept for each device
+        self._passes = passes  # is called before the program switches the history, each time
         self._lock = threading.RLock()
         self._ours = False
         self._doors: dict[str, Callable[..., Any]] = {}
@@ -46,6 +47,13 @@ class History:
                 self._ours = False
                 self._switch(None)
 
+    def _go_on(self) -> None:
+        """Record again if the program does not, and else see when it ends to."""
+        self.on()
+        with self._lock:
+            if not self._doors:
+                self._watch_doors()
+
     def _switch(self, enabled: str | None, **arguments: Any) -> None:
         """Call PyTorch's own switch with the arguments that this version knows."""
         switch = torch.cuda.memory._record_memory_history
@@ -66,10 +74,17 @@ class History:
 
     def _passed(self, door: Callable[..., Any]) -> Callable[..., Any]:
         def pass_through(*arguments: Any, **named: Any) -> Any:
+            if self._passes is not None:
+                self._passes()
             with self._lock:
                 self._leave_doors()
+                if self._ours:
+                    self._switch(None)  # what the program records is to begin here, as if nobody else had recorded
                 self._ours = False  # from here on it is the program's
-            return door(*arguments, **named)
+            result = door(*arguments, **named)
+            if self._passes is not None:
+                self._go_on()
+            return result
 
         return pass_through
 

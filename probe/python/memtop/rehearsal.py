@@ -36,12 +36,13 @@ class Rehearsal:
     def __init__(self) -> None:
         self._folder = os.environ[VARIABLE]
         self._last = int(os.environ.get(STEPS, "0"))
-        self._history = History(entries=MOST_ENTRIES)
+        self._history = History(entries=MOST_ENTRIES, passes=self._keep_history)
         self._leader = Leader()
         self._reads = Reads(self._wait)
         self._step = 0
         self._settled = 0  # steps since the peak was last higher
         self._peaks: Peaks = []
+        self._snapshots = 0  # written so far
         self._process = os.getpid()  # a fork of it says nothing
         self._began = time.monotonic()
 
@@ -107,12 +108,18 @@ class Rehearsal:
         sys.stderr.flush()
         os._exit(0)
 
+    def _keep_history(self) -> None:
+        """Write what was recorded so far: the program is about to begin or end its own recording, or the process is."""
+        self._snapshots += 1
+        path = os.path.join(self._folder, f"{os.getpid()}.{self._snapshots}.snapshot")
+        torch.cuda.memory._dump_snapshot(path)
+
     def end(self, reason: str) -> None:
         """Write what is known, once."""
         if self._process == os.getpid():
             self._process = 0
             self._look()
-            torch.cuda.memory._dump_snapshot(os.path.join(self._folder, f"{os.getpid()}.snapshot"))
+            self._keep_history()
             self._note("end", reason=reason, reads=self._reads.found())
 
 

@@ -73,8 +73,15 @@ func Library(architecture string) ([]byte, error) {
 	return library, nil
 }
 
-// links are the names under which programs look for the driver and for NVML.
-var links = []string{"libcuda.so.1", "libcuda.so", "libnvidia-ml.so.1"}
+// links are the names under which programs look for the driver and for NVML; and those of
+// the libraries of CUDA 11, 12 and 13, for a PyTorch that was installed without them: one
+// that has them finds its own first, and asks them nothing.
+var links = strings.Fields(`libcuda.so.1 libcuda.so libnvidia-ml.so.1
+	libcudart.so.11.0 libcudart.so.12 libcudart.so.13 libcublas.so.11 libcublas.so.12 libcublas.so.13
+	libcublasLt.so.11 libcublasLt.so.12 libcublasLt.so.13 libcudnn.so.8 libcudnn.so.9 libnccl.so.2
+	libcufft.so.10 libcufft.so.11 libcufft.so.12 libcurand.so.10 libcusolver.so.11 libcusolver.so.12
+	libcusparse.so.11 libcusparse.so.12 libcusparseLt.so.0 libcupti.so.12 libcupti.so.13 libcufile.so.0
+	libnvrtc.so.12 libnvrtc.so.13 libnvJitLink.so.12 libnvJitLink.so.13 libnvshmem_host.so.3 libnvToolsExt.so.1`)
 
 // Install makes a folder, closed to others, with the library for this machine in it.
 func Install(folder string) error {
