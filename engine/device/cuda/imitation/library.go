@@ -6,12 +6,9 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 
 	"github.com/klauspost/compress/zstd"
@@ -82,22 +79,6 @@ var links = strings.Fields(`libcuda.so.1 libcuda.so libnvidia-ml.so.1
 	libcufft.so.10 libcufft.so.11 libcufft.so.12 libcurand.so.10 libcusolver.so.11 libcusolver.so.12
 	libcusparse.so.11 libcusparse.so.12 libcusparseLt.so.0 libcupti.so.12 libcupti.so.13 libcufile.so.0
 	libnvrtc.so.12 libnvrtc.so.13 libnvJitLink.so.12 libnvJitLink.so.13 libnvshmem_host.so.3 libnvToolsExt.so.1`)
-
-// Install makes a folder, closed to others, with the library for this machine in it.
-func Install(folder string) error {
-	if runtime.GOOS != "linux" {
-		return errors.New("a GPU is imitated on Linux only")
-	}
-	library, err := Library(runtime.GOARCH)
-	if err != nil {
-		return err
-	}
-	err = errors.Join(os.Mkdir(folder, 0o700), os.WriteFile(filepath.Join(folder, libraryName), library, 0o500))
-	for _, link := range links {
-		err = errors.Join(err, os.Symlink(libraryName, filepath.Join(folder, link)))
-	}
-	return err
-}
 
 // Environment returns an environment in which programs use the library that is installed
 // in a folder, and what they were to load before. All else is as it was.

@@ -1,0 +1,88 @@
+package imitation
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+)
+
+// Install puts the library for this machine into a folder, which it makes if it is not
+// there and which must be this user's own and closed to others. Several may install into
+// the same folder at once: programs find the whole library there, or none.
+func Install(folder string) error {
+	library, err := Library(runtime.GOARCH)
+	if err != nil {
+		return err
+	}
+	root, err := closedFolder(folder)
+	if err != nil {
+		return err
+	}
+	defer root.Close() // what was written in it is closed already
+	err = put(root, libraryName, func(fresh string) error { return root.WriteFile(fresh, library, 0o500) })
+	for _, link := range links {
+		err = errors.Join(err, put(root, link, func(fresh string) error { return root.Symlink(libraryName, fresh) }))
+	}
+	return err
+}
+
+// closedFolder makes sure that a folder is there, that programs can load libraries from
+// it, and that no other user can change them.
+func closedFolder(folder string) (*os.Root, error) {
+	if !filepath.IsAbs(folder) || strings.ContainsAny(folder, " :;$\n") {
+		return nil, fmt.Errorf("libraries cannot be loaded from %q: the path must be absolute, without spaces, colons, semicolons and dollar signs", folder)
+	}
+	if err := os.Mkdir(folder, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, err
+	}
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return nil, err
+	}
+	if err = errors.Join(checkClosed(root), checkExecutable(folder)); err != nil {
+		_ = root.Close() // nothing in it was used
+		return nil, err
+	}
+	return root, nil
+}
+
+func checkClosed(root *os.Root) error {
+	info, err := root.Stat(".")
+	if err != nil {
+		return err
+	}
+	if owner := info.Sys().(*syscall.Stat_t).Uid; int(owner) != os.Geteuid() || info.Mode().Perm()&0o077 != 0 {
+		return fmt.Errorf("%s is not closed to others: it is user %d's, with mode %v", root.Name(), owner, info.Mode())
+	}
+	return nil
+}
+
+// checkExecutable finds out what the loader would only warn of: then a program would run
+// without the GPU.
+func checkExecutable(folder string) error {
+	const noexec = 8 // ST_NOEXEC
+	var system syscall.Statfs_t
+	if err := syscall.Statfs(folder, &system); err != nil {
+		return fmt.Errorf("asking for the file system of %s: %w", folder, err)
+	}
+	if system.Flags&noexec != 0 {
+		return fmt.Errorf("libraries cannot be loaded from %s: its file system is mounted noexec, set TMPDIR to a folder on another", folder)
+	}
+	return nil
+}
+
+// put makes a file under a name that no other process uses, and moves it to its place.
+func put(root *os.Root, name string, write func(fresh string) error) error {
+	fresh := name + "-new-" + rand.Text()
+	defer root.Remove(fresh) // it is not there when all went well
+	if err := write(fresh); err != nil {
+		return err
+	}
+	return root.Rename(fresh, name)
+}
