@@ -36,7 +36,7 @@ func Install(folder string) error {
 // it, and that no other user can change them.
 func closedFolder(folder string) (*os.Root, error) {
 	if !filepath.IsAbs(folder) || strings.ContainsAny(folder, " :;$\n") {
-		return nil, fmt.Errorf("libraries cannot be loaded from %q: the path must be absolute, without spaces, colons, semicolons and dollar signs", folder)
+		return nil, fmt.Errorf("libraries cannot be loaded from %q: the path must be absolute, without spaces, colons, semicolons and dollar signs: set TMPDIR to another folder", folder)
 	}
 	if err := os.Mkdir(folder, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, err
