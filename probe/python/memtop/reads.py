@@ -16,7 +16,8 @@ from typing import Any, Callable
 import torch
 
 MOST = 1000  # lines that are told apart
-WAITING = 20_000  # reads of one line within a step, after which the program is taken to wait there
+WAITING = 5_000  # reads of one line within a step, after which the program is taken to wait there
+HOLDS = 64  # one in so many conditions of a line within a step is taken to hold, so that loops end
 
 _Line = tuple[str, int]
 
@@ -29,26 +30,29 @@ class Reads:
         self._lines: dict[
             _Line, list[int]
         ] = {}  # how many reads, those of them in earlier steps, and the bytes of the largest
-        self._callback = ctypes.CFUNCTYPE(None, ctypes.c_uint64, ctypes.c_int)(self._read)
+        self._callback = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_uint64, ctypes.c_int)(self._read)
 
     def begin(self) -> None:
         """Begin, if the library that imitates the GPU is in this process."""
         with contextlib.suppress(AttributeError):
             ctypes.CDLL(None).memtop_imitation_on_read(self._callback)
 
-    def _read(self, size: int, known: int) -> None:
+    def _read(self, size: int, known: int) -> int:
+        """Return what a condition is taken for."""
         if known:
-            return
+            return 0
         line = _line(sys._getframe(1) if sys._getframe().f_back else None)
         counts = self._lines.get(line)
         if counts is None:
             if len(self._lines) >= MOST:
-                return
+                return 0
             counts = self._lines.setdefault(line, [0, 0, 0])
         counts[0] += 1
         counts[2] = max(counts[2], size)
-        if counts[0] - counts[1] >= WAITING:
+        within = counts[0] - counts[1]
+        if within >= WAITING:
             self._waits()
+        return int(size == 1 and within % HOLDS == 0)
 
     def stepped(self) -> None:
         """Note that a step has ended, so that nothing has waited for ever."""

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
-from . import alone
+from . import alone, cuda
 from .history import History
 from .imitated import VARIABLE, note
 from .leader import Leader
@@ -24,6 +24,7 @@ from .reads import Reads
 from .threads import called_by_pytorch
 
 STEPS = "MEMTOP_REHEARSAL_STEPS"  # after which it ends; without, when its peak stays
+PAUSE = 0.05  # seconds
 SETTLED = 3  # steps without a higher peak
 MOST_ENTRIES = 4_000_000  # of the history, for each device
 
@@ -43,6 +44,7 @@ class Rehearsal:
         self._settled = 0  # steps since the peak was last higher
         self._peaks: Peaks = []
         self._snapshots = 0  # written so far
+        self._native = False  # the allocator is PyTorch's own
         self._process = os.getpid()  # a fork of it says nothing
         self._began = time.monotonic()
 
@@ -52,12 +54,14 @@ class Rehearsal:
 
     def _initialised(self) -> None:
         note("begin", rank=int(os.environ.get("RANK", "0")), devices=torch.cuda.device_count())
-        self._history.on()
-        self._keep_peaks()
+        self._native = cuda.allocator() == cuda.NATIVE
         self._reads.begin()
+        self._keep_peaks()
         register_optimizer_step_post_hook(self._after_step)
-        torch._C._cuda_attach_out_of_memory_observer(self._refused)
-        atexit.register(self.end, "exit")
+        if self._native:  # others keep no history
+            self._history.on()
+            torch._C._cuda_attach_out_of_memory_observer(self._refused)
+        atexit.register(self._exit)
 
     def _keep_peaks(self) -> None:
         """Look at the peaks before the program sets them back."""
@@ -108,8 +112,16 @@ class Rehearsal:
         sys.stderr.flush()
         os._exit(0)
 
+    def _exit(self) -> None:
+        """End with the program. PyTorch's own threads get a moment to come to rest, which a device would give them: one
+        that still returns from a backward ends the process when the interpreter goes."""
+        self.end("exit")
+        time.sleep(PAUSE)
+
     def _keep_history(self) -> None:
         """Write what was recorded so far: the program is about to begin or end its own recording, or the process is."""
+        if not self._native:
+            return
         self._snapshots += 1
         path = os.path.join(self._folder, f"{os.getpid()}.{self._snapshots}.snapshot")
         torch.cuda.memory._dump_snapshot(path)

@@ -18,7 +18,7 @@ pthread_mutex_t copy_lock = PTHREAD_MUTEX_INITIALIZER;
 static shadow shadows[most_shadows]; /* in the order of their birth, round and round */
 static size_t made;
 static uint64_t kernels, belief = shortest_belief;
-static void (*on_read)(uint64_t bytes, int known);
+static int (*on_read)(uint64_t bytes, int known);
 
 void launched(void) { __atomic_add_fetch(&kernels, 1, __ATOMIC_RELAXED); }
 
@@ -114,14 +114,18 @@ static void within(uintptr_t to, uintptr_t from, size_t size, int times)
 }
 
 /* memtop_imitation_on_read sets who is called after a copy of at most 64 KiB to the host,
- * on the thread that copied, and whether all its bytes were known; NULL for nobody. */
-EXPORT void memtop_imitation_on_read(void (*callback)(uint64_t bytes, int known)) { __atomic_store_n(&on_read, callback, __ATOMIC_RELEASE); }
+ * on the thread that copied, and whether all its bytes were known; NULL for nobody. What it
+ * returns is the value of a single byte that is not known: of a condition, as a rule. */
+EXPORT void memtop_imitation_on_read(int (*callback)(uint64_t bytes, int known)) { __atomic_store_n(&on_read, callback, __ATOMIC_RELEASE); }
 
-static void tell(size_t size, bool known)
+static void tell(void *to, size_t size, bool known)
 {
-	void (*callback)(uint64_t, int) = __atomic_load_n(&on_read, __ATOMIC_ACQUIRE);
-	if (callback && size <= largest_shadow)
-		callback(size, known);
+	int (*callback)(uint64_t, int) = __atomic_load_n(&on_read, __ATOMIC_ACQUIRE);
+	if (!callback || size > largest_shadow)
+		return;
+	int answer = callback(size, known);
+	if (size == 1 && !known)
+		*(unsigned char *)to = (unsigned char)answer;
 }
 
 void copy(void *to, const void *from, size_t size)
@@ -143,7 +147,7 @@ void copy(void *to, const void *from, size_t size)
 		known = recall((uintptr_t)from, to, size);
 	pthread_mutex_unlock(&copy_lock);
 	if (!there)
-		tell(size, known == size);
+		tell(to, size, known == size);
 }
 
 void copy_rows(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height)
@@ -154,7 +158,7 @@ void copy_rows(void *to, size_t to_pitch, const void *from, size_t from_pitch, s
 
 void fill(void *at, int value, size_t size)
 {
-	unsigned char *bytes = value && size <= largest_shadow ? malloc(size) : NULL;
+	unsigned char *bytes = size <= largest_shadow ? malloc(size) : NULL;
 	pthread_mutex_lock(&copy_lock);
 	if (bytes) {
 		memset(bytes, value, size);
@@ -164,6 +168,13 @@ void fill(void *at, int value, size_t size)
 	}
 	pthread_mutex_unlock(&copy_lock);
 	free(bytes);
+}
+
+void freed(uintptr_t start, uint64_t size)
+{
+	pthread_mutex_lock(&copy_lock);
+	forget(start, size);
+	pthread_mutex_unlock(&copy_lock);
 }
 
 /* mirror is what a collective leaves where every rank sent what this one did. */

@@ -66,6 +66,7 @@ void pool_give(int device, uint64_t size);
 void copy(void *to, const void *from, size_t size);
 void copy_rows(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height);
 void fill(void *at, int value, size_t size);
+void freed(uintptr_t start, uint64_t size);
 void mirror(const void *from, void *to, size_t size, int times);
 void launched(void);
 void believe_for_ranks(int ranks);

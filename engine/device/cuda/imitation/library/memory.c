@@ -144,6 +144,7 @@ static int release(uintptr_t address, bool of_device)
 	pthread_mutex_lock(&memory_lock);
 	range *r = holding(address);
 	bool good = r && r->start == address && r->device != host && (r->device >= 0) == of_device;
+	uint64_t size = good ? r->size : 0;
 	if (good) {
 		munmap((void *)r->start, whole_pages(r->size));
 		if (of_device)
@@ -151,6 +152,8 @@ static int release(uintptr_t address, bool of_device)
 		erase(r);
 	}
 	pthread_mutex_unlock(&memory_lock);
+	if (size)
+		freed(address, size); /* who gets these addresses next finds nothing of it */
 	return good ? success : invalid_value;
 }
 
