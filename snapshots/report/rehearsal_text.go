@@ -57,7 +57,7 @@ func (r *Rehearsal) circumstances(most *RehearsedOn) string {
 	if most != nil && most.Steps > 0 {
 		text += ", " + quantity.Plural(most.Steps, "step")
 	}
-	if ending := endings[r.Ended]; ending != "" {
+	if ending := endings[r.Ended]; ending != "" && r.Fits {
 		text += "; " + ending
 	}
 	return text + ". The loss is not computed."
@@ -72,8 +72,17 @@ func (r *Rehearsal) numbers(p *page, most *RehearsedOn) {
 	row("peak reserved", most.PeakReserved, "")
 	row("on the device", most.DeviceBytes, fmt.Sprintf("at most, with %s of CUDA's context", quantity.Bytes(r.GPU.Context)))
 	if len(r.FitsOn) > 0 {
-		p.wrap("  fits on         ", strings.Join(r.FitsOn, ", "))
+		p.wrap("  fits on           ", smallest(r.FitsOn))
 	}
+}
+
+// smallest names the first of a list, which has the smallest GPUs first, and counts the rest.
+func smallest(names []string) string {
+	const shown = 6
+	if len(names) <= shown {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s, and %d larger", strings.Join(names[:shown], ", "), len(names)-shown)
 }
 
 // ranks lists the devices of a program that used several.

@@ -28,10 +28,13 @@ NATIVE = "native"  # so PyTorch calls its own allocator
 
 def allocator() -> str:
     """Return the allocator of the devices that the program uses, "" while it uses none."""
-    if not torch.cuda.is_initialized():
-        return ""
-    backend = getattr(torch._C, "_cuda_getAllocatorBackend", None)
-    return NATIVE if backend is None else str(backend())
+    return backend() if torch.cuda.is_initialized() else ""
+
+
+def backend() -> str:
+    """Return the allocator of the devices. They are initialised, or are being initialised by this call's caller."""
+    name = getattr(torch._C, "_cuda_getAllocatorBackend", None)
+    return NATIVE if name is None else str(name())
 
 
 def present() -> bool:

@@ -17,7 +17,7 @@ from typing import Any, Callable
 
 import torch
 
-from . import dead, process
+from . import cuda, dead, process
 from .history import History
 from .imitated import rehearsed
 from .mention import Mention
@@ -58,7 +58,7 @@ class OutOfMemory:
     def _initialised(self) -> None:
         global _answer, _attached
         attach = getattr(torch._C, "_cuda_attach_out_of_memory_observer", None)
-        if self._closed or attach is None:
+        if self._closed or attach is None or cuda.backend() != cuda.NATIVE:  # others have no observers
             return
         _answer = self.answer
         if not _attached:

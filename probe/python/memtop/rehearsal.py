@@ -54,7 +54,7 @@ class Rehearsal:
 
     def _initialised(self) -> None:
         note("begin", rank=int(os.environ.get("RANK", "0")), devices=torch.cuda.device_count())
-        self._native = cuda.allocator() == cuda.NATIVE
+        self._native = cuda.backend() == cuda.NATIVE
         self._reads.begin()
         self._keep_peaks()
         register_optimizer_step_post_hook(self._after_step)
